@@ -1,0 +1,3 @@
+module github.com/scaledjob/scaledjob
+
+go 1.26.0

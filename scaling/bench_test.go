@@ -1,0 +1,31 @@
+package scaling_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/scaledjob/scaledjob/scaling"
+	"github.com/scaledjob/scaledjob/strategy"
+)
+
+
+func BenchmarkDecide(b *testing.B) {
+	for _, a := range []scaling.Aggregation{scaling.Max, scaling.Min, scaling.Avg, scaling.Sum} {
+		for _, n := range []int{1, 10, 100} {
+			b.Run(fmt.Sprintf("%s/n=%d", a, n), func(b *testing.B) {
+				metrics := make([]scaling.Metric, n)
+				for i := range metrics {
+					metrics[i] = scaling.Metric{Name: "queue", Value: float64(i%17) + 0.3, Target: 3}
+				}
+				p := scaling.DefaultPolicy()
+				p.Aggregation = a
+				p.Strategy = strategy.Accurate{}
+				s := scaling.State{Metrics: metrics, Jobs: &scaling.Jobs{Running: 3, Pending: 1}}
+				b.ReportAllocs()
+				for b.Loop() {
+					scaling.Decide(p, s)
+				}
+			})
+		}
+	}
+}

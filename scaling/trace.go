@@ -1,0 +1,144 @@
+package scaling
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/scaledjob/scaledjob/strategy"
+)
+
+// A Trace is the numbers of a decision in the order of its stages. Traces can be
+// compared with ==.
+type Trace struct {
+	Aggregation Aggregation
+	Demand      Demand
+	Bounds      Bounds // as they were given
+
+	JobsKnown bool
+	Jobs      Jobs  // normalized: InFlight is part of Running and Pending
+	Missing   int64 // max(0, min - R)
+	Room      int64 // max(0, max - R - terminating)
+
+	Strategy string        // its formula; "" where it was not asked
+	Load     strategy.Load // what it saw
+	Proposal int64         // what it answered
+}
+
+// Rule is the rule that had the last word in a decision.
+type Rule uint8
+
+const (
+	RuleNone        Rule = iota // nothing has been decided
+	RuleStrategy                // the strategy's proposal
+	RuleMin                     // the minimum, where the strategy asks for no more
+	RuleMax                     // the maximum: it cut the target or the sum
+	RuleInactive                // no metric is active: the minimum only
+	RuleUnreadable              // no metric could be read: the minimum only
+	RuleHeld                    // some metric could not be read, HoldOnFailure is set: the minimum only
+	RulePaused                  // paused: nothing
+	RuleJobsUnknown             // the Jobs are not known: nothing
+)
+
+var rules = [...]string{
+	RuleNone:        "nothing was decided",
+	RuleStrategy:    "the strategy's proposal",
+	RuleMin:         "the minimum",
+	RuleMax:         "the maximum",
+	RuleInactive:    "no metric is active, so the minimum only",
+	RuleUnreadable:  "no metric could be read, so the minimum only",
+	RuleHeld:        "not every metric could be read, so the minimum only",
+	RulePaused:      "paused",
+	RuleJobsUnknown: "the Jobs are not known",
+}
+
+// String says the rule in words.
+func (r Rule) String() string {
+	if int(r) < len(rules) {
+		return rules[r]
+	}
+	return fmt.Sprintf("Rule(%d)", uint8(r))
+}
+
+// String tells the decision in aligned lines, one a stage, without a newline at
+// the end. Nothing is formatted before.
+func (d Decision) String() string {
+	return fmt.Sprintf("%s\ncreate    %d: %s", d.Trace, d.Create, d.Rule)
+}
+
+// String tells the stages in aligned lines, without a newline at the end.
+func (t Trace) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "metrics   %s\n", t.metrics())
+	if !t.JobsKnown {
+		b.WriteString("jobs      not known")
+		return b.String()
+	}
+	fmt.Fprintf(&b, "jobs      %s\n", t.jobs())
+	fmt.Fprintf(&b, "bounds    %s\n", t.bounds())
+	if t.Strategy != "" {
+		fmt.Fprintf(&b, "strategy  %s, at T=%d R=%d P=%d S=%d M=%s, is %d\n", t.Strategy,
+			t.Load.Target, t.Load.Running, t.Load.Pending, t.Load.Stuck, limit(t.Load.Max), t.Proposal)
+	}
+	fmt.Fprintf(&b, "limits    %s", t.limits())
+	return b.String()
+}
+
+func (t Trace) metrics() string {
+	d := t.Demand
+	counts := fmt.Sprintf("%d of %d read, %d active", d.Read, d.Metrics, d.Active)
+	switch {
+	case d.Active == 0:
+		return counts
+	case d.Name == "" || t.Aggregation == Avg || t.Aggregation == Sum:
+		return fmt.Sprintf("%s; %s: queue %g, %g Jobs, rounded up %d", counts, t.Aggregation, d.Queue, d.Quotient, d.Jobs)
+	}
+	return fmt.Sprintf("%s; %s is %s: queue %g, %g Jobs, rounded up %d", counts, t.Aggregation, d.Name, d.Queue, d.Quotient, d.Jobs)
+}
+
+func (t Trace) jobs() string {
+	j := t.Jobs
+	s := fmt.Sprintf("R=%d running, of them P=%d pending, of them S=%d stuck", j.Running, j.Pending, j.Stuck)
+	for _, part := range []struct {
+		n    int64
+		what string
+	}{{j.Suspended, "suspended"}, {j.InFlight, "in flight"}, {j.Terminating, "terminating besides"}} {
+		if part.n > 0 {
+			s += fmt.Sprintf("; %d %s", part.n, part.what)
+		}
+	}
+	return s
+}
+
+func (t Trace) bounds() string {
+	b := t.Bounds.normalize()
+	s := fmt.Sprintf("min %d on top, max %s", b.Min, limit(b.Max))
+	if b.Mode == Floor {
+		s = fmt.Sprintf("min %d as a floor, max %s", b.Min, limit(b.Max))
+	}
+	if t.Bounds.Min > b.Max {
+		s += fmt.Sprintf(" (min %d is above max and taken as it)", t.Bounds.Min)
+	}
+	if t.Strategy != "" {
+		s += fmt.Sprintf(": of %d Jobs T=%d", t.Demand.Jobs, t.Load.Target)
+	}
+	return s
+}
+
+func (t Trace) limits() string {
+	return fmt.Sprintf("min misses %d, max leaves room for %s", t.Missing, limit(t.Room))
+}
+
+func limit(n int64) string {
+	if n == NoMax {
+		return "unlimited"
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+func name(s strategy.Strategy) string {
+	if n, ok := s.(fmt.Stringer); ok {
+		return n.String()
+	}
+	return "a function"
+}
