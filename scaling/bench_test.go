@@ -8,7 +8,6 @@ import (
 	"github.com/scaledjob/scaledjob/strategy"
 )
 
-
 func BenchmarkDecide(b *testing.B) {
 	for _, a := range []scaling.Aggregation{scaling.Max, scaling.Min, scaling.Avg, scaling.Sum} {
 		for _, n := range []int{1, 10, 100} {

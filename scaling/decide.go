@@ -63,17 +63,21 @@ type Decision struct {
 //  1. A metric is unreadable if it failed, or its numbers make no sense
 //     ([Metric]). Readable ones are active or not. The active ones are
 //     aggregated ([Aggregation]) to a queue and a quotient in Jobs.
+//
 //  2. The quotient is rounded up to T, at least 1 if the queue is not empty. One
 //     within one part in 10^9 of the nearest whole number is that number: 2.1
 //     items at 0.3 a Job are 7 Jobs, though the float64 quotient is above 7.
+//
 //  3. The bounds prepare what the strategy sees. With the minimum on top,
 //
 //     M = max - min, T = min(T, M), R' = max(0, R - min), P' = min(P, R'), S' = min(S, P')
 //
 //     and as a floor, M = max, and T = min(T, max), raised to min for the
 //     strategies whose target is a total ([strategy.TargetIsTotal]).
+//
 //  4. The strategy proposes. With the minimum on top, create is
 //     max(0, min - R) + max(0, proposal), and as a floor the larger of the two.
+//
 //  5. Always, last: create is at most max - R - terminating, and at least 0.
 //
 // Without an active metric, without a readable one, and with an unreadable one

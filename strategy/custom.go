@@ -24,19 +24,19 @@ type Custom struct {
 // NewCustom returns the strategy with the parameters that KEDA calls
 // customScalingQueueLengthDeduction, in Jobs, and
 // customScalingRunningJobPercentage.
-func NewCustom(deduction int64, percentage Percentage) Custom {
-	return Custom{deduction, percentage, customText(deduction, percentage)}
+func NewCustom(deduction int64, percentage Percentage) *Custom {
+	return &Custom{deduction, percentage, customText(deduction, percentage)}
 }
 
 // Propose returns min(M, T - deduction - trunc(R * percentage)).
-func (c Custom) Propose(l Load) int64 {
+func (c *Custom) Propose(l Load) int64 {
 	// The deduction comes last, since it alone can make the difference overflow.
 	rest := sub(l.Target, c.percentage.Of(l.Running))
 	return min(l.Max, sub(rest, c.deduction))
 }
 
 // String returns the name and the formula with its parameters.
-func (c Custom) String() string {
+func (c *Custom) String() string {
 	if c.text == "" {
 		return customText(c.deduction, c.percentage)
 	}

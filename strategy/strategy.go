@@ -73,7 +73,7 @@ func (Default) String() string { return "default: T - R" }
 //
 // It is not monotone, because the second branch does not subtract P. At
 // T=2 R=2 P=2 M=4 it proposes 0; with one more running (R=3) 1, and with a
-// smaller maximum (M=3) 1 as well: TestAccurateBreaksItsLaws. The documented
+// smaller maximum (M=3) 1 as well: TestBrokenLaws. The documented
 // formula is kept as it is; SubtractPending is the way out.
 type Accurate struct {
 	// SubtractPending compares T + R - P with M, as KEDA does since 2.19. The

@@ -1,0 +1,368 @@
+package strategy_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/big"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/scaledjob/scaledjob/strategy"
+	"github.com/scaledjob/scaledjob/strategy/strategytest"
+)
+
+func custom(t testing.TB, deduction int64, percentage string) *strategy.Custom {
+	t.Helper()
+	p, err := strategy.ParsePercentage(percentage)
+	require.NoError(t, err)
+	return strategy.NewCustom(deduction, p)
+}
+
+// An oracle is a documented formula in whole numbers without bounds.
+type oracle func(t, r, p, s, m *big.Int) *big.Int
+
+func plus(a, b *big.Int) *big.Int  { return new(big.Int).Add(a, b) }
+func minus(a, b *big.Int) *big.Int { return new(big.Int).Sub(a, b) }
+
+func least(a, b *big.Int) *big.Int {
+	if a.Cmp(b) < 0 {
+		return a
+	}
+	return b
+}
+
+func orZero(a *big.Int) *big.Int {
+	if a.Sign() < 0 {
+		return new(big.Int)
+	}
+	return a
+}
+
+func customOracle(deduction int64, percentage string) oracle {
+	share, ok := new(big.Rat).SetString(percentage)
+	if !ok {
+		panic(percentage)
+	}
+	return func(t, r, _, _, m *big.Int) *big.Int {
+		x := new(big.Rat).Mul(new(big.Rat).SetInt(r), share)
+		trunc := new(big.Int).Quo(x.Num(), x.Denom())
+		return least(m, minus(minus(t, big.NewInt(deduction)), trunc))
+	}
+}
+
+var oracles = []struct {
+	name string
+	s    func(testing.TB) strategy.Strategy
+	want oracle
+	laws []strategytest.Law
+}{
+	{
+		"default", func(testing.TB) strategy.Strategy { return strategy.Default{} },
+		func(t, r, _, _, _ *big.Int) *big.Int { return minus(t, r) },
+		[]strategytest.Law{strategytest.MoreRunningNeverMore, strategytest.SmallerMaxNeverMore,
+			strategytest.EmptyQueueCreatesNothing, strategytest.WithinRoom, strategytest.Settles},
+	},
+	{
+		"accurate", func(testing.TB) strategy.Strategy { return strategy.Accurate{} },
+		func(t, r, p, _, m *big.Int) *big.Int {
+			if plus(t, r).Cmp(m) > 0 {
+				return minus(m, r)
+			}
+			return minus(t, p)
+		},
+		[]strategytest.Law{strategytest.EmptyQueueCreatesNothing, strategytest.WithinRoom},
+	},
+	{
+		"accurate, pending subtracted", func(testing.TB) strategy.Strategy { return strategy.Accurate{SubtractPending: true} },
+		func(t, r, p, _, m *big.Int) *big.Int { return least(minus(t, p), minus(m, r)) },
+		[]strategytest.Law{strategytest.MoreRunningNeverMore, strategytest.SmallerMaxNeverMore,
+			strategytest.EmptyQueueCreatesNothing, strategytest.WithinRoom, strategytest.Settles},
+	},
+	{
+		"eager", func(testing.TB) strategy.Strategy { return strategy.Eager{} },
+		func(t, r, p, _, m *big.Int) *big.Int { return least(minus(minus(m, r), p), t) },
+		[]strategytest.Law{strategytest.MoreRunningNeverMore, strategytest.SmallerMaxNeverMore,
+			strategytest.EmptyQueueCreatesNothing, strategytest.WithinRoom},
+	},
+	{
+		"custom 1, 0.5", func(t testing.TB) strategy.Strategy { return custom(t, 1, "0.5") }, customOracle(1, "0.5"),
+		[]strategytest.Law{strategytest.MoreRunningNeverMore, strategytest.SmallerMaxNeverMore, strategytest.EmptyQueueCreatesNothing},
+	},
+	{
+		"custom -2, 1.3", func(t testing.TB) strategy.Strategy { return custom(t, -2, "1.3") }, customOracle(-2, "1.3"),
+		[]strategytest.Law{strategytest.MoreRunningNeverMore, strategytest.SmallerMaxNeverMore},
+	},
+	{
+		"pendingAware", func(testing.TB) strategy.Strategy { return strategy.PendingAware{} },
+		func(t, r, _, s, m *big.Int) *big.Int {
+			return least(orZero(plus(minus(t, r), s)), orZero(minus(m, r)))
+		},
+		[]strategytest.Law{strategytest.MoreRunningNeverMore, strategytest.SmallerMaxNeverMore,
+			strategytest.EmptyQueueCreatesNothing, strategytest.WithinRoom, strategytest.Settles},
+	},
+}
+
+// everybody's laws hold for all five.
+var everybody = []strategytest.Law{strategytest.Pure, strategytest.MoreTargetNeverFewer,
+	strategytest.MorePendingNeverMore, strategytest.MoreStuckNeverFewer}
+
+func (o oracle) at(l strategy.Load) *big.Int {
+	return o(big.NewInt(l.Target), big.NewInt(l.Running), big.NewInt(l.Pending), big.NewInt(l.Stuck), big.NewInt(l.Max))
+}
+
+// Every combination of five numbers up to 8, also those that make no sense.
+func TestStrategiesEqualTheOracle(t *testing.T) {
+	const n = 9 * 9 * 9 * 9 * 9
+	for _, o := range oracles {
+		t.Run(o.name, func(t *testing.T) {
+			s := o.s(t)
+			for i := range int64(n) {
+				l := strategy.Load{Target: i % 9, Running: i / 9 % 9, Pending: i / 81 % 9, Stuck: i / 729 % 9, Max: i / 6561}
+				if got, want := s.Propose(l), o.want.at(l).Int64(); got != want {
+					t.Fatalf("at %+v: got %d, want %d", l, got, want)
+				}
+			}
+		})
+	}
+}
+
+// At the extremes the answer is that of the oracle, cut to int64, as long as the
+// load makes sense and the percentage does not alone pass MaxInt64.
+func propOracle(t *rapid.T) {
+	l := strategytest.Loads().Draw(t, "load")
+	for _, o := range oracles {
+		if o.name == "custom -2, 1.3" {
+			l.Running = min(l.Running, math.MaxInt64/2)
+			l = l.Normalize()
+		}
+		want := o.want.at(l)
+		for _, end := range []int64{math.MinInt64, math.MaxInt64} {
+			if e := big.NewInt(end); !want.IsInt64() && want.Sign() == e.Sign() {
+				want = e
+			}
+		}
+		if got := o.s(nilTB{}).Propose(l); got != want.Int64() {
+			t.Fatalf("%s at %+v: got %d, want %s", o.name, l, got, want)
+		}
+	}
+}
+
+// nilTB is for constructors that cannot fail on the values given here.
+type nilTB struct{ testing.TB }
+
+func (nilTB) Helper() {}
+
+func TestExtremes(t *testing.T)    { rapid.Check(t, propOracle) }
+func FuzzStrategies(f *testing.F)  { f.Fuzz(rapid.MakeFuzz(propOracle)) }
+func TestWildLoads(t *testing.T)   { rapid.Check(t, propTotal) }
+func FuzzWildLoads(f *testing.F)   { f.Fuzz(rapid.MakeFuzz(propTotal)) }
+func TestPercentages(t *testing.T) { rapid.Check(t, propPercentage) }
+func FuzzPercentages(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propPercentage)) }
+func FuzzParseNumber(f *testing.F) {
+	f.Fuzz(func(t *testing.T, s string) { strategy.ParsePercentage(s) })
+}
+func propTotal(t *rapid.T) {
+	l := strategytest.Wild().Draw(t, "load")
+	n := l.Normalize()
+	if n.Stuck < 0 || n.Pending < n.Stuck || n.Running < n.Pending || n.Target < 0 || n.Max < 0 {
+		t.Fatalf("%+v becomes %+v", l, n)
+	}
+	for _, o := range oracles {
+		s := o.s(nilTB{})
+		if a, b := s.Propose(l), s.Propose(l); a != b {
+			t.Fatalf("%s at %+v: %d, then %d", o.name, l, a, b)
+		}
+	}
+}
+
+func TestLaws(t *testing.T) {
+	for _, o := range oracles {
+		t.Run(o.name, func(t *testing.T) {
+			strategytest.Run(t, o.s(t), everybody...)
+			strategytest.Run(t, o.s(t), o.laws...)
+		})
+	}
+}
+
+// The laws that the documented formulas break, each at its smallest load.
+func TestBrokenLaws(t *testing.T) {
+	for _, tt := range []struct {
+		s    strategy.Strategy
+		law  strategytest.Law
+		want string
+	}{
+		{strategy.Accurate{}, strategytest.MoreRunningNeverMore, "T=2 R=2 P=2 S=0 M=4: it creates 0, and at T=2 R=3 P=2 S=0 M=4 1"},
+		{strategy.Accurate{}, strategytest.SmallerMaxNeverMore, "T=2 R=2 P=2 S=0 M=4: it creates 0, and at T=2 R=2 P=2 S=0 M=3 1"},
+		{strategy.Accurate{}, strategytest.Settles, "T=2 R=0 P=0 S=0 M=3: it creates 2, then 1 more"},
+		{strategy.Eager{}, strategytest.Settles, "T=1 R=0 P=0 S=0 M=3: it creates 1, then 1 more"},
+		{custom(t, 0, "0"), strategytest.WithinRoom, "T=1 R=1 P=0 S=0 M=1: it proposes 1 where there is room for 0"},
+		{custom(t, 0, "0"), strategytest.Settles, "T=1 R=0 P=0 S=0 M=2: it creates 1, then 1 more"},
+		{custom(t, -1, "0"), strategytest.EmptyQueueCreatesNothing, "T=0 R=0 P=0 S=0 M=1: at T=0 R=0 P=0 S=0 M=1 it creates 1"},
+	} {
+		t.Run(fmt.Sprintf("%v/%s", tt.s, tt.law.Name), func(t *testing.T) {
+			require.ErrorContains(t, strategytest.Smallest(tt.s, tt.law), tt.want)
+		})
+	}
+}
+
+func TestGolden(t *testing.T) {
+	data, err := os.ReadFile("../testdata/strategies.json")
+	require.NoError(t, err)
+	var file struct {
+		Cases []struct {
+			Source                               string
+			Target, Running, Pending, Stuck, Max int64
+			Deduction                            int64
+			Percentage                           string
+			Want                                 map[string]int64
+		}
+	}
+	require.NoError(t, json.Unmarshal(data, &file))
+	require.NotEmpty(t, file.Cases)
+	for i, c := range file.Cases {
+		l := strategy.Load{Target: c.Target, Running: c.Running, Pending: c.Pending, Stuck: c.Stuck, Max: c.Max}
+		for name, want := range c.Want {
+			s, err := strategy.Parse(name)
+			if name == "custom" {
+				s = custom(t, c.Deduction, c.Percentage)
+			} else {
+				require.NoError(t, err)
+			}
+			require.Equal(t, want, s.Propose(l), "case %d (%s): %s at %+v", i, c.Source, name, l)
+		}
+	}
+}
+
+func TestParse(t *testing.T) {
+	for name, want := range map[string]strategy.Strategy{
+		"default": strategy.Default{}, "basic": strategy.Default{}, "accurate": strategy.Accurate{},
+		"eager": strategy.Eager{}, "pendingAware": strategy.PendingAware{},
+	} {
+		got, err := strategy.Parse(name)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	for name, want := range map[string]string{
+		"Accurate": `unknown strategy "Accurate": want one of default, accurate, eager, custom, pendingAware (or basic, which is default)`,
+		"":         `unknown strategy ""`,
+		"custom":   `strategy "custom" cannot be made of its name alone`,
+	} {
+		_, err := strategy.Parse(name)
+		require.ErrorContains(t, err, want)
+		var named *strategy.NameError
+		require.ErrorAs(t, err, &named)
+		require.Equal(t, name, named.Name)
+	}
+}
+
+func TestPercentageText(t *testing.T) {
+	for text, want := range map[string]string{
+		"0": "0", "0.0": "0", "0.5": "0.5", ".5": "0.5", "5.": "5", "+0.50": "0.5", "5e-1": "0.5", "1e3": "1000",
+		"0.333": "0.333", "1.5": "1.5", "1e-400": "0", "0.30000000000000004": "0.30000000000000004",
+	} {
+		p, err := strategy.ParsePercentage(text)
+		require.NoError(t, err, text)
+		require.Equal(t, want, p.String(), text)
+	}
+	for _, text := range []string{"", " 0.5", "0.5 ", "50%", "0,5", "abc", "NaN", "Inf", "-Inf", "infinity", "0x1p-1",
+		"-0.5", "1e400", "1_0", "1/2", "--1"} {
+		_, err := strategy.ParsePercentage(text)
+		require.ErrorContains(t, err, fmt.Sprintf("running job percentage %q: want a decimal that is not negative", text))
+	}
+	for f, want := range map[float64]string{0: "0", math.Copysign(0, -1): "0", 0.29: "0.29", 0.1: "0.1", 1.0 / 3000: "0.0003333333333333333"} {
+		p, err := strategy.PercentageOf(f)
+		require.NoError(t, err)
+		require.Equal(t, want, p.String())
+	}
+	for _, f := range []float64{-0.5, math.NaN(), math.Inf(1), math.Inf(-1)} {
+		_, err := strategy.PercentageOf(f)
+		require.Error(t, err, f)
+	}
+}
+
+func TestPercentageIsExact(t *testing.T) {
+	for _, tt := range []struct {
+		percentage string
+		n, want    int64
+	}{
+		{"0.29", 100, 29}, // int64(0.29 * 100.0) is 28
+		{"0.29", 58, 16},
+		{"0.33", 2, 0},
+		{"1.1", 10, 11},
+		{"0.00000095367431640625", 1 << 20, 1}, // 2^-20, 20 decimals
+		{"0.00000095367431640625", 1<<20 - 1, 0},
+		{"0.99999999999999999999999999999999", math.MaxInt64, math.MaxInt64 - 1},
+		{"1", math.MaxInt64, math.MaxInt64},
+		{"1.5", math.MaxInt64, math.MaxInt64},
+		{"1e300", 1, math.MaxInt64},
+		{"1e300", 0, 0},
+		{"0.5", -7, 0},
+	} {
+		p, err := strategy.ParsePercentage(tt.percentage)
+		require.NoError(t, err)
+		require.Equal(t, tt.want, p.Of(tt.n), "%s of %d", tt.percentage, tt.n)
+	}
+}
+
+func propPercentage(t *rapid.T) {
+	text := rapid.StringMatching(`[0-9]{0,3}\.[0-9]{1,45}(e-?[0-9]{1,2})?`).Draw(t, "percentage")
+	n := rapid.OneOf(rapid.Int64Range(0, 1000), rapid.Int64Range(0, math.MaxInt64), rapid.Custom(func(t *rapid.T) int64 {
+		return 1 << rapid.IntRange(0, 62).Draw(t, "power")
+	})).Draw(t, "n")
+	p, err := strategy.ParsePercentage(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exact, _ := new(big.Rat).SetString(text)
+	exact.Mul(exact, new(big.Rat).SetInt64(n))
+	want := new(big.Int).Quo(exact.Num(), exact.Denom())
+	if !want.IsInt64() {
+		want.SetInt64(math.MaxInt64)
+	}
+	if got := p.Of(n); got != want.Int64() {
+		t.Fatalf("%s of %d: got %d, want %s", text, n, got, want)
+	}
+	if back, err := strategy.ParsePercentage(p.String()); err != nil || back != p {
+		t.Fatalf("%s prints as %s, which reads as %s: %v", text, p, back, err)
+	}
+}
+
+func BenchmarkPropose(b *testing.B) {
+	l := strategy.Load{Target: 12, Running: 5, Pending: 2, Stuck: 1, Max: 30}
+	for _, s := range []strategy.Strategy{strategy.Default{}, strategy.Accurate{}, strategy.Eager{}, custom(b, 1, "0.29"), strategy.PendingAware{}} {
+		b.Run(fmt.Sprintf("%T", s)[len("strategy."):], func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				s.Propose(l)
+			}
+		})
+	}
+}
+
+func Example() {
+	l := strategy.Load{Target: 10, Running: 4, Pending: 2, Stuck: 1, Max: 20}
+	for _, name := range []string{"default", "accurate", "eager", "pendingAware"} {
+		s, _ := strategy.Parse(name)
+		fmt.Println(s.Propose(l), s)
+	}
+	half, _ := strategy.ParsePercentage("0.5")
+	s := strategy.NewCustom(1, half)
+	fmt.Println(s.Propose(l), s)
+	// Output:
+	// 6 default: T - R
+	// 8 accurate: T + R > M ? M - R : T - P
+	// 10 eager: min(M - R - P, T)
+	// 7 pendingAware: min(max(0, T - R + S), max(0, M - R))
+	// 7 custom: min(M, T - 1 - trunc(R * 0.5))
+}
+
+func ExampleFunc() {
+	// One Job at a time, whatever the queue.
+	s := strategy.Func(func(l strategy.Load) int64 { return min(l.Target, 1-l.Running) })
+	fmt.Println(s.Propose(strategy.Load{Target: 9, Max: 100}), s.Propose(strategy.Load{Target: 9, Running: 1, Max: 100}))
+	// Output: 1 0
+}
