@@ -82,7 +82,12 @@ func drawJobs(t *rapid.T) []history.Job {
 			Name:     fmt.Sprintf("job-%02d", i),
 			Outcome:  history.Outcome(rapid.IntRange(0, 2).Draw(t, "outcome")),
 			Deleting: rapid.IntRange(0, 4).Draw(t, "deleting") == 0,
-			Finished: at(rapid.IntRange(0, 12).Draw(t, "finished")),
+			Finished: rapid.OneOf(
+				rapid.Map(rapid.IntRange(0, 12), at),
+				rapid.Map(rapid.Int64(), func(n int64) time.Time { return time.Unix(0, n) }),
+				rapid.Just(time.Time{}),
+				rapid.Just(time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)),
+			).Draw(t, "finished"),
 		}
 	}
 	return rapid.Permutation(jobs).Draw(t, "order")

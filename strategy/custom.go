@@ -66,7 +66,7 @@ type Percentage struct {
 // hexadecimal digits, infinities, NaN, and numbers too large for a float64.
 func ParsePercentage(s string) (Percentage, error) {
 	f, err := strconv.ParseFloat(s, 64)
-	if err != nil || strings.ContainsAny(s, "xXnN") || strings.HasPrefix(s, "-") { // n is of Inf and NaN
+	if err != nil || strings.ContainsAny(s, "xXnN_") || strings.HasPrefix(s, "-") { // n is of Inf and NaN
 		return Percentage{}, fmt.Errorf("running job percentage %q: want a decimal that is not negative, such as 0.5", s)
 	}
 	x := new(big.Rat)

@@ -1,0 +1,180 @@
+package scaling_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/scaledjob/scaledjob/scaling"
+	"github.com/scaledjob/scaledjob/strategy"
+)
+
+func readJSON(t *testing.T, name string, v any) {
+	t.Helper()
+	data, err := os.ReadFile("../testdata/" + name)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(data, v))
+}
+
+// A text is a decimal that a case gives as a number or as a string.
+type text string
+
+func (s *text) UnmarshalJSON(data []byte) error {
+	*s = text(bytes.Trim(data, `"`))
+	return nil
+}
+
+func strategyOf(t *testing.T, name string, deduction int64, percentage text) strategy.Strategy {
+	t.Helper()
+	if name == "custom" {
+		p, err := strategy.ParsePercentage(string(percentage))
+		require.NoError(t, err)
+		return strategy.NewCustom(deduction, p)
+	}
+	if name == "" {
+		name = "default"
+	}
+	s, err := strategy.Parse(name)
+	require.NoError(t, err)
+	return s
+}
+
+func aggregationOf(t *testing.T, name string) scaling.Aggregation {
+	t.Helper()
+	if name == "" {
+		return scaling.Max
+	}
+	a, err := scaling.ParseAggregation(name)
+	require.NoError(t, err)
+	return a
+}
+
+func activity(active bool) scaling.Activity {
+	if active {
+		return scaling.Active
+	}
+	return scaling.Inactive
+}
+
+func orElse(n *int64, unset int64) int64 {
+	if n == nil {
+		return unset
+	}
+	return *n
+}
+
+// The cases of kinds create and aggregate, with what the core gives for them.
+func TestKEDACases(t *testing.T) {
+	var file struct {
+		Vectors []struct {
+			ID, Kind string
+			Input    struct {
+				Scalers []struct {
+					QueueLength, Target float64
+					Active              bool
+				}
+				MultipleScalersCalculation        string
+				MinReplicaCount, MaxReplicaCount  *int64
+				Strategy                          string
+				Running, Pending                  int64
+				CustomScalingQueueLengthDeduction int64
+				CustomScalingRunningJobPercentage text
+			}
+			Core *struct {
+				Create      *int64
+				Active      *bool
+				QueueLength *float64
+				MaxScale    *int64
+			}
+		}
+	}
+	readJSON(t, "keda.json", &file)
+	run := 0
+	for _, v := range file.Vectors {
+		if v.Core == nil || v.Kind != "create" && v.Kind != "aggregate" {
+			continue
+		}
+		run++
+		in := v.Input
+		p := scaling.Policy{
+			Bounds:      scaling.Bounds{Min: orElse(in.MinReplicaCount, 0), Max: orElse(in.MaxReplicaCount, 100)},
+			Aggregation: aggregationOf(t, in.MultipleScalersCalculation),
+			Strategy:    strategyOf(t, in.Strategy, in.CustomScalingQueueLengthDeduction, in.CustomScalingRunningJobPercentage),
+		}
+		s := scaling.State{Jobs: &scaling.Jobs{Running: in.Running, Pending: in.Pending}}
+		for _, m := range in.Scalers {
+			s.Metrics = append(s.Metrics, scaling.Metric{Value: m.QueueLength, Target: m.Target, Activity: activity(m.Active)})
+		}
+		d := scaling.Decide(p, s)
+		if v.Core.Create != nil {
+			require.Equal(t, *v.Core.Create, d.Create, "%s\n%s", v.ID, d)
+		}
+		if v.Core.Active != nil {
+			require.Equal(t, *v.Core.Active, d.Trace.Demand.Active > 0, "%s\n%s", v.ID, d)
+			require.Equal(t, *v.Core.QueueLength, math.Ceil(d.Trace.Demand.Queue), "%s\n%s", v.ID, d)
+			require.Equal(t, *v.Core.MaxScale, d.Trace.Load.Target, "%s\n%s", v.ID, d)
+		}
+	}
+	require.Equal(t, 50, run)
+}
+
+// The documents' tables and stories, and those of the rules they leave open.
+func TestDocuments(t *testing.T) {
+	var file struct {
+		Cases []struct {
+			Name, Source string
+			Policy       struct {
+				Min         int64
+				Max         *int64
+				Mode        string
+				Aggregation string
+				Strategy    string
+				Deduction   int64
+				Percentage  text
+				Hold        bool
+				Paused      bool
+			}
+			Metrics []struct {
+				Value, Target, Threshold float64
+				Active                   *bool
+				Failed                   bool
+			}
+			Jobs   *scaling.Jobs
+			Create int64
+			Rule   string
+		}
+	}
+	readJSON(t, "decisions.json", &file)
+	require.NotEmpty(t, file.Cases)
+	for _, c := range file.Cases {
+		t.Run(c.Name, func(t *testing.T) {
+			p := scaling.Policy{
+				Bounds:        scaling.Bounds{Min: c.Policy.Min, Max: orElse(c.Policy.Max, 100)},
+				Aggregation:   aggregationOf(t, c.Policy.Aggregation),
+				Strategy:      strategyOf(t, c.Policy.Strategy, c.Policy.Deduction, c.Policy.Percentage),
+				HoldOnFailure: c.Policy.Hold,
+				Paused:        c.Policy.Paused,
+			}
+			if c.Policy.Mode == "floor" {
+				p.Bounds.Mode = scaling.Floor
+			}
+			s := scaling.State{Jobs: c.Jobs}
+			for _, m := range c.Metrics {
+				metric := scaling.Metric{Value: m.Value, Target: m.Target, ActivationThreshold: m.Threshold, Failed: m.Failed}
+				if m.Active != nil {
+					metric.Activity = activity(*m.Active)
+				}
+				s.Metrics = append(s.Metrics, metric)
+			}
+			d := scaling.Decide(p, s)
+			require.Equal(t, c.Create, d.Create, "%s", d)
+			if c.Rule != "" {
+				require.Equal(t, c.Rule, d.Rule.String(), "%s", d)
+			}
+		})
+	}
+}

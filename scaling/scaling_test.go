@@ -1,0 +1,116 @@
+package scaling_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/scaledjob/scaledjob/scaling"
+	"github.com/scaledjob/scaledjob/strategy"
+)
+
+func TestInfiniteQueue(t *testing.T) {
+	s := scaling.State{Metrics: []scaling.Metric{{Value: math.Inf(1), Target: 2}}, Jobs: &scaling.Jobs{}}
+	for _, a := range []scaling.Aggregation{scaling.Max, scaling.Min, scaling.Avg, scaling.Sum} {
+		p := scaling.Policy{Bounds: scaling.Bounds{Max: 7}, Aggregation: a}
+		require.Equal(t, int64(7), scaling.Decide(p, s).Create, "%s", a)
+		p.Bounds.Max = scaling.NoMax
+		require.Equal(t, scaling.RuleUnreadable, scaling.Decide(p, s).Rule, "%s", a)
+	}
+}
+
+func TestZeroValuesCreateNothing(t *testing.T) {
+	queue := []scaling.Metric{{Value: 9, Target: 1}}
+	require.Equal(t, scaling.RuleJobsUnknown, scaling.Decide(scaling.DefaultPolicy(), scaling.State{Metrics: queue}).Rule)
+	require.Zero(t, scaling.Decide(scaling.Policy{}, scaling.State{Metrics: queue, Jobs: &scaling.Jobs{}}).Create)
+	require.Zero(t, scaling.Decide(scaling.DefaultPolicy(), scaling.State{Metrics: make([]scaling.Metric, 1), Jobs: &scaling.Jobs{}}).Create)
+	require.Equal(t, "nothing was decided", scaling.Decision{}.Rule.String())
+}
+
+func TestNoMaximum(t *testing.T) {
+	p := scaling.Policy{Bounds: scaling.Bounds{Max: scaling.NoMax}}
+	s := scaling.State{Metrics: []scaling.Metric{{Value: 1e6, Target: 1}}, Jobs: &scaling.Jobs{Running: 10}}
+	require.Equal(t, int64(999_990), scaling.Decide(p, s).Create)
+}
+
+// The sum of a million thirds is the same in any order, and exact but for the
+// last digit of each third.
+func TestSumOfManyFractions(t *testing.T) {
+	metrics := make([]scaling.Metric, 999_999)
+	for i := range metrics {
+		metrics[i] = scaling.Metric{Value: 1, Target: 3}
+	}
+	d := scaling.Aggregate(scaling.Sum, metrics, false)
+	require.Equal(t, int64(333_333), d.Jobs)
+	require.Equal(t, 999_999.0, d.Queue)
+}
+
+func TestValidate(t *testing.T) {
+	require.NoError(t, scaling.Validate(scaling.DefaultPolicy(), scaling.Metric{Target: 1}))
+	require.NoError(t, scaling.Validate(scaling.Policy{}))
+	err := scaling.Validate(
+		scaling.Policy{Bounds: scaling.Bounds{Min: -1, Max: -2, Mode: 5}, Aggregation: 9},
+		scaling.Metric{Target: 1}, scaling.Metric{Target: math.NaN(), ActivationThreshold: -1, Activity: 8},
+	)
+	require.EqualError(t, err, `Bounds.Min is -1: want 0 or more
+Bounds.Max is -2: want 0 or more
+Bounds.Mode is 5: want OnTop or Floor
+Aggregation is Aggregation(9): want Max, Min, Avg or Sum
+Metrics[1].Target is NaN: want a positive, finite number
+Metrics[1].ActivationThreshold is -1: want 0 or more, and finite
+Metrics[1].Activity is 8: want ByThreshold, Active or Inactive`)
+	var field *scaling.FieldError
+	require.ErrorAs(t, err, &field)
+	require.Equal(t, "Bounds.Min", field.Field)
+}
+
+func TestParseAggregation(t *testing.T) {
+	for _, a := range []scaling.Aggregation{scaling.Max, scaling.Min, scaling.Avg, scaling.Sum} {
+		got, err := scaling.ParseAggregation(a.String())
+		require.NoError(t, err)
+		require.Equal(t, a, got)
+	}
+	_, err := scaling.ParseAggregation("mean")
+	require.EqualError(t, err, `unknown aggregation "mean": want max, min, avg or sum`)
+}
+
+func TestDecideAllocatesNothing(t *testing.T) {
+	for _, s := range strategies {
+		p := scaling.Policy{Bounds: scaling.Bounds{Min: 1, Max: 30}, Strategy: s, Aggregation: scaling.Avg}
+		state := scaling.State{Metrics: []scaling.Metric{{Value: 3, Target: 2}, {Value: 4, Target: 1}}, Jobs: &scaling.Jobs{Running: 2}}
+		require.Zero(t, testing.AllocsPerRun(100, func() { scaling.Decide(p, state) }), "%v", s)
+	}
+}
+
+func ExampleDecide() {
+	policy := scaling.DefaultPolicy()
+	policy.Bounds = scaling.Bounds{Min: 1, Max: 6}
+	d := scaling.Decide(policy, scaling.State{
+		Metrics: []scaling.Metric{{Name: "orders", Value: 47, Target: 5}},
+		Jobs:    &scaling.Jobs{Running: 4, Pending: 1},
+	})
+	fmt.Println(d)
+	// Output:
+	// metrics   1 of 1 read, 1 active; max is orders: queue 47, 9.4 Jobs, rounded up 10
+	// jobs      R=4 running, of them P=1 pending, of them S=0 stuck
+	// bounds    min 1 on top, max 6: of 10 Jobs T=5
+	// strategy  default: T - R, at T=5 R=3 P=1 S=0 M=5, is 2
+	// limits    min misses 0, max leaves room for 2
+	// create    2: the maximum
+}
+
+func ExampleDecide_unreadable() {
+	d := scaling.Decide(scaling.Policy{Bounds: scaling.Bounds{Min: 2, Max: 10}, Strategy: strategy.Accurate{}}, scaling.State{
+		Metrics: []scaling.Metric{{Name: "orders", Failed: true}},
+		Jobs:    &scaling.Jobs{},
+	})
+	fmt.Println(d)
+	// Output:
+	// metrics   0 of 1 read, 0 active
+	// jobs      R=0 running, of them P=0 pending, of them S=0 stuck
+	// bounds    min 2 on top, max 10
+	// limits    min misses 2, max leaves room for 10
+	// create    2: no metric could be read, so the minimum only
+}
