@@ -1,0 +1,32 @@
+// Package adapter connects the deciding packages to Kubernetes, through
+// client-go and nothing else.
+//
+//	ReadScaledJobs   a manifest            -> ScaledJob
+//	ScaledJob.Config a ScaledJob           -> policies, limits, triggers
+//	List             the API server        -> the Jobs that the ScaledJob owns
+//	Classify         a Job and its pods    -> what the rules need to know of it
+//	NewPlan          all of the above      -> what to delete and what to create
+//	Apply            a plan                -> the API server
+//
+// Only List and Apply do IO; the rest is pure.
+//
+// # Ownership
+//
+// A Job belongs to the object that its controller reference names by UID. The
+// label [LabelName] is an index to find candidates with, and no more: a Job with
+// the label and another controller, or none, is neither counted nor touched.
+//
+// # Generated Jobs
+//
+// A Job's name is made of the owner's name, its UID, its generation and a
+// sequence number that goes on from the highest seen. A create that timed out
+// after it succeeded is therefore recognized when it is tried again: the name is
+// taken, by the Job that was meant.
+//
+// The ScaledJob's labels and annotations are copied to the Job. The Job template
+// has labels and annotations of its own on its pods only, and those are left as
+// they are, so that neither wins over the other. Not copied are keys that begin
+// with scaledjob.keda.sh/, which are reserved, the pause annotation, kubectl's
+// last-applied-configuration, and the labels that the annotation
+// [AnnotationExcludedLabels] names, separated by commas.
+package adapter
