@@ -94,10 +94,10 @@ func ExampleDecide() {
 	fmt.Println(d)
 	// Output:
 	// metrics   1 of 1 read, 1 active; max is orders: queue 47, 9.4 Jobs, rounded up 10
-	// jobs      R=4 running, of them P=1 pending, of them S=0 stuck
-	// bounds    min 1 on top, max 6: of 10 Jobs T=5
+	// jobs      R=4 running, P=1 of them pending, S=0 of those stuck
+	// bounds    min 1 on top, max 6: T=5 of 10 Jobs asked for, R=3 of 4 running
 	// strategy  default: T - R, at T=5 R=3 P=1 S=0 M=5, is 2
-	// limits    min misses 0, max leaves room for 2
+	// limits    min lacks 0, max has room for 2
 	// create    2: the maximum
 }
 
@@ -109,8 +109,8 @@ func ExampleDecide_unreadable() {
 	fmt.Println(d)
 	// Output:
 	// metrics   0 of 1 read, 0 active
-	// jobs      R=0 running, of them P=0 pending, of them S=0 stuck
+	// jobs      R=0 running, P=0 of them pending, S=0 of those stuck
 	// bounds    min 2 on top, max 10
-	// limits    min misses 2, max leaves room for 10
+	// limits    min lacks 2, max has room for 10
 	// create    2: no metric could be read, so the minimum only
 }

@@ -98,7 +98,7 @@ func (t Trace) metrics() string {
 
 func (t Trace) jobs() string {
 	j := t.Jobs
-	s := fmt.Sprintf("R=%d running, of them P=%d pending, of them S=%d stuck", j.Running, j.Pending, j.Stuck)
+	s := fmt.Sprintf("R=%d running, P=%d of them pending, S=%d of those stuck", j.Running, j.Pending, j.Stuck)
 	for _, part := range []struct {
 		n    int64
 		what string
@@ -119,14 +119,18 @@ func (t Trace) bounds() string {
 	if t.Bounds.Min > b.Max {
 		s += fmt.Sprintf(" (min %d is above max and taken as it)", t.Bounds.Min)
 	}
-	if t.Strategy != "" {
-		s += fmt.Sprintf(": of %d Jobs T=%d", t.Demand.Jobs, t.Load.Target)
+	if t.Strategy == "" {
+		return s
+	}
+	s += fmt.Sprintf(": T=%d of %d Jobs asked for", t.Load.Target, t.Demand.Jobs)
+	if t.Load.Running != t.Jobs.Running {
+		s += fmt.Sprintf(", R=%d of %d running", t.Load.Running, t.Jobs.Running)
 	}
 	return s
 }
 
 func (t Trace) limits() string {
-	return fmt.Sprintf("min misses %d, max leaves room for %s", t.Missing, limit(t.Room))
+	return fmt.Sprintf("min lacks %d, max has room for %s", t.Missing, limit(t.Room))
 }
 
 func limit(n int64) string {
