@@ -1,0 +1,45 @@
+package scaledjob
+
+import (
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Whoever imports a deciding package compiles the standard library, what this
+// table allows, and nothing else.
+func TestImports(t *testing.T) {
+	const module = "github.com/scaledjob/scaledjob/"
+	for folder, allowed := range map[string][]string{
+		"strategy":              nil,
+		"strategy/strategytest": {module + "strategy", "pgregory.net/rapid"},
+		"scaling":               {module + "strategy"},
+		"history":               nil,
+		"rollout":               nil,
+	} {
+		files, err := filepath.Glob(filepath.Join(folder, "*.go"))
+		require.NoError(t, err)
+		require.NotEmpty(t, files, folder)
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+			require.NoError(t, err)
+			for _, i := range parsed.Imports {
+				path, err := strconv.Unquote(i.Path.Value)
+				require.NoError(t, err)
+				standard := !strings.Contains(strings.Split(path, "/")[0], ".")
+				if !standard && !slices.Contains(allowed, path) {
+					t.Errorf("%s imports %s", file, path)
+				}
+			}
+		}
+	}
+}
