@@ -116,6 +116,6 @@ func (plan *Plan) prune(p Poll, jobs []Job) {
 }
 
 // Job is the Job to create at index i, from 0 to Create - 1.
-func (plan *Plan) Job(i int64) *batchv1.Job {
+func (plan Plan) Job(i int64) *batchv1.Job {
 	return plan.scaledJob.NewJob(plan.owner, plan.last+1+i)
 }

@@ -1,0 +1,270 @@
+package e2e
+
+import (
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/e2e/cluster"
+	"github.com/scaledjob/scaledjob/history"
+	"github.com/scaledjob/scaledjob/rollout"
+	"github.com/scaledjob/scaledjob/scaling"
+)
+
+// One cluster serves all: starting it takes longer than most of the tests. Each
+// has a namespace of its own, whose name decides what becomes of its pods.
+func TestAdapter(t *testing.T) {
+	c := cluster.Start(t)
+	c.Kubelet(t, func(p *corev1.Pod) cluster.Run {
+		switch {
+		case strings.HasPrefix(p.Namespace, "quickstart"):
+			return cluster.Run{Start: 100 * time.Millisecond, Work: 1500 * time.Millisecond}
+		case strings.HasPrefix(p.Namespace, "finish"):
+			return cluster.Run{Exit: int32(len(p.Labels["fails"]))}
+		case strings.HasPrefix(p.Namespace, "drain") && strings.HasSuffix(p.Labels[batchv1.JobNameLabel], "-1"):
+			return cluster.Run{Work: time.Hour}
+		case strings.HasPrefix(p.Namespace, "drain"), strings.HasPrefix(p.Namespace, "pending"):
+			return cluster.Run{Start: -1}
+		}
+		return cluster.Run{Work: time.Hour}
+	})
+	client := c.Client(t)
+	t.Run("creates, recognizes, goes on", func(t *testing.T) { testCreate(t, client) })
+	t.Run("somebody else's Jobs", func(t *testing.T) { testOthers(t, client) })
+	t.Run("immediate", func(t *testing.T) { testImmediate(t, client) })
+	t.Run("drain", func(t *testing.T) { testDrain(t, client) })
+	t.Run("history", func(t *testing.T) { testHistory(t, client) })
+	t.Run("replaced under its name", func(t *testing.T) { testReplaced(t, client) })
+	t.Run("refused", func(t *testing.T) { testRefused(t, client) })
+	t.Run("owner goes", func(t *testing.T) { testOwnerGoes(t, client) })
+	t.Run("quickstart", func(t *testing.T) { testQuickstart(t, c, client) })
+}
+
+// A fleet is a ScaledJob in a namespace of its own, a ConfigMap being its owner.
+type fleet struct {
+	t      *testing.T
+	client kubernetes.Interface
+	poll   adapter.Poll
+}
+
+func newFleet(t *testing.T, client kubernetes.Interface, namespace string) *fleet {
+	t.Helper()
+	_, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	m, err := client.CoreV1().ConfigMaps(namespace).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "owner"}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	found, err := adapter.ReadScaledJobs([]byte(`
+apiVersion: keda.sh/v1alpha1
+kind: ScaledJob
+metadata: {name: orders.consumer-of-a-shop-with-a-name-that-is-longer-than-a-label-may-be, generation: 1, labels: {team: a}}
+spec:
+  jobTargetRef: {backoffLimit: 0, template: {spec: {restartPolicy: Never, containers: [{name: c, image: example.com/c:1}]}}}
+  triggers: [{type: rabbitmq, metadata: {value: "1"}}]
+`))
+	require.NoError(t, err)
+	s := found[0]
+	s.Namespace = namespace
+	config, err := s.Config(nil)
+	require.NoError(t, err)
+	return &fleet{t, client, adapter.Poll{
+		ScaledJob: s, Config: config,
+		Owner: *metav1.NewControllerRef(m, corev1.SchemeGroupVersion.WithKind("ConfigMap")),
+	}}
+}
+
+// look lists the Jobs and plans for a queue.
+func (f *fleet) look(queue float64) adapter.Plan {
+	f.t.Helper()
+	jobs, err := adapter.List(f.t.Context(), f.client, f.poll.ScaledJob, adapter.Observation{Owner: f.poll.Owner.UID, Now: time.Now(), PodsKnown: true})
+	require.NoError(f.t, err)
+	f.poll.Jobs, f.poll.JobsKnown = jobs, true
+	f.poll.Metrics = []scaling.Metric{f.poll.Config.Triggers[0].Metric(queue)}
+	return adapter.NewPlan(f.poll)
+}
+
+func (f *fleet) apply(p adapter.Plan) adapter.Result {
+	f.t.Helper()
+	r, err := adapter.Apply(f.t.Context(), f.client, p)
+	require.NoError(f.t, err)
+	return r
+}
+
+func (f *fleet) jobs() []batchv1.Job {
+	f.t.Helper()
+	l, err := f.client.BatchV1().Jobs(f.poll.ScaledJob.Namespace).List(f.t.Context(), metav1.ListOptions{})
+	require.NoError(f.t, err)
+	return l.Items
+}
+
+func (f *fleet) eventually(what string, ok func() bool) {
+	f.t.Helper()
+	require.Eventually(f.t, ok, 30*time.Second, 100*time.Millisecond, what)
+}
+
+// counted waits until the Jobs count so.
+func (f *fleet) counted(want scaling.Jobs) {
+	f.t.Helper()
+	f.eventually(fmt.Sprintf("%+v", want), func() bool {
+		f.look(0)
+		return adapter.Count(f.poll.Jobs) == want
+	})
+}
+
+func testCreate(t *testing.T, client kubernetes.Interface) {
+	f := newFleet(t, client, "create")
+	plan := f.look(100)
+	begin := time.Now()
+	require.Equal(t, int64(100), f.apply(plan).Created)
+	t.Logf("100 Jobs created in %s", time.Since(begin))
+	require.Len(t, f.jobs(), 100)
+	require.Equal(t, int64(100), f.apply(plan).Created, "the same plan finds its own")
+	require.Len(t, f.jobs(), 100)
+	f.counted(scaling.Jobs{Running: 100})
+	f.poll.Config.Policy.Bounds.Max = 103
+	require.Equal(t, int64(3), f.apply(f.look(500)).Created)
+	require.Len(t, f.jobs(), 103)
+}
+
+func testOthers(t *testing.T, client kubernetes.Interface) {
+	f := newFleet(t, client, "others")
+	mine := f.look(1).Job(0)
+	orphan := mine.DeepCopy()
+	orphan.Name, orphan.OwnerReferences = "orphan", nil
+	before := mine.DeepCopy()
+	before.Name, before.OwnerReferences[0].UID = "before", "00000000-0000-4000-8000-000000000000"
+	for _, j := range []*batchv1.Job{orphan, before} {
+		_, err := client.BatchV1().Jobs(f.poll.ScaledJob.Namespace).Create(t.Context(), j, metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+	f.poll.ScaledJob.Generation = 2
+	plan := f.look(1)
+	require.Empty(t, f.poll.Jobs)
+	require.Empty(t, plan.Delete)
+	require.Equal(t, int64(1), plan.Create)
+}
+
+func testImmediate(t *testing.T, client kubernetes.Interface) {
+	for _, propagation := range []rollout.Propagation{rollout.Background, rollout.Foreground, rollout.Orphan} {
+		f := newFleet(t, client, "immediate-"+propagation.String())
+		f.poll.Config.Policy.Bounds.Max = 4
+		f.poll.Config.Rollout = rollout.Policy{Strategy: rollout.Immediate, Propagation: propagation}
+		f.apply(f.look(3))
+		f.counted(scaling.Jobs{Running: 3})
+		f.poll.ScaledJob.Generation = 2
+		plan := f.look(9)
+		require.Len(t, plan.Delete, 3)
+		require.Equal(t, int64(1), plan.Create, "the old ones hold room in this poll:\n%s", plan.Decision)
+		require.Equal(t, adapter.Result{Created: 1, Deleted: 3}, f.apply(plan))
+		f.counted(scaling.Jobs{Running: 1})
+		pods, err := client.CoreV1().Pods(f.poll.ScaledJob.Namespace).List(t.Context(), metav1.ListOptions{})
+		require.NoError(t, err)
+		if propagation == rollout.Orphan {
+			require.Len(t, pods.Items, 4)
+		}
+		require.Equal(t, int64(3), f.look(9).Create)
+	}
+}
+
+func testDrain(t *testing.T, client kubernetes.Interface) {
+	f := newFleet(t, client, "drain")
+	f.poll.Config.Rollout = rollout.Policy{Strategy: rollout.Drain}
+	f.apply(f.look(3))
+	f.counted(scaling.Jobs{Running: 3, Pending: 2})
+	f.poll.ScaledJob.Generation = 2
+	require.Equal(t, 2, f.apply(f.look(0)).Deleted)
+	f.counted(scaling.Jobs{Running: 1})
+}
+
+func testHistory(t *testing.T, client kubernetes.Interface) {
+	f := newFleet(t, client, "finish")
+	f.poll.Config.History = history.Limits{Succeeded: history.Keep(2), Failed: history.Keep(1)}
+	f.apply(f.look(5))
+	f.poll.ScaledJob.Spec.JobTargetRef.Template.Labels = map[string]string{"fails": "x"}
+	f.apply(f.look(8))
+	finished := func(n int) func() bool {
+		return func() bool {
+			f.look(0)
+			return adapter.Count(f.poll.Jobs) == scaling.Jobs{} && len(f.poll.Jobs) == n
+		}
+	}
+	f.eventually("all finish", func() bool { f.look(0); return adapter.Count(f.poll.Jobs) == scaling.Jobs{} })
+	n := len(f.poll.Jobs)
+	failed := 0
+	for _, j := range f.poll.Jobs {
+		require.False(t, j.Finished.IsZero())
+		if j.Phase == adapter.Failed {
+			failed++
+		}
+	}
+	require.Positive(t, failed)
+	require.Equal(t, n-3, f.apply(f.look(0)).Deleted)
+	f.eventually("two succeeded and one failed are left", finished(3))
+	require.Empty(t, f.look(0).Delete)
+}
+
+// A Job that was made anew under the name of one to delete stays.
+func testReplaced(t *testing.T, client kubernetes.Interface) {
+	f := newFleet(t, client, "pending-replaced")
+	first := f.look(1)
+	f.apply(first)
+	f.poll.ScaledJob.Generation = 2
+	plan := f.look(0)
+	require.Len(t, plan.Delete, 1)
+	jobs, name := client.BatchV1().Jobs(f.poll.ScaledJob.Namespace), plan.Delete[0].Name
+	background := metav1.DeletePropagationBackground
+	require.NoError(t, jobs.Delete(t.Context(), name, metav1.DeleteOptions{PropagationPolicy: &background}))
+	f.eventually("it is gone", func() bool {
+		_, err := jobs.Get(t.Context(), name, metav1.GetOptions{})
+		return apierrors.IsNotFound(err)
+	})
+	f.poll.ScaledJob.Generation = 1
+	f.apply(first)
+	require.Equal(t, 1, f.apply(plan).Deleted, "the Job that was meant is gone")
+	_, err := jobs.Get(t.Context(), name, metav1.GetOptions{})
+	require.NoError(t, err, "the other is not")
+}
+
+func testRefused(t *testing.T, client kubernetes.Interface) {
+	f := newFleet(t, client, "refused")
+	f.poll.ScaledJob.Spec.JobTargetRef.Template.Spec.Containers[0].Image = ""
+	r, err := adapter.Apply(t.Context(), client, f.look(9))
+	var refused *adapter.CreateError
+	require.ErrorAs(t, err, &refused)
+	require.True(t, apierrors.IsInvalid(err), "%v", err)
+	require.Zero(t, r.Created)
+	require.Empty(t, f.jobs())
+}
+
+func testOwnerGoes(t *testing.T, client kubernetes.Interface) {
+	f := newFleet(t, client, "owner-goes")
+	f.apply(f.look(5))
+	require.Len(t, f.jobs(), 5)
+	require.NoError(t, client.CoreV1().ConfigMaps("owner-goes").Delete(t.Context(), "owner", metav1.DeleteOptions{}))
+	f.eventually("the Jobs are collected", func() bool { return len(f.jobs()) == 0 })
+}
+
+// The quickstart, as a user runs it.
+func testQuickstart(t *testing.T, c *cluster.Cluster, client kubernetes.Interface) {
+	_, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "quickstart"}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	cmd := exec.CommandContext(t.Context(), "go", "run", "./examples/quickstart",
+		"-f", "testdata/manifests/rabbitmq.yaml", "-queue", "0,30,30,0,0,0,0,0", "-poll", "1s", "-kubeconfig", c.Kubeconfig(), "-namespace", "quickstart")
+	cmd.Dir = ".."
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	t.Logf("%s", out)
+	l, err := client.BatchV1().Jobs("quickstart").List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	require.Len(t, l.Items, 3, "pruned to the history limit\n%s", out)
+	require.Contains(t, string(out), "0 running, 0 pending, 3 succeeded, 0 failed")
+}
