@@ -13,7 +13,8 @@ test:
 check:
 	@test -z "$$(gofmt -l .)" || { gofmt -d .; exit 1; }
 	@set -e; for m in $(MODULES); do echo "check $$m"; \
-	(cd $$m && go mod tidy -diff && go vet ./... && $(STATICCHECK) ./...); done
+	(cd $$m && go mod tidy -diff && go vet ./... && $(STATICCHECK) ./...); done; \
+	for m in e2e/binaries/*; do echo "check $$m"; (cd $$m && GOWORK=off go mod tidy -diff); done
 
 race:
 	go test -race ./...

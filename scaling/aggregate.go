@@ -60,6 +60,39 @@ type Demand struct {
 	Jobs int64
 }
 
+// Health says how many of the metrics could be read.
+func (d Demand) Health() Health {
+	switch {
+	case d.Read == d.Metrics:
+		return AllRead
+	case d.Read > 0:
+		return SomeRead
+	}
+	return NoneRead
+}
+
+// Health is how many metrics could be read.
+type Health uint8
+
+const (
+	AllRead  Health = iota // every one, or there is none
+	SomeRead               // some, and those decide, unless HoldOnFailure is set
+	NoneRead               // none: the minimum only
+)
+
+// String says it in words.
+func (h Health) String() string {
+	switch h {
+	case AllRead:
+		return "all metrics read"
+	case SomeRead:
+		return "some metrics read"
+	case NoneRead:
+		return "no metric read"
+	}
+	return fmt.Sprintf("Health(%d)", uint8(h))
+}
+
 // Aggregate combines the active metrics that can be read. Their order does not
 // matter: ties under Max and Min go to the metric that asks for more Jobs, and
 // sums are exact until they are rounded once (FuzzOrder). unlimited is whether

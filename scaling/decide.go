@@ -112,9 +112,9 @@ func Decide(p Policy, s State) (d Decision) {
 	case s.Jobs == nil:
 		d.Rule = RuleJobsUnknown
 		return
-	case t.Demand.Read == 0 && t.Demand.Metrics > 0:
+	case t.Demand.Health() == NoneRead:
 		d.Rule = RuleUnreadable
-	case t.Demand.Read < t.Demand.Metrics && p.HoldOnFailure:
+	case t.Demand.Health() == SomeRead && p.HoldOnFailure:
 		d.Rule = RuleHeld
 	case t.Demand.Active == 0:
 		d.Rule = RuleInactive

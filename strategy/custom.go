@@ -44,7 +44,12 @@ func (c *Custom) String() string {
 }
 
 func customText(deduction int64, percentage Percentage) string {
-	return fmt.Sprintf("custom: min(M, T - %d - trunc(R * %s))", deduction, percentage)
+	sign := "-"
+	if deduction < 0 {
+		sign = "+"
+	}
+	digits := strings.TrimPrefix(strconv.FormatInt(deduction, 10), "-")
+	return fmt.Sprintf("custom: min(M, T %s %s - trunc(R * %s))", sign, digits, percentage)
 }
 
 // A Percentage is an exact decimal that is not negative: 1 is all, 0.5 is half.

@@ -259,6 +259,12 @@ func TestParse(t *testing.T) {
 	}
 }
 
+func TestCustomText(t *testing.T) {
+	require.Equal(t, "custom: min(M, T - 1 - trunc(R * 0.5))", custom(t, 1, "0.50").String())
+	require.Equal(t, "custom: min(M, T + 2 - trunc(R * 0))", custom(t, -2, "0").String())
+	require.Equal(t, "custom: min(M, T - 0 - trunc(R * 0))", new(strategy.Custom).String())
+}
+
 func TestPercentageText(t *testing.T) {
 	for text, want := range map[string]string{
 		"0": "0", "0.0": "0", "0.5": "0.5", ".5": "0.5", "5.": "5", "+0.50": "0.5", "5e-1": "0.5", "1e3": "1000",

@@ -69,7 +69,7 @@ func buildOne(ctx context.Context, out io.Writer, folder, name, module, path str
 	_, here, _, _ := runtime.Caller(0)
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w "+version, "-o", filepath.Join(temp, name), path)
 	cmd.Dir = filepath.Join(filepath.Dir(here), "..", "binaries", module)
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod -buildvcs=false")
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-buildvcs=false")
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Run(); err != nil {
 		return err

@@ -1,0 +1,183 @@
+package history_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/scaledjob/scaledjob/history"
+)
+
+func TestKeepsTheNewest(t *testing.T)    { rapid.Check(t, propKeepsTheNewest) }
+func FuzzKeepsTheNewest(f *testing.F)    { f.Fuzz(rapid.MakeFuzz(propKeepsTheNewest)) }
+func TestOracle(t *testing.T)            { rapid.Check(t, propOracle) }
+func FuzzOracle(f *testing.F)            { f.Fuzz(rapid.MakeFuzz(propOracle)) }
+func TestIdempotent(t *testing.T)        { rapid.Check(t, propIdempotent) }
+func FuzzIdempotent(f *testing.F)        { f.Fuzz(rapid.MakeFuzz(propIdempotent)) }
+func TestOrderOfJobs(t *testing.T)       { rapid.Check(t, propOrderOfJobs) }
+func FuzzOrderOfJobs(f *testing.F)       { f.Fuzz(rapid.MakeFuzz(propOrderOfJobs)) }
+func TestDeletingIsNothing(t *testing.T) { rapid.Check(t, propDeletingIsNothing) }
+func FuzzDeletingIsNothing(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propDeletingIsNothing)) }
+func TestArguments(t *testing.T)         { rapid.Check(t, propArguments) }
+func FuzzArguments(f *testing.F)         { f.Fuzz(rapid.MakeFuzz(propArguments)) }
+
+// The ends of the clock: between these two lies every other time.
+var (
+	dawn = time.Unix(math.MinInt64, 0)
+	dusk = time.Unix(math.MaxInt64-62_135_596_800, 999_999_999)
+)
+
+// drawJobs draws Jobs of few names and few times, so that ties are common, and of
+// times so far apart that no Duration holds their distance.
+func drawJobs(t *rapid.T) []history.Job {
+	finished := rapid.OneOf(
+		rapid.Map(rapid.IntRange(0, 12), at),
+		rapid.Map(rapid.Int64(), func(n int64) time.Time { return time.Unix(0, n) }),
+		rapid.Map(rapid.Int64(), func(s int64) time.Time { return time.Unix(s, 0) }),
+		rapid.SampledFrom([]time.Time{{}, dawn, dusk, dusk.Add(-1), at(3).In(time.FixedZone("east", 3600))}),
+	)
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) history.Job {
+		return history.Job{
+			Name:     rapid.StringMatching(`[a-d]{0,2}`).Draw(t, "name"),
+			Outcome:  history.Outcome(rapid.IntRange(0, 3).Draw(t, "outcome")),
+			Deleting: rapid.IntRange(0, 4).Draw(t, "deleting") == 0,
+			Finished: finished.Draw(t, "finished"),
+		}
+	}), 0, 60).Draw(t, "jobs")
+}
+
+func drawLimits(t *rapid.T) history.Limits {
+	limit := func(name string) history.Limit {
+		n := rapid.OneOf(rapid.IntRange(-2, 20), rapid.SampledFrom([]int{math.MinInt, math.MaxInt})).Draw(t, name)
+		if n == -1 {
+			return history.Limit{}
+		}
+		return history.Keep(n)
+	}
+	return history.Limits{Succeeded: limit("succeeded"), Failed: limit("failed")}
+}
+
+// without returns the Jobs that are not at the indexes.
+func without(jobs []history.Job, indexes []int) []history.Job {
+	var rest []history.Job
+	for i, j := range jobs {
+		if !slices.Contains(indexes, i) {
+			rest = append(rest, j)
+		}
+	}
+	return rest
+}
+
+// of returns the Jobs of an outcome that are not being deleted.
+func of(outcome history.Outcome, jobs []history.Job) []history.Job {
+	return slices.DeleteFunc(slices.Clone(jobs), func(j history.Job) bool { return j.Outcome != outcome || j.Deleting })
+}
+
+// older reports whether a goes before b.
+func older(a, b history.Job) bool {
+	if a.Finished.Equal(b.Finished) {
+		return a.Name < b.Name
+	}
+	return a.Finished.Before(b.Finished)
+}
+
+// Of each outcome as many are left as the limit says, none of them older than one
+// that goes, and nothing else is touched.
+func propKeepsTheNewest(t *rapid.T) {
+	jobs, limits := drawJobs(t), drawLimits(t)
+	chosen := history.Choose(limits, jobs)
+	left := without(jobs, chosen)
+	if len(left)+len(chosen) != len(jobs) {
+		t.Fatalf("of %d Jobs %v: %d left", len(jobs), chosen, len(left))
+	}
+	touched := 0
+	for outcome, limit := range map[history.Outcome]history.Limit{
+		history.Succeeded: limits.Succeeded, history.Failed: limits.Failed,
+	} {
+		had, kept := of(outcome, jobs), of(outcome, left)
+		touched += len(had) - len(kept)
+		want := len(had)
+		if n, limited := limit.Value(); limited {
+			want = min(n, want)
+		}
+		if len(kept) != want {
+			t.Fatalf("limit %v: %d of %d %v left", limit, len(kept), len(had), outcome)
+		}
+		for _, i := range chosen {
+			for _, k := range kept {
+				if jobs[i].Outcome == outcome && older(k, jobs[i]) {
+					t.Fatalf("%v goes, %v stays", jobs[i], k)
+				}
+			}
+		}
+	}
+	if touched != len(chosen) {
+		t.Fatalf("%v: only %d have an outcome and are not being deleted", chosen, touched)
+	}
+}
+
+// The same Jobs in the same order as when everything is sorted.
+func propOracle(t *rapid.T) {
+	jobs, limits := drawJobs(t), drawLimits(t)
+	if got, want := history.Choose(limits, jobs), oracle(limits, jobs); !slices.Equal(got, want) {
+		t.Fatalf("got %v, want %v", got, want)
+	}
+}
+
+// Once the chosen are on their way out, or gone, no more are chosen.
+func propIdempotent(t *rapid.T) {
+	jobs, limits := drawJobs(t), drawLimits(t)
+	chosen := history.Choose(limits, jobs)
+	if again := history.Choose(limits, without(jobs, chosen)); again != nil {
+		t.Fatalf("when they are gone: %v", again)
+	}
+	for _, i := range chosen {
+		jobs[i].Deleting = true
+	}
+	if again := history.Choose(limits, jobs); again != nil {
+		t.Fatalf("while they go: %v", again)
+	}
+}
+
+// The same names are chosen, in the same order, however the Jobs are listed.
+func propOrderOfJobs(t *rapid.T) {
+	jobs, limits := drawJobs(t), drawLimits(t)
+	other := rapid.Permutation(jobs).Draw(t, "other")
+	got, want := names(other, history.Choose(limits, other)), names(jobs, history.Choose(limits, jobs))
+	if !slices.Equal(got, want) {
+		t.Fatalf("got %v, want %v", got, want)
+	}
+}
+
+// Jobs that are being deleted make no difference, and neither do unfinished ones.
+func propDeletingIsNothing(t *rapid.T) {
+	jobs, limits := drawJobs(t), drawLimits(t)
+	rest := slices.DeleteFunc(slices.Clone(jobs), func(j history.Job) bool {
+		return j.Deleting || j.Outcome == history.Unfinished
+	})
+	got, want := names(jobs, history.Choose(limits, jobs)), names(rest, history.Choose(limits, rest))
+	if !slices.Equal(got, want) {
+		t.Fatalf("got %v, without them %v", got, want)
+	}
+}
+
+// The Jobs are as they were, and asked twice the answer is the same, in memory of
+// its own.
+func propArguments(t *rapid.T) {
+	jobs, limits := drawJobs(t), drawLimits(t)
+	before := slices.Clone(jobs)
+	first := history.Choose(limits, jobs)
+	want := slices.Clone(first)
+	for i := range first {
+		first[i] = -1
+	}
+	if again := history.Choose(limits, jobs); !slices.Equal(again, want) {
+		t.Fatalf("%v, then %v", want, again)
+	}
+	if !slices.Equal(before, jobs) {
+		t.Fatalf("%v became %v", before, jobs)
+	}
+}
