@@ -3,6 +3,7 @@ package adapter
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -103,7 +104,7 @@ func readDocument(document []byte) (s *ScaledJob, other string, err error) {
 // was not.
 func quote(tree map[string]any) []error {
 	var problems []error
-	strings := func(path string, m any) {
+	check := func(path string, m any) {
 		values, _ := m.(map[string]any)
 		for _, key := range slices.Sorted(maps.Keys(values)) {
 			switch v := values[key].(type) {
@@ -116,19 +117,19 @@ func quote(tree map[string]any) []error {
 		}
 	}
 	metadata, _ := tree["metadata"].(map[string]any)
-	strings("metadata.labels", metadata["labels"])
-	strings("metadata.annotations", metadata["annotations"])
+	check("metadata.labels", metadata["labels"])
+	check("metadata.annotations", metadata["annotations"])
 	spec, _ := tree["spec"].(map[string]any)
 	triggers, _ := spec["triggers"].([]any)
 	for i, t := range triggers {
 		trigger, _ := t.(map[string]any)
-		strings(fmt.Sprintf("spec.triggers[%d].metadata", i), trigger["metadata"])
+		check(fmt.Sprintf("spec.triggers[%d].metadata", i), trigger["metadata"])
 	}
 	if scaling, ok := spec["scalingStrategy"].(map[string]any); ok {
 		const key = "customScalingRunningJobPercentage"
 		if v, ok := scaling[key]; ok {
 			only := map[string]any{key: v}
-			strings("spec.scalingStrategy", only)
+			check("spec.scalingStrategy", only)
 			scaling[key] = only[key]
 		}
 	}
@@ -150,11 +151,8 @@ var strict = func() runtime.Decoder {
 
 // decode reads the tree, with every unknown field as an error.
 func decode(tree map[string]any) (*ScaledJob, error) {
-	data, err := yaml.Marshal(tree)
+	data, err := json.Marshal(tree)
 	if err != nil {
-		return nil, err
-	}
-	if data, err = yaml.YAMLToJSON(data); err != nil {
 		return nil, err
 	}
 	s := new(ScaledJob)

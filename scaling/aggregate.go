@@ -131,17 +131,18 @@ func (d *Demand) aggregate(a Aggregation, metrics []Metric, longest float64) {
 // choose takes the metric with the shortest or else the longest queue.
 func (d *Demand) choose(metrics []Metric, longest float64, shortest bool) {
 	var best *Metric
+	read, active := 0, 0
 	most := math.Inf(-1) // of the values, or of their negatives under shortest
 	for i := range metrics {
 		m := &metrics[i]
 		if !m.readable(longest) {
 			continue
 		}
-		d.Read++
+		read++
 		if !m.active() {
 			continue
 		}
-		d.Active++
+		active++
 		value := m.Value
 		if shortest {
 			value = -value
@@ -150,6 +151,7 @@ func (d *Demand) choose(metrics []Metric, longest float64, shortest bool) {
 			best, most = m, value
 		}
 	}
+	d.Read, d.Active = read, active
 	if best != nil {
 		d.Name, d.Queue, d.Quotient = best.Name, best.Value, best.Value/best.Target
 	}
@@ -170,25 +172,26 @@ func (m *Metric) precedes(best *Metric) bool {
 // total sums up the active metrics, or takes their mean.
 func (d *Demand) total(metrics []Metric, longest float64, mean bool) {
 	var queue, quotient sum
-	positive := false
+	read, active, positive := 0, 0, false
 	for i := range metrics {
 		m := &metrics[i]
 		if !m.readable(longest) {
 			continue
 		}
-		d.Read++
+		read++
 		if !m.active() {
 			continue
 		}
-		d.Active++
-		queue.add(m.Value)
-		quotient.add(m.Value / m.Target)
+		active++
+		queue = queue.plus(m.Value)
+		quotient = quotient.plus(m.Value / m.Target)
 		positive = positive || m.Value > 0
 	}
+	d.Read, d.Active = read, active
 	d.Queue, d.Quotient = queue.float(), quotient.float()
-	if mean && d.Active > 0 {
-		d.Queue /= float64(d.Active)
-		d.Quotient /= float64(d.Active)
+	if mean && active > 0 {
+		d.Queue /= float64(active)
+		d.Quotient /= float64(active)
 	}
 	if positive && d.Queue == 0 { // too small for the sum's unit
 		d.Queue = math.SmallestNonzeroFloat64
@@ -203,24 +206,22 @@ type sum struct {
 	over        bool
 }
 
-func (s *sum) add(x float64) {
+func (s sum) plus(x float64) sum {
 	if x >= 1<<63 {
 		s.over = true
-		return
+		return s
 	}
 	whole := int64(x)
-	s.whole += uint64(whole)
-	if part := x - float64(whole); part > 0 {
-		s.part += uint64(int64(part * (1 << 63)))
-		s.whole += s.part >> 63
-		s.part &= 1<<63 - 1
-	}
+	s.part += uint64(int64((x - float64(whole)) * (1 << 63)))
+	s.whole += uint64(whole) + s.part>>63
+	s.part &= 1<<63 - 1
 	if s.whole >= 1<<63 {
 		s.whole, s.over = 0, true
 	}
+	return s
 }
 
-func (s *sum) float() float64 {
+func (s sum) float() float64 {
 	if s.over {
 		return math.Inf(1)
 	}

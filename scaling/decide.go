@@ -143,8 +143,10 @@ func (t *Trace) propose(s strategy.Strategy, b Bounds) Rule {
 		target = max(target, b.Min)
 	}
 	pending, stuck := min(t.Jobs.Pending, running), min(t.Jobs.Stuck, running)
-	t.Load = strategy.Load{Target: target, Running: running, Pending: pending, Stuck: stuck, Max: most}
-	// Not t.Load: copying what has just been written waits for the writes.
+	// One by one, and not handed on as a whole: copying what has just been written
+	// waits for the writes, which would take longer than the rest of the decision.
+	l := &t.Load
+	l.Target, l.Running, l.Pending, l.Stuck, l.Max = target, running, pending, stuck, most
 	t.Proposal = s.Propose(strategy.Load{Target: target, Running: running, Pending: pending, Stuck: stuck, Max: most})
 	t.Strategy = name(s)
 	switch {

@@ -120,6 +120,7 @@ func (p *player) poll(ctx context.Context, t time.Duration) {
 func (p *player) list(ctx context.Context) ([]adapter.Job, error) {
 	return adapter.List(ctx, p.client, p.s, adapter.Observation{
 		Owner: p.owner.UID, Now: p.now(), PodsKnown: true, PendingPodConditions: p.config.PendingPodConditions,
+		StuckAfter: time.Minute,
 	})
 }
 
