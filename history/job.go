@@ -30,7 +30,7 @@ type Job struct {
 	Name     string
 	Outcome  Outcome
 	Deleting bool      // has a deletion timestamp
-	Finished time.Time // see [Times.Finished]; the zero time is older than any other
+	Finished time.Time // see [Times.Finished]; the zero time sorts as the year 1 that it is
 }
 
 // Times are what Kubernetes records of a Job that bears on when it finished. The
