@@ -14,7 +14,7 @@ func BenchmarkDecide(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/n=%d", a, n), func(b *testing.B) {
 				metrics := make([]scaling.Metric, n)
 				for i := range metrics {
-					metrics[i] = scaling.Metric{Name: "queue", Value: float64(i%17) + 0.3, Target: 3}
+					metrics[i] = scaling.Metric{Name: "queue", Value: float64(i*37%101) + 0.3, Target: 3}
 				}
 				p := scaling.DefaultPolicy()
 				p.Aggregation = a
