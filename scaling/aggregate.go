@@ -61,14 +61,16 @@ type Demand struct {
 }
 
 // Health says how many of the metrics could be read.
-func (d Demand) Health() Health {
-	switch {
-	case d.Read == d.Metrics:
+func (d Demand) Health() Health { return health(d.Read, d.Metrics) }
+
+func health(read, metrics int) Health {
+	switch read {
+	case metrics:
 		return AllRead
-	case d.Read > 0:
-		return SomeRead
+	case 0:
+		return NoneRead
 	}
-	return NoneRead
+	return SomeRead
 }
 
 // Health is how many metrics could be read.

@@ -21,8 +21,9 @@ func BenchmarkDecide(b *testing.B) {
 				p.Strategy = strategy.Accurate{}
 				s := scaling.State{Metrics: metrics, Jobs: &scaling.Jobs{Running: 3, Pending: 1}}
 				b.ReportAllocs()
+				var created int64
 				for b.Loop() {
-					scaling.Decide(p, s)
+					created += scaling.Decide(p, s).Create
 				}
 			})
 		}

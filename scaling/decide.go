@@ -105,6 +105,7 @@ func Decide(p Policy, s State) (d Decision) {
 		t.Room = bounds.room(&t.Jobs)
 		t.Missing = max(0, bounds.Min-t.Jobs.Running)
 	}
+	health := health(t.Demand.Read, t.Demand.Metrics)
 	switch {
 	case p.Paused:
 		d.Rule = RulePaused
@@ -112,9 +113,9 @@ func Decide(p Policy, s State) (d Decision) {
 	case s.Jobs == nil:
 		d.Rule = RuleJobsUnknown
 		return
-	case t.Demand.Health() == NoneRead:
+	case health == NoneRead:
 		d.Rule = RuleUnreadable
-	case t.Demand.Health() == SomeRead && p.HoldOnFailure:
+	case health == SomeRead && p.HoldOnFailure:
 		d.Rule = RuleHeld
 	case t.Demand.Active == 0:
 		d.Rule = RuleInactive
