@@ -19,8 +19,9 @@ import (
 )
 
 // List reads the Jobs that o.Owner controls, and their pods if o.PodsKnown, and
-// classifies them. An error means that nothing is known.
-func List(ctx context.Context, c kubernetes.Interface, s *ScaledJob, o Observation) ([]Job, error) {
+// counts them from scratch. An error means that nothing is known, and the Fleet is
+// nil.
+func List(ctx context.Context, c kubernetes.Interface, s *ScaledJob, o Observation) (*Fleet, error) {
 	index := labels.Set{LabelName: LabelValue(s.Name)}.String()
 	jobs, err := c.BatchV1().Jobs(s.Namespace).List(ctx, metav1.ListOptions{LabelSelector: index})
 	if err != nil {
@@ -33,13 +34,14 @@ func List(ctx context.Context, c kubernetes.Interface, s *ScaledJob, o Observati
 			return nil, fmt.Errorf("list pods: %w", err)
 		}
 	}
-	return o.Classify(jobs.Items, pods.Items), nil
+	return NewFleet(o.Classify(jobs.Items, pods.Items)), nil
 }
 
 // A Result is what Apply did.
 type Result struct {
-	Created int64 // Jobs that exist now, by this call or one before that was not answered
-	Deleted int   // Jobs that are gone or on their way, by whomever
+	Created   int64 // Jobs that exist now, by this call or one before that was not answered
+	RolledOut int   // Jobs of an older spec that are gone or on their way, by whomever
+	Pruned    int   // finished Jobs likewise
 }
 
 // A CreateError says that not every Job could be created.
@@ -56,30 +58,118 @@ func (e *CreateError) Error() string {
 // Unwrap returns the first reason.
 func (e *CreateError) Unwrap() error { return e.Err }
 
-// Apply carries a plan out: it attempts every deletion, then creates the Jobs in
-// batches that double from 1 while all goes well, at most maxBatch at a time. The
-// first refusal ends the creating with a [*CreateError]; deletions that failed
-// are joined to it. A Job that is to be deleted and is gone, or has another UID
-// by now, is done; so is one that is to be created and exists, if it is the Job
-// that was meant. The result is right with an error too.
+// Apply carries a plan out: it attempts every deletion, then creates the Jobs,
+// each in batches of requests sent together that double from 1 up to 64. The
+// first create that fails ends the creating with a [*CreateError], after its batch;
+// deletions that failed are joined to it. A Job that is to be deleted and is gone,
+// or has another UID by now, is done; so is one that is to be created and exists,
+// if it is the Job that was meant. A cancelled context ends both. The result is
+// right with an error too.
 func Apply(ctx context.Context, c kubernetes.Interface, p Plan) (Result, error) {
-	var (
-		result   Result
-		problems []error
-		jobs     = c.BatchV1().Jobs(p.scaledJob.Namespace)
-	)
-	for _, d := range p.Delete {
-		if err := remove(ctx, jobs, d); err != nil {
-			problems = append(problems, fmt.Errorf("delete Job %s: %w", d.Name, err))
-			continue
-		}
-		result.Deleted++
-	}
+	return apply(ctx, c, &p, nobody{})
+}
+
+// A witness is told what Apply does, from several goroutines at once.
+type witness interface {
+	sending(number int64, f flight)
+	answered(number int64, err error)
+	deleted(name string, uid types.UID)
+}
+
+type nobody struct{}
+
+func (nobody) sending(int64, flight)     {}
+func (nobody) answered(int64, error)     {}
+func (nobody) deleted(string, types.UID) {}
+
+func apply(ctx context.Context, c kubernetes.Interface, p *Plan, w witness) (Result, error) {
+	a := action{ctx, c.BatchV1().Jobs(p.namespace), p, w}
+	result, problems := a.deleteAll()
 	var err error
-	if result.Created, err = createAll(ctx, jobs, p); err != nil {
+	if result.Created, err = a.createAll(); err != nil {
 		problems = append(problems, &CreateError{result.Created, p.Create, err})
 	}
 	return result, errors.Join(problems...)
+}
+
+// An action is a plan being carried out.
+type action struct {
+	ctx  context.Context
+	jobs batchclient.JobInterface
+	plan *Plan
+	witness
+}
+
+const maxBatch = 64
+
+// together calls do for from up to from + n - 1, all at once, and returns what
+// they returned.
+func together(from, n int64, do func(i int64) error) []error {
+	errs := make([]error, n)
+	var group sync.WaitGroup
+	for i := range errs {
+		group.Go(func() { errs[i] = do(from + int64(i)) })
+	}
+	group.Wait()
+	return errs
+}
+
+func (a *action) deleteAll() (r Result, problems []error) {
+	all := int64(len(a.plan.Delete))
+	for from, size := int64(0), int64(1); from < all; from, size = from+size, min(2*size, maxBatch) {
+		if err := a.ctx.Err(); err != nil {
+			return r, append(problems, fmt.Errorf("%d of %d Jobs not deleted: %w", all-from, all, err))
+		}
+		for i, err := range together(from, min(size, all-from), a.delete) {
+			switch {
+			case err != nil:
+				problems = append(problems, err)
+			case a.plan.Delete[from+int64(i)].Reason == OldSpec:
+				r.RolledOut++
+			default:
+				r.Pruned++
+			}
+		}
+	}
+	return r, problems
+}
+
+func (a *action) delete(i int64) error {
+	d := a.plan.Delete[i]
+	if err := remove(a.ctx, a.jobs, d); err != nil {
+		return fmt.Errorf("delete Job %s: %w", d.Name, err)
+	}
+	a.deleted(d.Name, d.UID)
+	return nil
+}
+
+// createAll goes on to further numbers where a name is somebody else's, but not
+// for ever.
+func (a *action) createAll() (created int64, err error) {
+	taken := 0
+	for from, size := int64(0), int64(1); created < a.plan.Create && err == nil; size = min(2*size, maxBatch) {
+		batch := together(from, min(size, a.plan.Create-created), a.create)
+		from += int64(len(batch))
+		for _, e := range batch {
+			switch {
+			case e == nil:
+				created++
+			case errors.Is(e, errTaken) && taken < maxBatch:
+				taken++
+			case err == nil:
+				err = e
+			}
+		}
+	}
+	return created, err
+}
+
+func (a *action) create(i int64) error {
+	number := a.plan.number(i)
+	a.sending(number, a.plan.flight)
+	err := create(a.ctx, a.jobs, a.plan.Job(i))
+	a.answered(number, err)
+	return err
 }
 
 var propagations = map[rollout.Propagation]metav1.DeletionPropagation{
@@ -106,60 +196,35 @@ func replaced(ctx context.Context, jobs batchclient.JobInterface, name string, u
 	return apierrors.IsNotFound(err) || err == nil && job.UID != uid
 }
 
-const maxBatch = 64
-
-func createAll(ctx context.Context, jobs batchclient.JobInterface, p Plan) (created int64, err error) {
-	for size := int64(1); created < p.Create; size = min(2*size, maxBatch) {
-		batch := make([]error, min(size, p.Create-created))
-		var group sync.WaitGroup
-		for i := range batch {
-			job := p.Job(created + int64(i))
-			group.Go(func() { batch[i] = create(ctx, jobs, job) })
-		}
-		group.Wait()
-		for _, e := range batch {
-			if e == nil {
-				created++
-			} else if err == nil {
-				err = e
-			}
-		}
-		if err != nil {
-			return created, err
-		}
-	}
-	return created, nil
-}
+var (
+	errNotSent = errors.New("not sent")
+	errTaken   = errors.New("the name is that of a Job of somebody else, or of one on its way out")
+)
 
 // create makes the Job, or recognizes it where it exists.
 func create(ctx context.Context, jobs batchclient.JobInterface, job *batchv1.Job) error {
 	if err := ctx.Err(); err != nil {
-		return err
+		return fmt.Errorf("%w: %w", errNotSent, err)
 	}
 	_, err := jobs.Create(ctx, job, metav1.CreateOptions{})
 	if !apierrors.IsAlreadyExists(err) {
 		return err
 	}
 	there, getErr := jobs.Get(ctx, job.Name, metav1.GetOptions{})
-	if getErr != nil {
+	switch {
+	case getErr != nil:
 		return errors.Join(err, getErr)
-	}
-	if is(there, job) {
+	case is(there, job):
 		return nil
 	}
-	return err
+	return fmt.Errorf("%w: %w", err, errTaken)
 }
 
-// is reports whether a Job that exists is the one that was meant.
+// is reports whether a Job that exists is the one that was meant. The generation
+// stands for the template: another release of this library may hash it otherwise.
 func is(there, meant *batchv1.Job) bool {
 	c := metav1.GetControllerOfNoCopy(there)
-	if c == nil || c.UID != meant.OwnerReferences[0].UID || there.DeletionTimestamp != nil {
-		return false
-	}
-	for _, key := range []string{AnnotationGeneration, AnnotationTemplateHash, AnnotationSequence} {
-		if there.Annotations[key] != meant.Annotations[key] {
-			return false
-		}
-	}
-	return true
+	return c != nil && c.UID == meant.OwnerReferences[0].UID && there.DeletionTimestamp == nil &&
+		there.Annotations[AnnotationGeneration] == meant.Annotations[AnnotationGeneration] &&
+		there.Annotations[AnnotationSequence] == meant.Annotations[AnnotationSequence]
 }

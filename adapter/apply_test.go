@@ -27,7 +27,7 @@ func forbidden() error { return apierrors.NewForbidden(resource, "", errors.New(
 func planOf(t *testing.T, n int64) (adapter.Poll, adapter.Plan) {
 	p := poll(t)
 	p.Metrics[0].Value = float64(5 * n)
-	plan := adapter.NewPlan(p)
+	plan := adapter.NewPlan(p, adapter.NewFleet(nil))
 	require.Equal(t, n, plan.Create)
 	return p, plan
 }
@@ -58,11 +58,11 @@ func TestListAndNextPoll(t *testing.T) {
 	c := fake.NewClientset()
 	_, err := adapter.Apply(t.Context(), c, plan)
 	require.NoError(t, err)
-	p.Jobs, err = adapter.List(t.Context(), c, p.ScaledJob, adapter.Observation{Owner: p.Owner.UID, PodsKnown: true})
+	fleet, err := adapter.List(t.Context(), c, p.ScaledJob, adapter.Observation{Owner: p.Owner.UID, PodsKnown: true})
 	require.NoError(t, err)
-	require.Len(t, p.Jobs, 3)
+	require.Equal(t, 3, fleet.Len())
 	p.Metrics[0].Value = 25
-	next := adapter.NewPlan(p)
+	next := adapter.NewPlan(p, fleet)
 	require.Equal(t, int64(2), next.Create)
 	require.Equal(t, "4", next.Job(0).Annotations[adapter.AnnotationSequence])
 }
@@ -71,10 +71,10 @@ func TestListFails(t *testing.T) {
 	for _, what := range []string{"jobs", "pods"} {
 		c := fake.NewClientset()
 		c.PrependReactor("list", what, func(ktesting.Action) (bool, runtime.Object, error) { return true, nil, forbidden() })
-		jobs, err := adapter.List(t.Context(), c, read(t, minimal), adapter.Observation{Owner: owner, PodsKnown: true})
+		fleet, err := adapter.List(t.Context(), c, read(t, minimal), adapter.Observation{Owner: owner, PodsKnown: true})
 		require.ErrorContains(t, err, "list ")
 		require.True(t, apierrors.IsForbidden(err))
-		require.Nil(t, jobs)
+		require.Nil(t, fleet)
 	}
 }
 
@@ -121,23 +121,38 @@ func TestTimeoutAfterSuccess(t *testing.T) {
 	require.Len(t, list(t, c), 1)
 }
 
-// A name that somebody else has taken is not ours.
+// A name that somebody else has taken is not ours: the next one is.
 func TestNameIsTaken(t *testing.T) {
-	_, plan := planOf(t, 1)
+	_, plan := planOf(t, 2)
 	for _, change := range []func(*batchv1.Job){
 		func(j *batchv1.Job) { j.OwnerReferences = nil },
 		func(j *batchv1.Job) { j.OwnerReferences[0].UID = "somebody else" },
 		func(j *batchv1.Job) { j.DeletionTimestamp = new(metav1.Now()); j.Finalizers = []string{"a/b"} },
-		func(j *batchv1.Job) { j.Annotations[adapter.AnnotationTemplateHash] = "other" },
+		func(j *batchv1.Job) { j.Annotations[adapter.AnnotationGeneration] = "77" },
 	} {
 		there := plan.Job(0)
 		change(there)
 		c := fake.NewClientset(there)
 		r, err := adapter.Apply(t.Context(), c, plan)
-		require.True(t, apierrors.IsAlreadyExists(err), "%v", err)
-		require.Zero(t, r.Created)
-		require.Len(t, list(t, c), 1)
+		require.NoError(t, err)
+		require.Equal(t, int64(2), r.Created)
+		require.Len(t, list(t, c), 3)
 	}
+}
+
+// Where every name is taken, the search for a free one ends.
+func TestEveryNameIsTaken(t *testing.T) {
+	_, plan := planOf(t, 10)
+	c := fake.NewClientset()
+	for i := range int64(1000) {
+		there := plan.Job(i)
+		there.OwnerReferences = nil
+		require.NoError(t, c.Tracker().Add(there))
+	}
+	r, err := adapter.Apply(t.Context(), c, plan)
+	require.True(t, apierrors.IsAlreadyExists(err), "%v", err)
+	require.Zero(t, r.Created)
+	require.Less(t, len(c.Actions()), 200)
 }
 
 func TestCancelled(t *testing.T) {
@@ -160,8 +175,9 @@ func TestDeletes(t *testing.T) {
 	p.Metrics[0].Value = 0
 	p.Config.Rollout = rollout.Policy{Strategy: rollout.Immediate, Propagation: rollout.Foreground}
 	c := fake.NewClientset()
+	var fleet adapter.Fleet
 	for _, name := range []string{"refused", "gone", "replaced", "there"} {
-		p.Jobs = append(p.Jobs, adapter.Job{Name: name, UID: "before", Revision: generation(1)})
+		fleet.Set(adapter.Job{Name: name, UID: "before", Revision: generation(1)})
 		if name != "gone" {
 			require.NoError(t, c.Tracker().Add(&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "shop", UID: "after"}}))
 		}
@@ -178,9 +194,9 @@ func TestDeletes(t *testing.T) {
 		}
 		return false, nil, nil
 	})
-	r, err := adapter.Apply(t.Context(), c, adapter.NewPlan(p))
+	r, err := adapter.Apply(t.Context(), c, adapter.NewPlan(p, &fleet))
 	require.ErrorContains(t, err, "delete Job refused: ")
 	require.True(t, apierrors.IsForbidden(err))
-	require.Equal(t, adapter.Result{Deleted: 3}, r)
+	require.Equal(t, adapter.Result{RolledOut: 3}, r)
 	require.Len(t, list(t, c), 2, "refused and replaced are there still")
 }

@@ -31,79 +31,112 @@ type Job struct {
 	Name     string
 	UID      types.UID
 	Phase    Phase
-	Stuck    bool // Pending for at least Observation.StuckAfter
-	Deleting bool // has a deletion timestamp
+	Created  time.Time
+	Since    time.Time // when a Pending one was created or, if that was later, resumed
+	Deleting bool      // has a deletion timestamp
 	Revision rollout.Revision
 	NeverRan bool      // known to have no pod that ever started
 	Finished time.Time // the zero time while it has not
 	Sequence int64     // its number among its owner's Jobs; 0 is unknown
 }
 
-// An Observation says how Jobs are looked at.
+// An Observation says whose Jobs are looked at, and when one of them is pending.
+// There are three ways, and each costs more than the one before:
+//
+//   - From the Job's status, where PodsKnown is false: until it counts a pod that
+//     is ready or has succeeded. This needs neither a watch of pods nor the right to
+//     read them. Use it unless pods without a readiness gate are ready long before
+//     they take work, and [rollout.Drain] does not matter: a Job that has a pod is
+//     not known to have never run.
+//   - From the phases of the pods, where PodsKnown is true: until one of them is
+//     Running or has Succeeded. This is KEDA's meaning without pendingPodConditions,
+//     and needs every pod of the Jobs in memory.
+//   - From the conditions of the pods, where there are PendingPodConditions too:
+//     until one pod has all of them. This is KEDA's meaning of them, for pods that
+//     say themselves when they took work, and costs the same as phases do.
 type Observation struct {
-	Owner types.UID // only Jobs with this controller are seen
-	Now   time.Time
-	// PodsKnown says that the Pods are all that there are. Otherwise a Job is
-	// Pending if its own status counts no pod that is ready or has succeeded.
-	PodsKnown bool
-	// PendingPodConditions, where there are any, replaces the phases of the pods:
-	// a Job is Pending until one of its pods has all of them. It needs the pods.
-	PendingPodConditions []string
-	// StuckAfter is how long a Job may be Pending before it is stuck; at 0 none is.
-	StuckAfter time.Duration
+	Owner                types.UID // only Jobs with this controller are seen; "" sees none
+	PodsKnown            bool      // the pods are all that there are
+	PendingPodConditions []string  // without effect unless PodsKnown
 }
 
-// Classify looks at the Jobs that the owner controls, in their order.
+// Classify looks at the Jobs that the owner controls, in their order. The cost
+// is linear in the Jobs and the pods (BenchmarkRecount).
 func (o Observation) Classify(jobs []batchv1.Job, pods []corev1.Pod) []Job {
-	of := map[types.UID][]*corev1.Pod{}
-	for i := range pods {
-		if c := metav1.GetControllerOfNoCopy(&pods[i]); c != nil {
-			of[c.UID] = append(of[c.UID], &pods[i])
+	if o.Owner == "" {
+		return nil
+	}
+	evidence := make(map[types.UID]evidence, len(jobs))
+	if o.PodsKnown {
+		for i := range pods {
+			if c := metav1.GetControllerOfNoCopy(&pods[i]); c != nil {
+				evidence[c.UID] |= o.evidence(&pods[i])
+			}
 		}
 	}
-	var seen []Job
+	seen := make([]Job, 0, len(jobs))
 	for i := range jobs {
-		if c := metav1.GetControllerOfNoCopy(&jobs[i]); c != nil && c.UID == o.Owner && o.Owner != "" {
-			seen = append(seen, o.classify(&jobs[i], of[jobs[i].UID]))
+		if c := metav1.GetControllerOfNoCopy(&jobs[i]); c != nil && c.UID == o.Owner {
+			seen = append(seen, o.classify(&jobs[i], evidence[jobs[i].UID]))
 		}
 	}
 	return seen
 }
 
-func (o Observation) classify(j *batchv1.Job, pods []*corev1.Pod) Job {
+// evidence is what a Job's pods show together. The zero value is that of no pod.
+type evidence uint8
+
+const (
+	started evidence = 1 << iota // by which the Job is no longer pending
+	ran                          // a pod has left phase Pending
+)
+
+func (o Observation) evidence(p *corev1.Pod) (e evidence) {
+	phase := p.Status.Phase
+	if phase != corev1.PodPending && phase != "" {
+		e |= ran
+	}
+	if len(o.PendingPodConditions) > 0 && hasAll(p, o.PendingPodConditions) ||
+		len(o.PendingPodConditions) == 0 && (phase == corev1.PodRunning || phase == corev1.PodSucceeded) {
+		e |= started
+	}
+	return e
+}
+
+func (o Observation) classify(j *batchv1.Job, pods evidence) Job {
 	job := Job{
-		Name: j.Name, UID: j.UID, Deleting: j.DeletionTimestamp != nil,
+		Name: j.Name, UID: j.UID, Created: j.CreationTimestamp.Time, Deleting: j.DeletionTimestamp != nil,
 		Revision: rollout.Revision{
 			Generation:   number(j.Annotations[AnnotationGeneration]),
 			TemplateHash: j.Annotations[AnnotationTemplateHash],
 		},
 		Sequence: number(j.Annotations[AnnotationSequence]),
 		NeverRan: o.neverRan(j, pods),
+		Phase:    o.phase(j, pods),
 	}
-	job.Phase = o.phase(j, pods)
 	switch job.Phase {
 	case Succeeded, Failed:
 		job.Finished = finishTime(j)
 	case Pending:
-		since := j.CreationTimestamp.Time
-		if start := j.Status.StartTime; start != nil && start.After(since) { // it was suspended before
-			since = start.Time
+		job.Since = job.Created
+		if start := j.Status.StartTime; start != nil && start.After(job.Since) { // it was suspended before
+			job.Since = start.Time
 		}
-		job.Stuck = o.StuckAfter > 0 && o.Now.Sub(since) >= o.StuckAfter
 	}
 	return job
 }
 
-// number reads an annotation of ours; what is none of ours is unknown.
+// number reads an annotation of ours; what is none of ours is unknown. No number
+// comes near the greatest int64, from which a sequence could not go on.
 func number(s string) int64 {
 	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil {
+	if err != nil || n < 0 || n > 1<<53 {
 		return 0
 	}
-	return max(0, n)
+	return n
 }
 
-func (o Observation) phase(j *batchv1.Job, pods []*corev1.Pod) Phase {
+func (o Observation) phase(j *batchv1.Job, pods evidence) Phase {
 	switch {
 	case condition(j, batchv1.JobComplete) != nil:
 		return Succeeded
@@ -120,20 +153,11 @@ func (o Observation) phase(j *batchv1.Job, pods []*corev1.Pod) Phase {
 }
 
 // started reports whether the Job no longer counts as pending.
-func (o Observation) started(j *batchv1.Job, pods []*corev1.Pod) bool {
-	if !o.PodsKnown {
-		return j.Status.Succeeded > 0 || j.Status.Ready != nil && *j.Status.Ready > 0
+func (o Observation) started(j *batchv1.Job, pods evidence) bool {
+	if o.PodsKnown {
+		return pods&started != 0
 	}
-	for _, p := range pods {
-		if len(o.PendingPodConditions) > 0 {
-			if hasAll(p, o.PendingPodConditions) {
-				return true
-			}
-		} else if p.Status.Phase == corev1.PodRunning || p.Status.Phase == corev1.PodSucceeded {
-			return true
-		}
-	}
-	return false
+	return j.Status.Succeeded > 0 || j.Status.Ready != nil && *j.Status.Ready > 0
 }
 
 func hasAll(p *corev1.Pod, conditions []string) bool {
@@ -156,22 +180,14 @@ func hasCondition(p *corev1.Pod, want string) bool {
 
 // neverRan reports whether it is known that no pod ever started. Pods may be
 // gone, so the Job's own counts have a say too.
-func (o Observation) neverRan(j *batchv1.Job, pods []*corev1.Pod) bool {
+func (o Observation) neverRan(j *batchv1.Job, pods evidence) bool {
 	if s := j.Status; s.Succeeded > 0 || s.Failed > 0 || s.Ready != nil && *s.Ready > 0 {
 		return false
 	}
 	if j.Status.StartTime == nil && j.Spec.Suspend != nil && *j.Spec.Suspend {
 		return true // suspended since it was created
 	}
-	if !o.PodsKnown {
-		return false
-	}
-	for _, p := range pods {
-		if p.Status.Phase != corev1.PodPending && p.Status.Phase != "" {
-			return false
-		}
-	}
-	return true
+	return o.PodsKnown && pods&ran == 0
 }
 
 func condition(j *batchv1.Job, kind batchv1.JobConditionType) *batchv1.JobCondition {
@@ -194,26 +210,55 @@ func finishTime(j *batchv1.Job) time.Time {
 	return t.Finished()
 }
 
-// Count counts the unfinished Jobs.
-func Count(jobs []Job) scaling.Jobs {
+// Count counts the unfinished Jobs. Those pending since stuckBefore or longer are
+// stuck; the zero time means none.
+func Count(jobs []Job, stuckBefore time.Time) scaling.Jobs {
 	var c scaling.Jobs
-	for _, j := range jobs {
-		switch j.Phase {
-		case Running:
-			c.Running++
-		case Pending:
-			c.Running++
-			c.Pending++
-			if j.Stuck {
-				c.Stuck++
-			}
-		case Suspended:
-			c.Running++
-			c.Pending++
-			c.Suspended++
-		case Terminating:
-			c.Terminating++
+	for i := range jobs {
+		count(&c, &jobs[i], 1)
+		if jobs[i].stuck(stuckBefore) {
+			c.Stuck++
 		}
 	}
 	return c
+}
+
+// count adds n times the Job, but for Stuck, which depends on the time.
+func count(c *scaling.Jobs, j *Job, n int64) {
+	switch j.Phase {
+	case Running:
+		c.Running += n
+	case Pending:
+		c.Running += n
+		c.Pending += n
+	case Suspended:
+		c.Running += n
+		c.Pending += n
+		c.Suspended += n
+	case Terminating:
+		c.Terminating += n
+	}
+}
+
+func (j *Job) stuck(before time.Time) bool {
+	return j.Phase == Pending && !before.IsZero() && !j.Since.After(before)
+}
+
+func (j *Job) finished() bool { return j.Phase == Succeeded || j.Phase == Failed }
+
+// rollout is what the rollout's rule needs to know of the Job.
+func (j *Job) rollout() rollout.Job {
+	return rollout.Job{Revision: j.Revision, NeverStarted: j.NeverRan, Finished: j.finished(), Deleting: j.Deleting}
+}
+
+// history is what the history's rule needs to know of the Job.
+func (j *Job) history() history.Job {
+	h := history.Job{Name: j.Name, Deleting: j.Deleting, Finished: j.Finished}
+	switch j.Phase {
+	case Succeeded:
+		h.Outcome = history.Succeeded
+	case Failed:
+		h.Outcome = history.Failed
+	}
+	return h
 }

@@ -24,7 +24,11 @@ type Config struct {
 	Rollout              rollout.Policy
 	PollingInterval      time.Duration
 	PendingPodConditions []string
-	Triggers             []Trigger
+	Revision             rollout.Revision // what Jobs are made from now
+	// StuckAfter is how long a Job may be pending before it is stuck; at 0 none
+	// is. No field of a ScaledJob says it: the caller may.
+	StuckAfter time.Duration
+	Triggers   []Trigger
 	// Warnings are what is not wrong, but not what it seems either.
 	Warnings []*FieldError
 }
@@ -58,6 +62,7 @@ func (s *ScaledJob) Config(targets map[string]float64) (Config, error) {
 		History:              history.DefaultLimits(),
 		Rollout:              rollout.DefaultPolicy(),
 		PollingInterval:      30 * time.Second,
+		Revision:             s.Revision(),
 		PendingPodConditions: slices.Clone(s.Spec.ScalingStrategy.PendingPodConditions),
 	}
 	if s.Name == "" {

@@ -3,12 +3,14 @@
 //
 //	ReadScaledJobs   a manifest            -> ScaledJob
 //	ScaledJob.Config a ScaledJob           -> policies, limits, triggers
-//	List             the API server        -> the Jobs that the ScaledJob owns
+//	List, Tracker    the API server        -> the Fleet of Jobs that a ScaledJob owns
 //	Classify         a Job and its pods    -> what the rules need to know of it
 //	NewPlan          all of the above      -> what to delete and what to create
 //	Apply            a plan                -> the API server
 //
-// Only List and Apply do IO; the rest is pure.
+// Only List, Apply and Tracker do IO; the rest is pure. A [Tracker] watches, so that a
+// poll makes no request and costs the same for any number of Jobs; [List] is for
+// programs that look now and then.
 //
 // # Ownership
 //
@@ -19,9 +21,12 @@
 // # Generated Jobs
 //
 // A Job's name is made of the owner's name, its UID, its generation and a
-// sequence number that goes on from the highest seen. A create that timed out
-// after it succeeded is therefore recognized when it is tried again: the name is
-// taken, by the Job that was meant.
+// sequence number that goes on from the highest seen, in this life of the process
+// or one before. A create that timed out after it succeeded is therefore recognized
+// when it is tried again: the name is taken, by the Job that was meant
+// (TestUnanswered). Two writers choose the same names as well, whatever part of each
+// other's Jobs they have seen, and the API server keeps one Job of each
+// (TestTwoWriters).
 //
 // The ScaledJob's labels and annotations are copied to the Job. The Job template
 // has labels and annotations of its own on its pods only, and those are left as

@@ -42,11 +42,21 @@ func (s *ScaledJob) templateHash() string {
 // The name is valid whatever the owner's is, and leaves room for the suffixes of
 // pods and indexes. It is the same for the same owner, generation and sequence.
 func (s *ScaledJob) NewJob(owner metav1.OwnerReference, sequence int64) *batchv1.Job {
-	revision := s.Revision()
+	t := s.template(owner, s.Revision())
+	return t.job(sequence)
+}
+
+// A jobTemplate is all that the Jobs of one revision have in common.
+type jobTemplate struct {
+	prototype *batchv1.Job
+	revision  string // what makes names differ by owner and generation
+}
+
+func (s *ScaledJob) template(owner metav1.OwnerReference, revision rollout.Revision) jobTemplate {
 	generation := strconv.FormatInt(revision.Generation, 10)
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
 		Namespace:       s.Namespace,
-		Name:            jobName(s.Name, string(owner.UID)+"/"+generation, sequence),
+		Name:            s.Name,
 		Labels:          s.jobLabels(),
 		Annotations:     s.jobAnnotations(),
 		OwnerReferences: []metav1.OwnerReference{*owner.DeepCopy()},
@@ -54,13 +64,19 @@ func (s *ScaledJob) NewJob(owner metav1.OwnerReference, sequence int64) *batchv1
 	job.Labels[LabelName] = LabelValue(s.Name)
 	job.Annotations[AnnotationGeneration] = generation
 	job.Annotations[AnnotationTemplateHash] = revision.TemplateHash
-	job.Annotations[AnnotationSequence] = strconv.FormatInt(sequence, 10)
 	if s.Spec.JobTargetRef != nil {
 		s.Spec.JobTargetRef.DeepCopyInto(&job.Spec)
 	}
 	if pod := &job.Spec.Template.Spec; pod.RestartPolicy == "" {
 		pod.RestartPolicy = corev1.RestartPolicyOnFailure
 	}
+	return jobTemplate{job, string(owner.UID) + "/" + generation}
+}
+
+func (t *jobTemplate) job(sequence int64) *batchv1.Job {
+	job := t.prototype.DeepCopy()
+	job.Name = jobName(job.Name, t.revision, sequence)
+	job.Annotations[AnnotationSequence] = strconv.FormatInt(sequence, 10)
 	return job
 }
 

@@ -1,27 +1,23 @@
 package adapter
 
 import (
-	"slices"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
-// A Poll is all that a plan is made of.
+// A Poll is what a plan is made of, besides the Jobs.
 type Poll struct {
 	ScaledJob *ScaledJob
 	Config    Config
 	Owner     metav1.OwnerReference // the controller of the Jobs; see NewJob
 	Metrics   []scaling.Metric
-	// Jobs are those that the owner controls. They mean nothing unless JobsKnown.
-	Jobs      []Job
-	JobsKnown bool
-	InFlight  int64 // Jobs created and not yet among Jobs
+	Now       time.Time
 }
 
 // A Plan is what one poll does. Its Jobs are made as they are created, so that a
@@ -31,9 +27,12 @@ type Plan struct {
 	Delete   []Deletion // Jobs rolled out first, then history
 	Create   int64      // Jobs to create
 
-	scaledJob *ScaledJob
-	owner     metav1.OwnerReference
-	last      int64 // the highest sequence number seen
+	owner     types.UID
+	namespace string
+	template  jobTemplate
+	flight    flight  // what each create is noted as
+	gaps      []int64 // the first numbers of the new Jobs
+	next      int64   // the others go on from it
 }
 
 // A Deletion is a Job to delete, and why.
@@ -62,60 +61,66 @@ func (r Reason) String() string {
 
 // NewPlan decides one poll: which Jobs of an older spec to delete, then which
 // finished ones, then how many to create, where those rolled out count as
-// terminating. Jobs that are not known are not touched. While paused nothing is
-// rolled out or created; finished Jobs are still pruned.
+// terminating. Jobs that are not known, a nil fleet, are not touched. While
+// paused nothing is rolled out or created; finished Jobs are still pruned.
 //
 // Finished Jobs are deleted with background propagation whatever the rollout's
 // is: nothing of theirs runs.
-func NewPlan(p Poll) Plan {
-	plan := Plan{scaledJob: p.ScaledJob, owner: p.Owner}
+func NewPlan(p Poll, fleet *Fleet) Plan {
+	plan := Plan{owner: p.Owner.UID, namespace: p.ScaledJob.Namespace, flight: flight{generation: p.Config.Revision.Generation, expires: p.Now.Add(flightTime)}}
 	state := scaling.State{Metrics: p.Metrics}
-	if p.JobsKnown {
-		jobs := slices.Clone(p.Jobs)
+	var counts scaling.Jobs
+	if fleet != nil {
+		stuckBefore := p.stuckBefore()
+		counts = fleet.Count(stuckBefore)
+		counts.InFlight = fleet.inFlight(p.Now, p.Config.Revision.Generation)
 		if !p.Config.Policy.Paused {
-			plan.rollOut(p, jobs)
+			for _, m := range fleet.old(p.Config.Rollout, p.Config.Revision) {
+				plan.Delete = append(plan.Delete, Deletion{m.Name, m.UID, p.Config.Rollout.Propagation, OldSpec})
+				leave(&counts, m.Job, stuckBefore)
+			}
 		}
-		plan.prune(p, jobs)
-		counts := Count(jobs)
-		counts.InFlight = p.InFlight
+		for _, m := range fleet.surplus(p.Config.History) {
+			plan.Delete = append(plan.Delete, Deletion{m.Name, m.UID, rollout.Background, HistoryLimit})
+		}
 		state.Jobs = &counts
 	}
-	for _, j := range p.Jobs {
-		plan.last = max(plan.last, j.Sequence)
-	}
 	plan.Decision = scaling.Decide(p.Config.Policy, state)
-	plan.Create = plan.Decision.Create
+	if plan.Create = plan.Decision.Create; plan.Create > 0 {
+		plan.gaps, plan.next = fleet.free(p.Now)
+		plan.template = p.ScaledJob.template(p.Owner, p.Config.Revision)
+	}
 	return plan
 }
 
-// rollOut marks the Jobs that it deletes as terminating.
-func (plan *Plan) rollOut(p Poll, jobs []Job) {
-	candidates := make([]rollout.Job, len(jobs))
-	for i, j := range jobs {
-		candidates[i] = rollout.Job{
-			Revision: j.Revision, NeverStarted: j.NeverRan,
-			Finished: j.Phase == Succeeded || j.Phase == Failed, Deleting: j.Deleting,
-		}
+// flightTime is how long a create holds room that the cache does not show. After
+// it the cache is believed; the names see to it that a Job is not made twice.
+const flightTime = time.Minute
+
+// stuckBefore is the time since which a Job must have been pending to be stuck.
+func (p *Poll) stuckBefore() time.Time {
+	if p.Config.StuckAfter <= 0 {
+		return time.Time{}
 	}
-	for _, i := range rollout.Choose(p.Config.Rollout, p.ScaledJob.Revision(), candidates) {
-		plan.Delete = append(plan.Delete, Deletion{jobs[i].Name, jobs[i].UID, p.Config.Rollout.Propagation, OldSpec})
-		jobs[i].Phase, jobs[i].Deleting = Terminating, true
-	}
+	return p.Now.Add(-p.Config.StuckAfter)
 }
 
-var outcomes = map[Phase]history.Outcome{Succeeded: history.Succeeded, Failed: history.Failed}
-
-func (plan *Plan) prune(p Poll, jobs []Job) {
-	candidates := make([]history.Job, len(jobs))
-	for i, j := range jobs {
-		candidates[i] = history.Job{Name: j.Name, Outcome: outcomes[j.Phase], Deleting: j.Deleting, Finished: j.Finished}
+// leave counts a Job as terminating that was counted as it is.
+func leave(c *scaling.Jobs, j Job, stuckBefore time.Time) {
+	count(c, &j, -1)
+	if j.stuck(stuckBefore) {
+		c.Stuck--
 	}
-	for _, i := range history.Choose(p.Config.History, candidates) {
-		plan.Delete = append(plan.Delete, Deletion{jobs[i].Name, jobs[i].UID, rollout.Background, HistoryLimit})
-	}
+	j.terminate()
+	count(c, &j, 1)
 }
 
 // Job is the Job to create at index i, from 0 to Create - 1.
-func (plan Plan) Job(i int64) *batchv1.Job {
-	return plan.scaledJob.NewJob(plan.owner, plan.last+1+i)
+func (plan Plan) Job(i int64) *batchv1.Job { return plan.template.job(plan.number(i)) }
+
+func (plan Plan) number(i int64) int64 {
+	if n := int64(len(plan.gaps)); i >= n {
+		return plan.next + i - n
+	}
+	return plan.gaps[i]
 }

@@ -136,20 +136,20 @@ func TestNeverRan(t *testing.T) {
 func TestStuck(t *testing.T) {
 	resumed := func(j *batchv1.Job) { j.Status.StartTime = new(metav1.NewTime(noon.Add(time.Minute))) }
 	for _, tt := range []struct {
-		job   batchv1.Job
-		after time.Duration
-		at    time.Duration
-		want  bool
+		job    batchv1.Job
+		before time.Time
+		want   int64
 	}{
-		{job("a"), 0, time.Hour, false},
-		{job("a"), time.Minute, time.Minute - 1, false},
-		{job("a"), time.Minute, time.Minute, true},
-		{job("a", resumed), time.Minute, time.Minute, false},
-		{job("a", resumed), time.Minute, 2 * time.Minute, true},
-		{job("a", suspended), time.Minute, time.Hour, false},
+		{job("a"), time.Time{}, 0},
+		{job("a"), noon.Add(-1), 0},
+		{job("a"), noon, 1},
+		{job("a", resumed), noon, 0},
+		{job("a", resumed), noon.Add(time.Minute), 1},
+		{job("a", suspended), noon.Add(time.Hour), 0},
 	} {
-		o := adapter.Observation{Owner: owner, PodsKnown: true, StuckAfter: tt.after, Now: noon.Add(tt.at)}
-		require.Equal(t, tt.want, o.Classify([]batchv1.Job{tt.job}, nil)[0].Stuck, "%+v", tt)
+		jobs := adapter.Observation{Owner: owner, PodsKnown: true}.Classify([]batchv1.Job{tt.job}, nil)
+		require.Equal(t, tt.want, adapter.Count(jobs, tt.before).Stuck, "%+v", tt)
+		require.Equal(t, tt.want, adapter.NewFleet(jobs).Count(tt.before).Stuck, "%+v", tt)
 	}
 }
 
@@ -182,27 +182,27 @@ func TestKEDAPending(t *testing.T) {
 			pods = append(pods, pod("a", corev1.PodPhase(p.Phase), p.TrueConditions...))
 		}
 		o := adapter.Observation{Owner: owner, PodsKnown: true, PendingPodConditions: v.Input.PendingPodConditions}
-		require.Equal(t, v.Expect.Pending, adapter.Count(o.Classify([]batchv1.Job{job("a")}, pods)).Pending, v.ID)
+		require.Equal(t, v.Expect.Pending, adapter.Count(o.Classify([]batchv1.Job{job("a")}, pods), noon).Pending, v.ID)
 	}
 	require.Equal(t, 5, run)
 	twice := adapter.Observation{Owner: owner, PodsKnown: true, PendingPodConditions: []string{"Ready", "Ready"}}
-	require.Zero(t, adapter.Count(twice.Classify([]batchv1.Job{job("a")}, []corev1.Pod{pod("a", "", "Ready")})).Pending)
+	require.Zero(t, adapter.Count(twice.Classify([]batchv1.Job{job("a")}, []corev1.Pod{pod("a", "", "Ready")}), noon).Pending)
 }
 
 func TestCount(t *testing.T) {
-	jobs := []adapter.Job{{Phase: adapter.Running}, {Phase: adapter.Pending}, {Phase: adapter.Pending, Stuck: true},
+	jobs := []adapter.Job{{Phase: adapter.Running}, {Phase: adapter.Pending, Since: noon.Add(1)}, {Phase: adapter.Pending, Since: noon},
 		{Phase: adapter.Suspended}, {Phase: adapter.Terminating}, {Phase: adapter.Succeeded}, {Phase: adapter.Failed}}
-	require.Equal(t, scaling.Jobs{Running: 4, Pending: 3, Suspended: 1, Stuck: 1, Terminating: 1}, adapter.Count(jobs))
+	require.Equal(t, scaling.Jobs{Running: 4, Pending: 3, Suspended: 1, Stuck: 1, Terminating: 1}, adapter.Count(jobs, noon))
 }
 
-func poll(t *testing.T, jobs ...adapter.Job) adapter.Poll {
+func poll(t *testing.T) adapter.Poll {
 	t.Helper()
 	s := read(t, minimal)
 	c, err := s.Config(nil)
 	require.NoError(t, err)
 	c.History = history.Limits{Succeeded: history.Keep(1)}
 	return adapter.Poll{
-		ScaledJob: s, Config: c, Owner: s.Owner(), Jobs: jobs, JobsKnown: true,
+		ScaledJob: s, Config: c, Owner: s.Owner(), Now: noon,
 		Metrics: []scaling.Metric{c.Triggers[0].Metric(20)},
 	}
 }
@@ -215,9 +215,10 @@ func TestPlan(t *testing.T) {
 	}
 	old := adapter.Job{Name: "old", UID: "old", Revision: generation(1), Sequence: 9}
 	current := adapter.Job{Name: "current", UID: "current", Revision: generation(2)}
-	p := poll(t, old, current, done("d1", 1), done("d2", 2))
+	jobs := []adapter.Job{old, current, done("d1", 1), done("d2", 2)}
+	p := poll(t)
 	p.Config.Policy.Bounds.Max = 4
-	plan := adapter.NewPlan(p)
+	plan := adapter.NewPlan(p, adapter.NewFleet(jobs))
 	require.Equal(t, []adapter.Deletion{
 		{Name: "old", UID: "old", Reason: adapter.OldSpec},
 		{Name: "d1", UID: "d1", Reason: adapter.HistoryLimit},
@@ -226,39 +227,31 @@ func TestPlan(t *testing.T) {
 	require.Equal(t, int64(2), plan.Create, "4 asked for, 1 runs, 1 on its way out, of 4:\n%s", plan.Decision)
 	require.Equal(t, "10", plan.Job(0).Annotations[adapter.AnnotationSequence])
 	require.Equal(t, "11", plan.Job(1).Annotations[adapter.AnnotationSequence])
-	require.Equal(t, adapter.Running, p.Jobs[0].Phase, "the argument was changed")
 }
 
 func TestPlanWhilePaused(t *testing.T) {
-	p := poll(t, adapter.Job{Name: "old", Revision: generation(1)},
-		adapter.Job{Name: "d1", Phase: adapter.Succeeded, Finished: noon}, adapter.Job{Name: "d2", Phase: adapter.Succeeded, Finished: noon})
+	p := poll(t)
+	fleet := adapter.NewFleet([]adapter.Job{{Name: "old", Revision: generation(1)},
+		{Name: "d1", Phase: adapter.Succeeded, Finished: noon}, {Name: "d2", Phase: adapter.Succeeded, Finished: noon}})
 	p.Config.Policy.Paused = true
-	plan := adapter.NewPlan(p)
+	plan := adapter.NewPlan(p, fleet)
 	require.Equal(t, []adapter.Deletion{{Name: "d1", Reason: adapter.HistoryLimit}}, plan.Delete)
 	require.Zero(t, plan.Create)
 	require.Equal(t, scaling.RulePaused, plan.Decision.Rule)
 }
 
 func TestPlanWithoutJobs(t *testing.T) {
-	p := poll(t, adapter.Job{Name: "old", Revision: generation(1)})
-	p.JobsKnown = false
-	plan := adapter.NewPlan(p)
+	plan := adapter.NewPlan(poll(t), nil)
 	require.Empty(t, plan.Delete)
 	require.Zero(t, plan.Create)
 	require.Equal(t, scaling.RuleJobsUnknown, plan.Decision.Rule)
 }
 
-func TestPlanInFlight(t *testing.T) {
-	p := poll(t)
-	p.InFlight = 3
-	require.Equal(t, int64(1), adapter.NewPlan(p).Create)
-}
-
 func TestPlanPropagation(t *testing.T) {
-	p := poll(t, adapter.Job{Name: "old", Revision: generation(1)}, adapter.Job{Name: "ran", Revision: generation(1)})
-	p.Jobs[0].NeverRan = true
+	p := poll(t)
+	fleet := adapter.NewFleet([]adapter.Job{{Name: "old", Revision: generation(1), NeverRan: true}, {Name: "ran", Revision: generation(1)}})
 	p.Config.Rollout = rollout.Policy{Strategy: rollout.Drain, Propagation: rollout.Foreground}
-	require.Equal(t, []adapter.Deletion{{Name: "old", Propagation: rollout.Foreground, Reason: adapter.OldSpec}}, adapter.NewPlan(p).Delete)
+	require.Equal(t, []adapter.Deletion{{Name: "old", Propagation: rollout.Foreground, Reason: adapter.OldSpec}}, adapter.NewPlan(p, fleet).Delete)
 }
 
 // Carried out at once, a plan leaves no more unfinished Jobs than the maximum
@@ -268,6 +261,7 @@ func propPlan(t *rapid.T, p adapter.Poll) {
 	p.Config.Policy.Bounds = scaling.Bounds{Min: rapid.Int64Range(0, 4).Draw(t, "min"), Max: rapid.Int64Range(0, 8).Draw(t, "max")}
 	p.Config.Rollout.Strategy = rapid.SampledFrom([]rollout.Strategy{rollout.Gradual, rollout.Immediate, rollout.Drain}).Draw(t, "rollout")
 	p.Metrics[0].Value = float64(rapid.IntRange(0, 60).Draw(t, "queue"))
+	var fleet adapter.Fleet
 	byName := map[string]adapter.Job{}
 	unfinished := int64(0)
 	for i := range rapid.IntRange(0, 10).Draw(t, "n") {
@@ -285,10 +279,10 @@ func propPlan(t *rapid.T, p adapter.Poll) {
 		if j.Phase < adapter.Succeeded {
 			unfinished++
 		}
-		p.Jobs = append(p.Jobs, j)
+		fleet.Set(j)
 		byName[j.Name] = j
 	}
-	plan := adapter.NewPlan(p)
+	plan := adapter.NewPlan(p, &fleet)
 	if plan.Create > 0 && unfinished+plan.Create > p.Config.Policy.Bounds.Max {
 		t.Fatalf("%d unfinished and %d created\n%s", unfinished, plan.Create, plan.Decision)
 	}
@@ -312,18 +306,35 @@ func TestPlanProperties(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) { propPlan(rt, p) })
 }
 
-func BenchmarkNewPlan(b *testing.B) {
-	for _, n := range []int{10, 1000, 10_000} {
-		s := &adapter.ScaledJob{}
-		jobs := make([]adapter.Job, n)
-		for i := range jobs {
-			jobs[i] = adapter.Job{Name: fmt.Sprint(i), Phase: adapter.Phase(i % 6)}
+func anyLimit(t *rapid.T) history.Limit {
+	if rapid.Bool().Draw(t, "all") {
+		return history.Limit{}
+	}
+	return history.Keep(rapid.IntRange(0, 4).Draw(t, "keep"))
+}
+
+// Gaps below a new Job are taken first, the lowest first; those below an old one
+// are of Jobs that are gone.
+func TestNumbers(t *testing.T) {
+	p := poll(t)
+	at := func(number int64, age time.Duration) adapter.Job {
+		return adapter.Job{Name: fmt.Sprint(number), Phase: adapter.Succeeded, Sequence: number, Created: noon.Add(-age)}
+	}
+	for _, tt := range []struct {
+		jobs []adapter.Job
+		want []string
+	}{
+		{nil, []string{"1", "2", "3", "4"}},
+		{[]adapter.Job{at(9, time.Hour)}, []string{"10", "11", "12", "13"}},
+		{[]adapter.Job{at(4, time.Second), at(1, time.Second)}, []string{"2", "3", "5", "6"}},
+		{[]adapter.Job{at(2, time.Hour), at(5, time.Hour), at(7, 0)}, []string{"6", "8", "9", "10"}},
+		{[]adapter.Job{at(1000, 0)}, []string{"937", "938", "939", "940"}},
+	} {
+		plan := adapter.NewPlan(p, adapter.NewFleet(tt.jobs))
+		var got []string
+		for i := range plan.Create {
+			got = append(got, plan.Job(i).Annotations[adapter.AnnotationSequence])
 		}
-		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				adapter.NewPlan(adapter.Poll{ScaledJob: s, Jobs: jobs, JobsKnown: true})
-			}
-		})
+		require.Equal(t, tt.want, got)
 	}
 }

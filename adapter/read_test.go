@@ -48,9 +48,11 @@ func read(t *testing.T, text string) *adapter.ScaledJob {
 func with(lines string) string { return strings.Replace(minimal, "spec:\n", "spec:\n"+lines, 1) }
 
 func TestDefaults(t *testing.T) {
-	c, err := read(t, minimal).Config(nil)
+	s := read(t, minimal)
+	c, err := s.Config(nil)
 	require.NoError(t, err)
 	require.Equal(t, adapter.Config{
+		Revision:        s.Revision(),
 		Policy:          scaling.Policy{Bounds: scaling.Bounds{Max: 100}, Strategy: strategy.Default{}},
 		History:         history.Limits{Succeeded: history.Keep(100), Failed: history.Keep(100)},
 		Rollout:         rollout.Policy{Strategy: rollout.Immediate},
@@ -104,6 +106,7 @@ status: {paused: "0"}
 		History:              history.Limits{Succeeded: history.Keep(5), Failed: history.Keep(0)},
 		Rollout:              rollout.Policy{Strategy: rollout.Gradual, Propagation: rollout.Foreground},
 		PollingInterval:      20 * time.Second,
+		Revision:             s.Revision(),
 		PendingPodConditions: []string{"Ready", "PodScheduled"},
 		Triggers: []adapter.Trigger{
 			{Name: "orders", Type: "aws-sqs-queue", Target: 2.5, ActivationThreshold: 3},

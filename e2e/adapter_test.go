@@ -55,6 +55,7 @@ type fleet struct {
 	t      *testing.T
 	client kubernetes.Interface
 	poll   adapter.Poll
+	fleet  *adapter.Fleet // as of the last look
 }
 
 func newFleet(t *testing.T, client kubernetes.Interface, namespace string) *fleet {
@@ -76,7 +77,7 @@ spec:
 	s.Namespace = namespace
 	config, err := s.Config(nil)
 	require.NoError(t, err)
-	return &fleet{t, client, adapter.Poll{
+	return &fleet{t: t, client: client, poll: adapter.Poll{
 		ScaledJob: s, Config: config,
 		Owner: *metav1.NewControllerRef(m, corev1.SchemeGroupVersion.WithKind("ConfigMap")),
 	}}
@@ -85,11 +86,12 @@ spec:
 // look lists the Jobs and plans for a queue.
 func (f *fleet) look(queue float64) adapter.Plan {
 	f.t.Helper()
-	jobs, err := adapter.List(f.t.Context(), f.client, f.poll.ScaledJob, adapter.Observation{Owner: f.poll.Owner.UID, Now: time.Now(), PodsKnown: true})
+	var err error
+	f.fleet, err = adapter.List(f.t.Context(), f.client, f.poll.ScaledJob, adapter.Observation{Owner: f.poll.Owner.UID, PodsKnown: true})
 	require.NoError(f.t, err)
-	f.poll.Jobs, f.poll.JobsKnown = jobs, true
+	f.poll.Config.Revision, f.poll.Now = f.poll.ScaledJob.Revision(), time.Now()
 	f.poll.Metrics = []scaling.Metric{f.poll.Config.Triggers[0].Metric(queue)}
-	return adapter.NewPlan(f.poll)
+	return adapter.NewPlan(f.poll, f.fleet)
 }
 
 func (f *fleet) apply(p adapter.Plan) adapter.Result {
@@ -116,7 +118,7 @@ func (f *fleet) counted(want scaling.Jobs) {
 	f.t.Helper()
 	f.eventually(fmt.Sprintf("%+v", want), func() bool {
 		f.look(0)
-		return adapter.Count(f.poll.Jobs) == want
+		return f.fleet.Count(time.Time{}) == want
 	})
 }
 
@@ -148,7 +150,7 @@ func testOthers(t *testing.T, client kubernetes.Interface) {
 	}
 	f.poll.ScaledJob.Generation = 2
 	plan := f.look(1)
-	require.Empty(t, f.poll.Jobs)
+	require.Zero(t, f.fleet.Len())
 	require.Empty(t, plan.Delete)
 	require.Equal(t, int64(1), plan.Create)
 }
@@ -164,7 +166,7 @@ func testImmediate(t *testing.T, client kubernetes.Interface) {
 		plan := f.look(9)
 		require.Len(t, plan.Delete, 3)
 		require.Equal(t, int64(1), plan.Create, "the old ones hold room in this poll:\n%s", plan.Decision)
-		require.Equal(t, adapter.Result{Created: 1, Deleted: 3}, f.apply(plan))
+		require.Equal(t, adapter.Result{Created: 1, RolledOut: 3}, f.apply(plan))
 		f.counted(scaling.Jobs{Running: 1})
 		pods, err := client.CoreV1().Pods(f.poll.ScaledJob.Namespace).List(t.Context(), metav1.ListOptions{})
 		require.NoError(t, err)
@@ -181,7 +183,7 @@ func testDrain(t *testing.T, client kubernetes.Interface) {
 	f.apply(f.look(3))
 	f.counted(scaling.Jobs{Running: 3, Pending: 2})
 	f.poll.ScaledJob.Generation = 2
-	require.Equal(t, 2, f.apply(f.look(0)).Deleted)
+	require.Equal(t, 2, f.apply(f.look(0)).RolledOut)
 	f.counted(scaling.Jobs{Running: 1})
 }
 
@@ -194,20 +196,20 @@ func testHistory(t *testing.T, client kubernetes.Interface) {
 	finished := func(n int) func() bool {
 		return func() bool {
 			f.look(0)
-			return adapter.Count(f.poll.Jobs) == scaling.Jobs{} && len(f.poll.Jobs) == n
+			return f.fleet.Count(time.Time{}) == scaling.Jobs{} && f.fleet.Len() == n
 		}
 	}
-	f.eventually("all finish", func() bool { f.look(0); return adapter.Count(f.poll.Jobs) == scaling.Jobs{} })
-	n := len(f.poll.Jobs)
+	f.eventually("all finish", func() bool { f.look(0); return f.fleet.Count(time.Time{}) == scaling.Jobs{} })
+	n := f.fleet.Len()
 	failed := 0
-	for _, j := range f.poll.Jobs {
+	for j := range f.fleet.All() {
 		require.False(t, j.Finished.IsZero())
 		if j.Phase == adapter.Failed {
 			failed++
 		}
 	}
 	require.Positive(t, failed)
-	require.Equal(t, n-3, f.apply(f.look(0)).Deleted)
+	require.Equal(t, n-3, f.apply(f.look(0)).Pruned)
 	f.eventually("two succeeded and one failed are left", finished(3))
 	require.Empty(t, f.look(0).Delete)
 }
@@ -229,7 +231,7 @@ func testReplaced(t *testing.T, client kubernetes.Interface) {
 	})
 	f.poll.ScaledJob.Generation = 1
 	f.apply(first)
-	require.Equal(t, 1, f.apply(plan).Deleted, "the Job that was meant is gone")
+	require.Equal(t, 1, f.apply(plan).RolledOut, "the Job that was meant is gone")
 	_, err := jobs.Get(t.Context(), name, metav1.GetOptions{})
 	require.NoError(t, err, "the other is not")
 }

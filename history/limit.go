@@ -48,3 +48,9 @@ func DefaultLimits() Limits { return Limits{Keep(100), Keep(100)} }
 func (l Limits) String() string {
 	return fmt.Sprintf("%v succeeded, %v failed", l.Succeeded, l.Failed)
 }
+
+// Exceeded reports whether so many finished Jobs that are not on their way out
+// are more than the limits keep: whether [Choose] would choose any.
+func (l Limits) Exceeded(succeeded, failed int) bool {
+	return l.Succeeded.excess(succeeded)+l.Failed.excess(failed) > 0
+}

@@ -94,6 +94,7 @@ func (o options) play(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("%s:\n%w", o.manifest, err)
 	}
+	config.StuckAfter = time.Minute
 	if o.poll < 0 {
 		return fmt.Errorf("-poll %s: want a time that is not negative", o.poll)
 	}

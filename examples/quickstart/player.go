@@ -81,6 +81,7 @@ func (p *player) own(ctx context.Context) error {
 	}
 	p.owner = *metav1.NewControllerRef(m, corev1.SchemeGroupVersion.WithKind("ConfigMap"))
 	p.s.Generation, err = strconv.ParseInt(m.Data[generation], 10, 64)
+	p.config.Revision = p.s.Revision()
 	return err
 }
 
@@ -98,35 +99,35 @@ func (p *player) introduce() {
 
 func (p *player) poll(ctx context.Context, t time.Duration) {
 	p.total.polls++
-	poll := adapter.Poll{ScaledJob: p.s, Config: p.config, Owner: p.owner}
+	poll := adapter.Poll{ScaledJob: p.s, Config: p.config, Owner: p.owner, Now: p.now()}
 	fmt.Fprintf(p.out, "\npoll %d at %s:", p.total.polls, t)
 	for i, n := range p.queue.at(t) {
 		poll.Metrics = append(poll.Metrics, p.config.Triggers[i].Metric(n))
 		p.total.longest = max(p.total.longest, n)
 		fmt.Fprintf(p.out, " %s has %g items;", p.config.Triggers[i].Name, n)
 	}
-	var err error
-	poll.Jobs, err = p.list(ctx)
-	poll.JobsKnown = err == nil
-	fmt.Fprintf(p.out, " %s\n", count(poll.Jobs))
+	fleet, err := p.list(ctx)
+	fmt.Fprintf(p.out, " %s\n", count(fleet))
 	p.failed(err)
-	plan := adapter.NewPlan(poll)
+	plan := adapter.NewPlan(poll, fleet)
 	p.tell(plan.Decision)
 	result, err := adapter.Apply(ctx, p.client, plan)
 	p.failed(err)
 	p.done(plan, result)
 }
 
-func (p *player) list(ctx context.Context) ([]adapter.Job, error) {
+func (p *player) list(ctx context.Context) (*adapter.Fleet, error) {
 	return adapter.List(ctx, p.client, p.s, adapter.Observation{
-		Owner: p.owner.UID, Now: p.now(), PodsKnown: true, PendingPodConditions: p.config.PendingPodConditions,
-		StuckAfter: time.Minute,
+		Owner: p.owner.UID, PodsKnown: true, PendingPodConditions: p.config.PendingPodConditions,
 	})
 }
 
-func count(jobs []adapter.Job) string {
+func count(fleet *adapter.Fleet) string {
+	if fleet == nil {
+		return "Jobs: not known"
+	}
 	var n [adapter.Failed + 1]int
-	for _, j := range jobs {
+	for j := range fleet.All() {
 		n[j.Phase]++
 	}
 	return fmt.Sprintf("Jobs: %d running, %d pending, %d succeeded, %d failed",
@@ -182,14 +183,14 @@ func (p *player) show(what string, names []string, n int) {
 }
 
 func (p *player) summarize(ctx context.Context) error {
-	jobs, err := p.list(ctx)
+	fleet, err := p.list(ctx)
 	if err != nil {
 		return err
 	}
 	t := p.total
 	fmt.Fprintf(p.out, "\n%d polls, longest queue %g: %d Jobs created, %d rolled out, %d pruned; at most %d unfinished at once, of %s allowed\n",
 		t.polls, t.longest, t.created, t.rolledOut, t.pruned, t.most, allowed(p.config.Policy.Bounds.Max))
-	fmt.Fprintf(p.out, "%s\n", count(jobs))
+	fmt.Fprintf(p.out, "%s\n", count(fleet))
 	if t.failures > 0 {
 		return errors.New("not every poll went well: see the errors above")
 	}
