@@ -1,0 +1,555 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/e2e/cluster"
+)
+
+// A wire is the way to the API server, with what can go wrong on it.
+type wire struct {
+	mu   sync.Mutex
+	next http.RoundTripper
+	// fault answers a request in the server's place, if it returns anything, after
+	// it has been sent or not, as it likes.
+	fault func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error)
+	late  time.Duration // by which watch events come
+	cut   chan struct{} // closed to cut all watches
+	sent  atomic.Int64
+}
+
+// client returns a client whose requests go over the wire.
+func (w *wire) client(t *testing.T, c *cluster.Cluster) kubernetes.Interface {
+	t.Helper()
+	config := c.Config()
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		w.next = next
+		return w
+	})
+	client, err := kubernetes.NewForConfig(config)
+	require.NoError(t, err)
+	w.cut = make(chan struct{})
+	return client
+}
+
+func (w *wire) breaks(how func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.fault = how
+}
+
+func (w *wire) cutWatches() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	close(w.cut)
+	w.cut = make(chan struct{})
+}
+
+func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
+	w.sent.Add(1)
+	w.mu.Lock()
+	fault, cut := w.fault, w.cut
+	w.mu.Unlock()
+	send := func() (*http.Response, error) { return w.next.RoundTrip(r) }
+	if fault != nil {
+		if answer, err := fault(r, send); answer != nil || err != nil {
+			return answer, err
+		}
+	}
+	answer, err := send()
+	if err == nil && r.URL.Query().Get("watch") != "" {
+		answer.Body = slow(answer.Body, w.late, cut)
+	}
+	return answer, err
+}
+
+// slow lets all that is read come late, until it is cut.
+func slow(body io.ReadCloser, late time.Duration, cut <-chan struct{}) io.ReadCloser {
+	type chunk struct {
+		at   time.Time
+		data []byte
+	}
+	chunks := make(chan chunk, 1<<16)
+	go func() {
+		defer close(chunks)
+		for {
+			buffer := make([]byte, 32<<10)
+			n, err := body.Read(buffer)
+			if n > 0 {
+				chunks <- chunk{time.Now().Add(late), buffer[:n]}
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	reader, writer := io.Pipe()
+	go func() {
+		<-cut
+		writer.CloseWithError(io.ErrUnexpectedEOF)
+		body.Close()
+	}()
+	go func() {
+		for c := range chunks {
+			time.Sleep(time.Until(c.at))
+			if _, err := writer.Write(c.data); err != nil {
+				body.Close()
+			}
+		}
+		writer.CloseWithError(io.EOF)
+	}()
+	return struct {
+		io.Reader
+		io.Closer
+	}{reader, closers{reader, body}}
+}
+
+type closers []io.Closer
+
+func (all closers) Close() error {
+	var errs []error
+	for _, c := range all {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func creates(r *http.Request) bool {
+	return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/jobs")
+}
+
+func lists(r *http.Request) bool {
+	return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/jobs")
+}
+
+func status(r *http.Request, code int, header ...string) *http.Response {
+	s := metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Code: int32(code), Message: "a fault"}
+	data, _ := json.Marshal(s)
+	h := http.Header{"Content-Type": {"application/json"}}
+	for i := 0; i+1 < len(header); i += 2 {
+		h.Set(header[i], header[i+1])
+	}
+	return &http.Response{StatusCode: code, Status: fmt.Sprint(code), Header: h, Body: io.NopCloser(bytes.NewReader(data)), Request: r, ProtoMajor: 1, ProtoMinor: 1}
+}
+
+// A writer polls for a fleet through a wire of its own, as a controller would.
+type writer struct {
+	*fleet
+	wire    *wire
+	tracker *adapter.Tracker
+	errs    []error
+}
+
+func newWriter(f *fleet, c *cluster.Cluster, w *wire) *writer {
+	f.t.Helper()
+	client := w.client(f.t, c)
+	jobs := adapter.JobInformer(client, f.poll.ScaledJob.Namespace)
+	tracker, err := adapter.NewTracker(jobs, nil)
+	require.NoError(f.t, err)
+	own := *f
+	own.client = client
+	require.NoError(f.t, tracker.Follow(adapter.Observation{Owner: f.poll.Owner.UID}))
+	go jobs.RunWithContext(f.t.Context())
+	return &writer{fleet: &own, wire: w, tracker: tracker}
+}
+
+func (w *writer) synced() *writer {
+	w.eventually("the tracker has synced", w.tracker.HasSynced)
+	return w
+}
+
+// pollOnce polls with a queue, and keeps the error.
+func (w *writer) pollOnce(queue float64) adapter.Result {
+	p := w.poll
+	p.Config.Revision, p.Now = p.ScaledJob.Revision(), time.Now()
+	p.Metrics = append(p.Metrics[:0:0], p.Config.Triggers[0].Metric(queue))
+	r, err := w.tracker.Apply(w.t.Context(), w.client, w.tracker.Plan(p))
+	if err != nil {
+		w.errs = append(w.errs, err)
+	}
+	return r
+}
+
+// pollEvery polls at an interval for a while.
+func (w *writer) pollEvery(interval, duration time.Duration, queue float64) {
+	for end := time.Now().Add(duration); time.Now().Before(end); time.Sleep(interval) {
+		w.pollOnce(queue)
+	}
+}
+
+// converges polls until there are n Jobs, and then a little longer.
+func (w *writer) converges(n int, queue float64) {
+	w.t.Helper()
+	w.eventually(fmt.Sprintf("%d Jobs", n), func() bool {
+		w.pollOnce(queue)
+		return len(w.jobs()) == n
+	})
+	w.pollEvery(50*time.Millisecond, 500*time.Millisecond, queue)
+	require.Len(w.t, w.jobs(), n)
+}
+
+// never looks at the API server all the while, and fails the test if there are
+// ever more unfinished Jobs.
+func never(f *fleet, more int) (stop func()) {
+	done, most := make(chan struct{}), 0
+	var group sync.WaitGroup
+	group.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			case <-time.After(20 * time.Millisecond):
+				l, err := f.client.BatchV1().Jobs(f.poll.ScaledJob.Namespace).List(f.t.Context(), metav1.ListOptions{})
+				if err != nil {
+					continue
+				}
+				n := 0
+				for _, j := range l.Items {
+					if j.Status.CompletionTime == nil {
+						n++
+					}
+				}
+				most = max(most, n)
+			}
+		}
+	})
+	return func() {
+		close(done)
+		group.Wait()
+		require.LessOrEqual(f.t, most, more, "unfinished Jobs at once")
+	}
+}
+
+// In no case does a Job run that nobody asked for, is one made twice, or do more
+// run than the maximum; and each ends with the Jobs that were asked for.
+func TestFaults(t *testing.T) {
+	c := cluster.Start(t)
+	c.Kubelet(t, func(*corev1.Pod) cluster.Run { return cluster.Run{Work: time.Hour} })
+	client := c.Client(t)
+	for _, tt := range []struct {
+		name string
+		test func(t *testing.T, c *cluster.Cluster, f *fleet)
+	}{
+		{"at rest", testAtRest},
+		{"scale", testScale},
+		{"list-fails", testListFails},
+		{"watch-is-cut", testWatchIsCut},
+		{"timeout-after-success", testTimeoutAfterSuccess},
+		{"server-error", testServerError},
+		{"conflict", testConflict},
+		{"retry-after", testRetryAfter},
+		{"quota", testQuota},
+		{"webhook", testWebhook},
+		{"stale-cache", testStaleCache},
+		{"two-writers", testTwoWriters},
+		{"restarted-in-a-burst", testRestarted},
+		{"owner-made-anew", testOwnerMadeAnew},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := newFleet(t, client, "fault-"+strings.ReplaceAll(tt.name, " ", "-"))
+			f.poll.Config.Policy.Bounds.Max = 30
+			tt.test(t, c, f)
+		})
+	}
+}
+
+func testAtRest(t *testing.T, c *cluster.Cluster, f *fleet) {
+	w := newWriter(f, c, &wire{}).synced()
+	w.converges(5, 5)
+	before := w.wire.sent.Load()
+	for range 100 {
+		w.tracker.Plan(w.poll)
+	}
+	for range 10 {
+		require.Zero(t, w.pollOnce(5))
+	}
+	require.Equal(t, before, w.wire.sent.Load(), "a poll in which nothing is to be done makes no request")
+}
+
+func testScale(t *testing.T, c *cluster.Cluster, f *fleet) {
+	f.poll.Config.Policy.Bounds.Max = 1000
+	w := newWriter(f, c, &wire{}).synced()
+	for _, n := range []int{100, 1000} {
+		begin := time.Now()
+		w.pollOnce(float64(n))
+		t.Logf("%d Jobs after %s", n, time.Since(begin))
+		require.Less(t, time.Since(begin), 5*time.Second)
+		require.Len(t, w.jobs(), n)
+	}
+	w.converges(1000, 1000)
+	require.Empty(t, w.errs)
+}
+
+func testListFails(t *testing.T, c *cluster.Cluster, f *fleet) {
+	w := &wire{}
+	w.breaks(func(r *http.Request, _ func() (*http.Response, error)) (*http.Response, error) {
+		if lists(r) {
+			return status(r, http.StatusInternalServerError), nil
+		}
+		return nil, nil
+	})
+	writer := newWriter(f, c, w)
+	writer.pollEvery(50*time.Millisecond, time.Second, 10)
+	require.Empty(t, f.jobs(), "nothing is known, so nothing is created")
+	_, err := adapter.List(t.Context(), writer.client, f.poll.ScaledJob, adapter.Observation{Owner: f.poll.Owner.UID})
+	require.True(t, apierrors.IsInternalError(err), "%v", err)
+	w.breaks(nil)
+	writer.synced().converges(10, 10)
+}
+
+func testWatchIsCut(t *testing.T, c *cluster.Cluster, f *fleet) {
+	defer never(f, 20)()
+	w := newWriter(f, c, &wire{late: 200 * time.Millisecond}).synced()
+	for i := range 10 {
+		w.pollOnce(float64(2 * i))
+		w.wire.cutWatches()
+		w.pollOnce(float64(2 * i))
+	}
+	w.converges(20, 20)
+}
+
+func testTimeoutAfterSuccess(t *testing.T, c *cluster.Cluster, f *fleet) {
+	defer never(f, 30)()
+	w := newWriter(f, c, &wire{late: time.Second}).synced()
+	var n atomic.Int64
+	w.wire.breaks(func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
+		if !creates(r) || n.Add(1)%4 != 0 {
+			return nil, nil
+		}
+		if answer, err := send(); err == nil {
+			answer.Body.Close()
+		}
+		return nil, errors.New("i/o timeout")
+	})
+	w.pollEvery(100*time.Millisecond, 3*time.Second, 100)
+	w.converges(30, 100)
+	require.NotEmpty(t, w.errs)
+}
+
+func testServerError(t *testing.T, c *cluster.Cluster, f *fleet) {
+	defer never(f, 30)()
+	w := newWriter(f, c, &wire{late: time.Second}).synced()
+	var n atomic.Int64
+	w.wire.breaks(func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
+		if !creates(r) || n.Add(1)%3 != 0 {
+			return nil, nil
+		}
+		if n.Load()%2 == 0 {
+			if answer, err := send(); err == nil {
+				answer.Body.Close()
+			}
+		}
+		return status(r, http.StatusInternalServerError), nil
+	})
+	w.pollEvery(100*time.Millisecond, 3*time.Second, 100)
+	w.converges(30, 100)
+	require.NotEmpty(t, w.errs)
+}
+
+func testConflict(t *testing.T, c *cluster.Cluster, f *fleet) {
+	w := newWriter(f, c, &wire{}).synced()
+	foreign := f.look(1).Job(0)
+	foreign.OwnerReferences = nil
+	_, err := f.client.BatchV1().Jobs(foreign.Namespace).Create(t.Context(), foreign, metav1.CreateOptions{})
+	require.NoError(t, err)
+	w.converges(6, 5)
+	require.Empty(t, w.errs)
+	there, err := f.client.BatchV1().Jobs(foreign.Namespace).Get(t.Context(), foreign.Name, metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Empty(t, there.OwnerReferences)
+}
+
+func testRetryAfter(t *testing.T, c *cluster.Cluster, f *fleet) {
+	w := newWriter(f, c, &wire{}).synced()
+	var n atomic.Int64
+	w.wire.breaks(func(r *http.Request, _ func() (*http.Response, error)) (*http.Response, error) {
+		if creates(r) && n.Add(1) <= 3 {
+			return status(r, http.StatusTooManyRequests, "Retry-After", "1"), nil
+		}
+		return nil, nil
+	})
+	begin := time.Now()
+	require.Equal(t, int64(10), w.pollOnce(10).Created)
+	require.GreaterOrEqual(t, time.Since(begin), time.Second, "it waited as it was told")
+	require.Empty(t, w.errs)
+	w.converges(10, 10)
+}
+
+func testQuota(t *testing.T, c *cluster.Cluster, f *fleet) {
+	quotas := f.client.CoreV1().ResourceQuotas(f.poll.ScaledJob.Namespace)
+	five := corev1.ResourceList{"count/jobs.batch": resource.MustParse("5")}
+	quota, err := quotas.Create(t.Context(), &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Name: "few"}, Spec: corev1.ResourceQuotaSpec{Hard: five},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	quota.Status = corev1.ResourceQuotaStatus{Hard: five, Used: corev1.ResourceList{"count/jobs.batch": resource.MustParse("0")}}
+	_, err = quotas.UpdateStatus(t.Context(), quota, metav1.UpdateOptions{}) // which is its controller's to do
+	require.NoError(t, err)
+	w := newWriter(f, c, &wire{}).synced()
+	r := w.pollOnce(20)
+	require.Len(t, w.errs, 1, "%+v", r)
+	var refused *adapter.CreateError
+	require.ErrorAs(t, w.errs[0], &refused)
+	require.True(t, apierrors.IsForbidden(w.errs[0]), "%v", w.errs[0])
+	require.Equal(t, refused.Created, r.Created)
+	require.Len(t, f.jobs(), int(r.Created))
+	require.Equal(t, int64(5), r.Created)
+	require.NoError(t, quotas.Delete(t.Context(), "few", metav1.DeleteOptions{}))
+	w.converges(20, 20)
+}
+
+func testWebhook(t *testing.T, c *cluster.Cluster, f *fleet) {
+	var refuses atomic.Bool
+	refuses.Store(true)
+	var asked atomic.Int64
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		var review struct {
+			APIVersion, Kind string
+			Request          struct{ UID string }
+		}
+		if err := json.NewDecoder(r.Body).Decode(&review); err != nil {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{"apiVersion": review.APIVersion, "kind": review.Kind, "response": map[string]any{
+			"uid": review.Request.UID, "allowed": !refuses.Load(), "status": map[string]any{"message": "not on a Friday", "code": 403},
+		}})
+	}))
+	defer server.Close()
+	ns := f.poll.ScaledJob.Namespace
+	hooks := f.client.AdmissionregistrationV1().ValidatingWebhookConfigurations()
+	_, err := hooks.Create(t.Context(), &admissionv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: ns},
+		Webhooks: []admissionv1.ValidatingWebhook{{
+			Name: "refuses.example.com", AdmissionReviewVersions: []string{"v1"}, SideEffects: new(admissionv1.SideEffectClassNone),
+			ClientConfig:      admissionv1.WebhookClientConfig{URL: &server.URL, CABundle: certificate(server)},
+			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": ns}},
+			Rules: []admissionv1.RuleWithOperations{{Operations: []admissionv1.OperationType{admissionv1.Create},
+				Rule: admissionv1.Rule{APIGroups: []string{"batch"}, APIVersions: []string{"v1"}, Resources: []string{"jobs"}}}},
+		}},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = hooks.Delete(t.Context(), ns, metav1.DeleteOptions{}) })
+	// The API server needs a moment to see the webhook.
+	probe := f.look(1).Job(0)
+	probe.Name = "probe"
+	f.eventually("the webhook refuses", func() bool {
+		_, err := f.client.BatchV1().Jobs(ns).Create(t.Context(), probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err != nil
+	})
+	w := newWriter(f, c, &wire{}).synced()
+	before := asked.Load()
+	require.Zero(t, w.pollOnce(20).Created)
+	require.Equal(t, before+1, asked.Load(), "the first refusal ends the batch")
+	require.ErrorContains(t, w.errs[0], "not on a Friday")
+	refuses.Store(false)
+	w.converges(20, 20)
+}
+
+func certificate(s *httptest.Server) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+}
+
+func testStaleCache(t *testing.T, c *cluster.Cluster, f *fleet) {
+	defer never(f, 30)()
+	w := newWriter(f, c, &wire{late: 3 * time.Second}).synced()
+	for i := range 30 {
+		w.pollOnce(float64(i))
+		time.Sleep(100 * time.Millisecond)
+		require.LessOrEqual(t, len(f.jobs()), i)
+	}
+	w.converges(30, 500)
+	require.Empty(t, w.errs)
+}
+
+func testTwoWriters(t *testing.T, c *cluster.Cluster, f *fleet) {
+	defer never(f, 30)()
+	writers := []*writer{newWriter(f, c, &wire{late: 100 * time.Millisecond}).synced(), newWriter(f, c, &wire{late: time.Second}).synced()}
+	var group sync.WaitGroup
+	for _, w := range writers {
+		group.Go(func() {
+			for i := range 30 {
+				w.pollOnce(float64(i))
+				time.Sleep(50 * time.Millisecond)
+			}
+		})
+	}
+	group.Wait()
+	require.LessOrEqual(t, len(f.jobs()), 29)
+	writers[0].converges(30, 500)
+	writers[1].converges(30, 500)
+}
+
+// The process is gone in the middle of a burst: what it sent last was not
+// answered, and nobody remembers it.
+func testRestarted(t *testing.T, c *cluster.Cluster, f *fleet) {
+	defer never(f, 30)()
+	for i := range 4 {
+		w := newWriter(f, c, &wire{}).synced()
+		var n atomic.Int64
+		w.wire.breaks(func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
+			if creates(r) && n.Add(1) > int64(2*i) {
+				if answer, err := send(); err == nil {
+					answer.Body.Close()
+				}
+				return nil, errors.New("killed")
+			}
+			return nil, nil
+		})
+		w.pollOnce(500)
+	}
+	newWriter(f, c, &wire{}).synced().converges(30, 500)
+}
+
+func testOwnerMadeAnew(t *testing.T, c *cluster.Cluster, f *fleet) {
+	w := newWriter(f, c, &wire{}).synced()
+	w.converges(5, 5)
+	maps := f.client.CoreV1().ConfigMaps(f.poll.ScaledJob.Namespace)
+	orphan := metav1.DeletePropagationOrphan
+	require.NoError(t, maps.Delete(t.Context(), "owner", metav1.DeleteOptions{PropagationPolicy: &orphan}))
+	f.eventually("the owner is gone", func() bool {
+		_, err := maps.Get(t.Context(), "owner", metav1.GetOptions{})
+		return apierrors.IsNotFound(err)
+	})
+	m, err := maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "owner"}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	old := map[string]bool{}
+	for _, j := range f.jobs() {
+		old[string(j.UID)] = true
+	}
+	w.tracker.Forget(w.poll.Owner.UID)
+	w.poll.Owner = *metav1.NewControllerRef(m, corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+	w.poll.Config.Policy.Bounds.Max = 4
+	require.NoError(t, w.tracker.Follow(adapter.Observation{Owner: w.poll.Owner.UID}))
+	w.converges(9, 4)
+	kept := 0
+	for _, j := range f.jobs() {
+		if old[string(j.UID)] {
+			kept++
+			require.Nil(t, j.DeletionTimestamp)
+		}
+	}
+	require.Equal(t, 5, kept, "the Jobs of the owner before are neither counted nor touched")
+}
