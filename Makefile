@@ -1,9 +1,11 @@
 FUZZTIME  ?= 5s
 BENCHTIME ?= 1s
+SOAK      ?= 10m
+SCALEDJOBS ?= 2000
 STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 MODULES = . e2e
 
-.PHONY: ci test check race fuzz examples bench e2e
+.PHONY: ci test check race fuzz examples bench e2e soak
 
 ci: test check race fuzz examples bench e2e
 
@@ -32,3 +34,6 @@ bench:
 
 e2e:
 	cd e2e && go test -v -timeout 40m ./...
+
+soak:
+	cd e2e && go test -v -run TestSoak -timeout 90m . -soak $(SOAK) -scaledjobs $(SCALEDJOBS)

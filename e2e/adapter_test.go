@@ -64,6 +64,19 @@ func newFleet(t *testing.T, client kubernetes.Interface, namespace string) *flee
 	require.NoError(t, err)
 	m, err := client.CoreV1().ConfigMaps(namespace).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "owner"}}, metav1.CreateOptions{})
 	require.NoError(t, err)
+	s := scaledJob(t)
+	s.Namespace = namespace
+	config, err := s.Config(nil)
+	require.NoError(t, err)
+	return &fleet{t: t, client: client, poll: adapter.Poll{
+		ScaledJob: s, Config: config,
+		Owner: *metav1.NewControllerRef(m, corev1.SchemeGroupVersion.WithKind("ConfigMap")),
+	}}
+}
+
+// scaledJob is one whose every item asks for a Job.
+func scaledJob(t *testing.T) *adapter.ScaledJob {
+	t.Helper()
 	found, err := adapter.ReadScaledJobs([]byte(`
 apiVersion: keda.sh/v1alpha1
 kind: ScaledJob
@@ -73,14 +86,7 @@ spec:
   triggers: [{type: rabbitmq, metadata: {value: "1"}}]
 `))
 	require.NoError(t, err)
-	s := found[0]
-	s.Namespace = namespace
-	config, err := s.Config(nil)
-	require.NoError(t, err)
-	return &fleet{t: t, client: client, poll: adapter.Poll{
-		ScaledJob: s, Config: config,
-		Owner: *metav1.NewControllerRef(m, corev1.SchemeGroupVersion.WithKind("ConfigMap")),
-	}}
+	return found[0]
 }
 
 // look lists the Jobs and plans for a queue.
