@@ -5,7 +5,7 @@ SCALEDJOBS ?= 2000
 STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 MODULES = . e2e
 
-.PHONY: ci test check race fuzz examples bench e2e soak
+.PHONY: ci test check race fuzz examples bench e2e soak cluster
 
 ci: test check race fuzz examples bench e2e
 
@@ -33,7 +33,10 @@ bench:
 	go test -run '^$$' -bench . -benchtime $(BENCHTIME) ./...
 
 e2e:
-	cd e2e && go test -v -timeout 40m ./...
+	cd e2e && go test -count=1 -v -timeout 40m ./...
 
 soak:
-	cd e2e && go test -v -run TestSoak -timeout 90m . -soak $(SOAK) -scaledjobs $(SCALEDJOBS)
+	cd e2e && go test -count=1 -v -run TestSoak -timeout 90m . -soak $(SOAK) -scaledjobs $(SCALEDJOBS)
+
+cluster:
+	go run ./e2e/cluster/run

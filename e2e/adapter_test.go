@@ -47,6 +47,7 @@ func TestAdapter(t *testing.T) {
 	t.Run("replaced under its name", func(t *testing.T) { testReplaced(t, client) })
 	t.Run("refused", func(t *testing.T) { testRefused(t, client) })
 	t.Run("owner goes", func(t *testing.T) { testOwnerGoes(t, client) })
+	t.Run("three ways of pending", func(t *testing.T) { testPending(t, client) })
 	t.Run("quickstart", func(t *testing.T) { testQuickstart(t, c, client) })
 }
 
@@ -259,6 +260,44 @@ func testOwnerGoes(t *testing.T, client kubernetes.Interface) {
 	require.Len(t, f.jobs(), 5)
 	require.NoError(t, client.CoreV1().ConfigMaps("owner-goes").Delete(t.Context(), "owner", metav1.DeleteOptions{}))
 	f.eventually("the Jobs are collected", func() bool { return len(f.jobs()) == 0 })
+}
+
+// What is pending by the Jobs' status, by the phases of pods and by conditions, seen
+// by a tracker.
+func testPending(t *testing.T, client kubernetes.Interface) {
+	for _, tt := range []struct {
+		namespace                  string
+		status, phases, conditions int64
+	}{
+		{"pending-ways", 3, 3, 3},
+		{"running-ways", 0, 0, 3},
+	} {
+		f := newFleet(t, client, tt.namespace)
+		f.apply(f.look(3))
+		jobs, pods := adapter.JobInformer(client, tt.namespace), adapter.PodInformer(client, tt.namespace)
+		go jobs.RunWithContext(t.Context())
+		go pods.RunWithContext(t.Context())
+		owner := f.poll.Owner.UID
+		for _, way := range []struct {
+			o       adapter.Observation
+			pending int64
+		}{
+			{adapter.Observation{Owner: owner}, tt.status},
+			{adapter.Observation{Owner: owner, PodsKnown: true}, tt.phases},
+			{adapter.Observation{Owner: owner, PodsKnown: true, PendingPodConditions: []string{"Ready"}}, tt.phases},
+			{adapter.Observation{Owner: owner, PodsKnown: true, PendingPodConditions: []string{"Ready", "example.com/Consumed"}}, tt.conditions},
+		} {
+			tracker, err := adapter.NewTracker(jobs, pods)
+			require.NoError(t, err)
+			require.NoError(t, tracker.Follow(way.o))
+			f.eventually(fmt.Sprintf("%d pending, %+v", way.pending, way.o), func() (ok bool) {
+				tracker.View(owner, func(fleet *adapter.Fleet) {
+					ok = fleet.Count(time.Time{}) == scaling.Jobs{Running: 3, Pending: way.pending}
+				})
+				return ok
+			})
+		}
+	}
 }
 
 // The quickstart, as a user runs it.

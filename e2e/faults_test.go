@@ -265,6 +265,7 @@ func TestFaults(t *testing.T) {
 		{"two-writers", testTwoWriters},
 		{"restarted-in-a-burst", testRestarted},
 		{"owner-made-anew", testOwnerMadeAnew},
+		{"server-killed", testServerKilled},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newFleet(t, client, "fault-"+strings.ReplaceAll(tt.name, " ", "-"))
@@ -552,4 +553,30 @@ func testOwnerMadeAnew(t *testing.T, c *cluster.Cluster, f *fleet) {
 		}
 	}
 	require.Equal(t, 5, kept, "the Jobs of the owner before are neither counted nor touched")
+}
+
+// The API server is killed in the middle of a burst, and comes back with what it
+// had agreed to.
+func testServerKilled(t *testing.T, c *cluster.Cluster, f *fleet) {
+	const n = 300
+	f.poll.Config.Policy.Bounds.Max = n
+	defer never(f, n)()
+	w := newWriter(f, c, &wire{}).synced()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.pollEvery(50*time.Millisecond, 5*time.Second, 10*n)
+	}()
+	f.eventually("the burst has begun", func() bool { return len(f.jobs()) > 30 })
+	c.KillAPIServer()
+	time.Sleep(time.Second)
+	require.NoError(t, c.StartAPIServer(t.Context()))
+	<-done
+	require.NotEmpty(t, w.errs, "the server was away")
+	w.converges(n, 10*n)
+	answered := c.Count(t, func(r cluster.Request) bool {
+		return r.Verb == "create" && r.Resource == "jobs" && r.Namespace == f.poll.ScaledJob.Namespace && r.Code == http.StatusCreated
+	})
+	t.Logf("%d Jobs, of which %d creates were answered", n, answered)
+	require.LessOrEqual(t, answered, n)
 }

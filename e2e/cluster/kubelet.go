@@ -3,10 +3,15 @@ package cluster
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"net/http"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
@@ -14,93 +19,232 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// A Run is what becomes of a pod.
+// A Run is what becomes of a pod. The zero value runs and succeeds at once.
 type Run struct {
-	Start time.Duration // from its creation until it runs; below 0, it never does
-	Work  time.Duration // from then until it ends
-	Exit  int32         // its exit code
+	Start time.Duration // from when it is seen until it runs; below 0, it never does
+	Work  time.Duration // from then until it ends; below 0, it never does
+	Exit  int32         // its exit code: other than 0, it fails
 }
 
-// Kubelet runs the pods of all namespaces until the test ends, by patching their
-// status; run says how. Pods are not bound to a node, of which there are none:
-// the API server deletes such a pod at once, so that nobody has to end it.
+// Kubelet is [Cluster.RunPods] until the test ends.
 func (c *Cluster) Kubelet(t testing.TB, run func(*corev1.Pod) Run) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
-	client := c.Client(t)
-	factory := informers.NewSharedInformerFactory(client, 0)
-	_, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(object any) {
-			if pod := object.(*corev1.Pod); pod.Status.Phase == corev1.PodPending {
-				go work(ctx, client, pod, run(pod))
-			}
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	factory.Start(ctx.Done())
-	factory.WaitForCacheSync(ctx.Done())
+	done := make(chan error, 1)
+	go func() { done <- c.RunPods(ctx, run) }()
 	t.Cleanup(func() {
 		stop()
-		factory.Shutdown()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
 	})
 }
 
-func work(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, r Run) {
-	if r.Start < 0 || !sleep(ctx, r.Start) {
-		return
+// RunPods runs the pods of all namespaces until the context ends, by patching
+// their status, as the kubelets of nodes would; run says how, and is called from
+// one goroutine, once for each pod. Pods that an earlier call has started go on.
+//
+// A pod whose activeDeadlineSeconds pass fails, and one that is deleted ends at
+// once, whatever its grace period. A container that has ended is not started
+// again, whatever the pod's restartPolicy.
+func (c *Cluster) RunPods(ctx context.Context, run func(*corev1.Pod) Run) error {
+	config := c.withToken(c.tokens.kubelet)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return patient{next} })
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
 	}
-	now := metav1.Now()
-	patch(ctx, client, pod, corev1.PodStatus{
-		Phase: corev1.PodRunning, StartTime: &now,
-		Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: now}},
-	})
-	length, phase, exit := r.Work, corev1.PodSucceeded, r.Exit
-	if d := pod.Spec.ActiveDeadlineSeconds; d != nil && time.Duration(*d)*time.Second < length {
-		length, exit = time.Duration(*d)*time.Second, 137
+	k := &kubelet{ctx: ctx, client: client, run: run, pods: make(map[types.UID]life), slots: make(chan struct{}, 50)}
+	factory := informers.NewSharedInformerFactory(client, 0)
+	if _, err := factory.Core().V1().Pods().Informer().AddEventHandler(k); err != nil {
+		return err
 	}
-	if !sleep(ctx, length) {
-		return
+	factory.Start(ctx.Done())
+	<-ctx.Done()
+	factory.Shutdown()
+	k.lives.Wait()
+	return nil
+}
+
+// patient waits for an API server that is down, where an informer would try less
+// and less often, in the end once a minute.
+type patient struct{ next http.RoundTripper }
+
+// RoundTrip tries again where there was no connection, so that nothing was asked.
+func (p patient) RoundTrip(request *http.Request) (*http.Response, error) {
+	for {
+		response, err := p.next.RoundTrip(request)
+		again := request.Method == http.MethodGet && errors.Is(err, syscall.ECONNREFUSED)
+		if !again || !sleep(request.Context(), 200*time.Millisecond) {
+			return response, err
+		}
 	}
-	if exit != 0 {
-		phase = corev1.PodFailed
+}
+
+// A kubelet handles the events of pods, one after the other.
+type kubelet struct {
+	ctx    context.Context
+	client kubernetes.Interface
+	run    func(*corev1.Pod) Run
+	pods   map[types.UID]life
+	lives  sync.WaitGroup
+	slots  chan struct{} // for requests, so that thousands of pods leave others room
+}
+
+// A life says that a pod is to end, and that it is gone.
+type life struct{ terminate, gone context.CancelFunc }
+
+// OnAdd gives a pod a life.
+func (k *kubelet) OnAdd(object any, _ bool) { k.see(object.(*corev1.Pod)) }
+
+// OnUpdate ends a life when the pod is deleted. After a time without an API
+// server, a pod may have another's place.
+func (k *kubelet) OnUpdate(before, after any) {
+	if old, pod := before.(*corev1.Pod), after.(*corev1.Pod); old.UID != pod.UID {
+		k.forget(old.UID)
 	}
-	now = metav1.Now()
-	status := corev1.PodStatus{
-		Phase:      phase,
-		Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: now}},
+	k.see(after.(*corev1.Pod))
+}
+
+// OnDelete forgets the pod.
+func (k *kubelet) OnDelete(object any) {
+	if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = last.Obj
 	}
-	for _, c := range pod.Spec.Containers {
-		status.ContainerStatuses = append(status.ContainerStatuses, corev1.ContainerStatus{
-			Name: c.Name, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: exit, FinishedAt: now}},
-		})
+	k.forget(object.(*corev1.Pod).UID)
+}
+
+func (k *kubelet) see(pod *corev1.Pod) {
+	l, known := k.pods[pod.UID]
+	if !known {
+		exists, gone := context.WithCancel(k.ctx)
+		works, terminate := context.WithCancel(exists)
+		l = life{terminate, gone}
+		k.pods[pod.UID] = l
+		r := k.run(pod)
+		k.lives.Go(func() { k.live(exists, works, pod, r) })
 	}
-	patch(ctx, client, pod, status)
+	if pod.DeletionTimestamp != nil {
+		l.terminate()
+	}
+}
+
+func (k *kubelet) forget(uid types.UID) {
+	if l, ok := k.pods[uid]; ok {
+		l.gone()
+		delete(k.pods, uid)
+	}
+}
+
+// live works, and completes the pod's deletion when it comes. Most pods are gone
+// then: without a node, they have no grace period. Those with a finalizer linger
+// until it is taken away, for which the job controller may wait for their end.
+func (k *kubelet) live(exists, works context.Context, pod *corev1.Pod, r Run) {
+	over := k.work(works, pod, r)
+	<-works.Done()
+	if !over {
+		k.patch(exists, pod, ended(pod, exit{code: killed}))
+	}
+	k.delete(exists, pod)
+}
+
+// work says whether the pod has come to its end, and not been stopped before.
+func (k *kubelet) work(ctx context.Context, pod *corev1.Pod, r Run) (over bool) {
+	start := time.Now()
+	switch pod.Status.Phase {
+	case corev1.PodSucceeded, corev1.PodFailed:
+		return true
+	case corev1.PodRunning:
+		if pod.Status.StartTime != nil {
+			start = pod.Status.StartTime.Time
+		}
+	default:
+		if !wait(ctx, r.Start) {
+			return false
+		}
+		start = time.Now()
+		if !k.patch(ctx, pod, started(pod, start)) {
+			return false
+		}
+	}
+	length, end := r.Work, exit{code: r.Exit}
+	if d := deadline(pod); d >= 0 && (length < 0 || d < length) {
+		length, end = d, exit{killed, "DeadlineExceeded"}
+	}
+	if length >= 0 {
+		length = max(0, time.Until(start.Add(length)))
+	}
+	return wait(ctx, length) && k.patch(ctx, pod, ended(pod, end))
+}
+
+// deadline is below 0 if there is none.
+func deadline(pod *corev1.Pod) time.Duration {
+	if pod.Spec.ActiveDeadlineSeconds == nil {
+		return -1
+	}
+	return time.Duration(*pod.Spec.ActiveDeadlineSeconds) * time.Second
+}
+
+// wait says whether the time has passed before the context ended; a time below 0
+// never does.
+func wait(ctx context.Context, d time.Duration) bool {
+	if d < 0 {
+		<-ctx.Done()
+		return false
+	}
+	return sleep(ctx, d)
 }
 
 func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return false
-	case <-time.After(d):
-		return true
+	case <-timer.C:
+		return ctx.Err() == nil
 	}
 }
 
-// patch tries until it succeeds or the pod is gone: the kubelet would.
-func patch(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, status corev1.PodStatus) {
+// patch says whether the pod has the status now.
+func (k *kubelet) patch(ctx context.Context, pod *corev1.Pod, status corev1.PodStatus) bool {
 	data, err := json.Marshal(map[string]any{"status": status, "metadata": map[string]any{"uid": pod.UID}})
 	if err != nil {
 		panic(err)
 	}
-	for range 20 {
-		_, err := client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, data, metav1.PatchOptions{}, "status")
-		if err == nil || !sleep(ctx, 100*time.Millisecond) {
-			return
+	return k.insist(ctx, func() error {
+		_, err := k.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, data, metav1.PatchOptions{}, "status")
+		return err
+	})
+}
+
+func (k *kubelet) delete(ctx context.Context, pod *corev1.Pod) {
+	k.insist(ctx, func() error {
+		return k.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
+			GracePeriodSeconds: new(int64), Preconditions: &metav1.Preconditions{UID: &pod.UID},
+		})
+	})
+}
+
+// insist asks until the API server does it, or the pod is gone, of which the
+// informer may tell later than the server.
+func (k *kubelet) insist(ctx context.Context, ask func() error) bool {
+	for pause := 50 * time.Millisecond; ctx.Err() == nil; pause = min(2*pause, time.Second) {
+		err := k.inSlot(ctx, ask)
+		if err == nil || apierrors.IsNotFound(err) {
+			return err == nil
 		}
-		if _, err := client.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{}); err != nil {
-			return
-		}
+		sleep(ctx, pause)
+	}
+	return false
+}
+
+func (k *kubelet) inSlot(ctx context.Context, ask func() error) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case k.slots <- struct{}{}:
+		defer func() { <-k.slots }()
+		return ask()
 	}
 }

@@ -1,8 +1,19 @@
 package cluster
 
-import "syscall"
+import (
+	"os"
+	"syscall"
+)
 
 // dieWithParent lets the kernel end the process when the test is killed.
 func dieWithParent() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// ownGroup keeps the signals of a terminal away from the process.
+func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+
+// tryLock says whether the file is now locked by this process, until it is closed.
+func tryLock(f *os.File) bool {
+	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
 }

@@ -1,0 +1,25 @@
+package cluster
+
+// An Option changes what [Start] and [New] start.
+type Option func(*options)
+
+type options struct {
+	controllers []string
+}
+
+// WithControllers switches further controllers of kube-controller-manager on,
+// such as deployment-controller and replicaset-controller.
+func WithControllers(names ...string) Option {
+	return func(o *options) { o.controllers = append(o.controllers, names...) }
+}
+
+func newOptions(opts []Option) options {
+	o := options{controllers: []string{
+		"job-controller", "garbage-collector-controller", "ttl-after-finished-controller", "namespace-controller",
+		"serviceaccount-controller", "pod-garbage-collector-controller",
+	}}
+	for _, opt := range opts {
+		opt(&o)
+	}
+	return o
+}

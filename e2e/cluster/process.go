@@ -1,0 +1,112 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"time"
+)
+
+// A process is one of the cluster's: it can be ended and started again.
+type process struct {
+	name, path, log string
+	args            []string
+	cmd             *exec.Cmd
+	done            chan struct{}
+}
+
+func (p *process) start() error {
+	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	cmd, done := exec.Command(p.path, p.args...), make(chan struct{})
+	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = log, log, dieWithParent()
+	started := make(chan error)
+	go func() {
+		// The kernel takes the thread that starts a process for its parent: this
+		// one must live as long.
+		runtime.LockOSThread()
+		defer close(done)
+		defer log.Close()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			_ = cmd.Wait() // how it ended is in its log
+		}
+	}()
+	if err := <-started; err != nil {
+		return err
+	}
+	p.cmd, p.done = cmd, done
+	return nil
+}
+
+// running says whether the process has been started and has not ended since.
+func (p *process) running() bool {
+	if p.cmd == nil {
+		return false
+	}
+	select {
+	case <-p.done:
+		return false
+	default:
+		return true
+	}
+}
+
+func (p *process) kill() {
+	if p.cmd == nil {
+		return
+	}
+	_ = p.cmd.Process.Kill() // an error says that it has ended
+	<-p.done
+}
+
+// await asks ready until it says so.
+func (p *process) await(ctx context.Context, ready func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	for {
+		err := ready(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-p.done:
+			return fmt.Errorf("%s has ended: %v", p.name, p.cmd.ProcessState)
+		case <-ctx.Done():
+			return fmt.Errorf("%s is not ready: %w", p.name, err)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// A remover is a shell that removes a folder when it is told to, or when this
+// process is gone, however it ended.
+type remover struct {
+	cmd *exec.Cmd
+	in  io.Closer
+}
+
+// removeScript waits for the end of its input, and tries more than once: etcd may
+// still be writing.
+const removeScript = `cat; for i in 1 2 3 4 5 6 7 8 9; do rm -rf "$0" 2>&- && exit; sleep 0.2; done; rm -rf "$0"`
+
+func newRemover(folder string) (*remover, error) {
+	cmd := exec.Command("sh", "-c", removeScript, folder)
+	cmd.SysProcAttr = ownGroup()
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	return &remover{cmd: cmd, in: in}, cmd.Start()
+}
+
+func (r *remover) remove() error {
+	_ = r.in.Close() // the end of the input, even if closing fails
+	return r.cmd.Wait()
+}

@@ -1,0 +1,56 @@
+package cluster
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// killed is the exit code of a container that has got SIGKILL.
+const killed = 137
+
+// An exit is how a pod ends.
+type exit struct {
+	code   int32
+	reason string // of the pod's status, or ""
+}
+
+func started(pod *corev1.Pod, at time.Time) corev1.PodStatus {
+	now := metav1.NewTime(at)
+	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now}}
+	return corev1.PodStatus{
+		Phase: corev1.PodRunning, StartTime: &now,
+		Conditions: ready(corev1.ConditionTrue, now), ContainerStatuses: containers(pod, running, true),
+	}
+}
+
+func ended(pod *corev1.Pod, e exit) corev1.PodStatus {
+	now := metav1.Now()
+	phase, reason := corev1.PodSucceeded, "Completed"
+	if e.code != 0 {
+		phase, reason = corev1.PodFailed, "Error"
+	}
+	terminated := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+		ExitCode: e.code, Reason: reason, FinishedAt: now,
+	}}
+	return corev1.PodStatus{
+		Phase: phase, Reason: e.reason,
+		Conditions: ready(corev1.ConditionFalse, now), ContainerStatuses: containers(pod, terminated, false),
+	}
+}
+
+func ready(is corev1.ConditionStatus, since metav1.Time) []corev1.PodCondition {
+	return []corev1.PodCondition{
+		{Type: corev1.ContainersReady, Status: is, LastTransitionTime: since},
+		{Type: corev1.PodReady, Status: is, LastTransitionTime: since},
+	}
+}
+
+func containers(pod *corev1.Pod, state corev1.ContainerState, ready bool) []corev1.ContainerStatus {
+	var all []corev1.ContainerStatus
+	for _, c := range pod.Spec.Containers {
+		all = append(all, corev1.ContainerStatus{Name: c.Name, Image: c.Image, State: state, Ready: ready, Started: &ready})
+	}
+	return all
+}

@@ -1,0 +1,85 @@
+package cluster
+
+import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// Who makes the requests of the cluster itself; the audit policy leaves them out.
+const (
+	managerUser = "system:kube-controller-manager"
+	kubeletUser = "kubelet-stand-in"
+)
+
+type tokens struct{ admin, manager, kubelet string }
+
+// Config is that of the user admin, who may do all, without a limit on requests.
+func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.config) }
+
+// User is the config of another user, who may do what RBAC grants to the name
+// and the groups: nothing at first, but what every user may. Requests made with
+// it count as the user's.
+func (c *Cluster) User(name string, groups ...string) *rest.Config {
+	config := c.Config()
+	config.Impersonate = rest.ImpersonationConfig{UserName: name, Groups: groups}
+	return config
+}
+
+// Client is a client with Config.
+func (c *Cluster) Client(t testing.TB) *kubernetes.Clientset {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(c.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+func (c *Cluster) withToken(token string) *rest.Config {
+	return &rest.Config{
+		Host: c.host, BearerToken: token, QPS: -1,
+		TLSClientConfig: rest.TLSClientConfig{Insecure: true}, // the server makes its certificate itself
+	}
+}
+
+// prepare writes what the processes read.
+func (c *Cluster) prepare(port int) error {
+	c.host = fmt.Sprintf("https://127.0.0.1:%d", port)
+	c.tokens = tokens{admin: rand.Text(), manager: rand.Text(), kubelet: rand.Text()}
+	c.config = c.withToken(c.tokens.admin)
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		return err
+	}
+	block := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
+	users := c.tokens.admin + ",admin,1,system:masters\n" +
+		c.tokens.manager + "," + managerUser + ",2,system:masters\n" +
+		c.tokens.kubelet + "," + kubeletUser + ",3,system:masters\n"
+	return errors.Join(
+		os.WriteFile(c.file("key"), block, 0o600),
+		os.WriteFile(c.file("tokens"), []byte(users), 0o600),
+		os.WriteFile(c.file("audit-policy.yaml"), []byte(auditPolicy), 0o600),
+		c.writeKubeconfig(c.Kubeconfig(), c.tokens.admin),
+		c.writeKubeconfig(c.file("manager.kubeconfig"), c.tokens.manager),
+	)
+}
+
+func (c *Cluster) writeKubeconfig(path, token string) error {
+	config := clientcmdapi.NewConfig()
+	config.Clusters["e2e"] = &clientcmdapi.Cluster{Server: c.host, InsecureSkipTLSVerify: true}
+	config.AuthInfos["e2e"] = &clientcmdapi.AuthInfo{Token: token}
+	config.Contexts["e2e"] = &clientcmdapi.Context{Cluster: "e2e", AuthInfo: "e2e"}
+	config.CurrentContext = "e2e"
+	return clientcmd.WriteToFile(*config, path)
+}
