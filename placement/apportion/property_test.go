@@ -1,0 +1,284 @@
+package apportion_test
+
+import (
+	"math"
+	"math/big"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/scaledjob/scaledjob/placement/apportion"
+)
+
+func TestOracle(t *testing.T) { rapid.Check(t, propOracle) }
+func FuzzOracle(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propOracle)) }
+func TestI1(t *testing.T)     { rapid.Check(t, propExactSum) }
+func FuzzI1(f *testing.F)     { f.Fuzz(rapid.MakeFuzz(propExactSum)) }
+func TestI2(t *testing.T)     { rapid.Check(t, propNothingWithoutWeight) }
+func FuzzI2(f *testing.F)     { f.Fuzz(rapid.MakeFuzz(propNothingWithoutWeight)) }
+func TestI3(t *testing.T)     { rapid.Check(t, propHouseMonotone) }
+func FuzzI3(f *testing.F)     { f.Fuzz(rapid.MakeFuzz(propHouseMonotone)) }
+func TestI4(t *testing.T)     { rapid.Check(t, propSubsetConsistent) }
+func FuzzI4(f *testing.F)     { f.Fuzz(rapid.MakeFuzz(propSubsetConsistent)) }
+func TestI5(t *testing.T)     { rapid.Check(t, propPopulationMonotone) }
+func FuzzI5(f *testing.F)     { f.Fuzz(rapid.MakeFuzz(propPopulationMonotone)) }
+func TestI6(t *testing.T)     { rapid.Check(t, propScaleInvariant) }
+func FuzzI6(f *testing.F)     { f.Fuzz(rapid.MakeFuzz(propScaleInvariant)) }
+func TestI7(t *testing.T)     { rapid.Check(t, propOrderOfParties) }
+func FuzzI7(f *testing.F)     { f.Fuzz(rapid.MakeFuzz(propOrderOfParties)) }
+func TestI8(t *testing.T)     { rapid.Check(t, propQuotaOfTwo) }
+func FuzzI8(f *testing.F)     { f.Fuzz(rapid.MakeFuzz(propQuotaOfTwo)) }
+func TestI9(t *testing.T)     { rapid.Check(t, propNoHistory) }
+func FuzzI9(f *testing.F)     { f.Fuzz(rapid.MakeFuzz(propNoHistory)) }
+
+// The ways in which numbers are drawn: few and small, so that ties and caps that
+// bind are common; large; and anything an int32 can be.
+var numbers = []*rapid.Generator[int32]{
+	rapid.Int32Range(0, 6),
+	rapid.Int32Range(0, 1000),
+	rapid.OneOf(rapid.Int32(), rapid.SampledFrom([]int32{math.MinInt32, -1, 0, 1, math.MaxInt32 - 1, math.MaxInt32})),
+}
+
+// drawParties draws parties with numbers of one kind, some with seats held, and
+// some with caps.
+func drawParties(t *rapid.T, number *rapid.Generator[int32], most int) []apportion.Party {
+	held, capped := rapid.Bool().Draw(t, "some hold seats"), rapid.Bool().Draw(t, "some have caps")
+	ranked := rapid.Bool().Draw(t, "they have ranks")
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) apportion.Party {
+		p := apportion.Party{Weight: number.Draw(t, "weight")}
+		if ranked {
+			p.Rank = rapid.OneOf(rapid.Uint64Range(0, 3), rapid.Uint64()).Draw(t, "rank")
+		}
+		if held {
+			p.Held = number.Draw(t, "held")
+		}
+		if capped && rapid.Bool().Draw(t, "capped") {
+			p.Cap, p.Capped = number.Draw(t, "cap"), true
+		}
+		return p
+	}), 0, most).Draw(t, "parties")
+}
+
+// drawPlain draws parties with weights alone, at least one of them above 0.
+func drawPlain(t *rapid.T, number *rapid.Generator[int32]) []apportion.Party {
+	parties := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) apportion.Party {
+		return apportion.Party{Weight: number.Draw(t, "weight")}
+	}), 1, 12).Draw(t, "parties")
+	i := rapid.IntRange(0, len(parties)-1).Draw(t, "who has weight")
+	parties[i].Weight = max(1, parties[i].Weight)
+	return parties
+}
+
+func total(shares []int32) (sum int64) {
+	for _, s := range shares {
+		sum += int64(s)
+	}
+	return sum
+}
+
+// webster checks that nothing is left and returns the shares.
+func webster(t *rapid.T, seats int32, parties []apportion.Party) []int32 {
+	shares, left := apportion.Webster(seats, parties)
+	if left != 0 || total(shares) != int64(max(0, seats)) {
+		t.Fatalf("%d seats: %v, %d left", seats, shares, left)
+	}
+	return shares
+}
+
+// oracle is the definition: one seat after the other to the party with the first
+// ticket, in exact fractions.
+func oracle(seats int32, parties []apportion.Party) (shares []int32, left int32) {
+	shares = make([]int32, len(parties))
+	for left = seats; left > 0; left-- {
+		best := -1
+		var quotient *big.Rat
+		var bestK int64
+		for i, p := range parties {
+			k := int64(max(0, p.Held)) + int64(shares[i])
+			if p.Weight <= 0 || p.Capped && k >= int64(p.Cap) {
+				continue
+			}
+			q := big.NewRat(int64(p.Weight), 2*k+1)
+			tie := best >= 0 && q.Cmp(quotient) == 0
+			if best < 0 || q.Cmp(quotient) > 0 || tie && (k < bestK || k == bestK && p.Rank < parties[best].Rank) {
+				best, quotient, bestK = i, q, k
+			}
+		}
+		if best < 0 {
+			break
+		}
+		shares[best]++
+	}
+	return shares, max(0, left)
+}
+
+// The same shares as ticket by ticket.
+func propOracle(t *rapid.T) {
+	number := rapid.SampledFrom(numbers).Draw(t, "numbers")
+	parties := drawParties(t, number, 12)
+	seats := rapid.Int32Range(-1, 150).Draw(t, "seats")
+	got, left := apportion.Webster(seats, parties)
+	want, wantLeft := oracle(seats, parties)
+	if !slices.Equal(got, want) || left != wantLeft {
+		t.Fatalf("%v, %d left: want %v, %d left", got, left, want, wantLeft)
+	}
+}
+
+// Shares and what is left are the seats, and something is left only where nobody
+// has room.
+func propExactSum(t *rapid.T) {
+	number := rapid.SampledFrom(numbers).Draw(t, "numbers")
+	parties, seats := drawParties(t, number, 12), number.Draw(t, "seats")
+	shares, left := apportion.Webster(seats, parties)
+	if len(shares) != len(parties) || left < 0 || total(shares)+int64(left) != int64(max(0, seats)) {
+		t.Fatalf("%v, %d left", shares, left)
+	}
+	for i, p := range parties {
+		has := int64(max(0, p.Held)) + int64(shares[i])
+		if p.Capped && shares[i] > 0 && has > int64(p.Cap) {
+			t.Fatalf("%v: party %d has %d seats", shares, i, has)
+		}
+		if left > 0 && p.Weight > 0 && (!p.Capped || has < int64(p.Cap)) {
+			t.Fatalf("%v, %d left: party %d has room", shares, left, i)
+		}
+	}
+}
+
+func propNothingWithoutWeight(t *rapid.T) {
+	number := rapid.SampledFrom(numbers).Draw(t, "numbers")
+	parties := drawParties(t, number, 12)
+	shares, _ := apportion.Webster(number.Draw(t, "seats"), parties)
+	for i, s := range shares {
+		if s < 0 || s > 0 && parties[i].Weight <= 0 {
+			t.Fatalf("%v", shares)
+		}
+	}
+}
+
+// One seat more is one seat more for one party, caps and seats held or not.
+func propHouseMonotone(t *rapid.T) {
+	number := rapid.SampledFrom(numbers).Draw(t, "numbers")
+	parties, seats := drawParties(t, number, 12), min(number.Draw(t, "seats"), math.MaxInt32-1)
+	if seats < 0 {
+		return
+	}
+	before, _ := apportion.Webster(seats, parties)
+	after, _ := apportion.Webster(seats+1, parties)
+	grown := int32(0)
+	for i := range before {
+		if after[i] < before[i] {
+			t.Fatalf("%v, then %v", before, after)
+		}
+		grown += after[i] - before[i]
+	}
+	if grown > 1 {
+		t.Fatalf("%v, then %v", before, after)
+	}
+}
+
+// When a party leaves, nobody else loses a seat; that all are given again makes
+// it exactly its own that move.
+func propSubsetConsistent(t *rapid.T) {
+	number := rapid.SampledFrom(numbers).Draw(t, "numbers")
+	parties, seats := drawPlain(t, number), number.Draw(t, "seats")
+	gone := rapid.IntRange(0, len(parties)-1).Draw(t, "gone")
+	before := webster(t, seats, parties)
+	parties[gone].Weight = 0
+	after, _ := apportion.Webster(seats, parties)
+	for i := range parties {
+		if i != gone && after[i] < before[i] {
+			t.Fatalf("%v, without party %d %v", before, gone, after)
+		}
+	}
+}
+
+func propPopulationMonotone(t *rapid.T) {
+	number := rapid.SampledFrom(numbers).Draw(t, "numbers")
+	parties, seats := drawPlain(t, number), number.Draw(t, "seats")
+	who := rapid.IntRange(0, len(parties)-1).Draw(t, "who")
+	before := webster(t, seats, parties)
+	parties[who].Weight = rapid.Int32Range(max(0, parties[who].Weight), math.MaxInt32).Draw(t, "more weight")
+	after := webster(t, seats, parties)
+	for i := range parties {
+		if i == who && after[i] < before[i] || i != who && after[i] > before[i] {
+			t.Fatalf("%v, with more weight for party %d %v", before, who, after)
+		}
+	}
+}
+
+func propScaleInvariant(t *rapid.T) {
+	parties := drawPlain(t, numbers[rapid.IntRange(0, 1).Draw(t, "numbers")])
+	seats := numbers[2].Draw(t, "seats")
+	before := webster(t, seats, parties)
+	factor := rapid.Int32Range(1, math.MaxInt32/1000).Draw(t, "factor")
+	for i := range parties {
+		parties[i].Weight *= factor
+	}
+	if after := webster(t, seats, parties); !slices.Equal(before, after) {
+		t.Fatalf("%v, with weights times %d %v", before, factor, after)
+	}
+}
+
+// In another order parties have the same shares, but that equal ones may have
+// changed places.
+func propOrderOfParties(t *rapid.T) {
+	number := rapid.SampledFrom(numbers).Draw(t, "numbers")
+	parties, seats := drawParties(t, number, 12), number.Draw(t, "seats")
+	other := rapid.Permutation(parties).Draw(t, "other order")
+	type outcome struct {
+		party apportion.Party
+		share int32
+	}
+	count := func(parties []apportion.Party) map[outcome]int {
+		shares, left := apportion.Webster(seats, parties)
+		n := map[outcome]int{{share: left}: 1}
+		for i, p := range parties {
+			// Among equal weights a tie may go either way; what is the same is how many
+			// have how many seats in the end.
+			n[outcome{apportion.Party{Weight: p.Weight}, max(0, p.Held) + shares[i]}]++
+		}
+		return n
+	}
+	a, b := count(parties), count(other)
+	for o, n := range a {
+		if b[o] != n {
+			t.Fatalf("%d of %v in one order, %d in another", n, o, b[o])
+		}
+	}
+}
+
+func propQuotaOfTwo(t *rapid.T) {
+	number := rapid.SampledFrom(numbers).Draw(t, "numbers")
+	parties := drawPlain(t, number)[:1]
+	parties[0].Weight = max(1, parties[0].Weight)
+	parties = append(parties, apportion.Party{Weight: max(0, number.Draw(t, "the other's"))})
+	seats := max(0, number.Draw(t, "seats"))
+	shares := webster(t, seats, parties)
+	sum := int64(parties[0].Weight) + int64(parties[1].Weight)
+	for i, p := range parties {
+		quota := big.NewRat(int64(p.Weight)*int64(seats), sum)
+		off := new(big.Rat).Sub(quota, big.NewRat(int64(shares[i]), 1))
+		if off.Abs(off).Cmp(big.NewRat(1, 1)) >= 0 {
+			t.Fatalf("%v: quota %v", shares, quota)
+		}
+	}
+}
+
+// A Buffer used for something else before gives what a new one gives, appends it,
+// and leaves its arguments as they were.
+func propNoHistory(t *rapid.T) {
+	number := rapid.SampledFrom(numbers).Draw(t, "numbers")
+	parties, seats := drawParties(t, number, 12), number.Draw(t, "seats")
+	var b apportion.Buffer
+	earlier, _ := b.Append(nil, number.Draw(t, "seats before"), drawParties(t, number, 12))
+	kept, before := slices.Clone(earlier), slices.Clone(parties)
+	all, left := b.Append(earlier, seats, parties)
+	want, wantLeft := apportion.Webster(seats, parties)
+	if !slices.Equal(all[:len(kept)], kept) || !slices.Equal(all[len(kept):], want) || left != wantLeft {
+		t.Fatalf("%v, %d left: want %v, then %v, %d left", all, left, kept, want, wantLeft)
+	}
+	if !slices.Equal(parties, before) {
+		t.Fatalf("%v became %v", before, parties)
+	}
+}

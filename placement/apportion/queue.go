@@ -1,0 +1,100 @@
+package apportion
+
+// A queue is a heap of one ticket of each party. To give seats it holds the next
+// ticket of each that has room, the first of the order on top; to take seats
+// back, the last ticket given to each, the last of the order on top.
+type queue struct {
+	parties []Party
+	shares  []int32
+	heap    []int32 // indexes of parties
+	back    bool
+}
+
+// correct gives n seats, or takes -n back.
+func (q *queue) correct(n int64) {
+	if n == 0 {
+		return
+	}
+	for i := range q.parties {
+		if q.has(int32(i)) {
+			q.heap = append(q.heap, int32(i))
+		}
+	}
+	for i := len(q.heap)/2 - 1; i >= 0; i-- {
+		q.sink(i)
+	}
+	step := int32(1)
+	if q.back {
+		step, n = -1, -n
+	}
+	for ; n > 0 && len(q.heap) > 0; n-- {
+		top := q.heap[0]
+		q.shares[top] += step
+		if !q.has(top) {
+			last := len(q.heap) - 1
+			q.heap[0] = q.heap[last]
+			q.heap = q.heap[:last]
+		}
+		q.sink(0)
+	}
+}
+
+// has reports whether the party has a ticket for the queue.
+func (q *queue) has(i int32) bool {
+	if q.back {
+		return q.shares[i] > 0
+	}
+	return int64(q.shares[i]) < q.parties[i].room()
+}
+
+// sink moves what is at i down to where it belongs.
+func (q *queue) sink(i int) {
+	for {
+		child := 2*i + 1
+		if child >= len(q.heap) {
+			return
+		}
+		if right := child + 1; right < len(q.heap) && q.above(q.heap[right], q.heap[child]) {
+			child = right
+		}
+		if !q.above(q.heap[child], q.heap[i]) {
+			return
+		}
+		q.heap[i], q.heap[child] = q.heap[child], q.heap[i]
+		i = child
+	}
+}
+
+// above reports whether i is nearer to the top than j, which is another party.
+func (q *queue) above(i, j int32) bool {
+	return q.ticket(i).before(q.ticket(j)) != q.back
+}
+
+func (q *queue) ticket(i int32) ticket {
+	k := q.parties[i].held() + int64(q.shares[i])
+	if q.back {
+		k--
+	}
+	return ticket{uint64(q.parties[i].Weight), uint64(k), q.parties[i].Rank, i}
+}
+
+// A ticket is a party's seat number k+1.
+type ticket struct {
+	weight, k, rank uint64
+	party           int32
+}
+
+// before is the order of tickets. The products are exact: a weight is below 2^31,
+// and k, at most what a party holds and what it is given, below 2^32.
+func (t ticket) before(u ticket) bool {
+	if a, b := t.weight*(2*u.k+1), u.weight*(2*t.k+1); a != b {
+		return a > b
+	}
+	if t.k != u.k {
+		return t.k < u.k
+	}
+	if t.rank != u.rank {
+		return t.rank < u.rank
+	}
+	return t.party < u.party
+}

@@ -1,0 +1,148 @@
+package apportion
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+)
+
+// Webster divides the seats. It returns each party's share, without the seats it
+// held before, and how many seats nobody could take. Negative seats are none.
+func Webster(seats int32, parties []Party) (shares []int32, left int32) {
+	var b Buffer
+	return b.Append(nil, seats, parties)
+}
+
+// A Buffer does what [Webster] does with memory that it keeps from one call to
+// the next. The zero value is ready for use, by one goroutine at a time.
+type Buffer struct {
+	heap []int32
+}
+
+// Append appends the shares to dst. With room for them in dst it allocates
+// nothing, but for the first calls of a Buffer.
+func (b *Buffer) Append(dst []int32, seats int32, parties []Party) (shares []int32, left int32) {
+	at := len(dst)
+	dst = slices.Grow(dst, len(parties))[:at+len(parties)]
+	b.heap = slices.Grow(b.heap[:0], len(parties))[:len(parties)]
+
+	n := int64(max(0, seats))
+	rest := n - min(n, room(parties))
+	given := b.round(dst[at:], n-rest, parties)
+	q := queue{parties, dst[at:], b.heap[:0], given > n-rest}
+	q.correct(n - rest - given)
+	return dst, int32(rest)
+}
+
+// room is how many seats the parties may take together.
+func room(parties []Party) (sum int64) {
+	for i := range parties {
+		sum += parties[i].room()
+	}
+	return sum
+}
+
+// A line divides the tickets: each party is due its exact quota of the seats,
+// rounded to the nearest. Those are the tickets with a quotient of at least
+// weight / 2 seats, and so the first ones of the order.
+type line struct {
+	seats, weight uint64
+}
+
+// due is floor((2 w seats + weight) / (2 weight)), or where that does not fit,
+// more than anyone may have.
+func (l line) due(w int32) int64 {
+	hi, lo := bits.Mul64(2*uint64(w), l.seats)
+	lo, carry := bits.Add64(lo, l.weight, 0)
+	if hi+carry > 0 {
+		if hi+carry >= l.weight {
+			return math.MaxInt64
+		}
+		q, _ := bits.Div64(hi+carry, lo, 2*l.weight)
+		return int64(q)
+	}
+	return int64(lo / (2 * l.weight))
+}
+
+// round gives every ticket down to a line, and returns how many those are. They
+// are n or nearly so.
+//
+// Parties that hold more than they are due, or may have less, are outside the
+// line. As Bitran and Hax do for the knapsack, those on the side that weighs more
+// are settled for good, and the others are divided anew. Whatever the line is,
+// the tickets are the first ones of the order; that they are about n only saves
+// time.
+func (b *Buffer) round(shares []int32, n int64, parties []Party) (given int64) {
+	free := b.heap
+	l := line{seats: uint64(n)}
+	for i := range parties {
+		free[i] = 0
+		if p := &parties[i]; p.Weight > 0 {
+			free[i] = 1
+			l.weight += uint64(p.Weight)
+			l.seats += uint64(p.held())
+		}
+	}
+	if l.weight == 0 {
+		clear(shares)
+		return 0
+	}
+	for {
+		var over, under int64
+		given, over, under = l.assess(shares, free, parties)
+		off := given - n
+		if max(off, -off) <= int64(len(parties)) {
+			return given
+		}
+		next := l.without(free, parties, over >= under)
+		if next.weight == 0 || next == l {
+			return given
+		}
+		l = next
+	}
+}
+
+// assess sets the shares to those of the line. over and under are the seats by
+// which the free parties are beyond their room, and below what they hold.
+func (l line) assess(shares, free []int32, parties []Party) (given, over, under int64) {
+	for i := range parties {
+		p := &parties[i]
+		if p.Weight <= 0 {
+			shares[i] = 0
+			continue
+		}
+		due, room := l.due(p.Weight)-p.held(), p.room()
+		share := max(0, min(due, room))
+		shares[i] = int32(share)
+		given += share
+		if free[i] != 0 {
+			over += max(0, due-room)
+			under += max(0, -due)
+		}
+	}
+	return given, over, under
+}
+
+// without is the line of the free parties that are not over, or not under. Those
+// that are become settled.
+func (l line) without(free []int32, parties []Party, over bool) line {
+	next := l
+	for i := range parties {
+		p := &parties[i]
+		if free[i] == 0 {
+			continue
+		}
+		end := p.held()
+		due, room := l.due(p.Weight)-end, p.room()
+		switch {
+		case over && due > room:
+			end += room
+		case over || due >= 0:
+			continue
+		}
+		free[i] = 0
+		next.weight -= uint64(p.Weight)
+		next.seats -= min(next.seats, uint64(end))
+	}
+	return next
+}

@@ -1,0 +1,167 @@
+package apportion_test
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/scaledjob/scaledjob/placement/apportion"
+)
+
+func weights(w ...int32) []apportion.Party {
+	parties := make([]apportion.Party, len(w))
+	for i := range w {
+		parties[i].Weight = w[i]
+	}
+	return parties
+}
+
+// Every three parties with weights of up to 3, seats held of up to 1, and caps of up to 2
+// or none, at every number of seats up to 8, against the definition.
+func TestEverySmallHouse(t *testing.T) {
+	kinds := []apportion.Party{{}}
+	for w := range int32(3) {
+		for held := range int32(2) {
+			kinds = append(kinds, apportion.Party{Weight: w + 1, Held: held})
+			for c := range int32(3) {
+				kinds = append(kinds, apportion.Party{Weight: w + 1, Held: held, Cap: c, Capped: true})
+			}
+		}
+	}
+	houses := 0
+	for _, a := range kinds {
+		for _, b := range kinds {
+			for _, c := range kinds {
+				parties := []apportion.Party{a, b, c}
+				seats := int32(0)
+				for want := range definition(parties, 8) {
+					got, left := apportion.Webster(seats, parties)
+					if !slices.Equal(got, want.shares) || left != want.left {
+						t.Fatalf("%d seats to %v: got %v, %d left, want %v", seats, parties, got, left, want)
+					}
+					houses++
+					seats++
+				}
+			}
+		}
+	}
+	require.Equal(t, 9*25*25*25, houses)
+}
+
+type house struct {
+	shares []int32
+	left   int32
+}
+
+// definition yields the houses of 0 to most seats, each by one ticket more.
+func definition(parties []apportion.Party, most int) iter.Seq[house] {
+	return func(yield func(house) bool) {
+		h := house{shares: make([]int32, len(parties))}
+		for n := 0; n <= most && yield(h); n++ {
+			if best := first(parties, h.shares); best >= 0 {
+				h.shares = slices.Clone(h.shares)
+				h.shares[best]++
+			} else {
+				h.left++
+			}
+		}
+	}
+}
+
+// first is the party with the first of all next tickets, -1 where there is none.
+func first(parties []apportion.Party, shares []int32) int {
+	best := -1
+	for i, p := range parties {
+		k := p.Held + shares[i]
+		if p.Weight == 0 || p.Capped && k >= p.Cap {
+			continue
+		}
+		if best < 0 {
+			best = i
+			continue
+		}
+		bestK := parties[best].Held + shares[best]
+		mine, its := p.Weight*(2*bestK+1), parties[best].Weight*(2*k+1)
+		if mine > its || mine == its && k < bestK {
+			best = i
+		}
+	}
+	return best
+}
+
+// Among equals the lower rank comes first, and the lower place where ranks are the same.
+func TestRank(t *testing.T) {
+	parties := []apportion.Party{{Weight: 1, Rank: 3}, {Weight: 1, Rank: 1}, {Weight: 1, Rank: 2}, {Weight: 1, Rank: 1}}
+	for seats, want := range [][]int32{{0, 0, 0, 0}, {0, 1, 0, 0}, {0, 1, 0, 1}, {0, 1, 1, 1}, {1, 1, 1, 1}, {1, 2, 1, 1}} {
+		got, _ := apportion.Webster(int32(seats), parties)
+		require.Equal(t, want, got)
+	}
+}
+
+// Weights and seats at which rounding is off by as much as it can be, either way.
+func TestFarFromTheLine(t *testing.T) {
+	for _, n := range []int{10, 99, 100, 1000} {
+		for _, heavy := range []int32{1, 2, 999, 1 << 30} {
+			parties := make([]apportion.Party, n)
+			for i := range parties {
+				parties[i].Weight = 1
+			}
+			parties[n/2].Weight = heavy
+			for _, seats := range []int32{int32(n)/2 - 1, int32(n) / 2, int32(n)/2 + 1, int32(n)} {
+				want, _ := oracle(seats, parties)
+				got, left := apportion.Webster(seats, parties)
+				require.Zero(t, left)
+				require.Equal(t, want, got, "%d seats, %d parties, one of weight %d", seats, n, heavy)
+			}
+		}
+	}
+}
+
+func TestValidate(t *testing.T) {
+	require.NoError(t, apportion.Validate(3, weights(0, 1)))
+	require.NoError(t, apportion.Validate(0, weights(0, 0)))
+	require.EqualError(t, apportion.Validate(-1, nil), "seats is -1: want 0 or more\nparties is empty: want at least one party")
+	require.EqualError(t, apportion.Validate(3, weights(0, 0)), "parties is without weight: want at least one weight above 0")
+	err := apportion.Validate(3, []apportion.Party{{Weight: 1}, {Weight: -1, Held: -2, Cap: -3, Capped: true}})
+	require.EqualError(t, err, `parties[1].Weight is -1: want 0 or more
+parties[1].Held is -2: want 0 or more
+parties[1].Cap is -3: want 0 or more`)
+	var field *apportion.FieldError
+	require.ErrorAs(t, err, &field)
+	require.Equal(t, int32(-1), field.Found)
+}
+
+func TestAllocations(t *testing.T) {
+	parties := bench(1000)
+	var b apportion.Buffer
+	shares, _ := b.Append(nil, 10_000, parties)
+	require.Zero(t, testing.AllocsPerRun(20, func() { shares, _ = b.Append(shares[:0], 10_000, parties) }))
+}
+
+// Five replicas by 4 : 6. With one more, one member gains one.
+func ExampleWebster() {
+	parties := []apportion.Party{{Weight: 4}, {Weight: 6}}
+	for _, seats := range []int32{5, 6, 10} {
+		shares, _ := apportion.Webster(seats, parties)
+		fmt.Println(seats, shares)
+	}
+	// Output:
+	// 5 [2 3]
+	// 6 [2 4]
+	// 10 [4 6]
+}
+
+// The first party has more than its part already, and the second has room for
+// two.
+func ExampleParty() {
+	shares, left := apportion.Webster(6, []apportion.Party{
+		{Weight: 1, Held: 4},
+		{Weight: 1, Cap: 2, Capped: true},
+		{Weight: 1, Held: 1, Cap: 4, Capped: true},
+	})
+	fmt.Println(shares, left)
+	// Output: [1 2 3] 0
+}

@@ -1,0 +1,52 @@
+package taint
+
+import "time"
+
+// A Level is how tainted a cluster is. The zero value is not at all.
+type Level string
+
+const (
+	None Level = ""
+	Soft Level = "soft" // one failure: remembered, excludes nothing
+	Hard Level = "hard" // another one while soft: excludes
+)
+
+// A State is a cluster's taint. The zero value is none. States of equal times
+// can be compared with ==, since Until is in UTC.
+type State struct {
+	Level Level     `json:"level,omitempty"`
+	Until time.Time `json:"until,omitzero"` // when it ends; the zero time for None
+}
+
+// Durations are how long taints last. Below 0 they count as 0. At Soft 0 the first
+// failure is hard; at Hard 0 nothing ever is.
+type Durations struct {
+	Soft, Hard time.Duration
+}
+
+// At is the state at that time: none if it has ended.
+func (s State) At(now time.Time) State {
+	if s.Level != Soft && s.Level != Hard || !now.Before(s.Until) {
+		return State{}
+	}
+	return s
+}
+
+// Fail is the state after a failure. All failures that are seen at once are one.
+func (s State) Fail(d Durations, now time.Time) State {
+	s = s.At(now)
+	if s.Level == None && d.Soft > 0 {
+		return State{Soft, end(now, d.Soft)}
+	}
+	hard := State{Hard, end(now, d.Hard)}
+	if s.Level == Hard && s.Until.After(hard.Until) {
+		return s
+	}
+	return hard.At(now)
+}
+
+// end is in UTC and without a monotonic clock, so that equal times are equal
+// values, also when they come back from JSON.
+func end(start time.Time, d time.Duration) time.Time {
+	return start.Add(max(0, d)).UTC().Round(0)
+}

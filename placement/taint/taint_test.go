@@ -1,0 +1,234 @@
+package taint_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/scaledjob/scaledjob/placement/taint"
+)
+
+func TestLadder(t *testing.T)   { rapid.Check(t, propLadder) }
+func FuzzLadder(f *testing.F)   { f.Fuzz(rapid.MakeFuzz(propLadder)) }
+func TestMerge(t *testing.T)    { rapid.Check(t, propMerge) }
+func FuzzMerge(f *testing.F)    { f.Fuzz(rapid.MakeFuzz(propMerge)) }
+func TestExcludes(t *testing.T) { rapid.Check(t, propExcludes) }
+func FuzzExcludes(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propExcludes)) }
+func TestJSON(t *testing.T)     { rapid.Check(t, propJSON) }
+func FuzzJSON(f *testing.F)     { f.Fuzz(rapid.MakeFuzz(propJSON)) }
+
+var epoch = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+func at(second int) time.Time { return epoch.Add(time.Duration(second) * time.Second) }
+
+func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
+
+// A clock counts the seconds that are left of a soft and of a hard taint.
+type clock struct{ soft, hard int }
+
+func (c *clock) fail(soft, hard int) {
+	switch {
+	case c.hard > 0:
+		c.hard = max(c.hard, hard)
+	case c.soft > 0 || soft <= 0:
+		*c = clock{hard: max(0, hard)}
+	default:
+		c.soft = soft
+	}
+}
+
+func (c *clock) tick() { *c = clock{max(0, c.soft-1), max(0, c.hard-1)} }
+
+func (c *clock) level() taint.Level {
+	switch {
+	case c.hard > 0:
+		return taint.Hard
+	case c.soft > 0:
+		return taint.Soft
+	}
+	return taint.None
+}
+
+// At each second the state is the one that a clock shows which counts down.
+func propLadder(t *rapid.T) {
+	soft, hard := rapid.IntRange(-1, 12).Draw(t, "soft"), rapid.IntRange(-1, 12).Draw(t, "hard")
+	failures := rapid.SliceOfN(rapid.Bool(), 0, 60).Draw(t, "a failure at each second")
+	var s taint.State
+	var c clock
+	for second, failed := range failures {
+		now := at(second)
+		if failed {
+			s = s.Fail(taint.Durations{Soft: seconds(soft), Hard: seconds(hard)}, now)
+			c.fail(soft, hard)
+		}
+		got := s.At(now)
+		if got.Level != c.level() {
+			t.Fatalf("second %d: %v, want %v", second, got, c)
+		}
+		want := time.Time{}
+		if left := max(c.soft, c.hard); left > 0 {
+			want = at(second + left)
+		}
+		if got.Until != want {
+			t.Fatalf("second %d: until %v, want %v", second, got.Until, want)
+		}
+		c.tick()
+	}
+}
+
+func drawSet(t *rapid.T, name string) taint.Set {
+	entry := rapid.Custom(func(t *rapid.T) taint.Entry {
+		until := at(rapid.IntRange(0, 5).Draw(t, "until"))
+		return taint.Entry{
+			Path: taint.Path{
+				Cluster:  rapid.SampledFrom([]string{"p", "q"}).Draw(t, "cluster"),
+				Priority: rapid.Int32Range(0, 1).Draw(t, "priority"),
+			},
+			Workload: taint.Workload{
+				Class: rapid.SampledFrom([]string{"", "a"}).Draw(t, "class"),
+				Size:  rapid.Int32Range(0, 4).Draw(t, "size"),
+			},
+			Until: rapid.SampledFrom([]time.Time{until, until.In(time.FixedZone("east", 3600))}).Draw(t, "zone"),
+		}
+	})
+	return rapid.SliceOfN(entry, 0, 12).Draw(t, name)
+}
+
+func same(t *rapid.T, law string, a, b taint.Set) {
+	if len(a) != len(b) || len(a) > 0 && !reflect.DeepEqual(a, b) {
+		t.Fatalf("%s: %v and %v", law, a, b)
+	}
+}
+
+// Merge is idempotent, commutative and associative, keeps entries of which none
+// is covered by another, and leaves its arguments as they were.
+func propMerge(t *rapid.T) {
+	a, b, c := drawSet(t, "a"), drawSet(t, "b"), drawSet(t, "c")
+	before := slices.Clone(a)
+	ab := taint.Merge(a, b)
+	same(t, "idempotent", ab, taint.Merge(ab, ab))
+	same(t, "replayed", ab, taint.Merge(ab, a))
+	same(t, "commutative", ab, taint.Merge(b, a))
+	same(t, "associative", taint.Merge(ab, c), taint.Merge(a, taint.Merge(b, c)))
+	same(t, "argument", before, a)
+	for i, e := range ab {
+		for j, o := range ab {
+			if i != j && e.Path == o.Path && e.Class == o.Class && e.Size <= o.Size && !e.Until.Before(o.Until) {
+				t.Fatalf("%v covers %v", e, o)
+			}
+		}
+	}
+}
+
+// A merged set excludes what any entry does, asked one by one, and so does the part
+// of it that has not ended; with a size all larger ones.
+func propExcludes(t *rapid.T) {
+	a, b := drawSet(t, "a"), drawSet(t, "b")
+	merged := taint.Merge(a, b)
+	for _, p := range []taint.Path{{Cluster: "p"}, {Cluster: "p", Priority: 1}, {Cluster: "q", Priority: 1}} {
+		for _, class := range []string{"", "a", "b"} {
+			for second := range 6 {
+				was := false
+				for size := range int32(6) {
+					w, now := taint.Workload{Class: class, Size: size}, at(second)
+					want := slices.ContainsFunc(slices.Concat(a, b), func(e taint.Entry) bool {
+						return e.Path == p && e.Class == class && e.Size <= size && e.Until.After(now)
+					})
+					if got := merged.Excludes(w, p, now); got != want || merged.At(now).Excludes(w, p, now) != want || was && !got {
+						t.Fatalf("%v on %v at %d: %v", w, p, second, got)
+					}
+					was = want
+				}
+			}
+		}
+	}
+}
+
+// Both kinds are the same when they come back from JSON.
+func propJSON(t *rapid.T) {
+	state := taint.State{}
+	for _, second := range rapid.SliceOfN(rapid.IntRange(0, 9), 0, 3).Draw(t, "failures") {
+		state = state.Fail(taint.Durations{Soft: seconds(3), Hard: seconds(5)}, at(second).In(time.Local))
+	}
+	type memory struct {
+		State taint.State
+		Set   taint.Set
+	}
+	before := memory{state, taint.Merge(drawSet(t, "set"))}
+	data, err := json.Marshal(before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var after memory
+	if err := json.Unmarshal(data, &after); err != nil || after.State != before.State {
+		t.Fatalf("%v, %v: %s", after, err, data)
+	}
+	same(t, string(data), before.Set, after.Set)
+}
+
+// What no name stands for excludes nothing, and is where the ladder starts.
+func TestUnknownLevel(t *testing.T) {
+	s := taint.State{Level: "firm", Until: at(60)}
+	require.Equal(t, taint.State{}, s.At(at(0)))
+	require.Equal(t, taint.State{Level: taint.Soft, Until: at(10)}, s.Fail(taint.Durations{Soft: seconds(10)}, at(0)))
+}
+
+func ExampleState_Fail() {
+	d := taint.Durations{Soft: 3 * time.Minute, Hard: 5 * time.Minute}
+	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	var s taint.State
+	for _, minute := range []int{0, 2, 3, 10} {
+		now := noon.Add(time.Duration(minute) * time.Minute)
+		s = s.Fail(d, now)
+		fmt.Println(now.Format("15:04"), s.Level, "until", s.Until.Format("15:04"))
+	}
+	// Output:
+	// 12:00 soft until 12:03
+	// 12:02 hard until 12:07
+	// 12:03 hard until 12:08
+	// 12:10 soft until 12:13
+}
+
+// The entry of size 4 is covered by that of size 2, which lasts longer.
+func ExampleMerge() {
+	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	primary := taint.Path{Cluster: "primary", Priority: 100}
+	s := taint.Merge(
+		taint.Set{{primary, taint.Workload{Class: "team-a", Size: 4}, noon.Add(3 * time.Minute)}},
+		taint.Set{{primary, taint.Workload{Class: "team-a", Size: 2}, noon.Add(5 * time.Minute)}},
+	)
+	for _, size := range []int32{1, 2, 9} {
+		fmt.Println(size, s.Excludes(taint.Workload{Class: "team-a", Size: size}, primary, noon))
+	}
+	fmt.Println(len(s), "entry")
+	// Output:
+	// 1 false
+	// 2 true
+	// 9 true
+	// 1 entry
+}
+
+func BenchmarkMerge(b *testing.B) {
+	for _, n := range []int{10, 100, 1000} {
+		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
+			s := make(taint.Set, n)
+			for i := range s {
+				s[i] = taint.Entry{
+					Path:     taint.Path{Cluster: fmt.Sprintf("member-%02d", i*37%64), Priority: 1},
+					Workload: taint.Workload{Size: int32(i % 8)}, Until: at(i),
+				}
+			}
+			s = taint.Merge(s)
+			b.ReportAllocs()
+			for b.Loop() {
+				taint.Merge(s, s[:1])
+			}
+		})
+	}
+}
