@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,9 +40,10 @@ func List(ctx context.Context, c kubernetes.Interface, s *ScaledJob, o Observati
 
 // A Result is what Apply did.
 type Result struct {
-	Created   int64 // Jobs that exist now, by this call or one before that was not answered
-	RolledOut int   // Jobs of an older spec that are gone or on their way, by whomever
-	Pruned    int   // finished Jobs likewise
+	Created    int64 // Jobs that exist now, by this call or one before that was not answered
+	RolledOut  int   // Jobs of an older spec that are gone or on their way, by whomever
+	Pruned     int   // finished Jobs likewise
+	Duplicates int   // Jobs beside another of their chain likewise
 }
 
 // A CreateError says that not every Job could be created.
@@ -72,18 +74,18 @@ func Apply(ctx context.Context, c kubernetes.Interface, p Plan) (Result, error) 
 // A witness is told what Apply does, from several goroutines at once.
 type witness interface {
 	sending(number int64, f flight)
-	answered(number int64, err error)
+	answered(number int64, job *batchv1.Job, err error)
 	deleted(name string, uid types.UID)
 }
 
 type nobody struct{}
 
-func (nobody) sending(int64, flight)     {}
-func (nobody) answered(int64, error)     {}
-func (nobody) deleted(string, types.UID) {}
+func (nobody) sending(int64, flight)               {}
+func (nobody) answered(int64, *batchv1.Job, error) {}
+func (nobody) deleted(string, types.UID)           {}
 
 func apply(ctx context.Context, c kubernetes.Interface, p *Plan, w witness) (Result, error) {
-	a := action{ctx, c.BatchV1().Jobs(p.namespace), p, w}
+	a := action{ctx, c.BatchV1(), p, w}
 	result, problems := a.deleteAll()
 	var err error
 	if result.Created, err = a.createAll(); err != nil {
@@ -95,7 +97,7 @@ func apply(ctx context.Context, c kubernetes.Interface, p *Plan, w witness) (Res
 // An action is a plan being carried out.
 type action struct {
 	ctx  context.Context
-	jobs batchclient.JobInterface
+	jobs batchclient.JobsGetter
 	plan *Plan
 	witness
 }
@@ -121,13 +123,17 @@ func (a *action) deleteAll() (r Result, problems []error) {
 			return r, append(problems, fmt.Errorf("%d of %d Jobs not deleted: %w", all-from, all, err))
 		}
 		for i, err := range together(from, min(size, all-from), a.delete) {
-			switch {
-			case err != nil:
+			if err != nil {
 				problems = append(problems, err)
-			case a.plan.Delete[from+int64(i)].Reason == OldSpec:
+				continue
+			}
+			switch a.plan.Delete[from+int64(i)].Reason {
+			case OldSpec:
 				r.RolledOut++
-			default:
+			case HistoryLimit:
 				r.Pruned++
+			case Duplicate:
+				r.Duplicates++
 			}
 		}
 	}
@@ -136,7 +142,7 @@ func (a *action) deleteAll() (r Result, problems []error) {
 
 func (a *action) delete(i int64) error {
 	d := a.plan.Delete[i]
-	if err := remove(a.ctx, a.jobs, d); err != nil {
+	if err := remove(a.ctx, a.jobs.Jobs(cmp.Or(d.Namespace, a.plan.namespace)), d); err != nil {
 		return fmt.Errorf("delete Job %s: %w", d.Name, err)
 	}
 	a.deleted(d.Name, d.UID)
@@ -165,10 +171,10 @@ func (a *action) createAll() (created int64, err error) {
 }
 
 func (a *action) create(i int64) error {
-	number := a.plan.number(i)
-	a.sending(number, a.plan.flight)
-	err := create(a.ctx, a.jobs, a.plan.Job(i))
-	a.answered(number, err)
+	number, job := a.plan.number(i), a.plan.Job(i)
+	a.sending(number, a.plan.flight.of(job))
+	there, err := a.plan.create(a.ctx, a.jobs.Jobs(job.Namespace), job)
+	a.answered(number, there, err)
 	return err
 }
 
@@ -196,35 +202,41 @@ func replaced(ctx context.Context, jobs batchclient.JobInterface, name string, u
 	return apierrors.IsNotFound(err) || err == nil && job.UID != uid
 }
 
+// ErrNotSent is what a request failed with that was not made. A client that
+// limits requests may return it, wrapped, for [Tracker.Apply] to know that nothing has
+// changed.
+var ErrNotSent = errors.New("not sent")
+
 var (
-	errNotSent = errors.New("not sent")
 	errTaken   = errors.New("the name is that of a Job of somebody else, or of one on its way out")
+	errUnclear = errors.New("the name is taken, and it is not known by which Job")
 )
 
 // create makes the Job, or recognizes it where it exists.
-func create(ctx context.Context, jobs batchclient.JobInterface, job *batchv1.Job) error {
+func (plan *Plan) create(ctx context.Context, jobs batchclient.JobInterface, job *batchv1.Job) (*batchv1.Job, error) {
 	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("%w: %w", errNotSent, err)
+		return nil, fmt.Errorf("%w: %w", ErrNotSent, err)
 	}
-	_, err := jobs.Create(ctx, job, metav1.CreateOptions{})
+	there, err := jobs.Create(ctx, job, metav1.CreateOptions{})
 	if !apierrors.IsAlreadyExists(err) {
-		return err
+		return there, err
 	}
 	there, getErr := jobs.Get(ctx, job.Name, metav1.GetOptions{})
 	switch {
 	case getErr != nil:
-		return errors.Join(err, getErr)
-	case is(there, job):
-		return nil
+		return nil, fmt.Errorf("%w: %w", errUnclear, getErr)
+	case plan.meant(there, job):
+		return there, nil
 	}
-	return fmt.Errorf("%w: %w", err, errTaken)
+	return nil, fmt.Errorf("%w: %w", err, errTaken)
 }
 
-// is reports whether a Job that exists is the one that was meant. The generation
-// stands for the template: another release of this library may hash it otherwise.
-func is(there, meant *batchv1.Job) bool {
-	c := metav1.GetControllerOfNoCopy(there)
-	return c != nil && c.UID == meant.OwnerReferences[0].UID && there.DeletionTimestamp == nil &&
+// meant reports whether a Job that exists is the one that was meant. The generation
+// stands for the template: another release of this library may hash it otherwise. Nor
+// does it matter what it replaces, which it says itself.
+func (plan *Plan) meant(there, meant *batchv1.Job) bool {
+	owner, owned := plan.ownership.Of(there)
+	return owned && owner == plan.owner && there.DeletionTimestamp == nil &&
 		there.Annotations[AnnotationGeneration] == meant.Annotations[AnnotationGeneration] &&
 		there.Annotations[AnnotationSequence] == meant.Annotations[AnnotationSequence]
 }

@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"math"
 	"strconv"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/scaledjob/scaledjob/history"
+	"github.com/scaledjob/scaledjob/placement"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
 )
@@ -28,16 +30,18 @@ const (
 
 // A Job is what the rules need to know of one.
 type Job struct {
-	Name     string
-	UID      types.UID
-	Phase    Phase
-	Created  time.Time
-	Since    time.Time // when a Pending one was created or, if that was later, resumed
-	Deleting bool      // has a deletion timestamp
-	Revision rollout.Revision
-	NeverRan bool      // known to have no pod that ever started
-	Finished time.Time // the zero time while it has not
-	Sequence int64     // its number among its owner's Jobs; 0 is unknown
+	Name      string
+	Namespace string
+	UID       types.UID
+	Phase     Phase
+	Created   time.Time
+	Since     time.Time // when a Pending one was created or, if that was later, resumed
+	Deleting  bool      // has a deletion timestamp
+	Revision  rollout.Revision
+	NeverRan  bool             // known to have no pod that ever started
+	Finished  time.Time        // the zero time while it has not
+	Sequence  int64            // its number among its owner's Jobs; 0 is unknown
+	Replaces  placement.Source // what it was created to replace, on another cluster; the zero value is nothing
 }
 
 // An Observation says whose Jobs are looked at, and when one of them is pending.
@@ -105,7 +109,7 @@ func (o Observation) evidence(p *corev1.Pod) (e evidence) {
 
 func (o Observation) classify(j *batchv1.Job, pods evidence) Job {
 	job := Job{
-		Name: j.Name, UID: j.UID, Created: j.CreationTimestamp.Time, Deleting: j.DeletionTimestamp != nil,
+		Name: j.Name, Namespace: j.Namespace, UID: j.UID, Created: j.CreationTimestamp.Time, Deleting: j.DeletionTimestamp != nil,
 		Revision: rollout.Revision{
 			Generation:   number(j.Annotations[AnnotationGeneration]),
 			TemplateHash: j.Annotations[AnnotationTemplateHash],
@@ -113,6 +117,7 @@ func (o Observation) classify(j *batchv1.Job, pods evidence) Job {
 		Sequence: number(j.Annotations[AnnotationSequence]),
 		NeverRan: o.neverRan(j, pods),
 		Phase:    o.phase(j, pods),
+		Replaces: source(j),
 	}
 	switch job.Phase {
 	case Succeeded, Failed:
@@ -124,6 +129,16 @@ func (o Observation) classify(j *batchv1.Job, pods evidence) Job {
 		}
 	}
 	return job
+}
+
+// source reads what the Job replaces. The attempt of one that does not say, or
+// not in a way that can be, is 0, which placement takes as the first.
+func source(j *batchv1.Job) placement.Source {
+	uid := j.Labels[LabelSource]
+	if uid == "" {
+		return placement.Source{}
+	}
+	return placement.Source{UID: uid, Attempt: int32(min(number(j.Labels[LabelAttempt]), math.MaxInt32))}
 }
 
 // number reads an annotation of ours; what is none of ours is unknown. No number

@@ -83,6 +83,14 @@ func (s *ScaledJob) Config(targets map[string]float64) (Config, error) {
 	return c, errors.Join(r.problems...)
 }
 
+// Triggers reads the triggers alone, as [ScaledJob.Config] does. With an error those
+// that are right are of use.
+func (s *ScaledJob) Triggers(targets map[string]float64) ([]Trigger, error) {
+	r := reader{spec: &s.Spec}
+	triggers := r.triggers(targets)
+	return triggers, errors.Join(r.problems...)
+}
+
 // A reader collects what it finds wrong.
 type reader struct {
 	spec     *ScaledJobSpec

@@ -8,6 +8,10 @@
 //	NewPlan          all of the above      -> what to delete and what to create
 //	Apply            a plan                -> the API server
 //
+// Where there are several clusters, package member does what the last two lines say
+// for package placement: a [Tracker] for each cluster, of an [Ownership] by labels, and
+// an [Order] in place of a plan.
+//
 // Only List, Apply and Tracker do IO; the rest is pure. A [Tracker] watches, so that a
 // poll makes no request and costs the same for any number of Jobs; [List] is for
 // programs that look now and then.

@@ -66,6 +66,9 @@ func (f *Fleet) Set(j Job) {
 		m.deleted = m.deleted && m.UID == j.UID
 	}
 	m.Job = j
+	if flight := f.flights[j.Sequence].job; flight != nil && flight.UID == j.UID {
+		m.deleted = m.deleted || flight.Deleting
+	}
 	if m.deleted {
 		m.terminate()
 	}
@@ -89,6 +92,12 @@ func (f *Fleet) deleted(name string, uid types.UID) {
 		m.deleted = true
 		m.terminate()
 		f.add(m)
+	}
+	for _, flight := range f.flights {
+		if j := flight.job; j != nil && j.Name == name && j.UID == uid {
+			j.Deleting = true
+			j.terminate()
+		}
 	}
 }
 

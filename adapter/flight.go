@@ -2,10 +2,12 @@ package adapter
 
 import (
 	"errors"
+	"net"
 	"net/http"
 	"slices"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
@@ -17,16 +19,42 @@ type flight struct {
 	// is then of the same name, which finds out; so it need not hold room, unless
 	// the name would be another by now.
 	unanswered bool
+
+	held   bool      // it is of an order: it does not expire
+	job    *Job      // of a held one
+	landed bool      // the API server has told of that Job
+	asked  time.Time // when it was sent, or last asked for by its name
 }
 
-// inFlight counts the creates that hold room at the time, and forgets those that
+// of is the flight of a Job to create.
+func (f flight) of(job *batchv1.Job) flight {
+	if f.held {
+		j := Observation{}.classify(job, 0)
+		j.Created, j.Since = f.asked, f.asked
+		f.job = &j
+	}
+	return f
+}
+
+// land notes the Job as it is on the API server.
+func (f *flight) land(job *batchv1.Job) {
+	if f.held {
+		j := Observation{}.classify(job, 0)
+		f.job, f.landed, f.unanswered = &j, true, false
+	}
+}
+
+// again reports whether the next create is of the same name.
+func (f flight) again() bool { return f.unanswered && !f.held }
+
+// holding counts the creates that hold room at the time, and forgets those that
 // have expired.
-func (f *Fleet) inFlight(now time.Time, generation int64) (n int64) {
+func (f *Fleet) holding(now time.Time, generation int64) (n int64) {
 	for number, flight := range f.flights {
 		switch {
-		case !now.Before(flight.expires):
+		case !flight.held && !now.Before(flight.expires):
 			delete(f.flights, number)
-		case !flight.unanswered || flight.generation != generation:
+		case !flight.again() || flight.generation != generation:
 			n++
 		}
 	}
@@ -45,13 +73,16 @@ func (f *Fleet) sending(number int64, to flight) {
 }
 
 // answered notes what became of a create.
-func (f *Fleet) answered(number int64, err error) {
+func (f *Fleet) answered(number int64, job *batchv1.Job, err error) {
 	flight, ok := f.flights[number]
 	switch {
 	case errors.Is(err, errTaken): // so that the next create is of another
 		f.numbers.see(number, time.Time{})
 		delete(f.flights, number)
-	case !ok || err == nil:
+	case !ok:
+	case err == nil:
+		flight.land(job)
+		f.flights[number] = flight
 	case refused(err):
 		delete(f.flights, number)
 	default:
@@ -63,10 +94,11 @@ func (f *Fleet) answered(number int64, err error) {
 // refused reports whether it is sure that nothing was created.
 func refused(err error) bool {
 	var status apierrors.APIStatus
-	if errors.Is(err, errNotSent) {
+	var network *net.OpError
+	switch {
+	case errors.Is(err, ErrNotSent), errors.As(err, &network) && network.Op == "dial":
 		return true
-	}
-	if !errors.As(err, &status) {
+	case errors.Is(err, errUnclear), !errors.As(err, &status):
 		return false
 	}
 	code := status.Status().Code
@@ -84,7 +116,7 @@ func refused(err error) bool {
 func (f *Fleet) free(now time.Time) (gaps []int64, next int64) {
 	last := f.numbers.last
 	for number, flight := range f.flights {
-		if !flight.unanswered {
+		if !flight.again() {
 			last = max(last, number)
 		}
 	}
@@ -95,7 +127,7 @@ func (f *Fleet) free(now time.Time) (gaps []int64, next int64) {
 		switch {
 		case seen:
 			new = created.After(now.Add(-flightTime))
-		case flies && !flight.unanswered:
+		case flies && !flight.again():
 			new = true
 		case flies || new:
 			gaps = append(gaps, n)

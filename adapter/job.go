@@ -53,16 +53,22 @@ type jobTemplate struct {
 }
 
 func (s *ScaledJob) template(owner metav1.OwnerReference, revision rollout.Revision) jobTemplate {
-	generation := strconv.FormatInt(revision.Generation, 10)
+	job := s.Prototype(revision)
+	job.OwnerReferences = []metav1.OwnerReference{*owner.DeepCopy()}
+	return jobTemplate{job, string(owner.UID) + "/" + strconv.FormatInt(revision.Generation, 10)}
+}
+
+// Prototype is what the Jobs of a revision have in common, but for what makes
+// them the owner's: its name is that of the ScaledJob. It shares no memory with s.
+func (s *ScaledJob) Prototype(revision rollout.Revision) *batchv1.Job {
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
-		Namespace:       s.Namespace,
-		Name:            s.Name,
-		Labels:          s.jobLabels(),
-		Annotations:     s.jobAnnotations(),
-		OwnerReferences: []metav1.OwnerReference{*owner.DeepCopy()},
+		Namespace:   s.Namespace,
+		Name:        s.Name,
+		Labels:      s.jobLabels(),
+		Annotations: s.jobAnnotations(),
 	}}
 	job.Labels[LabelName] = LabelValue(s.Name)
-	job.Annotations[AnnotationGeneration] = generation
+	job.Annotations[AnnotationGeneration] = strconv.FormatInt(revision.Generation, 10)
 	job.Annotations[AnnotationTemplateHash] = revision.TemplateHash
 	if s.Spec.JobTargetRef != nil {
 		s.Spec.JobTargetRef.DeepCopyInto(&job.Spec)
@@ -70,13 +76,13 @@ func (s *ScaledJob) template(owner metav1.OwnerReference, revision rollout.Revis
 	if pod := &job.Spec.Template.Spec; pod.RestartPolicy == "" {
 		pod.RestartPolicy = corev1.RestartPolicyOnFailure
 	}
-	return jobTemplate{job, string(owner.UID) + "/" + generation}
+	return job
 }
 
 func (t *jobTemplate) job(sequence int64) *batchv1.Job {
 	job := t.prototype.DeepCopy()
 	job.Name = jobName(job.Name, t.revision, sequence)
-	job.Annotations[AnnotationSequence] = strconv.FormatInt(sequence, 10)
+	metav1.SetMetaDataAnnotation(&job.ObjectMeta, AnnotationSequence, strconv.FormatInt(sequence, 10))
 	return job
 }
 

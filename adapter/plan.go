@@ -1,12 +1,14 @@
 package adapter
 
 import (
+	"strconv"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/scaledjob/scaledjob/placement"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
 )
@@ -28,11 +30,13 @@ type Plan struct {
 	Create   int64      // Jobs to create
 
 	owner     types.UID
+	ownership Ownership
 	namespace string
 	template  jobTemplate
-	flight    flight  // what each create is noted as
-	gaps      []int64 // the first numbers of the new Jobs
-	next      int64   // the others go on from it
+	sources   []placement.Source // that the first of the Jobs replace
+	flight    flight             // what each create is noted as
+	gaps      []int64            // the first numbers of the new Jobs
+	next      int64              // the others go on from it
 }
 
 // A Deletion is a Job to delete, and why.
@@ -41,6 +45,7 @@ type Deletion struct {
 	UID         types.UID
 	Propagation rollout.Propagation
 	Reason      Reason
+	Namespace   string // "" is that of the plan
 }
 
 // Reason is why a Job is deleted.
@@ -49,12 +54,16 @@ type Reason uint8
 const (
 	OldSpec      Reason = iota // it was made from an older spec
 	HistoryLimit               // more finished Jobs than are kept
+	Duplicate                  // another Job stands in for it, or it for another
 )
 
 // String says the reason in words.
 func (r Reason) String() string {
-	if r == OldSpec {
+	switch r {
+	case OldSpec:
 		return "old spec"
+	case Duplicate:
+		return "duplicate"
 	}
 	return "history limit"
 }
@@ -67,21 +76,24 @@ func (r Reason) String() string {
 // Finished Jobs are deleted with background propagation whatever the rollout's
 // is: nothing of theirs runs.
 func NewPlan(p Poll, fleet *Fleet) Plan {
-	plan := Plan{owner: p.Owner.UID, namespace: p.ScaledJob.Namespace, flight: flight{generation: p.Config.Revision.Generation, expires: p.Now.Add(flightTime)}}
+	plan := Plan{
+		owner: p.Owner.UID, ownership: Controller, namespace: p.ScaledJob.Namespace,
+		flight: flight{generation: p.Config.Revision.Generation, expires: p.Now.Add(flightTime)},
+	}
 	state := scaling.State{Metrics: p.Metrics}
 	var counts scaling.Jobs
 	if fleet != nil {
 		stuckBefore := p.stuckBefore()
 		counts = fleet.Count(stuckBefore)
-		counts.InFlight = fleet.inFlight(p.Now, p.Config.Revision.Generation)
+		counts.InFlight = fleet.holding(p.Now, p.Config.Revision.Generation)
 		if !p.Config.Policy.Paused {
 			for _, m := range fleet.old(p.Config.Rollout, p.Config.Revision) {
-				plan.Delete = append(plan.Delete, Deletion{m.Name, m.UID, p.Config.Rollout.Propagation, OldSpec})
+				plan.Delete = append(plan.Delete, Deletion{Name: m.Name, UID: m.UID, Propagation: p.Config.Rollout.Propagation, Reason: OldSpec})
 				leave(&counts, m.Job, stuckBefore)
 			}
 		}
 		for _, m := range fleet.surplus(p.Config.History) {
-			plan.Delete = append(plan.Delete, Deletion{m.Name, m.UID, rollout.Background, HistoryLimit})
+			plan.Delete = append(plan.Delete, Deletion{Name: m.Name, UID: m.UID, Propagation: rollout.Background, Reason: HistoryLimit})
 		}
 		state.Jobs = &counts
 	}
@@ -116,7 +128,14 @@ func leave(c *scaling.Jobs, j Job, stuckBefore time.Time) {
 }
 
 // Job is the Job to create at index i, from 0 to Create - 1.
-func (plan Plan) Job(i int64) *batchv1.Job { return plan.template.job(plan.number(i)) }
+func (plan Plan) Job(i int64) *batchv1.Job {
+	job := plan.template.job(plan.number(i))
+	if i < int64(len(plan.sources)) {
+		metav1.SetMetaDataLabel(&job.ObjectMeta, LabelSource, plan.sources[i].UID)
+		metav1.SetMetaDataLabel(&job.ObjectMeta, LabelAttempt, strconv.FormatInt(int64(plan.sources[i].Attempt), 10))
+	}
+	return job
+}
 
 func (plan Plan) number(i int64) int64 {
 	if n := int64(len(plan.gaps)); i >= n {

@@ -23,6 +23,17 @@ const (
 	AnnotationTemplateHash = reserved + "template-hash"
 	// AnnotationSequence is the number of a Job among those of its ScaledJob, from 1.
 	AnnotationSequence = reserved + "sequence"
+	// LabelOwner is the label of Jobs on another cluster than their owner's that
+	// has its UID: see [Order].
+	LabelOwner = reserved + "owner-uid"
+	// LabelOwnerNamespace has the namespace of that owner.
+	LabelOwnerNamespace = reserved + "owner-namespace"
+	// LabelHome names the cluster of that owner.
+	LabelHome = reserved + "home"
+	// LabelSource is the label of a Job that replaces another with the UID of that.
+	LabelSource = reserved + "source-uid"
+	// LabelAttempt says which replacement of that Job it is, from 1.
+	LabelAttempt = reserved + "attempt"
 	// AnnotationExcludedLabels names labels of the ScaledJob that its Jobs do not get.
 	AnnotationExcludedLabels = reserved + "job-excluded-labels"
 	// AnnotationPaused pauses a ScaledJob.

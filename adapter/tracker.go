@@ -3,7 +3,6 @@ package adapter
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"sync"
 
@@ -32,6 +31,7 @@ import (
 // the caller's to prevent; if they happen, they choose the same names.
 type Tracker struct {
 	jobs, pods cache.SharedIndexInformer // pods is nil where none are watched
+	ownership  Ownership
 	synced     []cache.ResourceEventHandlerRegistration
 
 	mu     sync.Mutex
@@ -41,8 +41,7 @@ type Tracker struct {
 
 type followed struct {
 	Observation
-	namespace string // of its Jobs
-	fleet     Fleet
+	fleet Fleet
 }
 
 // NewTracker returns a tracker of what the informers see. pods may be nil where
@@ -52,22 +51,24 @@ type followed struct {
 //
 // The error is the informers', that have been stopped.
 func NewTracker(jobs, pods cache.SharedIndexInformer) (*Tracker, error) {
-	t := &Tracker{jobs: jobs, pods: pods, owners: map[types.UID]*followed{}, member: map[string]types.UID{}}
-	if err := t.listen(jobs, t.jobChanged); err != nil {
+	return Controller.NewTracker(jobs, pods)
+}
+
+// NewTracker returns a tracker, as the function does, of Jobs that are owned so.
+func (o Ownership) NewTracker(jobs, pods cache.SharedIndexInformer) (*Tracker, error) {
+	t := &Tracker{jobs: jobs, pods: pods, ownership: o, owners: map[types.UID]*followed{}, member: map[string]types.UID{}}
+	if err := t.listen(jobs, o, t.jobChanged); err != nil {
 		return nil, err
 	}
 	if pods == nil {
 		return t, nil
 	}
-	return t, t.listen(pods, t.podChanged)
+	return t, t.listen(pods, Controller, t.podChanged)
 }
 
-// controllerIndex finds what an object controls, by the object's UID.
-const controllerIndex = "scaledjob/controller"
-
-func (t *Tracker) listen(i cache.SharedIndexInformer, changed func(metav1.Object)) error {
-	if _, ok := i.GetIndexer().GetIndexers()[controllerIndex]; !ok {
-		if err := i.AddIndexers(cache.Indexers{controllerIndex: controllerOf}); err != nil {
+func (t *Tracker) listen(i cache.SharedIndexInformer, o Ownership, changed func(metav1.Object)) error {
+	if _, ok := i.GetIndexer().GetIndexers()[o.index()]; !ok {
+		if err := i.AddIndexers(cache.Indexers{o.index(): o.keys}); err != nil {
 			return err
 		}
 	}
@@ -79,7 +80,7 @@ func (t *Tracker) listen(i cache.SharedIndexInformer, changed func(metav1.Object
 	registration, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: touch,
 		UpdateFunc: func(before, after any) {
-			if !sameController(before, after) {
+			if !o.same(before, after) {
 				touch(before)
 			}
 			touch(after)
@@ -88,21 +89,6 @@ func (t *Tracker) listen(i cache.SharedIndexInformer, changed func(metav1.Object
 	})
 	t.synced = append(t.synced, registration)
 	return err
-}
-
-func controllerOf(object any) ([]string, error) {
-	if o := accessor(object); o != nil {
-		if c := metav1.GetControllerOfNoCopy(o); c != nil {
-			return []string{string(c.UID)}, nil
-		}
-	}
-	return nil, nil
-}
-
-func sameController(a, b any) bool {
-	x, _ := controllerOf(a)
-	y, _ := controllerOf(b)
-	return slices.Equal(x, y)
 }
 
 // accessor is nil where nothing is known of the object.
@@ -144,7 +130,7 @@ func (t *Tracker) Follow(o Observation) error {
 	}
 	f.Observation = o
 	// Only now: a Job that comes later waits for the lock, and finds its owner.
-	jobs, err := t.jobs.GetIndexer().ByIndex(controllerIndex, string(o.Owner))
+	jobs, err := t.jobs.GetIndexer().ByIndex(t.ownership.index(), string(o.Owner))
 	if err != nil { // the index is made in NewTracker
 		panic(err)
 	}
@@ -159,8 +145,8 @@ func (t *Tracker) Forget(owner types.UID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if f := t.owners[owner]; f != nil {
-		for name := range f.fleet.jobs {
-			delete(t.member, f.namespace+"/"+name)
+		for name, m := range f.fleet.jobs {
+			delete(t.member, m.Namespace+"/"+name)
 		}
 		delete(t.owners, owner)
 	}
@@ -209,8 +195,8 @@ type noter struct {
 func (n *noter) sending(number int64, to flight) {
 	n.note(func(f *Fleet) { f.sending(number, to) })
 }
-func (n *noter) answered(number int64, err error) {
-	n.note(func(f *Fleet) { f.answered(number, err) })
+func (n *noter) answered(number int64, job *batchv1.Job, err error) {
+	n.note(func(f *Fleet) { f.answered(number, job, err) })
 }
 func (n *noter) deleted(name string, uid types.UID) {
 	n.note(func(f *Fleet) { f.deleted(name, uid) })
@@ -251,8 +237,8 @@ func (t *Tracker) touch(key string) {
 	)
 	if err == nil && exists {
 		job = object.(*batchv1.Job)
-		if c := metav1.GetControllerOfNoCopy(job); c != nil {
-			owner, f = c.UID, t.owners[c.UID]
+		if uid, owned := t.ownership.Of(job); owned {
+			owner, f = uid, t.owners[uid]
 		}
 	}
 	if before, ok := t.member[key]; ok && before != owner {
@@ -261,7 +247,6 @@ func (t *Tracker) touch(key string) {
 		delete(t.member, key)
 	}
 	if f != nil {
-		f.namespace = job.Namespace
 		f.fleet.Set(f.classify(job, t.evidence(f, job)))
 		t.member[key] = owner
 	}
@@ -271,7 +256,7 @@ func (t *Tracker) evidence(f *followed, job *batchv1.Job) (e evidence) {
 	if !f.PodsKnown {
 		return 0
 	}
-	pods, err := t.pods.GetIndexer().ByIndex(controllerIndex, string(job.UID))
+	pods, err := t.pods.GetIndexer().ByIndex(Controller.index(), string(job.UID))
 	if err != nil { // the index is made in NewTracker
 		panic(err)
 	}
@@ -298,14 +283,15 @@ func PodInformer(c kubernetes.Interface, namespace string) cache.SharedIndexInfo
 }
 
 func slim(i cache.SharedIndexInformer) cache.SharedIndexInformer {
-	if err := i.SetTransform(strip); err != nil { // it has not started
+	if err := i.SetTransform(Strip); err != nil { // it has not started
 		panic(err)
 	}
 	return i
 }
 
-// strip drops what no rule reads.
-func strip(object any) (any, error) {
+// Strip drops what no rule reads of a Job or a pod. It is a transformation for
+// informers, and returns anything else as it is.
+func Strip(object any) (any, error) {
 	switch o := object.(type) {
 	case *batchv1.Job:
 		return &batchv1.Job{ObjectMeta: stripMeta(&o.ObjectMeta), Spec: batchv1.JobSpec{Suspend: o.Spec.Suspend}, Status: o.Status}, nil
@@ -323,12 +309,19 @@ func stripMeta(m *metav1.ObjectMeta) metav1.ObjectMeta {
 		Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion,
 		CreationTimestamp: m.CreationTimestamp, DeletionTimestamp: m.DeletionTimestamp, OwnerReferences: m.OwnerReferences,
 	}
-	for _, key := range []string{AnnotationGeneration, AnnotationTemplateHash, AnnotationSequence} {
-		if value, ok := m.Annotations[key]; ok {
-			if kept.Annotations == nil {
-				kept.Annotations = map[string]string{}
+	kept.Annotations = only(m.Annotations, AnnotationGeneration, AnnotationTemplateHash, AnnotationSequence)
+	kept.Labels = only(m.Labels, LabelOwner, LabelHome, LabelSource, LabelAttempt)
+	return kept
+}
+
+// only is what m has of the keys, nil where that is nothing.
+func only(m map[string]string, keys ...string) (kept map[string]string) {
+	for _, key := range keys {
+		if value, ok := m[key]; ok {
+			if kept == nil {
+				kept = map[string]string{}
 			}
-			kept.Annotations[key] = value
+			kept[key] = value
 		}
 	}
 	return kept

@@ -63,12 +63,13 @@ func (r Rule) String() string {
 // String tells the decision in aligned lines, one a stage, without a newline at
 // the end. Nothing is formatted before.
 func (d Decision) String() string {
-	return fmt.Sprintf("%s\ncreate    %d: %s", d.Trace, d.Create, d.Rule)
+	return d.Trace.String() + fmt.Sprintf("\ncreate    %d: %s", d.Create, d.Rule)
 }
 
 // String tells the stages in aligned lines, without a newline at the end.
 func (t Trace) String() string {
 	var b strings.Builder
+	b.Grow(400)
 	fmt.Fprintf(&b, "metrics   %s\n", t.metrics())
 	if !t.JobsKnown {
 		b.WriteString("jobs      not known")
