@@ -32,12 +32,12 @@ var (
 
 const (
 	soakInterval = 5 * time.Second
-	soakPollers  = 32
 	// About what the job controller gets through on two cores, in Jobs a second.
 	soakThroughput = 40
 )
 
-// A soakTest is many owners that one tracker follows, polled from a few goroutines.
+// A soakTest is many owners that one tracker follows, each polled by itself, as a
+// controller would.
 type soakTest struct {
 	t       *testing.T
 	client  kubernetes.Interface
@@ -108,7 +108,7 @@ func (s *soakTest) own() {
 func (s *soakTest) run() {
 	begin := time.Now()
 	var pollers sync.WaitGroup
-	for i := range soakPollers {
+	for i := range s.owners {
 		pollers.Go(func() { s.poller(i, begin) })
 	}
 	var heaps []uint64
@@ -125,18 +125,13 @@ func (s *soakTest) run() {
 	require.Less(s.t, heaps[3], heaps[1]+heaps[1]/4+8<<20, "memory is flat")
 }
 
-// poller polls each of its owners at its own time within the interval.
-func (s *soakTest) poller(first int, begin time.Time) {
-	random := rand.New(rand.NewPCG(1, uint64(first)))
-	for round := 0; ; round++ {
-		for i := first; i < len(s.owners); i += soakPollers {
-			due := begin.Add(time.Duration(round)*soakInterval + soakInterval*time.Duration(i)/time.Duration(len(s.owners)))
-			if due.Sub(begin) > *soak {
-				return
-			}
-			time.Sleep(time.Until(due))
-			s.poll(s.owners[i], due, random)
-		}
+// poller polls an owner at its own time within the interval.
+func (s *soakTest) poller(i int, begin time.Time) {
+	random := rand.New(rand.NewPCG(1, uint64(i)))
+	due := begin.Add(soakInterval * time.Duration(i) / time.Duration(len(s.owners)))
+	for ; due.Sub(begin) <= *soak; due = due.Add(soakInterval) {
+		time.Sleep(time.Until(due))
+		s.poll(s.owners[i], due, random)
 	}
 }
 

@@ -43,6 +43,7 @@ func TestNothingIsLeft(t *testing.T) {
 			cmd.SysProcAttr = dieWithParent()
 			out, err := cmd.StdoutPipe()
 			require.NoError(t, err)
+			cmd.Stderr = cmd.Stdout
 			require.NoError(t, cmd.Start())
 			lines := bufio.NewScanner(out)
 			pids, folder := startedChild(t, lines)
@@ -60,12 +61,14 @@ func TestNothingIsLeft(t *testing.T) {
 
 // startedChild returns what TestChild says.
 func startedChild(t *testing.T, lines *bufio.Scanner) (pids []string, folder string) {
+	var said []string
 	for lines.Scan() {
+		said = append(said, lines.Text())
 		if words := strings.Fields(lines.Text()); len(words) == 6 && words[0] == "started" {
 			return words[1:5], words[5]
 		}
 	}
-	require.Fail(t, "the child has not started a cluster")
+	require.Fail(t, "the child has not started a cluster", strings.Join(said, "\n"))
 	return nil, ""
 }
 
