@@ -1,0 +1,659 @@
+package member_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/member"
+	"github.com/scaledjob/scaledjob/history"
+	"github.com/scaledjob/scaledjob/placement"
+	"github.com/scaledjob/scaledjob/placement/taint"
+	"github.com/scaledjob/scaledjob/rollout"
+)
+
+func TestJobsOfMembers(t *testing.T) {
+	w := newWorld(t, member.Options{}, "a", "b").ready()
+	w.policy.Members = []placement.Member{{Name: "a", Weight: 2}, {Name: "b", Weight: 3}}
+	w.demand = 10
+	w.action.Targets = map[string]member.Target{"b": {Namespace: "elsewhere", Overrides: member.PodOverrides{
+		ContainerOverrides: map[string]member.ContainerOverride{"processor": {Image: "own:1"}},
+	}}}
+	reports := w.poll()
+	noErrors(t, reports)
+	require.Equal(t, []member.Report{
+		{Cluster: "a", Result: adapter.Result{Created: 4}}, {Cluster: "b", Result: adapter.Result{Created: 6}},
+	}, reports)
+	names := map[string]bool{}
+	for name, want := range map[string]struct {
+		jobs             int
+		namespace, image string
+	}{"a": {4, "shop", "myapp:latest"}, "b": {6, "elsewhere", "own:1"}} {
+		jobs := w.jobs(name)
+		require.Len(t, jobs, want.jobs)
+		for _, j := range jobs {
+			names[j.Name] = true
+			require.Empty(t, j.OwnerReferences)
+			require.Equal(t, want.namespace, j.Namespace)
+			require.Equal(t, want.image, j.Spec.Template.Spec.Containers[0].Image)
+			require.Equal(t, map[string]string{
+				"team": "a", adapter.LabelName: "processor", adapter.LabelOwner: string(owner), adapter.LabelHome: home,
+				adapter.LabelOwnerNamespace: "shop", member.LabelSelector: "processor",
+			}, j.Labels)
+		}
+	}
+	require.Len(t, names, 10, "no two clusters have Jobs of one name")
+	require.Equal(t, "myapp:latest", w.action.ScaledJob.Spec.JobTargetRef.Template.Spec.Containers[0].Image)
+
+	w.shown(10)
+	require.Empty(t, w.poll(), "nothing more is to be done")
+	w.demand = 15
+	noErrors(t, w.poll())
+	require.Len(t, w.jobs("a"), 6)
+	require.Len(t, w.jobs("b"), 9)
+}
+
+// However late the caches are, and whatever is forgotten by a restart while they
+// are not, polls create what is asked for once.
+func TestStaleCache(t *testing.T) {
+	w := newWorld(t, member.Options{})
+	var uids atomic.Int64
+	for _, name := range []string{"a", "b"} {
+		w.sites[name] = newSite(name, &uids)
+		w.sites[name].blind.Store(true)
+		w.add(name, member.Options{})
+	}
+	w.ready()
+	w.demand = 10
+	for range 5 {
+		noErrors(t, w.poll())
+	}
+	for _, name := range []string{"a", "b"} {
+		require.Len(t, w.jobs(name), 5)
+		for _, j := range w.observe()[name].Jobs {
+			require.Equal(t, placement.InFlight, j.Phase)
+			require.NotEqual(t, j.Name, j.UID, "it is known to exist")
+		}
+		w.add(name, member.Options{}) // lists, and sees
+	}
+	w.ready()
+	noErrors(t, w.poll())
+	require.Len(t, w.jobs("a"), 5)
+	require.Len(t, w.jobs("b"), 5)
+}
+
+// A replacement says what it replaces, in flight and after.
+func TestReplacements(t *testing.T) {
+	w := newWorld(t, member.Options{}, "a", "b").ready()
+	w.policy.Members = []placement.Member{{Name: "a", Weight: 1}, {Name: "b", Weight: 0}}
+	w.demand = 2
+	noErrors(t, w.poll())
+	w.change("a", created(time.Hour))
+	w.policy.Failover.GracePeriod, w.policy.Members = time.Minute, nil
+	w.sites["b"].blind.Store(true)
+	w.add("b", member.Options{})
+	w.ready()
+	w.eventually("both Jobs are stuck", func() bool {
+		plan, _ := w.plan()
+		return plan.Proposal.Counts.Stuck == 2
+	})
+	noErrors(t, w.all.Apply(t.Context(), w.action))
+	sources := map[string]bool{}
+	for _, j := range w.jobs("a") {
+		sources[string(j.UID)] = true
+	}
+	replacements := w.jobs("b")
+	require.Len(t, replacements, 2)
+	for _, j := range replacements {
+		require.Equal(t, "1", j.Labels[adapter.LabelAttempt])
+		require.True(t, sources[j.Labels[adapter.LabelSource]])
+		delete(sources, j.Labels[adapter.LabelSource])
+	}
+	check := func(phase placement.Phase) {
+		for i, j := range w.observe()["b"].Jobs {
+			require.Equal(t, phase, j.Phase)
+			require.Equal(t, placement.Source{UID: replacements[i].Labels[adapter.LabelSource], Attempt: 1}, j.Replaces)
+		}
+	}
+	check(placement.InFlight)
+	require.Empty(t, w.poll(), "each has its replacement")
+	w.sites["b"].blind.Store(false)
+	w.add("b", member.Options{})
+	w.ready()
+	check(placement.Pending)
+	require.Empty(t, w.poll())
+
+	w.policy.Failover.Duplication = placement.PreferFailover
+	w.change("b", runs)
+	w.eventually("the sources are duplicates", func() bool { plan, _ := w.plan(); return len(plan.Delete) == 2 })
+	reports := w.all.Apply(t.Context(), w.action)
+	noErrors(t, reports)
+	require.Equal(t, 2, reports[0].Duplicates)
+	require.Empty(t, w.jobs("a"))
+	require.Len(t, w.jobs("b"), 2)
+}
+
+// A create that was not answered holds its room until it is known what became of
+// it, and then there is one Job for it, whichever it was.
+func TestTimeoutAfterSuccess(t *testing.T) {
+	for _, succeeded := range []bool{false, true} {
+		for _, restart := range []bool{false, true} {
+			t.Run(fmt.Sprintf("succeeded=%t/restart=%t", succeeded, restart), func(t *testing.T) {
+				w := newWorld(t, member.Options{}, "a", "b")
+				c := w.add("a", member.Options{Interval: time.Hour})
+				w.ready()
+				w.demand = 6
+				fault := instead(errReset)
+				if succeeded {
+					fault = after(errReset)
+				}
+				w.sites["a"].breaks(func(ctx context.Context, verb, name string, send func() error) error {
+					switch verb {
+					case "create":
+						return fault(send)
+					case "list", "get", "watch":
+						return errReset // nor does the health check find out
+					}
+					return send()
+				})
+				reports := w.poll()
+				var failed *adapter.CreateError
+				require.ErrorAs(t, reports[0].Err, &failed)
+				require.Equal(t, []placement.FailureKind{placement.CreateFailed}, reports[0].Failures)
+				w.eventually("it is away", func() bool { return !w.observe()["a"].Reachable })
+				w.sites["a"].breaks(away)
+				for range 3 {
+					require.Len(t, w.observe()["a"].Jobs, 1)
+					w.poll()
+				}
+				total := func() int { return len(w.jobs("a")) + len(w.jobs("b")) }
+				require.LessOrEqual(t, total(), 6)
+				w.sites["a"].breaks(nil)
+				w.memory = placement.Memory{}
+				if restart {
+					w.add("a", member.Options{})
+				} else {
+					require.NoError(t, c.Probe(t.Context()))
+				}
+				w.ready()
+				w.eventually("six Jobs", func() bool { w.poll(); return total() == 6 })
+				w.shown(6)
+				require.Empty(t, w.poll())
+				require.Equal(t, 6, total())
+			})
+		}
+	}
+}
+
+// A Job that may exist on a member that is away is replaced elsewhere after the
+// grace period; when it turns out to exist, the two are a pair.
+func TestReplacedBeforeItWasKnown(t *testing.T) {
+	w := newWorld(t, member.Options{}, "b")
+	w.sites["a"] = newSite("a", w.sites["b"].uids)
+	w.sites["a"].blind.Store(true)
+	w.add("a", member.Options{})
+	w.ready()
+	w.policy.Members = []placement.Member{{Name: "a", Weight: 1}, {Name: "b", Weight: 0}}
+	w.demand = 1
+	w.sites["a"].breaks(func(_ context.Context, verb, _ string, send func() error) error {
+		if verb == "create" {
+			_ = send()
+		}
+		return errReset
+	})
+	w.poll()
+	w.eventually("it is away", func() bool { return !w.observe()["a"].Reachable })
+	w.policy.Failover.GracePeriod, w.policy.Members = time.Millisecond, nil
+	time.Sleep(2 * time.Millisecond)
+	noErrors(t, w.poll())
+	source, replacement := w.jobs("a"), w.jobs("b")
+	require.Len(t, source, 1)
+	require.Len(t, replacement, 1)
+	require.Equal(t, source[0].Name, replacement[0].Labels[adapter.LabelSource], "it is known by its name")
+
+	w.policy.Failover.GracePeriod = time.Hour
+	w.sites["a"].breaks(nil)
+	w.ready()
+	w.eventually("it is known by its UID", func() bool {
+		seen := w.observe()
+		return seen["a"].Jobs[0].UID == string(source[0].UID) && seen["b"].Jobs[0].Replaces.UID == string(source[0].UID)
+	})
+	w.policy.Failover.Duplication = placement.PreferFailover
+	w.change("b", runs)
+	w.eventually("the pair is resolved", func() bool { w.poll(); return len(w.jobs("a")) == 0 })
+	require.Len(t, w.jobs("b"), 1)
+}
+
+// What a failed request means, and that it is told to one plan only.
+func TestFailures(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		verb string
+		err  error
+		want string
+	}{
+		{"no answer", "create", errReset, "a:create"},
+		{"time-out", "create", context.DeadlineExceeded, "a:create"},
+		{"408", "create", status(408), "a:create"},
+		{"429", "create", status(429), "a:create"},
+		{"500", "create", status(500), "a:create"},
+		{"503", "create", status(503), "a:create"},
+		{"time-out of the server", "create", apierrors.NewTimeoutError("no answer", 1), "a:create"},
+		{"quota", "create", errForbidden, "a:rejected"},
+		{"conflict", "create", apierrors.NewConflict(jobResource, "quota", errors.New("try again")), "a:rejected"},
+		{"401", "create", status(401), "a:rejected"},
+		{"422", "create", status(422), "a:rejected"},
+		{"not sent", "create", fmt.Errorf("%w: no token", adapter.ErrNotSent), ""},
+		{"no answer to delete", "delete", errReset, "a:call"},
+		{"500 to delete", "delete", status(500), "a:call"},
+		{"delete is forbidden", "delete", errForbidden, "a:call"},
+		{"gone", "delete", apierrors.NewNotFound(jobResource, "x"), ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t, member.Options{}, "a", "b").ready()
+			w.demand = 4
+			if tt.verb == "delete" {
+				noErrors(t, w.poll())
+				w.shown(4)
+				w.demand, w.policy.Revision.Generation = 0, 2
+			}
+			w.sites["a"].breaks(on(tt.verb, instead(tt.err)))
+			reports := w.poll()
+			noErrors(t, reports[1:])
+			require.Equal(t, "a", reports[0].Cluster)
+			_, told := w.plan()
+			require.Equal(t, tt.want, kinds(told))
+			require.Len(t, reports[0].Failures, len(told))
+			_, told = w.plan()
+			require.Empty(t, told)
+		})
+	}
+}
+
+// A conflict over a UID is that the Job is gone, and what has its name is left.
+func TestReplacedUnderItsName(t *testing.T) {
+	w := newWorld(t, member.Options{}, "a").ready()
+	w.demand = 1
+	noErrors(t, w.poll())
+	w.shown(1)
+	w.policy.Revision.Generation, w.policy.Rollout = 2, rollout.Policy{Strategy: rollout.Immediate}
+	w.policy.Scaling.Max = 1
+	w.sites["a"].breaks(func(_ context.Context, verb, name string, send func() error) error {
+		switch verb {
+		case "delete":
+			return apierrors.NewConflict(jobResource, name, errors.New("the UID in the precondition does not match"))
+		case "get":
+			return apierrors.NewNotFound(jobResource, name)
+		}
+		return send()
+	})
+	reports := w.poll()
+	noErrors(t, reports)
+	require.Equal(t, 1, reports[0].RolledOut)
+}
+
+// While one cluster hangs the others have their Jobs, and are observed.
+func TestOneHangs(t *testing.T) {
+	w := newWorld(t, member.Options{Timeout: 3 * time.Second}, "a", "b", "c").ready()
+	w.demand = 30
+	w.sites["b"].breaks(hangs)
+	done := make(chan []member.Report, 1)
+	w.plan()
+	go func() { done <- w.all.Apply(t.Context(), w.action) }()
+	w.eventually("the others have their Jobs", func() bool { return len(w.jobs("a")) == 10 && len(w.jobs("c")) == 10 })
+	w.plan()
+	require.Empty(t, done, "the one still hangs")
+	reports := <-done
+	require.NoError(t, reports[0].Err)
+	require.ErrorIs(t, reports[1].Err, context.DeadlineExceeded)
+	require.Equal(t, []placement.FailureKind{placement.CreateFailed}, reports[1].Failures)
+	require.NoError(t, reports[2].Err)
+	w.eventually("its health check fails", func() bool { return !w.observe()["b"].Reachable })
+}
+
+// The limit of requests and the deadline are a member's own, and what was not sent
+// is neither in flight nor a failure.
+func TestLimit(t *testing.T) {
+	w := newWorld(t, member.Options{}, "fast", "slow")
+	w.add("slow", member.Options{QPS: 20, Burst: 5, Deadline: 300 * time.Millisecond})
+	w.ready()
+	w.demand = 100
+	reports := w.poll()
+	require.Equal(t, int64(50), reports[0].Created)
+	require.ErrorIs(t, reports[1].Err, adapter.ErrNotSent)
+	require.Empty(t, reports[1].Failures)
+	require.Positive(t, reports[1].Created)
+	require.Less(t, reports[1].Created, int64(20))
+	require.Len(t, w.jobs("slow"), int(reports[1].Created))
+	w.shown(50 + int(reports[1].Created))
+	_, failures := w.plan()
+	require.Empty(t, failures)
+	require.Len(t, w.observe()["slow"].Jobs, int(reports[1].Created))
+}
+
+// A cancelled context ends the requests and is no failure of a member.
+func TestCancelled(t *testing.T) {
+	w := newWorld(t, member.Options{}, "a", "b").ready()
+	w.demand = 50
+	ctx, cancel := context.WithCancel(t.Context())
+	w.sites["a"].breaks(func(of context.Context, verb, _ string, send func() error) error {
+		if verb == "create" {
+			cancel()
+			<-of.Done()
+			return of.Err()
+		}
+		return send()
+	})
+	w.plan()
+	reports := w.all.Apply(ctx, w.action)
+	require.ErrorIs(t, reports[0].Err, context.Canceled)
+	require.Empty(t, reports[0].Failures)
+	require.Zero(t, reports[0].Created)
+	_, failures := w.plan()
+	require.Empty(t, failures)
+}
+
+// The health check of a member that fails is told to every owner, each time once.
+func TestHealth(t *testing.T) {
+	w := newWorld(t, member.Options{}, "a", "b").ready()
+	const other = "another owner"
+	require.NoError(t, w.all.Follow(adapter.Observation{Owner: other}))
+	w.demand = 4
+	noErrors(t, w.poll())
+	w.shown(4)
+	w.sites["a"].breaks(away)
+	w.eventually("it does not answer", func() bool { return !w.observe()["a"].Reachable })
+	seen := w.observe()["a"]
+	require.True(t, seen.Known, "its Jobs are those that were last seen")
+	require.Len(t, seen.Jobs, 2)
+	_, failures := w.all.Observe(other, time.Now())
+	require.Equal(t, "a:call", kinds(failures))
+	w.action.Plan = placement.JobPlan{Create: []placement.Placement{{Cluster: "a", Fresh: 9}}}
+	report := w.all.Apply(t.Context(), w.action)[0]
+	require.ErrorContains(t, report.Err, "member a does not answer: health check: ")
+	require.Empty(t, report.Failures)
+	require.Len(t, w.observe()["a"].Jobs, 2, "nothing was sent")
+	w.eventually("the taint is hard", func() bool {
+		plan, _ := w.plan()
+		return plan.Members[0].Excluded != "" && plan.Members[0].Taint.Level == taint.Hard
+	})
+	w.sites["a"].breaks(nil)
+	w.ready()
+	_, _ = w.all.Observe(owner, time.Now())
+	_, failures = w.all.Observe(owner, time.Now())
+	require.Empty(t, failures)
+}
+
+// While a member is away only its health is checked, and its Jobs are watched again
+// as soon as it is back, however long it was away.
+func TestBackAtOnce(t *testing.T) {
+	w := newWorld(t, member.Options{}, "a").ready()
+	w.demand = 2
+	noErrors(t, w.poll())
+	w.shown(2)
+	var checks, watches atomic.Int64
+	w.sites["a"].breaks(func(_ context.Context, verb, _ string, _ func() error) error {
+		if verb == "watch" {
+			watches.Add(1)
+		}
+		checks.Add(1)
+		return errReset
+	})
+	w.add("a", member.Options{})
+	w.eventually("its health is checked again and again", func() bool { return checks.Load() > 20 })
+	require.Zero(t, watches.Load())
+	require.False(t, w.observe()["a"].Known, "nothing is known of it yet")
+	require.Empty(t, w.poll())
+	plan, _ := w.plan()
+	require.Equal(t, placement.ReasonJobsUnknown, plan.Blocked)
+	w.sites["a"].breaks(nil)
+	w.shown(2)
+}
+
+// Nothing can be watched, though the health check passes.
+func TestWatchFails(t *testing.T) {
+	w := newWorld(t, member.Options{}, "a")
+	w.ready()
+	w.sites["a"].breaks(on("watch", instead(errForbidden)))
+	w.add("a", member.Options{})
+	w.eventually("it does not count as answering", func() bool {
+		_, failures := w.plan()
+		return !w.observe()["a"].Reachable && kinds(failures) == "a:call"
+	})
+	w.eventually("it says why", func() bool {
+		err := w.all.Problems()["a"]
+		return err != nil && strings.HasPrefix(err.Error(), "watch of Jobs: ")
+	})
+	w.sites["a"].breaks(nil)
+	w.ready()
+	require.Empty(t, w.all.Problems())
+}
+
+// Jobs of others are neither counted nor touched.
+func TestOthersJobs(t *testing.T) {
+	w := newWorld(t, member.Options{}, "a").ready()
+	w.demand = 1
+	noErrors(t, w.poll())
+	mine := w.jobs("a")[0]
+	for name, change := range map[string]func(*batchv1.Job){
+		"another-home":  func(j *batchv1.Job) { j.Labels[adapter.LabelHome] = "home-2" },
+		"another-owner": func(j *batchv1.Job) { j.Labels[adapter.LabelOwner] = "somebody" },
+		"no-owner":      func(j *batchv1.Job) { delete(j.Labels, adapter.LabelOwner) },
+		"controlled": func(j *batchv1.Job) {
+			j.OwnerReferences = []metav1.OwnerReference{{UID: owner, Controller: new(true)}}
+		},
+	} {
+		j := mine.DeepCopy()
+		j.Name, j.UID = name, ""
+		change(j)
+		_, err := w.sites["a"].Clientset.BatchV1().Jobs("shop").Create(t.Context(), j, metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+	w.shown(1)
+	w.policy.Revision.Generation, w.policy.Rollout, w.demand = 2, rollout.Policy{Strategy: rollout.Immediate}, 0
+	noErrors(t, w.poll())
+	require.Len(t, w.jobs("a"), 4)
+	for _, c := range w.all.DeleteJobs(t.Context(), owner) {
+		require.Equal(t, member.Cleanup{Cluster: "a"}, c)
+	}
+	require.Len(t, w.jobs("a"), 4)
+}
+
+func TestDeleteJobs(t *testing.T) {
+	w := newWorld(t, member.Options{}, "a", "b", "c").ready()
+	w.demand = 60
+	noErrors(t, w.poll())
+	w.shown(60)
+	w.sites["b"].breaks(away)
+	w.sites["c"].breaks(on("delete", instead(errForbidden)))
+	w.eventually("it is away", func() bool { return !w.observe()["b"].Reachable })
+	calls := w.sites["b"].calls.Load()
+	found := w.all.DeleteJobs(t.Context(), owner)
+	require.Equal(t, member.Cleanup{Cluster: "a", Left: 20}, found[0])
+	require.ErrorContains(t, found[1].Err, "member b does not answer: health check: read tcp: connection reset")
+	require.Equal(t, 20, found[2].Left)
+	require.ErrorContains(t, found[2].Err, "delete Job shop/processor-")
+	require.Less(t, w.sites["b"].calls.Load(), calls+20, "only the health check asks")
+	w.sites["b"].breaks(nil)
+	w.sites["c"].breaks(nil)
+	w.ready()
+	w.all.DeleteJobs(t.Context(), owner)
+	require.Equal(t, []member.Cleanup{{Cluster: "a"}, {Cluster: "b"}, {Cluster: "c"}}, w.all.DeleteJobs(t.Context(), owner))
+}
+
+// A Job that has run and does not any more waits anew.
+func TestPendingAgain(t *testing.T) {
+	w := newWorld(t, member.Options{}, "a").ready()
+	w.demand = 1
+	noErrors(t, w.poll())
+	w.change("a", created(time.Hour))
+	first := func() (j placement.Job) {
+		if jobs := w.observe()["a"].Jobs; len(jobs) > 0 {
+			j = jobs[0]
+		}
+		return j
+	}
+	w.eventually("it waits since it was created", func() bool {
+		return first().Phase == placement.Pending && time.Since(first().PendingSince) > time.Minute
+	})
+	for range 2 {
+		w.change("a", runs)
+		w.eventually("it runs", func() bool { return first().Phase == placement.Running && first().Name != "" })
+		begin := time.Now()
+		w.change("a", waits)
+		w.eventually("it waits", func() bool { return first().Phase == placement.Pending })
+		require.False(t, first().PendingSince.Before(begin))
+	}
+	since := first().PendingSince
+	require.Equal(t, since, first().PendingSince)
+}
+
+// History and rollout go over the members.
+func TestDeletions(t *testing.T) {
+	w := newWorld(t, member.Options{}, "a", "b").ready()
+	w.demand = 8
+	noErrors(t, w.poll())
+	w.shown(8)
+	for i, name := range []string{"a", "b"} {
+		w.change(name, func(j *batchv1.Job) {
+			at := metav1.NewTime(time.Now().Add(time.Duration(i) * time.Hour))
+			j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: "True"}}
+			j.Status.CompletionTime = &at
+		})
+	}
+	w.demand, w.policy.History = 0, history.Limits{Succeeded: history.Keep(5)}
+	w.eventually("three are too many", func() bool { plan, _ := w.plan(); return len(plan.Delete) == 3 })
+	reports := w.all.Apply(t.Context(), w.action)
+	noErrors(t, reports)
+	require.Equal(t, []member.Report{{Cluster: "a", Result: adapter.Result{Pruned: 3}}}, reports)
+	require.Len(t, w.jobs("a"), 1)
+}
+
+// A Job in flight can be rolled out, and is terminating from then on.
+func TestDeletedInFlight(t *testing.T) {
+	w := newWorld(t, member.Options{})
+	w.sites["a"] = newSite("a", new(atomic.Int64))
+	w.sites["a"].blind.Store(true)
+	w.add("a", member.Options{})
+	w.ready()
+	w.demand = 2
+	noErrors(t, w.poll())
+	w.policy.Revision.Generation, w.policy.Rollout, w.demand = 2, rollout.Policy{Strategy: rollout.Immediate}, 0
+	reports := w.poll()
+	noErrors(t, reports)
+	require.Equal(t, 2, reports[0].RolledOut)
+	require.Empty(t, w.jobs("a"))
+	for _, j := range w.observe()["a"].Jobs {
+		require.Equal(t, placement.Terminating, j.Phase)
+	}
+}
+
+// A name that is taken, it is not known by which Job, holds the room of the Job that
+// was meant.
+func TestNameIsTakenAndNobodyTells(t *testing.T) {
+	w := newWorld(t, member.Options{Interval: time.Hour}, "a").ready()
+	w.demand = 1
+	w.sites["a"].breaks(func(_ context.Context, verb, name string, send func() error) error {
+		switch verb {
+		case "create":
+			return apierrors.NewAlreadyExists(jobResource, name)
+		case "get":
+			return status(500)
+		}
+		return send()
+	})
+	reports := w.poll()
+	require.Equal(t, []placement.FailureKind{placement.CallFailed}, reports[0].Failures)
+	require.Error(t, reports[0].Err)
+	require.Empty(t, w.poll())
+	require.Len(t, w.observe()["a"].Jobs, 1)
+}
+
+// Names of somebody else's Jobs are passed over, but not for ever.
+func TestNamesAreTaken(t *testing.T) {
+	w := newWorld(t, member.Options{}, "a").ready()
+	w.demand = 1
+	noErrors(t, w.poll())
+	mine := w.jobs("a")[0]
+	take := func(from, to int) {
+		for i := from; i <= to; i++ {
+			j := mine.DeepCopy()
+			j.Name, j.UID, j.Labels[adapter.LabelOwner] = fmt.Sprint(strings.TrimSuffix(mine.Name, "1"), i), "", "somebody"
+			_, err := w.sites["a"].Clientset.BatchV1().Jobs("shop").Create(t.Context(), j, metav1.CreateOptions{})
+			require.NoError(t, err)
+		}
+	}
+	take(2, 3)
+	w.shown(1)
+	w.demand = 2
+	noErrors(t, w.poll())
+	w.shown(2)
+	take(5, 90)
+	w.demand = 3
+	reports := w.poll()
+	require.Equal(t, []placement.FailureKind{placement.CreateRejected}, reports[0].Failures)
+	require.True(t, apierrors.IsAlreadyExists(reports[0].Err))
+}
+
+// A member that is registered anew while a plan is carried out on it is not known
+// before that has come to its end.
+func TestAddedAnewMeanwhile(t *testing.T) {
+	w := newWorld(t, member.Options{}, "a").ready()
+	w.demand = 1
+	begun, goOn := make(chan struct{}), make(chan struct{})
+	w.sites["a"].breaks(on("create", func(send func() error) error {
+		close(begun)
+		<-goOn
+		return send()
+	}))
+	w.plan()
+	done := make(chan []member.Report, 1)
+	go func() { done <- w.all.Apply(t.Context(), w.action) }()
+	<-begun
+	w.all.Remove("a")
+	w.add("a", member.Options{})
+	w.add("a", member.Options{})
+	time.Sleep(50 * time.Millisecond)
+	require.False(t, w.observe()["a"].Known)
+	close(goOn)
+	noErrors(t, <-done)
+	w.ready()
+	require.Len(t, w.observe()["a"].Jobs, 1)
+}
+
+func TestRegistration(t *testing.T) {
+	w := newWorld(t, member.Options{}, "b", "a").ready()
+	require.Equal(t, []string{"a", "b"}, w.all.Names())
+	w.demand = 2
+	w.plan()
+	w.all.Remove("b")
+	w.all.Remove("b")
+	require.Equal(t, []string{"a"}, w.all.Names())
+	reports := w.all.Apply(t.Context(), w.action)
+	require.NoError(t, reports[0].Err)
+	require.EqualError(t, reports[1].Err, "it is not registered")
+
+	w.all.Forget(owner)
+	seen := w.observe()["a"]
+	require.False(t, seen.Known)
+	require.EqualError(t, w.all.Apply(t.Context(), w.action)[0].Err, "its Jobs are not known")
+	require.Error(t, w.all.Follow(adapter.Observation{}))
+	require.ErrorContains(t, w.all.Follow(adapter.Observation{Owner: owner, PodsKnown: true}), "member a")
+
+	for _, o := range []member.Options{{}, {Home: "not a label"}} {
+		_, err := member.New("a", member.Clients{Kubernetes: w.sites["a"]}, o)
+		require.ErrorContains(t, err, "member a: Options.Home")
+	}
+	_, err := member.New("", member.Clients{Kubernetes: w.sites["a"]}, member.Options{Home: home})
+	require.Error(t, err)
+}

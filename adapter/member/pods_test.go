@@ -1,0 +1,54 @@
+package member_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/member"
+	"github.com/scaledjob/scaledjob/placement"
+)
+
+// Where pods are watched, Jobs are pending as their conditions say.
+func TestPods(t *testing.T) {
+	w := newWorld(t, member.Options{Pods: true}, "a").ready()
+	require.NoError(t, w.all.Follow(adapter.Observation{Owner: owner, PodsKnown: true, PendingPodConditions: []string{"example.com/Consumed"}}))
+	w.demand = 1
+	noErrors(t, w.poll())
+	w.shown(1)
+	j := w.jobs("a")[0]
+	pods := w.sites["a"].CoreV1().Pods(j.Namespace)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Name: "pod", Labels: map[string]string{"batch.kubernetes.io/job-name": j.Name},
+		OwnerReferences: []metav1.OwnerReference{{Kind: "Job", Name: j.Name, UID: j.UID, Controller: new(true)}},
+	}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}
+	_, err := pods.Create(t.Context(), pod, metav1.CreateOptions{})
+	require.NoError(t, err)
+	phase := func() placement.Phase { return w.observe()["a"].Jobs[0].Phase }
+	require.Equal(t, placement.Pending, phase())
+	pod.Status.Conditions = []corev1.PodCondition{{Type: "example.com/Consumed", Status: corev1.ConditionTrue}}
+	_, err = pods.Update(t.Context(), pod, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	w.eventually("it runs", func() bool { return phase() == placement.Running })
+}
+
+// Dialing makes no request, and a member that is away is not reachable.
+func TestDial(t *testing.T) {
+	c, err := member.Dial("a", &rest.Config{Host: "127.0.0.1:1"}, member.Options{Home: home, Timeout: time.Second})
+	require.NoError(t, err)
+	require.Equal(t, "a", c.Name())
+	var all member.Clusters
+	require.NoError(t, all.Add(t.Context(), c))
+	require.ErrorContains(t, c.Probe(t.Context()), "connection refused")
+	clusters, _ := all.Observe(owner, time.Now())
+	require.Equal(t, []placement.JobCluster{{Name: "a"}}, clusters)
+	_, errs := all.ObserveObject(t.Context(), member.ObjectPoll{})
+	require.Error(t, errs["a"])
+	_, err = member.Dial("a", &rest.Config{Host: "a b"}, member.Options{Home: home})
+	require.ErrorContains(t, err, "member a: ")
+}
