@@ -1,0 +1,584 @@
+package schedule_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/scaledjob/scaledjob/history"
+	"github.com/scaledjob/scaledjob/schedule"
+)
+
+// brief tells what a decision is about. A run is its due time, with a star if it
+// was asked for.
+func brief(d schedule.Decision) string {
+	var parts []string
+	list := func(name string, runs []schedule.Run) {
+		var all []string
+		for _, r := range runs {
+			text := r.Due.Format("15:04")
+			if r.OnDemand {
+				text += "*"
+			}
+			if r.Outcome() == schedule.Failed {
+				text += "!"
+			}
+			all = append(all, text)
+		}
+		if all != nil {
+			parts = append(parts, name+" "+strings.Join(all, " "))
+		}
+	}
+	list("start", d.Start)
+	list("wait", d.State.Pending)
+	list("run", d.State.Running)
+	list("done", d.State.Completed)
+	if n := len(d.Delete); n > 0 {
+		parts = append(parts, fmt.Sprintf("delete %d", n))
+	}
+	for _, e := range d.Events {
+		text := string(e.Reason)
+		if e.Count > 0 {
+			text = fmt.Sprintf("%d %s", e.Count, text)
+		}
+		parts = append(parts, text)
+	}
+	s := d.State
+	counts := fmt.Sprintf("%d=%d+%d+%d+%d", s.Due, s.Started, s.Waiting(), s.Missed, s.Dropped)
+	return strings.Join(append(parts, counts), ", ")
+}
+
+// A step is what happens at a time, and the decision then, which is stored and
+// carried out.
+type step struct {
+	at   string
+	do   func(w *world)
+	want string
+}
+
+func clock(at string) time.Time {
+	t, err := time.Parse("15:04", at)
+	if err != nil {
+		panic(err)
+	}
+	return created.Add(t.Sub(t.Truncate(24 * time.Hour)))
+}
+
+func finishes(at string, outcome schedule.Outcome) func(*world) {
+	return func(w *world) {
+		for _, tag := range w.tags(active) {
+			w.finish(tag, outcome)
+			j := w.jobs[tag]
+			j.Finished = clock(at)
+			w.jobs[tag] = j
+		}
+	}
+}
+
+func asks(w *world) { w.ask() }
+
+// loses goes back to the state before the decision, of which the Jobs stay.
+func loses(do func(w *world)) func(*world) {
+	return func(w *world) {
+		before := w.stored
+		do(w)
+		w.stored = before
+	}
+}
+
+// decides decides at another time, and all is done.
+func decides(at string) func(*world) {
+	return func(w *world) {
+		now := w.now
+		w.now = clock(at)
+		d := w.decide()
+		w.store(d.State)
+		for _, r := range d.Start {
+			if err := w.create(r); err != nil {
+				panic(err)
+			}
+		}
+		w.now = now
+	}
+}
+
+func both(a, b func(*world)) func(*world) { return func(w *world) { a(w); b(w) } }
+
+func TestDecide(t *testing.T) {
+	plain := schedule.DefaultSpec()
+	plain.UID, plain.Created = "2f6a", created
+	plain.Interval = parse(t, "R4/2026-01-01T01:00:00Z/PT1H")
+	with := func(change func(*schedule.Spec)) schedule.Spec {
+		s := plain
+		change(&s)
+		return s
+	}
+	single := with(func(s *schedule.Spec) { s.AllowConcurrentRun = false })
+	all := with(func(s *schedule.Spec) { s.AllowConcurrentRun, s.SkipOutdated, s.MaxWaiting = false, false, 2 })
+	block := with(func(s *schedule.Spec) { s.BlockOnFailure = true })
+	spec := func(text string) func(*world) {
+		return func(w *world) { w.spec.Interval = parse(t, text) }
+	}
+	change := func(to schedule.Spec) func(*world) { return func(w *world) { w.spec = to } }
+	gone := func(w *world) { clear(w.jobs) }
+	never := func(w *world) { gone(w); clear(w.created) } // the Job was not created after all
+
+	for _, tt := range []struct {
+		name  string
+		spec  schedule.Spec
+		steps []step
+	}{
+		{"runs on schedule", plain, []step{
+			{"00:00", nil, "0=0+0+0+0"},
+			{"01:00", nil, "start 01:00, run 01:00, 1=1+0+0+0"},
+			{"01:00", nil, "run 01:00, 1=1+0+0+0"},
+			{"02:00", nil, "start 02:00, run 01:00 02:00, 2=2+0+0+0"},
+			{"02:30", finishes("02:20", schedule.Succeeded), "done 01:00 02:00, RunSucceeded, RunSucceeded, 2=2+0+0+0"},
+			{"09:00", nil, "start 04:00, run 04:00, done 01:00 02:00, 1 RunsMissed, 4=3+0+1+0"},
+			{"12:00", nil, "run 04:00, done 01:00 02:00, 4=3+0+1+0"},
+		}},
+		{"one at a time, the latest waits", single, []step{
+			{"01:00", nil, "start 01:00, run 01:00, 1=1+0+0+0"},
+			{"02:00", nil, "wait 02:00, run 01:00, 2=1+1+0+0"},
+			{"03:00", nil, "wait 03:00, run 01:00, 1 RunsMissed, 3=1+1+1+0"},
+			{"03:10", finishes("03:05", schedule.Succeeded), "start 03:00, run 03:00, done 01:00, RunSucceeded, 3=2+0+1+0"},
+		}},
+		{"one at a time, all wait, up to two", all, []step{
+			{"01:00", nil, "start 01:00, run 01:00, 1=1+0+0+0"},
+			{"03:00", nil, "wait 02:00 03:00, run 01:00, 3=1+2+0+0"},
+			{"04:00", nil, "wait 03:00 04:00, run 01:00, 1 RunsDropped, 4=1+2+0+1"},
+			{"04:10", finishes("04:05", schedule.Failed), "start 03:00, wait 04:00, run 03:00, done 01:00!, RunFailed, 4=2+1+0+1"},
+			{"04:20", change(single), "wait 04:00, run 03:00, done 01:00!, 4=2+1+0+1"},
+		}},
+		{"a jump leaves the latest", all, []step{
+			{"00:30", spec("R/2026-01-01T01:00:00Z/PT1S"), "0=0+0+0+0"},
+			{"23:00", nil, "start 22:59, wait 23:00, run 22:59, 79199 RunsDropped, 79201=1+1+0+79199"},
+		}},
+		{"skipOutdated leaves one of those that wait", all, []step{
+			{"03:00", nil, "start 02:00, wait 03:00, run 02:00, 1 RunsDropped, 3=1+1+0+1"},
+			{"04:00", nil, "wait 03:00 04:00, run 02:00, 4=1+2+0+1"},
+			{"04:10", change(single), "wait 04:00, run 02:00, 1 RunsMissed, 4=1+1+1+1"},
+		}},
+		{"a failure blocks, a success on demand ends it", block, []step{
+			{"01:00", nil, "start 01:00, run 01:00, 1=1+0+0+0"},
+			{"01:10", finishes("01:05", schedule.Failed), "done 01:00!, RunFailed, Blocked, 1=1+0+0+0"},
+			{"02:00", nil, "wait 02:00, done 01:00!, 2=1+1+0+0"},
+			{"03:00", nil, "wait 03:00, done 01:00!, 1 RunsMissed, 3=1+1+1+0"},
+			{"03:10", asks, "start 03:10*, wait 03:00, run 03:10*, done 01:00!, 3=1+1+1+0"},
+			{"03:20", finishes("03:15", schedule.Failed), "wait 03:00, done 01:00! 03:10*!, RunFailed, 3=1+1+1+0"},
+			{"03:30", asks, "start 03:30*, wait 03:00, run 03:30*, done 01:00! 03:10*!, 3=1+1+1+0"},
+			{"03:40", finishes("03:35", schedule.Succeeded),
+				"start 03:00, run 03:00, done 01:00! 03:10*! 03:30*, RunSucceeded, Unblocked, 3=2+0+1+0"},
+		}},
+		{"a block ends when nothing is to be blocked", block, []step{
+			{"01:00", nil, "start 01:00, run 01:00, 1=1+0+0+0"},
+			{"02:10", finishes("01:05", schedule.Failed), "wait 02:00, done 01:00!, RunFailed, Blocked, 2=1+1+0+0"},
+			{"02:20", change(plain), "start 02:00, run 02:00, done 01:00!, Unblocked, 2=2+0+0+0"},
+		}},
+		{"a run whose Job is gone is lost", plain, []step{
+			{"01:00", nil, "start 01:00, run 01:00, 1=1+0+0+0"},
+			{"01:10", never, "start 01:00, run 01:00, 1=1+0+0+0"},
+			{"01:20", nil, "run 01:00, 1=1+0+0+0"},
+			{"01:30", gone, "done 01:00!, RunFailed, 1=1+0+0+0"},
+		}},
+		{"on demand, each request once", with(func(s *schedule.Spec) { s.Interval = schedule.Interval{} }), []step{
+			{"00:10", asks, "start 00:10*, run 00:10*, 0=0+0+0+0"},
+			{"00:20", asks, "start 00:20*, run 00:10* 00:20*, 0=0+0+0+0"},
+			{"00:30", finishes("00:25", schedule.Succeeded), "done 00:10* 00:20*, RunSucceeded, RunSucceeded, 0=0+0+0+0"},
+		}},
+		{"history", with(func(s *schedule.Spec) { s.History = history.Limits{Succeeded: history.Keep(1)} }), []step{
+			{"01:00", nil, "start 01:00, run 01:00, 1=1+0+0+0"},
+			{"02:00", finishes("01:30", schedule.Succeeded), "start 02:00, run 02:00, done 01:00, RunSucceeded, 2=2+0+0+0"},
+			{"03:00", finishes("02:30", schedule.Succeeded), "start 03:00, run 03:00, done 02:00, delete 1, RunSucceeded, 3=3+0+0+0"},
+			{"03:10", nil, "run 03:00, done 02:00, delete 1, 3=3+0+0+0"}, // not carried out yet
+			{"03:20", finishes("03:15", schedule.Failed), "done 02:00 03:00!, delete 1, RunFailed, 3=3+0+0+0"},
+			{"03:30", gone, "done 02:00 03:00!, 3=3+0+0+0"},
+		}},
+		{"a Job of a lost state is adopted", single, []step{
+			{"00:00", nil, "0=0+0+0+0"},
+			{"02:10", loses(decides("02:00")), "run 02:00, 1 RunsMissed, 2=1+0+1+0"},
+			{"03:00", finishes("02:30", schedule.Failed), "start 03:00, run 03:00, done 02:00!, RunFailed, 3=2+0+1+0"},
+		}},
+		{"an older run does not wait behind an adopted one", single, []step{
+			{"01:00", nil, "start 01:00, run 01:00, 1=1+0+0+0"},
+			{"02:00", nil, "wait 02:00, run 01:00, 2=1+1+0+0"},
+			{"03:10", loses(both(finishes("03:00", schedule.Succeeded), decides("03:00"))),
+				"run 03:00, done 01:00, RunSucceeded, 1 RunsMissed, 3=2+0+1+0"},
+		}},
+		{"an adopted run was waiting", single, []step{
+			{"01:00", nil, "start 01:00, run 01:00, 1=1+0+0+0"},
+			{"02:00", asks, "wait 02:00 02:00*, run 01:00, 2=1+1+0+0"},
+			{"02:20", loses(both(finishes("02:10", schedule.Succeeded), decides("02:10"))), "wait 02:00*, run 02:00, done 01:00, RunSucceeded, 2=2+0+0+0"},
+		}},
+		{"a clock that goes back finds what has been", plain, []step{
+			{"00:00", nil, "0=0+0+0+0"},
+			{"02:30", loses(decides("03:00")), "run 03:00, 2 RunsMissed, 3=1+0+2+0"},
+			{"03:00", nil, "run 03:00, 3=1+0+2+0"},
+			{"04:00", nil, "start 04:00, run 03:00 04:00, 4=2+0+2+0"},
+		}},
+		{"another time spec starts anew, what waits stays", all, []step{
+			{"02:00", nil, "start 01:00, wait 02:00, run 01:00, 2=1+1+0+0"},
+			{"02:30", spec("R2//PT1H"), "wait 02:00 02:30, run 01:00, 2=0+2+0+0"},
+			{"02:40", finishes("02:35", schedule.Succeeded), "start 02:00, wait 02:30, run 02:00, done 01:00, RunSucceeded, 2=1+1+0+0"},
+			{"05:00", nil, "wait 02:30 03:30, run 02:00, done 01:00, 3=1+2+0+0"},
+		}},
+		{"what ran stays handled under another time spec", plain, []step{
+			{"02:00", nil, "start 02:00, run 02:00, 1 RunsMissed, 2=1+0+1+0"},
+			{"01:30", spec("R/2026-01-01T00:00:00Z/PT30M"), "run 02:00, 0=0+0+0+0"}, // by a clock that went back
+			{"02:00", nil, "run 02:00, 0=0+0+0+0"},
+			{"02:30", nil, "start 02:30, run 02:00 02:30, 1=1+0+0+0"},
+		}},
+		{"an adopted run of another time spec does not count", plain, []step{
+			{"00:00", nil, "0=0+0+0+0"},
+			{"01:10", both(loses(decides("01:00")), spec("R/2026-01-01T01:30:00Z/PT1H")), "run 01:00, 0=0+0+0+0"},
+			{"01:30", nil, "start 01:30, run 01:00 01:30, 1=1+0+0+0"},
+		}},
+		{"what an adopted run shows stays handled", plain, []step{
+			{"00:00", nil, "0=0+0+0+0"},
+			{"02:30", both(loses(decides("03:00")), spec("R/2026-01-01T00:15:00Z/PT1H")), "run 03:00, 0=0+0+0+0"},
+			{"02:40", spec("R4/2026-01-01T01:00:00Z/PT1H"), "run 03:00, 0=0+0+0+0"},
+			{"03:00", nil, "run 03:00, 0=0+0+0+0"},
+			{"04:00", nil, "start 04:00, run 03:00 04:00, 1=1+0+0+0"},
+		}},
+		{"no schedule any more", single, []step{
+			{"02:00", nil, "start 02:00, run 02:00, 1 RunsMissed, 2=1+0+1+0"},
+			{"03:00", nil, "wait 03:00, run 02:00, 3=1+1+1+0"},
+			{"03:10", func(w *world) { w.spec.Interval = schedule.Interval{} }, "wait 03:00, run 02:00, 1=0+1+0+0"},
+			{"03:20", finishes("03:15", schedule.Succeeded), "start 03:00, run 03:00, done 02:00, RunSucceeded, 1=1+0+0+0"},
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(tt.spec)
+			for _, s := range tt.steps {
+				w.now = clock(s.at)
+				if s.do != nil {
+					s.do(w)
+				}
+				d := w.decide()
+				require.Equal(t, s.want, brief(d), s.at)
+				w.store(d.State)
+				for _, r := range d.Start {
+					require.NoError(t, w.create(r))
+				}
+			}
+		})
+	}
+}
+
+// minutely is due every minute from the creation on.
+func minutely(t *testing.T) schedule.Spec {
+	s := schedule.DefaultSpec()
+	s.UID, s.Created, s.Interval = "2f6a", created, parse(t, "R//PT1M")
+	return s
+}
+
+func minute(n int) time.Time { return created.Add(time.Duration(n) * time.Minute) }
+
+var none = schedule.Observed{JobsKnown: true}
+
+func job(r schedule.Run, outcome schedule.Outcome, finished time.Time) schedule.Job {
+	return schedule.Job{Tag: r.Tag, Outcome: outcome, Created: r.Started, Finished: finished}
+}
+
+// A run that was counted missed or dropped, as its Job was not yet listed, started.
+func TestLateAdoption(t *testing.T) {
+	for _, skip := range []bool{true, false} {
+		s := minutely(t)
+		s.SkipOutdated, s.AllowConcurrentRun, s.MaxWaiting = skip, false, 1
+		lost := schedule.Decide(s, schedule.State{}, none, minute(0))
+		stale := schedule.Decide(s, schedule.State{}, none, minute(1))
+		require.Equal(t, int64(1), stale.State.Missed+stale.State.Dropped)
+		seen := schedule.Observed{JobsKnown: true, Jobs: []schedule.Job{job(lost.Start[0], schedule.Unfinished, time.Time{})}}
+		d := schedule.Decide(s, stale.State, seen, minute(1))
+		require.Equal(t, "start 00:01, run 00:00 00:01, 2=2+0+0+0", brief(d))
+		// Where nothing is missed or dropped, it had been counted.
+		d.State.Running = d.State.Running[1:]
+		d = schedule.Decide(s, d.State, seen, minute(1))
+		require.Equal(t, "start 00:01, run 00:00 00:01, 2=2+0+0+0", brief(d))
+	}
+}
+
+// A run on demand whose Job was adopted after its request had gone does not start
+// when that is listed again.
+func TestAdoptedRequest(t *testing.T) {
+	s := minutely(t)
+	s.Interval, s.History.Succeeded = schedule.Interval{}, history.Keep(0)
+	asked := schedule.Observed{JobsKnown: true, Requests: []schedule.Request{{ID: "r", Asked: minute(1)}}}
+	lost := schedule.Decide(s, schedule.State{}, asked, minute(1))
+	require.Len(t, lost.Start, 1)
+	seen := schedule.Observed{JobsKnown: true, Jobs: []schedule.Job{job(lost.Start[0], schedule.Succeeded, minute(2))}}
+	d := schedule.Decide(s, schedule.State{}, seen, minute(3))
+	require.Equal(t, "delete 1, RunSucceeded, 0=0+0+0+0", brief(d))
+	require.Equal(t, []string{lost.Start[0].Tag}, d.Delete)
+	d = schedule.Decide(s, d.State, asked, minute(4))
+	require.Equal(t, "0=0+0+0+0", brief(d))
+}
+
+// Runs are ordered by when they completed, and at one instant by due time. What is
+// seen late completes with the last that had been seen, or behind it if it started
+// when that was known.
+func TestOrderOfCompletion(t *testing.T) {
+	s := minutely(t)
+	s.BlockOnFailure = true
+	state := schedule.State{}
+	for n := range 3 {
+		state = schedule.Decide(s, state, none, minute(n)).State
+	}
+	runs := state.Running
+	jobs := func(a, b, c schedule.Outcome) schedule.Observed {
+		return schedule.Observed{JobsKnown: true, Jobs: []schedule.Job{
+			job(runs[0], a, minute(4)), job(runs[1], b, minute(5)), job(runs[2], c, minute(4))}}
+	}
+	together := schedule.Decide(s, state, jobs(schedule.Succeeded, schedule.Failed, schedule.Succeeded), minute(2))
+	require.Equal(t, "done 00:00 00:02 00:01!, RunSucceeded, RunSucceeded, RunFailed, Blocked, 3=3+0+0+0", brief(together))
+	require.Equal(t, minute(5), together.State.Last.Completed)
+
+	// The second is seen first. The others are behind it in time, and completed with it.
+	second := schedule.Decide(s, state, jobs("", schedule.Failed, ""), minute(2))
+	first := schedule.Decide(s, second.State, jobs(schedule.Succeeded, schedule.Failed, ""), minute(2))
+	require.Equal(t, "run 00:02, done 00:00 00:01!, RunSucceeded, 3=3+0+0+0", brief(first))
+	require.Equal(t, minute(5), first.State.Completed[0].Completed)
+	third := schedule.Decide(s, first.State, jobs(schedule.Succeeded, schedule.Failed, schedule.Succeeded), minute(2))
+	require.Equal(t, "done 00:00 00:01! 00:02, RunSucceeded, Unblocked, 3=3+0+0+0", brief(third))
+	require.Equal(t, minute(5), third.State.Last.Completed)
+
+	// A run that was asked for long ago, and started after the failure, by a clock that
+	// is behind.
+	asked := jobs("", schedule.Failed, "")
+	asked.Requests = []schedule.Request{{ID: "r", Asked: minute(-9)}}
+	d := schedule.Decide(s, second.State, asked, minute(2))
+	require.Len(t, d.Start, 1)
+	require.Equal(t, minute(5), d.Start[0].Started)
+	behind := job(d.Start[0], schedule.Succeeded, minute(2))
+	behind.Created = minute(2)
+	asked.Jobs = append(asked.Jobs, behind)
+	for name, state := range map[string]schedule.State{"kept": d.State, "lost": second.State} {
+		ended := schedule.Decide(s, state, asked, minute(2))
+		require.False(t, ended.State.Blocked, name)
+		require.Equal(t, minute(5).Add(1), ended.State.Last.Completed, name)
+	}
+}
+
+func TestDependencies(t *testing.T) {
+	s := schedule.DefaultSpec()
+	s.UID, s.Created = "2f6a", created
+	s.After = []schedule.Dependency{{Job: "a", Outcome: schedule.Succeeded}, {Job: "b", Outcome: schedule.Any}}
+	completion := func(job, tag string, outcome schedule.Outcome, at int) schedule.Completion {
+		return schedule.Completion{Job: job, Tag: tag, Outcome: outcome, Completed: minute(at)}
+	}
+	seen := none
+	seen.Completions = []schedule.Completion{
+		completion("a", "before the job", schedule.Succeeded, -1), completion("a", "failed", schedule.Failed, 1),
+		completion("c", "of no interest", schedule.Succeeded, 1), completion("b", "running", schedule.Unfinished, 1),
+		completion("b", "x", schedule.Failed, 3), completion("a", "x", schedule.Succeeded, 2),
+		{Job: "a", Tag: "at no time", Outcome: schedule.Succeeded},
+	}
+	d := schedule.Decide(s, schedule.State{}, seen, minute(5))
+	require.Equal(t, "start 00:02* 00:03*, run 00:02* 00:03*, 0=0+0+0+0", brief(d))
+	require.Equal(t, "x", d.Start[0].Request)
+	require.NotEqual(t, d.Start[0].Tag, d.Start[1].Tag)
+	state := d.State
+	state.Running = nil
+	require.Nil(t, schedule.Decide(s, state, seen, minute(6)).Start)
+
+	// What a new dependency finds has been before it; the others go on.
+	s.After = append(s.After, schedule.Dependency{Job: "c", Outcome: schedule.Any}, schedule.Dependency{Job: "a", Outcome: schedule.Any})
+	d = schedule.Decide(s, state, seen, minute(7))
+	require.Nil(t, d.Start)
+	seen.Completions = append(seen.Completions, completion("c", "y", schedule.Succeeded, 8), completion("a", "y", schedule.Succeeded, 9))
+	d = schedule.Decide(s, d.State, seen, minute(9))
+	require.Equal(t, "start 00:08* 00:09*, run 00:08* 00:09*, 0=0+0+0+0", brief(d))
+
+	// A job's state says what those that come after it want to know.
+	up := schedule.State{Completed: []schedule.Run{
+		{Tag: "x", Status: schedule.Completed, Success: true, Completed: minute(1)}, {Tag: "y", Status: schedule.Completed, Completed: minute(2)}}}
+	require.Equal(t, []schedule.Completion{completion("a", "x", schedule.Succeeded, 1), completion("a", "y", schedule.Failed, 2)}, up.Completions("a"))
+}
+
+// Requests that nobody lists are forgotten, the oldest first, once there are more
+// than a thousand; those that are listed are not.
+func TestRememberedRequests(t *testing.T) {
+	s := minutely(t)
+	s.Interval, s.History.Succeeded = schedule.Interval{}, history.Keep(0)
+	request := func(n int) schedule.Request { return schedule.Request{ID: fmt.Sprint(n), Asked: minute(n)} }
+	state := schedule.State{}
+	for n := range 1100 {
+		seen := schedule.Observed{JobsKnown: true, Requests: []schedule.Request{request(0), request(n)}}
+		d := schedule.Decide(s, state, seen, minute(n))
+		for _, r := range d.Start {
+			seen.Jobs = append(seen.Jobs, job(r, schedule.Succeeded, minute(n)))
+		}
+		state = schedule.Decide(s, d.State, seen, minute(n)).State
+		seen = schedule.Observed{JobsKnown: true, Requests: []schedule.Request{request(0)}}
+		state = schedule.Decide(s, state, seen, minute(n)).State
+	}
+	starts := func(n int) bool {
+		seen := schedule.Observed{JobsKnown: true, Requests: []schedule.Request{request(n)}}
+		return schedule.Decide(s, state, seen, minute(2000)).Start != nil
+	}
+	require.Len(t, state.Asked, 1001)
+	require.False(t, starts(0))
+	require.True(t, starts(99))
+	require.False(t, starts(100))
+	require.False(t, starts(1099))
+}
+
+// Of two Jobs with one tag the unfinished one counts, in whatever order they are.
+func TestSameTag(t *testing.T) {
+	s := minutely(t)
+	d := schedule.Decide(s, schedule.State{}, none, minute(0))
+	jobs := []schedule.Job{job(d.Start[0], schedule.Succeeded, minute(1)), job(d.Start[0], schedule.Unfinished, time.Time{})}
+	for range 2 {
+		require.Equal(t, "run 00:00, 1=1+0+0+0", brief(schedule.Decide(s, d.State, schedule.Observed{JobsKnown: true, Jobs: jobs}, minute(0))))
+		jobs[0], jobs[1] = jobs[1], jobs[0]
+	}
+}
+
+// A Job that is on its way out is not deleted again; one of a run that is active is
+// still active.
+func TestDeleting(t *testing.T) {
+	s := minutely(t)
+	s.History.Succeeded, s.AllowConcurrentRun = history.Keep(0), false
+	d := schedule.Decide(s, schedule.State{}, none, minute(0))
+	j := job(d.Start[0], schedule.Unfinished, time.Time{})
+	j.Deleting = true
+	seen := schedule.Observed{JobsKnown: true, Jobs: []schedule.Job{j}}
+	d = schedule.Decide(s, d.State, seen, minute(1))
+	require.Equal(t, "wait 00:01, run 00:00, 2=1+1+0+0", brief(d))
+	seen.Jobs[0].Outcome = schedule.Succeeded
+	d = schedule.Decide(s, d.State, seen, minute(1))
+	require.Equal(t, "start 00:01, run 00:01, RunSucceeded, 2=2+0+0+0", brief(d))
+	require.Len(t, d.State.Forgotten, 1)
+}
+
+// Another zone is another time spec; without a schedule it is nothing.
+func TestZone(t *testing.T) {
+	s := minutely(t)
+	s.Interval = parse(t, "R/2026-03-01T01:00:00Z/P1D")
+	state := schedule.Decide(s, schedule.State{}, none, created).State
+	s.Zone = location(t, "Europe/Berlin")
+	d := schedule.Decide(s, state, none, created.AddDate(0, 3, 0).Add(time.Hour))
+	require.Equal(t, "0=0+0+0+0", brief(d))
+	require.Equal(t, time.Date(2026, 4, 2, 0, 0, 0, 0, time.UTC), d.NextCheck)
+	s.Interval = schedule.Interval{}
+	d = schedule.Decide(s, d.State, none, created)
+	s.Zone = nil
+	require.True(t, schedule.Decide(s, d.State, none, created).State.Equal(d.State))
+	require.Zero(t, d.NextCheck)
+}
+
+// Where nobody knows when a job was created, it is the first decision.
+func TestCreatedUnknown(t *testing.T) {
+	s := minutely(t)
+	s.Created = time.Time{}
+	d := schedule.Decide(s, schedule.State{}, none, minute(7))
+	require.Equal(t, "start 00:07, run 00:07, 1=1+0+0+0", brief(d))
+	require.Equal(t, minute(7), d.State.Since)
+}
+
+// Tags stay as they are: under another, a run would start again.
+func TestTags(t *testing.T) {
+	s := minutely(t)
+	s.Interval = parse(t, "R/2026-01-01T00:00:00Z/PT0.5S")
+	s.SkipOutdated, s.MaxWaiting, s.After = false, 2, after("a")
+	d := schedule.Decide(s, schedule.State{}, schedule.Observed{JobsKnown: true, Requests: []schedule.Request{{ID: "r"}},
+		Completions: []schedule.Completion{{Job: "a", Tag: "x", Outcome: schedule.Failed, Completed: minute(1)}}}, minute(0).Add(time.Second))
+	var tags []string
+	for _, r := range d.Start {
+		tags = append(tags, r.Tag)
+		require.LessOrEqual(t, len(r.Tag), 34)
+	}
+	require.Equal(t, []string{"20260101t000000-500000000-37ee6aec", "20260101t000001-6ceac65c",
+		"asked-282d20d341869ffbc31cfa95", "after-8a3116172fa072b9ac7f4e56"}, tags)
+}
+
+// The names that a job's status has, and what a full state comes to.
+func TestStateJSON(t *testing.T) {
+	s := minutely(t)
+	s.SkipOutdated, s.AllowConcurrentRun = false, false
+	d := schedule.Decide(s, schedule.State{}, none, minute(0))
+	failed := job(d.Start[0], schedule.Failed, minute(1))
+	failed.ExitCode = 3
+	d = schedule.Decide(s, d.State, schedule.Observed{JobsKnown: true, Jobs: []schedule.Job{failed}}, minute(2))
+	data, err := json.MarshalIndent(d.State, "", " ")
+	require.NoError(t, err)
+	require.Equal(t, `{
+ "timeSpec": "R//PT1M",
+ "zone": "UTC",
+ "since": "2026-01-01T00:00:00Z",
+ "handled": "2026-01-01T00:02:00Z",
+ "scheduleCount": 3,
+ "startedCount": 2,
+ "missedCount": 0,
+ "droppedCount": 0,
+ "pendingExecutions": [
+  {
+   "tag": "20260101t000200-43a88afa",
+   "status": "pending",
+   "dueAt": "2026-01-01T00:02:00Z",
+   "createdAt": "2026-01-01T00:02:00Z",
+   "success": false
+  }
+ ],
+ "runningExecutions": [
+  {
+   "tag": "20260101t000100-77cfa9d9",
+   "status": "running",
+   "dueAt": "2026-01-01T00:01:00Z",
+   "createdAt": "2026-01-01T00:02:00Z",
+   "startedAt": "2026-01-01T00:02:00Z",
+   "success": false
+  }
+ ],
+ "completedExecution": [
+  {
+   "tag": "20260101t000000-34291bc7",
+   "status": "completed",
+   "dueAt": "2026-01-01T00:00:00Z",
+   "createdAt": "2026-01-01T00:00:00Z",
+   "startedAt": "2026-01-01T00:00:00Z",
+   "completedAt": "2026-01-01T00:01:00Z",
+   "success": false,
+   "exitCode": 3,
+   "seen": true
+  }
+ ],
+ "lastExecution": {
+  "tag": "20260101t000000-34291bc7",
+  "status": "completed",
+  "dueAt": "2026-01-01T00:00:00Z",
+  "createdAt": "2026-01-01T00:00:00Z",
+  "startedAt": "2026-01-01T00:00:00Z",
+  "completedAt": "2026-01-01T00:01:00Z",
+  "success": false,
+  "exitCode": 3,
+  "seen": true
+ }
+}`, string(data))
+}
+
+// The bound in the package comment: runs with all that they can have, a request's
+// UID included, and 1000 remembered.
+func TestStateSize(t *testing.T) {
+	size := func(s schedule.State) int {
+		data, err := json.Marshal(s)
+		require.NoError(t, err)
+		return len(data)
+	}
+	at := created.Add(123456789)
+	run := schedule.Run{Tag: strings.Repeat("t", 34), OnDemand: true, Request: strings.Repeat("u", 36), Status: schedule.Completed,
+		Due: at, Created: at, Started: at, Completed: at, ExitCode: -1 << 31, Lost: true, Seen: true}
+	scheduled := schedule.Run{Tag: run.Tag, Status: schedule.Pending, Due: at, Created: at}
+	require.Less(t, size(schedule.State{Pending: []schedule.Run{run}})-size(schedule.State{}), 420)
+
+	full := schedule.State{Last: run, Completed: slices.Repeat([]schedule.Run{run}, 200), Running: []schedule.Run{run},
+		Pending: []schedule.Run{scheduled}, Asked: slices.Repeat([]string{run.Tag[:30]}, 1000)}
+	require.Less(t, size(full), 120<<10)
+	full.Pending = slices.Repeat([]schedule.Run{scheduled}, 1000)
+	require.Less(t, size(full), 310<<10)
+}

@@ -1,0 +1,92 @@
+package schedule
+
+import (
+	"regexp"
+	"strings"
+)
+
+// meant returns the time spec that a text with mistakes was probably meant to be,
+// or "".
+func meant(text string) string {
+	text = strings.NewReplacer("\u2212", "-", "--", "/").Replace(text)
+	parts := strings.Split(strings.ToUpper(strings.TrimSpace(text)), "/")
+	for n := range parts {
+		parts[n] = strings.TrimSpace(parts[n])
+	}
+	parts = complete(parts)
+	if len(parts) != 3 {
+		return ""
+	}
+	for n, repairs := range [][]repair{timesRepairs, startRepairs, durationRepairs} {
+		for _, r := range repairs {
+			parts[n] = r.wrong.ReplaceAllString(parts[n], r.right)
+		}
+	}
+	text = strings.Join(parts, "/")
+	if _, err := parse(text); err != nil {
+		return ""
+	}
+	return text
+}
+
+// complete puts in the part that was left out, where it is plain which.
+func complete(parts []string) []string {
+	first, last := parts[0], parts[len(parts)-1]
+	repeats, lasts := strings.HasPrefix(first, "R"), strings.HasPrefix(last, "P")
+	switch {
+	case len(parts) == 1 && lasts:
+		return []string{"R", "", last}
+	case len(parts) == 2 && repeats && lasts:
+		return []string{first, "", last}
+	case len(parts) == 2 && !repeats && lasts:
+		return []string{"R", first, last}
+	case len(parts) == 4 && last == "":
+		return parts[:3]
+	}
+	return parts
+}
+
+// A repair is applied to a part, right or wrong, and leaves what is right alone.
+type repair struct {
+	wrong *regexp.Regexp
+	right string
+}
+
+func repairs(pairs ...string) []repair {
+	var all []repair
+	for n := 0; n < len(pairs); n += 2 {
+		all = append(all, repair{regexp.MustCompile(pairs[n]), pairs[n+1]})
+	}
+	return all
+}
+
+var timesRepairs = repairs(
+	`^R?(\d*)$`, "R$1",
+	`^R-1$`, "R", // other schedulers' spelling
+)
+
+var startRepairs = repairs(
+	`^(\d{4}-\d\d-\d\d)[ _]+(\d.*)$`, "${1}T$2",
+	`^(\d{4})(\d\d)(\d\d)(T.*|)$`, "$1-$2-$3$4",
+	`^(\d{4}-\d\d-\d\d)$`, "${1}T00:00:00Z",
+	`^(\d\d?:.*)$`, "T$1",
+	`T(\d):`, "T0$1:",
+	`T(\d\d)(\d\d)(\d\d)`, "T$1:$2:$3",
+	`T(\d\d:\d\d)($|[Z+-])`, "T$1:00$2",
+	`([+-]\d\d)(\d\d)$`, "$1:$2",
+	` +(Z|[+-]\d\d.*)$`, "$1",
+	`(T.*)-00:00$`, "${1}Z",
+	`^(\d.*T[\d:.,]*)$`, "${1}Z",
+)
+
+var durationRepairs = repairs(
+	`^(\d|T\d)`, "P$1",
+	` `, "",
+	`(^|[^\d])([.,]\d)`, "${1}0$2",
+	`^P([\d.,]+[HS])`, "PT$1",
+	`^P(\d+D)([\d.,]+[HMS])`, "P${1}T$2",
+	`^PT(\d+[YWD])$`, "P$1",
+	`T0*(\d+)$`, "T${1}H",
+	`^P0*(\d+)$`, "P${1}D",
+	`(\d)T$`, "$1",
+)

@@ -1,0 +1,138 @@
+package schedule
+
+import (
+	"slices"
+	"time"
+)
+
+// observe is rule 3.
+func (d *decider) observe() {
+	started := d.startedTags()
+	for _, j := range d.jobs {
+		if !started[j.Tag] {
+			d.adopt(j)
+		}
+	}
+	var running, ended []Run
+	for _, r := range d.state.Running {
+		r = d.follow(r)
+		if r.Status == Completed {
+			ended = append(ended, r)
+		} else {
+			running = append(running, r)
+		}
+	}
+	d.state.Running = running
+	slices.SortFunc(d.state.Running, byDue)
+	slices.SortFunc(ended, byCompletion)
+	for _, r := range ended {
+		d.complete(r)
+	}
+	slices.SortFunc(d.state.Completed, byCompletion)
+}
+
+// startedTags are the tags of the runs that the state has as started.
+func (d *decider) startedTags() map[string]bool {
+	tags := map[string]bool{}
+	for _, runs := range [][]Run{d.state.Running, d.state.Completed} {
+		for i := range runs {
+			tags[runs[i].Tag] = true
+		}
+	}
+	for _, tag := range d.state.Forgotten {
+		tags[tag] = true
+	}
+	return tags
+}
+
+// adopt makes a run of a Job, or a waiting run a running one. It started when what
+// the state says was known, whatever a clock says.
+func (d *decider) adopt(j Job) {
+	s := &d.state
+	created := utc(j.Created)
+	if created.IsZero() {
+		created = d.now
+	}
+	r := Run{Tag: j.Tag, Created: created}
+	due, scheduled := scheduledAt(d.spec.UID, j.Tag)
+	waiting := slices.IndexFunc(s.Pending, func(r Run) bool { return r.Tag == j.Tag })
+	switch {
+	case waiting >= 0:
+		r = s.Pending[waiting]
+		s.Pending = slices.Delete(s.Pending, waiting, waiting+1)
+		if !r.OnDemand {
+			s.Started = plus(s.Started, 1)
+		}
+	case scheduled:
+		r.Due = due
+		d.count(due)
+	default:
+		r.Due, r.OnDemand = created, true
+		s.Asked = append(s.Asked, j.Tag)
+	}
+	r.Status, r.Started = Running, latest(created, s.Last.Completed)
+	s.Running = append(s.Running, r)
+}
+
+// count counts the instant of an adopted run as started, unless it is of another
+// time spec.
+func (d *decider) count(due time.Time) {
+	s, handled := &d.state, !due.After(d.state.Handled)
+	if !handled {
+		d.ran = latest(d.ran, due)
+	}
+	last, ok := d.instants.Last(due)
+	switch {
+	case !ok || !last.Equal(due):
+		return
+	case !handled:
+		d.adopted[due] = true
+	case s.Missed > 0:
+		s.Missed--
+	case s.Dropped > 0:
+		s.Dropped--
+	default:
+		return
+	}
+	s.Started = plus(s.Started, 1)
+}
+
+// follow brings a run up to what its Job shows.
+func (d *decider) follow(r Run) Run {
+	j, ok := tagged(d.jobs, r.Tag)
+	switch {
+	case ok && finished(j) == 0:
+		r.Seen = true
+		return r
+	case ok:
+		r.Success, r.ExitCode, r.Completed = j.Outcome == Succeeded, j.ExitCode, utc(j.Finished)
+	case r.Seen:
+		r.Lost = true
+	default:
+		return r
+	}
+	r.Status, r.Seen = Completed, true
+	if r.Completed.IsZero() {
+		r.Completed = d.now
+	}
+	r.Completed = latest(r.Completed, r.Started)
+	return r
+}
+
+// complete puts a run behind those that have completed.
+func (d *decider) complete(r Run) {
+	last := &d.state.Last
+	r.Completed = latest(r.Completed, last.Completed)
+	if byCompletion(r, *last) < 0 && !r.Started.Before(last.Completed) {
+		r.Completed = moment(last.Completed.Add(1))
+	}
+	if byCompletion(r, *last) > 0 {
+		*last = r
+	}
+	d.state.Completed = append(d.state.Completed, r)
+	reason := RunFailed
+	if r.Success {
+		reason = RunSucceeded
+	}
+	d.tell(Event{Reason: reason, Run: r})
+}

@@ -1,0 +1,196 @@
+package schedule
+
+import (
+	"fmt"
+	"math/bits"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Parse reads a time spec, R[n]/[start]/duration, with n from 0 up to the largest
+// int64, or without n for no end.
+//
+// The start is empty, a time of day such as T01:00:00, or a date and a time such
+// as 2026-01-01T02:00:00Z. A date needs Z or an offset (+02:00, +02), and a time of
+// day without one is in UTC. Seconds may have a fraction, after a point or a comma,
+// of up to nine digits.
+//
+// The duration is P[nY][nM][nW][nD][T[nH][nM][nS]], more than 0. The last unit that
+// is given may have a fraction, unless it is years or months; together it must be
+// whole nanoseconds. Years and months, and weeks and days, are at most 10,000 years,
+// hours to seconds together at most 2^63-1 nanoseconds, 292 years.
+//
+// An error is a [*ParseError], with the first problem there is.
+func Parse(text string) (Interval, error) {
+	i, err := parse(text)
+	if err != nil {
+		err.Meant = meant(text)
+		return Interval{}, err
+	}
+	return i, nil
+}
+
+// A ParseError is what is wrong with a time spec.
+type ParseError struct {
+	Text   string // all of it
+	Offset int    // of what is wrong, in bytes; the length of the text where something is missing
+	Found  string // what is there, "" at the end
+	Want   string // what would be right there
+	Meant  string // a time spec that was probably meant, and that parses; "" where there is none
+}
+
+// Error names the offset, what was found, what would be right, and what was
+// probably meant.
+func (e *ParseError) Error() string {
+	found := "nothing"
+	if e.Found != "" {
+		found = strconv.Quote(shorten(e.Found))
+	}
+	text := fmt.Sprintf("byte %d is %s: want %s", e.Offset, found, e.Want)
+	if e.Meant != "" {
+		text += fmt.Sprintf("; was %s meant?", e.Meant)
+	}
+	return text
+}
+
+// shorten is s where it is short, else how it begins.
+func shorten(s string) string {
+	const most = 40
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}
+
+func parse(text string) (Interval, *ParseError) {
+	p := parser{text: text}
+	i := Interval{set: true}
+	for _, part := range []func(*Interval) *ParseError{p.times, p.start, p.duration} {
+		if err := part(&i); err != nil {
+			return Interval{}, err
+		}
+	}
+	return i, nil
+}
+
+// A parser reads a text from pos on.
+type parser struct {
+	text string
+	pos  int
+}
+
+// fail says that what stands from at up to end is not what is wanted.
+func (p *parser) fail(at, end int, want string) *ParseError {
+	return &ParseError{Text: p.text, Offset: at, Found: p.text[at:end], Want: want}
+}
+
+// here says that what is left of the part is not what is wanted.
+func (p *parser) here(want string) *ParseError { return p.fail(p.pos, p.end(), want) }
+
+// end is where the part ends that is being read.
+func (p *parser) end() int {
+	if n := strings.IndexByte(p.text[p.pos:], '/'); n > 0 {
+		return p.pos + n
+	}
+	return len(p.text)
+}
+
+// next is the next byte, 0 at the end.
+func (p *parser) next() byte {
+	if p.pos < len(p.text) {
+		return p.text[p.pos]
+	}
+	return 0
+}
+
+// take reads the next byte if it is one of these.
+func (p *parser) take(any string) bool {
+	if p.pos == len(p.text) || strings.IndexByte(any, p.text[p.pos]) < 0 {
+		return false
+	}
+	p.pos++
+	return true
+}
+
+// digits reads as many as there are.
+func (p *parser) digits() string {
+	from := p.pos
+	for p.take("0123456789") {
+	}
+	return p.text[from:p.pos]
+}
+
+func (p *parser) times(i *Interval) *ParseError {
+	if !p.take("R") {
+		return p.here("R, or R and how many times, as in R5/2026-01-01T02:00:00Z/P1D")
+	}
+	at := p.pos
+	digits := p.digits()
+	n, err := strconv.ParseInt(digits, 10, 64)
+	switch {
+	case digits == "":
+		n, i.unbounded = endless, true
+	case err != nil:
+		return p.fail(at, p.pos, "a number up to 9223372036854775807, or none for no end")
+	}
+	i.times = n
+	if !p.take("/") {
+		if digits == "" {
+			return p.here("a number, or / and the start")
+		}
+		return p.here("/ and the start")
+	}
+	return nil
+}
+
+// field reads a number of so many digits.
+func (p *parser) field(width, least, most int, what string) (int, *ParseError) {
+	at := p.pos
+	digits := p.digits()
+	n, err := strconv.Atoi(digits)
+	if len(digits) != width || err != nil || n < least || n > most {
+		end := p.pos
+		if digits == "" {
+			end = p.end()
+		}
+		return 0, p.fail(at, end, fmt.Sprintf("%s, %0*d to %d", what, width, least, most))
+	}
+	return n, nil
+}
+
+func (p *parser) sign(sign, before string) *ParseError {
+	if !p.take(sign) {
+		return p.here(sign + " and " + before)
+	}
+	return nil
+}
+
+// decimals reads a point or comma and what follows it, where there is one. Zeros at
+// the end are left out.
+func (p *parser) decimals() (string, *ParseError) {
+	if !p.take(".,") {
+		return "", nil
+	}
+	digits := p.digits()
+	if digits == "" {
+		return "", p.here("a digit behind the point")
+	}
+	return strings.TrimRight(digits, "0"), nil
+}
+
+// exactly returns so many decimals of a unit in nanoseconds, and false where
+// those are not whole. More than 16 decimals never are: no unit can be halved so
+// often.
+func exactly(decimals string, unit time.Duration) (int64, bool) {
+	if len(decimals) > 16 {
+		return 0, false
+	}
+	n, power := uint64(0), uint64(1)
+	for _, d := range []byte(decimals) {
+		n, power = n*10+uint64(d-'0'), power*10
+	}
+	high, low := bits.Mul64(n, uint64(unit))
+	n, rest := bits.Div64(high, low, power)
+	return int64(n), rest == 0
+}

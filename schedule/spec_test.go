@@ -1,0 +1,100 @@
+package schedule_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/scaledjob/scaledjob/schedule"
+)
+
+func after(jobs ...string) []schedule.Dependency {
+	var all []schedule.Dependency
+	for _, j := range jobs {
+		all = append(all, schedule.Dependency{Job: j, Outcome: schedule.Any})
+	}
+	return all
+}
+
+func TestValidate(t *testing.T) {
+	s := schedule.DefaultSpec()
+	s.UID = "2f6a"
+	s.After = after("a", "b")
+	require.NoError(t, schedule.Validate(s))
+	s.After = append(s.After, schedule.Dependency{Job: "a", Outcome: schedule.Failed})
+	require.NoError(t, schedule.Validate(s))
+
+	err := schedule.Validate(schedule.Spec{MaxWaiting: -1, After: []schedule.Dependency{{}, {Job: "a", Outcome: "ok"}, after("b")[0], after("b")[0]}})
+	require.EqualError(t, err, strings.Join([]string{
+		`UID is "": want the UID of the job`,
+		`MaxWaiting is -1: want 0 or more`,
+		`After[0].Job is "": want the name of another job`,
+		`After[0].Outcome is "": want succeeded, failed or any`,
+		`After[1].Outcome is "ok": want succeeded, failed or any`,
+		`After[3] is b any: want each dependency once`,
+	}, "\n"))
+	var problem *schedule.FieldError
+	require.ErrorAs(t, err, &problem)
+	require.Equal(t, "UID", problem.Field)
+}
+
+func TestValidateDependencies(t *testing.T) {
+	require.NoError(t, schedule.ValidateDependencies(nil))
+	require.NoError(t, schedule.ValidateDependencies(map[string][]schedule.Dependency{
+		"load": after("extract", "clean"), "clean": after("extract"), "report": after("load", "nobody knows")}))
+	require.EqualError(t, schedule.ValidateDependencies(map[string][]schedule.Dependency{"a": after("a")}),
+		"jobs come after one another: a after a")
+	err := schedule.ValidateDependencies(map[string][]schedule.Dependency{
+		"d": after("c"), "c": after("b", "b"), "b": after("d", "a"), "a": nil, "x": after("y", "d"), "y": after("x")})
+	require.EqualError(t, err, "jobs come after one another: b after d after c after b\njobs come after one another: x after y after x")
+	var cycle *schedule.CycleError
+	require.ErrorAs(t, err, &cycle)
+	require.Equal(t, []string{"b", "d", "c"}, cycle.Jobs)
+}
+
+func TestCycles(t *testing.T) { rapid.Check(t, propCycles) }
+func FuzzCycles(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propCycles)) }
+
+// There is an error if and only if a job comes after itself, and each cycle is one.
+func propCycles(t *rapid.T) {
+	jobs := map[string][]schedule.Dependency{}
+	edges := rapid.SliceOfN(rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f"}), 2, 2), 0, 9).Draw(t, "edges")
+	reach := map[[2]string]bool{}
+	for _, e := range edges {
+		jobs[e[0]] = append(jobs[e[0]], after(e[1])...)
+		reach[[2]string{e[0], e[1]}] = true
+	}
+	direct := fmt.Sprint(reach)
+	for range 6 {
+		for a := range reach {
+			for b := range reach {
+				if a[1] == b[0] {
+					reach[[2]string{a[0], b[1]}] = true
+				}
+			}
+		}
+	}
+	cyclic := false
+	for pair := range reach {
+		cyclic = cyclic || pair[0] == pair[1]
+	}
+	err := schedule.ValidateDependencies(jobs)
+	require.Equal(t, cyclic, err != nil, "%s: %v", direct, err)
+	if err == nil {
+		return
+	}
+	for _, e := range err.(interface{ Unwrap() []error }).Unwrap() {
+		var cycle *schedule.CycleError
+		require.True(t, errors.As(e, &cycle))
+		for i, job := range cycle.Jobs {
+			next := cycle.Jobs[(i+1)%len(cycle.Jobs)]
+			require.True(t, slices.ContainsFunc(jobs[job], func(d schedule.Dependency) bool { return d.Job == next }), "%s after %s", job, next)
+		}
+		require.Equal(t, slices.Min(cycle.Jobs), cycle.Jobs[0])
+	}
+}

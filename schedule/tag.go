@@ -1,0 +1,47 @@
+package schedule
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// A tag is a DNS label of at most 34 characters. That of a scheduled run has its
+// instant, so that it can be read from it, and then what tells jobs apart; that of
+// a run on demand is nothing but unlike any other. They must never change: a run
+// would start again under its new tag.
+
+const tagTime = "20060102t150405"
+
+// scheduledTag is the tag of the run due at an instant.
+func scheduledTag(uid string, due time.Time) string {
+	text := due.Format(tagTime)
+	if n := due.Nanosecond(); n > 0 {
+		text += fmt.Sprintf("-%09d", n)
+	}
+	return text + "-" + digest(4, uid, text)
+}
+
+// scheduledAt returns the instant of a tag that scheduledTag has made.
+func scheduledAt(uid, tag string) (time.Time, bool) {
+	text := tag[:max(0, strings.LastIndexByte(tag, '-'))]
+	due, err := time.Parse(tagTime, strings.Replace(text, "-", ".", 1))
+	return due, err == nil && scheduledTag(uid, due) == tag
+}
+
+// requestTag is the tag of the run that a request asks for.
+func requestTag(uid, id string) string { return "asked-" + digest(12, uid, id) }
+
+// completionTag is the tag of the run that a run of another job asks for.
+func completionTag(uid string, c Completion) string { return "after-" + digest(12, uid, c.Job, c.Tag) }
+
+// digest returns so many bytes that no other parts have.
+func digest(bytes int, parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		fmt.Fprintf(h, "%d:%s", len(p), p)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:bytes])
+}
