@@ -1,0 +1,100 @@
+package keda_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/scaledjob/scaledjob/keda"
+)
+
+func release(t testing.TB, name string) keda.Profile {
+	t.Helper()
+	p, err := keda.Release(name)
+	require.NoError(t, err)
+	return p
+}
+
+func TestRelease(t *testing.T) {
+	for name, want := range map[string]string{
+		"2.0": "2.0.0", "2.8": "2.8.2", "2.14": "2.14.1", "2.14.0": "2.14.0", "v2.18.1": "2.18.1", "2.21": "2.21.0", "v2.9": "2.9.3",
+	} {
+		require.Equal(t, want, release(t, name).Release(), name)
+	}
+	require.Equal(t, "keda@2.20.2", release(t, "2.20").String())
+	require.Equal(t, release(t, "2.21"), keda.Newest())
+	require.Equal(t, release(t, "2.0"), keda.Profile{})
+	for _, name := range []string{"", "2", "2.", "2.22", "2.18.4", "2.18.0.1", "3.0", "2.x", "2.-1", "2.+1", "2.08", "vv2.8", "2.18 ", "main"} {
+		p, err := keda.Release(name)
+		var unknown *keda.ReleaseError
+		require.ErrorAs(t, err, &unknown, name)
+		require.Equal(t, name, unknown.Name)
+		require.Zero(t, p)
+	}
+	_, err := keda.Release("2.99")
+	require.EqualError(t, err, `unknown KEDA release "2.99": want 2.0 to 2.21, or a patch such as 2.21.0`)
+}
+
+// Every release known is one, and comes after the one before it.
+func TestReleases(t *testing.T) {
+	releases := keda.Releases()
+	require.Equal(t, "2.0.0", releases[0])
+	require.Equal(t, keda.Newest().Release(), releases[len(releases)-1])
+	for i, name := range releases {
+		require.Equal(t, name, release(t, name).Release())
+		require.True(t, i == 0 || ordinal(t, releases[i-1]) < ordinal(t, name), name)
+	}
+}
+
+func TestParts(t *testing.T) {
+	require.Len(t, keda.Parts(), 14)
+	for _, part := range keda.Parts() {
+		rules := part.Rules()
+		require.NotEmpty(t, rules, part)
+		require.Equal(t, "2.0", rules[0].Since, part)
+		require.Equal(t, rules[0], keda.Profile{}.Rule(part))
+		require.Equal(t, rules[len(rules)-1], keda.Newest().Rule(part))
+		for _, r := range rules {
+			require.Equal(t, part, r.Part)
+			require.Regexp(t, `^[A-Za-z].*[^.]\.$`, r.Text)
+			require.Equal(t, r, release(t, firstPatch(r.Since)).Rule(part), r)
+		}
+	}
+	unknown := keda.Part(200)
+	require.Equal(t, "Part(200)", unknown.String())
+	require.Nil(t, unknown.Rules())
+	require.Zero(t, keda.Newest().Rule(unknown))
+	require.Equal(t, keda.Newest(), keda.Newest().With(keda.Rule{Part: unknown}))
+}
+
+// firstPatch is the release with which a rule begins.
+func firstPatch(since string) string {
+	if len(since) < len("2.20.2") && since != "2.14.1" {
+		return since + ".0"
+	}
+	return since
+}
+
+func TestChanges(t *testing.T) {
+	from, to := release(t, "2.18"), release(t, "2.19")
+	changes := keda.Changes(from, to)
+	require.Len(t, changes, 1)
+	require.Equal(t, keda.PartAccurate, changes[0].To.Part)
+	require.Equal(t, "2.1", changes[0].From.Since)
+	require.Equal(t, "2.19", changes[0].To.Since)
+	require.Equal(t, from.Rule(keda.PartAccurate), to.With(changes[0].From).Rule(keda.PartAccurate))
+	require.Equal(t, "2.19.0", to.With(changes[0].From).Release())
+	require.Nil(t, keda.Changes(to, to))
+	require.Nil(t, keda.Changes(release(t, "2.16.0"), release(t, "2.17.3")))
+	require.Equal(t, "2.1", keda.Changes(to, from)[0].To.Since)
+}
+
+// With every rule replaced by another release's, a profile is that release but
+// for its name.
+func TestWithEveryRule(t *testing.T) {
+	oldest, newest := keda.Profile{}, keda.Newest()
+	for _, part := range keda.Parts() {
+		oldest = oldest.With(newest.Rule(part))
+	}
+	require.Nil(t, keda.Changes(oldest, newest))
+}

@@ -1,0 +1,127 @@
+package keda
+
+import "math"
+
+// A Scaler is what one trigger reports: a queue and its target, or several
+// metrics. The zero value is an inactive, empty queue.
+type Scaler struct {
+	// QueueLength is what the queue holds. Releases before 2.8 read a number that
+	// is not whole as 0.
+	QueueLength float64
+	// Target is the target average value: the items that one Job serves. At 0 the
+	// scaler asks for no Jobs.
+	Target float64
+	// MaxValue, where it is set, is the number of Jobs that the scaler asks for, in
+	// place of what QueueLength and Target come to.
+	MaxValue *float64
+	// Metrics, where there are any, are in place of QueueLength and Target.
+	Metrics []Metric
+
+	Active bool // reported active, whatever the queue
+	Failed bool // could not be read
+}
+
+// A Metric is one metric specification of a scaler, and what was read for it.
+type Metric struct {
+	Name         string
+	Value        float64 // readings of one name add up
+	AverageValue float64 // its target; 0 where there is none
+	Active       bool    // active even if the scaler is not
+	Failed       bool    // could not be read
+	Resource     bool    // of cpu or memory: it has no external part, and no reading
+}
+
+// A sample is what one entry of the aggregation asks for.
+type sample[T int64 | float64] struct {
+	queue, jobs T
+	active      bool
+}
+
+// external reports whether the first metric is one that KEDA reads; releases
+// before 2.13 look at no other.
+func (s *Scaler) external() bool { return len(s.Metrics) == 0 || !s.Metrics[0].Resource }
+
+// resource reports whether a metric has no external part, which the mean target
+// does not expect.
+func (s *Scaler) resource() bool {
+	for i := range s.Metrics {
+		if s.Metrics[i].Resource {
+			return true
+		}
+	}
+	return false
+}
+
+// failed and active are those of the scaler's first metric, up to 2.12.
+func (s *Scaler) failed() bool { return s.Failed || len(s.Metrics) > 0 && s.Metrics[0].Failed }
+func (s *Scaler) active() bool { return s.Active || len(s.Metrics) > 0 && s.Metrics[0].Active }
+
+// named adds up the readings of one name.
+func (s *Scaler) named(name string) float64 {
+	sum := 0.0
+	for i := range s.Metrics {
+		if m := &s.Metrics[i]; m.Name == name && !m.Resource {
+			sum += m.Value
+		}
+	}
+	return sum
+}
+
+// target is the mean of the targets.
+func (s *Scaler) target() float64 {
+	if len(s.Metrics) == 0 {
+		return s.Target
+	}
+	sum := 0.0
+	for i := range s.Metrics {
+		sum += s.Metrics[i].AverageValue
+	}
+	return sum / float64(len(s.Metrics))
+}
+
+// The metric that releases before 2.8 ask every scaler for.
+const queueLength = "queueLength"
+
+// wholeQueue adds up the readings in whole numbers.
+func (s *Scaler) wholeQueue(f *Fault) int64 {
+	if len(s.Metrics) == 0 {
+		return quantity(s.QueueLength)
+	}
+	sum := int64(0)
+	for i := range s.Metrics {
+		if m := &s.Metrics[i]; m.Name == queueLength && !m.Resource {
+			sum = f.add(sum, quantity(m.Value))
+		}
+	}
+	return sum
+}
+
+// wholeTarget is the mean of the targets in whole numbers.
+func (s *Scaler) wholeTarget(f *Fault) int64 {
+	if len(s.Metrics) == 0 {
+		return quantity(s.Target)
+	}
+	sum := int64(0)
+	for i := range s.Metrics {
+		sum = f.add(sum, quantity(s.Metrics[i].AverageValue))
+	}
+	return sum / int64(len(s.Metrics))
+}
+
+// quantity is x, or 0 where it is no whole number that an int64 can hold.
+func quantity(x float64) int64 {
+	if x != math.Trunc(x) || x < math.MinInt64 || x >= -math.MinInt64 {
+		return 0
+	}
+	return int64(x)
+}
+
+// TargetAverage returns the mean of the targets of a scaler's metrics, as the
+// release reads them: in fractions, and before 2.8 in whole numbers.
+func (p Profile) TargetAverage(s *Scaler) float64 {
+	if p.forms[PartAggregation] < aggregation28 {
+		var f Fault
+		return float64(s.wholeTarget(&f))
+	}
+	return s.target()
+}

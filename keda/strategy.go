@@ -1,0 +1,135 @@
+package keda
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/scaledjob/scaledjob/strategy"
+)
+
+// A Strategy is the one that a release selects for a manifest, with its
+// parameters. It reads a [strategy.Load] as KEDA hands it over: T is maxScale, R
+// the running Jobs above the minimum, P all pending ones, M [Replicas.QueueMax].
+// Stuck Jobs are nothing to KEDA. The zero value is default.
+type Strategy struct {
+	kind       kind
+	deduction  int64
+	percentage float64
+	accurate   uint8
+	fault      Fault
+}
+
+type kind uint8
+
+const (
+	byDefault kind = iota
+	accurate
+	eager
+	custom
+)
+
+var kinds = [...]string{"default", "accurate", "eager", "custom"}
+
+// Strategy returns the strategy that the release selects. Names are spelled
+// exactly; any other selects default, and so does custom with a percentage that
+// strconv.ParseFloat refuses, the empty one included.
+func (p Profile) Strategy(j *ScaledJob) Strategy {
+	spec := &j.Spec.ScalingStrategy
+	switch spec.Strategy {
+	case "accurate":
+		return Strategy{kind: accurate, accurate: p.forms[PartAccurate]}
+	case "eager":
+		if p.forms[PartEager] == eager215 {
+			return Strategy{kind: eager}
+		}
+	case "custom":
+		percentage, err := strconv.ParseFloat(spec.CustomScalingRunningJobPercentage, 64)
+		if err == nil {
+			return p.custom(spec.CustomScalingQueueLengthDeduction, percentage)
+		}
+	}
+	return Strategy{}
+}
+
+func (p Profile) custom(deduction *int32, percentage float64) Strategy {
+	s := Strategy{kind: custom, percentage: percentage}
+	switch {
+	case deduction != nil:
+		s.deduction = int64(*deduction)
+	case p.forms[PartCustom] == custom20:
+		s.fault = NoDeduction
+	}
+	return s
+}
+
+// Name returns the name of the strategy: "default", "accurate", "eager" or
+// "custom".
+func (s Strategy) Name() string { return kinds[s.kind] }
+
+// String returns the name and the formula.
+func (s Strategy) String() string {
+	formula := "T - R"
+	switch s.kind {
+	case accurate:
+		formula = [...]string{
+			accurate20:  "T + R > M ? M - R : T",
+			accurate21:  "T + R > M ? M - R : T - P",
+			accurate219: "T + R - P > M ? M - R : T - P",
+		}[s.accurate]
+	case eager:
+		formula = "min(M - R - P, T), whatever the queue's length"
+	case custom:
+		formula = fmt.Sprintf("min(M, T - %d - trunc(R * %v))", s.deduction, s.percentage)
+	}
+	return s.Name() + ": " + formula
+}
+
+// A Scale is what a strategy answers.
+type Scale struct {
+	EffectiveMaxScale int64 // how many Jobs to create, before the queue's length holds it; may be negative
+	ScaleTo           int64 // what holds it: the queue's length, or M under eager
+	Fault             Fault
+}
+
+// Scale returns the strategy's answer for a load and the queue's length. Numbers
+// wrap around as int64 does.
+func (s Strategy) Scale(l strategy.Load, scaleTo int64) Scale {
+	r := Scale{ScaleTo: scaleTo, Fault: s.fault}
+	f := &r.Fault
+	switch s.kind {
+	case accurate:
+		r.EffectiveMaxScale = s.accurately(f, &l)
+	case eager:
+		r.EffectiveMaxScale = min(f.sub(f.sub(l.Max, l.Running), l.Pending), l.Target)
+		r.ScaleTo = l.Max
+	case custom:
+		if s.fault.Panics() {
+			return Scale{Fault: s.fault}
+		}
+		working := f.whole(float64(l.Running) * s.percentage)
+		r.EffectiveMaxScale = min(f.sub(f.sub(l.Target, s.deduction), working), l.Max)
+	default:
+		r.EffectiveMaxScale = f.sub(l.Target, l.Running)
+	}
+	return r
+}
+
+func (s Strategy) accurately(f *Fault, l *strategy.Load) int64 {
+	all := f.add(l.Target, l.Running)
+	if s.accurate == accurate219 {
+		all = f.sub(all, l.Pending)
+	}
+	switch {
+	case all > l.Max:
+		return f.sub(l.Max, l.Running)
+	case s.accurate == accurate20:
+		return l.Target
+	}
+	return f.sub(l.Target, l.Pending)
+}
+
+// Propose returns the effective maximum scale, so that the strategy can be used
+// and tested like any other. Where KEDA panics it is 0.
+func (s Strategy) Propose(l strategy.Load) int64 {
+	return s.Scale(l, l.Target).EffectiveMaxScale
+}
