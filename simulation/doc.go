@@ -1,0 +1,72 @@
+// Package simulation plays a policy against a workload in virtual time, to see what it
+// does before it runs.
+//
+//	Run      a scenario: a policy, queues, Jobs and clusters
+//	Compare  several policies on the same items
+//	Search   a grid of policies, for those that wait least or cost least
+//
+// The policy decides with the packages that decide in production: scaling and history,
+// a release of keda, or placement. The rest is made up here. It is pure and
+// deterministic: equal scenarios have equal results to the byte, however many run at once
+// (FuzzSameBytes, TestMonth, TestCompareEqualsRuns).
+//
+// # Scenarios
+//
+// A [Scenario] can be written by hand; times and distributions are text:
+//
+//	duration: 8h
+//	seed: 1
+//	policy:
+//	  as: keda@2.18              # or core, or placement
+//	  spec:                      # of a ScaledJob
+//	    pollingInterval: 10
+//	    maxReplicaCount: 50
+//	    scalingStrategy: {strategy: accurate}
+//	queues:
+//	- arrivals: poisson:2/s      # or constant:, bursts:, daily:, or a trace
+//	  service: lognormal:30s,1m  # or 30s, exp:, recorded:
+//	  target: 1
+//	  metric: waiting            # or all, with the items in work
+//	jobs:
+//	  startup: 20s
+//	  acknowledge: end           # or start
+//	  failureProbability: 0.01
+//
+// The numbers of one item are the same whatever policy it meets: when it arrives, how
+// long it takes, whether it fails the first time that it is tried (FuzzSameItems). So the
+// difference of two results is that of the policies.
+//
+// # The world
+//
+// Items wait in a queue, first come, first served. An item that was taken is in work
+// until a Job has done it. If the Job fails before that, the item waits again, at the
+// front, or is lost if it was acknowledged when it was taken. With a visibility timeout it
+// waits again when that is over, also if the Job is still at work, and is then perhaps
+// done twice.
+//
+// A Job has one pod, which is in one of these phases:
+//
+//	unscheduled  pending: the cluster has no room, or starts no pods
+//	starting     pending, though it holds room
+//	working      on one item
+//	looking      for an item, as long as Wait says
+//	backing off  pending: the pod failed, and its replacement is not created yet
+//	terminating  the Job is deleted, and its pod not gone yet
+//
+// A poll reads the metrics, as old as they are, and counts the Jobs as they are. What it
+// creates exists at once. At one instant things happen in this order: outages, work that
+// ends, items that become visible, arrivals, starts, and at last the poll, which
+// therefore sees all of them. The first poll is at the start.
+//
+// # Results
+//
+// A [Result] has a [Summary], with every unit in its doc comment, and a [Tick] for each
+// poll. Each field of the two is a plain number that can be a column of a table; a run
+// can also be followed event by event ([Options].Observe). FuzzAudit derives the summary
+// once more from the events, item by item and Job by Job: that nothing gets lost, and
+// Little's law, on every run. TestWaitsOfMMc and TestQueueLengthsOfMM1 compare with
+// queueing theory, TestTimeline with a run made by hand, and the TestStories with the
+// numbers that KEDA's documents and those of multi-cluster scaling tell.
+//
+// The examples show what goes wrong when a strategy does not fit the metric.
+package simulation

@@ -1,0 +1,72 @@
+package simulation
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Kind is what an Event tells.
+type Kind uint8
+
+const (
+	Arrived     Kind = iota // an item is in the queue for the first time
+	Taken                   // a Job begins to work on an item
+	Done                    // a Job has done an item
+	Repeated                // a Job has done an item that was done or lost already
+	Returned                // an item can be taken again
+	Lost                    // an item will not be done
+	Polled                  // the policy has decided; Number is how many Jobs it has created just before
+	Created                 // a Job exists, and has no room yet
+	Scheduled               // a pod of the Job has room, and starts
+	Started                 // the pod asks for items
+	Unscheduled             // a pod that was starting has lost its room, and is in line again
+	Retried                 // a pod failed, and will be replaced
+	Succeeded               // a Job has ended
+	Failed                  // a Job has ended, after one failure too many
+	Deleted                 // a Job that had not ended is deleted
+	Pruned                  // finished Jobs are deleted; Number is how many
+	Broke                   // an outage of a cluster begins
+	Mended                  // an outage of a cluster ends
+)
+
+var kinds = [...]string{"arrived", "taken", "done", "done again", "returned", "lost", "polled", "created", "scheduled", "started", "unscheduled",
+	"retried", "succeeded", "failed", "deleted", "pruned", "broke", "mended"}
+
+// String says the kind in a word.
+func (k Kind) String() string {
+	if int(k) < len(kinds) {
+		return kinds[k]
+	}
+	return fmt.Sprintf("Kind(%d)", uint8(k))
+}
+
+// An Event is something that happened in a run.
+type Event struct {
+	At      time.Duration // since the start
+	Kind    Kind
+	Item    int64 // in the order in which items arrived, from 1; 0 is none
+	Job     int64 // in the order in which Jobs were created, from 1; 0 is none
+	Number  int64 // of Jobs, where Kind says so
+	Queue   int   // index in the scenario's queues, of an event of an item
+	Cluster int   // index in the scenario's clusters, of an event of a Job or a cluster
+}
+
+// String tells the event in a line, such as "1m0s item 3 taken by Job 2".
+func (e Event) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s ", Duration(e.At))
+	switch {
+	case e.Kind == Polled || e.Kind == Pruned:
+		fmt.Fprintf(&b, "%s: %d", e.Kind, e.Number)
+	case e.Item != 0 && e.Job != 0:
+		fmt.Fprintf(&b, "item %d %s by Job %d", e.Item, e.Kind, e.Job)
+	case e.Item != 0:
+		fmt.Fprintf(&b, "item %d %s", e.Item, e.Kind)
+	case e.Job != 0:
+		fmt.Fprintf(&b, "Job %d %s", e.Job, e.Kind)
+	default:
+		fmt.Fprintf(&b, "cluster %d %s", e.Cluster, e.Kind)
+	}
+	return b.String()
+}

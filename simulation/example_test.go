@@ -1,0 +1,315 @@
+package simulation_test
+
+import (
+	"fmt"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/scaledjob/scaledjob/keda"
+	"github.com/scaledjob/scaledjob/simulation"
+)
+
+// load is a queue for the examples: an item every ten seconds for half an hour, which
+// takes two minutes, so that twelve Jobs are busy all the time.
+func load(metric simulation.Metric, strategy string) simulation.Scenario {
+	return simulation.Scenario{
+		Duration: simulation.Duration(30 * time.Minute),
+		Policy: simulation.Policy{Spec: keda.Spec{
+			MaxReplicaCount: new(int32(40)),
+			ScalingStrategy: keda.ScalingStrategy{Strategy: strategy},
+		}},
+		Queues: []simulation.Queue{{
+			Arrivals: simulation.Arrivals{
+				Pattern: simulation.Constant,
+				Rates:   []simulation.Rate{{Items: 6, Per: simulation.Duration(time.Minute)}},
+			},
+			Service: simulation.Distribution{Mean: simulation.Duration(2 * time.Minute)},
+			Metric:  metric,
+		}},
+		Jobs: simulation.Jobs{Startup: simulation.Distribution{Mean: simulation.Duration(20 * time.Second)}},
+	}
+}
+
+// burst is the same, but for so many items at once.
+func burst(metric simulation.Metric, strategy string, items int64) simulation.Scenario {
+	s := load(metric, strategy)
+	s.Queues[0].Arrivals = simulation.Arrivals{}
+	s.Queues[0].Trace = []simulation.Arrival{{Items: items}}
+	return s
+}
+
+func mustRun(s simulation.Scenario) *simulation.Result {
+	r, err := simulation.Run(s, simulation.Options{})
+	if err != nil {
+		panic(err)
+	}
+	return r
+}
+
+// show prints a poll a line, up to a time.
+func show(r *simulation.Result, until float64) {
+	fmt.Println("time metric created running waiting")
+	for _, t := range r.Ticks {
+		if t.Seconds <= until {
+			fmt.Printf("%4g %6g %7d %7d %7d\n", t.Seconds, t.Metric, t.Created, t.Running, t.Queued)
+		}
+	}
+}
+
+// A scenario as a file, and what becomes of it.
+func ExampleRun() {
+	file := `
+duration: 1h
+seed: 1
+policy:
+  as: keda@2.18
+  spec: {pollingInterval: 10, maxReplicaCount: 12, scalingStrategy: {strategy: accurate}}
+queues:
+- arrivals: poisson:6/m
+  service: lognormal:1m,30s
+  metric: waiting
+jobs:
+  startup: 20s
+  failureProbability: 0.05
+`
+	var s simulation.Scenario
+	if err := yaml.UnmarshalStrict([]byte(file), &s); err != nil {
+		panic(err)
+	}
+	r, err := simulation.Run(s, simulation.Options{})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(r.Summary)
+	// Output:
+	// keda@2.18 accurate, max 12, every 10s
+	// items     346 arrived: 346 done, 0 queued, 0 in work, 0 lost; 0 done again
+	// wait      p50 26.03s, p95 41.916s, p99 57.06s, max 62.31s
+	// queue     at most 11, on average 2.619; drained 69.611s after the last arrival
+	// Jobs      353 created, 6 of them found nothing to do, 0 failed, 0 deleted
+	// at once   12 Jobs, 0 over the maximum
+	// cost      21942.382s used, 7660s idle
+	// polls     368, of which 0 starved the queue
+	//           317 by the strategy's answer
+	//           51 by not active
+}
+
+// The same load, whose metric counts the items in work, under three strategies.
+func ExampleCompare() {
+	s := load(simulation.AllItems, "")
+	grid := simulation.Grid{Strategies: []string{"default", "accurate", "eager"}}
+	results, err := simulation.Compare(s, grid.Policies(s.Policy), simulation.Options{})
+	if err != nil {
+		panic(err)
+	}
+	for _, r := range results {
+		fmt.Printf("%-16s wait p95 %2gs, %4d Jobs created, %4d found nothing, %5gs idle\n",
+			r.Summary.Policy, r.Summary.Wait.P95, r.Summary.JobsCreated, r.Summary.JobsEmpty, r.Summary.IdleSeconds)
+	}
+	// Output:
+	// default, max 40  wait p95 40s,  180 Jobs created,    0 found nothing,  3600s idle
+	// accurate, max 40 wait p95 20s,  783 Jobs created,  603 found nothing, 15660s idle
+	// eager, max 40    wait p95 20s,  783 Jobs created,  603 found nothing, 15660s idle
+}
+
+// What there is to choose from: a shorter wait, or lower costs.
+func ExampleSearch() {
+	s := load(simulation.AllItems, "")
+	grid := simulation.Grid{
+		Strategies:       []string{"default", "eager"},
+		PollingIntervals: []simulation.Duration{simulation.Duration(10 * time.Second), simulation.Duration(time.Minute)},
+		MaxReplicaCounts: []int32{13, 20},
+	}
+	points, err := simulation.Search(s, grid, simulation.Options{})
+	if err != nil {
+		panic(err)
+	}
+	for _, p := range points {
+		if p.Front {
+			fmt.Printf("%s: wait p95 %gs, cost %gs\n", p.Summary.Policy, p.Summary.Wait.P95, p.Summary.Cost())
+		}
+	}
+	// Output:
+	// default, max 20, every 10s: wait p95 20s, cost 25200s
+	// eager, max 20, every 10s: wait p95 10s, cost 36680s
+}
+
+// default subtracts the Jobs that run from the items that wait. Where the metric leaves
+// the items in work out, the queue starves: as many have to wait as are being worked on,
+// though there is room for forty Jobs.
+func ExampleRun_starves() {
+	show(mustRun(load(simulation.WaitingItems, "default")), 300)
+	fmt.Println()
+	for _, strategy := range []string{"default", "accurate"} {
+		r := mustRun(load(simulation.WaitingItems, strategy))
+		fmt.Printf("%s: wait p95 %gs, %d of %d polls starved the queue\n", strategy, r.Summary.Wait.P95, r.Summary.StarvedPolls, r.Summary.Polls)
+	}
+	// Output:
+	// time metric created running waiting
+	//    0      1       1       1       1
+	//   30      3       2       3       3
+	//   60      4       1       4       4
+	//   90      6       2       6       6
+	//  120      7       1       7       7
+	//  150      9       3       9       9
+	//  180      9       2       9       9
+	//  210     10       2      10      10
+	//  240     11       3      11      11
+	//  270     11       1      11      11
+	//  300     13       5      13      13
+	//
+	// default: wait p95 170s, 59 of 66 polls starved the queue
+	// accurate: wait p95 40s, 0 of 66 polls starved the queue
+}
+
+// accurate subtracts only pending Jobs. Where the metric includes the items in work, it
+// creates Jobs for them once more in every poll, up to the maximum.
+func ExampleRun_doubles() {
+	show(mustRun(load(simulation.AllItems, "accurate")), 240)
+	fmt.Println()
+	for _, strategy := range []string{"accurate", "default"} {
+		r := mustRun(load(simulation.AllItems, strategy))
+		fmt.Printf("%s: %d items, %d Jobs, %d of them found nothing to do\n", strategy, r.Summary.Arrived, r.Summary.JobsCreated, r.Summary.JobsEmpty)
+	}
+	// Output:
+	// time metric created running waiting
+	//    0      1       1       1       1
+	//   30      4       4       5       3
+	//   60      7       7      12       2
+	//   90     10      10      19       1
+	//  120     13      13      25       1
+	//  150     15      15      29       1
+	//  180     14      14      27       1
+	//  210     13      13      25       1
+	//  240     13      13      25       1
+	//
+	// accurate: 180 items, 783 Jobs, 603 of them found nothing to do
+	// default: 180 items, 180 Jobs, 0 of them found nothing to do
+}
+
+// eager creates a Job for each item in every poll, also for those that are not
+// acknowledged because a Job works on them.
+func ExampleRun_reissues() {
+	r := mustRun(burst(simulation.AllItems, "eager", 6))
+	show(r, 150)
+	fmt.Printf("%d Jobs for %d items\n", r.Summary.JobsCreated, r.Summary.Arrived)
+	// Output:
+	// time metric created running waiting
+	//    0      6       6       6       6
+	//   30      6       6      12       0
+	//   60      6       6      12       0
+	//   90      6       6      12       0
+	//  120      6       6      12       0
+	//  150      0       0       0       0
+	// 30 Jobs for 6 items
+}
+
+// Jobs take four minutes to start. Where every pending Job counts as stuck, as
+// pendingAware's formula says when it is read literally, as many are created in every
+// poll. Where only those do that have been pending for a minute, as many are every minute.
+func ExampleRun_runsAway() {
+	s := burst(simulation.AllItems, "pendingAware", 10)
+	s.Jobs.Startup.Mean = simulation.Duration(4 * time.Minute)
+	for _, grace := range []simulation.Duration{0, simulation.Duration(time.Minute), simulation.Duration(5 * time.Minute)} {
+		s.Policy.StuckAfter = &grace
+		r := mustRun(s)
+		fmt.Printf("stuck after %s:", grace)
+		for _, t := range r.Ticks[:5] {
+			fmt.Printf(" %d", t.Running)
+		}
+		fmt.Printf(" Jobs; %d found nothing to do\n", r.Summary.JobsEmpty)
+	}
+	// Output:
+	// stuck after 0s: 10 20 30 40 40 Jobs; 30 found nothing to do
+	// stuck after 1m: 10 10 20 20 30 Jobs; 30 found nothing to do
+	// stuck after 5m: 10 10 10 10 10 Jobs; 0 found nothing to do
+}
+
+// A metric that is a minute and a half old: after a burst nothing happens at first, and
+// then Jobs are created for items that are being worked on, or done.
+func ExampleRun_overshoots() {
+	s := burst(simulation.WaitingItems, "accurate", 10)
+	s.Queues[0].Service.Mean = simulation.Duration(30 * time.Second)
+	s.Queues[0].Staleness = simulation.Duration(90 * time.Second)
+	r := mustRun(s)
+	show(r, 210)
+	fmt.Printf("%d Jobs for %d items\n", r.Summary.JobsCreated, r.Summary.Arrived)
+	// Output:
+	// time metric created running waiting
+	//    0      0       0       0      10
+	//   30      0       0       0      10
+	//   60      0       0       0      10
+	//   90     10      10      10      10
+	//  120     10      10      20       0
+	//  150     10      10      10       0
+	//  180     10      10      10       0
+	//  210      0       0       0       0
+	// 40 Jobs for 10 items
+}
+
+// Two clusters, of which one is down for ten minutes.
+func ExampleRun_outage() {
+	s := load(simulation.AllItems, "")
+	s.Clusters = []simulation.Cluster{
+		{Name: "east", Outages: []simulation.Outage{{
+			From: simulation.Duration(10 * time.Minute), Until: simulation.Duration(20 * time.Minute), Kind: simulation.Down,
+		}}},
+		{Name: "west"},
+	}
+	r := mustRun(s)
+	for _, t := range r.Ticks {
+		if int(t.Seconds)%240 == 0 && t.Seconds <= 1680 {
+			fmt.Printf("%4g: east %2d, west %2d\n", t.Seconds, t.Clusters[0].Running, t.Clusters[1].Running)
+		}
+	}
+	fmt.Println(r.Summary.Done, "of", r.Summary.Arrived, "items done")
+	// Output:
+	// 0: east  1, west  0
+	//  240: east  8, west  7
+	//  480: east  8, west  7
+	//  720: east  6, west 13
+	//  960: east  6, west 15
+	// 1200: east  6, west 23
+	// 1440: east  0, west 15
+	// 1680: east  8, west  7
+	// 180 of 180 items done
+}
+
+// Every event of a run: one item, for which the second poll creates a Job.
+func ExampleOptions_observe() {
+	s := burst(simulation.AllItems, "default", 1)
+	s.Queues[0].Trace[0].At = simulation.Duration(5 * time.Second)
+	_, err := simulation.Run(s, simulation.Options{Observe: func(e simulation.Event) { fmt.Println(e) }})
+	if err != nil {
+		panic(err)
+	}
+	// Output:
+	// 0s polled: 0
+	// 5s item 1 arrived
+	// 30s Job 1 created
+	// 30s Job 1 scheduled
+	// 30s polled: 1
+	// 50s Job 1 started
+	// 50s item 1 taken by Job 1
+	// 1m polled: 0
+	// 1m30s polled: 0
+	// 2m polled: 0
+	// 2m30s polled: 0
+	// 2m50s item 1 done by Job 1
+	// 2m50s Job 1 succeeded
+	// 3m polled: 0
+}
+
+// All that is wrong with a scenario, at once.
+func ExampleScenario_Validate() {
+	s := load("some", "acurate")
+	s.Policy.As = "keda@2.99"
+	s.Jobs.FailureProbability = 2
+	fmt.Println(s.Validate())
+	// Output:
+	// queues[0].metric is some: want all or waiting
+	// jobs.failureProbability is 2: want 0 to 1
+	// policy.spec.scalingStrategy.strategy is "acurate": want one of default, accurate, eager, custom, pendingAware
+	// policy.as is keda@2.99: want a release from 2.0.0 to 2.21.0
+}

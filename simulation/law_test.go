@@ -1,0 +1,496 @@
+package simulation_test
+
+import (
+	"cmp"
+	"encoding/json"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/scaledjob/scaledjob/placement"
+	"github.com/scaledjob/scaledjob/simulation"
+)
+
+func TestAudit(t *testing.T)     { rapid.Check(t, propAudit) }
+func FuzzAudit(f *testing.F)     { f.Fuzz(rapid.MakeFuzz(propAudit)) }
+func TestMax(t *testing.T)       { rapid.Check(t, propMax) }
+func FuzzMax(f *testing.F)       { f.Fuzz(rapid.MakeFuzz(propMax)) }
+func TestSameItems(t *testing.T) { rapid.Check(t, propSameItems) }
+func FuzzSameItems(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propSameItems)) }
+func TestSameBytes(t *testing.T) { rapid.Check(t, propSameBytes) }
+func FuzzSameBytes(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propSameBytes)) }
+
+const (
+	second = simulation.Duration(time.Second)
+	minute = simulation.Duration(time.Minute)
+	hour   = simulation.Duration(time.Hour)
+)
+
+func drawDuration(t *rapid.T, most simulation.Duration, name string) simulation.Duration {
+	whole := rapid.Map(rapid.Int64Range(0, int64(most/second)), func(n int64) simulation.Duration { return simulation.Duration(n) * second })
+	any := rapid.Map(rapid.Int64Range(0, int64(most)), func(n int64) simulation.Duration { return simulation.Duration(n) })
+	return rapid.OneOf(rapid.Just(simulation.Duration(0)), whole, any).Draw(t, name)
+}
+
+func drawDistribution(t *rapid.T, most simulation.Duration, name string) simulation.Distribution {
+	d := simulation.Distribution{
+		Shape: rapid.SampledFrom([]simulation.Shape{"", simulation.Fixed, simulation.Exponential, simulation.LogNormal, simulation.Recorded}).Draw(t, name),
+		Mean:  drawDuration(t, most, name),
+	}
+	switch d.Shape {
+	case simulation.LogNormal:
+		d.Mean++
+		d.Deviation = drawDuration(t, most, name)
+	case simulation.Recorded:
+		d.Mean, d.Values = 0, []simulation.Duration{drawDuration(t, most, name), drawDuration(t, most, name)}
+	}
+	return d
+}
+
+func drawQueue(t *rapid.T) simulation.Queue {
+	q := simulation.Queue{
+		Service:             drawDistribution(t, 2*minute, "service"),
+		Target:              rapid.SampledFrom([]float64{0, 1, 0.5, 3}).Draw(t, "target"),
+		ActivationThreshold: rapid.SampledFrom([]float64{0, 0, 2}).Draw(t, "threshold"),
+		Metric:              rapid.SampledFrom([]simulation.Metric{"", simulation.AllItems, simulation.WaitingItems}).Draw(t, "metric"),
+		Staleness:           drawDuration(t, minute, "staleness"),
+		VisibilityTimeout:   drawDuration(t, 2*minute, "visibility"),
+		MaxDeliveries:       rapid.Int64Range(0, 3).Draw(t, "deliveries"),
+	}
+	pattern := rapid.SampledFrom([]simulation.Pattern{"", simulation.Constant, simulation.Poisson, simulation.Bursts, simulation.Daily}).Draw(t, "pattern")
+	rate := simulation.Rate{Items: float64(rapid.IntRange(1, 10).Draw(t, "rate")), Per: minute}
+	switch pattern {
+	case "":
+		for range rapid.IntRange(0, 5).Draw(t, "trace") {
+			q.Trace = append(q.Trace, simulation.Arrival{
+				At: drawDuration(t, 5*minute, "at"), Items: rapid.Int64Range(0, 4).Draw(t, "items"), Service: drawDuration(t, minute, "its service"),
+			})
+		}
+	case simulation.Daily:
+		q.Arrivals = simulation.Arrivals{Pattern: pattern, Rates: []simulation.Rate{rate, {Items: 1, Per: minute}}}
+	default:
+		q.Arrivals = simulation.Arrivals{Pattern: pattern, Rates: []simulation.Rate{rate}}
+	}
+	return q
+}
+
+func drawJobs(t *rapid.T) simulation.Jobs {
+	j := simulation.Jobs{
+		Startup:            drawDistribution(t, 2*minute, "startup"),
+		Acknowledge:        rapid.SampledFrom([]simulation.Acknowledge{"", simulation.AtEnd, simulation.AtStart}).Draw(t, "acknowledge"),
+		Wait:               drawDuration(t, minute, "wait"),
+		FailureProbability: rapid.SampledFrom([]float64{0, 0, 0.3, 1}).Draw(t, "failures"),
+		Backoff:            drawDuration(t, minute, "backoff"),
+		Termination:        drawDuration(t, minute, "termination"),
+	}
+	if j.DrainQueue = rapid.Bool().Draw(t, "drain queue"); !j.DrainQueue {
+		j.ItemsPerJob = rapid.Int64Range(0, 3).Draw(t, "items per job")
+	}
+	if rapid.Bool().Draw(t, "limited") {
+		j.BackoffLimit = new(rapid.Int64Range(0, 2).Draw(t, "backoff limit"))
+	}
+	return j
+}
+
+func drawCluster(t *rapid.T) simulation.Cluster {
+	var c simulation.Cluster
+	if rapid.Bool().Draw(t, "limited") {
+		c.Capacity = new(rapid.Int64Range(0, 4).Draw(t, "capacity"))
+	}
+	for range rapid.IntRange(0, 2).Draw(t, "outages") {
+		from := drawDuration(t, 5*minute, "from")
+		c.Outages = append(c.Outages, simulation.Outage{
+			From: from, Until: from + second + drawDuration(t, 5*minute, "for"),
+			Kind: rapid.SampledFrom([]simulation.Failure{"", simulation.Unreachable, simulation.NoStart, simulation.Down}).Draw(t, "kind"),
+		})
+	}
+	return c
+}
+
+func drawPolicy(t *rapid.T, clusters int) simulation.Policy {
+	p := simulation.Policy{
+		As:              rapid.SampledFrom([]string{"", "core", "placement", "keda@2.4", "keda@2.18", "keda@2.21"}).Draw(t, "as"),
+		SubtractPending: rapid.Bool().Draw(t, "subtract"),
+		MinAsFloor:      rapid.Bool().Draw(t, "floor"),
+	}
+	if clusters > 1 {
+		p.As = "placement"
+	}
+	p.Spec.PollingInterval = new(rapid.Int32Range(1, 60).Draw(t, "interval"))
+	p.Spec.MaxReplicaCount = new(rapid.Int32Range(0, 12).Draw(t, "max"))
+	p.Spec.MinReplicaCount = new(rapid.Int32Range(0, 3).Draw(t, "min"))
+	p.Spec.SuccessfulJobsHistoryLimit = new(rapid.Int32Range(0, 3).Draw(t, "history"))
+	s := &p.Spec.ScalingStrategy
+	names := []string{"", "default", "accurate", "eager", "custom", "pendingAware"}
+	if p.As != "" && p.As[0] == 'k' {
+		names = names[:5]
+	}
+	s.Strategy = rapid.SampledFrom(names).Draw(t, "strategy")
+	s.CustomScalingQueueLengthDeduction, s.CustomScalingRunningJobPercentage = new(int32(1)), "0.5"
+	s.MultipleScalersCalculation = rapid.SampledFrom([]string{"", "max", "min", "avg", "sum"}).Draw(t, "calculation")
+	if rapid.Bool().Draw(t, "stuck") {
+		p.StuckAfter = new(drawDuration(t, minute, "stuck after"))
+	}
+	p.Placement.DuplicationPolicy = rapid.SampledFrom([]placement.Duplication{"", placement.PreferFailover, placement.PreferSource, placement.ImmediateSourceCleanup}).Draw(t, "duplication")
+	return p
+}
+
+func drawScenario(t *rapid.T) simulation.Scenario {
+	s := simulation.Scenario{
+		Seed:     rapid.Uint64().Draw(t, "seed"),
+		Duration: second + drawDuration(t, 10*minute, "duration"),
+		Drain:    new(drawDuration(t, 10*minute, "drain")),
+		Jobs:     drawJobs(t),
+	}
+	for range rapid.IntRange(1, 2).Draw(t, "queues") {
+		s.Queues = append(s.Queues, drawQueue(t))
+	}
+	for range rapid.IntRange(0, 3).Draw(t, "clusters") {
+		s.Clusters = append(s.Clusters, drawCluster(t))
+	}
+	s.Policy = drawPolicy(t, len(s.Clusters))
+	return s
+}
+
+func run(t rapid.TB, s simulation.Scenario, o simulation.Options) *simulation.Result {
+	t.Helper()
+	r, err := simulation.Run(s, o)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	return r
+}
+
+// An audit follows the events of a run, and adds up by item and by Job what a summary
+// says of the whole.
+type audit struct {
+	t         rapid.TB
+	s         simulation.Scenario
+	items     map[int64]*auditedItem
+	jobs      map[int64]*auditedJob
+	finished  int64
+	mostJobs  int
+	created   []int64 // at each poll
+	sinceLast int64
+	last      time.Duration
+}
+
+type auditedItem struct {
+	queue                 int
+	arrived, since        time.Duration
+	firstTaken, ended     time.Duration // -1 is not yet
+	state                 string        // queued, in work, done, lost
+	timeQueued, timeTaken time.Duration
+}
+
+type auditedJob struct {
+	held, working time.Duration // since when, -1 is not
+	used, idle    time.Duration
+	over          bool
+	until         time.Duration // holds its room until then, after it is over
+}
+
+func newAudit(t rapid.TB, s simulation.Scenario) *audit {
+	return &audit{t: t, s: s, items: map[int64]*auditedItem{}, jobs: map[int64]*auditedJob{}}
+}
+
+func (a *audit) item(i *auditedItem, to string, at time.Duration) {
+	switch i.state {
+	case "queued":
+		i.timeQueued += at - i.since
+	case "in work":
+		i.timeTaken += at - i.since
+	case "done", "lost":
+		a.t.Fatalf("%v: from %s to %s", at, i.state, to)
+	}
+	i.state, i.since = to, at
+}
+
+func (j *auditedJob) stopWork(at time.Duration) {
+	if j.working >= 0 {
+		j.used += at - j.working
+		j.idle -= at - j.working
+		j.working = -1
+	}
+}
+
+func (j *auditedJob) leaveRoom(at time.Duration) {
+	j.stopWork(at)
+	if j.held >= 0 {
+		j.idle += at - j.held
+		j.held = -1
+	}
+}
+
+func (a *audit) observe(e simulation.Event) {
+	if e.At < a.last {
+		a.t.Fatalf("%v after %v", e, a.last)
+	}
+	a.last = e.At
+	switch e.Kind {
+	case simulation.Arrived:
+		a.items[e.Item] = &auditedItem{queue: e.Queue, arrived: e.At, since: e.At, firstTaken: -1, ended: -1, state: "queued"}
+	case simulation.Created:
+		a.jobs[e.Job] = &auditedJob{held: -1, working: -1}
+		a.sinceLast++
+	case simulation.Polled:
+		if e.Number != a.sinceLast {
+			a.t.Fatalf("%v, but %d created", e, a.sinceLast)
+		}
+		a.created, a.sinceLast = append(a.created, e.Number), 0
+	case simulation.Pruned:
+		a.finished -= e.Number
+	}
+	if i := a.items[e.Item]; i != nil {
+		a.observeItem(i, e)
+	}
+	if j := a.jobs[e.Job]; j != nil {
+		a.observeJob(j, e)
+	}
+	unfinished := 0
+	for _, j := range a.jobs {
+		if !j.over || j.until > e.At {
+			unfinished++
+		}
+	}
+	a.mostJobs = max(a.mostJobs, unfinished)
+}
+
+func (a *audit) observeItem(i *auditedItem, e simulation.Event) {
+	if e.Queue != i.queue {
+		a.t.Fatalf("%+v, but it is in queue %d", e, i.queue)
+	}
+	switch e.Kind {
+	case simulation.Taken:
+		if i.state != "queued" {
+			a.t.Fatalf("%v, but it is %s", e, i.state)
+		}
+		a.item(i, "in work", e.At)
+		if i.firstTaken < 0 {
+			i.firstTaken = e.At
+		}
+	case simulation.Done:
+		a.item(i, "done", e.At)
+		i.ended = e.At
+	case simulation.Lost:
+		a.item(i, "lost", e.At)
+		i.ended = e.At
+	case simulation.Returned:
+		a.item(i, "queued", e.At)
+	case simulation.Repeated:
+		if i.state != "done" && i.state != "lost" {
+			a.t.Fatalf("%v, but it is %s", e, i.state)
+		}
+	}
+}
+
+func (a *audit) observeJob(j *auditedJob, e simulation.Event) {
+	if j.over {
+		a.t.Fatalf("%v after its end", e)
+	}
+	switch e.Kind {
+	case simulation.Scheduled:
+		j.held = e.At
+	case simulation.Taken:
+		j.working = e.At
+	case simulation.Done, simulation.Repeated:
+		j.stopWork(e.At)
+	case simulation.Retried, simulation.Unscheduled:
+		j.leaveRoom(e.At)
+	case simulation.Succeeded, simulation.Failed:
+		j.leaveRoom(e.At)
+		j.over = true
+		a.finished++
+	case simulation.Deleted:
+		j.stopWork(e.At)
+		j.over, j.until = true, e.At
+		if j.held >= 0 {
+			j.until += time.Duration(a.s.Jobs.Termination)
+		}
+	}
+}
+
+func near(a, b float64) bool { return math.Abs(a-b) <= 1e-6*max(1, math.Abs(a), math.Abs(b)) }
+
+func quantile(sorted []time.Duration, q float64) float64 {
+	for i, d := range sorted {
+		if float64(i+1)+1e-9 >= q*float64(len(sorted)) {
+			return d.Seconds()
+		}
+	}
+	return 0
+}
+
+func (a *audit) check(r *simulation.Result) {
+	end := time.Duration(math.Round(r.Summary.Seconds * 1e9))
+	counts := map[string]int64{}
+	var waits []time.Duration
+	queued, taken := 0.0, 0.0
+	for _, i := range a.items {
+		counts[i.state]++
+		if i.ended < 0 {
+			state := i.state
+			a.item(i, "at the end", end)
+			i.state = state
+		}
+		queued += i.timeQueued.Seconds()
+		taken += i.timeTaken.Seconds()
+		if i.firstTaken < 0 {
+			i.firstTaken = end
+		}
+		waits = append(waits, i.firstTaken-i.arrived)
+	}
+	s := &r.Summary
+	for name, n := range map[string]int64{"done": s.Done, "queued": s.Queued, "in work": s.InWork, "lost": s.Lost} {
+		if counts[name] != n {
+			a.t.Fatalf("%s: %d, but %d by the events", name, n, counts[name])
+		}
+	}
+	if s.Arrived != s.Done+s.Queued+s.InWork+s.Lost || s.Arrived != int64(len(a.items)) {
+		a.t.Fatalf("not conserved:\n%v", s)
+	}
+	// Little's law: what is in the system on average is what all items spend in it.
+	if !near(s.MeanQueue*s.Seconds, queued) || !near(s.MeanInWork*s.Seconds, taken) {
+		a.t.Fatalf("queued %g, by the items %g; in work %g, %g", s.MeanQueue*s.Seconds, queued, s.MeanInWork*s.Seconds, taken)
+	}
+	slices.Sort(waits)
+	for _, q := range []struct {
+		at, got float64
+	}{{0.5, s.Wait.P50}, {0.95, s.Wait.P95}, {0.99, s.Wait.P99}, {1, s.Wait.Max}} {
+		if want := quantile(waits, q.at); !near(q.got, want) {
+			a.t.Fatalf("wait at %g: %g, by the items %g", q.at, q.got, want)
+		}
+	}
+	a.checkJobs(r, end)
+}
+
+func (a *audit) checkJobs(r *simulation.Result, end time.Duration) {
+	s := &r.Summary
+	used, idle, over := 0.0, 0.0, int64(0)
+	for _, j := range a.jobs {
+		if j.over {
+			over++
+		}
+		j.leaveRoom(cmp.Or(min(j.until, end), end))
+		used += j.used.Seconds()
+		idle += j.idle.Seconds()
+	}
+	if !near(used, s.UsedSeconds) || !near(idle, s.IdleSeconds) {
+		a.t.Fatalf("used %g, by the Jobs %g; idle %g, %g", s.UsedSeconds, used, s.IdleSeconds, idle)
+	}
+	if s.JobsCreated != int64(len(a.jobs)) || s.JobsSucceeded+s.JobsFailed+s.JobsDeleted != over {
+		a.t.Fatalf("%d Jobs, %d of them over, but\n%v", len(a.jobs), over, s)
+	}
+	if s.MostJobs != int64(a.mostJobs) {
+		a.t.Fatalf("most Jobs %d, by the events %d", s.MostJobs, a.mostJobs)
+	}
+	if got := s.JobsSucceeded + s.JobsFailed - s.JobsPruned; got != a.finished {
+		a.t.Fatalf("%d finished Jobs, by the events %d", got, a.finished)
+	}
+	if int64(len(a.created)) != s.Polls || len(r.Ticks) != len(a.created) {
+		a.t.Fatalf("%d polls, %d ticks, %d events", s.Polls, len(r.Ticks), len(a.created))
+	}
+	byRule := int64(0)
+	for _, rule := range s.Rules {
+		byRule += rule.Polls
+	}
+	if byRule != s.Polls {
+		a.t.Fatalf("%d polls, %d by rules", s.Polls, byRule)
+	}
+	for i, tick := range r.Ticks {
+		if tick.Created != a.created[i] {
+			a.t.Fatalf("tick %d created %d, not %d", i, tick.Created, a.created[i])
+		}
+	}
+}
+
+// What the summary says of the whole is what the events say of each item and each
+// Job: conservation and Little's law among it.
+func propAudit(t *rapid.T) {
+	s := drawScenario(t)
+	a := newAudit(t, s)
+	a.check(run(t, s, simulation.Options{Observe: a.observe}))
+}
+
+// The core and placement never exceed the maximum, whatever goes wrong.
+func propMax(t *rapid.T) {
+	s := drawScenario(t)
+	if s.Policy.As != "" && s.Policy.As[0] == 'k' {
+		s.Policy.As = "core"
+	}
+	if r := run(t, s, simulation.Options{}); r.Summary.ExcessOverMax != 0 {
+		t.Fatalf("%v", r.Summary)
+	}
+}
+
+// Under whatever policy the same items arrive.
+func propSameItems(t *rapid.T) {
+	s := drawScenario(t)
+	other := s
+	other.Policy = drawPolicy(t, len(s.Clusters))
+	type arrival struct {
+		item int64
+		at   time.Duration
+	}
+	arrivals := func(s simulation.Scenario) (all []arrival) {
+		run(t, s, simulation.Options{Observe: func(e simulation.Event) {
+			if e.Kind == simulation.Arrived {
+				all = append(all, arrival{e.Item, e.At})
+			}
+		}})
+		return all
+	}
+	if a, b := arrivals(s), arrivals(other); !slices.Equal(a, b) {
+		t.Fatalf("%v\n%v", a, b)
+	}
+}
+
+func marshal(t rapid.TB, v any) string {
+	t.Helper()
+	data, err := json.Marshal(v)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	return string(data)
+}
+
+// Twice the same, and whatever runs at the same time; the scenario is as it was, and
+// its JSON is another like it.
+func propSameBytes(t *rapid.T) {
+	s := drawScenario(t)
+	before := marshal(t, s)
+	want := marshal(t, run(t, s, simulation.Options{}))
+	var again simulation.Scenario
+	if err := json.Unmarshal([]byte(before), &again); err != nil {
+		t.Fatalf("%v", err)
+	}
+	if got := marshal(t, run(t, again, simulation.Options{})); got != want {
+		t.Fatalf("%s\n\n%s", want, got)
+	}
+	if after := marshal(t, s); after != before {
+		t.Fatalf("%s became\n\n%s", before, after)
+	}
+	shared := run(t, s, simulation.Options{})
+	for _, n := range []*int32{shared.Policy.Spec.PollingInterval, shared.Policy.Spec.MaxReplicaCount, shared.Policy.Spec.MinReplicaCount,
+		shared.Policy.Spec.SuccessfulJobsHistoryLimit, shared.Policy.Spec.ScalingStrategy.CustomScalingQueueLengthDeduction} {
+		*n = -1
+	}
+	if p := shared.Policy.StuckAfter; p != nil {
+		*p = -1
+	}
+	if after := marshal(t, s); after != before {
+		t.Fatalf("the result shares memory with %s: %s", before, after)
+	}
+	results, err := simulation.Compare(s, []simulation.Policy{s.Policy, s.Policy, s.Policy}, simulation.Options{Parallel: 3})
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	for _, r := range results {
+		if got := marshal(t, r); got != want {
+			t.Fatalf("%s\n\n%s", want, got)
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package simulation
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// A measure is what a run adds up.
+type measure struct {
+	arrived, completed, lost, repeated int64
+	queued, inWork, longest            int64
+	coming                             int // queues that items are still to come to
+	lastArrival                        Duration
+	drained                            bool
+	drainedAt                          Duration
+	waits, responses                   []Duration
+	areaQueued, areaInWork             float64 // items times seconds
+
+	jobsSucceeded, jobsFailed, jobsEmpty, jobsDeleted int64
+	lastItem                                          int64 // Jobs that work on the last item that they will take
+	most                                              int64
+	finished, mostFinished, pruned                    int64
+
+	polls, starved int64
+	rules          []RuleCount
+	ticks          []Tick
+	told           int64 // percent of the run, as Progress was told
+}
+
+// advance moves the time on. Nothing has changed since it last was.
+func (w *world) advance(to Duration) {
+	if seconds := (to - w.now).seconds(); seconds > 0 {
+		w.areaQueued += float64(w.queued) * seconds
+		w.areaInWork += float64(w.inWork) * seconds
+		for i := range w.sites {
+			s := &w.sites[i]
+			s.used += float64(s.phase[working]) * seconds
+			s.idle += float64(s.idlePods()) * seconds
+		}
+	}
+	w.now = to
+}
+
+// settled notes when every item is done or lost.
+func (w *world) settled() {
+	if !w.drained && w.coming == 0 && w.queued == 0 && w.inWork == 0 {
+		w.drained, w.drainedAt = true, w.now
+	}
+}
+
+// starves reports whether items wait that no Job is there or on its way for, though
+// the maximum has room.
+func (w *world) starves(most int64) bool {
+	if w.queued == 0 || int64(len(w.live)) >= most {
+		return false
+	}
+	wanted := 0.0
+	for i := range w.queues {
+		q := &w.queues[i]
+		wanted += math.Ceil(float64(q.waiting) / q.target())
+	}
+	available := w.total((*site).running) - w.lastItem
+	for i := range w.sites {
+		if s := &w.sites[i]; s.stopped > 0 {
+			available -= s.pending()
+		}
+	}
+	return wanted > float64(available)
+}
+
+func (w *world) count(rule string) {
+	for i := range w.rules {
+		if w.rules[i].Rule == rule {
+			w.rules[i].Polls++
+			return
+		}
+	}
+	w.rules = append(w.rules, RuleCount{rule, 1})
+}
+
+// summary is that of the run at its end.
+func (w *world) summary() Summary {
+	s := Summary{
+		Policy: w.Policy.String(), Seconds: w.now.seconds(),
+		Arrived: w.arrived, Done: w.completed, Queued: w.queued, InWork: w.inWork, Lost: w.lost, Repeated: w.repeated,
+		LongestQueue: w.longest,
+		JobsCreated:  w.created, JobsSucceeded: w.jobsSucceeded, JobsFailed: w.jobsFailed, JobsDeleted: w.jobsDeleted,
+		JobsEmpty: w.jobsEmpty, MostJobs: w.most, JobsPruned: w.pruned, MostFinished: w.mostFinished,
+		Polls: w.polls, StarvedPolls: w.starved, Rules: w.rules,
+	}
+	s.ExcessOverMax = max(0, w.most-w.Policy.bounds().Max)
+	if s.Seconds > 0 {
+		s.MeanQueue, s.MeanInWork = w.areaQueued/s.Seconds, w.areaInWork/s.Seconds
+	}
+	if w.drained {
+		drain := (w.drainedAt - w.lastArrival).seconds()
+		s.DrainSeconds = &drain
+	}
+	slices.SortFunc(s.Rules, func(a, b RuleCount) int {
+		return cmp.Or(cmp.Compare(b.Polls, a.Polls), cmp.Compare(a.Rule, b.Rule))
+	})
+	w.unfinished()
+	s.Wait, s.Response = times(w.waits), times(w.responses)
+	w.parts(&s)
+	return s
+}
+
+// unfinished adds the times of items that have not come to an end.
+func (w *world) unfinished() {
+	for i := range w.items {
+		it := &w.items[i]
+		if it.number == 0 || it.state >= done {
+			continue
+		}
+		if it.deliveries == 0 {
+			w.waits = append(w.waits, w.now-it.arrived)
+		}
+		w.responses = append(w.responses, w.now-it.arrived)
+	}
+}
+
+// parts adds what queues and clusters had.
+func (w *world) parts(s *Summary) {
+	for i := range w.queues {
+		q := &w.queues[i]
+		q.counts.Name = q.Name
+		s.Queues = append(s.Queues, q.counts)
+	}
+	clusters := w.clusters()
+	for i := range w.sites {
+		at := &w.sites[i]
+		s.UsedSeconds += at.used
+		s.IdleSeconds += at.idle
+		if len(w.sites) > 1 {
+			s.Clusters = append(s.Clusters, ClusterSummary{clusterName(clusters, i), at.created, at.most, at.used, at.idle})
+		}
+	}
+}

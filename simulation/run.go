@@ -1,0 +1,148 @@
+package simulation
+
+import (
+	"errors"
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// Options are what a caller wants of a run besides its result. The zero value is
+// nothing.
+type Options struct {
+	// Progress is told how much of all there is to do is done, as a part of 1: from time
+	// to time, always more than before, and 1 at the end. It is never called by two
+	// goroutines at once. An error ends the work, and is returned.
+	Progress func(part float64) error
+	// Observe is told each event of a Run as it happens. Compare and Search do not call
+	// it.
+	Observe func(Event)
+	// SummaryOnly leaves out the ticks.
+	SummaryOnly bool
+	// Parallel is how many runs there are at once in Compare and Search; below 1 it is
+	// as many as there are processors. The results are the same.
+	Parallel int
+}
+
+// Run plays the scenario. An error is that of [Scenario.Validate], what Progress
+// returned, or that a policy has more than a million Jobs at once.
+//
+// Equal scenarios have equal results (FuzzSameBytes). The cost grows with the items,
+// the Jobs and the polls: about a microsecond for an item with a Job of its own
+// (BenchmarkRun). What is kept are two times of each item, and a tick of each poll.
+func Run(s Scenario, o Options) (*Result, error) {
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	s.Policy.As = s.Policy.as(len(s.clusters()))
+	w := newWorld(&s, o)
+	if err := w.run(); err != nil {
+		return nil, err
+	}
+	if o.Progress != nil && w.told < 100 {
+		if err := o.Progress(1); err != nil {
+			return nil, err
+		}
+	}
+	return &Result{Scenario: s.Name, Policy: s.Policy.clone(), Summary: w.summary(), Ticks: w.ticks}, nil
+}
+
+// Compare plays the scenario under each policy in place of its own, and returns the
+// results in the order of the policies. All meet the same items. An error is what is
+// wrong with the scenario besides its policy, joined with a [*PolicyError] for each
+// policy with problems; or it is what a run returned.
+func Compare(s Scenario, policies []Policy, o Options) ([]Result, error) {
+	var r report
+	r.world(&s)
+	scenarios := make([]Scenario, len(policies))
+	for i, p := range policies {
+		scenarios[i] = s
+		scenarios[i].Policy = p
+		var of report
+		if of.decisions(&scenarios[i]); len(of.problems) > 0 {
+			r.problems = append(r.problems, &PolicyError{i, p.String(), errors.Join(of.problems...)})
+		}
+	}
+	if len(r.problems) > 0 {
+		return nil, errors.Join(r.problems...)
+	}
+	return runAll(scenarios, o)
+}
+
+// A PolicyError is that of one of several policies.
+type PolicyError struct {
+	Index  int
+	Policy string
+	Err    error
+}
+
+// Error names the policy and what is wrong.
+func (e *PolicyError) Error() string { return e.Policy + ": " + e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *PolicyError) Unwrap() error { return e.Err }
+
+// runAll plays scenarios without problems, some at once.
+func runAll(scenarios []Scenario, o Options) ([]Result, error) {
+	results := make([]Result, len(scenarios))
+	errs := make([]error, len(scenarios))
+	shared := &sharedProgress{tell: o.Progress, parts: make([]float64, len(scenarios))}
+	var next atomic.Int64
+	var group sync.WaitGroup
+	for range min(o.parallel(), len(scenarios)) {
+		group.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(scenarios)); i = next.Add(1) - 1 {
+				one := Options{SummaryOnly: o.SummaryOnly, Progress: shared.of(int(i))}
+				result, err := Run(scenarios[i], one)
+				if errs[i] = err; err == nil {
+					results[i] = *result
+				}
+			}
+		})
+	}
+	group.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return results, nil
+}
+
+func (o *Options) parallel() int {
+	if o.Parallel > 0 {
+		return o.Parallel
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
+// A sharedProgress makes one progress of that of several runs.
+type sharedProgress struct {
+	mutex sync.Mutex
+	tell  func(float64) error
+	parts []float64
+	told  float64
+	err   error
+}
+
+// of is the Progress of the run at i.
+func (p *sharedProgress) of(i int) func(float64) error {
+	if p.tell == nil {
+		return nil
+	}
+	return func(part float64) error {
+		p.mutex.Lock()
+		defer p.mutex.Unlock()
+		p.parts[i] = part
+		all := 0.0
+		for _, part := range p.parts {
+			all += part
+		}
+		all /= float64(len(p.parts))
+		if p.err == nil && all > p.told {
+			p.told = all
+			p.err = p.tell(all)
+		}
+		return p.err
+	}
+}

@@ -1,0 +1,118 @@
+package simulation
+
+import (
+	"cmp"
+	"slices"
+)
+
+// A site is a cluster in a run.
+type site struct {
+	capacity int64 // -1 is no limit
+	pods     int64 // that hold room
+	line     deque[ref]
+	phase    [phases]int64 // Jobs in each
+	outages  []Outage
+	silent   int // outages in which it does not answer
+	stopped  int // outages in which no pod starts
+
+	created    int64
+	most       int64
+	used, idle float64 // seconds of pods
+}
+
+func newSite(c Cluster) site {
+	s := site{capacity: -1, outages: c.Outages}
+	if c.Capacity != nil {
+		s.capacity = *c.Capacity
+	}
+	return s
+}
+
+func (s *site) pending() int64 {
+	return s.phase[unscheduled] + s.phase[starting] + s.phase[backingOff]
+}
+func (s *site) running() int64    { return s.pending() + s.phase[working] + s.phase[looking] }
+func (s *site) unfinished() int64 { return s.running() + s.phase[terminating] }
+func (s *site) idlePods() int64 {
+	return s.phase[starting] + s.phase[looking] + s.phase[terminating]
+}
+
+// total adds up what the sites have.
+func (w *world) total(count func(*site) int64) (n int64) {
+	for i := range w.sites {
+		n += count(&w.sites[i])
+	}
+	return n
+}
+
+// queueUp puts a Job without room at the end of the line.
+func (w *world) queueUp(slot int32) {
+	j := &w.jobs[slot]
+	w.sites[j.site].line.pushBack(ref{slot, j.epoch})
+	w.fill(j.site)
+}
+
+// fill starts the pods that there is room for.
+func (w *world) fill(at int32) {
+	s := &w.sites[at]
+	for s.line.n > 0 && s.stopped == 0 && (s.capacity < 0 || s.pods < s.capacity) {
+		r := s.line.popFront()
+		if w.jobs[r.slot].epoch != r.epoch {
+			continue
+		}
+		s.pods++
+		w.enter(r.slot, starting)
+		w.tell(Scheduled, nil, r.slot)
+		w.agenda.add(w.now+w.startup.draw(), dutyStarted, r.slot, w.jobs[r.slot].epoch)
+	}
+}
+
+// schedule enters the outages of a cluster: their beginnings as even numbers, their
+// ends as odd ones.
+func (w *world) schedule(at int32, outages []Outage) {
+	for i, o := range outages {
+		w.agenda.add(o.From, dutyOutage, at, uint32(2*i))
+		w.agenda.add(o.Until, dutyOutage, at, uint32(2*i+1))
+	}
+}
+
+func (w *world) outage(at int32, which uint32) {
+	s := &w.sites[at]
+	kind, begins, by := s.outages[which/2].Kind, which%2 == 0, 1
+	e := Event{Kind: Broke, Cluster: int(at)}
+	if !begins {
+		by, e.Kind = -1, Mended
+	}
+	w.observe(e)
+	if kind != NoStart {
+		s.silent += by
+	}
+	if kind != Unreachable {
+		s.stopped += by
+	}
+	switch {
+	case !begins:
+		w.fill(at)
+	case kind != Unreachable:
+		w.stop(at, kind != NoStart)
+	}
+}
+
+// stop puts pods that are starting back into the line, and lets those that run fail,
+// if they do.
+func (w *world) stop(at int32, fail bool) {
+	here := slices.DeleteFunc(slices.Clone(w.live), func(slot int32) bool { return w.jobs[slot].site != at })
+	slices.SortFunc(here, func(a, b int32) int { return cmp.Compare(w.jobs[b].number, w.jobs[a].number) })
+	for _, slot := range here {
+		j := &w.jobs[slot]
+		switch {
+		case j.phase == starting:
+			w.vacate(slot, unscheduled)
+			w.tell(Unscheduled, nil, slot)
+			w.sites[at].line.pushFront(ref{slot, j.epoch})
+		case fail && (j.phase == working || j.phase == looking):
+			w.failPod(slot)
+		}
+	}
+	w.offer()
+}

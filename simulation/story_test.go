@@ -1,0 +1,335 @@
+package simulation_test
+
+import (
+	"encoding/json"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/scaledjob/scaledjob/keda"
+	"github.com/scaledjob/scaledjob/placement"
+	"github.com/scaledjob/scaledjob/simulation"
+)
+
+// spec is a ScaledJob of a strategy and a maximum, with a poll every 30 s.
+func spec(strategy string, most int32) keda.Spec {
+	return keda.Spec{MaxReplicaCount: &most, ScalingStrategy: keda.ScalingStrategy{Strategy: strategy}}
+}
+
+// story is a queue of a trace, whose items take so long.
+func story(service simulation.Duration, trace ...simulation.Arrival) simulation.Scenario {
+	return simulation.Scenario{
+		Duration: 10 * minute, Drain: new(simulation.Duration(0)),
+		Queues: []simulation.Queue{{Trace: trace, Service: simulation.Distribution{Mean: service}}},
+	}
+}
+
+// items are that many at a time.
+func items(at simulation.Duration, n int64) simulation.Arrival {
+	return simulation.Arrival{At: at, Items: n}
+}
+
+func play(t *testing.T, s simulation.Scenario) *simulation.Result {
+	t.Helper()
+	return run(t, s, simulation.Options{})
+}
+
+// created is what the first n polls created.
+func created(r *simulation.Result, n int) (all []int64) {
+	for _, tick := range r.Ticks[:min(n, len(r.Ticks))] {
+		all = append(all, tick.Created)
+	}
+	return all
+}
+
+// "If there are 3 messages on the queue and 0 jobs running, then 3 jobs are created. On
+// the next poll [...] no new jobs are created. If 3 more jobs are submitted [...] then 3
+// more jobs are created. Once the first 3 jobs finish [...] A poll now will create no
+// new jobs."
+func TestStoryOfDefault(t *testing.T) {
+	for _, as := range []string{"core", "keda@2.16"} {
+		s := story(80*second, items(0, 3), items(45*second, 3))
+		s.Policy = simulation.Policy{As: as, Spec: spec("default", 100)}
+		r := play(t, s)
+		require.Equal(t, []int64{3, 0, 3, 0}, created(r, 4))
+		at90 := r.Ticks[3]
+		require.Equal(t, int64(3), at90.Done)
+		require.Equal(t, 3.0, at90.Metric)
+		require.Equal(t, int64(3), at90.Running)
+		require.Equal(t, int64(6), r.Summary.JobsCreated)
+		require.Zero(t, r.Summary.JobsEmpty)
+	}
+}
+
+// The table of maxReplicaCount.
+func TestStoryOfTheTable(t *testing.T) {
+	for _, row := range []struct {
+		queue   int64
+		most    int32
+		target  float64
+		running int64
+		create  int64
+	}{{10, 3, 1, 0, 3}, {10, 3, 2, 0, 3}, {10, 3, 1, 1, 2}, {10, 100, 1, 0, 10}, {4, 3, 5, 0, 1}} {
+		for _, as := range []string{"core", "keda@2.16"} {
+			s := story(hour, items(0, row.running), items(15*second, row.queue-row.running))
+			if row.running == 0 {
+				s.Queues[0].Trace = s.Queues[0].Trace[1:]
+			}
+			s.Queues[0].Target = row.target
+			s.Policy = simulation.Policy{As: as, Spec: spec("", row.most)}
+			require.Equal(t, []int64{row.running, row.create}, created(play(t, s), 2), "%s %+v", as, row)
+		}
+	}
+}
+
+// "If one sets minReplicaCount to 2 then there will be 2 jobs running permanently. Using
+// a targetValue of 1, if 3 new messages are sent, 2 of those messages will be processed
+// on the already running jobs but another 3 jobs will be created."
+func TestStoryOfMin(t *testing.T) {
+	s := story(10*minute, items(45*second, 3))
+	s.Jobs.Wait = hour
+	for _, as := range []string{"core", "keda@2.16"} {
+		s.Policy = simulation.Policy{As: as, Spec: spec("", 100)}
+		s.Policy.Spec.MinReplicaCount = new(int32(2))
+		var takers []int64
+		r := run(t, s, simulation.Options{Observe: func(e simulation.Event) {
+			if e.Kind == simulation.Taken {
+				takers = append(takers, e.Job)
+			}
+		}})
+		require.Equal(t, []int64{2, 0, 3, 0}, created(r, 4))
+		require.Equal(t, []int64{1, 2, 3}, takers)
+	}
+}
+
+// "If minReplicaCount is greater than maxReplicaCount, minReplicaCount will be set to
+// maxReplicaCount." KEDA since 2.11 has as many again for the queue.
+func TestStoryOfMinAboveMax(t *testing.T) {
+	s := story(hour, items(0, 5))
+	s.Policy = simulation.Policy{As: "core", Spec: spec("", 1)}
+	s.Policy.Spec.MinReplicaCount = new(int32(10))
+	r := play(t, s)
+	require.Equal(t, []int64{1, 0}, created(r, 2))
+	require.Zero(t, r.Summary.ExcessOverMax)
+
+	s.Policy.As = "keda@2.21"
+	r = play(t, s)
+	require.Equal(t, []int64{1, 1, 0}, created(r, 3))
+	require.Equal(t, int64(1), r.Summary.ExcessOverMax)
+}
+
+// A Job for each message, and "periodically remove completed/failed job by the
+// SuccessfulJobsHistoryLimit". "The actual number of jobs could exceed the limit in a
+// short time. However, it is going to resolve in the cleanup period."
+func TestStoryOfMessages(t *testing.T) {
+	s := story(10*second, items(0, 1), items(31*second, 8))
+	for _, as := range []string{"core", "keda@2.7"} {
+		s.Policy = simulation.Policy{As: as, Spec: spec("", 100)}
+		s.Policy.Spec.SuccessfulJobsHistoryLimit = new(int32(5))
+		r := play(t, s)
+		require.Equal(t, []int64{1, 0, 8, 0}, created(r, 4))
+		require.Equal(t, int64(9), r.Summary.Done)
+		require.Equal(t, int64(9), r.Summary.MostFinished)
+		require.Equal(t, int64(5), r.Ticks[3].Finished)
+		require.Equal(t, int64(4), r.Summary.JobsPruned)
+	}
+}
+
+// Failed Jobs have a limit of their own.
+func TestStoryOfFailures(t *testing.T) {
+	s := story(10*second, items(0, 7))
+	s.Jobs = simulation.Jobs{FailureProbability: 1, BackoffLimit: new(int64(0)), Acknowledge: simulation.AtStart}
+	for _, as := range []string{"core", "keda@2.21"} {
+		s.Policy = simulation.Policy{As: as, Spec: spec("accurate", 100)}
+		s.Policy.Spec.FailedJobsHistoryLimit = new(int32(2))
+		r := play(t, s)
+		require.Equal(t, int64(7), r.Summary.Lost)
+		require.Equal(t, int64(7), r.Summary.JobsFailed)
+		require.Equal(t, int64(2), r.Ticks[1].Finished)
+	}
+}
+
+// The operator's article: a queue of 47 at a threshold of 10, and its test cases.
+func TestStoryOfTheThreshold(t *testing.T) {
+	for _, c := range []struct {
+		depth       int64
+		least, most int32
+		create      int64
+	}{{47, 0, 20, 5}, {30, 0, 20, 3}, {0, 0, 5, 0}, {5, 0, 5, 1}, {1000, 0, 5, 5}, {0, 2, 5, 2}} {
+		s := story(hour, items(0, c.depth))
+		if c.depth == 0 {
+			s.Queues[0].Trace = nil
+		}
+		s.Queues[0].Target = 10
+		s.Policy.Spec = spec("", c.most)
+		s.Policy.Spec.MinReplicaCount = &c.least
+		require.Equal(t, c.create, play(t, s).Ticks[0].Created, "%+v", c)
+	}
+}
+
+// With three messages, and three more before the next poll, at a maximum of 10: what
+// default and eager come to.
+func TestStoryOfEager(t *testing.T) {
+	for strategy, want := range map[string][]int64{"default": {3, 3}, "eager": {3, 6}} {
+		for _, as := range []string{"core", "keda@2.21"} {
+			s := story(hour, items(0, 3), items(15*second, 3))
+			s.Policy = simulation.Policy{As: as, Spec: spec(strategy, 10)}
+			require.Equal(t, want, created(play(t, s), 2), "%s %s", as, strategy)
+		}
+	}
+}
+
+// Fifteen of at most twenty Jobs are pending, and the items that they will take are still
+// in the queue. Before 2.19 five more are created.
+func TestStoryOfAccurateNearTheMaximum(t *testing.T) {
+	for as, want := range map[string][]int64{"keda@2.18": {15, 5}, "keda@2.19": {15, 0}} {
+		s := story(hour, items(0, 15))
+		s.Queues[0].Metric = simulation.WaitingItems
+		s.Jobs.Startup.Mean = 40 * second
+		s.Policy = simulation.Policy{As: as, Spec: spec("accurate", 20)}
+		require.Equal(t, want, created(play(t, s), 2), as)
+	}
+}
+
+// What KEDA's code does besides what is written.
+func TestStoriesOfKEDA(t *testing.T) {
+	create := func(as string, spec keda.Spec, targets []float64, queues ...int64) []int64 {
+		s := story(hour, items(0, queues[0]))
+		s.Queues[0].Target = targets[0]
+		for i, n := range queues[1:] {
+			s.Queues = append(s.Queues, simulation.Queue{
+				Trace: []simulation.Arrival{items(0, n)}, Target: targets[i+1], Service: simulation.Distribution{Mean: hour},
+			})
+		}
+		s.Policy = simulation.Policy{As: as, Spec: spec}
+		return created(play(t, s), 2)
+	}
+	one := []float64{1}
+
+	// As long as Jobs of the minimum are missing, nobody looks at the queue.
+	least := spec("", 100)
+	least.MinReplicaCount = new(int32(2))
+	require.Equal(t, []int64{2, 50}, create("keda@2.21", least, one, 50))
+	require.Equal(t, []int64{52, 2}, create("core", least, one, 50)) // those two have found nothing, and are kept
+
+	// A minimum without a maximum.
+	least = keda.Spec{MinReplicaCount: new(int32(5))}
+	require.Equal(t, []int64{5, 100}, create("keda@2.21", least, one, 200))
+	require.Equal(t, []int64{100, 0}, create("core", least, one, 200))
+
+	// A target below 1 asks for more Jobs than there are items.
+	require.Equal(t, []int64{2, 2}, create("keda@2.21", spec("", 100), []float64{0.5}, 2))
+	require.Equal(t, []int64{4, 2}, create("core", spec("", 100), []float64{0.5}, 2))
+
+	// custom does not subtract what runs from the maximum.
+	custom := spec("custom", 10)
+	custom.ScalingStrategy.CustomScalingQueueLengthDeduction = new(int32(0))
+	custom.ScalingStrategy.CustomScalingRunningJobPercentage = "0"
+	require.Equal(t, []int64{10, 10}, create("keda@2.21", custom, one, 10))
+	require.Equal(t, []int64{10, 0}, create("core", custom, one, 10))
+
+	// Jobs come from the trigger with the longest, or the shortest queue.
+	calculation := func(name string, most int32) keda.Spec {
+		s := spec("", most)
+		s.ScalingStrategy.MultipleScalersCalculation = name
+		return s
+	}
+	for _, as := range []string{"core", "keda@2.21"} {
+		require.Equal(t, int64(3), create(as, calculation("max", 100), []float64{4, 1}, 10, 5)[0])
+		require.Equal(t, int64(5), create(as, calculation("min", 100), []float64{4, 1}, 10, 5)[0])
+	}
+	// A mean of what each trigger could have at most.
+	require.Equal(t, int64(6), create("keda@2.21", calculation("avg", 10), []float64{1, 1}, 1000, 2)[0])
+	require.Equal(t, int64(10), create("core", calculation("avg", 10), []float64{1, 1}, 1000, 2)[0])
+}
+
+// Ten Jobs that take four minutes to start: what happens if every pending one counts as
+// stuck, and if only those do that have been pending for a minute. The numbers are those
+// of testdata/multicluster.json.
+func TestStoryOfTheRunaway(t *testing.T) {
+	data, err := os.ReadFile("../testdata/multicluster.json")
+	require.NoError(t, err)
+	var cases struct {
+		Runaway []struct {
+			Mode                       string
+			Desired, Max               int64
+			JobStartDelay, Grace, Poll int64
+			Ticks                      []struct{ T, Running, Pending, Stuck, Create int64 }
+		} `json:"pending_runaway"`
+	}
+	require.NoError(t, json.Unmarshal(data, &cases))
+	require.Len(t, cases.Runaway, 2)
+	for _, c := range cases.Runaway {
+		s := story(hour, items(0, c.Desired))
+		s.Jobs.Startup.Mean = seconds(c.JobStartDelay)
+		s.Policy.Spec = spec("pendingAware", int32(c.Max))
+		s.Policy.Spec.PollingInterval = new(int32(c.Poll))
+		s.Policy.StuckAfter = new(seconds(c.Grace))
+		if c.Mode == "literalPending" {
+			s.Policy.StuckAfter = new(seconds(0))
+		}
+		r := play(t, s)
+		for i, want := range c.Ticks {
+			tick := r.Ticks[i]
+			require.Equal(t, float64(want.T), tick.Seconds)
+			require.Equal(t, want.Create, tick.Created, "%s at %d", c.Mode, want.T)
+			require.Equal(t, want.Running+want.Create, tick.Running)
+			require.Equal(t, want.Pending+want.Create, tick.Pending)
+		}
+	}
+}
+
+// The Jobs of a queue are split between two clusters in a ratio of 2:3.
+func TestStoryOfTwoClusters(t *testing.T) {
+	s := story(hour, items(0, 100))
+	s.Clusters = []simulation.Cluster{{Name: "member-cluster-1", Weight: new(int32(2))}, {Name: "member-cluster-2", Weight: new(int32(3))}}
+	s.Policy.Spec = spec("pendingAware", 20)
+	r := play(t, s)
+	require.Equal(t, []simulation.ClusterTick{{Created: 8, Running: 8, Pending: 8}, {Created: 12, Running: 12, Pending: 12}}, r.Ticks[0].Clusters)
+	require.Equal(t, int64(20), r.Summary.MostJobs)
+}
+
+// Jobs go to the primary until one has been pending there for a minute. Then it is
+// avoided for five minutes, and after that it has the new Jobs again.
+func TestStoryOfPriorityFailover(t *testing.T) {
+	s := story(20*second, items(0, 4), items(100*second, 4), items(361*second, 4))
+	s.Clusters = []simulation.Cluster{
+		{Name: "member-primary", Priority: new(int32(100)), Outages: []simulation.Outage{{Until: 5 * minute, Kind: simulation.NoStart}}},
+		{Name: "member-failover", Priority: new(int32(0))},
+	}
+	s.Policy.Spec = spec("pendingAware", 100)
+	s.Policy.Placement = simulation.Placement{
+		Strategy: placement.PriorityFailover, Class: "team-a", Size: new(int32(4)), DuplicationPolicy: placement.PreferFailover,
+	}
+	r := play(t, s)
+	at := func(second int) []simulation.ClusterTick { return r.Ticks[second/30].Clusters }
+	require.Equal(t, int64(4), at(0)[0].Created)
+	require.Equal(t, int64(4), at(60)[1].Created, "the grace period is over")
+	require.Equal(t, int64(4), at(120)[1].Created, "the taint holds")
+	require.Equal(t, int64(4), at(390)[0].Created, "the taint is over")
+	require.Equal(t, int64(12), r.Summary.Done)
+	require.Equal(t, int64(12+4), r.Summary.JobsCreated)
+}
+
+// When all slots are taken up by Jobs that are stuck in a dead cluster, none can be
+// replaced, unless failover may exceed the maximum.
+func TestStoryOfTheDeadCluster(t *testing.T) {
+	s := story(20*second, items(0, 20))
+	s.Clusters = []simulation.Cluster{
+		{Name: "a", Outages: []simulation.Outage{{Until: hour, Kind: simulation.NoStart}}},
+		{Name: "b", Outages: []simulation.Outage{{Until: minute, Kind: simulation.Unreachable}}},
+	}
+	s.Policy.Spec = spec("pendingAware", 20)
+	s.Policy.Placement.SoftTaintDuration = new(seconds(0)) // b is known to fail at once
+	r := play(t, s)
+	require.Zero(t, r.Summary.Done)
+	require.Contains(t, r.Summary.Rules[0].Rule, string(placement.ReasonHeldByStuck))
+
+	s.Policy.Placement.FailoverOverMax = true
+	s.Policy.Placement.DuplicationPolicy = placement.ImmediateSourceCleanup
+	s.Duration = 20 * minute
+	r = play(t, s)
+	require.Equal(t, int64(20), r.Summary.Done)
+	require.Equal(t, int64(20), r.Summary.ExcessOverMax)
+}

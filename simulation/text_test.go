@@ -1,0 +1,186 @@
+package simulation_test
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/scaledjob/scaledjob/simulation"
+)
+
+func TestText(t *testing.T) {
+	for _, text := range []string{"constant:2/s", "poisson:0.5/m", "bursts:100/10m", "daily:1/s,5/s,2/s", "poisson:1e+06/720h", "constant:3/1m30s"} {
+		var a simulation.Arrivals
+		require.NoError(t, a.UnmarshalText([]byte(text)))
+		require.Equal(t, text, a.String())
+	}
+	for _, text := range []string{"30s", "exp:30s", "lognormal:30s,1m", "recorded:12s,30s,500ms", "1h", "1h0m5s", "0s"} {
+		var d simulation.Distribution
+		require.NoError(t, d.UnmarshalText([]byte(text)))
+		require.Equal(t, text, d.String())
+	}
+	var d simulation.Distribution
+	require.NoError(t, d.UnmarshalText([]byte("constant:1m")))
+	require.Equal(t, "1m", d.String())
+}
+
+func TestTextAgain(t *testing.T) { rapid.Check(t, propTextAgain) }
+func FuzzTextAgain(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propTextAgain)) }
+
+// What can be read is written so that it reads the same.
+func propTextAgain(t *rapid.T) {
+	text := rapid.OneOf(
+		rapid.StringMatching(`(constant|poisson|bursts|daily):([0-9.e]{1,6}/[0-9.]{0,3}(ns|us|ms|s|m|h),?){1,3}`),
+		rapid.StringMatching(`((constant|exp|lognormal|recorded):)?([0-9.]{1,5}(ns|us|ms|s|m|h),?){1,3}`),
+	).Draw(t, "text")
+	var a, b simulation.Arrivals
+	if a.UnmarshalText([]byte(text)) == nil {
+		if err := b.UnmarshalText([]byte(a.String())); err != nil || !reflect.DeepEqual(a, b) {
+			t.Fatalf("%v %v: %v", a, b, err)
+		}
+	}
+	var d, e simulation.Distribution
+	if d.UnmarshalText([]byte(text)) == nil {
+		if err := e.UnmarshalText([]byte(d.String())); err != nil || e.String() != d.String() {
+			t.Fatalf("%v %v: %v", d, e, err)
+		}
+	}
+}
+
+func TestTextThatIsWrong(t *testing.T) {
+	for text, want := range map[string]string{
+		"2/s":             `"2/s" are no arrivals: want constant, poisson, bursts or daily and a rate, such as poisson:2/s`,
+		"gauss:2/s":       `"gauss:2/s" are no arrivals: want constant, poisson, bursts or daily and a rate, such as poisson:2/s`,
+		"poisson:2":       `"2" is no rate: want items and a time, such as 2/s or 100/10m`,
+		"poisson:x/s":     `"x/s" is no rate: want items and a time, such as 2/s or 100/10m`,
+		"daily:1/s,2/day": `"2/day" is no rate: want items and a time, such as 2/s or 100/10m`,
+		"":                `"" are no arrivals: want constant, poisson, bursts or daily and a rate, such as poisson:2/s`,
+	} {
+		var a simulation.Arrivals
+		require.EqualError(t, a.UnmarshalText([]byte(text)), want)
+	}
+	for text, want := range map[string]string{
+		"30":               `"30" is no duration: want a number and a unit, such as 30s or 1h30m`,
+		"exp:1s,2s":        `"exp:1s,2s" is no distribution: want a time such as 30s, or exp:30s, lognormal:30s,1m or recorded:12s,30s`,
+		"lognormal:1s":     `"lognormal:1s" is no distribution: want a time such as 30s, or exp:30s, lognormal:30s,1m or recorded:12s,30s`,
+		"weibull:1s":       `"weibull:1s" is no distribution: want a time such as 30s, or exp:30s, lognormal:30s,1m or recorded:12s,30s`,
+		"recorded:1s,soon": `"soon" is no duration: want a number and a unit, such as 30s or 1h30m`,
+	} {
+		var d simulation.Distribution
+		require.EqualError(t, d.UnmarshalText([]byte(text)), want)
+	}
+}
+
+// Every problem at once, with paths as in a file.
+func TestValidate(t *testing.T) {
+	var s simulation.Scenario
+	require.NoError(t, json.Unmarshal([]byte(`{
+		"drain": "-1s",
+		"policy": {"spec": {
+			"minReplicaCount": -1, "maxReplicaCount": -2, "pollingInterval": 0, "failedJobsHistoryLimit": -3,
+			"scalingStrategy": {"strategy": "custom", "customScalingRunningJobPercentage": "0,5", "multipleScalersCalculation": "median"}
+		}, "stuckAfter": "-1s"},
+		"queues": [
+			{"name": "a", "arrivals": "constant:0/s", "service": "lognormal:0s,1s", "target": -1, "activationThreshold": -1, "staleness": "-1s"},
+			{"name": "a", "trace": [{"at": "-1s", "items": -1, "service": "-1s"}], "arrivals": "bursts:1.5/s", "metric": "x",
+			 "visibilityTimeout": "-1s", "maxDeliveries": -1}
+		],
+		"jobs": {"acknowledge": "x", "itemsPerJob": 2, "drainQueue": true, "wait": "-1s", "failureProbability": -1, "backoffLimit": -1,
+			"backoff": "-1s", "termination": "-1s", "startup": "-1s"},
+		"clusters": [{"capacity": -1, "outages": [{"from": "2s", "until": "1s", "kind": "x"}]}]
+	}`), &s))
+	var fields []string
+	for _, err := range s.Validate().(interface{ Unwrap() []error }).Unwrap() {
+		fields = append(fields, err.(*simulation.FieldError).Field)
+	}
+	require.Equal(t, []string{
+		"drain", "duration",
+		"queues[0].arrivals", "queues[0].service", "queues[0].target", "queues[0].activationThreshold", "queues[0].staleness",
+		"queues[1].arrivals", "queues[1].arrivals", "queues[1].trace[0].at", "queues[1].trace[0].service", "queues[1].trace[0].items",
+		"queues[1].metric", "queues[1].visibilityTimeout", "queues[1].maxDeliveries", "queues[1].name",
+		"jobs.startup", "jobs.acknowledge", "jobs.itemsPerJob", "jobs.wait", "jobs.failureProbability", "jobs.backoffLimit",
+		"jobs.backoff", "jobs.termination",
+		"clusters[0].capacity", "clusters[0].outages[0].until", "clusters[0].outages[0].kind",
+		"policy.spec.pollingInterval", "policy.spec.minReplicaCount", "policy.spec.maxReplicaCount", "policy.spec.failedJobsHistoryLimit",
+		"policy.stuckAfter", "policy.spec.scalingStrategy.customScalingRunningJobPercentage",
+		"policy.spec.scalingStrategy.multipleScalersCalculation",
+	}, fields)
+	_, err := simulation.Run(s, simulation.Options{})
+	require.Error(t, err)
+}
+
+func TestValidateClusters(t *testing.T) {
+	s := load("", "")
+	s.Clusters = []simulation.Cluster{{Name: "a"}, {Name: "a", Weight: new(int32(-1))}}
+	s.Policy.As = "core"
+	require.EqualError(t, s.Validate(), `clusters[1].name is "a": want a name that no other has`+"\n"+
+		`policy.as is core: want placement, since there are 2 clusters`)
+	s.Clusters[1].Name = ""
+	s.Policy.As = ""
+	s.Policy.Placement.Strategy = "priorityFailover"
+	s.Policy.Placement.GracePeriod = new(simulation.Duration(-second))
+	require.EqualError(t, s.Validate(), `clusters[1].weight is -1: want 0 or more
+policy.placement is missing: want class and size under priorityFailover
+clusters[0].priority is missing: want 0 to 1000 under priorityFailover
+clusters[1].priority is missing: want 0 to 1000 under priorityFailover
+policy.placement.gracePeriod is -1s: want 0 or more`)
+}
+
+// What a scenario could not come to an end with is refused.
+func TestValidateSize(t *testing.T) {
+	s := load("", "")
+	s.Duration = 19 * 365 * 24 * hour
+	s.Policy.Spec.PollingInterval = new(int32(1))
+	s.Queues[0].Arrivals.Rates[0] = simulation.Rate{Items: 1e9, Per: second}
+	require.EqualError(t, s.Validate(), `queues[0].arrivals is constant:1e+09/s: want at most 1e8 items in the run
+policy.spec.pollingInterval is 1s: want at most 1e7 polls in the run`)
+}
+
+// The arrivals of each pattern in an hour.
+func TestPatterns(t *testing.T) {
+	arrivals := func(text string, duration simulation.Duration) (at []time.Duration) {
+		s := load("", "")
+		s.Duration = duration
+		require.NoError(t, s.Queues[0].Arrivals.UnmarshalText([]byte(text)))
+		run(t, s, simulation.Options{SummaryOnly: true, Observe: func(e simulation.Event) {
+			if e.Kind == simulation.Arrived {
+				at = append(at, e.At)
+			}
+		}})
+		return at
+	}
+	require.Equal(t, []time.Duration{0, 500 * time.Millisecond, time.Second, 1500 * time.Millisecond}, arrivals("constant:2/s", 2*second))
+	require.Equal(t, []time.Duration{0, 0, 0, time.Minute, time.Minute, time.Minute}, arrivals("bursts:3/1m", 2*minute))
+	require.InDelta(t, 10_000, len(arrivals("poisson:10000/h", hour)), 400) // four standard deviations
+
+	byHour := make([]int, 24)
+	for _, at := range arrivals("daily:1000/h,7000/h,1000/h,1000/h", 48*hour) {
+		byHour[int(at.Hours())%24]++
+	}
+	for i, want := range []int{1500, 2500, 3500, 4500, 5500, 6500, 6500, 5500, 4500, 3500, 2500, 1500, 1000, 1000} {
+		require.InDelta(t, 2*want, byHour[i], 5*90, "hour %d", i)
+	}
+}
+
+func TestCondense(t *testing.T) {
+	r := play(t, burst(simulation.AllItems, "eager", 6))
+	for _, n := range []int{1, 2, 3, len(r.Ticks), 1000} {
+		short := simulation.Condense(r.Ticks, n)
+		require.LessOrEqual(t, len(short), n)
+		jobs, most := int64(0), int64(0)
+		for _, tick := range short {
+			jobs += tick.Created
+			most = max(most, tick.Running)
+		}
+		require.Equal(t, r.Summary.JobsCreated, jobs)
+		require.Equal(t, r.Summary.MostJobs, most)
+		require.Zero(t, short[0].Seconds)
+	}
+	require.Equal(t, r.Ticks, simulation.Condense(r.Ticks, len(r.Ticks)))
+	require.Nil(t, simulation.Condense(r.Ticks, 0))
+	require.Nil(t, simulation.Condense(nil, 5))
+}

@@ -1,0 +1,153 @@
+package simulation
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+// A world is a run in progress.
+type world struct {
+	*Scenario
+	*measure
+	options Options
+	engine  engine
+
+	now, end Duration
+	over     bool
+	agenda   agenda
+
+	queues   []queueState
+	items    []item
+	freeItem []int32
+
+	jobs    []job
+	freeJob []int32
+	live    []int32 // slots of the Jobs that exist and have not ended
+	created int64
+	idle    deque[ref] // Jobs that wait for an item, the one that has waited longest first
+	startup sampler
+
+	sites []site // one for each cluster
+	err   error
+}
+
+// A ref is a Job for as long as its epoch is that.
+type ref struct {
+	slot  int32
+	epoch uint32
+}
+
+// The streams of random numbers. Each has its own, so that what a policy does has no
+// effect on the items that it meets.
+const (
+	streamStartup = 1 << 32
+	streamArrival = 2 << 32
+	streamService = 3 << 32
+	streamFailure = 4 << 32
+)
+
+func (s *Scenario) stream(which uint64) *rand.Rand { return rand.New(rand.NewPCG(s.Seed, which)) }
+
+func newWorld(s *Scenario, o Options) *world {
+	arrivals, end := s.times()
+	w := &world{Scenario: s, options: o, end: end, measure: &measure{}}
+	if !o.SummaryOnly {
+		w.ticks = make([]Tick, 0, min(arrivals/s.Policy.interval()+3, 1<<17))
+	}
+	w.startup = newSampler(s.Jobs.Startup, s.stream(streamStartup))
+	for i, c := range s.clusters() {
+		w.sites = append(w.sites, newSite(c))
+		w.schedule(int32(i), c.Outages)
+	}
+	for i := range s.Queues {
+		q := &s.Queues[i]
+		w.queues = append(w.queues, queueState{
+			Queue: q, until: arrivals, source: newSource(q, s.stream(streamArrival+uint64(i))),
+			service: newSampler(q.Service, s.stream(streamService+uint64(i))),
+		})
+		w.expect(i)
+	}
+	w.engine = newEngine(s)
+	w.agenda.add(0, dutyPoll, 0, 0)
+	return w
+}
+
+func (w *world) run() error {
+	w.settled()
+	for !w.over && w.err == nil {
+		e, ok := w.agenda.next()
+		if !ok || e.at > w.end {
+			break
+		}
+		w.advance(e.at)
+		w.do(e)
+	}
+	if !w.over {
+		w.advance(w.end)
+	}
+	return w.err
+}
+
+func (w *world) do(e entry) {
+	switch e.duty() {
+	case dutyOutage:
+		w.outage(e.slot, e.epoch)
+	case dutyArrival:
+		w.arrive(int(e.slot))
+	case dutyVisible:
+		if it := &w.items[e.slot]; it.epoch == e.epoch && it.state == taken {
+			w.giveBack(e.slot)
+			w.offer()
+		}
+	case dutyPoll:
+		w.poll()
+	default:
+		if j := &w.jobs[e.slot]; j.epoch == e.epoch {
+			w.proceed(e.duty(), e.slot)
+		}
+	}
+}
+
+// proceed is what a Job does at the time that it has waited for.
+func (w *world) proceed(d duty, slot int32) {
+	switch d {
+	case dutyWorkEnds:
+		w.endWork(slot)
+	case dutyGone:
+		w.remove(slot)
+	case dutyRetry:
+		w.enter(slot, unscheduled)
+		w.queueUp(slot)
+	case dutyStarted:
+		w.jobs[slot].started = true
+		w.tell(Started, nil, slot)
+		w.look(slot)
+	case dutyGiveUp:
+		w.finish(slot, true)
+	}
+}
+
+func (w *world) observe(e Event) {
+	if w.options.Observe != nil {
+		e.At = time.Duration(w.now)
+		w.options.Observe(e)
+	}
+}
+
+// tell reports an event of a Job, and of an item if it is not nil.
+func (w *world) tell(k Kind, it *item, slot int32) {
+	if w.options.Observe == nil {
+		return
+	}
+	j := &w.jobs[slot]
+	e := Event{Kind: k, Job: j.number, Cluster: int(j.site)}
+	if it != nil {
+		e.Item, e.Queue = it.number, int(it.queue)
+	}
+	w.observe(e)
+}
+
+// tellItem reports an event of an item alone.
+func (w *world) tellItem(k Kind, it *item) {
+	w.observe(Event{Kind: k, Item: it.number, Queue: int(it.queue)})
+}
