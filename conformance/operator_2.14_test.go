@@ -1,0 +1,19 @@
+//go:build keda2.16 || keda2.18
+
+package conformance
+
+import (
+	"context"
+
+	"github.com/kedacore/keda/v2/apis/keda/v1alpha1"
+	"github.com/kedacore/keda/v2/pkg/scaling/executor"
+	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+func newOperator(c client.Client) requestJobScale {
+	e := executor.NewScaleExecutor(c, nil, scheme, &record.FakeRecorder{})
+	return func(j *v1alpha1.ScaledJob, active bool, scaleTo, maxScale int64) {
+		e.RequestJobScale(context.Background(), j, active, false, scaleTo, maxScale)
+	}
+}
