@@ -1,0 +1,87 @@
+package lint
+
+import (
+	"fmt"
+
+	"github.com/scaledjob/scaledjob/keda"
+)
+
+func minAboveMax(j *job) {
+	least, most := j.spec.MinReplicaCount, j.spec.MaxReplicaCount
+	if least == nil || most == nil || *least <= *most {
+		return
+	}
+	total := int64(*most)
+	j.find(j.at("spec", "minReplicaCount"), fmt.Sprintf("maxReplicaCount or less: %d", *most),
+		effect{when: func(p keda.Profile) bool {
+			r := p.Replicas(j.model)
+			return r.Min > 0 && r.QueueMax == 0
+		}, text: fmt.Sprintf("the minimum is taken as %d and uses up the maximum: the queue gets no Job", total)},
+		effect{when: func(p keda.Profile) bool {
+			r := p.Replicas(j.model)
+			return r.Min > 0 && r.QueueMax == total
+		}, text: fmt.Sprintf("the minimum is taken as %d, and the queue gets the maximum once more: up to %d Jobs", total, 2*total)})
+}
+
+func minWithoutMax(j *job) {
+	if j.spec.MinReplicaCount == nil || j.spec.MaxReplicaCount != nil {
+		return
+	}
+	least := int64(*j.spec.MinReplicaCount)
+	j.find(j.at("spec", "minReplicaCount"), "a maxReplicaCount with it",
+		effect{when: func(p keda.Profile) bool { return p.Replicas(j.model).Fault.Panics() },
+			text: "KEDA's operator panics", fatal: true},
+		effect{when: func(p keda.Profile) bool { return p.Replicas(j.model).Min > 0 },
+			text: fmt.Sprintf("the minimum is on top of the default maximum of 100: up to %d Jobs", 100+least)})
+}
+
+const refusal = "the API server refuses it"
+
+func minNegative(j *job) {
+	n := j.spec.MinReplicaCount
+	if n == nil || *n >= 0 {
+		return
+	}
+	const field = "spec.minReplicaCount"
+	ghosts := -int(*n)
+	j.find(j.at("spec", "minReplicaCount"), "0 or more",
+		effect{when: both(supports(keda.MinReplicaCount), not(j.refused(field))),
+			text: fmt.Sprintf("KEDA counts %s too many as running", plural(ghosts, "Job"))},
+		effect{when: j.refused(field), text: refusal})
+}
+
+func maxBelow1(j *job) {
+	n := j.spec.MaxReplicaCount
+	if n == nil || *n >= 1 {
+		return
+	}
+	const field = "spec.maxReplicaCount"
+	j.find(j.at("spec", "maxReplicaCount"), `1 or more; the annotation autoscaling.keda.sh/paused: "true" stops a ScaledJob`,
+		effect{when: not(j.refused(field)), text: "the queue gets no Job"},
+		effect{when: j.refused(field), text: refusal})
+}
+
+func historyLimitNegative(j *job) {
+	for field, n := range map[string]*int32{
+		"successfulJobsHistoryLimit": j.spec.SuccessfulJobsHistoryLimit,
+		"failedJobsHistoryLimit":     j.spec.FailedJobsHistoryLimit,
+	} {
+		if n != nil && *n < 0 {
+			path := "spec." + field
+			j.find(j.at("spec", field), "0 or more; 0 keeps none",
+				effect{when: not(j.refused(path)), text: "KEDA's operator panics, or deletes every finished Job of that outcome"},
+				effect{when: j.refused(path), text: refusal})
+		}
+	}
+}
+
+func pollingIntervalBelow1(j *job) {
+	n := j.spec.PollingInterval
+	if n == nil || *n >= 1 {
+		return
+	}
+	const field = "spec.pollingInterval"
+	j.find(j.at("spec", "pollingInterval"), "1 or more (seconds)",
+		effect{when: not(j.refused(field)), text: "KEDA polls without a pause"},
+		effect{when: j.refused(field), text: refusal})
+}

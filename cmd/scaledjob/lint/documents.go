@@ -1,0 +1,88 @@
+package lint
+
+import (
+	"maps"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// documents are those of all files.
+type documents []*document
+
+// makers are the kinds that provide another, besides it itself, and the field
+// with its name, where that is not their own.
+var makers = map[string][]struct {
+	kind string
+	name []any
+}{
+	"Secret": {
+		{"SealedSecret", []any{"spec", "template", "metadata", "name"}},
+		{"ExternalSecret", []any{"spec", "target", "name"}},
+	},
+}
+
+// A lookup is what a reference names. A namespace that is "" is any, since it
+// may be given when the manifest is applied.
+type lookup struct{ kind, namespace, name string }
+
+// find returns the document that provides an object. Where there is none, any
+// reports whether there are others of the kind.
+func (all documents) find(l lookup) (found *document, any bool) {
+	for _, d := range all {
+		name, ok := provides(d, l.kind)
+		if !ok {
+			continue
+		}
+		any = true
+		namespace := d.text("metadata", "namespace")
+		if name == l.name && (namespace == l.namespace || namespace == "" || l.namespace == "") {
+			return d, true
+		}
+	}
+	return nil, any
+}
+
+// provides returns the name of the object of a kind that a document makes.
+func provides(d *document, kind string) (string, bool) {
+	name := d.text("metadata", "name")
+	if d.kind() == kind {
+		return name, true
+	}
+	for _, m := range makers[kind] {
+		if d.kind() == m.kind {
+			if made := d.text(m.name...); made != "" {
+				name = made
+			}
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// keys are those of a Secret or ConfigMap. It reports whether they are known.
+func (d *document) keys() (map[string]bool, bool) {
+	if kind := d.kind(); kind != "Secret" && kind != "ConfigMap" {
+		return nil, false
+	}
+	keys := map[string]bool{}
+	for _, field := range []string{"data", "stringData", "binaryData"} {
+		if n := d.node(field); n != nil && n.Kind == yaml.MappingNode {
+			for key := range entries(n) {
+				keys[key.Value] = true
+			}
+		}
+	}
+	return keys, true
+}
+
+// names are those of the documents that provide a kind.
+func (all documents) names(kind string) []string {
+	names := map[string]bool{}
+	for _, d := range all {
+		if name, ok := provides(d, kind); ok && name != "" {
+			names[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}

@@ -1,0 +1,226 @@
+package lint
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/keda"
+)
+
+// A File is a manifest, of one or more documents.
+type File struct {
+	Name string // as findings tell it; it is not opened
+	Data []byte
+}
+
+// A Report is what Check found. The zero value is that of no file.
+type Report struct {
+	Findings   []Finding // by file, line, column and rule
+	ScaledJobs int       // how many were looked at
+	Ignored    int       // how many findings comments have silenced
+}
+
+// Check looks at every ScaledJob of the files, for the releases that are given
+// or, without any, for all that are known. Documents of other kinds are where it
+// looks up what a ScaledJob refers to, whichever file they are in.
+//
+// It does not fail: what cannot be read is a finding. The cost grows with the
+// size of the files and the number of releases (BenchmarkCheck).
+func Check(files []File, releases ...keda.Profile) Report {
+	c := &collector{scope: scopeOf(releases)}
+	var all documents
+	for _, f := range files {
+		for _, p := range split(string(f.Data)) {
+			all = append(all, c.parse(f.Name, p)...)
+		}
+	}
+	report := Report{ScaledJobs: c.scaledJobs(all)}
+	if report.ScaledJobs == 0 {
+		c.noScaledJob(files, all)
+	}
+	for _, f := range files {
+		c.ignores(f)
+	}
+	order := map[string]int{}
+	for i, f := range files {
+		order[f.Name] = i
+	}
+	slices.SortStableFunc(c.findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(order[a.File], order[b.File]), cmp.Compare(a.Line, b.Line),
+			cmp.Compare(a.Column, b.Column), strings.Compare(a.Rule, b.Rule))
+	})
+	// What two triggers share is found twice.
+	report.Findings = slices.CompactFunc(c.findings, func(a, b Finding) bool {
+		return a.File == b.File && a.Line == b.Line && a.Column == b.Column && a.Rule == b.Rule && a.Path == b.Path
+	})
+	report.Ignored = c.ignored
+	return report
+}
+
+// Worst returns the highest severity among the findings, or the zero value if
+// there are none.
+func (r *Report) Worst() Severity {
+	var worst Severity
+	for i := range r.Findings {
+		worst = max(worst, r.Findings[i].Severity)
+	}
+	return worst
+}
+
+// A collector gathers findings.
+type collector struct {
+	scope    scope
+	object   string // of the ScaledJob that is being looked at
+	findings []Finding
+	ignored  int
+}
+
+// An effect is what happens under releases that meet a condition.
+type effect struct {
+	when condition // nil is every release
+	text string
+	// fatal makes an error of the finding where the caller named the releases and
+	// this is what happens under them.
+	fatal bool
+}
+
+// add adds a finding, unless none of its effects is one of the releases asked
+// about.
+func (c *collector) add(r Rule, at place, want string, effects ...effect) {
+	f := Finding{Rule: r.ID, Severity: r.Severity, File: at.file, Line: at.line, Column: at.column,
+		Object: c.object, Path: at.path, Found: at.found, Want: want}
+	for _, e := range effects {
+		releases, any := c.scope.affected(e.when)
+		if !any {
+			continue
+		}
+		f.Effects = append(f.Effects, Effect{releases, e.text})
+		if e.fatal && c.scope.named {
+			f.Severity = Error
+		}
+	}
+	if len(f.Effects) > 0 {
+		c.findings = append(c.findings, f)
+	}
+}
+
+// scaledJobs checks each ScaledJob, and counts them.
+func (c *collector) scaledJobs(all documents) int {
+	n := 0
+	for _, d := range all {
+		kind, want := d.kind(), adapter.GroupVersionKind
+		if !strings.EqualFold(kind, want.Kind) {
+			continue
+		}
+		n++
+		c.object = strings.TrimPrefix(d.text("metadata", "namespace")+"/"+d.text("metadata", "name"), "/")
+		if kind != want.Kind {
+			c.add(wrongKind, d.at("kind"), want.Kind, effect{text: "the API server refuses it"})
+		}
+		if version := want.GroupVersion().String(); d.text("apiVersion") != version {
+			c.add(wrongVersion, d.at("apiVersion"), version, effect{text: "the API server refuses it, or takes it for something else"})
+		}
+		c.check(d, all)
+	}
+	c.object = ""
+	return n
+}
+
+// noScaledJob says of each file what is in it instead.
+func (c *collector) noScaledJob(files []File, all documents) {
+	for _, f := range files {
+		if slices.ContainsFunc(c.findings, func(found Finding) bool { return found.File == f.Name }) {
+			continue
+		}
+		at := place{file: f.Name, line: 1, column: 1, found: "no object"}
+		if i := slices.IndexFunc(all, func(d *document) bool { return d.file == f.Name }); i >= 0 {
+			if at = all[i].at("kind"); at.found == nothing {
+				at.found = "an object without a kind"
+			}
+		}
+		c.add(wrongKind, at, "a ScaledJob, of keda.sh/v1alpha1, in one of the files", effect{text: "there is nothing to lint"})
+	}
+}
+
+// A job is a ScaledJob that is being looked at, with what rules need to know.
+type job struct {
+	*document
+	*collector
+	rule Rule
+
+	manifest *adapter.ScaledJob
+	spec     *adapter.ScaledJobSpec
+	model    *keda.ScaledJob // the same, as package keda reads it
+	config   adapter.Config
+	problems []*adapter.FieldError // of config
+	all      documents
+}
+
+func (c *collector) check(d *document, all documents) {
+	s := c.read(d)
+	j := &job{document: d, collector: c, manifest: s, spec: &s.Spec, model: new(keda.ScaledJob), all: all}
+	if data, err := json.Marshal(s); err == nil {
+		_ = json.Unmarshal(data, j.model) // has no other fields, of no other types
+	}
+	j.config, j.problems = configOf(s)
+	for _, r := range rules {
+		if r.check != nil {
+			j.rule = r.Rule
+			r.check(j)
+		}
+	}
+}
+
+// configOf reads the ScaledJob as adapter does, with any target for types of
+// triggers that it does not know.
+func configOf(s *adapter.ScaledJob) (adapter.Config, []*adapter.FieldError) {
+	targets := map[string]float64{}
+	for _, t := range s.Spec.Triggers {
+		if !slices.Contains(adapter.TriggerTypes(), t.Type) {
+			targets[t.Type] = 1
+		}
+	}
+	config, err := s.Config(targets)
+	var problems []*adapter.FieldError
+	for _, err := range unwrap(err) {
+		var field *adapter.FieldError
+		if errors.As(err, &field) {
+			problems = append(problems, field)
+		}
+	}
+	return config, problems
+}
+
+// find adds a finding of the rule that is being checked.
+func (j *job) find(at place, want string, effects ...effect) {
+	j.add(j.rule, at, want, effects...)
+}
+
+// note is find with the severity Note.
+func (j *job) note(at place, want string, effects ...effect) {
+	r := j.rule
+	r.Severity = Note
+	j.add(r, at, want, effects...)
+}
+
+// refused is met by the releases whose API server refuses a field's value.
+func (j *job) refused(path string) condition {
+	return func(p keda.Profile) bool {
+		return slices.ContainsFunc(unwrap(p.Validate(j.model)), func(err error) bool {
+			var refused *keda.RefusedError
+			return errors.As(err, &refused) && refused.Field == path
+		})
+	}
+}
+
+// unwrap returns the errors that were joined.
+func unwrap(err error) []error {
+	if all, ok := err.(interface{ Unwrap() []error }); ok {
+		return all.Unwrap()
+	}
+	return nil
+}

@@ -1,0 +1,435 @@
+package lint_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint"
+	"github.com/scaledjob/scaledjob/keda"
+)
+
+var update = flag.Bool("update", false, "write testdata/findings.txt")
+
+// A manifest is a file of testdata, with what it says of itself in comments:
+// "# want 20 min-above-max" on a line is a finding there and its column, and
+// "# release 2.16" at the top is what it is checked for.
+type manifest struct {
+	lint.File
+	releases []keda.Profile
+	want     []string // line:column rule
+}
+
+var (
+	wantPattern    = regexp.MustCompile(`# want (.+)$`)
+	releasePattern = regexp.MustCompile(`^# release (\S+)\n`)
+)
+
+func load(t testing.TB, pattern string) []manifest {
+	t.Helper()
+	names, err := filepath.Glob(pattern)
+	require.NoError(t, err)
+	require.NotEmpty(t, names, pattern)
+	var all []manifest
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		require.NoError(t, err)
+		m := manifest{File: lint.File{Name: filepath.ToSlash(name), Data: data}}
+		if r := releasePattern.FindSubmatch(data); r != nil {
+			m.releases = []keda.Profile{release(t, string(r[1]))}
+		}
+		for i, line := range strings.Split(string(data), "\n") {
+			if w := wantPattern.FindStringSubmatch(line); w != nil {
+				for want := range strings.SplitSeq(w[1], ", ") {
+					m.want = append(m.want, fmt.Sprintf("%d:%s", i+1, want))
+				}
+			}
+		}
+		all = append(all, m)
+	}
+	return all
+}
+
+func release(t testing.TB, name string) keda.Profile {
+	t.Helper()
+	p, err := keda.Release(name)
+	require.NoError(t, err)
+	return p
+}
+
+func (m manifest) check() lint.Report { return lint.Check([]lint.File{m.File}, m.releases...) }
+
+func brief(findings []lint.Finding) []string {
+	var all []string
+	for _, f := range findings {
+		all = append(all, fmt.Sprintf("%d:%d %s", f.Line, f.Column, f.Rule))
+	}
+	return all
+}
+
+func corpus(t testing.TB) []manifest {
+	all := load(t, "testdata/rules/*.yaml")
+	all = append(all, load(t, "testdata/samples/*.yaml")...)
+	return append(all, load(t, "testdata/clean/*")...)
+}
+
+// Every manifest has the findings that it says, and no other.
+func TestCorpus(t *testing.T) {
+	for _, m := range corpus(t) {
+		t.Run(m.Name, func(t *testing.T) {
+			require.ElementsMatch(t, m.want, brief(m.check().Findings))
+		})
+	}
+}
+
+// Every rule has a manifest of its name, which it finds something in, and every
+// manifest has a rule.
+func TestEveryRuleHasAManifest(t *testing.T) {
+	var names, ids []string
+	for _, m := range load(t, "testdata/rules/*.yaml") {
+		id := strings.TrimSuffix(filepath.Base(m.Name), ".yaml")
+		names = append(names, id)
+		require.Contains(t, strings.Join(m.want, "\n")+"\n", " "+id+"\n")
+	}
+	kebab := regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+	for _, r := range lint.Rules() {
+		ids = append(ids, r.ID)
+		require.Regexp(t, kebab, r.ID)
+		require.NotEmpty(t, r.Doc)
+		require.NotContains(t, r.Doc, "\n")
+		require.Contains(t, []lint.Severity{lint.Note, lint.Warning, lint.Error}, r.Severity, r.ID)
+	}
+	slices.Sort(ids)
+	slices.Sort(names)
+	require.Equal(t, ids, names)
+	require.Equal(t, ids, slices.Compact(slices.Clone(ids)))
+}
+
+// What is said of each manifest is as in testdata/findings.txt.
+func TestMessages(t *testing.T) {
+	var b bytes.Buffer
+	for _, m := range corpus(t) {
+		r := m.check()
+		require.NoError(t, r.WriteText(&b))
+	}
+	const golden = "testdata/findings.txt"
+	if *update {
+		require.NoError(t, os.WriteFile(golden, b.Bytes(), 0o644))
+	}
+	want, err := os.ReadFile(golden)
+	require.NoError(t, err)
+	require.Equal(t, string(want), b.String())
+}
+
+// Where a finding is of a value, the value stands there or, in case of a map or
+// list or of a key at fault, a key of its path.
+func TestPositions(t *testing.T) {
+	for _, m := range corpus(t) {
+		lines := strings.Split(string(m.Data), "\n")
+		for _, f := range m.check().Findings {
+			if f.Path == "" || f.Found == "nothing" {
+				continue
+			}
+			at := string([]rune(lines[f.Line-1])[f.Column-1:])
+			found, _, _ := strings.Cut(f.Found, ",")
+			words := regexp.MustCompile(`[\w-]+`).FindAllString(f.Path, -1)
+			stands := slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(strings.TrimPrefix(at, "- "), w) }) ||
+				strings.HasPrefix(at, found) || strings.HasPrefix(at, strings.Trim(found, `"`)) || strings.HasPrefix(at, "[")
+			require.True(t, stands, "%s:%d:%d: %s, found %s, is at %s", f.File, f.Line, f.Column, f.Path, f.Found, at)
+		}
+	}
+}
+
+// includes reports whether a text such as "2.8 to 2.10, since 2.18.1" means a
+// release.
+func includes(t *testing.T, text, release string) bool {
+	number := func(name string, open int) int {
+		var n [3]int
+		parts := strings.Split(name, ".")
+		for i := range n {
+			if n[i] = open; i < len(parts) {
+				var err error
+				n[i], err = strconv.Atoi(parts[i])
+				require.NoError(t, err, text)
+			}
+		}
+		return n[0]*1e6 + n[1]*1e3 + n[2]
+	}
+	if text == "" {
+		return true
+	}
+	r := number(release, 0)
+	for run := range strings.SplitSeq(text, ", ") {
+		switch {
+		case strings.HasPrefix(run, "since "):
+			if r >= number(run[6:], 0) {
+				return true
+			}
+		case strings.HasPrefix(run, "until "):
+			if r <= number(run[6:], 999) {
+				return true
+			}
+		default:
+			first, last, several := strings.Cut(run, " to ")
+			if !several {
+				last = first
+			}
+			if number(first, 0) <= r && r <= number(last, 999) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// A check for one release finds what the check for all of them says of it.
+func TestReleases(t *testing.T) {
+	for _, m := range corpus(t) {
+		all := lint.Check([]lint.File{m.File})
+		for _, name := range keda.Releases() {
+			var want, got []string
+			for _, f := range all.Findings {
+				for _, e := range f.Effects {
+					if includes(t, e.Releases, name) {
+						want = append(want, fmt.Sprintf("%d:%d %s: %s", f.Line, f.Column, f.Rule, e.Text))
+					}
+				}
+			}
+			one := lint.Check([]lint.File{m.File}, release(t, name))
+			for _, f := range one.Findings {
+				for _, e := range f.Effects {
+					require.Empty(t, e.Releases)
+					if f.Rule != "unsupported-feature" {
+						got = append(got, fmt.Sprintf("%d:%d %s: %s", f.Line, f.Column, f.Rule, e.Text))
+					}
+				}
+			}
+			require.Equal(t, want, got, "%s %s", m.Name, name)
+		}
+	}
+}
+
+func TestReleasesByName(t *testing.T) {
+	file := lint.File{Name: "a.yaml", Data: []byte(with("  minReplicaCount: 5\n  maxReplicaCount: 2\n"))}
+	r := lint.Check([]lint.File{file}, release(t, "2.7"), release(t, "2.9"), release(t, "2.21"))
+	require.Equal(t, []string{"unsupported-feature 2.7.1", "min-above-max 2.9.3", "min-above-max 2.21.0"}, effects(r, func(e lint.Effect) string { return e.Releases }))
+}
+
+// effects lists the rules with something of their effects.
+func effects(r lint.Report, of func(lint.Effect) string) []string {
+	var all []string
+	for _, f := range r.Findings {
+		for _, e := range f.Effects {
+			all = append(all, f.Rule+" "+of(e))
+		}
+	}
+	slices.SortStableFunc(all, func(a, b string) int { return strings.Compare(b[:1], a[:1]) })
+	return all
+}
+
+// A panic is an error for whoever names its release.
+func TestFatal(t *testing.T) {
+	file := []lint.File{{Name: "a.yaml", Data: []byte(with("  minReplicaCount: 5\n"))}}
+	for name, want := range map[string]lint.Severity{"": lint.Warning, "2.9": lint.Error, "2.21": lint.Warning} {
+		var releases []keda.Profile
+		if name != "" {
+			releases = []keda.Profile{release(t, name)}
+		}
+		r := lint.Check(file, releases...)
+		require.Equal(t, want, r.Worst(), name)
+	}
+}
+
+const minimal = `apiVersion: keda.sh/v1alpha1
+kind: ScaledJob
+metadata:
+  name: orders
+spec:
+  jobTargetRef:
+    template:
+      spec:
+        containers:
+          - name: main
+            image: example.com/orders:1
+  triggers:
+    - type: redis
+      metadata:
+        listName: orders
+        listLength: "5"
+`
+
+// with adds lines to the spec.
+func with(lines string) string { return strings.Replace(minimal, "spec:\n", "spec:\n"+lines, 1) }
+
+func checkText(text string) lint.Report {
+	return lint.Check([]lint.File{{Name: "a.yaml", Data: []byte(text)}})
+}
+
+// The line of an error is where a reader would look.
+func TestYAMLSyntax(t *testing.T) {
+	for _, tt := range []struct {
+		text string
+		line int
+	}{
+		{"a: b: c\n", 1},
+		{"\na:\n  b: c\n d: e\n", 4},
+		{"a:\n\tb: c\n", 2},
+		{"a: [1, 2\nb: 3\n", 2},
+		{"x: 1\na: [1, 2\nb: 3\nc: 4\n", 3},
+		{"a: 'x\n", 1},
+		{"a: 1\nb: \"x\nc: 3\nd: 4\n", 2},
+		{"a: 1\nb: *nope\n", 2},
+		{"- a\nb: c\n", 2},
+		{"x: 1\na: \"\\q\"\n", 2},
+		{"a: 1\nb: 2\n  c: 3\n", 3},
+		{"a: 1\nb: \x01\n", 2},
+		{"a: 1\nb: }\nc: 3\n", 2},
+		{"a: 1\nb\nc: 3\n", 2},
+		{"a: 1\nb: @x\nc: 3\n", 2},
+		{"a: 1\nb: - x\nc: 3\n", 2},
+		{"a: {{ .Values.a }\nb: 1\n", 2},
+		{"a: 1\nb: & x\n", 2},
+		{"a: 1\nb: !<x y\nc: 1\n", 2},
+		{"%YAML 3\n---\na: b\n", 1},
+		{"a: 1\n---\nb: 2\n---\nc: @x\n", 5},
+		{"a: &a [*a]\n", 1},
+		{"a: &a {<<: *a}\n", 1},
+		{"a: &a [x, x, x, x, x, x, x, x, x]\nb: &b [*a, *a, *a, *a, *a, *a, *a, *a, *a]\nc: &c [*b, *b, *b, *b, *b, *b, *b, *b, *b]\n" +
+			"d: &d [*c, *c, *c, *c, *c, *c, *c, *c, *c]\ne: &e [*d, *d, *d, *d, *d, *d, *d, *d, *d]\nf: [*e, *e, *e, *e, *e, *e, *e, *e, *e]\n", 1},
+	} {
+		r := checkText(tt.text)
+		require.Equal(t, []string{fmt.Sprintf("%d:1 yaml-syntax", tt.line)}, brief(r.Findings), tt.text)
+	}
+	r := checkText("x: 1\n---\na: {{ .Values.a }}: b\n")
+	require.Contains(t, r.Findings[0].Want, "helm template")
+}
+
+// What is broken in one document hides nothing in another.
+func TestDocumentsAreReadByThemselves(t *testing.T) {
+	r := checkText("a: b: c\n---\n" + with("  pollingInterval: 0\n") + "---\na: @\n")
+	require.Equal(t, []string{"1:1 yaml-syntax", "8:20 polling-interval-below-1", "21:1 yaml-syntax"}, brief(r.Findings))
+}
+
+func TestNoScaledJob(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                   "found no object",
+		"# nothing\n---\n":                   "found no object",
+		"- a\n":                              "found no object",
+		"a: 1\n":                             "found an object without a kind",
+		"kind: Deployment\n---\nkind: X":     `found "Deployment"`,
+		"apiVersion: v1\nkind: ScaledObject": `found "ScaledObject"`,
+	} {
+		r := checkText(text)
+		require.Len(t, r.Findings, 1, text)
+		require.Equal(t, "wrong-kind", r.Findings[0].Rule)
+		require.Contains(t, r.Findings[0].Message(), want)
+		require.Contains(t, r.Findings[0].Message(), "want a ScaledJob, of keda.sh/v1alpha1, in one of the files")
+	}
+	require.Empty(t, lint.Check(nil).Findings)
+	two := lint.Check([]lint.File{{Name: "a", Data: []byte("kind: Secret")}, {Name: "b", Data: []byte(minimal)}})
+	require.Empty(t, two.Findings)
+	misspelled := checkText(strings.Replace(minimal, "ScaledJob", "scaledjob", 1))
+	require.Equal(t, []string{"2:7 wrong-kind"}, brief(misspelled.Findings))
+	require.Equal(t, 1, misspelled.ScaledJobs)
+}
+
+// References are looked up in all files, whichever comes first.
+func TestReferencesAcrossFiles(t *testing.T) {
+	const (
+		envFrom   = "            envFrom:\n              - secretRef:\n                  name: orders\n"
+		secret    = "kind: Secret\nmetadata:\n  name: %s\n  namespace: %s\n"
+		inShop    = "  namespace: shop\n"
+		inBilling = "billing"
+	)
+	job := strings.Replace(minimal, ":1\n", ":1\n"+envFrom, 1)
+	job = strings.Replace(job, "  name: orders\n", "  name: orders\n"+inShop, 1)
+	for _, tt := range []struct {
+		name, secret string
+		want         lint.Severity
+	}{
+		{"given", fmt.Sprintf(secret, "orders", "shop"), 0},
+		{"given without a namespace", "kind: Secret\nmetadata: {name: orders}\n", 0},
+		{"in another namespace", fmt.Sprintf(secret, "orders", inBilling), lint.Warning},
+		{"of another name", fmt.Sprintf(secret, "invoices", "shop"), lint.Warning},
+		{"an external one", "kind: ExternalSecret\nmetadata: {name: x}\nspec: {target: {name: orders}}\n", 0},
+		{"none", "kind: ConfigMap\nmetadata: {name: orders}\n", lint.Note},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			files := []lint.File{{Name: "a", Data: []byte(job)}, {Name: "b", Data: []byte(tt.secret)}}
+			r := lint.Check(files)
+			require.Equal(t, tt.want, r.Worst())
+			slices.Reverse(files)
+			reversed := lint.Check(files)
+			require.Equal(t, r.Findings, reversed.Findings)
+		})
+	}
+}
+
+// What is wrong with a TriggerAuthentication is found where it is.
+func TestAuthenticationInAnotherFile(t *testing.T) {
+	job := minimal + "      authenticationRef: {name: orders}\n    - type: redis\n      metadata: {listName: a}\n      authenticationRef: {name: orders}\n"
+	const authentication = "kind: TriggerAuthentication\nmetadata: {name: orders}\nspec:\n  env:\n    - {parameter: a, name: NOPE}\n" +
+		"  secretTargetRef:\n    - {parameter: b, name: orders, key: nope}\n---\nkind: Secret\nmetadata: {name: orders}\ndata: {key: eA==}\n"
+	r := lint.Check([]lint.File{{Name: "a", Data: []byte(job)}, {Name: "b", Data: []byte(authentication)}})
+	require.Equal(t, []string{"5:28 missing-environment", "7:41 missing-key"}, brief(r.Findings))
+	require.Equal(t, "b", r.Findings[0].File)
+	require.Equal(t, "orders", r.Findings[0].Object)
+}
+
+func TestIgnore(t *testing.T) {
+	for _, tt := range []struct {
+		name, lines string
+		want        []string
+		ignored     int
+	}{
+		{"on the line", "  pollingInterval: 0 # scaledjob:ignore polling-interval-below-1\n", nil, 1},
+		{"with a reason", "  pollingInterval: 0 # scaledjob:ignore polling-interval-below-1 a test\n", nil, 1},
+		{"on the line above", "  # scaledjob:ignore polling-interval-below-1\n  pollingInterval: 0\n", nil, 1},
+		{"above another comment", "  #scaledjob:ignore polling-interval-below-1\n  # why\n  pollingInterval: 0\n", nil, 1},
+		{"above another line", "  # scaledjob:ignore polling-interval-below-1\n\n  pollingInterval: 0\n", []string{"8:20 polling-interval-below-1"}, 0},
+		{"behind the line above", "  maxReplicaCount: 5 # scaledjob:ignore polling-interval-below-1\n  pollingInterval: 0\n", []string{"7:20 polling-interval-below-1"}, 0},
+		{"another rule", "  pollingInterval: 0 # scaledjob:ignore min-negative\n", []string{"6:20 polling-interval-below-1"}, 0},
+		{"several", "  pollingInterval: 0 # scaledjob:ignore min-negative,polling-interval-below-1\n", nil, 1},
+		{"no rule", "  pollingInterval: 0 # scaledjob:ignore\n", []string{"6:20 polling-interval-below-1"}, 0},
+		{"an unknown rule", "  pollingInterval: 0 # scaledjob:ignore polling-interval\n", []string{"6:20 polling-interval-below-1", "6:41 unknown-ignore"}, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := checkText(with(tt.lines))
+			require.Equal(t, tt.want, brief(r.Findings))
+			require.Equal(t, tt.ignored, r.Ignored)
+		})
+	}
+}
+
+// Labels hold 63 characters.
+func TestNameTooLong(t *testing.T) {
+	for n, want := range map[int]bool{63: false, 64: true} {
+		r := checkText(strings.Replace(minimal, "name: orders", "name: "+strings.Repeat("a", n), 1))
+		require.Equal(t, want, has(r, "name-too-long"), n)
+	}
+}
+
+func TestSampleManifests(t *testing.T) {
+	for name, want := range map[string][]string{
+		// The Secret is for the cluster to have; the host was meant as hostFromEnv.
+		"rabbitmq.yaml": {"20:25 missing-secret", "26:15 custom-exceeds-max", "33:15 host-not-a-url"},
+	} {
+		data, err := os.ReadFile("../../../testdata/manifests/" + name)
+		require.NoError(t, err)
+		r := checkText(string(data))
+		require.Equal(t, want, brief(r.Findings))
+		require.Equal(t, lint.Note, r.Findings[0].Severity)
+	}
+	all, err := os.ReadDir("../../../testdata/manifests")
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+}

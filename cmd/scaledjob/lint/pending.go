@@ -1,0 +1,87 @@
+package lint
+
+import (
+	"slices"
+
+	"github.com/scaledjob/scaledjob/keda"
+)
+
+// early are the conditions that hold before a container runs.
+var early = []string{"PodScheduled", "Initialized", "PodReadyToStartContainers"}
+
+// podConditions are those that Kubernetes sets.
+var podConditions = append([]string{"Ready", "ContainersReady", "DisruptionTarget"}, early...)
+
+// readsPending reports whether the strategy looks at pending Jobs.
+func (j *job) readsPending() bool {
+	name := j.spec.ScalingStrategy.Strategy
+	return name == "accurate" || name == "eager"
+}
+
+// pendingWith is met by the releases that count a Job as pending whose pods, so
+// many, run and have all of the conditions.
+func (j *job) pendingWith(pods int) condition {
+	pod := keda.Pod{Phase: "Running"}
+	for _, name := range j.spec.ScalingStrategy.PendingPodConditions {
+		if !slices.ContainsFunc(pod.Conditions, func(c keda.Condition) bool { return c.Type == name }) {
+			pod.Conditions = append(pod.Conditions, keda.Condition{Type: name, Status: "True"})
+		}
+	}
+	jobs := []keda.Job{{Pods: slices.Repeat([]keda.Pod{pod}, pods)}}
+	return func(p keda.Profile) bool { return p.Count(j.model, jobs).Pending > 0 }
+}
+
+func pendingConditionDuplicate(j *job) {
+	names := j.spec.ScalingStrategy.PendingPodConditions
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			j.find(j.at("spec", "scalingStrategy", "pendingPodConditions", i), "each condition once",
+				effect{when: j.pendingWith(1), text: "the list is never met: every unfinished Job stays pending"})
+		}
+	}
+}
+
+func pendingConditionMisspelled(j *job) {
+	var gates []string
+	if ref := j.spec.JobTargetRef; ref != nil {
+		for _, gate := range ref.Template.Spec.ReadinessGates {
+			gates = append(gates, string(gate.ConditionType))
+		}
+	}
+	for i, name := range j.spec.ScalingStrategy.PendingPodConditions {
+		if slices.Contains(podConditions, name) || slices.Contains(gates, name) {
+			continue
+		}
+		if meant := nearest(name, podConditions); meant != "" {
+			j.find(j.at("spec", "scalingStrategy", "pendingPodConditions", i), meant,
+				effect{when: supports(keda.PendingConditions), text: "no pod ever has it: every unfinished Job stays pending"})
+		}
+	}
+}
+
+func pendingConditionsTooEarly(j *job) {
+	names := j.spec.ScalingStrategy.PendingPodConditions
+	if len(names) == 0 || !j.readsPending() || slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(early, name) }) {
+		return
+	}
+	j.find(j.at("spec", "scalingStrategy", "pendingPodConditions"), "Ready among them",
+		effect{when: both(supports(keda.PendingConditions), j.selects()),
+			text: "a Job is pending until a pod has all of them, and these hold before a container runs: starting Jobs are not pending"})
+}
+
+func pendingConditionsSeveralPods(j *job) {
+	ref := j.spec.JobTargetRef
+	if len(j.spec.ScalingStrategy.PendingPodConditions) == 0 || !j.readsPending() || ref == nil || ref.Parallelism == nil || *ref.Parallelism < 2 {
+		return
+	}
+	j.find(j.at("spec", "jobTargetRef", "parallelism"), "KEDA 2.18 or later, or no pendingPodConditions",
+		effect{when: both(j.pendingWith(2), not(j.pendingWith(1))),
+			text: "true conditions are added up over a Job's pods and must be as many as the list has: a Job with two ready pods stays pending"})
+}
+
+func pendingConditionsUnused(j *job) {
+	if len(j.spec.ScalingStrategy.PendingPodConditions) > 0 && !j.readsPending() {
+		j.find(j.at("spec", "scalingStrategy", "pendingPodConditions"), "the strategy accurate or eager with them, or no such field",
+			effect{text: "they have no effect: only accurate and eager look at pending Jobs"})
+	}
+}

@@ -1,0 +1,240 @@
+package lint_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+	"pgregory.net/rapid"
+	k8syaml "sigs.k8s.io/yaml"
+
+	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint"
+	"github.com/scaledjob/scaledjob/keda"
+)
+
+// fields are what a drawn manifest may say, right and wrong.
+var fields = map[string][]any{
+	"minReplicaCount":            {-1, 0, 2, 200},
+	"maxReplicaCount":            {-3, 0, 1, 10},
+	"pollingInterval":            {-1, 0, 1, 30},
+	"successfulJobsHistoryLimit": {-1, 0, 5},
+	"failedJobsHistoryLimit":     {-1, 0, 5},
+	"envSourceContainerName":     {"main", "other"},
+	"rolloutStrategy":            {"", "default", "immediate", "gradual", "drain", "Gradual"},
+	"rollout":                    {map[string]any{}},
+	"rollout.strategy":           {"", "default", "immediate", "gradual", "none"},
+	"rollout.propagationPolicy":  {"background", "foreground", "orphan"},
+	"scalingStrategy":            {map[string]any{}},
+	"scalingStrategy.strategy":   {"", "default", "accurate", "eager", "custom", "pendingAware", "Eager"},
+	"scalingStrategy.customScalingQueueLengthDeduction": {-1, 0, 3},
+	"scalingStrategy.customScalingRunningJobPercentage": {"", "0", "0.5", "1", "50%", "NaN", "-1", "1e999", "0,5"},
+	"scalingStrategy.pendingPodConditions":              {[]any{"Ready"}, []any{"Ready", "Ready"}, []any{"PodScheduled"}, []any{"ready"}},
+	"scalingStrategy.multipleScalersCalculation":        {"", "max", "min", "avg", "sum", "mean"},
+}
+
+func drawManifest(t *rapid.T) map[string]any {
+	spec := map[string]any{
+		"jobTargetRef": map[string]any{"template": map[string]any{"spec": map[string]any{
+			"containers": []any{map[string]any{"name": "main", "image": "a"}}}}},
+		"rollout": map[string]any{}, "scalingStrategy": map[string]any{},
+	}
+	for _, path := range slices.Sorted(keysOf(fields)) {
+		parent, key, nested := strings.Cut(path, ".")
+		if !rapid.Bool().Draw(t, path+" is set") {
+			continue
+		}
+		v := rapid.SampledFrom(fields[path]).Draw(t, path)
+		switch {
+		case nested:
+			spec[parent].(map[string]any)[key] = v
+		case spec[path] == nil:
+			spec[path] = v
+		}
+	}
+	if n := rapid.IntRange(0, 3).Draw(t, "triggers"); n > 0 {
+		var triggers []any
+		for range n {
+			triggers = append(triggers, map[string]any{"type": rapid.SampledFrom([]string{"redis", "rabbitmq", "prometheus", "cpu"}).Draw(t, "type"),
+				"metadata": map[string]any{"listLength": rapid.SampledFrom([]string{"5", "0", "0.5", "-1", "x"}).Draw(t, "target")}})
+		}
+		spec["triggers"] = triggers
+	}
+	metadata := map[string]any{"name": rapid.SampledFrom([]string{"orders", "Orders", strings.Repeat("a", 64)}).Draw(t, "name")}
+	annotations := map[string]any{}
+	for _, key := range []string{adapter.AnnotationPaused, adapter.AnnotationGeneration, adapter.AnnotationExcludedLabels} {
+		if v := rapid.SampledFrom([]string{"", "true", "false", "no", "a, b", "-"}).Draw(t, key); v != "-" {
+			annotations[key] = v
+		}
+	}
+	metadata["annotations"] = annotations
+	return map[string]any{"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledJob", "metadata": metadata, "spec": spec}
+}
+
+func keysOf(m map[string][]any) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for key := range m {
+			if !yield(key) {
+				return
+			}
+		}
+	}
+}
+
+func write(t *rapid.T, tree any) []byte {
+	data, err := yaml.Marshal(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func found(r lint.Report, path, effect string) bool {
+	return slices.ContainsFunc(r.Findings, func(f lint.Finding) bool {
+		return f.Path == path && slices.ContainsFunc(f.Effects, func(e lint.Effect) bool { return strings.Contains(e.Text, effect) })
+	})
+}
+
+// Every field that the model says a release refuses is found there, and so is
+// every feature that it says the release lacks; and nothing else is said to be.
+func propModel(t *rapid.T) {
+	data := write(t, drawManifest(t))
+	p, err := keda.Release(rapid.SampledFrom(keda.Releases()).Draw(t, "release"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var j keda.ScaledJob
+	if err := k8syaml.Unmarshal(data, &j); err != nil {
+		t.Fatal(err)
+	}
+	r := lint.Check([]lint.File{{Name: "a", Data: data}}, p)
+	refused, lacked := map[string]bool{}, 0
+	for _, err := range joined(p.Validate(&j)) {
+		var field *keda.RefusedError
+		var feature *keda.UnsupportedError
+		switch {
+		case errors.As(err, &field):
+			if refused[field.Field] = true; !found(r, field.Field, "the API server refuses it") {
+				t.Fatalf("not found: %v\n%s", err, data)
+			}
+		case errors.As(err, &feature):
+			lacked++
+		}
+	}
+	for _, f := range r.Findings {
+		switch {
+		case f.Rule == "unsupported-feature":
+			lacked--
+		case f.Rule != "missing-field" && f.Rule != "name-invalid" && found(r, f.Path, "the API server refuses it") && !refused[f.Path]:
+			t.Fatalf("%s does not refuse it: %s\n%s", p, f.Message(), data)
+		}
+	}
+	if lacked != 0 {
+		t.Fatalf("%d features are not found\n%s", lacked, data)
+	}
+}
+
+func joined(err error) []error {
+	if all, ok := err.(interface{ Unwrap() []error }); ok {
+		return all.Unwrap()
+	}
+	return nil
+}
+
+// Where adapter refuses a manifest, an error is found, but for what adapter
+// alone wants: one meaning of two rollout strategies.
+func propAdapter(t *rapid.T) {
+	data := write(t, drawManifest(t))
+	jobs, err := adapter.ReadScaledJobs(data)
+	if err == nil {
+		_, err = jobs[0].Config(map[string]float64{"cpu": 1})
+	}
+	r := lint.Check([]lint.File{{Name: "a", Data: data}})
+	if err != nil && r.Worst() < lint.Error {
+		t.Fatalf("%v\n%s", err, data)
+	}
+}
+
+// Whatever the text, findings are whole, in order, within the text and the same
+// again, and every format can be written.
+func propTotal(t interface{ Fatalf(string, ...any) }, data []byte) {
+	files := []lint.File{{Name: "a.yaml", Data: data}}
+	r := lint.Check(files)
+	lines := 1 + bytes.Count(data, []byte("\n"))
+	ids := map[string]bool{}
+	for _, rule := range lint.Rules() {
+		ids[rule.ID] = true
+	}
+	for i, f := range r.Findings {
+		if !ids[f.Rule] || f.Severity < lint.Note || f.Severity > lint.Error || f.Found == "" || f.Want == "" || len(f.Effects) == 0 {
+			t.Fatalf("%+v", f)
+		}
+		if f.Line < 1 || f.Line > lines || f.Column < 1 {
+			t.Fatalf("%d lines: %+v", lines, f)
+		}
+		if i > 0 && f.Line < r.Findings[i-1].Line {
+			t.Fatalf("not in order: %+v", f)
+		}
+	}
+	if again := lint.Check(files); fmt.Sprint(again) != fmt.Sprint(r) {
+		t.Fatalf("%v\nand then\n%v", r, again)
+	}
+	var b bytes.Buffer
+	if err := errors.Join(r.WriteText(&b), r.WriteGitHub(&b)); err != nil {
+		t.Fatalf("%v", err)
+	}
+	for _, write := range []func(*bytes.Buffer) error{
+		func(b *bytes.Buffer) error { return r.WriteJSON(b) }, func(b *bytes.Buffer) error { return r.WriteSARIF(b) }} {
+		b.Reset()
+		if err := write(&b); err != nil || !json.Valid(b.Bytes()) {
+			t.Fatalf("%v: %s", err, b.String())
+		}
+	}
+}
+
+// broken replaces values of a drawn manifest by others, of any kind.
+func propBroken(t *rapid.T) {
+	tree := drawManifest(t)
+	values := []any{nil, true, -1, 1.5, 1e300, "", "x", "{{", []any{}, []any{nil}, map[string]any{}, map[string]any{"a": []any{1}}}
+	var breaks func(m map[string]any)
+	breaks = func(m map[string]any) {
+		for _, key := range slices.Sorted(func(yield func(string) bool) {
+			for key := range m {
+				if !yield(key) {
+					return
+				}
+			}
+		}) {
+			switch rapid.IntRange(0, 9).Draw(t, key) {
+			case 0:
+				m[key] = rapid.SampledFrom(values).Draw(t, "value of "+key)
+			case 1:
+				m[key+"s"] = m[key]
+			}
+			if inner, ok := m[key].(map[string]any); ok {
+				breaks(inner)
+			}
+		}
+	}
+	breaks(tree)
+	propTotal(t, write(t, tree))
+}
+
+func TestWhatTheModelRefuses(t *testing.T) { rapid.Check(t, propModel) }
+func FuzzWhatTheModelRefuses(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propModel)) }
+func TestWhatAdapterRefuses(t *testing.T)  { rapid.Check(t, propAdapter) }
+func FuzzWhatAdapterRefuses(f *testing.F)  { f.Fuzz(rapid.MakeFuzz(propAdapter)) }
+func TestBroken(t *testing.T)              { rapid.Check(t, propBroken) }
+func FuzzBroken(f *testing.F)              { f.Fuzz(rapid.MakeFuzz(propBroken)) }
+
+func FuzzCheck(f *testing.F) {
+	for _, m := range corpus(f) {
+		f.Add(m.Data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) { propTotal(t, data) })
+}

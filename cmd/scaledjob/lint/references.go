@@ -1,0 +1,267 @@
+package lint
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// A reference is where one document names another. key is "" where all of it
+// is meant.
+type reference struct {
+	kind, name, key string
+	at, keyAt       place
+	effect          string // of a document that is missing
+}
+
+// references are those of the containers' environments and of the
+// TriggerAuthentications in use, but for optional ones.
+func (j *job) references() []reference {
+	var all []reference
+	if ref := j.spec.JobTargetRef; ref != nil {
+		for i := range ref.Template.Spec.Containers {
+			all = append(all, j.containerReferences(i)...)
+		}
+	}
+	for _, a := range j.authentications() {
+		if a.document == nil {
+			continue
+		}
+		for field, kind := range map[string]string{"secretTargetRef": "Secret", "configMapTargetRef": "ConfigMap"} {
+			for i := range a.document.length("spec", field) {
+				steps := []any{"spec", field, i}
+				name, key := append(slices.Clone(steps), "name"), append(slices.Clone(steps), "key")
+				all = append(all, reference{kind, a.document.text(name...), a.document.text(key...),
+					a.document.at(name...), a.document.at(key...), "KEDA reads an empty value"})
+			}
+		}
+	}
+	return all
+}
+
+// containerReferences are those of one container's environment.
+func (j *job) containerReferences(i int) []reference {
+	var all []reference
+	container := &j.spec.JobTargetRef.Template.Spec.Containers[i]
+	text := "pods do not start before it exists"
+	if container == j.envSource() {
+		text = "KEDA cannot read the container's environment, and does not poll before it exists"
+	}
+	at := func(steps ...any) place {
+		return j.at(append([]any{"spec", "jobTargetRef", "template", "spec", "containers", i}, steps...)...)
+	}
+	add := func(kind, name, key string, optional *bool, steps ...any) {
+		if optional == nil || !*optional {
+			all = append(all, reference{kind, name, key, at(append(slices.Clone(steps), "name")...), at(append(slices.Clone(steps), "key")...), text})
+		}
+	}
+	for k, from := range container.EnvFrom {
+		if r := from.SecretRef; r != nil {
+			add("Secret", r.Name, "", r.Optional, "envFrom", k, "secretRef")
+		}
+		if r := from.ConfigMapRef; r != nil {
+			add("ConfigMap", r.Name, "", r.Optional, "envFrom", k, "configMapRef")
+		}
+	}
+	for k, env := range container.Env {
+		if env.ValueFrom == nil {
+			continue
+		}
+		if r := env.ValueFrom.SecretKeyRef; r != nil {
+			add("Secret", r.Name, r.Key, r.Optional, "env", k, "valueFrom", "secretKeyRef")
+		}
+		if r := env.ValueFrom.ConfigMapKeyRef; r != nil {
+			add("ConfigMap", r.Name, r.Key, r.Optional, "env", k, "valueFrom", "configMapKeyRef")
+		}
+	}
+	return all
+}
+
+// length is that of a list; 0 of what is none.
+func (d *document) length(steps ...any) int {
+	if n := d.node(steps...); n != nil && d.at(steps...).found == "a list" {
+		return len(n.Content)
+	}
+	return 0
+}
+
+// envSource is the container of which KEDA reads the environment, or nil.
+func (j *job) envSource() *corev1.Container {
+	if j.spec.JobTargetRef == nil {
+		return nil
+	}
+	containers := j.spec.JobTargetRef.Template.Spec.Containers
+	for i := range containers {
+		if name := j.spec.EnvSourceContainerName; name == "" || containers[i].Name == name {
+			return &containers[i]
+		}
+	}
+	return nil
+}
+
+func (j *job) lookup(kind, name string) lookup { return lookup{kind, j.manifest.Namespace, name} }
+
+func missingSecret(j *job)    { j.missing("Secret") }
+func missingConfigMap(j *job) { j.missing("ConfigMap") }
+
+func (j *job) missing(kind string) {
+	for _, r := range j.references() {
+		if r.kind != kind || r.name == "" {
+			continue
+		}
+		d, others := j.all.find(j.lookup(kind, r.name))
+		switch {
+		case d != nil:
+		case others:
+			j.find(r.at, fmt.Sprintf("a %s that is given: %s", kind, strings.Join(j.all.names(kind), ", ")),
+				effect{text: fmt.Sprintf("no document provides this %s: %s", kind, r.effect)})
+		default:
+			j.note(r.at, fmt.Sprintf("a %s of this name in the namespace", kind),
+				effect{text: fmt.Sprintf("no document provides this %s: %s", kind, r.effect)})
+		}
+	}
+}
+
+func missingKey(j *job) {
+	for _, r := range j.references() {
+		d, _ := j.all.find(j.lookup(r.kind, r.name))
+		if d == nil || r.key == "" {
+			continue
+		}
+		if keys, known := d.keys(); known && !keys[r.key] {
+			j.find(r.keyAt, fmt.Sprintf("a key of the %s %s", r.kind, r.name), effect{text: "it is not there: the value is empty, or pods do not start"})
+		}
+	}
+}
+
+// An authentication is a trigger's, and the document that is meant, if given.
+type authentication struct {
+	trigger  int
+	lookup   lookup
+	document *document
+	others   bool // are given
+}
+
+func (j *job) authentications() []authentication {
+	var all []authentication
+	for i, t := range j.spec.Triggers {
+		if t.AuthenticationRef == nil || t.AuthenticationRef.Name == "" {
+			continue
+		}
+		a := authentication{trigger: i, lookup: j.lookup("TriggerAuthentication", t.AuthenticationRef.Name)}
+		if t.AuthenticationRef.Kind == "ClusterTriggerAuthentication" {
+			a.lookup = lookup{kind: "ClusterTriggerAuthentication", name: t.AuthenticationRef.Name}
+		}
+		a.document, a.others = j.all.find(a.lookup)
+		all = append(all, a)
+	}
+	return all
+}
+
+func missingAuthentication(j *job) {
+	for _, a := range j.authentications() {
+		at := j.trigger(a.trigger, "authenticationRef", "name")
+		text := fmt.Sprintf("no document provides this %s: KEDA goes on without it, and the trigger fails", a.lookup.kind)
+		switch {
+		case a.document != nil:
+		case a.others:
+			j.find(at, "one that is given: "+strings.Join(j.all.names(a.lookup.kind), ", "), effect{text: text})
+		default:
+			j.note(at, fmt.Sprintf("a %s of this name", a.lookup.kind), effect{text: text})
+		}
+	}
+}
+
+func authenticationKindUnknown(j *job) {
+	kinds := []string{"TriggerAuthentication", "ClusterTriggerAuthentication"}
+	for i, t := range j.spec.Triggers {
+		if ref := t.AuthenticationRef; ref != nil && ref.Kind != "" && !slices.Contains(kinds, ref.Kind) {
+			j.find(j.trigger(i, "authenticationRef", "kind"), oneOf(ref.Kind, kinds),
+				effect{text: "KEDA goes on without it, and the trigger fails, or the API server refuses it"})
+		}
+	}
+}
+
+// A variable is where the name of one of the container's is given.
+type variable struct {
+	name string
+	at   place
+}
+
+// variables are those that triggers and their authentications name.
+func (j *job) variables() []variable {
+	var all []variable
+	for i, t := range j.spec.Triggers {
+		for key, name := range t.Metadata {
+			if strings.HasSuffix(key, "FromEnv") && name != "" {
+				all = append(all, variable{name, j.trigger(i, "metadata", key)})
+			}
+		}
+	}
+	for _, a := range j.authentications() {
+		if a.document == nil {
+			continue
+		}
+		for i := range a.document.length("spec", "env") {
+			if container := a.document.text("spec", "env", i, "containerName"); container == "" || j.envSource() != nil && container == j.envSource().Name {
+				all = append(all, variable{a.document.text("spec", "env", i, "name"), a.document.at("spec", "env", i, "name")})
+			}
+		}
+	}
+	return all
+}
+
+func missingEnvironment(j *job) {
+	container := j.envSource()
+	if container == nil {
+		return
+	}
+	for _, v := range j.variables() {
+		provided, complete := j.provides(container, v.name)
+		switch {
+		case provided:
+		case complete:
+			j.find(v.at, "a variable of the container "+container.Name, effect{text: "the container does not have it: KEDA reads an empty value"})
+		default:
+			j.note(v.at, "a variable of the container "+container.Name,
+				effect{text: "no document provides it: it has to come from one of the envFrom that are not given"})
+		}
+	}
+}
+
+// provides reports whether KEDA can read a variable of the container, and
+// whether all documents are given that may have it.
+func (j *job) provides(container *corev1.Container, name string) (provided, complete bool) {
+	for _, env := range container.Env {
+		if env.Name == name {
+			// The rest is known only when a pod runs.
+			from := env.ValueFrom
+			return from == nil || from.SecretKeyRef != nil || from.ConfigMapKeyRef != nil, true
+		}
+	}
+	complete = true
+	for _, from := range container.EnvFrom {
+		kind, of := "", ""
+		switch {
+		case from.ConfigMapRef != nil:
+			kind, of = "ConfigMap", from.ConfigMapRef.Name
+		case from.SecretRef != nil:
+			kind, of = "Secret", from.SecretRef.Name
+		default:
+			continue
+		}
+		d, _ := j.all.find(j.lookup(kind, of))
+		if d == nil {
+			complete = false
+			continue
+		}
+		keys, known := d.keys()
+		complete = complete && known
+		if rest, ok := strings.CutPrefix(name, from.Prefix); ok && keys[rest] {
+			return true, true
+		}
+	}
+	return false, complete
+}

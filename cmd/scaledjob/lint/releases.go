@@ -1,0 +1,112 @@
+package lint
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/scaledjob/scaledjob/keda"
+)
+
+// known are the profiles of all releases, oldest first.
+var known = sync.OnceValue(func() []keda.Profile {
+	var profiles []keda.Profile
+	for _, name := range keda.Releases() {
+		if p, err := keda.Release(name); err == nil {
+			profiles = append(profiles, p)
+		}
+	}
+	return profiles
+})
+
+// A scope is the releases that are asked about.
+type scope struct {
+	profiles []keda.Profile
+	named    bool // by the caller; else they are all
+}
+
+func scopeOf(releases []keda.Profile) scope {
+	if len(releases) > 0 {
+		return scope{releases, true}
+	}
+	return scope{known(), false}
+}
+
+// A condition says whether a release is affected; nil is all of them.
+type condition func(keda.Profile) bool
+
+// affected tells which releases of the scope meet the condition: "" if all do.
+// It reports whether any does.
+func (s scope) affected(when condition) (string, bool) {
+	if when == nil {
+		return "", true
+	}
+	meets := make([]bool, len(s.profiles))
+	for i, p := range s.profiles {
+		meets[i] = when(p)
+	}
+	switch {
+	case !slices.Contains(meets, true):
+		return "", false
+	case !slices.Contains(meets, false):
+		return "", true
+	}
+	var runs []string
+	for i := 0; i < len(meets); i++ {
+		if !meets[i] {
+			continue
+		}
+		first := i
+		for !s.named && i+1 < len(meets) && meets[i+1] {
+			i++
+		}
+		runs = append(runs, s.run(first, i))
+	}
+	return strings.Join(runs, ", "), true
+}
+
+// run names the releases from one to another.
+func (s scope) run(first, last int) string {
+	from, to := s.profiles[first].Release(), s.profiles[last].Release()
+	if s.named {
+		return from
+	}
+	// A minor stands for all of its patches.
+	minor := from[:strings.LastIndexByte(from, '.')]
+	whole := last+1 == len(s.profiles) || !strings.HasPrefix(s.profiles[last+1].Release(), to[:strings.LastIndexByte(to, '.')+1])
+	if strings.HasSuffix(from, ".0") && (whole || !strings.HasPrefix(to, minor+".")) {
+		from = minor
+	}
+	if whole && (first == 0 || !strings.HasPrefix(s.profiles[first-1].Release(), to[:strings.LastIndexByte(to, '.')+1])) {
+		to = to[:strings.LastIndexByte(to, '.')]
+	}
+	switch {
+	case last+1 == len(s.profiles):
+		return "since " + from
+	case first == 0:
+		return "until " + to
+	case from == to:
+		return from
+	}
+	return from + " to " + to
+}
+
+// from is met by a release, such as "2.14.0", and all later ones.
+func from(release string) condition {
+	return func(p keda.Profile) bool {
+		return slices.Index(keda.Releases(), p.Release()) >= slices.Index(keda.Releases(), release)
+	}
+}
+
+// supports is met by the releases that have the feature.
+func supports(f keda.Feature) condition {
+	return func(p keda.Profile) bool { return p.Supports(f) == nil }
+}
+
+func both(a, b condition) condition {
+	return func(p keda.Profile) bool { return a(p) && b(p) }
+}
+
+func not(a condition) condition {
+	return func(p keda.Profile) bool { return !a(p) }
+}

@@ -1,0 +1,99 @@
+package lint
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/keda"
+)
+
+func missingField(j *job) {
+	if j.manifest.GenerateName == "" {
+		j.require("a name", "metadata", "name")
+	}
+	missingTemplate(j)
+	missingTriggers(j)
+	for i, t := range j.spec.Triggers {
+		j.require("the type of a trigger", "spec", "triggers", i, "type")
+		j.require("the trigger's parameters", "spec", "triggers", i, "metadata")
+		if t.AuthenticationRef != nil {
+			j.require("the name of a TriggerAuthentication", "spec", "triggers", i, "authenticationRef", "name")
+		}
+	}
+}
+
+// require finds a field without a value.
+func (j *job) require(want string, steps ...any) {
+	if at := j.at(steps...); at.empty() {
+		j.find(at, want, effect{text: refusal})
+	}
+}
+
+func missingTemplate(j *job) {
+	template := []any{"spec", "jobTargetRef", "template"}
+	switch {
+	case j.spec.JobTargetRef == nil:
+		j.require("the spec of a Job, with a template", template[:2]...)
+		return
+	case j.at(template...).empty():
+		j.require("a pod template", template...)
+		return
+	}
+	at, text := j.at(append(template, "spec", "containers")...), refusal
+	if at.found == emptyList {
+		text = "KEDA finds no environment to read, and never polls"
+	}
+	if at.empty() {
+		j.find(at, "at least one container", effect{text: text})
+	}
+}
+
+func missingTriggers(j *job) {
+	at := j.at("spec", "triggers")
+	if at.found != emptyList {
+		j.require("at least one trigger", "spec", "triggers")
+		return
+	}
+	j.find(at, "at least one trigger",
+		effect{when: not(from("2.20.0")), text: "KEDA never creates a Job for the queue"},
+		effect{when: from("2.20.0"), text: refusal})
+}
+
+// features are the places of those that a manifest can use.
+var features = map[keda.Feature][]any{
+	keda.PendingConditions: {"spec", "scalingStrategy", "pendingPodConditions"},
+	keda.Calculation:       {"spec", "scalingStrategy", "multipleScalersCalculation"},
+	keda.DeprecatedRollout: {"spec", "rolloutStrategy"},
+	keda.MinReplicaCount:   {"spec", "minReplicaCount"},
+	keda.RolloutFields:     {"spec", "rollout"},
+	keda.PauseAnnotation:   {"metadata", "annotations", adapter.AnnotationPaused},
+	keda.EagerStrategy:     {"spec", "scalingStrategy", "strategy"},
+	keda.ExcludedLabels:    {"metadata", "annotations", adapter.AnnotationExcludedLabels},
+}
+
+// unsupportedFeature holds back unless the caller names releases, since few
+// manifests have no feature that came after 2.0.
+func unsupportedFeature(j *job) {
+	if !j.scope.named {
+		return
+	}
+	for feature, steps := range features {
+		var lacks *keda.UnsupportedError
+		if errors.As(known()[0].Supports(feature), &lacks) {
+			j.find(j.at(steps...), fmt.Sprintf("KEDA %s or later", lacks.Since),
+				effect{when: j.lacks(feature), text: "KEDA does not know it, and does without"})
+		}
+	}
+}
+
+// lacks is met by the releases that lack a feature which the manifest uses.
+func (j *job) lacks(feature keda.Feature) condition {
+	return func(p keda.Profile) bool {
+		return slices.ContainsFunc(unwrap(p.Validate(j.model)), func(err error) bool {
+			var lacks *keda.UnsupportedError
+			return errors.As(err, &lacks) && lacks.Feature == feature
+		})
+	}
+}

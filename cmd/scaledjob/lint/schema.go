@@ -1,0 +1,279 @@
+package lint
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	batchv1 "k8s.io/api/batch/v1"
+
+	"github.com/scaledjob/scaledjob/adapter"
+)
+
+// A reader compares a tree with a Go type, and copies what fits.
+type reader struct {
+	c *collector
+	d *document
+}
+
+// read returns the ScaledJob of a document, without the fields that it does not
+// have and the values that do not fit, which it tells.
+func (c *collector) read(d *document) *adapter.ScaledJob {
+	r := reader{c, d}
+	s := new(adapter.ScaledJob)
+	// What fits can be written and read again.
+	if data, err := json.Marshal(r.value(d.root, reflect.TypeFor[adapter.ScaledJob](), nil)); err == nil {
+		_ = json.Unmarshal(data, s)
+	}
+	return s
+}
+
+var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
+
+// value returns what of a node fits the type; nil is nothing.
+func (r *reader) value(n *yaml.Node, t reflect.Type, at path) any {
+	if n.ShortTag() == "!!null" {
+		return nil
+	}
+	if t.Kind() == reflect.Pointer {
+		return r.value(n, t.Elem(), at)
+	}
+	switch {
+	case reflect.PointerTo(t).Implements(unmarshaler):
+		return r.custom(n, t, at)
+	case t.Kind() == reflect.Struct:
+		return r.object(n, t, at)
+	case t.Kind() == reflect.Map:
+		return r.entries(n, t, at)
+	case t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8:
+		return r.list(n, t, at)
+	}
+	return r.scalar(n, t, at)
+}
+
+// custom leaves it to a type that reads itself.
+func (r *reader) custom(n *yaml.Node, t reflect.Type, at path) any {
+	v := plain(n)
+	data, err := json.Marshal(v)
+	if err == nil {
+		err = json.Unmarshal(data, reflect.New(t).Interface())
+	}
+	if err != nil {
+		return r.unfit(n, "a "+t.Name(), at)
+	}
+	return v
+}
+
+func (r *reader) object(n *yaml.Node, t reflect.Type, at path) any {
+	if n.Kind != yaml.MappingNode {
+		return r.unfit(n, "a map", at)
+	}
+	fields, object := fieldsOf(t), map[string]any{}
+	for key, value := range entries(n) {
+		if field, ok := fields[key.Value]; !ok {
+			r.unknown(key, fields, at)
+		} else if v := r.value(value, field, at.with(key.Value)); v != nil {
+			object[key.Value] = v
+		}
+	}
+	return object
+}
+
+func (r *reader) entries(n *yaml.Node, t reflect.Type, at path) any {
+	if n.Kind != yaml.MappingNode {
+		return r.unfit(n, "a map", at)
+	}
+	object := map[string]any{}
+	for key, value := range entries(n) {
+		if v := r.value(value, t.Elem(), at.with(key.Value)); v != nil {
+			object[key.Value] = v
+		}
+	}
+	return object
+}
+
+// list keeps an item that does not fit as an empty one, so that indexes stay.
+func (r *reader) list(n *yaml.Node, t reflect.Type, at path) any {
+	if n.Kind != yaml.SequenceNode {
+		return r.unfit(n, "a list", at)
+	}
+	list := []any{}
+	for i, item := range n.Content {
+		list = append(list, r.value(item, t.Elem(), at.with(i)))
+	}
+	return list
+}
+
+func (r *reader) scalar(n *yaml.Node, t reflect.Type, at path) any {
+	if n.Kind != yaml.ScalarNode {
+		return r.unfit(n, nameOf(t), at)
+	}
+	switch v := scalar(n).(type) {
+	case string:
+		if t.Kind() == reflect.String || t.Kind() == reflect.Slice {
+			return v
+		}
+	case bool:
+		if t.Kind() == reflect.String {
+			return r.quote(n, at)
+		}
+		if t.Kind() == reflect.Bool {
+			return v
+		}
+	case float64:
+		if t.Kind() == reflect.String {
+			return r.quote(n, at)
+		}
+		if fits(v, t) {
+			return int64(v)
+		}
+	}
+	return r.unfit(n, nameOf(t), at)
+}
+
+// fits reports whether a number is a whole one within the type's range.
+func fits(x float64, t reflect.Type) bool {
+	if k := t.Kind(); k < reflect.Int || k > reflect.Int64 || x != math.Trunc(x) || math.Abs(x) >= 1<<63 {
+		return false
+	}
+	return !reflect.Zero(t).OverflowInt(int64(x))
+}
+
+func nameOf(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String, reflect.Slice:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	}
+	return "a whole number without quotes, of " + strconv.Itoa(t.Bits()) + " bits"
+}
+
+func (r *reader) unfit(n *yaml.Node, want string, at path) any {
+	r.c.add(wrongType, r.d.at(at...), want, effect{text: "the API server refuses it"})
+	return nil
+}
+
+// quote tells a value that lacks quotes, and returns it as if it had them.
+func (r *reader) quote(n *yaml.Node, at path) any {
+	place := r.d.at(at...)
+	place.found += ", which YAML reads as a " + map[bool]string{true: "boolean", false: "number"}[isBool(n)]
+	r.c.add(notAString, place, strconv.Quote(n.Value)+", with the quotes", effect{text: "the API server refuses it"})
+	return n.Value
+}
+
+func isBool(n *yaml.Node) bool {
+	_, ok := scalar(n).(bool)
+	return ok
+}
+
+// fieldsOf are the types of a struct's fields by their names in JSON.
+func fieldsOf(t reflect.Type) map[string]reflect.Type {
+	fields := map[string]reflect.Type{}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case name == "" && f.Anonymous:
+			inner := f.Type
+			if inner.Kind() == reflect.Pointer {
+				inner = inner.Elem()
+			}
+			maps.Copy(fields, fieldsOf(inner))
+		case name != "" && name != "-":
+			fields[name] = f.Type
+		}
+	}
+	return fields
+}
+
+func (r *reader) unknown(key *yaml.Node, fields map[string]reflect.Type, at path) {
+	place := r.d.key(at.with(key.Value)...)
+	place.found = "an unknown field"
+	r.c.add(unknownField, place, meant(key.Value, fields, at),
+		effect{text: "kubectl refuses it, or else the API server drops it, and KEDA never sees it"})
+}
+
+// ofScaledObject are the fields that only a ScaledObject has.
+var ofScaledObject = []string{"advanced", "cooldownPeriod", "fallback", "idleReplicaCount", "initialCooldownPeriod", "scaleTargetRef"}
+
+// homes are the objects of a ScaledJob in which a misplaced field may belong.
+var homes = []struct {
+	path string
+	of   reflect.Type
+}{
+	{"spec", reflect.TypeFor[adapter.ScaledJobSpec]()},
+	{"spec.scalingStrategy", reflect.TypeFor[adapter.ScalingStrategy]()},
+	{"spec.rollout", reflect.TypeFor[adapter.Rollout]()},
+	{"spec.jobTargetRef", reflect.TypeFor[batchv1.JobSpec]()},
+}
+
+// meant says which field may have been meant by one that is unknown.
+func meant(key string, fields map[string]reflect.Type, at path) string {
+	if name := nearest(key, slices.Sorted(maps.Keys(fields))); name != "" {
+		return at.with(name).String()
+	}
+	if len(at) > 0 && at[0] == "spec" && len(at) <= 2 {
+		for _, h := range homes {
+			if _, ok := fieldsOf(h.of)[key]; ok {
+				return h.path + "." + key
+			}
+		}
+	}
+	if slices.Contains(ofScaledObject, key) {
+		return fmt.Sprintf("nothing: %s is a ScaledObject's", key)
+	}
+	return "nothing: a ScaledJob does not have it"
+}
+
+// nearest returns the name of which another is a misspelling, or "".
+func nearest(got string, names []string) string {
+	best, least := "", 0
+	for _, name := range names {
+		g, w := strings.ToLower(got), strings.ToLower(name)
+		if d := distance(g, w); near(g, w, d) && (best == "" || d < least) {
+			best, least = name, d
+		}
+	}
+	return best
+}
+
+// near reports whether a name that is so many letters away from another is that
+// one misspelled, or has the same start or end.
+func near(got, want string, letters int) bool {
+	const long = 8
+	switch {
+	case letters == 0, len(want) > 4 && letters <= 1+len(want)/long:
+		return true
+	case len(got) < long || len(want) < long:
+		return false
+	}
+	return got[:long] == want[:long] || strings.HasSuffix(got, want)
+}
+
+// distance is the number of letters to insert, delete or replace.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replace := diagonal
+			if a[i] != b[j] {
+				replace++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(replace, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,248 @@
+package lint
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/scaledjob/scaledjob/keda"
+	"github.com/scaledjob/scaledjob/strategy"
+)
+
+var (
+	strategies   = []string{"default", "accurate", "eager", "custom"}
+	calculations = []string{"max", "min", "avg", "sum"}
+)
+
+const (
+	strategyField    = "spec.scalingStrategy.strategy"
+	calculationField = "spec.scalingStrategy.multipleScalersCalculation"
+)
+
+// scaling is the place of a field of spec.scalingStrategy.
+func (j *job) scaling(field string) place { return j.at("spec", "scalingStrategy", field) }
+
+// oneOf names the choice that was meant, where that is plain, or else all.
+func oneOf(got string, choices []string) string {
+	if name := nearest(strings.TrimSpace(got), choices); name != "" {
+		return name
+	}
+	return "one of " + strings.Join(choices, ", ")
+}
+
+func strategyUnknown(j *job) {
+	name := j.spec.ScalingStrategy.Strategy
+	if name == "" || slices.Contains(strategies, name) {
+		return
+	}
+	j.find(j.scaling("strategy"), oneOf(name, strategies),
+		effect{when: not(j.refused(strategyField)), text: "KEDA takes it as default, without a word"},
+		effect{when: j.refused(strategyField), text: refusal})
+}
+
+func strategyDefaultRefused(j *job) {
+	if j.spec.ScalingStrategy.Strategy == "default" {
+		j.find(j.scaling("strategy"), "no strategy at all, which is default everywhere",
+			effect{when: j.refused(strategyField), text: refusal, fatal: true})
+	}
+}
+
+func calculationUnknown(j *job) {
+	name := j.spec.ScalingStrategy.MultipleScalersCalculation
+	if name == "" || slices.Contains(calculations, name) {
+		return
+	}
+	j.find(j.scaling("multipleScalersCalculation"), oneOf(name, calculations),
+		effect{when: both(supports(keda.Calculation), not(j.refused(calculationField))), text: "KEDA takes it as max, without a word"},
+		effect{when: j.refused(calculationField), text: refusal})
+}
+
+const percentageField = "customScalingRunningJobPercentage"
+
+// percentage is that of the strategy custom, where KEDA can read it.
+func (j *job) percentage() (x float64, ok bool) {
+	in := &j.spec.ScalingStrategy
+	x, err := strconv.ParseFloat(in.CustomScalingRunningJobPercentage, 64)
+	return x, in.Strategy == "custom" && err == nil
+}
+
+func customWithoutPercentage(j *job) {
+	in := &j.spec.ScalingStrategy
+	if in.Strategy != "custom" || in.CustomScalingRunningJobPercentage != "" {
+		return
+	}
+	at, text := j.scaling("strategy"), "KEDA takes custom as default"
+	if d := in.CustomScalingQueueLengthDeduction; d != nil {
+		at, text = j.scaling("customScalingQueueLengthDeduction"), "KEDA takes custom without a percentage as default, and ignores the deduction"
+	}
+	j.find(at, percentageField+` with it, such as "0.5", or the strategy default`, effect{text: text})
+}
+
+func customWithoutDeduction(j *job) {
+	if _, ok := j.percentage(); ok && j.spec.ScalingStrategy.CustomScalingQueueLengthDeduction == nil {
+		j.find(j.scaling("strategy"), "customScalingQueueLengthDeduction: 0 with it",
+			effect{when: func(p keda.Profile) bool { return p.Strategy(j.model).Scale(strategy.Load{}, 0).Fault.Panics() },
+				text: "KEDA's operator panics"})
+	}
+}
+
+func customParametersUnused(j *job) {
+	in := &j.spec.ScalingStrategy
+	if in.Strategy == "custom" {
+		return
+	}
+	for field, given := range map[string]bool{
+		percentageField:                     in.CustomScalingRunningJobPercentage != "",
+		"customScalingQueueLengthDeduction": in.CustomScalingQueueLengthDeduction != nil,
+	} {
+		if given {
+			j.find(j.scaling(field), "the strategy custom with it, or no such field", effect{text: "it has no effect: only custom reads it"})
+		}
+	}
+}
+
+func percentageUnparseable(j *job) {
+	in := &j.spec.ScalingStrategy
+	if _, ok := j.percentage(); ok || in.Strategy != "custom" || in.CustomScalingRunningJobPercentage == "" {
+		return
+	}
+	j.find(j.scaling(percentageField), decimal(in.CustomScalingRunningJobPercentage),
+		effect{text: "KEDA takes custom as default, without a word"})
+}
+
+// decimal is what was meant by 50% or 0,5, or else an example.
+func decimal(text string) string {
+	text = strings.Replace(strings.TrimSpace(text), ",", ".", 1)
+	number, percent := strings.CutSuffix(text, "%")
+	x, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if err != nil {
+		return `a decimal in quotes, such as "0.5"`
+	}
+	if percent {
+		x /= 100
+	}
+	return fmt.Sprintf("%q", strconv.FormatFloat(x, 'f', -1, 64))
+}
+
+func percentageOutOfRange(j *job) {
+	x, ok := j.percentage()
+	var text string
+	switch {
+	case !ok || x >= 0 && x <= 1:
+		return
+	case math.IsNaN(x) || math.IsInf(x, 0):
+		text = "what it deducts depends on the operator's processor"
+	case x < 0:
+		text = "each running Job asks for more Jobs"
+	default:
+		text = fmt.Sprintf("each running Job deducts %v Jobs", x)
+	}
+	j.find(j.scaling(percentageField), `0 to 1, such as "0.5" for half`, effect{text: text})
+}
+
+// most is the maximum, by default 100.
+func (j *job) most() int64 {
+	if n := j.spec.MaxReplicaCount; n != nil {
+		return int64(*n)
+	}
+	return 100
+}
+
+func percentageNoEffect(j *job) {
+	x, ok := j.percentage()
+	if !ok || !(x >= 0 && x*float64(j.most()) < 1) {
+		return
+	}
+	text := "running Jobs are not deducted"
+	if x > 0 {
+		text = fmt.Sprintf("running Jobs are not deducted before there are %.0f, above the maximum of %d", math.Ceil(1/x), j.most())
+	}
+	j.find(j.scaling(percentageField), `more, such as "1" to deduct all of them, or the strategy accurate`,
+		effect{text: text + ": each poll creates Jobs for the whole queue again, above the maximum too"})
+}
+
+func customExceedsMax(j *job) {
+	x, ok := j.percentage()
+	most := j.most()
+	if !ok || !(x <= 1 && x*float64(most) >= 1) {
+		return // other rules find those
+	}
+	reach := map[keda.Profile]int64{}
+	var numbers []int64 // in the order of the releases
+	for _, p := range j.scope.profiles {
+		n := j.reach(p)
+		if reach[p] = n; n > most && !slices.Contains(numbers, n) {
+			numbers = append(numbers, n)
+		}
+	}
+	var effects []effect
+	for _, n := range numbers {
+		effects = append(effects, effect{when: func(p keda.Profile) bool { return reach[p] == n },
+			text: fmt.Sprintf("with a long queue %d Jobs come to run, since the bound of %d is on what a poll creates", n, most)})
+	}
+	j.find(j.scaling("strategy"), fmt.Sprintf(`%s: "1" with a deduction of 0 or more, or another strategy`, percentageField), effects...)
+}
+
+// reach plays polls of a queue without end, and returns how many Jobs run when
+// a poll creates none, or after a great many polls.
+func (j *job) reach(p keda.Profile) int64 {
+	unpaused := *j.model
+	unpaused.Metadata.Annotations = nil
+	state := keda.State{Scalers: []keda.Scaler{{QueueLength: 1e15, Target: 1, Active: true}}}
+	for range 10_000 {
+		created := p.Decide(&unpaused, state).Create
+		if created <= 0 {
+			break
+		}
+		state.Running += created
+	}
+	return state.Running
+}
+
+func deductionNegative(j *job) {
+	if _, ok := j.percentage(); !ok {
+		return
+	}
+	if d := j.spec.ScalingStrategy.CustomScalingQueueLengthDeduction; d != nil && *d < 0 {
+		j.find(j.scaling("customScalingQueueLengthDeduction"), "a target below the items that one Job serves, to have Jobs in reserve",
+			effect{text: "KEDA creates no more Jobs in a poll than the queue is long"})
+	}
+}
+
+// selects is met by the releases that take the strategy for what it says.
+func (j *job) selects() condition {
+	return func(p keda.Profile) bool { return p.Strategy(j.model).Name() == j.spec.ScalingStrategy.Strategy }
+}
+
+func accurateIgnoresPending(j *job) {
+	if j.spec.ScalingStrategy.Strategy != "accurate" {
+		return
+	}
+	// Of three Jobs that the queue asks for, two are pending: one is missing.
+	near := strategy.Load{Target: 3, Running: 2, Pending: 2, Max: 4}
+	j.find(j.scaling("strategy"), "KEDA 2.19 or later, or a maximum that is not reached",
+		effect{when: func(p keda.Profile) bool { return p.Strategy(j.model).Scale(near, 3).EffectiveMaxScale > 1 },
+			text: "where the queue's Jobs and the running ones are more than the maximum, pending Jobs are not deducted, and get twins"})
+}
+
+func eagerSubtractsPendingTwice(j *job) {
+	if j.spec.ScalingStrategy.Strategy != "eager" {
+		return
+	}
+	half := strategy.Load{Target: 10, Running: 5, Pending: 5, Max: 10}
+	j.find(j.scaling("strategy"), "eager only where Jobs are not pending for long",
+		effect{when: both(j.selects(), func(p keda.Profile) bool { return p.Strategy(j.model).Scale(half, 10).EffectiveMaxScale <= 0 }),
+			text: "pending Jobs are deducted as running and once more as pending: while half of the maximum is pending, no Job is created"})
+}
+
+func minHidesDemand(j *job) {
+	n, name := j.spec.MinReplicaCount, j.spec.ScalingStrategy.Strategy
+	if n == nil || *n <= 0 || name != "accurate" && name != "eager" {
+		return
+	}
+	j.find(j.at("spec", "minReplicaCount"), "0, or the strategy default",
+		effect{when: both(supports(keda.MinReplicaCount), j.selects()),
+			text: "Jobs of the minimum are not counted as running, but deducted while they are pending: the queue gets that many fewer"})
+}

@@ -1,0 +1,104 @@
+package lint
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/scaledjob/scaledjob/keda"
+)
+
+// target is the place of a field of spec.jobTargetRef.
+func (j *job) target(field string) place { return j.at("spec", "jobTargetRef", field) }
+
+// A number of spec.jobTargetRef, nil where it is not set.
+type jobNumber struct {
+	field string
+	value *int64
+}
+
+func (j *job) numbers() []jobNumber {
+	ref := j.spec.JobTargetRef
+	if ref == nil {
+		return nil
+	}
+	return []jobNumber{
+		{"activeDeadlineSeconds", ref.ActiveDeadlineSeconds},
+		{"backoffLimit", wide(ref.BackoffLimit)},
+		{"backoffLimitPerIndex", wide(ref.BackoffLimitPerIndex)},
+		{"completions", wide(ref.Completions)},
+		{"maxFailedIndexes", wide(ref.MaxFailedIndexes)},
+		{"parallelism", wide(ref.Parallelism)},
+		{"ttlSecondsAfterFinished", wide(ref.TTLSecondsAfterFinished)},
+	}
+}
+
+func wide(n *int32) *int64 {
+	if n == nil {
+		return nil
+	}
+	x := int64(*n)
+	return &x
+}
+
+func jobFieldNegative(j *job) {
+	for _, n := range j.numbers() {
+		if n.value != nil && *n.value < 0 {
+			want := "0 or more"
+			if n.field == "activeDeadlineSeconds" {
+				want = "1 or more (seconds)"
+			}
+			j.find(j.target(n.field), want, effect{text: "the API server accepts the ScaledJob and refuses each Job of it"})
+		}
+	}
+}
+
+// zeros say what a 0 does.
+var zeros = map[string]string{
+	"activeDeadlineSeconds": "each Job has failed of its deadline as soon as it starts",
+	"completions":           "each Job is complete without a pod",
+	"parallelism":           "a Job has no pods: it never finishes, and counts as running",
+}
+
+func jobNeverRuns(j *job) {
+	for _, n := range j.numbers() {
+		if text := zeros[n.field]; text != "" && n.value != nil && *n.value == 0 {
+			j.find(j.target(n.field), "1 or more", effect{text: text})
+		}
+	}
+}
+
+// kueueLabel is by which Kueue knows the Jobs that it suspends.
+const kueueLabel = "kueue.x-k8s.io/queue-name"
+
+func jobSuspended(j *job) {
+	const text = "Jobs are suspended when they are made, and KEDA counts them as running and as pending: they use up the maximum while none works"
+	if ref := j.spec.JobTargetRef; ref != nil && ref.Suspend != nil && *ref.Suspend {
+		j.find(j.target("suspend"), "false", effect{text: text})
+	}
+	if _, ok := j.manifest.Labels[kueueLabel]; ok {
+		j.find(j.key("metadata", "labels", kueueLabel), "a maxReplicaCount that the Kueue queue can admit",
+			effect{when: func(p keda.Profile) bool { return p.Generate(j.model, p.Release()).Labels[kueueLabel] != "" }, text: text})
+	}
+}
+
+func restartPolicyAlways(j *job) {
+	if ref := j.spec.JobTargetRef; ref != nil && ref.Template.Spec.RestartPolicy == corev1.RestartPolicyAlways {
+		j.find(j.at("spec", "jobTargetRef", "template", "spec", "restartPolicy"), "Never or OnFailure",
+			effect{text: "the API server accepts the ScaledJob and refuses each Job of it"})
+	}
+}
+
+func parallelismNotCounted(j *job) {
+	if ref := j.spec.JobTargetRef; ref != nil && ref.Parallelism != nil && *ref.Parallelism > 1 {
+		j.find(j.target("parallelism"), "a maxReplicaCount in Jobs, each of so many pods",
+			effect{text: "maxReplicaCount and the target count a Job as one, however many pods it has"})
+	}
+}
+
+func envContainerUnknown(j *job) {
+	for _, problem := range j.problems {
+		if problem.Path == "spec.envSourceContainerName" {
+			j.find(j.at("spec", "envSourceContainerName"), problem.Want,
+				effect{text: "KEDA cannot read the environment of a container that is not there, and never polls"})
+		}
+	}
+}

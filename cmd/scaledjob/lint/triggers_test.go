@@ -1,0 +1,91 @@
+package lint_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint"
+)
+
+// withTrigger has one trigger, and a strategy unless it is "".
+func withTrigger(strategy, trigger string) string {
+	text, _, _ := strings.Cut(minimal, "    - type: redis")
+	if strategy != "" {
+		text = strings.Replace(text, "spec:\n", "spec:\n  scalingStrategy: {strategy: "+strategy+"}\n", 1)
+	}
+	return text + "    - " + trigger + "\n"
+}
+
+// Which triggers' metrics include the items being worked on, as their scalers
+// in KEDA count them.
+func TestUnacknowledged(t *testing.T) {
+	for trigger, includes := range map[string]string{
+		`{type: rabbitmq, metadata: {host: "http://a"}}`:                                "yes",
+		`{type: rabbitmq, metadata: {hostFromEnv: HOST}}`:                               "yes",
+		`{type: rabbitmq, metadata: {host: "http://a", excludeUnacknowledged: "true"}}`: "no",
+		`{type: rabbitmq, metadata: {host: "amqp://a"}}`:                                "no",
+		`{type: rabbitmq, metadata: {hostFromEnv: HOST, protocol: amqp}}`:               "no",
+		`{type: rabbitmq, metadata: {host: "http://a", mode: MessageRate, value: "5"}}`: "",
+		`{type: aws-sqs-queue, metadata: {}}`:                                           "yes",
+		`{type: aws-sqs-queue, metadata: {scaleOnInFlight: "false"}}`:                   "no",
+		`{type: azure-queue, metadata: {}}`:                                             "",
+		`{type: azure-queue, metadata: {queueLengthStrategy: all}}`:                     "yes",
+		`{type: azure-queue, metadata: {queueLengthStrategy: visibleonly}}`:             "no",
+		`{type: gcp-pubsub, metadata: {}}`:                                              "yes",
+		`{type: gcp-pubsub, metadata: {mode: OldestUnackedMessageAge, value: "5"}}`:     "",
+		`{type: redis-streams, metadata: {pendingEntriesCount: "5"}}`:                   "yes",
+		`{type: redis-streams, metadata: {streamLength: "5"}}`:                          "",
+		`{type: kafka, metadata: {}}`:                                                   "yes",
+		`{type: redis, metadata: {}}`:                                                   "",
+		`{type: prometheus, metadata: {threshold: "5"}}`:                                "",
+	} {
+		for strategy, rule := range map[string]string{"": "default-misses-unacknowledged no", "accurate": "accurate-counts-unacknowledged yes",
+			"eager": "eager-counts-unacknowledged yes", "custom": "none x"} {
+			id, when, _ := strings.Cut(rule, " ")
+			r := checkText(withTrigger(strategy, trigger))
+			require.Equal(t, includes == when, has(r, id), "%s %s", strategy, trigger)
+		}
+	}
+}
+
+func has(r lint.Report, rule string) bool {
+	return strings.Contains(strings.Join(brief(r.Findings), "\n")+"\n", " "+rule+"\n")
+}
+
+// What KEDA can read of a container's environment, and what only the cluster
+// knows.
+func TestEnvironment(t *testing.T) {
+	const documents = `---
+kind: Secret
+metadata: {name: given}
+data: {HOST: eA==}
+---
+kind: SealedSecret
+metadata: {name: sealed}
+`
+	for _, tt := range []struct {
+		name, env string
+		want      lint.Severity
+	}{
+		{"a value", "env: [{name: HOST, value: a}]", 0},
+		{"a key", "env: [{name: HOST, valueFrom: {secretKeyRef: {name: given, key: HOST}}}]", 0},
+		{"known in the pod only", "env: [{name: HOST, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]", lint.Error},
+		{"of a Secret", "envFrom: [{secretRef: {name: given}}]", 0},
+		{"with a prefix", "envFrom: [{prefix: A_, secretRef: {name: given}}]", lint.Error},
+		{"of a Secret that is sealed", "envFrom: [{secretRef: {name: sealed}}]", lint.Note},
+		{"of one that is not given", "envFrom: [{configMapRef: {name: nope, optional: true}}]", lint.Note},
+		{"of nothing", "envFrom: [{prefix: A_}]", lint.Error},
+		{"none", "args: []", lint.Error},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			text := withTrigger("", `{type: rabbitmq, metadata: {queueName: a, hostFromEnv: HOST}}`) + documents
+			text = strings.Replace(text, "            image:", fmt.Sprintf("            %s\n            image:", tt.env), 1)
+			r := checkText(text)
+			require.Equal(t, tt.want != 0, has(r, "missing-environment"), "%v", brief(r.Findings))
+			require.Equal(t, tt.want, r.Worst())
+		})
+	}
+}

@@ -1,0 +1,110 @@
+package lint
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// WriteText writes a line for each finding, as compilers do, and a summary:
+//
+//	job.yaml:9:20: error: spec.minReplicaCount: found 5: …: want … [min-above-max]
+//	1 error in 1 ScaledJob
+func (r *Report) WriteText(w io.Writer) error {
+	var b strings.Builder
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		fmt.Fprintf(&b, "%s:%d:%d: %s: %s [%s]\n", f.File, f.Line, f.Column, f.Severity, f.Message(), f.Rule)
+	}
+	b.WriteString(r.Summary() + "\n")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Summary counts the findings and the ScaledJobs in one sentence.
+func (r *Report) Summary() string {
+	var counts []string
+	for s := Error; s >= Note; s-- {
+		if n := r.count(s); n > 0 {
+			counts = append(counts, plural(n, s.String()))
+		}
+	}
+	if counts == nil {
+		counts = []string{"no findings"}
+	}
+	text := strings.Join(counts, ", ") + " in " + plural(r.ScaledJobs, "ScaledJob")
+	if r.Ignored > 0 {
+		text += fmt.Sprintf(", and %d ignored", r.Ignored)
+	}
+	return text
+}
+
+func (r *Report) count(s Severity) int {
+	n := 0
+	for i := range r.Findings {
+		if r.Findings[i].Severity == s {
+			n++
+		}
+	}
+	return n
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// WriteJSON writes one object. version is 1 for as long as no field changes its
+// meaning; more may come. findings is never null, and has the fields of
+// [Finding].
+//
+//	{
+//	  "version": 1,
+//	  "scaledJobs": 1, "errors": 1, "warnings": 0, "notes": 0, "ignored": 0,
+//	  "findings": [{
+//	    "rule": "min-above-max", "severity": "error",
+//	    "file": "job.yaml", "line": 9, "column": 20,
+//	    "object": "shop/orders", "path": "spec.minReplicaCount", "found": "5",
+//	    "effects": [{"releases": "since 2.11", "text": "…"}],
+//	    "want": "…"
+//	  }]
+//	}
+func (r *Report) WriteJSON(w io.Writer) error {
+	out := struct {
+		Version    int       `json:"version"`
+		ScaledJobs int       `json:"scaledJobs"`
+		Errors     int       `json:"errors"`
+		Warnings   int       `json:"warnings"`
+		Notes      int       `json:"notes"`
+		Ignored    int       `json:"ignored"`
+		Findings   []Finding `json:"findings"`
+	}{1, r.ScaledJobs, r.count(Error), r.count(Warning), r.count(Note), r.Ignored, append([]Finding{}, r.Findings...)}
+	return encode(w, out)
+}
+
+func encode(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// WriteGitHub writes a workflow command for each finding, which GitHub shows
+// beside the line: ::error, ::warning, or ::notice for a note. Nothing is
+// written where nothing was found.
+func (r *Report) WriteGitHub(w io.Writer) error {
+	commands := map[Severity]string{Note: "notice", Warning: "warning", Error: "error"}
+	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+	message := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	var b strings.Builder
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		fmt.Fprintf(&b, "::%s file=%s,line=%d,col=%d,title=%s::%s\n", commands[f.Severity],
+			property.Replace(f.File), f.Line, f.Column, property.Replace(f.Rule), message.Replace(f.Message()))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

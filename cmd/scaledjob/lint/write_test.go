@@ -1,0 +1,135 @@
+package lint_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint"
+)
+
+var report = lint.Report{
+	ScaledJobs: 2,
+	Ignored:    1,
+	Findings: []lint.Finding{
+		{Rule: "min-above-max", Severity: lint.Error, File: "a b,c:50%.yaml", Line: 9, Column: 20, Object: "shop/orders", Path: "spec.minReplicaCount",
+			Found: "5", Effects: []lint.Effect{{Releases: "2.8 to 2.10", Text: "one"}, {Releases: "since 2.11", Text: "two <3"}}, Want: "100%\nor less"},
+		{Rule: "duplicate-key", Severity: lint.Warning, File: "b.yaml", Line: 1, Column: 1, Found: "x", Effects: []lint.Effect{{Text: "y"}}, Want: "z"},
+		{Rule: "trigger-push", Severity: lint.Note, File: "b.yaml", Line: 2, Column: 3, Found: "x", Effects: []lint.Effect{{Text: "y"}}, Want: "z"},
+		{Rule: "trigger-push", Severity: lint.Note, File: "b.yaml", Line: 3, Column: 3, Found: "x", Effects: []lint.Effect{{Text: "y"}}, Want: "z"},
+	},
+}
+
+func TestText(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, report.WriteText(&b))
+	require.Equal(t, `a b,c:50%.yaml:9:20: error: spec.minReplicaCount: found 5: (2.8 to 2.10) one; (since 2.11) two <3: want 100%
+or less [min-above-max]
+b.yaml:1:1: warning: found x: y: want z [duplicate-key]
+b.yaml:2:3: note: found x: y: want z [trigger-push]
+b.yaml:3:3: note: found x: y: want z [trigger-push]
+1 error, 1 warning, 2 notes in 2 ScaledJobs, and 1 ignored
+`, b.String())
+	require.Equal(t, "no findings in 0 ScaledJobs", new(lint.Report).Summary())
+	require.Equal(t, lint.Error, report.Worst())
+	require.Equal(t, "none", new(lint.Report).Worst().String())
+}
+
+func TestJSON(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, report.WriteJSON(&b))
+	require.Contains(t, b.String(), "two <3")
+	var first struct {
+		Findings []json.RawMessage `json:"findings"`
+	}
+	require.NoError(t, json.Unmarshal(b.Bytes(), &first))
+	require.JSONEq(t, `{"rule": "min-above-max", "severity": "error", "file": "a b,c:50%.yaml", "line": 9, "column": 20, "object": "shop/orders",
+		"path": "spec.minReplicaCount", "found": "5", "effects": [{"releases": "2.8 to 2.10", "text": "one"}, {"releases": "since 2.11", "text": "two <3"}],
+		"want": "100%\nor less"}`, string(first.Findings[0]))
+	require.JSONEq(t, `{"rule": "duplicate-key", "severity": "warning", "file": "b.yaml", "line": 1, "column": 1, "found": "x", "effects": [{"text": "y"}], "want": "z"}`,
+		string(first.Findings[1]))
+	b.Reset()
+	require.NoError(t, new(lint.Report).WriteJSON(&b))
+	require.JSONEq(t, `{"version": 1, "scaledJobs": 0, "errors": 0, "warnings": 0, "notes": 0, "ignored": 0, "findings": []}`, b.String())
+}
+
+func TestGitHub(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, report.WriteGitHub(&b))
+	require.Equal(t, `::error file=a b%2Cc%3A50%25.yaml,line=9,col=20,title=min-above-max::spec.minReplicaCount: found 5: (2.8 to 2.10) one; (since 2.11) two <3: want 100%25%0Aor less
+::warning file=b.yaml,line=1,col=1,title=duplicate-key::found x: y: want z
+::notice file=b.yaml,line=2,col=3,title=trigger-push::found x: y: want z
+::notice file=b.yaml,line=3,col=3,title=trigger-push::found x: y: want z
+`, b.String())
+}
+
+// object returns an object's field, which must be there.
+func object(t *testing.T, of any, name string) any {
+	t.Helper()
+	m, ok := of.(map[string]any)
+	require.True(t, ok, "%v is no object", of)
+	require.Contains(t, m, name)
+	return m[name]
+}
+
+// The log has what the schema of SARIF 2.1.0 requires, and what GitHub's code
+// scanning does: one location for each result, with a line.
+func TestSARIF(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, report.WriteSARIF(&b))
+	var log any
+	require.NoError(t, json.Unmarshal(b.Bytes(), &log))
+	require.Equal(t, "2.1.0", object(t, log, "version"))
+	require.NotEmpty(t, object(t, log, "$schema"))
+	runs := object(t, log, "runs").([]any)
+	require.Len(t, runs, 1)
+	driver := object(t, object(t, runs[0], "tool"), "driver")
+	require.NotEmpty(t, object(t, driver, "name"))
+	rules := object(t, driver, "rules").([]any)
+	require.Len(t, rules, len(lint.Rules()))
+	levels := []any{"none", "note", "warning", "error"}
+	for i, r := range rules {
+		require.Equal(t, lint.Rules()[i].ID, object(t, r, "id"))
+		require.NotEmpty(t, object(t, object(t, r, "shortDescription"), "text"))
+		require.Contains(t, levels, object(t, object(t, r, "defaultConfiguration"), "level"))
+	}
+	results := object(t, runs[0], "results").([]any)
+	require.Len(t, results, len(report.Findings))
+	for i, r := range results {
+		f := report.Findings[i]
+		require.Equal(t, f.Message(), object(t, object(t, r, "message"), "text"))
+		require.Equal(t, f.Severity.String(), object(t, r, "level"))
+		require.Equal(t, f.Rule, object(t, r, "ruleId"))
+		require.Equal(t, f.Rule, object(t, rules[int(object(t, r, "ruleIndex").(float64))], "id"))
+		locations := object(t, r, "locations").([]any)
+		require.Len(t, locations, 1)
+		physical := object(t, locations[0], "physicalLocation")
+		require.NotEmpty(t, object(t, object(t, physical, "artifactLocation"), "uri"))
+		require.EqualValues(t, f.Line, object(t, object(t, physical, "region"), "startLine"))
+		require.EqualValues(t, f.Column, object(t, object(t, physical, "region"), "startColumn"))
+	}
+	require.Contains(t, b.String(), `"uri": "./a%20b,c:50%25.yaml"`)
+	b.Reset()
+	require.NoError(t, new(lint.Report).WriteSARIF(&b))
+	require.Contains(t, b.String(), `"results": []`)
+}
+
+func TestSeverity(t *testing.T) {
+	require.Equal(t, "Severity(9)", lint.Severity(9).String())
+	text, err := lint.Warning.MarshalText()
+	require.NoError(t, err)
+	require.Equal(t, "warning", string(text))
+}
+
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { return 0, os.ErrClosed }
+
+func TestWriteErrors(t *testing.T) {
+	for _, err := range []error{report.WriteText(broken{}), report.WriteJSON(broken{}), report.WriteGitHub(broken{}), report.WriteSARIF(broken{})} {
+		require.ErrorIs(t, err, os.ErrClosed)
+	}
+}

@@ -1,0 +1,246 @@
+package main
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+	k8syaml "sigs.k8s.io/yaml"
+
+	"github.com/scaledjob/scaledjob/simulation"
+)
+
+const scenarioHelp = `# A scenario. Times are text such as 30s or 1h30m; what is left out has the default. What follows #| is another choice.
+name: nightly import
+seed: 1                         # makes the random numbers
+duration: 2h                    # how long items arrive; until the last of the traces if left out
+drain: 1h                       # how long the run may go on after that
+policy:
+  as: core                      #| keda@2.21, or placement for several clusters
+  spec:                         # of a ScaledJob: the polling interval, replica counts, history limits and scaling strategy
+    pollingInterval: 30
+    maxReplicaCount: 50
+    scalingStrategy: {strategy: accurate}
+  stuckAfter: 1m                # core: when a pending Job is stuck
+  subtractPending: false        # core: accurate compares T + R - P with M
+  minAsFloor: false             # core: minReplicaCount as a floor
+  #| placement: {strategy: priorityFailover, gracePeriod: 1m, hardTaintDuration: 5m, softTaintDuration: 3m, duplicationPolicy: preferFailover}
+queues:                         # one for each trigger
+  - name: orders
+    arrivals: poisson:0.2/s     #| constant:2/s, bursts:100/10m, daily:1/s,5/s,2/s
+    #| trace: [{at: 0s, items: 3}, {at: 1m30s, items: 10, service: 5s}]
+    service: exp:30s            #| 30s, lognormal:30s,1m, recorded:12s,30s
+    target: 1                   # items that one Job serves
+    activationThreshold: 0
+    metric: waiting             #| all: with the items being worked on
+    staleness: 15s              # how old the metric is when a poll reads it
+    visibilityTimeout: 5m       # when an item that was taken and not acknowledged can be taken again
+    maxDeliveries: 3            # how often an item is handed out before it is given up
+jobs:
+  startup: 20s                  # until a pod asks for an item
+  acknowledge: end              #| start: an item is lost if the Job fails
+  itemsPerJob: 1
+  drainQueue: false             # instead: go on until the queue is empty
+  wait: 10s                     # for an item, before a Job ends that finds none
+  failureProbability: 0.01      # each time an item is worked on
+  backoffLimit: 6
+  backoff: 10s
+  termination: 0s
+clusters:                       # several want a policy as: placement
+  - name: east
+    capacity: 20                # pods; further Jobs stay pending
+    outages: [{from: 10m, until: 20m, kind: noStart}]  #| unreachable, down
+    #| weight: 2, priority: 100, maxJobs: 15
+`
+
+// readScenario tells each problem with its line.
+func readScenario(s source) (*simulation.Scenario, error) {
+	var document yaml.Node
+	if err := yaml.Unmarshal(s.data, &document); err != nil {
+		return nil, fmt.Errorf("%s: %w", s.name, err)
+	}
+	if len(document.Content) == 0 {
+		return nil, fmt.Errorf("%s: nothing in it: see scaledjob simulate --help-scenario", s.name)
+	}
+	root := document.Content[0]
+	data, err := k8syaml.YAMLToJSONStrict(s.data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.name, err)
+	}
+	scenario := &simulation.Scenario{}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(scenario); err != nil {
+		return nil, fmt.Errorf("%s:%d: %s", s.name, lineOfProblem(root, err), strings.TrimPrefix(err.Error(), "json: "))
+	}
+	if err := scenario.Validate(); err != nil {
+		return nil, located(s.name, root, err)
+	}
+	return scenario, nil
+}
+
+// located puts file and line in front of each problem.
+func located(file string, root *yaml.Node, err error) error {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if ok {
+		var all []error
+		for _, e := range joined.Unwrap() {
+			all = append(all, located(file, root, e))
+		}
+		return errors.Join(all...)
+	}
+	var field *simulation.FieldError
+	if !errors.As(err, &field) {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return fmt.Errorf("%s:%d: %w", file, lineOf(root, field.Field), err)
+}
+
+var quotedText = regexp.MustCompile(`"([^"]+)"`)
+
+var unknownField = regexp.MustCompile(`unknown field "([^"]*)"`)
+
+// lineOfProblem finds what a decoder complains of: a field by its path, a name that
+// is nowhere else, a text that does not parse.
+func lineOfProblem(root *yaml.Node, err error) int {
+	var kind *json.UnmarshalTypeError
+	if errors.As(err, &kind) {
+		return lineOf(root, kind.Field)
+	}
+	if m := unknownField.FindStringSubmatch(err.Error()); m != nil {
+		return lineOfNode(root, func(n *yaml.Node) bool { return n.Value == m[1] })
+	}
+	quoted := quotedText.FindStringSubmatch(err.Error())
+	if quoted == nil {
+		return root.Line
+	}
+	return lineOfNode(root, func(n *yaml.Node) bool { return n.Tag == "!!str" && strings.Contains(n.Value, quoted[1]) })
+}
+
+func lineOfNode(n *yaml.Node, is func(*yaml.Node) bool) int {
+	if is(n) {
+		return n.Line
+	}
+	for _, c := range n.Content {
+		if line := lineOfNode(c, is); line > 0 {
+			return line
+		}
+	}
+	return 0
+}
+
+// lineOf is the line of the field at a path such as queues[0].arrivals, or of as much
+// of the path as there is.
+func lineOf(n *yaml.Node, path string) int {
+	line := n.Line
+	for _, step := range strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' }) {
+		next := child(n, step)
+		if next == nil {
+			return line
+		}
+		n, line = next, next.Line
+	}
+	return line
+}
+
+func child(n *yaml.Node, step string) *yaml.Node {
+	if i, err := strconv.Atoi(step); err == nil && n.Kind == yaml.SequenceNode && i < len(n.Content) {
+		return n.Content[i]
+	}
+	if n.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == step {
+			return n.Content[i+1]
+		}
+	}
+	return nil
+}
+
+// readTrace reads a CSV file of arrivals.
+func readTrace(name string) ([]simulation.Arrival, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	r := csv.NewReader(f)
+	r.TrimLeadingSpace = true
+	header, err := r.Read()
+	if errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%s: nothing in it: want the columns time and items", name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	for _, column := range header {
+		if !slices.Contains([]string{"time", "items", "service"}, column) {
+			return nil, fmt.Errorf("%s:1: found the column %q: want time, items and service", name, column)
+		}
+	}
+	if !slices.Contains(header, "time") {
+		return nil, fmt.Errorf("%s:1: no column time: want time,items", name)
+	}
+	var all []simulation.Arrival
+	for {
+		row, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		line, _ := r.FieldPos(0)
+		a, err := arrival(header, row)
+		if err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", name, line, err)
+		}
+		all = append(all, a)
+	}
+}
+
+func arrival(header, row []string) (a simulation.Arrival, err error) {
+	for i, column := range header {
+		switch column {
+		case "items":
+			if a.Items, err = strconv.ParseInt(row[i], 10, 64); err != nil || a.Items < 1 {
+				return a, fmt.Errorf("items: found %q: want a whole number of 1 or more", row[i])
+			}
+		case "time":
+			if a.At, err = seconds(row[i]); err != nil {
+				return a, fmt.Errorf("time: %w", err)
+			}
+		case "service":
+			if row[i] == "" {
+				continue
+			}
+			if a.Service, err = seconds(row[i]); err != nil {
+				return a, fmt.Errorf("service: %w", err)
+			}
+		}
+	}
+	return a, nil
+}
+
+// seconds reads a number of seconds, or a duration.
+func seconds(text string) (simulation.Duration, error) {
+	if n, err := strconv.ParseFloat(text, 64); err == nil && n >= 0 && n < 1e9 {
+		return simulation.Duration(n * float64(time.Second)), nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("found %q: want seconds, or a duration such as 1m30s", text)
+	}
+	return simulation.Duration(d), nil
+}

@@ -1,0 +1,309 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/scaledjob/scaledjob/simulation"
+)
+
+type simulate struct {
+	manifestFlags
+	queueFlags
+	scenario string
+	arrivals []string
+	trace    string
+	service  string
+	startup  string
+	duration time.Duration
+	metric   string
+	ack      string
+	items    int64
+	seed     uint64
+	compare  []string
+	as       engine
+	search   bool
+	output   string
+}
+
+func newSimulate() *cobra.Command {
+	s := &simulate{as: engine{}}
+	c := &cobra.Command{
+		Use:   "simulate -f scaledjob.yaml --arrivals poisson:2/s --service exp:30s",
+		Short: "Play a ScaledJob against a workload, and compare strategies",
+		Long: `Play a ScaledJob against a workload in virtual time, compare strategies or releases on the same items, or search
+for better parameters. The same command gives the same numbers.
+
+Arrivals are constant:2/s, poisson:2/s, bursts:100/10m (all at once, every ten minutes) or daily:1/s,5/s,2/s (a curve
+over the day); times are 30s, exp:30s, lognormal:30s,1m (mean, deviation) or recorded:12s,30s. A trace is a CSV file
+with the columns time (seconds since the start, or durations such as 1m30s), items and, if need be, service.
+
+Without -o a table and a verdict are printed; -o writes a report that needs no network (report.html), pictures
+(run.svg, run.png), every poll (run.csv) or all of it (run.json).`,
+		Example: `  scaledjob simulate -f scaledjob.yaml --arrivals poisson:2/s --service exp:30s --startup 20s
+
+  # which strategy?
+  scaledjob simulate -f scaledjob.yaml --arrivals bursts:200/30m --service 45s --compare default,accurate,eager -o report.html
+
+  # as KEDA does it, before and after an upgrade
+  scaledjob simulate -f scaledjob.yaml --trace queue.csv --service exp:30s --compare keda@2.18,keda@2.21
+
+  # better parameters
+  scaledjob simulate -f scaledjob.yaml --arrivals poisson:2/s --service exp:30s --search
+
+  # anything that flags cannot say: several clusters, outages, failures; scaledjob simulate --help-scenario
+  scaledjob simulate --scenario scenario.yaml`,
+		Args: noArguments,
+	}
+	flags := c.Flags()
+	s.manifestFlags.add(c)
+	s.addTarget(c)
+	s.as.add(c, "as", "whose rules")
+	flags.StringVar(&s.scenario, "scenario", "", "`file` with a scenario in YAML, instead of -f and the flags about the workload")
+	flags.StringArrayVar(&s.arrivals, "arrivals", nil, "when items arrive, `[trigger=]pattern:rate`; once for each trigger")
+	flags.StringVar(&s.trace, "trace", "", "CSV `file` of when items arrived, for the first trigger")
+	flags.StringVar(&s.service, "service", "30s", "how long a Job works on an item: a `time` or distribution")
+	flags.StringVar(&s.startup, "startup", "5s", "how long a pod takes to start: a `time` or distribution")
+	flags.DurationVar(&s.duration, "duration", time.Hour, "`time` for which items arrive; with --trace, until its end")
+	flags.StringVar(&s.metric, "metric", "all", "what the trigger counts: `all|waiting`, with or without the items being worked on")
+	flags.StringVar(&s.ack, "acknowledge", "end", "when a Job tells the queue that it has an item: `end|start` of the work")
+	flags.Int64Var(&s.items, "items-per-job", 0, "`items` that a Job does before it ends; 0 is until the queue is empty")
+	flags.Uint64Var(&s.seed, "seed", 1, "`number` that makes the random numbers")
+	flags.StringSliceVar(&s.compare, "compare", nil, "`policies` to compare: strategies, core, or releases such as keda@2.18, or both as eager@keda@2.18")
+	flags.BoolVar(&s.search, "search", false, "try a grid of strategies and parameters, and propose those that nothing beats")
+	flags.StringVarP(&s.output, "output", "o", "", "`file` to write: .html, .svg, .png, .csv or .json; a plain json prints that")
+	explainScenario := flags.Bool("help-scenario", false, "print what a scenario file may say")
+	flags.Lookup("items-per-job").DefValue = "1"
+	s.items = 1
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if *explainScenario {
+			_, err := fmt.Fprint(c.OutOrStdout(), scenarioHelp)
+			return err
+		}
+		return s.run(c.Context(), c)
+	}
+	_ = c.MarkFlagFilename("scenario", "yaml", "yml", "json")
+	_ = c.MarkFlagFilename("trace", "csv")
+	return c
+}
+
+func (s *simulate) run(ctx context.Context, c *cobra.Command) error {
+	write, err := s.writer()
+	if err != nil {
+		return err
+	}
+	scenario, err := s.read(c.InOrStdin())
+	if err != nil {
+		return err
+	}
+	policies, err := s.policies(scenario.Policy)
+	if err != nil {
+		return err
+	}
+	bar := progress(c.ErrOrStderr())
+	o := simulation.Options{Progress: func(part float64) error {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		bar(part)
+		return nil
+	}}
+	r := &report{Scenario: *scenario}
+	if r.Results, err = simulation.Compare(*scenario, policies, o); err != nil {
+		return err
+	}
+	if s.search {
+		o.SummaryOnly = true
+		if r.Points, err = simulation.Search(*scenario, searchGrid(scenario.Policy), o); err != nil {
+			return err
+		}
+	}
+	r.Verdict = verdict(r.Results)
+	return write(c.OutOrStdout(), r)
+}
+
+// progress tells on a terminal how far it is, and nowhere else.
+func progress(to io.Writer) func(part float64) {
+	file, ok := to.(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) {
+		return func(float64) {}
+	}
+	bar := progressbar.NewOptions(1000, progressbar.OptionSetWriter(to), progressbar.OptionClearOnFinish(),
+		progressbar.OptionSetPredictTime(true), progressbar.OptionSetDescription("simulating"), progressbar.OptionThrottle(100*time.Millisecond))
+	return func(part float64) { _ = bar.Set(int(part * 1000)) }
+}
+
+// read returns the scenario of the file, or of the flags.
+func (s *simulate) read(stdin io.Reader) (*simulation.Scenario, error) {
+	if s.scenario != "" {
+		if len(s.files) > 0 {
+			return nil, usagef("both --scenario and -f: the scenario has the policy")
+		}
+		source, err := readSource(s.scenario, stdin)
+		if err != nil {
+			return nil, err
+		}
+		return readScenario(source)
+	}
+	manifests, err := s.manifestFlags.read(stdin)
+	if err != nil {
+		return nil, err
+	}
+	if len(manifests) > 1 {
+		return nil, usagef("%d ScaledJobs: want --name to choose one", len(manifests))
+	}
+	m := manifests[0]
+	triggers, _, err := s.triggers(m)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", m.file, err)
+	}
+	scenario := &simulation.Scenario{Name: m.name(), Seed: s.seed, Duration: simulation.Duration(s.duration)}
+	scenario.Policy = simulation.Policy{As: s.as.String(), Spec: m.keda.Spec}
+	scenario.Jobs = simulation.Jobs{Acknowledge: simulation.Acknowledge(s.ack), ItemsPerJob: s.items, DrainQueue: s.items == 0}
+	var problems []error
+	text := func(flag, value string, to interface{ UnmarshalText([]byte) error }) {
+		if err := to.UnmarshalText([]byte(value)); err != nil {
+			problems = append(problems, fmt.Errorf("--%s %q: %w", flag, value, err))
+		}
+	}
+	text("startup", s.startup, &scenario.Jobs.Startup)
+	for _, t := range triggers {
+		q := simulation.Queue{Name: t.Name, Target: t.Target, ActivationThreshold: t.ActivationThreshold, Metric: simulation.Metric(s.metric)}
+		text("service", s.service, &q.Service)
+		scenario.Queues = append(scenario.Queues, q)
+	}
+	if len(s.arrivals) == 0 && s.trace == "" {
+		problems = append(problems, errors.New("nothing arrives: want --arrivals poisson:2/s, or --trace queue.csv"))
+	}
+	for i, a := range s.arrivals {
+		at := i
+		name, pattern, named := strings.Cut(a, "=")
+		if !named {
+			pattern = a
+		} else if at = index(triggers, name); at < 0 {
+			problems = append(problems, fmt.Errorf("--arrivals %q: no trigger is called %q: want %s", a, name, triggerNames(triggers)))
+			continue
+		}
+		if at >= len(triggers) {
+			problems = append(problems, fmt.Errorf("--arrivals %q: there are only the triggers %s", a, triggerNames(triggers)))
+			continue
+		}
+		text("arrivals", pattern, &scenario.Queues[at].Arrivals)
+	}
+	if s.trace != "" {
+		trace, err := readTrace(s.trace)
+		if err != nil {
+			return nil, err
+		}
+		scenario.Queues[0].Trace, scenario.Duration = trace, 0
+	}
+	if err := errors.Join(problems...); err != nil {
+		return nil, usageError{err}
+	}
+	if err := scenario.Validate(); err != nil {
+		return nil, fmt.Errorf("%s: %w", m.file, err)
+	}
+	return scenario, nil
+}
+
+// policies are those to compare; without any, the scenario's alone.
+func (s *simulate) policies(base simulation.Policy) ([]simulation.Policy, error) {
+	if len(s.compare) == 0 {
+		return []simulation.Policy{base}, nil
+	}
+	var all []simulation.Policy
+	for _, name := range s.compare {
+		p := base
+		strategy, as, both := strings.Cut(name, "@")
+		switch {
+		case name == core || strategy == "keda":
+			strategy, as = "", name
+		case !both:
+			as = ""
+		}
+		if as != "" {
+			var e engine
+			if err := e.Set(as); err != nil {
+				return nil, usagef("--compare %s: %w", name, err)
+			}
+			p.As = e.String()
+		}
+		if strategy != "" {
+			p.Spec.ScalingStrategy.Strategy = strategy
+		}
+		p.Name = name
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+// searchGrid is what a user can turn: the strategy, how often it polls, and how
+// many Jobs there may be.
+func searchGrid(base simulation.Policy) simulation.Grid {
+	interval, most := int32(30), int32(100)
+	if n := base.Spec.PollingInterval; n != nil {
+		interval = *n
+	}
+	if n := base.Spec.MaxReplicaCount; n != nil {
+		most = *n
+	}
+	g := simulation.Grid{Strategies: []string{"default", "accurate", "eager"}}
+	for _, n := range []int32{max(1, interval/3), interval, interval * 2} {
+		g.PollingIntervals = append(g.PollingIntervals, simulation.Duration(time.Duration(n)*time.Second))
+	}
+	g.MaxReplicaCounts = []int32{max(1, most/4), max(1, most/2), most, most * 2}
+	g.MinReplicaCounts = []int32{0, max(1, most/10)}
+	return g
+}
+
+// A report is what simulate found.
+type report struct {
+	Scenario simulation.Scenario `json:"scenario"`
+	Results  []simulation.Result `json:"results"`
+	Points   []simulation.Point  `json:"search,omitempty"`
+	Verdict  string              `json:"verdict"`
+}
+
+// writer is chosen before anything is played: a wrong name should not cost
+// minutes.
+func (s *simulate) writer() (func(stdout io.Writer, r *report) error, error) {
+	if s.output == "" {
+		return printTable, nil
+	}
+	if s.output == "json" {
+		return func(stdout io.Writer, r *report) error { return json.NewEncoder(stdout).Encode(r) }, nil
+	}
+	formats := map[string]func(io.Writer, *report) error{
+		".html": writeHTML, ".svg": writeSVG, ".png": writePNG, ".csv": writeCSV,
+		".json": func(w io.Writer, r *report) error { return json.NewEncoder(w).Encode(r) },
+	}
+	extension := s.output[max(0, strings.LastIndexByte(s.output, '.')):]
+	format, ok := formats[extension]
+	if !ok {
+		return nil, usagef("-o %q: want a file that ends with .html, .svg, .png, .csv or .json, or json", s.output)
+	}
+	return func(stdout io.Writer, r *report) error {
+		f, err := os.Create(s.output)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(format(f, r), f.Close()); err != nil {
+			return err
+		}
+		if err := printTable(stdout, r); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(stdout, "\nwritten: %s\n", s.output)
+		return err
+	}, nil
+}
