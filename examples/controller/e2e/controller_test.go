@@ -1,0 +1,389 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/scaledjob/scaledjob/e2e/cluster"
+)
+
+// One cluster serves all; each has a namespace of its own, and a controller that
+// acts there only.
+func TestController(t *testing.T) {
+	s := newStand(t)
+	s.install(t)
+	for _, test := range []struct {
+		name string
+		run  func(*stand, *testing.T)
+	}{
+		{"no ScaledJob is accepted that is wrong", (*stand).refuses},
+		{"redis", (*stand).usesRedis},
+		{"rabbitmq", (*stand).usesRabbitMQ},
+		{"pause, resume", (*stand).pauses},
+		{"rollout", (*stand).rollsOut},
+		{"a queue that is not there", (*stand).tellsFailures},
+		{"a spec that is wrong", (*stand).tellsInvalid},
+		{"goes and comes back", (*stand).replaced},
+		{"at rest", (*stand).rests},
+		{"two controllers", (*stand).elects},
+		{"killed in a burst", (*stand).killedInBurst},
+		{"killed before the status", (*stand).killedBeforeStatus},
+		{"the sample", (*stand).sample},
+	} {
+		t.Run(test.name, func(t *testing.T) { test.run(s, t) })
+	}
+}
+
+// install needs rights that the controller does not.
+func (s *stand) install(t *testing.T) {
+	p := s.start(t)
+	require.Error(t, p.wait())
+	require.Contains(t, p.output.String(), "no ScaledJobs")
+	for _, want := range []string{"installed", "left alone"} {
+		p := s.start(t, "-kubeconfig", s.cluster.Kubeconfig(), "-install", "-leader-election=false", "-namespace", "none")
+		p.said("acting")
+		require.Equal(t, 3, strings.Count(p.output.String(), want), p.output)
+		p.stop()
+	}
+}
+
+const everything = `
+  pollingInterval: 30
+  successfulJobsHistoryLimit: 5
+  failedJobsHistoryLimit: 5
+  envSourceContainerName: c
+  minReplicaCount: 10
+  maxReplicaCount: 100
+  rolloutStrategy: default
+  rollout: {strategy: default, propagationPolicy: foreground}
+  scalingStrategy:
+    strategy: default
+    customScalingQueueLengthDeduction: 1
+    customScalingRunningJobPercentage: "0.5"
+    pendingPodConditions: [Ready, PodScheduled, AnyOtherCustomPodCondition]
+    multipleScalersCalculation: max
+  triggers: [{type: redis, name: a, useCachedMetrics: true, metricType: AverageValue, metadata: {a: b}, authenticationRef: {name: a, kind: ClusterTriggerAuthentication}}]
+`
+
+func (s *stand) refuses(t *testing.T) {
+	create := func(name, spec string) error {
+		text := fmt.Sprintf("apiVersion: keda.sh/v1alpha1\nkind: ScaledJob\nmetadata: {name: %s, namespace: default}\nspec:\n%s%s", name, job(nil), spec)
+		u := object(t, text)
+		_, err := s.dynamic.Resource(scaledJobs).Namespace("default").
+			Create(t.Context(), u, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
+		return err
+	}
+	require.NoError(t, create("everything", everything))
+	for field, spec := range map[string]string{
+		"spec.pollingInterval":                       "  pollingInterval: 0\n  triggers: [{type: redis}]",
+		"spec.maxReplicaCount":                       "  maxReplicaCount: -1\n  triggers: [{type: redis}]",
+		"spec.triggers":                              "  triggers: []",
+		"spec.scalingStrategy.strategy":              "  scalingStrategy: {strategy: best}\n  triggers: [{type: redis}]",
+		"spec.rollout.strategy":                      "  rollout: {strategy: best}\n  triggers: [{type: redis}]",
+		`unknown field "spec.cooldownPeriod"`:        "  cooldownPeriod: 3\n  triggers: [{type: redis}]",
+		"spec.scalingStrategy.pendingPodCondition\"": "  scalingStrategy: {pendingPodCondition: []}\n  triggers: [{type: redis}]",
+	} {
+		require.ErrorContains(t, create("wrong", spec), field)
+	}
+}
+
+// 30 items and five a Job make six Jobs, and the history keeps two.
+func (s *stand) usesRedis(t *testing.T) {
+	list := s.workers.list(t)
+	spec := job(map[string]string{takesRedis: list, takesItems: "5", works: "1s"}) +
+		"  successfulJobsHistoryLimit: 2\n" + s.redisTrigger(list, 5)
+	s.workers.send(t, list, 0, 30)
+	q, p := s.scaled(t, "redis", spec)
+	most := 0
+	q.becomes(30*time.Second, func(t *assert.CollectT) {
+		most = max(most, len(q.jobs(t)))
+		s.workers.once(t, list, 30)
+	})
+	require.Equal(t, 6, most)
+	q.becomes(30*time.Second, func(t *assert.CollectT) {
+		require.Len(t, q.jobs(t), 2, "of the history")
+		require.Equal(t, "True ScaledJobReady", q.condition(t, "Ready"))
+		require.Equal(t, "False ScalerNotActive", q.condition(t, "Active"))
+		require.Equal(t, []string{"KEDAJobsCreated", "ScaledJobActive", "ScaledJobInactive", "ScaledJobReady"}, q.events(t))
+	})
+	q.seesMetrics(p)
+	p.stop()
+}
+
+func (q *queue) seesMetrics(p *process) {
+	for _, path := range []string{"/healthz", "/readyz"} {
+		code, _ := p.get(path)
+		require.Equal(q.t, 200, code)
+	}
+	q.becomes(10*time.Second, func(t *assert.CollectT) {
+		_, metrics := p.get("/metrics")
+		for _, want := range []string{
+			`scaledjob_queue_length{namespace="redis",scaledjob="consumer",trigger="redis"} 0`,
+			`scaledjob_jobs{namespace="redis",scaledjob="consumer",state="running"} 0`,
+			`scaledjob_jobs_created_total{namespace="redis",scaledjob="consumer"} 6`,
+			`scaledjob_jobs_deleted_total{namespace="redis",reason="history",scaledjob="consumer"} 4`,
+		} {
+			require.Contains(t, metrics, want)
+		}
+	})
+	require.NoError(q.t, q.dynamic.Resource(scaledJobs).Namespace(q.namespace).Delete(q.t.Context(), "consumer", metav1.DeleteOptions{}))
+	q.becomes(time.Minute, func(t *assert.CollectT) { // the collector learns of new kinds every half a minute
+		_, metrics := p.get("/metrics")
+		require.NotContains(t, metrics, `scaledjob="consumer"`)
+		require.Empty(t, q.jobs(t), "collected")
+	})
+}
+
+func (s *stand) redisTrigger(list string, target int) string {
+	return fmt.Sprintf("  triggers: [{type: redis, metadata: {address: %q, listName: %q, listLength: %q}}]\n", s.workers.address, list, fmt.Sprint(target))
+}
+
+// A message for each Job, which takes it away when it starts. The host comes
+// from the container's environment, as in KEDA's sample.
+func (s *stand) usesRabbitMQ(t *testing.T) {
+	name := s.workers.queue(t)
+	s.workers.publish(t, name, 30)
+	q, p := s.scaled(t, "rabbitmq", job(map[string]string{takesRabbit: name, takesItems: "1", works: "500ms"})+
+		"  maxReplicaCount: 30\n  successfulJobsHistoryLimit: 3\n  scalingStrategy: {strategy: accurate}\n"+
+		fmt.Sprintf("  triggers: [{type: rabbitmq, metadata: {host: RabbitMqHost, queueName: %q, queueLength: '1'}}]\n", name))
+	most := 0
+	q.becomes(60*time.Second, func(t *assert.CollectT) {
+		most = max(most, len(q.jobs(t)))
+		s.workers.once(t, name, 30)
+		require.Len(t, q.jobs(t), 3, "of the history")
+	})
+	require.Equal(t, 30, most)
+	_, metrics := p.get("/metrics")
+	require.Contains(t, metrics, `scaledjob_jobs_created_total{namespace="rabbitmq",scaledjob="consumer"} 30`)
+	p.stop()
+}
+
+func (s *stand) pauses(t *testing.T) {
+	list := s.workers.list(t)
+	q, _ := s.scaled(t, "pause", job(map[string]string{takesRedis: list, takesItems: "1"})+"  successfulJobsHistoryLimit: 1\n"+s.redisTrigger(list, 1))
+	s.workers.send(t, list, 0, 3)
+	q.becomes(30*time.Second, func(t *assert.CollectT) { s.workers.once(t, list, 3) })
+	q.patch(`metadata: {annotations: {autoscaling.keda.sh/paused: "true"}}`)
+	q.becomes(10*time.Second, func(t *assert.CollectT) {
+		require.Equal(t, "True ScaledJobPaused", q.condition(t, "Paused"))
+		require.Len(t, q.jobs(t), 1, "pruning goes on")
+	})
+	before := q.jobs(t)[0].UID
+	s.workers.send(t, list, 3, 4)
+	q.stays(3*time.Second, func(t require.TestingT) {
+		require.Len(t, q.jobs(t), 1)
+		require.Equal(t, before, q.jobs(t)[0].UID)
+	})
+	q.patch(`metadata: {annotations: {autoscaling.keda.sh/paused: null}}`)
+	q.becomes(30*time.Second, func(t *assert.CollectT) {
+		s.workers.once(t, list, 7)
+		require.Equal(t, "False ScaledJobUnpaused", q.condition(t, "Paused"))
+	})
+}
+
+func (s *stand) rollsOut(t *testing.T) {
+	list := s.workers.list(t)
+	s.workers.send(t, list, 0, 3)
+	q, _ := s.scaled(t, "rollout", job(map[string]string{works: "1h"})+s.redisTrigger(list, 1))
+	images := func(t require.TestingT) (all []string) {
+		for _, j := range q.jobs(t) {
+			all = append(all, j.Spec.Template.Spec.Containers[0].Image)
+		}
+		return all
+	}
+	const one, two = "example.com/c:1", "example.com/c:2"
+	q.becomes(30*time.Second, func(t *assert.CollectT) { require.Equal(t, []string{one, one, one}, images(t)) })
+	q.apply(strings.Replace(job(map[string]string{works: "1h"}), one, two, 1) + s.redisTrigger(list, 1))
+	q.becomes(30*time.Second, func(t *assert.CollectT) {
+		require.Equal(t, []string{two, two, two}, images(t))
+		require.Contains(t, q.events(t), "ScaledJobRolloutCleanupCompleted")
+	})
+	q.apply(job(map[string]string{works: "1h"}) + "  rollout: {strategy: gradual}\n" + s.redisTrigger(list, 1))
+	q.stays(3*time.Second, func(t require.TestingT) { require.Equal(t, []string{two, two, two}, images(t)) })
+}
+
+// What cannot be read is told, once, without the password, and min is kept.
+func (s *stand) tellsFailures(t *testing.T) {
+	q, p := s.scaled(t, "unreadable", job(map[string]string{works: "1h"})+
+		"  minReplicaCount: 2\n  triggers: [{type: redis, metadata: {address: '127.0.0.1:1', listName: a, listLength: '1'}, authenticationRef: {name: redis}}]\n", "-log-level=debug")
+	q.becomes(10*time.Second, func(t *assert.CollectT) { require.Equal(t, "False TriggerError", q.condition(t, "Ready")) })
+	s.apply(t, `apiVersion: v1
+kind: Secret
+metadata: {name: redis, namespace: unreadable}
+stringData: {password: s3cret-w0rd}
+---
+apiVersion: keda.sh/v1alpha1
+kind: TriggerAuthentication
+metadata: {name: redis, namespace: unreadable}
+spec: {secretTargetRef: [{parameter: password, name: redis, key: password}]}`)
+	p.said("connection refused")
+	q.stays(3*time.Second, func(t require.TestingT) {
+		require.Equal(t, "False TriggerError", q.condition(t, "Ready"))
+		require.Equal(t, "Unknown UnknownState", q.condition(t, "Active"))
+	})
+	require.Len(t, q.jobs(t), 2)
+	require.Equal(t, []string{"KEDAJobsCreated", "KEDAScalerFailed"}, q.events(t))
+	require.NotContains(t, p.output.String(), "s3cret-w0rd")
+}
+
+// What the API server does not check of a Job template is told, and nothing done.
+func (s *stand) tellsInvalid(t *testing.T) {
+	list := s.workers.list(t)
+	s.workers.send(t, list, 0, 3)
+	right := job(map[string]string{works: "1h"}) + s.redisTrigger(list, 1)
+	q, p := s.scaled(t, "invalid", strings.Replace(right, "image:", "imagePullPolice: Always, image:", 1))
+	p.said("imagePullPolice")
+	q.becomes(10*time.Second, func(t *assert.CollectT) { require.Equal(t, "False ScaledJobCheckFailed", q.condition(t, "Ready")) })
+	require.Empty(t, q.jobs(t))
+	q.apply(strings.Replace(right, "containers:", "containers: [], ephemeralContainers:", 1))
+	p.said("no container")
+	require.Empty(t, q.jobs(t))
+	q.apply(right)
+	q.becomes(10*time.Second, func(t *assert.CollectT) {
+		require.Len(t, q.jobs(t), 3)
+		require.Equal(t, "True ScaledJobReady", q.condition(t, "Ready"))
+	})
+}
+
+// A ScaledJob that is made anew under its name does not count what was the old
+// one's, which the garbage collector takes.
+func (s *stand) replaced(t *testing.T) {
+	list := s.workers.list(t)
+	s.workers.send(t, list, 0, 2)
+	spec := job(map[string]string{works: "1h"}) + "  maxReplicaCount: 2\n" + s.redisTrigger(list, 1)
+	q, _ := s.scaled(t, "replaced", spec)
+	q.becomes(10*time.Second, func(t *assert.CollectT) { require.Len(t, q.jobs(t), 2) })
+	old := q.jobs(t)[0].OwnerReferences[0].UID
+	require.NoError(t, q.dynamic.Resource(scaledJobs).Namespace(q.namespace).Delete(t.Context(), "consumer", metav1.DeleteOptions{}))
+	q.apply(spec)
+	q.becomes(30*time.Second, func(t *assert.CollectT) {
+		jobs := q.jobs(t)
+		require.Len(t, jobs, 2)
+		for _, j := range jobs {
+			require.NotEqual(t, old, j.OwnerReferences[0].UID)
+		}
+		require.Equal(t, "True ScaledJobReady", q.condition(t, "Ready"))
+	})
+}
+
+// A poll in which nothing changes asks the API server for nothing.
+func (s *stand) rests(t *testing.T) {
+	list := s.workers.list(t)
+	s.workers.send(t, list, 0, 3)
+	q, _ := s.scaled(t, "rest", job(map[string]string{works: "1h"})+s.redisTrigger(list, 1))
+	q.becomes(10*time.Second, func(t *assert.CollectT) {
+		require.Len(t, q.jobs(t), 3)
+		require.Contains(t, q.events(t), "KEDAJobsCreated")
+	})
+	time.Sleep(2 * time.Second) // the last events of the pods
+	count := func() int {
+		return s.cluster.Count(t, func(r cluster.Request) bool {
+			return r.User == account && r.Namespace == q.namespace && r.Verb != "watch"
+		})
+	}
+	before := count()
+	time.Sleep(4 * time.Second)
+	require.Equal(t, before, count())
+}
+
+// Of two controllers one acts, and when it stops or dies the other goes on.
+func (s *stand) elects(t *testing.T) {
+	list := s.workers.list(t)
+	q, first := s.scaled(t, "elect", job(map[string]string{works: "1h"})+s.redisTrigger(list, 1), "-leader-election", "-lease-duration=2s")
+	s.grantLease(t, "scaledjob-controller-elect")
+	first.said("acting")
+	second := s.start(t, "-namespace", q.namespace, "-lease-duration=2s")
+	s.workers.send(t, list, 0, 3)
+	q.becomes(10*time.Second, func(t *assert.CollectT) { require.Len(t, q.jobs(t), 3) })
+	second.said("the lease is held")
+	require.NotContains(t, second.output.String(), "acting")
+	first.stop()
+	begin := time.Now()
+	second.said("acting")
+	require.Less(t, time.Since(begin), 2*time.Second, "the lease was given up")
+	third := s.start(t, "-namespace", q.namespace, "-lease-duration=2s")
+	third.said("the lease is held")
+	s.workers.send(t, list, 3, 297)
+	q.becomes(10*time.Second, func(t *assert.CollectT) { require.Greater(t, len(q.jobs(t)), 10) })
+	second.kill() // in the middle of a burst
+	q.becomes(30*time.Second, func(t *assert.CollectT) { require.Len(t, q.jobs(t), 100) })
+	third.said("acting")
+	q.stays(3*time.Second, func(t require.TestingT) { require.Len(t, q.jobs(t), 100, "the maximum") })
+	third.stop()
+}
+
+func (s *stand) grantLease(t *testing.T, name string) {
+	t.Helper()
+	s.apply(t, fmt.Sprintf(`apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: %[1]s, namespace: scaledjob}
+rules: [{apiGroups: [coordination.k8s.io], resources: [leases], resourceNames: [%[1]s], verbs: [get, update]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: %[1]s, namespace: scaledjob}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: %[1]s}
+subjects: [{kind: ServiceAccount, name: scaledjob-controller, namespace: scaledjob}]`, name))
+}
+
+func (s *stand) killedInBurst(t *testing.T) {
+	list := s.workers.list(t)
+	s.workers.send(t, list, 0, 500)
+	q, p := s.scaled(t, "burst", job(map[string]string{works: "1h"})+"  maxReplicaCount: 400\n"+s.redisTrigger(list, 1))
+	seen := 0
+	for round := range 2 {
+		q.becomes(20*time.Second, func(t *assert.CollectT) { require.Greater(t, len(q.jobs(t)), seen+10) })
+		p.kill()
+		seen = len(q.jobs(t))
+		require.Less(t, seen, 400, "killed in the middle, round %d", round)
+		p = s.start(t, "-namespace", q.namespace, "-leader-election=false")
+	}
+	q.becomes(20*time.Second, func(t *assert.CollectT) { require.Len(t, q.jobs(t), 400) })
+	q.stays(3*time.Second, func(t require.TestingT) { require.Len(t, q.jobs(t), 400) })
+}
+
+// A controller that may not write the status creates Jobs and dies before it
+// has: the next one neither makes them again, nor leaves the status as it is.
+func (s *stand) killedBeforeStatus(t *testing.T) {
+	list := s.workers.list(t)
+	s.workers.send(t, list, 0, 5)
+	may := s.kubeconfig
+	defer func() { s.kubeconfig = may }()
+	s.apply(t, strings.NewReplacer("name: scaledjob-controller", "name: without-status", "[patch]", "[get]").Replace(manifest(t, "rbac.yaml")))
+	s.kubeconfig = s.access(t, strings.Replace(account, "scaledjob-controller", "without-status", 1))
+	q, p := s.scaled(t, "status", job(map[string]string{works: "1h"})+s.redisTrigger(list, 1))
+	p.said("status not written")
+	p.kill()
+	jobs := q.jobs(t)
+	require.Len(t, jobs, 5)
+	require.Empty(t, q.condition(t, "Ready"))
+	s.kubeconfig = may
+	s.start(t, "-namespace", q.namespace, "-leader-election=false")
+	q.becomes(10*time.Second, func(t *assert.CollectT) { require.Equal(t, "True ScaledJobReady", q.condition(t, "Ready")) })
+	q.stays(2*time.Second, func(t require.TestingT) { require.Equal(t, names(jobs), names(q.jobs(t))) })
+}
+
+func names(jobs []batchv1.Job) (all []string) {
+	for _, j := range jobs {
+		all = append(all, j.Name)
+	}
+	return all
+}
+
+// The sample of the README.
+func (s *stand) sample(t *testing.T) {
+	s.apply(t, manifest(t, "sample.yaml"))
+	p := s.start(t, "-namespace", "default", "-leader-election=false", "-watch-pods=false")
+	p.said("created=3")
+	require.NoError(t, p.command.Process.Signal(syscall.SIGINT))
+	require.NoError(t, p.wait())
+	require.Contains(t, p.output.String(), "stopped")
+}

@@ -1,0 +1,156 @@
+package source
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+type amqpQueue struct {
+	broker
+	address string      // host:port
+	tls     *tls.Config // nil where it is off
+	config  amqp.Config
+
+	gate       chan struct{} // holds one token while no read is under way
+	connection *amqp.Connection
+	socket     net.Conn // of connection
+}
+
+func (f *fields) amqp(b broker) Queue {
+	q := &amqpQueue{broker: b, gate: make(chan struct{}, 1)}
+	q.gate <- struct{}{}
+	secure := f.encryption()
+	port := "5672"
+	if b.host.Scheme == "amqps" {
+		port, q.tls = "5671", secure
+		q.tls.ServerName = b.host.Hostname()
+	}
+	q.address = net.JoinHostPort(b.host.Hostname(), cmp.Or(b.host.Port(), port))
+	q.config = amqp.Config{
+		Vhost:      cmp.Or(b.vhost, strings.TrimPrefix(b.host.Path, "/"), "/"),
+		SASL:       []amqp.Authentication{b.login(len(secure.Certificates) > 0)},
+		Heartbeat:  10 * time.Second,
+		Locale:     "en_US",
+		Properties: amqp.Table{"connection_name": "scaledjob-" + f.Namespace},
+	}
+	return q
+}
+
+// login is the URL's user or that of the parameters; where there is none, that of
+// the certificate, or else RabbitMQ's default.
+func (b broker) login(certificate bool) amqp.Authentication {
+	switch {
+	case b.username != "":
+		return &amqp.PlainAuth{Username: b.username, Password: b.password}
+	case certificate:
+		return &amqp.ExternalAuth{}
+	}
+	return &amqp.PlainAuth{Username: "guest", Password: "guest"}
+}
+
+// Length counts the queue's messages that are ready for a consumer; those that
+// one has and did not acknowledge AMQP does not tell. A queue that is not there is
+// an error.
+func (q *amqpQueue) Length(ctx context.Context) (Reading, error) {
+	n, err := q.locked(ctx)
+	if err != nil {
+		return Reading{}, fmt.Errorf("rabbitmq %s: virtual host %q: queue %q: %w", q.address, q.config.Vhost, q.queue, ended(ctx, err))
+	}
+	return backlog{messages: float64(n)}.reading(queueLength, 0)
+}
+
+func (q *amqpQueue) locked(ctx context.Context) (int, error) {
+	select {
+	case <-q.gate:
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+	defer func() { q.gate <- struct{}{} }()
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	kept := q.connection != nil
+	n, err := q.count(ctx)
+	// A kept connection may have broken since; that is not the read's fault.
+	if err != nil && kept && q.connection == nil && ctx.Err() == nil {
+		return q.count(ctx)
+	}
+	return n, err
+}
+
+func (q *amqpQueue) count(ctx context.Context) (n int, err error) {
+	if q.connection == nil {
+		if err := q.dial(ctx); err != nil {
+			return 0, err
+		}
+	}
+	// The library's calls know no context: closing the socket ends them.
+	stop := context.AfterFunc(ctx, func() { q.socket.Close() })
+	defer func() {
+		if !stop() || q.connection.IsClosed() || errors.Is(err, amqp.ErrClosed) {
+			q.drop()
+		}
+	}()
+	channel, err := q.connection.Channel()
+	if err != nil {
+		return 0, err
+	}
+	state, err := channel.QueueDeclarePassive(q.queue, false, false, false, false, nil)
+	if err != nil {
+		return 0, err // which has closed the channel
+	}
+	return state.Messages, channel.Close()
+}
+
+func (q *amqpQueue) dial(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	var d net.Dialer
+	socket, err := d.DialContext(ctx, "tcp", q.address)
+	if err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() { socket.Close() })
+	connection, err := q.handshake(socket)
+	if !stop() || err != nil {
+		socket.Close()
+		return cmp.Or(err, ctx.Err())
+	}
+	q.connection, q.socket = connection, socket
+	return nil
+}
+
+func (q *amqpQueue) handshake(socket net.Conn) (*amqp.Connection, error) {
+	if q.tls != nil {
+		socket = tls.Client(socket, q.tls)
+	}
+	return amqp.Open(socket, q.config)
+}
+
+// drop forgets the connection without waiting for the server's answer.
+func (q *amqpQueue) drop() {
+	q.socket.Close()
+	q.connection.Close()
+	q.connection, q.socket = nil, nil
+}
+
+// Close closes the connection, after the read that is under way.
+func (q *amqpQueue) Close() error {
+	<-q.gate
+	defer func() { q.gate <- struct{}{} }()
+	if q.connection == nil {
+		return nil
+	}
+	// What is broken already can't say goodbye; either way it is closed.
+	_ = q.connection.CloseDeadline(time.Now().Add(time.Second))
+	q.drop()
+	return nil
+}
