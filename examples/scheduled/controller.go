@@ -1,0 +1,244 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+
+	"github.com/scaledjob/scaledjob/adapter/run"
+)
+
+// A controller looks at a ScheduledJob when something about it has changed, when a
+// run becomes due, and in any case every now and then.
+type controller struct {
+	options
+	client   kubernetes.Interface
+	dynamic  dynamic.Interface
+	log      *slog.Logger
+	events   events.EventBroadcaster
+	recorder events.EventRecorder
+
+	watched   watched
+	scheduled cache.Indexer       // of *scheduledJob
+	newest    cache.MutationCache // of *scheduledJob: what was stored last, or watched if that is newer
+	requests  cache.Indexer       // of *unstructured.Unstructured
+	jobs      cache.Indexer       // of *batchv1.Job
+	templates corelisters.PodTemplateLister
+	queue     workqueue.TypedRateLimitingInterface[cache.ObjectName]
+}
+
+// Indexes of the caches.
+const (
+	byOwner    = "owner"    // Jobs, by the UID of their controller
+	byJob      = "job"      // RunRequests, by the ScheduledJob that they are for
+	byAfter    = "after"    // ScheduledJobs, by those that they come after
+	byTemplate = "template" // ScheduledJobs, by the PodTemplate that they refer to
+)
+
+func newController(o options, client kubernetes.Interface, dynamic dynamic.Interface, log *slog.Logger) (*controller, error) {
+	c := &controller{
+		options: o, client: client, dynamic: dynamic, log: log,
+		events: events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()}),
+		queue:  workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[cache.ObjectName](50*time.Millisecond, time.Minute)),
+	}
+	c.recorder = c.events.NewRecorder(scheme.Scheme, name)
+	factory := func(tweak func(*metav1.ListOptions)) informers.SharedInformerFactory {
+		return informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(o.namespace), informers.WithTweakListOptions(tweak))
+	}
+	custom := dynamicinformer.NewFilteredDynamicSharedInformerFactory(dynamic, 0, o.namespace, nil)
+	templates := factory(nil).Core().V1().PodTemplates()
+	c.watched = watched{
+		scheduled: custom.ForResource(scheduledJobs).Informer(),
+		requests:  custom.ForResource(runRequests).Informer(),
+		jobs:      factory(func(l *metav1.ListOptions) { l.LabelSelector = run.LabelTag }).Batch().V1().Jobs().Informer(),
+		templates: templates.Informer(),
+	}
+	c.templates = templates.Lister()
+	c.scheduled, c.requests, c.jobs = c.watched.scheduled.GetIndexer(), c.watched.requests.GetIndexer(), c.watched.jobs.GetIndexer()
+	c.newest = cache.NewIntegerResourceVersionMutationCacheWithOptions(klog.Background(), c.scheduled,
+		cache.MutationCacheOptions{TTL: time.Minute, MaxCacheSize: 10_000})
+	return c, c.watch()
+}
+
+// watched is what changes of are told.
+type watched struct{ scheduled, requests, jobs, templates cache.SharedIndexInformer }
+
+func (w *watched) all() []cache.SharedIndexInformer {
+	return []cache.SharedIndexInformer{w.scheduled, w.requests, w.jobs, w.templates}
+}
+
+// watch says how objects are found in the caches, and whom a change is about.
+func (c *controller) watch() error {
+	w := &c.watched
+	return errors.Join(
+		w.scheduled.SetTransform(reads),
+		w.scheduled.AddIndexers(cache.Indexers{byAfter: after, byTemplate: template}),
+		w.requests.AddIndexers(cache.Indexers{byJob: requested}),
+		w.jobs.AddIndexers(cache.Indexers{byOwner: owner}),
+		handle(w.scheduled, cache.ResourceEventHandlerFuncs{
+			AddFunc:    func(s any) { c.enqueue(s.(*scheduledJob).key()); c.enqueueIndexed(byAfter, s) },
+			UpdateFunc: func(old, s any) { c.updated(old.(*scheduledJob), s.(*scheduledJob)) },
+			DeleteFunc: func(s any) { c.enqueueIndexed(byAfter, s) },
+		}),
+		handle(w.requests, always(c.enqueueRequested)),
+		handle(w.jobs, always(c.enqueueOwner)),
+		handle(w.templates, always(func(t any) { c.enqueueIndexed(byTemplate, t) })),
+	)
+}
+
+func handle(i cache.SharedIndexInformer, h cache.ResourceEventHandler) error {
+	_, err := i.AddEventHandler(h)
+	return err
+}
+
+// always calls do whatever happens.
+func always(do func(any)) cache.ResourceEventHandlerFuncs {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: do, UpdateFunc: func(_, object any) { do(object) },
+		DeleteFunc: func(object any) {
+			if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
+				object = last.Obj
+			}
+			do(object)
+		},
+	}
+}
+
+// updated passes over a status of our own for the ScheduledJob itself, but not for
+// those that come after it.
+func (c *controller) updated(old, s *scheduledJob) {
+	if old.Generation != s.Generation || old.UID != s.UID {
+		c.enqueue(s.key())
+	}
+	c.enqueueIndexed(byAfter, s)
+}
+
+func (c *controller) enqueue(key cache.ObjectName) { c.queue.Add(key) }
+
+func (c *controller) enqueueIndexed(index string, object any) {
+	key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object)
+	if err != nil {
+		return
+	}
+	found, _ := c.scheduled.ByIndex(index, key) // it has that index
+	for _, s := range found {
+		c.enqueue(s.(*scheduledJob).key())
+	}
+}
+
+func (c *controller) enqueueRequested(object any) {
+	if u, ok := object.(*unstructured.Unstructured); ok {
+		c.enqueue(cache.NewObjectName(u.GetNamespace(), jobOf(u)))
+	}
+}
+
+func (c *controller) enqueueOwner(object any) {
+	j, ok := object.(*batchv1.Job)
+	if !ok {
+		return
+	}
+	if o := metav1.GetControllerOfNoCopy(j); o != nil && o.Kind == run.GroupVersionKind.Kind {
+		c.enqueue(cache.NewObjectName(j.Namespace, o.Name))
+	}
+}
+
+func owner(object any) ([]string, error) {
+	if o := metav1.GetControllerOfNoCopy(object.(*batchv1.Job)); o != nil {
+		return []string{string(o.UID)}, nil
+	}
+	return nil, nil
+}
+
+func requested(object any) ([]string, error) {
+	u := object.(*unstructured.Unstructured)
+	return []string{u.GetNamespace() + "/" + jobOf(u)}, nil
+}
+
+func after(object any) (keys []string, _ error) {
+	s := object.(*scheduledJob)
+	for _, d := range s.Spec.After {
+		keys = append(keys, s.Namespace+"/"+d.Job)
+	}
+	return keys, nil
+}
+
+func template(object any) ([]string, error) {
+	s := object.(*scheduledJob)
+	if s.Spec.TemplateRef == nil {
+		return nil, nil
+	}
+	return []string{s.Namespace + "/" + s.Spec.TemplateRef.Name}, nil
+}
+
+func (c *controller) synced() bool {
+	for _, i := range c.watched.all() {
+		if !i.HasSynced() {
+			return false
+		}
+	}
+	return true
+}
+
+// run acts until the context ends.
+func (c *controller) run(ctx context.Context) error {
+	for _, i := range c.watched.all() {
+		go i.RunWithContext(ctx)
+	}
+	if err := c.events.StartRecordingToSinkWithContext(ctx); err != nil {
+		return err
+	}
+	defer c.events.Shutdown()
+	if !cache.WaitForCacheSync(ctx.Done(), c.synced) {
+		return nil
+	}
+	c.log.Info("acting", "namespace", c.namespace, "resync", c.resync)
+	var working sync.WaitGroup
+	for range c.workers {
+		working.Go(func() {
+			for c.next(ctx) {
+			}
+		})
+	}
+	<-ctx.Done()
+	c.queue.ShutDown()
+	working.Wait()
+	c.log.Info("stopped")
+	return nil
+}
+
+// next looks at one ScheduledJob, and says when to look again.
+func (c *controller) next(ctx context.Context) bool {
+	key, shutdown := c.queue.Get()
+	if shutdown {
+		return false
+	}
+	defer c.queue.Done(key)
+	wait, err := c.reconcile(ctx, key)
+	switch {
+	case err == nil:
+		c.queue.Forget(key)
+	case ctx.Err() == nil:
+		c.log.Warn("will try again", "scheduledJob", key.String(), "err", err)
+		c.queue.AddRateLimited(key)
+	}
+	if wait >= 0 {
+		c.queue.AddAfter(key, wait)
+	}
+	return true
+}

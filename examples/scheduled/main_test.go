@@ -1,0 +1,56 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func try(t *testing.T, args ...string) (status int, said string) {
+	t.Helper()
+	var stderr bytes.Buffer
+	status = execute(t.Context(), args, &stderr)
+	return status, stderr.String()
+}
+
+func TestFlags(t *testing.T) {
+	for args, want := range map[[2]string]string{
+		{"-log-format", "xml"}: `-log-format "xml": want text or json`,
+		{"-log-level", "loud"}: `invalid value "loud"`,
+		{"-resync", "0s"}:      "-resync 0s: want a time above 0",
+		{"-resync", "5"}:       `invalid value "5"`,
+		{"-workers", "0"}:      "-workers 0: want 1 or more",
+		{"start", "now"}:       `unexpected argument "start"`,
+		{"-kube", "x"}:         "flag provided but not defined: -kube",
+	} {
+		status, said := try(t, args[:]...)
+		require.Equal(t, 2, status, args)
+		require.Contains(t, said, want)
+	}
+	status, said := try(t, "-log-format=xml", "-workers=-1")
+	require.Equal(t, 2, status)
+	require.Contains(t, said, "-log-format")
+	require.Contains(t, said, "-workers", "all at once")
+	status, _ = try(t, "-help")
+	require.Equal(t, 0, status)
+}
+
+// Whoever has no cluster is told how to get one.
+func TestNoCluster(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("KUBECONFIG", filepath.Join(home, "none")) // whoever runs the test may have a cluster
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	status, said := try(t)
+	require.Equal(t, 1, status)
+	require.Contains(t, said, "make cluster")
+
+	file := filepath.Join(home, "kubeconfig")
+	require.NoError(t, os.WriteFile(file, []byte("{apiVersion: v1, kind: Config, current-context: a, "+
+		"contexts: [{name: a, context: {cluster: a}}], clusters: [{name: a, cluster: {server: 'http://127.0.0.1:1'}}]}"), 0o600))
+	status, said = try(t, "-kubeconfig", file)
+	require.Equal(t, 1, status)
+	require.Contains(t, said, "connection refused")
+}

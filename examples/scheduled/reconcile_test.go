@@ -1,0 +1,226 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"sigs.k8s.io/yaml"
+
+	"github.com/scaledjob/scaledjob/schedule"
+)
+
+// A world is a controller with caches that the test fills, and API servers that
+// keep what they are given.
+type world struct {
+	*controller
+	t      testing.TB
+	client *fake.Clientset
+	custom *dynamicfake.FakeDynamicClient
+}
+
+func newWorld(t testing.TB, spec string) *world {
+	u := &unstructured.Unstructured{}
+	require.NoError(t, yaml.Unmarshal([]byte("apiVersion: scaledjob.github.io/v1alpha1\nkind: ScheduledJob\n"+
+		"metadata: {name: job, namespace: n, uid: u, resourceVersion: '1', creationTimestamp: '2026-01-01T00:00:00Z'}\nspec:\n"+spec+
+		"  template: {spec: {containers: [{name: c, image: i}]}}\n"), &u.Object))
+	w := &world{t: t, client: fake.NewClientset()}
+	w.custom = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
+		map[schema.GroupVersionResource]string{scheduledJobs: "ScheduledJobList", runRequests: "RunRequestList"})
+	_, err := w.custom.Resource(scheduledJobs).Namespace("n").Create(t.Context(), u, metav1.CreateOptions{})
+	require.NoError(t, err)
+	w.custom.PrependReactor("update", "scheduledjobs", w.updateStatus)
+	w.custom.ClearActions()
+	w.controller, err = newController(options{resync: 5 * time.Second}, w.client, w.custom, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	w.sees()
+	return w
+}
+
+// updateStatus takes the status alone, as an API server does.
+func (w *world) updateStatus(a clienttesting.Action) (bool, runtime.Object, error) {
+	object, err := w.custom.Tracker().Get(scheduledJobs, "n", "job")
+	require.NoError(w.t, err)
+	u := object.DeepCopyObject().(*unstructured.Unstructured)
+	u.Object["status"] = a.(clienttesting.UpdateAction).GetObject().(*unstructured.Unstructured).Object["status"]
+	version, err := strconv.Atoi(u.GetResourceVersion())
+	require.NoError(w.t, err)
+	u.SetResourceVersion(strconv.Itoa(version + 1))
+	return true, u, w.custom.Tracker().Update(scheduledJobs, u, "n")
+}
+
+// sees brings the cache of ScheduledJobs up to date.
+func (w *world) sees() *scheduledJob {
+	w.t.Helper()
+	u, err := w.custom.Resource(scheduledJobs).Namespace("n").Get(w.t.Context(), "job", metav1.GetOptions{})
+	require.NoError(w.t, err)
+	s := read(u.DeepCopy())
+	require.NoError(w.t, w.scheduled.Add(s))
+	return s
+}
+
+func (w *world) job(tag string) *batchv1.Job {
+	s := w.sees()
+	config, err := s.Config(nil)
+	require.NoError(w.t, err)
+	return config.NewJob(s.Owner(), schedule.Run{Tag: tag})
+}
+
+// did are the verbs and resources that were asked for since.
+func (w *world) did() (all []string) {
+	for _, f := range []*clienttesting.Fake{&w.client.Fake, &w.custom.Fake} {
+		for _, a := range f.Actions() {
+			if a.GetVerb() != "get" {
+				all = append(all, a.GetVerb()+" "+a.GetResource().Resource)
+			}
+		}
+		f.ClearActions()
+	}
+	return all
+}
+
+// When the state cannot be stored, nothing is done.
+func TestStoredFirst(t *testing.T) {
+	w := newWorld(t, "  schedule: {timeSpec: R1//PT1S}\n")
+	refuse := true
+	w.custom.PrependReactor("update", "scheduledjobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return refuse, nil, errors.New("no quorum")
+	})
+	wait, err := w.reconcile(t.Context(), w.sees().key())
+	require.ErrorContains(t, err, "store the status: no quorum")
+	require.Equal(t, 5*time.Second, wait)
+	require.Equal(t, []string{"update scheduledjobs"}, w.did())
+	refuse = false
+	wait, err = w.reconcile(t.Context(), w.sees().key())
+	require.NoError(t, err)
+	require.Equal(t, 5*time.Second, wait)
+	require.Equal(t, []string{"create jobs", "update scheduledjobs"}, w.did())
+	require.Len(t, w.sees().Status.Running, 1)
+}
+
+// A Job that was created, though nobody said so, is recognized. The next run is not
+// late because of it.
+func TestUnanswered(t *testing.T) {
+	w := newWorld(t, fmt.Sprintf("  schedule: {timeSpec: R/%s/PT1S}\n", time.Now().UTC().Format(time.RFC3339)))
+	w.client.PrependReactor("create", "jobs", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		require.NoError(t, w.client.Tracker().Add(a.(clienttesting.CreateAction).GetObject()))
+		return true, nil, errors.New("timeout")
+	})
+	wait, err := w.reconcile(t.Context(), w.sees().key())
+	require.ErrorContains(t, err, "timeout")
+	require.LessOrEqual(t, wait, time.Second)
+	w.client.ReactionChain = w.client.ReactionChain[1:]
+	w.sees()
+	_, err = w.reconcile(t.Context(), w.sees().key())
+	require.NoError(t, err, "it is there")
+}
+
+// A name that somebody else has taken is told.
+func TestNameTaken(t *testing.T) {
+	w := newWorld(t, "  schedule: {timeSpec: R1//PT1S}\n")
+	w.client.PrependReactor("create", "jobs", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		taken := a.(clienttesting.CreateAction).GetObject().(*batchv1.Job).DeepCopy()
+		taken.OwnerReferences = nil
+		_ = w.client.Tracker().Add(taken)
+		return false, nil, nil
+	})
+	_, err := w.reconcile(t.Context(), w.sees().key())
+	require.ErrorContains(t, err, "already exists, and is somebody else's")
+}
+
+// A Job that the state has seen and the cache has not is looked for before its run
+// counts as lost.
+func TestCacheBehind(t *testing.T) {
+	w := newWorld(t, "  maxRestart: 0\n")
+	job := w.job("tag")
+	w.give(schedule.State{Running: []schedule.Run{{Tag: "tag", OnDemand: true, Status: schedule.Running, Seen: true}}})
+	require.NoError(t, w.client.Tracker().Add(job))
+	_, err := w.reconcile(t.Context(), w.sees().key())
+	require.ErrorContains(t, err, "the Job of run tag is not in the cache yet")
+	require.Len(t, w.sees().Status.Running, 1)
+
+	require.NoError(t, w.jobs.Add(job))
+	_, err = w.reconcile(t.Context(), w.sees().key())
+	require.NoError(t, err)
+	require.Len(t, w.sees().Status.Running, 1)
+
+	require.NoError(t, w.jobs.Delete(job))
+	require.NoError(t, w.client.BatchV1().Jobs("n").Delete(t.Context(), job.Name, metav1.DeleteOptions{}))
+	_, err = w.reconcile(t.Context(), w.sees().key())
+	require.NoError(t, err)
+	require.True(t, w.sees().Status.Completed[0].Lost)
+}
+
+// give stores a state.
+func (w *world) give(state schedule.State) {
+	w.t.Helper()
+	s := w.sees()
+	_, err := w.store(w.t.Context(), s, s.status(state, nil, nil))
+	require.NoError(w.t, err)
+	w.sees()
+	w.did()
+}
+
+// Pods that cannot be listed leave the run as it is; its exit code would be lost.
+func TestPodsUnknown(t *testing.T) {
+	w := newWorld(t, "  maxRestart: 0\n")
+	job := w.job("tag")
+	job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: "True"}}
+	require.NoError(t, w.jobs.Add(job))
+	w.give(schedule.State{Running: []schedule.Run{{Tag: "tag", OnDemand: true, Status: schedule.Running, Seen: true}}})
+	w.client.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("forbidden")
+	})
+	_, err := w.reconcile(t.Context(), w.sees().key())
+	require.ErrorContains(t, err, "list the pods of Job job-tag: forbidden")
+	require.Len(t, w.sees().Status.Running, 1)
+}
+
+// It sleeps until the next instant, or until the resync where that is earlier.
+func TestWait(t *testing.T) {
+	c := &controller{options: options{resync: 5 * time.Second}}
+	require.Equal(t, 5*time.Second, c.wait(time.Time{}))
+	require.Equal(t, 5*time.Second, c.wait(time.Now().Add(time.Hour)))
+	require.Zero(t, c.wait(time.Now().Add(-time.Second)))
+	soon := c.wait(time.Now().Add(time.Second))
+	require.Greater(t, soon, 900*time.Millisecond)
+	require.LessOrEqual(t, soon, time.Second)
+}
+
+// A look at a ScheduledJob with n completed runs, when nothing is to be done.
+func BenchmarkReconcile(b *testing.B) {
+	for _, n := range []int{10, 100} {
+		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
+			w := newWorld(b, "  podCount: 3\n")
+			for i := range n {
+				job := w.job(fmt.Sprint("tag-", i))
+				job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: "True"}}
+				require.NoError(b, w.jobs.Add(job))
+			}
+			key := w.sees().key()
+			_, err := w.reconcile(b.Context(), key) // which adopts them
+			require.NoError(b, err)
+			require.Len(b, w.sees().Status.Completed, n)
+			w.did()
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := w.reconcile(b.Context(), key); err != nil {
+					b.Fatal(err)
+				}
+			}
+			require.Empty(b, w.did())
+		})
+	}
+}

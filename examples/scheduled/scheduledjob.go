@@ -1,0 +1,52 @@
+package main
+
+import (
+	"encoding/json"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/scaledjob/scaledjob/adapter/run"
+)
+
+// A scheduledJob is one as the API server has it. If it could not be read, it has no
+// spec, and the problem. Nothing changes one that a cache has.
+type scheduledJob struct {
+	*run.ScheduledJob
+	problem error
+}
+
+func (s *scheduledJob) key() cache.ObjectName { return cache.MetaObjectToName(s) }
+
+// reads turns what an informer gets into a scheduledJob, so that it is read once.
+func reads(object any) (any, error) {
+	if u, ok := object.(*unstructured.Unstructured); ok {
+		return read(u), nil
+	}
+	return object, nil
+}
+
+// read does not let a field pass that nobody knows: the pod template of a custom
+// resource is checked by nobody else before a Job is created.
+func read(u *unstructured.Unstructured) *scheduledJob {
+	u.SetManagedFields(nil)
+	data, err := json.Marshal(u.Object)
+	if err == nil {
+		var found []*run.ScheduledJob
+		if found, err = run.ReadScheduledJobs(data); err == nil {
+			return &scheduledJob{ScheduledJob: found[0]}
+		}
+	}
+	s := &run.ScheduledJob{TypeMeta: metav1.TypeMeta{APIVersion: u.GetAPIVersion(), Kind: u.GetKind()}}
+	metadata, _ := u.Object["metadata"].(map[string]any)
+	if problem := runtime.DefaultUnstructuredConverter.FromUnstructured(metadata, &s.ObjectMeta); problem != nil {
+		err = problem
+	}
+	status, _ := json.Marshal(u.Object["status"]) // came as JSON
+	if problem := json.Unmarshal(status, &s.Status); problem != nil {
+		err = problem
+	}
+	return &scheduledJob{s, err}
+}
