@@ -1,0 +1,444 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/scaledjob/scaledjob/e2e/cluster"
+
+	v1 "github.com/scaledjob/scaledjob/examples/redis-operator/api/v1"
+	"github.com/scaledjob/scaledjob/examples/redis-operator/internal/redistest"
+)
+
+// One cluster serves all; each has a namespace of its own, and an operator that acts
+// there only.
+func TestOperator(t *testing.T) {
+	ctrl.SetLogger(logr.Discard())
+	s := newStand(t)
+	for _, test := range []struct {
+		name string
+		run  func(*stand, *testing.T)
+	}{
+		{"the article's manifest", (*stand).article},
+		{"no ScaledJob is accepted that is wrong", (*stand).refuses},
+		{"what is in a template", (*stand).template},
+		{"a queue that fails", (*stand).failing},
+		{"strangers", (*stand).strangers},
+		{"deleted meanwhile", (*stand).deletedMeanwhile},
+		{"a quota", (*stand).quota},
+		{"a create without an answer", (*stand).unanswered},
+		{"filled, drained, deleted", (*stand).drains},
+		{"a Job that ends", (*stand).ends},
+		{"deleted while Redis thinks", (*stand).deletedWhileReading},
+		{"goes and comes back", (*stand).replaced},
+		{"Redis stops", (*stand).outage},
+		{"killed in a burst", (*stand).killedInBurst},
+		{"two replicas", (*stand).elects},
+		{"a connection for all", (*stand).connects},
+		{"password and TLS", (*stand).secrets},
+		{"hostile addresses", (*stand).hostile},
+		{"at rest", (*stand).rests},
+		{"rights", (*stand).rights},
+	} {
+		t.Run(test.name, func(t *testing.T) { test.run(s, t) })
+	}
+}
+
+func (s *stand) refuses(t *testing.T) {
+	p := s.place(t, "refuses")
+	for text, change := range map[string]func(*v1.ScaledJob){
+		"spec.queueName":                            func(sj *v1.ScaledJob) { sj.Spec.QueueName = "" },
+		"spec.redisAddress":                         func(sj *v1.ScaledJob) { sj.Spec.RedisAddress = "redis" },
+		"redisAddress in body should match":         func(sj *v1.ScaledJob) { sj.Spec.RedisAddress = "redis://user:password@redis:6379" },
+		"spec.threshold":                            func(sj *v1.ScaledJob) { sj.Spec.Threshold = 0 },
+		"spec.minReplicas":                          func(sj *v1.ScaledJob) { sj.Spec.MinReplicas = -1 },
+		"spec.maxReplicas":                          func(sj *v1.ScaledJob) { sj.Spec.MaxReplicas = -1 },
+		"minReplicas must not be above maxReplicas": func(sj *v1.ScaledJob) { sj.Spec.MinReplicas = 21 },
+		"restartPolicy must be Never or OnFailure":  func(sj *v1.ScaledJob) { sj.Spec.JobTemplate.Spec.Template.Spec.RestartPolicy = "" },
+	} {
+		sj := p.scaledJob("consumer", "redis:6379", "orders", "1h")
+		change(sj)
+		require.ErrorContains(t, s.client.Create(t.Context(), sj), text)
+	}
+	const manifest = "{apiVersion: batch.miracle.dev/v1, kind: ScaledJob, metadata: {name: a, namespace: refuses}, spec: {%s}}"
+	const job = "jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}}}"
+	const required = "queueName: a, redisAddress: '[::1]:6379', threshold: 1, " + job
+	for spec, text := range map[string]string{
+		"redisAddress: 'a:1', threshold: 1, " + job:                               "spec.queueName: Required",
+		"queueName: a, threshold: 1, " + job:                                      "spec.redisAddress: Required",
+		"queueName: a, redisAddress: 'a:1', " + job:                               "spec.threshold: Required",
+		"queueName: a, redisAddress: 'a:1', threshold: 1":                         "spec.jobTemplate: Required",
+		required + ", maximum: 3":                                                 `unknown field "spec.maximum"`,
+		strings.Replace(required, "image:", "imagePullPolice: Always, image:", 1): `unknown field "spec.jobTemplate.spec.template.spec.containers[0].imagePullPolice"`,
+	} {
+		require.ErrorContains(t, s.create(t, fmt.Sprintf(manifest, spec)), text)
+	}
+	require.NoError(t, s.create(t, fmt.Sprintf(manifest, required)))
+	sj := p.get(t, "a")
+	require.EqualValues(t, 0, sj.Spec.MinReplicas)
+	require.EqualValues(t, 100, sj.Spec.MaxReplicas)
+}
+
+// Labels and annotations of the template and of its pods get where they belong, and
+// kubectl get shows what matters.
+func (s *stand) template(t *testing.T) {
+	p := s.place(t, "template")
+	p.consume("orders", "1h", func(sj *v1.ScaledJob) {
+		sj.Spec.JobTemplate.Labels = map[string]string{"team": "images"}
+		sj.Spec.JobTemplate.Annotations = map[string]string{"why": "a test"}
+		sj.Spec.JobTemplate.Spec.Template.Labels = map[string]string{"app": "worker"}
+	})
+	_, err := p.reconcile(s.reconciler(t, holds(47)))
+	require.NoError(t, err)
+	job := p.jobs(t)[0]
+	require.Equal(t, "images", job.Labels["team"])
+	require.Equal(t, "a test", job.Annotations["why"])
+	require.Equal(t, "worker", job.Spec.Template.Labels["app"])
+	require.Equal(t, "1h", job.Spec.Template.Annotations[works])
+
+	var table metav1.Table
+	require.NoError(t, s.cluster.Client(t).RESTClient().Get().AbsPath("/apis/batch.miracle.dev/v1/namespaces/template/scaledjobs").
+		SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").Do(t.Context()).Into(&table))
+	var columns []string
+	for _, c := range table.ColumnDefinitions {
+		if c.Priority == 0 {
+			columns = append(columns, c.Name)
+		}
+	}
+	require.Equal(t, []string{"Name", "Queue", "Depth", "Active", "Desired", "Ready", "Reason", "Age"}, columns)
+	require.Equal(t, []any{"consumer", "orders", int64(47), int64(5), int64(5), "True", "Reconciled"}, table.Rows[0].Cells[:7])
+}
+
+// 30 items and ten a Job make three Jobs. When the queue is empty there are no more, and
+// those that run end by themselves. When the ScaledJob is gone, so are they.
+func (s *stand) drains(t *testing.T) {
+	p := s.place(t, "drain")
+	list := s.list(t, "scaledjob-e2e-drain")
+	s.push(t, list, 30)
+	p.consume(list, "4s")
+	o := p.operator()
+	p.becomes(30*time.Second, func(t *assert.CollectT) {
+		require.Len(t, p.jobs(t), 3)
+		require.Equal(t, "True Reconciled", p.condition(t, "consumer", "Ready"))
+	})
+	p.measures(o, "30", "3", "3")
+	for _, path := range []string{"/healthz", "/readyz"} {
+		code, _ := get(t, o.probes+path)
+		require.Equal(t, 200, code)
+	}
+	jobs := p.jobs(t)
+	require.NoError(t, s.redis.Del(t.Context(), list).Err())
+	p.measures(o, "0", "3", "0")
+	p.becomes(30*time.Second, func(t *assert.CollectT) {
+		require.Empty(t, p.active(t))
+		require.Zero(t, p.get(t, "consumer").Status.ActiveJobs)
+	})
+	p.measures(o, "0", "0", "0")
+	require.Equal(t, names(jobs), names(p.jobs(t)))
+	for _, j := range p.jobs(t) {
+		require.EqualValues(t, 1, j.Status.Succeeded, "it was let end")
+	}
+	require.Equal(t, map[string]int32{"CreatedJobs": 1}, p.events(t))
+	require.Equal(t, "0", p.series(t, o, "consumer")["reconcile_errors_total"])
+
+	p.delete("consumer")
+	p.becomes(2*time.Minute, func(t *assert.CollectT) { // the collector learns of new kinds every half a minute
+		require.Empty(t, p.jobs(t))
+		require.Empty(t, p.series(t, o, "consumer"))
+	})
+	o.stop()
+}
+
+// A Job that ends brings a reconcile, long before the next look at the queue.
+func (s *stand) ends(t *testing.T) {
+	p := s.place(t, "ends")
+	list := s.list(t, "scaledjob-e2e-ends")
+	s.push(t, list, 30)
+	p.consume(list, "1s")
+	p.operator("-poll=1h")
+	p.becomes(30*time.Second, func(t *assert.CollectT) {
+		require.LessOrEqual(t, len(p.active(t)), 3)
+		require.Greater(t, len(p.jobs(t)), 9)
+	})
+	require.NoError(t, s.redis.Del(t.Context(), list).Err())
+	p.becomes(10*time.Second, func(t *assert.CollectT) {
+		require.Zero(t, p.get(t, "consumer").Status.ActiveJobs)
+		require.Empty(t, p.active(t))
+	})
+}
+
+// A Redis that takes its time to say that there are 30 items, of a ScaledJob that is
+// gone by then.
+func (s *stand) deletedWhileReading(t *testing.T) {
+	p := s.place(t, "slow")
+	slow := redistest.ListenSlowly(t, 2*time.Second, 30)
+	require.NoError(t, s.client.Create(t.Context(), p.scaledJob("consumer", slow.Address, "orders", "1h")))
+	o := p.operator()
+	p.becomes(10*time.Second, func(t *assert.CollectT) { require.NotEmpty(t, slow.Sent()) })
+	p.delete("consumer")
+	p.stays(5*time.Second, func(t require.TestingT) { require.Empty(t, p.jobs(t)) })
+	require.Empty(t, p.series(t, o, "consumer"))
+	require.NotContains(t, o.output.String(), "level=ERROR")
+	require.Empty(t, p.events(t))
+
+	require.NoError(t, s.client.Create(t.Context(), p.scaledJob("consumer", slow.Address, "orders", "1h")))
+	p.becomes(20*time.Second, func(t *assert.CollectT) { require.Len(t, p.jobs(t), 3, "or this test shows nothing") })
+}
+
+// A ScaledJob that is made anew under its name neither counts nor touches the Jobs of
+// the old one: not those that are its orphans, nor those that are on their way out.
+func (s *stand) replaced(t *testing.T) {
+	p := s.place(t, "replaced")
+	list := s.list(t, "scaledjob-e2e-replaced")
+	s.push(t, list, 30)
+	three := func(sj *v1.ScaledJob) { sj.Spec.MaxReplicas = 3 }
+	p.consume(list, "1h", three)
+	p.operator()
+	p.becomes(30*time.Second, func(t *assert.CollectT) { require.Len(t, p.jobs(t), 3) })
+
+	// One is held back, so that it outlives its owner though the collector deletes it.
+	held := p.jobs(t)[0]
+	held.Finalizers = append(held.Finalizers, "example.com/held")
+	require.NoError(t, s.client.Update(t.Context(), &held))
+	p.delete("consumer")
+	second := p.consume(list, "1h", three)
+	p.owns(second, 3)
+	require.NoError(t, s.client.Get(t.Context(), client.ObjectKeyFromObject(&held), &held))
+	require.NotEqual(t, second.UID, metav1.GetControllerOf(&held).UID)
+	held.Finalizers = nil
+	require.NoError(t, s.client.Update(t.Context(), &held))
+
+	// And three are orphaned.
+	orphans := p.of(t, second.UID)
+	require.NoError(t, s.client.Delete(t.Context(), second, client.PropagationPolicy(metav1.DeletePropagationOrphan)))
+	p.becomes(2*time.Minute, func(t *assert.CollectT) {
+		require.Error(t, s.client.Get(p.t.Context(), client.ObjectKeyFromObject(second), &v1.ScaledJob{}))
+	})
+	third := p.consume(list, "1h", three)
+	p.owns(third, 3)
+	for _, j := range orphans {
+		require.NoError(t, s.client.Get(t.Context(), client.ObjectKeyFromObject(&j), &j))
+		require.Empty(t, j.OwnerReferences)
+		require.EqualValues(t, 1, j.Status.Active, "it goes on")
+	}
+	s.touchesNoJob(t, p.namespace)
+}
+
+// owns checks that the ScaledJob gets as many Jobs, counts them, and gets no more.
+func (p *place) owns(sj *v1.ScaledJob, jobs int) {
+	p.t.Helper()
+	p.becomes(30*time.Second, func(t *assert.CollectT) {
+		require.Len(t, p.of(t, sj.UID), jobs)
+		require.EqualValues(t, jobs, p.get(t, sj.Name).Status.ActiveJobs)
+	})
+	p.stays(3*time.Second, func(t require.TestingT) { require.Len(t, p.of(t, sj.UID), jobs) })
+}
+
+// of are the Jobs that the ScaledJob with the UID controls.
+func (p *place) of(t require.TestingT, uid types.UID) (all []batchv1.Job) {
+	for _, j := range p.jobs(t) {
+		if c := metav1.GetControllerOf(&j); c != nil && c.UID == uid {
+			all = append(all, j)
+		}
+	}
+	return all
+}
+
+// With the intervals as they are: a queue that cannot be read is tried again after 10 s,
+// no Job is created or lost, and each change is told once.
+func (s *stand) outage(t *testing.T) {
+	server := redistest.Start(t)
+	server.Push("orders", 30, redis.Options{})
+	p := s.place(t, "outage")
+	sj := p.scaledJob("consumer", server.Address, "orders", "1h")
+	require.NoError(t, s.client.Create(t.Context(), sj))
+	o := s.start(t, "-namespace", p.namespace)
+	p.becomes(30*time.Second, func(t *assert.CollectT) { require.Equal(t, "True Reconciled", p.condition(t, "consumer", "Ready")) })
+	p.measures(o, "30", "3", "3")
+	jobs := p.jobs(t)
+	require.Len(t, jobs, 3)
+
+	server.Stop()
+	p.change(func(sj *v1.ScaledJob) { sj.Spec.MaxReplicas = 19 }) // so that it looks at once
+	p.becomes(10*time.Second, func(t *assert.CollectT) {
+		require.Equal(t, "False RedisUnreachable", p.condition(t, "consumer", "QueueConnected"))
+		require.Equal(t, "False RedisUnreachable", p.condition(t, "consumer", "Ready"))
+	})
+	begin := time.Now()
+	p.measures(o, "-", "3", "-")
+	failed := func(want string) {
+		p.becomes(12*time.Second, func(t *assert.CollectT) { require.Equal(t, want, p.series(t, o, "consumer")["reconcile_errors_total"]) })
+	}
+	failed("1")
+	failed("2")
+	require.InDelta(t, 10, time.Since(begin).Seconds(), 1.5)
+	failed("3")
+	require.InDelta(t, 20, time.Since(begin).Seconds(), 2)
+	require.Equal(t, names(jobs), names(p.active(t)))
+	require.Equal(t, map[string]int32{"CreatedJobs": 1, "RedisUnreachable": 1}, p.events(t))
+
+	server.Restart()
+	server.Push("orders", 10, redis.Options{})
+	p.becomes(12*time.Second, func(t *assert.CollectT) {
+		require.Equal(t, "True Connected", p.condition(t, "consumer", "QueueConnected"))
+		require.Len(t, p.active(t), 4)
+		require.Equal(t, map[string]int32{"CreatedJobs": 2, "RedisUnreachable": 1, "QueueConnected": 1}, p.events(t))
+	})
+	p.measures(o, "40", "4", "4")
+	o.stop()
+	require.NotContains(t, o.output.String(), "level=ERROR")
+}
+
+// change updates the ScaledJob called consumer.
+func (p *place) change(how func(*v1.ScaledJob)) {
+	p.t.Helper()
+	sj := p.get(p.t, "consumer")
+	before := sj.DeepCopy()
+	how(sj)
+	require.NoError(p.t, p.client.Patch(p.t.Context(), sj, client.MergeFrom(before)))
+}
+
+func (s *stand) killedInBurst(t *testing.T) {
+	const desired = 300
+	p := s.place(t, "burst")
+	list := s.list(t, "scaledjob-e2e-burst")
+	s.push(t, list, 10*desired)
+	p.consume(list, "1h", func(sj *v1.ScaledJob) { sj.Spec.MaxReplicas = 1000 })
+	o, seen := p.operator(), 0
+	for round := range 3 {
+		p.becomes(20*time.Second, func(t *assert.CollectT) { require.Greater(t, len(p.jobs(t)), seen+20) })
+		o.kill()
+		seen = len(p.jobs(t))
+		require.Less(t, seen, desired, "killed in the middle, round %d", round)
+		o = p.operator()
+	}
+	p.becomes(30*time.Second, func(t *assert.CollectT) { require.Len(t, p.jobs(t), desired) })
+	p.stays(3*time.Second, func(t require.TestingT) { require.Len(t, p.jobs(t), desired) })
+	p.measures(o, fmt.Sprint(10*desired), fmt.Sprint(desired), fmt.Sprint(desired))
+}
+
+// Of two replicas one acts. When it stops the other goes on at once, and when it dies
+// after the lease.
+func (s *stand) elects(t *testing.T) {
+	p := s.place(t, "elect")
+	list := s.list(t, "scaledjob-e2e-elect")
+	s.push(t, list, 30)
+	p.consume(list, "1h")
+	first := p.operator("-leader-election")
+	p.becomes(30*time.Second, func(t *assert.CollectT) { require.Len(t, p.jobs(t), 3) })
+	second := p.operator("-leader-election")
+	p.becomes(10*time.Second, func(t *assert.CollectT) {
+		code, _ := get(t, second.probes+"/readyz")
+		require.Equal(t, 200, code, "ready to")
+	})
+	s.push(t, list, 20)
+	p.becomes(10*time.Second, func(t *assert.CollectT) { require.Len(t, p.jobs(t), 5) })
+	require.Empty(t, p.series(t, second, "consumer"), "it does not act")
+	require.NotEmpty(t, p.series(t, first, "consumer"))
+
+	first.stop()
+	s.push(t, list, 10)
+	p.becomes(10*time.Second, func(t *assert.CollectT) { require.Len(t, p.jobs(t), 6) }) // less than the lease lasts: it was given up
+	p.measures(second, "60", "6", "6")
+
+	third := p.operator("-leader-election")
+	second.kill()
+	s.push(t, list, 10)
+	p.becomes(30*time.Second, func(t *assert.CollectT) { require.Len(t, p.jobs(t), 7) })
+	p.measures(third, "70", "7", "7")
+	third.stop()
+}
+
+// Five ScaledJobs of one Redis share a connection, which is closed when they are gone.
+func (s *stand) connects(t *testing.T) {
+	server := redistest.Start(t)
+	p := s.place(t, "connect")
+	for i := range 5 {
+		require.NoError(t, s.client.Create(t.Context(), p.scaledJob(fmt.Sprint("consumer-", i), server.Address, "orders", "1h")))
+	}
+	p.operator("-redis-timeout=1s", "-redis-idle=2s")
+	admin := redis.NewClient(&redis.Options{Addr: server.Address})
+	defer admin.Close()
+	connections := func(t require.TestingT) int {
+		clients, err := admin.ClientList(p.t.Context()).Result()
+		require.NoError(t, err)
+		return strings.Count(clients, "name=redis-operator")
+	}
+	p.becomes(30*time.Second, func(t *assert.CollectT) {
+		for i := range 5 {
+			require.Equal(t, "True Connected", p.condition(t, fmt.Sprint("consumer-", i), "QueueConnected"))
+		}
+	})
+	p.stays(4*time.Second, func(t require.TestingT) { require.Equal(t, 1, connections(t)) })
+	for i := range 5 {
+		p.delete(fmt.Sprint("consumer-", i))
+	}
+	p.becomes(10*time.Second, func(t *assert.CollectT) { require.Zero(t, connections(t)) })
+}
+
+// Nothing is asked of the API server while nothing changes.
+func (s *stand) rests(t *testing.T) {
+	p := s.place(t, "rest")
+	list := s.list(t, "scaledjob-e2e-rest")
+	s.push(t, list, 30)
+	p.consume(list, "1h")
+	o := p.operator("-poll=100ms")
+	p.becomes(30*time.Second, func(t *assert.CollectT) {
+		require.Len(t, p.jobs(t), 3)
+		require.Equal(t, map[string]int32{"CreatedJobs": 1}, p.events(t))
+	})
+	count := func() int {
+		return s.cluster.Count(t, func(r cluster.Request) bool {
+			return r.User == account && r.Namespace == p.namespace && r.Verb != "watch"
+		})
+	}
+	time.Sleep(time.Second)
+	before, reconciles := count(), p.series(t, o, "consumer")["reconcile_total"]
+	time.Sleep(3 * time.Second)
+	require.Equal(t, before, count())
+	require.NotEqual(t, reconciles, p.series(t, o, "consumer")["reconcile_total"], "it looks")
+	require.NoError(t, o.command.Process.Signal(syscall.SIGINT))
+	require.NoError(t, <-o.exited)
+	o.exited <- nil
+}
+
+// The operator has asked for nothing that it may not, and uses what it may.
+func (s *stand) rights(t *testing.T) {
+	used := map[string]bool{}
+	for _, r := range s.cluster.Requests(t) {
+		if r.User != account {
+			continue
+		}
+		require.NotEqual(t, 403, r.Code, "%+v", r)
+		resource := r.Resource
+		if r.Subresource != "" {
+			resource += "/" + r.Subresource
+		}
+		if resource != "" {
+			used[r.Verb+" "+resource] = true
+		}
+	}
+	for _, right := range []string{
+		"get scaledjobs", "watch scaledjobs", "update scaledjobs/status",
+		"list jobs", "watch jobs", "create jobs", "create events", "create leases", "get leases", "update leases",
+	} {
+		require.True(t, used[right], right)
+		delete(used, right)
+	}
+	delete(used, "patch events")    // of what happens again soon
+	delete(used, "list scaledjobs") // where an API server cannot begin a watch with what there is
+	require.Empty(t, used)
+}
