@@ -1,0 +1,369 @@
+package api
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/scaledjob/scaledjob/history"
+	"github.com/scaledjob/scaledjob/placement"
+	"github.com/scaledjob/scaledjob/rollout"
+	"github.com/scaledjob/scaledjob/scaling"
+)
+
+func parse[T any](t *testing.T, manifest string) (*T, error) {
+	t.Helper()
+	u := &unstructured.Unstructured{}
+	require.NoError(t, yaml.Unmarshal([]byte(manifest), &u.Object))
+	object, _, err := Read[T](u)
+	return object, err
+}
+
+func documented(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("..", "testdata", name+".yaml"))
+	require.NoError(t, err)
+	return string(data)
+}
+
+func size(n int32) *int32 { return &n }
+
+func TestDocumentedJob(t *testing.T) {
+	d, err := parse[DistributedScaledJob](t, documented(t, "distributedscaledjob"))
+	require.NoError(t, err)
+	c, err := d.Config()
+	require.NoError(t, err)
+	require.Empty(t, c.Warnings)
+	want := placement.DefaultJobPolicy()
+	want.Members = []placement.Member{{Name: "member-cluster-1", Weight: 2}, {Name: "member-cluster-2", Weight: 3}}
+	want.Scheduling = placement.WeightedRoundRobin
+	want.Scaling = placement.Scaling{Max: 20, Strategy: "pendingAware"}
+	want.History = history.Limits{Succeeded: history.Keep(2), Failed: history.Keep(2)}
+	want.Rollout.TemplateOnly = true
+	want.Revision = c.ScaledJob.Revision()
+	want.Seed, want.PollingInterval = "/processor-job", 30*time.Second
+	require.Equal(t, want, c.Policy)
+	require.Equal(t, "rabbit", c.Triggers[0].Name)
+	require.Equal(t, 5.0, c.Triggers[0].Target)
+}
+
+func TestDocumentedFailover(t *testing.T) {
+	d, err := parse[DistributedScaledJob](t, documented(t, "distributedscaledjob-failover"))
+	require.NoError(t, err)
+	c, err := d.Config()
+	require.EqualError(t, err, "spec.scaledJobSpec.jobTargetRef is nothing: want the spec of a batch/v1 Job, with a template\n"+
+		"spec.scaledJobSpec.triggers is none: want at least one trigger")
+	require.Equal(t, placement.PriorityFailover, c.Policy.Scheduling)
+	require.Equal(t, &placement.WorkloadAffinity{Class: "team-a", Size: size(4)}, c.Policy.Affinity)
+	require.Equal(t, []placement.Member{
+		{Name: "member-primary", Weight: 1, Priority: size(100)}, {Name: "member-failover", Weight: 1, Priority: size(0)},
+	}, c.Policy.Members)
+}
+
+func TestDocumentedOverrides(t *testing.T) {
+	d, err := parse[DistributedScaledJob](t, documented(t, "distributedscaledjob-overrides"))
+	require.NoError(t, err)
+	c, err := d.Config()
+	require.NoError(t, err)
+	require.Empty(t, c.Warnings)
+	overrides := c.Targets["member-cluster-1"].Overrides
+	require.Equal(t, "gpu", overrides.NodeSelector["nodepool"])
+	require.Equal(t, "my-registry.local/processor:v2", overrides.ContainerOverrides["processor"].Image)
+	require.Equal(t, "1Gi", overrides.ContainerOverrides["processor"].Resources.Limits.Memory().String())
+	require.Zero(t, c.Targets["member-cluster-2"])
+}
+
+func TestDocumentedObject(t *testing.T) {
+	d, err := parse[DistributedScaledObject](t, documented(t, "distributedscaledobject"))
+	require.NoError(t, err)
+	c, err := d.Config()
+	require.NoError(t, err)
+	require.Empty(t, c.Warnings)
+	want := placement.DefaultObjectPolicy()
+	want.Members = []placement.Member{{Name: "member-cluster-1", Weight: 4}, {Name: "member-cluster-2", Weight: 6}}
+	want.Min, want.Max, want.Seed, want.PollingInterval = 1, 10, "/nginx", 30*time.Second
+	require.Equal(t, want, c.Policy)
+	require.Equal(t, []string{"member-cluster-1", "member-cluster-2"}, c.Listed)
+	require.Equal(t, "nginx", c.Object.Name)
+	require.Equal(t, "apps/v1, Kind=Deployment", c.Object.Kind.String())
+}
+
+const everyJobField = `
+metadata: {name: a, namespace: b, uid: c, generation: 3, annotations: {autoscaling.keda.sh/paused: "true"}}
+spec:
+  memberClusters:
+    - {name: x, weight: 0, targetNamespace: there, maxJobs: 7, scheduling: {priority: 5}}
+    - {name: w}
+  clusterScheduling:
+    failoverPolicy: {gracePeriod: 0s, hardTaintDuration: 1h, softTaintDuration: 0s, duplicationPolicy: preferSource}
+  scaledJobSpec:
+    jobTargetRef: {template: {spec: {containers: [{name: c}]}}}
+    pollingInterval: 7
+    successfulJobsHistoryLimit: 1
+    failedJobsHistoryLimit: 2
+    envSourceContainerName: c
+    minReplicaCount: 3
+    maxReplicaCount: 4
+    failoverOverMax: true
+    rolloutStrategy: gradual
+    rollout: {strategy: gradual, propagationPolicy: orphan}
+    scalingStrategy:
+      strategy: custom
+      customScalingQueueLengthDeduction: 5
+      customScalingRunningJobPercentage: "0.5"
+      pendingPodConditions: [Ready]
+      multipleScalersCalculation: sum
+    triggers: [{type: redis, name: z, metadata: {listLength: "8"}}]
+`
+
+func TestEveryJobField(t *testing.T) {
+	d, err := parse[DistributedScaledJob](t, everyJobField)
+	require.NoError(t, err)
+	c, err := d.Config()
+	require.NoError(t, err)
+	require.Equal(t, placement.JobPolicy{
+		Members:  []placement.Member{{Name: "x", Priority: size(5), MaxJobs: size(7)}, {Name: "w", Weight: 1}},
+		Failover: placement.FailoverPolicy{HardTaint: time.Hour, Duplication: placement.PreferSource},
+		Scaling: placement.Scaling{
+			Min: 3, Max: 4, Strategy: "custom", QueueLengthDeduction: 5, RunningJobPercentage: "0.5", FailoverOverMax: true,
+		},
+		History:  history.Limits{Succeeded: history.Keep(1), Failed: history.Keep(2)},
+		Rollout:  rollout.Policy{Strategy: rollout.Gradual, Propagation: rollout.Orphan, TemplateOnly: true},
+		Revision: c.ScaledJob.Revision(),
+		Paused:   true, Seed: "b/a", MaxMembers: 64, PollingInterval: 7 * time.Second,
+	}, c.Policy)
+	require.EqualValues(t, 3, c.Policy.Revision.Generation)
+	require.Equal(t, "there", c.Targets["x"].Namespace)
+	require.Equal(t, scaling.Sum, c.Aggregation)
+	require.Equal(t, []string{"Ready"}, c.Observation.PendingPodConditions)
+	require.EqualValues(t, "c", c.Observation.Owner)
+	require.Equal(t, "c", c.ScaledJob.Spec.EnvSourceContainerName)
+	require.Equal(t, "z", c.Triggers[0].Name)
+	demand, _ := c.Demand([]scaling.Metric{c.Triggers[0].Metric(9)})
+	require.Equal(t, placement.Demand{Jobs: 2, Active: true}, demand)
+}
+
+// What is wrong is told all at once, each with its path.
+func TestProblems(t *testing.T) {
+	d, err := parse[DistributedScaledJob](t, `
+metadata: {name: a, annotations: {autoscaling.keda.sh/paused: maybe}}
+spec:
+  memberClusters: [{name: x, weight: -1}]
+  clusterScheduling: {strategy: best}
+  scaledJobSpec:
+    maxReplicaCount: -1
+    scalingStrategy: {strategy: default, multipleScalersCalculation: most}
+    triggers: [{type: redis, metadata: {listLength: none}}]
+`)
+	require.NoError(t, err)
+	c, err := d.Config()
+	require.True(t, c.Policy.Paused, "until it can be read")
+	for _, field := range []string{
+		"metadata.annotations[autoscaling.keda.sh/paused]", "spec.memberClusters[0].weight", "spec.clusterScheduling.strategy",
+		"spec.scaledJobSpec.maxReplicaCount", "spec.scaledJobSpec.scalingStrategy.strategy", "spec.scaledJobSpec.scalingStrategy.multipleScalersCalculation",
+		"spec.scaledJobSpec.jobTargetRef", "spec.scaledJobSpec.triggers[0].metadata.listLength",
+	} {
+		require.ErrorContains(t, err, field)
+	}
+	o, err := parse[DistributedScaledObject](t, `
+metadata: {name: a, annotations: {autoscaling.keda.sh/paused-replicas: "-3"}}
+spec:
+  scaledObjectSpec: {scaleTargetRef: {apiVersion: a/b/c}, pollingInterval: 0, minReplicaCount: 3, maxReplicaCount: 2, triggers: [{type: redis, metricType: Value}]}
+`)
+	require.NoError(t, err)
+	_, err = o.Config()
+	for _, field := range []string{
+		"paused-replicas", "scaleTargetRef.name", "pollingInterval", "minReplicaCount", "triggers[0].metricType",
+	} {
+		require.ErrorContains(t, err, field)
+	}
+}
+
+// A field that does not exist is told wherever it is, also where the API server does
+// not look.
+func TestUnknownField(t *testing.T) {
+	_, err := parse[DistributedScaledJob](t, `
+metadata: {name: a}
+spec:
+  memberClusters: [{name: x, podOverrides: {containerOverrides: {c: {imagee: b}}}}]
+  scaledJobSpec: {jobTargetRef: {template: {spec: {containers: [{name: c, imagePullPolice: Always}]}}}}
+`)
+	require.ErrorContains(t, err, "spec.memberClusters[0].podOverrides.containerOverrides.c.imagee")
+	require.ErrorContains(t, err, "spec.scaledJobSpec.jobTargetRef.template.spec.containers[0].imagePullPolice is there: want no such field")
+	d, m, err := Read[DistributedScaledJob](&unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{"name": "a"}, "spec": "none",
+	}})
+	require.Error(t, err)
+	require.Equal(t, "a", m.Name, "whatever the spec is")
+	require.NotNil(t, d)
+}
+
+func TestNoEffect(t *testing.T) {
+	d, err := parse[DistributedScaledObject](t, `
+metadata: {name: a}
+spec:
+  scaledObjectSpec:
+    scaleTargetRef: {name: b, envSourceContainerName: c}
+    initialCooldownPeriod: 1
+    cooldownPeriod: 0
+    idleReplicaCount: 0
+    fallback: {failureThreshold: 3, replicas: 6}
+    advanced: {restoreToOriginalReplicaCount: true}
+    triggers: [{type: redis, useCachedMetrics: true, metricType: AverageValue}]
+`)
+	require.NoError(t, err)
+	c, err := d.Config()
+	require.NoError(t, err)
+	var fields []string
+	for _, w := range c.Warnings {
+		fields = append(fields, strings.TrimPrefix(w.Field, "spec.scaledObjectSpec."))
+	}
+	require.Equal(t, []string{
+		"advanced", "cooldownPeriod", "fallback", "idleReplicaCount", "initialCooldownPeriod", "triggers[0].useCachedMetrics", "scaleTargetRef.envSourceContainerName",
+	}, fields)
+}
+
+func TestNoEffectOfJob(t *testing.T) {
+	d, err := parse[DistributedScaledJob](t, `
+metadata: {name: a, annotations: {autoscaling.keda.sh/paused-replicas: "3"}}
+spec:
+  memberClusters: [{name: x, scheduling: {priority: 1}}]
+  clusterScheduling: {failoverPolicy: {hardTaintDuration: 0s}}
+  scaledJobSpec:
+    jobTargetRef: {template: {spec: {containers: [{name: c}]}}}
+    rolloutStrategy: gradual
+    scalingStrategy: {strategy: custom, customScalingRunningJobPercentage: half}
+    triggers: [{type: redis, useCachedMetrics: true, metricType: Value}]
+`)
+	require.NoError(t, err)
+	c, err := d.Config()
+	require.NoError(t, err)
+	var fields []string
+	for _, w := range c.Warnings {
+		fields = append(fields, w.Field)
+	}
+	require.ElementsMatch(t, []string{
+		"metadata.annotations[autoscaling.keda.sh/paused-replicas]", "spec.memberClusters[0].scheduling.priority",
+		"spec.clusterScheduling.failoverPolicy.hardTaintDuration", "spec.scaledJobSpec.rolloutStrategy",
+		"spec.scaledJobSpec.scalingStrategy.customScalingRunningJobPercentage",
+		"spec.scaledJobSpec.triggers[0].useCachedMetrics", "spec.scaledJobSpec.triggers[0].metricType",
+	}, fields)
+	require.Equal(t, "custom", c.Policy.Scaling.Strategy, "which is basic then")
+}
+
+func TestUnknownContainer(t *testing.T) {
+	d, err := parse[DistributedScaledJob](t, `
+metadata: {name: a}
+spec:
+  memberClusters: [{name: x}, {name: w, podOverrides: {containerOverrides: {nope: {image: b}}}}]
+  scaledJobSpec:
+    jobTargetRef: {template: {spec: {containers: [{name: c}]}}}
+    triggers: [{type: redis}]
+`)
+	require.NoError(t, err)
+	c, err := d.Config()
+	require.NoError(t, err)
+	require.Len(t, c.Warnings, 1)
+	require.Equal(t, "spec.memberClusters[1].podOverrides.containerOverrides[nope]", c.Warnings[0].Field)
+	require.Equal(t, "no such container", c.Warnings[0].Found)
+}
+
+func TestReplicas(t *testing.T) {
+	metric := func(value float64) scaling.Metric { return scaling.Metric{Value: value, Target: 5} }
+	idle := scaling.Metric{Value: 4, Target: 1, ActivationThreshold: 4}
+	failed := scaling.Metric{Target: 1, Failed: true}
+	for name, test := range map[string]struct {
+		metrics []scaling.Metric
+		min     int32
+		want    *int32
+	}{
+		"rounded up":                       {[]scaling.Metric{metric(26)}, 0, size(6)},
+		"the most of several":              {[]scaling.Metric{metric(26), {Value: 7, Target: 1}}, 0, size(7)},
+		"none active":                      {[]scaling.Metric{idle}, 0, size(0)},
+		"none active, but a minimum":       {[]scaling.Metric{idle}, 1, size(4)},
+		"one active, the other asks too":   {[]scaling.Metric{idle, metric(1)}, 0, size(4)},
+		"active without an item":           {[]scaling.Metric{{Target: 1, Activity: scaling.Active}}, 0, size(1)},
+		"nothing read":                     {[]scaling.Metric{failed}, 0, nil},
+		"no trigger":                       {nil, 0, nil},
+		"some read, and they ask for few":  {[]scaling.Metric{failed, metric(10)}, 0, nil},
+		"some read, and they ask for more": {[]scaling.Metric{failed, metric(20)}, 0, size(4)},
+	} {
+		c := &ObjectConfig{Policy: placement.ObjectPolicy{Min: test.min}}
+		require.Equal(t, test.want, c.Replicas(test.metrics, 3), name)
+	}
+}
+
+// The custom resources have exactly the fields of the types.
+func TestSchema(t *testing.T) {
+	for file, kind := range map[string]reflect.Type{
+		"distributedscaledjobs":    reflect.TypeFor[DistributedScaledJob](),
+		"distributedscaledobjects": reflect.TypeFor[DistributedScaledObject](),
+	} {
+		data, err := os.ReadFile(filepath.Join("..", "manifests", "crds", file+".yaml"))
+		require.NoError(t, err)
+		var crd struct {
+			Spec struct {
+				Versions []struct {
+					Schema struct{ OpenAPIV3Schema openAPI }
+				}
+			}
+		}
+		require.NoError(t, yaml.Unmarshal(data, &crd))
+		spec, _ := kind.FieldByName("Spec")
+		compare(t, file, spec.Type, crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"])
+	}
+}
+
+type openAPI struct {
+	Properties map[string]openAPI
+	Items      *openAPI
+	Additional any  `json:"additionalProperties"`
+	Anything   bool `json:"x-kubernetes-preserve-unknown-fields"`
+}
+
+func compare(t *testing.T, path string, of reflect.Type, s openAPI) {
+	t.Helper()
+	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
+		if of.Kind() == reflect.Slice && s.Items != nil {
+			s = *s.Items
+		}
+		of = of.Elem()
+	}
+	if of.Kind() != reflect.Struct || s.Anything || len(s.Properties) == 0 {
+		return
+	}
+	fields := map[string]reflect.Type{}
+	collect(of, fields)
+	var is, want []string
+	for name := range fields {
+		want = append(want, name)
+	}
+	for name := range s.Properties {
+		is = append(is, name)
+	}
+	slices.Sort(is)
+	slices.Sort(want)
+	require.Equal(t, want, is, path)
+	for name, field := range fields {
+		compare(t, path+"."+name, field, s.Properties[name])
+	}
+}
+
+func collect(of reflect.Type, fields map[string]reflect.Type) {
+	for f := range of.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous && name == "" {
+			collect(f.Type, fields)
+			continue
+		}
+		fields[name] = f.Type
+	}
+}

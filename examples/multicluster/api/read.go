@@ -1,0 +1,104 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/placement"
+)
+
+// GroupVersion is that of both kinds.
+var GroupVersion = schema.GroupVersion{Group: "keda.kedify.io", Version: "v1alpha1"}
+
+// Jobs and Objects are the resources.
+var (
+	Jobs    = GroupVersion.WithResource("distributedscaledjobs")
+	Objects = GroupVersion.WithResource("distributedscaledobjects")
+)
+
+// Meta is what both kinds begin with.
+type Meta struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+}
+
+// Read reads the object into one of the kinds. Its metadata are read in any case. It
+// is an error if the spec has a field that does not exist, or a value of another type:
+// what is within a Job template or a pod override is checked by nobody else before.
+func Read[T any](u *unstructured.Unstructured) (*T, Meta, error) {
+	m := Meta{TypeMeta: metav1.TypeMeta{APIVersion: u.GetAPIVersion(), Kind: u.GetKind()}}
+	metadata, _ := u.Object["metadata"].(map[string]any)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(metadata, &m.ObjectMeta); err != nil {
+		return new(T), m, err
+	}
+	data, err := json.Marshal(u.Object)
+	if err != nil {
+		return new(T), m, err
+	}
+	object := new(T)
+	unknown, err := kjson.UnmarshalStrict(data, object)
+	if err != nil {
+		return new(T), m, err
+	}
+	problems := make([]error, len(unknown))
+	for i, err := range unknown {
+		problems[i] = strictError(err)
+	}
+	return object, m, errors.Join(problems...)
+}
+
+// strictError is the error of a field that does not exist, or exists twice.
+func strictError(err error) error {
+	if _, path, ok := strings.Cut(err.Error(), `unknown field "`); ok {
+		return &placement.FieldError{Field: strings.TrimSuffix(path, `"`), Found: "there", Want: "no such field"}
+	}
+	return err
+}
+
+// within returns the problems of a ScaledJob as those of the field that holds its
+// spec.
+func within(field string, err error) []error {
+	if err == nil {
+		return nil
+	}
+	all := []error{err}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		all = joined.Unwrap()
+	}
+	problems := make([]error, len(all))
+	for i, err := range all {
+		problems[i] = err
+		if f, ok := errors.AsType[*adapter.FieldError](err); ok {
+			problems[i] = moved(field, f)
+		}
+	}
+	return problems
+}
+
+func moved(field string, f *adapter.FieldError) *placement.FieldError {
+	return &placement.FieldError{Field: strings.Replace(f.Path, "spec.", field+".", 1), Found: f.Found, Want: f.Want}
+}
+
+// cached warns of triggers whose metrics are to be read less often.
+func cached(field string, triggers []adapter.ScaleTrigger) (warnings []*placement.FieldError) {
+	for i, t := range triggers {
+		if t.UseCachedMetrics {
+			warnings = append(warnings, noEffect(fmt.Sprintf("%s.triggers[%d].useCachedMetrics", field, i), true))
+		}
+	}
+	return warnings
+}
+
+// noEffect is a warning.
+func noEffect(field string, found any) *placement.FieldError {
+	return &placement.FieldError{Field: field, Found: fmt.Sprint(found), Want: "nothing: it has no effect here"}
+}

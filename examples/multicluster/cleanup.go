@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/scaledjob/scaledjob/adapter"
+)
+
+const (
+	// finalizer keeps a DistributedScaledJob until its Jobs are gone from all members,
+	// where no garbage collector knows it.
+	finalizer = "keda.kedify.io/distributedscaledjob"
+	// annotationAbandon names members, separated by commas, whose Jobs are left behind
+	// when the DistributedScaledJob is deleted.
+	annotationAbandon = "scaledjob.keda.sh/abandon-members"
+)
+
+// finalize adds the finalizer, before the first Job is created.
+func (j *job) finalize(ctx context.Context) error {
+	if slices.Contains(j.seen.GetFinalizers(), finalizer) {
+		return nil
+	}
+	return j.applyFinalizers(ctx, finalizer)
+}
+
+// applyFinalizers makes these our finalizers; others' stay as they are.
+func (j *job) applyFinalizers(ctx context.Context, all ...string) error {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(j.seen.GroupVersionKind())
+	u.SetName(j.seen.GetName())
+	u.SetUID(j.uid)
+	u.SetFinalizers(all)
+	there, err := j.dynamic.Resource(j.resource).Namespace(j.seen.GetNamespace()).
+		Apply(ctx, u.GetName(), u, metav1.ApplyOptions{FieldManager: name, Force: true})
+	if err == nil {
+		j.seen = j.seen.DeepCopy()
+		j.seen.SetFinalizers(there.GetFinalizers())
+	}
+	return err
+}
+
+// cleanUp deletes the Jobs on all members, and then lets the object go. It waits for
+// members that do not answer, unless the annotation names them.
+func (j *job) cleanUp(ctx context.Context) time.Time {
+	if !slices.Contains(j.seen.GetFinalizers(), finalizer) {
+		return time.Time{}
+	}
+	j.members.Forget(j.uid)
+	left, failed, abandoned := []error(nil), []error(nil), j.gone()
+	for _, c := range j.members.DeleteJobs(ctx, j.uid) {
+		switch {
+		case c.Err != nil && j.abandons(c.Cluster):
+			abandoned = append(abandoned, on(c.Cluster, c.Err))
+		case c.Err != nil:
+			failed = append(failed, on(c.Cluster, c.Err))
+		case c.Left > 0:
+			left = append(left, fmt.Errorf("member %s has %d Jobs", c.Cluster, c.Left))
+		}
+	}
+	if ctx.Err() != nil {
+		return time.Time{}
+	}
+	j.tellWaiting(failed)
+	if len(left)+len(failed) == 0 {
+		if err := j.applyFinalizers(ctx); err != nil {
+			j.warn("finalizer not removed", err)
+		} else {
+			j.tellAbandoned(abandoned)
+			return time.Time{}
+		}
+	}
+	return time.Now().Add(time.Second)
+}
+
+// gone are members of the last plan that nobody can ask any more.
+func (j *job) gone() (left []error) {
+	registered := j.members.Names()
+	for _, name := range slices.Sorted(maps.Keys(j.status.MemberClusterStatuses)) {
+		if !slices.Contains(registered, name) {
+			left = append(left, fmt.Errorf("member %s is not registered: Jobs that it may have are left there", name))
+		}
+	}
+	return left
+}
+
+func (j *job) abandons(member string) bool {
+	return slices.Contains(strings.Split(strings.ReplaceAll(j.seen.GetAnnotations()[annotationAbandon], " ", ""), ","), member)
+}
+
+// tellWaiting tells what the deletion waits for, once.
+func (j *job) tellWaiting(failed []error) {
+	text := ""
+	if err := errors.Join(failed...); err != nil {
+		text = err.Error()
+	}
+	if text != "" && text != j.waiting {
+		j.log.Warn("clean-up waits", "err", text)
+		adapter.Record(j.recorder, j.seen, []adapter.Event{warning("CleanupWaits",
+			"%s\nTo leave its Jobs behind, name the member in the annotation %s", text, annotationAbandon)})
+	}
+	j.waiting = text
+}
+
+func (j *job) tellAbandoned(abandoned []error) {
+	if err := errors.Join(abandoned...); err != nil {
+		j.log.Warn("Jobs left behind", "err", err)
+		adapter.Record(j.recorder, j.seen, []adapter.Event{warning("JobsLeftBehind", "%v", err)})
+	}
+}

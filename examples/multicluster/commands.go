@@ -1,0 +1,152 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/scaledjob/scaledjob/examples/multicluster/registry"
+)
+
+// commands are what to do instead of running the controller.
+var commands = map[string]func(args []string, to streams) (task, error){
+	"setup-member":  setupMember,
+	"list-members":  listMembers,
+	"delete-member": deleteMember,
+}
+
+// A command is one about the members.
+type command struct {
+	to                          streams
+	member                      string
+	home, kubeconfig, namespace string
+	url                         string
+}
+
+// parse reads the flags, before or behind the name of a member.
+func (c *command) parse(flags *flag.FlagSet, args []string, named bool) error {
+	flags.SetOutput(c.to.err)
+	flags.StringVar(&c.home, "keda-kubeconfig", "", "kubeconfig `file` of the home cluster, instead of $KUBECONFIG or ~/.kube/config")
+	flags.StringVar(&c.namespace, "namespace", registry.Namespace, "`namespace` of the Secret in the home cluster")
+	var names []string
+	for rest := args; ; {
+		if err := flags.Parse(rest); err != nil {
+			return err
+		}
+		if flags.NArg() == 0 {
+			break
+		}
+		names, rest = append(names, flags.Arg(0)), flags.Args()[1:]
+	}
+	var err error
+	switch {
+	case named && len(names) != 1:
+		err = fmt.Errorf("%s: found %d names %s: want the name of one member", flags.Name(), len(names), strings.Join(names, " "))
+	case !named && len(names) > 0:
+		err = fmt.Errorf("%s: unexpected argument %q", flags.Name(), names[0])
+	case named:
+		c.member = names[0]
+	}
+	if err != nil {
+		fmt.Fprintf(c.to.err, "multicluster: %v\n", err)
+	}
+	return err
+}
+
+func (c *command) registry() (registry.Registry, error) {
+	config, err := load(c.home)
+	if err != nil {
+		return registry.Registry{}, fmt.Errorf("home cluster: %w", err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	return registry.Registry{Client: client, Namespace: c.namespace}, err
+}
+
+func setupMember(args []string, to streams) (task, error) {
+	c := &command{to: to}
+	flags := flag.NewFlagSet("setup-member", flag.ContinueOnError)
+	flags.StringVar(&c.kubeconfig, "member-kubeconfig", "", "kubeconfig `file` of the member, with the right to make a namespace, a ServiceAccount and RBAC")
+	flags.StringVar(&c.url, "member-api-url", "", "`URL` by which the home cluster reaches the member, if it is another than that in its kubeconfig")
+	return c.setup, c.parse(flags, args, true)
+}
+
+func (c *command) setup(ctx context.Context) error {
+	if c.kubeconfig == "" {
+		return errors.New("setup-member: -member-kubeconfig is missing")
+	}
+	home, err := c.registry()
+	if err != nil {
+		return err
+	}
+	admin, err := load(c.kubeconfig)
+	if err != nil {
+		return fmt.Errorf("member %s: %w", c.member, err)
+	}
+	kubeconfig, err := registry.Setup(ctx, registry.NewMember{Name: c.member, Admin: admin, URL: c.url})
+	if err != nil {
+		return err
+	}
+	if err := home.Add(ctx, c.member, kubeconfig); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.to.out, "member %s is registered, at %s\n", c.member, cmp.Or(c.url, admin.Host))
+	return nil
+}
+
+func listMembers(args []string, to streams) (task, error) {
+	c := &command{to: to}
+	return c.list, c.parse(flag.NewFlagSet("list-members", flag.ContinueOnError), args, false)
+}
+
+func (c *command) list(ctx context.Context) error {
+	home, err := c.registry()
+	if err != nil {
+		return err
+	}
+	members, err := home.List(ctx)
+	if err != nil {
+		return err
+	}
+	table := tabwriter.NewWriter(c.to.out, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(table, "NAME\tAPI SERVER\tID")
+	for _, m := range members {
+		if m.Err != nil {
+			fmt.Fprintf(table, "%s\tnot usable: %v\t%s\n", m.Name, m.Err, home.ID(m))
+			continue
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\n", m.Name, m.Server(), home.ID(m))
+	}
+	return table.Flush()
+}
+
+func deleteMember(args []string, to streams) (task, error) {
+	c := &command{to: to}
+	flags := flag.NewFlagSet("delete-member", flag.ContinueOnError)
+	flags.StringVar(&c.kubeconfig, "member-kubeconfig", "", "kubeconfig `file` of the member, to take the ServiceAccount and its RBAC away there as well")
+	return c.delete, c.parse(flags, args, true)
+}
+
+func (c *command) delete(ctx context.Context) error {
+	home, err := c.registry()
+	if err != nil {
+		return err
+	}
+	if err := home.Remove(ctx, c.member); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.to.out, "member %s is registered no more; what runs there is left alone\n", c.member)
+	if c.kubeconfig == "" {
+		return nil
+	}
+	admin, err := load(c.kubeconfig)
+	if err != nil {
+		return fmt.Errorf("member %s: %w", c.member, err)
+	}
+	return registry.Revoke(ctx, admin)
+}

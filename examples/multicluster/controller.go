@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/events"
+
+	"github.com/scaledjob/scaledjob/examples/controller/source"
+	"github.com/scaledjob/scaledjob/examples/multicluster/api"
+	"github.com/scaledjob/scaledjob/examples/multicluster/registry"
+)
+
+// A controller has the members, and a poller for each object of the home cluster.
+type controller struct {
+	options
+	client   kubernetes.Interface
+	dynamic  dynamic.Interface
+	log      *slog.Logger
+	home     string // names the home cluster on the members
+	registry registry.Registry
+	members  *members
+	taints   taints
+	resolver *source.Resolver
+	events   events.EventBroadcaster
+	recorder events.EventRecorder
+	kinds    []*kind
+	polling  sync.WaitGroup
+}
+
+// A kind is what is known of all objects of one kind.
+type kind struct {
+	*controller
+	resource schema.GroupVersionResource
+	subject  func(*poller) subject
+	watched  cache.SharedIndexInformer
+	pollers  map[cache.ObjectName]*poller // only the informer's goroutine uses it
+	initial  int                          // objects that were there at the start
+}
+
+func newController(ctx context.Context, o options, client kubernetes.Interface, dynamic dynamic.Interface, log *slog.Logger) (*controller, error) {
+	system, err := client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("the home cluster's name: %w", err)
+	}
+	c := &controller{
+		options: o, client: client, dynamic: dynamic, log: log, home: string(system.UID),
+		registry: registry.Registry{Client: client, Namespace: o.kedaNamespace},
+		resolver: &source.Resolver{Client: client, Dynamic: dynamic, ClusterNamespace: o.kedaNamespace},
+		events:   events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()}),
+	}
+	c.members = &members{controller: c, kubeconfigs: map[string]string{}}
+	c.recorder = c.events.NewRecorder(scheme.Scheme, name)
+	for _, r := range o.resources() {
+		k := &kind{controller: c, resource: r, subject: newJob, pollers: map[cache.ObjectName]*poller{}}
+		if r == api.Objects {
+			k.subject = newObject
+		}
+		k.watched = dynamicinformer.NewFilteredDynamicInformer(dynamic, r, o.namespace, 0, cache.Indexers{}, nil).Informer()
+		if err := k.watched.SetTransform(withoutManagedFields); err != nil {
+			return nil, err
+		}
+		c.kinds = append(c.kinds, k)
+	}
+	return c, nil
+}
+
+func withoutManagedFields(object any) (any, error) {
+	if u, ok := object.(*unstructured.Unstructured); ok {
+		u.SetManagedFields(nil)
+	}
+	return object, nil
+}
+
+// run watches until the context ends, and acts while it leads. Another that takes
+// over later has its caches of the home cluster filled already.
+func (c *controller) run(ctx context.Context) error {
+	for _, k := range c.kinds {
+		go k.watched.RunWithContext(ctx)
+	}
+	if err := c.events.StartRecordingToSinkWithContext(ctx); err != nil {
+		return err
+	}
+	defer c.events.Shutdown()
+	if !cache.WaitForCacheSync(ctx.Done(), c.synced) {
+		return nil
+	}
+	if !c.elect {
+		return c.act(ctx)
+	}
+	return c.lead(ctx, c.act)
+}
+
+func (c *controller) synced() bool {
+	for _, k := range c.kinds {
+		if !k.watched.HasSynced() {
+			return false
+		}
+	}
+	return true
+}
+
+// act polls every object until the context ends, and returns when each poll has.
+func (c *controller) act(ctx context.Context) error {
+	if err := c.registry.Watch(ctx, func(all []registry.Member) { c.members.register(ctx, all) }); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	c.log.Info("acting", "namespace", c.namespace, "members", c.members.Names(), "jobs", c.jobs, "objects", c.objects)
+	var registrations []func() error
+	for _, k := range c.kinds {
+		r, err := k.watch(ctx)
+		if err != nil {
+			return err
+		}
+		registrations = append(registrations, func() error { return k.watched.RemoveEventHandler(r) })
+	}
+	<-ctx.Done()
+	var problems []error
+	for _, remove := range registrations {
+		problems = append(problems, remove())
+	}
+	c.polling.Wait()
+	c.log.Info("stopped")
+	return errors.Join(problems...)
+}
+
+func (k *kind) watch(ctx context.Context) (cache.ResourceEventHandlerRegistration, error) {
+	for _, object := range k.watched.GetStore().List() {
+		k.remember(object.(*unstructured.Unstructured))
+	}
+	return k.watched.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc:    func(object any, initial bool) { k.changed(ctx, object.(*unstructured.Unstructured), initial) },
+		UpdateFunc: func(_, object any) { k.changed(ctx, object.(*unstructured.Unstructured), false) },
+		DeleteFunc: k.deleted,
+	})
+}
+
+// changed hands what is new of an object to its poller.
+func (k *kind) changed(ctx context.Context, u *unstructured.Unstructured, initial bool) {
+	name := cache.MetaObjectToName(u)
+	p := k.pollers[name]
+	if p != nil && p.uid != u.GetUID() {
+		k.stop(name)
+		p = nil
+	}
+	switch {
+	case ctx.Err() != nil:
+	case p == nil:
+		k.pollers[name] = k.start(ctx, u, k.delay(initial))
+	default:
+		p.update(u)
+	}
+}
+
+func (k *kind) deleted(object any) {
+	if name, err := cache.DeletionHandlingObjectToName(object); err == nil {
+		k.stop(name)
+	}
+}
+
+func (k *kind) stop(name cache.ObjectName) {
+	if p := k.pollers[name]; p != nil {
+		p.cancel()
+		delete(k.pollers, name)
+	}
+}
+
+// delay spreads the first polls of what was there already, so that a restart does not
+// read every queue at once.
+func (k *kind) delay(initial bool) time.Duration {
+	if !initial {
+		return 0
+	}
+	k.initial++
+	return time.Duration(k.initial) * 10 * time.Millisecond % (30 * time.Second)
+}

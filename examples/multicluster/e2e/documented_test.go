@@ -1,0 +1,74 @@
+package e2e
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// All four apply as they are, and the status has what the page shows.
+func (s *stand) documented(t *testing.T) {
+	q := s.space(t, "documented")
+	q.deployment(one, "nginx")
+	q.deployment(two, "nginx")
+	q.apply(t, q.namespace, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: mock-metric}\ndata: {metric-value: '25'}")
+	for _, name := range []string{"object", "job", "job-failover"} {
+		q.apply(t, q.namespace, read(t, "../testdata/distributedscaled"+name+".yaml"))
+	}
+	s.start(t, "-namespace", q.namespace)
+	q.becomes(func(t *assert.CollectT) {
+		ready, _ := q.condition(t, dso, "nginx", "Ready")
+		require.Equal(t, "True Ready", ready)
+		status := q.status(t, dso, "nginx")
+		require.EqualValues(t, 2, status["membersHealthyCount"])
+		require.EqualValues(t, 2, status["membersTotalCount"])
+		require.EqualValues(t, 5, status["totalCurrentReplicas"])
+		require.Equal(t, "kedify-agent-distributedscaledobject=nginx", status["selector"])
+		for name, replicas := range map[string]int{one: 2, two: 3} {
+			require.Equal(t, replicas, q.replicas(t, name, "nginx"))
+			m := q.member(t, dso, "nginx", name)
+			require.EqualValues(t, replicas, m["currentReplicas"])
+			require.EqualValues(t, replicas, m["desiredReplicas"])
+			require.Equal(t, "Ready", m["state"])
+			require.Equal(t, "Cluster is healthy", m["description"])
+			require.Contains(t, m["id"], "/"+name+".kubeconfig+kedify-agent@"+name)
+			require.NotEmpty(t, m["lastStatusChangeTime"])
+		}
+	})
+	q.becomes(func(t *assert.CollectT) {
+		ready, lacks := q.condition(t, dsj, "processor-job-failover", "Ready")
+		require.Equal(t, "False SpecCheckFailed", ready)
+		require.Contains(t, lacks, "spec.scaledJobSpec.jobTargetRef is nothing")
+		require.Contains(t, lacks, "spec.scaledJobSpec.triggers is none")
+	})
+	q.hasJobStatus()
+	q.apply(t, q.namespace, read(t, "../testdata/distributedscaledjob-overrides.yaml"))
+	q.hasJobStatus()
+}
+
+// hasJobStatus checks the status of processor-job, whose broker is not there.
+func (q *space) hasJobStatus() {
+	q.becomes(func(t *assert.CollectT) {
+		ready, why := q.condition(t, dsj, "processor-job", "Ready")
+		require.Equal(t, "False TriggerError", ready, why)
+		require.Contains(t, why, "trigger rabbit")
+		require.NotContains(t, why, "guest:password")
+		status := q.status(t, dsj, "processor-job")
+		require.Equal(t, "kedify-agent-distributedscaledjob=processor-job", status["selector"])
+		for _, field := range []string{"desiredJobs", "runningJobs", "pendingJobs"} {
+			require.EqualValues(t, 0, status[field])
+		}
+		for _, name := range names[:2] {
+			m := q.member(t, dsj, "processor-job", name)
+			for field, value := range map[string]any{
+				"description": "Cluster is healthy", "runningJobs": int64(0), "pendingJobs": int64(0), "stuckJobs": int64(0),
+				"softTainted": false, "state": "Ready", "excluded": false,
+			} {
+				require.Equal(t, value, m[field], field)
+			}
+			require.Contains(t, m["id"], "/"+name+".kubeconfig+kedify-agent@"+name)
+			require.NotEmpty(t, m["lastStatusChangeTime"])
+		}
+	})
+}

@@ -1,0 +1,361 @@
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/e2e/cluster"
+	"github.com/scaledjob/scaledjob/examples/multicluster/registry"
+)
+
+// Jobs that run on a member whose API server dies still run: none is lost, none is
+// made twice, whatever becomes of the controller meanwhile.
+func (s *stand) survives(t *testing.T) {
+	q := s.space(t, "survives")
+	q.waiting("queue", 20)
+	q.job("work", weights(2, 3)+fmt.Sprintf(failoverPolicy, "20s", "8s", "keepAll"), "")
+	p := s.start(t, "-namespace", q.namespace)
+	q.becomes(func(t *assert.CollectT) {
+		require.Equal(t, []int{8, 12}, q.counts(t, "work", one, two))
+		status := q.status(t, dsj, "work")
+		require.EqualValues(t, 20, status["desiredJobs"])
+		require.EqualValues(t, 20, status["runningJobs"])
+		require.EqualValues(t, 0, status["pendingJobs"])
+	})
+	before := q.uids()
+	q.away(two)
+	q.becomes(func(t *assert.CollectT) {
+		m := q.member(t, dsj, "work", two)
+		require.Equal(t, "NotReady", m["state"])
+		require.Equal(t, true, m["hardTainted"])
+		require.Equal(t, true, m["excluded"])
+		require.EqualValues(t, 12, m["runningJobs"], "as last seen")
+		q.told(t, "work", "Warning MemberSoftTainted", two)
+		q.told(t, "work", "Warning MemberHardTainted", two)
+	})
+	q.waiting("queue", 25)
+	q.becomes(func(t *assert.CollectT) { require.Equal(t, []int{13}, q.counts(t, "work", one)) })
+	q.stays(3*time.Second, func(t require.TestingT) { require.Equal(t, []int{13}, q.counts(t, "work", one)) })
+	p.kill()
+	s.start(t, "-namespace", q.namespace).said("acting")
+	q.stays(5*time.Second, func(t require.TestingT) {
+		require.Equal(t, []int{13}, q.counts(t, "work", one), "also after a restart")
+		require.EqualValues(t, 12, q.member(t, dsj, "work", two)["runningJobs"])
+	})
+
+	q.back(two)
+	q.becomes(func(t *assert.CollectT) { require.Equal(t, "Ready", q.member(t, dsj, "work", two)["state"]) })
+	require.Equal(t, []int{13, 12}, q.counts(t, "work", one, two))
+	require.Subset(t, q.uids(), before, "none is lost")
+	q.becomes(func(t *assert.CollectT) {
+		m := q.member(t, dsj, "work", two)
+		require.Equal(t, false, m["hardTainted"])
+		require.Equal(t, false, m["excluded"])
+		q.told(t, "work", "Normal MemberReady", two)
+	})
+	q.waiting("queue", 40)
+	q.becomes(func(t *assert.CollectT) { require.Equal(t, []int{16, 24}, q.counts(t, "work", one, two)) })
+	q.becomes(func(t *assert.CollectT) { require.EqualValues(t, 0, q.status(t, dsj, "work")["pendingJobs"]) })
+	q.rests()
+	require.Equal(t, []int{16, 24}, q.counts(t, "work", one, two))
+}
+
+// rests checks that polls which change nothing write nothing, neither at home nor on
+// the members.
+func (q *space) rests() {
+	writes := func() (n int) {
+		for _, c := range []site{q.home, q.members[one], q.members[two]} {
+			n += c.Count(q.t, func(r cluster.Request) bool {
+				return r.Namespace == q.namespace && (r.User == account || strings.HasSuffix(r.User, ":"+registry.Account)) &&
+					!slices.Contains([]string{"get", "list", "watch"}, r.Verb)
+			})
+		}
+		return n
+	}
+	time.Sleep(2 * time.Second) // the last events
+	before := writes()
+	require.NotZero(q.t, before)
+	time.Sleep(4 * time.Second)
+	require.Equal(q.t, before, writes())
+}
+
+func (q *space) uids() (all []types.UID) {
+	for _, name := range names[:2] {
+		for _, j := range q.jobs(q.t, name, "work") {
+			all = append(all, j.UID)
+		}
+	}
+	return all
+}
+
+// Of four Jobs two are on a member where pods do not start, or take long. They are
+// replaced after the grace period of 3 s, at a poll that is 1 s apart from the next.
+func (s *stand) replaces(t *testing.T) {
+	q := s.space(t, "replaces")
+	q.waiting("queue", 4)
+	const never, late = two + `: "-1s"`, two + `: "20s"`
+	spec := func(policy string) string {
+		return weights(1, 1) + fmt.Sprintf(failoverPolicy, "30s", "5m", policy)
+	}
+	q.job("keep-all", spec("keepAll"), never)
+	q.job("prefer-failover", spec("preferFailover"), never)
+	q.job("prefer-source", spec("preferSource"), late)
+	q.job("immediate", spec("immediateSourceCleanup"), never)
+	s.start(t, "-namespace", q.namespace)
+	q.becomes(func(t *assert.CollectT) {
+		for _, name := range []string{"keep-all", "prefer-source"} {
+			require.Equal(t, []int{4, 2}, q.counts(t, name, one, two), name)
+		}
+		for _, name := range []string{"prefer-failover", "immediate"} {
+			require.Equal(t, []int{4, 0}, q.counts(t, name, one, two), name)
+		}
+	})
+	m := q.member(t, dsj, "keep-all", two)
+	require.EqualValues(t, 2, m["stuckJobs"])
+	q.inTime("keep-all")
+	q.inTime("prefer-source")
+
+	q.becomes(func(t *assert.CollectT) {
+		require.Equal(t, []int{2, 2}, q.counts(t, "prefer-source", one, two))
+		require.EqualValues(t, 0, q.status(t, dsj, "prefer-source")["pendingJobs"])
+	})
+	for name, want := range map[string][]int{"keep-all": {4, 2}, "prefer-failover": {4, 0}, "prefer-source": {2, 2}, "immediate": {4, 0}} {
+		require.Equal(t, want, q.counts(t, name, one, two), name)
+	}
+	for _, name := range []string{"prefer-failover", "prefer-source", "immediate"} {
+		q.becomes(func(t *assert.CollectT) { q.told(t, name, "Normal DuplicatesDeleted") })
+	}
+}
+
+// inTime checks that each source has one replacement, elsewhere, that was created
+// within the grace period and a poll. Times of Jobs are whole seconds.
+func (q *space) inTime(name string) {
+	q.t.Helper()
+	replacements := map[string]batchv1.Job{}
+	for _, j := range q.jobs(q.t, one, name) {
+		if uid := j.Labels[adapter.LabelSource]; uid != "" {
+			require.NotContains(q.t, replacements, uid)
+			replacements[uid] = j
+		}
+	}
+	sources := q.jobs(q.t, two, name)
+	require.Len(q.t, replacements, len(sources))
+	for _, source := range sources {
+		replacement, ok := replacements[string(source.UID)]
+		require.True(q.t, ok)
+		after := replacement.CreationTimestamp.Sub(source.CreationTimestamp.Time)
+		require.GreaterOrEqual(q.t, after, 3*time.Second-time.Second)
+		require.LessOrEqual(q.t, after, 3*time.Second+time.Second+2*time.Second, "the grace period, a poll, and two seconds of a loaded machine")
+		require.Empty(q.t, replacement.OwnerReferences)
+	}
+}
+
+// A Job of size 4 finds no room on the first member: larger ones do not try, smaller
+// ones do; also after a restart.
+func (s *stand) failsOver(t *testing.T) {
+	q := s.space(t, "failover")
+	q.waiting("queue", 2)
+	spec := func(size int) string {
+		return fmt.Sprintf(`  memberClusters: [{name: %s, scheduling: {priority: 100}}, {name: %s, scheduling: {priority: 0}}]
+  clusterScheduling:
+    strategy: priorityFailover
+    workloadAffinity: {class: team-a, size: %d}
+    failoverPolicy: {gracePeriod: 3s, duplicationPolicy: preferFailover}`, one, two, size)
+	}
+	q.job("size-4", spec(4), one+`: "-1s"`)
+	p := s.start(t, "-namespace", q.namespace)
+	q.becomes(func(t *assert.CollectT) { require.Equal(t, []int{2, 0}, q.counts(t, "size-4", one, two)) })
+	q.becomes(func(t *assert.CollectT) {
+		require.Equal(t, []int{0, 2}, q.counts(t, "size-4", one, two))
+		m := q.member(t, dsj, "size-4", one)
+		require.Equal(t, []any{map[string]any{"class": "team-a", "priority": int64(100), "size": int64(4)}}, m["hardTaintScopes"])
+		require.Equal(t, true, m["excluded"])
+		require.Equal(t, false, m["hardTainted"], "not for all")
+	})
+	q.job("size-3", spec(3), "")
+	q.job("size-5", spec(5), "")
+	q.becomes(func(t *assert.CollectT) {
+		require.Equal(t, []int{2, 0}, q.counts(t, "size-3", one, two))
+		require.Equal(t, []int{0, 2}, q.counts(t, "size-5", one, two))
+	})
+	p.kill()
+	q.job("size-6", spec(6), "")
+	s.start(t, "-namespace", q.namespace)
+	q.becomes(func(t *assert.CollectT) { require.Equal(t, []int{0, 2}, q.counts(t, "size-6", one, two)) })
+}
+
+func (s *stand) pauses(t *testing.T) {
+	q := s.space(t, "pauses")
+	q.waiting("queue", 2)
+	q.job("work", weights(1, 1), "")
+	s.start(t, "-namespace", q.namespace)
+	q.becomes(func(t *assert.CollectT) { require.Equal(t, []int{1, 1}, q.counts(t, "work", one, two)) })
+	q.annotate(dsj, "work", "autoscaling.keda.sh/paused", "true")
+	q.becomes(func(t *assert.CollectT) {
+		paused, _ := q.condition(t, dsj, "work", "Paused")
+		require.Equal(t, "True Paused", paused)
+	})
+	q.waiting("queue", 6)
+	q.becomes(func(t *assert.CollectT) { require.EqualValues(t, 6, q.status(t, dsj, "work")["desiredJobs"]) })
+	q.stays(2*time.Second, func(t require.TestingT) { require.Equal(t, []int{1, 1}, q.counts(t, "work", one, two)) })
+	q.annotate(dsj, "work", "autoscaling.keda.sh/paused", nil)
+	q.becomes(func(t *assert.CollectT) {
+		require.Equal(t, []int{3, 3}, q.counts(t, "work", one, two))
+		paused, _ := q.condition(t, dsj, "work", "Paused")
+		require.Equal(t, "False NotPaused", paused)
+	})
+}
+
+// Overrides are seen in the Jobs of one member only, and those of a container that is
+// not there are told.
+func (s *stand) overrides(t *testing.T) {
+	q := s.space(t, "overrides")
+	q.waiting("queue", 2)
+	q.job("work", fmt.Sprintf(`  memberClusters:
+    - name: %s
+      podOverrides:
+        nodeSelector: {nodepool: gpu}
+        containerOverrides:
+          processor: {image: "my-registry.local/processor:v2", env: [{name: LOG_LEVEL, value: debug}]}
+          procesor: {image: "my-registry.local/processor:v3"}
+    - name: %s`, one, two), "")
+	s.start(t, "-namespace", q.namespace)
+	q.becomes(func(t *assert.CollectT) {
+		require.Equal(t, []int{1, 1}, q.counts(t, "work", one, two))
+		q.told(t, "work", "Warning PodOverrideWarning", "spec.memberClusters[0].podOverrides.containerOverrides[procesor]", "no such container")
+	})
+	there, other := q.jobs(t, one, "work")[0].Spec.Template.Spec, q.jobs(t, two, "work")[0].Spec.Template.Spec
+	require.Equal(t, map[string]string{"nodepool": "gpu"}, there.NodeSelector)
+	require.Equal(t, "my-registry.local/processor:v2", there.Containers[0].Image)
+	require.Equal(t, "debug", there.Containers[0].Env[0].Value)
+	require.Empty(t, other.NodeSelector)
+	require.Equal(t, "example.com/c:1", other.Containers[0].Image)
+	require.Empty(t, other.Containers[0].Env)
+}
+
+// A controller that is killed again and again while it creates makes no Job twice.
+func (s *stand) killedInBurst(t *testing.T) {
+	q := s.space(t, "burst")
+	q.waiting("queue", 300)
+	q.job("work", weights(1, 1, 1), "", "maxReplicaCount: 300")
+	sum := func(t require.TestingT) (sum int) {
+		for _, n := range q.counts(t, "work", names...) {
+			sum += n
+		}
+		return sum
+	}
+	for range 2 {
+		before := sum(t)
+		p := s.start(t, "-namespace", q.namespace)
+		q.becomes(func(t *assert.CollectT) { require.Greater(t, sum(t), before+10) })
+		p.kill()
+		require.Less(t, sum(t), 300, "killed in the middle")
+	}
+	s.start(t, "-namespace", q.namespace)
+	q.becomes(func(t *assert.CollectT) { require.Equal(t, 300, sum(t)) })
+	q.stays(3*time.Second, func(t require.TestingT) { require.Equal(t, 300, sum(t)) })
+}
+
+// When an API server dies while Jobs are created there, those of which nobody knows
+// whether they exist are replaced elsewhere after the grace period; when it is back,
+// what is there twice is resolved as the policy says.
+func (s *stand) diesInBurst(t *testing.T) {
+	q := s.space(t, "dies")
+	q.waiting("queue", 300)
+	q.job("work", weights(1, 1)+fmt.Sprintf(failoverPolicy, "5s", "5s", "preferFailover"), "", "maxReplicaCount: 450")
+	s.start(t, "-namespace", q.namespace)
+	q.becomes(func(t *assert.CollectT) { require.Greater(t, len(q.jobs(t, two, "work")), 10) })
+	q.away(two)
+	q.becomes(func(t *assert.CollectT) { require.Equal(t, true, q.member(t, dsj, "work", two)["hardTainted"]) })
+	q.becomes(func(t *assert.CollectT) { require.Greater(t, len(q.jobs(t, one, "work")), 150, "replaced") })
+	q.back(two)
+	settled := func(t require.TestingT) {
+		sources, there := map[string]bool{}, 0
+		for _, name := range names[:2] {
+			for _, j := range q.jobs(t, name, "work") {
+				sources[j.Labels[adapter.LabelSource]] = true
+				there++
+			}
+		}
+		require.Equal(t, 300, there)
+		for _, uid := range q.uids() {
+			require.False(t, sources[string(uid)], "a Job and its replacement")
+		}
+	}
+	q.becomes(func(t *assert.CollectT) { settled(t) })
+	q.stays(5*time.Second, settled)
+}
+
+// Of two controllers one acts, and when it stops the other does at once.
+func (s *stand) elects(t *testing.T) {
+	q := s.space(t, "elects")
+	q.waiting("queue", 2)
+	q.job("work", weights(1, 1), "")
+	first := s.start(t, "-leader-election", "-lease-duration=2s")
+	first.said("acting")
+	second := s.start(t, "-leader-election", "-lease-duration=2s")
+	second.said("the lease is held")
+	require.NotContains(t, second.output.String(), "acting")
+	q.becomes(func(t *assert.CollectT) { require.Equal(t, []int{1, 1}, q.counts(t, "work", one, two)) })
+	first.stop()
+	second.said("acting")
+	q.waiting("queue", 4)
+	q.becomes(func(t *assert.CollectT) { require.Equal(t, []int{2, 2}, q.counts(t, "work", one, two)) })
+	second.stop()
+}
+
+// A deletion takes the Jobs of all members along, and waits for one that is away until
+// it is back or given up.
+func (s *stand) cleansUp(t *testing.T) {
+	q := s.space(t, "deletion")
+	q.waiting("queue", 6)
+	for _, name := range []string{"all", "waits", "given-up"} {
+		q.job(name, weights(1, 1, 1), "")
+	}
+	s.start(t, "-namespace", q.namespace)
+	q.becomes(func(t *assert.CollectT) {
+		for _, name := range []string{"all", "waits", "given-up"} {
+			require.Equal(t, []int{2, 2, 2}, q.counts(t, name, names...))
+		}
+	})
+	remove := func(name string) {
+		require.NoError(t, q.dynamic.Resource(dsj).Namespace(q.namespace).Delete(t.Context(), name, metav1.DeleteOptions{}))
+	}
+	gone := func(t require.TestingT, name string) {
+		_, err := q.dynamic.Resource(dsj).Namespace(q.namespace).Get(q.t.Context(), name, metav1.GetOptions{})
+		require.True(t, apierrors.IsNotFound(err), err)
+	}
+	remove("all")
+	q.becomes(func(t *assert.CollectT) { gone(t, "all") })
+	require.Equal(t, []int{0, 0, 0}, q.counts(t, "all", names...))
+
+	q.away(three)
+	remove("waits")
+	remove("given-up")
+	q.becomes(func(t *assert.CollectT) {
+		for _, name := range []string{"waits", "given-up"} {
+			require.Equal(t, []int{0, 0}, q.counts(t, name, one, two))
+			q.told(t, name, "Warning CleanupWaits", three, "abandon-members")
+		}
+	})
+	q.annotate(dsj, "given-up", "scaledjob.keda.sh/abandon-members", three)
+	q.becomes(func(t *assert.CollectT) {
+		gone(t, "given-up")
+		q.told(t, "given-up", "Warning JobsLeftBehind", three)
+	})
+	q.back(three)
+	q.becomes(func(t *assert.CollectT) { gone(t, "waits") })
+	require.Equal(t, []int{0, 2}, []int{len(q.jobs(t, three, "waits")), len(q.jobs(t, three, "given-up"))})
+	require.True(t, slices.Equal([]int{0, 0}, q.counts(t, "waits", one, two)))
+}

@@ -1,0 +1,45 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The clusters serve all; each has a namespace of its own, and a controller that acts
+// there only.
+func TestMulticluster(t *testing.T) {
+	s := newStand(t)
+	require.True(t, t.Run("members", s.setsUp), "all others need them")
+	for _, test := range []struct {
+		name string
+		run  func(*stand, *testing.T)
+	}{
+		{"switches", (*stand).switches},
+		{"the documented manifests", (*stand).documented},
+		{"weights, and an API server that dies", (*stand).survives},
+		{"pods that never start", (*stand).replaces},
+		{"priority failover", (*stand).failsOver},
+		{"pause, resume", (*stand).pauses},
+		{"overrides", (*stand).overrides},
+		{"replicas", (*stand).rebalances},
+		{"killed in a burst", (*stand).killedInBurst},
+		{"an API server that dies in a burst", (*stand).diesInBurst},
+		{"two controllers", (*stand).elects},
+		{"deletion", (*stand).cleansUp},
+	} {
+		t.Run(test.name, func(t *testing.T) { test.run(s, t) })
+	}
+}
+
+func weights(w ...int) string {
+	var members []string
+	for i, w := range w {
+		members = append(members, fmt.Sprintf("{name: %s, weight: %d}", names[i], w))
+	}
+	return "  memberClusters: [" + strings.Join(members, ", ") + "]"
+}
+
+const failoverPolicy = "\n  clusterScheduling: {failoverPolicy: {gracePeriod: 3s, softTaintDuration: %s, hardTaintDuration: %s, duplicationPolicy: %s}}"

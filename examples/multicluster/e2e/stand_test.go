@@ -1,0 +1,405 @@
+// Package e2e tests the controller as a process, with what its RBAC grants, on four
+// real control planes: a home cluster and three members that its own commands set up.
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/yaml"
+
+	"github.com/scaledjob/scaledjob/e2e/cluster"
+	"github.com/scaledjob/scaledjob/examples/multicluster/api"
+)
+
+const account = "system:serviceaccount:keda:multicluster"
+
+// Names of the members. The kubelet's stand-in of each looks for the time that a pod
+// takes to start in the annotation of its name.
+const one, two, three = "member-cluster-1", "member-cluster-2", "member-cluster-3"
+
+var names = []string{one, two, three}
+
+// A site is a cluster with a client of its administrator.
+type site struct {
+	*cluster.Cluster
+	client kubernetes.Interface
+}
+
+// A stand is the clusters, the controller's binary and its access.
+type stand struct {
+	home       site
+	dynamic    dynamic.Interface // of the home cluster
+	context    context.Context
+	members    map[string]site
+	binary     string
+	kubeconfig string
+}
+
+func newStand(t *testing.T) *stand {
+	s := &stand{context: t.Context(), members: map[string]site{}, binary: filepath.Join(t.TempDir(), "multicluster")}
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", s.binary, "..").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	s.home = newSite(t)
+	s.dynamic, err = dynamic.NewForConfig(s.home.Config())
+	require.NoError(t, err)
+	for _, name := range names {
+		s.members[name] = newSite(t)
+		s.members[name].Kubelet(t, func(pod *corev1.Pod) cluster.Run {
+			start, err := time.ParseDuration(pod.Annotations[name])
+			if err != nil {
+				start = 0
+			}
+			return cluster.Run{Start: start, Work: -1}
+		})
+	}
+	for _, name := range []string{"namespace.yaml", "rbac.yaml", "crds/distributedscaledjobs.yaml", "crds/distributedscaledobjects.yaml"} {
+		s.apply(t, "", read(t, "../manifests/"+name))
+	}
+	for _, r := range []schema.GroupVersionResource{dsj, dso} {
+		require.Eventually(t, func() bool {
+			_, err := s.dynamic.Resource(r).List(t.Context(), metav1.ListOptions{})
+			return err == nil
+		}, 30*time.Second, 50*time.Millisecond, "served")
+	}
+	s.kubeconfig = s.access(t)
+	return s
+}
+
+func newSite(t *testing.T) site {
+	c := cluster.Start(t)
+	return site{c, c.Client(t)}
+}
+
+// access is a kubeconfig of the controller's ServiceAccount.
+func (s *stand) access(t *testing.T) string {
+	t.Helper()
+	admin, err := clientcmd.LoadFromFile(s.home.Kubeconfig())
+	require.NoError(t, err)
+	for _, info := range admin.AuthInfos {
+		*info = clientcmdapi.AuthInfo{Token: info.Token, Impersonate: account, ImpersonateGroups: []string{"system:serviceaccounts", "system:authenticated"}}
+	}
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, clientcmd.WriteToFile(*admin, file))
+	return file
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	require.NoError(t, err)
+	return string(data)
+}
+
+var resources = map[string]string{
+	"Namespace": "namespaces", "ServiceAccount": "serviceaccounts", "ConfigMap": "configmaps",
+	"ClusterRole": "clusterroles", "ClusterRoleBinding": "clusterrolebindings", "Role": "roles", "RoleBinding": "rolebindings",
+	"CustomResourceDefinition": "customresourcedefinitions",
+	"DistributedScaledJob":     "distributedscaledjobs", "DistributedScaledObject": "distributedscaledobjects",
+}
+
+// apply creates the documents in the home cluster, or replaces what there is, refusing
+// what the API server does not know. The namespace is that of those that name none.
+func (s *stand) apply(t require.TestingT, namespace, documents string) {
+	for text := range strings.SplitSeq(documents, "\n---\n") {
+		u := &unstructured.Unstructured{}
+		require.NoError(t, yaml.Unmarshal([]byte(text), &u.Object))
+		if u.GetNamespace() == "" && namespace != "" {
+			u.SetNamespace(namespace)
+		}
+		gvk := u.GroupVersionKind()
+		client := s.dynamic.Resource(schema.GroupVersionResource{Group: gvk.Group, Version: gvk.Version, Resource: resources[gvk.Kind]})
+		_, err := client.Namespace(u.GetNamespace()).Apply(s.context, u.GetName(), u, metav1.ApplyOptions{FieldManager: "test", Force: true})
+		require.NoError(t, err, text)
+	}
+}
+
+// command runs one of the program's commands, and returns what it printed.
+func (s *stand) command(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	var out bytes.Buffer
+	c := exec.CommandContext(t.Context(), s.binary, args...)
+	c.Stdout, c.Stderr = &out, &out
+	err := c.Run()
+	return out.String(), err
+}
+
+// A process is a program that runs.
+type process struct {
+	t       *testing.T
+	command *exec.Cmd
+	output  *output
+	exited  chan error
+}
+
+type output struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// start starts a controller, which ends with the test at the latest.
+func (s *stand) start(t *testing.T, args ...string) *process {
+	t.Helper()
+	args = append([]string{
+		"-kubeconfig", s.kubeconfig, "-listen", "127.0.0.1:0", "-leader-election=false",
+		"-probe-interval=500ms", "-member-timeout=3s", "-log-level=info",
+	}, args...)
+	command := exec.Command(s.binary, args...)
+	command.Env = append(os.Environ(), "DSJ_ENABLED=true", "DSO_ENABLED=true")
+	return launch(t, command)
+}
+
+func launch(t *testing.T, command *exec.Cmd) *process {
+	t.Helper()
+	p := &process{t: t, command: command, output: &output{}, exited: make(chan error, 1)}
+	command.Stdout, command.Stderr = p.output, p.output
+	require.NoError(t, command.Start())
+	go func() { p.exited <- p.command.Wait() }()
+	t.Cleanup(func() {
+		p.kill()
+		for _, bug := range []string{"DATA RACE", "panic: "} {
+			assert.NotContains(t, p.output.String(), bug)
+		}
+		if t.Failed() {
+			text := p.output.String()
+			t.Logf("the process:\n%s", text[max(0, len(text)-8000):])
+		}
+	})
+	return p
+}
+
+func (p *process) kill() {
+	p.command.Process.Kill() // it may have ended
+	p.wait()
+}
+
+func (p *process) wait() error {
+	err := <-p.exited
+	p.exited <- err
+	return err
+}
+
+// stop stops the controller as a kubelet does, and it puts all down in time.
+func (p *process) stop() {
+	p.t.Helper()
+	require.NoError(p.t, p.command.Process.Signal(syscall.SIGTERM))
+	select {
+	case err := <-p.exited:
+		p.exited <- err
+		require.NoError(p.t, err, p.output)
+	case <-time.After(30 * time.Second):
+		require.Fail(p.t, "does not stop", p.output)
+	}
+}
+
+// said waits until the log has the text.
+func (p *process) said(text string) {
+	p.t.Helper()
+	require.Eventually(p.t, func() bool { return strings.Contains(p.output.String(), text) }, 60*time.Second, 20*time.Millisecond, text)
+}
+
+// A space is a namespace of that name on all clusters.
+type space struct {
+	*stand
+	t         *testing.T
+	namespace string
+}
+
+// space makes a namespace, with a queue in a ConfigMap in the home cluster.
+func (s *stand) space(t *testing.T, namespace string) *space {
+	t.Helper()
+	for _, c := range append([]site{s.home}, s.members[one], s.members[two], s.members[three]) {
+		_, err := c.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+	q := &space{s, t, namespace}
+	q.waiting("queue", 0)
+	return q
+}
+
+// waiting sets the length of a queue.
+func (q *space) waiting(queue string, n int) {
+	q.t.Helper()
+	q.apply(q.t, q.namespace, fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s}\ndata: {waiting: '%d'}", queue, n))
+}
+
+// job makes a DistributedScaledJob: spec is what it has beside scaledJobSpec, in which
+// are pod annotations, and more fields.
+func (q *space) job(name, spec, annotations string, more ...string) {
+	q.t.Helper()
+	q.apply(q.t, q.namespace, fmt.Sprintf(`apiVersion: keda.kedify.io/v1alpha1
+kind: DistributedScaledJob
+metadata: {name: %s}
+spec:
+%s
+  scaledJobSpec:
+    pollingInterval: 1
+    jobTargetRef:
+      backoffLimit: 0
+      template:
+        metadata: {annotations: {%s}}
+        spec: {restartPolicy: Never, containers: [{name: processor, image: "example.com/c:1"}]}
+    triggers: [{type: kubernetes-resource, metadata: {resourceKind: ConfigMap, resourceName: queue, key: waiting, targetValue: "1"}}]
+    %s
+`, name, spec, annotations, strings.Join(more, "\n    ")))
+}
+
+// annotate sets an annotation, or removes it.
+func (q *space) annotate(of schema.GroupVersionResource, name, key string, value any) {
+	q.t.Helper()
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{key: value}}})
+	require.NoError(q.t, err)
+	_, err = q.dynamic.Resource(of).Namespace(q.namespace).Patch(q.t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{})
+	require.NoError(q.t, err)
+}
+
+// jobs are those of a DistributedScaledJob on a member.
+func (q *space) jobs(t require.TestingT, member, of string) []batchv1.Job {
+	l, err := q.members[member].client.BatchV1().Jobs(q.namespace).List(q.t.Context(),
+		metav1.ListOptions{LabelSelector: "kedify-agent-distributedscaledjob=" + of})
+	require.NoError(t, err)
+	return slices.DeleteFunc(l.Items, func(j batchv1.Job) bool { return j.DeletionTimestamp != nil })
+}
+
+// counts are the numbers of Jobs on members.
+func (q *space) counts(t require.TestingT, of string, members ...string) (counts []int) {
+	for _, m := range members {
+		counts = append(counts, len(q.jobs(t, m, of)))
+	}
+	return counts
+}
+
+// deployment makes a Deployment on a member. Nothing acts on it.
+func (q *space) deployment(member, name string) {
+	q.t.Helper()
+	labels := map[string]string{"app": name}
+	_, err := q.members[member].client.AppsV1().Deployments(q.namespace).Create(q.t.Context(), &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: new(int32), Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "nginx"}}},
+			},
+		},
+	}, metav1.CreateOptions{})
+	require.NoError(q.t, err)
+}
+
+func (q *space) replicas(t require.TestingT, member, name string) int {
+	d, err := q.members[member].client.AppsV1().Deployments(q.namespace).Get(q.t.Context(), name, metav1.GetOptions{})
+	require.NoError(t, err)
+	return int(*d.Spec.Replicas)
+}
+
+// status is that of an object of the home cluster.
+func (q *space) status(t require.TestingT, of schema.GroupVersionResource, name string) map[string]any {
+	u, err := q.dynamic.Resource(of).Namespace(q.namespace).Get(q.t.Context(), name, metav1.GetOptions{})
+	require.NoError(t, err)
+	status, _, err := unstructured.NestedMap(u.Object, "status")
+	require.NoError(t, err)
+	return status
+}
+
+// member is the status of one member.
+func (q *space) member(t require.TestingT, of schema.GroupVersionResource, name, member string) map[string]any {
+	m, _, err := unstructured.NestedMap(q.status(t, of, name), "memberClusterStatuses", member)
+	require.NoError(t, err)
+	return m
+}
+
+// condition is a condition as "Status Reason", and its message.
+func (q *space) condition(t require.TestingT, of schema.GroupVersionResource, name, kind string) (string, string) {
+	conditions, _, err := unstructured.NestedSlice(q.status(t, of, name), "conditions")
+	require.NoError(t, err)
+	for _, c := range conditions {
+		if c := c.(map[string]any); c["type"] == kind {
+			return fmt.Sprint(c["status"], " ", c["reason"]), fmt.Sprint(c["message"])
+		}
+	}
+	return "", ""
+}
+
+// events are those told of an object, each as "Type Reason Message", sorted.
+func (q *space) events(t require.TestingT, name string) (all []string) {
+	l, err := q.home.client.EventsV1().Events(q.namespace).List(q.t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	for _, e := range l.Items {
+		if e.Regarding.Name == name {
+			all = append(all, fmt.Sprint(e.Type, " ", e.Reason, " ", e.Note))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// told asserts that an event was told of the object that has all the texts.
+func (q *space) told(t require.TestingT, name string, texts ...string) {
+	events := q.events(t, name)
+	for _, e := range events {
+		if !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(e, text) }) {
+			return
+		}
+	}
+	require.Failf(t, "not told", "%q, but %q", texts, events)
+}
+
+// becomes waits until what is asserted holds.
+func (q *space) becomes(holds func(t *assert.CollectT)) {
+	q.t.Helper()
+	require.EventuallyWithT(q.t, holds, 60*time.Second, 100*time.Millisecond)
+}
+
+// stays checks that what is asserted holds for that long.
+func (q *space) stays(long time.Duration, holds func(t require.TestingT)) {
+	q.t.Helper()
+	for end := time.Now().Add(long); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		holds(q.t)
+	}
+}
+
+// away kills a member's API server, and back brings it back.
+func (q *space) away(member string) { q.members[member].KillAPIServer() }
+
+func (q *space) back(member string) {
+	q.t.Helper()
+	require.NoError(q.t, q.members[member].StartAPIServer(q.t.Context()))
+}
+
+var dsj, dso = api.Jobs, api.Objects

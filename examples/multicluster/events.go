@@ -1,0 +1,126 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/placement"
+)
+
+func normal(reason, format string, args ...any) adapter.Event {
+	return adapter.Event{Type: corev1.EventTypeNormal, Reason: reason, Message: cut(fmt.Sprintf(format, args...), 1024)}
+}
+
+func warning(reason, format string, args ...any) adapter.Event {
+	return adapter.Event{Type: corev1.EventTypeWarning, Reason: reason, Message: cut(fmt.Sprintf(format, args...), 1024)}
+}
+
+// on is an error of a member, with its name.
+func on(member string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("member %s: %w", member, err)
+}
+
+// warnings tells what seems wrong with the spec, once for each generation.
+func (p *poller) warnings(all []*placement.FieldError) (told []adapter.Event) {
+	if p.told == p.seen.GetGeneration() {
+		return nil
+	}
+	p.told = p.seen.GetGeneration()
+	for _, w := range all {
+		reason := "SpecWarning"
+		if strings.Contains(w.Field, ".podOverrides.") {
+			reason = "PodOverrideWarning"
+		}
+		told = append(told, warning(reason, "%v", w))
+	}
+	return told
+}
+
+// events tells what the poll has done, and what has changed by it.
+func (o *jobOutcome) events(before, after jobStatus) []adapter.Event {
+	told := transitions(before.Conditions, after.Conditions)
+	for _, r := range o.reports {
+		if r.Created > 0 {
+			told = append(told, normal(adapter.ReasonCreated, "Created %d Jobs on member %s", r.Created, r.Cluster))
+		}
+		if r.RolledOut > 0 {
+			told = append(told, normal(adapter.ReasonRolledOut, "Deleted %d Jobs of an older spec on member %s", r.RolledOut, r.Cluster))
+		}
+		if r.Duplicates > 0 {
+			told = append(told, normal("DuplicatesDeleted", "Deleted %d duplicate Jobs on member %s", r.Duplicates, r.Cluster))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(after.MemberClusterStatuses)) {
+		was, is := before.MemberClusterStatuses[name], after.MemberClusterStatuses[name]
+		told = append(told, memberEvents(name, was.State, is.State, is.Description)...)
+		switch {
+		case is.HardTainted && !was.HardTainted:
+			told = append(told, warning("MemberHardTainted", "Member %s gets no Jobs: %s", name, is.Description))
+		case is.SoftTainted && !was.SoftTainted:
+			told = append(told, warning("MemberSoftTainted", "Member %s has failed once: %s", name, is.Description))
+		}
+		for _, scope := range is.HardTaintScopes {
+			if !slices.Contains(was.HardTaintScopes, scope) {
+				told = append(told, warning("MemberWorkloadTainted", "Member %s gets no Jobs of class %q and size %d or larger", name, scope.Class, scope.Size))
+			}
+		}
+	}
+	return told
+}
+
+func (out *objectOutcome) events(before, after objectStatus) []adapter.Event {
+	told := transitions(before.Conditions, after.Conditions)
+	for _, r := range out.reports {
+		if r.Err == nil {
+			told = append(told, normal("Scaled", "Scaled to %d replicas on member %s", r.Replicas, r.Cluster))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(after.MemberClusterStatuses)) {
+		was, is := before.MemberClusterStatuses[name], after.MemberClusterStatuses[name]
+		told = append(told, memberEvents(name, was.State, is.State, is.Description)...)
+		if is.Excluded && !was.Excluded && is.State == placement.NotReady {
+			told = append(told, warning("MemberExcluded", "The replicas of member %s go to the others: %s", name, is.Description))
+		}
+	}
+	return told
+}
+
+// memberEvents tells that a member's state is another.
+func memberEvents(name string, was, is placement.MemberState, description string) []adapter.Event {
+	switch {
+	case was == is:
+		return nil
+	case is == placement.Ready && was != "":
+		return []adapter.Event{normal("MemberReady", "Member %s: %s", name, description)}
+	case is != placement.Ready:
+		return []adapter.Event{warning("Member"+string(is), "Member %s: %s", name, description)}
+	}
+	return nil
+}
+
+// transitions tells each condition whose status or reason is another, unless it is
+// that a new object is not active or not paused.
+func transitions(before, after []metav1.Condition) (told []adapter.Event) {
+	for _, kind := range []string{adapter.ConditionReady, adapter.ConditionActive, adapter.ConditionPaused} {
+		was, is := meta.FindStatusCondition(before, kind), meta.FindStatusCondition(after, kind)
+		switch {
+		case is == nil, was != nil && was.Status == is.Status && was.Reason == is.Reason:
+		case was == nil && kind != adapter.ConditionReady && is.Status != metav1.ConditionTrue:
+		case kind == adapter.ConditionReady && is.Status != metav1.ConditionTrue:
+			told = append(told, warning(is.Reason, "%s", is.Message))
+		default:
+			told = append(told, normal(is.Reason, "%s", is.Message))
+		}
+	}
+	return told
+}

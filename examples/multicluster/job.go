@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/scaledjob/scaledjob/adapter/member"
+	"github.com/scaledjob/scaledjob/examples/multicluster/api"
+	"github.com/scaledjob/scaledjob/placement"
+	"github.com/scaledjob/scaledjob/scaling"
+)
+
+// A job is a DistributedScaledJob that is polled.
+type job struct {
+	*poller
+	config  api.JobConfig
+	invalid error
+	queues  *queues
+	status  jobStatus
+	waiting string // what the clean-up waits for
+}
+
+// A jobStatus is the status of a DistributedScaledJob.
+type jobStatus struct {
+	placement.JobStatus `json:",inline"`
+	Memory              placement.Memory   `json:"memory,omitzero"`
+	Conditions          []metav1.Condition `json:"conditions,omitempty"`
+}
+
+func newJob(p *poller) subject {
+	j := &job{poller: p}
+	p.restore(&j.status)
+	return j
+}
+
+func (j *job) read() {
+	j.queues.close()
+	object, meta, err := api.Read[api.DistributedScaledJob](j.seen)
+	object.Meta = meta
+	if j.config, j.invalid = object.Config(); err != nil {
+		j.invalid = err
+	}
+	if j.invalid == nil {
+		j.config.Observation.PodsKnown = j.watchPods
+		j.invalid = j.members.Follow(j.config.Observation)
+	}
+	j.queues = j.newQueues(j.config.ScaledJob, j.config.Triggers)
+}
+
+func (j *job) close() {
+	j.queues.close()
+	j.members.Forget(j.uid)
+}
+
+// A jobOutcome is what a poll came to.
+type jobOutcome struct {
+	invalid error
+	unread  error // why metrics could not be read
+	demand  scaling.Demand
+	plan    placement.JobPlan
+	reports []member.Report
+}
+
+func (j *job) poll(ctx context.Context) time.Time {
+	if j.seen.GetDeletionTimestamp() != nil {
+		return j.cleanUp(ctx)
+	}
+	begin := time.Now()
+	o := jobOutcome{invalid: j.invalid}
+	if j.invalid == nil {
+		if err := j.finalize(ctx); err != nil {
+			j.warn("finalizer not added: nothing is created", err)
+			return begin.Add(time.Second)
+		}
+		j.act(ctx, &o)
+		if ctx.Err() != nil && len(o.reports) == 0 {
+			return time.Time{}
+		}
+	}
+	j.tell(&o)
+	before := j.status
+	j.status = j.after(&o, time.Now())
+	j.report(ctx, j.status, append(j.warnings(j.config.Warnings), o.events(before, j.status)...))
+	return earliest(begin.Add(max(time.Second, j.config.Policy.PollingInterval)), o.plan.NextCheck)
+}
+
+// act reads the queues, plans, and carries the plan out.
+func (j *job) act(ctx context.Context, o *jobOutcome) {
+	var metrics []scaling.Metric
+	metrics, o.unread = j.queues.read(ctx)
+	if ctx.Err() != nil {
+		return // and unread for that reason only
+	}
+	now := time.Now()
+	state := placement.JobState{Memory: j.status.Memory, Now: now}
+	state.Demand, o.demand = j.config.Demand(metrics)
+	state.Clusters, state.Failures = j.members.Observe(j.uid, now)
+	state.Memory.Workloads = j.taints.merge(state.Memory.Workloads, now)
+	o.plan = placement.PlanJobs(j.config.Policy, state)
+	j.taints.merge(o.plan.Memory.Workloads, now)
+	o.reports = j.members.Apply(ctx, member.Action{
+		ScaledJob: j.config.ScaledJob, Revision: j.config.Policy.Revision, Propagation: j.config.Policy.Rollout.Propagation,
+		Targets: j.config.Targets, Plan: o.plan, Now: now,
+	})
+}
+
+// after is the status after the poll. What is wrong with the spec changes the
+// conditions only.
+func (j *job) after(o *jobOutcome, now time.Time) jobStatus {
+	s := j.status
+	if o.invalid == nil {
+		s.JobStatus = o.plan.Status(j.seen.GetName(), s.JobStatus, now)
+		s.Memory = o.plan.Memory
+	}
+	s.Conditions = conditions(s.Conditions, j.seen.GetGeneration(), o.ready(), active(o.invalid, o.demand), paused(j.config.Policy.Paused))
+	return s
+}
+
+// tell logs what was done, and what went wrong.
+func (j *job) tell(o *jobOutcome) {
+	for _, r := range o.reports {
+		if r.Created > 0 || r.RolledOut > 0 || r.Duplicates > 0 || r.Pruned > 0 {
+			j.log.Info("done", "member", r.Cluster, "created", r.Created, "rolledOut", r.RolledOut, "duplicates", r.Duplicates, "pruned", r.Pruned)
+		}
+	}
+	j.warn("invalid", o.invalid)
+	j.warn("unread", o.unread)
+	j.warn("failed", o.applied())
+	j.log.Debug("planned", "plan", o.plan)
+}
+
+// applied is why not all of the plan was carried out.
+func (o *jobOutcome) applied() error {
+	var problems []error
+	for _, r := range o.reports {
+		problems = append(problems, on(r.Cluster, r.Err))
+	}
+	return errors.Join(problems...)
+}

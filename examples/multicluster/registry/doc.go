@@ -1,0 +1,11 @@
+// Package registry knows the member clusters: a Secret of the home cluster has a
+// kubeconfig for each.
+//
+//	Setup           a ServiceAccount on the member, with least privilege -> its kubeconfig
+//	Registry.Add    kubeconfig -> the Secret
+//	Registry.Watch  the Secret -> who reads it, whenever it changes; nothing is restarted
+//
+// The Secret's keys are the members' names with .kubeconfig behind. Who may write it
+// can send the controller anywhere, but not make it run a program or read its files:
+// a kubeconfig that names either is refused (TestParseRefuses).
+package registry

@@ -1,0 +1,109 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Names in the clusters.
+const (
+	Secret    = "kedify-agent-multicluster-kubeconfigs"
+	Namespace = "keda"         // of the Secret and, on members, of the ServiceAccount
+	Account   = "kedify-agent" // the ServiceAccount
+)
+
+// A Registry is the Secret of the home cluster.
+type Registry struct {
+	Client    kubernetes.Interface
+	Namespace string
+}
+
+// ID tells where the way to a member is kept.
+func (r Registry) ID(m Member) string {
+	return fmt.Sprintf("%s/%s/%s%s+%s", r.Namespace, Secret, m.Name, suffix, m.Context)
+}
+
+// Add registers a member, or gives it another kubeconfig. The Secret is made if there
+// is none.
+func (r Registry) Add(ctx context.Context, name string, kubeconfig []byte) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	if _, _, err := parse(kubeconfig); err != nil {
+		return fmt.Errorf("member %s: %w", name, err)
+	}
+	data := map[string][]byte{name + suffix: kubeconfig}
+	err := r.patch(ctx, map[string]any{"data": data})
+	if apierrors.IsNotFound(err) {
+		_, err = r.Client.CoreV1().Secrets(r.Namespace).Create(ctx,
+			&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: Secret, Namespace: r.Namespace}, Data: data}, metav1.CreateOptions{})
+	}
+	return err
+}
+
+// Remove ends a member's registration. It is an error if there is none.
+func (r Registry) Remove(ctx context.Context, name string) error {
+	members, err := r.List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, m := range members {
+		if m.Name == name {
+			return r.patch(ctx, map[string]any{"data": map[string]any{name + suffix: nil}})
+		}
+	}
+	return fmt.Errorf("there is no member %q", name)
+}
+
+func (r Registry) patch(ctx context.Context, patch any) error {
+	data, err := json.Marshal(patch)
+	if err == nil {
+		_, err = r.Client.CoreV1().Secrets(r.Namespace).Patch(ctx, Secret, types.MergePatchType, data, metav1.PatchOptions{})
+	}
+	return err
+}
+
+// List returns the members, by name.
+func (r Registry) List(ctx context.Context) ([]Member, error) {
+	s, err := r.Client.CoreV1().Secrets(r.Namespace).Get(ctx, Secret, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return Parse(s.Data), nil
+}
+
+// Watch calls changed with all members, by name, at first and whenever they are
+// others, until the context ends. It returns after the first call. While the API
+// server does not answer, the members are those last seen.
+func (r Registry) Watch(ctx context.Context, changed func([]Member)) error {
+	informer := informers.NewSharedInformerFactoryWithOptions(r.Client, 0, informers.WithNamespace(r.Namespace),
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+			o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, Secret).String()
+		})).Core().V1().Secrets().Informer()
+	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(s any) { changed(Parse(s.(*corev1.Secret).Data)) },
+		UpdateFunc: func(_, s any) { changed(Parse(s.(*corev1.Secret).Data)) },
+		DeleteFunc: func(any) { changed(nil) },
+	})
+	if err != nil {
+		return err
+	}
+	go informer.RunWithContext(ctx)
+	if !cache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
+		return ctx.Err()
+	}
+	return nil
+}

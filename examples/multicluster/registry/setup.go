@@ -1,0 +1,144 @@
+package registry
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	core "k8s.io/client-go/applyconfigurations/core/v1"
+	meta "k8s.io/client-go/applyconfigurations/meta/v1"
+	rbac "k8s.io/client-go/applyconfigurations/rbac/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// Rights are what the controller may do on a member, and no more.
+func Rights() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{
+		{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, Verbs: []string{"get", "list", "watch", "create", "delete"}},
+		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "watch"}},
+		{APIGroups: []string{"apps"}, Resources: []string{"deployments/scale", "statefulsets/scale"}, Verbs: []string{"get", "patch"}},
+	}
+}
+
+// A NewMember is a cluster to set up.
+type NewMember struct {
+	Name  string
+	Admin *rest.Config // with the right to make namespaces, ServiceAccounts and RBAC
+	// URL is how the home cluster reaches it; "" is as Admin does.
+	URL string
+}
+
+// Setup makes a ServiceAccount on the member, with Rights, and returns a kubeconfig
+// with its token. It may be called again: to renew the Rights, or for another URL.
+func Setup(ctx context.Context, m NewMember) ([]byte, error) {
+	if err := checkName(m.Name); err != nil {
+		return nil, err
+	}
+	admin := rest.CopyConfig(m.Admin)
+	if err := rest.LoadTLSFiles(admin); err != nil {
+		return nil, err
+	}
+	client, err := kubernetes.NewForConfig(admin)
+	if err != nil {
+		return nil, err
+	}
+	if err := grant(ctx, client); err != nil {
+		return nil, fmt.Errorf("member %s: %w", m.Name, err)
+	}
+	token, err := await(ctx, client)
+	if err != nil {
+		return nil, fmt.Errorf("member %s: no token for its ServiceAccount: %w", m.Name, err)
+	}
+	if err := try(ctx, admin, token); err != nil {
+		return nil, fmt.Errorf("member %s: its ServiceAccount may not list Jobs: %w", m.Name, err)
+	}
+	admin.Host = cmp.Or(m.URL, admin.Host)
+	return kubeconfig(m.Name, token, admin)
+}
+
+var manager = metav1.ApplyOptions{FieldManager: "multicluster-setup", Force: true}
+
+// grant applies what the ServiceAccount consists of.
+func grant(ctx context.Context, c kubernetes.Interface) error {
+	rules := make([]*rbac.PolicyRuleApplyConfiguration, 0, len(Rights()))
+	for _, r := range Rights() {
+		rules = append(rules, rbac.PolicyRule().WithAPIGroups(r.APIGroups...).WithResources(r.Resources...).WithVerbs(r.Verbs...))
+	}
+	_, err := c.CoreV1().Namespaces().Apply(ctx, core.Namespace(Namespace), manager)
+	if err == nil {
+		_, err = c.CoreV1().ServiceAccounts(Namespace).Apply(ctx, core.ServiceAccount(Account, Namespace), manager)
+	}
+	if err == nil {
+		_, err = c.RbacV1().ClusterRoles().Apply(ctx, rbac.ClusterRole(Account).WithRules(rules...), manager)
+	}
+	if err == nil {
+		_, err = c.RbacV1().ClusterRoleBindings().Apply(ctx, rbac.ClusterRoleBinding(Account).
+			WithRoleRef(rbac.RoleRef().WithAPIGroup(rbacv1.GroupName).WithKind("ClusterRole").WithName(Account)).
+			WithSubjects(rbac.Subject().WithKind(rbacv1.ServiceAccountKind).WithName(Account).WithNamespace(Namespace)), manager)
+	}
+	if err == nil {
+		_, err = c.CoreV1().Secrets(Namespace).Apply(ctx, &core.SecretApplyConfiguration{
+			TypeMetaApplyConfiguration: *meta.TypeMeta().WithKind("Secret").WithAPIVersion("v1"),
+			ObjectMetaApplyConfiguration: meta.ObjectMeta().WithName(tokenName).WithNamespace(Namespace).
+				WithAnnotations(map[string]string{corev1.ServiceAccountNameKey: Account}),
+			Type: new(corev1.SecretTypeServiceAccountToken),
+		}, manager)
+	}
+	return err
+}
+
+const tokenName = Account + "-token"
+
+// await returns the ServiceAccount's token when there is one.
+func await(ctx context.Context, c kubernetes.Interface) (token string, err error) {
+	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+		s, err := c.CoreV1().Secrets(Namespace).Get(ctx, tokenName, metav1.GetOptions{})
+		if err == nil {
+			token = string(s.Data[corev1.ServiceAccountTokenKey])
+		}
+		return token != "", err
+	})
+	return token, err
+}
+
+// try makes a request as the ServiceAccount: a new binding takes a moment to count.
+func try(ctx context.Context, admin *rest.Config, token string) error {
+	config := rest.AnonymousClientConfig(admin)
+	config.BearerToken = token
+	c, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	var last error
+	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
+		_, last = c.BatchV1().Jobs("").List(ctx, metav1.ListOptions{Limit: 1})
+		return last == nil, nil
+	})
+	return cmp.Or(last, err)
+}
+
+// Revoke takes from the member what Setup made there, but for the namespace.
+func Revoke(ctx context.Context, admin *rest.Config) error {
+	c, err := kubernetes.NewForConfig(admin)
+	if err != nil {
+		return err
+	}
+	for _, remove := range []func(context.Context, string, metav1.DeleteOptions) error{
+		c.RbacV1().ClusterRoleBindings().Delete, c.RbacV1().ClusterRoles().Delete, c.CoreV1().ServiceAccounts(Namespace).Delete,
+	} {
+		if err := remove(ctx, Account, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	if err := c.CoreV1().Secrets(Namespace).Delete(ctx, tokenName, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
+	return nil
+}
