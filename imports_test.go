@@ -22,6 +22,12 @@ func TestImports(t *testing.T) {
 		"scaling":               {module + "strategy"},
 		"history":               nil,
 		"rollout":               nil,
+		"keda":                  {module + "strategy"},
+		"placement":             {module + "strategy", module + "history", module + "rollout", module + "placement/apportion", module + "placement/taint"},
+		"placement/apportion":   nil,
+		"placement/taint":       nil,
+		"schedule":              {module + "history"},
+		"simulation":            {module + "scaling", module + "strategy", module + "placement", module + "keda", module + "history"},
 	} {
 		files, err := filepath.Glob(filepath.Join(folder, "*.go"))
 		require.NoError(t, err)
