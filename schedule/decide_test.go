@@ -398,6 +398,11 @@ func TestDependencies(t *testing.T) {
 	up := schedule.State{Completed: []schedule.Run{
 		{Tag: "x", Status: schedule.Completed, Success: true, Completed: minute(1)}, {Tag: "y", Status: schedule.Completed, Completed: minute(2)}}}
 	require.Equal(t, []schedule.Completion{completion("a", "x", schedule.Succeeded, 1), completion("a", "y", schedule.Failed, 2)}, up.Completions("a"))
+	up.Last = up.Completed[1]
+	require.Len(t, up.Completions("a"), 2)
+	up.Completed = nil // by history
+	require.Equal(t, []schedule.Completion{completion("a", "y", schedule.Failed, 2)}, up.Completions("a"))
+	require.Empty(t, schedule.State{}.Completions("a"))
 }
 
 // Requests that nobody lists are forgotten, the oldest first, once there are more

@@ -92,11 +92,17 @@ func (s State) Waiting() int64 {
 }
 
 // Completions returns the completed runs of a job of that name and state, for the
-// jobs that depend on it.
+// jobs that depend on it; the last one also where history has dropped it.
 func (s State) Completions(job string) []Completion {
 	var all []Completion
-	for _, r := range s.Completed {
+	add := func(r Run) {
 		all = append(all, Completion{Job: job, Tag: r.Tag, Outcome: r.Outcome(), Completed: r.Completed})
+	}
+	for _, r := range s.Completed {
+		add(r)
+	}
+	if s.Last.Status == Completed && !slices.ContainsFunc(s.Completed, func(r Run) bool { return r.Tag == s.Last.Tag }) {
+		add(s.Last)
 	}
 	return all
 }

@@ -162,16 +162,11 @@ func (c *controller) upToDate(ctx context.Context, s *scheduledJob, jobs []batch
 	return nil
 }
 
-// completions are of the ScheduledJobs that this one comes after. The last one counts
-// although history may not keep it.
+// completions are of the ScheduledJobs that this one comes after.
 func (c *controller) completions(s *scheduledJob) (all []schedule.Completion) {
 	for _, d := range s.Spec.After {
 		if other := c.other(s, d.Job); other != nil {
-			state := other.Status.State
-			if state.Last.Status == schedule.Completed {
-				state.Completed = append(slices.Clone(state.Completed), state.Last)
-			}
-			all = append(all, state.Completions(d.Job)...)
+			all = append(all, other.Status.State.Completions(d.Job)...)
 		}
 	}
 	return all
