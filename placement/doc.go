@@ -47,7 +47,8 @@
 //
 // All failures of one poll count as one (FuzzReplay). A cluster whose Jobs have never been
 // seen may have any number of them: nothing is created until they are known, or the
-// cluster has a hard taint.
+// cluster has a hard taint. Of one that has been seen, before a restart, those that
+// [Memory] has count meanwhile.
 //
 // R + terminating + create is at most the maximum, unless R + terminating was more
 // (FuzzPropose). Replacements are part of that: when stuck Jobs take up all of it the plan
