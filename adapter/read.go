@@ -10,14 +10,14 @@ import (
 
 // A FieldError is one problem of a manifest.
 type FieldError struct {
-	Path  string // such as spec.triggers[0].metadata.queueLength
+	Field string // its path, such as spec.triggers[0].metadata.queueLength
 	Found string // what stands there
 	Want  string // what would be right
 }
 
 // Error names the field, what was found and what would be right.
 func (e *FieldError) Error() string {
-	return fmt.Sprintf("%s: found %s: want %s", e.Path, e.Found, e.Want)
+	return fmt.Sprintf("%s: found %s: want %s", e.Field, e.Found, e.Want)
 }
 
 // ReadScaledJobs reads the ScaledJobs among the documents of a YAML or JSON

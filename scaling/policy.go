@@ -87,11 +87,11 @@ func Validate(p Policy, metrics ...Metric) error {
 // A FieldError is one problem of a Policy or a Metric.
 type FieldError struct {
 	Field string // its path, such as "Bounds.Min" or "Metrics[2].Target"
-	Value any    // what was found
+	Found any    // what stands there
 	Want  string // what would be right
 }
 
 // Error names the field, what was found and what would be right.
 func (e *FieldError) Error() string {
-	return fmt.Sprintf("%s is %v: want %s", e.Field, e.Value, e.Want)
+	return fmt.Sprintf("%s is %v: want %s", e.Field, e.Found, e.Want)
 }

@@ -90,11 +90,11 @@ func Validate(s Spec) error {
 // A FieldError is one problem of a Spec.
 type FieldError struct {
 	Field string // its path, such as "After[2].Job"
-	Value any    // what was found
+	Found any    // what stands there
 	Want  string // what would be right
 }
 
 // Error names the field, what was found and what would be right.
 func (e *FieldError) Error() string {
-	return fmt.Sprintf("%s is %v: want %s", e.Field, e.Value, e.Want)
+	return fmt.Sprintf("%s is %v: want %s", e.Field, e.Found, e.Want)
 }

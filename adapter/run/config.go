@@ -69,11 +69,11 @@ type reader struct {
 }
 
 func (r *reader) problem(path, found, want string) {
-	r.problems = append(r.problems, &adapter.FieldError{Path: path, Found: found, Want: want})
+	r.problems = append(r.problems, &adapter.FieldError{Field: path, Found: found, Want: want})
 }
 
 func (r *reader) warn(path, found, want string) {
-	r.warnings = append(r.warnings, &adapter.FieldError{Path: path, Found: found, Want: want})
+	r.warnings = append(r.warnings, &adapter.FieldError{Field: path, Found: found, Want: want})
 }
 
 // A spelling is one of the places where a value may stand.

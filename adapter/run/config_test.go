@@ -300,7 +300,7 @@ func propConfig(t *rapid.T) {
 	if err != nil {
 		for _, e := range err.(interface{ Unwrap() []error }).Unwrap() {
 			var field *adapter.FieldError
-			if !errors.As(e, &field) || field.Path == "" || field.Found == "" || field.Want == "" {
+			if !errors.As(e, &field) || field.Field == "" || field.Found == "" || field.Want == "" {
 				t.Fatalf("%v names no field", e)
 			}
 		}

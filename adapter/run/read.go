@@ -15,7 +15,7 @@ func ReadScheduledJobs(data []byte) ([]*ScheduledJob, error) {
 	return manifest.Read[ScheduledJob](manifest.Kind{
 		GroupVersionKind: GroupVersionKind, Instead: instead,
 		Problem: func(field, found, want string) error {
-			return &adapter.FieldError{Path: field, Found: found, Want: want}
+			return &adapter.FieldError{Field: field, Found: found, Want: want}
 		},
 	}, data)
 }

@@ -96,7 +96,7 @@ func parallelismNotCounted(j *job) {
 
 func envContainerUnknown(j *job) {
 	for _, problem := range j.problems {
-		if problem.Path == "spec.envSourceContainerName" {
+		if problem.Field == "spec.envSourceContainerName" {
 			j.find(j.at("spec", "envSourceContainerName"), problem.Want,
 				effect{text: "KEDA cannot read the environment of a container that is not there, and never polls"})
 		}

@@ -82,7 +82,7 @@ func triggerCachedMetrics(j *job) {
 func (j *job) metadataProblems(i int) map[string]*adapter.FieldError {
 	problems := map[string]*adapter.FieldError{}
 	for _, p := range j.problems {
-		if key, ok := strings.CutPrefix(p.Path, fmt.Sprintf("spec.triggers[%d].metadata.", i)); ok {
+		if key, ok := strings.CutPrefix(p.Field, fmt.Sprintf("spec.triggers[%d].metadata.", i)); ok {
 			problems[key] = p
 		}
 	}

@@ -37,7 +37,7 @@ type Resolver struct {
 // [*adapter.FieldError], and those of the API server can be told by errors.As.
 func (r *Resolver) Resolve(ctx context.Context, s *adapter.ScaledJob, index int) (Params, error) {
 	if index < 0 || index >= len(s.Spec.Triggers) {
-		return Params{}, &adapter.FieldError{Path: fmt.Sprintf("spec.triggers[%d]", index), Found: "nothing", Want: fmt.Sprintf("one of %d triggers", len(s.Spec.Triggers))}
+		return Params{}, &adapter.FieldError{Field: fmt.Sprintf("spec.triggers[%d]", index), Found: "nothing", Want: fmt.Sprintf("one of %d triggers", len(s.Spec.Triggers))}
 	}
 	t := s.Spec.Triggers[index]
 	l := lookup{resolver: r, job: s, params: Params{Type: t.Type, Index: index, Namespace: s.Namespace, Metadata: maps.Clone(t.Metadata)}}
@@ -165,11 +165,11 @@ func (l *lookup) authentication(ctx context.Context, ref adapter.AuthenticationR
 	path := l.params.path() + ".authenticationRef"
 	kind := cmp.Or(ref.Kind, "TriggerAuthentication")
 	if _, ok := kinds[kind]; !ok {
-		l.failed(path, &adapter.FieldError{Path: path + ".kind", Found: fmt.Sprintf("%q", kind), Want: strings.Join(slices.Sorted(maps.Keys(kinds)), " or ")})
+		l.failed(path, &adapter.FieldError{Field: path + ".kind", Found: fmt.Sprintf("%q", kind), Want: strings.Join(slices.Sorted(maps.Keys(kinds)), " or ")})
 		return
 	}
 	if ref.Name == "" {
-		l.failed(path, &adapter.FieldError{Path: path + ".name", Found: "nothing", Want: "the name of a " + kind})
+		l.failed(path, &adapter.FieldError{Field: path + ".name", Found: "nothing", Want: "the name of a " + kind})
 		return
 	}
 	l.params.Authentication = map[string]string{}
@@ -237,7 +237,7 @@ func providers(of string, spec map[string]any) error {
 		case slices.Contains([]string{"env", "configMapTargetRef", "secretTargetRef"}, key), spec[key] == nil:
 		case key == "podIdentity" && identity["provider"] == "none":
 		default:
-			problems = append(problems, &adapter.FieldError{Path: of + ": spec." + key, Found: "a provider that is not supported",
+			problems = append(problems, &adapter.FieldError{Field: of + ": spec." + key, Found: "a provider that is not supported",
 				Want: "secretTargetRef, configMapTargetRef or env"})
 		}
 	}

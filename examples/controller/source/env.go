@@ -40,7 +40,7 @@ func (e variables) value(name string) (string, error) {
 // container is the one of the Job's template whose environment counts.
 func container(s *adapter.ScaledJob, name string) (*corev1.Container, error) {
 	if s.Spec.JobTargetRef == nil || len(s.Spec.JobTargetRef.Template.Spec.Containers) == 0 {
-		return nil, &adapter.FieldError{Path: "spec.jobTargetRef.template", Found: "no container", Want: "a pod template with at least one container"}
+		return nil, &adapter.FieldError{Field: "spec.jobTargetRef.template", Found: "no container", Want: "a pod template with at least one container"}
 	}
 	containers := s.Spec.JobTargetRef.Template.Spec.Containers
 	if name == "" {

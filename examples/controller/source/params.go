@@ -73,7 +73,7 @@ type fields struct {
 }
 
 func (f *fields) problem(path, found, want string) {
-	e := adapter.FieldError{Path: path, Found: found, Want: want}
+	e := adapter.FieldError{Field: path, Found: found, Want: want}
 	if !slices.Contains(f.problems, e) { // a parameter may be read twice
 		f.problems = append(f.problems, e)
 	}

@@ -106,7 +106,7 @@ func refuses(t *testing.T, kind string, cases map[string]bad) {
 			require.Error(t, err)
 			var paths []string
 			for _, p := range problems(err) {
-				paths = append(paths, p.Path)
+				paths = append(paths, p.Field)
 				require.NotEmpty(t, p.Want)
 			}
 			for i, p := range c.paths {

@@ -85,7 +85,7 @@ func within(field string, err error) []error {
 }
 
 func moved(field string, f *adapter.FieldError) *placement.FieldError {
-	return &placement.FieldError{Field: strings.Replace(f.Path, "spec.", field+".", 1), Found: f.Found, Want: f.Want}
+	return &placement.FieldError{Field: strings.Replace(f.Field, "spec.", field+".", 1), Found: f.Found, Want: f.Want}
 }
 
 // cached warns of triggers whose metrics are to be read less often.
