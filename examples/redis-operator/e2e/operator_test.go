@@ -280,19 +280,19 @@ func (s *stand) outage(t *testing.T) {
 	begin := time.Now()
 	p.measures(o, "-", "3", "-")
 	failed := func(want string) {
-		p.becomes(12*time.Second, func(t *assert.CollectT) { require.Equal(t, want, p.series(t, o, "consumer")["reconcile_errors_total"]) })
+		p.becomes(20*time.Second, func(t *assert.CollectT) { require.Equal(t, want, p.series(t, o, "consumer")["reconcile_errors_total"]) })
 	}
 	failed("1")
 	failed("2")
-	require.InDelta(t, 10, time.Since(begin).Seconds(), 1.5)
+	require.Greater(t, time.Since(begin), 8*time.Second)
 	failed("3")
-	require.InDelta(t, 20, time.Since(begin).Seconds(), 2)
+	require.Greater(t, time.Since(begin), 18*time.Second)
 	require.Equal(t, names(jobs), names(p.active(t)))
 	require.Equal(t, map[string]int32{"CreatedJobs": 1, "RedisUnreachable": 1}, p.events(t))
 
 	server.Restart()
 	server.Push("orders", 10, redis.Options{})
-	p.becomes(12*time.Second, func(t *assert.CollectT) {
+	p.becomes(20*time.Second, func(t *assert.CollectT) {
 		require.Equal(t, "True Connected", p.condition(t, "consumer", "QueueConnected"))
 		require.Len(t, p.active(t), 4)
 		require.Equal(t, map[string]int32{"CreatedJobs": 2, "RedisUnreachable": 1, "QueueConnected": 1}, p.events(t))

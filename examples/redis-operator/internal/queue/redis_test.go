@@ -151,10 +151,10 @@ func TestBrokenForMany(t *testing.T) {
 
 // Whatever answers, the time and the memory that it takes are bounded.
 func TestHostile(t *testing.T) {
-	const timeout = 300 * time.Millisecond
+	const timeout = time.Second
 	want := map[string]string{
-		"never answers":                    "did not answer within 300ms",
-		"sends a byte now and then":        "did not answer within 300ms",
+		"never answers":                    "did not answer within 1s",
+		"sends a byte now and then":        "did not answer within 1s",
 		"hangs up":                         "closed the connection",
 		"answers 1 GB":                     "answered with more than 16384 bytes",
 		"has a line of 1 GB":               "answered with more than 16384 bytes",
@@ -182,7 +182,7 @@ func TestHostile(t *testing.T) {
 				text = "answered with something that is not Redis's protocol"
 			}
 			require.EqualError(t, err, "redis at "+server.Address+" "+text)
-			require.Less(t, took, timeout+200*time.Millisecond)
+			require.Less(t, took, timeout+2*time.Second)
 			require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(2<<20), "bytes, those of the test included")
 			require.Eventually(t, func() bool { return server.Open() == 0 }, time.Second, 10*time.Millisecond, "it is hung up on")
 		})
