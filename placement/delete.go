@@ -47,12 +47,12 @@ func (f *fleet) duplicates() (chosen []int) {
 		return nil
 	}
 	for _, c := range f.chains() {
-		running := make([]bool, len(c.live))
+		links := make([]link, len(c.live))
 		for g, i := range c.live {
 			j := &f.jobs[i]
-			running[g] = j.Phase == Running && f.members[j.member].cluster.Reachable
+			links[g] = link{runs: j.Phase == Running && f.members[j.member].cluster.Reachable, exists: !j.Unconfirmed}
 		}
-		from, to := f.Failover.Duplication.surplus(running)
+		from, to := f.Failover.Duplication.surplus(links)
 		chosen = append(chosen, c.live[from:to]...)
 	}
 	chosen = slices.DeleteFunc(chosen, func(i int) bool { return f.jobs[i].deleted })

@@ -18,29 +18,36 @@ const (
 	ImmediateSourceCleanup Duplication = "immediateSourceCleanup" // the source goes once there is a replacement
 )
 
+// A link is a Job of a chain, as far as is known.
+type link struct{ runs, exists bool }
+
 // surplus returns which generations of a chain to delete, from and to a place in
-// it. running says of each, the source first, whether it runs as far as is known.
+// it. The links begin with the source.
 //
 //	preferFailover          those older than the newest that runs
 //	preferSource            those newer than the oldest that runs
-//	immediateSourceCleanup  all but the newest
+//	immediateSourceCleanup  those older than the newest that exists
 //
-// So of the first two one that runs is left wherever one did, and when what was chosen
-// is gone, nothing more is (FuzzDuplicates).
-func (d Duplication) surplus(running []bool) (from, to int) {
-	switch d {
-	case PreferFailover:
-		for i := len(running) - 1; i >= 0; i-- {
-			if running[i] {
-				return 0, i
+// So of the first two one that runs is left wherever one did, of the third one that
+// exists, and when what was chosen is gone, nothing more is (FuzzDuplicates).
+func (d Duplication) surplus(links []link) (from, to int) {
+	newest := func(is func(link) bool) int {
+		for i := len(links) - 1; i > 0; i-- {
+			if is(links[i]) {
+				return i
 			}
 		}
+		return 0
+	}
+	switch d {
+	case PreferFailover:
+		return 0, newest(func(l link) bool { return l.runs })
 	case PreferSource:
-		if i := slices.Index(running, true); i >= 0 {
-			return i + 1, len(running)
+		if i := slices.IndexFunc(links, func(l link) bool { return l.runs }); i >= 0 {
+			return i + 1, len(links)
 		}
 	case ImmediateSourceCleanup:
-		return 0, max(0, len(running)-1)
+		return 0, newest(func(l link) bool { return l.exists })
 	}
 	return 0, 0
 }

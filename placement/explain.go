@@ -106,18 +106,22 @@ func (plan ObjectPlan) String() string {
 func (plan JobPlan) String() string {
 	var b strings.Builder
 	p, l := &plan.Proposal, &plan.Proposal.Load
-	fmt.Fprintf(&b, "create %d at T=%d R=%d P=%d S=%d M=%d, %d terminating%s",
-		p.Create, l.Target, l.Running, l.Pending, l.Stuck, l.Max, p.Counts.Terminating, because(plan.Blocked))
+	create := "create"
+	if plan.Blocked != "" {
+		create = "would create"
+	}
+	fmt.Fprintf(&b, "%s %d at T=%d R=%d P=%d S=%d M=%d, %d terminating%s",
+		create, p.Create, l.Target, l.Running, l.Pending, l.Stuck, l.Max, p.Counts.Terminating, because(plan.Blocked))
 	if plan.Unplaced > 0 {
 		fmt.Fprintf(&b, "\n%d unplaced%s", plan.Unplaced, because(plan.Reason))
 	}
-	create := plan.Create
+	placed := plan.Create
 	for i := range plan.Members {
 		m := &plan.Members[i]
 		fmt.Fprintf(&b, "\n%s: %d running, %d pending, %d stuck (%s)", m.Name, m.Counts.Running, m.Counts.Pending, m.Counts.Stuck, m.describe())
-		if len(create) > 0 && create[0].Cluster == m.Name {
-			create[0].write(&b)
-			create = create[1:]
+		if len(placed) > 0 && placed[0].Cluster == m.Name {
+			placed[0].write(&b)
+			placed = placed[1:]
 		}
 	}
 	for _, d := range plan.Delete {

@@ -32,12 +32,14 @@ type Memory struct {
 	Clusters  map[string]taint.State `json:"clusters,omitempty"`
 	Workloads taint.Set              `json:"workloads,omitempty"`
 	// Counted is how far stuck Jobs have been counted as failures, for each
-	// cluster: the latest time at which one of them became stuck. So each counts
-	// once, however long it stays.
+	// cluster: the latest PendingSince of one. So each counts once, however long it
+	// stays.
 	Counted map[string]time.Time `json:"counted,omitempty"`
-	// Jobs are the unfinished ones of each cluster, with those that the plan creates;
-	// none is Stuck. They count while the cluster's Jobs are not known: after a restart,
-	// what runs on a cluster that does not answer must not be made again elsewhere.
+	// Jobs are the unfinished ones of each registered cluster, with those that the
+	// plan creates: so that a Memory is to be stored before its plan is carried out.
+	// They count while the cluster's Jobs are not known, for after a restart what is on
+	// a cluster that does not answer must not be made again elsewhere. None of them is
+	// stuck or replaced: which they are is not known.
 	Jobs map[string]Counts `json:"jobs,omitempty"`
 }
 
@@ -81,7 +83,7 @@ func (f *fleet) countStuck(failed map[string]bool, counted map[string]time.Time)
 		if !j.stuck {
 			continue
 		}
-		name, since := f.members[j.member].Name, j.stuckSince(f.Failover.GracePeriod)
+		name, since := f.members[j.member].Name, j.PendingSince.UTC().Round(0)
 		if since.After(f.Memory.Counted[name]) {
 			failed[name] = true
 		}
@@ -108,7 +110,7 @@ func (f *fleet) stuckWorkloads() (s taint.Set) {
 	}
 	for i := range f.jobs {
 		j := &f.jobs[i]
-		if !j.stuck {
+		if !j.stuck || !f.members[j.member].listed {
 			continue
 		}
 		until := j.stuckSince(f.Failover.GracePeriod).Add(max(0, f.Failover.HardTaint))

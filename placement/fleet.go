@@ -63,7 +63,7 @@ func newFleet(p *JobPolicy, s *JobState) *fleet {
 		delete(clusters, name)
 	}
 	for name, c := range clusters {
-		if len(c.Jobs) > 0 || !c.Known && s.Memory.Jobs[name].most(Counts{}) != (Counts{}) {
+		if len(c.Jobs) > 0 || !c.Known && s.Memory.Jobs[name].sane() != (Counts{}) {
 			f.members = append(f.members, fleetMember{Member: Member{Name: name}, cluster: c})
 		}
 	}
@@ -111,8 +111,9 @@ func (f *fleet) count() {
 		}
 	}
 	for i := range f.members {
-		if m := &f.members[i]; m.cluster != nil && !m.cluster.Known {
-			m.counts = m.counts.most(f.Memory.Jobs[m.Name])
+		m := &f.members[i]
+		if remembered := f.Memory.Jobs[m.Name].sane(); m.cluster != nil && !m.cluster.Known && remembered.total() > m.counts.total() {
+			m.counts = remembered
 		}
 	}
 }
@@ -122,7 +123,7 @@ func (f *fleet) after(create []Placement) map[string]Counts {
 	jobs := map[string]Counts{}
 	for i := range f.members {
 		if m := &f.members[i]; m.cluster != nil && m.counts != (Counts{}) {
-			jobs[m.Name] = Counts{Running: m.counts.Running, Pending: m.counts.Pending, Terminating: m.counts.Terminating}
+			jobs[m.Name] = m.counts.sane()
 		}
 	}
 	for _, p := range create {

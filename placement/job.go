@@ -42,6 +42,10 @@ type Job struct {
 	Finished     time.Time // of a Succeeded or Failed one: see history.Times
 	Revision     rollout.Revision
 	NeverStarted bool // no pod of it has ever started; where that is not known, false
+	// Unconfirmed is that its create was not answered, so that nobody knows whether it
+	// exists. It takes up room and needs no replacement beside it, but no other Job is
+	// deleted for it.
+	Unconfirmed bool
 }
 
 // A Source is the Job that a replacement stands in for. It is kept on the
@@ -95,7 +99,12 @@ func (c Counts) plus(o Counts) Counts {
 	return Counts{sum(c.Running, o.Running), sum(c.Pending, o.Pending), sum(c.Stuck, o.Stuck), sum(c.Terminating, o.Terminating)}
 }
 
-// most is of each the larger.
-func (c Counts) most(o Counts) Counts {
-	return Counts{max(c.Running, o.Running), max(c.Pending, o.Pending), max(c.Stuck, o.Stuck), max(c.Terminating, o.Terminating)}
+// sane is with no number below 0, and no Stuck, which a time tells.
+func (c Counts) sane() Counts {
+	return Counts{Running: max(0, c.Running), Pending: max(0, min(c.Pending, c.Running)), Terminating: max(0, c.Terminating)}
+}
+
+// total are the Jobs that take up room.
+func (c Counts) total() int64 {
+	return Counts{Running: c.Running}.plus(Counts{Running: c.Terminating}).Running
 }

@@ -195,6 +195,7 @@ func drawJobs(t *rapid.T, f *fleet) {
 				Finished:     at(rapid.IntRange(-3, 0).Draw(t, "finished")),
 				Revision:     rollout.Revision{Generation: int64(rapid.IntRange(0, 5).Draw(t, "generation"))},
 				NeverStarted: rapid.Bool().Draw(t, "never started"),
+				Unconfirmed:  rapid.IntRange(0, 3).Draw(t, "unconfirmed") == 0,
 			}
 			if source.UID == "" {
 				source.UID = job.UID
@@ -557,7 +558,8 @@ func propJobNextCheck(t *rapid.T) {
 }
 
 // Of a chain, the policies that prefer one never delete the last that runs; none deletes
-// all; and when what they chose is gone, nothing more is chosen.
+// all, or all that are known to exist; and when what they chose is gone, nothing more is
+// chosen.
 func propDuplicates(t *rapid.T) {
 	f := drawFleet(t)
 	f.Rollout, f.History, f.Scaling = rollout.Policy{}, history.Limits{}, placement.Scaling{}
@@ -572,8 +574,8 @@ func propDuplicates(t *rapid.T) {
 			t.Fatalf("%v when what was chosen is gone\n%s", d, plan)
 		}
 	}
-	count := func(f *fleet) (alive, running map[string]int) {
-		alive, running = map[string]int{}, map[string]int{}
+	count := func(f *fleet) (alive, exist, running map[string]int) {
+		alive, exist, running = map[string]int{}, map[string]int{}, map[string]int{}
 		for c, j := range f.jobs {
 			if !live(j) {
 				continue
@@ -583,21 +585,27 @@ func propDuplicates(t *rapid.T) {
 				source = j.UID
 			}
 			alive[source]++
+			if !j.Unconfirmed {
+				exist[source]++
+			}
 			if j.Phase == placement.Running && c.Reachable {
 				running[source]++
 			}
 		}
-		return alive, running
+		return alive, exist, running
 	}
 	// Also when those come true that have to wait.
 	for i := range plan.Delete {
 		plan.Delete[i].Deferred = false
 	}
-	alive, running := count(f)
-	aliveAfter, runningAfter := count(f.apply(plan))
+	alive, exist, running := count(f)
+	aliveAfter, existAfter, runningAfter := count(f.apply(plan))
 	for source, n := range alive {
 		if n > 0 && aliveAfter[source] == 0 {
 			t.Fatalf("all of %s\n%s", source, plan)
+		}
+		if exist[source] > 0 && existAfter[source] == 0 && f.Failover.Duplication != placement.PreferFailover && f.Failover.Duplication != placement.PreferSource {
+			t.Fatalf("all of %s that exist\n%s", source, plan)
 		}
 		if running[source] > 0 && runningAfter[source] == 0 && f.Failover.Duplication != placement.ImmediateSourceCleanup {
 			t.Fatalf("none of %s runs\n%s", source, plan)

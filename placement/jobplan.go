@@ -89,9 +89,9 @@ type JobCluster struct {
 	ID        string // for the status
 	Reachable bool   // it answered in this poll
 	// Known is that Jobs are all that there are, or were when the cluster last
-	// answered. Until that is so of every member, or the member has a hard taint,
-	// nothing is created anywhere: there might be as many as are allowed. Meanwhile,
-	// and then, there are as many as Memory has.
+	// answered. While it is false Memory.Jobs count in their place, and nothing is
+	// created anywhere, unless the member has a hard taint: there might be as many Jobs
+	// as are allowed.
 	Known      bool
 	Overloaded bool // the caller wants no more Jobs there
 	Jobs       []Job
@@ -208,19 +208,19 @@ func PlanJobs(p JobPolicy, s JobState) JobPlan {
 
 // place creates what the proposal says, replacements first.
 func (plan *JobPlan) place(f *fleet) {
-	p, create := f.placer(), plan.Proposal.Create
+	p, fresh := f.placer(), plan.Proposal.Create
 	if f.Demand.Active && f.Scaling.replaces() {
-		for _, s := range f.stuckJobs() {
-			if create == 0 {
-				break
-			}
-			create--
-			if !p.replace(s) {
-				plan.Unplaced++
+		stuck := f.stuckJobs()
+		replacements := min(fresh, clip(int64(len(stuck))))
+		fresh -= replacements
+		for _, s := range stuck { // another may find a place where this one does not
+			if replacements > 0 && p.replace(s) {
+				replacements--
 			}
 		}
+		plan.Unplaced = replacements
 	}
-	left := p.fresh(create)
+	left := p.fresh(fresh)
 	plan.Create = p.placements()
 	if plan.Unplaced += left; plan.Unplaced > 0 {
 		plan.Reason = f.unplaced(left)
@@ -229,12 +229,14 @@ func (plan *JobPlan) place(f *fleet) {
 
 // unplaced says why Jobs found no place, of which so many replace nothing.
 func (f *fleet) unplaced(fresh int32) Reason {
+	some := func(such func(fleetMember) bool) bool { return slices.ContainsFunc(f.members, such) }
+	open := some(func(m fleetMember) bool { return m.reason == "" })
 	switch {
-	case !slices.ContainsFunc(f.members, func(m fleetMember) bool { return m.listed && m.cluster != nil }):
+	case !some(func(m fleetMember) bool { return m.listed && m.cluster != nil && m.Weight > 0 }):
 		return ReasonNoMembers
-	case !slices.ContainsFunc(f.members, func(m fleetMember) bool { return m.reason == "" }):
+	case !open && !some(func(m fleetMember) bool { return m.reason == ReasonFull }):
 		return ReasonAllExcluded
-	case fresh > 0:
+	case !open || fresh > 0:
 		return ReasonMembersFull
 	}
 	return ReasonNoOtherMember

@@ -291,6 +291,96 @@ func TestFailoverOverMax(t *testing.T) {
 	require.Zero(t, s.Propose(placement.Demand{}, placement.Counts{Running: 1, Pending: 1, Stuck: 1, Terminating: 2}).Create)
 }
 
+// The source of a replacement that may not exist is kept until it does.
+func TestUnconfirmedReplacement(t *testing.T) {
+	f := newFleet("a", "b")
+	f.Failover.Duplication = placement.ImmediateSourceCleanup
+	f.has("a", 1, placement.Pending, time.Minute)
+	f.Demand = placement.Demand{Jobs: 1, Active: true}
+	b := f.cluster("b")
+	b.Jobs = []placement.Job{{Name: "r", UID: "r", Phase: placement.InFlight, Replaces: placement.Source{UID: "a-0", Attempt: 1}, Unconfirmed: true}}
+	plan := f.plan()
+	require.Empty(t, plan.Delete, "%s", plan)
+	require.Empty(t, plan.Create, "it has its replacement: %s", plan)
+	b.Jobs[0].Unconfirmed = false
+	require.Equal(t, []placement.Deletion{{JobRef: placement.JobRef{Cluster: "a", Name: "a-0", UID: "a-0"}, Reason: placement.ReasonDuplicate}}, f.plan().Delete)
+}
+
+// A Job that no member may replace does not keep another from being replaced.
+func TestNoOtherMember(t *testing.T) {
+	f := newFleet("a", "b")
+	f.has("a", 1, placement.Pending, 3*time.Minute)
+	source := placement.Source{UID: "a-0", Attempt: 1}
+	f.cluster("b").Jobs = []placement.Job{{Name: "r", UID: "r", Phase: placement.Pending, PendingSince: f.Now.Add(-2 * time.Minute), Replaces: source}}
+	f.has("a", 1, placement.Pending, time.Minute)
+	f.Scaling.Max = 4
+	f.Demand = placement.Demand{Jobs: 1, Active: true}
+	plan := f.plan()
+	require.Equal(t, int32(1), plan.Proposal.Create, "%s", plan)
+	require.Equal(t, "a-1", plan.Create[0].Replacements[0].Of.UID, "%s", plan)
+	require.Zero(t, plan.Unplaced)
+
+	f.cluster("a").Jobs = f.cluster("a").Jobs[:1]
+	plan = f.plan()
+	require.Equal(t, placement.ReasonNoOtherMember, plan.Reason, "%s", plan)
+	require.Equal(t, int32(1), plan.Unplaced)
+}
+
+// Why Jobs are not placed: the first that is true.
+func TestUnplaced(t *testing.T) {
+	full := func(f *fleet, name string) {
+		f.has(name, 1, placement.Running, 0)
+		f.Members[slices.IndexFunc(f.Members, func(m placement.Member) bool { return m.Name == name })].MaxJobs = ptr(int32(1))
+	}
+	for _, tt := range []struct {
+		name  string
+		spoil func(*fleet)
+		want  placement.Reason
+	}{
+		{"nobody is registered", func(f *fleet) { f.Clusters = nil }, placement.ReasonNoMembers},
+		{"nobody has weight", func(f *fleet) { f.Members[0].Weight, f.Members[1].Weight = 0, 0 }, placement.ReasonNoMembers},
+		{"nobody answers", func(f *fleet) { f.Clusters[0].Reachable, f.Clusters[1].Reachable = false, false }, placement.ReasonAllExcluded},
+		{"all are full", func(f *fleet) { full(f, "a"); full(f, "b") }, placement.ReasonMembersFull},
+		{"one is full, one does not answer", func(f *fleet) { full(f, "a"); f.Clusters[1].Reachable = false }, placement.ReasonMembersFull},
+		{"all become full", func(f *fleet) { f.Members[0].MaxJobs, f.Members[1].MaxJobs = ptr(int32(1)), ptr(int32(1)) }, placement.ReasonMembersFull},
+	} {
+		f := newFleet("a", "b")
+		tt.spoil(f)
+		f.ask(3)
+		plan := f.plan()
+		require.Equal(t, tt.want, plan.Reason, "%s: %s", tt.name, plan)
+		require.Positive(t, plan.Unplaced)
+	}
+}
+
+// A longer grace period makes no new failure of a Job that has been counted.
+func TestGracePeriodIsChanged(t *testing.T) {
+	f := newFleet("a")
+	f.has("a", 1, placement.Pending, 10*time.Minute)
+	f.Memory = f.plan().Memory
+	f.Failover.GracePeriod = 2 * time.Minute
+	plan := f.plan()
+	require.Equal(t, taint.Soft, plan.Members[0].Taint.Level, "%s", plan)
+}
+
+// Terminating Jobs are gone soon: what they hold is not held by stuck ones.
+func TestHeldByTerminating(t *testing.T) {
+	s := placement.Scaling{Max: 10}
+	p := s.Propose(placement.Demand{Jobs: 10, Active: true}, placement.Counts{Running: 1, Pending: 1, Stuck: 1, Terminating: 9})
+	require.Zero(t, p.Create)
+	require.Empty(t, p.Blocked)
+}
+
+// A cluster that is no member has no priority, and gets no taint for one.
+func TestStuckWhereNoMemberIs(t *testing.T) {
+	f := newFleet("a", "b")
+	f.Scheduling, f.Affinity = placement.PriorityFailover, &placement.WorkloadAffinity{Size: ptr(int32(4))}
+	f.has("b", 1, placement.Pending, time.Minute)
+	require.Len(t, f.plan().Memory.Workloads, 1)
+	f.Members = f.Members[:1]
+	require.Empty(t, f.plan().Memory.Workloads)
+}
+
 // A stuck Job that is not seen for a while does not count again.
 func TestStuckIsCountedOnce(t *testing.T) {
 	f := newFleet("a")

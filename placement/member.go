@@ -65,13 +65,13 @@ const (
 	ReasonNoWeight      Reason = "NoWeight"
 )
 
-// Reasons of plans. ReasonJobsUnknown is one as well: a member that is not given up
-// has Jobs that are not known.
+// Reasons of plans, the first that is true. ReasonJobsUnknown is one as well: a member
+// that is not given up has Jobs that are not known.
 const (
-	ReasonNoMembers      Reason = "NoMembers" // none is registered and has weight
-	ReasonAllExcluded    Reason = "AllMembersExcluded"
-	ReasonMembersFull    Reason = "MembersFull"   // MaxJobs of those that are not excluded
-	ReasonNoOtherMember  Reason = "NoOtherMember" // only those that a replacement must not go to
+	ReasonNoMembers      Reason = "NoMembers"          // none is registered and has weight
+	ReasonAllExcluded    Reason = "AllMembersExcluded" // each for a reason of its own, which is not MaxJobs
+	ReasonMembersFull    Reason = "MembersFull"        // those that are not excluded have their MaxJobs
+	ReasonNoOtherMember  Reason = "NoOtherMember"      // the others have one of a chain that is stuck, or are full by now
 	ReasonPaused         Reason = "Paused"
 	ReasonMetricsUnknown Reason = "MetricsUnknown"
 	// ReasonHeldByStuck is that stuck Jobs take up all of the maximum, so that none

@@ -116,9 +116,9 @@ func (p *ObjectPolicy) Target(replicas *int32) (total int32, hold Reason) {
 //     loses a replica. When it answers again it has its part back, exactly as
 //     before, at once or after the recovery delay.
 //
-//  3. If all are excluded, the parts are those of all, as if none were: there is
-//     nobody to write to, and nothing to gain by waiting for them with other
-//     numbers.
+//  3. If all are excluded, those that are recovering are not, since nobody can do
+//     their work meanwhile. If none is, the parts are those of all: there is nobody
+//     to write to, and nothing to gain by waiting for them with other numbers.
 //
 //  4. Parts are those of [apportion.Webster], ties by seed and name.
 //
@@ -151,7 +151,6 @@ func (plan *ObjectPlan) see(p *ObjectPolicy, s *ObjectState) []int32 {
 	all, order := members(p.Members, registered)
 	plan.Members = make([]ObjectPart, len(order))
 	weights := make([]int32, len(order))
-	change := horizon{now: s.Now}
 	for i, listed := range order {
 		part, m := &plan.Members[i], &all[listed]
 		*part = ObjectPart{Name: m.Name, State: NotRegistered, Excluded: ReasonNotRegistered}
@@ -160,15 +159,33 @@ func (plan *ObjectPlan) see(p *ObjectPolicy, s *ObjectState) []int32 {
 		}
 		if len(clusters) > 0 && registered[clusters[0]] == m.Name {
 			part.see(&s.Clusters[clusters[0]], p.Rebalancing, s.Now)
-			change.add(part.Until)
 			weights[i] = m.Weight
 		}
 		if part.Excluded == "" && m.Weight <= 0 {
 			part.Excluded = ReasonNoWeight
 		}
 	}
+	plan.reinstate(weights)
+	change := horizon{now: s.Now}
+	for i := range plan.Members {
+		change.add(plan.Members[i].Until)
+	}
 	plan.NextCheck = change.next
 	return weights
+}
+
+// reinstate includes those that are recovering where all are excluded.
+func (plan *ObjectPlan) reinstate(weights []int32) {
+	for i := range plan.Members {
+		if plan.Members[i].Excluded == "" && weights[i] > 0 {
+			return
+		}
+	}
+	for i := range plan.Members {
+		if part := &plan.Members[i]; part.Excluded == ReasonRecovering && weights[i] > 0 {
+			part.Excluded, part.Until = "", time.Time{}
+		}
+	}
 }
 
 func (part *ObjectPart) see(c *ObjectCluster, r Rebalancing, now time.Time) {
@@ -244,6 +261,7 @@ func (plan *ObjectPlan) limit(percentage int32) {
 	for i, part := range plan.Members {
 		replicas[i] = Replicas{part.Current, part.Desired}
 	}
+	plan.discount(replicas)
 	moves := max(1, int64(plan.Total)*int64(max(0, min(percentage, 100)))/100)
 	var remaining int64
 	for i, next := range StepToward(replicas, int32(moves)) {
@@ -251,6 +269,24 @@ func (plan *ObjectPlan) limit(percentage int32) {
 		remaining += max(0, int64(plan.Members[i].Desired)-int64(next))
 	}
 	plan.Remaining = clip(remaining)
+}
+
+// discount takes what there is too much in all from members that do not answer: what
+// they may still have cannot be scaled down, and the others must not be in its place.
+func (plan *ObjectPlan) discount(replicas []Replicas) {
+	var excess, there int64
+	away := make([]int64, len(replicas))
+	for i, r := range replicas {
+		off := int64(r.Current) - int64(r.Target)
+		excess += off
+		if plan.Members[i].State != Ready {
+			away[i] = max(0, off)
+			there += away[i]
+		}
+	}
+	for i, taken := range level(away, max(0, min(excess, there))) {
+		replicas[i].Current -= int32(taken)
+	}
 }
 
 // clip is n as an int32, or the greatest there is.

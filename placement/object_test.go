@@ -322,6 +322,46 @@ func TestMetricsUnknown(t *testing.T) {
 	require.False(t, plan.Paused)
 }
 
+// What a member that does not answer may still have is no reason to scale the others
+// down, and no more of them move than may.
+func TestMaxPercentageWithoutAMember(t *testing.T) {
+	p := placement.ObjectPolicy{Max: 100, Rebalancing: placement.Rebalancing{MaxPercentage: ptr(int32(10))}}
+	for _, tt := range []struct {
+		total   int32
+		current [3]int32
+		want    [2]int32 // of b and c
+	}{
+		{10, [3]int32{5, 10, 0}, [2]int32{9, 1}},
+		{12, [3]int32{4, 12, 0}, [2]int32{11, 1}},
+		{12, [3]int32{4, 4, 4}, [2]int32{5, 4}},
+		{6, [3]int32{4, 4, 4}, [2]int32{3, 3}},
+	} {
+		s := placement.ObjectState{Replicas: &tt.total, Now: epoch}
+		for i, name := range []string{"a", "b", "c"} {
+			s.Clusters = append(s.Clusters, placement.ObjectCluster{Name: name, Current: tt.current[i], Health: placement.NewHealth(name != "a", epoch)})
+		}
+		plan := placement.PlanObject(p, s)
+		require.Equal(t, tt.want, [2]int32{plan.Members[1].Next, plan.Members[2].Next}, "%v\n%s", tt, plan)
+	}
+}
+
+// Where nobody else answers, a member that is back has its part at once.
+func TestRecoveringAlone(t *testing.T) {
+	p := placement.ObjectPolicy{Max: 100, Rebalancing: placement.Rebalancing{RecoveryDelay: time.Minute}}
+	s := placement.ObjectState{Replicas: ptr(int32(10)), Now: epoch, Clusters: []placement.ObjectCluster{
+		{Name: "a", Current: 5, Health: placement.NewHealth(false, epoch)},
+		{Name: "b", Current: 10, Health: placement.Health{Reachable: true, Since: epoch, Excluded: true}},
+	}}
+	plan := placement.PlanObject(p, s)
+	require.Equal(t, int32(10), plan.Members[1].Desired, "%s", plan)
+	require.Empty(t, plan.Reason)
+	require.Zero(t, plan.NextCheck)
+	s.Clusters[0].Health = placement.NewHealth(true, epoch)
+	plan = placement.PlanObject(p, s)
+	require.Equal(t, int32(10), plan.Members[0].Desired, "%s", plan)
+	require.Equal(t, epoch.Add(time.Minute), plan.NextCheck)
+}
+
 // A quarter of twelve may move: from the member that is lost to those that are left.
 func TestMaxPercentage(t *testing.T) {
 	p := placement.ObjectPolicy{Max: 100, Rebalancing: placement.Rebalancing{MaxPercentage: ptr(int32(25))}, Members: []placement.Member{

@@ -84,7 +84,7 @@ func (s *Scaling) Propose(d Demand, c Counts) (p Proposal) {
 	}
 	room := max(0, max(0, l.Max-l.Running)-terminating)
 	p.Create = clip(max(0, min(create, room)))
-	if d.Active && s.replaces() && room == 0 && l.Stuck > 0 && l.Target > l.Running-l.Stuck {
+	if d.Active && s.replaces() && l.Running >= l.Max && l.Stuck > 0 && l.Target > l.Running-l.Stuck {
 		p.Blocked = ReasonHeldByStuck
 	}
 	return p
