@@ -392,14 +392,16 @@ func oraclePlaces(f *fleet, plan placement.JobPlan) map[string][2]int {
 		}
 		return chosen.Name
 	}
-	fresh := int(plan.Proposal.Create)
-	for _, chain := range stuckChains(f, plan) {
-		if fresh == 0 {
+	chains := stuckChains(f, plan)
+	left := min(int(plan.Proposal.Create), len(chains))
+	fresh := int(plan.Proposal.Create) - left
+	for _, chain := range chains {
+		if left == 0 {
 			break
 		}
-		fresh--
 		if name := best(chain); name != "" {
 			all[name] = [2]int{all[name][0], all[name][1] + 1}
+			left--
 		}
 	}
 	for range fresh {

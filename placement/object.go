@@ -174,17 +174,23 @@ func (plan *ObjectPlan) see(p *ObjectPolicy, s *ObjectState) []int32 {
 	return weights
 }
 
-// reinstate includes those that are recovering where all are excluded.
+// reinstate includes those that are recovering where all are excluded. The first of
+// them that has recovered excludes the others again.
 func (plan *ObjectPlan) reinstate(weights []int32) {
 	for i := range plan.Members {
 		if plan.Members[i].Excluded == "" && weights[i] > 0 {
 			return
 		}
 	}
+	var back []*ObjectPart
 	for i := range plan.Members {
 		if part := &plan.Members[i]; part.Excluded == ReasonRecovering && weights[i] > 0 {
-			part.Excluded, part.Until = "", time.Time{}
+			part.Excluded = ""
+			back = append(back, part)
 		}
+	}
+	if len(back) == 1 {
+		back[0].Until = time.Time{}
 	}
 }
 
