@@ -38,7 +38,8 @@ type Job struct {
 	Since     time.Time // when a Pending one was created or, if that was later, resumed
 	Deleting  bool      // has a deletion timestamp
 	Revision  rollout.Revision
-	NeverRan  bool             // known to have no pod that ever started
+	Ran       bool             // known to have had a pod that started
+	NeverRan  bool             // known to have had none
 	Finished  time.Time        // the zero time while it has not
 	Sequence  int64            // its number among its owner's Jobs; 0 is unknown
 	Replaces  placement.Source // what it was created to replace, on another cluster; the zero value is nothing
@@ -115,6 +116,7 @@ func (o Observation) classify(j *batchv1.Job, pods evidence) Job {
 			TemplateHash: j.Annotations[AnnotationTemplateHash],
 		},
 		Sequence: number(j.Annotations[AnnotationSequence]),
+		Ran:      hasRun(j, pods),
 		NeverRan: o.neverRan(j, pods),
 		Phase:    o.phase(j, pods),
 		Replaces: source(j),
@@ -193,16 +195,17 @@ func hasCondition(p *corev1.Pod, want string) bool {
 	return false
 }
 
-// neverRan reports whether it is known that no pod ever started. Pods may be
-// gone, so the Job's own counts have a say too.
+// hasRun reports whether it is known that a pod has started. Pods may be gone, so
+// the Job's own counts have a say too.
+func hasRun(j *batchv1.Job, pods evidence) bool {
+	s := j.Status
+	return s.Succeeded > 0 || s.Failed > 0 || s.Ready != nil && *s.Ready > 0 || pods&ran != 0
+}
+
+// neverRan reports whether it is known that none has.
 func (o Observation) neverRan(j *batchv1.Job, pods evidence) bool {
-	if s := j.Status; s.Succeeded > 0 || s.Failed > 0 || s.Ready != nil && *s.Ready > 0 {
-		return false
-	}
-	if j.Status.StartTime == nil && j.Spec.Suspend != nil && *j.Spec.Suspend {
-		return true // suspended since it was created
-	}
-	return o.PodsKnown && pods&ran == 0
+	suspended := j.Spec.Suspend != nil && *j.Spec.Suspend && j.Status.StartTime == nil // since it was created
+	return !hasRun(j, pods) && (suspended || o.PodsKnown)
 }
 
 func condition(j *batchv1.Job, kind batchv1.JobConditionType) *batchv1.JobCondition {

@@ -65,12 +65,13 @@ func (all *Clusters) Apply(ctx context.Context, a Action) []Report {
 	parts := a.parts()
 	names := slices.Sorted(maps.Keys(parts))
 	members := all.begin(names)
+	sources := all.named(a.ScaledJob.UID)
 	reports := make([]Report, len(names))
 	together(len(names), func(i int) {
 		reports[i].Err = errNotRegistered
 		if c, ok := members[names[i]]; ok {
 			defer c.busy.Done()
-			reports[i] = c.apply(ctx, &a, parts[names[i]])
+			reports[i] = c.apply(ctx, &a, parts[names[i]].naming(sources))
 		}
 		reports[i].Cluster = names[i]
 	})
@@ -96,6 +97,24 @@ func (a *Action) parts() map[string]part {
 		}
 	}
 	return parts
+}
+
+// named are the Jobs that replacements of the owner's name, by UID.
+func (all *Clusters) named(owner types.UID) map[string]string {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	return all.sources[owner]
+}
+
+// naming is the part in which Jobs are replaced under the names that others replace
+// them under.
+func (p part) naming(names map[string]string) part {
+	p.Replacements = slices.Clone(p.Replacements)
+	for i := range p.Replacements {
+		source := &p.Replacements[i].Source
+		source.UID = cmp.Or(names[source.UID], source.UID)
+	}
+	return p
 }
 
 func (c *Cluster) apply(ctx context.Context, a *Action, p part) (r Report) {

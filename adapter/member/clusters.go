@@ -23,6 +23,7 @@ type Clusters struct {
 	members map[string]registered
 	removed map[string]*sync.WaitGroup // what may be under way yet, by name
 	owners  map[types.UID]adapter.Observation
+	sources map[types.UID]map[string]string // Jobs that replacements name, by owner, then by UID
 }
 
 type registered struct {
@@ -31,8 +32,8 @@ type registered struct {
 	busy *sync.WaitGroup // with plans, or waiting for the one before
 }
 
-// Add registers a member, and runs it until it is removed or the context ends. One
-// of the same name is removed. What is under way on one of that name that was removed,
+// Add registers a member, and runs it until it is removed or the context ends, from
+// when on it is as it was last seen. One of the same name is removed. What is under way on one of that name that was removed,
 // now or before, comes to its end before the new one is looked at, so that no Job is
 // missed. It is an error if an owner is followed by pods that the member does not
 // watch; the member is not registered then.
@@ -138,7 +139,7 @@ func (all *Clusters) Follow(o adapter.Observation) error {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if all.owners == nil {
-		all.owners = map[types.UID]adapter.Observation{}
+		all.owners, all.sources = map[types.UID]adapter.Observation{}, map[types.UID]map[string]string{}
 	}
 	all.owners[o.Owner] = o
 	var problems []error
@@ -156,6 +157,7 @@ func (all *Clusters) Forget(owner types.UID) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	delete(all.owners, owner)
+	delete(all.sources, owner)
 	for _, r := range all.members {
 		r.forget(owner)
 	}
@@ -176,7 +178,12 @@ func (all *Clusters) Observe(owner types.UID, now time.Time) ([]placement.JobClu
 		seen, failed := c.observe(owner, now)
 		clusters, failures = append(clusters, seen), append(failures, failed...)
 	}
-	identify(clusters)
+	names := identify(clusters)
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if all.owners[owner].Owner != "" {
+		all.sources[owner] = names
+	}
 	return clusters, failures
 }
 
@@ -191,7 +198,10 @@ func together(n int, do func(i int)) {
 
 // errAway is why a member is not asked.
 func (c *Cluster) errAway() error {
-	return fmt.Errorf("member %s does not answer: %w", c.name, c.health.problem())
+	if err := c.health.problem(); err != nil {
+		return fmt.Errorf("member %s does not answer: %w", c.name, err)
+	}
+	return fmt.Errorf("member %s has passed no health check since it did not answer", c.name)
 }
 
 var errNotRegistered = errors.New("it is not registered")

@@ -143,6 +143,45 @@ func TestReplacements(t *testing.T) {
 	require.Len(t, w.jobs("b"), 2)
 }
 
+// A stuck Job is not deleted for a replacement that may not exist, and is for one
+// that does.
+func TestReplacementThatFails(t *testing.T) {
+	for name, fault := range map[string]func(func() error) error{
+		"reset": instead(errReset), "reset after success": after(errReset),
+		"500": instead(status(500)), "500 after success": after(status(500)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, member.Options{}, "a")
+			w.sites["b"] = newSite("b", w.sites["a"].uids)
+			w.sites["b"].blind.Store(true)
+			b := w.add("b", member.Options{Interval: time.Hour})
+			w.ready()
+			w.policy.Members = []placement.Member{{Name: "a", Weight: 1}, {Name: "b", Weight: 0}}
+			w.demand = 1
+			noErrors(t, w.poll())
+			w.change("a", created(time.Hour))
+			w.policy.Failover = placement.FailoverPolicy{GracePeriod: time.Minute, Duplication: placement.ImmediateSourceCleanup}
+			w.policy.Members = nil
+			w.sites["b"].breaks(func(_ context.Context, verb, _ string, send func() error) error {
+				if verb == "create" {
+					return fault(send)
+				}
+				return errReset
+			})
+			w.eventually("it is replaced", func() bool { w.poll(); return len(w.observe()["b"].Jobs) == 1 })
+			require.True(t, w.observe()["b"].Jobs[0].Unconfirmed)
+			for range 5 {
+				w.poll()
+				require.Len(t, w.jobs("a"), 1)
+			}
+			w.sites["b"].breaks(nil)
+			require.NoError(t, b.Probe(t.Context()))
+			w.memory = placement.Memory{}
+			w.eventually("it has moved", func() bool { w.poll(); return len(w.jobs("a")) == 0 && len(w.jobs("b")) == 1 })
+		})
+	}
+}
+
 // A create that was not answered holds its room until it is known what became of
 // it, and then there is one Job for it, whichever it was.
 func TestTimeoutAfterSuccess(t *testing.T) {
@@ -220,6 +259,8 @@ func TestReplacedBeforeItWasKnown(t *testing.T) {
 	require.Len(t, source, 1)
 	require.Len(t, replacement, 1)
 	require.Equal(t, source[0].Name, replacement[0].Labels[adapter.LabelSource], "it is known by its name")
+	w.sites["c"] = newSite("c", w.sites["b"].uids)
+	w.add("c", member.Options{})
 
 	w.policy.Failover.GracePeriod = time.Hour
 	w.sites["a"].breaks(nil)
@@ -228,6 +269,15 @@ func TestReplacedBeforeItWasKnown(t *testing.T) {
 		seen := w.observe()
 		return seen["a"].Jobs[0].UID == string(source[0].UID) && seen["b"].Jobs[0].Replaces.UID == string(source[0].UID)
 	})
+	w.sites["a"].blind.Store(false)
+	w.add("a", member.Options{})
+	w.ready()
+	w.policy.Failover.GracePeriod = time.Millisecond
+	w.policy.Members = []placement.Member{{Name: "a", Weight: 0}, {Name: "b", Weight: 0}, {Name: "c", Weight: 1}}
+	w.eventually("it is replaced once more", func() bool { w.poll(); return len(w.jobs("c")) == 1 })
+	require.Equal(t, source[0].Name, w.jobs("c")[0].Labels[adapter.LabelSource], "all of the chain name it alike")
+
+	w.policy.Failover.GracePeriod = time.Hour
 	w.policy.Failover.Duplication = placement.PreferFailover
 	w.change("b", runs)
 	w.eventually("the pair is resolved", func() bool { w.poll(); return len(w.jobs("a")) == 0 })
@@ -491,7 +541,7 @@ func TestDeleteJobs(t *testing.T) {
 	require.Equal(t, []member.Cleanup{{Cluster: "a"}, {Cluster: "b"}, {Cluster: "c"}}, w.all.DeleteJobs(t.Context(), owner))
 }
 
-// A Job that has run and does not any more waits anew.
+// A Job that has run and does not any more waits anew, and after a restart anew again.
 func TestPendingAgain(t *testing.T) {
 	w := newWorld(t, member.Options{}, "a").ready()
 	w.demand = 1

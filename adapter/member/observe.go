@@ -63,7 +63,8 @@ func (o *owner) see(f *adapter.Fleet, reachable bool, now time.Time) []placement
 }
 
 // job is a Job that the cache shows. A Pending one waits since it was created or
-// resumed or, if it has run since, since it was first seen not to.
+// resumed or, if it has run since, since it was first seen not to: after a restart,
+// that is seen anew.
 func (o *owner) job(j *adapter.Job, now time.Time) placement.Job {
 	job := translate(j)
 	since, ran := o.ran[j.UID]
@@ -73,7 +74,7 @@ func (o *owner) job(j *adapter.Job, now time.Time) placement.Job {
 			o.ran[j.UID] = time.Time{}
 		}
 	case adapter.Pending:
-		if ran && since.IsZero() {
+		if (ran || j.Ran) && since.IsZero() {
 			since = now
 			o.ran[j.UID] = now
 		}
@@ -102,7 +103,7 @@ func (o *owner) forgetAllBut(jobs []placement.Job) {
 func flying(j *adapter.Job, reachable bool) placement.Job {
 	job := translate(j)
 	if job.UID == "" {
-		job.UID = j.Name
+		job.UID, job.Unconfirmed = j.Name, true
 	}
 	if job.Phase == placement.Pending && reachable {
 		job.Phase = placement.InFlight
@@ -137,8 +138,9 @@ func (o *owner) tell(cluster string, failed uint64) (told []placement.Failure) {
 }
 
 // identify replaces names by UIDs, in what Jobs replace, where the name was all that
-// was known of a Job when it was replaced.
-func identify(clusters []placement.JobCluster) {
+// was known of a Job when it was replaced. It returns those names, by UID: what replaces
+// such a Job later is to name it likewise, since one day only its name will be left.
+func identify(clusters []placement.JobCluster) (names map[string]string) {
 	sources := map[string]string{}
 	each(clusters, func(j *placement.Job) {
 		if j.Replaces.UID != "" {
@@ -146,7 +148,7 @@ func identify(clusters []placement.JobCluster) {
 		}
 	})
 	if len(sources) == 0 {
-		return
+		return nil
 	}
 	each(clusters, func(j *placement.Job) {
 		if _, ok := sources[j.Name]; ok {
@@ -155,9 +157,16 @@ func identify(clusters []placement.JobCluster) {
 	})
 	each(clusters, func(j *placement.Job) {
 		if uid := sources[j.Replaces.UID]; uid != "" {
+			if uid != j.Replaces.UID {
+				if names == nil {
+					names = map[string]string{}
+				}
+				names[uid] = j.Replaces.UID
+			}
 			j.Replaces.UID = uid
 		}
 	})
+	return names
 }
 
 func each(clusters []placement.JobCluster, do func(*placement.Job)) {

@@ -43,10 +43,13 @@ func (s *sender) send(ctx context.Context, request func(context.Context) error) 
 	bounded, cancel := context.WithTimeout(ctx, s.cluster.options.Timeout)
 	defer cancel()
 	err := request(bounded)
-	if err != nil && code(err) == 0 {
+	switch answer := code(err); {
+	case err != nil && answer == 0:
 		s.mu.Lock()
 		s.unanswered = errors.New("the request before was not answered")
 		s.mu.Unlock()
+		s.cluster.soon()
+	case answer >= 500: // what came of it is not known either
 		s.cluster.soon()
 	}
 	return err

@@ -47,8 +47,8 @@ type ObjectPoll struct {
 // ObserveObject returns the members, by name, with the replicas that the object's
 // scale asks for there, and why that could not be read where it could not: the member
 // does not answer for this object then, and Current is what it was before. All are
-// asked at once, each for Options.Timeout at most, and none that failed its last health
-// check. Whether one answers that could not be asked, because of its limit or a
+// asked at once, each for Options.Timeout at most once its limit lets it, for which it
+// waits for Options.Deadline at most, and none that failed its last health check. Whether one answers that could not be asked, because of its limit or a
 // cancelled context, is as it was before.
 func (all *Clusters) ObserveObject(ctx context.Context, p ObjectPoll) ([]placement.ObjectCluster, map[string]error) {
 	members := all.list()
@@ -108,8 +108,8 @@ type ScaleReport struct {
 }
 
 // Scale writes the replicas that the plan has to be written, on all members at once,
-// and returns what it did, by member. Each takes Options.Timeout at most. They are
-// written whatever the scale is meanwhile: the plan that is made next sees to that.
+// and returns what it did, by member. Each takes as long as in ObserveObject at most.
+// They are written whatever the scale is meanwhile: the plan that is made next sees to that.
 func (all *Clusters) Scale(ctx context.Context, o Object, plan placement.ObjectPlan) []ScaleReport {
 	parts := slices.DeleteFunc(slices.Clone(plan.Members), func(p placement.ObjectPart) bool { return !p.Write })
 	members := map[string]*Cluster{}
