@@ -7,11 +7,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/scaledjob/scaledjob/e2e/cluster"
 )
@@ -228,6 +230,14 @@ func testUser(t *testing.T, c *cluster.Cluster, ns string) {
 	require.Equal(t, 1, c.Count(t, func(r cluster.Request) bool {
 		return r.User == "ann" && r.Namespace == ns && r.Verb == "delete" && r.Resource == "jobs" && r.Name == "j" && r.Code == 403
 	}))
+
+	account := "system:serviceaccount:" + ns + ":reader"
+	config, err := clientcmd.BuildConfigFromFlags("", c.UserKubeconfig(t, account))
+	require.NoError(t, err)
+	self, err := clientOf(t, config).AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	require.Equal(t, account, self.Status.UserInfo.Username)
+	require.ElementsMatch(t, []string{"system:serviceaccounts", "system:serviceaccounts:" + ns, "system:authenticated"}, self.Status.UserInfo.Groups)
 }
 
 func testRequests(t *testing.T, c *cluster.Cluster, ns string) {

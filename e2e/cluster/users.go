@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"k8s.io/client-go/kubernetes"
@@ -34,6 +35,18 @@ func (c *Cluster) User(name string, groups ...string) *rest.Config {
 	config := c.Config()
 	config.Impersonate = rest.ImpersonationConfig{UserName: name, Groups: groups}
 	return config
+}
+
+// UserKubeconfig is the path of a kubeconfig file with what User has. Of a
+// ServiceAccount, "system:serviceaccount:<namespace>:<name>", the API server knows the
+// groups. The file is there until the test ends.
+func (c *Cluster) UserKubeconfig(t testing.TB, name string, groups ...string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := c.writeKubeconfig(path, clientcmdapi.AuthInfo{Token: c.tokens.admin, Impersonate: name, ImpersonateGroups: groups}); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // Client is a client with Config.
@@ -70,15 +83,15 @@ func (c *Cluster) prepare(port int) error {
 		os.WriteFile(c.file("key"), block, 0o600),
 		os.WriteFile(c.file("tokens"), []byte(users), 0o600),
 		os.WriteFile(c.file("audit-policy.yaml"), []byte(auditPolicy), 0o600),
-		c.writeKubeconfig(c.Kubeconfig(), c.tokens.admin),
-		c.writeKubeconfig(c.file("manager.kubeconfig"), c.tokens.manager),
+		c.writeKubeconfig(c.Kubeconfig(), clientcmdapi.AuthInfo{Token: c.tokens.admin}),
+		c.writeKubeconfig(c.file("manager.kubeconfig"), clientcmdapi.AuthInfo{Token: c.tokens.manager}),
 	)
 }
 
-func (c *Cluster) writeKubeconfig(path, token string) error {
+func (c *Cluster) writeKubeconfig(path string, user clientcmdapi.AuthInfo) error {
 	config := clientcmdapi.NewConfig()
 	config.Clusters["e2e"] = &clientcmdapi.Cluster{Server: c.host, InsecureSkipTLSVerify: true}
-	config.AuthInfos["e2e"] = &clientcmdapi.AuthInfo{Token: token}
+	config.AuthInfos["e2e"] = &user
 	config.Contexts["e2e"] = &clientcmdapi.Context{Cluster: "e2e", AuthInfo: "e2e"}
 	config.CurrentContext = "e2e"
 	return clientcmd.WriteToFile(*config, path)

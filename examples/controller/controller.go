@@ -4,11 +4,9 @@ import (
 	"context"
 	"log/slog"
 	"sync"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/cache"
@@ -16,6 +14,8 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/examples/controller/source"
+	"github.com/scaledjob/scaledjob/examples/internal/cluster"
+	"github.com/scaledjob/scaledjob/examples/internal/poll"
 )
 
 // A controller has a poller for each ScaledJob, and one tracker of all Jobs.
@@ -34,7 +34,7 @@ type controller struct {
 
 	polling sync.WaitGroup
 	pollers map[cache.ObjectName]*poller // only the informer's goroutine uses it
-	initial int                          // ScaledJobs that were there at the start
+	spread  poll.Spread                  // likewise
 }
 
 func newController(o options, client kubernetes.Interface, dynamic dynamic.Interface, log *slog.Logger) (*controller, error) {
@@ -46,8 +46,8 @@ func newController(o options, client kubernetes.Interface, dynamic dynamic.Inter
 		pollers:  map[cache.ObjectName]*poller{},
 	}
 	c.recorder = c.events.NewRecorder(scheme.Scheme, name)
-	c.watched = dynamicinformer.NewFilteredDynamicInformer(dynamic, scaledJobs, o.namespace, 0, cache.Indexers{}, nil).Informer()
-	if err := c.watched.SetTransform(withoutManagedFields); err != nil {
+	var err error
+	if c.watched, err = cluster.Informer(dynamic, scaledJobs, o.namespace); err != nil {
 		return nil, err
 	}
 	jobs := adapter.JobInformer(client, o.namespace)
@@ -57,7 +57,6 @@ func newController(o options, client kubernetes.Interface, dynamic dynamic.Inter
 		pods = adapter.PodInformer(client, o.namespace)
 		c.informers = append(c.informers, pods)
 	}
-	var err error
 	c.tracker, err = adapter.NewTracker(jobs, pods)
 	return c, err
 }
@@ -78,7 +77,7 @@ func (c *controller) run(ctx context.Context) error {
 	if !c.elect {
 		return c.act(ctx)
 	}
-	return c.lead(ctx, c.act)
+	return c.lease().Lead(ctx, c.act)
 }
 
 func (c *controller) synced() bool {
@@ -115,9 +114,9 @@ func (c *controller) changed(ctx context.Context, object any, initial bool) {
 	switch {
 	case s.DeletionTimestamp != nil || ctx.Err() != nil:
 	case p == nil:
-		c.pollers[name] = c.start(ctx, s, c.delay(initial))
+		c.pollers[name] = c.start(ctx, s, c.spread.Delay(initial))
 	default:
-		p.update(s)
+		p.updates.Send(s)
 	}
 }
 
@@ -132,21 +131,4 @@ func (c *controller) stop(name cache.ObjectName) {
 		p.cancel()
 		delete(c.pollers, name)
 	}
-}
-
-// delay spreads the first polls of what was there already, so that a restart
-// with thousands of ScaledJobs does not read every queue at once.
-func (c *controller) delay(initial bool) time.Duration {
-	if !initial {
-		return 0
-	}
-	c.initial++
-	return time.Duration(c.initial) * 10 * time.Millisecond % (30 * time.Second)
-}
-
-func withoutManagedFields(object any) (any, error) {
-	if u, ok := object.(*unstructured.Unstructured); ok {
-		u.SetManagedFields(nil)
-	}
-	return object, nil
 }

@@ -11,24 +11,30 @@ package main
 
 import (
 	"context"
+	"embed"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
 	"time"
 
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
+
+	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/examples/internal/cluster"
+	"github.com/scaledjob/scaledjob/examples/internal/process"
 )
 
 // name is what the controller is called in events, requests and leases.
 const name = "scaledjob-controller"
+
+var scaledJobs = adapter.GroupVersionKind.GroupVersion().WithResource("scaledjobs")
+
+//go:embed manifests/crds/*.yaml
+var crds embed.FS
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -37,10 +43,10 @@ func main() {
 }
 
 type options struct {
-	kubeconfig, namespace, clusterNamespace, address, logFormat, leaseNamespace string
+	kubeconfig, namespace, clusterNamespace, address, leaseNamespace string
 
-	level         slog.Level
-	lease         time.Duration
+	logs          process.Log
+	leaseDuration time.Duration
 	sourceTimeout time.Duration
 	install       bool
 	elect         bool
@@ -75,9 +81,8 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	flags.StringVar(&o.address, "listen", ":8080", "`address` of /healthz, /readyz and /metrics; empty means none")
 	flags.BoolVar(&o.elect, "leader-election", true, "act only while holding the lease, so that more than one may run")
 	flags.StringVar(&o.leaseNamespace, "lease-namespace", "", "`namespace` of the lease; empty means the pod's, else default")
-	flags.DurationVar(&o.lease, "lease-duration", 15*time.Second, "`time` after which another takes over from one that has died")
-	flags.StringVar(&o.logFormat, "log-format", "text", "`format` of logs: text or json")
-	flags.TextVar(&o.level, "log-level", slog.LevelInfo, "least `level` of logs: debug, info, warn or error; debug tells each decision")
+	flags.DurationVar(&o.leaseDuration, "lease-duration", 15*time.Second, "`time` after which another takes over from one that has died")
+	o.logs.Flags(flags)
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -93,63 +98,45 @@ func (o options) check(arguments []string) error {
 	if len(arguments) > 0 {
 		problems = append(problems, fmt.Errorf("unexpected argument %q: all are flags, see -help", arguments[0]))
 	}
-	if o.logFormat != "text" && o.logFormat != "json" {
-		problems = append(problems, fmt.Errorf("-log-format %q: want text or json", o.logFormat))
-	}
-	if o.lease < 2*time.Second { // the lease holds whole seconds
-		problems = append(problems, fmt.Errorf("-lease-duration %s: want 2s or more", o.lease))
+	if o.leaseDuration < 2*time.Second {
+		problems = append(problems, fmt.Errorf("-lease-duration %s: want 2s or more", o.leaseDuration))
 	}
 	if o.sourceTimeout <= 0 {
 		problems = append(problems, fmt.Errorf("-source-timeout %s: want a time above 0", o.sourceTimeout))
 	}
-	return errors.Join(problems...)
-}
-
-func (o options) logger(w io.Writer) *slog.Logger {
-	handler := &slog.HandlerOptions{Level: o.level}
-	if o.logFormat == "json" {
-		return slog.New(slog.NewJSONHandler(w, handler))
-	}
-	return slog.New(slog.NewTextHandler(w, handler))
+	return errors.Join(append(problems, o.logs.Check())...)
 }
 
 // run returns nil when the context ends and all is put down.
 func (o options) run(ctx context.Context, stderr io.Writer) error {
-	log := o.logger(stderr)
+	log := o.logs.To(stderr)
 	klog.SetSlogLogger(log)
-	config, err := connect(o.kubeconfig)
+	config, err := cluster.Access{Program: name, Kubeconfig: o.kubeconfig, Guide: cluster.Guide("./examples/controller")}.Config()
 	if err != nil {
 		return err
 	}
-	client, dynamic, err := clients(config)
+	client, dynamic, err := cluster.Clients(config)
 	if err != nil {
 		return err
 	}
-	if o.install {
-		if err := install(ctx, dynamic, log); err != nil {
+	if o.install { // not what is there already: KEDA may have installed it
+		if err := cluster.Install(ctx, dynamic, crds, log); err != nil {
 			return err
 		}
 	}
-	if err := served(client.Discovery()); err != nil {
+	if err := cluster.Served(ctx, client.Discovery(), scaledJobs); err != nil {
 		return err
 	}
 	c, err := newController(o, client, dynamic, log)
 	if err != nil {
 		return err
 	}
-	server, err := c.listen(o.address)
+	probes := process.Probes(c.synced)
+	probes.Handle("GET /metrics", c.metrics.handler())
+	server, err := process.Listen(o.address, probes, log)
 	if err != nil {
 		return err
 	}
 	defer server.Close()
 	return c.run(ctx)
-}
-
-func clients(config *rest.Config) (kubernetes.Interface, dynamic.Interface, error) {
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, nil, err
-	}
-	dynamic, err := dynamic.NewForConfig(config)
-	return client, dynamic, err
 }

@@ -2,11 +2,8 @@ package main
 
 import (
 	"bytes"
-	"context"
-	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -40,52 +37,11 @@ func TestFlags(t *testing.T) {
 	require.Equal(t, 0, status)
 }
 
-// Whoever has no cluster is told how to get one, and whoever has one that does not
-// answer is not kept waiting.
+// Whoever has no cluster is told how to get one.
 func TestNoCluster(t *testing.T) {
-	home := t.TempDir()
-	t.Setenv("KUBECONFIG", filepath.Join(home, "none")) // whoever runs the test may have a cluster
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none")) // whoever runs the test may have a cluster
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	status, said := execute(t)
 	require.Equal(t, 1, status)
-	require.Contains(t, said, "make cluster")
-
-	status, said = execute(t, "-kubeconfig", filepath.Join(home, "gone"))
-	require.Equal(t, 1, status)
-	require.Contains(t, said, "gone: no such file")
-
-	file := filepath.Join(home, "kubeconfig")
-	require.NoError(t, os.WriteFile(file, []byte("{apiVersion: v1, kind: Config, current-context: a, "+
-		"contexts: [{name: a, context: {cluster: a}}], clusters: [{name: a, cluster: {server: 'http://127.0.0.1:1'}}]}"), 0o600))
-	status, said = execute(t, "-kubeconfig", file)
-	require.Equal(t, 1, status)
-	require.Contains(t, said, "connection refused")
-}
-
-// What has not been looked at is replaced by what is newer.
-func TestUpdateKeepsTheNewest(t *testing.T) {
-	p := &poller{updates: make(chan scaledJob, 1)}
-	for i := range 3 {
-		s := scaledJob{problem: context.DeadlineExceeded}
-		if i == 2 {
-			s.problem = nil
-		}
-		p.update(s)
-	}
-	require.NoError(t, (<-p.updates).problem)
-	require.Empty(t, p.updates)
-}
-
-// A restart with many ScaledJobs does not poll them all at once; a new one does
-// not wait.
-func TestDelay(t *testing.T) {
-	c := &controller{}
-	seen := map[time.Duration]bool{}
-	for range 1000 {
-		d := c.delay(true)
-		require.Less(t, d, 30*time.Second)
-		seen[d] = true
-	}
-	require.Len(t, seen, 1000)
-	require.Zero(t, c.delay(false))
+	require.Contains(t, said, "go run ./examples/controller -install")
 }

@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/examples/controller/source"
+	"github.com/scaledjob/scaledjob/examples/internal/poll"
 )
 
 // A poller polls one ScaledJob, from when it is seen until it is gone. It waits
@@ -16,7 +18,7 @@ type poller struct {
 	*controller
 	uid     types.UID
 	cancel  context.CancelFunc
-	updates chan scaledJob // the newest that has not been looked at
+	updates poll.Latest[scaledJob]
 
 	// What follows is the poller's own.
 	log       *slog.Logger
@@ -24,32 +26,23 @@ type poller struct {
 	scaledJob scaledJob
 	config    adapter.Config
 	invalid   error
-	queues    *queues
+	queues    *source.Queues
 	status    *status
-	logged    map[string]string // what is wrong
+	problems  poll.Warnings
 }
 
 func (c *controller) start(ctx context.Context, s scaledJob, delay time.Duration) *poller {
 	ctx, cancel := context.WithCancel(ctx)
+	log := c.log.With("namespace", s.Namespace, "scaledjob", s.Name)
 	p := &poller{
-		controller: c, uid: s.UID, cancel: cancel, updates: make(chan scaledJob, 1),
-		log:     c.log.With("namespace", s.Namespace, "scaledjob", s.Name),
-		metrics: c.metrics.of(s.Namespace, s.Name),
-		status:  newStatus(s),
-		logged:  map[string]string{},
+		controller: c, uid: s.UID, cancel: cancel, updates: poll.NewLatest[scaledJob](),
+		log:      log,
+		metrics:  c.metrics.of(s.Namespace, s.Name),
+		problems: poll.Warnings{Log: log},
+		status:   newStatus(s),
 	}
 	c.polling.Go(func() { p.run(ctx, s, delay) })
 	return p
-}
-
-// update replaces what the poller has not looked at yet. Only one goroutine may
-// call it.
-func (p *poller) update(s scaledJob) {
-	select {
-	case <-p.updates:
-	default:
-	}
-	p.updates <- s
 }
 
 func (p *poller) run(ctx context.Context, s scaledJob, delay time.Duration) {
@@ -75,7 +68,7 @@ func (p *poller) run(ctx context.Context, s scaledJob, delay time.Duration) {
 
 // close forgets the ScaledJob. Its Jobs are the garbage collector's.
 func (p *poller) close() {
-	p.queues.close()
+	p.queues.Close()
 	p.tracker.Forget(p.uid)
 	p.metrics.remove()
 	p.cancel()
@@ -83,7 +76,7 @@ func (p *poller) close() {
 
 // read takes over what the ScaledJob says now.
 func (p *poller) read(s scaledJob) {
-	p.queues.close()
+	p.queues.Close()
 	p.scaledJob = s
 	p.config, p.invalid = s.config()
 	if p.invalid == nil {
@@ -91,7 +84,7 @@ func (p *poller) read(s scaledJob) {
 			Owner: s.UID, PodsKnown: p.watchPods, PendingPodConditions: p.config.PendingPodConditions,
 		})
 	}
-	p.queues = newQueues(p.resolver, s.ScaledJob, p.config.Triggers, p.sourceTimeout)
+	p.queues = p.resolver.Queues(s.ScaledJob, p.config.Triggers, p.sourceTimeout)
 	for _, w := range p.config.Warnings {
 		p.log.Warn(w.Error())
 	}
@@ -102,16 +95,16 @@ func (p *poller) poll(ctx context.Context) {
 	begin := time.Now()
 	o := adapter.Outcome{Invalid: p.invalid}
 	if p.invalid == nil {
-		poll := adapter.Poll{ScaledJob: p.scaledJob.ScaledJob, Config: p.config, Owner: p.scaledJob.Owner()}
-		poll.Metrics, o.Unread = p.queues.read(ctx)
-		poll.Now = time.Now()
+		input := adapter.Poll{ScaledJob: p.scaledJob.ScaledJob, Config: p.config, Owner: p.scaledJob.Owner()}
+		input.Metrics, o.Unread = p.queues.Read(ctx)
+		input.Now = time.Now()
 		if ctx.Err() != nil {
 			return // and unread for that reason only
 		}
-		plan := p.tracker.Plan(poll)
+		plan := p.tracker.Plan(input)
 		o.Decision = plan.Decision
 		o.Result, o.Applied = p.tracker.Apply(ctx, p.client, plan)
-		p.metrics.polled(poll.Metrics, plan.Decision, time.Since(begin))
+		p.metrics.polled(input.Metrics, plan.Decision, time.Since(begin))
 	}
 	p.metrics.did(o)
 	p.tell(o)
@@ -126,19 +119,8 @@ func (p *poller) tell(o adapter.Outcome) {
 	if r := o.Result; r.Created > 0 || r.RolledOut > 0 || r.Pruned > 0 {
 		p.log.Info("done", "created", r.Created, "rolledOut", r.RolledOut, "pruned", r.Pruned, "why", o.Decision.Rule.String())
 	}
-	p.warn("invalid", o.Invalid)
-	p.warn("unread", o.Unread)
-	p.warn("failed", o.Applied)
+	p.problems.Warn("invalid", o.Invalid)
+	p.problems.Warn("unread", o.Unread)
+	p.problems.Warn("failed", o.Applied)
 	p.log.Debug("decided", "decision", o.Decision)
-}
-
-func (p *poller) warn(what string, err error) {
-	text := ""
-	if err != nil {
-		text = err.Error()
-	}
-	if text != "" && text != p.logged[what] {
-		p.log.Warn(what, "err", text)
-	}
-	p.logged[what] = text
 }

@@ -16,7 +16,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
@@ -27,6 +26,7 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/scaledjob/scaledjob/examples/internal/process"
 	"github.com/scaledjob/scaledjob/examples/redis-operator/internal/queue"
 )
 
@@ -37,9 +37,9 @@ func main() {
 }
 
 type options struct {
-	kubeconfig, namespace, metrics, probes, leaseNamespace, secrets, logFormat string
+	kubeconfig, namespace, metrics, probes, leaseNamespace, secrets string
 
-	level                                slog.Level
+	logs                                 process.Log
 	elect                                bool
 	poll, retry, redisTimeout, redisIdle time.Duration
 	workers                              int
@@ -77,8 +77,7 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	flags.StringVar(&o.secrets, "redis-secrets", "", "`folder` with a folder for each Redis that wants a password or TLS: files address, username, password, tls, ca.crt, tls.crt, tls.key")
 	flags.DurationVar(&o.redisTimeout, "redis-timeout", 3*time.Second, "`time` within which a Redis must answer")
 	flags.DurationVar(&o.redisIdle, "redis-idle", 2*time.Minute, "`time` after which a connection that is not used is closed")
-	flags.StringVar(&o.logFormat, "log-format", "text", "`format` of logs: text or json")
-	flags.TextVar(&o.level, "log-level", slog.LevelInfo, "least `level` of logs: debug, info, warn or error; debug tells each reconcile")
+	o.logs.Flags(flags)
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -97,7 +96,6 @@ func (o options) check(arguments []string) error {
 		}
 	}
 	check(len(arguments) == 0, "unexpected arguments %q: all are flags, see -help", arguments)
-	check(o.logFormat == "text" || o.logFormat == "json", "-log-format %q: want text or json", o.logFormat)
 	check(o.workers > 0, "-workers %d: want 1 or more", o.workers)
 	check(o.poll > 0, "-poll %s: want a time above 0", o.poll)
 	check(o.retry > 0, "-retry %s: want a time above 0", o.retry)
@@ -106,17 +104,13 @@ func (o options) check(arguments []string) error {
 	if err := queue.CheckSecrets(o.secrets); err != nil {
 		problems = append(problems, fmt.Errorf("-redis-secrets: %w", err))
 	}
-	return errors.Join(problems...)
+	return errors.Join(append(problems, o.logs.Check())...)
 }
 
 // log has everybody log to w, but for go-redis, which would tell what servers say.
 func (o options) log(w io.Writer) {
-	options := &slog.HandlerOptions{Level: o.level}
-	var handler slog.Handler = slog.NewTextHandler(w, options)
-	if o.logFormat == "json" {
-		handler = slog.NewJSONHandler(w, options)
-	}
-	ctrl.SetLogger(logr.FromSlogHandler(handler))
-	klog.SetSlogLogger(slog.New(handler))
+	log := o.logs.To(w)
+	ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))
+	klog.SetSlogLogger(log)
 	logging.Disable()
 }

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/selection"
 	clientgo "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/tools/clientcmd"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,6 +21,7 @@ import (
 	registry "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/scaledjob/scaledjob/examples/internal/cluster"
 	v1 "github.com/scaledjob/scaledjob/examples/redis-operator/api/v1"
 	"github.com/scaledjob/scaledjob/examples/redis-operator/internal/controller"
 	"github.com/scaledjob/scaledjob/examples/redis-operator/internal/metrics"
@@ -69,14 +69,10 @@ func (o options) operate(ctx context.Context) error {
 }
 
 func (o options) manager() (ctrl.Manager, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = o.kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	config, err := cluster.Access{Program: name, Kubeconfig: o.kubeconfig}.Config()
 	if err != nil {
 		return nil, err
 	}
-	config.QPS = -1 // the API server has its own ways to be fair
-	config.UserAgent = name
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgo.AddToScheme(scheme), v1.AddToScheme(scheme)); err != nil {
 		return nil, err

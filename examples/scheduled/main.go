@@ -10,24 +10,34 @@ package main
 
 import (
 	"context"
+	"embed"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
 	"time"
 	_ "time/tzdata" // the image has none
 
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
+
+	"github.com/scaledjob/scaledjob/adapter/run"
+	"github.com/scaledjob/scaledjob/examples/internal/cluster"
+	"github.com/scaledjob/scaledjob/examples/internal/process"
 )
 
 // name is what the controller is called in events and requests.
 const name = "scheduledjob-controller"
+
+var (
+	scheduledJobs = run.GroupVersionKind.GroupVersion().WithResource("scheduledjobs")
+	runRequests   = run.GroupVersionKind.GroupVersion().WithResource("runrequests")
+)
+
+//go:embed manifests/crds/*.yaml
+var crds embed.FS
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -36,9 +46,9 @@ func main() {
 }
 
 type options struct {
-	kubeconfig, namespace, address, logFormat string
+	kubeconfig, namespace, address string
 
-	level   slog.Level
+	logs    process.Log
 	resync  time.Duration
 	workers int
 	install bool
@@ -69,8 +79,7 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	flags.DurationVar(&o.resync, "resync", 5*time.Second, "`time` after which a ScheduledJob is looked at although nothing is due and nothing has happened")
 	flags.IntVar(&o.workers, "workers", 4, "`number` of ScheduledJobs that are looked at together")
 	flags.StringVar(&o.address, "listen", ":8080", "`address` of /healthz and /readyz; empty means none")
-	flags.StringVar(&o.logFormat, "log-format", "text", "`format` of logs: text or json")
-	flags.TextVar(&o.level, "log-level", slog.LevelInfo, "least `level` of logs: debug, info, warn or error; debug tells each decision")
+	o.logs.Flags(flags)
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -86,55 +95,40 @@ func (o options) check(arguments []string) error {
 	if len(arguments) > 0 {
 		problems = append(problems, fmt.Errorf("unexpected argument %q: all are flags, see -help", arguments[0]))
 	}
-	if o.logFormat != "text" && o.logFormat != "json" {
-		problems = append(problems, fmt.Errorf("-log-format %q: want text or json", o.logFormat))
-	}
 	if o.resync <= 0 {
 		problems = append(problems, fmt.Errorf("-resync %s: want a time above 0", o.resync))
 	}
 	if o.workers < 1 {
 		problems = append(problems, fmt.Errorf("-workers %d: want 1 or more", o.workers))
 	}
-	return errors.Join(problems...)
-}
-
-func (o options) logger(w io.Writer) *slog.Logger {
-	handler := &slog.HandlerOptions{Level: o.level}
-	if o.logFormat == "json" {
-		return slog.New(slog.NewJSONHandler(w, handler))
-	}
-	return slog.New(slog.NewTextHandler(w, handler))
+	return errors.Join(append(problems, o.logs.Check())...)
 }
 
 // start returns nil when the context ends and all is put down.
 func (o options) start(ctx context.Context, stderr io.Writer) error {
-	log := o.logger(stderr)
+	log := o.logs.To(stderr)
 	klog.SetSlogLogger(log)
-	config, err := connect(o.kubeconfig)
+	config, err := cluster.Access{Program: name, Kubeconfig: o.kubeconfig, Guide: cluster.Guide("./examples/scheduled")}.Config()
 	if err != nil {
 		return err
 	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return err
-	}
-	dynamic, err := dynamic.NewForConfig(config)
+	client, dynamic, err := cluster.Clients(config)
 	if err != nil {
 		return err
 	}
 	if o.install {
-		if err := install(ctx, dynamic, log); err != nil {
+		if err := cluster.Install(ctx, dynamic, crds, log); err != nil {
 			return err
 		}
 	}
-	if err := served(client.Discovery()); err != nil {
+	if err := cluster.Served(ctx, client.Discovery(), scheduledJobs, runRequests); err != nil {
 		return err
 	}
 	c, err := newController(o, client, dynamic, log)
 	if err != nil {
 		return err
 	}
-	server, err := c.listen(o.address)
+	server, err := process.Listen(o.address, process.Probes(c.synced), log)
 	if err != nil {
 		return err
 	}

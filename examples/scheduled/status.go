@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/run"
+	"github.com/scaledjob/scaledjob/examples/internal/cluster"
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
@@ -40,7 +40,7 @@ func (s *scheduledJob) status(state schedule.State, invalid error, warnings []*a
 	if invalid != nil {
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, reasonInvalid, invalid.Error()
 	}
-	ready.Message = cut(ready.Message, 32<<10)
+	ready.Message = cluster.ConditionMessage(ready.Message)
 	status := run.Status{State: state, ObservedGeneration: s.Generation, Conditions: slices.Clone(s.Status.Conditions)}
 	meta.SetStatusCondition(&status.Conditions, ready)
 	return status
@@ -105,15 +105,6 @@ func (c *controller) tell(s *scheduledJob, all []schedule.Event) {
 }
 
 func (c *controller) record(s *scheduledJob, kind, reason, message string) {
-	c.recorder.Eventf(s.ScheduledJob, nil, kind, reason, reason, "%s", cut(message, 1024))
+	c.recorder.Eventf(s.ScheduledJob, nil, kind, reason, reason, "%s", cluster.EventMessage(message))
 	c.log.Info(message, "scheduledJob", s.key().String(), "reason", reason)
-}
-
-// cut is the message without what is over so many bytes, which the API server would
-// refuse.
-func cut(message string, most int) string {
-	if len(message) <= most {
-		return message
-	}
-	return strings.ToValidUTF8(message[:most-len("…")], "") + "…"
 }

@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/scaledjob/scaledjob/e2e/cluster"
+	"github.com/scaledjob/scaledjob/e2e/manifest"
+	"github.com/scaledjob/scaledjob/e2e/process"
 )
 
 // One cluster serves all; each has a namespace of its own, and a controller that
@@ -45,13 +47,13 @@ func TestController(t *testing.T) {
 // install needs rights that the controller does not.
 func (s *stand) install(t *testing.T) {
 	p := s.start(t)
-	require.Error(t, p.wait())
-	require.Contains(t, p.output.String(), "no ScaledJobs")
+	require.Error(t, p.Wait())
+	require.Contains(t, p.Output(), "no scaledjobs.keda.sh")
 	for _, want := range []string{"installed", "left alone"} {
 		p := s.start(t, "-kubeconfig", s.cluster.Kubeconfig(), "-install", "-leader-election=false", "-namespace", "none")
-		p.said("acting")
-		require.Equal(t, 3, strings.Count(p.output.String(), want), p.output)
-		p.stop()
+		p.Said("acting")
+		require.Equal(t, 3, strings.Count(p.Output(), want), p.Output())
+		p.Stop()
 	}
 }
 
@@ -76,7 +78,7 @@ const everything = `
 func (s *stand) refuses(t *testing.T) {
 	create := func(name, spec string) error {
 		text := fmt.Sprintf("apiVersion: keda.sh/v1alpha1\nkind: ScaledJob\nmetadata: {name: %s, namespace: default}\nspec:\n%s%s", name, job(nil), spec)
-		u := object(t, text)
+		u := manifest.Objects(t, text)[0]
 		_, err := s.dynamic.Resource(scaledJobs).Namespace("default").
 			Create(t.Context(), u, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
 		return err
@@ -115,16 +117,16 @@ func (s *stand) usesRedis(t *testing.T) {
 		require.Equal(t, []string{"KEDAJobsCreated", "ScaledJobActive", "ScaledJobInactive", "ScaledJobReady"}, q.events(t))
 	})
 	q.seesMetrics(p)
-	p.stop()
+	p.Stop()
 }
 
-func (q *queue) seesMetrics(p *process) {
+func (q *queue) seesMetrics(p *process.Process) {
 	for _, path := range []string{"/healthz", "/readyz"} {
-		code, _ := p.get(path)
+		code, _ := get(q.t, p, path)
 		require.Equal(q.t, 200, code)
 	}
 	q.becomes(10*time.Second, func(t *assert.CollectT) {
-		_, metrics := p.get("/metrics")
+		_, metrics := get(q.t, p, "/metrics")
 		for _, want := range []string{
 			`scaledjob_queue_length{namespace="redis",scaledjob="consumer",trigger="redis"} 0`,
 			`scaledjob_jobs{namespace="redis",scaledjob="consumer",state="running"} 0`,
@@ -136,7 +138,7 @@ func (q *queue) seesMetrics(p *process) {
 	})
 	require.NoError(q.t, q.dynamic.Resource(scaledJobs).Namespace(q.namespace).Delete(q.t.Context(), "consumer", metav1.DeleteOptions{}))
 	q.becomes(time.Minute, func(t *assert.CollectT) { // the collector learns of new kinds every half a minute
-		_, metrics := p.get("/metrics")
+		_, metrics := get(q.t, p, "/metrics")
 		require.NotContains(t, metrics, `scaledjob="consumer"`)
 		require.Empty(t, q.jobs(t), "collected")
 	})
@@ -161,9 +163,9 @@ func (s *stand) usesRabbitMQ(t *testing.T) {
 		require.Len(t, q.jobs(t), 3, "of the history")
 	})
 	require.Equal(t, 30, most)
-	_, metrics := p.get("/metrics")
+	_, metrics := get(t, p, "/metrics")
 	require.Contains(t, metrics, `scaledjob_jobs_created_total{namespace="rabbitmq",scaledjob="consumer"} 30`)
-	p.stop()
+	p.Stop()
 }
 
 func (s *stand) pauses(t *testing.T) {
@@ -224,14 +226,14 @@ apiVersion: keda.sh/v1alpha1
 kind: TriggerAuthentication
 metadata: {name: redis, namespace: unreadable}
 spec: {secretTargetRef: [{parameter: password, name: redis, key: password}]}`)
-	p.said("connection refused")
+	p.Said("connection refused")
 	q.stays(3*time.Second, func(t require.TestingT) {
 		require.Equal(t, "False TriggerError", q.condition(t, "Ready"))
 		require.Equal(t, "Unknown UnknownState", q.condition(t, "Active"))
 	})
 	require.Len(t, q.jobs(t), 2)
 	require.Equal(t, []string{"KEDAJobsCreated", "KEDAScalerFailed"}, q.events(t))
-	require.NotContains(t, p.output.String(), "s3cret-w0rd")
+	require.NotContains(t, p.Output(), "s3cret-w0rd")
 }
 
 // What the API server does not check of a Job template is told, and nothing done.
@@ -240,11 +242,11 @@ func (s *stand) tellsInvalid(t *testing.T) {
 	s.workers.send(t, list, 0, 3)
 	right := job(map[string]string{works: "1h"}) + s.redisTrigger(list, 1)
 	q, p := s.scaled(t, "invalid", strings.Replace(right, "image:", "imagePullPolice: Always, image:", 1))
-	p.said("imagePullPolice")
+	p.Said("imagePullPolice")
 	q.becomes(10*time.Second, func(t *assert.CollectT) { require.Equal(t, "False ScaledJobCheckFailed", q.condition(t, "Ready")) })
 	require.Empty(t, q.jobs(t))
 	q.apply(strings.Replace(right, "containers:", "containers: [], ephemeralContainers:", 1))
-	p.said("no container")
+	p.Said("no container")
 	require.Empty(t, q.jobs(t))
 	q.apply(right)
 	q.becomes(10*time.Second, func(t *assert.CollectT) {
@@ -297,27 +299,27 @@ func (s *stand) rests(t *testing.T) {
 // Of two controllers one acts, and when it stops or dies the other goes on.
 func (s *stand) elects(t *testing.T) {
 	list := s.workers.list(t)
-	q, first := s.scaled(t, "elect", job(map[string]string{works: "1h"})+s.redisTrigger(list, 1), "-leader-election", "-lease-duration=2s")
+	q, first := s.scaled(t, "elect", job(map[string]string{works: "1h"})+s.redisTrigger(list, 1), "-leader-election", "-lease-duration=5s")
 	s.grantLease(t, "scaledjob-controller-elect")
-	first.said("acting")
-	second := s.start(t, "-namespace", q.namespace, "-lease-duration=2s")
+	first.Said("acting")
+	second := s.start(t, "-namespace", q.namespace, "-lease-duration=5s")
 	s.workers.send(t, list, 0, 3)
 	q.becomes(10*time.Second, func(t *assert.CollectT) { require.Len(t, q.jobs(t), 3) })
-	second.said("the lease is held")
-	require.NotContains(t, second.output.String(), "acting")
-	first.stop()
+	second.Said("the lease is held")
+	require.NotContains(t, second.Output(), "acting")
+	first.Stop()
 	begin := time.Now()
-	second.said("acting")
-	require.Less(t, time.Since(begin), 2*time.Second, "the lease was given up")
-	third := s.start(t, "-namespace", q.namespace, "-lease-duration=2s")
-	third.said("the lease is held")
+	second.Said("acting")
+	require.Less(t, time.Since(begin), 5*time.Second, "the lease was given up")
+	third := s.start(t, "-namespace", q.namespace, "-lease-duration=5s")
+	third.Said("the lease is held")
 	s.workers.send(t, list, 3, 297)
 	q.becomes(10*time.Second, func(t *assert.CollectT) { require.Greater(t, len(q.jobs(t)), 10) })
-	second.kill() // in the middle of a burst
+	second.Kill() // in the middle of a burst
 	q.becomes(30*time.Second, func(t *assert.CollectT) { require.Len(t, q.jobs(t), 100) })
-	third.said("acting")
+	third.Said("acting")
 	q.stays(3*time.Second, func(t require.TestingT) { require.Len(t, q.jobs(t), 100, "the maximum") })
-	third.stop()
+	third.Stop()
 }
 
 func (s *stand) grantLease(t *testing.T, name string) {
@@ -341,7 +343,7 @@ func (s *stand) killedInBurst(t *testing.T) {
 	seen := 0
 	for round := range 2 {
 		q.becomes(20*time.Second, func(t *assert.CollectT) { require.Greater(t, len(q.jobs(t)), seen+10) })
-		p.kill()
+		p.Kill()
 		seen = len(q.jobs(t))
 		require.Less(t, seen, 400, "killed in the middle, round %d", round)
 		p = s.start(t, "-namespace", q.namespace, "-leader-election=false")
@@ -357,11 +359,11 @@ func (s *stand) killedBeforeStatus(t *testing.T) {
 	s.workers.send(t, list, 0, 5)
 	may := s.kubeconfig
 	defer func() { s.kubeconfig = may }()
-	s.apply(t, strings.NewReplacer("name: scaledjob-controller", "name: without-status", "[patch]", "[get]").Replace(manifest(t, "rbac.yaml")))
-	s.kubeconfig = s.access(t, strings.Replace(account, "scaledjob-controller", "without-status", 1))
+	s.apply(t, strings.NewReplacer("name: scaledjob-controller", "name: without-status", "[patch]", "[get]").Replace(manifest.Read(t, "../manifests/rbac.yaml")))
+	s.kubeconfig = s.cluster.UserKubeconfig(t, strings.Replace(account, "scaledjob-controller", "without-status", 1))
 	q, p := s.scaled(t, "status", job(map[string]string{works: "1h"})+s.redisTrigger(list, 1))
-	p.said("status not written")
-	p.kill()
+	p.Said("status not written")
+	p.Kill()
 	jobs := q.jobs(t)
 	require.Len(t, jobs, 5)
 	require.Empty(t, q.condition(t, "Ready"))
@@ -380,10 +382,10 @@ func names(jobs []batchv1.Job) (all []string) {
 
 // The sample of the README.
 func (s *stand) sample(t *testing.T) {
-	s.apply(t, manifest(t, "sample.yaml"))
+	s.apply(t, manifest.Read(t, "../manifests/sample.yaml"))
 	p := s.start(t, "-namespace", "default", "-leader-election=false", "-watch-pods=false")
-	p.said("created=3")
-	require.NoError(t, p.command.Process.Signal(syscall.SIGINT))
-	require.NoError(t, p.wait())
-	require.Contains(t, p.output.String(), "stopped")
+	p.Said("created=3")
+	require.NoError(t, p.Command.Process.Signal(syscall.SIGINT))
+	require.NoError(t, p.Wait())
+	require.Contains(t, p.Output(), "stopped")
 }

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/scaledjob/scaledjob/e2e/cluster"
+	"github.com/scaledjob/scaledjob/e2e/manifest"
 
 	v1 "github.com/scaledjob/scaledjob/examples/redis-operator/api/v1"
 	"github.com/scaledjob/scaledjob/examples/redis-operator/internal/redistest"
@@ -73,9 +74,14 @@ func (s *stand) refuses(t *testing.T) {
 		change(sj)
 		require.ErrorContains(t, s.client.Create(t.Context(), sj), text)
 	}
-	const manifest = "{apiVersion: batch.miracle.dev/v1, kind: ScaledJob, metadata: {name: a, namespace: refuses}, spec: {%s}}"
+	const document = "{apiVersion: batch.miracle.dev/v1, kind: ScaledJob, metadata: {name: a, namespace: refuses}, spec: {%s}}"
 	const job = "jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}}}"
 	const required = "queueName: a, redisAddress: '[::1]:6379', threshold: 1, " + job
+	create := func(spec string) error {
+		u := manifest.Objects(t, fmt.Sprintf(document, spec))[0]
+		_, err := manifest.Client(t, s.cluster.Config(), u).Create(t.Context(), u, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
+		return err
+	}
 	for spec, text := range map[string]string{
 		"redisAddress: 'a:1', threshold: 1, " + job:                               "spec.queueName: Required",
 		"queueName: a, threshold: 1, " + job:                                      "spec.redisAddress: Required",
@@ -84,9 +90,9 @@ func (s *stand) refuses(t *testing.T) {
 		required + ", maximum: 3":                                                 `unknown field "spec.maximum"`,
 		strings.Replace(required, "image:", "imagePullPolice: Always, image:", 1): `unknown field "spec.jobTemplate.spec.template.spec.containers[0].imagePullPolice"`,
 	} {
-		require.ErrorContains(t, s.create(t, fmt.Sprintf(manifest, spec)), text)
+		require.ErrorContains(t, create(spec), text)
 	}
-	require.NoError(t, s.create(t, fmt.Sprintf(manifest, required)))
+	require.NoError(t, create(required))
 	sj := p.get(t, "a")
 	require.EqualValues(t, 0, sj.Spec.MinReplicas)
 	require.EqualValues(t, 100, sj.Spec.MaxReplicas)
@@ -159,7 +165,7 @@ func (s *stand) drains(t *testing.T) {
 		require.Empty(t, p.jobs(t))
 		require.Empty(t, p.series(t, o, "consumer"))
 	})
-	o.stop()
+	o.Stop()
 }
 
 // A Job that ends brings a reconcile, long before the next look at the queue.
@@ -191,7 +197,7 @@ func (s *stand) deletedWhileReading(t *testing.T) {
 	p.delete("consumer")
 	p.stays(5*time.Second, func(t require.TestingT) { require.Empty(t, p.jobs(t)) })
 	require.Empty(t, p.series(t, o, "consumer"))
-	require.NotContains(t, o.output.String(), "level=ERROR")
+	require.NotContains(t, o.Output(), "level=ERROR")
 	require.Empty(t, p.events(t))
 
 	require.NoError(t, s.client.Create(t.Context(), p.scaledJob("consumer", slow.Address, "orders", "1h")))
@@ -298,8 +304,8 @@ func (s *stand) outage(t *testing.T) {
 		require.Equal(t, map[string]int32{"CreatedJobs": 2, "RedisUnreachable": 1, "QueueConnected": 1}, p.events(t))
 	})
 	p.measures(o, "40", "4", "4")
-	o.stop()
-	require.NotContains(t, o.output.String(), "level=ERROR")
+	o.Stop()
+	require.NotContains(t, o.Output(), "level=ERROR")
 }
 
 // change updates the ScaledJob called consumer.
@@ -320,7 +326,7 @@ func (s *stand) killedInBurst(t *testing.T) {
 	o, seen := p.operator(), 0
 	for round := range 3 {
 		p.becomes(20*time.Second, func(t *assert.CollectT) { require.Greater(t, len(p.jobs(t)), seen+20) })
-		o.kill()
+		o.Kill()
 		seen = len(p.jobs(t))
 		require.Less(t, seen, desired, "killed in the middle, round %d", round)
 		o = p.operator()
@@ -349,17 +355,17 @@ func (s *stand) elects(t *testing.T) {
 	require.Empty(t, p.series(t, second, "consumer"), "it does not act")
 	require.NotEmpty(t, p.series(t, first, "consumer"))
 
-	first.stop()
+	first.Stop()
 	s.push(t, list, 10)
 	p.becomes(10*time.Second, func(t *assert.CollectT) { require.Len(t, p.jobs(t), 6) }) // less than the lease lasts: it was given up
 	p.measures(second, "60", "6", "6")
 
 	third := p.operator("-leader-election")
-	second.kill()
+	second.Kill()
 	s.push(t, list, 10)
 	p.becomes(30*time.Second, func(t *assert.CollectT) { require.Len(t, p.jobs(t), 7) })
 	p.measures(third, "70", "7", "7")
-	third.stop()
+	third.Stop()
 }
 
 // Five ScaledJobs of one Redis share a connection, which is closed when they are gone.
@@ -410,9 +416,8 @@ func (s *stand) rests(t *testing.T) {
 	time.Sleep(3 * time.Second)
 	require.Equal(t, before, count())
 	require.NotEqual(t, reconciles, p.series(t, o, "consumer")["reconcile_total"], "it looks")
-	require.NoError(t, o.command.Process.Signal(syscall.SIGINT))
-	require.NoError(t, <-o.exited)
-	o.exited <- nil
+	require.NoError(t, o.Command.Process.Signal(syscall.SIGINT))
+	require.NoError(t, o.Wait())
 }
 
 // The operator has asked for nothing that it may not, and uses what it may.

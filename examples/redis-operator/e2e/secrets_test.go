@@ -61,11 +61,11 @@ func (s *stand) secrets(t *testing.T) {
 
 	_, metrics := get(t, o.metrics+"/metrics")
 	status, events := p.text(&v1.ScaledJobList{}), p.text(&eventsv1.EventList{})
-	for _, text := range []string{o.output.String(), metrics, status, events} {
+	for _, text := range []string{o.Output(), metrics, status, events} {
 		require.NotContains(t, text, password)
 	}
 	require.Contains(t, events, "answered with an error", "the one that sends it back")
-	o.stop()
+	o.Stop()
 }
 
 // text is all of a kind that there is.
@@ -105,22 +105,22 @@ func (s *stand) hostile(t *testing.T) {
 		}
 	})
 	require.Len(t, p.jobs(t), 3)
-	require.Less(t, o.mostMemory(), 150, "MB, where one reply of 1 GB would be more")
+	require.Less(t, mostMemory(t, o), 150, "MB, where one reply of 1 GB would be more")
 	errors, err := strconv.Atoi(p.series(t, o, hostile[0])["reconcile_errors_total"])
 	require.NoError(t, err)
 	require.Greater(t, errors, 3, "each goes on being tried")
-	o.stop()
+	o.Stop()
 }
 
 // mostMemory is the most memory that the process has had, in MB.
-func (p *process) mostMemory() int {
-	p.t.Helper()
-	data, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(p.command.Process.Pid), "status"))
-	require.NoError(p.t, err)
+func mostMemory(t *testing.T, o *operator) int {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(o.Command.Process.Pid), "status"))
+	require.NoError(t, err)
 	most := regexp.MustCompile(`VmHWM:\s+(\d+) kB`).FindSubmatch(data)
-	require.NotNil(p.t, most)
+	require.NotNil(t, most)
 	kB, err := strconv.Atoi(string(most[1]))
-	require.NoError(p.t, err)
-	p.t.Logf("%d MB at most", kB/1000)
+	require.NoError(t, err)
+	t.Logf("%d MB at most", kB/1000)
 	return kB / 1000
 }

@@ -10,10 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -27,19 +24,16 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgo "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
-	"sigs.k8s.io/yaml"
 
 	"github.com/scaledjob/scaledjob/e2e/cluster"
-
+	"github.com/scaledjob/scaledjob/e2e/manifest"
+	"github.com/scaledjob/scaledjob/e2e/process"
 	v1 "github.com/scaledjob/scaledjob/examples/redis-operator/api/v1"
 )
 
@@ -65,14 +59,12 @@ func newStand(t *testing.T) *stand {
 		work, _ := time.ParseDuration(p.Annotations[works])
 		return cluster.Run{Work: work}
 	})
-	s := &stand{cluster: c, scheme: runtime.NewScheme(), binary: filepath.Join(t.TempDir(), "redis-operator")}
+	s := &stand{cluster: c, scheme: runtime.NewScheme(), binary: process.Build(t, "..")}
 	require.NoError(t, clientgo.AddToScheme(s.scheme))
 	require.NoError(t, v1.AddToScheme(s.scheme))
 	s.client = s.as(t, c.Config())
 	s.connect(t)
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", s.binary, "..").CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	s.kubeconfig = s.access(t)
+	s.kubeconfig = c.UserKubeconfig(t, account)
 	s.missesKind(t)
 	s.install(t)
 	return s
@@ -101,9 +93,8 @@ func (s *stand) connect(t *testing.T) {
 func (s *stand) missesKind(t *testing.T) {
 	t.Helper()
 	p := s.start(t)
-	require.Error(t, <-p.exited)
-	p.exited <- nil
-	require.Contains(t, p.output.String(), "kubectl apply -k examples/redis-operator/config/crd")
+	require.Error(t, p.Wait())
+	require.Contains(t, p.Output(), "kubectl apply -k examples/redis-operator/config/crd")
 }
 
 // install applies all of config, as kubectl apply -k does.
@@ -116,36 +107,9 @@ func (s *stand) install(t *testing.T) {
 	s.apply(t, string(text))
 }
 
-// apply creates the documents.
 func (s *stand) apply(t *testing.T, documents string) {
 	t.Helper()
-	for text := range strings.SplitSeq(documents, "\n---\n") {
-		require.NoError(t, s.create(t, text), text)
-	}
-}
-
-func (s *stand) create(t *testing.T, text string) error {
-	t.Helper()
-	u := object(t, text)
-	err := s.client.Create(t.Context(), u)
-	if meta.IsNoMatchError(err) { // its kind has just been made known
-		time.Sleep(time.Second)
-		err = s.client.Create(t.Context(), u)
-	}
-	return err
-}
-
-// access is a kubeconfig of the operator's account.
-func (s *stand) access(t *testing.T) string {
-	t.Helper()
-	admin, err := clientcmd.LoadFromFile(s.cluster.Kubeconfig())
-	require.NoError(t, err)
-	for _, info := range admin.AuthInfos {
-		*info = clientcmdapi.AuthInfo{Token: info.Token, Impersonate: account, ImpersonateGroups: []string{"system:serviceaccounts", "system:authenticated"}}
-	}
-	file := filepath.Join(t.TempDir(), "kubeconfig")
-	require.NoError(t, clientcmd.WriteToFile(*admin, file))
-	return file
+	manifest.Apply(t, s.cluster.Config(), manifest.Objects(t, documents)...)
 }
 
 // list makes an empty Redis list, which is gone after the test.
@@ -164,49 +128,18 @@ func (s *stand) push(t *testing.T, list string, n int) {
 	}
 }
 
-// A process is a running operator.
-type process struct {
-	t               *testing.T
-	command         *exec.Cmd
-	output          *output
-	exited          chan error
+// An operator is one that runs, with its addresses.
+type operator struct {
+	*process.Process
 	metrics, probes string
 }
 
-type output struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
-}
-
-// start starts an operator, which ends with the test at the latest.
-func (s *stand) start(t *testing.T, args ...string) *process {
+func (s *stand) start(t *testing.T, args ...string) *operator {
 	t.Helper()
-	p := &process{t: t, output: &output{}, exited: make(chan error, 1), metrics: free(t), probes: free(t)}
-	args = append([]string{"-kubeconfig", s.kubeconfig, "-metrics", p.metrics, "-probes", p.probes, "-lease-namespace", "redis-operator"}, args...)
-	p.command = exec.Command(s.binary, args...)
-	p.command.Stderr = p.output
-	require.NoError(t, p.command.Start())
-	go func() { p.exited <- p.command.Wait() }()
-	t.Cleanup(func() {
-		p.kill()
-		if t.Failed() {
-			text := p.output.String()
-			t.Logf("operator:\n%s", text[max(0, len(text)-5000):])
-		}
-	})
-	return p
+	o := &operator{metrics: free(t), probes: free(t)}
+	args = append([]string{"-kubeconfig", s.kubeconfig, "-metrics", o.metrics, "-probes", o.probes, "-lease-namespace", "redis-operator"}, args...)
+	o.Process = process.Start(t, exec.Command(s.binary, args...))
+	return o
 }
 
 // free is an address where nobody listens.
@@ -216,26 +149,6 @@ func free(t *testing.T) string {
 	require.NoError(t, err)
 	defer l.Close()
 	return l.Addr().String()
-}
-
-func (p *process) kill() {
-	if p.command.ProcessState == nil {
-		p.command.Process.Kill()
-		p.exited <- <-p.exited
-	}
-}
-
-// stop stops the operator as a kubelet does, and it puts all down in time.
-func (p *process) stop() {
-	p.t.Helper()
-	require.NoError(p.t, p.command.Process.Signal(syscall.SIGTERM))
-	select {
-	case err := <-p.exited:
-		p.exited <- err
-		require.NoError(p.t, err, p.output)
-	case <-time.After(20 * time.Second):
-		require.Fail(p.t, "does not stop", p.output)
-	}
 }
 
 // get asks the process over HTTP; 0 is no answer.
@@ -264,7 +177,7 @@ func (s *stand) place(t *testing.T, namespace string) *place {
 }
 
 // operator starts an operator for this place alone, which looks every second.
-func (p *place) operator(args ...string) *process {
+func (p *place) operator(args ...string) *operator {
 	p.t.Helper()
 	return p.start(p.t, append([]string{"-namespace", p.namespace, "-poll=1s", "-retry=1s"}, args...)...)
 }
@@ -357,7 +270,7 @@ func (p *place) events(t require.TestingT) map[string]int32 {
 }
 
 // series are the ScaledJob's metrics, without those that only count.
-func (p *place) series(t require.TestingT, of *process, name string) map[string]string {
+func (p *place) series(t require.TestingT, of *operator, name string) map[string]string {
 	_, text := get(t, of.metrics+"/metrics")
 	found := map[string]string{}
 	for line := range strings.Lines(text) {
@@ -370,7 +283,7 @@ func (p *place) series(t require.TestingT, of *process, name string) map[string]
 }
 
 // measures checks what the metrics say of the consumer: "-" is nothing.
-func (p *place) measures(of *process, depth, active, desired string) {
+func (p *place) measures(of *operator, depth, active, desired string) {
 	p.t.Helper()
 	p.becomes(10*time.Second, func(t *assert.CollectT) {
 		s := p.series(t, of, "consumer")
@@ -396,11 +309,4 @@ func (p *place) stays(long time.Duration, holds func(t require.TestingT)) {
 	for end := time.Now().Add(long); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		holds(p.t)
 	}
-}
-
-func object(t *testing.T, text string) *unstructured.Unstructured {
-	t.Helper()
-	u := &unstructured.Unstructured{}
-	require.NoError(t, yaml.Unmarshal([]byte(text), &u.Object))
-	return u
 }

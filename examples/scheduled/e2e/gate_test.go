@@ -6,12 +6,14 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 )
 
 // A gate stands between a controller and the API server, and lets some requests
@@ -51,7 +53,14 @@ func (s *stand) gated(t *testing.T, shut func(r *http.Request, created bool) boo
 		proxy.ServeHTTP(w, r)
 	}))
 	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
-	return g, s.access(t, server.URL)
+	config, err := clientcmd.LoadFromFile(s.kubeconfig)
+	require.NoError(t, err)
+	for _, c := range config.Clusters {
+		c.Server = server.URL
+	}
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, clientcmd.WriteToFile(*config, kubeconfig))
+	return g, kubeconfig
 }
 
 func (g *gate) isShut(r *http.Request) bool {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter/run"
 	"github.com/scaledjob/scaledjob/e2e/cluster"
+	"github.com/scaledjob/scaledjob/e2e/manifest"
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
@@ -62,13 +63,13 @@ func TestScheduled(t *testing.T) {
 // install needs rights that the controller does not.
 func (s *stand) install(t *testing.T) {
 	p := s.start(t)
-	require.Error(t, p.wait())
-	require.Contains(t, p.output.String(), "no ScheduledJobs")
+	require.Error(t, p.Wait())
+	require.Contains(t, p.Output(), "no scheduledjobs.scaledjob.github.io")
 	for _, want := range []string{"installed", "left alone"} {
 		p := s.start(t, "-kubeconfig", s.cluster.Kubeconfig(), "-install", "-namespace", "none")
-		p.said("acting")
-		require.Equal(t, 2, strings.Count(p.output.String(), want), p.output)
-		p.stop()
+		p.Said("acting")
+		require.Equal(t, 2, strings.Count(p.Output(), want), p.Output())
+		p.Stop()
 	}
 }
 
@@ -113,7 +114,7 @@ func (s *stand) repeats(t *testing.T) {
 		require.Equal(t, job.Labels["jobTag"], job.Spec.Template.Labels["jobTag"])
 		require.Equal(t, "job-"+job.Labels["jobTag"], job.Name)
 	}
-	p.stop()
+	p.Stop()
 }
 
 // failedPods are the pods of the namespace that have failed, with their reasons.
@@ -217,7 +218,7 @@ func (s *stand) oneAtATime(t *testing.T) {
 func (s *stand) misses(t *testing.T) {
 	j, p := s.scheduled(t, "misses", "  schedule: {timeSpec: R12//PT1S}\n"+pod(nil))
 	j.becomes(60*time.Second, func(t *assert.CollectT) { require.Positive(t, j.status(t).Started) })
-	p.kill()
+	p.Kill()
 	created := j.get(t, "job").CreationTimestamp
 	time.Sleep(time.Until(created.Add(13 * time.Second)))
 	j.controller()
@@ -230,7 +231,8 @@ func (s *stand) misses(t *testing.T) {
 		require.Len(t, j.status(t).Completed, int(status.Started))
 		require.Equal(t, created.Add(11*time.Second).UTC(), j.status(t).Last.Due)
 	})
-	require.Equal(t, int(status.Started), j.created())
+	require.Len(t, s.pods.of(j.namespace), int(status.Started))
+	require.LessOrEqual(t, j.created(), int(status.Started), "that of a process that dies may not be answered")
 }
 
 // Of each outcome the history keeps the newest, and nothing else is left: no Job, no
@@ -418,7 +420,7 @@ func (s *stand) killed(t *testing.T) {
 			p := j.controller("-kubeconfig", kubeconfig)
 			j.apply("job", fmt.Sprintf("  schedule: {timeSpec: R1//PT1S}\n  historyLimit: %d\n%s", test.limit, pod(map[string]string{works: "1s"})))
 			g.waits()
-			p.kill()
+			p.Kill()
 			require.Len(t, j.jobs(t), test.jobs)
 			require.Len(t, j.status(t).Running, test.running)
 			if test.back {
@@ -468,14 +470,14 @@ func (s *stand) together(t *testing.T) {
 		j.request(fmt.Sprintf("now-%d", i))
 	}
 	j.becomes(60*time.Second, func(t *assert.CollectT) { require.GreaterOrEqual(t, j.status(t).Started, int64(6)) })
-	p.kill()
+	p.Kill()
 	j.becomes(60*time.Second, func(t *assert.CollectT) {
 		require.EqualValues(t, 10, j.status(t).Started)
 		require.Empty(t, j.status(t).Running)
 		require.Len(t, j.jobs(t), 2)
 	})
-	require.Equal(t, 13, j.created())
 	require.Len(t, s.pods.of(j.namespace), 13)
+	require.LessOrEqual(t, j.created(), 13, "that of a process that dies may not be answered")
 }
 
 // Where nothing is due, nothing is asked of the API server, resyncs included.
@@ -494,8 +496,8 @@ func (s *stand) rests(t *testing.T) {
 
 func (s *stand) refuses(t *testing.T) {
 	create := func(name, kind, spec string) error {
-		u := object(t, fmt.Sprintf("apiVersion: scaledjob.github.io/v1alpha1\nkind: %s\nmetadata: {name: %s, namespace: default}\nspec:\n%s", kind, name, spec))
-		_, err := s.resource(t, u.GroupVersionKind(), "default").
+		u := manifest.Objects(t, fmt.Sprintf("apiVersion: scaledjob.github.io/v1alpha1\nkind: %s\nmetadata: {name: %s, namespace: default}\nspec:\n%s", kind, name, spec))[0]
+		_, err := manifest.Client(t, s.cluster.Config(), u).
 			Create(t.Context(), u, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict, DryRun: []string{metav1.DryRunAll}})
 		return err
 	}
@@ -520,9 +522,9 @@ func (s *stand) refuses(t *testing.T) {
 // The longest names and the greatest numbers make Jobs that the API server takes.
 func (s *stand) accepts(t *testing.T) {
 	name := strings.Repeat("a.", 126) + "b"
-	u := object(t, fmt.Sprintf("apiVersion: scaledjob.github.io/v1alpha1\nkind: ScheduledJob\nmetadata: {name: %s, namespace: default}\nspec:\n"+
-		"  podCount: 100000\n  maxRestart: 2147483647\n  execTimeout: 2147483647\n  historyLimit: 2147483647\n%s", name, pod(nil)))
-	u, err := s.resource(t, u.GroupVersionKind(), "default").
+	u := manifest.Objects(t, fmt.Sprintf("apiVersion: scaledjob.github.io/v1alpha1\nkind: ScheduledJob\nmetadata: {name: %s, namespace: default}\nspec:\n"+
+		"  podCount: 100000\n  maxRestart: 2147483647\n  execTimeout: 2147483647\n  historyLimit: 2147483647\n%s", name, pod(nil)))[0]
+	u, err := manifest.Client(t, s.cluster.Config(), u).
 		Create(t.Context(), u, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict, DryRun: []string{metav1.DryRunAll}})
 	require.NoError(t, err)
 	data, err := u.MarshalJSON()
@@ -547,7 +549,7 @@ func (s *stand) accepts(t *testing.T) {
 func (s *stand) proposal(t *testing.T) {
 	j := s.namespace(t, "proposal")
 	j.controller()
-	text := strings.ReplaceAll(manifest(t, "proposal.json"), "R5/T01:00:00/PT1H", "R5/T01:00:00/PT01")
+	text := strings.ReplaceAll(manifest.Read(t, "../manifests/proposal.json"), "R5/T01:00:00/PT1H", "R5/T01:00:00/PT01")
 	s.apply(t, strings.Replace(text, `"name": "my-job",`, `"name": "job", "namespace": "proposal",`, 1))
 	j.becomes(30*time.Second, func(t *assert.CollectT) {
 		require.Contains(t, j.ready(t, "job"), `False Invalid: spec.schedule.timeSpec: found "R5/T01:00:00/PT01", whose byte 15 is "01": want a unit behind the number: H, M or S; was R5/T01:00:00/PT1H meant?`)
@@ -565,14 +567,14 @@ func (s *stand) proposal(t *testing.T) {
 func (s *stand) sample(t *testing.T) {
 	j := &job{s, t, "default"}
 	p := j.controller()
-	s.apply(t, manifest(t, "sample.yaml"))
-	u := object(t, manifest(t, "request.yaml"))
-	_, err := s.resource(t, u.GroupVersionKind(), "default").Create(t.Context(), u, metav1.CreateOptions{})
+	s.apply(t, manifest.Read(t, "../manifests/sample.yaml"))
+	u := manifest.Objects(t, manifest.Read(t, "../manifests/request.yaml"))[0]
+	_, err := manifest.Client(t, s.cluster.Config(), u).Create(t.Context(), u, metav1.CreateOptions{})
 	require.NoError(t, err)
 	j.becomes(60*time.Second, func(t *assert.CollectT) {
 		require.Len(t, j.get(t, "report").Status.Completed, 2)
 		require.Len(t, j.get(t, "mail").Status.Completed, 2)
 	})
-	p.stop()
-	require.Contains(t, p.output.String(), "stopped")
+	p.Stop()
+	require.Contains(t, p.Output(), "stopped")
 }

@@ -5,13 +5,9 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -19,21 +15,16 @@ import (
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/restmapper"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-	"sigs.k8s.io/yaml"
 
 	"github.com/scaledjob/scaledjob/adapter/run"
 	"github.com/scaledjob/scaledjob/e2e/cluster"
+	"github.com/scaledjob/scaledjob/e2e/manifest"
+	"github.com/scaledjob/scaledjob/e2e/process"
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
@@ -49,7 +40,6 @@ type stand struct {
 	cluster    *cluster.Cluster
 	client     kubernetes.Interface
 	dynamic    dynamic.Interface
-	mapper     meta.ResettableRESTMapper
 	binary     string
 	kubeconfig string
 	pods       *pods
@@ -59,148 +49,22 @@ func newStand(t *testing.T) *stand {
 	c := cluster.Start(t)
 	dynamic, err := dynamic.NewForConfig(c.Config())
 	require.NoError(t, err)
-	s := &stand{cluster: c, client: c.Client(t), dynamic: dynamic, binary: filepath.Join(t.TempDir(), "scheduled"), pods: &pods{}}
-	s.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(s.client.Discovery()))
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", s.binary, "..").CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	s := &stand{cluster: c, client: c.Client(t), dynamic: dynamic, binary: process.Build(t, ".."), pods: &pods{}}
 	c.Kubelet(t, s.pods.run)
-	s.apply(t, manifest(t, "namespace.yaml"))
-	s.apply(t, manifest(t, "rbac.yaml"))
-	s.kubeconfig = s.access(t, "")
+	s.apply(t, manifest.Read(t, "../manifests/namespace.yaml"))
+	s.apply(t, manifest.Read(t, "../manifests/rbac.yaml"))
+	s.kubeconfig = c.UserKubeconfig(t, account)
 	return s
 }
 
-// access is a kubeconfig of the controller's account, for the cluster or for what
-// stands before it.
-func (s *stand) access(t *testing.T, server string) string {
-	t.Helper()
-	admin, err := clientcmd.LoadFromFile(s.cluster.Kubeconfig())
-	require.NoError(t, err)
-	for _, info := range admin.AuthInfos {
-		*info = clientcmdapi.AuthInfo{Token: info.Token, Impersonate: account, ImpersonateGroups: []string{"system:serviceaccounts", "system:authenticated"}}
-	}
-	for _, c := range admin.Clusters {
-		if server != "" {
-			*c = clientcmdapi.Cluster{Server: server, InsecureSkipTLSVerify: true}
-		}
-	}
-	file := filepath.Join(t.TempDir(), "kubeconfig")
-	require.NoError(t, clientcmd.WriteToFile(*admin, file))
-	return file
-}
-
-func manifest(t *testing.T, name string) string {
-	t.Helper()
-	data, err := os.ReadFile(filepath.Join("..", "manifests", name))
-	require.NoError(t, err)
-	return string(data)
-}
-
-// apply creates the documents, or replaces what there is.
 func (s *stand) apply(t *testing.T, documents string) {
 	t.Helper()
-	for text := range strings.SplitSeq(documents, "\n---\n") {
-		u := object(t, text)
-		_, err := s.resource(t, u.GroupVersionKind(), u.GetNamespace()).
-			Apply(t.Context(), u.GetName(), u, metav1.ApplyOptions{FieldManager: "test", Force: true})
-		require.NoError(t, err, text)
-	}
+	manifest.Apply(t, s.cluster.Config(), manifest.Objects(t, documents)...)
 }
 
-func object(t *testing.T, text string) *unstructured.Unstructured {
+func (s *stand) start(t *testing.T, args ...string) *process.Process {
 	t.Helper()
-	u := &unstructured.Unstructured{}
-	require.NoError(t, yaml.Unmarshal([]byte(text), &u.Object))
-	return u
-}
-
-func (s *stand) resource(t *testing.T, kind schema.GroupVersionKind, namespace string) dynamic.ResourceInterface {
-	t.Helper()
-	mapping, err := s.mapper.RESTMapping(kind.GroupKind(), kind.Version)
-	if meta.IsNoMatchError(err) {
-		s.mapper.Reset()
-		mapping, err = s.mapper.RESTMapping(kind.GroupKind(), kind.Version)
-	}
-	require.NoError(t, err)
-	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
-		return s.dynamic.Resource(mapping.Resource)
-	}
-	return s.dynamic.Resource(mapping.Resource).Namespace(namespace)
-}
-
-// A process is a running controller.
-type process struct {
-	t       *testing.T
-	command *exec.Cmd
-	output  *output
-	exited  chan error
-}
-
-type output struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
-}
-
-// start starts a controller, which ends with the test at the latest.
-func (s *stand) start(t *testing.T, args ...string) *process {
-	t.Helper()
-	p := &process{t: t, output: &output{}, exited: make(chan error, 1)}
-	p.command = exec.Command(s.binary, append([]string{"-kubeconfig", s.kubeconfig, "-listen", "127.0.0.1:0"}, args...)...)
-	p.command.Stderr = p.output
-	require.NoError(t, p.command.Start())
-	go func() { p.exited <- p.command.Wait() }()
-	t.Cleanup(func() {
-		p.kill()
-		if t.Failed() {
-			text := p.output.String()
-			t.Logf("controller:\n%s", text[max(0, len(text)-5000):])
-		}
-	})
-	return p
-}
-
-func (p *process) kill() {
-	if p.command.ProcessState == nil {
-		p.command.Process.Kill()
-		p.wait()
-	}
-}
-
-func (p *process) wait() error {
-	err := <-p.exited
-	p.exited <- err
-	return err
-}
-
-// stop stops the controller as a kubelet does, and it puts all down in time.
-func (p *process) stop() {
-	p.t.Helper()
-	require.NoError(p.t, p.command.Process.Signal(syscall.SIGTERM))
-	select {
-	case err := <-p.exited:
-		p.exited <- err
-		require.NoError(p.t, err, p.output)
-	case <-time.After(20 * time.Second):
-		require.Fail(p.t, "does not stop", p.output)
-	}
-}
-
-// said waits until the log has the text.
-func (p *process) said(text string) {
-	p.t.Helper()
-	require.Eventually(p.t, func() bool { return strings.Contains(p.output.String(), text) }, 30*time.Second, 20*time.Millisecond, text)
+	return process.Start(t, exec.Command(s.binary, append([]string{"-kubeconfig", s.kubeconfig, "-listen", "127.0.0.1:0"}, args...)...))
 }
 
 // A job is a namespace with a ScheduledJob called job.
@@ -211,7 +75,7 @@ type job struct {
 }
 
 // scheduled makes a namespace with the ScheduledJob, and a controller for it alone.
-func (s *stand) scheduled(t *testing.T, namespace, spec string, args ...string) (*job, *process) {
+func (s *stand) scheduled(t *testing.T, namespace, spec string, args ...string) (*job, *process.Process) {
 	t.Helper()
 	j := s.namespace(t, namespace)
 	p := j.controller(args...)
@@ -228,10 +92,10 @@ func (s *stand) namespace(t *testing.T, namespace string) *job {
 }
 
 // controller starts a controller for the namespace alone.
-func (j *job) controller(args ...string) *process {
+func (j *job) controller(args ...string) *process.Process {
 	j.t.Helper()
 	p := j.start(j.t, append([]string{"-namespace", j.namespace}, args...)...)
-	p.said("acting")
+	p.Said("acting")
 	return p
 }
 

@@ -1,27 +1,33 @@
-package main
+package process
 
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"net/http"
 	"time"
 )
 
-// listen serves probes and metrics until the server is closed. /healthz says that
-// the process lives, and /readyz that it knows all ScaledJobs and Jobs.
-func (c *controller) listen(address string) (*http.Server, error) {
+// Probes answers /healthz, which says that the process lives, and /readyz, which says
+// that its caches have synced: it knows what to act on.
+func Probes(synced func() bool) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("ok\n")) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if !c.synced() {
+		if !synced() {
 			http.Error(w, "the caches have not synced", http.StatusServiceUnavailable)
 			return
 		}
 		w.Write([]byte("ok\n"))
 	})
-	mux.Handle("GET /metrics", c.metrics.handler())
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	return mux
+}
+
+// Listen serves at the address until the server is closed; at "", not at all. The log
+// has the address, which is of use where its port is 0.
+func Listen(address string, handler http.Handler, log *slog.Logger) (*http.Server, error) {
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	if address == "" {
 		return server, nil
 	}
@@ -29,10 +35,10 @@ func (c *controller) listen(address string) (*http.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.log.Info("listening", "address", listener.Addr().String())
+	log.Info("listening", "address", listener.Addr().String())
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			c.log.Error("no more probes and metrics", "err", err)
+			log.Error("listening no more", "err", err)
 		}
 	}()
 	return server, nil

@@ -1,0 +1,125 @@
+// Package process runs a program under test as a process, and watches what it says.
+//
+//	binary := process.Build(t, "..")
+//	p := process.Start(t, exec.Command(binary, "-listen", "127.0.0.1:0"))
+//	p.Said("listening")
+//	p.Stop()
+//
+// However a test ends, its processes end with it, and of one that has failed it is
+// shown what they said last.
+package process
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// How long a process may take, on a machine that is busy with other things too.
+const (
+	toSay  = 60 * time.Second
+	toStop = 30 * time.Second
+)
+
+// Build builds the program in the folder, and returns its path.
+func Build(t testing.TB, folder string) string {
+	t.Helper()
+	path, err := filepath.Abs(folder)
+	require.NoError(t, err)
+	binary := filepath.Join(t.TempDir(), filepath.Base(path))
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, folder).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return binary
+}
+
+// A Process is a program that has been started.
+type Process struct {
+	Command *exec.Cmd
+
+	t      testing.TB
+	output *output
+	ended  chan struct{}
+	err    error // how it ended, once it has
+}
+
+// Start starts the command, whose output it takes. It is killed when the test ends; to
+// have panicked, or to have found a data race, is a failure of the test.
+func Start(t testing.TB, command *exec.Cmd) *Process {
+	t.Helper()
+	p := &Process{Command: command, t: t, output: &output{}, ended: make(chan struct{})}
+	command.Stdout, command.Stderr = p.output, p.output
+	require.NoError(t, command.Start())
+	go func() {
+		p.err = command.Wait()
+		close(p.ended)
+	}()
+	t.Cleanup(func() {
+		p.Kill()
+		said := p.Output()
+		for _, bug := range []string{"DATA RACE", "panic: "} {
+			assert.False(t, strings.Contains(said, bug), bug)
+		}
+		if t.Failed() {
+			t.Logf("%s:\n%s", filepath.Base(command.Path), said[max(0, len(said)-8000):])
+		}
+	})
+	return p
+}
+
+// Output is what the process has written so far, to standard output and error.
+func (p *Process) Output() string { return p.output.String() }
+
+// Said waits until the output has the text, for a minute at most.
+func (p *Process) Said(text string) {
+	p.t.Helper()
+	require.Eventually(p.t, func() bool { return strings.Contains(p.Output(), text) }, toSay, 20*time.Millisecond, text)
+}
+
+// Wait waits until the process has ended, and returns how: nil is exit status 0.
+func (p *Process) Wait() error {
+	<-p.ended
+	return p.err
+}
+
+// Kill ends the process at once. It does nothing once it has ended.
+func (p *Process) Kill() {
+	_ = p.Command.Process.Kill() // an error says that it has ended
+	<-p.ended
+}
+
+// Stop stops the process as a kubelet does: it is to end with status 0, in time.
+func (p *Process) Stop() {
+	p.t.Helper()
+	require.NoError(p.t, p.Command.Process.Signal(syscall.SIGTERM))
+	select {
+	case <-p.ended:
+		require.NoError(p.t, p.err)
+	case <-time.After(toStop):
+		require.Fail(p.t, "does not stop")
+	}
+}
+
+// output may be read while a process writes it.
+type output struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}

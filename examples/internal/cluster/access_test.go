@@ -1,0 +1,72 @@
+package cluster_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/scaledjob/scaledjob/examples/internal/cluster"
+)
+
+const kubeconfig = "{apiVersion: v1, kind: Config, current-context: a, " +
+	"contexts: [{name: a, context: {cluster: a}}], clusters: [{name: a, cluster: {server: 'http://127.0.0.1:1'}}]}"
+
+func write(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, os.WriteFile(file, []byte(kubeconfig), 0o600))
+	return file
+}
+
+// none is a machine that knows no cluster: whoever runs the test may have one.
+func none(t *testing.T) {
+	t.Helper()
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+}
+
+func TestConfig(t *testing.T) {
+	file := write(t)
+	none(t)
+	check := func(a cluster.Access) {
+		t.Helper()
+		config, err := a.Config()
+		require.NoError(t, err)
+		require.Equal(t, "http://127.0.0.1:1", config.Host)
+		require.Negative(t, config.QPS, "no limit")
+		require.True(t, strings.HasSuffix(config.UserAgent, "/example"), config.UserAgent)
+	}
+	check(cluster.Access{Program: "example", Kubeconfig: file})
+	t.Setenv("KUBECONFIG", file)
+	check(cluster.Access{Program: "example"})
+}
+
+// Whoever has no cluster is told how to get one, but not whoever has mistyped a name.
+func TestNoCluster(t *testing.T) {
+	none(t)
+	guided := cluster.Access{Guide: cluster.Guide("./examples/a")}
+	_, err := guided.Config()
+	require.ErrorContains(t, err, "make cluster")
+	require.ErrorContains(t, err, "go run ./examples/a -install")
+	require.ErrorContains(t, err, "no configuration has been provided")
+	_, err = cluster.Access{}.Config()
+	require.ErrorContains(t, err, "no configuration has been provided")
+	require.NotContains(t, err.Error(), "make cluster")
+
+	guided.Kubeconfig = filepath.Join(t.TempDir(), "gone")
+	_, err = guided.Config()
+	require.ErrorContains(t, err, "gone: no such file")
+	require.NotContains(t, err.Error(), "make cluster")
+}
+
+// A cluster that does not answer keeps nobody waiting.
+func TestNoAnswer(t *testing.T) {
+	config, err := cluster.Access{Kubeconfig: write(t)}.Config()
+	require.NoError(t, err)
+	client, _, err := cluster.Clients(config)
+	require.NoError(t, err)
+	require.ErrorContains(t, cluster.Served(t.Context(), client.Discovery(), things), "connection refused")
+}

@@ -1,0 +1,127 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"path"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/yaml"
+)
+
+var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+
+// Install creates the custom resources that the files define, one each, where the
+// cluster does not have them, and returns when it has accepted them. It changes none
+// that are there: somebody else may have installed them.
+func Install(ctx context.Context, client dynamic.Interface, files fs.FS, log *slog.Logger) error {
+	return fs.WalkDir(files, ".", func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := fs.ReadFile(files, file)
+		if err == nil {
+			err = install(ctx, client.Resource(definitions), data, log)
+		}
+		if err != nil {
+			return fmt.Errorf("install %s: %w", path.Base(file), err)
+		}
+		return nil
+	})
+}
+
+func install(ctx context.Context, crds dynamic.ResourceInterface, data []byte, log *slog.Logger) error {
+	crd := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(data, &crd.Object); err != nil {
+		return err
+	}
+	switch _, err := crds.Create(ctx, crd, metav1.CreateOptions{}); {
+	case apierrors.IsAlreadyExists(err):
+		log.Info("left alone: it is installed already", "resource", crd.GetName())
+		return nil
+	case err != nil:
+		return err
+	}
+	log.Info("installed", "resource", crd.GetName())
+	return wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+		got, err := crds.Get(ctx, crd.GetName(), metav1.GetOptions{})
+		return err == nil && established(got), err
+	})
+}
+
+func established(crd *unstructured.Unstructured) bool {
+	conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
+	for _, c := range conditions {
+		if c, ok := c.(map[string]any); ok && c["type"] == "Established" {
+			return c["status"] == "True"
+		}
+	}
+	return false
+}
+
+// Served is an error where the cluster lacks any of the custom resources: a watch of
+// it would be tried for ever. It waits 5 s for those that have just been installed,
+// which the API server tells somewhat later than it has accepted them.
+func Served(ctx context.Context, client discovery.DiscoveryInterface, resources ...schema.GroupVersionResource) error {
+	var lacks error
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 5*time.Second, true, func(context.Context) (bool, error) {
+		var err error
+		lacks, err = missing(client, resources)
+		return lacks == nil, err
+	})
+	if wait.Interrupted(err) {
+		return lacks
+	}
+	return err
+}
+
+// missing says which the cluster lacks, or err, why that is not known.
+func missing(client discovery.DiscoveryInterface, resources []schema.GroupVersionResource) (lacks, err error) {
+	var problems []error
+	for _, r := range resources {
+		known, err := client.ServerResourcesForGroupVersion(r.GroupVersion().String())
+		if err != nil && !apierrors.IsNotFound(err) {
+			return nil, err
+		}
+		if !lists(known, r.Resource) {
+			problems = append(problems, fmt.Errorf("the cluster has no %s: install the custom resources with -install, or from manifests/crds", r.GroupResource()))
+		}
+	}
+	return errors.Join(problems...), nil
+}
+
+func lists(known *metav1.APIResourceList, resource string) bool {
+	if known == nil {
+		return false
+	}
+	for _, r := range known.APIResources {
+		if r.Name == resource {
+			return true
+		}
+	}
+	return false
+}
+
+// Informer watches the objects of a custom resource, in all namespaces if namespace is
+// "". It keeps them without their managed fields.
+func Informer(client dynamic.Interface, resource schema.GroupVersionResource, namespace string) (cache.SharedIndexInformer, error) {
+	i := dynamicinformer.NewFilteredDynamicInformer(client, resource, namespace, 0, cache.Indexers{}, nil).Informer()
+	return i, i.SetTransform(func(object any) (any, error) {
+		if u, ok := object.(*unstructured.Unstructured); ok {
+			u.SetManagedFields(nil)
+		}
+		return object, nil
+	})
+}
