@@ -29,23 +29,24 @@ func (j *job) finalize(ctx context.Context) error {
 	if slices.Contains(j.seen.GetFinalizers(), finalizer) {
 		return nil
 	}
-	return j.applyFinalizers(ctx, finalizer)
-}
-
-// applyFinalizers makes these our finalizers; others' stay as they are.
-func (j *job) applyFinalizers(ctx context.Context, all ...string) error {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(j.seen.GroupVersionKind())
 	u.SetName(j.seen.GetName())
 	u.SetUID(j.uid)
-	u.SetFinalizers(all)
-	there, err := j.dynamic.Resource(j.resource).Namespace(j.seen.GetNamespace()).
-		Apply(ctx, u.GetName(), u, metav1.ApplyOptions{FieldManager: name, Force: true})
+	u.SetFinalizers([]string{finalizer}) // others' stay as they are
+	there, err := j.client().Apply(ctx, u.GetName(), u, metav1.ApplyOptions{FieldManager: name, Force: true})
 	if err == nil {
 		j.seen = j.seen.DeepCopy()
 		j.seen.SetFinalizers(there.GetFinalizers())
 	}
 	return err
+}
+
+// release takes the finalizer away, also where somebody else has applied it too, as a
+// backup that was restored. It fails where the finalizers have changed meanwhile.
+func (j *job) release(ctx context.Context) error {
+	path := fmt.Sprint("/metadata/finalizers/", slices.Index(j.seen.GetFinalizers(), finalizer))
+	return j.patch(ctx, []operation{{"test", path, finalizer}, {Op: "remove", Path: path}})
 }
 
 // cleanUp deletes the Jobs on all members, and then lets the object go. It waits for
@@ -70,13 +71,12 @@ func (j *job) cleanUp(ctx context.Context) time.Time {
 		return time.Time{}
 	}
 	j.tellWaiting(failed)
-	if len(left)+len(failed) == 0 {
-		if err := j.applyFinalizers(ctx); err != nil {
-			j.warn("finalizer not removed", err)
-		} else {
-			j.tellAbandoned(abandoned)
-			return time.Time{}
-		}
+	if len(left)+len(failed) > 0 {
+		return time.Now().Add(time.Second)
+	}
+	j.tellAbandoned(abandoned) // while the object is there
+	if err := j.release(ctx); err != nil && ctx.Err() == nil {
+		j.problems.Warn("finalizer not removed, will try again", err)
 	}
 	return time.Now().Add(time.Second)
 }
@@ -110,9 +110,15 @@ func (j *job) tellWaiting(failed []error) {
 	j.waiting = text
 }
 
+// tellAbandoned tells what is left behind, once.
 func (j *job) tellAbandoned(abandoned []error) {
+	text := ""
 	if err := errors.Join(abandoned...); err != nil {
-		j.log.Warn("Jobs left behind", "err", err)
-		adapter.Record(j.recorder, j.seen, []adapter.Event{warning("JobsLeftBehind", "%v", err)})
+		text = err.Error()
 	}
+	if text != "" && text != j.abandoned {
+		j.log.Warn("Jobs left behind", "err", text)
+		adapter.Record(j.recorder, j.seen, []adapter.Event{warning("JobsLeftBehind", "%s", text)})
+	}
+	j.abandoned = text
 }

@@ -10,7 +10,9 @@ import (
 	"text/tabwriter"
 
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
+	"github.com/scaledjob/scaledjob/examples/internal/cluster"
 	"github.com/scaledjob/scaledjob/examples/multicluster/registry"
 )
 
@@ -60,7 +62,7 @@ func (c *command) parse(flags *flag.FlagSet, args []string, named bool) error {
 }
 
 func (c *command) registry() (registry.Registry, error) {
-	config, err := load(c.home)
+	config, err := access(c.home)
 	if err != nil {
 		return registry.Registry{}, fmt.Errorf("home cluster: %w", err)
 	}
@@ -84,7 +86,10 @@ func (c *command) setup(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	admin, err := load(c.kubeconfig)
+	if err := home.Check(ctx); err != nil {
+		return err
+	}
+	admin, err := access(c.kubeconfig)
 	if err != nil {
 		return fmt.Errorf("member %s: %w", c.member, err)
 	}
@@ -144,9 +149,14 @@ func (c *command) delete(ctx context.Context) error {
 	if c.kubeconfig == "" {
 		return nil
 	}
-	admin, err := load(c.kubeconfig)
+	admin, err := access(c.kubeconfig)
 	if err != nil {
 		return fmt.Errorf("member %s: %w", c.member, err)
 	}
 	return registry.Revoke(ctx, admin)
+}
+
+// access is the way to a cluster that a command is about.
+func access(kubeconfig string) (*rest.Config, error) {
+	return cluster.Access{Program: name, Kubeconfig: kubeconfig}.Config()
 }

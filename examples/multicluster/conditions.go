@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/examples/internal/cluster"
 	"github.com/scaledjob/scaledjob/placement"
 	"github.com/scaledjob/scaledjob/scaling"
 )
@@ -24,23 +25,10 @@ func conditions(before []metav1.Condition, generation int64, is ...metav1.Condit
 	after := append([]metav1.Condition(nil), before...)
 	for _, c := range is {
 		c.ObservedGeneration = generation
-		c.Message = cut(c.Message, 32<<10)
+		c.Message = cluster.ConditionMessage(c.Message)
 		meta.SetStatusCondition(&after, c)
 	}
 	return after
-}
-
-// cut is s without what is over n bytes, which the API server would refuse.
-func cut(s string, n int) string {
-	const dots = "…"
-	if len(s) <= n {
-		return s
-	}
-	end := n - len(dots)
-	for end > 0 && s[end]&0xC0 == 0x80 { // not within a character
-		end--
-	}
-	return s[:end] + dots
 }
 
 func notReady(reason, message string) metav1.Condition {
@@ -58,7 +46,7 @@ func ready(message string) metav1.Condition {
 
 // ready says the most important of what is wrong.
 func (o *jobOutcome) ready() metav1.Condition {
-	plan, err := &o.plan, o.applied()
+	plan, err := &o.plan, o.refused
 	switch {
 	case o.invalid != nil:
 		return notReady(reasonInvalid, o.invalid.Error())

@@ -5,20 +5,22 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 
 	"github.com/scaledjob/scaledjob/examples/controller/source"
+	"github.com/scaledjob/scaledjob/examples/internal/cluster"
+	"github.com/scaledjob/scaledjob/examples/internal/poll"
+	"github.com/scaledjob/scaledjob/examples/internal/process"
 	"github.com/scaledjob/scaledjob/examples/multicluster/api"
 	"github.com/scaledjob/scaledjob/examples/multicluster/registry"
 )
@@ -47,7 +49,7 @@ type kind struct {
 	subject  func(*poller) subject
 	watched  cache.SharedIndexInformer
 	pollers  map[cache.ObjectName]*poller // only the informer's goroutine uses it
-	initial  int                          // objects that were there at the start
+	spread   poll.Spread                  // likewise
 }
 
 func newController(ctx context.Context, o options, client kubernetes.Interface, dynamic dynamic.Interface, log *slog.Logger) (*controller, error) {
@@ -68,20 +70,12 @@ func newController(ctx context.Context, o options, client kubernetes.Interface, 
 		if r == api.Objects {
 			k.subject = newObject
 		}
-		k.watched = dynamicinformer.NewFilteredDynamicInformer(dynamic, r, o.namespace, 0, cache.Indexers{}, nil).Informer()
-		if err := k.watched.SetTransform(withoutManagedFields); err != nil {
+		if k.watched, err = cluster.Informer(dynamic, r, o.namespace); err != nil {
 			return nil, err
 		}
 		c.kinds = append(c.kinds, k)
 	}
 	return c, nil
-}
-
-func withoutManagedFields(object any) (any, error) {
-	if u, ok := object.(*unstructured.Unstructured); ok {
-		u.SetManagedFields(nil)
-	}
-	return object, nil
 }
 
 // run watches until the context ends, and acts while it leads. Another that takes
@@ -100,7 +94,15 @@ func (c *controller) run(ctx context.Context) error {
 	if !c.elect {
 		return c.act(ctx)
 	}
-	return c.lead(ctx, c.act)
+	return c.lease().Lead(ctx, c.act)
+}
+
+// lease is the one of those controllers that act in the same namespace, or in all.
+func (c *controller) lease() process.Lease {
+	return process.Lease{
+		Client: c.client, Namespace: c.kedaNamespace, Name: strings.TrimSuffix(name+"-"+c.namespace, "-"),
+		Duration: c.leaseDuration, Log: c.log,
+	}
 }
 
 func (c *controller) synced() bool {
@@ -161,9 +163,9 @@ func (k *kind) changed(ctx context.Context, u *unstructured.Unstructured, initia
 	switch {
 	case ctx.Err() != nil:
 	case p == nil:
-		k.pollers[name] = k.start(ctx, u, k.delay(initial))
+		k.pollers[name] = k.start(ctx, u, k.spread.Delay(initial))
 	default:
-		p.update(u)
+		p.updates.Send(u)
 	}
 }
 
@@ -178,14 +180,4 @@ func (k *kind) stop(name cache.ObjectName) {
 		p.cancel()
 		delete(k.pollers, name)
 	}
-}
-
-// delay spreads the first polls of what was there already, so that a restart does not
-// read every queue at once.
-func (k *kind) delay(initial bool) time.Duration {
-	if !initial {
-		return 0
-	}
-	k.initial++
-	return time.Duration(k.initial) * 10 * time.Millisecond % (30 * time.Second)
 }

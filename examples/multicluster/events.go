@@ -11,15 +11,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/examples/internal/cluster"
 	"github.com/scaledjob/scaledjob/placement"
 )
 
 func normal(reason, format string, args ...any) adapter.Event {
-	return adapter.Event{Type: corev1.EventTypeNormal, Reason: reason, Message: cut(fmt.Sprintf(format, args...), 1024)}
+	return adapter.Event{Type: corev1.EventTypeNormal, Reason: reason, Message: cluster.EventMessage(fmt.Sprintf(format, args...))}
 }
 
 func warning(reason, format string, args ...any) adapter.Event {
-	return adapter.Event{Type: corev1.EventTypeWarning, Reason: reason, Message: cut(fmt.Sprintf(format, args...), 1024)}
+	return adapter.Event{Type: corev1.EventTypeWarning, Reason: reason, Message: cluster.EventMessage(fmt.Sprintf(format, args...))}
 }
 
 // on is an error of a member, with its name.
@@ -30,20 +31,51 @@ func on(member string, err error) error {
 	return fmt.Errorf("member %s: %w", member, err)
 }
 
-// warnings tells what seems wrong with the spec, once for each generation.
+// warnings tells what seems wrong with the spec, once as long as it does.
 func (p *poller) warnings(all []*placement.FieldError) (told []adapter.Event) {
-	if p.told == p.seen.GetGeneration() {
-		return nil
-	}
-	p.told = p.seen.GetGeneration()
+	var texts []string
 	for _, w := range all {
+		texts = append(texts, w.Error())
+		if slices.Contains(p.told, w.Error()) {
+			continue
+		}
 		reason := "SpecWarning"
 		if strings.Contains(w.Field, ".podOverrides.") {
 			reason = "PodOverrideWarning"
 		}
 		told = append(told, warning(reason, "%v", w))
 	}
+	p.told = texts
 	return told
+}
+
+// merged makes one event of those that have a reason in common, which client-go would
+// count as one and tell the first of.
+func merged(events []adapter.Event) (all []adapter.Event) {
+	for _, e := range events {
+		same := func(o adapter.Event) bool { return o.Type == e.Type && o.Reason == e.Reason }
+		if i := slices.IndexFunc(all, same); i >= 0 {
+			all[i].Message = cluster.EventMessage(all[i].Message + "; " + e.Message)
+			continue
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+// causes are why members do not answer, by name, as it was found first: what is told of
+// a connection that fails is something else each time.
+type causes map[string]string
+
+// of is the cause, to be told behind what a member's state is.
+func (c causes) of(member string, state placement.MemberState, err error) string {
+	switch {
+	case state == placement.Ready:
+		delete(c, member)
+	case err != nil && c[member] == "":
+		c[member] = ": " + err.Error()
+	}
+	return c[member]
 }
 
 // events tells what the poll has done, and what has changed by it.

@@ -3,11 +3,15 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/member"
+	"github.com/scaledjob/scaledjob/examples/controller/source"
 	"github.com/scaledjob/scaledjob/examples/multicluster/api"
 	"github.com/scaledjob/scaledjob/placement"
 	"github.com/scaledjob/scaledjob/scaling"
@@ -18,16 +22,25 @@ type job struct {
 	*poller
 	config  api.JobConfig
 	invalid error
-	queues  *queues
+	queues  *source.Queues
 	status  jobStatus
-	waiting string // what the clean-up waits for
+	refused error // why Jobs were not created at the last attempt
+	// What the clean-up waits for, and what it leaves behind.
+	waiting, abandoned string
 }
 
 // A jobStatus is the status of a DistributedScaledJob.
 type jobStatus struct {
 	placement.JobStatus `json:",inline"`
+	Print               jobPrint           `json:"print,omitzero"`
 	Memory              placement.Memory   `json:"memory,omitzero"`
 	Conditions          []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// A jobPrint is what kubectl get shows.
+type jobPrint struct {
+	MembersCount string `json:"membersCount,omitempty"` // healthy/total
+	RunningJobs  string `json:"runningJobs,omitempty"`  // running/desired
 }
 
 func newJob(p *poller) subject {
@@ -37,7 +50,7 @@ func newJob(p *poller) subject {
 }
 
 func (j *job) read() {
-	j.queues.close()
+	j.queues.Close()
 	object, meta, err := api.Read[api.DistributedScaledJob](j.seen)
 	object.Meta = meta
 	if j.config, j.invalid = object.Config(); err != nil {
@@ -47,11 +60,11 @@ func (j *job) read() {
 		j.config.Observation.PodsKnown = j.watchPods
 		j.invalid = j.members.Follow(j.config.Observation)
 	}
-	j.queues = j.newQueues(j.config.ScaledJob, j.config.Triggers)
+	j.queues = j.resolver.Queues(j.config.ScaledJob, j.config.Triggers, j.sourceTimeout)
 }
 
 func (j *job) close() {
-	j.queues.close()
+	j.queues.Close()
 	j.members.Forget(j.uid)
 }
 
@@ -62,6 +75,7 @@ type jobOutcome struct {
 	demand  scaling.Demand
 	plan    placement.JobPlan
 	reports []member.Report
+	refused error // why not all Jobs were created, by this poll or, of a member that it leaves out for that, the one before
 }
 
 func (j *job) poll(ctx context.Context) time.Time {
@@ -72,7 +86,7 @@ func (j *job) poll(ctx context.Context) time.Time {
 	o := jobOutcome{invalid: j.invalid}
 	if j.invalid == nil {
 		if err := j.finalize(ctx); err != nil {
-			j.warn("finalizer not added: nothing is created", err)
+			j.problems.Warn("finalizer not added: nothing is created", err)
 			return begin.Add(time.Second)
 		}
 		j.act(ctx, &o)
@@ -80,17 +94,31 @@ func (j *job) poll(ctx context.Context) time.Time {
 			return time.Time{}
 		}
 	}
+	o.refused = o.applied()
+	if o.refused == nil && o.leavesOut(placement.ReasonRejected) {
+		o.refused = j.refused
+	}
+	j.refused = o.refused
 	j.tell(&o)
 	before := j.status
 	j.status = j.after(&o, time.Now())
 	j.report(ctx, j.status, append(j.warnings(j.config.Warnings), o.events(before, j.status)...))
-	return earliest(begin.Add(max(time.Second, j.config.Policy.PollingInterval)), o.plan.NextCheck)
+	interval := max(time.Second, j.config.Policy.PollingInterval)
+	if o.plan.Blocked == placement.ReasonJobsUnknown { // which a moment may change
+		interval = time.Second
+	}
+	return earliest(begin.Add(interval), o.plan.NextCheck)
+}
+
+// leavesOut reports whether a member gets no Jobs for that reason.
+func (o *jobOutcome) leavesOut(reason placement.Reason) bool {
+	return slices.ContainsFunc(o.plan.Members, func(m placement.JobMember) bool { return m.Excluded == reason })
 }
 
 // act reads the queues, plans, and carries the plan out.
 func (j *job) act(ctx context.Context, o *jobOutcome) {
 	var metrics []scaling.Metric
-	metrics, o.unread = j.queues.read(ctx)
+	metrics, o.unread = j.queues.Read(ctx)
 	if ctx.Err() != nil {
 		return // and unread for that reason only
 	}
@@ -101,6 +129,13 @@ func (j *job) act(ctx context.Context, o *jobOutcome) {
 	state.Memory.Workloads = j.taints.merge(state.Memory.Workloads, now)
 	o.plan = placement.PlanJobs(j.config.Policy, state)
 	j.taints.merge(o.plan.Memory.Workloads, now)
+	if len(o.plan.Create) > 0 { // so that they count also if this process does not live to see them
+		j.status.Memory = o.plan.Memory
+		if err := j.write(ctx, j.status); err != nil {
+			j.problems.Warn("status not written: nothing is created", err)
+			return
+		}
+	}
 	o.reports = j.members.Apply(ctx, member.Action{
 		ScaledJob: j.config.ScaledJob, Revision: j.config.Policy.Revision, Propagation: j.config.Policy.Rollout.Propagation,
 		Targets: j.config.Targets, Plan: o.plan, Now: now,
@@ -112,8 +147,20 @@ func (j *job) act(ctx context.Context, o *jobOutcome) {
 func (j *job) after(o *jobOutcome, now time.Time) jobStatus {
 	s := j.status
 	if o.invalid == nil {
-		s.JobStatus = o.plan.Status(j.seen.GetName(), s.JobStatus, now)
+		s.JobStatus = o.plan.Status(adapter.LabelValue(j.seen.GetName()), s.JobStatus, now)
 		s.Memory = o.plan.Memory
+		problems, healthy := j.members.Problems(), 0
+		for name, m := range s.MemberClusterStatuses {
+			m.Description += j.causes.of(name, m.State, problems[name])
+			s.MemberClusterStatuses[name] = m
+			if m.State == placement.Ready {
+				healthy++
+			}
+		}
+		s.Print = jobPrint{
+			MembersCount: fmt.Sprintf("%d/%d", healthy, len(s.MemberClusterStatuses)),
+			RunningJobs:  fmt.Sprintf("%d/%d", s.RunningJobs, s.DesiredJobs),
+		}
 	}
 	s.Conditions = conditions(s.Conditions, j.seen.GetGeneration(), o.ready(), active(o.invalid, o.demand), paused(j.config.Policy.Paused))
 	return s
@@ -126,9 +173,9 @@ func (j *job) tell(o *jobOutcome) {
 			j.log.Info("done", "member", r.Cluster, "created", r.Created, "rolledOut", r.RolledOut, "duplicates", r.Duplicates, "pruned", r.Pruned)
 		}
 	}
-	j.warn("invalid", o.invalid)
-	j.warn("unread", o.unread)
-	j.warn("failed", o.applied())
+	j.problems.Warn("invalid", o.invalid)
+	j.problems.Warn("unread", o.unread)
+	j.problems.Warn("failed", o.refused)
 	j.log.Debug("planned", "plan", o.plan)
 }
 

@@ -15,29 +15,39 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"os/signal"
 	"strconv"
 	"syscall"
 	"time"
 
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2"
 
+	"github.com/scaledjob/scaledjob/examples/internal/cluster"
+	"github.com/scaledjob/scaledjob/examples/internal/process"
+	"github.com/scaledjob/scaledjob/examples/multicluster/api"
 	"github.com/scaledjob/scaledjob/examples/multicluster/manifests"
 	"github.com/scaledjob/scaledjob/examples/multicluster/registry"
 )
 
 // name is what the controller is called in events and requests.
 const name = "multicluster"
+
+const guide = `To have a home cluster with three members on this machine, with nothing but Go installed, run in the folder of this repository
+
+    go run ./examples/multicluster/local    # the first time it builds Kubernetes, which takes about ten minutes
+
+and in another terminal
+
+    export KUBECONFIG=$PWD/fleet/home.kubeconfig
+    DSJ_ENABLED=true DSO_ENABLED=true go run ./examples/multicluster`
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -74,14 +84,14 @@ func run(ctx context.Context, args []string, to streams) int {
 type task func(context.Context) error
 
 type options struct {
-	kubeconfig, namespace, kedaNamespace, address, logFormat string
+	kubeconfig, namespace, kedaNamespace, address string
 
-	level         slog.Level
+	logs          process.Log
 	jobs, objects bool
 	install       bool
 	elect         bool
 	watchPods     bool
-	lease         time.Duration
+	leaseDuration time.Duration
 	sourceTimeout time.Duration
 	timeout       time.Duration
 	probe         time.Duration
@@ -93,32 +103,38 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig `file` of the home cluster, instead of $KUBECONFIG, ~/.kube/config, or a pod's own access")
 	flags.StringVar(&o.namespace, "namespace", "", "the only `namespace` of the home cluster to act in; empty means all")
 	flags.StringVar(&o.kedaNamespace, "keda-namespace", registry.Namespace, "`namespace` of the members' kubeconfigs, of what ClusterTriggerAuthentications refer to, and of the lease")
-	flags.BoolVar(&o.jobs, "dsj", enabled("DSJ_ENABLED"), "act on DistributedScaledJobs; $DSJ_ENABLED")
-	flags.BoolVar(&o.objects, "dso", enabled("DSO_ENABLED"), "act on DistributedScaledObjects; $DSO_ENABLED")
+	var invalid [2]error
+	o.jobs, invalid[0] = enabled("DSJ_ENABLED")
+	o.objects, invalid[1] = enabled("DSO_ENABLED")
+	flags.BoolVar(&o.jobs, "dsj", o.jobs, "act on DistributedScaledJobs; $DSJ_ENABLED")
+	flags.BoolVar(&o.objects, "dso", o.objects, "act on DistributedScaledObjects; $DSO_ENABLED")
 	flags.BoolVar(&o.install, "install", false, "install the custom resources that the home cluster does not have")
 	flags.BoolVar(&o.elect, "leader-election", true, "act only while holding the lease, so that more than one may run")
-	flags.DurationVar(&o.lease, "lease-duration", 15*time.Second, "`time` after which another takes over from one that has died")
+	flags.DurationVar(&o.leaseDuration, "lease-duration", 15*time.Second, "`time` after which another takes over from one that has died")
 	flags.BoolVar(&o.watchPods, "watch-pods", true, "tell pending Jobs by their pods; if false, by the Jobs' status, which needs no access to pods")
 	flags.DurationVar(&o.sourceTimeout, "source-timeout", 10*time.Second, "`time` within which a trigger must answer")
 	flags.DurationVar(&o.timeout, "member-timeout", 5*time.Second, "`time` within which a member must answer a request")
 	flags.DurationVar(&o.probe, "probe-interval", 10*time.Second, "`time` between two health checks of a member")
 	flags.StringVar(&o.address, "listen", ":8080", "`address` of /healthz and /readyz; empty means none")
-	flags.StringVar(&o.logFormat, "log-format", "text", "`format` of logs: text or json")
-	flags.TextVar(&o.level, "log-level", slog.LevelInfo, "least `level` of logs: debug, info, warn or error; debug tells each plan")
+	o.logs.Flags(flags)
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
-	if err := o.check(flags.Args()); err != nil {
+	if err := errors.Join(append(invalid[:], o.check(flags.Args()))...); err != nil {
 		fmt.Fprintf(stderr, "multicluster: %v\n", err)
 		return o, err
 	}
 	return o, nil
 }
 
-// enabled reads a switch; what does not parse is off.
-func enabled(variable string) bool {
-	on, err := strconv.ParseBool(os.Getenv(variable))
-	return err == nil && on
+// enabled reads a switch, which is off if nobody has set it.
+func enabled(variable string) (bool, error) {
+	value := os.Getenv(variable)
+	on, err := strconv.ParseBool(cmp.Or(value, "false"))
+	if err != nil {
+		err = fmt.Errorf("$%s is %q: want true or false", variable, value)
+	}
+	return on, err
 }
 
 func (o options) check(arguments []string) error {
@@ -126,14 +142,8 @@ func (o options) check(arguments []string) error {
 	if len(arguments) > 0 {
 		problems = append(problems, fmt.Errorf("unexpected argument %q: want a flag (see -help), or setup-member, list-members or delete-member", arguments[0]))
 	}
-	if !o.jobs && !o.objects {
-		problems = append(problems, errors.New("nothing to act on: set DSJ_ENABLED=true for DistributedScaledJobs, DSO_ENABLED=true for DistributedScaledObjects, or both"))
-	}
-	if o.logFormat != "text" && o.logFormat != "json" {
-		problems = append(problems, fmt.Errorf("-log-format %q: want text or json", o.logFormat))
-	}
-	if o.lease < 2*time.Second { // the lease holds whole seconds
-		problems = append(problems, fmt.Errorf("-lease-duration %s: want 2s or more", o.lease))
+	if o.leaseDuration < 2*time.Second {
+		problems = append(problems, fmt.Errorf("-lease-duration %s: want 2s or more", o.leaseDuration))
 	}
 	for _, d := range []struct {
 		flag  string
@@ -143,54 +153,53 @@ func (o options) check(arguments []string) error {
 			problems = append(problems, fmt.Errorf("-%s %s: want a time above 0", d.flag, d.value))
 		}
 	}
-	return errors.Join(problems...)
+	return errors.Join(append(problems, o.logs.Check())...)
 }
 
-func (o options) logger(w io.Writer) *slog.Logger {
-	handler := &slog.HandlerOptions{Level: o.level}
-	if o.logFormat == "json" {
-		return slog.New(slog.NewJSONHandler(w, handler))
+// resources are what to act on.
+func (o options) resources() (all []schema.GroupVersionResource) {
+	if o.jobs {
+		all = append(all, api.Jobs)
 	}
-	return slog.New(slog.NewTextHandler(w, handler))
+	if o.objects {
+		all = append(all, api.Objects)
+	}
+	return all
 }
 
 // run returns nil when the context ends and all is put down.
 func (o options) run(ctx context.Context, stderr io.Writer) error {
-	log := o.logger(stderr)
+	log := o.logs.To(stderr)
 	klog.SetSlogLogger(log)
-	config, err := connect(o.kubeconfig)
+	config, err := cluster.Access{Program: name, Kubeconfig: o.kubeconfig, Guide: guide}.Config()
 	if err != nil {
 		return err
 	}
-	client, dynamic, err := clients(config)
+	client, dynamic, err := cluster.Clients(config)
 	if err != nil {
 		return err
 	}
 	if o.install {
-		if err := manifests.Install(ctx, dynamic, log); err != nil {
+		if err := cluster.Install(ctx, dynamic, manifests.CRDs, log); err != nil {
 			return err
 		}
 	}
-	if err := o.served(client.Discovery()); err != nil {
+	if err := cluster.Served(ctx, client.Discovery(), o.resources()...); err != nil {
 		return err
 	}
 	c, err := newController(ctx, o, client, dynamic, log)
 	if err != nil {
 		return err
 	}
-	server, err := c.listen(o.address)
+	server, err := process.Listen(o.address, process.Probes(c.synced), log)
 	if err != nil {
 		return err
 	}
 	defer server.Close()
-	return c.run(ctx)
-}
-
-func clients(config *rest.Config) (kubernetes.Interface, dynamic.Interface, error) {
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, nil, err
+	if len(c.kinds) == 0 { // as the manifests have it at first
+		log.Warn("nothing to act on: set DSJ_ENABLED=true for DistributedScaledJobs, DSO_ENABLED=true for DistributedScaledObjects, or both")
+		<-ctx.Done()
+		return nil
 	}
-	dynamic, err := dynamic.NewForConfig(config)
-	return client, dynamic, err
+	return c.run(ctx)
 }

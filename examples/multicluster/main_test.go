@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,9 +13,11 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/member"
+	"github.com/scaledjob/scaledjob/examples/multicluster/registry"
 	"github.com/scaledjob/scaledjob/placement"
 	"github.com/scaledjob/scaledjob/placement/taint"
 	"github.com/scaledjob/scaledjob/scaling"
@@ -35,7 +38,6 @@ func TestFlags(t *testing.T) {
 		"-dsj -member-timeout -1s":   "-member-timeout -1s: want a time above 0",
 		"-dso start":                 `unexpected argument "start"`,
 		"-kube x":                    "flag provided but not defined: -kube",
-		"":                           "DSJ_ENABLED=true",
 		"setup-member":               "want the name of one member",
 		"setup-member a b":           "want the name of one member",
 		"delete-member":              "want the name of one member",
@@ -57,8 +59,12 @@ func TestFlags(t *testing.T) {
 
 // Each switch is off unless its variable says true; a flag wins.
 func TestSwitches(t *testing.T) {
+	t.Setenv("DSJ_ENABLED", "yes")
+	t.Setenv("DSO_ENABLED", "")
+	status, said := execute(t)
+	require.Equal(t, 2, status)
+	require.Contains(t, said, `$DSJ_ENABLED is "yes": want true or false`)
 	t.Setenv("DSJ_ENABLED", "true")
-	t.Setenv("DSO_ENABLED", "perhaps")
 	o, err := parse(nil, &bytes.Buffer{})
 	require.NoError(t, err)
 	require.True(t, o.jobs)
@@ -144,7 +150,7 @@ func TestReady(t *testing.T) {
 		"Unknown JobsUnknown":           {demand: read, plan: placement.JobPlan{Blocked: placement.ReasonJobsUnknown}},
 		"False CapacityHeldByStuckJobs": {demand: read, plan: placement.JobPlan{Blocked: placement.ReasonHeldByStuck}},
 		"False AllMembersExcluded":      {demand: read, plan: placement.JobPlan{Unplaced: 1, Reason: placement.ReasonAllExcluded}},
-		"False KEDAJobCreateFailed":     {demand: read, reports: []member.Report{{Err: errors.New("a")}}},
+		"False KEDAJobCreateFailed":     {demand: read, refused: errors.New("a")},
 		"False TriggerError":            {unread: errors.New("a")},
 		"Unknown PartialTriggerError":   {unread: errors.New("a"), demand: scaling.Demand{Metrics: 2, Read: 1}},
 	} {
@@ -190,32 +196,51 @@ func TestEvents(t *testing.T) {
 		reasons(well, well, member.Report{Result: adapter.Result{Created: 1, RolledOut: 2, Duplicates: 3}}))
 }
 
-func TestCut(t *testing.T) {
-	require.Equal(t, "abc", cut("abc", 3))
-	require.Equal(t, "a…", cut("abcde", 4))
-	require.Equal(t, "ä…", cut("ääää", 6), "not within a character")
+// A member whose kubeconfig cannot be used is a member: it is one that does not answer,
+// or goes on as before. Only one that is not in the registry is none.
+func TestRegister(t *testing.T) {
+	m := &members{controller: &controller{log: slog.New(slog.DiscardHandler), home: "home"}, kubeconfigs: map[string]string{}}
+	bad := registry.Member{Name: "a", Kubeconfig: "bad", Err: errors.New("it names a program")}
+	good := registry.Member{Name: "a", Kubeconfig: "good", Config: &rest.Config{Host: "https://127.0.0.1:1"}}
+	m.register(t.Context(), []registry.Member{bad})
+	require.Equal(t, []string{"a"}, m.Names())
+	require.Eventually(t, func() bool {
+		err := m.Problems()["a"]
+		return err != nil && strings.Contains(err.Error(), "it names a program")
+	},
+		10*time.Second, time.Millisecond)
+	m.register(t.Context(), []registry.Member{good})
+	require.Equal(t, "good", m.kubeconfigs["a"])
+	m.register(t.Context(), []registry.Member{bad})
+	require.Equal(t, "good", m.kubeconfigs["a"])
+	require.Equal(t, []string{"a"}, m.Names())
+	m.register(t.Context(), nil)
+	require.Empty(t, m.Names())
 }
 
-func TestDelay(t *testing.T) {
-	k := &kind{}
-	seen := map[time.Duration]bool{}
-	for range 1000 {
-		d := k.delay(true)
-		require.Less(t, d, 30*time.Second)
-		seen[d] = true
-	}
-	require.Len(t, seen, 1000)
-	require.Zero(t, k.delay(false))
+func TestWarningsAreToldOnce(t *testing.T) {
+	p := &poller{}
+	a, b := &placement.FieldError{Field: "a"}, &placement.FieldError{Field: "spec.memberClusters[0].podOverrides.b"}
+	require.Len(t, p.warnings([]*placement.FieldError{a}), 1)
+	told := p.warnings([]*placement.FieldError{a, b})
+	require.Len(t, told, 1)
+	require.Equal(t, "PodOverrideWarning", told[0].Reason)
+	require.Empty(t, p.warnings(nil))
+	require.Len(t, p.warnings([]*placement.FieldError{a}), 1, "it was gone meanwhile")
 }
 
-// What has not been looked at is replaced by what is newer.
-func TestUpdateKeepsTheNewest(t *testing.T) {
-	p := &poller{updates: make(chan *unstructured.Unstructured, 1)}
-	for i := range 3 {
-		u := &unstructured.Unstructured{Object: map[string]any{}}
-		u.SetGeneration(int64(i))
-		p.update(u)
-	}
-	require.EqualValues(t, 2, (<-p.updates).GetGeneration())
-	require.Empty(t, p.updates)
+func TestMerged(t *testing.T) {
+	require.Equal(t, []adapter.Event{normal("a", "1; 3"), warning("a", "2")},
+		merged([]adapter.Event{normal("a", "1"), warning("a", "2"), normal("a", "3")}))
+	require.Empty(t, merged(nil))
+}
+
+// Why a member does not answer is what was found first, until it answers.
+func TestCauses(t *testing.T) {
+	c := causes{}
+	require.Empty(t, c.of("a", placement.NotReady, nil))
+	require.Equal(t, ": x", c.of("a", placement.NotReady, errors.New("x")))
+	require.Equal(t, ": x", c.of("a", placement.NotReady, errors.New("y")))
+	require.Empty(t, c.of("a", placement.Ready, nil))
+	require.Equal(t, ": y", c.of("a", placement.NotReady, errors.New("y")))
 }

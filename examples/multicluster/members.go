@@ -2,6 +2,9 @@ package main
 
 import (
 	"context"
+	"net/http"
+
+	"k8s.io/client-go/rest"
 
 	"github.com/scaledjob/scaledjob/adapter/member"
 	"github.com/scaledjob/scaledjob/examples/multicluster/registry"
@@ -15,14 +18,17 @@ type members struct {
 }
 
 // register makes the members those of the registry. One whose kubeconfig is the same
-// as before goes on undisturbed.
+// as before goes on undisturbed; so does one whose kubeconfig cannot be used any more,
+// for what it runs is still there.
 func (m *members) register(ctx context.Context, all []registry.Member) {
 	there := map[string]bool{}
 	for _, r := range all {
-		there[r.Name] = r.Err == nil
+		there[r.Name] = true
+		was, known := m.kubeconfigs[r.Name]
 		if r.Err != nil {
 			m.controller.log.Error("member not usable", "member", r.Name, "err", r.Err)
-		} else if m.kubeconfigs[r.Name] != r.Kubeconfig {
+		}
+		if !known || was != r.Kubeconfig && r.Err == nil {
 			m.dial(ctx, r)
 		}
 	}
@@ -37,7 +43,11 @@ func (m *members) register(ctx context.Context, all []registry.Member) {
 
 func (m *members) dial(ctx context.Context, r registry.Member) {
 	c := m.controller
-	cluster, err := member.Dial(r.Name, r.Config, member.Options{
+	config := r.Config
+	if r.Err != nil {
+		config = nowhere(r.Err)
+	}
+	cluster, err := member.Dial(r.Name, config, member.Options{
 		ID: c.registry.ID(r), Home: c.home, Pods: c.watchPods, Timeout: c.timeout, Interval: c.probe,
 	})
 	if err == nil {
@@ -50,3 +60,13 @@ func (m *members) dial(ctx context.Context, r registry.Member) {
 	m.kubeconfigs[r.Name] = r.Kubeconfig
 	c.log.Info("member registered", "member", r.Name, "server", r.Server())
 }
+
+// nowhere is the way to a member that there is none to: it is registered, and does not
+// answer.
+func nowhere(why error) *rest.Config {
+	return &rest.Config{Host: "https://nowhere.invalid", Transport: refusal{why}}
+}
+
+type refusal struct{ why error }
+
+func (r refusal) RoundTrip(*http.Request) (*http.Response, error) { return nil, r.why }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/scaledjob/scaledjob/adapter/member"
+	"github.com/scaledjob/scaledjob/examples/controller/source"
 	"github.com/scaledjob/scaledjob/examples/multicluster/api"
 	"github.com/scaledjob/scaledjob/placement"
 	"github.com/scaledjob/scaledjob/scaling"
@@ -20,7 +22,7 @@ type object struct {
 	*poller
 	config   api.ObjectConfig
 	invalid  error
-	queues   *queues
+	queues   *source.Queues
 	clusters []placement.ObjectCluster // as last seen
 	status   objectStatus
 }
@@ -28,8 +30,15 @@ type object struct {
 // An objectStatus is the status of a DistributedScaledObject.
 type objectStatus struct {
 	placement.ObjectStatus `json:",inline"`
+	Print                  objectPrint                 `json:"print,omitzero"`
 	Memory                 map[string]placement.Health `json:"memory,omitempty"`
 	Conditions             []metav1.Condition          `json:"conditions,omitempty"`
+}
+
+// An objectPrint is what kubectl get shows.
+type objectPrint struct {
+	MembersCount  string `json:"membersCount,omitempty"`  // healthy/total
+	TotalReplicas string `json:"totalReplicas,omitempty"` // current/desired
 }
 
 func newObject(p *poller) subject {
@@ -44,16 +53,16 @@ func newObject(p *poller) subject {
 }
 
 func (o *object) read() {
-	o.queues.close()
+	o.queues.Close()
 	object, meta, err := api.Read[api.DistributedScaledObject](o.seen)
 	object.Meta = meta
 	if o.config, o.invalid = object.Config(); err != nil {
 		o.invalid = err
 	}
-	o.queues = o.newQueues(o.config.Source, o.config.Triggers)
+	o.queues = o.resolver.Queues(o.config.Source, o.config.Triggers, o.sourceTimeout)
 }
 
-func (o *object) close() { o.queues.close() }
+func (o *object) close() { o.queues.Close() }
 
 // An objectOutcome is what a poll came to.
 type objectOutcome struct {
@@ -87,7 +96,7 @@ func (o *object) poll(ctx context.Context) time.Time {
 // act reads the queues and the replicas, plans, and writes.
 func (o *object) act(ctx context.Context, out *objectOutcome) {
 	var metrics []scaling.Metric
-	metrics, out.unread = o.queues.read(ctx)
+	metrics, out.unread = o.queues.Read(ctx)
 	out.demand = scaling.Aggregate(scaling.Max, metrics, false)
 	now := time.Now()
 	clusters, unseen := o.members.ObserveObject(ctx, member.ObjectPoll{
@@ -133,11 +142,13 @@ func (o *object) after(out *objectOutcome, now time.Time) objectStatus {
 		for _, c := range o.clusters {
 			s.Memory[c.Name] = c.Health
 		}
-		for name, err := range out.unseen {
-			if m, ok := s.MemberClusterStatuses[name]; ok {
-				m.Description += ": " + err.Error()
-				s.MemberClusterStatuses[name] = m
-			}
+		for name, m := range s.MemberClusterStatuses {
+			m.Description += o.causes.of(name, m.State, out.unseen[name])
+			s.MemberClusterStatuses[name] = m
+		}
+		s.Print = objectPrint{
+			MembersCount:  fmt.Sprintf("%d/%d", s.MembersHealthyCount, s.MembersTotalCount),
+			TotalReplicas: fmt.Sprintf("%d/%d", s.TotalCurrentReplicas, out.plan.Total),
 		}
 	}
 	s.Conditions = conditions(s.Conditions, o.seen.GetGeneration(),
@@ -152,9 +163,9 @@ func (o *object) tell(out *objectOutcome) {
 			o.log.Info("scaled", "member", r.Cluster, "replicas", r.Replicas)
 		}
 	}
-	o.warn("invalid", out.invalid)
-	o.warn("unread", out.unread)
-	o.warn("failed", out.applied())
+	o.problems.Warn("invalid", out.invalid)
+	o.problems.Warn("unread", out.unread)
+	o.problems.Warn("failed", out.applied())
 	o.log.Debug("planned", "plan", out.plan)
 }
 

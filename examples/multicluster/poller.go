@@ -12,9 +12,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/examples/internal/poll"
 )
 
 // A poller polls one object, from when it is seen until it is gone. It waits for
@@ -23,14 +25,15 @@ type poller struct {
 	*kind
 	uid     types.UID
 	cancel  context.CancelFunc
-	updates chan *unstructured.Unstructured // the newest that has not been looked at
+	updates poll.Latest[*unstructured.Unstructured]
 
 	// What follows is the poller's own.
-	log     *slog.Logger
-	seen    *unstructured.Unstructured // the object as it is now
-	written []byte                     // the status that the API server has
-	logged  map[string]string          // what is wrong
-	told    int64                      // the generation whose warnings have been told
+	log      *slog.Logger
+	problems poll.Warnings
+	seen     *unstructured.Unstructured // the object as it is now
+	written  []byte                     // the status that the API server has
+	told     []string                   // the warnings that are there, and have been told
+	causes   causes
 }
 
 // A subject is what an object is about: Jobs or replicas.
@@ -46,23 +49,13 @@ type subject interface {
 
 func (k *kind) start(ctx context.Context, u *unstructured.Unstructured, delay time.Duration) *poller {
 	ctx, cancel := context.WithCancel(ctx)
+	log := k.log.With("kind", u.GetKind(), "object", cache.MetaObjectToName(u).String())
 	p := &poller{
-		kind: k, uid: u.GetUID(), cancel: cancel, updates: make(chan *unstructured.Unstructured, 1),
-		log:  k.log.With("kind", u.GetKind(), "object", cache.MetaObjectToName(u).String()),
-		seen: u, logged: map[string]string{},
+		kind: k, uid: u.GetUID(), cancel: cancel, updates: poll.NewLatest[*unstructured.Unstructured](),
+		log: log, problems: poll.Warnings{Log: log}, seen: u, causes: causes{},
 	}
 	k.polling.Go(func() { p.run(ctx, delay) })
 	return p
-}
-
-// update replaces what the poller has not looked at yet. Only one goroutine may
-// call it.
-func (p *poller) update(u *unstructured.Unstructured) {
-	select {
-	case <-p.updates:
-	default:
-	}
-	p.updates <- u
 }
 
 func (p *poller) run(ctx context.Context, delay time.Duration) {
@@ -105,18 +98,6 @@ func earliest(a, b time.Time) time.Time {
 	return a
 }
 
-// warn logs what is wrong as long as it is not the same as before.
-func (p *poller) warn(what string, err error) {
-	text := ""
-	if err != nil {
-		text = err.Error()
-	}
-	if text != "" && text != p.logged[what] {
-		p.log.Warn(what, "err", text)
-	}
-	p.logged[what] = text
-}
-
 // restore reads the status that the object has into one; where it is not such a
 // status it counts for nothing.
 func (p *poller) restore(status any) {
@@ -126,27 +107,50 @@ func (p *poller) restore(status any) {
 	}
 }
 
-// report writes the status where it has changed, and tells the events. It tests the
-// UID, so that one who has taken the name since keeps its own.
+// report writes the status where it has changed, and tells the events.
 func (p *poller) report(ctx context.Context, status any, events []adapter.Event) {
-	adapter.Record(p.recorder, p.seen, events)
-	is, err := json.Marshal(status)
-	if err == nil && bytes.Equal(is, p.written) {
-		return
-	}
-	patch, err := json.Marshal([]map[string]any{
-		{"op": "test", "path": "/metadata/uid", "value": p.uid},
-		{"op": "add", "path": "/status", "value": json.RawMessage(is)},
-	})
-	if err == nil {
-		_, err = p.dynamic.Resource(p.resource).Namespace(p.seen.GetNamespace()).
-			Patch(ctx, p.seen.GetName(), types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: name}, "status")
-	}
-	switch {
-	case err == nil:
-		p.written = is
-	case apierrors.IsNotFound(err) || ctx.Err() != nil: // it is gone, or we are
-	default:
+	adapter.Record(p.recorder, p.seen, merged(events))
+	// A poll that has acted is told also when it was the last.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	if err := p.write(ctx, status); err != nil {
 		p.log.Warn("status not written, will try again", "err", err)
 	}
+}
+
+// write writes the status where it has changed. An object that is gone has none.
+func (p *poller) write(ctx context.Context, status any) error {
+	is, err := json.Marshal(status)
+	if err != nil || bytes.Equal(is, p.written) {
+		return err
+	}
+	err = p.patch(ctx, []operation{{"add", "/status", json.RawMessage(is)}}, "status")
+	if err == nil {
+		p.written = is
+	}
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// An operation is one of a JSON patch.
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value,omitempty"`
+}
+
+// patch tests the UID first, so that one who has taken the name since keeps its own.
+func (p *poller) patch(ctx context.Context, operations []operation, subresources ...string) error {
+	data, err := json.Marshal(append([]operation{{"test", "/metadata/uid", p.uid}}, operations...))
+	if err == nil {
+		_, err = p.client().Patch(ctx, p.seen.GetName(), types.JSONPatchType, data, metav1.PatchOptions{FieldManager: name}, subresources...)
+	}
+	return err
+}
+
+// client is that of the object.
+func (p *poller) client() dynamic.ResourceInterface {
+	return p.dynamic.Resource(p.resource).Namespace(p.seen.GetNamespace())
 }

@@ -47,8 +47,8 @@ func (s *stand) survives(t *testing.T) {
 	q.waiting("queue", 25)
 	q.becomes(func(t *assert.CollectT) { require.Equal(t, []int{13}, q.counts(t, "work", one)) })
 	q.stays(3*time.Second, func(t require.TestingT) { require.Equal(t, []int{13}, q.counts(t, "work", one)) })
-	p.kill()
-	s.start(t, "-namespace", q.namespace).said("acting")
+	p.Kill()
+	s.start(t, "-namespace", q.namespace).Said("acting")
 	q.stays(5*time.Second, func(t require.TestingT) {
 		require.Equal(t, []int{13}, q.counts(t, "work", one), "also after a restart")
 		require.EqualValues(t, 12, q.member(t, dsj, "work", two)["runningJobs"])
@@ -100,39 +100,45 @@ func (q *space) uids() (all []types.UID) {
 }
 
 // Of four Jobs two are on a member where pods do not start, or take long. They are
-// replaced after the grace period of 3 s, at a poll that is 1 s apart from the next.
+// replaced after the grace period of 3 s, and what is then there twice is resolved as the
+// policy says.
 func (s *stand) replaces(t *testing.T) {
 	q := s.space(t, "replaces")
 	q.waiting("queue", 4)
 	const never, late = two + `: "-1s"`, two + `: "20s"`
-	spec := func(policy string) string {
-		return weights(1, 1) + fmt.Sprintf(failoverPolicy, "30s", "5m", policy)
-	}
-	q.job("keep-all", spec("keepAll"), never)
-	q.job("prefer-failover", spec("preferFailover"), never)
-	q.job("prefer-source", spec("preferSource"), late)
-	q.job("immediate", spec("immediateSourceCleanup"), never)
+	policy := func(p string) string { return fmt.Sprintf(failoverPolicy, "30s", "5m", p) }
+	q.job("keep-all", weights(1, 1)+policy("keepAll"), never)
+	q.job("prefer-failover", weights(1, 1)+policy("preferFailover"), never)
+	q.job("prefer-source", weights(1, 1)+policy("preferSource"), late)
+	// Both are on the second member, and their replacements do not start either.
+	neither := "  memberClusters: [{name: " + two + ", weight: 1000}, {name: " + three + ", weight: 1}]"
+	q.job("immediate", neither+policy("immediateSourceCleanup"), never+", "+three+`: "-1s"`, "maxReplicaCount: 2", "failoverOverMax: true")
+	q.job("none-runs", neither+policy("preferFailover"), never+", "+three+`: "-1s"`, "maxReplicaCount: 2", "failoverOverMax: true")
+	q.interval = 10
+	q.job("in-time", weights(1, 1)+policy("keepAll"), never)
 	s.start(t, "-namespace", q.namespace)
+	q.becomes(func(t *assert.CollectT) { require.Equal(t, []int{2, 0}, q.counts(t, "immediate", two, three)) })
 	q.becomes(func(t *assert.CollectT) {
-		for _, name := range []string{"keep-all", "prefer-source"} {
-			require.Equal(t, []int{4, 2}, q.counts(t, name, one, two), name)
-		}
-		for _, name := range []string{"prefer-failover", "immediate"} {
-			require.Equal(t, []int{4, 0}, q.counts(t, name, one, two), name)
-		}
+		require.Equal(t, []int{0, 2}, q.counts(t, "immediate", two, three), "as soon as there are replacements")
 	})
-	m := q.member(t, dsj, "keep-all", two)
-	require.EqualValues(t, 2, m["stuckJobs"])
-	q.inTime("keep-all")
-	q.inTime("prefer-source")
+	q.becomes(func(t *assert.CollectT) {
+		require.Equal(t, []int{4, 2}, q.counts(t, "keep-all", one, two))
+		require.Equal(t, []int{4, 0}, q.counts(t, "prefer-failover", one, two))
+		require.Equal(t, []int{2, 2}, q.counts(t, "none-runs", two, three))
+	})
+	require.EqualValues(t, 2, q.member(t, dsj, "keep-all", two)["stuckJobs"])
+	q.becomes(func(t *assert.CollectT) { require.Equal(t, []int{4, 2}, q.counts(t, "in-time", one, two)) })
+	q.inTime("in-time", 3*time.Second, 10*time.Second)
+	q.inTime("keep-all", 3*time.Second, 10*time.Second)
 
 	q.becomes(func(t *assert.CollectT) {
 		require.Equal(t, []int{2, 2}, q.counts(t, "prefer-source", one, two))
 		require.EqualValues(t, 0, q.status(t, dsj, "prefer-source")["pendingJobs"])
 	})
-	for name, want := range map[string][]int{"keep-all": {4, 2}, "prefer-failover": {4, 0}, "prefer-source": {2, 2}, "immediate": {4, 0}} {
+	for name, want := range map[string][]int{"keep-all": {4, 2}, "prefer-failover": {4, 0}} {
 		require.Equal(t, want, q.counts(t, name, one, two), name)
 	}
+	require.Equal(t, []int{2, 2}, q.counts(t, "none-runs", two, three), "none is deleted before another runs")
 	for _, name := range []string{"prefer-failover", "prefer-source", "immediate"} {
 		q.becomes(func(t *assert.CollectT) { q.told(t, name, "Normal DuplicatesDeleted") })
 	}
@@ -140,7 +146,7 @@ func (s *stand) replaces(t *testing.T) {
 
 // inTime checks that each source has one replacement, elsewhere, that was created
 // within the grace period and a poll. Times of Jobs are whole seconds.
-func (q *space) inTime(name string) {
+func (q *space) inTime(name string, grace, poll time.Duration) {
 	q.t.Helper()
 	replacements := map[string]batchv1.Job{}
 	for _, j := range q.jobs(q.t, one, name) {
@@ -155,8 +161,8 @@ func (q *space) inTime(name string) {
 		replacement, ok := replacements[string(source.UID)]
 		require.True(q.t, ok)
 		after := replacement.CreationTimestamp.Sub(source.CreationTimestamp.Time)
-		require.GreaterOrEqual(q.t, after, 3*time.Second-time.Second)
-		require.LessOrEqual(q.t, after, 3*time.Second+time.Second+2*time.Second, "the grace period, a poll, and two seconds of a loaded machine")
+		require.GreaterOrEqual(q.t, after, grace-time.Second)
+		require.LessOrEqual(q.t, after, grace+poll)
 		require.Empty(q.t, replacement.OwnerReferences)
 	}
 }
@@ -189,7 +195,7 @@ func (s *stand) failsOver(t *testing.T) {
 		require.Equal(t, []int{2, 0}, q.counts(t, "size-3", one, two))
 		require.Equal(t, []int{0, 2}, q.counts(t, "size-5", one, two))
 	})
-	p.kill()
+	p.Kill()
 	q.job("size-6", spec(6), "")
 	s.start(t, "-namespace", q.namespace)
 	q.becomes(func(t *assert.CollectT) { require.Equal(t, []int{0, 2}, q.counts(t, "size-6", one, two)) })
@@ -247,10 +253,10 @@ func (s *stand) overrides(t *testing.T) {
 // A controller that is killed again and again while it creates makes no Job twice.
 func (s *stand) killedInBurst(t *testing.T) {
 	q := s.space(t, "burst")
-	q.waiting("queue", 300)
-	q.job("work", weights(1, 1, 1), "", "maxReplicaCount: 300")
+	q.waiting("queue", 600)
+	q.job("work", weights(1, 1), "", "maxReplicaCount: 600")
 	sum := func(t require.TestingT) (sum int) {
-		for _, n := range q.counts(t, "work", names...) {
+		for _, n := range q.counts(t, "work", one, two) {
 			sum += n
 		}
 		return sum
@@ -259,12 +265,12 @@ func (s *stand) killedInBurst(t *testing.T) {
 		before := sum(t)
 		p := s.start(t, "-namespace", q.namespace)
 		q.becomes(func(t *assert.CollectT) { require.Greater(t, sum(t), before+10) })
-		p.kill()
-		require.Less(t, sum(t), 300, "killed in the middle")
+		p.Kill()
+		require.Less(t, sum(t), 600, "killed in the middle")
 	}
 	s.start(t, "-namespace", q.namespace)
-	q.becomes(func(t *assert.CollectT) { require.Equal(t, 300, sum(t)) })
-	q.stays(3*time.Second, func(t require.TestingT) { require.Equal(t, 300, sum(t)) })
+	q.becomes(func(t *assert.CollectT) { require.Equal(t, 600, sum(t)) })
+	q.stays(3*time.Second, func(t require.TestingT) { require.Equal(t, 600, sum(t)) })
 }
 
 // When an API server dies while Jobs are created there, those of which nobody knows
@@ -303,16 +309,31 @@ func (s *stand) elects(t *testing.T) {
 	q.waiting("queue", 2)
 	q.job("work", weights(1, 1), "")
 	first := s.start(t, "-leader-election", "-lease-duration=2s")
-	first.said("acting")
+	first.Said("acting")
 	second := s.start(t, "-leader-election", "-lease-duration=2s")
-	second.said("the lease is held")
-	require.NotContains(t, second.output.String(), "acting")
+	second.Said("the lease is held")
+	require.NotContains(t, second.Output(), "acting")
 	q.becomes(func(t *assert.CollectT) { require.Equal(t, []int{1, 1}, q.counts(t, "work", one, two)) })
-	first.stop()
-	second.said("acting")
+	require.NotContains(t, second.Output(), "acting", "nor later")
+	first.Stop()
+	second.Said("acting")
 	q.waiting("queue", 4)
 	q.becomes(func(t *assert.CollectT) { require.Equal(t, []int{2, 2}, q.counts(t, "work", one, two)) })
-	second.stop()
+	second.Stop()
+}
+
+// restore applies the object with its finalizer, as from a backup.
+func (q *space) restore(name string) {
+	objects := q.dynamic.Resource(dsj).Namespace(q.namespace)
+	q.becomes(func(t *assert.CollectT) {
+		u, err := objects.Get(q.t.Context(), name, metav1.GetOptions{})
+		require.NoError(t, err)
+		require.NotEmpty(t, u.GetFinalizers())
+		u.SetManagedFields(nil)
+		u.SetResourceVersion("")
+		_, err = objects.Apply(q.t.Context(), name, u, metav1.ApplyOptions{FieldManager: "backup", Force: true})
+		require.NoError(t, err)
+	})
 }
 
 // A deletion takes the Jobs of all members along, and waits for one that is away until
@@ -324,6 +345,7 @@ func (s *stand) cleansUp(t *testing.T) {
 		q.job(name, weights(1, 1, 1), "")
 	}
 	s.start(t, "-namespace", q.namespace)
+	q.restore("all")
 	q.becomes(func(t *assert.CollectT) {
 		for _, name := range []string{"all", "waits", "given-up"} {
 			require.Equal(t, []int{2, 2, 2}, q.counts(t, name, names...))

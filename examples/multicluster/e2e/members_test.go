@@ -1,10 +1,14 @@
 package e2e
 
 import (
+	"context"
+	"encoding/json"
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -15,6 +19,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/scaledjob/scaledjob/e2e/manifest"
+	"github.com/scaledjob/scaledjob/e2e/process"
 	"github.com/scaledjob/scaledjob/examples/multicluster/registry"
 )
 
@@ -26,16 +32,16 @@ func (s *stand) setsUp(t *testing.T) {
 		}, args...)...)
 	}
 	p := s.start(t, "-namespace", "none")
-	p.said("acting")
+	p.Said("acting")
 	for _, name := range names[:2] {
 		out, err := setup(name)
 		require.NoError(t, err, out)
-		p.said("member registered\" member=" + name)
+		p.Said("member registered\" member=" + name)
 	}
 	elsewhere := strings.Replace(s.members[three].Config().Host, "127.0.0.1", "localhost", 1)
 	out, err := setup(three, "--member-api-url", elsewhere)
 	require.NoError(t, err, out)
-	p.said("server=" + elsewhere)
+	p.Said("server=" + elsewhere)
 
 	out, err = s.command(t, "list-members", "--keda-kubeconfig", s.home.Kubeconfig())
 	require.NoError(t, err)
@@ -45,7 +51,7 @@ func (s *stand) setsUp(t *testing.T) {
 
 	out, err = s.command(t, "delete-member", three, "--keda-kubeconfig", s.home.Kubeconfig(), "--member-kubeconfig", s.members[three].Kubeconfig())
 	require.NoError(t, err, out)
-	p.said("member removed\" member=" + three)
+	p.Said("member removed\" member=" + three)
 	_, err = s.members[three].client.RbacV1().ClusterRoles().Get(t.Context(), registry.Account, metav1.GetOptions{})
 	require.True(t, apierrors.IsNotFound(err))
 	out, err = s.command(t, "delete-member", three, "--keda-kubeconfig", s.home.Kubeconfig())
@@ -53,8 +59,8 @@ func (s *stand) setsUp(t *testing.T) {
 	require.Contains(t, out, "there is no member")
 	out, err = setup(three)
 	require.NoError(t, err, out)
-	p.said("server=" + s.members[three].Config().Host)
-	p.stop()
+	p.Said("server=" + s.members[three].Config().Host)
+	p.Stop()
 	s.hasLeastPrivilege(t)
 }
 
@@ -77,49 +83,136 @@ func (s *stand) hasLeastPrivilege(t *testing.T) {
 
 // Nothing is acted on that is not switched on.
 func (s *stand) switches(t *testing.T) {
-	out, err := exec.CommandContext(t.Context(), s.binary, "-kubeconfig", s.kubeconfig).CombinedOutput()
-	require.Error(t, err)
-	require.Contains(t, string(out), "DSJ_ENABLED=true")
+	idle := process.Start(t, exec.Command(s.binary, "-kubeconfig", s.kubeconfig, "-listen", "127.0.0.1:0"))
+	idle.Said("nothing to act on")
+	idle.Stop()
 
 	q := s.space(t, "switches")
+	q.waiting("queue", 2)
 	q.job("jobs", weights(1, 1), "")
-	q.apply(t, q.namespace, strings.Replace(read(t, "../testdata/distributedscaledobject.yaml"), "gracePeriod: 1m", "gracePeriod: 5m", 1))
+	q.apply(t, q.namespace, strings.Replace(manifest.Read(t, "../testdata/distributedscaledobject.yaml"), "gracePeriod: 1m", "gracePeriod: 5m", 1))
 	p := s.start(t, "-namespace", q.namespace, "-dsj=false")
 	q.becomes(func(t *assert.CollectT) { require.NotEmpty(t, q.status(t, dso, "nginx")) })
-	require.Empty(t, q.status(t, dsj, "jobs"))
-	p.stop()
+	q.stays(2*time.Second, func(t require.TestingT) {
+		require.Empty(t, q.status(t, dsj, "jobs"))
+		require.Equal(t, []int{0, 0}, q.counts(t, "jobs", one, two))
+	})
+	p.Stop()
+	q.apply(t, q.namespace, strings.Replace(manifest.Read(t, "../testdata/distributedscaledobject.yaml"), "name: nginx", "name: other", 1))
+	p = s.start(t, "-namespace", q.namespace, "-dso=false")
+	q.becomes(func(t *assert.CollectT) { require.Equal(t, []int{1, 1}, q.counts(t, "jobs", one, two)) })
+	q.stays(2*time.Second, func(t require.TestingT) { require.Empty(t, q.status(t, dso, "other")) })
+	p.Stop()
+}
+
+// A kubeconfig that cannot be used is no deregistration: what is on the member is not
+// made again elsewhere, and a deletion waits for it, until there is one that can.
+func (s *stand) breaks(t *testing.T) {
+	q := s.space(t, "breaks")
+	q.waiting("queue", 4)
+	q.job("work", weights(1, 1)+fmt.Sprintf(failoverPolicy, "1s", "1s", "keepAll"), "")
+	s.start(t, "-namespace", q.namespace).Said("acting")
+	q.becomes(func(t *assert.CollectT) { require.Equal(t, []int{2, 2}, q.counts(t, "work", one, two)) })
+	secrets := s.home.client.CoreV1().Secrets(registry.Namespace)
+	before, err := secrets.Get(t.Context(), registry.Secret, metav1.GetOptions{})
+	require.NoError(t, err)
+	write := func(kubeconfig []byte) {
+		data, err := json.Marshal(map[string]any{"data": map[string][]byte{two + ".kubeconfig": kubeconfig}})
+		require.NoError(t, err)
+		_, err = secrets.Patch(t.Context(), registry.Secret, types.MergePatchType, data, metav1.PatchOptions{})
+		require.NoError(t, err)
+	}
+	write([]byte("kubeconfig"))
+	t.Cleanup(func() { // also of a test that fails
+		_, err := secrets.Patch(context.Background(), registry.Secret, types.MergePatchType, secretData(t, before.Data), metav1.PatchOptions{})
+		assert.NoError(t, err)
+	})
+	again := s.start(t, "-namespace", q.namespace) // which has never known another
+	again.Said("acting")
+	q.stays(5*time.Second, func(t require.TestingT) { require.Equal(t, []int{2, 2}, q.counts(t, "work", one, two)) })
+	again.Kill()
+	require.NoError(t, q.dynamic.Resource(dsj).Namespace(q.namespace).Delete(t.Context(), "work", metav1.DeleteOptions{}))
+	q.becomes(func(t *assert.CollectT) {
+		require.Equal(t, []int{0, 0}, q.counts(t, "work", one, two), "the one before can be used yet")
+	})
+	write(before.Data[two+".kubeconfig"])
+}
+
+func secretData(t *testing.T, data map[string][]byte) []byte {
+	patch, err := json.Marshal(map[string]any{"data": data})
+	require.NoError(t, err)
+	return patch
+}
+
+// Where a member refuses Jobs, Ready says so and goes on saying so.
+func (s *stand) refuses(t *testing.T) {
+	q := s.space(t, "refuses")
+	q.waiting("queue", 2)
+	q.job("work", "  memberClusters: [{name: "+one+", targetNamespace: missing}]", "")
+	s.start(t, "-namespace", q.namespace)
+	refused := func(t require.TestingT) {
+		ready, why := q.condition(t, dsj, "work", "Ready")
+		require.Equal(t, "False KEDAJobCreateFailed", ready)
+		require.Contains(t, why, "missing")
+	}
+	q.becomes(func(t *assert.CollectT) { refused(t) })
+	q.stays(5*time.Second, refused)
+	told := 0
+	for _, e := range q.events(t, "work") {
+		if strings.Contains(e, "KEDAJobCreateFailed") {
+			told++
+		}
+	}
+	require.Equal(t, 1, told)
+}
+
+// A member that does not answer when the controller starts delays the others until it
+// has a hard taint, and not for a polling interval each time.
+func (s *stand) startsWithout(t *testing.T) {
+	q := s.space(t, "without")
+	q.interval = 300
+	q.waiting("queue", 4)
+	q.job("work", weights(1, 1)+fmt.Sprintf(failoverPolicy, "20s", "5m", "keepAll"), "")
+	q.away(two)
+	t.Cleanup(func() { q.back(two) })
+	s.start(t, "-namespace", q.namespace)
+	q.becomes(func(t *assert.CollectT) { require.Equal(t, []int{4}, q.counts(t, "work", one)) })
+	q.becomes(func(t *assert.CollectT) {
+		require.Contains(t, q.member(t, dsj, "work", two)["description"], "connection refused")
+		require.Equal(t, "1/2", q.print(t, dsj, "work", "membersCount"))
+		require.Equal(t, "4/4", q.print(t, dsj, "work", "runningJobs"))
+	})
 }
 
 // What the README says to do comes to what it says.
 func TestLocal(t *testing.T) {
-	folder, binaries := filepath.Join(t.TempDir(), "fleet"), t.TempDir()
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binaries, "..", "../local").CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	p := launch(t, exec.Command(filepath.Join(binaries, "local"), "-folder", folder, "-members", "2", "-work", "-1s"))
-	p.said("ready.")
+	folder := filepath.Join(t.TempDir(), "fleet")
+	p := process.Start(t, exec.Command(process.Build(t, "../local"), "-folder", folder, "-members", "2", "-work", "-1s"))
+	p.Said("ready.")
 	of := func(name string) (c site, d dynamic.Interface) {
-		config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(folder, name+".kubeconfig"))
+		var err error
+		c.config, err = clientcmd.BuildConfigFromFlags("", filepath.Join(folder, name+".kubeconfig"))
 		require.NoError(t, err)
-		c.client, err = kubernetes.NewForConfig(config)
+		c.client, err = kubernetes.NewForConfig(c.config)
 		require.NoError(t, err)
-		d, err = dynamic.NewForConfig(config)
+		d, err = dynamic.NewForConfig(c.config)
 		require.NoError(t, err)
 		return c, d
 	}
-	s := &stand{context: t.Context(), binary: filepath.Join(binaries, "multicluster"), members: map[string]site{}}
+	s := &stand{binary: process.Build(t, ".."), members: map[string]site{}}
 	s.kubeconfig = filepath.Join(folder, "home.kubeconfig")
 	s.home, s.dynamic = of("home")
 	s.members["member-1"], _ = of("member-1")
 	s.members["member-2"], _ = of("member-2")
-	q := &space{s, t, "default"}
-	q.apply(t, q.namespace, read(t, "../manifests/sample.yaml"))
+	q := &space{s, t, "default", 1}
+	q.apply(t, q.namespace, manifest.Read(t, "../manifests/sample.yaml"))
 	controller := s.start(t)
 	q.becomes(func(t *assert.CollectT) {
 		require.Equal(t, []int{4, 6}, q.counts(t, "order-consumer", "member-1", "member-2"))
 		ready, why := q.condition(t, dsj, "order-consumer", "Ready")
 		require.Equal(t, "True Ready", ready, why)
 	})
-	controller.stop()
-	p.stop()
+	controller.Stop()
+	p.Stop()
 	require.NoDirExists(t, folder)
 }

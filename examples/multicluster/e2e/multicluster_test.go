@@ -29,6 +29,9 @@ func TestMulticluster(t *testing.T) {
 		{"an API server that dies in a burst", (*stand).diesInBurst},
 		{"two controllers", (*stand).elects},
 		{"deletion", (*stand).cleansUp},
+		{"a kubeconfig that cannot be used", (*stand).breaks},
+		{"a member that refuses", (*stand).refuses},
+		{"a member that is away from the start", (*stand).startsWithout},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(s, t) })
 	}

@@ -4,16 +4,12 @@ package e2e
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -28,11 +24,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-	"sigs.k8s.io/yaml"
+	"k8s.io/client-go/rest"
 
 	"github.com/scaledjob/scaledjob/e2e/cluster"
+	"github.com/scaledjob/scaledjob/e2e/manifest"
+	"github.com/scaledjob/scaledjob/e2e/process"
 	"github.com/scaledjob/scaledjob/examples/multicluster/api"
 )
 
@@ -47,6 +43,7 @@ var names = []string{one, two, three}
 // A site is a cluster with a client of its administrator.
 type site struct {
 	*cluster.Cluster
+	config *rest.Config
 	client kubernetes.Interface
 }
 
@@ -54,17 +51,15 @@ type site struct {
 type stand struct {
 	home       site
 	dynamic    dynamic.Interface // of the home cluster
-	context    context.Context
 	members    map[string]site
 	binary     string
 	kubeconfig string
 }
 
 func newStand(t *testing.T) *stand {
-	s := &stand{context: t.Context(), members: map[string]site{}, binary: filepath.Join(t.TempDir(), "multicluster")}
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", s.binary, "..").CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	s := &stand{members: map[string]site{}, binary: process.Build(t, "..")}
 	s.home = newSite(t)
+	var err error
 	s.dynamic, err = dynamic.NewForConfig(s.home.Config())
 	require.NoError(t, err)
 	for _, name := range names {
@@ -78,7 +73,7 @@ func newStand(t *testing.T) *stand {
 		})
 	}
 	for _, name := range []string{"namespace.yaml", "rbac.yaml", "crds/distributedscaledjobs.yaml", "crds/distributedscaledobjects.yaml"} {
-		s.apply(t, "", read(t, "../manifests/"+name))
+		s.apply(t, "", manifest.Read(t, "../manifests/"+name))
 	}
 	for _, r := range []schema.GroupVersionResource{dsj, dso} {
 		require.Eventually(t, func() bool {
@@ -86,56 +81,26 @@ func newStand(t *testing.T) *stand {
 			return err == nil
 		}, 30*time.Second, 50*time.Millisecond, "served")
 	}
-	s.kubeconfig = s.access(t)
+	s.kubeconfig = s.home.UserKubeconfig(t, account)
 	return s
 }
 
 func newSite(t *testing.T) site {
 	c := cluster.Start(t)
-	return site{c, c.Client(t)}
+	return site{c, c.Config(), c.Client(t)}
 }
 
-// access is a kubeconfig of the controller's ServiceAccount.
-func (s *stand) access(t *testing.T) string {
+// apply applies the documents in the home cluster. The namespace is that of those that
+// name none.
+func (s *stand) apply(t *testing.T, namespace, documents string) {
 	t.Helper()
-	admin, err := clientcmd.LoadFromFile(s.home.Kubeconfig())
-	require.NoError(t, err)
-	for _, info := range admin.AuthInfos {
-		*info = clientcmdapi.AuthInfo{Token: info.Token, Impersonate: account, ImpersonateGroups: []string{"system:serviceaccounts", "system:authenticated"}}
-	}
-	file := filepath.Join(t.TempDir(), "kubeconfig")
-	require.NoError(t, clientcmd.WriteToFile(*admin, file))
-	return file
-}
-
-func read(t *testing.T, file string) string {
-	t.Helper()
-	data, err := os.ReadFile(file)
-	require.NoError(t, err)
-	return string(data)
-}
-
-var resources = map[string]string{
-	"Namespace": "namespaces", "ServiceAccount": "serviceaccounts", "ConfigMap": "configmaps",
-	"ClusterRole": "clusterroles", "ClusterRoleBinding": "clusterrolebindings", "Role": "roles", "RoleBinding": "rolebindings",
-	"CustomResourceDefinition": "customresourcedefinitions",
-	"DistributedScaledJob":     "distributedscaledjobs", "DistributedScaledObject": "distributedscaledobjects",
-}
-
-// apply creates the documents in the home cluster, or replaces what there is, refusing
-// what the API server does not know. The namespace is that of those that name none.
-func (s *stand) apply(t require.TestingT, namespace, documents string) {
-	for text := range strings.SplitSeq(documents, "\n---\n") {
-		u := &unstructured.Unstructured{}
-		require.NoError(t, yaml.Unmarshal([]byte(text), &u.Object))
-		if u.GetNamespace() == "" && namespace != "" {
+	objects := manifest.Objects(t, documents)
+	for _, u := range objects {
+		if u.GetNamespace() == "" {
 			u.SetNamespace(namespace)
 		}
-		gvk := u.GroupVersionKind()
-		client := s.dynamic.Resource(schema.GroupVersionResource{Group: gvk.Group, Version: gvk.Version, Resource: resources[gvk.Kind]})
-		_, err := client.Namespace(u.GetNamespace()).Apply(s.context, u.GetName(), u, metav1.ApplyOptions{FieldManager: "test", Force: true})
-		require.NoError(t, err, text)
 	}
+	manifest.Apply(t, s.home.config, objects...)
 }
 
 // command runs one of the program's commands, and returns what it printed.
@@ -148,33 +113,7 @@ func (s *stand) command(t *testing.T, args ...string) (string, error) {
 	return out.String(), err
 }
 
-// A process is a program that runs.
-type process struct {
-	t       *testing.T
-	command *exec.Cmd
-	output  *output
-	exited  chan error
-}
-
-type output struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
-}
-
-// start starts a controller, which ends with the test at the latest.
-func (s *stand) start(t *testing.T, args ...string) *process {
+func (s *stand) start(t *testing.T, args ...string) *process.Process {
 	t.Helper()
 	args = append([]string{
 		"-kubeconfig", s.kubeconfig, "-listen", "127.0.0.1:0", "-leader-election=false",
@@ -182,56 +121,7 @@ func (s *stand) start(t *testing.T, args ...string) *process {
 	}, args...)
 	command := exec.Command(s.binary, args...)
 	command.Env = append(os.Environ(), "DSJ_ENABLED=true", "DSO_ENABLED=true")
-	return launch(t, command)
-}
-
-func launch(t *testing.T, command *exec.Cmd) *process {
-	t.Helper()
-	p := &process{t: t, command: command, output: &output{}, exited: make(chan error, 1)}
-	command.Stdout, command.Stderr = p.output, p.output
-	require.NoError(t, command.Start())
-	go func() { p.exited <- p.command.Wait() }()
-	t.Cleanup(func() {
-		p.kill()
-		for _, bug := range []string{"DATA RACE", "panic: "} {
-			assert.NotContains(t, p.output.String(), bug)
-		}
-		if t.Failed() {
-			text := p.output.String()
-			t.Logf("the process:\n%s", text[max(0, len(text)-8000):])
-		}
-	})
-	return p
-}
-
-func (p *process) kill() {
-	p.command.Process.Kill() // it may have ended
-	p.wait()
-}
-
-func (p *process) wait() error {
-	err := <-p.exited
-	p.exited <- err
-	return err
-}
-
-// stop stops the controller as a kubelet does, and it puts all down in time.
-func (p *process) stop() {
-	p.t.Helper()
-	require.NoError(p.t, p.command.Process.Signal(syscall.SIGTERM))
-	select {
-	case err := <-p.exited:
-		p.exited <- err
-		require.NoError(p.t, err, p.output)
-	case <-time.After(30 * time.Second):
-		require.Fail(p.t, "does not stop", p.output)
-	}
-}
-
-// said waits until the log has the text.
-func (p *process) said(text string) {
-	p.t.Helper()
-	require.Eventually(p.t, func() bool { return strings.Contains(p.output.String(), text) }, 60*time.Second, 20*time.Millisecond, text)
+	return process.Start(t, command)
 }
 
 // A space is a namespace of that name on all clusters.
@@ -239,6 +129,7 @@ type space struct {
 	*stand
 	t         *testing.T
 	namespace string
+	interval  int // between polls, in seconds
 }
 
 // space makes a namespace, with a queue in a ConfigMap in the home cluster.
@@ -248,7 +139,7 @@ func (s *stand) space(t *testing.T, namespace string) *space {
 		_, err := c.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
 		require.NoError(t, err)
 	}
-	q := &space{s, t, namespace}
+	q := &space{s, t, namespace, 1}
 	q.waiting("queue", 0)
 	return q
 }
@@ -269,7 +160,7 @@ metadata: {name: %s}
 spec:
 %s
   scaledJobSpec:
-    pollingInterval: 1
+    pollingInterval: %d
     jobTargetRef:
       backoffLimit: 0
       template:
@@ -277,7 +168,7 @@ spec:
         spec: {restartPolicy: Never, containers: [{name: processor, image: "example.com/c:1"}]}
     triggers: [{type: kubernetes-resource, metadata: {resourceKind: ConfigMap, resourceName: queue, key: waiting, targetValue: "1"}}]
     %s
-`, name, spec, annotations, strings.Join(more, "\n    ")))
+`, name, spec, q.interval, annotations, strings.Join(more, "\n    ")))
 }
 
 // annotate sets an annotation, or removes it.
@@ -337,11 +228,30 @@ func (q *space) status(t require.TestingT, of schema.GroupVersionResource, name 
 	return status
 }
 
+// print is what kubectl get shows of the object.
+func (q *space) print(t require.TestingT, of schema.GroupVersionResource, name, column string) string {
+	text, _, err := unstructured.NestedString(q.status(t, of, name), "print", column)
+	require.NoError(t, err)
+	return text
+}
+
 // member is the status of one member.
 func (q *space) member(t require.TestingT, of schema.GroupVersionResource, name, member string) map[string]any {
 	m, _, err := unstructured.NestedMap(q.status(t, of, name), "memberClusterStatuses", member)
 	require.NoError(t, err)
 	return m
+}
+
+// isOf asserts that the status is of the object as it is now.
+func (q *space) isOf(t require.TestingT, of schema.GroupVersionResource, name string) {
+	u, err := q.dynamic.Resource(of).Namespace(q.namespace).Get(q.t.Context(), name, metav1.GetOptions{})
+	require.NoError(t, err)
+	conditions, _, err := unstructured.NestedSlice(u.Object, "status", "conditions")
+	require.NoError(t, err)
+	require.NotEmpty(t, conditions)
+	for _, c := range conditions {
+		require.Equal(t, u.GetGeneration(), c.(map[string]any)["observedGeneration"])
+	}
 }
 
 // condition is a condition as "Status Reason", and its message.

@@ -23,10 +23,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	core "k8s.io/client-go/applyconfigurations/core/v1"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/scaledjob/scaledjob/e2e/cluster"
+	examples "github.com/scaledjob/scaledjob/examples/internal/cluster"
 	"github.com/scaledjob/scaledjob/examples/multicluster/manifests"
 	"github.com/scaledjob/scaledjob/examples/multicluster/registry"
 )
@@ -130,15 +129,11 @@ func (o *options) kubeconfig(s site) error {
 
 // connect installs the custom resources in the home cluster, and registers the members.
 func connect(ctx context.Context, at site, members []site) error {
-	client, err := kubernetes.NewForConfig(at.Config())
+	client, dynamic, err := examples.Clients(at.Config())
 	if err != nil {
 		return err
 	}
-	dynamic, err := dynamic.NewForConfig(at.Config())
-	if err != nil {
-		return err
-	}
-	if err := manifests.Install(ctx, dynamic, slog.New(slog.DiscardHandler)); err != nil {
+	if err := examples.Install(ctx, dynamic, manifests.CRDs, slog.New(slog.DiscardHandler)); err != nil {
 		return err
 	}
 	if _, err := client.CoreV1().Namespaces().Apply(ctx, core.Namespace(registry.Namespace), metav1.ApplyOptions{FieldManager: "local"}); err != nil {

@@ -7,5 +7,5 @@
 //
 // The Secret's keys are the members' names with .kubeconfig behind. Who may write it
 // can send the controller anywhere, but not make it run a program or read its files:
-// a kubeconfig that names either is refused (TestParseRefuses).
+// a kubeconfig that names either is refused before that is looked at (TestParseRefuses).
 package registry

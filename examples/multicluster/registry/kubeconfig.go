@@ -53,28 +53,35 @@ func parse(kubeconfig []byte) (context string, config *rest.Config, err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	if config, err = clientcmd.NewDefaultClientConfig(*file, nil).ClientConfig(); err != nil {
+	if err := refuse(file); err != nil { // before anything is read or run
 		return file.CurrentContext, nil, err
 	}
-	if err := refuse(config); err != nil {
-		return file.CurrentContext, nil, err
-	}
-	return file.CurrentContext, config, nil
+	config, err = clientcmd.NewDefaultClientConfig(*file, nil).ClientConfig()
+	return file.CurrentContext, config, err
 }
 
 // refuse is an error where the kubeconfig names a program to run or a file to read.
-func refuse(c *rest.Config) error {
+func refuse(file *clientcmdapi.Config) error {
+	user, cluster := &clientcmdapi.AuthInfo{}, &clientcmdapi.Cluster{}
+	if c := file.Contexts[file.CurrentContext]; c != nil {
+		if u := file.AuthInfos[c.AuthInfo]; u != nil {
+			user = u
+		}
+		if s := file.Clusters[c.Cluster]; s != nil {
+			cluster = s
+		}
+	}
 	var problems []error
 	for _, p := range []struct {
 		is   bool
 		what string
 	}{
-		{c.ExecProvider != nil, "exec: a program would be run"},
-		{c.AuthProvider != nil, "auth-provider: it is not supported"},
-		{c.BearerTokenFile != "", "tokenFile: want token"},
-		{c.CertFile != "", "client-certificate: want client-certificate-data"},
-		{c.KeyFile != "", "client-key: want client-key-data"},
-		{c.CAFile != "", "certificate-authority: want certificate-authority-data"},
+		{user.Exec != nil, "exec: a program would be run"},
+		{user.AuthProvider != nil, "auth-provider: it is not supported"},
+		{user.TokenFile != "", "tokenFile: want token"},
+		{user.ClientCertificate != "", "client-certificate: want client-certificate-data"},
+		{user.ClientKey != "", "client-key: want client-key-data"},
+		{cluster.CertificateAuthority != "", "certificate-authority: want certificate-authority-data"},
 	} {
 		if p.is {
 			problems = append(problems, fmt.Errorf("the kubeconfig has %s", p.what))

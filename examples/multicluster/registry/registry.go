@@ -33,6 +33,15 @@ func (r Registry) ID(m Member) string {
 	return fmt.Sprintf("%s/%s/%s%s+%s", r.Namespace, Secret, m.Name, suffix, m.Context)
 }
 
+// Check is an error where no member can be registered.
+func (r Registry) Check(ctx context.Context) error {
+	_, err := r.Client.CoreV1().Namespaces().Get(ctx, r.Namespace, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("the home cluster has no namespace %s: make it first, with kubectl create namespace %s", r.Namespace, r.Namespace)
+	}
+	return err
+}
+
 // Add registers a member, or gives it another kubeconfig. The Secret is made if there
 // is none.
 func (r Registry) Add(ctx context.Context, name string, kubeconfig []byte) error {

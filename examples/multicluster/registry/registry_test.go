@@ -36,16 +36,16 @@ func TestParse(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	for user, want := range map[string]string{
 		"{exec: {command: sh, apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never}}": "a program would be run",
-		"{tokenFile: /etc/passwd}":                                 "tokenFile",
-		"{client-certificate: /etc/hosts, client-key: /etc/hosts}": "client-certificate-data",
-		"{auth-provider: {name: gcp}}":                             "auth-provider",
+		"{tokenFile: /does/not/exist}":                                       "tokenFile",
+		"{client-certificate: /does/not/exist, client-key: /does/not/exist}": "client-certificate-data",
+		"{auth-provider: {name: gcp}}":                                       "auth-provider",
 	} {
 		_, _, err := parse([]byte("{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}], " +
 			"clusters: [{name: a, cluster: {server: 'https://a'}}], users: [{name: a, user: " + user + "}]}"))
 		require.ErrorContains(t, err, want)
 	}
 	_, _, err := parse([]byte("{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a}}], " +
-		"clusters: [{name: a, cluster: {server: 'https://a', certificate-authority: /etc/hosts}}]}"))
+		"clusters: [{name: a, cluster: {server: 'https://a', certificate-authority: /does/not/exist}}]}"))
 	require.ErrorContains(t, err, "certificate-authority-data")
 	_, _, err = parse(nil)
 	require.Error(t, err, "empty")

@@ -76,11 +76,11 @@ func grant(ctx context.Context, c kubernetes.Interface) error {
 		_, err = c.CoreV1().ServiceAccounts(Namespace).Apply(ctx, core.ServiceAccount(Account, Namespace), manager)
 	}
 	if err == nil {
-		_, err = c.RbacV1().ClusterRoles().Apply(ctx, rbac.ClusterRole(Account).WithRules(rules...), manager)
+		_, err = c.RbacV1().ClusterRoles().Apply(ctx, rbac.ClusterRole(role).WithRules(rules...), manager)
 	}
 	if err == nil {
-		_, err = c.RbacV1().ClusterRoleBindings().Apply(ctx, rbac.ClusterRoleBinding(Account).
-			WithRoleRef(rbac.RoleRef().WithAPIGroup(rbacv1.GroupName).WithKind("ClusterRole").WithName(Account)).
+		_, err = c.RbacV1().ClusterRoleBindings().Apply(ctx, rbac.ClusterRoleBinding(role).
+			WithRoleRef(rbac.RoleRef().WithAPIGroup(rbacv1.GroupName).WithKind("ClusterRole").WithName(role)).
 			WithSubjects(rbac.Subject().WithKind(rbacv1.ServiceAccountKind).WithName(Account).WithNamespace(Namespace)), manager)
 	}
 	if err == nil {
@@ -94,7 +94,10 @@ func grant(ctx context.Context, c kubernetes.Interface) error {
 	return err
 }
 
-const tokenName = Account + "-token"
+const (
+	tokenName = Account + "-token"
+	role      = "scaledjob-multicluster-member" // and its binding
+)
 
 // await returns the ServiceAccount's token when there is one.
 func await(ctx context.Context, c kubernetes.Interface) (token string, err error) {
@@ -130,15 +133,16 @@ func Revoke(ctx context.Context, admin *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	for _, remove := range []func(context.Context, string, metav1.DeleteOptions) error{
-		c.RbacV1().ClusterRoleBindings().Delete, c.RbacV1().ClusterRoles().Delete, c.CoreV1().ServiceAccounts(Namespace).Delete,
+	for _, of := range []struct {
+		remove func(context.Context, string, metav1.DeleteOptions) error
+		name   string
+	}{
+		{c.RbacV1().ClusterRoleBindings().Delete, role}, {c.RbacV1().ClusterRoles().Delete, role},
+		{c.CoreV1().ServiceAccounts(Namespace).Delete, Account}, {c.CoreV1().Secrets(Namespace).Delete, tokenName},
 	} {
-		if err := remove(ctx, Account, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		if err := of.remove(ctx, of.name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
-	}
-	if err := c.CoreV1().Secrets(Namespace).Delete(ctx, tokenName, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-		return err
 	}
 	return nil
 }
