@@ -40,11 +40,16 @@
 // Job, and no two clusters have Jobs of one name.
 //
 // A Job that the cache does not show yet is in flight, and one whose create was not
-// answered may be (adapter.Order): it holds its room until the cache shows it, or the cluster says
-// that there is none of that name (TestTimeoutAfterSuccess). While its cluster does not
-// answer it is pending since it was sent, so that it is replaced elsewhere after the
+// answered may be (adapter.Order): it holds its room until the cache shows it, or the
+// cluster says that there is none of that name (TestTimeoutAfterSuccess). While its cluster
+// does not answer it is pending since it was sent, so that it is replaced elsewhere after the
 // grace period, as other Jobs there are; when it turns out to exist, it and its
-// replacement are known for a pair (TestReplacedBeforeItWasKnown).
+// replacement are known for a pair (TestReplacedBeforeItWasKnown). Until then its source
+// is not deleted for it (TestReplacementThatFails).
+//
+// After a restart the Jobs on a cluster that does not answer are not known. A plan's
+// Memory has how many there are, if it was stored before the plan was applied: with that
+// no maximum is exceeded, whatever fails and whoever is restarted (TestNothingTwice).
 //
 // # Failures
 //

@@ -59,7 +59,7 @@ spec:
 			Demand:   placement.Demand{Jobs: 10, Active: true},
 			Clusters: clusters, Failures: failures, Memory: memory, Now: now,
 		})
-		memory = plan.Memory
+		memory = plan.Memory // to be stored before the plan is applied, where a restart must not lose it
 		for _, r := range all.Apply(ctx, member.Action{ScaledJob: s, Revision: policy.Revision, Plan: plan, Now: now}) {
 			fmt.Println(r.Cluster, r.Created, r.Err)
 		}

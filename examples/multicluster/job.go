@@ -75,7 +75,9 @@ type jobOutcome struct {
 	demand  scaling.Demand
 	plan    placement.JobPlan
 	reports []member.Report
-	refused error // why not all Jobs were created, by this poll or, of a member that it leaves out for that, the one before
+	// refused is why not all Jobs were created, or were not by the poll before, where
+	// this one leaves a member out for that.
+	refused error
 }
 
 func (j *job) poll(ctx context.Context) time.Time {
