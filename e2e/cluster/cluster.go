@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -55,6 +56,21 @@ func New(ctx context.Context, out io.Writer, opts ...Option) (c *Cluster, err er
 	}
 	begin := time.Now()
 	fmt.Fprintf(out, "starting etcd %s, kube-apiserver and kube-controller-manager %s\n", etcdVersion, kubernetesVersion)
+	for tries := 1; ; tries++ {
+		c, err = start(ctx, bin, newOptions(opts))
+		if !errors.Is(err, errEnded) || tries == 3 {
+			break
+		}
+		fmt.Fprintln(out, "starting once more, since somebody else may have taken a port:", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(out, "started %s within %v, data and logs in %s\n", c.host, time.Since(begin).Round(100*time.Millisecond), c.folder)
+	return c, nil
+}
+
+func start(ctx context.Context, bin string, o options) (*Cluster, error) {
 	folder, err := os.MkdirTemp("", "scaledjob-e2e-")
 	if err != nil {
 		return nil, err
@@ -64,13 +80,12 @@ func New(ctx context.Context, out io.Writer, opts ...Option) (c *Cluster, err er
 		os.RemoveAll(folder)
 		return nil, err
 	}
-	c = &Cluster{folder: folder, remover: remover}
-	if err := c.start(ctx, bin, newOptions(opts)); err != nil {
+	c := &Cluster{folder: folder, remover: remover}
+	if err := c.start(ctx, bin, o); err != nil {
 		err = fmt.Errorf("%w\n%s", err, c.logs())
 		c.Close()
 		return nil, err
 	}
-	fmt.Fprintf(out, "started %s within %v, data and logs in %s\n", c.host, time.Since(begin).Round(100*time.Millisecond), folder)
 	return c, nil
 }
 
@@ -118,7 +133,7 @@ func (c *Cluster) startServer(ctx context.Context) error {
 	if err := c.server.start(); err != nil {
 		return err
 	}
-	return c.server.await(ctx, c.ready)
+	return await(ctx, c.ready, c.etcd, c.server)
 }
 
 func (c *Cluster) file(name string) string { return filepath.Join(c.folder, name) }

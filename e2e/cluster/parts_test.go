@@ -2,7 +2,9 @@ package cluster
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -44,4 +46,16 @@ func TestTelling(t *testing.T) {
 	})
 	require.ErrorIs(t, err, failed)
 	require.GreaterOrEqual(t, strings.Count(out.String(), "still building it, for 0s\n"), 2)
+}
+
+// Where a process ends nobody waits for it to be ready.
+func TestAwait(t *testing.T) {
+	ended := &process{name: "sh", path: "/bin/sh", args: []string{"-c", "exit 3"}, log: filepath.Join(t.TempDir(), "log")}
+	require.NoError(t, ended.start())
+	asked := 0
+	err := await(t.Context(), func(context.Context) error { asked++; return errors.New("not yet") }, ended)
+	require.ErrorIs(t, err, errEnded)
+	require.EqualError(t, err, "sh: it has ended: exit status 3")
+	require.NoError(t, await(t.Context(), func(context.Context) error { return nil }, ended))
+	require.Positive(t, asked)
 }

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -66,8 +67,11 @@ func (p *process) kill() {
 	<-p.done
 }
 
-// await asks ready until it says so.
-func (p *process) await(ctx context.Context, ready func(context.Context) error) error {
+var errEnded = errors.New("it has ended")
+
+// await asks ready until it says so, as long as all the processes run. The last of
+// them is the one that is to be ready.
+func await(ctx context.Context, ready func(context.Context) error, all ...*process) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	for {
@@ -75,11 +79,14 @@ func (p *process) await(ctx context.Context, ready func(context.Context) error) 
 		if err == nil {
 			return nil
 		}
+		for _, p := range all {
+			if !p.running() {
+				return fmt.Errorf("%s: %w: %v", p.name, errEnded, p.cmd.ProcessState)
+			}
+		}
 		select {
-		case <-p.done:
-			return fmt.Errorf("%s has ended: %v", p.name, p.cmd.ProcessState)
 		case <-ctx.Done():
-			return fmt.Errorf("%s is not ready: %w", p.name, err)
+			return fmt.Errorf("%s is not ready: %w", all[len(all)-1].name, err)
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
