@@ -30,10 +30,14 @@ check:
 race:
 	go test -race $$(go list ./... ./cmd/scaledjob/... $(EXAMPLES:%=./%/...) | grep -v /e2e$$)
 
+# Before Go 1.27 the end of -fuzztime may be told as a failure of a target that has
+# found nothing (go.dev/issue/75804).
 fuzz:
 	@set -e; for p in $$(go list ./... ./cmd/scaledjob/...); do \
-	for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz' || true); do \
-	echo "fuzz $$p $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$p; done; done
+	for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz' || true); do echo "fuzz $$p $$f"; \
+	go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$p >fuzz.out 2>&1 || { cat fuzz.out; \
+	grep -q '^    context deadline exceeded$$' fuzz.out && ! grep -q 'Failing input' fuzz.out || exit 1; }; \
+	tail -n 1 fuzz.out; done; done; rm fuzz.out
 
 examples:
 	go run ./examples/quickstart
