@@ -61,6 +61,7 @@ type Job struct {
 //     say themselves when they took work, and costs the same as phases do.
 type Observation struct {
 	Owner                types.UID // only Jobs with this controller are seen; "" sees none
+	Namespace            string    // only Jobs there are, for what somebody has copied elsewhere is not the owner's; "" is all
 	PodsKnown            bool      // the pods are all that there are
 	PendingPodConditions []string  // without effect unless PodsKnown
 }
@@ -81,7 +82,7 @@ func (o Observation) Classify(jobs []batchv1.Job, pods []corev1.Pod) []Job {
 	}
 	seen := make([]Job, 0, len(jobs))
 	for i := range jobs {
-		if c := metav1.GetControllerOfNoCopy(&jobs[i]); c != nil && c.UID == o.Owner {
+		if c := metav1.GetControllerOfNoCopy(&jobs[i]); c != nil && c.UID == o.Owner && o.within(&jobs[i]) {
 			seen = append(seen, o.classify(&jobs[i], evidence[jobs[i].UID]))
 		}
 	}
@@ -106,6 +107,11 @@ func (o Observation) evidence(p *corev1.Pod) (e evidence) {
 		e |= started
 	}
 	return e
+}
+
+// within reports whether the Job is where the owner's are.
+func (o *Observation) within(j *batchv1.Job) bool {
+	return o.Namespace == "" || o.Namespace == j.Namespace
 }
 
 func (o Observation) classify(j *batchv1.Job, pods evidence) Job {

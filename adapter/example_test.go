@@ -75,7 +75,7 @@ func ExampleTracker() {
 	found, _ := adapter.ReadScaledJobs([]byte(manifest))
 	s := found[0]
 	config, _ := s.Config(nil)
-	if err := tracker.Follow(adapter.Observation{Owner: s.UID}); err != nil {
+	if err := tracker.Follow(adapter.Observation{Owner: s.UID, Namespace: s.Namespace}); err != nil {
 		fmt.Println(err)
 		return
 	}

@@ -96,9 +96,11 @@ func refused(err error) bool {
 	var status apierrors.APIStatus
 	var network *net.OpError
 	switch {
+	case errors.Is(err, errUnclear): // whatever kept it from becoming clear
+		return false
 	case errors.Is(err, ErrNotSent), errors.As(err, &network) && network.Op == "dial":
 		return true
-	case errors.Is(err, errUnclear), !errors.As(err, &status):
+	case !errors.As(err, &status):
 		return false
 	}
 	code := status.Status().Code

@@ -58,7 +58,11 @@ type Outcome struct {
 // the time at which its status last changed.
 func (o Outcome) Conditions(before []metav1.Condition, generation int64, now time.Time) []metav1.Condition {
 	after := slices.Clone(before)
-	for _, c := range []metav1.Condition{o.ready(), o.active(), o.paused()} {
+	is := []metav1.Condition{o.ready(), o.active(), o.paused()}
+	if o.Invalid != nil && meta.FindStatusCondition(before, ConditionPaused) != nil {
+		is = is[:2] // it is as it was, as far as is known
+	}
+	for _, c := range is {
 		c.ObservedGeneration, c.LastTransitionTime = generation, metav1.NewTime(now)
 		c.Message = cut(c.Message, 32<<10)
 		meta.SetStatusCondition(&after, c)
@@ -112,7 +116,9 @@ func (o *Outcome) unread(message string) string {
 func (o *Outcome) active() metav1.Condition {
 	d := &o.Decision.Trace.Demand
 	switch {
-	case o.Invalid != nil || d.Health() == scaling.NoneRead:
+	case o.Invalid != nil:
+		return metav1.Condition{Type: ConditionActive, Status: metav1.ConditionUnknown, Reason: ReasonUnknown, Message: "The spec is invalid, so that no trigger is read"}
+	case d.Health() == scaling.NoneRead:
 		return metav1.Condition{Type: ConditionActive, Status: metav1.ConditionUnknown, Reason: ReasonUnknown, Message: "No trigger could be read"}
 	case d.Active > 0:
 		return metav1.Condition{Type: ConditionActive, Status: metav1.ConditionTrue, Reason: ReasonActive, Message: fmt.Sprintf("Active triggers: %d of %d", d.Active, d.Metrics)}
@@ -121,6 +127,9 @@ func (o *Outcome) active() metav1.Condition {
 }
 
 func (o *Outcome) paused() metav1.Condition {
+	if o.Invalid != nil {
+		return metav1.Condition{Type: ConditionPaused, Status: metav1.ConditionUnknown, Reason: ReasonUnknown, Message: "The spec is invalid"}
+	}
 	if o.Decision.Rule == scaling.RulePaused {
 		return metav1.Condition{Type: ConditionPaused, Status: metav1.ConditionTrue, Reason: ReasonPaused, Message: "No Job is created or rolled out; finished ones are pruned"}
 	}

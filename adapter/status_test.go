@@ -56,7 +56,7 @@ func TestConditions(t *testing.T) {
 		{"not deleted", adapter.Outcome{Decision: decision(false, metrics(false)...), Applied: errors.New("delete Job a")},
 			"False JobDeleteFailed", "True ScalerActive", "False ScaledJobUnpaused", "delete Job a"},
 		{"invalid", adapter.Outcome{Invalid: errors.New("spec.triggers: none")},
-			"False ScaledJobCheckFailed", "Unknown UnknownState", "False ScaledJobUnpaused", "spec.triggers: none"},
+			"False ScaledJobCheckFailed", "Unknown UnknownState", "Unknown UnknownState", "spec.triggers: none"},
 		{"zero value", adapter.Outcome{}, "Unknown JobsUnknown", "False ScalerNotActive", "False ScaledJobUnpaused", "not known"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -149,4 +149,15 @@ func anyOutcome(t *rapid.T) adapter.Outcome {
 		o.Applied = errors.New("delete Job a")
 	}
 	return o
+}
+
+// A broken edit of a paused ScaledJob does not resume it, nor tell so.
+func TestInvalidIsAsPausedAsBefore(t *testing.T) {
+	before := adapter.Outcome{Decision: decision(true, metrics(false)...)}.Conditions(nil, 1, noon)
+	o := adapter.Outcome{Invalid: errors.New("spec.triggers: none")}
+	after := o.Conditions(before, 2, noon)
+	require.Equal(t, meta.FindStatusCondition(before, "Paused"), meta.FindStatusCondition(after, "Paused"))
+	events := o.Events(before, after)
+	require.Len(t, events, 1)
+	require.Equal(t, adapter.ReasonInvalid, events[0].Reason)
 }

@@ -237,7 +237,7 @@ func (t *Tracker) touch(key string) {
 	)
 	if err == nil && exists {
 		job = object.(*batchv1.Job)
-		if uid, owned := t.ownership.Of(job); owned {
+		if uid, owned := t.ownership.Of(job); owned && t.owners[uid] != nil && t.owners[uid].within(job) {
 			owner, f = uid, t.owners[uid]
 		}
 	}

@@ -109,7 +109,7 @@ func propTracker(t *rapid.T) {
 	owners := []types.UID{"a", "b", "c"}
 	seen := map[types.UID]adapter.Observation{}
 	follow := func(t *rapid.T) {
-		o := adapter.Observation{Owner: rapid.SampledFrom(owners[:2]).Draw(t, "owner"), PodsKnown: rapid.IntRange(0, 3).Draw(t, "pods known") > 0}
+		o := adapter.Observation{Owner: rapid.SampledFrom(owners[:2]).Draw(t, "owner"), Namespace: "n", PodsKnown: rapid.IntRange(0, 3).Draw(t, "pods known") > 0}
 		if rapid.Bool().Draw(t, "by condition") {
 			o.PendingPodConditions = []string{"Ready"}
 		}
@@ -124,11 +124,14 @@ func propTracker(t *rapid.T) {
 		}
 	}
 	ids, uid := rapid.IntRange(0, 3), 0
+	space := func(t *rapid.T) string {
+		return rapid.SampledFrom([]string{"n", "n", "n", "copies"}).Draw(t, "namespace")
+	}
 	anyJob := func(t *rapid.T) *batchv1.Job {
 		name := fmt.Sprint("job-", ids.Draw(t, "job"))
 		uid++
-		j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "n", UID: types.UID(fmt.Sprint(uid))}}
-		if before, ok, _ := jobs.GetByKey("n/" + name); ok && rapid.IntRange(0, 3).Draw(t, "same") > 0 {
+		j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: space(t), UID: types.UID(fmt.Sprint(uid))}}
+		if before, ok, _ := jobs.GetByKey(j.Namespace + "/" + name); ok && rapid.IntRange(0, 3).Draw(t, "same") > 0 {
 			j.UID = before.(*batchv1.Job).UID
 		}
 		if rapid.IntRange(0, 9).Draw(t, "owned") > 0 {
@@ -163,7 +166,7 @@ func propTracker(t *rapid.T) {
 		"job": func(t *rapid.T) { tell(jobs.put(anyJob(t))) },
 		"pod": func(t *rapid.T) { tell(pods.put(anyPod(t))) },
 		"job goes": func(t *rapid.T) {
-			if o, ok, _ := jobs.GetByKey(fmt.Sprint("n/job-", ids.Draw(t, "job"))); ok {
+			if o, ok, _ := jobs.GetByKey(fmt.Sprint(space(t), "/job-", ids.Draw(t, "job"))); ok {
 				tell(jobs.drop(o.(*batchv1.Job), rapid.Bool().Draw(t, "missed")))
 			}
 		},

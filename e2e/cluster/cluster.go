@@ -2,11 +2,13 @@ package cluster
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,6 +28,7 @@ type Cluster struct {
 	config  *rest.Config
 
 	etcd, server, manager *process
+	health                string // URL of the manager's
 }
 
 // Start starts a cluster that is stopped when the test ends, also by a panic. If
@@ -123,7 +126,7 @@ func (c *Cluster) StartAPIServer(ctx context.Context) error {
 		return err
 	}
 	c.manager.kill()
-	return c.manager.start()
+	return c.startManager(ctx)
 }
 
 func (c *Cluster) startServer(ctx context.Context) error {
@@ -169,7 +172,33 @@ func (c *Cluster) start(ctx context.Context, bin string, o options) error {
 		"--controllers="+strings.Join(o.controllers, ","),
 		"--service-account-private-key-file", c.file("key"), fmt.Sprintf("--secure-port=%d", ports[3]), "--bind-address=127.0.0.1",
 		"--cert-dir", c.file("certificates"), "--kube-api-qps=1000", "--kube-api-burst=2000", "--concurrent-job-syncs=20")
-	return c.manager.start()
+	c.health = fmt.Sprintf("https://127.0.0.1:%d/healthz", ports[3])
+	return c.startManager(ctx)
+}
+
+func (c *Cluster) startManager(ctx context.Context) error {
+	if err := c.manager.start(); err != nil {
+		return err
+	}
+	return await(ctx, c.managing, c.etcd, c.server, c.manager)
+}
+
+// managing asks the controller manager whether it is healthy. Its certificate is its
+// own.
+func (c *Cluster) managing(ctx context.Context) error {
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.health, nil)
+	if err != nil {
+		return err
+	}
+	answer, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	if answer.StatusCode != http.StatusOK {
+		err = errors.New(answer.Status)
+	}
+	return errors.Join(err, answer.Body.Close())
 }
 
 func (c *Cluster) process(bin, name string, args ...string) *process {

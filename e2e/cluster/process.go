@@ -7,8 +7,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
 	"time"
+
+	"github.com/scaledjob/scaledjob/e2e/internal/child"
 )
 
 // A process is one of the cluster's: it can be ended and started again.
@@ -24,24 +25,18 @@ func (p *process) start() error {
 	if err != nil {
 		return err
 	}
-	cmd, done := exec.Command(p.path, p.args...), make(chan struct{})
-	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = log, log, dieWithParent()
-	started := make(chan error)
+	cmd := exec.Command(p.path, p.args...)
+	cmd.Stdout, cmd.Stderr = log, log
+	ended, err := child.Start(cmd)
+	if err != nil {
+		return errors.Join(err, log.Close())
+	}
+	done := make(chan struct{})
 	go func() {
-		// The kernel takes the thread that starts a process for its parent: this
-		// one must live as long.
-		runtime.LockOSThread()
 		defer close(done)
 		defer log.Close()
-		err := cmd.Start()
-		started <- err
-		if err == nil {
-			_ = cmd.Wait() // how it ended is in its log
-		}
+		<-ended // how it ended is in its log
 	}()
-	if err := <-started; err != nil {
-		return err
-	}
 	p.cmd, p.done = cmd, done
 	return nil
 }

@@ -5,11 +5,6 @@ import (
 	"syscall"
 )
 
-// dieWithParent lets the kernel end the process when the test is killed.
-func dieWithParent() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-}
-
 // ownGroup keeps the signals of a terminal away from the process.
 func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/scaledjob/scaledjob/e2e/internal/child"
 )
 
 // childEnv makes TestChild start a cluster and end as it says.
@@ -40,11 +42,12 @@ func TestNothingIsLeft(t *testing.T) {
 			t.Parallel()
 			cmd := exec.Command(os.Args[0], "-test.run=^TestChild$", "-test.v")
 			cmd.Env = append(os.Environ(), childEnv+"="+end)
-			cmd.SysProcAttr = dieWithParent()
-			out, err := cmd.StdoutPipe()
+			out, in, err := os.Pipe()
 			require.NoError(t, err)
-			cmd.Stderr = cmd.Stdout
-			require.NoError(t, cmd.Start())
+			cmd.Stdout, cmd.Stderr = in, in
+			ended, err := child.Start(cmd)
+			require.NoError(t, err)
+			require.NoError(t, in.Close())
 			lines := bufio.NewScanner(out)
 			pids, folder := startedChild(t, lines)
 			if end == "kill" {
@@ -52,7 +55,7 @@ func TestNothingIsLeft(t *testing.T) {
 				require.NoError(t, cmd.Process.Kill())
 			}
 			_, _ = io.Copy(io.Discard, out)
-			require.Error(t, cmd.Wait())
+			require.Error(t, <-ended)
 			require.Eventually(t, func() bool { return !anyLives(pids) }, 10*time.Second, 20*time.Millisecond)
 			require.NoDirExists(t, folder)
 		})

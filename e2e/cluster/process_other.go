@@ -7,10 +7,6 @@ import (
 	"syscall"
 )
 
-// dieWithParent can only be had on Linux; elsewhere a killed test leaves its
-// processes behind.
-func dieWithParent() *syscall.SysProcAttr { return nil }
-
 func ownGroup() *syscall.SysProcAttr { return nil }
 
 // tryLock locks nothing here: two that build at once do work twice.

@@ -44,7 +44,7 @@ func (l Lease) Lead(ctx context.Context, act func(context.Context) error) error 
 			LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())},
 		},
 		LeaseDuration:   l.Duration,
-		RenewDeadline:   l.Duration * 2 / 3,
+		RenewDeadline:   l.Duration / 3, // which to give the lease up may take once more, before acting ends
 		RetryPeriod:     l.Duration * 2 / 15,
 		ReleaseOnCancel: true,
 		Callbacks: leaderelection.LeaderCallbacks{

@@ -10,16 +10,18 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/runtime"
+	v1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
-	clienttesting "k8s.io/client-go/testing"
+	coordination "k8s.io/client-go/kubernetes/typed/coordination/v1"
 
 	"github.com/scaledjob/scaledjob/examples/internal/process"
 )
 
 const duration = 15 * time.Second
 
-func lease(client *fake.Clientset) process.Lease {
+func lease(client kubernetes.Interface) process.Lease {
 	return process.Lease{Client: client, Namespace: "n", Name: "l", Duration: duration, Log: slog.New(slog.DiscardHandler)}
 }
 
@@ -96,18 +98,55 @@ func TestLeadWaiting(t *testing.T) {
 	})
 }
 
+// A silent API server answers nothing from some time on: a request takes as long as it
+// may.
+type silent struct {
+	kubernetes.Interface
+	gone atomic.Bool
+}
+
+func (s *silent) CoordinationV1() coordination.CoordinationV1Interface {
+	return silentGroup{s.Interface.CoordinationV1(), s}
+}
+
+type silentGroup struct {
+	coordination.CoordinationV1Interface
+	server *silent
+}
+
+func (g silentGroup) Leases(namespace string) coordination.LeaseInterface {
+	return silentLeases{g.CoordinationV1Interface.Leases(namespace), g.server}
+}
+
+type silentLeases struct {
+	coordination.LeaseInterface
+	server *silent
+}
+
+func (l silentLeases) Get(ctx context.Context, name string, o metav1.GetOptions) (*v1.Lease, error) {
+	if l.server.gone.Load() {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return l.LeaseInterface.Get(ctx, name, o)
+}
+
+func (l silentLeases) Update(ctx context.Context, lease *v1.Lease, o metav1.UpdateOptions) (*v1.Lease, error) {
+	if l.server.gone.Load() {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return l.LeaseInterface.Update(ctx, lease, o)
+}
+
 // One that cannot renew the lease stops acting before another may, and says so.
 func TestLeadLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client := fake.NewClientset()
-		var gone atomic.Bool
-		client.PrependReactor("*", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
-			return gone.Load(), nil, errors.New("no answer")
-		})
+		client := &silent{Interface: fake.NewClientset()}
 		l := lead(t, lease(client))
 		<-l.acting
 		begin := time.Now()
-		gone.Store(true)
+		client.gone.Store(true)
 		<-l.ending
 		require.Less(t, time.Since(begin), duration)
 		l.end <- nil
