@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
@@ -22,10 +23,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/e2e/cluster"
+	"github.com/scaledjob/scaledjob/rollout"
 )
 
 // A wire is the way to the API server, with what can go wrong on it.
@@ -211,8 +214,8 @@ func (w *writer) converges(n int, queue float64) {
 }
 
 // never looks at the API server all the while, and fails the test if there are
-// ever more unfinished Jobs.
-func never(f *fleet, more int) (stop func()) {
+// ever more unfinished Jobs than the maximum.
+func never(f *fleet) (stop func()) {
 	done, most := make(chan struct{}), 0
 	var group sync.WaitGroup
 	group.Go(func() {
@@ -238,7 +241,7 @@ func never(f *fleet, more int) (stop func()) {
 	return func() {
 		close(done)
 		group.Wait()
-		require.LessOrEqual(f.t, most, more, "unfinished Jobs at once")
+		require.LessOrEqual(f.t, most, int(f.poll.Config.Policy.Bounds.Max), "unfinished Jobs at once")
 	}
 }
 
@@ -258,6 +261,7 @@ func TestFaults(t *testing.T) {
 		{"watch-is-cut", testWatchIsCut},
 		{"timeout-after-success", testTimeoutAfterSuccess},
 		{"server-error", testServerError},
+		{"delete-fails", testDeleteFails},
 		{"conflict", testConflict},
 		{"retry-after", testRetryAfter},
 		{"quota", testQuota},
@@ -271,9 +275,39 @@ func TestFaults(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newFleet(t, client, "fault-"+strings.ReplaceAll(tt.name, " ", "-"))
 			f.poll.Config.Policy.Bounds.Max = 30
+			if tt.name != "scale" { // which is to be fast
+				defer never(f)()
+			}
 			tt.test(t, c, f)
+			f.createdOnce(c)
 		})
 	}
+}
+
+// createdOnce checks that the API server has agreed to create each Job name once. Of
+// requests that it was killed in nothing is known.
+func (f *fleet) createdOnce(c *cluster.Cluster) {
+	f.t.Helper()
+	namespace := f.poll.ScaledJob.Namespace
+	names := map[string]int{}
+	created := c.Count(f.t, func(r cluster.Request) bool {
+		is := r.Namespace == namespace && r.Verb == "create" && r.Resource == "jobs" && r.Code == http.StatusCreated
+		if is {
+			names[r.Name]++
+		}
+		return is
+	})
+	require.NotZero(f.t, created)
+	require.Len(f.t, names, created, "%v", names)
+	l, err := f.client.BatchV1().Jobs(namespace).List(f.t.Context(), metav1.ListOptions{})
+	require.NoError(f.t, err)
+	for _, j := range l.Items {
+		delete(names, j.Name)
+	}
+	gone := c.Count(f.t, func(r cluster.Request) bool {
+		return r.Namespace == namespace && r.Verb == "delete" && r.Resource == "jobs" && r.Code == http.StatusOK
+	})
+	require.LessOrEqual(f.t, len(names), gone, "created, never deleted, and not there: %v", names)
 }
 
 func testAtRest(t *testing.T, c *cluster.Cluster, f *fleet) {
@@ -347,7 +381,6 @@ func testListFails(t *testing.T, c *cluster.Cluster, f *fleet) {
 }
 
 func testWatchIsCut(t *testing.T, c *cluster.Cluster, f *fleet) {
-	defer never(f, 20)()
 	w := newWriter(f, c, &wire{late: 200 * time.Millisecond}).synced()
 	for i := range 10 {
 		w.pollOnce(float64(2 * i))
@@ -355,10 +388,78 @@ func testWatchIsCut(t *testing.T, c *cluster.Cluster, f *fleet) {
 		w.pollOnce(float64(2 * i))
 	}
 	w.converges(20, 20)
+
+	// What a watch could not tell is listed anew.
+	w.eventually("the cache shows them", func() (all bool) {
+		w.tracker.View(w.poll.Owner.UID, func(f *adapter.Fleet) { all = f.Len() == 20 })
+		return all
+	})
+	var gone, listed atomic.Int64
+	w.wire.breaks(func(r *http.Request, _ func() (*http.Response, error)) (*http.Response, error) {
+		query := r.URL.Query()
+		switch {
+		case !lists(r):
+		case query.Get("watch") == "" || query.Get("sendInitialEvents") == "true":
+			listed.Add(1)
+		case gone.Add(1) == 1:
+			return status(r, http.StatusGone), nil
+		}
+		return nil, nil
+	})
+	lost := f.jobs()[0]
+	require.NoError(t, f.client.BatchV1().Jobs(lost.Namespace).Delete(t.Context(), lost.Name, metav1.DeleteOptions{}))
+	w.wire.cutWatches()
+	w.eventually("the Jobs are listed", func() bool { return gone.Load() > 0 && listed.Load() > 0 })
+	w.wire.breaks(nil)
+	w.converges(20, 20)
+}
+
+// A delete that fails, or that nobody knows of whether it did, is done in the end, and
+// what it holds is not given away before.
+func testDeleteFails(t *testing.T, c *cluster.Cluster, f *fleet) {
+	f.poll.Config.Rollout = rollout.Policy{Strategy: rollout.Immediate}
+	w := newWriter(f, c, &wire{}).synced()
+	w.converges(20, 20)
+	old := map[types.UID]bool{}
+	for _, j := range f.jobs() {
+		old[j.UID] = true
+	}
+	var n atomic.Int64
+	w.wire.breaks(func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
+		if r.Method != http.MethodDelete {
+			return nil, nil
+		}
+		switch n.Add(1) % 4 {
+		case 1:
+			return status(r, http.StatusInternalServerError), nil
+		case 2:
+			return status(r, http.StatusConflict), nil
+		case 3:
+			answer, err := send()
+			if err == nil {
+				answer.Body.Close()
+			}
+			return nil, context.DeadlineExceeded
+		}
+		return nil, nil
+	})
+	w.poll.ScaledJob.Generation = 2
+	w.eventually("all are new", func() bool {
+		w.pollOnce(20)
+		jobs := f.jobs()
+		for _, j := range jobs {
+			if old[j.UID] {
+				return false
+			}
+		}
+		return len(jobs) == 20
+	})
+	require.NotEmpty(t, w.errs)
+	w.wire.breaks(nil)
+	w.converges(20, 20)
 }
 
 func testTimeoutAfterSuccess(t *testing.T, c *cluster.Cluster, f *fleet) {
-	defer never(f, 30)()
 	w := newWriter(f, c, &wire{late: time.Second}).synced()
 	var n atomic.Int64
 	w.wire.breaks(func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
@@ -376,7 +477,6 @@ func testTimeoutAfterSuccess(t *testing.T, c *cluster.Cluster, f *fleet) {
 }
 
 func testServerError(t *testing.T, c *cluster.Cluster, f *fleet) {
-	defer never(f, 30)()
 	w := newWriter(f, c, &wire{late: time.Second}).synced()
 	var n atomic.Int64
 	w.wire.breaks(func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
@@ -501,7 +601,6 @@ func certificate(s *httptest.Server) []byte {
 }
 
 func testStaleCache(t *testing.T, c *cluster.Cluster, f *fleet) {
-	defer never(f, 30)()
 	w := newWriter(f, c, &wire{late: 3 * time.Second}).synced()
 	for i := range 30 {
 		w.pollOnce(float64(i))
@@ -513,7 +612,6 @@ func testStaleCache(t *testing.T, c *cluster.Cluster, f *fleet) {
 }
 
 func testTwoWriters(t *testing.T, c *cluster.Cluster, f *fleet) {
-	defer never(f, 30)()
 	writers := []*writer{newWriter(f, c, &wire{late: 100 * time.Millisecond}).synced(), newWriter(f, c, &wire{late: time.Second}).synced()}
 	var group sync.WaitGroup
 	for _, w := range writers {
@@ -533,7 +631,6 @@ func testTwoWriters(t *testing.T, c *cluster.Cluster, f *fleet) {
 // The process is gone in the middle of a burst: what it sent last was not
 // answered, and nobody remembers it.
 func testRestarted(t *testing.T, c *cluster.Cluster, f *fleet) {
-	defer never(f, 30)()
 	for i := range 4 {
 		w := newWriter(f, c, &wire{}).synced()
 		var n atomic.Int64
@@ -587,7 +684,6 @@ func testOwnerMadeAnew(t *testing.T, c *cluster.Cluster, f *fleet) {
 func testServerKilled(t *testing.T, c *cluster.Cluster, f *fleet) {
 	const n = 300
 	f.poll.Config.Policy.Bounds.Max = n
-	defer never(f, n)()
 	w := newWriter(f, c, &wire{}).synced()
 	done := make(chan struct{})
 	go func() {
