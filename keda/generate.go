@@ -38,7 +38,7 @@ type GeneratedJob struct {
 // into a label: that of the release in its images, and "main" where nobody set
 // one.
 func (p Profile) Generate(j *ScaledJob, build string) GeneratedJob {
-	name, tracking := j.Metadata.Name, p.trackingLabel()
+	name, tracking := j.Metadata.Name, p.TrackingLabel()
 	g := GeneratedJob{
 		GenerateName:  name + "-",
 		Namespace:     j.Metadata.Namespace,
@@ -56,7 +56,10 @@ func (p Profile) Generate(j *ScaledJob, build string) GeneratedJob {
 	return g
 }
 
-func (p Profile) trackingLabel() string {
+// TrackingLabel returns the label by whose value, the ScaledJob's name, KEDA finds
+// the Jobs of a ScaledJob in its namespace, by [PartLabels]. It looks at nothing
+// else, the owner neither.
+func (p Profile) TrackingLabel() string {
 	if p.forms[PartLabels] < labels24 {
 		return oldNameLabel
 	}
@@ -71,7 +74,7 @@ func (p Profile) labels(j *ScaledJob, build string) map[string]string {
 		versionLabel:      build,
 		partOfLabel:       name,
 		managedByLabel:    "keda-operator",
-		p.trackingLabel(): name,
+		p.TrackingLabel(): name,
 	}
 	if form == labels20 {
 		return labels

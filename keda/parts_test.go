@@ -137,3 +137,14 @@ func TestGenerate(t *testing.T) {
 		require.Equal(t, "OnFailure", g.RestartPolicy)
 	}
 }
+
+// A Job is tracked by the label that its release looks for.
+func TestTrackingLabel(t *testing.T) {
+	for release, want := range map[string]string{"2.0": "scaledjob", "2.3": "scaledjob", "2.4": "scaledjob.keda.sh/name", "2.21": "scaledjob.keda.sh/name"} {
+		p, err := keda.Release(release)
+		require.NoError(t, err)
+		require.Equal(t, want, p.TrackingLabel())
+		g := p.Generate(&keda.ScaledJob{Metadata: keda.Metadata{Name: "m", Labels: map[string]string{"team": "a"}}}, "main")
+		require.Equal(t, "m", g.Labels[want])
+	}
+}

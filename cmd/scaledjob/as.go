@@ -2,10 +2,12 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/keda"
 )
 
@@ -24,22 +26,36 @@ func (e engine) String() string {
 	return e.profile.String()
 }
 
-// Set reads an engine's name.
+// Set reads an engine's name; that of a release may leave out "keda@".
 func (e *engine) Set(name string) error {
-	release, ok := strings.CutPrefix(name, "keda@")
 	if name == core {
 		e.profile = nil
 		return nil
 	}
-	if !ok {
+	if !strings.HasPrefix(name, "keda@") && !strings.HasPrefix(name, "2.") {
 		return fmt.Errorf("want core, or a release such as keda@2.21")
 	}
-	p, err := keda.Release(release)
+	p, err := releaseOf(name)
 	if err != nil {
 		return err
 	}
 	e.profile = &p
 	return nil
+}
+
+// releaseOf reads a release, as in "2.21" and "keda@2.21".
+func releaseOf(name string) (keda.Profile, error) {
+	return keda.Release(strings.TrimPrefix(strings.TrimSpace(name), "keda@"))
+}
+
+// paused reports whether the engine leaves the ScaledJob alone.
+func (e engine) paused(m *manifest) bool {
+	if e.profile != nil {
+		return e.profile.Paused(m.keda)
+	}
+	text, found := m.core.Annotations[adapter.AnnotationPaused]
+	on, err := strconv.ParseBool(text)
+	return found && (on || err != nil)
 }
 
 // Type is what Set takes.

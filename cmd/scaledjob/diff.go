@@ -2,8 +2,11 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"math"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -31,7 +34,8 @@ func newDiff() *cobra.Command {
 		Long: `Compare two releases of KEDA, or one with the core, over a grid of queue lengths and Jobs, and tell where
 they create different numbers of Jobs, and by which rule.
 
-The exit status is 1 if there are differences, and 2 if nothing could be told.`,
+The exit status is 1 if there are differences, or if the API server refuses the manifest with --to alone, and 2 if
+nothing could be told.`,
 		Example: `  scaledjob diff -f scaledjob.yaml --from keda@2.18 --to keda@2.19
 
   # what KEDA does that is not as documented
@@ -98,6 +102,7 @@ type comparison struct {
 	First       []string     `json:"first,omitempty"`   // the traces of the first difference
 	Because     []change     `json:"because,omitempty"` // of the differences
 	Besides     []change     `json:"besides,omitempty"` // what the cases cannot show
+	Refused     []string     `json:"refused,omitempty"` // what the API server refuses of the second alone
 	Notes       []string     `json:"notes,omitempty"`   // what one of the two ignores or refuses
 
 	triggers []adapter.Trigger
@@ -114,7 +119,7 @@ func (d *diff) run(stdin io.Reader, out io.Writer) error {
 		if err != nil {
 			return fmt.Errorf("%s: %s: %w", m.file, m.name(), err)
 		}
-		differ = differ || len(c.Differences) > 0
+		differ = differ || len(c.Differences) > 0 || len(c.Refused) > 0
 		if d.output.text == "json" {
 			err = json.NewEncoder(out).Encode(c)
 		} else {
@@ -144,7 +149,6 @@ func (d *diff) player(e engine, m *manifest, triggers []adapter.Trigger, targets
 		return nil, m.strict
 	}
 	config, err := m.core.Config(targets)
-	config.Policy.Paused = false
 	return func(c cell) (answer, fmt.Stringer) {
 		jobs := scaling.Jobs{Running: c.Running, Pending: c.Pending}
 		d := scaling.Decide(config.Policy, scaling.State{Metrics: metrics(triggers, c.Queue), Jobs: &jobs})
@@ -160,7 +164,11 @@ func kedaPlayer(p keda.Profile, m *manifest, triggers []adapter.Trigger) player 
 }
 
 func (d *diff) compare(m *manifest) (comparison, error) {
-	c := comparison{Name: m.name(), From: d.from.String(), To: d.to.String()}
+	c := comparison{Name: m.name(), From: d.from.String(), To: d.to.String(), Differences: []difference{}}
+	if d.from.paused(m) && d.to.paused(m) {
+		m = m.unpaused()
+		c.Notes = append(c.Notes, "it is paused; compared as if it were not")
+	}
 	triggers, targets, err := d.triggers(m)
 	if err != nil {
 		return c, err
@@ -217,21 +225,85 @@ func (p player) differs(other player, c cell) bool {
 
 // notes tell what only one of the two does without, or refuses.
 func (c *comparison) notes(d *diff, m *manifest) {
-	said := map[string]int{}
-	var order []string
-	for _, e := range []engine{d.from, d.to} {
-		if e.profile != nil {
-			for _, n := range (engine{e.profile}).notes(&manifest{keda: m.keda}, nil) {
-				said[n]++
-				order = append(order, n)
-			}
+	before, after := d.from.problems(m), d.to.problems(m)
+	for _, err := range before {
+		if !said(after, err) {
+			c.Notes = append(c.Notes, err.Error())
 		}
 	}
-	for _, n := range order {
-		if said[n] == 1 {
-			c.Notes = append(c.Notes, n)
+	for _, err := range after {
+		var refused *keda.RefusedError
+		switch {
+		case said(before, err):
+		case errors.As(err, &refused):
+			c.Refused = append(c.Refused, d.to.refusal(m, refused))
+		default:
+			c.Notes = append(c.Notes, err.Error())
 		}
 	}
+}
+
+// problems are what a release does without, or refuses; the core has none.
+func (e engine) problems(m *manifest) []error {
+	if e.profile == nil {
+		return nil
+	}
+	joined, ok := e.profile.Validate(m.keda).(interface{ Unwrap() []error })
+	if !ok {
+		return nil
+	}
+	return joined.Unwrap()
+}
+
+// said reports whether the same is said of another release: of the same feature, or
+// of the same field.
+func said(all []error, err error) bool {
+	return slices.ContainsFunc(all, func(other error) bool { return about(other) == about(err) })
+}
+
+func about(err error) string {
+	var lacks *keda.UnsupportedError
+	var refused *keda.RefusedError
+	switch {
+	case errors.As(err, &lacks):
+		return "lacks " + lacks.Feature.String()
+	case errors.As(err, &refused):
+		return "refuses " + refused.Field
+	}
+	return err.Error()
+}
+
+// refusal tells which releases refuse a field, those around this one.
+func (e engine) refusal(m *manifest, refused *keda.RefusedError) string {
+	releases := keda.Releases()
+	refuses := func(i int) bool {
+		p, err := keda.Release(releases[i])
+		return err == nil && said(engine{&p}.problems(m), refused)
+	}
+	first := slices.Index(releases, e.profile.Release())
+	last := first
+	for first > 0 && refuses(first-1) {
+		first--
+	}
+	for last+1 < len(releases) && refuses(last+1) {
+		last++
+	}
+	when := fmt.Sprintf("from %s on", strings.TrimSuffix(releases[first], ".0"))
+	if last+1 < len(releases) {
+		when = fmt.Sprintf("from %s to %s", releases[first], releases[last])
+	}
+	return fmt.Sprintf("the API server refuses it %s: %s", when, refused)
+}
+
+// unpaused is a copy without the annotation that pauses.
+func (m *manifest) unpaused() *manifest {
+	without := *m
+	without.core, without.keda = new(*m.core), new(*m.keda)
+	without.core.Annotations = maps.Clone(m.core.Annotations)
+	delete(without.core.Annotations, adapter.AnnotationPaused)
+	without.keda.Metadata.Annotations = maps.Clone(m.keda.Metadata.Annotations)
+	delete(without.keda.Metadata.Annotations, adapter.AnnotationPaused)
+	return &without
 }
 
 // grid is every combination of queue lengths around the numbers where rules turn
@@ -246,7 +318,7 @@ func grid(m *manifest, triggers []adapter.Trigger) []cell {
 		most = max(most, int64(*n))
 	}
 	var cells []cell
-	for _, queue := range queues(triggers, most) {
+	for _, queue := range queues(triggers, most, counting(m)) {
 		for _, running := range spread(most+2, 13) {
 			for _, pending := range spread(running, 7) {
 				cells = append(cells, cell{queue, running, pending})
@@ -256,9 +328,28 @@ func grid(m *manifest, triggers []adapter.Trigger) []cell {
 	return cells
 }
 
-// queues are lengths for each trigger: the same work for all of them, and work for
-// the first alone.
-func queues(triggers []adapter.Trigger, most int64) [][]float64 {
+// counters are the types of triggers whose metric is a number of items, and so whole.
+var counters = map[string]bool{
+	"activemq": true, "apache-kafka": true, "artemis-queue": true, "aws-sqs-queue": true, "azure-blob": true, "azure-eventhub": true,
+	"azure-pipelines": true, "azure-queue": true, "azure-servicebus": true, "beanstalkd": true, "gcp-cloudtasks": true,
+	"github-runner": true, "ibmmq": true, "kafka": true, "kubernetes-workload": true, "nats-jetstream": true, "pulsar": true,
+	"rabbitmq": true, "redis": true, "redis-cluster": true, "redis-cluster-streams": true, "redis-sentinel": true,
+	"redis-sentinel-streams": true, "redis-streams": true, "solace-event-queue": true, "stan": true, "temporal": true,
+}
+
+// counting tells of each trigger whether its metric is always whole.
+func counting(m *manifest) []bool {
+	all := make([]bool, len(m.core.Spec.Triggers))
+	for i, t := range m.core.Spec.Triggers {
+		all[i] = counters[t.Type] && t.Metadata["mode"] != "MessageRate" // of rabbitmq, items per second
+	}
+	return all
+}
+
+// queues are lengths for each trigger: the same work for all of them, work for the
+// first alone, a single item each, and two and a half Jobs' worth, in whole items and,
+// where a metric can have one, with a fraction.
+func queues(triggers []adapter.Trigger, most int64, whole []bool) [][]float64 {
 	var all [][]float64
 	for _, jobs := range append(spread(most+2, 13), 3*most+1) {
 		every, first := make([]float64, len(triggers)), make([]float64, len(triggers))
@@ -271,11 +362,20 @@ func queues(triggers []adapter.Trigger, most int64) [][]float64 {
 			all = append(all, first)
 		}
 	}
-	partly := make([]float64, len(triggers))
+	single, partly, fraction := make([]float64, len(triggers)), make([]float64, len(triggers)), make([]float64, len(triggers))
 	for i, t := range triggers {
-		partly[i] = t.Target * 2.5
+		single[i], fraction[i] = 1, t.Target*2.5
+		partly[i] = math.Ceil(fraction[i])
+		if whole[i] {
+			fraction[i] = partly[i]
+		}
 	}
-	return append(all, partly)
+	for _, more := range [][]float64{single, partly, fraction} {
+		if !slices.ContainsFunc(all, func(has []float64) bool { return slices.Equal(has, more) }) {
+			all = append(all, more)
+		}
+	}
+	return all
 }
 
 // spread is the numbers from 0 to n, or about so many of them, which crowd at both
@@ -311,6 +411,9 @@ func (c *comparison) print(out io.Writer, all bool) error {
 		fmt.Fprintf(out, "\nThe first of them, as %s tells it:\n\n%s\n\nand as %s does:\n\n%s\n", c.From, c.First[0], c.To, c.First[1])
 	}
 	c.paragraph(out, "Because", c.Because)
+	for _, r := range c.Refused {
+		fmt.Fprintf(out, "\nRefused: %s\n", r)
+	}
 	for _, n := range c.Notes {
 		fmt.Fprintf(out, "\nNote: %s\n", n)
 	}

@@ -58,6 +58,9 @@ func (e *explain) run(stdin io.Reader, out, notes io.Writer) error {
 	if err := e.check(); err != nil {
 		return err
 	}
+	if err := e.known(e.as); err != nil {
+		return err
+	}
 	manifests, err := e.read(stdin)
 	if err != nil {
 		return err

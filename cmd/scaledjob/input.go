@@ -105,7 +105,7 @@ func (f *manifestFlags) read(stdin io.Reader) ([]*manifest, error) {
 	case slices.Contains(others, "a ScaledObject"):
 		return nil, errors.New("no ScaledJob: found a ScaledObject, which scales a Deployment and creates no Jobs; want a document of kind ScaledJob")
 	case len(others) > 0:
-		return nil, fmt.Errorf("no ScaledJob: found only %s; want a document of kind ScaledJob", strings.Join(others, ", "))
+		return nil, fmt.Errorf("no ScaledJob: found only %s; want a document of kind ScaledJob", strings.Join(slices.Compact(slices.Sorted(slices.Values(others))), ", "))
 	}
 	return nil, errors.New("no ScaledJob: the input is empty")
 }
@@ -122,25 +122,59 @@ func (s source) manifests() (found []*manifest, others []string, err error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		var kind struct{ Kind string }
 		data, err := yaml.YAMLToJSON(document)
-		if err == nil {
-			err = json.Unmarshal(data, &kind)
-		}
-		switch {
-		case err != nil:
+		if err != nil {
 			return nil, nil, fmt.Errorf("not YAML: %w", err)
-		case string(data) == "null":
-		case kind.Kind == adapter.GroupVersionKind.Kind:
-			m, err := newManifest(s.name, document)
-			if err != nil {
-				return nil, nil, err
-			}
-			found = append(found, m)
-		default:
-			others = append(others, "a "+kind.Kind)
 		}
+		if string(data) == "null" {
+			continue
+		}
+		more, kinds, err := s.objects(data)
+		if err != nil {
+			return nil, nil, err
+		}
+		found, others = append(found, more...), append(others, kinds...)
 	}
+}
+
+// objects returns the ScaledJob that a document is, or those of a list, and the kinds
+// of what else there is.
+func (s source) objects(data []byte) (found []*manifest, others []string, err error) {
+	var object struct {
+		Kind  string
+		Items []json.RawMessage
+	}
+	if err := json.Unmarshal(data, &object); err != nil && object.Kind == "" {
+		return nil, []string{"a document without a kind"}, nil
+	}
+	switch object.Kind {
+	case adapter.GroupVersionKind.Kind:
+		m, err := newManifest(s.name, data)
+		return []*manifest{m}, nil, err
+	case "List", adapter.GroupVersionKind.Kind + "List":
+		for i, item := range object.Items {
+			more, kinds, err := s.objects(item)
+			if err != nil {
+				return nil, nil, fmt.Errorf("items[%d]: %w", i, err)
+			}
+			found, others = append(found, more...), append(others, kinds...)
+		}
+		if len(object.Items) == 0 {
+			others = []string{"a List without items"}
+		}
+		return found, others, nil
+	case "":
+		return nil, []string{"a document without a kind"}, nil
+	}
+	return nil, []string{article(object.Kind)}, nil
+}
+
+// article puts one before a kind.
+func article(kind string) string {
+	if strings.ContainsRune("AEIOUaeiou", rune(kind[0])) {
+		return "an " + kind
+	}
+	return "a " + kind
 }
 
 // newManifest takes what a careful reader would refuse too, as long as it can be

@@ -51,7 +51,7 @@ The exit status is 1 if there are findings of --fail-on or worse, and 2 if nothi
 	}
 	c.Flags().StringArrayVarP(&l.files, "filename", "f", nil, "`file` with manifests, several documents if need be; - is standard input; may be repeated")
 	_ = c.MarkFlagFilename("filename", "yaml", "yml", "json")
-	c.Flags().StringArrayVar(&l.releases, "release", nil, "only what happens under this `release` of KEDA, such as 2.18; may be repeated; without it, under any")
+	c.Flags().StringSliceVar(&l.releases, "release", nil, "only what happens under this `release` of KEDA, such as 2.18, or of several (2.18,2.21); may be repeated; without it, under any")
 	_ = c.RegisterFlagCompletionFunc("release", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return keda.Releases(), cobra.ShellCompDirectiveNoFileComp
 	})
@@ -69,7 +69,7 @@ func (l *linter) run(stdin io.Reader, out io.Writer) error {
 	}
 	var profiles []keda.Profile
 	for _, name := range l.releases {
-		p, err := keda.Release(name)
+		p, err := releaseOf(name)
 		if err != nil {
 			return usagef("--release: %w", err)
 		}

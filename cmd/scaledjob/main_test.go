@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
 )
 
 // call runs a command as a shell would, with a file as standard input if there is
@@ -85,7 +86,7 @@ func TestWrong(t *testing.T) {
 		"explain -f gone.yaml":       "gone.yaml: no such file",
 		"explain -f testdata":        "is a directory",
 		"explain -f testdata/a.json": "no such file",
-		"explain -f testdata/jobs.json --queue 1":                                                   "no ScaledJob: found only a List",
+		"explain -f testdata/jobs.json --queue 1":                                                   "no ScaledJob: found only a Job; want",
 		"explain -f testdata/deployment.yaml --queue 1":                                             "no ScaledJob: found only a Deployment",
 		"explain -f testdata/scaledobject.yaml --queue 1":                                           "scales a Deployment and creates no Jobs",
 		"explain -f testdata/broken.yaml --queue 1":                                                 "testdata/broken.yaml: not YAML: ",
@@ -97,7 +98,7 @@ func TestWrong(t *testing.T) {
 		"explain -f testdata/two.yaml --name both --queue 1":                                        "nothing for the trigger cache",
 		"explain -f testdata/two.yaml --name both --queue rabbitmq=1,2":                             "want",
 		"explain -f testdata/two.yaml --name neither --queue 1":                                     `no ScaledJob called "neither": found both, wrong`,
-		"explain -f testdata/two.yaml --name wrong --queue 1":                                       "say with --target how many items a Job serves",
+		"explain -f testdata/two.yaml --name wrong --queue 1":                                       "two.yaml: wrong: say with --target how many items a Job serves, or mend the manifest:\n",
 		"explain -f testdata/two.yaml --name wrong --queue 1 --target 0":                            "a positive, finite number",
 		"explain -f testdata/two.yaml --name wrong --queue 1 --target five":                         `--target "five": want a number`,
 		"explain -f testdata/two.yaml --name wrong --queue 1 --target 3 --as core":                  "spec.scalingStategy: found an unknown field: want spec.scalingStrategy",
@@ -106,6 +107,10 @@ func TestWrong(t *testing.T) {
 		"explain -f testdata/accurate.yaml --queue 1 --as keda":                                     "want core, or a release such as keda@2.21",
 		"explain -f testdata/accurate.yaml --queue 1 --as keda@2.99":                                `unknown KEDA release "2.99"`,
 		"explain -f testdata/accurate.yaml --queue 1 -o xml":                                        "want one of text, json",
+		"explain -f testdata/accurate.yaml --queue 1 --running 2 --pending 2 --stuck 1":             "--stuck 1: keda@2.21.0 does not tell stuck Jobs from other pending ones: want --as core",
+		"explain -f testdata/accurate.yaml --queue 1 --running 2 --terminating 1 --as 2.18":         "--terminating 1: keda@2.18.3 counts Jobs on their way out as running ones: want --as core",
+		"explain -f testdata/accurate.yaml --queue 1 --as 3.0":                                      "want core, or a release such as keda@2.21",
+		"lint -f testdata/accurate.yaml --release 2.18,2.99":                                        `--release: unknown KEDA release "2.99"`,
 		"diff -f testdata/accurate.yaml":                                                            "want --from keda@2.18",
 		"prune -f - --jobs -":                                                                       "both the manifest and the Jobs are to come from standard input",
 		"prune -f testdata/accurate.yaml --jobs testdata/pods.json":                                 "items[0]: found a Pod: want what kubectl get jobs -o json prints",
@@ -140,7 +145,7 @@ func TestNamesakes(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(jobs, data, 0o600))
 
-	status, _, said := call(t, "rollout -f testdata/accurate.yaml --jobs "+jobs, "")
+	status, _, said := call(t, "rollout --as core -f testdata/accurate.yaml --jobs "+jobs, "")
 	require.Equal(t, trouble, status)
 	require.Contains(t, said, "2 ScaledJobs called a own Jobs here")
 
@@ -151,6 +156,68 @@ func TestNamesakes(t *testing.T) {
 	status, out, _ := call(t, "rollout --as core -f "+file+" --jobs "+jobs, "")
 	require.Equal(t, success, status)
 	require.Contains(t, out, "would delete 1 of the 1 Jobs of a")
+}
+
+// A release is spelled with or without keda@, wherever one is asked for.
+func TestReleaseSpellings(t *testing.T) {
+	for plain, full := range map[string]string{
+		"explain -f testdata/accurate.yaml --queue 8 --as 2.18":              "explain -f testdata/accurate.yaml --queue 8 --as keda@2.18",
+		"diff -f testdata/accurate.yaml --from 2.18.0 --to 2.19":             "diff -f testdata/accurate.yaml --from keda@2.18.0 --to keda@2.19",
+		"lint -f testdata/two.yaml --release 2.9 --release 2.18":             "lint -f testdata/two.yaml --release keda@2.9,keda@2.18",
+		"prune -f testdata/accurate.yaml --jobs testdata/jobs.json --as 2.4": "prune -f testdata/accurate.yaml --jobs testdata/jobs.json --as keda@2.4",
+	} {
+		wanted, want, _ := call(t, full, "")
+		status, out, said := call(t, plain, "")
+		require.Empty(t, said)
+		require.NotEmpty(t, out)
+		require.Equal(t, wanted, status)
+		require.Equal(t, want, out)
+	}
+}
+
+// A list has the ScaledJobs that kubectl get prints, whatever stands beside them.
+func TestList(t *testing.T) {
+	one, err := os.ReadFile("testdata/accurate.yaml")
+	require.NoError(t, err)
+	var item map[string]any
+	require.NoError(t, yaml.Unmarshal(one, &item))
+	list := func(items ...any) string {
+		data, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
+		require.NoError(t, err)
+		return write(t, "list.json", string(data))
+	}
+	file := list(map[string]any{"kind": "Secret"}, item)
+	for _, command := range []string{"explain --queue 8", "diff --from keda@2.18", "prune --jobs testdata/jobs.json", "rollout --jobs testdata/jobs.json"} {
+		_, want, _ := call(t, command+" -f testdata/accurate.yaml", "")
+		_, got, said := call(t, command+" -f "+file, "")
+		require.Empty(t, said)
+		require.Equal(t, want, got)
+	}
+	for file, want := range map[string]string{
+		list():                              "found only a List without items;",
+		list(map[string]any{"x": 1}):        "found only a document without a kind;",
+		write(t, "a.yaml", "x: 1\n"):        "found only a document without a kind;",
+		write(t, "b.yaml", "- x\n---\n- y"): "found only a document without a kind;",
+		list(map[string]any{"kind": "ScaledJob", "metadata": []int{}}): "items[0]: ",
+	} {
+		_, _, said := call(t, "explain --queue 8 -f "+file, "")
+		require.Contains(t, said, want)
+	}
+}
+
+// What kubectl prints for people is told from what is no JSON at all.
+func TestTable(t *testing.T) {
+	for name, header := range map[string]string{"one": "NAME   STATUS   COMPLETIONS", "all": "NAMESPACE   NAME   STATUS"} {
+		file := write(t, name, header+"\na      Running  0/1\n")
+		status, _, said := call(t, "prune -f testdata/accurate.yaml", file)
+		require.Equal(t, trouble, status)
+		require.Equal(t, "scaledjob: standard input: this is a table: want what kubectl get jobs -o json prints\n", said)
+	}
+}
+
+func TestArticle(t *testing.T) {
+	require.Equal(t, "an Ingress", article("Ingress"))
+	require.Equal(t, "a Job", article("Job"))
 }
 
 func TestVersion(t *testing.T) {

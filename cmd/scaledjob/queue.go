@@ -63,7 +63,7 @@ func (f *queueFlags) triggers(m *manifest) ([]adapter.Trigger, map[string]float6
 	}
 	triggers, err := m.core.Triggers(targets)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%w\nor say with --target how many items a Job serves", err)
+		return nil, nil, fmt.Errorf("say with --target how many items a Job serves, or mend the manifest:\n%w", err)
 	}
 	return triggers, targets, nil
 }
@@ -182,6 +182,18 @@ func (f *jobFlags) check() error {
 	}
 	if err := errors.Join(problems...); err != nil {
 		return usageError{err}
+	}
+	return nil
+}
+
+// known refuses counts that a release of KEDA does not make.
+func (f *jobFlags) known(as engine) error {
+	switch {
+	case as.profile == nil:
+	case f.stuck != 0:
+		return usagef("--stuck %d: %s does not tell stuck Jobs from other pending ones: want --as core, or no --stuck", f.stuck, as)
+	case f.terminating != 0:
+		return usagef("--terminating %d: %s counts Jobs on their way out as running ones: want --as core, or no --terminating", f.terminating, as)
 	}
 	return nil
 }

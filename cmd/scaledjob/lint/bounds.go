@@ -23,6 +23,18 @@ func minAboveMax(j *job) {
 		}, text: fmt.Sprintf("the minimum is taken as %d, and the queue gets the maximum once more: up to %d Jobs", total, 2*total)})
 }
 
+func minUsesUpMax(j *job) {
+	least, most := j.spec.MinReplicaCount, j.spec.MaxReplicaCount
+	if least == nil || most == nil || *least != *most || *least < 1 {
+		return
+	}
+	j.find(j.at("spec", "minReplicaCount"), fmt.Sprintf("less than maxReplicaCount, %d, by as many Jobs as the queue may have", *most),
+		effect{when: func(p keda.Profile) bool {
+			r := p.Replicas(j.model)
+			return r.Min > 0 && r.QueueMax == 0
+		}, text: "the minimum uses up the maximum: the queue gets no Job"})
+}
+
 func minWithoutMax(j *job) {
 	if j.spec.MinReplicaCount == nil || j.spec.MaxReplicaCount != nil {
 		return

@@ -1,8 +1,10 @@
 package lint
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -26,6 +28,12 @@ var makers = map[string][]struct {
 // may be given when the manifest is applied.
 type lookup struct{ kind, namespace, name string }
 
+// within reports whether what a document makes is where it is looked up.
+func (d *document) within(l lookup) bool {
+	namespace := d.text("metadata", "namespace")
+	return namespace == l.namespace || namespace == "" || l.namespace == ""
+}
+
 // find returns the document that provides an object. Where there is none, any
 // reports whether there are others of the kind.
 func (all documents) find(l lookup) (found *document, any bool) {
@@ -35,8 +43,7 @@ func (all documents) find(l lookup) (found *document, any bool) {
 			continue
 		}
 		any = true
-		namespace := d.text("metadata", "namespace")
-		if name == l.name && (namespace == l.namespace || namespace == "" || l.namespace == "") {
+		if name == l.name && d.within(l) {
 			return d, true
 		}
 	}
@@ -76,13 +83,25 @@ func (d *document) keys() (map[string]bool, bool) {
 	return keys, true
 }
 
-// names are those of the documents that provide a kind.
-func (all documents) names(kind string) []string {
-	names := map[string]bool{}
+// want is what would be right where an object is not found: one of those that are
+// given in the namespace, or it itself, which may be given in another.
+func (all documents) want(l lookup) string {
+	names, elsewhere := map[string]bool{}, map[string]bool{}
 	for _, d := range all {
-		if name, ok := provides(d, kind); ok && name != "" {
+		switch name, ok := provides(d, l.kind); {
+		case !ok || name == "":
+		case d.within(l):
 			names[name] = true
+		case name == l.name:
+			elsewhere[d.text("metadata", "namespace")] = true
 		}
 	}
-	return slices.Sorted(maps.Keys(names))
+	list := func(set map[string]bool) string { return strings.Join(slices.Sorted(maps.Keys(set)), ", ") }
+	switch {
+	case len(elsewhere) > 0:
+		return fmt.Sprintf("it in namespace %s; it is given in namespace %s", l.namespace, list(elsewhere))
+	case len(names) > 0:
+		return fmt.Sprintf("a %s that is given: %s", l.kind, list(names))
+	}
+	return fmt.Sprintf("a %s of this name in namespace %s", l.kind, l.namespace)
 }

@@ -249,6 +249,32 @@ func TestFatal(t *testing.T) {
 	}
 }
 
+// An object of another namespace is not the one that is meant, nor a candidate; where
+// it has the name, that is said.
+func TestOtherNamespace(t *testing.T) {
+	job := strings.Replace(minimal, "name: orders\n", "name: orders\n  namespace: default\n", 1)
+	job = strings.Replace(job, "image: example.com/orders:1\n", "image: example.com/orders:1\n            envFrom: [{secretRef: {name: s}}]\n", 1)
+	job = strings.Replace(job, "type: redis\n", "type: redis\n      authenticationRef: {name: a}\n", 1)
+	document := func(kind, namespace, name string) string {
+		return "---\nkind: " + kind + "\nmetadata: {namespace: " + namespace + ", name: " + name + "}\n"
+	}
+	for others, want := range map[string][]string{
+		document("Secret", "other", "s") + document("TriggerAuthentication", "other", "a"): {
+			"want it in namespace default; it is given in namespace other", "want it in namespace default; it is given in namespace other"},
+		document("Secret", "other", "t") + document("TriggerAuthentication", "other", "b"): {
+			"want a Secret of this name in namespace default", "want a TriggerAuthentication of this name in namespace default"},
+		document("Secret", "other", "t") + document("Secret", "default", "u") + document("TriggerAuthentication", "default", "b"): {
+			"want a Secret that is given: u", "want a TriggerAuthentication that is given: b"},
+	} {
+		var got []string
+		for _, f := range checkText(job + others).Findings {
+			require.Equal(t, lint.Warning, f.Severity)
+			got = append(got, "want "+f.Want)
+		}
+		require.Equal(t, want, got)
+	}
+}
+
 const minimal = `apiVersion: keda.sh/v1alpha1
 kind: ScaledJob
 metadata:

@@ -115,7 +115,7 @@ func (j *job) missing(kind string) {
 		switch {
 		case d != nil:
 		case others:
-			j.find(r.at, fmt.Sprintf("a %s that is given: %s", kind, strings.Join(j.all.names(kind), ", ")),
+			j.find(r.at, j.all.want(j.lookup(kind, r.name)),
 				effect{text: fmt.Sprintf("no document provides this %s: %s", kind, r.effect)})
 		default:
 			j.note(r.at, fmt.Sprintf("a %s of this name in the namespace", kind),
@@ -167,7 +167,7 @@ func missingAuthentication(j *job) {
 		switch {
 		case a.document != nil:
 		case a.others:
-			j.find(at, "one that is given: "+strings.Join(j.all.names(a.lookup.kind), ", "), effect{text: text})
+			j.find(at, j.all.want(a.lookup), effect{text: text})
 		default:
 			j.note(at, fmt.Sprintf("a %s of this name", a.lookup.kind), effect{text: text})
 		}

@@ -46,6 +46,7 @@ var rules = []rule{
 	{Rule{"unsupported-feature", Warning, "a feature that a release asked about lacks"}, unsupportedFeature},
 
 	{Rule{"min-above-max", Error, "minReplicaCount above maxReplicaCount: twice the maximum, or no Job for the queue"}, minAboveMax},
+	{Rule{"min-uses-up-max", Warning, "minReplicaCount equal to maxReplicaCount, which leaves the queue no Job"}, minUsesUpMax},
 	{Rule{"min-without-max", Warning, "minReplicaCount without maxReplicaCount: on top of 100, or the operator panics"}, minWithoutMax},
 	{Rule{"min-negative", Error, "a negative minReplicaCount"}, minNegative},
 	{Rule{"max-below-1", Error, "a maxReplicaCount that leaves the queue no Job"}, maxBelow1},

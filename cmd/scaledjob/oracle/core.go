@@ -107,13 +107,30 @@ func (l *line) metrics() ([]scaling.Metric, error) {
 		if s.Metrics != nil {
 			return nil, fmt.Errorf("scalers[%d].metrics: only a release of KEDA has several of one scaler: want queueLength and target", i)
 		}
-		if s.MaxValue != nil {
-			if m.Target = m.Value / float64(*s.MaxValue); m.Value == 0 || *s.MaxValue <= 0 || math.IsInf(m.Target, 0) {
+		if s.MaxValue != nil && !m.Failed {
+			var ok bool
+			if m.Target, ok = targetOf(m.Value, float64(*s.MaxValue)); !ok {
 				return nil, fmt.Errorf("scalers[%d].maxValue: found %v at a queueLength of %v, which no target gives: want target", i, float64(*s.MaxValue), m.Value)
 			}
 		}
 	}
 	return metrics, nil
+}
+
+// targetOf returns the target under which a queue asks for a number of Jobs, if there
+// is one. Any does where both are 0; no Jobs for a queue that is not empty is no
+// target, 0, which is unreadable.
+func targetOf(queue, jobs float64) (float64, bool) {
+	switch {
+	case queue == 0 && jobs == 0:
+		return 1, true
+	case queue > 0 && jobs <= 0:
+		return 0, true
+	case queue == 0:
+		return 0, false
+	}
+	target := queue / jobs
+	return target, !math.IsInf(target, 0)
 }
 
 // coreJobs are nil where they are not known.

@@ -17,10 +17,12 @@ In every line
   kind     what is asked; without it, a decision
   comment  anything; it is ignored
 Any other name that is not below is an error. null is the same as leaving a field out. A number that is not finite is "NaN", "+Inf" or "-Inf".
+A whole number may be written as 10, 10.0 or 1e1.
 
 Decisions (kind "create", or none)
   scalers           [{"queueLength":10,"target":2,"isActive":true}, …]; isActive left out: queueLength > activationTarget, or 0;
-                    maxValue in place of target: the Jobs that the scaler asks for; failed or error: it could not be read
+                    maxValue in place of target: the Jobs that the scaler asks for; in the core, 0 for a queue that is not empty is unreadable;
+                    failed or error: it could not be read
                     KEDA only: metrics in place of queueLength and target: [{"name":"a","value":10,"averageValue":2}, …]
   calculation       max (default), min, avg or sum
   minReplicaCount   null and 0 differ for KEDA
@@ -62,5 +64,5 @@ Parts (KEDA; those marked * in the core too)
 Instead of all that
   "panic":true               KEDA's operator dies there; "fault" says of what
   "unsupported":"since 2.15" the release lacks a feature that the line uses. A default value is no use of it
-  "error":"…"                the line cannot be read; the rest goes on, and the exit status is 1
+  "error":"…"                the line cannot be read; the rest goes on, and the exit status is 1. "line" is its number, from 1
 `

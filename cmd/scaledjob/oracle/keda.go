@@ -14,11 +14,8 @@ import (
 // where this one does.
 func (q *question) unsupported() string {
 	needs := []error{q.profile.Validate(q.job, q.scalers...)}
-	switch q.Kind {
-	case "pending":
+	if q.Kind == "pending" {
 		needs = append(needs, q.profile.Supports(keda.PendingCount))
-	case "paused":
-		needs = append(needs, q.profile.Supports(keda.PauseAnnotation))
 	}
 	newest := ""
 	for _, err := range flat(errors.Join(needs...)) {
@@ -305,7 +302,7 @@ func (q *question) generate() any {
 	if build == "" {
 		build = "main"
 	}
-	g := q.profile.Generate(q.job, build)
+	g, tracking := q.profile.Generate(q.job, build), q.profile.TrackingLabel()
 	return struct {
 		ID               json.RawMessage   `json:"id"`
 		GenerateName     string            `json:"generateName"`
@@ -316,5 +313,5 @@ func (q *question) generate() any {
 		JobLabel         map[string]string `json:"jobLabel"`
 		CountedAsRunning bool              `json:"countedAsRunning"`
 	}{q.ID, g.GenerateName, g.Labels, g.Annotations, g.RestartPolicy, g.PodLabels,
-		map[string]string{adapter.LabelName: g.Labels[adapter.LabelName]}, g.Tracked}
+		map[string]string{tracking: g.Labels[tracking]}, g.Tracked}
 }

@@ -211,12 +211,12 @@ func (n *number) UnmarshalJSON(data []byte) error {
 		switch text {
 		case "NaN", "Inf", "+Inf", "-Inf":
 		default:
-			return fmt.Errorf(`found %s: want a number, "NaN", "+Inf" or "-Inf"`, data)
+			return mistaken[number](data)
 		}
 	}
 	x, err := strconv.ParseFloat(text, 64)
 	if err != nil {
-		return fmt.Errorf(`found %s: want a number, "NaN", "+Inf" or "-Inf"`, data)
+		return mistaken[number](data)
 	}
 	*n = number(x)
 	return nil
@@ -239,7 +239,7 @@ func (d *decimal) UnmarshalJSON(data []byte) error {
 	if string(data) != "null" {
 		var n json.Number
 		if err := json.Unmarshal(data, &n); err != nil {
-			return err
+			return mistaken[decimal](data)
 		}
 		*d = decimal(n)
 	}
@@ -254,37 +254,55 @@ func (f *failure) UnmarshalJSON(data []byte) error {
 	case text == "true" || data[0] == '"':
 		*f = failure(text != `""`)
 	case text != "false" && text != "null":
-		return fmt.Errorf("found %s: want true, false, or a text", data)
+		return mistaken[failure](data)
 	}
 	return nil
 }
 
 // parse reads a line. Without an error it says all that the line does.
 func parse(data []byte) (*line, error) {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	l := &line{}
-	if err := d.Decode(l); err != nil {
-		return nil, readable(err)
-	}
-	if d.InputOffset() < int64(len(bytes.TrimRight(data, " \t\r\n"))) {
-		return nil, errors.New("there is something behind the object: want one object a line")
+	l, err := decode(data)
+	if err != nil {
+		return again(data, err)
 	}
 	return l, nil
 }
 
-func readable(err error) error {
+// again reads a line that has failed, with its whole numbers written as integers if
+// that is why.
+func again(data []byte, err error) (*line, error) {
 	var kind *json.UnmarshalTypeError
-	if errors.As(err, &kind) && kind.Field != "" {
-		return fmt.Errorf("%s: found a %s: want a value of type %s", kind.Field, kind.Value, kind.Type)
+	if errors.As(err, &kind) && strings.HasPrefix(kind.Value, "number ") {
+		if whole, ok := wholes(data); ok {
+			l, err := decode(whole)
+			if err == nil {
+				return l, nil
+			}
+			return nil, readable(err, data)
+		}
 	}
-	return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+	return nil, readable(err, data)
+}
+
+var errBehind = errors.New("there is something behind the object: want one object a line")
+
+func decode(data []byte) (*line, error) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	l := &line{}
+	if err := d.Decode(l); err != nil {
+		return nil, err
+	}
+	if d.InputOffset() < int64(len(bytes.TrimRight(data, " \t\r\n"))) {
+		return nil, errBehind
+	}
+	return l, nil
 }
 
 // idOf finds the id of a line that could not be read, as far as it can.
 func idOf(data []byte) json.RawMessage {
 	var l struct{ ID json.RawMessage }
-	if json.Unmarshal(data, &l) != nil || l.ID == nil {
+	if json.NewDecoder(bytes.NewReader(data)).Decode(&l) != nil || l.ID == nil {
 		return json.RawMessage("null")
 	}
 	return l.ID

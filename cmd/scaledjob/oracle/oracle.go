@@ -25,7 +25,9 @@ func Run(in io.Reader, out io.Writer) (unreadable int, err error) {
 	w := bufio.NewWriter(out)
 	answers := json.NewEncoder(w)
 	answers.SetEscapeHTML(false)
+	n := 0
 	for lines.Scan() {
+		n++
 		data := bytes.TrimSpace(lines.Bytes())
 		if len(data) == 0 {
 			continue
@@ -33,17 +35,22 @@ func Run(in io.Reader, out io.Writer) (unreadable int, err error) {
 		answer, err := Answer(data)
 		if err != nil {
 			unreadable++
-			answer = failed{idOf(data), err.Error()}
+			answer = failed{idOf(data), n, err.Error()}
 		}
 		if err := answers.Encode(answer); err != nil {
 			return unreadable, err
 		}
 	}
-	return unreadable, errors.Join(lines.Err(), w.Flush())
+	err = lines.Err()
+	if errors.Is(err, bufio.ErrTooLong) {
+		err = fmt.Errorf("line %d: longer than %d bytes", n+1, most)
+	}
+	return unreadable, errors.Join(err, w.Flush())
 }
 
 type failed struct {
 	ID    json.RawMessage `json:"id"`
+	Line  int             `json:"line"` // from 1
 	Error string          `json:"error"`
 }
 

@@ -121,18 +121,28 @@ func ordinal(t *testing.T, release string) int {
 func TestUnreadable(t *testing.T) {
 	const good = `{"id":"good","as":"core","scalers":[{"queueLength":1,"target":1}]}`
 	for line, want := range map[string]string{
-		`{`:                                  "unexpected EOF",
-		`[]`:                                 "",
+		`{`:                                     "not JSON: the line ends before its object does",
+		`[]`:                                    "found a list: want an object",
+		`nope`:                                  "not JSON: found \"o\" as byte 2, where it cannot be",
+		`{"id":7,"as":"core","running":1.5}`:    "running: found 1.5: want a whole number",
+		`{"id":7,"as":"core","running":1e-400}`: "running: found 1e-400: want a whole number",
+		`{"id":7,"as":"core","maxReplicaCount":5e9}`:                    "maxReplicaCount: found 5000000000: want a whole number from -2147483648 to 2147483647",
+		`{"id":7,"as":"core","paused":1}`:                               "paused: found a number: want true or false",
+		`{"id":7,"as":"core","scalers":{}}`:                             "scalers: found an object: want a list",
+		`{"id":7,"as":"core","scalers":[{},{"error":1}]}`:               "scalers[1].error: found 1: want true, false, or a text",
+		`{"id":7,"as":"core","jobs":[{},{"suspend":"no"}]}`:             "jobs[1].suspend: found a text: want true or false",
+		`{"id":7,"as":"core","jobs":[{"completionTime":"x"}]}`:          `found x: want a time such as`,
+		`{"id":7,"as":"core","customScalingRunningJobPercentage":true}`: `customScalingRunningJobPercentage: found true: want a number`,
 		`{"id":7} {}`:                        "one object a line",
-		`{"id":7,"as":"core"`:                "unexpected EOF",
+		`{"id":7,"as":"core"`:                "not JSON: the line ends before its object does",
 		`{"id":7}`:                           `as: found "": want "core", or a release of KEDA such as "keda@2.21"`,
 		`{"id":7,"as":"keda@3.0"}`:           "as: ",
 		`{"id":7,"as":"core","x":1}`:         `unknown field "x"`,
-		`{"id":7,"as":"core","running":"3"}`: "running: found a string: want a value of type int64",
-		`{"id":7,"as":"core","scalers":[{"queueLength":"x","target":1}]}`:                           `found "x": want a number, "NaN", "+Inf" or "-Inf"`,
+		`{"id":7,"as":"core","running":"3"}`: "running: found a text: want a whole number",
+		`{"id":7,"as":"core","scalers":[{"queueLength":"x","target":1}]}`:                           `scalers[0].queueLength: found "x": want a number, "NaN", "+Inf" or "-Inf"`,
 		`{"id":7,"as":"core","scalers":[{"queueLength":true,"target":1}]}`:                          "want a number",
 		`{"id":7,"as":"core","scalers":[{"metrics":[]}]}`:                                           "scalers[0].metrics",
-		`{"id":7,"as":"core","scalers":[{"queueLength":1,"maxValue":0}]}`:                           "scalers[0].maxValue",
+		`{"id":7,"as":"core","scalers":[{"queueLength":0,"maxValue":1}]}`:                           "scalers[0].maxValue",
 		`{"id":7,"as":"core","kind":"generate"}`:                                                    `kind: found "generate": want none, or one of aggregate, create, history`,
 		`{"id":7,"as":"keda@2.21","kind":"x"}`:                                                      `kind: found "x": want none, or one of`,
 		`{"id":7,"as":"core","strategy":"best"}`:                                                    "strategy: ",
@@ -149,7 +159,8 @@ func TestUnreadable(t *testing.T) {
 		require.Equal(t, 1.0, answers[0]["create"])
 		require.Equal(t, 1.0, answers[2]["create"])
 		require.Contains(t, answers[1]["error"], want, line)
-		if strings.HasPrefix(line, `{"id":7`) && strings.HasSuffix(line, "}") && !strings.HasSuffix(line, " {}") {
+		require.Equal(t, 3.0, answers[1]["line"], line)
+		if strings.HasPrefix(line, `{"id":7`) && strings.HasSuffix(line, "}") {
 			require.Equal(t, 7.0, answers[1]["id"], line)
 		}
 	}
@@ -161,6 +172,53 @@ func TestAllProblems(t *testing.T) {
 	for _, field := range []string{"strategy", "calculation", "min", "scalers[0].metrics"} {
 		require.Contains(t, answers[0]["error"], field)
 	}
+}
+
+// In the core the Jobs that a scaler asks for mean the target that gives them.
+func TestMaxValueInCore(t *testing.T) {
+	for scalers, create := range map[string]float64{
+		`{"queueLength":0,"maxValue":0,"isActive":true},{"queueLength":5,"maxValue":5,"isActive":true}`: 5,
+		`{"queueLength":10,"maxValue":4}`:                               4,
+		`{"queueLength":10,"maxValue":0},{"queueLength":3,"target":1}`:  3,
+		`{"queueLength":10,"maxValue":-1},{"queueLength":3,"target":1}`: 3,
+		`{"failed":true,"maxValue":2},{"queueLength":3,"target":1}`:     3,
+	} {
+		answers, unreadable := ask(t, `{"id":1,"as":"core","scalers":[`+scalers+`]}`)
+		require.Zero(t, unreadable, answers)
+		require.Equal(t, create, answers[0]["create"], scalers)
+	}
+	answers, _ := ask(t, `{"id":1,"as":"core","scalers":[{"queueLength":10,"maxValue":0}]}`)
+	require.Contains(t, answers[0]["trace"], "0 of 1")
+}
+
+// Before 2.4 Jobs are found by another label.
+func TestTrackingLabel(t *testing.T) {
+	for as, want := range map[string]map[string]any{
+		"keda@2.3": {"scaledjob": "o"},
+		"keda@2.4": {"scaledjob.keda.sh/name": "x"},
+	} {
+		answers, _ := ask(t, `{"as":"`+as+`","kind":"generate","name":"x","labels":{"scaledjob":"o"}}`)
+		require.Equal(t, want, answers[0]["jobLabel"])
+		require.Equal(t, as != "keda@2.3", answers[0]["countedAsRunning"])
+	}
+}
+
+// Where there is no annotation, no release has to know it.
+func TestNoAnnotation(t *testing.T) {
+	for _, as := range []string{"core", "keda@2.10", "keda@2.21"} {
+		answers, _ := ask(t, `{"as":"`+as+`","kind":"paused","annotation":null}`)
+		require.Equal(t, false, answers[0]["paused"], as)
+	}
+	answers, _ := ask(t, `{"as":"keda@2.10","kind":"paused","annotation":"true"}`)
+	require.Equal(t, "since 2.11", answers[0]["unsupported"])
+}
+
+// A whole number may be written as any; the id stays as it is.
+func TestWholeNumbers(t *testing.T) {
+	var out bytes.Buffer
+	_, err := oracle.Run(strings.NewReader(`{"id":1.0,"as":"core","scalers":[{"queueLength":20.5,"target":1}],"maxReplicaCount":1e1,"running":1.0,"pending":0.0}`), &out)
+	require.NoError(t, err)
+	require.Contains(t, out.String(), `{"id":1.0,"isActive":true,"queueLength":21,"target":10,"create":9,`)
 }
 
 func FuzzAnswer(f *testing.F) {
