@@ -113,8 +113,8 @@ func newDecider(spec Spec, state State, seen Observed, now time.Time) *decider {
 // connect notes from when on each dependency holds: those of a new job from its
 // creation, others from the decision that first sees them.
 func (d *decider) connect() {
-	since := d.now
-	if d.state.Since.IsZero() {
+	since := d.now.Truncate(time.Second) // the times of completions are whole seconds
+	if d.first() {
 		since = d.created()
 	}
 	var after []Connection
@@ -129,6 +129,9 @@ func (d *decider) connect() {
 	}
 	d.state.After = after
 }
+
+// first reports whether nothing has been decided before, not even at the zero time.
+func (d *decider) first() bool { return d.state.Since.IsZero() && d.state.Handled.IsZero() }
 
 // created is when the job was, or this decision where nobody knows.
 func (d *decider) created() time.Time {
@@ -146,14 +149,14 @@ func (d *decider) renew() {
 		zone = d.spec.Zone.String()
 	}
 	switch {
-	case s.Since.IsZero():
+	case d.first():
 		s.Since = d.created()
 	case s.TimeSpec == text && s.Zone == zone:
 		return
 	default:
-		s.Since = moment(latest(d.now, s.Handled.Add(1)))
+		s.Since = moment(d.now)
 	}
-	s.TimeSpec, s.Zone, s.Handled = text, zone, moment(s.Since.Add(-1))
+	s.TimeSpec, s.Zone, s.Handled = text, zone, moment(latest(s.Handled, s.Since.Add(-1)))
 	s.Due, s.Started, s.Missed, s.Dropped = s.Waiting(), 0, 0, 0
 }
 

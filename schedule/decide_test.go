@@ -587,3 +587,36 @@ func TestStateSize(t *testing.T) {
 	full.Pending = slices.Repeat([]schedule.Run{scheduled}, 1000)
 	require.Less(t, size(full), 310<<10)
 }
+
+// A schedule that is changed at an instant it has handled goes on from the change, and
+// what was handled stays so.
+func TestChangeAtAnInstant(t *testing.T) {
+	s := hourly(t, "R//PT1H")
+	created := s.Created
+	d := schedule.Decide(s, schedule.State{}, schedule.Observed{JobsKnown: true}, created)
+	at := created.Add(time.Hour)
+	d = schedule.Decide(s, d.State, schedule.Observed{JobsKnown: true}, at)
+	runs := d.State.Waiting() + int64(len(d.State.Running))
+	d = schedule.Decide(hourly(t, "R//PT30M"), d.State, schedule.Observed{JobsKnown: true}, at)
+	require.Equal(t, runs, d.State.Waiting()+int64(len(d.State.Running)))
+	require.Equal(t, at.Add(30*time.Minute), d.NextCheck)
+	before := at.Add(-30 * time.Minute) // the clock is set back, and it is changed again
+	d = schedule.Decide(s, d.State, schedule.Observed{JobsKnown: true}, before)
+	require.Equal(t, before.Add(time.Hour), d.NextCheck)
+}
+
+// The zero time is a time as others are: what is decided at it is decided once.
+func TestZeroTime(t *testing.T) {
+	s := hourly(t, "R//P1D")
+	s.Created, s.AllowConcurrentRun = time.Time{}, true
+	first := schedule.Decide(s, schedule.State{}, schedule.Observed{JobsKnown: true}, time.Time{})
+	again := schedule.Decide(s, first.State, schedule.Observed{JobsKnown: true}, time.Time{})
+	require.True(t, first.State.Equal(again.State))
+}
+
+func hourly(t *testing.T, interval string) schedule.Spec {
+	t.Helper()
+	i, err := schedule.Parse(interval)
+	require.NoError(t, err)
+	return schedule.Spec{Interval: i, Zone: time.UTC, Created: created, MaxWaiting: 10}
+}

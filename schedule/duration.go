@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // A step is a duration. Its parts are added in this order.
@@ -86,7 +87,8 @@ func (p *parser) element(s *step, left []unit, clock bool) ([]unit, *ParseError)
 	case !ok && end == len(p.text):
 		return nil, p.fail(at, end, "a unit behind the number: "+letters(left, clock))
 	case !ok:
-		return nil, p.fail(end, end+1, letters(left, clock))
+		_, width := utf8.DecodeRuneInString(p.text[end:])
+		return nil, p.fail(end, end+width, letters(left, clock))
 	case end > point && u.months > 0:
 		return nil, p.fail(point, end, "a whole number of years or months")
 	case end > point && end+1 < len(p.text):

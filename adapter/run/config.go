@@ -34,6 +34,10 @@ type Config struct {
 	Warnings []*adapter.FieldError
 }
 
+// MaxHistory is how many completed runs of each outcome may be kept: they are in the
+// status, and no object may grow beyond what the API server stores.
+const MaxHistory = 1000
+
 // MaxPodCount is how many pods a run may have: what the API server allows.
 const MaxPodCount = 100_000
 
@@ -196,7 +200,7 @@ func (r *reader) numbers(c *Config) {
 		c.ExecTimeout = *n
 	}
 	if n := r.spec.HistoryLimit; n != nil {
-		r.within("spec.historyLimit", int64(*n), 0, math.MaxInt32)
+		r.within("spec.historyLimit", int64(*n), 0, MaxHistory)
 		c.Schedule.History = history.Limits{Succeeded: history.Keep(int(*n)), Failed: history.Keep(int(*n))}
 	}
 }

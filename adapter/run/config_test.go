@@ -170,7 +170,7 @@ func TestProblems(t *testing.T) {
 			"spec.podCount: found 0: want 1 to 100000",
 			"spec.maxRestart: found -1: want 0 to 2147483647",
 			"spec.execTimeout: found 0: want 1 to 2147483647",
-			"spec.historyLimit: found -2: want 0 to 2147483647"}},
+			"spec.historyLimit: found -2: want 0 to 1000"}},
 		{"too many pods", with("  PodCount: 100001\n"), []string{"spec.PodCount: found 100001: want 1 to 100000"}},
 		{"time spec", with("  schedule: {timeSpec: R5/T01:00:00/PT01, timeZone: CET/Berlin}\n"), []string{
 			`spec.schedule.timeSpec: found "R5/T01:00:00/PT01", whose byte 15 is "01": want a unit behind the number: H, M or S; was R5/T01:00:00/PT1H meant?`,

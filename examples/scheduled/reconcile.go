@@ -58,7 +58,7 @@ func (c *controller) startAll(ctx context.Context, s *scheduledJob, config run.C
 	for _, r := range runs {
 		if err := c.start(ctx, s, config.NewJob(s.Owner(), r)); err != nil {
 			err = fmt.Errorf("start run %s: %w", r.Tag, err)
-			c.record(s, corev1.EventTypeWarning, reasonNotStarted, err.Error())
+			c.record(s, corev1.EventTypeWarning, reasonNotStarted, err.Error(), "")
 			problems = append(problems, err)
 		}
 	}

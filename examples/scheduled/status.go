@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/scaledjob/scaledjob/adapter"
@@ -87,9 +88,9 @@ func statusOnly(s *scheduledJob, status run.Status) (*unstructured.Unstructured,
 func (c *controller) tellReady(s *scheduledJob, was, is *metav1.Condition) {
 	switch {
 	case is.Status == metav1.ConditionFalse && (was == nil || was.Message != is.Message):
-		c.record(s, corev1.EventTypeWarning, is.Reason, is.Message)
+		c.record(s, corev1.EventTypeWarning, is.Reason, is.Message, "")
 	case is.Status == metav1.ConditionTrue && was != nil && was.Status != is.Status:
-		c.record(s, corev1.EventTypeNormal, is.Reason, is.Message)
+		c.record(s, corev1.EventTypeNormal, is.Reason, is.Message, "")
 	}
 }
 
@@ -100,11 +101,17 @@ func (c *controller) tell(s *scheduledJob, all []schedule.Event) {
 		if e.Reason == schedule.RunSucceeded || e.Reason == schedule.Unblocked {
 			kind = corev1.EventTypeNormal
 		}
-		c.record(s, kind, string(e.Reason), e.String())
+		c.record(s, kind, string(e.Reason), e.String(), e.Run.Tag)
 	}
 }
 
-func (c *controller) record(s *scheduledJob, kind, reason, message string) {
-	c.recorder.Eventf(s.ScheduledJob, nil, kind, reason, reason, "%s", cluster.EventMessage(message))
+// record tells an event, of one run if it has a tag: client-go counts events that have
+// all but the message in common as one, and their messages are lost.
+func (c *controller) record(s *scheduledJob, kind, reason, message, tag string) {
+	var related runtime.Object
+	if tag != "" {
+		related = &corev1.ObjectReference{APIVersion: "batch/v1", Kind: "Job", Namespace: s.Namespace, Name: run.JobName(s.Name, tag)}
+	}
+	c.recorder.Eventf(s.ScheduledJob, related, kind, reason, reason, "%s", cluster.EventMessage(message))
 	c.log.Info(message, "scheduledJob", s.key().String(), "reason", reason)
 }

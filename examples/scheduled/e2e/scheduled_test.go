@@ -523,7 +523,7 @@ func (s *stand) refuses(t *testing.T) {
 func (s *stand) accepts(t *testing.T) {
 	name := strings.Repeat("a.", 126) + "b"
 	u := manifest.Objects(t, fmt.Sprintf("apiVersion: scaledjob.github.io/v1alpha1\nkind: ScheduledJob\nmetadata: {name: %s, namespace: default}\nspec:\n"+
-		"  podCount: 100000\n  maxRestart: 2147483647\n  execTimeout: 2147483647\n  historyLimit: 2147483647\n%s", name, pod(nil)))[0]
+		"  podCount: 100000\n  maxRestart: 2147483647\n  execTimeout: 2147483647\n  historyLimit: 1000\n%s", name, pod(nil)))[0]
 	u, err := manifest.Client(t, s.cluster.Config(), u).
 		Create(t.Context(), u, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict, DryRun: []string{metav1.DryRunAll}})
 	require.NoError(t, err)
