@@ -129,6 +129,7 @@ func (c *controller) deleted(object any) {
 func (c *controller) stop(name cache.ObjectName) {
 	if p := c.pollers[name]; p != nil {
 		p.cancel()
+		p.metrics.remove()
 		delete(c.pollers, name)
 	}
 }

@@ -33,7 +33,7 @@ const name = "scaledjob-controller"
 
 var scaledJobs = adapter.GroupVersionKind.GroupVersion().WithResource("scaledjobs")
 
-//go:embed manifests/crds/*.yaml
+//go:embed manifests/crds/scaledjobs.yaml manifests/crds/*triggerauthentications.yaml
 var crds embed.FS
 
 func main() {

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -53,24 +54,39 @@ func (m *metrics) handler() http.Handler {
 
 // of returns the metrics of one ScaledJob.
 func (m *metrics) of(namespace, name string) *gauges {
-	return &gauges{m, prometheus.Labels{"namespace": namespace, "scaledjob": name}}
+	return &gauges{all: m, labels: prometheus.Labels{"namespace": namespace, "scaledjob": name}}
 }
 
 // gauges are the metrics of one ScaledJob.
 type gauges struct {
 	all    *metrics
 	labels prometheus.Labels
+
+	mu       sync.Mutex
+	removed  bool
+	triggers map[string]bool // that have a queue length
 }
 
 func (g *gauges) polled(metrics []scaling.Metric, d scaling.Decision, took time.Duration) {
-	queue := g.all.queue.MustCurryWith(g.labels)
-	for _, m := range metrics {
-		if m.Failed {
-			queue.DeleteLabelValues(m.Name)
-			continue
-		}
-		queue.WithLabelValues(m.Name).Set(m.Value)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.removed {
+		return
 	}
+	queue := g.all.queue.MustCurryWith(g.labels)
+	read := map[string]bool{}
+	for _, m := range metrics {
+		if !m.Failed {
+			queue.WithLabelValues(m.Name).Set(m.Value)
+			read[m.Name] = true
+		}
+	}
+	for name := range g.triggers {
+		if !read[name] { // now, or it is not a trigger any more
+			queue.DeleteLabelValues(name)
+		}
+	}
+	g.triggers = read
 	jobs := g.all.jobs.MustCurryWith(g.labels)
 	for state, n := range map[string]int64{
 		"running": d.Trace.Jobs.Running, "pending": d.Trace.Jobs.Pending, "stuck": d.Trace.Jobs.Stuck, "terminating": d.Trace.Jobs.Terminating,
@@ -81,6 +97,16 @@ func (g *gauges) polled(metrics []scaling.Metric, d scaling.Decision, took time.
 }
 
 func (g *gauges) did(o adapter.Outcome) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.removed {
+		return
+	}
+	if o.Invalid != nil { // no queue is read, and no Job counted
+		g.all.queue.DeletePartialMatch(g.labels)
+		g.all.jobs.DeletePartialMatch(g.labels)
+		g.triggers = nil
+	}
 	g.all.created.With(g.labels).Add(float64(o.Result.Created))
 	deleted := g.all.deleted.MustCurryWith(g.labels)
 	deleted.WithLabelValues("rollout").Add(float64(o.Result.RolledOut))
@@ -91,17 +117,29 @@ func (g *gauges) did(o adapter.Outcome) {
 		"create": errors.As(o.Applied, &create), "delete": o.Applied != nil && create == nil,
 	} {
 		if failed {
-			g.failed(with)
+			g.count(with)
 		}
 	}
 }
 
 func (g *gauges) failed(with string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.removed {
+		g.count(with)
+	}
+}
+
+func (g *gauges) count(with string) {
 	g.all.errors.MustCurryWith(g.labels).WithLabelValues(with).Inc()
 }
 
-// remove ends the series, for the ScaledJob is gone.
+// remove ends the series, for the ScaledJob is gone. The name's next one may begin them
+// anew: a poll of this one that has not ended yet adds nothing to them.
 func (g *gauges) remove() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.removed = true
 	for _, v := range []interface {
 		DeletePartialMatch(prometheus.Labels) int
 	}{g.all.queue, g.all.jobs, g.all.created, g.all.deleted, g.all.errors, g.all.poll} {

@@ -61,16 +61,24 @@ func (p *poller) run(ctx context.Context, s scaledJob, delay time.Duration) {
 			p.read(s)
 		case <-timer.C:
 		}
-		timer.Reset(p.config.PollingInterval) // from the poll's beginning, however long it takes
+		timer.Reset(p.interval()) // from the poll's beginning, however long it takes
 		p.poll(ctx)
 	}
+}
+
+// interval is the polling interval, and KEDA's default where the spec says none that
+// is right: only an update can mend that, and what is told of it is written again.
+func (p *poller) interval() time.Duration {
+	if p.config.PollingInterval <= 0 {
+		return 30 * time.Second
+	}
+	return p.config.PollingInterval
 }
 
 // close forgets the ScaledJob. Its Jobs are the garbage collector's.
 func (p *poller) close() {
 	p.queues.Close()
 	p.tracker.Forget(p.uid)
-	p.metrics.remove()
 	p.cancel()
 }
 
@@ -81,7 +89,7 @@ func (p *poller) read(s scaledJob) {
 	p.config, p.invalid = s.config()
 	if p.invalid == nil {
 		p.invalid = p.tracker.Follow(adapter.Observation{
-			Owner: s.UID, PodsKnown: p.watchPods, PendingPodConditions: p.config.PendingPodConditions,
+			Owner: s.UID, Namespace: s.Namespace, PodsKnown: p.watchPods, PendingPodConditions: p.config.PendingPodConditions,
 		})
 	}
 	p.queues = p.resolver.Queues(s.ScaledJob, p.config.Triggers, p.sourceTimeout)
@@ -104,13 +112,20 @@ func (p *poller) poll(ctx context.Context) {
 		plan := p.tracker.Plan(input)
 		o.Decision = plan.Decision
 		o.Result, o.Applied = p.tracker.Apply(ctx, p.client, plan)
+		if ctx.Err() != nil {
+			o.Applied = nil // it ended for that reason, as far as is known
+		}
 		p.metrics.polled(input.Metrics, plan.Decision, time.Since(begin))
 	}
 	p.metrics.did(o)
 	p.tell(o)
-	if ctx.Err() == nil {
-		p.report(ctx, o)
+	if ctx.Err() != nil && o.Result == (adapter.Result{}) {
+		return
 	}
+	// A poll that has acted is told also when it was the last.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	p.report(ctx, o)
 }
 
 // tell logs what was done, and what went wrong as long as it is not the same as

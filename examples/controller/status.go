@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -76,11 +77,22 @@ func (p *poller) write(ctx context.Context, s *status) {
 	switch {
 	case err == nil:
 		s.unwritten = false
-	case apierrors.IsNotFound(err) || apierrors.IsInvalid(err): // it is gone, as will be told
+	case apierrors.IsNotFound(err) || replaced(err): // it is gone, as will be told
 	default:
 		p.metrics.failed("status")
 		p.log.Warn("status not written, will try again", "err", err)
 	}
+}
+
+// replaced reports whether the patch failed in its test of the UID. The API server then
+// answers 422 without a cause; where it finds the object invalid, it names the field.
+func replaced(err error) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || !errors.As(err, &status) {
+		return false
+	}
+	details := status.Status().Details
+	return details == nil || len(details.Causes) == 0
 }
 
 // list is what the triggers have of something, each once, as KEDA prints it.

@@ -62,9 +62,40 @@ func (b broker) login(certificate bool) amqp.Authentication {
 func (q *amqpQueue) Length(ctx context.Context) (Reading, error) {
 	n, err := q.locked(ctx)
 	if err != nil {
-		return Reading{}, fmt.Errorf("rabbitmq %s: virtual host %q: queue %q: %w", q.address, q.config.Vhost, q.queue, ended(ctx, err))
+		return Reading{}, fmt.Errorf("rabbitmq %s: virtual host %q: queue %q: %w", q.address, q.config.Vhost, q.queue, ended(ctx, unquoted(err)))
 	}
 	return backlog{messages: float64(n)}.reading(queueLength, 0)
+}
+
+// unquoted is err without the server's words: it may send the password back in them.
+func unquoted(err error) error {
+	var e *amqp.Error
+	if !errors.As(err, &e) || !e.Server {
+		return err
+	}
+	reason, ok := closeReasons[e.Code]
+	if !ok {
+		reason = "a code that AMQP does not have"
+	}
+	return fmt.Errorf("the server answers %d: %s", e.Code, reason)
+}
+
+var closeReasons = map[int]string{
+	amqp.ConnectionForced:   "the connection was closed by an operator",
+	amqp.InvalidPath:        "the virtual host is not known",
+	amqp.AccessRefused:      "the login is refused, or lacks a permission",
+	amqp.NotFound:           "there is no such queue",
+	amqp.ResourceLocked:     "the queue is locked, for it is another connection's own, or its node is down",
+	amqp.PreconditionFailed: "a precondition failed",
+	amqp.FrameError:         "a frame error",
+	amqp.SyntaxError:        "a syntax error",
+	amqp.CommandInvalid:     "the command is invalid",
+	amqp.ChannelError:       "a channel error",
+	amqp.UnexpectedFrame:    "an unexpected frame",
+	amqp.ResourceError:      "the server lacks resources",
+	amqp.NotAllowed:         "there is no such virtual host, the user may not use it, or a limit is reached",
+	amqp.NotImplemented:     "not implemented",
+	amqp.InternalError:      "an internal error",
 }
 
 func (q *amqpQueue) locked(ctx context.Context) (int, error) {

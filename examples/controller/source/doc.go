@@ -25,8 +25,8 @@
 //
 // Other differences from KEDA:
 //
-//   - A regular expression may match more than one page of RabbitMQ's queues; the
-//     mean of their lengths is not cut to a whole number.
+//   - A regular expression may match more than one page of RabbitMQ's queues, and up
+//     to 1,000; the mean of their lengths is not cut to a whole number.
 //   - The vhostName %2f is the virtual host /.
 //   - A TriggerAuthentication's env without a containerName means the container
 //     that the ScaledJob names, as KEDA documents, and not always the first.
@@ -36,5 +36,7 @@
 //     xml, and TriggerAuthentications with other providers than secretTargetRef,
 //     configMapTargetRef and env.
 //
-// No error and no String has a password, token or key, nor a URL's user and query.
+// No error and no String has a password, token or key, nor a URL's user and query, nor
+// what a Redis or RabbitMQ server says in words: it may send the password back in them.
+// Of its answers there is the code.
 package source

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -85,59 +86,100 @@ func (q *managementQueue) backlog(ctx context.Context) (backlog, error) {
 		return q.matching(ctx)
 	}
 	var state queueState
-	if err := q.get(ctx, q.url, &state); err != nil {
+	if _, err := q.get(ctx, q.url, &state); err != nil {
 		return backlog{}, err
 	}
 	return state.backlog(q.readyOnly)
 }
 
+// How much matching reads at most: queues that somebody made in great numbers, or a server
+// that says so, must not keep it busy.
+const (
+	mostPages = 1000
+	mostBytes = 8 * atMost
+)
+
 // matching reads all pages of the queues that match.
 func (q *managementQueue) matching(ctx context.Context) (backlog, error) {
-	var all []backlog
-	for number, pages := 1, 1; number <= pages; number++ {
+	var all tally
+	var problem error
+	for number, pages, read := 1, 1, 0; number <= pages; number++ {
 		u := *q.url
 		u.RawQuery += "&page=" + strconv.Itoa(number)
 		var page struct {
-			Items []queueState `json:"items"`
-			Pages *int         `json:"page_count"`
+			Items eachQueue `json:"items"`
+			Pages *int      `json:"page_count"`
 		}
-		if err := q.get(ctx, &u, &page); err != nil {
+		page.Items = func(state queueState) {
+			b, err := state.backlog(q.readyOnly)
+			if err != nil && problem == nil {
+				problem = err
+			}
+			all.add(b)
+		}
+		n, err := q.get(ctx, &u, &page)
+		read += n
+		switch {
+		case err != nil:
 			return backlog{}, err
-		}
-		if page.Pages == nil {
+		case problem != nil:
+			return backlog{}, problem
+		case page.Pages == nil:
 			return backlog{}, errors.New("the answer is not a page of queues")
+		case *page.Pages > mostPages:
+			return backlog{}, fmt.Errorf("found %d pages of queues: want %d or fewer, of a larger pageSize or with a narrower queueName", *page.Pages, mostPages)
+		case read > mostBytes:
+			return backlog{}, fmt.Errorf("found more than %d bytes about queues: want a narrower queueName", mostBytes)
 		}
 		pages = *page.Pages
-		for _, state := range page.Items {
-			b, err := state.backlog(q.readyOnly)
-			if err != nil {
-				return backlog{}, err
-			}
-			all = append(all, b)
-		}
 	}
-	return compose(all, q.operation), nil
+	return all.compose(q.operation), nil
+}
+
+// An eachQueue is called with each queue of a list as it is decoded, so that a long list
+// takes no room.
+type eachQueue func(queueState)
+
+func (each eachQueue) UnmarshalJSON(data []byte) error {
+	list := json.NewDecoder(bytes.NewReader(data))
+	if begin, err := list.Token(); begin != json.Delim('[') {
+		return err // null has none
+	}
+	for list.More() {
+		var state queueState
+		if err := list.Decode(&state); err != nil {
+			return err
+		}
+		each(state)
+	}
+	return nil
+}
+
+// A tally is of the backlogs of queues.
+type tally struct {
+	n         float64
+	sum, most backlog
+}
+
+func (t *tally) add(b backlog) {
+	t.n++
+	t.sum = backlog{t.sum.messages + b.messages, t.sum.published + b.published, t.sum.delivered + b.delivered}
+	t.most = backlog{max(t.most.messages, b.messages), max(t.most.published, b.published), max(t.most.delivered, b.delivered)}
 }
 
 // compose is the sum, the mean or the maximum, of each number on its own.
-func compose(all []backlog, operation string) backlog {
-	var sum, most backlog
-	for _, b := range all {
-		sum = backlog{sum.messages + b.messages, sum.published + b.published, sum.delivered + b.delivered}
-		most = backlog{max(most.messages, b.messages), max(most.published, b.published), max(most.delivered, b.delivered)}
-	}
-	switch n := float64(len(all)); {
+func (t *tally) compose(operation string) backlog {
+	switch {
 	case operation == "max":
-		return most
-	case operation == "avg" && n > 0:
-		return backlog{sum.messages / n, sum.published / n, sum.delivered / n}
+		return t.most
+	case operation == "avg" && t.n > 0:
+		return backlog{t.sum.messages / t.n, t.sum.published / t.n, t.sum.delivered / t.n}
 	}
-	return sum
+	return t.sum
 }
 
 // A queueState is a queue as the management API describes it.
 type queueState struct {
-	Name     string   `json:"name"`
 	Messages *float64 `json:"messages"`
 	Ready    *float64 `json:"messages_ready"`
 	Stats    struct {
@@ -152,18 +194,19 @@ func (s queueState) backlog(readyOnly bool) (backlog, error) {
 		messages = s.Ready
 	}
 	if messages == nil {
-		return backlog{}, fmt.Errorf("queue %q: the management API does not have its message count (yet)", s.Name)
+		return backlog{}, errors.New("the management API does not have the message count of a queue (yet)")
 	}
 	return backlog{*messages, s.Stats.Publish.Rate, s.Stats.DeliverGet.Rate}, nil
 }
 
-func (q *managementQueue) get(ctx context.Context, u *url.URL, into any) error {
+// get returns how many bytes it has read.
+func (q *managementQueue) get(ctx context.Context, u *url.URL, into any) (int, error) {
 	body, err := q.fetch(ctx, u)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	if err := json.Unmarshal(body, into); err != nil {
-		return fmt.Errorf("the answer is not what the management API says: %w", err)
+	if json.Unmarshal(body, into) != nil { // whose error quotes the answer
+		return 0, errors.New("the answer is not what the management API says")
 	}
-	return nil
+	return len(body), nil
 }

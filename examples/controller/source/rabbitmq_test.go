@@ -1,7 +1,9 @@
 package source_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"maps"
@@ -170,7 +172,7 @@ func TestManagementRegex(t *testing.T) {
 	not, _ = answers(t, 200, `{}`)
 	fails(t, t.Context(), open(t, rabbitParams(not.URL, values{"useRegex": "true"})))
 	not, _ = answers(t, 200, `{"items":[{"name":"a","messages":1},{"name":"b"}],"page_count":1}`)
-	require.ErrorContains(t, fails(t, t.Context(), open(t, rabbitParams(not.URL, values{"useRegex": "true"}))), `"b"`)
+	require.ErrorContains(t, fails(t, t.Context(), open(t, rabbitParams(not.URL, values{"useRegex": "true"}))), "message count of a queue")
 }
 
 func TestManagementFails(t *testing.T) {
@@ -195,6 +197,64 @@ func TestManagementFails(t *testing.T) {
 	}
 	closed := "http://u:" + password + "@" + closedPort(t)
 	fails(t, t.Context(), open(t, rabbitParams(closed, nil)))
+}
+
+// What a server says is neither told nor kept, and ends.
+func TestManagementHostile(t *testing.T) {
+	regex := values{"useRegex": "true"}
+	for name, c := range map[string]struct {
+		body, want string
+		metadata   values
+	}{
+		"pages without end":       {`{"items":[],"page_count":1000000000}`, "found 1000000000 pages of queues: want 1000 or fewer", regex},
+		"the password as a name":  {`{"items":[{"name":"` + password + `"}],"page_count":1}`, "message count of a queue", regex},
+		"and as a number":         {`{"messages":"` + password + `"}`, "not what the management API says", nil},
+		"a number without end":    {`{"messages":1` + strings.Repeat("0", 1<<20) + `}`, "not what the management API says", nil},
+		"pages as long as can be": {`{"page_count":1000,"items":[` + strings.Repeat(" ", 16<<20-100) + `]}`, "found more than 134217728 bytes", regex},
+	} {
+		t.Run(name, func(t *testing.T) {
+			requests := 0
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				requests++
+				io.WriteString(w, c.body)
+			}))
+			defer s.Close()
+			err := fails(t, within(t, 30*time.Second), open(t, rabbitParams(s.URL, c.metadata)))
+			require.ErrorContains(t, err, c.want)
+			require.Less(t, len(err.Error()), 300)
+			require.Less(t, requests, 10)
+		})
+	}
+}
+
+// A server that closes the connection may say anything.
+func TestAMQPNoPassword(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	method := func(arguments string) []byte { // of the class connection
+		payload := "\x00\x0a" + arguments
+		return []byte("\x01\x00\x00" + string(binary.BigEndian.AppendUint32(nil, uint32(len(payload)))) + payload + "\xce")
+	}
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			buffer := make([]byte, 4<<10)
+			c.Read(buffer)
+			c.Write(method("\x00\x0a\x00\x09\x00\x00\x00\x00\x00\x00\x00\x05PLAIN\x00\x00\x00\x05en_US")) // start
+			c.Read(buffer)
+			if bytes.Contains(buffer, []byte(password)) {
+				c.Write(method("\x00\x32\x01\x93" + string(byte(len(password))) + password + "\x00\x00\x00\x00")) // close, 403
+			}
+			c.Read(buffer)
+			c.Close()
+		}
+	}()
+	err = fails(t, within(t, 5*time.Second), open(t, rabbitParams("amqp://u:"+password+"@"+l.Addr().String(), nil)))
+	require.ErrorContains(t, err, "the server answers 403: the login is refused")
 }
 
 func closedPort(t *testing.T) string {

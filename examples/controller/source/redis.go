@@ -5,15 +5,20 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 	"github.com/redis/go-redis/v9/maintnotifications"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/scaledjob/scaledjob/examples/internal/bounded"
 )
 
 type redisQueue struct {
@@ -22,7 +27,11 @@ type redisQueue struct {
 	client  atomic.Pointer[redis.Client]
 }
 
+// silence keeps the client from logging what servers say.
+var silence = sync.OnceFunc(logging.Disable)
+
 func openRedis(f *fields, _ kubernetes.Interface) Queue {
+	silence()
 	q := &redisQueue{key: f.required("listName", "the name of a key")}
 	o := &redis.Options{
 		Addr:     f.redisAddress(),
@@ -34,10 +43,19 @@ func openRedis(f *fields, _ kubernetes.Interface) Queue {
 		ContextTimeoutEnabled:    true,
 		DialTimeout:              5 * time.Second,
 		DialerRetries:            1,
+		Protocol:                 2,
 		DisableIdentity:          true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
 	o.TLSConfig = f.redisTLS()
+	dial := redis.NewDialer(o)
+	o.Dialer = func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, &dialError{err}
+		}
+		return bounded.New(c), nil
+	}
 	q.options = o
 	if len(f.problems) == 0 {
 		q.client.Store(redis.NewClient(o))
@@ -91,7 +109,7 @@ func (q *redisQueue) Length(ctx context.Context) (Reading, error) {
 		if ctx.Err() == nil {
 			q.renew(client, err)
 		}
-		return Reading{}, fmt.Errorf("redis %s: key %q: %w", q.options.Addr, q.key, ended(ctx, err))
+		return Reading{}, fmt.Errorf("redis %s: key %q: %w", q.options.Addr, q.key, ended(ctx, explain(err)))
 	}
 	return count(float64(n))
 }
@@ -127,9 +145,69 @@ func (q *redisQueue) length(ctx context.Context, client *redis.Client) (int64, e
 	case "hash":
 		return client.HLen(ctx, q.key).Result()
 	case "stream":
-		return 0, errors.New("found a stream: want a list, set, sorted set or hash (streams are redis-streams')")
+		return 0, &kindError{"a stream", " (streams are redis-streams')"}
+	case "string":
+		return 0, &kindError{"a string", ""}
 	}
-	return 0, fmt.Errorf("found a %s: want a list, set, sorted set or hash", kind)
+	return 0, &kindError{"another type of key", ""}
+}
+
+// A kindError is that the key has no elements to count.
+type kindError struct{ found, hint string }
+
+func (e *kindError) Error() string {
+	return "found " + e.found + ": want a list, set, sorted set or hash" + e.hint
+}
+
+// A dialError is of the network or of TLS: what it says is not the server's to choose.
+type dialError struct{ err error }
+
+func (e *dialError) Error() string { return fmt.Sprintf("%.300s", e.err) }
+func (e *dialError) Unwrap() error { return e.err }
+
+// explain says what is wrong without the server's words: it may send the password back
+// in them.
+func explain(err error) error {
+	var (
+		kind    *kindError
+		dial    *dialError
+		network *net.OpError
+		answer  redis.Error
+	)
+	switch {
+	case errors.As(err, &kind):
+		return kind
+	case errors.As(err, &dial):
+		return dial
+	case errors.Is(err, bounded.ErrTooLong):
+		return fmt.Errorf("the reply has more than %d bytes", bounded.MaxReply)
+	case errors.As(err, &network):
+		return network
+	case errors.As(err, &answer):
+		return errors.New(known(answer.Error()))
+	}
+	for _, cause := range []error{context.Canceled, context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF, redis.ErrClosed, redis.ErrPoolTimeout} {
+		if errors.Is(err, cause) {
+			return cause
+		}
+	}
+	return errors.New("the reply is not of Redis's protocol")
+}
+
+// answers are how Redis's errors begin, those that say more first.
+var answers = []string{
+	"ERR DB index is out of range", "ERR AUTH <password> called without any password configured", "ERR unknown command",
+	"WRONGTYPE", "NOAUTH", "WRONGPASS", "NOPERM", "LOADING", "MASTERDOWN", "MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN", "DENIED", "ERR",
+}
+
+// known is as much of an answer as is known.
+func known(answer string) string {
+	for _, begin := range answers {
+		if strings.HasPrefix(answer, begin) {
+			return "the server answers " + begin
+		}
+	}
+	return "the server answers with an error"
 }
 
 // Close closes the connections.

@@ -6,8 +6,11 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"net"
 	"net/http/httptest"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -91,6 +94,94 @@ func TestRedisRefusesPassword(t *testing.T) {
 	fails(t, t.Context(), open(t, p))
 	p.Authentication = values{"password": password}
 	fails(t, t.Context(), open(t, p))
+}
+
+// answering is the address of a server that answers each read from a connection with
+// what it makes of it.
+func answering(t *testing.T, answer func(sent string) string) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				buffer := make([]byte, 4<<10)
+				for {
+					n, err := c.Read(buffer)
+					if err != nil {
+						return
+					}
+					if _, err := io.WriteString(c, answer(string(buffer[:n]))); err != nil {
+						return
+					}
+				}
+			}()
+		}
+	}()
+	return l.Addr().String()
+}
+
+// A server may send the password back, in an answer or in what is none.
+func TestRedisNoPassword(t *testing.T) {
+	for begin, want := range map[string]string{
+		"-ERR unknown command 'auth', with args beginning with: ": "the server answers ERR unknown command",
+		"-WRONGPASS ": "the server answers WRONGPASS",
+		"-":           "the server answers with an error",
+		"+":           "",
+		":":           "not of Redis's protocol",
+		"?":           "",
+	} {
+		t.Run(begin, func(t *testing.T) {
+			echoed := false
+			address := answering(t, func(sent string) string {
+				echoed = echoed || strings.Contains(sent, password)
+				return strings.Repeat(begin+strings.Join(strings.Fields(sent), " ")+"\r\n", strings.Count(sent, "*"))
+			})
+			p := redisParams(values{"address": address})
+			p.Authentication = values{"password": password}
+			q := open(t, p)
+			for range 2 {
+				require.ErrorContains(t, fails(t, within(t, 5*time.Second), q), want)
+			}
+			require.True(t, echoed, "or this test shows nothing")
+		})
+	}
+}
+
+// Whatever is answered, and announced, takes little memory, and is not told.
+func TestRedisHostile(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	for begin, want := range map[string]string{
+		"$1073741824\r\n":   "the reply has more than 16384 bytes",
+		"*1000000000\r\n":   "the reply has more than 16384 bytes",
+		"-ERR ":             "the reply has more than 16384 bytes",
+		"+OK\r\n+" + "kind": "",
+	} {
+		t.Run(begin, func(t *testing.T) {
+			address := answering(t, func(string) string { return begin + long })
+			q := open(t, redisParams(values{"address": address}))
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			err := fails(t, within(t, 10*time.Second), q)
+			runtime.ReadMemStats(&after)
+			require.ErrorContains(t, err, want)
+			require.Less(t, len(err.Error()), 300)
+			require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(32<<20), "bytes, those of the test included")
+		})
+	}
+	odd := answering(t, func(sent string) string {
+		if strings.Contains(sent, "hello") {
+			return "-ERR\r\n"
+		}
+		return "+" + password + "\r\n"
+	})
+	require.ErrorContains(t, fails(t, within(t, 5*time.Second), open(t, redisParams(values{"address": odd}))), "found another type of key")
 }
 
 func TestRedisOpensAgain(t *testing.T) {

@@ -6,6 +6,7 @@
 package poll
 
 import (
+	"fmt"
 	"log/slog"
 	"time"
 )
@@ -49,11 +50,12 @@ type Warnings struct {
 }
 
 // Warn logs the error under that heading, unless it is the same as last time; nil is
-// that nothing is wrong.
+// that nothing is wrong. What is over 1,000 characters of a text is cut off: who wrote
+// it is not known.
 func (w *Warnings) Warn(what string, err error) {
 	text := ""
 	if err != nil {
-		text = err.Error()
+		text = fmt.Sprintf("%.1000s", err)
 	}
 	if text != "" && text != w.told[what] {
 		w.Log.Warn(what, "err", text)

@@ -51,4 +51,6 @@ func TestWarnings(t *testing.T) {
 	require.Equal(t, 2, strings.Count(log.String(), "msg=unread err=a"))
 	require.Equal(t, 1, strings.Count(log.String(), "msg=unread err=b"))
 	require.NotContains(t, log.String(), "failed")
+	w.Warn("long", errors.New(strings.Repeat("x", 1<<20)))
+	require.Less(t, log.Len(), 2000)
 }

@@ -41,6 +41,7 @@ func TestOperator(t *testing.T) {
 		{"deleted meanwhile", (*stand).deletedMeanwhile},
 		{"a quota", (*stand).quota},
 		{"a create without an answer", (*stand).unanswered},
+		{"a name that is taken", (*stand).taken},
 		{"filled, drained, deleted", (*stand).drains},
 		{"a Job that ends", (*stand).ends},
 		{"deleted while Redis thinks", (*stand).deletedWhileReading},

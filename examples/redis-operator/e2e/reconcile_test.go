@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net"
 	"os"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -237,4 +239,28 @@ func (s *stand) unanswered(t *testing.T) {
 	}
 	require.Len(t, p.jobs(t), 5)
 	require.Equal(t, "True Reconciled", p.condition(t, "consumer", "Ready"))
+}
+
+// A name that somebody else has taken is passed over, whether it is another's Job or
+// was the ScaledJob's own, which is not found by its label any more.
+func (s *stand) taken(t *testing.T) {
+	p := s.place(t, "taken")
+	sj := p.consume("orders", "1h")
+	_, err := p.reconcile(s.reconciler(t, holds(20)))
+	require.NoError(t, err)
+	jobs := p.jobs(t)
+	require.Len(t, jobs, 2)
+	newest := jobs[slices.IndexFunc(jobs, func(j batchv1.Job) bool { return strings.HasSuffix(j.Name, "-2") })]
+	delete(newest.Labels, controller.LabelOwner)
+	require.NoError(t, s.client.Update(t.Context(), &newest))
+	other := &batchv1.Job{Spec: *sj.Spec.JobTemplate.Spec.DeepCopy()}
+	other.ObjectMeta = metav1.ObjectMeta{Namespace: p.namespace, Name: strings.TrimSuffix(newest.Name, "2") + "4"}
+	require.NoError(t, s.client.Create(t.Context(), other))
+
+	result, err := p.reconcile(s.reconciler(t, holds(30)))
+	require.NoError(t, err)
+	require.Equal(t, ctrl.Result{RequeueAfter: 30 * time.Second}, result)
+	require.Equal(t, "True Reconciled", p.condition(t, "consumer", "Ready"))
+	require.EqualValues(t, 3, p.get(t, "consumer").Status.ActiveJobs, "1, 3 and 5")
+	require.Len(t, p.jobs(t), 5)
 }

@@ -5,6 +5,7 @@ package controller
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -110,12 +111,24 @@ func (r *Reconciler) look(ctx context.Context, reader client.Reader, name types.
 	return sj, adapter.Observation{Owner: sj.UID}.Classify(list.Items, nil), err
 }
 
+// maxTaken is how many names that somebody else has taken are passed over at once.
+const maxTaken = 100
+
 // create creates n Jobs, whose numbers follow the last one's, as long as the ScaledJob
 // is there. It does so one after another, so that whoever looks meanwhile sees them
-// without a gap, and goes on with the same number.
+// without a gap, and goes on with the same number. Only a name that is a stranger's is
+// passed over: where it is a Job of the ScaledJob, another replica is creating them.
 func (r *Reconciler) create(ctx context.Context, sj *v1.ScaledJob, n int32, last int64) (created int32, _ error) {
-	for created < n && ctx.Err() == nil && !r.gone(ctx, sj) {
-		err := r.Create(ctx, buildJob(sj, last+int64(created)+1))
+	taken := 0
+	for number := last + 1; created < n && ctx.Err() == nil && !r.gone(ctx, sj); number++ {
+		err := r.Create(ctx, buildJob(sj, number))
+		if apierrors.IsAlreadyExists(err) && taken < maxTaken {
+			var strangers bool
+			if strangers, err = r.strangers(ctx, sj, number, err); strangers {
+				taken++
+				continue
+			}
+		}
 		switch {
 		case err == nil:
 			created++
@@ -124,6 +137,17 @@ func (r *Reconciler) create(ctx context.Context, sj *v1.ScaledJob, n int32, last
 		}
 	}
 	return created, nil
+}
+
+// strangers reports whether the name of the Job with that number, which exists, is none
+// of the ScaledJob's. If not, the error says why the Job is not created.
+func (r *Reconciler) strangers(ctx context.Context, sj *v1.ScaledJob, number int64, exists error) (bool, error) {
+	_, jobs, err := r.look(ctx, r.Live, client.ObjectKeyFromObject(sj))
+	if err != nil {
+		return false, err
+	}
+	name := jobName(sj, number)
+	return !slices.ContainsFunc(jobs, func(j adapter.Job) bool { return j.Name == name }), exists
 }
 
 // gone reports whether the ScaledJob is known to be gone or going. It asks nobody.

@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/scaledjob/scaledjob/examples/internal/bounded"
 )
 
 // A dialError is of the network or of TLS: what it says is not the server's to choose.
@@ -42,8 +44,8 @@ func (c redisClient) reason(ctx context.Context, err error) string {
 		return "says that the list has a negative length"
 	case ctx.Err() != nil, errors.As(err, &network) && network.Timeout():
 		return fmt.Sprintf("did not answer within %s", c.redis.timeout())
-	case errors.Is(err, errTooLong):
-		return fmt.Sprintf("answered with more than %d bytes", maxReply)
+	case errors.Is(err, bounded.ErrTooLong):
+		return fmt.Sprintf("answered with more than %d bytes", bounded.MaxReply)
 	case errors.As(err, &dial):
 		return fmt.Sprintf("cannot be connected to: %.300s", dial.Error())
 	case errors.As(err, &answer):

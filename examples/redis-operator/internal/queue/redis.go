@@ -11,6 +11,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/scaledjob/scaledjob/examples/internal/bounded"
 )
 
 // Redis is a Factory of Redis lists. It has one connection for an address, whoever
@@ -162,14 +164,14 @@ func (r *Redis) dial(ctx context.Context, network, address string, config *tls.C
 		return nil, &dialError{err}
 	}
 	if config == nil {
-		return newBoundedConn(conn), nil
+		return bounded.New(conn), nil
 	}
 	secure := tls.Client(conn, config)
 	if err := secure.HandshakeContext(ctx); err != nil {
 		conn.Close()
 		return nil, &dialError{err}
 	}
-	return newBoundedConn(secure), nil
+	return bounded.New(secure), nil
 }
 
 type redisClient struct {

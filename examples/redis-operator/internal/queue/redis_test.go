@@ -2,8 +2,6 @@ package queue
 
 import (
 	"context"
-	"errors"
-	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -186,37 +184,6 @@ func TestHostile(t *testing.T) {
 			require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(2<<20), "bytes, those of the test included")
 			require.Eventually(t, func() bool { return server.Open() == 0 }, time.Second, 10*time.Millisecond, "it is hung up on")
 		})
-	}
-}
-
-// What is longer than a reply is refused whatever the pieces it comes in.
-func TestBoundedConn(t *testing.T) {
-	for reply, want := range map[string]error{
-		":47\r\n":                      nil,
-		"$5\r\nhello\r\n":              nil,
-		"*2\r\n$1\r\na\r\n$1\r\nb\r\n": nil,
-		"$16384\r\n":                   errTooLong,
-		"$99999999999999999999999\r\n": errTooLong,
-		"*9000\r\n*9000\r\n":           errTooLong,
-	} {
-		for size := 1; size <= len(reply); size++ {
-			client, server := net.Pipe()
-			go func() {
-				defer server.Close()
-				for rest := []byte(reply); len(rest) > 0; rest = rest[min(size, len(rest)):] {
-					if _, err := server.Write(rest[:min(size, len(rest))]); err != nil {
-						return
-					}
-				}
-			}()
-			c := newBoundedConn(client)
-			var err error
-			for buffer := make([]byte, 64); err == nil; {
-				_, err = c.Read(buffer)
-			}
-			require.Equal(t, want, map[bool]error{true: errTooLong}[errors.Is(err, errTooLong)], "%q in pieces of %d: %v", reply, size, err)
-			client.Close()
-		}
 	}
 }
 

@@ -1,4 +1,6 @@
-package queue
+// Package bounded keeps a Redis server from filling its client's memory, whoever it is
+// that listens at its address.
+package bounded
 
 import (
 	"errors"
@@ -6,16 +8,17 @@ import (
 	"strings"
 )
 
-// maxReply is how many bytes a reply may have. The longest, which tells about the
+// MaxReply is how many bytes a reply may have. The longest, which tells about the
 // server when a connection begins, has some hundreds.
-const maxReply = 16 << 10
+const MaxReply = 16 << 10
 
-var errTooLong = errors.New("the reply is too long")
+// ErrTooLong is that of a Read of more.
+var ErrTooLong = errors.New("the reply is too long")
 
-// A boundedConn fails to read a reply that has more than maxReply bytes, and one
+// A Conn fails to read a reply that has more than MaxReply bytes, and one
 // that announces more bytes or elements than that: a client would make room for
 // them before they come.
-type boundedConn struct {
+type Conn struct {
 	net.Conn
 	room   int  // that the reply has left
 	begins bool // the next byte is the first of a line
@@ -23,31 +26,32 @@ type boundedConn struct {
 	length int
 }
 
-func newBoundedConn(c net.Conn) *boundedConn {
-	return &boundedConn{Conn: c, room: maxReply, begins: true}
+// New returns a Conn that reads and writes through c.
+func New(c net.Conn) *Conn {
+	return &Conn{Conn: c, room: MaxReply, begins: true}
 }
 
 // Write writes a command, to which the reply may be as long as any other.
-func (c *boundedConn) Write(p []byte) (int, error) {
-	c.room = maxReply
+func (c *Conn) Write(p []byte) (int, error) {
+	c.room = MaxReply
 	return c.Conn.Write(p)
 }
 
 // Read reads what is allowed.
-func (c *boundedConn) Read(p []byte) (int, error) {
+func (c *Conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	for _, b := range p[:n] {
 		c.see(b)
 	}
 	if c.room < 0 {
-		return 0, errTooLong
+		return 0, ErrTooLong
 	}
 	return n, err
 }
 
 // see counts a byte, and at the end of a header what it announces. A line of a text
 // that looks like a header counts as one, which does no harm.
-func (c *boundedConn) see(b byte) {
+func (c *Conn) see(b byte) {
 	c.room--
 	switch {
 	case b == '\n':
@@ -56,6 +60,6 @@ func (c *boundedConn) see(b byte) {
 	case c.begins:
 		c.begins, c.header = false, strings.IndexByte("$*%~=>!|", b) >= 0
 	case c.header && '0' <= b && b <= '9':
-		c.length = min(10*c.length+int(b-'0'), maxReply+1)
+		c.length = min(10*c.length+int(b-'0'), MaxReply+1)
 	}
 }
