@@ -184,7 +184,9 @@ func (w *world) take(slot int32) bool {
 	}
 	w.note(q)
 	j.item = i
+	w.ending(j, -1)
 	j.taken++
+	w.ending(j, 1)
 	j.fed = true
 	w.enter(slot, working)
 	w.tell(Taken, it, slot)

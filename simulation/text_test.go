@@ -184,3 +184,11 @@ func TestCondense(t *testing.T) {
 	require.Nil(t, simulation.Condense(r.Ticks, 0))
 	require.Nil(t, simulation.Condense(nil, 5))
 }
+
+// A burst comes whole, the first at once.
+func TestBurstsAreBounded(t *testing.T) {
+	a := simulation.Arrivals{}
+	require.NoError(t, a.UnmarshalText([]byte("bursts:2000000000/10000h")))
+	s := simulation.Scenario{Duration: simulation.Duration(time.Hour), Queues: []simulation.Queue{{Arrivals: a}}}
+	require.ErrorContains(t, s.Validate(), "at most 1e8 items in the run")
+}

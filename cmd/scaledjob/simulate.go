@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,6 +36,8 @@ type simulate struct {
 	as       engine
 	search   bool
 	output   string
+	// overruled are the flags that were given and that a scenario overrules.
+	overruled []string
 }
 
 func newSimulate() *cobra.Command {
@@ -86,6 +90,11 @@ Without -o a table and a verdict are printed; -o writes a report that needs no n
 	flags.Lookup("items-per-job").DefValue = "1"
 	s.items = 1
 	c.RunE = func(c *cobra.Command, _ []string) error {
+		for _, flag := range []string{"arrivals", "trace", "service", "startup", "duration", "metric", "acknowledge", "items-per-job", "seed", "as", "target"} {
+			if c.Flags().Changed(flag) {
+				s.overruled = append(s.overruled, "--"+flag)
+			}
+		}
 		if *explainScenario {
 			_, err := fmt.Fprint(c.OutOrStdout(), scenarioHelp)
 			return err
@@ -148,6 +157,9 @@ func (s *simulate) read(stdin io.Reader) (*simulation.Scenario, error) {
 	if s.scenario != "" {
 		if len(s.files) > 0 {
 			return nil, usagef("both --scenario and -f: the scenario has the policy")
+		}
+		if len(s.overruled) > 0 {
+			return nil, usagef("both --scenario and %s: the scenario says that", strings.Join(s.overruled, ", "))
 		}
 		source, err := readSource(s.scenario, stdin)
 		if err != nil {
@@ -258,12 +270,22 @@ func searchGrid(base simulation.Policy) simulation.Grid {
 		most = *n
 	}
 	g := simulation.Grid{Strategies: []string{"default", "accurate", "eager"}}
-	for _, n := range []int32{max(1, interval/3), interval, interval * 2} {
+	for _, n := range values(int64(interval)/3, int64(interval), 2*int64(interval)) {
 		g.PollingIntervals = append(g.PollingIntervals, simulation.Duration(time.Duration(n)*time.Second))
 	}
-	g.MaxReplicaCounts = []int32{max(1, most/4), max(1, most/2), most, most * 2}
-	g.MinReplicaCounts = []int32{0, max(1, most/10)}
+	g.MaxReplicaCounts = values(int64(most)/4, int64(most)/2, int64(most), 2*int64(most))
+	g.MinReplicaCounts = append([]int32{0}, values(int64(most)/10)...)
 	return g
+}
+
+// values are those that a manifest can have, at least 1, each once.
+func values(of ...int64) (all []int32) {
+	for _, v := range of {
+		if v = max(1, v); v <= math.MaxInt32 && !slices.Contains(all, int32(v)) {
+			all = append(all, int32(v))
+		}
+	}
+	return all
 }
 
 // A report is what simulate found.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"image"
 	_ "image/png"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -23,6 +24,8 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/scaledjob/scaledjob/simulation"
 )
 
 const workload = "simulate -f testdata/manifest.yaml --arrivals poisson:0.3/s --service exp:45s --startup 20s --duration 20m "
@@ -279,4 +282,31 @@ func opened(t *testing.T, allocator context.Context, url string, width int64, sc
 	require.LessOrEqual(t, seen.Right, float64(width))
 	require.LessOrEqual(t, seen.Scroll, float64(width), "nothing is cut off")
 	require.Equal(t, map[string]string{"light": "rgb(255, 255, 255)", "dark": "rgb(22, 24, 29)"}[scheme], seen.Paper)
+}
+
+// A scenario says all itself: what a flag would say instead is not passed over.
+func TestScenarioOverrules(t *testing.T) {
+	status, _, said := call(t, "simulate --scenario testdata/troubles/overshoots.yaml --seed 7 --service 1h", "")
+	require.Equal(t, trouble, status)
+	require.Contains(t, said, "both --scenario and --service, --seed")
+}
+
+// Parameters to try are such as a manifest can have, each once.
+func TestValues(t *testing.T) {
+	require.Equal(t, []int32{1, 2}, values(0, 1, 2))
+	require.Equal(t, []int32{math.MaxInt32 / 2, math.MaxInt32}, values(math.MaxInt32/2, math.MaxInt32, 2*math.MaxInt32))
+}
+
+// Who is best at each number is said of that number alone, and all who are.
+func TestBest(t *testing.T) {
+	result := func(strategy string, done int64, wait, idle float64) simulation.Result {
+		r := simulation.Result{}
+		r.Policy.Name = strategy
+		r.Summary.Arrived, r.Summary.Done, r.Summary.IdleSeconds, r.Summary.Wait.P95 = 100, done, idle, wait
+		return r
+	}
+	said := strings.Join(best([]simulation.Result{result("a", 90, 5, 60), result("b", 95, 7, 600), result("c", 80, 5, 90)}), " ")
+	require.Contains(t, said, "b leaves the fewest items undone: 5 of 100")
+	require.Contains(t, said, "a like c lets items wait least")
+	require.Contains(t, said, "a also wastes least: 1m of")
 }

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -33,28 +31,45 @@ func name(r *simulation.Result) string { return r.Policy.String() }
 func left(s *simulation.Summary) int64 { return s.Arrived - s.Done - s.Lost }
 
 func best(results []simulation.Result) []string {
-	wait := func(s *simulation.Summary) float64 { return s.Wait.P95 }
-	idle := func(s *simulation.Summary) float64 { return math.Round(s.IdleSeconds) }
-	fast, thrifty := first(results, wait, idle), first(results, idle, wait)
 	if same(results) {
 		return []string{"On this workload the policies do the same."}
 	}
+	wait := func(s *simulation.Summary) float64 { return s.Wait.P95 }
+	idle := func(s *simulation.Summary) float64 { return math.Round(s.IdleSeconds) }
+	undone := func(s *simulation.Summary) float64 { return float64(left(s)) }
+	fast, thrifty, done := least(results, wait), least(results, idle), least(results, undone)
 	var said []string
-	said = append(said, fmt.Sprintf("%s lets items wait least: 95 %% of them for at most %s.", name(fast), span(fast.Summary.Wait.P95)))
-	if name(thrifty) == name(fast) {
-		return append(said, fmt.Sprintf("It also wastes least: %s of Jobs that did no work.", span(thrifty.Summary.IdleSeconds)))
+	if len(done) < len(results) {
+		said = append(said, fmt.Sprintf("When the time is over %s leaves the fewest items undone: %d of %d.", names(done), left(&done[0].Summary), done[0].Summary.Arrived))
+	}
+	said = append(said, fmt.Sprintf("%s lets items wait least: 95 %% of them for at most %s.", names(fast), span(fast[0].Summary.Wait.P95)))
+	if idle(&fast[0].Summary) == idle(&thrifty[0].Summary) {
+		return append(said, fmt.Sprintf("%s also wastes least: %s of Jobs that did no work.", names(thrifty), span(thrifty[0].Summary.IdleSeconds)))
 	}
 	return append(said, fmt.Sprintf("%s wastes least: %s of Jobs that did no work, against %s, while 95 %% of its items wait at most %s.",
-		name(thrifty), span(thrifty.Summary.IdleSeconds), span(fast.Summary.IdleSeconds), span(thrifty.Summary.Wait.P95)))
+		names(thrifty), span(thrifty[0].Summary.IdleSeconds), span(fast[0].Summary.IdleSeconds), span(thrifty[0].Summary.Wait.P95)))
 }
 
-// first is the result that leaves the fewest items, and among those has the least of
-// by, then of or.
-func first(results []simulation.Result, by, or func(*simulation.Summary) float64) *simulation.Result {
-	return &slices.SortedStableFunc(slices.Values(results), func(a, b simulation.Result) int {
-		x, y := &a.Summary, &b.Summary
-		return cmp.Or(cmp.Compare(left(x), left(y)), cmp.Compare(by(x), by(y)), cmp.Compare(or(x), or(y)))
-	})[0]
+// least are the results that have the least of it, in their order.
+func least(results []simulation.Result, of func(*simulation.Summary) float64) (all []*simulation.Result) {
+	for i := range results {
+		r := &results[i]
+		switch {
+		case len(all) == 0 || of(&r.Summary) == of(&all[0].Summary):
+			all = append(all, r)
+		case of(&r.Summary) < of(&all[0].Summary):
+			all = []*simulation.Result{r}
+		}
+	}
+	return all
+}
+
+func names(results []*simulation.Result) string {
+	var all []string
+	for _, r := range results {
+		all = append(all, name(r))
+	}
+	return strings.Join(all, " like ")
 }
 
 func same(results []simulation.Result) bool {
