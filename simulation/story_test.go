@@ -333,3 +333,13 @@ func TestStoryOfTheDeadCluster(t *testing.T) {
 	require.Equal(t, int64(20), r.Summary.Done)
 	require.Equal(t, int64(20), r.Summary.ExcessOverMax)
 }
+
+// Jobs that take several items starve a queue as those that take one do.
+func TestStarvedWithSeveralItems(t *testing.T) {
+	for items := range int64(3) {
+		s := load(simulation.WaitingItems, "default")
+		s.Jobs.ItemsPerJob = items + 1
+		r := mustRun(s)
+		require.Greater(t, r.Summary.StarvedPolls, r.Summary.Polls/2, "%d items a Job", items+1)
+	}
+}
