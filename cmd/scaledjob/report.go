@@ -64,13 +64,16 @@ func printFront(out io.Writer, points []simulation.Point) error {
 	return w.Flush()
 }
 
-func writeSVG(w io.Writer, r *report) error {
-	return picture.Runs(r.Results, picture.Light).WriteSVG(w)
+// drawn is the front of a search, and otherwise the runs.
+func (r *report) drawn() *picture.Picture {
+	if len(r.Points) > 0 {
+		return picture.Front(r.Points, picture.Light)
+	}
+	return picture.Runs(r.Results, picture.Light)
 }
 
-func writePNG(w io.Writer, r *report) error {
-	return picture.Runs(r.Results, picture.Light).WritePNG(w)
-}
+func writeSVG(w io.Writer, r *report) error { return r.drawn().WriteSVG(w) }
+func writePNG(w io.Writer, r *report) error { return r.drawn().WritePNG(w) }
 
 // writeCSV writes a line for each poll of each policy.
 func writeCSV(w io.Writer, r *report) error {

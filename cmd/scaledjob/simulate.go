@@ -53,7 +53,7 @@ over the day); times are 30s, exp:30s, lognormal:30s,1m (mean, deviation) or rec
 with the columns time (seconds since the start, or durations such as 1m30s), items and, if need be, service.
 
 Without -o a table and a verdict are printed; -o writes a report that needs no network (report.html), pictures
-(run.svg, run.png), every poll (run.csv) or all of it (run.json).`,
+(run.svg, run.png; with --search of wait against cost), every poll (run.csv) or all of it (run.json).`,
 		Example: `  scaledjob simulate -f scaledjob.yaml --arrivals poisson:2/s --service exp:30s --startup 20s
 
   # which strategy?

@@ -103,6 +103,9 @@ func TestSearch(t *testing.T) {
 	_, out, _ := call(t, workload+"--search", "")
 	require.Contains(t, out, "Of 72 policies tried")
 	require.Contains(t, string(simulated(t, "--search", "r.html")), "Wait against cost")
+	svg := string(simulated(t, "--search", "front.svg"))
+	require.Contains(t, svg, "wait p95, seconds")
+	require.Contains(t, svg, "nothing beats these")
 }
 
 func TestTrace(t *testing.T) {

@@ -280,13 +280,14 @@ func place(at *simulation.Point) plotter.XY {
 	return plotter.XY{X: at.Summary.Cost() / 3600, Y: max(shortest, at.Summary.Wait.P95)}
 }
 
-// Best are the points of the front, the cheapest first.
+// Best are the points of the front, the cheapest first, and of several at one place the
+// first.
 func Best(points []simulation.Point) []simulation.Point {
 	front := slices.DeleteFunc(slices.Clone(points), func(p simulation.Point) bool { return !p.Front })
 	slices.SortStableFunc(front, func(a, b simulation.Point) int {
 		return cmp.Or(cmp.Compare(a.Summary.Cost(), b.Summary.Cost()), cmp.Compare(b.Summary.Wait.P95, a.Summary.Wait.P95))
 	})
-	return front
+	return slices.CompactFunc(front, func(a, b simulation.Point) bool { return place(&a) == place(&b) })
 }
 
 // decades marks powers of ten.
