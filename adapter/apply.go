@@ -1,58 +1,35 @@
 package adapter
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
 	"sync"
 
-	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	batchclient "k8s.io/client-go/kubernetes/typed/batch/v1"
 
 	"github.com/scaledjob/scaledjob/rollout"
 )
 
-// List reads the Jobs that o.Owner controls, and their pods if o.PodsKnown, and
-// counts them from scratch. An error means that nothing is known, and the Fleet is
-// nil.
-func List(ctx context.Context, c kubernetes.Interface, s *ScaledJob, o Observation) (*Fleet, error) {
-	index := labels.Set{LabelName: LabelValue(s.Name)}.String()
-	jobs, err := c.BatchV1().Jobs(s.Namespace).List(ctx, metav1.ListOptions{LabelSelector: index})
-	if err != nil {
-		return nil, fmt.Errorf("list Jobs: %w", err)
-	}
-	pods := &corev1.PodList{}
-	if o.PodsKnown {
-		pods, err = c.CoreV1().Pods(s.Namespace).List(ctx, metav1.ListOptions{LabelSelector: batchv1.JobNameLabel})
-		if err != nil {
-			return nil, fmt.Errorf("list pods: %w", err)
-		}
-	}
-	return NewFleet(o.Classify(jobs.Items, pods.Items)), nil
-}
-
-// A Result is what Apply did.
+// A Result counts what one Apply did.
 type Result struct {
-	Created    int64 // Jobs that exist now, by this call or one before that was not answered
-	RolledOut  int   // Jobs of an older spec that are gone or on their way, by whomever
-	Pruned     int   // finished Jobs likewise
-	Duplicates int   // Jobs beside another of their chain likewise
+	Created  int64 // Jobs that this call created
+	Existing int64 // Jobs found under a name that was to be created: another writer's, or of an earlier create
+	// Jobs that are deleted now, by the reason: HistoryLimit is pruned.
+	Outdated, Pruned, Duplicates int
 }
 
-// A CreateError says that not every Job could be created.
+// A CreateError reports that a create failed, so that fewer Jobs were created than planned.
 type CreateError struct {
 	Created, Wanted int64
 	Err             error // the first reason
 }
 
-// Error tells how many of the Jobs were created, and why not the rest.
+// Error returns the counts and the first reason.
 func (e *CreateError) Error() string {
 	return fmt.Sprintf("created %d of %d Jobs: %v", e.Created, e.Wanted, e.Err)
 }
@@ -60,122 +37,91 @@ func (e *CreateError) Error() string {
 // Unwrap returns the first reason.
 func (e *CreateError) Unwrap() error { return e.Err }
 
-// Apply carries a plan out: it attempts every deletion, then creates the Jobs,
-// each in batches of requests sent together that double from 1 up to 64. The
-// first create that fails ends the creating with a [*CreateError], after its batch;
-// deletions that failed are joined to it. A Job that is to be deleted and is gone,
-// or has another UID by now, is done; so is one that is to be created and exists,
-// if it is the Job that was meant. A cancelled context ends both. The result is
-// right with an error too.
-func Apply(ctx context.Context, c kubernetes.Interface, p Plan) (Result, error) {
-	return apply(ctx, c, &p, nobody{})
-}
+var (
+	// ErrOutdated is the error of a plan that stops: its Target was edited or
+	// untracked, its age is above Options.MaxAge, or Options.MayAct reports false.
+	// Decide anew.
+	ErrOutdated = errors.New("the plan is outdated")
+	// ErrNotSent is the error of a request that was never sent. A client that limits
+	// requests may return it, wrapped, so that the request is known to have no effect.
+	ErrNotSent = errors.New("not sent")
 
-// A witness is told what Apply does, from several goroutines at once.
-type witness interface {
-	sending(number int64, f flight)
-	answered(number int64, job *batchv1.Job, err error)
-	deleted(name string, uid types.UID)
-}
+	errTaken   = errors.New("the name belongs to a finished Job or to another owner")
+	errChanged = errors.New("the Job has changed")
+)
 
-type nobody struct{}
-
-func (nobody) sending(int64, flight)               {}
-func (nobody) answered(int64, *batchv1.Job, error) {}
-func (nobody) deleted(string, types.UID)           {}
-
-func apply(ctx context.Context, c kubernetes.Interface, p *Plan, w witness) (Result, error) {
-	a := action{ctx, c.BatchV1(), p, w}
-	result, problems := a.deleteAll()
-	var err error
-	if result.Created, err = a.createAll(); err != nil {
-		problems = append(problems, &CreateError{result.Created, p.Create, err})
-	}
-	return result, errors.Join(problems...)
-}
-
-// An action is a plan being carried out.
-type action struct {
-	ctx  context.Context
-	jobs batchclient.JobsGetter
-	plan *Plan
-	witness
-}
-
-const maxBatch = 64
-
-// together calls do for from up to from + n - 1, all at once, and returns what
-// they returned.
-func together(from, n int64, do func(i int64) error) []error {
-	errs := make([]error, n)
-	var group sync.WaitGroup
-	for i := range errs {
-		group.Go(func() { errs[i] = do(from + int64(i)) })
-	}
-	group.Wait()
-	return errs
-}
-
-func (a *action) deleteAll() (r Result, problems []error) {
-	all := int64(len(a.plan.Delete))
-	for from, size := int64(0), int64(1); from < all; from, size = from+size, min(2*size, maxBatch) {
-		if err := a.ctx.Err(); err != nil {
-			return r, append(problems, fmt.Errorf("%d of %d Jobs not deleted: %w", all-from, all, err))
+// Apply carries a plan out with a client whose requests time out after
+// Options.Timeout. First it reads the Jobs of earlier creates and deletions whose effect
+// the cache has not shown for twice that time. Then it deletes unfinished Jobs, creates
+// Jobs, and deletes finished Jobs. Requests are sent in batches that double from 1 to 64.
+//
+// If the maximum of the Target leaves no capacity, Apply creates fewer Jobs and returns no
+// error. Before each batch it stops with [ErrOutdated] if the plan is outdated. A create
+// that fails ends the creating after its batch, with a [*CreateError]. The error joins
+// those of deletes. A Job that is gone already counts as deleted. A Job that has changed
+// is left to the next plan. The Result is valid with an error too.
+func (t *Tracker) Apply(ctx context.Context, client kubernetes.Interface, p Plan) (Result, error) {
+	a := t.begin(&p)
+	a.jobs = client.BatchV1()
+	for batch := t.next(ctx, a); len(batch) > 0; batch = t.next(ctx, a) {
+		var group sync.WaitGroup
+		for i := range batch {
+			group.Go(func() { t.answered(a, &batch[i], a.send(ctx, &batch[i])) })
 		}
-		for i, err := range together(from, min(size, all-from), a.delete) {
-			if err != nil {
-				problems = append(problems, err)
-				continue
-			}
-			switch a.plan.Delete[from+int64(i)].Reason {
-			case OldSpec:
-				r.RolledOut++
-			case HistoryLimit:
-				r.Pruned++
-			case Duplicate:
-				r.Duplicates++
-			}
-		}
+		group.Wait()
 	}
-	return r, problems
+	return a.result, a.err()
 }
 
-func (a *action) delete(i int64) error {
-	d := a.plan.Delete[i]
-	if err := remove(a.ctx, a.jobs.Jobs(cmp.Or(d.Namespace, a.plan.namespace)), d); err != nil {
-		return fmt.Errorf("delete Job %s: %w", d.Name, err)
+func (a *application) send(ctx context.Context, q *request) reply {
+	switch {
+	case q.stage == asking && q.delete != nil:
+		return a.gone(ctx, q.delete)
+	case q.stage == asking:
+		owner := &q.flight.from.Owner
+		return a.read(ctx, owner.Namespace, owner.jobName(a.tracker.options.place(), q.number))
+	case ctx.Err() != nil:
+		return reply{none, "", fmt.Errorf("%w: %w", ErrNotSent, ctx.Err())}
+	case q.stage == creating:
+		return a.create(ctx, q)
 	}
-	a.deleted(d.Name, d.UID)
-	return nil
+	return a.delete(ctx, q.delete)
 }
 
-// createAll goes on to further numbers where a name is somebody else's, but not
-// for ever.
-func (a *action) createAll() (created int64, err error) {
-	taken := 0
-	for from, size := int64(0), int64(1); created < a.plan.Create && err == nil; size = min(2*size, maxBatch) {
-		batch := together(from, min(size, a.plan.Create-created), a.create)
-		from += int64(len(batch))
-		for _, e := range batch {
-			switch {
-			case e == nil:
-				created++
-			case errors.Is(e, errTaken) && taken < maxBatch:
-				taken++
-			case err == nil:
-				err = e
-			}
-		}
+// create creates the Job, or finds out which Job has its name.
+func (a *application) create(ctx context.Context, q *request) reply {
+	job := q.flight.from.newJob(a.tracker.options.place(), q.number, q.flight.labels)
+	created, err := a.jobs.Jobs(job.Namespace).Create(ctx, job, metav1.CreateOptions{})
+	switch {
+	case err == nil:
+		return reply{accepted, uidOf(created), nil}
+	case !apierrors.IsAlreadyExists(err):
+		return failure(err)
 	}
-	return created, err
+	r := a.read(ctx, job.Namespace, job.Name)
+	switch r.outcome {
+	case none, taken:
+		r.err = fmt.Errorf("%w: %w", err, r.err)
+	case unanswered:
+		r.err = fmt.Errorf("the name exists, and its Job could not be read: %w", r.err)
+	}
+	return r
 }
 
-func (a *action) create(i int64) error {
-	number, job := a.plan.number(i), a.plan.Job(i)
-	a.sending(number, a.plan.flight.of(job))
-	there, err := a.plan.create(a.ctx, a.jobs.Jobs(job.Namespace), job)
-	a.answered(number, there, err)
-	return err
+// read finds out which Job has a name.
+func (a *application) read(ctx context.Context, namespace, name string) reply {
+	job, err := a.jobs.Jobs(namespace).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return reply{none, "", err}
+	case err != nil:
+		return reply{unanswered, "", err}
+	}
+	owner, _ := a.tracker.options.ownerOf(job)
+	if phase := end(job); owner != a.plan.Owner || phase == Succeeded || phase == Failed {
+		return reply{taken, uidOf(job), errTaken}
+	}
+	return reply{exists, uidOf(job), nil}
 }
 
 var propagations = map[rollout.Propagation]metav1.DeletionPropagation{
@@ -184,59 +130,56 @@ var propagations = map[rollout.Propagation]metav1.DeletionPropagation{
 	rollout.Orphan:     metav1.DeletePropagationOrphan,
 }
 
-func remove(ctx context.Context, jobs batchclient.JobInterface, d Deletion) error {
-	propagation := propagations[d.Propagation]
-	err := jobs.Delete(ctx, d.Name, metav1.DeleteOptions{
-		PropagationPolicy: &propagation,
+func (a *application) delete(ctx context.Context, d *Deletion) reply {
+	if d.UID == "" {
+		return reply{none, "", errors.New("found no UID; use the UID of a Job that was observed")}
+	}
+	options := metav1.DeleteOptions{
+		PropagationPolicy: new(propagations[d.Propagation]),
 		Preconditions:     &metav1.Preconditions{UID: &d.UID},
-	})
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) && replaced(ctx, jobs, d.Name, d.UID) {
-		return nil
 	}
-	return err
-}
-
-// replaced reports whether the name is no longer that of the Job with the UID.
-func replaced(ctx context.Context, jobs batchclient.JobInterface, name string, uid types.UID) bool {
-	job, err := jobs.Get(ctx, name, metav1.GetOptions{})
-	return apierrors.IsNotFound(err) || err == nil && job.UID != uid
-}
-
-// ErrNotSent is what a request failed with that was not made. A client that
-// limits requests may return it, wrapped, for [Tracker.Apply] to know that nothing has
-// changed.
-var ErrNotSent = errors.New("not sent")
-
-var (
-	errTaken   = errors.New("the name is that of a Job of somebody else, or of one on its way out")
-	errUnclear = errors.New("the name is taken, and it is not known by which Job")
-)
-
-// create makes the Job, or recognizes it where it exists.
-func (plan *Plan) create(ctx context.Context, jobs batchclient.JobInterface, job *batchv1.Job) (*batchv1.Job, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNotSent, err)
+	if d.ResourceVersion != "" {
+		options.Preconditions.ResourceVersion = &d.ResourceVersion
 	}
-	there, err := jobs.Create(ctx, job, metav1.CreateOptions{})
-	if !apierrors.IsAlreadyExists(err) {
-		return there, err
-	}
-	there, getErr := jobs.Get(ctx, job.Name, metav1.GetOptions{})
+	err := a.jobs.Jobs(d.Namespace).Delete(ctx, d.Name, options)
 	switch {
-	case getErr != nil:
-		return nil, fmt.Errorf("%w: %w", errUnclear, getErr)
-	case plan.meant(there, job):
-		return there, nil
+	case err == nil, apierrors.IsNotFound(err):
+		return reply{outcome: accepted}
+	case apierrors.IsConflict(err):
+		r := a.gone(ctx, d)
+		if r.outcome == unanswered { // but the delete had no effect
+			r.outcome = none
+		}
+		return r
 	}
-	return nil, fmt.Errorf("%w: %w", err, errTaken)
+	return failure(err)
 }
 
-// meant reports whether a Job that exists is the one that was meant. The generation
-// stands for the template: another release of this library may hash it otherwise. Nor
-// does it matter what it replaces, which it says itself.
-func (plan *Plan) meant(there, meant *batchv1.Job) bool {
-	owner, owned := plan.ownership.Of(there)
-	return owned && owner == plan.owner && there.DeletionTimestamp == nil &&
-		there.Annotations[AnnotationGeneration] == meant.Annotations[AnnotationGeneration] &&
-		there.Annotations[AnnotationSequence] == meant.Annotations[AnnotationSequence]
+// gone finds out whether the Job is deleted. Another Job may have its name.
+func (a *application) gone(ctx context.Context, d *Deletion) reply {
+	job, err := a.jobs.Jobs(d.Namespace).Get(ctx, d.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err), err == nil && (uidOf(job) != d.UID || job.DeletionTimestamp != nil):
+		return reply{outcome: accepted}
+	case err != nil:
+		return reply{unanswered, "", fmt.Errorf("it has changed, and could not be read: %w", err)}
+	}
+	return reply{none, "", errChanged}
+}
+
+// failure returns the reply to a request that failed: none if it is certain that the
+// request had no effect.
+func failure(err error) reply {
+	var status apierrors.APIStatus
+	var network *net.OpError
+	r := reply{unanswered, "", err}
+	switch {
+	case errors.Is(err, ErrNotSent), errors.As(err, &network) && network.Op == "dial":
+		r.outcome = none
+	case errors.As(err, &status):
+		if code := status.Status().Code; code >= 400 && code < 500 && code != http.StatusRequestTimeout {
+			r.outcome = none
+		}
+	}
+	return r
 }

@@ -1,202 +1,414 @@
-package adapter_test
+package adapter
 
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/apimachinery/pkg/types"
 	ktesting "k8s.io/client-go/testing"
 
-	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/rollout"
+	"github.com/scaledjob/scaledjob/scaling"
 )
 
-var resource = schema.GroupResource{Group: "batch", Resource: "jobs"}
+var jobs = batchv1.Resource("jobs")
 
-func forbidden() error { return apierrors.NewForbidden(resource, "", errors.New("exceeded quota")) }
-
-// planOf creates n Jobs.
-func planOf(t *testing.T, n int64) (adapter.Poll, adapter.Plan) {
-	p := poll(t)
-	p.Metrics[0].Value = float64(5 * n)
-	plan := adapter.NewPlan(p, adapter.NewFleet(nil))
-	require.Equal(t, n, plan.Create)
-	return p, plan
-}
-
-func list(t *testing.T, c *fake.Clientset) []batchv1.Job {
-	t.Helper()
-	l, err := c.BatchV1().Jobs("shop").List(t.Context(), metav1.ListOptions{})
-	require.NoError(t, err)
-	return l.Items
-}
-
-func TestApply(t *testing.T) {
-	_, plan := planOf(t, 13)
-	c := fake.NewClientset()
-	r, err := adapter.Apply(t.Context(), c, plan)
-	require.NoError(t, err)
-	require.Equal(t, adapter.Result{Created: 13}, r)
-	require.Len(t, list(t, c), 13)
-
-	again, err := adapter.Apply(t.Context(), c, plan)
-	require.NoError(t, err, "the same plan finds its own Jobs")
-	require.Equal(t, r, again)
-	require.Len(t, list(t, c), 13)
-}
-
-func TestListAndNextPoll(t *testing.T) {
-	p, plan := planOf(t, 3)
-	c := fake.NewClientset()
-	_, err := adapter.Apply(t.Context(), c, plan)
-	require.NoError(t, err)
-	fleet, err := adapter.List(t.Context(), c, p.ScaledJob, adapter.Observation{Owner: p.Owner.UID, PodsKnown: true})
-	require.NoError(t, err)
-	require.Equal(t, 3, fleet.Len())
-	p.Metrics[0].Value = 25
-	next := adapter.NewPlan(p, fleet)
-	require.Equal(t, int64(2), next.Create)
-	require.Equal(t, "4", next.Job(0).Annotations[adapter.AnnotationSequence])
-}
-
-func TestListFails(t *testing.T) {
-	for _, what := range []string{"jobs", "pods"} {
-		c := fake.NewClientset()
-		c.PrependReactor("list", what, func(ktesting.Action) (bool, runtime.Object, error) { return true, nil, forbidden() })
-		fleet, err := adapter.List(t.Context(), c, read(t, minimal), adapter.Observation{Owner: owner, PodsKnown: true})
-		require.ErrorContains(t, err, "list ")
-		require.True(t, apierrors.IsForbidden(err))
-		require.Nil(t, fleet)
+// failing fails requests of a verb, from the n-th on.
+func failing(verb string, n int, err error) func(string, string) error {
+	seen := 0
+	return func(v, _ string) error {
+		if v == verb {
+			seen++
+		}
+		if v == verb && seen >= n {
+			return err
+		}
+		return nil
 	}
 }
 
-// A refusal stops the creating within the batch that it met.
-func TestRefusalStopsTheBatch(t *testing.T) {
-	_, plan := planOf(t, 50)
-	c := fake.NewClientset()
-	var calls atomic.Int64
-	c.PrependReactor("create", "jobs", func(ktesting.Action) (bool, runtime.Object, error) {
-		if calls.Add(1) > 5 {
-			return true, nil, forbidden()
-		}
-		return false, nil, nil
-	})
-	r, err := adapter.Apply(t.Context(), c, plan)
-	var refused *adapter.CreateError
-	require.ErrorAs(t, err, &refused)
-	require.True(t, apierrors.IsForbidden(err))
-	require.Equal(t, int64(5), r.Created)
-	require.Equal(t, adapter.CreateError{Created: 5, Wanted: 50, Err: refused.Err}, *refused)
-	require.Equal(t, int64(7), calls.Load(), "batches of 1, 2 and 4")
-	require.ErrorContains(t, err, "created 5 of 50 Jobs: ")
-}
-
-// A create that was not answered though it succeeded is recognized.
-func TestTimeoutAfterSuccess(t *testing.T) {
-	_, plan := planOf(t, 1)
-	c := fake.NewClientset()
-	answered := false
-	c.PrependReactor("create", "jobs", func(a ktesting.Action) (bool, runtime.Object, error) {
-		if answered {
-			return false, nil, nil
-		}
-		answered = true
-		require.NoError(t, c.Tracker().Add(a.(ktesting.CreateAction).GetObject()))
-		return true, nil, apierrors.NewTimeoutError("no answer", 1)
-	})
-	r, err := adapter.Apply(t.Context(), c, plan)
-	require.True(t, apierrors.IsTimeout(err), "%v", err)
-	require.Zero(t, r.Created)
-	r, err = adapter.Apply(t.Context(), c, plan)
-	require.NoError(t, err)
-	require.Equal(t, int64(1), r.Created)
-	require.Len(t, list(t, c), 1)
-}
-
-// A name that somebody else has taken is not ours: the next one is.
-func TestNameIsTaken(t *testing.T) {
-	_, plan := planOf(t, 2)
-	for _, change := range []func(*batchv1.Job){
-		func(j *batchv1.Job) { j.OwnerReferences = nil },
-		func(j *batchv1.Job) { j.OwnerReferences[0].UID = "somebody else" },
-		func(j *batchv1.Job) { j.DeletionTimestamp = new(metav1.Now()); j.Finalizers = []string{"a/b"} },
-		func(j *batchv1.Job) { j.Annotations[adapter.AnnotationGeneration] = "77" },
+// A create that was answered has no effect and frees its number; one that was not
+// holds its capacity.
+func TestCreateFaults(t *testing.T) {
+	for name, test := range map[string]struct {
+		err     error
+		unknown bool
+	}{
+		"forbidden":         {apierrors.NewForbidden(jobs, "x", errors.New("exceeded quota")), false},
+		"rejected":          {apierrors.NewInvalid(batchv1.SchemeGroupVersion.WithKind("Job").GroupKind(), "x", nil), false},
+		"throttled":         {apierrors.NewTooManyRequests("slow down", 1), false},
+		"conflict":          {apierrors.NewConflict(jobs, "x", nil), false},
+		"not connected":     {&net.OpError{Op: "dial", Err: errors.New("refused")}, false},
+		"not sent":          {fmt.Errorf("limit: %w", ErrNotSent), false},
+		"connection lost":   {&net.OpError{Op: "read", Err: errors.New("reset")}, true},
+		"timeout":           {context.DeadlineExceeded, true},
+		"timeout of server": {apierrors.NewTimeoutError("slow", 1), true},
+		"request timeout":   {&apierrors.StatusError{ErrStatus: metav1.Status{Code: 408}}, true},
+		"internal":          {apierrors.NewInternalError(errors.New("etcd")), true},
+		"unavailable":       {apierrors.NewServiceUnavailable("starting"), true},
 	} {
-		there := plan.Job(0)
-		change(there)
-		c := fake.NewClientset(there)
-		r, err := adapter.Apply(t.Context(), c, plan)
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			w := newWriter(t, s, newTarget(), Options{})
+			s.before = failing("create", 4, test.err)
+			result, err := w.poll(10)
+			var created *CreateError
+			require.ErrorAs(t, err, &created)
+			require.Equal(t, CreateError{3, 10, test.err}, *created)
+			require.Equal(t, Result{Created: 3}, result)
+			require.Equal(t, 7, s.requests["create"], "the batches of 1, 2 and 4; no more after a failure")
+			counts, _ := w.Counts(ownerUID, noon)
+			want := int64(3)
+			if test.unknown {
+				want = 7
+			}
+			require.Equal(t, scaling.JobCounts{InFlight: want}, counts)
+			require.ErrorContains(t, err, "created 3 of 10 Jobs: ")
+		})
+	}
+}
+
+// A create that arrives late finds its number held.
+func TestLateSuccess(t *testing.T) {
+	s, target := newServer(), newTarget()
+	target.Policy.Bounds.Max = 2
+	w := newWriter(t, s, target, Options{})
+	s.before = failing("create", 2, context.DeadlineExceeded)
+	_, err := w.poll(2)
+	require.Error(t, err)
+	s.before = nil
+	_, err = s.BatchV1().Jobs("shop").Create(context.Background(), target.NewJob(2), metav1.CreateOptions{})
+	require.NoError(t, err)
+	for range 3 {
+		w.clock = w.clock.Add(late / 2)
+		result, err := w.poll(2)
 		require.NoError(t, err)
-		require.Equal(t, int64(2), r.Created)
-		require.Len(t, list(t, c), 3)
+		require.Zero(t, result)
 	}
+	w.catchUp(t)
+	requireNoDoubt(t, w)
+	require.Equal(t, int64(2), s.unfinished(t))
 }
 
-// Where every name is taken, the search for a free one ends.
-func TestEveryNameIsTaken(t *testing.T) {
-	_, plan := planOf(t, 10)
-	c := fake.NewClientset()
-	for i := range int64(1000) {
-		there := plan.Job(i)
-		there.OwnerReferences = nil
-		require.NoError(t, c.Tracker().Add(there))
+// A Job of ours that exists counts as created but is not reported as such; one that
+// has finished or is somebody else's is passed over.
+func TestExisting(t *testing.T) {
+	ctx, target := context.Background(), newTarget()
+	foreign := target.NewJob(2)
+	foreign.OwnerReferences[0].UID = "another"
+	s := newServer()
+	for _, j := range []*batchv1.Job{target.NewJob(1), foreign, jobOf(target, 3, complete)} {
+		_, err := s.BatchV1().Jobs("shop").Create(ctx, j, metav1.CreateOptions{})
+		require.NoError(t, err)
 	}
-	r, err := adapter.Apply(t.Context(), c, plan)
-	require.True(t, apierrors.IsAlreadyExists(err), "%v", err)
-	require.Zero(t, r.Created)
-	require.Less(t, len(c.Actions()), 200)
+	w := newWriter(t, s, target, Options{})
+	result, err := w.poll(3)
+	require.NoError(t, err)
+	require.Equal(t, Result{Created: 2, Existing: 1}, result)
+	require.ElementsMatch(t, []int64{1, 2, 3, 4, 5}, w.numbers(t))
+	w.catchUpBut(t, 2)
+	counts, _ := w.Counts(ownerUID, noon)
+	require.Equal(t, scaling.JobCounts{Running: 3, Pending: 3}, counts)
+	flights := w.owners[ownerUID].flights
+	require.Len(t, flights, 1)
+	require.Equal(t, taken, flights[2].state, "the cache does not show somebody else's Job")
 }
 
-func TestCancelled(t *testing.T) {
-	_, plan := planOf(t, 50)
-	ctx, cancel := context.WithCancel(t.Context())
-	c := fake.NewClientset()
-	c.PrependReactor("create", "jobs", func(ktesting.Action) (bool, runtime.Object, error) {
-		cancel()
-		return false, nil, nil
-	})
-	r, err := adapter.Apply(ctx, c, plan)
-	require.ErrorIs(t, err, context.Canceled)
-	require.Equal(t, int64(1), r.Created)
-	require.Len(t, list(t, c), 1)
-}
+// If it cannot be read which Job has the name, the create counts as one that was not
+// answered.
+func TestUnclear(t *testing.T) {
+	s, target := newServer(), newTarget()
+	_, err := s.BatchV1().Jobs("shop").Create(context.Background(), target.NewJob(1), metav1.CreateOptions{})
+	require.NoError(t, err)
+	w := newWriter(t, s, target, Options{})
+	s.before = failing("get", 1, errors.New("no answer"))
+	result, err := w.poll(1)
+	require.ErrorContains(t, err, "no answer")
+	require.Zero(t, result)
+	counts, _ := w.Counts(ownerUID, noon)
+	require.Equal(t, scaling.JobCounts{InFlight: 1}, counts)
 
-// Every deletion is attempted, and what is gone is done.
-func TestDeletes(t *testing.T) {
-	p := poll(t)
-	p.Metrics[0].Value = 0
-	p.Config.Rollout = rollout.Policy{Strategy: rollout.Immediate, Propagation: rollout.Foreground}
-	c := fake.NewClientset()
-	var fleet adapter.Fleet
-	for _, name := range []string{"refused", "gone", "replaced", "there"} {
-		fleet.Set(adapter.Job{Name: name, UID: "before", Revision: generation(1)})
-		if name != "gone" {
-			require.NoError(t, c.Tracker().Add(&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "shop", UID: "after"}}))
+	w.clock = noon.Add(late)
+	_, err = w.poll(1)
+	require.ErrorContains(t, err, "read a Job that was created or deleted before: no answer")
+	w.catchUp(t)
+	counts, _ = w.Counts(ownerUID, noon)
+	require.Equal(t, scaling.JobCounts{Running: 1, Pending: 1}, counts, "it is counted once")
+	s.before = nil
+	result, err = w.poll(1)
+	require.NoError(t, err)
+	require.Zero(t, result)
+	requireNoDoubt(t, w)
+
+	w = newWriter(t, s, target, Options{})
+	s.after = func(verb, _ string) error { return nil }
+	s.before = func(verb, name string) error { // deleted between the two requests
+		if verb == "get" {
+			return apierrors.NewNotFound(jobs, name)
 		}
+		return nil
 	}
-	c.PrependReactor("delete", "jobs", func(a ktesting.Action) (bool, runtime.Object, error) {
-		d := a.(ktesting.DeleteActionImpl)
-		require.Equal(t, metav1.DeletePropagationForeground, *d.DeleteOptions.PropagationPolicy)
-		require.Equal(t, "before", string(*d.DeleteOptions.Preconditions.UID))
-		switch d.Name {
-		case "refused":
-			return true, nil, forbidden()
-		case "replaced":
-			return true, nil, apierrors.NewConflict(resource, d.Name, errors.New("the UID in the precondition does not match"))
+	_, err = w.poll(1)
+	require.True(t, apierrors.IsAlreadyExists(err), err)
+	requireNoDoubt(t, w)
+}
+
+// A foreign Job on every name ends the creating.
+func TestAllTaken(t *testing.T) {
+	s := newServer()
+	w := newWriter(t, s, newTarget(), Options{})
+	s.before = func(verb, name string) error {
+		if verb == "create" {
+			return apierrors.NewAlreadyExists(jobs, name)
 		}
-		return false, nil, nil
+		return nil
+	}
+	s.PrependReactor("get", "jobs", func(a ktesting.Action) (bool, runtimeObject, error) {
+		return true, &batchv1.Job{}, nil
 	})
-	r, err := adapter.Apply(t.Context(), c, adapter.NewPlan(p, &fleet))
-	require.ErrorContains(t, err, "delete Job refused: ")
-	require.True(t, apierrors.IsForbidden(err))
-	require.Equal(t, adapter.Result{RolledOut: 3}, r)
-	require.Len(t, list(t, c), 2, "refused and replaced are there still")
+	_, err := w.poll(2)
+	require.ErrorContains(t, err, "the name belongs to a finished Job or to another owner")
+	require.Less(t, s.requests["create"], 2*maxBatch)
+}
+
+func TestDeleteFaults(t *testing.T) {
+	target := newTarget()
+	target.Rollout, target.Revision.Generation = rollout.DefaultPolicy(), 2
+	for name, test := range map[string]struct {
+		err     error
+		result  Result
+		problem string
+	}{
+		"gone":      {apierrors.NewNotFound(jobs, "x"), Result{Outdated: 1}, ""},
+		"forbidden": {apierrors.NewForbidden(jobs, "x", errors.New("no")), Result{}, "delete Job orders-"},
+		"no answer": {errors.New("no answer"), Result{}, "no answer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, old := newServer(), newTarget()
+			w := newWriter(t, s, old, Options{})
+			_, err := w.poll(1)
+			require.NoError(t, err)
+			w.catchUp(t)
+			require.NoError(t, w.Track(target))
+			s.before = failing("delete", 1, test.err)
+			result, err := w.poll(0)
+			require.Equal(t, test.result, result)
+			if test.problem == "" {
+				require.NoError(t, err)
+			} else {
+				require.ErrorContains(t, err, test.problem)
+			}
+		})
+	}
+}
+
+// A Job that another has replaced under its name is gone, and the other is not deleted.
+func TestReplacedUnderItsName(t *testing.T) {
+	s, target := newServer(), newTarget()
+	w := newWriter(t, s, target, Options{})
+	_, err := w.poll(1)
+	require.NoError(t, err)
+	result, err := w.Apply(context.Background(), s, Plan{Owner: ownerUID, Delete: []Deletion{
+		{Namespace: "shop", Name: target.NewJob(1).Name, UID: "before", Reason: Duplicate},
+	}})
+	require.NoError(t, err)
+	require.Equal(t, Result{Duplicates: 1}, result)
+	require.Len(t, s.all(t), 1)
+
+	s.before = failing("get", 1, errors.New("no answer"))
+	result, err = w.Apply(context.Background(), s, Plan{Owner: ownerUID, Delete: []Deletion{
+		{Namespace: "shop", Name: target.NewJob(1).Name, UID: "before", Reason: Duplicate},
+	}})
+	require.EqualError(t, err, "delete Job "+target.NewJob(1).Name+": it has changed, and could not be read: no answer")
+	require.Zero(t, result)
+}
+
+// A running plan stops when its owner is edited or untracked, when it gets too old, when
+// the process may not act any more, and when its context ends.
+func TestOutdated(t *testing.T) {
+	var lost atomic.Bool
+	for name, test := range map[string]struct {
+		stop func(w *writer, cancel context.CancelFunc)
+		want string
+	}{
+		"edit": {func(w *writer, _ context.CancelFunc) {
+			target := newTarget()
+			target.Policy.Bounds.Max = 3
+			_ = w.Track(target)
+		}, "the plan is outdated: its owner was edited"},
+		"untracked": {func(w *writer, _ context.CancelFunc) { w.Untrack(ownerUID) }, "the plan is outdated: its owner is not tracked"},
+		"age":       {func(w *writer, _ context.CancelFunc) { w.passes(late + time.Second) }, "the plan is outdated: it is 31s old"},
+		"lease":     {func(*writer, context.CancelFunc) { lost.Store(true) }, "the plan is outdated: this process may not act"},
+		"context":   {func(_ *writer, cancel context.CancelFunc) { cancel() }, "context canceled"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(context.Background())
+			s := newServer()
+			lost.Store(false)
+			w := newWriter(t, s, newTarget(), Options{MayAct: func() bool { return !lost.Load() }})
+			plan := w.Plan(ownerUID, items(20), noon)
+			creates := 0
+			s.after = func(verb, _ string) error {
+				if creates++; creates == 3 {
+					test.stop(w, cancel)
+				}
+				return nil
+			}
+			result, err := w.Apply(ctx, s, plan)
+			want := test.want
+			if name == "context" {
+				want = "created 3 of 20 Jobs: " + want
+			}
+			require.EqualError(t, err, want)
+			require.Equal(t, Result{Created: 3}, result)
+			require.Equal(t, name != "context", errors.Is(err, ErrOutdated))
+		})
+	}
+}
+
+// Tracking an equal target is no edit.
+func TestTrackedAgain(t *testing.T) {
+	s := newServer()
+	w := newWriter(t, s, newTarget(), Options{})
+	plan := w.Plan(ownerUID, items(3), noon)
+	require.NoError(t, w.Track(newTarget()))
+	result, err := w.Apply(context.Background(), s, plan)
+	require.NoError(t, err)
+	require.Equal(t, Result{Created: 3}, result)
+}
+
+// An edit that lowers the maximum binds a plan of before: what it may create is
+// chosen when the request is sent.
+func TestMaximumWhenSent(t *testing.T) {
+	s := newServer()
+	w := newWriter(t, s, newTarget(), Options{})
+	for range 2 {
+		result, err := w.Apply(context.Background(), s, Plan{Owner: ownerUID, Create: 15})
+		require.NoError(t, err)
+		require.LessOrEqual(t, result.Created, int64(15))
+	}
+	require.Equal(t, int64(20), s.unfinished(t))
+}
+
+// A plan of the program's own: extra labels, and each Job in flight described.
+func TestOwnPlan(t *testing.T) {
+	s, target := newServer(), newTarget()
+	target.Policy.Bounds.Max = scaling.NoMax
+	w := newWriter(t, s, target, Options{Home: "home", KeepLabels: []string{"replaces"}})
+	s.before = failing("create", 2, context.DeadlineExceeded)
+	_, err := w.Apply(context.Background(), s, Plan{Owner: ownerUID, Create: 2, Labels: []map[string]string{{"replaces": "a"}, {"replaces": "b"}}})
+	require.Error(t, err)
+	created, known := w.Jobs(ownerUID)
+	require.True(t, known)
+	require.Len(t, created, 2)
+	require.Equal(t, Job{
+		Namespace: "shop", Name: target.newJob(place{home: "home"}, 2).Name, Number: 2, Phase: InFlight, Created: noon,
+		Revision: rollout.Revision{Generation: 1, TemplateHash: TemplateHash(&target.Job.Spec)}, Labels: map[string]string{"replaces": "b"},
+	}, created[1])
+	require.Equal(t, types.UID("uid-1"), created[0].UID)
+	w.catchUp(t)
+	created, _ = w.Jobs(ownerUID)
+	require.Equal(t, "a", created[0].Labels["replaces"])
+	require.Equal(t, Pending, created[0].Phase)
+	require.Nil(t, s.all(t)[0].OwnerReferences)
+	require.NotEqual(t, target.NewJob(1).Name, created[0].Name)
+	_, err = w.Apply(context.Background(), s, Plan{Owner: ownerUID, Delete: []Deletion{created[0].Delete(rollout.Background, Duplicate)}})
+	require.NoError(t, err)
+	require.Empty(t, s.all(t))
+
+	_, err = w.Apply(context.Background(), s, Plan{Owner: "another", Create: 1})
+	require.ErrorIs(t, err, ErrOutdated)
+}
+
+// A paused process that goes on acts on its old plan no more: its age is measured on
+// the clock that goes on meanwhile.
+func TestPausedProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, target := newServer(), newTarget()
+		w := newWriter(t, s, target, Options{})
+		w.now = time.Now
+		plan := w.Plan(ownerUID, items(20), time.Now())
+		time.Sleep(70 * time.Second)
+		_, err := w.Apply(t.Context(), s, plan)
+		require.ErrorIs(t, err, ErrOutdated)
+		require.Empty(t, s.all(t))
+	})
+}
+
+// A poll without work makes no request.
+func TestNoRequest(t *testing.T) {
+	s, target := newServer(), newTarget()
+	target.History = history.DefaultLimits()
+	w := newWriter(t, s, target, Options{})
+	_, err := w.poll(3)
+	require.NoError(t, err)
+	w.catchUp(t)
+	before := len(s.Actions())
+	for range 3 {
+		w.clock = w.clock.Add(late)
+		_, err = w.poll(3)
+		require.NoError(t, err)
+	}
+	require.Len(t, s.Actions(), before)
+	require.Equal(t, "outdated history limit duplicate unknown reason", fmt.Sprint(Outdated, HistoryLimit, Duplicate, Reason(9)))
+}
+
+// A create that waits while its owner is untracked and tracked again still keeps
+// finished Jobs from being pruned.
+func TestUntrackedMeanwhile(t *testing.T) {
+	target := newTarget()
+	w := newWriter(t, newServer(), target, Options{})
+	a := w.begin(&Plan{Owner: ownerUID, Create: 2})
+	sent := w.next(t.Context(), a)
+	w.Untrack(ownerUID)
+	require.NoError(t, w.Track(target))
+	o := w.owners[ownerUID]
+	require.False(t, o.mayPrune(noon.Add(late), late))
+	require.Equal(t, []int64{2}, numbersOf(o.choose(1, noon)))
+	w.answered(a, &sent[0], reply{outcome: none})
+	w.Untrack(ownerUID)
+	require.NotNil(t, w.owners[ownerUID], "a create is under way")
+	w.answered(a, &request{stage: creating, number: 2, flight: o.flights[2]}, reply{outcome: accepted, uid: "x"})
+	require.Nil(t, w.owners[ownerUID])
+}
+
+// A plan of the program's own deletes finished Jobs behind the same gates, and no Job
+// without a UID.
+func TestOwnDeletions(t *testing.T) {
+	s, target := newServer(), newTarget()
+	w := newWriter(t, s, target, Options{})
+	_, err := w.poll(1)
+	require.NoError(t, err)
+	j := s.all(t)[0]
+	w.show(s.change(t, &j, complete))
+	jobs, _ := w.Jobs(ownerUID)
+	plan := Plan{Owner: ownerUID, Delete: []Deletion{jobs[0].Delete(rollout.Background, Outdated), {Name: "unknown"}}}
+	result, err := w.Apply(t.Context(), s, plan)
+	require.EqualError(t, err, "delete Job unknown: found no UID; use the UID of a Job that was observed")
+	require.Zero(t, result, "within L of the start")
+	w.clock = noon.Add(late)
+	result, err = w.Apply(t.Context(), s, plan)
+	require.Error(t, err)
+	require.Equal(t, Result{Outdated: 1}, result)
+	require.True(t, w.owners[ownerUID].pruning > 0)
+}
+
+// Labels of a plan do not replace those that ownership needs.
+func TestReservedLabels(t *testing.T) {
+	s := newServer()
+	w := newWriter(t, s, newTarget(), Options{})
+	_, err := w.Apply(t.Context(), s, Plan{Owner: ownerUID, Create: 1, Labels: []map[string]string{{LabelOwner: "x", "a": "b"}}})
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{LabelOwner: string(ownerUID), "a": "b"}, s.all(t)[0].Labels)
 }

@@ -1,113 +1,252 @@
-package adapter_test
+package adapter
 
 import (
+	"context"
 	"fmt"
-	"testing"
+	"strconv"
+	"sync"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	ktesting "k8s.io/client-go/testing"
 
-	"github.com/scaledjob/scaledjob/adapter"
-	"github.com/scaledjob/scaledjob/history"
+	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
-	"github.com/scaledjob/scaledjob/strategy"
 )
 
-// jobsAndPods are n Jobs with a pod each, a third of them unfinished.
-func jobsAndPods(n int) (jobs []batchv1.Job, pods []corev1.Pod) {
-	for i := range n {
-		name := fmt.Sprintf("00000000-0000-4000-8000-%012d", i)
-		j := job(name)
-		j.Namespace = "n"
-		phase := corev1.PodRunning
-		if i%3 > 0 {
-			having(batchv1.JobComplete)(&j)
-			phase = corev1.PodSucceeded
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+const ownerUID = types.UID("0f8fad5b-d9cb-469f-a165-70867728950e")
+
+// newTarget returns a target with a maximum of 20 Jobs.
+func newTarget() Target {
+	policy := scaling.DefaultPolicy()
+	policy.Bounds.Max = 20
+	return Target{
+		Owner: Owner{"example.com/v1", "Queue", "shop", "orders", ownerUID},
+		Job: &batchv1.Job{Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			Containers: []corev1.Container{{Name: "worker", Image: "example.com/worker:1"}},
+		}}}},
+		Revision: rollout.Revision{Generation: 1},
+		Policy:   policy,
+	}
+}
+
+func items(n float64) []scaling.Metric {
+	return []scaling.Metric{{Name: "orders", Value: n, Target: 1}}
+}
+
+// A server is an API server that serves Jobs: it gives UIDs and versions, checks
+// preconditions and counts requests. Its clock is its own.
+type server struct {
+	*fake.Clientset
+	clock  time.Time
+	before func(verb, name string) error // a request that fails has no effect
+	after  func(verb, name string) error // a request that fails has had its effect
+
+	mu       sync.Mutex
+	uids     int
+	requests map[string]int // by verb
+}
+
+func newServer() *server {
+	s := &server{Clientset: fake.NewClientset(), clock: noon, requests: map[string]int{}}
+	jobs := s.Tracker()
+	gvr := batchv1.SchemeGroupVersion.WithResource("jobs")
+	s.PrependReactor("*", "jobs", func(a ktesting.Action) (bool, runtime.Object, error) {
+		name := actionName(a)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.requests[a.GetVerb()]++
+		if s.before != nil {
+			if err := s.before(a.GetVerb(), name); err != nil {
+				return true, nil, err
+			}
 		}
-		p := pod(name, phase)
-		p.Name, p.Namespace, p.OwnerReferences[0].Kind, p.OwnerReferences[0].Name = name, "n", "Job", name
-		jobs, pods = append(jobs, j), append(pods, p)
-	}
-	return jobs, pods
+		var answer runtime.Object
+		var err error
+		switch a := a.(type) {
+		case ktesting.CreateActionImpl:
+			j := a.GetObject().(*batchv1.Job).DeepCopy()
+			s.uids++
+			j.UID, j.ResourceVersion = types.UID(fmt.Sprint("uid-", s.uids)), strconv.Itoa(s.uids)
+			j.CreationTimestamp = metav1.NewTime(s.clock)
+			answer, err = j, jobs.Create(gvr, j, a.GetNamespace())
+		case ktesting.DeleteActionImpl:
+			err = s.delete(a)
+		default:
+			return false, nil, nil
+		}
+		if err == nil && s.after != nil {
+			err = s.after(a.GetVerb(), name)
+		}
+		return true, answer, err
+	})
+	return s
 }
 
-func benchPoll() adapter.Poll {
-	p := adapter.Poll{
-		ScaledJob: &adapter.ScaledJob{}, Owner: metav1.OwnerReference{UID: owner}, Now: noon,
-		Metrics: []scaling.Metric{{Name: "orders", Value: 20, Target: 5}},
+func actionName(a ktesting.Action) string {
+	switch a := a.(type) {
+	case ktesting.CreateActionImpl:
+		return a.GetObject().(*batchv1.Job).Name
+	case ktesting.DeleteActionImpl:
+		return a.Name
+	case ktesting.GetActionImpl:
+		return a.Name
 	}
-	p.Config.Policy = scaling.DefaultPolicy()
-	p.Config.Policy.Strategy = strategy.Default{}
-	p.Config.Revision = generation(1)
-	p.Config.Rollout.Strategy = 1
-	p.Config.History = history.Limits{Succeeded: history.Keep(100_000), Failed: history.Keep(0)}
-	return p
+	return ""
 }
 
-func trackerOf(t require.TestingT, n int) (*adapter.Tracker, adapter.Poll) {
-	tracker, jobs, pods := newTracker(t)
-	js, ps := jobsAndPods(n)
-	for i := range js {
-		jobs.put(&js[i])
-		pods.put(&ps[i])
+func (s *server) delete(a ktesting.DeleteActionImpl) error {
+	gvr := batchv1.SchemeGroupVersion.WithResource("jobs")
+	object, err := s.Tracker().Get(gvr, a.GetNamespace(), a.Name)
+	if err != nil {
+		return err
 	}
-	p := benchPoll()
-	require.NoError(t, tracker.Follow(adapter.Observation{Owner: p.Owner.UID, PodsKnown: true}))
-	return tracker, p
+	j, p := object.(*batchv1.Job), a.DeleteOptions.Preconditions
+	if p != nil && (p.UID != nil && *p.UID != j.UID || p.ResourceVersion != nil && *p.ResourceVersion != j.ResourceVersion) {
+		return apierrors.NewConflict(gvr.GroupResource(), a.Name, fmt.Errorf("precondition"))
+	}
+	return s.Tracker().Delete(gvr, a.GetNamespace(), a.Name)
 }
 
-func TestPlanAllocatesNothing(t *testing.T) {
-	tracker, p := trackerOf(t, 1000)
-	require.Zero(t, testing.AllocsPerRun(100, func() { tracker.Plan(p) }))
+// all returns the Jobs of the API server.
+func (s *server) all(t require.TestingT) []batchv1.Job {
+	list, err := s.BatchV1().Jobs("").List(context.Background(), metav1.ListOptions{})
+	require.NoError(t, err)
+	return list.Items
 }
 
-// A plan of the tracker in which nothing is to be done.
-func BenchmarkTracker(b *testing.B) {
-	for _, n := range []int{10, 1000, 100_000} {
-		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
-			tracker, p := trackerOf(b, n)
-			b.ReportAllocs()
-			for b.Loop() {
-				if tracker.Plan(p).Delete != nil {
-					b.Fatal("something is to be deleted")
-				}
-			}
-		})
-	}
+// change updates a Job.
+func (s *server) change(t require.TestingT, j *batchv1.Job, change func(*batchv1.Job)) *batchv1.Job {
+	changed := j.DeepCopy()
+	change(changed)
+	s.uids++
+	changed.ResourceVersion = strconv.Itoa(s.uids)
+	changed, err := s.BatchV1().Jobs(j.Namespace).Update(context.Background(), changed, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	return changed
 }
 
-// One event of the informers.
-func BenchmarkEvent(b *testing.B) {
-	for _, n := range []int{10, 100_000} {
-		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
-			tracker, jobs, _ := newTracker(b)
-			require.NoError(b, tracker.Follow(adapter.Observation{Owner: owner}))
-			js, _ := jobsAndPods(n)
-			for i := range js {
-				jobs.put(&js[i])()
-			}
-			event := jobs.put(&js[0])
-			b.ReportAllocs()
-			for b.Loop() {
-				event()
-			}
-		})
+// unfinished counts the Jobs of the API server that have not finished.
+func (s *server) unfinished(t require.TestingT) (n int64) {
+	for _, j := range s.all(t) {
+		if phase := end(&j); phase != Succeeded && phase != Failed {
+			n++
+		}
 	}
+	return n
 }
 
-// Classifying and counting all Jobs and pods, with nothing known before.
-func BenchmarkRecount(b *testing.B) {
-	for _, n := range []int{10, 1000, 5000} {
-		jobs, pods := jobsAndPods(n)
-		o := adapter.Observation{Owner: types.UID(owner), PodsKnown: true}
-		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				adapter.Count(o.Classify(jobs, pods), noon)
-			}
-		})
-	}
+// A writer is a tracker whose cache shows what the test lets it show.
+type writer struct {
+	*Tracker
+	server *server
+	clock  time.Time
+	mu     sync.Mutex // guards clock while a plan is carried out
 }
+
+func newWriter(t require.TestingT, s *server, target Target, o Options) *writer {
+	tracker, err := newTracker(o)
+	require.NoError(t, err)
+	w := &writer{Tracker: tracker, server: s, clock: noon}
+	tracker.now = func() time.Time {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return w.clock
+	}
+	require.NoError(t, tracker.Track(target))
+	return w
+}
+
+// passes lets time pass while a plan is carried out.
+func (w *writer) passes(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.clock = w.clock.Add(d)
+}
+
+// show lets the cache show a Job as it is.
+func (w *writer) show(j *batchv1.Job) { _ = w.jobFeed().Add(j) }
+
+// gone lets the cache drop a Job.
+func (w *writer) gone(j *batchv1.Job) {
+	w.change(func() { w.Tracker.show(newJob(j, &Options{}), true) })
+}
+
+func (w *writer) showPod(p *corev1.Pod) { _ = w.podFeed().Add(p) }
+
+// catchUp lets the cache show all that the API server has, and nothing else.
+func (w *writer) catchUp(t require.TestingT) {
+	var list []any
+	for _, j := range w.server.all(t) {
+		list = append(list, &j)
+	}
+	require.NoError(t, w.jobFeed().Replace(list, ""))
+}
+
+// poll plans and applies.
+func (w *writer) poll(queue float64) (Result, error) {
+	return w.Apply(context.Background(), w.server, w.Plan(ownerUID, items(queue), w.clock))
+}
+
+func (w *writer) edit(t require.TestingT, target Target, change func(*Target)) Target {
+	change(&target)
+	require.NoError(t, w.Track(target))
+	return target
+}
+
+// L is the time after which a create can no longer arrive.
+const late = 2 * DefaultTimeout
+
+func complete(j *batchv1.Job) {
+	j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: batchv1.JobComplete, Status: corev1.ConditionTrue})
+	j.Status.CompletionTime = new(metav1.NewTime(noon))
+}
+
+func (w *writer) numbers(t require.TestingT) (numbers []int64) {
+	for _, j := range w.server.all(t) {
+		numbers = append(numbers, numberOf(j.Name))
+	}
+	return numbers
+}
+
+var (
+	metav1CreateOptions metav1.CreateOptions
+	metav1DeleteOptions metav1.DeleteOptions
+)
+
+type runtimeObject = runtime.Object
+
+func failed(ktesting.Action) (bool, runtime.Object, error) { return true, nil, fmt.Errorf("failed") }
+
+// numberOf returns the number of a Job of newTarget.
+func numberOf(name string) int64 {
+	owner := newTarget().Owner
+	return owner.number(place{}, name)
+}
+
+// requireNoDoubt checks that every request of newTarget's owner has shown its effect.
+func requireNoDoubt(t require.TestingT, w *writer) {
+	o := w.owners[ownerUID]
+	require.Empty(t, o.flights)
+	require.Zero(t, o.pruning)
+}
+
+func numbersOf(creates []request) (numbers []int64) {
+	for _, q := range creates {
+		numbers = append(numbers, q.number)
+	}
+	return numbers
+}
+
+func (t *Tracker) jobFeed() *feed { return &feed{Tracker: t} }
+
+func (t *Tracker) podFeed() *feed { return &feed{Tracker: t, ofPods: true} }

@@ -1,41 +1,93 @@
-// Package adapter connects the deciding packages to Kubernetes, through
-// client-go and nothing else.
+// Package adapter observes, creates and deletes the Jobs of any owner with client-go.
+// Packages scaling, history and rollout decide.
 //
-//	ReadScaledJobs   a manifest            -> ScaledJob
-//	ScaledJob.Config a ScaledJob           -> policies, limits, triggers
-//	List, Tracker    the API server        -> the Fleet of Jobs that a ScaledJob owns
-//	Classify         a Job and its pods    -> what the rules need to know of it
-//	NewPlan          all of the above      -> what to delete and what to create
-//	Apply            a plan                -> the API server
+//	Target   everything about one owner: identity, prototype of its Jobs, policies
+//	Tracker  counts the Jobs from watch events; plans a poll; carries the plan out
+//	Handler  tracks the owners of an informer
+//	List     a tracker for a program that polls once
 //
-// Where there are several clusters, package member does what the last two lines say
-// for package placement: a [Tracker] for each cluster, of an [Ownership] by labels, and
-// an [Order] in place of a plan.
-//
-// Only List, Apply and Tracker do IO; the rest is pure. A [Tracker] watches, so that a
-// poll makes no request and costs the same for any number of Jobs; [List] is for
-// programs that look now and then.
+// A controller makes a [Tracker], calls [Tracker.Track] for each owner and again after
+// each edit, and for each poll [Tracker.Plan] and [Tracker.Apply]. Package
+// adapter/scaledjob makes a [Target] of KEDA's ScaledJob, adapter/client makes the
+// clients, and adapter/member does the same on several clusters.
 //
 // # Ownership
 //
-// A Job belongs to the object that its controller reference names by UID. The
-// label [LabelName] is an index to find candidates with, and no more: a Job with
-// the label and another controller, or none, is neither counted nor touched.
+// A Job belongs to the owner whose UID its controller reference has. Created Jobs get
+// that reference, whatever the prototype has. Labels only select the Jobs to watch: a Job
+// with the label and another controller is neither counted nor deleted. If an owner has no
+// Jobs, but its UID has some in another namespace, or its name has some with another UID,
+// the Target is probably wrong and its Jobs are not known.
 //
-// # Generated Jobs
+// With [Options].Home the owners are in another cluster. The labels [LabelHome] and
+// [LabelOwner] then take the place of the reference.
 //
-// A Job's name is made of the owner's name, its UID, its generation and a
-// sequence number that goes on from the highest seen, in this life of the process
-// or one before. A create that timed out after it succeeded is therefore recognized
-// when it is tried again: the name is taken, by the Job that was meant
-// (TestUnanswered). Two writers choose the same names as well, whatever part of each
-// other's Jobs they have seen, and the API server keeps one Job of each
-// (TestTwoWriters).
+// # Pending Jobs
 //
-// The ScaledJob's labels and annotations are copied to the Job. The Job template
-// has labels and annotations of its own on its pods only, and those are left as
-// they are, so that neither wins over the other. Not copied are keys that begin
-// with scaledjob.keda.sh/, which are reserved, the pause annotation, kubectl's
-// last-applied-configuration, and the labels that the annotation
-// [AnnotationExcludedLabels] names, separated by commas.
+// An unfinished Job is pending until its status counts a pod that is ready or has
+// succeeded. With Options.Pods the phases of the pods decide as well: until one is
+// Running or has Succeeded, as in KEDA. With Target.PendingPodConditions a pod must have
+// all of the conditions. A pending Job is stuck when it has been pending without
+// interruption for Target.StuckAfter. If it ran before, the time starts when the tracker
+// first observes it without a Running pod.
+//
+// # Creating
+//
+// A Job's name is made of its owner's name and UID and of a number from 1, and of nothing
+// else. These rules keep the maximum:
+//
+//  1. A number is taken if the cache shows a Job under it, if a create of it is in
+//     flight, or if the API server has answered that its Job has finished or is somebody
+//     else's. Every other number is free.
+//  2. Jobs are created on the lowest free numbers, which are chosen when the request is
+//     sent. A finished Job keeps its number until it is deleted. Then the number recurs;
+//     the UID is the identity.
+//  3. An answered create is in flight until the cache shows its UID.
+//  4. A create that was not answered is never sent again. At L after the call has returned
+//     the Job is asked for. L is twice Options.Timeout: a create cannot arrive later.
+//  5. Finished Jobs are deleted last in a poll, never while a create is not answered, and
+//     never within L of the first Track of their owner. Nothing is created while the cache
+//     shows a Job that was pruned.
+//  6. The cache begins with a consistent read.
+//  7. Before each batch of requests a plan checks whether the process may act, whether its
+//     Target is the current one, and its age.
+//
+// Two writers, or one before and after a restart, therefore choose the same names, and the
+// API server keeps one Job of each. The rules compare no clocks with the API server's, and
+// need no bound on the lag of a cache. Grace periods may compare clocks.
+//
+// # Limits of the promise
+//
+// A deletion makes a number free that another writer may still hold to be taken, or the
+// reverse. While a create is under way or the cache is behind, each of these deletions may
+// cost one Job above the maximum:
+//
+//   - a finished Job, deleted by a time to live, a user or a second active writer. A time
+//     to live above 2 L makes this unlikely.
+//   - a finished Job that a finalizer holds, when the finalizer is removed.
+//   - a finished Job, when the prune of a process that has ended arrives late. This needs
+//     two restarts within 2 L.
+//   - a finished Job, while another process is stopped just before it sends a create. No
+//     timeout covers the stop.
+//   - somebody else's Job that has one of the owner's names.
+//
+// The cache is behind also while the tracker lists anew, until it has the whole list. After
+// an edit the maximum that counts is the largest with which the create of an unfinished Job
+// was decided.
+//
+// # Tests
+//
+//	claim                                                         test
+//	the maximum holds over every interleaving of a small model    TestModel, TestBrokenRules
+//	two writers with partial views, edits, restarts, wrong clocks TestTwoWriters, TestEditOfOneWriter
+//	a cache that is late by any time                              TestLateCache, TestSlowCreates
+//	each answer of a create and a delete                          TestCreateFaults, TestDeleteFaults, TestUnanswered
+//	gates of pruning                                              TestPruningGates, TestUnansweredPrune
+//	a running plan stops                                          TestOutdated, TestPausedProcess
+//	counts are those of a recount                                 TestRecount
+//	a wrong UID or namespace is not an empty set                  TestMistaken
+//	pending and stuck                                             TestPhase, TestPendingSince
+//	a drained Job that changes is kept                            TestDrainIsConditional
+//	owners that are edited, recreated or deleted                  TestHandler
+//	a poll without work makes no request and allocates nothing    TestNoRequest, TestPlanAllocations
 package adapter

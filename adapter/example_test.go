@@ -2,120 +2,136 @@ package adapter_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
-const manifest = `
-apiVersion: keda.sh/v1alpha1
-kind: ScaledJob
-metadata: {name: orders, namespace: shop, uid: 0f8fad5b-d9cb-469f-a165-70867728950e, generation: 1}
-spec:
-  jobTargetRef: {template: {spec: {containers: [{name: worker, image: example.com/worker:1}]}}}
-  maxReplicaCount: 6
-  triggers: [{type: rabbitmq, metadata: {queueName: orders, mode: QueueLength, value: "5"}}]
-`
+// queue is an object of one's own whose Jobs are to be scaled.
+var queue = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders", UID: "0f8fad5b-d9cb-469f-a165-70867728950e"}}
 
-// A program that looks now and then: from a manifest to Jobs.
-func Example() {
-	ctx, client := context.Background(), fake.NewClientset() // a kubernetes.Clientset, really
-	found, err := adapter.ReadScaledJobs([]byte(manifest))
-	if err != nil {
-		fmt.Println(err)
-		return
+// target says everything about the queue's Jobs, once.
+func target() adapter.Target {
+	job := &batchv1.Job{}
+	job.Spec.Template.Spec.Containers = []corev1.Container{{Name: "worker", Image: "example.com/worker:1"}}
+	return adapter.Target{
+		Owner:   adapter.OwnerOf(queue, corev1.SchemeGroupVersion.WithKind("ConfigMap")),
+		Job:     job,
+		Policy:  scaling.Policy{Bounds: scaling.Bounds{Max: 6}},
+		History: history.DefaultLimits(),
 	}
-	s := found[0]
-	config, err := s.Config(nil)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-
-	fleet, err := adapter.List(ctx, client, s, adapter.Observation{Owner: s.UID})
-	if err != nil {
-		fmt.Println(err) // fleet is nil, so that the plan is to leave everything as it is
-	}
-	plan := adapter.NewPlan(adapter.Poll{
-		ScaledJob: s, Config: config, Owner: s.Owner(), Now: time.Now(),
-		Metrics: []scaling.Metric{config.Triggers[0].Metric(47)}, // 47 messages
-	}, fleet)
-	result, err := adapter.Apply(ctx, client, plan)
-	fmt.Println(plan.Decision)
-	fmt.Println(result.Created, plan.Job(0).Name, err)
-	// Output:
-	// metrics   1 of 1 read, 1 active; max is rabbitmq: queue 47, 9.4 Jobs, rounded up 10
-	// jobs      R=0 running, P=0 of them pending, S=0 of those stuck
-	// bounds    min 0 on top, max 6: T=6 of 10 Jobs asked for
-	// strategy  default: T - R, at T=6 R=0 P=0 S=0 M=6, is 6
-	// limits    min lacks 0, max has room for 6
-	// create    6: the maximum
-	// 6 orders-ed4f5138-1 <nil>
 }
 
-// A controller: what informers see is counted as it happens, and polls make no
-// request to find out.
-func ExampleTracker() {
+// A controller: Jobs are counted from watch events, and a poll makes no request to
+// observe them.
+func Example() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	client := fake.NewClientset()
-	jobs := adapter.JobInformer(client, "shop")
-	tracker, err := adapter.NewTracker(jobs, nil) // no pods: pending is what the Jobs' status says
+	client := fake.NewClientset() // client.Connect makes the clients of a real cluster
+	tracker, err := adapter.NewTracker(client, adapter.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	go jobs.RunWithContext(ctx)
-
-	found, _ := adapter.ReadScaledJobs([]byte(manifest))
-	s := found[0]
-	config, _ := s.Config(nil)
-	if err := tracker.Follow(adapter.Observation{Owner: s.UID, Namespace: s.Namespace}); err != nil {
+	go tracker.Run(ctx)
+	if err := tracker.Track(target()); err != nil { // again after each edit
 		fmt.Println(err)
 		return
 	}
 	for !tracker.HasSynced() {
 		time.Sleep(time.Millisecond)
 	}
-	for range 2 {
-		plan := tracker.Plan(adapter.Poll{
-			ScaledJob: s, Config: config, Owner: s.Owner(), Now: time.Now(),
-			Metrics: []scaling.Metric{config.Triggers[0].Metric(20)},
-		})
+	for _, items := range []float64{4, 40, 40} {
+		plan := tracker.Plan(queue.UID, []scaling.Metric{{Value: items, Target: 1}}, time.Now())
 		result, err := tracker.Apply(ctx, client, plan)
-		fmt.Println(plan.Decision.Rule, result.Created, err)
+		fmt.Println(items, "items:", plan.Decision.Rule, "creates", result.Created, err)
 	}
 	// Output:
-	// the strategy's proposal 4 <nil>
-	// the strategy's proposal 0 <nil>
+	// 4 items: the strategy's proposal creates 4 <nil>
+	// 40 items: the maximum creates 2 <nil>
+	// 40 items: the maximum creates 0 <nil>
 }
 
-// What a poll came to, as conditions and events: a failure that lasts is told once.
-func ExampleOutcome() {
-	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	outcome := adapter.Outcome{
-		Decision: scaling.Decide(scaling.DefaultPolicy(), scaling.State{
-			Metrics: []scaling.Metric{{Name: "orders", Value: 7, Target: 1}}, Jobs: &scaling.Jobs{},
-		}),
-		Result:  adapter.Result{Created: 5},
-		Applied: &adapter.CreateError{Created: 5, Wanted: 7, Err: errors.New("exceeded quota")},
+// A program that polls once.
+func ExampleList() {
+	ctx, client := context.Background(), fake.NewClientset()
+	jobs, err := adapter.List(ctx, client, target(), adapter.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
 	}
-	first := outcome.Conditions(nil, 1, noon)
-	for _, c := range first {
-		fmt.Println(c.Type, c.Status, c.Reason)
+	plan := jobs.Plan(queue.UID, []scaling.Metric{{Value: 3, Target: 1}}, time.Now())
+	result, err := jobs.Apply(ctx, client, plan)
+	fmt.Println(result.Created, err)
+	// Output: 3 <nil>
+}
+
+// What a poll would do, from Jobs that were read elsewhere. Nothing is requested.
+func ExampleObserve() {
+	target := target()
+	done := *target.NewJob(1)
+	done.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
+	target.History.Succeeded = history.Keep(0)
+
+	tracker, err := adapter.Observe(target, adapter.Options{}, []batchv1.Job{done, *target.NewJob(2)}, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
 	}
-	fmt.Println(outcome.Events(nil, first))
-	second := outcome.Conditions(first, 1, noon.Add(time.Minute))
-	fmt.Println(outcome.Events(first, second))
+	counts, known := tracker.Counts(queue.UID, time.Now())
+	fmt.Println("running", counts.Running, "pending", counts.Pending, known)
+	plan := tracker.Plan(queue.UID, []scaling.Metric{{Value: 3, Target: 1}}, time.Now())
+	fmt.Println("create", plan.Create)
+	for _, d := range plan.Delete {
+		fmt.Println("delete", d.Name, "for", d.Reason)
+	}
 	// Output:
-	// Ready False KEDAJobCreateFailed
-	// Active True ScalerActive
-	// Paused False ScaledJobUnpaused
-	// [{Warning KEDAJobCreateFailed created 5 of 7 Jobs: exceeded quota} {Normal ScaledJobActive Active triggers: 1 of 1} {Normal KEDAJobsCreated Created 5 Jobs}]
-	// [{Normal KEDAJobsCreated Created 5 Jobs}]
+	// running 1 pending 1 true
+	// create 2
+	// delete orders-c812e1ed-1 for history limit
+}
+
+// A program with rules of its own makes the plan itself. The tracker chooses the names
+// and keeps the maximum of the Target.
+func ExamplePlan() {
+	ctx, client := context.Background(), fake.NewClientset()
+	tracker, err := adapter.Observe(target(), adapter.Options{}, nil, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	result, err := tracker.Apply(ctx, client, adapter.Plan{
+		Owner: queue.UID, Create: 10, Labels: []map[string]string{{"shard": "a"}, {"shard": "b"}},
+	})
+	fmt.Println(result.Created, err)
+	list, _ := client.BatchV1().Jobs("shop").List(ctx, metav1.ListOptions{LabelSelector: "shard"})
+	for _, j := range list.Items {
+		fmt.Println(j.Name, j.Labels["shard"])
+	}
+	// Output:
+	// 6 <nil>
+	// orders-c812e1ed-1 a
+	// orders-c812e1ed-2 b
+}
+
+// All problems of a target are reported at once.
+func ExampleTarget_Validate() {
+	target := target()
+	target.Owner.UID, target.Job.Namespace, target.StuckAfter = "", "mail", -time.Minute
+	for _, problem := range field.All(target.Validate()) {
+		fmt.Println(problem)
+	}
+	// Output:
+	// Owner.UID: found nothing; use the value that the owner has on the API server
+	// Job.Namespace: found "mail"; use "shop", the namespace of the owner
+	// StuckAfter: found -1m0s; use a duration of 0 or more
 }

@@ -1,147 +1,259 @@
 package adapter
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
-	"fmt"
+	"cmp"
+	"slices"
 	"strconv"
-	"strings"
+	"time"
+	"unique"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/rollout"
 )
 
-// Owner is a reference that makes s the controller of a Job. The garbage
-// collector then deletes the Job when s is gone.
-func (s *ScaledJob) Owner() metav1.OwnerReference {
-	return *metav1.NewControllerRef(s, GroupVersionKind)
-}
-
-// Revision is what a Job would be made from now. A ScaledJob that has not been
-// on an API server has no generation.
-func (s *ScaledJob) Revision() rollout.Revision {
-	return rollout.Revision{Generation: s.Generation, TemplateHash: s.templateHash()}
-}
-
-func (s *ScaledJob) templateHash() string {
-	data, err := json.Marshal(s.Spec.JobTargetRef)
-	if err != nil { // of a type that only holds what JSON can
-		panic(err)
-	}
-	return hash(string(data))
-}
-
-// NewJob returns a Job of the ScaledJob with that sequence number. owner is its
-// controller: [ScaledJob.Owner], unless another object stands in for it. The Job
-// shares no memory with s, and restartPolicy is OnFailure where it is not set.
-//
-// The name is valid whatever the owner's is, and leaves room for the suffixes of
-// pods and indexes. It is the same for the same owner, generation and sequence.
-func (s *ScaledJob) NewJob(owner metav1.OwnerReference, sequence int64) *batchv1.Job {
-	t := s.template(owner, s.Revision())
-	return t.job(sequence)
-}
-
-// A jobTemplate is all that the Jobs of one revision have in common.
-type jobTemplate struct {
-	prototype *batchv1.Job
-	revision  string // what makes names differ by owner and generation
-}
-
-func (s *ScaledJob) template(owner metav1.OwnerReference, revision rollout.Revision) jobTemplate {
-	job := s.Prototype(revision)
-	job.OwnerReferences = []metav1.OwnerReference{*owner.DeepCopy()}
-	return jobTemplate{job, string(owner.UID) + "/" + strconv.FormatInt(revision.Generation, 10)}
-}
-
-// Prototype is what the Jobs of a revision have in common, but for what makes
-// them the owner's: its name is that of the ScaledJob. It shares no memory with s.
-func (s *ScaledJob) Prototype(revision rollout.Revision) *batchv1.Job {
-	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
-		Namespace:   s.Namespace,
-		Name:        s.Name,
-		Labels:      s.jobLabels(),
-		Annotations: s.jobAnnotations(),
-	}}
-	job.Labels[LabelName] = LabelValue(s.Name)
-	job.Annotations[AnnotationGeneration] = strconv.FormatInt(revision.Generation, 10)
-	job.Annotations[AnnotationTemplateHash] = revision.TemplateHash
-	if s.Spec.JobTargetRef != nil {
-		s.Spec.JobTargetRef.DeepCopyInto(&job.Spec)
-	}
-	if pod := &job.Spec.Template.Spec; pod.RestartPolicy == "" {
-		pod.RestartPolicy = corev1.RestartPolicyOnFailure
-	}
-	return job
-}
-
-func (t *jobTemplate) job(sequence int64) *batchv1.Job {
-	job := t.prototype.DeepCopy()
-	job.Name = jobName(job.Name, t.revision, sequence)
-	metav1.SetMetaDataAnnotation(&job.ObjectMeta, AnnotationSequence, strconv.FormatInt(sequence, 10))
-	return job
-}
-
-func (s *ScaledJob) jobLabels() map[string]string {
-	labels := map[string]string{}
-	for key, value := range s.Labels {
-		labels[key] = value
-	}
-	for key := range strings.SplitSeq(s.Annotations[AnnotationExcludedLabels], ",") {
-		delete(labels, strings.TrimSpace(key))
-	}
-	return withoutReserved(labels)
-}
-
-func (s *ScaledJob) jobAnnotations() map[string]string {
-	annotations := map[string]string{}
-	for key, value := range s.Annotations {
-		annotations[key] = value
-	}
-	delete(annotations, AnnotationPaused)
-	delete(annotations, corev1.LastAppliedConfigAnnotation)
-	return withoutReserved(annotations)
-}
-
-func withoutReserved(m map[string]string) map[string]string {
-	for key := range m {
-		if strings.HasPrefix(key, reserved) {
-			delete(m, key)
-		}
-	}
-	return m
-}
+// A Phase is the state of a Job. The zero value is Running.
+type Phase uint8
 
 const (
-	maxLabel = 63
-	maxName  = 52 // of a Job: 63 less a hyphen and an index of ten digits
+	Running     Phase = iota // unfinished; a pod is Running or has Succeeded
+	Pending                  // unfinished; no pod is Running or Succeeded
+	Suspended                // unfinished; spec.suspend is true
+	Terminating              // unfinished; being deleted, or with a condition that decides its end
+	Succeeded                // condition Complete
+	Failed                   // condition Failed
+	InFlight                 // created, or possibly created, and not in the cache yet
 )
 
-// jobName is the owner's name, cut to the room there is, a hash, and a number.
-func jobName(owner, revision string, sequence int64) string {
-	suffix := fmt.Sprintf("-%s-%d", hash(revision)[:8], sequence)
-	prefix := strings.ReplaceAll(owner, ".", "-") // which a pod's host name must not have
-	if room := maxName - len(suffix); len(prefix) > room {
-		prefix = strings.TrimRight(prefix[:room], "-")
-	}
-	return prefix + suffix
+var phaseNames = [...]string{"running", "pending", "suspended", "terminating", "succeeded", "failed", "in flight", "unknown phase"}
+
+// String returns the name of the phase in lower case.
+func (p Phase) String() string { return phaseNames[min(p, InFlight+1)] }
+
+// A Job describes one Job of an owner. The zero value is running.
+type Job struct {
+	Namespace, Name string
+	UID             types.UID // empty if the Job is in flight and its create was not answered
+	ResourceVersion string    // of the object that the other fields describe
+	Number          int64     // in the name, from 1; 0 if the tracker did not name the Job
+	Phase           Phase
+	Deleting        bool      // has a deletion timestamp, or the API server accepted our delete
+	Created         time.Time // by the API server's clock; for a Job in flight, when it was sent
+	// PendingSince is set if the Job is Pending: when it was created or resumed or,
+	// if it has run, when it was first observed without a Running pod.
+	PendingSince time.Time
+	Finished     time.Time // zero if the Job has not finished
+	Revision     rollout.Revision
+	NeverStarted bool              // no pod has ever started; false if unknown
+	Labels       map[string]string // those of Options.KeepLabels; shared, must not be modified
 }
 
-// LabelValue is name where it is a valid label value, else what fits of it and a
-// hash of all of it.
-func LabelValue(name string) string {
-	if len(name) <= maxLabel {
-		return name
-	}
-	suffix := "-" + hash(name)
-	return strings.TrimRight(name[:maxLabel-len(suffix)], "-.") + suffix
+// JobOf describes a Job from its status alone. Number and Labels are not set, nor is
+// PendingSince if the Job has run.
+func JobOf(object *batchv1.Job) Job {
+	j := newJob(object, &Options{})
+	j.classify(job{}, nil, false, nil, time.Time{})
+	return j.Job
 }
 
-func hash(s string) string {
-	sum := sha256.Sum256([]byte(s))
-	return hex.EncodeToString(sum[:5])
+// Delete returns the deletion of the Job. It fails if the Job has changed since it was
+// observed.
+func (j *Job) Delete(p rollout.Propagation, why Reason) Deletion {
+	return Deletion{j.Namespace, j.Name, j.UID, j.ResourceVersion, p, why}
+}
+
+func (j *Job) key() types.NamespacedName {
+	return types.NamespacedName{Namespace: j.Namespace, Name: j.Name}
+}
+
+func (j *Job) ended() bool { return j.Phase == Succeeded || j.Phase == Failed }
+
+// A job is the form in which the tracker keeps a Job. The zero value is none.
+type job struct {
+	Job
+	owner  *owned
+	of     types.UID // of the owner, until the tracker has found it
+	called string    // the owner, likewise
+
+	end     Phase // Succeeded, Failed, Terminating, Suspended or, for none of them, Running
+	started time.Time
+	pods    int32 // that its status counts and that have not finished
+	took    bool  // its status counts a pod that is ready or has succeeded
+	fresh   bool  // suspended since it was created
+	marked  bool  // has a deletion timestamp
+
+	ran      bool      // a pod is known to have started
+	deleted  bool      // the API server accepted our delete
+	pruning  bool      // our delete was sent, and the cache does not show its effect
+	pruned   time.Time // when that delete was answered or given up; zero until then
+	outdated bool      // the rollout deletes it
+	stray    bool      // a copy in another namespace: not the owner's
+}
+
+func newJob(object *batchv1.Job, o *Options) *job {
+	s, end := &object.Status, end(object)
+	var kept metav1.ObjectMeta
+	generation, err := strconv.ParseInt(cmp.Or(object.Annotations[AnnotationGeneration], object.Annotations["scaledjob.keda.sh/generation"]), 10, 64)
+	if err != nil {
+		generation = 0
+	}
+	j := &job{
+		Job: Job{
+			Namespace: object.Namespace, Name: object.Name, UID: uidOf(object), ResourceVersion: object.ResourceVersion,
+			Deleting: object.DeletionTimestamp != nil, Created: object.CreationTimestamp.Time,
+			Revision: rollout.Revision{Generation: max(0, generation), TemplateHash: object.Annotations[AnnotationTemplateHash]},
+		},
+		end: end, started: value(s.StartTime).Time, pods: s.Active + value(s.Terminating),
+		took: value(s.Ready) > 0 || s.Succeeded > 0, fresh: value(object.Spec.Suspend) && s.StartTime == nil,
+		marked: object.DeletionTimestamp != nil,
+	}
+	j.ran = j.took || s.Failed > 0
+	if end == Succeeded || end == Failed {
+		j.Finished = history.Times{
+			Creation: j.Created, Completion: value(s.CompletionTime).Time,
+			Failure: value(condition(object, batchv1.JobFailed)).LastTransitionTime.Time,
+		}.Finished()
+	}
+	j.of, j.called = o.ownerOf(object)
+	for _, key := range o.KeepLabels {
+		if value, ok := object.Labels[key]; ok {
+			metav1.SetMetaDataLabel(&kept, key, value)
+		}
+	}
+	j.Labels = kept.Labels
+	return j
+}
+
+// GetObjectMeta returns the part of the metadata that a reflector reads.
+func (j *job) GetObjectMeta() metav1.Object {
+	return &metav1.ObjectMeta{Namespace: j.Namespace, Name: j.Name}
+}
+
+// uidOf returns the UID of a Job. client-go's fake clientset gives none.
+func uidOf(j *batchv1.Job) types.UID { return cmp.Or(j.UID, types.UID(j.Name)) }
+
+// value returns what p points to, or the zero value if p is nil.
+func value[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
+
+// end returns the phase of a Job for which its pods do not matter, else Running.
+func end(j *batchv1.Job) Phase {
+	switch {
+	case condition(j, batchv1.JobComplete) != nil:
+		return Succeeded
+	case condition(j, batchv1.JobFailed) != nil:
+		return Failed
+	case j.DeletionTimestamp != nil, condition(j, batchv1.JobFailureTarget) != nil, condition(j, batchv1.JobSuccessCriteriaMet) != nil:
+		return Terminating
+	case value(j.Spec.Suspend):
+		return Suspended
+	}
+	return Running
+}
+
+// condition returns the condition if it is True, else nil.
+func condition(j *batchv1.Job, kind batchv1.JobConditionType) *batchv1.JobCondition {
+	for i, c := range j.Status.Conditions {
+		if c.Type == kind && c.Status == corev1.ConditionTrue {
+			return &j.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+// A pod is the form in which the tracker keeps a pod.
+type pod struct {
+	uid             types.UID
+	namespace, name string
+	job             types.UID // the pod's controller
+	jobName         string
+	started         bool                                     // Running or Succeeded
+	ran             bool                                     // has left phase Pending
+	conditions      []unique.Handle[corev1.PodConditionType] // those that are True
+}
+
+func newPod(object *corev1.Pod) *pod {
+	phase := object.Status.Phase
+	p := &pod{
+		uid: object.UID, namespace: object.Namespace, name: object.Name,
+		// Labels stay if the pod loses its controller, as an orphan does.
+		job: types.UID(object.Labels[batchv1.ControllerUidLabel]), jobName: object.Labels[batchv1.JobNameLabel],
+		started: phase == corev1.PodRunning || phase == corev1.PodSucceeded,
+		ran:     phase != corev1.PodPending && phase != "",
+	}
+	if owner := metav1.GetControllerOfNoCopy(object); owner != nil && p.job == "" {
+		p.job, p.jobName = owner.UID, owner.Name
+	}
+	for _, c := range object.Status.Conditions {
+		if c.Status == corev1.ConditionTrue {
+			p.conditions = append(p.conditions, unique.Make(c.Type))
+		}
+	}
+	p.conditions = slices.Clip(p.conditions)
+	return p
+}
+
+// GetObjectMeta returns the part of the metadata that a reflector reads.
+func (p *pod) GetObjectMeta() metav1.Object {
+	return &metav1.ObjectMeta{Namespace: p.namespace, Name: p.name}
+}
+
+// took reports whether the pod shows that its Job is no longer pending.
+func (p *pod) took(conditions []string) bool {
+	for _, c := range conditions {
+		if !slices.Contains(p.conditions, unique.Make(corev1.PodConditionType(c))) {
+			return false
+		}
+	}
+	return p.started || len(conditions) > 0
+}
+
+// classify sets what follows from the Job, its pods, and what was known of it before.
+// Conditions, if there are any, are read from the pods alone.
+func (j *job) classify(before job, pods []*pod, podsKnown bool, conditions []string, now time.Time) {
+	j.ran = j.ran || before.ran
+	took := j.took && len(conditions) == 0
+	for _, p := range pods {
+		j.ran = j.ran || p.ran
+		took = took || p.took(conditions)
+	}
+	// A pod that the cache does not show may have started.
+	j.NeverStarted = !j.ran && j.Finished.IsZero() && (j.fresh || podsKnown && int32(len(pods)) >= j.pods)
+	j.deleted = before.deleted
+	j.Deleting = j.marked || j.deleted
+	j.pruning, j.pruned = before.pruning && !j.marked, before.pruned
+	switch j.Phase = j.end; {
+	case j.ended():
+	case j.deleted:
+		j.Phase = Terminating
+	case j.Phase == Running && !took:
+		j.Phase = Pending
+	}
+	j.PendingSince = j.pendingSince(before, now)
+	j.ran = j.ran || j.Phase == Running
+}
+
+// pendingSince returns since when the Job has been pending without interruption.
+// What happened before the tracker observed the Job is unknown: if it has run, it
+// is pending from now.
+func (j *job) pendingSince(before job, now time.Time) time.Time {
+	switch {
+	case j.Phase != Pending:
+		return time.Time{}
+	case before.Phase == Pending && before.ran == j.ran && !j.started.After(before.PendingSince):
+		return before.PendingSince
+	case j.ran:
+		return now
+	case j.started.After(j.Created): // resumed
+		return j.started
+	}
+	return j.Created
 }

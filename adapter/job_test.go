@@ -1,93 +1,376 @@
-package adapter_test
+package adapter
 
 import (
-	"slices"
-	"strings"
+	"context"
+	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
-	"pgregory.net/rapid"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/history"
+	"github.com/scaledjob/scaledjob/rollout"
+	"github.com/scaledjob/scaledjob/scaling"
+	"github.com/scaledjob/scaledjob/strategy"
 )
 
+func ready(j *batchv1.Job)     { j.Status.Ready = new(int32(1)) }
+func notReady(j *batchv1.Job)  { j.Status.Ready = new(int32(0)) }
+func suspend(j *batchv1.Job)   { j.Spec.Suspend = new(true) }
+func active(j *batchv1.Job)    { j.Status.Active = 1 }
+func hasFailed(j *batchv1.Job) { j.Status.Failed = 1 }
+
+func observe(t *testing.T, target Target, o Options, j *batchv1.Job, pods ...corev1.Pod) Job {
+	w, err := Observe(target, o, []batchv1.Job{*j}, pods)
+	require.NoError(t, err)
+	jobs, known := w.Jobs(ownerUID)
+	require.True(t, known)
+	require.Len(t, jobs, 1)
+	return jobs[0]
+}
+
+func TestPhase(t *testing.T) {
+	target, job := newTarget(), func(changes ...func(*batchv1.Job)) *batchv1.Job { return jobOf(newTarget(), 1, changes...) }
+	byCondition := newTarget()
+	byCondition.PendingPodConditions = []string{"Ready", "Claimed"}
+	pods := Options{Pods: true}
+	for name, test := range map[string]struct {
+		target       Target
+		options      Options
+		job          *batchv1.Job
+		pods         []corev1.Pod
+		want         Phase
+		neverStarted bool
+	}{
+		"complete":                     {target, Options{}, job(complete, suspend), nil, Succeeded, false},
+		"failed":                       {target, Options{}, job(having(batchv1.JobFailed), deleting), nil, Failed, false},
+		"being deleted":                {target, Options{}, job(deleting, ready), nil, Terminating, false},
+		"about to fail":                {target, Options{}, job(having(batchv1.JobFailureTarget)), nil, Terminating, false},
+		"about to succeed":             {target, Options{}, job(having(batchv1.JobSuccessCriteriaMet)), nil, Terminating, false},
+		"suspended":                    {target, Options{}, job(suspend, ready), nil, Suspended, false},
+		"suspended since its creation": {target, Options{}, job(suspend), nil, Suspended, true},
+		"new, pods not watched":        {target, Options{}, job(), nil, Pending, false},
+		"new, no pod":                  {target, pods, job(), nil, Pending, true},
+		"ready":                        {target, Options{}, job(ready), nil, Running, false},
+		"ready, pod not in the cache":  {target, pods, job(ready, active), nil, Running, false},
+		"pod in the cache is pending":  {target, pods, job(active), []corev1.Pod{*podOf(job(), corev1.PodPending)}, Pending, true},
+		"active pod not in the cache":  {target, pods, job(active), nil, Pending, false},
+		"pod runs":                     {target, pods, job(active), []corev1.Pod{*podOf(job(), corev1.PodRunning)}, Running, false},
+		"pod succeeded":                {target, pods, job(), []corev1.Pod{*podOf(job(), corev1.PodSucceeded)}, Running, false},
+		"pod failed":                   {target, pods, job(hasFailed), []corev1.Pod{*podOf(job(), corev1.PodFailed)}, Pending, false},
+		"pod with one condition":       {byCondition, pods, job(active), []corev1.Pod{*podOf(job(), corev1.PodRunning, "Ready")}, Pending, false},
+		"ready, without conditions":    {byCondition, pods, job(active, ready), []corev1.Pod{*podOf(job(), corev1.PodRunning)}, Pending, false},
+		"pod with all conditions":      {byCondition, pods, job(active), []corev1.Pod{*podOf(job(), corev1.PodRunning, "Claimed", "Ready")}, Running, false},
+		"condition is not True": {byCondition, pods, job(active), []corev1.Pod{func() corev1.Pod {
+			p := podOf(job(), corev1.PodRunning, "Claimed", "Ready")
+			p.Status.Conditions[1].Status = corev1.ConditionFalse
+			return *p
+		}()}, Pending, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := observe(t, test.target, test.options, test.job, test.pods...)
+			require.Equal(t, test.want, got.Phase)
+			require.Equal(t, test.neverStarted, got.NeverStarted)
+		})
+	}
+	require.Equal(t, "in flight unknown phase", InFlight.String()+" "+Phase(9).String())
+}
+
+// A Job that ran is pending from when it was first observed without a Running pod, so
+// that a readiness flap or a replaced pod makes no Job stuck.
+func TestPendingSince(t *testing.T) {
+	for name, flap := range map[string]struct {
+		options Options
+		run     func(w *writer, j *batchv1.Job)
+		stop    func(w *writer, j *batchv1.Job)
+	}{
+		"readiness": {Options{},
+			func(w *writer, j *batchv1.Job) { w.show(jobOf(newTarget(), 1, ready)) },
+			func(w *writer, j *batchv1.Job) { w.show(jobOf(newTarget(), 1, notReady)) }},
+		"replaced pod": {Options{Pods: true},
+			func(w *writer, j *batchv1.Job) { w.showPod(podOf(j, corev1.PodRunning)) },
+			func(w *writer, j *batchv1.Job) { _ = w.podFeed().Delete(podOf(j, corev1.PodRunning)) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			target := newTarget()
+			target.StuckAfter, target.Policy.Strategy = time.Minute, strategy.PendingAware{}
+			w := newWriter(t, newServer(), target, flap.options)
+			j := jobOf(target, 1)
+			w.show(j)
+			at := func(d time.Duration) (stuck, create int64) {
+				w.clock = noon.Add(d)
+				counts, _ := w.Counts(ownerUID, w.clock)
+				return counts.Stuck, w.Plan(ownerUID, items(1), w.clock).Create
+			}
+			check := func(d time.Duration, stuck int64) {
+				t.Helper()
+				gotStuck, create := at(d)
+				require.Equal(t, stuck, gotStuck)
+				require.Equal(t, stuck, create)
+			}
+			check(time.Minute-1, 0)
+			check(time.Minute, 1)
+			flap.run(w, j)
+			check(time.Hour, 0)
+			flap.stop(w, j)
+			check(time.Hour+time.Minute-1, 0)
+			require.NoError(t, w.Track(target))
+			check(time.Hour+time.Minute, 1)
+			flap.run(w, j)
+			check(time.Hour+time.Minute, 0)
+		})
+	}
+}
+
+// A Job that was resumed is pending from then, and one that ran before the tracker
+// observed it is pending from now.
+func TestPendingSinceUnknown(t *testing.T) {
+	started := func(d time.Duration) func(*batchv1.Job) {
+		return func(j *batchv1.Job) { j.Status.StartTime = new(metav1.NewTime(noon.Add(d))) }
+	}
+	target := newTarget()
+	require.Equal(t, noon, observe(t, target, Options{}, jobOf(target, 1, started(-1))).PendingSince)
+	require.Equal(t, noon.Add(time.Hour), observe(t, target, Options{}, jobOf(target, 1, started(time.Hour))).PendingSince)
+	require.WithinDuration(t, time.Now(), observe(t, target, Options{}, jobOf(target, 1, hasFailed)).PendingSince, time.Minute)
+	require.Zero(t, observe(t, target, Options{}, jobOf(target, 1, ready)).PendingSince)
+
+	w := newWriter(t, newServer(), target, Options{})
+	w.show(jobOf(target, 1, started(time.Hour)))
+	w.show(jobOf(target, 1, started(2*time.Hour)))
+	jobs, _ := w.Jobs(ownerUID)
+	require.Equal(t, noon.Add(2*time.Hour), jobs[0].PendingSince)
+}
+
+func TestFinished(t *testing.T) {
+	target := newTarget()
+	require.Equal(t, noon, observe(t, target, Options{}, jobOf(target, 1, complete)).Finished)
+	require.Equal(t, noon, observe(t, target, Options{}, jobOf(target, 1, having(batchv1.JobFailed))).Finished)
+	require.Zero(t, observe(t, target, Options{}, jobOf(target, 1)).Finished)
+}
+
+// A Job by itself is described as by a tracker that does not watch pods.
+func TestJobOf(t *testing.T) {
+	target := newTarget()
+	for _, change := range []func(*batchv1.Job){complete, having(batchv1.JobFailed), having(batchv1.JobFailureTarget), deleting, suspend, ready, active} {
+		j := jobOf(target, 1, change)
+		want := observe(t, target, Options{}, j)
+		want.Number = 0
+		require.Equal(t, want, JobOf(j))
+	}
+	require.Zero(t, JobOf(jobOf(target, 1, hasFailed)).PendingSince, "it has run, at a time that is not known")
+}
+
+// KEDA's annotation is read too, and what is no positive number is unknown.
+func TestRevision(t *testing.T) {
+	target := newTarget()
+	target.Revision = rollout.Revision{Generation: 7, TemplateHash: "x"}
+	j := jobOf(target, 1)
+	require.Equal(t, target.Revision, observe(t, target, Options{}, j).Revision)
+	j.Annotations = map[string]string{"scaledjob.keda.sh/generation": "6"}
+	require.Equal(t, rollout.Revision{Generation: 6}, observe(t, target, Options{}, j).Revision)
+	for _, text := range []string{"", "x", "-1", "99999999999999999999"} {
+		j.Annotations = map[string]string{AnnotationGeneration: text}
+		require.Zero(t, observe(t, target, Options{}, j).Revision, text)
+	}
+	a, b := newTarget(), newTarget()
+	b.Job.Spec.Parallelism = new(int32(2))
+	require.NotEqual(t, a.NewJob(1).Annotations[AnnotationTemplateHash], b.NewJob(1).Annotations[AnnotationTemplateHash])
+	require.Equal(t, a.NewJob(1).Annotations, a.NewJob(2).Annotations)
+}
+
+// The prototype reaches the Job, and the Job shares no memory with it.
 func TestNewJob(t *testing.T) {
-	s := read(t, minimal)
-	s.Labels = map[string]string{"team": "shop", "secret": "x", "noisy": "y", adapter.LabelName: "other", "scaledjob.keda.sh/more": "z"}
-	s.Annotations = map[string]string{
-		"note": "n", adapter.AnnotationPaused: "false", corev1.LastAppliedConfigAnnotation: "{}",
-		adapter.AnnotationExcludedLabels: "secret , noisy", adapter.AnnotationGeneration: "99",
+	target := newTarget()
+	target.Job.Labels, target.Job.Annotations = map[string]string{"team": "a"}, map[string]string{"note": "b"}
+	target.Job.Spec.Parallelism, target.Job.Spec.BackoffLimit = new(int32(2)), new(int32(3))
+	s := newServer()
+	w := newWriter(t, s, target, Options{})
+	_, err := w.poll(1)
+	require.NoError(t, err)
+	got, want := s.all(t)[0], target.NewJob(1)
+	require.Equal(t, want.Spec, got.Spec)
+	require.Equal(t, want.Labels, got.Labels)
+	require.Equal(t, want.Annotations, got.Annotations)
+	require.Equal(t, want.OwnerReferences, got.OwnerReferences)
+	require.Equal(t, map[string]string{"team": "a", LabelOwner: string(ownerUID)}, got.Labels)
+	require.Equal(t, "b", got.Annotations["note"])
+	require.Equal(t, corev1.RestartPolicyOnFailure, got.Spec.Template.Spec.RestartPolicy)
+	require.Equal(t, int32(3), *got.Spec.BackoffLimit)
+
+	want.Labels["team"], *want.Spec.Parallelism, want.Spec.Template.Spec.Containers[0].Name = "c", 9, "x"
+	require.Equal(t, "a", target.Job.Labels["team"])
+	require.Equal(t, int32(2), *target.Job.Spec.Parallelism)
+	require.Equal(t, "worker", target.Job.Spec.Template.Spec.Containers[0].Name)
+
+	target.Job.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
+	require.Equal(t, corev1.RestartPolicyNever, target.NewJob(1).Spec.Template.Spec.RestartPolicy)
+}
+
+// The rollout comes first: the Jobs that it deletes are terminating in the same poll.
+func TestRollout(t *testing.T) {
+	for _, test := range []struct {
+		strategy        rollout.Strategy
+		paused          bool
+		deleted, create int64
+	}{
+		{rollout.Gradual, false, 0, 1},
+		{rollout.Drain, false, 1, 1},
+		{rollout.Immediate, false, 3, 1},
+		{rollout.Immediate, true, 0, 0},
+	} {
+		t.Run(test.strategy.String(), func(t *testing.T) {
+			s, target := newServer(), newTarget()
+			target.Policy.Bounds.Max = 4
+			w := newWriter(t, s, target, Options{Pods: true})
+			_, err := w.poll(3)
+			require.NoError(t, err)
+			for i, j := range s.all(t) {
+				switch i {
+				case 0:
+					w.show(s.change(t, &j, active))
+					w.showPod(podOf(&j, corev1.PodPending))
+				case 1:
+					w.show(s.change(t, &j, func(j *batchv1.Job) { active(j); ready(j) }))
+				case 2:
+					w.show(s.change(t, &j, suspend))
+					w.show(s.change(t, &j, func(j *batchv1.Job) { suspend(j); hasFailed(j) }))
+				}
+			}
+			target.Revision.Generation, target.Rollout = 2, rollout.Policy{Strategy: test.strategy, Propagation: rollout.Foreground}
+			target.Policy.Paused = test.paused
+			require.NoError(t, w.Track(target))
+			plan := w.Plan(ownerUID, items(9), noon)
+			require.Len(t, plan.Delete, int(test.deleted))
+			require.Equal(t, test.create, plan.Create)
+			if !test.paused {
+				require.Equal(t, test.deleted, plan.Decision.Trace.Jobs.Terminating)
+				require.Equal(t, 3-test.deleted, plan.Decision.Trace.Jobs.Running)
+			}
+			for i, d := range plan.Delete {
+				require.Equal(t, rollout.Foreground, d.Propagation)
+				require.Equal(t, Outdated, d.Reason)
+				require.Equal(t, target.NewJob(int64(i+1)).Name, d.Name)
+			}
+			result, err := w.Apply(context.Background(), s, plan)
+			require.NoError(t, err)
+			require.Equal(t, Result{Created: test.create, Outdated: int(test.deleted)}, result)
+			again := w.Plan(ownerUID, items(9), noon)
+			require.Zero(t, again.Create, "the cache shows the deleted Jobs still")
+			require.Empty(t, again.Delete)
+		})
 	}
-	j := s.NewJob(s.Owner(), 7)
-	require.Equal(t, map[string]string{"team": "shop", adapter.LabelName: "consumer"}, j.Labels)
-	require.Equal(t, map[string]string{"note": "n", adapter.AnnotationGeneration: "2", adapter.AnnotationSequence: "7",
-		adapter.AnnotationTemplateHash: s.Revision().TemplateHash}, j.Annotations)
-	require.Equal(t, "shop", j.Namespace)
-	require.True(t, *j.OwnerReferences[0].Controller)
-	require.Equal(t, s.UID, j.OwnerReferences[0].UID)
-	require.Equal(t, "ScaledJob", j.OwnerReferences[0].Kind)
-	require.Equal(t, corev1.RestartPolicyOnFailure, j.Spec.Template.Spec.RestartPolicy)
-	require.Empty(t, s.Spec.JobTargetRef.Template.Spec.RestartPolicy, "the template was changed")
-	require.Equal(t, j, s.NewJob(s.Owner(), 7))
-
-	s.Spec.JobTargetRef.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
-	require.Equal(t, corev1.RestartPolicyNever, s.NewJob(s.Owner(), 1).Spec.Template.Spec.RestartPolicy)
 }
 
-// Whatever is changed in one Job, the template and the other Jobs are as before.
-func TestJobsShareNoMemory(t *testing.T) {
-	s := read(t, minimal)
-	s.Labels = map[string]string{"a": "b"}
-	s.Annotations = map[string]string{"a": "b"}
-	want, first, second := s.DeepCopyObject(), s.NewJob(s.Owner(), 1), s.NewJob(s.Owner(), 2)
-	untouched := second.DeepCopy()
-	first.Labels["a"], first.Annotations["a"] = "x", "x"
-	*first.OwnerReferences[0].Controller = false
-	first.Spec.Template.Spec.Containers[0].Image = "x"
-	first.Spec.Template.Labels = map[string]string{"x": "x"}
-	require.Equal(t, want, s)
-	require.Equal(t, untouched, second)
+// A Job that has changed since it was observed is not deleted: its pod may have started.
+func TestDrainIsConditional(t *testing.T) {
+	s, target := newServer(), newTarget()
+	w := newWriter(t, s, target, Options{Pods: true})
+	_, err := w.poll(1)
+	require.NoError(t, err)
+	w.catchUp(t)
+	target.Revision.Generation, target.Rollout = 2, rollout.Policy{Strategy: rollout.Drain}
+	require.NoError(t, w.Track(target))
+	j := s.all(t)[0]
+	s.change(t, &j, active) // not shown
+	result, err := w.poll(0)
+	require.NoError(t, err)
+	require.Zero(t, result)
+	require.Len(t, s.all(t), 1)
+	w.catchUp(t) // with an active pod that the cache of pods does not show
+	require.Empty(t, w.Plan(ownerUID, items(0), noon).Delete)
+	w.showPod(podOf(&j, corev1.PodPending))
+	result, err = w.poll(0)
+	require.NoError(t, err)
+	require.Equal(t, Result{Outdated: 1}, result)
 }
 
-// Names and labels are valid for any name that an owner may have, and differ by
-// owner, generation and sequence.
-func propNames(t *rapid.T) {
-	s := &adapter.ScaledJob{}
-	s.Name = rapid.StringMatching(`[a-z0-9]([-a-z0-9]{0,80}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,80}[a-z0-9])?){0,2}`).Draw(t, "name")
-	s.UID = "1"
-	s.Generation = rapid.Int64Range(1, 1<<40).Draw(t, "generation")
-	sequence := rapid.Int64Range(1, 1<<40).Draw(t, "sequence")
-	j := s.NewJob(s.Owner(), sequence)
-	problems := slices.Concat(validation.IsDNS1123Label(j.Name), validation.IsValidLabelValue(j.Labels[adapter.LabelName]))
-	if len(problems) > 0 || len(j.Name) > 52 {
-		t.Fatalf("%s, %s: %v", j.Name, j.Labels[adapter.LabelName], problems)
+// Finished Jobs go by history, whatever the rollout, in the background.
+func TestHistory(t *testing.T) {
+	s, target := newServer(), newTarget()
+	target.History = history.Limits{Succeeded: history.Keep(1), Failed: history.Keep(0)}
+	target.Policy.Paused = true
+	w := newWriter(t, s, target, Options{})
+	for n := range int64(4) {
+		kind := batchv1.JobComplete
+		if n == 3 {
+			kind = batchv1.JobFailed
+		}
+		w.show(jobOf(target, n+1, having(kind), func(j *batchv1.Job) { j.Status.CompletionTime = new(metav1.NewTime(noon.Add(-time.Duration(n)))) }))
 	}
-	again, next := s.NewJob(s.Owner(), sequence), s.NewJob(s.Owner(), sequence+1)
-	other, newer := *s, *s
-	other.UID = "2"
-	newer.Generation++
-	if j.Name != again.Name || j.Name == next.Name || j.Name == other.NewJob(other.Owner(), sequence).Name || j.Name == newer.NewJob(newer.Owner(), sequence).Name {
-		t.Fatal("names are not those of owner, generation and sequence")
+	plan := w.Plan(ownerUID, nil, noon)
+	var names []string
+	for _, d := range plan.Delete {
+		names = append(names, d.Name)
+		require.Equal(t, rollout.Background, d.Propagation)
+		require.Equal(t, HistoryLimit, d.Reason)
 	}
+	require.Equal(t, []string{target.NewJob(3).Name, target.NewJob(2).Name, target.NewJob(4).Name}, names)
 }
 
-func TestNames(t *testing.T) { rapid.Check(t, propNames) }
-func FuzzNames(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propNames)) }
-
-func TestLabelValue(t *testing.T) {
-	long := strings.Repeat("a", 64)
-	require.Equal(t, strings.Repeat("a", 63), adapter.LabelValue(long[:63]))
-	require.Len(t, adapter.LabelValue(long), 63)
-	require.NotEqual(t, adapter.LabelValue(long), adapter.LabelValue(long+"b"))
+// A Job that the API server has agreed to delete is terminating, and a finished one
+// is waited for.
+func TestDeleted(t *testing.T) {
+	target := newTarget()
+	w := newWriter(t, newServer(), target, Options{})
+	o := w.owners[ownerUID]
+	running, done := jobOf(target, 1, ready), jobOf(target, 2, complete)
+	w.show(running)
+	w.show(done)
+	o.start = nil
+	a := w.begin(&Plan{Owner: ownerUID, Delete: []Deletion{{UID: done.UID, Reason: HistoryLimit}}})
+	require.Len(t, w.next(t.Context(), a), 1)
+	for _, uid := range []types.UID{running.UID, done.UID, "gone"} {
+		w.deleted(o, uid, accepted)
+	}
+	for range 2 {
+		counts, _ := w.Counts(ownerUID, noon)
+		require.Equal(t, scaling.JobCounts{Terminating: 1}, counts)
+		require.Equal(t, int32(1), o.pruning)
+		w.show(jobOf(target, 1, ready)) // an event from before
+	}
+	w.show(jobOf(target, 2, complete, deleting))
+	require.Zero(t, o.pruning)
+	w.gone(running)
+	counts, _ := w.Counts(ownerUID, noon)
+	require.Zero(t, counts)
 }
 
-func TestTemplateHash(t *testing.T) {
-	s := read(t, minimal)
-	before := s.Revision()
-	s.Spec.MaxReplicaCount = new(int32)
-	require.Equal(t, before, s.Revision())
-	s.Spec.JobTargetRef.Template.Spec.Containers[0].Image = "other"
-	require.NotEqual(t, before.TemplateHash, s.Revision().TemplateHash)
+// A delete of a finished Job that was not answered is asked for.
+func TestUnansweredPrune(t *testing.T) {
+	for name, deleted := range map[string]bool{"not deleted": false, "deleted": true} {
+		t.Run(name, func(t *testing.T) {
+			s, target := newServer(), newTarget()
+			target.History.Succeeded = history.Keep(0)
+			w := newWriter(t, s, target, Options{})
+			_, err := w.poll(1)
+			require.NoError(t, err)
+			j := s.all(t)[0]
+			s.change(t, &j, complete)
+			w.catchUp(t)
+			lost := func(verb, _ string) error {
+				if verb == "delete" {
+					return errors.New("no answer")
+				}
+				return nil
+			}
+			if s.before = lost; deleted {
+				s.before, s.after = nil, lost
+			}
+			w.clock = noon.Add(late)
+			_, err = w.poll(0)
+			require.ErrorContains(t, err, "no answer")
+			s.before, s.after = nil, nil
+			require.Zero(t, w.Plan(ownerUID, items(3), w.clock).Create)
+			w.clock = w.clock.Add(late)
+			_, err = w.poll(0)
+			require.NoError(t, err)
+			require.Empty(t, s.all(t), "it was deleted again as soon as it was found")
+			w.catchUp(t)
+			require.Equal(t, int64(3), w.Plan(ownerUID, items(3), w.clock).Create)
+		})
+	}
 }

@@ -1,145 +1,98 @@
 package adapter
 
 import (
-	"strconv"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/scaledjob/scaledjob/placement"
+	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
-// A Poll is what a plan is made of, besides the Jobs.
-type Poll struct {
-	ScaledJob *ScaledJob
-	Config    Config
-	Owner     metav1.OwnerReference // the controller of the Jobs; see NewJob
-	Metrics   []scaling.Metric
-	Now       time.Time
-}
-
-// A Plan is what one poll does. Its Jobs are made as they are created, so that a
-// large plan takes no more memory than a small one.
+// A Plan holds the changes of one poll. [Tracker.Plan] makes it; a program with
+// rules of its own may make one itself. The zero value changes nothing.
 type Plan struct {
-	Decision scaling.Decision
-	Delete   []Deletion // Jobs rolled out first, then history
-	Create   int64      // Jobs to create
+	Owner    types.UID
+	Decision scaling.Decision // zero if the program made the plan
+	// Create is the number of Jobs to create: Decision.Create, or 0 while the cache
+	// shows a Job that was pruned.
+	Create int64
+	// Labels are added to the first Jobs to create, one map for each.
+	Labels []map[string]string
+	Delete []Deletion
 
-	owner     types.UID
-	ownership Ownership
-	namespace string
-	template  jobTemplate
-	sources   []placement.Source // that the first of the Jobs replace
-	flight    flight             // what each create is noted as
-	gaps      []int64            // the first numbers of the new Jobs
-	next      int64              // the others go on from it
+	target *tracked  // the plan is outdated if the owner's is another; nil is the one when Apply is called
+	made   time.Time // the zero time is when Apply is called
 }
 
-// A Deletion is a Job to delete, and why.
+// A Deletion names a Job to delete, and why.
 type Deletion struct {
-	Name        string
-	UID         types.UID
-	Propagation rollout.Propagation
-	Reason      Reason
-	Namespace   string // "" is that of the plan
+	Namespace, Name string
+	UID             types.UID
+	ResourceVersion string // if set, a Job that has changed since is not deleted
+	Propagation     rollout.Propagation
+	Reason          Reason
 }
 
 // Reason is why a Job is deleted.
 type Reason uint8
 
 const (
-	OldSpec      Reason = iota // it was made from an older spec
-	HistoryLimit               // more finished Jobs than are kept
-	Duplicate                  // another Job stands in for it, or it for another
+	Outdated     Reason = iota // made from an older revision of the spec
+	HistoryLimit               // finished, and beyond the history limit
+	Duplicate                  // it replaces, or is replaced by, another Job
 )
 
-// String says the reason in words.
+// String returns the reason in words.
 func (r Reason) String() string {
-	switch r {
-	case OldSpec:
-		return "old spec"
-	case Duplicate:
-		return "duplicate"
-	}
-	return "history limit"
+	return [...]string{"outdated", "history limit", "duplicate", "unknown reason"}[min(r, Duplicate+1)]
 }
 
-// NewPlan decides one poll: which Jobs of an older spec to delete, then which
-// finished ones, then how many to create, where those rolled out count as
-// terminating. Jobs that are not known, a nil fleet, are not touched. While
-// paused nothing is rolled out or created; finished Jobs are still pruned.
-//
-// Finished Jobs are deleted with background propagation whatever the rollout's
-// is: nothing of theirs runs.
-func NewPlan(p Poll, fleet *Fleet) Plan {
-	plan := Plan{
-		owner: p.Owner.UID, ownership: Controller, namespace: p.ScaledJob.Namespace,
-		flight: flight{generation: p.Config.Revision.Generation, expires: p.Now.Add(flightTime)},
-	}
-	state := scaling.State{Metrics: p.Metrics}
-	var counts scaling.Jobs
-	if fleet != nil {
-		stuckBefore := p.stuckBefore()
-		counts = fleet.Count(stuckBefore)
-		counts.InFlight = fleet.holding(p.Now, p.Config.Revision.Generation)
-		if !p.Config.Policy.Paused {
-			for _, m := range fleet.old(p.Config.Rollout, p.Config.Revision) {
-				plan.Delete = append(plan.Delete, Deletion{Name: m.Name, UID: m.UID, Propagation: p.Config.Rollout.Propagation, Reason: OldSpec})
-				leave(&counts, m.Job, stuckBefore)
+// MarshalText returns the reason as String does.
+func (r Reason) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// plan decides one poll. Jobs that are not known are neither created nor deleted.
+func (o *owned) plan(metrics []scaling.Metric, known bool, now time.Time) Plan {
+	t := o.target
+	plan := Plan{Owner: o.uid, target: t}
+	state := scaling.State{Metrics: metrics}
+	var counts scaling.JobCounts
+	if known {
+		leave := o.outdated > 0 && !t.Policy.Paused
+		counts = o.counts(now, leave)
+		state.Jobs = &counts
+		if leave {
+			for _, j := range o.byNumber() {
+				if j.outdated {
+					plan.Delete = append(plan.Delete, j.Delete(t.Rollout.Propagation, Outdated))
+				}
 			}
 		}
-		for _, m := range fleet.surplus(p.Config.History) {
-			plan.Delete = append(plan.Delete, Deletion{Name: m.Name, UID: m.UID, Propagation: rollout.Background, Reason: HistoryLimit})
+		if t.History.Exceeded(int(o.surplus[0]), int(o.surplus[1])) {
+			plan.Delete = append(plan.Delete, o.prune()...)
 		}
-		state.Jobs = &counts
 	}
-	plan.Decision = scaling.Decide(p.Config.Policy, state)
-	if plan.Create = plan.Decision.Create; plan.Create > 0 {
-		plan.gaps, plan.next = fleet.free(p.Now)
-		plan.template = p.ScaledJob.template(p.Owner, p.Config.Revision)
+	plan.Decision = scaling.Decide(t.Policy, state)
+	if o.pruning == 0 {
+		plan.Create = plan.Decision.Create
 	}
 	return plan
 }
 
-// flightTime is how long a create holds room that the cache does not show. After
-// it the cache is believed; the names see to it that a Job is not made twice.
-const flightTime = time.Minute
-
-// stuckBefore is the time since which a Job must have been pending to be stuck.
-func (p *Poll) stuckBefore() time.Time {
-	if p.Config.StuckAfter <= 0 {
-		return time.Time{}
+// prune deletes the finished Jobs beyond the limits.
+func (o *owned) prune() (deletions []Deletion) {
+	jobs := o.byNumber()
+	candidates := make([]history.Job, len(jobs))
+	for i, j := range jobs {
+		candidates[i] = history.Job{Name: j.Name, Deleting: j.Deleting, Finished: j.Finished, Outcome: outcomes[j.Phase]}
 	}
-	return p.Now.Add(-p.Config.StuckAfter)
+	for _, i := range history.ToDelete(o.target.History, candidates) {
+		d := jobs[i].Delete(rollout.Background, HistoryLimit)
+		d.ResourceVersion = ""
+		deletions = append(deletions, d)
+	}
+	return deletions
 }
 
-// leave counts a Job as terminating that was counted as it is.
-func leave(c *scaling.Jobs, j Job, stuckBefore time.Time) {
-	count(c, &j, -1)
-	if j.stuck(stuckBefore) {
-		c.Stuck--
-	}
-	j.terminate()
-	count(c, &j, 1)
-}
-
-// Job is the Job to create at index i, from 0 to Create - 1.
-func (plan Plan) Job(i int64) *batchv1.Job {
-	job := plan.template.job(plan.number(i))
-	if i < int64(len(plan.sources)) {
-		metav1.SetMetaDataLabel(&job.ObjectMeta, LabelSource, plan.sources[i].UID)
-		metav1.SetMetaDataLabel(&job.ObjectMeta, LabelAttempt, strconv.FormatInt(int64(plan.sources[i].Attempt), 10))
-	}
-	return job
-}
-
-func (plan Plan) number(i int64) int64 {
-	if n := int64(len(plan.gaps)); i >= n {
-		return plan.next + i - n
-	}
-	return plan.gaps[i]
-}
+var outcomes = map[Phase]history.Outcome{Succeeded: history.Succeeded, Failed: history.Failed}

@@ -1,328 +1,350 @@
 package adapter
 
 import (
-	"context"
-	"errors"
-	"strings"
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
 	"sync"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	batchinformers "k8s.io/client-go/informers/batch/v1"
-	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/rollout"
+	"github.com/scaledjob/scaledjob/scaling"
 )
 
-// A Tracker keeps the Fleets of the owners that it follows up to date, from
-// shared informers. A plan made by it costs the same at 10 and at 100,000 Jobs and
-// makes no request (BenchmarkTracker), and its counts are those of a recount,
-// whatever the informers miss or repeat (TestTrackerIsARecount).
+// DefaultTimeout is the timeout of requests if Options.Timeout is 0.
+const DefaultTimeout = 15 * time.Second
+
+// Options configure a [Tracker]. The zero value tracks the Jobs of all namespaces
+// that have [LabelOwner], without their pods.
+type Options struct {
+	Namespace string // the only namespace; "" means all
+	Selector  string // label selector of the Jobs; "" means those with [LabelOwner]
+	// Pods makes pending exact: by the pods instead of the Job's status, which
+	// counts ready pods. It needs every pod of the Jobs in memory.
+	Pods bool
+	// Timeout is the request timeout of the client that Apply gets, as adapter/client sets
+	// it; 0 means DefaultTimeout. With a client that waits longer, a create may arrive
+	// later than the rules expect, and the maximum may be exceeded.
+	Timeout time.Duration
+	MaxAge  time.Duration // of a plan that Apply carries out; 0 means twice Timeout
+	// MayAct reports whether this process may act, such as whether its lease is
+	// valid. Apply asks before each batch. nil means always.
+	MayAct func() bool
+	// Changed, if set, is called after the number of a tracked owner's unfinished or
+	// terminating Jobs has changed in the cache, and when creating may go on after a prune.
+	// It may be called from two goroutines at once, and must not block.
+	Changed func(Owner)
+	// Home names the owners' cluster if it is another one. Jobs then have labels
+	// instead of an owner reference, which the garbage collector would act on.
+	Home       string
+	Cluster    string   // makes the names of an owner's Jobs differ between clusters; needs Home
+	KeepLabels []string // keys of the labels that Job.Labels has
+}
+
+// A Tracker counts the Jobs of owners from watch events, plans polls and carries
+// them out. A plan makes no request, and its cost depends on the number of Jobs only if
+// some have changed or are to be deleted. A Tracker may be used from several goroutines.
 //
-// Creates and deletes that it carries out are counted before the cache shows
-// them: a create holds room for at most a minute, and a Job that the API server
-// has agreed to delete is terminating. Where nobody knows whether a create
-// succeeded, the next one is of the same name, which finds out.
-//
-// A Tracker may be used from several goroutines. Two polls of one owner at once are
-// the caller's to prevent; if they happen, they choose the same names.
+// A program that elects a leader makes and runs its Tracker after it has become
+// leader, and drops it afterwards: a cache from before is not a fresh view.
 type Tracker struct {
-	jobs, pods cache.SharedIndexInformer // pods is nil where none are watched
-	ownership  Ownership
-	synced     []cache.ResourceEventHandlerRegistration
+	options  Options
+	selector labels.Selector
+	now      func() time.Time // of requests; tests replace it
 
-	mu     sync.Mutex
-	owners map[types.UID]*followed
-	member map[string]types.UID // the owner in whose Fleet a Job is, by namespace/name
+	reflectors []*cache.Reflector
+
+	mu       sync.Mutex
+	unsynced int // feeds that have not listed yet
+	owners   map[types.UID]*owned
+	jobs     map[types.NamespacedName]*job
+	pods     map[types.UID][]*pod // by Job
+	changing map[*owned]counted   // before the change that is being taken over; nil if there is none
+	encoded  string               // prototype of the last owner; the next one shares it if it is equal
 }
 
-type followed struct {
-	Observation
-	fleet Fleet
-}
-
-// NewTracker returns a tracker of what the informers see. pods may be nil where
-// no owner needs them. [JobInformer] and [PodInformer] return informers that keep
-// no more than is needed; any others of Jobs and pods will do. Both must be of the
-// same namespaces.
-//
-// The error is the informers', that have been stopped.
-func NewTracker(jobs, pods cache.SharedIndexInformer) (*Tracker, error) {
-	return Controller.NewTracker(jobs, pods)
-}
-
-// NewTracker returns a tracker, as the function does, of Jobs that are owned so.
-func (o Ownership) NewTracker(jobs, pods cache.SharedIndexInformer) (*Tracker, error) {
-	t := &Tracker{jobs: jobs, pods: pods, ownership: o, owners: map[types.UID]*followed{}, member: map[string]types.UID{}}
-	if err := t.listen(jobs, o, t.jobChanged); err != nil {
+// NewTracker returns a tracker that [Tracker.Run] starts. The client watches, so
+// that it must not have a timeout. An error has every problem of the options.
+func NewTracker(client kubernetes.Interface, o Options) (*Tracker, error) {
+	t, err := newTracker(o)
+	if err != nil {
 		return nil, err
 	}
-	if pods == nil {
-		return t, nil
-	}
-	return t, t.listen(pods, Controller, t.podChanged)
+	t.watch(client)
+	return t, nil
 }
 
-func (t *Tracker) listen(i cache.SharedIndexInformer, o Ownership, changed func(metav1.Object)) error {
-	if _, ok := i.GetIndexer().GetIndexers()[o.index()]; !ok {
-		if err := i.AddIndexers(cache.Indexers{o.index(): o.keys}); err != nil {
-			return err
-		}
-	}
-	touch := func(object any) {
-		if o := accessor(object); o != nil {
-			changed(o)
-		}
-	}
-	registration, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: touch,
-		UpdateFunc: func(before, after any) {
-			if !o.same(before, after) {
-				touch(before)
-			}
-			touch(after)
-		},
-		DeleteFunc: touch,
-	})
-	t.synced = append(t.synced, registration)
-	return err
+func newTracker(o Options) (*Tracker, error) {
+	var problems field.Errors
+	selector, err := labels.Parse(cmp.Or(o.Selector, LabelOwner))
+	problems.Join("Options.Selector", err)
+	problems.Check(o.Cluster == "" || o.Home != "", "Options.Home", o.Home, "the name of the owners' cluster, which Cluster needs")
+	problems.Check(o.Timeout >= 0, "Options.Timeout", o.Timeout, "a duration of 0 or more")
+	problems.Check(o.MaxAge >= 0, "Options.MaxAge", o.MaxAge, "a duration of 0 or more")
+	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
+	o.MaxAge = cmp.Or(o.MaxAge, 2*o.Timeout)
+	return &Tracker{
+		options: o, selector: selector, now: time.Now,
+		owners: map[types.UID]*owned{}, jobs: map[types.NamespacedName]*job{}, pods: map[types.UID][]*pod{},
+	}, problems.Err()
 }
 
-// accessor is nil where nothing is known of the object.
-func accessor(object any) metav1.Object {
-	if missed, ok := object.(cache.DeletedFinalStateUnknown); ok {
-		object = missed.Obj
+// Track starts to track an owner, or replaces its Target, which is an edit: plans
+// that were made before stop. Equal targets are no edit; a strategy that holds a func
+// is never equal. The error has every problem of the target; the owner is then tracked
+// as before.
+func (t *Tracker) Track(target Target) error {
+	if err := t.check(&target); err != nil {
+		return fmt.Errorf("target %s/%s: %w", target.Owner.Namespace, target.Owner.Name, err)
 	}
-	o, err := meta.Accessor(object)
-	if err != nil {
+	tracked := target.compile()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	o := t.owner(tracked.Owner.UID)
+	if reflect.DeepEqual(o.target, tracked) {
+		return nil
+	}
+	if tracked.encoded == t.encoded {
+		tracked.encoded = t.encoded
+	}
+	if o.target == nil {
+		o.start = new(t.now())
+	}
+	o.target, t.encoded = tracked, tracked.encoded
+	for _, j := range o.jobs {
+		t.recount(j, *j)
+	}
+	return nil
+}
+
+// check returns every problem of a target for this tracker.
+func (t *Tracker) check(target *Target) error {
+	var problems field.Errors
+	problems.Join("", target.Validate())
+	n := target.Owner.Namespace
+	problems.Check(n == "" || t.options.Namespace == "" || n == t.options.Namespace, "Owner.Namespace", n,
+		strconv.Quote(t.options.Namespace)+", the only namespace that the tracker watches")
+	problems.Check(len(target.PendingPodConditions) == 0 || t.options.Pods, "PendingPodConditions", target.PendingPodConditions,
+		"none, or a tracker with Options.Pods")
+	if target.Job != nil {
+		job := target.newJob(t.options.place(), 1)
+		problems.Check(t.selector.Matches(labels.Set(job.Labels)), "Job.Labels", job.Labels,
+			"labels that the tracker selects ("+t.selector.String()+")")
+	}
+	return problems.Err()
+}
+
+// Untrack stops tracking the owner. Its Jobs stay.
+func (t *Tracker) Untrack(owner types.UID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if o := t.owners[owner]; o != nil {
+		o.target = nil
+		o.forget()
+		t.drop(o)
+	}
+}
+
+// Plan decides one poll: which outdated and finished Jobs to delete, and how many to
+// create. It makes no request. If the Jobs are not known, nothing is created or
+// deleted: the owner is not tracked, the cache has not synced, or the Jobs belong to
+// an owner with another UID or namespace.
+func (t *Tracker) Plan(owner types.UID, metrics []scaling.Metric, now time.Time) Plan {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	o := t.owners[owner]
+	if o == nil || o.target == nil {
+		return Plan{Owner: owner, Decision: scaling.Decide(scaling.Policy{}, scaling.State{Metrics: metrics})}
+	}
+	plan := o.plan(metrics, t.unsynced == 0, now)
+	if plan.Create > 0 && t.mistaken(o) {
+		plan = o.plan(metrics, false, now)
+	}
+	plan.made = t.now()
+	return plan
+}
+
+// Jobs returns the owner's Jobs in no order, those in flight last, and whether they
+// are known. It does not return Jobs of an owner that is not tracked.
+func (t *Tracker) Jobs(owner types.UID) (jobs []Job, known bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if o := t.known(owner); o != nil {
+		return o.describe(t.options.place()), true
+	}
+	return nil, false
+}
+
+// Counts returns the counts of the owner's unfinished Jobs, and whether they are known.
+func (t *Tracker) Counts(owner types.UID, now time.Time) (counts scaling.JobCounts, known bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if o := t.known(owner); o != nil {
+		return o.counts(now, false), true
+	}
+	return counts, false
+}
+
+// known returns the tracked owner, or nil if its Jobs are not known.
+func (t *Tracker) known(owner types.UID) *owned {
+	o := t.owners[owner]
+	if o == nil || o.target == nil || t.unsynced > 0 || t.mistaken(o) {
 		return nil
 	}
 	return o
 }
 
-// HasSynced reports whether all that existed when the informers started is
-// counted. Until then plans do not know the Jobs, and create and delete none.
-func (t *Tracker) HasSynced() bool {
-	for _, s := range t.synced {
-		if !s.HasSynced() {
-			return false
+// mistaken reports whether an owner seems to have no Jobs only because its UID or
+// namespace is wrong: unfinished Jobs have its UID in another namespace, or its name
+// and another UID.
+func (t *Tracker) mistaken(o *owned) bool {
+	if o.phases != [InFlight]int32{} {
+		return false
+	}
+	for _, j := range o.jobs {
+		if !j.ended() {
+			return true
 		}
 	}
-	return true
-}
-
-// Follow starts to count the Jobs of o.Owner, or from now on counts them as o
-// says. It looks at each of them once. It is an error to want pods of a tracker
-// that does not watch them.
-func (t *Tracker) Follow(o Observation) error {
-	if o.PodsKnown && t.pods == nil {
-		return errors.New("follow: PodsKnown is true: want a tracker with an informer of pods")
+	if o.inFlight() > 0 {
+		return false
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	f := t.owners[o.Owner]
-	if f == nil {
-		f = &followed{}
-		t.owners[o.Owner] = f
-	}
-	f.Observation = o
-	// Only now: a Job that comes later waits for the lock, and finds its owner.
-	jobs, err := t.jobs.GetIndexer().ByIndex(t.ownership.index(), string(o.Owner))
-	if err != nil { // the index is made in NewTracker
-		panic(err)
-	}
-	for _, j := range jobs {
-		t.touch(jobKey(j.(*batchv1.Job)))
-	}
-	return nil
-}
-
-// Forget stops counting the Jobs of the owner.
-func (t *Tracker) Forget(owner types.UID) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if f := t.owners[owner]; f != nil {
-		for name, m := range f.fleet.jobs {
-			delete(t.member, m.Namespace+"/"+name)
-		}
-		delete(t.owners, owner)
-	}
-}
-
-// View calls look with the owner's Fleet, and waits for it; the Fleet must not be
-// used after that. It reports false, and does not call look, where the Fleet is
-// not known: the owner is not followed, or HasSynced is false.
-func (t *Tracker) View(owner types.UID, look func(*Fleet)) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	f := t.known(owner)
-	if f != nil {
-		look(f)
-	}
-	return f != nil
-}
-
-func (t *Tracker) known(owner types.UID) *Fleet {
-	f := t.owners[owner]
-	if f == nil || !t.HasSynced() {
-		return nil
-	}
-	return &f.fleet
-}
-
-// Plan decides one poll as [NewPlan] does, about the Jobs of p.Owner.
-func (t *Tracker) Plan(p Poll) Plan {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return NewPlan(p, t.known(p.Owner.UID))
-}
-
-// Apply carries a plan out as the function [Apply] does, and counts what is on
-// its way.
-func (t *Tracker) Apply(ctx context.Context, c kubernetes.Interface, p Plan) (Result, error) {
-	return apply(ctx, c, &p, &noter{t, p.owner})
-}
-
-// A noter tells the tracker what happens to an owner's Jobs.
-type noter struct {
-	tracker *Tracker
-	owner   types.UID
-}
-
-func (n *noter) sending(number int64, to flight) {
-	n.note(func(f *Fleet) { f.sending(number, to) })
-}
-func (n *noter) answered(number int64, job *batchv1.Job, err error) {
-	n.note(func(f *Fleet) { f.answered(number, job, err) })
-}
-func (n *noter) deleted(name string, uid types.UID) {
-	n.note(func(f *Fleet) { f.deleted(name, uid) })
-}
-
-func (n *noter) note(what func(*Fleet)) {
-	n.tracker.mu.Lock()
-	defer n.tracker.mu.Unlock()
-	if f := n.tracker.owners[n.owner]; f != nil {
-		what(&f.fleet)
-	}
-}
-
-func (t *Tracker) jobChanged(j metav1.Object) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.touch(jobKey(j))
-}
-
-func (t *Tracker) podChanged(p metav1.Object) {
-	if c := metav1.GetControllerOfNoCopy(p); c != nil && c.Kind == "Job" {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.touch(p.GetNamespace() + "/" + c.Name)
-	}
-}
-
-func jobKey(o metav1.Object) string { return o.GetNamespace() + "/" + o.GetName() }
-
-// touch counts a Job as the informers see it now, which may be newer than the
-// event that it is called for, and never older.
-func (t *Tracker) touch(key string) {
-	object, exists, err := t.jobs.GetIndexer().GetByKey(key)
-	var (
-		job   *batchv1.Job
-		owner types.UID
-		f     *followed
-	)
-	if err == nil && exists {
-		job = object.(*batchv1.Job)
-		if uid, owned := t.ownership.Of(job); owned && t.owners[uid] != nil && t.owners[uid].within(job) {
-			owner, f = uid, t.owners[uid]
+	owner := &o.target.Owner
+	called := owner.Namespace + "/" + owner.Kind + "/" + owner.Name
+	for _, other := range t.owners {
+		if other != o && other.called == called && other.running() > 0 {
+			return true
 		}
 	}
-	if before, ok := t.member[key]; ok && before != owner {
-		_, name, _ := strings.Cut(key, "/")
-		t.owners[before].fleet.Remove(name)
-		delete(t.member, key)
+	return false
+}
+
+func (o *Options) place() place { return place{o.Home, o.Cluster} }
+
+// late is L, the time after which a request can no longer arrive.
+func (t *Tracker) late() time.Duration { return 2 * t.options.Timeout }
+
+// ownerOf returns the UID of the owner, or "" if the Job has none that the tracker knows
+// of, and the rest of the controller reference.
+func (o *Options) ownerOf(j *batchv1.Job) (uid types.UID, called string) {
+	controller := metav1.GetControllerOfNoCopy(j)
+	switch {
+	case o.Home == "" && controller != nil:
+		return controller.UID, j.Namespace + "/" + controller.Kind + "/" + controller.Name
+	case o.Home != "" && controller == nil && j.Labels[LabelHome] == o.Home:
+		return types.UID(j.Labels[LabelOwner]), ""
 	}
-	if f != nil {
-		f.fleet.Set(f.classify(job, t.evidence(f, job)))
-		t.member[key] = owner
+	return "", ""
+}
+
+// owner returns what is known of an owner, tracked or not.
+func (t *Tracker) owner(uid types.UID) *owned {
+	o := t.owners[uid]
+	if o == nil {
+		o = &owned{uid: uid}
+		t.owners[uid] = o
+	}
+	return o
+}
+
+// drop frees what is empty, and forgets an owner of which nothing is known any more.
+func (t *Tracker) drop(o *owned) {
+	if len(o.jobs) == 0 {
+		o.jobs = nil
+	}
+	if len(o.flights) == 0 {
+		o.flights = nil
+	}
+	if o.target == nil && o.jobs == nil && o.flights == nil {
+		delete(t.owners, o.uid)
 	}
 }
 
-func (t *Tracker) evidence(f *followed, job *batchv1.Job) (e evidence) {
-	if !f.PodsKnown {
-		return 0
+// jobShown takes over a Job as the cache shows it now.
+func (t *Tracker) jobShown(j *job) {
+	uid, before := j.of, t.jobs[j.key()]
+	if before != nil && (before.UID != j.UID || before.owner.uid != uid) {
+		t.jobGone(before)
+		before = nil
 	}
-	pods, err := t.pods.GetIndexer().ByIndex(Controller.index(), string(job.UID))
-	if err != nil { // the index is made in NewTracker
-		panic(err)
+	if uid == "" {
+		return
 	}
-	for _, p := range pods {
-		e |= f.Observation.evidence(p.(*corev1.Pod))
+	o := t.owner(uid)
+	o.called = cmp.Or(o.called, j.called)
+	j.owner, j.of, j.called = o, "", ""
+	if o.jobs == nil {
+		o.jobs = map[types.UID]*job{}
 	}
-	return e
+	t.jobs[j.key()], o.jobs[j.UID] = j, j
+	if before != nil {
+		t.tally(before, -1)
+	}
+	t.classify(j, value(before))
+	t.tally(j, 1)
+	o.shows(j)
+	t.drop(o)
 }
 
-// JobInformer returns an informer of the Jobs in a namespace, or all, that have
-// the label [LabelName], without what a [Tracker] does not need of them.
-func JobInformer(c kubernetes.Interface, namespace string) cache.SharedIndexInformer {
-	return slim(batchinformers.NewFilteredJobInformer(c, namespace, 0, cache.Indexers{}, func(o *metav1.ListOptions) {
-		o.LabelSelector = LabelName
-	}))
+// jobGone forgets a Job that the cache no longer shows.
+func (t *Tracker) jobGone(j *job) {
+	t.tally(j, -1)
+	delete(t.jobs, j.key())
+	delete(j.owner.jobs, j.UID)
+	t.drop(j.owner)
 }
 
-// PodInformer returns an informer of the pods of all Jobs in a namespace, or all,
-// without what a [Tracker] does not need of them.
-func PodInformer(c kubernetes.Interface, namespace string) cache.SharedIndexInformer {
-	return slim(coreinformers.NewFilteredPodInformer(c, namespace, 0, cache.Indexers{}, func(o *metav1.ListOptions) {
-		o.LabelSelector = batchv1.JobNameLabel
-	}))
-}
-
-func slim(i cache.SharedIndexInformer) cache.SharedIndexInformer {
-	if err := i.SetTransform(Strip); err != nil { // it has not started
-		panic(err)
+// podShown takes over a pod, or that it is gone.
+func (t *Tracker) podShown(p *pod, gone bool) {
+	pods := slices.DeleteFunc(t.pods[p.job], func(other *pod) bool { return other.uid == p.uid })
+	if !gone {
+		pods = append(pods, p)
 	}
-	return i
-}
-
-// Strip drops what no rule reads of a Job or a pod. It is a transformation for
-// informers, and returns anything else as it is.
-func Strip(object any) (any, error) {
-	switch o := object.(type) {
-	case *batchv1.Job:
-		return &batchv1.Job{ObjectMeta: stripMeta(&o.ObjectMeta), Spec: batchv1.JobSpec{Suspend: o.Spec.Suspend}, Status: o.Status}, nil
-	case *corev1.Pod:
-		return &corev1.Pod{
-			ObjectMeta: stripMeta(&o.ObjectMeta),
-			Status:     corev1.PodStatus{Phase: o.Status.Phase, Conditions: o.Status.Conditions},
-		}, nil
+	if t.pods[p.job] = pods; len(pods) == 0 {
+		delete(t.pods, p.job)
 	}
-	return object, nil
-}
-
-func stripMeta(m *metav1.ObjectMeta) metav1.ObjectMeta {
-	kept := metav1.ObjectMeta{
-		Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion,
-		CreationTimestamp: m.CreationTimestamp, DeletionTimestamp: m.DeletionTimestamp, OwnerReferences: m.OwnerReferences,
+	if j := t.jobs[types.NamespacedName{Namespace: p.namespace, Name: p.jobName}]; j != nil && j.UID == p.job {
+		t.recount(j, *j)
 	}
-	kept.Annotations = only(m.Annotations, AnnotationGeneration, AnnotationTemplateHash, AnnotationSequence)
-	kept.Labels = only(m.Labels, LabelOwner, LabelHome, LabelSource, LabelAttempt)
-	return kept
 }
 
-// only is what m has of the keys, nil where that is nothing.
-func only(m map[string]string, keys ...string) (kept map[string]string) {
-	for _, key := range keys {
-		if value, ok := m[key]; ok {
-			if kept == nil {
-				kept = map[string]string{}
-			}
-			kept[key] = value
+// recount classifies a Job in the cache anew. before is what was known of it.
+func (t *Tracker) recount(j *job, before job) {
+	t.tally(j, -1)
+	t.classify(j, before)
+	t.tally(j, 1)
+}
+
+// tally adds n Jobs such as j to the counts of its owner.
+func (t *Tracker) tally(j *job, n int32) {
+	if _, noted := t.changing[j.owner]; t.changing != nil && !noted {
+		t.changing[j.owner] = j.owner.counted
+	}
+	if j.owner.tally(j, n); j.Phase == Pending {
+		j.owner.stuck = nil
+	}
+}
+
+func (t *Tracker) classify(j *job, before job) {
+	var conditions []string
+	target := j.owner.target
+	if j.Number, j.stray = 0, false; target != nil {
+		conditions = target.PendingPodConditions
+		if j.stray = t.options.Home == "" && j.Namespace != target.Owner.Namespace; !j.stray {
+			j.Number = target.Owner.number(t.options.place(), j.Name)
 		}
 	}
-	return kept
+	j.classify(before, t.pods[j.UID], t.options.Pods, conditions, t.now())
+	r := rollout.Job{Revision: j.Revision, NeverStarted: j.NeverStarted, Finished: j.ended(), Deleting: j.Deleting}
+	j.outdated = target != nil && !j.stray && target.Rollout.Deletes(r, target.Revision)
 }

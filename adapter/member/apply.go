@@ -1,199 +1,132 @@
 package member
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
-	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/scaledjob/scaledjob/adapter"
-	"github.com/scaledjob/scaledjob/placement"
+	"github.com/scaledjob/scaledjob/placement/jobs"
 	"github.com/scaledjob/scaledjob/rollout"
 )
 
-// An Action is a plan to carry out, and what Jobs are made of.
-type Action struct {
-	// ScaledJob has the metadata of the home object, its UID above all, and its
-	// scaledJobSpec as spec.
-	ScaledJob   *adapter.ScaledJob
-	Revision    rollout.Revision    // that of the JobPolicy
-	Propagation rollout.Propagation // for Jobs rolled out; others are deleted in the background
-	Targets     map[string]Target   // by member; one that is not here has the zero value
-	Plan        placement.JobPlan
-	Now         time.Time
-}
-
-// A Target is what is different about the Jobs of one member. The zero value is
-// nothing.
-type Target struct {
-	Namespace string // "" is that of the home object
-	Overrides PodOverrides
-}
-
-// A Report is what Apply did on one member.
+// A Report describes what Apply did on one member.
 type Report struct {
 	Cluster string
 	adapter.Result
-	// Failures are the kinds that there were, in order. The next Observe tells them:
-	// they are here to be shown.
-	Failures []placement.FailureKind
-	// Err is a [*adapter.CreateError] where not every Job could be created, joined to
-	// deletions that failed.
+	Failures jobs.Failures // to be shown: the next observation has them too
+	// Err joins an [*adapter.CreateError], if not every Job could be created, with
+	// the errors of other requests.
 	Err error
 }
 
-// LabelSelector is the label of Jobs that the status of a DistributedScaledJob
-// names in its selector, with the name of the home object.
-const LabelSelector = "kedify-agent-distributedscaledjob"
-
-// Apply carries out a plan, on all members at once, and returns what it did on
-// each that has a part in it, by name. On each it deletes, then creates, as
-// [adapter.Apply] does, and stops at the first request that is not answered. It returns
-// when the slowest is done, which is after Options.Deadline and Options.Timeout at the
-// latest. The reports are right when the context is cancelled, too.
+// Apply carries out a plan that was made from the observation, on all members at once.
+// On each member it does what [adapter.Tracker.Apply] does, and stops at the first
+// request that is not answered. It returns after Options.Deadline and Options.Timeout at
+// the latest, with a report for each member that the plan changes, by name. The reports
+// are right if the context is cancelled too.
 //
-// Deletions that are deferred are not tried, nor are those of Jobs that may not exist;
-// they are in the next plan again.
-func (all *Clusters) Apply(ctx context.Context, a Action) []Report {
-	parts := a.parts()
+// Apply also asks for creates that were not answered. A member that is only asked has a
+// report if that failed. Deferred deletions, and those of unconfirmed Jobs, are left to
+// the next plan. If the owner was edited since the observation, nothing is sent.
+func (all *Clusters) Apply(ctx context.Context, o Observation, plan jobs.Decision) []Report {
+	parts := o.parts(&plan)
 	names := slices.Sorted(maps.Keys(parts))
-	members := all.begin(names)
-	sources := all.named(a.ScaledJob.UID)
+	members, err := all.begin(names, o.owner)
 	reports := make([]Report, len(names))
 	together(len(names), func(i int) {
-		reports[i].Err = errNotRegistered
-		if c, ok := members[names[i]]; ok {
-			defer c.busy.Done()
-			reports[i] = c.apply(ctx, &a, parts[names[i]].naming(sources))
+		r, ok := members[names[i]]
+		switch {
+		case ok:
+			reports[i] = r.apply(ctx, &o, parts[names[i]])
+			if reports[i].Failures.Create || ctx.Err() != nil {
+				all.mayArrive(ownerOn{o.owner.target.Owner.UID, names[i]}, 2*r.options.Timeout)
+			}
+			r.done(reports[i].Err)
+		case err != nil:
+			reports[i].Err = err
+		default:
+			reports[i].Err = errNotRegistered
 		}
 		reports[i].Cluster = names[i]
 	})
-	return reports
+	return slices.DeleteFunc(reports, func(r Report) bool { return r.Err == nil && parts[r.Cluster].empty() })
 }
 
-// A part is what a plan has for one member.
+// A part is what a plan changes on one member.
 type part struct {
-	placement.Placement
-	delete []placement.Deletion
+	jobs.Placement
+	delete []adapter.Deletion
 }
 
-func (a *Action) parts() map[string]part {
-	parts := map[string]part{}
-	for _, p := range a.Plan.Create {
-		parts[p.Cluster] = part{Placement: p}
+func (p *part) empty() bool { return p.Jobs() == 0 && len(p.delete) == 0 }
+
+// parts returns those of members that the plan changes, and of members with Jobs in
+// flight.
+func (o *Observation) parts(plan *jobs.Decision) map[string]*part {
+	parts := map[string]*part{}
+	of := func(member string) *part {
+		if parts[member] == nil {
+			parts[member] = &part{}
+		}
+		return parts[member]
 	}
-	for _, d := range a.Plan.Delete {
-		if exists := d.UID != d.Name; exists && !d.Deferred {
-			p := parts[d.Cluster]
-			p.delete = append(p.delete, d)
-			parts[d.Cluster] = p
+	for _, p := range plan.Create {
+		of(p.Cluster).Placement = p
+	}
+	deletes := len(plan.Outdated)+len(plan.Duplicates)+len(plan.Finished) > 0
+	tracked := map[jobs.Ref]*adapter.Job{}
+	for name, s := range o.seen {
+		for i := range s.jobs {
+			j := &s.jobs[i]
+			if deletes {
+				tracked[jobs.Ref{Cluster: name, Name: j.Name, UID: jobID(j)}] = j
+			}
+			if j.Phase == adapter.InFlight && s.cluster.health.mayAnswer() {
+				of(name)
+			}
 		}
 	}
+	remove := func(all []jobs.Deletion, propagation rollout.Propagation, why adapter.Reason) {
+		for _, d := range all {
+			if j := tracked[d.Ref]; j != nil && j.UID != "" && !d.Deferred {
+				p := of(d.Cluster)
+				p.delete = append(p.delete, j.Delete(propagation, why))
+			}
+		}
+	}
+	outdated := rollout.Background
+	if o.owner != nil {
+		outdated = o.owner.target.Rollout.Propagation
+	}
+	remove(plan.Outdated, outdated, adapter.Outdated)
+	remove(plan.Duplicates, rollout.Background, adapter.Duplicate)
+	remove(plan.Finished, rollout.Background, adapter.HistoryLimit)
 	return parts
 }
 
-// named are the Jobs that replacements of the owner's name, by UID.
-func (all *Clusters) named(owner types.UID) map[string]string {
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	return all.sources[owner]
-}
+var errNotKnown = errors.New("its Jobs are not known")
 
-// naming is the part in which Jobs are replaced under the names that others replace
-// them under.
-func (p part) naming(names map[string]string) part {
-	p.Replacements = slices.Clone(p.Replacements)
-	for i := range p.Replacements {
-		source := &p.Replacements[i].Source
-		source.UID = cmp.Or(names[source.UID], source.UID)
-	}
-	return p
-}
-
-func (c *Cluster) apply(ctx context.Context, a *Action, p part) (r Report) {
-	if !c.health.mayAnswer() {
+func (c *Cluster) apply(ctx context.Context, o *Observation, p *part) (r Report) {
+	switch s := o.seen[c.name]; {
+	case s.cluster != c || !s.known:
+		r.Err = errNotKnown
+		return r
+	case !c.health.mayAnswer():
 		r.Err = c.errAway()
 		return r
 	}
-	order := c.order(a, p)
-	plan := c.tracker.Order(order)
-	if wanted := order.Fresh + int64(len(order.Replaces)); plan.Create < wanted || len(plan.Delete) < len(order.Delete) {
-		r.Err = errors.New("its Jobs are not known")
-		return r
-	}
-	s := c.sender(ctx)
-	r.Result, r.Err = c.tracker.Apply(ctx, s, plan)
-	if apierrors.IsAlreadyExists(r.Err) { // every name that was tried is somebody else's
-		s.fail(placement.CreateRejected)
+	owner, s := o.owner.target.Owner.UID, c.sender(ctx, o.made)
+	r.Result, r.Err = c.tracker.Apply(ctx, s.client(), adapter.Plan{
+		Owner: owner, Create: p.Jobs(), Labels: p.labels(), Delete: p.delete,
+	})
+	if failed, ok := errors.AsType[*adapter.CreateError](r.Err); ok && apierrors.IsAlreadyExists(failed) {
+		s.fail(jobs.Failures{Rejected: true}) // every number that was tried is somebody else's
 	}
 	r.Failures = s.failures()
-	c.note(a.ScaledJob.UID, r.Failures)
+	c.note(owner, r.Failures)
 	return r
-}
-
-// note keeps failures for the owner's next observation.
-func (c *Cluster) note(uid types.UID, kinds []placement.FailureKind) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if o := c.owners[uid]; o != nil {
-		for _, kind := range kinds {
-			o.failed[kind] = true
-		}
-	}
-}
-
-// order is the part as the adapter carries it out.
-func (c *Cluster) order(a *Action, p part) adapter.Order {
-	s := a.ScaledJob
-	o := adapter.Order{
-		Owner: s.UID, Prototype: c.prototype(a), Now: a.Now,
-		Key:   fmt.Sprintf("%s/%d/%s", s.UID, a.Revision.Generation, c.name),
-		Fresh: int64(p.Fresh),
-	}
-	for _, r := range p.Replacements {
-		o.Replaces = append(o.Replaces, r.Source)
-	}
-	c.tracker.View(s.UID, func(f *adapter.Fleet) {
-		for _, d := range p.delete {
-			if j, ok := f.Job(d.Name); ok {
-				o.Delete = append(o.Delete, a.deletion(d, j.Namespace))
-			}
-		}
-	})
-	return o
-}
-
-var reasons = map[placement.Reason]adapter.Reason{
-	placement.ReasonOldSpec:      adapter.OldSpec,
-	placement.ReasonDuplicate:    adapter.Duplicate,
-	placement.ReasonHistoryLimit: adapter.HistoryLimit,
-}
-
-func (a *Action) deletion(d placement.Deletion, namespace string) adapter.Deletion {
-	deletion := adapter.Deletion{Name: d.Name, Namespace: namespace, UID: types.UID(d.UID), Reason: reasons[d.Reason]}
-	if d.Reason == placement.ReasonOldSpec {
-		deletion.Propagation = a.Propagation
-	}
-	return deletion
-}
-
-// prototype is what the owner's new Jobs are on this member.
-func (c *Cluster) prototype(a *Action) *batchv1.Job {
-	s, target := a.ScaledJob, a.Targets[c.name]
-	job := s.Prototype(a.Revision)
-	job.Namespace = cmp.Or(target.Namespace, s.Namespace)
-	job.Labels[adapter.LabelHome] = c.options.Home
-	job.Labels[adapter.LabelOwner] = string(s.UID)
-	job.Labels[adapter.LabelOwnerNamespace] = s.Namespace
-	job.Labels[LabelSelector] = adapter.LabelValue(s.Name)
-	pod, _ := target.Overrides.Merge(&job.Spec.Template.Spec)
-	job.Spec.Template.Spec = *pod
-	return job
 }

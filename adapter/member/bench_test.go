@@ -19,12 +19,11 @@ func BenchmarkObserve(b *testing.B) {
 			w := newWorld(b, member.Options{Interval: time.Hour}, "a", "b", "c", "d").ready()
 			names := w.all.Names()
 			for i := range n {
-				j := w.action.ScaledJob.Prototype(w.action.Revision)
-				j.Name = fmt.Sprintf("processor-0a1b2c3d-%d", i)
-				j.Labels[adapter.LabelHome], j.Labels[adapter.LabelOwner] = home, string(owner)
-				j.Annotations[adapter.AnnotationSequence] = fmt.Sprint(i + 1)
+				j := w.target.NewJob(int64(i + 1))
+				j.OwnerReferences = nil
+				j.Labels[adapter.LabelHome], j.Labels[member.LabelCreation] = home, fmt.Sprint(i)
 				if i%10 == 0 {
-					j.Labels[adapter.LabelSource] = fmt.Sprintf("00000000-0000-4000-8000-%012d", i/10)
+					j.Labels[member.LabelSource] = fmt.Sprintf("00000000-0000-4000-8000-%012d", i/10)
 				}
 				_, err := w.sites[names[i%len(names)]].Clientset.BatchV1().Jobs("shop").Create(b.Context(), j, metav1.CreateOptions{})
 				require.NoError(b, err)
@@ -33,10 +32,9 @@ func BenchmarkObserve(b *testing.B) {
 				w.add(name, member.Options{Interval: time.Hour})
 			}
 			w.ready().shown(n)
-			now := time.Now()
 			b.ReportAllocs()
 			for b.Loop() {
-				w.all.Observe(owner, now)
+				w.all.Observe(owner)
 			}
 		})
 	}

@@ -5,34 +5,43 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	batchclient "k8s.io/client-go/kubernetes/typed/batch/v1"
 
 	"github.com/scaledjob/scaledjob/adapter"
 )
 
-// A Cleanup is what DeleteJobs found on one member.
+// A Cleanup describes what DeleteJobs found on one member.
 type Cleanup struct {
 	Cluster string
-	Left    int   // Jobs that were there, those on their way out included
-	Err     error // why some may be there that are not in Left, or could not be deleted
+	Left    int // Jobs found, terminating ones included
+	// Late is the time until which a create that was not answered may still arrive, or
+	// the zero time. Until then further Jobs may appear.
+	Late time.Time
+	Err  error // lists and deletes that failed: further Jobs may exist
 }
 
-// DeleteJobs deletes all Jobs of an owner on all members at once, with their pods,
-// finished ones too, and returns what it found on each, by name. It looks at the
-// members themselves, and takes as long as [Clusters.Apply] at most. Once it finds
-// nothing, without an error, nothing is left; until then it is to be called again.
+// DeleteJobs deletes all Jobs of an owner on all members at once, finished ones too,
+// with their pods. It returns the number of Jobs found on each member, by name. It
+// lists the Jobs on the API servers and takes as long as [Clusters.Apply] at most.
 //
-// For a finalizer of the home object: nobody else deletes these Jobs. Creates must
-// have come to their end before, and the owner is best forgotten.
+// Call it for a finalizer of the owner, whose Jobs no garbage collector
+// deletes, until it finds none without an error and without a late create. Untrack the
+// owner before, and wait for its plans.
 func (all *Clusters) DeleteJobs(ctx context.Context, owner types.UID) []Cleanup {
 	members := all.list()
 	cleanups := make([]Cleanup, len(members))
-	together(len(members), func(i int) { cleanups[i] = members[i].deleteJobs(ctx, owner) })
+	together(len(members), func(i int) {
+		late := all.arrives(ownerOn{owner, members[i].name}) // before the Jobs are listed
+		cleanups[i] = members[i].deleteJobs(ctx, owner)
+		cleanups[i].Late = late
+	})
 	return cleanups
 }
 
@@ -42,24 +51,24 @@ func (c *Cluster) deleteJobs(ctx context.Context, owner types.UID) Cleanup {
 		result.Err = c.errAway()
 		return result
 	}
-	client := c.sender(ctx).BatchV1()
-	selector := labels.Set{adapter.LabelHome: c.options.Home, adapter.LabelOwner: string(owner)}.String()
+	client := c.sender(ctx, time.Now()).client().BatchV1()
+	o := metav1.ListOptions{Limit: 500, LabelSelector: labels.Set{adapter.LabelHome: c.options.Home, adapter.LabelOwner: string(owner)}.String()}
 	var problems []error
-	for from := ""; ; {
-		page, err := client.Jobs(c.options.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector, Limit: 500, Continue: from})
+	for {
+		page, err := client.Jobs(c.options.Namespace).List(ctx, o)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("list Jobs: %w", err))
 			break
 		}
 		var mine []*batchv1.Job
 		for i := range page.Items {
-			if c.owns(owner, &page.Items[i]) {
+			if metav1.GetControllerOfNoCopy(&page.Items[i]) == nil {
 				mine = append(mine, &page.Items[i])
 			}
 		}
 		result.Left += len(mine)
-		problems = append(problems, deleteEach(mine, func(j *batchv1.Job) error { return remove(ctx, client.Jobs(j.Namespace), j) })...)
-		if from = page.Continue; from == "" {
+		problems = append(problems, deleteEach(ctx, client, mine))
+		if o.Continue = page.Continue; o.Continue == "" {
 			break
 		}
 	}
@@ -67,37 +76,28 @@ func (c *Cluster) deleteJobs(ctx context.Context, owner types.UID) Cleanup {
 	return result
 }
 
-// deleteEach deletes some at once.
-func deleteEach(jobs []*batchv1.Job, remove func(*batchv1.Job) error) (problems []error) {
-	var (
-		group sync.WaitGroup
-		mu    sync.Mutex
-		slots = make(chan struct{}, 16)
-	)
-	for _, j := range jobs {
+// deleteEach deletes Jobs, 16 at once.
+func deleteEach(ctx context.Context, client batchclient.JobsGetter, jobs []*batchv1.Job) error {
+	problems := make([]error, len(jobs))
+	slots := make(chan struct{}, 16)
+	var group sync.WaitGroup
+	for i, j := range jobs {
 		slots <- struct{}{}
 		group.Go(func() {
 			defer func() { <-slots }()
-			if err := remove(j); err != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				problems = append(problems, fmt.Errorf("delete Job %s/%s: %w", j.Namespace, j.Name, err))
-			}
+			problems[i] = remove(ctx, client.Jobs(j.Namespace), j)
 		})
 	}
 	group.Wait()
-	return problems
+	return errors.Join(problems...)
 }
 
-type deleter interface {
-	Delete(ctx context.Context, name string, o metav1.DeleteOptions) error
-}
-
-func remove(ctx context.Context, jobs deleter, j *batchv1.Job) error {
-	background := metav1.DeletePropagationBackground
-	err := jobs.Delete(ctx, j.Name, metav1.DeleteOptions{PropagationPolicy: &background, Preconditions: &metav1.Preconditions{UID: &j.UID}})
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil // it is gone; what has its name is not it
+func remove(ctx context.Context, jobs batchclient.JobInterface, j *batchv1.Job) error {
+	err := jobs.Delete(ctx, j.Name, metav1.DeleteOptions{
+		PropagationPolicy: new(metav1.DeletePropagationBackground), Preconditions: &metav1.Preconditions{UID: &j.UID},
+	})
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // the name may be another Job's by now
+		return nil
 	}
-	return err
+	return fmt.Errorf("delete Job %s/%s: %w", j.Namespace, j.Name, err)
 }

@@ -2,70 +2,65 @@ package member
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"sync"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/scaledjob/scaledjob/adapter"
 )
 
-// A Cluster is a member: a cluster in which there are Jobs, or objects to scale,
-// whose owners are in the home cluster. [Clusters.Add] makes it one of those that are
-// observed and acted on.
+// A Cluster is a member: a cluster with Jobs, or objects to scale, whose owners are in
+// the hub cluster. [Clusters.Add] registers it.
 type Cluster struct {
 	name    string
 	clients Clients
 	options Options
-	limiter flowcontrol.RateLimiter // nil where there is no limit
+	limiter flowcontrol.RateLimiter // nil if there is no limit
+	tracker *adapter.Tracker
+	health  health
+	hurry   chan struct{} // asks for a health check at once
 
-	jobs, pods cache.SharedIndexInformer // pods is nil where none are watched
-	tracker    *adapter.Tracker
-	health     health
-	hurry      chan struct{} // that the next health check is to be at once
-
-	mu     sync.Mutex
-	owners map[types.UID]*owner
+	mu       sync.Mutex
+	failures map[types.UID]*failures // of tracked owners
+	creates  map[types.UID]creates
 }
 
-// New returns a member that is reached with the clients. It makes no request.
-// [Dial] makes the clients as well.
+// New returns a member that the clients reach. It makes no request. [Dial] makes the
+// clients as well.
 func New(name string, clients Clients, o Options) (*Cluster, error) {
 	if err := o.check(name); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("member %s: %w", name, err)
 	}
-	c := &Cluster{name: name, clients: clients, options: o.withDefaults(), hurry: make(chan struct{}, 1), owners: map[types.UID]*owner{}}
-	if c.options.QPS > 0 {
-		c.limiter = flowcontrol.NewTokenBucketRateLimiter(c.options.QPS, c.options.Burst)
+	c := &Cluster{
+		name: name, clients: clients, options: o.withDefaults(),
+		hurry: make(chan struct{}, 1), failures: map[types.UID]*failures{}, creates: map[types.UID]creates{},
 	}
-	c.jobs = c.jobInformer()
-	if o.Pods {
-		c.pods = c.podInformer()
+	if o = c.options; o.QPS > 0 {
+		c.limiter = flowcontrol.NewTokenBucketRateLimiter(o.QPS, o.Burst)
 	}
 	var err error
-	c.tracker, err = adapter.Ownership{Home: o.Home}.NewTracker(c.jobs, c.pods)
+	c.tracker, err = adapter.NewTracker(via{clients.Watches, c.watching("watch of Jobs"), c.watching("watch of pods")}, adapter.Options{
+		Home: o.Home, Cluster: name, Namespace: o.Namespace, Pods: o.Pods, Timeout: o.Timeout, MaxAge: o.Deadline,
+		Selector: labels.Set{adapter.LabelHome: o.Home}.String(), KeepLabels: []string{LabelCreation, LabelSource, LabelAttempt},
+	})
 	return c, err
 }
 
-// Name is the member's name.
+// Name returns the member's name.
 func (c *Cluster) Name() string { return c.name }
 
-// Run watches the member and checks its health, until the context ends. It is
-// called once, by [Clusters.Add].
+// Run watches the member and checks its health until the context ends. [Clusters.Add]
+// calls it, once.
 func (c *Cluster) Run(ctx context.Context) {
 	var group sync.WaitGroup
 	defer group.Wait()
-	group.Go(func() { c.jobs.RunWithContext(ctx) })
-	if c.pods != nil {
-		group.Go(func() { c.pods.RunWithContext(ctx) })
-	}
+	group.Go(func() { c.tracker.Run(ctx) })
 	ticker := time.NewTicker(c.options.Interval)
 	defer ticker.Stop()
 	for {
@@ -79,7 +74,7 @@ func (c *Cluster) Run(ctx context.Context) {
 	}
 }
 
-// soon makes the next health check at once.
+// soon asks for the next health check at once.
 func (c *Cluster) soon() {
 	select {
 	case c.hurry <- struct{}{}:
@@ -87,8 +82,8 @@ func (c *Cluster) soon() {
 	}
 }
 
-// Probe checks the member's health. If it passes, Jobs that may have been created
-// are looked for. Its error is what Options.Probe returned, or the list of Jobs.
+// Probe checks the member's health, and returns the error of Options.Probe or of the
+// list of Jobs.
 func (c *Cluster) Probe(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, c.options.Timeout)
 	defer cancel()
@@ -96,9 +91,7 @@ func (c *Cluster) Probe(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if c.health.note(healthCheck, err); err == nil {
-		c.settle(ctx)
-	}
+	c.health.note(healthCheck, err)
 	return err
 }
 
@@ -106,67 +99,49 @@ func (c *Cluster) check(ctx context.Context) error {
 	if c.options.Probe != nil {
 		return c.options.Probe(ctx)
 	}
-	_, err := c.clients.Kubernetes.BatchV1().Jobs(c.options.Namespace).List(ctx, metav1.ListOptions{
+	_, err := c.clients.Requests.BatchV1().Jobs(c.options.Namespace).List(ctx, metav1.ListOptions{
 		LabelSelector: labels.Set{adapter.LabelHome: c.options.Home}.String(), Limit: 1,
 	})
 	return err
 }
 
-// settle finds out whether Jobs exist whose creates were not answered, or that
-// the cache does not show. Where that fails, it is tried after the next health check.
-func (c *Cluster) settle(ctx context.Context) {
-	send := c.sender(ctx)
-	for _, owner := range c.following() {
-		var doubtful []adapter.Job
-		now := time.Now()
-		c.tracker.View(owner, func(f *adapter.Fleet) { doubtful = f.Unsettled(now) })
-		for _, j := range doubtful {
-			there, err := send.BatchV1().Jobs(j.Namespace).Get(ctx, j.Name, metav1.GetOptions{})
-			switch {
-			case apierrors.IsNotFound(err):
-				there = nil
-			case err != nil:
-				return
-			case !c.owns(owner, there):
-				there = nil
-			}
-			c.tracker.View(owner, func(f *adapter.Fleet) { f.Settle(j, there, now) })
+// watching returns a function that lists and watches for the tracker. It waits while
+// the member is unreachable, so that the tracker goes on at once afterwards instead of
+// backing off. An answer that asks for another form of request is no failure.
+func (c *Cluster) watching(what string) do {
+	return func(ctx context.Context, verb string, call func(context.Context) error) error {
+		if err := c.health.wait(ctx); err != nil {
+			return err
 		}
+		err := call(ctx)
+		failed := failure(verb, err).Call
+		if ctx.Err() == nil && (err == nil || failed && !apierrors.IsBadRequest(err) && !apierrors.IsInvalid(err)) {
+			c.health.note(what, err)
+			if err != nil {
+				c.soon()
+			}
+		}
+		return err
 	}
 }
 
-// owns reports whether the Job is that owner's.
-func (c *Cluster) owns(uid types.UID, j *batchv1.Job) bool {
-	of, owned := adapter.Ownership{Home: c.options.Home}.Of(j)
-	return owned && of == uid
-}
-
-// follow starts to observe the owner's Jobs, or from now on observes them as o says.
-func (c *Cluster) follow(o adapter.Observation) error {
-	if err := c.tracker.Follow(o); err != nil {
-		return errors.Join(errors.New("member "+c.name), err)
+// track starts to track an owner, or replaces its target.
+func (c *Cluster) track(o *owner) error {
+	if err := c.tracker.Track(o.on(c.name)); err != nil {
+		return fmt.Errorf("member %s: %w", c.name, err)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.owners[o.Owner] == nil {
-		c.owners[o.Owner] = &owner{told: c.health.failures(), ran: map[types.UID]time.Time{}}
+	if uid := o.target.Owner.UID; c.failures[uid] == nil {
+		c.failures[uid] = &failures{told: c.health.failures()}
 	}
 	return nil
 }
 
-func (c *Cluster) forget(uid types.UID) {
-	c.tracker.Forget(uid)
+func (c *Cluster) untrack(uid types.UID) {
+	c.tracker.Untrack(uid)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.owners, uid)
-}
-
-func (c *Cluster) following() []types.UID {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	uids := make([]types.UID, 0, len(c.owners))
-	for uid := range c.owners {
-		uids = append(uids, uid)
-	}
-	return uids
+	delete(c.failures, uid)
+	delete(c.creates, uid)
 }

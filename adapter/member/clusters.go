@@ -12,36 +12,74 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/scaledjob/scaledjob/adapter"
-	"github.com/scaledjob/scaledjob/placement"
 )
 
-// Clusters are the members that are registered. The zero value has none. They may be
-// used from several goroutines; two plans of one owner at once are the caller's to
-// prevent.
+// Clusters holds the registered members. The zero value has none. Clusters may be used
+// from several goroutines, but the plans of one owner must be applied one after another.
 type Clusters struct {
 	mu      sync.Mutex
 	members map[string]registered
-	removed map[string]*sync.WaitGroup // what may be under way yet, by name
-	owners  map[types.UID]adapter.Observation
-	sources map[types.UID]map[string]string // Jobs that replacements name, by owner, then by UID
+	removed map[string]*sync.WaitGroup // plans that may not have finished, by name
+	owners  map[types.UID]*owner
+	late    map[ownerOn]time.Time // until when an unanswered create may arrive
+}
+
+// An ownerOn is an owner on the member of that name.
+type ownerOn struct {
+	owner  types.UID
+	member string
 }
 
 type registered struct {
 	*Cluster
 	stop context.CancelFunc
-	busy *sync.WaitGroup // with plans, or waiting for the one before
+	busy *sync.WaitGroup // plans, and the wait for those of the replaced member
 }
 
-// Add registers a member, and runs it until it is removed or the context ends, from
-// when on it is as it was last seen. One of the same name is removed. What is under way on one of that name that was removed,
-// now or before, comes to its end before the new one is looked at, so that no Job is
-// missed. It is an error if an owner is followed by pods that the member does not
-// watch; the member is not registered then.
+// done ends a plan as soon as none of its creates can arrive any more.
+func (r *registered) done(err error) {
+	if err == nil {
+		r.busy.Done()
+		return
+	}
+	time.AfterFunc(2*r.options.Timeout, r.busy.Done)
+}
+
+// mayArrive notes that a create of the owner on the member may arrive within that time.
+func (all *Clusters) mayArrive(o ownerOn, within time.Duration) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if all.late == nil {
+		all.late = map[ownerOn]time.Time{}
+	}
+	all.late[o] = time.Now().Add(within)
+}
+
+// arrives returns the time until which a create of the owner on the member may arrive,
+// or the zero time.
+func (all *Clusters) arrives(o ownerOn) time.Time {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	until := all.late[o]
+	if !time.Now().Before(until) {
+		delete(all.late, o)
+		return time.Time{}
+	}
+	return until
+}
+
+// Add registers a member, and runs it until it is removed or the context ends. After
+// that it stays as it was last observed. If the member cannot track the owners, Add
+// returns an error and does not register it.
+//
+// A member of the same name is replaced. The new member is observed after all plans for
+// the replaced one have finished, and two Timeouts after one that failed, so that no Job
+// is missed.
 func (all *Clusters) Add(ctx context.Context, c *Cluster) error {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	for _, o := range all.owners {
-		if err := c.follow(o); err != nil {
+		if err := c.track(o); err != nil {
 			return err
 		}
 	}
@@ -64,8 +102,8 @@ func (all *Clusters) Add(ctx context.Context, c *Cluster) error {
 	return nil
 }
 
-// Remove forgets the member of that name, if there is one. What is under way there
-// goes on.
+// Remove removes the member of that name, if there is one. Plans that are being applied
+// there go on.
 func (all *Clusters) Remove(name string) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -85,18 +123,24 @@ func (all *Clusters) remove(name string) {
 	all.removed[name] = r.busy
 }
 
-// Names are those of the members, in order.
+// Names returns the names of the members, in order.
 func (all *Clusters) Names() []string {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	return slices.Sorted(maps.Keys(all.members))
 }
 
-// begin returns those members of the names that are registered, by name, each busy
-// until its busy.Done is called.
-func (all *Clusters) begin(names []string) map[string]registered {
+// begin returns the registered members among the names, by name. Each is busy until its
+// done is called. It is an error if the owner is not the current one.
+func (all *Clusters) begin(names []string, o *owner) (map[string]registered, error) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
+	switch {
+	case o == nil:
+		return nil, errNotKnown
+	case all.owners[o.target.Owner.UID] != o:
+		return nil, fmt.Errorf("%w: its owner was edited since the observation", adapter.ErrOutdated)
+	}
 	members := map[string]registered{}
 	for _, name := range names {
 		if r, ok := all.members[name]; ok {
@@ -104,7 +148,7 @@ func (all *Clusters) begin(names []string) map[string]registered {
 			members[name] = r
 		}
 	}
-	return members
+	return members, nil
 }
 
 // list returns the members, by name.
@@ -118,7 +162,7 @@ func (all *Clusters) list() []*Cluster {
 	return members
 }
 
-// Problems are why members do not answer, by name, of those that do not.
+// Problems returns the errors of unreachable members, by name.
 func (all *Clusters) Problems() map[string]error {
 	problems := map[string]error{}
 	for _, c := range all.list() {
@@ -129,62 +173,40 @@ func (all *Clusters) Problems() map[string]error {
 	return problems
 }
 
-// Follow starts to observe the Jobs of o.Owner on every member, those that are yet
-// to be added included, or from now on observes them as o says. The error tells the
-// members that do not watch the pods that o wants.
-func (all *Clusters) Follow(o adapter.Observation) error {
-	if o.Owner == "" {
-		return errors.New("follow: the owner has no UID")
+// Track starts to track the Jobs of an owner, which is in the hub cluster, on every
+// member, and on those that are added later. For an owner that is tracked it is an edit.
+// Of the target the members use Owner, Job, Revision, PendingPodConditions and
+// Rollout.Propagation: package jobs decides the rest. The Job and the overrides, by
+// member, must not be modified afterwards.
+//
+// The error has every problem of the target, or the members that cannot track it,
+// such as those without pods. On those the owner is tracked as before.
+func (all *Clusters) Track(target adapter.Target, overrides map[string]Override) error {
+	o, err := newOwner(target, overrides)
+	if err != nil {
+		return err
 	}
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if all.owners == nil {
-		all.owners, all.sources = map[types.UID]adapter.Observation{}, map[types.UID]map[string]string{}
+		all.owners = map[types.UID]*owner{}
 	}
-	all.owners[o.Owner] = o
+	all.owners[target.Owner.UID] = o
 	var problems []error
 	for _, name := range slices.Sorted(maps.Keys(all.members)) {
-		if err := all.members[name].follow(o); err != nil {
-			problems = append(problems, err)
-		}
+		problems = append(problems, all.members[name].track(o))
 	}
 	return errors.Join(problems...)
 }
 
-// Forget stops to observe the owner's Jobs. They stay where they are: see
-// [Clusters.DeleteJobs].
-func (all *Clusters) Forget(owner types.UID) {
+// Untrack stops tracking the owner. Its Jobs stay: see [Clusters.DeleteJobs].
+func (all *Clusters) Untrack(owner types.UID) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	delete(all.owners, owner)
-	delete(all.sources, owner)
 	for _, r := range all.members {
-		r.forget(owner)
+		r.untrack(owner)
 	}
-}
-
-// Observe returns the members, by name, with the Jobs of an owner that is followed,
-// and the failures since it was called before for that owner: each is told once, so
-// that a plan is to be made of what it returns. It makes no request. The cost is that
-// of sorting the Jobs by name (BenchmarkObserve).
-//
-// A member is Reachable if its last health check passed and nothing failed to be
-// watched since, and Known from the first list of its Jobs on. When one does not
-// answer, its Jobs are those last seen.
-func (all *Clusters) Observe(owner types.UID, now time.Time) ([]placement.JobCluster, []placement.Failure) {
-	var clusters []placement.JobCluster
-	var failures []placement.Failure
-	for _, c := range all.list() {
-		seen, failed := c.observe(owner, now)
-		clusters, failures = append(clusters, seen), append(failures, failed...)
-	}
-	names := identify(clusters)
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	if all.owners[owner].Owner != "" {
-		all.sources[owner] = names
-	}
-	return clusters, failures
 }
 
 // together calls do for each of n members at once.
@@ -196,12 +218,12 @@ func together(n int, do func(i int)) {
 	group.Wait()
 }
 
-// errAway is why a member is not asked.
+// errAway returns the error of a request to an unreachable member, which is not sent.
 func (c *Cluster) errAway() error {
 	if err := c.health.problem(); err != nil {
-		return fmt.Errorf("member %s does not answer: %w", c.name, err)
+		return fmt.Errorf("member %s is unreachable: %w", c.name, err)
 	}
-	return fmt.Errorf("member %s has passed no health check since it did not answer", c.name)
+	return fmt.Errorf("member %s has passed no health check since it was unreachable", c.name)
 }
 
 var errNotRegistered = errors.New("it is not registered")

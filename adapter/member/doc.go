@@ -1,68 +1,84 @@
-// Package member observes and acts on the clusters that package placement plans
-// for.
+// Package member observes and changes the clusters that the packages below placement
+// plan for.
 //
-//	PodOverrides            what is different about a member's pods; pure
-//	Cluster                 one member: what is watched there, and the way to it
-//	Clusters.Observe        -> placement.JobCluster, placement.Failure
-//	Clusters.Apply          <- placement.JobPlan
-//	Clusters.ObserveObject  -> placement.ObjectCluster
-//	Clusters.Scale          <- placement.ObjectPlan
+//	Cluster                 one member: its clients, its health and the tracker of its Jobs
+//	Clusters.Track          an adapter.Target, with overrides for members
+//	Clusters.Observe        -> jobs.Cluster
+//	Clusters.Apply          <- jobs.Decision
+//	ObserveReplicas         -> replicas.Cluster
+//	Scale                   <- replicas.Plan
+//	PodOverrides            the differences of a member's pods
 //
-// # One cluster never waits for another
+// The owners of the Jobs are in another cluster, the hub, and may be of any kind.
 //
-// Each [Cluster] has its own clients, its own limit of requests, its own cache of
-// Jobs, and a health check that runs by itself. Observe reads what is in memory and
-// makes no request. Apply, ObserveObject and Scale work on all clusters at once, each
-// within its own time: the Jobs of the others exist while one still hangs
-// (TestOneHangs), and one that fails its health check is not asked at all until it
-// passes (TestNotAsked).
+// # Isolation
+//
+// Each [Cluster] has clients, a rate limit, a tracker and a health check of its own.
+// Observe makes no request. Apply, ObserveReplicas and Scale act on all members at once,
+// each within its own timeouts: a member that hangs delays no other. A member that
+// failed its health check gets no request until a health check passes.
 //
 // # Ownership
 //
 // A Job on a member has no owner reference: its owner does not exist there, and the
-// member's garbage collector would delete it. It has labels instead:
+// member's garbage collector would delete the Job. Labels take its place:
 //
-//	adapter.LabelHome            the home cluster, Options.Home
-//	adapter.LabelOwner           the UID of the home object
-//	adapter.LabelOwnerNamespace  its namespace
-//	adapter.LabelName            its name
-//	adapter.LabelSource          the UID of the Job that it replaces
-//	adapter.LabelAttempt         which replacement of that Job it is
+//	adapter.LabelHome    the hub cluster, Options.Home
+//	adapter.LabelOwner   the UID of the owner
+//	LabelOwnerNamespace  its namespace
+//	LabelSelector        its name
+//	LabelCreation        a random value, which no other Job of the same name has
+//	LabelSource          the Job that it replaces: name, dot, creation
+//	LabelAttempt         the number of the replacement, from 1
 //
-// The first two together are ownership; a Job that has them and a controller is
-// somebody else's, and neither counted nor touched. [Clusters.DeleteJobs] deletes what
-// an owner leaves behind, since no garbage collector does.
+// The first two are ownership. A Job that has them and a controller is neither counted
+// nor changed. [Clusters.DeleteJobs] deletes the Jobs that an owner leaves behind.
 //
-// # No Job is made twice
+// # Idempotent creation
 //
-// A name is made of the owner's UID, its generation, the cluster, and a number that
-// goes on from the highest seen there, so that it is the same for whoever creates that
-// Job, and no two clusters have Jobs of one name.
+// On each member the rules of package adapter hold: Jobs have numbers, a create that was
+// not answered is never sent again, and after twice Options.Timeout the member is asked
+// for it. Names contain a hash of the member's name, so that no two members have Jobs of
+// one name. Numbers recur, so that a Job is identified by its name and its creation.
 //
-// A Job that the cache does not show yet is in flight, and one whose create was not
-// answered may be (adapter.Order): it holds its room until the cache shows it, or the
-// cluster says that there is none of that name (TestTimeoutAfterSuccess). While its cluster
-// does not answer it is pending since it was sent, so that it is replaced elsewhere after the
-// grace period, as other Jobs there are; when it turns out to exist, it and its
-// replacement are known for a pair (TestReplacedBeforeItWasKnown). Until then its source
-// is not deleted for it (TestReplacementThatFails).
+// A Job in flight on a member that is unreachable is pending since it was sent. It is
+// replaced elsewhere after the grace period, as other Jobs there. If it turns out to
+// exist, it and its replacement are a pair. Until then no Job is deleted for it.
 //
-// After a restart the Jobs on a cluster that does not answer are not known. A plan's
-// Memory has how many there are, if it was stored before the plan was applied: with that
-// no maximum is exceeded, whatever fails and whoever is restarted (TestNothingTwice).
+// The sum over all members never exceeds the maximum under these conditions:
+//
+//   - One process at a time acts. Its successor starts twice Options.Timeout after the last
+//     request, such as by a lease that lasts longer. Options.MayAct checks the lease.
+//   - The Checkpoint of a decision is stored before Apply. It has the Jobs of members that are
+//     unreachable after a restart.
 //
 // # Failures
 //
-//	placement.CallFailed      a health check, list or watch; a get or delete that failed, other than that there is no such Job
-//	placement.CreateFailed    a create that was not answered, or with 408, 429 or 5xx
-//	placement.CreateRejected  a create that was answered with another 4xx
+//	Call      a health check, list, watch, get or delete failed, other than for a missing Job
+//	Create    a create was not answered, or with 408, 429 or 5xx
+//	Rejected  a create was answered with another 4xx
 //
-// Each is told to one plan of each owner. A request that was not made, because of
-// the limit, the deadline or a cancelled context, is no failure of the cluster.
+// One observation of each owner has each failure. A request that was not sent is no
+// failure of the member.
 //
-// # Rights
+// # Permissions
 //
-// On a member the package needs to get, list, watch, create and delete Jobs; to list
-// and watch pods, with Options.Pods; and to get and patch the subresource scale of what
-// is scaled, such as deployments/scale.
+// On a member the clients need to get, list, watch, create and delete Jobs. With
+// Options.Pods they list and watch pods. For replicas they get and patch the subresource
+// scale, such as deployments/scale.
+//
+// # Tests
+//
+//	nothing exceeds the maximum, and nothing is created twice             TestNothingTwice
+//	a create that was not answered holds its capacity                     TestTimeoutAfterSuccess, TestLate
+//	a create that was asked for in vain holds its capacity                TestLateAfterItWasAskedFor
+//	no Jobs are left while an unanswered create may arrive                TestDeleteJobsLate
+//	it is never sent again, and asked for after twice the timeout         TestNotSentAgain
+//	a recurring number is not taken for the Job that had it               TestNumberRecurs
+//	a Job that was replaced before it was known is half of a pair         TestReplacedBeforeItWasKnown
+//	a source is not deleted for a replacement that may not exist          TestReplacementThatFails
+//	a Job that has changed since the observation is not deleted           TestChangedSince
+//	an edit stops a plan; Jobs in another namespace stay the owner's      TestEditedSince, TestNamespaceIsEdited
+//	a member that hangs delays no other; one that is away is not asked    TestOneHangs, TestHangsOnce, TestNotAsked
+//	a merge of overrides changes neither argument, and nothing if again   FuzzMerge
 package member

@@ -3,24 +3,28 @@ package member_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
-	"k8s.io/client-go/kubernetes/fake"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/member"
-	"github.com/scaledjob/scaledjob/placement"
+	"github.com/scaledjob/scaledjob/placement/jobs"
+	"github.com/scaledjob/scaledjob/rollout"
+	"github.com/scaledjob/scaledjob/scaling"
 )
 
-// One poll of a distributed job: what the members have, what is to be done, and
-// what came of it.
+// A poll observes the members, plans, and applies the plan.
 func Example() {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
+	var uids atomic.Int64
 	var all member.Clusters
 	for _, name := range []string{"member-cluster-1", "member-cluster-2"} {
-		// member.Dial, really, with the config of a kubeconfig.
-		c, err := member.New(name, member.Clients{Kubernetes: fake.NewClientset()}, member.Options{Home: "home"})
+		api := newSite(name, &uids) // use member.Dial with the config of a kubeconfig
+		c, err := member.New(name, member.Clients{Requests: api, Watches: api}, member.Options{Home: "hub"})
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -30,42 +34,35 @@ func Example() {
 			return
 		}
 	}
-	found, err := adapter.ReadScaledJobs([]byte(`
-apiVersion: keda.sh/v1alpha1
-kind: ScaledJob
-metadata: {name: processor-job, namespace: shop, uid: 0f8fad5b-d9cb-469f-a165-70867728950e, generation: 1}
-spec:
-  jobTargetRef: {template: {spec: {containers: [{name: processor, image: "myapp:latest"}]}}}
-  triggers: [{type: rabbitmq, metadata: {queueName: tasks, value: "5"}}]
-`))
-	if err != nil {
+	target := adapter.Target{
+		Owner: adapter.Owner{APIVersion: "example.com/v1", Kind: "Queue", Namespace: "shop", Name: "orders", UID: "0f8fad5b-d9cb-469f-a165-70867728950e"},
+		Job: &batchv1.Job{Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{
+			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "worker", Image: "myapp:latest"}}},
+		}}},
+		Revision: rollout.Revision{Generation: 1},
+	}
+	if err := all.Track(target, nil); err != nil { // again after each edit
 		fmt.Println(err)
 		return
 	}
-	s := found[0] // metadata and scaledJobSpec of the DistributedScaledJob
-	if err := all.Follow(adapter.Observation{Owner: s.UID}); err != nil {
-		fmt.Println(err)
-		return
-	}
-	policy := placement.DefaultJobPolicy()
-	policy.Revision = s.Revision()
-	policy.Members = []placement.Member{{Name: "member-cluster-1", Weight: 2}, {Name: "member-cluster-2", Weight: 3}}
+	policy := jobs.DefaultPolicy()
+	policy.Revision = target.Revision
+	policy.Members = []jobs.Member{{Name: "member-cluster-1", Weight: 2}, {Name: "member-cluster-2", Weight: 3}}
 
-	var memory placement.Memory // kept from poll to poll
-	poll := func() placement.JobPlan {
-		now := time.Now()
-		clusters, failures := all.Observe(s.UID, now)
-		plan := placement.PlanJobs(policy, placement.JobState{
-			Demand:   placement.Demand{Jobs: 10, Active: true},
-			Clusters: clusters, Failures: failures, Memory: memory, Now: now,
+	var checkpoint jobs.Checkpoint
+	poll := func() jobs.Decision {
+		seen := all.Observe(target.Owner.UID)
+		plan := jobs.Plan(policy, jobs.State{
+			Metrics:  []scaling.Metric{{Value: 10, Target: 1}},
+			Clusters: seen.Clusters, Checkpoint: checkpoint, Now: time.Now(),
 		})
-		memory = plan.Memory // to be stored before the plan is applied, where a restart must not lose it
-		for _, r := range all.Apply(ctx, member.Action{ScaledJob: s, Revision: policy.Revision, Plan: plan, Now: now}) {
+		checkpoint = plan.Checkpoint // store it before Apply, so that it survives a restart
+		for _, r := range all.Apply(ctx, seen, plan) {
 			fmt.Println(r.Cluster, r.Created, r.Err)
 		}
 		return plan
 	}
-	for poll().Blocked == placement.ReasonJobsUnknown { // until the members' Jobs are listed
+	for poll().Scaling.Rule == scaling.RuleJobsUnknown { // until the members' Jobs are listed
 		time.Sleep(time.Millisecond)
 	}
 	fmt.Println("again:", len(poll().Create))

@@ -5,24 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"sync"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// health is whether a member answers. The zero value has not been asked.
+// A health knows whether a member is reachable. The zero value has not been checked.
 type health struct {
 	mu       sync.Mutex
-	open     chan struct{}    // closed while the last health check has passed, and nothing has failed since
-	problems map[string]error // of what failed when last tried; nil when nothing was
-	failed   uint64           // calls that have, so far
+	open     chan struct{}    // closed while the last health check passed and nothing has failed since
+	problems map[string]error // errors of the last attempts, by operation; nil if there was no attempt
+	failed   uint64           // number of failed calls
 }
 
 const healthCheck = "health check"
 
-// gate is closed while the member answers.
+// gate returns a channel that is closed while the member is reachable.
 func (h *health) gate() chan struct{} {
 	if h.open == nil {
 		h.open = make(chan struct{})
@@ -39,8 +36,8 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// note notes what came of a health check, or of listing or watching something. Where
-// it failed, the member does not answer until the next health check.
+// note notes the result of a health check, a list or a watch. After a failure the
+// member is unreachable until the next health check passes.
 func (h *health) note(what string, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -60,7 +57,7 @@ func (h *health) note(what string, err error) {
 	}
 }
 
-// problem is why the member does not answer, nil if it does or has not been asked.
+// problem returns why the member is unreachable, or nil if it is not or is not checked.
 func (h *health) problem() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -71,21 +68,21 @@ func (h *health) problem() error {
 	return errors.Join(all...)
 }
 
-// answers reports whether the last health check passed, and all is being watched.
+// answers reports whether the last health check passed and nothing has failed since.
 func (h *health) answers() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return isClosed(h.gate()) && len(h.problems) == 0
 }
 
-// mayAnswer reports whether the last health check passed, or there has been none.
+// mayAnswer reports whether the last health check passed or there was none.
 func (h *health) mayAnswer() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.problems == nil || isClosed(h.gate())
 }
 
-// wait returns when the member answers.
+// wait returns when the member is reachable.
 func (h *health) wait(ctx context.Context) error {
 	h.mu.Lock()
 	gate := h.gate()
@@ -98,39 +95,9 @@ func (h *health) wait(ctx context.Context) error {
 	}
 }
 
-// failures is how many calls have failed so far.
+// failures returns the number of failed calls so far.
 func (h *health) failures() uint64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.failed
-}
-
-// code is the HTTP status of an answer, 0 if there was none.
-func code(err error) int32 {
-	var status apierrors.APIStatus
-	if errors.As(err, &status) {
-		return status.Status().Code
-	}
-	return 0
-}
-
-// passing reports whether a request that failed may work later: it was not answered,
-// or by a server that could not serve it.
-func passing(err error) bool {
-	switch c := code(err); c {
-	case http.StatusRequestTimeout, http.StatusTooManyRequests:
-		return true
-	default:
-		return c < 400 || c >= 500
-	}
-}
-
-// callFailed reports whether a request failed, and not because there is no such
-// object, or it is in another state.
-func callFailed(err error) bool {
-	switch code(err) {
-	case http.StatusNotFound, http.StatusConflict, http.StatusGone:
-		return false
-	}
-	return err != nil
 }

@@ -1,9 +1,11 @@
 package member_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -17,24 +19,27 @@ import (
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/member"
 	"github.com/scaledjob/scaledjob/history"
-	"github.com/scaledjob/scaledjob/placement"
+	"github.com/scaledjob/scaledjob/placement/jobs"
 	"github.com/scaledjob/scaledjob/placement/taint"
 	"github.com/scaledjob/scaledjob/rollout"
+	"github.com/scaledjob/scaledjob/scaling"
 )
 
 func TestJobsOfMembers(t *testing.T) {
 	w := newWorld(t, member.Options{}, "a", "b").ready()
-	w.policy.Members = []placement.Member{{Name: "a", Weight: 2}, {Name: "b", Weight: 3}}
+	w.policy.Members = []jobs.Member{{Name: "a", Weight: 2}, {Name: "b", Weight: 3}}
 	w.demand = 10
-	w.action.Targets = map[string]member.Target{"b": {Namespace: "elsewhere", Overrides: member.PodOverrides{
+	w.overrides = map[string]member.Override{"b": {Namespace: "elsewhere", Pod: member.PodOverrides{
 		ContainerOverrides: map[string]member.ContainerOverride{"processor": {Image: "own:1"}},
 	}}}
+	w.target.Job.Labels[member.LabelSource] = "reserved"
+	w.track()
 	reports := w.poll()
 	noErrors(t, reports)
 	require.Equal(t, []member.Report{
 		{Cluster: "a", Result: adapter.Result{Created: 4}}, {Cluster: "b", Result: adapter.Result{Created: 6}},
 	}, reports)
-	names := map[string]bool{}
+	names, creations := map[string]bool{}, map[string]bool{}
 	for name, want := range map[string]struct {
 		jobs             int
 		namespace, image string
@@ -46,14 +51,18 @@ func TestJobsOfMembers(t *testing.T) {
 			require.Empty(t, j.OwnerReferences)
 			require.Equal(t, want.namespace, j.Namespace)
 			require.Equal(t, want.image, j.Spec.Template.Spec.Containers[0].Image)
+			require.Equal(t, "template-1", j.Annotations[adapter.AnnotationTemplateHash], "an override is no revision")
+			creations[j.Labels[member.LabelCreation]] = true
+			delete(j.Labels, member.LabelCreation)
 			require.Equal(t, map[string]string{
-				"team": "a", adapter.LabelName: "processor", adapter.LabelOwner: string(owner), adapter.LabelHome: home,
-				adapter.LabelOwnerNamespace: "shop", member.LabelSelector: "processor",
+				"team": "a", adapter.LabelOwner: string(owner), adapter.LabelHome: home,
+				member.LabelOwnerNamespace: "shop", member.LabelSelector: "processor",
 			}, j.Labels)
 		}
 	}
 	require.Len(t, names, 10, "no two clusters have Jobs of one name")
-	require.Equal(t, "myapp:latest", w.action.ScaledJob.Spec.JobTargetRef.Template.Spec.Containers[0].Image)
+	require.Len(t, creations, 10)
+	require.Equal(t, "myapp:latest", w.target.Job.Spec.Template.Spec.Containers[0].Image)
 
 	w.shown(10)
 	require.Empty(t, w.poll(), "nothing more is to be done")
@@ -81,8 +90,8 @@ func TestStaleCache(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		require.Len(t, w.jobs(name), 5)
 		for _, j := range w.observe()[name].Jobs {
-			require.Equal(t, placement.InFlight, j.Phase)
-			require.NotEqual(t, j.Name, j.UID, "it is known to exist")
+			require.True(t, inFlight(&j))
+			require.False(t, j.Unconfirmed, "it is known to exist")
 		}
 		w.add(name, member.Options{}) // lists, and sees
 	}
@@ -95,48 +104,52 @@ func TestStaleCache(t *testing.T) {
 // A replacement says what it replaces, in flight and after.
 func TestReplacements(t *testing.T) {
 	w := newWorld(t, member.Options{}, "a", "b").ready()
-	w.policy.Members = []placement.Member{{Name: "a", Weight: 1}, {Name: "b", Weight: 0}}
+	w.policy.Members = []jobs.Member{{Name: "a", Weight: 1}, {Name: "b", Weight: 0}}
 	w.demand = 2
+	w.sites["a"].clock.Store(int64(-time.Hour))
 	noErrors(t, w.poll())
-	w.change("a", created(time.Hour))
 	w.policy.Failover.GracePeriod, w.policy.Members = time.Minute, nil
 	w.sites["b"].blind.Store(true)
 	w.add("b", member.Options{})
 	w.ready()
 	w.eventually("both Jobs are stuck", func() bool {
 		plan, _ := w.plan()
-		return plan.Proposal.Counts.Stuck == 2
+		return plan.Members[0].Jobs.Stuck == 2
 	})
-	noErrors(t, w.all.Apply(t.Context(), w.action))
+	noErrors(t, w.apply())
 	sources := map[string]bool{}
 	for _, j := range w.jobs("a") {
-		sources[string(j.UID)] = true
+		sources[jobID(&j)] = true
 	}
 	replacements := w.jobs("b")
 	require.Len(t, replacements, 2)
 	for _, j := range replacements {
-		require.Equal(t, "1", j.Labels[adapter.LabelAttempt])
-		require.True(t, sources[j.Labels[adapter.LabelSource]])
-		delete(sources, j.Labels[adapter.LabelSource])
+		require.Equal(t, "1", j.Labels[member.LabelAttempt])
+		require.True(t, sources[j.Labels[member.LabelSource]])
+		delete(sources, j.Labels[member.LabelSource])
 	}
-	check := func(phase placement.Phase) {
-		for i, j := range w.observe()["b"].Jobs {
-			require.Equal(t, phase, j.Phase)
-			require.Equal(t, placement.Source{UID: replacements[i].Labels[adapter.LabelSource], Attempt: 1}, j.Replaces)
+	check := func(flies bool) {
+		all := w.observe()["b"].Jobs
+		slices.SortFunc(all, func(a, b jobs.Job) int { return cmp.Compare(a.Name, b.Name) })
+		for i, j := range all {
+			require.Equal(t, jobs.Pending, j.Phase)
+			require.Equal(t, flies, inFlight(&j))
+			require.Equal(t, jobID(&replacements[i]), j.UID)
+			require.Equal(t, jobs.Source{UID: replacements[i].Labels[member.LabelSource], Attempt: 1}, j.Replaces)
 		}
 	}
-	check(placement.InFlight)
+	check(true)
 	require.Empty(t, w.poll(), "each has its replacement")
 	w.sites["b"].blind.Store(false)
 	w.add("b", member.Options{})
 	w.ready()
-	check(placement.Pending)
+	check(false)
 	require.Empty(t, w.poll())
 
-	w.policy.Failover.Duplication = placement.PreferFailover
+	w.policy.Failover.Duplication = jobs.PreferFailover
 	w.change("b", runs)
-	w.eventually("the sources are duplicates", func() bool { plan, _ := w.plan(); return len(plan.Delete) == 2 })
-	reports := w.all.Apply(t.Context(), w.action)
+	w.eventually("the sources are duplicates", func() bool { plan, _ := w.plan(); return len(plan.Duplicates) == 2 })
+	reports := w.apply()
 	noErrors(t, reports)
 	require.Equal(t, 2, reports[0].Duplicates)
 	require.Empty(t, w.jobs("a"))
@@ -154,13 +167,13 @@ func TestReplacementThatFails(t *testing.T) {
 			w := newWorld(t, member.Options{}, "a")
 			w.sites["b"] = newSite("b", w.sites["a"].uids)
 			w.sites["b"].blind.Store(true)
-			b := w.add("b", member.Options{Interval: time.Hour})
+			b := w.add("b", unchecked)
 			w.ready()
-			w.policy.Members = []placement.Member{{Name: "a", Weight: 1}, {Name: "b", Weight: 0}}
+			w.policy.Members = []jobs.Member{{Name: "a", Weight: 1}, {Name: "b", Weight: 0}}
 			w.demand = 1
+			w.sites["a"].clock.Store(int64(-time.Hour))
 			noErrors(t, w.poll())
-			w.change("a", created(time.Hour))
-			w.policy.Failover = placement.FailoverPolicy{GracePeriod: time.Minute, Duplication: placement.ImmediateSourceCleanup}
+			w.policy.Failover = jobs.Failover{GracePeriod: time.Minute, Duplication: jobs.ImmediateSourceCleanup}
 			w.policy.Members = nil
 			w.sites["b"].breaks(func(_ context.Context, verb, _ string, send func() error) error {
 				if verb == "create" {
@@ -176,8 +189,11 @@ func TestReplacementThatFails(t *testing.T) {
 			}
 			w.sites["b"].breaks(nil)
 			require.NoError(t, b.Probe(t.Context()))
-			w.memory = placement.Memory{}
-			w.eventually("it has moved", func() bool { w.poll(); return len(w.jobs("a")) == 0 && len(w.jobs("b")) == 1 })
+			w.eventually("it has moved", func() bool {
+				w.checkpoint = jobs.Checkpoint{}
+				w.poll()
+				return len(w.jobs("a")) == 0 && len(w.jobs("b")) == 1
+			})
 		})
 	}
 }
@@ -188,8 +204,8 @@ func TestTimeoutAfterSuccess(t *testing.T) {
 	for _, succeeded := range []bool{false, true} {
 		for _, restart := range []bool{false, true} {
 			t.Run(fmt.Sprintf("succeeded=%t/restart=%t", succeeded, restart), func(t *testing.T) {
-				w := newWorld(t, member.Options{}, "a", "b")
-				c := w.add("a", member.Options{Interval: time.Hour})
+				w := newWorld(t, quick, "a", "b")
+				c := w.add("a", unchecked)
 				w.ready()
 				w.demand = 6
 				fault := instead(errReset)
@@ -208,8 +224,8 @@ func TestTimeoutAfterSuccess(t *testing.T) {
 				reports := w.poll()
 				var failed *adapter.CreateError
 				require.ErrorAs(t, reports[0].Err, &failed)
-				require.Equal(t, []placement.FailureKind{placement.CreateFailed}, reports[0].Failures)
-				w.eventually("it is away", func() bool { return !w.observe()["a"].Reachable })
+				require.Equal(t, jobs.Failures{Create: true}, reports[0].Failures)
+				w.eventually("it is away", func() bool { return w.observe()["a"].Reach != jobs.Reachable })
 				w.sites["a"].breaks(away)
 				for range 3 {
 					require.Len(t, w.observe()["a"].Jobs, 1)
@@ -218,9 +234,9 @@ func TestTimeoutAfterSuccess(t *testing.T) {
 				total := func() int { return len(w.jobs("a")) + len(w.jobs("b")) }
 				require.LessOrEqual(t, total(), 6)
 				w.sites["a"].breaks(nil)
-				w.memory = placement.Memory{}
+				w.checkpoint = jobs.Checkpoint{}
 				if restart {
-					w.add("a", member.Options{})
+					w.add("a", quick)
 				} else {
 					require.NoError(t, c.Probe(t.Context()))
 				}
@@ -240,45 +256,43 @@ func TestReplacedBeforeItWasKnown(t *testing.T) {
 	w := newWorld(t, member.Options{}, "b")
 	w.sites["a"] = newSite("a", w.sites["b"].uids)
 	w.sites["a"].blind.Store(true)
-	w.add("a", member.Options{})
+	w.add("a", quick)
 	w.ready()
-	w.policy.Members = []placement.Member{{Name: "a", Weight: 1}, {Name: "b", Weight: 0}}
+	w.policy.Members = []jobs.Member{{Name: "a", Weight: 1}, {Name: "b", Weight: 0}}
 	w.demand = 1
-	w.sites["a"].breaks(func(_ context.Context, verb, _ string, send func() error) error {
-		if verb == "create" {
-			_ = send()
-		}
-		return errReset
-	})
+	w.sites["a"].breaks(on("create", after(errReset)))
 	w.poll()
-	w.eventually("it is away", func() bool { return !w.observe()["a"].Reachable })
+	w.sites["a"].breaks(away)
+	w.eventually("it is away", func() bool { return w.observe()["a"].Reach != jobs.Reachable })
 	w.policy.Failover.GracePeriod, w.policy.Members = time.Millisecond, nil
 	time.Sleep(2 * time.Millisecond)
 	noErrors(t, w.poll())
 	source, replacement := w.jobs("a"), w.jobs("b")
 	require.Len(t, source, 1)
 	require.Len(t, replacement, 1)
-	require.Equal(t, source[0].Name, replacement[0].Labels[adapter.LabelSource], "it is known by its name")
+	require.Equal(t, jobID(&source[0]), replacement[0].Labels[member.LabelSource])
 	w.sites["c"] = newSite("c", w.sites["b"].uids)
 	w.add("c", member.Options{})
 
 	w.policy.Failover.GracePeriod = time.Hour
 	w.sites["a"].breaks(nil)
 	w.ready()
-	w.eventually("it is known by its UID", func() bool {
+	w.eventually("it is known to exist", func() bool {
+		w.poll()
 		seen := w.observe()
-		return seen["a"].Jobs[0].UID == string(source[0].UID) && seen["b"].Jobs[0].Replaces.UID == string(source[0].UID)
+		return !seen["a"].Jobs[0].Unconfirmed && seen["b"].Jobs[0].Replaces.UID == seen["a"].Jobs[0].UID
 	})
 	w.sites["a"].blind.Store(false)
 	w.add("a", member.Options{})
 	w.ready()
 	w.policy.Failover.GracePeriod = time.Millisecond
-	w.policy.Members = []placement.Member{{Name: "a", Weight: 0}, {Name: "b", Weight: 0}, {Name: "c", Weight: 1}}
+	w.policy.Members = []jobs.Member{{Name: "a", Weight: 0}, {Name: "b", Weight: 0}, {Name: "c", Weight: 1}}
 	w.eventually("it is replaced once more", func() bool { w.poll(); return len(w.jobs("c")) == 1 })
-	require.Equal(t, source[0].Name, w.jobs("c")[0].Labels[adapter.LabelSource], "all of the chain name it alike")
+	require.Equal(t, jobID(&source[0]), w.jobs("c")[0].Labels[member.LabelSource], "all of the chain name it alike")
+	require.Equal(t, "2", w.jobs("c")[0].Labels[member.LabelAttempt])
 
 	w.policy.Failover.GracePeriod = time.Hour
-	w.policy.Failover.Duplication = placement.PreferFailover
+	w.policy.Failover.Duplication = jobs.PreferFailover
 	w.change("b", runs)
 	w.eventually("the pair is resolved", func() bool { w.poll(); return len(w.jobs("a")) == 0 })
 	require.Len(t, w.jobs("b"), 1)
@@ -323,9 +337,9 @@ func TestFailures(t *testing.T) {
 			require.Equal(t, "a", reports[0].Cluster)
 			_, told := w.plan()
 			require.Equal(t, tt.want, kinds(told))
-			require.Len(t, reports[0].Failures, len(told))
+			require.Equal(t, told[0].Failures, reports[0].Failures)
 			_, told = w.plan()
-			require.Empty(t, told)
+			require.Empty(t, kinds(told))
 		})
 	}
 }
@@ -337,7 +351,7 @@ func TestReplacedUnderItsName(t *testing.T) {
 	noErrors(t, w.poll())
 	w.shown(1)
 	w.policy.Revision.Generation, w.policy.Rollout = 2, rollout.Policy{Strategy: rollout.Immediate}
-	w.policy.Scaling.Max = 1
+	w.policy.Scaling.Bounds.Max = 1
 	w.sites["a"].breaks(func(_ context.Context, verb, name string, send func() error) error {
 		switch verb {
 		case "delete":
@@ -349,7 +363,7 @@ func TestReplacedUnderItsName(t *testing.T) {
 	})
 	reports := w.poll()
 	noErrors(t, reports)
-	require.Equal(t, 1, reports[0].RolledOut)
+	require.Equal(t, 1, reports[0].Outdated)
 }
 
 // While one cluster hangs the others have their Jobs, and are observed.
@@ -359,36 +373,16 @@ func TestOneHangs(t *testing.T) {
 	w.sites["b"].breaks(hangs)
 	done := make(chan []member.Report, 1)
 	w.plan()
-	go func() { done <- w.all.Apply(t.Context(), w.action) }()
+	go func() { done <- w.apply() }()
 	w.eventually("the others have their Jobs", func() bool { return len(w.jobs("a")) == 10 && len(w.jobs("c")) == 10 })
 	w.plan()
 	require.Empty(t, done, "the one still hangs")
 	reports := <-done
 	require.NoError(t, reports[0].Err)
 	require.ErrorIs(t, reports[1].Err, context.DeadlineExceeded)
-	require.Equal(t, []placement.FailureKind{placement.CreateFailed}, reports[1].Failures)
+	require.Equal(t, jobs.Failures{Create: true}, reports[1].Failures)
 	require.NoError(t, reports[2].Err)
-	w.eventually("its health check fails", func() bool { return !w.observe()["b"].Reachable })
-}
-
-// The limit of requests and the deadline are a member's own, and what was not sent
-// is neither in flight nor a failure.
-func TestLimit(t *testing.T) {
-	w := newWorld(t, member.Options{}, "fast", "slow")
-	w.add("slow", member.Options{QPS: 20, Burst: 5, Deadline: 300 * time.Millisecond})
-	w.ready()
-	w.demand = 100
-	reports := w.poll()
-	require.Equal(t, int64(50), reports[0].Created)
-	require.ErrorIs(t, reports[1].Err, adapter.ErrNotSent)
-	require.Empty(t, reports[1].Failures)
-	require.Positive(t, reports[1].Created)
-	require.Less(t, reports[1].Created, int64(20))
-	require.Len(t, w.jobs("slow"), int(reports[1].Created))
-	w.shown(50 + int(reports[1].Created))
-	_, failures := w.plan()
-	require.Empty(t, failures)
-	require.Len(t, w.observe()["slow"].Jobs, int(reports[1].Created))
+	w.eventually("its health check fails", func() bool { return w.observe()["b"].Reach != jobs.Reachable })
 }
 
 // A cancelled context ends the requests and is no failure of a member.
@@ -405,32 +399,32 @@ func TestCancelled(t *testing.T) {
 		return send()
 	})
 	w.plan()
-	reports := w.all.Apply(ctx, w.action)
+	reports := w.all.Apply(ctx, w.seen, w.decided)
 	require.ErrorIs(t, reports[0].Err, context.Canceled)
 	require.Empty(t, reports[0].Failures)
 	require.Zero(t, reports[0].Created)
 	_, failures := w.plan()
-	require.Empty(t, failures)
+	require.Empty(t, kinds(failures))
 }
 
 // The health check of a member that fails is told to every owner, each time once.
 func TestHealth(t *testing.T) {
 	w := newWorld(t, member.Options{}, "a", "b").ready()
 	const other = "another owner"
-	require.NoError(t, w.all.Follow(adapter.Observation{Owner: other}))
+	require.NoError(t, w.all.Track(anOwner(other), nil))
 	w.demand = 4
 	noErrors(t, w.poll())
 	w.shown(4)
 	w.sites["a"].breaks(away)
-	w.eventually("it does not answer", func() bool { return !w.observe()["a"].Reachable })
+	w.eventually("it does not answer", func() bool { return w.observe()["a"].Reach != jobs.Reachable })
 	seen := w.observe()["a"]
-	require.True(t, seen.Known, "its Jobs are those that were last seen")
+	require.Equal(t, jobs.Unreachable, seen.Reach, "its Jobs are those that were last seen")
 	require.Len(t, seen.Jobs, 2)
-	_, failures := w.all.Observe(other, time.Now())
-	require.Equal(t, "a:call", kinds(failures))
-	w.action.Plan = placement.JobPlan{Create: []placement.Placement{{Cluster: "a", Fresh: 9}}}
-	report := w.all.Apply(t.Context(), w.action)[0]
-	require.ErrorContains(t, report.Err, "member a does not answer: health check: ")
+	require.Equal(t, "a:call", kinds(w.all.Observe(other).Clusters))
+	w.plan()
+	w.decided = jobs.Decision{Create: []jobs.Placement{{Cluster: "a", Additional: 9}}}
+	report := w.apply()[0]
+	require.ErrorContains(t, report.Err, "member a is unreachable: health check: ")
 	require.Empty(t, report.Failures)
 	require.Len(t, w.observe()["a"].Jobs, 2, "nothing was sent")
 	w.eventually("the taint is hard", func() bool {
@@ -439,9 +433,9 @@ func TestHealth(t *testing.T) {
 	})
 	w.sites["a"].breaks(nil)
 	w.ready()
-	_, _ = w.all.Observe(owner, time.Now())
-	_, failures = w.all.Observe(owner, time.Now())
-	require.Empty(t, failures)
+	w.plan()
+	_, failures := w.plan()
+	require.Empty(t, kinds(failures))
 }
 
 // While a member is away only its health is checked, and its Jobs are watched again
@@ -451,21 +445,22 @@ func TestBackAtOnce(t *testing.T) {
 	w.demand = 2
 	noErrors(t, w.poll())
 	w.shown(2)
-	var checks, watches atomic.Int64
-	w.sites["a"].breaks(func(_ context.Context, verb, _ string, _ func() error) error {
-		if verb == "watch" {
-			watches.Add(1)
+	var checks, others atomic.Int64
+	w.sites["a"].breaks(func(_ context.Context, _, name string, _ func() error) error {
+		if name == probe {
+			checks.Add(1)
+		} else {
+			others.Add(1)
 		}
-		checks.Add(1)
 		return errReset
 	})
 	w.add("a", member.Options{})
 	w.eventually("its health is checked again and again", func() bool { return checks.Load() > 20 })
-	require.Zero(t, watches.Load())
-	require.False(t, w.observe()["a"].Known, "nothing is known of it yet")
+	require.Zero(t, others.Load())
+	require.Equal(t, jobs.NeverReached, w.observe()["a"].Reach)
 	require.Empty(t, w.poll())
 	plan, _ := w.plan()
-	require.Equal(t, placement.ReasonJobsUnknown, plan.Blocked)
+	require.Equal(t, scaling.RuleJobsUnknown, plan.Scaling.Rule)
 	w.sites["a"].breaks(nil)
 	w.shown(2)
 }
@@ -478,7 +473,7 @@ func TestWatchFails(t *testing.T) {
 	w.add("a", member.Options{})
 	w.eventually("it does not count as answering", func() bool {
 		_, failures := w.plan()
-		return !w.observe()["a"].Reachable && kinds(failures) == "a:call"
+		return w.observe()["a"].Reach != jobs.Reachable && kinds(failures) == "a:call"
 	})
 	w.eventually("it says why", func() bool {
 		err := w.all.Problems()["a"]
@@ -526,11 +521,11 @@ func TestDeleteJobs(t *testing.T) {
 	w.shown(60)
 	w.sites["b"].breaks(away)
 	w.sites["c"].breaks(on("delete", instead(errForbidden)))
-	w.eventually("it is away", func() bool { return !w.observe()["b"].Reachable })
+	w.eventually("it is away", func() bool { return w.observe()["b"].Reach != jobs.Reachable })
 	calls := w.sites["b"].calls.Load()
 	found := w.all.DeleteJobs(t.Context(), owner)
 	require.Equal(t, member.Cleanup{Cluster: "a", Left: 20}, found[0])
-	require.ErrorContains(t, found[1].Err, "member b does not answer: health check: read tcp: connection reset")
+	require.ErrorContains(t, found[1].Err, "member b is unreachable: health check: read tcp: connection reset")
 	require.Equal(t, 20, found[2].Left)
 	require.ErrorContains(t, found[2].Err, "delete Job shop/processor-")
 	require.Less(t, w.sites["b"].calls.Load(), calls+20, "only the health check asks")
@@ -545,23 +540,23 @@ func TestDeleteJobs(t *testing.T) {
 func TestPendingAgain(t *testing.T) {
 	w := newWorld(t, member.Options{}, "a").ready()
 	w.demand = 1
+	w.sites["a"].clock.Store(int64(-time.Hour))
 	noErrors(t, w.poll())
-	w.change("a", created(time.Hour))
-	first := func() (j placement.Job) {
+	first := func() (j jobs.Job) {
 		if jobs := w.observe()["a"].Jobs; len(jobs) > 0 {
 			j = jobs[0]
 		}
 		return j
 	}
 	w.eventually("it waits since it was created", func() bool {
-		return first().Phase == placement.Pending && time.Since(first().PendingSince) > time.Minute
+		return first().Phase == jobs.Pending && time.Since(first().PendingSince) > time.Minute
 	})
 	for range 2 {
 		w.change("a", runs)
-		w.eventually("it runs", func() bool { return first().Phase == placement.Running && first().Name != "" })
+		w.eventually("it runs", func() bool { return first().Phase == jobs.Running && first().Name != "" })
 		begin := time.Now()
 		w.change("a", waits)
-		w.eventually("it waits", func() bool { return first().Phase == placement.Pending })
+		w.eventually("it waits", func() bool { return first().Phase == jobs.Pending })
 		require.False(t, first().PendingSince.Before(begin))
 	}
 	since := first().PendingSince
@@ -570,7 +565,7 @@ func TestPendingAgain(t *testing.T) {
 
 // History and rollout go over the members.
 func TestDeletions(t *testing.T) {
-	w := newWorld(t, member.Options{}, "a", "b").ready()
+	w := newWorld(t, quick, "a", "b").ready()
 	w.demand = 8
 	noErrors(t, w.poll())
 	w.shown(8)
@@ -582,10 +577,11 @@ func TestDeletions(t *testing.T) {
 		})
 	}
 	w.demand, w.policy.History = 0, history.Limits{Succeeded: history.Keep(5)}
-	w.eventually("three are too many", func() bool { plan, _ := w.plan(); return len(plan.Delete) == 3 })
-	reports := w.all.Apply(t.Context(), w.action)
+	w.eventually("three are too many", func() bool { plan, _ := w.plan(); return len(plan.Finished) == 3 })
+	reports := w.apply()
 	noErrors(t, reports)
 	require.Equal(t, []member.Report{{Cluster: "a", Result: adapter.Result{Pruned: 3}}}, reports)
+	require.Equal(t, metav1.DeletePropagationBackground, w.sites["a"].propagation.Load())
 	require.Len(t, w.jobs("a"), 1)
 }
 
@@ -601,10 +597,10 @@ func TestDeletedInFlight(t *testing.T) {
 	w.policy.Revision.Generation, w.policy.Rollout, w.demand = 2, rollout.Policy{Strategy: rollout.Immediate}, 0
 	reports := w.poll()
 	noErrors(t, reports)
-	require.Equal(t, 2, reports[0].RolledOut)
+	require.Equal(t, 2, reports[0].Outdated)
 	require.Empty(t, w.jobs("a"))
 	for _, j := range w.observe()["a"].Jobs {
-		require.Equal(t, placement.Terminating, j.Phase)
+		require.True(t, j.Deleting)
 	}
 }
 
@@ -623,7 +619,7 @@ func TestNameIsTakenAndNobodyTells(t *testing.T) {
 		return send()
 	})
 	reports := w.poll()
-	require.Equal(t, []placement.FailureKind{placement.CallFailed}, reports[0].Failures)
+	require.Equal(t, jobs.Failures{Call: true}, reports[0].Failures)
 	require.Error(t, reports[0].Err)
 	require.Empty(t, w.poll())
 	require.Len(t, w.observe()["a"].Jobs, 1)
@@ -651,7 +647,7 @@ func TestNamesAreTaken(t *testing.T) {
 	take(5, 90)
 	w.demand = 3
 	reports := w.poll()
-	require.Equal(t, []placement.FailureKind{placement.CreateRejected}, reports[0].Failures)
+	require.Equal(t, jobs.Failures{Rejected: true}, reports[0].Failures)
 	require.True(t, apierrors.IsAlreadyExists(reports[0].Err))
 }
 
@@ -668,13 +664,13 @@ func TestAddedAnewMeanwhile(t *testing.T) {
 	}))
 	w.plan()
 	done := make(chan []member.Report, 1)
-	go func() { done <- w.all.Apply(t.Context(), w.action) }()
+	go func() { done <- w.apply() }()
 	<-begun
 	w.all.Remove("a")
 	w.add("a", member.Options{})
 	w.add("a", member.Options{})
 	time.Sleep(50 * time.Millisecond)
-	require.False(t, w.observe()["a"].Known)
+	require.Equal(t, jobs.NeverReached, w.observe()["a"].Reach)
 	close(goOn)
 	noErrors(t, <-done)
 	w.ready()
@@ -689,21 +685,26 @@ func TestRegistration(t *testing.T) {
 	w.all.Remove("b")
 	w.all.Remove("b")
 	require.Equal(t, []string{"a"}, w.all.Names())
-	reports := w.all.Apply(t.Context(), w.action)
+	reports := w.apply()
 	require.NoError(t, reports[0].Err)
 	require.EqualError(t, reports[1].Err, "it is not registered")
 
-	w.all.Forget(owner)
-	seen := w.observe()["a"]
-	require.False(t, seen.Known)
-	require.EqualError(t, w.all.Apply(t.Context(), w.action)[0].Err, "its Jobs are not known")
-	require.Error(t, w.all.Follow(adapter.Observation{}))
-	require.ErrorContains(t, w.all.Follow(adapter.Observation{Owner: owner, PodsKnown: true}), "member a")
+	w.all.Untrack(owner)
+	require.ErrorIs(t, w.apply()[0].Err, adapter.ErrOutdated)
+	w.seen = w.all.Observe(owner)
+	require.Equal(t, jobs.NeverReached, w.seen.Clusters[0].Reach)
+	require.EqualError(t, w.apply()[0].Err, "its Jobs are not known")
+	require.ErrorContains(t, w.all.Track(adapter.Target{}, nil), "Owner.UID: found nothing")
+	w.target.PendingPodConditions = []string{"example.com/Consumed"}
+	require.ErrorContains(t, w.all.Track(w.target, nil), "member a: ")
+	w.sites["c"] = newSite("c", w.sites["a"].uids)
+	require.ErrorContains(t, w.all.Add(t.Context(), w.member("c", member.Options{})), "member c: ")
+	require.Equal(t, []string{"a"}, w.all.Names())
 
 	for _, o := range []member.Options{{}, {Home: "not a label"}} {
-		_, err := member.New("a", member.Clients{Kubernetes: w.sites["a"]}, o)
-		require.ErrorContains(t, err, "member a: Options.Home")
+		_, err := member.New("a", both(w.sites["a"]), o)
+		require.ErrorContains(t, err, "member a: Options.Home: found ")
 	}
-	_, err := member.New("", member.Clients{Kubernetes: w.sites["a"]}, member.Options{Home: home})
+	_, err := member.New("", both(w.sites["a"]), member.Options{Home: home})
 	require.Error(t, err)
 }

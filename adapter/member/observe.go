@@ -1,178 +1,182 @@
 package member
 
 import (
-	"cmp"
-	"slices"
+	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/scaledjob/scaledjob/adapter"
-	"github.com/scaledjob/scaledjob/placement"
+	"github.com/scaledjob/scaledjob/placement/jobs"
 )
 
-// An owner is what a member notes about one, beside its Jobs.
-type owner struct {
-	told   uint64                             // failures of the member's that have been
-	failed [placement.CreateRejected + 1]bool // its own requests that have, since
-	ran    map[types.UID]time.Time            // Jobs that ran, and when they were first seen not to any more
+// An Observation is what is known of an owner's Jobs on all members. [Clusters.Apply]
+// carries out the plan that is made from it.
+type Observation struct {
+	Clusters []jobs.Cluster // by name, with the failures since the previous observation; Jobs in no order
+
+	owner *owner // nil if it is not tracked
+	made  time.Time
+	seen  map[string]seen // by member
 }
 
-var phases = map[adapter.Phase]placement.Phase{
-	adapter.Running:     placement.Running,
-	adapter.Pending:     placement.Pending,
-	adapter.Suspended:   placement.Suspended,
-	adapter.Terminating: placement.Terminating,
-	adapter.Succeeded:   placement.Succeeded,
-	adapter.Failed:      placement.Failed,
+// A seen holds the Jobs of one member, as they were observed.
+type seen struct {
+	cluster *Cluster
+	known   bool
+	jobs    []adapter.Job
 }
 
-// observe returns what is known of the owner's Jobs, and the failures that have not
-// been told.
-func (c *Cluster) observe(uid types.UID, now time.Time) (placement.JobCluster, []placement.Failure) {
-	seen := placement.JobCluster{Name: c.name, ID: c.options.ID, Reachable: c.health.answers()}
+// Observe returns the members with the Jobs of a tracked owner, and the failures since
+// the previous call for that owner. Each failure is returned once: make a plan of
+// every observation. Observe makes no request.
+//
+// A member is NeverReached until its Jobs have been listed. Then it is Reachable if its
+// last health check passed and no list or watch has failed since. While a member is
+// unreachable its Jobs are those last observed.
+func (all *Clusters) Observe(owner types.UID) Observation {
+	all.mu.Lock()
+	o := Observation{owner: all.owners[owner], made: time.Now(), seen: map[string]seen{}}
+	all.mu.Unlock()
+	for _, c := range all.list() {
+		cluster, tracked := c.observe(owner)
+		cluster.Failures = c.tell(owner)
+		o.Clusters = append(o.Clusters, cluster)
+		o.seen[c.name] = seen{c, cluster.Reach != jobs.NeverReached, tracked}
+	}
+	return o
+}
+
+func (c *Cluster) observe(owner types.UID) (jobs.Cluster, []adapter.Job) {
+	cluster := jobs.Cluster{Name: c.name}
+	tracked, listed := c.tracker.Jobs(owner)
+	switch {
+	case listed && c.health.answers():
+		cluster.Reach = jobs.Reachable
+	case listed:
+		cluster.Reach = jobs.Unreachable
+	}
+	if len(tracked) > 0 {
+		cluster.Jobs = make([]jobs.Job, len(tracked))
+	}
+	for i := range tracked {
+		cluster.Jobs[i] = describe(&tracked[i], cluster.Reach == jobs.Reachable)
+	}
+	if listed {
+		cluster.Late = c.late(owner, tracked)
+	}
+	return cluster, tracked
+}
+
+// creates are the names of an owner's creates that were not answered: true if the member
+// was asked for the Job and has none. Such a create may still arrive.
+type creates map[string]bool
+
+// late returns the number of creates that may still arrive though their Jobs do not
+// exist. A create is over once a Job of its name is known to exist.
+func (c *Cluster) late(owner types.UID, tracked []adapter.Job) (n int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	o := c.owners[uid]
-	if o == nil {
-		return seen, nil
+	if c.failures[owner] == nil {
+		return 0 // it is not tracked
 	}
-	seen.Known = c.tracker.View(uid, func(f *adapter.Fleet) { seen.Jobs = o.see(f, seen.Reachable, now) })
-	return seen, o.tell(c.name, c.health.failures())
+	all := c.creates[owner]
+	if all == nil {
+		all = creates{}
+		c.creates[owner] = all
+	}
+	for name := range all {
+		all[name] = true
+	}
+	for i := range tracked {
+		switch j := &tracked[i]; {
+		case j.Phase == adapter.InFlight && j.UID == "":
+			all[j.Name] = false
+		default:
+			delete(all, j.Name)
+		}
+	}
+	for _, absent := range all {
+		if absent {
+			n++
+		}
+	}
+	return n
 }
 
-// see returns the Jobs as placement knows them, by name.
-func (o *owner) see(f *adapter.Fleet, reachable bool, now time.Time) []placement.Job {
-	unseen := f.Unseen()
-	jobs := make([]placement.Job, 0, f.Len()+len(unseen))
-	ran := 0
-	for j := range f.All() {
-		jobs = append(jobs, o.job(&j, now))
-		if _, ok := o.ran[j.UID]; ok {
-			ran++
-		}
-	}
-	if ran < len(o.ran) {
-		o.forgetAllBut(jobs)
-	}
-	for _, j := range unseen {
-		jobs = append(jobs, flying(&j, reachable))
-	}
-	slices.SortFunc(jobs, func(a, b placement.Job) int { return cmp.Compare(a.Name, b.Name) })
-	return jobs
+var phases = map[adapter.Phase]jobs.Phase{
+	adapter.Running:     jobs.Running,
+	adapter.Pending:     jobs.Pending,
+	adapter.Suspended:   jobs.Pending,
+	adapter.Terminating: jobs.Pending,
+	adapter.Succeeded:   jobs.Succeeded,
+	adapter.Failed:      jobs.Failed,
+	adapter.InFlight:    jobs.Pending,
 }
 
-// job is a Job that the cache shows. A Pending one waits since it was created or
-// resumed or, if it has run since, since it was first seen not to: after a restart,
-// that is seen anew.
-func (o *owner) job(j *adapter.Job, now time.Time) placement.Job {
-	job := translate(j)
-	since, ran := o.ran[j.UID]
-	switch j.Phase {
-	case adapter.Running:
-		if !ran || !since.IsZero() {
-			o.ran[j.UID] = time.Time{}
-		}
-	case adapter.Pending:
-		if (ran || j.Ran) && since.IsZero() {
-			since = now
-			o.ran[j.UID] = now
-		}
-		if since.After(job.PendingSince) {
-			job.PendingSince = since
-		}
+// describe returns a Job as package jobs knows it. A suspended Job is never stuck. Nor
+// is a Job in flight, unless its member is unreachable: then it is pending since it was
+// sent, so that it is replaced after the grace period as the other Jobs there.
+func describe(j *adapter.Job, reachable bool) jobs.Job {
+	job := jobs.Job{
+		Name: j.Name, UID: jobID(j), Phase: phases[j.Phase], PendingSince: j.PendingSince, Replaces: source(j),
+		Deleting: j.Deleting || j.Phase == adapter.Terminating, Finished: j.Finished, Revision: j.Revision, NeverStarted: j.NeverStarted,
 	}
+	switch {
+	case j.Phase == adapter.InFlight && !reachable:
+		job.PendingSince = j.Created
+	case j.Phase != adapter.Pending:
+		job.PendingSince = time.Time{}
+	}
+	job.Unconfirmed = j.Phase == adapter.InFlight && j.UID == ""
 	return job
 }
 
-// forgetAllBut forgets which Jobs ran that are not there any more.
-func (o *owner) forgetAllBut(jobs []placement.Job) {
-	there := make(map[types.UID]time.Time, len(jobs))
-	for i := range jobs {
-		uid := types.UID(jobs[i].UID)
-		if since, ok := o.ran[uid]; ok {
-			there[uid] = since
-		}
+// jobID returns what tells a Job from every other: its name and creation ID, which
+// are known before its create is answered. The UID takes the place of a creation ID
+// that is missing or does not fit into a label.
+func jobID(j *adapter.Job) string {
+	id := j.Labels[LabelCreation]
+	if id == "" || len(j.Name)+1+len(id) > maxLabel {
+		return string(j.UID)
 	}
-	o.ran = there
+	return j.Name + "." + id
 }
 
-// flying is a Job that the cache does not show. One that may not exist is known by
-// its name, which no other has. Where the member cannot show it, it is as pending as
-// the others there.
-func flying(j *adapter.Job, reachable bool) placement.Job {
-	job := translate(j)
-	if job.UID == "" {
-		job.UID, job.Unconfirmed = j.Name, true
+func source(j *adapter.Job) jobs.Source {
+	if j.Labels[LabelSource] == "" {
+		return jobs.Source{}
 	}
-	if job.Phase == placement.Pending && reachable {
-		job.Phase = placement.InFlight
-	}
-	return job
+	attempt, _ := strconv.ParseInt(j.Labels[LabelAttempt], 10, 32)
+	return jobs.Source{UID: j.Labels[LabelSource], Attempt: int32(attempt)}
 }
 
-func translate(j *adapter.Job) placement.Job {
-	job := placement.Job{
-		Name: j.Name, UID: string(j.UID), Phase: phases[j.Phase], Replaces: j.Replaces, Deleting: j.Deleting,
-		Finished: j.Finished, Revision: j.Revision, NeverStarted: j.NeverRan,
-	}
-	if j.Phase == adapter.Pending {
-		job.PendingSince = j.Since
-	}
-	return job
+// failures are those of one owner on one member that have not been returned yet.
+type failures struct {
+	told uint64 // failures of the member that were returned
+	own  jobs.Failures
 }
 
-// tell returns the failures that have not been told: the owner's, and the
-// member's, of which there have been so many.
-func (o *owner) tell(cluster string, failed uint64) (told []placement.Failure) {
-	if failed > o.told {
-		o.told, o.failed[placement.CallFailed] = failed, true
+// tell returns the failures, once.
+func (c *Cluster) tell(owner types.UID) (all jobs.Failures) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f := c.failures[owner]
+	if f == nil {
+		return all
 	}
-	for kind, failed := range o.failed {
-		if failed {
-			told = append(told, placement.Failure{Cluster: cluster, Kind: placement.FailureKind(kind)})
-		}
+	if n := c.health.failures(); n > f.told {
+		f.told, f.own.Call = n, true
 	}
-	clear(o.failed[:])
-	return told
+	all, f.own = f.own, jobs.Failures{}
+	return all
 }
 
-// identify replaces names by UIDs, in what Jobs replace, where the name was all that
-// was known of a Job when it was replaced. It returns those names, by UID: what replaces
-// such a Job later is to name it likewise, since one day only its name will be left.
-func identify(clusters []placement.JobCluster) (names map[string]string) {
-	sources := map[string]string{}
-	each(clusters, func(j *placement.Job) {
-		if j.Replaces.UID != "" {
-			sources[j.Replaces.UID] = ""
-		}
-	})
-	if len(sources) == 0 {
-		return nil
-	}
-	each(clusters, func(j *placement.Job) {
-		if _, ok := sources[j.Name]; ok {
-			sources[j.Name] = j.UID
-		}
-	})
-	each(clusters, func(j *placement.Job) {
-		if uid := sources[j.Replaces.UID]; uid != "" {
-			if uid != j.Replaces.UID {
-				if names == nil {
-					names = map[string]string{}
-				}
-				names[uid] = j.Replaces.UID
-			}
-			j.Replaces.UID = uid
-		}
-	})
-	return names
-}
-
-func each(clusters []placement.JobCluster, do func(*placement.Job)) {
-	for i := range clusters {
-		for k := range clusters[i].Jobs {
-			do(&clusters[i].Jobs[k])
-		}
+// note keeps failures for the owner's next observation.
+func (c *Cluster) note(owner types.UID, failed jobs.Failures) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if f := c.failures[owner]; f != nil {
+		f.own = either(f.own, failed)
 	}
 }

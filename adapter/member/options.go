@@ -3,6 +3,7 @@ package member
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -16,29 +17,36 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/scale"
+
+	"github.com/scaledjob/scaledjob/adapter/client"
+	"github.com/scaledjob/scaledjob/field"
 )
 
-// Options are how to treat a member. All but Home have a default.
+// Options configure a member. Home is required.
 type Options struct {
-	ID   string // tells the way to it, for the status
-	Home string // names the home cluster, as a label value; best the UID of its namespace kube-system
-	// Namespace is the only one that is looked at; "" is all of them.
-	Namespace string
-	// Pods are watched too, for owners that are observed with PodsKnown.
-	Pods bool
-	// Timeout is for each request; 0 is 5 s.
+	ID string // the address of the member, for the status
+	// Home names the hub cluster. It is a label value, best the UID of the hub's
+	// namespace kube-system.
+	Home      string
+	Namespace string // the only namespace that is watched; "" means all
+	Pods      bool   // watch pods too: see adapter.Options
+	// Timeout is the timeout of each request; 0 means 5 s. A create that was not
+	// answered is asked for after twice this time.
 	Timeout time.Duration
-	// Deadline is for how long one Apply goes on making requests; 0 is 10 s. What is
-	// left then is up to the next plan.
+	// Deadline is the time after an observation in which its plan may send requests;
+	// 0 means 10 s. The next plan does the rest.
 	Deadline time.Duration
-	Interval time.Duration // between two health checks; 0 is 10 s
-	// QPS is how many requests a second may be made, beside health checks and
-	// watches; 0 is 100, and below 0 there is no limit.
+	Interval time.Duration // time between two health checks; 0 means 10 s
+	// QPS limits the requests per second, other than health checks and watches; 0
+	// means 100, and a negative value means no limit.
 	QPS   float32
-	Burst int // how many at once; 0 is twice QPS
-	// Probe is the health check; nil lists one Job, which takes an API server, its
-	// storage, and the right to do it.
+	Burst int // number of requests that may exceed QPS at once; 0 means twice QPS
+	// Probe is the health check. nil lists one Job, which needs an API server, its
+	// storage and the permission.
 	Probe func(context.Context) error
+	// MayAct reports whether this process may send requests, such as whether its
+	// lease is valid. Health checks and watches do not ask. nil means always.
+	MayAct func() bool
 }
 
 func (o Options) withDefaults() Options {
@@ -50,28 +58,32 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// check returns what is wrong with a member of that name.
+// check returns the problems of a member of that name.
 func (o *Options) check(name string) error {
 	if name == "" {
-		return fmt.Errorf("member: it has no name")
+		return errors.New("member: found no name; use the name of the cluster")
 	}
-	if problems := validation.IsValidLabelValue(o.Home); o.Home == "" || len(problems) > 0 {
-		return fmt.Errorf("member %s: Options.Home is %q: want a label value that names the home cluster%s", name, o.Home, strings.Join(problems, "; "))
-	}
-	return nil
+	var problems field.Errors
+	invalid := validation.IsValidLabelValue(o.Home)
+	problems.Check(o.Home != "" && len(invalid) == 0, "Options.Home", o.Home,
+		strings.Join(append([]string{"a label value that names the hub cluster"}, invalid...), "; "))
+	return problems.Err()
 }
 
-// Clients make the requests to a member. They should have no limit of requests of
-// their own, since Options has one.
+// Clients send the requests to a member. They should have no rate limit, because
+// Options has one.
 type Clients struct {
-	Kubernetes kubernetes.Interface
-	// Scales and Mapper are for objects, and may be nil where there are none.
+	// Requests has the timeout of Options, which the API server must know too.
+	Requests kubernetes.Interface
+	// Watches has no timeout, which would end a watch.
+	Watches kubernetes.Interface
+	// Scales and Mapper are needed for objects only.
 	Scales scale.ScalesGetter
 	Mapper meta.RESTMapper
 }
 
-// Dial returns a member that is reached as the config says. It makes no request:
-// the member may be away.
+// Dial returns a member and its clients. It makes no request: the member may be
+// unreachable.
 func Dial(name string, config *rest.Config, o Options) (*Cluster, error) {
 	clients, err := dial(config, o.withDefaults().Timeout)
 	if err != nil {
@@ -81,13 +93,13 @@ func Dial(name string, config *rest.Config, o Options) (*Cluster, error) {
 }
 
 func dial(config *rest.Config, timeout time.Duration) (c Clients, err error) {
-	config = rest.CopyConfig(config)
-	config.QPS, config.RateLimiter = -1, nil
-	if c.Kubernetes, err = kubernetes.NewForConfig(config); err != nil {
+	connected, err := client.Connect(config, timeout, nil)
+	if err != nil {
 		return c, err
 	}
+	c.Requests, c.Watches = connected.Requests, connected.Watches
 	config = rest.CopyConfig(config)
-	config.Timeout = timeout // of discovery, which takes no context; watches must not have one
+	config.QPS, config.RateLimiter, config.Timeout = -1, nil, timeout
 	kinds, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return c, err

@@ -8,82 +8,63 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/scaledjob/scaledjob/placement"
+	"github.com/scaledjob/scaledjob/field"
 )
 
-// PodOverrides is memberClusters[].podOverrides: what is different about pods of
-// new Jobs on that member. The zero value changes nothing.
+// PodOverrides is memberClusters[].podOverrides: the differences of the pods of new Jobs
+// on a member. The zero value changes nothing.
 type PodOverrides struct {
-	NodeSelector map[string]string   `json:"nodeSelector,omitempty"` // added, key by key
-	Tolerations  []corev1.Toleration `json:"tolerations,omitempty"`  // added; one of the same key, operator, effect and value is replaced
-	// Affinity replaces the pod's as a whole, and an empty one removes it.
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"` // added, key by key
+	// Tolerations are added. A toleration replaces one of the same key, operator,
+	// effect and value.
+	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
+	// Affinity replaces the pod's affinity as a whole. An empty one removes it; nil
+	// keeps it.
 	Affinity           *corev1.Affinity             `json:"affinity,omitempty"`
 	ContainerOverrides map[string]ContainerOverride `json:"containerOverrides,omitempty"` // by name; not for init containers
 }
 
-// A ContainerOverride is what is different about a container.
+// A ContainerOverride holds the differences of a container.
 type ContainerOverride struct {
-	Image     string          `json:"image,omitempty"` // "" keeps the container's
-	Env       []corev1.EnvVar `json:"env,omitempty"`   // added; one of the same name is replaced as a whole
+	Image     string          `json:"image,omitempty"` // "" keeps the container's image
+	Env       []corev1.EnvVar `json:"env,omitempty"`   // added; a variable of the same name is replaced as a whole
 	Resources *Resources      `json:"resources,omitempty"`
 }
 
-// Resources are what is different about a container's resources.
+// Resources holds the differences of a container's resources.
 type Resources struct {
 	Requests corev1.ResourceList    `json:"requests,omitempty"` // added, by resource
-	Limits   corev1.ResourceList    `json:"limits,omitempty"`   // likewise
-	Claims   []corev1.ResourceClaim `json:"claims,omitzero"`    // nil keeps the container's; an empty list removes them
+	Limits   corev1.ResourceList    `json:"limits,omitempty"`   // added, by resource
+	Claims   []corev1.ResourceClaim `json:"claims,omitzero"`    // nil keeps the container's claims; an empty list removes them
 }
 
-// Merge returns the pod with the overrides, which shares no memory with either of
-// them, and what seems wrong, by field within podOverrides: a container that the pod
-// does not have, and a request above the limit, which the API server will refuse. They
-// are in the order of the containers' names.
-//
-// Merging the same overrides again changes nothing (FuzzMerge).
-func (o *PodOverrides) Merge(base *corev1.PodSpec) (*corev1.PodSpec, []*placement.FieldError) {
-	pod, own := base.DeepCopy(), o.deepCopy()
-	if len(own.NodeSelector) > 0 {
-		pod.NodeSelector = union(pod.NodeSelector, own.NodeSelector)
+// Merge returns the pod with the overrides, which shares no memory with either, and
+// warnings with the field within podOverrides. It warns of a container that the pod does
+// not have, and of a request above its limit, which the API server will reject. Warnings
+// have the order of the containers' names. Merging the same overrides again changes
+// nothing.
+func (o *PodOverrides) Merge(base *corev1.PodSpec) (*corev1.PodSpec, []*field.Error) {
+	pod := base.DeepCopy()
+	if len(o.NodeSelector) > 0 {
+		pod.NodeSelector = union(pod.NodeSelector, o.NodeSelector)
 	}
-	pod.Tolerations = override(pod.Tolerations, own.Tolerations, identity)
-	if own.Affinity != nil {
-		pod.Affinity = own.Affinity
+	pod.Tolerations = override(pod.Tolerations, o.Tolerations, identity)
+	if o.Affinity != nil {
+		pod.Affinity = o.Affinity
 	}
-	var warnings []*placement.FieldError
-	for _, name := range slices.Sorted(maps.Keys(own.ContainerOverrides)) {
-		field := fmt.Sprintf("containerOverrides[%s]", name)
+	var warnings []*field.Error
+	for _, name := range slices.Sorted(maps.Keys(o.ContainerOverrides)) {
+		path := fmt.Sprintf("containerOverrides[%s]", name)
 		i := slices.IndexFunc(pod.Containers, func(c corev1.Container) bool { return c.Name == name })
 		if i < 0 {
-			warnings = append(warnings, &placement.FieldError{Field: field, Found: "no such container", Want: containers(pod)})
+			warnings = append(warnings, &field.Error{Path: path, Found: "no such container", Fix: containers(pod)})
 			continue
 		}
-		c := own.ContainerOverrides[name]
+		c := o.ContainerOverrides[name]
 		c.merge(&pod.Containers[i])
-		warnings = append(warnings, c.Resources.excess(field, &pod.Containers[i])...)
+		warnings = append(warnings, c.Resources.excess(path, &pod.Containers[i])...)
 	}
-	return pod, warnings
-}
-
-func (o *PodOverrides) deepCopy() PodOverrides {
-	pod := corev1.PodSpec{NodeSelector: o.NodeSelector, Tolerations: o.Tolerations, Affinity: o.Affinity}
-	pod = *pod.DeepCopy()
-	own := PodOverrides{pod.NodeSelector, pod.Tolerations, pod.Affinity, make(map[string]ContainerOverride, len(o.ContainerOverrides))}
-	for name, c := range o.ContainerOverrides {
-		own.ContainerOverrides[name] = c.deepCopy()
-	}
-	return own
-}
-
-func (c ContainerOverride) deepCopy() ContainerOverride {
-	own := corev1.Container{Env: c.Env}
-	c.Env = own.DeepCopy().Env
-	if r := c.Resources; r != nil {
-		own := corev1.ResourceRequirements{Requests: r.Requests, Limits: r.Limits, Claims: r.Claims}
-		own = *own.DeepCopy()
-		c.Resources = &Resources{own.Requests, own.Limits, own.Claims}
-	}
-	return c
+	return pod.DeepCopy(), warnings // which shares no memory with o
 }
 
 func containers(pod *corev1.PodSpec) string {
@@ -108,9 +89,9 @@ func (c *ContainerOverride) merge(to *corev1.Container) {
 	}
 }
 
-// excess tells the requests that are above their limits, of a container whose
-// resources have been overridden.
-func (r *Resources) excess(field string, c *corev1.Container) (warnings []*placement.FieldError) {
+// excess returns the requests above their limits of a container with overridden
+// resources.
+func (r *Resources) excess(path string, c *corev1.Container) (warnings []*field.Error) {
 	if r == nil {
 		return nil
 	}
@@ -118,17 +99,17 @@ func (r *Resources) excess(field string, c *corev1.Container) (warnings []*place
 	for _, name := range slices.Sorted(maps.Keys(requests)) {
 		request := requests[name]
 		if limit, ok := limits[name]; ok && request.Cmp(limit) > 0 {
-			warnings = append(warnings, &placement.FieldError{
-				Field: fmt.Sprintf("%s.resources.requests[%s]", field, name),
-				Found: request.String(), Want: "at most the limit, which is " + limit.String(),
+			warnings = append(warnings, &field.Error{
+				Path:  fmt.Sprintf("%s.resources.requests[%s]", path, name),
+				Found: request.String(), Fix: "at most the limit, which is " + limit.String(),
 			})
 		}
 	}
 	return warnings
 }
 
-// identity is what makes two tolerations the same; the time is what one says, and
-// no operator is Equal.
+// identity returns the part of a toleration that tells it from others. The time is
+// not one, and no operator means Equal.
 func identity(t corev1.Toleration) corev1.Toleration {
 	t.TolerationSeconds = nil
 	if t.Operator == "" {
@@ -137,7 +118,7 @@ func identity(t corev1.Toleration) corev1.Toleration {
 	return t
 }
 
-// union is a with what b has. a is modified, and may be nil.
+// union adds b to a, which may be nil, and returns a.
 func union[K comparable, V any, M ~map[K]V](a, b M) M {
 	if a == nil && len(b) > 0 {
 		a = make(M, len(b))
@@ -146,7 +127,7 @@ func union[K comparable, V any, M ~map[K]V](a, b M) M {
 	return a
 }
 
-// override is a list in which the last of one identity wins, at the place of the
+// override returns a list in which the last of an identity wins, at the position of the
 // first. A list without overrides stays as it is, duplicates included.
 func override[T any, K comparable](base, own []T, identity func(T) K) []T {
 	if len(own) == 0 {

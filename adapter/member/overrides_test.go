@@ -42,7 +42,7 @@ func TestPodOverridesGolden(t *testing.T) {
 			require.Equal(t, before, &c.Base)
 			var told []string
 			for _, w := range warnings {
-				told = append(told, w.Field+": "+w.Found)
+				told = append(told, w.Path+": "+w.Found)
 			}
 			require.Equal(t, c.Warnings, told)
 		})
@@ -71,9 +71,9 @@ func TestOverridesEdges(t *testing.T) {
 		{"a request above the limit", `containerOverrides: {c: {resources: {requests: {cpu: 200m}}}}`,
 			func(p *corev1.PodSpec) {
 				p.Containers[0].Resources.Requests = corev1.ResourceList{"cpu": resource.MustParse("200m")}
-			}, []string{"containerOverrides[c].resources.requests[cpu] is 200m: want at most the limit, which is 100m"}},
+			}, []string{"containerOverrides[c].resources.requests[cpu]: found 200m; use at most the limit, which is 100m"}},
 		{"no such container", `containerOverrides: {x: {image: i}}`, func(*corev1.PodSpec) {},
-			[]string{"containerOverrides[x] is no such container: want one of c"}},
+			[]string{"containerOverrides[x]: found no such container; use one of c"}},
 		{"no claims", `containerOverrides: {c: {resources: {claims: []}}}`,
 			func(p *corev1.PodSpec) { p.Containers[0].Resources.Claims = []corev1.ResourceClaim{} }, nil},
 		{"twice in the base", `{tolerations: [{key: b}], containerOverrides: {c: {env: [{name: B}]}}}`,
@@ -330,5 +330,5 @@ containerOverrides:
 	}
 	// Output:
 	// map[nodepool:gpu] my-registry.local/processor:v2
-	// containerOverrides[procesor] is no such container: want one of processor
+	// containerOverrides[procesor]: found no such container; use one of processor
 }

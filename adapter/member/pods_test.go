@@ -9,15 +9,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/member"
-	"github.com/scaledjob/scaledjob/placement"
+	"github.com/scaledjob/scaledjob/placement/jobs"
 )
 
 // Where pods are watched, Jobs are pending as their conditions say.
 func TestPods(t *testing.T) {
 	w := newWorld(t, member.Options{Pods: true}, "a").ready()
-	require.NoError(t, w.all.Follow(adapter.Observation{Owner: owner, PodsKnown: true, PendingPodConditions: []string{"example.com/Consumed"}}))
+	w.target.PendingPodConditions = []string{"example.com/Consumed"}
+	w.track()
 	w.demand = 1
 	noErrors(t, w.poll())
 	w.shown(1)
@@ -29,12 +29,12 @@ func TestPods(t *testing.T) {
 	}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}
 	_, err := pods.Create(t.Context(), pod, metav1.CreateOptions{})
 	require.NoError(t, err)
-	phase := func() placement.Phase { return w.observe()["a"].Jobs[0].Phase }
-	require.Equal(t, placement.Pending, phase())
+	phase := func() jobs.Phase { return w.observe()["a"].Jobs[0].Phase }
+	require.Equal(t, jobs.Pending, phase())
 	pod.Status.Conditions = []corev1.PodCondition{{Type: "example.com/Consumed", Status: corev1.ConditionTrue}}
 	_, err = pods.Update(t.Context(), pod, metav1.UpdateOptions{})
 	require.NoError(t, err)
-	w.eventually("it runs", func() bool { return phase() == placement.Running })
+	w.eventually("it runs", func() bool { return phase() == jobs.Running })
 }
 
 // Dialing makes no request, and a member that is away is not reachable.
@@ -45,9 +45,8 @@ func TestDial(t *testing.T) {
 	var all member.Clusters
 	require.NoError(t, all.Add(t.Context(), c))
 	require.ErrorContains(t, c.Probe(t.Context()), "connection refused")
-	clusters, _ := all.Observe(owner, time.Now())
-	require.Equal(t, []placement.JobCluster{{Name: "a"}}, clusters)
-	_, errs := all.ObserveObject(t.Context(), member.ObjectPoll{})
+	require.Equal(t, []jobs.Cluster{{Name: "a"}}, all.Observe(owner).Clusters)
+	_, errs := all.ObserveReplicas(t.Context(), member.Workload{}, member.ReplicasPoll{})
 	require.Error(t, errs["a"])
 	_, err = member.Dial("a", &rest.Config{Host: "a b"}, member.Options{Home: home})
 	require.ErrorContains(t, err, "member a: ")

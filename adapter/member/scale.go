@@ -8,64 +8,80 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/scaledjob/scaledjob/adapter"
-	"github.com/scaledjob/scaledjob/placement"
+	"github.com/scaledjob/scaledjob/placement/replicas"
 )
 
-// An Object is what is scaled: an object with a scale subresource, of the same
-// name on every member.
-type Object struct {
-	Kind      schema.GroupVersionKind // the zero value is a Deployment
-	Namespace string
-	Name      string
-	// Namespaces are those of members where it is another.
-	Namespaces map[string]string
+// A Workload identifies a workload to scale: an object with a scale subresource that
+// has the same name on every member.
+type Workload struct {
+	Kind       schema.GroupVersionKind // the zero value means a Deployment
+	Namespace  string
+	Name       string
+	Namespaces map[string]string // by member; other members use Namespace
 }
 
-func (o *Object) namespace(cluster string) string {
-	if other, ok := o.Namespaces[cluster]; ok {
+func (w *Workload) namespace(cluster string) string {
+	if other, ok := w.Namespaces[cluster]; ok {
 		return other
 	}
-	return o.Namespace
+	return w.Namespace
 }
 
-// An ObjectPoll says what to observe of an object, and how.
-type ObjectPoll struct {
-	Object  Object
-	Members []string // those to look at; nil is all
-	// Before is what was returned before. It may have been kept as JSON.
-	Before      []placement.ObjectCluster
-	Rebalancing placement.Rebalancing
-	Now         time.Time
+// IDs returns Options.ID of the members, by name.
+func (all *Clusters) IDs() map[string]string {
+	ids := map[string]string{}
+	for _, c := range all.list() {
+		ids[c.name] = c.options.ID
+	}
+	return ids
 }
 
-// ObserveObject returns the members, by name, with the replicas that the object's
-// scale asks for there, and why that could not be read where it could not: the member
-// does not answer for this object then, and Current is what it was before. All are
-// asked at once, each for Options.Timeout at most once its limit lets it, for which it
-// waits for Options.Deadline at most, and none that failed its last health check. Whether one answers that could not be asked, because of its limit or a
-// cancelled context, is as it was before.
-func (all *Clusters) ObserveObject(ctx context.Context, p ObjectPoll) ([]placement.ObjectCluster, map[string]error) {
-	members := all.list()
-	if p.Members != nil {
-		members = slices.DeleteFunc(members, func(c *Cluster) bool { return !slices.Contains(p.Members, c.name) })
-	}
-	before := map[string]placement.ObjectCluster{}
-	for _, c := range p.Before {
-		before[c.Name] = c
-	}
-	clusters, problems := make([]placement.ObjectCluster, len(members)), make([]error, len(members))
+// A ReplicasPoll holds the inputs of ObserveReplicas other than the workload.
+type ReplicasPoll struct {
+	// Members and Checkpoint name the members to observe: all registered clusters if
+	// Members is empty, otherwise these and the former ones.
+	Members    []replicas.Member
+	Checkpoint replicas.Checkpoint
+	// Reports are those of the previous Scale. A failed write is a problem of its member.
+	Reports []ScaleReport
+}
+
+func (p *ReplicasPoll) observes(cluster string) bool {
+	_, former := p.Checkpoint.Members[cluster]
+	return former || len(p.Members) == 0 || slices.ContainsFunc(p.Members, func(m replicas.Member) bool { return m.Name == cluster })
+}
+
+// failed reports whether the last write to the cluster was sent and failed.
+func (p *ReplicasPoll) failed(cluster string) bool {
+	return slices.ContainsFunc(p.Reports, func(r ScaleReport) bool {
+		return r.Cluster == cluster && r.Err != nil && !errors.Is(r.Err, adapter.ErrNotSent)
+	})
+}
+
+// ObserveReplicas returns the members, by name, with the replicas in the workload's
+// scale, and the errors of members where it could not be read. Existing replicas are
+// those of the scale's status.
+//
+// All members are asked at once. Each takes Options.Deadline and Options.Timeout at
+// most. A member that failed its last health check is not asked, and is unreachable. A
+// member is replicas.ReasonNotAsked if the request was not sent, because of the rate
+// limit or a cancelled context.
+func (all *Clusters) ObserveReplicas(ctx context.Context, w Workload, p ReplicasPoll) ([]replicas.Cluster, map[string]error) {
+	members := slices.DeleteFunc(all.list(), func(c *Cluster) bool { return !p.observes(c.name) })
+	clusters, problems := make([]replicas.Cluster, len(members)), make([]error, len(members))
 	together(len(members), func(i int) {
-		var was *placement.ObjectCluster
-		if b, ok := before[members[i].name]; ok {
-			was = &b
+		clusters[i], problems[i] = members[i].observeReplicas(ctx, w)
+		if clusters[i].Problem == "" && p.failed(members[i].name) {
+			clusters[i].Problem = replicas.ReasonWriteFailed
 		}
-		clusters[i], problems[i] = members[i].observeObject(ctx, &p, was)
 	})
 	errs := map[string]error{}
 	for i, err := range problems {
@@ -76,57 +92,55 @@ func (all *Clusters) ObserveObject(ctx context.Context, p ObjectPoll) ([]placeme
 	return clusters, errs
 }
 
-// observeObject looks at the object once more; before is nil the first time.
-func (c *Cluster) observeObject(ctx context.Context, p *ObjectPoll, before *placement.ObjectCluster) (placement.ObjectCluster, error) {
-	seen := placement.ObjectCluster{Name: c.name, ID: c.options.ID}
-	if before != nil {
-		seen.Current = before.Current
-	}
-	err := c.scaled(ctx, p.Object, func(s scaled) error {
-		replicas, err := s.replicas()
+func (c *Cluster) observeReplicas(ctx context.Context, w Workload) (replicas.Cluster, error) {
+	seen := replicas.Cluster{Name: c.name}
+	err := c.scaled(ctx, w, func(s scaled) error {
+		there, err := s.get()
 		if err == nil {
-			seen.Current = replicas
+			seen.UID = string(there.UID)
+			seen.Replicas, seen.Existing = there.Spec.Replicas, &there.Status.Replicas
 		}
 		return err
 	})
-	switch asked := !errors.Is(err, adapter.ErrNotSent) && ctx.Err() == nil; {
-	case before == nil:
-		seen.Health = placement.NewHealth(err == nil, p.Now)
-	case asked:
-		seen.Health = before.Health.Observe(err == nil, p.Rebalancing, p.Now)
+	switch {
+	case err == nil:
+	case errors.Is(err, adapter.ErrNotSent), ctx.Err() != nil:
+		seen.Problem = replicas.ReasonNotAsked
+	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+		seen.Problem = replicas.ReasonWorkloadMissing
 	default:
-		seen.Health = before.Health
+		seen.Problem = replicas.ReasonUnreachable
 	}
 	return seen, err
 }
 
-// A ScaleReport is what Scale did on one member.
+// A ScaleReport describes what Scale did on one member.
 type ScaleReport struct {
 	Cluster  string
 	Replicas int32
-	Err      error // why they could not be written
+	Err      error // nil if the replicas were written
 }
 
-// Scale writes the replicas that the plan has to be written, on all members at once,
-// and returns what it did, by member. Each takes as long as in ObserveObject at most.
-// They are written whatever the scale is meanwhile: the plan that is made next sees to that.
-func (all *Clusters) Scale(ctx context.Context, o Object, plan placement.ObjectPlan) []ScaleReport {
-	parts := slices.DeleteFunc(slices.Clone(plan.Members), func(p placement.ObjectPart) bool { return !p.Write })
+// Scale writes the replicas of the plan, on all members at once, and returns a report
+// for each member to write to. Each takes as long as in ObserveReplicas at most. The
+// present scale is overwritten: the next plan corrects what that changes.
+func (all *Clusters) Scale(ctx context.Context, w Workload, plan replicas.Plan) []ScaleReport {
+	shares := slices.DeleteFunc(slices.Clone(plan.Shares), func(s replicas.Share) bool { return !s.Write })
 	members := map[string]*Cluster{}
 	for _, c := range all.list() {
 		members[c.name] = c
 	}
-	reports := make([]ScaleReport, len(parts))
-	together(len(parts), func(i int) {
-		reports[i] = ScaleReport{Cluster: parts[i].Name, Replicas: parts[i].Next, Err: errNotRegistered}
-		if c := members[parts[i].Name]; c != nil {
-			reports[i].Err = c.scaled(ctx, o, func(s scaled) error { return s.write(parts[i].Next) })
+	reports := make([]ScaleReport, len(shares))
+	together(len(shares), func(i int) {
+		reports[i] = ScaleReport{Cluster: shares[i].Name, Replicas: shares[i].Next, Err: errNotRegistered}
+		if c := members[shares[i].Name]; c != nil {
+			reports[i].Err = c.scaled(ctx, w, func(s scaled) error { return s.write(shares[i].Next) })
 		}
 	})
 	return reports
 }
 
-// scaled is an object on one member.
+// A scaled is a workload on one member.
 type scaled struct {
 	ctx     context.Context
 	cluster *Cluster
@@ -134,33 +148,29 @@ type scaled struct {
 	namespace, name string
 }
 
-// scaled calls do with the object, within the limits of the member.
-func (c *Cluster) scaled(ctx context.Context, o Object, do func(scaled) error) error {
+// scaled calls do with the workload, within the rate limit and the timeouts.
+func (c *Cluster) scaled(ctx context.Context, w Workload, do func(scaled) error) error {
 	switch {
 	case c.clients.Scales == nil || c.clients.Mapper == nil:
 		return fmt.Errorf("member %s has no client for scales", c.name)
 	case !c.health.mayAnswer():
 		return c.errAway()
 	}
-	kind := o.Kind
+	kind := w.Kind
 	if kind.Empty() {
 		kind = appsv1.SchemeGroupVersion.WithKind("Deployment")
 	}
-	return c.sender(ctx).send(ctx, func(ctx context.Context) error {
+	return c.sender(ctx, time.Now()).send(ctx, func(ctx context.Context) error {
 		mapping, err := meta.ToRESTMapperWithContext(c.clients.Mapper).RESTMappingWithContext(ctx, kind.GroupKind(), kind.Version)
 		if err != nil {
 			return err
 		}
-		return do(scaled{ctx, c, mapping, o.namespace(c.name), o.Name})
+		return do(scaled{ctx, c, mapping, w.namespace(c.name), w.Name})
 	})
 }
 
-func (s scaled) replicas() (int32, error) {
-	there, err := s.cluster.clients.Scales.Scales(s.namespace).Get(s.ctx, s.Resource.GroupResource(), s.name, metav1.GetOptions{})
-	if err != nil {
-		return 0, err
-	}
-	return there.Spec.Replicas, nil
+func (s scaled) get() (*autoscalingv1.Scale, error) {
+	return s.cluster.clients.Scales.Scales(s.namespace).Get(s.ctx, s.Resource.GroupResource(), s.name, metav1.GetOptions{})
 }
 
 func (s scaled) write(replicas int32) error {

@@ -3,6 +3,8 @@ package member_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -11,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -18,18 +21,22 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/scale"
 
+	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/member"
-	"github.com/scaledjob/scaledjob/placement"
+	"github.com/scaledjob/scaledjob/placement/replicas"
 )
 
 // A deployment is one on a member, and the way to its scale.
 type deployment struct {
 	scale.ScaleInterface
 	mu       sync.Mutex
+	uid      types.UID
 	where    string // namespace/name of what was asked for last
 	replicas int32
+	missing  int32 // replicas that do not exist
 	asked    int
 	fault    func(context.Context) error
+	refused  error // of writes
 }
 
 func (d *deployment) Scales(namespace string) scale.ScaleInterface {
@@ -59,7 +66,10 @@ func (d *deployment) call(ctx context.Context, name string, do func()) (*autosca
 	d.asked++
 	d.where += "/" + name
 	do()
-	return &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: d.replicas}}, nil
+	return &autoscalingv1.Scale{
+		ObjectMeta: metav1.ObjectMeta{UID: d.uid},
+		Spec:       autoscalingv1.ScaleSpec{Replicas: d.replicas}, Status: autoscalingv1.ScaleStatus{Replicas: d.replicas - d.missing},
+	}, nil
 }
 
 func (d *deployment) Get(ctx context.Context, _ schema.GroupResource, name string, _ metav1.GetOptions) (*autoscalingv1.Scale, error) {
@@ -70,6 +80,9 @@ func (d *deployment) Patch(ctx context.Context, _ schema.GroupVersionResource, n
 	var patch struct{ Spec struct{ Replicas *int32 } }
 	if err := json.Unmarshal(data, &patch); err != nil {
 		return nil, err
+	}
+	if d.refused != nil {
+		return nil, d.refused
 	}
 	return d.call(ctx, name, func() { d.replicas = *patch.Spec.Replicas })
 }
@@ -97,7 +110,9 @@ func scalable(t *testing.T, o member.Options, names ...string) (*member.Clusters
 			}
 			return fault(ctx)
 		}
-		c, err := member.New(name, member.Clients{Kubernetes: fake.NewClientset(), Scales: d, Mapper: mapper}, o)
+		clients := both(fake.NewClientset())
+		clients.Scales, clients.Mapper = d, mapper
+		c, err := member.New(name, clients, o)
 		require.NoError(t, err)
 		require.NoError(t, c.Probe(t.Context()))
 		require.NoError(t, all.Add(t.Context(), c))
@@ -105,76 +120,172 @@ func scalable(t *testing.T, o member.Options, names ...string) (*member.Clusters
 	return all, deployments
 }
 
-func TestObjects(t *testing.T) {
-	all, deployments := scalable(t, member.Options{}, "a", "b")
-	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	policy := placement.DefaultObjectPolicy()
-	policy.Members = []placement.Member{{Name: "a", Weight: 4}, {Name: "b", Weight: 6}}
-	poll := member.ObjectPoll{
-		Object: member.Object{Namespace: "shop", Name: "nginx", Namespaces: map[string]string{"b": "elsewhere"}},
-		Now:    noon, Rebalancing: policy.Rebalancing,
-	}
-	step := func(replicas int32) (placement.ObjectPlan, map[string]error) {
-		clusters, errs := all.ObserveObject(t.Context(), poll)
-		data, err := json.Marshal(clusters)
-		require.NoError(t, err)
-		poll.Before = nil
-		require.NoError(t, json.Unmarshal(data, &poll.Before))
-		plan := placement.PlanObject(policy, placement.ObjectState{Replicas: &replicas, Clusters: clusters, Now: poll.Now})
-		for _, r := range all.Scale(t.Context(), poll.Object, plan) {
-			require.NoError(t, r.Err)
-		}
-		return plan, errs
-	}
-	replicas := func() [2]int32 { return [2]int32{deployments["a"].replicas, deployments["b"].replicas} }
-	_, errs := step(5)
-	require.Empty(t, errs)
-	require.Equal(t, [2]int32{2, 3}, replicas())
-	require.Equal(t, "shop/nginx", deployments["a"].where)
-	require.Equal(t, "elsewhere/nginx", deployments["b"].where)
-	plan, _ := step(5)
-	require.Equal(t, int32(2), plan.Members[0].Current)
-	require.Equal(t, "to-a", plan.Members[0].ID)
-	require.False(t, plan.Members[0].Write)
+// polls is a workload that is polled: 4:6 on a and b.
+type polls struct {
+	*testing.T
+	all         *member.Clusters
+	deployments map[string]*deployment
+	policy      replicas.Policy
+	workload    member.Workload
+	now         time.Time
+	poll        member.ReplicasPoll
+}
 
-	deployments["a"].breaks(func(context.Context) error { return errReset })
-	plan, errs = step(5)
+func newPolls(t *testing.T) *polls {
+	p := &polls{T: t, policy: replicas.NewPolicy(100, replicas.Member{Name: "a", Weight: 4}, replicas.Member{Name: "b", Weight: 6})}
+	p.all, p.deployments = scalable(t, member.Options{}, "a", "b")
+	p.workload = member.Workload{Namespace: "shop", Name: "nginx", Namespaces: map[string]string{"b": "elsewhere"}}
+	p.now = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	return p
+}
+
+// step observes, plans and writes. The checkpoint goes through JSON.
+func (p *polls) step(total int32) (replicas.Plan, map[string]error) {
+	p.Helper()
+	p.poll.Members = p.policy.Members
+	clusters, errs := p.all.ObserveReplicas(p.Context(), p.workload, p.poll)
+	plan := replicas.NewPlan(p.policy, replicas.State{Replicas: &total, Clusters: clusters, Checkpoint: p.poll.Checkpoint, Now: p.now})
+	p.poll.Reports = p.all.Scale(p.Context(), p.workload, plan)
+	data, err := json.Marshal(plan.Checkpoint)
+	require.NoError(p, err)
+	p.poll.Checkpoint = replicas.Checkpoint{}
+	require.NoError(p, json.Unmarshal(data, &p.poll.Checkpoint))
+	return plan, errs
+}
+
+func (p *polls) has() [2]int32 {
+	return [2]int32{p.deployments["a"].replicas, p.deployments["b"].replicas}
+}
+
+func TestReplicas(t *testing.T) {
+	p := newPolls(t)
+	_, errs := p.step(5)
+	require.Empty(t, errs)
+	require.Equal(t, [2]int32{2, 3}, p.has())
+	require.Equal(t, "shop/nginx", p.deployments["a"].where)
+	require.Equal(t, "elsewhere/nginx", p.deployments["b"].where)
+	plan, _ := p.step(5)
+	require.Equal(t, int32(2), plan.Shares[0].Current)
+	require.False(t, plan.Shares[0].Write)
+
+	p.deployments["a"].breaks(func(context.Context) error { return errReset })
+	plan, errs = p.step(5)
 	require.Len(t, errs, 1)
 	require.Error(t, errs["a"])
-	require.Equal(t, int32(2), plan.Members[0].Current, "as it was last seen")
-	require.Equal(t, [2]int32{2, 3}, replicas())
-	poll.Now = noon.Add(time.Minute)
-	step(5)
-	require.Equal(t, [2]int32{2, 5}, replicas())
+	require.Equal(t, replicas.ReasonUnreachable, plan.Shares[0].Reason)
+	require.Equal(t, int32(2), plan.Shares[0].Current, "as last read")
+	require.Equal(t, [2]int32{2, 3}, p.has())
+	p.now = p.now.Add(time.Minute)
+	p.step(5)
+	require.Equal(t, [2]int32{2, 5}, p.has())
 
-	deployments["a"].breaks(nil)
-	require.Eventually(t, func() bool { _, errs = step(5); return len(errs) == 0 }, 20*time.Second, time.Millisecond)
-	require.Equal(t, [2]int32{2, 3}, replicas())
+	p.deployments["a"].breaks(nil)
+	require.Eventually(t, func() bool { _, errs = p.step(5); return len(errs) == 0 }, 20*time.Second, time.Millisecond)
+	require.Equal(t, [2]int32{2, 3}, p.has())
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	before := poll.Before
-	clusters, errs := all.ObserveObject(ctx, poll)
+	clusters, errs := p.all.ObserveReplicas(ctx, p.workload, p.poll)
 	require.Len(t, errs, 2)
-	require.Equal(t, before, clusters, "who is not asked is as before")
+	for _, c := range clusters {
+		require.Equal(t, replicas.ReasonNotAsked, c.Problem)
+	}
 }
 
-// What there is no scale of is away for this object, and says why.
+// A member without the workload has no share, and the reason is not that it is
+// unreachable. Replicas that do not exist yet count as ordered only.
+func TestWorkloadMissing(t *testing.T) {
+	p := newPolls(t)
+	notFound := apierrors.NewNotFound(schema.GroupResource{Group: "apps", Resource: "deployments"}, "nginx")
+	p.deployments["b"].breaks(func(context.Context) error { return notFound })
+	plan, errs := p.step(10)
+	require.Equal(t, replicas.ReasonWorkloadMissing, plan.Shares[1].Reason)
+	require.ErrorIs(t, errs["b"], notFound)
+	require.Equal(t, [2]int32{10, 0}, p.has())
+	p.deployments["b"].breaks(nil)
+	p.deployments["b"].missing = 6
+	require.Eventually(t, func() bool { _, errs = p.step(10); return len(errs) == 0 }, 20*time.Second, time.Millisecond)
+	p.step(10)
+	require.Equal(t, [2]int32{10, 6}, p.has(), "none of the six exists")
+	p.deployments["b"].missing = 1
+	p.step(10)
+	require.Equal(t, [2]int32{5, 6}, p.has())
+	p.deployments["b"].missing = 0
+	p.step(10)
+	require.Equal(t, [2]int32{4, 6}, p.has())
+}
+
+// A member that refuses writes gets them again, and costs the other member nothing.
+func TestWritesFail(t *testing.T) {
+	p := newPolls(t)
+	p.deployments["a"].replicas = 10
+	p.deployments["b"].refused = errors.New("forbidden")
+	for range 3 {
+		plan, errs := p.step(10)
+		require.Empty(t, errs)
+		require.Error(t, p.poll.Reports[0].Err)
+		require.Equal(t, [2]int32{10, 0}, p.has())
+		require.NotEqual(t, replicas.ReasonUnreachable, plan.Shares[1].Reason)
+		p.now = p.now.Add(time.Minute)
+	}
+	plan, _ := p.step(10)
+	require.Equal(t, replicas.ReasonWriteFailed, plan.Shares[1].Reason)
+	require.True(t, plan.Shares[1].Excluded)
+	p.deployments["b"].refused = nil
+	p.step(10)
+	require.NoError(t, p.poll.Reports[0].Err, "its own number is written")
+	p.step(10)
+	require.Equal(t, [2]int32{10, 6}, p.has())
+	p.step(10)
+	require.Equal(t, [2]int32{4, 6}, p.has())
+
+	p.poll.Reports = []member.ScaleReport{{Cluster: "a", Err: fmt.Errorf("%w: no token", adapter.ErrNotSent)}, {Cluster: "b"}}
+	clusters, _ := p.all.ObserveReplicas(t.Context(), p.workload, p.poll)
+	require.Empty(t, clusters[0].Problem, "a write that was not sent has not failed")
+	require.Empty(t, clusters[1].Problem)
+}
+
+// A former member is observed until it is scaled to 0. Other clusters are not.
+func TestFormerMember(t *testing.T) {
+	p := newPolls(t)
+	p.step(6)
+	p.policy.Members = p.policy.Members[:1]
+	p.step(6)
+	require.Equal(t, [2]int32{6, 4}, p.has())
+	p.step(6)
+	require.Equal(t, [2]int32{6, 0}, p.has())
+	p.step(6)
+	asked := p.deployments["b"].asked
+	p.step(6)
+	require.Equal(t, asked, p.deployments["b"].asked)
+}
+
+// One cluster under two names is told by the UID of the workload.
+func TestOneClusterTwice(t *testing.T) {
+	p := newPolls(t)
+	p.deployments["a"].uid, p.deployments["b"].uid = "x", "x"
+	plan, _ := p.step(6)
+	require.Equal(t, replicas.ReasonDuplicate, plan.Shares[1].Reason)
+	require.Equal(t, [2]int32{6, 0}, p.has())
+}
+
+// A kind that the member does not know is a workload that it does not have.
 func TestNoScale(t *testing.T) {
 	all, _ := scalable(t, member.Options{}, "a")
-	poll := member.ObjectPoll{Object: member.Object{Kind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Robot"}}}
-	clusters, errs := all.ObserveObject(t.Context(), poll)
-	require.False(t, clusters[0].Health.Reachable)
+	w := member.Workload{Kind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Robot"}}
+	clusters, errs := all.ObserveReplicas(t.Context(), w, member.ReplicasPoll{})
+	require.Equal(t, replicas.ReasonWorkloadMissing, clusters[0].Problem)
 	require.ErrorContains(t, errs["a"], "Robot")
-	reports := all.Scale(t.Context(), poll.Object, placement.ObjectPlan{Members: []placement.ObjectPart{{Name: "a", Write: true}, {Name: "b", Write: true}, {Name: "c"}}})
+	reports := all.Scale(t.Context(), w, replicas.Plan{Shares: []replicas.Share{{Name: "a", Write: true}, {Name: "b", Write: true}, {Name: "c"}}})
 	require.Len(t, reports, 2)
 	require.ErrorContains(t, reports[0].Err, "Robot")
 	require.EqualError(t, reports[1].Err, "it is not registered")
 
-	c, err := member.New("x", member.Clients{Kubernetes: fake.NewClientset()}, member.Options{Home: home})
+	c, err := member.New("x", both(fake.NewClientset()), member.Options{Home: home})
 	require.NoError(t, err)
 	require.NoError(t, all.Add(t.Context(), c))
-	_, errs = all.ObserveObject(t.Context(), member.ObjectPoll{Members: []string{"x"}})
+	clusters, errs = all.ObserveReplicas(t.Context(), member.Workload{}, member.ReplicasPoll{Members: []replicas.Member{{Name: "x"}}})
+	require.Equal(t, []replicas.Cluster{{Name: "x", Problem: replicas.ReasonUnreachable}}, clusters)
 	require.EqualError(t, errs["x"], "member x has no client for scales")
 }
 
@@ -183,20 +294,21 @@ func TestNotAsked(t *testing.T) {
 	const timeout = 100 * time.Millisecond
 	all, deployments := scalable(t, member.Options{Timeout: timeout}, "a", "b")
 	deployments["a"].breaks(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
-	poll := member.ObjectPoll{Object: member.Object{Name: "nginx"}, Now: time.Now()}
+	w := member.Workload{Name: "nginx"}
 	read := func() error {
-		clusters, errs := all.ObserveObject(t.Context(), poll)
-		require.True(t, clusters[1].Health.Reachable)
+		clusters, errs := all.ObserveReplicas(t.Context(), w, member.ReplicasPoll{})
+		require.Equal(t, replicas.ReasonUnreachable, clusters[0].Problem)
+		require.Empty(t, clusters[1].Problem)
 		return errs["a"]
 	}
 	require.ErrorIs(t, read(), context.DeadlineExceeded, "the first does")
-	require.Eventually(t, func() bool { return strings.HasPrefix(read().Error(), "member a does not answer: health check: ") }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return strings.HasPrefix(read().Error(), "member a is unreachable: health check: ") }, 20*time.Second, time.Millisecond)
 	asked := deployments["a"].asked
 	require.Error(t, read())
 	require.Equal(t, asked, deployments["a"].asked)
-	plan := placement.ObjectPlan{Members: []placement.ObjectPart{{Name: "a", Next: 3, Write: true}, {Name: "b", Next: 3, Write: true}}}
-	reports := all.Scale(t.Context(), poll.Object, plan)
-	require.ErrorContains(t, reports[0].Err, "member a does not answer: ")
+	plan := replicas.Plan{Shares: []replicas.Share{{Name: "a", Next: 3, Write: true}, {Name: "b", Next: 3, Write: true}}}
+	reports := all.Scale(t.Context(), w, plan)
+	require.ErrorContains(t, reports[0].Err, "member a is unreachable: ")
 	require.NoError(t, reports[1].Err)
 	require.Equal(t, int32(3), deployments["b"].replicas)
 }

@@ -2,6 +2,7 @@ package member_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,19 +14,23 @@ import (
 
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	batchclient "k8s.io/client-go/kubernetes/typed/batch/v1"
 	ktesting "k8s.io/client-go/testing"
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/member"
-	"github.com/scaledjob/scaledjob/placement"
+	"github.com/scaledjob/scaledjob/placement/jobs"
+	"github.com/scaledjob/scaledjob/rollout"
+	"github.com/scaledjob/scaledjob/scaling"
 )
 
 const (
@@ -42,6 +47,9 @@ type site struct {
 	uids  *atomic.Int64
 	blind atomic.Bool // watches that begin show nothing
 	calls atomic.Int64
+	clock atomic.Int64 // by how many nanoseconds it is ahead
+	// propagation is that of the last delete.
+	propagation atomic.Value
 
 	mu sync.Mutex
 	// fault answers a request about Jobs in the server's place, if it wants to, after
@@ -57,12 +65,20 @@ func newSite(name string, uids *atomic.Int64) *site {
 			j.UID = types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012d", uids.Add(1)))
 		}
 		if j.CreationTimestamp.IsZero() {
-			j.CreationTimestamp = metav1.Now()
+			j.CreationTimestamp = metav1.NewTime(time.Now().Add(time.Duration(s.clock.Load())))
 		}
+		j.ResourceVersion = fmt.Sprint(uids.Add(1))
+		return false, nil, nil
+	})
+	s.PrependReactor("update", "jobs", func(a ktesting.Action) (bool, runtime.Object, error) {
+		a.(ktesting.UpdateAction).GetObject().(*batchv1.Job).ResourceVersion = fmt.Sprint(uids.Add(1))
 		return false, nil, nil
 	})
 	return s
 }
+
+// probe is the name in a list that is a health check.
+const probe = "probe"
 
 func (s *site) breaks(how func(ctx context.Context, verb, name string, send func() error) error) {
 	s.mu.Lock()
@@ -108,12 +124,23 @@ func (s siteJobs) Get(ctx context.Context, name string, o metav1.GetOptions) (th
 }
 
 func (s siteJobs) List(ctx context.Context, o metav1.ListOptions) (there *batchv1.JobList, err error) {
-	err = s.site.call(ctx, "list", "", func() (err error) { there, err = s.JobInterface.List(ctx, o); return err })
+	name := ""
+	if o.Limit == 1 {
+		name = probe
+	}
+	err = s.site.call(ctx, "list", name, func() (err error) { there, err = s.JobInterface.List(ctx, o); return err })
 	return there, err
 }
 
 func (s siteJobs) Delete(ctx context.Context, name string, o metav1.DeleteOptions) error {
-	return s.site.call(ctx, "delete", name, func() error { return s.JobInterface.Delete(ctx, name, o) })
+	return s.site.call(ctx, "delete", name, func() error {
+		s.site.propagation.Store(*o.PropagationPolicy)
+		there, err := s.JobInterface.Get(ctx, name, metav1.GetOptions{})
+		if p := o.Preconditions; err == nil && (*p.UID != there.UID || p.ResourceVersion != nil && *p.ResourceVersion != there.ResourceVersion) {
+			return apierrors.NewConflict(jobResource, name, errors.New("the precondition does not match"))
+		}
+		return s.JobInterface.Delete(ctx, name, o)
+	})
 }
 
 func (s siteJobs) Watch(ctx context.Context, o metav1.ListOptions) (w watch.Interface, err error) {
@@ -166,33 +193,42 @@ func hangs(ctx context.Context, _, _ string, _ func() error) error {
 
 // A world is some members and one owner with Jobs on them.
 type world struct {
-	t      testing.TB
-	sites  map[string]*site
-	all    *member.Clusters
-	policy placement.JobPolicy
-	action member.Action
-	memory placement.Memory
-	demand int64
+	t          testing.TB
+	sites      map[string]*site
+	all        *member.Clusters
+	policy     jobs.Policy
+	target     adapter.Target
+	overrides  map[string]member.Override
+	seen       member.Observation
+	decided    jobs.Decision
+	checkpoint jobs.Checkpoint
+	demand     int64
+}
+
+// quick are the options of members that are asked at once for creates that were not
+// answered, and unchecked are those of members whose health is checked once.
+var (
+	quick     = member.Options{Timeout: time.Millisecond}
+	unchecked = member.Options{Timeout: time.Millisecond, Interval: time.Hour}
+)
+
+// anOwner returns the target of an owner.
+func anOwner(uid types.UID) adapter.Target {
+	return adapter.Target{
+		Owner: adapter.Owner{APIVersion: "example.com/v1", Kind: "Queue", Namespace: "shop", Name: "processor", UID: uid},
+		Job: &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"team": "a"}}, Spec: batchv1.JobSpec{
+			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "processor", Image: "myapp:latest"}}}},
+		}},
+		Revision: rollout.Revision{Generation: 1, TemplateHash: "template-1"},
+	}
 }
 
 func newWorld(t testing.TB, options member.Options, names ...string) *world {
 	t.Helper()
-	found, err := adapter.ReadScaledJobs([]byte(`
-apiVersion: keda.sh/v1alpha1
-kind: ScaledJob
-metadata: {name: processor, namespace: shop, generation: 1, labels: {team: a}}
-spec:
-  jobTargetRef: {template: {spec: {restartPolicy: Never, containers: [{name: processor, image: "myapp:latest"}]}}}
-  triggers: [{type: rabbitmq, metadata: {value: "1"}}]
-`))
-	require.NoError(t, err)
-	w := &world{t: t, sites: map[string]*site{}, all: &member.Clusters{}, policy: placement.DefaultJobPolicy()}
-	w.action.ScaledJob = found[0]
-	w.action.ScaledJob.UID = owner
-	w.action.Revision = found[0].Revision()
-	w.policy.Revision = w.action.Revision
+	w := &world{t: t, sites: map[string]*site{}, all: &member.Clusters{}, policy: jobs.DefaultPolicy(), target: anOwner(owner)}
+	w.policy.Revision = w.target.Revision
 	w.policy.Failover.GracePeriod = time.Hour
-	require.NoError(t, w.all.Follow(adapter.Observation{Owner: owner}))
+	w.track()
 	var uids atomic.Int64
 	for _, name := range names {
 		w.sites[name] = newSite(name, &uids)
@@ -201,16 +237,32 @@ spec:
 	return w
 }
 
+// track tracks the owner, or edits it.
+func (w *world) track() {
+	w.t.Helper()
+	require.NoError(w.t, w.all.Track(w.target, w.overrides))
+}
+
+// both uses one client for requests and watches.
+func both(c kubernetes.Interface) member.Clients { return member.Clients{Requests: c, Watches: c} }
+
 // add registers a member, or registers it anew.
 func (w *world) add(name string, o member.Options) *member.Cluster {
+	w.t.Helper()
+	c := w.member(name, o)
+	require.NoError(w.t, w.all.Add(w.t.Context(), c))
+	return c
+}
+
+// member returns a member that is not registered.
+func (w *world) member(name string, o member.Options) *member.Cluster {
 	w.t.Helper()
 	o.Home, o.ID = home, "to-"+name
 	if o.Interval == 0 {
 		o.Interval = 5 * time.Millisecond
 	}
-	c, err := member.New(name, member.Clients{Kubernetes: w.sites[name]}, o)
+	c, err := member.New(name, both(w.sites[name]), o)
 	require.NoError(w.t, err)
-	require.NoError(w.t, w.all.Add(w.t.Context(), c))
 	return c
 }
 
@@ -220,10 +272,9 @@ func (w *world) eventually(what string, ok func() bool) {
 }
 
 // observe is the observation, by name.
-func (w *world) observe() map[string]placement.JobCluster {
-	clusters, _ := w.all.Observe(owner, time.Now())
-	byName := map[string]placement.JobCluster{}
-	for _, c := range clusters {
+func (w *world) observe() map[string]jobs.Cluster {
+	byName := map[string]jobs.Cluster{}
+	for _, c := range w.all.Observe(owner).Clusters {
 		byName[c.Name] = c
 	}
 	return byName
@@ -234,7 +285,7 @@ func (w *world) ready() *world {
 	w.t.Helper()
 	w.eventually("all members are known", func() bool {
 		for _, c := range w.observe() {
-			if !c.Reachable || !c.Known {
+			if c.Reach != jobs.Reachable {
 				return false
 			}
 		}
@@ -250,7 +301,7 @@ func (w *world) shown(n int) {
 		shown := 0
 		for _, c := range w.observe() {
 			for _, j := range c.Jobs {
-				if j.Phase != placement.InFlight {
+				if !inFlight(&j) {
 					shown++
 				}
 			}
@@ -260,20 +311,57 @@ func (w *world) shown(n int) {
 }
 
 // plan observes and plans, so that the failures so far are told.
-func (w *world) plan() (placement.JobPlan, []placement.Failure) {
-	now := time.Now()
-	clusters, failures := w.all.Observe(owner, now)
-	plan := placement.PlanJobs(w.policy, placement.JobState{
-		Demand: placement.Demand{Jobs: w.demand, Active: true}, Clusters: clusters, Failures: failures, Memory: w.memory, Now: now,
+func (w *world) plan() (jobs.Decision, []jobs.Cluster) {
+	w.seen = w.all.Observe(owner)
+	w.decided = jobs.Plan(w.policy, jobs.State{
+		Metrics: demand(w.demand), Clusters: w.seen.Clusters, Checkpoint: w.checkpoint, Now: time.Now(),
 	})
-	w.memory, w.action.Now, w.action.Plan = plan.Memory, now, plan
-	return plan, failures
+	w.checkpoint = w.decided.Checkpoint
+	return w.decided, w.seen.Clusters
 }
+
+// withoutTaints is the checkpoint without what failures have left in it.
+func withoutTaints(c jobs.Checkpoint) (after jobs.Checkpoint) {
+	data, err := json.Marshal(c)
+	var stored map[string]any
+	if err == nil {
+		err = json.Unmarshal(data, &stored)
+	}
+	delete(stored, "workloads")
+	if clusters, ok := stored["clusters"].(map[string]any); ok {
+		for _, cluster := range clusters {
+			delete(cluster.(map[string]any), "taint")
+		}
+	}
+	if err == nil {
+		data, err = json.Marshal(stored)
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &after)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return after
+}
+
+// demand is an active metric that asks for n Jobs.
+func demand(n int64) []scaling.Metric {
+	return []scaling.Metric{{Value: float64(n), Target: 1, Activity: scaling.Active}}
+}
+
+// inFlight reports whether a Job on a reachable member is in flight.
+func inFlight(j *jobs.Job) bool {
+	return j.Phase == jobs.Pending && j.PendingSince.IsZero() && !j.Deleting
+}
+
+// apply carries out what was planned last.
+func (w *world) apply() []member.Report { return w.all.Apply(w.t.Context(), w.seen, w.decided) }
 
 // poll plans and applies.
 func (w *world) poll() []member.Report {
 	w.plan()
-	return w.all.Apply(w.t.Context(), w.action)
+	return w.apply()
 }
 
 // jobs are those of a member's API server.
@@ -294,16 +382,24 @@ func (w *world) change(name string, change func(*batchv1.Job)) {
 	}
 }
 
+// jobID is what tells a Job from every other.
+func jobID(j *batchv1.Job) string { return j.Name + "." + j.Labels[member.LabelCreation] }
+
 func runs(j *batchv1.Job)  { j.Status.Ready = new(int32(1)) }
 func waits(j *batchv1.Job) { j.Status.Ready = nil }
-func created(ago time.Duration) func(*batchv1.Job) {
-	return func(j *batchv1.Job) { j.CreationTimestamp = metav1.NewTime(time.Now().Add(-ago)) }
+func finishes(j *batchv1.Job) {
+	j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: "True"}}
+	j.Status.CompletionTime = new(metav1.Now())
 }
 
-func kinds(failures []placement.Failure) string {
+func kinds(clusters []jobs.Cluster) string {
 	var all []string
-	for _, f := range failures {
-		all = append(all, f.Cluster+":"+[]string{"call", "create", "rejected"}[f.Kind])
+	for _, c := range clusters {
+		for i, failed := range []bool{c.Failures.Call, c.Failures.Create, c.Failures.Rejected} {
+			if failed {
+				all = append(all, c.Name+":"+[]string{"call", "create", "rejected"}[i])
+			}
+		}
 	}
 	return strings.Join(all, " ")
 }

@@ -1,5 +1,5 @@
 // Package manifest reads the objects of one kind from YAML or JSON, strictly, and
-// tells all problems at once.
+// returns all problems at once.
 package manifest
 
 import (
@@ -17,119 +17,206 @@ import (
 	serializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
+
+	"github.com/scaledjob/scaledjob/field"
 )
 
-// A Kind is what there is to know about the objects of one kind.
+// A Kind describes the objects of one kind.
 type Kind struct {
 	schema.GroupVersionKind
-	// Problem is the error of a field.
-	Problem func(field, found, want string) error
-	// Instead is what people mean by a field that does not exist, by its path or by
-	// its name.
+	// Instead has the fix for a field that does not exist, by its path or its name.
 	Instead map[string]string
-	// Mend turns values of another type into what they mean, and tells each; nil
-	// mends nothing.
-	Mend func(tree map[string]any) []error
+	// Mend adds a problem for each value of another type that has an obvious fix, and
+	// applies the fix to the tree. nil mends nothing.
+	Mend func(tree map[string]any, problems *field.Errors)
 }
 
-// An Object is a pointer to a T.
-type Object[T any] interface {
+// A Pointer is a pointer to a T that is an object.
+type Pointer[T any] interface {
 	*T
 	runtime.Object
 }
 
-// Read reads the objects of the kind among the documents of a text; others are
-// passed over. It is an error if there is none, and if one has a field that does not
-// exist, a value of another type, or the same key twice.
-func Read[T any, P Object[T]](k Kind, data []byte) ([]P, error) {
-	var (
-		found    []P
-		others   []string
-		problems []error
-	)
-	decoder := k.decoder(P(new(T)))
+// Found is an object of a text.
+type Found[P any] struct {
+	Kind string // "" if it has none; "List" of a list without items
+	// Object is nil if it is of another kind, or has a value of another type.
+	Object P
+	Err    error // every problem, joined; always nil of another kind
+}
+
+// Read returns the objects of the kind in a text. An error has every problem; it is
+// also an error if there is no such object.
+func Read[T any, P Pointer[T]](k Kind, data []byte) ([]P, error) {
+	var objects []P
+	var others []string
+	var problems field.Errors
+	for _, f := range Objects[T, P](k, data) {
+		problems.Join("", f.Err)
+		switch {
+		case f.Object != nil:
+			objects = append(objects, f.Object)
+		case f.Kind == "":
+			others = append(others, "an object without a kind")
+		default:
+			others = append(others, article(f.Kind))
+		}
+	}
+	switch err := problems.Err(); {
+	case err != nil:
+		return nil, err
+	case len(objects) > 0:
+		return objects, nil
+	case len(others) > 0:
+		return nil, fmt.Errorf("no %s: found %s", k.Kind, strings.Join(others, ", "))
+	}
+	return nil, fmt.Errorf("no %s: the text is empty", k.Kind)
+}
+
+// Objects returns every object of a text, and those of its lists.
+func Objects[T any, P Pointer[T]](k Kind, data []byte) (all []Found[P]) {
+	r := reader[T, P]{k, k.decoder(P(new(T)))}
 	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
 	for {
 		document, err := documents.Read()
 		if errors.Is(err, io.EOF) {
-			break
+			return all
 		}
 		if err != nil {
-			return nil, fmt.Errorf("not YAML: %w", err)
+			return append(all, Found[P]{Err: notYAML(err)})
 		}
-		object := P(new(T))
-		switch other, err := k.read(document, decoder, object); {
-		case err != nil:
-			problems = append(problems, err)
-		case other == "":
-			found = append(found, object)
-		case other != nothing:
-			others = append(others, other)
-		}
+		all = append(all, r.document(document)...)
 	}
-	switch {
-	case len(problems) > 0:
-		return nil, errors.Join(problems...)
-	case len(found) == 0 && len(others) == 0:
-		return nil, fmt.Errorf("no %s: the text is empty", k.Kind)
-	case len(found) == 0:
-		return nil, fmt.Errorf("no %s: found %s", k.Kind, strings.Join(others, ", "))
-	}
-	return found, nil
 }
 
-const nothing = "nothing"
+type reader[T any, P Pointer[T]] struct {
+	kind    Kind
+	decoder runtime.Decoder
+}
 
-// read reads the object, or returns what else the document is.
-func (k *Kind) read(document []byte, decoder runtime.Decoder, object runtime.Object) (other string, err error) {
+func (r *reader[T, P]) document(document []byte) []Found[P] {
+	if directives.Match(document) {
+		return nil
+	}
+	data, err := yaml.YAMLToJSON(document)
+	if err != nil {
+		return []Found[P]{{Err: notYAML(err)}}
+	}
+	if string(data) == "null" {
+		return nil
+	}
 	var tree map[string]any
-	if err := yaml.Unmarshal(document, &tree); err != nil {
-		return "", fmt.Errorf("not a YAML object: %w", err)
+	_ = json.Unmarshal(data, &tree) // what is not an object has no kind
+	all := r.objects(tree)
+	// The tree has lost all but one of several equal keys.
+	if _, err := yaml.YAMLToJSONStrict(document); err != nil && all[0].Kind == r.kind.Kind {
+		all[0].Err = errors.Join(all[0].Err, plain(err))
 	}
-	switch kind := tree["kind"]; {
-	case len(tree) == 0:
-		return nothing, nil
-	case kind == nil || kind == "":
-		return "an object without a kind", nil
-	case kind != k.Kind:
-		return fmt.Sprintf("a %v", kind), nil
-	}
-	if found, want := fmt.Sprint(tree["apiVersion"]), k.GroupVersion().String(); found != want {
-		return "", k.Problem("apiVersion", found, want)
-	}
-	var problems []error
-	if k.Mend != nil {
-		problems = k.Mend(tree)
-	}
-	// Twice the same key is lost in the tree.
-	if _, err := yaml.YAMLToJSONStrict(document); err != nil {
-		problems = append(problems, err)
-	}
-	return "", errors.Join(append(problems, k.decode(tree, decoder, object))...)
+	return all
 }
 
-// decoder refuses fields that the object does not have.
+// objects returns the object, or the items of a list, at least one.
+func (r *reader[T, P]) objects(tree map[string]any) (all []Found[P]) {
+	kind, _ := tree["kind"].(string)
+	switch kind {
+	case r.kind.Kind:
+		return []Found[P]{r.object(tree)}
+	case "List", r.kind.Kind + "List":
+	default:
+		return []Found[P]{{Kind: kind}}
+	}
+	items, _ := tree["items"].([]any)
+	if len(items) == 0 {
+		return []Found[P]{{Kind: "List"}}
+	}
+	for i, item := range items {
+		tree, _ := item.(map[string]any)
+		for _, found := range r.objects(tree) {
+			var problems field.Errors
+			problems.Join(fmt.Sprintf("items[%d]", i), found.Err)
+			found.Err = problems.Err()
+			all = append(all, found)
+		}
+	}
+	return all
+}
+
+func (r *reader[T, P]) object(tree map[string]any) Found[P] {
+	var problems, mended field.Errors
+	version := r.kind.GroupVersion().String()
+	problems.Check(tree["apiVersion"] == version, "apiVersion", tree["apiVersion"], version)
+	tree["apiVersion"] = version
+	if r.kind.Mend != nil {
+		r.kind.Mend(tree, &mended)
+	}
+	problems.Join("", mended.Err())
+	object := P(new(T))
+	strict, err := r.kind.decode(tree, r.decoder, object)
+	problems.Join("", strict)
+	problems.Join("", err)
+	if err != nil || mended.Err() != nil {
+		object = nil
+	}
+	return Found[P]{r.kind.Kind, object, problems.Err()}
+}
+
+// decoder rejects fields that the object does not have.
 func (k *Kind) decoder(object runtime.Object) runtime.Decoder {
 	scheme := runtime.NewScheme()
 	scheme.AddKnownTypeWithName(k.GroupVersionKind, object)
 	return serializer.NewSerializerWithOptions(serializer.DefaultMetaFactory, scheme, scheme, serializer.SerializerOptions{Strict: true})
 }
 
-func (k *Kind) decode(tree map[string]any, decoder runtime.Decoder, object runtime.Object) error {
+// decode returns the problems of an object that was decoded nevertheless, and those
+// of one that was not.
+func (k *Kind) decode(tree map[string]any, decoder runtime.Decoder, object runtime.Object) (strict, err error) {
 	data, err := json.Marshal(tree)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	_, _, err = decoder.Decode(data, &k.GroupVersionKind, object)
 	unknown, ok := runtime.AsStrictDecodingError(err)
 	if !ok {
-		return k.ofType(err)
+		return nil, ofType(err)
 	}
-	var problems []error
+	var problems field.Errors
 	for _, e := range unknown.Errors() {
-		problems = append(problems, k.unknown(e))
+		problems.Join("", k.unknown(e))
 	}
-	return errors.Join(problems...)
+	return problems.Err(), nil
+}
+
+// directives match the lines before the first document, such as %YAML 1.1.
+var directives = regexp.MustCompile(`^(?:\s*[%#].*\n?)+$`)
+
+// notYAML returns the error of a text that does not parse.
+func notYAML(err error) error { return fmt.Errorf("not YAML: %w", plain(err)) }
+
+// plain returns the error of a parser without the parser's name and types.
+func plain(err error) error {
+	text := strings.NewReplacer("yaml: ", "", "unmarshal errors:\n  ", "", "\n  ", "; ", "error converting YAML to JSON: ", "", "json: unsupported value: ", "no JSON has the number ",
+		"did not find expected node content", "found a character that begins no value").Replace(err.Error())
+	if before, _, ok := strings.Cut(text, "invalid map key: "); ok {
+		text = before + "found a map or a list as a key; use a string"
+	}
+	return errors.New(strings.TrimSuffix(text, " in map"))
+}
+
+// wanted names a type of Go in the words of YAML.
+func wanted(name string) string {
+	switch {
+	case name == "string":
+		return "a string, in quotes"
+	case name == "bool":
+		return "true or false"
+	case strings.HasPrefix(name, "int"), strings.HasPrefix(name, "uint"):
+		return "a whole number"
+	case strings.HasPrefix(name, "float"):
+		return "a number"
+	case strings.HasPrefix(name, "[]"):
+		return "a list"
+	}
+	return "an object"
 }
 
 var (
@@ -142,16 +229,16 @@ func (k *Kind) unknown(err error) error {
 	if m == nil {
 		return err
 	}
-	want := fmt.Sprintf("no such field: a %s does not have it", k.Kind)
+	fix := fmt.Sprintf("a field that a %s has", k.Kind)
 	for _, name := range []string{m[1][strings.LastIndex(m[1], ".")+1:], m[1]} {
-		if meant, ok := k.Instead[name]; ok {
-			want = meant
+		if instead, ok := k.Instead[name]; ok {
+			fix = instead
 		}
 	}
-	return k.Problem(m[1], "an unknown field", want)
+	return &field.Error{Path: m[1], Found: "an unknown field", Fix: fix}
 }
 
-func (k *Kind) ofType(err error) error {
+func ofType(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -159,9 +246,13 @@ func (k *Kind) ofType(err error) error {
 	if m == nil {
 		return err
 	}
-	want := "a value of type " + m[3]
-	if m[3] == "string" {
-		want = "a string, in quotes"
+	fix := wanted(strings.TrimLeft(m[3], "*"))
+	return &field.Error{Path: m[2], Found: article(m[1]), Fix: fix}
+}
+
+func article(noun string) string {
+	if strings.ContainsAny(noun[:1], "AEIOUaeiou") {
+		return "an " + noun
 	}
-	return k.Problem(m[2], "a "+m[1], want)
+	return "a " + noun
 }

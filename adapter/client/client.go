@@ -1,0 +1,98 @@
+// Package client makes the clients of a program that creates many Jobs.
+//
+//	Connect   a client for requests, and one for watches
+//	Limited   a config for further clients that share timeout and limit
+//	Separate  a config for a lease, which shares nothing
+//	Limit     the requests that a process has in flight at once
+//
+// # Timeout
+//
+// The timeout of a request counts from when the request is sent: waiting for the limit
+// is not part of it. The API server gets the timeout with the request, and stops to
+// work on it. A create therefore cannot take effect later than two timeouts after it
+// was sent, which package adapter relies on.
+//
+// # Errors
+//
+// A request whose context ends while it waits for the limit fails with
+// [adapter.ErrNotSent]. So does a change when [Limit].MayAct reports false, with
+// [adapter.ErrOutdated] too. Any other error without an answer leaves open whether the
+// request took effect.
+//
+// client-go repeats a request up to ten times if the answer has the header Retry-After.
+// Each repetition waits for the limit again. A change that was answered with a status
+// of 500 or more may take effect yet, so that client-go must not repeat it: the header
+// is removed from such answers.
+package client
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/scaledjob/scaledjob/adapter"
+)
+
+// Clients are two clients of one API server.
+type Clients struct {
+	// Requests has a timeout and a limit.
+	Requests kubernetes.Interface
+	// Watches has neither: a timeout would end a watch.
+	Watches kubernetes.Interface
+}
+
+// Connect returns the clients. The timeout must be that of [adapter.Options]: 0 means
+// [adapter.DefaultTimeout] in both. A nil limit is none. client-go's own rate limit is
+// switched off. The config is not modified.
+func Connect(config *rest.Config, timeout time.Duration, limit *Limit) (c Clients, err error) {
+	if timeout < 0 {
+		return c, fmt.Errorf("timeout: found %s; use a duration of 0 or more", timeout)
+	}
+	if c.Watches, err = kubernetes.NewForConfig(binary(unlimited(config))); err != nil {
+		return c, err
+	}
+	c.Requests, err = kubernetes.NewForConfig(binary(Limited(config, timeout, limit)))
+	return c, err
+}
+
+// Limited returns a config whose clients have the timeout, and share the limit with
+// all others that have it. Watches pass without either. 0 means [adapter.DefaultTimeout],
+// and a nil limit is none.
+func Limited(config *rest.Config, timeout time.Duration, limit *Limit) *rest.Config {
+	config, timeout = unlimited(config), cmp.Or(timeout, adapter.DefaultTimeout)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return newTransport(next, timeout, limit) })
+	return config
+}
+
+// Separate returns a config whose clients share neither connection nor limit with
+// others, such as for a lease, which must be renewed during a burst too. A connection
+// that breaks is replaced at the next request. All attempts of a request together have
+// the timeout.
+func Separate(config *rest.Config, timeout time.Duration) *rest.Config {
+	config = unlimited(config)
+	config.Timeout = timeout
+	if config.Dial == nil { // a config that has it shares no connection
+		config.Dial = (&net.Dialer{Timeout: timeout, KeepAlive: 30 * time.Second}).DialContext
+	}
+	config.NextProtos = []string{"http/1.1"} // HTTP/2 keeps a silent connection for 45 s
+	return config
+}
+
+// unlimited returns a copy without client-go's limits. A timeout of client-go would
+// count the wait for the limit too.
+func unlimited(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.QPS, config.RateLimiter, config.Timeout = -1, nil, 0
+	return config
+}
+
+func binary(config *rest.Config) *rest.Config {
+	config.ContentType = "application/vnd.kubernetes.protobuf"
+	config.AcceptContentTypes = config.ContentType + ",application/json"
+	return config
+}

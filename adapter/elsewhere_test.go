@@ -1,0 +1,142 @@
+package adapter
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	ktesting "k8s.io/client-go/testing"
+
+	"github.com/scaledjob/scaledjob/scaling"
+)
+
+func elsewhere() (Target, Options) {
+	pod := corev1.PodSpec{Containers: []corev1.Container{{Name: "work"}}}
+	return Target{
+		Owner:  Owner{"example.com/v1", "Queue", "shop", "orders", "uid-1"},
+		Job:    &batchv1.Job{Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: pod}}},
+		Policy: scaling.Policy{Bounds: scaling.Bounds{Max: scaling.NoMax}},
+	}, Options{Home: "home", Cluster: "a", Selector: LabelHome, Timeout: time.Second, KeepLabels: []string{"id"}}
+}
+
+// cluster answers creates with UIDs.
+func cluster(t *testing.T) *fake.Clientset {
+	t.Helper()
+	c, n := fake.NewClientset(), 0
+	c.PrependReactor("create", "jobs", func(action ktesting.Action) (bool, runtime.Object, error) {
+		n++
+		action.(ktesting.CreateAction).GetObject().(*batchv1.Job).UID = types.UID(fmt.Sprint("job-", n))
+		return false, nil, nil
+	})
+	return c
+}
+
+func labelled(n int) (all []map[string]string) {
+	for i := range n {
+		all = append(all, map[string]string{"id": fmt.Sprint(i)})
+	}
+	return all
+}
+
+// The labels of a Job whose number is taken are those of the next one.
+func TestLabelsOfTakenNumbers(t *testing.T) {
+	target, o := elsewhere()
+	client := cluster(t)
+	for _, number := range []int64{2, 5} {
+		job := target.newJob(o.place(), number)
+		job.Labels[LabelOwner] = "another"
+		_, err := client.BatchV1().Jobs("shop").Create(t.Context(), job, metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+	tracker, err := Observe(target, o, nil, nil)
+	require.NoError(t, err)
+	plan := Plan{Owner: "uid-1", Create: 5, Labels: labelled(5)}
+	result, err := tracker.Apply(t.Context(), client, plan)
+	require.NoError(t, err)
+	require.EqualValues(t, 5, result.Created)
+	require.Equal(t, labelled(5), plan.Labels)
+	ids := map[string]bool{}
+	list, err := client.BatchV1().Jobs("shop").List(context.Background(), metav1.ListOptions{LabelSelector: LabelOwner + "=uid-1"})
+	require.NoError(t, err)
+	for _, j := range list.Items {
+		ids[j.Labels["id"]] = true
+	}
+	require.Len(t, ids, 5)
+}
+
+// A Job in flight stays in the namespace and the revision that it was sent with,
+// also if the target is edited.
+func TestEditOfAFlight(t *testing.T) {
+	target, o := elsewhere()
+	target.Revision.Generation = 1
+	client, sent := cluster(t), ""
+	client.PrependReactor("create", "jobs", func(action ktesting.Action) (bool, runtime.Object, error) {
+		sent = action.GetNamespace() + "/" + action.(ktesting.CreateAction).GetObject().(*batchv1.Job).Name
+		return true, nil, context.DeadlineExceeded
+	})
+	tracker, err := Observe(target, o, nil, nil)
+	require.NoError(t, err)
+	_, err = tracker.Apply(t.Context(), client, Plan{Owner: "uid-1", Create: 1})
+	require.Error(t, err)
+
+	target.Owner.Namespace, target.Revision.Generation = "other", 2
+	require.NoError(t, tracker.Track(target))
+	jobs, _ := tracker.Jobs("uid-1")
+	require.Equal(t, []Phase{InFlight}, []Phase{jobs[0].Phase})
+	require.Equal(t, sent, jobs[0].Namespace+"/"+jobs[0].Name)
+	require.EqualValues(t, 1, jobs[0].Revision.Generation)
+	asked := ""
+	client.PrependReactor("get", "jobs", func(action ktesting.Action) (bool, runtime.Object, error) {
+		asked = action.GetNamespace() + "/" + action.(ktesting.GetAction).GetName()
+		return false, nil, nil
+	})
+	tracker.now = func() time.Time { return time.Now().Add(2 * o.Timeout) }
+	_, err = tracker.Apply(t.Context(), client, Plan{Owner: "uid-1"})
+	require.NoError(t, err)
+	require.Equal(t, sent, asked)
+}
+
+// A Job that is deleted while it is in flight is described as being deleted.
+func TestDeletedInFlight(t *testing.T) {
+	target, o := elsewhere()
+	client := cluster(t)
+	tracker, err := Observe(target, o, nil, nil)
+	require.NoError(t, err)
+	_, err = tracker.Apply(t.Context(), client, Plan{Owner: "uid-1", Create: 2})
+	require.NoError(t, err)
+	jobs, _ := tracker.Jobs("uid-1")
+	require.Len(t, jobs, 2)
+	_, err = tracker.Apply(t.Context(), client, Plan{Owner: "uid-1", Delete: []Deletion{jobs[1].Delete(0, Outdated)}})
+	require.NoError(t, err)
+	jobs, _ = tracker.Jobs("uid-1")
+	require.Equal(t, []bool{false, true}, []bool{jobs[0].Deleting, jobs[1].Deleting})
+}
+
+// An edit stops a plan that the program made itself, as it does one of Tracker.Plan.
+func TestEditStopsAnyPlan(t *testing.T) {
+	target, o := elsewhere()
+	client, n := cluster(t), 0
+	tracker, err := Observe(target, o, nil, nil)
+	require.NoError(t, err)
+	client.PrependReactor("create", "jobs", func(ktesting.Action) (bool, runtime.Object, error) {
+		if n++; n == 2 {
+			target.Revision.Generation = 2
+			require.NoError(t, tracker.Track(target))
+		}
+		return false, nil, nil
+	})
+	result, err := tracker.Apply(t.Context(), client, Plan{Owner: "uid-1", Create: 100})
+	require.ErrorIs(t, err, ErrOutdated)
+	require.EqualValues(t, 3, result.Created, "the batches of 1 and 2")
+	result, err = tracker.Apply(t.Context(), client, Plan{Owner: "uid-1", Create: 4})
+	require.NoError(t, err)
+	require.EqualValues(t, 4, result.Created)
+}

@@ -1,0 +1,55 @@
+package adapter
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Events of owners track and untrack them, also if an owner was recreated or its deletion
+// was missed.
+func TestHandler(t *testing.T) {
+	tracker, err := newTracker(Options{})
+	require.NoError(t, err)
+	owner := func(uid types.UID) *corev1.ConfigMap {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders", UID: uid}}
+	}
+	var problem error
+	var failures []error
+	handler := Handler(tracker, func(queue *corev1.ConfigMap) (Target, error) {
+		target := newTarget()
+		target.Owner = OwnerOf(queue, corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+		return target, problem
+	}, func(queue *corev1.ConfigMap, err error) {
+		require.Equal(t, "orders", queue.Name)
+		failures = append(failures, err)
+	})
+	known := func(uid types.UID) bool {
+		_, known := tracker.Jobs(uid)
+		return known
+	}
+	handler.OnAdd(owner("a"), true)
+	require.True(t, known("a"))
+	handler.OnUpdate(owner("a"), owner("b"))
+	require.False(t, known("a"))
+	require.True(t, known("b"))
+	problem = errors.New("no maximum")
+	handler.OnUpdate(owner("b"), owner("b"))
+	require.Equal(t, []error{problem}, failures)
+	require.True(t, known("b"), "tracked as before")
+	problem = nil
+	handler.OnAdd(owner(""), false)
+	require.ErrorContains(t, failures[1], "Owner.UID: found nothing")
+	handler.OnDelete(cache.DeletedFinalStateUnknown{Key: "shop/orders"})
+	require.True(t, known("b"), "its UID is not known")
+	handler.OnDelete(cache.DeletedFinalStateUnknown{Key: "shop/orders", Obj: owner("b")})
+	require.False(t, known("b"))
+	handler.OnAdd(owner("c"), false)
+	handler.OnDelete(owner("c"))
+	require.Empty(t, tracker.owners)
+}

@@ -1,0 +1,60 @@
+package adapter
+
+import (
+	"context"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// List reads the Jobs of one owner, and their pods if Options.Pods is set, for a
+// program that polls once. It returns a tracker that no event changes.
+//
+// A wrong namespace cannot be detected here: Jobs elsewhere are not listed. List knows
+// nothing of the creates that an earlier process or tracker sent in the
+// last 2 Timeouts. Until they have arrived, each finished Job that Apply deletes may
+// cost one Job above the maximum.
+func List(ctx context.Context, client kubernetes.Interface, target Target, o Options) (*Tracker, error) {
+	t, err := newTracker(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.check(&target); err != nil {
+		return nil, err
+	}
+	namespace := target.Owner.Namespace
+	jobs, err := client.BatchV1().Jobs(namespace).List(ctx, metav1.ListOptions{LabelSelector: t.selector.String()})
+	if err != nil {
+		return nil, fmt.Errorf("list Jobs in %s: %w", namespace, err)
+	}
+	pods := &corev1.PodList{}
+	if o.Pods {
+		if pods, err = client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: batchv1.JobNameLabel}); err != nil {
+			return nil, fmt.Errorf("list pods in %s: %w", namespace, err)
+		}
+	}
+	return Observe(target, o, jobs.Items, pods.Items)
+}
+
+// Observe returns a tracker of one owner that knows these Jobs and pods, and that no
+// event changes. Jobs of other owners are ignored. It makes no request.
+func Observe(target Target, o Options, jobs []batchv1.Job, pods []corev1.Pod) (*Tracker, error) {
+	t, err := newTracker(o)
+	if err != nil {
+		return nil, err
+	}
+	for i := range pods {
+		t.podShown(newPod(&pods[i]), false)
+	}
+	for i := range jobs {
+		t.jobShown(newJob(&jobs[i], &t.options))
+	}
+	if err := t.Track(target); err != nil {
+		return nil, err
+	}
+	t.owners[target.Owner.UID].start = nil
+	return t, nil
+}

@@ -1,0 +1,103 @@
+package member
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"strconv"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/rand"
+
+	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/history"
+	"github.com/scaledjob/scaledjob/rollout"
+	"github.com/scaledjob/scaledjob/scaling"
+)
+
+// Labels of the Jobs on members, beside those of package adapter.
+const (
+	prefix = "scaledjob.github.io/"
+	// LabelOwnerNamespace has the namespace of the owner.
+	LabelOwnerNamespace = prefix + "owner-namespace"
+	// LabelSelector has the name of the owner, as [LabelValue] returns it. The
+	// status of a DistributedScaledJob has this label in its selector.
+	LabelSelector = "kedify-agent-distributedscaledjob"
+	// LabelCreation has a random value of each create. With the name it identifies a
+	// Job whose create was not answered, because numbers in names recur.
+	LabelCreation = prefix + "creation"
+	// LabelSource has the name and the creation, joined by a dot, of the first Job that
+	// the Job replaces.
+	LabelSource = prefix + "source"
+	// LabelAttempt counts the replacements of that Job, from 1.
+	LabelAttempt = prefix + "attempt"
+
+	maxLabel = 63
+)
+
+// LabelValue returns the name of an object as a label value. A name of more than 63
+// bytes is cut, and ends in a hash.
+func LabelValue(name string) string {
+	if len(name) <= maxLabel {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	suffix := "-" + hex.EncodeToString(sum[:5])
+	return strings.TrimRight(name[:maxLabel-len(suffix)], "-.") + suffix
+}
+
+// An Override holds the differences of one member's Jobs. The zero value changes
+// nothing.
+type Override struct {
+	Namespace string // of the Jobs; "" means that of the owner
+	Pod       PodOverrides
+}
+
+// An owner is tracked on every member.
+type owner struct {
+	target    adapter.Target
+	overrides map[string]Override // by member
+}
+
+// newOwner keeps what members need of a target: package jobs decides the rest.
+func newOwner(target adapter.Target, overrides map[string]Override) (*owner, error) {
+	target.Policy = scaling.Policy{Bounds: scaling.Bounds{Max: scaling.NoMax}}
+	target.Rollout = rollout.Policy{Propagation: target.Rollout.Propagation}
+	target.History, target.StuckAfter = history.Limits{}, 0
+	if err := target.Validate(); err != nil {
+		return nil, err
+	}
+	// An override is no new revision.
+	target.Revision.TemplateHash = cmp.Or(target.Revision.TemplateHash, adapter.TemplateHash(&target.Job.Spec))
+	return &owner{target, overrides}, nil
+}
+
+// on returns the target of one member.
+func (o *owner) on(member string) adapter.Target {
+	t, override := o.target, o.overrides[member]
+	t.Owner.Namespace = cmp.Or(override.Namespace, t.Owner.Namespace)
+	job := batchv1.Job{ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(t.Job.Labels), Annotations: t.Job.Annotations}, Spec: t.Job.Spec}
+	maps.DeleteFunc(job.Labels, func(key, _ string) bool { return strings.HasPrefix(key, prefix) })
+	metav1.SetMetaDataLabel(&job.ObjectMeta, LabelOwnerNamespace, o.target.Owner.Namespace)
+	metav1.SetMetaDataLabel(&job.ObjectMeta, LabelSelector, LabelValue(t.Owner.Name))
+	pod, _ := override.Pod.Merge(&job.Spec.Template.Spec)
+	job.Spec.Template.Spec = *pod
+	t.Job = &job
+	return t
+}
+
+// labels returns those of the Jobs to create, replacements first.
+func (p *part) labels() []map[string]string {
+	all := make([]map[string]string, p.Jobs())
+	for i := range all {
+		all[i] = map[string]string{LabelCreation: rand.String(10)}
+		if i < len(p.Replacements) {
+			of := p.Replacements[i].Source
+			all[i][LabelSource], all[i][LabelAttempt] = of.UID, strconv.Itoa(int(of.Attempt))
+		}
+	}
+	return all
+}

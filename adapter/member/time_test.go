@@ -1,0 +1,256 @@
+package member_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/util/runtime"
+
+	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/member"
+	"github.com/scaledjob/scaledjob/placement/jobs"
+	"github.com/scaledjob/scaledjob/rollout"
+)
+
+// client-go's handlers of errors sleep until a time of outside the bubble.
+func init() { runtime.ErrorHandlers = nil }
+
+// slow are the options of members in a bubble, where L is 10 s.
+var slow = member.Options{Timeout: 5 * time.Second, Interval: time.Second}
+
+// polls polls each second, and calls check before each poll.
+func (w *world) polls(seconds int, check func()) {
+	w.t.Helper()
+	for range seconds {
+		check()
+		w.checkpoint = jobs.Checkpoint{}
+		w.poll()
+		time.Sleep(time.Second)
+	}
+}
+
+// A create that was not answered is never sent again. After L the member is asked, and
+// if it has no such Job, the number is free again.
+func TestNotSentAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, slow, "a").ready()
+		w.demand = 1
+		sent, asked := map[string]int{}, 0
+		w.sites["a"].breaks(func(ctx context.Context, verb, name string, send func() error) error {
+			switch verb {
+			case "create":
+				if sent[name]++; sent[name] == 1 {
+					<-ctx.Done()
+					return ctx.Err()
+				}
+			case "get":
+				asked++
+			}
+			return send()
+		})
+		begin := time.Now()
+		require.ErrorIs(t, w.poll()[0].Err, context.DeadlineExceeded)
+		require.Equal(t, 5*time.Second, time.Since(begin))
+		w.polls(10, func() {
+			jobs := w.observe()["a"].Jobs
+			require.Len(t, jobs, 1)
+			require.True(t, jobs[0].Unconfirmed)
+			require.Zero(t, asked)
+		})
+		w.polls(3, func() {})
+		require.Equal(t, 1, asked)
+		require.Len(t, sent, 1, "it has the same number")
+		require.Equal(t, 2, sent[w.jobs("a")[0].Name])
+		require.Len(t, w.jobs("a"), 1)
+	})
+}
+
+// A create arrives after its request timed out, and the Job is counted all the time.
+func TestLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, slow, "a", "b").ready()
+		w.demand = 2
+		w.sites["a"].breaks(on("create", func(send func() error) error {
+			time.AfterFunc(9*time.Second, func() { _ = send() })
+			return context.DeadlineExceeded
+		}))
+		w.poll()
+		w.sites["a"].breaks(nil)
+		w.polls(20, func() { require.LessOrEqual(t, len(w.jobs("a"))+len(w.jobs("b")), 2) })
+		require.Len(t, w.jobs("a"), 1)
+		require.Len(t, w.jobs("b"), 1)
+	})
+}
+
+// A create arrives after its owner was deleted: until it can no longer arrive, the clean-up
+// is not over, and then no Job is left.
+func TestDeleteJobsLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, slow, "a").ready()
+		w.demand = 1
+		w.sites["a"].breaks(on("create", func(send func() error) error {
+			time.AfterFunc(9*time.Second, func() { _ = send() })
+			return context.DeadlineExceeded
+		}))
+		w.poll()
+		w.sites["a"].breaks(nil)
+		w.all.Untrack(owner)
+		for n := 0; ; n++ {
+			c := w.all.DeleteJobs(t.Context(), owner)[0]
+			if c.Left == 0 && c.Err == nil && c.Late.IsZero() {
+				require.Positive(t, n)
+				break
+			}
+			time.Sleep(time.Second)
+		}
+		time.Sleep(time.Minute)
+		require.Empty(t, w.jobs("a"))
+	})
+}
+
+// A create arrives after it was asked for in vain. Its capacity is held, so that no other
+// member gets its Job.
+func TestLateAfterItWasAskedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, slow, "a", "b").ready()
+		w.policy.Scaling.Bounds.Max, w.demand = 1, 1
+		w.policy.Members = []jobs.Member{{Name: "a", Weight: 9}, {Name: "b", Weight: 1}}
+		w.sites["a"].breaks(on("create", func(send func() error) error {
+			time.AfterFunc(40*time.Second, func() { _ = send() })
+			return context.DeadlineExceeded
+		}))
+		w.poll()
+		w.sites["a"].breaks(on("create", instead(errForbidden))) // so that it goes to b if it may
+		w.polls(60, func() { require.LessOrEqual(t, len(w.jobs("a"))+len(w.jobs("b")), 1) })
+		require.Len(t, w.jobs("a"), 1)
+	})
+}
+
+// A member that is registered anew is not known before the creates of plans for the
+// replaced one have arrived.
+func TestLateAndAddedAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, slow, "a", "b").ready()
+		w.demand = 1
+		w.sites["a"].breaks(on("create", func(send func() error) error {
+			time.AfterFunc(9*time.Second, func() { _ = send() })
+			return context.DeadlineExceeded
+		}))
+		w.sites["a"].blind.Store(true)
+		w.poll()
+		begin := time.Now()
+		w.add("a", slow)
+		require.Equal(t, jobs.NeverReached, w.observe()["a"].Reach)
+		w.checkpoint = jobs.Checkpoint{}
+		w.ready()
+		require.Equal(t, 10*time.Second, time.Since(begin).Round(time.Second))
+		require.Empty(t, w.poll())
+		require.Len(t, append(w.jobs("a"), w.jobs("b")...), 1)
+	})
+}
+
+// A number recurs, and its new Job is not taken for the one that was to have the
+// number before, which another Job replaces.
+func TestNumberRecurs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, slow, "a", "b").ready()
+		w.policy.Members = []jobs.Member{{Name: "a", Weight: 1}, {Name: "b", Weight: 0}}
+		w.policy.Failover.Duplication = jobs.PreferFailover
+		w.demand = 1
+		w.sites["a"].breaks(away)
+		w.poll()
+		w.eventually("it is away", func() bool { return w.observe()["a"].Reach != jobs.Reachable })
+		missing := w.observe()["a"].Jobs[0]
+		require.True(t, missing.Unconfirmed)
+
+		w.policy.Failover.GracePeriod, w.policy.Members = time.Millisecond, nil
+		w.polls(2, func() {})
+		require.Len(t, w.jobs("b"), 1)
+		require.Equal(t, missing.UID, w.jobs("b")[0].Labels[member.LabelSource])
+		w.change("b", runs)
+
+		w.sites["a"].breaks(nil)
+		w.policy.Failover.GracePeriod = time.Hour
+		w.eventually("a member knows that there is none", func() bool {
+			w.polls(1, func() {})
+			return len(w.observe()["a"].Jobs) == 0
+		})
+		w.demand = 2
+		w.policy.Members = []jobs.Member{{Name: "a", Weight: 1}, {Name: "b", Weight: 0}}
+		w.poll()
+		require.Len(t, w.jobs("a"), 1)
+		require.Equal(t, missing.Name, w.jobs("a")[0].Name)
+		before := append(w.jobs("a"), w.jobs("b")...)
+		w.polls(5, func() {
+			require.Equal(t, before, append(w.jobs("a"), w.jobs("b")...), "it is not a duplicate")
+		})
+		require.Equal(t, jobs.Running, w.observe()["b"].Jobs[0].Phase)
+	})
+}
+
+// The rate limit and the deadline are a member's own, and what was not sent
+// is neither in flight nor a failure.
+func TestLimit(t *testing.T) { synctest.Test(t, testLimit) }
+
+func testLimit(t *testing.T) {
+	w := newWorld(t, member.Options{}, "fast", "slow")
+	w.add("slow", member.Options{QPS: 20, Burst: 5, Deadline: 300 * time.Millisecond})
+	w.ready()
+	w.demand = 100
+	reports := w.poll()
+	require.Equal(t, int64(50), reports[0].Created)
+	require.ErrorIs(t, reports[1].Err, adapter.ErrNotSent)
+	require.Empty(t, reports[1].Failures)
+	require.Positive(t, reports[1].Created)
+	require.Less(t, reports[1].Created, int64(20))
+	require.Len(t, w.jobs("slow"), int(reports[1].Created))
+	w.shown(50 + int(reports[1].Created))
+	_, failures := w.plan()
+	require.Empty(t, kinds(failures))
+	require.Len(t, w.observe()["slow"].Jobs, int(reports[1].Created))
+}
+
+// A process that may act no longer sends nothing that has waited for the rate limit.
+func TestMayActAfterWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		end := time.Now().Add(time.Hour)
+		w := newWorld(t, member.Options{QPS: 1, Burst: 1, MayAct: func() bool { return time.Now().Before(end) }}, "a").ready()
+		w.demand = 5
+		w.plan()
+		end = time.Now().Add(1500 * time.Millisecond)
+		report := w.apply()[0]
+		require.ErrorIs(t, report.Err, adapter.ErrOutdated)
+		require.EqualValues(t, 2, report.Created)
+		require.Len(t, w.jobs("a"), 2)
+		require.Len(t, w.observe()["a"].Jobs, 2, "none is in flight")
+	})
+}
+
+// After a request that was not answered no other is sent, so that a member that hangs
+// holds a plan up for one timeout.
+func TestHangsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, slow, "a").ready()
+		w.demand = 10
+		noErrors(t, w.poll())
+		w.shown(10)
+		w.policy.Revision.Generation, w.policy.Rollout = 2, rollout.Policy{Strategy: rollout.Immediate}
+		w.plan()
+		sent := 0
+		w.sites["a"].breaks(func(ctx context.Context, verb, name string, send func() error) error {
+			if verb == "delete" {
+				sent++
+			}
+			return hangs(ctx, verb, name, send)
+		})
+		begin := time.Now()
+		report := w.apply()[0]
+		require.ErrorIs(t, report.Err, context.DeadlineExceeded)
+		require.Equal(t, jobs.Failures{Call: true}, report.Failures)
+		require.Equal(t, 5*time.Second, time.Since(begin))
+		require.Equal(t, 1, sent)
+	})
+}

@@ -1,0 +1,174 @@
+package adapter
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/scaledjob/scaledjob/history"
+	"github.com/scaledjob/scaledjob/rollout"
+)
+
+// A plan in which nothing is to be done allocates nothing.
+func TestPlanAllocations(t *testing.T) {
+	w := busy(t, 1000)
+	require.Zero(t, testing.AllocsPerRun(100, func() { w.Plan(ownerUID, queue, noon.Add(time.Hour)) }))
+}
+
+var queue = items(100)
+
+// busy returns a writer of n Jobs: a third runs, a third is stuck, a third has finished.
+// The queue asks for none beside.
+func busy(t require.TestingT, n int64) *writer {
+	target := newTarget()
+	target.Policy.Bounds.Max = n
+	target.History = history.Limits{Succeeded: history.Keep(int(n)), Failed: history.Keep(0)}
+	target.Rollout = rollout.DefaultPolicy()
+	target.StuckAfter = time.Minute
+	w := newWriter(t, newServer(), target, Options{})
+	for i := range n {
+		change := complete
+		switch i % 3 {
+		case 0:
+			change = ready
+		case 1:
+			change = func(*batchv1.Job) {}
+		}
+		w.show(jobOf(target, i+1, change))
+	}
+	queue = items(float64(n - n/3))
+	return w
+}
+
+func BenchmarkPlan(b *testing.B) {
+	for _, n := range []int64{10, 1000, 100_000} {
+		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
+			w := busy(b, n)
+			b.ReportAllocs()
+			for b.Loop() {
+				if p := w.Plan(ownerUID, queue, noon.Add(time.Hour)); p.Create != 0 || p.Delete != nil {
+					b.Fatal("there is something to do")
+				}
+			}
+		})
+	}
+}
+
+// One event about a Job.
+func BenchmarkEvent(b *testing.B) {
+	for _, n := range []int64{10, 100_000} {
+		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
+			w, target := busy(b, n), newTarget()
+			j, feed := jobOf(target, 1, ready), w.jobFeed()
+			b.ReportAllocs()
+			for b.Loop() {
+				_ = feed.Add(j)
+			}
+		})
+	}
+}
+
+// Everything that the numbers of 1,000 Jobs cost without an API server.
+func BenchmarkChoose(b *testing.B) {
+	target := newTarget()
+	target.Policy.Bounds.Max = 1000
+	for b.Loop() {
+		w := newWriter(b, newServer(), target, Options{})
+		o := w.owners[ownerUID]
+		for size := int64(1); len(o.choose(size, noon)) > 0; size = min(2*size, maxBatch) {
+		}
+	}
+}
+
+// The memory of a Job and of an owner, without what a reflector needs. Each string
+// is allocated anew, as a decoder does. Owners have equal prototypes, or each its own.
+func BenchmarkMemory(b *testing.B) {
+	const owners, jobs = 10_000, 10
+	for b.Loop() {
+		tracker, err := newTracker(Options{Pods: true})
+		require.NoError(b, err)
+		w := &writer{Tracker: tracker}
+		empty := heap()
+		for i := range owners {
+			require.NoError(b, w.Track(realistic(i)))
+		}
+		for _, o := range w.owners { // as a poll after L does
+			require.True(b, o.mayPrune(time.Now().Add(time.Hour), late))
+		}
+		tracked := heap()
+		for i := range owners {
+			target := realistic(i)
+			for n := range int64(jobs) {
+				w.show(decoded(b, running(target, n+1)))
+			}
+		}
+		observed := heap()
+		for i := range owners {
+			target := realistic(i)
+			for n := range int64(jobs) {
+				w.showPod(decoded(b, podOf(running(target, n+1), corev1.PodRunning, "PodScheduled", "Initialized", "Ready", "ContainersReady")))
+			}
+		}
+		withPods := heap()
+		other, err := newTracker(Options{})
+		require.NoError(b, err)
+		for i := range owners {
+			target := realistic(i)
+			target.Job.Spec.Template.Spec.Containers[0].Image = fmt.Sprint("example.com/worker:", i)
+			require.NoError(b, other.Track(target))
+			require.True(b, other.owners[target.Owner.UID].mayPrune(time.Now().Add(time.Hour), late))
+		}
+		ownPrototypes := heap()
+		b.ReportMetric(float64(tracked-empty)/owners, "B/owner")
+		b.ReportMetric(float64(observed-tracked)/(owners*jobs), "B/Job")
+		b.ReportMetric(float64(withPods-observed)/(owners*jobs), "B/pod")
+		b.ReportMetric(float64(ownPrototypes-withPods)/owners, "B/owner-own-prototype")
+		runtime.KeepAlive(w)
+		runtime.KeepAlive(other)
+	}
+}
+
+func heap() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+func realistic(i int) Target {
+	target := newTarget()
+	target.Owner = Owner{
+		"keda.sh/v1alpha1", "ScaledJob", fmt.Sprintf("namespace-%d", i%100), fmt.Sprintf("image-resizer-%d", i),
+		types.UID(fmt.Sprintf("0f8fad5b-d9cb-469f-a165-%012d", i)),
+	}
+	target.Job.Labels = map[string]string{"app.kubernetes.io/name": "resizer"}
+	target.Job.Spec.BackoffLimit = new(int32(4))
+	target.Job.Spec.Template.Spec.Containers[0].Command = []string{"/worker", "--queue", "images"}
+	target.Rollout, target.History = rollout.DefaultPolicy(), history.DefaultLimits()
+	return target
+}
+
+func running(target Target, n int64) *batchv1.Job {
+	return jobOf(target, n, ready, active, func(j *batchv1.Job) {
+		j.UID = types.UID(fmt.Sprintf("d9cb0f8f-469f-a165-%s", j.Name[len(j.Name)-12:]))
+		j.ResourceVersion = "12345678"
+		j.Status.StartTime = new(metav1.NewTime(noon))
+	})
+}
+
+func decoded[T any](b *testing.B, object *T) *T {
+	data, err := json.Marshal(object)
+	require.NoError(b, err)
+	object = new(T)
+	require.NoError(b, json.Unmarshal(data, object))
+	return object
+}

@@ -1,0 +1,117 @@
+package scaledjob_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/scaling"
+)
+
+const orders = `
+apiVersion: keda.sh/v1alpha1
+kind: ScaledJob
+metadata: {name: orders, namespace: shop, uid: 0f8fad5b-d9cb-469f-a165-70867728950e, generation: 1}
+spec:
+  jobTargetRef: {template: {spec: {containers: [{name: worker, image: example.com/worker:1}]}}}
+  maxReplicaCount: 6
+  triggers: [{type: rabbitmq, metadata: {queueName: orders, mode: QueueLength, value: "5"}}]
+`
+
+// A program that polls once, from a manifest to Jobs.
+func Example() {
+	ctx, client := context.Background(), newCluster() // a *kubernetes.Clientset in a real program
+	found, err := scaledjob.Read([]byte(orders))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	config, err := found[0].Config(nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	jobs, err := adapter.List(ctx, client, config.Target, adapter.Options{Selector: scaledjob.Selector})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	metrics := []scaling.Metric{config.Triggers[0].Metric(47)} // 47 messages
+	plan := jobs.Plan(config.Target.Owner.UID, metrics, time.Now())
+	fmt.Println(plan.Decision)
+	result, err := jobs.Apply(ctx, client, plan)
+	fmt.Println(result.Created, "Jobs such as", config.Target.NewJob(1).Name, err)
+	// Output:
+	// metrics   1 of 1 read, 1 active; max is rabbitmq: queue 47, 9.4 Jobs, rounded up 10
+	// jobs      R=0 running, P=0 of them pending, S=0 of those stuck
+	// bounds    min 0 (additive), max 6: T=6 of 10 Jobs asked for
+	// strategy  default: T - R, at T=6 R=0 P=0 S=0 M=6, is 6
+	// limits    min lacks 0, max has room for 6
+	// create    6: the maximum
+	// 6 Jobs such as orders-c812e1ed-1 <nil>
+}
+
+// A controller that counts Jobs from watch events. A poll makes no request to
+// observe them.
+func Example_tracker() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	client := newCluster()
+	tracker, err := adapter.NewTracker(client, adapter.Options{Selector: scaledjob.Selector})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	go tracker.Run(ctx)
+	for !tracker.HasSynced() {
+		time.Sleep(time.Millisecond)
+	}
+
+	found, _ := scaledjob.Read([]byte(orders))
+	config, _ := found[0].Config(nil)
+	if err := tracker.Track(config.Target); err != nil { // again after each edit
+		fmt.Println(err)
+		return
+	}
+	for range 2 {
+		plan := tracker.Plan(found[0].UID, []scaling.Metric{config.Triggers[0].Metric(20)}, time.Now())
+		result, err := tracker.Apply(ctx, client, plan)
+		fmt.Println(plan.Decision.Rule, result.Created, err)
+	}
+	// Output:
+	// the strategy's proposal 4 <nil>
+	// the strategy's proposal 0 <nil>
+}
+
+// Conditions and events of two polls. A failure that lasts is reported once.
+func ExamplePollResult() {
+	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	poll := scaledjob.PollResult{
+		Decision: scaling.Decide(scaling.DefaultPolicy(), scaling.State{
+			Metrics: []scaling.Metric{{Name: "orders", Value: 7, Target: 1}}, Jobs: &scaling.JobCounts{},
+		}),
+		Result:  adapter.Result{Created: 5},
+		Applied: &adapter.CreateError{Created: 5, Wanted: 7, Err: errors.New("exceeded quota")},
+	}
+	first := poll.Conditions(nil, 1, noon)
+	for _, c := range first {
+		fmt.Println(c.Type, c.Status, c.Reason)
+	}
+	for _, e := range poll.Events(nil, first) {
+		fmt.Println(e.Type, e.Reason, e.Message)
+	}
+	poll.Result.Created = 0
+	second := poll.Conditions(first, 1, noon.Add(time.Minute))
+	fmt.Println(len(poll.Events(first, second)), "events")
+	// Output:
+	// Ready False KEDAJobCreateFailed
+	// Active True ScalerActive
+	// Paused False ScaledJobUnpaused
+	// Warning KEDAJobCreateFailed created 5 of 7 Jobs: exceeded quota
+	// Normal ScaledJobActive Active triggers: 1 of 1
+	// Normal KEDAJobsCreated Created 5 Jobs
+	// 0 events
+}

@@ -1,0 +1,88 @@
+package scaledjob
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/scaledjob/scaledjob/adapter/internal/manifest"
+	"github.com/scaledjob/scaledjob/field"
+)
+
+// Read reads the ScaledJobs in a text of YAML or JSON: its documents, and the items
+// of its lists. Objects of other kinds are ignored.
+//
+// It is an error if there is no ScaledJob. It is also an error if one has an unknown
+// field, a value of another type, or a key twice. All such problems are joined, each
+// a [*field.Error] if it is about one field. [ScaledJob.Config] checks the values.
+func Read(data []byte) ([]*ScaledJob, error) {
+	return manifest.Read[ScaledJob](kind, data)
+}
+
+// An Object is an object that [Objects] found.
+type Object struct {
+	Kind string // "" if it has none; "List" of a list without items
+	// ScaledJob is nil if the kind is another one, or if a value has another type.
+	ScaledJob *ScaledJob
+	Err       error // the problems for which Read rejects the object
+}
+
+// Objects returns the objects in a text as [Read] reads them, one by one. A
+// ScaledJob with unknown fields lacks them, as on the API server.
+func Objects(data []byte) (all []Object) {
+	for _, f := range manifest.Objects[ScaledJob](kind, data) {
+		all = append(all, Object{f.Kind, f.Object, f.Err})
+	}
+	return all
+}
+
+var kind = manifest.Kind{GroupVersionKind: GroupVersionKind, Instead: instead, Mend: quote}
+
+// instead has the fixes of fields that do not exist.
+var instead = map[string]string{
+	"customPendingPodConditions": "spec.scalingStrategy.pendingPodConditions",
+	"scalingStategy":             "spec.scalingStrategy",
+	"scaleTargetRef":             "spec.jobTargetRef (scaleTargetRef is a ScaledObject's)",
+	"cooldownPeriod":             "a field that a ScaledJob has (cooldownPeriod is a ScaledObject's)",
+	"fallback":                   "a field that a ScaledJob has (fallback is a ScaledObject's)",
+	"advanced":                   "a field that a ScaledJob has (advanced is a ScaledObject's)",
+}
+
+// quote turns numbers and booleans into strings if the field is a string, and
+// reports each.
+func quote(tree map[string]any, problems *field.Errors) {
+	metadata, _ := tree["metadata"].(map[string]any)
+	quoteAll(problems, "metadata.labels", metadata["labels"])
+	quoteAll(problems, "metadata.annotations", metadata["annotations"])
+	spec, _ := tree["spec"].(map[string]any)
+	triggers, _ := spec["triggers"].([]any)
+	for i, t := range triggers {
+		trigger, _ := t.(map[string]any)
+		quoteAll(problems, fmt.Sprintf("spec.triggers[%d].metadata", i), trigger["metadata"])
+	}
+	scaling, _ := spec["scalingStrategy"].(map[string]any)
+	quoteAll(problems, "spec.scalingStrategy", scaling, "customScalingRunningJobPercentage")
+}
+
+// quoteAll quotes the values of a map, or only those of the keys if there are any.
+func quoteAll(problems *field.Errors, path string, m any, keys ...string) {
+	values, _ := m.(map[string]any)
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		if len(keys) > 0 && !slices.Contains(keys, key) {
+			continue
+		}
+		kind := "number"
+		switch values[key].(type) {
+		case string, nil, []any, map[string]any:
+			continue
+		case bool:
+			kind = "boolean"
+		}
+		text := fmt.Sprint(values[key])
+		problems.Add(field.Error{
+			Path: path + "." + key, Found: text + ", which YAML reads as a " + kind,
+			Fix: fmt.Sprintf("a string in quotes: %s: %q", key, text),
+		})
+		values[key] = text
+	}
+}

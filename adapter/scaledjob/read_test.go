@@ -1,0 +1,398 @@
+package scaledjob_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/history"
+	"github.com/scaledjob/scaledjob/rollout"
+	"github.com/scaledjob/scaledjob/scaling"
+	"github.com/scaledjob/scaledjob/strategy"
+)
+
+const minimal = `
+apiVersion: keda.sh/v1alpha1
+kind: ScaledJob
+metadata:
+  name: consumer
+  namespace: shop
+  uid: 7d2b2f3c-6a55-4a4f-8f50-111111111111
+  generation: 2
+spec:
+  jobTargetRef:
+    template:
+      spec:
+        containers:
+          - name: main
+            image: example.com/consumer:1
+  triggers:
+    - type: rabbitmq
+      metadata:
+        queueLength: "5"
+`
+
+func read(t require.TestingT, text string) *scaledjob.ScaledJob {
+	found, err := scaledjob.Read([]byte(text))
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	return found[0]
+}
+
+// with adds lines to the spec.
+func with(lines string) string { return strings.Replace(minimal, "spec:\n", "spec:\n"+lines, 1) }
+
+func TestDefaults(t *testing.T) {
+	s := read(t, minimal)
+	c, err := s.Config(nil)
+	require.NoError(t, err)
+	job := c.Target.Job
+	c.Target.Job = nil // TestPrototype
+	require.NotNil(t, job)
+	require.Equal(t, scaledjob.Config{
+		Target: adapter.Target{
+			Owner: adapter.Owner{APIVersion: "keda.sh/v1alpha1", Kind: "ScaledJob", Namespace: "shop", Name: "consumer",
+				UID: "7d2b2f3c-6a55-4a4f-8f50-111111111111"},
+			Revision: rollout.Revision{Generation: 2},
+			Policy:   scaling.Policy{Bounds: scaling.Bounds{Max: 100}, Strategy: strategy.Default{}},
+			History:  history.Limits{Succeeded: history.Keep(100), Failed: history.Keep(100)},
+			Rollout:  rollout.Policy{Strategy: rollout.Immediate},
+		},
+		PollingInterval: 30 * time.Second,
+		Triggers:        []scaledjob.Trigger{{Name: "rabbitmq", Type: "rabbitmq", Target: 5}},
+	}, c)
+}
+
+func TestEveryDocumentedField(t *testing.T) {
+	s := read(t, `
+apiVersion: keda.sh/v1alpha1
+kind: ScaledJob
+metadata:
+  name: all
+  labels: {my-label: a}
+  annotations: {autoscaling.keda.sh/paused: "true", my-annotation: b}
+spec:
+  jobTargetRef:
+    parallelism: 1
+    completions: 1
+    activeDeadlineSeconds: 600
+    backoffLimit: 6
+    template: {spec: {containers: [{name: main, image: a}, {name: side, image: b}]}}
+  pollingInterval: 20
+  successfulJobsHistoryLimit: 5
+  failedJobsHistoryLimit: 0
+  envSourceContainerName: side
+  minReplicaCount: 10
+  maxReplicaCount: 50
+  rollout: {strategy: gradual, propagationPolicy: foreground}
+  scalingStrategy:
+    strategy: custom
+    customScalingQueueLengthDeduction: 1
+    customScalingRunningJobPercentage: "0.5"
+    pendingPodConditions: [Ready, PodScheduled]
+    multipleScalersCalculation: sum
+  triggers:
+    - {type: aws-sqs-queue, name: orders, metadata: {queueLength: "2.5", activationQueueLength: "3"}}
+    - {type: redis, metadata: {listName: a}, useCachedMetrics: true, metricType: AverageValue, authenticationRef: {name: a, kind: ClusterTriggerAuthentication}}
+    - {type: redis, metadata: {listName: b, listLength: "7"}}
+    - {type: rabbitmq, metadata: {mode: MessageRate, value: "20", activationValue: "4"}}
+status: {paused: "0"}
+`)
+	c, err := s.Config(nil)
+	require.NoError(t, err)
+	half, err := strategy.ParsePercentage("0.5")
+	require.NoError(t, err)
+	c.Target.Job = nil // TestPrototype
+	require.Equal(t, scaledjob.Config{
+		Target: adapter.Target{
+			Owner: adapter.Owner{APIVersion: "keda.sh/v1alpha1", Kind: "ScaledJob", Name: "all"},
+			Policy: scaling.Policy{Bounds: scaling.Bounds{Min: 10, Max: 50}, Aggregation: scaling.Sum,
+				Strategy: strategy.NewCustom(1, half), Paused: true},
+			History:              history.Limits{Succeeded: history.Keep(5), Failed: history.Keep(0)},
+			Rollout:              rollout.Policy{Strategy: rollout.Gradual, Propagation: rollout.Foreground},
+			PendingPodConditions: []string{"Ready", "PodScheduled"},
+		},
+		PollingInterval: 20 * time.Second,
+		Triggers: []scaledjob.Trigger{
+			{Name: "orders", Type: "aws-sqs-queue", Target: 2.5, ActivationThreshold: 3},
+			{Name: "redis", Type: "redis", Target: 5},
+			{Name: "redis-2", Type: "redis", Target: 7},
+			{Name: "rabbitmq", Type: "rabbitmq", Target: 20, ActivationThreshold: 4},
+		},
+	}, c)
+}
+
+func TestUnreadable(t *testing.T) {
+	for _, tt := range []struct {
+		name, text string
+		want       []string
+	}{
+		{"empty", "", []string{"no ScaledJob: the text is empty"}},
+		{"not YAML", "a: b: c", []string{"not YAML"}},
+		{"a list", "- a", []string{"no ScaledJob: found an object without a kind"}},
+		{"another kind", "kind: Deployment\n---\nkind: Ingress\n", []string{"no ScaledJob: found a Deployment, an Ingress"}},
+		{"another version", "apiVersion: keda.sh/v1\nkind: ScaledJob\n", []string{"apiVersion: found \"keda.sh/v1\"; use keda.sh/v1alpha1"}},
+		{"unknown fields, all at once", with("  cooldownPeriod: 3\n  scalingStategy: {}\n  jobs: 1\n"), []string{
+			"spec.cooldownPeriod: found an unknown field; use a field that a ScaledJob has (cooldownPeriod is a ScaledObject's)",
+			"spec.scalingStategy: found an unknown field; use spec.scalingStrategy",
+			"spec.jobs: found an unknown field; use a field that a ScaledJob has",
+		}},
+		{"within the Job template", strings.Replace(minimal, "image:", "imagePullPolice: Always\n            image:", 1),
+			[]string{"spec.jobTargetRef.template.spec.containers[0].imagePullPolice: found an unknown field"}},
+		{"customPendingPodConditions", with("  scalingStrategy: {customPendingPodConditions: [Ready]}\n"),
+			[]string{"spec.scalingStrategy.customPendingPodConditions: found an unknown field; use spec.scalingStrategy.pendingPodConditions"}},
+		{"unquoted boolean", strings.Replace(minimal, "metadata:\n  name", "metadata:\n  annotations: {autoscaling.keda.sh/paused: true}\n  name", 1),
+			[]string{`metadata.annotations.autoscaling.keda.sh/paused: found true, which YAML reads as a boolean; use a string in quotes: autoscaling.keda.sh/paused: "true"`}},
+		{"unquoted label", strings.Replace(minimal, "metadata:\n  name", "metadata:\n  labels: {version: 1.5}\n  name", 1),
+			[]string{`metadata.labels.version: found 1.5, which YAML reads as a number; use a string in quotes: version: "1.5"`}},
+		{"unquoted numbers, and an unknown field with them", strings.Replace(with("  jobs: 1\n  scalingStrategy: {customScalingRunningJobPercentage: 0.5, customScalingQueueLengthDeduction: 1}\n"), `"5"`, "5", 1), []string{
+			`spec.triggers[0].metadata.queueLength: found 5, which YAML reads as a number; use a string in quotes: queueLength: "5"`,
+			`spec.scalingStrategy.customScalingRunningJobPercentage: found 0.5, which YAML reads as a number`,
+			"spec.jobs: found an unknown field",
+		}},
+		{"another type", with("  maxReplicaCount: many\n"), []string{"spec.maxReplicaCount: found a string; use a whole number"}},
+		{"another kind of value", with("  rollout: []\n"), []string{"spec.rollout: found an array; use an object"}},
+		{"twice the same key", with("  pollingInterval: 1\n  pollingInterval: 2\n"), []string{`key "pollingInterval" already set`}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := scaledjob.Read([]byte(tt.text))
+			require.Error(t, err)
+			for _, want := range tt.want {
+				require.ErrorContains(t, err, want)
+			}
+		})
+	}
+}
+
+func TestSeveralDocuments(t *testing.T) {
+	found, err := scaledjob.Read([]byte("kind: Secret\n---" + minimal + "---" + strings.Replace(minimal, "consumer", "second", 1)))
+	require.NoError(t, err)
+	require.Len(t, found, 2)
+	require.Equal(t, "second", found[1].Name)
+}
+
+func indented(text string) string {
+	return "  - " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n    ") + "\n"
+}
+
+func TestLists(t *testing.T) {
+	list := "apiVersion: v1\nkind: List\nitems:\n" + indented("kind: Secret") + indented(minimal) + indented(strings.Replace(minimal, "consumer", "second", 1))
+	for _, text := range []string{list, strings.Replace(list, "kind: List", "kind: ScaledJobList", 1), "kind: Secret\n---\n" + list} {
+		found, err := scaledjob.Read([]byte(text))
+		require.NoError(t, err)
+		require.Len(t, found, 2)
+		require.Equal(t, read(t, minimal), found[0])
+		require.Equal(t, "second", found[1].Name)
+	}
+	_, err := scaledjob.Read([]byte(list + indented(with("  jobs: 1\n")) + "  - 7\n"))
+	require.EqualError(t, err, "items[3].spec.jobs: found an unknown field; use a field that a ScaledJob has")
+	_, err = scaledjob.Read([]byte("kind: List\nitems: []\n"))
+	require.EqualError(t, err, "no ScaledJob: found a List")
+	_, err = scaledjob.Read([]byte("kind: List\nitems: [7, {kind: Pod}]\n"))
+	require.EqualError(t, err, "no ScaledJob: found an object without a kind, a Pod")
+}
+
+// Objects returns what the API server would accept, and all problems of the rest.
+func TestObjects(t *testing.T) {
+	for _, tt := range []struct {
+		name, text, err string
+		object          bool
+	}{
+		{"valid", minimal, "", true},
+		{"an unknown field", with("  jobs: 1\n"), "spec.jobs: found an unknown field", true},
+		{"a key twice", with("  pollingInterval: 1\n  pollingInterval: 1\n"), `key "pollingInterval" already set`, true},
+		{"another version", strings.Replace(minimal, "v1alpha1", "v2", 1), `apiVersion: found "keda.sh/v2"; use keda.sh/v1alpha1`, true},
+		{"a number for a string", strings.Replace(minimal, `"5"`, "5", 1), "spec.triggers[0].metadata.queueLength: found 5", false},
+		{"a string for a number", with("  maxReplicaCount: many\n"), "spec.maxReplicaCount: found a string", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			all := scaledjob.Objects([]byte("kind: Secret\ndata: 7\n---\n" + tt.text))
+			require.Len(t, all, 2)
+			require.Equal(t, scaledjob.Object{Kind: "Secret"}, all[0])
+			require.Equal(t, "ScaledJob", all[1].Kind)
+			require.Equal(t, tt.object, all[1].ScaledJob != nil)
+			if tt.err == "" {
+				require.NoError(t, all[1].Err)
+				return
+			}
+			require.ErrorContains(t, all[1].Err, tt.err)
+			if tt.object {
+				_, err := all[1].ScaledJob.Config(nil)
+				require.NoError(t, err)
+			}
+		})
+	}
+	all := scaledjob.Objects([]byte("a: b: c\n---\nkind: ScaledJobList\n"))
+	require.Len(t, all, 2)
+	require.ErrorContains(t, all[0].Err, "not YAML")
+	require.Equal(t, scaledjob.Object{Kind: "List"}, all[1])
+}
+
+func TestProblems(t *testing.T) {
+	for _, tt := range []struct {
+		name, text string
+		want       []string
+	}{
+		{"nothing at all", "apiVersion: keda.sh/v1alpha1\nkind: ScaledJob\n", []string{
+			"metadata.name: found nothing", "spec.jobTargetRef: found nothing", "spec.triggers: found none"}},
+		{"no template", strings.Replace(minimal, "    template:\n      spec:\n        containers:\n          - name: main\n            image: example.com/consumer:1\n", "    backoffLimit: 1\n", 1),
+			[]string{"spec.jobTargetRef.template: found no container"}},
+		{"numbers", with("  minReplicaCount: -1\n  maxReplicaCount: -2\n  pollingInterval: 0\n  failedJobsHistoryLimit: -1\n  successfulJobsHistoryLimit: -3\n"), []string{
+			"spec.minReplicaCount: found -1; use 0 or more", "spec.maxReplicaCount: found -2; use 0 or more",
+			"spec.pollingInterval: found 0; use 1 or more", "spec.failedJobsHistoryLimit: found -1; use 0 or more",
+			"spec.successfulJobsHistoryLimit: found -3; use 0 or more"}},
+		{"names", with("  scalingStrategy: {strategy: Eager, multipleScalersCalculation: mean}\n  rollout: {strategy: fast, propagationPolicy: Background}\n"), []string{
+			`spec.scalingStrategy.strategy: found "Eager"; use one of default, accurate, eager, custom, pendingAware`,
+			`spec.scalingStrategy.multipleScalersCalculation: found "mean"; use max, min, avg or sum`,
+			`spec.rollout.strategy: found "fast"; use gradual, drain or immediate`,
+			`spec.rollout.propagationPolicy: found "Background"; use background, foreground or orphan`}},
+		{"rollouts that disagree", with("  rolloutStrategy: gradual\n  rollout: {strategy: immediate}\n"),
+			[]string{`spec.rolloutStrategy: found "gradual", while spec.rollout.strategy is "immediate"; use only spec.rollout.strategy`}},
+		{"percentage", with("  scalingStrategy: {strategy: custom, customScalingRunningJobPercentage: 50%}\n"),
+			[]string{`spec.scalingStrategy.customScalingRunningJobPercentage: found "50%"; use a decimal of 0 or more`}},
+		{"deadline", strings.Replace(minimal, "    template:", "    activeDeadlineSeconds: 0\n    template:", 1),
+			[]string{"spec.jobTargetRef.activeDeadlineSeconds: found 0; use 1 or more"}},
+		{"no such container", with("  envSourceContainerName: other\n"), []string{`spec.envSourceContainerName: found "other"; use the name of a container`}},
+		{"target", strings.Replace(minimal, `"5"`, `"0"`, 1), []string{`spec.triggers[0].metadata.queueLength: found "0"; use a positive number`}},
+		{"no target", strings.Replace(minimal, "type: rabbitmq", "type: prometheus", 1), []string{`spec.triggers[0].metadata.threshold: found nothing; use the items that one Job serves, such as threshold: "5"`}},
+		{"activation", strings.Replace(minimal, `queueLength: "5"`, `activationValue: "-1"`, 1), []string{`spec.triggers[0].metadata.activationValue: found "-1"; use a number of 0 or more`}},
+		{"no type", strings.Replace(minimal, "type: rabbitmq", "name: a", 1), []string{"spec.triggers[0].type: found nothing; use the type of a trigger"}},
+		{"unknown trigger", strings.Replace(minimal, "rabbitmq", "our-own", 1), []string{`spec.triggers[0].type: found "our-own"; use a type in common use (activemq, apache-kafka`}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := read(t, tt.text).Config(nil)
+			require.Error(t, err)
+			for _, want := range tt.want {
+				require.ErrorContains(t, err, want)
+			}
+			require.Len(t, field.All(err), len(tt.want))
+		})
+	}
+}
+
+func TestStrategies(t *testing.T) {
+	half, err := strategy.ParsePercentage("0.5")
+	require.NoError(t, err)
+	for text, want := range map[string]strategy.Strategy{
+		"": strategy.Default{}, "default": strategy.Default{}, "accurate": strategy.Accurate{}, "eager": strategy.Eager{},
+		"pendingAware": strategy.PendingAware{}, "custom, customScalingRunningJobPercentage: '0.5'": strategy.NewCustom(0, half),
+	} {
+		c, err := read(t, with("  scalingStrategy: {strategy: "+text+"}\n")).Config(nil)
+		require.NoError(t, err, text)
+		require.Equal(t, want, c.Target.Policy.Strategy, text)
+	}
+}
+
+// Unset and 0 differ.
+func TestReplicaCounts(t *testing.T) {
+	for lines, want := range map[string]scaling.Bounds{
+		"": {Max: 100}, "  maxReplicaCount: 0\n": {}, "  maxReplicaCount: 7\n": {Max: 7},
+		"  minReplicaCount: 0\n": {Max: 100}, "  minReplicaCount: 3\n": {Min: 3, Max: 100},
+	} {
+		c, err := read(t, with(lines)).Config(nil)
+		require.NoError(t, err, lines)
+		require.Equal(t, want, c.Target.Policy.Bounds, lines)
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	c, err := read(t, with("  minReplicaCount: 5\n  maxReplicaCount: 2\n  rolloutStrategy: gradual\n  scalingStrategy: {strategy: custom, customScalingQueueLengthDeduction: 3}\n")).Config(nil)
+	require.NoError(t, err)
+	require.Equal(t, strategy.Default{}, c.Target.Policy.Strategy)
+	require.Equal(t, rollout.Gradual, c.Target.Rollout.Strategy)
+	var warnings []string
+	for _, w := range c.Warnings {
+		warnings = append(warnings, w.Error())
+	}
+	require.Equal(t, []string{
+		"spec.minReplicaCount: found 5; use maxReplicaCount or less; it is taken as 2",
+		`spec.scalingStrategy.customScalingRunningJobPercentage: found nothing; use a decimal of 0 or more, such as "0.5"; without it, custom is the strategy default`,
+		`spec.rolloutStrategy: found "gradual"; use spec.rollout.strategy; rolloutStrategy is deprecated`,
+	}, warnings)
+}
+
+func TestPaused(t *testing.T) {
+	for text, want := range map[string]bool{"true": true, "false": false, "1": true, "0": false, "t": true, "F": false, "TRUE": true} {
+		s := read(t, minimal)
+		s.Annotations = map[string]string{scaledjob.AnnotationPaused: text}
+		c, err := s.Config(nil)
+		require.NoError(t, err)
+		require.Equal(t, want, c.Target.Policy.Paused, text)
+	}
+	for _, text := range []string{"", "yes", "no"} {
+		s := read(t, minimal)
+		s.Annotations = map[string]string{scaledjob.AnnotationPaused: text}
+		c, err := s.Config(nil)
+		require.ErrorContains(t, err, "until then it means paused")
+		require.True(t, c.Target.Policy.Paused, text)
+	}
+}
+
+func TestTargetsOfTheCaller(t *testing.T) {
+	s := read(t, strings.Replace(minimal, "rabbitmq", "our-own", 1))
+	c, err := s.Config(map[string]float64{"our-own": 3})
+	require.NoError(t, err)
+	require.Equal(t, 3.0, c.Triggers[0].Target)
+	_, err = s.Config(map[string]float64{"our-own": 0})
+	require.ErrorContains(t, err, "spec.triggers[0]: found 0 as the target given for our-own; use a positive, finite number")
+}
+
+// A target by name comes before a target by type, and both before the manifest's.
+func TestTargetsByNameAndType(t *testing.T) {
+	s := read(t, minimal+"    - {type: rabbitmq, name: second, metadata: {queueLength: \"5\"}}\n")
+	triggers, err := s.Triggers(map[string]float64{"second": 7, "rabbitmq": 6})
+	require.NoError(t, err)
+	require.Equal(t, []scaledjob.Trigger{{Name: "rabbitmq", Type: "rabbitmq", Target: 6}, {Name: "second", Type: "rabbitmq", Target: 7}}, triggers)
+	triggers, err = s.Triggers(map[string]float64{"rabbitmq": 6})
+	require.NoError(t, err)
+	require.Equal(t, 6.0, triggers[1].Target)
+	triggers, err = s.Triggers(map[string]float64{"second": -1})
+	require.ErrorContains(t, err, "spec.triggers[1]: found -1 as the target given for second")
+	require.Equal(t, 5.0, triggers[0].Target)
+}
+
+func TestTriggerTypes(t *testing.T) {
+	for _, kind := range scaledjob.TriggerTypes() {
+		s := read(t, strings.Replace(minimal, "rabbitmq", kind, 1))
+		_, err := s.Config(map[string]float64{kind: 1})
+		require.NoError(t, err, kind)
+	}
+}
+
+func TestSampleManifest(t *testing.T) {
+	data, err := os.ReadFile("../../testdata/manifests/rabbitmq.yaml")
+	require.NoError(t, err)
+	c, err := read(t, string(data)).Config(nil)
+	require.NoError(t, err)
+	require.Empty(t, c.Warnings)
+	require.Equal(t, int64(30), c.Target.Policy.Bounds.Max)
+	require.Equal(t, 10*time.Second, c.PollingInterval)
+}
+
+func TestDeepCopy(t *testing.T) {
+	s := read(t, minimal)
+	c := s.DeepCopyObject().(*scaledjob.ScaledJob)
+	require.Equal(t, s, c)
+	c.Spec.JobTargetRef.Template.Spec.Containers[0].Image = "other"
+	c.Spec.Triggers[0].Metadata["queueLength"] = "6"
+	require.Equal(t, read(t, minimal), s)
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(minimal))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		found, err := scaledjob.Read(data)
+		if (err == nil) != (len(found) > 0) {
+			t.Fatalf("%d found, and the error %v", len(found), err)
+		}
+		for _, s := range found {
+			s.Config(nil)
+		}
+	})
+}

@@ -1,0 +1,211 @@
+package scaledjob
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+
+	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/scaling"
+)
+
+// Types of the conditions of a ScaledJob. They are KEDA's.
+const (
+	ConditionReady  = "Ready"  // the ScaledJob is scaled as its spec says
+	ConditionActive = "Active" // a trigger is active
+	ConditionPaused = "Paused"
+)
+
+// Reasons of conditions and events. They are KEDA's if KEDA has such a reason.
+const (
+	ReasonReady         = "ScaledJobReady"
+	ReasonInvalid       = "ScaledJobCheckFailed" // Config returned an error
+	ReasonTriggers      = "TriggerError"         // no trigger could be read
+	ReasonSomeTriggers  = "PartialTriggerError"  // some triggers could not be read
+	ReasonCreateFailed  = "KEDAJobCreateFailed"
+	ReasonDeleteFailed  = "JobDeleteFailed"
+	ReasonJobsUnknown   = "JobsUnknown" // not listed, or the cache has not synced
+	ReasonActive        = "ScalerActive"
+	ReasonInactive      = "ScalerNotActive"
+	ReasonUnknown       = "UnknownState"
+	ReasonPaused        = "ScaledJobPaused"
+	ReasonUnpaused      = "ScaledJobUnpaused"
+	ReasonTriggerFailed = "KEDAScalerFailed" // of an event about ReasonTriggers or ReasonSomeTriggers
+	ReasonWentActive    = "ScaledJobActive"  // of an event
+	ReasonWentInactive  = "ScaledJobInactive"
+	ReasonCreated       = "KEDAJobsCreated"
+	ReasonRolledOut     = "ScaledJobRolloutCleanupCompleted"
+)
+
+// A PollResult holds what one poll decided and did. The zero value is a poll in which
+// the Jobs were unknown.
+type PollResult struct {
+	Decision scaling.Decision // ignored if Invalid is set
+	Result   adapter.Result
+	Invalid  error // the error of Config
+	Unread   error // the reason for which metrics could not be read
+	Applied  error // the error of Apply; an [adapter.ErrOutdated] is no failure
+}
+
+// Conditions returns the conditions before with new values of Ready, Active and
+// Paused. Each has the generation of the ScaledJob and the time at which its status
+// last changed. Conditions of other types stay.
+//
+// If the plan was outdated and nothing failed, all conditions stay: the poll is
+// decided anew.
+func (p PollResult) Conditions(before []metav1.Condition, generation int64, now time.Time) []metav1.Condition {
+	after := slices.Clone(before)
+	p.Applied = failure(p.Applied)
+	if errors.Is(p.Applied, adapter.ErrOutdated) && p.Invalid == nil {
+		return after
+	}
+	current := []metav1.Condition{p.ready(), p.active(), p.paused()}
+	if p.Invalid != nil && meta.FindStatusCondition(before, ConditionPaused) != nil {
+		current = current[:2] // an invalid spec does not say whether it is paused
+	}
+	for _, c := range current {
+		c.ObservedGeneration, c.LastTransitionTime = generation, metav1.NewTime(now)
+		c.Message = cut(c.Message, 32<<10)
+		meta.SetStatusCondition(&after, c)
+	}
+	return after
+}
+
+// failure returns the errors that are joined in err without those of an outdated
+// plan, or err if there are no others.
+func failure(err error) error {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return err
+	}
+	outdated := func(err error) bool { return errors.Is(err, adapter.ErrOutdated) }
+	if others := slices.DeleteFunc(slices.Clone(joined.Unwrap()), outdated); len(others) > 0 {
+		return errors.Join(others...)
+	}
+	return err
+}
+
+// cut returns at most n bytes of s: the API server rejects more.
+func cut(s string, n int) string {
+	const dots = "…"
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n-len(dots)], "") + dots
+}
+
+func (p *PollResult) ready() metav1.Condition {
+	condition := func(status metav1.ConditionStatus, reason, message string) metav1.Condition {
+		return metav1.Condition{Type: ConditionReady, Status: status, Reason: reason, Message: message}
+	}
+	var create *adapter.CreateError
+	switch health := p.Decision.Trace.Demand.Health(); {
+	case p.Invalid != nil:
+		return condition(metav1.ConditionFalse, ReasonInvalid, p.Invalid.Error())
+	case p.Decision.Rule == scaling.RuleJobsUnknown || p.Decision.Rule == scaling.RuleNone:
+		return condition(metav1.ConditionUnknown, ReasonJobsUnknown, "The Jobs are not known; no Job is created or deleted")
+	case errors.As(p.Applied, &create):
+		return condition(metav1.ConditionFalse, ReasonCreateFailed, p.Applied.Error())
+	case p.Applied != nil:
+		return condition(metav1.ConditionFalse, ReasonDeleteFailed, p.Applied.Error())
+	case health == scaling.NoneRead:
+		return condition(metav1.ConditionFalse, ReasonTriggers, p.unread("No trigger could be read"))
+	case health == scaling.SomeRead:
+		return condition(metav1.ConditionUnknown, ReasonSomeTriggers, p.unread("Some triggers could not be read"))
+	}
+	return condition(metav1.ConditionTrue, ReasonReady, "The ScaledJob is valid, and its triggers can be read")
+}
+
+func (p *PollResult) unread(message string) string {
+	if p.Unread == nil {
+		return message
+	}
+	return message + ": " + p.Unread.Error()
+}
+
+func (p *PollResult) active() metav1.Condition {
+	c := metav1.Condition{Type: ConditionActive, Status: metav1.ConditionFalse, Reason: ReasonInactive, Message: "No trigger is active"}
+	switch d := &p.Decision.Trace.Demand; {
+	case p.Invalid != nil:
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonUnknown, "The spec is invalid; no trigger is read"
+	case d.Health() == scaling.NoneRead:
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonUnknown, "No trigger could be read"
+	case d.Active > 0:
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, ReasonActive, fmt.Sprintf("Active triggers: %d of %d", d.Active, d.Metrics)
+	}
+	return c
+}
+
+func (p *PollResult) paused() metav1.Condition {
+	c := metav1.Condition{Type: ConditionPaused, Status: metav1.ConditionFalse, Reason: ReasonUnpaused, Message: "The ScaledJob is not paused"}
+	switch {
+	case p.Invalid != nil:
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonUnknown, "The spec is invalid"
+	case p.Decision.Rule == scaling.RulePaused:
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, ReasonPaused, "No Job is created or rolled out; finished Jobs are pruned"
+	}
+	return c
+}
+
+// An Event holds the fields of a Kubernetes event.
+type Event struct {
+	Type    string // corev1.EventTypeNormal or corev1.EventTypeWarning
+	Reason  string
+	Message string
+}
+
+// Events returns an event for each condition whose status or reason has changed, one
+// if this poll created Jobs, and one if it deleted outdated Jobs. A state that lasts,
+// a failure too, is reported once. A new ScaledJob that is not active or not paused
+// is not reported.
+func (p PollResult) Events(before, after []metav1.Condition) []Event {
+	var all []Event
+	for _, kind := range []string{ConditionReady, ConditionActive, ConditionPaused} {
+		was, is := meta.FindStatusCondition(before, kind), meta.FindStatusCondition(after, kind)
+		switch {
+		case is == nil, was != nil && was.Status == is.Status && was.Reason == is.Reason:
+		case was == nil && kind != ConditionReady && is.Status != metav1.ConditionTrue:
+		case is.Reason == ReasonUnknown: // the event of Ready says why
+		default:
+			all = append(all, transition(is))
+		}
+	}
+	if n := p.Result.Created; n > 0 {
+		all = append(all, Event{corev1.EventTypeNormal, ReasonCreated, fmt.Sprintf("Created %d Jobs", n)})
+	}
+	if n := p.Result.Outdated; n > 0 {
+		all = append(all, Event{corev1.EventTypeNormal, ReasonRolledOut, fmt.Sprintf("Deleted %d outdated Jobs", n)})
+	}
+	return all
+}
+
+var eventReasons = map[string]string{
+	ReasonTriggers: ReasonTriggerFailed, ReasonSomeTriggers: ReasonTriggerFailed,
+	ReasonActive: ReasonWentActive, ReasonInactive: ReasonWentInactive,
+}
+
+func transition(c *metav1.Condition) Event {
+	e := Event{corev1.EventTypeNormal, c.Reason, cut(c.Message, 1024)}
+	if c.Type == ConditionReady && c.Status != metav1.ConditionTrue {
+		e.Type = corev1.EventTypeWarning
+	}
+	if reason, ok := eventReasons[c.Reason]; ok {
+		e.Reason = reason
+	}
+	return e
+}
+
+// Record sends the events to client-go's recorder.
+func Record(r events.EventRecorder, about runtime.Object, all []Event) {
+	for _, e := range all {
+		r.Eventf(about, nil, e.Type, e.Reason, e.Reason, "%s", e.Message)
+	}
+}

@@ -1,0 +1,297 @@
+package scheduledjob
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/history"
+	"github.com/scaledjob/scaledjob/schedule"
+	"github.com/scaledjob/scaledjob/schedule/interval"
+)
+
+// A Config holds the values of a ScheduledJob, with its defaults filled in.
+type Config struct {
+	Namespace string // of the ScheduledJob
+	Name      string // of the ScheduledJob
+
+	Schedule    schedule.Spec
+	PodCount    int32 // pods that a run starts together
+	MaxRestart  int32 // times that a failing pod is replaced
+	ExecTimeout int64 // seconds that a pod may be active; 0 means no limit
+	// TTL, ActiveDeadline and PodFailurePolicy are those of each Job; nil means none.
+	TTL              *int32
+	ActiveDeadline   *int64
+	PodFailurePolicy *batchv1.PodFailurePolicy
+	// Template is the pod template. It is nil if TemplateRef names a PodTemplate that
+	// is not known.
+	Template    *corev1.PodTemplateSpec
+	TemplateRef string         // name of a PodTemplate; "" if the ScheduledJob has the template
+	Warnings    []*field.Error // valid fields that may surprise
+}
+
+const (
+	// MaxHistory is the greatest limit of the history, for each outcome. The status holds the completed runs, and
+	// the API server limits the size of an object.
+	MaxHistory = 1000
+	// MaxPodCount is the greatest podCount, which the API server limits.
+	MaxPodCount = 100_000
+)
+
+// Inputs holds values that a ScheduledJob refers to. The zero value has none.
+type Inputs struct {
+	// PodTemplate is the one that templateRef names; nil if it is not known. It is
+	// checked like a template in the ScheduledJob.
+	PodTemplate *corev1.PodTemplate
+	// Cron reads a cron expression for a zone, which may be nil for UTC. If Cron is nil,
+	// an expression is an error.
+	Cron func(expression string, zone *time.Location) (schedule.Schedule, error)
+}
+
+// Config reads the ScheduledJob.
+//
+// The error has all problems, joined, each a [*field.Error]. The Config must not be
+// used then.
+func (s *ScheduledJob) Config(in Inputs) (Config, error) {
+	r := reader{spec: &s.Spec, inputs: in}
+	c := Config{Namespace: s.Namespace, Name: s.Name, Schedule: schedule.DefaultSpec()}
+	r.object(s.Name)
+	c.Schedule.UID, c.Schedule.Created = string(s.UID), s.CreationTimestamp.Time
+	r.schedule(&c.Schedule)
+	r.after(s.Name, &c.Schedule)
+	r.numbers(&c)
+	if s.Spec.Selector != nil {
+		r.warnings.Add(field.Error{Path: "spec.selector", Found: "one", Fix: "none; it is ignored, because a Job makes its own"})
+	}
+	r.concurrency(&c.Schedule)
+	r.jobs(&c)
+	r.templates(s.Namespace, &c, in.PodTemplate)
+	c.Warnings = field.All(r.warnings.Err())
+	return c, r.problems.Err()
+}
+
+// A reader reads a spec and collects its problems.
+type reader struct {
+	spec               *Spec
+	inputs             Inputs
+	problems, warnings field.Errors
+}
+
+// A spelling is one of the fields in which a value may be.
+type spelling[T comparable] struct {
+	path  string
+	value *T // nil if the field is unset
+}
+
+func at[T comparable](path string, value *T) spelling[T] { return spelling[T]{path, value} }
+
+// pick sets a value to that of its spellings, and leaves it if all are unset. It
+// returns the path of the first spelling that is set, or else of the first.
+func pick[T comparable](r *reader, to *T, spellings ...spelling[T]) (path string) {
+	for _, s := range spellings {
+		switch {
+		case s.value == nil:
+		case path == "":
+			path, *to = s.path, *s.value
+		default:
+			equal(r, s.path, *s.value, path, *to)
+		}
+	}
+	return cmp.Or(path, spellings[0].path)
+}
+
+// equal reports a value that differs from that of another field.
+func equal[T comparable](r *reader, path string, found T, other string, value T) {
+	r.problems.Check(found == value, path, found, fmt.Sprintf("%#v, the value of %s, or only one of the two", value, other))
+}
+
+// set returns nil for an empty string.
+func set(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func (r *reader) schedule(s *schedule.Spec) {
+	const one, other = "spec.schedule.", "spec.scheduleSpec."
+	a, b := value(r.spec.Schedule), value(r.spec.ScheduleSpec)
+	var timeSpec, timeZone string
+	path := pick(r, &timeSpec, at(one+"timeSpec", set(a.TimeSpec)), at(other+"timeSpec", set(b.TimeSpec)))
+	repeating := r.interval(path, timeSpec)
+	path = pick(r, &timeZone, at(one+"timeZone", set(a.TimeZone)), at(other+"timeZone", set(b.TimeZone)))
+	zone := r.zone(path, timeZone)
+	s.Schedule = schedule.ISO8601(repeating, zone)
+	var cron string
+	path = pick(r, &cron, at(one+"cron", set(a.Cron)), at(other+"cron", set(b.Cron)))
+	switch {
+	case cron == "":
+	case timeSpec != "":
+		r.problems.Add(field.Error{Path: path, Found: strconv.Quote(cron) + ", and a timeSpec", Fix: "only one of the two"})
+	default:
+		s.Schedule = r.cron(path, cron, zone)
+	}
+	pick(r, &s.SkipOutdated, at(one+"skipOutdated", a.SkipOutdated), at(other+"skipOutdated", b.SkipOutdated))
+	pick(r, &s.BlockOnFailure,
+		at(one+"blockOnFailure", a.BlockOnFailure), at(one+"suspendOnFailure", a.SuspendOnFailure),
+		at(other+"blockOnFailure", b.BlockOnFailure), at(other+"suspendOnFailure", b.SuspendOnFailure))
+	s.Suspended = value(r.spec.Suspend)
+	if n := r.spec.StartingDeadlineSeconds; n != nil {
+		r.within("spec.startingDeadlineSeconds", *n, 1, math.MaxInt32)
+		s.StartingDeadline = time.Duration(*n) * time.Second
+	}
+}
+
+// concurrency reads the policy. allowConcurrentRun agrees with Allow, or with any other
+// policy; alone, false is Wait.
+func (r *reader) concurrency(s *schedule.Spec) {
+	const path = "spec.concurrencyPolicy"
+	policy, allow := r.spec.ConcurrencyPolicy, true
+	also := pick(r, &allow, at("spec.allowConcurrentRun", r.spec.AllowConcurrentRun), at("spec.allowConcurrent", r.spec.AllowConcurrent))
+	if !allow {
+		s.Concurrency = schedule.Wait
+	}
+	switch {
+	case policy == "":
+	case !slices.Contains([]schedule.Concurrency{schedule.Allow, schedule.Wait, schedule.Forbid, schedule.Replace}, policy):
+		r.problems.Check(false, path, policy, "Allow, Wait, Forbid or Replace")
+	case (r.spec.AllowConcurrentRun != nil || r.spec.AllowConcurrent != nil) && allow != (policy == schedule.Allow):
+		r.problems.Check(false, path, policy, fmt.Sprintf("a policy that agrees with %t, the value of %s, or only one of the two", allow, also))
+	default:
+		s.Concurrency = policy
+	}
+}
+
+// jobs reads the fields that are those of each Job.
+func (r *reader) jobs(c *Config) {
+	c.TTL, c.ActiveDeadline, c.PodFailurePolicy = r.spec.TTLSecondsAfterFinished, r.spec.ActiveDeadlineSeconds, r.spec.PodFailurePolicy
+	if n := c.TTL; n != nil {
+		const path = "spec.ttlSecondsAfterFinished"
+		r.within(path, int64(*n), 0, math.MaxInt32)
+		r.warnings.Check(*n >= leastTTL, path, *n, fmt.Sprintf("%d or more; a run executes twice if its Job is deleted before the controller has observed it", leastTTL))
+	}
+	if n := c.ActiveDeadline; n != nil {
+		r.within("spec.activeDeadlineSeconds", *n, 1, math.MaxInt32)
+	}
+}
+
+// leastTTL is the least time in seconds for which a finished Job should exist, so that a
+// controller that was replaced observes it.
+const leastTTL = 300
+
+func (r *reader) cron(path, text string, zone *time.Location) schedule.Schedule {
+	if r.inputs.Cron == nil {
+		r.problems.Check(false, path, text, "timeSpec; this program reads no cron expressions")
+		return nil
+	}
+	s, err := r.inputs.Cron(text, zone)
+	if err != nil {
+		r.problems.Add(field.Error{Path: path, Found: fmt.Sprintf("%q: %v", text, err), Fix: `five fields (minute, hour, day of month, month, day of week), such as "0 6 * * *"`})
+	}
+	return s
+}
+
+// object checks the name of the ScheduledJob.
+func (r *reader) object(name string) {
+	fix := "a name of lower-case letters, digits, - and ."
+	if meant := lower.ReplaceAllString(name, "$1-$2"); len(utilvalidation.IsDNS1123Subdomain(strings.ToLower(meant))) == 0 {
+		fix += fmt.Sprintf(", such as %q", strings.ToLower(meant))
+	}
+	r.problems.Check(len(utilvalidation.IsDNS1123Subdomain(name)) == 0, "metadata.name", name, fix)
+}
+
+// lower finds where a word begins in a name such as myJob.
+var lower = regexp.MustCompile("([a-z0-9])([A-Z])")
+
+func value[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
+
+func (r *reader) interval(path, text string) interval.Interval {
+	if text == "" {
+		return interval.Interval{}
+	}
+	i, err := interval.Parse(text)
+	if wrong := (*interval.ParseError)(nil); errors.As(err, &wrong) {
+		found, fix, _ := strings.Cut(wrong.Error(), ": want ")
+		if cronFields := len(strings.Fields(text)); cronFields == 5 {
+			fix = "spec.schedule.cron for a cron expression"
+		}
+		r.problems.Add(field.Error{Path: path, Found: strconv.Quote(text) + ", whose " + found, Fix: fix})
+	}
+	return i
+}
+
+// zone accepts IANA names only: Local is the controller's own zone.
+func (r *reader) zone(path, name string) *time.Location {
+	if name == "" {
+		return nil
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil || zone == time.Local {
+		r.problems.Check(false, path, name, `the name of a time zone, such as "Europe/Berlin"`)
+		return nil
+	}
+	return zone
+}
+
+func (r *reader) after(name string, s *schedule.Spec) {
+	for i, d := range r.spec.After {
+		path := fmt.Sprintf("spec.after[%d]", i)
+		dependency := schedule.Dependency{Job: d.Job, Outcome: cmp.Or(d.Outcome, schedule.Succeeded)}
+		r.problems.Check(d.Job != "", path+".job", d.Job, "the name of another ScheduledJob")
+		r.problems.Check(d.Job == "" || d.Job != name, path+".job", d.Job, "another ScheduledJob, because each run would request the next")
+		r.problems.Check(slices.Contains([]schedule.Outcome{schedule.Succeeded, schedule.Failed, schedule.Any}, dependency.Outcome),
+			path+".outcome", d.Outcome, "succeeded, failed or any")
+		if slices.Contains(s.After, dependency) {
+			r.problems.Add(field.Error{Path: path, Found: fmt.Sprintf("%s %s once more", d.Job, dependency.Outcome), Fix: "each dependency once"})
+		}
+		s.After = append(s.After, dependency)
+	}
+}
+
+func (r *reader) numbers(c *Config) {
+	c.PodCount, c.MaxRestart = 1, 1
+	path := pick(r, &c.PodCount, at("spec.podCount", r.spec.PodCount), at("spec.PodCount", r.spec.CapitalPodCount))
+	r.within(path, int64(c.PodCount), 1, MaxPodCount)
+	pick(r, &c.MaxRestart, at("spec.maxRestart", r.spec.MaxRestart))
+	r.within("spec.maxRestart", int64(c.MaxRestart), 0, math.MaxInt32)
+	if n := r.spec.ExecTimeout; n != nil {
+		r.within("spec.execTimeout", *n, 1, math.MaxInt32)
+		c.ExecTimeout = *n
+	}
+	for _, limit := range []struct {
+		path string
+		n    *int32
+		of   []*history.Limit
+	}{
+		{"spec.historyLimit", r.spec.HistoryLimit, []*history.Limit{&c.Schedule.History.Succeeded, &c.Schedule.History.Failed}},
+		{"spec.successfulJobsHistoryLimit", r.spec.SuccessfulJobsHistoryLimit, []*history.Limit{&c.Schedule.History.Succeeded}},
+		{"spec.failedJobsHistoryLimit", r.spec.FailedJobsHistoryLimit, []*history.Limit{&c.Schedule.History.Failed}},
+	} {
+		if limit.n != nil {
+			r.within(limit.path, int64(*limit.n), 0, MaxHistory)
+			for _, to := range limit.of {
+				*to = history.Keep(int(*limit.n))
+			}
+		}
+	}
+}
+
+func (r *reader) within(path string, n, least, most int64) {
+	r.problems.Check(n >= least && n <= most, path, n, fmt.Sprintf("%d to %d", least, most))
+}

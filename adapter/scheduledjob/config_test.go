@@ -1,0 +1,326 @@
+package scheduledjob_test
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+
+	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
+	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/history"
+	"github.com/scaledjob/scaledjob/schedule"
+	"github.com/scaledjob/scaledjob/schedule/interval"
+)
+
+const minimal = `apiVersion: scaledjob.github.io/v1alpha1
+kind: ScheduledJob
+metadata:
+  name: report
+  namespace: shop
+  uid: 7d2b2f3c-6a55-4a4f-8f50-111111111111
+  creationTimestamp: "2026-01-01T00:00:00Z"
+spec:
+  template:
+    spec:
+      containers:
+        - name: main
+          image: example.com/report:1
+`
+
+// with adds lines to the spec.
+func with(lines string) string { return strings.Replace(minimal, "spec:\n", "spec:\n"+lines, 1) }
+
+// container replaces the only container.
+func container(text string) string {
+	return strings.Replace(minimal, "name: main\n          image: example.com/report:1\n", text, 1)
+}
+
+func read(t require.TestingT, text string) *scheduledjob.ScheduledJob {
+	found, err := scheduledjob.Read([]byte(text))
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	return found[0]
+}
+
+func repeating(t *testing.T, text, zone string) schedule.Schedule {
+	location, err := time.LoadLocation(zone)
+	require.NoError(t, err)
+	i, err := interval.Parse(text)
+	require.NoError(t, err)
+	return schedule.ISO8601(i, location)
+}
+
+func TestDefaults(t *testing.T) {
+	s := read(t, minimal)
+	c, err := s.Config(scheduledjob.Inputs{})
+	require.NoError(t, err)
+	template := s.Spec.Template.DeepCopy()
+	template.Spec.RestartPolicy = corev1.RestartPolicyNever
+	require.Equal(t, scheduledjob.Config{
+		Namespace: "shop", Name: "report",
+		Schedule: schedule.Spec{
+			UID: "7d2b2f3c-6a55-4a4f-8f50-111111111111", Created: c.Schedule.Created,
+			SkipOutdated: true, Concurrency: schedule.Allow, MaxWaiting: schedule.DefaultMaxWaiting,
+			History: history.Limits{Succeeded: history.Keep(100), Failed: history.Keep(100)},
+		},
+		PodCount: 1, MaxRestart: 1, Template: template,
+	}, c)
+	require.True(t, c.Schedule.Created.Equal(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)))
+	require.Empty(t, s.Spec.Template.Spec.RestartPolicy, "the template was changed")
+	c.Template.Spec.Containers[0].Image = "x"
+	require.Equal(t, "example.com/report:1", s.Spec.Template.Spec.Containers[0].Image, "memory is shared")
+}
+
+// The proposal's own example, as JSON, with what it meant by PT01.
+func TestProposal(t *testing.T) {
+	text, err := os.ReadFile("../../examples/scheduled/manifests/proposal.json")
+	require.NoError(t, err)
+	c, err := read(t, string(text)).Config(scheduledjob.Inputs{})
+	require.NoError(t, err)
+	require.Equal(t, repeating(t, "R5/T01:00:00/PT1H", "UTC"), c.Schedule.Schedule)
+	require.Equal(t, [3]bool{true, false, false}, [3]bool{c.Schedule.SkipOutdated, c.Schedule.BlockOnFailure, c.Schedule.Concurrency == schedule.Allow})
+	require.Equal(t, [3]int64{2, 100, 1}, [3]int64{int64(c.MaxRestart), c.ExecTimeout, int64(c.PodCount)})
+	require.Equal(t, []string{
+		"spec.selector: found one; use none; it is ignored, because a Job makes its own",
+		`spec.template.spec.restartPolicy: found "OnFailure"; use Never, which replaces OnFailure; a failing pod is replaced up to maxRestart times`,
+	}, messages(c.Warnings))
+}
+
+func messages(all []*field.Error) (texts []string) {
+	for _, e := range all {
+		texts = append(texts, e.Error())
+	}
+	return texts
+}
+
+func TestEveryField(t *testing.T) {
+	c, err := read(t, with(`  schedule: {timeSpec: R/2026-03-01T02:00:00Z/P1D, timeZone: Europe/Berlin, skipOutdated: false, blockOnFailure: true}
+  allowConcurrentRun: false
+  maxRestart: 0
+  execTimeout: 90
+  podCount: 7
+  historyLimit: 0
+  after: [{job: a}, {job: b, outcome: failed}, {job: b, outcome: any}]
+`)).Config(scheduledjob.Inputs{})
+	require.NoError(t, err)
+	require.Equal(t, repeating(t, "R/2026-03-01T02:00:00Z/P1D", "Europe/Berlin"), c.Schedule.Schedule)
+	require.Equal(t, [3]bool{false, true, false}, [3]bool{c.Schedule.SkipOutdated, c.Schedule.BlockOnFailure, c.Schedule.Concurrency == schedule.Allow})
+	require.Equal(t, [3]int64{0, 90, 7}, [3]int64{int64(c.MaxRestart), c.ExecTimeout, int64(c.PodCount)})
+	require.Equal(t, history.Limits{Succeeded: history.Keep(0), Failed: history.Keep(0)}, c.Schedule.History)
+	require.Equal(t, []schedule.Dependency{
+		{Job: "a", Outcome: schedule.Succeeded}, {Job: "b", Outcome: schedule.Failed}, {Job: "b", Outcome: schedule.Any},
+	}, c.Schedule.After)
+	require.NoError(t, schedule.Validate(c.Schedule))
+	require.Empty(t, c.Warnings)
+}
+
+// Either spelling is as good; two that say the same are too, and two that do not
+// are an error.
+func TestSpellings(t *testing.T) {
+	for _, tt := range []struct {
+		one, other, differs, problem string
+	}{
+		{"  schedule: {timeSpec: R3//PT1S}", "  scheduleSpec: {timeSpec: R3//PT1S}", "  scheduleSpec: {timeSpec: R4//PT1S}",
+			`spec.scheduleSpec.timeSpec: found "R4//PT1S"; use "R3//PT1S", the value of spec.schedule.timeSpec, or only one of the two`},
+		{"  schedule: {timeZone: Europe/Paris}", "  scheduleSpec: {timeZone: Europe/Paris}", "  scheduleSpec: {timeZone: Asia/Tokyo}",
+			`spec.scheduleSpec.timeZone: found "Asia/Tokyo"; use "Europe/Paris", the value of spec.schedule.timeZone`},
+		{"  schedule: {skipOutdated: false}", "  scheduleSpec: {skipOutdated: false}", "  scheduleSpec: {skipOutdated: true}",
+			"spec.scheduleSpec.skipOutdated: found true; use false, the value of spec.schedule.skipOutdated"},
+		{"  schedule: {blockOnFailure: true}", "  scheduleSpec: {blockOnFailure: true}", "  scheduleSpec: {blockOnFailure: false}",
+			"spec.scheduleSpec.blockOnFailure: found false; use true, the value of spec.schedule.blockOnFailure"},
+		{"  schedule: {blockOnFailure: true}", "  scheduleSpec: {suspendOnFailure: true}", "  scheduleSpec: {suspendOnFailure: false}",
+			"spec.scheduleSpec.suspendOnFailure: found false; use true, the value of spec.schedule.blockOnFailure"},
+		{"  allowConcurrentRun: false", "  allowConcurrent: false", "  allowConcurrent: true",
+			"spec.allowConcurrent: found true; use false, the value of spec.allowConcurrentRun"},
+		{"  podCount: 3", "  PodCount: 3", "  PodCount: 4",
+			"spec.PodCount: found 4; use 3, the value of spec.podCount"},
+	} {
+		t.Run(tt.other, func(t *testing.T) {
+			one, err := read(t, with(tt.one+"\n")).Config(scheduledjob.Inputs{})
+			require.NoError(t, err)
+			other, err := read(t, with(tt.other+"\n")).Config(scheduledjob.Inputs{})
+			require.NoError(t, err)
+			require.Equal(t, one, other)
+			both, err := read(t, with(tt.one+"\n"+tt.other+"\n")).Config(scheduledjob.Inputs{})
+			require.NoError(t, err)
+			require.Equal(t, one, both)
+			_, err = read(t, with(tt.one+"\n"+tt.differs+"\n")).Config(scheduledjob.Inputs{})
+			require.ErrorContains(t, err, tt.problem)
+		})
+	}
+	_, err := read(t, with("  schedule: {blockOnFailure: true, suspendOnFailure: false}\n")).Config(scheduledjob.Inputs{})
+	require.ErrorContains(t, err, "spec.schedule.suspendOnFailure: found false; use true, the value of spec.schedule.blockOnFailure")
+}
+
+func TestProblems(t *testing.T) {
+	for _, tt := range []struct {
+		name, text string
+		want       []string
+	}{
+		{"nothing at all", "apiVersion: scaledjob.github.io/v1alpha1\nkind: ScheduledJob\n", []string{
+			"metadata.name: found nothing; use a name",
+			"spec.template: found nothing; use a pod template, or a templateRef"}},
+		{"numbers", with("  maxRestart: -1\n  execTimeout: 0\n  podCount: 0\n  historyLimit: -2\n"), []string{
+			"spec.podCount: found 0; use 1 to 100000",
+			"spec.maxRestart: found -1; use 0 to 2147483647",
+			"spec.execTimeout: found 0; use 1 to 2147483647",
+			"spec.historyLimit: found -2; use 0 to 1000"}},
+		{"too many pods", with("  PodCount: 100001\n"), []string{"spec.PodCount: found 100001; use 1 to 100000"}},
+		{"time spec", with("  schedule: {timeSpec: R5/T01:00:00/PT01, timeZone: CET/Berlin}\n"), []string{
+			`spec.schedule.timeSpec: found "R5/T01:00:00/PT01", whose byte 15 is "01"; use a unit behind the number: H, M or S; was R5/T01:00:00/PT1H meant?`,
+			`spec.schedule.timeZone: found "CET/Berlin"; use the name of a time zone, such as "Europe/Berlin"`}},
+		{"the machine's zone", with("  scheduleSpec: {timeZone: Local}\n"), []string{
+			`spec.scheduleSpec.timeZone: found "Local"; use the name of a time zone, such as "Europe/Berlin"`}},
+		{"after", with("  after: [{outcome: done}, {job: report}, {job: a}, {job: a, outcome: succeeded}]\n"), []string{
+			"spec.after[0].job: found nothing; use the name of another ScheduledJob",
+			`spec.after[0].outcome: found "done"; use succeeded, failed or any`,
+			`spec.after[1].job: found "report"; use another ScheduledJob, because each run would request the next`,
+			"spec.after[3]: found a succeeded once more; use each dependency once"}},
+		{"two templates", with("  templateRef: {name: a}\n"), []string{
+			"spec.templateRef: found one, and spec.template; use only one of the two"}},
+		{"a reference", strings.Split(minimal, "  template:")[0] + "  templateRef: {apiVersion: apps/v1, kind: Deployment, namespace: other}\n", []string{
+			`spec.templateRef.apiVersion: found "apps/v1"; use v1`,
+			`spec.templateRef.kind: found "Deployment"; use PodTemplate`,
+			`spec.templateRef.namespace: found "other"; use shop`,
+			"spec.templateRef.name: found nothing; use the name of a PodTemplate"}},
+		{"two deadlines", strings.Replace(with("  execTimeout: 5\n"), "    spec:\n", "    spec:\n      activeDeadlineSeconds: 6\n", 1), []string{
+			"spec.template.spec.activeDeadlineSeconds: found 6; use 5, the value of spec.execTimeout, or only one of the two"}},
+		{"a deadline", strings.Replace(minimal, "    spec:\n", "    spec:\n      activeDeadlineSeconds: 0\n", 1), []string{
+			"spec.template.spec.activeDeadlineSeconds: found 0; use 1 to 2147483647"}},
+		{"for ever", strings.Replace(minimal, "    spec:\n", "    spec:\n      restartPolicy: Always\n", 1), []string{
+			`spec.template.spec.restartPolicy: found "Always"; use Never, because a run must end`}},
+		{"no container", strings.Replace(minimal, "containers:", "volumes: []\n      initContainers:", 1), []string{
+			"spec.template.spec.containers: found none; use at least one container"}},
+		{"metadata", strings.Replace(minimal, "    spec:\n", "    metadata: {labels: {a/b/c: x, jobTag: w, job-name: z, long: '"+strings.Repeat("a", 64)+"'}, annotations: {a b: c}}\n    spec:\n", 1), []string{
+			`spec.template.metadata.labels: found "a/b/c"; use `,
+			`spec.template.metadata.labels: found "` + strings.Repeat("a", 64) + `"; use another value: must be no more than 63`,
+			`spec.template.metadata.labels[jobTag]: found "w"; use no such label; each run sets it`,
+			`spec.template.metadata.labels[job-name]: found "z"; use no such label`,
+			`spec.template.metadata.annotations: found "a b"; use `}},
+		{"container", container(`name: Main
+          env: [{name: a=b, value: c}]
+          ports: [{containerPort: 0}]
+          volumeMounts: [{name: data, mountPath: /data}]
+        - image: x
+        - {name: same, image: x}
+        - {name: same, image: x}
+      ephemeralContainers: [{name: debug, image: x}]
+      volumes: [{name: v, emptyDir: {}}, {name: v, emptyDir: {}}]
+`), []string{
+			`spec.template.spec.containers[0].name: found "Main"; use another name: a lowercase RFC 1123 label`,
+			"spec.template.spec.containers[0].image: found nothing; use an image",
+			`spec.template.spec.containers[0].env[0].name: found "a=b"; use `,
+			"spec.template.spec.containers[0].ports[0].containerPort: found 0; use 1 to 65535",
+			`spec.template.spec.containers[0].volumeMounts[0].name: found "data"; use the name of a volume of the pod`,
+			"spec.template.spec.containers[1].name: found nothing; use a name",
+			`spec.template.spec.containers[3].name: found "same" once more; use each name once`,
+			"spec.template.spec.ephemeralContainers: found some; use none in a template",
+			`spec.template.spec.volumes[1].name: found "v" once more; use each name once`}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := read(t, tt.text).Config(scheduledjob.Inputs{})
+			require.Error(t, err)
+			for _, want := range tt.want {
+				require.ErrorContains(t, err, want)
+			}
+			require.Len(t, field.All(err), len(tt.want))
+		})
+	}
+}
+
+// The template is the PodTemplate's as soon as it is known, and checked then.
+func TestTemplateRef(t *testing.T) {
+	s := read(t, strings.Split(minimal, "  template:")[0]+"  templateRef: {apiVersion: v1, kind: PodTemplate, namespace: shop, name: shared}\n")
+	c, err := s.Config(scheduledjob.Inputs{})
+	require.NoError(t, err)
+	require.Nil(t, c.Template)
+	require.Equal(t, "shared", c.TemplateRef)
+
+	shared := &corev1.PodTemplate{ObjectMeta: metav1.ObjectMeta{Name: "shared"}}
+	_, err = s.Config(scheduledjob.Inputs{PodTemplate: shared})
+	require.EqualError(t, err, "spec.templateRef(shared).template.spec.containers: found none; use at least one container")
+	shared.Template = *read(t, minimal).Spec.Template
+	c, err = s.Config(scheduledjob.Inputs{PodTemplate: shared})
+	require.NoError(t, err)
+	require.Equal(t, shared.Template.Spec.Containers, c.Template.Spec.Containers)
+	c.Template.Spec.Containers[0].Image = "x"
+	require.Equal(t, "example.com/report:1", shared.Template.Spec.Containers[0].Image, "memory is shared")
+}
+
+// The template's own deadline is as good as execTimeout.
+func TestDeadline(t *testing.T) {
+	c, err := read(t, strings.Replace(minimal, "    spec:\n", "    spec:\n      activeDeadlineSeconds: 6\n", 1)).Config(scheduledjob.Inputs{})
+	require.NoError(t, err)
+	require.EqualValues(t, 6, c.ExecTimeout)
+}
+
+func drawn[T any](t *rapid.T, name string, values ...T) *T {
+	return rapid.Ptr(rapid.SampledFrom(values), true).Draw(t, name)
+}
+
+// What is no problem here is none to package schedule nor to a second reading, every
+// problem names a field, and the spec stays as it is.
+func propConfig(t *rapid.T) {
+	s := &scheduledjob.ScheduledJob{}
+	s.Name, s.UID, s.CreationTimestamp = "report", "u", metav1.Unix(1, 0)
+	schedules := rapid.Custom(func(t *rapid.T) scheduledjob.Schedule {
+		return scheduledjob.Schedule{
+			TimeSpec:       rapid.SampledFrom([]string{"", "R3//PT1S", "R//P1D", "R3"}).Draw(t, "timeSpec"),
+			TimeZone:       rapid.SampledFrom([]string{"", "Asia/Tokyo", "Local"}).Draw(t, "timeZone"),
+			SkipOutdated:   drawn(t, "skipOutdated", true, false),
+			BlockOnFailure: drawn(t, "blockOnFailure", true, false), SuspendOnFailure: drawn(t, "suspendOnFailure", true, false),
+		}
+	})
+	s.Spec = scheduledjob.Spec{
+		Schedule: rapid.Ptr(schedules, true).Draw(t, "schedule"), ScheduleSpec: rapid.Ptr(schedules, true).Draw(t, "scheduleSpec"),
+		AllowConcurrent:         drawn(t, "allowConcurrent", true, false),
+		ConcurrencyPolicy:       rapid.SampledFrom([]schedule.Concurrency{"", schedule.Allow, schedule.Wait, schedule.Replace, "x"}).Draw(t, "concurrencyPolicy"),
+		StartingDeadlineSeconds: drawn(t, "startingDeadlineSeconds", int64(0), 1, 1<<31),
+		TTLSecondsAfterFinished: drawn(t, "ttlSecondsAfterFinished", int32(-1), 0),
+		MaxRestart:              drawn(t, "maxRestart", int32(-1), 0, 1), ExecTimeout: drawn(t, "execTimeout", int64(0), 1, 1<<31),
+		PodCount: drawn(t, "podCount", int32(0), 1, scheduledjob.MaxPodCount), CapitalPodCount: drawn(t, "PodCount", int32(1), scheduledjob.MaxPodCount+1),
+		Template:     drawn(t, "template", corev1.PodTemplateSpec{}, corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}),
+		TemplateRef:  drawn(t, "templateRef", scheduledjob.TemplateRef{}, scheduledjob.TemplateRef{Name: "shared"}),
+		HistoryLimit: drawn(t, "historyLimit", int32(-1), 0),
+		After: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) scheduledjob.Dependency {
+			return scheduledjob.Dependency{Job: rapid.SampledFrom([]string{"", "report", "a", "b"}).Draw(t, "job"),
+				Outcome: rapid.SampledFrom([]schedule.Outcome{"", schedule.Failed, "done"}).Draw(t, "outcome")}
+		}), 0, 3).Draw(t, "after"),
+	}
+	before := written(t, s)
+	c, err := s.Config(scheduledjob.Inputs{})
+	if written(t, s) != before {
+		t.Fatal("the spec was changed")
+	}
+	if err != nil {
+		for _, e := range err.(interface{ Unwrap() []error }).Unwrap() {
+			if f, ok := e.(*field.Error); !ok || f.Path == "" || f.Found == "" || f.Fix == "" {
+				t.Fatalf("%v names no field", e)
+			}
+		}
+		return
+	}
+	if err := schedule.Validate(c.Schedule); err != nil {
+		t.Fatal(err)
+	}
+	again, err := s.Config(scheduledjob.Inputs{})
+	if err != nil || written(t, again) != written(t, c) {
+		t.Fatalf("%+v, and then %+v, %v", c, again, err)
+	}
+}
+
+func written(t require.TestingT, v any) string {
+	data, err := json.Marshal(v)
+	require.NoError(t, err)
+	return string(data)
+}
+
+func TestConfig(t *testing.T) { rapid.Check(t, propConfig) }
+func FuzzConfig(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propConfig)) }

@@ -1,0 +1,156 @@
+package scheduledjob_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
+	"github.com/scaledjob/scaledjob/schedule"
+)
+
+// The fields of a CronJob have its meaning.
+func TestCronJobFields(t *testing.T) {
+	s := read(t, with(`  suspend: true
+  startingDeadlineSeconds: 90
+  concurrencyPolicy: Forbid
+  historyLimit: 7
+  failedJobsHistoryLimit: 1
+  successfulJobsHistoryLimit: 3
+  ttlSecondsAfterFinished: 299
+  activeDeadlineSeconds: 60
+  podFailurePolicy:
+    rules: [{action: FailIndex, onExitCodes: {operator: In, values: [3]}}]
+`))
+	c, err := s.Config(scheduledjob.Inputs{})
+	require.NoError(t, err)
+	require.True(t, c.Schedule.Suspended)
+	require.Equal(t, 90*time.Second, c.Schedule.StartingDeadline)
+	require.Equal(t, schedule.Forbid, c.Schedule.Concurrency)
+	require.False(t, c.Schedule.History.Exceeded(3, 1))
+	require.True(t, c.Schedule.History.Exceeded(4, 1))
+	require.True(t, c.Schedule.History.Exceeded(3, 2))
+	require.Len(t, c.Warnings, 1)
+	require.Equal(t, "spec.ttlSecondsAfterFinished", c.Warnings[0].Path)
+
+	job := c.NewJob(metav1.OwnerReference{}, schedule.Run{Tag: "tag"}).Spec
+	require.EqualValues(t, 299, *job.TTLSecondsAfterFinished)
+	require.EqualValues(t, 60, *job.ActiveDeadlineSeconds)
+	require.Nil(t, job.Template.Spec.ActiveDeadlineSeconds, "which is execTimeout")
+	require.Equal(t, batchv1.PodFailurePolicyActionFailIndex, job.PodFailurePolicy.Rules[0].Action)
+	job.PodFailurePolicy.Rules[0].Action, *job.TTLSecondsAfterFinished, *job.ActiveDeadlineSeconds = "", 0, 0
+	again := c.NewJob(metav1.OwnerReference{}, schedule.Run{Tag: "tag"}).Spec
+	require.NotEqual(t, job.PodFailurePolicy, again.PodFailurePolicy)
+	require.EqualValues(t, 299, *again.TTLSecondsAfterFinished)
+	require.EqualValues(t, 60, *again.ActiveDeadlineSeconds)
+
+	s.Spec.TTLSecondsAfterFinished = new(int32(300))
+	c, err = s.Config(scheduledjob.Inputs{})
+	require.NoError(t, err)
+	require.Empty(t, c.Warnings)
+}
+
+func TestConcurrencyPolicy(t *testing.T) {
+	for text, want := range map[string]schedule.Concurrency{
+		"":                           schedule.Allow,
+		"allowConcurrentRun: true":   schedule.Allow,
+		"allowConcurrent: false":     schedule.Wait,
+		"concurrencyPolicy: Allow":   schedule.Allow,
+		"concurrencyPolicy: Wait":    schedule.Wait,
+		"concurrencyPolicy: Forbid":  schedule.Forbid,
+		"concurrencyPolicy: Replace": schedule.Replace,
+		"concurrencyPolicy: Forbid\n  allowConcurrentRun: false": schedule.Forbid,
+		"concurrencyPolicy: Allow\n  allowConcurrent: true":      schedule.Allow,
+	} {
+		c, err := read(t, with("  "+text+"\n")).Config(scheduledjob.Inputs{})
+		require.NoError(t, err, text)
+		require.Equal(t, want, c.Schedule.Concurrency, text)
+	}
+	for text, want := range map[string]string{
+		"concurrencyPolicy: forbid":                             `spec.concurrencyPolicy: found "forbid"; use Allow, Wait, Forbid or Replace`,
+		"concurrencyPolicy: Forbid\n  allowConcurrentRun: true": `spec.concurrencyPolicy: found "Forbid"; use a policy that agrees with true, the value of spec.allowConcurrentRun, or only one of the two`,
+		"concurrencyPolicy: Allow\n  allowConcurrent: false":    `spec.concurrencyPolicy: found "Allow"; use a policy that agrees with false, the value of spec.allowConcurrent, or only one of the two`,
+		"startingDeadlineSeconds: 0":                            "spec.startingDeadlineSeconds: found 0; use 1 to 2147483647",
+		"activeDeadlineSeconds: 0":                              "spec.activeDeadlineSeconds: found 0; use 1 to 2147483647",
+		"ttlSecondsAfterFinished: -1":                           "spec.ttlSecondsAfterFinished: found -1; use 0 to 2147483647",
+		"failedJobsHistoryLimit: 1001":                          "spec.failedJobsHistoryLimit: found 1001; use 0 to 1000",
+		"successfulJobsHistoryLimit: -1":                        "spec.successfulJobsHistoryLimit: found -1; use 0 to 1000",
+		"schedule: {cron: '0 6 * * *'}":                         `spec.schedule.cron: found "0 6 * * *"; use timeSpec; this program reads no cron expressions`,
+		"schedule: {timeSpec: '0 6 * * *'}":                     "use spec.schedule.cron for a cron expression",
+		"schedule: {timeSpec: R//PT1H, cron: '0 6 * * *'}":      `spec.schedule.cron: found "0 6 * * *", and a timeSpec; use only one of the two`,
+		"schedule: {cron: a}\n  scheduleSpec: {cron: b}":        `spec.scheduleSpec.cron: found "b"; use "a", the value of spec.schedule.cron, or only one of the two`,
+	} {
+		_, err := read(t, with("  "+text+"\n")).Config(scheduledjob.Inputs{})
+		require.ErrorContains(t, err, want, text)
+	}
+}
+
+// The program's parser reads a cron expression, in the zone of the schedule.
+func TestCron(t *testing.T) {
+	s := read(t, with("  schedule: {cron: '0 6 * * *', timeZone: Europe/Berlin}\n"))
+	c, err := s.Config(scheduledjob.Inputs{Cron: func(text string, zone *time.Location) (schedule.Schedule, error) {
+		return schedule.FromNext(fmt.Sprint(text, " ", zone), func(t time.Time) time.Time { return t.Add(1) }), nil
+	}})
+	require.NoError(t, err)
+	require.Equal(t, "0 6 * * * Europe/Berlin", c.Schedule.Schedule.String())
+	_, err = s.Config(scheduledjob.Inputs{Cron: func(string, *time.Location) (schedule.Schedule, error) { return nil, errors.New("no minute") }})
+	require.ErrorContains(t, err, `spec.schedule.cron: found "0 6 * * *": no minute; use five fields (minute, hour, day of month, month, day of week), such as "0 6 * * *"`)
+}
+
+// proposal is the example of the proposal, with its missing commas.
+const proposal = `{
+  "apiVersion": "%s",
+  "kind": "%s",
+  "metadata" : {"name": "%s", "labels" : {"name": "myJob"}},
+  "spec": {
+    "schedule": {"timeSpec": "%s", "skipOutdated": true, "blockOnFailure": false},
+    "allowConcurrentRun": false,
+    "maxRestart": 2,
+    "execTimeout": 100,
+    "PodCount": 1,
+    "selector": { "name": "myjob"},
+    "template": {
+      "metadata" : {"name": "myJobPodTemplate", "labels" : {"name": "myJobPodTemplate"}},
+      "spec": {"restartPolicy": "OnFailure", "containers": [{"name": "job-container", "image": "app/job"}]}
+    }
+  }
+}`
+
+// The proposal's example is accepted where it is valid. Elsewhere the error has the fix.
+func TestProposalsText(t *testing.T) {
+	_, err := scheduledjob.Read(fmt.Appendf(nil, proposal, "v1beta3", "Job", "myJob", "R5/T01:00:00/PT01"))
+	require.ErrorContains(t, err, "kind: found Job; use ScheduledJob, with apiVersion scaledjob.github.io/v1alpha1")
+	_, err = scheduledjob.Read(fmt.Appendf(nil, proposal, "v1beta3", "ScheduledJob", "myJob", "R5/T01:00:00/PT01"))
+	require.ErrorContains(t, err, `apiVersion: found "v1beta3"; use scaledjob.github.io/v1alpha1`)
+	s := read(t, fmt.Sprintf(proposal, "scaledjob.github.io/v1alpha1", "ScheduledJob", "myJob", "R5/T01:00:00/PT01"))
+	_, err = s.Config(scheduledjob.Inputs{})
+	require.EqualError(t, err, `metadata.name: found "myJob"; use a name of lower-case letters, digits, - and ., such as "my-job"
+spec.schedule.timeSpec: found "R5/T01:00:00/PT01", whose byte 15 is "01"; use a unit behind the number: H, M or S; was R5/T01:00:00/PT1H meant?`)
+	c, err := read(t, fmt.Sprintf(proposal, "scaledjob.github.io/v1alpha1", "ScheduledJob", "my-job", "R5/T01:00:00/PT1H")).Config(scheduledjob.Inputs{})
+	require.NoError(t, err)
+	require.Equal(t, schedule.Wait, c.Schedule.Concurrency)
+	require.Equal(t, [3]int64{2, 100, 1}, [3]int64{int64(c.MaxRestart), c.ExecTimeout, int64(c.PodCount)})
+}
+
+// The status has the names of the proposal.
+func TestStatusNames(t *testing.T) {
+	run := schedule.Run{Tag: "t", Status: schedule.Completed, Created: time.Unix(1, 0).UTC(), Started: time.Unix(2, 0).UTC(), Completed: time.Unix(3, 0).UTC(), Success: true}
+	data, err := json.Marshal(scheduledjob.Status{State: schedule.State{Due: 4, Pending: []schedule.Run{run}, Running: []schedule.Run{run}, Completed: []schedule.Run{run}}})
+	require.NoError(t, err)
+	var status map[string]any
+	require.NoError(t, json.Unmarshal(data, &status))
+	require.EqualValues(t, 4, status["scheduleCount"])
+	for _, list := range []string{"pendingExecutions", "runningExecutions", "completedExecution"} {
+		is := status[list].([]any)[0].(map[string]any)
+		require.Subset(t, is, map[string]any{
+			"createdAt": "1970-01-01T00:00:01Z", "startedAt": "1970-01-01T00:00:02Z", "completedAt": "1970-01-01T00:00:03Z",
+			"success": true, "status": "completed", "tag": "t",
+		})
+	}
+}

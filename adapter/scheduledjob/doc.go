@@ -1,0 +1,65 @@
+// Package scheduledjob turns runs of package schedule into batch/v1 Jobs, and Jobs
+// into observations.
+//
+//	Read                  a manifest           -> ScheduledJob
+//	ScheduledJob.Config   a ScheduledJob       -> schedule.Spec, and the pods of a run
+//	Config.NewJob         a schedule.Run       -> a Job
+//	Observe               Jobs and their pods  -> schedule.Jobs
+//
+// The package does no I/O. The program in examples/scheduled does the rest.
+//
+// # Fields
+//
+// A field with a second spelling, in parentheses, may have either, or both with equal
+// values.
+//
+//	schedule.timeSpec (scheduleSpec.)      times at which runs are due, R[n]/[start]/duration; unset: on demand only
+//	schedule.skipOutdated                  of the due runs that have not started, only the latest waits
+//	schedule.blockOnFailure (suspend…)     no scheduled run starts while the last completed run failed
+//	allowConcurrentRun (allowConcurrent)   runs may overlap
+//	maxRestart                             number of times that a failing pod is replaced
+//	execTimeout                            seconds that each pod may be active
+//	podCount (PodCount)                    pods that a run starts together
+//	template, or templateRef               the pods; a PodTemplate of the namespace
+//	selector                               ignored, with a warning
+//	historyLimit                           completed runs that are kept, of each outcome
+//
+// These fields are not in the proposal that has the others. Those of a CronJob have its
+// names.
+//
+//	schedule.timeZone                      zone that governs the schedule
+//	schedule.cron                          a cron expression instead of timeSpec
+//	after                                  other ScheduledJobs whose completed runs request a run of this one
+//	suspend                                no scheduled run starts; the latest waits, or all with skipOutdated false
+//	startingDeadlineSeconds                a scheduled run that waits longer is missed
+//	concurrencyPolicy                      Allow and Wait are allowConcurrentRun true and false; Forbid and Replace
+//	successfulJobsHistoryLimit, failedJobsHistoryLimit   instead of historyLimit
+//	ttlSecondsAfterFinished, activeDeadlineSeconds, podFailurePolicy   copied to each Job
+//	cancel                                 tags of runs to cancel
+//
+// # Jobs
+//
+// A run is an Indexed Job of podCount pods, which start together. A pod that fails is
+// replaced by one with the same index, up to maxRestart times. Kubernetes counts these
+// restarts only if restartPolicy is Never. OnFailure becomes Never, with a warning.
+//
+// Every container has JOB_POD_COUNT and JOB_POD_INDEX in its environment, unless the
+// template sets them. Jobs and pods have the labels jobName and jobTag. The name of a
+// Job is made of the ScheduledJob's name and the tag, so that each run has one Job,
+// whoever creates it.
+//
+// Config reports the common reasons for which the API server would reject a Job:
+// numbers, names, labels, images, volume mounts. The API server decides on the others.
+//
+// # Tests
+//
+//	claim                                            test
+//	defaults                                         TestDefaults
+//	either spelling; both with equal values          TestSpellings
+//	every problem is reported at once, with its path TestProblems, FuzzConfig
+//	names and labels are valid, and differ by run    FuzzNames
+//	the fields of a CronJob                          TestCronJobFields
+//	the proposal's own text                          TestProposal, TestProposalsText
+//	each variable once; the template's stay          FuzzEnvironment
+//	the exit code of a failed run                    TestExitCode
+package scheduledjob

@@ -1,0 +1,94 @@
+package scheduledjob
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/schedule"
+)
+
+// Labels of the Jobs and pods of a run.
+const (
+	LabelName = "jobName" // name of the ScheduledJob, cut to 63 characters
+	LabelTag  = "jobTag"  // tag of the run
+)
+
+// Environment variables of the containers of a run.
+const (
+	EnvPodCount = "JOB_POD_COUNT" // number of pods of the run
+	EnvPodIndex = "JOB_POD_INDEX" // index of this pod, from 0
+)
+
+// NewJob returns the Job of a run of package schedule. Its controller is owner, which
+// is usually [ScheduledJob.Owner]. Its name is [adapter.JobName] of the ScheduledJob's
+// name and the tag. Equal arguments give equal Jobs. The Job shares no memory with c.
+//
+// Without a Template the Job has no containers, and the API server rejects it.
+func (c *Config) NewJob(owner metav1.OwnerReference, r schedule.Run) *batchv1.Job {
+	name := strings.TrimRight(fmt.Sprintf("%.63s", c.Name), "-.")
+	job := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: c.Namespace, Name: adapter.JobName(c.Name, r.Tag),
+			Labels:          map[string]string{LabelName: name, LabelTag: r.Tag},
+			OwnerReferences: []metav1.OwnerReference{*owner.DeepCopy()},
+		},
+		Spec: batchv1.JobSpec{
+			CompletionMode:       new(batchv1.IndexedCompletion),
+			Parallelism:          new(c.PodCount),
+			Completions:          new(c.PodCount),
+			BackoffLimitPerIndex: new(c.MaxRestart),
+
+			TTLSecondsAfterFinished: clone(c.TTL),
+			ActiveDeadlineSeconds:   clone(c.ActiveDeadline),
+			PodFailurePolicy:        c.PodFailurePolicy.DeepCopy(),
+		},
+	}
+	t := &job.Spec.Template
+	if c.Template != nil {
+		c.Template.DeepCopyInto(t)
+	}
+	if t.Labels == nil {
+		t.Labels = map[string]string{}
+	}
+	maps.Copy(t.Labels, job.Labels)
+	if c.ExecTimeout > 0 {
+		t.Spec.ActiveDeadlineSeconds = new(c.ExecTimeout)
+	}
+	for _, containers := range [][]corev1.Container{t.Spec.InitContainers, t.Spec.Containers} {
+		for i := range containers {
+			containers[i].Env = c.env(containers[i].Env)
+		}
+	}
+	return job
+}
+
+func clone[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	return new(*p)
+}
+
+// env returns the variables of the template after those of the run that it does not
+// set, so that the template's may refer to the run's.
+func (c *Config) env(own []corev1.EnvVar) []corev1.EnvVar {
+	index := &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{
+		APIVersion: "v1", FieldPath: fmt.Sprintf("metadata.annotations['%s']", batchv1.JobCompletionIndexAnnotation),
+	}}
+	env := []corev1.EnvVar{
+		{Name: EnvPodCount, Value: strconv.Itoa(int(c.PodCount))},
+		{Name: EnvPodIndex, ValueFrom: index},
+	}
+	env = slices.DeleteFunc(env, func(e corev1.EnvVar) bool {
+		return slices.ContainsFunc(own, func(o corev1.EnvVar) bool { return o.Name == e.Name })
+	})
+	return append(env, own...)
+}

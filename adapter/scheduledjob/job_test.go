@@ -1,0 +1,141 @@
+package scheduledjob_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"pgregory.net/rapid"
+	"sigs.k8s.io/yaml"
+
+	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
+	"github.com/scaledjob/scaledjob/schedule"
+	"github.com/scaledjob/scaledjob/schedule/interval"
+)
+
+// The Job of a run of testdata/report.yaml is the one in testdata/report-job.yaml.
+func TestNewJob(t *testing.T) {
+	data, err := os.ReadFile("testdata/report.yaml")
+	require.NoError(t, err)
+	s := read(t, string(data))
+	c, err := s.Config(scheduledjob.Inputs{})
+	require.NoError(t, err)
+	d := schedule.Decide(c.Schedule, schedule.State{}, schedule.Observed{JobsKnown: true}, s.CreationTimestamp.Add(time.Hour))
+	require.Len(t, d.Start, 1)
+	data, err = os.ReadFile("testdata/report-job.yaml")
+	require.NoError(t, err)
+	want := &batchv1.Job{}
+	require.NoError(t, yaml.UnmarshalStrict(data, want))
+	got := c.NewJob(s.Owner(), d.Start[0])
+	got.APIVersion, got.Kind = "batch/v1", "Job"
+	require.Equal(t, want, got)
+}
+
+// Whatever is changed in one Job, the Config and the other Jobs are as before.
+func TestJobsShareNoMemory(t *testing.T) {
+	s := read(t, minimal)
+	c, err := s.Config(scheduledjob.Inputs{})
+	require.NoError(t, err)
+	want, owner := *c.Template.DeepCopy(), s.Owner()
+	first, second := c.NewJob(owner, schedule.Run{Tag: "a"}), c.NewJob(owner, schedule.Run{Tag: "b"})
+	untouched := second.DeepCopy()
+	first.Labels["a"], first.Spec.Template.Labels["a"] = "x", "x"
+	*first.OwnerReferences[0].Controller = false
+	first.Spec.Template.Spec.Containers[0].Env[0].Value = "x"
+	*first.Spec.Completions = 9
+	require.Equal(t, want, *c.Template)
+	require.Equal(t, untouched, second)
+	require.True(t, *owner.Controller)
+}
+
+func TestLongName(t *testing.T) {
+	for _, name := range []string{strings.Repeat("a", 253), strings.Repeat("a", 62) + ".b"} {
+		j := (&scheduledjob.Config{Name: name}).NewJob(metav1.OwnerReference{}, schedule.Run{Tag: "20260101t010000-8e8ff43e"})
+		require.Empty(t, validation.IsValidLabelValue(j.Labels[scheduledjob.LabelName]))
+		require.Equal(t, adapter.JobName(name, "20260101t010000-8e8ff43e"), j.Name)
+	}
+}
+
+func TestWithoutTemplate(t *testing.T) {
+	require.Empty(t, (&scheduledjob.Config{}).NewJob(metav1.OwnerReference{}, schedule.Run{}).Spec.Template.Spec.Containers)
+}
+
+// Names and labels are valid for any ScheduledJob, whatever its runs are asked for by;
+// so is the host name of the last pod. They differ by ScheduledJob and run.
+func propNames(t *rapid.T) {
+	name := rapid.StringMatching(`[a-z0-9]([-a-z0-9]{0,80}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,80}[a-z0-9])?){0,2}`).Draw(t, "name")
+	created := time.Unix(rapid.Int64Range(0, 1<<33).Draw(t, "created"), rapid.Int64Range(0, 1e9-1).Draw(t, "nanoseconds"))
+	seen := schedule.Observed{JobsKnown: true, Requests: []schedule.Request{{ID: rapid.StringN(1, -1, -1).Draw(t, "request")}}}
+	hourly, err := interval.Parse("R//PT1H")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, uid := range []string{"1", "2"} {
+		c := scheduledjob.Config{Name: name, PodCount: scheduledjob.MaxPodCount}
+		c.Schedule = schedule.Spec{UID: uid, Created: created, Schedule: schedule.ISO8601(hourly, nil), Concurrency: schedule.Allow}
+		for _, r := range schedule.Decide(c.Schedule, schedule.State{}, seen, created.Add(time.Hour)).Start {
+			j := c.NewJob(metav1.OwnerReference{}, r)
+			names[j.Name] = true
+			problems := slices.Concat(validation.IsDNS1123Label(j.Name+"-99999"),
+				validation.IsValidLabelValue(j.Labels[scheduledjob.LabelName]), validation.IsValidLabelValue(j.Labels[scheduledjob.LabelTag]))
+			if len(problems) > 0 || len(j.Name) > 63 || j.Labels[scheduledjob.LabelTag] != r.Tag {
+				t.Fatalf("%s, %v: %v", j.Name, j.Labels, problems)
+			}
+		}
+	}
+	if len(names) != 6 {
+		t.Fatalf("two ScheduledJobs with two scheduled runs and one on demand have the Jobs %v", names)
+	}
+}
+
+func TestNames(t *testing.T) { rapid.Check(t, propNames) }
+func FuzzNames(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propNames)) }
+
+// Every container has each of the run's variables once: the template's, where it has
+// one, and all that the template has stays, in its order.
+func propEnvironment(t *rapid.T) {
+	containers := rapid.Custom(func(t *rapid.T) corev1.Container {
+		c := corev1.Container{Name: "c"}
+		for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"A", "B", scheduledjob.EnvPodCount, scheduledjob.EnvPodIndex}), 0, 4, rapid.ID).Draw(t, "env") {
+			c.Env = append(c.Env, corev1.EnvVar{Name: name, Value: "own"})
+		}
+		return c
+	})
+	c := scheduledjob.Config{PodCount: 3, Template: &corev1.PodTemplateSpec{}}
+	c.Template.Spec.Containers = rapid.SliceOfN(containers, 1, 3).Draw(t, "containers")
+	c.Template.Spec.InitContainers = rapid.SliceOfN(containers, 0, 2).Draw(t, "initContainers")
+	spec := c.NewJob(metav1.OwnerReference{}, schedule.Run{Tag: "a"}).Spec.Template.Spec
+	before := slices.Concat(c.Template.Spec.Containers, c.Template.Spec.InitContainers)
+	for i, after := range slices.Concat(spec.Containers, spec.InitContainers) {
+		own := before[i].Env
+		added := after.Env[:len(after.Env)-len(own)]
+		if !equality.Semantic.DeepEqual(own, after.Env[len(added):]) {
+			t.Fatalf("%v became %v", own, after.Env)
+		}
+		count := map[string]int{}
+		for _, e := range after.Env {
+			count[e.Name]++
+		}
+		if count[scheduledjob.EnvPodCount] != 1 || count[scheduledjob.EnvPodIndex] != 1 {
+			t.Fatalf("%v", after.Env)
+		}
+		for _, e := range added {
+			if !strings.HasPrefix(e.Name, "JOB_POD_") {
+				t.Fatalf("%v was added", e)
+			}
+		}
+	}
+}
+
+func TestEnvironment(t *testing.T) { rapid.Check(t, propEnvironment) }
+func FuzzEnvironment(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propEnvironment)) }

@@ -1,0 +1,91 @@
+package scheduledjob
+
+import (
+	"cmp"
+	"strconv"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/schedule"
+)
+
+// Observe returns the runs of the Jobs that owner controls, in their order. The exit
+// code of a failed run is read from its failed pods. It is 0 if they are not among the
+// pods; other pods are ignored.
+func Observe(owner types.UID, jobs []batchv1.Job, pods []corev1.Pod) []schedule.Job {
+	failed := map[types.UID][]*corev1.Pod{}
+	for i := range pods {
+		if c := metav1.GetControllerOfNoCopy(&pods[i]); c != nil && pods[i].Status.Phase == corev1.PodFailed {
+			failed[c.UID] = append(failed[c.UID], &pods[i])
+		}
+	}
+	var all []schedule.Job
+	for i := range jobs {
+		if Owned(owner, &jobs[i]) {
+			all = append(all, observe(&jobs[i], failed[jobs[i].UID]))
+		}
+	}
+	return all
+}
+
+func observe(job *batchv1.Job, failed []*corev1.Pod) schedule.Job {
+	j := adapter.JobOf(job)
+	s := schedule.Job{Tag: job.Labels[LabelTag], Created: j.Created, Finished: j.Finished, Deleting: j.Deleting}
+	switch j.Phase {
+	case adapter.Succeeded:
+		s.Outcome = schedule.Succeeded
+	case adapter.Failed:
+		s.Outcome, s.ExitCode = schedule.Failed, exitCode(job, failed)
+	}
+	return s
+}
+
+// Owned reports whether the Job is that of a run, and owner is its controller.
+func Owned(owner types.UID, j *batchv1.Job) bool {
+	c := metav1.GetControllerOfNoCopy(j)
+	return owner != "" && c != nil && c.UID == owner && j.Labels[LabelTag] != ""
+}
+
+// exitCode returns that of the pod that failed first of those without a restart left.
+func exitCode(j *batchv1.Job, failed []*corev1.Pod) int32 {
+	var first failure
+	for _, p := range failed {
+		restarts, err := strconv.ParseInt(p.Annotations[batchv1.JobIndexFailureCountAnnotation], 10, 64)
+		final := err == nil && j.Spec.BackoffLimitPerIndex != nil && restarts >= int64(*j.Spec.BackoffLimitPerIndex)
+		if f := failureOf(p); final && (first.pod == "" || f.compare(first) < 0) {
+			first = f
+		}
+	}
+	return first.code
+}
+
+// A failure is that of the container of a pod that failed first.
+type failure struct {
+	at   time.Time
+	pod  string
+	code int32
+}
+
+func (f failure) compare(g failure) int {
+	return cmp.Or(f.at.Compare(g.at), cmp.Compare(f.pod, g.pod))
+}
+
+// failureOf returns the failure of a pod. The code is 0 if no container has one: the
+// pod was evicted before it ran.
+func failureOf(p *corev1.Pod) failure {
+	f := failure{at: p.CreationTimestamp.Time, pod: p.Name}
+	for _, statuses := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
+		for i := range statuses {
+			t := statuses[i].State.Terminated
+			if t != nil && t.ExitCode != 0 && (f.code == 0 || t.FinishedAt.Time.Before(f.at)) {
+				f.at, f.code = t.FinishedAt.Time, t.ExitCode
+			}
+		}
+	}
+	return f
+}

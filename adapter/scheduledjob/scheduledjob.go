@@ -1,0 +1,146 @@
+package scheduledjob
+
+import (
+	"encoding/json"
+	"errors"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/scaledjob/scaledjob/adapter/internal/manifest"
+	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/schedule"
+)
+
+// GroupVersionKind is that of a ScheduledJob.
+var GroupVersionKind = schema.GroupVersionKind{Group: "scaledjob.github.io", Version: "v1alpha1", Kind: "ScheduledJob"}
+
+// A ScheduledJob is a job that runs on a schedule, on demand, or after runs of others.
+type ScheduledJob struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   Spec   `json:"spec,omitempty"`
+	Status Status `json:"status,omitzero"`
+}
+
+// A Spec is the spec of a ScheduledJob. [ScheduledJob.Config] reads it. Some fields
+// have two spellings, whose values must not differ.
+type Spec struct {
+	Schedule           *Schedule               `json:"schedule,omitempty"`
+	ScheduleSpec       *Schedule               `json:"scheduleSpec,omitempty"`       // Schedule
+	AllowConcurrentRun *bool                   `json:"allowConcurrentRun,omitempty"` // true if unset
+	AllowConcurrent    *bool                   `json:"allowConcurrent,omitempty"`    // AllowConcurrentRun
+	MaxRestart         *int32                  `json:"maxRestart,omitempty"`         // of a failing pod; 1 if unset
+	ExecTimeout        *int64                  `json:"execTimeout,omitempty"`        // seconds that a pod may be active; no limit if unset
+	PodCount           *int32                  `json:"podCount,omitempty"`           // pods of a run; 1 if unset
+	CapitalPodCount    *int32                  `json:"PodCount,omitempty"`           // PodCount
+	Selector           map[string]string       `json:"selector,omitempty"`           // ignored: a Job makes its own
+	Template           *corev1.PodTemplateSpec `json:"template,omitempty"`           // either this or TemplateRef
+	TemplateRef        *TemplateRef            `json:"templateRef,omitempty"`
+	HistoryLimit       *int32                  `json:"historyLimit,omitempty"` // completed runs kept of each outcome; 100 if unset
+	After              []Dependency            `json:"after,omitempty"`
+
+	// Of a CronJob, with the same meaning except where [Config] says otherwise.
+	Suspend                    *bool                     `json:"suspend,omitempty"`                    // scheduled runs do not start; false if unset
+	StartingDeadlineSeconds    *int64                    `json:"startingDeadlineSeconds,omitempty"`    // a scheduled run that waits longer is missed; no limit if unset
+	ConcurrencyPolicy          schedule.Concurrency      `json:"concurrencyPolicy,omitempty"`          // Allow, Wait, Forbid or Replace; that of AllowConcurrentRun if unset
+	SuccessfulJobsHistoryLimit *int32                    `json:"successfulJobsHistoryLimit,omitempty"` // HistoryLimit if unset
+	FailedJobsHistoryLimit     *int32                    `json:"failedJobsHistoryLimit,omitempty"`     // HistoryLimit if unset
+	TTLSecondsAfterFinished    *int32                    `json:"ttlSecondsAfterFinished,omitempty"`    // of each Job
+	ActiveDeadlineSeconds      *int64                    `json:"activeDeadlineSeconds,omitempty"`      // of each Job; ExecTimeout is that of a pod
+	PodFailurePolicy           *batchv1.PodFailurePolicy `json:"podFailurePolicy,omitempty"`           // of each Job
+
+	Cancel []string `json:"cancel,omitempty"` // tags of runs to cancel
+}
+
+// A Schedule describes when runs are due.
+type Schedule struct {
+	TimeSpec         string `json:"timeSpec,omitempty"`         // see package interval
+	Cron             string `json:"cron,omitempty"`             // a cron expression instead; on demand only if both are unset
+	TimeZone         string `json:"timeZone,omitempty"`         // IANA name; UTC if unset
+	SkipOutdated     *bool  `json:"skipOutdated,omitempty"`     // true if unset
+	BlockOnFailure   *bool  `json:"blockOnFailure,omitempty"`   // false if unset
+	SuspendOnFailure *bool  `json:"suspendOnFailure,omitempty"` // BlockOnFailure
+}
+
+// A TemplateRef names a core/v1 PodTemplate in the namespace of the ScheduledJob.
+type TemplateRef struct {
+	APIVersion string `json:"apiVersion,omitempty"` // v1 if unset
+	Kind       string `json:"kind,omitempty"`       // PodTemplate if unset
+	Namespace  string `json:"namespace,omitempty"`  // the ScheduledJob's if unset
+	Name       string `json:"name,omitempty"`
+}
+
+// A Dependency requests a run each time a run of another ScheduledJob of the namespace
+// completes with the outcome.
+type Dependency struct {
+	Job     string           `json:"job,omitempty"`
+	Outcome schedule.Outcome `json:"outcome,omitempty"` // succeeded, failed or any; succeeded if unset
+}
+
+// A Status is the status of a ScheduledJob: the state of its runs, and conditions.
+type Status struct {
+	schedule.State     `json:",inline"`
+	ObservedGeneration int64              `json:"observedGeneration,omitempty"`
+	Conditions         []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// Owner returns a reference that makes s the controller of a Job, so that the garbage
+// collector deletes the Job after s.
+func (s *ScheduledJob) Owner() metav1.OwnerReference {
+	return *metav1.NewControllerRef(s, GroupVersionKind)
+}
+
+// DeepCopyObject returns a copy that shares no memory with s.
+func (s *ScheduledJob) DeepCopyObject() runtime.Object {
+	data, err := json.Marshal(s)
+	if err != nil { // the type holds JSON only
+		panic(err)
+	}
+	c := new(ScheduledJob)
+	if err := json.Unmarshal(data, c); err != nil {
+		panic(err)
+	}
+	return c
+}
+
+// Read reads the ScheduledJobs in a text of YAML or JSON: its documents, and the items
+// of its lists. Objects of other kinds are ignored.
+//
+// It is an error if there is no ScheduledJob. It is also an error if one has an unknown
+// field, a value of another type, or a key twice. All such problems are joined, each a
+// [*field.Error] if it is about one field. [ScheduledJob.Config] checks the values.
+func Read(data []byte) ([]*ScheduledJob, error) {
+	kind := manifest.Kind{GroupVersionKind: GroupVersionKind, Instead: instead}
+	found, err := manifest.Read[ScheduledJob](kind, data)
+	if err == nil {
+		return found, nil
+	}
+	for _, f := range manifest.Objects[ScheduledJob](kind, data) {
+		if f.Kind == "Job" || f.Kind == "CronJob" {
+			wrong := &field.Error{Path: "kind", Found: f.Kind, Fix: GroupVersionKind.Kind + ", with apiVersion " + GroupVersionKind.GroupVersion().String()}
+			err = errors.Join(err, wrong)
+		}
+	}
+	return nil, err
+}
+
+// instead has the fixes of fields that do not exist.
+var instead = map[string]string{
+	"spec.jobTemplate":                      "spec.template, of the pods (jobTemplate is a CronJob's)",
+	"spec.timeZone":                         "spec.schedule.timeZone",
+	"spec.timeSpec":                         "spec.schedule.timeSpec",
+	"spec.cron":                             "spec.schedule.cron",
+	"spec.skipOutdated":                     "spec.schedule.skipOutdated",
+	"spec.schedule.suspend":                 "spec.suspend",
+	"spec.schedule.concurrencyPolicy":       "spec.concurrencyPolicy",
+	"spec.schedule.startingDeadlineSeconds": "spec.startingDeadlineSeconds",
+	"spec.backoffLimit":                     "spec.maxRestart",
+	"spec.backoffLimitPerIndex":             "spec.maxRestart",
+	"spec.parallelism":                      "spec.podCount",
+	"spec.completions":                      "spec.podCount",
+}

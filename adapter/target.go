@@ -1,0 +1,212 @@
+package adapter
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/history"
+	"github.com/scaledjob/scaledjob/rollout"
+	"github.com/scaledjob/scaledjob/scaling"
+)
+
+// An Owner identifies the object whose Jobs are scaled. Every field is needed.
+type Owner struct {
+	APIVersion string // such as apps.example.com/v1
+	Kind       string
+	Namespace  string // of the object, and of its Jobs
+	Name       string
+	UID        types.UID
+}
+
+// OwnerOf returns the Owner that stands for an object of the kind.
+func OwnerOf(object metav1.Object, kind schema.GroupVersionKind) Owner {
+	return Owner{kind.GroupVersion().String(), kind.Kind, object.GetNamespace(), object.GetName(), object.GetUID()}
+}
+
+// A Target holds everything about an owner. It is given once, to [Tracker.Track],
+// [List] or [Observe]. A Target without an Owner or a Job is an error. The other
+// zero values are safe: no Job is created or deleted.
+type Target struct {
+	Owner Owner
+	// Job is the prototype of the Jobs: labels, annotations and spec. Its name and
+	// owner references are replaced. A namespace, if set, is the owner's. An empty
+	// restartPolicy becomes OnFailure.
+	Job *batchv1.Job
+	// Revision is the version of the spec that new Jobs are made from. It is needed
+	// if Rollout deletes outdated Jobs. An empty TemplateHash is computed from Job.
+	Revision rollout.Revision
+	Policy   scaling.Policy
+	History  history.Limits
+	Rollout  rollout.Policy
+	// PendingPodConditions are the types of the pod conditions that must all be True
+	// before a Job stops being pending. They need a tracker of pods. Without them a
+	// Job is pending until one of its pods is Running or Succeeded.
+	PendingPodConditions []string
+	// StuckAfter is the grace period of pending Jobs. At 0 no Job is stuck.
+	StuckAfter time.Duration
+}
+
+// Labels and annotations of the Jobs that a [Tracker] creates.
+const (
+	prefix = "scaledjob.github.io/"
+	// LabelOwner is the label of Jobs with the UID of their owner.
+	LabelOwner = prefix + "owner-uid"
+	// LabelHome is the label with the name of the owner's cluster, on Jobs in
+	// another cluster: see [Options].
+	LabelHome = prefix + "home"
+	// AnnotationGeneration has the generation of the owner that the Job was made from.
+	AnnotationGeneration = prefix + "generation"
+	// AnnotationTemplateHash has the hash of the prototype that the Job was made from.
+	AnnotationTemplateHash = prefix + "template-hash"
+)
+
+// Validate returns every problem of the target, joined, each a [*field.Error].
+func (t *Target) Validate() error {
+	var problems field.Errors
+	o := &t.Owner
+	for _, f := range [...][2]string{{"APIVersion", o.APIVersion}, {"Kind", o.Kind}, {"Namespace", o.Namespace}, {"Name", o.Name}, {"UID", string(o.UID)}} {
+		problems.Check(f[1] != "", "Owner."+f[0], f[1], "the value that the owner has on the API server")
+	}
+	problems.Check(t.Job != nil, "Job", nil, "a prototype with a pod template")
+	if j := t.Job; j != nil {
+		problems.Check(j.Namespace == "" || j.Namespace == o.Namespace, "Job.Namespace", j.Namespace, strconv.Quote(o.Namespace)+", the namespace of the owner")
+		if len(j.Spec.Template.Spec.Containers) == 0 {
+			problems.Add(field.Error{Path: "Job.Spec.Template.Spec.Containers", Found: "none", Fix: "at least one container"})
+		}
+		for _, key := range slices.Sorted(maps.Keys(j.Labels)) {
+			problems.Check(len(validation.IsValidLabelValue(j.Labels[key])) == 0, "Job.Labels["+key+"]", j.Labels[key], "a valid label value")
+		}
+	}
+	problems.Join("Policy", scaling.Validate(t.Policy))
+	problems.Check(t.StuckAfter >= 0, "StuckAfter", t.StuckAfter, "a duration of 0 or more")
+	problems.Check(t.Rollout.Strategy == rollout.Gradual || t.Revision.Generation > 0, "Revision.Generation", t.Revision.Generation,
+		"the owner's generation, without which no outdated Job is found, or Rollout.Strategy Gradual")
+	return problems.Err()
+}
+
+// NewJob returns the Job with that number, from 1. The Job shares no memory with t.
+//
+// The name depends on the owner's name and UID and on the number, and on nothing
+// else. It is valid for any owner and leaves room for the suffixes of pods.
+func (t *Target) NewJob(number int64) *batchv1.Job { return t.newJob(place{}, number) }
+
+// A place is a cluster that is not the owner's. The zero value is the owner's cluster.
+type place struct{ home, cluster string }
+
+func (t *Target) newJob(in place, number int64) *batchv1.Job {
+	return t.compile().newJob(in, number, nil)
+}
+
+// TemplateHash returns a hash of a Job's spec, for [rollout.Revision].
+func TemplateHash(spec *batchv1.JobSpec) string {
+	data, err := json.Marshal(spec)
+	if err != nil { // the type holds JSON only
+		panic(err)
+	}
+	return hash(string(data), 10)
+}
+
+func hash(s string, digits int) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:])[:digits]
+}
+
+// JobName returns the owner's name, cut to the room that the suffix leaves, a
+// hyphen and the suffix. The result has at most 52 bytes if the suffix has at most
+// 51, and is a valid name of a Job and of its pods' hosts.
+func JobName(owner, suffix string) string {
+	const most = 52                               // 63 without a hyphen and the index of a pod
+	prefix := strings.ReplaceAll(owner, ".", "-") // a host name has no dots
+	if room := max(0, most-len(suffix)-1); len(prefix) > room {
+		prefix = strings.TrimRight(prefix[:room], "-")
+	}
+	return strings.TrimLeft(prefix+"-"+suffix, "-")
+}
+
+// jobName returns the name of the Job with that number.
+func (o *Owner) jobName(in place, number int64) string {
+	return o.base(in) + strconv.FormatInt(number, 10)
+}
+
+// base returns the names of the owner's Jobs without their numbers.
+func (o *Owner) base(in place) string {
+	const digits = "0000000000"
+	id := string(o.UID)
+	if in != (place{}) {
+		id += "/" + in.home + "/" + in.cluster
+	}
+	return strings.TrimSuffix(JobName(o.Name, hash(id, 8)+"-"+digits), digits)
+}
+
+// number returns the number in the name of a Job, or 0 if the owner's Jobs are not
+// named so.
+func (o *Owner) number(in place, name string) int64 {
+	i := strings.LastIndexByte(name, '-') + 1
+	n, err := strconv.ParseInt(name[i:], 10, 64)
+	if err != nil || n <= 0 || name != o.jobName(in, n) {
+		return 0
+	}
+	return n
+}
+
+// A tracked target keeps the prototype encoded, which takes a tenth of the memory.
+type tracked struct {
+	Target         // Job is nil
+	encoded string // the prototype
+}
+
+// compile returns the target as it is tracked, with the hash of the prototype.
+func (t Target) compile() *tracked {
+	prototype := batchv1.JobTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: t.Job.Labels, Annotations: t.Job.Annotations}, Spec: t.Job.Spec}
+	encoded, err := prototype.Marshal()
+	if err != nil { // the type holds nothing that cannot be encoded
+		panic(err)
+	}
+	if t.Revision.TemplateHash == "" {
+		t.Revision.TemplateHash = TemplateHash(&t.Job.Spec)
+	}
+	t.Job, t.PendingPodConditions = nil, slices.Clone(t.PendingPodConditions)
+	return &tracked{t, string(encoded)}
+}
+
+// newJob returns the Job with that number and the labels beside the prototype's. The owner
+// is its controller, so that the garbage collector deletes the Job after the owner.
+func (t *tracked) newJob(in place, number int64, labels map[string]string) *batchv1.Job {
+	var prototype batchv1.JobTemplateSpec
+	if err := prototype.Unmarshal([]byte(t.encoded)); err != nil { // it was encoded by compile
+		panic(err)
+	}
+	job, o := &batchv1.Job{ObjectMeta: prototype.ObjectMeta, Spec: prototype.Spec}, &t.Owner
+	job.Namespace, job.Name = o.Namespace, o.jobName(in, number)
+	for key, value := range labels {
+		metav1.SetMetaDataLabel(&job.ObjectMeta, key, value)
+	}
+	metav1.SetMetaDataLabel(&job.ObjectMeta, LabelOwner, string(o.UID))
+	if in == (place{}) {
+		job.OwnerReferences = []metav1.OwnerReference{{
+			APIVersion: o.APIVersion, Kind: o.Kind, Name: o.Name, UID: o.UID, Controller: new(true), BlockOwnerDeletion: new(true),
+		}}
+	} else {
+		metav1.SetMetaDataLabel(&job.ObjectMeta, LabelHome, in.home)
+	}
+	metav1.SetMetaDataAnnotation(&job.ObjectMeta, AnnotationGeneration, strconv.FormatInt(t.Revision.Generation, 10))
+	metav1.SetMetaDataAnnotation(&job.ObjectMeta, AnnotationTemplateHash, t.Revision.TemplateHash)
+	if pod := &job.Spec.Template.Spec; pod.RestartPolicy == "" {
+		pod.RestartPolicy = corev1.RestartPolicyOnFailure
+	}
+	return job
+}
