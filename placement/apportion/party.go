@@ -1,9 +1,10 @@
 package apportion
 
 import (
-	"errors"
 	"fmt"
 	"math"
+
+	"github.com/scaledjob/scaledjob/field"
 )
 
 // A Party takes seats. The zero value has no weight, and takes none.
@@ -29,37 +30,23 @@ func (p *Party) room() int64 {
 	return max(0, int64(p.Cap)-p.held())
 }
 
-// Validate returns everything that [Webster] takes for something else, or cannot
-// give seats to, joined, each a [*FieldError]: a negative number, and seats where
-// nobody has weight.
+// Validate returns each problem of the arguments as a [*field.Error], joined: negative
+// numbers, and seats without a party that has weight. [Webster] is defined for such
+// arguments too.
 func Validate(seats int32, parties []Party) error {
-	var problems []error
-	check := func(ok bool, field string, found any, want string) {
-		if !ok {
-			problems = append(problems, &FieldError{field, found, want})
-		}
-	}
+	var e field.Errors
 	weighty := seats <= 0 || len(parties) == 0
-	check(seats >= 0, "seats", seats, "0 or more")
-	check(len(parties) > 0, "parties", "empty", "at least one party")
+	e.AtLeast("seats", int64(seats), 0)
+	e.Check(len(parties) > 0, "parties", nil, "at least one party")
 	for i, p := range parties {
-		check(p.Weight >= 0, fmt.Sprintf("parties[%d].Weight", i), p.Weight, "0 or more")
-		check(p.Held >= 0, fmt.Sprintf("parties[%d].Held", i), p.Held, "0 or more")
-		check(!p.Capped || p.Cap >= 0, fmt.Sprintf("parties[%d].Cap", i), p.Cap, "0 or more")
+		path := fmt.Sprintf("parties[%d].", i)
+		e.AtLeast(path+"Weight", int64(p.Weight), 0)
+		e.AtLeast(path+"Held", int64(p.Held), 0)
+		e.Check(!p.Capped || p.Cap >= 0, path+"Cap", p.Cap, "0 or more")
 		weighty = weighty || p.Weight > 0
 	}
-	check(weighty, "parties", "without weight", "at least one weight above 0")
-	return errors.Join(problems...)
-}
-
-// A FieldError is one problem of the arguments.
-type FieldError struct {
-	Field string // such as "seats" or "parties[2].Weight"
-	Found any
-	Want  string // what would be right
-}
-
-// Error names the field, what was found and what would be right.
-func (e *FieldError) Error() string {
-	return fmt.Sprintf("%s is %v: want %s", e.Field, e.Found, e.Want)
+	if !weighty {
+		e.Add(field.Error{Path: "parties", Found: "no weight", Fix: "at least one weight above 0"})
+	}
+	return e.Err()
 }

@@ -1,5 +1,7 @@
 package apportion
 
+import "container/heap"
+
 // A queue is a heap of one ticket of each party. To give seats it holds the next
 // ticket of each that has room, the first of the order on top; to take seats
 // back, the last ticket given to each, the last of the order on top.
@@ -15,29 +17,61 @@ func (q *queue) correct(n int64) {
 	if n == 0 {
 		return
 	}
+	q.fill()
+	for n = max(n, -n); n > 0 && len(q.heap) > 0; n-- {
+		q.move()
+	}
+}
+
+// fill makes the heap of all parties that have a ticket for it.
+func (q *queue) fill() {
 	for i := range q.parties {
 		if q.has(int32(i)) {
 			q.heap = append(q.heap, int32(i))
 		}
 	}
-	for i := len(q.heap)/2 - 1; i >= 0; i-- {
-		q.sink(i)
-	}
-	step := int32(1)
-	if q.back {
-		step, n = -1, -n
-	}
-	for ; n > 0 && len(q.heap) > 0; n-- {
-		top := q.heap[0]
-		q.shares[top] += step
-		if !q.has(top) {
-			last := len(q.heap) - 1
-			q.heap[0] = q.heap[last]
-			q.heap = q.heap[:last]
-		}
-		q.sink(0)
-	}
+	heap.Init(q)
 }
+
+// move gives a seat to the party on top, or takes it back.
+func (q *queue) move() {
+	top := q.heap[0]
+	if q.back {
+		q.shares[top]--
+	} else {
+		q.shares[top]++
+	}
+	if !q.has(top) {
+		q.pop()
+		return
+	}
+	heap.Fix(q, 0)
+}
+
+// pop removes the party on top.
+func (q *queue) pop() int32 {
+	top, last := q.heap[0], len(q.heap)-1
+	q.Swap(0, last)
+	q.heap = q.heap[:last]
+	if last > 0 {
+		heap.Fix(q, 0)
+	}
+	return top
+}
+
+// push adds a party.
+func (q *queue) push(party int32) {
+	q.heap = append(q.heap, party)
+	heap.Fix(q, len(q.heap)-1)
+}
+
+func (q *queue) Len() int           { return len(q.heap) }
+func (q *queue) Less(i, j int) bool { return q.above(q.heap[i], q.heap[j]) }
+func (q *queue) Swap(i, j int)      { q.heap[i], q.heap[j] = q.heap[j], q.heap[i] }
+
+// Push and Pop are not called: pop and push use Fix, which does not allocate.
+func (q *queue) Push(any) {}
+func (q *queue) Pop() any { return nil }
 
 // has reports whether the party has a ticket for the queue.
 func (q *queue) has(i int32) bool {
@@ -45,24 +79,6 @@ func (q *queue) has(i int32) bool {
 		return q.shares[i] > 0
 	}
 	return int64(q.shares[i]) < q.parties[i].room()
-}
-
-// sink moves what is at i down to where it belongs.
-func (q *queue) sink(i int) {
-	for {
-		child := 2*i + 1
-		if child >= len(q.heap) {
-			return
-		}
-		if right := child + 1; right < len(q.heap) && q.above(q.heap[right], q.heap[child]) {
-			child = right
-		}
-		if !q.above(q.heap[child], q.heap[i]) {
-			return
-		}
-		q.heap[i], q.heap[child] = q.heap[child], q.heap[i]
-		i = child
-	}
 }
 
 // above reports whether i is nearer to the top than j, which is another party.

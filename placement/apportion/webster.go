@@ -16,7 +16,8 @@ func Webster(seats int32, parties []Party) (shares []int32, left int32) {
 // A Buffer does what [Webster] does with memory that it keeps from one call to
 // the next. The zero value is ready for use, by one goroutine at a time.
 type Buffer struct {
-	heap []int32
+	heap  []int32
+	queue queue // during a call
 }
 
 // Append appends the shares to dst. With room for them in dst it allocates
@@ -29,8 +30,9 @@ func (b *Buffer) Append(dst []int32, seats int32, parties []Party) (shares []int
 	n := int64(max(0, seats))
 	rest := n - min(n, room(parties))
 	given := b.round(dst[at:], n-rest, parties)
-	q := queue{parties, dst[at:], b.heap[:0], given > n-rest}
-	q.correct(n - rest - given)
+	b.queue = queue{parties, dst[at:], b.heap[:0], given > n-rest}
+	b.queue.correct(n - rest - given)
+	b.queue = queue{}
 	return dst, int32(rest)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/placement/apportion"
 )
 
@@ -93,7 +94,7 @@ func first(parties []apportion.Party, shares []int32) int {
 }
 
 // Among equals the lower rank comes first, and the lower place where ranks are the same.
-func TestRank(t *testing.T) {
+func TestRanks(t *testing.T) {
 	parties := []apportion.Party{{Weight: 1, Rank: 3}, {Weight: 1, Rank: 1}, {Weight: 1, Rank: 2}, {Weight: 1, Rank: 1}}
 	for seats, want := range [][]int32{{0, 0, 0, 0}, {0, 1, 0, 0}, {0, 1, 0, 1}, {0, 1, 1, 1}, {1, 1, 1, 1}, {1, 2, 1, 1}} {
 		got, _ := apportion.Webster(int32(seats), parties)
@@ -123,15 +124,13 @@ func TestFarFromTheLine(t *testing.T) {
 func TestValidate(t *testing.T) {
 	require.NoError(t, apportion.Validate(3, weights(0, 1)))
 	require.NoError(t, apportion.Validate(0, weights(0, 0)))
-	require.EqualError(t, apportion.Validate(-1, nil), "seats is -1: want 0 or more\nparties is empty: want at least one party")
-	require.EqualError(t, apportion.Validate(3, weights(0, 0)), "parties is without weight: want at least one weight above 0")
+	require.EqualError(t, apportion.Validate(-1, nil), "seats: found -1; use 0 or more\nparties: found nothing; use at least one party")
+	require.EqualError(t, apportion.Validate(3, weights(0, 0)), "parties: found no weight; use at least one weight above 0")
 	err := apportion.Validate(3, []apportion.Party{{Weight: 1}, {Weight: -1, Held: -2, Cap: -3, Capped: true}})
-	require.EqualError(t, err, `parties[1].Weight is -1: want 0 or more
-parties[1].Held is -2: want 0 or more
-parties[1].Cap is -3: want 0 or more`)
-	var field *apportion.FieldError
-	require.ErrorAs(t, err, &field)
-	require.Equal(t, int32(-1), field.Found)
+	require.EqualError(t, err, `parties[1].Weight: found -1; use 0 or more
+parties[1].Held: found -2; use 0 or more
+parties[1].Cap: found -3; use 0 or more`)
+	require.Equal(t, "parties[1].Weight", field.All(err)[0].Path)
 }
 
 func TestAllocations(t *testing.T) {

@@ -1,0 +1,60 @@
+package jobs
+
+import (
+	"slices"
+
+	"github.com/scaledjob/scaledjob/history"
+	"github.com/scaledjob/scaledjob/rollout"
+)
+
+// delete chooses the Jobs to delete, and notes it.
+func (f *fleet) delete(d *Decision) {
+	d.Outdated = f.deletions(f.outdated())
+	d.Duplicates = f.deletions(f.duplicates())
+	d.Finished = f.deletions(f.history())
+}
+
+func (f *fleet) deletions(chosen []int32) (all []Deletion) {
+	for _, i := range chosen {
+		j := &f.jobs[i]
+		j.deleted, j.deferred = true, f.members[j.member].Reach != Reachable
+		all = append(all, Deletion{f.ref(i), j.deferred})
+	}
+	return all
+}
+
+// outdated returns the outdated Jobs to delete, in order.
+func (f *fleet) outdated() (chosen []int32) {
+	if f.Scaling.Paused {
+		return nil
+	}
+	for i := range f.jobs {
+		if j := &f.jobs[i]; j.live() && f.Rollout.Deletes(rollout.Job{Revision: j.Revision, NeverStarted: j.NeverStarted}, f.Revision) {
+			chosen = append(chosen, int32(i))
+		}
+	}
+	slices.SortFunc(chosen, f.compare)
+	return chosen
+}
+
+// history returns the finished Jobs to delete, in the order of package history.
+func (f *fleet) history() (chosen []int32) {
+	var finished []history.Job
+	var at []int32
+	for i := range f.jobs {
+		j := &f.jobs[i]
+		if !j.finished() {
+			continue
+		}
+		outcome := history.Failed
+		if j.Phase == Succeeded {
+			outcome = history.Succeeded
+		}
+		finished = append(finished, history.Job{Name: j.Name, Deleting: j.Deleting, Finished: j.Finished, Outcome: outcome})
+		at = append(at, int32(i))
+	}
+	for _, i := range history.ToDelete(f.History, finished) {
+		chosen = append(chosen, at[i])
+	}
+	return chosen
+}

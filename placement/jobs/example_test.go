@@ -1,0 +1,112 @@
+package jobs_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/scaledjob/scaledjob/placement/jobs"
+	"github.com/scaledjob/scaledjob/scaling"
+)
+
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// Ten Jobs by weights of 2 : 3.
+func ExamplePlan() {
+	policy := jobs.DefaultPolicy()
+	policy.Members = []jobs.Member{{Name: "member-1", Weight: 2}, {Name: "member-2", Weight: 3}}
+	fmt.Println(jobs.Plan(policy, jobs.State{
+		Metrics:  []scaling.Metric{{Value: 10, Target: 1}},
+		Clusters: []jobs.Cluster{jobs.NewCluster("member-1"), jobs.NewCluster("member-2")},
+		Now:      noon,
+	}))
+	// Output:
+	// create 10 (the strategy's proposal): target 10, 0 running, 0 pending, 0 stuck, 0 terminating
+	// member-1: 0 running, 0 pending, 0 stuck (Cluster is healthy)
+	//   create 4
+	// member-2: 0 running, 0 pending, 0 stuck (Cluster is healthy)
+	//   create 6
+}
+
+// A Job on the second member has been pending for the grace period. It is replaced on the
+// first, and deleted once the replacement runs.
+func ExamplePlan_failover() {
+	policy := jobs.DefaultPolicy()
+	policy.Failover.Duplication = jobs.PreferFailover
+	stuck := jobs.Job{Name: "etl-1", UID: "u1", Phase: jobs.Pending, PendingSince: noon.Add(-time.Minute)}
+	state := jobs.State{
+		Metrics:  []scaling.Metric{{Value: 1, Target: 1}},
+		Clusters: []jobs.Cluster{jobs.NewCluster("member-1"), jobs.NewCluster("member-2", stuck)},
+		Now:      noon,
+	}
+	decision := jobs.Plan(policy, state)
+	fmt.Println(decision)
+
+	source := decision.Create[0].Replacements[0].Source
+	state.Checkpoint = decision.Checkpoint
+	state.Clusters[0] = jobs.NewCluster("member-1", jobs.Job{Name: "etl-2", UID: "u2", Replaces: source})
+	fmt.Println(jobs.Plan(policy, state).Duplicates[0].Name)
+	// Output:
+	// create 1 (the strategy's proposal): target 1, 1 running, 1 pending, 1 stuck, 0 terminating
+	// member-1: 0 running, 0 pending, 0 stuck (Cluster is healthy)
+	//   replace etl-1 on member-2
+	// member-2: 1 running, 1 pending, 1 stuck (Cluster is healthy; a failure counts until 2026-01-01T12:03:00Z)
+	// next check at 2026-01-01T12:03:00Z
+	// etl-1
+}
+
+// A cluster that fails twice gets no Job for five minutes, and not from other owners.
+func ExamplePlan_taints() {
+	policy := jobs.DefaultPolicy()
+	state := jobs.State{Metrics: []scaling.Metric{{Value: 4, Target: 1}}, Now: noon}
+	for range 2 {
+		state.Clusters = []jobs.Cluster{jobs.NewCluster("a"), jobs.NewCluster("b")}
+		state.Clusters[1].Failures.Call = true
+		decision := jobs.Plan(policy, state)
+		for _, p := range decision.Create {
+			fmt.Println(p.Cluster, p.Jobs())
+		}
+		fmt.Println(decision.Members[1])
+		state.Checkpoint, state.Now = decision.Checkpoint, state.Now.Add(30*time.Second)
+	}
+	other := jobs.State{Metrics: state.Metrics, Shared: state.Checkpoint.Exclusions(), Now: state.Now,
+		Clusters: []jobs.Cluster{jobs.NewCluster("a"), jobs.NewCluster("b")}}
+	fmt.Println(jobs.Plan(policy, other).Members[1].Excluded)
+	// Output:
+	// a 2
+	// b 2
+	// Cluster is healthy; a failure counts until 2026-01-01T12:03:00Z
+	// a 4
+	// Cluster has failed, and gets no Job until 2026-01-01T12:05:30Z
+	// HardTainted
+}
+
+// The numbers of a status are in the decision.
+func ExampleDecision_status() {
+	pending := jobs.Job{UID: "u2", Phase: jobs.Pending, PendingSince: noon}
+	d := jobs.Plan(jobs.DefaultPolicy(), jobs.State{
+		Metrics:  []scaling.Metric{{Value: 2, Target: 1}},
+		Clusters: []jobs.Cluster{jobs.NewCluster("a", jobs.Job{UID: "u1"}, pending), {Name: "b"}},
+		Now:      noon,
+	})
+	fmt.Println("desired:", d.Target)
+	for _, m := range d.Members {
+		fmt.Printf("%s: %d running, %d pending: %s\n", m.Name, m.Jobs.Running, m.Jobs.Pending, m)
+	}
+	// Output:
+	// desired: 2
+	// a: 2 running, 1 pending: Cluster is healthy
+	// b: 0 running, 0 pending: Cluster has not been reached since the start
+}
+
+// A member without a weight gets no Job.
+func ExamplePolicy_Validate() {
+	policy := jobs.DefaultPolicy()
+	policy.Members = []jobs.Member{{Name: "primary"}}
+	policy.Scaling.Bounds.Min = 200
+	warnings, err := policy.Validate()
+	fmt.Println(err)
+	fmt.Println("warning:", warnings[0])
+	// Output:
+	// Members: found no weight; use at least one weight above 0, such as that of NewMember
+	// warning: Scaling.Bounds.Min: found 200; use the maximum, 100, or less
+}

@@ -1,0 +1,100 @@
+package jobs
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/scaledjob/scaledjob/placement/taint"
+	"github.com/scaledjob/scaledjob/scaling"
+)
+
+// String describes the member in a sentence, without its numbers.
+func (m MemberPlan) String() string {
+	switch m.Excluded {
+	case "":
+		if m.Taint.Level == taint.Soft {
+			return "Cluster is healthy; a failure counts until " + clock(m.Taint.Until)
+		}
+		return "Cluster is healthy"
+	case ReasonNotRegistered:
+		return "Cluster is not registered"
+	case ReasonNotListed:
+		return "Cluster is no member, but has Jobs"
+	case ReasonSameCluster:
+		return "Cluster is registered under another name too"
+	case ReasonNeverReached:
+		return "Cluster has not been reached since the start"
+	case ReasonUnreachable:
+		return "Cluster is unreachable"
+	case ReasonHardTainted:
+		return "Cluster has failed, and gets no Job until " + clock(m.Taint.Until)
+	case ReasonWorkloadTainted:
+		return "Jobs of this class and size were stuck on the cluster"
+	case ReasonRejected:
+		return "Cluster has rejected a Job"
+	case ReasonOverloaded:
+		return "Cluster is overloaded"
+	case ReasonNoWeight:
+		return "Cluster has no weight"
+	case ReasonFull:
+		return "Cluster has the most Jobs that it may have"
+	}
+	return string(m.Excluded)
+}
+
+// clock formats a time as a status does.
+func clock(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// String describes the decision in lines, without a newline at the end: the numbers, each
+// member with the Jobs to create there, and the Jobs to delete.
+func (d Decision) String() string {
+	var b strings.Builder
+	var all scaling.JobCounts
+	for i := range d.Members {
+		c := &d.Members[i].Jobs
+		all.Running, all.Pending = plus(all.Running, c.Running), plus(all.Pending, c.Pending)
+		all.Stuck, all.Terminating = plus(all.Stuck, c.Stuck), plus(all.Terminating, c.Terminating)
+	}
+	fmt.Fprintf(&b, "create %d (%s): target %d, %d running, %d pending, %d stuck, %d terminating",
+		d.Scaling.Create, d.Scaling.Rule, d.Target, all.Running, all.Pending, all.Stuck, all.Terminating)
+	if d.Unplaced > 0 {
+		fmt.Fprintf(&b, "\n%d unplaced", d.Unplaced)
+	}
+	if d.Reason != "" {
+		fmt.Fprintf(&b, "\n%s", d.Reason)
+	}
+	placed := d.Create
+	for i := range d.Members {
+		m := &d.Members[i]
+		fmt.Fprintf(&b, "\n%s: %d running, %d pending, %d stuck (%s)", m.Name, m.Jobs.Running, m.Jobs.Pending, m.Jobs.Stuck, m)
+		if len(placed) > 0 && placed[0].Cluster == m.Name {
+			placed[0].write(&b)
+			placed = placed[1:]
+		}
+	}
+	for _, of := range []struct {
+		kind string
+		all  []Deletion
+	}{{"outdated", d.Outdated}, {"duplicate", d.Duplicates}, {"finished", d.Finished}} {
+		for _, gone := range of.all {
+			fmt.Fprintf(&b, "\ndelete %s on %s: %s", gone.Name, gone.Cluster, of.kind)
+			if gone.Deferred {
+				b.WriteString(", when it is reachable")
+			}
+		}
+	}
+	if !d.NextCheck.IsZero() {
+		b.WriteString("\nnext check at " + clock(d.NextCheck))
+	}
+	return b.String()
+}
+
+func (p *Placement) write(b *strings.Builder) {
+	if p.Additional > 0 {
+		fmt.Fprintf(b, "\n  create %d", p.Additional)
+	}
+	for _, r := range p.Replacements {
+		fmt.Fprintf(b, "\n  replace %s on %s", r.Of.Name, r.Of.Cluster)
+	}
+}

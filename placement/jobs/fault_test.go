@@ -1,0 +1,334 @@
+package jobs_test
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/placement/jobs"
+	"github.com/scaledjob/scaledjob/placement/taint"
+	"github.com/scaledjob/scaledjob/scaling"
+	"github.com/scaledjob/scaledjob/strategy"
+)
+
+// A replacement that has succeeded has run, also if no poll saw it run. A source that
+// runs by then is kept by preferFailover.
+func TestReplacementFinishesBetweenPolls(t *testing.T) {
+	for policy, want := range map[jobs.Duplication][2]int{
+		jobs.KeepAll: {}, jobs.PreferSource: {}, jobs.PreferFailover: {1, 0}, jobs.ImmediateSourceCleanup: {1, 1},
+	} {
+		for runs, phase := range []jobs.Phase{jobs.Pending, jobs.Running} {
+			f := newFleet("a", "b")
+			f.Failover.Duplication = policy
+			f.has("b", 1, phase, time.Hour)
+			f.cluster("a").Jobs = []jobs.Job{{Name: "r", UID: "r", Phase: jobs.Succeeded, Finished: epoch, Replaces: jobs.Source{UID: "b-0", Attempt: 1}}}
+			require.Len(t, f.plan().Duplicates, want[runs], "%s, source %d", policy, phase)
+		}
+	}
+	// In a chain the source and the first replacement are both deleted.
+	f := newFleet("a", "b", "c")
+	f.Failover.Duplication = jobs.PreferFailover
+	f.has("a", 1, jobs.Pending, time.Hour)
+	f.cluster("b").Jobs = []jobs.Job{{Name: "r1", UID: "r1", Phase: jobs.Running, Replaces: jobs.Source{UID: "a-0", Attempt: 1}}}
+	f.cluster("c").Jobs = []jobs.Job{{Name: "r2", UID: "r2", Phase: jobs.Succeeded, Replaces: jobs.Source{UID: "a-0", Attempt: 2}}}
+	require.Equal(t, []jobs.Deletion{{Ref: jobs.Ref{Cluster: "a", Name: "a-0", UID: "a-0"}}}, f.plan().Duplicates, "r1 runs")
+	f.cluster("b").Jobs[0].Phase = jobs.Pending
+	require.Len(t, f.plan().Duplicates, 2)
+}
+
+// While a cluster is not listed after a restart, its stuck Jobs stay counted.
+func TestRestartKeepsWhatIsCounted(t *testing.T) {
+	f := newFleet("a")
+	f.has("a", 1, jobs.Pending, time.Minute)
+	seen := f.Clusters[0]
+	soft := taint.State{Level: taint.Soft, Until: at(180)}
+	for i, c := range []jobs.Cluster{seen, {Name: "a"}, {Name: "a", Reach: jobs.Unreachable}, seen} {
+		f.Now, f.Clusters[0] = at(i), c
+		d := f.plan()
+		require.Equal(t, soft, d.Members[0].Taint, "poll %d", i)
+		f.Checkpoint = d.Checkpoint
+	}
+	f.Clusters = nil // unregistered for a moment
+	f.Checkpoint = f.plan().Checkpoint
+	f.Clusters = []jobs.Cluster{seen}
+	require.Equal(t, soft, f.plan().Members[0].Taint)
+}
+
+// A member that was never reached delays the others for the grace period, also if there
+// are no hard taints. Then the Jobs in its checkpoint count, or none.
+func TestNeverReached(t *testing.T) {
+	for _, before := range []int64{0, 2} {
+		f := newFleet("a", "b")
+		f.Failover.HardTaint = 0
+		*f.cluster("b") = jobs.Cluster{Name: "b", Failures: jobs.Failures{Call: true}}
+		if before > 0 {
+			f.restore(stored{Clusters: map[string]storedCluster{"b": {Running: before, Pending: 1, Terminating: 1}}})
+		}
+		f.demand(5)
+		for second := range 60 {
+			f.Now = at(second)
+			d := f.plan()
+			require.Equal(t, scaling.RuleJobsUnknown, d.Scaling.Rule)
+			require.Empty(t, d.Create)
+			require.Equal(t, jobs.ReasonNeverReached, d.Members[1].Excluded)
+			require.False(t, d.NextCheck.After(at(60)), "%v", d.NextCheck)
+			f.Checkpoint = d.Checkpoint
+		}
+		f.Now = at(60)
+		d := f.plan()
+		require.Equal(t, map[string]int32{"a": int32(5 - before), "b": 0}, f.created(d), "%s", d)
+		require.Equal(t, jobs.ReasonNeverReached, d.Members[1].Excluded)
+		require.Equal(t, before, d.Members[1].Jobs.Running)
+		f.Checkpoint = d.Checkpoint
+		require.Equal(t, before, open(f.Checkpoint).Clusters["b"].Running, "remembered on and on")
+		*f.cluster("b") = jobs.NewCluster("b")
+		d = f.plan()
+		require.Zero(t, d.Members[1].Jobs.Running)
+		require.Zero(t, open(d.Checkpoint).Clusters["b"].Unreached)
+	}
+	// With a hard taint it delays nothing, and what is not listed delays nothing.
+	f := newFleet("a", "b")
+	*f.cluster("b") = jobs.Cluster{Name: "b"}
+	f.Shared.Clusters = map[string]time.Time{"b": at(9)}
+	f.demand(1)
+	require.Len(t, f.plan().Create, 1)
+	f.Shared.Clusters = nil
+	f.Members = f.Members[:1]
+	require.Len(t, f.plan().Create, 1)
+	f.restore(stored{Clusters: map[string]storedCluster{"b": {Running: math.MaxInt64, Pending: -1}}})
+	require.Zero(t, f.plan().Scaling.Create, "it has Jobs all the same")
+}
+
+// After a restart the Jobs on a member that is not reached are those of the checkpoint,
+// with the ones that the last decision creates.
+func TestJobsRemembered(t *testing.T) {
+	f := newFleet("a", "b")
+	f.has("b", 2, jobs.Running, 0)
+	f.cluster("b").Jobs[1].Deleting = true
+	f.demand(5)
+	d := f.plan()
+	require.Equal(t, map[string]int32{"a": 3, "b": 1}, f.created(d), "%s", d)
+	require.Equal(t, storedCluster{Running: 2, Pending: 1, Terminating: 1}, open(d.Checkpoint).Clusters["b"])
+	f = f.apply(d)
+	*f.cluster("b") = jobs.Cluster{Name: "b"}
+	f.Checkpoint = f.plan().Checkpoint
+	f.Now = at(60)
+	d = f.plan()
+	require.Empty(t, d.Create, "%s", d)
+	require.Equal(t, scaling.JobCounts{Running: 2, Pending: 1, Terminating: 1}, d.Members[1].Jobs)
+}
+
+// A hard taint of one owner excludes the cluster for all. A soft one does not escalate
+// another owner's.
+func TestSharedTaints(t *testing.T) {
+	one, other := newFleet("a", "b"), newFleet("a", "b")
+	other.demand(2)
+	for i, want := range []map[string]int32{{"a": 1, "b": 1}, {"a": 0, "b": 2}} {
+		one.Now, other.Now = at(i), at(i)
+		one.cluster("a").Failures.Call = true
+		d := one.plan()
+		one.Checkpoint = d.Checkpoint
+		other.Shared = d.Checkpoint.Exclusions()
+		require.Equal(t, want, other.created(other.plan()))
+	}
+	d := other.plan()
+	require.Equal(t, jobs.ReasonHardTainted, d.Members[0].Excluded)
+	require.Equal(t, map[string]time.Time{"a": at(301)}, d.Checkpoint.Exclusions().Clusters)
+	require.Equal(t, at(301), d.NextCheck)
+	other.Now, other.Checkpoint = at(301), d.Checkpoint
+	require.Empty(t, other.plan().Members[0].Excluded)
+	require.Empty(t, other.plan().Checkpoint.Exclusions().Clusters)
+}
+
+// One cluster with two names counts once, and the second name gets no Job.
+func TestSameCluster(t *testing.T) {
+	f := newFleet("a", "b")
+	f.has("a", 3, jobs.Running, 0)
+	f.cluster("b").Jobs = slices.Clone(f.cluster("a").Jobs)
+	f.demand(5)
+	d := f.plan()
+	require.Equal(t, map[string]int32{"a": 2, "b": 0}, f.created(d), "%s", d)
+	require.Equal(t, jobs.ReasonSameCluster, d.Members[1].Excluded)
+	require.Equal(t, int64(3), total(d).Running)
+	require.ErrorContains(t, f.State.Validate(), `Clusters[1].Name: found "b"; use one name: it is the same cluster as "a"`)
+}
+
+// The order of members and clusters that have one name does not matter.
+func TestDuplicateNames(t *testing.T) {
+	f := newFleet("b")
+	f.Members = append(f.Members,
+		jobs.Member{Name: "a", Weight: 3, MaxJobs: new(int64(9)), Priority: new(int32(2))},
+		jobs.Member{Name: "a", Weight: 2, MaxJobs: new(int64(4))},
+		jobs.Member{Name: "a", Weight: 5, MaxJobs: new(int64(7)), Priority: new(int32(1))})
+	f.Clusters = append(f.Clusters,
+		jobs.NewCluster("a", jobs.Job{UID: "1", Phase: jobs.Pending}, jobs.Job{UID: "2", NeverStarted: true}),
+		jobs.Cluster{Name: "a", Reach: jobs.Unreachable, Jobs: []jobs.Job{{UID: "1"}, {UID: "2", Deleting: true}}, Overloaded: true, Late: 1},
+		jobs.Cluster{Name: "a", Reach: jobs.Reachable, Failures: jobs.Failures{Call: true, Create: true, Rejected: true}})
+	f.demand(9)
+	want := f.plan()
+	require.Equal(t, jobs.ReasonUnreachable, want.Members[0].Excluded)
+	require.Equal(t, scaling.JobCounts{Running: 1, Terminating: 1}, want.Members[0].Jobs)
+	for range 2 {
+		slices.Reverse(f.Members)
+		slices.Reverse(f.Clusters)
+		for i := range f.Clusters {
+			slices.Reverse(f.Clusters[i].Jobs)
+		}
+		require.Equal(t, want, f.plan())
+		f.Members = append(f.Members[1:], f.Members[0])
+		f.Clusters = append(f.Clusters[2:], f.Clusters[:2]...)
+	}
+}
+
+// A late create holds its capacity everywhere but on its cluster, where a new Job gets
+// its name.
+func TestLateCreates(t *testing.T) {
+	f := newFleet("a", "b")
+	f.member("b").Weight = 9
+	f.Scaling.Bounds.Max = 1
+	f.demand(1)
+	f.cluster("a").Late = 1
+	require.Equal(t, map[string]int32{"a": 1, "b": 0}, f.created(f.plan()), "with the maximum 1")
+	require.Equal(t, int64(1), open(f.plan().Checkpoint).Clusters["a"].Terminating)
+	f.cluster("a").Reach = jobs.Unreachable
+	d := f.plan()
+	require.Empty(t, d.Create)
+	require.Equal(t, int64(1), d.Unplaced)
+	f.cluster("a").Reach = jobs.Reachable
+	f.Scaling.Bounds.Max = 3
+	f.demand(3)
+	f.cluster("a").Late = 2
+	require.Equal(t, map[string]int32{"a": 2, "b": 1}, f.created(f.plan()))
+	f.Scaling.Bounds.Max = 100
+	require.Equal(t, map[string]int32{"a": 0, "b": 3}, f.created(f.plan()), "there is capacity for both")
+	f.cluster("a").Late = -1
+	require.Equal(t, map[string]int32{"a": 0, "b": 3}, f.created(f.plan()))
+}
+
+func TestCheckpointVersion(t *testing.T) {
+	f := newFleet("a")
+	f.has("a", 1, jobs.Pending, time.Minute)
+	data, err := json.Marshal(f.plan().Checkpoint)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"version": 1, "clusters": {"a": {"running": 1, "pending": 1, "counted": "2026-01-01T11:59:00Z",
+		"taint": {"level": "soft", "until": "2026-01-01T12:03:00Z"}}}}`, string(data))
+	for text, want := range map[string]string{
+		`{}`: "found nothing; use 1", `{"version": 0}`: "found 0; use 1", `{"version": 2, "clusters": 7}`: "found 2; use 1",
+		`{"version": "1"}`: `found "1"; use 1`, `{"memory": {}}`: "found nothing; use 1",
+	} {
+		c := f.plan().Checkpoint
+		require.ErrorContains(t, json.Unmarshal([]byte(text), &c), "checkpoint.version: "+want)
+		require.Equal(t, f.plan().Checkpoint, c, "not modified")
+	}
+	var c jobs.Checkpoint
+	require.True(t, c.IsZero())
+	require.Error(t, json.Unmarshal([]byte(`{"version": 1, "clusters": 7}`), &c))
+	require.Error(t, c.UnmarshalJSON([]byte(`{`)))
+	require.NoError(t, json.Unmarshal(data, &c))
+	require.False(t, c.IsZero())
+	require.Equal(t, f.plan().Checkpoint, c)
+}
+
+// Zero values create and delete nothing that nobody asked for.
+func TestZeroValues(t *testing.T) {
+	f := newFleet("a")
+	f.has("a", 2, jobs.Pending, time.Hour)
+	f.demand(9)
+	d := jobs.Plan(jobs.Policy{}, f.State)
+	require.Empty(t, d.Create)
+	require.Empty(t, d.Outdated)
+	require.Empty(t, d.Duplicates)
+	require.Empty(t, d.Finished)
+	require.Empty(t, jobs.Plan(jobs.DefaultPolicy(), jobs.State{}).Create)
+	f.Clusters[0] = jobs.Cluster{Name: "a"}
+	require.Empty(t, f.plan().Create, "it has never been reached")
+}
+
+// What a caller sees who gives less than is needed.
+func TestReasonIsGiven(t *testing.T) {
+	f := newFleet("a")
+	f.Metrics = nil
+	require.Equal(t, scaling.RuleInactive, f.plan().Scaling.Rule)
+	f.Metrics = []scaling.Metric{{Value: 50}}
+	require.Equal(t, scaling.RuleUnreadable, f.plan().Scaling.Rule)
+	f.Metrics = []scaling.Metric{{Value: 50, Target: 1}}
+	require.Equal(t, int64(50), f.plan().Scaling.Create)
+	f.Members[0].Weight = 0
+	d := f.plan()
+	require.Equal(t, jobs.ReasonNoMembers, d.Reason)
+	require.Equal(t, jobs.ReasonNoWeight, d.Members[0].Excluded)
+}
+
+// Under priorityFailover weights that are unset are a problem too.
+func TestUnsetWeights(t *testing.T) {
+	p := jobs.DefaultPolicy()
+	p.Members = []jobs.Member{{Name: "a"}, {Name: "b"}}
+	for _, p.Scheduling = range []jobs.Scheduling{"", jobs.WeightedRoundRobin, jobs.PriorityFailover} {
+		_, err := p.Validate()
+		require.EqualError(t, err, "Members: found no weight; use at least one weight above 0, such as that of NewMember")
+	}
+}
+
+func TestValidateAll(t *testing.T) {
+	texts := func(p jobs.Policy) (all []string) {
+		warnings, err := p.Validate()
+		for _, e := range append(warnings, field.All(err)...) {
+			all = append(all, e.Error())
+		}
+		return all
+	}
+	require.Empty(t, texts(jobs.DefaultPolicy()))
+	p := jobs.Policy{
+		Members:         []jobs.Member{{Name: "a", Weight: 1, MaxJobs: new(int64(-1)), Priority: new(int32(1))}, {Name: "a", Weight: -1}, {}},
+		Scheduling:      "random",
+		Workload:        taint.Workload{Size: -1},
+		Failover:        jobs.Failover{GracePeriod: -1, SoftTaint: -2, Duplication: jobs.PreferSource},
+		Scaling:         scaling.Policy{Bounds: scaling.Bounds{Min: -1, Max: -2}, Strategy: strategy.Eager{}},
+		FailoverOverMax: true,
+	}
+	require.Equal(t, []string{
+		"Members[0].Priority: found 1; use nothing: weightedRoundRobin ignores it",
+		"FailoverOverMax: found true; use nothing: only pendingAware replaces Jobs",
+		"Failover.HardTaint: found 0s; use more than 0: otherwise no cluster is ever excluded",
+		"Failover.Duplication: found preferSource; use keepAll or nothing: only pendingAware creates duplicates",
+		"Scaling.Bounds.Min: found -1; use 0 or more",
+		"Scaling.Bounds.Max: found -2; use 0 or more",
+		"Members[0].MaxJobs: found -1; use 0 or more",
+		`Members[1].Name: found "a"; use a name that no other member has`,
+		"Members[1].Weight: found -1; use 0 or more",
+		"Members[2].Name: found nothing; use the name of a cluster",
+		`Scheduling: found "random"; use weightedRoundRobin or priorityFailover`,
+		"Workload.Size: found -1; use 0 or more",
+		"Failover.GracePeriod: found -1ns; use 0 or more",
+		"Failover.SoftTaint: found -2ns; use 0 or more",
+	}, texts(p))
+	p = jobs.DefaultPolicy()
+	p.Failover.HardTaint, p.Failover.Duplication = -1, "nope"
+	p.Scheduling, p.Scaling.Strategy, p.Scaling.Bounds.Min = jobs.PriorityFailover, strategy.Eager{}, 101
+	require.Equal(t, []string{
+		"Scaling.Bounds.Min: found 101; use the maximum, 100, or less",
+		`Failover.Duplication: found nope; use keepAll or nothing: only pendingAware creates duplicates`,
+		"Scaling.Strategy: found eager: min(M - R - P, T); use pendingAware with priorityFailover",
+		"Failover.HardTaint: found -1ns; use 0 or more",
+		`Failover.Duplication: found "nope"; use keepAll, preferFailover, preferSource or immediateSourceCleanup`,
+	}, texts(p))
+}
+
+func TestValidateState(t *testing.T) {
+	s := jobs.State{Clusters: []jobs.Cluster{
+		{Name: "a", Late: -1, Jobs: []jobs.Job{{UID: "1"}, {}, {UID: "2", Replaces: jobs.Source{UID: "2"}}, {UID: "1", Phase: 9}}},
+		{Name: "a"}}}
+	require.EqualError(t, s.Validate(), `Clusters[0].Late: found -1; use 0 or more
+Clusters[0].Jobs[1].UID: found nothing; use the UID of the Job
+Clusters[0].Jobs[2].Replaces.UID: found "2"; use the UID of another Job
+Clusters[0].Jobs[3].Phase: found 9; use Running, Pending, Succeeded or Failed
+Clusters[0].Jobs[3].UID: found "1"; use a UID that no other Job has
+Clusters[1].Name: found "a"; use a name that no other cluster has`)
+	s = newFleet("a", "b").State
+	require.NoError(t, s.Validate())
+}

@@ -1,0 +1,241 @@
+package jobs
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/scaledjob/scaledjob/placement/apportion"
+	"github.com/scaledjob/scaledjob/placement/taint"
+)
+
+// judge sets why each member gets no new Job.
+func (f *fleet) judge(workloads taint.Set) {
+	tainted := map[taint.Path]bool{}
+	if f.Scheduling == PriorityFailover {
+		for _, e := range workloads {
+			tainted[e.Path] = tainted[e.Path] || e.Class == f.Workload.Class && e.Size <= f.Workload.Size
+		}
+	}
+	for i := range f.members {
+		m := &f.members[i]
+		m.reason = m.judge(tainted[m.path()])
+	}
+}
+
+func (m *member) judge(tainted bool) Reason {
+	switch {
+	case !m.registered:
+		return ReasonNotRegistered
+	case !m.listed:
+		return ReasonNotListed
+	case m.same:
+		return ReasonSameCluster
+	case m.Reach == NeverReached:
+		return ReasonNeverReached
+	case m.Reach != Reachable:
+		return ReasonUnreachable
+	case m.hard():
+		return ReasonHardTainted
+	case tainted:
+		return ReasonWorkloadTainted
+	case m.Failures.Rejected:
+		return ReasonRejected
+	case m.Overloaded:
+		return ReasonOverloaded
+	case m.Weight <= 0:
+		return ReasonNoWeight
+	case m.MaxJobs != nil && plus(m.counts.Running, m.counts.Terminating) >= *m.MaxJobs:
+		return ReasonFull
+	}
+	return ""
+}
+
+// A placer assigns new Jobs to members. Each goes to the first tier that has a place,
+// and in the tier to the member with the best ticket.
+type placer struct {
+	*fleet
+	tiers  [][]int32 // members that are not excluded, by priority, the highest first
+	placed []Placement
+}
+
+func (f *fleet) placer() *placer {
+	p := &placer{fleet: f, placed: make([]Placement, len(f.members))}
+	var order []int32
+	for i := range f.members {
+		if f.members[i].reason == "" {
+			order = append(order, int32(i))
+		}
+	}
+	priority := func(i int32) int32 {
+		if f.Scheduling != PriorityFailover {
+			return 0
+		}
+		return f.members[i].priority()
+	}
+	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(priority(b), priority(a)) })
+	for len(order) > 0 {
+		end := 1
+		for end < len(order) && priority(order[end]) == priority(order[0]) {
+			end++
+		}
+		p.tiers = append(p.tiers, order[:end])
+		order = order[end:]
+	}
+	return p
+}
+
+// parties returns the members of a tier as parties.
+func (p *placer) parties(tier []int32) []apportion.Party {
+	all := make([]apportion.Party, len(tier))
+	for at, i := range tier {
+		m := &p.members[i]
+		all[at] = apportion.Party{Weight: m.Weight, Held: clip(plus(m.counts.Running, p.placed[i].Jobs())), Rank: m.rank}
+		if m.MaxJobs != nil {
+			all[at].Capped, all[at].Cap = true, clip(max(0, *m.MaxJobs-m.counts.Terminating))
+		}
+	}
+	return all
+}
+
+// place creates the Jobs that were decided, replacements first.
+func (f *fleet) place(d *Decision) {
+	if d.Scaling.Create == 0 {
+		return
+	}
+	p, additional := f.placer(), d.Scaling.Create-f.again
+	var stuck []stuckJob
+	if f.asked(d) && f.replaces() {
+		stuck = f.stuckJobs()
+	}
+	replacements := min(additional, int64(len(stuck)))
+	additional -= replacements
+	d.Unplaced = p.replace(stuck, replacements)
+	left := p.add(additional, false) + p.add(f.again, true)
+	for i, placed := range p.placed {
+		if placed.Jobs() > 0 {
+			placed.Cluster = f.members[i].name()
+			d.Create = append(d.Create, placed)
+		}
+	}
+	if d.Unplaced += left; d.Unplaced > 0 {
+		d.Reason = f.unplaced(left)
+	}
+}
+
+// replace places n replacements, and returns how many found no place. A stuck Job that
+// finds none leaves its turn to the next.
+func (p *placer) replace(stuck []stuckJob, n int64) (left int64) {
+	type open struct {
+		tier  []int32
+		seats *apportion.Sequence
+	}
+	var tiers []open
+	for _, tier := range p.tiers {
+		tiers = append(tiers, open{tier, apportion.NewSequence(p.parties(tier))})
+	}
+	holds := make([]int32, len(p.members)) // the last stuck Job whose chain has a Job there
+	to, count := make([]int32, len(stuck)), make([]int32, len(p.members))
+	turn := 0
+	for ; n > 0 && turn < len(stuck) && len(tiers) > 0; turn++ {
+		p.hold(holds, stuck[turn], int32(turn+1))
+		to[turn] = -1
+		full := false
+		for _, o := range tiers {
+			at, ok := o.seats.Next(func(party int) bool { return holds[o.tier[party]] == int32(turn+1) })
+			if ok {
+				to[turn] = o.tier[at]
+				count[o.tier[at]]++
+				n--
+				break
+			}
+			full = full || o.seats.Full()
+		}
+		if full {
+			tiers = slices.DeleteFunc(tiers, func(o open) bool { return o.seats.Full() })
+		}
+	}
+	for i, n := range count {
+		if n > 0 {
+			p.placed[i].Replacements = make([]Replacement, 0, n)
+		}
+	}
+	for i, member := range to[:turn] {
+		if member >= 0 {
+			placed := &p.placed[member]
+			placed.Replacements = append(placed.Replacements, Replacement{p.ref(stuck[i].job), p.source(stuck[i].job)})
+		}
+	}
+	return n
+}
+
+// hold marks the members that have a Job of the chain of a stuck Job.
+func (p *placer) hold(holds []int32, s stuckJob, turn int32) {
+	holds[s.member] = turn
+	if c := p.jobs[s.job].chain; c >= 0 {
+		for _, i := range p.chains[c].jobs {
+			if p.jobs[i].stays() {
+				holds[p.jobs[i].member] = turn
+			}
+		}
+	}
+}
+
+// source returns the source of the replacement of a Job.
+func (p *placer) source(i int32) Source {
+	source := Source{p.jobs[i].source(), 1}
+	if c := p.jobs[i].chain; c >= 0 {
+		source.Attempt = p.chains[c].attempts + 1
+	}
+	return source
+}
+
+// add places n Jobs that replace nothing, and returns how many found no place. Jobs that
+// are created again go to members that have late creates, one for each of them.
+func (p *placer) add(n int64, again bool) (left int64) {
+	for _, tier := range p.tiers {
+		if n <= 0 {
+			break
+		}
+		parties := p.parties(tier)
+		for at := range parties {
+			if party, late := &parties[at], max(0, p.members[tier[at]].Late); again {
+				most := clip(plus(int64(party.Held), late))
+				if !party.Capped || party.Cap > most {
+					party.Capped, party.Cap = true, most
+				}
+			}
+		}
+		shares, _ := apportion.Webster(clip(n), parties)
+		for at, share := range shares {
+			p.placed[tier[at]].Additional += int64(share)
+			n -= int64(share)
+		}
+	}
+	return n
+}
+
+// unplaced returns why Jobs found no place, some of which replace nothing.
+func (f *fleet) unplaced(additional int64) Reason {
+	some := func(such func(*member) bool) bool {
+		for i := range f.members {
+			if such(&f.members[i]) {
+				return true
+			}
+		}
+		return false
+	}
+	open := some(func(m *member) bool { return m.reason == "" })
+	switch {
+	case !some(func(m *member) bool { return m.listed && m.registered && m.Weight > 0 }):
+		return ReasonNoMembers
+	case !open && !some(func(m *member) bool { return m.reason == ReasonFull }):
+		return ReasonAllExcluded
+	case !open || additional > 0:
+		return ReasonFull
+	}
+	return ReasonNoOtherMember
+}
+
+// clip returns n as an int32, at most the greatest.
+func clip(n int64) int32 { return int32(min(n, math.MaxInt32)) }

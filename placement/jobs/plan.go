@@ -1,0 +1,123 @@
+package jobs
+
+import (
+	"math"
+
+	"github.com/scaledjob/scaledjob/scaling"
+	"github.com/scaledjob/scaledjob/strategy"
+)
+
+// Plan decides one poll: which Jobs to delete, how many to create, and where. It is
+// pure and total, and the order of members, clusters and Jobs does not matter.
+//
+//  1. Outdated Jobs are deleted, then duplicates, then finished Jobs, over all clusters.
+//  2. Failures and stuck Jobs become taints.
+//  3. scaling.Decide returns the number of Jobs to create.
+//  4. Under PendingAware the first of them replace stuck Jobs, the longest pending first,
+//     each on a cluster without a Job of the same chain. A Job with a live replacement is
+//     not replaced again.
+//  5. [Scheduling] places them on members that are not excluded.
+//
+// A deletion on an unreachable cluster is deferred, and its Job counts as before. Other
+// unfinished Jobs to delete are terminating.
+func Plan(p Policy, s State) Decision {
+	f := newFleet(&p, &s)
+	var d Decision
+	change := horizon{now: s.Now}
+	f.taint(&d.Checkpoint)
+	f.delete(&d)
+	f.count()
+	f.judge(d.Checkpoint.workloads)
+	f.decide(&d)
+	f.place(&d)
+	f.store(&d, &change)
+	for i := range f.jobs {
+		_, next := f.jobs[i].Job.stuck(f.Failover.GracePeriod, f.Now)
+		change.add(next)
+	}
+	d.NextCheck = change.next
+	return d
+}
+
+// decide sets the number of Jobs to create. Late creates occupy capacity, except for
+// Jobs that are created again on their clusters.
+func (f *fleet) decide(d *Decision) {
+	jobs, late := f.total()
+	d.Scaling = f.scale(jobs)
+	if late > 0 {
+		held := jobs
+		held.Terminating = plus(held.Terminating, late)
+		f.again = d.Scaling.Create - f.scale(held).Create
+	}
+	t := &d.Scaling.Trace
+	d.Target = f.target(0)
+	if t.Demand.Active > 0 {
+		d.Target = f.target(t.Demand.Jobs)
+	}
+	if f.asked(d) && f.replaces() && d.Scaling.Create == 0 && jobs.Running >= t.Bounds.Max && jobs.Stuck > 0 && d.Target > jobs.Running-jobs.Stuck {
+		d.Reason = ReasonHeldByStuck
+	}
+}
+
+// scale decides by package scaling. Over the maximum, that of the trace is the raised
+// one.
+func (f *fleet) scale(jobs scaling.JobCounts) scaling.Decision {
+	policy, state := f.Scaling, scaling.State{Metrics: f.Metrics, Jobs: &jobs}
+	policy.Strategy = f.strategy()
+	if f.waits() {
+		state.Jobs = nil
+	}
+	d := scaling.Decide(policy, state)
+	if most := max(0, policy.Bounds.Max); f.FailoverOverMax && f.replaces() && d.Trace.Strategy != "" {
+		policy.Bounds.Max = plus(most, max(0, min(jobs.Stuck, most)))
+		policy.Strategy = overMax{most}
+		if policy.Bounds.Mode != scaling.Floor {
+			policy.Strategy = overMax{most - min(max(0, policy.Bounds.Min), most)}
+		}
+		d = scaling.Decide(policy, state)
+	}
+	return d
+}
+
+// asked reports whether the strategy was asked.
+func (f *fleet) asked(d *Decision) bool { return d.Scaling.Trace.Strategy != "" }
+
+// target returns the Jobs that should run if the metrics ask for that many.
+func (f *fleet) target(demand int64) int64 {
+	most := max(0, f.Scaling.Bounds.Max)
+	least := min(max(0, f.Scaling.Bounds.Min), most)
+	if f.Scaling.Bounds.Mode != scaling.Floor {
+		return min(plus(least, demand), most)
+	}
+	return max(least, min(demand, most))
+}
+
+// An overMax is PendingAware with a target that excludes the additional capacity.
+type overMax struct{ most int64 }
+
+func (o overMax) TargetIsTotal() bool { return true }
+
+func (o overMax) Propose(l strategy.Load) int64 {
+	l.Target = min(l.Target, o.most)
+	return strategy.PendingAware{}.Propose(l)
+}
+
+func (o overMax) String() string { return strategy.PendingAware{}.String() + ", over the maximum" }
+
+// waits reports whether the Jobs of a member are not known yet, so that nothing is
+// created.
+func (f *fleet) waits() bool {
+	for i := range f.members {
+		m := &f.members[i]
+		if m.reason != ReasonNeverReached || m.hard() {
+			continue
+		}
+		if excluded, _ := elapsed(m.unreached, f.Failover.GracePeriod, f.Now); !excluded {
+			return true
+		}
+	}
+	return false
+}
+
+// plus adds two numbers of 0 or more, and saturates.
+func plus(a, b int64) int64 { return a + min(b, math.MaxInt64-a) }

@@ -1,0 +1,474 @@
+package jobs_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/scaledjob/scaledjob/history"
+	"github.com/scaledjob/scaledjob/placement/jobs"
+	"github.com/scaledjob/scaledjob/placement/taint"
+	"github.com/scaledjob/scaledjob/rollout"
+	"github.com/scaledjob/scaledjob/scaling"
+	"github.com/scaledjob/scaledjob/strategy"
+)
+
+// Weights 2:3 with 20 Jobs. A member does not answer from 60 s to 180 s: its Jobs count
+// for what they are, new ones go elsewhere, and when its hard taint has ended it has
+// its share of new ones again.
+func TestMemberIsLostAndReturns(t *testing.T) {
+	f := newFleet("a", "b")
+	f.member("a").Weight, f.member("b").Weight = 2, 3
+	f.Scaling.Bounds.Max = 20
+	f.demand(20)
+	finish := func(name string, n int) { c := f.cluster(name); c.Jobs = c.Jobs[n:] }
+	for _, step := range []struct {
+		t       int
+		fails   bool
+		before  func()
+		created map[string]int32
+		level   taint.Level
+		next    *int
+	}{
+		{t: 0, created: map[string]int32{"a": 8, "b": 12}},
+		{t: 30, before: func() { finish("a", 2); finish("b", 3) }, created: map[string]int32{"a": 2, "b": 3}},
+		{t: 60, before: func() { finish("b", 3) }, fails: true, created: map[string]int32{"a": 0, "b": 3}, level: taint.Soft, next: new(240)},
+		{t: 90, before: func() { finish("b", 3) }, fails: true, created: map[string]int32{"a": 0, "b": 3}, level: taint.Hard, next: new(390)},
+		{t: 120, fails: true, created: map[string]int32{"a": 0, "b": 0}, level: taint.Hard, next: new(420)},
+		{t: 180, before: func() { finish("a", 8) }, created: map[string]int32{"a": 0, "b": 8}, level: taint.Hard, next: new(420)},
+		{t: 419, before: func() { finish("b", 10) }, created: map[string]int32{"a": 0, "b": 10}, level: taint.Hard, next: new(420)},
+		{t: 420, before: func() { finish("b", 10) }, created: map[string]int32{"a": 8, "b": 2}},
+	} {
+		f.Now, f.cluster("a").Failures = at(step.t), jobs.Failures{}
+		if step.before != nil {
+			step.before()
+		}
+		f.cluster("a").Reach = reach(!step.fails)
+		if step.fails {
+			f.cluster("a").Failures = jobs.Failures{Call: true, Create: true}
+		}
+		plan := f.plan()
+		require.Equal(t, step.created, f.created(plan), "at %d\n%s", step.t, plan)
+		require.Equal(t, step.level, plan.Members[0].Taint.Level, "at %d\n%s", step.t, plan)
+		require.Equal(t, step.next, second(plan.NextCheck), "at %d\n%s", step.t, plan)
+		*f = *f.apply(plan)
+		for _, j := range f.each {
+			j.Phase = jobs.Running
+		}
+	}
+}
+
+// Jobs of size 4 get stuck on the primary. Sizes 4 and 5 then go to the other, size 3
+// does not; when the taint ends, so do new ones of every size.
+func TestSizesAgainstATaint(t *testing.T) {
+	f := newFleet("failover", "primary")
+	f.Scheduling = jobs.PriorityFailover
+	f.member("primary").Priority, f.member("failover").Priority = new(int32(100)), new(int32(0))
+	f.Workload = taint.Workload{Class: "team-a", Size: 4}
+	f.has("primary", 2, jobs.Pending, 59*time.Second)
+	f.ask(1)
+	plan := f.plan()
+	require.Equal(t, map[string]int32{"primary": 1, "failover": 0}, f.created(plan), "%s", plan)
+	require.Equal(t, new(1), second(plan.NextCheck), "%s", plan)
+
+	f.Now = at(1)
+	f.ask(3)
+	plan = f.plan()
+	require.Equal(t, map[string]int32{"primary": 0, "failover": 3}, f.created(plan), "%s", plan)
+	require.Len(t, plan.Create[0].Replacements, 2)
+	require.Equal(t, new(301), second(plan.NextCheck), "%s", plan)
+	require.Equal(t, taint.Set{{Path: taint.Path{Cluster: "primary", Priority: 100}, Workload: taint.Workload{Class: "team-a", Size: 4}, Until: at(301)}},
+		plan.Members[1].Workloads)
+
+	f.Checkpoint, f.Now = plan.Checkpoint, at(301)
+	require.Empty(t, f.plan().Members[1].Workloads)
+	require.Empty(t, open(f.plan().Checkpoint).Workloads)
+
+	for _, c := range []struct {
+		class    string
+		size     int32
+		priority int32
+		t        int
+		want     string
+	}{
+		{"team-a", 3, 100, 2, "primary"}, {"team-a", 4, 100, 2, "failover"}, {"team-a", 5, 100, 2, "failover"},
+		{"team-b", 5, 100, 2, "primary"}, {"", 5, 100, 2, "primary"}, {"team-a", 5, 99, 2, "primary"},
+		{"team-a", 5, 100, 300, "failover"}, {"team-a", 5, 100, 301, "primary"},
+	} {
+		other := newFleet("failover", "primary")
+		other.Scheduling, other.Checkpoint, other.Now = jobs.PriorityFailover, plan.Checkpoint, at(c.t)
+		other.member("primary").Priority, other.member("failover").Priority = &c.priority, new(int32(0))
+		other.Workload = taint.Workload{Class: c.class, Size: c.size}
+		other.ask(5)
+		require.Equal(t, int32(5), other.created(other.plan())[c.want], "%+v", c)
+	}
+}
+
+// A Job is stuck, and so is its replacement: the next goes where neither is. Then there is
+// no cluster left, and nothing more is created.
+func TestChain(t *testing.T) {
+	f := newFleet("a", "b", "c")
+	f.has("a", 1, jobs.Pending, time.Minute)
+	f.Failover.SoftTaint, f.Failover.HardTaint = 0, 0
+	f.demand(1)
+	attempts := int32(0)
+	for _, want := range []string{"b", "c", ""} {
+		plan := f.plan()
+		if want == "" {
+			require.Empty(t, plan.Create, "%s", plan)
+			require.Equal(t, int64(1), plan.Unplaced, "%s", plan)
+			require.Equal(t, jobs.ReasonNoOtherMember, plan.Reason, "%s", plan)
+			break
+		}
+		require.Equal(t, want, plan.Create[0].Cluster, "%s", plan)
+		attempts++
+		require.Equal(t, jobs.Source{UID: "a-0", Attempt: attempts}, plan.Create[0].Replacements[0].Source)
+		*f = *f.apply(plan)
+		require.Empty(t, f.plan().Create, "the replacement is in flight")
+		f.Now = f.Now.Add(time.Minute)
+		for c, j := range f.each {
+			if c.Name == want {
+				j.Phase, j.PendingSince = jobs.Pending, f.Now.Add(-time.Minute)
+			}
+		}
+	}
+	// A chain gets one Job at a time.
+	f.Members = append(f.Members, jobs.NewMember("d"), jobs.NewMember("e"))
+	f.demand(3)
+	f.Clusters = append(f.Clusters, jobs.NewCluster("d"), jobs.NewCluster("e"))
+	plan := f.plan()
+	replacements := 0
+	for _, p := range plan.Create {
+		replacements += len(p.Replacements)
+	}
+	require.Equal(t, 1, replacements, "%s", plan)
+	require.Equal(t, int64(3), plan.Scaling.Create, "%s", plan)
+	f.demand(1)
+
+	// What of the chain runs makes up for those that are stuck.
+	f.cluster("b").Jobs[0].Phase = jobs.Running
+	require.Empty(t, f.plan().Create)
+	for policy, want := range map[jobs.Duplication][]string{
+		jobs.KeepAll: nil, jobs.PreferFailover: {"a"}, jobs.PreferSource: {"c"}, jobs.ImmediateSourceCleanup: {"a", "b"},
+	} {
+		f.Failover.Duplication = policy
+		var got []string
+		for _, d := range f.plan().Duplicates {
+			got = append(got, d.Cluster)
+		}
+		require.Equal(t, want, got, policy)
+		f.Scaling.Strategy = strategy.Default{}
+		require.Empty(t, f.plan().Duplicates, "only pendingAware makes duplicates")
+		f.Scaling.Strategy = nil
+	}
+	// Of a cluster that does not answer it is not known what runs.
+	f.cluster("b").Reach, f.Failover.Duplication = jobs.Unreachable, jobs.PreferFailover
+	require.Empty(t, f.plan().Duplicates)
+	f.cluster("b").Reach, f.cluster("a").Reach = jobs.Reachable, jobs.Unreachable
+	require.True(t, f.plan().Duplicates[0].Deferred)
+}
+
+// Old Jobs are rolled out and finished ones pruned over all members, by when they
+// finished. Those on a cluster that does not answer have to wait.
+func TestHistoryAndRollout(t *testing.T) {
+	f := newFleet("a", "b")
+	f.History = history.Limits{Succeeded: history.Keep(1)}
+	f.Revision = rollout.Revision{Generation: 2}
+	finished := func(name string, minute int) jobs.Job {
+		return jobs.Job{Name: name, UID: name, Phase: jobs.Succeeded, Finished: epoch.Add(time.Duration(minute) * time.Minute)}
+	}
+	old := func(name string) jobs.Job {
+		return jobs.Job{Name: name, UID: name, Revision: rollout.Revision{Generation: 1}}
+	}
+	f.cluster("a").Jobs = []jobs.Job{finished("s3", 3), finished("s1", 1), old("old-a")}
+	f.cluster("b").Jobs = []jobs.Job{old("old-b"), finished("s2", 2), finished("s0", 0)}
+	f.cluster("b").Reach = jobs.Unreachable
+	f.demand(2)
+	f.Scaling.Bounds.Max = 3
+	deletions := func() (all []string) {
+		d := f.plan()
+		for _, kind := range []struct {
+			name string
+			all  []jobs.Deletion
+		}{{"outdated", d.Outdated}, {"finished", d.Finished}} {
+			for _, d := range kind.all {
+				all = append(all, fmt.Sprint(d.Name, " ", kind.name, " ", d.Deferred))
+			}
+		}
+		return all
+	}
+	require.Equal(t, []string{"old-a outdated false", "old-b outdated true", "s0 finished true", "s1 finished false", "s2 finished true"}, deletions())
+	plan := f.plan()
+	require.Equal(t, scaling.JobCounts{Running: 1, Terminating: 1}, total(plan), "%s", plan)
+	require.Equal(t, map[string]int32{"a": 1, "b": 0}, f.created(plan), "%s", plan)
+
+	f.Scaling.Paused = true
+	plan = f.plan()
+	require.Equal(t, []string{"s0 finished true", "s1 finished false", "s2 finished true"}, deletions())
+	require.Empty(t, plan.Create)
+	require.Equal(t, scaling.RulePaused, plan.Scaling.Rule)
+}
+
+// All of the maximum is stuck. Over the maximum as much again may be created, once.
+func TestFailoverOverMax(t *testing.T) {
+	f := newFleet("a", "b", "c")
+	f.Scaling.Bounds.Max = 3
+	f.has("a", 3, jobs.Pending, time.Minute)
+	f.demand(3)
+	require.Equal(t, jobs.ReasonHeldByStuck, f.plan().Reason)
+	f.FailoverOverMax = true
+	plan := f.plan()
+	require.Equal(t, map[string]int32{"a": 0, "b": 2, "c": 1}, f.created(plan), "%s", plan)
+	*f = *f.apply(plan)
+	f.Now = at(60)
+	for _, j := range f.each {
+		j.Phase, j.PendingSince = jobs.Pending, epoch.Add(-time.Minute)
+	}
+	require.Equal(t, jobs.ReasonHeldByStuck, f.plan().Reason)
+
+	// Without an active metric nothing is replaced, and the maximum holds.
+	f = newFleet("a")
+	f.Scaling.Bounds, f.FailoverOverMax = scaling.Bounds{Min: 3, Max: 3, Mode: scaling.Floor}, true
+	f.has("a", 1, jobs.Pending, time.Minute)
+	f.has("a", 2, jobs.Running, 0)
+	f.Clusters[0].Jobs[1].Deleting, f.Clusters[0].Jobs[2].Deleting = true, true
+	require.Zero(t, f.plan().Scaling.Create)
+}
+
+// The source of a replacement that may not exist is kept until it does.
+func TestUnconfirmedReplacement(t *testing.T) {
+	f := newFleet("a", "b")
+	f.Failover.Duplication = jobs.ImmediateSourceCleanup
+	f.has("a", 1, jobs.Pending, time.Minute)
+	f.demand(1)
+	b := f.cluster("b")
+	b.Jobs = []jobs.Job{{Name: "r", UID: "r", Phase: jobs.Pending, Replaces: jobs.Source{UID: "a-0", Attempt: 1}, Unconfirmed: true}}
+	plan := f.plan()
+	require.Empty(t, plan.Duplicates, "%s", plan)
+	require.Empty(t, plan.Create, "it has its replacement: %s", plan)
+	b.Jobs[0].Unconfirmed = false
+	require.Equal(t, []jobs.Deletion{{Ref: jobs.Ref{Cluster: "a", Name: "a-0", UID: "a-0"}}}, f.plan().Duplicates)
+}
+
+// A Job that no member may replace does not keep another from being replaced.
+func TestNoOtherMember(t *testing.T) {
+	f := newFleet("a", "b")
+	f.has("a", 1, jobs.Pending, 3*time.Minute)
+	source := jobs.Source{UID: "a-0", Attempt: 1}
+	f.cluster("b").Jobs = []jobs.Job{{Name: "r", UID: "r", Phase: jobs.Pending, PendingSince: f.Now.Add(-2 * time.Minute), Replaces: source}}
+	f.has("a", 1, jobs.Pending, time.Minute)
+	f.Scaling.Bounds.Max = 4
+	f.demand(1)
+	plan := f.plan()
+	require.Equal(t, int64(1), plan.Scaling.Create, "%s", plan)
+	require.Equal(t, "a-1", plan.Create[0].Replacements[0].Of.UID, "%s", plan)
+	require.Zero(t, plan.Unplaced)
+
+	f.cluster("a").Jobs = f.cluster("a").Jobs[:1]
+	plan = f.plan()
+	require.Equal(t, jobs.ReasonNoOtherMember, plan.Reason, "%s", plan)
+	require.Equal(t, int64(1), plan.Unplaced)
+}
+
+// Why Jobs are not placed: the first that is true.
+func TestUnplaced(t *testing.T) {
+	full := func(f *fleet, name string) {
+		f.has(name, 1, jobs.Running, 0)
+		f.Members[slices.IndexFunc(f.Members, func(m jobs.Member) bool { return m.Name == name })].MaxJobs = new(int64(1))
+	}
+	for _, tt := range []struct {
+		name  string
+		spoil func(*fleet)
+		want  jobs.Reason
+	}{
+		{"nobody is registered", func(f *fleet) { f.Clusters = nil }, jobs.ReasonNoMembers},
+		{"nobody has weight", func(f *fleet) { f.Members[0].Weight, f.Members[1].Weight = 0, 0 }, jobs.ReasonNoMembers},
+		{"nobody answers", func(f *fleet) { f.Clusters[0].Reach, f.Clusters[1].Reach = jobs.Unreachable, jobs.Unreachable }, jobs.ReasonAllExcluded},
+		{"all are full", func(f *fleet) { full(f, "a"); full(f, "b") }, jobs.ReasonFull},
+		{"one is full, one does not answer", func(f *fleet) { full(f, "a"); f.Clusters[1].Reach = jobs.Unreachable }, jobs.ReasonFull},
+		{"all become full", func(f *fleet) { f.Members[0].MaxJobs, f.Members[1].MaxJobs = new(int64(1)), new(int64(1)) }, jobs.ReasonFull},
+	} {
+		f := newFleet("a", "b")
+		tt.spoil(f)
+		f.ask(3)
+		plan := f.plan()
+		require.Equal(t, tt.want, plan.Reason, "%s: %s", tt.name, plan)
+		require.Positive(t, plan.Unplaced)
+	}
+}
+
+// A longer grace period makes no new failure of a Job that has been counted.
+func TestGracePeriodIsChanged(t *testing.T) {
+	f := newFleet("a")
+	f.has("a", 1, jobs.Pending, 10*time.Minute)
+	f.Checkpoint = f.plan().Checkpoint
+	f.Failover.GracePeriod = 2 * time.Minute
+	plan := f.plan()
+	require.Equal(t, taint.Soft, plan.Members[0].Taint.Level, "%s", plan)
+}
+
+// A cluster that is no member has no priority, and gets no taint for one.
+func TestStuckWhereNoMemberIs(t *testing.T) {
+	f := newFleet("a", "b")
+	f.Scheduling, f.Workload.Size = jobs.PriorityFailover, 4
+	f.has("b", 1, jobs.Pending, time.Minute)
+	require.Len(t, open(f.plan().Checkpoint).Workloads, 1)
+	f.Members = f.Members[:1]
+	require.Empty(t, open(f.plan().Checkpoint).Workloads)
+}
+
+// A stuck Job that is not seen for a while does not count again.
+func TestStuckIsCountedOnce(t *testing.T) {
+	f := newFleet("a")
+	f.has("a", 1, jobs.Pending, 70*time.Second)
+	f.has("a", 1, jobs.Pending, 60*time.Second)
+	all := f.cluster("a").Jobs
+	for _, seen := range [][]jobs.Job{all, all[:1], all, nil, all} {
+		f.cluster("a").Jobs = seen
+		plan := f.plan()
+		require.Equal(t, taint.State{Level: taint.Soft, Until: at(180)}, plan.Members[0].Taint, "%s", plan)
+		f.Checkpoint = plan.Checkpoint
+	}
+}
+
+// Each reason for which a member gets no Job, and that the other gets all of them.
+func TestReasons(t *testing.T) {
+	for want, spoil := range map[jobs.Reason]func(*fleet){
+		jobs.ReasonNotRegistered: func(f *fleet) { f.Clusters = f.Clusters[1:] },
+		jobs.ReasonUnreachable:   func(f *fleet) { f.Clusters[0].Reach = jobs.Unreachable },
+		jobs.ReasonOverloaded:    func(f *fleet) { f.Clusters[0].Overloaded = true },
+		jobs.ReasonNoWeight:      func(f *fleet) { f.Members[0].Weight = 0 },
+		jobs.ReasonHardTainted: func(f *fleet) {
+			f.restore(stored{Clusters: map[string]storedCluster{"a": {Taint: taint.State{Level: taint.Hard, Until: at(1)}}}})
+		},
+		jobs.ReasonFull: func(f *fleet) {
+			f.has("a", 1, jobs.Running, 0)
+			f.has("a", 1, jobs.Running, 0)
+			f.cluster("a").Jobs[1].Deleting = true
+			f.Members[0].MaxJobs = new(int64(2))
+		},
+	} {
+		f := newFleet("a", "b")
+		spoil(f)
+		f.ask(3)
+		plan := f.plan()
+		require.Equal(t, want, plan.Members[0].Excluded, "%s", plan)
+		require.Equal(t, map[string]int32{"a": 0, "b": 3}, f.created(plan), "%s", plan)
+	}
+}
+
+// The limit of a member counts what is on its way out.
+func TestMaxJobs(t *testing.T) {
+	f := newFleet("a")
+	f.Members[0].MaxJobs = new(int64(4))
+	f.has("a", 1, jobs.Running, 0)
+	f.has("a", 1, jobs.Running, 0)
+	f.cluster("a").Jobs[1].Deleting = true
+	f.ask(5)
+	plan := f.plan()
+	require.Equal(t, map[string]int32{"a": 2}, f.created(plan), "%s", plan)
+	require.Equal(t, int64(3), plan.Unplaced)
+	require.Equal(t, jobs.ReasonFull, plan.Reason)
+}
+
+// A cluster that refused the Jobs of one plan gets none in the next, and then again.
+func TestRejected(t *testing.T) {
+	f := newFleet("a", "b")
+	f.ask(4)
+	f.Clusters[0].Failures.Rejected = true
+	require.Equal(t, map[string]int32{"a": 0, "b": 4}, f.created(f.plan()))
+	f.Clusters[0].Failures.Rejected = false
+	require.Equal(t, map[string]int32{"a": 2, "b": 2}, f.created(f.plan()))
+}
+
+// Without an active metric there are the Jobs of the minimum and no more, whether stuck or
+// not; a cluster that is none of the members keeps its Jobs and gets no more.
+func TestMinimum(t *testing.T) {
+	f := newFleet("a", "b")
+	f.Members = f.Members[1:]
+	f.Scaling.Bounds.Min = 3
+	f.has("a", 1, jobs.Running, 0)
+	f.has("b", 1, jobs.Pending, time.Hour)
+	plan := f.plan()
+	require.Equal(t, map[string]int32{"b": 1}, f.created(plan), "%s", plan)
+	require.Equal(t, jobs.ReasonNotListed, plan.Members[0].Excluded)
+	require.Equal(t, int64(3), plan.Target)
+	f.Members = nil // every registered cluster
+	f.demand(9)
+	plan = f.plan()
+	require.Equal(t, map[string]int32{"a": 4, "b": 4}, f.created(plan), "%s", plan)
+}
+
+// How long a Job has been pending is not known, so that it is not replaced.
+func TestPendingSinceUnknown(t *testing.T) {
+	f := newFleet("a", "b")
+	f.cluster("a").Jobs = []jobs.Job{{UID: "1", Phase: jobs.Pending}}
+	f.demand(1)
+	require.Equal(t, scaling.JobCounts{Running: 1, Pending: 1}, total(f.plan()))
+	require.Empty(t, f.plan().Create)
+}
+
+func reach(answers bool) jobs.Reach {
+	if answers {
+		return jobs.Reachable
+	}
+	return jobs.Unreachable
+}
+
+// total adds up the Jobs of all members.
+func total(d jobs.Decision) (all scaling.JobCounts) {
+	for _, m := range d.Members {
+		all.Running += m.Jobs.Running
+		all.Pending += m.Jobs.Pending
+		all.Stuck += m.Jobs.Stuck
+		all.Terminating += m.Jobs.Terminating
+	}
+	return all
+}
+
+// each yields all Jobs with their clusters.
+func (f *fleet) each(yield func(*jobs.Cluster, *jobs.Job) bool) {
+	for i := range f.Clusters {
+		for k := range f.Clusters[i].Jobs {
+			if !yield(&f.Clusters[i], &f.Clusters[i].Jobs[k]) {
+				return
+			}
+		}
+	}
+}
+
+// apply is the fleet after the decision: Jobs are deleted, other than deferred ones, and
+// created ones are in flight.
+func (f *fleet) apply(d jobs.Decision) *fleet {
+	after := *f
+	after.Checkpoint = d.Checkpoint
+	after.Clusters = slices.Clone(f.Clusters)
+	gone := map[string]bool{}
+	for _, of := range [][]jobs.Deletion{d.Outdated, d.Duplicates, d.Finished} {
+		for _, j := range of {
+			gone[j.UID] = !j.Deferred
+		}
+	}
+	for i := range after.Clusters {
+		c := &after.Clusters[i]
+		c.Failures = jobs.Failures{}
+		c.Jobs = slices.DeleteFunc(slices.Clone(c.Jobs), func(j jobs.Job) bool { return gone[j.UID] })
+		for _, p := range d.Create {
+			if p.Cluster != c.Name {
+				continue
+			}
+			for range p.Additional {
+				name := fmt.Sprintf("additional-%s-%d-%d", c.Name, f.Now.Unix(), len(c.Jobs))
+				c.Jobs = append(c.Jobs, jobs.Job{Name: name, UID: name, Phase: jobs.Pending})
+			}
+			for _, r := range p.Replacements {
+				name := fmt.Sprintf("%s-%d", r.Source.UID, r.Source.Attempt)
+				c.Jobs = append(c.Jobs, jobs.Job{Name: name, UID: name, Phase: jobs.Pending, Replaces: r.Source})
+			}
+		}
+	}
+	return &after
+}

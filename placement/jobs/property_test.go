@@ -1,0 +1,309 @@
+package jobs_test
+
+import (
+	"fmt"
+	"math/big"
+	"reflect"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/scaledjob/scaledjob/history"
+	"github.com/scaledjob/scaledjob/internal/premise"
+	"github.com/scaledjob/scaledjob/placement/apportion"
+	"github.com/scaledjob/scaledjob/placement/jobs"
+	"github.com/scaledjob/scaledjob/placement/taint"
+	"github.com/scaledjob/scaledjob/rollout"
+	"github.com/scaledjob/scaledjob/scaling"
+)
+
+// one reports true in one of n draws.
+func one(t *rapid.T, n int, label string) bool { return rapid.IntRange(0, n-1).Draw(t, label) == n-1 }
+
+// drawFleet draws a fleet of two to five members, most of which may get Jobs, with chains
+// of Jobs, and a demand that mostly asks for more. Times are a few seconds apart.
+func drawFleet(t *rapid.T) *fleet {
+	names := []string{"a", "b", "c", "d", "e"}[:rapid.IntRange(2, 5).Draw(t, "members")]
+	f := newFleet(names...)
+	second := rapid.Map(rapid.IntRange(0, 6), seconds)
+	f.Failover = jobs.Failover{GracePeriod: second.Draw(t, "grace"), HardTaint: second.Draw(t, "hard"), SoftTaint: second.Draw(t, "soft"),
+		Duplication: rapid.SampledFrom([]jobs.Duplication{"", jobs.PreferFailover, jobs.PreferSource, jobs.ImmediateSourceCleanup}).Draw(t, "duplication")}
+	f.Scheduling = rapid.SampledFrom([]jobs.Scheduling{jobs.WeightedRoundRobin, jobs.PriorityFailover}).Draw(t, "scheduling")
+	f.Scaling.Bounds.Max = rapid.Int64Range(1, 40).Draw(t, "max")
+	f.Scaling.Bounds.Min = rapid.Int64Range(0, 5).Draw(t, "min")
+	f.Scaling.Paused = one(t, 20, "paused")
+	f.FailoverOverMax = one(t, 3, "over max")
+	f.Seed = rapid.SampledFrom([]string{"", "ns/etl"}).Draw(t, "seed")
+	f.Workload = taint.Workload{Class: "a", Size: 4}
+	f.Revision, f.Rollout.Strategy = rollout.Revision{Generation: 2}, rapid.SampledFrom([]rollout.Strategy{rollout.Gradual, rollout.Immediate}).Draw(t, "rollout")
+	f.History = history.Limits{Succeeded: history.Keep(1)}
+	before := stored{Clusters: map[string]storedCluster{}}
+	for i, name := range names {
+		m, c := &f.Members[i], &f.Clusters[i]
+		m.Weight = rapid.Int32Range(1, 5).Draw(t, "weight")
+		m.Priority = new(rapid.Int32Range(0, 2).Draw(t, "priority"))
+		if one(t, 5, "capped") {
+			m.MaxJobs = new(rapid.Int64Range(0, 8).Draw(t, "max jobs"))
+		}
+		c.Overloaded, c.Failures.Call, c.Failures.Create, c.Failures.Rejected = one(t, 20, "overloaded"), one(t, 12, "call"), one(t, 12, "create"), one(t, 20, "rejected")
+		if one(t, 8, "away") {
+			c.Reach = rapid.SampledFrom([]jobs.Reach{jobs.Unreachable, jobs.Unreachable, jobs.NeverReached}).Draw(t, "reach")
+		}
+		if c.Reach != jobs.NeverReached && one(t, 10, "late") {
+			c.Late = rapid.Int64Range(1, 3).Draw(t, "late creates")
+		}
+		stored := storedCluster{Running: rapid.Int64Range(0, 4).Draw(t, "remembered")}
+		if one(t, 6, "tainted") {
+			stored.Taint = taint.State{Level: rapid.SampledFrom([]taint.Level{taint.Soft, taint.Hard}).Draw(t, "level"), Until: at(rapid.IntRange(1, 5).Draw(t, "until"))}
+		}
+		before.Clusters[name] = stored
+		if one(t, 6, "workload") {
+			before.Workloads = append(before.Workloads, taint.Entry{Path: taint.Path{Cluster: name, Priority: *m.Priority},
+				Workload: taint.Workload{Class: "a", Size: rapid.Int32Range(3, 5).Draw(t, "size")}, Until: at(rapid.IntRange(1, 5).Draw(t, "until"))})
+		}
+	}
+	f.restore(before)
+	n := 0
+	for range rapid.IntRange(0, 8).Draw(t, "chains") {
+		source := jobs.Source{}
+		for attempt := range int32(rapid.IntRange(1, 3).Draw(t, "generations")) {
+			n++
+			j := jobs.Job{
+				Name: fmt.Sprintf("job-%02d", n), UID: fmt.Sprintf("uid-%02d", n), Replaces: source,
+				Phase:    rapid.SampledFrom([]jobs.Phase{jobs.Running, jobs.Pending, jobs.Pending, jobs.Succeeded, jobs.Failed}).Draw(t, "phase"),
+				Deleting: one(t, 15, "deleting"), Finished: at(-n), Revision: rollout.Revision{Generation: rapid.Int64Range(1, 6).Draw(t, "generation")},
+				Unconfirmed: one(t, 8, "unconfirmed"),
+			}
+			if j.Phase == jobs.Pending && !one(t, 5, "in flight") {
+				j.PendingSince = at(-rapid.IntRange(0, 8).Draw(t, "since"))
+			}
+			if source.UID == "" {
+				source.UID = j.UID
+			}
+			source.Attempt = attempt + 1
+			c := &f.Clusters[rapid.IntRange(0, len(names)-1).Draw(t, "cluster")]
+			c.Jobs = append(c.Jobs, j)
+		}
+	}
+	f.demand(rapid.Int64Range(0, 30).Draw(t, "demand"))
+	if one(t, 12, "inactive") {
+		f.Metrics[0].Activity = scaling.Inactive
+	}
+	return f
+}
+
+// The Jobs that are created are those of an oracle that gives one Job after another to the
+// member with the highest priority, under PriorityFailover, and the best ticket. None goes
+// to an excluded member, none beyond MaxJobs, and no replacement to a cluster that has a
+// Job of the chain. The maximum is kept.
+func propPlaces(t *rapid.T, c *premise.Counts) {
+	f := drawFleet(t)
+	d := f.plan()
+	all, late := total(d), int64(0)
+	open := 0
+	for i := range d.Members {
+		late += f.Clusters[i].Late
+		if d.Members[i].Excluded == "" {
+			open++
+		}
+	}
+	n, most := int64(0), f.Scaling.Bounds.Max
+	held := late
+	for _, p := range d.Create {
+		n += p.Jobs()
+		held -= min(p.Jobs(), f.cluster(p.Cluster).Late)
+	}
+	if f.FailoverOverMax {
+		most += min(all.Stuck, most)
+	}
+	if most = max(most, all.Running+all.Terminating+late); n > 0 && all.Running+all.Terminating+n+held > most {
+		t.Fatalf("%d and %d held, at most %d\n%s", n, held, most, d)
+	}
+	if n+d.Unplaced != d.Scaling.Create {
+		t.Fatalf("%d of %d\n%s", n, d.Scaling.Create, d)
+	}
+	want, replaced := oracle(f, d)
+	if late == 0 {
+		got := map[string][2]int64{}
+		for _, p := range d.Create {
+			got[p.Cluster] = [2]int64{p.Additional, int64(len(p.Replacements))}
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Fatalf("%v, want %v\n%s", got, want, d)
+		}
+	}
+	for _, p := range d.Create {
+		if m := f.member(p.Cluster); d.Members[slices.Index(names(f), p.Cluster)].Excluded != "" {
+			t.Fatalf("%s is excluded\n%s", m.Name, d)
+		}
+	}
+	c.Note("creates", n > 0)
+	c.Note("replaces", replaced > 0)
+	c.Note("round robin has a choice", f.Scheduling == jobs.WeightedRoundRobin && n > 0 && open > 1)
+	c.Note("priorities have a choice", f.Scheduling == jobs.PriorityFailover && n > 0 && open > 1)
+	c.Note("late creates", late > 0 && n > 0)
+	c.Note("unplaced", d.Unplaced > 0)
+}
+
+func names(f *fleet) (all []string) {
+	for _, m := range f.Members {
+		all = append(all, m.Name)
+	}
+	return all
+}
+
+func oracle(f *fleet, d jobs.Decision) (placed map[string][2]int64, replaced int64) {
+	placed = map[string][2]int64{}
+	best := func(avoid map[string]bool) string {
+		chosen := -1
+		better := func(i, k int) bool {
+			x, y := f.Members[i], f.Members[k]
+			if f.Scheduling == jobs.PriorityFailover && *x.Priority != *y.Priority {
+				return *x.Priority > *y.Priority
+			}
+			n, m := held(d, placed, i), held(d, placed, k)
+			if c := big.NewRat(int64(x.Weight), 2*n+1).Cmp(big.NewRat(int64(y.Weight), 2*m+1)); c != 0 {
+				return c > 0
+			}
+			if n != m {
+				return n < m
+			}
+			return apportion.Rank(f.Seed, x.Name) < apportion.Rank(f.Seed, y.Name)
+		}
+		for i, m := range f.Members {
+			full := m.MaxJobs != nil && held(d, placed, i)+d.Members[i].Jobs.Terminating >= *m.MaxJobs
+			if d.Members[i].Excluded == "" && !full && !avoid[m.Name] && (chosen < 0 || better(i, chosen)) {
+				chosen = i
+			}
+		}
+		if chosen < 0 {
+			return ""
+		}
+		return f.Members[chosen].Name
+	}
+	chains := stuckChains(f, d)
+	left := min(d.Scaling.Create, int64(len(chains)))
+	additional := d.Scaling.Create - left
+	for _, chain := range chains {
+		if name := best(chain); left > 0 && name != "" {
+			placed[name] = [2]int64{placed[name][0], placed[name][1] + 1}
+			left--
+			replaced++
+		}
+	}
+	for range additional {
+		if name := best(nil); name != "" {
+			placed[name] = [2]int64{placed[name][0] + 1, placed[name][1]}
+		}
+	}
+	return placed, replaced
+}
+
+func held(d jobs.Decision, placed map[string][2]int64, i int) int64 {
+	m := &d.Members[i]
+	return m.Jobs.Running + placed[m.Name][0] + placed[m.Name][1]
+}
+
+// stuckChains are the clusters of each chain of which all that stays is stuck, in the order
+// in which the newest Job of each has been pending.
+func stuckChains(f *fleet, d jobs.Decision) (clusters []map[string]bool) {
+	if d.Scaling.Trace.Strategy == "" {
+		return nil
+	}
+	gone := map[string]bool{}
+	for _, all := range [][]jobs.Deletion{d.Outdated, d.Duplicates, d.Finished} {
+		for _, x := range all {
+			gone[x.UID] = !x.Deferred
+		}
+	}
+	type chain struct {
+		clusters map[string]bool
+		moves    bool
+		newest   *jobs.Job
+		on       string
+	}
+	chains := map[string]*chain{}
+	var all []*chain
+	for c, j := range f.each {
+		if j.Phase >= jobs.Succeeded || j.Deleting || gone[j.UID] {
+			continue
+		}
+		source := j.Replaces.UID
+		if source == "" {
+			source = j.UID
+		}
+		g := chains[source]
+		if g == nil {
+			g = &chain{clusters: map[string]bool{}}
+			chains[source] = g
+			all = append(all, g)
+		}
+		g.clusters[c.Name] = true
+		g.moves = g.moves || !f.stuck(j)
+		if g.newest == nil || j.Replaces.Attempt > g.newest.Replaces.Attempt {
+			g.newest, g.on = j, c.Name
+		}
+	}
+	all = slices.DeleteFunc(all, func(g *chain) bool { return g.moves })
+	slices.SortFunc(all, func(a, b *chain) int {
+		if c := a.newest.PendingSince.Compare(b.newest.PendingSince); c != 0 {
+			return c
+		}
+		if a.on+a.newest.UID < b.on+b.newest.UID {
+			return -1
+		}
+		return 1
+	})
+	for _, g := range all {
+		clusters = append(clusters, g.clusters)
+	}
+	return clusters
+}
+
+func TestPlaces(t *testing.T) {
+	premise.Check(t, propPlaces, premise.Least{
+		"creates": 0.3, "replaces": 0.1, "round robin has a choice": 0.1, "priorities have a choice": 0.1, "late creates": 0.03, "unplaced": 0.03,
+	})
+}
+
+func FuzzPlaces(f *testing.F) { premise.Fuzz(f, propPlaces) }
+
+// The order of members, clusters and Jobs does not matter, and neither argument is
+// modified. Planned again until the next check, the decision is the same.
+func propOrder(t *rapid.T, c *premise.Counts) {
+	f := drawFleet(t)
+	d := f.plan()
+	other := *f
+	other.Members = rapid.Permutation(f.Members).Draw(t, "members")
+	other.Clusters = rapid.Permutation(f.Clusters).Draw(t, "clusters")
+	for i := range other.Clusters {
+		other.Clusters[i].Jobs = rapid.Permutation(other.Clusters[i].Jobs).Draw(t, "jobs")
+	}
+	if again := other.plan(); !reflect.DeepEqual(d, again) {
+		t.Fatalf("%s\n\nin another order\n%s", d, again)
+	}
+	c.Note("creates", len(d.Create) > 0)
+	c.Note("deletes", len(d.Outdated)+len(d.Duplicates)+len(d.Finished) > 0)
+	for i := range f.Clusters {
+		f.Clusters[i].Failures = jobs.Failures{}
+	}
+	d = f.plan()
+	f.Checkpoint = d.Checkpoint
+	for n := range 8 {
+		f.Now = at(n)
+		if !d.NextCheck.IsZero() && !f.Now.Before(d.NextCheck) {
+			c.Note("the next check comes", true)
+			return
+		}
+		if again := f.plan(); !reflect.DeepEqual(again.Create, d.Create) || !reflect.DeepEqual(again.Members, d.Members) || !reflect.DeepEqual(again.NextCheck, d.NextCheck) {
+			t.Fatalf("at %d\n%s\n\nbefore\n%s", n, again, d)
+		}
+	}
+}
+
+func TestOrder(t *testing.T) {
+	premise.Check(t, propOrder, premise.Least{"creates": 0.3, "deletes": 0.3, "the next check comes": 0.5})
+}
+
+func FuzzOrder(f *testing.F) { premise.Fuzz(f, propOrder) }

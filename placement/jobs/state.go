@@ -1,0 +1,133 @@
+package jobs
+
+import (
+	"time"
+
+	"github.com/scaledjob/scaledjob/placement/taint"
+	"github.com/scaledjob/scaledjob/rollout"
+	"github.com/scaledjob/scaledjob/scaling"
+)
+
+// A State is the observation of one poll. The zero value has no cluster and no metric.
+type State struct {
+	Metrics  []scaling.Metric // one that asks for n Jobs is {Value: n, Target: 1}
+	Clusters []Cluster        // the registered clusters
+	// Checkpoint is that of the previous decision. It may have been stored as JSON.
+	Checkpoint Checkpoint
+	// Shared has the exclusions of other owners: see [Checkpoint.Exclusions].
+	Shared taint.Exclusions
+	Now    time.Time
+}
+
+// A Cluster is the observation of one registered cluster. The zero value has never been
+// reached. [NewCluster] returns one that is reachable.
+type Cluster struct {
+	Name       string
+	Reach      Reach
+	Jobs       []Job // of this owner, as last observed; finished ones too
+	Overloaded bool  // the caller wants no more Jobs there
+	Failures   Failures
+	// Late counts creates that were not answered and whose Jobs do not exist, but may
+	// still appear. They occupy capacity, except for new Jobs on this cluster, which get
+	// their names.
+	Late int64
+}
+
+// NewCluster returns a reachable cluster that has exactly these Jobs.
+func NewCluster(name string, all ...Job) Cluster {
+	return Cluster{Name: name, Reach: Reachable, Jobs: all}
+}
+
+// Reach describes what is known of a cluster. The zero value is NeverReached.
+type Reach uint8
+
+const (
+	// NeverReached means that the Jobs have not been listed since the start. The numbers
+	// of the Checkpoint count in their place. No Job is created anywhere, until the cluster
+	// has been in this state for the grace period or has a hard taint.
+	NeverReached Reach = iota
+	// Unreachable means that Jobs holds the last observation. The cluster gets no new Job.
+	Unreachable
+	// Reachable means that Jobs is complete.
+	Reachable
+)
+
+// Failures are the requests to a cluster that have failed since the previous decision.
+// All failures of one poll count as one.
+type Failures struct {
+	Call     bool // a list, watch, get, delete or health check: escalates the taint
+	Create   bool // a create that may succeed later (no answer, 408, 429, 5xx): likewise, but not under PriorityFailover
+	Rejected bool // a create that was rejected (other 4xx): no taint, and no new Job in this decision
+}
+
+// A Job is the observation of one Job. The zero value is running.
+type Job struct {
+	Name  string
+	UID   string // unique over all clusters
+	Phase Phase
+	// PendingSince is the time from which a pending Job counts as stuck after the grace
+	// period: its creation, or when it last ran. A Job with the zero time is never stuck,
+	// such as a suspended one or one whose create is in flight.
+	PendingSince time.Time
+	Replaces     Source    // the zero value if it replaces nothing
+	Deleting     bool      // has a deletion timestamp; if it is unfinished, it is terminating
+	Finished     time.Time // of a finished Job: see history.Times
+	Revision     rollout.Revision
+	NeverStarted bool // no pod of it has ever started; false if unknown
+	// Unconfirmed reports that its create was not answered, so that it may not exist. It
+	// occupies capacity and needs no replacement, but no other Job is deleted for it.
+	Unconfirmed bool
+}
+
+// A Phase is the phase of a Job. The zero value is Running.
+type Phase uint8
+
+const (
+	Running   Phase = iota // unfinished; a pod is Running or Succeeded
+	Pending                // unfinished; no pod is Running or Succeeded
+	Succeeded              // finished
+	Failed                 // finished
+)
+
+// A Source identifies the Job that a replacement stands for. Store it on the
+// replacement, such as in labels.
+type Source struct {
+	UID     string // of the first Job of the chain, also if a replacement is replaced
+	Attempt int32  // number of the replacement, from 1
+}
+
+// finished reports whether the Job has succeeded or failed.
+func (j *Job) finished() bool { return j.Phase == Succeeded || j.Phase == Failed }
+
+// live reports whether the Job is neither finished nor terminating.
+func (j *Job) live() bool { return !j.Deleting && j.Phase < Succeeded }
+
+// stuck reports whether the Job has been pending for the grace period. If it has not, next is
+// the time at which it will have been, or the zero time if that is never. An age below
+// 0, of a clock that was set back, is 0.
+func (j *Job) stuck(grace time.Duration, now time.Time) (stuck bool, next time.Time) {
+	if j.Phase != Pending || j.Deleting || j.PendingSince.IsZero() {
+		return false, time.Time{}
+	}
+	return elapsed(j.PendingSince, grace, now)
+}
+
+// elapsed reports whether d has passed since start. If it has not, end is when it will
+// have.
+func elapsed(start time.Time, d time.Duration, now time.Time) (passed bool, end time.Time) {
+	d = max(0, d)
+	if max(0, now.Sub(start)) >= d {
+		return true, time.Time{}
+	}
+	return false, start.Add(d)
+}
+
+// A horizon finds the next time at which a decision can change.
+type horizon struct{ now, next time.Time }
+
+// add adds a time, unless it is the zero time or past.
+func (h *horizon) add(t time.Time) {
+	if t.After(h.now) && (h.next.IsZero() || t.Before(h.next)) {
+		h.next = t
+	}
+}

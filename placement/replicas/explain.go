@@ -1,0 +1,109 @@
+package replicas
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// A Reason says why a member has no share or may lose it, or why a plan does less than
+// was asked for. Empty means that there is no reason.
+type Reason string
+
+// Reasons of members. The first four also describe what was observed.
+const (
+	ReasonUnreachable     Reason = "Unreachable"     // the workload could not be read
+	ReasonWriteFailed     Reason = "WriteFailed"     // it was read, and the last write failed
+	ReasonWorkloadMissing Reason = "WorkloadMissing" // the cluster answered that there is no such workload
+	ReasonNotAsked        Reason = "NotAsked"        // no request was sent, such as for a rate limit
+	ReasonRecovering      Reason = "Recovering"      // healthy again, for less than the recovery delay
+	ReasonNoProgress      Reason = "NoProgress"      // replicas are missing, and none was added within the progress deadline
+	ReasonNotRegistered   Reason = "NotRegistered"   // the policy lists it, and State.Clusters does not have it
+	ReasonNotListed       Reason = "NotListed"       // it has replicas of a previous plan, and the policy lists other members
+	ReasonDuplicate       Reason = "Duplicate"       // it is the same cluster as another member
+	ReasonNoWeight        Reason = "NoWeight"
+)
+
+// Reasons of plans. Under the first four nothing is written.
+const (
+	ReasonPaused            Reason = "Paused"
+	ReasonMetricsUnknown    Reason = "MetricsUnknown"
+	ReasonNoMaximum         Reason = "NoMaximum"         // the policy has no maximum; NoMax allows any number
+	ReasonCheckpointVersion Reason = "CheckpointVersion" // the checkpoint is of another version
+	ReasonNoMembers         Reason = "NoMembers"         // no member is registered and has weight and the workload
+	ReasonAllExcluded       Reason = "AllMembersExcluded"
+	ReasonAtMax             Reason = "AtMax" // replicas do not move, because members have Max and MaxSurge
+)
+
+var descriptions = map[Reason]string{
+	"":                    "Cluster is healthy",
+	ReasonUnreachable:     "Cluster is unreachable",
+	ReasonWriteFailed:     "Cluster failed the last write",
+	ReasonNotAsked:        "Cluster was not asked",
+	ReasonWorkloadMissing: "Cluster does not have the workload",
+	ReasonRecovering:      "Cluster is healthy again",
+	ReasonNoProgress:      "Cluster lacks replicas, and added none in time",
+	ReasonNotRegistered:   "Cluster is not registered",
+	ReasonNotListed:       "Cluster is no longer a member",
+	ReasonDuplicate:       "Cluster is the same as ",
+	ReasonNoWeight:        "Cluster has no weight",
+}
+
+// Description says in words how the member is.
+func (s *Share) Description() string {
+	text := descriptions[s.Reason] + s.SameAs
+	switch until := clock(s.Until); {
+	case s.Reason == "":
+		return text
+	case s.Reason == ReasonNotListed && s.Next > 0:
+		return fmt.Sprintf("%s, and keeps %d replicas until they exist elsewhere", text, s.Next)
+	case s.Excluded && s.Desired > 0:
+		return text + ", and keeps its share, because all members are excluded"
+	case s.Excluded && !s.Until.IsZero():
+		return text + ", and gets no replicas until " + until
+	case s.Excluded:
+		return text + ", and gets no replicas"
+	case s.Reason == ReasonNoProgress:
+		return text + ", so that others get those"
+	case !s.Until.IsZero():
+		return text + ", and keeps its share until " + until
+	}
+	return text
+}
+
+// clock returns the time as a status has it.
+func clock(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// String describes the plan in lines, one for each member, without a newline at the
+// end.
+func (p Plan) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d replicas", p.Total)
+	if p.Reason != "" {
+		fmt.Fprintf(&b, ", %s", p.Reason)
+	}
+	if p.Asked != p.Total {
+		fmt.Fprintf(&b, ", %d asked for", p.Asked)
+	}
+	if p.Unplaced > 0 {
+		fmt.Fprintf(&b, ", %d unplaced", p.Unplaced)
+	}
+	if p.Remaining > 0 {
+		fmt.Fprintf(&b, ", %d to move later", p.Remaining)
+	}
+	for i := range p.Shares {
+		s := &p.Shares[i]
+		fmt.Fprintf(&b, "\n%s: %d desired, %d now", s.Name, s.Desired, s.Current)
+		if s.Existing != s.Current {
+			fmt.Fprintf(&b, " (%d exist)", s.Existing)
+		}
+		if s.Write {
+			fmt.Fprintf(&b, ", write %d", s.Next)
+		}
+		fmt.Fprintf(&b, ". %s", s.Description())
+	}
+	if !p.NextCheck.IsZero() {
+		b.WriteString("\nnext check at " + clock(p.NextCheck))
+	}
+	return b.String()
+}

@@ -1,0 +1,204 @@
+package replicas_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/scaledjob/scaledjob/placement/apportion"
+	"github.com/scaledjob/scaledjob/placement/replicas"
+)
+
+// vectors reads one kind of the test vectors.
+func vectors[T any](t *testing.T, kind string) (of T) {
+	t.Helper()
+	data, err := os.ReadFile("../../testdata/multicluster.json")
+	require.NoError(t, err)
+	var file map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal(data, &file))
+	require.Contains(t, file, kind)
+	d := json.NewDecoder(bytes.NewReader(file[kind]))
+	d.DisallowUnknownFields()
+	require.NoError(t, d.Decode(&of))
+	return of
+}
+
+// A vector is a case of sharing replicas among healthy members.
+type vector struct {
+	Name, Src, Note, Hash, Seed, Error string
+
+	Weights   map[string]int32
+	Total     int32
+	Expect    map[string]int32
+	RankOrder []string `json:"rank_order"`
+	Hashes    map[string]string
+}
+
+// desired returns the shares of healthy members, from NewPlan.
+func desired(seed string, weights map[string]int32, total int32) map[string]int32 {
+	p := replicas.Policy{Max: replicas.NoMax, Seed: seed}
+	s := replicas.State{Replicas: &total, Now: epoch}
+	for name, weight := range weights {
+		p.Members = append(p.Members, replicas.Member{Name: name, Weight: weight})
+		s.Clusters = append(s.Clusters, replicas.Cluster{Name: name})
+	}
+	return parts(replicas.NewPlan(p, s))
+}
+
+func parts(plan replicas.Plan) map[string]int32 {
+	all := map[string]int32{}
+	for _, s := range plan.Shares {
+		all[s.Name] = s.Desired
+	}
+	return all
+}
+
+// Each case has its shares, also with weights in other units. One replica more goes to
+// one member, and a member that leaves costs nobody a replica. Split agrees.
+func TestAllocate(t *testing.T) {
+	cases := vectors[[]vector](t, "allocate")
+	require.Len(t, cases, 29)
+	for _, c := range cases {
+		got := desired("", c.Weights, c.Total)
+		require.Equal(t, c.Expect, got, c.Name)
+		more := desired("", c.Weights, c.Total+1)
+		units, grown := map[string]int32{}, int32(0)
+		var all []replicas.Member
+		for name, weight := range c.Weights {
+			all = append(all, replicas.Member{Name: name, Weight: weight})
+			require.GreaterOrEqual(t, more[name], got[name], "%s: one more", c.Name)
+			grown += more[name] - got[name]
+			units[name] = weight * 7
+			left := maps.Clone(c.Weights)
+			delete(left, name)
+			for other, n := range desired("", left, c.Total) {
+				require.GreaterOrEqual(t, n, got[other], "%s: without %s", c.Name, name)
+			}
+		}
+		require.Equal(t, int32(1), grown, "%s: one more", c.Name)
+		if c.Name != "int32 extremes" { // where 7 times is too much
+			require.Equal(t, c.Expect, desired("", units, c.Total), "%s: weights times 7", c.Name)
+		}
+		for i, n := range replicas.Split(c.Total, all...) {
+			require.Equal(t, c.Expect[all[i].Name], n, c.Name)
+		}
+	}
+}
+
+// Validate of package apportion rejects what cannot be divided.
+func TestAllocateErrors(t *testing.T) {
+	texts := map[string]string{
+		"AllWeightsZero": "parties: found no weight; use at least one weight above 0",
+		"NegativeWeight": "parties[0].Weight: found -1; use 0 or more",
+		"NoMembers":      "parties: found nothing; use at least one party",
+		"NegativeTotal":  "seats: found -1; use 0 or more",
+	}
+	cases := vectors[[]vector](t, "allocate_errors")
+	require.Len(t, cases, 5)
+	for _, c := range cases {
+		var parties []apportion.Party
+		for _, name := range slices.Sorted(maps.Keys(c.Weights)) {
+			parties = append(parties, apportion.Party{Weight: c.Weights[name]})
+		}
+		err := apportion.Validate(c.Total, parties)
+		if c.Error == "" {
+			require.NoError(t, err)
+			require.Equal(t, c.Expect, desired("", c.Weights, c.Total))
+			continue
+		}
+		require.EqualError(t, err, texts[c.Error])
+	}
+}
+
+// The order of ties is that in which equal members get one replica each.
+func TestSeededTies(t *testing.T) {
+	cases := vectors[[]vector](t, "seeded_ties")
+	require.Len(t, cases, 4)
+	for _, c := range cases {
+		require.Equal(t, c.Expect, desired(c.Seed, c.Weights, c.Total), c.Seed)
+		for n, name := range c.RankOrder {
+			require.Equal(t, int32(0), desired(c.Seed, c.Weights, int32(n))[name], c.Seed)
+			require.Equal(t, int32(1), desired(c.Seed, c.Weights, int32(n+1))[name], c.Seed)
+		}
+	}
+}
+
+func TestTimeline(t *testing.T) {
+	line := vectors[struct {
+		Src     string
+		Weights map[string]int32
+		Grace   int
+		Total   int32
+		Steps   []struct {
+			T                int
+			UnreachableSince map[string]int
+			Expect           map[string]int32
+			Excluded         []string
+			Reason, Note     string
+			NextCheck        *int
+		}
+	}](t, "object_timeline")
+	require.Len(t, line.Steps, 8)
+	p := replicas.Policy{Max: 100, GracePeriod: seconds(line.Grace)}
+	for name, weight := range line.Weights {
+		p.Members = append(p.Members, replicas.Member{Name: name, Weight: weight})
+	}
+	for _, step := range line.Steps {
+		s := replicas.State{Replicas: &line.Total, Now: at(step.T), Checkpoint: replicas.Checkpoint{Version: 1, Members: map[string]replicas.MemberCheckpoint{}}}
+		for name := range line.Weights {
+			c := replicas.Cluster{Name: name}
+			if since, ok := step.UnreachableSince[name]; ok {
+				c.Problem = replicas.ReasonUnreachable
+				s.Checkpoint.Members[name] = replicas.MemberCheckpoint{Problem: c.Problem, Since: at(since)}
+			}
+			s.Clusters = append(s.Clusters, c)
+		}
+		plan := replicas.NewPlan(p, s)
+		require.Equal(t, step.Expect, parts(plan), "at %d", step.T)
+		require.Equal(t, step.NextCheck, second(plan.NextCheck), "at %d", step.T)
+		excluded := []string{}
+		for _, s := range plan.Shares {
+			if s.Excluded {
+				excluded = append(excluded, s.Name)
+			}
+			require.False(t, s.Write && step.UnreachableSince[s.Name] > 0)
+		}
+		require.Equal(t, step.Excluded, excluded, "at %d", step.T)
+		reason, _, _ := strings.Cut(step.Reason, ":")
+		require.Equal(t, reason, string(plan.Reason), "at %d", step.T)
+	}
+}
+
+// The total, from metrics, bounds and pauses. Package api of examples/multicluster
+// reads the annotations; here each case says what they come to.
+func TestTarget(t *testing.T) {
+	type target struct {
+		Name             string
+		Metric, Min, Max int32
+		Annotations      map[string]string
+		Expect           any
+		PausedCondition  *bool
+		Error            string
+	}
+	cases := vectors[[]target](t, "object_target")
+	require.Len(t, cases, 15)
+	for _, c := range cases {
+		p := replicas.Policy{Min: c.Min, Max: c.Max}
+		expect, fixed := c.Expect.(float64)
+		p.Pause.Paused = !fixed || c.PausedCondition != nil && *c.PausedCondition
+		if fixed && p.Pause.Paused {
+			p.Pause.Replicas = new(int32(expect))
+		}
+		plan := replicas.NewPlan(p, replicas.State{Replicas: &c.Metric, Now: epoch, Clusters: []replicas.Cluster{{Name: "a", Replicas: 77}}})
+		require.Equal(t, fixed, plan.Shares[0].Write, c.Name)
+		if fixed {
+			require.Equal(t, int32(expect), plan.Shares[0].Next, c.Name)
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package replicas
+
+import "math"
+
+// move sets the next number of each member, and reports whether the maximum keeps
+// replicas from moving. It never gives up a replica that exists before another one
+// exists in its place.
+func (f *fleet) move() (atMax bool) {
+	lack := make([]int64, len(f.members))
+	var lacking int64
+	for i := range f.members {
+		m := &f.members[i]
+		m.Next = m.Current
+		if m.usable {
+			lack[i] = max(0, int64(m.Desired)-int64(m.Current))
+			lacking += lack[i]
+		}
+	}
+	growth, atMax := f.growth(lacking)
+	for i, n := range level(lack, growth) {
+		f.members[i].Next += int32(n)
+	}
+	f.shrink()
+	for i := range f.members {
+		m := &f.members[i]
+		m.Write = m.usable && (m.Next != m.Current || m.health.Problem == ReasonWriteFailed)
+	}
+	return atMax
+}
+
+// growth returns how many of the lacking replicas are ordered now: those that nobody
+// has, and those that may move, within the bound.
+func (f *fleet) growth(lacking int64) (growth int64, atMax bool) {
+	var had, ordered int64
+	for i := range f.members {
+		m := &f.members[i]
+		had += int64(m.Current)
+		ordered += m.ordered()
+	}
+	growth = min(lacking, max(0, f.total-had)+f.moves(int32(f.total)))
+	headroom := max(0, f.bound(int32(f.total))-ordered)
+	return min(growth, headroom), growth > 0 && headroom == 0 && ordered <= f.total
+}
+
+// ordered returns the replicas that count against the maximum, and may take the place of
+// others. On a member that failed or is stalled those are the existing ones.
+func (m *member) ordered() int64 {
+	switch {
+	case m.stalled():
+		return int64(m.Existing)
+	case !m.Excluded || m.usable && m.Reason != ReasonWriteFailed:
+		return int64(m.Current)
+	case m.usable:
+		return int64(m.Existing)
+	}
+	return 0
+}
+
+// shrink takes replicas from members above their shares: as many as the others have
+// in their place, and of those that exist as many as there are too many.
+func (f *fleet) shrink() {
+	waiting, existing := make([]int64, len(f.members)), make([]int64, len(f.members))
+	proven, all := -f.total, -f.total
+	var unborn int64
+	for i := range f.members {
+		m := &f.members[i]
+		if !m.usable {
+			continue
+		}
+		has, desired := int64(m.Existing), int64(m.Desired)
+		all += has
+		if int64(m.Current) <= desired {
+			proven += has
+			continue
+		}
+		proven += m.ordered()
+		existing[i] = max(0, has-desired)
+		unneeded := int64(m.Current) - max(has, desired) - m.probe()
+		if m.stalled() {
+			m.Next -= int32(unneeded)
+			continue
+		}
+		waiting[i] = unneeded
+		unborn += unneeded
+	}
+	proven = max(0, proven)
+	first := min(proven, unborn)
+	f.give(waiting, first)
+	f.give(existing, min(proven-first, max(0, all)))
+}
+
+// give takes n replicas from the members that have more of those amounts, the first of
+// equals.
+func (f *fleet) give(amounts []int64, n int64) {
+	var sum int64
+	for _, a := range amounts {
+		sum += a
+	}
+	for i, taken := range level(amounts, min(n, sum)) {
+		f.members[i].Next -= int32(taken)
+	}
+}
+
+// remaining returns the number of replicas that have yet to move.
+func (f *fleet) remaining() int32 {
+	var above, below int64
+	for i := range f.members {
+		if m := &f.members[i]; m.usable {
+			above += max(0, int64(m.Next)-int64(m.Desired)-m.probe())
+			below += max(0, int64(m.Desired)-int64(m.Next))
+		}
+	}
+	return clip(max(above, below))
+}
+
+// level returns how much of n each amount gives, if one after the other is taken from
+// the largest, the first of equals. n is at most their sum.
+func level(amounts []int64, n int64) []int64 {
+	rest := func(level int64) int64 {
+		rest := n
+		for _, a := range amounts {
+			rest -= max(0, a-level)
+		}
+		return rest
+	}
+	low, high := int64(0), int64(math.MaxInt32) // the level that all above it come down to
+	for low < high {
+		if middle := (low + high) / 2; rest(middle) >= 0 {
+			high = middle
+		} else {
+			low = middle + 1
+		}
+	}
+	more := rest(low)
+	given := make([]int64, len(amounts))
+	for i, a := range amounts {
+		given[i] = max(0, a-low)
+		if more > 0 && a > 0 && a >= low {
+			given[i]++
+			more--
+		}
+	}
+	return given
+}

@@ -1,0 +1,354 @@
+package replicas
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/scaledjob/scaledjob/placement/apportion"
+)
+
+// A Plan says how many replicas each member has next. The zero value writes nothing.
+type Plan struct {
+	Asked  int32   // replicas that the metrics ask for; 0 if that is unknown
+	Total  int32   // replicas that the members share; if Reason leaves them as they are, those that they have
+	Shares []Share // of each member, by name
+	// Reason says why the plan does less than was asked for. Empty means that every
+	// replica has a place, and may move there.
+	Reason Reason
+	// Unplaced is the number of replicas that no member can take.
+	Unplaced int32
+	// Remaining is the number of replicas that move to other members in later plans.
+	Remaining int32
+	// NextCheck is when the same observation could give another plan; the zero time
+	// means never.
+	NextCheck time.Time
+	// Checkpoint is the input of the next plan.
+	Checkpoint Checkpoint
+}
+
+// A Share is the part of one member.
+type Share struct {
+	Name string
+	// Reason says why the member has no share or may lose it. Empty means that it is a
+	// healthy member.
+	Reason   Reason
+	Excluded bool      // the member has no share, unless all are excluded
+	Until    time.Time // when Reason or Excluded changes by itself; the zero time means never
+	SameAs   string    // the other name of the cluster, if Reason is ReasonDuplicate
+	Current  int32     // replicas as last read
+	Existing int32     // those that exist, as last read
+	Desired  int32     // its part of the total
+	Next     int32     // the number to write now, between Current and Desired
+	// Write reports whether Next is to be written. For a member whose last write failed
+	// it may equal Current: the write shows whether writing is possible again.
+	Write bool
+}
+
+// A member is a Share in the making.
+type member struct {
+	Share
+	weight  int32
+	health  MemberCheckpoint
+	cluster *Cluster // nil if it is not registered
+	listed  bool
+	usable  bool // it was read, so that it may be written to
+}
+
+// A fleet is what a plan works on.
+type fleet struct {
+	*Policy
+	members []member // by name
+	total   int64
+	next    time.Time
+}
+
+// NewPlan decides how many replicas each member has next, by the rules of the package
+// comment. It is total and pure.
+func NewPlan(p Policy, s State) Plan {
+	unknown := s.Checkpoint.check() != nil
+	before := s.Checkpoint
+	if unknown {
+		s.Checkpoint = Checkpoint{}
+	}
+	f := newFleet(&p, &s)
+	plan := Plan{NextCheck: f.next, Checkpoint: f.checkpoint()}
+	if s.Replicas != nil {
+		plan.Asked = max(0, *s.Replicas)
+	}
+	total, hold := p.total(s.Replicas)
+	if unknown {
+		hold, plan.Checkpoint = ReasonCheckpointVersion, Checkpoint{before.Version, maps.Clone(before.Members)}
+	}
+	if hold != "" {
+		plan.Reason, plan.Total = hold, f.hold()
+	} else {
+		f.total, plan.Total = int64(total), total
+		plan.Unplaced, plan.Reason = f.share()
+		atMax := f.move()
+		plan.Remaining = f.remaining()
+		if atMax && plan.Reason == "" {
+			plan.Reason = ReasonAtMax
+		}
+	}
+	plan.Shares = make([]Share, len(f.members))
+	for i := range f.members {
+		plan.Shares[i] = f.members[i].Share
+	}
+	return plan
+}
+
+func newFleet(p *Policy, s *State) *fleet {
+	f := &fleet{Policy: p}
+	clusters := byName(s.Clusters)
+	listed := firstOf(slices.Clone(p.Members), func(a, b Member) int { return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(b.Weight, a.Weight)) },
+		func(a, b Member) bool { return a.Name == b.Name })
+	for _, m := range listed {
+		f.members = append(f.members, member{Share: Share{Name: m.Name}, weight: m.Weight, listed: true})
+	}
+	registered := make(map[string]*Cluster, len(clusters))
+	for i := range clusters {
+		c := &clusters[i]
+		registered[c.Name] = c
+		_, known := s.Checkpoint.Members[c.Name]
+		_, is := slices.BinarySearchFunc(listed, c.Name, func(m Member, name string) int { return strings.Compare(m.Name, name) })
+		switch {
+		case len(p.Members) == 0:
+			f.members = append(f.members, member{Share: Share{Name: c.Name}, weight: 1, listed: true})
+		case known && !is:
+			f.members = append(f.members, member{Share: Share{Name: c.Name}})
+		}
+	}
+	slices.SortFunc(f.members, func(a, b member) int { return strings.Compare(a.Name, b.Name) })
+	for i := range f.members {
+		m := &f.members[i]
+		m.observe(p, s, registered[m.Name])
+	}
+	f.separate()
+	f.members = slices.DeleteFunc(f.members, func(m member) bool { return !m.listed && m.done() })
+	f.reinstate()
+	for i := range f.members {
+		f.members[i].progress(p.ProgressDeadline, s.Now)
+		f.change(f.members[i].Until, s.Now)
+	}
+	return f
+}
+
+// byName returns the clusters by name, each name once.
+func byName(all []Cluster) []Cluster {
+	return firstOf(slices.Clone(all), func(a, b Cluster) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), -strings.Compare(string(a.problem()), string(b.problem())),
+			cmp.Compare(a.Replicas, b.Replicas), cmp.Compare(a.existing(), b.existing()), strings.Compare(a.UID, b.UID))
+	}, func(a, b Cluster) bool { return a.Name == b.Name })
+}
+
+// firstOf sorts, and returns the first of those that are the same.
+func firstOf[T any](all []T, order func(a, b T) int, same func(a, b T) bool) []T {
+	slices.SortFunc(all, order)
+	return slices.CompactFunc(all, same)
+}
+
+// change takes into account when something changes by itself.
+func (f *fleet) change(at, now time.Time) {
+	if at.After(now) && (f.next.IsZero() || at.Before(f.next)) {
+		f.next = at
+	}
+}
+
+// observe sets what is known of the member; c is nil if it is not registered.
+func (m *member) observe(p *Policy, s *State, c *Cluster) {
+	m.cluster = c
+	if c == nil {
+		m.exclude(ReasonNotRegistered)
+		return
+	}
+	m.health = s.Checkpoint.Members[m.Name].observe(c, p, s.Now)
+	m.Current, m.Existing = m.health.Replicas, m.health.Existing
+	problem := c.problem()
+	m.usable = problem == "" || problem == ReasonWriteFailed
+	m.Reason = m.health.Problem
+	m.Excluded, m.Until = m.health.excluded(p, s.Now)
+	switch {
+	case !m.listed:
+		m.exclude(ReasonNotListed)
+	case problem == ReasonWorkloadMissing:
+		m.exclude(ReasonWorkloadMissing)
+	case m.weight <= 0:
+		m.exclude(ReasonNoWeight)
+	case m.Excluded && m.Reason == "":
+		m.Reason = ReasonRecovering
+	}
+}
+
+// progress sets whether a healthy member that was read gets the replicas that it lacks.
+func (m *member) progress(deadline time.Duration, now time.Time) {
+	if m.Reason != "" || !m.usable || deadline <= 0 || m.health.WaitingSince.IsZero() {
+		return
+	}
+	var over bool
+	if over, m.Until = elapsed(m.health.WaitingSince, deadline, now); over {
+		m.Reason = ReasonNoProgress
+	}
+}
+
+func (m *member) exclude(why Reason) {
+	m.Reason, m.Excluded, m.Until = why, true, time.Time{}
+}
+
+// stalled reports whether the member's share has the replicas that exist at most.
+func (m *member) stalled() bool { return m.Reason == ReasonNoProgress }
+
+// probe returns the number of missing replicas that a stalled member keeps: one that
+// shows when others can exist.
+func (m *member) probe() int64 {
+	if m.stalled() && m.Desired >= m.Existing && m.Current > m.Existing {
+		return 1
+	}
+	return 0
+}
+
+// separate excludes all but one of the names of one cluster: the first by name of
+// those that are listed and were read.
+func (f *fleet) separate() {
+	order := make([]*member, 0, len(f.members))
+	for i := range f.members {
+		if m := &f.members[i]; m.cluster != nil && m.health.UID != "" {
+			order = append(order, m)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b *member) int { return cmp.Compare(a.rank(), b.rank()) })
+	first := make(map[string]*member, len(order))
+	for _, m := range order {
+		if other := first[m.health.UID]; other != nil {
+			m.exclude(ReasonDuplicate)
+			m.SameAs, m.usable, m.Current, m.Existing = other.Name, false, 0, 0
+			continue
+		}
+		first[m.health.UID] = m
+	}
+}
+
+func (m *member) rank() int {
+	switch {
+	case m.listed && m.usable:
+		return 0
+	case m.listed:
+		return 1
+	}
+	return 2
+}
+
+// reinstate gives those that recover a share if no other member has one.
+func (f *fleet) reinstate() {
+	var back []*member
+	for i := range f.members {
+		m := &f.members[i]
+		if !m.Excluded {
+			return
+		}
+		if m.Reason == ReasonRecovering {
+			back = append(back, m)
+		}
+	}
+	for _, m := range back {
+		m.Excluded = false
+		if len(back) == 1 {
+			m.Reason, m.Until = "", time.Time{}
+		}
+	}
+}
+
+// done reports whether a former member has nothing left to give up.
+func (m *member) done() bool {
+	return m.Reason == ReasonDuplicate || m.usable && m.Current == 0 || m.cluster.problem() == ReasonWorkloadMissing
+}
+
+// checkpoint returns what the next plan must know.
+func (f *fleet) checkpoint() Checkpoint {
+	c := Checkpoint{Version: CheckpointVersion, Members: map[string]MemberCheckpoint{}}
+	for i := range f.members {
+		if m := &f.members[i]; m.cluster != nil {
+			c.Members[m.Name] = m.health
+		}
+	}
+	return c
+}
+
+// hold leaves every member as it is, and returns the number of replicas.
+func (f *fleet) hold() int32 {
+	var total int64
+	for i := range f.members {
+		m := &f.members[i]
+		m.Desired, m.Next = m.Current, m.Current
+		total += int64(m.Current)
+	}
+	return clip(total)
+}
+
+// share sets the part of each member. If all are excluded, the parts are those of all
+// that may have replicas at another time.
+func (f *fleet) share() (unplaced int32, why Reason) {
+	some, free, later := false, false, false
+	for i := range f.members {
+		m := &f.members[i]
+		some = some || !m.Excluded
+		free = free || !m.Excluded && !m.stalled()
+		later = later || m.later()
+	}
+	shares, unplaced := share(int32(f.total), len(f.members), func(i int) party {
+		m := &f.members[i]
+		of := party{Member: Member{m.Name, m.weight}, cap: int64(m.Existing), capped: free && m.stalled()}
+		if m.Excluded && (some || !m.later()) {
+			of.Weight = 0
+		}
+		return of
+	}, f.Seed)
+	for i, n := range shares {
+		f.members[i].Desired = n
+	}
+	switch {
+	case some:
+		return unplaced, ""
+	case later:
+		return unplaced, ReasonAllExcluded
+	}
+	return unplaced, ReasonNoMembers
+}
+
+// later reports whether the member has a share if all members are excluded: it fails,
+// and may be healthy at any time.
+func (m *member) later() bool {
+	return !m.Excluded || m.Reason == ReasonUnreachable || m.Reason == ReasonNotAsked || m.Reason == ReasonWriteFailed || m.Reason == ReasonRecovering
+}
+
+// A party takes part in a division.
+type party struct {
+	Member
+	cap    int64
+	capped bool
+}
+
+func share(total int32, n int, of func(i int) party, seed string) (shares []int32, left int32) {
+	order := make([]int, n)
+	parties := make([]party, n)
+	for i := range n {
+		order[i], parties[i] = i, of(i)
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return strings.Compare(parties[a].Name, parties[b].Name) })
+	seats := make([]apportion.Party, n)
+	for at, i := range order {
+		p := &parties[i]
+		seats[at] = apportion.Party{Weight: p.Weight, Cap: clip(p.cap), Capped: p.capped, Rank: apportion.Rank(seed, p.Name)}
+	}
+	sorted, left := apportion.Webster(total, seats)
+	shares = make([]int32, n)
+	for at, i := range order {
+		shares[i] = sorted[at]
+	}
+	return shares, left
+}
+
+// clip returns n as an int32, or the greatest int32.
+func clip(n int64) int32 { return int32(min(n, 1<<31-1)) }

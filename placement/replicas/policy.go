@@ -1,0 +1,149 @@
+package replicas
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/scaledjob/scaledjob/field"
+)
+
+// NoMax as Policy.Max allows any number of replicas.
+const NoMax = math.MaxInt32
+
+// A Policy says how the replicas of one workload are shared among clusters. The zero
+// value has no maximum, so that its plans write nothing; see [NewPolicy].
+type Policy struct {
+	// Members are the clusters that may have replicas. If there are none, every
+	// registered cluster is a member of weight 1.
+	Members []Member
+	// Min and Max bound the total. If Max is 0 or less, plans write nothing. A Min
+	// above Max counts as Max, and one below 0 as 0.
+	Min, Max int32
+	// GracePeriod is the time for which a member that fails keeps its share. At 0 its
+	// share moves at once.
+	GracePeriod time.Duration
+	// RecoveryDelay is the time for which an excluded member must be healthy again
+	// before it has a share.
+	RecoveryDelay time.Duration
+	// ProgressDeadline is the time within which another of a member's missing replicas
+	// must exist. A member without progress keeps what exists and one missing replica,
+	// and the others get the rest, until that replica exists. At 0 there is no deadline.
+	ProgressDeadline time.Duration
+	// MaxPercentage is the part of the total, at least one replica, that one plan moves
+	// between members. nil sets no limit.
+	MaxPercentage *int32
+	// MaxSurge is the number of replicas above Max that members may have while replicas
+	// move. At 0 no replica moves as long as the members have Max replicas.
+	MaxSurge int32
+	Pause    Pause
+	// Seed decides which of equal members gets the odd replica. With an empty seed it
+	// is the first by name; with the owner's namespace and name owners differ.
+	Seed string
+}
+
+// NewPolicy returns a policy with at most max replicas, one minute of grace and a
+// progress deadline of five minutes. It allows a surge of a quarter of max, or of one
+// replica. It has no minimum, no recovery delay and no limit of moves.
+func NewPolicy(max int32, members ...Member) Policy {
+	return Policy{
+		Members: members, Max: max, MaxSurge: surge(max),
+		GracePeriod: time.Minute, ProgressDeadline: 5 * time.Minute,
+	}
+}
+
+func surge(most int32) int32 { return max(1, most/4) }
+
+// A Member is a cluster that may have replicas. The zero value has no weight and gets
+// none.
+type Member struct {
+	Name   string
+	Weight int32 // its share, relative to other members; below 0 it counts as 0
+}
+
+// NewMember returns a member of weight 1.
+func NewMember(name string) Member { return Member{Name: name, Weight: 1} }
+
+// A Pause stops scaling. The zero value does not.
+type Pause struct {
+	Paused   bool
+	Replicas *int32 // the total while paused; nil leaves every member as it is
+}
+
+// Validate returns each problem of the policy as a [*field.Error], joined. NewPlan is
+// defined for invalid policies too.
+func (p *Policy) Validate() error {
+	var e field.Errors
+	e.AtLeast("Min", int64(p.Min), 0)
+	e.AtLeast("Max", int64(p.Max), 1)
+	if p.Max >= 1 {
+		e.AtMost("Min", int64(p.Min), int64(p.Max))
+	}
+	for _, d := range []struct {
+		path  string
+		value time.Duration
+	}{{"GracePeriod", p.GracePeriod}, {"RecoveryDelay", p.RecoveryDelay}, {"ProgressDeadline", p.ProgressDeadline}} {
+		e.Check(d.value >= 0, d.path, d.value, "0s or more")
+	}
+	if n := p.MaxPercentage; n != nil {
+		e.Check(*n >= 1 && *n <= 100, "MaxPercentage", *n, "1 to 100")
+	}
+	e.AtLeast("MaxSurge", int64(p.MaxSurge), 0)
+	if n := p.Pause.Replicas; n != nil {
+		e.AtLeast("Pause.Replicas", int64(*n), 0)
+	}
+	checkMembers(&e, p.Members)
+	return e.Err()
+}
+
+func checkMembers(e *field.Errors, members []Member) {
+	seen, weightless := map[string]bool{}, len(members) > 0
+	for i, m := range members {
+		path := fmt.Sprintf("Members[%d].", i)
+		e.Check(m.Name != "", path+"Name", m.Name, "the name of a cluster")
+		e.Check(m.Name == "" || !seen[m.Name], path+"Name", m.Name, "a name that no other member has")
+		e.AtLeast(path+"Weight", int64(m.Weight), 0)
+		seen[m.Name] = true
+		weightless = weightless && m.Weight == 0
+	}
+	if weightless {
+		e.Add(field.Error{Path: "Members", Found: "no weight", Fix: "at least one weight above 0"})
+	}
+}
+
+// total returns the number of replicas that members share, or the reason to leave all
+// members as they are.
+func (p *Policy) total(asked *int32) (int32, Reason) {
+	switch {
+	case p.Pause.Paused && p.Pause.Replicas != nil:
+		return max(0, *p.Pause.Replicas), ""
+	case p.Pause.Paused:
+		return 0, ReasonPaused
+	case p.Max <= 0:
+		return 0, ReasonNoMaximum
+	case asked == nil:
+		return 0, ReasonMetricsUnknown
+	}
+	return max(min(max(0, p.Min), p.Max), min(*asked, p.Max)), ""
+}
+
+// bound returns the number of replicas that members may have while replicas move.
+func (p *Policy) bound(total int32) int64 {
+	return int64(max(p.Max, total)) + int64(max(0, p.MaxSurge))
+}
+
+// moves returns the number of replicas that one plan may move.
+func (p *Policy) moves(total int32) int64 {
+	if p.MaxPercentage == nil {
+		return math.MaxInt32
+	}
+	return max(1, int64(total)*int64(max(0, min(*p.MaxPercentage, 100)))/100)
+}
+
+// Split shares total replicas among members by weight, and returns the number of each
+// in the order of members. The sum is total if a member has weight. Ties go to the
+// first by name. NewPlan shares in the same way.
+func Split(total int32, members ...Member) []int32 {
+	shares, _ := share(total, len(members), func(i int) party { return party{Member: members[i]} }, "")
+	return shares
+}

@@ -1,0 +1,428 @@
+package replicas_test
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/scaledjob/scaledjob/internal/premise"
+	"github.com/scaledjob/scaledjob/placement/replicas"
+)
+
+func TestShares(t *testing.T)    { premise.Check(t, propShares, sharesLeast) }
+func FuzzShares(f *testing.F)    { premise.Fuzz(f, propShares) }
+func TestMoves(t *testing.T)     { premise.Check(t, propMoves, movesLeast) }
+func FuzzMoves(f *testing.F)     { premise.Fuzz(f, propMoves) }
+func TestFailover(t *testing.T)  { premise.Check(t, propFailover, failoverLeast) }
+func FuzzFailover(f *testing.F)  { premise.Fuzz(f, propFailover) }
+func TestNextCheck(t *testing.T) { premise.Check(t, propNextCheck, nextLeast) }
+func FuzzNextCheck(f *testing.F) { premise.Fuzz(f, propNextCheck) }
+func TestArguments(t *testing.T) { premise.Check(t, propArguments, nil) }
+func FuzzArguments(f *testing.F) { premise.Fuzz(f, propArguments) }
+func TestArrive(t *testing.T)    { premise.Check(t, propArrive, arriveLeast) }
+func FuzzArrive(f *testing.F)    { premise.Fuzz(f, propArrive) }
+
+var arbitrary = rapid.OneOf(rapid.Int32(), rapid.SampledFrom([]int32{math.MinInt32, -1, 0, 1, math.MaxInt32}), rapid.Int32Range(0, 20))
+
+var few = rapid.Int32Range(0, 12)
+
+// drawPolicy draws a policy that some of the clusters a to e are members of. Its
+// numbers are drawn by number.
+func drawPolicy(t *rapid.T, number *rapid.Generator[int32]) replicas.Policy {
+	duration := rapid.Map(rapid.IntRange(-1, 6), seconds)
+	p := replicas.Policy{
+		Min: number.Draw(t, "min"), Max: number.Draw(t, "max"),
+		GracePeriod: duration.Draw(t, "grace"), RecoveryDelay: duration.Draw(t, "recovery"), ProgressDeadline: duration.Draw(t, "progress"),
+		MaxPercentage: rapid.Ptr(rapid.Int32Range(-1, 120), true).Draw(t, "percentage"), MaxSurge: number.Draw(t, "surge"),
+		Seed: rapid.SampledFrom([]string{"", "ns/nginx", "ns/worker"}).Draw(t, "seed"),
+	}
+	if rapid.IntRange(0, 9).Draw(t, "pause") == 0 {
+		p.Pause = replicas.Pause{Paused: true, Replicas: rapid.Ptr(number, true).Draw(t, "paused replicas")}
+	}
+	for _, name := range drawNames(t, "members", "a", "b", "c", "d", "e", "x") {
+		p.Members = append(p.Members, replicas.Member{Name: name, Weight: number.Draw(t, "weight")})
+	}
+	return p
+}
+
+// drawNames draws some of the names, in any order, and now and then a name twice.
+func drawNames(t *rapid.T, label string, names ...string) []string {
+	some := rapid.Permutation(names).Draw(t, label)[:rapid.IntRange(0, len(names)).Draw(t, "number of "+label)]
+	if len(some) > 0 && rapid.IntRange(0, 4).Draw(t, "twice") == 0 {
+		some = append(some, some[0])
+	}
+	return some
+}
+
+var observed = rapid.SampledFrom([]replicas.Reason{
+	"", "", "", "", "", replicas.ReasonUnreachable, replicas.ReasonWorkloadMissing, replicas.ReasonWriteFailed, replicas.ReasonNotAsked,
+})
+
+// drawState draws an observation of some of the clusters a to e, after some others
+// under the same policy.
+func drawState(t *rapid.T, p replicas.Policy, number *rapid.Generator[int32]) (s replicas.State) {
+	before := rapid.IntRange(0, 3).Draw(t, "plans before")
+	for i := 0; ; i++ {
+		s.Replicas, s.Now = rapid.Ptr(number, i == 0).Draw(t, "replicas"), s.Now.Add(seconds(rapid.IntRange(0, 4).Draw(t, "seconds")))
+		if i == 0 {
+			s.Now = epoch
+		}
+		s.Clusters = nil
+		for _, name := range drawNames(t, "clusters", "a", "b", "c", "d", "e") {
+			s.Clusters = append(s.Clusters, replicas.Cluster{
+				Name: name, Problem: observed.Draw(t, "problem"), Replicas: number.Draw(t, "current"),
+				Existing: rapid.Ptr(number, true).Draw(t, "existing"), UID: rapid.SampledFrom([]string{"", "", "", "u", "v"}).Draw(t, "uid"),
+			})
+		}
+		if i == before {
+			return s
+		}
+		other := p
+		if rapid.Bool().Draw(t, "all were members") {
+			other.Members = nil
+		}
+		s.Checkpoint = replicas.NewPlan(other, s).Checkpoint
+	}
+}
+
+var sharesLeast = premise.Least{"a replica moves": 0.2, "unplaced": 0.05, "all excluded": 0.02, "a former member": 0.05, "a duplicate": 0.03, "one name twice": 0.1}
+
+// All replicas have a place or are unplaced; no number is negative; nothing is written
+// to a member that was not read, nor in a hold; an excluded member has no share unless
+// all are excluded; the order of members and clusters does not matter, also if names
+// occur twice.
+func propShares(t *rapid.T, c *premise.Counts) {
+	number := rapid.SampledFrom([]*rapid.Generator[int32]{few, arbitrary}).Draw(t, "numbers")
+	p := drawPolicy(t, number)
+	s := drawState(t, p, number)
+	plan := replicas.NewPlan(p, s)
+	hold := slices.Contains([]replicas.Reason{replicas.ReasonPaused, replicas.ReasonMetricsUnknown, replicas.ReasonNoMaximum}, plan.Reason)
+	var sum int64
+	moves, former, duplicate := false, false, false
+	for _, m := range plan.Shares {
+		sum += int64(m.Desired)
+		moves = moves || m.Write
+		former = former || m.Reason == replicas.ReasonNotListed
+		duplicate = duplicate || m.Reason == replicas.ReasonDuplicate
+		unread := !slices.ContainsFunc(s.Clusters, func(c replicas.Cluster) bool {
+			return c.Name == m.Name && (c.Problem == "" || c.Problem == replicas.ReasonWriteFailed)
+		})
+		switch {
+		case m.Desired < 0 || m.Next < 0 || m.Current < 0 || m.Existing < 0 || m.Existing > m.Current:
+			t.Fatalf("negative\n%s", plan)
+		case m.Write && (hold || unread || m.Reason == replicas.ReasonDuplicate):
+			t.Fatalf("written to %s\n%s", m.Name, plan)
+		case m.Excluded && m.Desired > 0 && plan.Reason != replicas.ReasonAllExcluded && !hold:
+			t.Fatalf("%s has a share\n%s", m.Name, plan)
+		case m.Next < min(m.Current, m.Desired) || m.Next > max(m.Current, m.Desired):
+			t.Fatalf("%s overshoots\n%s", m.Name, plan)
+		case m.Description() == "":
+			t.Fatalf("no description of %s\n%s", m.Name, plan)
+		}
+	}
+	if !hold && sum+int64(plan.Unplaced) != int64(plan.Total) || plan.Unplaced > 0 && plan.Reason != replicas.ReasonNoMembers {
+		t.Fatalf("%d in all\n%s", sum, plan)
+	}
+	c.Note("a replica moves", moves)
+	c.Note("unplaced", plan.Unplaced > 0)
+	c.Note("all excluded", plan.Reason == replicas.ReasonAllExcluded)
+	c.Note("a former member", former)
+	c.Note("a duplicate", duplicate)
+	c.Note("one name twice", len(distinctNames(s.Clusters)) < len(s.Clusters))
+	p.Members = rapid.Permutation(p.Members).Draw(t, "order of members")
+	s.Clusters = rapid.Permutation(s.Clusters).Draw(t, "order of clusters")
+	if other := replicas.NewPlan(p, s); !reflect.DeepEqual(plan, other) {
+		t.Fatal(cmp.Diff(plan, other))
+	}
+}
+
+var movesLeast = premise.Least{"a member shrinks": 0.1, "a healthy member shrinks": 0.05, "a member waits": 0.1, "above max": 0.03}
+
+// The safety of one plan: on the members that were read, the replicas that exist and
+// stay are as many as before, or as many as the total. What is ordered exceeds the
+// maximum by the surge at most, or as before. The percentage limits what is ordered beyond
+// what is missing.
+func propMoves(t *rapid.T, c *premise.Counts) {
+	p := drawPolicy(t, few)
+	p.Max = rapid.Int32Range(1, 30).Draw(t, "max")
+	s := drawState(t, p, few)
+	if len(s.Clusters) != len(distinctNames(s.Clusters)) {
+		return // propShares checks which of two observations counts
+	}
+	plan := replicas.NewPlan(p, s)
+	var existing, stay, ordered, next, had, lack, grown int64
+	shrinks, healthy, waits := false, false, false
+	for _, m := range plan.Shares {
+		had += int64(m.Current)
+		read := m.Write || slices.ContainsFunc(s.Clusters, func(c replicas.Cluster) bool {
+			return c.Name == m.Name && (c.Problem == "" || c.Problem == replicas.ReasonWriteFailed)
+		}) && m.Reason != replicas.ReasonDuplicate
+		if !read {
+			if !m.Excluded {
+				ordered += int64(m.Current)
+				next += int64(m.Current)
+			}
+			continue
+		}
+		existing += int64(m.Existing)
+		stay += int64(min(m.Existing, m.Next))
+		before, after := m.Current, m.Next
+		if m.Excluded && m.Reason == replicas.ReasonWriteFailed || m.Reason == replicas.ReasonNoProgress {
+			before, after = m.Existing, min(m.Existing, m.Next) // as the package comment says
+		}
+		ordered += int64(before)
+		next += int64(max(before, after))
+		lack += int64(max(0, m.Desired-m.Current))
+		grown += int64(max(0, m.Next-m.Current))
+		shrinks = shrinks || m.Next < m.Current
+		healthy = healthy || m.Next < m.Current && m.Reason == "" && m.Desired > 0
+		waits = waits || m.Desired < m.Next
+	}
+	total := int64(plan.Total)
+	if stay < min(existing, total) {
+		t.Fatalf("%d of %d existing replicas stay\n%s", stay, existing, plan)
+	}
+	bound := int64(max(p.Max, plan.Total)) + int64(max(0, p.MaxSurge))
+	if next > max(ordered, bound) {
+		t.Fatalf("%d ordered, after %d\n%s", next, ordered, plan)
+	}
+	limit := int64(math.MaxInt32)
+	if p.MaxPercentage != nil {
+		limit = max(1, total*int64(max(0, min(100, *p.MaxPercentage)))/100)
+	}
+	if grown > max(0, total-had)+limit {
+		t.Fatalf("%d more, %d were there\n%s", grown, had, plan)
+	}
+	if want := min(lack, max(0, total-had)+limit, max(0, bound-ordered)); plan.Reason == "" && grown != want {
+		t.Fatalf("%d more, of %d\n%s", grown, want, plan)
+	}
+	c.Note("a member shrinks", shrinks)
+	c.Note("a healthy member shrinks", healthy)
+	c.Note("a member waits", waits)
+	c.Note("above max", next > int64(p.Max))
+}
+
+func distinctNames(all []replicas.Cluster) map[string]bool {
+	names := map[string]bool{}
+	for _, c := range all {
+		names[c.Name] = true
+	}
+	return names
+}
+
+func TestOracle(t *testing.T) { premise.Check(t, propOracle, oracleLeast) }
+func FuzzOracle(f *testing.F) { premise.Fuzz(f, propOracle) }
+
+var oracleLeast = premise.Least{"grows": 0.15, "shrinks": 0.5, "grows and shrinks": 0.1}
+
+// The numbers are those of replica after replica: while one may be ordered, the
+// member furthest below its share gets it; while one may go, the member with the most
+// missing ones, and then the most existing ones, above its share gives it.
+func propOracle(t *rapid.T, c *premise.Counts) {
+	p := drawPolicy(t, few)
+	p.Max, p.ProgressDeadline, p.Pause = rapid.Int32Range(1, 30).Draw(t, "max"), 0, replicas.Pause{}
+	total := few.Draw(t, "total")
+	s := replicas.State{Replicas: &total, Now: epoch}
+	for _, name := range []string{"a", "b", "c", "d"} {
+		s.Clusters = append(s.Clusters, replicas.Cluster{Name: name, Replicas: few.Draw(t, "current"), Existing: new(few.Draw(t, "existing"))})
+	}
+	p.Members = nil
+	for _, name := range []string{"a", "b", "c", "d"} {
+		p.Members = append(p.Members, replicas.Member{Name: name, Weight: rapid.Int32Range(0, 4).Draw(t, "weight")})
+	}
+	plan := replicas.NewPlan(p, s)
+	if plan.Reason == replicas.ReasonNoMembers {
+		return
+	}
+	n := len(plan.Shares)
+	next, had, grow := make([]int, n), 0, 0
+	for i, m := range plan.Shares {
+		next[i] = int(m.Current)
+		had += next[i]
+	}
+	largest := func(of func(i int) int) int {
+		best := 0
+		for i := range n {
+			if of(i) > of(best) {
+				best = i
+			}
+		}
+		return best
+	}
+	moves := math.MaxInt32
+	if p.MaxPercentage != nil {
+		moves = max(1, int(plan.Total)*int(min(100, max(0, *p.MaxPercentage)))/100)
+	}
+	lack := func(i int) int { return int(plan.Shares[i].Desired) - next[i] }
+	for ; grow < max(0, int(plan.Total)-had)+moves && had+grow < int(max(p.Max, plan.Total)+max(0, p.MaxSurge)) && lack(largest(lack)) > 0; grow++ {
+		next[largest(lack)]++
+	}
+	proven, existing := 0, 0
+	for _, m := range plan.Shares {
+		existing += int(m.Existing)
+		if m.Current > m.Desired {
+			proven += int(m.Current)
+		} else {
+			proven += int(m.Existing)
+		}
+	}
+	gives := func(i int) bool { return plan.Shares[i].Current > plan.Shares[i].Desired }
+	waiting := func(i int) int {
+		if !gives(i) {
+			return 0
+		}
+		return next[i] - int(max(plan.Shares[i].Existing, plan.Shares[i].Desired))
+	}
+	shrink := 0
+	for ; proven > int(plan.Total) && waiting(largest(waiting)) > 0; proven-- {
+		next[largest(waiting)]--
+		shrink++
+	}
+	surplus := func(i int) int {
+		if !gives(i) {
+			return 0
+		}
+		return min(next[i], int(plan.Shares[i].Existing)) - int(plan.Shares[i].Desired)
+	}
+	for ; proven > int(plan.Total) && existing > int(plan.Total) && surplus(largest(surplus)) > 0; proven-- {
+		next[largest(surplus)]--
+		existing--
+		shrink++
+	}
+	for i, m := range plan.Shares {
+		if next[i] != int(m.Next) {
+			t.Fatalf("%v\n%s", next, plan)
+		}
+	}
+	c.Note("grows", grow > 0)
+	c.Note("shrinks", shrink > 0)
+	c.Note("grows and shrinks", grow > 0 && shrink > 0)
+}
+
+var failoverLeast = premise.Least{"the lost member had replicas": 0.5}
+
+// When a member is excluded, exactly its share moves and no other member loses a
+// replica. When it is back, everything is as before.
+func propFailover(t *rapid.T, c *premise.Counts) {
+	p := replicas.Policy{Max: math.MaxInt32, Seed: rapid.SampledFrom([]string{"", "ns/nginx"}).Draw(t, "seed")}
+	total := rapid.OneOf(rapid.Int32Range(0, 50), rapid.Int32Range(0, math.MaxInt32)).Draw(t, "replicas")
+	s := replicas.State{Replicas: &total, Now: epoch}
+	for i, weight := range rapid.SliceOfN(rapid.Int32Range(1, 20), 2, 8).Draw(t, "weights") {
+		name := fmt.Sprintf("member-%d", i)
+		p.Members = append(p.Members, replicas.Member{Name: name, Weight: weight})
+		s.Clusters = append(s.Clusters, replicas.Cluster{Name: name})
+	}
+	before := replicas.NewPlan(p, s)
+	lost := rapid.IntRange(0, len(p.Members)-1).Draw(t, "lost")
+	s.Clusters[lost].Problem, s.Checkpoint = replicas.ReasonUnreachable, before.Checkpoint
+	without := replicas.NewPlan(p, s)
+	var gained int64
+	for i := range without.Shares {
+		gain := int64(without.Shares[i].Desired) - int64(before.Shares[i].Desired)
+		if i != lost && gain < 0 || i == lost && without.Shares[i].Desired != 0 {
+			t.Fatalf("%s\n\n%s", before, without)
+		}
+		if i != lost {
+			gained += gain
+		}
+	}
+	if gained != int64(before.Shares[lost].Desired) {
+		t.Fatalf("%s\n\n%s", before, without)
+	}
+	c.Note("the lost member had replicas", gained > 0)
+	s.Clusters[lost].Problem, s.Checkpoint = "", without.Checkpoint
+	if diff := cmp.Diff(before, replicas.NewPlan(p, s)); diff != "" {
+		t.Fatal(diff)
+	}
+}
+
+var nextLeast = premise.Least{"there is a next check": 0.1, "nothing changes": 0.2}
+
+// Until the next check nothing changes, and at it something does. A plan for the same
+// observation at the same time is the same.
+func propNextCheck(t *rapid.T, c *premise.Counts) {
+	p := drawPolicy(t, few)
+	s := drawState(t, p, few)
+	plan := replicas.NewPlan(p, s)
+	c.Note("there is a next check", !plan.NextCheck.IsZero())
+	c.Note("nothing changes", plan.NextCheck.IsZero())
+	start := s.Now
+	for second := range 14 {
+		s.Checkpoint, s.Now = plan.Checkpoint, start.Add(seconds(second))
+		later := replicas.NewPlan(p, s)
+		if !plan.NextCheck.IsZero() && !s.Now.Before(plan.NextCheck) {
+			if slices.Equal(plan.Shares, later.Shares) {
+				t.Fatalf("the same at the next check\n%s\n%s", plan, later)
+			}
+			return
+		}
+		later.Checkpoint = plan.Checkpoint
+		if !reflect.DeepEqual(plan, later) {
+			t.Fatalf("after %d s\n%s\n%s", second, plan, later)
+		}
+	}
+	if !plan.NextCheck.IsZero() {
+		t.Fatalf("%s", plan)
+	}
+}
+
+// Nothing panics, the arguments are as they were, and the plan shares no memory with
+// them or with another plan.
+func propArguments(t *rapid.T, _ *premise.Counts) {
+	p := drawPolicy(t, arbitrary)
+	s := drawState(t, p, arbitrary)
+	s.Checkpoint.Version += rapid.IntRange(0, 1).Draw(t, "version") * 7
+	beforeP, beforeS := fmt.Sprintf("%#v", p), fmt.Sprintf("%#v", s)
+	plan := replicas.NewPlan(p, s)
+	want := plan.String()
+	other := replicas.NewPlan(p, s)
+	for i := range other.Shares {
+		other.Shares[i] = replicas.Share{}
+	}
+	clear(other.Checkpoint.Members)
+	_, _ = p.Validate(), s.Validate()
+	if beforeP != fmt.Sprintf("%#v", p) || beforeS != fmt.Sprintf("%#v", s) || plan.String() != want {
+		t.Fatalf("changed: %s", plan)
+	}
+}
+
+var arriveLeast = premise.Least{"more than one plan": 0.2, "at the maximum": 0.1}
+
+// If every order is carried out, plan by plan the shares are reached, and the replicas
+// that exist never fall below the total or where they were.
+func propArrive(t *rapid.T, c *premise.Counts) {
+	p := replicas.NewPolicy(rapid.Int32Range(1, 40).Draw(t, "max"))
+	p.MaxPercentage = rapid.Ptr(rapid.Int32Range(1, 100), true).Draw(t, "percentage")
+	total := rapid.Int32Range(0, p.Max).Draw(t, "total")
+	c.Note("at the maximum", total == p.Max)
+	s := replicas.State{Replicas: &total, Now: epoch}
+	for i := range rapid.IntRange(1, 6).Draw(t, "members") {
+		name := string(rune('a' + i))
+		p.Members = append(p.Members, replicas.Member{Name: name, Weight: rapid.Int32Range(1, 9).Draw(t, "weight")})
+		s.Clusters = append(s.Clusters, replicas.Cluster{Name: name, Replicas: few.Draw(t, "replicas")})
+	}
+	for plans := range 100 {
+		plan := replicas.NewPlan(p, s)
+		var was, is int32
+		there := true
+		for i, m := range plan.Shares {
+			was, is = was+m.Current, is+m.Next
+			there = there && m.Next == m.Desired
+			s.Clusters[i].Replicas = m.Next
+		}
+		if is < min(was, total) {
+			t.Fatalf("%s", plan)
+		}
+		if there {
+			c.Note("more than one plan", plans > 0)
+			return
+		}
+		s.Checkpoint = plan.Checkpoint
+	}
+	t.Fatalf("not there: %v", s.Clusters)
+}

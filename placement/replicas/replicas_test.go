@@ -1,0 +1,351 @@
+package replicas_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/placement/replicas"
+)
+
+var epoch = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+func at(second int) time.Time { return epoch.Add(time.Duration(second) * time.Second) }
+
+func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
+
+// second is a time in seconds; nil for the zero time.
+func second(t time.Time) *int {
+	if t.IsZero() {
+		return nil
+	}
+	return new(int(t.Sub(epoch) / time.Second))
+}
+
+// A line is one poll: the seconds since the last, the observation of each cluster, and
+// the shares of the plan.
+//
+//	observation  name:replicas[/existing][!problem], separated by spaces
+//	shares       name:desired[>written][ reason]
+type line struct {
+	after    int
+	asked    int32
+	clusters string
+	want     string
+	reason   replicas.Reason
+}
+
+var problems = map[string]replicas.Reason{
+	"away": replicas.ReasonUnreachable, "missing": replicas.ReasonWorkloadMissing,
+	"failed": replicas.ReasonWriteFailed, "notasked": replicas.ReasonNotAsked,
+}
+
+func clusters(t *testing.T, text string) (all []replicas.Cluster) {
+	t.Helper()
+	for _, word := range strings.Fields(text) {
+		word, uid, _ := strings.Cut(word, "=")
+		word, problem, _ := strings.Cut(word, "!")
+		name, numbers, _ := strings.Cut(word, ":")
+		c := replicas.Cluster{Name: name, Problem: problems[problem], UID: uid}
+		var existing int32
+		switch n, _ := fmt.Sscanf(numbers, "%d/%d", &c.Replicas, &existing); n {
+		case 2:
+			c.Existing = &existing
+		case 0:
+			require.NotEmpty(t, problem, word)
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+func shares(p replicas.Plan) string {
+	var all []string
+	for _, s := range p.Shares {
+		text := fmt.Sprintf("%s:%d", s.Name, s.Desired)
+		if s.Write {
+			text += fmt.Sprintf(">%d", s.Next)
+		}
+		if s.Reason != "" {
+			text += " " + string(s.Reason)
+		}
+		all = append(all, text)
+	}
+	return strings.Join(all, ", ")
+}
+
+// play plans line by line. The checkpoint goes from plan to plan as JSON.
+func play(t *testing.T, p replicas.Policy, lines []line) replicas.Plan {
+	t.Helper()
+	var checkpoint replicas.Checkpoint
+	var plan replicas.Plan
+	now := epoch
+	for i, l := range lines {
+		now = now.Add(seconds(l.after))
+		s := replicas.State{Replicas: &l.asked, Clusters: clusters(t, l.clusters), Checkpoint: checkpoint, Now: now}
+		require.NoError(t, s.Validate())
+		plan = replicas.NewPlan(p, s)
+		require.Equal(t, l.want, shares(plan), "line %d\n%s", i+1, plan)
+		require.Equal(t, l.reason, plan.Reason, "line %d\n%s", i+1, plan)
+		data, err := json.Marshal(plan.Checkpoint)
+		require.NoError(t, err)
+		checkpoint = replicas.Checkpoint{}
+		require.NoError(t, json.Unmarshal(data, &checkpoint))
+		require.Equal(t, plan.Checkpoint, checkpoint)
+	}
+	return plan
+}
+
+func members(weights ...int32) (all []replicas.Member) {
+	for i, w := range weights {
+		all = append(all, replicas.Member{Name: string(rune('a' + i)), Weight: w})
+	}
+	return all
+}
+
+// A member without the workload has no share, so that nobody shrinks for it. When it
+// has the workload, its replicas exist before another member gives any up.
+func TestWorkloadMissing(t *testing.T) {
+	play(t, replicas.NewPolicy(100), []line{
+		{0, 10, "a:10", "a:10", ""},
+		{30, 10, "a:10 b!missing", "a:10, b:0 WorkloadMissing", ""},
+		{300, 10, "a:10 b!missing", "a:10, b:0 WorkloadMissing", ""},
+		{30, 10, "a:10 b:0", "a:5, b:5>5", ""},
+		{30, 10, "a:10 b:5/0", "a:5, b:5", ""},
+		{30, 10, "a:10 b:5/2", "a:5>8, b:5", ""},
+		{30, 10, "a:8 b:5/5", "a:5>5, b:5", ""},
+		{30, 10, "a:5 b!missing", "a:10>10, b:0 WorkloadMissing", ""},
+	})
+	play(t, replicas.NewPolicy(100), []line{{0, 10, "a!missing b!missing", "a:0 WorkloadMissing, b:0 WorkloadMissing", replicas.ReasonNoMembers}})
+}
+
+// Registered, but unreachable from the start: nobody shrinks for it, neither within
+// the grace period nor afterwards.
+func TestNeverReached(t *testing.T) {
+	play(t, replicas.NewPolicy(100), []line{
+		{0, 10, "a:10", "a:10", ""},
+		{30, 10, "a:10 b!away", "a:5, b:5 Unreachable", ""},
+		{59, 10, "a:10 b!away", "a:5, b:5 Unreachable", ""},
+		{1, 10, "a:10 b!away", "a:10, b:0 Unreachable", ""},
+		{30, 10, "a:10 b:0", "a:5, b:5>5", ""},
+	})
+}
+
+// A member whose writes fail, on and off, costs no capacity. Its own number is written
+// again until that works.
+func TestWritesFail(t *testing.T) {
+	play(t, replicas.NewPolicy(100), []line{
+		{0, 10, "a:10 b:0", "a:5, b:5>5", ""},
+		{30, 10, "a:10 b:0!failed", "a:5, b:5>5 WriteFailed", ""},
+		{30, 10, "a:10 b:0!failed", "a:5, b:5>5 WriteFailed", ""},
+		{30, 10, "a:10 b:0!failed", "a:10, b:0>0 WriteFailed", ""},
+		{30, 10, "a:10 b:0", "a:5, b:5>5", ""},
+		{30, 10, "a:10 b:0!failed", "a:5, b:5>5 WriteFailed", ""},
+		{90, 10, "a:10 b:0!failed", "a:10, b:0>0 WriteFailed", ""},
+		{30, 20, "a:10 b:0!failed", "a:20>20, b:0>0 WriteFailed", ""},
+		{30, 20, "a:20 b:0", "a:10, b:10>10", ""},
+		{30, 20, "a:20 b:10", "a:10>10, b:10", ""},
+	})
+}
+
+// A member that has what was ordered, but whose writes fail now, gives up nothing that
+// the others do not have.
+func TestWritesFailLater(t *testing.T) {
+	play(t, replicas.NewPolicy(100), []line{
+		{0, 10, "a:5 b:5", "a:5, b:5", ""},
+		{30, 12, "a:5 b:5!failed", "a:6>6, b:6>6 WriteFailed", ""},
+		{90, 12, "a:6 b:5!failed", "a:12>12, b:0>5 WriteFailed", ""},
+		{30, 12, "a:12/6 b:5!failed", "a:12, b:0>5 WriteFailed", ""},
+		{30, 12, "a:12 b:5!failed", "a:12, b:0>0 WriteFailed", ""},
+		{30, 12, "a:12 b:5", "a:6>7, b:6>6", ""},
+	})
+}
+
+// Pods that are never created: the others get the part that is missing, and the member
+// is tried again later.
+func TestNoProgress(t *testing.T) {
+	play(t, replicas.NewPolicy(100), []line{
+		{0, 10, "a:5 b:5/3", "a:5, b:5", ""},
+		{299, 10, "a:5 b:5/3", "a:5, b:5", ""},
+		{1, 10, "a:5 b:5/3", "a:7>7, b:3>4 NoProgress", ""},
+		{30, 10, "a:7 b:4/3", "a:7, b:3 NoProgress", ""},
+		{9999, 12, "a:7 b:4/3", "a:9>9, b:3 NoProgress", ""},
+		{30, 2, "a:9 b:4/3", "a:1>1, b:1>1 NoProgress", ""},
+		{0, 12, "a:9 b:4/3", "a:9, b:3 NoProgress", ""},
+		{30, 12, "a:9 b:4/4", "a:6>8, b:6>6", ""},
+		{290, 12, "a:8 b:6/5", "a:6>7, b:6", ""},
+		{299, 12, "a:7 b:6/5", "a:6, b:6", ""},
+		{1, 12, "a:7 b:6/5", "a:7, b:5 NoProgress", ""},
+	})
+	p := replicas.NewPolicy(100)
+	p.ProgressDeadline = 0
+	play(t, p, []line{{0, 10, "a:5 b:5/3", "a:5, b:5", ""}, {9999, 10, "a:5 b:5/3", "a:5, b:5", ""}})
+	play(t, replicas.NewPolicy(100), []line{
+		{0, 10, "a:5/1 b:5/3", "a:5, b:5", ""},
+		{300, 10, "a:5/1 b:5/3", "a:5 NoProgress, b:5 NoProgress", ""}, // nobody is there to take the rest
+	})
+}
+
+// A member that is taken off the list is scaled to 0, after its replicas exist
+// elsewhere. A cluster that was never on the list is left alone.
+func TestNotListed(t *testing.T) {
+	p := replicas.NewPolicy(100, members(1, 1)...)
+	plan := replicas.NewPlan(p, replicas.State{Replicas: new(int32(6)), Clusters: clusters(t, "a:3 b:3 c:7"), Now: epoch})
+	require.Equal(t, "a:3, b:3", shares(plan))
+	p.Members = members(1)
+	step := func(observed, want string) replicas.Plan {
+		t.Helper()
+		plan = replicas.NewPlan(p, replicas.State{Replicas: new(int32(6)), Clusters: clusters(t, observed), Checkpoint: plan.Checkpoint, Now: epoch})
+		require.Equal(t, want, shares(plan), "%s", plan)
+		return plan
+	}
+	plan = step("a:3 b:3 c:7", "a:6>6, b:0 NotListed")
+	require.Equal(t, "Cluster is no longer a member, and keeps 3 replicas until they exist elsewhere", plan.Shares[1].Description())
+	step("a:6/3 b:3 c:7", "a:6, b:0 NotListed")
+	step("a:6/5 b:3 c:7", "a:6, b:0>1 NotListed")
+	step("a:6 b!away c:7", "a:6, b:0 NotListed")
+	plan = step("a:6/5 b:1 c:7", "a:6, b:0 NotListed")
+	require.Equal(t, "Cluster is no longer a member, and keeps 1 replicas until they exist elsewhere", plan.Shares[1].Description())
+	plan = step("a:6 b:1 c:7", "a:6, b:0>0 NotListed")
+	require.Equal(t, "Cluster is no longer a member, and gets no replicas", plan.Shares[1].Description())
+	step("a:6 b:0 c:7", "a:6")
+	step("a:6 b:9 c:7", "a:6") // those of another owner
+}
+
+// A pause and unknown metrics leave everything as it is, also on a former member.
+func TestHold(t *testing.T) {
+	p := replicas.NewPolicy(100, members(1, 1)...)
+	s := replicas.State{Replicas: new(int32(6)), Clusters: clusters(t, "a:3 b:3"), Now: epoch}
+	s.Checkpoint = replicas.NewPlan(p, s).Checkpoint
+	p.Members = members(1)
+	for reason, change := range map[replicas.Reason]func(*replicas.Policy, *replicas.State){
+		replicas.ReasonPaused:            func(p *replicas.Policy, _ *replicas.State) { p.Pause.Paused = true },
+		replicas.ReasonMetricsUnknown:    func(_ *replicas.Policy, s *replicas.State) { s.Replicas = nil },
+		replicas.ReasonNoMaximum:         func(p *replicas.Policy, _ *replicas.State) { p.Max = 0 },
+		replicas.ReasonCheckpointVersion: func(_ *replicas.Policy, s *replicas.State) { s.Checkpoint.Version = 2 },
+	} {
+		p, s := p, s
+		change(&p, &s)
+		plan := replicas.NewPlan(p, s)
+		require.Equal(t, reason, plan.Reason)
+		require.NotContains(t, shares(plan), ">", reason)
+		if reason != replicas.ReasonCheckpointVersion {
+			require.Equal(t, int32(6), plan.Total)
+			require.Equal(t, s.Checkpoint, plan.Checkpoint, reason)
+		}
+	}
+	require.Equal(t, replicas.Plan{Reason: replicas.ReasonNoMaximum, Shares: []replicas.Share{},
+		Checkpoint: replicas.Checkpoint{Version: 1, Members: map[string]replicas.MemberCheckpoint{}},
+	}, replicas.NewPlan(replicas.Policy{}, replicas.State{}))
+}
+
+// One cluster under two names counts once, and two names do not write two numbers to
+// one workload. A former member that is the same cluster is not scaled to 0.
+func TestDuplicate(t *testing.T) {
+	plan := play(t, replicas.NewPolicy(100, members(1, 1, 2)...), []line{
+		{0, 9, "a:3=x b:3=x c:6=y", "a:3, b:0 Duplicate, c:6", ""},
+		{30, 9, "a!away b:3=x c:6=y", "a:0 Duplicate, b:3, c:6", ""}, // under the name that can be reached
+		{30, 9, "a:3=x b:3=x c:6=y", "a:3, b:0 Duplicate, c:6", ""},
+	})
+	require.Equal(t, "Cluster is the same as a, and gets no replicas", plan.Shares[1].Description())
+	p := replicas.NewPolicy(100, members(1)...)
+	plan = replicas.NewPlan(p, replicas.State{Replicas: new(int32(9)), Checkpoint: plan.Checkpoint, Clusters: clusters(t, "a!away b:3=x")})
+	require.Equal(t, "a:9 Unreachable", shares(plan))
+	require.NotContains(t, plan.Checkpoint.Members, "b")
+}
+
+// If all are excluded, no description claims that the replicas are at others.
+func TestAllExcluded(t *testing.T) {
+	p := replicas.NewPolicy(100, members(1, 1, 0)...)
+	p.GracePeriod = 0
+	plan := play(t, p, []line{
+		{0, 10, "a:5 b:5 c:0", "a:5, b:5, c:0 NoWeight", ""},
+		{0, 10, "a!away b!away c:0", "a:5 Unreachable, b:5 Unreachable, c:0 NoWeight", replicas.ReasonAllExcluded},
+	})
+	for _, s := range plan.Shares[:2] {
+		require.Equal(t, "Cluster is unreachable, and keeps its share, because all members are excluded", s.Description())
+	}
+	require.Equal(t, "Cluster has no weight, and gets no replicas", plan.Shares[2].Description())
+}
+
+// At the maximum replicas move within the surge only; without one they stay, and the
+// plan says so.
+func TestSurge(t *testing.T) {
+	p := replicas.NewPolicy(10, members(1, 1)...)
+	require.Equal(t, int32(2), p.MaxSurge)
+	play(t, p, []line{
+		{0, 10, "a:10 b:0", "a:5, b:5>2", ""},
+		{30, 10, "a:10 b:2/0", "a:5, b:5", ""},
+		{30, 10, "a:10 b:2", "a:5>8, b:5", ""},
+		{30, 10, "a:8 b:2", "a:5, b:5>4", ""},
+		{30, 10, "a:8 b:4", "a:5>6, b:5", ""},
+		{30, 10, "a:6 b:4", "a:5, b:5>5", ""},
+		{30, 10, "a:6 b:5", "a:5>5, b:5", ""},
+		{30, 10, "a:5 b:5", "a:5, b:5", ""},
+	})
+	p.MaxSurge = 0
+	plan := play(t, p, []line{
+		{0, 10, "a:10 b:0", "a:5, b:5", replicas.ReasonAtMax},
+		{30, 8, "a:10 b:0", "a:4>8, b:4", ""},
+		{30, 8, "a:8 b:0", "a:4, b:4>2", ""},
+		{30, 8, "a:8 b:2", "a:4>6, b:4", ""},
+	})
+	require.Equal(t, int32(2), plan.Remaining)
+}
+
+func TestCheckpointVersion(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"version":2,"members":[]}`: "version: found 2; use 1, the version of this release, or the release that wrote the checkpoint",
+		`{"version":-1}`:             "version: found -1; use 1, the version of this release, or the release that wrote the checkpoint",
+		`{"members":{"a":{}}}`:       "version: found 0; use 1, the version of this release, or the release that wrote the checkpoint",
+		`{"version":"1"}`:            "json: cannot unmarshal string into Go struct field .version of type int",
+		`{"version":1,"members":[]}`: "json: cannot unmarshal array",
+	} {
+		kept := replicas.Checkpoint{Version: 1}
+		require.ErrorContains(t, json.Unmarshal([]byte(text), &kept), want, text)
+		require.Equal(t, replicas.Checkpoint{Version: 1}, kept)
+	}
+	for _, text := range []string{`{}`, `{"version":1}`, `null`} {
+		var c replicas.Checkpoint
+		require.NoError(t, json.Unmarshal([]byte(text), &c), text)
+	}
+	s := replicas.State{Checkpoint: replicas.Checkpoint{Version: 7}}
+	require.EqualError(t, s.Validate(), "Checkpoint.version: found 7; use 1, the version of this release, or the release that wrote the checkpoint")
+}
+
+func TestValidate(t *testing.T) {
+	require.NoError(t, new(replicas.NewPolicy(1)).Validate())
+	require.NoError(t, new(replicas.NewPolicy(replicas.NoMax, replicas.NewMember("a"), replicas.Member{Name: "b"})).Validate())
+	p := replicas.Policy{
+		Min: -1, Max: 0, GracePeriod: -1, RecoveryDelay: -time.Second, ProgressDeadline: -1, MaxPercentage: new(int32(0)), MaxSurge: -1,
+		Members: []replicas.Member{{Name: "a"}, {Name: "a"}, {}}, Pause: replicas.Pause{Replicas: new(int32(-3))},
+	}
+	require.EqualError(t, p.Validate(), `Min: found -1; use 0 or more
+Max: found 0; use 1 or more
+GracePeriod: found -1ns; use 0s or more
+RecoveryDelay: found -1s; use 0s or more
+ProgressDeadline: found -1ns; use 0s or more
+MaxPercentage: found 0; use 1 to 100
+MaxSurge: found -1; use 0 or more
+Pause.Replicas: found -3; use 0 or more
+Members[1].Name: found "a"; use a name that no other member has
+Members[2].Name: found nothing; use the name of a cluster
+Members: found no weight; use at least one weight above 0`)
+	p = replicas.NewPolicy(3, replicas.Member{Name: "a", Weight: -1})
+	p.Min, p.MaxPercentage = 4, new(int32(101))
+	require.EqualError(t, p.Validate(), "Min: found 4; use 3 or less\nMaxPercentage: found 101; use 1 to 100\nMembers[0].Weight: found -1; use 0 or more")
+	s := replicas.State{Clusters: []replicas.Cluster{
+		{Name: "a", Problem: "Broken"}, {Name: "a", Replicas: -1, Existing: new(int32(-2))}, {Problem: replicas.ReasonNotAsked},
+	}}
+	require.EqualError(t, s.Validate(), `Clusters[0].Problem: found "Broken"; use Unreachable, WorkloadMissing, WriteFailed, NotAsked or nothing
+Clusters[1].Name: found "a"; use a name that no other cluster has
+Clusters[1].Replicas: found -1; use 0 or more
+Clusters[1].Existing: found -2; use 0 or more
+Clusters[2].Name: found nothing; use the name of a cluster`)
+	require.Len(t, field.All(s.Validate()), 5)
+}

@@ -1,0 +1,202 @@
+package replicas
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/scaledjob/scaledjob/field"
+)
+
+// A State is what was observed. The zero value knows neither metrics nor clusters.
+type State struct {
+	// Replicas is the number that the metrics ask for, before the bounds. nil means
+	// that they could not be read.
+	Replicas *int32
+	Clusters []Cluster // each registered cluster
+	// Checkpoint is that of the previous plan for this workload, which may have been
+	// stored as JSON. The zero value starts anew.
+	Checkpoint Checkpoint
+	Now        time.Time
+}
+
+// A Cluster is one registered cluster as it was observed. A Cluster with a name alone is
+// healthy, and its workload has no replicas.
+type Cluster struct {
+	Name string
+	// UID identifies the workload. If two clusters have the same UID, they are one
+	// cluster under two names: one of the two counts. An empty UID is not compared.
+	UID string
+	// Problem is ReasonUnreachable, ReasonWorkloadMissing, ReasonWriteFailed,
+	// ReasonNotAsked, or empty. Any other value counts as ReasonUnreachable.
+	Problem Reason
+	// Replicas is spec.replicas of the workload. The numbers of the previous plan count
+	// if the workload could not be read.
+	Replicas int32
+	// Existing is the number of those that exist, such as status.replicas of a scale or
+	// the number of ready pods. nil means all of them.
+	Existing *int32
+}
+
+// CheckpointVersion is the version of the checkpoints that this package writes and
+// reads.
+const CheckpointVersion = 1
+
+// A Checkpoint is what the next plan must know of this one. It holds one entry for
+// each member, so that its size is bounded by the registered clusters. The zero value
+// knows nothing.
+type Checkpoint struct {
+	Version int                         `json:"version,omitempty"`
+	Members map[string]MemberCheckpoint `json:"members,omitempty"`
+}
+
+// A MemberCheckpoint is what is remembered of one member.
+type MemberCheckpoint struct {
+	Problem  Reason    `json:"problem,omitempty"`  // the last failure; empty if the member is healthy
+	Since    time.Time `json:"since,omitzero"`     // when the failure or the recovery began
+	Excluded bool      `json:"excluded,omitempty"` // the member had no share when Since began
+	UID      string    `json:"uid,omitempty"`
+	Replicas int32     `json:"replicas,omitempty"` // as last read
+	Existing int32     `json:"existing,omitempty"` // as last read
+	// WaitingSince is the time since which replicas are missing and none has been added.
+	WaitingSince time.Time `json:"waitingSince,omitzero"`
+}
+
+// UnmarshalJSON rejects a checkpoint of another version with a [*field.Error].
+func (c *Checkpoint) UnmarshalJSON(data []byte) error {
+	var read Checkpoint
+	if err := json.Unmarshal(data, &struct {
+		Version *int `json:"version"`
+	}{&read.Version}); err != nil {
+		return err
+	}
+	if err := read.check(); err != nil { // before fields that it may have in another form
+		return err
+	}
+	type plain Checkpoint
+	if err := json.Unmarshal(data, (*plain)(&read)); err != nil {
+		return err
+	}
+	if err := read.check(); err != nil {
+		return err
+	}
+	*c = read
+	return nil
+}
+
+// check returns an error if the version is unknown. A checkpoint without members may
+// have none.
+func (c *Checkpoint) check() error {
+	if c.Version == CheckpointVersion || c.Version == 0 && len(c.Members) == 0 {
+		return nil
+	}
+	return &field.Error{Path: "version", Found: strconv.Itoa(c.Version), Fix: fmt.Sprintf(
+		"%d, the version of this release, or the release that wrote the checkpoint", CheckpointVersion)}
+}
+
+// Validate returns each problem of the state as a [*field.Error], joined. NewPlan is
+// defined for invalid states too.
+func (s *State) Validate() error {
+	var e field.Errors
+	e.Join("Checkpoint", s.Checkpoint.check())
+	seen := map[string]bool{}
+	for i := range s.Clusters {
+		c := &s.Clusters[i]
+		path := fmt.Sprintf("Clusters[%d].", i)
+		e.Check(c.Name != "", path+"Name", c.Name, "the name of a cluster")
+		e.Check(c.Name == "" || !seen[c.Name], path+"Name", c.Name, "a name that no other cluster has")
+		seen[c.Name] = true
+		e.Check(c.Problem == c.problem(), path+"Problem", string(c.Problem), "Unreachable, WorkloadMissing, WriteFailed, NotAsked or nothing")
+		e.AtLeast(path+"Replicas", int64(c.Replicas), 0)
+		if c.Existing != nil {
+			e.AtLeast(path+"Existing", int64(*c.Existing), 0)
+		}
+	}
+	return e.Err()
+}
+
+// problem returns the problem of the cluster, of which there are four.
+func (c *Cluster) problem() Reason {
+	switch c.Problem {
+	case "", ReasonUnreachable, ReasonWorkloadMissing, ReasonWriteFailed, ReasonNotAsked:
+		return c.Problem
+	}
+	return ReasonUnreachable
+}
+
+// existing returns the number of replicas that exist and are to stay.
+func (c *Cluster) existing() int32 {
+	if c.Existing == nil {
+		return max(0, c.Replicas)
+	}
+	return max(0, min(c.Replicas, *c.Existing))
+}
+
+// observe returns what is known after one more observation.
+func (m MemberCheckpoint) observe(c *Cluster, p *Policy, now time.Time) MemberCheckpoint {
+	problem, before := c.problem(), m.Existing
+	answered := problem != ReasonUnreachable && problem != ReasonNotAsked
+	if answered {
+		m.UID, m.Replicas, m.Existing = c.UID, max(0, c.Replicas), c.existing()
+	}
+	if problem == ReasonWorkloadMissing {
+		m.Replicas, m.Existing, problem = 0, 0, ""
+	}
+	m = m.health(problem, p, now)
+	if answered {
+		m.progress(m.Existing > before, now)
+	}
+	return m
+}
+
+// health takes the last failure over, which is empty for none.
+func (m MemberCheckpoint) health(problem Reason, p *Policy, now time.Time) MemberCheckpoint {
+	if (problem == "") != (m.Problem == "") {
+		m.Excluded, _ = m.excluded(p, now)
+		m.Since = stamp(now)
+	}
+	m.Problem = problem
+	if excluded, _ := m.excluded(p, now); problem == "" && !excluded {
+		m.Since, m.Excluded = time.Time{}, false
+	}
+	return m
+}
+
+// progress takes over whether one more replica exists.
+func (m *MemberCheckpoint) progress(more bool, now time.Time) {
+	switch {
+	case m.Existing >= m.Replicas:
+		m.WaitingSince = time.Time{}
+	case m.WaitingSince.IsZero() || more:
+		m.WaitingSince = stamp(now)
+	}
+}
+
+// excluded reports whether the member has no share because of its health, and when
+// that changes by itself.
+func (m *MemberCheckpoint) excluded(p *Policy, now time.Time) (bool, time.Time) {
+	switch {
+	case m.Problem == "" && !m.Excluded:
+		return false, time.Time{}
+	case m.Problem == "":
+		back, until := elapsed(m.Since, p.RecoveryDelay, now)
+		return !back, until
+	case m.Excluded:
+		return true, time.Time{}
+	}
+	return elapsed(m.Since, p.GracePeriod, now)
+}
+
+// elapsed reports whether a duration from start is over, and if not, when it will be.
+// If the clock was set back, no time has passed.
+func elapsed(start time.Time, d time.Duration, now time.Time) (bool, time.Time) {
+	d = max(0, d)
+	if max(0, now.Sub(start)) >= d {
+		return true, time.Time{}
+	}
+	return false, start.Add(d)
+}
+
+// stamp returns a time that is the same after it has been stored as JSON.
+func stamp(t time.Time) time.Time { return t.UTC().Round(0) }
