@@ -3,79 +3,92 @@ package schedule
 import (
 	"slices"
 	"time"
+
+	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/schedule/interval"
 )
 
-// A Decision says what to do. The zero value is to do nothing.
+// A Decision holds the state after it, and the actions. The zero value does nothing.
 type Decision struct {
-	State State // to be stored before anything is done
+	State State // the caller must store it before it carries out the actions
 
-	Start  []Run    // create their Jobs, in this order; one that exists already is as good
-	Delete []string // delete the Jobs of these tags, with their pods
-	Events []Event  // what has come about since the state before
+	// Start holds the runs whose Jobs to create, in this order. A Job that exists
+	// already counts as created. If Start is not empty, State differs from the state
+	// before.
+	Start []Run
+	// Stop holds the tags of active runs that are cancelled or replaced: delete their
+	// Jobs in the foreground, so that a Job exists as long as its pods.
+	Stop []string
+	// Delete holds the tags of runs that history has dropped: delete their Jobs and pods.
+	Delete []string
+	Events []Event // changes since the state before
 
-	// NextCheck is the next instant at which something becomes due, the zero time
-	// where there is none. Before it, only what is observed can change the decision.
+	// NextCheck is the next time at which the decision can change without a change of
+	// its other arguments. The zero time means never.
 	NextCheck time.Time
-	// JobsUnknown says that runs wait, and completed runs stay, for no other reason
-	// than that the Jobs are not known.
+	// JobsUnknown reports that nothing starts and nothing is deleted because the Jobs are
+	// not known.
 	JobsUnknown bool
+	Suspended   bool // Spec.Suspended
+	// Problems is the input that was ignored: a state of an unknown version, with which
+	// nothing is decided, and requests without an ID.
+	Problems []*field.Error
 }
 
-// Decide returns what to do about the runs of a job at an instant. It is total and
-// pure: no input makes it panic, equal inputs give equal decisions.
+// Decide returns the state of a job's runs at a time, and the actions. No input makes
+// it panic, and equal inputs give equal decisions. The package comment has its rules.
 //
-// The rules, in order:
-//
-//  1. A time spec (or zone) other than the state's starts anew: from now on it
-//     holds, instants before were never due, and of the counters only the waiting
-//     runs are left.
-//
-//  2. Each request, and each completion of a dependency, that was not taken up before
-//     asks for a run, which waits.
-//
-//  3. A Job whose tag no started run has is adopted: it was created, and the state
-//     that says so was lost. Its instant counts as due, if it did not, and as started.
-//     A Job that has finished completes its run; so does one that was seen and is
-//     gone, as failed and lost. A run completes no earlier than it started, nor than
-//     the last that had completed; if it started when that was known, it completes
-//     after it.
-//
-//  4. Every instant after the last handled one, up to now, is due. With SkipOutdated
-//     the latest alone waits, and what waited or is older is missed. Else all wait, up
-//     to MaxWaiting; the oldest above that are dropped.
-//
-//  5. Waiting runs start, by due time, then tag: scheduled ones unless blocked, and
-//     without AllowConcurrentRun only while none is running. A run that has started
-//     is handed back in Start until its Job has been seen.
-//
-//  6. History drops completed runs, and their Jobs are deleted.
-//
-// Without JobsKnown there is no rule 3, and nothing starts or is deleted.
-//
-// The state is to be stored before the decision is carried out, and nobody else may
-// delete a Job that no stored state has seen. Then no run starts twice: not when the
-// program dies in between or goes on from the state before, nor when the clock goes
-// back (FuzzNoRunTwice). Deciding again at one instant returns the same state and
-// the same actions, and no events (FuzzIdempotent).
-//
-// Requests are remembered by tag: those that are listed, and 1000 that are not.
-//
-// The cost is linear in the runs, requests and Jobs that there are, and does not
-// depend on how many instants have been missed (BenchmarkDecide).
+// The cost is linear in the number of runs, requests and Jobs. With an interval as the
+// schedule, it does not depend on the number of missed occurrences (BenchmarkDecide).
 func Decide(spec Spec, state State, seen Observed, now time.Time) Decision {
+	if err := state.Validate(); err != nil {
+		return Decision{State: state.clone(), JobsUnknown: true, Problems: field.All(err)}
+	}
 	d := newDecider(spec, state, seen, now)
+	d.connect()
+	d.renew()
+	d.state.Version = stateVersion
+	d.due = occurrences(d.spec.Schedule, d.state.Since)
 	d.takeUp(seen)
 	if d.jobsKnown {
 		d.observe()
 	}
+	d.reject(seen.Rejected)
 	d.becomeDue()
 	d.block()
 	if d.jobsKnown {
+		d.cancel(seen.Cancelled)
+		d.replace()
 		d.start()
+		d.forbid()
 	}
+	d.tellLost()
 	d.prune()
-	d.forgetAsked()
-	return d.decision()
+	d.forgetRequested()
+	return d.decision(seen.Revision)
+}
+
+// Refresh returns the state in which the runs agree with their Jobs. It is for a job
+// whose spec cannot be read: nothing becomes due, starts or is dropped by history. Jobs
+// of runs that the state does not have are ignored. NextCheck is the zero time.
+func Refresh(state State, seen Observed, now time.Time) Decision {
+	if err := state.Validate(); err != nil || state.fresh() {
+		return Decision{State: state.clone(), JobsUnknown: true, Problems: field.All(err)}
+	}
+	d := newDecider(Spec{}, state, seen, now)
+	d.due = interval.Occurrences{}
+	if d.jobsKnown {
+		known := d.startedTags()
+		for _, r := range d.state.Pending {
+			known[r.Tag] = true
+		}
+		d.jobs = slices.DeleteFunc(d.jobs, func(j Job) bool { return !known[j.Tag] })
+		d.observe()
+	}
+	d.reject(seen.Rejected)
+	r := d.decision(seen.Revision)
+	r.NextCheck = time.Time{}
+	return r
 }
 
 // A decider is a decision in the making.
@@ -85,28 +98,28 @@ type decider struct {
 	jobs      []Job // by tag
 	jobsKnown bool
 	now       time.Time
-	instants  Instants
-	listed    map[string]bool    // tags of the runs that are asked for
-	adopted   map[time.Time]bool // instants of adopted runs that had not been handled
-	ran       time.Time          // the latest of those, instants of another time spec included
+	due       Occurrences
+	listed    map[string]bool    // tags of the requested runs
+	answered  map[string]bool    // tags of the listed requests, and whether they are answered
+	adopted   map[time.Time]bool // occurrences of adopted runs that had not been handled
+	ran       time.Time          // the latest occurrence of an adopted run, of another schedule included
+	changed   bool               // by the list of Jobs
+	missed    int64              // runs that this decision misses
+	dropped   int64              // runs that this decision drops
+	starts    []Run
 	events    []Event
+	problems  field.Errors
 }
 
 func newDecider(spec Spec, state State, seen Observed, now time.Time) *decider {
-	d := &decider{spec: spec, state: state.clone(), jobs: sorted(seen.Jobs), jobsKnown: seen.JobsKnown,
-		now: moment(now), adopted: map[time.Time]bool{}}
-	if d.spec.Zone == nil {
-		d.spec.Zone = time.UTC
-	}
+	d := &decider{spec: spec, state: state.clone(), jobs: sorted(seen.Jobs), jobsKnown: seen.JobsKnown && (seen.Revision <= 0 || seen.Revision >= state.JobsRevision),
+		now: moment(now), adopted: map[time.Time]bool{}, answered: map[string]bool{}}
 	if d.spec.MaxWaiting <= 0 {
 		d.spec.MaxWaiting = DefaultMaxWaiting
 	}
 	slices.SortFunc(d.state.Pending, byDue)
 	slices.SortFunc(d.state.Running, byDue)
 	slices.SortFunc(d.state.Completed, byCompletion)
-	d.connect()
-	d.renew()
-	d.instants = d.spec.Interval.Instants(d.state.Since, d.spec.Zone)
 	return d
 }
 
@@ -114,24 +127,21 @@ func newDecider(spec Spec, state State, seen Observed, now time.Time) *decider {
 // creation, others from the decision that first sees them.
 func (d *decider) connect() {
 	since := d.now.Truncate(time.Second) // the times of completions are whole seconds
-	if d.first() {
+	if d.state.fresh() {
 		since = d.created()
 	}
 	var after []Connection
 	for _, dependency := range d.spec.After {
-		c := Connection{dependency, since}
+		c := Connection{Dependency: dependency, Since: since}
 		for _, old := range d.state.After {
 			if old.Dependency == dependency {
-				c.Since = old.Since
+				c = old
 			}
 		}
 		after = append(after, c)
 	}
 	d.state.After = after
 }
-
-// first reports whether nothing has been decided before, not even at the zero time.
-func (d *decider) first() bool { return d.state.Since.IsZero() && d.state.Handled.IsZero() }
 
 // created is when the job was, or this decision where nobody knows.
 func (d *decider) created() time.Time {
@@ -141,44 +151,57 @@ func (d *decider) created() time.Time {
 	return moment(d.spec.Created)
 }
 
-// renew is rule 1. A changed time spec holds after what has been handled, which
-// stays so.
+// renew is rule 1. The occurrences that have been handled stay handled.
 func (d *decider) renew() {
-	s, text, zone := &d.state, d.spec.Interval.String(), ""
-	if text != "" {
-		zone = d.spec.Zone.String()
+	s, text := &d.state, ""
+	if d.spec.Schedule != nil {
+		text = d.spec.Schedule.String()
 	}
 	switch {
-	case d.first():
+	case d.state.fresh():
 		s.Since = d.created()
-	case s.TimeSpec == text && s.Zone == zone:
+	case s.TimeSpec == text:
 		return
 	default:
 		s.Since = moment(d.now)
 	}
-	s.TimeSpec, s.Zone, s.Handled = text, zone, moment(latest(s.Handled, s.Since.Add(-1)))
+	s.TimeSpec, s.Handled = text, moment(latest(s.Handled, s.Since.Add(-1)))
 	s.Due, s.Started, s.Missed, s.Dropped = s.Waiting(), 0, 0, 0
 }
 
 func (d *decider) tell(e Event) { d.events = append(d.events, e) }
 
-func (d *decider) decision() Decision {
-	r := Decision{State: d.state, Events: d.events, JobsUnknown: !d.jobsKnown}
-	r.NextCheck, _ = d.instants.Next(latest(d.now, d.state.Handled))
+func (d *decider) decision(revision int64) Decision {
+	if d.changed {
+		d.state.JobsRevision = max(d.state.JobsRevision, revision)
+	}
+	r := Decision{State: d.state, Start: d.starts, Events: d.events, JobsUnknown: !d.jobsKnown, Suspended: d.spec.Suspended,
+		Problems: field.All(d.problems.Err())}
+	r.NextCheck, _ = d.due.Next(latest(d.now, d.state.Handled))
+	r.NextCheck = earliest(r.NextCheck, d.nextLate())
 	if !d.jobsKnown {
 		return r
 	}
-	for _, run := range d.state.Running {
-		if !run.Seen {
-			r.Start = append(r.Start, run)
+	r.NextCheck = earliest(r.NextCheck, d.nextTry())
+	for _, running := range d.state.Running {
+		if j, ok := tagged(d.jobs, running.Tag); ok && running.Stopped != "" && !j.Deleting {
+			r.Stop = append(r.Stop, running.Tag)
 		}
 	}
-	for _, tag := range d.state.Forgotten {
+	for _, tag := range d.state.PendingDeletion {
 		if j, ok := tagged(d.jobs, tag); ok && !j.Deleting {
 			r.Delete = append(r.Delete, tag)
 		}
 	}
 	return r
+}
+
+// earliest returns the earlier time; the zero time means never.
+func earliest(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }
 
 func latest(a, b time.Time) time.Time {

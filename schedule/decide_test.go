@@ -8,14 +8,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
-// brief tells what a decision is about. A run is its due time, with a star if it
-// was asked for.
+// brief is a decision in a line, without RunStarted. A run is its due time, with a star
+// if it was requested.
 func brief(d schedule.Decision) string {
 	var parts []string
 	list := func(name string, runs []schedule.Run) {
@@ -41,7 +42,13 @@ func brief(d schedule.Decision) string {
 	if n := len(d.Delete); n > 0 {
 		parts = append(parts, fmt.Sprintf("delete %d", n))
 	}
+	if n := len(d.Stop); n > 0 {
+		parts = append(parts, fmt.Sprintf("stop %d", n))
+	}
 	for _, e := range d.Events {
+		if e.Reason == schedule.RunStarted {
+			continue
+		}
 		text := string(e.Reason)
 		if e.Count > 0 {
 			text = fmt.Sprintf("%d %s", e.Count, text)
@@ -112,17 +119,17 @@ func both(a, b func(*world)) func(*world) { return func(w *world) { a(w); b(w) }
 func TestDecide(t *testing.T) {
 	plain := schedule.DefaultSpec()
 	plain.UID, plain.Created = "2f6a", created
-	plain.Interval = parse(t, "R4/2026-01-01T01:00:00Z/PT1H")
+	plain.Schedule = schedule.ISO8601(parse(t, "R4/2026-01-01T01:00:00Z/PT1H"), nil)
 	with := func(change func(*schedule.Spec)) schedule.Spec {
 		s := plain
 		change(&s)
 		return s
 	}
-	single := with(func(s *schedule.Spec) { s.AllowConcurrentRun = false })
-	all := with(func(s *schedule.Spec) { s.AllowConcurrentRun, s.SkipOutdated, s.MaxWaiting = false, false, 2 })
+	single := with(func(s *schedule.Spec) { s.Concurrency = schedule.Wait })
+	all := with(func(s *schedule.Spec) { s.Concurrency, s.SkipOutdated, s.MaxWaiting = schedule.Wait, false, 2 })
 	block := with(func(s *schedule.Spec) { s.BlockOnFailure = true })
 	spec := func(text string) func(*world) {
-		return func(w *world) { w.spec.Interval = parse(t, text) }
+		return func(w *world) { w.spec.Schedule = schedule.ISO8601(parse(t, text), nil) }
 	}
 	change := func(to schedule.Spec) func(*world) { return func(w *world) { w.spec = to } }
 	gone := func(w *world) { clear(w.jobs) }
@@ -135,66 +142,66 @@ func TestDecide(t *testing.T) {
 	}{
 		{"runs on schedule", plain, []step{
 			{"00:00", nil, "0=0+0+0+0"},
-			{"01:00", nil, "start 01:00, run 01:00, 1=1+0+0+0"},
+			{"01:00", nil, "start 01:00, wait 01:00, 1=0+1+0+0"},
 			{"01:00", nil, "run 01:00, 1=1+0+0+0"},
-			{"02:00", nil, "start 02:00, run 01:00 02:00, 2=2+0+0+0"},
+			{"02:00", nil, "start 02:00, wait 02:00, run 01:00, 2=1+1+0+0"},
 			{"02:30", finishes("02:20", schedule.Succeeded), "done 01:00 02:00, RunSucceeded, RunSucceeded, 2=2+0+0+0"},
-			{"09:00", nil, "start 04:00, run 04:00, done 01:00 02:00, 1 RunsMissed, 4=3+0+1+0"},
+			{"09:00", nil, "start 04:00, wait 04:00, done 01:00 02:00, 1 RunsMissed, 4=2+1+1+0"},
 			{"12:00", nil, "run 04:00, done 01:00 02:00, 4=3+0+1+0"},
 		}},
 		{"one at a time, the latest waits", single, []step{
-			{"01:00", nil, "start 01:00, run 01:00, 1=1+0+0+0"},
+			{"01:00", nil, "start 01:00, wait 01:00, 1=0+1+0+0"},
 			{"02:00", nil, "wait 02:00, run 01:00, 2=1+1+0+0"},
 			{"03:00", nil, "wait 03:00, run 01:00, 1 RunsMissed, 3=1+1+1+0"},
-			{"03:10", finishes("03:05", schedule.Succeeded), "start 03:00, run 03:00, done 01:00, RunSucceeded, 3=2+0+1+0"},
+			{"03:10", finishes("03:05", schedule.Succeeded), "start 03:00, wait 03:00, done 01:00, RunSucceeded, 3=1+1+1+0"},
 		}},
 		{"one at a time, all wait, up to two", all, []step{
-			{"01:00", nil, "start 01:00, run 01:00, 1=1+0+0+0"},
+			{"01:00", nil, "start 01:00, wait 01:00, 1=0+1+0+0"},
 			{"03:00", nil, "wait 02:00 03:00, run 01:00, 3=1+2+0+0"},
 			{"04:00", nil, "wait 03:00 04:00, run 01:00, 1 RunsDropped, 4=1+2+0+1"},
-			{"04:10", finishes("04:05", schedule.Failed), "start 03:00, wait 04:00, run 03:00, done 01:00!, RunFailed, 4=2+1+0+1"},
+			{"04:10", finishes("04:05", schedule.Failed), "start 03:00, wait 03:00 04:00, done 01:00!, RunFailed, 4=1+2+0+1"},
 			{"04:20", change(single), "wait 04:00, run 03:00, done 01:00!, 4=2+1+0+1"},
 		}},
 		{"a jump leaves the latest", all, []step{
 			{"00:30", spec("R/2026-01-01T01:00:00Z/PT1S"), "0=0+0+0+0"},
-			{"23:00", nil, "start 22:59, wait 23:00, run 22:59, 79199 RunsDropped, 79201=1+1+0+79199"},
+			{"23:00", nil, "start 22:59, wait 22:59 23:00, 79199 RunsDropped, 79201=0+2+0+79199"},
 		}},
 		{"skipOutdated leaves one of those that wait", all, []step{
-			{"03:00", nil, "start 02:00, wait 03:00, run 02:00, 1 RunsDropped, 3=1+1+0+1"},
+			{"03:00", nil, "start 02:00, wait 02:00 03:00, 1 RunsDropped, 3=0+2+0+1"},
 			{"04:00", nil, "wait 03:00 04:00, run 02:00, 4=1+2+0+1"},
 			{"04:10", change(single), "wait 04:00, run 02:00, 1 RunsMissed, 4=1+1+1+1"},
 		}},
 		{"a failure blocks, a success on demand ends it", block, []step{
-			{"01:00", nil, "start 01:00, run 01:00, 1=1+0+0+0"},
+			{"01:00", nil, "start 01:00, wait 01:00, 1=0+1+0+0"},
 			{"01:10", finishes("01:05", schedule.Failed), "done 01:00!, RunFailed, Blocked, 1=1+0+0+0"},
 			{"02:00", nil, "wait 02:00, done 01:00!, 2=1+1+0+0"},
 			{"03:00", nil, "wait 03:00, done 01:00!, 1 RunsMissed, 3=1+1+1+0"},
-			{"03:10", asks, "start 03:10*, wait 03:00, run 03:10*, done 01:00!, 3=1+1+1+0"},
+			{"03:10", asks, "start 03:10*, wait 03:00 03:10*, done 01:00!, 3=1+1+1+0"},
 			{"03:20", finishes("03:15", schedule.Failed), "wait 03:00, done 01:00! 03:10*!, RunFailed, 3=1+1+1+0"},
-			{"03:30", asks, "start 03:30*, wait 03:00, run 03:30*, done 01:00! 03:10*!, 3=1+1+1+0"},
+			{"03:30", asks, "start 03:30*, wait 03:00 03:30*, done 01:00! 03:10*!, 3=1+1+1+0"},
 			{"03:40", finishes("03:35", schedule.Succeeded),
-				"start 03:00, run 03:00, done 01:00! 03:10*! 03:30*, RunSucceeded, Unblocked, 3=2+0+1+0"},
+				"start 03:00, wait 03:00, done 01:00! 03:10*! 03:30*, RunSucceeded, Unblocked, 3=1+1+1+0"},
 		}},
 		{"a block ends when nothing is to be blocked", block, []step{
-			{"01:00", nil, "start 01:00, run 01:00, 1=1+0+0+0"},
+			{"01:00", nil, "start 01:00, wait 01:00, 1=0+1+0+0"},
 			{"02:10", finishes("01:05", schedule.Failed), "wait 02:00, done 01:00!, RunFailed, Blocked, 2=1+1+0+0"},
-			{"02:20", change(plain), "start 02:00, run 02:00, done 01:00!, Unblocked, 2=2+0+0+0"},
+			{"02:20", change(plain), "start 02:00, wait 02:00, done 01:00!, Unblocked, 2=1+1+0+0"},
 		}},
 		{"a run whose Job is gone is lost", plain, []step{
-			{"01:00", nil, "start 01:00, run 01:00, 1=1+0+0+0"},
-			{"01:10", never, "start 01:00, run 01:00, 1=1+0+0+0"},
+			{"01:00", nil, "start 01:00, wait 01:00, 1=0+1+0+0"},
+			{"01:10", never, "start 01:00, wait 01:00, 1=0+1+0+0"},
 			{"01:20", nil, "run 01:00, 1=1+0+0+0"},
 			{"01:30", gone, "done 01:00!, RunFailed, 1=1+0+0+0"},
 		}},
-		{"on demand, each request once", with(func(s *schedule.Spec) { s.Interval = schedule.Interval{} }), []step{
-			{"00:10", asks, "start 00:10*, run 00:10*, 0=0+0+0+0"},
-			{"00:20", asks, "start 00:20*, run 00:10* 00:20*, 0=0+0+0+0"},
+		{"on demand, each request once", with(func(s *schedule.Spec) { s.Schedule = nil }), []step{
+			{"00:10", asks, "start 00:10*, wait 00:10*, 0=0+0+0+0"},
+			{"00:20", asks, "start 00:20*, wait 00:20*, run 00:10*, 0=0+0+0+0"},
 			{"00:30", finishes("00:25", schedule.Succeeded), "done 00:10* 00:20*, RunSucceeded, RunSucceeded, 0=0+0+0+0"},
 		}},
 		{"history", with(func(s *schedule.Spec) { s.History = history.Limits{Succeeded: history.Keep(1)} }), []step{
-			{"01:00", nil, "start 01:00, run 01:00, 1=1+0+0+0"},
-			{"02:00", finishes("01:30", schedule.Succeeded), "start 02:00, run 02:00, done 01:00, RunSucceeded, 2=2+0+0+0"},
-			{"03:00", finishes("02:30", schedule.Succeeded), "start 03:00, run 03:00, done 02:00, delete 1, RunSucceeded, 3=3+0+0+0"},
+			{"01:00", nil, "start 01:00, wait 01:00, 1=0+1+0+0"},
+			{"02:00", finishes("01:30", schedule.Succeeded), "start 02:00, wait 02:00, done 01:00, RunSucceeded, 2=1+1+0+0"},
+			{"03:00", finishes("02:30", schedule.Succeeded), "start 03:00, wait 03:00, done 02:00, delete 1, RunSucceeded, 3=2+1+0+0"},
 			{"03:10", nil, "run 03:00, done 02:00, delete 1, 3=3+0+0+0"}, // not carried out yet
 			{"03:20", finishes("03:15", schedule.Failed), "done 02:00 03:00!, delete 1, RunFailed, 3=3+0+0+0"},
 			{"03:30", gone, "done 02:00 03:00!, 3=3+0+0+0"},
@@ -202,16 +209,16 @@ func TestDecide(t *testing.T) {
 		{"a Job of a lost state is adopted", single, []step{
 			{"00:00", nil, "0=0+0+0+0"},
 			{"02:10", loses(decides("02:00")), "run 02:00, 1 RunsMissed, 2=1+0+1+0"},
-			{"03:00", finishes("02:30", schedule.Failed), "start 03:00, run 03:00, done 02:00!, RunFailed, 3=2+0+1+0"},
+			{"03:00", finishes("02:30", schedule.Failed), "start 03:00, wait 03:00, done 02:00!, RunFailed, 3=1+1+1+0"},
 		}},
 		{"an older run does not wait behind an adopted one", single, []step{
-			{"01:00", nil, "start 01:00, run 01:00, 1=1+0+0+0"},
+			{"01:00", nil, "start 01:00, wait 01:00, 1=0+1+0+0"},
 			{"02:00", nil, "wait 02:00, run 01:00, 2=1+1+0+0"},
 			{"03:10", loses(both(finishes("03:00", schedule.Succeeded), decides("03:00"))),
 				"run 03:00, done 01:00, RunSucceeded, 1 RunsMissed, 3=2+0+1+0"},
 		}},
 		{"an adopted run was waiting", single, []step{
-			{"01:00", nil, "start 01:00, run 01:00, 1=1+0+0+0"},
+			{"01:00", nil, "start 01:00, wait 01:00, 1=0+1+0+0"},
 			{"02:00", asks, "wait 02:00 02:00*, run 01:00, 2=1+1+0+0"},
 			{"02:20", loses(both(finishes("02:10", schedule.Succeeded), decides("02:10"))), "wait 02:00*, run 02:00, done 01:00, RunSucceeded, 2=2+0+0+0"},
 		}},
@@ -219,37 +226,37 @@ func TestDecide(t *testing.T) {
 			{"00:00", nil, "0=0+0+0+0"},
 			{"02:30", loses(decides("03:00")), "run 03:00, 2 RunsMissed, 3=1+0+2+0"},
 			{"03:00", nil, "run 03:00, 3=1+0+2+0"},
-			{"04:00", nil, "start 04:00, run 03:00 04:00, 4=2+0+2+0"},
+			{"04:00", nil, "start 04:00, wait 04:00, run 03:00, 4=1+1+2+0"},
 		}},
 		{"another time spec starts anew, what waits stays", all, []step{
-			{"02:00", nil, "start 01:00, wait 02:00, run 01:00, 2=1+1+0+0"},
-			{"02:30", spec("R2//PT1H"), "wait 02:00 02:30, run 01:00, 2=0+2+0+0"},
-			{"02:40", finishes("02:35", schedule.Succeeded), "start 02:00, wait 02:30, run 02:00, done 01:00, RunSucceeded, 2=1+1+0+0"},
-			{"05:00", nil, "wait 02:30 03:30, run 02:00, done 01:00, 3=1+2+0+0"},
+			{"02:00", nil, "start 01:00, wait 01:00 02:00, 2=0+2+0+0"},
+			{"02:30", spec("R2//PT1H"), "wait 02:00 02:30, run 01:00, 3=1+2+0+0"},
+			{"02:40", finishes("02:35", schedule.Succeeded), "start 02:00, wait 02:00 02:30, done 01:00, RunSucceeded, 3=1+2+0+0"},
+			{"05:00", nil, "wait 02:30 03:30, run 02:00, done 01:00, 4=2+2+0+0"},
 		}},
 		{"what ran stays handled under another time spec", plain, []step{
-			{"02:00", nil, "start 02:00, run 02:00, 1 RunsMissed, 2=1+0+1+0"},
-			{"01:30", spec("R/2026-01-01T00:00:00Z/PT30M"), "run 02:00, 0=0+0+0+0"}, // by a clock that went back
-			{"02:00", nil, "run 02:00, 0=0+0+0+0"},
-			{"02:30", nil, "start 02:30, run 02:00 02:30, 1=1+0+0+0"},
+			{"02:00", nil, "start 02:00, wait 02:00, 1 RunsMissed, 2=0+1+1+0"},
+			{"01:30", spec("R/2026-01-01T00:00:00Z/PT30M"), "run 02:00, 1=1+0+0+0"}, // by a clock that went back
+			{"02:00", nil, "run 02:00, 1=1+0+0+0"},
+			{"02:30", nil, "start 02:30, wait 02:30, run 02:00, 2=1+1+0+0"},
 		}},
 		{"an adopted run of another time spec does not count", plain, []step{
 			{"00:00", nil, "0=0+0+0+0"},
 			{"01:10", both(loses(decides("01:00")), spec("R/2026-01-01T01:30:00Z/PT1H")), "run 01:00, 0=0+0+0+0"},
-			{"01:30", nil, "start 01:30, run 01:00 01:30, 1=1+0+0+0"},
+			{"01:30", nil, "start 01:30, wait 01:30, run 01:00, 1=0+1+0+0"},
 		}},
 		{"what an adopted run shows stays handled", plain, []step{
 			{"00:00", nil, "0=0+0+0+0"},
 			{"02:30", both(loses(decides("03:00")), spec("R/2026-01-01T00:15:00Z/PT1H")), "run 03:00, 0=0+0+0+0"},
 			{"02:40", spec("R4/2026-01-01T01:00:00Z/PT1H"), "run 03:00, 0=0+0+0+0"},
 			{"03:00", nil, "run 03:00, 0=0+0+0+0"},
-			{"04:00", nil, "start 04:00, run 03:00 04:00, 1=1+0+0+0"},
+			{"04:00", nil, "start 04:00, wait 04:00, run 03:00, 1=0+1+0+0"},
 		}},
 		{"no schedule any more", single, []step{
-			{"02:00", nil, "start 02:00, run 02:00, 1 RunsMissed, 2=1+0+1+0"},
+			{"02:00", nil, "start 02:00, wait 02:00, 1 RunsMissed, 2=0+1+1+0"},
 			{"03:00", nil, "wait 03:00, run 02:00, 3=1+1+1+0"},
-			{"03:10", func(w *world) { w.spec.Interval = schedule.Interval{} }, "wait 03:00, run 02:00, 1=0+1+0+0"},
-			{"03:20", finishes("03:15", schedule.Succeeded), "start 03:00, run 03:00, done 02:00, RunSucceeded, 1=1+0+0+0"},
+			{"03:10", func(w *world) { w.spec.Schedule = nil }, "wait 03:00, run 02:00, 1=0+1+0+0"},
+			{"03:20", finishes("03:15", schedule.Succeeded), "start 03:00, wait 03:00, done 02:00, RunSucceeded, 1=0+1+0+0"},
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -260,7 +267,7 @@ func TestDecide(t *testing.T) {
 					s.do(w)
 				}
 				d := w.decide()
-				require.Equal(t, s.want, brief(d), s.at)
+				assert.Equal(t, s.want, brief(d), s.at)
 				w.store(d.State)
 				for _, r := range d.Start {
 					require.NoError(t, w.create(r))
@@ -273,7 +280,7 @@ func TestDecide(t *testing.T) {
 // minutely is due every minute from the creation on.
 func minutely(t *testing.T) schedule.Spec {
 	s := schedule.DefaultSpec()
-	s.UID, s.Created, s.Interval = "2f6a", created, parse(t, "R//PT1M")
+	s.UID, s.Created, s.Schedule = "2f6a", created, schedule.ISO8601(parse(t, "R//PT1M"), nil)
 	return s
 }
 
@@ -282,24 +289,31 @@ func minute(n int) time.Time { return created.Add(time.Duration(n) * time.Minute
 var none = schedule.Observed{JobsKnown: true}
 
 func job(r schedule.Run, outcome schedule.Outcome, finished time.Time) schedule.Job {
-	return schedule.Job{Tag: r.Tag, Outcome: outcome, Created: r.Started, Finished: finished}
+	return schedule.Job{Tag: r.Tag, Outcome: outcome, Created: latest(r.Started, r.Tried), Finished: finished}
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // A run that was counted missed or dropped, as its Job was not yet listed, started.
 func TestLateAdoption(t *testing.T) {
 	for _, skip := range []bool{true, false} {
 		s := minutely(t)
-		s.SkipOutdated, s.AllowConcurrentRun, s.MaxWaiting = skip, false, 1
+		s.SkipOutdated, s.Concurrency, s.MaxWaiting = skip, schedule.Wait, 1
 		lost := schedule.Decide(s, schedule.State{}, none, minute(0))
 		stale := schedule.Decide(s, schedule.State{}, none, minute(1))
 		require.Equal(t, int64(1), stale.State.Missed+stale.State.Dropped)
 		seen := schedule.Observed{JobsKnown: true, Jobs: []schedule.Job{job(lost.Start[0], schedule.Unfinished, time.Time{})}}
 		d := schedule.Decide(s, stale.State, seen, minute(1))
-		require.Equal(t, "start 00:01, run 00:00 00:01, 2=2+0+0+0", brief(d))
+		require.Equal(t, "wait 00:01, run 00:00, 2=1+1+0+0", brief(d))
 		// Where nothing is missed or dropped, it had been counted.
-		d.State.Running = d.State.Running[1:]
+		d.State.Running = nil
 		d = schedule.Decide(s, d.State, seen, minute(1))
-		require.Equal(t, "start 00:01, run 00:00 00:01, 2=2+0+0+0", brief(d))
+		require.Equal(t, "wait 00:01, run 00:00, 2=1+1+0+0", brief(d))
 	}
 }
 
@@ -307,8 +321,8 @@ func TestLateAdoption(t *testing.T) {
 // when that is listed again.
 func TestAdoptedRequest(t *testing.T) {
 	s := minutely(t)
-	s.Interval, s.History.Succeeded = schedule.Interval{}, history.Keep(0)
-	asked := schedule.Observed{JobsKnown: true, Requests: []schedule.Request{{ID: "r", Asked: minute(1)}}}
+	s.Schedule, s.History.Succeeded = nil, history.Keep(0)
+	asked := schedule.Observed{JobsKnown: true, Requests: []schedule.Request{{ID: "r", RequestedAt: minute(1)}}}
 	lost := schedule.Decide(s, schedule.State{}, asked, minute(1))
 	require.Len(t, lost.Start, 1)
 	seen := schedule.Observed{JobsKnown: true, Jobs: []schedule.Job{job(lost.Start[0], schedule.Succeeded, minute(2))}}
@@ -325,9 +339,11 @@ func TestAdoptedRequest(t *testing.T) {
 func TestOrderOfCompletion(t *testing.T) {
 	s := minutely(t)
 	s.BlockOnFailure = true
-	state := schedule.State{}
+	state, started := schedule.State{}, none
 	for n := range 3 {
-		state = schedule.Decide(s, state, none, minute(n)).State
+		d := schedule.Decide(s, state, started, minute(n))
+		started.Jobs = append(started.Jobs, job(d.Start[0], schedule.Unfinished, time.Time{}))
+		state = schedule.Decide(s, d.State, started, minute(n)).State
 	}
 	runs := state.Running
 	jobs := func(a, b, c schedule.Outcome) schedule.Observed {
@@ -350,10 +366,10 @@ func TestOrderOfCompletion(t *testing.T) {
 	// A run that was asked for long ago, and started after the failure, by a clock that
 	// is behind.
 	asked := jobs("", schedule.Failed, "")
-	asked.Requests = []schedule.Request{{ID: "r", Asked: minute(-9)}}
+	asked.Requests = []schedule.Request{{ID: "r", RequestedAt: minute(-9)}}
 	d := schedule.Decide(s, second.State, asked, minute(2))
 	require.Len(t, d.Start, 1)
-	require.Equal(t, minute(5), d.Start[0].Started)
+	require.Equal(t, minute(5), d.Start[0].Tried)
 	behind := job(d.Start[0], schedule.Succeeded, minute(2))
 	behind.Created = minute(2)
 	asked.Jobs = append(asked.Jobs, behind)
@@ -364,53 +380,103 @@ func TestOrderOfCompletion(t *testing.T) {
 	}
 }
 
-func TestDependencies(t *testing.T) {
+// upstream decides for a job that others depend on: runs of those outcomes complete
+// at a time, in one decision.
+func upstream(t *testing.T, state schedule.State, history history.Limits, at time.Time, outcomes ...schedule.Outcome) schedule.State {
 	s := schedule.DefaultSpec()
-	s.UID, s.Created = "2f6a", created
-	s.After = []schedule.Dependency{{Job: "a", Outcome: schedule.Succeeded}, {Job: "b", Outcome: schedule.Any}}
-	completion := func(job, tag string, outcome schedule.Outcome, at int) schedule.Completion {
-		return schedule.Completion{Job: job, Tag: tag, Outcome: outcome, Completed: minute(at)}
-	}
+	s.UID, s.Created, s.History = "up", created, history
 	seen := none
-	seen.Completions = []schedule.Completion{
-		completion("a", "before the job", schedule.Succeeded, -1), completion("a", "failed", schedule.Failed, 1),
-		completion("c", "of no interest", schedule.Succeeded, 1), completion("b", "running", schedule.Unfinished, 1),
-		completion("b", "x", schedule.Failed, 3), completion("a", "x", schedule.Succeeded, 2),
-		{Job: "a", Tag: "at no time", Outcome: schedule.Succeeded},
+	for i := range outcomes {
+		seen.Requests = append(seen.Requests, schedule.Request{ID: fmt.Sprint(state.Succeeded+state.Failed, i), RequestedAt: at})
 	}
-	d := schedule.Decide(s, schedule.State{}, seen, minute(5))
-	require.Equal(t, "start 00:02* 00:03*, run 00:02* 00:03*, 0=0+0+0+0", brief(d))
-	require.Equal(t, "x", d.Start[0].Request)
-	require.NotEqual(t, d.Start[0].Tag, d.Start[1].Tag)
-	state := d.State
-	state.Running = nil
-	require.Nil(t, schedule.Decide(s, state, seen, minute(6)).Start)
+	d := schedule.Decide(s, state, seen, at)
+	require.Len(t, d.Start, len(outcomes))
+	for i, r := range d.Start {
+		seen.Jobs = append(seen.Jobs, job(r, outcomes[i], at))
+	}
+	return schedule.Decide(s, d.State, seen, at).State
+}
 
-	// What a new dependency finds has been before it; the others go on.
-	s.After = append(s.After, schedule.Dependency{Job: "c", Outcome: schedule.Any}, schedule.Dependency{Job: "a", Outcome: schedule.Any})
-	d = schedule.Decide(s, state, seen, minute(7))
-	require.Nil(t, d.Start)
-	seen.Completions = append(seen.Completions, completion("c", "y", schedule.Succeeded, 8), completion("a", "y", schedule.Succeeded, 9))
-	d = schedule.Decide(s, d.State, seen, minute(9))
-	require.Equal(t, "start 00:08* 00:09*, run 00:08* 00:09*, 0=0+0+0+0", brief(d))
+// Each completion of another job asks for one run, whatever the other's history keeps
+// and however many complete at once.
+func TestDependencies(t *testing.T) {
+	const ok, bad = schedule.Succeeded, schedule.Failed
+	for _, keep := range []int{0, 1, 100} {
+		limits := history.Limits{Succeeded: history.Keep(keep), Failed: history.Keep(keep)}
+		s := schedule.DefaultSpec()
+		s.UID, s.Created = "2f6a", created
+		s.After = []schedule.Dependency{{Job: "a", Outcome: ok}, {Job: "b", Outcome: schedule.Any}}
+		a, b := upstream(t, schedule.State{}, limits, minute(-1), ok, ok), schedule.State{}
+		seen := func() schedule.Observed {
+			o := none
+			o.Upstreams = []schedule.Upstream{a.Upstream("a", "1"), b.Upstream("b", "2"), a.Upstream("c", "3")}
+			return o
+		}
+		d := schedule.Decide(s, schedule.State{}, seen(), minute(1))
+		require.Empty(t, d.Start, "they completed before the dependency")
+		a, b = upstream(t, a, limits, minute(2), ok, bad, ok, ok), upstream(t, b, limits, minute(3), bad, ok)
+		stale := seen()
+		d = schedule.Decide(s, d.State, seen(), minute(5))
+		require.Len(t, d.Start, 5, "history %d", keep)
+		tags := map[string]bool{}
+		for _, r := range d.Start {
+			tags[r.Tag] = true
+		}
+		require.Len(t, tags, 5)
+		if keep == 100 {
+			require.Equal(t, "start 00:02* 00:02* 00:02* 00:03* 00:03*, wait 00:02* 00:02* 00:02* 00:03* 00:03*, 0=0+0+0+0", brief(d))
+			require.Equal(t, a.Completed[len(a.Completed)-1].Completed, d.Start[2].Due)
+			require.NotEmpty(t, d.Start[2].Request)
+		}
+		state := d.State
+		state.Pending = nil
+		require.Empty(t, schedule.Decide(s, state, seen(), minute(6)).Start)
+		a = upstream(t, a, limits, minute(7), ok)
+		d = schedule.Decide(s, state, seen(), minute(7))
+		require.Len(t, d.Start, 1)
+		d.State.Pending = nil
+		require.Empty(t, schedule.Decide(s, d.State, stale, minute(8)).Start, "a stale list asks for nothing")
+		require.Empty(t, schedule.Decide(s, d.State, seen(), minute(9)).Start)
 
-	// A job's state says what those that come after it want to know.
-	up := schedule.State{Completed: []schedule.Run{
-		{Tag: "x", Status: schedule.Completed, Success: true, Completed: minute(1)}, {Tag: "y", Status: schedule.Completed, Completed: minute(2)}}}
-	require.Equal(t, []schedule.Completion{completion("a", "x", schedule.Succeeded, 1), completion("a", "y", schedule.Failed, 2)}, up.Completions("a"))
-	up.Last = up.Completed[1]
-	require.Len(t, up.Completions("a"), 2)
-	up.Completed = nil // by history
-	require.Equal(t, []schedule.Completion{completion("a", "y", schedule.Failed, 2)}, up.Completions("a"))
-	require.Empty(t, schedule.State{}.Completions("a"))
+		// Another job by that name starts from its own count.
+		a = upstream(t, schedule.State{}, limits, minute(10), ok, ok)
+		o := none
+		o.Upstreams = []schedule.Upstream{a.Upstream("a", "4")}
+		if d = schedule.Decide(s, d.State, o, minute(11)); keep == 100 {
+			require.Len(t, d.Start, 2)
+		}
+	}
+}
+
+// A backlog of completions waits in the count of the other job.
+func TestDependencyBacklog(t *testing.T) {
+	s := schedule.DefaultSpec()
+	s.UID, s.Created, s.MaxWaiting, s.Concurrency = "2f6a", created, 3, schedule.Wait
+	s.After = after("a")
+	o := none
+	o.Upstreams = []schedule.Upstream{{Job: "a", UID: "1"}}
+	state := schedule.Decide(s, schedule.State{}, o, minute(0)).State
+	o.Upstreams[0].Succeeded = 10
+	ran := map[string]bool{}
+	for n := 1; n < 40; n++ {
+		d := schedule.Decide(s, state, o, minute(n))
+		require.LessOrEqual(t, len(d.State.Pending), 3)
+		for _, r := range d.Start {
+			require.False(t, ran[r.Tag])
+			ran[r.Tag] = true
+			o.Jobs = append(o.Jobs, job(r, schedule.Succeeded, minute(n)))
+		}
+		state = d.State
+	}
+	require.Len(t, ran, 10)
 }
 
 // Requests that nobody lists are forgotten, the oldest first, once there are more
 // than a thousand; those that are listed are not.
 func TestRememberedRequests(t *testing.T) {
 	s := minutely(t)
-	s.Interval, s.History.Succeeded = schedule.Interval{}, history.Keep(0)
-	request := func(n int) schedule.Request { return schedule.Request{ID: fmt.Sprint(n), Asked: minute(n)} }
+	s.Schedule, s.History.Succeeded = nil, history.Keep(0)
+	request := func(n int) schedule.Request { return schedule.Request{ID: fmt.Sprint(n), RequestedAt: minute(n)} }
 	state := schedule.State{}
 	for n := range 1100 {
 		seen := schedule.Observed{JobsKnown: true, Requests: []schedule.Request{request(0), request(n)}}
@@ -426,7 +492,7 @@ func TestRememberedRequests(t *testing.T) {
 		seen := schedule.Observed{JobsKnown: true, Requests: []schedule.Request{request(n)}}
 		return schedule.Decide(s, state, seen, minute(2000)).Start != nil
 	}
-	require.Len(t, state.Asked, 1001)
+	require.Len(t, state.Requested, 1001)
 	require.False(t, starts(0))
 	require.True(t, starts(99))
 	require.False(t, starts(100))
@@ -448,7 +514,7 @@ func TestSameTag(t *testing.T) {
 // still active.
 func TestDeleting(t *testing.T) {
 	s := minutely(t)
-	s.History.Succeeded, s.AllowConcurrentRun = history.Keep(0), false
+	s.History.Succeeded, s.Concurrency = history.Keep(0), schedule.Wait
 	d := schedule.Decide(s, schedule.State{}, none, minute(0))
 	j := job(d.Start[0], schedule.Unfinished, time.Time{})
 	j.Deleting = true
@@ -457,23 +523,22 @@ func TestDeleting(t *testing.T) {
 	require.Equal(t, "wait 00:01, run 00:00, 2=1+1+0+0", brief(d))
 	seen.Jobs[0].Outcome = schedule.Succeeded
 	d = schedule.Decide(s, d.State, seen, minute(1))
-	require.Equal(t, "start 00:01, run 00:01, RunSucceeded, 2=2+0+0+0", brief(d))
-	require.Len(t, d.State.Forgotten, 1)
+	require.Equal(t, "start 00:01, wait 00:01, RunSucceeded, 2=1+1+0+0", brief(d))
+	require.Len(t, d.State.PendingDeletion, 1)
 }
 
 // Another zone is another time spec; without a schedule it is nothing.
 func TestZone(t *testing.T) {
 	s := minutely(t)
-	s.Interval = parse(t, "R/2026-03-01T01:00:00Z/P1D")
+	s.Schedule = schedule.ISO8601(parse(t, "R/2026-03-01T01:00:00Z/P1D"), nil)
 	state := schedule.Decide(s, schedule.State{}, none, created).State
-	s.Zone = location(t, "Europe/Berlin")
+	s.Schedule = schedule.ISO8601(parse(t, "R/2026-03-01T01:00:00Z/P1D"), location(t, "Europe/Berlin"))
 	d := schedule.Decide(s, state, none, created.AddDate(0, 3, 0).Add(time.Hour))
 	require.Equal(t, "0=0+0+0+0", brief(d))
 	require.Equal(t, time.Date(2026, 4, 2, 0, 0, 0, 0, time.UTC), d.NextCheck)
-	s.Interval = schedule.Interval{}
+	s.Schedule = nil
 	d = schedule.Decide(s, d.State, none, created)
-	s.Zone = nil
-	require.True(t, schedule.Decide(s, d.State, none, created).State.Equal(d.State))
+	require.Empty(t, d.State.TimeSpec)
 	require.Zero(t, d.NextCheck)
 }
 
@@ -482,30 +547,30 @@ func TestCreatedUnknown(t *testing.T) {
 	s := minutely(t)
 	s.Created = time.Time{}
 	d := schedule.Decide(s, schedule.State{}, none, minute(7))
-	require.Equal(t, "start 00:07, run 00:07, 1=1+0+0+0", brief(d))
+	require.Equal(t, "start 00:07, wait 00:07, 1=0+1+0+0", brief(d))
 	require.Equal(t, minute(7), d.State.Since)
 }
 
 // Tags stay as they are: under another, a run would start again.
 func TestTags(t *testing.T) {
 	s := minutely(t)
-	s.Interval = parse(t, "R/2026-01-01T00:00:00Z/PT0.5S")
+	s.Schedule = schedule.ISO8601(parse(t, "R/2026-01-01T00:00:00Z/PT0.5S"), nil)
 	s.SkipOutdated, s.MaxWaiting, s.After = false, 2, after("a")
 	d := schedule.Decide(s, schedule.State{}, schedule.Observed{JobsKnown: true, Requests: []schedule.Request{{ID: "r"}},
-		Completions: []schedule.Completion{{Job: "a", Tag: "x", Outcome: schedule.Failed, Completed: minute(1)}}}, minute(0).Add(time.Second))
+		Upstreams: []schedule.Upstream{{Job: "a", UID: "u", Failed: 1, Recent: []schedule.Run{{Status: schedule.Completed, Completed: minute(1)}}}}}, minute(0).Add(time.Second))
 	var tags []string
 	for _, r := range d.Start {
 		tags = append(tags, r.Tag)
 		require.LessOrEqual(t, len(r.Tag), 34)
 	}
 	require.Equal(t, []string{"20260101t000000-500000000-37ee6aec", "20260101t000001-6ceac65c",
-		"asked-282d20d341869ffbc31cfa95", "after-8a3116172fa072b9ac7f4e56"}, tags)
+		"asked-282d20d341869ffbc31cfa95", "after-79e01cf977156608f325eaac"}, tags)
 }
 
 // The names that a job's status has, and what a full state comes to.
 func TestStateJSON(t *testing.T) {
 	s := minutely(t)
-	s.SkipOutdated, s.AllowConcurrentRun = false, false
+	s.SkipOutdated, s.Concurrency = false, schedule.Wait
 	d := schedule.Decide(s, schedule.State{}, none, minute(0))
 	failed := job(d.Start[0], schedule.Failed, minute(1))
 	failed.ExitCode = 3
@@ -513,30 +578,29 @@ func TestStateJSON(t *testing.T) {
 	data, err := json.MarshalIndent(d.State, "", " ")
 	require.NoError(t, err)
 	require.Equal(t, `{
+ "version": 1,
  "timeSpec": "R//PT1M",
- "zone": "UTC",
  "since": "2026-01-01T00:00:00Z",
  "handled": "2026-01-01T00:02:00Z",
  "scheduleCount": 3,
- "startedCount": 2,
+ "startedCount": 1,
  "missedCount": 0,
  "droppedCount": 0,
  "pendingExecutions": [
+  {
+   "tag": "20260101t000100-77cfa9d9",
+   "status": "pending",
+   "dueAt": "2026-01-01T00:01:00Z",
+   "createdAt": "2026-01-01T00:02:00Z",
+   "triedAt": "2026-01-01T00:02:00Z",
+   "attempts": 1,
+   "success": false
+  },
   {
    "tag": "20260101t000200-43a88afa",
    "status": "pending",
    "dueAt": "2026-01-01T00:02:00Z",
    "createdAt": "2026-01-01T00:02:00Z",
-   "success": false
-  }
- ],
- "runningExecutions": [
-  {
-   "tag": "20260101t000100-77cfa9d9",
-   "status": "running",
-   "dueAt": "2026-01-01T00:01:00Z",
-   "createdAt": "2026-01-01T00:02:00Z",
-   "startedAt": "2026-01-01T00:02:00Z",
    "success": false
   }
  ],
@@ -546,24 +610,27 @@ func TestStateJSON(t *testing.T) {
    "status": "completed",
    "dueAt": "2026-01-01T00:00:00Z",
    "createdAt": "2026-01-01T00:00:00Z",
+   "attempts": 1,
    "startedAt": "2026-01-01T00:00:00Z",
    "completedAt": "2026-01-01T00:01:00Z",
    "success": false,
-   "exitCode": 3,
-   "seen": true
+   "exitCode": 3
   }
  ],
+ "failedCount": 1,
  "lastExecution": {
   "tag": "20260101t000000-34291bc7",
   "status": "completed",
   "dueAt": "2026-01-01T00:00:00Z",
   "createdAt": "2026-01-01T00:00:00Z",
+  "attempts": 1,
   "startedAt": "2026-01-01T00:00:00Z",
   "completedAt": "2026-01-01T00:01:00Z",
   "success": false,
-  "exitCode": 3,
-  "seen": true
- }
+  "exitCode": 3
+ },
+ "tries": 1,
+ "retryAt": "2026-01-01T00:02:01Z"
 }`, string(data))
 }
 
@@ -577,12 +644,12 @@ func TestStateSize(t *testing.T) {
 	}
 	at := created.Add(123456789)
 	run := schedule.Run{Tag: strings.Repeat("t", 34), OnDemand: true, Request: strings.Repeat("u", 36), Status: schedule.Completed,
-		Due: at, Created: at, Started: at, Completed: at, ExitCode: -1 << 31, Lost: true, Seen: true}
-	scheduled := schedule.Run{Tag: run.Tag, Status: schedule.Pending, Due: at, Created: at}
+		Due: at, Created: at, Started: at, Completed: at, ExitCode: -1 << 31, Lost: true, Attempts: 1}
+	scheduled := schedule.Run{Tag: run.Tag, Status: schedule.Pending, Due: at, Created: at, Attempts: 1}
 	require.Less(t, size(schedule.State{Pending: []schedule.Run{run}})-size(schedule.State{}), 420)
 
 	full := schedule.State{Last: run, Completed: slices.Repeat([]schedule.Run{run}, 200), Running: []schedule.Run{run},
-		Pending: []schedule.Run{scheduled}, Asked: slices.Repeat([]string{run.Tag[:30]}, 1000)}
+		Pending: []schedule.Run{scheduled}, Requested: slices.Repeat([]string{run.Tag[:30]}, 1000)}
 	require.Less(t, size(full), 120<<10)
 	full.Pending = slices.Repeat([]schedule.Run{scheduled}, 1000)
 	require.Less(t, size(full), 310<<10)
@@ -597,18 +664,18 @@ func TestChangeAtAnInstant(t *testing.T) {
 	at := created.Add(time.Hour)
 	d = schedule.Decide(s, d.State, schedule.Observed{JobsKnown: true}, at)
 	runs := d.State.Waiting() + int64(len(d.State.Running))
-	d = schedule.Decide(hourly(t, "R//PT30M"), d.State, schedule.Observed{JobsKnown: true}, at)
+	d = schedule.Decide(hourly(t, "R//PT30M"), d.State, schedule.Observed{}, at)
 	require.Equal(t, runs, d.State.Waiting()+int64(len(d.State.Running)))
 	require.Equal(t, at.Add(30*time.Minute), d.NextCheck)
 	before := at.Add(-30 * time.Minute) // the clock is set back, and it is changed again
-	d = schedule.Decide(s, d.State, schedule.Observed{JobsKnown: true}, before)
+	d = schedule.Decide(s, d.State, schedule.Observed{}, before)
 	require.Equal(t, before.Add(time.Hour), d.NextCheck)
 }
 
 // The zero time is a time as others are: what is decided at it is decided once.
 func TestZeroTime(t *testing.T) {
 	s := hourly(t, "R//P1D")
-	s.Created, s.AllowConcurrentRun = time.Time{}, true
+	s.Created, s.Concurrency = time.Time{}, schedule.Allow
 	first := schedule.Decide(s, schedule.State{}, schedule.Observed{JobsKnown: true}, time.Time{})
 	again := schedule.Decide(s, first.State, schedule.Observed{JobsKnown: true}, time.Time{})
 	require.True(t, first.State.Equal(again.State))
@@ -616,7 +683,5 @@ func TestZeroTime(t *testing.T) {
 
 func hourly(t *testing.T, interval string) schedule.Spec {
 	t.Helper()
-	i, err := schedule.Parse(interval)
-	require.NoError(t, err)
-	return schedule.Spec{Interval: i, Zone: time.UTC, Created: created, MaxWaiting: 10}
+	return schedule.Spec{Schedule: schedule.ISO8601(parse(t, interval), nil), Created: created, MaxWaiting: 10}
 }

@@ -1,64 +1,96 @@
-// Package schedule says which runs of a job are due, which of them start, wait, or
-// are missed, and what has become of those that ran: runs on an ISO 8601 repeating
-// schedule, on demand, and after runs of other jobs.
+// Package schedule decides when the runs of a job start: on a schedule, on demand, and
+// after runs of other jobs. It also decides which Jobs of old runs to delete.
 //
-// # Intervals
+// [Decide] takes a [Spec], a [State], an observation of the cluster and the time. It
+// returns the next state, the runs to start, the Jobs to delete, events, and the time of
+// the next decision.
 //
-// A time spec is R[n]/[start]/duration. Instant k is at start + k durations, k from
-// 0; n is how many there are, and without it there is no end. The start is a date
-// and time with an offset, or a time of day (the first one that is not before the
-// job's creation), or nothing, which is the creation. Instants before the creation
-// were never due.
+// # Schedules
 //
-// Durations are counted from the start and never from the instant before, so that
-// 31 January and P1M is 28 February and then 31 March. Years and months are added
-// first, then weeks and days, then hours to seconds. Up to days the wall clock in the
-// zone of the [Spec] is kept; hours, minutes and seconds are exact, and so is a
-// fraction of a week or a day. A wall clock time that does not exist is as much later
-// as the clocks were put forward; one that exists twice is its first, but for a start
-// whose offset says the second. A day that a zone skipped has no instant of its own.
-// Instants end with the year 9999.
+// A [Schedule] is an interface. [ISO8601] returns one for a repeating interval of
+// package interval. [FromNext] returns one for any function that computes the next
+// occurrence, such as a cron expression. Occurrences before the creation of a job are
+// never due.
 //
-// testdata/intervals.json, which a program in another language has written, has cases
-// of all of these (TestIntervals), testdata/interval-errors.json has what [Parse] says
-// to bad texts (TestIntervalErrors). Whatever parses prints back to an equal interval
-// (FuzzParse). [Instants] agree with finding them one by one (FuzzOneByOne).
+// # Rules
 //
-// Finding the next instant, or counting those between two times, takes a bounded
-// number of steps and no memory, however many have been missed: for the 820,540,800
-// seconds from 2000 to 2026 the same as for ten (BenchmarkCount, TestAllocations).
+// A decision applies these rules in order:
 //
-// # Runs
+//  1. A schedule other than the state's starts anew: it holds from now on, and of the
+//     counters only the waiting runs are left.
 //
-// [Decide] takes a [Spec], a [State], what is [Observed] and the time, and returns the
-// state after, the runs to start, the Jobs to delete, events, and the next instant at
-// which it should be asked again if nothing happens before. Its documentation has the
-// rules. What they come to:
+//  2. Each new request asks for a run, which waits. So does each completion of a
+//     dependency. While MaxWaiting requested runs wait, further completions stay in the
+//     count of the other job.
 //
-//   - Deciding again at one instant changes nothing (FuzzIdempotent).
-//   - No run starts twice: not when the program dies between any two steps, not from
-//     an older state, not when the clock goes back, nor under another time spec
-//     (FuzzNoRunTwice).
-//   - Without AllowConcurrentRun at most one run is active (FuzzOneAtATime).
-//   - With SkipOutdated at most one scheduled run waits, and never more than
-//     MaxWaiting do (FuzzWaiting).
-//   - While the last completed run failed, BlockOnFailure starts no scheduled run
-//     (FuzzBlocked); a run on demand starts all the same, and its success ends the block,
-//     whatever waits (FuzzBlockEnds).
-//   - Of the scheduled runs, due = started + waiting + missed + dropped
-//     (FuzzConservation), and each instant is due once (FuzzAllDue).
-//   - The same runs start at the same time as when one looks every second
-//     (FuzzSecondBySecond).
+//  3. A Job without a started run belongs to a waiting run, which has started now, or is
+//     adopted: it was created, and the state with its run was lost. Its occurrence counts
+//     as due and started. A finished Job completes its run. A deleted Job completes its
+//     run as failed and lost. A run completes no earlier than it started, nor than the
+//     last completed run.
 //
-// An instant that has been due is never due again. So a clock that was wrongly set
-// ahead and is put right leaves the schedule silent until it has caught up.
+//  4. A run whose create was rejected waits again. Every occurrence after the last handled
+//     occurrence, up to now, is due. With SkipOutdated, Forbid or Replace only the latest
+//     waits, and older runs are missed. Otherwise all wait, up to MaxWaiting; the oldest
+//     above that are dropped. A run that waits for longer than the StartingDeadline is
+//     missed. A run whose Job may have been created is neither missed nor dropped.
 //
-// # State
+//  5. A cancelled run that waits completes without a Job. A cancelled active run is
+//     stopped. With Replace, so is an active scheduled run while another scheduled run
+//     waits. A stopped run stays active until its Job is gone or has finished.
 //
-// A [State] is plain data, with the names of a job's status in JSON. A run takes at
-// most 420 bytes there, with a UID as its request's id. With the default limits, and
-// with no more than one run active and one waiting, the state is below 120 KiB, and
-// below 310 KiB where a thousand scheduled runs wait (TestStateSize). It grows with
-// what nothing limits: runs that overlap, requests that wait or are listed, and Jobs
-// that cannot be deleted.
+//  6. Waiting runs start by due time, then tag. A scheduled run does not start while the
+//     schedule is blocked or suspended. Unless Concurrency is Allow, no run starts while
+//     another run is active. With Forbid, scheduled runs that would have to wait for an
+//     active run are missed.
+//
+//  7. The create of a Job that is not observed is repeated after 1 s, 2 s, 4 s, up to
+//     5 minutes. After a rejected create, or three decisions without an observed Job, one
+//     Job is created at a time, until a Job is observed.
+//
+//  8. History drops completed runs, and their Jobs are deleted. The completed run of a
+//     request stays until the request is answered.
+//
+// If the Jobs are not known, or their list is older than a list that changed the state,
+// rules 3 and 5 to 7 are left out and no Job is deleted.
+//
+// A stopped run has failed. It neither blocks the schedule nor ends a block.
+//
+// # Storing the state
+//
+// The caller must store the state before it carries out the actions, and only in place
+// of the state that it read. No other client may delete a Job before a stored state has
+// observed it. Then no run starts twice: not after a crash between any two steps, not
+// from stale lists, and not when the clock goes back.
+//
+// A state that was replaced before a Job was deleted must not be restored, for example
+// from a backup: the run of that Job would start again.
+//
+// An occurrence is due once. After a clock was set ahead by mistake and corrected, the
+// schedule starts nothing until the clock has caught up.
+//
+// # Size of the state
+//
+// A run takes at most 450 bytes as JSON, with a UID as its request's ID. With the default
+// limits, and at most one active and one waiting run, the state is below 120 KiB. It is
+// below 310 KiB if a thousand scheduled runs wait. It also grows with overlapping runs,
+// waiting and listed requests, and Jobs that cannot be deleted. Requests are remembered
+// by tag: all listed requests, and 1000 others.
+//
+// # Tests
+//
+//	claim                                                     test
+//	deciding again at one time changes nothing                FuzzIdempotent
+//	no run starts twice                                       FuzzNoRunTwice
+//	the same with stale lists, lost answers, rejected creates FuzzWalk
+//	rejected creates: bounded state, one attempt at a time    TestRejected
+//	at most one active run, unless Allow                      FuzzOneAtATime
+//	a bounded number of waiting runs                          FuzzWaiting
+//	a block ends with the first requested run that succeeds   FuzzBlocked, FuzzBlockEnds
+//	due = started + waiting + missed + dropped                FuzzConservation
+//	each occurrence is due once                               FuzzAllDue
+//	the same runs start as with a decision every second       FuzzSecondBySecond
+//	suspended, late, forbidden, replaced and cancelled runs   TestDecide, TestStopped
+//	an unreadable spec does not freeze the state              TestRefresh
+//	the size of the state                                     TestStateSize
 package schedule

@@ -3,37 +3,94 @@ package schedule
 import (
 	"math"
 	"slices"
+	"time"
+
+	"github.com/scaledjob/scaledjob/schedule/interval"
 )
 
-// becomeDue is rule 4. An adopted run shows that the clock has been at its instant.
-func (d *decider) becomeDue() {
-	s := &d.state
-	keep, lost, reason := d.spec.MaxWaiting, &s.Dropped, RunsDropped
-	if d.spec.SkipOutdated {
-		keep, lost, reason = 1, &s.Missed, RunsMissed
-	}
-	in := Span{After: s.Handled, Until: latest(d.now, d.ran)}
-	gone := int64(0)
-	if n := d.instants.Count(in); n > 0 {
-		newest, _ := d.instants.Last(in.Until)
-		if d.spec.SkipOutdated && d.adopted[newest] {
-			keep = 0 // a later run has started than any that waits
-		}
-		s.Due, s.Handled = plus(s.Due, n), newest
-		gone = n - int64(len(d.adopted)) - d.wait(in, keep)
-	}
-	s.Handled = latest(s.Handled, d.ran)
-	if gone += d.outdate(keep); gone > 0 {
-		*lost = plus(*lost, gone)
-		d.tell(Event{Reason: reason, Count: gone})
+// latestOnly reports whether at most one scheduled run waits.
+func (d *decider) latestOnly() bool {
+	return d.spec.SkipOutdated || d.spec.Concurrency == Forbid || d.spec.Concurrency == Replace
+}
+
+// lose counts scheduled runs that do not start, because others do.
+func (d *decider) lose(n int64) {
+	if d.latestOnly() {
+		d.missed += n
+	} else {
+		d.dropped += n
 	}
 }
 
-// wait lets the runs of the latest instants in a span wait, up to so many, and
-// returns how many those are.
-func (d *decider) wait(in Span, most int) int64 {
+// becomeDue is rule 4. An adopted run shows that the clock has been at its occurrence.
+func (d *decider) becomeDue() {
+	s := &d.state
+	keep := d.spec.MaxWaiting
+	if d.latestOnly() {
+		keep = 1
+	}
+	in := interval.Span{After: s.Handled, Until: latest(d.now, d.ran)}
+	if n := d.countIn(in); n > 0 {
+		newest, _ := last(d.due, in.Until)
+		if d.latestOnly() && d.adopted[newest] {
+			keep = 0 // a later run has started than any that waits
+		}
+		s.Due, s.Handled = plus(s.Due, n), newest
+		late := d.countIn(interval.Span{After: in.After, Until: d.lastLate()}) - d.adoptedUntil(d.lastLate())
+		in.After = latest(in.After, d.lastLate())
+		d.missed += late
+		d.lose(n - late - int64(len(d.adopted)) - d.wait(in, keep))
+	}
+	s.Handled = latest(s.Handled, d.ran)
+	d.lose(d.outdate(keep))
+	d.missed += d.discard(func(r Run) bool { return !r.Due.After(d.lastLate()) })
+}
+
+// countIn returns the number of occurrences in a span that has an end.
+func (d *decider) countIn(in interval.Span) int64 {
+	if !in.Until.After(in.After) { // a zero Until would be no bound
+		return 0
+	}
+	return d.due.Count(in)
+}
+
+// lastLate returns the last time at which a run that has not started was due too early
+// to start now, and the zero time without a deadline.
+func (d *decider) lastLate() time.Time {
+	if d.spec.StartingDeadline <= 0 {
+		return time.Time{}
+	}
+	return moment(d.now.Add(-d.spec.StartingDeadline - 1))
+}
+
+// adoptedUntil returns the number of adopted occurrences up to a time.
+func (d *decider) adoptedUntil(until time.Time) (n int64) {
+	for due := range d.adopted {
+		if !due.After(until) {
+			n++
+		}
+	}
+	return n
+}
+
+// nextLate returns the time at which the first waiting run is too late to start, and
+// the zero time if there is none.
+func (d *decider) nextLate() time.Time {
+	if d.spec.StartingDeadline > 0 {
+		for _, r := range d.state.Pending {
+			if !r.OnDemand && !r.tried() {
+				return moment(r.Due.Add(d.spec.StartingDeadline + 1))
+			}
+		}
+	}
+	return time.Time{}
+}
+
+// wait lets the runs of the latest occurrences in a span wait, up to a number, and
+// returns how many they are.
+func (d *decider) wait(in interval.Span, most int) int64 {
 	n := 0
-	for due := range d.instants.Backward(in) {
+	for due := range d.due.Backward(in) {
 		if n == most {
 			break
 		}
@@ -47,12 +104,21 @@ func (d *decider) wait(in Span, most int) int64 {
 	return int64(n)
 }
 
-// outdate takes away the scheduled runs that wait, but for so many of the latest,
-// and returns how many it took.
+// outdate removes the oldest scheduled runs that wait, except for a number of the
+// latest. It returns the number of removed runs.
 func (d *decider) outdate(keep int) int64 {
-	excess, n := d.state.Waiting()-int64(keep), int64(0)
+	excess := d.state.Waiting() - int64(keep)
+	return d.discard(func(Run) bool {
+		excess--
+		return excess >= 0
+	})
+}
+
+// discard removes scheduled runs that wait, except for runs whose Jobs may have been
+// created. It returns the number of removed runs.
+func (d *decider) discard(which func(Run) bool) (n int64) {
 	d.state.Pending = slices.DeleteFunc(d.state.Pending, func(r Run) bool {
-		if r.OnDemand || n >= excess {
+		if r.OnDemand || !which(r) || r.tried() {
 			return false
 		}
 		n++
@@ -61,7 +127,7 @@ func (d *decider) outdate(keep int) int64 {
 	return n
 }
 
-// plus adds two numbers; what is negative counts as 0.
+// plus adds two numbers; a negative number counts as 0.
 func plus(a, b int64) int64 {
 	a, b = max(0, a), max(0, b)
 	if a > math.MaxInt64-b {

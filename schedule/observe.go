@@ -15,7 +15,7 @@ func (d *decider) observe() {
 	}
 	var running, ended []Run
 	for _, r := range d.state.Running {
-		r = d.follow(r)
+		r = d.bringUp(r)
 		if r.Status == Completed {
 			ended = append(ended, r)
 		} else {
@@ -39,20 +39,22 @@ func (d *decider) startedTags() map[string]bool {
 			tags[runs[i].Tag] = true
 		}
 	}
-	for _, tag := range d.state.Forgotten {
+	for _, tag := range d.state.PendingDeletion {
 		tags[tag] = true
 	}
 	return tags
 }
 
-// adopt makes a run of a Job, or a waiting run a running one. It started when what
-// the state says was known, whatever a clock says.
+// adopt makes a run of a Job, or a waiting run a running one. It started when its
+// Job was asked for, or, if no state says so, when its Job was created.
 func (d *decider) adopt(j Job) {
+	d.changed = true
 	s := &d.state
 	created := utc(j.Created)
 	if created.IsZero() {
 		created = d.now
 	}
+	started := latest(created, s.Last.Completed)
 	r := Run{Tag: j.Tag, Created: created}
 	due, scheduled := scheduledAt(d.spec.UID, j.Tag)
 	waiting := slices.IndexFunc(s.Pending, func(r Run) bool { return r.Tag == j.Tag })
@@ -60,6 +62,10 @@ func (d *decider) adopt(j Job) {
 	case waiting >= 0:
 		r = s.Pending[waiting]
 		s.Pending = slices.Delete(s.Pending, waiting, waiting+1)
+		if r.tried() {
+			started = r.Tried
+			s.Tries, s.RetryAt = 0, time.Time{}
+		}
 		if !r.OnDemand {
 			s.Started = plus(s.Started, 1)
 		}
@@ -68,10 +74,11 @@ func (d *decider) adopt(j Job) {
 		d.count(due)
 	default:
 		r.Due, r.OnDemand = created, true
-		s.Asked = append(s.Asked, j.Tag)
+		s.Requested = append(s.Requested, j.Tag)
 	}
-	r.Status, r.Started = Running, latest(created, s.Last.Completed)
+	r.Status, r.Started, r.Tried = Running, started, time.Time{}
 	s.Running = append(s.Running, r)
+	d.tell(Event{Reason: RunStarted, Run: r})
 }
 
 // count counts the instant of an adopted run as started, unless it is of another
@@ -81,9 +88,9 @@ func (d *decider) count(due time.Time) {
 	if !handled {
 		d.ran = latest(d.ran, due)
 	}
-	last, ok := d.instants.Last(due)
+	newest, ok := last(d.due, due)
 	switch {
-	case !ok || !last.Equal(due):
+	case !ok || !newest.Equal(due):
 		return
 	case !handled:
 		d.adopted[due] = true
@@ -97,21 +104,21 @@ func (d *decider) count(due time.Time) {
 	s.Started = plus(s.Started, 1)
 }
 
-// follow brings a run up to what its Job shows.
-func (d *decider) follow(r Run) Run {
+// bringUp brings a run up to what its Job shows.
+func (d *decider) bringUp(r Run) Run {
 	j, ok := tagged(d.jobs, r.Tag)
 	switch {
 	case ok && finished(j) == 0:
-		r.Seen = true
 		return r
 	case ok:
 		r.Success, r.ExitCode, r.Completed = j.Outcome == Succeeded, j.ExitCode, utc(j.Finished)
-	case r.Seen:
-		r.Lost = true
 	default:
-		return r
+		r.Lost = r.Stopped == ""
 	}
-	r.Status, r.Seen = Completed, true
+	if r.Success {
+		r.Stopped = "" // it was faster
+	}
+	r.Status = Completed
 	if r.Completed.IsZero() {
 		r.Completed = d.now
 	}
@@ -121,6 +128,7 @@ func (d *decider) follow(r Run) Run {
 
 // complete puts a run behind those that have completed.
 func (d *decider) complete(r Run) {
+	d.changed = true
 	last := &d.state.Last
 	r.Completed = latest(r.Completed, last.Completed)
 	if byCompletion(r, *last) < 0 && !r.Started.Before(last.Completed) {
@@ -133,6 +141,12 @@ func (d *decider) complete(r Run) {
 	reason := RunFailed
 	if r.Success {
 		reason = RunSucceeded
+		d.state.Succeeded = plus(d.state.Succeeded, 1)
+	} else {
+		d.state.Failed = plus(d.state.Failed, 1)
+	}
+	if r.Stopped != "" {
+		reason = RunStopped
 	}
 	d.tell(Event{Reason: reason, Run: r})
 }

@@ -15,12 +15,39 @@ type Observed struct {
 	// synced, it is false.
 	JobsKnown bool
 	Jobs      []Job
-	// Requests are the runs asked for. One that has been taken up may go on being
-	// listed, and need not; see [Decide].
+	// Revision orders lists of Jobs: the resourceVersion of the list, or of the cache
+	// that it comes from. An older list than the one that last changed the state counts
+	// as not known. At 0, the list is taken for a current one.
+	Revision int64
+	// Rejected are the creates that failed for good: the API server rejected them, and a
+	// read afterwards found no Job of the run. Report each in one decision or more, and
+	// keep those out whose answer is not known. A lost report only costs time.
+	Rejected []Rejection
+	// Requests are the requested runs. A request that has been taken up may stay in the
+	// list; see [Decide].
 	Requests []Request
-	// Completions are the completed runs of the jobs in Spec.After; those of other
-	// jobs, and those taken up before, do no harm.
-	Completions []Completion
+	// Cancelled are the tags of runs to cancel. A run that has not started completes
+	// without a Job, and an active run is stopped. Other tags are ignored. A tag should
+	// stay in the list until its run has completed.
+	Cancelled []string
+	// Upstreams are the known jobs of Spec.After. Other jobs are ignored.
+	Upstreams []Upstream
+}
+
+// A Rejection is a create that failed for good.
+type Rejection struct {
+	Tag     string // of the run
+	Attempt int64  // Attempts of the run, as Decision.Start had it
+}
+
+// An Upstream is a job that other jobs depend on; see [State.Upstream]. It counts
+// completions instead of listing them, so that none is lost to a history limit.
+type Upstream struct {
+	Job       string // its name
+	UID       string // a job of the same name and another UID is another job
+	Succeeded int64  // runs that succeeded, ever
+	Failed    int64  // runs that failed, ever
+	Recent    []Run  // completed runs that its history still has
 }
 
 // A Job is what a decision needs to know of one.
@@ -35,16 +62,12 @@ type Job struct {
 
 // A Request asks for a run.
 type Request struct {
-	ID    string    // unlike that of any other request for the job; a UID is
-	Asked time.Time // at the zero time, it is the decision's
-}
-
-// A Completion is a completed run of another job.
-type Completion struct {
-	Job       string // its name
-	Tag       string // of the run
-	Outcome   Outcome
-	Completed time.Time
+	ID          string    // unlike that of any other request for the job, such as a UID; a request without an ID is ignored
+	RequestedAt time.Time // the zero time means the time of the decision
+	// Answered reports whether the request shows that its run has completed. Such a
+	// request asks for no run. History keeps the completed run of a request until the
+	// request is answered or no longer listed.
+	Answered bool
 }
 
 // sorted returns the Jobs by tag. Of Jobs with one tag, of which there should be

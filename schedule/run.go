@@ -9,7 +9,11 @@ import (
 // block tells when a failure blocks the schedule, and when it is free again.
 func (d *decider) block() {
 	s := &d.state
-	blocked := d.spec.BlockOnFailure && s.Last.Outcome() == Failed
+	failed := s.Last.Outcome() == Failed
+	if s.Last.Stopped != "" {
+		failed = s.Blocked
+	}
+	blocked := d.spec.BlockOnFailure && failed
 	switch {
 	case blocked && !s.Blocked:
 		d.tell(Event{Reason: Blocked, Run: s.Last})
@@ -19,34 +23,21 @@ func (d *decider) block() {
 	s.Blocked = blocked
 }
 
-// start is rule 5.
-func (d *decider) start() {
-	s := &d.state
-	s.Pending = slices.DeleteFunc(s.Pending, func(r Run) bool {
-		if s.Blocked && !r.OnDemand || !d.spec.AllowConcurrentRun && len(s.Running) > 0 {
-			return false
-		}
-		r.Status, r.Started = Running, latest(d.now, s.Last.Completed)
-		if !r.OnDemand {
-			s.Started = plus(s.Started, 1)
-		}
-		s.Running = append(s.Running, r)
-		return true
-	})
-	slices.SortFunc(s.Running, byDue)
-}
-
 // prune is rule 6.
 func (d *decider) prune() {
 	s := &d.state
 	for _, i := range d.outlived() {
-		s.Forgotten = append(s.Forgotten, s.Completed[i].Tag)
+		if answered, listed := d.answered[s.Completed[i].Tag]; listed && !answered {
+			continue
+		}
+		s.PendingDeletion = append(s.PendingDeletion, s.Completed[i].Tag)
 		s.Completed[i] = Run{}
 	}
 	s.Completed = slices.DeleteFunc(s.Completed, func(r Run) bool { return r == Run{} })
 	if d.jobsKnown {
-		s.Forgotten = slices.DeleteFunc(s.Forgotten, func(tag string) bool {
+		s.PendingDeletion = slices.DeleteFunc(s.PendingDeletion, func(tag string) bool {
 			_, ok := tagged(d.jobs, tag)
+			d.changed = d.changed || !ok
 			return !ok
 		})
 	}
@@ -70,5 +61,5 @@ func (d *decider) outlived() []int {
 			jobs[i].Outcome = history.Succeeded
 		}
 	}
-	return history.Choose(d.spec.History, jobs)
+	return history.ToDelete(d.spec.History, jobs)
 }

@@ -129,8 +129,8 @@ func (p play) decided(t *rapid.T) (begins []begin, total tally) {
 	start := created.Add(time.Duration(p.first) * time.Second)
 	w := newWorld(schedule.Spec{
 		UID: "2f6a", Created: created,
-		Interval:     parse(t, fmt.Sprintf("R%d/%s/PT%dS", p.times, start.Format(time.RFC3339), p.step)),
-		SkipOutdated: p.skip, BlockOnFailure: p.block, AllowConcurrentRun: p.overlap, MaxWaiting: p.maxWaiting,
+		Schedule:     schedule.ISO8601(parse(t, fmt.Sprintf("R%d/%s/PT%dS", p.times, start.Format(time.RFC3339), p.step)), nil),
+		SkipOutdated: p.skip, BlockOnFailure: p.block, Concurrency: concurrency(p.overlap), MaxWaiting: p.maxWaiting,
 		History: history.Limits{Succeeded: history.Keep(2), Failed: history.Keep(1)},
 	})
 	type end struct {
@@ -159,6 +159,11 @@ func (p play) decided(t *rapid.T) (begins []begin, total tally) {
 		}
 		s := d.State
 		total = tally{s.Due, s.Missed, s.Dropped, s.Waiting()}
+		for _, r := range s.Pending {
+			if !r.OnDemand && !r.Tried.IsZero() {
+				total.waiting-- // its Job is there
+			}
+		}
 
 		next := last.Add(time.Second)
 		sooner := func(at time.Time) {
@@ -179,7 +184,7 @@ func (p play) decided(t *rapid.T) (begins []begin, total tally) {
 		w.now = next
 		for i, at := range p.requests {
 			if asked := created.Add(time.Duration(at) * time.Second); asked.Equal(next) {
-				w.requests = append(w.requests, schedule.Request{ID: fmt.Sprint(i), Asked: asked.Add(-time.Duration(i+1) * time.Millisecond)})
+				w.requests = append(w.requests, schedule.Request{ID: fmt.Sprint(i), RequestedAt: asked.Add(-time.Duration(i+1) * time.Millisecond)})
 			}
 		}
 	}
@@ -198,4 +203,11 @@ func propSecondBySecond(t *rapid.T) {
 	}
 	require.Equal(t, want, got)
 	require.Equal(t, wantTotal, total)
+}
+
+func concurrency(overlap bool) schedule.Concurrency {
+	if overlap {
+		return schedule.Allow
+	}
+	return schedule.Wait
 }

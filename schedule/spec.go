@@ -1,60 +1,83 @@
 package schedule
 
 import (
-	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/history"
 )
 
-// A Spec is what is configured of a job whose runs are decided. The zero value
-// has no schedule, and lets no runs overlap; see [DefaultSpec].
+// A Spec is the configuration of a job. The zero value has no schedule and lets no
+// runs overlap. See [DefaultSpec].
 type Spec struct {
-	// UID is the job's: no other job has ever had it. It is part of the tags.
+	// UID identifies the job: no other job has ever had it. It is part of the tags.
 	UID string
-	// Created is when the job was created. At the zero time, the first decision
-	// stands for it.
+	// Created is the creation time of the job. The zero time means the time of the
+	// first decision.
 	Created time.Time
 
-	Interval Interval       // the time spec; the zero value is on demand only
-	Zone     *time.Location // keeps the wall clock of calendar steps; nil is UTC
+	// Schedule holds the times at which runs are due. nil means on demand only.
+	Schedule Schedule
 
-	// SkipOutdated keeps, of the scheduled runs that are due and not started, only
-	// the latest.
+	// SkipOutdated keeps only the latest of the due scheduled runs that have not
+	// started.
 	SkipOutdated bool
 	// BlockOnFailure starts no scheduled run while the last completed run, scheduled
 	// or not, failed.
 	BlockOnFailure bool
-	// AllowConcurrentRun lets runs overlap. Otherwise at most one is active.
-	AllowConcurrentRun bool
+	// Suspended starts no scheduled run. Occurrences still become due, and wait or are
+	// missed as usual. Requested runs start.
+	Suspended bool
+	// StartingDeadline is the longest time for which a due scheduled run may wait. It
+	// is missed afterwards. 0 or less means no deadline.
+	StartingDeadline time.Duration
+	// Concurrency decides on a run that may start while another run is active.
+	Concurrency Concurrency
 
-	// MaxWaiting is how many scheduled runs may wait without SkipOutdated; 0 and
-	// below are DefaultMaxWaiting.
+	// MaxWaiting is the number of scheduled runs that may wait without SkipOutdated. 0
+	// or less means DefaultMaxWaiting.
 	MaxWaiting int
-	// History is how many completed runs to keep; the zero value keeps all.
+	// History limits the completed runs that the state keeps. The zero value keeps all.
 	History history.Limits
-	// After names the jobs whose completed runs ask for a run of this one.
+	// After names the jobs whose completed runs request a run of this job.
 	After []Dependency
 }
 
-// DefaultMaxWaiting is how many scheduled runs may wait where nobody says.
+// A Concurrency decides on a run that may start while another run is active. Every
+// value other than Allow lets at most one run be active. The zero value is Wait.
+type Concurrency string
+
+const (
+	Allow Concurrency = "Allow" // the run starts; runs overlap
+	Wait  Concurrency = "Wait"  // the run waits for the active run to complete
+	// Forbid misses a scheduled run. A requested run waits.
+	Forbid Concurrency = "Forbid"
+	// Replace stops the active run if both runs are scheduled. The run starts when the
+	// Job of the stopped run is gone. Requested runs are never replaced; a requested run
+	// waits, and scheduled runs wait for requested runs.
+	Replace Concurrency = "Replace"
+)
+
+// DefaultMaxWaiting is the default of Spec.MaxWaiting.
 const DefaultMaxWaiting = 1000
 
-// DefaultSpec is the spec of a job that says nothing: no schedule, outdated runs
-// skipped, no block on failure, runs may overlap, 100 succeeded and 100 failed runs
-// kept.
+// DefaultSpec returns a spec with the defaults of a ScheduledJob: no schedule, outdated
+// runs are skipped, a failure does not block, runs may overlap, and history keeps 100
+// succeeded and 100 failed runs.
 func DefaultSpec() Spec {
-	return Spec{SkipOutdated: true, AllowConcurrentRun: true, MaxWaiting: DefaultMaxWaiting, History: history.DefaultLimits()}
+	return Spec{SkipOutdated: true, Concurrency: Allow, MaxWaiting: DefaultMaxWaiting, History: history.DefaultLimits()}
 }
 
-// A Dependency asks for a run each time a run of another job completes so.
+// A Dependency requests a run each time a run of another job completes with the
+// outcome.
 type Dependency struct {
 	Job     string  `json:"job"`     // the other job's name
 	Outcome Outcome `json:"outcome"` // Succeeded, Failed or Any; others ask for nothing
 }
 
-// An Outcome is how a run ended. The zero value is that of one that has not.
+// An Outcome is the result of a run. The zero value is that of an unfinished run.
 type Outcome string
 
 const (
@@ -64,37 +87,25 @@ const (
 	Any        Outcome = "any"    // succeeded or failed, of a Dependency
 )
 
-// Validate returns every problem of a spec, joined, each a [*FieldError]. Decide is
-// defined for a spec with problems all the same.
+// Validate returns every problem of a spec, joined, each a [*field.Error]. [Decide] is
+// defined for a spec with problems, too.
 func Validate(s Spec) error {
-	var problems []error
-	check := func(ok bool, field string, value any, want string) {
-		if !ok {
-			problems = append(problems, &FieldError{field, value, want})
-		}
-	}
-	check(s.UID != "", "UID", `""`, "the UID of the job")
-	check(s.MaxWaiting >= 0, "MaxWaiting", s.MaxWaiting, "0 or more")
+	var e field.Errors
+	e.Check(s.UID != "", "UID", s.UID, "the UID of the job")
+	e.Check(s.Schedule == nil || !s.Created.IsZero(), "Created", "", "the creation time of the job; without it, each new state starts anew")
+	e.Check(slices.Contains([]Concurrency{"", Allow, Wait, Forbid, Replace}, s.Concurrency), "Concurrency", s.Concurrency, "Allow, Wait, Forbid or Replace")
+	e.Check(s.StartingDeadline >= 0, "StartingDeadline", s.StartingDeadline, "a duration of 0 or more")
+	e.AtLeast("MaxWaiting", int64(s.MaxWaiting), 0)
 	seen := map[Dependency]bool{}
 	for i, d := range s.After {
 		path := fmt.Sprintf("After[%d]", i)
-		check(d.Job != "", path+".Job", `""`, "the name of another job")
-		check(d.Outcome == Succeeded || d.Outcome == Failed || d.Outcome == Any, path+".Outcome",
-			fmt.Sprintf("%q", string(d.Outcome)), "succeeded, failed or any")
-		check(!seen[d], path, d.Job+" "+string(d.Outcome), "each dependency once")
+		e.Check(d.Job != "", path+".Job", d.Job, "the name of another job")
+		e.Check(d.Outcome == Succeeded || d.Outcome == Failed || d.Outcome == Any, path+".Outcome",
+			d.Outcome, "succeeded, failed or any")
+		if seen[d] {
+			e.Add(field.Error{Path: path, Found: fmt.Sprintf("%q %s again", d.Job, d.Outcome), Fix: "each dependency once"})
+		}
 		seen[d] = true
 	}
-	return errors.Join(problems...)
-}
-
-// A FieldError is one problem of a Spec.
-type FieldError struct {
-	Field string // its path, such as "After[2].Job"
-	Found any    // what stands there
-	Want  string // what would be right
-}
-
-// Error names the field, what was found and what would be right.
-func (e *FieldError) Error() string {
-	return fmt.Sprintf("%s is %v: want %s", e.Field, e.Found, e.Want)
+	return e.Err()
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
@@ -31,16 +32,16 @@ func TestValidate(t *testing.T) {
 
 	err := schedule.Validate(schedule.Spec{MaxWaiting: -1, After: []schedule.Dependency{{}, {Job: "a", Outcome: "ok"}, after("b")[0], after("b")[0]}})
 	require.EqualError(t, err, strings.Join([]string{
-		`UID is "": want the UID of the job`,
-		`MaxWaiting is -1: want 0 or more`,
-		`After[0].Job is "": want the name of another job`,
-		`After[0].Outcome is "": want succeeded, failed or any`,
-		`After[1].Outcome is "ok": want succeeded, failed or any`,
-		`After[3] is b any: want each dependency once`,
+		`UID: found nothing; use the UID of the job`,
+		`MaxWaiting: found -1; use 0 or more`,
+		`After[0].Job: found nothing; use the name of another job`,
+		`After[0].Outcome: found nothing; use succeeded, failed or any`,
+		`After[1].Outcome: found "ok"; use succeeded, failed or any`,
+		`After[3]: found "b" any again; use each dependency once`,
 	}, "\n"))
-	var problem *schedule.FieldError
+	var problem *field.Error
 	require.ErrorAs(t, err, &problem)
-	require.Equal(t, "UID", problem.Field)
+	require.Equal(t, "UID", problem.Path)
 }
 
 func TestValidateDependencies(t *testing.T) {

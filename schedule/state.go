@@ -2,8 +2,12 @@ package schedule
 
 import (
 	"cmp"
+	"fmt"
+	"reflect"
 	"slices"
 	"time"
+
+	"github.com/scaledjob/scaledjob/field"
 )
 
 // A State is what must survive a restart: a plain value that a decision takes in
@@ -13,26 +17,39 @@ import (
 // In a state that a decision has handed back, Due = Started + Missed + Dropped + the
 // scheduled runs that are pending (FuzzConservation), and the times are in UTC.
 type State struct {
-	TimeSpec string    `json:"timeSpec,omitempty"` // that all this belongs to
-	Zone     string    `json:"zone,omitempty"`     // the name of its zone
+	// Version is the version of this form, 1. The zero State is a new job's.
+	Version int32 `json:"version,omitempty"`
+
+	TimeSpec string    `json:"timeSpec,omitempty"` // the text of the schedule that all this belongs to
 	Since    time.Time `json:"since,omitzero"`     // from when on it holds: the creation, or its last change
 	Handled  time.Time `json:"handled,omitzero"`   // the last instant that became due; at first just before Since
 
-	Due     int64 `json:"scheduleCount"` // instants that became due
-	Started int64 `json:"startedCount"`  // of those, runs that started
-	Missed  int64 `json:"missedCount"`   // outdated before they started
+	Due     int64 `json:"scheduleCount"` // occurrences that became due
+	Started int64 `json:"startedCount"`  // of those, runs whose Job has been observed
+	Missed  int64 `json:"missedCount"`   // outdated, too late, forbidden or cancelled before they started
 	Dropped int64 `json:"droppedCount"`  // more than may wait
 
 	Pending   []Run `json:"pendingExecutions,omitempty"`  // by due time, then tag
 	Running   []Run `json:"runningExecutions,omitempty"`  // by due time, then tag
 	Completed []Run `json:"completedExecution,omitempty"` // by completion, due time, then tag
 
-	Last    Run  `json:"lastExecution,omitzero"` // the last in the order of Completed, still there when history has dropped it
+	Succeeded int64 `json:"succeededCount,omitempty"` // runs that succeeded, scheduled or not, ever
+	Failed    int64 `json:"failedCount,omitempty"`    // likewise, that failed
+
+	Last    Run  `json:"lastExecution,omitzero"` // the started run that completed last, also after history has dropped it
 	Blocked bool `json:"blocked,omitempty"`      // the schedule starts nothing
 
-	Asked     []string     `json:"asked,omitempty"`     // tags of runs on demand that have been taken up, oldest first
-	Forgotten []string     `json:"forgotten,omitempty"` // tags of runs that history has dropped and whose Jobs are not gone
-	After     []Connection `json:"after,omitempty"`     // the dependencies, and from when on they hold
+	// Tries is the number of decisions that asked for a Job since one was last
+	// observed. A rejected create raises it to the number at which runs start one at a
+	// time. RetryAt is the time before which no create is tried again.
+	Tries   int64     `json:"tries,omitempty"`
+	RetryAt time.Time `json:"retryAt,omitzero"`
+	// JobsRevision is the revision of the list of Jobs that last changed the state.
+	JobsRevision int64 `json:"jobsRevision,omitempty"`
+
+	Requested       []string     `json:"requested,omitempty"`       // tags of requested runs, oldest first
+	PendingDeletion []string     `json:"pendingDeletion,omitempty"` // tags of runs that history has dropped and whose Jobs still exist
+	After           []Connection `json:"after,omitempty"`           // the dependencies, and how far each is followed
 }
 
 // A Run is one execution of a job. The zero value is none.
@@ -44,13 +61,17 @@ type Run struct {
 
 	Due       time.Time `json:"dueAt"`                // the scheduled instant, or when the run was asked for
 	Created   time.Time `json:"createdAt"`            // when it began to wait
-	Started   time.Time `json:"startedAt,omitzero"`   // when it was decided to create its Job
+	Tried     time.Time `json:"triedAt,omitzero"`     // when its Job was first asked for, unless no such create can have succeeded
+	Attempts  int64     `json:"attempts,omitempty"`   // number of creates of its Job that were decided
+	Started   time.Time `json:"startedAt,omitzero"`   // Tried of a run whose Job has been observed; else the Job's creation
 	Completed time.Time `json:"completedAt,omitzero"` // not before Started, nor before any run that had completed
 
-	Success  bool  `json:"success"`            // of a completed run
-	Lost     bool  `json:"lost,omitempty"`     // it failed as its Job was gone before it had finished
-	ExitCode int32 `json:"exitCode,omitempty"` // of the first pod that failed for good; 0 where none did, or nobody knows
-	Seen     bool  `json:"seen,omitempty"`     // its Job has been observed
+	Success bool `json:"success"`        // of a completed run
+	Lost    bool `json:"lost,omitempty"` // the run failed because its Job was deleted before it had finished
+	// Stopped is why the run is being stopped, or was: cancelled or replaced. A run that
+	// was cancelled before it started is completed and has no start time.
+	Stopped  string `json:"stopped,omitempty"`
+	ExitCode int32  `json:"exitCode,omitempty"` // of the first pod that failed for good; 0 if none did, or if unknown
 }
 
 // Status is which of the three lists a run is in.
@@ -62,10 +83,17 @@ const (
 	Completed Status = "completed"
 )
 
-// Outcome returns how the run ended.
+// Values of Run.Stopped.
+const (
+	cancelled = "cancelled"
+	replaced  = "replaced"
+)
+
+// Outcome returns the outcome of the run. It is Unfinished for a run that was cancelled
+// before it started.
 func (r Run) Outcome() Outcome {
 	switch {
-	case r.Status != Completed:
+	case r.Status != Completed || r.neverStarted():
 		return Unfinished
 	case r.Success:
 		return Succeeded
@@ -73,11 +101,20 @@ func (r Run) Outcome() Outcome {
 	return Failed
 }
 
-// A Connection is a dependency with the instant from which on completions count:
-// those before it had been there when the dependency came.
+// neverStarted reports whether the run was cancelled before it started.
+func (r Run) neverStarted() bool { return r.Stopped != "" && r.Started.IsZero() }
+
+// A Connection is a dependency, with the completions that have been answered.
 type Connection struct {
 	Dependency
+	// Since is the time from which on completions count. UID is the other job's, "" as
+	// long as it has not been observed.
 	Since time.Time `json:"since"`
+	UID   string    `json:"uid,omitempty"`
+	// Succeeded and Failed are the numbers of the other job's completions that have
+	// been answered by a run, or were earlier than Since.
+	Succeeded int64 `json:"succeeded,omitempty"`
+	Failed    int64 `json:"failed,omitempty"`
 }
 
 // Waiting returns how many scheduled runs are pending.
@@ -91,43 +128,50 @@ func (s State) Waiting() int64 {
 	return n
 }
 
-// Completions returns the completed runs of a job of that name and state, for the
-// jobs that depend on it; the last one also where history has dropped it.
-func (s State) Completions(job string) []Completion {
-	var all []Completion
-	add := func(r Run) {
-		all = append(all, Completion{Job: job, Tag: r.Tag, Outcome: r.Outcome(), Completed: r.Completed})
-	}
-	for _, r := range s.Completed {
-		add(r)
-	}
-	if s.Last.Status == Completed && !slices.ContainsFunc(s.Completed, func(r Run) bool { return r.Tag == s.Last.Tag }) {
-		add(s.Last)
-	}
-	return all
+// Upstream returns what the jobs that depend on a job of this state, name and UID
+// need to know.
+func (s State) Upstream(job, uid string) Upstream {
+	return Upstream{Job: job, UID: uid, Succeeded: s.Succeeded, Failed: s.Failed, Recent: slices.Clone(s.Completed)}
 }
+
+// Validate returns a [*field.Error] if the state has a version that this package does
+// not know. [Decide] does nothing with such a state.
+func (s State) Validate() error {
+	var e field.Errors
+	if s.Version != stateVersion && (s.Version != 0 || !s.fresh()) {
+		e.Add(field.Error{Path: "version", Found: fmt.Sprint(s.Version), Fix: fmt.Sprintf("a state of version %d, which this release reads and writes", stateVersion)})
+	}
+	return e.Err()
+}
+
+const stateVersion = 1
+
+// fresh reports whether nothing has been decided before, not even at the zero time.
+func (s State) fresh() bool { return s.Since.IsZero() && s.Handled.IsZero() }
 
 // Equal reports whether the states are the same. A decision whose state equals the
 // one before it need not be stored.
 func (s State) Equal(o State) bool {
 	s, o = s.clone(), o.clone()
-	return s.TimeSpec == o.TimeSpec && s.Zone == o.Zone && s.Since == o.Since && s.Handled == o.Handled &&
-		s.Due == o.Due && s.Started == o.Started && s.Missed == o.Missed && s.Dropped == o.Dropped &&
-		slices.Equal(s.Pending, o.Pending) && slices.Equal(s.Running, o.Running) && slices.Equal(s.Completed, o.Completed) &&
-		s.Last == o.Last && s.Blocked == o.Blocked &&
-		slices.Equal(s.Asked, o.Asked) && slices.Equal(s.Forgotten, o.Forgotten) && slices.Equal(s.After, o.After)
+	same := slices.Equal(s.Pending, o.Pending) && slices.Equal(s.Running, o.Running) && slices.Equal(s.Completed, o.Completed) &&
+		slices.Equal(s.Requested, o.Requested) && slices.Equal(s.PendingDeletion, o.PendingDeletion) && slices.Equal(s.After, o.After)
+	for _, state := range []*State{&s, &o} {
+		state.Pending, state.Running, state.Completed = nil, nil, nil
+		state.Requested, state.PendingDeletion, state.After = nil, nil, nil
+	}
+	return same && reflect.DeepEqual(s, o)
 }
 
 // clone copies the state, with its times in UTC.
 func (s State) clone() State {
-	s.Since, s.Handled, s.Last = utc(s.Since), utc(s.Handled), s.Last.utc()
+	s.Since, s.Handled, s.RetryAt, s.Last = utc(s.Since), utc(s.Handled), utc(s.RetryAt), s.Last.utc()
 	for _, runs := range []*[]Run{&s.Pending, &s.Running, &s.Completed} {
 		*runs = slices.Clone(*runs)
 		for i := range *runs {
 			(*runs)[i] = (*runs)[i].utc()
 		}
 	}
-	s.Asked, s.Forgotten, s.After = slices.Clone(s.Asked), slices.Clone(s.Forgotten), slices.Clone(s.After)
+	s.Requested, s.PendingDeletion, s.After = slices.Clone(s.Requested), slices.Clone(s.PendingDeletion), slices.Clone(s.After)
 	for i := range s.After {
 		s.After[i].Since = utc(s.After[i].Since)
 	}
@@ -135,7 +179,7 @@ func (s State) clone() State {
 }
 
 func (r Run) utc() Run {
-	r.Due, r.Created, r.Started, r.Completed = utc(r.Due), utc(r.Created), utc(r.Started), utc(r.Completed)
+	r.Due, r.Created, r.Tried, r.Started, r.Completed = utc(r.Due), utc(r.Created), utc(r.Tried), utc(r.Started), utc(r.Completed)
 	return r
 }
 

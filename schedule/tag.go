@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -34,8 +35,10 @@ func scheduledAt(uid, tag string) (time.Time, bool) {
 // requestTag is the tag of the run that a request asks for.
 func requestTag(uid, id string) string { return "asked-" + digest(12, uid, id) }
 
-// completionTag is the tag of the run that a run of another job asks for.
-func completionTag(uid string, c Completion) string { return "after-" + digest(12, uid, c.Job, c.Tag) }
+// completionTag is the tag of the run that the n-th completion of another job asks for.
+func completionTag(uid string, u Upstream, outcome Outcome, n int64) string {
+	return "after-" + digest(12, uid, u.Job, u.UID, string(outcome), strconv.FormatInt(n, 10))
+}
 
 // digest returns so many bytes that no other parts have.
 func digest(bytes int, parts ...string) string {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -22,6 +23,7 @@ type world struct {
 	jobs     map[string]schedule.Job
 	created  map[string]bool // every Job that ever was
 	requests []schedule.Request
+	cancels  []string
 	asked    int
 }
 
@@ -47,7 +49,7 @@ func (w *world) store(s schedule.State) {
 }
 
 func (w *world) observed() schedule.Observed {
-	seen := schedule.Observed{JobsKnown: true, Requests: slices.Clone(w.requests)}
+	seen := schedule.Observed{JobsKnown: true, Requests: slices.Clone(w.requests), Cancelled: slices.Clone(w.cancels)}
 	for _, tag := range w.tags(func(schedule.Job) bool { return true }) {
 		seen.Jobs = append(seen.Jobs, w.jobs[tag])
 	}
@@ -79,7 +81,7 @@ func (w *world) finish(tag string, outcome schedule.Outcome) {
 
 func (w *world) ask() {
 	w.asked++
-	w.requests = append(w.requests, schedule.Request{ID: fmt.Sprint("request ", w.asked), Asked: w.now})
+	w.requests = append(w.requests, schedule.Request{ID: fmt.Sprint("request ", w.asked), RequestedAt: w.now})
 }
 
 // tags are those of some Jobs, sorted.
@@ -95,15 +97,31 @@ func (w *world) tags(of func(schedule.Job) bool) []string {
 
 func active(j schedule.Job) bool { return j.Outcome == schedule.Unfinished }
 
+// dusk is the last that a time can hold.
+var dusk = time.Unix(math.MaxInt64-62_135_596_800, 999_999_999)
+
 var created = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// pick draws one of these.
+func pick(t *rapid.T, name string, of ...string) string { return rapid.SampledFrom(of).Draw(t, name) }
+
+// drawInterval draws one that does something near the beginning of 2026.
+func drawInterval(t *rapid.T, name string) schedule.Schedule {
+	text := "R" + pick(t, name+" times", "", "", "", "1", "3", "10", "0") + "/" +
+		pick(t, name+" start", "", "T00:00:30", "2026-01-01T00:01:00Z", "2025-12-31T23:59:30.5Z", "2025-06-30T12:00:00+02:00", "T23:59:50-01:00") + "/" +
+		pick(t, name+" duration", "PT30S", "PT10S", "PT1.5S", "PT90S", "PT10M", "P1D", "P1M", "PT24H", "P1DT1H", "PT0.000000001S", "P1Y2M")
+	return schedule.ISO8601(parse(t, text), nil)
+}
 
 var drawSpec = rapid.Custom(func(t *rapid.T) schedule.Spec {
 	s := schedule.DefaultSpec()
 	s.UID, s.Created = "2f6a", created
-	s.Interval = drawInterval(t, "interval")
+	s.Schedule = drawInterval(t, "interval")
 	s.SkipOutdated = rapid.Bool().Draw(t, "skipOutdated")
 	s.BlockOnFailure = rapid.Bool().Draw(t, "blockOnFailure")
-	s.AllowConcurrentRun = rapid.Bool().Draw(t, "allowConcurrentRun")
+	s.Concurrency = rapid.SampledFrom([]schedule.Concurrency{schedule.Allow, schedule.Wait, schedule.Forbid, schedule.Replace}).Draw(t, "concurrency")
+	s.Suspended = rapid.IntRange(0, 9).Draw(t, "suspended") == 0
+	s.StartingDeadline = rapid.SampledFrom([]time.Duration{0, 0, 0, time.Nanosecond, time.Second, time.Minute, 24 * time.Hour}).Draw(t, "startingDeadline")
 	s.MaxWaiting = rapid.IntRange(1, 4).Draw(t, "maxWaiting")
 	s.History.Succeeded = drawLimit(t, "succeeded")
 	s.History.Failed = drawLimit(t, "failed")

@@ -1,4 +1,4 @@
-package schedule_test
+package interval_test
 
 import (
 	"math"
@@ -10,13 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/scaledjob/scaledjob/schedule"
+	"github.com/scaledjob/scaledjob/schedule/interval"
 )
 
-func TestOneByOne(t *testing.T)       { rapid.Check(t, propOneByOne) }
-func FuzzOneByOne(f *testing.F)       { f.Fuzz(rapid.MakeFuzz(propOneByOne)) }
-func TestLawsOfInstants(t *testing.T) { rapid.Check(t, propLaws) }
-func FuzzLawsOfInstants(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propLaws)) }
+func TestOneByOne(t *testing.T)   { rapid.Check(t, propOneByOne) }
+func FuzzOneByOne(f *testing.F)   { f.Fuzz(rapid.MakeFuzz(propOneByOne)) }
+func TestSpansAddUp(t *testing.T) { rapid.Check(t, propSpansAddUp) }
+func FuzzSpansAddUp(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propSpansAddUp)) }
 
 // Zones with changes of half an hour to a day, at midnight, in Ramadan, backwards
 // in winter, and of none.
@@ -109,11 +109,11 @@ func propOneByOne(t *rapid.T) {
 	start := drawNear(t, zone)
 	all := naive(r, start, zone, n)
 	created := start.Add(time.Duration(rapid.IntRange(-10, 30*24).Draw(t, "created")) * time.Hour)
-	s := parse(t, "R40/"+start.Format(time.RFC3339Nano)+"/"+r.text).Instants(created, zone)
+	s := occurrences(t, "R40/"+start.Format(time.RFC3339Nano)+"/"+r.text, created, zone)
 	all = slices.DeleteFunc(all, func(t time.Time) bool { return t.Before(created) })
 
 	pivot := rapid.SampledFrom(append(slices.Clone(all), start, start.AddDate(0, 0, 5), start.AddDate(40, 0, 0))).Draw(t, "pivot")
-	in := schedule.Span{After: pivot.Add(time.Duration(rapid.IntRange(-200, 1).Draw(t, "back")) * time.Hour),
+	in := interval.Span{After: pivot.Add(time.Duration(rapid.IntRange(-200, 1).Draw(t, "back")) * time.Hour),
 		Until: pivot.Add(time.Duration(rapid.Int64Range(-1, 300*int64(time.Hour)).Draw(t, "on")))}
 	within := slices.DeleteFunc(slices.Clone(all), func(t time.Time) bool { return !t.After(in.After) || t.After(in.Until) })
 
@@ -127,60 +127,53 @@ func propOneByOne(t *rapid.T) {
 	if ok {
 		require.Equal(t, all[i], next)
 	}
-	last, ok := s.Last(in.Until)
-	i = slices.IndexFunc(all, func(t time.Time) bool { return t.After(in.Until) })
-	if i < 0 {
-		i = len(all)
-	}
-	require.Equal(t, i > 0, ok)
-	if ok {
-		require.Equal(t, all[i-1], last)
+	if i >= 0 {
+		require.Equal(t, all[i:min(i+3, len(all))], s.NextN(in.After, 3))
 	}
 }
 
 // dusk is the last that a time can hold.
 var dusk = time.Unix(math.MaxInt64-62_135_596_800, 999_999_999)
 
-// Whatever the interval and the times: spans add up, and one instant lies between
-// one and the next.
-func propLaws(t *rapid.T) {
-	text := drawText.Filter(func(text string) bool { _, err := schedule.Parse(text); return err == nil }).Draw(t, "text")
+// Whatever the interval and the times: spans add up, and one occurrence lies between
+// a time and the next occurrence.
+func propSpansAddUp(t *rapid.T) {
+	text := drawText.Filter(func(text string) bool { _, err := interval.Parse(text); return err == nil }).Draw(t, "text")
 	anyTime := rapid.OneOf(
 		rapid.Map(rapid.Int64Range(-70_000_000_000, 260_000_000_000), func(s int64) time.Time { return time.Unix(s, 7).UTC() }),
 		rapid.Map(rapid.Int64(), func(s int64) time.Time { return time.Unix(s, 0).UTC() }),
-		rapid.SampledFrom([]time.Time{{}, created, dusk}),
+		rapid.SampledFrom([]time.Time{time.Unix(0, 0), created, dusk}),
 	)
-	s := parse(t, text).Instants(anyTime.Draw(t, "created"), location(t, rapid.SampledFrom(zones).Draw(t, "zone")))
+	s := occurrences(t, text, anyTime.Draw(t, "created"), location(t, rapid.SampledFrom(zones).Draw(t, "zone")))
 	times := []time.Time{anyTime.Draw(t, "a"), anyTime.Draw(t, "b"), anyTime.Draw(t, "c")}
 	slices.SortFunc(times, time.Time.Compare)
 	a, b, c := times[0], times[1], times[2]
 
-	ab, bc := s.Count(schedule.Span{After: a, Until: b}), s.Count(schedule.Span{After: b, Until: c})
+	ab, bc := s.Count(interval.Span{After: a, Until: b}), s.Count(interval.Span{After: b, Until: c})
 	sum := new(big.Int).Add(big.NewInt(ab), big.NewInt(bc))
-	require.Equal(t, sum.String(), big.NewInt(s.Count(schedule.Span{After: a, Until: c})).String())
+	require.Equal(t, sum.String(), big.NewInt(s.Count(interval.Span{After: a, Until: c})).String())
 	require.True(t, ab >= 0 && bc >= 0)
-	require.Zero(t, s.Count(schedule.Span{After: b, Until: a}))
+	require.Zero(t, s.Count(interval.Span{After: b, Until: a}))
 
 	next, ok := s.Next(b)
-	require.Equal(t, ok, s.Count(schedule.Span{After: b, Until: dusk}) > 0)
+	require.Equal(t, ok, s.Count(interval.Span{After: b, Until: dusk}) > 0)
 	if !ok {
 		return
 	}
 	require.True(t, next.After(b))
-	require.Equal(t, int64(1), s.Count(schedule.Span{After: b, Until: next}))
-	last, ok := s.Last(next)
-	require.True(t, ok)
-	require.Equal(t, next, last)
-	before, ok := s.Last(next.Add(-1))
-	require.True(t, !ok || !before.After(b))
+	require.Equal(t, int64(1), s.Count(interval.Span{After: b, Until: next}))
+	for last := range s.Backward(interval.Span{Until: next}) {
+		require.Equal(t, next, last)
+		break
+	}
 }
 
 // Through two centuries of days, in every zone.
 func TestEveryDay(t *testing.T) {
 	for _, zone := range zones {
 		for _, step := range []string{"P1D", "P1M"} {
-			s := parse(t, "R/1840-01-01T12:34:56Z/"+step).Instants(time.Time{}, location(t, zone))
-			in := schedule.Span{Until: time.Date(2045, 1, 1, 0, 0, 0, 0, time.UTC)}
+			s := occurrences(t, "R/1840-01-01T12:34:56Z/"+step, time.Time{}, location(t, zone))
+			in := interval.Span{Until: time.Date(2045, 1, 1, 0, 0, 0, 0, time.UTC)}
 			n, before := int64(0), time.Time{}
 			for at := range s.All(in) {
 				if !at.After(before) {
@@ -190,5 +183,98 @@ func TestEveryDay(t *testing.T) {
 			}
 			require.Equal(t, n, s.Count(in), "%s in %s", step, zone)
 		}
+	}
+}
+
+func TestTimeOfDay(t *testing.T) { rapid.Check(t, propTimeOfDay) }
+func FuzzTimeOfDay(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propTimeOfDay)) }
+
+// A time of day without an offset is that time on the clocks of the zone, every day
+// from the creation on. Only where clocks skip it, it is later.
+func propTimeOfDay(t *rapid.T) {
+	zone := location(t, rapid.SampledFrom(zones).Draw(t, "zone"))
+	created := drawNear(t, zone)
+	second := rapid.IntRange(0, 86_399).Draw(t, "second")
+	clock := time.Unix(int64(second), 0).UTC().Format("T15:04:05")
+	s := occurrences(t, "R/"+clock+"/P1D", created, zone)
+
+	var want []time.Time
+	today := shown(zone, created).Truncate(24 * time.Hour)
+	for days := -2; len(want) < 6; days++ {
+		at := find(zone, today.AddDate(0, 0, days).Add(time.Duration(second)*time.Second))
+		if !at.Before(created) && (want == nil || at.After(want[len(want)-1])) {
+			want = append(want, at)
+		}
+	}
+	require.Equal(t, want, s.NextN(created.Add(-1), 6))
+	for _, at := range want {
+		kinds := map[string]bool{}
+		for _, note := range s.Notes(at) {
+			kinds[note.Kind] = true
+		}
+		// Notes agree with the clocks: a gap is where they show another time, and an
+		// overlap is where they show the time once more within a day and a half.
+		require.Equal(t, shown(zone, at).Format("T15:04:05") != clock, kinds["gap"], "%v", at.In(zone))
+		require.Equal(t, again(zone, at), kinds["overlap"], "%v", at.In(zone))
+		require.False(t, kinds["clamped month"])
+	}
+}
+
+// again reports whether clocks show a time twice, looking around every second minute.
+func again(zone *time.Location, at time.Time) bool {
+	for ahead := 2 * time.Minute; ahead <= 26*time.Hour; ahead += time.Second * 60 {
+		for _, other := range []time.Time{at.Add(ahead), at.Add(-ahead)} {
+			if shown(zone, other).Equal(shown(zone, at)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// No interval has no occurrences, wherever one looks. A zero Until is no bound.
+func TestZeroOccurrences(t *testing.T) {
+	none, err := interval.Interval{}.Occurrences(time.Time{}, nil)
+	require.NoError(t, err)
+	for _, s := range []interval.Occurrences{{}, none, occurrences(t, "R0//PT1S", created, nil)} {
+		_, ok := s.Next(time.Time{})
+		require.False(t, ok)
+		require.Empty(t, s.NextN(time.Time{}, 3))
+		require.Empty(t, s.Notes(created))
+		for _, always := range []interval.Span{{}, {Until: created.AddDate(5000, 0, 0)}} {
+			require.Zero(t, s.Count(always))
+			for range s.All(always) {
+				require.Fail(t, "an occurrence")
+			}
+			for range s.Backward(always) {
+				require.Fail(t, "an occurrence")
+			}
+		}
+	}
+}
+
+// A span without Until has no end, and Next excludes the time that it is given.
+func TestSpanWithoutUntil(t *testing.T) {
+	s := occurrences(t, "R5//PT1H", created, nil)
+	require.Equal(t, int64(5), s.Count(interval.Span{}))
+	require.Equal(t, int64(4), s.Count(interval.Span{After: created}))
+	require.Zero(t, s.Count(interval.Span{After: created, Until: created}))
+	next, ok := s.Next(created)
+	require.True(t, ok)
+	require.Equal(t, created.Add(time.Hour), next)
+	require.Equal(t, []time.Time{created, created.Add(time.Hour)}, s.NextN(created.Add(-1), 2))
+	require.Len(t, s.NextN(time.Time{}, 99), 5)
+	require.Empty(t, s.NextN(time.Time{}, -1))
+}
+
+// An interval that needs a creation time does not silently do without.
+func TestNoCreation(t *testing.T) {
+	for _, text := range []string{"R5//PT1H", "R/T02:00:00/P1D", "R/T02:00:00Z/P1D"} {
+		_, err := parse(t, text).Occurrences(time.Time{}, nil)
+		require.ErrorContains(t, err, text[:2])
+		require.ErrorContains(t, err, "pass a creation time")
+	}
+	for _, text := range []string{"R2/2026-01-01T00:00Z/PT1H", "R2/2026-01-01T00:00Z/2026-01-01T01:00Z", "R2/PT1H/2026-01-01T02:00Z"} {
+		require.Equal(t, []time.Time{created, created.Add(time.Hour)}, occurrences(t, text, time.Time{}, nil).NextN(time.Time{}, 9), text)
 	}
 }

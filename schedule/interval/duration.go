@@ -1,4 +1,4 @@
-package schedule
+package interval
 
 import (
 	"fmt"
@@ -44,13 +44,14 @@ var units = []unit{
 	{letter: 'S', clock: true, exact: time.Second},
 }
 
+// duration reads a duration, up to a slash or the end.
 func (p *parser) duration(i *Interval) *ParseError {
 	from := p.pos
 	if !p.take("P") {
 		return p.here("a duration such as P1D or PT1H")
 	}
 	left, clock := units, false
-	for first := true; first || p.pos < len(p.text); first = false {
+	for first := true; first || !p.done(); first = false {
 		if !clock && p.take("T") {
 			clock = true
 		}
@@ -84,14 +85,14 @@ func (p *parser) element(s *step, left []unit, clock bool) ([]unit, *ParseError)
 	end := p.pos
 	u, left, ok := find(p.next(), left, clock)
 	switch {
-	case !ok && end == len(p.text):
+	case !ok && p.done():
 		return nil, p.fail(at, end, "a unit behind the number: "+letters(left, clock))
 	case !ok:
 		_, width := utf8.DecodeRuneInString(p.text[end:])
 		return nil, p.fail(end, end+width, letters(left, clock))
 	case end > point && u.months > 0:
 		return nil, p.fail(point, end, "a whole number of years or months")
-	case end > point && end+1 < len(p.text):
+	case end > point && end+1 < p.end():
 		return nil, p.fail(point, end, "a fraction in the last unit only")
 	}
 	p.pos++
@@ -194,9 +195,3 @@ func (s step) String() string {
 
 // calendar reports whether the step depends on a calendar and a zone.
 func (s step) calendar() bool { return s.months != 0 || s.days != 0 }
-
-// mean is how many seconds a step takes in the long run.
-func (s step) mean() float64 {
-	const month = 146097 * 24 * 60 * 60 / 4800. // of the 400 years after which the calendar repeats
-	return float64(s.months)*month + float64(s.days)*(24*60*60) + s.exact.Seconds()
-}

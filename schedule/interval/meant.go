@@ -1,8 +1,10 @@
-package schedule
+package interval
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // meant returns the time spec that a text with mistakes was probably meant to be,
@@ -17,9 +19,12 @@ func meant(text string) string {
 	if len(parts) != 3 {
 		return ""
 	}
-	for n, repairs := range [][]repair{timesRepairs, startRepairs, durationRepairs} {
-		for _, r := range repairs {
-			parts[n] = r.wrong.ReplaceAllString(parts[n], r.right)
+	parts[0] = repaired(parts[0], timesRepairs)
+	for n := 1; n < 3; n++ {
+		if durations.MatchString(parts[n]) || n == 2 && !dates.MatchString(parts[n]) {
+			parts[n] = repaired(parts[n], durationRepairs)
+		} else {
+			parts[n] = repaired(weekDates.ReplaceAllStringFunc(parts[n], calendarDate), startRepairs)
 		}
 	}
 	text = strings.Join(parts, "/")
@@ -44,6 +49,34 @@ func complete(parts []string) []string {
 		return parts[:3]
 	}
 	return parts
+}
+
+var (
+	durations = regexp.MustCompile(`^P`)
+	dates     = regexp.MustCompile(`^\d{4}-?(\d\d|W)`)
+	weekDates = regexp.MustCompile(`^(\d{4})-?W(\d\d)(?:-?([1-7]))?`)
+)
+
+// calendarDate returns the calendar date of a week date. Week 1 is the week of 4
+// January; without a day, it is Monday.
+func calendarDate(text string) string {
+	parts := weekDates.FindStringSubmatch(text)
+	year, _ := strconv.Atoi(parts[1]) // the pattern has digits only
+	week, _ := strconv.Atoi(parts[2])
+	weekday := 1
+	if parts[3] != "" {
+		weekday = int(parts[3][0] - '0')
+	}
+	fourth := time.Date(year, time.January, 4, 0, 0, 0, 0, time.UTC)
+	monday := fourth.AddDate(0, 0, -(int(fourth.Weekday())+6)%7)
+	return monday.AddDate(0, 0, (week-1)*7+weekday-1).Format(time.DateOnly)
+}
+
+func repaired(part string, repairs []repair) string {
+	for _, r := range repairs {
+		part = r.wrong.ReplaceAllString(part, r.right)
+	}
+	return part
 }
 
 // A repair is applied to a part, right or wrong, and leaves what is right alone.
@@ -72,7 +105,8 @@ var startRepairs = repairs(
 	`^(\d\d?:.*)$`, "T$1",
 	`T(\d):`, "T0$1:",
 	`T(\d\d)(\d\d)(\d\d)`, "T$1:$2:$3",
-	`T(\d\d:\d\d)($|[Z+-])`, "T$1:00$2",
+	`T(\d\d)(\d\d)($|[Z+-])`, "T$1:$2$3",
+	`T(\d\d)($|[Z+-])`, "T$1:00$2",
 	`([+-]\d\d)(\d\d)$`, "$1:$2",
 	` +(Z|[+-]\d\d.*)$`, "$1",
 	`(T.*)-00:00$`, "${1}Z",

@@ -1,4 +1,4 @@
-package schedule
+package interval
 
 import (
 	"fmt"
@@ -8,20 +8,23 @@ import (
 	"time"
 )
 
-// Parse reads a time spec, R[n]/[start]/duration, with n from 0 up to the largest
-// int64, or without n for no end.
+// Parse reads a repeating interval: R[n]/[start]/duration, R[n]/start/end or
+// R[n]/duration/end. n is 0 to the largest int64; no n means no end.
 //
-// The start is empty, a time of day such as T01:00:00, or a date and a time such
-// as 2026-01-01T02:00:00Z. A date needs Z or an offset (+02:00, +02), and a time of
-// day without one is in UTC. Seconds may have a fraction, after a point or a comma,
-// of up to nine digits.
+// A start is empty, a time of day such as T02:00, or a date and time such as
+// 2026-01-01T02:00:00Z. A date needs Z or an offset (+02:00, +02); a time of day may
+// have one. Seconds may be absent, or have a fraction of up to nine digits after a
+// point or comma. 24:00 is the end of the day. An end is a date and time.
 //
-// The duration is P[nY][nM][nW][nD][T[nH][nM][nS]], more than 0. The last unit that
-// is given may have a fraction, unless it is years or months; together it must be
-// whole nanoseconds. Years and months, and weeks and days, are at most 10,000 years,
-// hours to seconds together at most 2^63-1 nanoseconds, 292 years.
+// A duration is P[nY][nM][nW][nD][T[nH][nM][nS]], longer than 0. The last unit may
+// have a fraction, except for years and months; together they must be whole
+// nanoseconds. Calendar units are at most 10,000 years. Hours to seconds, and the time
+// from start to end, are at most 2^63-1 nanoseconds, which is 292 years.
 //
-// An error is a [*ParseError], with the first problem there is.
+// The basic format (20260101T020000Z), week dates and ordinal dates are errors. The
+// error names the accepted spelling of the first two.
+//
+// An error is a [*ParseError] with the first problem.
 func Parse(text string) (Interval, error) {
 	i, err := parse(text)
 	if err != nil {
@@ -66,7 +69,7 @@ func shorten(s string) string {
 func parse(text string) (Interval, *ParseError) {
 	p := parser{text: text}
 	i := Interval{set: true}
-	for _, part := range []func(*Interval) *ParseError{p.times, p.start, p.duration} {
+	for _, part := range []func(*Interval) *ParseError{p.times, p.begin, p.finish} {
 		if err := part(&i); err != nil {
 			return Interval{}, err
 		}
@@ -96,6 +99,10 @@ func (p *parser) end() int {
 	return len(p.text)
 }
 
+// done reports whether the part that is being read is at its end. Only a duration
+// can be followed by another part.
+func (p *parser) done() bool { return p.pos == len(p.text) || p.text[p.pos] == '/' }
+
 // next is the next byte, 0 at the end.
 func (p *parser) next() byte {
 	if p.pos < len(p.text) {
@@ -123,7 +130,7 @@ func (p *parser) digits() string {
 
 func (p *parser) times(i *Interval) *ParseError {
 	if !p.take("R") {
-		return p.here("R, or R and how many times, as in R5/2026-01-01T02:00:00Z/P1D")
+		return p.here("R, or R and a number of repetitions, as in R5/2026-01-01T02:00:00Z/P1D")
 	}
 	at := p.pos
 	digits := p.digits()

@@ -1,0 +1,46 @@
+// Package field describes invalid configuration values: the field, the value in
+// it, and a value to use instead.
+//
+// A Validate function adds each problem to an [Errors] and returns its Err, so
+// that a user sees all problems at once. A caller lists them with [All], or
+// finds the first with errors.As.
+//
+// # Tests
+//
+//	an error is found as itself, alone, joined, wrapped and below a prefix   TestErrorsAreFound
+//	no argument is modified                                                  TestJoinCopies
+//	a text that a user wrote is quoted                                       TestFound
+package field
+
+import "errors"
+
+// An Error describes one invalid value. The zero value describes none.
+type Error struct {
+	Path  string `json:"path"`  // the field, such as spec.triggers[0].type
+	Found string `json:"found"` // its value, or the problem in words
+	Fix   string `json:"fix"`   // the value to use instead; it follows the word "use"
+}
+
+// Error returns "path: found value; use fix".
+func (e *Error) Error() string {
+	return e.Path + ": found " + e.Found + "; use " + e.Fix
+}
+
+// All returns each *Error of a tree of errors in the order of the text, or nil
+// if there is none. It follows both forms of Unwrap.
+func All(err error) []*Error {
+	var all []*Error
+	switch tree := err.(type) {
+	case interface{ Unwrap() error }:
+		return All(tree.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, one := range tree.Unwrap() {
+			all = append(all, All(one)...)
+		}
+	default:
+		if e, ok := errors.AsType[*Error](err); ok {
+			all = append(all, e)
+		}
+	}
+	return all
+}

@@ -1,0 +1,77 @@
+package field
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// Errors collects errors in the order in which they are added. The zero value is
+// empty and ready to use.
+type Errors struct{ all []error }
+
+// Add adds an error whose Found is in words, such as "no container".
+func (e *Errors) Add(problem Error) { e.all = append(e.all, &problem) }
+
+// Check adds an error about a value unless ok. Strings are quoted, other values
+// are printed as fmt.Sprint does, and an empty string or nil is "nothing".
+func (e *Errors) Check(ok bool, path string, found any, fix string) {
+	if !ok {
+		e.Add(Error{path, text(found), fix})
+	}
+}
+
+// AtLeast adds an error if n is below least.
+func (e *Errors) AtLeast(path string, n, least int64) {
+	e.Check(n >= least, path, n, fmt.Sprintf("%d or more", least))
+}
+
+// AtMost adds an error if n is above most.
+func (e *Errors) AtMost(path string, n, most int64) {
+	e.Check(n <= most, path, n, fmt.Sprintf("%d or less", most))
+}
+
+// Join adds err, which may be nil. The path precedes that of each [*Error] which
+// err is or joins, with a dot between the two; it precedes the text of every
+// other error. If path is empty, Join adds err as it is.
+func (e *Errors) Join(path string, err error) {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, one := range joined.Unwrap() {
+			e.Join(path, one)
+		}
+		return
+	}
+	if err != nil {
+		e.all = append(e.all, below(path, err))
+	}
+}
+
+// Err returns all errors, joined, or nil if there is none.
+func (e *Errors) Err() error { return errors.Join(e.all...) }
+
+func below(path string, err error) error {
+	problem, ok := errors.AsType[*Error](err)
+	_, wrapped := err.(interface{ Unwrap() error })
+	switch {
+	case path == "":
+		return err
+	case !ok || wrapped:
+		return fmt.Errorf("%s: %w", path, err)
+	case problem.Path != "" && !strings.HasPrefix(problem.Path, "["):
+		path += "."
+	}
+	return &Error{path + problem.Path, problem.Found, problem.Fix}
+}
+
+func text(found any) string {
+	s := fmt.Sprint(found)
+	switch {
+	case found == nil || s == "":
+		return "nothing"
+	case reflect.TypeOf(found).Kind() == reflect.String:
+		return strconv.Quote(s)
+	}
+	return s
+}

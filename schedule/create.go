@@ -1,0 +1,124 @@
+package schedule
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// A create is tried again after a second, and then after twice the time each, up to
+// five minutes.
+const (
+	firstRetry = time.Second
+	lastRetry  = 5 * time.Minute
+)
+
+// failing is the number of tries without an observed Job after which runs start one
+// at a time. Caches may lag behind for fewer.
+const failing = 3
+
+// tried reports whether the run's Job may have been created.
+func (r Run) tried() bool { return r.Status == Pending && !r.Tried.IsZero() }
+
+// reject takes note of creates that failed for good. Their runs wait again.
+func (d *decider) reject(all []Rejection) {
+	for _, rejected := range all {
+		for i := range d.state.Pending {
+			r := &d.state.Pending[i]
+			if r.tried() && r.Tag == rejected.Tag && r.Attempts == rejected.Attempt {
+				r.Tried = time.Time{}
+				d.state.Tries = max(d.state.Tries, failing)
+				d.state.RetryAt = moment(d.now.Add(retry(d.state.Tries)))
+			}
+		}
+	}
+}
+
+// retry returns the time to wait after that many tries.
+func retry(tries int64) time.Duration {
+	return min(lastRetry, firstRetry<<min(max(tries, 1)-1, 16))
+}
+
+// start is rule 5: it asks for the Jobs of runs that may start, and again for Jobs
+// that should have been observed.
+func (d *decider) start() {
+	s := &d.state
+	again := slices.DeleteFunc(d.candidates(Run.tried), func(int) bool { return !d.mayRetry() })
+	fresh := d.candidates(d.mayStart)
+	switch {
+	case s.Tries < failing && d.spec.Concurrency != Allow:
+		fresh = fresh[:min(1, len(fresh))]
+	case s.Tries < failing:
+	case len(d.candidates(Run.tried)) > 0 || !d.mayRetry():
+		fresh = nil
+	default:
+		fresh = d.fewestAttempts(fresh)
+	}
+	if s.Tries >= failing {
+		again = d.fewestAttempts(again)
+	}
+	if len(again)+len(fresh) == 0 {
+		return
+	}
+	for _, i := range slices.Sorted(slices.Values(slices.Concat(again, fresh))) {
+		r := &s.Pending[i]
+		if !r.tried() {
+			r.Tried = latest(d.now, s.Last.Completed)
+		}
+		r.Attempts = plus(r.Attempts, 1)
+		d.starts = append(d.starts, *r)
+	}
+	s.Tries = plus(s.Tries, 1)
+	s.RetryAt = moment(d.now.Add(retry(s.Tries)))
+}
+
+// candidates returns the indexes of some pending runs.
+func (d *decider) candidates(of func(Run) bool) (indexes []int) {
+	for i, r := range d.state.Pending {
+		if of(r) {
+			indexes = append(indexes, i)
+		}
+	}
+	return indexes
+}
+
+// mayStart reports whether nothing but rejected creates keeps a run from starting.
+func (d *decider) mayStart(r Run) bool {
+	return !r.tried() && !d.holds(r) && (d.spec.Concurrency == Allow || !d.active())
+}
+
+// holds reports whether the schedule keeps a run from starting.
+func (d *decider) holds(r Run) bool {
+	return !r.OnDemand && (d.state.Blocked || d.spec.Suspended)
+}
+
+// active reports whether a run has a Job, or may have one.
+func (d *decider) active() bool {
+	return len(d.state.Running) > 0 || slices.ContainsFunc(d.state.Pending, Run.tried)
+}
+
+// mayRetry reports whether it is time for another create. A time that lies too far
+// ahead was set by a clock that has gone back since.
+func (d *decider) mayRetry() bool {
+	wait := d.state.RetryAt.Sub(d.now)
+	return wait <= 0 || wait > lastRetry
+}
+
+// fewestAttempts returns the first of the runs that were tried the least, so that one
+// whose Job is always rejected does not keep others from starting.
+func (d *decider) fewestAttempts(indexes []int) []int {
+	if len(indexes) == 0 {
+		return nil
+	}
+	return []int{slices.MinFunc(indexes, func(a, b int) int {
+		return cmp.Or(cmp.Compare(d.state.Pending[a].Attempts, d.state.Pending[b].Attempts), a-b)
+	})}
+}
+
+// nextTry returns when a create is to be tried, and the zero time if none is.
+func (d *decider) nextTry() time.Time {
+	if len(d.candidates(Run.tried)) == 0 && (d.state.Tries < failing || len(d.candidates(d.mayStart)) == 0) {
+		return time.Time{}
+	}
+	return d.state.RetryAt
+}

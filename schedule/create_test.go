@@ -1,0 +1,210 @@
+package schedule_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/history"
+	"github.com/scaledjob/scaledjob/schedule"
+)
+
+// An outage is 30 days in which every create is rejected or, with lost, in which
+// nobody knows. The decision is asked when it wants to be.
+func outage(t *testing.T, s schedule.Spec, lost bool) (state schedule.State, now time.Time, size, creates int) {
+	seen := none
+	now = created
+	steps := 0
+	for end := created.AddDate(0, 0, 30); now.Before(end); {
+		d := schedule.Decide(s, state, seen, now)
+		seen.Rejected = nil
+		for _, r := range d.Start {
+			if creates++; !lost {
+				seen.Rejected = append(seen.Rejected, schedule.Rejection{Tag: r.Tag, Attempt: r.Attempts})
+			}
+		}
+		state = d.State
+		if steps++; steps%100 == 0 {
+			data, err := json.Marshal(state)
+			require.NoError(t, err)
+			size = max(size, len(data))
+		}
+		next := d.NextCheck
+		if len(d.Start) > 0 && !lost || next.IsZero() {
+			next = now // the rejection is told at once
+		}
+		now = latest(next, now.Add(5*time.Second))
+	}
+	return schedule.Decide(s, state, seen, now).State, now, size, creates
+}
+
+// While every create is rejected, runs wait and are outdated, one is tried at a time,
+// ever more rarely, and the state is bounded. Then one run starts with SkipOutdated.
+func TestRejected(t *testing.T) {
+	for _, tt := range []struct {
+		name       string
+		skip, lost bool
+		size       int
+		starts     int // when creates succeed again
+	}{
+		{"skip outdated", true, false, 64 << 10, 1},
+		{"keep all", false, false, 256 << 10, schedule.DefaultMaxWaiting},
+		{"skip outdated, no answers", true, true, 64 << 10, 4},
+		{"keep all, no answers", false, true, 256 << 10, 101}, // the one that may have been created waits beyond the limit
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := minutely(t)
+			if s.SkipOutdated = tt.skip; !tt.skip {
+				s.Schedule = schedule.ISO8601(parse(t, "R//PT10M"), nil)
+			}
+			if tt.lost {
+				s.MaxWaiting = 100
+			}
+			state, now, size, creates := outage(t, s, tt.lost)
+			t.Logf("state %d bytes at most, %d creates, %d due", size, creates, state.Due)
+			require.Less(t, size, tt.size)
+			require.Less(t, creates, 30*24*12+1100, "one in five minutes, and what was tried before")
+			require.Greater(t, state.Due, int64(4_300))
+			require.Less(t, state.Started, int64(1))
+
+			// Creates succeed, and a minute passes at most.
+			seen, ran := none, 0
+			for end := now.Add(10 * time.Minute); now.Before(end) && ran == 0 || len(seen.Jobs) < ran; now = now.Add(time.Second) {
+				d := schedule.Decide(s, state, seen, now)
+				for _, r := range d.Start {
+					seen.Jobs = append(seen.Jobs, job(r, schedule.Succeeded, now))
+				}
+				ran, state = len(seen.Jobs), d.State
+			}
+			d := schedule.Decide(s, state, seen, now)
+			require.LessOrEqual(t, int(d.State.Started)+len(d.Start), tt.starts)
+			require.Zero(t, d.State.Due-d.State.Started-d.State.Waiting()-d.State.Missed-d.State.Dropped)
+			require.Positive(t, d.State.Started)
+		})
+	}
+}
+
+// The times between tries double up to five minutes. Only the create that was decided
+// last can be rejected.
+func TestBackOff(t *testing.T) {
+	s := minutely(t)
+	s.Schedule = nil
+	seen, state, now := none, schedule.State{}, created
+	seen.Requests = []schedule.Request{{ID: "a", RequestedAt: created}, {ID: "b", RequestedAt: created}}
+	var waits []float64
+	tags := map[string]int{}
+	for range 12 {
+		d := schedule.Decide(s, state, seen, now)
+		seen.Rejected = nil
+		for _, r := range d.Start {
+			tags[r.Tag]++
+			seen.Rejected = append(seen.Rejected, schedule.Rejection{Tag: r.Tag, Attempt: r.Attempts})
+		}
+		d = schedule.Decide(s, d.State, seen, now)
+		require.Empty(t, d.Start)
+		require.Equal(t, d.State, schedule.Decide(s, d.State, seen, now).State, "told twice")
+		require.Empty(t, schedule.Decide(s, d.State, none, d.NextCheck.Add(-1)).Start)
+		waits = append(waits, d.NextCheck.Sub(now).Seconds())
+		state, now = d.State, d.NextCheck
+	}
+	require.Equal(t, []float64{4, 8, 16, 32, 64, 128, 256, 300, 300, 300, 300, 300}, waits)
+	require.Len(t, tags, 2)
+	for _, n := range tags {
+		require.GreaterOrEqual(t, n, 6, "each in turn")
+	}
+	// A clock that has gone back does not wait for the old time.
+	require.Len(t, schedule.Decide(s, state, seen, now.Add(-time.Hour)).Start, 1)
+	// What was rejected long ago says nothing about the create that is under way.
+	d := schedule.Decide(s, state, none, now)
+	require.Len(t, d.Start, 1)
+	seen.Rejected = []schedule.Rejection{{Tag: d.Start[0].Tag, Attempt: d.Start[0].Attempts - 1}}
+	again := schedule.Decide(s, d.State, seen, now)
+	require.True(t, d.State.Equal(again.State))
+}
+
+// A run whose create may have succeeded is neither outdated nor followed by another
+// where runs may not overlap.
+func TestUnanswered(t *testing.T) {
+	s := minutely(t)
+	s.Concurrency = schedule.Wait
+	d := schedule.Decide(s, schedule.State{}, none, minute(0))
+	first := d.Start[0]
+	for n := 1; n < 20; n++ {
+		d = schedule.Decide(s, d.State, none, minute(n))
+		require.Equal(t, first.Tag, d.State.Pending[0].Tag)
+		require.Len(t, d.State.Pending, 2)
+		for _, r := range d.Start {
+			require.Equal(t, first.Tag, r.Tag)
+		}
+	}
+}
+
+// An older list of Jobs than one that changed the state is not known: a run that
+// history has forgotten does not come back, and none is lost.
+func TestStaleJobs(t *testing.T) {
+	s := minutely(t)
+	s.BlockOnFailure = true
+	s.History = history.Limits{Succeeded: history.Keep(0)}
+	d := schedule.Decide(s, schedule.State{}, schedule.Observed{JobsKnown: true, Revision: 1}, minute(0))
+	running := schedule.Observed{JobsKnown: true, Revision: 2, Jobs: []schedule.Job{job(d.Start[0], schedule.Unfinished, time.Time{})}}
+	before := schedule.Observed{JobsKnown: true, Revision: 1}
+	d = schedule.Decide(s, d.State, running, minute(0))
+	require.Len(t, d.State.Running, 1)
+	stale := schedule.Decide(s, d.State, before, minute(0))
+	require.Len(t, stale.State.Running, 1)
+	require.True(t, stale.JobsUnknown)
+
+	ended := schedule.Observed{JobsKnown: true, Revision: 3, Jobs: []schedule.Job{job(d.State.Running[0], schedule.Succeeded, minute(0))}}
+	d = schedule.Decide(s, d.State, ended, minute(0))
+	require.Len(t, d.Delete, 1)
+	d = schedule.Decide(s, d.State, schedule.Observed{JobsKnown: true, Revision: 4}, minute(0))
+	require.Empty(t, d.State.PendingDeletion)
+	for _, old := range []schedule.Observed{running, ended} {
+		revived := schedule.Decide(s, d.State, old, minute(0))
+		require.Empty(t, revived.State.Running)
+		require.Empty(t, revived.Events)
+		require.True(t, revived.State.Equal(d.State))
+	}
+}
+
+// With a state of another version, nothing happens, and the decision says why.
+func TestVersion(t *testing.T) {
+	s := minutely(t)
+	for _, state := range []schedule.State{{Version: 2}, {Version: 7, Since: created, Handled: created}, {Since: created, Handled: created}} {
+		err := state.Validate()
+		var problem *field.Error
+		require.ErrorAs(t, err, &problem)
+		require.Equal(t, "version", problem.Path)
+		require.ErrorContains(t, err, "use a state of version 1")
+		d := schedule.Decide(s, state, none, minute(9))
+		require.True(t, d.State.Equal(state))
+		require.Empty(t, d.Start)
+		require.Equal(t, err.Error(), d.Problems[0].Error())
+	}
+	d := schedule.Decide(s, schedule.State{}, none, minute(9))
+	require.NoError(t, d.State.Validate())
+	require.Equal(t, int32(1), d.State.Version)
+}
+
+// Requests without an ID are not taken for one another.
+func TestRequestWithoutID(t *testing.T) {
+	s := minutely(t)
+	s.Schedule = nil
+	seen := none
+	seen.Requests = []schedule.Request{{ID: "a"}, {}, {}}
+	d := schedule.Decide(s, schedule.State{}, seen, minute(0))
+	require.Len(t, d.Start, 1)
+	require.Len(t, d.Problems, 2)
+	require.ErrorContains(t, d.Problems[0], "Requests[1].ID: found nothing; use an ID")
+}
+
+// A schedule needs a creation time.
+func TestCreatedIsValidated(t *testing.T) {
+	s := minutely(t)
+	require.NoError(t, schedule.Validate(s))
+	s.Created = time.Time{}
+	require.ErrorContains(t, schedule.Validate(s), "Created: found nothing; use the creation time")
+}

@@ -1,0 +1,105 @@
+package interval_test
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"testing"
+	"time"
+	_ "time/tzdata"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/scaledjob/scaledjob/schedule/interval"
+)
+
+func readJSON(t *testing.T, name string, v any) {
+	t.Helper()
+	data, err := os.ReadFile("../../testdata/" + name)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(data, v))
+}
+
+func parse(t require.TestingT, text string) interval.Interval {
+	i, err := interval.Parse(text)
+	require.NoError(t, err, text)
+	return i
+}
+
+var created = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func occurrences(t require.TestingT, text string, created time.Time, zone *time.Location) interval.Occurrences {
+	o, err := parse(t, text).Occurrences(created, zone)
+	require.NoError(t, err)
+	return o
+}
+
+func location(t require.TestingT, name string) *time.Location {
+	zone, err := time.LoadLocation(name)
+	require.NoError(t, err)
+	return zone
+}
+
+// The first occurrences of each interval, which testdata/intervals.py has found one
+// by one.
+func TestIntervals(t *testing.T) {
+	var file struct {
+		Cases []struct {
+			Name, TimeSpec, Zone, Text string
+			Created                    time.Time
+			First                      []time.Time
+			Count                      *int64
+		}
+	}
+	readJSON(t, "intervals.json", &file)
+	require.GreaterOrEqual(t, len(file.Cases), 60)
+	for _, c := range file.Cases {
+		t.Run(c.Name, func(t *testing.T) {
+			i := parse(t, c.TimeSpec)
+			require.Equal(t, c.Text, i.String())
+			s := occurrences(t, c.TimeSpec, c.Created, location(t, c.Zone))
+			after := time.Time{}
+			for _, want := range c.First {
+				got, ok := s.Next(after)
+				require.True(t, ok)
+				require.Equal(t, want, got)
+				after = got
+			}
+			all := interval.Span{After: time.Time{}, Until: time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)}
+			if c.Count == nil {
+				require.Greater(t, s.Count(all), int64(6))
+				return
+			}
+			require.Equal(t, *c.Count, s.Count(all))
+			if *c.Count == int64(len(c.First)) {
+				_, ok := s.Next(after)
+				require.False(t, ok)
+				require.Equal(t, c.First, slices.AppendSeq([]time.Time{}, s.All(all)))
+			}
+		})
+	}
+}
+
+// What is wrong with bad intervals, and where.
+func TestIntervalErrors(t *testing.T) {
+	var file struct {
+		Cases []struct {
+			Text    string
+			Offset  int
+			Message string
+		}
+	}
+	readJSON(t, "interval-errors.json", &file)
+	require.GreaterOrEqual(t, len(file.Cases), 40)
+	for _, c := range file.Cases {
+		i, err := interval.Parse(c.Text)
+		if !assert.EqualError(t, err, c.Message, c.Text) {
+			continue
+		}
+		var problem *interval.ParseError
+		require.ErrorAs(t, err, &problem)
+		require.Equal(t, c.Offset, problem.Offset, c.Text)
+		require.Zero(t, i)
+	}
+}

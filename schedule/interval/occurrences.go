@@ -1,0 +1,186 @@
+package interval
+
+import (
+	"fmt"
+	"iter"
+	"math"
+	"math/bits"
+	"time"
+)
+
+// Occurrences are the occurrences of an interval for one creation time and zone. They
+// strictly increase and are in UTC. The zero value has none.
+type Occurrences struct {
+	step  step
+	base  time.Time // the start; or the end, if steps are counted back from it
+	wall  time.Time // the base on the clocks of the zone, as if it were UTC
+	zone  *time.Location
+	first int64 // the first step that is not before the creation
+	end   int64 // the step after the last
+}
+
+// Occurrences returns the interval's occurrences at or after the creation, in a zone.
+// A nil zone is UTC. The zone governs a time of day without an offset, and calendar
+// steps.
+//
+// A zero creation time excludes nothing. Then an interval whose start depends on the
+// creation is an error: R//PT1H and R/T02:00:00/P1D have no first occurrence.
+func (i Interval) Occurrences(created time.Time, zone *time.Location) (Occurrences, error) {
+	if !i.set {
+		return Occurrences{}, nil
+	}
+	if created.IsZero() && i.start.kind != dateTime {
+		return Occurrences{}, fmt.Errorf("interval %s: its start depends on the creation time, which is zero; pass a creation time, or use a date and time as the start", i)
+	}
+	if zone == nil {
+		zone = time.UTC
+	}
+	created = moment(created)
+	o := Occurrences{step: i.step, zone: zone}
+	o.base, o.wall = i.start.from(created, zone)
+	o.bound(i, created)
+	return o, nil
+}
+
+// bound sets the first step and the step after the last.
+func (o *Occurrences) bound(i Interval, created time.Time) {
+	n := min(i.times, o.step.most())
+	switch {
+	case i.ends:
+		o.first = -n
+	case o.base.After(lastMoment):
+	default:
+		o.end = n
+		o.end = o.after(lastMoment)
+	}
+	o.first = o.after(created.Add(-1))
+}
+
+// at returns base + k durations.
+func (o *Occurrences) at(k int64) time.Time {
+	t := o.base
+	if k != 0 && o.step.calendar() {
+		t = timeOf(o.zone, addDate(o.wall, o.step.months*k, o.step.days*k))
+	}
+	sign := int64(1)
+	if k < 0 {
+		sign = -1
+	}
+	high, low := bits.Mul64(uint64(sign*k), uint64(o.step.exact))
+	seconds, nanos := bits.Div64(high, low, uint64(time.Second))
+	return time.Unix(t.Unix()+sign*int64(seconds), int64(t.Nanosecond())+sign*int64(nanos)).UTC()
+}
+
+// after returns the first step whose time is after t, or the end.
+func (o *Occurrences) after(t time.Time) int64 {
+	low, high := o.first, o.end
+	for low < high {
+		if middle := low + (high-low)/2; o.at(middle).After(t) {
+			high = middle
+		} else {
+			low = middle + 1
+		}
+	}
+	return low
+}
+
+// A Span is the time after After, up to and including Until. A zero Until means
+// without end. If Until is neither zero nor later than After, the span is empty.
+type Span struct {
+	After time.Time
+	Until time.Time
+}
+
+// steps returns the first step in a span and the step behind the span.
+func (o *Occurrences) steps(in Span) (from, to int64) {
+	to = o.end
+	if !in.Until.IsZero() {
+		to = o.after(in.Until)
+	}
+	return min(o.after(in.After), to), to
+}
+
+// Next returns the first occurrence later than a time, and false if there is none.
+// An occurrence at exactly that time is excluded: with an empty start, the first
+// occurrence is Next(created.Add(-1)). The zero time gives the first occurrence, too.
+func (o Occurrences) Next(after time.Time) (time.Time, bool) {
+	k := o.after(after)
+	if k >= o.end {
+		return time.Time{}, false
+	}
+	return o.at(k), true
+}
+
+// NextN returns the first n occurrences later than a time, or fewer if there are no
+// more.
+func (o Occurrences) NextN(after time.Time, n int) []time.Time {
+	var next []time.Time
+	for t := range o.All(Span{After: after}) {
+		if len(next) >= n {
+			break
+		}
+		next = append(next, t)
+	}
+	return next
+}
+
+// Count returns the number of occurrences in the span.
+func (o Occurrences) Count(in Span) int64 {
+	from, to := o.steps(in)
+	return to - from - o.skipped(from, to)
+}
+
+// All returns the occurrences in the span, earliest first.
+func (o Occurrences) All(in Span) iter.Seq[time.Time] {
+	from, to := o.steps(in)
+	return func(yield func(time.Time) bool) {
+		for k := from; k < to; k++ {
+			if !o.repeats(k) && !yield(o.at(k)) {
+				return
+			}
+		}
+	}
+}
+
+// Backward returns the occurrences in the span, latest first.
+func (o Occurrences) Backward(in Span) iter.Seq[time.Time] {
+	from, to := o.steps(in)
+	return func(yield func(time.Time) bool) {
+		for k := to - 1; k >= from; k-- {
+			if !o.repeats(k) && !yield(o.at(k)) {
+				return
+			}
+		}
+	}
+}
+
+// repeats reports whether step k ends when the step before does. With steps of one
+// day, this happens where a zone skips a day.
+func (o *Occurrences) repeats(k int64) bool {
+	return o.step == step{days: 1} && k > o.first && !o.at(k).After(o.at(k-1))
+}
+
+// skipped returns how many steps from one up to another repeat the step before.
+func (o *Occurrences) skipped(from, to int64) int64 {
+	if o.step != (step{days: 1}) || from >= to {
+		return 0
+	}
+	n := int64(0)
+	until := o.at(to - 1)
+	for t := range skips(o.zone, o.at(from).Add(-day), until) {
+		if k := o.after(t.Add(-1)) + 1; k > from && k < to && o.repeats(k) {
+			n++
+		}
+	}
+	return n
+}
+
+// most returns a number of steps that leads beyond the calendar.
+func (s step) most() int64 {
+	const calendar, month = 10_000 * 365.2425 * 24 * 60 * 60, 365.2425 * 24 * 60 * 60 / 12
+	mean := float64(s.months)*month + float64(s.days)*(24*60*60) + s.exact.Seconds()
+	if n := calendar/mean + 2; n < math.MaxInt64 {
+		return int64(n)
+	}
+	return math.MaxInt64
+}

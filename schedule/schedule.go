@@ -1,0 +1,99 @@
+package schedule
+
+import (
+	"iter"
+	"time"
+
+	"github.com/scaledjob/scaledjob/schedule/interval"
+)
+
+// A Schedule says when runs are due. [ISO8601] makes one of a repeating interval; a
+// cron expression can be another.
+type Schedule interface {
+	// String identifies the schedule. A job whose schedule has another text starts
+	// anew, as [Decide] describes.
+	String() string
+	// From returns the occurrences of a job that has the schedule from a time on.
+	// None is before that time.
+	From(time.Time) Occurrences
+}
+
+// Occurrences are the times at which runs are due. They strictly increase.
+//
+// The decision asks for the number of occurrences since the last one it handled. An
+// interval counts them in constant time. An implementation that counts one by one is
+// as correct, and slow after a long outage.
+type Occurrences interface {
+	// Next returns the first occurrence later than a time, and false if there is none.
+	Next(after time.Time) (time.Time, bool)
+	// Count returns the number of occurrences in a span.
+	Count(interval.Span) int64
+	// Backward returns the occurrences in a span, latest first.
+	Backward(interval.Span) iter.Seq[time.Time]
+}
+
+// ISO8601 returns the schedule of an interval in a zone; nil is UTC. The zero
+// interval gives nil, which is no schedule.
+func ISO8601(i interval.Interval, zone *time.Location) Schedule {
+	if i == (interval.Interval{}) {
+		return nil
+	}
+	if zone == nil {
+		zone = time.UTC
+	}
+	return repeating{i, zone}
+}
+
+type repeating struct {
+	interval interval.Interval
+	zone     *time.Location
+}
+
+func (r repeating) String() string {
+	if r.zone.String() == time.UTC.String() {
+		return r.interval.String()
+	}
+	return r.interval.String() + " " + r.zone.String()
+}
+
+// From cannot fail: the zero time, which stands for no creation, is replaced.
+func (r repeating) From(since time.Time) Occurrences {
+	if since.IsZero() {
+		since = since.Add(1)
+	}
+	o, _ := r.interval.Occurrences(since, r.zone)
+	return o
+}
+
+// occurrences returns those of a schedule; no schedule has none.
+func occurrences(s Schedule, since time.Time) Occurrences {
+	if s == nil {
+		return interval.Occurrences{}
+	}
+	return s.From(since)
+}
+
+// last returns the last occurrence that is not after a time.
+func last(o Occurrences, until time.Time) (time.Time, bool) {
+	for t := range o.Backward(interval.Span{Until: until}) {
+		return t, true
+	}
+	return time.Time{}, false
+}
+
+// The times in a state lie where a year has four digits, so that JSON can hold them.
+var (
+	firstMoment = time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC)
+	lastMoment  = time.Date(9999, 12, 31, 23, 59, 59, 999_999_999, time.UTC)
+)
+
+// moment returns t in UTC, within the years 0 to 9999.
+func moment(t time.Time) time.Time {
+	switch {
+	case t.Before(firstMoment):
+		return firstMoment
+	case t.After(lastMoment):
+		return lastMoment
+	}
+	return t.Round(0).UTC()
+}

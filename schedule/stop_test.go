@@ -1,0 +1,270 @@
+package schedule_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/scaledjob/scaledjob/history"
+	"github.com/scaledjob/scaledjob/schedule"
+	"github.com/scaledjob/scaledjob/schedule/interval"
+)
+
+// reasons are those of the events of a decision.
+func reasons(d schedule.Decision) (all []string) {
+	for _, e := range d.Events {
+		all = append(all, string(e.Reason))
+	}
+	return all
+}
+
+// A hand drives one job by hand: each call of at is a decision that is stored.
+type hand struct {
+	t     *testing.T
+	spec  schedule.Spec
+	state schedule.State
+	seen  schedule.Observed
+}
+
+func (h *hand) at(minutes int) schedule.Decision {
+	d := schedule.Decide(h.spec, h.state, h.seen, minute(minutes))
+	h.state = d.State
+	return d
+}
+
+// starts is a decision that starts a run, whose Job is observed then.
+func (h *hand) starts(minutes int) string {
+	h.t.Helper()
+	d := h.at(minutes)
+	require.Len(h.t, d.Start, 1)
+	h.seen.Jobs = append(h.seen.Jobs, schedule.Job{Tag: d.Start[0].Tag, Created: minute(minutes)})
+	d = h.at(minutes)
+	require.Equal(h.t, []string{"RunStarted"}, reasons(d))
+	require.False(h.t, d.Events[0].Warning())
+	require.Equal(h.t, "Run "+d.Events[0].Run.Tag+" started", d.Events[0].String())
+	return d.State.Running[len(d.State.Running)-1].Tag
+}
+
+func (h *hand) gone(tag string) {
+	h.seen.Jobs = slices.DeleteFunc(h.seen.Jobs, func(j schedule.Job) bool { return j.Tag == tag })
+}
+
+func byHand(t *testing.T, change func(*schedule.Spec)) *hand {
+	h := &hand{t: t, spec: minutely(t), seen: none}
+	change(&h.spec)
+	return h
+}
+
+// While suspended, occurrences become due and wait; requested runs start.
+func TestSuspended(t *testing.T) {
+	h := byHand(t, func(s *schedule.Spec) { s.Suspended = true })
+	require.Equal(t, "wait 00:00, 1=0+1+0+0", brief(h.at(0)))
+	h.seen.Requests = []schedule.Request{{ID: "r", RequestedAt: minute(2)}}
+	d := h.at(2)
+	require.Equal(t, "start 00:02*, wait 00:02 00:02*, 2 RunsMissed, 3=0+1+2+0", brief(d))
+	require.Contains(t, d.String(), "the schedule is suspended")
+	h.spec.Suspended = false
+	require.Equal(t, "start 00:02, wait 00:02 00:02*, 3=0+1+2+0", brief(h.at(2)))
+}
+
+// A run starts up to its deadline, and is missed a nanosecond later.
+func TestStartingDeadline(t *testing.T) {
+	h := byHand(t, func(s *schedule.Spec) {
+		s.Concurrency, s.StartingDeadline, s.SkipOutdated = schedule.Wait, 90*time.Second, false
+	})
+	first := h.starts(0)
+	require.Equal(t, "wait 00:01 00:02, run 00:00, 3=1+2+0+0", brief(h.at(2)))
+	d := schedule.Decide(h.spec, h.state, h.seen, minute(1).Add(90*time.Second))
+	require.Equal(t, "wait 00:01 00:02, run 00:00, 3=1+2+0+0", brief(d))
+	require.Equal(t, minute(1).Add(90*time.Second+1), d.NextCheck)
+	d = schedule.Decide(h.spec, h.state, h.seen, d.NextCheck)
+	require.Equal(t, "wait 00:02, run 00:00, 1 RunsMissed, 3=1+1+1+0", brief(d))
+	require.True(t, d.Events[0].Warning())
+	h.gone(first)
+	require.Equal(t, "start 01:39, wait 01:39 01:40, done 00:00!, RunFailed, 98 RunsMissed, 101=1+2+98+0", brief(h.at(100)))
+}
+
+// Forbid misses scheduled runs while another run is active, and starts the next one.
+func TestForbid(t *testing.T) {
+	h := byHand(t, func(s *schedule.Spec) { s.Concurrency, s.SkipOutdated = schedule.Forbid, false })
+	h.seen.Requests = []schedule.Request{{ID: "r", RequestedAt: minute(1)}}
+	first := h.starts(0)
+	require.Equal(t, "wait 00:01*, run 00:00, 1 RunsMissed, 2=1+0+1+0", brief(h.at(1)))
+	h.gone(first)
+	require.Equal(t, "start 00:01*, wait 00:01*, done 00:00!, RunFailed, 2=1+0+1+0", brief(h.at(1)), "requested runs wait")
+	require.Equal(t, "start 00:01*, wait 00:01*, done 00:00!, 1 RunsMissed, 3=1+0+2+0", brief(h.at(2)))
+}
+
+// Replace stops the active scheduled run, and starts the next when its Job is gone.
+func TestReplace(t *testing.T) {
+	h := byHand(t, func(s *schedule.Spec) { s.Concurrency, s.BlockOnFailure = schedule.Replace, true })
+	first := h.starts(0)
+	d := h.at(1)
+	require.Equal(t, "wait 00:01, run 00:00, stop 1, 2=1+1+0+0", brief(d))
+	require.Equal(t, []string{first}, d.Stop)
+	require.Contains(t, d.String(), "stopping "+first+": replaced")
+	h.seen.Jobs[0].Deleting = true
+	require.Empty(t, h.at(1).Stop, "its pods end")
+	h.gone(first)
+	d = h.at(1)
+	require.Equal(t, "start 00:01, wait 00:01, done 00:00!, RunStopped, 2=1+1+0+0", brief(d), "and nothing is blocked")
+	require.False(t, d.State.Completed[0].Lost)
+	require.Equal(t, "Run "+first+" was replaced", d.Events[0].String())
+}
+
+// A requested run is not replaced, and one that has succeeded meanwhile has succeeded.
+func TestReplaceNot(t *testing.T) {
+	h := byHand(t, func(s *schedule.Spec) { s.Concurrency = schedule.Replace })
+	first := h.starts(0)
+	h.at(1)
+	h.seen.Jobs[0].Outcome = schedule.Succeeded
+	h.seen.Requests = []schedule.Request{{ID: "r", RequestedAt: minute(0)}}
+	d := h.at(1)
+	require.Equal(t, "start 00:00*, wait 00:00* 00:01, done 00:00, RunSucceeded, 2=1+1+0+0", brief(d))
+	require.Empty(t, d.State.Completed[0].Stopped)
+	h.seen.Jobs = append(h.seen.Jobs, schedule.Job{Tag: d.Start[0].Tag})
+	require.Equal(t, "wait 00:02, run 00:00*, done 00:00, 1 RunsMissed, 3=1+1+1+0", brief(h.at(2)))
+	require.Equal(t, first, h.state.Completed[0].Tag)
+}
+
+// A cancelled run completes without a Job if it has none, and is stopped otherwise.
+func TestStopped(t *testing.T) {
+	h := byHand(t, func(s *schedule.Spec) { s.Concurrency = schedule.Wait })
+	first := h.starts(0)
+	h.seen.Requests = []schedule.Request{{ID: "r", RequestedAt: minute(1)}}
+	h.at(1)
+	for _, r := range h.state.Pending {
+		h.seen.Cancelled = append(h.seen.Cancelled, r.Tag)
+	}
+	d := h.at(1)
+	require.Equal(t, "run 00:00, done 00:01 00:01*, RunStopped, RunStopped, 2=1+0+1+0", brief(d))
+	require.Equal(t, "cancelled", d.State.Completed[0].Stopped)
+	require.Zero(t, d.State.Failed, "they never ran")
+	require.Zero(t, d.State.Last)
+	require.Equal(t, schedule.Unfinished, d.State.Completed[0].Outcome())
+
+	h.seen.Cancelled = append(h.seen.Cancelled, first)
+	require.Equal(t, []string{first}, h.at(1).Stop)
+	h.seen.Jobs[0].Outcome, h.seen.Jobs[0].ExitCode = schedule.Failed, 143
+	d = h.at(1)
+	require.Equal(t, []string{"RunStopped"}, reasons(d))
+	require.EqualValues(t, 1, d.State.Failed)
+	require.Equal(t, "Run "+first+" was cancelled", d.Events[0].String())
+}
+
+// A run whose Job may exist is created before it is cancelled: the Job would run later
+// otherwise.
+func TestCancelledWhileCreated(t *testing.T) {
+	h := byHand(t, func(s *schedule.Spec) {})
+	tag := h.at(0).Start[0].Tag
+	h.seen.Cancelled = []string{tag}
+	require.Equal(t, "start 00:00, wait 00:00, 1=0+1+0+0", brief(schedule.Decide(h.spec, h.state, h.seen, minute(0).Add(2*time.Second))))
+	h.seen.Jobs = []schedule.Job{{Tag: tag}}
+	require.Equal(t, []string{tag}, h.at(0).Stop)
+	h.seen.Jobs = nil
+	h.seen.Rejected = []schedule.Rejection{{Tag: tag, Attempt: 1}}
+	h = byHand(t, func(s *schedule.Spec) {})
+	h.at(0)
+	h.seen.Cancelled, h.seen.Rejected = []string{tag}, []schedule.Rejection{{Tag: tag, Attempt: 1}}
+	require.Equal(t, "done 00:00, RunStopped, 1=0+0+1+0", brief(h.at(0)))
+}
+
+// A run that was cancelled before it started does not count for a dependency.
+func TestCancelledUpstream(t *testing.T) {
+	h := byHand(t, func(s *schedule.Spec) { s.Concurrency, s.Schedule = schedule.Wait, nil })
+	h.seen.Requests = []schedule.Request{{ID: "a"}, {ID: "b"}}
+	d := h.at(0)
+	for _, r := range d.State.Pending {
+		if r.Tag != d.Start[0].Tag {
+			h.seen.Cancelled = []string{r.Tag}
+		}
+	}
+	h.seen.Jobs = []schedule.Job{{Tag: d.Start[0].Tag, Outcome: schedule.Failed, Finished: minute(0)}}
+	up := h.at(1).State.Upstream("up", "u")
+	require.Len(t, up.Recent, 2)
+	down := schedule.Spec{UID: "d", Created: created, After: []schedule.Dependency{{Job: "up", Outcome: schedule.Any}}}
+	got := schedule.Decide(down, schedule.State{}, schedule.Observed{JobsKnown: true, Upstreams: []schedule.Upstream{up}}, minute(2))
+	require.Len(t, got.State.Pending, 1)
+	require.Equal(t, d.Start[0].Tag, got.State.Pending[0].Request)
+}
+
+// History keeps the completed run of a request until the request shows it. An answered
+// request asks for no run, whatever has become of the state.
+func TestAnswered(t *testing.T) {
+	h := byHand(t, func(s *schedule.Spec) { s.Schedule, s.History.Succeeded = nil, history.Keep(0) })
+	h.seen.Requests = []schedule.Request{{ID: "r", RequestedAt: minute(0)}}
+	tag := h.starts(0)
+	h.seen.Jobs[0].Outcome, h.seen.Jobs[0].Finished = schedule.Succeeded, minute(1)
+	d := h.at(1)
+	require.Equal(t, "done 00:00*, RunSucceeded, 0=0+0+0+0", brief(d))
+	require.Equal(t, "r", d.State.Completed[0].Request)
+	h.seen.Requests[0].Answered = true
+	require.Equal(t, []string{tag}, h.at(2).Delete)
+	h.state, h.seen.Jobs = schedule.State{}, nil
+	require.Equal(t, "0=0+0+0+0", brief(h.at(3)))
+}
+
+// Refresh completes runs of a job whose spec cannot be read, and does nothing else.
+func TestRefresh(t *testing.T) {
+	h := byHand(t, func(s *schedule.Spec) { s.History.Failed = history.Keep(0) })
+	first := h.starts(0)
+	second := h.at(1).Start[0].Tag
+	h.seen.Jobs = []schedule.Job{{Tag: first, Outcome: schedule.Failed, ExitCode: 3, Finished: minute(1)}, {Tag: second}, {Tag: "20260101t000200-f04b"}}
+	d := schedule.Refresh(h.state, h.seen, minute(9))
+	require.Equal(t, "run 00:01, done 00:00!, RunFailed, 2=2+0+0+0", brief(d))
+	require.Zero(t, d.NextCheck)
+	require.Equal(t, h.state.Handled, d.State.Handled)
+	require.Equal(t, h.state.TimeSpec, d.State.TimeSpec)
+	again := schedule.Refresh(d.State, h.seen, minute(9))
+	require.True(t, again.State.Equal(d.State))
+	require.Empty(t, again.Events)
+
+	unknown := schedule.Refresh(h.state, schedule.Observed{}, minute(9))
+	require.True(t, unknown.State.Equal(h.state))
+	require.True(t, unknown.JobsUnknown)
+	require.Equal(t, schedule.State{}, schedule.Refresh(schedule.State{}, h.seen, minute(9)).State)
+	require.Len(t, schedule.Refresh(schedule.State{Version: 7, Since: created}, h.seen, minute(9)).Problems, 1)
+}
+
+// A schedule of a function has the occurrences of the function: as many as an equal
+// interval has, in the same order, from the same time on.
+func TestFromNext(t *testing.T) {
+	for _, text := range []string{"R/2026-01-01T00:00:00Z/PT7S", "R/2026-01-01T00:00:00Z/PT1H", "R/2025-01-31T00:00:00Z/P1M", "R3/2026-01-01T00:00:00Z/P1D", "R/2026-01-01T00:00:00Z/P30Y"} {
+		all, err := parse(t, text).Occurrences(created, nil)
+		require.NoError(t, err)
+		s := schedule.FromNext(text, func(after time.Time) time.Time {
+			next, _ := all.Next(after)
+			return next
+		})
+		require.Equal(t, text, s.String())
+		since := created.Add(90 * time.Minute)
+		got, want := s.From(since), schedule.ISO8601(parse(t, text), nil).From(since)
+		for _, in := range []interval.Span{{Until: since.Add(time.Hour)}, {After: since.Add(20 * time.Minute), Until: since.Add(30 * time.Hour)}, {After: since, Until: since}} {
+			require.Equal(t, want.Count(in), got.Count(in), text)
+			var a, b []time.Time
+			for t := range got.Backward(in) {
+				if a = append(a, t); len(a) == 2_000 {
+					break
+				}
+			}
+			for t := range want.Backward(in) {
+				if b = append(b, t); len(b) == 2_000 {
+					break
+				}
+			}
+			require.Equal(t, b, a, text)
+		}
+		g, ok := got.Next(created)
+		w, _ := want.Next(created)
+		require.True(t, ok)
+		require.Equal(t, w, g)
+	}
+	seconds := schedule.FromNext("seconds", func(after time.Time) time.Time { return after.Truncate(time.Second).Add(time.Second) }).From(created)
+	require.EqualValues(t, 1_000_000, seconds.Count(interval.Span{Until: created.AddDate(1, 0, 0)}))
+	stuck := schedule.FromNext("stuck", func(after time.Time) time.Time { return after }).From(created)
+	_, ok := stuck.Next(created)
+	require.False(t, ok, "a function that does not go on has no more occurrences")
+	require.Zero(t, stuck.Count(interval.Span{After: created, Until: minute(9)}))
+}
