@@ -37,7 +37,7 @@ func finished(n int, order string) []history.Job {
 	return jobs
 }
 
-func BenchmarkChoose(b *testing.B) {
+func BenchmarkToDelete(b *testing.B) {
 	for _, n := range []int{1_000, 10_000, 100_000} {
 		jobs := finished(n, "random")
 		for _, k := range []int{0, 10, n - 100} {
@@ -52,6 +52,6 @@ func choose(b *testing.B, jobs []history.Job, k int) {
 	limits := history.Limits{Succeeded: history.Keep(len(jobs) - k)}
 	b.ReportAllocs()
 	for b.Loop() {
-		history.Choose(limits, jobs)
+		history.ToDelete(limits, jobs)
 	}
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // One Job of each outcome is kept. The failed one has a limit of its own.
-func ExampleChoose() {
+func ExampleToDelete() {
 	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	jobs := []history.Job{
 		{Name: "c", Outcome: history.Succeeded, Finished: noon.Add(2 * time.Minute)},
@@ -18,7 +18,7 @@ func ExampleChoose() {
 		{Name: "e"}, // runs
 	}
 	limits := history.Limits{Succeeded: history.Keep(1), Failed: history.Keep(1)}
-	for _, i := range history.Choose(limits, jobs) {
+	for _, i := range history.ToDelete(limits, jobs) {
 		fmt.Println("delete", jobs[i].Name)
 	}
 	// Output:

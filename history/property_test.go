@@ -9,20 +9,43 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/scaledjob/scaledjob/history"
+	"github.com/scaledjob/scaledjob/internal/premise"
 )
 
-func TestKeepsTheNewest(t *testing.T)    { rapid.Check(t, propKeepsTheNewest) }
-func FuzzKeepsTheNewest(f *testing.F)    { f.Fuzz(rapid.MakeFuzz(propKeepsTheNewest)) }
-func TestOracle(t *testing.T)            { rapid.Check(t, propOracle) }
-func FuzzOracle(f *testing.F)            { f.Fuzz(rapid.MakeFuzz(propOracle)) }
-func TestIdempotent(t *testing.T)        { rapid.Check(t, propIdempotent) }
-func FuzzIdempotent(f *testing.F)        { f.Fuzz(rapid.MakeFuzz(propIdempotent)) }
-func TestOrderOfJobs(t *testing.T)       { rapid.Check(t, propOrderOfJobs) }
-func FuzzOrderOfJobs(f *testing.F)       { f.Fuzz(rapid.MakeFuzz(propOrderOfJobs)) }
-func TestDeletingIsNothing(t *testing.T) { rapid.Check(t, propDeletingIsNothing) }
-func FuzzDeletingIsNothing(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propDeletingIsNothing)) }
-func TestArguments(t *testing.T)         { rapid.Check(t, propArguments) }
-func FuzzArguments(f *testing.F)         { f.Fuzz(rapid.MakeFuzz(propArguments)) }
+func TestKeepsTheNewest(t *testing.T) {
+	premise.Check(t, propKeepsTheNewest, premise.Least{"chosen": 0.3, "kept beside chosen": 0.2, "a tie of times": 0.09})
+}
+func FuzzKeepsTheNewest(f *testing.F) { premise.Fuzz(f, propKeepsTheNewest) }
+
+func TestOracle(t *testing.T) {
+	premise.Check(t, propOracle, premise.Least{"chosen": 0.3, "both outcomes": 0.12})
+}
+func FuzzOracle(f *testing.F) { premise.Fuzz(f, propOracle) }
+
+func TestIdempotent(t *testing.T) {
+	premise.Check(t, propIdempotent, premise.Least{"chosen": 0.3})
+}
+func FuzzIdempotent(f *testing.F) { premise.Fuzz(f, propIdempotent) }
+
+func TestOrderOfJobs(t *testing.T) {
+	premise.Check(t, propOrderOfJobs, premise.Least{"another order": 0.3})
+}
+func FuzzOrderOfJobs(f *testing.F) { premise.Fuzz(f, propOrderOfJobs) }
+
+func TestDeletingIsNothing(t *testing.T) {
+	premise.Check(t, propDeletingIsNothing, premise.Least{"chosen beside others": 0.25})
+}
+func FuzzDeletingIsNothing(f *testing.F) { premise.Fuzz(f, propDeletingIsNothing) }
+
+func TestExceeded(t *testing.T) {
+	premise.Check(t, propExceeded, premise.Least{"exceeded": 0.3, "not exceeded": 0.2})
+}
+func FuzzExceeded(f *testing.F) { premise.Fuzz(f, propExceeded) }
+
+func TestArguments(t *testing.T) {
+	premise.Check(t, propArguments, premise.Least{"chosen": 0.3})
+}
+func FuzzArguments(f *testing.F) { premise.Fuzz(f, propArguments) }
 
 // Near the two ends of what a time can hold.
 var (
@@ -87,9 +110,9 @@ func older(a, b history.Job) bool {
 
 // Of each outcome as many are left as the limit says, none of them older than one
 // that goes, and nothing else is touched.
-func propKeepsTheNewest(t *rapid.T) {
+func propKeepsTheNewest(t *rapid.T, c *premise.Counts) {
 	jobs, limits := drawJobs(t), drawLimits(t)
-	chosen := history.Choose(limits, jobs)
+	chosen := history.ToDelete(limits, jobs)
 	left := without(jobs, chosen)
 	if len(left)+len(chosen) != len(jobs) {
 		t.Fatalf("of %d Jobs %v: %d left", len(jobs), chosen, len(left))
@@ -118,67 +141,92 @@ func propKeepsTheNewest(t *rapid.T) {
 	if touched != len(chosen) {
 		t.Fatalf("%v: only %d have an outcome and are not being deleted", chosen, touched)
 	}
+	kept := len(of(history.Succeeded, left)) + len(of(history.Failed, left))
+	c.Note("chosen", touched > 0)
+	c.Note("kept beside chosen", touched > 0 && kept > 0)
+	c.Note("a tie of times", slices.ContainsFunc(chosen, func(i int) bool {
+		return slices.ContainsFunc(left, func(k history.Job) bool { return k.Finished.Equal(jobs[i].Finished) && k.Outcome == jobs[i].Outcome })
+	}))
 }
 
 // The same Jobs in the same order as when everything is sorted.
-func propOracle(t *rapid.T) {
+func propOracle(t *rapid.T, c *premise.Counts) {
 	jobs, limits := drawJobs(t), drawLimits(t)
-	if got, want := history.Choose(limits, jobs), oracle(limits, jobs); !slices.Equal(got, want) {
+	got, want := history.ToDelete(limits, jobs), oracle(limits, jobs)
+	if !slices.Equal(got, want) {
 		t.Fatalf("got %v, want %v", got, want)
 	}
+	c.Note("chosen", len(want) > 0)
+	c.Note("both outcomes", len(want) > 0 && jobs[want[0]].Outcome != jobs[want[len(want)-1]].Outcome)
 }
 
 // Once the chosen are on their way out, or gone, no more are chosen.
-func propIdempotent(t *rapid.T) {
+func propIdempotent(t *rapid.T, c *premise.Counts) {
 	jobs, limits := drawJobs(t), drawLimits(t)
-	chosen := history.Choose(limits, jobs)
-	if again := history.Choose(limits, without(jobs, chosen)); again != nil {
+	chosen := history.ToDelete(limits, jobs)
+	if again := history.ToDelete(limits, without(jobs, chosen)); again != nil {
 		t.Fatalf("when they are gone: %v", again)
 	}
 	for _, i := range chosen {
 		jobs[i].Deleting = true
 	}
-	if again := history.Choose(limits, jobs); again != nil {
+	if again := history.ToDelete(limits, jobs); again != nil {
 		t.Fatalf("while they go: %v", again)
 	}
+	c.Note("chosen", len(chosen) > 0)
 }
 
 // The same names are chosen, in the same order, however the Jobs are listed.
-func propOrderOfJobs(t *rapid.T) {
+func propOrderOfJobs(t *rapid.T, c *premise.Counts) {
 	jobs, limits := drawJobs(t), drawLimits(t)
 	other := rapid.Permutation(jobs).Draw(t, "other")
-	got, want := names(other, history.Choose(limits, other)), names(jobs, history.Choose(limits, jobs))
+	c.Note("another order", !slices.Equal(history.ToDelete(limits, other), history.ToDelete(limits, jobs)))
+	got, want := names(other, history.ToDelete(limits, other)), names(jobs, history.ToDelete(limits, jobs))
 	if !slices.Equal(got, want) {
 		t.Fatalf("got %v, want %v", got, want)
 	}
 }
 
 // Jobs that are being deleted make no difference, and neither do unfinished ones.
-func propDeletingIsNothing(t *rapid.T) {
+func propDeletingIsNothing(t *rapid.T, c *premise.Counts) {
 	jobs, limits := drawJobs(t), drawLimits(t)
 	rest := slices.DeleteFunc(slices.Clone(jobs), func(j history.Job) bool {
 		return j.Deleting || j.Outcome == history.Unfinished
 	})
-	got, want := names(jobs, history.Choose(limits, jobs)), names(rest, history.Choose(limits, rest))
+	got, want := names(jobs, history.ToDelete(limits, jobs)), names(rest, history.ToDelete(limits, rest))
 	if !slices.Equal(got, want) {
 		t.Fatalf("got %v, without them %v", got, want)
 	}
+	c.Note("chosen beside others", len(want) > 0 && len(rest) < len(jobs))
+}
+
+// The limits are exceeded if and only if ToDelete returns Jobs.
+func propExceeded(t *rapid.T, c *premise.Counts) {
+	jobs, limits := drawJobs(t), drawLimits(t)
+	succeeded, failed := len(of(history.Succeeded, jobs)), len(of(history.Failed, jobs))
+	if got, want := limits.Exceeded(succeeded, failed), history.ToDelete(limits, jobs) != nil; got != want {
+		t.Fatalf("%v of %d succeeded and %d failed: exceeded: %v, chosen: %v", limits, succeeded, failed, got, want)
+	}
+	exceeded := limits.Exceeded(succeeded, failed)
+	c.Note("exceeded", exceeded)
+	c.Note("not exceeded", !exceeded && succeeded+failed > 0)
 }
 
 // The Jobs are as they were, and asked twice the answer is the same, in memory of
 // its own.
-func propArguments(t *rapid.T) {
+func propArguments(t *rapid.T, c *premise.Counts) {
 	jobs, limits := drawJobs(t), drawLimits(t)
 	before := slices.Clone(jobs)
-	first := history.Choose(limits, jobs)
+	first := history.ToDelete(limits, jobs)
 	want := slices.Clone(first)
 	for i := range first {
 		first[i] = -1
 	}
-	if again := history.Choose(limits, jobs); !slices.Equal(again, want) {
+	if again := history.ToDelete(limits, jobs); !slices.Equal(again, want) {
 		t.Fatalf("%v, then %v", want, again)
 	}
 	if !slices.Equal(before, jobs) {
 		t.Fatalf("%v became %v", before, jobs)
 	}
+	c.Note("chosen", len(want) > 0)
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/scaledjob/scaledjob/keda"
+	"github.com/scaledjob/scaledjob/scaling"
 )
 
 func BenchmarkDecide(b *testing.B) {
@@ -21,7 +22,7 @@ func BenchmarkDecide(b *testing.B) {
 func decide(b *testing.B, p keda.Profile, strategy string, n int) {
 	scalers := make([]keda.Scaler, n)
 	for i := range scalers {
-		scalers[i] = keda.Scaler{QueueLength: float64(i * 37 % 101), Target: 3, Active: true}
+		scalers[i] = keda.Scaler{QueueLength: float64(i * 37 % 101), Target: 3, Activity: scaling.Active}
 	}
 	j := &keda.ScaledJob{Spec: keda.Spec{MaxReplicaCount: new(int32(30)), ScalingStrategy: keda.ScalingStrategy{
 		Strategy: strategy, CustomScalingQueueLengthDeduction: new(int32(1)), CustomScalingRunningJobPercentage: "0.5"}}}

@@ -14,7 +14,7 @@ func ExampleProfile_Decide() {
 		ScalingStrategy: keda.ScalingStrategy{Strategy: "accurate"},
 	}}
 	poll := keda.State{
-		Scalers: []keda.Scaler{{QueueLength: 15, Target: 1, Active: true}},
+		Scalers: []keda.Scaler{{QueueLength: 15, Target: 1}},
 		Running: 15, Pending: 15,
 	}
 	release, err := keda.Release("2.18")
@@ -52,7 +52,7 @@ func ExampleProfile_With() {
 		ScalingStrategy: keda.ScalingStrategy{Strategy: "accurate"},
 	}}
 	poll := keda.State{
-		Scalers: []keda.Scaler{{QueueLength: 15, Target: 1, Active: true}},
+		Scalers: []keda.Scaler{{QueueLength: 15, Target: 1}},
 		Running: 15, Pending: 15,
 	}
 	from, err := keda.Release("2.17")
@@ -78,7 +78,7 @@ func ExampleProfile_Validate() {
 	}
 	job := keda.ScaledJob{Spec: keda.Spec{ScalingStrategy: keda.ScalingStrategy{Strategy: "eager"}}}
 	fmt.Println(release.Validate(&job))
-	// Output: spec.scalingStrategy.strategy eager: KEDA 2.14.1 does not know it, want 2.15 or later
+	// Output: spec.scalingStrategy.strategy eager: KEDA 2.14.1 does not have it; use KEDA 2.15 or later
 }
 
 // Only a success has a completion time, so that failed Jobs go as they are

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/scaledjob/scaledjob/keda"
+	"github.com/scaledjob/scaledjob/scaling"
 )
 
 func at(minute int) *time.Time {
@@ -45,13 +46,21 @@ type poll struct {
 		QueueLength, Target float
 		MaxValue            *float
 		IsActive, Error     bool
-		Metrics             []keda.Metric
+		Metrics             []keda.Metric // active as the scaler is
 	}
 	Expect struct {
 		Create int64
 		Panic  bool
 		Fault  string
 	}
+}
+
+// activity says that a scaler is active, or that it is not.
+func activity(active bool) scaling.Activity {
+	if active {
+		return scaling.Active
+	}
+	return scaling.Inactive
 }
 
 func (p *poll) decide(t *testing.T) keda.Decision {
@@ -64,7 +73,7 @@ func (p *poll) decide(t *testing.T) keda.Decision {
 	}}
 	state := keda.State{Running: p.Running}
 	for _, s := range p.Scalers {
-		scaler := keda.Scaler{QueueLength: float64(s.QueueLength), Target: float64(s.Target), Active: s.IsActive, Failed: s.Error, Metrics: s.Metrics}
+		scaler := keda.Scaler{QueueLength: float64(s.QueueLength), Target: float64(s.Target), Activity: activity(s.IsActive), Failed: s.Error, Metrics: s.Metrics}
 		if s.MaxValue != nil {
 			scaler.MaxValue = new(float64(*s.MaxValue))
 		}
@@ -91,7 +100,7 @@ func TestFaults(t *testing.T) {
 			require.Equal(t, p.Expect.Create, d.Create, "%s", d)
 			require.Equal(t, p.Expect.Fault, fault, "%s", d)
 			require.Equal(t, p.Expect.Panic, d.Fault.Panics(), "%s", d)
-			require.Equal(t, p.Expect.Panic, d.Reason == keda.ReasonPanic)
+			require.Equal(t, p.Expect.Panic, d.Reason.String() == "the operator dies")
 		})
 	}
 }
@@ -100,15 +109,17 @@ func TestNegativeLimit(t *testing.T) {
 	complete := []keda.Condition{{Type: "Complete", Status: "True"}}
 	jobs := []keda.Job{{Name: "a", Conditions: complete, CompletionTime: at(1)}}
 	j := keda.ScaledJob{Spec: keda.Spec{SuccessfulJobsHistoryLimit: new(int32(0)), FailedJobsHistoryLimit: new(int32(-1))}}
-	require.Equal(t, keda.Pruning{Deleted: []int{0}, Fault: keda.NegativeLimit}, keda.Newest().History(&j, jobs))
+	h := keda.Newest().History(&j, jobs)
+	require.Equal(t, []int{0}, h.Deleted)
+	require.Equal(t, "KEDA panics: a negative history limit", h.Fault.String())
+	require.True(t, h.Fault.Panics())
 	j.Spec.SuccessfulJobsHistoryLimit = new(int32(-1))
-	require.Equal(t, keda.Pruning{Fault: keda.NegativeLimit}, keda.Newest().History(&j, jobs))
+	require.Equal(t, keda.Pruning{Fault: h.Fault}, keda.Newest().History(&j, jobs))
 }
 
 func TestFaultText(t *testing.T) {
 	require.Equal(t, "none, a number wraps around, Fault(99)", fmt.Sprintf("%v, %v, %v", keda.NoFault, keda.WrapsAround, keda.Fault(99)))
 	require.False(t, keda.NoFault.Panics())
 	require.False(t, keda.WrapsAround.Panics())
-	require.True(t, keda.NegativeLimit.Panics())
 	require.Equal(t, "Reason(99)", keda.Reason(99).String())
 }

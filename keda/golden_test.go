@@ -76,10 +76,8 @@ func (s *text) UnmarshalJSON(data []byte) error {
 
 func (in *input) scaledJob() *keda.ScaledJob {
 	j := &keda.ScaledJob{
-		Metadata: keda.Metadata{
-			Name: in.Name, Namespace: in.Namespace, Generation: in.Generation,
-			Labels: in.Labels, Annotations: in.Annotations,
-		},
+		Name: in.Name, Namespace: in.Namespace, Generation: in.Generation,
+		Labels: in.Labels, Annotations: in.Annotations, RestartPolicy: in.RestartPolicy,
 		Spec: keda.Spec{
 			MinReplicaCount: in.MinReplicaCount, MaxReplicaCount: in.MaxReplicaCount,
 			SuccessfulJobsHistoryLimit: in.SuccessfulJobsHistoryLimit, FailedJobsHistoryLimit: in.FailedJobsHistoryLimit,
@@ -91,9 +89,8 @@ func (in *input) scaledJob() *keda.ScaledJob {
 			},
 		},
 	}
-	j.Spec.JobTargetRef.Template.Spec.RestartPolicy = in.RestartPolicy
 	if in.Annotation != nil {
-		j.Metadata.Annotations = map[string]string{"autoscaling.keda.sh/paused": *in.Annotation}
+		j.Annotations = map[string]string{"autoscaling.keda.sh/paused": *in.Annotation}
 	}
 	return j
 }
@@ -101,7 +98,7 @@ func (in *input) scaledJob() *keda.ScaledJob {
 func (in *input) scalers() []keda.Scaler {
 	var scalers []keda.Scaler
 	for _, s := range in.Scalers {
-		scalers = append(scalers, keda.Scaler{QueueLength: s.QueueLength, Target: s.Target, Active: s.Active})
+		scalers = append(scalers, keda.Scaler{QueueLength: s.QueueLength, Target: s.Target, Activity: activity(s.Active)})
 	}
 	return scalers
 }

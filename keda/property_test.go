@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/scaledjob/scaledjob/keda"
+	"github.com/scaledjob/scaledjob/scaling"
 )
 
 func TestTotal(t *testing.T)     { rapid.Check(t, propTotal) }
@@ -58,26 +59,31 @@ func drawScaledJob(t *rapid.T) *keda.ScaledJob {
 			PendingPodConditions: rapid.SliceOfN(words, 0, 3).Draw(t, "conditions"),
 		},
 	}}
-	j.Metadata.Labels = rapid.MapOfN(words, words, 0, 3).Draw(t, "labels")
+	j.Labels = rapid.MapOfN(words, words, 0, 3).Draw(t, "labels")
 	if rapid.IntRange(0, 9).Draw(t, "annotated") == 0 {
-		j.Metadata.Annotations = map[string]string{"autoscaling.keda.sh/paused": words.Draw(t, "paused")}
+		j.Annotations = map[string]string{"autoscaling.keda.sh/paused": words.Draw(t, "paused")}
 	}
 	return j
+}
+
+func drawActivity(t *rapid.T) scaling.Activity {
+	return rapid.SampledFrom([]scaling.Activity{scaling.ByThreshold, scaling.Active, scaling.Inactive, scaling.Active}).Draw(t, "activity")
 }
 
 func drawState(t *rapid.T) keda.State {
 	metric := rapid.Custom(func(t *rapid.T) keda.Metric {
 		return keda.Metric{
 			Name: rapid.SampledFrom([]string{"queueLength", "a", ""}).Draw(t, "name"), Value: wildFloats.Draw(t, "value"),
-			AverageValue: wildFloats.Draw(t, "target"), Active: rapid.Bool().Draw(t, "active"),
+			AverageValue: wildFloats.Draw(t, "target"), Activity: drawActivity(t),
 			Failed: rapid.Bool().Draw(t, "failed"), Resource: rapid.IntRange(0, 9).Draw(t, "resource") == 0,
 		}
 	})
 	scaler := rapid.Custom(func(t *rapid.T) keda.Scaler {
 		s := keda.Scaler{
 			QueueLength: wildFloats.Draw(t, "queue"), Target: wildFloats.Draw(t, "target"),
-			Metrics: rapid.SliceOfN(metric, 0, 3).Draw(t, "metrics"),
-			Active:  rapid.IntRange(0, 3).Draw(t, "active") > 0, Failed: rapid.IntRange(0, 5).Draw(t, "failed") == 0,
+			Metrics:             rapid.SliceOfN(metric, 0, 3).Draw(t, "metrics"),
+			ActivationThreshold: rapid.SampledFrom([]float64{0, 0, 5, -1, math.NaN(), math.Inf(1)}).Draw(t, "threshold"),
+			Activity:            drawActivity(t), Failed: rapid.IntRange(0, 5).Draw(t, "failed") == 0,
 		}
 		if rapid.IntRange(0, 3).Draw(t, "given") == 0 {
 			s.MaxValue = new(wildFloats.Draw(t, "maxValue"))
@@ -113,7 +119,7 @@ func drawJobs(t *rapid.T) []keda.Job {
 func propTotal(t *rapid.T) {
 	p, j, s, jobs := drawProfile(t), drawScaledJob(t), drawState(t), drawJobs(t)
 	d := p.Decide(j, s)
-	if d.Create < 0 || d.Create > 0 && d.Fault.Panics() || d.Fault.Panics() != (d.Reason == keda.ReasonPanic) {
+	if d.Create < 0 || d.Create > 0 && d.Fault.Panics() || d.Fault.Panics() != (d.Reason.String() == "the operator dies") {
 		t.Fatalf("%s", d)
 	}
 	_ = d.String()
@@ -198,14 +204,14 @@ func propWithin(t *rapid.T) {
 	s.Pending = rapid.Int64Range(0, s.Running).Draw(t, "P")
 	s.JobsUnknown = false
 	d := p.Decide(j, s)
-	accurate20 := p.Rule(keda.PartAccurate).Since == "2.0" && d.Strategy.Name() == "accurate"
+	accurate20 := p.Rule("accurate").Since == "2.0" && d.Strategy.Name() == "accurate"
 	if d.Create > 0 && d.Fault == keda.NoFault && !accurate20 && s.Running+d.Create > int64(most) {
 		t.Fatalf("%s", d)
 	}
 }
 
 func TestDecideAllocatesNothing(t *testing.T) {
-	s := keda.State{Scalers: []keda.Scaler{{QueueLength: 7, Target: 2, Active: true}, {Metrics: []keda.Metric{{Name: "a", Value: 3}}}}, Running: 1}
+	s := keda.State{Scalers: []keda.Scaler{{QueueLength: 7, Target: 2}, {Metrics: []keda.Metric{{Name: "a", Value: 3}}}}, Running: 1}
 	for _, name := range keda.Releases() {
 		p := release(t, name)
 		for _, strategy := range []string{"default", "accurate", "eager", "custom"} {

@@ -1,7 +1,10 @@
 package keda
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -45,21 +48,20 @@ func Newest() Profile {
 }
 
 // Release returns the profile of a release: "2.18.1", or "2.18" for the last
-// patch of that minor. A leading v is allowed. Any other name is a
-// [*ReleaseError].
+// patch of that minor. A leading v is allowed. Any other name is an error.
 func Release(name string) (Profile, error) {
 	digits := strings.Split(strings.TrimPrefix(name, "v"), ".")
 	if len(digits) < 2 || len(digits) > 3 || digits[0] != "2" {
-		return Profile{}, &ReleaseError{name}
+		return Profile{}, unknown(name)
 	}
 	minor, ok := number(digits[1], len(lastPatch)-1)
 	if !ok {
-		return Profile{}, &ReleaseError{name}
+		return Profile{}, unknown(name)
 	}
 	patch := lastPatch[minor]
 	if len(digits) == 3 {
 		if patch, ok = number(digits[2], int(patch)); !ok {
-			return Profile{}, &ReleaseError{name}
+			return Profile{}, unknown(name)
 		}
 	}
 	return profileOf(version{minor, patch}), nil
@@ -70,13 +72,103 @@ func number(digits string, limit int) (uint8, bool) {
 	return uint8(n), err == nil && 0 <= n && n <= limit && strconv.Itoa(n) == digits
 }
 
-// A ReleaseError says that no release of that name is known.
-type ReleaseError struct {
-	Name string // as it was given
+func unknown(release string) error {
+	newest := Newest().version
+	return fmt.Errorf("unknown KEDA release %q; use 2.0 to %s, or a patch such as %s", release, newest.since(), newest)
 }
 
-// Error says which releases there are.
-func (e *ReleaseError) Error() string {
-	newest := Newest().version
-	return fmt.Sprintf("unknown KEDA release %q: want 2.0 to %s, or a patch such as %s", e.Name, newest.since(), newest)
+// A Profile holds one [Rule] for each behavior. [Release] and [Newest] return one; the
+// zero value is the profile of 2.0.0. Profiles can be compared with ==.
+type Profile struct {
+	version version
+	forms   [behaviors]uint8
+}
+
+// profileOf has the last rule of each behavior that is not newer than v.
+func profileOf(v version) Profile {
+	p := Profile{version: v}
+	for b := range p.forms {
+		for i, f := range table[b].forms {
+			if !v.before(f.since) {
+				p.forms[b] = uint8(i)
+			}
+		}
+	}
+	return p
+}
+
+// Release returns the release with its patch, as in "2.18.3".
+func (p Profile) Release() string { return p.version.String() }
+
+// String returns "keda@" and the release.
+func (p Profile) String() string { return "keda@" + p.Release() }
+
+// Rule returns the rule of a behavior, or the zero Rule if there is no behavior of that
+// name.
+func (p Profile) Rule(name string) Rule {
+	if b, ok := behaviorOf(name); ok {
+		return b.rule(p.forms[b])
+	}
+	return Rule{}
+}
+
+// profileForm is the JSON of a profile.
+type profileForm struct {
+	Release string            `json:"release"`
+	Rules   map[string]string `json:"rules,omitempty"` // of another release: by behavior, the first release
+}
+
+// MarshalJSON returns the release, and the rules that [Profile.With] replaced:
+// {"release":"2.17.3","rules":{"accurate":"2.19"}}.
+func (p Profile) MarshalJSON() ([]byte, error) {
+	f := profileForm{Release: p.Release(), Rules: map[string]string{}}
+	for _, c := range Changes(profileOf(p.version), p) {
+		f.Rules[c.To.Behavior] = c.To.Since
+	}
+	return json.Marshal(f)
+}
+
+// UnmarshalJSON reads the result of MarshalJSON. A release may be named as in
+// [Release].
+func (p *Profile) UnmarshalJSON(data []byte) error {
+	var f profileForm
+	if err := json.Unmarshal(data, &f); err != nil {
+		return err
+	}
+	read, err := Release(f.Release)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Rules)) {
+		if err := (Rule{Behavior: name, Since: f.Rules[name]}).find(&read.forms); err != nil {
+			return err
+		}
+	}
+	*p = read
+	return nil
+}
+
+// With returns the profile with r, found by its Behavior and Since, in place of its rule
+// of the same behavior. If r is not one of [Rules], With returns p.
+func (p Profile) With(r Rule) Profile {
+	_ = r.find(&p.forms) // or p is unchanged
+	return p
+}
+
+// A Change is a behavior that differs between two profiles.
+type Change struct {
+	From Rule `json:"from"`
+	To   Rule `json:"to"`
+}
+
+// Changes returns the behaviors in which two profiles differ, in the order of the
+// package comment.
+func Changes(from, to Profile) []Change {
+	var changes []Change
+	for b := range behavior(behaviors) {
+		if f, t := from.forms[b], to.forms[b]; f != t {
+			changes = append(changes, Change{b.rule(f), b.rule(t)})
+		}
+	}
+	return changes
 }

@@ -1,6 +1,7 @@
 package keda_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -26,13 +27,11 @@ func TestRelease(t *testing.T) {
 	require.Equal(t, release(t, "2.0"), keda.Profile{})
 	for _, name := range []string{"", "2", "2.", "2.22", "2.18.4", "2.18.0.1", "3.0", "2.x", "2.-1", "2.+1", "2.08", "vv2.8", "2.18 ", "main"} {
 		p, err := keda.Release(name)
-		var unknown *keda.ReleaseError
-		require.ErrorAs(t, err, &unknown, name)
-		require.Equal(t, name, unknown.Name)
+		require.ErrorContains(t, err, fmt.Sprintf("unknown KEDA release %q; use ", name))
 		require.Zero(t, p)
 	}
 	_, err := keda.Release("2.99")
-	require.EqualError(t, err, `unknown KEDA release "2.99": want 2.0 to 2.21, or a patch such as 2.21.0`)
+	require.EqualError(t, err, `unknown KEDA release "2.99"; use 2.0 to 2.21, or a patch such as 2.21.0`)
 }
 
 // Every release known is one, and comes after the one before it.
@@ -46,25 +45,23 @@ func TestReleases(t *testing.T) {
 	}
 }
 
-func TestParts(t *testing.T) {
-	require.Len(t, keda.Parts(), 14)
-	for _, part := range keda.Parts() {
-		rules := part.Rules()
-		require.NotEmpty(t, rules, part)
-		require.Equal(t, "2.0", rules[0].Since, part)
-		require.Equal(t, rules[0], keda.Profile{}.Rule(part))
-		require.Equal(t, rules[len(rules)-1], keda.Newest().Rule(part))
-		for _, r := range rules {
-			require.Equal(t, part, r.Part)
-			require.Regexp(t, `^[A-Za-z].*[^.]\.$`, r.Text)
-			require.Equal(t, r, release(t, firstPatch(r.Since)).Rule(part), r)
-		}
+func TestRules(t *testing.T) {
+	of := map[string][]keda.Rule{}
+	for _, r := range keda.Rules() {
+		of[r.Behavior] = append(of[r.Behavior], r)
+		require.Regexp(t, `^[A-Za-z].*[^.]\.$`, r.Text)
+		require.Equal(t, r, release(t, firstPatch(r.Since)).Rule(r.Behavior), r)
+		require.Equal(t, r.Behavior+" since "+r.Since+": "+r.Text, r.String())
 	}
-	unknown := keda.Part(200)
-	require.Equal(t, "Part(200)", unknown.String())
-	require.Nil(t, unknown.Rules())
-	require.Zero(t, keda.Newest().Rule(unknown))
-	require.Equal(t, keda.Newest(), keda.Newest().With(keda.Rule{Part: unknown}))
+	require.Len(t, of, 14)
+	for behavior, rules := range of {
+		require.Equal(t, "2.0", rules[0].Since, behavior)
+		require.Equal(t, rules[0], keda.Profile{}.Rule(behavior))
+		require.Equal(t, rules[len(rules)-1], keda.Newest().Rule(behavior))
+	}
+	require.Zero(t, keda.Newest().Rule("speed"))
+	require.Equal(t, keda.Newest(), keda.Newest().With(keda.Rule{Behavior: "speed", Since: "2.0"}))
+	require.Equal(t, keda.Newest(), keda.Newest().With(keda.Rule{}))
 }
 
 // firstPatch is the release with which a rule begins.
@@ -79,10 +76,10 @@ func TestChanges(t *testing.T) {
 	from, to := release(t, "2.18"), release(t, "2.19")
 	changes := keda.Changes(from, to)
 	require.Len(t, changes, 1)
-	require.Equal(t, keda.PartAccurate, changes[0].To.Part)
+	require.Equal(t, "accurate", changes[0].To.Behavior)
 	require.Equal(t, "2.1", changes[0].From.Since)
 	require.Equal(t, "2.19", changes[0].To.Since)
-	require.Equal(t, from.Rule(keda.PartAccurate), to.With(changes[0].From).Rule(keda.PartAccurate))
+	require.Equal(t, from.Rule("accurate"), to.With(changes[0].From).Rule("accurate"))
 	require.Equal(t, "2.19.0", to.With(changes[0].From).Release())
 	require.Nil(t, keda.Changes(to, to))
 	require.Nil(t, keda.Changes(release(t, "2.16.0"), release(t, "2.17.3")))
@@ -93,8 +90,8 @@ func TestChanges(t *testing.T) {
 // for its name.
 func TestWithEveryRule(t *testing.T) {
 	oldest, newest := keda.Profile{}, keda.Newest()
-	for _, part := range keda.Parts() {
-		oldest = oldest.With(newest.Rule(part))
+	for _, r := range keda.Rules() {
+		oldest = oldest.With(newest.Rule(r.Behavior))
 	}
 	require.Nil(t, keda.Changes(oldest, newest))
 }

@@ -1,35 +1,60 @@
 package keda
 
-import "math"
+import (
+	"math"
 
-// A Scaler is what one trigger reports: a queue and its target, or several
-// metrics. The zero value is an inactive, empty queue.
+	"github.com/scaledjob/scaledjob/internal/jsonform"
+	"github.com/scaledjob/scaledjob/scaling"
+)
+
+// A Scaler is the report of one trigger: a queue and its target, or several
+// metrics. The zero value is an empty queue, which is inactive.
 type Scaler struct {
 	// QueueLength is what the queue holds. Releases before 2.8 read a number that
 	// is not whole as 0.
-	QueueLength float64
+	QueueLength float64 `json:"queueLength"`
 	// Target is the target average value: the items that one Job serves. At 0 the
 	// scaler asks for no Jobs.
-	Target float64
+	Target float64 `json:"target"`
 	// MaxValue, where it is set, is the number of Jobs that the scaler asks for, in
 	// place of what QueueLength and Target come to.
-	MaxValue *float64
+	MaxValue *float64 `json:"maxValue,omitempty"`
 	// Metrics, where there are any, are in place of QueueLength and Target.
-	Metrics []Metric
+	Metrics []Metric `json:"metrics,omitempty"`
 
-	Active bool // reported active, whatever the queue
-	Failed bool // could not be read
+	// ActivationThreshold is the value that an active scaler exceeds if Activity is
+	// ByThreshold: 0 unless it is set.
+	ActivationThreshold float64 `json:"activationThreshold"`
+	// Activity is the activity that the scaler reports. The zero value decides as
+	// KEDA's scalers do: QueueLength, or the Value of each of Metrics, exceeds
+	// ActivationThreshold.
+	Activity scaling.Activity `json:"activity"`
+	Failed   bool             `json:"failed"` // could not be read
 }
+
+// MarshalJSON returns the fields, with "+Inf", "-Inf" and "NaN" for numbers that are not finite.
+func (s Scaler) MarshalJSON() ([]byte, error) { return jsonform.Marshal(s) }
+
+// UnmarshalJSON reads the result of MarshalJSON.
+func (s *Scaler) UnmarshalJSON(data []byte) error { return jsonform.Unmarshal(data, s) }
 
 // A Metric is one metric specification of a scaler, and what was read for it.
 type Metric struct {
-	Name         string
-	Value        float64 // readings of one name add up
-	AverageValue float64 // its target; 0 where there is none
-	Active       bool    // active even if the scaler is not
-	Failed       bool    // could not be read
-	Resource     bool    // of cpu or memory: it has no external part, and no reading
+	Name         string  `json:"name"`
+	Value        float64 `json:"value"`        // readings of one name add up
+	AverageValue float64 `json:"averageValue"` // its target; 0 where there is none
+	Failed       bool    `json:"failed"`       // could not be read
+	Resource     bool    `json:"resource"`     // of cpu or memory: it has no external part, and no reading
+
+	// Activity is that of this metric alone; the zero value is the scaler's.
+	Activity scaling.Activity `json:"activity"`
 }
+
+// MarshalJSON returns the fields, with "+Inf", "-Inf" and "NaN" for numbers that are not finite.
+func (m Metric) MarshalJSON() ([]byte, error) { return jsonform.Marshal(m) }
+
+// UnmarshalJSON reads the result of MarshalJSON.
+func (m *Metric) UnmarshalJSON(data []byte) error { return jsonform.Unmarshal(data, m) }
 
 // A sample is what one entry of the aggregation asks for.
 type sample[T int64 | float64] struct {
@@ -54,7 +79,22 @@ func (s *Scaler) resource() bool {
 
 // failed and active are those of the scaler's first metric, up to 2.12.
 func (s *Scaler) failed() bool { return s.Failed || len(s.Metrics) > 0 && s.Metrics[0].Failed }
-func (s *Scaler) active() bool { return s.Active || len(s.Metrics) > 0 && s.Metrics[0].Active }
+func (s *Scaler) active() bool {
+	if len(s.Metrics) > 0 {
+		return s.activeAs(&s.Metrics[0])
+	}
+	own := scaling.Metric{Value: s.QueueLength, ActivationThreshold: s.ActivationThreshold, Activity: s.Activity}
+	return own.IsActive()
+}
+
+// activeAs reports whether the scaler is active when it is asked for one metric.
+func (s *Scaler) activeAs(m *Metric) bool {
+	own := scaling.Metric{Value: m.Value, ActivationThreshold: s.ActivationThreshold, Activity: m.Activity}
+	if m.Activity == scaling.ByThreshold {
+		own.Activity = s.Activity
+	}
+	return own.IsActive()
+}
 
 // named adds up the readings of one name.
 func (s *Scaler) named(name string) float64 {
@@ -119,7 +159,7 @@ func quantity(x float64) int64 {
 // TargetAverage returns the mean of the targets of a scaler's metrics, as the
 // release reads them: in fractions, and before 2.8 in whole numbers.
 func (p Profile) TargetAverage(s *Scaler) float64 {
-	if p.forms[PartAggregation] < aggregation28 {
+	if p.forms[behaviorAggregation] < aggregation28 {
 		var f Fault
 		return float64(s.wholeTarget(&f))
 	}

@@ -7,6 +7,39 @@ import (
 	"github.com/scaledjob/scaledjob/strategy"
 )
 
+// Replicas is what minReplicaCount and maxReplicaCount come to.
+type Replicas struct {
+	Min      int64 `json:"min"`      // m: Jobs kept whatever the queue asks for
+	QueueMax int64 `json:"queueMax"` // M: the most Jobs that the queue may have besides; KEDA calls it MaxReplicaCount
+	Fault    Fault `json:"fault"`    // NoMaximum, or none
+}
+
+// Replicas returns m and M by the behavior replicas.
+func (p Profile) Replicas(j *ScaledJob) Replicas {
+	least, most := j.Spec.MinReplicaCount, j.Spec.MaxReplicaCount
+	r := Replicas{QueueMax: 100}
+	if most != nil {
+		r.QueueMax = int64(*most)
+	}
+	form := p.forms[behaviorReplicas]
+	switch {
+	case least == nil || form == replicas20:
+	case most == nil && form == replicas28:
+		r.Fault = NoMaximum
+	case most == nil:
+		r.Min = int64(*least)
+	case *least <= *most:
+		r.Min = int64(*least)
+		r.QueueMax -= r.Min
+	default:
+		r.Min = int64(*most)
+		if form == replicas28 {
+			r.QueueMax = 0
+		}
+	}
+	return r
+}
+
 // A Strategy is the one that a release selects for a manifest, with its
 // parameters. It reads a [strategy.Load] as KEDA hands it over: T is maxScale, R
 // the running Jobs above the minimum, P all pending ones, M [Replicas.QueueMax].
@@ -37,9 +70,9 @@ func (p Profile) Strategy(j *ScaledJob) Strategy {
 	spec := &j.Spec.ScalingStrategy
 	switch spec.Strategy {
 	case "accurate":
-		return Strategy{kind: accurate, accurate: p.forms[PartAccurate]}
+		return Strategy{kind: accurate, accurate: p.forms[behaviorAccurate]}
 	case "eager":
-		if p.forms[PartEager] == eager215 {
+		if p.forms[behaviorEager] == eager215 {
 			return Strategy{kind: eager}
 		}
 	case "custom":
@@ -56,7 +89,7 @@ func (p Profile) custom(deduction *int32, percentage float64) Strategy {
 	switch {
 	case deduction != nil:
 		s.deduction = int64(*deduction)
-	case p.forms[PartCustom] == custom20:
+	case p.forms[behaviorCustom] == custom20:
 		s.fault = NoDeduction
 	}
 	return s
@@ -84,7 +117,10 @@ func (s Strategy) String() string {
 	return s.Name() + ": " + formula
 }
 
-// A Scale is what a strategy answers.
+// MarshalText returns the same as String.
+func (s Strategy) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// A Scale is the answer of a strategy.
 type Scale struct {
 	EffectiveMaxScale int64 // how many Jobs to create, before the queue's length holds it; may be negative
 	ScaleTo           int64 // what holds it: the queue's length, or M under eager

@@ -1,117 +1,103 @@
 package keda
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/scaledjob/scaledjob/field"
 )
 
-// A Feature is something that a release may lack.
-type Feature uint8
+// A Feature is a field or an ability that a release may lack.
+type Feature string
 
 const (
-	PendingCount      Feature = iota // pending Jobs are counted
-	PendingConditions                // pendingPodConditions
-	Calculation                      // multipleScalersCalculation, and what one scaler asks for
-	DeprecatedRollout                // rolloutStrategy
-	MinReplicaCount                  // minReplicaCount
-	RolloutFields                    // rollout.strategy and rollout.propagationPolicy
-	PauseAnnotation                  // the paused annotation
-	EagerStrategy                    // the strategy eager
-	ExcludedLabels                   // the annotation that excludes labels
-	features          = iota
+	PendingCount      Feature = "pendingCount"      // pending Jobs are counted
+	PendingConditions Feature = "pendingConditions" // pendingPodConditions
+	Calculation       Feature = "calculation"       // multipleScalersCalculation, and MaxValue of a Scaler
+	DeprecatedRollout Feature = "deprecatedRollout" // rolloutStrategy
+	MinReplicaCount   Feature = "minReplicaCount"   // minReplicaCount
+	RolloutFields     Feature = "rolloutFields"     // rollout.strategy and rollout.propagationPolicy
+	PauseAnnotation   Feature = "pauseAnnotation"   // the paused annotation
+	EagerStrategy     Feature = "eagerStrategy"     // the strategy eager
+	ExcludedLabels    Feature = "excludedLabels"    // the annotation that excludes labels
 )
 
-// featureRules are the parts and forms with which features begin.
-var featureRules = [features]struct {
-	name string
-	part Part
-	form uint8
+// features holds the rule with which each feature begins.
+var features = [...]struct {
+	Feature
+	field    string
+	behavior behavior
+	form     uint8
 }{
-	PendingCount:      {"counting pending Jobs", PartPending, pending21},
-	PendingConditions: {"spec.scalingStrategy.pendingPodConditions", PartPending, pending24},
-	Calculation:       {"spec.scalingStrategy.multipleScalersCalculation", PartAggregation, aggregation25},
-	DeprecatedRollout: {"spec.rolloutStrategy", PartRollout, rollout25},
-	MinReplicaCount:   {"spec.minReplicaCount", PartReplicas, replicas28},
-	RolloutFields:     {"spec.rollout", PartRollout, rollout28},
-	PauseAnnotation:   {"metadata.annotations[" + paused + "]", PartPause, pause211},
-	EagerStrategy:     {"spec.scalingStrategy.strategy eager", PartEager, eager215},
-	ExcludedLabels:    {"metadata.annotations[" + excludedLabels + "]", PartLabels, labels218},
+	{PendingCount, "counting pending Jobs", behaviorPending, pending21},
+	{PendingConditions, "spec.scalingStrategy.pendingPodConditions", behaviorPending, pending24},
+	{Calculation, "spec.scalingStrategy.multipleScalersCalculation", behaviorAggregation, aggregation25},
+	{DeprecatedRollout, "spec.rolloutStrategy", behaviorRollout, rollout25},
+	{MinReplicaCount, "spec.minReplicaCount", behaviorReplicas, replicas28},
+	{RolloutFields, "spec.rollout", behaviorRollout, rollout28},
+	{PauseAnnotation, "metadata.annotations[" + paused + "]", behaviorPause, pause211},
+	{EagerStrategy, "spec.scalingStrategy.strategy eager", behaviorEager, eager215},
+	{ExcludedLabels, "metadata.annotations[" + excludedLabels + "]", behaviorLabels, labels218},
 }
 
 // String returns the field of the feature.
 func (f Feature) String() string {
-	if f < features {
-		return featureRules[f].name
+	for i := range features {
+		if features[i].Feature == f {
+			return features[i].field
+		}
 	}
-	return fmt.Sprintf("Feature(%d)", uint8(f))
+	return string(f)
 }
 
-// Supports returns an [*UnsupportedError] if the release lacks the feature. A
-// value that is no feature is supported.
+// Supports returns an [*UnsupportedError] if the release lacks the feature.
 func (p Profile) Supports(f Feature) error {
-	if f >= features {
-		return nil
+	for i := range features {
+		if r := &features[i]; r.Feature == f && p.forms[r.behavior] < r.form {
+			return &UnsupportedError{Feature: f, Release: p.Release(), Since: r.behavior.rule(r.form).Since}
+		}
 	}
-	r := featureRules[f]
-	if p.forms[r.part] >= r.form {
-		return nil
-	}
-	return &UnsupportedError{Feature: f, Release: p.Release(), Since: r.part.rule(r.form).Since}
+	return nil
 }
 
-// An UnsupportedError says that a release lacks a feature. KEDA does not say so:
-// it does without.
+// An UnsupportedError describes a feature that a release lacks. KEDA ignores such a
+// feature silently.
 type UnsupportedError struct {
-	Feature Feature
-	Release string // the release that lacks it
-	Since   string // the first release that has it: "2.15"
+	Feature Feature `json:"feature"`
+	Release string  `json:"release"` // the release that lacks it
+	Since   string  `json:"since"`   // the first release that has it: "2.15"
 }
 
 // Error tells the feature and both releases.
 func (e *UnsupportedError) Error() string {
-	return fmt.Sprintf("%s: KEDA %s does not know it, want %s or later", e.Feature, e.Release, e.Since)
+	return fmt.Sprintf("%s: KEDA %s does not have it; use KEDA %s or later", e.Feature, e.Release, e.Since)
 }
 
-// A RefusedError says that the API server refuses a manifest under the custom
-// resource definition of a release.
-type RefusedError struct {
-	Field   string // its path
-	Value   string // what was found
-	Want    string // what would be right
-	Release string
-}
-
-// Error tells the field, what was found and what would be right.
-func (e *RefusedError) Error() string {
-	return fmt.Sprintf("%s is %s: KEDA %s wants %s", e.Field, e.Value, e.Release, e.Want)
-}
-
-// Validate returns every feature that the manifest, or one of the scalers, uses
-// and the release lacks, as an [*UnsupportedError], and then every field that the
-// API server refuses, as a [*RefusedError], joined. A default value is no use of
-// a feature. Names are compared with those of the custom resource definition;
-// triggers are not looked at.
+// Validate returns an [*UnsupportedError] for every feature that the manifest, or
+// one of the scalers, uses and the release lacks. Then it returns a
+// [*field.Error] for every field that the API server rejects under the custom
+// resource definition of the release. All are joined. A field with its default
+// value does not use a feature. Validate does not check triggers.
 func (p Profile) Validate(j *ScaledJob, scalers ...Scaler) error {
-	var problems []error
-	for feature, used := range uses(j, scalers) {
-		if used {
-			if err := p.Supports(Feature(feature)); err != nil {
-				problems = append(problems, err)
-			}
+	var problems field.Errors
+	used := uses(j, scalers)
+	for i := range features {
+		if f := features[i].Feature; used[f] {
+			problems.Join("", p.Supports(f))
 		}
 	}
-	return errors.Join(append(problems, p.refused(j)...)...)
+	p.rejected(j, &problems)
+	return problems.Err()
 }
 
-// uses reports which features a manifest uses.
-func uses(j *ScaledJob, scalers []Scaler) [features]bool {
-	spec, annotations := &j.Spec, j.Metadata.Annotations
+// uses returns the features that a manifest uses.
+func uses(j *ScaledJob, scalers []Scaler) map[Feature]bool {
+	spec, annotations := &j.Spec, j.Annotations
 	strategy := &spec.ScalingStrategy
 	_, pause := annotations[paused]
 	_, excluded := annotations[excludedLabels]
-	return [features]bool{
+	return map[Feature]bool{
 		PendingConditions: len(strategy.PendingPodConditions) > 0,
 		Calculation: strategy.MultipleScalersCalculation != "" && strategy.MultipleScalersCalculation != "max" ||
 			slices.ContainsFunc(scalers, func(s Scaler) bool { return s.MaxValue != nil }),
@@ -130,19 +116,21 @@ func immediate(strategy string) bool {
 	return strategy == "" || strategy == "default" || strategy == "immediate"
 }
 
-// refused checks what the custom resource definition does.
-func (p Profile) refused(j *ScaledJob) []error {
-	form := p.forms[PartAdmission]
+// rejected adds what the custom resource definition rejects.
+func (p Profile) rejected(j *ScaledJob, problems *field.Errors) {
+	form := p.forms[behaviorAdmission]
 	if form == admission20 {
-		return nil
+		return
 	}
-	var problems []error
+	reject := func(path, found, fix string) {
+		problems.Add(field.Error{Path: path, Found: fmt.Sprintf("%s, which KEDA %s rejects", found, p.Release()), Fix: fix})
+	}
 	spec, strategies := &j.Spec, kinds[:]
 	if form == admission220 {
 		strategies = kinds[1:]
 	}
 	for _, n := range [...]struct {
-		field string
+		path  string
 		value *int32
 		least int32
 	}{
@@ -153,12 +141,12 @@ func (p Profile) refused(j *ScaledJob) []error {
 		{"spec.maxReplicaCount", spec.MaxReplicaCount, 1},
 	} {
 		if n.value != nil && *n.value < n.least {
-			problems = append(problems, &RefusedError{n.field, fmt.Sprint(*n.value), fmt.Sprintf("%d or more", n.least), p.Release()})
+			reject(n.path, fmt.Sprint(*n.value), fmt.Sprintf("%d or more", n.least))
 		}
 	}
 	for _, s := range [...]struct {
-		field, value string
-		known        []string
+		path, value string
+		known       []string
 	}{
 		{"spec.rolloutStrategy", spec.RolloutStrategy, rollouts},
 		{"spec.rollout.strategy", spec.Rollout.Strategy, rollouts},
@@ -167,10 +155,9 @@ func (p Profile) refused(j *ScaledJob) []error {
 		{"spec.scalingStrategy.multipleScalersCalculation", spec.ScalingStrategy.MultipleScalersCalculation, calculations[:]},
 	} {
 		if s.value != "" && !slices.Contains(s.known, s.value) {
-			problems = append(problems, &RefusedError{s.field, fmt.Sprintf("%q", s.value), "one of " + strings.Join(s.known, ", "), p.Release()})
+			reject(s.path, fmt.Sprintf("%q", s.value), "one of "+strings.Join(s.known, ", "))
 		}
 	}
-	return problems
 }
 
 var (

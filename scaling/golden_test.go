@@ -105,7 +105,7 @@ func TestKEDACases(t *testing.T) {
 			Aggregation: aggregationOf(t, in.MultipleScalersCalculation),
 			Strategy:    strategyOf(t, in.Strategy, in.CustomScalingQueueLengthDeduction, in.CustomScalingRunningJobPercentage),
 		}
-		s := scaling.State{Jobs: &scaling.Jobs{Running: in.Running, Pending: in.Pending}}
+		s := scaling.State{Jobs: &scaling.JobCounts{Running: in.Running, Pending: in.Pending}}
 		for _, m := range in.Scalers {
 			s.Metrics = append(s.Metrics, scaling.Metric{Value: m.QueueLength, Target: m.Target, Activity: activity(m.Active)})
 		}
@@ -122,58 +122,58 @@ func TestKEDACases(t *testing.T) {
 	require.Equal(t, 50, run)
 }
 
-// The documents' tables and stories, and those of the rules they leave open.
+// The documents' tables and stories, and the rules that they leave open. The oracle's
+// tests run the same cases.
 func TestDocuments(t *testing.T) {
 	var file struct {
 		Cases []struct {
 			Name, Source string
-			Policy       struct {
-				Min         int64
-				Max         *int64
-				Mode        string
-				Aggregation string
-				Strategy    string
-				Deduction   int64
-				Percentage  text
-				Hold        bool
-				Paused      bool
+			Input        struct {
+				Scalers []struct {
+					QueueLength, Target, ActivationTarget float64
+					IsActive                              *bool
+					Failed                                bool
+				}
+				Calculation                       scaling.Aggregation
+				MinReplicaCount                   int64
+				MaxReplicaCount                   *int64
+				Min                               scaling.MinMode
+				Strategy                          string
+				CustomScalingQueueLengthDeduction int64
+				CustomScalingRunningJobPercentage text
+				Hold, Paused, JobsUnknown         bool
+				scaling.JobCounts
 			}
-			Metrics []struct {
-				Value, Target, Threshold float64
-				Active                   *bool
-				Failed                   bool
-			}
-			Jobs   *scaling.Jobs
 			Create int64
-			Rule   string
+			Rule   scaling.Rule
 		}
 	}
 	readJSON(t, "decisions.json", &file)
 	require.NotEmpty(t, file.Cases)
 	for _, c := range file.Cases {
 		t.Run(c.Name, func(t *testing.T) {
+			in := c.Input
 			p := scaling.Policy{
-				Bounds:        scaling.Bounds{Min: c.Policy.Min, Max: orElse(c.Policy.Max, 100)},
-				Aggregation:   aggregationOf(t, c.Policy.Aggregation),
-				Strategy:      strategyOf(t, c.Policy.Strategy, c.Policy.Deduction, c.Policy.Percentage),
-				HoldOnFailure: c.Policy.Hold,
-				Paused:        c.Policy.Paused,
+				Bounds:        scaling.Bounds{Min: in.MinReplicaCount, Max: orElse(in.MaxReplicaCount, 100), Mode: in.Min},
+				Aggregation:   in.Calculation,
+				Strategy:      strategyOf(t, in.Strategy, in.CustomScalingQueueLengthDeduction, in.CustomScalingRunningJobPercentage),
+				HoldOnFailure: in.Hold, Paused: in.Paused,
 			}
-			if c.Policy.Mode == "floor" {
-				p.Bounds.Mode = scaling.Floor
+			s := scaling.State{Jobs: &in.JobCounts}
+			if in.JobsUnknown {
+				s.Jobs = nil
 			}
-			s := scaling.State{Jobs: c.Jobs}
-			for _, m := range c.Metrics {
-				metric := scaling.Metric{Value: m.Value, Target: m.Target, ActivationThreshold: m.Threshold, Failed: m.Failed}
-				if m.Active != nil {
-					metric.Activity = activity(*m.Active)
+			for _, m := range in.Scalers {
+				metric := scaling.Metric{Value: m.QueueLength, Target: m.Target, ActivationThreshold: m.ActivationTarget, Failed: m.Failed}
+				if m.IsActive != nil {
+					metric.Activity = activity(*m.IsActive)
 				}
 				s.Metrics = append(s.Metrics, metric)
 			}
 			d := scaling.Decide(p, s)
 			require.Equal(t, c.Create, d.Create, "%s", d)
-			if c.Rule != "" {
-				require.Equal(t, c.Rule, d.Rule.String(), "%s", d)
+			if c.Rule != scaling.RuleNone {
+				require.Equal(t, c.Rule, d.Rule, "%s", d)
 			}
 		})
 	}

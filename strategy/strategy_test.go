@@ -1,16 +1,20 @@
 package strategy_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
 	"math/big"
 	"os"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/scaledjob/scaledjob/internal/premise"
 	"github.com/scaledjob/scaledjob/strategy"
 	"github.com/scaledjob/scaledjob/strategy/strategytest"
 )
@@ -55,16 +59,15 @@ func customOracle(deduction int64, percentage string) oracle {
 }
 
 var oracles = []struct {
-	name string
-	s    func(testing.TB) strategy.Strategy
-	want oracle
-	laws []strategytest.Law
+	name   string
+	s      func(testing.TB) strategy.Strategy
+	want   oracle
+	except []strategytest.Property
 }{
 	{
 		"default", func(testing.TB) strategy.Strategy { return strategy.Default{} },
 		func(t, r, _, _, _ *big.Int) *big.Int { return minus(t, r) },
-		[]strategytest.Law{strategytest.MoreRunningNeverMore, strategytest.SmallerMaxNeverMore,
-			strategytest.EmptyQueueCreatesNothing, strategytest.WithinRoom, strategytest.Settles},
+		nil,
 	},
 	{
 		"accurate", func(testing.TB) strategy.Strategy { return strategy.Accurate{} },
@@ -74,41 +77,34 @@ var oracles = []struct {
 			}
 			return minus(t, p)
 		},
-		[]strategytest.Law{strategytest.EmptyQueueCreatesNothing, strategytest.WithinRoom},
+		[]strategytest.Property{strategytest.MonotoneInRunning, strategytest.MonotoneInMax},
 	},
 	{
 		"accurate, pending subtracted", func(testing.TB) strategy.Strategy { return strategy.Accurate{SubtractPending: true} },
 		func(t, r, p, _, m *big.Int) *big.Int { return least(minus(t, p), minus(m, r)) },
-		[]strategytest.Law{strategytest.MoreRunningNeverMore, strategytest.SmallerMaxNeverMore,
-			strategytest.EmptyQueueCreatesNothing, strategytest.WithinRoom, strategytest.Settles},
+		nil,
 	},
 	{
 		"eager", func(testing.TB) strategy.Strategy { return strategy.Eager{} },
 		func(t, r, p, _, m *big.Int) *big.Int { return least(minus(minus(m, r), p), t) },
-		[]strategytest.Law{strategytest.MoreRunningNeverMore, strategytest.SmallerMaxNeverMore,
-			strategytest.EmptyQueueCreatesNothing, strategytest.WithinRoom},
+		nil,
 	},
 	{
 		"custom 1, 0.5", func(t testing.TB) strategy.Strategy { return custom(t, 1, "0.5") }, customOracle(1, "0.5"),
-		[]strategytest.Law{strategytest.MoreRunningNeverMore, strategytest.SmallerMaxNeverMore, strategytest.EmptyQueueCreatesNothing},
+		[]strategytest.Property{strategytest.WithinHeadroom},
 	},
 	{
 		"custom -2, 1.3", func(t testing.TB) strategy.Strategy { return custom(t, -2, "1.3") }, customOracle(-2, "1.3"),
-		[]strategytest.Law{strategytest.MoreRunningNeverMore, strategytest.SmallerMaxNeverMore},
+		[]strategytest.Property{strategytest.EmptyQueueCreatesNothing, strategytest.WithinHeadroom},
 	},
 	{
 		"pendingAware", func(testing.TB) strategy.Strategy { return strategy.PendingAware{} },
 		func(t, r, _, s, m *big.Int) *big.Int {
 			return least(orZero(plus(minus(t, r), s)), orZero(minus(m, r)))
 		},
-		[]strategytest.Law{strategytest.MoreRunningNeverMore, strategytest.SmallerMaxNeverMore,
-			strategytest.EmptyQueueCreatesNothing, strategytest.WithinRoom, strategytest.Settles},
+		nil,
 	},
 }
-
-// everybody's laws hold for all five.
-var everybody = []strategytest.Law{strategytest.Pure, strategytest.MoreTargetNeverFewer,
-	strategytest.MorePendingNeverMore, strategytest.MoreStuckNeverFewer}
 
 func (o oracle) at(l strategy.Load) *big.Int {
 	return o(big.NewInt(l.Target), big.NewInt(l.Running), big.NewInt(l.Pending), big.NewInt(l.Stuck), big.NewInt(l.Max))
@@ -132,9 +128,11 @@ func TestStrategiesEqualTheOracle(t *testing.T) {
 
 // At the extremes the answer is that of the oracle, cut to int64, as long as the
 // load makes sense and the percentage does not alone pass MaxInt64.
-func propOracle(t *rapid.T) {
-	l := strategytest.Loads().Draw(t, "load")
+func propOracle(t *rapid.T, c *premise.Counts) {
+	drawn := rapid.OneOf(strategytest.Loads(), strategytest.Extreme()).Draw(t, "load")
+	cut := false
 	for _, o := range oracles {
+		l := drawn
 		if o.name == "custom -2, 1.3" {
 			l.Running = min(l.Running, math.MaxInt64/2)
 			l = l.Normalize()
@@ -148,7 +146,10 @@ func propOracle(t *rapid.T) {
 		if got := o.s(nilTB{}).Propose(l); got != want.Int64() {
 			t.Fatalf("%s at %+v: got %d, want %s", o.name, l, got, want)
 		}
+		c.Note(o.name+" creates", want.Sign() > 0 && l.Running < l.Max)
+		cut = cut || !o.want.at(l).IsInt64()
 	}
+	c.Note("a proposal is cut to int64", cut)
 }
 
 // nilTB is for constructors that cannot fail on the values given here.
@@ -156,57 +157,151 @@ type nilTB struct{ testing.TB }
 
 func (nilTB) Helper() {}
 
-func TestExtremes(t *testing.T)    { rapid.Check(t, propOracle) }
-func FuzzStrategies(f *testing.F)  { f.Fuzz(rapid.MakeFuzz(propOracle)) }
-func TestWildLoads(t *testing.T)   { rapid.Check(t, propTotal) }
-func FuzzWildLoads(f *testing.F)   { f.Fuzz(rapid.MakeFuzz(propTotal)) }
-func TestPercentages(t *testing.T) { rapid.Check(t, propPercentage) }
-func FuzzPercentages(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propPercentage)) }
+func TestExtremes(t *testing.T) {
+	least := premise.Least{"a proposal is cut to int64": 0.08}
+	for _, o := range oracles {
+		least[o.name+" creates"] = 0.2
+	}
+	premise.Check(t, propOracle, least)
+}
+func FuzzStrategies(f *testing.F) { premise.Fuzz(f, propOracle) }
+
+// Where two numbers of a load that makes no sense add up to more than int64 holds,
+// the proposal is the end of int64.
+func TestSaturation(t *testing.T) {
+	l := strategy.Load{Target: math.MaxInt64, Stuck: 5, Max: math.MaxInt64}
+	require.Equal(t, int64(math.MaxInt64), strategy.PendingAware{}.Propose(l))
+	l = strategy.Load{Target: math.MaxInt64, Running: -1, Pending: -5, Max: math.MaxInt64}
+	require.Equal(t, int64(math.MaxInt64), strategy.Default{}.Propose(l))
+	require.Equal(t, int64(math.MaxInt64), strategy.Accurate{}.Propose(l))
+	require.Equal(t, int64(math.MaxInt64), strategy.Accurate{SubtractPending: true}.Propose(l))
+	require.Equal(t, int64(math.MaxInt64), strategy.Eager{}.Propose(l))
+	l = strategy.Load{Target: math.MinInt64, Running: 3, Pending: 2, Max: math.MinInt64}
+	require.Equal(t, int64(math.MinInt64), strategy.Default{}.Propose(l))
+	require.Equal(t, int64(math.MinInt64), strategy.Eager{}.Propose(l))
+}
+
+func TestArbitraryLoads(t *testing.T) {
+	premise.Check(t, propTotal, premise.Least{"beyond int64": 0.2, "not normalized": 0.5})
+}
+func FuzzArbitraryLoads(f *testing.F) { premise.Fuzz(f, propTotal) }
+
+func TestPercentages(t *testing.T) {
+	premise.Check(t, propPercentage, premise.Least{"a float64 gives another number": 0.05, "cut to int64": 0.05, "a part of n": 0.2})
+}
+func FuzzPercentages(f *testing.F) { premise.Fuzz(f, propPercentage) }
 func FuzzParseNumber(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) { strategy.ParsePercentage(s) })
 }
-func propTotal(t *rapid.T) {
-	l := strategytest.Wild().Draw(t, "load")
+
+// At any numbers, nothing panics, equal loads get equal proposals, and no number
+// wraps around: the sign is that of the formula in whole numbers without bounds.
+func propTotal(t *rapid.T, c *premise.Counts) {
+	l := strategytest.Arbitrary().Draw(t, "load")
 	n := l.Normalize()
+	beyond := false
 	if n.Stuck < 0 || n.Pending < n.Stuck || n.Running < n.Pending || n.Target < 0 || n.Max < 0 {
 		t.Fatalf("%+v becomes %+v", l, n)
 	}
 	for _, o := range oracles {
 		s := o.s(nilTB{})
-		if a, b := s.Propose(l), s.Propose(l); a != b {
-			t.Fatalf("%s at %+v: %d, then %d", o.name, l, a, b)
+		got := s.Propose(l)
+		if again := s.Propose(l); got != again {
+			t.Fatalf("%s at %+v: %d, then %d", o.name, l, got, again)
 		}
+		// A percentage of a negative number is 0, and one of R is at most MaxInt64.
+		l.Running = min(l.Running, math.MaxInt64/2)
+		if strings.HasPrefix(o.name, "custom") {
+			l.Running = max(0, l.Running)
+		}
+		exact := o.want.at(l)
+		if got := s.Propose(l); cmp.Compare(got, 0)*exact.Sign() < 0 {
+			t.Fatalf("%s at %+v: got %d, want the sign of %s", o.name, l, got, exact)
+		}
+		beyond = beyond || !exact.IsInt64()
+	}
+	c.Note("beyond int64", beyond)
+	c.Note("not normalized", n != l)
+}
+
+func TestProperties(t *testing.T) {
+	for _, o := range oracles {
+		t.Run(o.name, func(t *testing.T) { strategytest.Run(t, o.s(t), o.except...) })
 	}
 }
 
-func TestLaws(t *testing.T) {
+// A spy records the loads that a strategy is asked for.
+type spy struct {
+	strategy.Strategy
+	asked   []strategy.Load
+	creates bool // at one of them
+}
+
+func (s *spy) Propose(l strategy.Load) int64 {
+	n := s.Strategy.Propose(l)
+	s.asked = append(s.asked, l)
+	s.creates = s.creates || n > 0 && l.Running < l.Max
+	return n
+}
+
+// noting returns the property, which notes whether its premise holds: its loads
+// differ, if there are two, and Jobs are created at one of them.
+func noting(p strategytest.Property, c *premise.Counts) strategytest.Property {
+	check := p.Check
+	p.Check = func(s strategy.Strategy, l strategy.Load, step int64) error {
+		spy := &spy{Strategy: s}
+		err := check(spy, l, step)
+		differ := len(spy.asked) == 1 || spy.asked[0] != spy.asked[len(spy.asked)/2]
+		c.Note(p.Name, differ && spy.creates)
+		return err
+	}
+	return p
+}
+
+func TestPropertiesHaveAPremise(t *testing.T) {
 	for _, o := range oracles {
 		t.Run(o.name, func(t *testing.T) {
-			strategytest.Run(t, o.s(t), everybody...)
-			strategytest.Run(t, o.s(t), o.laws...)
+			s, least := o.s(t), premise.Least{}
+			properties := strategytest.Applicable(s, o.except...)
+			for _, p := range properties {
+				least[p.Name] = 0.1
+			}
+			premise.Check(t, func(t *rapid.T, c *premise.Counts) {
+				var all []strategytest.Property
+				for _, p := range properties {
+					all = append(all, noting(p, c))
+				}
+				strategytest.Random(s, all...)(t)
+			}, least)
 		})
 	}
 }
 
-// The laws that the documented formulas break, each at its smallest load.
-func TestBrokenLaws(t *testing.T) {
+// The properties that the documented formulas break, each at its smallest load.
+func TestCounterexamples(t *testing.T) {
 	for _, tt := range []struct {
-		s    strategy.Strategy
-		law  strategytest.Law
-		want string
+		s        strategy.Strategy
+		property strategytest.Property
+		want     string
 	}{
-		{strategy.Accurate{}, strategytest.MoreRunningNeverMore, "T=2 R=2 P=2 S=0 M=4: it creates 0, and at T=2 R=3 P=2 S=0 M=4 1"},
-		{strategy.Accurate{}, strategytest.SmallerMaxNeverMore, "T=2 R=2 P=2 S=0 M=4: it creates 0, and at T=2 R=2 P=2 S=0 M=3 1"},
-		{strategy.Accurate{}, strategytest.Settles, "T=2 R=0 P=0 S=0 M=3: it creates 2, then 1 more"},
-		{strategy.Eager{}, strategytest.Settles, "T=1 R=0 P=0 S=0 M=3: it creates 1, then 1 more"},
-		{custom(t, 0, "0"), strategytest.WithinRoom, "T=1 R=1 P=0 S=0 M=1: it proposes 1 where there is room for 0"},
-		{custom(t, 0, "0"), strategytest.Settles, "T=1 R=0 P=0 S=0 M=2: it creates 1, then 1 more"},
-		{custom(t, -1, "0"), strategytest.EmptyQueueCreatesNothing, "T=0 R=0 P=0 S=0 M=1: at T=0 R=0 P=0 S=0 M=1 it creates 1"},
+		{strategy.Accurate{}, strategytest.MonotoneInRunning,
+			"at T=2 R=2 P=2 S=0 M=4 it proposes 0 and creates 0; at T=2 R=3 P=2 S=0 M=4 it proposes 1 and creates 1"},
+		{strategy.Accurate{}, strategytest.MonotoneInMax,
+			"at T=2 R=2 P=2 S=0 M=4 it proposes 0 and creates 0; at T=2 R=2 P=2 S=0 M=3 it proposes 1 and creates 1"},
+		{strategy.Accurate{}, strategytest.Converges,
+			"at T=2 R=0 P=0 S=0 M=3 it proposes 2 and creates 2; at T=2 R=2 P=2 S=0 M=3 it proposes 1 and creates 1"},
+		{strategy.Eager{}, strategytest.Converges,
+			"at T=1 R=0 P=0 S=0 M=3 it proposes 1 and creates 1; at T=1 R=1 P=1 S=0 M=3 it proposes 1 and creates 1"},
+		{custom(t, 0, "0"), strategytest.WithinHeadroom, "at T=1 R=1 P=0 S=0 M=1 it proposes 1 and creates 0"},
+		{custom(t, 0, "0"), strategytest.Converges,
+			"at T=1 R=0 P=0 S=0 M=2 it proposes 1 and creates 1; at T=1 R=1 P=1 S=0 M=2 it proposes 1 and creates 1"},
+		{custom(t, -1, "0"), strategytest.EmptyQueueCreatesNothing, "at T=0 R=0 P=0 S=0 M=1 it proposes 1 and creates 1"},
 	} {
-		t.Run(fmt.Sprintf("%v/%s", tt.s, tt.law.Name), func(t *testing.T) {
-			require.ErrorContains(t, strategytest.Smallest(tt.s, tt.law), tt.want)
+		t.Run(fmt.Sprintf("%v/%s", tt.s, tt.property.Name), func(t *testing.T) {
+			require.ErrorContains(t, strategytest.Smallest(tt.s, tt.property), tt.want)
 		})
 	}
+	require.NoError(t, strategytest.Smallest(strategy.Accurate{SubtractPending: true}, strategytest.Converges))
 }
 
 func TestGolden(t *testing.T) {
@@ -247,15 +342,12 @@ func TestParse(t *testing.T) {
 		require.Equal(t, want, got)
 	}
 	for name, want := range map[string]string{
-		"Accurate": `unknown strategy "Accurate": want one of default, accurate, eager, custom, pendingAware (or basic, which is default)`,
-		"":         `unknown strategy ""`,
-		"custom":   `strategy "custom" cannot be made of its name alone`,
+		"Accurate": `unknown strategy "Accurate"; use default, accurate, eager, custom, pendingAware (or basic, the same as default)`,
+		"":         `unknown strategy ""; use default`,
+		"custom":   `strategy "custom" has no parameters; use NewCustom`,
 	} {
 		_, err := strategy.Parse(name)
 		require.ErrorContains(t, err, want)
-		var named *strategy.NameError
-		require.ErrorAs(t, err, &named)
-		require.Equal(t, name, named.Name)
 	}
 }
 
@@ -277,7 +369,7 @@ func TestPercentageText(t *testing.T) {
 	for _, text := range []string{"", " 0.5", "0.5 ", "50%", "0,5", "abc", "NaN", "Inf", "-Inf", "infinity", "0x1p-1",
 		"-0.5", "1e400", "1_0", "1/2", "--1"} {
 		_, err := strategy.ParsePercentage(text)
-		require.ErrorContains(t, err, fmt.Sprintf("running job percentage %q: want a decimal that is not negative", text))
+		require.ErrorContains(t, err, fmt.Sprintf("running job percentage: found %q; use a decimal that is not negative, such as 0.5", text))
 	}
 	for f, want := range map[float64]string{0: "0", math.Copysign(0, -1): "0", 0.29: "0.29", 0.1: "0.1", 1.0 / 3000: "0.0003333333333333333"} {
 		p, err := strategy.PercentageOf(f)
@@ -314,7 +406,7 @@ func TestPercentageIsExact(t *testing.T) {
 	}
 }
 
-func propPercentage(t *rapid.T) {
+func propPercentage(t *rapid.T, c *premise.Counts) {
 	text := rapid.StringMatching(`[0-9]{0,3}\.[0-9]{1,45}(e-?[0-9]{1,2})?`).Draw(t, "percentage")
 	n := rapid.OneOf(rapid.Int64Range(0, 1000), rapid.Int64Range(0, math.MaxInt64), rapid.Custom(func(t *rapid.T) int64 {
 		return 1 << rapid.IntRange(0, 62).Draw(t, "power")
@@ -326,13 +418,17 @@ func propPercentage(t *rapid.T) {
 	exact, _ := new(big.Rat).SetString(text)
 	exact.Mul(exact, new(big.Rat).SetInt64(n))
 	want := new(big.Int).Quo(exact.Num(), exact.Denom())
+	c.Note("cut to int64", !want.IsInt64())
 	if !want.IsInt64() {
 		want.SetInt64(math.MaxInt64)
 	}
+	float, _ := strconv.ParseFloat(text, 64)
+	c.Note("a float64 gives another number", int64(float*float64(n)) != want.Int64())
+	c.Note("a part of n", 0 < want.Int64() && want.Int64() < n)
 	if got := p.Of(n); got != want.Int64() {
 		t.Fatalf("%s of %d: got %d, want %s", text, n, got, want)
 	}
-	if back, err := strategy.ParsePercentage(p.String()); err != nil || back != p {
+	if back, err := strategy.ParsePercentage(p.String()); err != nil || back.String() != p.String() || back.Of(n) != p.Of(n) {
 		t.Fatalf("%s prints as %s, which reads as %s: %v", text, p, back, err)
 	}
 }

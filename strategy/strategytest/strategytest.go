@@ -1,18 +1,17 @@
-// Package strategytest checks the laws of a [strategy.Strategy].
+// Package strategytest checks the properties of a [strategy.Strategy].
 //
-//	func TestMine(t *testing.T) {
-//		strategytest.Run(t, Mine{}, strategytest.Pure, strategytest.MoreTargetNeverFewer)
-//	}
+//	func TestMine(t *testing.T) { strategytest.Run(t, Mine{}) }
 //
-// Each law runs as a subtest. It is tried on every load with numbers up to 8,
-// smallest first, so that a counterexample among them is the smallest there is;
-// then on random loads, small, realistic and extreme ones, whose counterexamples
-// rapid shrinks. A strategy that panics breaks every law.
+// [Run] checks each property of [All] that applies to the strategy in a subtest. It
+// tries every load with numbers up to 8, smallest first, so that a counterexample
+// among them is the smallest. Then it tries random loads, small, realistic and
+// extreme ones, whose counterexamples rapid shrinks. A strategy that panics breaks
+// every property.
 //
-// Laws speak of what is created: the proposal bounded to 0 ... max(0, M - R), as
-// callers do. Loads are normalized, and T is at most M, as callers give them.
-// Not every law suits every strategy: the documented formulas break some, and
-// the tests of package strategy say which.
+// Properties are about the Jobs created: the proposal within 0 ... max(0, M - R), as
+// callers bound it. Loads are normalized, and T is at most M, as callers give them.
+// The documented formulas break some properties: TestCounterexamples of package
+// strategy lists them.
 package strategytest
 
 import (
@@ -27,39 +26,38 @@ import (
 	"github.com/scaledjob/scaledjob/strategy"
 )
 
-// A Law is something that a strategy does or does not do at a load. Callers may
-// write their own.
-type Law struct {
-	// Name is the law in words; it names the subtest.
-	Name string
-	// Check returns an error that tells both sides if s breaks the law at l. Laws
-	// that compare two loads take the second at the distance step, which is
-	// positive.
-	Check func(s strategy.Strategy, l strategy.Load, step int64) error
-}
-
-// Run checks each law in a subtest that fails with the smallest counterexample
-// found.
-func Run(t *testing.T, s strategy.Strategy, laws ...Law) {
+// Run checks every property of [All] that applies to s, each in a subtest that
+// fails with the smallest counterexample found. A property in except must be
+// broken: its subtest fails if no counterexample has numbers up to 8.
+func Run(t *testing.T, s strategy.Strategy, except ...Property) {
 	t.Helper()
-	for _, law := range laws {
-		t.Run(law.Name, func(t *testing.T) {
-			if err := Smallest(s, law); err != nil {
+	for _, p := range Applicable(s, except...) {
+		t.Run(p.Name, func(t *testing.T) {
+			if err := Smallest(s, p); err != nil {
 				t.Fatal(err)
 			}
-			rapid.Check(t, Property(s, law))
+			rapid.Check(t, Random(s, p))
+		})
+	}
+	for _, p := range except {
+		t.Run("except "+p.Name, func(t *testing.T) {
+			err := Smallest(s, p)
+			if err == nil {
+				t.Fatalf("%v has the property %s; remove it from the exceptions", strategy.Describe(s), p.Name)
+			}
+			t.Log(err)
 		})
 	}
 }
 
-// Property is the random part of Run, for rapid.Check and, through
-// rapid.MakeFuzz, for fuzz targets.
-func Property(s strategy.Strategy, laws ...Law) func(*rapid.T) {
+// Random is the random part of [Run], for rapid.Check and, through rapid.MakeFuzz,
+// for fuzz targets.
+func Random(s strategy.Strategy, properties ...Property) func(*rapid.T) {
 	return func(t *rapid.T) {
 		l := Loads().Draw(t, "load")
 		step := rapid.OneOf(rapid.Int64Range(1, 3), rapid.Int64Range(1, math.MaxInt64)).Draw(t, "step")
-		for _, law := range laws {
-			if err := check(s, law, l, step); err != nil {
+		for _, p := range properties {
+			if err := check(s, p, l, step); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -68,38 +66,39 @@ func Property(s strategy.Strategy, laws ...Law) func(*rapid.T) {
 
 // Smallest returns the counterexample with the smallest sum of numbers among the
 // loads with numbers up to 8, at step 1, as a [*Counterexample], or nil.
-func Smallest(s strategy.Strategy, law Law) error {
+func Smallest(s strategy.Strategy, p Property) error {
 	for _, l := range smallLoads() {
-		if err := check(s, law, l, 1); err != nil {
+		if err := check(s, p, l, 1); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// A Counterexample is a load at which a strategy breaks a law.
+// A Counterexample is a load at which a strategy breaks a property.
 type Counterexample struct {
-	Law  string
-	Load strategy.Load
-	Err  error // what was seen
+	Property string // its name
+	Meaning  string
+	Load     strategy.Load
+	Err      error // the proposals, or a panic
 }
 
-// Error tells the law, the load and what was seen.
+// Error returns the property, the load and the proposals.
 func (c *Counterexample) Error() string {
-	return fmt.Sprintf("%s: broken at %s: %v", c.Law, format(c.Load), c.Err)
+	return fmt.Sprintf("%s (%s) is broken at %s: %v", c.Property, c.Meaning, format(c.Load), c.Err)
 }
 
-// Unwrap returns what was seen.
+// Unwrap returns Err.
 func (c *Counterexample) Unwrap() error { return c.Err }
 
-func check(s strategy.Strategy, law Law, l strategy.Load, step int64) (err error) {
+func check(s strategy.Strategy, p Property, l strategy.Load, step int64) (err error) {
 	defer func() {
-		if p := recover(); p != nil {
-			err = &Counterexample{law.Name, l, fmt.Errorf("panic: %v", p)}
+		if r := recover(); r != nil {
+			err = &Counterexample{p.Name, p.Meaning, l, fmt.Errorf("panic: %v", r)}
 		}
 	}()
-	if err := law.Check(s, l, step); err != nil {
-		return &Counterexample{law.Name, l, err}
+	if err := p.Check(s, l, step); err != nil {
+		return &Counterexample{p.Name, p.Meaning, l, err}
 	}
 	return nil
 }
@@ -128,3 +127,53 @@ var smallLoads = sync.OnceValue(func() []strategy.Load {
 	slices.SortStableFunc(loads, func(a, b strategy.Load) int { return int(sum(a) - sum(b)) })
 	return loads
 })
+
+// Loads generates loads that are normalized and have T at most M: small,
+// realistic and extreme ones.
+func Loads() *rapid.Generator[strategy.Load] {
+	return rapid.OneOf(Small(), Realistic(), Extreme())
+}
+
+// Small generates loads with numbers up to 8.
+func Small() *rapid.Generator[strategy.Load] { return loads(rapid.Int64Range(0, small)) }
+
+// Realistic generates loads with numbers up to 10,000.
+func Realistic() *rapid.Generator[strategy.Load] { return loads(rapid.Int64Range(0, 10_000)) }
+
+// Extreme generates loads with numbers up to MaxInt64, many of them close to it.
+func Extreme() *rapid.Generator[strategy.Load] {
+	return loads(rapid.OneOf(
+		rapid.Int64Range(0, math.MaxInt64),
+		rapid.Int64Range(math.MaxInt64-small, math.MaxInt64),
+		rapid.SampledFrom([]int64{0, 1, 1 << 31, 1 << 53, 1 << 62}),
+	))
+}
+
+// Arbitrary generates loads of any numbers in any relation, negative ones and
+// MinInt64 included, as a caller may pass by mistake.
+func Arbitrary() *rapid.Generator[strategy.Load] {
+	return rapid.Custom(func(t *rapid.T) strategy.Load {
+		n := rapid.OneOf(rapid.Int64(), rapid.SampledFrom([]int64{
+			math.MinInt64, math.MinInt64 + 1, -1, 0, 1, math.MaxInt64 - 1, math.MaxInt64}))
+		return strategy.Load{
+			Target: n.Draw(t, "T"), Running: n.Draw(t, "R"), Pending: n.Draw(t, "P"),
+			Stuck: n.Draw(t, "S"), Max: n.Draw(t, "M"),
+		}
+	})
+}
+
+// loads draws the parts within their wholes, so that loads of which some Jobs are
+// pending, and some of those stuck, are common.
+func loads(n *rapid.Generator[int64]) *rapid.Generator[strategy.Load] {
+	return rapid.Custom(func(t *rapid.T) strategy.Load {
+		l := strategy.Load{Running: n.Draw(t, "R"), Max: n.Draw(t, "M")}
+		l.Target, l.Pending = part(t, "T", l.Max), part(t, "P", l.Running)
+		l.Stuck = part(t, "S", l.Pending)
+		return l
+	})
+}
+
+// part draws any part of a whole, or all but a few.
+func part(t *rapid.T, label string, of int64) int64 {
+	return rapid.OneOf(rapid.Int64Range(0, of), rapid.Int64Range(max(0, of-small), of)).Draw(t, label)
+}

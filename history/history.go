@@ -1,0 +1,166 @@
+// Package history chooses the finished Jobs to delete, so that the newest Jobs of each
+// outcome are kept, up to a limit.
+//
+// [ToDelete] orders the Jobs of one outcome by the time they finished, ties by name.
+// It chooses the oldest until the [Limit] of the outcome is met. Succeeded and failed
+// Jobs have separate limits. Unfinished Jobs and Jobs that are being deleted are
+// neither chosen nor counted as kept.
+//
+// A Job finished when it completed, else when its condition Failed became true, else
+// when it was created: [Times.Finished]. Only succeeded Jobs have a completion time,
+// which alone would leave failed Jobs without an order.
+//
+// # Tests
+//
+//	the newest of each outcome are kept                       FuzzKeepsTheNewest
+//	every list of up to three Jobs                            TestEverySmallHistory
+//	the order of the Jobs does not matter                     FuzzOrderOfJobs
+//	nothing is chosen once the chosen Jobs are being deleted  FuzzIdempotent
+package history
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/scaledjob/scaledjob/internal/jsonform"
+)
+
+// An Outcome is the result of a Job. The zero value is an unfinished Job. In JSON it
+// is a name: unfinished, succeeded or failed.
+type Outcome uint8
+
+const (
+	Unfinished Outcome = iota // never chosen
+	Succeeded                 // the condition Complete is true
+	Failed                    // the condition Failed is true
+)
+
+var outcomes = []string{"unfinished", "succeeded", "failed"}
+
+// String returns the name of the outcome.
+func (o Outcome) String() string { return jsonform.Name(outcomes, o) }
+
+// MarshalText returns the same as String.
+func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
+
+// UnmarshalText reads the name of an outcome.
+func (o *Outcome) UnmarshalText(text []byte) error { return jsonform.Parse(outcomes, text, o) }
+
+// A Job holds the facts that [ToDelete] reads. The zero value is unfinished. A Job
+// with an Outcome without a name is never chosen.
+type Job struct {
+	Name     string
+	Outcome  Outcome
+	Deleting bool      // has a deletion timestamp
+	Finished time.Time // see [Times.Finished]; the zero time is the oldest
+}
+
+// Times holds the times of a Job from which its finish is known. A zero time is not
+// recorded.
+type Times struct {
+	Completion time.Time // status.completionTime; only succeeded Jobs have one
+	Failure    time.Time // when the condition Failed became true
+	Creation   time.Time // metadata.creationTimestamp
+}
+
+// Finished returns the time of completion, else of the failure, else of creation.
+func (t Times) Finished() time.Time {
+	switch {
+	case !t.Completion.IsZero():
+		return t.Completion
+	case !t.Failure.IsZero():
+		return t.Failure
+	}
+	return t.Creation
+}
+
+// A Limit is the number of Jobs to keep. The zero value keeps all; Keep(0) keeps none.
+// Limits can be compared with ==.
+type Limit struct {
+	keep int
+	set  bool
+}
+
+// Keep returns a limit of n Jobs. A negative n counts as 0.
+func Keep(n int) Limit { return Limit{max(0, n), true} }
+
+// Value returns the number of Jobs to keep and true, or 0 and false if all are kept.
+func (l Limit) Value() (n int, ok bool) { return l.keep, l.set }
+
+// String returns the number, or "all".
+func (l Limit) String() string {
+	if !l.set {
+		return "all"
+	}
+	return strconv.Itoa(l.keep)
+}
+
+// excess returns the number of Jobs above the limit, of n.
+func (l Limit) excess(n int) int {
+	if !l.set {
+		return 0
+	}
+	return max(0, n-l.keep)
+}
+
+// Limits holds the numbers of finished Jobs to keep. The zero value keeps all.
+type Limits struct {
+	Succeeded Limit
+	Failed    Limit
+}
+
+// DefaultLimits returns the limits of a manifest that sets none: 100 of each outcome.
+func DefaultLimits() Limits { return Limits{Keep(100), Keep(100)} }
+
+// String returns both limits.
+func (l Limits) String() string {
+	return fmt.Sprintf("%v succeeded, %v failed", l.Succeeded, l.Failed)
+}
+
+// Exceeded reports whether [ToDelete] chooses any of so many finished Jobs, none of
+// which is being deleted.
+func (l Limits) Exceeded(succeeded, failed int) bool {
+	return l.Succeeded.excess(succeeded)+l.Failed.excess(failed) > 0
+}
+
+// ToDelete returns the indexes of the Jobs to delete: succeeded ones first, then
+// failed ones, each oldest first, ties by name, then by index. It returns nil if
+// there are none.
+func ToDelete(limits Limits, jobs []Job) []int {
+	var succeeded, failed int
+	for i := range jobs {
+		switch {
+		case jobs[i].Deleting:
+		case jobs[i].Outcome == Succeeded:
+			succeeded++
+		case jobs[i].Outcome == Failed:
+			failed++
+		}
+	}
+	s := oldest(limits.Succeeded.excess(succeeded), succeeded, Succeeded, jobs)
+	f := oldest(limits.Failed.excess(failed), failed, Failed, jobs)
+	return append(s, f...)
+}
+
+// oldest returns the n oldest of all Jobs of an outcome, oldest first.
+func oldest(n, all int, outcome Outcome, jobs []Job) []int {
+	if n == 0 {
+		return nil
+	}
+	indexes := make([]int, 0, all)
+	for i := range jobs {
+		if jobs[i].Outcome == outcome && !jobs[i].Deleting {
+			indexes = append(indexes, i)
+		}
+	}
+	slices.SortFunc(indexes, func(a, b int) int {
+		if c := jobs[a].Finished.Compare(jobs[b].Finished); c != 0 {
+			return c
+		}
+		return cmp.Or(cmp.Compare(jobs[a].Name, jobs[b].Name), cmp.Compare(a, b))
+	})
+	return indexes[:n]
+}

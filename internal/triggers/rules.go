@@ -1,0 +1,214 @@
+package triggers
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Rule is a rule that KEDA checks in code and not in a declaration.
+type Rule struct {
+	Types []string
+	// Message is a piece of KEDA's error. Package conformance looks for it in the source
+	// code of the releases.
+	Message string
+	Since   string // first release of the table's full declarations with the rule
+	check   func(c *checker) (key, text, fix string)
+}
+
+// Rules returns the rules that this package knows.
+func Rules() []Rule { return slices.Clone(ruleList) }
+
+func (c *checker) rules() {
+	for _, r := range ruleList {
+		if !slices.Contains(r.Types, c.name) || number(c.release) < number(r.Since) {
+			continue
+		}
+		key, text, fix := r.check(c)
+		if text == "" {
+			continue
+		}
+		// A value of the wrong form has its own problem.
+		if !slices.ContainsFunc(c.problems, func(p Problem) bool { return p.Key == key && !p.Warning }) {
+			c.add(Problem{Kind: Broken, Key: key, Text: text + ", and KEDA never polls", Fix: fix, Rule: r.Message})
+		}
+	}
+}
+
+// get returns a parameter. A default is a known value.
+func (c *checker) get(name string) Value {
+	for _, p := range c.d.Parameters {
+		if slices.Contains(p.Names, name) && p.Declared != "" {
+			v := c.in.find(p)
+			if v.State == Absent && p.Default != "" {
+				return Value{State: Known, Text: p.Default}
+			}
+			if v.State != Absent {
+				return v
+			}
+		}
+	}
+	for _, p := range c.d.Parameters { // keys that code reads
+		if slices.Contains(p.Names, name) && p.Declared == "" {
+			if v := c.in.find(p); v.State != Absent {
+				return v
+			}
+		}
+	}
+	return Value{}
+}
+
+func (c *checker) text(name string) string { return c.get(name).Text }
+
+func (c *checker) absent(names ...string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool { return c.get(name).State != Absent })
+}
+
+// given reports whether all of the parameters have a value.
+func (c *checker) given(names ...string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool { s := c.get(name).State; return s != Given && s != Known })
+}
+
+func (c *checker) is(name string, texts ...string) bool {
+	v := c.get(name)
+	return v.State == Known && slices.Contains(texts, v.Text)
+}
+
+func (c *checker) isTrue(name string) bool {
+	b, err := strconv.ParseBool(c.text(name))
+	return b && err == nil
+}
+
+func (c *checker) float(name string) (float64, bool) {
+	x, err := strconv.ParseFloat(c.text(name), 64)
+	return x, err == nil
+}
+
+// ways says how to give parameters.
+func (c *checker) ways(names ...string) string {
+	var all []string
+	for _, name := range names {
+		for _, p := range c.d.Parameters {
+			if slices.Contains(p.Names, name) {
+				p.Names = []string{name}
+				all = append(all, Ways(p))
+				break
+			}
+		}
+	}
+	return "Give " + strings.Join(all, "; and ")
+}
+
+// A check is the function of a Rule.
+type check = func(c *checker) (key, text, fix string)
+
+// together finds one of two parameters without the other.
+func together(a, b string) check {
+	return func(c *checker) (string, string, string) {
+		for _, pair := range [][2]string{{a, b}, {b, a}} {
+			if c.given(pair[0]) && c.absent(pair[1]) {
+				return c.get(pair[0]).Key, fmt.Sprintf("%s without %s is half of a pair", pair[0], pair[1]), c.ways(pair[1])
+			}
+		}
+		return "", "", ""
+	}
+}
+
+// apart finds two parameters of which KEDA accepts one.
+func apart(a, b string) check {
+	return func(c *checker) (string, string, string) {
+		if c.given(a, b) {
+			return c.get(b).Key, fmt.Sprintf("%s and %s exclude each other", a, b), "Delete one of the two"
+		}
+		return "", "", ""
+	}
+}
+
+// apartIfTrue is apart for two booleans.
+func apartIfTrue(a, b string) check {
+	return func(c *checker) (string, string, string) {
+		if c.isTrue(a) && c.isTrue(b) {
+			return b, fmt.Sprintf("%s and %s exclude each other", a, b), "Delete one of the two"
+		}
+		return "", "", ""
+	}
+}
+
+// oneOf finds that none of several ways is used. Each way is a list of parameters, with spaces
+// between them.
+func oneOf(ways ...string) check {
+	return func(c *checker) (string, string, string) {
+		var fix []string
+		for _, way := range ways {
+			names := strings.Fields(way)
+			if !slices.ContainsFunc(names, func(name string) bool { return c.absent(name) }) {
+				return "", "", ""
+			}
+			fix = append(fix, join(names, "and"))
+		}
+		// The way that the trigger uses a part of says best which parameter is missing.
+		for _, way := range ways {
+			names := strings.Fields(way)
+			i := slices.IndexFunc(names, func(name string) bool { return c.absent(name) })
+			if i >= 0 && len(names) > 1 && slices.ContainsFunc(names, func(name string) bool { return !c.absent(name) }) {
+				return names[i], fmt.Sprintf("%s needs %s", c.name, names[i]), c.ways(names[i])
+			}
+		}
+		return "", fmt.Sprintf("%s needs %s", c.name, strings.Join(fix, ", or else ")), c.ways(strings.Fields(ways[0])...)
+	}
+}
+
+// needs finds that parameters are absent while a condition holds.
+func needs(when func(c *checker) bool, reason string, names ...string) check {
+	return func(c *checker) (string, string, string) {
+		if !when(c) {
+			return "", "", ""
+		}
+		for _, name := range names {
+			if c.absent(name) {
+				return name, fmt.Sprintf("%s needs %s %s", c.name, name, reason), c.ways(name)
+			}
+		}
+		return "", "", ""
+	}
+}
+
+// noIdentity is met if the trigger has no pod identity.
+func noIdentity(c *checker) bool {
+	return !c.in.AnyIdentity && (c.in.PodIdentity == "" || c.in.PodIdentity == "none")
+}
+
+func isSet(name string, texts ...string) func(*checker) bool {
+	return func(c *checker) bool { return c.is(name, texts...) }
+}
+
+// allowed finds a known value that is none of several.
+func allowed(name string, texts ...string) check {
+	return func(c *checker) (string, string, string) {
+		if v := c.get(name); v.State == Known && !slices.Contains(texts, v.Text) {
+			return v.Key, fmt.Sprintf("KEDA does not know %q as %s", v.Text, name), "Write " + choice(v.Text, texts)
+		}
+		return "", "", ""
+	}
+}
+
+// parts finds a known value that has another number of parts.
+func parts(name, separator string, n int, form string) check {
+	return func(c *checker) (string, string, string) {
+		if v := c.get(name); v.State == Known && len(strings.Split(v.Text, separator)) != n {
+			return v.Key, fmt.Sprintf("%s is %q and not of the form %s", name, v.Text, form), "Write it as " + form
+		}
+		return "", "", ""
+	}
+}
+
+// atLeast finds a known number below another.
+func atLeast(name string, least float64) check {
+	return func(c *checker) (string, string, string) {
+		if x, ok := c.float(name); ok && x < least {
+			return name, fmt.Sprintf("%s is %s", name, c.text(name)), fmt.Sprintf("Write %v or more", least)
+		}
+		return "", "", ""
+	}
+}

@@ -1,0 +1,275 @@
+package keda
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/scaledjob/scaledjob/internal/jsonform"
+)
+
+// A Demand is what the scalers ask for together.
+type Demand struct {
+	Scalers int  `json:"scalers"` // how many there are
+	Failed  int  `json:"failed"`  // how many of them could not be read, one of their metrics at least
+	Active  bool `json:"active"`
+
+	Queue float64 `json:"queue"` // the combined queue length, before it is rounded up
+	Jobs  float64 `json:"jobs"`  // the combined number of Jobs, within the maximum, before it is rounded up
+
+	QueueLength int64 `json:"queueLength"` // Queue rounded up: KEDA's first scaleTo
+	MaxScale    int64 `json:"maxScale"`    // Jobs rounded up: the strategies' T
+
+	Fault Fault `json:"fault"`
+}
+
+// MarshalJSON returns the fields, with "+Inf", "-Inf" and "NaN" for numbers that are not finite.
+func (d Demand) MarshalJSON() ([]byte, error) { return jsonform.Marshal(d) }
+
+// Aggregate combines the scalers by the behavior aggregation. Active is true too where
+// there is a minimum. The order of the scalers matters: under "max" and "min"
+// the first of equal queues counts, and under "min" a queue of 0 gives way to any
+// that comes later.
+func (p Profile) Aggregate(j *ScaledJob, scalers []Scaler) Demand {
+	return p.aggregate(j, scalers, p.Replicas(j))
+}
+
+func (p Profile) aggregate(j *ScaledJob, scalers []Scaler, r Replicas) (d Demand) {
+	d.Scalers, d.Fault = len(scalers), r.Fault
+	for i := range scalers {
+		if scalers[i].incomplete() {
+			d.Failed++
+		}
+	}
+	c := calculationOf(j.Spec.ScalingStrategy.MultipleScalersCalculation)
+	switch p.forms[behaviorAggregation] {
+	case aggregation20:
+		d.total(scalers, r.QueueMax)
+	case aggregation25:
+		d.whole(scalers, c, r.QueueMax)
+	default:
+		p.fractions(&d, scalers, c, r.QueueMax)
+	}
+	if d.Fault.Panics() {
+		return Demand{Scalers: d.Scalers, Failed: d.Failed, Fault: d.Fault}
+	}
+	d.Active = d.Active || r.Min > 0
+	return d
+}
+
+func (s *Scaler) incomplete() bool {
+	for i := range s.Metrics {
+		if s.Metrics[i].Failed {
+			return true
+		}
+	}
+	return s.Failed
+}
+
+// total adds up the queues of all scalers and divides by the last target.
+func (d *Demand) total(scalers []Scaler, most int64) {
+	queue, target := int64(0), int64(0)
+	for i := range scalers {
+		s := &scalers[i]
+		if !s.external() {
+			continue
+		}
+		if s.resource() {
+			d.Fault.note(resourceMetric)
+		}
+		target = s.wholeTarget(&d.Fault)
+		if s.failed() {
+			continue
+		}
+		queue = d.Fault.add(queue, s.wholeQueue(&d.Fault))
+		d.Active = d.Active || s.active()
+	}
+	jobs := int64(0)
+	if target != 0 {
+		jobs = min(most, divideUp(queue, target))
+	}
+	d.wholes(queue, jobs)
+}
+
+// whole combines the scalers in whole numbers.
+func (d *Demand) whole(scalers []Scaler, c calculation, most int64) {
+	t := tally[int64]{calculation: c}
+	for i := range scalers {
+		s := &scalers[i]
+		if !s.external() || s.failed() {
+			continue
+		}
+		if s.resource() {
+			d.Fault.note(resourceMetric)
+		}
+		e := sample[int64]{queue: s.wholeQueue(&d.Fault), active: s.active()}
+		switch target := s.wholeTarget(&d.Fault); {
+		case s.MaxValue != nil:
+			e.jobs = quantity(*s.MaxValue)
+		case target != 0:
+			e.jobs = min(most, divideUp(e.queue, target))
+		}
+		t.add(e)
+	}
+	if t.wrapped {
+		d.Fault.note(WrapsAround)
+	}
+	if c == average && t.n > 0 {
+		t.queue, t.jobs = divideUp(t.queue, t.n), divideUp(t.jobs, t.n)
+	}
+	d.Active = t.active
+	d.wholes(t.queue, min(most, t.jobs))
+}
+
+func (d *Demand) wholes(queue, jobs int64) {
+	d.Queue, d.Jobs = float64(queue), float64(jobs)
+	d.QueueLength, d.MaxScale = queue, jobs
+}
+
+// divideUp is KEDA's: where the quotient is below 0, it is not the ceiling but
+// one more.
+func divideUp(x, y int64) int64 {
+	if x%y != 0 {
+		return x/y + 1
+	}
+	return x / y
+}
+
+// fractions combines the scalers in fractions and rounds up once.
+func (p Profile) fractions(d *Demand, scalers []Scaler, c calculation, most int64) {
+	t := tally[float64]{calculation: c}
+	for i := range scalers {
+		switch s := &scalers[i]; {
+		case s.MaxValue != nil && !s.failed():
+			t.add(sample[float64]{s.QueueLength, *s.MaxValue, s.active()})
+		case len(s.Metrics) > 0 && p.forms[behaviorAggregation] >= aggregation213:
+			p.each(&t, &d.Fault, s, most)
+		case s.external() && !s.failed():
+			if s.resource() {
+				d.Fault.note(resourceMetric)
+			}
+			queue := s.QueueLength
+			if len(s.Metrics) > 0 {
+				queue = s.named(s.Metrics[0].Name)
+			}
+			t.add(sample[float64]{queue, p.quotient(queue, s.target(), most), s.active()})
+		}
+	}
+	if c == average && t.n > 0 {
+		t.queue /= float64(t.n)
+		t.jobs /= float64(t.n)
+	}
+	d.Active = t.active
+	d.Queue, d.Jobs = t.queue, p.hold(t.jobs, most)
+	d.QueueLength = d.Fault.whole(math.Ceil(d.Queue))
+	d.MaxScale = d.Fault.whole(math.Ceil(d.Jobs))
+}
+
+// each adds an entry for every metric of a scaler. Once one of them is active,
+// so are those after it.
+func (p Profile) each(t *tally[float64], f *Fault, s *Scaler, most int64) {
+	active := false
+	for i := range s.Metrics {
+		m := &s.Metrics[i]
+		if m.Resource || m.Failed || s.Failed {
+			continue
+		}
+		if s.resource() {
+			f.note(resourceMetric)
+		}
+		active = active || s.activeAs(m)
+		queue := 0.0
+		if m.Name == s.Metrics[0].Name {
+			queue = s.named(m.Name)
+		}
+		t.add(sample[float64]{queue, p.quotient(queue, s.target(), most), active})
+	}
+}
+
+// quotient is what one entry asks for.
+func (p Profile) quotient(queue, target float64, most int64) float64 {
+	if target == 0 {
+		return 0
+	}
+	return p.hold(queue/target, most)
+}
+
+// hold returns the smaller of two numbers.
+func (p Profile) hold(jobs float64, most int64) float64 {
+	if p.forms[behaviorCap] == cap28 && jobs != jobs {
+		return float64(most)
+	}
+	return min(jobs, float64(most))
+}
+
+// calculation is multipleScalersCalculation.
+type calculation uint8
+
+const (
+	longest calculation = iota // "max", and any other name
+	shortest
+	average
+	sum
+)
+
+var calculations = [...]string{"max", "min", "avg", "sum"}
+
+func (c calculation) String() string { return calculations[c] }
+
+func calculationOf(name string) calculation {
+	switch name {
+	case "min":
+		return shortest
+	case "avg":
+		return average
+	case "sum":
+		return sum
+	}
+	return longest
+}
+
+// A tally combines entries as they come.
+type tally[T int64 | float64] struct {
+	calculation calculation
+	queue, jobs T
+	n           T // entries added up
+	active      bool
+	wrapped     bool
+}
+
+func (t *tally[T]) add(e sample[T]) {
+	if !e.active {
+		return
+	}
+	take := false
+	switch t.calculation {
+	case average, sum:
+		t.queue, t.jobs = t.plus(t.queue, e.queue), t.plus(t.jobs, e.jobs)
+		t.n++
+		t.active = true
+	case shortest: // a queue of 0 stands for none yet
+		take = t.queue == 0 || e.queue < t.queue
+	default:
+		take = e.queue > t.queue
+	}
+	if take {
+		t.queue, t.jobs, t.active = e.queue, e.jobs, true
+	}
+}
+
+func (t *tally[T]) plus(a, b T) T {
+	sum := a + b
+	if b > 0 && sum < a || b < 0 && sum > a {
+		t.wrapped = true
+	}
+	return sum
+}
+
+// text returns the numbers in one line.
+func (d *Demand) text() string {
+	active := "not active"
+	if d.Active {
+		active = "active"
+	}
+	return fmt.Sprintf("%d of %d read, %s: queue %g, %g Jobs, rounded up %d and %d",
+		d.Scalers-d.Failed, d.Scalers, active, d.Queue, d.Jobs, d.QueueLength, d.MaxScale)
+}

@@ -1,0 +1,305 @@
+package keda
+
+import (
+	"maps"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const paused = "autoscaling.keda.sh/paused"
+
+// Paused reports whether the paused annotation stops polling, by the behavior pause.
+// From 2.13 on only the values that strconv.ParseBool reads as false do not.
+func (p Profile) Paused(j *ScaledJob) bool {
+	value, found := j.Annotations[paused]
+	switch {
+	case !found || p.forms[behaviorPause] == pause20:
+		return false
+	case p.forms[behaviorPause] == pause211:
+		return true
+	}
+	on, err := strconv.ParseBool(value)
+	return on || err != nil
+}
+
+// JobCounts are the numbers of Jobs that a decision starts from.
+type JobCounts struct {
+	Running int64 // R: unfinished, pending ones included
+	Pending int64 // P: the part of R that is pending
+}
+
+// Count counts the Jobs by the behavior pending. Terminating and suspended Jobs count
+// like all others. Pending is 0 in 2.0, which does not count them
+// ([PendingCount]).
+func (p Profile) Count(j *ScaledJob, jobs []Job) JobCounts {
+	var c JobCounts
+	for i := range jobs {
+		if jobs[i].outcome() != "" {
+			continue
+		}
+		c.Running++
+		if p.pending(j.Spec.ScalingStrategy.PendingPodConditions, jobs[i].Pods) {
+			c.Pending++
+		}
+	}
+	return c
+}
+
+// pending reports whether an unfinished Job with these pods is pending.
+func (p Profile) pending(conditions []string, pods []Pod) bool {
+	form := p.forms[behaviorPending]
+	switch {
+	case form == pending20:
+		return false
+	case form == pending21 || len(conditions) == 0:
+		return !slices.ContainsFunc(pods, func(pod Pod) bool { return pod.Phase == "Running" || pod.Phase == "Succeeded" })
+	case form == pending24:
+		return matches(conditions, pods) != len(conditions)
+	}
+	return !slices.ContainsFunc(pods, func(pod Pod) bool { return distinct(conditions, pod.Conditions) == len(conditions) })
+}
+
+// matches counts the pairs of a listed condition and a pod's that is true.
+func matches(conditions []string, pods []Pod) int {
+	n := 0
+	for _, name := range conditions {
+		for i := range pods {
+			for k := range pods[i].Conditions {
+				if c := &pods[i].Conditions[k]; c.Type == name && c.holds() {
+					n++
+				}
+			}
+		}
+	}
+	return n
+}
+
+// distinct counts the different names listed that are true of one pod.
+func distinct(conditions []string, of []Condition) int {
+	n := 0
+	for i, name := range conditions {
+		if !slices.Contains(conditions[:i], name) &&
+			slices.ContainsFunc(of, func(c Condition) bool { return c.Type == name && c.holds() }) {
+			n++
+		}
+	}
+	return n
+}
+
+// A Pruning says which finished Jobs KEDA deletes.
+type Pruning struct {
+	Deleted []int // indexes, succeeded Jobs first, in the order in which they go; nil where there are none
+	Fault   Fault // negativeLimit, or none; then Deleted is what goes before
+}
+
+// History returns the finished Jobs that KEDA deletes at the end of a poll, from
+// Jobs in the order in which the API server lists them. A limit that is not set
+// is 100. Jobs that are being deleted count, and are deleted again. Paused, KEDA
+// deletes none.
+//
+// Each outcome is sorted by completion time. A Job without one, as every failed
+// Job is, is equal to all others, and so failed Jobs go as they are listed; but
+// for more than 12 of which only some have a time, the order is whatever the
+// standard library's sort makes of it.
+func (p Profile) History(j *ScaledJob, jobs []Job) Pruning {
+	if p.Paused(j) {
+		return Pruning{}
+	}
+	var chosen []int
+	for _, o := range []struct {
+		outcome string
+		limit   *int32
+	}{
+		{"Complete", j.Spec.SuccessfulJobsHistoryLimit},
+		{"Failed", j.Spec.FailedJobsHistoryLimit},
+	} {
+		of := finished(jobs, o.outcome)
+		limit := 100
+		if o.limit != nil {
+			limit = int(*o.limit)
+		}
+		if limit < 0 {
+			return Pruning{chosen, negativeLimit}
+		}
+		if excess := len(of) - limit; excess > 0 {
+			sort.Sort(byCompletion{jobs, of})
+			chosen = append(chosen, of[:excess]...)
+		}
+	}
+	return Pruning{Deleted: chosen}
+}
+
+func finished(jobs []Job, outcome string) []int {
+	var of []int
+	for i := range jobs {
+		if jobs[i].outcome() == outcome {
+			of = append(of, i)
+		}
+	}
+	return of
+}
+
+// byCompletion sorts indexes of Jobs. Its order is not transitive where only some
+// Jobs have a time, and so the algorithm is part of the result.
+type byCompletion struct {
+	jobs []Job
+	of   []int
+}
+
+func (b byCompletion) Len() int      { return len(b.of) }
+func (b byCompletion) Swap(i, k int) { b.of[i], b.of[k] = b.of[k], b.of[i] }
+func (b byCompletion) Less(i, k int) bool {
+	return before(b.jobs[b.of[i]].CompletionTime, b.jobs[b.of[k]].CompletionTime)
+}
+
+func before(a, b *time.Time) bool { return a != nil && b != nil && a.Before(*b) }
+
+// generation is the annotation in which Jobs have the generation of the
+// ScaledJob that they were made from.
+const generation = "scaledjob.keda.sh/generation"
+
+// A Rollout says which Jobs KEDA deletes when it reconciles a ScaledJob.
+type Rollout struct {
+	Strategy          string // what the manifest asks for: see [Profile.RolloutStrategy]
+	Deleted           []int  // indexes, in the order of the Jobs; nil where there are none
+	PropagationPolicy string // "background", or "foreground"
+}
+
+// Rollout returns the Jobs that KEDA deletes when the ScaledJob has changed, by
+// the behavior rollout. Finished Jobs go too, and before 2.14.1 so do those of the
+// current generation, when the operator starts anew as well. Paused, KEDA deletes
+// none.
+func (p Profile) Rollout(j *ScaledJob, jobs []Job) Rollout {
+	form := p.forms[behaviorRollout]
+	r := Rollout{Strategy: p.RolloutStrategy(j), PropagationPolicy: "background"}
+	if form >= rollout28 && j.Spec.Rollout.PropagationPolicy == "foreground" {
+		r.PropagationPolicy = "foreground"
+	}
+	if form == rollout20 || r.Strategy == "gradual" || p.Paused(j) {
+		return r
+	}
+	current := strconv.FormatInt(j.Generation, 10)
+	for i := range jobs {
+		of, known := jobs[i].Annotations[generation]
+		if form < rollout2141 || !known || of != current {
+			r.Deleted = append(r.Deleted, i)
+		}
+	}
+	return r
+}
+
+// RolloutStrategy returns the strategy that counts, as it is written:
+// rolloutStrategy, or else rollout.strategy, of those that the release reads.
+// Any other than "gradual", the empty one included, deletes.
+func (p Profile) RolloutStrategy(j *ScaledJob) string {
+	switch form := p.forms[behaviorRollout]; {
+	case form >= rollout25 && j.Spec.RolloutStrategy != "":
+		return j.Spec.RolloutStrategy
+	case form >= rollout28:
+		return j.Spec.Rollout.Strategy
+	}
+	return ""
+}
+
+const (
+	nameLabel       = "scaledjob.keda.sh/name"
+	oldNameLabel    = "scaledjob" // before 2.4
+	excludedLabels  = "scaledjob.keda.sh/job-excluded-labels"
+	onFailure       = "OnFailure"
+	managedByLabel  = "app.kubernetes.io/managed-by"
+	partOfLabel     = "app.kubernetes.io/part-of"
+	versionLabel    = "app.kubernetes.io/version"
+	applicationName = "app.kubernetes.io/name"
+)
+
+// A GeneratedJob is what KEDA sets of each Job that it creates; the rest is the
+// manifest's.
+type GeneratedJob struct {
+	GenerateName  string
+	Namespace     string
+	Labels        map[string]string
+	Annotations   map[string]string // nil where there are none
+	PodLabels     map[string]string // those of the template, and the tracking label
+	RestartPolicy string            // of the pods
+
+	// Tracked is whether KEDA finds the Job again. A label of the ScaledJob that
+	// overwrites the tracking label makes it false: the Job is never counted, and
+	// another is created in each poll.
+	Tracked bool
+}
+
+// Generate returns the Jobs' metadata by the behaviors labels and annotations.
+// build is the version that the operator's binary was built as, which it puts
+// into a label: that of the release in its images, and "main" where nobody set
+// one.
+func (p Profile) Generate(j *ScaledJob, build string) GeneratedJob {
+	name, tracking := j.Name, p.TrackingLabel()
+	g := GeneratedJob{
+		GenerateName:  name + "-",
+		Namespace:     j.Namespace,
+		Labels:        p.labels(j, build),
+		Annotations:   p.annotations(j),
+		PodLabels:     map[string]string{},
+		RestartPolicy: j.RestartPolicy,
+	}
+	maps.Copy(g.PodLabels, j.PodLabels)
+	g.PodLabels[tracking] = name
+	if g.RestartPolicy == "" {
+		g.RestartPolicy = onFailure
+	}
+	g.Tracked = g.Labels[tracking] == name
+	return g
+}
+
+// TrackingLabel returns the label by whose value, the ScaledJob's name, KEDA finds
+// the Jobs of a ScaledJob in its namespace, by the behavior labels. It looks at nothing
+// else, the owner neither.
+func (p Profile) TrackingLabel() string {
+	if p.forms[behaviorLabels] < labels24 {
+		return oldNameLabel
+	}
+	return nameLabel
+}
+
+// labels are KEDA's own, overwritten by those of the ScaledJob.
+func (p Profile) labels(j *ScaledJob, build string) map[string]string {
+	name, form := j.Name, p.forms[behaviorLabels]
+	labels := map[string]string{
+		applicationName:   name,
+		versionLabel:      build,
+		partOfLabel:       name,
+		managedByLabel:    "keda-operator",
+		p.TrackingLabel(): name,
+	}
+	if form == labels20 {
+		return labels
+	}
+	excluded := map[string]bool{}
+	if list, found := j.Annotations[excludedLabels]; found && form >= labels218 {
+		for key := range strings.SplitSeq(list, ",") { // spaces are part of a key
+			excluded[key] = true
+		}
+	}
+	for key, value := range j.Labels {
+		if !excluded[key] {
+			labels[key] = value
+		}
+	}
+	return labels
+}
+
+// annotations are those of the ScaledJob, which overwrite the generation.
+func (p Profile) annotations(j *ScaledJob) map[string]string {
+	switch p.forms[behaviorAnnotations] {
+	case annotations20:
+		return nil
+	case annotations213:
+		return maps.Clone(j.Annotations)
+	}
+	annotations := map[string]string{generation: strconv.FormatInt(j.Generation, 10)}
+	maps.Copy(annotations, j.Annotations)
+	return annotations
+}

@@ -1,0 +1,169 @@
+package keda_test
+
+import (
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/scaledjob/scaledjob/keda"
+)
+
+// Each value has a name in JSON, and other values have none.
+func TestNames(t *testing.T) {
+	names := func(of func(int) encoding.TextMarshaler, n int) (all []string) {
+		for i := range n {
+			text, err := of(i).MarshalText()
+			require.NoError(t, err)
+			all = append(all, string(text))
+		}
+		return all
+	}
+	require.Equal(t, []string{"none", "wrapsAround", "noMaximum", "noDeduction", "resourceMetric", "sliceLength", "negativeLimit", "Fault(7)"},
+		names(func(i int) encoding.TextMarshaler { return keda.Fault(i) }, 8))
+	require.Equal(t, []string{"none", "strategy", "queueLength", "min", "inactive", "paused", "panic", "Reason(7)"},
+		names(func(i int) encoding.TextMarshaler { return keda.Reason(i) }, 8))
+	require.Equal(t, "Fault(7) Reason(7)", fmt.Sprint(keda.Fault(7), " ", keda.Reason(7)))
+}
+
+// A profile reads back from its JSON, with any rule of any behavior replaced.
+func TestProfileJSON(t *testing.T) {
+	check := func(p keda.Profile) string {
+		data, err := json.Marshal(p)
+		require.NoError(t, err)
+		var back keda.Profile
+		require.NoError(t, json.Unmarshal(data, &back), "%s", data)
+		require.Equal(t, p, back, "%s", data)
+		return string(data)
+	}
+	for _, name := range keda.Releases() {
+		p := release(t, name)
+		require.JSONEq(t, `{"release":"`+name+`"}`, check(p))
+		all := p
+		for _, r := range keda.Rules() {
+			check(p.With(r))
+			all = all.With(r)
+			check(all)
+		}
+	}
+	require.JSONEq(t, `{"release":"2.0.0"}`, check(keda.Profile{}))
+	require.JSONEq(t, `{"release":"2.17.3","rules":{"accurate":"2.19"}}`, check(release(t, "2.17").With(keda.Newest().Rule("accurate"))))
+
+	p := keda.Newest()
+	for data, want := range map[string]string{
+		`{"release":"3.0"}`: `unknown KEDA release "3.0"; use 2.0 to 2.21, or a patch such as 2.21.0`,
+		`{}`:                `unknown KEDA release ""; use 2.0`,
+		`"2.18"`:            `cannot unmarshal string`,
+		`{"release":"2.18","rules":{"accurate":"2.18"}}`:  `rules[accurate]: found "2.18"; use 2.0, 2.1, 2.19`,
+		`{"release":"2.18","rules":{"accurately":"2.1"}}`: `rules: found "accurately"; use a behavior`,
+	} {
+		require.ErrorContains(t, json.Unmarshal([]byte(data), &p), want)
+		require.Equal(t, keda.Newest(), p, "kept")
+	}
+	require.NoError(t, json.Unmarshal([]byte(`{"release":"v2.8"}`), &p))
+	require.Equal(t, release(t, "2.8.2"), p)
+}
+
+func TestRuleJSON(t *testing.T) {
+	for _, r := range keda.Rules() {
+		data, err := json.Marshal(keda.Change{From: r, To: r})
+		require.NoError(t, err)
+		var back keda.Change
+		require.NoError(t, json.Unmarshal(data, &back))
+		require.Equal(t, keda.Change{From: r, To: r}, back)
+	}
+	given := keda.Rule{Behavior: "eager", Since: "2.15"}
+	require.Equal(t, keda.Newest().Rule("eager"), release(t, "2.1").With(given).Rule("eager"), "without its text")
+	given.Since = "2.16"
+	require.Equal(t, release(t, "2.1"), release(t, "2.1").With(given))
+}
+
+func TestUnsupportedJSON(t *testing.T) {
+	data, err := json.Marshal(release(t, "2.14").Supports(keda.EagerStrategy))
+	require.NoError(t, err)
+	require.JSONEq(t, `{"feature":"eagerStrategy","release":"2.14.1","since":"2.15"}`, string(data))
+}
+
+func TestJSON(t *testing.T) { rapid.Check(t, propJSON) }
+func FuzzJSON(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propJSON)) }
+
+// Every decision has a JSON form, whatever its numbers. A poll that is read back
+// from its form gets the same decision.
+func propJSON(t *rapid.T) {
+	p, j, s := drawProfile(t), drawScaledJob(t), drawState(t)
+	d := p.Decide(j, s)
+	var again keda.State
+	reread(t, s, &again)
+	require.Equal(t, d.String(), p.Decide(j, again).String())
+	_, err := json.Marshal(d)
+	require.NoError(t, err)
+}
+
+func reread(t *rapid.T, v, back any) {
+	data, err := json.Marshal(v)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(data, back), "%s", data)
+	again, err := json.Marshal(back)
+	require.NoError(t, err)
+	require.Equal(t, string(data), string(again))
+}
+
+func ExampleDecision() {
+	job := keda.ScaledJob{Spec: keda.Spec{
+		MaxReplicaCount: new(int32(20)),
+		ScalingStrategy: keda.ScalingStrategy{Strategy: "accurate"},
+	}}
+	release, err := keda.Release("2.18")
+	if err != nil {
+		panic(err)
+	}
+	out := json.NewEncoder(os.Stdout)
+	out.SetIndent("", "  ")
+	out.SetEscapeHTML(false)
+	_ = out.Encode(release.Decide(&job, keda.State{
+		Scalers: []keda.Scaler{{QueueLength: 15, Target: 1}},
+		Running: 15, Pending: 15,
+	}))
+	// Output:
+	// {
+	//   "create": 5,
+	//   "reason": "strategy",
+	//   "profile": {
+	//     "release": "2.18.3"
+	//   },
+	//   "replicas": {
+	//     "min": 0,
+	//     "queueMax": 20,
+	//     "fault": "none"
+	//   },
+	//   "demand": {
+	//     "scalers": 1,
+	//     "failed": 0,
+	//     "active": true,
+	//     "queue": 15,
+	//     "jobs": 15,
+	//     "queueLength": 15,
+	//     "maxScale": 15,
+	//     "fault": "none"
+	//   },
+	//   "jobsUnknown": false,
+	//   "running": 15,
+	//   "pending": 15,
+	//   "asked": true,
+	//   "strategy": "accurate: T + R > M ? M - R : T - P",
+	//   "load": {
+	//     "target": 15,
+	//     "running": 15,
+	//     "pending": 15,
+	//     "stuck": 0,
+	//     "max": 20
+	//   },
+	//   "effectiveMaxScale": 5,
+	//   "scaleTo": 15,
+	//   "fault": "none"
+	// }
+}

@@ -1,0 +1,247 @@
+package keda
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A behavior is a difference between releases. It has one [Rule] at a time.
+type behavior uint8
+
+const (
+	behaviorAggregation behavior = iota // how several scalers become one demand
+	behaviorCap                         // how a quotient is held to the maximum
+	behaviorReplicas                    // what minReplicaCount and maxReplicaCount mean
+	behaviorAccurate                    // the strategy accurate
+	behaviorEager                       // the strategy eager
+	behaviorCustom                      // the strategy custom
+	behaviorCreation                    // how a number of Jobs is created
+	behaviorPending                     // which Jobs are pending
+	behaviorHistory                     // which finished Jobs are deleted
+	behaviorRollout                     // which Jobs of an older spec are deleted
+	behaviorPause                       // what pauses a ScaledJob
+	behaviorLabels                      // the labels of a Job
+	behaviorAnnotations                 // the annotations of a Job
+	behaviorAdmission                   // what the API server refuses
+
+	behaviors = iota
+)
+
+// The forms of each behavior, in the order of the rules.
+const (
+	aggregation20 = iota
+	aggregation25
+	aggregation28
+	aggregation213
+)
+
+const (
+	cap20 = iota
+	cap28
+	cap212
+)
+
+const (
+	replicas20 = iota
+	replicas28
+	replicas211
+)
+
+const (
+	accurate20 = iota
+	accurate21
+	accurate219
+)
+
+const (
+	eager20 = iota
+	eager215
+)
+
+const (
+	custom20 = iota
+	custom2202
+)
+
+const (
+	creation20 = iota
+	creation213
+	creation2141
+)
+
+const (
+	pending20 = iota
+	pending21
+	pending24
+	pending218
+)
+
+const (
+	rollout20 = iota
+	rollout24
+	rollout25
+	rollout28
+	rollout2141
+)
+
+const (
+	pause20 = iota
+	pause211
+	pause213
+)
+
+const (
+	labels20 = iota
+	labels21
+	labels24
+	labels218
+)
+
+const (
+	annotations20 = iota
+	annotations213
+	annotations2141
+)
+
+const (
+	admission20 = iota
+	admission220
+	admission2202
+)
+
+type form struct {
+	since version
+	text  string
+}
+
+type behaviorForms struct {
+	name  string
+	forms []form
+}
+
+var table = [behaviors]behaviorForms{
+	behaviorAggregation: {"aggregation", []form{
+		{version{0, 0}, "The queue lengths of all scalers, inactive ones too, are added up and divided by the target of the last scaler, in whole numbers; a fraction reads as 0."},
+		{version{5, 0}, "multipleScalersCalculation combines the active scalers, each divided by its own target and rounded up, in whole numbers; a fraction reads as 0, and a scaler that fails is left out."},
+		{version{8, 0}, "Queue lengths and targets are fractions, and what they ask for is rounded up once, after the scalers are combined."},
+		{version{13, 0}, "Each metric of a scaler is an entry of its own, and all but those named as its first have a queue of 0."},
+	}},
+	behaviorCap: {"cap", []form{
+		{version{0, 0}, "Whole numbers are held to the maximum."},
+		{version{8, 0}, "A quotient that is not a number becomes the maximum."},
+		{version{12, 0}, "A quotient that is not a number stays one, which creates nothing."},
+	}},
+	behaviorReplicas: {"replicas", []form{
+		{version{0, 0}, "There is no minimum, and the maximum is maxReplicaCount, or 100."},
+		{version{8, 0}, "minReplicaCount's Jobs are taken out of maxReplicaCount; a minimum above it leaves the queue no Jobs, and one without a maximum panics."},
+		{version{11, 0}, "minReplicaCount's Jobs are taken out of maxReplicaCount; a minimum above it leaves the queue all of it, and one without a maximum is on top of 100."},
+	}},
+	behaviorAccurate: {"accurate", []form{
+		{version{0, 0}, "accurate proposes M - R where T + R is above M, else T."},
+		{version{1, 0}, "accurate proposes M - R where T + R is above M, else T - P."},
+		{version{19, 0}, "accurate proposes M - R where T + R - P is above M, else T - P, so that pending Jobs near the maximum are subtracted too."},
+	}},
+	behaviorEager: {"eager", []form{
+		{version{0, 0}, "There is no strategy eager: its name selects default."},
+		{version{15, 0}, "eager proposes min(M - R - P, T) and is not held to the queue's length."},
+	}},
+	behaviorCustom: {"custom", []form{
+		{version{0, 0}, "custom without customScalingQueueLengthDeduction panics."},
+		{version{20, 2}, "custom without customScalingQueueLengthDeduction deducts nothing."},
+	}},
+	behaviorCreation: {"creation", []form{
+		{version{0, 0}, "Jobs are created one by one, none where the number is negative."},
+		{version{13, 0}, "Jobs are generated before they are created, and a number that no slice can have, as a negative one, panics."},
+		{version{14, 1}, "Nothing is generated where the strategy leaves nothing to create; else a number that no slice can have panics."},
+	}},
+	behaviorPending: {"pending", []form{
+		{version{0, 0}, "Pending Jobs are not counted."},
+		{version{1, 0}, "A Job is pending while none of its pods is Running or Succeeded."},
+		{version{4, 0}, "With pendingPodConditions a Job is pending unless the conditions that are true, counted over all of its pods, are as many as the list has."},
+		{version{18, 0}, "With pendingPodConditions a Job is pending until a single pod has all of them; a condition listed twice is never met."},
+	}},
+	behaviorHistory: {"history", []form{
+		{version{0, 0}, "Finished Jobs are ordered by completion time alone, which failed Jobs do not have, and the first go until the limit is met."},
+	}},
+	behaviorRollout: {"rollout", []form{
+		{version{0, 0}, "A rollout looks for a label that no Job has, and deletes nothing."},
+		{version{4, 0}, "Every Job is deleted on each reconciliation."},
+		{version{5, 0}, "Every Job is deleted on each reconciliation, unless rolloutStrategy is gradual."},
+		{version{8, 0}, "Every Job is deleted on each reconciliation, unless rolloutStrategy, or else rollout.strategy, is gradual."},
+		{version{14, 1}, "Every Job without the current generation in its annotation is deleted, unless rolloutStrategy, or else rollout.strategy, is gradual."},
+	}},
+	behaviorPause: {"pause", []form{
+		{version{0, 0}, "Nothing pauses a ScaledJob."},
+		{version{11, 0}, "The paused annotation pauses, whatever its value."},
+		{version{13, 0}, "The paused annotation pauses, unless its value is a spelling of false."},
+	}},
+	behaviorLabels: {"labels", []form{
+		{version{0, 0}, "Jobs are found by the label scaledjob."},
+		{version{1, 0}, "Jobs are found by the label scaledjob and have the labels of the ScaledJob, which win."},
+		{version{4, 0}, "Jobs are found by the label scaledjob.keda.sh/name and have the labels of the ScaledJob, which win."},
+		{version{18, 0}, "Jobs have the labels of the ScaledJob, which win, but for those that the annotation scaledjob.keda.sh/job-excluded-labels names."},
+	}},
+	behaviorAnnotations: {"annotations", []form{
+		{version{0, 0}, "Jobs have no annotations."},
+		{version{13, 0}, "Jobs have the annotations of the ScaledJob."},
+		{version{14, 1}, "Jobs have the annotations of the ScaledJob, which win, and its generation."},
+	}},
+	behaviorAdmission: {"admission", []form{
+		{version{0, 0}, "The API server accepts any number and any name."},
+		{version{20, 0}, "The API server refuses numbers out of range and names that it does not know, the strategy default among them."},
+		{version{20, 2}, "The API server refuses numbers out of range and names that it does not know."},
+	}},
+}
+
+// Rules returns the rules of all behaviors, in the order of the package comment, each
+// behavior's oldest first.
+func Rules() []Rule {
+	var rules []Rule
+	for b := range behavior(behaviors) {
+		for form := range table[b].forms {
+			rules = append(rules, b.rule(uint8(form)))
+		}
+	}
+	return rules
+}
+
+// behaviorOf returns the behavior of that name.
+func behaviorOf(name string) (behavior, bool) {
+	i := slices.IndexFunc(table[:], func(b behaviorForms) bool { return b.name == name })
+	return behavior(max(0, i)), i >= 0
+}
+
+func (b behavior) rule(form uint8) Rule {
+	f := table[b].forms[form]
+	return Rule{Behavior: table[b].name, Since: f.since.since(), Text: f.text}
+}
+
+// find sets the form of r's behavior in forms, or returns an error if r is not one of
+// [Rules]. It ignores the text.
+func (r Rule) find(forms *[behaviors]uint8) error {
+	b, ok := behaviorOf(r.Behavior)
+	if !ok {
+		return fmt.Errorf("rules: found %q; use a behavior of the package keda", r.Behavior)
+	}
+	var known []string
+	for i, f := range table[b].forms {
+		known = append(known, f.since.since())
+		if known[i] == r.Since {
+			forms[b] = uint8(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("rules[%s]: found %q; use %s", r.Behavior, r.Since, strings.Join(known, ", "))
+}
+
+// A Rule is the form of a behavior from one release on, until the behavior's next
+// rule. The zero value belongs to no behavior.
+type Rule struct {
+	Behavior string `json:"behavior"` // its name in the package comment
+	Since    string `json:"since"`    // the first release with the rule: "2.8", or "2.14.1"
+	Text     string `json:"text"`     // the rule in one sentence
+}
+
+// String returns the behavior, the first release and the sentence.
+func (r Rule) String() string { return fmt.Sprintf("%s since %s: %s", r.Behavior, r.Since, r.Text) }

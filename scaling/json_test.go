@@ -1,0 +1,181 @@
+package scaling_test
+
+import (
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/scaledjob/scaledjob/internal/premise"
+	"github.com/scaledjob/scaledjob/scaling"
+	"github.com/scaledjob/scaledjob/strategy"
+)
+
+// roundTrip reads v from its JSON into back, which is returned as a value.
+func roundTrip[T any](t require.TestingT, v T) (back T) {
+	data, err := json.Marshal(v)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(data, &back), "%s", data)
+	return back
+}
+
+// A name is an enumerated value, and a pointer to it can be read.
+type name interface {
+	encoding.TextMarshaler
+	fmt.Stringer
+}
+
+func testNames[E name](t *testing.T, of func(int) E, read func(*E, []byte) error, names ...string) {
+	for i, want := range names {
+		text, err := of(i).MarshalText()
+		require.NoError(t, err)
+		require.Equal(t, want, string(text))
+		var back E
+		require.NoError(t, read(&back, text))
+		require.Equal(t, of(i), back)
+		require.NotContains(t, of(i).String(), "(", "a value with a name has a text")
+	}
+	text, err := of(len(names)).MarshalText()
+	require.NoError(t, err)
+	require.Regexp(t, fmt.Sprintf(`^[A-Z][A-Za-z]+\(%d\)$`, len(names)), string(text))
+	require.Equal(t, string(text), of(len(names)).String())
+	var back E
+	require.ErrorContains(t, read(&back, text), "use "+names[0])
+}
+
+func TestNames(t *testing.T) {
+	testNames(t, func(i int) scaling.Rule { return scaling.Rule(i) }, (*scaling.Rule).UnmarshalText,
+		"none", "strategy", "min", "max", "inactive", "unreadable", "held", "paused", "jobsUnknown")
+	testNames(t, func(i int) scaling.Aggregation { return scaling.Aggregation(i) }, (*scaling.Aggregation).UnmarshalText, "max", "min", "avg", "sum")
+	testNames(t, func(i int) scaling.Health { return scaling.Health(i) }, (*scaling.Health).UnmarshalText, "allRead", "someRead", "noneRead")
+	testNames(t, func(i int) scaling.Activity { return scaling.Activity(i) }, (*scaling.Activity).UnmarshalText, "byThreshold", "active", "inactive")
+	testNames(t, func(i int) scaling.MinMode { return scaling.MinMode(i) }, (*scaling.MinMode).UnmarshalText, "additive", "floor")
+}
+
+func TestJSON(t *testing.T) {
+	premise.Check(t, propJSON, premise.Least{"an infinite queue": 0.05, "no maximum": 0.05, "a strategy is asked": 0.3, "a value without a name": 0.3})
+}
+func FuzzJSON(f *testing.F) { premise.Fuzz(f, propJSON) }
+
+// Every decision has a JSON form, and reads back from it if its values have
+// names.
+func propJSON(t *rapid.T, c *premise.Counts) {
+	p := drawWild(t)
+	odd := p
+	odd.Metrics = slices.Clone(p.Metrics)
+	nameless(t, &odd)
+	for _, v := range []any{odd.Policy, odd.State, odd.decide()} {
+		if _, err := json.Marshal(v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := p.decide()
+	same(t, d, roundTrip(t, d))
+	require.Equal(t, p.Bounds, roundTrip(t, p.Bounds))
+	require.Equal(t, fmt.Sprintf("%+v", p.Metrics), fmt.Sprintf("%+v", roundTrip(t, p.State).Metrics), "NaN is unequal to itself")
+	require.Equal(t, p.Jobs, roundTrip(t, p.State).Jobs)
+	c.Note("an infinite queue", math.IsInf(d.Trace.Demand.Queue, 1))
+	c.Note("no maximum", d.Trace.Load.Max == scaling.NoMax)
+	c.Note("a strategy is asked", d.Trace.Strategy != "")
+	c.Note("a value without a name", odd.Aggregation != p.Aggregation || odd.Bounds.Mode != p.Bounds.Mode)
+}
+
+// Without a maximum, nothing that depends on it has a number.
+func TestUnlimited(t *testing.T) {
+	p := scaling.Policy{Bounds: scaling.Bounds{Min: 2, Max: scaling.NoMax}, Strategy: strategy.Eager{}}
+	d := scaling.Decide(p, scaling.State{Metrics: []scaling.Metric{{Value: 9, Target: 2}}, Jobs: &scaling.JobCounts{Running: 3, Terminating: 1}})
+	require.Equal(t, int64(5), d.Create)
+	data, err := json.Marshal(d)
+	require.NoError(t, err)
+	require.NotContains(t, string(data), "92233720")
+	require.Contains(t, string(data), `"headroom":"unlimited"`)
+	require.NotContains(t, d.String(), "92233720")
+	require.Contains(t, d.String(), "max has room for unlimited")
+}
+
+// With a maximum, an infinite queue asks for as many Jobs as it allows.
+func TestInfiniteQueueJSON(t *testing.T) {
+	d := scaling.Decide(scaling.Policy{Bounds: scaling.Bounds{Max: 7}},
+		scaling.State{Metrics: []scaling.Metric{{Value: math.Inf(1), Target: 2}}, Jobs: &scaling.JobCounts{}})
+	data, err := json.Marshal(d)
+	require.NoError(t, err)
+	require.Contains(t, string(data), `"queue":"+Inf","quotient":"+Inf"`)
+	require.Equal(t, d, roundTrip(t, d))
+}
+
+type twice struct{}
+
+func (twice) Propose(l strategy.Load) int64 { return 2 * l.Target }
+
+// A strategy without a String method is called by its type.
+func TestStrategyWithoutText(t *testing.T) {
+	p := scaling.Policy{Bounds: scaling.Bounds{Max: 9}, Strategy: twice{}}
+	d := scaling.Decide(p, scaling.State{Metrics: []scaling.Metric{{Value: 8, Target: 1}}, Jobs: &scaling.JobCounts{}})
+	require.Equal(t, "scaling_test.twice", d.Trace.Strategy)
+	require.Contains(t, d.String(), "strategy  scaling_test.twice, at T=8")
+}
+
+func ExamplePolicy_MarshalJSON() {
+	data, _ := json.Marshal(scaling.Policy{Bounds: scaling.Bounds{Max: 100}})
+	fmt.Println(string(data))
+	// Output: {"bounds":{"min":0,"max":100,"mode":"additive"},"aggregation":"max","holdOnFailure":false,"paused":false,"strategy":"default: T - R"}
+}
+
+func ExampleDecision() {
+	d := scaling.Decide(scaling.Policy{Bounds: scaling.Bounds{Min: 1, Max: scaling.NoMax}}, scaling.State{
+		Metrics: []scaling.Metric{{Name: "orders", Value: 47, Target: 5}},
+		Jobs:    &scaling.JobCounts{Running: 4, Pending: 1},
+	})
+	out := json.NewEncoder(os.Stdout)
+	out.SetIndent("", "  ")
+	_ = out.Encode(d)
+	// Output:
+	// {
+	//   "create": 7,
+	//   "rule": "strategy",
+	//   "trace": {
+	//     "aggregation": "max",
+	//     "demand": {
+	//       "metrics": 1,
+	//       "read": 1,
+	//       "active": 1,
+	//       "name": "orders",
+	//       "queue": 47,
+	//       "quotient": 9.4,
+	//       "jobs": 10
+	//     },
+	//     "bounds": {
+	//       "min": 1,
+	//       "max": "unlimited",
+	//       "mode": "additive"
+	//     },
+	//     "jobsKnown": true,
+	//     "jobs": {
+	//       "running": 4,
+	//       "pending": 1,
+	//       "suspended": 0,
+	//       "stuck": 0,
+	//       "terminating": 0,
+	//       "inFlight": 0,
+	//       "agesUnknown": false
+	//     },
+	//     "belowMin": 0,
+	//     "headroom": "unlimited",
+	//     "strategy": "default: T - R",
+	//     "load": {
+	//       "target": 10,
+	//       "running": 3,
+	//       "pending": 1,
+	//       "stuck": 0,
+	//       "max": "unlimited"
+	//     },
+	//     "proposal": 7
+	//   }
+	// }
+}
