@@ -1,5 +1,7 @@
 package simulation
 
+import "container/heap"
+
 // duty is what is to be done at a time. What is due at the same instant is done in
 // this order, so that a poll sees all that has happened by then.
 type duty uint8
@@ -30,26 +32,26 @@ func (e *entry) before(o *entry) bool {
 	return e.at < o.at || e.at == o.at && e.order < o.order
 }
 
-// An agenda is a heap of what is to be done, the first on top.
+// An agenda holds the entries of a run, the first on top.
 type agenda struct {
-	heap []entry
+	heap entries
 	made uint64
 }
 
+type entries []entry
+
+func (h entries) Len() int           { return len(h) }
+func (h entries) Less(i, k int) bool { return h[i].before(&h[k]) }
+func (h entries) Swap(i, k int)      { h[i], h[k] = h[k], h[i] }
+
+// Push and Pop are not called: Fix does without boxing the entries.
+func (h *entries) Push(any) {}
+func (h *entries) Pop() any { return nil }
+
 func (a *agenda) add(at Duration, d duty, slot int32, epoch uint32) {
 	a.made++
-	e := entry{at, uint64(d)<<56 | a.made, slot, epoch}
-	a.heap = append(a.heap, e)
-	i := len(a.heap) - 1
-	for i > 0 {
-		parent := (i - 1) / 2
-		if !e.before(&a.heap[parent]) {
-			break
-		}
-		a.heap[i] = a.heap[parent]
-		i = parent
-	}
-	a.heap[i] = e
+	a.heap = append(a.heap, entry{at, uint64(d)<<56 | a.made, slot, epoch})
+	heap.Fix(&a.heap, len(a.heap)-1)
 }
 
 // next removes the first entry.
@@ -58,31 +60,10 @@ func (a *agenda) next() (first entry, ok bool) {
 	if last < 0 {
 		return entry{}, false
 	}
-	first = a.heap[0]
-	moved := a.heap[last]
+	first, a.heap[0] = a.heap[0], a.heap[last]
 	a.heap = a.heap[:last]
 	if last > 0 {
-		a.sink(moved)
+		heap.Fix(&a.heap, 0)
 	}
 	return first, true
-}
-
-// sink puts an entry where the top was, and moves it down to its place.
-func (a *agenda) sink(e entry) {
-	i := 0
-	for {
-		child := 2*i + 1
-		if child >= len(a.heap) {
-			break
-		}
-		if right := child + 1; right < len(a.heap) && a.heap[right].before(&a.heap[child]) {
-			child = right
-		}
-		if !a.heap[child].before(&e) {
-			break
-		}
-		a.heap[i] = a.heap[child]
-		i = child
-	}
-	a.heap[i] = e
 }

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/scaledjob/scaledjob/history"
-	"github.com/scaledjob/scaledjob/placement"
+	"github.com/scaledjob/scaledjob/placement/jobs"
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
@@ -27,12 +27,12 @@ func (c *core) poll(w *world) string {
 	seen := scaling.State{Metrics: c.metrics}
 	here := &w.sites[0]
 	if here.silent == 0 {
-		seen.Jobs = &scaling.Jobs{
+		seen.Jobs = &scaling.JobCounts{
 			Running: here.running(), Pending: here.pending(), Stuck: c.stuck(w), Terminating: here.phase[terminating],
 		}
 	}
 	d := scaling.Decide(c.policy, seen)
-	w.create(0, d.Create, placement.Source{})
+	w.create(0, d.Create, jobs.Source{})
 	if here.silent == 0 {
 		c.prune(w)
 	}
@@ -75,7 +75,7 @@ func (c *core) prune(w *world) {
 	if !c.limits.Exceeded(c.succeeded, len(c.list)-c.succeeded) {
 		return
 	}
-	chosen := history.Choose(c.limits, c.list)
+	chosen := history.ToDelete(c.limits, c.list)
 	for _, i := range chosen {
 		if c.list[i].Outcome == history.Succeeded {
 			c.succeeded--

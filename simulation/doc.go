@@ -3,6 +3,8 @@
 //
 //	Run      a scenario: a policy, queues, Jobs and clusters
 //	Compare  several policies on the same items
+//	Replicate  the same under several seeds, for confidence intervals
+//	Scenario.Capacity  the Jobs that the load needs, beside the maximum
 //	Search   a grid of policies, for those that wait least or cost least
 //
 // The policy decides with the packages that decide in production: scaling and history,

@@ -10,28 +10,28 @@ import (
 type Kind uint8
 
 const (
-	Arrived     Kind = iota // an item is in the queue for the first time
-	Taken                   // a Job begins to work on an item
-	Done                    // a Job has done an item
-	Repeated                // a Job has done an item that was done or lost already
-	Returned                // an item can be taken again
-	Lost                    // an item will not be done
-	Polled                  // the policy has decided; Number is how many Jobs it has created just before
-	Created                 // a Job exists, and has no room yet
-	Scheduled               // a pod of the Job has room, and starts
-	Started                 // the pod asks for items
-	Unscheduled             // a pod that was starting has lost its room, and is in line again
-	Retried                 // a pod failed, and will be replaced
-	Succeeded               // a Job has ended
-	Failed                  // a Job has ended, after one failure too many
-	Deleted                 // a Job that had not ended is deleted
-	Pruned                  // finished Jobs are deleted; Number is how many
-	Broke                   // an outage of a cluster begins
-	Mended                  // an outage of a cluster ends
+	Arrived       Kind = iota // an item is in the queue for the first time
+	Delivered                 // a Job begins to work on an item
+	Done                      // a Job has done an item
+	Duplicated                // a Job has done an item that was done or lost already
+	Redelivered               // an item can be taken again
+	Lost                      // an item will not be done
+	Polled                    // the policy has decided; Number is how many Jobs it has created just before
+	Created                   // a Job exists, and has no room yet
+	Scheduled                 // a pod of the Job has room, and starts
+	Started                   // the pod asks for items
+	Unscheduled               // a pod that was starting has lost its room, and is in line again
+	Retried                   // a pod failed, and will be replaced
+	Succeeded                 // a Job has ended
+	Failed                    // a Job has ended, after one failure too many
+	Deleted                   // a Job that had not ended is deleted
+	Pruned                    // finished Jobs are deleted; Number is how many
+	OutageStarted             // an outage of a cluster begins
+	OutageEnded               // an outage of a cluster ends
 )
 
-var kinds = [...]string{"arrived", "taken", "done", "done again", "returned", "lost", "polled", "created", "scheduled", "started", "unscheduled",
-	"retried", "succeeded", "failed", "deleted", "pruned", "broke", "mended"}
+var kinds = [...]string{"arrived", "delivered", "done", "duplicated", "redelivered", "lost", "polled", "created", "scheduled", "started", "unscheduled",
+	"retried", "succeeded", "failed", "deleted", "pruned", "outage started", "outage ended"}
 
 // String says the kind in a word.
 func (k Kind) String() string {
@@ -52,13 +52,15 @@ type Event struct {
 	Cluster int   // index in the scenario's clusters, of an event of a Job or a cluster
 }
 
-// String tells the event in a line, such as "1m0s item 3 taken by Job 2".
+// String tells the event in a line, such as "1m0s item 3 delivered to Job 2".
 func (e Event) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s ", Duration(e.At))
 	switch {
 	case e.Kind == Polled || e.Kind == Pruned:
 		fmt.Fprintf(&b, "%s: %d", e.Kind, e.Number)
+	case e.Kind == Delivered:
+		fmt.Fprintf(&b, "item %d delivered to Job %d", e.Item, e.Job)
 	case e.Item != 0 && e.Job != 0:
 		fmt.Fprintf(&b, "item %d %s by Job %d", e.Item, e.Kind, e.Job)
 	case e.Item != 0:

@@ -27,7 +27,7 @@ func load(metric simulation.Metric, strategy string) simulation.Scenario {
 			Service: simulation.Distribution{Mean: simulation.Duration(2 * time.Minute)},
 			Metric:  metric,
 		}},
-		Jobs: simulation.Jobs{Startup: simulation.Distribution{Mean: simulation.Duration(20 * time.Second)}},
+		Jobs: simulation.JobBehavior{Startup: simulation.Distribution{Mean: simulation.Duration(20 * time.Second)}},
 	}
 }
 
@@ -105,7 +105,7 @@ func ExampleCompare() {
 	}
 	for _, r := range results {
 		fmt.Printf("%-16s wait p95 %2gs, %4d Jobs created, %4d found nothing, %5gs idle\n",
-			r.Summary.Policy, r.Summary.Wait.P95, r.Summary.JobsCreated, r.Summary.JobsEmpty, r.Summary.IdleSeconds)
+			r.Summary.Policy, r.Summary.Wait.P95, r.Summary.JobsCreated, r.Summary.IdleJobs, r.Summary.IdleSeconds)
 	}
 	// Output:
 	// default, max 40  wait p95 40s,  180 Jobs created,    0 found nothing,  3600s idle
@@ -126,7 +126,7 @@ func ExampleSearch() {
 		panic(err)
 	}
 	for _, p := range points {
-		if p.Front {
+		if p.ParetoOptimal {
 			fmt.Printf("%s: wait p95 %gs, cost %gs\n", p.Summary.Policy, p.Summary.Wait.P95, p.Summary.Cost())
 		}
 	}
@@ -170,7 +170,7 @@ func ExampleRun_doubles() {
 	fmt.Println()
 	for _, strategy := range []string{"accurate", "default"} {
 		r := mustRun(load(simulation.AllItems, strategy))
-		fmt.Printf("%s: %d items, %d Jobs, %d of them found nothing to do\n", strategy, r.Summary.Arrived, r.Summary.JobsCreated, r.Summary.JobsEmpty)
+		fmt.Printf("%s: %d items, %d Jobs, %d of them found nothing to do\n", strategy, r.Summary.Arrived, r.Summary.JobsCreated, r.Summary.IdleJobs)
 	}
 	// Output:
 	// time metric created running waiting
@@ -218,7 +218,7 @@ func ExampleRun_runsAway() {
 		for _, t := range r.Ticks[:5] {
 			fmt.Printf(" %d", t.Running)
 		}
-		fmt.Printf(" Jobs; %d found nothing to do\n", r.Summary.JobsEmpty)
+		fmt.Printf(" Jobs; %d found nothing to do\n", r.Summary.IdleJobs)
 	}
 	// Output:
 	// stuck after 0s: 10 20 30 40 40 Jobs; 30 found nothing to do
@@ -291,7 +291,7 @@ func ExampleOptions_observe() {
 	// 30s Job 1 scheduled
 	// 30s polled: 1
 	// 50s Job 1 started
-	// 50s item 1 taken by Job 1
+	// 50s item 1 delivered to Job 1
 	// 1m polled: 0
 	// 1m30s polled: 0
 	// 2m polled: 0
@@ -308,8 +308,8 @@ func ExampleScenario_Validate() {
 	s.Jobs.FailureProbability = 2
 	fmt.Println(s.Validate())
 	// Output:
-	// queues[0].metric is some: want all or waiting
-	// jobs.failureProbability is 2: want 0 to 1
-	// policy.spec.scalingStrategy.strategy is "acurate": want one of default, accurate, eager, custom, pendingAware
-	// policy.as is keda@2.99: want a release from 2.0.0 to 2.21.0
+	// queues[0].metric: found "some"; use all or waiting
+	// jobs.failureProbability: found 2; use 0 to 1
+	// policy.spec.scalingStrategy.strategy: found "acurate"; use one of default, accurate, eager, custom, pendingAware
+	// policy.as: found "keda@2.99"; use a release from keda@2.0.0 to keda@2.21.0
 }

@@ -175,7 +175,7 @@ func (w *world) take(slot int32) bool {
 	it.workers++
 	q.waiting--
 	w.queued--
-	w.inWork++
+	w.inProgress++
 	if w.Jobs.Acknowledge != AtStart {
 		q.unacknowledged++
 		if q.VisibilityTimeout > 0 {
@@ -189,7 +189,7 @@ func (w *world) take(slot int32) bool {
 	w.ending(j, 1)
 	j.fed = true
 	w.enter(slot, working)
-	w.tell(Taken, it, slot)
+	w.tell(Delivered, it, slot)
 	var took Duration
 	j.fails, took = w.failure(it)
 	w.agenda.add(w.now+took, dutyWorkEnds, slot, j.epoch)
@@ -229,7 +229,7 @@ func (w *world) leave(it *item) {
 		w.queued--
 		return
 	}
-	w.inWork--
+	w.inProgress--
 	if w.Jobs.Acknowledge != AtStart {
 		q.unacknowledged--
 	}
@@ -242,7 +242,7 @@ func (w *world) complete(slot, by int32) {
 	switch it.state {
 	case done, lost:
 		w.repeated++
-		w.tell(Repeated, it, by)
+		w.tell(Duplicated, it, by)
 	default:
 		w.leave(it)
 		it.state = done
@@ -279,7 +279,7 @@ func (w *world) giveBack(slot int32) {
 	}
 	w.leave(it)
 	w.list(slot, true)
-	w.tellItem(Returned, it)
+	w.tellItem(Redelivered, it)
 }
 
 // lose gives up an item that was taken.

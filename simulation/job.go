@@ -3,7 +3,7 @@ package simulation
 import (
 	"fmt"
 
-	"github.com/scaledjob/scaledjob/placement"
+	"github.com/scaledjob/scaledjob/placement/jobs"
 )
 
 // phase is where a Job is.
@@ -28,7 +28,7 @@ type job struct {
 	since    Duration // pending since
 	taken    int64    // items that it has done or works on
 	failures int64
-	replaces placement.Source
+	replaces jobs.Source
 	epoch    uint32 // changes with the phase
 	site     int32
 	item     int32 // slot of the one that it works on
@@ -40,9 +40,9 @@ type job struct {
 }
 
 // create creates Jobs in a cluster.
-func (w *world) create(site int32, n int64, replaces placement.Source) {
-	if n > mostJobs-int64(len(w.live)) {
-		w.err = fmt.Errorf("after %s the policy creates %d Jobs beside %d: want at most %d at once", w.now, n, len(w.live), int64(mostJobs))
+func (w *world) create(site int32, n int64, replaces jobs.Source) {
+	if n > peakJobs-int64(len(w.live)) {
+		w.err = fmt.Errorf("after %s the policy creates %d Jobs beside %d: want at most %d at once", w.now, n, len(w.live), int64(peakJobs))
 		return
 	}
 	for range n {
@@ -94,7 +94,7 @@ func (w *world) ending(j *job, n int64) {
 	}
 }
 
-func (j *Jobs) itemsPerJob() int64 { return max(1, j.ItemsPerJob) }
+func (j *JobBehavior) itemsPerJob() int64 { return max(1, j.ItemsPerJob) }
 
 // look is that a Job asks for an item.
 func (w *world) look(slot int32) {
@@ -151,7 +151,7 @@ func (w *world) finish(slot int32, succeeded bool) {
 	if !succeeded {
 		kind, count = Failed, &w.jobsFailed
 	} else if !j.fed {
-		w.jobsEmpty++
+		w.idleJobs++
 	}
 	*count++
 	w.tell(kind, nil, slot)

@@ -10,7 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/scaledjob/scaledjob/placement"
+	"github.com/scaledjob/scaledjob/placement/jobs"
 	"github.com/scaledjob/scaledjob/simulation"
 )
 
@@ -77,8 +77,8 @@ func drawQueue(t *rapid.T) simulation.Queue {
 	return q
 }
 
-func drawJobs(t *rapid.T) simulation.Jobs {
-	j := simulation.Jobs{
+func drawJobs(t *rapid.T) simulation.JobBehavior {
+	j := simulation.JobBehavior{
 		Startup:            drawDistribution(t, 2*minute, "startup"),
 		Acknowledge:        rapid.SampledFrom([]simulation.Acknowledge{"", simulation.AtEnd, simulation.AtStart}).Draw(t, "acknowledge"),
 		Wait:               drawDuration(t, minute, "wait"),
@@ -104,7 +104,7 @@ func drawCluster(t *rapid.T) simulation.Cluster {
 		from := drawDuration(t, 5*minute, "from")
 		c.Outages = append(c.Outages, simulation.Outage{
 			From: from, Until: from + second + drawDuration(t, 5*minute, "for"),
-			Kind: rapid.SampledFrom([]simulation.Failure{"", simulation.Unreachable, simulation.NoStart, simulation.Down}).Draw(t, "kind"),
+			Kind: rapid.SampledFrom([]simulation.OutageKind{"", simulation.Unreachable, simulation.NoStart, simulation.Down}).Draw(t, "kind"),
 		})
 	}
 	return c
@@ -134,7 +134,7 @@ func drawPolicy(t *rapid.T, clusters int) simulation.Policy {
 	if rapid.Bool().Draw(t, "stuck") {
 		p.StuckAfter = new(drawDuration(t, minute, "stuck after"))
 	}
-	p.Placement.DuplicationPolicy = rapid.SampledFrom([]placement.Duplication{"", placement.PreferFailover, placement.PreferSource, placement.ImmediateSourceCleanup}).Draw(t, "duplication")
+	p.Placement.DuplicationPolicy = rapid.SampledFrom([]jobs.Duplication{"", jobs.PreferFailover, jobs.PreferSource, jobs.ImmediateSourceCleanup}).Draw(t, "duplication")
 	return p
 }
 
@@ -172,7 +172,7 @@ type audit struct {
 	items     map[int64]*auditedItem
 	jobs      map[int64]*auditedJob
 	finished  int64
-	mostJobs  int
+	peakJobs  int
 	created   []int64 // at each poll
 	sinceLast int64
 	last      time.Duration
@@ -256,7 +256,7 @@ func (a *audit) observe(e simulation.Event) {
 			unfinished++
 		}
 	}
-	a.mostJobs = max(a.mostJobs, unfinished)
+	a.peakJobs = max(a.peakJobs, unfinished)
 }
 
 func (a *audit) observeItem(i *auditedItem, e simulation.Event) {
@@ -264,7 +264,7 @@ func (a *audit) observeItem(i *auditedItem, e simulation.Event) {
 		a.t.Fatalf("%+v, but it is in queue %d", e, i.queue)
 	}
 	switch e.Kind {
-	case simulation.Taken:
+	case simulation.Delivered:
 		if i.state != "queued" {
 			a.t.Fatalf("%v, but it is %s", e, i.state)
 		}
@@ -278,9 +278,9 @@ func (a *audit) observeItem(i *auditedItem, e simulation.Event) {
 	case simulation.Lost:
 		a.item(i, "lost", e.At)
 		i.ended = e.At
-	case simulation.Returned:
+	case simulation.Redelivered:
 		a.item(i, "queued", e.At)
-	case simulation.Repeated:
+	case simulation.Duplicated:
 		if i.state != "done" && i.state != "lost" {
 			a.t.Fatalf("%v, but it is %s", e, i.state)
 		}
@@ -294,9 +294,9 @@ func (a *audit) observeJob(j *auditedJob, e simulation.Event) {
 	switch e.Kind {
 	case simulation.Scheduled:
 		j.held = e.At
-	case simulation.Taken:
+	case simulation.Delivered:
 		j.working = e.At
-	case simulation.Done, simulation.Repeated:
+	case simulation.Done, simulation.Duplicated:
 		j.stopWork(e.At)
 	case simulation.Retried, simulation.Unscheduled:
 		j.leaveRoom(e.At)
@@ -344,17 +344,17 @@ func (a *audit) check(r *simulation.Result) {
 		waits = append(waits, i.firstTaken-i.arrived)
 	}
 	s := &r.Summary
-	for name, n := range map[string]int64{"done": s.Done, "queued": s.Queued, "in work": s.InWork, "lost": s.Lost} {
+	for name, n := range map[string]int64{"done": s.Done, "queued": s.Queued, "in work": s.InProgress, "lost": s.Lost} {
 		if counts[name] != n {
 			a.t.Fatalf("%s: %d, but %d by the events", name, n, counts[name])
 		}
 	}
-	if s.Arrived != s.Done+s.Queued+s.InWork+s.Lost || s.Arrived != int64(len(a.items)) {
+	if s.Arrived != s.Done+s.Queued+s.InProgress+s.Lost || s.Arrived != int64(len(a.items)) {
 		a.t.Fatalf("not conserved:\n%v", s)
 	}
 	// Little's law: what is in the system on average is what all items spend in it.
-	if !near(s.MeanQueue*s.Seconds, queued) || !near(s.MeanInWork*s.Seconds, taken) {
-		a.t.Fatalf("queued %g, by the items %g; in work %g, %g", s.MeanQueue*s.Seconds, queued, s.MeanInWork*s.Seconds, taken)
+	if !near(s.MeanQueue*s.Seconds, queued) || !near(s.MeanInProgress*s.Seconds, taken) {
+		a.t.Fatalf("queued %g, by the items %g; in work %g, %g", s.MeanQueue*s.Seconds, queued, s.MeanInProgress*s.Seconds, taken)
 	}
 	slices.Sort(waits)
 	for _, q := range []struct {
@@ -378,14 +378,14 @@ func (a *audit) checkJobs(r *simulation.Result, end time.Duration) {
 		used += j.used.Seconds()
 		idle += j.idle.Seconds()
 	}
-	if !near(used, s.UsedSeconds) || !near(idle, s.IdleSeconds) {
-		a.t.Fatalf("used %g, by the Jobs %g; idle %g, %g", s.UsedSeconds, used, s.IdleSeconds, idle)
+	if !near(used, s.BusySeconds) || !near(idle, s.IdleSeconds) {
+		a.t.Fatalf("used %g, by the Jobs %g; idle %g, %g", s.BusySeconds, used, s.IdleSeconds, idle)
 	}
 	if s.JobsCreated != int64(len(a.jobs)) || s.JobsSucceeded+s.JobsFailed+s.JobsDeleted != over {
 		a.t.Fatalf("%d Jobs, %d of them over, but\n%v", len(a.jobs), over, s)
 	}
-	if s.MostJobs != int64(a.mostJobs) {
-		a.t.Fatalf("most Jobs %d, by the events %d", s.MostJobs, a.mostJobs)
+	if s.PeakJobs != int64(a.peakJobs) {
+		a.t.Fatalf("most Jobs %d, by the events %d", s.PeakJobs, a.peakJobs)
 	}
 	if got := s.JobsSucceeded + s.JobsFailed - s.JobsPruned; got != a.finished {
 		a.t.Fatalf("%d finished Jobs, by the events %d", got, a.finished)

@@ -9,18 +9,18 @@ import (
 // A measure is what a run adds up.
 type measure struct {
 	arrived, completed, lost, repeated int64
-	queued, inWork, longest            int64
+	queued, inProgress, longest        int64
 	coming                             int // queues that items are still to come to
 	lastArrival                        Duration
 	drained                            bool
 	drainedAt                          Duration
 	waits, responses                   []Duration
-	areaQueued, areaInWork             float64 // items times seconds
+	areaQueued, areaInProgress         float64 // items times seconds
 
-	jobsSucceeded, jobsFailed, jobsEmpty, jobsDeleted int64
-	lastItem                                          int64 // Jobs that work on the last item that they will take
-	most                                              int64
-	finished, mostFinished, pruned                    int64
+	jobsSucceeded, jobsFailed, idleJobs, jobsDeleted int64
+	lastItem                                         int64 // Jobs that work on the last item that they will take
+	most                                             int64
+	finished, mostFinished, pruned                   int64
 
 	polls, starved int64
 	rules          []RuleCount
@@ -32,7 +32,7 @@ type measure struct {
 func (w *world) advance(to Duration) {
 	if seconds := (to - w.now).seconds(); seconds > 0 {
 		w.areaQueued += float64(w.queued) * seconds
-		w.areaInWork += float64(w.inWork) * seconds
+		w.areaInProgress += float64(w.inProgress) * seconds
 		for i := range w.sites {
 			s := &w.sites[i]
 			s.used += float64(s.phase[working]) * seconds
@@ -44,7 +44,7 @@ func (w *world) advance(to Duration) {
 
 // settled notes when every item is done or lost.
 func (w *world) settled() {
-	if !w.drained && w.coming == 0 && w.queued == 0 && w.inWork == 0 {
+	if !w.drained && w.coming == 0 && w.queued == 0 && w.inProgress == 0 {
 		w.drained, w.drainedAt = true, w.now
 	}
 }
@@ -83,15 +83,15 @@ func (w *world) count(rule string) {
 func (w *world) summary() Summary {
 	s := Summary{
 		Policy: w.Policy.String(), Seconds: w.now.seconds(),
-		Arrived: w.arrived, Done: w.completed, Queued: w.queued, InWork: w.inWork, Lost: w.lost, Repeated: w.repeated,
-		LongestQueue: w.longest,
-		JobsCreated:  w.created, JobsSucceeded: w.jobsSucceeded, JobsFailed: w.jobsFailed, JobsDeleted: w.jobsDeleted,
-		JobsEmpty: w.jobsEmpty, MostJobs: w.most, JobsPruned: w.pruned, MostFinished: w.mostFinished,
+		Arrived: w.arrived, Done: w.completed, Queued: w.queued, InProgress: w.inProgress, Lost: w.lost, Duplicated: w.repeated,
+		PeakQueue:   w.longest,
+		JobsCreated: w.created, JobsSucceeded: w.jobsSucceeded, JobsFailed: w.jobsFailed, JobsDeleted: w.jobsDeleted,
+		IdleJobs: w.idleJobs, PeakJobs: w.most, JobsPruned: w.pruned, MostFinished: w.mostFinished,
 		Polls: w.polls, StarvedPolls: w.starved, Rules: w.rules,
 	}
 	s.ExcessOverMax = max(0, w.most-w.Policy.bounds().Max)
 	if s.Seconds > 0 {
-		s.MeanQueue, s.MeanInWork = w.areaQueued/s.Seconds, w.areaInWork/s.Seconds
+		s.MeanQueue, s.MeanInProgress = w.areaQueued/s.Seconds, w.areaInProgress/s.Seconds
 	}
 	if w.drained {
 		drain := (w.drainedAt - w.lastArrival).seconds()
@@ -130,7 +130,7 @@ func (w *world) parts(s *Summary) {
 	clusters := w.clusters()
 	for i := range w.sites {
 		at := &w.sites[i]
-		s.UsedSeconds += at.used
+		s.BusySeconds += at.used
 		s.IdleSeconds += at.idle
 		if len(w.sites) > 1 {
 			s.Clusters = append(s.Clusters, ClusterSummary{clusterName(clusters, i), at.created, at.most, at.used, at.idle})

@@ -5,14 +5,14 @@ import (
 	"strings"
 
 	"github.com/scaledjob/scaledjob/keda"
-	"github.com/scaledjob/scaledjob/placement"
+	"github.com/scaledjob/scaledjob/placement/jobs"
 )
 
 // An operator decides as a release of KEDA.
 type operator struct {
 	profile keda.Profile
 	job     keda.ScaledJob
-	counts  [phases]keda.Counts // what a Job of each phase adds
+	counts  [phases]keda.JobCounts // what a Job of each phase adds
 	scalers []keda.Scaler
 	list    []keda.Job // that have finished and are not deleted, by name as the API server lists them
 	pruned  bool       // nothing of this list is to be deleted
@@ -59,7 +59,7 @@ func (o *operator) poll(w *world) string {
 	}
 	d := o.profile.Decide(&o.job, seen)
 	if here.silent == 0 {
-		w.create(0, d.Create, placement.Source{})
+		w.create(0, d.Create, jobs.Source{})
 		o.prune(w)
 	}
 	return d.Reason.String()
@@ -70,7 +70,7 @@ func (o *operator) read(w *world) []keda.Scaler {
 	for i := range w.queues {
 		q := &w.queues[i]
 		items := w.read(q)
-		o.scalers = append(o.scalers, keda.Scaler{QueueLength: items, Target: q.target(), Active: items > q.ActivationThreshold})
+		o.scalers = append(o.scalers, keda.Scaler{QueueLength: items, Target: q.target(), ActivationThreshold: q.ActivationThreshold})
 	}
 	return o.scalers
 }

@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,7 +9,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/keda"
-	"github.com/scaledjob/scaledjob/placement"
+	"github.com/scaledjob/scaledjob/placement/jobs"
 	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/strategy"
 )
@@ -46,14 +45,14 @@ type Policy struct {
 // Placement is what only a policy for several clusters knows, each field as in a
 // DistributedScaledJob. The zero value is what a manifest means that says nothing.
 type Placement struct {
-	Strategy          placement.Scheduling  `json:"strategy,omitempty"`
-	Class             string                `json:"class,omitempty"` // of workloadAffinity
-	Size              *int32                `json:"size,omitempty"`
-	GracePeriod       *Duration             `json:"gracePeriod,omitempty"`       // unset is 1m
-	HardTaintDuration *Duration             `json:"hardTaintDuration,omitempty"` // unset is 5m
-	SoftTaintDuration *Duration             `json:"softTaintDuration,omitempty"` // unset is 3m
-	DuplicationPolicy placement.Duplication `json:"duplicationPolicy,omitempty"`
-	FailoverOverMax   bool                  `json:"failoverOverMax,omitempty"` // see placement.Scaling
+	Strategy          jobs.Scheduling  `json:"strategy,omitempty"`
+	Class             string           `json:"class,omitempty"` // of workloadAffinity
+	Size              *int32           `json:"size,omitempty"`
+	GracePeriod       *Duration        `json:"gracePeriod,omitempty"`       // unset is 1m
+	HardTaintDuration *Duration        `json:"hardTaintDuration,omitempty"` // unset is 5m
+	SoftTaintDuration *Duration        `json:"softTaintDuration,omitempty"` // unset is 3m
+	DuplicationPolicy jobs.Duplication `json:"duplicationPolicy,omitempty"`
+	FailoverOverMax   bool             `json:"failoverOverMax,omitempty"` // see jobs.Policy
 }
 
 const (
@@ -178,11 +177,11 @@ func (p *Policy) strategy() (strategy.Strategy, error) {
 	return strategy.NewCustom(deduction, percentage), nil
 }
 
-// jobs is the policy of package placement.
-func (p *Policy) jobs(clusters []Cluster) placement.JobPolicy {
-	policy := placement.DefaultJobPolicy()
+// jobs is the policy of package placement/jobs. The minimum is a floor.
+func (p *Policy) jobs(clusters []Cluster) jobs.Policy {
+	policy := jobs.DefaultPolicy()
 	for i, c := range clusters {
-		m := placement.NewMember(clusterName(clusters, i))
+		m := jobs.NewMember(clusterName(clusters, i))
 		if c.Weight != nil {
 			m.Weight = *c.Weight
 		}
@@ -190,10 +189,10 @@ func (p *Policy) jobs(clusters []Cluster) placement.JobPolicy {
 		policy.Members = append(policy.Members, m)
 	}
 	policy.History = p.limits()
-	policy.PollingInterval = time.Duration(p.interval())
 	policy.Scheduling = p.Placement.Strategy
-	if p.Placement.Class != "" || p.Placement.Size != nil {
-		policy.Affinity = &placement.WorkloadAffinity{Class: p.Placement.Class, Size: p.Placement.Size}
+	policy.Workload.Class = p.Placement.Class
+	if n := p.Placement.Size; n != nil {
+		policy.Workload.Size = *n
 	}
 	f := &policy.Failover
 	f.Duplication = p.Placement.DuplicationPolicy
@@ -209,23 +208,13 @@ func (p *Policy) jobs(clusters []Cluster) placement.JobPolicy {
 			*d.to = time.Duration(*d.from)
 		}
 	}
-	p.fillScaling(&policy.Scaling)
+	policy.FailoverOverMax = p.Placement.FailoverOverMax
+	policy.Scaling = p.scaling()
+	policy.Scaling.Bounds.Mode = scaling.Floor
+	if p.Spec.ScalingStrategy.Strategy == "" {
+		policy.Scaling.Strategy = strategy.PendingAware{}
+	}
 	return policy
-}
-
-func (p *Policy) fillScaling(s *placement.Scaling) {
-	own := p.Spec.ScalingStrategy
-	b := p.bounds()
-	s.Min, s.Max = int32(b.Min), int32(b.Max)
-	if s.Strategy = own.Strategy; s.Strategy == "default" {
-		s.Strategy = "basic"
-	}
-	if n := own.CustomScalingQueueLengthDeduction; n != nil {
-		s.QueueLengthDeduction = *n
-	}
-	s.RunningJobPercentage = own.CustomScalingRunningJobPercentage
-	s.AccurateSubtractsPending = p.SubtractPending
-	s.FailoverOverMax = p.Placement.FailoverOverMax
 }
 
 // clusterName is a name for the cluster at i, its own if it has one.
@@ -262,8 +251,6 @@ func (p Policy) clone() Policy {
 		*d = copied(*d)
 	}
 	s.ScalingStrategy.PendingPodConditions = slices.Clone(s.ScalingStrategy.PendingPodConditions)
-	labels := &s.JobTargetRef.Template.Metadata.Labels
-	*labels = maps.Clone(*labels)
 	return p
 }
 

@@ -61,7 +61,7 @@ func (w *world) perSite() (all []ClusterTick) {
 func (w *world) tick(rule string, created int64, sites []ClusterTick) {
 	t := Tick{
 		Seconds: w.now.seconds(), Created: created, Rule: rule,
-		Queued: w.queued, InWork: w.inWork, Done: w.completed, Lost: w.lost,
+		Queued: w.queued, InProgress: w.inProgress, Done: w.completed, Lost: w.lost,
 		Running: w.total((*site).running), Pending: w.total((*site).pending), Finished: w.finished,
 		Clusters: sites,
 	}

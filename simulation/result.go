@@ -23,14 +23,14 @@ type Summary struct {
 	Policy  string  `json:"policy"`  // its String
 	Seconds float64 `json:"seconds"` // how long the run was
 
-	// Items, at the end. Arrived = Done + Queued + InWork + Lost.
-	Arrived int64 `json:"arrived"`
-	Done    int64 `json:"done"`
-	Queued  int64 `json:"queued"` // wait to be taken
-	InWork  int64 `json:"inWork"` // taken, neither done nor lost, and not to be taken again yet
-	Lost    int64 `json:"lost"`   // acknowledged by a Job that failed, or given up after MaxDeliveries
+	// Items, at the end. Arrived = Done + Queued + InProgress + Lost.
+	Arrived    int64 `json:"arrived"`
+	Done       int64 `json:"done"`
+	Queued     int64 `json:"queued"`     // wait to be taken
+	InProgress int64 `json:"inProgress"` // taken, neither done nor lost, and not to be taken again yet
+	Lost       int64 `json:"lost"`       // acknowledged by a Job that failed, or given up after MaxDeliveries
 	// Repeated is how often an item was done that had been done, or given up, already.
-	Repeated int64 `json:"repeated"`
+	Duplicated int64 `json:"duplicated"`
 
 	// Wait is the time from when an item arrives to when it is taken for the first time,
 	// and Response to when it is done or lost. Of an item that did not come so far it
@@ -39,28 +39,28 @@ type Summary struct {
 	Wait     Times `json:"wait"`
 	Response Times `json:"response"`
 
-	LongestQueue int64   `json:"longestQueue"` // most items that waited at one time
-	MeanQueue    float64 `json:"meanQueue"`    // items that wait, averaged over time
-	MeanInWork   float64 `json:"meanInWork"`
+	PeakQueue      int64   `json:"peakQueue"` // most items that waited at one time
+	MeanQueue      float64 `json:"meanQueue"` // items that wait, averaged over time
+	MeanInProgress float64 `json:"meanInProgress"`
 	// DrainSeconds is how long after the last arrival every item was done or lost. It is
 	// nil where some were not.
 	DrainSeconds *float64 `json:"drainSeconds"`
 
 	JobsCreated   int64 `json:"jobsCreated"`
-	JobsSucceeded int64 `json:"jobsSucceeded"` // JobsEmpty included
+	JobsSucceeded int64 `json:"jobsSucceeded"` // IdleJobs included
 	JobsFailed    int64 `json:"jobsFailed"`
 	JobsDeleted   int64 `json:"jobsDeleted"` // before they ended
-	JobsEmpty     int64 `json:"jobsEmpty"`   // ended without ever having had an item: they found nothing to do
-	MostJobs      int64 `json:"mostJobs"`    // unfinished at one time, terminating ones included
-	// ExcessOverMax is by how much MostJobs is above the documented maximum, else 0.
+	IdleJobs      int64 `json:"idleJobs"`    // ended without ever having had an item: they found nothing to do
+	PeakJobs      int64 `json:"peakJobs"`    // unfinished at one time, terminating ones included
+	// ExcessOverMax is by how much PeakJobs is above the documented maximum, else 0.
 	ExcessOverMax int64 `json:"excessOverMax"`
 	JobsPruned    int64 `json:"jobsPruned"`   // finished, and deleted by the history limits
 	MostFinished  int64 `json:"mostFinished"` // finished and not yet deleted, at one time
 
-	// UsedSeconds is how long pods worked, and IdleSeconds how long they held their
+	// BusySeconds is how long pods worked, and IdleSeconds how long they held their
 	// place without: starting, waiting for an item, terminating. Pods that have no room
 	// cost nothing.
-	UsedSeconds float64 `json:"usedSeconds"`
+	BusySeconds float64 `json:"busySeconds"`
 	IdleSeconds float64 `json:"idleSeconds"`
 
 	Polls int64 `json:"polls"`
@@ -74,8 +74,8 @@ type Summary struct {
 	Clusters []ClusterSummary `json:"clusters,omitempty"` // where there are several
 }
 
-// Cost is UsedSeconds and IdleSeconds together.
-func (s *Summary) Cost() float64 { return s.UsedSeconds + s.IdleSeconds }
+// Cost is BusySeconds and IdleSeconds together.
+func (s *Summary) Cost() float64 { return s.BusySeconds + s.IdleSeconds }
 
 // Times are the quantiles of some times, in seconds. A quantile is a time that
 // occurred: the smallest that at least so many are not longer than.
@@ -105,8 +105,8 @@ type QueueSummary struct {
 type ClusterSummary struct {
 	Name        string  `json:"name"`
 	JobsCreated int64   `json:"jobsCreated"`
-	MostJobs    int64   `json:"mostJobs"`
-	UsedSeconds float64 `json:"usedSeconds"`
+	PeakJobs    int64   `json:"peakJobs"`
+	BusySeconds float64 `json:"busySeconds"`
 	IdleSeconds float64 `json:"idleSeconds"`
 }
 
@@ -117,12 +117,12 @@ type Tick struct {
 	Created int64   `json:"created"` // Jobs
 	Rule    string  `json:"rule"`    // which rule decided
 
-	Queued  int64 `json:"queued"` // items that wait
-	InWork  int64 `json:"inWork"`
-	Done    int64 `json:"done"` // so far
-	Lost    int64 `json:"lost"` // so far
-	Running int64 `json:"running"`
-	Pending int64 `json:"pending"` // the part of Running that has not started, or is to be tried again
+	Queued     int64 `json:"queued"` // items that wait
+	InProgress int64 `json:"inProgress"`
+	Done       int64 `json:"done"` // so far
+	Lost       int64 `json:"lost"` // so far
+	Running    int64 `json:"running"`
+	Pending    int64 `json:"pending"` // the part of Running that has not started, or is to be tried again
 	// Finished is how many finished Jobs there are, those that the poll has deleted not
 	// included.
 	Finished int64 `json:"finished"`
@@ -137,11 +137,11 @@ type ClusterTick struct {
 	Pending int64 `json:"pending"`
 }
 
-// Condense returns at most n ticks for a picture. Each stands for a run of
+// Downsample returns at most n ticks for a picture. Each stands for a run of
 // consecutive ones: it has the time and the rule of the first, what they created
 // together, and the largest of every other number, so that no peak is lost. With n
 // below 1 it returns nil.
-func Condense(ticks []Tick, n int) []Tick {
+func Downsample(ticks []Tick, n int) []Tick {
 	if n < 1 || len(ticks) == 0 {
 		return nil
 	}
@@ -161,7 +161,7 @@ func Condense(ticks []Tick, n int) []Tick {
 func (t *Tick) merge(o *Tick) {
 	t.Created += o.Created
 	t.Metric = max(t.Metric, o.Metric)
-	t.Queued, t.InWork = max(t.Queued, o.Queued), max(t.InWork, o.InWork)
+	t.Queued, t.InProgress = max(t.Queued, o.Queued), max(t.InProgress, o.InProgress)
 	t.Done, t.Lost = max(t.Done, o.Done), max(t.Lost, o.Lost)
 	t.Running, t.Pending = max(t.Running, o.Running), max(t.Pending, o.Pending)
 	t.Finished = max(t.Finished, o.Finished)
@@ -177,16 +177,16 @@ func (s Summary) String() string {
 	var b strings.Builder
 	line := func(name, format string, a ...any) { fmt.Fprintf(&b, "\n%-9s "+format, append([]any{name}, a...)...) }
 	b.WriteString(s.Policy)
-	line("items", "%d arrived: %d done, %d queued, %d in work, %d lost; %d done again", s.Arrived, s.Done, s.Queued, s.InWork, s.Lost, s.Repeated)
+	line("items", "%d arrived: %d done, %d queued, %d in work, %d lost; %d done again", s.Arrived, s.Done, s.Queued, s.InProgress, s.Lost, s.Duplicated)
 	line("wait", "p50 %gs, p95 %gs, p99 %gs, max %gs", round(s.Wait.P50), round(s.Wait.P95), round(s.Wait.P99), round(s.Wait.Max))
 	drained := "not drained"
 	if s.DrainSeconds != nil {
 		drained = fmt.Sprintf("drained %gs after the last arrival", round(*s.DrainSeconds))
 	}
-	line("queue", "at most %d, on average %g; %s", s.LongestQueue, round(s.MeanQueue), drained)
-	line("Jobs", "%d created, %d of them found nothing to do, %d failed, %d deleted", s.JobsCreated, s.JobsEmpty, s.JobsFailed, s.JobsDeleted)
-	line("at once", "%d Jobs, %d over the maximum", s.MostJobs, s.ExcessOverMax)
-	line("cost", "%gs used, %gs idle", round(s.UsedSeconds), round(s.IdleSeconds))
+	line("queue", "at most %d, on average %g; %s", s.PeakQueue, round(s.MeanQueue), drained)
+	line("Jobs", "%d created, %d of them found nothing to do, %d failed, %d deleted", s.JobsCreated, s.IdleJobs, s.JobsFailed, s.JobsDeleted)
+	line("at once", "%d Jobs, %d over the maximum", s.PeakJobs, s.ExcessOverMax)
+	line("cost", "%gs used, %gs idle", round(s.BusySeconds), round(s.IdleSeconds))
 	line("polls", "%d, of which %d starved the queue", s.Polls, s.StarvedPolls)
 	for _, r := range s.Rules {
 		line("", "%d by %s", r.Polls, r.Rule)

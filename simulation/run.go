@@ -1,7 +1,6 @@
 package simulation
 
 import (
-	"errors"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -52,21 +51,31 @@ func Run(s Scenario, o Options) (*Result, error) {
 // wrong with the scenario besides its policy, joined with a [*PolicyError] for each
 // policy with problems; or it is what a run returned.
 func Compare(s Scenario, policies []Policy, o Options) ([]Result, error) {
+	all, err := Replicate(s, policies, 1, o)
+	if err != nil {
+		return nil, err
+	}
+	results := make([]Result, len(all))
+	for i := range all {
+		results[i] = all[i][0]
+	}
+	return results, nil
+}
+
+// problems returns the problems of the scenario under each of the policies.
+func problems(s *Scenario, policies []Policy) error {
 	var r report
-	r.world(&s)
-	scenarios := make([]Scenario, len(policies))
+	r.world(s)
 	for i, p := range policies {
-		scenarios[i] = s
-		scenarios[i].Policy = p
+		scenario := *s
+		scenario.Policy = p
 		var of report
-		if of.decisions(&scenarios[i]); len(of.problems) > 0 {
-			r.problems = append(r.problems, &PolicyError{i, p.String(), errors.Join(of.problems...)})
+		of.decisions(&scenario)
+		if err := of.Err(); err != nil {
+			r.Join("", &PolicyError{i, p.String(), err})
 		}
 	}
-	if len(r.problems) > 0 {
-		return nil, errors.Join(r.problems...)
-	}
-	return runAll(scenarios, o)
+	return r.Err()
 }
 
 // A PolicyError is that of one of several policies.
@@ -82,8 +91,9 @@ func (e *PolicyError) Error() string { return e.Policy + ": " + e.Err.Error() }
 // Unwrap returns Err.
 func (e *PolicyError) Unwrap() error { return e.Err }
 
-// runAll plays scenarios without problems, some at once.
-func runAll(scenarios []Scenario, o Options) ([]Result, error) {
+// runAll runs scenarios without problems, some at the same time. The first ones have
+// ticks, if the options want them.
+func runAll(scenarios []Scenario, ticks int, o Options) ([]Result, error) {
 	results := make([]Result, len(scenarios))
 	errs := make([]error, len(scenarios))
 	shared := &sharedProgress{tell: o.Progress, parts: make([]float64, len(scenarios))}
@@ -92,7 +102,7 @@ func runAll(scenarios []Scenario, o Options) ([]Result, error) {
 	for range min(o.parallel(), len(scenarios)) {
 		group.Go(func() {
 			for i := next.Add(1) - 1; i < int64(len(scenarios)); i = next.Add(1) - 1 {
-				one := Options{SummaryOnly: o.SummaryOnly, Progress: shared.of(int(i))}
+				one := Options{SummaryOnly: o.SummaryOnly || int(i) >= ticks, Progress: shared.of(int(i))}
 				result, err := Run(scenarios[i], one)
 				if errs[i] = err; err == nil {
 					results[i] = *result

@@ -15,9 +15,9 @@ type Scenario struct {
 	// as Duration, and at least an hour.
 	Drain *Duration `json:"drain,omitempty"`
 
-	Policy Policy  `json:"policy,omitzero"`
-	Queues []Queue `json:"queues"`
-	Jobs   Jobs    `json:"jobs,omitzero"`
+	Policy Policy      `json:"policy,omitzero"`
+	Queues []Queue     `json:"queues"`
+	Jobs   JobBehavior `json:"jobs,omitzero"`
 	// Clusters are where Jobs run. With none there is one, which has room for all.
 	Clusters []Cluster `json:"clusters,omitempty"`
 }
@@ -71,9 +71,9 @@ const (
 	AtStart Acknowledge = "start"
 )
 
-// Jobs is what Jobs do. Each has one pod, which works on one item at a time. The zero
+// JobBehavior describes the pods of the Jobs. Each has one pod, which works on one item at a time. The zero
 // value starts at once, does one item and ends, and ends too if it finds none.
-type Jobs struct {
+type JobBehavior struct {
 	// Startup is how long a pod that has found room takes until it asks for an item. It is
 	// pending until then.
 	Startup     Distribution `json:"startup,omitzero"`
@@ -111,28 +111,28 @@ type Cluster struct {
 	// An unset Weight is 1.
 	Weight   *int32 `json:"weight,omitempty"`
 	Priority *int32 `json:"priority,omitempty"`
-	MaxJobs  *int32 `json:"maxJobs,omitempty"`
+	MaxJobs  *int64 `json:"maxJobs,omitempty"`
 }
 
 // An Outage is a time in which something of a cluster does not work: from From on,
 // and before Until.
 type Outage struct {
-	From  Duration `json:"from"`
-	Until Duration `json:"until"`
-	Kind  Failure  `json:"kind,omitempty"` // "" is Down
+	From  Duration   `json:"from"`
+	Until Duration   `json:"until"`
+	Kind  OutageKind `json:"kind,omitempty"` // "" is Down
 }
 
 // Failure is what does not work in an outage.
-type Failure string
+type OutageKind string
 
 const (
 	// Unreachable is that the API server does not answer: Jobs are neither seen nor
 	// created nor deleted. Those that exist go on.
-	Unreachable Failure = "unreachable"
+	Unreachable OutageKind = "unreachable"
 	// NoStart is that no pod starts: Jobs stay pending. Those that run go on.
-	NoStart Failure = "noStart"
+	NoStart OutageKind = "noStart"
 	// Down is both, and pods that run fail.
-	Down Failure = "down"
+	Down OutageKind = "down"
 )
 
 func (s *Scenario) clusters() []Cluster {
@@ -158,7 +158,7 @@ func (s *Scenario) times() (arrivals, end Duration) {
 	return arrivals, arrivals + max(arrivals, hour)
 }
 
-func (j *Jobs) backoffLimit() int64 {
+func (j *JobBehavior) backoffLimit() int64 {
 	if j.BackoffLimit == nil {
 		return 6
 	}
@@ -166,7 +166,7 @@ func (j *Jobs) backoffLimit() int64 {
 }
 
 // backoff is how long the replacement takes after so many failures.
-func (j *Jobs) backoff(failures int64) Duration {
+func (j *JobBehavior) backoff(failures int64) Duration {
 	first := j.Backoff
 	if first == 0 {
 		first = 10 * second

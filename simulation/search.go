@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/keda"
 )
 
@@ -73,20 +74,19 @@ func expandIf[V any](applies func(*Policy) bool, policies []Policy, values []V, 
 type Point struct {
 	Policy  Policy  `json:"policy"`
 	Summary Summary `json:"summary"`
-	// Front is that no other policy of the search does better: none that has done as
-	// many items has a shorter Wait.P95 at no higher Cost, or a lower Cost at no longer
-	// Wait.P95. A policy that has done fewer items than another is not compared, and not
-	// on the front.
-	Front bool `json:"front"`
+	// ParetoOptimal reports whether no other policy of the search has a shorter Wait.P95
+	// at no higher Cost, or a lower Cost at no longer Wait.P95. A policy that leaves items
+	// undone is never optimal.
+	ParetoOptimal bool `json:"paretoOptimal"`
 }
 
-// Search plays the scenario under each policy of the grid, and returns a point for
-// each, in the order of [Grid.Policies]. The points of the front are what there is to
-// choose from: one waits less, the next costs less.
+// Search runs the scenario under each policy of the grid, and returns a point for each,
+// in the order of [Grid.Policies]. The choice is among the Pareto optimal points: a
+// shorter wait costs more. No point is optimal if every policy leaves items undone.
 func Search(s Scenario, g Grid, o Options) ([]Point, error) {
 	for i, d := range g.PollingIntervals {
 		if d%second != 0 || d/second > math.MaxInt32 {
-			return nil, &FieldError{fmt.Sprintf("pollingIntervals[%d]", i), d.String(), "whole seconds"}
+			return nil, &field.Error{Path: fmt.Sprintf("pollingIntervals[%d]", i), Found: d.String(), Fix: "whole seconds"}
 		}
 	}
 	o.SummaryOnly = true
@@ -102,16 +102,12 @@ func Search(s Scenario, g Grid, o Options) ([]Point, error) {
 	return points, nil
 }
 
-// markFront goes through the points by wait and cost: one is on the front if it costs
-// less than all that wait less.
+// markFront sorts the points by wait. A point is optimal if it costs less than all
+// points with a shorter wait.
 func markFront(points []Point) {
-	most := int64(0)
-	for i := range points {
-		most = max(most, points[i].Summary.Done)
-	}
 	var order []*Point
 	for i := range points {
-		if points[i].Summary.Done == most {
+		if s := &points[i].Summary; s.Done+s.Lost == s.Arrived {
 			order = append(order, &points[i])
 		}
 	}
@@ -119,7 +115,7 @@ func markFront(points []Point) {
 	var last *Point
 	for _, p := range order {
 		if last == nil || p.Summary.Cost() < last.Summary.Cost() || p.Summary.compare(&last.Summary) == 0 {
-			p.Front = true
+			p.ParetoOptimal = true
 			last = p
 		}
 	}

@@ -79,9 +79,9 @@ func (w *world) schedule(at int32, outages []Outage) {
 func (w *world) outage(at int32, which uint32) {
 	s := &w.sites[at]
 	kind, begins, by := s.outages[which/2].Kind, which%2 == 0, 1
-	e := Event{Kind: Broke, Cluster: int(at)}
+	e := Event{Kind: OutageStarted, Cluster: int(at)}
 	if !begins {
-		by, e.Kind = -1, Mended
+		by, e.Kind = -1, OutageEnded
 	}
 	w.observe(e)
 	if kind != NoStart {

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/scaledjob/scaledjob/keda"
-	"github.com/scaledjob/scaledjob/placement"
+	"github.com/scaledjob/scaledjob/placement/jobs"
 	"github.com/scaledjob/scaledjob/simulation"
 )
 
@@ -58,7 +58,7 @@ func TestStoryOfDefault(t *testing.T) {
 		require.Equal(t, 3.0, at90.Metric)
 		require.Equal(t, int64(3), at90.Running)
 		require.Equal(t, int64(6), r.Summary.JobsCreated)
-		require.Zero(t, r.Summary.JobsEmpty)
+		require.Zero(t, r.Summary.IdleJobs)
 	}
 }
 
@@ -94,7 +94,7 @@ func TestStoryOfMin(t *testing.T) {
 		s.Policy.Spec.MinReplicaCount = new(int32(2))
 		var takers []int64
 		r := run(t, s, simulation.Options{Observe: func(e simulation.Event) {
-			if e.Kind == simulation.Taken {
+			if e.Kind == simulation.Delivered {
 				takers = append(takers, e.Job)
 			}
 		}})
@@ -139,7 +139,7 @@ func TestStoryOfMessages(t *testing.T) {
 // Failed Jobs have a limit of their own.
 func TestStoryOfFailures(t *testing.T) {
 	s := story(10*second, items(0, 7))
-	s.Jobs = simulation.Jobs{FailureProbability: 1, BackoffLimit: new(int64(0)), Acknowledge: simulation.AtStart}
+	s.Jobs = simulation.JobBehavior{FailureProbability: 1, BackoffLimit: new(int64(0)), Acknowledge: simulation.AtStart}
 	for _, as := range []string{"core", "keda@2.21"} {
 		s.Policy = simulation.Policy{As: as, Spec: spec("accurate", 100)}
 		s.Policy.Spec.FailedJobsHistoryLimit = new(int32(2))
@@ -287,7 +287,7 @@ func TestStoryOfTwoClusters(t *testing.T) {
 	s.Policy.Spec = spec("pendingAware", 20)
 	r := play(t, s)
 	require.Equal(t, []simulation.ClusterTick{{Created: 8, Running: 8, Pending: 8}, {Created: 12, Running: 12, Pending: 12}}, r.Ticks[0].Clusters)
-	require.Equal(t, int64(20), r.Summary.MostJobs)
+	require.Equal(t, int64(20), r.Summary.PeakJobs)
 }
 
 // Jobs go to the primary until one has been pending there for a minute. Then it is
@@ -300,7 +300,7 @@ func TestStoryOfPriorityFailover(t *testing.T) {
 	}
 	s.Policy.Spec = spec("pendingAware", 100)
 	s.Policy.Placement = simulation.Placement{
-		Strategy: placement.PriorityFailover, Class: "team-a", Size: new(int32(4)), DuplicationPolicy: placement.PreferFailover,
+		Strategy: jobs.PriorityFailover, Class: "team-a", Size: new(int32(4)), DuplicationPolicy: jobs.PreferFailover,
 	}
 	r := play(t, s)
 	at := func(second int) []simulation.ClusterTick { return r.Ticks[second/30].Clusters }
@@ -324,10 +324,10 @@ func TestStoryOfTheDeadCluster(t *testing.T) {
 	s.Policy.Placement.SoftTaintDuration = new(seconds(0)) // b is known to fail at once
 	r := play(t, s)
 	require.Zero(t, r.Summary.Done)
-	require.Contains(t, r.Summary.Rules[0].Rule, string(placement.ReasonHeldByStuck))
+	require.Contains(t, r.Summary.Rules[0].Rule, string(jobs.ReasonHeldByStuck))
 
 	s.Policy.Placement.FailoverOverMax = true
-	s.Policy.Placement.DuplicationPolicy = placement.ImmediateSourceCleanup
+	s.Policy.Placement.DuplicationPolicy = jobs.ImmediateSourceCleanup
 	s.Duration = 20 * minute
 	r = play(t, s)
 	require.Equal(t, int64(20), r.Summary.Done)

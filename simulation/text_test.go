@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/simulation"
 )
 
@@ -94,8 +95,8 @@ func TestValidate(t *testing.T) {
 		"clusters": [{"capacity": -1, "outages": [{"from": "2s", "until": "1s", "kind": "x"}]}]
 	}`), &s))
 	var fields []string
-	for _, err := range s.Validate().(interface{ Unwrap() []error }).Unwrap() {
-		fields = append(fields, err.(*simulation.FieldError).Field)
+	for _, problem := range field.All(s.Validate()) {
+		fields = append(fields, problem.Path)
 	}
 	require.Equal(t, []string{
 		"drain", "duration",
@@ -117,17 +118,17 @@ func TestValidateClusters(t *testing.T) {
 	s := load("", "")
 	s.Clusters = []simulation.Cluster{{Name: "a"}, {Name: "a", Weight: new(int32(-1))}}
 	s.Policy.As = "core"
-	require.EqualError(t, s.Validate(), `clusters[1].name is "a": want a name that no other has`+"\n"+
-		`policy.as is core: want placement, since there are 2 clusters`)
+	require.EqualError(t, s.Validate(), `clusters[1].name: found "a"; use a name that no other has`+"\n"+
+		`policy.as: found "core"; use placement, since there are 2 clusters`)
 	s.Clusters[1].Name = ""
 	s.Policy.As = ""
 	s.Policy.Placement.Strategy = "priorityFailover"
 	s.Policy.Placement.GracePeriod = new(simulation.Duration(-second))
-	require.EqualError(t, s.Validate(), `clusters[1].weight is -1: want 0 or more
-policy.placement is missing: want class and size under priorityFailover
-clusters[0].priority is missing: want 0 to 1000 under priorityFailover
-clusters[1].priority is missing: want 0 to 1000 under priorityFailover
-policy.placement.gracePeriod is -1s: want 0 or more`)
+	require.EqualError(t, s.Validate(), `clusters[1].weight: found -1; use 0 or more
+policy.placement.gracePeriod: found -1s; use 0 or more
+policy.placement.size: found nothing; use 0 or more under priorityFailover
+clusters[0].priority: found nothing; use 0 to 1000 under priorityFailover
+clusters[1].priority: found nothing; use 0 to 1000 under priorityFailover`)
 }
 
 // What a scenario could not come to an end with is refused.
@@ -136,8 +137,8 @@ func TestValidateSize(t *testing.T) {
 	s.Duration = 19 * 365 * 24 * hour
 	s.Policy.Spec.PollingInterval = new(int32(1))
 	s.Queues[0].Arrivals.Rates[0] = simulation.Rate{Items: 1e9, Per: second}
-	require.EqualError(t, s.Validate(), `queues[0].arrivals is constant:1e+09/s: want at most 1e8 items in the run
-policy.spec.pollingInterval is 1s: want at most 1e7 polls in the run`)
+	require.EqualError(t, s.Validate(), `queues[0].arrivals: found constant:1e+09/s; use at most 1e8 items in the run
+policy.spec.pollingInterval: found 1s; use a longer one, for at most 1e7 polls in the run`)
 }
 
 // The arrivals of each pattern in an hour.
@@ -169,7 +170,7 @@ func TestPatterns(t *testing.T) {
 func TestCondense(t *testing.T) {
 	r := play(t, burst(simulation.AllItems, "eager", 6))
 	for _, n := range []int{1, 2, 3, len(r.Ticks), 1000} {
-		short := simulation.Condense(r.Ticks, n)
+		short := simulation.Downsample(r.Ticks, n)
 		require.LessOrEqual(t, len(short), n)
 		jobs, most := int64(0), int64(0)
 		for _, tick := range short {
@@ -177,12 +178,12 @@ func TestCondense(t *testing.T) {
 			most = max(most, tick.Running)
 		}
 		require.Equal(t, r.Summary.JobsCreated, jobs)
-		require.Equal(t, r.Summary.MostJobs, most)
+		require.Equal(t, r.Summary.PeakJobs, most)
 		require.Zero(t, short[0].Seconds)
 	}
-	require.Equal(t, r.Ticks, simulation.Condense(r.Ticks, len(r.Ticks)))
-	require.Nil(t, simulation.Condense(r.Ticks, 0))
-	require.Nil(t, simulation.Condense(nil, 5))
+	require.Equal(t, r.Ticks, simulation.Downsample(r.Ticks, len(r.Ticks)))
+	require.Nil(t, simulation.Downsample(r.Ticks, 0))
+	require.Nil(t, simulation.Downsample(nil, 5))
 }
 
 // A burst comes whole, the first at once.

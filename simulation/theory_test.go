@@ -20,7 +20,7 @@ func servers(c int32, arrivals float64, seed uint64) simulation.Scenario {
 			Arrivals: simulation.Arrivals{Pattern: simulation.Poisson, Rates: []simulation.Rate{{Items: arrivals, Per: second}}},
 			Service:  simulation.Distribution{Shape: simulation.Exponential, Mean: second},
 		}},
-		Jobs: simulation.Jobs{DrainQueue: true, Wait: 1000 * hour},
+		Jobs: simulation.JobBehavior{DrainQueue: true, Wait: 1000 * hour},
 	}
 	s.Policy.Spec.MinReplicaCount, s.Policy.Spec.MaxReplicaCount = &c, &c
 	s.Policy.Spec.PollingInterval = new(int32(1 << 30))
@@ -77,11 +77,11 @@ func TestQueueLengthsOfMM1(t *testing.T) {
 	for _, rho := range []float64{0.3, 0.5, 0.6, 0.7, 0.8} {
 		t.Run(fmt.Sprintf("rho=%g", rho), func(t *testing.T) {
 			t.Parallel()
-			var inWork []float64
+			var inProgress []float64
 			mean, half := interval(t, func(seed uint64) float64 {
 				r, err := simulation.Run(servers(1, rho, 100+seed), simulation.Options{SummaryOnly: true})
 				require.NoError(t, err)
-				inWork = append(inWork, r.Summary.MeanInWork)
+				inProgress = append(inProgress, r.Summary.MeanInProgress)
 				return r.Summary.MeanQueue
 			})
 			want := rho * rho / (1 - rho)
@@ -89,7 +89,7 @@ func TestQueueLengthsOfMM1(t *testing.T) {
 			require.InDelta(t, want, mean, half)
 			require.Less(t, half, want/8, "too wide to tell anything")
 
-			mean, half = interval(t, func(seed uint64) float64 { return inWork[seed] })
+			mean, half = interval(t, func(seed uint64) float64 { return inProgress[seed] })
 			require.InDelta(t, rho, mean, half)
 		})
 	}

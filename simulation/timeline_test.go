@@ -19,7 +19,7 @@ func TestTimeline(t *testing.T) {
 			Trace:   []simulation.Arrival{{At: seconds(1)}, {At: seconds(11)}},
 			Service: simulation.Distribution{Mean: seconds(5)},
 		}},
-		Jobs: simulation.Jobs{Startup: simulation.Distribution{Mean: seconds(2)}},
+		Jobs: simulation.JobBehavior{Startup: simulation.Distribution{Mean: seconds(2)}},
 	}
 	s.Policy.Spec.PollingInterval = new(int32(10))
 	var got []string
@@ -33,14 +33,14 @@ func TestTimeline(t *testing.T) {
 		"10s polled: 1",
 		"11s item 2 arrived",
 		"12s Job 1 started",
-		"12s item 1 taken by Job 1",
+		"12s item 1 delivered to Job 1",
 		"17s item 1 done by Job 1",
 		"17s Job 1 succeeded",
 		"20s Job 2 created", // T=1, R=0
 		"20s Job 2 scheduled",
 		"20s polled: 1",
 		"22s Job 2 started",
-		"22s item 2 taken by Job 2",
+		"22s item 2 delivered to Job 2",
 		"27s item 2 done by Job 2",
 		"27s Job 2 succeeded",
 		"30s polled: 0",
@@ -50,11 +50,11 @@ func TestTimeline(t *testing.T) {
 	require.Equal(t, simulation.Summary{
 		Policy: "default, every 10s", Seconds: 30,
 		Arrived: 2, Done: 2,
-		Wait:         simulation.Times{Mean: 11, P50: 11, P95: 11, P99: 11, Max: 11}, // 1 to 12 s, 11 to 22 s
-		Response:     simulation.Times{Mean: 16, P50: 16, P95: 16, P99: 16, Max: 16},
-		LongestQueue: 2, MeanQueue: 22.0 / 30, MeanInWork: 10.0 / 30, DrainSeconds: &drain,
-		JobsCreated: 2, JobsSucceeded: 2, MostJobs: 1, MostFinished: 2,
-		UsedSeconds: 10, IdleSeconds: 4, Polls: 4,
+		Wait:      simulation.Times{Mean: 11, P50: 11, P95: 11, P99: 11, Max: 11}, // 1 to 12 s, 11 to 22 s
+		Response:  simulation.Times{Mean: 16, P50: 16, P95: 16, P99: 16, Max: 16},
+		PeakQueue: 2, MeanQueue: 22.0 / 30, MeanInProgress: 10.0 / 30, DrainSeconds: &drain,
+		JobsCreated: 2, JobsSucceeded: 2, PeakJobs: 1, MostFinished: 2,
+		BusySeconds: 10, IdleSeconds: 4, Polls: 4,
 		Rules: []simulation.RuleCount{
 			{Rule: "no metric is active, so the minimum only", Polls: 2},
 			{Rule: "the strategy's proposal", Polls: 2},

@@ -27,7 +27,7 @@ func happens(t *testing.T, s simulation.Scenario, duration simulation.Duration, 
 	return lines
 }
 
-var ofWork = []simulation.Kind{simulation.Taken, simulation.Done, simulation.Repeated, simulation.Returned, simulation.Lost,
+var ofWork = []simulation.Kind{simulation.Delivered, simulation.Done, simulation.Duplicated, simulation.Redelivered, simulation.Lost,
 	simulation.Retried, simulation.Succeeded, simulation.Failed}
 
 func TestItemsPerJob(t *testing.T) {
@@ -35,8 +35,8 @@ func TestItemsPerJob(t *testing.T) {
 	s.Policy.Spec = spec("", 1)
 	s.Jobs.ItemsPerJob = 2
 	require.Equal(t, []string{
-		"0s item 1 taken by Job 1", "5s item 1 done by Job 1", "5s item 2 taken by Job 1", "10s item 2 done by Job 1", "10s Job 1 succeeded",
-		"30s item 3 taken by Job 2", "35s item 3 done by Job 2", "35s item 4 taken by Job 2", "40s item 4 done by Job 2", "40s Job 2 succeeded",
+		"0s item 1 delivered to Job 1", "5s item 1 done by Job 1", "5s item 2 delivered to Job 1", "10s item 2 done by Job 1", "10s Job 1 succeeded",
+		"30s item 3 delivered to Job 2", "35s item 3 done by Job 2", "35s item 4 delivered to Job 2", "40s item 4 done by Job 2", "40s Job 2 succeeded",
 	}, happens(t, s, 55*second, ofWork...))
 }
 
@@ -46,33 +46,33 @@ func TestDrainAndWait(t *testing.T) {
 	s.Jobs.DrainQueue = true
 	s.Jobs.Wait = 5 * second
 	require.Equal(t, []string{
-		"0s item 1 taken by Job 1", "5s item 1 done by Job 1", "5s item 2 taken by Job 1", "10s item 2 done by Job 1",
-		"15s item 3 taken by Job 1", // the last moment
+		"0s item 1 delivered to Job 1", "5s item 1 done by Job 1", "5s item 2 delivered to Job 1", "10s item 2 done by Job 1",
+		"15s item 3 delivered to Job 1", // the last moment
 		"20s item 3 done by Job 1", "25s Job 1 succeeded",
-		"30s item 4 taken by Job 2",
+		"30s item 4 delivered to Job 2",
 	}, happens(t, s, 31*second, ofWork...))
 }
 
 // The pod fails each time: the item waits again, or is lost.
 func TestFailures(t *testing.T) {
 	s := story(0, items(0, 1))
-	s.Jobs = simulation.Jobs{FailureProbability: 1, BackoffLimit: new(int64(2)), Backoff: 10 * second}
+	s.Jobs = simulation.JobBehavior{FailureProbability: 1, BackoffLimit: new(int64(2)), Backoff: 10 * second}
 	require.Equal(t, []string{
-		"0s item 1 taken by Job 1", "0s item 1 returned", "0s Job 1 retried",
-		"10s item 1 taken by Job 1", "10s item 1 returned", "10s Job 1 retried",
-		"30s item 1 taken by Job 1", "30s item 1 returned", "30s Job 1 failed",
+		"0s item 1 delivered to Job 1", "0s item 1 redelivered", "0s Job 1 retried",
+		"10s item 1 delivered to Job 1", "10s item 1 redelivered", "10s Job 1 retried",
+		"30s item 1 delivered to Job 1", "30s item 1 redelivered", "30s Job 1 failed",
 	}, happens(t, s, 30*second, ofWork...)[:9])
 
 	s.Queues[0].MaxDeliveries = 2
 	require.Equal(t, []string{
-		"0s item 1 taken by Job 1", "0s item 1 returned", "0s Job 1 retried",
-		"10s item 1 taken by Job 1", "10s item 1 lost", "10s Job 1 retried",
+		"0s item 1 delivered to Job 1", "0s item 1 redelivered", "0s Job 1 retried",
+		"10s item 1 delivered to Job 1", "10s item 1 lost", "10s Job 1 retried",
 		"30s Job 1 succeeded", // there is nothing left
 	}, happens(t, s, 40*second, ofWork...))
 
 	s.Jobs.Acknowledge = simulation.AtStart
 	require.Equal(t, []string{
-		"0s item 1 taken by Job 1", "0s item 1 lost", "0s Job 1 retried", "10s Job 1 succeeded",
+		"0s item 1 delivered to Job 1", "0s item 1 lost", "0s Job 1 retried", "10s Job 1 succeeded",
 	}, happens(t, s, 40*second, ofWork...))
 }
 
@@ -82,27 +82,27 @@ func TestVisibilityTimeout(t *testing.T) {
 	s.Queues[0].VisibilityTimeout = 25 * second
 	s.Queues[0].Metric = simulation.WaitingItems
 	require.Equal(t, []string{
-		"0s item 1 taken by Job 1", "25s item 1 returned",
+		"0s item 1 delivered to Job 1", "25s item 1 redelivered",
 		"40s item 1 done by Job 1", "40s Job 1 succeeded",
 	}, happens(t, s, 50*second, ofWork...), "default sees one item and one Job")
 
 	s.Policy.Spec = spec("accurate", 10)
 	require.Equal(t, []string{
-		"0s item 1 taken by Job 1", "25s item 1 returned", "30s item 1 taken by Job 2",
+		"0s item 1 delivered to Job 1", "25s item 1 redelivered", "30s item 1 delivered to Job 2",
 		"40s item 1 done by Job 1", "40s Job 1 succeeded",
-		"1m10s item 1 done again by Job 2", "1m10s Job 2 succeeded",
+		"1m10s item 1 duplicated by Job 2", "1m10s Job 2 succeeded",
 	}, happens(t, s, 80*second, ofWork...))
 	s.Duration = 80 * second
-	require.Equal(t, int64(1), play(t, s).Summary.Repeated)
+	require.Equal(t, int64(1), play(t, s).Summary.Duplicated)
 }
 
 // What a Job that fails leaves behind is hidden until the timeout.
 func TestVisibilityTimeoutAfterAFailure(t *testing.T) {
 	s := story(0, items(0, 1))
 	s.Queues[0].VisibilityTimeout = 20 * second
-	s.Jobs = simulation.Jobs{FailureProbability: 1, BackoffLimit: new(int64(0))}
+	s.Jobs = simulation.JobBehavior{FailureProbability: 1, BackoffLimit: new(int64(0))}
 	require.Equal(t, []string{
-		"0s item 1 taken by Job 1", "0s Job 1 failed", "20s item 1 returned", "30s item 1 taken by Job 2", "30s Job 2 failed",
+		"0s item 1 delivered to Job 1", "0s Job 1 failed", "20s item 1 redelivered", "30s item 1 delivered to Job 2", "30s Job 2 failed",
 	}, happens(t, s, 31*second, ofWork...))
 }
 
@@ -115,8 +115,8 @@ func TestSeveralQueues(t *testing.T) {
 	s.Policy.Spec = spec("", 1)
 	s.Jobs.DrainQueue = true
 	require.Equal(t, []string{
-		"30s item 1 taken by Job 1", "31s item 2 taken by Job 1", "38s item 3 taken by Job 1", "39s item 4 taken by Job 1",
-	}, happens(t, s, minute, simulation.Taken))
+		"30s item 1 delivered to Job 1", "31s item 2 delivered to Job 1", "38s item 3 delivered to Job 1", "39s item 4 delivered to Job 1",
+	}, happens(t, s, minute, simulation.Delivered))
 	s.Duration = minute
 	queues := play(t, s).Summary.Queues
 	require.Equal(t, []simulation.QueueSummary{{Arrived: 2, Done: 2}, {Arrived: 2, Done: 2}}, queues)
@@ -128,8 +128,8 @@ func TestCapacity(t *testing.T) {
 	s.Jobs.Startup.Mean = 5 * second
 	s.Clusters = []simulation.Cluster{{Capacity: new(int64(1))}}
 	require.Equal(t, []string{
-		"0s Job 1 scheduled", "5s item 1 taken by Job 1", "45s Job 2 scheduled", "50s item 2 taken by Job 2", "1m30s Job 3 scheduled", "1m35s item 3 taken by Job 3",
-	}, happens(t, s, 2*minute, simulation.Scheduled, simulation.Taken))
+		"0s Job 1 scheduled", "5s item 1 delivered to Job 1", "45s Job 2 scheduled", "50s item 2 delivered to Job 2", "1m30s Job 3 scheduled", "1m35s item 3 delivered to Job 3",
+	}, happens(t, s, 2*minute, simulation.Scheduled, simulation.Delivered))
 	s.Duration = 2 * minute
 	tick := play(t, s).Ticks[1]
 	require.Equal(t, []int64{3, 2}, []int64{tick.Running, tick.Pending})
@@ -147,21 +147,21 @@ func TestStaleness(t *testing.T) {
 
 // The three kinds of outages of a cluster, from 40 s to 100 s.
 func TestOutages(t *testing.T) {
-	all := append([]simulation.Kind{simulation.Created, simulation.Scheduled, simulation.Unscheduled, simulation.Broke, simulation.Mended}, ofWork...)
-	for kind, want := range map[simulation.Failure][]string{
+	all := append([]simulation.Kind{simulation.Created, simulation.Scheduled, simulation.Unscheduled, simulation.OutageStarted, simulation.OutageEnded}, ofWork...)
+	for kind, want := range map[simulation.OutageKind][]string{
 		simulation.Unreachable: {
-			"30s Job 1 created", "30s Job 1 scheduled", "40s cluster 0 broke", "50s item 1 taken by Job 1",
-			"1m40s cluster 0 mended", "1m50s item 1 done by Job 1", "1m50s Job 1 succeeded",
+			"30s Job 1 created", "30s Job 1 scheduled", "40s cluster 0 outage started", "50s item 1 delivered to Job 1",
+			"1m40s cluster 0 outage ended", "1m50s item 1 done by Job 1", "1m50s Job 1 succeeded",
 			"2m Job 2 created", "2m Job 2 scheduled",
 		},
 		simulation.NoStart: {
-			"30s Job 1 created", "30s Job 1 scheduled", "40s cluster 0 broke", "40s Job 1 unscheduled",
-			"1m Job 2 created", "1m40s cluster 0 mended", "1m40s Job 1 scheduled", "1m40s Job 2 scheduled",
-			"2m item 1 taken by Job 1", "2m item 2 taken by Job 2",
+			"30s Job 1 created", "30s Job 1 scheduled", "40s cluster 0 outage started", "40s Job 1 unscheduled",
+			"1m Job 2 created", "1m40s cluster 0 outage ended", "1m40s Job 1 scheduled", "1m40s Job 2 scheduled",
+			"2m item 1 delivered to Job 1", "2m item 2 delivered to Job 2",
 		},
 		simulation.Down: {
-			"30s Job 1 created", "30s Job 1 scheduled", "40s cluster 0 broke", "40s Job 1 unscheduled",
-			"1m40s cluster 0 mended", "1m40s Job 1 scheduled", "2m item 1 taken by Job 1", "2m Job 2 created", "2m Job 2 scheduled",
+			"30s Job 1 created", "30s Job 1 scheduled", "40s cluster 0 outage started", "40s Job 1 unscheduled",
+			"1m40s cluster 0 outage ended", "1m40s Job 1 scheduled", "2m item 1 delivered to Job 1", "2m Job 2 created", "2m Job 2 scheduled",
 		},
 	} {
 		s := story(minute, items(10*second, 1), items(55*second, 1))
@@ -173,9 +173,9 @@ func TestOutages(t *testing.T) {
 	s := story(minute, items(0, 1))
 	s.Clusters = []simulation.Cluster{{Outages: []simulation.Outage{{From: 40 * second, Until: 100 * second}}}}
 	require.Equal(t, []string{
-		"0s Job 1 created", "0s Job 1 scheduled", "0s item 1 taken by Job 1",
-		"40s cluster 0 broke", "40s item 1 returned", "40s Job 1 retried",
-		"1m40s cluster 0 mended", "1m40s Job 1 scheduled", "1m40s item 1 taken by Job 1",
+		"0s Job 1 created", "0s Job 1 scheduled", "0s item 1 delivered to Job 1",
+		"40s cluster 0 outage started", "40s item 1 redelivered", "40s Job 1 retried",
+		"1m40s cluster 0 outage ended", "1m40s Job 1 scheduled", "1m40s item 1 delivered to Job 1",
 	}, happens(t, s, 2*minute, all...))
 }
 
@@ -255,6 +255,6 @@ func TestDistributions(t *testing.T) {
 }
 
 func TestEventNames(t *testing.T) {
-	require.Equal(t, "1m30s cluster 2 broke", simulation.Event{At: 90 * time.Second, Kind: simulation.Broke, Cluster: 2}.String())
+	require.Equal(t, "1m30s cluster 2 outage started", simulation.Event{At: 90 * time.Second, Kind: simulation.OutageStarted, Cluster: 2}.String())
 	require.Equal(t, "Kind(99)", fmt.Sprint(simulation.Kind(99)))
 }

@@ -1,0 +1,235 @@
+package simulation
+
+import (
+	"fmt"
+	"math"
+)
+
+// A Level says how much of the maximum a workload needs.
+type Level string
+
+const (
+	Fine      Level = "fine"      // the maximum is enough
+	Critical  Level = "critical"  // above 90 % of the maximum on average, or above all of it at the peak of a day
+	Saturated Level = "saturated" // the queue grows for as long as items arrive
+)
+
+// A Capacity compares the work that arrives with the Jobs that may exist. Every policy
+// with the same maximum and the same polling interval has the same capacity. All values
+// are means over the time in which items arrive.
+//
+// A Job occupies its place from its creation until the first poll after its end, since
+// no other Job can be created earlier. The places that a workload needs are the rate of
+// new Jobs times that period (Little's law).
+type Capacity struct {
+	Arrivals    float64 `json:"arrivals"`    // items per second
+	Service     float64 `json:"service"`     // seconds of work for each item, repeated work after failures included
+	Startup     float64 `json:"startup"`     // seconds for each Job
+	ItemsPerJob int64   `json:"itemsPerJob"` // 0: a Job works until the queue is empty
+	Interval    float64 `json:"interval"`    // seconds from poll to poll
+	// Busy is the number of Jobs that work at the same time: Arrivals times Service.
+	Busy float64 `json:"busy"`
+	// Needed is the number of Jobs that work or start at the same time.
+	Needed float64 `json:"needed"`
+	// Places is Needed, with the Jobs that have ended and are not replaced before the
+	// next poll.
+	Places float64 `json:"places"`
+	// Max is the most Jobs that can run at the same time: the maximum of the policy, or
+	// the pods for which the clusters have capacity, if these are fewer.
+	Max int64 `json:"max"`
+	// Utilization is Places by Max. It is 0 without arrivals, and infinite if Max is 0.
+	Utilization float64 `json:"-"`
+	Level       Level   `json:"level"`
+	// Growth is the number of items by which the queue grows each second, if saturated.
+	Growth float64 `json:"growth"`
+	// SufficientMax is the smallest maximum of which this workload uses at most 90 %.
+	SufficientMax int64 `json:"sufficientMax"`
+}
+
+// sufficient is the share of the maximum above which a workload is critical.
+const sufficient = 0.9
+
+// Capacity returns the capacity of the scenario. The result has no meaning if
+// [Scenario.Validate] returns an error.
+func (s *Scenario) Capacity() Capacity {
+	c := Capacity{Startup: s.Jobs.Startup.mean(), Interval: s.Policy.interval().seconds(), Max: s.maxJobs()}
+	if !s.Jobs.DrainQueue {
+		c.ItemsPerJob = max(1, s.Jobs.ItemsPerJob)
+	}
+	work, peak := 0.0, 0.0 // seconds of work for each second
+	for i := range s.Queues {
+		q := &s.Queues[i]
+		rate, highest, service := s.load(q)
+		service *= s.Jobs.repetition()
+		c.Arrivals += rate
+		work += rate * service
+		peak += highest * service
+	}
+	if c.Arrivals == 0 {
+		c.Level = Fine
+		return c
+	}
+	c.Busy, c.Service = work, work/c.Arrivals
+	c.Needed, c.Places = c.Busy, c.Busy
+	if c.ItemsPerJob > 0 {
+		each := float64(c.ItemsPerJob)
+		lasts := c.Startup + each*c.Service
+		c.Needed = c.Arrivals / each * lasts
+		c.Places = c.Arrivals / each * s.occupied(lasts, c.Interval)
+	}
+	c.Utilization = c.Places / float64(c.Max)
+	c.SufficientMax = int64(math.Ceil(min(c.Places/sufficient, math.MaxInt32) - 1e-9))
+	switch {
+	case c.Utilization > 1+1e-9:
+		c.Level = Saturated
+		c.Growth = c.Arrivals * (1 - 1/c.Utilization)
+	case c.Utilization > sufficient || peak/c.Busy*c.Places > float64(c.Max):
+		c.Level = Critical
+	default:
+		c.Level = Fine
+	}
+	return c
+}
+
+// maxJobs returns the most Jobs that can run at the same time.
+func (s *Scenario) maxJobs() int64 {
+	most, capacity := s.Policy.bounds().Max, int64(0)
+	for _, c := range s.clusters() {
+		if c.Capacity == nil {
+			return most
+		}
+		capacity += min(*c.Capacity, most)
+	}
+	return min(most, capacity)
+}
+
+// load returns the arrivals of a queue in items per second, on average and at the
+// highest point of a day, and the mean seconds of work for an item.
+func (s *Scenario) load(q *Queue) (rate, highest, service float64) {
+	service = q.Service.mean()
+	if len(q.Trace) > 0 {
+		items, work := 0.0, 0.0
+		for _, a := range q.Trace {
+			n, each := float64(max(1, a.Items)), service
+			if a.Service > 0 {
+				each = a.Service.seconds()
+			}
+			items += n
+			work += n * each
+		}
+		arrivals, _ := s.times()
+		rate = items / arrivals.seconds()
+		return rate, rate, work / items
+	}
+	for _, r := range q.Arrivals.Rates {
+		each := r.Items / r.Per.seconds()
+		rate += each / float64(len(q.Arrivals.Rates))
+		highest = max(highest, each)
+	}
+	return rate, highest, service
+}
+
+// repetition is the factor by which failures prolong the work on an item. A pod fails at
+// a random point of the work, half of the way on average.
+func (j *JobBehavior) repetition() float64 {
+	p := j.FailureProbability
+	if j.Acknowledge == AtStart {
+		return 1 - p/2
+	}
+	return 1 + p/(1-min(p, 0.999))/2
+}
+
+// occupied returns the seconds from poll to poll for which a Job occupies its place,
+// if it lasts so many seconds on average.
+func (s *Scenario) occupied(lasts, interval float64) float64 {
+	if s.varies() {
+		return max(lasts+interval/2, interval)
+	}
+	return interval * max(1, math.Ceil(lasts/interval-1e-9))
+}
+
+// varies reports whether Jobs do not all last the same time.
+func (s *Scenario) varies() bool {
+	if s.Jobs.FailureProbability > 0 || s.Jobs.Startup.varies() {
+		return true
+	}
+	for i := range s.Queues {
+		q := &s.Queues[i]
+		if q.Service.varies() || q.Service.mean() != s.Queues[0].Service.mean() {
+			return true
+		}
+		for _, a := range q.Trace {
+			if a.Service > 0 && a.Service != q.Service.Mean {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// mean returns the mean in seconds.
+func (d *Distribution) mean() float64 {
+	if len(d.Values) == 0 {
+		return d.Mean.seconds()
+	}
+	sum := 0.0
+	for _, v := range d.Values {
+		sum += v.seconds()
+	}
+	return sum / float64(len(d.Values))
+}
+
+func (d *Distribution) varies() bool {
+	return d.Shape == Exponential || d.Shape == LogNormal && d.Deviation > 0 || len(d.Values) > 1
+}
+
+// String describes the capacity in two or three sentences.
+func (c Capacity) String() string {
+	if c.Arrivals == 0 {
+		return "No items arrive."
+	}
+	text := fmt.Sprintf("Load: %s x %s = %s Jobs at work, %s with startup; maximum %d.",
+		rate(c.Arrivals), seconds(c.Service), number(c.Busy), number(c.Needed), c.Max)
+	if c.Places > c.Needed*1.01 {
+		text += fmt.Sprintf(" A Job that ends is replaced at the next poll: %s places.", number(c.Places))
+	}
+	switch c.Level {
+	case Saturated:
+		text += fmt.Sprintf(" Saturated: the queue grows by %s items an hour; a maximum of %d is enough.", number(c.Growth*3600), c.SufficientMax)
+	case Critical:
+		text += fmt.Sprintf(" Critical: %.0f %% of the maximum is used on average; a maximum of %d leaves headroom.", c.Utilization*100, max(c.SufficientMax, c.Max+1))
+	default:
+		text += fmt.Sprintf(" Fine: %.0f %% of the maximum is used.", c.Utilization*100)
+	}
+	return text
+}
+
+// number formats a number to three digits, a larger one without decimals.
+func number(n float64) string {
+	if n >= 100 {
+		return fmt.Sprintf("%.0f", n)
+	}
+	return fmt.Sprintf("%.3g", n)
+}
+
+// rate formats items per second, minute or hour, in the largest unit that gives at
+// least one item.
+func rate(perSecond float64) string {
+	switch {
+	case perSecond >= 1:
+		return number(perSecond) + "/s"
+	case perSecond*60 >= 1:
+		return number(perSecond*60) + "/m"
+	}
+	return number(perSecond*3600) + "/h"
+}
+
+func seconds(n float64) string { return clip(n * 1e9).rounded() }
+
+// rounded formats the duration to three digits of a second, or to seconds.
+func (d Duration) rounded() string {
+	if d < 100*second {
+		return number(d.seconds()) + "s"
+	}
+	return (d + second/2 - (d+second/2)%second).String()
+}

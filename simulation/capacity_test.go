@@ -1,0 +1,104 @@
+package simulation_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/scaledjob/scaledjob/simulation"
+)
+
+// steady is a scenario with Poisson arrivals of so many items a minute.
+func steady(perMinute float64, service, startup simulation.Duration, most int32) simulation.Scenario {
+	s := simulation.Scenario{
+		Duration: 4 * hour,
+		Queues: []simulation.Queue{{
+			Arrivals: simulation.Arrivals{Pattern: simulation.Poisson, Rates: []simulation.Rate{{Items: perMinute, Per: minute}}},
+			Service:  simulation.Distribution{Mean: service},
+			Metric:   simulation.WaitingItems,
+		}},
+		Jobs: simulation.JobBehavior{Startup: simulation.Distribution{Mean: startup}},
+	}
+	s.Policy.Spec.MaxReplicaCount = &most
+	s.Policy.Spec.ScalingStrategy.Strategy = "accurate"
+	return s
+}
+
+func TestCapacityText(t *testing.T) {
+	drains := func(s *simulation.Scenario) { s.Jobs.DrainQueue = true }
+	daily := func(s *simulation.Scenario) {
+		s.Queues[0].Arrivals = simulation.Arrivals{Pattern: simulation.Daily, Rates: []simulation.Rate{{Items: 1, Per: minute}, {Items: 5, Per: minute}}}
+	}
+	for _, tt := range []struct {
+		perMinute        float64
+		service, startup simulation.Duration
+		most             int32
+		change           func(*simulation.Scenario)
+		want             string
+	}{
+		{120, 30 * second, 0, 30, drains, "Load: 2/s x 30s = 60 Jobs at work, 60 with startup; maximum 30. Saturated: the queue grows by 3600 items an hour; a maximum of 67 is enough."},
+		{60, 30 * second, 5 * second, 30, nil, "Load: 1/s x 30s = 30 Jobs at work, 35 with startup; maximum 30. A Job that ends is replaced at the next poll: 60 places. Saturated: the queue grows by 1800 items an hour; a maximum of 67 is enough."},
+		{60, 30 * second, 0, 30, nil, "Load: 1/s x 30s = 30 Jobs at work, 30 with startup; maximum 30. Critical: 100 % of the maximum is used on average; a maximum of 34 leaves headroom."},
+		{30, 30 * second, 0, 100, nil, "Load: 30/m x 30s = 15 Jobs at work, 15 with startup; maximum 100. Fine: 15 % of the maximum is used."},
+		{30, 10 * second, 0, 10, nil, "Load: 30/m x 10s = 5 Jobs at work, 5 with startup; maximum 10. A Job that ends is replaced at the next poll: 15 places. Saturated: the queue grows by 600 items an hour; a maximum of 17 is enough."},
+		{3, 60 * second, 0, 4, daily, "Load: 3/m x 60s = 3 Jobs at work, 3 with startup; maximum 4. Critical: 75 % of the maximum is used on average; a maximum of 5 leaves headroom."},
+		{3, 60 * second, 0, 0, nil, "Load: 3/m x 60s = 3 Jobs at work, 3 with startup; maximum 0. Saturated: the queue grows by 180 items an hour; a maximum of 4 is enough."},
+		{3, 60 * second, 0, 4, func(s *simulation.Scenario) { s.Queues[0].Arrivals = simulation.Arrivals{} }, "No items arrive."},
+		{3, 60 * second, 0, 4, func(s *simulation.Scenario) { s.Clusters = []simulation.Cluster{{Capacity: new(int64(2))}} },
+			"Load: 3/m x 60s = 3 Jobs at work, 3 with startup; maximum 2. Saturated: the queue grows by 60 items an hour; a maximum of 4 is enough."},
+		{6, 600 * second, 0, 100, func(s *simulation.Scenario) { s.Jobs.FailureProbability = 0.5 },
+			"Load: 6/m x 15m = 90 Jobs at work, 90 with startup; maximum 100. A Job that ends is replaced at the next poll: 91.5 places. Critical: 92 % of the maximum is used on average; a maximum of 102 leaves headroom."},
+		{6, 0, 0, 100, func(s *simulation.Scenario) {
+			s.Queues[0].Arrivals = simulation.Arrivals{}
+			s.Queues[0].Trace = []simulation.Arrival{{Items: 60, Service: 2 * minute}, {At: 30 * minute, Items: 60, Service: 4 * minute}}
+			s.Duration = hour
+		}, "Load: 2/m x 3m = 6 Jobs at work, 6 with startup; maximum 100. A Job that ends is replaced at the next poll: 6.5 places. Fine: 6 % of the maximum is used."},
+	} {
+		s := steady(tt.perMinute, tt.service, tt.startup, tt.most)
+		if tt.change != nil {
+			tt.change(&s)
+		}
+		require.NoError(t, s.Validate())
+		require.Equal(t, tt.want, s.Capacity().String())
+	}
+}
+
+// A run confirms the capacity: if a workload is saturated, the queue grows as fast as
+// the capacity says, and if the maximum leaves headroom, the queue does not grow.
+func TestCapacityAgreesWithRuns(t *testing.T) {
+	saturated, headroom, draws := 0, 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		s := steady(float64(rapid.IntRange(1, 40).Draw(t, "items per minute")), drawDuration(t, 2*minute, "service"),
+			drawDuration(t, minute, "startup"), rapid.Int32Range(1, 60).Draw(t, "max"))
+		s.Seed = rapid.Uint64().Draw(t, "seed")
+		s.Queues[0].Service.Shape = rapid.SampledFrom([]simulation.Shape{simulation.Fixed, simulation.Exponential}).Draw(t, "shape")
+		s.Jobs.ItemsPerJob = rapid.Int64Range(1, 3).Draw(t, "items per Job")
+		s.Jobs.Wait = hour
+		s.Policy.Spec.PollingInterval = new(rapid.Int32Range(5, 60).Draw(t, "interval"))
+		draws++
+		of := s.Capacity()
+		grown, length := 0.0, 14400.0
+		r, err := simulation.Run(s, simulation.Options{})
+		require.NoError(t, err)
+		for _, tick := range r.Ticks {
+			if tick.Seconds < length {
+				grown = float64(tick.Queued)
+			}
+		}
+		grown /= length
+		said := fmt.Sprintf("%s: grows by %g items a second, not %g", of, grown, of.Growth)
+		switch {
+		case of.Utilization > 1.2:
+			saturated++
+			require.InDelta(t, of.Growth, grown, 0.15*of.Arrivals+0.01, said)
+		case of.Utilization < 0.8:
+			headroom++
+			require.Less(t, grown, 0.1*of.Arrivals+0.01, said)
+		}
+	})
+	t.Logf("of %d draws %d are saturated, %d have headroom", draws, saturated, headroom)
+	require.Greater(t, saturated, draws/10)
+	require.Greater(t, headroom, draws/10)
+}
