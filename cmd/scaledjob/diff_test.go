@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 )
 
 const paused, notPaused = `, annotations: {autoscaling.keda.sh/paused: "true"}`, `, annotations: {autoscaling.keda.sh/paused: "false"}`
@@ -14,17 +14,17 @@ const paused, notPaused = `, annotations: {autoscaling.keda.sh/paused: "true"}`,
 // Where both sides pause, what is compared is what they would do otherwise; where one
 // does, that is the difference.
 func TestDiffPaused(t *testing.T) {
-	const note = "\nNote: it is paused; compared as if it were not\n"
+	const note = "\nNote: the ScaledJob is paused; compared as if it were not\n"
 	for name, c := range map[string]struct {
 		metadata, from, to string
 		noted              bool
 		status             int
 	}{
-		"both, core":     {paused, "core", "keda@2.21", true, success},
-		"both, releases": {paused, "keda@2.18.0", "keda@2.18.3", true, success},
-		"one":            {notPaused, "keda@2.12", "keda@2.13", false, found},
-		"one, core":      {paused, "core", "keda@2.10", false, found},
-		"neither":        {notPaused, "core", "keda@2.21", false, success},
+		"both, spec":     {paused, "spec", "2.21", true, success},
+		"both, releases": {paused, "2.18.0", "2.18.3", true, success},
+		"one":            {notPaused, "2.12", "2.13", false, found},
+		"one, spec":      {paused, "spec", "2.10", false, found},
+		"neither":        {notPaused, "spec", "2.21", false, success},
 	} {
 		t.Run(name, func(t *testing.T) {
 			status, out, said := call(t, "diff -f "+scaledJob(t, c.metadata, "")+" --from "+c.from+" --to "+c.to, "")
@@ -45,12 +45,12 @@ func TestDiffRefused(t *testing.T) {
 		from, to, said string
 		status         int
 	}{
-		"  rollout: {strategy: default}\n":         {"2.19", "2.20", "\nRefused: the API server refuses it from 2.20 on: spec.rollout.strategy is", found},
-		"  scalingStrategy: {strategy: default}\n": {"2.19", "2.20.1", "\nRefused: the API server refuses it from 2.20.0 to 2.20.1: spec.scalingStrategy.strategy is", found},
+		"  rollout: {strategy: default}\n":         {"2.19", "2.20", "\nRejected: the API server rejects it from 2.20 on: spec.rollout.strategy: found", found},
+		"  scalingStrategy: {strategy: default}\n": {"2.19", "2.20.1", "\nRejected: the API server rejects it from 2.20.0 to 2.20.1: spec.scalingStrategy.strategy: found", found},
 		"  rollout: {strategy: default} \n":        {"2.20", "2.21", "create the same number", success},
-		"  rollout: {strategy: default}  \n":       {"2.20", "2.19", "\nNote: spec.rollout.strategy is", success},
+		"  rollout: {strategy: default}  \n":       {"2.20", "2.19", "\nNote: spec.rollout.strategy: found", success},
 	} {
-		status, out, said := call(t, "diff -f "+scaledJob(t, "", spec)+" --from keda@"+want.from+" --to keda@"+want.to, "")
+		status, out, said := call(t, "diff -f "+scaledJob(t, "", spec)+" --from "+want.from+" --to "+want.to, "")
 		require.Empty(t, said)
 		require.Equal(t, want.status, status, out)
 		require.Contains(t, out, want.said)
@@ -58,25 +58,25 @@ func TestDiffRefused(t *testing.T) {
 			require.NotContains(t, out, "spec.rollout.strategy")
 		}
 	}
-	_, out, _ := call(t, "diff -o json -f "+scaledJob(t, "", "")+" --from keda@2.18.0 --to keda@2.18.3", "")
+	_, out, _ := call(t, "diff -o json -f "+scaledJob(t, "", "")+" --from 2.18.0 --to 2.18.3", "")
 	require.Contains(t, out, `"differences":[]`)
 }
 
 // The grid has queues that are no multiple of the target, and parts of items only where
 // a metric can have them.
 func TestQueues(t *testing.T) {
-	redis, prometheus := adapter.Trigger{Type: "redis", Target: 5}, adapter.Trigger{Type: "prometheus", Target: 3}
-	got := queues([]adapter.Trigger{redis}, 10, []bool{true})
+	redis, prometheus := scaledjob.Trigger{Type: "redis", Target: 5}, scaledjob.Trigger{Type: "prometheus", Target: 3}
+	got := queues([]scaledjob.Trigger{redis}, 10, []bool{true})
 	require.Contains(t, got, []float64{1})
 	require.Contains(t, got, []float64{13})
 	for _, q := range got {
 		require.Equal(t, math.Trunc(q[0]), q[0])
 	}
-	got = queues([]adapter.Trigger{redis, prometheus}, 10, []bool{true, false})
+	got = queues([]scaledjob.Trigger{redis, prometheus}, 10, []bool{true, false})
 	for _, want := range [][]float64{{1, 1}, {13, 8}, {13, 7.5}} {
 		require.Contains(t, got, want)
 	}
-	require.Len(t, queues([]adapter.Trigger{{Target: 1}}, 10, []bool{true}), 14, "one item is one Job's worth")
+	require.Len(t, queues([]scaledjob.Trigger{{Target: 1}}, 10, []bool{true}), 14, "one item is one Job's worth")
 
 	for metadata, want := range map[string]bool{
 		`{type: redis, metadata: {listLength: "2"}}`:                  true,
@@ -86,7 +86,7 @@ func TestQueues(t *testing.T) {
 		`{type: their-own, metadata: {}}`:                             false,
 	} {
 		file := write(t, "m.yaml", "apiVersion: keda.sh/v1alpha1\nkind: ScaledJob\nmetadata: {name: m}\nspec:\n  triggers: ["+metadata+"]\n")
-		manifests, err := (&manifestFlags{files: []string{file}}).read(nil)
+		manifests, err := (&manifestFlags{files: []string{file}}).read(nil, nil)
 		require.NoError(t, err)
 		require.Equal(t, []bool{want}, counting(manifests[0]), metadata)
 	}

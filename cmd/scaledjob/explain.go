@@ -1,149 +1,241 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
-
-	"github.com/scaledjob/scaledjob/keda"
-	"github.com/scaledjob/scaledjob/scaling"
 )
 
 type explain struct {
 	manifestFlags
 	queueFlags
 	jobFlags
-	as     engine
-	output format
+	clusterFlags
+	releases   releases
+	dumps      []string
+	generation int64
+	output     choice
 }
 
 func newExplain() *cobra.Command {
-	e := &explain{as: newestKEDA()}
+	e := &explain{}
 	c := &cobra.Command{
-		Use:   "explain -f scaledjob.yaml --queue 12",
-		Short: "Tell how many Jobs a ScaledJob creates, and why",
-		Long: `Tell how many Jobs a ScaledJob creates in one poll, and how each stage came to its number.
+		Use:   "explain FILE... --queue 12",
+		Short: "Explain one poll of a ScaledJob: the Jobs created and deleted, and why",
+		Long: `Explain one poll of a ScaledJob: how many Jobs it creates, with each step, which finished Jobs the history
+limits delete, and which outdated Jobs a rollout deletes. Nothing is changed.
 
-T is the Jobs that would serve the queue, R those that have not finished, P the pending and S the stuck
-among them, and M the most that the queue may have.`,
-		Example: `  # 12 items wait; 3 Jobs run, one of them has not started
-  scaledjob explain -f scaledjob.yaml --queue 12 --running 3 --pending 1
+T is the number of Jobs that serve the queue, R the running Jobs, P the pending and S the stuck ones among them,
+and M the most Jobs that the queue may have.
 
-  # an older release, and the rules as they are documented
-  scaledjob explain -f scaledjob.yaml --queue 12 --as keda@2.18
-  scaledjob explain -f scaledjob.yaml --queue 12 --as core
+The Jobs are counts (--running 3), a dump of a cluster (--jobs), or those of a cluster. An argument that is no file is the
+name of a ScaledJob in the cluster. The ScaledJob, its Jobs and their pods are then read through the kubeconfig.
+KEDA counts the Jobs of the namespace that have the ScaledJob's name in its label; the specification those that the
+ScaledJob owns.`,
+		Example: `  # 12 items wait; 3 Jobs run, one of them is pending
+  scaledjob explain orders.yaml --queue 12 --running 3 --pending 1
 
-  # two triggers, of which one cannot be read
-  scaledjob explain -f scaledjob.yaml --queue rabbitmq=12,redis=unread
+  # two releases, and the written specification
+  scaledjob explain orders.yaml --queue 12 --release 2.18,2.21,spec
 
-  # as the cluster has it
-  kubectl get scaledjob orders -o yaml | scaledjob explain -f - --queue 12`,
-		Args: noArguments,
-		RunE: func(c *cobra.Command, _ []string) error {
-			return e.run(c.InOrStdin(), c.OutOrStdout(), c.ErrOrStderr())
+  # two triggers, one of which cannot be read
+  scaledjob explain orders.yaml --queue rabbitmq=12,redis=unread
+
+  # a new manifest with the Jobs of the cluster
+  kubectl get jobs,pods -o json | scaledjob explain orders.yaml --jobs - --generation 7 --queue 12
+
+  # everything from the cluster, read-only; also as kubectl scaledjob explain …
+  scaledjob explain orders -n mail --context prod --queue 120`,
+		RunE: func(c *cobra.Command, args []string) error {
+			return e.run(c.Context(), args, c.InOrStdin(), c.OutOrStdout(), c.ErrOrStderr())
 		},
 	}
 	e.manifestFlags.add(c)
 	e.queueFlags.add(c)
 	e.jobFlags.add(c)
-	e.as.add(c, "as", "whose rules")
-	e.output.add(c, "text", "json")
+	c.Flags().StringArrayVar(&e.dumps, "jobs", nil, "`file` with Jobs and pods, as kubectl get jobs,pods -o json prints them; - is standard input; may be repeated")
+	c.Flags().Int64Var(&e.generation, "generation", 0, "the ScaledJob's metadata.`generation`, if the manifest has none")
+	e.clusterFlags.add(c)
+	e.completes(c)
+	e.releases.addSeveral(c, "release", "rules of this")
+	e.output.addOutput(c, "text", "json", "name")
+	c.Flag("output").Usage += "; name prints the Jobs to delete"
 	return c
 }
 
-func (e *explain) run(stdin io.Reader, out, notes io.Writer) error {
-	if err := e.check(); err != nil {
+func (e *explain) run(ctx context.Context, args []string, stdin io.Reader, out, notes io.Writer) error {
+	if err := e.check(args); err != nil {
 		return err
 	}
-	if err := e.known(e.as); err != nil {
-		return err
-	}
-	manifests, err := e.read(stdin)
-	if err != nil {
-		return err
-	}
-	for i, m := range manifests {
-		told, err := e.decide(m)
-		if err != nil {
-			return fmt.Errorf("%s: %s: %w", m.file, m.name(), err)
+	names, files := e.split(args)
+	found, problems := e.found(ctx, names, files, stdin)
+	var polls []*poll
+	for _, f := range found {
+		for _, r := range e.releases.all {
+			p, err := e.poll(f, r)
+			if problems = errors.Join(problems, f.where(err)); err == nil {
+				polls = append(polls, p)
+			}
 		}
-		if err := told.print(out, e.output.text, i > 0, len(manifests) > 1); err != nil {
+	}
+	for i, p := range polls {
+		if err := p.print(out, e.output.text, i > 0); err != nil {
 			return err
 		}
-		for _, n := range told.Notes {
-			fmt.Fprintf(notes, "note: %s\n", n)
+		if e.output.text != "json" {
+			for _, n := range p.Notes {
+				fmt.Fprintf(notes, "note: %s\n", n)
+			}
 		}
 	}
-	return nil
+	return problems
 }
 
-// A told is what explain prints of one ScaledJob.
-type told struct {
-	Name   string   `json:"name"`
-	As     string   `json:"as"`
-	Create int64    `json:"create"`
-	Why    string   `json:"why"`
-	Panic  bool     `json:"panic,omitempty"`
-	Trace  string   `json:"trace"`
-	Notes  []string `json:"notes,omitempty"`
+// check returns contradictions between flags.
+func (e *explain) check(args []string) error {
+	stdin := 0
+	for _, name := range slices.Concat(e.files, args, e.dumps) {
+		if name == "-" {
+			stdin++
+		}
+	}
+	switch {
+	case stdin > 1:
+		return usagef("standard input is used %d times; use it once, and files such as --jobs jobs.json", stdin)
+	case len(e.dumps) > 0 && e.jobFlags.given():
+		return usagef("both --jobs and counts of Jobs; use one of them")
+	case e.generation < 0:
+		return usagef("--generation %d: use 1 or more", e.generation)
+	}
+	return e.jobFlags.check(e.releases.all)
 }
 
-func (t told) print(out io.Writer, format string, again, several bool) error {
-	if format == "json" {
-		return json.NewEncoder(out).Encode(t)
+// A subject is a ScaledJob and the Jobs beside it.
+type subject struct {
+	*manifest
+	dump *dump // nil if only counts are given
+}
+
+// found returns the ScaledJobs of the files and of the cluster.
+func (e *explain) found(ctx context.Context, names, files []string, stdin io.Reader) (all []subject, problems error) {
+	if len(names) > 0 {
+		if len(e.dumps) > 0 || e.jobFlags.given() {
+			return nil, usagef("%s is read from the cluster; use a file with --jobs and counts of Jobs", names[0])
+		}
+		client, err := e.clusterFlags.client()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", names[0], err)
+		}
+		all, problems = client.subjects(ctx, names)
+	}
+	if len(files)+len(e.files) > 0 || len(names) == 0 {
+		manifests, err := e.manifestFlags.read(files, stdin)
+		problems = errors.Join(problems, err)
+		var d *dump
+		if len(e.dumps) > 0 {
+			if d, err = readDump(e.dumps, stdin); err != nil {
+				return nil, errors.Join(problems, err)
+			}
+		}
+		for _, m := range manifests {
+			all = append(all, subject{m, d})
+		}
+	}
+	if e.generation != 0 {
+		for _, s := range all {
+			s.spec.Generation, s.keda.Generation = e.generation, e.generation
+		}
+	}
+	return all, problems
+}
+
+func (e *explain) poll(f subject, r release) (*poll, error) {
+	if e.queue == "" && f.dump == nil {
+		return nil, usagef("no queue length; use --queue 12")
+	}
+	s := &situation{counts: e.jobFlags.jobs(), dump: f.dump}
+	var err error
+	if e.queue == "" { // targets do not matter
+		s.targets = map[string]float64{}
+		for _, t := range f.spec.Spec.Triggers {
+			s.targets[t.Type] = 1
+		}
+		return r.poll(f.manifest, s)
+	}
+	if s.triggers, s.targets, err = e.triggers(f.manifest); err != nil {
+		return nil, err
+	}
+	if s.lengths, err = e.lengths(s.triggers); err != nil {
+		return nil, err
+	}
+	return r.poll(f.manifest, s)
+}
+
+func (p *poll) print(out io.Writer, format string, again bool) error {
+	switch format {
+	case "json":
+		return json.NewEncoder(out).Encode(p)
+	case "name":
+		for _, r := range []*removal{p.Rollout, p.Prune} {
+			if r == nil {
+				continue
+			}
+			for _, d := range r.Jobs {
+				fmt.Fprintf(out, "job.batch/%s\n", d.Name)
+			}
+		}
+		return nil
 	}
 	if again {
 		fmt.Fprintln(out)
 	}
-	if several {
-		fmt.Fprintf(out, "%s\n", t.Name)
+	fmt.Fprintf(out, "%s: one poll of %s\n", p.Name, p.Release)
+	if err := p.Rollout.print(out, "rollout"); err != nil {
+		return err
 	}
-	_, err := fmt.Fprintln(out, t.Trace)
-	return err
+	if p.Create != nil {
+		fmt.Fprintln(out, p.Create.trace)
+	} else {
+		fmt.Fprintln(out, "create    not known: no queue length; use --queue 12")
+	}
+	return p.Prune.print(out, "prune")
 }
 
-func (e *explain) decide(m *manifest) (told, error) {
-	triggers, targets, err := e.triggers(m)
-	if err != nil {
-		return told{}, err
+func (r *removal) print(out io.Writer, part string) error {
+	if r == nil {
+		return nil
 	}
-	lengths, err := e.lengths(triggers)
-	if err != nil {
-		return told{}, err
+	if len(r.Jobs) == 0 {
+		fmt.Fprintf(out, "%-9s 0 Jobs: %s\n", part, strings.TrimSuffix(r.Nothing, "."))
+		return nil
 	}
-	if e.as.profile == nil {
-		if m.strict != nil {
-			return told{}, m.strict
-		}
-		config, err := m.core.Config(targets)
-		if err != nil {
-			return told{}, err
-		}
-		d := scaling.Decide(config.Policy, scaling.State{Metrics: metrics(triggers, lengths), Jobs: e.jobs()})
-		t := told{Name: m.name(), As: core, Create: d.Create, Why: d.Rule.String(), Trace: d.String()}
-		for _, w := range config.Warnings {
-			t.Notes = append(t.Notes, w.Error())
-		}
-		return t, nil
+	fmt.Fprintf(out, "%-9s %s deleted, in this order:\n", part, plural(len(r.Jobs), "Job"))
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, d := range r.Jobs {
+		fmt.Fprintf(w, "            %s\t%s\t%s\n", d.Name, d.Why, d.Detail)
 	}
-	all := scalers(triggers, lengths)
-	d := e.as.profile.Decide(m.keda, keda.State{Scalers: all, Running: e.running, Pending: e.pending})
-	return told{
-		Name: m.name(), As: e.as.String(), Create: d.Create, Why: d.Reason.String(), Panic: d.Fault.Panics(), Trace: d.String(),
-		Notes: e.as.notes(m, all),
-	}, nil
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if r.Rule != "" {
+		fmt.Fprintf(out, "          rule: %s\n", r.Rule)
+	}
+	if r.Panic {
+		fmt.Fprintf(out, "          and then %s\n", r.Fault)
+	}
+	return nil
 }
 
-// notes are what a release does not do, or would not let pass.
-func (e engine) notes(m *manifest, scalers []keda.Scaler) []string {
-	var notes []string
-	for _, err := range []error{e.profile.Validate(m.keda, scalers...), m.strict} {
-		if err != nil {
-			notes = append(notes, strings.Split(err.Error(), "\n")...)
-		}
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
 	}
-	return notes
+	return fmt.Sprintf("%d %ss", n, noun)
 }

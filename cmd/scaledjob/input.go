@@ -1,94 +1,209 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-	"sigs.k8s.io/yaml"
 
-	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/keda"
 )
 
-// A manifest is a ScaledJob as it is written, in the forms that the core and KEDA
-// read.
+// A manifest is a ScaledJob as it is written, in the forms that the specification and
+// KEDA read.
 type manifest struct {
 	file string
-	core *adapter.ScaledJob
+	spec *scaledjob.ScaledJob
 	keda *keda.ScaledJob
-	// strict is what the API server or a careful reader objects to: fields that
-	// nobody knows, values of another type. KEDA never sees those fields.
+	// strict has the problems for which scaledjob.Read rejects the manifest, such as
+	// unknown fields. KEDA never sees those fields.
 	strict error
 }
 
-func (m *manifest) name() string { return m.core.Name }
+func (m *manifest) name() string { return m.spec.Name }
+
+// where puts file and name before a problem.
+func (m *manifest) where(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %s: %w", m.file, m.name(), err)
+}
 
 // manifestFlags choose manifests.
 type manifestFlags struct {
 	files []string
 	only  string
+	tests bool // directories have test files instead of manifests
 }
 
 func (f *manifestFlags) add(c *cobra.Command) {
-	c.Flags().StringArrayVarP(&f.files, "filename", "f", nil, "`file` with ScaledJobs, several documents if need be; - is standard input; may be repeated")
-	c.Flags().StringVar(&f.only, "name", "", "the only ScaledJob to look at, by its `name`")
-	_ = c.MarkFlagFilename("filename", "yaml", "yml", "json")
+	f.addFiles(c)
+	c.Flags().StringVar(&f.only, "name", "", "the only ScaledJob to check, by its `name`")
+	_ = c.RegisterFlagCompletionFunc("name", func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return f.names(args), cobra.ShellCompDirectiveNoFileComp
+	})
 }
 
-// A source is a file as it was read.
+func (f *manifestFlags) addFiles(c *cobra.Command) {
+	c.Flags().StringArrayVarP(&f.files, "filename", "f", nil, "`file` or directory, as an argument would be; - is standard input; may be repeated")
+	_ = c.MarkFlagFilename("filename", "yaml", "yml", "json")
+	c.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return []string{"yaml", "yml", "json"}, cobra.ShellCompDirectiveFilterFileExt
+	}
+}
+
+// A source is a text as it was read.
 type source struct {
 	name string
 	data []byte
 }
 
-// sources reads the files, all of them or none.
-func (f *manifestFlags) sources(stdin io.Reader) ([]source, error) {
-	if len(f.files) == 0 {
-		return nil, usagef("no manifest: want -f scaledjob.yaml, or -f - for standard input")
+// sources reads the files, and those of directories. It returns all that could be
+// read, and the problems of the others.
+func (f *manifestFlags) sources(args []string, stdin io.Reader) (all []source, problems error) {
+	names := append(slices.Clone(f.files), args...)
+	if len(names) == 0 {
+		return nil, usagef("no manifest; use scaledjob.yaml, a directory, or - for standard input")
 	}
-	var all []source
-	var problems []error
-	for _, name := range f.files {
-		s, err := readSource(name, stdin)
-		if err != nil {
-			problems = append(problems, err)
+	seen := map[string]bool{}
+	for _, name := range names {
+		files, err := f.expand(name)
+		problems = errors.Join(problems, err)
+		for _, file := range files {
+			if seen[file] {
+				continue
+			}
+			seen[file] = true
+			s, err := readSource(file, stdin)
+			if err == nil {
+				err = s.rendered()
+			}
+			if err != nil {
+				problems = errors.Join(problems, err)
+				continue
+			}
+			all = append(all, s)
 		}
-		all = append(all, s)
 	}
-	return all, errors.Join(problems...)
+	return all, problems
 }
 
-func readSource(name string, stdin io.Reader) (source, error) {
+// manifestName and testName match the names of files in a directory.
+var (
+	manifestName = regexp.MustCompile(`\.(?:yaml|yml|json)$`)
+	testName     = regexp.MustCompile(`\.test\.(?:yaml|yml|json)$`)
+)
+
+// expand returns the name of a file, or the manifests in a directory and in those
+// below it. Directories whose names begin with a dot are ignored.
+func (f *manifestFlags) expand(name string) (files []string, err error) {
+	if info, err := os.Stat(name); name == "-" || err != nil || !info.IsDir() {
+		return []string{name}, nil
+	}
+	err = filepath.WalkDir(name, func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir() && path != name && strings.HasPrefix(e.Name(), "."):
+			return fs.SkipDir
+		case !e.IsDir() && manifestName.MatchString(path) && testName.MatchString(path) == f.tests:
+			files = append(files, path)
+		}
+		return nil
+	})
+	if err == nil && len(files) == 0 {
+		want := ".yaml, .yml or .json"
+		if f.tests {
+			want = ".test.yaml, .test.yml or .test.json"
+		}
+		err = fmt.Errorf("%s: no file ends with %s", name, want)
+	}
+	return files, fileError(name, err)
+}
+
+// fileError names the file and the reason, and not the system call.
+func fileError(name string, err error) error {
+	var path *fs.PathError
+	if !errors.As(err, &path) {
+		return err
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: no such file or directory", name)
+	}
+	return fmt.Errorf("%s: %w", cmp.Or(path.Path, name), path.Err)
+}
+
+func readSource(name string, stdin io.Reader) (s source, err error) {
 	if name == "-" {
-		data, err := io.ReadAll(stdin)
-		return source{"standard input", data}, err
+		s.name = "standard input"
+		s.data, err = io.ReadAll(stdin)
+	} else {
+		s.name = name
+		s.data, err = os.ReadFile(name)
 	}
-	data, err := os.ReadFile(name)
-	return source{name, data}, err
+	if err != nil {
+		return s, fileError(s.name, err)
+	}
+	s.data = decoded(s.data)
+	if !utf8.Valid(s.data) {
+		return s, fmt.Errorf("%s: not text; use YAML or JSON in UTF-8", s.name)
+	}
+	return s, nil
 }
 
-// read returns the ScaledJobs, at least one.
-func (f *manifestFlags) read(stdin io.Reader) ([]*manifest, error) {
-	sources, err := f.sources(stdin)
-	if err != nil {
-		return nil, err
+// decoded returns text in UTF-8 without a byte order mark, also of UTF-16 with one.
+func decoded(data []byte) []byte {
+	little := bytes.HasPrefix(data, []byte{0xff, 0xfe})
+	if !little && !bytes.HasPrefix(data, []byte{0xfe, 0xff}) {
+		return bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	}
+	units := make([]uint16, 0, len(data)/2)
+	for i := 2; i+1 < len(data); i += 2 {
+		high, low := data[i], data[i+1]
+		if little {
+			high, low = low, high
+		}
+		units = append(units, uint16(high)<<8|uint16(low))
+	}
+	return []byte(string(utf16.Decode(units)))
+}
+
+var (
+	action = regexp.MustCompile(`\{\{-?\s*(?:/\*|\.(?:Values|Release|Chart|Capabilities|Files|Template)\b|(?:include|if|else|end|range|with|define|template|toYaml|tpl)\b)`)
+	// bare is an action that stands alone as a value, which YAML reads as a map.
+	bare = regexp.MustCompile(`(?m)^[^#"'\n]*:\s*\{\{`)
+)
+
+// rendered returns an error if the text is a template.
+func (s source) rendered() error {
+	if !action.Match(s.data) && !bare.Match(s.data) {
+		return nil
+	}
+	return fmt.Errorf("%s: a template; render first: helm template … | scaledjob lint -", s.name)
+}
+
+// read returns the ScaledJobs that could be read, and the problems of the others. It
+// returns at least one of both.
+func (f *manifestFlags) read(args []string, stdin io.Reader) ([]*manifest, error) {
+	sources, problems := f.sources(args, stdin)
 	var found []*manifest
 	var names, others []string
 	for _, s := range sources {
 		manifests, kinds, err := s.manifests()
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", s.name, err)
-		}
+		problems = errors.Join(problems, err)
 		others = append(others, kinds...)
 		for _, m := range manifests {
 			names = append(names, m.name())
@@ -97,76 +212,67 @@ func (f *manifestFlags) read(stdin io.Reader) ([]*manifest, error) {
 			}
 		}
 	}
+	if len(found) == 0 && (problems == nil || f.only != "" && len(names) > 0) {
+		problems = errors.Join(problems, f.none(names, others))
+	}
+	return found, problems
+}
+
+// names completes the names of the ScaledJobs in the files. Standard input stays unread.
+func (f *manifestFlags) names(args []string) (names []string) {
+	in := manifestFlags{files: slices.Concat(f.files, args)}
+	if !slices.Contains(in.files, "-") {
+		found, _ := in.read(nil, nil)
+		for _, m := range found {
+			names = append(names, m.name())
+		}
+	}
+	return names
+}
+
+// none says why there is no ScaledJob.
+func (f *manifestFlags) none(names, others []string) error {
 	switch {
-	case len(found) > 0:
-		return found, nil
 	case len(names) > 0:
-		return nil, fmt.Errorf("no ScaledJob called %q: found %s", f.only, strings.Join(names, ", "))
+		return fmt.Errorf("no ScaledJob called %q: found %s", f.only, strings.Join(names, ", "))
 	case slices.Contains(others, "a ScaledObject"):
-		return nil, errors.New("no ScaledJob: found a ScaledObject, which scales a Deployment and creates no Jobs; want a document of kind ScaledJob")
+		return errors.New("no ScaledJob: found a ScaledObject, which scales a Deployment and creates no Jobs; use a document of kind ScaledJob")
 	case len(others) > 0:
-		return nil, fmt.Errorf("no ScaledJob: found only %s; want a document of kind ScaledJob", strings.Join(slices.Compact(slices.Sorted(slices.Values(others))), ", "))
+		return fmt.Errorf("no ScaledJob: found only %s; use a document of kind ScaledJob", strings.Join(slices.Compact(slices.Sorted(slices.Values(others))), ", "))
 	}
-	return nil, errors.New("no ScaledJob: the input is empty")
+	return errors.New("no ScaledJob: the input is empty")
 }
 
-// manifests returns the ScaledJobs of a text, and the kinds of its other
-// documents.
-func (s source) manifests() (found []*manifest, others []string, err error) {
-	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(s.data)))
-	for {
-		document, err := documents.Read()
-		if errors.Is(err, io.EOF) {
-			return found, others, nil
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-		data, err := yaml.YAMLToJSON(document)
-		if err != nil {
-			return nil, nil, fmt.Errorf("not YAML: %w", err)
-		}
-		if string(data) == "null" {
-			continue
-		}
-		more, kinds, err := s.objects(data)
-		if err != nil {
-			return nil, nil, err
-		}
-		found, others = append(found, more...), append(others, kinds...)
+// one returns the only ScaledJob.
+func (f *manifestFlags) one(args []string, stdin io.Reader) (*manifest, error) {
+	found, err := f.read(args, stdin)
+	if err != nil {
+		return nil, err
 	}
+	if len(found) > 1 {
+		return nil, usagef("found %d ScaledJobs; use --name to choose one", len(found))
+	}
+	return found[0], nil
 }
 
-// objects returns the ScaledJob that a document is, or those of a list, and the kinds
-// of what else there is.
-func (s source) objects(data []byte) (found []*manifest, others []string, err error) {
-	var object struct {
-		Kind  string
-		Items []json.RawMessage
-	}
-	if err := json.Unmarshal(data, &object); err != nil && object.Kind == "" {
-		return nil, []string{"a document without a kind"}, nil
-	}
-	switch object.Kind {
-	case adapter.GroupVersionKind.Kind:
-		m, err := newManifest(s.name, data)
-		return []*manifest{m}, nil, err
-	case "List", adapter.GroupVersionKind.Kind + "List":
-		for i, item := range object.Items {
-			more, kinds, err := s.objects(item)
-			if err != nil {
-				return nil, nil, fmt.Errorf("items[%d]: %w", i, err)
-			}
-			found, others = append(found, more...), append(others, kinds...)
+// manifests returns the ScaledJobs of a text that the API server would accept, and
+// the kinds of its other objects.
+func (s source) manifests() (found []*manifest, others []string, problems error) {
+	for _, o := range scaledjob.Objects(s.data) {
+		switch {
+		case o.ScaledJob != nil:
+			found = append(found, &manifest{s.name, o.ScaledJob, o.ScaledJob.KEDA(), o.Err})
+		case o.Err != nil:
+			problems = errors.Join(problems, fmt.Errorf("%s: %w", s.name, o.Err))
+		case o.Kind == "":
+			others = append(others, "a document without a kind")
+		case o.Kind == "List":
+			others = append(others, "a List without items")
+		default:
+			others = append(others, article(o.Kind))
 		}
-		if len(object.Items) == 0 {
-			others = []string{"a List without items"}
-		}
-		return found, others, nil
-	case "":
-		return nil, []string{"a document without a kind"}, nil
 	}
-	return nil, []string{article(object.Kind)}, nil
+	return found, others, problems
 }
 
 // article puts one before a kind.
@@ -175,21 +281,4 @@ func article(kind string) string {
 		return "an " + kind
 	}
 	return "a " + kind
-}
-
-// newManifest takes what a careful reader would refuse too, as long as it can be
-// taken at all.
-func newManifest(file string, document []byte) (*manifest, error) {
-	m := &manifest{file: file, core: &adapter.ScaledJob{}, keda: &keda.ScaledJob{}}
-	read, err := adapter.ReadScaledJobs(document)
-	if m.strict = err; err == nil {
-		m.core = read[0]
-	} else if problem := yaml.Unmarshal(document, m.core); problem != nil {
-		return nil, err
-	}
-	data, err := json.Marshal(m.core)
-	if err != nil {
-		return nil, err
-	}
-	return m, json.Unmarshal(data, m.keda)
 }

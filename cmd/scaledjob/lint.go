@@ -1,11 +1,14 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint"
 	"github.com/scaledjob/scaledjob/keda"
@@ -13,87 +16,144 @@ import (
 
 type linter struct {
 	manifestFlags
-	releases []string
+	releases releases
 	rules    bool
-	failOn   format
-	output   format
+	explain  string
+	ignore   []string
+	severity choice
+	failOn   choice
+	output   choice
 }
 
 func newLint() *cobra.Command {
 	l := &linter{}
 	c := &cobra.Command{
-		Use:   "lint -f scaledjob.yaml",
-		Short: "Find what is wrong with a ScaledJob, or not what it seems",
-		Long: `Find what is wrong with a ScaledJob, or not what it seems: which rule, at which line and column, what
-happens, and what to write instead. Names of Secrets, ConfigMaps and TriggerAuthentications are looked up in all
-documents of all files.
+		Use:   "lint FILE...",
+		Short: "Check ScaledJobs for mistakes and surprises",
+		Long: `Check ScaledJobs for mistakes and surprises. Each finding has a rule, a line and column, a consequence and a fix.
+Names of Secrets, ConfigMaps and TriggerAuthentications are looked up in all documents of all files.
 
 A comment  # scaledjob:ignore RULE why  on a line, or on the one above, silences the rule there.
 
-The exit status is 1 if there are findings of --fail-on or worse, and 2 if nothing could be told.`,
-		Example: `  scaledjob lint -f scaledjob.yaml
+The exit status is 1 if there are findings of --fail-on or worse.`,
+		Example: `  scaledjob lint orders.yaml
+  scaledjob lint deploy/
+  helm template deploy | scaledjob lint -
 
-  # for the release that runs in the cluster, and the one that comes next
-  scaledjob lint -f scaledjob.yaml --release 2.18 --release 2.21
+  # for the release that runs in the cluster, and for the next one
+  scaledjob lint deploy/ --release 2.18,2.21
 
   # in GitHub Actions, with annotations in the pull request
-  scaledjob lint -f deploy/scaledjob.yaml -f deploy/secret.yaml -o github --fail-on warning
+  scaledjob lint deploy/ -o github --fail-on warning
 
-  # all rules
-  scaledjob lint --rules`,
-		Args: noArguments,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if l.rules {
-				return printRules(c.OutOrStdout())
+  # all rules, and one rule with examples
+  scaledjob lint --rules
+  scaledjob lint --explain trigger-key-unknown`,
+		RunE: func(c *cobra.Command, args []string) error {
+			if l.explain != "" {
+				return l.printExplanation(c.OutOrStdout())
 			}
-			return l.run(c.InOrStdin(), c.OutOrStdout())
+			if l.rules {
+				return l.printRules(c.OutOrStdout())
+			}
+			return l.run(args, c.InOrStdin(), c.OutOrStdout())
 		},
 	}
-	c.Flags().StringArrayVarP(&l.files, "filename", "f", nil, "`file` with manifests, several documents if need be; - is standard input; may be repeated")
-	_ = c.MarkFlagFilename("filename", "yaml", "yml", "json")
-	c.Flags().StringSliceVar(&l.releases, "release", nil, "only what happens under this `release` of KEDA, such as 2.18, or of several (2.18,2.21); may be repeated; without it, under any")
-	_ = c.RegisterFlagCompletionFunc("release", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return keda.Releases(), cobra.ShellCompDirectiveNoFileComp
-	})
-	c.Flags().BoolVar(&l.rules, "rules", false, "print all rules, and look at nothing")
-	l.failOn.text, l.failOn.others = "error", []string{"error", "warning", "note"}
-	c.Flags().Var(&l.failOn, "fail-on", "least severity that makes the exit status 1: `error|warning|note`")
-	l.output.add(c, "text", "json", "github", "sarif")
+	l.addFiles(c)
+	l.releases.addSeveral(c, "release", "check for this")
+	c.Flags().BoolVar(&l.rules, "rules", false, "print all rules, and check nothing")
+	c.Flags().StringVar(&l.explain, "explain", "", "print this `rule` with a bad and a good example, and check nothing")
+	c.Flags().StringSliceVar(&l.ignore, "ignore", nil, "`rules` without findings (one,two); may be repeated")
+	for _, name := range []string{"explain", "ignore"} {
+		_ = c.RegisterFlagCompletionFunc(name, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return ruleNames(), cobra.ShellCompDirectiveNoFileComp
+		})
+	}
+	l.severity.add(c, "severity", "least severity that is printed", "note", "warning", "error")
+	l.failOn.add(c, "fail-on", "least severity that makes the exit status 1", "error", "warning", "note")
+	l.output.addOutput(c, "text", "json", "github", "sarif")
 	return c
 }
 
-func (l *linter) run(stdin io.Reader, out io.Writer) error {
-	sources, err := l.sources(stdin)
+func (l *linter) run(args []string, stdin io.Reader, out io.Writer) error {
+	profiles, err := l.profiles()
 	if err != nil {
 		return err
 	}
-	var profiles []keda.Profile
-	for _, name := range l.releases {
-		p, err := releaseOf(name)
-		if err != nil {
-			return usagef("--release: %w", err)
-		}
-		profiles = append(profiles, p)
+	sources, problems := l.sources(args, stdin)
+	if len(sources) == 0 {
+		return problems
 	}
 	var files []lint.File
 	for _, s := range sources {
 		files = append(files, lint.File{Name: s.name, Data: s.data})
 	}
 	report := lint.Check(files, profiles...)
+	if err := report.Filter(l.ignore, severities[l.severity.text]); err != nil {
+		return usagef("--ignore: %w", err)
+	}
+	report.Color = colored(out)
 	write := map[string]func(io.Writer) error{
 		"text": report.WriteText, "json": report.WriteJSON, "github": report.WriteGitHub, "sarif": report.WriteSARIF,
 	}[l.output.text]
 	if err := write(out); err != nil {
 		return err
 	}
-	least := map[string]lint.Severity{"error": lint.Error, "warning": lint.Warning, "note": lint.Note}[l.failOn.text]
-	if report.Worst() >= least {
-		return errFound
+	if l.output.text == "text" {
+		fmt.Fprintf(out, "checked for KEDA %s\n", l.releases.String())
 	}
-	return nil
+	return outcome(report.Worst() >= severities[l.failOn.text], problems)
 }
 
-func printRules(out io.Writer) error {
+var severities = map[string]lint.Severity{"error": lint.Error, "warning": lint.Warning, "note": lint.Note}
+
+// colored reports whether the output is a terminal and NO_COLOR is not set.
+func colored(out io.Writer) bool {
+	f, ok := out.(*os.File)
+	return ok && os.Getenv("NO_COLOR") == "" && term.IsTerminal(int(f.Fd()))
+}
+
+func ruleNames() (all []string) {
+	for _, r := range lint.Rules() {
+		all = append(all, r.ID)
+	}
+	return all
+}
+
+func (l *linter) printExplanation(out io.Writer) error {
+	text, err := lint.Explain(l.explain)
+	if err != nil {
+		return usagef("--explain: %w", err)
+	}
+	_, err = io.WriteString(out, text)
+	return err
+}
+
+// profiles are the releases to check for.
+func (l *linter) profiles() (all []keda.Profile, err error) {
+	for _, r := range l.releases.all {
+		if r.profile == nil {
+			return nil, usagef("--release spec: lint checks for releases of KEDA; use one such as 2.21")
+		}
+		all = append(all, *r.profile)
+	}
+	return all, nil
+}
+
+// printRules prints the rules, as text or as JSON.
+func (l *linter) printRules(out io.Writer) error {
+	if l.output.text != "text" {
+		type rule struct {
+			ID       string `json:"id"`
+			Severity string `json:"severity"`
+			Doc      string `json:"doc"`
+		}
+		var all []rule
+		for _, r := range lint.Rules() {
+			all = append(all, rule{r.ID, r.Severity.String(), r.Doc})
+		}
+		return json.NewEncoder(out).Encode(all)
+	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, r := range lint.Rules() {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", r.ID, r.Severity, r.Doc)

@@ -1,9 +1,8 @@
-// Scaledjob tells what a KEDA ScaledJob does and why, without a cluster: how many
-// Jobs it creates, which it deletes, what is wrong with it, and what an upgrade of
-// KEDA changes.
+// Scaledjob explains a KEDA ScaledJob: how many Jobs it creates, which it deletes,
+// what is wrong with it, and what an upgrade of KEDA changes.
 //
-//	go install ./cmd/scaledjob
-//	scaledjob explain -f scaledjob.yaml --queue 12 --running 3 --pending 1 --as keda@2.21
+//	go install github.com/scaledjob/scaledjob/cmd/scaledjob@latest
+//	scaledjob explain scaledjob.yaml --queue 12 --running 3 --pending 1
 package main
 
 import (
@@ -13,8 +12,12 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"regexp"
 	"runtime/debug"
+	"strings"
 	"syscall"
+	_ "time/tzdata" // a machine may have no time zones
 
 	"github.com/spf13/cobra"
 )
@@ -25,66 +28,181 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// Exit statuses, as those of diff and grep.
+// Exit statuses.
 const (
-	success = iota
-	found   // what lint, diff and oracle look for
-	trouble // nothing could be told
+	success     = 0
+	found       = 1   // lint, diff, oracle and test found what they look for
+	trouble     = 2   // wrong usage, or an input that cannot be read
+	interrupted = 130 // Ctrl-C, or SIGTERM
 )
 
-// errFound ends a command whose output says all.
+// errFound ends a command whose output says everything.
 var errFound = errors.New("found")
+
+// outcome is the error of a command that looks for something.
+func outcome(isFound bool, problems error) error {
+	if problems == nil && isFound {
+		return errFound
+	}
+	return problems
+}
 
 // A usageError is about the command line.
 type usageError struct{ error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// run is main with its surroundings as arguments.
+// run is main with its surroundings as arguments. It does not wait for a command that
+// is interrupted: a read of standard input does not end.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := newRoot()
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	command, err := root.ExecuteContextC(ctx)
-	var usage usageError
+	type result struct {
+		command *cobra.Command
+		err     error
+	}
+	done := make(chan result, 1)
+	go func() {
+		command, err := execute(ctx, root, args)
+		done <- result{command, err}
+	}()
+	select {
+	case r := <-done:
+		if ctx.Err() == nil {
+			return finish(stderr, r.command, r.err)
+		}
+	case <-ctx.Done():
+	}
+	fmt.Fprintln(stderr, "scaledjob: interrupted")
+	return interrupted
+}
+
+// execute checks the name of the command before its flags, which belong to no command
+// if the name is wrong.
+func execute(ctx context.Context, root *cobra.Command, args []string) (*cobra.Command, error) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd() // which takes the output as it is now
+	completes := len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd)
+	if _, _, err := root.Find(args); err != nil && !completes {
+		for _, a := range args {
+			if !strings.HasPrefix(a, "-") {
+				return root, unknown(root, a)
+			}
+		}
+		return root, usageError{err}
+	}
+	return root.ExecuteContextC(ctx)
+}
+
+// unknown names the command that was probably meant.
+func unknown(root *cobra.Command, name string) error {
+	if similar := root.SuggestionsFor(name); len(similar) > 0 {
+		return usagef("unknown command %q; use %s", name, strings.Join(similar, " or "))
+	}
+	return usagef("unknown command %q", name)
+}
+
+// finish prints each problem once, and returns the exit status.
+func finish(stderr io.Writer, command *cobra.Command, err error) int {
 	switch {
 	case err == nil:
 		return success
 	case errors.Is(err, errFound):
 		return found
-	case errors.As(err, &usage):
-		fmt.Fprintf(stderr, "scaledjob: %v\nSee '%s --help'.\n", err, command.CommandPath())
-		return trouble
 	}
-	fmt.Fprintf(stderr, "scaledjob: %v\n", err)
+	said := map[string]bool{}
+	for _, problem := range problemsOf(err) {
+		if text := plainText(problem.Error()); !said[text] {
+			said[text] = true
+			fmt.Fprintf(stderr, "scaledjob: %s\n", text)
+		}
+	}
+	if usage := (usageError{}); errors.As(err, &usage) {
+		fmt.Fprintf(stderr, "See '%s --help'.\n", command.CommandPath())
+	}
 	return trouble
+}
+
+// parserWords are words of parsers, and words for people instead.
+var parserWords = []struct {
+	pattern *regexp.Regexp
+	instead string
+}{
+	{regexp.MustCompile(`invalid map key: .*`), "found a map or a list as a key; use a string"},
+	{regexp.MustCompile(`cannot unmarshal (\w+)[^\n]* into Go (?:value|struct field) ?(?:\w+\.)?(?:of type )?\S*(?: of type \S+)?`), "found a value of type $1"},
+	{regexp.MustCompile(`(^|\s)(?:json|yaml): (?:unmarshal errors:\n\s+)?`), "$1"},
+	{regexp.MustCompile(`strconv\.Parse\w+: parsing `), ""},
+	{regexp.MustCompile(`cannot decode !!(\w+) .* as a !!(\w+)`), "found a value of type $1; use one of type $2"},
+}
+
+// plainText returns a message without the names and types of a parser.
+func plainText(text string) string {
+	for _, w := range parserWords {
+		text = w.pattern.ReplaceAllString(text, w.instead)
+	}
+	return text
+}
+
+// problemsOf returns the errors that were joined.
+func problemsOf(err error) []error {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok || strings.Count(err.Error(), "\n") == 0 {
+		return []error{err}
+	}
+	var all []error
+	for _, e := range joined.Unwrap() {
+		all = append(all, problemsOf(e)...)
+	}
+	return all
 }
 
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "scaledjob",
-		Short:         "Tells what a KEDA ScaledJob does and why, without a cluster",
+		Short:         "Explain what a KEDA ScaledJob does, and why",
 		Version:       version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          noArguments,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newExplain(), newDiff(), newLint(), newPrune(), newRollout(), newOracle(), newSimulate(), newVersion())
+	if strings.HasPrefix(filepath.Base(os.Args[0]), "kubectl-") {
+		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl scaledjob"}
+	}
+	root.SetFlagErrorFunc(flagError)
+	root.SetHelpCommand(newHelp())
+	root.AddCommand(newExplain(), newDiff(), newLint(), newOracle(), newSimulate(), newTest(), newNext(), newVersion())
 	return root
 }
 
-func noArguments(c *cobra.Command, args []string) error {
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Print the help of a command",
+		ValidArgsFunction: func(c *cobra.Command, _ []string, _ string) (names []string, _ cobra.ShellCompDirective) {
+			for _, sub := range c.Root().Commands() {
+				names = append(names, sub.Name())
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			command, rest, err := c.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return unknown(c.Root(), strings.Join(args, " "))
+			}
+			command.InitDefaultHelpFlag()
+			return command.Help()
+		},
+	}
+}
+
+func noArguments(_ *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	if !c.HasParent() {
-		return usagef("unknown command %q", args[0])
-	}
-	return usagef("unexpected argument %q: all are flags", args[0])
+	return usagef("unexpected argument %q", args[0])
 }
 
 func newVersion() *cobra.Command {
@@ -96,7 +214,7 @@ func newVersion() *cobra.Command {
 	}
 }
 
-// version is that of the module, and the commit where it was built from one.
+// version is that of the module, and the commit if it was built from one.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -32,30 +32,34 @@ func TestGolden(t *testing.T) {
 		command, input string
 		status         int
 	}{
-		"explain":          {"explain -f testdata/accurate.yaml --queue 30 --running 11 --pending 6", "", success},
-		"explain-2.18":     {"explain -f testdata/accurate.yaml --queue 8 --running 13 --pending 7 --as keda@2.18", "", success},
-		"explain-core":     {"explain -f testdata/accurate.yaml --queue 8 --running 13 --pending 7 --terminating 2 --stuck 1 --as core", "", success},
-		"explain-json":     {"explain -f - --queue 8 -o json", "testdata/accurate.yaml", success},
-		"explain-two":      {"explain -f testdata/two.yaml --name both --queue rabbitmq=12,cache=unread", "", success},
-		"explain-panic":    {"explain -f testdata/two.yaml --name wrong --queue 12 --target 3 --as keda@2.8", "", success},
-		"explain-several":  {"explain -f testdata/accurate.yaml -f testdata/manifest.yaml --queue 8", "", success},
-		"diff":             {"diff -f testdata/accurate.yaml --from keda@2.18 --to keda@2.19", "", found},
-		"diff-same":        {"diff -f testdata/manifest.yaml --from keda@2.18.0 --to keda@2.18.3", "", success},
-		"diff-core":        {"diff -f testdata/accurate.yaml --from core", "", found},
-		"diff-two":         {"diff -f testdata/two.yaml --name both --from keda@2.4 --to keda@2.8", "", found},
-		"diff-json":        {"diff -f testdata/two.yaml --name wrong --target 3 --from keda@2.8 --to keda@2.20.1 -o json", "", found},
-		"prune":            {"prune -f testdata/accurate.yaml", "testdata/jobs.json", success},
-		"prune-core":       {"prune -f testdata/accurate.yaml --as core -o name", "testdata/jobs.json", success},
-		"rollout":          {"rollout -f testdata/accurate.yaml --jobs testdata/jobs.json", "", success},
-		"rollout-drain":    {"rollout -f testdata/drain.yaml --name drain --generation 3 --as core --jobs testdata/jobs.json --pods testdata/pods.json -o json", "", success},
-		"rollout-nothing":  {"rollout -f testdata/accurate.yaml --generation 1 --as core --jobs testdata/jobs.json", "", success},
-		"lint":             {"lint -f testdata/two.yaml", "", found},
-		"help":             {"--help", "", success},
-		"help-explain":     {"explain --help", "", success},
-		"unsupported":      {"explain -f testdata/two.yaml --name wrong --queue 12 --target 3 --as keda@2.5", "", success},
-		"refused":          {"explain -f testdata/two.yaml --name wrong --queue 12 --target 3 --as keda@2.20", "", success},
-		"oracle":           {"oracle", "oracle/testdata/questions.jsonl", found},
-		"completion-names": {"__complete explain --as keda@2.1", "", success},
+		"explain":           {"explain testdata/accurate.yaml --queue 30 --running 11 --pending 6", "", success},
+		"explain-2.18":      {"explain -f testdata/accurate.yaml --queue 8 --running 13 --pending 7 --release 2.18", "", success},
+		"explain-spec":      {"explain testdata/accurate.yaml --queue 8 --running 13 --pending 7 --terminating 2 --stuck 1 --release spec", "", success},
+		"explain-json":      {"explain - --queue 8 --release 2.21,spec -o json", "testdata/accurate.yaml", success},
+		"explain-two":       {"explain testdata/two.yaml --name both --queue rabbitmq=12,cache=unread", "", success},
+		"explain-panic":     {"explain testdata/two.yaml --name wrong --queue 12 --target 3 --release 2.8", "", success},
+		"explain-several":   {"explain testdata/accurate.yaml testdata/manifest.yaml --queue 8", "", success},
+		"explain-jobs":      {"explain testdata/accurate.yaml --jobs - --jobs testdata/pods.json --queue 8", "testdata/jobs.json", success},
+		"explain-jobs-json": {"explain testdata/drain.yaml --generation 3 --release spec --jobs testdata/jobs.json --jobs testdata/pods.json -o json", "", success},
+		"explain-names":     {"explain testdata/accurate.yaml --jobs - --release spec -o name", "testdata/jobs.json", success},
+		"explain-nothing":   {"explain testdata/accurate.yaml --generation 1 --release spec --jobs testdata/jobs.json", "", success},
+		"explain-unread":    {"explain testdata/accurate.yaml testdata/gone.yaml testdata/broken.yaml --queue 8", "", trouble},
+		"diff":              {"diff testdata/accurate.yaml --from 2.18 --to 2.19", "", found},
+		"diff-same":         {"diff testdata/manifest.yaml --from 2.18.0 --to 2.18.3", "", success},
+		"diff-spec":         {"diff testdata/accurate.yaml --from spec", "", found},
+		"diff-two":          {"diff testdata/two.yaml --name both --from 2.4 --to 2.8", "", found},
+		"diff-unused":       {"diff testdata/accurate.yaml --from 2.14 --to 2.15", "", success},
+		"diff-json":         {"diff testdata/two.yaml --name wrong --target 3 --from 2.8 --to 2.20.1 -o json", "", found},
+		"lint":              {"lint testdata/two.yaml", "", found},
+		"test":              {"test testdata/tests/orders.test.yaml", "", success},
+		"test-fails":        {"test testdata/tests", "", found},
+		"test-json":         {"test testdata/tests/fails.test.yaml -o json", "", found},
+		"help":              {"--help", "", success},
+		"help-explain":      {"help explain", "", success},
+		"unsupported":       {"explain testdata/two.yaml --name wrong --queue 12 --target 3 --release 2.5", "", success},
+		"rejected":          {"explain testdata/two.yaml --name wrong --queue 12 --target 3 --release 2.20", "", success},
+		"oracle":            {"oracle", "oracle/testdata/questions.jsonl", found},
+		"completion-names":  {"__complete explain --release 2.1", "", success},
 	} {
 		t.Run(name, func(t *testing.T) {
 			status, out, said := call(t, c.command, c.input)
@@ -75,55 +79,70 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// Whoever calls a command wrongly is told what to do.
+// The README shows real output and a real test file. UPDATE=1 does not write it.
+func TestReadme(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	for _, file := range []string{"testdata/golden/explain.txt", "testdata/tests/orders.test.yaml"} {
+		data, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.Contains(t, string(readme), string(data), file)
+	}
+	for _, line := range strings.Split(string(readme), "\n") {
+		if call := strings.TrimPrefix(line, "$ scaledjob "); call != line {
+			_, out, _ := callWith(t, call, nil)
+			require.Contains(t, string(readme), line+"\n"+out)
+		}
+	}
+}
+
+// A wrong call is an error with a fix.
 func TestWrong(t *testing.T) {
 	for command, want := range map[string]string{
-		"explode":                    `unknown command "explode"`,
-		"explain":                    "no manifest: want -f scaledjob.yaml",
-		"explain x":                  `unexpected argument "x": all are flags`,
-		"explain -f":                 "flag needs an argument",
-		"explain --queu 3":           "unknown flag: --queu",
-		"explain -f gone.yaml":       "gone.yaml: no such file",
-		"explain -f testdata":        "is a directory",
-		"explain -f testdata/a.json": "no such file",
-		"explain -f testdata/jobs.json --queue 1":                                                   "no ScaledJob: found only a Job; want",
-		"explain -f testdata/deployment.yaml --queue 1":                                             "no ScaledJob: found only a Deployment",
-		"explain -f testdata/scaledobject.yaml --queue 1":                                           "scales a Deployment and creates no Jobs",
-		"explain -f testdata/broken.yaml --queue 1":                                                 "testdata/broken.yaml: not YAML: ",
-		"explain -f testdata/accurate.yaml":                                                         "no queue length: want --queue 12",
-		"explain -f testdata/accurate.yaml --queue many":                                            `--queue "many": want a number of 0 or more, or unread`,
-		"explain -f testdata/accurate.yaml --queue -1":                                              `--queue "-1": want a number of 0 or more`,
-		"explain -f testdata/accurate.yaml --queue 1,2":                                             `want a number for each of redis`,
-		"explain -f testdata/accurate.yaml --queue kafka=1":                                         `no trigger is called "kafka": want redis`,
-		"explain -f testdata/two.yaml --name both --queue 1":                                        "nothing for the trigger cache",
-		"explain -f testdata/two.yaml --name both --queue rabbitmq=1,2":                             "want",
-		"explain -f testdata/two.yaml --name neither --queue 1":                                     `no ScaledJob called "neither": found both, wrong`,
-		"explain -f testdata/two.yaml --name wrong --queue 1":                                       "two.yaml: wrong: say with --target how many items a Job serves, or mend the manifest:\n",
-		"explain -f testdata/two.yaml --name wrong --queue 1 --target 0":                            "a positive, finite number",
-		"explain -f testdata/two.yaml --name wrong --queue 1 --target five":                         `--target "five": want a number`,
-		"explain -f testdata/two.yaml --name wrong --queue 1 --target 3 --as core":                  "spec.scalingStategy: found an unknown field: want spec.scalingStrategy",
-		"explain -f testdata/accurate.yaml --queue 1 --running -1":                                  "--running -1: want 0 or more",
-		"explain -f testdata/accurate.yaml --queue 1 --running 2 --pending 3 --terminating 4":       "--pending 3: want no more than --running, 2",
-		"explain -f testdata/accurate.yaml --queue 1 --as keda":                                     "want core, or a release such as keda@2.21",
-		"explain -f testdata/accurate.yaml --queue 1 --as keda@2.99":                                `unknown KEDA release "2.99"`,
-		"explain -f testdata/accurate.yaml --queue 1 -o xml":                                        "want one of text, json",
-		"explain -f testdata/accurate.yaml --queue 1 --running 2 --pending 2 --stuck 1":             "--stuck 1: keda@2.21.0 does not tell stuck Jobs from other pending ones: want --as core",
-		"explain -f testdata/accurate.yaml --queue 1 --running 2 --terminating 1 --as 2.18":         "--terminating 1: keda@2.18.3 counts Jobs on their way out as running ones: want --as core",
-		"explain -f testdata/accurate.yaml --queue 1 --as 3.0":                                      "want core, or a release such as keda@2.21",
-		"lint -f testdata/accurate.yaml --release 2.18,2.99":                                        `--release: unknown KEDA release "2.99"`,
-		"diff -f testdata/accurate.yaml":                                                            "want --from keda@2.18",
-		"prune -f - --jobs -":                                                                       "both the manifest and the Jobs are to come from standard input",
-		"prune -f testdata/accurate.yaml --jobs testdata/pods.json":                                 "items[0]: found a Pod: want what kubectl get jobs -o json prints",
-		"prune -f testdata/accurate.yaml --jobs testdata/deployment.yaml":                           "found Deployment: want what kubectl get jobs",
-		"prune -f testdata/accurate.yaml --jobs testdata/broken.yaml":                               "not JSON",
-		"prune -f testdata/two.yaml --jobs testdata/jobs.json":                                      "2 ScaledJobs: want --name to choose one",
-		"rollout -f testdata/manifest.yaml --jobs testdata/jobs.json":                               "no metadata.generation",
-		"rollout -f testdata/accurate.yaml --jobs testdata/jobs.json --pods gone":                   "gone: no such file",
-		"rollout -f testdata/accurate.yaml --jobs testdata/jobs.json --pods testdata/accurate.yaml": "want what kubectl get pods",
-		"lint":                            "no manifest",
-		"lint -f gone.yaml":               "no such file",
-		"oracle x":                        "unexpected argument",
-		"lint -f testdata/two.yaml -o no": "want one of text, json, github, sarif",
+		"explode":                                                                             `unknown command "explode"`,
+		"explain":                                                                             "no manifest; use scaledjob.yaml",
+		"explain not/there":                                                                   "not/there: no such file or directory",
+		"explain -f":                                                                          "flag needs an argument",
+		"explain --queu 3":                                                                    "unknown flag: --queu",
+		"explain gone.yaml --queue 1":                                                         "gone.yaml: no such file or directory",
+		"explain lint --name none --queue 1":                                                  `no ScaledJob called "none"`,
+		"explain -f testdata/a.json --queue 1":                                                "no such file",
+		"explain testdata/golden --queue 1":                                                   "testdata/golden: no file ends with .yaml, .yml or .json",
+		"explain testdata/jobs.json --queue 1":                                                "no ScaledJob: found only a Job; use",
+		"explain testdata/deployment.yaml --queue 1":                                          "no ScaledJob: found only a Deployment",
+		"explain testdata/scaledobject.yaml --queue 1":                                        "scales a Deployment and creates no Jobs",
+		"explain testdata/broken.yaml --queue 1":                                              "testdata/broken.yaml: not YAML: ",
+		"explain testdata/accurate.yaml":                                                      "no queue length; use --queue 12",
+		"explain testdata/accurate.yaml --queue many":                                         `--queue "many": use a number of 0 or more, or unread`,
+		"explain testdata/accurate.yaml --queue -1":                                           `--queue "-1": use a number of 0 or more`,
+		"explain testdata/accurate.yaml --queue 1,2":                                          `use one number for each of redis`,
+		"explain testdata/accurate.yaml --queue kafka=1":                                      `no trigger is called "kafka"; use redis`,
+		"explain testdata/two.yaml --name both --queue 1":                                     "no number for the trigger cache",
+		"explain testdata/two.yaml --name both --queue rabbitmq=1,2":                          "use one number",
+		"explain testdata/two.yaml --name neither --queue 1":                                  `no ScaledJob called "neither": found both, wrong`,
+		"explain testdata/two.yaml --name wrong --queue 1":                                    "two.yaml: wrong: no target average value; use --target 5, or correct the manifest:\n",
+		"explain testdata/two.yaml --name wrong --queue 1 --target 0":                         "a positive, finite number",
+		"explain testdata/two.yaml --name wrong --queue 1 --target five":                      `--target "five": not a number`,
+		"explain testdata/two.yaml --name wrong --queue 1 --target 3 --release spec":          "spec.scalingStategy: found an unknown field; use spec.scalingStrategy",
+		"explain testdata/accurate.yaml --queue 1 --running 2 --pending 3":                    "--pending 3: more than --running 2",
+		"explain testdata/accurate.yaml --queue 1 --release keda":                             `unknown release "keda"; use 2.0 to 2.21`,
+		"explain testdata/accurate.yaml --queue 1 --release 2.99":                             `unknown release "2.99"`,
+		"explain testdata/accurate.yaml --queue 1 -o xml":                                     "use one of text, json, name",
+		"explain testdata/accurate.yaml --queue 1 --running 2 --pending 2 --stuck 1":          "--stuck 1: KEDA 2.21.0 does not distinguish stuck Jobs; use --release spec",
+		"explain testdata/accurate.yaml --queue 1 --running 2 --terminating 1 --release 2.18": "--terminating 1: KEDA 2.18.3 counts terminating Jobs as running; include them in --running",
+		"explain testdata/accurate.yaml --queue 1 --jobs testdata/jobs.json --running 1":      "both --jobs and counts of Jobs",
+		"lint testdata/accurate.yaml --release 2.18,2.99":                                     `unknown release "2.99"`,
+		"lint testdata/accurate.yaml --release spec":                                          "lint checks for releases of KEDA",
+		"diff testdata/accurate.yaml":                                                         "use --from 2.18",
+		"diff testdata/accurate.yaml --from 2.18,2.19":                                        "found 2 releases; use one",
+		"explain - --jobs -":                                                                  "standard input is used 2 times",
+		"explain testdata/accurate.yaml --jobs testdata/deployment.yaml":                      "testdata/deployment.yaml: found a Deployment; use the output of kubectl get jobs,pods",
+		"explain testdata/accurate.yaml --jobs testdata/broken.yaml":                          "not JSON",
+		"explain testdata/accurate.yaml --jobs gone":                                          "gone: no such file",
+		"lint":                         "no manifest",
+		"lint gone.yaml":               "no such file",
+		"oracle x":                     "unexpected argument",
+		"lint testdata/two.yaml -o no": "use one of text, json, github, sarif",
 	} {
 		status, out, said := call(t, command, "")
 		require.Equal(t, trouble, status, command)
@@ -145,33 +164,47 @@ func TestNamesakes(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(jobs, data, 0o600))
 
-	status, _, said := call(t, "rollout --as core -f testdata/accurate.yaml --jobs "+jobs, "")
+	status, _, said := call(t, "explain --release spec -f testdata/accurate.yaml --jobs "+jobs, "")
 	require.Equal(t, trouble, status)
-	require.Contains(t, said, "2 ScaledJobs called a own Jobs here")
+	require.Contains(t, said, "2 ScaledJobs called a own Jobs in the dump")
 
 	manifest, err := os.ReadFile("testdata/accurate.yaml")
 	require.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "a.yaml")
 	require.NoError(t, os.WriteFile(file, bytes.Replace(manifest, []byte("name: a,"), []byte("name: a, uid: u2,"), 1), 0o600))
-	status, out, _ := call(t, "rollout --as core -f "+file+" --jobs "+jobs, "")
+	status, out, _ := call(t, "explain --release spec "+file+" --jobs "+jobs, "")
 	require.Equal(t, success, status)
-	require.Contains(t, out, "would delete 1 of the 1 Jobs of a")
+	require.Contains(t, out, "rollout   1 Job deleted")
 }
 
-// A release is spelled with or without keda@, wherever one is asked for.
+// Every command reads the same spellings of a release, and rejects none.
 func TestReleaseSpellings(t *testing.T) {
-	for plain, full := range map[string]string{
-		"explain -f testdata/accurate.yaml --queue 8 --as 2.18":              "explain -f testdata/accurate.yaml --queue 8 --as keda@2.18",
-		"diff -f testdata/accurate.yaml --from 2.18.0 --to 2.19":             "diff -f testdata/accurate.yaml --from keda@2.18.0 --to keda@2.19",
-		"lint -f testdata/two.yaml --release 2.9 --release 2.18":             "lint -f testdata/two.yaml --release keda@2.9,keda@2.18",
-		"prune -f testdata/accurate.yaml --jobs testdata/jobs.json --as 2.4": "prune -f testdata/accurate.yaml --jobs testdata/jobs.json --as keda@2.4",
+	for _, command := range []string{
+		"explain testdata/accurate.yaml --queue 8 --release ", "lint testdata/accurate.yaml --release ",
+		"diff testdata/accurate.yaml --to 2.19 --from ", "diff testdata/accurate.yaml --from 2.19 --to ",
+		"simulate testdata/manifest.yaml --arrivals constant:1/m --duration 10m --release ",
+		"simulate testdata/manifest.yaml --arrivals constant:1/m --duration 10m --compare ",
 	} {
-		wanted, want, _ := call(t, full, "")
-		status, out, said := call(t, plain, "")
-		require.Empty(t, said)
-		require.NotEmpty(t, out)
-		require.Equal(t, wanted, status)
-		require.Equal(t, want, out)
+		wanted, want, said := call(t, command+"2.18.3", "")
+		require.NotEqual(t, trouble, wanted, said)
+		for _, spelling := range []string{"2.18", "v2.18", "v2.18.3"} {
+			status, out, said := call(t, command+spelling, "")
+			require.Empty(t, said)
+			require.Equal(t, wanted, status)
+			if !strings.Contains(command, "--compare") { // whose results have the given names
+				require.Equal(t, want, out)
+			}
+		}
+		for _, wrong := range []string{"2.18.9", "2", "two", "3.0", "v2.99", "keda@2.18"} {
+			if strings.Contains(command, "--compare") && wrong != "2.18.9" && wrong != "v2.99" {
+				continue // it reads as a strategy
+			}
+			status, _, said := call(t, command+wrong, "")
+			require.Equal(t, trouble, status, command+wrong)
+			require.Contains(t, said, "unknown", command)
+		}
+		var stdout, stderr bytes.Buffer
+		require.Equal(t, trouble, run(t.Context(), append(strings.Fields(command), ""), nil, &stdout, &stderr), command)
 	}
 }
 
@@ -187,7 +220,7 @@ func TestList(t *testing.T) {
 		return write(t, "list.json", string(data))
 	}
 	file := list(map[string]any{"kind": "Secret"}, item)
-	for _, command := range []string{"explain --queue 8", "diff --from keda@2.18", "prune --jobs testdata/jobs.json", "rollout --jobs testdata/jobs.json"} {
+	for _, command := range []string{"explain --queue 8", "diff --from 2.18", "explain --jobs testdata/jobs.json"} {
 		_, want, _ := call(t, command+" -f testdata/accurate.yaml", "")
 		_, got, said := call(t, command+" -f "+file, "")
 		require.Empty(t, said)
@@ -198,7 +231,8 @@ func TestList(t *testing.T) {
 		list(map[string]any{"x": 1}):        "found only a document without a kind;",
 		write(t, "a.yaml", "x: 1\n"):        "found only a document without a kind;",
 		write(t, "b.yaml", "- x\n---\n- y"): "found only a document without a kind;",
-		list(map[string]any{"kind": "ScaledJob", "metadata": []int{}}): "items[0]: ",
+		list(map[string]any{"kind": "ScaledJob", "metadata": []int{}}):   "items[0].metadata: found an array",
+		scaledJob(t, "", "  pollingInterval: 1\n  pollingInterval: 2\n"): `key "pollingInterval" already set`,
 	} {
 		_, _, said := call(t, "explain --queue 8 -f "+file, "")
 		require.Contains(t, said, want)
@@ -209,9 +243,9 @@ func TestList(t *testing.T) {
 func TestTable(t *testing.T) {
 	for name, header := range map[string]string{"one": "NAME   STATUS   COMPLETIONS", "all": "NAMESPACE   NAME   STATUS"} {
 		file := write(t, name, header+"\na      Running  0/1\n")
-		status, _, said := call(t, "prune -f testdata/accurate.yaml", file)
+		status, _, said := call(t, "explain testdata/accurate.yaml --jobs -", file)
 		require.Equal(t, trouble, status)
-		require.Equal(t, "scaledjob: standard input: this is a table: want what kubectl get jobs -o json prints\n", said)
+		require.Equal(t, "scaledjob: standard input: found a table; use the output of kubectl get jobs,pods -o json\n", said)
 	}
 }
 

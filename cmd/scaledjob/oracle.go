@@ -13,11 +13,11 @@ func newOracle() *cobra.Command {
 	return &cobra.Command{
 		Use:   "oracle",
 		Short: "Answer JSON lines, to test another implementation against",
-		Long: `Answer questions about what the core or a release of KEDA does, as JSON lines from standard input to
+		Long: `Compute the decisions of the ScaledJob specification or of a release of KEDA, as JSON lines from standard input to
 standard output.
 
 ` + oracle.Help,
-		Example: `  echo '{"id":1,"as":"keda@2.21","scalers":[{"queueLength":10,"target":2,"isActive":true}],"maxReplicaCount":3,"running":1}' | scaledjob oracle`,
+		Example: `  echo '{"id":1,"release":"2.21","scalers":[{"queueLength":10,"target":2,"isActive":true}],"maxReplicaCount":3,"running":1}' | scaledjob oracle`,
 		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			debug.SetGCPercent(400) // lines are small and many; a few more MiB make them a fifth faster

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/keda"
 	"github.com/scaledjob/scaledjob/scaling"
 )
@@ -20,11 +20,11 @@ type queueFlags struct {
 }
 
 func (f *queueFlags) addTarget(c *cobra.Command) {
-	c.Flags().StringVar(&f.target, "target", "", "items that one Job serves, where the manifest cannot tell: a `number`, or trigger=number,…")
+	c.Flags().StringVar(&f.target, "target", "", "target average value, if the manifest has none: a `number` of items per Job, or trigger=number,…")
 }
 
 func (f *queueFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&f.queue, "queue", "", "queue length: a `number`, one for each trigger (12,5), or trigger=number,…; unread is one that could not be read")
+	c.Flags().StringVar(&f.queue, "queue", "", "queue length: a `number`, one for each trigger (12,5), or trigger=number,…; unread for a queue that cannot be read")
 	f.addTarget(c)
 }
 
@@ -44,34 +44,34 @@ func pairs(text string) []pair {
 }
 
 // triggers are the manifest's, with the targets of the command line.
-func (f *queueFlags) triggers(m *manifest) ([]adapter.Trigger, map[string]float64, error) {
+func (f *queueFlags) triggers(m *manifest) ([]scaledjob.Trigger, map[string]float64, error) {
 	targets := map[string]float64{}
 	if f.target != "" {
 		for _, p := range pairs(f.target) {
 			n, err := strconv.ParseFloat(p.text, 64)
 			if err != nil {
-				return nil, nil, usagef("--target %q: want a number such as 5, or trigger=5", f.target)
+				return nil, nil, usagef("--target %q: not a number; use 5, or trigger=5", f.target)
 			}
 			if p.name != "" {
 				targets[p.name] = n
 				continue
 			}
-			for _, t := range m.core.Spec.Triggers {
+			for _, t := range m.spec.Spec.Triggers {
 				targets[t.Type] = n
 			}
 		}
 	}
-	triggers, err := m.core.Triggers(targets)
+	triggers, err := m.spec.Triggers(targets)
 	if err != nil {
-		return nil, nil, fmt.Errorf("say with --target how many items a Job serves, or mend the manifest:\n%w", err)
+		return nil, nil, fmt.Errorf("no target average value; use --target 5, or correct the manifest:\n%w", err)
 	}
 	return triggers, targets, nil
 }
 
 // lengths are the queue lengths of the triggers, NaN where one could not be read.
-func (f *queueFlags) lengths(triggers []adapter.Trigger) ([]float64, error) {
+func (f *queueFlags) lengths(triggers []scaledjob.Trigger) ([]float64, error) {
 	if f.queue == "" {
-		return nil, usagef("no queue length: want --queue 12")
+		return nil, usagef("no queue length; use --queue 12")
 	}
 	given := pairs(f.queue)
 	lengths := make([]float64, len(triggers))
@@ -84,17 +84,17 @@ func (f *queueFlags) lengths(triggers []adapter.Trigger) ([]float64, error) {
 		at := i
 		if p.name != "" {
 			if at = index(triggers, p.name); at < 0 {
-				return nil, usagef("--queue: no trigger is called %q: want %s", p.name, triggerNames(triggers))
+				return nil, usagef("--queue: no trigger is called %q; use %s", p.name, triggerNames(triggers))
 			}
 		}
 		if at >= len(triggers) || seen[at] || p.name == "" && given[0].name != "" {
-			return nil, usagef("--queue %q: want a number for each of %s", f.queue, triggerNames(triggers))
+			return nil, usagef("--queue %q: use one number for each of %s", f.queue, triggerNames(triggers))
 		}
 		lengths[at], seen[at] = n, true
 	}
 	for i, ok := range seen {
 		if !ok {
-			return nil, usagef("--queue %q: nothing for the trigger %s", f.queue, triggers[i].Name)
+			return nil, usagef("--queue %q: no number for the trigger %s", f.queue, triggers[i].Name)
 		}
 	}
 	return lengths, nil
@@ -106,12 +106,12 @@ func length(text string) (float64, error) {
 	}
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsNaN(n) || n < 0 {
-		return 0, usagef("--queue %q: want a number of 0 or more, or unread", text)
+		return 0, usagef("--queue %q: use a number of 0 or more, or unread", text)
 	}
 	return n, nil
 }
 
-func index(triggers []adapter.Trigger, name string) int {
+func index(triggers []scaledjob.Trigger, name string) int {
 	for i, t := range triggers {
 		if t.Name == name {
 			return i
@@ -120,7 +120,7 @@ func index(triggers []adapter.Trigger, name string) int {
 	return -1
 }
 
-func triggerNames(triggers []adapter.Trigger) string {
+func triggerNames(triggers []scaledjob.Trigger) string {
 	var names []string
 	for _, t := range triggers {
 		names = append(names, t.Name)
@@ -128,56 +128,79 @@ func triggerNames(triggers []adapter.Trigger) string {
 	return strings.Join(names, ", ")
 }
 
-func metrics(triggers []adapter.Trigger, lengths []float64) []scaling.Metric {
+func metrics(triggers []scaledjob.Trigger, lengths []float64) []scaling.Metric {
 	all := make([]scaling.Metric, len(triggers))
 	for i, t := range triggers {
 		all[i] = t.Metric(lengths[i])
-		all[i].Failed = math.IsNaN(lengths[i])
 	}
 	return all
 }
 
-func scalers(triggers []adapter.Trigger, lengths []float64) []keda.Scaler {
+func scalers(triggers []scaledjob.Trigger, lengths []float64) []keda.Scaler {
 	all := make([]keda.Scaler, len(triggers))
 	for i, t := range triggers {
-		all[i] = keda.Scaler{QueueLength: lengths[i], Target: t.Target, Active: lengths[i] > t.ActivationThreshold}
-		if math.IsNaN(lengths[i]) {
-			all[i] = keda.Scaler{Failed: true, Target: t.Target}
-		}
+		all[i] = t.Scaler(lengths[i])
 	}
 	return all
 }
+
+// A jobCount is a flag with a number of Jobs.
+type jobCount struct {
+	n     int64
+	given bool
+}
+
+// String is the number.
+func (c *jobCount) String() string { return strconv.FormatInt(c.n, 10) }
+
+// Set reads a whole number of 0 or more.
+func (c *jobCount) Set(text string) error {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 {
+		return errors.New("use a whole number of 0 or more")
+	}
+	c.n, c.given = n, true
+	return nil
+}
+
+// Type names the value in the help.
+func (c *jobCount) Type() string { return "Jobs" }
 
 // jobFlags are counts of Jobs.
 type jobFlags struct {
-	running, pending, stuck, terminating int64
+	running, pending, stuck, terminating jobCount
 }
 
 func (f *jobFlags) add(c *cobra.Command) {
-	c.Flags().Int64Var(&f.running, "running", 0, "`Jobs` that have not finished, pending ones included")
-	c.Flags().Int64Var(&f.pending, "pending", 0, "`Jobs` of those of which no pod has started")
-	c.Flags().Int64Var(&f.stuck, "stuck", 0, "`Jobs` of the pending that have been so for too long; core only")
-	c.Flags().Int64Var(&f.terminating, "terminating", 0, "`Jobs` of the running that are on their way out; core only")
+	c.Flags().Var(&f.running, "running", "`Jobs` that have not finished, including pending ones")
+	c.Flags().Var(&f.pending, "pending", "pending `Jobs`, included in --running")
+	c.Flags().Var(&f.stuck, "stuck", "stuck `Jobs`, included in --pending; needs --release spec")
+	c.Flags().Var(&f.terminating, "terminating", "terminating `Jobs`, beside --running; needs --release spec")
 }
 
-// check tells all that cannot be.
-func (f *jobFlags) check() error {
+// given reports whether any count was given.
+func (f *jobFlags) given() bool {
+	return f.running.given || f.pending.given || f.stuck.given || f.terminating.given
+}
+
+// check returns all that cannot be.
+func (f *jobFlags) check(all []release) error {
 	var problems []error
-	for _, p := range []struct {
-		name    string
-		n, most int64
-		of      string
-	}{
-		{"running", f.running, math.MaxInt64, ""},
-		{"pending", f.pending, f.running, "--running"},
-		{"stuck", f.stuck, f.pending, "--pending"},
-		{"terminating", f.terminating, f.running, "--running"},
-	} {
-		switch {
-		case p.n < 0:
-			problems = append(problems, fmt.Errorf("--%s %d: want 0 or more", p.name, p.n))
-		case p.n > p.most:
-			problems = append(problems, fmt.Errorf("--%s %d: want no more than %s, %d, of which they are a part", p.name, p.n, p.of, p.most))
+	if f.pending.n > f.running.n {
+		problems = append(problems, fmt.Errorf("--pending %d: more than --running %d; pending Jobs are included in the running ones", f.pending.n, f.running.n))
+	}
+	if f.stuck.n > f.pending.n {
+		problems = append(problems, fmt.Errorf("--stuck %d: more than --pending %d; stuck Jobs are included in the pending ones", f.stuck.n, f.pending.n))
+	}
+	for _, r := range all {
+		if r.profile == nil {
+			continue
+		}
+		if f.stuck.n > 0 {
+			problems = append(problems, fmt.Errorf("--stuck %d: %s does not distinguish stuck Jobs; use --release spec", f.stuck.n, r))
+		}
+		if f.terminating.n > 0 {
+			problems = append(problems, fmt.Errorf("--terminating %d: %s counts terminating Jobs as running; include them in --running, or use --release spec", f.terminating.n, r))
 		}
 	}
 	if err := errors.Join(problems...); err != nil {
@@ -186,19 +209,7 @@ func (f *jobFlags) check() error {
 	return nil
 }
 
-// known refuses counts that a release of KEDA does not make.
-func (f *jobFlags) known(as engine) error {
-	switch {
-	case as.profile == nil:
-	case f.stuck != 0:
-		return usagef("--stuck %d: %s does not tell stuck Jobs from other pending ones: want --as core, or no --stuck", f.stuck, as)
-	case f.terminating != 0:
-		return usagef("--terminating %d: %s counts Jobs on their way out as running ones: want --as core, or no --terminating", f.terminating, as)
-	}
-	return nil
-}
-
-func (f *jobFlags) jobs() *scaling.Jobs {
-	running := f.running - f.terminating
-	return &scaling.Jobs{Running: running, Pending: min(f.pending, running), Stuck: f.stuck, Terminating: f.terminating}
+// jobs are the counts as the specification reads them.
+func (f *jobFlags) jobs() *scaling.JobCounts {
+	return &scaling.JobCounts{Running: f.running.n, Pending: f.pending.n, Stuck: f.stuck.n, Terminating: f.terminating.n}
 }

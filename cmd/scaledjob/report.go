@@ -1,14 +1,14 @@
 package main
 
 import (
-	"bytes"
+	"cmp"
 	_ "embed"
 	"encoding/csv"
-	"errors"
 	"fmt"
 	"html/template"
 	"io"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/picture"
@@ -17,10 +17,10 @@ import (
 
 // A row is a policy in the table of a report.
 type row struct {
-	Policy                                    string
-	Drained, P50, P95, Max, Used, Idle        string
-	LongestQueue, Jobs, Empty, MostJobs, Over int64
-	Left, Repeated                            int64
+	Policy                                 string
+	Drained, P50, P95, Max, Used, Idle     string
+	PeakQueue, Jobs, Empty, PeakJobs, Over int64
+	Left, Duplicated                       int64
 }
 
 func rowOf(r *simulation.Result) row {
@@ -31,8 +31,8 @@ func rowOf(r *simulation.Result) row {
 	}
 	return row{
 		Policy: name(r), Drained: drained, P50: span(s.Wait.P50), P95: span(s.Wait.P95), Max: span(s.Wait.Max),
-		Used: span(s.UsedSeconds), Idle: span(s.IdleSeconds), LongestQueue: s.LongestQueue,
-		Jobs: s.JobsCreated, Empty: s.JobsEmpty, MostJobs: s.MostJobs, Over: s.ExcessOverMax, Left: left(s), Repeated: s.Repeated,
+		Used: span(s.BusySeconds), Idle: span(s.IdleSeconds), PeakQueue: s.PeakQueue,
+		Jobs: s.JobsCreated, Empty: s.IdleJobs, PeakJobs: s.PeakJobs, Over: s.ExcessOverMax, Left: left(s), Duplicated: s.Duplicated,
 	}
 }
 
@@ -42,12 +42,12 @@ func printTable(out io.Writer, r *report) error {
 	for i := range r.Results {
 		x := rowOf(&r.Results[i])
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%d\t%d\t%d\t%s\t%s\t\n",
-			x.Policy, x.P50, x.P95, x.Max, x.LongestQueue, x.Drained, x.Jobs, x.Empty, x.MostJobs, x.Used, x.Idle)
+			x.Policy, x.P50, x.P95, x.Max, x.PeakQueue, x.Drained, x.Jobs, x.Empty, x.PeakJobs, x.Used, x.Idle)
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "\n%s\n", r.Verdict)
+	fmt.Fprintf(out, "\n%s\n", strings.Join(r.Verdict, "\n"))
 	if len(r.Points) == 0 {
 		return nil
 	}
@@ -55,37 +55,43 @@ func printTable(out io.Writer, r *report) error {
 }
 
 func printFront(out io.Writer, points []simulation.Point) error {
-	fmt.Fprintf(out, "\nOf %d policies tried, these are worth choosing among: who waits less costs more.\n\n", len(points))
+	if len(picture.Best(points)) == 0 {
+		return nil
+	}
+	fmt.Fprintf(out, "\nOf %d policies tried, these are the best: a shorter wait costs more.\n\n", len(points))
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "policy\twait p95\tcost\tJobs\tfound nothing\t")
 	for _, p := range picture.Best(points) {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t\n", p.Policy.String(), span(p.Summary.Wait.P95), span(p.Summary.Cost()), p.Summary.JobsCreated, p.Summary.JobsEmpty)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t\n", p.Policy.String(), span(p.Summary.Wait.P95), span(p.Summary.Cost()), p.Summary.JobsCreated, p.Summary.IdleJobs)
 	}
 	return w.Flush()
 }
 
-// drawn is the front of a search, and otherwise the runs.
-func (r *report) drawn() *picture.Picture {
+// charts returns the chart of a search, if there was one, and the charts of the runs.
+func (r *report) charts() []string {
+	var all []string
 	if len(r.Points) > 0 {
-		return picture.Front(r.Points, picture.Light)
+		all = append(all, picture.Front(r.Points, &r.Results[0].Summary))
 	}
-	return picture.Runs(r.Results, picture.Light)
+	return append(all, picture.Items(r.Results), picture.Jobs(r.Results, r.Capacity.Max), picture.Waits(r.Results))
 }
 
-func writeSVG(w io.Writer, r *report) error { return r.drawn().WriteSVG(w) }
-func writePNG(w io.Writer, r *report) error { return r.drawn().WritePNG(w) }
+func writeSVG(w io.Writer, r *report) error {
+	_, err := w.Write(picture.Sheet(r.charts()...))
+	return err
+}
 
 // writeCSV writes a line for each poll of each policy.
 func writeCSV(w io.Writer, r *report) error {
 	c := csv.NewWriter(w)
-	if err := c.Write([]string{"policy", "seconds", "metric", "created", "rule", "queued", "in_work", "done", "lost", "running", "pending", "finished"}); err != nil {
+	if err := c.Write([]string{"policy", "seconds", "metric", "created", "rule", "queued", "in_progress", "done", "lost", "running", "pending", "finished"}); err != nil {
 		return err
 	}
 	for i := range r.Results {
 		for _, t := range r.Results[i].Ticks {
 			line := []string{name(&r.Results[i]), strconv.FormatFloat(t.Seconds, 'g', -1, 64), strconv.FormatFloat(t.Metric, 'g', -1, 64)}
 			line = append(line, strconv.FormatInt(t.Created, 10), t.Rule)
-			for _, n := range []int64{t.Queued, t.InWork, t.Done, t.Lost, t.Running, t.Pending, t.Finished} {
+			for _, n := range []int64{t.Queued, t.InProgress, t.Done, t.Lost, t.Running, t.Pending, t.Finished} {
 				line = append(line, strconv.FormatInt(n, 10))
 			}
 			if err := c.Write(line); err != nil {
@@ -97,69 +103,43 @@ func writeCSV(w io.Writer, r *report) error {
 	return c.Error()
 }
 
+// Workload describes the items, the Jobs and the rules in one line.
+func (r *report) Workload() string {
+	s := &r.Scenario
+	var parts []string
+	for i := range s.Queues {
+		q := &s.Queues[i]
+		arrivals := q.Arrivals.String()
+		if len(q.Trace) > 0 {
+			arrivals = fmt.Sprintf("a trace of %d rows", len(q.Trace))
+		}
+		parts = append(parts, fmt.Sprintf("%s: %s, %s each", cmp.Or(q.Name, "items"), arrivals, q.Service))
+	}
+	if s.Duration > 0 {
+		parts = append(parts, "for "+s.Duration.String())
+	}
+	parts = append(parts, fmt.Sprintf("startup %s", s.Jobs.Startup), "rules of "+r.Results[0].Policy.As, fmt.Sprintf("%d seeds from %d", max(1, r.Seeds), s.Seed))
+	return strings.Join(parts, "; ") + "."
+}
+
 //go:embed report.html
 var page string
 
 var pageTemplate = template.Must(template.New("report").Parse(page))
 
-// A drawing is a picture for light and dark surroundings.
-type drawing struct {
-	Alt         string
-	Light, Dark template.HTML
-}
-
 func writeHTML(w io.Writer, r *report) error {
-	var data struct {
+	data := struct {
 		*report
-		Rows  []row
-		Runs  []drawing
-		Front []drawing
-		Best  []simulation.Point
-	}
-	data.report = r
+		Style  template.CSS
+		Rows   []row
+		Charts []template.HTML
+		Best   []simulation.Point
+	}{report: r, Style: template.CSS(picture.Style), Best: picture.Best(r.Points)}
 	for i := range r.Results {
 		data.Rows = append(data.Rows, rowOf(&r.Results[i]))
 	}
-	var err error
-	data.Runs, err = drawings(func(t picture.Theme) *picture.Picture { return picture.Runs(r.Results, t) }, func(i int) string {
-		return fmt.Sprintf("%s of %s over time", []string{"Items", "Jobs"}[i%2], name(&r.Results[i/2]))
-	})
-	if err != nil {
-		return err
+	for _, chart := range r.charts() {
+		data.Charts = append(data.Charts, template.HTML(chart))
 	}
-	if len(r.Points) > 0 {
-		data.Front, err = drawings(func(t picture.Theme) *picture.Picture { return picture.Front(r.Points, t) },
-			func(int) string { return "Wait against cost of every policy tried" })
-		data.Best = picture.Best(r.Points)
-	}
-	return errors.Join(err, pageTemplate.Execute(w, data))
-}
-
-func drawings(draw func(picture.Theme) *picture.Picture, alt func(int) string) ([]drawing, error) {
-	light, dark := draw(picture.Light).Panels(), draw(picture.Dark).Panels()
-	all := make([]drawing, len(light))
-	for i := range all {
-		var err [2]error
-		all[i].Alt = alt(i)
-		all[i].Light, err[0] = inline(light[i])
-		all[i].Dark, err[1] = inline(dark[i])
-		if err := errors.Join(err[:]...); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
-}
-
-// inline is a picture within a page: without what only a file of its own has.
-func inline(p *picture.Picture) (template.HTML, error) {
-	var b bytes.Buffer
-	if err := p.WriteSVG(&b); err != nil {
-		return "", err
-	}
-	svg := b.Bytes()
-	start := bytes.Index(svg, []byte("<svg"))
-	if start < 0 {
-		return "", errors.New("no <svg in the picture")
-	}
-	return template.HTML(svg[start:]), nil
+	return pageTemplate.Execute(w, data)
 }

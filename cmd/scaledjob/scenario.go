@@ -2,21 +2,17 @@ package main
 
 import (
 	"bytes"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"go.yaml.in/yaml/v3"
 	k8syaml "sigs.k8s.io/yaml"
 
+	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/simulation"
 )
 
@@ -99,11 +95,11 @@ func located(file string, root *yaml.Node, err error) error {
 		}
 		return errors.Join(all...)
 	}
-	var field *simulation.FieldError
-	if !errors.As(err, &field) {
+	var problem *field.Error
+	if !errors.As(err, &problem) {
 		return fmt.Errorf("%s: %w", file, err)
 	}
-	return fmt.Errorf("%s:%d: %w", file, lineOf(root, field.Field), err)
+	return fmt.Errorf("%s:%d: %w", file, lineOf(root, problem.Path), err)
 }
 
 var quotedText = regexp.MustCompile(`"([^"]+)"`)
@@ -166,81 +162,4 @@ func child(n *yaml.Node, step string) *yaml.Node {
 		}
 	}
 	return nil
-}
-
-// readTrace reads a CSV file of arrivals.
-func readTrace(name string) ([]simulation.Arrival, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	r := csv.NewReader(f)
-	r.TrimLeadingSpace = true
-	header, err := r.Read()
-	if errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s: nothing in it: want the columns time and items", name)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	for _, column := range header {
-		if !slices.Contains([]string{"time", "items", "service"}, column) {
-			return nil, fmt.Errorf("%s:1: found the column %q: want time, items and service", name, column)
-		}
-	}
-	if !slices.Contains(header, "time") {
-		return nil, fmt.Errorf("%s:1: no column time: want time,items", name)
-	}
-	var all []simulation.Arrival
-	for {
-		row, err := r.Read()
-		if errors.Is(err, io.EOF) {
-			return all, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		line, _ := r.FieldPos(0)
-		a, err := arrival(header, row)
-		if err != nil {
-			return nil, fmt.Errorf("%s:%d: %w", name, line, err)
-		}
-		all = append(all, a)
-	}
-}
-
-func arrival(header, row []string) (a simulation.Arrival, err error) {
-	for i, column := range header {
-		switch column {
-		case "items":
-			if a.Items, err = strconv.ParseInt(row[i], 10, 64); err != nil || a.Items < 1 {
-				return a, fmt.Errorf("items: found %q: want a whole number of 1 or more", row[i])
-			}
-		case "time":
-			if a.At, err = seconds(row[i]); err != nil {
-				return a, fmt.Errorf("time: %w", err)
-			}
-		case "service":
-			if row[i] == "" {
-				continue
-			}
-			if a.Service, err = seconds(row[i]); err != nil {
-				return a, fmt.Errorf("service: %w", err)
-			}
-		}
-	}
-	return a, nil
-}
-
-// seconds reads a number of seconds, or a duration.
-func seconds(text string) (simulation.Duration, error) {
-	if n, err := strconv.ParseFloat(text, 64); err == nil && n >= 0 && n < 1e9 {
-		return simulation.Duration(n * float64(time.Second)), nil
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 {
-		return 0, fmt.Errorf("found %q: want seconds, or a duration such as 1m30s", text)
-	}
-	return simulation.Duration(d), nil
 }

@@ -11,9 +11,11 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"github.com/scaledjob/scaledjob/simulation"
@@ -22,75 +24,80 @@ import (
 type simulate struct {
 	manifestFlags
 	queueFlags
-	scenario string
-	arrivals []string
-	trace    string
-	service  string
-	startup  string
-	duration time.Duration
-	metric   string
-	ack      string
-	items    int64
-	seed     uint64
-	compare  []string
-	as       engine
-	search   bool
-	output   string
+	scenario  string
+	arrivals  []string
+	trace     string
+	traceAs   string
+	service   string
+	startup   string
+	duration  time.Duration
+	metric    string
+	ack       string
+	items     int64
+	seed      uint64
+	seeds     int
+	compare   []string
+	release   releases
+	search    bool
+	objective string
+	output    string
 	// overruled are the flags that were given and that a scenario overrules.
 	overruled []string
 }
 
 func newSimulate() *cobra.Command {
-	s := &simulate{as: engine{}}
+	s := &simulate{}
 	c := &cobra.Command{
-		Use:   "simulate -f scaledjob.yaml --arrivals poisson:2/s --service exp:30s",
+		Use:   "simulate FILE --arrivals poisson:2/s --service exp:30s",
 		Short: "Play a ScaledJob against a workload, and compare strategies",
 		Long: `Play a ScaledJob against a workload in virtual time, compare strategies or releases on the same items, or search
 for better parameters. The same command gives the same numbers.
 
 Arrivals are constant:2/s, poisson:2/s, bursts:100/10m (all at once, every ten minutes) or daily:1/s,5/s,2/s (a curve
-over the day); times are 30s, exp:30s, lognormal:30s,1m (mean, deviation) or recorded:12s,30s. A trace is a CSV file
-with the columns time (seconds since the start, or durations such as 1m30s), items and, if need be, service.
+over the day); times are 30s, exp:30s, lognormal:30s,1m (mean, deviation) or recorded:12s,30s. A trace is CSV or
+JSON with time, items and service, or the answer of a Prometheus range query; times are RFC 3339, Unix times, or offsets.
 
 Without -o a table and a verdict are printed; -o writes a report that needs no network (report.html), pictures
-(run.svg, run.png; with --search of wait against cost), every poll (run.csv) or all of it (run.json).`,
-		Example: `  scaledjob simulate -f scaledjob.yaml --arrivals poisson:2/s --service exp:30s --startup 20s
+(run.svg), every poll (run.csv) or all of it (run.json).`,
+		Example: `  scaledjob simulate orders.yaml --arrivals poisson:2/s --service exp:30s --startup 20s
 
   # which strategy?
-  scaledjob simulate -f scaledjob.yaml --arrivals bursts:200/30m --service 45s --compare default,accurate,eager -o report.html
+  scaledjob simulate orders.yaml --arrivals bursts:200/30m --service 45s --compare default,accurate,eager -o report.html
 
   # as KEDA does it, before and after an upgrade
-  scaledjob simulate -f scaledjob.yaml --trace queue.csv --service exp:30s --compare keda@2.18,keda@2.21
+  scaledjob simulate orders.yaml --trace queue.csv --service exp:30s --compare 2.18,2.21
 
   # better parameters
-  scaledjob simulate -f scaledjob.yaml --arrivals poisson:2/s --service exp:30s --search
+  scaledjob simulate orders.yaml --arrivals poisson:2/s --service exp:30s --search
 
   # anything that flags cannot say: several clusters, outages, failures; scaledjob simulate --help-scenario
   scaledjob simulate --scenario scenario.yaml`,
-		Args: noArguments,
 	}
 	flags := c.Flags()
 	s.manifestFlags.add(c)
 	s.addTarget(c)
-	s.as.add(c, "as", "whose rules")
+	s.release.add(c, "release", "rules of this")
 	flags.StringVar(&s.scenario, "scenario", "", "`file` with a scenario in YAML, instead of -f and the flags about the workload")
 	flags.StringArrayVar(&s.arrivals, "arrivals", nil, "when items arrive, `[trigger=]pattern:rate`; once for each trigger")
-	flags.StringVar(&s.trace, "trace", "", "CSV `file` of when items arrived, for the first trigger")
+	flags.StringVar(&s.trace, "trace", "", "`file` of the times at which items arrived, for the first trigger: CSV, JSON, or a Prometheus range query")
+	flags.StringVar(&s.traceAs, "trace-as", "", "`rate|counter`: meaning of a Prometheus series; by default from its name")
 	flags.StringVar(&s.service, "service", "30s", "how long a Job works on an item: a `time` or distribution")
 	flags.StringVar(&s.startup, "startup", "5s", "how long a pod takes to start: a `time` or distribution")
 	flags.DurationVar(&s.duration, "duration", time.Hour, "`time` for which items arrive; with --trace, until its end")
 	flags.StringVar(&s.metric, "metric", "all", "what the trigger counts: `all|waiting`, with or without the items being worked on")
 	flags.StringVar(&s.ack, "acknowledge", "end", "when a Job tells the queue that it has an item: `end|start` of the work")
 	flags.Int64Var(&s.items, "items-per-job", 0, "`items` that a Job does before it ends; 0 is until the queue is empty")
-	flags.Uint64Var(&s.seed, "seed", 1, "`number` that makes the random numbers")
-	flags.StringSliceVar(&s.compare, "compare", nil, "`policies` to compare: strategies, core, or releases such as keda@2.18, or both as eager@keda@2.18")
+	flags.Uint64Var(&s.seed, "seed", 1, "first seed of the random numbers")
+	flags.IntVar(&s.seeds, "seeds", 5, "`number` of seeds under which each policy runs")
+	flags.StringSliceVar(&s.compare, "compare", nil, "`policies` to compare: strategies, releases such as 2.18, spec, or both such as eager@2.18")
 	flags.BoolVar(&s.search, "search", false, "try a grid of strategies and parameters, and propose those that nothing beats")
-	flags.StringVarP(&s.output, "output", "o", "", "`file` to write: .html, .svg, .png, .csv or .json; a plain json prints that")
+	flags.StringVar(&s.objective, "objective", "", "`condition` on the wait, such as p95<2m: --search reports the cheapest policy that meets it")
+	flags.StringVarP(&s.output, "output", "o", "", "`file` to write: .html, .svg, .csv or .json; a plain json prints that")
 	explainScenario := flags.Bool("help-scenario", false, "print what a scenario file may say")
 	flags.Lookup("items-per-job").DefValue = "1"
 	s.items = 1
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		for _, flag := range []string{"arrivals", "trace", "service", "startup", "duration", "metric", "acknowledge", "items-per-job", "seed", "as", "target"} {
+	c.RunE = func(c *cobra.Command, args []string) error {
+		for _, flag := range []string{"arrivals", "trace", "service", "startup", "duration", "metric", "acknowledge", "items-per-job", "seed", "release", "target"} {
 			if c.Flags().Changed(flag) {
 				s.overruled = append(s.overruled, "--"+flag)
 			}
@@ -99,6 +106,10 @@ Without -o a table and a verdict are printed; -o writes a report that needs no n
 			_, err := fmt.Fprint(c.OutOrStdout(), scenarioHelp)
 			return err
 		}
+		if c.Flags().Changed("compare") && len(s.compare) == 0 {
+			return usagef("--compare: found no policy; use strategies, or releases such as 2.18")
+		}
+		s.files = append(s.files, args...)
 		return s.run(c.Context(), c)
 	}
 	_ = c.MarkFlagFilename("scenario", "yaml", "yml", "json")
@@ -127,18 +138,59 @@ func (s *simulate) run(ctx context.Context, c *cobra.Command) error {
 		bar(part)
 		return nil
 	}}
-	r := &report{Scenario: *scenario}
-	if r.Results, err = simulation.Compare(*scenario, policies, o); err != nil {
+	if s.seeds < 1 {
+		return usagef("--seeds %d: use 1 or more", s.seeds)
+	}
+	goal, err := parseGoal(s.objective)
+	if err != nil {
 		return err
 	}
+	if goal != nil && !s.search {
+		return usagef("--objective without --search: use both")
+	}
+	runs, err := simulation.Replicate(*scenario, policies, s.seeds, o)
+	if err != nil {
+		return err
+	}
+	r := &report{Scenario: *scenario, Capacity: scenario.Capacity(), Seeds: s.seeds, Command: repeated(c)}
+	for _, of := range runs {
+		r.Results = append(r.Results, of[0])
+	}
+	r.Verdict = verdict(r.Capacity, runs)
 	if s.search {
 		o.SummaryOnly = true
-		if r.Points, err = simulation.Search(*scenario, searchGrid(scenario.Policy), o); err != nil {
+		if r.Points, err = simulation.Search(*scenario, searchGrid(scenario.Policy, r.Capacity), o); err != nil {
 			return err
 		}
+		r.Verdict = append(r.Verdict, searched(r.Points, goal)...)
 	}
-	r.Verdict = verdict(r.Results)
 	return write(c.OutOrStdout(), r)
+}
+
+// repeated returns the command with the flags that were given, without the output.
+func repeated(c *cobra.Command) string {
+	words := []string{c.CommandPath()}
+	word := func(text string) {
+		if strings.ContainsFunc(text, func(r rune) bool {
+			return !strings.ContainsRune("-_./:=,@%+", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+		}) {
+			text = "'" + strings.ReplaceAll(text, "'", `'\\''`) + "'"
+		}
+		words = append(words, text)
+	}
+	c.Flags().Visit(func(f *pflag.Flag) {
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			for _, v := range list.GetSlice() {
+				word("--" + f.Name + "=" + v)
+			}
+		} else if f.Name != "output" {
+			word("--" + f.Name + "=" + f.Value.String())
+		}
+	})
+	for _, arg := range c.Flags().Args() {
+		word(arg)
+	}
+	return strings.Join(words, " ")
 }
 
 // progress tells on a terminal how far it is, and nowhere else.
@@ -167,21 +219,17 @@ func (s *simulate) read(stdin io.Reader) (*simulation.Scenario, error) {
 		}
 		return readScenario(source)
 	}
-	manifests, err := s.manifestFlags.read(stdin)
+	m, err := s.one(nil, stdin)
 	if err != nil {
 		return nil, err
 	}
-	if len(manifests) > 1 {
-		return nil, usagef("%d ScaledJobs: want --name to choose one", len(manifests))
-	}
-	m := manifests[0]
 	triggers, _, err := s.triggers(m)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", m.file, err)
 	}
 	scenario := &simulation.Scenario{Name: m.name(), Seed: s.seed, Duration: simulation.Duration(s.duration)}
-	scenario.Policy = simulation.Policy{As: s.as.String(), Spec: m.keda.Spec}
-	scenario.Jobs = simulation.Jobs{Acknowledge: simulation.Acknowledge(s.ack), ItemsPerJob: s.items, DrainQueue: s.items == 0}
+	scenario.Policy = simulation.Policy{As: s.release.one().rules(), Spec: m.keda.Spec}
+	scenario.Jobs = simulation.JobBehavior{Acknowledge: simulation.Acknowledge(s.ack), ItemsPerJob: s.items, DrainQueue: s.items == 0}
 	var problems []error
 	text := func(flag, value string, to interface{ UnmarshalText([]byte) error }) {
 		if err := to.UnmarshalText([]byte(value)); err != nil {
@@ -213,7 +261,7 @@ func (s *simulate) read(stdin io.Reader) (*simulation.Scenario, error) {
 		text("arrivals", pattern, &scenario.Queues[at].Arrivals)
 	}
 	if s.trace != "" {
-		trace, err := readTrace(s.trace)
+		trace, err := readTrace(s.trace, s.traceAs)
 		if err != nil {
 			return nil, err
 		}
@@ -236,19 +284,16 @@ func (s *simulate) policies(base simulation.Policy) ([]simulation.Policy, error)
 	var all []simulation.Policy
 	for _, name := range s.compare {
 		p := base
-		strategy, as, both := strings.Cut(name, "@")
-		switch {
-		case name == core || strategy == "keda":
-			strategy, as = "", name
-		case !both:
-			as = ""
+		strategy, of, both := strings.Cut(name, "@")
+		if !both && (name == spec || strings.ContainsRune(name, '.')) {
+			strategy, of = "", name
 		}
-		if as != "" {
-			var e engine
-			if err := e.Set(as); err != nil {
+		if of != "" || both {
+			r, err := parseRelease(of)
+			if err != nil {
 				return nil, usagef("--compare %s: %w", name, err)
 			}
-			p.As = e.String()
+			p.As = r.rules()
 		}
 		if strategy != "" {
 			p.Spec.ScalingStrategy.Strategy = strategy
@@ -259,22 +304,23 @@ func (s *simulate) policies(base simulation.Policy) ([]simulation.Policy, error)
 	return all, nil
 }
 
-// searchGrid is what a user can turn: the strategy, how often it polls, and how
-// many Jobs there may be.
-func searchGrid(base simulation.Policy) simulation.Grid {
-	interval, most := int32(30), int32(100)
+// searchGrid returns the policies to try: the strategies, polling intervals around the
+// manifest's, and maxima from the load to twice as many, besides the manifest's own.
+func searchGrid(base simulation.Policy, c simulation.Capacity) simulation.Grid {
+	interval, most := int64(30), int64(100)
 	if n := base.Spec.PollingInterval; n != nil {
-		interval = *n
+		interval = int64(*n)
 	}
 	if n := base.Spec.MaxReplicaCount; n != nil {
-		most = *n
+		most = int64(*n)
 	}
 	g := simulation.Grid{Strategies: []string{"default", "accurate", "eager"}}
-	for _, n := range values(int64(interval)/3, int64(interval), 2*int64(interval)) {
+	for _, n := range values(interval/3, interval, 2*interval) {
 		g.PollingIntervals = append(g.PollingIntervals, simulation.Duration(time.Duration(n)*time.Second))
 	}
-	g.MaxReplicaCounts = values(int64(most)/4, int64(most)/2, int64(most), 2*int64(most))
-	g.MinReplicaCounts = append([]int32{0}, values(int64(most)/10)...)
+	enough := c.SufficientMax
+	g.MaxReplicaCounts = values(int64(math.Ceil(c.Needed)), enough, enough+(enough+1)/2, 2*enough, most)
+	g.MinReplicaCounts = append([]int32{0}, values(int64(c.Busy)/2)...)
 	return g
 }
 
@@ -291,9 +337,12 @@ func values(of ...int64) (all []int32) {
 // A report is what simulate found.
 type report struct {
 	Scenario simulation.Scenario `json:"scenario"`
-	Results  []simulation.Result `json:"results"`
+	Results  []simulation.Result `json:"results"` // of the first seed
 	Points   []simulation.Point  `json:"search,omitempty"`
-	Verdict  string              `json:"verdict"`
+	Capacity simulation.Capacity `json:"capacity"`
+	Seeds    int                 `json:"seeds"`   // of the verdict
+	Command  string              `json:"command"` // to repeat the run
+	Verdict  []string            `json:"verdict"`
 }
 
 // writer is chosen before anything is played: a wrong name should not cost
@@ -306,13 +355,13 @@ func (s *simulate) writer() (func(stdout io.Writer, r *report) error, error) {
 		return func(stdout io.Writer, r *report) error { return json.NewEncoder(stdout).Encode(r) }, nil
 	}
 	formats := map[string]func(io.Writer, *report) error{
-		".html": writeHTML, ".svg": writeSVG, ".png": writePNG, ".csv": writeCSV,
+		".html": writeHTML, ".svg": writeSVG, ".csv": writeCSV,
 		".json": func(w io.Writer, r *report) error { return json.NewEncoder(w).Encode(r) },
 	}
 	extension := s.output[max(0, strings.LastIndexByte(s.output, '.')):]
 	format, ok := formats[extension]
 	if !ok {
-		return nil, usagef("-o %q: want a file that ends with .html, .svg, .png, .csv or .json, or json", s.output)
+		return nil, usagef("-o %q: want a file that ends with .html, .svg, .csv or .json, or json", s.output)
 	}
 	return func(stdout io.Writer, r *report) error {
 		f, err := os.Create(s.output)

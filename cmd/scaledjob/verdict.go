@@ -9,135 +9,169 @@ import (
 	"github.com/scaledjob/scaledjob/simulation"
 )
 
-// verdict says in plain words which policy drains fastest, which wastes least, and
-// which one starves, doubles or leaves its bounds, and why.
-func verdict(results []simulation.Result) string {
-	var said []string
-	if len(results) > 1 {
-		said = append(said, best(results)...)
+// verdict returns the lines that a user reads first: the capacity, how the policies
+// differ, and the troubles that occurred. The runs of a policy are its seeds.
+func verdict(c simulation.Capacity, runs [][]simulation.Result) []string {
+	lines := []string{c.String()}
+	if len(runs) > 1 {
+		lines = append(lines, differences(runs)...)
 	}
-	for i := range results {
-		said = append(said, troubles(&results[i])...)
+	for _, of := range runs {
+		lines = append(lines, troubles(of)...)
 	}
-	if len(said) == 0 {
-		said = []string{calm(&results[0])}
+	if len(runs) == 1 {
+		lines = append(lines, alone(runs[0]))
 	}
-	return strings.Join(said, " ")
+	return lines
 }
 
 func name(r *simulation.Result) string { return r.Policy.String() }
 
-// left are the items that are not done.
+// left returns the number of items that are not done.
 func left(s *simulation.Summary) int64 { return s.Arrived - s.Done - s.Lost }
 
-func best(results []simulation.Result) []string {
-	if same(results) {
-		return []string{"On this workload the policies do the same."}
-	}
-	wait := func(s *simulation.Summary) float64 { return s.Wait.P95 }
-	idle := func(s *simulation.Summary) float64 { return math.Round(s.IdleSeconds) }
-	undone := func(s *simulation.Summary) float64 { return float64(left(s)) }
-	fast, thrifty, done := least(results, wait), least(results, idle), least(results, undone)
-	var said []string
-	if len(done) < len(results) {
-		said = append(said, fmt.Sprintf("When the time is over %s leaves the fewest items undone: %d of %d.", names(done), left(&done[0].Summary), done[0].Summary.Arrived))
-	}
-	said = append(said, fmt.Sprintf("%s lets items wait least: 95 %% of them for at most %s.", names(fast), span(fast[0].Summary.Wait.P95)))
-	if idle(&fast[0].Summary) == idle(&thrifty[0].Summary) {
-		return append(said, fmt.Sprintf("%s also wastes least: %s of Jobs that did no work.", names(thrifty), span(thrifty[0].Summary.IdleSeconds)))
-	}
-	return append(said, fmt.Sprintf("%s wastes least: %s of Jobs that did no work, against %s, while 95 %% of its items wait at most %s.",
-		names(thrifty), span(thrifty[0].Summary.IdleSeconds), span(fast[0].Summary.IdleSeconds), span(thrifty[0].Summary.Wait.P95)))
+// An objective is a value of which less is better.
+type objective struct {
+	name   string
+	value  func(*simulation.Summary) float64
+	format func(float64) string
 }
 
-// least are the results that have the least of it, in their order.
-func least(results []simulation.Result, of func(*simulation.Summary) float64) (all []*simulation.Result) {
-	for i := range results {
-		r := &results[i]
+var objectives = []objective{
+	{"Items left undone", func(s *simulation.Summary) float64 { return float64(left(s)) }, wholeNumber},
+	{"Wait of 95 % of the items", func(s *simulation.Summary) float64 { return s.Wait.P95 }, span},
+	{"Time in which Jobs do no work", func(s *simulation.Summary) float64 { return s.IdleSeconds }, span},
+}
+
+func wholeNumber(n float64) string { return fmt.Sprintf("%.0f", n) }
+
+// differences returns a line for each objective in which policies differ.
+func differences(runs [][]simulation.Result) (lines []string) {
+	for i, o := range objectives {
+		line, differ := o.compare(runs)
+		if differ || i > 0 {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// compare compares the policies with the policy that has the lowest mean.
+func (o *objective) compare(runs [][]simulation.Result) (line string, differ bool) {
+	best, means := 0, make([]float64, len(runs))
+	for i := range runs {
+		if means[i] = simulation.Difference(runs[i], nil, o.value).Mean; means[i] < means[best] {
+			best = i
+		}
+	}
+	all := []string{fmt.Sprintf("%s %s", name(&runs[best][0]), o.format(means[best]))}
+	for i := range runs {
+		if i == best {
+			continue
+		}
+		d := simulation.Difference(runs[i], runs[best], o.value)
 		switch {
-		case len(all) == 0 || of(&r.Summary) == of(&all[0].Summary):
-			all = append(all, r)
-		case of(&r.Summary) < of(&all[0].Summary):
-			all = []*simulation.Result{r}
+		case !d.Differs():
+			all = append(all, name(&runs[i][0])+" no difference")
+		case d.Low == d.High:
+			all = append(all, fmt.Sprintf("%s %s more", name(&runs[i][0]), o.format(d.Mean)))
+		default:
+			all = append(all, fmt.Sprintf("%s %s more (%s to %s)", name(&runs[i][0]), o.format(d.Mean), o.format(d.Low), o.format(d.High)))
+		}
+		differ = differ || d.Differs()
+	}
+	return o.name + ": " + strings.Join(all, "; ") + ".", differ
+}
+
+// A symptom is something that should not happen. Each has its number in every run.
+type symptom struct {
+	number func(*simulation.Summary) int64
+	// matters reports whether the number is worth a sentence.
+	matters func(s *simulation.Summary, n int64) bool
+	text    func(s *simulation.Summary, n int64) string
+}
+
+func above0(_ *simulation.Summary, n int64) bool { return n > 0 }
+
+var symptoms = []symptom{
+	{
+		func(s *simulation.Summary) int64 { return s.StarvedPolls },
+		func(s *simulation.Summary, n int64) bool { return n*10 > s.Polls && s.Wait.P95 > 0 },
+		func(s *simulation.Summary, n int64) string {
+			return fmt.Sprintf("starves: after %d of %d polls, items waited for which no Job existed, below the maximum", n, s.Polls)
+		},
+	},
+	{
+		func(s *simulation.Summary) int64 { return s.IdleJobs },
+		func(s *simulation.Summary, n int64) bool { return n > 1 && n*20 > s.JobsCreated },
+		func(s *simulation.Summary, n int64) string {
+			return fmt.Sprintf("creates too many Jobs: %d of %d found no item", n, s.JobsCreated)
+		},
+	},
+	{
+		func(s *simulation.Summary) int64 { return s.Duplicated }, above0,
+		func(_ *simulation.Summary, n int64) string { return fmt.Sprintf("does work twice: %d times", n) },
+	},
+	{
+		func(s *simulation.Summary) int64 { return s.ExcessOverMax }, above0,
+		func(_ *simulation.Summary, n int64) string {
+			return fmt.Sprintf("runs up to %d Jobs more than the maximum", n)
+		},
+	},
+	{
+		func(s *simulation.Summary) int64 { return s.Lost }, above0,
+		func(s *simulation.Summary, n int64) string { return fmt.Sprintf("loses %d of %d items", n, s.Arrived) },
+	},
+	{
+		left, above0,
+		func(s *simulation.Summary, n int64) string {
+			return fmt.Sprintf("leaves %d of %d items undone", n, s.Arrived)
+		},
+	},
+}
+
+// troubles returns a line for each trouble that occurred, with the numbers of the first
+// seed in which it did.
+func troubles(runs []simulation.Result) (lines []string) {
+	for _, t := range symptoms {
+		occurred, first := 0, ""
+		for i := range runs {
+			s := &runs[i].Summary
+			if n := t.number(s); t.matters(s, n) {
+				if occurred++; occurred == 1 {
+					first = t.text(s, n)
+				}
+			}
+		}
+		switch {
+		case occurred == 0:
+		case len(runs) == 1 || occurred == len(runs):
+			lines = append(lines, fmt.Sprintf("%s %s.", name(&runs[0]), first))
+		default:
+			lines = append(lines, fmt.Sprintf("%s %s (in %d of %d seeds).", name(&runs[0]), first, occurred, len(runs)))
 		}
 	}
-	return all
+	return lines
 }
 
-func names(results []*simulation.Result) string {
-	var all []string
-	for _, r := range results {
-		all = append(all, name(r))
+// alone describes a single policy.
+func alone(runs []simulation.Result) string {
+	wait := simulation.Difference(runs, nil, objectives[1].value)
+	idle := simulation.Difference(runs, nil, objectives[2].value)
+	cost := simulation.Difference(runs, nil, (*simulation.Summary).Cost)
+	text := fmt.Sprintf("95 %% of the items wait at most %s", span(wait.Mean))
+	if wait.Low < wait.High {
+		text += fmt.Sprintf(" (%s to %s)", span(max(0, wait.Low)), span(wait.High))
 	}
-	return strings.Join(all, " like ")
+	return fmt.Sprintf("%s; Jobs do no work for %s of %s.", text, span(idle.Mean), span(cost.Mean))
 }
 
-func same(results []simulation.Result) bool {
-	first := &results[0].Summary
-	for i := range results {
-		s := &results[i].Summary
-		if s.Wait != first.Wait || s.JobsCreated != first.JobsCreated || s.IdleSeconds != first.IdleSeconds || s.Done != first.Done {
-			return false
-		}
-	}
-	return true
-}
-
-// troubles are what a user should not have to find out in production.
-func troubles(r *simulation.Result) []string {
-	s := &r.Summary
-	var said []string
-	tell := func(format string, args ...any) {
-		said = append(said, name(r)+" "+fmt.Sprintf(format, args...))
-	}
-	if s.StarvedPolls*10 > s.Polls && s.Wait.P95 > 0 {
-		tell("starves: in %d of %d polls items waited that no Job was there or on its way for, though there was room%s.", s.StarvedPolls, s.Polls, because(r))
-	}
-	if s.JobsEmpty*20 > s.JobsCreated && s.JobsEmpty > 1 {
-		tell("creates Jobs twice for the same items: %d of %d found nothing to do%s.", s.JobsEmpty, s.JobsCreated, because(r))
-	}
-	if s.Repeated > 0 {
-		tell("has %d items done twice.", s.Repeated)
-	}
-	if s.ExcessOverMax > 0 {
-		tell("runs up to %d Jobs more than the maximum.", s.ExcessOverMax)
-	}
-	if s.Lost > 0 {
-		tell("loses %d items.", s.Lost)
-	}
-	if n := left(s); n > 0 {
-		tell("leaves %d of %d items undone.", n, s.Arrived)
-	}
-	return said
-}
-
-// because names the rule, and what the metric has to do with it.
-func because(r *simulation.Result) string {
-	if len(r.Summary.Rules) == 0 {
-		return ""
-	}
-	formula := map[string]string{
-		"":         "its strategy default subtracts the running Jobs from the queue, T - R",
-		"default":  "its strategy default subtracts the running Jobs from the queue, T - R",
-		"accurate": "its strategy accurate takes all items for ones that nobody works on, T - P",
-		"eager":    "its strategy eager asks for the whole queue again at each poll, min(M - R - P, T)",
-		"custom":   "its strategy custom subtracts only a part of the running Jobs",
-	}[r.Policy.Spec.ScalingStrategy.Strategy]
-	if formula == "" {
-		return fmt.Sprintf(" (most polls were decided by %s)", r.Summary.Rules[0].Rule)
-	}
-	return ": " + formula
-}
-
-func calm(r *simulation.Result) string {
-	s := &r.Summary
-	return fmt.Sprintf("%s has no trouble with this workload: 95 %% of %d items wait at most %s, and Jobs do no work for %s of %s.",
-		name(r), s.Arrived, span(s.Wait.P95), span(s.IdleSeconds), span(s.Cost()))
-}
-
-// span is a number of seconds for people.
+// span formats a number of seconds.
 func span(seconds float64) string {
-	d := time.Duration(seconds * float64(time.Second))
+	if seconds < 0 {
+		return "-" + span(-seconds)
+	}
+	d := time.Duration(math.Min(seconds*float64(time.Second), math.MaxInt64))
 	switch {
 	case d < time.Second:
 		return d.Round(10 * time.Millisecond).String()

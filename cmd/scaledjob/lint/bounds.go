@@ -12,15 +12,15 @@ func minAboveMax(j *job) {
 		return
 	}
 	total := int64(*most)
-	j.find(j.at("spec", "minReplicaCount"), fmt.Sprintf("maxReplicaCount or less: %d", *most),
+	j.find(j.at("spec", "minReplicaCount"), fmt.Sprintf("Write at most maxReplicaCount, %d", *most),
 		effect{when: func(p keda.Profile) bool {
 			r := p.Replicas(j.model)
 			return r.Min > 0 && r.QueueMax == 0
-		}, text: fmt.Sprintf("the minimum is taken as %d and uses up the maximum: the queue gets no Job", total)},
+		}, text: fmt.Sprintf("KEDA takes the minimum as %d, which uses up the maximum: the queue gets no Job", total)},
 		effect{when: func(p keda.Profile) bool {
 			r := p.Replicas(j.model)
 			return r.Min > 0 && r.QueueMax == total
-		}, text: fmt.Sprintf("the minimum is taken as %d, and the queue gets the maximum once more: up to %d Jobs", total, 2*total)})
+		}, text: fmt.Sprintf("KEDA takes the minimum as %d, and the queue gets the maximum once more: up to %d Jobs run", total, 2*total)})
 }
 
 func minUsesUpMax(j *job) {
@@ -28,7 +28,7 @@ func minUsesUpMax(j *job) {
 	if least == nil || most == nil || *least != *most || *least < 1 {
 		return
 	}
-	j.find(j.at("spec", "minReplicaCount"), fmt.Sprintf("less than maxReplicaCount, %d, by as many Jobs as the queue may have", *most),
+	j.find(j.at("spec", "minReplicaCount"), fmt.Sprintf("Write less than maxReplicaCount, %d: the queue gets the difference", *most),
 		effect{when: func(p keda.Profile) bool {
 			r := p.Replicas(j.model)
 			return r.Min > 0 && r.QueueMax == 0
@@ -40,14 +40,14 @@ func minWithoutMax(j *job) {
 		return
 	}
 	least := int64(*j.spec.MinReplicaCount)
-	j.find(j.at("spec", "minReplicaCount"), "a maxReplicaCount with it",
+	j.find(j.at("spec", "minReplicaCount"), "Add maxReplicaCount",
 		effect{when: func(p keda.Profile) bool { return p.Replicas(j.model).Fault.Panics() },
 			text: "KEDA's operator panics", fatal: true},
 		effect{when: func(p keda.Profile) bool { return p.Replicas(j.model).Min > 0 },
-			text: fmt.Sprintf("the minimum is on top of the default maximum of 100: up to %d Jobs", 100+least)})
+			text: fmt.Sprintf("the minimum is added to the default maximum of 100: up to %d Jobs run", 100+least)})
 }
 
-const refusal = "the API server refuses it"
+const refusal = "the API server rejects it"
 
 func minNegative(j *job) {
 	n := j.spec.MinReplicaCount
@@ -56,7 +56,7 @@ func minNegative(j *job) {
 	}
 	const field = "spec.minReplicaCount"
 	ghosts := -int(*n)
-	j.find(j.at("spec", "minReplicaCount"), "0 or more",
+	j.find(j.at("spec", "minReplicaCount"), "Write 0 or more",
 		effect{when: both(supports(keda.MinReplicaCount), not(j.refused(field))),
 			text: fmt.Sprintf("KEDA counts %s too many as running", plural(ghosts, "Job"))},
 		effect{when: j.refused(field), text: refusal})
@@ -68,7 +68,7 @@ func maxBelow1(j *job) {
 		return
 	}
 	const field = "spec.maxReplicaCount"
-	j.find(j.at("spec", "maxReplicaCount"), `1 or more; the annotation autoscaling.keda.sh/paused: "true" stops a ScaledJob`,
+	j.find(j.at("spec", "maxReplicaCount"), `Write 1 or more; to stop the ScaledJob, add the annotation autoscaling.keda.sh/paused: "true"`,
 		effect{when: not(j.refused(field)), text: "the queue gets no Job"},
 		effect{when: j.refused(field), text: refusal})
 }
@@ -80,7 +80,7 @@ func historyLimitNegative(j *job) {
 	} {
 		if n != nil && *n < 0 {
 			path := "spec." + field
-			j.find(j.at("spec", field), "0 or more; 0 keeps none",
+			j.find(j.at("spec", field), "Write 0 or more; 0 keeps none",
 				effect{when: not(j.refused(path)), text: "KEDA's operator panics, or deletes every finished Job of that outcome"},
 				effect{when: j.refused(path), text: refusal})
 		}
@@ -93,7 +93,7 @@ func pollingIntervalBelow1(j *job) {
 		return
 	}
 	const field = "spec.pollingInterval"
-	j.find(j.at("spec", "pollingInterval"), "1 or more (seconds)",
+	j.find(j.at("spec", "pollingInterval"), "Write 1 or more (seconds)",
 		effect{when: not(j.refused(field)), text: "KEDA polls without a pause"},
 		effect{when: j.refused(field), text: refusal})
 }

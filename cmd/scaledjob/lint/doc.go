@@ -1,11 +1,23 @@
-// Package lint finds what is wrong with KEDA ScaledJob manifests: what KEDA
-// refuses, what it takes for something else without a word, and what ends its
-// operator, creates Jobs without bound or deletes those that run.
+// Package lint checks KEDA ScaledJob manifests for mistakes: values that KEDA
+// rejects or silently takes as others, and values with which its operator panics,
+// creates too many Jobs or deletes running ones.
 //
 // [Check] takes the text of one or several files and returns a [Report] of
-// findings. A [Finding] has the rule, a severity, the line and column, the field,
-// what was found, what happens under which releases, and what to write instead.
-// [Rules] lists the rules.
+// findings. A [Finding] has the rule, a severity, the line and column, the field
+// and its content, the consequences in each release, and a fix. [Rules] lists the
+// rules, [Explain] describes one with a bad and a good example, and RULES.md
+// describes all of them. [Report.Filter] drops rules and severities.
+//
+// # Metadata of triggers
+//
+// The keys, types, allowed values and places of each scaler's parameters are those
+// that KEDA 2.8 to 2.21 declare. They are read out of KEDA's source code. Before
+// 2.18 KEDA declares little, and only unknown keys are found. A key that KEDA ignores
+// is a warning, and a value that makes KEDA reject the trigger is an error.
+//
+// A value from a variable, a Secret or a ConfigMap is known if a document of the
+// files has it. RabbitMQ's protocol is the scheme of such a URL. If nothing shows the
+// protocol, a note says so.
 //
 // # What a finding rests on
 //
@@ -14,7 +26,7 @@
 // (TestReleases), whatever a release refuses or lacks is found
 // (TestWhatTheModelRefuses), and so is whatever package adapter refuses
 // (TestWhatAdapterRefuses). The fields and types of a ScaledJob are those of
-// [adapter.ScaledJob]. What KEDA's scalers and controller do besides was read in
+// [scaledjob.ScaledJob]. What KEDA's scalers and controller do besides was read in
 // its source: which fields they refuse since when, and which metrics include the
 // items being worked on.
 //

@@ -66,11 +66,14 @@ func (c *collector) parse(file string, p part) []*document {
 			return found
 		}
 		shift(&n, p.above)
+		if c.unrendered(file, &n) {
+			continue
+		}
 		r := resolver{c: c, file: file, left: maxNodes}
 		root := r.resolve(&n, nil)
 		if r.left < 0 {
 			c.add(yamlSyntax, place{file: file, line: 1 + p.above, column: 1, found: fmt.Sprintf("more than %d nodes or %d levels, or an alias within itself", maxNodes, maxDepth)},
-				"a document without so many aliases", effect{text: "it cannot be read"})
+				"Use fewer aliases", effect{text: "lint does not read it"})
 			return found
 		}
 		found = append(found, objects(&document{file, root})...)
@@ -189,7 +192,7 @@ func (r *resolver) merge(n *yaml.Node, at path, add func(key, value *yaml.Node))
 
 func (c *collector) duplicate(file string, key, first *yaml.Node, at path) {
 	c.add(duplicateKey, place{file, key.Line, key.Column, at.String(), fmt.Sprintf("the key of line %d again", first.Line)},
-		"one of the two", effect{text: "kubectl refuses it, and whoever does not takes one of the two without a word"})
+		"Delete one of the two", effect{text: "kubectl rejects it, and other clients silently take one of the two"})
 }
 
 var (
@@ -202,11 +205,11 @@ var (
 // syntax tells where a part is broken.
 func (c *collector) syntax(file string, p part, err error) {
 	line, problem := problemLine(p.text, err)
-	want := "YAML"
+	fix := "Correct the YAML"
 	if strings.Contains(p.text, "{{") {
-		want = "YAML: render the template first, such as with helm template"
+		fix = renderFirst
 	}
-	c.add(yamlSyntax, place{file: file, line: min(max(1, line), len(strings.Split(p.text, "\n"))) + p.above, column: 1, found: "broken YAML, " + problem}, want,
+	c.add(yamlSyntax, place{file: file, line: min(max(1, line), len(strings.Split(p.text, "\n"))) + p.above, column: 1, found: "broken YAML, " + problem}, fix,
 		effect{text: "neither KEDA nor lint can read it"})
 }
 

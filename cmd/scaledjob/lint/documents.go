@@ -99,9 +99,9 @@ func (all documents) want(l lookup) string {
 	list := func(set map[string]bool) string { return strings.Join(slices.Sorted(maps.Keys(set)), ", ") }
 	switch {
 	case len(elsewhere) > 0:
-		return fmt.Sprintf("it in namespace %s; it is given in namespace %s", l.namespace, list(elsewhere))
+		return fmt.Sprintf("Write its namespace, %s: it is given in namespace %s", l.namespace, list(elsewhere))
 	case len(names) > 0:
-		return fmt.Sprintf("a %s that is given: %s", l.kind, list(names))
+		return fmt.Sprintf("Write a %s that is given: %s", l.kind, list(names))
 	}
-	return fmt.Sprintf("a %s of this name in namespace %s", l.kind, l.namespace)
+	return fmt.Sprintf("Create a %s of this name in namespace %s", l.kind, l.namespace)
 }

@@ -16,30 +16,31 @@ spec:
   jobTargetRef:
     template:
       spec:
+        restartPolicy: Never
         containers:
           - {name: main, image: example.com/orders:1}
   minReplicaCount: 10
   maxReplicaCount: 1
   triggers:
-    - type: redis
-      metadata: {listName: orders, listLength: 5}
+    - type: prometheus
+      metadata: {serverAddress: "http://prometheus", query: sum(orders), threshold: 5}
 `
 
 // A check for all releases tells which of them do what.
 func ExampleCheck() {
 	report := lint.Check([]lint.File{{Name: "job.yaml", Data: []byte(example)}})
 	for _, f := range report.Findings {
-		fmt.Printf("line %d, %s: %s, found %s, want %s\n", f.Line, f.Severity, f.Path, f.Found, f.Want)
+		fmt.Printf("line %d, %s: %s is %s. %s.\n", f.Line, f.Severity, f.Path, f.Found, f.Fix)
 		for _, e := range f.Effects {
 			fmt.Printf("\t%s: %s\n", e.Releases, e.Text)
 		}
 	}
 	// Output:
-	// line 11, error: spec.minReplicaCount, found 10, want maxReplicaCount or less: 1
-	// 	2.8 to 2.10: the minimum is taken as 1 and uses up the maximum: the queue gets no Job
-	// 	since 2.11: the minimum is taken as 1, and the queue gets the maximum once more: up to 2 Jobs
-	// line 15, error: spec.triggers[0].metadata.listLength, found 5, which YAML reads as a number, want "5", with the quotes
-	// 	: the API server refuses it
+	// line 12, error: spec.minReplicaCount is 10. Write at most maxReplicaCount, 1.
+	// 	2.8 to 2.10: KEDA takes the minimum as 1, which uses up the maximum: the queue gets no Job
+	// 	since 2.11: KEDA takes the minimum as 1, and the queue gets the maximum once more: up to 2 Jobs run
+	// line 16, error: spec.triggers[0].metadata.threshold is 5, which YAML reads as a number. Write "5", with the quotes.
+	// 	: the API server rejects it
 }
 
 // For one release there is nothing to tell apart.
@@ -51,7 +52,13 @@ func ExampleReport_WriteText() {
 	report := lint.Check([]lint.File{{Name: "job.yaml", Data: []byte(example)}}, release)
 	_ = report.WriteText(os.Stdout)
 	// Output:
-	// job.yaml:11:20: error: spec.minReplicaCount: found 10: the minimum is taken as 1 and uses up the maximum: the queue gets no Job: want maxReplicaCount or less: 1 [min-above-max]
-	// job.yaml:15:48: error: spec.triggers[0].metadata.listLength: found 5, which YAML reads as a number: the API server refuses it: want "5", with the quotes [not-a-string]
+	// job.yaml:12:20: error: spec.minReplicaCount is 10: KEDA takes the minimum as 1, which uses up the
+	//     maximum: the queue gets no Job. Write at most maxReplicaCount, 1. [min-above-max]
+	//   12 |   minReplicaCount: 10
+	//      |                    ^~
+	// job.yaml:16:85: error: spec.triggers[0].metadata.threshold is 5, which YAML reads as a number: the
+	//     API server rejects it. Write "5", with the quotes. [not-a-string]
+	//   16 |       metadata: {serverAddress: "http://prometheus", query: sum(orders), threshold: 5}
+	//      |                                                                                     ^~
 	// 2 errors in 1 ScaledJob
 }

@@ -48,7 +48,7 @@ type Finding struct {
 	Path    string   `json:"path,omitempty"`
 	Found   string   `json:"found"`   // what stands there
 	Effects []Effect `json:"effects"` // what happens, at least one
-	Want    string   `json:"want"`    // what to write instead
+	Fix     string   `json:"fix"`     // an imperative sentence without a full stop
 }
 
 // An Effect is what happens, and under which releases of KEDA.
@@ -57,23 +57,30 @@ type Effect struct {
 	Text     string `json:"text"`
 }
 
-// Message tells the field, what was found, what happens and what would be
-// right, in one line.
-func (f *Finding) Message() string {
+// Message returns two sentences: the problem with its consequences, and the fix.
+func (f *Finding) Message() string { return f.Problem() + ". " + f.Fix + "." }
+
+// Problem returns the field, its content and the consequences, in one sentence without a full
+// stop.
+func (f *Finding) Problem() string {
 	var b strings.Builder
-	if f.Path != "" {
-		b.WriteString(f.Path + ": ")
+	switch {
+	case f.Path == "":
+		b.WriteString("There is " + f.Found)
+	case f.Found == nothing:
+		b.WriteString(f.Path + " is missing")
+	default:
+		b.WriteString(f.Path + " is " + f.Found)
 	}
-	b.WriteString("found " + f.Found + ": ")
+	b.WriteString(": ")
 	for i, e := range f.Effects {
 		if i > 0 {
 			b.WriteString("; ")
 		}
 		if e.Releases != "" {
-			b.WriteString("(" + e.Releases + ") ")
+			b.WriteString(e.Releases + ", ")
 		}
 		b.WriteString(e.Text)
 	}
-	b.WriteString(": want " + f.Want)
 	return b.String()
 }

@@ -24,9 +24,9 @@ func (c *collector) ignores(f File) {
 	c.ignored += before - len(c.findings)
 	for i, line := range lines {
 		for _, id := range ignored(line) {
-			if !slices.ContainsFunc(rules, func(r rule) bool { return r.ID == id }) {
+			if !isRule(id) {
 				at := place{file: f.Name, line: i + 1, column: column(line, id), found: "no rule of the name " + id}
-				c.add(unknownIgnore, at, "a rule that lint --rules lists", effect{text: "the comment silences nothing"})
+				c.add(unknownIgnore, at, "Write a rule that lint --rules lists", effect{text: "the comment silences nothing"})
 			}
 		}
 	}

@@ -2,9 +2,11 @@ package lint
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
-	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/internal/triggers"
 )
 
 // A counting says whether a metric includes the items being worked on. The zero
@@ -21,19 +23,28 @@ const (
 var countings = map[string]func(metadata map[string]string) counting{
 	"activemq":               always,
 	"apache-kafka":           always, // until the offset is committed
-	"aws-sqs-queue":          func(m map[string]string) counting { return unless(m["scaleOnInFlight"] == "false") },
+	"aws-sqs-queue":          sqs,
 	"azure-queue":            azureQueue,
 	"azure-servicebus":       always,
 	"gcp-pubsub":             pubsub,
 	"kafka":                  always,
 	"nats-jetstream":         always,
-	"rabbitmq":               rabbitmq,
-	"redis-cluster-streams":  pendingEntries,
-	"redis-sentinel-streams": pendingEntries,
-	"redis-streams":          pendingEntries,
+	"redis":                  never, // a worker pops its item
+	"redis-cluster":          never,
+	"redis-cluster-streams":  stream,
+	"redis-sentinel":         never,
+	"redis-sentinel-streams": stream,
+	"redis-streams":          stream,
 }
 
 func always(map[string]string) counting { return includes }
+
+func never(map[string]string) counting { return leavesOut }
+
+func sqs(m map[string]string) counting {
+	inFlight, err := strconv.ParseBool(m["scaleOnInFlight"])
+	return unless(err == nil && !inFlight)
+}
 
 func unless(without bool) counting {
 	if without {
@@ -57,40 +68,95 @@ func pubsub(m map[string]string) counting {
 	return 0
 }
 
-// pendingEntries are those that were delivered and not acknowledged.
-func pendingEntries(m map[string]string) counting {
-	if m["pendingEntriesCount"] == "" {
+// stream is the length of the stream, from which acknowledged entries may be deleted or not,
+// the entries that were delivered and not acknowledged, or those that were not delivered.
+func stream(m map[string]string) counting {
+	switch lag, _ := strconv.ParseFloat(m["lagCount"], 64); {
+	case m["consumerGroup"] == "":
 		return 0
+	case lag != 0:
+		return leavesOut
 	}
 	return includes
 }
 
-// rabbitmq tells the ready messages over AMQP, and over HTTP all but where
-// excludeUnacknowledged says otherwise. Where the protocol is in a Secret, it is
-// taken as HTTP unless the host says more.
-func rabbitmq(m map[string]string) counting {
-	if mode := m["mode"]; mode != "" && mode != "QueueLength" {
-		return 0
+// rabbitmq counts the ready messages over AMQP. Over HTTP it counts all of them, unless
+// excludeUnacknowledged leaves out those in progress. Without a protocol, the scheme of the
+// URL decides, wherever the URL is.
+func (j *job) rabbitmq(trigger int) (how counting, unknown bool) {
+	in := j.input(trigger)
+	get := func(name string) triggers.Value { return triggers.Get("rabbitmq", name, in) }
+	if mode := get("mode"); mode.State == triggers.Known && mode.Text != "QueueLength" && mode.Text != "Unknown" {
+		return 0, false
 	}
-	amqp := m["protocol"] == "amqp" || strings.HasPrefix(m["host"], "amqp")
-	return unless(amqp || m["excludeUnacknowledged"] == "true")
+	if exclude, err := strconv.ParseBool(get("excludeUnacknowledged").Text); exclude && err == nil {
+		return leavesOut, false // KEDA rejects it over AMQP
+	}
+	switch protocol := get("protocol"); {
+	case protocol.State == triggers.Known && protocol.Text == "amqp":
+		return leavesOut, false
+	case protocol.State == triggers.Known && protocol.Text == "http":
+		return includes, false
+	case protocol.State == triggers.Given:
+		return 0, true
+	}
+	host := get("host")
+	scheme, _, _ := strings.Cut(host.Text, "://")
+	switch {
+	case host.State != triggers.Known:
+		return 0, host.State != triggers.Absent
+	case scheme == "amqp" || scheme == "amqps":
+		return leavesOut, false
+	case scheme == "http" || scheme == "https":
+		return includes, false
+	}
+	return 0, false // KEDA rejects it
+}
+
+// countOf returns what a trigger's metric counts.
+func (j *job) countOf(trigger int) counting {
+	t := &j.spec.Triggers[trigger]
+	if t.Type == "rabbitmq" {
+		how, _ := j.rabbitmq(trigger)
+		return how
+	}
+	if counts := countings[t.Type]; counts != nil {
+		return counts(t.Metadata)
+	}
+	return 0
+}
+
+// metricUnknown says that a manifest does not show what a metric counts.
+func metricUnknown(j *job) {
+	if name := j.spec.ScalingStrategy.Strategy; name == "custom" {
+		return
+	}
+	for i, t := range j.spec.Triggers {
+		if t.Type != "rabbitmq" {
+			continue
+		}
+		if _, unknown := j.rabbitmq(i); unknown {
+			j.find(j.trigger(i, "type"), "Write protocol: amqp or protocol: http, or lint the manifest together with the Secret",
+				effect{text: "the protocol of the URL is not known, and so is not whether the metric counts in-progress items"})
+		}
+	}
 }
 
 // exclusions say how a metric can be told to leave out what is being worked on.
 var exclusions = map[string]string{
 	"aws-sqs-queue": `scaleOnInFlight: "false"`,
 	"azure-queue":   "queueLengthStrategy: visibleonly",
-	"rabbitmq":      `protocol http and excludeUnacknowledged: "true", or protocol amqp`,
+	"rabbitmq":      `excludeUnacknowledged: "true" with protocol http, or protocol amqp`,
 }
 
 // inFlight finds the triggers that count so under a strategy.
-func (j *job) inFlight(strategy string, how counting, want func(t *adapter.ScaleTrigger) string, text string) {
+func (j *job) inFlight(strategy string, how counting, want func(t *scaledjob.ScaleTrigger) string, text string) {
 	if name := j.spec.ScalingStrategy.Strategy; name != strategy && (strategy != "default" || name != "") {
 		return
 	}
 	for i := range j.spec.Triggers {
 		t := &j.spec.Triggers[i]
-		if counts := countings[t.Type]; counts != nil && counts(t.Metadata) == how {
+		if j.countOf(i) == how {
 			at := j.trigger(i, "type")
 			at.found = t.Type
 			if strategy == "default" {
@@ -102,24 +168,24 @@ func (j *job) inFlight(strategy string, how counting, want func(t *adapter.Scale
 	}
 }
 
-func excluding(t *adapter.ScaleTrigger) string {
+func excluding(t *scaledjob.ScaleTrigger) string {
 	if by := exclusions[t.Type]; by != "" {
-		return fmt.Sprintf("%s, or the strategy default", by)
+		return fmt.Sprintf("Write %s, or use the strategy default", by)
 	}
-	return "the strategy default"
+	return "Use the strategy default"
 }
 
 func defaultMissesUnacknowledged(j *job) {
-	j.inFlight("default", leavesOut, func(*adapter.ScaleTrigger) string { return "the strategy accurate" },
-		"the metric leaves out the items being worked on, and default deducts the running Jobs once more: the waiting items get that many fewer")
+	j.inFlight("default", leavesOut, func(*scaledjob.ScaleTrigger) string { return "Use the strategy accurate" },
+		"the metric leaves out in-progress items, and default deducts the running Jobs: waiting items get too few Jobs")
 }
 
 func accurateCountsUnacknowledged(j *job) {
 	j.inFlight("accurate", includes, excluding,
-		"the metric includes the items being worked on, and accurate does not deduct the running Jobs: each poll creates Jobs for the same items again, up to the maximum")
+		"the metric includes in-progress items, and accurate does not deduct running Jobs: each poll creates Jobs for the same items again")
 }
 
 func eagerCountsUnacknowledged(j *job) {
 	j.inFlight("eager", includes, excluding,
-		"the metric includes the items being worked on: each poll creates Jobs for the same items again, up to the maximum")
+		"the metric includes in-progress items: each poll creates Jobs for the same items again")
 }

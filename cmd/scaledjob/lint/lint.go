@@ -2,12 +2,12 @@ package lint
 
 import (
 	"cmp"
-	"encoding/json"
-	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/keda"
 )
 
@@ -21,7 +21,10 @@ type File struct {
 type Report struct {
 	Findings   []Finding // by file, line, column and rule
 	ScaledJobs int       // how many were looked at
-	Ignored    int       // how many findings comments have silenced
+	Ignored    int       // how many findings comments and Filter have silenced
+	Color      bool      // WriteText uses the colors of a terminal
+
+	sources map[string][]string // lines of the files
 }
 
 // Check looks at every ScaledJob of the files, for the releases that are given
@@ -58,6 +61,10 @@ func Check(files []File, releases ...keda.Profile) Report {
 		return a.File == b.File && a.Line == b.Line && a.Column == b.Column && a.Rule == b.Rule && a.Path == b.Path
 	})
 	report.Ignored = c.ignored
+	report.sources = map[string][]string{}
+	for _, f := range files {
+		report.sources[f.Name] = strings.Split(string(f.Data), "\n")
+	}
 	return report
 }
 
@@ -69,6 +76,33 @@ func (r *Report) Worst() Severity {
 		worst = max(worst, r.Findings[i].Severity)
 	}
 	return worst
+}
+
+// Filter drops the findings of the rules to ignore, and the findings below a severity. It
+// counts the first ones as ignored. It is an error if a rule is unknown.
+func (r *Report) Filter(ignore []string, least Severity) error {
+	for _, id := range ignore {
+		if !isRule(id) {
+			return unknownRule(id)
+		}
+	}
+	before := len(r.Findings)
+	r.Findings = slices.DeleteFunc(slices.Clone(r.Findings), func(f Finding) bool { return slices.Contains(ignore, f.Rule) })
+	r.Ignored += before - len(r.Findings)
+	r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool { return f.Severity < least })
+	return nil
+}
+
+func isRule(id string) bool {
+	return slices.ContainsFunc(rules, func(r rule) bool { return r.ID == id })
+}
+
+func unknownRule(id string) error {
+	fix := "use a rule that lint --rules lists"
+	if near := nearest(id, ruleIDs()); near != "" {
+		fix = "use " + near
+	}
+	return fmt.Errorf("unknown rule %q; %s", id, fix)
 }
 
 // A collector gathers findings.
@@ -92,7 +126,7 @@ type effect struct {
 // about.
 func (c *collector) add(r Rule, at place, want string, effects ...effect) {
 	f := Finding{Rule: r.ID, Severity: r.Severity, File: at.file, Line: at.line, Column: at.column,
-		Object: c.object, Path: at.path, Found: at.found, Want: want}
+		Object: c.object, Path: at.path, Found: at.found, Fix: want}
 	for _, e := range effects {
 		releases, any := c.scope.affected(e.when)
 		if !any {
@@ -112,17 +146,17 @@ func (c *collector) add(r Rule, at place, want string, effects ...effect) {
 func (c *collector) scaledJobs(all documents) int {
 	n := 0
 	for _, d := range all {
-		kind, want := d.kind(), adapter.GroupVersionKind
+		kind, want := d.kind(), scaledjob.GroupVersionKind
 		if !strings.EqualFold(kind, want.Kind) {
 			continue
 		}
 		n++
 		c.object = strings.TrimPrefix(d.text("metadata", "namespace")+"/"+d.text("metadata", "name"), "/")
 		if kind != want.Kind {
-			c.add(wrongKind, d.at("kind"), want.Kind, effect{text: "the API server refuses it"})
+			c.add(wrongKind, d.at("kind"), "Write "+want.Kind, effect{text: refusal})
 		}
 		if version := want.GroupVersion().String(); d.text("apiVersion") != version {
-			c.add(wrongVersion, d.at("apiVersion"), version, effect{text: "the API server refuses it, or takes it for something else"})
+			c.add(wrongVersion, d.at("apiVersion"), "Write "+version, effect{text: "the API server rejects it, or takes it for another kind of object"})
 		}
 		c.check(d, all)
 	}
@@ -142,7 +176,7 @@ func (c *collector) noScaledJob(files []File, all documents) {
 				at.found = "an object without a kind"
 			}
 		}
-		c.add(wrongKind, at, "a ScaledJob, of keda.sh/v1alpha1, in one of the files", effect{text: "there is nothing to lint"})
+		c.add(wrongKind, at, "Give a file with a ScaledJob of keda.sh/v1alpha1", effect{text: "there is nothing to lint"})
 	}
 }
 
@@ -152,20 +186,20 @@ type job struct {
 	*collector
 	rule Rule
 
-	manifest *adapter.ScaledJob
-	spec     *adapter.ScaledJobSpec
+	manifest *scaledjob.ScaledJob
+	spec     *scaledjob.Spec
 	model    *keda.ScaledJob // the same, as package keda reads it
-	config   adapter.Config
-	problems []*adapter.FieldError // of config
+	config   scaledjob.Config
+	problems []*field.Error // of config
 	all      documents
+
+	inMetadata []*metadataProblem
+	checked    bool // inMetadata is filled in
 }
 
 func (c *collector) check(d *document, all documents) {
 	s := c.read(d)
-	j := &job{document: d, collector: c, manifest: s, spec: &s.Spec, model: new(keda.ScaledJob), all: all}
-	if data, err := json.Marshal(s); err == nil {
-		_ = json.Unmarshal(data, j.model) // has no other fields, of no other types
-	}
+	j := &job{document: d, collector: c, manifest: s, spec: &s.Spec, model: s.KEDA(), all: all}
 	j.config, j.problems = configOf(s)
 	for _, r := range rules {
 		if r.check != nil {
@@ -177,22 +211,15 @@ func (c *collector) check(d *document, all documents) {
 
 // configOf reads the ScaledJob as adapter does, with any target for types of
 // triggers that it does not know.
-func configOf(s *adapter.ScaledJob) (adapter.Config, []*adapter.FieldError) {
+func configOf(s *scaledjob.ScaledJob) (scaledjob.Config, []*field.Error) {
 	targets := map[string]float64{}
 	for _, t := range s.Spec.Triggers {
-		if !slices.Contains(adapter.TriggerTypes(), t.Type) {
+		if !slices.Contains(scaledjob.TriggerTypes(), t.Type) {
 			targets[t.Type] = 1
 		}
 	}
 	config, err := s.Config(targets)
-	var problems []*adapter.FieldError
-	for _, err := range unwrap(err) {
-		var field *adapter.FieldError
-		if errors.As(err, &field) {
-			problems = append(problems, field)
-		}
-	}
-	return config, problems
+	return config, field.All(err)
 }
 
 // find adds a finding of the rule that is being checked.
@@ -210,10 +237,7 @@ func (j *job) note(at place, want string, effects ...effect) {
 // refused is met by the releases whose API server refuses a field's value.
 func (j *job) refused(path string) condition {
 	return func(p keda.Profile) bool {
-		return slices.ContainsFunc(unwrap(p.Validate(j.model)), func(err error) bool {
-			var refused *keda.RefusedError
-			return errors.As(err, &refused) && refused.Field == path
-		})
+		return slices.ContainsFunc(field.All(p.Validate(j.model)), func(e *field.Error) bool { return e.Path == path })
 	}
 }
 

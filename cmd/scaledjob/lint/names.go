@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/keda"
 )
 
@@ -15,13 +15,13 @@ func nameTooLong(j *job) {
 	if n := len(j.manifest.Name); n > validation.LabelValueMaxLength {
 		at := j.at("metadata", "name")
 		at.found += ", of " + strconv.Itoa(n) + " characters"
-		j.find(at, "63 characters or fewer", effect{text: "it is a label of each Job, which holds 63: no Job can be created"})
+		j.find(at, "Write at most 63 characters", effect{text: "the name is a label of each Job, and a label holds 63: KEDA cannot create Jobs"})
 	}
 }
 
 func nameInvalid(j *job) {
 	if name := j.manifest.Name; name != "" && len(validation.IsDNS1123Subdomain(name)) > 0 {
-		j.find(j.at("metadata", "name"), "small letters, digits and - and . between them", effect{text: refusal})
+		j.find(j.at("metadata", "name"), "Write lower-case letters and digits, with - and . between them", effect{text: refusal})
 	}
 }
 
@@ -29,46 +29,46 @@ func nameInvalid(j *job) {
 const oldLabelName = "scaledjob"
 
 func reservedLabel(j *job) {
-	for _, key := range []string{adapter.LabelName, oldLabelName} {
+	for _, key := range []string{scaledjob.LabelName, oldLabelName} {
 		value, ok := j.manifest.Labels[key]
 		if !ok {
 			continue
 		}
 		alone := *j.model
-		alone.Metadata.Labels = map[string]string{key: value}
-		j.find(j.key("metadata", "labels", key), "no such label",
+		alone.Labels = map[string]string{key: value}
+		j.find(j.key("metadata", "labels", key), "Delete the label",
 			effect{when: func(p keda.Profile) bool { return !p.Generate(&alone, p.Release()).Tracked },
-				text: "it overwrites the label by which KEDA finds its Jobs: none is counted, and each poll creates all of them again"})
+				text: "it overwrites the label by which KEDA finds its Jobs: KEDA counts none, and each poll creates all of them again"})
 	}
 }
 
 func reservedAnnotation(j *job) {
-	if _, ok := j.manifest.Annotations[adapter.AnnotationGeneration]; !ok {
+	if _, ok := j.manifest.Annotations[scaledjob.AnnotationGeneration]; !ok {
 		return
 	}
 	// No manifest says its generation: the API server counts it.
 	with, without := *j.model, *j.model
-	with.Metadata.Generation, without.Metadata.Generation = 1<<40, 1<<40
-	without.Metadata.Annotations = maps.Clone(with.Metadata.Annotations)
-	delete(without.Metadata.Annotations, adapter.AnnotationGeneration)
+	with.Generation, without.Generation = 1<<40, 1<<40
+	without.Annotations = maps.Clone(with.Annotations)
+	delete(without.Annotations, scaledjob.AnnotationGeneration)
 	deletesOwn := func(p keda.Profile, m *keda.ScaledJob) bool {
 		own := []keda.Job{{Annotations: p.Generate(m, p.Release()).Annotations}}
 		return len(p.Rollout(m, own).Deleted) > 0
 	}
-	j.find(j.key("metadata", "annotations", adapter.AnnotationGeneration), "no such annotation",
+	j.find(j.key("metadata", "annotations", scaledjob.AnnotationGeneration), "Delete the annotation",
 		effect{when: func(p keda.Profile) bool { return deletesOwn(p, &with) && !deletesOwn(p, &without) },
-			text: "it overwrites that of the Jobs: KEDA takes each for an old one and deletes it when it next looks at the ScaledJob"})
+			text: "it overwrites the annotation of the Jobs: KEDA takes each Job as outdated and deletes it at the next reconciliation"})
 }
 
 func excludedLabelsSpaces(j *job) {
-	list := j.manifest.Annotations[adapter.AnnotationExcludedLabels]
+	list := j.manifest.Annotations[scaledjob.AnnotationExcludedLabels]
 	var keys []string
 	for key := range strings.SplitSeq(list, ",") {
 		keys = append(keys, strings.TrimSpace(key))
 	}
 	if trimmed := strings.Join(keys, ","); trimmed != list {
-		j.find(j.annotation(adapter.AnnotationExcludedLabels), strconv.Quote(trimmed),
-			effect{when: supports(keda.ExcludedLabels), text: "a space is part of the label's name: the Jobs get the labels after all"})
+		j.find(j.annotation(scaledjob.AnnotationExcludedLabels), "Write "+strconv.Quote(trimmed),
+			effect{when: supports(keda.ExcludedLabels), text: "a space becomes part of the label's name: KEDA copies the labels to the Jobs"})
 	}
 }
 
@@ -77,14 +77,14 @@ var trackingKeys = []string{"app.kubernetes.io/instance", "argocd.argoproj.io/in
 	"kubectl.kubernetes.io/last-applied-configuration"}
 
 func trackingCopied(j *job) {
-	const text = "KEDA copies it to each Job, and a tool that goes by it takes the Jobs for its own, and may delete them"
+	const text = "KEDA copies it to each Job: the deployment tool takes the Jobs as its own and may delete them"
 	for _, key := range trackingKeys {
 		if value, ok := j.manifest.Labels[key]; ok {
-			j.find(j.key("metadata", "labels", key), adapter.AnnotationExcludedLabels+" with this label (since 2.18), or no such label",
+			j.find(j.key("metadata", "labels", key), "Add the label to the annotation "+scaledjob.AnnotationExcludedLabels+" (since 2.18), or delete the label",
 				effect{when: func(p keda.Profile) bool { return p.Generate(j.model, p.Release()).Labels[key] == value }, text: text})
 		}
 		if value, ok := j.manifest.Annotations[key]; ok {
-			j.find(j.key("metadata", "annotations", key), "no such annotation",
+			j.find(j.key("metadata", "annotations", key), "Delete the annotation",
 				effect{when: func(p keda.Profile) bool { return p.Generate(j.model, p.Release()).Annotations[key] == value }, text: text})
 		}
 	}

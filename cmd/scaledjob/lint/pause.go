@@ -3,7 +3,7 @@ package lint
 import (
 	"strconv"
 
-	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/keda"
 )
 
@@ -15,29 +15,29 @@ func (j *job) pausedBy() condition {
 }
 
 func pausedUnparseable(j *job) {
-	text, ok := j.manifest.Annotations[adapter.AnnotationPaused]
+	text, ok := j.manifest.Annotations[scaledjob.AnnotationPaused]
 	if _, err := strconv.ParseBool(text); !ok || err == nil {
 		return
 	}
-	j.find(j.annotation(adapter.AnnotationPaused), `"true" or "false"`,
-		effect{when: j.pausedBy(), text: "what is no boolean pauses: KEDA does not poll, and prunes no finished Jobs"})
+	j.find(j.annotation(scaledjob.AnnotationPaused), `Write "true" or "false"`,
+		effect{when: j.pausedBy(), text: "it is not a boolean, and pauses the ScaledJob: KEDA does not poll and deletes no finished Jobs"})
 }
 
 func pausedFalse(j *job) {
-	text, ok := j.manifest.Annotations[adapter.AnnotationPaused]
+	text, ok := j.manifest.Annotations[scaledjob.AnnotationPaused]
 	if paused, err := strconv.ParseBool(text); !ok || err != nil || paused {
 		return
 	}
-	j.find(j.annotation(adapter.AnnotationPaused), "no such annotation",
-		effect{when: j.pausedBy(), text: "any value pauses, this one too", fatal: true})
+	j.find(j.annotation(scaledjob.AnnotationPaused), "Delete the annotation",
+		effect{when: j.pausedBy(), text: "any value pauses the ScaledJob", fatal: true})
 }
 
 func pausedIgnored(j *job) {
 	for _, name := range []string{"paused-replicas", "paused-scale-in", "paused-scale-out", "force-activation"} {
 		key := "autoscaling.keda.sh/" + name
 		if _, ok := j.manifest.Annotations[key]; ok {
-			j.find(j.key("metadata", "annotations", key), adapter.AnnotationPaused+`: "true" to pause`,
-				effect{text: "it has no effect: KEDA reads it of ScaledObjects only"})
+			j.find(j.key("metadata", "annotations", key), "Write "+scaledjob.AnnotationPaused+`: "true" to pause`,
+				effect{text: "it has no effect: KEDA reads it from ScaledObjects only"})
 		}
 	}
 }

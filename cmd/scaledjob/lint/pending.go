@@ -35,8 +35,8 @@ func pendingConditionDuplicate(j *job) {
 	names := j.spec.ScalingStrategy.PendingPodConditions
 	for i, name := range names {
 		if slices.Contains(names[:i], name) {
-			j.find(j.at("spec", "scalingStrategy", "pendingPodConditions", i), "each condition once",
-				effect{when: j.pendingWith(1), text: "the list is never met: every unfinished Job stays pending"})
+			j.find(j.at("spec", "scalingStrategy", "pendingPodConditions", i), "List each condition once",
+				effect{when: j.pendingWith(1), text: "no pod ever meets the list: every unfinished Job counts as pending"})
 		}
 	}
 }
@@ -53,8 +53,8 @@ func pendingConditionMisspelled(j *job) {
 			continue
 		}
 		if meant := nearest(name, podConditions); meant != "" {
-			j.find(j.at("spec", "scalingStrategy", "pendingPodConditions", i), meant,
-				effect{when: supports(keda.PendingConditions), text: "no pod ever has it: every unfinished Job stays pending"})
+			j.find(j.at("spec", "scalingStrategy", "pendingPodConditions", i), "Write "+meant,
+				effect{when: supports(keda.PendingConditions), text: "no pod ever has this condition: every unfinished Job counts as pending"})
 		}
 	}
 }
@@ -64,9 +64,9 @@ func pendingConditionsTooEarly(j *job) {
 	if len(names) == 0 || !j.readsPending() || slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(early, name) }) {
 		return
 	}
-	j.find(j.at("spec", "scalingStrategy", "pendingPodConditions"), "Ready among them",
+	j.find(j.at("spec", "scalingStrategy", "pendingPodConditions"), "Add Ready",
 		effect{when: both(supports(keda.PendingConditions), j.selects()),
-			text: "a Job is pending until a pod has all of them, and these hold before a container runs: starting Jobs are not pending"})
+			text: "these conditions hold before a container runs: Jobs that are starting do not count as pending"})
 }
 
 func pendingConditionsSeveralPods(j *job) {
@@ -74,14 +74,14 @@ func pendingConditionsSeveralPods(j *job) {
 	if len(j.spec.ScalingStrategy.PendingPodConditions) == 0 || !j.readsPending() || ref == nil || ref.Parallelism == nil || *ref.Parallelism < 2 {
 		return
 	}
-	j.find(j.at("spec", "jobTargetRef", "parallelism"), "KEDA 2.18 or later, or no pendingPodConditions",
+	j.find(j.at("spec", "jobTargetRef", "parallelism"), "Use KEDA 2.18 or later, or delete pendingPodConditions",
 		effect{when: both(j.pendingWith(2), not(j.pendingWith(1))),
-			text: "true conditions are added up over a Job's pods and must be as many as the list has: a Job with two ready pods stays pending"})
+			text: "KEDA adds up the true conditions of all pods and wants as many as the list has: a Job with two ready pods counts as pending"})
 }
 
 func pendingConditionsUnused(j *job) {
 	if len(j.spec.ScalingStrategy.PendingPodConditions) > 0 && !j.readsPending() {
-		j.find(j.at("spec", "scalingStrategy", "pendingPodConditions"), "the strategy accurate or eager with them, or no such field",
-			effect{text: "they have no effect: only accurate and eager look at pending Jobs"})
+		j.find(j.at("spec", "scalingStrategy", "pendingPodConditions"), "Delete the field, or use the strategy accurate or eager",
+			effect{text: "they have no effect: only accurate and eager use pending Jobs"})
 	}
 }

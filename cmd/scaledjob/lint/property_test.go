@@ -9,12 +9,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 	"pgregory.net/rapid"
 	k8syaml "sigs.k8s.io/yaml"
 
-	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint"
+	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/keda"
 )
 
@@ -67,7 +69,7 @@ func drawManifest(t *rapid.T) map[string]any {
 	}
 	metadata := map[string]any{"name": rapid.SampledFrom([]string{"orders", "Orders", strings.Repeat("a", 64)}).Draw(t, "name")}
 	annotations := map[string]any{}
-	for _, key := range []string{adapter.AnnotationPaused, adapter.AnnotationGeneration, adapter.AnnotationExcludedLabels} {
+	for _, key := range []string{scaledjob.AnnotationPaused, scaledjob.AnnotationGeneration, scaledjob.AnnotationExcludedLabels} {
 		if v := rapid.SampledFrom([]string{"", "true", "false", "no", "a, b", "-"}).Draw(t, key); v != "-" {
 			annotations[key] = v
 		}
@@ -108,18 +110,18 @@ func propModel(t *rapid.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var j keda.ScaledJob
-	if err := k8syaml.Unmarshal(data, &j); err != nil {
+	var s scaledjob.ScaledJob
+	if err := k8syaml.Unmarshal(data, &s); err != nil {
 		t.Fatal(err)
 	}
 	r := lint.Check([]lint.File{{Name: "a", Data: data}}, p)
 	refused, lacked := map[string]bool{}, 0
-	for _, err := range joined(p.Validate(&j)) {
-		var field *keda.RefusedError
+	for _, err := range joined(p.Validate(s.KEDA())) {
+		var rejected *field.Error
 		var feature *keda.UnsupportedError
 		switch {
-		case errors.As(err, &field):
-			if refused[field.Field] = true; !found(r, field.Field, "the API server refuses it") {
+		case errors.As(err, &rejected):
+			if refused[rejected.Path] = true; !found(r, rejected.Path, "the API server rejects it") {
 				t.Fatalf("not found: %v\n%s", err, data)
 			}
 		case errors.As(err, &feature):
@@ -130,7 +132,7 @@ func propModel(t *rapid.T) {
 		switch {
 		case f.Rule == "unsupported-feature":
 			lacked--
-		case f.Rule != "missing-field" && f.Rule != "name-invalid" && found(r, f.Path, "the API server refuses it") && !refused[f.Path]:
+		case f.Rule != "missing-field" && f.Rule != "name-invalid" && found(r, f.Path, "the API server rejects it") && !refused[f.Path]:
 			t.Fatalf("%s does not refuse it: %s\n%s", p, f.Message(), data)
 		}
 	}
@@ -150,14 +152,51 @@ func joined(err error) []error {
 // alone wants: one meaning of two rollout strategies.
 func propAdapter(t *rapid.T) {
 	data := write(t, drawManifest(t))
-	jobs, err := adapter.ReadScaledJobs(data)
+	jobs, err := scaledjob.Read(data)
 	if err == nil {
+		sameReading(t, data)
 		_, err = jobs[0].Config(map[string]float64{"cpu": 1})
 	}
 	r := lint.Check([]lint.File{{Name: "a", Data: data}})
 	if err != nil && r.Worst() < lint.Error {
 		t.Fatalf("%v\n%s", err, data)
 	}
+}
+
+// Rules get the ScaledJobs that package scaledjob reads.
+func sameReading(t interface{ Fatalf(string, ...any) }, data []byte) {
+	want, err := scaledjob.Read(data)
+	if err != nil {
+		return
+	}
+	read, err := json.Marshal(lint.Read(data))
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	if wanted, err := json.Marshal(want); err != nil || string(read) != string(wanted) {
+		t.Fatalf("read %s, want %s", read, wanted)
+	}
+}
+
+// Texts that versions of YAML read differently.
+func TestSameReading(t *testing.T) {
+	accepted := 0
+	for _, text := range []string{
+		"0o10", "010", "0x1F", "0b11", "1_000", "1e3", ".5", "1.", "-0", "+5", "5.0", ".inf", "1e400", "9007199254740993", "12345678901234567890",
+		"yes", "on", "y", "True", "~", "null", "", "2001-01-01", "2001-01-01T00:00:00Z", "1:30", "!!str 5", "!!int 5", "'5'", "&a 5", "|\n      5", "a b",
+	} {
+		for _, place := range []string{
+			"metadata: {name: a}\nspec:\n  maxReplicaCount: %s\n", "metadata:\n  generation: %s\n", "metadata:\n  name: %s\n",
+			"metadata:\n  creationTimestamp: %s\n", "metadata:\n  annotations:\n    a: %s\n", "spec:\n  jobTargetRef:\n    suspend: %s\n", "status:\n  a: %s\n",
+		} {
+			data := []byte("apiVersion: keda.sh/v1alpha1\nkind: ScaledJob\n" + fmt.Sprintf(place, text))
+			if _, err := scaledjob.Read(data); err == nil {
+				accepted++
+			}
+			sameReading(t, data)
+		}
+	}
+	require.Greater(t, accepted, 80)
 }
 
 // Whatever the text, findings are whole, in order, within the text and the same
@@ -171,7 +210,7 @@ func propTotal(t interface{ Fatalf(string, ...any) }, data []byte) {
 		ids[rule.ID] = true
 	}
 	for i, f := range r.Findings {
-		if !ids[f.Rule] || f.Severity < lint.Note || f.Severity > lint.Error || f.Found == "" || f.Want == "" || len(f.Effects) == 0 {
+		if !ids[f.Rule] || f.Severity < lint.Note || f.Severity > lint.Error || f.Found == "" || f.Fix == "" || len(f.Effects) == 0 {
 			t.Fatalf("%+v", f)
 		}
 		if f.Line < 1 || f.Line > lines || f.Column < 1 {
@@ -236,5 +275,8 @@ func FuzzCheck(f *testing.F) {
 	for _, m := range corpus(f) {
 		f.Add(m.Data)
 	}
-	f.Fuzz(func(t *testing.T, data []byte) { propTotal(t, data) })
+	f.Fuzz(func(t *testing.T, data []byte) {
+		propTotal(t, data)
+		sameReading(t, data)
+	})
 }

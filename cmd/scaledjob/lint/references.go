@@ -45,9 +45,9 @@ func (j *job) references() []reference {
 func (j *job) containerReferences(i int) []reference {
 	var all []reference
 	container := &j.spec.JobTargetRef.Template.Spec.Containers[i]
-	text := "pods do not start before it exists"
+	text := "pods start only after it exists"
 	if container == j.envSource() {
-		text = "KEDA cannot read the container's environment, and does not poll before it exists"
+		text = "KEDA reads the container's environment and polls only after it exists"
 	}
 	at := func(steps ...any) place {
 		return j.at(append([]any{"spec", "jobTargetRef", "template", "spec", "containers", i}, steps...)...)
@@ -116,10 +116,10 @@ func (j *job) missing(kind string) {
 		case d != nil:
 		case others:
 			j.find(r.at, j.all.want(j.lookup(kind, r.name)),
-				effect{text: fmt.Sprintf("no document provides this %s: %s", kind, r.effect)})
+				effect{text: fmt.Sprintf("no document has this %s: %s", kind, r.effect)})
 		default:
-			j.note(r.at, fmt.Sprintf("a %s of this name in the namespace", kind),
-				effect{text: fmt.Sprintf("no document provides this %s: %s", kind, r.effect)})
+			j.note(r.at, fmt.Sprintf("Create a %s of this name in the namespace, or lint its manifest too", kind),
+				effect{text: fmt.Sprintf("no document has this %s: %s", kind, r.effect)})
 		}
 	}
 }
@@ -131,7 +131,7 @@ func missingKey(j *job) {
 			continue
 		}
 		if keys, known := d.keys(); known && !keys[r.key] {
-			j.find(r.keyAt, fmt.Sprintf("a key of the %s %s", r.kind, r.name), effect{text: "it is not there: the value is empty, or pods do not start"})
+			j.find(r.keyAt, fmt.Sprintf("Write a key of the %s %s", r.kind, r.name), effect{text: "the key does not exist: the value is empty, or pods do not start"})
 		}
 	}
 }
@@ -163,13 +163,13 @@ func (j *job) authentications() []authentication {
 func missingAuthentication(j *job) {
 	for _, a := range j.authentications() {
 		at := j.trigger(a.trigger, "authenticationRef", "name")
-		text := fmt.Sprintf("no document provides this %s: KEDA goes on without it, and the trigger fails", a.lookup.kind)
+		text := fmt.Sprintf("no document has this %s: KEDA continues without it, and the trigger fails", a.lookup.kind)
 		switch {
 		case a.document != nil:
 		case a.others:
 			j.find(at, j.all.want(a.lookup), effect{text: text})
 		default:
-			j.note(at, fmt.Sprintf("a %s of this name", a.lookup.kind), effect{text: text})
+			j.note(at, fmt.Sprintf("Create a %s of this name, or lint its manifest too", a.lookup.kind), effect{text: text})
 		}
 	}
 }
@@ -179,7 +179,7 @@ func authenticationKindUnknown(j *job) {
 	for i, t := range j.spec.Triggers {
 		if ref := t.AuthenticationRef; ref != nil && ref.Kind != "" && !slices.Contains(kinds, ref.Kind) {
 			j.find(j.trigger(i, "authenticationRef", "kind"), oneOf(ref.Kind, kinds),
-				effect{text: "KEDA goes on without it, and the trigger fails, or the API server refuses it"})
+				effect{text: "KEDA continues without it and the trigger fails, or the API server rejects it"})
 		}
 	}
 }
@@ -223,10 +223,10 @@ func missingEnvironment(j *job) {
 		switch {
 		case provided:
 		case complete:
-			j.find(v.at, "a variable of the container "+container.Name, effect{text: "the container does not have it: KEDA reads an empty value"})
+			j.find(v.at, "Write a variable of the container "+container.Name, effect{text: "the container has no such variable: KEDA reads an empty value"})
 		default:
-			j.note(v.at, "a variable of the container "+container.Name,
-				effect{text: "no document provides it: it has to come from one of the envFrom that are not given"})
+			j.note(v.at, "Check that one of the envFrom has the variable, or lint its manifest too",
+				effect{text: "no document has this variable: an envFrom whose manifest is not given must provide it"})
 		}
 	}
 }

@@ -5,21 +5,21 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/keda"
 )
 
 func missingField(j *job) {
 	if j.manifest.GenerateName == "" {
-		j.require("a name", "metadata", "name")
+		j.require("Give the ScaledJob a name", "metadata", "name")
 	}
 	missingTemplate(j)
 	missingTriggers(j)
 	for i, t := range j.spec.Triggers {
-		j.require("the type of a trigger", "spec", "triggers", i, "type")
-		j.require("the trigger's parameters", "spec", "triggers", i, "metadata")
+		j.require("Give the type of the trigger", "spec", "triggers", i, "type")
+		j.require("Give the trigger's parameters", "spec", "triggers", i, "metadata")
 		if t.AuthenticationRef != nil {
-			j.require("the name of a TriggerAuthentication", "spec", "triggers", i, "authenticationRef", "name")
+			j.require("Give the name of a TriggerAuthentication", "spec", "triggers", i, "authenticationRef", "name")
 		}
 	}
 }
@@ -35,28 +35,28 @@ func missingTemplate(j *job) {
 	template := []any{"spec", "jobTargetRef", "template"}
 	switch {
 	case j.spec.JobTargetRef == nil:
-		j.require("the spec of a Job, with a template", template[:2]...)
+		j.require("Give the spec of a Job, with a template", template[:2]...)
 		return
 	case j.at(template...).empty():
-		j.require("a pod template", template...)
+		j.require("Give a pod template", template...)
 		return
 	}
 	at, text := j.at(append(template, "spec", "containers")...), refusal
 	if at.found == emptyList {
-		text = "KEDA finds no environment to read, and never polls"
+		text = "KEDA finds no environment to read and never polls"
 	}
 	if at.empty() {
-		j.find(at, "at least one container", effect{text: text})
+		j.find(at, "Give at least one container", effect{text: text})
 	}
 }
 
 func missingTriggers(j *job) {
 	at := j.at("spec", "triggers")
 	if at.found != emptyList {
-		j.require("at least one trigger", "spec", "triggers")
+		j.require("Give at least one trigger", "spec", "triggers")
 		return
 	}
-	j.find(at, "at least one trigger",
+	j.find(at, "Give at least one trigger",
 		effect{when: not(from("2.20.0")), text: "KEDA never creates a Job for the queue"},
 		effect{when: from("2.20.0"), text: refusal})
 }
@@ -68,9 +68,9 @@ var features = map[keda.Feature][]any{
 	keda.DeprecatedRollout: {"spec", "rolloutStrategy"},
 	keda.MinReplicaCount:   {"spec", "minReplicaCount"},
 	keda.RolloutFields:     {"spec", "rollout"},
-	keda.PauseAnnotation:   {"metadata", "annotations", adapter.AnnotationPaused},
+	keda.PauseAnnotation:   {"metadata", "annotations", scaledjob.AnnotationPaused},
 	keda.EagerStrategy:     {"spec", "scalingStrategy", "strategy"},
-	keda.ExcludedLabels:    {"metadata", "annotations", adapter.AnnotationExcludedLabels},
+	keda.ExcludedLabels:    {"metadata", "annotations", scaledjob.AnnotationExcludedLabels},
 }
 
 // unsupportedFeature holds back unless the caller names releases, since few
@@ -82,8 +82,8 @@ func unsupportedFeature(j *job) {
 	for feature, steps := range features {
 		var lacks *keda.UnsupportedError
 		if errors.As(known()[0].Supports(feature), &lacks) {
-			j.find(j.at(steps...), fmt.Sprintf("KEDA %s or later", lacks.Since),
-				effect{when: j.lacks(feature), text: "KEDA does not know it, and does without"})
+			j.find(j.at(steps...), fmt.Sprintf("Use KEDA %s or later", lacks.Since),
+				effect{when: j.lacks(feature), text: "KEDA does not know this field and ignores it"})
 		}
 	}
 }

@@ -32,7 +32,7 @@ func rolloutUnknown(j *job) {
 		}
 		j.find(f.at, oneOf(f.value, rollouts),
 			effect{when: both(supports(f.feature), not(j.refused(f.at.path))),
-				text: "KEDA takes it as immediate: it deletes the Jobs of the older spec, running ones too"},
+				text: "KEDA takes it as immediate and deletes outdated Jobs, running ones too"},
 			effect{when: j.refused(f.at.path), text: refusal})
 	}
 }
@@ -40,7 +40,7 @@ func rolloutUnknown(j *job) {
 func rolloutDefaultRefused(j *job) {
 	for _, f := range j.rolloutFields() {
 		if f.value == "default" {
-			j.find(f.at, "no strategy at all, which is the same everywhere, or immediate", effect{when: j.refused(f.at.path), text: refusal})
+			j.find(f.at, "Delete the field, which means the same in every release, or write immediate", effect{when: j.refused(f.at.path), text: refusal})
 		}
 	}
 }
@@ -50,11 +50,11 @@ func rolloutDeprecated(j *job) {
 	if old == "" || current != "" && (old == "gradual") != (current == "gradual") {
 		return
 	}
-	want := "rollout.strategy in its place"
+	want := "Write rollout.strategy instead"
 	if current != "" {
-		want = "rollout.strategy alone"
+		want = "Delete rolloutStrategy"
 	}
-	j.find(j.at("spec", "rolloutStrategy"), want, effect{when: supports(keda.RolloutFields), text: "it is deprecated"})
+	j.find(j.at("spec", "rolloutStrategy"), want, effect{when: supports(keda.RolloutFields), text: "the field is deprecated"})
 }
 
 func rolloutDeprecatedWins(j *job) {
@@ -62,11 +62,11 @@ func rolloutDeprecatedWins(j *job) {
 	if old == "" || current == "" || (old == "gradual") == (current == "gradual") {
 		return
 	}
-	text := "it is deprecated and wins over rollout.strategy: Jobs of the older spec are left alone"
+	text := "the deprecated field wins over rollout.strategy: KEDA keeps outdated Jobs"
 	if current == "gradual" {
-		text = "it is deprecated and wins over rollout.strategy: Jobs of the older spec are deleted, running ones too"
+		text = "the deprecated field wins over rollout.strategy: KEDA deletes outdated Jobs, running ones too"
 	}
-	j.find(j.at("spec", "rolloutStrategy"), "rollout.strategy alone",
+	j.find(j.at("spec", "rolloutStrategy"), "Delete rolloutStrategy",
 		effect{when: both(supports(keda.RolloutFields), func(p keda.Profile) bool { return p.RolloutStrategy(j.model) == old }), text: text})
 }
 
@@ -85,7 +85,7 @@ func propagationUnused(j *job) {
 	if j.spec.Rollout.PropagationPolicy == "" {
 		return
 	}
-	j.find(j.at("spec", "rollout", "propagationPolicy"), "no such field, or the strategy immediate",
+	j.find(j.at("spec", "rollout", "propagationPolicy"), "Delete the field, or use the strategy immediate",
 		effect{when: both(supports(keda.RolloutFields), func(p keda.Profile) bool { return p.RolloutStrategy(j.model) == "gradual" }),
 			text: "it has no effect: gradual deletes no Job"})
 }

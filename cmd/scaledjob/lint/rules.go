@@ -1,5 +1,7 @@
 package lint
 
+import "github.com/scaledjob/scaledjob/internal/triggers"
+
 // A Rule is one hazard that is looked for.
 type Rule struct {
 	ID       string   `json:"id"` // in kebab case; it does not change
@@ -23,8 +25,8 @@ type rule struct {
 
 // Rules of reading the files.
 var (
-	yamlSyntax    = Rule{"yaml-syntax", Error, "the text is not YAML"}
-	duplicateKey  = Rule{"duplicate-key", Error, "the same key twice, of which the last wins or the API server refuses both"}
+	yamlSyntax    = Rule{"yaml-syntax", Error, "the text is not YAML, or is a template that was not rendered"}
+	duplicateKey  = Rule{"duplicate-key", Error, "the same key twice, of which the last wins or the API server rejects both"}
 	wrongKind     = Rule{"wrong-kind", Error, "no ScaledJob in any of the files, or its kind is misspelled"}
 	wrongVersion  = Rule{"wrong-api-version", Error, "an apiVersion other than KEDA's keda.sh/v1alpha1"}
 	unknownField  = Rule{"unknown-field", Error, "a field that a ScaledJob does not have: misspelled, misplaced, or a ScaledObject's"}
@@ -86,7 +88,7 @@ var rules = []rule{
 	{Rule{"paused-ignored", Warning, "annotations that pause ScaledObjects only"}, pausedIgnored},
 
 	{Rule{"name-too-long", Error, "a name over 63 characters, of which no Job can be made"}, nameTooLong},
-	{Rule{"name-invalid", Error, "a name that Kubernetes refuses"}, nameInvalid},
+	{Rule{"name-invalid", Error, "a name that Kubernetes rejects"}, nameInvalid},
 	{Rule{"reserved-label", Error, "a label by which KEDA finds its Jobs: it loses them, and makes more on each poll"}, reservedLabel},
 	{Rule{"reserved-annotation", Error, "the annotation by which KEDA knows old Jobs: it deletes new ones"}, reservedAnnotation},
 	{Rule{"excluded-labels-spaces", Warning, "spaces in job-excluded-labels, which become part of the labels"}, excludedLabelsSpaces},
@@ -96,10 +98,31 @@ var rules = []rule{
 	{Rule{"job-never-runs", Error, "a 0 in jobTargetRef with which no Job does any work"}, jobNeverRuns},
 	{Rule{"job-suspended", Warning, "Jobs that are made suspended, and count as running"}, jobSuspended},
 	{Rule{"restart-policy-always", Error, "a restart policy that a Job cannot have"}, restartPolicyAlways},
+	{Rule{"restart-policy-unknown", Error, "a restart policy other than Never and OnFailure"}, restartPolicyUnknown},
+	{Rule{"restart-policy-missing", Warning, "no restart policy, which KEDA takes as OnFailure"}, restartPolicyMissing},
+	{Rule{"container-incomplete", Error, "a container without a name or an image"}, containerIncomplete},
+	{Rule{"container-name-invalid", Error, "a container's name that Kubernetes rejects, or that two containers have"}, containerNameInvalid},
+	{Rule{"limits-below-requests", Error, "a resource limit below the request"}, limitsBelowRequests},
+	{Rule{"volume-unknown", Error, "a volumeMount without its volume"}, volumeUnknown},
+	{Rule{"pull-policy-unknown", Error, "an imagePullPolicy that Kubernetes does not know"}, pullPolicyUnknown},
 	{Rule{"parallelism-not-counted", Note, "maxReplicaCount counts Jobs and not their pods"}, parallelismNotCounted},
 	{Rule{"env-container-unknown", Error, "an envSourceContainerName that is no container of the template"}, envContainerUnknown},
 
-	{Rule{"trigger-type-unknown", Warning, "a type of trigger that no release has"}, triggerTypeUnknown},
+	{Rule{"trigger-type-unknown", Error, "a type of trigger that no release has"}, triggerTypeUnknown},
+	{Rule{"trigger-type-release", Warning, "a type of trigger that a release lacks"}, typeOfAnotherRelease},
+	{Rule{"trigger-key-unknown", Warning, "a key of a trigger's metadata that its scaler does not read"}, metadataRule(triggers.UnknownKey)},
+	{Rule{"trigger-key-release", Warning, "a key of a trigger's metadata that a release does not read"}, keyOfAnotherRelease},
+	{Rule{"trigger-key-misplaced", Warning, "a key of a trigger's metadata that belongs in a TriggerAuthentication, or the other way round"}, metadataRule(triggers.WrongPlace)},
+	{Rule{"trigger-key-removed", Error, "a key of a trigger's metadata that KEDA rejects"}, metadataRule(triggers.Removed)},
+	{Rule{"trigger-key-deprecated", Note, "a key of a trigger's metadata that KEDA will drop"}, metadataRule(triggers.Announced)},
+	{Rule{"trigger-parameter-missing", Error, "a trigger without a parameter that its scaler needs"}, metadataRule(triggers.Missing)},
+	{Rule{"trigger-value-type", Error, "a value in a trigger's metadata of another type than its parameter"}, metadataRule(triggers.WrongType)},
+	{Rule{"trigger-value-unknown", Error, "a value in a trigger's metadata that is none of the allowed ones"}, metadataRule(triggers.WrongValue)},
+	{Rule{"trigger-rejected", Error, "a trigger's metadata that its scaler rejects: a schedule, a time zone, parameters that exclude or need each other"}, metadataRule(triggers.Broken)},
+	{Rule{"trigger-url-invalid", Warning, "a URL without http:// or https://"}, urlInvalid},
+	{Rule{"trigger-address-invalid", Warning, "an address without a port, or with a scheme"}, addressInvalid},
+	{Rule{"trigger-credentials-missing", Warning, "a trigger for AWS without credentials"}, credentialsMissing},
+	{Rule{"metric-unknown", Note, "a RabbitMQ trigger whose protocol no document shows"}, metricUnknown},
 	{Rule{"trigger-without-jobs", Error, "a trigger that never asks for Jobs"}, triggerWithoutJobs},
 	{Rule{"trigger-push", Note, "a push trigger, which is polled for ScaledJobs"}, triggerPush},
 	{Rule{"trigger-name-duplicate", Error, "two triggers of one name"}, triggerNameDuplicate},
@@ -122,4 +145,12 @@ var rules = []rule{
 	{Rule{"missing-environment", Error, "an environment variable that no document provides; a note where it may come from one that is not given"}, missingEnvironment},
 	{Rule{"missing-authentication", Warning, "a TriggerAuthentication that no document provides; a note where none is among them"}, missingAuthentication},
 	{Rule{"authentication-kind-unknown", Error, "a kind of authentication that KEDA does not know"}, authenticationKindUnknown},
+}
+
+func ruleIDs() []string {
+	var ids []string
+	for i := range rules {
+		ids = append(ids, rules[i].ID)
+	}
+	return ids
 }

@@ -29,6 +29,7 @@ type (
 	sarifRule struct {
 		ID                   string             `json:"id"`
 		ShortDescription     sarifText          `json:"shortDescription"`
+		HelpURI              string             `json:"helpUri"`
 		DefaultConfiguration sarifConfiguration `json:"defaultConfiguration"`
 	}
 	sarifConfiguration struct {
@@ -68,7 +69,7 @@ func (r *Report) WriteSARIF(w io.Writer) error {
 	index := map[string]int{}
 	for i, rule := range Rules() {
 		index[rule.ID] = i
-		driver.Rules = append(driver.Rules, sarifRule{rule.ID, sarifText{rule.Doc}, sarifConfiguration{rule.Severity}})
+		driver.Rules = append(driver.Rules, sarifRule{rule.ID, sarifText{rule.Doc}, rule.URL(), sarifConfiguration{rule.Severity}})
 	}
 	results := []sarifResult{}
 	for i := range r.Findings {

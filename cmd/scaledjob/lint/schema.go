@@ -13,7 +13,8 @@ import (
 	"go.yaml.in/yaml/v3"
 	batchv1 "k8s.io/api/batch/v1"
 
-	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/internal/triggers"
 )
 
 // A reader compares a tree with a Go type, and copies what fits.
@@ -24,11 +25,11 @@ type reader struct {
 
 // read returns the ScaledJob of a document, without the fields that it does not
 // have and the values that do not fit, which it tells.
-func (c *collector) read(d *document) *adapter.ScaledJob {
+func (c *collector) read(d *document) *scaledjob.ScaledJob {
 	r := reader{c, d}
-	s := new(adapter.ScaledJob)
+	s := new(scaledjob.ScaledJob)
 	// What fits can be written and read again.
-	if data, err := json.Marshal(r.value(d.root, reflect.TypeFor[adapter.ScaledJob](), nil)); err == nil {
+	if data, err := json.Marshal(r.value(d.root, reflect.TypeFor[scaledjob.ScaledJob](), nil)); err == nil {
 		_ = json.Unmarshal(data, s)
 	}
 	return s
@@ -91,7 +92,8 @@ func (r *reader) entries(n *yaml.Node, t reflect.Type, at path) any {
 	}
 	object := map[string]any{}
 	for key, value := range entries(n) {
-		if v := r.value(value, t.Elem(), at.with(key.Value)); v != nil {
+		v := r.value(value, t.Elem(), at.with(key.Value))
+		if v != nil || value.ShortTag() == "!!null" { // null is a key with the zero value
 			object[key.Value] = v
 		}
 	}
@@ -156,7 +158,7 @@ func nameOf(t reflect.Type) string {
 }
 
 func (r *reader) unfit(n *yaml.Node, want string, at path) any {
-	r.c.add(wrongType, r.d.at(at...), want, effect{text: "the API server refuses it"})
+	r.c.add(wrongType, r.d.at(at...), "Write "+want, effect{text: refusal})
 	return nil
 }
 
@@ -164,7 +166,7 @@ func (r *reader) unfit(n *yaml.Node, want string, at path) any {
 func (r *reader) quote(n *yaml.Node, at path) any {
 	place := r.d.at(at...)
 	place.found += ", which YAML reads as a " + map[bool]string{true: "boolean", false: "number"}[isBool(n)]
-	r.c.add(notAString, place, strconv.Quote(n.Value)+", with the quotes", effect{text: "the API server refuses it"})
+	r.c.add(notAString, place, "Write "+strconv.Quote(n.Value)+", with the quotes", effect{text: refusal})
 	return n.Value
 }
 
@@ -197,7 +199,7 @@ func (r *reader) unknown(key *yaml.Node, fields map[string]reflect.Type, at path
 	place := r.d.key(at.with(key.Value)...)
 	place.found = "an unknown field"
 	r.c.add(unknownField, place, meant(key.Value, fields, at),
-		effect{text: "kubectl refuses it, or else the API server drops it, and KEDA never sees it"})
+		effect{text: "kubectl rejects it, or the API server drops it, and KEDA never reads it"})
 }
 
 // ofScaledObject are the fields that only a ScaledObject has.
@@ -208,72 +210,29 @@ var homes = []struct {
 	path string
 	of   reflect.Type
 }{
-	{"spec", reflect.TypeFor[adapter.ScaledJobSpec]()},
-	{"spec.scalingStrategy", reflect.TypeFor[adapter.ScalingStrategy]()},
-	{"spec.rollout", reflect.TypeFor[adapter.Rollout]()},
+	{"spec", reflect.TypeFor[scaledjob.Spec]()},
+	{"spec.scalingStrategy", reflect.TypeFor[scaledjob.ScalingStrategy]()},
+	{"spec.rollout", reflect.TypeFor[scaledjob.Rollout]()},
 	{"spec.jobTargetRef", reflect.TypeFor[batchv1.JobSpec]()},
 }
 
 // meant says which field may have been meant by one that is unknown.
 func meant(key string, fields map[string]reflect.Type, at path) string {
 	if name := nearest(key, slices.Sorted(maps.Keys(fields))); name != "" {
-		return at.with(name).String()
+		return "Write " + at.with(name).String()
 	}
 	if len(at) > 0 && at[0] == "spec" && len(at) <= 2 {
 		for _, h := range homes {
 			if _, ok := fieldsOf(h.of)[key]; ok {
-				return h.path + "." + key
+				return "Move it to " + h.path
 			}
 		}
 	}
 	if slices.Contains(ofScaledObject, key) {
-		return fmt.Sprintf("nothing: %s is a ScaledObject's", key)
+		return fmt.Sprintf("Delete it: %s is a field of ScaledObjects", key)
 	}
-	return "nothing: a ScaledJob does not have it"
+	return "Delete it: a ScaledJob has no such field"
 }
 
 // nearest returns the name of which another is a misspelling, or "".
-func nearest(got string, names []string) string {
-	best, least := "", 0
-	for _, name := range names {
-		g, w := strings.ToLower(got), strings.ToLower(name)
-		if d := distance(g, w); near(g, w, d) && (best == "" || d < least) {
-			best, least = name, d
-		}
-	}
-	return best
-}
-
-// near reports whether a name that is so many letters away from another is that
-// one misspelled, or has the same start or end.
-func near(got, want string, letters int) bool {
-	const long = 8
-	switch {
-	case letters == 0, len(want) > 4 && letters <= 1+len(want)/long:
-		return true
-	case len(got) < long || len(want) < long:
-		return false
-	}
-	return got[:long] == want[:long] || strings.HasSuffix(got, want)
-}
-
-// distance is the number of letters to insert, delete or replace.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replace := diagonal
-			if a[i] != b[j] {
-				replace++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replace, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
-}
+func nearest(got string, names []string) string { return triggers.Nearest(got, names) }

@@ -27,9 +27,9 @@ func (j *job) scaling(field string) place { return j.at("spec", "scalingStrategy
 // oneOf names the choice that was meant, where that is plain, or else all.
 func oneOf(got string, choices []string) string {
 	if name := nearest(strings.TrimSpace(got), choices); name != "" {
-		return name
+		return "Write " + name
 	}
-	return "one of " + strings.Join(choices, ", ")
+	return "Write one of " + strings.Join(choices, ", ")
 }
 
 func strategyUnknown(j *job) {
@@ -38,13 +38,13 @@ func strategyUnknown(j *job) {
 		return
 	}
 	j.find(j.scaling("strategy"), oneOf(name, strategies),
-		effect{when: not(j.refused(strategyField)), text: "KEDA takes it as default, without a word"},
+		effect{when: not(j.refused(strategyField)), text: "KEDA silently takes it as default"},
 		effect{when: j.refused(strategyField), text: refusal})
 }
 
 func strategyDefaultRefused(j *job) {
 	if j.spec.ScalingStrategy.Strategy == "default" {
-		j.find(j.scaling("strategy"), "no strategy at all, which is default everywhere",
+		j.find(j.scaling("strategy"), "Delete the field: default is the default in every release",
 			effect{when: j.refused(strategyField), text: refusal, fatal: true})
 	}
 }
@@ -55,7 +55,7 @@ func calculationUnknown(j *job) {
 		return
 	}
 	j.find(j.scaling("multipleScalersCalculation"), oneOf(name, calculations),
-		effect{when: both(supports(keda.Calculation), not(j.refused(calculationField))), text: "KEDA takes it as max, without a word"},
+		effect{when: both(supports(keda.Calculation), not(j.refused(calculationField))), text: "KEDA silently takes it as max"},
 		effect{when: j.refused(calculationField), text: refusal})
 }
 
@@ -75,14 +75,14 @@ func customWithoutPercentage(j *job) {
 	}
 	at, text := j.scaling("strategy"), "KEDA takes custom as default"
 	if d := in.CustomScalingQueueLengthDeduction; d != nil {
-		at, text = j.scaling("customScalingQueueLengthDeduction"), "KEDA takes custom without a percentage as default, and ignores the deduction"
+		at, text = j.scaling("customScalingQueueLengthDeduction"), "without a percentage KEDA takes custom as default and ignores the deduction"
 	}
-	j.find(at, percentageField+` with it, such as "0.5", or the strategy default`, effect{text: text})
+	j.find(at, "Add "+percentageField+`, such as "0.5", or use the strategy default`, effect{text: text})
 }
 
 func customWithoutDeduction(j *job) {
 	if _, ok := j.percentage(); ok && j.spec.ScalingStrategy.CustomScalingQueueLengthDeduction == nil {
-		j.find(j.scaling("strategy"), "customScalingQueueLengthDeduction: 0 with it",
+		j.find(j.scaling("strategy"), "Add customScalingQueueLengthDeduction: 0",
 			effect{when: func(p keda.Profile) bool { return p.Strategy(j.model).Scale(strategy.Load{}, 0).Fault.Panics() },
 				text: "KEDA's operator panics"})
 	}
@@ -98,7 +98,7 @@ func customParametersUnused(j *job) {
 		"customScalingQueueLengthDeduction": in.CustomScalingQueueLengthDeduction != nil,
 	} {
 		if given {
-			j.find(j.scaling(field), "the strategy custom with it, or no such field", effect{text: "it has no effect: only custom reads it"})
+			j.find(j.scaling(field), "Delete the field, or use the strategy custom", effect{text: "it has no effect: only custom reads it"})
 		}
 	}
 }
@@ -109,7 +109,7 @@ func percentageUnparseable(j *job) {
 		return
 	}
 	j.find(j.scaling(percentageField), decimal(in.CustomScalingRunningJobPercentage),
-		effect{text: "KEDA takes custom as default, without a word"})
+		effect{text: "KEDA silently takes custom as default"})
 }
 
 // decimal is what was meant by 50% or 0,5, or else an example.
@@ -118,12 +118,12 @@ func decimal(text string) string {
 	number, percent := strings.CutSuffix(text, "%")
 	x, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
 	if err != nil {
-		return `a decimal in quotes, such as "0.5"`
+		return `Write a decimal in quotes, such as "0.5"`
 	}
 	if percent {
 		x /= 100
 	}
-	return fmt.Sprintf("%q", strconv.FormatFloat(x, 'f', -1, 64))
+	return fmt.Sprintf("Write %q", strconv.FormatFloat(x, 'f', -1, 64))
 }
 
 func percentageOutOfRange(j *job) {
@@ -133,13 +133,13 @@ func percentageOutOfRange(j *job) {
 	case !ok || x >= 0 && x <= 1:
 		return
 	case math.IsNaN(x) || math.IsInf(x, 0):
-		text = "what it deducts depends on the operator's processor"
+		text = "the deduction depends on the operator's processor"
 	case x < 0:
 		text = "each running Job asks for more Jobs"
 	default:
 		text = fmt.Sprintf("each running Job deducts %v Jobs", x)
 	}
-	j.find(j.scaling(percentageField), `0 to 1, such as "0.5" for half`, effect{text: text})
+	j.find(j.scaling(percentageField), `Write 0 to 1, such as "0.5" for half`, effect{text: text})
 }
 
 // most is the maximum, by default 100.
@@ -155,11 +155,11 @@ func percentageNoEffect(j *job) {
 	if !ok || !(x >= 0 && x*float64(j.most()) < 1) {
 		return
 	}
-	text := "running Jobs are not deducted"
+	text := "KEDA deducts no running Jobs"
 	if x > 0 {
-		text = fmt.Sprintf("running Jobs are not deducted before there are %.0f, above the maximum of %d", math.Ceil(1/x), j.most())
+		text = fmt.Sprintf("KEDA deducts no running Jobs before %.0f run, above the maximum of %d", math.Ceil(1/x), j.most())
 	}
-	j.find(j.scaling(percentageField), `more, such as "1" to deduct all of them, or the strategy accurate`,
+	j.find(j.scaling(percentageField), `Write more, such as "1" to deduct all of them, or use the strategy accurate`,
 		effect{text: text + ": each poll creates Jobs for the whole queue again, above the maximum too"})
 }
 
@@ -180,17 +180,17 @@ func customExceedsMax(j *job) {
 	var effects []effect
 	for _, n := range numbers {
 		effects = append(effects, effect{when: func(p keda.Profile) bool { return reach[p] == n },
-			text: fmt.Sprintf("with a long queue %d Jobs come to run, since the bound of %d is on what a poll creates", n, most)})
+			text: fmt.Sprintf("up to %d Jobs run, because maxReplicaCount, %d, limits each poll and not the total", n, most)})
 	}
-	j.find(j.scaling("strategy"), fmt.Sprintf(`%s: "1" with a deduction of 0 or more, or another strategy`, percentageField), effects...)
+	j.find(j.scaling("strategy"), fmt.Sprintf(`Write %s: "1" with a deduction of 0 or more, or use another strategy`, percentageField), effects...)
 }
 
 // reach plays polls of a queue without end, and returns how many Jobs run when
 // a poll creates none, or after a great many polls.
 func (j *job) reach(p keda.Profile) int64 {
 	unpaused := *j.model
-	unpaused.Metadata.Annotations = nil
-	state := keda.State{Scalers: []keda.Scaler{{QueueLength: 1e15, Target: 1, Active: true}}}
+	unpaused.Annotations = nil
+	state := keda.State{Scalers: []keda.Scaler{{QueueLength: 1e15, Target: 1}}}
 	for range 10_000 {
 		created := p.Decide(&unpaused, state).Create
 		if created <= 0 {
@@ -206,7 +206,7 @@ func deductionNegative(j *job) {
 		return
 	}
 	if d := j.spec.ScalingStrategy.CustomScalingQueueLengthDeduction; d != nil && *d < 0 {
-		j.find(j.scaling("customScalingQueueLengthDeduction"), "a target below the items that one Job serves, to have Jobs in reserve",
+		j.find(j.scaling("customScalingQueueLengthDeduction"), "Lower the target to have Jobs in reserve",
 			effect{text: "KEDA creates no more Jobs in a poll than the queue is long"})
 	}
 }
@@ -222,9 +222,9 @@ func accurateIgnoresPending(j *job) {
 	}
 	// Of three Jobs that the queue asks for, two are pending: one is missing.
 	near := strategy.Load{Target: 3, Running: 2, Pending: 2, Max: 4}
-	j.find(j.scaling("strategy"), "KEDA 2.19 or later, or a maximum that is not reached",
+	j.find(j.scaling("strategy"), "Use KEDA 2.19 or later, or a maximum that is never reached",
 		effect{when: func(p keda.Profile) bool { return p.Strategy(j.model).Scale(near, 3).EffectiveMaxScale > 1 },
-			text: "where the queue's Jobs and the running ones are more than the maximum, pending Jobs are not deducted, and get twins"})
+			text: "near the maximum KEDA does not deduct pending Jobs: they are created twice"})
 }
 
 func eagerSubtractsPendingTwice(j *job) {
@@ -232,9 +232,9 @@ func eagerSubtractsPendingTwice(j *job) {
 		return
 	}
 	half := strategy.Load{Target: 10, Running: 5, Pending: 5, Max: 10}
-	j.find(j.scaling("strategy"), "eager only where Jobs are not pending for long",
+	j.find(j.scaling("strategy"), "Use eager only if Jobs start soon",
 		effect{when: both(j.selects(), func(p keda.Profile) bool { return p.Strategy(j.model).Scale(half, 10).EffectiveMaxScale <= 0 }),
-			text: "pending Jobs are deducted as running and once more as pending: while half of the maximum is pending, no Job is created"})
+			text: "KEDA deducts pending Jobs twice: while half of the maximum is pending, it creates no Job"})
 }
 
 func minHidesDemand(j *job) {
@@ -242,7 +242,7 @@ func minHidesDemand(j *job) {
 	if n == nil || *n <= 0 || name != "accurate" && name != "eager" {
 		return
 	}
-	j.find(j.at("spec", "minReplicaCount"), "0, or the strategy default",
+	j.find(j.at("spec", "minReplicaCount"), "Write 0, or use the strategy default",
 		effect{when: both(supports(keda.MinReplicaCount), j.selects()),
-			text: "Jobs of the minimum are not counted as running, but deducted while they are pending: the queue gets that many fewer"})
+			text: "pending Jobs of the minimum are deducted from the Jobs for the queue"})
 }

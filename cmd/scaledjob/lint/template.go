@@ -42,26 +42,26 @@ func wide(n *int32) *int64 {
 func jobFieldNegative(j *job) {
 	for _, n := range j.numbers() {
 		if n.value != nil && *n.value < 0 {
-			want := "0 or more"
+			want := "Write 0 or more"
 			if n.field == "activeDeadlineSeconds" {
-				want = "1 or more (seconds)"
+				want = "Write 1 or more (seconds)"
 			}
-			j.find(j.target(n.field), want, effect{text: "the API server accepts the ScaledJob and refuses each Job of it"})
+			j.find(j.target(n.field), want, effect{text: rejected})
 		}
 	}
 }
 
 // zeros say what a 0 does.
 var zeros = map[string]string{
-	"activeDeadlineSeconds": "each Job has failed of its deadline as soon as it starts",
+	"activeDeadlineSeconds": "each Job fails at its deadline as soon as it starts",
 	"completions":           "each Job is complete without a pod",
-	"parallelism":           "a Job has no pods: it never finishes, and counts as running",
+	"parallelism":           "a Job has no pods, never finishes and counts as running",
 }
 
 func jobNeverRuns(j *job) {
 	for _, n := range j.numbers() {
 		if text := zeros[n.field]; text != "" && n.value != nil && *n.value == 0 {
-			j.find(j.target(n.field), "1 or more", effect{text: text})
+			j.find(j.target(n.field), "Write 1 or more", effect{text: text})
 		}
 	}
 }
@@ -70,35 +70,35 @@ func jobNeverRuns(j *job) {
 const kueueLabel = "kueue.x-k8s.io/queue-name"
 
 func jobSuspended(j *job) {
-	const text = "Jobs are suspended when they are made, and KEDA counts them as running and as pending: they use up the maximum while none works"
+	const text = "Jobs are created suspended, and KEDA counts them as running and pending: they use up the maximum while none works"
 	if ref := j.spec.JobTargetRef; ref != nil && ref.Suspend != nil && *ref.Suspend {
-		j.find(j.target("suspend"), "false", effect{text: text})
+		j.find(j.target("suspend"), "Write false", effect{text: text})
 	}
 	if _, ok := j.manifest.Labels[kueueLabel]; ok {
-		j.find(j.key("metadata", "labels", kueueLabel), "a maxReplicaCount that the Kueue queue can admit",
+		j.find(j.key("metadata", "labels", kueueLabel), "Write a maxReplicaCount that the Kueue queue can admit",
 			effect{when: func(p keda.Profile) bool { return p.Generate(j.model, p.Release()).Labels[kueueLabel] != "" }, text: text})
 	}
 }
 
 func restartPolicyAlways(j *job) {
 	if ref := j.spec.JobTargetRef; ref != nil && ref.Template.Spec.RestartPolicy == corev1.RestartPolicyAlways {
-		j.find(j.at("spec", "jobTargetRef", "template", "spec", "restartPolicy"), "Never or OnFailure",
-			effect{text: "the API server accepts the ScaledJob and refuses each Job of it"})
+		j.find(j.at("spec", "jobTargetRef", "template", "spec", "restartPolicy"), "Write Never or OnFailure",
+			effect{text: rejected})
 	}
 }
 
 func parallelismNotCounted(j *job) {
 	if ref := j.spec.JobTargetRef; ref != nil && ref.Parallelism != nil && *ref.Parallelism > 1 {
-		j.find(j.target("parallelism"), "a maxReplicaCount in Jobs, each of so many pods",
-			effect{text: "maxReplicaCount and the target count a Job as one, however many pods it has"})
+		j.find(j.target("parallelism"), "Write a maxReplicaCount in Jobs, each with this many pods",
+			effect{text: "maxReplicaCount and the target count Jobs and not pods"})
 	}
 }
 
 func envContainerUnknown(j *job) {
 	for _, problem := range j.problems {
-		if problem.Field == "spec.envSourceContainerName" {
-			j.find(j.at("spec", "envSourceContainerName"), problem.Want,
-				effect{text: "KEDA cannot read the environment of a container that is not there, and never polls"})
+		if problem.Path == "spec.envSourceContainerName" {
+			j.find(j.at("spec", "envSourceContainerName"), "Write "+problem.Fix,
+				effect{text: "the template has no container of this name: KEDA never polls"})
 		}
 	}
 }

@@ -1,22 +1,17 @@
 package lint
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/internal/triggers"
 	"github.com/scaledjob/scaledjob/keda"
 )
-
-// otherTypes are the triggers of KEDA 2.21 that have no target average value of
-// their own, and those that it has dropped.
-var otherTypes = []string{"azure-cosmosdb", "cpu", "cron", "datadog", "dynatrace", "elastic-forecast", "external", "external-mock",
-	"external-push", "forgejo-runner", "gcp-storage", "huawei-cloudeye", "memory", "nsq", "openstack-metric", "openstack-swift",
-	"predictkube", "selenium-grid", "solace-direct-messaging", "solarwinds", "splunk", "splunk-observability", "sumologic"}
 
 // trigger is the place of a field of a trigger.
 func (j *job) trigger(i int, steps ...any) place {
@@ -24,20 +19,43 @@ func (j *job) trigger(i int, steps ...any) place {
 }
 
 func triggerTypeUnknown(j *job) {
-	types := append(adapter.TriggerTypes(), otherTypes...)
+	types := triggers.Types()
 	for i, t := range j.spec.Triggers {
 		if t.Type == "" || slices.Contains(types, t.Type) {
 			continue
 		}
-		want := cmp.Or(nearest(t.Type, types), "a type that KEDA has")
-		j.find(j.trigger(i, "type"), want, effect{text: "KEDA has no such scaler, and never polls"})
+		fix := "Write a type that KEDA has"
+		if near := nearest(t.Type, types); near != "" {
+			fix = "Write " + near
+		} else if near := containing(t.Type, types); near != "" {
+			fix = "Write " + near
+		}
+		j.find(j.trigger(i, "type"), fix, effect{text: "KEDA has no scaler of this type and never polls"})
 	}
 }
 
+// containing lists the types that contain a word or are part of it: sqs is part of
+// aws-sqs-queue.
+func containing(word string, types []string) string {
+	var found []string
+	word = strings.ToLower(word)
+	for _, name := range types {
+		if len(word) > 2 && strings.Contains(name, word) || strings.Contains(word, name) {
+			found = append(found, name)
+		}
+	}
+	return strings.Join(found, " or ")
+}
+
 func triggerWithoutJobs(j *job) {
+	texts := map[string]string{
+		"cpu":                  "it measures running pods, and KEDA never creates a Job for it",
+		"memory":               "it measures running pods, and KEDA never creates a Job for it",
+		"splunk-observability": "its target is not an average value: KEDA reads it as 0 and never creates a Job",
+	}
 	for i, t := range j.spec.Triggers {
-		if t.Type == "cpu" || t.Type == "memory" {
-			j.find(j.trigger(i, "type"), "a trigger that measures a queue", effect{text: "it measures running pods: KEDA passes it over, and it asks for no Job"})
+		if text := texts[t.Type]; text != "" {
+			j.find(j.trigger(i, "type"), "Use a trigger that measures a queue", effect{text: text})
 		}
 	}
 }
@@ -45,7 +63,7 @@ func triggerWithoutJobs(j *job) {
 func triggerPush(j *job) {
 	for i, t := range j.spec.Triggers {
 		if t.Type == "external-push" {
-			j.find(j.trigger(i, "type"), "external", effect{text: "what it pushes does not create Jobs: KEDA polls it"})
+			j.find(j.trigger(i, "type"), "Write external", effect{text: "its pushes create no Jobs: KEDA polls it"})
 		}
 	}
 }
@@ -54,7 +72,7 @@ func triggerNameDuplicate(j *job) {
 	first := map[string]int{}
 	for i, t := range j.spec.Triggers {
 		if _, seen := first[t.Name]; seen && t.Name != "" {
-			j.find(j.trigger(i, "name"), "a name of its own", effect{when: from("2.14.0"), text: "KEDA refuses both triggers, and never polls"})
+			j.find(j.trigger(i, "name"), "Give each trigger a name of its own", effect{when: from("2.14.0"), text: "KEDA rejects both triggers and never polls"})
 			continue
 		}
 		first[t.Name] = i
@@ -64,8 +82,8 @@ func triggerNameDuplicate(j *job) {
 func triggerMetricType(j *job) {
 	for i, t := range j.spec.Triggers {
 		if t.MetricType != "" {
-			j.find(j.trigger(i, "metricType"), "no such field: a ScaledJob always goes by the target average value",
-				effect{when: from("2.7.0"), text: "KEDA refuses it, and never polls"})
+			j.find(j.trigger(i, "metricType"), "Delete the field: a ScaledJob always uses the target average value",
+				effect{when: from("2.7.0"), text: "KEDA rejects it and never polls"})
 		}
 	}
 }
@@ -73,16 +91,16 @@ func triggerMetricType(j *job) {
 func triggerCachedMetrics(j *job) {
 	for i, t := range j.spec.Triggers {
 		if t.UseCachedMetrics {
-			j.find(j.trigger(i, "useCachedMetrics"), "no such field", effect{when: from("2.10.0"), text: "it has no effect on ScaledJobs"})
+			j.find(j.trigger(i, "useCachedMetrics"), "Delete the field", effect{when: from("2.10.0"), text: "it has no effect on ScaledJobs"})
 		}
 	}
 }
 
 // metadataProblems are what adapter says of a trigger's metadata, by key.
-func (j *job) metadataProblems(i int) map[string]*adapter.FieldError {
-	problems := map[string]*adapter.FieldError{}
+func (j *job) metadataProblems(i int) map[string]*field.Error {
+	problems := map[string]*field.Error{}
 	for _, p := range j.problems {
-		if key, ok := strings.CutPrefix(p.Field, fmt.Sprintf("spec.triggers[%d].metadata.", i)); ok {
+		if key, ok := strings.CutPrefix(p.Path, fmt.Sprintf("spec.triggers[%d].metadata.", i)); ok {
 			problems[key] = p
 		}
 	}
@@ -93,8 +111,8 @@ func targetInvalid(j *job) {
 	for i := range j.spec.Triggers {
 		for key, p := range j.metadataProblems(i) {
 			if !strings.HasPrefix(key, "activation") {
-				j.find(j.trigger(i, "metadata", key), p.Want,
-					effect{text: "KEDA's scaler refuses it and never polls, takes its default instead, or asks for no Job"})
+				j.find(j.trigger(i, "metadata", key), "Write "+p.Fix,
+					effect{when: j.accepted(i, key), text: "KEDA rejects it and never polls, takes the default instead, or asks for no Job"})
 			}
 		}
 	}
@@ -104,7 +122,7 @@ func activationInvalid(j *job) {
 	for i := range j.spec.Triggers {
 		for key, p := range j.metadataProblems(i) {
 			if strings.HasPrefix(key, "activation") {
-				j.find(j.trigger(i, "metadata", key), p.Want, effect{text: "KEDA's scaler refuses it, or is active with an empty queue"})
+				j.find(j.trigger(i, "metadata", key), "Write "+p.Fix, effect{when: j.accepted(i, key), text: "KEDA rejects it, or is active with an empty queue"})
 			}
 		}
 	}
@@ -121,7 +139,7 @@ func (j *job) targetKey(i int) (string, bool) {
 		without := j.spec.Triggers[i]
 		without.Metadata = maps.Clone(metadata)
 		delete(without.Metadata, key)
-		config, _ := configOf(&adapter.ScaledJob{Spec: adapter.ScaledJobSpec{Triggers: []adapter.ScaleTrigger{without}}})
+		config, _ := configOf(&scaledjob.ScaledJob{Spec: scaledjob.Spec{Triggers: []scaledjob.ScaleTrigger{without}}})
 		if config.Triggers[0].Target != j.config.Triggers[i].Target {
 			return key, true
 		}
@@ -139,12 +157,12 @@ func targetBelowOne(j *job) {
 			continue
 		}
 		fraction := keda.Scaler{Target: t.Target}
-		j.find(j.trigger(i, "metadata", key), "1 or more; several Jobs for an item are the Job's parallelism",
+		j.find(j.trigger(i, "metadata", key), "Write 1 or more; for several pods an item, set the Job's parallelism",
 			effect{when: func(p keda.Profile) bool { return p.TargetAverage(&fraction) == 0 },
-				text: "targets are whole numbers: this one is 0, and asks for no Job"},
+				text: "targets are whole numbers: KEDA takes this one as 0 and asks for no Job"},
 			effect{when: func(p keda.Profile) bool {
 				return p.TargetAverage(&fraction) > 0 && p.Strategy(j.model).Name() != "eager"
-			}, text: "a poll creates no more Jobs than the queue is long, whatever the target asks for"})
+			}, text: "a poll never creates more Jobs than the queue is long"})
 	}
 }
 
@@ -156,8 +174,8 @@ func hostIsName(host string) bool {
 func hostNotAURL(j *job) {
 	for i, t := range j.spec.Triggers {
 		if host := t.Metadata["host"]; t.Type == "rabbitmq" && hostIsName(host) {
-			j.find(j.trigger(i, "metadata", "host"), fmt.Sprintf("hostFromEnv: %s for that environment variable, or a URL such as amqp://…", host),
-				effect{text: "KEDA takes it for the URL itself, cannot connect, and never polls"})
+			j.find(j.trigger(i, "metadata", "host"), fmt.Sprintf("Write hostFromEnv: %s for that environment variable, or a URL such as amqp://…", host),
+				effect{text: "KEDA takes it as the URL, cannot connect and never polls"})
 		}
 	}
 }
@@ -173,14 +191,14 @@ func (j *job) calculation() place {
 		return at
 	}
 	at := j.key("spec", "triggers")
-	at.found = "several triggers and no multipleScalersCalculation"
+	at.found = "a list without multipleScalersCalculation"
 	return at
 }
 
 func calculationComparesQueues(j *job) {
 	targets := map[float64]bool{}
 	for _, t := range j.config.Triggers {
-		if slices.Contains(adapter.TriggerTypes(), t.Type) {
+		if slices.Contains(scaledjob.TriggerTypes(), t.Type) {
 			targets[t.Target] = true
 		}
 	}
@@ -191,21 +209,21 @@ func calculationComparesQueues(j *job) {
 	if j.spec.ScalingStrategy.MultipleScalersCalculation == "min" {
 		longest = "shortest"
 	}
-	j.find(j.calculation(), "sum or avg, or equal targets",
-		effect{when: not(supports(keda.Calculation)), text: "the queues of all triggers are added up and divided by the target of the last"},
-		effect{when: supports(keda.Calculation), text: fmt.Sprintf("the trigger with the %s queue counts, and not the one that asks for the most or fewest Jobs: their targets differ", longest)})
+	j.find(j.calculation(), "Use sum or avg, or equal targets",
+		effect{when: not(supports(keda.Calculation)), text: "KEDA adds up all queues and divides by the target of the last trigger"},
+		effect{when: supports(keda.Calculation), text: fmt.Sprintf("the targets differ, and KEDA compares queue lengths: the %s queue counts, whatever Jobs it asks for", longest)})
 }
 
 func calculationCapsFirst(j *job) {
 	if j.compares("avg") {
-		j.find(j.calculation(), "sum, or a mean below the maximum",
-			effect{when: supports(keda.Calculation), text: "each trigger is held to the maximum before the mean: one long queue beside a short one gets about half of the maximum"})
+		j.find(j.calculation(), "Use sum, or keep the mean below the maximum",
+			effect{when: supports(keda.Calculation), text: "KEDA limits each trigger to the maximum before the mean: a long queue beside a short one gets about half of the maximum"})
 	}
 }
 
 func calculationSkipsEmpty(j *job) {
 	if j.compares("min") {
-		j.find(j.calculation(), "max, avg or sum",
-			effect{when: supports(keda.Calculation), text: "an active trigger with an empty queue does not count, and the next one does: the minimum is not 0"})
+		j.find(j.calculation(), "Use max, avg or sum",
+			effect{when: supports(keda.Calculation), text: "KEDA leaves out active triggers with an empty queue: the minimum is not 0"})
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 // withTrigger has one trigger, and a strategy unless it is "".
 func withTrigger(strategy, trigger string) string {
-	text, _, _ := strings.Cut(minimal, "    - type: redis")
+	text, _, _ := strings.Cut(minimal, "    - type: prometheus")
 	if strategy != "" {
 		text = strings.Replace(text, "spec:\n", "spec:\n  scalingStrategy: {strategy: "+strategy+"}\n", 1)
 	}
@@ -24,7 +24,7 @@ func withTrigger(strategy, trigger string) string {
 func TestUnacknowledged(t *testing.T) {
 	for trigger, includes := range map[string]string{
 		`{type: rabbitmq, metadata: {host: "http://a"}}`:                                "yes",
-		`{type: rabbitmq, metadata: {hostFromEnv: HOST}}`:                               "yes",
+		`{type: rabbitmq, metadata: {hostFromEnv: HOST}}`:                               "",
 		`{type: rabbitmq, metadata: {host: "http://a", excludeUnacknowledged: "true"}}`: "no",
 		`{type: rabbitmq, metadata: {host: "amqp://a"}}`:                                "no",
 		`{type: rabbitmq, metadata: {hostFromEnv: HOST, protocol: amqp}}`:               "no",
@@ -36,10 +36,13 @@ func TestUnacknowledged(t *testing.T) {
 		`{type: azure-queue, metadata: {queueLengthStrategy: visibleonly}}`:             "no",
 		`{type: gcp-pubsub, metadata: {}}`:                                              "yes",
 		`{type: gcp-pubsub, metadata: {mode: OldestUnackedMessageAge, value: "5"}}`:     "",
-		`{type: redis-streams, metadata: {pendingEntriesCount: "5"}}`:                   "yes",
+		`{type: redis-streams, metadata: {consumerGroup: a, pendingEntriesCount: "5"}}`: "yes",
+		`{type: redis-streams, metadata: {pendingEntriesCount: "5"}}`:                   "",
+		`{type: redis-streams, metadata: {consumerGroup: a}}`:                           "yes",
+		`{type: redis-streams, metadata: {consumerGroup: a, lagCount: "5"}}`:            "no",
 		`{type: redis-streams, metadata: {streamLength: "5"}}`:                          "",
 		`{type: kafka, metadata: {}}`:                                                   "yes",
-		`{type: redis, metadata: {}}`:                                                   "",
+		`{type: redis, metadata: {}}`:                                                   "no",
 		`{type: prometheus, metadata: {threshold: "5"}}`:                                "",
 	} {
 		for strategy, rule := range map[string]string{"": "default-misses-unacknowledged no", "accurate": "accurate-counts-unacknowledged yes",
@@ -81,7 +84,7 @@ metadata: {name: sealed}
 		{"none", "args: []", lint.Error},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			text := withTrigger("", `{type: rabbitmq, metadata: {queueName: a, hostFromEnv: HOST}}`) + documents
+			text := withTrigger("", `{type: rabbitmq, metadata: {queueName: a, hostFromEnv: HOST, protocol: http}}`) + documents
 			text = strings.Replace(text, "            image:", fmt.Sprintf("            %s\n            image:", tt.env), 1)
 			r := checkText(text)
 			require.Equal(t, tt.want != 0, has(r, "missing-environment"), "%v", brief(r.Findings))

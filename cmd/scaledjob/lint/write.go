@@ -7,21 +7,6 @@ import (
 	"strings"
 )
 
-// WriteText writes a line for each finding, as compilers do, and a summary:
-//
-//	job.yaml:9:20: error: spec.minReplicaCount: found 5: …: want … [min-above-max]
-//	1 error in 1 ScaledJob
-func (r *Report) WriteText(w io.Writer) error {
-	var b strings.Builder
-	for i := range r.Findings {
-		f := &r.Findings[i]
-		fmt.Fprintf(&b, "%s:%d:%d: %s: %s [%s]\n", f.File, f.Line, f.Column, f.Severity, f.Message(), f.Rule)
-	}
-	b.WriteString(r.Summary() + "\n")
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
 // Summary counts the findings and the ScaledJobs in one sentence.
 func (r *Report) Summary() string {
 	var counts []string
@@ -69,7 +54,7 @@ func plural(n int, noun string) string {
 //	    "file": "job.yaml", "line": 9, "column": 20,
 //	    "object": "shop/orders", "path": "spec.minReplicaCount", "found": "5",
 //	    "effects": [{"releases": "since 2.11", "text": "…"}],
-//	    "want": "…"
+//	    "fix": "…"
 //	  }]
 //	}
 func (r *Report) WriteJSON(w io.Writer) error {

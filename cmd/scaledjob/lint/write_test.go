@@ -16,21 +16,22 @@ var report = lint.Report{
 	Ignored:    1,
 	Findings: []lint.Finding{
 		{Rule: "min-above-max", Severity: lint.Error, File: "a b,c:50%.yaml", Line: 9, Column: 20, Object: "shop/orders", Path: "spec.minReplicaCount",
-			Found: "5", Effects: []lint.Effect{{Releases: "2.8 to 2.10", Text: "one"}, {Releases: "since 2.11", Text: "two <3"}}, Want: "100%\nor less"},
-		{Rule: "duplicate-key", Severity: lint.Warning, File: "b.yaml", Line: 1, Column: 1, Found: "x", Effects: []lint.Effect{{Text: "y"}}, Want: "z"},
-		{Rule: "trigger-push", Severity: lint.Note, File: "b.yaml", Line: 2, Column: 3, Found: "x", Effects: []lint.Effect{{Text: "y"}}, Want: "z"},
-		{Rule: "trigger-push", Severity: lint.Note, File: "b.yaml", Line: 3, Column: 3, Found: "x", Effects: []lint.Effect{{Text: "y"}}, Want: "z"},
+			Found: "5", Effects: []lint.Effect{{Releases: "2.8 to 2.10", Text: "one"}, {Releases: "since 2.11", Text: "two <3"}}, Fix: "100%\nor less"},
+		{Rule: "duplicate-key", Severity: lint.Warning, File: "b.yaml", Line: 1, Column: 1, Found: "x", Effects: []lint.Effect{{Text: "y"}}, Fix: "z"},
+		{Rule: "trigger-push", Severity: lint.Note, File: "b.yaml", Line: 2, Column: 3, Found: "x", Effects: []lint.Effect{{Text: "y"}}, Fix: "z"},
+		{Rule: "trigger-push", Severity: lint.Note, File: "b.yaml", Line: 3, Column: 3, Found: "x", Effects: []lint.Effect{{Text: "y"}}, Fix: "z"},
 	},
 }
 
 func TestText(t *testing.T) {
 	var b bytes.Buffer
 	require.NoError(t, report.WriteText(&b))
-	require.Equal(t, `a b,c:50%.yaml:9:20: error: spec.minReplicaCount: found 5: (2.8 to 2.10) one; (since 2.11) two <3: want 100%
-or less [min-above-max]
-b.yaml:1:1: warning: found x: y: want z [duplicate-key]
-b.yaml:2:3: note: found x: y: want z [trigger-push]
-b.yaml:3:3: note: found x: y: want z [trigger-push]
+	require.Equal(t, `a b,c:50%.yaml:9:20: error: spec.minReplicaCount is 5: 2.8 to 2.10, one; since 2.11, two <3. 100%
+or
+    less. [min-above-max]
+b.yaml:1:1: warning: There is x: y. z. [duplicate-key]
+b.yaml:2:3: note: There is x: y. z. [trigger-push]
+b.yaml:3:3: note: There is x: y. z. [trigger-push]
 1 error, 1 warning, 2 notes in 2 ScaledJobs, and 1 ignored
 `, b.String())
 	require.Equal(t, "no findings in 0 ScaledJobs", new(lint.Report).Summary())
@@ -48,8 +49,8 @@ func TestJSON(t *testing.T) {
 	require.NoError(t, json.Unmarshal(b.Bytes(), &first))
 	require.JSONEq(t, `{"rule": "min-above-max", "severity": "error", "file": "a b,c:50%.yaml", "line": 9, "column": 20, "object": "shop/orders",
 		"path": "spec.minReplicaCount", "found": "5", "effects": [{"releases": "2.8 to 2.10", "text": "one"}, {"releases": "since 2.11", "text": "two <3"}],
-		"want": "100%\nor less"}`, string(first.Findings[0]))
-	require.JSONEq(t, `{"rule": "duplicate-key", "severity": "warning", "file": "b.yaml", "line": 1, "column": 1, "found": "x", "effects": [{"text": "y"}], "want": "z"}`,
+		"fix": "100%\nor less"}`, string(first.Findings[0]))
+	require.JSONEq(t, `{"rule": "duplicate-key", "severity": "warning", "file": "b.yaml", "line": 1, "column": 1, "found": "x", "effects": [{"text": "y"}], "fix": "z"}`,
 		string(first.Findings[1]))
 	b.Reset()
 	require.NoError(t, new(lint.Report).WriteJSON(&b))
@@ -59,10 +60,10 @@ func TestJSON(t *testing.T) {
 func TestGitHub(t *testing.T) {
 	var b bytes.Buffer
 	require.NoError(t, report.WriteGitHub(&b))
-	require.Equal(t, `::error file=a b%2Cc%3A50%25.yaml,line=9,col=20,title=min-above-max::spec.minReplicaCount: found 5: (2.8 to 2.10) one; (since 2.11) two <3: want 100%25%0Aor less
-::warning file=b.yaml,line=1,col=1,title=duplicate-key::found x: y: want z
-::notice file=b.yaml,line=2,col=3,title=trigger-push::found x: y: want z
-::notice file=b.yaml,line=3,col=3,title=trigger-push::found x: y: want z
+	require.Equal(t, `::error file=a b%2Cc%3A50%25.yaml,line=9,col=20,title=min-above-max::spec.minReplicaCount is 5: 2.8 to 2.10, one; since 2.11, two <3. 100%25%0Aor less.
+::warning file=b.yaml,line=1,col=1,title=duplicate-key::There is x: y. z.
+::notice file=b.yaml,line=2,col=3,title=trigger-push::There is x: y. z.
+::notice file=b.yaml,line=3,col=3,title=trigger-push::There is x: y. z.
 `, b.String())
 }
 
@@ -95,6 +96,7 @@ func TestSARIF(t *testing.T) {
 		require.Equal(t, lint.Rules()[i].ID, object(t, r, "id"))
 		require.NotEmpty(t, object(t, object(t, r, "shortDescription"), "text"))
 		require.Contains(t, levels, object(t, object(t, r, "defaultConfiguration"), "level"))
+		require.Equal(t, lint.Rules()[i].URL(), object(t, r, "helpUri"))
 	}
 	results := object(t, runs[0], "results").([]any)
 	require.Len(t, results, len(report.Findings))

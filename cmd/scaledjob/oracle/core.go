@@ -1,11 +1,13 @@
 package oracle
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -14,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
@@ -35,9 +38,9 @@ var coreKinds = map[string]func(*line) (any, error){
 	"rollout":         (*line).coreRollOut,
 }
 
-// policy is what the line says about scaling; all problems are joined.
+// policy returns the scaling policy of the line, or all problems, joined.
 func (l *line) policy() (p scaling.Policy, err error) {
-	var problems []error
+	var problems field.Errors
 	p.Bounds = scaling.Bounds{Max: defaultMax}
 	if l.MinReplicaCount != nil {
 		p.Bounds.Min = int64(*l.MinReplicaCount)
@@ -45,76 +48,61 @@ func (l *line) policy() (p scaling.Policy, err error) {
 	if l.MaxReplicaCount != nil {
 		p.Bounds.Max = int64(*l.MaxReplicaCount)
 	}
-	switch l.Min {
-	case "", "adds":
-	case "floor":
-		p.Bounds.Mode = scaling.Floor
-	default:
-		problems = append(problems, fmt.Errorf(`min: found %q: want adds or floor`, l.Min))
+	if l.Min != "" {
+		problems.Check(p.Bounds.Mode.UnmarshalText([]byte(l.Min)) == nil, "min", l.Min, "additive or floor")
 	}
 	if c := l.calculation(); c != "" {
-		if p.Aggregation, err = scaling.ParseAggregation(c); err != nil {
-			problems = append(problems, fmt.Errorf("calculation: %w", err))
-		}
+		problems.Check(p.Aggregation.UnmarshalText([]byte(c)) == nil, "calculation", c, "max, min, avg or sum")
 	}
-	if p.Strategy, err = l.strategy(); err != nil {
-		problems = append(problems, err)
-	}
-	p.Paused = l.Paused
-	return p, errors.Join(problems...)
+	p.Strategy, err = l.strategy()
+	problems.Join("", err)
+	p.HoldOnFailure, p.Paused = l.Hold, l.Paused
+	return p, problems.Err()
 }
 
-// strategy is default for custom without a percentage, as documented.
+// strategy returns default for custom without a percentage, as documented.
 func (l *line) strategy() (strategy.Strategy, error) {
+	var problems field.Errors
+	problems.Check(l.Accurate == "" || l.Accurate == "subtractPending", "accurate", l.Accurate, "subtractPending")
+	var s strategy.Strategy = strategy.Default{}
 	switch {
-	case l.Accurate != "" && l.Accurate != "subtractPending":
-		return nil, fmt.Errorf("accurate: found %q: want subtractPending", l.Accurate)
-	case l.Accurate != "" && l.Strategy == "accurate":
-		return strategy.Accurate{SubtractPending: true}, nil
-	case l.Strategy == "" || l.Strategy == "custom" && l.CustomScalingRunningJobPercentage == "":
-		return strategy.Default{}, nil
-	case l.Strategy != "custom":
-		s, err := strategy.Parse(l.Strategy)
-		if err != nil {
-			return nil, fmt.Errorf("strategy: %w", err)
+	case l.Strategy == "accurate":
+		s = strategy.Accurate{SubtractPending: l.Accurate != ""}
+	case l.Strategy == "custom" && l.CustomScalingRunningJobPercentage != "":
+		percentage, err := strategy.ParsePercentage(string(l.CustomScalingRunningJobPercentage))
+		problems.Check(err == nil, "customScalingRunningJobPercentage", l.CustomScalingRunningJobPercentage, "a decimal that is not negative, such as 0.5")
+		var deduction int64
+		if n := l.CustomScalingQueueLengthDeduction; n != nil {
+			deduction = int64(*n)
 		}
-		return s, nil
+		s = strategy.NewCustom(deduction, percentage)
+	case l.Strategy != "" && l.Strategy != "custom":
+		var err error
+		s, err = strategy.Parse(l.Strategy)
+		problems.Check(err == nil, "strategy", l.Strategy, strings.Join(strategy.Names(), ", "))
 	}
-	percentage, err := strategy.ParsePercentage(string(l.CustomScalingRunningJobPercentage))
-	if err != nil {
-		return nil, fmt.Errorf("customScalingRunningJobPercentage: %w", err)
-	}
-	var deduction int64
-	if n := l.CustomScalingQueueLengthDeduction; n != nil {
-		deduction = int64(*n)
-	}
-	return strategy.NewCustom(deduction, percentage), nil
+	return s, problems.Err()
 }
 
 func (l *line) metrics() ([]scaling.Metric, error) {
+	var problems field.Errors
 	metrics := make([]scaling.Metric, len(l.Scalers))
 	for i := range l.Scalers {
-		s, m := &l.Scalers[i], &metrics[i]
+		s, m, path := &l.Scalers[i], &metrics[i], fmt.Sprintf("scalers[%d].", i)
 		m.Value, m.Target, m.Failed = float64(s.QueueLength), float64(s.Target), s.failed()
 		m.ActivationThreshold = float64(s.ActivationTarget)
-		switch active := s.active(); {
-		case active == nil:
-		case *active:
-			m.Activity = scaling.Active
-		default:
-			m.Activity = scaling.Inactive
-		}
+		m.Activity = s.activity()
 		if s.Metrics != nil {
-			return nil, fmt.Errorf("scalers[%d].metrics: only a release of KEDA has several of one scaler: want queueLength and target", i)
+			problems.Add(field.Error{Path: path + "metrics", Found: "a list, which only releases of KEDA have", Fix: "queueLength and target"})
 		}
 		if s.MaxValue != nil && !m.Failed {
 			var ok bool
 			if m.Target, ok = targetOf(m.Value, float64(*s.MaxValue)); !ok {
-				return nil, fmt.Errorf("scalers[%d].maxValue: found %v at a queueLength of %v, which no target gives: want target", i, float64(*s.MaxValue), m.Value)
+				problems.Add(field.Error{Path: path + "maxValue", Found: fmt.Sprintf("%v at a queueLength of %v, which no target gives", float64(*s.MaxValue), m.Value), Fix: "target"})
 			}
 		}
 	}
-	return metrics, nil
+	return metrics, problems.Err()
 }
 
 // targetOf returns the target under which a queue asks for a number of Jobs, if there
@@ -133,15 +121,17 @@ func targetOf(queue, jobs float64) (float64, bool) {
 	return target, !math.IsInf(target, 0)
 }
 
-// coreJobs are nil where they are not known.
-func (l *line) coreJobs() *scaling.Jobs {
-	if l.JobsUnknown {
-		return nil
+// counts returns the counts of the line. Without the ages of pending Jobs, each that
+// is neither suspended nor in flight is stuck.
+func (l *line) counts() *scaling.JobCounts {
+	c := &scaling.JobCounts{
+		Running: l.Running, Pending: l.Pending, Terminating: l.Terminating, Suspended: l.Suspended, InFlight: l.InFlight,
+		AgesUnknown: l.Stuck == nil,
 	}
-	return &scaling.Jobs{
-		Running: max(0, l.Running) - min(max(0, l.Terminating), max(0, l.Running)), Pending: l.Pending,
-		Terminating: l.Terminating, Suspended: l.Suspended, Stuck: l.Stuck, InFlight: l.InFlight,
+	if l.Stuck != nil {
+		c.Stuck = *l.Stuck
 	}
+	return c
 }
 
 // A coreDecision is the answer of the core.
@@ -169,7 +159,11 @@ func (l *line) decision() (scaling.Decision, error) {
 	if err := errors.Join(err, problem); err != nil {
 		return scaling.Decision{}, err
 	}
-	return scaling.Decide(policy, scaling.State{Metrics: metrics, Jobs: l.coreJobs()}), nil
+	state := scaling.State{Metrics: metrics}
+	if !l.JobsUnknown {
+		state.Jobs = l.counts()
+	}
+	return scaling.Decide(policy, state), nil
 }
 
 func (l *line) coreAggregate() (any, error) {
@@ -190,8 +184,9 @@ func (l *line) corePropose() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	load := l.load()
-	load.Stuck = l.Stuck
+	load, jobs := l.load(), scaling.Decide(scaling.Policy{}, scaling.State{Jobs: l.counts()}).Trace.Jobs
+	load.Running, load.Pending, load.Stuck = jobs.Running, jobs.Pending, jobs.Stuck
+	load = load.Normalize()
 	return struct {
 		ID                json.RawMessage `json:"id"`
 		EffectiveMaxScale int64           `json:"effectiveMaxScale"`
@@ -233,10 +228,18 @@ func (l *line) corePaused() (any, error) {
 	return paused{l.ID, is}, nil
 }
 
-const owner types.UID = "owner"
+// target returns a target of which only the conditions matter.
+func (l *line) target() adapter.Target {
+	var prototype batchv1.Job
+	prototype.Spec.Template.Spec.Containers = make([]corev1.Container, 1)
+	return adapter.Target{
+		Owner: adapter.Owner{APIVersion: "keda.sh/v1alpha1", Kind: "ScaledJob", Namespace: "default", Name: "orders", UID: "owner"},
+		Job:   &prototype, PendingPodConditions: l.PendingPodConditions,
+	}
+}
 
-// fleet are the Jobs of the line, as the adapter sees them.
-func (l *line) fleet() []adapter.Job {
+// observe returns a tracker that knows the Jobs of the line.
+func (l *line) observe(t adapter.Target) (*adapter.Tracker, error) {
 	controlledBy := func(kind string, uid types.UID) []metav1.OwnerReference {
 		return []metav1.OwnerReference{{Kind: kind, UID: uid, Controller: new(true)}}
 	}
@@ -244,7 +247,7 @@ func (l *line) fleet() []adapter.Job {
 	var pods []corev1.Pod
 	for i, j := range l.jobs() {
 		uid := types.UID(strconv.Itoa(i))
-		b := batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: j.Name, UID: uid, Annotations: j.annotations(), OwnerReferences: controlledBy("ScaledJob", owner)}}
+		b := batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: j.Name, Namespace: t.Owner.Namespace, UID: uid, Annotations: j.annotations(), OwnerReferences: controlledBy(t.Owner.Kind, t.Owner.UID)}}
 		b.CreationTimestamp = metav1.NewTime(j.CreationTimestamp)
 		b.DeletionTimestamp, b.Status.CompletionTime = instant(j.DeletionTimestamp), instant(j.CompletionTime)
 		b.Spec.Suspend = &j.Suspend
@@ -261,7 +264,7 @@ func (l *line) fleet() []adapter.Job {
 		}
 		jobs = append(jobs, b)
 	}
-	return adapter.Observation{Owner: owner, PodsKnown: true, PendingPodConditions: l.PendingPodConditions}.Classify(jobs, pods)
+	return adapter.Observe(t, adapter.Options{Pods: true}, jobs, pods)
 }
 
 func instant(t *time.Time) *metav1.Time {
@@ -272,55 +275,63 @@ func instant(t *time.Time) *metav1.Time {
 }
 
 func (l *line) coreCount() (any, error) {
-	c := adapter.Count(l.fleet(), time.Time{})
+	t := l.target()
+	observed, err := l.observe(t)
+	if err != nil {
+		return nil, err
+	}
+	c, _ := observed.Counts(t.Owner.UID, time.Time{})
 	return counts{l.ID, c.Running, c.Pending}, nil
 }
 
 func (l *line) coreHistory() (any, error) {
-	limits := history.DefaultLimits()
+	t := l.target()
+	t.History = history.DefaultLimits()
 	if n := l.SuccessfulJobsHistoryLimit; n != nil {
-		limits.Succeeded = history.Keep(int(*n))
+		t.History.Succeeded = history.Keep(int(*n))
 	}
 	if n := l.FailedJobsHistoryLimit; n != nil {
-		limits.Failed = history.Keep(int(*n))
+		t.History.Failed = history.Keep(int(*n))
 	}
-	return deleted{ID: l.ID, Deleted: l.plan(adapter.Config{History: limits})}, nil
+	names, err := l.plan(t)
+	return deleted{ID: l.ID, Deleted: names}, err
 }
 
 func (l *line) coreRollOut() (any, error) {
-	said := l.rollout()
-	written := l.RolloutStrategy
-	for _, other := range []string{said.Strategy, l.Strategy} {
+	var problems field.Errors
+	written, given, policy := l.RolloutStrategy, l.rollout(), rollout.DefaultPolicy()
+	for _, other := range []string{given.Strategy, l.Strategy} {
 		if written != "" && other != "" && written != other {
-			return nil, fmt.Errorf("rolloutStrategy: found %q, while rollout.strategy is %q: want only rollout.strategy", written, other)
+			problems.Add(field.Error{Path: "rolloutStrategy", Found: fmt.Sprintf("%q, while rollout.strategy is %q", written, other), Fix: "only rollout.strategy"})
 		}
-		if other != "" {
-			written = other
-		}
+		written = cmp.Or(other, written)
 	}
-	policy := rollout.DefaultPolicy()
-	var problems [2]error
 	if written != "" {
-		policy.Strategy, problems[0] = rollout.ParseStrategy(written)
+		problems.Check(policy.Strategy.UnmarshalText([]byte(written)) == nil, "rollout.strategy", written, "gradual, immediate or drain")
 	}
-	if said.PropagationPolicy != "" {
-		policy.Propagation, problems[1] = rollout.ParsePropagation(said.PropagationPolicy)
+	if p := given.PropagationPolicy; p != "" {
+		problems.Check(policy.Propagation.UnmarshalText([]byte(p)) == nil, "rollout.propagationPolicy", p, "background, foreground or orphan")
 	}
-	if err := errors.Join(problems[:]...); err != nil {
+	if err := problems.Err(); err != nil {
 		return nil, err
 	}
-	names := l.plan(adapter.Config{Rollout: policy, Revision: rollout.Revision{Generation: l.Generation}})
-	return deleted{l.ID, names, policy.Propagation.String()}, nil
+	t := l.target()
+	if l.Generation > 0 { // else no Job is known to be outdated
+		t.Rollout, t.Revision.Generation = policy, l.Generation
+	}
+	names, err := l.plan(t)
+	return deleted{l.ID, names, policy.Propagation.String()}, err
 }
 
 // plan returns the names of the Jobs that a poll would delete.
-func (l *line) plan(config adapter.Config) []string {
-	plan := adapter.NewPlan(adapter.Poll{
-		ScaledJob: &adapter.ScaledJob{}, Config: config, Owner: metav1.OwnerReference{UID: owner},
-	}, adapter.NewFleet(l.fleet()))
-	names := make([]string, 0, len(plan.Delete))
-	for _, d := range plan.Delete {
+func (l *line) plan(t adapter.Target) ([]string, error) {
+	observed, err := l.observe(t)
+	if err != nil {
+		return nil, err
+	}
+	names := []string{}
+	for _, d := range observed.Plan(t.Owner.UID, nil, time.Time{}).Delete {
 		names = append(names, d.Name)
 	}
-	return names
+	return names, nil
 }

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/keda"
 	"github.com/scaledjob/scaledjob/strategy"
 )
@@ -73,10 +73,10 @@ var kedaKinds = map[string]func(*question) any{
 	"generate":           (*question).generate,
 }
 
-// scaledJob is the manifest that the line tells of.
+// scaledJob returns the manifest of the line.
 func (l *line) scaledJob(p keda.Profile) *keda.ScaledJob {
 	j := &keda.ScaledJob{
-		Metadata: keda.Metadata{Name: l.Name, Namespace: l.Namespace, Generation: l.Generation, Labels: l.Labels, Annotations: l.Annotations},
+		Name: l.Name, Namespace: l.Namespace, Generation: l.Generation, Labels: l.Labels, Annotations: l.Annotations,
 		Spec: keda.Spec{
 			MinReplicaCount: l.MinReplicaCount, MaxReplicaCount: l.MaxReplicaCount,
 			SuccessfulJobsHistoryLimit: l.SuccessfulJobsHistoryLimit, FailedJobsHistoryLimit: l.FailedJobsHistoryLimit,
@@ -88,7 +88,7 @@ func (l *line) scaledJob(p keda.Profile) *keda.ScaledJob {
 			},
 		},
 	}
-	j.Spec.JobTargetRef.Template.Spec.RestartPolicy = l.RestartPolicy
+	j.RestartPolicy = l.RestartPolicy
 	if l.Kind == "rollout" && l.Strategy != "" {
 		j.Spec.ScalingStrategy.Strategy = ""
 		if p.Supports(keda.RolloutFields) != nil {
@@ -98,9 +98,9 @@ func (l *line) scaledJob(p keda.Profile) *keda.ScaledJob {
 		}
 	}
 	if l.Annotation != nil {
-		j.Metadata.Annotations = map[string]string{adapter.AnnotationPaused: *l.Annotation}
+		j.Annotations = map[string]string{scaledjob.AnnotationPaused: *l.Annotation}
 	} else if l.Paused {
-		j.Metadata.Annotations = map[string]string{adapter.AnnotationPaused: "true"}
+		j.Annotations = map[string]string{scaledjob.AnnotationPaused: "true"}
 	}
 	return j
 }
@@ -112,14 +112,11 @@ func (l *line) scalers() []keda.Scaler {
 		k := &scalers[i]
 		k.QueueLength, k.Target, k.Failed = float64(s.QueueLength), float64(s.Target), s.failed()
 		k.MaxValue = (*float64)(s.MaxValue)
-		k.Active = s.QueueLength > s.ActivationTarget
-		if active := s.active(); active != nil {
-			k.Active = *active
-		}
+		k.ActivationThreshold, k.Activity = float64(s.ActivationTarget), s.activity()
 		for _, m := range s.Metrics {
 			k.Metrics = append(k.Metrics, keda.Metric{
 				Name: m.Name, Value: float64(m.Value), AverageValue: float64(m.AverageValue),
-				Active: m.IsActive, Failed: bool(m.Error), Resource: m.Resource,
+				Activity: m.activity(), Failed: bool(m.Error), Resource: m.Resource,
 			})
 		}
 	}

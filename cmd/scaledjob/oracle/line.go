@@ -1,23 +1,19 @@
 package oracle
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"math"
-	"strconv"
-	"strings"
 	"time"
 
+	"github.com/scaledjob/scaledjob/internal/jsonform"
 	"github.com/scaledjob/scaledjob/keda"
+	"github.com/scaledjob/scaledjob/scaling"
 )
 
-// A line is all that a line may say; [Help] has the meaning.
+// A line holds the fields of a line; [Help] documents them.
 type line struct {
 	ID      json.RawMessage `json:"id"`
 	Kind    string          `json:"kind"`
-	As      string          `json:"as"`
+	Release string          `json:"release"`
 	Comment json.RawMessage `json:"comment"`
 
 	Scalers                           []scaler `json:"scalers"`
@@ -35,9 +31,11 @@ type line struct {
 
 	Terminating int64  `json:"terminating"`
 	Suspended   int64  `json:"suspended"`
-	Stuck       int64  `json:"stuck"`
+	Stuck       *int64 `json:"stuck"`
+	AgesUnknown bool   `json:"agesUnknown"`
 	InFlight    int64  `json:"inFlight"`
 	Min         string `json:"min"`
+	Hold        bool   `json:"hold"`
 	Accurate    string `json:"accurate"`
 
 	Jobs                       []job    `json:"jobs"`
@@ -88,12 +86,28 @@ type metric struct {
 	Resource     bool    `json:"resource"`
 }
 
-// active is nil where the line does not say.
-func (s *scaler) active() *bool {
-	if s.IsActive != nil {
-		return s.IsActive
+// activity is by the threshold if the line does not give it. A scaler with several
+// metrics is then active if one of them is.
+func (s *scaler) activity() scaling.Activity {
+	said := s.IsActive
+	if said == nil {
+		said = s.Active
 	}
-	return s.Active
+	switch {
+	case said == nil && s.Metrics == nil:
+		return scaling.ByThreshold
+	case said != nil && *said:
+		return scaling.Active
+	}
+	return scaling.Inactive
+}
+
+// activity is the scaler's unless the metric is active.
+func (m *metric) activity() scaling.Activity {
+	if m.IsActive {
+		return scaling.Active
+	}
+	return scaling.ByThreshold
 }
 
 func (s *scaler) failed() bool { return bool(s.Failed || s.Error) }
@@ -113,7 +127,7 @@ type job struct {
 	FailedConditionTransition time.Time         `json:"failedConditionTransition"`
 }
 
-// all are the conditions, the short forms of them included.
+// all returns the conditions, the short forms included.
 func (j *job) all() []condition {
 	conditions := j.Conditions
 	if j.Condition != "" {
@@ -156,7 +170,7 @@ func (p *pod) all() []condition {
 	return conditions
 }
 
-// jobs are those of the line, or the single one whose pods are at its top.
+// jobs returns the Jobs of the line, or the single Job whose pods the line has.
 func (l *line) jobs() []job {
 	if l.Jobs == nil && (l.Pods != nil || l.JobFinished) {
 		return []job{{Pods: l.Pods, Finished: l.JobFinished}}
@@ -171,7 +185,7 @@ func (l *line) calculation() string {
 	return l.MultipleScalersCalculation
 }
 
-// rollout is what the manifest says under spec.rollout.
+// rollout returns spec.rollout of the manifest.
 func (l *line) rollout() keda.RolloutSpec {
 	r := keda.RolloutSpec{Strategy: l.FlatStrategy, PropagationPolicy: l.FlatPropagation}
 	if r.Strategy == "" {
@@ -183,127 +197,20 @@ func (l *line) rollout() keda.RolloutSpec {
 	return r
 }
 
-// A condition is an object, or its type alone where it is true.
+// A condition is an object, or its type alone if it is true.
 type condition struct {
 	Type               string    `json:"type"`
 	Status             string    `json:"status"`
 	LastTransitionTime time.Time `json:"lastTransitionTime"`
 }
 
-func (c *condition) UnmarshalJSON(data []byte) error {
-	type object condition
-	c.Status = "True"
-	if data[0] == '"' {
-		return json.Unmarshal(data, &c.Type)
-	}
-	return json.Unmarshal(data, (*object)(c))
-}
-
-// A number may be one that JSON has not.
+// A number may be "NaN", "+Inf" or "-Inf".
 type number float64
 
-func (n *number) UnmarshalJSON(data []byte) error {
-	text := strings.Trim(string(data), `"`)
-	if text == "null" {
-		return nil
-	}
-	if data[0] == '"' {
-		switch text {
-		case "NaN", "Inf", "+Inf", "-Inf":
-		default:
-			return mistaken[number](data)
-		}
-	}
-	x, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		return mistaken[number](data)
-	}
-	*n = number(x)
-	return nil
-}
+func (n number) MarshalJSON() ([]byte, error) { return jsonform.Float(n).MarshalJSON() }
 
-func (n number) MarshalJSON() ([]byte, error) {
-	if x := float64(n); math.IsNaN(x) || math.IsInf(x, 0) {
-		return fmt.Appendf(nil, "%q", fmt.Sprintf("%+v", x)), nil
-	}
-	return json.Marshal(float64(n))
-}
-
-// A decimal is a string; a plain number is one too.
+// A decimal is a text or a number.
 type decimal string
 
-func (d *decimal) UnmarshalJSON(data []byte) error {
-	if data[0] == '"' {
-		return json.Unmarshal(data, (*string)(d))
-	}
-	if string(data) != "null" {
-		var n json.Number
-		if err := json.Unmarshal(data, &n); err != nil {
-			return mistaken[decimal](data)
-		}
-		*d = decimal(n)
-	}
-	return nil
-}
-
-// A failure is true, or a text that says what it is.
+// A failure is true, or a text that describes it.
 type failure bool
-
-func (f *failure) UnmarshalJSON(data []byte) error {
-	switch text := string(data); {
-	case text == "true" || data[0] == '"':
-		*f = failure(text != `""`)
-	case text != "false" && text != "null":
-		return mistaken[failure](data)
-	}
-	return nil
-}
-
-// parse reads a line. Without an error it says all that the line does.
-func parse(data []byte) (*line, error) {
-	l, err := decode(data)
-	if err != nil {
-		return again(data, err)
-	}
-	return l, nil
-}
-
-// again reads a line that has failed, with its whole numbers written as integers if
-// that is why.
-func again(data []byte, err error) (*line, error) {
-	var kind *json.UnmarshalTypeError
-	if errors.As(err, &kind) && strings.HasPrefix(kind.Value, "number ") {
-		if whole, ok := wholes(data); ok {
-			l, err := decode(whole)
-			if err == nil {
-				return l, nil
-			}
-			return nil, readable(err, data)
-		}
-	}
-	return nil, readable(err, data)
-}
-
-var errBehind = errors.New("there is something behind the object: want one object a line")
-
-func decode(data []byte) (*line, error) {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	l := &line{}
-	if err := d.Decode(l); err != nil {
-		return nil, err
-	}
-	if d.InputOffset() < int64(len(bytes.TrimRight(data, " \t\r\n"))) {
-		return nil, errBehind
-	}
-	return l, nil
-}
-
-// idOf finds the id of a line that could not be read, as far as it can.
-func idOf(data []byte) json.RawMessage {
-	var l struct{ ID json.RawMessage }
-	if json.NewDecoder(bytes.NewReader(data)).Decode(&l) != nil || l.ID == nil {
-		return json.RawMessage("null")
-	}
-	return l.ID
-}

@@ -11,14 +11,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/keda"
 )
 
-// most is how long a line may be, with all the Jobs of a large namespace.
+// most is the largest length of a line in bytes, for the Jobs of a large namespace.
 const most = 64 << 20
 
-// Run answers the lines of in on out, and returns how many of them could not be
-// read. An error is one of reading or writing.
+// Run answers the lines of in on out, and returns the number of lines that could not
+// be read. The error is that of reading in or writing out.
 func Run(in io.Reader, out io.Writer) (unreadable int, err error) {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 0, 64<<10), most)
@@ -66,34 +67,41 @@ type panics struct {
 	Trace string          `json:"trace,omitempty"`
 }
 
-// Answer answers one line with a value that can be marshaled. It is an error if
-// the line cannot be read.
+// Answer answers one line with a value that can be marshaled. If the line cannot be
+// read, the error joins a [*field.Error] for each problem.
 func Answer(data []byte) (any, error) {
-	l, err := parse(data)
-	if err != nil {
-		return nil, err
-	}
+	l, err := read(data)
 	if l.ID == nil {
 		l.ID = json.RawMessage("null")
 	}
-	if l.As == "core" {
-		answer, ok := coreKinds[l.Kind]
-		if !ok {
-			return nil, unknown(l.Kind, coreKinds)
+	var problems field.Errors
+	problems.Join("", err)
+	if l.Stuck != nil && l.AgesUnknown {
+		problems.Add(field.Error{Path: "stuck", Found: fmt.Sprintf("%d, while agesUnknown is true", *l.Stuck), Fix: "only one of the two"})
+	}
+	answer, err := l.answer()
+	problems.Join("", err)
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	return answer, nil
+}
+
+func (l *line) answer() (any, error) {
+	if l.Release == "" || l.Release == "spec" {
+		answer, err := kindOf(l.Kind, coreKinds)
+		if err != nil {
+			return nil, err
 		}
 		return answer(l)
 	}
-	release, ok := strings.CutPrefix(l.As, "keda@")
-	if !ok {
-		return nil, fmt.Errorf(`as: found %q: want "core", or a release of KEDA such as "keda@2.21"`, l.As)
-	}
-	profile, err := keda.Release(release)
-	if err != nil {
-		return nil, fmt.Errorf("as: %w", err)
-	}
-	answer, ok := kedaKinds[l.Kind]
-	if !ok {
-		return nil, unknown(l.Kind, kedaKinds)
+	var problems field.Errors
+	profile, err := keda.Release(l.Release)
+	problems.Check(err == nil, "release", l.Release, fmt.Sprintf(`"spec", or a release of KEDA from 2.0 to %s, such as "2.21" or "2.14.1"`, keda.Newest().Release()))
+	answer, err := kindOf(l.Kind, kedaKinds)
+	problems.Join("", err)
+	if err := problems.Err(); err != nil {
+		return nil, err
 	}
 	q := l.ask(profile)
 	if since := q.unsupported(); since != "" {
@@ -102,6 +110,18 @@ func Answer(data []byte) (any, error) {
 	return answer(q), nil
 }
 
-func unknown[F any](kind string, known map[string]F) error {
-	return fmt.Errorf("kind: found %q: want none, or one of %s", kind, strings.Join(slices.Sorted(maps.Keys(known))[1:], ", "))
+func kindOf[F any](kind string, known map[string]F) (F, error) {
+	var problems field.Errors
+	answer, ok := known[kind]
+	problems.Check(ok, "kind", kind, "none, or one of "+strings.Join(slices.Sorted(maps.Keys(known))[1:], ", "))
+	return answer, problems.Err()
+}
+
+// idOf returns the id of the first object of a line, or null if it cannot be read.
+func idOf(data []byte) json.RawMessage {
+	var l struct{ ID json.RawMessage }
+	if json.NewDecoder(bytes.NewReader(data)).Decode(&l) != nil || l.ID == nil {
+		return json.RawMessage("null")
+	}
+	return l.ID
 }

@@ -77,21 +77,41 @@ func TestVectors(t *testing.T) {
 				if field == "keda" || field == "libraryShouldDelete" {
 					continue // in words
 				}
-				require.Equal(t, want, answer(t, v, "keda@"+release)[field], "%s of %s at %s", field, v.ID, release)
+				require.Equal(t, want, answer(t, v, release)[field], "%s of %s at %s", field, v.ID, release)
 				checked++
 			}
 		}
 		for field, want := range v.Core {
-			require.Equal(t, want, answer(t, v, "core")[field], "%s of %s in the core", field, v.ID)
+			require.Equal(t, want, answer(t, v, "spec")[field], "%s of %s in the specification", field, v.ID)
 			checked++
 		}
 	}
 	require.Greater(t, checked, 3000)
 }
 
-func answer(t *testing.T, v vector, as string) map[string]any {
+// Every case of testdata/decisions.json.
+func TestDecisions(t *testing.T) {
+	data, err := os.ReadFile("../../../testdata/decisions.json")
+	require.NoError(t, err)
+	var file struct {
+		Cases []struct {
+			Name   string
+			Input  json.RawMessage
+			Create float64
+		}
+	}
+	require.NoError(t, json.Unmarshal(data, &file))
+	require.Greater(t, len(file.Cases), 60)
+	for _, c := range file.Cases {
+		answers, unreadable := ask(t, string(c.Input))
+		require.Zero(t, unreadable, answers)
+		require.Equal(t, c.Create, answers[0]["create"], c.Name)
+	}
+}
+
+func answer(t *testing.T, v vector, release string) map[string]any {
 	t.Helper()
-	v.Input["id"], v.Input["as"] = v.ID, as
+	v.Input["id"], v.Input["release"] = v.ID, release
 	line, err := json.Marshal(v.Input)
 	require.NoError(t, err)
 	answers, unreadable := ask(t, string(line))
@@ -119,39 +139,51 @@ func ordinal(t *testing.T, release string) int {
 
 // A line that cannot be read is answered in its place, and the rest goes on.
 func TestUnreadable(t *testing.T) {
-	const good = `{"id":"good","as":"core","scalers":[{"queueLength":1,"target":1}]}`
+	const good = `{"id":"good","scalers":[{"queueLength":1,"target":1}]}`
 	for line, want := range map[string]string{
-		`{`:                                     "not JSON: the line ends before its object does",
-		`[]`:                                    "found a list: want an object",
-		`nope`:                                  "not JSON: found \"o\" as byte 2, where it cannot be",
-		`{"id":7,"as":"core","running":1.5}`:    "running: found 1.5: want a whole number",
-		`{"id":7,"as":"core","running":1e-400}`: "running: found 1e-400: want a whole number",
-		`{"id":7,"as":"core","maxReplicaCount":5e9}`:                    "maxReplicaCount: found 5000000000: want a whole number from -2147483648 to 2147483647",
-		`{"id":7,"as":"core","paused":1}`:                               "paused: found a number: want true or false",
-		`{"id":7,"as":"core","scalers":{}}`:                             "scalers: found an object: want a list",
-		`{"id":7,"as":"core","scalers":[{},{"error":1}]}`:               "scalers[1].error: found 1: want true, false, or a text",
-		`{"id":7,"as":"core","jobs":[{},{"suspend":"no"}]}`:             "jobs[1].suspend: found a text: want true or false",
-		`{"id":7,"as":"core","jobs":[{"completionTime":"x"}]}`:          `found x: want a time such as`,
-		`{"id":7,"as":"core","customScalingRunningJobPercentage":true}`: `customScalingRunningJobPercentage: found true: want a number`,
-		`{"id":7} {}`:                        "one object a line",
-		`{"id":7,"as":"core"`:                "not JSON: the line ends before its object does",
-		`{"id":7}`:                           `as: found "": want "core", or a release of KEDA such as "keda@2.21"`,
-		`{"id":7,"as":"keda@3.0"}`:           "as: ",
-		`{"id":7,"as":"core","x":1}`:         `unknown field "x"`,
-		`{"id":7,"as":"core","running":"3"}`: "running: found a text: want a whole number",
-		`{"id":7,"as":"core","scalers":[{"queueLength":"x","target":1}]}`:                           `scalers[0].queueLength: found "x": want a number, "NaN", "+Inf" or "-Inf"`,
-		`{"id":7,"as":"core","scalers":[{"queueLength":true,"target":1}]}`:                          "want a number",
-		`{"id":7,"as":"core","scalers":[{"metrics":[]}]}`:                                           "scalers[0].metrics",
-		`{"id":7,"as":"core","scalers":[{"queueLength":0,"maxValue":1}]}`:                           "scalers[0].maxValue",
-		`{"id":7,"as":"core","kind":"generate"}`:                                                    `kind: found "generate": want none, or one of aggregate, create, history`,
-		`{"id":7,"as":"keda@2.21","kind":"x"}`:                                                      `kind: found "x": want none, or one of`,
-		`{"id":7,"as":"core","strategy":"best"}`:                                                    "strategy: ",
-		`{"id":7,"as":"core","calculation":"median"}`:                                               "calculation: ",
-		`{"id":7,"as":"core","min":"top"}`:                                                          `min: found "top": want adds or floor`,
-		`{"id":7,"as":"core","accurate":"x"}`:                                                       `accurate: found "x": want subtractPending`,
-		`{"id":7,"as":"core","strategy":"custom","customScalingRunningJobPercentage":"50%"}`:        "customScalingRunningJobPercentage: ",
-		`{"id":7,"as":"core","kind":"rollout","rolloutStrategy":"gradual","rollout.strategy":"no"}`: "rolloutStrategy: ",
-		`{"id":7,"as":"core","kind":"rollout","rollout.propagationPolicy":"no"}`:                    "no",
+		`{`:                                      "line: found the end of the line within its object; use one JSON object",
+		`[]`:                                     "line: found a list; use an object",
+		`nope`:                                   `line: found "o" as byte 2, which is not JSON; use one JSON object`,
+		`{} {}`:                                  `line: found "{" as byte 4, which is not JSON; use one JSON object`,
+		`{"id":7`:                                "line: found the end of the line within its object; use one JSON object",
+		`{"id":7,"running":1.5}`:                 "running: found 1.5; use a whole number, of 64 bits",
+		`{"id":7,"running":1e-400}`:              "running: found 1e-400; use a whole number, of 64 bits",
+		`{"id":7,"running":"3"}`:                 `running: found "3"; use a whole number, of 64 bits`,
+		`{"id":7,"running":9223372036854775808}`: "running: found 9223372036854775808; use a whole number, of 64 bits",
+		`{"id":7,"maxReplicaCount":5e9}`:         "maxReplicaCount: found 5e9; use a whole number from -2147483648 to 2147483647",
+		`{"id":7,"paused":1}`:                    "paused: found 1; use true or false",
+		`{"id":7,"hold":"yes"}`:                  `hold: found "yes"; use true or false`,
+		`{"id":7,"scalers":{}}`:                  "scalers: found an object; use a list",
+		`{"id":7,"scalers":[{},{"error":1}]}`:    "scalers[1].error: found 1; use true, false, or a text",
+		`{"id":7,"scalers":[1]}`:                 "scalers[0]: found 1; use an object",
+		`{"id":7,"jobs":[{},{"suspend":"no"}]}`:  `jobs[1].suspend: found "no"; use true or false`,
+		`{"id":7,"jobs":[{"completionTime":"x"}]}`:                                      `jobs[0].completionTime: found "x"; use a time such as 2026-01-01T00:00:00Z`,
+		`{"id":7,"jobs":[{"conditions":["Complete",{"status":1}]}]}`:                    `jobs[0].conditions[1].status: found 1; use a text`,
+		`{"id":7,"labels":{"a":1}}`:                                                     "labels: found an object; use an object of texts",
+		`{"id":7,"customScalingRunningJobPercentage":true}`:                             `customScalingRunningJobPercentage: found true; use a number, or one as a text, such as "0.5"`,
+		`{"id":7,"release":"3.0"}`:                                                      `release: found "3.0"; use "spec", or a release of KEDA from 2.0 to 2.21.0, such as "2.21" or "2.14.1"`,
+		`{"id":7,"release":"keda@2.20"}`:                                                `release: found "keda@2.20"; use "spec"`,
+		`{"id":7,"as":"core"}`:                                                          `as: found an unknown field; use release, such as "spec" or "2.21"`,
+		`{"id":7,"x":1}`:                                                                `x: found an unknown field; use a field that scaledjob oracle --help lists`,
+		`{"id":7,"Running":1}`:                                                          `Running: found an unknown field; use running`,
+		`{"id":7,"scalers":[{"queueLength":"x","target":1}]}`:                           `scalers[0].queueLength: found "x"; use a number, "NaN", "+Inf" or "-Inf"`,
+		`{"id":7,"scalers":[{"queueLength":true,"target":1}]}`:                          `scalers[0].queueLength: found true; use a number`,
+		`{"id":7,"scalers":[{"queueLength":1e999,"target":1}]}`:                         `scalers[0].queueLength: found 1e999; use a number`,
+		`{"id":7,"scalers":[{"metrics":[]}]}`:                                           "scalers[0].metrics: found a list, which only releases of KEDA have; use queueLength and target",
+		`{"id":7,"scalers":[{"queueLength":0,"maxValue":1}]}`:                           "scalers[0].maxValue: found 1 at a queueLength of 0, which no target gives; use target",
+		`{"id":7,"kind":"generate"}`:                                                    `kind: found "generate"; use none, or one of aggregate, create, history`,
+		`{"id":7,"release":"2.21","kind":"x"}`:                                          `kind: found "x"; use none, or one of aggregate`,
+		`{"id":7,"stuck":0,"agesUnknown":true}`:                                         "stuck: found 0, while agesUnknown is true; use only one of the two",
+		`{"id":7,"release":"2.21","stuck":2,"agesUnknown":true}`:                        "stuck: found 2, while agesUnknown is true; use only one of the two",
+		`{"id":7,"strategy":"best"}`:                                                    `strategy: found "best"; use default, accurate, eager, custom, pendingAware`,
+		`{"id":7,"calculation":"median"}`:                                               `calculation: found "median"; use max, min, avg or sum`,
+		`{"id":7,"min":"top"}`:                                                          `min: found "top"; use additive or floor`,
+		`{"id":7,"accurate":"x"}`:                                                       `accurate: found "x"; use subtractPending`,
+		`{"id":7,"strategy":"custom","customScalingRunningJobPercentage":"50%"}`:        `customScalingRunningJobPercentage: found "50%"; use a decimal that is not negative, such as 0.5`,
+		`{"id":7,"strategy":"custom","customScalingRunningJobPercentage":-0.5}`:         `customScalingRunningJobPercentage: found "-0.5"; use a decimal that is not negative`,
+		`{"id":7,"kind":"rollout","rolloutStrategy":"gradual","rollout.strategy":"no"}`: `rolloutStrategy: found "gradual", while rollout.strategy is "no"; use only rollout.strategy`,
+		`{"id":7,"kind":"rollout","rollout.strategy":"no"}`:                             `rollout.strategy: found "no"; use gradual, immediate or drain`,
+		`{"id":7,"kind":"rollout","rollout.propagationPolicy":"no"}`:                    `rollout.propagationPolicy: found "no"; use background, foreground or orphan`,
 	} {
 		answers, unreadable := ask(t, good+"\n\n"+line+"\n"+good)
 		require.Len(t, answers, 3, line)
@@ -166,12 +198,18 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// Two problems of one line are both told.
+// All problems of a line are reported at once.
 func TestAllProblems(t *testing.T) {
-	answers, _ := ask(t, `{"as":"core","strategy":"best","calculation":"median","min":"top","scalers":[{"metrics":[]}]}`)
-	for _, field := range []string{"strategy", "calculation", "min", "scalers[0].metrics"} {
-		require.Contains(t, answers[0]["error"], field)
+	answers, _ := ask(t, `{"strategy":"best","calculation":"median","min":"top","accurate":"x","scalers":[{"metrics":[]},{"maxValue":1,"target":"x"}],"running":"2","hold":3,"stuck":1,"agesUnknown":true,"x":1}`)
+	var paths []string
+	for _, problem := range strings.Split(answers[0]["error"].(string), "\n") {
+		path, _, _ := strings.Cut(problem, ":")
+		paths = append(paths, path)
 	}
+	require.Equal(t, []string{"hold", "running", "scalers[1].target", "x", "stuck", "min", "calculation", "accurate", "strategy",
+		"scalers[0].metrics", "scalers[1].maxValue"}, paths)
+	answers, _ = ask(t, `{"release":"1.0","kind":"best","running":true}`)
+	require.Equal(t, 2, strings.Count(answers[0]["error"].(string), "\n"), answers)
 }
 
 // In the core the Jobs that a scaler asks for mean the target that gives them.
@@ -183,40 +221,40 @@ func TestMaxValueInCore(t *testing.T) {
 		`{"queueLength":10,"maxValue":-1},{"queueLength":3,"target":1}`: 3,
 		`{"failed":true,"maxValue":2},{"queueLength":3,"target":1}`:     3,
 	} {
-		answers, unreadable := ask(t, `{"id":1,"as":"core","scalers":[`+scalers+`]}`)
+		answers, unreadable := ask(t, `{"id":1,"release":"spec","scalers":[`+scalers+`]}`)
 		require.Zero(t, unreadable, answers)
 		require.Equal(t, create, answers[0]["create"], scalers)
 	}
-	answers, _ := ask(t, `{"id":1,"as":"core","scalers":[{"queueLength":10,"maxValue":0}]}`)
+	answers, _ := ask(t, `{"id":1,"release":"spec","scalers":[{"queueLength":10,"maxValue":0}]}`)
 	require.Contains(t, answers[0]["trace"], "0 of 1")
 }
 
 // Before 2.4 Jobs are found by another label.
 func TestTrackingLabel(t *testing.T) {
-	for as, want := range map[string]map[string]any{
-		"keda@2.3": {"scaledjob": "o"},
-		"keda@2.4": {"scaledjob.keda.sh/name": "x"},
+	for release, want := range map[string]map[string]any{
+		"2.3": {"scaledjob": "o"},
+		"2.4": {"scaledjob.keda.sh/name": "x"},
 	} {
-		answers, _ := ask(t, `{"as":"`+as+`","kind":"generate","name":"x","labels":{"scaledjob":"o"}}`)
+		answers, _ := ask(t, `{"release":"`+release+`","kind":"generate","name":"x","labels":{"scaledjob":"o"}}`)
 		require.Equal(t, want, answers[0]["jobLabel"])
-		require.Equal(t, as != "keda@2.3", answers[0]["countedAsRunning"])
+		require.Equal(t, release != "2.3", answers[0]["countedAsRunning"])
 	}
 }
 
 // Where there is no annotation, no release has to know it.
 func TestNoAnnotation(t *testing.T) {
-	for _, as := range []string{"core", "keda@2.10", "keda@2.21"} {
-		answers, _ := ask(t, `{"as":"`+as+`","kind":"paused","annotation":null}`)
-		require.Equal(t, false, answers[0]["paused"], as)
+	for _, release := range []string{"spec", "2.10", "2.21"} {
+		answers, _ := ask(t, `{"release":"`+release+`","kind":"paused","annotation":null}`)
+		require.Equal(t, false, answers[0]["paused"], release)
 	}
-	answers, _ := ask(t, `{"as":"keda@2.10","kind":"paused","annotation":"true"}`)
+	answers, _ := ask(t, `{"release":"2.10","kind":"paused","annotation":"true"}`)
 	require.Equal(t, "since 2.11", answers[0]["unsupported"])
 }
 
 // A whole number may be written as any; the id stays as it is.
 func TestWholeNumbers(t *testing.T) {
 	var out bytes.Buffer
-	_, err := oracle.Run(strings.NewReader(`{"id":1.0,"as":"core","scalers":[{"queueLength":20.5,"target":1}],"maxReplicaCount":1e1,"running":1.0,"pending":0.0}`), &out)
+	_, err := oracle.Run(strings.NewReader(`{"id":1.0,"release":"spec","scalers":[{"queueLength":20.5,"target":1}],"maxReplicaCount":1e1,"running":1.0,"pending":0.0}`), &out)
 	require.NoError(t, err)
 	require.Contains(t, out.String(), `{"id":1.0,"isActive":true,"queueLength":21,"target":10,"create":9,`)
 }
@@ -242,10 +280,10 @@ func FuzzAnswer(f *testing.F) {
 }
 
 func BenchmarkRun(b *testing.B) {
-	for _, as := range []string{"core", "keda@2.21"} {
-		b.Run(as, func(b *testing.B) {
+	for _, release := range []string{"spec", "2.21"} {
+		b.Run(release, func(b *testing.B) {
 			const lines = 1000
-			line := `{"id":1,"as":"` + as + `","scalers":[{"queueLength":10,"target":2,"isActive":true}],"calculation":"max","minReplicaCount":null,` +
+			line := `{"id":1,"release":"` + release + `","scalers":[{"queueLength":10,"target":2,"isActive":true}],"calculation":"max","minReplicaCount":null,` +
 				`"maxReplicaCount":3,"strategy":"default","customScalingQueueLengthDeduction":null,"customScalingRunningJobPercentage":null,"running":0,"pending":0}` + "\n"
 			in := []byte(strings.Repeat(line, lines))
 			b.ReportAllocs()

@@ -1,120 +1,67 @@
-// Package picture draws simulations: how a queue drains under each policy, and
-// which policies are worth choosing among.
+// Package picture draws simulations as SVG: items and Jobs over time, the waits of
+// items, and the wait against the cost of the policies that a search tried.
 //
-// The colours are those of Okabe and Ito, which people with any kind of colour
-// vision can tell apart; lines differ in dash and weight as well. Every panel of a
-// picture has the same axes.
+// All policies are in one chart, each in the same colour everywhere. The colours differ
+// for people with any kind of colour vision, and have a contrast of at least 3 to 1 on
+// their background; text has at least 4.5 to 1 (WCAG 2.2, level AA). They follow the
+// preferred colour scheme. Hovering over a chart shows its values. Nothing is loaded from
+// a network, and no script runs.
 package picture
 
 import (
+	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
-	"image/color"
-	"io"
+	"html"
 	"math"
 	"slices"
-
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/text"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
-	"gonum.org/v1/plot/vg/vgsvg"
+	"strings"
 
 	"github.com/scaledjob/scaledjob/simulation"
 )
 
-// A Theme is what a picture is drawn on. The zero value is Light.
-type Theme uint8
+// Colours is the number of policies that have a colour of their own.
+const Colours = 8
 
-const (
-	Light Theme = iota
-	Dark
-)
-
-// A Picture is panels in rows, all with the same axes in a column.
-type Picture struct {
-	panels [][]*plot.Plot
-	theme  Theme
-}
-
-// The size of a panel, in points.
-const (
-	width  = 480
-	height = 240
-)
-
+// The colours of text, background, weak lines and policies, on light and on dark
+// backgrounds.
 var (
-	blue      = color.RGBA{0x00, 0x72, 0xB2, 0xFF}
-	sky       = color.RGBA{0x56, 0xB4, 0xE9, 0xFF}
-	orange    = color.RGBA{0xE6, 0x9F, 0x00, 0xFF}
-	vermilion = color.RGBA{0xD5, 0x5E, 0x00, 0xFF}
-	shade     = color.NRGBA{0xD5, 0x5E, 0x00, 0x66} // vermilion, of areas
+	light = [3 + Colours]string{"#222222", "#ffffff", "#d8d8d8",
+		"#0060a0", "#b84a00", "#00735c", "#8f3f8a", "#7a6000", "#2b7fa8", "#666666", "#a02c4c"}
+	dark = [3 + Colours]string{"#dddddd", "#16181d", "#3c4048",
+		"#56b4e9", "#f0a04c", "#3cc9a0", "#dc96cc", "#e0c84c", "#9cb8ff", "#b4b4b4", "#f08ca4"}
 )
 
-// ink is the colour of text and axes.
-func (t Theme) ink() color.Color {
-	if t == Dark {
-		return color.RGBA{0xDD, 0xDD, 0xDD, 0xFF}
+// Style is the style sheet of the charts.
+var Style = variables(light) + "@media (prefers-color-scheme: dark) {" + variables(dark) + "}\n@media print {" + variables(light) + "}\n" + `
+.chart { width: 100%; height: auto; display: block; background: var(--paper); font: 13px system-ui, sans-serif; }
+.chart text { fill: var(--ink); } .chart .title { font-weight: 600; font-size: 14px; }
+.chart .middle { text-anchor: middle; } .chart .end { text-anchor: end; }
+.chart .grid { stroke: var(--faint); fill: none; } .chart .level { stroke: var(--ink); stroke-dasharray: 6 4; fill: none; }
+.chart .line { fill: none; stroke-linejoin: round; } 
+.chart .dot { stroke: var(--paper); } .chart .own { fill: none; stroke: var(--ink); stroke-width: 2; }
+.chart .hover { fill: transparent; } .chart .hover:hover { fill: var(--faint); fill-opacity: .35; }
+` + policyStyle()
+
+func variables(colours [3 + Colours]string) string {
+	names := []string{"ink", "paper", "faint"}
+	for i := range Colours {
+		names = append(names, fmt.Sprintf("p%d", i))
 	}
-	return color.RGBA{0x22, 0x22, 0x22, 0xFF}
+	var b strings.Builder
+	b.WriteString(":root {")
+	for i, name := range names {
+		fmt.Fprintf(&b, " --%s: %s;", name, colours[i])
+	}
+	return b.String() + " }"
 }
 
-func (t Theme) paper() color.Color {
-	if t == Dark {
-		return color.RGBA{0x16, 0x18, 0x1D, 0xFF}
+func policyStyle() string {
+	var b strings.Builder
+	for i := range Colours {
+		fmt.Fprintf(&b, ".chart .p%d { stroke: var(--p%d); } .chart .p%d.dot { fill: var(--p%d); }\n", i, i, i, i)
 	}
-	return color.White
-}
-
-// running is the colour of the most important line.
-func (t Theme) running() color.Color {
-	if t == Dark {
-		return sky
-	}
-	return blue
-}
-
-// muted is the colour of what matters less.
-func (t Theme) muted() color.Color {
-	if t == Dark {
-		return color.RGBA{0xAA, 0xAA, 0xAA, 0xFF}
-	}
-	return color.RGBA{0x77, 0x77, 0x77, 0xFF}
-}
-
-// most is how many points a line has at most: more would not be seen.
-const most = 600
-
-// Runs has a row for each result: items on the left, Jobs on the right.
-func Runs(results []simulation.Result, theme Theme) *Picture {
-	p := &Picture{theme: theme}
-	unit := unitOf(results)
-	for i := range results {
-		ticks := simulation.Condense(results[i].Ticks, most)
-		items, jobs := p.panel(results[i].Policy.String(), unit, "items"), p.panel("", unit, "Jobs")
-		p.line(items, "waiting", ticks, unit, style{p.theme.running(), 1.5, nil}, func(t simulation.Tick) int64 { return t.Queued })
-		p.line(items, "in work", ticks, unit, style{p.theme.muted(), 1, dots}, func(t simulation.Tick) int64 { return t.InWork })
-		p.line(jobs, "created in a poll", ticks, unit, style{shade, 0, nil}, func(t simulation.Tick) int64 { return t.Created })
-		p.line(jobs, "pending", ticks, unit, style{orange, 1.25, dashes}, func(t simulation.Tick) int64 { return t.Pending })
-		p.line(jobs, "running", ticks, unit, style{p.theme.running(), 1.5, nil}, func(t simulation.Tick) int64 { return t.Running })
-		p.panels = append(p.panels, []*plot.Plot{items, jobs})
-	}
-	p.align()
-	return p
-}
-
-var (
-	dashes = []vg.Length{6, 3}
-	dots   = []vg.Length{1.5, 2.5}
-)
-
-type style struct {
-	color  color.Color
-	width  vg.Length // 0 is an area
-	dashes []vg.Length
+	return b.String()
 }
 
 // A unit is that of a time axis.
@@ -125,7 +72,7 @@ type unit struct {
 
 var units = []unit{{"seconds", 1}, {"minutes", 60}, {"hours", 3600}, {"days", 86400}}
 
-// unitOf is the largest in which the longest result is at least three long.
+// unitOf returns the largest unit of which the longest result has at least three.
 func unitOf(results []simulation.Result) unit {
 	var longest float64
 	for i := range results {
@@ -140,242 +87,186 @@ func unitOf(results []simulation.Result) unit {
 	return best
 }
 
-func (p *Picture) panel(title string, u unit, what string) *plot.Plot {
-	panel := p.empty()
-	panel.Title.Text = title
-	panel.X.Label.Text = u.name
-	panel.Y.Label.Text = what
-	panel.Y.Min = 0
-	return panel
+// Items draws the waiting items over time.
+func Items(results []simulation.Result) string {
+	return overTime("Items waiting", results, 0, func(t *simulation.Tick) float64 { return float64(t.Queued) })
 }
 
-func (p *Picture) empty() *plot.Plot {
-	panel := plot.New()
-	ink := p.theme.ink()
-	panel.BackgroundColor = p.theme.paper()
-	sans := func(s *text.Style, size vg.Length) {
-		s.Color = ink
-		s.Font.Variant = "Sans"
-		s.Font.Size = size
-	}
-	sans(&panel.Title.TextStyle, 12)
-	panel.Title.Padding = 6
-	sans(&panel.Legend.TextStyle, 10)
-	panel.Legend.Top, panel.Legend.Left = true, true // text that a browser draws wider then has room
-	panel.Legend.XOffs, panel.Legend.Padding, panel.Legend.ThumbnailWidth = 8, 2, 24
-	for _, axis := range []*plot.Axis{&panel.X, &panel.Y} {
-		sans(&axis.Label.TextStyle, 10)
-		sans(&axis.Tick.Label, 10)
-		axis.Color, axis.Tick.Color = ink, ink
-		axis.Padding = 2
-	}
-	grid := plotter.NewGrid()
-	faint := color.NRGBA{0x88, 0x88, 0x88, 0x38}
-	grid.Horizontal.Color, grid.Vertical.Color = faint, faint
-	panel.Add(grid)
-	return panel
+// Jobs draws the unfinished Jobs over time, and their maximum.
+func Jobs(results []simulation.Result, most int64) string {
+	return overTime("Jobs", results, most, func(t *simulation.Tick) float64 { return float64(t.Running) })
 }
 
-// line draws a value, which holds from its tick to the next.
-func (p *Picture) line(on *plot.Plot, name string, ticks []simulation.Tick, u unit, s style, value func(simulation.Tick) int64) {
-	points := make(plotter.XYs, len(ticks))
-	for i, t := range ticks {
-		points[i] = plotter.XY{X: t.Seconds / u.seconds, Y: float64(value(t))}
-	}
-	line := &plotter.Line{XYs: points, StepStyle: plotter.PostStep}
-	line.Color, line.Width, line.Dashes = s.color, s.width, s.dashes
-	if s.width == 0 {
-		line.Color, line.FillColor = nil, s.color
-	}
-	on.Add(line)
-	on.Legend.Add(name, line)
-}
+// points is the greatest number of points of a line: more would not be visible.
+const points = 300
 
-// align gives all panels of a column the same axes.
-func (p *Picture) align() {
-	if len(p.panels) == 0 {
-		return
-	}
-	for column := range p.panels[0] {
-		var x, y float64
-		for _, row := range p.panels {
-			x, y = max(x, row[column].X.Max), max(y, row[column].Y.Max)
-		}
-		for _, row := range p.panels {
-			row[column].X.Min, row[column].Y.Min = 0, 0
-			row[column].X.Max, row[column].Y.Max = atLeast(x, 1), atLeast(y, 1)*1.4 // room for the legend
-			row[column].Y.Tick.Marker = whole{}
+func overTime(title string, results []simulation.Result, most int64, value func(*simulation.Tick) float64) string {
+	u := unitOf(results)
+	x, y := axis{name: u.name}, axis{}
+	lines := make([][]simulation.Tick, len(results))
+	for i := range results {
+		lines[i] = simulation.Downsample(results[i].Ticks, points)
+		x.to = max(x.to, results[i].Summary.Seconds/u.seconds)
+		for k := range lines[i] {
+			y.to = max(y.to, value(&lines[i][k]))
 		}
 	}
+	limited := most > 0 && float64(most) <= 4*max(1, y.to)
+	if limited {
+		y.to = max(y.to, float64(most))
+	}
+	y.to = max(1, y.to) * 1.05
+	c := newChart(title, x, y)
+	c.legend(names(results))
+	if limited {
+		c.level(float64(most), fmt.Sprintf("maximum %d", most))
+	}
+	for i, ticks := range lines {
+		xs, ys := make([]float64, len(ticks)), make([]float64, len(ticks))
+		for k := range ticks {
+			xs[k], ys[k] = ticks[k].Seconds/u.seconds, value(&ticks[k])
+		}
+		c.step(fmt.Sprintf("p%d", i%Colours), 1.5+min(1.5*float64(len(lines)-1-i), 6), xs, ys)
+	}
+	c.hovers(results, lines, u, x.to, value)
+	return c.end()
 }
 
-func atLeast(x, least float64) float64 {
-	if math.IsInf(x, 0) || math.IsNaN(x) {
-		return least
+// hovers shows the value of every policy over each part of the plot.
+func (c *chart) hovers(results []simulation.Result, lines [][]simulation.Tick, u unit, end float64, value func(*simulation.Tick) float64) {
+	const parts = 60
+	next := make([]int, len(lines))
+	for part := range parts {
+		from, to := end*float64(part)/parts, end*float64(part+1)/parts
+		text := fmt.Sprintf("%s %s", number(float64(int(from*10))/10), u.name)
+		for i, ticks := range lines {
+			for next[i]+1 < len(ticks) && ticks[next[i]+1].Seconds/u.seconds <= from {
+				next[i]++
+			}
+			if next[i] < len(ticks) {
+				text += fmt.Sprintf("\n%s: %g", results[i].Policy.String(), value(&ticks[next[i]]))
+			}
+		}
+		c.hover(from, to, text)
 	}
-	return max(x, least)
 }
 
-// whole marks whole numbers only: there is no half Job.
-type whole struct{}
-
-// Ticks are at a round step, at most six of them.
-func (whole) Ticks(_, high float64) []plot.Tick {
-	step := 1.0
-	for _, grow := 1.0, 0; high/step > 6; grow++ {
-		step *= []float64{2, 2.5, 2}[grow%3]
+func names(results []simulation.Result) (all []string) {
+	for i := range results {
+		all = append(all, results[i].Policy.String())
 	}
-	var ticks []plot.Tick
-	for v := 0.0; v <= high; v += step {
-		ticks = append(ticks, plot.Tick{Value: v, Label: number(v)})
-	}
-	return ticks
+	return all
 }
 
-func number(v float64) string {
-	switch {
-	case v >= 1e6:
-		return fmt.Sprintf("%gM", v/1e6)
-	case v >= 1e4:
-		return fmt.Sprintf("%gk", v/1e3)
+// Waits draws, for each policy, the wait of the items: half of them wait in the thick
+// part at most, 95 % up to the first mark, 99 % up to the second, all up to the end.
+func Waits(results []simulation.Result) string {
+	x := axis{name: "seconds: thick 50 %, dots 95 % and 99 %, line all items", log: true}
+	for i := range results {
+		x.to = max(x.to, results[i].Summary.Wait.Max)
 	}
-	return fmt.Sprintf("%g", v)
+	c := newChart("Wait of the items", x, axis{})
+	c.legend(names(results))
+	for i := range results {
+		w := results[i].Summary.Wait
+		at := place(top + (float64(i)+0.5)*float64(height-top-bottom)/float64(len(results)))
+		fmt.Fprintf(&c.b, `<g><title>%s</title>`, html.EscapeString(fmt.Sprintf("%s: 50 %% %gs, 95 %% %gs, 99 %% %gs, all %gs", results[i].Policy, w.P50, w.P95, w.P99, w.Max)))
+		fmt.Fprintf(&c.b, `<path class="p%d line" stroke-width="2" d="M%d %sH%s"/>`, i%Colours, left, at, place(c.x.at(w.Max)))
+		fmt.Fprintf(&c.b, `<path class="p%d line" stroke-width="6" d="M%d %sH%s"/>`, i%Colours, left, at, place(c.x.at(w.P50)))
+		for _, q := range []float64{w.P95, w.P99} {
+			fmt.Fprintf(&c.b, `<circle class="p%d dot" cx="%s" cy="%s" r="6"/>`, i%Colours, place(c.x.at(q)), at)
+		}
+		c.b.WriteString("</g>")
+	}
+	return c.end()
 }
 
-// Front shows what each policy of a search costs against how long items wait,
-// with a line through those that nothing beats, numbered as Best lists them.
-func Front(points []simulation.Point, theme Theme) *Picture {
-	p := &Picture{theme: theme}
-	panel := p.empty()
-	panel.X.Label.Text, panel.Y.Label.Text = "Job-hours", "wait p95, seconds"
-	var rest plotter.XYs
+// Front draws the wait against the cost of the policies that a search tried. The Pareto
+// optimal points are connected and numbered in the order of [Best]; own, if not nil, is
+// circled.
+func Front(points []simulation.Point, own *simulation.Summary) string {
+	x, y := axis{name: "cost, in Job-hours"}, axis{log: true}
 	for i := range points {
-		if !points[i].Front {
-			rest = append(rest, place(&points[i]))
+		x.to, y.to = max(x.to, hours(&points[i].Summary)), max(y.to, points[i].Summary.Wait.P95)
+	}
+	if own != nil {
+		x.to, y.to = max(x.to, hours(own)), max(y.to, own.Wait.P95)
+	}
+	x.to *= 1.05
+	c := newChart("Wait of 95 % of the items, in seconds", x, y)
+	for i := range points {
+		if !points[i].ParetoOptimal {
+			c.point(&points[i].Summary, "p6", 3)
 		}
 	}
-	var front plotter.XYs
-	var numbers []string
-	for i, at := range Best(points) {
-		front, numbers = append(front, place(&at)), append(numbers, fmt.Sprint(i+1))
+	var xs, ys []float64
+	best := Best(points)
+	for i := range best {
+		xs, ys = append(xs, hours(&best[i].Summary)), append(ys, best[i].Summary.Wait.P95)
 	}
-	p.scatter(panel, "others", rest, theme.muted(), 2)
-	line := &plotter.Line{XYs: front, StepStyle: plotter.PostStep}
-	line.Color, line.Width = theme.running(), 1.5
-	panel.Add(line)
-	p.scatter(panel, "nothing beats these", front, vermilion, 4)
-	p.label(panel, front, numbers)
-	panel.Legend.Left = false
-	panel.X.Min, panel.X.Max = 0, atLeast(panel.X.Max, 0.1)*1.1
-	panel.Y.Scale, panel.Y.Tick.Marker = plot.LogScale{}, decades{}
-	panel.Y.Min, panel.Y.Max = math.Pow(10, math.Floor(math.Log10(atLeast(panel.Y.Min, shortest)))), atLeast(panel.Y.Max, 1)*4
-	p.panels = [][]*plot.Plot{{panel}}
-	return p
+	c.step("p0", 1.5, xs, ys)
+	for i := range best {
+		c.point(&best[i].Summary, "p0", 5)
+	}
+	c.numbers(xs, ys)
+	if own != nil {
+		fmt.Fprintf(&c.b, `<circle class="own" cx="%s" cy="%s" r="10"/>`, place(c.x.at(hours(own))), place(c.y.at(own.Wait.P95)))
+	}
+	c.text(left, 45, "", "● optimal, numbered   ○ the manifest's own policy")
+	return c.end()
 }
 
-// shortest is the least wait that a logarithmic axis shows.
-const shortest = 0.1
-
-func place(at *simulation.Point) plotter.XY {
-	return plotter.XY{X: at.Summary.Cost() / 3600, Y: max(shortest, at.Summary.Wait.P95)}
+// numbers writes numbers beside points, each at the nearest free place.
+func (c *chart) numbers(xs, ys []float64) {
+	type spot struct{ x, y float64 }
+	var taken []spot
+	for i := range xs {
+		taken = append(taken, spot{c.x.at(xs[i]), c.y.at(ys[i]) + 5})
+	}
+	free := func(s spot) bool {
+		return !slices.ContainsFunc(taken, func(t spot) bool { return math.Abs(s.x-t.x) < 17 && math.Abs(s.y-t.y) < 15 })
+	}
+	for i := range xs {
+		for k := 0; ; k++ { // a spiral around the point
+			angle, far := -math.Pi/2+float64(k)*0.7, 16+float64(k)
+			s := spot{taken[i].x + far*math.Cos(angle), taken[i].y + far*math.Sin(angle)}
+			inside := s.x > left && s.x < width-10 && s.y > top && s.y < height-bottom
+			if inside && free(s) || k == 400 {
+				taken = append(taken, s)
+				c.text(s.x, s.y, "middle number", fmt.Sprint(i+1))
+				break
+			}
+		}
+	}
 }
 
-// Best are the points of the front, the cheapest first, and of several at one place the
-// first.
+func hours(s *simulation.Summary) float64 { return s.Cost() / 3600 }
+
+func (c *chart) point(s *simulation.Summary, class string, radius int) {
+	fmt.Fprintf(&c.b, `<circle class="%s dot" cx="%s" cy="%s" r="%d"><title>%s</title></circle>`, class,
+		place(c.x.at(hours(s))), place(c.y.at(s.Wait.P95)), radius, html.EscapeString(fmt.Sprintf("%s: wait %gs, %.4g Job-hours", s.Policy, s.Wait.P95, hours(s))))
+}
+
+// Best returns the Pareto optimal points, the cheapest first. Of several points at the
+// same place it returns the first.
 func Best(points []simulation.Point) []simulation.Point {
-	front := slices.DeleteFunc(slices.Clone(points), func(p simulation.Point) bool { return !p.Front })
+	front := slices.DeleteFunc(slices.Clone(points), func(p simulation.Point) bool { return !p.ParetoOptimal })
 	slices.SortStableFunc(front, func(a, b simulation.Point) int {
 		return cmp.Or(cmp.Compare(a.Summary.Cost(), b.Summary.Cost()), cmp.Compare(b.Summary.Wait.P95, a.Summary.Wait.P95))
 	})
-	return slices.CompactFunc(front, func(a, b simulation.Point) bool { return place(&a) == place(&b) })
+	return slices.CompactFunc(front, func(a, b simulation.Point) bool {
+		return a.Summary.Cost() == b.Summary.Cost() && a.Summary.Wait.P95 == b.Summary.Wait.P95
+	})
 }
 
-// decades marks powers of ten.
-type decades struct{}
-
-// Ticks are at 1, 10, 100 and so on.
-func (decades) Ticks(low, high float64) []plot.Tick {
-	var ticks []plot.Tick
-	for v := shortest; v <= high; v *= 10 {
-		if v >= low {
-			ticks = append(ticks, plot.Tick{Value: v, Label: fmt.Sprintf("%g", math.Round(v*10)/10)})
-		}
+// Sheet returns an SVG file with the charts below each other.
+func Sheet(charts ...string) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d"><style>%s</style>`+"\n", width, height*len(charts), width, Style)
+	b.WriteString(`<rect width="100%" height="100%" style="fill: var(--paper)"/>` + "\n")
+	for i, c := range charts {
+		b.WriteString(strings.Replace(c, "<svg ", fmt.Sprintf(`<svg y="%d" height="%d" `, i*height, height), 1) + "\n")
 	}
-	return ticks
-}
-
-func (p *Picture) scatter(on *plot.Plot, name string, at plotter.XYs, c color.Color, radius vg.Length) {
-	if len(at) == 0 {
-		return
-	}
-	dots := &plotter.Scatter{XYs: at, GlyphStyle: draw.GlyphStyle{Color: c, Radius: radius, Shape: draw.CircleGlyph{}}}
-	on.Add(dots)
-	on.Legend.Add(name, dots)
-}
-
-// label writes above each point.
-func (p *Picture) label(on *plot.Plot, at plotter.XYs, names []string) {
-	styles := make([]text.Style, len(at))
-	for i := range styles {
-		styles[i] = on.Legend.TextStyle
-	}
-	on.Add(&plotter.Labels{XYs: at, Labels: names, TextStyle: styles, Offset: vg.Point{X: -3, Y: 6}})
-}
-
-// Size is the picture's, in points.
-func (p *Picture) Size() (w, h int) {
-	if len(p.panels) == 0 {
-		return 0, 0
-	}
-	return width * len(p.panels[0]), height * len(p.panels)
-}
-
-var errNothing = errors.New("no results to draw")
-
-// WriteSVG writes the picture as SVG. A picture without panels is an error.
-func (p *Picture) WriteSVG(w io.Writer) error {
-	x, y := p.Size()
-	if x == 0 {
-		return errNothing
-	}
-	c := vgsvg.New(vg.Length(x), vg.Length(y))
-	p.draw(draw.New(c))
-	_, err := c.WriteTo(w)
-	return err
-}
-
-// WritePNG writes the picture as PNG, with two pixels to a point. A picture without
-// panels is an error.
-func (p *Picture) WritePNG(w io.Writer) error {
-	x, y := p.Size()
-	if x == 0 {
-		return errNothing
-	}
-	c := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(vg.Length(x), vg.Length(y)), vgimg.UseDPI(144))}
-	p.draw(draw.New(c))
-	_, err := c.WriteTo(w)
-	return err
-}
-
-func (p *Picture) draw(c draw.Canvas) {
-	tiles := draw.Tiles{Rows: len(p.panels), Cols: len(p.panels[0]), PadX: 8, PadY: 8, PadTop: 4, PadBottom: 4, PadLeft: 4, PadRight: 12}
-	c.SetColor(p.theme.paper())
-	c.Fill(c.Rectangle.Path())
-	canvases := plot.Align(p.panels, tiles, c)
-	for i, row := range p.panels {
-		for j, panel := range row {
-			panel.Draw(canvases[i][j])
-		}
-	}
-}
-
-// Panels are the single panels, row by row, as pictures of their own.
-func (p *Picture) Panels() []*Picture {
-	var all []*Picture
-	for _, row := range p.panels {
-		for _, panel := range row {
-			all = append(all, &Picture{panels: [][]*plot.Plot{{panel}}, theme: p.theme})
-		}
-	}
-	return all
+	b.WriteString("</svg>\n")
+	return b.Bytes()
 }

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/keda"
+)
+
+// A change is a rule of a part before and after.
+type change struct {
+	Part string `json:"behavior"`
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+// strategies are behaviors with the name of the strategy that they are about.
+var strategies = []string{"accurate", "eager", "custom"}
+
+// rules finds those that make the difference: a rule does if, put into the one
+// profile, it changes an answer that differs, or taken out of the other.
+func (c *comparison) rules(from, to keda.Profile, m *manifest) {
+	before, after := kedaPlayer(from, m, c.triggers), kedaPlayer(to, m, c.triggers)
+	for _, r := range keda.Changes(from, to) {
+		with, without := kedaPlayer(from.With(r.To), m, c.triggers), kedaPlayer(to.With(r.From), m, c.triggers)
+		if name := r.From.Behavior; slices.Contains(strategies, name) && m.keda.Spec.ScalingStrategy.Strategy != name {
+			c.Unused = append(c.Unused, name)
+			continue
+		}
+		said := change{r.From.Behavior, r.From.Text, r.To.Text}
+		if slices.ContainsFunc(c.Differences, func(d difference) bool {
+			return with.differs(before, d.cell) || without.differs(after, d.cell)
+		}) {
+			c.Because = append(c.Because, said)
+		} else {
+			c.Besides = append(c.Besides, said)
+		}
+	}
+}
+
+func (p player) differs(other player, c cell) bool {
+	a, _ := p(c)
+	b, _ := other(c)
+	return a != b
+}
+
+// notes are the features that only one of the two lacks, and the fields that it rejects.
+func (c *comparison) notes(m *manifest) {
+	before, after := c.From.problems(m), c.To.problems(m)
+	for _, err := range before {
+		if !said(after, err) {
+			c.Notes = append(c.Notes, err.Error())
+		}
+	}
+	for _, err := range after {
+		var refused *field.Error
+		switch {
+		case said(before, err):
+		case errors.As(err, &refused):
+			c.Refused = append(c.Refused, c.To.refusal(m, refused))
+		default:
+			c.Notes = append(c.Notes, err.Error())
+		}
+	}
+}
+
+// problems are the features that a release lacks and the fields that it rejects. The
+// specification has none.
+func (e release) problems(m *manifest) []error {
+	if e.profile == nil {
+		return nil
+	}
+	joined, ok := e.profile.Validate(m.keda).(interface{ Unwrap() []error })
+	if !ok {
+		return nil
+	}
+	return joined.Unwrap()
+}
+
+// said reports whether the same is said of another release: of the same feature, or
+// of the same field.
+func said(all []error, err error) bool {
+	return slices.ContainsFunc(all, func(other error) bool { return about(other) == about(err) })
+}
+
+func about(err error) string {
+	var lacks *keda.UnsupportedError
+	var refused *field.Error
+	switch {
+	case errors.As(err, &lacks):
+		return "lacks " + lacks.Feature.String()
+	case errors.As(err, &refused):
+		return "refuses " + refused.Path
+	}
+	return err.Error()
+}
+
+// refusal tells which releases refuse a field, those around this one.
+func (e release) refusal(m *manifest, refused *field.Error) string {
+	releases := keda.Releases()
+	refuses := func(i int) bool {
+		p, err := keda.Release(releases[i])
+		return err == nil && said(release{&p}.problems(m), refused)
+	}
+	first := slices.Index(releases, e.profile.Release())
+	last := first
+	for first > 0 && refuses(first-1) {
+		first--
+	}
+	for last+1 < len(releases) && refuses(last+1) {
+		last++
+	}
+	when := fmt.Sprintf("from %s on", strings.TrimSuffix(releases[first], ".0"))
+	if last+1 < len(releases) {
+		when = fmt.Sprintf("from %s to %s", releases[first], releases[last])
+	}
+	return fmt.Sprintf("the API server rejects it %s: %s", when, refused)
+}
+
+func (c *comparison) paragraph(out io.Writer, title string, changes []change) {
+	if len(changes) == 0 {
+		return
+	}
+	fmt.Fprintf(out, "\n%s:\n", title)
+	width := max(len(c.From.String()), len(c.To.String()))
+	for _, r := range changes {
+		fmt.Fprintf(out, "  %s\n", r.Part)
+		fmt.Fprintf(out, "    %-*s  %s\n", width, c.From, r.From)
+		fmt.Fprintf(out, "    %-*s  %s\n", width, c.To, strings.TrimSpace(r.To))
+	}
+}

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+)
+
+// An apiServer is a fake API server that keeps the requests.
+type apiServer struct {
+	mu       sync.Mutex
+	requests []string
+	answer   func(path, next string) (status int, body any)
+}
+
+func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests = append(s.requests, r.Method+" "+r.URL.Path)
+	status, body := s.answer(r.URL.Path, r.URL.Query().Get("continue"))
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body)
+}
+
+// start starts the server and writes a kubeconfig with the contexts prod, whose namespace
+// is mail, and other.
+func (s *apiServer) start(t *testing.T) (kubeconfig string) {
+	t.Helper()
+	server := httptest.NewServer(s)
+	t.Cleanup(server.Close)
+	return write(t, "kubeconfig", fmt.Sprintf(`apiVersion: v1
+kind: Config
+current-context: prod
+clusters: [{name: c, cluster: {server: %q}}]
+users: [{name: u, user: {token: t}}]
+contexts:
+  - {name: prod, context: {cluster: c, user: u, namespace: mail}}
+  - {name: other, context: {cluster: c, user: u}}
+`, server.URL))
+}
+
+func status(code int, reason, message string) (int, any) {
+	return code, map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "message": message, "code": code}
+}
+
+// cluster answers as an API server that has one ScaledJob with the Jobs and pods of
+// testdata, each Job on a page of its own.
+func cluster(t *testing.T) *apiServer {
+	t.Helper()
+	read := func(file string) (object map[string]any) {
+		data, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.NoError(t, yaml.Unmarshal(data, &object))
+		return object
+	}
+	scaledJob := read("testdata/accurate.yaml")
+	metadata := scaledJob["metadata"].(map[string]any)
+	metadata["namespace"], metadata["uid"] = "default", "u1"
+	jobs := read("testdata/jobs.json")["items"].([]any)
+	for _, j := range jobs { // the items of a list have no kind
+		delete(j.(map[string]any), "kind")
+	}
+	return &apiServer{answer: func(path, next string) (int, any) {
+		switch path {
+		case "/apis/keda.sh/v1alpha1/namespaces/default/scaledjobs":
+			return http.StatusOK, map[string]any{"kind": "ScaledJobList", "items": []any{scaledJob}}
+		case "/apis/keda.sh/v1alpha1/namespaces/default/scaledjobs/a":
+			return http.StatusOK, scaledJob
+		case "/apis/batch/v1/namespaces/default/jobs":
+			at := 0
+			_, _ = fmt.Sscan(next, &at)
+			list := map[string]any{}
+			if at+1 < len(jobs) {
+				list["continue"] = fmt.Sprint(at + 1)
+			}
+			return http.StatusOK, map[string]any{"kind": "JobList", "metadata": list, "items": jobs[at : at+1]}
+		case "/api/v1/namespaces/default/pods":
+			return http.StatusOK, map[string]any{"kind": "PodList", "items": read("testdata/pods.json")["items"]}
+		}
+		return status(http.StatusNotFound, "NotFound", `scaledjobs.keda.sh "`+path[strings.LastIndexByte(path, '/')+1:]+`" not found`)
+	}}
+}
+
+// The cluster and a dump of it have the same answer, and reading sends GET requests only.
+func TestCluster(t *testing.T) {
+	s := cluster(t)
+	kubeconfig := s.start(t)
+	for _, release := range []string{"2.21", "spec"} {
+		_, want, _ := call(t, "explain testdata/accurate.yaml --queue 8 --jobs testdata/jobs.json --jobs testdata/pods.json --release "+release, "")
+		for _, name := range []string{"a", "scaledjob/a"} {
+			status, got, said := call(t, "explain "+name+" -n default --queue 8 --kubeconfig "+kubeconfig+" --release "+release, "")
+			require.Equal(t, success, status, said)
+			require.Equal(t, want, got)
+		}
+	}
+	require.NotEmpty(t, s.requests)
+	for _, r := range s.requests {
+		require.True(t, strings.HasPrefix(r, "GET "), r)
+	}
+}
+
+// Without -n and --context, an argument that is no file is a name, and the namespace is the context's.
+func TestClusterDefaults(t *testing.T) {
+	s := cluster(t)
+	kubeconfig := s.start(t)
+	t.Setenv("KUBECONFIG", kubeconfig)
+	status, _, said := call(t, "explain orders --queue 8", "")
+	require.Equal(t, trouble, status)
+	require.Equal(t, "scaledjob: ScaledJob orders in namespace mail: scaledjobs.keda.sh \"orders\" not found\n", said)
+	require.Equal(t, []string{"GET /apis/keda.sh/v1alpha1/namespaces/mail/scaledjobs/orders"}, s.requests)
+
+	_, out, said := call(t, "explain a gone -n default --queue 8 --context other -o json", "")
+	require.Contains(t, out, `"name":"a"`)
+	require.Equal(t, "scaledjob: ScaledJob gone in namespace default: scaledjobs.keda.sh \"gone\" not found\n", said)
+}
+
+// Names complete from the files, and with a flag of the cluster from there.
+func TestCompletionOfNames(t *testing.T) {
+	kubeconfig := cluster(t).start(t)
+	for command, want := range map[string]string{
+		"__complete explain testdata/two.yaml --name ":                                  "both\nwrong\n:4\n",
+		"__complete diff testdata/two.yaml --name ":                                     "both\nwrong\n:4\n",
+		"__complete explain -n default --kubeconfig " + kubeconfig + " ":                "a\n:4\n",
+		"__complete explain -n default --context none --kubeconfig " + kubeconfig + " ": ":4\n",
+		"__complete explain ": "yaml\nyml\njson\n:8\n",
+	} {
+		var stdout, stderr bytes.Buffer
+		require.Equal(t, success, run(t.Context(), append(strings.Fields(command), ""), nil, &stdout, &stderr))
+		require.Equal(t, want, stdout.String(), command)
+	}
+}
+
+// Failures of a cluster are errors, never an empty set of Jobs.
+func TestClusterFails(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer func(path string) (int, any)
+		want   string
+	}{
+		"forbidden": {func(string) (int, any) {
+			return status(http.StatusForbidden, "Forbidden", `jobs.batch is forbidden: User "u" cannot list`)
+		}, "list Jobs in namespace default: jobs.batch is forbidden: User \"u\" cannot list"},
+		"wrong type": {func(string) (int, any) {
+			return http.StatusOK, map[string]any{"items": []any{map[string]any{"spec": map[string]any{"parallelism": "x"}}}}
+		}, "list Jobs in namespace default: spec.parallelism: found a string"},
+		"no list": {func(string) (int, any) { return http.StatusOK, []int{} }, "list Jobs in namespace default: found an array"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := cluster(t)
+			healthy := s.answer
+			s.answer = func(path, next string) (int, any) {
+				if strings.HasSuffix(path, "/jobs") {
+					return c.answer(path)
+				}
+				return healthy(path, next)
+			}
+			status, out, said := call(t, "explain a -n default --queue 8 --kubeconfig "+s.start(t), "")
+			require.Equal(t, trouble, status)
+			require.Empty(t, out)
+			require.Contains(t, said, c.want)
+		})
+	}
+	kubeconfig := cluster(t).start(t)
+	for flags, want := range map[string]string{
+		"a -n default --context none --kubeconfig " + kubeconfig: `context "none" does not exist`,
+		"a -n default --kubeconfig testdata/gone":                "testdata/gone: no such file",
+		"a -n default --running 3 --kubeconfig " + kubeconfig:    "a is read from the cluster; use a file with --jobs and counts of Jobs",
+	} {
+		status, out, said := call(t, "explain --queue 8 "+flags, "")
+		require.Equal(t, trouble, status)
+		require.Empty(t, out)
+		require.Contains(t, said, want)
+	}
+	t.Setenv("KUBECONFIG", "")
+	t.Setenv("HOME", t.TempDir())
+	_, _, said := call(t, "explain orders --queue 8", "")
+	require.Equal(t, "scaledjob: orders: no such file, and no kubeconfig; use the file of a manifest, or --kubeconfig\n", said)
+}

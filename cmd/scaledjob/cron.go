@@ -1,0 +1,38 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+
+	"github.com/scaledjob/scaledjob/schedule"
+	"github.com/scaledjob/scaledjob/schedule/interval"
+)
+
+// isCron reports whether a text is meant as a cron expression: it begins with @, or has
+// several words and does not look like an interval.
+func isCron(text string) bool {
+	looksLikeInterval := strings.HasPrefix(text, "R") || strings.Contains(text, "/P")
+	return strings.HasPrefix(text, "@") || len(strings.Fields(text)) > 1 && !looksLikeInterval
+}
+
+// cronOccurrences returns the occurrences of a cron expression as a CronJob has them: a
+// time that the clocks of the zone skip has no run.
+func cronOccurrences(text string, zone *time.Location, created time.Time) (schedule.Occurrences, error) {
+	switch {
+	case strings.Contains(text, "TZ"):
+		return nil, errors.New("a zone belongs in --zone")
+	case strings.HasPrefix(text, "@every"):
+		return nil, errors.New("@every has no fixed times; use an interval such as R//PT1H")
+	}
+	parsed, err := cron.ParseStandard(text)
+	if err != nil {
+		return nil, err
+	}
+	return schedule.FromNext(text, func(after time.Time) time.Time { return parsed.Next(after.In(zone)) }).From(created), nil
+}
+
+// none has nothing to note of an occurrence.
+func none(time.Time) []interval.Note { return nil }

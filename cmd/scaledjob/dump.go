@@ -1,0 +1,246 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/keda"
+)
+
+// A dump holds the Jobs and pods of a cluster.
+type dump struct {
+	jobs []batchv1.Job
+	pods []corev1.Pod
+	// complete reports whether the pods were read. A file without pods may be the
+	// output of kubectl get jobs.
+	complete bool
+}
+
+const kubectlGet = "use the output of kubectl get jobs,pods -o json"
+
+// readDump reads files with Jobs and pods.
+func readDump(files []string, stdin io.Reader) (*dump, error) {
+	d := &dump{}
+	for _, name := range files {
+		s, err := readSource(name, stdin)
+		if err != nil {
+			return nil, err
+		}
+		if err := d.add(s.data); err != nil {
+			return nil, fmt.Errorf("%s: %w", s.name, err)
+		}
+	}
+	d.complete = len(d.pods) > 0
+	return d, nil
+}
+
+// add adds the Jobs and pods of a list, or one of them.
+func (d *dump) add(text []byte) error {
+	if first, _, _ := strings.Cut(string(text), " "); first == "NAME" || first == "NAMESPACE" {
+		return fmt.Errorf("found a table; %s", kubectlGet)
+	}
+	data, err := yaml.YAMLToJSON(text)
+	if err != nil || len(data) == 0 || data[0] != '{' {
+		return fmt.Errorf("not JSON; %s", kubectlGet)
+	}
+	var list struct {
+		Kind  string            `json:"kind"`
+		Items []json.RawMessage `json:"items"`
+	}
+	if err := json.Unmarshal(data, &list); err != nil {
+		return fmt.Errorf("%w; %s", plain(err), kubectlGet)
+	}
+	items, of, isList := list.Items, "", true
+	switch list.Kind {
+	case "List":
+	case "JobList", "PodList":
+		of = strings.TrimSuffix(list.Kind, "List")
+	default:
+		items, isList = []json.RawMessage{data}, false
+	}
+	for i, item := range items {
+		if err := d.object(item, of); err != nil {
+			if isList {
+				return fmt.Errorf("items[%d]: %w", i, err)
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// object adds a Job or a pod, of a kind that it may leave out.
+func (d *dump) object(data []byte, kind string) error {
+	var typed struct {
+		Kind string `json:"kind"`
+	}
+	err := json.Unmarshal(data, &typed)
+	if typed.Kind != "" {
+		kind = typed.Kind
+	}
+	switch {
+	case err != nil:
+	case kind == "Job":
+		var j batchv1.Job
+		if err = json.Unmarshal(data, &j); err == nil {
+			d.jobs = append(d.jobs, j)
+		}
+	case kind == "Pod":
+		var p corev1.Pod
+		if err = json.Unmarshal(data, &p); err == nil {
+			d.pods = append(d.pods, p)
+		}
+	case kind == "":
+		err = fmt.Errorf("found no kind; %s", kubectlGet)
+	default:
+		err = fmt.Errorf("found %s; %s", article(kind), kubectlGet)
+	}
+	return plain(err)
+}
+
+// plain replaces the types of a JSON decoder by the field and the value.
+func plain(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	found := article(strings.Fields(wrong.Value + " value")[0])
+	if wrong.Field == "" {
+		return fmt.Errorf("found %s", found)
+	}
+	return fmt.Errorf("%s: found %s", wrong.Field, found)
+}
+
+// owned are a ScaledJob's Jobs of a dump.
+type owned struct {
+	*manifest
+	dump
+	uid    types.UID // of the owner; "" for KEDA, which does not read it
+	listed int       // Jobs in the dump, including those of other owners
+}
+
+// of returns the Jobs of the ScaledJob: for KEDA those with its name in the tracking
+// label, for the specification those of its UID or, if the manifest has none, of the
+// only ScaledJob of its name that owns Jobs. A manifest without a namespace matches any.
+func (d *dump) of(m *manifest, by release) (*owned, error) {
+	o := &owned{manifest: m, dump: dump{slices.Clone(d.jobs), d.pods, d.complete}, listed: len(d.jobs)}
+	keep := func(mine func(*batchv1.Job) bool) {
+		o.jobs = slices.DeleteFunc(o.jobs, func(j batchv1.Job) bool { return !mine(&j) })
+	}
+	if namespace := m.spec.Namespace; namespace != "" {
+		keep(func(j *batchv1.Job) bool { return j.Namespace == namespace })
+	}
+	if by.profile != nil {
+		label := by.profile.TrackingLabel()
+		keep(func(j *batchv1.Job) bool { return j.Labels[label] == m.name() })
+		return o, o.oneNamespace()
+	}
+	var err error
+	if o.uid, err = o.owner(); err != nil {
+		return nil, err
+	}
+	keep(func(j *batchv1.Job) bool {
+		c := metav1.GetControllerOf(j)
+		return c != nil && c.UID == o.uid
+	})
+	return o, nil
+}
+
+// owner returns the UID of the ScaledJob, or "" if no Job has it.
+func (o *owned) owner() (types.UID, error) {
+	if o.spec.UID != "" {
+		return o.spec.UID, nil
+	}
+	uids := map[types.UID]bool{}
+	for i := range o.jobs {
+		if c := metav1.GetControllerOf(&o.jobs[i]); c != nil && c.Kind == scaledjob.GroupVersionKind.Kind && c.Name == o.name() {
+			uids[c.UID] = true
+		}
+	}
+	if len(uids) > 1 {
+		return "", fmt.Errorf("%d ScaledJobs called %s own Jobs in the dump; use the manifest with its UID, as kubectl get scaledjob %[2]s -o yaml prints it", len(uids), o.name())
+	}
+	for uid := range uids {
+		return uid, nil
+	}
+	return "", nil
+}
+
+// oneNamespace rejects Jobs of several namespaces: KEDA counts those of one.
+func (o *owned) oneNamespace() error {
+	namespaces := map[string]bool{}
+	for i := range o.jobs {
+		namespaces[o.jobs[i].Namespace] = true
+	}
+	if len(namespaces) > 1 {
+		return fmt.Errorf("found Jobs of ScaledJobs called %s in the namespaces %s; use a manifest with metadata.namespace",
+			o.name(), strings.Join(slices.Sorted(maps.Keys(namespaces)), ", "))
+	}
+	return nil
+}
+
+// none says why there is no Job, or "" if there is one.
+func (o *owned) none() string {
+	switch {
+	case o.listed == 0:
+		return "there are no Jobs"
+	case len(o.jobs) == 0:
+		return fmt.Sprintf("none of %d Jobs belongs to %s", o.listed, o.name())
+	}
+	return ""
+}
+
+// readyPod is a Running pod that has all conditions of the ScaledJob.
+func (o *owned) readyPod() keda.Pod {
+	pod := keda.Pod{Phase: string(corev1.PodRunning)}
+	for _, name := range o.spec.Spec.ScalingStrategy.PendingPodConditions {
+		pod.Conditions = append(pod.Conditions, keda.Condition{Type: name, Status: string(corev1.ConditionTrue)})
+	}
+	return pod
+}
+
+// kedaJobs are the Jobs as KEDA reads them. Without pods, a Job whose status counts a
+// ready or succeeded pod has a readyPod.
+func (o *owned) kedaJobs() []keda.Job {
+	pods := map[types.NamespacedName][]keda.Pod{}
+	for i := range o.pods {
+		p := &o.pods[i]
+		of := types.NamespacedName{Namespace: p.Namespace, Name: cmp.Or(p.Labels[batchv1.JobNameLabel], p.Labels["job-name"])}
+		if owner := metav1.GetControllerOf(p); owner != nil && of.Name == "" {
+			of.Name = owner.Name
+		}
+		pod := keda.Pod{Phase: string(p.Status.Phase)}
+		for _, c := range p.Status.Conditions {
+			pod.Conditions = append(pod.Conditions, keda.Condition{Type: string(c.Type), Status: string(c.Status)})
+		}
+		pods[of] = append(pods[of], pod)
+	}
+	jobs := make([]keda.Job, len(o.jobs))
+	for i := range o.jobs {
+		j := &o.jobs[i]
+		jobs[i] = keda.Job{Name: j.Name, Annotations: j.Annotations, Pods: pods[types.NamespacedName{Namespace: j.Namespace, Name: j.Name}]}
+		if !o.complete && (j.Status.Ready != nil && *j.Status.Ready > 0 || j.Status.Succeeded > 0) {
+			jobs[i].Pods = []keda.Pod{o.readyPod()}
+		}
+		if t := j.Status.CompletionTime; t != nil {
+			jobs[i].CompletionTime = &t.Time
+		}
+		for _, c := range j.Status.Conditions {
+			jobs[i].Conditions = append(jobs[i].Conditions, keda.Condition{Type: string(c.Type), Status: string(c.Status)})
+		}
+	}
+	return jobs
+}

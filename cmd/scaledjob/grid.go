@@ -1,0 +1,105 @@
+package main
+
+import (
+	"math"
+	"slices"
+
+	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+)
+
+// A cell is a case of the grid: the queue length of each trigger, and the Jobs.
+type cell struct {
+	Queue   []float64 `json:"queue"`
+	Running int64     `json:"running"`
+	Pending int64     `json:"pending"`
+}
+
+// grid is every combination of queue lengths around the numbers where rules turn
+// (0, one Job's worth, the maximum), of running Jobs up to above the maximum and
+// of pending ones among those.
+func grid(m *manifest, triggers []scaledjob.Trigger) []cell {
+	most := int64(100)
+	if n := m.spec.Spec.MaxReplicaCount; n != nil {
+		most = max(0, int64(*n))
+	}
+	if n := m.spec.Spec.MinReplicaCount; n != nil {
+		most = max(most, int64(*n))
+	}
+	var cells []cell
+	for _, queue := range queues(triggers, most, counting(m)) {
+		for _, running := range spread(most+2, 13) {
+			for _, pending := range spread(running, 7) {
+				cells = append(cells, cell{queue, running, pending})
+			}
+		}
+	}
+	return cells
+}
+
+// counters are the types of triggers whose metric is a number of items, and so whole.
+var counters = map[string]bool{
+	"activemq": true, "apache-kafka": true, "artemis-queue": true, "aws-sqs-queue": true, "azure-blob": true, "azure-eventhub": true,
+	"azure-pipelines": true, "azure-queue": true, "azure-servicebus": true, "beanstalkd": true, "gcp-cloudtasks": true,
+	"github-runner": true, "ibmmq": true, "kafka": true, "kubernetes-workload": true, "nats-jetstream": true, "pulsar": true,
+	"rabbitmq": true, "redis": true, "redis-cluster": true, "redis-cluster-streams": true, "redis-sentinel": true,
+	"redis-sentinel-streams": true, "redis-streams": true, "solace-event-queue": true, "stan": true, "temporal": true,
+}
+
+// counting tells of each trigger whether its metric is always whole.
+func counting(m *manifest) []bool {
+	all := make([]bool, len(m.spec.Spec.Triggers))
+	for i, t := range m.spec.Spec.Triggers {
+		all[i] = counters[t.Type] && t.Metadata["mode"] != "MessageRate" // of rabbitmq, items per second
+	}
+	return all
+}
+
+// queues are lengths for each trigger: the same work for all of them, work for the
+// first alone, a single item each, and two and a half Jobs' worth, in whole items and,
+// where a metric can have one, with a fraction.
+func queues(triggers []scaledjob.Trigger, most int64, whole []bool) [][]float64 {
+	var all [][]float64
+	for _, jobs := range append(spread(most+2, 13), 3*most+1) {
+		every, first := make([]float64, len(triggers)), make([]float64, len(triggers))
+		for i, t := range triggers {
+			every[i] = t.Target * float64(jobs)
+		}
+		first[0] = every[0]
+		all = append(all, every)
+		if len(triggers) > 1 && jobs > 0 {
+			all = append(all, first)
+		}
+	}
+	single, partly, fraction := make([]float64, len(triggers)), make([]float64, len(triggers)), make([]float64, len(triggers))
+	for i, t := range triggers {
+		single[i], fraction[i] = 1, t.Target*2.5
+		partly[i] = math.Ceil(fraction[i])
+		if whole[i] {
+			fraction[i] = partly[i]
+		}
+	}
+	for _, more := range [][]float64{single, partly, fraction} {
+		if !slices.ContainsFunc(all, func(has []float64) bool { return slices.Equal(has, more) }) {
+			all = append(all, more)
+		}
+	}
+	return all
+}
+
+// spread is the numbers from 0 to n, or about so many of them, which crowd at both
+// ends.
+func spread(n int64, many int64) []int64 {
+	var all []int64
+	if n < many {
+		for i := range n + 1 {
+			all = append(all, i)
+		}
+		return all
+	}
+	third := many / 3
+	for i := range third {
+		all = append(all, i, n-i, n*(i+1)/(third+1))
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}

@@ -1,0 +1,108 @@
+package lint
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/scaledjob/scaledjob/internal/triggers"
+)
+
+// urls are the parameters to which scalers send HTTP requests.
+var urls = map[string][]string{
+	"azure-data-explorer": {"endpoint"}, "azure-pipelines": {"organizationURL"}, "clickhouse": nil, "dynatrace": {"host"}, "elasticsearch": {"addresses"},
+	"forgejo-runner": {"address"}, "github-runner": {"githubApiURL"}, "graphite": {"serverAddress"}, "influxdb": {"serverURL"}, "loki": {"serverAddress"},
+	"metrics-api": {"url"}, "opensearch": {"addresses"}, "openstack-metric": {"metricsURL"}, "openstack-swift": {"swiftURL"}, "predictkube": {"prometheusAddress"},
+	"prometheus": {"serverAddress"}, "pulsar": {"adminURL"}, "selenium-grid": {"url"}, "solace-event-queue": {"solaceSempBaseURL"},
+	"solace-direct-messaging": {"solaceSempBaseURL"}, "solr": {"host"}, "splunk": {"host"},
+}
+
+// addresses are the parameters with a host and a port, or several of them.
+var addresses = map[string][]string{
+	"apache-kafka": {"bootstrapServers"}, "beanstalkd": {"server"}, "kafka": {"bootstrapServers"}, "liiklus": {"address"},
+	"redis": {"address", "addresses"}, "redis-cluster": {"address", "addresses"}, "redis-sentinel": {"address", "addresses"},
+	"redis-streams": {"address", "addresses"}, "redis-cluster-streams": {"address", "addresses"}, "redis-sentinel-streams": {"address", "addresses"},
+	"temporal": {"endpoint"}, "nsq": {"nsqLookupdHTTPAddresses"}, "etcd": nil,
+}
+
+// texts calls f with the known texts of parameters in a trigger's metadata.
+func (j *job) texts(of map[string][]string, f func(at place, name, text string)) {
+	for i, t := range j.spec.Triggers {
+		for _, name := range of[t.Type] {
+			if text := strings.TrimSpace(t.Metadata[name]); text != "" {
+				for item := range strings.SplitSeq(text, ",") {
+					f(j.trigger(i, "metadata", name), name, strings.TrimSpace(item))
+				}
+			}
+		}
+	}
+}
+
+func urlInvalid(j *job) {
+	j.texts(urls, func(at place, name, text string) {
+		u, err := url.Parse(text)
+		if err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" {
+			return
+		}
+		fix := fmt.Sprintf("Write a URL such as http://%s", strings.TrimLeft(text, ":/"))
+		if err == nil && u.Scheme != "" && u.Host != "" {
+			fix = "Write a URL that begins with http:// or https://"
+		}
+		j.find(at, fix, effect{text: "KEDA cannot send requests to it, and each poll fails"})
+	})
+}
+
+func addressInvalid(j *job) {
+	j.texts(addresses, func(at place, name, text string) {
+		if problem := addressProblem(text); problem != "" {
+			host := text
+			if _, rest, ok := strings.Cut(text, "://"); ok {
+				host = rest
+			}
+			if !strings.Contains(host, ":") {
+				host += ":PORT"
+			}
+			j.find(at, "Write host and port, such as "+strings.TrimSuffix(host, "/"), effect{text: problem + ", and KEDA cannot connect"})
+		}
+	})
+}
+
+// addressProblem returns "" for a host with a port.
+func addressProblem(text string) string {
+	if strings.Contains(text, "://") {
+		return "an address has no scheme"
+	}
+	i := strings.LastIndexByte(text, ':')
+	if i < 0 {
+		return "it has no port"
+	}
+	if n, err := strconv.Atoi(text[i+1:]); err != nil || n < 1 || n > 65535 {
+		return "its port is not a number from 1 to 65535"
+	}
+	if strings.ContainsAny(text, " \t") || i == 0 {
+		return "it has no host"
+	}
+	return ""
+}
+
+var awsTypes = []string{"aws-cloudwatch", "aws-dynamodb", "aws-dynamodb-streams", "aws-kinesis-stream", "aws-sqs-queue"}
+
+// credentialsMissing finds a trigger for AWS to which nothing gives credentials.
+func credentialsMissing(j *job) {
+	for i, t := range j.spec.Triggers {
+		in := j.input(i)
+		if !slices.Contains(awsTypes, t.Type) || t.Metadata == nil || in.AnyIdentity || strings.HasPrefix(in.PodIdentity, "aws") || t.Metadata["identityOwner"] == "operator" {
+			continue
+		}
+		names := []string{"awsRoleArn", "awsAccessKeyID", "awsAccessKeyId"}
+		given := slices.ContainsFunc(names, func(name string) bool {
+			return in.Authentication != nil && in.Authentication(name).State != triggers.Absent
+		})
+		if !given && t.Metadata["awsAccessKeyID"] == "" && t.Metadata["awsAccessKeyIDFromEnv"] == "" {
+			j.find(j.key("spec", "triggers", i, "metadata"), "Add an authenticationRef with podIdentity aws, or write identityOwner: operator",
+				effect{text: "nothing gives the trigger AWS credentials: KEDA rejects it and never polls"})
+		}
+	}
+}

@@ -1,0 +1,64 @@
+package lint
+
+import (
+	_ "embed"
+	"fmt"
+	"strings"
+	"sync"
+)
+
+//go:embed examples.txt
+var examplesText string
+
+// An Example holds two pieces of a manifest: Bad has a finding of the rule, Good has none.
+type Example struct{ Bad, Good string }
+
+// examples are the examples of all rules, by rule.
+var examples = sync.OnceValue(func() map[string]Example {
+	all := map[string]Example{}
+	for section := range strings.SplitSeq(examplesText, "\n== ") {
+		id, text, ok := strings.Cut(section, "\n")
+		if bad, good, both := strings.Cut(text, "\n--\n"); ok && both {
+			all[id] = Example{strings.TrimSpace(bad) + "\n", strings.TrimSpace(good) + "\n"}
+		}
+	}
+	return all
+})
+
+// Explain returns a text about a rule: its severity, its description, a bad and a good
+// example. It is an error if the rule is unknown.
+func Explain(id string) (string, error) {
+	for i := range rules {
+		if r := rules[i].Rule; r.ID == id {
+			e := r.Example()
+			return fmt.Sprintf("%s (%s): %s.\n\nBad:\n\n%s\nGood:\n\n%s\nMore: %s\n", r.ID, r.Severity, r.Doc, indent(e.Bad), indent(e.Good), r.URL()), nil
+		}
+	}
+	return "", unknownRule(id)
+}
+
+// Example returns the examples of the rule.
+func (r Rule) Example() Example { return examples()[r.ID] }
+
+// URL returns the address of the rule's description.
+func (r Rule) URL() string {
+	return "https://github.com/scaledjob/scaledjob/blob/main/cmd/scaledjob/lint/RULES.md#" + r.ID
+}
+
+func indent(text string) string {
+	return "    " + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n    ") + "\n"
+}
+
+// page is the text of RULES.md.
+func page() string {
+	var b strings.Builder
+	b.WriteString("# Rules of scaledjob lint\n\n`go test ./lint -update` writes this page. `scaledjob lint --explain RULE` prints one rule.\n\n")
+	for _, r := range Rules() {
+		fmt.Fprintf(&b, "- [%s](#%s) (%s): %s\n", r.ID, r.ID, r.Severity, r.Doc)
+	}
+	for _, r := range Rules() {
+		e := r.Example()
+		fmt.Fprintf(&b, "\n## %s\n\nSeverity: %s. Finds %s.\n\nBad:\n\n```yaml\n%s```\n\nGood:\n\n```yaml\n%s```\n", r.ID, r.Severity, r.Doc, e.Bad, e.Good)
+	}
+	return b.String()
+}

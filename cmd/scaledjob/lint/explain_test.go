@@ -1,0 +1,101 @@
+package lint_test
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint"
+	"github.com/scaledjob/scaledjob/keda"
+)
+
+var checkedFor = regexp.MustCompile(`^# checked for (\S+)\n`)
+
+// merge puts the keys of one object into another. Lists are replaced.
+func merge(into, from map[string]any) {
+	for key, value := range from {
+		inner, ok := value.(map[string]any)
+		if old, isMap := into[key].(map[string]any); ok && isMap {
+			merge(old, inner)
+		} else {
+			into[key] = value
+		}
+	}
+}
+
+// manifestOf completes an example to a manifest. Text that YAML does not keep stays as it is.
+func manifestOf(t *testing.T, id, example string) string {
+	switch id {
+	case "yaml-syntax":
+		return strings.Replace(minimal, "metadata:\n  name: orders\n", example, 1)
+	case "duplicate-key", "unknown-ignore":
+		return strings.Replace(minimal, "spec:\n", example, 1)
+	}
+	example, others, _ := strings.Cut(example, "---\n")
+	var base, piece map[string]any
+	require.NoError(t, yaml.Unmarshal([]byte(minimal), &base))
+	require.NoError(t, yaml.Unmarshal([]byte(example), &piece), id)
+	merge(base, piece)
+	data, err := yaml.Marshal(base)
+	require.NoError(t, err)
+	return string(data) + "---\n" + others
+}
+
+// The bad example of each rule has a finding of the rule, and the good one has none.
+func TestExamples(t *testing.T) {
+	for _, r := range lint.Rules() {
+		e := r.Example()
+		for text, want := range map[string]bool{e.Bad: true, e.Good: false} {
+			require.NotEmpty(t, text, r.ID)
+			var releases []keda.Profile
+			if m := checkedFor.FindStringSubmatch(text); m != nil {
+				releases = append(releases, release(t, m[1]))
+			}
+			report := lint.Check([]lint.File{{Name: "a.yaml", Data: []byte(manifestOf(t, r.ID, text))}}, releases...)
+			require.Equal(t, want, has(report, r.ID), "%s:\n%s\n%v", r.ID, text, brief(report.Findings))
+		}
+	}
+}
+
+func TestExplain(t *testing.T) {
+	for _, r := range lint.Rules() {
+		text, err := lint.Explain(r.ID)
+		require.NoError(t, err)
+		for _, part := range []string{r.ID, r.Severity.String(), r.Doc, "Bad:", "Good:", r.URL()} {
+			require.Contains(t, text, part)
+		}
+	}
+	_, err := lint.Explain("trigger-key-unknwon")
+	require.EqualError(t, err, `unknown rule "trigger-key-unknwon"; use trigger-key-unknown`)
+	_, err = lint.Explain("x")
+	require.ErrorContains(t, err, "lint --rules")
+}
+
+// RULES.md is what the rules say.
+func TestPage(t *testing.T) {
+	const name = "RULES.md"
+	if *update {
+		require.NoError(t, os.WriteFile(name, []byte(lint.Page()), 0o644))
+	}
+	data, err := os.ReadFile(name)
+	require.NoError(t, err)
+	require.Equal(t, lint.Page(), string(data))
+}
+
+func TestFilter(t *testing.T) {
+	r := checkText(with("  minReplicaCount: 5\n  maxReplicaCount: 2\n  rolloutStrategy: gradual\n"))
+	require.Equal(t, []string{"6:20 min-above-max", "8:20 rollout-deprecated"}, brief(r.Findings))
+	all := r
+	require.NoError(t, r.Filter([]string{"min-above-max"}, lint.Note))
+	require.Equal(t, []string{"8:20 rollout-deprecated"}, brief(r.Findings))
+	require.Equal(t, 1, r.Ignored)
+	require.Len(t, all.Findings, 2)
+	require.NoError(t, all.Filter(nil, lint.Error))
+	require.Equal(t, []string{"6:20 min-above-max"}, brief(all.Findings))
+	require.Zero(t, all.Ignored)
+	require.ErrorContains(t, all.Filter([]string{"min-above"}, lint.Note), `unknown rule "min-above"`)
+}

@@ -1,0 +1,146 @@
+package lint
+
+import (
+	"encoding/base64"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/scaledjob/scaledjob/internal/triggers"
+)
+
+// input is a trigger with all that its scaler can read of the documents.
+func (j *job) input(trigger int) triggers.Input {
+	t := j.spec.Triggers[trigger]
+	in := triggers.Input{Metadata: t.Metadata, Environment: j.environment}
+	if t.AuthenticationRef == nil {
+		return in
+	}
+	in.AnyIdentity = true
+	in.Authentication = func(string) triggers.Value { return triggers.Value{State: triggers.Maybe} }
+	for _, a := range j.authentications() {
+		if a.trigger == trigger && a.document != nil {
+			in.AnyIdentity, in.PodIdentity = false, a.document.text("spec", "podIdentity", "provider")
+			in.Authentication = func(parameter string) triggers.Value { return j.parameter(a, parameter) }
+		}
+	}
+	return in
+}
+
+// environment returns the value of a variable of the container that KEDA reads. A variable
+// that is missing is a finding of another rule, and here may have a value.
+func (j *job) environment(name string) triggers.Value {
+	maybe := triggers.Value{State: triggers.Maybe}
+	container := j.envSource()
+	if container == nil {
+		return maybe
+	}
+	for _, env := range container.Env {
+		if env.Name == name {
+			return j.variableValue(env)
+		}
+	}
+	for _, from := range container.EnvFrom {
+		key, ok := strings.CutPrefix(name, from.Prefix)
+		if !ok {
+			continue
+		}
+		v := maybe
+		switch {
+		case from.SecretRef != nil:
+			v = j.keyValue("Secret", j.manifest.Namespace, from.SecretRef.Name, key)
+		case from.ConfigMapRef != nil:
+			v = j.keyValue("ConfigMap", j.manifest.Namespace, from.ConfigMapRef.Name, key)
+		}
+		if v.State != triggers.Maybe {
+			return v
+		}
+	}
+	return maybe
+}
+
+func (j *job) variableValue(env corev1.EnvVar) triggers.Value {
+	switch from := env.ValueFrom; {
+	case from == nil && strings.Contains(env.Value, "$("):
+		return triggers.Value{State: triggers.Given} // KEDA inserts other variables
+	case from == nil:
+		return literal(env.Value)
+	case from.SecretKeyRef != nil:
+		return j.keyValue("Secret", j.manifest.Namespace, from.SecretKeyRef.Name, from.SecretKeyRef.Key)
+	case from.ConfigMapKeyRef != nil:
+		return j.keyValue("ConfigMap", j.manifest.Namespace, from.ConfigMapKeyRef.Name, from.ConfigMapKeyRef.Key)
+	}
+	return triggers.Value{State: triggers.Maybe}
+}
+
+func literal(text string) triggers.Value {
+	if strings.TrimSpace(text) == "" {
+		return triggers.Value{}
+	}
+	return triggers.Value{State: triggers.Known, Text: strings.TrimSpace(text)}
+}
+
+// keyValue returns the value of a key of a Secret or ConfigMap. A missing key is a finding of
+// another rule, and here may have a value.
+func (j *job) keyValue(kind, namespace, name, key string) triggers.Value {
+	maybe := triggers.Value{State: triggers.Maybe}
+	d, _ := j.all.find(lookup{kind, namespace, name})
+	if d == nil || d.kind() != kind || key == "" {
+		return maybe
+	}
+	if n := d.node("stringData", key); kind == "Secret" && n != nil && n.Kind == yaml.ScalarNode {
+		return literal(n.Value)
+	}
+	n := d.node("data", key)
+	if n == nil || n.Kind != yaml.ScalarNode {
+		return maybe
+	}
+	if kind == "ConfigMap" {
+		return literal(n.Value)
+	}
+	text, err := base64.StdEncoding.DecodeString(n.Value)
+	if err != nil || len(text) == 0 {
+		return triggers.Value{State: triggers.Given} // a placeholder
+	}
+	return literal(string(text))
+}
+
+// providers are the lists of a TriggerAuthentication whose items have the name of a
+// parameter, besides those of Secrets, ConfigMaps and the environment.
+var providers = [][]any{
+	{"spec", "hashiCorpVault", "secrets"}, {"spec", "azureKeyVault", "secrets"}, {"spec", "gcpSecretManager", "secrets"},
+	{"spec", "awsSecretManager", "secrets"}, {"spec", "boundServiceAccountToken"}, {"spec", "filePath"},
+}
+
+// parameter returns a parameter that a TriggerAuthentication gives.
+func (j *job) parameter(a authentication, name string) triggers.Value {
+	namespace := j.manifest.Namespace
+	if a.lookup.kind == "ClusterTriggerAuthentication" {
+		namespace = "" // that of the operator
+	}
+	d := a.document
+	for field, kind := range map[string]string{"secretTargetRef": "Secret", "configMapTargetRef": "ConfigMap"} {
+		for i := range d.length("spec", field) {
+			if d.text("spec", field, i, "parameter") == name {
+				return j.keyValue(kind, namespace, d.text("spec", field, i, "name"), d.text("spec", field, i, "key"))
+			}
+		}
+	}
+	for i := range d.length("spec", "env") {
+		if d.text("spec", "env", i, "parameter") == name {
+			if container := d.text("spec", "env", i, "containerName"); container != "" {
+				return triggers.Value{State: triggers.Maybe}
+			}
+			return j.environment(d.text("spec", "env", i, "name"))
+		}
+	}
+	for _, list := range providers {
+		for i := range d.length(list...) {
+			if d.text(append(append([]any{}, list...), i, "parameter")...) == name {
+				return triggers.Value{State: triggers.Given}
+			}
+		}
+	}
+	return triggers.Value{}
+}

@@ -1,0 +1,153 @@
+package lint
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/scaledjob/scaledjob/internal/triggers"
+	"github.com/scaledjob/scaledjob/keda"
+)
+
+// A metadataProblem is a problem of a trigger's metadata, with the releases that have it.
+type metadataProblem struct {
+	triggers.Problem
+	trigger int
+	minors  map[string]bool
+	newest  bool // the newest release in question has the problem
+	known   bool // an unknown key that another release has
+}
+
+// minor cuts the patch: 2.21 of 2.21.0.
+func minor(release string) string {
+	if parts := strings.Split(release, "."); len(parts) > 2 {
+		return strings.Join(parts[:2], ".")
+	}
+	return release
+}
+
+// minors are the minor releases in question, oldest first, of which the parameters are
+// known.
+func (s scope) minors() (all []string) {
+	for _, p := range s.profiles {
+		if m := minor(p.Release()); triggers.Covers(m) && !slices.Contains(all, m) {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// metadata returns the problems of all triggers' metadata, one for each key and kind.
+func (j *job) metadata() []*metadataProblem {
+	if j.checked {
+		return j.inMetadata
+	}
+	j.checked = true
+	minors := j.scope.minors()
+	for i, t := range j.spec.Triggers {
+		if t.Metadata == nil {
+			continue // a finding of its own
+		}
+		in := j.input(i)
+		for _, m := range minors {
+			for _, p := range triggers.Check(t.Type, m, in) {
+				j.addMetadata(p, i, m, m == minors[len(minors)-1])
+			}
+		}
+	}
+	for _, p := range j.inMetadata {
+		p.known = p.Kind == triggers.UnknownKey && triggers.HasKey(j.spec.Triggers[p.trigger].Type, p.Key)
+	}
+	return j.inMetadata
+}
+
+// addMetadata adds a problem of a release. Of several texts the newest release's stays.
+func (j *job) addMetadata(p triggers.Problem, trigger int, minor string, newest bool) {
+	for _, other := range j.inMetadata {
+		if other.trigger == trigger && other.Kind == p.Kind && other.Key == p.Key && other.Rule == p.Rule {
+			other.Problem, other.newest = p, newest
+			other.minors[minor] = true
+			return
+		}
+	}
+	j.inMetadata = append(j.inMetadata, &metadataProblem{Problem: p, trigger: trigger, minors: map[string]bool{minor: true}, newest: newest})
+}
+
+// inRelease is met by the releases that have the problem.
+func (p *metadataProblem) inRelease(profile keda.Profile) bool {
+	return p.minors[minor(profile.Release())]
+}
+
+// accepted is met by the releases whose parameters are not known, or that do not reject the
+// trigger because of the parameter.
+func (j *job) accepted(trigger int, key string) condition {
+	return func(profile keda.Profile) bool {
+		return !slices.ContainsFunc(j.metadata(), func(p *metadataProblem) bool {
+			return p.trigger == trigger && p.Key == key && !p.Warning && p.inRelease(profile)
+		})
+	}
+}
+
+// metadataRule returns the check of a rule for problems of one kind.
+func metadataRule(kind triggers.Kind) func(*job) {
+	return func(j *job) {
+		for _, p := range j.metadata() {
+			if p.Kind == kind && !p.known && !j.hasOwnRule(p) {
+				j.findMetadata(p)
+			}
+		}
+	}
+}
+
+// hasOwnRule reports whether a rule for all releases finds the same.
+func (j *job) hasOwnRule(p *metadataProblem) bool {
+	return p.Key == "host" && p.Kind == triggers.Broken && hostIsName(j.spec.Triggers[p.trigger].Metadata["host"])
+}
+
+// findMetadata adds a finding. It is a warning if the caller named no releases and the
+// newest one does not have the problem.
+func (j *job) findMetadata(p *metadataProblem) {
+	at := j.trigger(p.trigger, "metadata", p.Key)
+	switch {
+	case p.Key == "":
+		at = j.trigger(p.trigger, "metadata")
+	case p.Warning:
+		at = j.key("spec", "triggers", p.trigger, "metadata", p.Key)
+	}
+	e := effect{when: p.inRelease, text: p.Text}
+	if r := j.rule; r.Severity == Error && !j.scope.named && !p.newest {
+		r.Severity = Warning
+		j.add(r, at, p.Fix, e)
+		return
+	}
+	j.find(at, p.Fix, e)
+}
+
+// keyOfAnotherRelease finds keys that a release in question ignores and another one has. If
+// the caller names no releases, only the newest one counts: older ones lack most keys.
+func keyOfAnotherRelease(j *job) {
+	for _, p := range j.metadata() {
+		if p.Kind == triggers.UnknownKey && p.known && (j.scope.named || p.newest) {
+			j.findMetadata(p)
+		}
+	}
+}
+
+// typeOfAnotherRelease finds types of triggers that a release in question lacks and another
+// one has.
+func typeOfAnotherRelease(j *job) {
+	minors := j.scope.minors()
+	if len(minors) == 0 {
+		return
+	}
+	for i, t := range j.spec.Triggers {
+		lacks := func(p keda.Profile) bool {
+			_, ok := triggers.Lookup(t.Type, minor(p.Release()))
+			return triggers.Covers(minor(p.Release())) && !ok
+		}
+		_, inNewest := triggers.Lookup(t.Type, minors[len(minors)-1])
+		if slices.Contains(triggers.Types(), t.Type) && (j.scope.named || !inNewest) {
+			j.find(j.trigger(i, "type"), "Use a release that has "+t.Type+", or another trigger",
+				effect{when: lacks, text: "KEDA has no scaler of this type and never polls", fatal: true})
+		}
+	}
+}

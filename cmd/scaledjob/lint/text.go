@@ -1,0 +1,105 @@
+package lint
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+)
+
+// columns is the width to which findings are wrapped.
+const columns = 100
+
+// ANSI escape codes.
+const (
+	bold   = "\x1b[1m"
+	red    = "\x1b[31m"
+	yellow = "\x1b[33m"
+	cyan   = "\x1b[36m"
+	faint  = "\x1b[2m"
+	reset  = "\x1b[0m"
+)
+
+var severityColors = map[Severity]string{Error: red, Warning: yellow, Note: cyan}
+
+// WriteText writes each finding with the line at fault, and a summary. Lines have at most 100
+// columns if the name of the file is short. Color adds colors for a terminal.
+//
+//	job.yaml:9:20: error: spec.minReplicaCount is 5: …. Write at most maxReplicaCount, 2.
+//	    [min-above-max]
+//	    |
+//	  9 |   minReplicaCount: 5
+//	    |                    ^
+//	1 error in 1 ScaledJob
+func (r *Report) WriteText(w io.Writer) error {
+	var b strings.Builder
+	for i := range r.Findings {
+		r.writeFinding(&b, &r.Findings[i])
+	}
+	b.WriteString(r.Summary() + "\n")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (r *Report) writeFinding(b *strings.Builder, f *Finding) {
+	at := fmt.Sprintf("%s:%d:%d:", f.File, f.Line, f.Column)
+	lines := wrap(at+" "+f.Severity.String()+": "+f.Message()+" ["+f.Rule+"]", columns, "    ")
+	if rest, ok := strings.CutPrefix(lines[0], at+" "+f.Severity.String()); ok && r.Color {
+		lines[0] = bold + at + reset + " " + severityColors[f.Severity] + f.Severity.String() + reset + rest
+	}
+	b.WriteString(strings.Join(lines, "\n") + "\n")
+	r.writeExcerpt(b, f)
+}
+
+// writeExcerpt writes the line at fault, and marks the word at the finding's column.
+func (r *Report) writeExcerpt(b *strings.Builder, f *Finding) {
+	lines := r.sources[f.File]
+	if f.Line > len(lines) {
+		return
+	}
+	text := []rune(strings.TrimRight(lines[f.Line-1], "\r"))
+	start := min(f.Column-1, len(text))
+	end := start
+	for end < len(text) && !unicode.IsSpace(text[end]) {
+		end++
+	}
+	number := fmt.Sprintf("%4d | ", f.Line)
+	bar := "     | "
+	// A long line is cut before and behind the word.
+	room := columns - len(number)
+	from := 0
+	if end > room {
+		from = max(0, min(start, end-room))
+	}
+	to := min(len(text), from+room)
+	line := make([]rune, 0, room)
+	for _, c := range text[from:to] {
+		if !unicode.IsPrint(c) {
+			c = ' '
+		}
+		line = append(line, c)
+	}
+	mark := strings.Repeat(" ", start-from) + "^" + strings.Repeat("~", max(0, min(end, to)-start-1))
+	if r.Color {
+		number, bar, mark = faint+number+reset, faint+bar+reset, severityColors[f.Severity]+mark+reset
+	}
+	b.WriteString(number + string(line) + "\n" + bar + mark + "\n")
+}
+
+// wrap breaks a text at spaces into lines. All but the first line are indented.
+func wrap(text string, width int, indent string) []string {
+	var lines []string
+	line := ""
+	for word := range strings.SplitSeq(text, " ") {
+		switch {
+		case line == "":
+			line = word
+		case len([]rune(line))+1+len([]rune(word)) > width:
+			lines = append(lines, line)
+			line = indent + word
+		default:
+			line += " " + word
+		}
+	}
+	return append(lines, line)
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Each occurrence has a note if clocks or a short month move it or make it ambiguous.
+func TestNext(t *testing.T) {
+	for command, want := range map[string]string{
+		"next R/T02:30:00/P1D --zone Europe/Berlin -n 3 --from 2026-03-28T00:00:00Z": `2026-03-28 02:30:00 +01:00 CET
+2026-03-29 03:30:00 +02:00 CEST
+  gap: 2026-03-29 02:30:00 does not exist in Europe/Berlin; it is 1h0m0s later
+2026-03-30 02:30:00 +02:00 CEST
+`,
+		"next R/2026-10-25T00:30:00+02:00/PT1H --zone Europe/Berlin -n 3 --from 2026-10-25T00:00:00Z": `2026-10-25 02:30:00 +02:00 CEST
+  overlap: 2026-10-25 02:30:00 occurs twice in Europe/Berlin; this is the first
+2026-10-25 02:30:00 +01:00 CET
+  overlap: 2026-10-25 02:30:00 occurs twice in Europe/Berlin; this is the second
+2026-10-25 03:30:00 +01:00 CET
+`,
+		"next R3/2026-01-31T09:00:00Z/P1M --from 2026-02-01T00:00:00Z": `2026-02-28 09:00:00 +00:00 UTC
+  clamped month: February 2026 has 28 days, and the start is on day 31
+2026-03-31 09:00:00 +00:00 UTC
+`,
+		"next R2//PT1H --created 2026-01-01T00:00:00Z --from 2026-01-01T00:00:00Z": "2026-01-01 00:00:00 +00:00 UTC\n2026-01-01 01:00:00 +00:00 UTC\n",
+		"next R2//PT1H --created 2026-01-01T00:00:00Z --from 2026-01-02T00:00:00Z": "no more occurrences\n",
+	} {
+		status, out, said := call(t, command, "")
+		require.Equal(t, success, status, said)
+		require.Equal(t, want, out, command)
+	}
+}
+
+func TestNextJSON(t *testing.T) {
+	_, out, said := call(t, "next R/T02:30/P1D --zone Europe/Berlin -n 1 --from 2026-03-28T23:00:00Z -o json", "")
+	require.Empty(t, said)
+	var got struct {
+		Interval, Zone string
+		Occurrences    []occurrence
+	}
+	require.NoError(t, json.Unmarshal([]byte(out), &got))
+	require.Equal(t, "R/T02:30:00/P1D", got.Interval)
+	require.Equal(t, "Europe/Berlin", got.Zone)
+	require.Equal(t, time.Date(2026, 3, 29, 1, 30, 0, 0, time.UTC), got.Occurrences[0].Time)
+	require.Equal(t, "gap", got.Occurrences[0].Notes[0].Kind)
+
+	_, out, _ = call(t, "next R0//P1D -o json", "")
+	require.Contains(t, out, `"occurrences": []`)
+}
+
+// A cron expression has the times of a CronJob, without the one that clocks skip.
+func TestNextCron(t *testing.T) {
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	require.NoError(t, err)
+	from := time.Date(2026, 3, 28, 0, 0, 0, 0, time.UTC)
+	var out strings.Builder
+	n := nextCommand{zone: "Europe/Berlin", n: 2, from: "2026-03-28T00:00:00Z"}
+	require.NoError(t, n.run(&out, "30 2 * * *", from))
+	require.Equal(t, "2026-03-28 02:30:00 +01:00 CET\n2026-03-30 02:30:00 +02:00 CEST\n", out.String())
+	out.Reset()
+	n.output.text, n.n = "json", 1
+	require.NoError(t, n.run(&out, "0 6 * * *", from))
+	require.Contains(t, out.String(), `"cron": "0 6 * * *"`)
+	require.Contains(t, out.String(), `"time": "2026-03-28T05:00:00Z"`)
+	for text, want := range map[string]string{
+		"0 6 * *":          "expected exactly 5 fields",
+		"@every 1h":        "use an interval such as R//PT1H",
+		"TZ=UTC 0 6 * * *": "a zone belongs in --zone",
+	} {
+		_, err := parseSchedule(text, berlin, from)
+		require.ErrorContains(t, err, want)
+	}
+	_, err = parseSchedule("R/2026-01-01 02:00:00Z/P1D", berlin, from)
+	require.ErrorContains(t, err, "was R/2026-01-01T02:00:00Z/P1D meant?")
+}
+
+// Without --from, the next occurrences are after now.
+func TestNextFromNow(t *testing.T) {
+	status, out, _ := call(t, "next R//PT1H -n 1 -o json", "")
+	require.Equal(t, success, status)
+	var got struct{ Occurrences []occurrence }
+	require.NoError(t, json.Unmarshal([]byte(out), &got))
+	require.WithinDuration(t, time.Now(), got.Occurrences[0].Time, time.Minute)
+}
+
+func TestNextWrong(t *testing.T) {
+	for command, want := range map[string]string{
+		"next":                             "use one interval, such as",
+		"next R//P1D R//P1D":               "found 2 arguments",
+		"next R5/T01:00:00/PT01":           "was R5/T01:00:00/PT1H meant?",
+		"next R//P1D --zone CET/Berlin":    `--zone "CET/Berlin": unknown time zone`,
+		"next R//P1D --zone Local":         `--zone "Local": unknown time zone`,
+		"next R//P1D -n 0":                 "--count 0: out of range; use 1 to 10000",
+		"next R//P1D --from tomorrow":      `--from "tomorrow": invalid time; use one such as`,
+		"next R//P1D --created 2026-01-01": `--created "2026-01-01": invalid time`,
+	} {
+		status, out, said := call(t, command, "")
+		require.Equal(t, trouble, status, command)
+		require.Contains(t, said, want, command)
+		require.Empty(t, out)
+	}
+}

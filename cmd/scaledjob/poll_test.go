@@ -1,0 +1,148 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A dumped Job is what the tests say of one.
+type dumped struct {
+	name, namespace, label, owner, generation, outcome string
+}
+
+// dumpFile writes what kubectl get jobs -o json would, with the tracking label of 2.4 and
+// later unless another is said.
+func dumpFile(t *testing.T, tracking string, jobs ...dumped) string {
+	t.Helper()
+	items := []any{}
+	for _, j := range jobs {
+		metadata := map[string]any{"name": j.name, "namespace": j.namespace, "labels": map[string]string{tracking: j.label}}
+		if j.owner != "" {
+			metadata["ownerReferences"] = []any{map[string]any{"kind": "ScaledJob", "name": "m", "uid": j.owner, "controller": true}}
+		}
+		if j.generation != "" {
+			metadata["annotations"] = map[string]string{"scaledjob.keda.sh/generation": j.generation}
+		}
+		status := map[string]any{}
+		if j.outcome != "" {
+			status["conditions"] = []any{map[string]string{"type": j.outcome, "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}}
+		}
+		items = append(items, map[string]any{"kind": "Job", "metadata": metadata, "status": status})
+	}
+	data, err := json.Marshal(map[string]any{"kind": "List", "items": items})
+	require.NoError(t, err)
+	return write(t, "jobs.json", string(data))
+}
+
+func write(t *testing.T, name, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), name)
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	return file
+}
+
+const label24 = "scaledjob.keda.sh/name"
+
+// scaledJob writes a manifest of m at generation 3, with more of its metadata and spec.
+func scaledJob(t *testing.T, metadata, spec string) string {
+	t.Helper()
+	return write(t, "m.yaml", `apiVersion: keda.sh/v1alpha1
+kind: ScaledJob
+metadata: {name: m, generation: 3`+metadata+`}
+spec:
+  jobTargetRef: {template: {spec: {containers: [{name: c, image: i}]}}}
+  triggers: [{type: redis, metadata: {listLength: "2"}}]
+`+spec)
+}
+
+// KEDA takes the Jobs of a namespace with its label, whoever owns them; the specification takes
+// those of an owner, whatever their labels.
+func TestWhoseJobs(t *testing.T) {
+	for name, c := range map[string]struct {
+		metadata, tracking string
+		jobs               []dumped
+		keda, spec         string // release, and the Jobs that go
+	}{
+		"no owner":            {", namespace: default", label24, []dumped{{"x", "default", "m", "", "2", ""}}, "x", ""},
+		"label overwritten":   {", namespace: default, uid: u", label24, []dumped{{"x", "default", "other", "u", "2", ""}}, "", "x"},
+		"another namespace":   {", namespace: default", label24, []dumped{{"x", "zz", "m", "u", "2", ""}}, "", ""},
+		"the owner before it": {", namespace: default, uid: u", label24, []dumped{{"x", "default", "m", "v", "2", ""}}, "x", ""},
+		"any namespace":       {"", label24, []dumped{{"x", "zz", "m", "u", "2", ""}}, "x", "x"},
+		"no namespace":        {"", label24, []dumped{{"x", "", "m", "u", "2", ""}}, "x", "x"},
+		"before 2.4":          {"", "scaledjob", []dumped{{"x", "zz", "m", "u", "2", ""}}, "", "x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			command := "explain " + scaledJob(t, c.metadata, "  scalingStrategy: {pendingPodConditions: [Ready]}\n") + " --jobs " + dumpFile(t, c.tracking, c.jobs...) + " -o name"
+			for as, want := range map[string]string{"2.21": c.keda, "spec": c.spec} {
+				status, out, said := call(t, command+" --release "+as, "")
+				require.Equal(t, success, status, said)
+				require.Equal(t, want, strings.TrimPrefix(strings.TrimSpace(out), "job.batch/"), as)
+			}
+		})
+	}
+	jobs := dumpFile(t, "scaledjob", dumped{"x", "default", "m", "u", "", "Complete"})
+	_, out, _ := call(t, "explain --release 2.3 -o name -f "+scaledJob(t, "", "  successfulJobsHistoryLimit: 0\n")+" --jobs "+jobs, "")
+	require.Equal(t, "job.batch/x\n", out)
+
+	status, _, said := call(t, "explain -f "+scaledJob(t, "", "")+" --jobs "+dumpFile(t, label24, dumped{"x", "a", "m", "", "", ""}, dumped{"x", "b", "m", "", "", ""}), "")
+	require.Equal(t, trouble, status)
+	require.Contains(t, said, "called m in the namespaces a, b; use a manifest with metadata.namespace")
+}
+
+// Each deletion has a reason, and so has its absence.
+func TestWhyJobsAreDeleted(t *testing.T) {
+	const paused = `, annotations: {autoscaling.keda.sh/paused: "true"}`
+	const gradual = "  rollout: {strategy: gradual}\n"
+	current, old := dumped{"x", "d", "m", "u", "3", ""}, dumped{"x", "d", "m", "u", "2", ""}
+	done := dumped{"x", "d", "m", "u", "3", "Complete"}
+	other := dumped{"x", "d", "n", "", "2", ""}
+	for name, c := range map[string]struct {
+		release, metadata, spec string
+		jobs                    []dumped
+		want                    string
+	}{
+		"2.13 deletes all":         {"2.13", "", "", []dumped{current}, "x  of any generation  background\n          rule: Every Job is deleted on each reconciliation, unless"},
+		"2.21 deletes older":       {"2.21", "", "", []dumped{old}, "x  of generation 2, not 3"},
+		"2.3 deletes none":         {"2.3", "", "", []dumped{old}, "rollout   0 Jobs: A rollout looks for a label that no Job has"},
+		"empty":                    {"2.21", "", "", nil, "rollout   0 Jobs: there are no Jobs"},
+		"others'":                  {"2.21", "", "", []dumped{other}, "rollout   0 Jobs: none of 1 Jobs belongs to m"},
+		"current":                  {"2.21", "", "", []dumped{current}, "rollout   0 Jobs: all are of generation 3"},
+		"paused":                   {"2.21", paused, "", []dumped{old}, "rollout   0 Jobs: the ScaledJob is paused"},
+		"gradual":                  {"2.21", "", gradual, []dumped{old}, "rollout   0 Jobs: the rollout strategy is gradual"},
+		"gradual, spec":            {"spec", "", gradual, []dumped{old}, "rollout   0 Jobs: the rollout strategy is gradual"},
+		"current, spec":            {"spec", "", "", []dumped{current}, "rollout   0 Jobs: no unfinished Job is of a generation below 3"},
+		"paused, spec":             {"spec", paused, "", []dumped{old}, "rollout   0 Jobs: the ScaledJob is paused"},
+		"others', spec":            {"spec", "", "", []dumped{other}, "rollout   0 Jobs: none of 1 Jobs belongs to m"},
+		"prune, paused":            {"2.21", paused, "  successfulJobsHistoryLimit: 0\n", []dumped{done}, "prune     0 Jobs: the ScaledJob is paused"},
+		"prune, paused, spec":      {"spec", paused, "  successfulJobsHistoryLimit: 0\n", []dumped{done}, "x  succeeded  finished 2026-01-01T00:00:00Z"},
+		"prune, empty":             {"2.21", "", "", nil, "prune     0 Jobs: there are no Jobs"},
+		"prune, others'":           {"2.21", "", "", []dumped{other}, "prune     0 Jobs: none of 1 Jobs belongs to m"},
+		"prune, few":               {"2.21", "", "", []dumped{done}, "prune     0 Jobs: no more have finished than are kept"},
+		"prune, panics at once":    {"2.19", "", "  successfulJobsHistoryLimit: -1\n", []dumped{done}, "prune     0 Jobs: KEDA panics: a negative history limit"},
+		"prune, panics after some": {"2.19", "", "  successfulJobsHistoryLimit: 0\n  failedJobsHistoryLimit: -1\n", []dumped{done}, "x  succeeded  finished 2026-01-01T00:00:00Z\n          and then KEDA panics: a negative history limit"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status, out, said := call(t, "explain --queue 1 --release "+c.release+" "+scaledJob(t, c.metadata, c.spec)+" --jobs "+dumpFile(t, label24, c.jobs...), "")
+			require.Equal(t, success, status, said)
+			require.Contains(t, out, c.want)
+		})
+	}
+}
+
+// Fields that a release ignores or rejects are noted.
+func TestNotes(t *testing.T) {
+	jobs := dumpFile(t, label24)
+	file := scaledJob(t, "", "  rollout: {strategy: default}\n")
+	_, out, said := call(t, "explain --release 2.20 "+file+" --jobs "+jobs, "")
+	require.Contains(t, said, `note: spec.rollout.strategy: found "default", which KEDA 2.20.2 rejects; use one of gradual, immediate`)
+	require.NotContains(t, out, "note")
+	_, out, _ = call(t, "explain --release 2.20 -o json "+file+" --jobs "+jobs, "")
+	require.Contains(t, out, `"notes":["spec.rollout.strategy`)
+	_, _, said = call(t, "explain --release spec "+scaledJob(t, "", "  scalingStrategy: {strategy: custom}\n")+" --jobs "+jobs, "")
+	require.Contains(t, said, "note: spec.scalingStrategy.customScalingRunningJobPercentage")
+}

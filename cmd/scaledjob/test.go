@@ -1,0 +1,370 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/scaling"
+	"github.com/scaledjob/scaledjob/simulation"
+)
+
+type tester struct {
+	manifestFlags
+	schema bool
+	output choice
+}
+
+func newTest() *cobra.Command {
+	t := &tester{manifestFlags: manifestFlags{tests: true}}
+	c := &cobra.Command{
+		Use:   "test FILE...",
+		Short: "Run unit tests of ScaledJobs",
+		Long: `Run unit tests of ScaledJobs. A test file names manifests and releases. A test is one poll, with queue lengths, Jobs
+and the expected decision, or a simulated run with bounds. In a directory, files that end with .test.yaml are test files. Each test runs for each release: list the release that you
+have and the next one to pin what an upgrade of KEDA must not change.
+
+The exit status is 1 if a test fails.
+
+  manifests: [orders.yaml]       # relative to this file
+  releases: ["2.18", "2.21"]     # default: the newest KEDA
+  tests:
+    - name: a burst
+      queue: 40                  # or {redis: 40}, with a number for each trigger, or unread
+      jobs: {running: 3, pending: 1}
+      expect: {create: 7, rule: strategy}
+    - name: old Jobs are deleted
+      queue: 0
+      dump: [jobs.json]          # as kubectl get jobs,pods -o json prints them
+      expect: {create: 0, deleted: [orders-1, orders-2]}
+    - name: items wait for at most two minutes
+      simulate: {arrivals: "poisson:0.2/s", service: "exp:30s", startup: 10s, duration: 1h}
+      expect: {maxWaitP95: 2m, maxPeakJobs: 20, maxUndone: 0}`,
+		Example: `  scaledjob test orders.test.yaml
+  scaledjob test tests/ -o json`,
+		RunE: func(c *cobra.Command, args []string) error {
+			if t.schema {
+				_, err := fmt.Fprint(c.OutOrStdout(), testSchema)
+				return err
+			}
+			return t.run(c.Context(), args, c.InOrStdin(), c.OutOrStdout())
+		},
+	}
+	t.addFiles(c)
+	c.Flags().BoolVar(&t.schema, "schema", false, "print the JSON schema of a test file, and run nothing")
+	t.output.addOutput(c, "text", "json")
+	return c
+}
+
+// A testResult is the result of a test for one release.
+type testResult struct {
+	File     string     `json:"file"`
+	Name     string     `json:"name"`
+	Release  release    `json:"release"`
+	Passed   bool       `json:"passed"`
+	Failures []mismatch `json:"failures,omitempty"`
+	Trace    string     `json:"trace,omitempty"` // of a failure
+}
+
+// A mismatch is a value that is not the expected one.
+type mismatch struct {
+	Field    string `json:"field"`
+	Found    string `json:"found"`
+	Expected string `json:"expected"`
+}
+
+func (t *tester) run(ctx context.Context, args []string, stdin io.Reader, out io.Writer) error {
+	sources, problems := t.sources(args, stdin)
+	all := []testResult{}
+	for _, s := range sources {
+		f, err := readTestFile(s)
+		if err != nil {
+			problems = errors.Join(problems, err)
+			continue
+		}
+		results, err := f.run(ctx, s.name)
+		all, problems = append(all, results...), errors.Join(problems, err)
+	}
+	failed := 0
+	for _, r := range all {
+		if !r.Passed {
+			failed++
+		}
+	}
+	if t.output.text == "json" {
+		if err := json.NewEncoder(out).Encode(all); err != nil {
+			return err
+		}
+		return outcome(failed > 0, problems)
+	}
+	for _, r := range all {
+		r.print(out)
+	}
+	if len(all) > 0 {
+		fmt.Fprintf(out, "%s, %d failed\n", plural(len(all), "test"), failed)
+	}
+	return outcome(failed > 0, problems)
+}
+
+func (r *testResult) print(out io.Writer) {
+	state := "ok  "
+	if !r.Passed {
+		state = "FAIL"
+	}
+	fmt.Fprintf(out, "%s  %s: %s, %s\n", state, r.File, r.Name, r.Release)
+	for _, m := range r.Failures {
+		fmt.Fprintf(out, "      %s: found %s, expected %s\n", m.Field, m.Found, m.Expected)
+	}
+	for line := range strings.Lines(r.Trace) {
+		fmt.Fprintf(out, "        %s", line)
+	}
+	if r.Trace != "" {
+		fmt.Fprintln(out)
+	}
+}
+
+// validate returns every problem of the file.
+func (f *testFile) validate() error {
+	var problems field.Errors
+	problems.Check(len(f.Manifests) > 0, "manifests", nil, "files or directories with ScaledJobs")
+	problems.Check(!slices.Contains(f.Manifests, "-"), "manifests", "-", "a file")
+	problems.Check(len(f.Tests) > 0, "tests", nil, "at least one test")
+	for i := range f.Tests {
+		c, path := &f.Tests[i], fmt.Sprintf("tests[%d]", i)
+		e := &c.Expect
+		poll, run := e.Create != nil || e.Rule != nil || e.Deleted != nil, e.MaxWaitP95 != nil || e.MaxPeakJobs != nil || e.MinPeakJobs != nil || e.MaxUndone != nil
+		problems.Check(c.Name != "", path+".name", nil, "a name")
+		problems.Check(poll || run, path+".expect", nil, "create, rule, deleted, or a bound of a simulated run")
+		problems.Check(!run || c.Simulate != nil, path+".simulate", nil, "a workload: the expectation is about a simulated run")
+		problems.Check(!poll || c.Simulate == nil, path+".expect", "create, rule or deleted", "bounds such as maxWaitP95: the test is a simulated run")
+		problems.Check(c.Queue != "" || c.Simulate != nil || e.Create == nil && e.Rule == nil, path+".queue", nil, "a queue length")
+		problems.Check(c.Jobs == nil || c.Dump == nil, path+".dump", c.Dump, "either dump or jobs")
+		problems.Check(c.Dump != nil || e.Deleted == nil, path+".dump", nil, "files with Jobs: the expectation is about deleted Jobs")
+		problems.Check(!slices.Contains(c.Dump, "-"), path+".dump", "-", "a file")
+		if j := c.Jobs; j != nil {
+			for name, n := range map[string]int64{"running": j.Running, "pending": j.Pending, "stuck": j.Stuck, "terminating": j.Terminating} {
+				problems.AtLeast(path+".jobs."+name, n, 0)
+			}
+			problems.Check(j.Pending <= j.Running, path+".jobs.pending", j.Pending, "running or less: pending Jobs are included in running")
+			problems.Check(j.Stuck <= j.Pending, path+".jobs.stuck", j.Stuck, "pending or less: stuck Jobs are included in pending")
+		}
+	}
+	return problems.Err()
+}
+
+// run runs each test for each of its releases.
+func (f *testFile) run(ctx context.Context, file string) (all []testResult, problems error) {
+	manifests, err := (&manifestFlags{files: f.Manifests}).read(nil, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	for i := range f.Tests {
+		c := &f.Tests[i]
+		releases := f.Releases
+		if len(c.Releases) > 0 {
+			releases = c.Releases
+		}
+		for _, r := range releases {
+			if ctx.Err() != nil {
+				return all, ctx.Err()
+			}
+			result, err := c.run(manifests, r)
+			if err != nil {
+				problems = errors.Join(problems, fmt.Errorf("%s: tests[%d] %q, %s: %w", file, i, c.Name, r, err))
+				continue
+			}
+			result.File, result.Name, result.Release = file, c.Name, r
+			if result.Passed = len(result.Failures) == 0; result.Passed {
+				result.Trace = ""
+			}
+			all = append(all, *result)
+		}
+	}
+	return all, problems
+}
+
+func (c *testCase) run(manifests []*manifest, r release) (*testResult, error) {
+	m, err := c.of(manifests)
+	if err != nil {
+		return nil, err
+	}
+	if c.Simulate != nil {
+		return c.simulated(m, r)
+	}
+	p, err := c.poll(m, r)
+	if err != nil {
+		return nil, err
+	}
+	t := &testResult{}
+	if p.Create != nil {
+		t.Trace = p.Create.trace
+		if n := c.Expect.Create; n != nil {
+			t.compare("create", p.Create.Jobs == *n, p.Create.Jobs, *n)
+		}
+		if rule := c.Expect.Rule; rule != nil {
+			t.compare("rule", p.Create.Rule == *rule, p.Create.Rule, *rule)
+		}
+	}
+	if c.Expect.Deleted != nil {
+		var names []string
+		for _, d := range slices.Concat(p.Rollout.Jobs, p.Prune.Jobs) {
+			names = append(names, d.Name)
+		}
+		slices.Sort(names)
+		names = slices.Compact(names)
+		expected := slices.Sorted(slices.Values(*c.Expect.Deleted))
+		t.compare("deleted", slices.Equal(names, expected), names, expected)
+		t.Trace = strings.TrimPrefix(t.Trace+"\n"+p.deletions(), "\n")
+	}
+	return t, nil
+}
+
+// deletions describes the deleted Jobs.
+func (p *poll) deletions() string {
+	var b strings.Builder
+	_ = p.Rollout.print(&b, "rollout")
+	_ = p.Prune.print(&b, "prune")
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func (t *testResult) compare(name string, equal bool, found, expected any) {
+	if !equal {
+		t.Failures = append(t.Failures, mismatch{name, fmt.Sprint(found), fmt.Sprint(expected)})
+	}
+}
+
+// of returns the ScaledJob of the test.
+func (c *testCase) of(manifests []*manifest) (*manifest, error) {
+	var names []string
+	for _, m := range manifests {
+		if m.name() == c.ScaledJob || c.ScaledJob == "" && len(manifests) == 1 {
+			return m, nil
+		}
+		names = append(names, m.name())
+	}
+	if c.ScaledJob == "" {
+		return nil, fmt.Errorf("scaledJob: found none, and the manifests have several; use one of %s", strings.Join(names, ", "))
+	}
+	return nil, fmt.Errorf("scaledJob: found %q; use one of %s", c.ScaledJob, strings.Join(names, ", "))
+}
+
+func (c *testCase) poll(m *manifest, r release) (*poll, error) {
+	counts := scaling.JobCounts{}
+	if j := c.Jobs; j != nil {
+		counts = scaling.JobCounts{Running: j.Running, Pending: j.Pending, Stuck: j.Stuck, Terminating: j.Terminating}
+		if r.profile != nil && (j.Stuck > 0 || j.Terminating > 0) {
+			return nil, fmt.Errorf("jobs: %s counts neither stuck nor terminating Jobs; use releases: [spec]", r)
+		}
+	}
+	e := explain{queueFlags: queueFlags{queue: string(c.Queue), target: string(c.Target)}}
+	e.running.n, e.pending.n, e.stuck.n, e.terminating.n = counts.Running, counts.Pending, counts.Stuck, counts.Terminating
+	s := subject{manifest: m}
+	if c.Dump != nil {
+		d, err := readDump(c.Dump, nil)
+		if err != nil {
+			return nil, err
+		}
+		s.dump = d
+	}
+	return e.poll(s, r)
+}
+
+// simulated runs the workload under each seed, and compares the worst results.
+func (c *testCase) simulated(m *manifest, r release) (*testResult, error) {
+	scenario, err := c.scenario(m, r)
+	if err != nil {
+		return nil, err
+	}
+	seeds := 5
+	if c.Simulate.Seeds != nil {
+		seeds = *c.Simulate.Seeds
+	}
+	runs, err := simulation.Replicate(*scenario, []simulation.Policy{scenario.Policy}, seeds, simulation.Options{SummaryOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	t := &testResult{}
+	var wait float64
+	var peak, undone int64
+	least := runs[0][0].Summary.PeakJobs
+	for _, run := range runs[0] {
+		s := &run.Summary
+		wait, peak, least = max(wait, s.Wait.P95), max(peak, s.PeakJobs), min(least, s.PeakJobs)
+		undone = max(undone, s.Arrived-s.Done)
+		t.Trace += fmt.Sprintf("run: %d items, %d undone, p95 of the wait %s, %d Jobs created, at most %d at once\n",
+			s.Arrived, s.Arrived-s.Done, span(s.Wait.P95), s.JobsCreated, s.PeakJobs)
+	}
+	t.Trace = strings.TrimSuffix(t.Trace, "\n")
+	if d := c.Expect.MaxWaitP95; d != nil {
+		t.compare("maxWaitP95", wait <= time.Duration(*d).Seconds(), span(wait), "at most "+time.Duration(*d).String())
+	}
+	for _, bound := range []struct {
+		name  string
+		bound *int64
+		n     int64
+	}{{"maxPeakJobs", c.Expect.MaxPeakJobs, peak}, {"maxUndone", c.Expect.MaxUndone, undone}} {
+		if bound.bound != nil {
+			t.compare(bound.name, bound.n <= *bound.bound, bound.n, fmt.Sprintf("at most %d", *bound.bound))
+		}
+	}
+	if n := c.Expect.MinPeakJobs; n != nil {
+		t.compare("minPeakJobs", least >= *n, least, fmt.Sprintf("at least %d", *n))
+	}
+	return t, nil
+}
+
+// scenario is the workload with the ScaledJob as its policy.
+func (c *testCase) scenario(m *manifest, r release) (*simulation.Scenario, error) {
+	w := c.Simulate
+	flags := queueFlags{target: string(c.Target)}
+	triggers, _, err := flags.triggers(m)
+	if err != nil {
+		return nil, err
+	}
+	s := &simulation.Scenario{Name: c.Name, Seed: 1, Duration: cmp.Or(w.Duration, simulation.Duration(time.Hour))}
+	if w.Seed != nil {
+		s.Seed = *w.Seed
+	}
+	s.Policy = simulation.Policy{As: r.rules(), Spec: m.keda.Spec}
+	s.Jobs = simulation.JobBehavior{Acknowledge: cmp.Or(w.Acknowledge, "end"), ItemsPerJob: 1}
+	if w.ItemsPerJob != nil {
+		s.Jobs.ItemsPerJob, s.Jobs.DrainQueue = *w.ItemsPerJob, *w.ItemsPerJob == 0
+	}
+	var problems []error
+	text := func(name, value string, to interface{ UnmarshalText([]byte) error }) {
+		if err := to.UnmarshalText([]byte(value)); err != nil {
+			problems = append(problems, fmt.Errorf("simulate.%s %q: %w", name, value, err))
+		}
+	}
+	text("startup", cmp.Or(w.Startup, "5s"), &s.Jobs.Startup)
+	for _, t := range triggers {
+		q := simulation.Queue{Name: t.Name, Target: t.Target, ActivationThreshold: t.ActivationThreshold, Metric: cmp.Or(w.Metric, "all")}
+		text("service", cmp.Or(w.Service, "30s"), &q.Service)
+		s.Queues = append(s.Queues, q)
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.Arrivals)) {
+		at := 0
+		if name != "" {
+			at = index(triggers, name)
+		}
+		if at < 0 {
+			problems = append(problems, fmt.Errorf("simulate.arrivals: no trigger is called %q; use %s", name, triggerNames(triggers)))
+			continue
+		}
+		text("arrivals", w.Arrivals[name], &s.Queues[at].Arrivals)
+	}
+	if err := errors.Join(problems...); err != nil {
+		return nil, err
+	}
+	return s, s.Validate()
+}

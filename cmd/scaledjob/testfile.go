@@ -1,0 +1,155 @@
+package main
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	k8syaml "sigs.k8s.io/yaml"
+
+	"github.com/scaledjob/scaledjob/simulation"
+)
+
+// testSchema is the JSON schema of a test file.
+//
+//go:embed test.schema.json
+var testSchema string
+
+// A testFile holds tests of manifests. Paths are relative to the file.
+type testFile struct {
+	Manifests []string   `json:"manifests"`
+	Releases  []release  `json:"releases"` // none is the newest KEDA
+	Tests     []testCase `json:"tests"`
+}
+
+// A testCase is one poll, or one simulated run, of a ScaledJob.
+type testCase struct {
+	Name      string        `json:"name"`
+	ScaledJob string        `json:"scaledJob"` // needed if the manifests have several
+	Releases  []release     `json:"releases"`  // in place of the file's
+	Queue     perTrigger    `json:"queue"`
+	Target    perTrigger    `json:"target"`
+	Jobs      *testJobs     `json:"jobs"`
+	Dump      []string      `json:"dump"` // files with Jobs and pods, instead of jobs
+	Simulate  *testWorkload `json:"simulate"`
+	Expect    expectation   `json:"expect"`
+}
+
+// testJobs are counts of Jobs.
+type testJobs struct {
+	Running     int64 `json:"running"`
+	Pending     int64 `json:"pending"`
+	Stuck       int64 `json:"stuck"`
+	Terminating int64 `json:"terminating"`
+}
+
+// A testWorkload is the part of a scenario that a manifest does not have.
+type testWorkload struct {
+	Arrivals    arrivals               `json:"arrivals"`
+	Service     string                 `json:"service"`
+	Startup     string                 `json:"startup"`
+	Duration    simulation.Duration    `json:"duration"`
+	Metric      simulation.Metric      `json:"metric"`
+	Acknowledge simulation.Acknowledge `json:"acknowledge"`
+	ItemsPerJob *int64                 `json:"itemsPerJob"` // nil is 1; 0 is until the queue is empty
+	Seed        *uint64                `json:"seed"`        // nil is 1
+	Seeds       *int                   `json:"seeds"`       // nil is 5
+}
+
+// An expectation is what a test expects. Only the fields that are set are compared.
+type expectation struct {
+	Create  *int64    `json:"create"`
+	Rule    *string   `json:"rule"`
+	Deleted *[]string `json:"deleted"` // names, in any order
+
+	MaxWaitP95  *simulation.Duration `json:"maxWaitP95"`
+	MaxPeakJobs *int64               `json:"maxPeakJobs"`
+	MinPeakJobs *int64               `json:"minPeakJobs"`
+	MaxUndone   *int64               `json:"maxUndone"`
+}
+
+// perTrigger is a value for each trigger, in the words of a flag: "12", "redis=12,kafka=5".
+type perTrigger string
+
+// UnmarshalJSON reads a number, a text, or an object with a value for each trigger.
+func (p *perTrigger) UnmarshalJSON(data []byte) error {
+	var one any
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	if err := d.Decode(&one); err != nil {
+		return err
+	}
+	switch one := one.(type) {
+	case map[string]any:
+		var all []string
+		for _, name := range slices.Sorted(maps.Keys(one)) {
+			all = append(all, fmt.Sprintf("%s=%v", name, one[name]))
+		}
+		*p = perTrigger(strings.Join(all, ","))
+	case json.Number, string:
+		*p = perTrigger(fmt.Sprint(one))
+	default:
+		return errors.New("found neither a value nor a value for each trigger; use 12, or {redis: 12}")
+	}
+	return nil
+}
+
+// arrivals are patterns by trigger; "" is the first trigger.
+type arrivals map[string]string
+
+// UnmarshalJSON reads a pattern, or an object with a pattern for each trigger.
+func (a *arrivals) UnmarshalJSON(data []byte) error {
+	if bytes.HasPrefix(data, []byte("{")) {
+		return json.Unmarshal(data, (*map[string]string)(a))
+	}
+	var one string
+	err := json.Unmarshal(data, &one)
+	*a = arrivals{"": one}
+	return err
+}
+
+// readTestFile reads a test file. Relative paths in it begin at its directory.
+func readTestFile(s source) (*testFile, error) {
+	var document yaml.Node
+	if err := yaml.Unmarshal(s.data, &document); err != nil {
+		return nil, fmt.Errorf("%s: not YAML: %w", s.name, err)
+	}
+	if len(document.Content) == 0 {
+		return nil, fmt.Errorf("%s: empty; see scaledjob test --help", s.name)
+	}
+	data, err := k8syaml.YAMLToJSONStrict(s.data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: not YAML: %w", s.name, err)
+	}
+	f := &testFile{}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(f); err != nil {
+		return nil, fmt.Errorf("%s:%d: %w", s.name, lineOfProblem(document.Content[0], err), plain(err))
+	}
+	if err := f.validate(); err != nil {
+		return nil, located(s.name, document.Content[0], err)
+	}
+	in := func(paths []string) {
+		for i, p := range paths {
+			if !filepath.IsAbs(p) {
+				paths[i] = filepath.Join(filepath.Dir(s.name), p)
+			}
+		}
+	}
+	in(f.Manifests)
+	for i := range f.Tests {
+		in(f.Tests[i].Dump)
+	}
+	if len(f.Releases) == 0 {
+		f.Releases = newestOnly().all
+	}
+	return f, nil
+}

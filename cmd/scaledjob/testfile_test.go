@@ -1,0 +1,121 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+)
+
+// printedSchema compiles the schema that is printed.
+func printedSchema(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	status, out, _ := call(t, "test --schema", "")
+	require.Equal(t, success, status)
+	document, err := jsonschema.UnmarshalJSON(strings.NewReader(out))
+	require.NoError(t, err)
+	c := jsonschema.NewCompiler()
+	require.NoError(t, c.AddResource("test.schema.json", document))
+	s, err := c.Compile("test.schema.json")
+	require.NoError(t, err)
+	return s
+}
+
+func valid(t *testing.T, s *jsonschema.Schema, text string) error {
+	t.Helper()
+	data, err := yaml.YAMLToJSON([]byte(text))
+	require.NoError(t, err)
+	document, err := jsonschema.UnmarshalJSON(strings.NewReader(string(data)))
+	require.NoError(t, err)
+	return s.Validate(document)
+}
+
+// The schema accepts the test files here and the one in the help.
+func TestSchemaAcceptsExamples(t *testing.T) {
+	s := printedSchema(t)
+	files, err := filepath.Glob("testdata/tests/*.test.yaml")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.NoError(t, valid(t, s, string(data)), file)
+	}
+	_, help, _ := call(t, "test --help", "")
+	_, example, found := strings.Cut(help, "  manifests: ")
+	require.True(t, found)
+	example, _, found = strings.Cut("  manifests: "+example, "\n\n")
+	require.True(t, found)
+	require.NoError(t, valid(t, s, example))
+	_, err = readTestFile(source{"help", []byte(example)})
+	require.NoError(t, err)
+}
+
+// The schema and the command reject the same mistakes. The command names the line.
+func TestSchemaRejectsTypos(t *testing.T) {
+	s := printedSchema(t)
+	const good = `manifests: [../accurate.yaml]
+releases: ["2.21"]
+tests:
+  - name: one
+    queue: 5
+    jobs: {running: 1, pending: 1}
+    expect: {create: 4, rule: strategy}
+  - name: two
+    simulate: {arrivals: "poisson:1/s", service: 5s, duration: 10m, seeds: 2, metric: all}
+    expect: {maxWaitP95: 2m, maxPeakJobs: 30}
+`
+	require.NoError(t, valid(t, s, good))
+	check := func(text string) error {
+		f, err := readTestFile(source{"x.test.yaml", []byte(text)})
+		if err == nil {
+			f.Manifests = []string{"testdata/accurate.yaml"}
+			_, err = f.run(t.Context(), "x.test.yaml")
+		}
+		return err
+	}
+	require.NoError(t, check(good))
+	for from, to := range map[string]string{
+		"manifests:": "manifest:", "releases:": "release:", "tests:": "test:", "name: one": "nam: one", "queue: 5": "queu: 5", "jobs:": "job:",
+		"running: 1": "runing: 1", "pending: 1": "pending: -1", "create: 4": "creat: 4", "create: 4,": "create: many,", "rule:": "rules:", "expect: {create: 4, rule: strategy}": "expect: {}",
+		"simulate:": "simulated:", "arrivals:": "arrival:", "service:": "servce:", "seeds: 2": "seeds: two", "metric: all": "metric: none", "maxWaitP95: 2m": "maxWaitP95: soon", "maxPeakJobs: 30": "maxPeakJobs: -1.5",
+		`["2.21"]`: "[2.21]", `"2.21"`: `"keda@2.21"`, "[../accurate.yaml]": "[]",
+	} {
+		text := strings.Replace(good, from, to, 1)
+		require.NotEqual(t, good, text, from)
+		require.Error(t, valid(t, s, text), "the schema accepts %s", to)
+		err := check(text)
+		require.Error(t, err, "the command accepts %s", to)
+		require.Contains(t, err.Error(), "x.test.yaml", to)
+		require.NotRegexp(t, goWords, plainText(err.Error()), to)
+	}
+}
+
+func TestTestWrong(t *testing.T) {
+	file := func(text string) string { return write(t, "a.test.yaml", text) }
+	manifest, err := filepath.Abs("testdata/two.yaml")
+	require.NoError(t, err)
+	head := "manifests: [" + manifest + "]\ntests:\n  - name: one\n    "
+	for text, want := range map[string]string{
+		"": "empty; see scaledjob test --help",
+		"manifests: [gone.yaml]\ntests: [{name: one, queue: 1, expect: {create: 1}}]":                                                       "gone.yaml: no such file or directory",
+		head + "queue: 1\n    expect: {create: 1}":                                                                                          "scaledJob: found none, and the manifests have several; use one of both, wrong",
+		head + "scaledJob: gone\n    queue: 1\n    expect: {create: 1}":                                                                     `scaledJob: found "gone"; use one of both, wrong`,
+		head + "scaledJob: both\n    queue: {kafka: 1}\n    expect: {create: 1}":                                                            `no trigger is called "kafka"; use rabbitmq, cache`,
+		head + "scaledJob: both\n    expect: {create: 1}":                                                                                   "a.test.yaml:3: tests[0].queue: found nothing; use a queue length",
+		head + "scaledJob: both\n    queue: 1\n    expect: {deleted: [x]}":                                                                  "tests[0].dump: found nothing; use files with Jobs",
+		head + "scaledJob: both\n    queue: 1\n    expect: {maxUndone: 0}":                                                                  "tests[0].simulate: found nothing; use a workload",
+		head + "scaledJob: both\n    queue: {rabbitmq: 1, cache: 1}\n    jobs: {running: 1, pending: 1, stuck: 1}\n    expect: {create: 1}": "KEDA 2.21.0 counts neither stuck nor terminating Jobs",
+	} {
+		status, _, said := call(t, "test "+file(text), "")
+		require.Equal(t, trouble, status, text)
+		require.Contains(t, said, want)
+	}
+	status, _, said := call(t, "test "+t.TempDir(), "")
+	require.Equal(t, trouble, status)
+	require.Contains(t, said, "no file ends with .test.yaml")
+}

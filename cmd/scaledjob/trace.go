@@ -1,0 +1,370 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/scaledjob/scaledjob/simulation"
+)
+
+const traceHelp = "use CSV with the columns time, items and service, JSON with the same keys, or the answer of a Prometheus range query"
+
+// A sample is a row of a trace, before times are relative to the first.
+type sample struct {
+	at       time.Duration // since the start, or since 1970 if absolute
+	absolute bool
+	items    float64
+	service  simulation.Duration
+}
+
+// readTrace reads the arrivals of a file.
+func readTrace(name, as string) ([]simulation.Arrival, error) {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	if as != "" && as != "rate" && as != "counter" {
+		return nil, usagef("--trace-as %q: use rate or counter", as)
+	}
+	data = bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\ufeff")))
+	var samples []sample
+	switch {
+	case len(data) == 0:
+		err = errors.New(" the file is empty; " + traceHelp)
+	case data[0] == '[':
+		samples, err = samplesOfJSON(data)
+	case data[0] == '{':
+		samples, err = samplesOfPrometheus(data, as)
+	default:
+		samples, err = samplesOfCSV(data)
+	}
+	if err == nil {
+		samples, err = fromTheFirst(samples)
+	}
+	if err != nil {
+		return nil, inFile(name, err)
+	}
+	return whole(samples), nil
+}
+
+// inFile puts the name of the file in front of each of the first errors.
+func inFile(name string, err error) error {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return fmt.Errorf("%s:%w", name, err)
+	}
+	const most = 10
+	var all []error
+	for i, e := range joined.Unwrap() {
+		if i == most {
+			all = append(all, fmt.Errorf("%s: %d more errors", name, len(joined.Unwrap())-most))
+			break
+		}
+		all = append(all, fmt.Errorf("%s:%w", name, e))
+	}
+	return errors.Join(all...)
+}
+
+// samplesOfCSV reads rows. The first may name the columns; otherwise they are time,
+// items and service.
+func samplesOfCSV(data []byte) (samples []sample, err error) {
+	r := csv.NewReader(bytes.NewReader(data))
+	r.TrimLeadingSpace, r.FieldsPerRecord = true, -1
+	if first, _, _ := bytes.Cut(data, []byte("\n")); bytes.Count(first, []byte(";")) > bytes.Count(first, []byte(",")) {
+		r.Comma = ';'
+	}
+	var columns []string
+	var problems []error
+	for {
+		row, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			return samples, errors.Join(problems...)
+		}
+		if err != nil {
+			return nil, fmt.Errorf(" %w", err)
+		}
+		line, _ := r.FieldPos(0)
+		if columns == nil {
+			names, err := headerOf(row)
+			if err != nil {
+				return nil, fmt.Errorf("%d: %w", line, err)
+			}
+			if columns = names; columns != nil {
+				continue
+			}
+			columns = columnNames[:min(len(columnNames), len(row))]
+		}
+		s, err := sampleOf(columns, row)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%d: %w", line, err))
+		}
+		samples = append(samples, s)
+	}
+}
+
+var columnNames = []string{"time", "items", "service"}
+
+// headerOf returns the names in the first row, or nil if it holds values.
+func headerOf(row []string) ([]string, error) {
+	if _, _, err := instant(row[0]); err == nil {
+		return nil, nil
+	}
+	return columnsOf(row)
+}
+
+// columnsOf checks the names of columns.
+func columnsOf(row []string) (columns []string, err error) {
+	for _, column := range row {
+		column = strings.ToLower(strings.TrimSpace(column))
+		if !slices.Contains(columnNames, column) {
+			return nil, fmt.Errorf("found the column %q; use time, items and service", column)
+		}
+		if slices.Contains(columns, column) {
+			return nil, fmt.Errorf("found the column %s twice; use it once", column)
+		}
+		columns = append(columns, column)
+	}
+	if !slices.Contains(columns, "time") {
+		return nil, errors.New("no column time; use time,items")
+	}
+	return columns, nil
+}
+
+func sampleOf(columns, row []string) (s sample, err error) {
+	if len(row) != len(columns) {
+		return s, fmt.Errorf("found %d values; use %d, for %s", len(row), len(columns), strings.Join(columns, ", "))
+	}
+	s.items = 1
+	var problems []error
+	for i, column := range columns {
+		var err error
+		switch text := strings.TrimSpace(row[i]); column {
+		case "time":
+			s.at, s.absolute, err = instant(text)
+		case "items":
+			s.items, err = amount(text)
+		case "service":
+			if text != "" {
+				s.service, err = lasting(text)
+			}
+		}
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", column, err))
+		}
+	}
+	return s, errors.Join(problems...)
+}
+
+// samplesOfJSON reads a list of objects with the names of the columns.
+func samplesOfJSON(data []byte) (samples []sample, err error) {
+	var rows []map[string]any
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	if err := d.Decode(&rows); err != nil {
+		return nil, fmt.Errorf(" invalid JSON; %s", traceHelp)
+	}
+	var problems []error
+	for i, row := range rows {
+		columns := slices.Sorted(maps.Keys(row))
+		values := make([]string, len(columns))
+		for k, column := range columns {
+			values[k] = fmt.Sprint(row[column])
+		}
+		_, err := columnsOf(columns)
+		if err == nil {
+			var s sample
+			s, err = sampleOf(columns, values)
+			samples = append(samples, s)
+		}
+		if err != nil {
+			problems = append(problems, fmt.Errorf(" [%d]: %w", i, err))
+		}
+	}
+	return samples, errors.Join(problems...)
+}
+
+// samplesOfPrometheus reads the answer of a range query. A series is a counter of
+// messages if its name ends with _total or _count, or if the user says so; a series
+// without a name is a rate of items per second, as rate() returns.
+func samplesOfPrometheus(data []byte, as string) (samples []sample, err error) {
+	var answer struct {
+		Data struct {
+			ResultType string
+			Result     []struct {
+				Metric map[string]string
+				Values [][2]any
+			}
+		}
+		Error string
+	}
+	switch err := json.Unmarshal(data, &answer); {
+	case err != nil || answer.Error == "" && answer.Data.ResultType == "":
+		return nil, fmt.Errorf(" neither a trace nor the answer of a Prometheus range query; %s", traceHelp)
+	case answer.Error != "":
+		return nil, fmt.Errorf(" Prometheus answered %q; use the answer of a query without an error", answer.Error)
+	case answer.Data.ResultType != "matrix":
+		return nil, fmt.Errorf(" found the result type %q; use matrix, from /api/v1/query_range", answer.Data.ResultType)
+	}
+	var problems []error
+	for i, series := range answer.Data.Result {
+		name := series.Metric["__name__"]
+		kind := as
+		if kind == "" {
+			switch {
+			case strings.HasSuffix(name, "_total"), strings.HasSuffix(name, "_count"):
+				kind = "counter"
+			case name == "":
+				kind = "rate"
+			default:
+				problems = append(problems, fmt.Errorf(" data.result[%d]: %s may be a rate or a counter; use --trace-as rate or --trace-as counter", i, name))
+				continue
+			}
+		}
+		var points []sample
+		for k, v := range series.Values {
+			p, err := pointOf(v)
+			if err != nil {
+				problems = append(problems, fmt.Errorf(" data.result[%d].values[%d]: %w", i, k, err))
+			}
+			points = append(points, p)
+		}
+		samples = append(samples, between(points, kind == "counter")...)
+	}
+	if len(problems) == 0 && len(samples) == 0 {
+		problems = append(problems, errors.New(" no values; use a query that returns at least two points"))
+	}
+	return samples, errors.Join(problems...)
+}
+
+// pointOf reads a time and a value, which Prometheus writes as text.
+func pointOf(v [2]any) (p sample, err error) {
+	seconds, isNumber := v[0].(float64)
+	text, isText := v[1].(string)
+	if p.items, err = strconv.ParseFloat(text, 64); !isNumber || !isText || err != nil || p.items < 0 || math.IsInf(p.items, 0) || math.IsNaN(p.items) {
+		return p, fmt.Errorf("found %v; use a time and a number of 0 or more as text", v)
+	}
+	p.at, p.absolute = time.Duration(seconds*float64(time.Second)), true
+	return p, nil
+}
+
+// between returns the items that arrived from each point to the next, at even
+// distances. A counter that falls was reset to 0.
+func between(points []sample, counter bool) (samples []sample) {
+	owed := 0.0
+	for i := 1; i < len(points); i++ {
+		from, to := points[i-1], points[i]
+		gap := to.at - from.at
+		items := from.items * gap.Seconds()
+		if counter {
+			if items = to.items - from.items; items < 0 {
+				items = to.items
+			}
+		}
+		before := owed
+		owed += items
+		for n := math.Floor(before) + 1; n <= owed+1e-9; n++ {
+			s := from
+			s.at += time.Duration(float64(gap) * (n - before) / items)
+			s.items = 1
+			samples = append(samples, s)
+		}
+		owed -= math.Floor(owed + 1e-9)
+	}
+	return samples
+}
+
+// fromTheFirst makes times relative to the first, if they are absolute.
+func fromTheFirst(samples []sample) ([]sample, error) {
+	slices.SortStableFunc(samples, func(a, b sample) int { return cmp.Compare(a.at, b.at) })
+	absolute := 0
+	for i := range samples {
+		if samples[i].absolute {
+			absolute++
+		}
+	}
+	switch absolute {
+	case 0:
+		return samples, nil
+	case len(samples):
+		first := samples[0].at
+		for i := range samples {
+			samples[i].at -= first
+		}
+		return samples, nil
+	}
+	return nil, errors.New(" found times since the start and times of day; use the same kind in all rows")
+}
+
+// whole returns arrivals of whole items. A fraction is carried to the next row, so that
+// the sum is right.
+func whole(samples []sample) (all []simulation.Arrival) {
+	sum, given := 0.0, 0.0
+	for _, s := range samples {
+		sum += s.items
+		if n := math.Floor(sum+1e-9) - given; n >= 1 {
+			given += n
+			all = append(all, simulation.Arrival{At: simulation.Duration(s.at), Items: int64(n), Service: s.service})
+		}
+	}
+	return all
+}
+
+// instant reads a time: RFC 3339, a Unix time in seconds, milliseconds, microseconds or
+// nanoseconds, or an offset from the start in seconds or as a duration. A number is a
+// Unix time from 100,000,000 on, which is in 1973, and an offset below.
+func instant(text string) (at time.Duration, absolute bool, err error) {
+	if n, err := strconv.ParseFloat(text, 64); err == nil {
+		for _, unit := range []struct {
+			from float64
+			unit time.Duration
+		}{{1e17, 1}, {1e14, time.Microsecond}, {1e11, time.Millisecond}, {1e8, time.Second}} {
+			if n >= unit.from && n < 1e19/10 {
+				whole, fraction := math.Modf(n)
+				return time.Duration(whole)*unit.unit + time.Duration(fraction*float64(unit.unit)), true, nil
+			}
+		}
+		if n >= 0 && n < 1e8 {
+			return time.Duration(n * float64(time.Second)), false, nil
+		}
+	}
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return d, false, nil
+	}
+	if t, err := time.Parse(time.RFC3339Nano, strings.Replace(text, " ", "T", 1)); err == nil && t.Year() >= 1970 && t.Year() < 2262 {
+		return time.Duration(t.UnixNano()), true, nil
+	}
+	return 0, false, fmt.Errorf("found %q; use RFC 3339 such as 2026-01-31T12:00:00Z, a Unix time, seconds since the start, or a duration such as 1m30s", text)
+}
+
+// amount reads a number of items, which may have a fraction.
+func amount(text string) (float64, error) {
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(n >= 0 && n <= 1e9) {
+		return 0, fmt.Errorf("found %q; use a number of 0 to 1e9", text)
+	}
+	return n, nil
+}
+
+// lasting reads a number of seconds, or a duration.
+func lasting(text string) (simulation.Duration, error) {
+	if n, err := strconv.ParseFloat(text, 64); err == nil && n >= 0 && n < 1e8 {
+		return simulation.Duration(n * float64(time.Second)), nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("found %q; use seconds, or a duration such as 1m30s", text)
+	}
+	return simulation.Duration(d), nil
+}
