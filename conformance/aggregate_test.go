@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/scaledjob/scaledjob/keda"
+	"github.com/scaledjob/scaledjob/scaling"
 )
 
 var (
@@ -23,7 +24,7 @@ func sameDemand(t tb, j *keda.ScaledJob, scalers []keda.Scaler) {
 	model, operator := profile.Aggregate(j, scalers), manifest(j)
 	entries := make([]scaledjob.ScalerMetrics, len(scalers))
 	for i, s := range scalers {
-		entries[i] = scaledjob.ScalerMetrics{QueueLength: s.QueueLength, MaxValue: *s.MaxValue, IsActive: s.Active}
+		entries[i] = scaledjob.ScalerMetrics{QueueLength: s.QueueLength, MaxValue: *s.MaxValue, IsActive: s.Activity == scaling.Active}
 	}
 	active, queueLength, maxScale, jobs := scaledjob.IsScaledJobActive(
 		entries, j.Spec.ScalingStrategy.MultipleScalersCalculation, operator.MinReplicaCount(), operator.MaxReplicaCount())
@@ -47,7 +48,7 @@ func TestAggregate(t *testing.T) {
 	for _, queue := range []float64{0, 0.5, 1, 7, 12} {
 		for _, jobs := range []float64{0, 0.4, 3, 7} {
 			for _, active := range []bool{false, true} {
-				kinds = append(kinds, keda.Scaler{QueueLength: queue, MaxValue: &jobs, Active: active})
+				kinds = append(kinds, keda.Scaler{QueueLength: queue, MaxValue: &jobs, Activity: activity(active)})
 			}
 		}
 	}
@@ -71,7 +72,7 @@ func TestRandomAggregate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		scalers := make([]keda.Scaler, rapid.IntRange(0, 5).Draw(t, "scalers"))
 		for i := range scalers {
-			scalers[i] = keda.Scaler{QueueLength: x.Draw(t, "queue"), MaxValue: new(x.Draw(t, "jobs")), Active: rapid.IntRange(0, 3).Draw(t, "active") > 0}
+			scalers[i] = keda.Scaler{QueueLength: x.Draw(t, "queue"), MaxValue: new(x.Draw(t, "jobs")), Activity: activity(rapid.IntRange(0, 3).Draw(t, "active") > 0)}
 		}
 		j := &keda.ScaledJob{Spec: keda.Spec{
 			MinReplicaCount: rapid.SampledFrom(bounds()).Draw(t, "min"), MaxReplicaCount: rapid.SampledFrom(bounds()).Draw(t, "max"),
@@ -107,13 +108,13 @@ func TestReadings(t *testing.T) {
 		}
 	}
 	kinds = append(kinds, keda.Metric{Resource: true}, keda.Metric{Name: "a", Value: 3, AverageValue: 1, Failed: true},
-		keda.Metric{Name: "a", Value: 3, AverageValue: 1, Active: true})
+		keda.Metric{Name: "a", Value: 3, AverageValue: 1, Activity: scaling.Active})
 	for _, c := range calculations {
 		j := &keda.ScaledJob{Spec: keda.Spec{MaxReplicaCount: new(int32(9)), ScalingStrategy: keda.ScalingStrategy{MultipleScalersCalculation: c}}}
 		for i := range len(kinds) * len(kinds) * len(kinds) {
 			list := []keda.Metric{kinds[i%len(kinds)], kinds[i/len(kinds)%len(kinds)], kinds[i/len(kinds)/len(kinds)]}
 			for _, active := range []bool{false, true} {
-				sameReading(t, j, []keda.Scaler{{Metrics: list[:1+i%3], Active: active}, {Metrics: kinds[1:2], Active: true}})
+				sameReading(t, j, []keda.Scaler{{Metrics: list[:1+i%3], Activity: activity(active)}, {Metrics: kinds[1:2], Activity: scaling.Active}})
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/metrics/pkg/apis/external_metrics"
 
 	"github.com/scaledjob/scaledjob/keda"
+	"github.com/scaledjob/scaledjob/scaling"
 )
 
 // demand is what KEDA's functions make of the scalers, asked as its scale handler
@@ -35,7 +36,7 @@ func read(s *keda.Scaler, most int64) (entries []scaledjob.ScalerMetrics) {
 		if spec.External == nil || s.Failed || s.Metrics[i].Failed {
 			continue
 		}
-		active = active || s.Active || s.Metrics[i].Active
+		active = active || s.Activity == scaling.Active || s.Metrics[i].Activity == scaling.Active
 		queue, jobs, _ := scaledjob.CalculateQueueLengthAndMaxValue(readings(s, s.Metrics[i].Name), specs, most)
 		entries = append(entries, scaledjob.ScalerMetrics{QueueLength: queue, MaxValue: jobs, IsActive: active})
 	}

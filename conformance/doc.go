@@ -13,6 +13,16 @@
 // changed. The tests ask the code that they were compiled from for its release,
 // and say in their last line how many cases there were.
 //
+// triggers_test.go compares the adapter's table of triggers with the source of the
+// newest release's scalers. scalers_test.go compares it with the scalers themselves,
+// as far as they are constructed without a network:
+//
+//	GOWORK=off go test -tags=scalers .
+//
+// The tag keeps the scalers and all that they import out of the other builds, and
+// GOWORK=off out of the workspace, whose newer Prometheus client they do not compile
+// with.
+//
 // Rollout and pause happen in KEDA's controller, which is not run here: those
 // rules are pinned by testdata/keda.json.
 package conformance

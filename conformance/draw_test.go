@@ -6,6 +6,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/scaledjob/scaledjob/keda"
+	"github.com/scaledjob/scaledjob/scaling"
 )
 
 // small are the bounds under which a poll creates few Jobs.
@@ -17,7 +18,7 @@ func oneOf[T any](t *rapid.T, label string, values ...T) T {
 
 func drawScaledJob(t *rapid.T) *keda.ScaledJob {
 	return &keda.ScaledJob{
-		Metadata: keda.Metadata{Name: "orders", Namespace: "shop", Generation: 7},
+		Name: "orders", Namespace: "shop", Generation: 7,
 		Spec: keda.Spec{
 			MinReplicaCount: oneOf(t, "min", small...),
 			MaxReplicaCount: oneOf(t, "max", small...),
@@ -31,17 +32,28 @@ func drawScaledJob(t *rapid.T) *keda.ScaledJob {
 	}
 }
 
+// activity says that a scaler is active, or that it is not.
+func activity(active bool) scaling.Activity {
+	if active {
+		return scaling.Active
+	}
+	return scaling.Inactive
+}
+
 // drawScalers draws scalers of one metric, and of several.
 func drawScalers(t *rapid.T) []keda.Scaler {
 	value := rapid.Map(rapid.OneOf(rapid.IntRange(0, 20_000), rapid.Map(rapid.IntRange(0, 20), func(n int) int { return n * 1000 }),
 		rapid.IntRange(-3000, 0)), func(thousandths int) float64 { return asRead(float64(thousandths) / 1000) })
 	scalers := make([]keda.Scaler, rapid.IntRange(0, 3).Draw(t, "scalers"))
 	for i := range scalers {
-		s := keda.Scaler{Active: rapid.IntRange(0, 4).Draw(t, "active") > 0, Failed: rapid.IntRange(0, 9).Draw(t, "failed") == 0}
+		s := keda.Scaler{Activity: activity(rapid.IntRange(0, 4).Draw(t, "active") > 0), Failed: rapid.IntRange(0, 9).Draw(t, "failed") == 0}
 		for range oneOf(t, "metrics", 1, 1, 1, 2, 3) {
 			m := keda.Metric{
 				Name: oneOf(t, "name", "a", "a", "b"), Value: value.Draw(t, "value"), AverageValue: value.Draw(t, "target"),
-				Active: rapid.IntRange(0, 4).Draw(t, "metric active") == 0, Failed: rapid.IntRange(0, 9).Draw(t, "metric failed") == 0,
+				Failed: rapid.IntRange(0, 9).Draw(t, "metric failed") == 0,
+			}
+			if rapid.IntRange(0, 4).Draw(t, "metric active") == 0 {
+				m.Activity = scaling.Active
 			}
 			switch rapid.IntRange(0, 39).Draw(t, "odd") {
 			case 0:

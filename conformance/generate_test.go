@@ -18,12 +18,12 @@ func TestRandomGenerate(t *testing.T) {
 	values := []string{"", "a", "orders", "false", "team", "team,app.kubernetes.io/name", "scaledjob.keda.sh/name, team"}
 	labels := rapid.MapOfN(rapid.SampledFrom(keys), rapid.SampledFrom(values), 0, 5)
 	rapid.Check(t, func(t *rapid.T) {
-		j := &keda.ScaledJob{Metadata: keda.Metadata{
+		j := &keda.ScaledJob{
 			Name: "orders", Namespace: "shop", Generation: rapid.Int64().Draw(t, "generation"),
 			Labels: labels.Draw(t, "labels"), Annotations: labels.Draw(t, "annotations"),
-		}}
-		j.Spec.JobTargetRef.Template.Metadata.Labels = labels.Draw(t, "pods")
-		j.Spec.JobTargetRef.Template.Spec.RestartPolicy = oneOf(t, "restart", "", "Never", "OnFailure")
+		}
+		j.PodLabels = labels.Draw(t, "pods")
+		j.RestartPolicy = oneOf(t, "restart", "", "Never", "OnFailure")
 		c := clusterOf(j, nil)
 		newOperator(c)(manifest(j), true, 1, 1)
 		job := c.created[0]

@@ -14,16 +14,15 @@ import (
 // manifest is the model's ScaledJob as KEDA reads it.
 func manifest(j *keda.ScaledJob) *v1alpha1.ScaledJob {
 	strategy := j.Spec.ScalingStrategy
-	template := j.Spec.JobTargetRef.Template
 	return &v1alpha1.ScaledJob{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: j.Metadata.Name, Namespace: j.Metadata.Namespace, Generation: j.Metadata.Generation,
-			Labels: j.Metadata.Labels, Annotations: j.Metadata.Annotations, UID: "uid",
+			Name: j.Name, Namespace: j.Namespace, Generation: j.Generation,
+			Labels: j.Labels, Annotations: j.Annotations, UID: "uid",
 		},
 		Spec: v1alpha1.ScaledJobSpec{
 			JobTargetRef: &batchv1.JobSpec{Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: copied(template.Metadata.Labels)},
-				Spec:       corev1.PodSpec{RestartPolicy: corev1.RestartPolicy(template.Spec.RestartPolicy)},
+				ObjectMeta: metav1.ObjectMeta{Labels: copied(j.PodLabels)},
+				Spec:       corev1.PodSpec{RestartPolicy: corev1.RestartPolicy(j.RestartPolicy)},
 			}},
 			SuccessfulJobsHistoryLimit: j.Spec.SuccessfulJobsHistoryLimit,
 			FailedJobsHistoryLimit:     j.Spec.FailedJobsHistoryLimit,
@@ -51,13 +50,13 @@ func copied(labels map[string]string) map[string]string {
 
 // clusterOf has the Jobs and their pods, and others that are none of them.
 func clusterOf(j *keda.ScaledJob, jobs []keda.Job) *cluster {
-	tracking := map[string]string{"scaledjob.keda.sh/name": j.Metadata.Name}
+	tracking := map[string]string{"scaledjob.keda.sh/name": j.Name}
 	c := &cluster{jobs: []batchv1.Job{
-		{ObjectMeta: metav1.ObjectMeta{Name: "stranger", Namespace: j.Metadata.Namespace}},
+		{ObjectMeta: metav1.ObjectMeta{Name: "stranger", Namespace: j.Namespace}},
 		{ObjectMeta: metav1.ObjectMeta{Name: "elsewhere", Namespace: "elsewhere", Labels: tracking}},
 	}}
 	for i := range jobs {
-		of := batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: jobs[i].Name, Namespace: j.Metadata.Namespace, Labels: tracking}}
+		of := batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: jobs[i].Name, Namespace: j.Namespace, Labels: tracking}}
 		if t := jobs[i].CompletionTime; t != nil {
 			of.Status.CompletionTime = &metav1.Time{Time: *t}
 		}

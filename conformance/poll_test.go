@@ -55,11 +55,11 @@ func TestPolls(t *testing.T) {
 			jobs := atWork(running, pending)
 			for _, strategy := range strategies {
 				for i := range 6 * 3 * len(small) * len(small) {
-					j := &keda.ScaledJob{Metadata: keda.Metadata{Name: "orders", Namespace: "shop"}}
+					j := &keda.ScaledJob{Name: "orders", Namespace: "shop"}
 					j.Spec.ScalingStrategy = strategy
 					j.Spec.MinReplicaCount, j.Spec.MaxReplicaCount = small[i/18%len(small)], small[i/18/len(small)]
 					m := keda.Metric{Name: "a", Value: []float64{0, 1, 3, 4.5, 9, 20}[i%6], AverageValue: []float64{0, 0.5, 2}[i/6%3]}
-					samePoll(t, j, keda.State{Scalers: []keda.Scaler{{Metrics: []keda.Metric{m}, Active: i%5 > 0}}}, jobs)
+					samePoll(t, j, keda.State{Scalers: []keda.Scaler{{Metrics: []keda.Metric{m}, Activity: activity(i%5 > 0)}}}, jobs)
 				}
 			}
 		}
@@ -97,7 +97,7 @@ func drawConditions(t *rapid.T) []string {
 // Running and pending Jobs, told apart by what default and accurate create.
 func TestRandomCounts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		j := &keda.ScaledJob{Metadata: keda.Metadata{Name: "orders", Namespace: "shop"}}
+		j := &keda.ScaledJob{Name: "orders", Namespace: "shop"}
 		j.Spec.MaxReplicaCount = new(int32(1000))
 		j.Spec.ScalingStrategy.PendingPodConditions = drawConditions(t)
 		jobs := drawJobs(t, 15)
@@ -108,7 +108,7 @@ func TestRandomCounts(t *testing.T) {
 			newOperator(c)(manifest(j), true, 20, 20)
 			return int64(len(c.created))
 		}
-		same(t, counts, keda.Counts{Running: 20 - created("default"), Pending: 20 - created("accurate")},
+		same(t, counts, keda.JobCounts{Running: 20 - created("default"), Pending: 20 - created("accurate")},
 			func() string { return fmt.Sprintf("%+v of %+v", j.Spec.ScalingStrategy, jobs) })
 	})
 }
@@ -118,7 +118,7 @@ func TestRandomCounts(t *testing.T) {
 func TestRandomHistory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.Map(rapid.Int32Range(-2, 30), func(n int32) *int32 { return &n })
-		j := &keda.ScaledJob{Metadata: keda.Metadata{Name: "orders", Namespace: "shop"}}
+		j := &keda.ScaledJob{Name: "orders", Namespace: "shop"}
 		j.Spec.SuccessfulJobsHistoryLimit, j.Spec.FailedJobsHistoryLimit = limit.Draw(t, "succeeded"), limit.Draw(t, "failed")
 		jobs := drawFinished(t)
 		c := clusterOf(j, jobs)

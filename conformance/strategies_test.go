@@ -64,7 +64,7 @@ func TestRandomStrategies(t *testing.T) {
 	jobs := every()
 	rapid.Check(t, func(t *rapid.T) {
 		j := rapid.SampledFrom(jobs).Draw(t, "scaledjob")
-		l := rapid.OneOf(strategytest.Wild(), strategytest.Loads()).Draw(t, "load")
+		l := rapid.OneOf(strategytest.Arbitrary(), strategytest.Loads()).Draw(t, "load")
 		l.Stuck = 0
 		sameScale(t, profile.Strategy(j), executor.NewScalingStrategy(logr.Discard(), manifest(j)), l, rapid.Int64().Draw(t, "scaleTo"))
 	})

@@ -24,6 +24,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/scaledjob/scaledjob/keda"
+	"github.com/scaledjob/scaledjob/scaling"
 )
 
 // checks is how many random cases are tried, unless -rapid.checks says otherwise.
@@ -91,7 +92,7 @@ func (s scaler) IsActive(context.Context) (bool, error) {
 	if s.Failed || s.Metrics[0].Failed {
 		return false, errors.New("failed")
 	}
-	return s.Active || s.Metrics[0].Active, nil
+	return s.Activity == scaling.Active || s.Metrics[0].Activity == scaling.Active, nil
 }
 
 func (s scaler) Close(context.Context) error { return nil }
@@ -155,12 +156,18 @@ func drawScalers(t *rapid.T) []keda.Scaler {
 	value := rapid.Map(thousandths, func(n int) float64 { return quantity(float64(n) / 1000).AsApproximateFloat64() })
 	reported := make([]keda.Scaler, rapid.IntRange(0, 4).Draw(t, "scalers"))
 	for i := range reported {
-		s := keda.Scaler{Active: rapid.IntRange(0, 4).Draw(t, "active") > 0, Failed: rapid.IntRange(0, 9).Draw(t, "failed") == 0}
+		s := keda.Scaler{Activity: scaling.Inactive, Failed: rapid.IntRange(0, 9).Draw(t, "failed") == 0}
+		if rapid.IntRange(0, 4).Draw(t, "active") > 0 {
+			s.Activity = scaling.Active
+		}
 		for range rapid.SampledFrom([]int{1, 1, 1, 2, 3}).Draw(t, "metrics") {
 			m := keda.Metric{
 				Name:  rapid.SampledFrom([]string{"queueLength", "queueLength", "other"}).Draw(t, "name"),
 				Value: value.Draw(t, "value"), AverageValue: value.Draw(t, "target"),
-				Failed: rapid.IntRange(0, 9).Draw(t, "metric failed") == 0, Active: rapid.IntRange(0, 4).Draw(t, "metric active") == 0,
+				Failed: rapid.IntRange(0, 9).Draw(t, "metric failed") == 0,
+			}
+			if rapid.IntRange(0, 4).Draw(t, "metric active") == 0 {
+				m.Activity = scaling.Active
 			}
 			switch rapid.IntRange(0, 39).Draw(t, "odd") {
 			case 0:

@@ -21,10 +21,10 @@ func (s operatorStrategy) Propose(l strategy.Load) int64 {
 	return proposal
 }
 
-// fillsTheRoom: a queue that still asks for all the room when the running Jobs,
+// fillsHeadroom: a queue that still asks for all the room when the running Jobs,
 // or the pending ones, have been subtracted from it gets all the room.
-var fillsTheRoom = strategytest.Law{
-	Name: "a queue that asks for all the room gets it",
+var fillsHeadroom = strategytest.Property{
+	Name: "FillsHeadroom", Meaning: "a target of at least R + max(0, M - R) gets max(0, M - R)",
 	Check: func(s strategy.Strategy, l strategy.Load, _ int64) error {
 		room := max(0, l.Max-l.Running)
 		if l.Target-l.Running < room {
@@ -37,18 +37,14 @@ var fillsTheRoom = strategytest.Law{
 	},
 }
 
-var laws = []strategytest.Law{
-	strategytest.Pure, strategytest.MoreTargetNeverFewer, strategytest.MoreRunningNeverMore, strategytest.MorePendingNeverMore,
-	strategytest.MoreStuckNeverFewer, strategytest.SmallerMaxNeverMore, strategytest.EmptyQueueCreatesNothing,
-	strategytest.WithinRoom, strategytest.Settles, fillsTheRoom,
-}
+var properties = append(strategytest.All(), fillsHeadroom)
 
 // strategytest finds by itself what is wrong with KEDA's strategies: custom
 // proposes more than the maximum leaves room for; eager subtracts pending Jobs
 // twice, so that it leaves room unused while they start, and asks for the same
 // Jobs again in the next poll; accurate before 2.19 creates more Jobs when more
-// run or when fewer may, and more in the next poll. The model breaks the same laws at the same loads.
-func TestLaws(t *testing.T) {
+// run or when fewer may, and more in the next poll. The model breaks the same properties at the same loads.
+func TestProperties(t *testing.T) {
 	halves := keda.ScalingStrategy{
 		Strategy: "custom", CustomScalingQueueLengthDeduction: new(int32(1)), CustomScalingRunningJobPercentage: "0.5",
 	}
@@ -57,48 +53,48 @@ func TestLaws(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		spec   keda.ScalingStrategy
-		broken []strategytest.Law
+		broken []strategytest.Property
 	}{
 		{keda.ScalingStrategy{Strategy: "default"}, nil},
 		{keda.ScalingStrategy{Strategy: "accurate"}, brokenByAccurate()},
 		{keda.ScalingStrategy{Strategy: "eager"}, brokenByEager()},
-		{halves, []strategytest.Law{strategytest.WithinRoom, strategytest.Settles, fillsTheRoom}},
-		{more, []strategytest.Law{strategytest.EmptyQueueCreatesNothing, strategytest.WithinRoom, strategytest.Settles}},
+		{halves, []strategytest.Property{strategytest.WithinHeadroom, strategytest.Converges, fillsHeadroom}},
+		{more, []strategytest.Property{strategytest.EmptyQueueCreatesNothing, strategytest.WithinHeadroom, strategytest.Converges}},
 	} {
 		j := &keda.ScaledJob{Spec: keda.Spec{ScalingStrategy: tt.spec}}
 		operator := operatorStrategy{executor.NewScalingStrategy(logr.Discard(), manifest(j))}
 		model := profile.Strategy(j)
 		broken := []string{}
-		for _, law := range laws {
-			found := strategytest.Smallest(operator, law)
-			require.Equal(t, found, strategytest.Smallest(model, law), "%s: %s", model, law.Name)
+		for _, p := range properties {
+			found := strategytest.Smallest(operator, p)
+			require.Equal(t, found, strategytest.Smallest(model, p), "%s: %s", model, p.Name)
 			if found != nil {
 				t.Logf("%s: %v", model, found)
-				broken = append(broken, law.Name)
+				broken = append(broken, p.Name)
 			}
 		}
-		require.Equal(t, lawNames(tt.broken), broken, "%s", model)
+		require.Equal(t, names(tt.broken), broken, "%s", model)
 	}
 }
 
-func brokenByAccurate() []strategytest.Law {
-	if profile.Rule(keda.PartAccurate).Since == "2.19" {
+func brokenByAccurate() []strategytest.Property {
+	if profile.Rule("accurate").Since == "2.19" {
 		return nil
 	}
-	return []strategytest.Law{strategytest.MoreRunningNeverMore, strategytest.SmallerMaxNeverMore, strategytest.Settles}
+	return []strategytest.Property{strategytest.MonotoneInRunning, strategytest.MonotoneInMax, strategytest.Converges}
 }
 
-func brokenByEager() []strategytest.Law {
+func brokenByEager() []strategytest.Property {
 	if profile.Supports(keda.EagerStrategy) != nil {
 		return nil // its name selects default
 	}
-	return []strategytest.Law{strategytest.Settles, fillsTheRoom}
+	return []strategytest.Property{strategytest.Converges, fillsHeadroom}
 }
 
-func lawNames(of []strategytest.Law) []string {
+func names(of []strategytest.Property) []string {
 	names := []string{}
-	for _, law := range of {
-		names = append(names, law.Name)
+	for _, p := range of {
+		names = append(names, p.Name)
 	}
 	return names
 }
