@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/e2e/cluster"
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/rollout"
@@ -51,12 +52,12 @@ func TestAdapter(t *testing.T) {
 	t.Run("quickstart", func(t *testing.T) { testQuickstart(t, c, client) })
 }
 
-// A fleet is a ScaledJob in a namespace of its own, a ConfigMap being its owner.
+// A fleet is a ScaledJob in a namespace of its own, owned by a ConfigMap.
 type fleet struct {
-	t      *testing.T
-	client kubernetes.Interface
-	poll   adapter.Poll
-	fleet  *adapter.Fleet // as of the last look
+	t       *testing.T
+	client  kubernetes.Interface
+	target  adapter.Target
+	tracker *adapter.Tracker // as of the last look
 }
 
 func newFleet(t *testing.T, client kubernetes.Interface, namespace string) *fleet {
@@ -65,20 +66,17 @@ func newFleet(t *testing.T, client kubernetes.Interface, namespace string) *flee
 	require.NoError(t, err)
 	m, err := client.CoreV1().ConfigMaps(namespace).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "owner"}}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	s := scaledJob(t)
-	s.Namespace = namespace
-	config, err := s.Config(nil)
+	config, err := scaledJob(t).Config(nil)
 	require.NoError(t, err)
-	return &fleet{t: t, client: client, poll: adapter.Poll{
-		ScaledJob: s, Config: config,
-		Owner: *metav1.NewControllerRef(m, corev1.SchemeGroupVersion.WithKind("ConfigMap")),
-	}}
+	target := config.Target
+	target.Owner = adapter.OwnerOf(m, corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+	return &fleet{t: t, client: client, target: target}
 }
 
-// scaledJob is one whose every item asks for a Job.
-func scaledJob(t *testing.T) *adapter.ScaledJob {
+// scaledJob returns a ScaledJob each of whose items asks for a Job.
+func scaledJob(t *testing.T) *scaledjob.ScaledJob {
 	t.Helper()
-	found, err := adapter.ReadScaledJobs([]byte(`
+	found, err := scaledjob.Read([]byte(`
 apiVersion: keda.sh/v1alpha1
 kind: ScaledJob
 metadata: {name: orders.consumer-of-a-shop-with-a-name-that-is-longer-than-a-label-may-be, generation: 1, labels: {team: a}}
@@ -90,27 +88,44 @@ spec:
 	return found[0]
 }
 
+func items(n float64) []scaling.Metric {
+	return []scaling.Metric{{Name: "orders", Value: n, Target: 1}}
+}
+
 // look lists the Jobs and plans for a queue.
 func (f *fleet) look(queue float64) adapter.Plan {
 	f.t.Helper()
 	var err error
-	f.fleet, err = adapter.List(f.t.Context(), f.client, f.poll.ScaledJob, adapter.Observation{Owner: f.poll.Owner.UID, PodsKnown: true})
+	f.tracker, err = adapter.List(f.t.Context(), f.client, f.target, adapter.Options{Pods: true, Selector: scaledjob.Selector})
 	require.NoError(f.t, err)
-	f.poll.Config.Revision, f.poll.Now = f.poll.ScaledJob.Revision(), time.Now()
-	f.poll.Metrics = []scaling.Metric{f.poll.Config.Triggers[0].Metric(queue)}
-	return adapter.NewPlan(f.poll, f.fleet)
+	return f.tracker.Plan(f.target.Owner.UID, items(queue), time.Now())
 }
 
+// apply carries out the plan of the last look.
 func (f *fleet) apply(p adapter.Plan) adapter.Result {
 	f.t.Helper()
-	r, err := adapter.Apply(f.t.Context(), f.client, p)
+	r, err := f.tracker.Apply(f.t.Context(), f.client, p)
 	require.NoError(f.t, err)
 	return r
 }
 
+func (f *fleet) observed() []adapter.Job {
+	f.t.Helper()
+	jobs, known := f.tracker.Jobs(f.target.Owner.UID)
+	require.True(f.t, known)
+	return jobs
+}
+
+func (f *fleet) counts() scaling.JobCounts {
+	f.t.Helper()
+	counts, known := f.tracker.Counts(f.target.Owner.UID, time.Now())
+	require.True(f.t, known)
+	return counts
+}
+
 func (f *fleet) jobs() []batchv1.Job {
 	f.t.Helper()
-	l, err := f.client.BatchV1().Jobs(f.poll.ScaledJob.Namespace).List(f.t.Context(), metav1.ListOptions{})
+	l, err := f.client.BatchV1().Jobs(f.target.Owner.Namespace).List(f.t.Context(), metav1.ListOptions{})
 	require.NoError(f.t, err)
 	return l.Items
 }
@@ -121,11 +136,11 @@ func (f *fleet) eventually(what string, ok func() bool) {
 }
 
 // counted waits until the Jobs count so.
-func (f *fleet) counted(want scaling.Jobs) {
+func (f *fleet) counted(want scaling.JobCounts) {
 	f.t.Helper()
 	f.eventually(fmt.Sprintf("%+v", want), func() bool {
 		f.look(0)
-		return f.fleet.Count(time.Time{}) == want
+		return f.counts() == want
 	})
 }
 
@@ -136,28 +151,34 @@ func testCreate(t *testing.T, client kubernetes.Interface) {
 	require.Equal(t, int64(100), f.apply(plan).Created)
 	t.Logf("100 Jobs created in %s", time.Since(begin))
 	require.Len(t, f.jobs(), 100)
-	require.Equal(t, int64(100), f.apply(plan).Created, "the same plan finds its own")
-	require.Len(t, f.jobs(), 100)
-	f.counted(scaling.Jobs{Running: 100})
-	f.poll.Config.Policy.Bounds.Max = 103
+	f.look(0)
+	f.counted(scaling.JobCounts{Running: 100})
+	f.target.Policy.Bounds.Max = 103
 	require.Equal(t, int64(3), f.apply(f.look(500)).Created)
+	require.Len(t, f.jobs(), 103)
+
+	// Another that has seen none of them finds them by their names.
+	blind, err := adapter.Observe(f.target, adapter.Options{}, nil, nil)
+	require.NoError(t, err)
+	r, err := blind.Apply(t.Context(), client, blind.Plan(f.target.Owner.UID, items(500), time.Now()))
+	require.NoError(t, err)
+	require.Equal(t, adapter.Result{Existing: 103}, r)
 	require.Len(t, f.jobs(), 103)
 }
 
 func testOthers(t *testing.T, client kubernetes.Interface) {
 	f := newFleet(t, client, "others")
-	mine := f.look(1).Job(0)
-	orphan := mine.DeepCopy()
+	orphan := f.target.NewJob(1)
 	orphan.Name, orphan.OwnerReferences = "orphan", nil
-	before := mine.DeepCopy()
-	before.Name, before.OwnerReferences[0].UID = "before", "00000000-0000-4000-8000-000000000000"
+	before := f.target.NewJob(1)
+	before.Name, before.OwnerReferences[0].UID, before.OwnerReferences[0].Name = "before", "00000000-0000-4000-8000-000000000000", "another"
 	for _, j := range []*batchv1.Job{orphan, before} {
-		_, err := client.BatchV1().Jobs(f.poll.ScaledJob.Namespace).Create(t.Context(), j, metav1.CreateOptions{})
+		_, err := client.BatchV1().Jobs(f.target.Owner.Namespace).Create(t.Context(), j, metav1.CreateOptions{})
 		require.NoError(t, err)
 	}
-	f.poll.ScaledJob.Generation = 2
+	f.target.Revision.Generation = 2
 	plan := f.look(1)
-	require.Zero(t, f.fleet.Len())
+	require.Empty(t, f.observed())
 	require.Empty(t, plan.Delete)
 	require.Equal(t, int64(1), plan.Create)
 }
@@ -165,17 +186,17 @@ func testOthers(t *testing.T, client kubernetes.Interface) {
 func testImmediate(t *testing.T, client kubernetes.Interface) {
 	for _, propagation := range []rollout.Propagation{rollout.Background, rollout.Foreground, rollout.Orphan} {
 		f := newFleet(t, client, "immediate-"+propagation.String())
-		f.poll.Config.Policy.Bounds.Max = 4
-		f.poll.Config.Rollout = rollout.Policy{Strategy: rollout.Immediate, Propagation: propagation}
+		f.target.Policy.Bounds.Max = 4
+		f.target.Rollout = rollout.Policy{Strategy: rollout.Immediate, Propagation: propagation}
 		f.apply(f.look(3))
-		f.counted(scaling.Jobs{Running: 3})
-		f.poll.ScaledJob.Generation = 2
+		f.counted(scaling.JobCounts{Running: 3})
+		f.target.Revision.Generation = 2
 		plan := f.look(9)
 		require.Len(t, plan.Delete, 3)
 		require.Equal(t, int64(1), plan.Create, "the old ones hold room in this poll:\n%s", plan.Decision)
-		require.Equal(t, adapter.Result{Created: 1, RolledOut: 3}, f.apply(plan))
-		f.counted(scaling.Jobs{Running: 1})
-		pods, err := client.CoreV1().Pods(f.poll.ScaledJob.Namespace).List(t.Context(), metav1.ListOptions{})
+		require.Equal(t, adapter.Result{Created: 1, Outdated: 3}, f.apply(plan))
+		f.counted(scaling.JobCounts{Running: 1})
+		pods, err := client.CoreV1().Pods(f.target.Owner.Namespace).List(t.Context(), metav1.ListOptions{})
 		require.NoError(t, err)
 		if propagation == rollout.Orphan {
 			require.Len(t, pods.Items, 4)
@@ -186,30 +207,23 @@ func testImmediate(t *testing.T, client kubernetes.Interface) {
 
 func testDrain(t *testing.T, client kubernetes.Interface) {
 	f := newFleet(t, client, "drain")
-	f.poll.Config.Rollout = rollout.Policy{Strategy: rollout.Drain}
+	f.target.Rollout = rollout.Policy{Strategy: rollout.Drain}
 	f.apply(f.look(3))
-	f.counted(scaling.Jobs{Running: 3, Pending: 2})
-	f.poll.ScaledJob.Generation = 2
-	require.Equal(t, 2, f.apply(f.look(0)).RolledOut)
-	f.counted(scaling.Jobs{Running: 1})
+	f.counted(scaling.JobCounts{Running: 3, Pending: 2})
+	f.target.Revision.Generation = 2
+	require.Equal(t, 2, f.apply(f.look(0)).Outdated)
+	f.counted(scaling.JobCounts{Running: 1})
 }
 
 func testHistory(t *testing.T, client kubernetes.Interface) {
 	f := newFleet(t, client, "finish")
-	f.poll.Config.History = history.Limits{Succeeded: history.Keep(2), Failed: history.Keep(1)}
+	f.target.History = history.Limits{Succeeded: history.Keep(2), Failed: history.Keep(1)}
 	f.apply(f.look(5))
-	f.poll.ScaledJob.Spec.JobTargetRef.Template.Labels = map[string]string{"fails": "x"}
+	f.target.Job.Spec.Template.Labels = map[string]string{"fails": "x"}
 	f.apply(f.look(8))
-	finished := func(n int) func() bool {
-		return func() bool {
-			f.look(0)
-			return f.fleet.Count(time.Time{}) == scaling.Jobs{} && f.fleet.Len() == n
-		}
-	}
-	f.eventually("all finish", func() bool { f.look(0); return f.fleet.Count(time.Time{}) == scaling.Jobs{} })
-	n := f.fleet.Len()
-	failed := 0
-	for j := range f.fleet.All() {
+	f.eventually("all finish", func() bool { f.look(0); return f.counts() == scaling.JobCounts{} })
+	n, failed := len(f.observed()), 0
+	for _, j := range f.observed() {
 		require.False(t, j.Finished.IsZero())
 		if j.Phase == adapter.Failed {
 			failed++
@@ -217,36 +231,38 @@ func testHistory(t *testing.T, client kubernetes.Interface) {
 	}
 	require.Positive(t, failed)
 	require.Equal(t, n-3, f.apply(f.look(0)).Pruned)
-	f.eventually("two succeeded and one failed are left", finished(3))
+	f.eventually("two succeeded and one failed are left", func() bool { f.look(0); return len(f.observed()) == 3 })
 	require.Empty(t, f.look(0).Delete)
 }
 
-// A Job that was made anew under the name of one to delete stays.
+// A Job that was created under the name of one to delete stays.
 func testReplaced(t *testing.T, client kubernetes.Interface) {
 	f := newFleet(t, client, "pending-replaced")
-	first := f.look(1)
-	f.apply(first)
-	f.poll.ScaledJob.Generation = 2
+	f.apply(f.look(1))
+	f.target.Revision.Generation = 2
 	plan := f.look(0)
 	require.Len(t, plan.Delete, 1)
-	jobs, name := client.BatchV1().Jobs(f.poll.ScaledJob.Namespace), plan.Delete[0].Name
+	jobs, name := client.BatchV1().Jobs(f.target.Owner.Namespace), plan.Delete[0].Name
 	background := metav1.DeletePropagationBackground
 	require.NoError(t, jobs.Delete(t.Context(), name, metav1.DeleteOptions{PropagationPolicy: &background}))
 	f.eventually("it is gone", func() bool {
 		_, err := jobs.Get(t.Context(), name, metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
 	})
-	f.poll.ScaledJob.Generation = 1
-	f.apply(first)
-	require.Equal(t, 1, f.apply(plan).RolledOut, "the Job that was meant is gone")
-	_, err := jobs.Get(t.Context(), name, metav1.GetOptions{})
+	old := f.tracker
+	f.apply(f.look(1))
+	r, err := old.Apply(t.Context(), client, plan)
+	require.NoError(t, err)
+	require.Equal(t, 1, r.Outdated, "the Job of the plan is gone")
+	_, err = jobs.Get(t.Context(), name, metav1.GetOptions{})
 	require.NoError(t, err, "the other is not")
 }
 
 func testRefused(t *testing.T, client kubernetes.Interface) {
 	f := newFleet(t, client, "refused")
-	f.poll.ScaledJob.Spec.JobTargetRef.Template.Spec.Containers[0].Image = ""
-	r, err := adapter.Apply(t.Context(), client, f.look(9))
+	f.target.Job.Spec.Template.Spec.Containers[0].Image = ""
+	plan := f.look(9)
+	r, err := f.tracker.Apply(t.Context(), client, plan)
 	var refused *adapter.CreateError
 	require.ErrorAs(t, err, &refused)
 	require.True(t, apierrors.IsInvalid(err), "%v", err)
@@ -274,27 +290,24 @@ func testPending(t *testing.T, client kubernetes.Interface) {
 	} {
 		f := newFleet(t, client, tt.namespace)
 		f.apply(f.look(3))
-		jobs, pods := adapter.JobInformer(client, tt.namespace), adapter.PodInformer(client, tt.namespace)
-		go jobs.RunWithContext(t.Context())
-		go pods.RunWithContext(t.Context())
-		owner := f.poll.Owner.UID
 		for _, way := range []struct {
-			o       adapter.Observation
-			pending int64
+			pods       bool
+			conditions []string
+			pending    int64
 		}{
-			{adapter.Observation{Owner: owner}, tt.status},
-			{adapter.Observation{Owner: owner, PodsKnown: true}, tt.phases},
-			{adapter.Observation{Owner: owner, PodsKnown: true, PendingPodConditions: []string{"Ready"}}, tt.phases},
-			{adapter.Observation{Owner: owner, PodsKnown: true, PendingPodConditions: []string{"Ready", "example.com/Consumed"}}, tt.conditions},
+			{false, nil, tt.status},
+			{true, nil, tt.phases},
+			{true, []string{"Ready"}, tt.phases},
+			{true, []string{"Ready", "example.com/Consumed"}, tt.conditions},
 		} {
-			tracker, err := adapter.NewTracker(jobs, pods)
+			tracker, err := adapter.NewTracker(client, adapter.Options{Namespace: tt.namespace, Pods: way.pods})
 			require.NoError(t, err)
-			require.NoError(t, tracker.Follow(way.o))
-			f.eventually(fmt.Sprintf("%d pending, %+v", way.pending, way.o), func() (ok bool) {
-				tracker.View(owner, func(fleet *adapter.Fleet) {
-					ok = fleet.Count(time.Time{}) == scaling.Jobs{Running: 3, Pending: way.pending}
-				})
-				return ok
+			f.target.PendingPodConditions = way.conditions
+			require.NoError(t, tracker.Track(f.target))
+			go tracker.Run(t.Context())
+			f.eventually(fmt.Sprintf("%+v", way), func() bool {
+				counts, known := tracker.Counts(f.target.Owner.UID, time.Now())
+				return known && counts == scaling.JobCounts{Running: 3, Pending: way.pending}
 			})
 		}
 	}

@@ -22,23 +22,25 @@ import (
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/member"
 	"github.com/scaledjob/scaledjob/e2e/cluster"
-	"github.com/scaledjob/scaledjob/placement"
+	"github.com/scaledjob/scaledjob/placement/jobs"
+	"github.com/scaledjob/scaledjob/placement/replicas"
 	"github.com/scaledjob/scaledjob/placement/taint"
+	"github.com/scaledjob/scaledjob/scaling"
 )
 
 // A fleetwide is one owner with Jobs, and objects to scale, on two real members that
 // are reached with no more rights than are needed.
 type fleetwide struct {
-	t        *testing.T
-	clusters map[string]*cluster.Cluster
-	clients  map[string]kubernetes.Interface // may do all
-	wires    map[string]*wire                // on the way of the members' own clients
-	all      *member.Clusters
-	policy   placement.JobPolicy
-	action   member.Action
-	memory   placement.Memory
-	demand   int64
-	errs     []error
+	t          *testing.T
+	clusters   map[string]*cluster.Cluster
+	clients    map[string]kubernetes.Interface // may do all
+	wires      map[string]*wire                // on the way of the members' own clients
+	all        *member.Clusters
+	policy     jobs.Policy
+	target     adapter.Target
+	checkpoint jobs.Checkpoint
+	demand     int64
+	errs       []error
 }
 
 const agent = "agent"
@@ -47,15 +49,17 @@ func newFleetwide(t *testing.T, names ...string) *fleetwide {
 	t.Helper()
 	f := &fleetwide{
 		t: t, clusters: map[string]*cluster.Cluster{}, clients: map[string]kubernetes.Interface{}, wires: map[string]*wire{},
-		all: &member.Clusters{}, policy: placement.DefaultJobPolicy(),
+		all: &member.Clusters{}, policy: jobs.DefaultPolicy(),
 	}
-	f.action.ScaledJob = scaledJob(t)
-	f.action.ScaledJob.Namespace, f.action.ScaledJob.UID = "shop", types.UID("6f1f3d3e-0000-4000-8000-000000000001")
-	f.action.Revision = f.action.ScaledJob.Revision()
-	f.policy.Revision, f.policy.Failover.GracePeriod = f.action.Revision, time.Hour
-	require.NoError(t, f.all.Follow(adapter.Observation{Owner: f.action.ScaledJob.UID}))
+	s := scaledJob(t)
+	s.Namespace, s.UID = "shop", types.UID("6f1f3d3e-0000-4000-8000-000000000001")
+	config, err := s.Config(nil)
+	require.NoError(t, err)
+	f.target = config.Target
+	f.policy.Revision, f.policy.Failover.GracePeriod = f.target.Revision, time.Hour
+	require.NoError(t, f.all.Track(f.target, nil))
 	for _, name := range names {
-		c := cluster.Start(t)
+		c := cluster.Start(t, cluster.WithControllers("deployment-controller", "replicaset-controller"))
 		c.Kubelet(t, func(*corev1.Pod) cluster.Run { return cluster.Run{Work: time.Hour} })
 		f.clusters[name], f.clients[name] = c, c.Client(t)
 		f.permit(name)
@@ -74,9 +78,8 @@ func newFleetwide(t *testing.T, names ...string) *fleetwide {
 		require.NoError(t, f.all.Add(t.Context(), m))
 	}
 	f.eventually("all members are known", func() bool {
-		clusters, _ := f.observe()
-		for _, c := range clusters {
-			if !c.Reachable || !c.Known {
+		for _, c := range f.observe().Clusters {
+			if c.Reach != jobs.Reachable {
 				return false
 			}
 		}
@@ -109,30 +112,27 @@ func (f *fleetwide) eventually(what string, ok func() bool) {
 	require.Eventually(f.t, ok, 60*time.Second, 50*time.Millisecond, what)
 }
 
-func (f *fleetwide) observe() ([]placement.JobCluster, []placement.Failure) {
-	return f.all.Observe(f.action.ScaledJob.UID, time.Now())
-}
+func (f *fleetwide) observe() member.Observation { return f.all.Observe(f.target.Owner.UID) }
 
 // reachable reports whether the member answers.
 func (f *fleetwide) reachable(name string) bool {
-	clusters, _ := f.observe()
-	for _, c := range clusters {
+	for _, c := range f.observe().Clusters {
 		if c.Name == name {
-			return c.Reachable
+			return c.Reach == jobs.Reachable
 		}
 	}
 	return false
 }
 
 // poll observes, plans and applies, and keeps the errors.
-func (f *fleetwide) poll() placement.JobPlan {
-	clusters, failures := f.observe()
-	now := time.Now()
-	plan := placement.PlanJobs(f.policy, placement.JobState{
-		Demand: placement.Demand{Jobs: f.demand, Active: true}, Clusters: clusters, Failures: failures, Memory: f.memory, Now: now,
+func (f *fleetwide) poll() jobs.Decision {
+	seen := f.observe()
+	plan := jobs.Plan(f.policy, jobs.State{
+		Metrics:  []scaling.Metric{{Value: float64(f.demand), Target: 1, Activity: scaling.Active}},
+		Clusters: seen.Clusters, Checkpoint: f.checkpoint, Now: time.Now(),
 	})
-	f.memory, f.action.Plan, f.action.Now = plan.Memory, plan, now
-	for _, r := range f.all.Apply(f.t.Context(), f.action) {
+	f.checkpoint = plan.Checkpoint
+	for _, r := range f.all.Apply(f.t.Context(), seen, plan) {
 		if r.Err != nil {
 			f.errs = append(f.errs, fmt.Errorf("%s: %w", r.Cluster, r.Err))
 		}
@@ -163,22 +163,21 @@ func (f *fleetwide) settled(want int) {
 	f.t.Helper()
 	f.eventually(fmt.Sprint(want, " Jobs"), func() bool {
 		plan := f.poll()
-		clusters, _ := f.observe()
-		for _, c := range clusters {
+		for _, c := range f.observe().Clusters {
 			for _, j := range c.Jobs {
-				if j.Phase == placement.InFlight {
+				if j.Phase == jobs.Pending && j.PendingSince.IsZero() {
 					return false
 				}
 			}
 		}
-		return len(plan.Create) == 0 && len(plan.Delete) == 0 && f.total() == want
+		return len(plan.Create)+len(plan.Outdated)+len(plan.Duplicates)+len(plan.Finished) == 0 && f.total() == want
 	})
 }
 
 func TestMemberJobs(t *testing.T) {
 	f := newFleetwide(t, "a", "b")
-	f.policy.Members = []placement.Member{{Name: "a", Weight: 2}, {Name: "b", Weight: 3}}
-	f.policy.Scaling.Max = 300
+	f.policy.Members = []jobs.Member{{Name: "a", Weight: 2}, {Name: "b", Weight: 3}}
+	f.policy.Scaling.Bounds.Max = 300
 	f.demand = 20
 	f.settled(20)
 	require.Empty(t, f.errs)
@@ -196,9 +195,9 @@ func TestMemberJobs(t *testing.T) {
 func (f *fleetwide) testOwnership(t *testing.T) {
 	referring := f.jobs("a")[0].DeepCopy()
 	require.Empty(t, referring.OwnerReferences)
-	require.Equal(t, string(f.action.ScaledJob.UID), referring.Labels[adapter.LabelOwner])
-	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "referring", Namespace: "shop"}, Spec: batchv1.JobSpec{Template: f.action.ScaledJob.Spec.JobTargetRef.Template}}
-	job.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "elsewhere", UID: f.action.ScaledJob.UID, Controller: new(true)}}
+	require.Equal(t, string(f.target.Owner.UID), referring.Labels[adapter.LabelOwner])
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "referring", Namespace: "shop"}, Spec: batchv1.JobSpec{Template: f.target.Job.Spec.Template}}
+	job.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "elsewhere", UID: f.target.Owner.UID, Controller: new(true)}}
 	_, err := f.clients["a"].BatchV1().Jobs("shop").Create(t.Context(), job, metav1.CreateOptions{})
 	require.NoError(t, err)
 	f.eventually("it is collected", func() bool { return len(f.jobs("a")) == 8 })
@@ -215,12 +214,13 @@ func (f *fleetwide) testOneAway(t *testing.T) {
 	f.demand = 40
 	f.eventually("the other has all new Jobs", func() bool { f.poll(); return len(f.jobs("a")) == 28 })
 	f.eventually("the taint is hard", func() bool {
-		return f.poll().Members[1].Excluded == placement.ReasonUnreachable && f.memory.Clusters["b"].Level == taint.Hard
+		b := f.poll().Members[1]
+		return b.Excluded == jobs.ReasonUnreachable && b.Taint.Level == taint.Hard
 	})
 	require.Len(t, f.jobs("a"), 28)
 	require.NoError(t, f.clusters["b"].StartAPIServer(t.Context()))
 	f.eventually("it answers", func() bool { return f.reachable("b") })
-	f.memory, f.errs = placement.Memory{}, nil
+	f.checkpoint, f.errs = jobs.Checkpoint{}, nil
 	f.settled(40)
 	for _, j := range f.jobs("b") {
 		delete(before, j.UID)
@@ -249,7 +249,7 @@ func (f *fleetwide) testAnswersLost(t *testing.T) {
 	}
 	require.NotEmpty(t, f.errs)
 	f.wires["b"].breaks(nil)
-	f.memory, f.errs = placement.Memory{}, nil
+	f.checkpoint, f.errs = jobs.Checkpoint{}, nil
 	f.settled(80)
 	require.Empty(t, f.errs)
 }
@@ -271,8 +271,8 @@ func (f *fleetwide) testKilledInABurst(t *testing.T) {
 			}
 			n := 0
 			for name := range f.clients {
-				if jobs := f.jobs(name); jobs != nil {
-					last[name] = len(jobs)
+				if all := f.jobs(name); all != nil {
+					last[name] = len(all)
 				}
 				n += last[name]
 			}
@@ -284,7 +284,7 @@ func (f *fleetwide) testKilledInABurst(t *testing.T) {
 		defer close(burst)
 		for end := time.Now().Add(8 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 			f.poll()
-			f.memory = placement.Memory{} // so that it is tried again and again
+			f.checkpoint = jobs.Checkpoint{} // so that it is tried again and again
 		}
 	}()
 	f.eventually("the burst has begun", func() bool { return len(f.jobs("b")) > 30 })
@@ -305,8 +305,8 @@ func (f *fleetwide) testKilledInABurst(t *testing.T) {
 }
 
 func (f *fleetwide) testAllDeleted(t *testing.T) {
-	uid := f.action.ScaledJob.UID
-	f.all.Forget(uid)
+	uid := f.target.Owner.UID
+	f.all.Untrack(uid)
 	f.eventually("nothing is left", func() bool {
 		left := 0
 		for _, c := range f.all.DeleteJobs(t.Context(), uid) {
@@ -320,7 +320,7 @@ func (f *fleetwide) testAllDeleted(t *testing.T) {
 
 // Replicas go through the scale subresource: 4:6 of 5 are 2 and 3; without the one, 0
 // and 5; with it again, 2 and 3.
-func TestMemberObjects(t *testing.T) {
+func TestMemberReplicas(t *testing.T) {
 	f := newFleetwide(t, "a", "b")
 	for _, client := range f.clients {
 		_, err := client.AppsV1().Deployments("shop").Create(t.Context(), &appsv1.Deployment{
@@ -331,26 +331,23 @@ func TestMemberObjects(t *testing.T) {
 		}, metav1.CreateOptions{})
 		require.NoError(t, err)
 	}
-	policy := placement.DefaultObjectPolicy()
-	policy.Members = []placement.Member{{Name: "a", Weight: 4}, {Name: "b", Weight: 6}}
-	policy.Rebalancing.GracePeriod = 2 * time.Second
-	poll := member.ObjectPoll{Object: member.Object{Namespace: "shop", Name: "nginx"}, Rebalancing: policy.Rebalancing}
+	policy := replicas.NewPolicy(100, replicas.Member{Name: "a", Weight: 4}, replicas.Member{Name: "b", Weight: 6})
+	policy.GracePeriod = 2 * time.Second
+	w, poll := member.Workload{Namespace: "shop", Name: "nginx"}, member.ReplicasPoll{Members: policy.Members}
 	step := func() {
-		poll.Now = time.Now()
-		clusters, _ := f.all.ObserveObject(t.Context(), poll)
-		poll.Before = clusters
-		plan := placement.PlanObject(policy, placement.ObjectState{Replicas: new(int32(5)), Clusters: clusters, Now: poll.Now})
-		f.all.Scale(t.Context(), poll.Object, plan)
+		clusters, _ := f.all.ObserveReplicas(t.Context(), w, poll)
+		plan := replicas.NewPlan(policy, replicas.State{Replicas: new(int32(5)), Clusters: clusters, Checkpoint: poll.Checkpoint, Now: time.Now()})
+		poll.Checkpoint, poll.Reports = plan.Checkpoint, f.all.Scale(t.Context(), w, plan)
 	}
-	replicas := func(name string, want int32) bool {
+	has := func(name string, want int32) bool {
 		d, err := f.clients[name].AppsV1().Deployments("shop").Get(t.Context(), "nginx", metav1.GetOptions{})
 		return err == nil && *d.Spec.Replicas == want
 	}
-	f.eventually("2 and 3", func() bool { step(); return replicas("a", 2) && replicas("b", 3) })
+	f.eventually("2 and 3", func() bool { step(); return has("a", 2) && has("b", 3) })
 	f.clusters["a"].KillAPIServer()
 	step()
-	require.True(t, replicas("b", 3), "nothing moves within the grace period")
-	f.eventually("0 and 5", func() bool { step(); return replicas("b", 5) })
+	require.True(t, has("b", 3), "nothing moves within the grace period")
+	f.eventually("0 and 5", func() bool { step(); return has("b", 5) })
 	require.NoError(t, f.clusters["a"].StartAPIServer(t.Context()))
-	f.eventually("2 and 3 again", func() bool { step(); return replicas("a", 2) && replicas("b", 3) })
+	f.eventually("2 and 3 again", func() bool { step(); return has("a", 2) && has("b", 3) })
 }

@@ -1,197 +1,282 @@
 package e2e
 
 import (
+	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
-	"hash/fnv"
-	"math/rand/v2"
-	"runtime"
-	"slices"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/e2e/cluster"
-	"github.com/scaledjob/scaledjob/history"
+	"github.com/scaledjob/scaledjob/e2e/manifest"
+	"github.com/scaledjob/scaledjob/e2e/process"
 )
 
 var (
-	soak       = flag.Duration("soak", 0, "how long TestSoak polls; at 0 it is skipped")
-	scaledJobs = flag.Int("scaledjobs", 200, "ScaledJobs of TestSoak, with about ten Jobs each")
+	soak       = flag.Duration("soak", 0, "how long TestSoak measures the controller at rest; at 0 it is skipped")
+	scaledJobs = flag.Int("scaledjobs", 500, "ScaledJobs of TestSoak, with ten Jobs each")
+	controller = flag.String("controller", "", "a controller that TestSoak measures, instead of examples/controller")
 )
 
 const (
-	soakInterval = 5 * time.Second
-	// About what the job controller gets through on two cores, in Jobs a second.
-	soakThroughput = 40
+	jobsEach       = 10
+	manifests      = "../examples/controller/manifests/"
+	serviceAccount = "system:serviceaccount:scaledjob:scaledjob-controller"
 )
 
-// A soakTest is many owners that one tracker follows, each polled by itself, as a
-// controller would.
+// A soakTest is a controller with many ScaledJobs, whose queues are numbers of an HTTP
+// server.
 type soakTest struct {
-	t       *testing.T
-	client  kubernetes.Interface
-	jobs    cache.SharedIndexInformer
-	tracker *adapter.Tracker
-	owners  []*soakOwner
-
-	polls, created, deleted, failed atomic.Int64
-	mu                              sync.Mutex
-	late                            []time.Duration
-	took                            []time.Duration
+	*testing.T
+	cluster    *cluster.Cluster
+	controller *process.Process
+	length     atomic.Int64 // of every queue
+	mu         sync.Mutex
+	read       map[string]bool // queues
+	jobs       map[types.UID]string
+	arrived    []time.Time // of Jobs
 }
 
-type soakOwner struct {
-	poll  adapter.Poll
-	queue float64 // wanders from 0: a start of all at once would measure the API server
-}
-
-// Memory stays flat, counts do not drift from a recount, polls are on time, and
-// no owner ever has more Jobs than its maximum.
+// The controller creates the Jobs of a jump of all queues, each once. Before and after
+// the jump it makes no request but for its lease. The log has time, memory and CPU.
 func TestSoak(t *testing.T) {
 	if *soak == 0 {
-		t.Skip("takes minutes: make soak, or go test -run TestSoak -soak 2m")
+		t.Skip("takes minutes: make soak, or go test -run TestSoak -soak 1m")
 	}
-	c := cluster.Start(t)
-	mean := time.Duration(5**scaledJobs/soakThroughput) * time.Second
-	c.Kubelet(t, func(p *corev1.Pod) cluster.Run {
-		h := fnv.New32a()
-		h.Write([]byte(p.Name))
-		return cluster.Run{Start: time.Second, Work: mean/2 + time.Duration(h.Sum32()%1000)*mean/1000, Exit: int32(h.Sum32() % 20 / 19)}
-	})
-	s := &soakTest{t: t, client: c.Client(t)}
-	s.own()
-	s.jobs = adapter.JobInformer(s.client, "")
-	var err error
-	s.tracker, err = adapter.NewTracker(s.jobs, nil)
-	require.NoError(t, err)
-	for _, o := range s.owners {
-		require.NoError(t, s.tracker.Follow(adapter.Observation{Owner: o.poll.Owner.UID}))
+	s := &soakTest{T: t, cluster: cluster.Start(t), read: map[string]bool{}, jobs: map[types.UID]string{}}
+	queues := httptest.NewServer(s)
+	defer queues.Close()
+	for _, file := range []string{"namespace.yaml", "rbac.yaml", "flowschema.yaml", "crds/scaledjobs.yaml"} {
+		manifest.Apply(t, s.cluster.Config(), manifest.Objects(t, manifest.Read(t, manifests+file))...)
 	}
-	go s.jobs.RunWithContext(t.Context())
-	require.Eventually(t, s.tracker.HasSynced, time.Minute, 10*time.Millisecond)
-	s.run()
+	s.create(queues.URL)
+	go s.watch()
+	if *controller == "" {
+		*controller = process.Build(t, "../examples/controller")
+	}
+	s.controller = process.Start(t, exec.Command(*controller, "-kubeconfig", s.cluster.UserKubeconfig(t, serviceAccount),
+		"-metrics-bind-address", "127.0.0.1:0", "-health-probe-bind-address", "127.0.0.1:0", "-lease-namespace", "scaledjob"))
+	started := time.Now()
+	s.await("every queue was read", 5*time.Minute, func() bool { return len(s.read) == *scaledJobs })
+	s.Logf("every queue was read after %s", time.Since(started).Round(time.Second))
+	s.rests("at rest, no Jobs")
+	s.jumps()
+	s.settles()
+	s.rests("at rest, all Jobs")
+	for job, n := range s.counts() {
+		require.Equal(t, jobsEach, n, job)
+	}
 }
 
-// own makes the owners, ConfigMaps in some namespaces.
-func (s *soakTest) own() {
-	for i := range *scaledJobs {
-		namespace := fmt.Sprintf("soak-%d", i%10)
-		if i < 10 {
-			_, err := s.client.CoreV1().Namespaces().Create(s.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
-			require.NoError(s.t, err)
+// ServeHTTP answers with the length of a queue.
+func (s *soakTest) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	s.read[r.URL.Path] = true
+	s.mu.Unlock()
+	_ = json.NewEncoder(w).Encode(map[string]int64{"length": s.length.Load()})
+}
+
+// create creates the ScaledJobs in ten namespaces.
+func (s *soakTest) create(url string) {
+	for i := range 10 {
+		_, err := s.cluster.Client(s).CoreV1().Namespaces().Create(s.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("soak-", i)}}, metav1.CreateOptions{})
+		require.NoError(s, err)
+	}
+	client, err := dynamic.NewForConfig(s.cluster.Config())
+	require.NoError(s, err)
+	resource := client.Resource(scaledjob.GroupVersionKind.GroupVersion().WithResource("scaledjobs"))
+	var creating sync.WaitGroup
+	for worker := range 10 {
+		creating.Go(func() {
+			for i := worker; i < *scaledJobs; i += 10 {
+				u := manifest.Objects(s, fmt.Sprintf(soakManifest, i, worker, jobsEach, url))[0]
+				_, err := resource.Namespace(u.GetNamespace()).Create(s.Context(), u, metav1.CreateOptions{})
+				require.NoError(s, err)
+			}
+		})
+	}
+	creating.Wait()
+}
+
+const soakManifest = `
+apiVersion: keda.sh/v1alpha1
+kind: ScaledJob
+metadata: {name: consumer-%[1]d, namespace: soak-%[2]d, labels: {team: orders, app.kubernetes.io/part-of: shop}}
+spec:
+  maxReplicaCount: %[3]d
+  successfulJobsHistoryLimit: 3
+  failedJobsHistoryLimit: 3
+  jobTargetRef:
+    backoffLimit: 2
+    activeDeadlineSeconds: 3600
+    template:
+      metadata: {labels: {app: consumer}, annotations: {example.com/owner: orders}}
+      spec:
+        restartPolicy: Never
+        serviceAccountName: consumer
+        containers:
+          - name: consumer
+            image: registry.example.com/shop/consumer:1.2.3
+            args: [--queue, consumer-%[1]d, --visibility-timeout, "300"]
+            env:
+              - {name: BROKER, value: "amqp://rabbitmq.shop.svc.cluster.local:5672"}
+              - {name: PASSWORD, valueFrom: {secretKeyRef: {name: broker, key: password}}}
+              - {name: LOG_LEVEL, value: info}
+            resources: {requests: {cpu: 100m, memory: 128Mi}, limits: {memory: 256Mi}}
+            securityContext: {allowPrivilegeEscalation: false, readOnlyRootFilesystem: true}
+  triggers:
+    - type: metrics-api
+      metadata: {url: "%[4]s/queues/%[1]d", valueLocation: length, targetValue: "1"}
+`
+
+// watch counts the Jobs that there have ever been, by their ScaledJob.
+func (s *soakTest) watch() {
+	client, err := metadata.NewForConfig(s.cluster.Config())
+	require.NoError(s, err)
+	jobs := client.Resource(batchv1.SchemeGroupVersion.WithResource("jobs"))
+	informer := cache.NewSharedIndexInformer(cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+		ListWithContextFunc:  func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return jobs.List(ctx, o) },
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) { return jobs.Watch(ctx, o) },
+	}, client), &metav1.PartialObjectMetadata{}, 0, nil)
+	require.NoError(s, informer.SetTransform(func(object any) (any, error) {
+		if m, ok := object.(*metav1.PartialObjectMetadata); ok {
+			object = &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+				Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion,
+				Labels: map[string]string{scaledjob.LabelName: m.Labels[scaledjob.LabelName]},
+			}}
 		}
-		m, err := s.client.CoreV1().ConfigMaps(namespace).Create(s.t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("owner-", i)}}, metav1.CreateOptions{})
-		require.NoError(s.t, err)
-		sj := scaledJob(s.t)
-		sj.Name, sj.Namespace = m.Name, namespace
-		config, err := sj.Config(nil)
-		require.NoError(s.t, err)
-		config.Policy.Bounds.Max = 10
-		config.History = history.Limits{Succeeded: history.Keep(4), Failed: history.Keep(1)}
-		s.owners = append(s.owners, &soakOwner{poll: adapter.Poll{
-			ScaledJob: sj, Config: config, Owner: *metav1.NewControllerRef(m, corev1.SchemeGroupVersion.WithKind("ConfigMap")),
-		}})
-	}
+		return object, nil
+	}))
+	_, err = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(object any) {
+		m := object.(*metav1.PartialObjectMetadata)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.jobs[m.UID] == "" {
+			s.jobs[m.UID] = m.Namespace + "/" + m.Labels[scaledjob.LabelName]
+			s.arrived = append(s.arrived, time.Now())
+		}
+	}})
+	require.NoError(s, err)
+	informer.RunWithContext(s.Context())
 }
 
-func (s *soakTest) run() {
-	begin := time.Now()
-	var pollers sync.WaitGroup
-	for i := range s.owners {
-		pollers.Go(func() { s.poller(i, begin) })
-	}
-	var heaps []uint64
-	for part := range 4 {
-		time.Sleep(time.Until(begin.Add(*soak * time.Duration(part+1) / 4)))
-		heaps = append(heaps, heap())
-		s.t.Logf("%3.0f %%: heap %d MiB, %d Jobs in the cache", float64(part+1)*25, heaps[part]>>20, len(s.jobs.GetStore().List()))
-	}
-	pollers.Wait()
-	s.report(time.Since(begin))
-	s.noDrift()
-	require.Zero(s.t, s.failed.Load())
-	require.Less(s.t, quantile(s.late, 0.99), time.Second, "polls on time")
-	require.Less(s.t, heaps[3], heaps[1]+heaps[1]/4+8<<20, "memory is flat")
-}
-
-// poller polls an owner at its own time within the interval.
-func (s *soakTest) poller(i int, begin time.Time) {
-	random := rand.New(rand.NewPCG(1, uint64(i)))
-	due := begin.Add(soakInterval * time.Duration(i) / time.Duration(len(s.owners)))
-	for ; due.Sub(begin) <= *soak; due = due.Add(soakInterval) {
-		time.Sleep(time.Until(due))
-		s.poll(s.owners[i], due, random)
-	}
-}
-
-func (s *soakTest) poll(o *soakOwner, due time.Time, random *rand.Rand) {
-	o.queue = min(12, max(0, o.queue+float64(random.IntN(5)-2)))
-	begin := time.Now()
-	o.poll.Now = begin
-	o.poll.Metrics = append(o.poll.Metrics[:0], o.poll.Config.Triggers[0].Metric(o.queue))
-	plan := s.tracker.Plan(o.poll)
-	took := time.Since(begin)
-	r, err := s.tracker.Apply(s.t.Context(), s.client, plan)
-	j := plan.Decision.Trace.Jobs
-	if err != nil || j.Running+j.Terminating+plan.Create > o.poll.Config.Policy.Bounds.Max {
-		s.failed.Add(1)
-		s.t.Errorf("%s: %v\n%s", o.poll.ScaledJob.Name, err, plan.Decision)
-	}
-	s.polls.Add(1)
-	s.created.Add(r.Created)
-	s.deleted.Add(int64(r.Pruned))
+func (s *soakTest) counts() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.late, s.took = append(s.late, begin.Sub(due)), append(s.took, took)
-}
-
-// noDrift compares each Fleet with a recount of what the API server has, once the
-// last events have come.
-func (s *soakTest) noDrift() {
-	for _, o := range s.owners {
-		observation := adapter.Observation{Owner: o.poll.Owner.UID}
-		require.EventuallyWithT(s.t, func(t *assert.CollectT) {
-			fresh, err := adapter.List(s.t.Context(), s.client, o.poll.ScaledJob, observation)
-			require.NoError(t, err)
-			require.True(t, s.tracker.View(o.poll.Owner.UID, func(f *adapter.Fleet) {
-				require.Equal(t, fresh.Count(time.Time{}), f.Count(time.Time{}))
-				require.Equal(t, fresh.Len(), f.Len())
-			}))
-			counts := fresh.Count(time.Time{})
-			require.LessOrEqual(t, counts.Running+counts.Terminating, o.poll.Config.Policy.Bounds.Max)
-		}, 30*time.Second, 100*time.Millisecond)
+	counts := map[string]int{}
+	for _, job := range s.jobs {
+		counts[job]++
 	}
+	return counts
 }
 
-func (s *soakTest) report(elapsed time.Duration) {
-	var usage syscall.Rusage
-	require.NoError(s.t, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
-	cpu := time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
-	s.t.Logf("%d ScaledJobs, %s: %d polls, %d Jobs created, %d pruned", len(s.owners), elapsed.Round(time.Second), s.polls.Load(), s.created.Load(), s.deleted.Load())
-	s.t.Logf("late by p50 %s, p99 %s, at most %s", quantile(s.late, 0.5), quantile(s.late, 0.99), quantile(s.late, 1))
-	s.t.Logf("a plan took p50 %s, p99 %s", quantile(s.took, 0.5), quantile(s.took, 0.99))
-	s.t.Logf("this process, kubelet stand-in included: %.2f cores, at most %d MiB", cpu.Seconds()/elapsed.Seconds(), usage.Maxrss>>10)
+// await waits until something holds, which it asks with the lock held.
+func (s *soakTest) await(what string, within time.Duration, holds func() bool) {
+	s.Helper()
+	require.Eventually(s, func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return holds()
+	}, within, 100*time.Millisecond, what)
 }
 
-func quantile(all []time.Duration, q float64) time.Duration {
-	slices.Sort(all)
-	return all[int(q*float64(len(all)-1))]
+// jumps lets every queue have ten items, and waits for the Jobs.
+func (s *soakTest) jumps() {
+	begin, used := time.Now(), s.used()
+	s.length.Store(jobsEach)
+	all := jobsEach * *scaledJobs
+	s.await("all Jobs exist", 10*time.Minute, func() bool { return len(s.jobs) >= all })
+	for _, part := range []int{50, 90, 100} {
+		s.Logf("%3d %% of %d Jobs after %.1f s", part, all, s.arrived[all*part/100-1].Sub(begin).Seconds())
+	}
+	s.Logf("the controller used %.1f s of CPU meanwhile, and had at most %d MiB", (s.used() - used).Seconds(), s.memory("VmHWM"))
 }
 
-func heap() uint64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
+// settles waits until the job controller has created all pods, or for some minutes, and
+// until statuses and events are written.
+func (s *soakTest) settles() {
+	pods, client := 0, s.cluster.Client(s)
+	for end := time.Now().Add(15 * time.Minute); pods < jobsEach**scaledJobs && time.Now().Before(end); time.Sleep(10 * time.Second) {
+		list, err := client.CoreV1().Pods("").List(s.Context(), metav1.ListOptions{Limit: 1})
+		require.NoError(s, err)
+		if pods = len(list.Items); list.RemainingItemCount != nil {
+			pods += int(*list.RemainingItemCount)
+		}
+	}
+	s.Logf("%d pods", pods)
+	time.Sleep(30 * time.Second)
+}
+
+// rests measures the controller while nothing changes. It makes no request but for its
+// lease.
+func (s *soakTest) rests(when string) {
+	count := func() map[string]int {
+		requests := map[string]int{}
+		for _, r := range s.cluster.Requests(s) {
+			if r.User == serviceAccount && r.Verb != "watch" {
+				requests[r.Verb+" "+r.Resource]++
+			}
+		}
+		return requests
+	}
+	time.Sleep(45 * time.Second) // each is polled, and what there is to tell is told
+	before, begin, used := count(), time.Now(), s.used()
+	time.Sleep(*soak)
+	cores := (s.used() - used).Seconds() / time.Since(begin).Seconds()
+	s.Logf("%s: %d MiB, %.3f cores", when, s.memory("VmRSS"), cores)
+	after := count()
+	s.Logf("requests so far: %v", after)
+	for _, all := range []map[string]int{before, after} {
+		delete(all, "update leases")
+	}
+	require.Equal(s, before, after, "requests at rest")
+}
+
+// memory returns a field of the process's status, in MiB.
+func (s *soakTest) memory(field string) int {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.controller.Command.Process.Pid))
+	require.NoError(s, err)
+	for line := range strings.Lines(string(data)) {
+		if kib, ok := strings.CutPrefix(line, field+":"); ok {
+			n, err := strconv.Atoi(strings.Fields(kib)[0])
+			require.NoError(s, err)
+			return n >> 10
+		}
+	}
+	return 0
+}
+
+// used returns the CPU time of the process.
+func (s *soakTest) used() time.Duration {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.controller.Command.Process.Pid))
+	require.NoError(s, err)
+	fields := strings.Fields(string(data)[strings.LastIndexByte(string(data), ')'):])
+	ticks := 0
+	for _, field := range fields[12:14] { // utime and stime, of which a second has 100
+		n, err := strconv.Atoi(field)
+		require.NoError(s, err)
+		ticks += n
+	}
+	return time.Duration(ticks) * 10 * time.Millisecond
 }
