@@ -1,19 +1,29 @@
 package main
 
 import (
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
+
+	"github.com/scaledjob/scaledjob/examples/internal/process"
 )
 
-// What is applied to run the controller leaves the custom resources alone, which may be
-// KEDA's; they are a kustomization of their own, and all that -install installs.
+// The manifests of the controller leave out the custom resources, which may be KEDA's. They
+// are a kustomization of their own. -install installs them and the FlowSchema.
 func TestManifests(t *testing.T) {
-	resources := func(folder string) []string {
-		data, err := os.ReadFile(filepath.Join(folder, "kustomization.yaml"))
+	resources := func(directory string) []string {
+		data, err := os.ReadFile(filepath.Join(directory, "kustomization.yaml"))
 		require.NoError(t, err)
 		var k struct {
 			Resources []string `json:"resources"`
@@ -21,13 +31,83 @@ func TestManifests(t *testing.T) {
 		require.NoError(t, yaml.Unmarshal(data, &k))
 		return k.Resources
 	}
-	require.Equal(t, []string{"namespace.yaml", "rbac.yaml", "deployment.yaml"}, resources("manifests"))
-	embedded, err := crds.ReadDir("manifests/crds")
+	require.Equal(t, []string{"namespace.yaml", "rbac.yaml", "flowschema.yaml", "deployment"}, resources("manifests"))
+	crds, err := installed.ReadDir("manifests/crds")
 	require.NoError(t, err)
-	var installed []string
-	for _, file := range embedded {
-		installed = append(installed, file.Name())
+	var files []string
+	for _, file := range crds {
+		files = append(files, file.Name())
 	}
-	require.ElementsMatch(t, installed, resources("manifests/crds"))
-	require.Len(t, installed, 3)
+	require.ElementsMatch(t, files, resources("manifests/crds"))
+	require.Len(t, files, 3)
+	_, err = installed.ReadFile("manifests/flowschema.yaml")
+	require.NoError(t, err)
+}
+
+func decode[T any](t *testing.T, file string, index int) (object T) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("manifests", file))
+	require.NoError(t, err)
+	require.NoError(t, yaml.UnmarshalStrict([]byte(strings.Split(string(data), "\n---\n")[index]), &object))
+	return object
+}
+
+// The Deployment starts, and survives a drain. Metrics are open to nobody else.
+func TestDeployment(t *testing.T) {
+	d := decode[appsv1.Deployment](t, "deployment/deployment.yaml", 0)
+	pod := d.Spec.Template.Spec
+	o := newOptions()
+	require.NoError(t, process.Parse(o, pod.Containers[0].Args, io.Discard))
+	require.True(t, o.LeaderElect)
+	require.Equal(t, []string{"127.0.0.1:8080", ":8081"}, []string{o.MetricsAddress, o.ProbesAddress})
+	require.EqualValues(t, 8081, pod.Containers[0].Ports[0].ContainerPort)
+	require.Contains(t, pod.Containers[0].Image, ":v")
+	require.Equal(t, corev1.PullIfNotPresent, pod.Containers[0].ImagePullPolicy)
+	require.EqualValues(t, 2, *d.Spec.Replicas)
+	term := pod.Affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution[0].PodAffinityTerm
+	require.Equal(t, d.Spec.Selector, term.LabelSelector)
+	budget := decode[policyv1.PodDisruptionBudget](t, "deployment/disruption.yaml", 0)
+	require.Equal(t, d.Spec.Selector, budget.Spec.Selector)
+	require.Equal(t, 1, budget.Spec.MaxUnavailable.IntValue())
+}
+
+// A controller for one namespace has the same permissions there, but for resources of the
+// cluster.
+func TestPermissions(t *testing.T) {
+	cluster, role := decode[rbacv1.ClusterRole](t, "rbac.yaml", 1), decode[rbacv1.Role](t, "rbac.yaml", 3)
+	rules := append(cluster.Rules, role.Rules...)
+	for i := range rules {
+		rules[i].Resources = slices.DeleteFunc(rules[i].Resources, func(r string) bool { return r == "clustertriggerauthentications" })
+	}
+	require.ElementsMatch(t, rules, decode[rbacv1.Role](t, "namespaced/rbac.yaml", 1).Rules)
+	require.Equal(t, "RoleBinding", decode[rbacv1.RoleBinding](t, "namespaced/rbac.yaml", 2).Kind)
+}
+
+// kubectl explain describes every field.
+func TestDescriptions(t *testing.T) {
+	described := 0
+	var check func(path string, schema map[string]any)
+	check = func(path string, schema map[string]any) {
+		properties, _ := schema["properties"].(map[string]any)
+		for name, p := range properties {
+			path, p := path+"."+name, p.(map[string]any)
+			if path != ".metadata" { // which the API server describes
+				require.NotEmpty(t, p["description"], path)
+				described++
+			}
+			check(path, p)
+		}
+		if items, ok := schema["items"].(map[string]any); ok {
+			check(path, items)
+		}
+	}
+	for _, name := range []string{"scaledjobs", "triggerauthentications", "clustertriggerauthentications"} {
+		crd := decode[unstructured.Unstructured](t, "crds/"+name+".yaml", 0)
+		versions, _, err := unstructured.NestedSlice(crd.Object, "spec", "versions")
+		require.NoError(t, err)
+		schema, _, err := unstructured.NestedMap(versions[0].(map[string]any), "schema", "openAPIV3Schema")
+		require.NoError(t, err)
+		check("", schema)
+	}
+	require.Greater(t, described, 50)
 }

@@ -3,146 +3,129 @@ package main
 import (
 	"errors"
 	"net/http"
-	"sync"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
-// metrics are those of all ScaledJobs, with the labels namespace and scaledjob.
-type metrics struct {
-	registry *prometheus.Registry
-	queue    *prometheus.GaugeVec   // and trigger
-	jobs     *prometheus.GaugeVec   // and state
-	created  *prometheus.CounterVec // Jobs
-	deleted  *prometheus.CounterVec // Jobs, and reason
-	errors   *prometheus.CounterVec // and of
-	poll     *prometheus.HistogramVec
+func description(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("scaledjob_"+name, help, append([]string{"namespace", "scaledjob"}, labels...), nil)
 }
 
-func newMetrics() *metrics {
-	m := &metrics{registry: prometheus.NewRegistry()}
-	labels := func(more ...string) []string { return append([]string{"namespace", "scaledjob"}, more...) }
-	gauge := func(name, help string, labels []string) *prometheus.GaugeVec {
-		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "scaledjob", Name: name, Help: help}, labels)
-	}
-	counter := func(name, help string, labels []string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "scaledjob", Name: name, Help: help}, labels)
-	}
-	m.queue = gauge("queue_length", "Queue length that a trigger read last; none if it could not be read.", labels("trigger"))
-	m.jobs = gauge("jobs", "Unfinished Jobs at the last poll, before it created any. Pending ones are running too, and stuck ones pending.", labels("state"))
-	m.created = counter("jobs_created_total", "Jobs created.", labels())
-	m.deleted = counter("jobs_deleted_total", "Jobs deleted: by rollout, or by the history's limits.", labels("reason"))
-	m.errors = counter("errors_total", "Polls in which something went wrong, and with what.", labels("with"))
-	m.poll = prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Namespace: "scaledjob", Name: "poll_seconds", Help: "Time from a poll's beginning until its Jobs were created.",
-		Buckets: []float64{.001, .005, .025, .1, .5, 2.5, 10, 60},
-	}, labels())
-	m.registry.MustRegister(m.queue, m.jobs, m.created, m.deleted, m.errors, m.poll,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return m
+var (
+	queueLength = description("queue_length", "Queue length that a trigger read last; none if it could not be read.", "trigger")
+	jobs        = description("jobs", "Unfinished Jobs at the last poll, before it created any. Pending Jobs are running too, and stuck Jobs pending.", "state")
+	created     = description("jobs_created_total", "Jobs created.")
+	deleted     = description("jobs_deleted_total", "Jobs deleted: by rollout, or by the limits of the history.", "reason")
+	failures    = description("errors_total", "Polls with an invalid spec, or in which an operation failed.", "operation")
+)
+
+// pollDuration is of all ScaledJobs together: a histogram for each would take more memory
+// than all else about a ScaledJob.
+var pollDuration = prometheus.NewHistogram(prometheus.HistogramOpts{
+	Namespace: "scaledjob", Name: "poll_duration_seconds", Help: "Time from the beginning of a poll until its Jobs are created.",
+	Buckets: []float64{.001, .005, .025, .1, .5, 2.5, 10, 60},
+})
+
+// Operations that may fail.
+const (
+	failedSpec = iota
+	failedTriggers
+	failedCreate
+	failedDelete
+	failedStatus
+	operations
+)
+
+var operationNames = [operations]string{"spec", "triggers", "create", "delete", "status"}
+
+// A tally is what /metrics has of one ScaledJob. The zero value is one that was not polled.
+type tally struct {
+	polled                    bool
+	queues                    []queue
+	counts                    scaling.JobCounts
+	created, rollout, history int64
+	errors                    [operations]int64
 }
 
-func (m *metrics) handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+type queue struct {
+	trigger string
+	length  float64
 }
 
-// of returns the metrics of one ScaledJob.
-func (m *metrics) of(namespace, name string) *gauges {
-	return &gauges{all: m, labels: prometheus.Labels{"namespace": namespace, "scaledjob": name}}
-}
-
-// gauges are the metrics of one ScaledJob.
-type gauges struct {
-	all    *metrics
-	labels prometheus.Labels
-
-	mu       sync.Mutex
-	removed  bool
-	triggers map[string]bool // that have a queue length
-}
-
-func (g *gauges) polled(metrics []scaling.Metric, d scaling.Decision, took time.Duration) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.removed {
-		return
-	}
-	queue := g.all.queue.MustCurryWith(g.labels)
-	read := map[string]bool{}
+// add adds what a poll did. Without a valid spec no queue is read, and no Job counted.
+func (t *tally) add(p scaledjob.PollResult, metrics []scaling.Metric) {
+	t.polled, t.queues, t.counts = p.Invalid == nil, t.queues[:0], p.Decision.Trace.Jobs
 	for _, m := range metrics {
 		if !m.Failed {
-			queue.WithLabelValues(m.Name).Set(m.Value)
-			read[m.Name] = true
+			t.queues = append(t.queues, queue{m.Name, m.Value})
 		}
 	}
-	for name := range g.triggers {
-		if !read[name] { // now, or it is not a trigger any more
-			queue.DeleteLabelValues(name)
-		}
-	}
-	g.triggers = read
-	jobs := g.all.jobs.MustCurryWith(g.labels)
-	for state, n := range map[string]int64{
-		"running": d.Trace.Jobs.Running, "pending": d.Trace.Jobs.Pending, "stuck": d.Trace.Jobs.Stuck, "terminating": d.Trace.Jobs.Terminating,
-	} {
-		jobs.WithLabelValues(state).Set(float64(n))
-	}
-	g.all.poll.With(g.labels).Observe(took.Seconds())
-}
-
-func (g *gauges) did(o adapter.Outcome) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.removed {
-		return
-	}
-	if o.Invalid != nil { // no queue is read, and no Job counted
-		g.all.queue.DeletePartialMatch(g.labels)
-		g.all.jobs.DeletePartialMatch(g.labels)
-		g.triggers = nil
-	}
-	g.all.created.With(g.labels).Add(float64(o.Result.Created))
-	deleted := g.all.deleted.MustCurryWith(g.labels)
-	deleted.WithLabelValues("rollout").Add(float64(o.Result.RolledOut))
-	deleted.WithLabelValues("history").Add(float64(o.Result.Pruned))
+	t.created += p.Result.Created
+	t.rollout += int64(p.Result.Outdated)
+	t.history += int64(p.Result.Pruned)
+	failed := p.Applied != nil && !errors.Is(p.Applied, adapter.ErrOutdated)
 	var create *adapter.CreateError
-	for with, failed := range map[string]bool{
-		"spec": o.Invalid != nil, "triggers": o.Unread != nil,
-		"create": errors.As(o.Applied, &create), "delete": o.Applied != nil && create == nil,
+	creating := errors.As(p.Applied, &create)
+	for operation, is := range [operations]bool{
+		failedSpec: p.Invalid != nil, failedTriggers: p.Unread != nil, failedCreate: failed && creating, failedDelete: failed && !creating,
 	} {
-		if failed {
-			g.count(with)
+		if is {
+			t.errors[operation]++
 		}
 	}
 }
 
-func (g *gauges) failed(with string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if !g.removed {
-		g.count(with)
+// send sends the metrics of one ScaledJob.
+func (e *entry) send(to chan<- prometheus.Metric) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	send := func(d *prometheus.Desc, kind prometheus.ValueType, value float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, kind, value, append([]string{e.name.Namespace, e.name.Name}, labels...)...)
+	}
+	t := &e.tally
+	if t.polled {
+		for _, q := range t.queues {
+			send(queueLength, prometheus.GaugeValue, q.length, q.trigger)
+		}
+		send(jobs, prometheus.GaugeValue, float64(t.counts.Running), "running")
+		send(jobs, prometheus.GaugeValue, float64(t.counts.Pending), "pending")
+		send(jobs, prometheus.GaugeValue, float64(t.counts.Stuck), "stuck")
+		send(jobs, prometheus.GaugeValue, float64(t.counts.Terminating), "terminating")
+	}
+	send(created, prometheus.CounterValue, float64(t.created))
+	send(deleted, prometheus.CounterValue, float64(t.rollout), "rollout")
+	send(deleted, prometheus.CounterValue, float64(t.history), "history")
+	for operation, n := range t.errors {
+		if n > 0 {
+			send(failures, prometheus.CounterValue, float64(n), operationNames[operation])
+		}
 	}
 }
 
-func (g *gauges) count(with string) {
-	g.all.errors.MustCurryWith(g.labels).WithLabelValues(with).Inc()
+// Describe sends the descriptions.
+func (c *controller) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{queueLength, jobs, created, deleted, failures} {
+		to <- d
+	}
 }
 
-// remove ends the series, for the ScaledJob is gone. The name's next one may begin them
-// anew: a poll of this one that has not ended yet adds nothing to them.
-func (g *gauges) remove() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.removed = true
-	for _, v := range []interface {
-		DeletePartialMatch(prometheus.Labels) int
-	}{g.all.queue, g.all.jobs, g.all.created, g.all.deleted, g.all.errors, g.all.poll} {
-		v.DeletePartialMatch(g.labels)
+// Collect sends the metrics of all ScaledJobs. A controller that does not lead has none.
+func (c *controller) Collect(to chan<- prometheus.Metric) {
+	if t := c.term.Load(); t != nil {
+		for _, e := range t.all() {
+			e.send(to)
+		}
 	}
+}
+
+func (c *controller) metrics() http.Handler {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(c, pollDuration, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 }

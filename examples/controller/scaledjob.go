@@ -1,54 +1,123 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/examples/controller/source"
 )
 
-// A scaledJob is one as the API server has it. If it could not be read, it has no
-// spec, and the problem.
-type scaledJob struct {
-	*adapter.ScaledJob
-	problem error
+// A stored ScaledJob is the form in which the informer keeps one, a tenth of one that is
+// decoded. It is not modified.
+type stored struct {
+	metav1.ObjectMeta        // names, UID, versions, generation and deletion
+	manifest          []byte // JSON, of what users write and the API server adds to it once
+	status            []byte // JSON
 }
 
-// read does not let a field pass that nobody knows: the Job template of a custom
-// resource is checked by nobody else before a Job is created.
-func read(u *unstructured.Unstructured) scaledJob {
-	data, err := json.Marshal(u.Object)
-	if err == nil {
-		var found []*adapter.ScaledJob
-		if found, err = adapter.ReadScaledJobs(data); err == nil {
-			return scaledJob{ScaledJob: found[0]}
+// store transforms what the API server sends to what the informer keeps.
+func store(object any) (any, error) {
+	u, ok := object.(*unstructured.Unstructured)
+	if !ok {
+		return object, nil // it was transformed before
+	}
+	s := &stored{ObjectMeta: metav1.ObjectMeta{
+		Namespace: u.GetNamespace(), Name: u.GetName(), UID: u.GetUID(),
+		ResourceVersion: u.GetResourceVersion(), Generation: u.GetGeneration(), DeletionTimestamp: u.GetDeletionTimestamp(),
+	}}
+	manifest := maps.Clone(u.Object)
+	delete(manifest, "status")
+	if all, ok := manifest["metadata"].(map[string]any); ok {
+		metadata := maps.Clone(all)
+		delete(metadata, "managedFields")
+		delete(metadata, "resourceVersion")
+		if all, ok := metadata["annotations"].(map[string]any); ok {
+			annotations := maps.Clone(all)
+			delete(annotations, corev1.LastAppliedConfigAnnotation)
+			metadata["annotations"] = annotations
 		}
+		manifest["metadata"] = metadata
 	}
-	s := &adapter.ScaledJob{TypeMeta: metav1.TypeMeta{APIVersion: u.GetAPIVersion(), Kind: u.GetKind()}}
-	metadata, _ := u.Object["metadata"].(map[string]any)
-	if problem := runtime.DefaultUnstructuredConverter.FromUnstructured(metadata, &s.ObjectMeta); problem != nil {
-		err = problem
+	var err error
+	if s.manifest, err = json.Marshal(manifest); err == nil && u.Object["status"] != nil {
+		s.status, err = json.Marshal(u.Object["status"])
 	}
-	s.Status, _ = json.Marshal(u.Object["status"]) // came as JSON
-	return scaledJob{s, err}
+	return s, err
 }
 
-func (s scaledJob) config() (adapter.Config, error) {
-	if s.problem != nil {
-		return adapter.Config{}, s.problem
+// same reports whether the user has changed nothing.
+func (s *stored) same(other *stored) bool { return bytes.Equal(s.manifest, other.manifest) }
+
+// read decodes the ScaledJob. A field that a ScaledJob does not have is an error: nobody
+// else checks the Job template of a custom resource before a Job is created.
+func (s *stored) read() (*scaledjob.ScaledJob, error) {
+	found, err := scaledjob.Read(s.manifest)
+	if err != nil {
+		return nil, err
 	}
-	return s.Config(nil)
+	return found[0], nil
 }
 
-// same reports whether the two say the same; a status says nothing.
-func (s scaledJob) same(t scaledJob) bool {
-	x, y := *s.ScaledJob, *t.ScaledJob
-	for _, s := range []*adapter.ScaledJob{&x, &y} {
-		s.Status, s.ResourceVersion, s.ManagedFields = nil, "", nil
+// A spec is as much of a ScaledJob's as a poll needs. The tracker has the rest.
+type spec struct {
+	generation int64
+	invalid    error // then the fields below are not set
+	interval   time.Duration
+	queues     *source.Queues
+	status     // the parts that follow from the spec
+}
+
+// unreadable is how often a poll repeats what is wrong with a spec: only an edit can
+// mend it, but a status that was not written is written again.
+const unreadable = 30 * time.Second
+
+// config reads the spec. The ScaledJob is nil if it could not be read.
+func (s *stored) config() (*scaledjob.ScaledJob, scaledjob.Config, error) {
+	job, err := s.read()
+	if err != nil {
+		return nil, scaledjob.Config{}, err
 	}
-	return equality.Semantic.DeepEqual(&x, &y)
+	config, err := job.Config(nil)
+	return job, config, err
+}
+
+// earlyDeletion returns a warning if the control plane may delete a finished Job while a
+// create can still arrive, within late: its number is free then, and the Job made again.
+func earlyDeletion(s *scaledjob.ScaledJob, late time.Duration) error {
+	ttl := s.Spec.JobTargetRef.TTLSecondsAfterFinished
+	if ttl == nil || time.Duration(*ttl)*time.Second >= late {
+		return nil
+	}
+	return fmt.Errorf("spec.jobTargetRef.ttlSecondsAfterFinished: found %d; use %d or more, or successfulJobsHistoryLimit and "+
+		"failedJobsHistoryLimit: a Job that is deleted earlier may cost one Job above the maximum", *ttl, int(late.Seconds()))
+}
+
+// list returns what the triggers have of something, each once, as KEDA prints it.
+func list(s *scaledjob.ScaledJob, of func(scaledjob.ScaleTrigger) string) string {
+	var all []string
+	for _, t := range s.Spec.Triggers {
+		all = append(all, of(t))
+	}
+	slices.Sort(all)
+	all = slices.DeleteFunc(slices.Compact(all), func(s string) bool { return s == "" })
+	return strings.Join(all, ",")
+}
+
+func triggerType(t scaledjob.ScaleTrigger) string { return t.Type }
+
+func authentication(t scaledjob.ScaleTrigger) string {
+	if t.AuthenticationRef == nil {
+		return ""
+	}
+	return t.AuthenticationRef.Name
 }

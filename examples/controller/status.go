@@ -2,18 +2,25 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"slices"
+	"os"
 	"strings"
+	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/flowcontrol"
 
-	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/scaling"
 )
 
 // A status is that of a ScaledJob, as KEDA has it.
@@ -22,41 +29,60 @@ type status struct {
 	TriggersTypes        string             `json:"triggersTypes,omitempty"`
 	AuthenticationsTypes string             `json:"authenticationsTypes,omitempty"`
 	Conditions           []metav1.Condition `json:"conditions,omitempty"`
-
-	unwritten bool // the API server does not have it
 }
 
-// newStatus is what s says; a status that is somebody else's, and not such a one,
-// counts for nothing.
-func newStatus(s scaledJob) *status {
-	was := &status{}
-	if json.Unmarshal(s.Status, was) != nil {
-		return &status{}
-	}
-	return was
+// A report is what the API server is told of a ScaledJob: its status, as it is to be, and
+// events.
+type report struct {
+	status    *status // nil until the first poll
+	unwritten bool    // the API server does not have the status
+	events    []scaledjob.Event
+	budget    flowcontrol.PassiveRateLimiter // of events
 }
 
-// report writes the status where it has changed, and then tells the events. When
-// the ScaledJob was last active is written along with the rest only, so that a
-// queue which is never empty does not cost a request at every poll.
-func (p *poller) report(ctx context.Context, o adapter.Outcome) {
-	was, now := p.status, time.Now()
-	is := &status{
-		LastActiveTime:       was.LastActiveTime,
-		TriggersTypes:        list(p.scaledJob, func(t adapter.ScaleTrigger) string { return t.Type }),
-		AuthenticationsTypes: list(p.scaledJob, authentication),
-		Conditions:           o.Conditions(was.Conditions, p.scaledJob.Generation, now),
-		unwritten:            was.unwritten,
+// tell adds an event, within the budget that client-go's recorder gives an object.
+func (r *report) tell(all ...scaledjob.Event) {
+	for _, e := range all {
+		if r.budget == nil {
+			r.budget = flowcontrol.NewTokenBucketPassiveRateLimiter(1./300, 25)
+		}
+		if r.budget.TryAccept() {
+			r.events = append(r.events, e)
+		}
 	}
-	if o.Decision.Trace.Demand.Active > 0 {
+}
+
+// done takes a poll's result over into metrics, status and events. They are written
+// later, and by few at once: creating Jobs goes first. When the ScaledJob was last active
+// is written along with the rest only, so that a queue which is never empty does not cost
+// a request at every poll.
+func (e *entry) done(t *term, s *spec, p scaledjob.PollResult, metrics []scaling.Metric, took time.Duration) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.tally.add(p, metrics)
+	if p.Invalid == nil {
+		pollDuration.Observe(took.Seconds())
+	}
+	r := &e.report
+	if r.status == nil {
+		r.status = &status{}
+		if json.Unmarshal(e.from.status, r.status) != nil {
+			r.status = &status{} // somebody else's, and not such a one
+		}
+	}
+	was, now := r.status, time.Now()
+	is := *was
+	is.TriggersTypes, is.AuthenticationsTypes = s.TriggersTypes, s.AuthenticationsTypes
+	is.Conditions = p.Conditions(was.Conditions, s.generation, now)
+	if p.Decision.Trace.Demand.Active > 0 {
 		is.LastActiveTime = &metav1.Time{Time: now}
 	}
-	is.unwritten = is.unwritten || o.Result.Created > 0 || !is.same(was)
-	p.status = is
-	if is.unwritten {
-		p.write(ctx, is)
+	r.unwritten = r.unwritten || p.Result.Created > 0 || !is.same(was)
+	r.tell(p.Events(was.Conditions, is.Conditions)...)
+	r.status = &is
+	if r.unwritten || len(r.events) > 0 {
+		t.reports.now(e.name)
 	}
-	adapter.Record(p.recorder, p.scaledJob.ScaledJob, o.Events(was.Conditions, is.Conditions))
 }
 
 func (s *status) same(t *status) bool {
@@ -64,24 +90,47 @@ func (s *status) same(t *status) bool {
 		equality.Semantic.DeepEqual(s.Conditions, t.Conditions)
 }
 
-// write tests the UID, so that one who has taken the name since keeps its own.
-func (p *poller) write(ctx context.Context, s *status) {
+// write writes the status if it has changed, and the events.
+func (t *term) write(ctx context.Context, key cache.ObjectName) {
+	e := t.entry(key)
+	if e == nil || ctx.Err() != nil || !t.lease.MayAct() {
+		return
+	}
+	e.mu.Lock()
+	status, unwritten, events := e.report.status, e.report.unwritten, e.report.events
+	e.report.unwritten, e.report.events = false, nil
+	e.mu.Unlock()
+	if unwritten {
+		if err := t.writeStatus(ctx, e, status); err != nil {
+			t.log.Warn("status not written, will try again", "namespace", key.Namespace, "scaledjob", key.Name, "err", err)
+			e.mu.Lock()
+			e.report.unwritten = true
+			e.tally.errors[failedStatus]++
+			e.mu.Unlock()
+		}
+	}
+	for _, event := range events {
+		if err := t.writeEvent(ctx, e, event); err != nil {
+			t.log.Warn("event not written", "namespace", key.Namespace, "scaledjob", key.Name, "reason", event.Reason, "err", err)
+		}
+	}
+}
+
+// writeStatus tests the UID, so that another ScaledJob that has taken the name since
+// keeps its own.
+func (t *term) writeStatus(ctx context.Context, e *entry, s *status) error {
 	patch, err := json.Marshal([]map[string]any{
-		{"op": "test", "path": "/metadata/uid", "value": p.uid},
+		{"op": "test", "path": "/metadata/uid", "value": e.uid},
 		{"op": "add", "path": "/status", "value": s},
 	})
 	if err == nil {
-		_, err = p.dynamic.Resource(scaledJobs).Namespace(p.scaledJob.Namespace).
-			Patch(ctx, p.scaledJob.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: name}, "status")
+		_, err = t.dynamic.Resource(scaledJobs).Namespace(e.name.Namespace).
+			Patch(ctx, e.name.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: name}, "status")
 	}
-	switch {
-	case err == nil:
-		s.unwritten = false
-	case apierrors.IsNotFound(err) || replaced(err): // it is gone, as will be told
-	default:
-		p.metrics.failed("status")
-		p.log.Warn("status not written, will try again", "err", err)
+	if apierrors.IsNotFound(err) || replaced(err) { // it is gone, as an event of the watch will say
+		return nil
 	}
+	return err
 }
 
 // replaced reports whether the patch failed in its test of the UID. The API server then
@@ -95,20 +144,23 @@ func replaced(err error) bool {
 	return details == nil || len(details.Causes) == 0
 }
 
-// list is what the triggers have of something, each once, as KEDA prints it.
-func list(s scaledJob, of func(adapter.ScaleTrigger) string) string {
-	var all []string
-	for _, t := range s.Spec.Triggers {
-		all = append(all, of(t))
-	}
-	slices.Sort(all)
-	all = slices.DeleteFunc(slices.Compact(all), func(s string) bool { return s == "" })
-	return strings.Join(all, ",")
-}
+var instance = sync.OnceValue(func() string {
+	host, _ := os.Hostname()
+	return name + "-" + host
+})
 
-func authentication(t adapter.ScaleTrigger) string {
-	if t.AuthenticationRef == nil {
-		return ""
-	}
-	return t.AuthenticationRef.Name
+// writeEvent writes an event once. Nothing depends on it.
+func (t *term) writeEvent(ctx context.Context, e *entry, event scaledjob.Event) error {
+	now := time.Now()
+	_, err := t.Requests.EventsV1().Events(e.name.Namespace).Create(ctx, &eventsv1.Event{
+		ObjectMeta:          metav1.ObjectMeta{Namespace: e.name.Namespace, Name: e.name.Name + "." + strings.ToLower(rand.Text()[:16])},
+		EventTime:           metav1.NewMicroTime(now),
+		ReportingController: name, ReportingInstance: instance(),
+		Type: event.Type, Reason: event.Reason, Action: event.Reason, Note: event.Message,
+		Regarding: corev1.ObjectReference{
+			APIVersion: scaledjob.GroupVersionKind.GroupVersion().String(), Kind: scaledjob.GroupVersionKind.Kind,
+			Namespace: e.name.Namespace, Name: e.name.Name, UID: e.uid,
+		},
+	}, metav1.CreateOptions{})
+	return err
 }

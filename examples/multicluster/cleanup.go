@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 )
 
 const (
@@ -55,7 +55,7 @@ func (j *job) cleanUp(ctx context.Context) time.Time {
 	if !slices.Contains(j.seen.GetFinalizers(), finalizer) {
 		return time.Time{}
 	}
-	j.members.Forget(j.uid)
+	j.members.Untrack(j.uid)
 	left, failed, abandoned := []error(nil), []error(nil), j.gone()
 	for _, c := range j.members.DeleteJobs(ctx, j.uid) {
 		switch {
@@ -65,6 +65,8 @@ func (j *job) cleanUp(ctx context.Context) time.Time {
 			failed = append(failed, on(c.Cluster, c.Err))
 		case c.Left > 0:
 			left = append(left, fmt.Errorf("member %s has %d Jobs", c.Cluster, c.Left))
+		case !c.Late.IsZero():
+			left = append(left, fmt.Errorf("a create that member %s has not answered may arrive until %s", c.Cluster, c.Late.Format(time.RFC3339)))
 		}
 	}
 	if ctx.Err() != nil {
@@ -104,7 +106,7 @@ func (j *job) tellWaiting(failed []error) {
 	}
 	if text != "" && text != j.waiting {
 		j.log.Warn("clean-up waits", "err", text)
-		adapter.Record(j.recorder, j.seen, []adapter.Event{warning("CleanupWaits",
+		scaledjob.Record(j.recorder, j.seen, []scaledjob.Event{warning("CleanupWaits",
 			"%s\nTo leave its Jobs behind, name the member in the annotation %s", text, annotationAbandon)})
 	}
 	j.waiting = text
@@ -118,7 +120,7 @@ func (j *job) tellAbandoned(abandoned []error) {
 	}
 	if text != "" && text != j.abandoned {
 		j.log.Warn("Jobs left behind", "err", text)
-		adapter.Record(j.recorder, j.seen, []adapter.Event{warning("JobsLeftBehind", "%s", text)})
+		scaledjob.Record(j.recorder, j.seen, []scaledjob.Event{warning("JobsLeftBehind", "%s", text)})
 	}
 	j.abandoned = text
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -11,6 +10,7 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/scaledjob/scaledjob/examples/internal/cluster"
 	"github.com/scaledjob/scaledjob/examples/multicluster/registry"
@@ -86,9 +86,6 @@ func (c *command) setup(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := home.Check(ctx); err != nil {
-		return err
-	}
 	admin, err := access(c.kubeconfig)
 	if err != nil {
 		return fmt.Errorf("member %s: %w", c.member, err)
@@ -100,7 +97,7 @@ func (c *command) setup(ctx context.Context) error {
 	if err := home.Add(ctx, c.member, kubeconfig); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.to.out, "member %s is registered, at %s\n", c.member, cmp.Or(c.url, admin.Host))
+	fmt.Fprintf(c.to.out, "member %s is registered\n", c.member)
 	return nil
 }
 
@@ -156,7 +153,15 @@ func (c *command) delete(ctx context.Context) error {
 	return registry.Revoke(ctx, admin)
 }
 
-// access is the way to a cluster that a command is about.
+// access returns the access to a cluster that a command is about. No error quotes a URL of
+// the kubeconfig, which may have a password.
 func access(kubeconfig string) (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = kubeconfig
+	if file, err := rules.Load(); err == nil {
+		if err := registry.Check(file); err != nil {
+			return nil, err
+		}
+	}
 	return cluster.Access{Program: name, Kubeconfig: kubeconfig}.Config()
 }

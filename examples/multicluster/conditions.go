@@ -2,13 +2,15 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/examples/internal/cluster"
-	"github.com/scaledjob/scaledjob/placement"
+	"github.com/scaledjob/scaledjob/placement/jobs"
+	"github.com/scaledjob/scaledjob/placement/replicas"
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
@@ -17,6 +19,8 @@ const (
 	reasonReady       = "Ready"
 	reasonInvalid     = "SpecCheckFailed"
 	reasonScaleFailed = "ScaleFailed"
+	reasonJobsUnknown = "JobsUnknown"
+	reasonNotStored   = "StatusNotWritten"
 )
 
 // conditions are those before with others in place of those of their types. Each has
@@ -32,16 +36,16 @@ func conditions(before []metav1.Condition, generation int64, is ...metav1.Condit
 }
 
 func notReady(reason, message string) metav1.Condition {
-	return metav1.Condition{Type: adapter.ConditionReady, Status: metav1.ConditionFalse, Reason: reason, Message: message}
+	return metav1.Condition{Type: scaledjob.ConditionReady, Status: metav1.ConditionFalse, Reason: reason, Message: message}
 }
 
 // unknown is neither ready nor not: a part is missing, and the rest goes on.
 func unknown(reason, message string) metav1.Condition {
-	return metav1.Condition{Type: adapter.ConditionReady, Status: metav1.ConditionUnknown, Reason: reason, Message: message}
+	return metav1.Condition{Type: scaledjob.ConditionReady, Status: metav1.ConditionUnknown, Reason: reason, Message: message}
 }
 
 func ready(message string) metav1.Condition {
-	return metav1.Condition{Type: adapter.ConditionReady, Status: metav1.ConditionTrue, Reason: reasonReady, Message: message}
+	return metav1.Condition{Type: scaledjob.ConditionReady, Status: metav1.ConditionTrue, Reason: reasonReady, Message: message}
 }
 
 // ready says the most important of what is wrong.
@@ -50,18 +54,41 @@ func (o *jobOutcome) ready() metav1.Condition {
 	switch {
 	case o.invalid != nil:
 		return notReady(reasonInvalid, o.invalid.Error())
-	case plan.Blocked == placement.ReasonJobsUnknown:
-		return unknown(string(plan.Blocked), "The Jobs of a member are not known, so that none is created")
+	case plan.Scaling.Rule == scaling.RuleJobsUnknown:
+		return unknown(reasonJobsUnknown, "The Jobs of a member are not known yet, so that none is created")
 	case err != nil:
-		return notReady(adapter.ReasonCreateFailed, err.Error())
-	case plan.Blocked == placement.ReasonHeldByStuck:
-		return notReady(string(plan.Blocked), "Stuck Jobs take up the maximum, so that none can be replaced")
+		return notReady(scaledjob.ReasonCreateFailed, err.Error())
+	case plan.Reason == jobs.ReasonHeldByStuck:
+		return notReady(string(plan.Reason), "Stuck Jobs take up the maximum, so that none can be replaced")
 	case plan.Unplaced > 0:
 		return notReady(string(plan.Reason), fmt.Sprintf("No member can take %d Jobs", plan.Unplaced))
 	case o.unread != nil:
-		return unread(o.demand, o.unread)
+		return unread(plan.Scaling.Trace.Demand, o.unread)
 	}
 	return ready("The DistributedScaledJob is valid, and its triggers can be read")
+}
+
+// conditionNeverReached is a condition about members that have never been reached.
+const conditionNeverReached = "MemberNeverReached"
+
+// neverReached sets the condition about members that have not been reached since the
+// start: True if there are some, and False if there were.
+func (o *jobOutcome) neverReached(before []metav1.Condition, generation int64) []metav1.Condition {
+	var names []string
+	for _, m := range o.plan.Members {
+		if m.Excluded == jobs.ReasonNeverReached {
+			names = append(names, m.Name)
+		}
+	}
+	c := metav1.Condition{Type: conditionNeverReached, Status: metav1.ConditionFalse, Reason: "Reached", Message: "Every member has been reached"}
+	switch {
+	case o.invalid != nil, len(names) == 0 && meta.FindStatusCondition(before, conditionNeverReached) == nil:
+		return before
+	case len(names) > 0:
+		c.Status, c.Reason = metav1.ConditionTrue, conditionNeverReached
+		c.Message = fmt.Sprintf("Not reached since the start: %s. Restore the member, or unregister it with delete-member", strings.Join(names, ", "))
+	}
+	return conditions(before, generation, c)
 }
 
 func (out *objectOutcome) ready() metav1.Condition {
@@ -69,41 +96,47 @@ func (out *objectOutcome) ready() metav1.Condition {
 	switch {
 	case out.invalid != nil:
 		return notReady(reasonInvalid, out.invalid.Error())
-	case out.plan.Reason == placement.ReasonNoMembers:
-		return notReady(string(out.plan.Reason), "No member is registered and has weight")
-	case out.plan.Reason != "":
-		return notReady(string(out.plan.Reason), "No member answers")
+	case out.unusable != nil:
+		return notReady(string(replicas.ReasonCheckpointVersion), out.unusable.Error())
+	case out.unstored != nil:
+		return notReady(reasonNotStored, out.unstored.Error())
+	case out.plan.Reason == replicas.ReasonNoMembers:
+		return notReady(string(out.plan.Reason), "No member is registered and has weight and the workload")
+	case out.plan.Reason == replicas.ReasonAllExcluded:
+		return notReady(string(out.plan.Reason), "All members are excluded")
 	case err != nil:
 		return notReady(reasonScaleFailed, err.Error())
 	case out.unread != nil:
 		return unread(out.demand, out.unread)
+	case out.plan.Reason == replicas.ReasonAtMax:
+		return unknown(string(out.plan.Reason), fmt.Sprintf("%d replicas stay where they are, because maxSurge is 0 and there are maxReplicaCount replicas", out.plan.Remaining))
 	}
 	return ready("The DistributedScaledObject is valid, and its triggers can be read")
 }
 
 func unread(d scaling.Demand, err error) metav1.Condition {
 	if d.Read == 0 {
-		return notReady(adapter.ReasonTriggers, "No trigger could be read: "+err.Error())
+		return notReady(scaledjob.ReasonTriggers, "No trigger could be read: "+err.Error())
 	}
-	return unknown(adapter.ReasonSomeTriggers, "Some triggers could not be read: "+err.Error())
+	return unknown(scaledjob.ReasonSomeTriggers, "Some triggers could not be read: "+err.Error())
 }
 
 func active(invalid error, d scaling.Demand) metav1.Condition {
 	switch {
 	case invalid != nil || d.Read == 0:
-		return metav1.Condition{Type: adapter.ConditionActive, Status: metav1.ConditionUnknown, Reason: adapter.ReasonUnknown, Message: "No trigger could be read"}
+		return metav1.Condition{Type: scaledjob.ConditionActive, Status: metav1.ConditionUnknown, Reason: scaledjob.ReasonUnknown, Message: "No trigger could be read"}
 	case d.Active > 0:
 		return metav1.Condition{
-			Type: adapter.ConditionActive, Status: metav1.ConditionTrue, Reason: adapter.ReasonActive,
+			Type: scaledjob.ConditionActive, Status: metav1.ConditionTrue, Reason: scaledjob.ReasonActive,
 			Message: fmt.Sprintf("Active triggers: %d of %d", d.Active, d.Metrics),
 		}
 	}
-	return metav1.Condition{Type: adapter.ConditionActive, Status: metav1.ConditionFalse, Reason: adapter.ReasonInactive, Message: "No trigger is active"}
+	return metav1.Condition{Type: scaledjob.ConditionActive, Status: metav1.ConditionFalse, Reason: scaledjob.ReasonInactive, Message: "No trigger is active"}
 }
 
 func paused(is bool) metav1.Condition {
 	if is {
-		return metav1.Condition{Type: adapter.ConditionPaused, Status: metav1.ConditionTrue, Reason: "Paused", Message: "An annotation pauses it"}
+		return metav1.Condition{Type: scaledjob.ConditionPaused, Status: metav1.ConditionTrue, Reason: "Paused", Message: "An annotation pauses it"}
 	}
-	return metav1.Condition{Type: adapter.ConditionPaused, Status: metav1.ConditionFalse, Reason: "NotPaused", Message: "It is not paused"}
+	return metav1.Condition{Type: scaledjob.ConditionPaused, Status: metav1.ConditionFalse, Reason: "NotPaused", Message: "It is not paused"}
 }

@@ -30,6 +30,8 @@ type controller struct {
 	options
 	client   kubernetes.Interface
 	dynamic  dynamic.Interface
+	leases   kubernetes.Interface // nil if nobody is elected
+	term     process.Term
 	log      *slog.Logger
 	home     string // names the home cluster on the members
 	registry registry.Registry
@@ -100,8 +102,8 @@ func (c *controller) run(ctx context.Context) error {
 // lease is the one of those controllers that act in the same namespace, or in all.
 func (c *controller) lease() process.Lease {
 	return process.Lease{
-		Client: c.client, Namespace: c.kedaNamespace, Name: strings.TrimSuffix(name+"-"+c.namespace, "-"),
-		Duration: c.leaseDuration, Log: c.log,
+		Client: c.leases, Namespace: c.kedaNamespace, Name: strings.TrimSuffix(name+"-"+c.namespace, "-"),
+		Duration: c.leaseDuration, Term: &c.term, Log: c.log,
 	}
 }
 

@@ -10,17 +10,19 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/examples/internal/cluster"
-	"github.com/scaledjob/scaledjob/placement"
+	"github.com/scaledjob/scaledjob/examples/multicluster/api"
+	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/placement/replicas"
 )
 
-func normal(reason, format string, args ...any) adapter.Event {
-	return adapter.Event{Type: corev1.EventTypeNormal, Reason: reason, Message: cluster.EventMessage(fmt.Sprintf(format, args...))}
+func normal(reason, format string, args ...any) scaledjob.Event {
+	return scaledjob.Event{Type: corev1.EventTypeNormal, Reason: reason, Message: cluster.EventMessage(fmt.Sprintf(format, args...))}
 }
 
-func warning(reason, format string, args ...any) adapter.Event {
-	return adapter.Event{Type: corev1.EventTypeWarning, Reason: reason, Message: cluster.EventMessage(fmt.Sprintf(format, args...))}
+func warning(reason, format string, args ...any) scaledjob.Event {
+	return scaledjob.Event{Type: corev1.EventTypeWarning, Reason: reason, Message: cluster.EventMessage(fmt.Sprintf(format, args...))}
 }
 
 // on is an error of a member, with its name.
@@ -32,7 +34,7 @@ func on(member string, err error) error {
 }
 
 // warnings tells what seems wrong with the spec, once as long as it does.
-func (p *poller) warnings(all []*placement.FieldError) (told []adapter.Event) {
+func (p *poller) warnings(all []*field.Error) (told []scaledjob.Event) {
 	var texts []string
 	for _, w := range all {
 		texts = append(texts, w.Error())
@@ -40,7 +42,7 @@ func (p *poller) warnings(all []*placement.FieldError) (told []adapter.Event) {
 			continue
 		}
 		reason := "SpecWarning"
-		if strings.Contains(w.Field, ".podOverrides.") {
+		if strings.Contains(w.Path, ".podOverrides.") {
 			reason = "PodOverrideWarning"
 		}
 		told = append(told, warning(reason, "%v", w))
@@ -51,9 +53,9 @@ func (p *poller) warnings(all []*placement.FieldError) (told []adapter.Event) {
 
 // merged makes one event of those that have a reason in common, which client-go would
 // count as one and tell the first of.
-func merged(events []adapter.Event) (all []adapter.Event) {
+func merged(events []scaledjob.Event) (all []scaledjob.Event) {
 	for _, e := range events {
-		same := func(o adapter.Event) bool { return o.Type == e.Type && o.Reason == e.Reason }
+		same := func(o scaledjob.Event) bool { return o.Type == e.Type && o.Reason == e.Reason }
 		if i := slices.IndexFunc(all, same); i >= 0 {
 			all[i].Message = cluster.EventMessage(all[i].Message + "; " + e.Message)
 			continue
@@ -68,9 +70,9 @@ func merged(events []adapter.Event) (all []adapter.Event) {
 type causes map[string]string
 
 // of is the cause, to be told behind what a member's state is.
-func (c causes) of(member string, state placement.MemberState, err error) string {
+func (c causes) of(member string, state api.MemberState, err error) string {
 	switch {
-	case state == placement.Ready:
+	case state == api.Ready:
 		delete(c, member)
 	case err != nil && c[member] == "":
 		c[member] = ": " + err.Error()
@@ -79,14 +81,14 @@ func (c causes) of(member string, state placement.MemberState, err error) string
 }
 
 // events tells what the poll has done, and what has changed by it.
-func (o *jobOutcome) events(before, after jobStatus) []adapter.Event {
+func (o *jobOutcome) events(before, after jobStatus) []scaledjob.Event {
 	told := transitions(before.Conditions, after.Conditions)
 	for _, r := range o.reports {
 		if r.Created > 0 {
-			told = append(told, normal(adapter.ReasonCreated, "Created %d Jobs on member %s", r.Created, r.Cluster))
+			told = append(told, normal(scaledjob.ReasonCreated, "Created %d Jobs on member %s", r.Created, r.Cluster))
 		}
-		if r.RolledOut > 0 {
-			told = append(told, normal(adapter.ReasonRolledOut, "Deleted %d Jobs of an older spec on member %s", r.RolledOut, r.Cluster))
+		if r.Outdated > 0 {
+			told = append(told, normal(scaledjob.ReasonRolledOut, "Deleted %d Jobs of an older spec on member %s", r.Outdated, r.Cluster))
 		}
 		if r.Duplicates > 0 {
 			told = append(told, normal("DuplicatesDeleted", "Deleted %d duplicate Jobs on member %s", r.Duplicates, r.Cluster))
@@ -94,7 +96,7 @@ func (o *jobOutcome) events(before, after jobStatus) []adapter.Event {
 	}
 	for _, name := range slices.Sorted(maps.Keys(after.MemberClusterStatuses)) {
 		was, is := before.MemberClusterStatuses[name], after.MemberClusterStatuses[name]
-		told = append(told, memberEvents(name, was.State, is.State, is.Description)...)
+		told = append(told, memberEvents(name, api.MemberState(was.State), api.MemberState(is.State), is.Description)...)
 		switch {
 		case is.HardTainted && !was.HardTainted:
 			told = append(told, warning("MemberHardTainted", "Member %s gets no Jobs: %s", name, is.Description))
@@ -110,7 +112,7 @@ func (o *jobOutcome) events(before, after jobStatus) []adapter.Event {
 	return told
 }
 
-func (out *objectOutcome) events(before, after objectStatus) []adapter.Event {
+func (out *objectOutcome) events(before, after objectStatus) []scaledjob.Event {
 	told := transitions(before.Conditions, after.Conditions)
 	for _, r := range out.reports {
 		if r.Err == nil {
@@ -120,35 +122,46 @@ func (out *objectOutcome) events(before, after objectStatus) []adapter.Event {
 	for _, name := range slices.Sorted(maps.Keys(after.MemberClusterStatuses)) {
 		was, is := before.MemberClusterStatuses[name], after.MemberClusterStatuses[name]
 		told = append(told, memberEvents(name, was.State, is.State, is.Description)...)
-		if is.Excluded && !was.Excluded && is.State == placement.NotReady {
-			told = append(told, warning("MemberExcluded", "The replicas of member %s go to the others: %s", name, is.Description))
+		switch {
+		case is.Reason == was.Reason && is.Excluded == was.Excluded, is.State == api.NotRegistered:
+		case is.Reason == replicas.ReasonNotListed:
+			told = append(told, normal("MemberNotListed", "The replicas of member %s go to the others: %s", name, is.Description))
+		case is.Excluded && is.Reason != replicas.ReasonNoWeight:
+			told = append(told, warning("MemberExcluded", "Member %s gets no replicas: %s", name, is.Description))
+		case is.Reason == replicas.ReasonNoProgress:
+			told = append(told, warning("MemberNoProgress", "Member %s gets no more replicas: %s", name, is.Description))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(before.MemberClusterStatuses)) {
+		if _, still := after.MemberClusterStatuses[name]; !still && before.MemberClusterStatuses[name].Reason == replicas.ReasonNotListed {
+			told = append(told, normal("MemberReleased", "Member %s has no replicas any more", name))
 		}
 	}
 	return told
 }
 
 // memberEvents tells that a member's state is another.
-func memberEvents(name string, was, is placement.MemberState, description string) []adapter.Event {
+func memberEvents(name string, was, is api.MemberState, description string) []scaledjob.Event {
 	switch {
 	case was == is:
 		return nil
-	case is == placement.Ready && was != "":
-		return []adapter.Event{normal("MemberReady", "Member %s: %s", name, description)}
-	case is != placement.Ready:
-		return []adapter.Event{warning("Member"+string(is), "Member %s: %s", name, description)}
+	case is == api.Ready && was != "":
+		return []scaledjob.Event{normal("MemberReady", "Member %s: %s", name, description)}
+	case is != api.Ready:
+		return []scaledjob.Event{warning("Member"+string(is), "Member %s: %s", name, description)}
 	}
 	return nil
 }
 
 // transitions tells each condition whose status or reason is another, unless it is
 // that a new object is not active or not paused.
-func transitions(before, after []metav1.Condition) (told []adapter.Event) {
-	for _, kind := range []string{adapter.ConditionReady, adapter.ConditionActive, adapter.ConditionPaused} {
+func transitions(before, after []metav1.Condition) (told []scaledjob.Event) {
+	for _, kind := range []string{scaledjob.ConditionReady, scaledjob.ConditionActive, scaledjob.ConditionPaused, conditionNeverReached} {
 		was, is := meta.FindStatusCondition(before, kind), meta.FindStatusCondition(after, kind)
 		switch {
 		case is == nil, was != nil && was.Status == is.Status && was.Reason == is.Reason:
-		case was == nil && kind != adapter.ConditionReady && is.Status != metav1.ConditionTrue:
-		case kind == adapter.ConditionReady && is.Status != metav1.ConditionTrue:
+		case was == nil && kind != scaledjob.ConditionReady && is.Status != metav1.ConditionTrue:
+		case (kind == scaledjob.ConditionReady) == (is.Status != metav1.ConditionTrue) && (kind == scaledjob.ConditionReady || kind == conditionNeverReached):
 			told = append(told, warning(is.Reason, "%s", is.Message))
 		default:
 			told = append(told, normal(is.Reason, "%s", is.Message))

@@ -9,11 +9,11 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/member"
+	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/examples/controller/source"
 	"github.com/scaledjob/scaledjob/examples/multicluster/api"
-	"github.com/scaledjob/scaledjob/placement"
+	"github.com/scaledjob/scaledjob/placement/jobs"
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
@@ -22,19 +22,22 @@ type job struct {
 	*poller
 	config  api.JobConfig
 	invalid error
-	queues  *source.Queues
-	status  jobStatus
-	refused error // why Jobs were not created at the last attempt
+	// unreadable is the error of the stored status. Nothing is created and the status is
+	// not overwritten, because it has the Jobs that may exist.
+	unreadable error
+	queues     *source.Queues
+	status     jobStatus
+	refused    error // why Jobs were not created at the last attempt
 	// What the clean-up waits for, and what it leaves behind.
 	waiting, abandoned string
 }
 
 // A jobStatus is the status of a DistributedScaledJob.
 type jobStatus struct {
-	placement.JobStatus `json:",inline"`
-	Print               jobPrint           `json:"print,omitzero"`
-	Memory              placement.Memory   `json:"memory,omitzero"`
-	Conditions          []metav1.Condition `json:"conditions,omitempty"`
+	api.JobStatus `json:",inline"`
+	Print         jobPrint           `json:"print,omitzero"`
+	Checkpoint    jobs.Checkpoint    `json:"checkpoint,omitzero"`
+	Conditions    []metav1.Condition `json:"conditions,omitempty"`
 }
 
 // A jobPrint is what kubectl get shows.
@@ -45,7 +48,9 @@ type jobPrint struct {
 
 func newJob(p *poller) subject {
 	j := &job{poller: p}
-	p.restore(&j.status)
+	if j.unreadable = p.restore(&j.status); j.unreadable != nil {
+		j.unreadable = fmt.Errorf("status not readable, so that nothing is created: %w", j.unreadable)
+	}
 	return j
 }
 
@@ -57,23 +62,21 @@ func (j *job) read() {
 		j.invalid = err
 	}
 	if j.invalid == nil {
-		j.config.Observation.PodsKnown = j.watchPods
-		j.invalid = j.members.Follow(j.config.Observation)
+		j.invalid = j.members.Track(j.config.Target, j.config.Overrides)
 	}
-	j.queues = j.resolver.Queues(j.config.ScaledJob, j.config.Triggers, j.sourceTimeout)
+	j.queues = j.resolver.Queues(func() (*scaledjob.ScaledJob, error) { return j.config.Source, nil }, j.config.Triggers, j.sourceTimeout)
 }
 
 func (j *job) close() {
 	j.queues.Close()
-	j.members.Forget(j.uid)
+	j.members.Untrack(j.uid)
 }
 
 // A jobOutcome is what a poll came to.
 type jobOutcome struct {
 	invalid error
 	unread  error // why metrics could not be read
-	demand  scaling.Demand
-	plan    placement.JobPlan
+	plan    jobs.Decision
 	reports []member.Report
 	// refused is why not all Jobs were created, or were not by the poll before, where
 	// this one leaves a member out for that.
@@ -85,6 +88,11 @@ func (j *job) poll(ctx context.Context) time.Time {
 		return j.cleanUp(ctx)
 	}
 	begin := time.Now()
+	if j.unreadable != nil {
+		j.problems.Warn("unreadable", j.unreadable)
+		j.tellUnreadable(ctx)
+		return begin.Add(max(time.Second, j.config.PollingInterval))
+	}
 	o := jobOutcome{invalid: j.invalid}
 	if j.invalid == nil {
 		if err := j.finalize(ctx); err != nil {
@@ -97,7 +105,7 @@ func (j *job) poll(ctx context.Context) time.Time {
 		}
 	}
 	o.refused = o.applied()
-	if o.refused == nil && o.leavesOut(placement.ReasonRejected) {
+	if o.refused == nil && o.leavesOut(jobs.ReasonRejected) {
 		o.refused = j.refused
 	}
 	j.refused = o.refused
@@ -105,16 +113,16 @@ func (j *job) poll(ctx context.Context) time.Time {
 	before := j.status
 	j.status = j.after(&o, time.Now())
 	j.report(ctx, j.status, append(j.warnings(j.config.Warnings), o.events(before, j.status)...))
-	interval := max(time.Second, j.config.Policy.PollingInterval)
-	if o.plan.Blocked == placement.ReasonJobsUnknown { // which a moment may change
+	interval := max(time.Second, j.config.PollingInterval)
+	if o.plan.Scaling.Rule == scaling.RuleJobsUnknown { // which a moment may change
 		interval = time.Second
 	}
 	return earliest(begin.Add(interval), o.plan.NextCheck)
 }
 
 // leavesOut reports whether a member gets no Jobs for that reason.
-func (o *jobOutcome) leavesOut(reason placement.Reason) bool {
-	return slices.ContainsFunc(o.plan.Members, func(m placement.JobMember) bool { return m.Excluded == reason })
+func (o *jobOutcome) leavesOut(reason jobs.Reason) bool {
+	return slices.ContainsFunc(o.plan.Members, func(m jobs.MemberPlan) bool { return m.Excluded == reason })
 }
 
 // act reads the queues, plans, and carries the plan out.
@@ -125,23 +133,22 @@ func (j *job) act(ctx context.Context, o *jobOutcome) {
 		return // and unread for that reason only
 	}
 	now := time.Now()
-	state := placement.JobState{Memory: j.status.Memory, Now: now}
-	state.Demand, o.demand = j.config.Demand(metrics)
-	state.Clusters, state.Failures = j.members.Observe(j.uid, now)
-	state.Memory.Workloads = j.taints.merge(state.Memory.Workloads, now)
-	o.plan = placement.PlanJobs(j.config.Policy, state)
-	j.taints.merge(o.plan.Memory.Workloads, now)
+	seen := j.members.Observe(j.uid)
+	state := jobs.State{
+		Metrics: metrics, Clusters: seen.Clusters, Checkpoint: j.status.Checkpoint,
+		Shared: j.taints.merge(j.status.Checkpoint.Exclusions(), now), Now: now,
+	}
+	j.problems.Warn("observation", state.Validate())
+	o.plan = jobs.Plan(j.config.Policy, state)
+	j.taints.merge(o.plan.Checkpoint.Exclusions(), now)
 	if len(o.plan.Create) > 0 { // so that they count also if this process does not live to see them
-		j.status.Memory = o.plan.Memory
+		j.status.Checkpoint = o.plan.Checkpoint
 		if err := j.write(ctx, j.status); err != nil {
 			j.problems.Warn("status not written: nothing is created", err)
 			return
 		}
 	}
-	o.reports = j.members.Apply(ctx, member.Action{
-		ScaledJob: j.config.ScaledJob, Revision: j.config.Policy.Revision, Propagation: j.config.Policy.Rollout.Propagation,
-		Targets: j.config.Targets, Plan: o.plan, Now: now,
-	})
+	o.reports = j.members.Apply(ctx, seen, o.plan)
 }
 
 // after is the status after the poll. What is wrong with the spec changes the
@@ -149,13 +156,13 @@ func (j *job) act(ctx context.Context, o *jobOutcome) {
 func (j *job) after(o *jobOutcome, now time.Time) jobStatus {
 	s := j.status
 	if o.invalid == nil {
-		s.JobStatus = o.plan.Status(adapter.LabelValue(j.seen.GetName()), s.JobStatus, now)
-		s.Memory = o.plan.Memory
+		report := api.JobReport{Name: member.LabelValue(j.seen.GetName()), Decision: o.plan, IDs: j.members.IDs(), Before: s.JobStatus, Now: now}
+		s.JobStatus, s.Checkpoint = report.Status(), o.plan.Checkpoint
 		problems, healthy := j.members.Problems(), 0
 		for name, m := range s.MemberClusterStatuses {
 			m.Description += j.causes.of(name, m.State, problems[name])
 			s.MemberClusterStatuses[name] = m
-			if m.State == placement.Ready {
+			if m.State == api.Ready {
 				healthy++
 			}
 		}
@@ -164,15 +171,32 @@ func (j *job) after(o *jobOutcome, now time.Time) jobStatus {
 			RunningJobs:  fmt.Sprintf("%d/%d", s.RunningJobs, s.DesiredJobs),
 		}
 	}
-	s.Conditions = conditions(s.Conditions, j.seen.GetGeneration(), o.ready(), active(o.invalid, o.demand), paused(j.config.Policy.Paused))
+	s.Conditions = conditions(s.Conditions, j.seen.GetGeneration(),
+		o.ready(), active(o.invalid, o.plan.Scaling.Trace.Demand), paused(j.config.Policy.Scaling.Paused))
+	s.Conditions = o.neverReached(s.Conditions, j.seen.GetGeneration())
 	return s
+}
+
+// tellUnreadable sets the condition Ready, and leaves the rest of the status as it is.
+func (j *job) tellUnreadable(ctx context.Context) {
+	all := conditions(j.status.Conditions, j.seen.GetGeneration(), notReady("StatusUnreadable", j.unreadable.Error()))
+	if slices.Equal(all, j.status.Conditions) {
+		return
+	}
+	told := transitions(j.status.Conditions, all)
+	if err := j.patch(ctx, []operation{{"add", "/status/conditions", all}}, "status"); err != nil {
+		j.problems.Warn("condition not written", err)
+		return
+	}
+	j.status.Conditions = all
+	scaledjob.Record(j.recorder, j.seen, told)
 }
 
 // tell logs what was done, and what went wrong.
 func (j *job) tell(o *jobOutcome) {
 	for _, r := range o.reports {
-		if r.Created > 0 || r.RolledOut > 0 || r.Duplicates > 0 || r.Pruned > 0 {
-			j.log.Info("done", "member", r.Cluster, "created", r.Created, "rolledOut", r.RolledOut, "duplicates", r.Duplicates, "pruned", r.Pruned)
+		if r.Created > 0 || r.Outdated > 0 || r.Duplicates > 0 || r.Pruned > 0 {
+			j.log.Info("done", "member", r.Cluster, "created", r.Created, "outdated", r.Outdated, "duplicates", r.Duplicates, "pruned", r.Pruned)
 		}
 	}
 	j.problems.Warn("invalid", o.invalid)

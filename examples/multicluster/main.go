@@ -1,7 +1,7 @@
 // Multicluster scales over several clusters: it creates Jobs in them as the home
 // cluster's DistributedScaledJobs say, and shares replicas among them as its
 // DistributedScaledObjects do. What it reads, and how often, is here; what it then does
-// is decided by package placement, and carried out by package adapter/member.
+// is decided by the packages below placement, and carried out by package adapter/member.
 //
 //	go run ./examples/multicluster/local                     # in another terminal: a home and three members
 //	export KUBECONFIG=$PWD/fleet/home.kubeconfig
@@ -28,8 +28,10 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 
+	clients "github.com/scaledjob/scaledjob/adapter/client"
 	"github.com/scaledjob/scaledjob/examples/internal/cluster"
 	"github.com/scaledjob/scaledjob/examples/internal/process"
 	"github.com/scaledjob/scaledjob/examples/multicluster/api"
@@ -190,6 +192,11 @@ func (o options) run(ctx context.Context, stderr io.Writer) error {
 	c, err := newController(ctx, o, client, dynamic, log)
 	if err != nil {
 		return err
+	}
+	if o.elect {
+		if c.leases, err = kubernetes.NewForConfig(clients.Separate(config, c.lease().Timeout())); err != nil {
+			return err
+		}
 	}
 	server, err := process.Listen(o.address, process.Probes(c.synced), log)
 	if err != nil {

@@ -17,8 +17,12 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/member"
+	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/examples/multicluster/api"
 	"github.com/scaledjob/scaledjob/examples/multicluster/registry"
-	"github.com/scaledjob/scaledjob/placement"
+	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/placement/jobs"
+	"github.com/scaledjob/scaledjob/placement/replicas"
 	"github.com/scaledjob/scaledjob/placement/taint"
 	"github.com/scaledjob/scaledjob/scaling"
 )
@@ -32,7 +36,7 @@ func execute(t *testing.T, args ...string) (status int, said string) {
 
 func TestFlags(t *testing.T) {
 	for args, want := range map[string]string{
-		"-dsj -log-format xml":       `-log-format "xml": want text or json`,
+		"-dsj -log-format xml":       `-log-format: found "xml"; use text or json`,
 		"-dsj -lease-duration 1s":    "-lease-duration 1s: want 2s or more",
 		"-dsj -probe-interval 0s":    "-probe-interval 0s: want a time above 0",
 		"-dsj -member-timeout -1s":   "-member-timeout -1s: want a time above 0",
@@ -131,37 +135,55 @@ func TestTaints(t *testing.T) {
 		return taint.Entry{Path: taint.Path{Cluster: "a"}, Workload: taint.Workload{Size: size}, Until: until}
 	}
 	var all taints
-	all.merge(taint.Set{entry(4, now.Add(time.Minute))}, now)
-	got := all.merge(taint.Set{entry(6, now.Add(time.Hour))}, now)
-	require.True(t, got.Excludes(taint.Workload{Size: 4}, taint.Path{Cluster: "a"}, now))
+	hard := map[string]time.Time{"b": now.Add(time.Minute), "c": now.Add(time.Hour)}
+	all.merge(taint.Exclusions{Workloads: taint.Set{entry(4, now.Add(time.Minute))}}, now)
+	got := all.merge(taint.Exclusions{Clusters: hard, Workloads: taint.Set{entry(6, now.Add(time.Hour))}}, now)
+	require.True(t, got.Workloads.Excludes(taint.Workload{Size: 4}, taint.Path{Cluster: "a"}, now))
+	require.Len(t, got.Clusters, 2)
 	later := now.Add(2 * time.Minute)
-	got = all.merge(nil, later)
-	require.Len(t, got, 1)
-	require.False(t, got.Excludes(taint.Workload{Size: 4}, taint.Path{Cluster: "a"}, later))
-	got[0].Size = 0
-	require.EqualValues(t, 6, all.merge(nil, later)[0].Size, "no shared memory")
+	got = all.merge(taint.Exclusions{}, later)
+	require.Len(t, got.Workloads, 1)
+	require.Len(t, got.Clusters, 1)
+	require.False(t, got.Workloads.Excludes(taint.Workload{Size: 4}, taint.Path{Cluster: "a"}, later))
+	got.Workloads[0].Size = 0
+	clear(got.Clusters)
+	got = all.merge(taint.Exclusions{}, later)
+	require.EqualValues(t, 6, got.Workloads[0].Size, "no shared memory")
+	require.Contains(t, got.Clusters, "c", "no shared memory")
 }
 
 func TestReady(t *testing.T) {
 	read := scaling.Demand{Metrics: 2, Read: 2}
+	decided := func(demand scaling.Demand, rule scaling.Rule) (d jobs.Decision) {
+		d.Scaling.Trace.Demand, d.Scaling.Rule = demand, rule
+		return d
+	}
+	held, excluded := decided(read, scaling.RuleMax), decided(read, scaling.RuleStrategy)
+	held.Reason = jobs.ReasonHeldByStuck
+	excluded.Unplaced, excluded.Reason = 1, jobs.ReasonAllExcluded
 	for want, o := range map[string]jobOutcome{
-		"True Ready":                    {demand: read},
+		"True Ready":                    {plan: decided(read, scaling.RuleStrategy)},
 		"False SpecCheckFailed":         {invalid: errors.New("a")},
-		"Unknown JobsUnknown":           {demand: read, plan: placement.JobPlan{Blocked: placement.ReasonJobsUnknown}},
-		"False CapacityHeldByStuckJobs": {demand: read, plan: placement.JobPlan{Blocked: placement.ReasonHeldByStuck}},
-		"False AllMembersExcluded":      {demand: read, plan: placement.JobPlan{Unplaced: 1, Reason: placement.ReasonAllExcluded}},
-		"False KEDAJobCreateFailed":     {demand: read, refused: errors.New("a")},
+		"Unknown JobsUnknown":           {plan: decided(read, scaling.RuleJobsUnknown)},
+		"False CapacityHeldByStuckJobs": {plan: held},
+		"False AllMembersExcluded":      {plan: excluded},
+		"False KEDAJobCreateFailed":     {plan: held, refused: errors.New("a")},
 		"False TriggerError":            {unread: errors.New("a")},
-		"Unknown PartialTriggerError":   {unread: errors.New("a"), demand: scaling.Demand{Metrics: 2, Read: 1}},
+		"Unknown PartialTriggerError":   {unread: errors.New("a"), plan: decided(scaling.Demand{Metrics: 2, Read: 1}, scaling.RuleStrategy)},
 	} {
 		c := o.ready()
 		require.Equal(t, want, string(c.Status)+" "+c.Reason)
 	}
 	for want, o := range map[string]objectOutcome{
 		"True Ready":               {demand: read},
-		"False NoMembers":          {demand: read, plan: placement.ObjectPlan{Reason: placement.ReasonNoMembers}},
-		"False AllMembersExcluded": {demand: read, plan: placement.ObjectPlan{Reason: placement.ReasonAllExcluded}},
+		"False SpecCheckFailed":    {invalid: errors.New("a")},
+		"False CheckpointVersion":  {demand: read, unusable: errors.New("a")},
+		"False StatusNotWritten":   {demand: read, unstored: errors.New("a")},
+		"False NoMembers":          {demand: read, plan: replicas.Plan{Reason: replicas.ReasonNoMembers}},
+		"False AllMembersExcluded": {demand: read, plan: replicas.Plan{Reason: replicas.ReasonAllExcluded}},
 		"False ScaleFailed":        {demand: read, reports: []member.ScaleReport{{Err: errors.New("a")}}},
+		"Unknown AtMax":            {demand: read, plan: replicas.Plan{Reason: replicas.ReasonAtMax}},
+		"False TriggerError":       {unread: errors.New("a"), plan: replicas.Plan{Reason: replicas.ReasonMetricsUnknown}},
 	} {
 		c := o.ready()
 		require.Equal(t, want, string(c.Status)+" "+c.Reason)
@@ -170,9 +192,9 @@ func TestReady(t *testing.T) {
 
 // What stays as it is, is told once.
 func TestEvents(t *testing.T) {
-	status := func(m placement.JobMemberStatus, ready metav1.Condition) jobStatus {
+	status := func(m api.JobMemberStatus, ready metav1.Condition) jobStatus {
 		return jobStatus{
-			JobStatus:  placement.JobStatus{MemberClusterStatuses: map[string]placement.JobMemberStatus{"a": m}},
+			JobStatus:  api.JobStatus{MemberClusterStatuses: map[string]api.JobMemberStatus{"a": m}},
 			Conditions: conditions(nil, 1, ready, paused(false), active(nil, scaling.Demand{Read: 1})),
 		}
 	}
@@ -182,18 +204,18 @@ func TestEvents(t *testing.T) {
 		}
 		return all
 	}
-	well := status(placement.JobMemberStatus{State: placement.Ready}, ready(""))
+	well := status(api.JobMemberStatus{State: api.Ready}, ready(""))
 	require.Equal(t, []string{"Normal Ready"}, reasons(jobStatus{}, well), "not that it is inactive and not paused")
 	require.Empty(t, reasons(well, well))
-	soft := status(placement.JobMemberStatus{State: placement.NotReady, SoftTainted: true}, ready(""))
+	soft := status(api.JobMemberStatus{State: api.NotReady, SoftTainted: true}, ready(""))
 	require.Equal(t, []string{"Warning MemberNotReady", "Warning MemberSoftTainted"}, reasons(well, soft))
-	hard := status(placement.JobMemberStatus{State: placement.NotReady, HardTainted: true}, notReady("AllMembersExcluded", ""))
+	hard := status(api.JobMemberStatus{State: api.NotReady, HardTainted: true}, notReady("AllMembersExcluded", ""))
 	require.Equal(t, []string{"Warning AllMembersExcluded", "Warning MemberHardTainted"}, reasons(soft, hard))
 	require.Empty(t, reasons(hard, hard))
-	scoped := status(placement.JobMemberStatus{State: placement.Ready, HardTaintScopes: []placement.TaintScope{{Size: 4}}}, ready(""))
+	scoped := status(api.JobMemberStatus{State: api.Ready, HardTaintScopes: []api.TaintScope{{Size: 4}}}, ready(""))
 	require.Equal(t, []string{"Normal Ready", "Normal MemberReady", "Warning MemberWorkloadTainted"}, reasons(hard, scoped))
 	require.Equal(t, []string{"Normal KEDAJobsCreated", "Normal ScaledJobRolloutCleanupCompleted", "Normal DuplicatesDeleted"},
-		reasons(well, well, member.Report{Result: adapter.Result{Created: 1, RolledOut: 2, Duplicates: 3}}))
+		reasons(well, well, member.Report{Result: adapter.Result{Created: 1, Outdated: 2, Duplicates: 3}}))
 }
 
 // A member whose kubeconfig cannot be used is a member: it is one that does not answer,
@@ -220,27 +242,104 @@ func TestRegister(t *testing.T) {
 
 func TestWarningsAreToldOnce(t *testing.T) {
 	p := &poller{}
-	a, b := &placement.FieldError{Field: "a"}, &placement.FieldError{Field: "spec.memberClusters[0].podOverrides.b"}
-	require.Len(t, p.warnings([]*placement.FieldError{a}), 1)
-	told := p.warnings([]*placement.FieldError{a, b})
+	a, b := &field.Error{Path: "a"}, &field.Error{Path: "spec.memberClusters[0].podOverrides.b"}
+	require.Len(t, p.warnings([]*field.Error{a}), 1)
+	told := p.warnings([]*field.Error{a, b})
 	require.Len(t, told, 1)
 	require.Equal(t, "PodOverrideWarning", told[0].Reason)
 	require.Empty(t, p.warnings(nil))
-	require.Len(t, p.warnings([]*placement.FieldError{a}), 1, "it was gone meanwhile")
+	require.Len(t, p.warnings([]*field.Error{a}), 1, "it was gone meanwhile")
 }
 
 func TestMerged(t *testing.T) {
-	require.Equal(t, []adapter.Event{normal("a", "1; 3"), warning("a", "2")},
-		merged([]adapter.Event{normal("a", "1"), warning("a", "2"), normal("a", "3")}))
+	require.Equal(t, []scaledjob.Event{normal("a", "1; 3"), warning("a", "2")},
+		merged([]scaledjob.Event{normal("a", "1"), warning("a", "2"), normal("a", "3")}))
 	require.Empty(t, merged(nil))
 }
 
 // Why a member does not answer is what was found first, until it answers.
 func TestCauses(t *testing.T) {
 	c := causes{}
-	require.Empty(t, c.of("a", placement.NotReady, nil))
-	require.Equal(t, ": x", c.of("a", placement.NotReady, errors.New("x")))
-	require.Equal(t, ": x", c.of("a", placement.NotReady, errors.New("y")))
-	require.Empty(t, c.of("a", placement.Ready, nil))
-	require.Equal(t, ": y", c.of("a", placement.NotReady, errors.New("y")))
+	require.Empty(t, c.of("a", api.NotReady, nil))
+	require.Equal(t, ": x", c.of("a", api.NotReady, errors.New("x")))
+	require.Equal(t, ": x", c.of("a", api.NotReady, errors.New("y")))
+	require.Empty(t, c.of("a", api.Ready, nil))
+	require.Equal(t, ": y", c.of("a", api.NotReady, errors.New("y")))
+}
+
+// An object's events tell a reason when it begins, and that a former member is released.
+func TestObjectEvents(t *testing.T) {
+	status := func(m map[string]api.ObjectMemberStatus) objectStatus {
+		return objectStatus{ObjectStatus: api.ObjectStatus{MemberClusterStatuses: m}}
+	}
+	reasons := func(before, after map[string]api.ObjectMemberStatus) (all []string) {
+		for _, e := range new(objectOutcome).events(status(before), status(after)) {
+			all = append(all, e.Type+" "+e.Reason)
+		}
+		return all
+	}
+	type members = map[string]api.ObjectMemberStatus
+	well := members{"a": {State: api.Ready}}
+	require.Empty(t, reasons(nil, well))
+	away := members{"a": {State: api.NotReady, Reason: replicas.ReasonUnreachable}}
+	require.Equal(t, []string{"Warning MemberNotReady"}, reasons(well, away))
+	excluded := members{"a": {State: api.NotReady, Reason: replicas.ReasonUnreachable, Excluded: true}}
+	require.Equal(t, []string{"Warning MemberExcluded"}, reasons(away, excluded))
+	require.Empty(t, reasons(excluded, excluded))
+	require.Equal(t, []string{"Normal MemberReady"}, reasons(excluded, well))
+	require.Equal(t, []string{"Warning MemberNoProgress"}, reasons(well, members{"a": {State: api.Ready, Reason: replicas.ReasonNoProgress}}))
+	require.Equal(t, []string{"Warning MemberNotRegistered"}, reasons(nil, members{"a": {State: api.NotRegistered, Reason: replicas.ReasonNotRegistered, Excluded: true}}))
+	require.Empty(t, reasons(nil, members{"a": {State: api.Ready, Reason: replicas.ReasonNoWeight, Excluded: true}}))
+	former := members{"a": {State: api.Ready, Reason: replicas.ReasonNotListed, Excluded: true}}
+	require.Equal(t, []string{"Normal MemberNotListed"}, reasons(well, former))
+	require.Equal(t, []string{"Normal MemberReleased"}, reasons(former, nil))
+	require.Empty(t, reasons(well, nil))
+}
+
+// A command that is given a kubeconfig with a password in an invalid URL does not tell it.
+func TestCommandsTellNoPassword(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	for _, cluster := range []string{
+		"server: 'https://a', proxy-url: 'http://user:s3cret@pro xy'", "server: 'https://user:s3cret@a b'", "server: 'https://user:s3cret@127.0.0.1:1'",
+	} {
+		require.NoError(t, os.WriteFile(file, []byte("{apiVersion: v1, kind: Config, current-context: a, "+
+			"contexts: [{name: a, context: {cluster: a}}], clusters: [{name: a, cluster: {"+cluster+"}}]}"), 0o600))
+		for _, args := range [][]string{
+			{"list-members", "--keda-kubeconfig", file}, {"delete-member", "a", "--keda-kubeconfig", file},
+			{"setup-member", "a", "--keda-kubeconfig", file, "--member-kubeconfig", file},
+		} {
+			status, said := execute(t, args...)
+			require.Equal(t, 1, status)
+			require.NotContains(t, said, "s3cret", args[0])
+		}
+	}
+}
+
+// A member that has never been reached has a condition with the two ways out, also when
+// the member has been reached since.
+func TestNeverReached(t *testing.T) {
+	o := jobOutcome{}
+	require.Empty(t, o.neverReached(nil, 1), "no news")
+	o.plan.Members = []jobs.MemberPlan{{Name: "a", Excluded: jobs.ReasonNeverReached}, {Name: "b"}}
+	all := o.neverReached(nil, 1)
+	require.Equal(t, metav1.ConditionTrue, all[0].Status)
+	require.Equal(t, "Not reached since the start: a. Restore the member, or unregister it with delete-member", all[0].Message)
+	told := transitions(nil, all)
+	require.Equal(t, "Warning MemberNeverReached", told[0].Type+" "+told[0].Reason)
+	o.plan.Members[0].Excluded = ""
+	after := o.neverReached(all, 1)
+	require.Equal(t, metav1.ConditionFalse, after[0].Status)
+	require.Equal(t, "Normal Reached", transitions(all, after)[0].Type+" "+transitions(all, after)[0].Reason)
+}
+
+// A stored checkpoint of an unknown version is an error, and is not overwritten.
+func TestUnknownCheckpoint(t *testing.T) {
+	u := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"checkpoint": map[string]any{"version": int64(2)}}}}
+	p := &poller{seen: u}
+	j := newJob(p).(*job)
+	require.ErrorContains(t, j.unreadable, "checkpoint.version: found 2; use 1")
+	u.Object["status"] = map[string]any{"checkpoint": map[string]any{"version": int64(1)}}
+	require.NoError(t, newJob(p).(*job).unreadable)
+	delete(u.Object, "status")
+	require.NoError(t, newJob(p).(*job).unreadable)
 }

@@ -47,9 +47,11 @@ func (m *members) dial(ctx context.Context, r registry.Member) {
 	if r.Err != nil {
 		config = nowhere(r.Err)
 	}
-	cluster, err := member.Dial(r.Name, config, member.Options{
-		ID: c.registry.ID(r), Home: c.home, Pods: c.watchPods, Timeout: c.timeout, Interval: c.probe,
-	})
+	o := member.Options{ID: c.registry.ID(r), Home: c.home, Pods: c.watchPods, Timeout: c.timeout, Interval: c.probe}
+	if c.elect {
+		o.MayAct = c.term.Valid
+	}
+	cluster, err := member.Dial(r.Name, config, o)
 	if err == nil {
 		err = m.Add(ctx, cluster)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,28 +12,32 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/scaledjob/scaledjob/adapter/member"
+	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/examples/controller/source"
 	"github.com/scaledjob/scaledjob/examples/multicluster/api"
-	"github.com/scaledjob/scaledjob/placement"
+	"github.com/scaledjob/scaledjob/placement/replicas"
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
 // An object is a DistributedScaledObject that is polled.
 type object struct {
 	*poller
-	config   api.ObjectConfig
-	invalid  error
-	queues   *source.Queues
-	clusters []placement.ObjectCluster // as last seen
-	status   objectStatus
+	config     api.ObjectConfig
+	invalid    error
+	queues     *source.Queues
+	checkpoint replicas.Checkpoint
+	unusable   error // why the checkpoint in the status cannot be used
+	reports    []member.ScaleReport
+	status     objectStatus
 }
 
 // An objectStatus is the status of a DistributedScaledObject.
 type objectStatus struct {
-	placement.ObjectStatus `json:",inline"`
-	Print                  objectPrint                 `json:"print,omitzero"`
-	Memory                 map[string]placement.Health `json:"memory,omitempty"`
-	Conditions             []metav1.Condition          `json:"conditions,omitempty"`
+	api.ObjectStatus `json:",inline"`
+	Print            objectPrint `json:"print,omitzero"`
+	// Checkpoint is a replicas.Checkpoint, of a version that may be unknown here.
+	Checkpoint json.RawMessage    `json:"checkpoint,omitempty"`
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
 // An objectPrint is what kubectl get shows.
@@ -44,10 +49,10 @@ type objectPrint struct {
 func newObject(p *poller) subject {
 	o := &object{poller: p}
 	p.restore(&o.status)
-	for _, name := range slices.Sorted(maps.Keys(o.status.Memory)) {
-		o.clusters = append(o.clusters, placement.ObjectCluster{
-			Name: name, Health: o.status.Memory[name], Current: o.status.MemberClusterStatuses[name].CurrentReplicas,
-		})
+	if len(o.status.Checkpoint) > 0 {
+		if err := json.Unmarshal(o.status.Checkpoint, &o.checkpoint); err != nil {
+			o.unusable = fmt.Errorf("status.checkpoint: %w", err)
+		}
 	}
 	return o
 }
@@ -59,28 +64,30 @@ func (o *object) read() {
 	if o.config, o.invalid = object.Config(); err != nil {
 		o.invalid = err
 	}
-	o.queues = o.resolver.Queues(o.config.Source, o.config.Triggers, o.sourceTimeout)
+	o.queues = o.resolver.Queues(func() (*scaledjob.ScaledJob, error) { return o.config.Source, nil }, o.config.Triggers, o.sourceTimeout)
 }
 
 func (o *object) close() { o.queues.Close() }
 
 // An objectOutcome is what a poll came to.
 type objectOutcome struct {
-	invalid error
-	unread  error // why metrics could not be read
-	demand  scaling.Demand
-	plan    placement.ObjectPlan
-	unseen  map[string]error // why members could not be asked
-	reports []member.ScaleReport
+	invalid  error
+	unusable error // why the checkpoint cannot be used
+	unread   error // why metrics could not be read
+	unstored error // why the checkpoint was not stored
+	demand   scaling.Demand
+	plan     replicas.Plan
+	unseen   map[string]error // why members could not be read
+	reports  []member.ScaleReport
 }
 
 func (o *object) poll(ctx context.Context) time.Time {
 	if o.seen.GetDeletionTimestamp() != nil {
-		return time.Time{} // what is scaled is not ours
+		return time.Time{} // the workloads are not ours
 	}
 	begin := time.Now()
-	out := objectOutcome{invalid: o.invalid}
-	if o.invalid == nil {
+	out := objectOutcome{invalid: o.invalid, unusable: o.unusable}
+	if out.planned() {
 		o.act(ctx, &out)
 		if ctx.Err() != nil && len(out.reports) == 0 {
 			return time.Time{}
@@ -90,8 +97,11 @@ func (o *object) poll(ctx context.Context) time.Time {
 	before := o.status
 	o.status = o.after(&out, time.Now())
 	o.report(ctx, o.status, append(o.warnings(o.config.Warnings), out.events(before, o.status)...))
-	return earliest(begin.Add(max(time.Second, o.config.Policy.PollingInterval)), out.plan.NextCheck)
+	return earliest(begin.Add(max(time.Second, o.config.PollingInterval)), out.plan.NextCheck)
 }
+
+// planned reports whether there is a plan.
+func (out *objectOutcome) planned() bool { return out.invalid == nil && out.unusable == nil }
 
 // act reads the queues and the replicas, plans, and writes.
 func (o *object) act(ctx context.Context, out *objectOutcome) {
@@ -99,34 +109,64 @@ func (o *object) act(ctx context.Context, out *objectOutcome) {
 	metrics, out.unread = o.queues.Read(ctx)
 	out.demand = scaling.Aggregate(scaling.Max, metrics, false)
 	now := time.Now()
-	clusters, unseen := o.members.ObserveObject(ctx, member.ObjectPoll{
-		Object: o.config.Object, Members: o.config.Listed, Before: o.clusters,
-		Rebalancing: o.config.Policy.Rebalancing, Now: now,
+	clusters, unseen := o.members.ObserveReplicas(ctx, o.config.Workload, member.ReplicasPoll{
+		Members: o.config.Policy.Members, Checkpoint: o.checkpoint, Reports: o.reports,
 	})
 	if ctx.Err() != nil {
 		return // and unseen for that reason only
 	}
-	o.clusters, out.unseen = clusters, unseen
-	out.plan = placement.PlanObject(o.config.Policy, placement.ObjectState{
-		Replicas: o.config.Replicas(metrics, o.current()), Clusters: clusters, Now: now,
+	out.unseen = unseen
+	out.plan = replicas.NewPlan(o.config.Policy, replicas.State{
+		Replicas: o.config.Replicas(metrics, current(clusters, o.checkpoint)), Clusters: clusters, Checkpoint: o.checkpoint, Now: now,
 	})
-	out.reports = o.members.Scale(ctx, o.config.Object, out.plan)
+	if out.unstored = o.store(ctx, out.plan.Checkpoint); out.unstored != nil {
+		return
+	}
+	out.reports = o.members.Scale(ctx, o.config.Workload, out.plan)
+	o.reports = out.reports
 	out.write()
 }
 
-func (o *object) current() (replicas int64) {
-	for _, c := range o.clusters {
-		replicas += int64(c.Current)
+// store keeps the checkpoint. It is written before the first replica goes to a member,
+// so that a member that leaves the list after a restart is known to have replicas.
+func (o *object) store(ctx context.Context, c replicas.Checkpoint) error {
+	first := slices.ContainsFunc(slices.Collect(maps.Keys(c.Members)), func(name string) bool {
+		_, known := o.checkpoint.Members[name]
+		return !known
+	})
+	data, err := json.Marshal(c)
+	if err != nil {
+		return err
 	}
-	return replicas
+	o.status.Checkpoint = data
+	if first {
+		err = o.poller.write(ctx, o.status)
+	}
+	if err == nil {
+		o.checkpoint = c
+	}
+	return err
+}
+
+// current returns the replicas of all members, as last read.
+func current(clusters []replicas.Cluster, before replicas.Checkpoint) (sum int64) {
+	for _, c := range clusters {
+		switch c.Problem {
+		case "", replicas.ReasonWriteFailed:
+			sum += int64(c.Replicas)
+		case replicas.ReasonUnreachable, replicas.ReasonNotAsked:
+			sum += int64(before.Members[c.Name].Replicas)
+		}
+	}
+	return sum
 }
 
 // write notes what has been written: it is the current number.
 func (out *objectOutcome) write() {
 	for _, r := range out.reports {
-		for i := range out.plan.Members {
-			if m := &out.plan.Members[i]; m.Name == r.Cluster && r.Err == nil {
-				m.Current = r.Replicas
+		for i := range out.plan.Shares {
+			if s := &out.plan.Shares[i]; s.Name == r.Cluster && r.Err == nil {
+				s.Current = r.Replicas
 			}
 		}
 	}
@@ -136,13 +176,11 @@ func (out *objectOutcome) write() {
 // conditions only.
 func (o *object) after(out *objectOutcome, now time.Time) objectStatus {
 	s := o.status
-	if out.invalid == nil {
-		s.ObjectStatus = out.plan.Status(o.seen.GetName(), s.ObjectStatus, now)
-		s.Memory = map[string]placement.Health{}
-		for _, c := range o.clusters {
-			s.Memory[c.Name] = c.Health
-		}
+	if out.planned() {
+		s.ObjectStatus = api.NewObjectStatus(o.seen.GetName(), out.plan, s.ObjectStatus, now)
+		ids := o.members.IDs()
 		for name, m := range s.MemberClusterStatuses {
+			m.ID = ids[name]
 			m.Description += o.causes.of(name, m.State, out.unseen[name])
 			s.MemberClusterStatuses[name] = m
 		}
@@ -164,6 +202,8 @@ func (o *object) tell(out *objectOutcome) {
 		}
 	}
 	o.problems.Warn("invalid", out.invalid)
+	o.problems.Warn("checkpoint of another version: nothing is scaled", out.unusable)
+	o.problems.Warn("checkpoint not stored: nothing is scaled", out.unstored)
 	o.problems.Warn("unread", out.unread)
 	o.problems.Warn("failed", out.applied())
 	o.log.Debug("planned", "plan", out.plan)

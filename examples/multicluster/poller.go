@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/examples/internal/poll"
 )
 
@@ -98,27 +98,32 @@ func earliest(a, b time.Time) time.Time {
 	return a
 }
 
-// restore reads the status that the object has into one; where it is not such a
-// status it counts for nothing.
-func (p *poller) restore(status any) {
+// restore reads the status that the object has.
+func (p *poller) restore(status any) error {
 	was, err := json.Marshal(p.seen.Object["status"])
-	if err == nil && json.Unmarshal(was, status) == nil {
-		p.written, _ = json.Marshal(status)
+	if err != nil {
+		return err
 	}
+	if err := json.Unmarshal(was, status); err != nil {
+		return err
+	}
+	p.written, err = json.Marshal(status)
+	return err
 }
 
 // report writes the status where it has changed, and tells the events.
-func (p *poller) report(ctx context.Context, status any, events []adapter.Event) {
-	adapter.Record(p.recorder, p.seen, merged(events))
+func (p *poller) report(ctx context.Context, status any, events []scaledjob.Event) {
+	scaledjob.Record(p.recorder, p.seen, merged(events))
 	// A poll that has acted is told also when it was the last.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	if err := p.write(ctx, status); err != nil {
+	if err := p.write(ctx, status); err != nil && !apierrors.IsNotFound(err) {
 		p.log.Warn("status not written, will try again", "err", err)
 	}
 }
 
-// write writes the status where it has changed. An object that is gone has none.
+// write writes the status if it has changed. The error of an object that is gone is that
+// it is not found: nothing may be created for it.
 func (p *poller) write(ctx context.Context, status any) error {
 	is, err := json.Marshal(status)
 	if err != nil || bytes.Equal(is, p.written) {
@@ -127,9 +132,6 @@ func (p *poller) write(ctx context.Context, status any) error {
 	err = p.patch(ctx, []operation{{"add", "/status", json.RawMessage(is)}}, "status")
 	if err == nil {
 		p.written = is
-	}
-	if apierrors.IsNotFound(err) {
-		return nil
 	}
 	return err
 }

@@ -10,26 +10,27 @@ import (
 	"github.com/scaledjob/scaledjob/placement/taint"
 )
 
-// taints are those against workloads, which all DistributedScaledJobs share: where
-// one has found no room, others of its class do not try. The zero value has none.
+// taints are the exclusions that all DistributedScaledJobs share: hard taints of clusters,
+// and taints against workloads. The zero value has none.
 type taints struct {
 	mu  sync.Mutex
-	set taint.Set
+	all taint.Exclusions
 }
 
-// merge adds more, forgets what has ended, and returns all.
-func (t *taints) merge(more taint.Set, now time.Time) taint.Set {
+// merge adds more, drops those that have ended, and returns all.
+func (t *taints) merge(more taint.Exclusions, now time.Time) taint.Exclusions {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.set = taint.Merge(t.set, more).At(now)
-	return taint.Merge(t.set)
+	t.all = t.all.Merge(more).At(now)
+	return t.all.Merge(taint.Exclusions{})
 }
 
-// remember takes over the taints in the object's status, from before a restart.
+// remember takes over the taints in the object's status, from before a restart. Of a
+// status that cannot be read, its poller tells.
 func (c *controller) remember(u *unstructured.Unstructured) {
 	var status jobStatus
 	data, err := json.Marshal(u.Object["status"])
 	if err == nil && json.Unmarshal(data, &status) == nil {
-		c.taints.merge(status.Memory.Workloads, time.Now())
+		c.taints.merge(status.Checkpoint.Exclusions(), time.Now())
 	}
 }

@@ -30,6 +30,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 )
 
 func main() {
@@ -94,7 +95,7 @@ func (o options) play(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("%s:\n%w", o.manifest, err)
 	}
-	config.StuckAfter = time.Minute
+	config.Target.StuckAfter = time.Minute
 	if o.poll < 0 {
 		return fmt.Errorf("-poll %s: want a time that is not negative", o.poll)
 	}
@@ -115,7 +116,7 @@ func (o options) play(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("-kubeconfig: %w", err)
 	}
-	rest.QPS, rest.Burst = 100, 200
+	rest.QPS, rest.Burst, rest.Timeout = 100, 200, adapter.DefaultTimeout
 	if p.client, err = kubernetes.NewForConfig(rest); err != nil {
 		return fmt.Errorf("-kubeconfig: %w", err)
 	}
@@ -123,12 +124,12 @@ func (o options) play(ctx context.Context, out io.Writer) error {
 	return p.play(ctx)
 }
 
-func (o options) scaledJob() (*adapter.ScaledJob, error) {
+func (o options) scaledJob() (*scaledjob.ScaledJob, error) {
 	data, err := os.ReadFile(o.manifest)
 	if err != nil {
 		return nil, err
 	}
-	found, err := adapter.ReadScaledJobs(data)
+	found, err := scaledjob.Read(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s:\n%w", o.manifest, err)
 	}
@@ -146,7 +147,7 @@ func (o options) scaledJob() (*adapter.ScaledJob, error) {
 }
 
 // targets takes a plain number for the triggers of unknown types.
-func (o options) targets(s *adapter.ScaledJob) (map[string]float64, error) {
+func (o options) targets(s *scaledjob.ScaledJob) (map[string]float64, error) {
 	targets := map[string]float64{}
 	if o.target == "" {
 		return targets, nil
@@ -165,7 +166,7 @@ func (o options) targets(s *adapter.ScaledJob) (map[string]float64, error) {
 			continue
 		}
 		for _, t := range s.Spec.Triggers {
-			if !slices.Contains(adapter.TriggerTypes(), t.Type) {
+			if !slices.Contains(scaledjob.TriggerTypes(), t.Type) {
 				targets[t.Type] = n
 			}
 		}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
@@ -23,13 +24,12 @@ import (
 type player struct {
 	out    io.Writer
 	client kubernetes.Interface
-	s      *adapter.ScaledJob
-	config adapter.Config
+	s      *scaledjob.ScaledJob
+	config scaledjob.Config
 	queue  queue
 	now    func() time.Time
 	wait   func(context.Context, time.Duration) error
 
-	owner metav1.OwnerReference
 	total struct {
 		polls, rolledOut, pruned, failures int
 		created, most                      int64
@@ -79,16 +79,17 @@ func (p *player) own(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the owner of the Jobs: %w", err)
 	}
-	p.owner = *metav1.NewControllerRef(m, corev1.SchemeGroupVersion.WithKind("ConfigMap"))
-	p.s.Generation, err = strconv.ParseInt(m.Data[generation], 10, 64)
-	p.config.Revision = p.s.Revision()
+	t := &p.config.Target
+	t.Owner = adapter.OwnerOf(m, corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+	t.Revision.Generation, err = strconv.ParseInt(m.Data[generation], 10, 64)
+	delete(t.Job.Labels, scaledjob.LabelName) // by which KEDA would count the Jobs
 	return err
 }
 
 func (p *player) introduce() {
 	c := p.config
 	fmt.Fprintf(p.out, "ScaledJob %s/%s, generation %d: a poll every %s, history %s, rollout %s\n",
-		p.s.Namespace, p.s.Name, p.s.Generation, c.PollingInterval, c.History, c.Rollout.Strategy)
+		p.s.Namespace, p.s.Name, c.Target.Revision.Generation, c.PollingInterval, c.Target.History, c.Target.Rollout.Strategy)
 	for _, t := range c.Triggers {
 		fmt.Fprintf(p.out, "trigger %s: one Job for %g items\n", t.Name, t.Target)
 	}
@@ -99,35 +100,35 @@ func (p *player) introduce() {
 
 func (p *player) poll(ctx context.Context, t time.Duration) {
 	p.total.polls++
-	poll := adapter.Poll{ScaledJob: p.s, Config: p.config, Owner: p.owner, Now: p.now()}
 	fmt.Fprintf(p.out, "\npoll %d at %s:", p.total.polls, t)
+	var metrics []scaling.Metric
 	for i, n := range p.queue.at(t) {
-		poll.Metrics = append(poll.Metrics, p.config.Triggers[i].Metric(n))
+		metrics = append(metrics, p.config.Triggers[i].Metric(n))
 		p.total.longest = max(p.total.longest, n)
 		fmt.Fprintf(p.out, " %s has %g items;", p.config.Triggers[i].Name, n)
 	}
-	fleet, err := p.list(ctx)
-	fmt.Fprintf(p.out, " %s\n", count(fleet))
-	p.failed(err)
-	plan := adapter.NewPlan(poll, fleet)
-	p.tell(plan.Decision)
-	result, err := adapter.Apply(ctx, p.client, plan)
-	p.failed(err)
-	p.done(plan, result)
-}
-
-func (p *player) list(ctx context.Context) (*adapter.Fleet, error) {
-	return adapter.List(ctx, p.client, p.s, adapter.Observation{
-		Owner: p.owner.UID, PodsKnown: true, PendingPodConditions: p.config.PendingPodConditions,
-	})
-}
-
-func count(fleet *adapter.Fleet) string {
-	if fleet == nil {
-		return "Jobs: not known"
+	jobs, err := p.list(ctx)
+	if err != nil {
+		fmt.Fprintln(p.out, " Jobs: not known")
+		p.failed(err)
+		return
 	}
-	var n [adapter.Failed + 1]int
-	for j := range fleet.All() {
+	fmt.Fprintf(p.out, " %s\n", p.count(jobs))
+	plan := jobs.Plan(p.config.Target.Owner.UID, metrics, p.now())
+	p.tell(plan.Decision)
+	result, err := jobs.Apply(ctx, p.client, plan)
+	p.failed(err)
+	p.done(jobs, plan, result)
+}
+
+func (p *player) list(ctx context.Context) (*adapter.Tracker, error) {
+	return adapter.List(ctx, p.client, p.config.Target, adapter.Options{Pods: true})
+}
+
+func (p *player) count(jobs *adapter.Tracker) string {
+	var n [adapter.InFlight + 1]int
+	all, _ := jobs.Jobs(p.config.Target.Owner.UID)
+	for _, j := range all {
 		n[j.Phase]++
 	}
 	return fmt.Sprintf("Jobs: %d running, %d pending, %d succeeded, %d failed",
@@ -150,22 +151,24 @@ func (p *player) tell(d scaling.Decision) {
 	p.total.most = max(p.total.most, j.Running+j.Terminating+d.Create)
 }
 
-func (p *player) done(plan adapter.Plan, r adapter.Result) {
+func (p *player) done(jobs *adapter.Tracker, plan adapter.Plan, r adapter.Result) {
 	p.total.created += r.Created
+	p.total.rolledOut += r.Outdated
+	p.total.pruned += r.Pruned
+	names := map[adapter.Reason][]string{}
+	for _, d := range plan.Delete {
+		names[d.Reason] = append(names[d.Reason], d.Name)
+	}
 	var created []string
-	for i := range min(r.Created, shown) {
-		created = append(created, plan.Job(i).Name)
+	all, _ := jobs.Jobs(plan.Owner)
+	for _, j := range all {
+		if j.Phase == adapter.InFlight {
+			created = append(created, j.Name)
+		}
 	}
 	p.show("created", created, int(r.Created))
-	deleted := map[adapter.Reason][]string{}
-	for _, d := range plan.Delete {
-		deleted[d.Reason] = append(deleted[d.Reason], d.Name)
-	}
-	old, over := deleted[adapter.OldSpec], deleted[adapter.HistoryLimit]
-	p.total.rolledOut += len(old)
-	p.total.pruned += len(over)
-	p.show("rolled", old, len(old))
-	p.show("pruned", over, len(over))
+	p.show("rolled", names[adapter.Outdated], r.Outdated)
+	p.show("pruned", names[adapter.HistoryLimit], r.Pruned)
 }
 
 const shown = 3
@@ -177,20 +180,20 @@ func (p *player) show(what string, names []string, n int) {
 	}
 	rest := ""
 	if n > shown {
-		names, rest = names[:shown], fmt.Sprintf(" and %d more", n-shown)
+		names, rest = names[:min(shown, len(names))], fmt.Sprintf(" and %d more", n-shown)
 	}
 	fmt.Fprintf(p.out, "  %-9s %d: %s%s\n", what, n, strings.Join(names, ", "), rest)
 }
 
 func (p *player) summarize(ctx context.Context) error {
-	fleet, err := p.list(ctx)
+	jobs, err := p.list(ctx)
 	if err != nil {
 		return err
 	}
 	t := p.total
 	fmt.Fprintf(p.out, "\n%d polls, longest queue %g: %d Jobs created, %d rolled out, %d pruned; at most %d unfinished at once, of %s allowed\n",
-		t.polls, t.longest, t.created, t.rolledOut, t.pruned, t.most, allowed(p.config.Policy.Bounds.Max))
-	fmt.Fprintf(p.out, "%s\n", count(fleet))
+		t.polls, t.longest, t.created, t.rolledOut, t.pruned, t.most, allowed(p.config.Target.Policy.Bounds.Max))
+	fmt.Fprintf(p.out, "%s\n", p.count(jobs))
 	if t.failures > 0 {
 		return errors.New("not every poll went well: see the errors above")
 	}

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 )
 
 // A queue is what the triggers report over time.
@@ -36,7 +36,7 @@ func (q queue) at(t time.Duration) []float64 {
 }
 
 // readQueue reads lengths separated by commas, one a poll, or else a CSV file.
-func readQueue(text string, c adapter.Config) (queue, error) {
+func readQueue(text string, c scaledjob.Config) (queue, error) {
 	_, err := strconv.ParseFloat(strings.TrimSpace(strings.Split(text, ",")[0]), 64)
 	isFile := err != nil && (strings.EqualFold(filepath.Ext(text), ".csv") || !strings.Contains(text, ","))
 	if isFile {
@@ -56,7 +56,7 @@ func readQueue(text string, c adapter.Config) (queue, error) {
 	return q, nil
 }
 
-func readCSV(path string, c adapter.Config) (queue, error) {
+func readCSV(path string, c scaledjob.Config) (queue, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("%q: neither queue lengths such as 0,3,6,3 nor a CSV file: %w", path, err)
@@ -90,7 +90,7 @@ func readCSV(path string, c adapter.Config) (queue, error) {
 }
 
 // columnsOf returns the column of each trigger.
-func columnsOf(header []string, c adapter.Config) ([]int, error) {
+func columnsOf(header []string, c scaledjob.Config) ([]int, error) {
 	columns := make([]int, len(c.Triggers))
 	want := []string{"time"}
 	for i, t := range c.Triggers {

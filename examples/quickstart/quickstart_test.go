@@ -3,12 +3,18 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 )
 
 const manifest = `
@@ -121,6 +127,29 @@ func TestMinAboveMaxIsAWarning(t *testing.T) {
 	file := write(t, "s.yaml", strings.Replace(manifest, "spec:\n", "spec:\n  minReplicaCount: 5\n  maxReplicaCount: 2\n", 1))
 	status, out, errs := quickstart("-f", file, "-queue", "0")
 	require.Zero(t, status, errs)
-	require.Contains(t, out, "warning: spec.minReplicaCount: found 5: want no more than maxReplicaCount: it is taken as 2")
+	require.Contains(t, out, "warning: spec.minReplicaCount: found 5; use maxReplicaCount or less; it is taken as 2")
 	require.Contains(t, out, "create    2: ")
+}
+
+// The Jobs belong to the ConfigMap, and KEDA does not count them.
+func TestJobsBelongToTheConfigMap(t *testing.T) {
+	o := options{manifest: write(t, "s.yaml", manifest)}
+	s, err := o.scaledJob()
+	require.NoError(t, err)
+	config, err := s.Config(nil)
+	require.NoError(t, err)
+	local := newCluster(time.Now())
+	p := player{
+		out: io.Discard, s: s, config: config, queue: queue{{lengths: []float64{2}}},
+		client: local.client, now: local.time, wait: local.advance,
+	}
+	require.NoError(t, p.play(t.Context()))
+	jobs, err := local.client.BatchV1().Jobs("default").List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	require.Len(t, jobs.Items, 2)
+	for _, j := range jobs.Items {
+		require.NotContains(t, j.Labels, scaledjob.LabelName)
+		require.Equal(t, "ConfigMap", j.OwnerReferences[0].Kind)
+		require.Equal(t, "1", j.Annotations[adapter.AnnotationGeneration])
+	}
 }

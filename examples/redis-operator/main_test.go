@@ -2,77 +2,189 @@ package main
 
 import (
 	"bytes"
-	"fmt"
+
+	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
+
+	"github.com/scaledjob/scaledjob/examples/internal/process"
 )
 
 func execute(t *testing.T, args ...string) (status int, said string) {
 	t.Helper()
 	var stderr bytes.Buffer
-	status = run(t.Context(), args, &stderr)
+	status = process.Run(t.Context(), newOptions(), args, &stderr)
 	return status, stderr.String()
 }
 
 func TestFlags(t *testing.T) {
 	for args, want := range map[[2]string]string{
-		{"-log-format", "xml"}:     `-log-format "xml": want text or json`,
-		{"-log-level", "loud"}:     `invalid value "loud"`,
-		{"-poll", "0s"}:            "-poll 0s: want a time above 0",
-		{"-retry", "-1s"}:          "-retry -1s: want a time above 0",
-		{"-workers", "0"}:          "-workers 0: want 1 or more",
-		{"-redis-timeout", "0s"}:   "-redis-timeout 0s: want a time above 0",
-		{"-redis-idle", "1s"}:      "-redis-idle 1s: want a time above -redis-timeout",
-		{"-redis-secrets", "gone"}: "-redis-secrets: open gone: no such file or directory",
-		{"start", "now"}:           `unexpected arguments ["start" "now"]`,
-		{"-kube", "x"}:             "flag provided but not defined: -kube",
+		{"-lease-duration", "1s"}: "-lease-duration: found 1s; use 2s or more",
+		{"-poll", "0s"}:           "-poll: found 0s; use a time above 0",
+		{"-retry", "0s"}:          "-retry: found 0s; use a time above 0",
+		{"-workers", "0"}:         "-workers: found 0; use 1 or more",
+		{"-redis-timeout", "0s"}:  "-redis-timeout: found 0s; use a time above 0",
+		{"-redis-idle", "3s"}:     "-redis-idle: found 3s; use a time above -redis-timeout",
 	} {
 		status, said := execute(t, args[:]...)
 		require.Equal(t, 2, status, args)
 		require.Contains(t, said, want)
 	}
-	status, said := execute(t, "-log-format=xml", "-workers=-1")
-	require.Equal(t, 2, status)
-	require.Contains(t, said, "-log-format")
-	require.Contains(t, said, "-workers", "all at once")
-	status, _ = execute(t, "-help")
-	require.Equal(t, 0, status)
+	_, said := execute(t, "-log-format=xml", "-workers=-1", "-poll=-1s")
+	for _, want := range []string{"-log-format", "-workers", "-poll"} {
+		require.Contains(t, said, want, "all at once")
+	}
 }
 
-// Whoever has no cluster is told, and not kept waiting.
+func parse(t *testing.T, args ...string) *options {
+	t.Helper()
+	o := newOptions()
+	var stderr bytes.Buffer
+	require.NoError(t, process.Parse(o, args, &stderr), stderr.String())
+	return o
+}
+
+// The README names these times.
+func TestDefaults(t *testing.T) {
+	o := parse(t)
+	o.Options = process.Options{}
+	require.Equal(t, &options{poll: 30 * time.Second, retry: 10 * time.Second, redisTimeout: 3 * time.Second, redisIdle: 2 * time.Minute, workers: 32}, o)
+}
+
+func TestManaged(t *testing.T) {
+	o := parse(t, "-namespace=shop")
+	lease, err := o.Lease(&rest.Config{}, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	m := o.managed(lease)
+	require.Equal(t, []any{true, "redis-operator", "shop", true}, []any{m.LeaderElection, m.LeaderElectionID, m.LeaderElectionNamespace, m.LeaderElectionReleaseOnCancel})
+	require.Equal(t, [3]time.Duration{15 * time.Second, 10 * time.Second, 2 * time.Second}, [3]time.Duration{*m.LeaseDuration, *m.RenewDeadline, *m.RetryPeriod})
+	require.Equal(t, []string{"127.0.0.1:8080", ":8081"}, []string{m.Metrics.BindAddress, m.HealthProbeBindAddress})
+	require.Contains(t, m.Cache.DefaultNamespaces, "shop")
+	require.Len(t, m.Cache.DefaultNamespaces, 1)
+	stripped, err := m.Cache.DefaultTransform(&corev1.Pod{})
+	require.NoError(t, err)
+	require.NotNil(t, stripped)
+
+	m = parse(t, "-metrics-bind-address=", "-health-probe-bind-address=", "-leader-elect=false").managed(lease)
+	require.Equal(t, []string{"0", "0"}, []string{m.Metrics.BindAddress, m.HealthProbeBindAddress})
+	require.False(t, m.LeaderElection)
+	require.Empty(t, m.Cache.DefaultNamespaces)
+}
+
+// A user without a cluster reads so at once.
 func TestNoCluster(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	status, said := execute(t, "-kubeconfig", file)
 	require.Equal(t, 1, status)
 	require.Contains(t, said, "no such file")
-
-	require.NoError(t, os.WriteFile(file, []byte("{apiVersion: v1, kind: Config, current-context: a, "+
-		"contexts: [{name: a, context: {cluster: a}}], clusters: [{name: a, cluster: {server: 'http://127.0.0.1:1'}}]}"), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte(kubeconfig("http://127.0.0.1:1")), 0o600))
 	status, said = execute(t, "-kubeconfig", file)
 	require.Equal(t, 1, status)
 	require.Contains(t, said, "connection refused")
 }
 
-// What the Deployment says fits what the program understands.
-func TestDeployment(t *testing.T) {
-	data, err := os.ReadFile("config/manager/deployment.yaml")
+func kubeconfig(server string) string {
+	return "{apiVersion: v1, kind: Config, current-context: a, " +
+		"contexts: [{name: a, context: {cluster: a}}], clusters: [{name: a, cluster: {server: '" + server + "'}}]}"
+}
+
+// rendered are the objects of a kustomization, by kind.
+func rendered(t *testing.T, directory string) map[string][]string {
+	t.Helper()
+	all, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), directory)
 	require.NoError(t, err)
-	var d appsv1.Deployment
-	require.NoError(t, yaml.UnmarshalStrict(data, &d))
-	container := d.Spec.Template.Spec.Containers[0]
-	var stderr bytes.Buffer
-	o, err := parse(append(container.Args, "-redis-secrets="), &stderr) // whose folder is not here
-	require.NoError(t, err, stderr.String())
-	require.True(t, o.elect)
-	require.Contains(t, container.Args, "-redis-secrets="+filepath.Dir(container.VolumeMounts[0].MountPath))
-	ports := map[string]string{}
-	for _, p := range container.Ports {
-		ports[p.Name] = fmt.Sprint(":", p.ContainerPort)
+	objects := map[string][]string{}
+	for _, r := range all.Resources() {
+		text, err := r.AsYAML()
+		require.NoError(t, err)
+		objects[r.GetKind()] = append(objects[r.GetKind()], string(text))
 	}
-	require.Equal(t, map[string]string{"metrics": o.metrics, "probes": o.probes}, ports)
+	return objects
+}
+
+func decode[T any](t *testing.T, objects map[string][]string, kind string) (object T) {
+	t.Helper()
+	require.Len(t, objects[kind], 1, kind)
+	require.NoError(t, yaml.UnmarshalStrict([]byte(objects[kind][0]), &object))
+	return object
+}
+
+// The shipped Deployments start, survive a drain, and show metrics to nobody who is not
+// named.
+func TestDeployment(t *testing.T) {
+	for directory, want := range map[string]struct{ namespace, metrics string }{
+		"config":            {"redis-operator", "127.0.0.1:8080"},
+		"config/prometheus": {"redis-operator", ":8080"},
+		"config/namespaced": {"production", "127.0.0.1:8080"},
+	} {
+		t.Run(directory, func(t *testing.T) {
+			objects := rendered(t, directory)
+			d := decode[appsv1.Deployment](t, objects, "Deployment")
+			pod := d.Spec.Template.Spec
+			o := parse(t, pod.Containers[0].Args...)
+			require.True(t, o.LeaderElect)
+			require.Equal(t, want.metrics, o.MetricsAddress)
+			require.Equal(t, map[string]string{"config/namespaced": "production"}[directory], o.Namespace)
+			require.Equal(t, ":8081", o.ProbesAddress)
+			require.EqualValues(t, 8081, pod.Containers[0].Ports[0].ContainerPort)
+			require.Contains(t, pod.Containers[0].Image, ":v")
+			require.Equal(t, corev1.PullIfNotPresent, pod.Containers[0].ImagePullPolicy)
+			require.EqualValues(t, 2, *d.Spec.Replicas)
+			term := pod.Affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution[0].PodAffinityTerm
+			require.Equal(t, d.Spec.Selector, term.LabelSelector)
+			budget := decode[policyv1.PodDisruptionBudget](t, objects, "PodDisruptionBudget")
+			require.Equal(t, d.Spec.Selector, budget.Spec.Selector)
+			require.Equal(t, 1, budget.Spec.MaxUnavailable.IntValue())
+			for _, namespace := range []string{d.Namespace, budget.Namespace} {
+				require.Equal(t, want.namespace, namespace)
+			}
+			if directory == "config/prometheus" {
+				policy := decode[networkingv1.NetworkPolicy](t, objects, "NetworkPolicy")
+				require.Equal(t, *d.Spec.Selector, policy.Spec.PodSelector)
+				require.Len(t, policy.Spec.Ingress[0].From, 1)
+			}
+		})
+	}
+}
+
+// An operator for one namespace has the same permissions there, and no ClusterRole. None
+// may read Secrets without a Role that names them.
+func TestPermissions(t *testing.T) {
+	all, one := rendered(t, "config"), rendered(t, "config/namespaced")
+	rules := func(rules []rbacv1.PolicyRule) (all []string) {
+		for _, r := range rules {
+			for _, resource := range r.Resources {
+				for _, verb := range r.Verbs {
+					all = append(all, strings.Join([]string{r.APIGroups[0], resource, strings.Join(r.ResourceNames, ","), verb}, " "))
+				}
+			}
+		}
+		return all
+	}
+	cluster, role := decode[rbacv1.ClusterRole](t, all, "ClusterRole"), decode[rbacv1.Role](t, all, "Role")
+	single := decode[rbacv1.Role](t, one, "Role")
+	require.ElementsMatch(t, rules(append(cluster.Rules, role.Rules...)), rules(single.Rules))
+	require.NotContains(t, strings.Join(rules(single.Rules), " "), "secrets")
+	for _, kind := range []string{"ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition", "Namespace"} {
+		require.Empty(t, one[kind])
+		require.NotEmpty(t, all[kind])
+	}
+	binding := decode[rbacv1.RoleBinding](t, one, "RoleBinding")
+	account := decode[corev1.ServiceAccount](t, one, "ServiceAccount")
+	require.Equal(t, []rbacv1.Subject{{Kind: "ServiceAccount", Name: account.Name, Namespace: account.Namespace}}, binding.Subjects)
+	require.Equal(t, "production", account.Namespace)
 }

@@ -1,75 +1,100 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
+	"github.com/go-logr/logr"
+	"github.com/redis/go-redis/v9/logging"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/selection"
 	clientgo "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	registry "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/scaledjob/scaledjob/examples/internal/cluster"
+	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/client"
+	"github.com/scaledjob/scaledjob/examples/internal/process"
 	v1 "github.com/scaledjob/scaledjob/examples/redis-operator/api/v1"
 	"github.com/scaledjob/scaledjob/examples/redis-operator/internal/controller"
 	"github.com/scaledjob/scaledjob/examples/redis-operator/internal/metrics"
 	"github.com/scaledjob/scaledjob/examples/redis-operator/internal/queue"
 )
 
-// name is what the operator is called in events, requests and its lease.
-const name = "redis-operator"
+// maxInFlight is the greatest number of creates in flight, of all ScaledJobs together.
+const maxInFlight = 64
 
-// The lease, and what is told of it, are in the operator's own namespace.
+// The lease and its events are in the operator's own namespace.
 //
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=redis-operator,resources=leases,verbs=create
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=redis-operator,resources=leases,resourceNames=redis-operator,verbs=get;update
 // +kubebuilder:rbac:groups="",namespace=redis-operator,resources=events,verbs=create;patch
 
-// operate returns nil when the context ends and all is put down.
-func (o options) operate(ctx context.Context) error {
-	manager, err := o.manager()
+// Run returns nil when the context has ended and all work is done.
+func (o *options) Run(ctx context.Context, log *slog.Logger) error {
+	ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))
+	klog.SetSlogLogger(log)
+	logging.Disable() // go-redis logs the words of servers
+	config, err := o.Connect(ctx, log)
+	if err != nil {
+		return err
+	}
+	manager, err := o.manager(config, log)
 	if err != nil {
 		return err
 	}
 	if err := served(manager.GetRESTMapper()); err != nil {
 		return err
 	}
-	redis := &queue.Redis{Secrets: o.secrets, Timeout: o.redisTimeout, Idle: o.redisIdle}
-	reconciler := &controller.Reconciler{
-		Client:  manager.GetClient(),
-		Live:    manager.GetAPIReader(),
-		Queues:  redis,
-		Metrics: metrics.New(registry.Registry),
-		Events:  manager.GetEventRecorder(name),
-		Now:     time.Now,
-		Poll:    o.poll, Retry: o.retry, Workers: o.workers,
-	}
-	err = errors.Join(
-		reconciler.SetupWithManager(manager),
-		manager.Add(redis),
-		manager.AddHealthzCheck("ping", healthz.Ping),
-		manager.AddReadyzCheck("caches", synced(manager.GetCache())),
-	)
-	if err != nil {
+	if err := o.add(manager); err != nil {
 		return err
 	}
 	return manager.Start(ctx)
 }
 
-func (o options) manager() (ctrl.Manager, error) {
-	config, err := cluster.Access{Program: name, Kubeconfig: o.kubeconfig}.Config()
+// add adds the reconciler and the checks to a manager.
+func (o *options) add(manager ctrl.Manager) error {
+	clients, err := client.Connect(manager.GetConfig(), 0, client.NewLimit(maxInFlight))
+	if err != nil {
+		return err
+	}
+	jobs, err := controller.NewJobs(clients.Watches, adapter.Options{Namespace: o.Namespace})
+	if err != nil {
+		return err
+	}
+	redis := &queue.Redis{Timeout: o.redisTimeout, Idle: o.redisIdle}
+	reconciler := &controller.Reconciler{
+		Client:   manager.GetClient(),
+		Live:     manager.GetAPIReader(),
+		Jobs:     jobs,
+		Requests: clients.Requests,
+		Queues:   redis,
+		Metrics:  metrics.New(registry.Registry),
+		Events:   manager.GetEventRecorder(name),
+		Now:      time.Now,
+		Poll:     o.poll, Retry: o.retry, Workers: o.workers,
+	}
+	return errors.Join(
+		reconciler.SetupWithManager(manager),
+		manager.Add(redis),
+		manager.AddHealthzCheck("ping", healthz.Ping),
+		manager.AddReadyzCheck("caches", synced(manager.GetCache())),
+	)
+}
+
+func (o *options) manager(config *rest.Config, log *slog.Logger) (ctrl.Manager, error) {
+	lease, err := o.Lease(config, log)
 	if err != nil {
 		return nil, err
 	}
@@ -77,31 +102,34 @@ func (o options) manager() (ctrl.Manager, error) {
 	if err := errors.Join(clientgo.AddToScheme(scheme), v1.AddToScheme(scheme)); err != nil {
 		return nil, err
 	}
-	labelled, err := labels.NewRequirement(controller.LabelOwner, selection.Exists, nil)
-	if err != nil {
-		return nil, err
-	}
-	options := ctrl.Options{
-		Scheme: scheme,
-		Cache: cache.Options{
-			ByObject:         map[client.Object]cache.ByObject{&batchv1.Job{}: {Label: labels.NewSelector().Add(*labelled)}},
-			DefaultTransform: cache.TransformStripManagedFields(),
-		},
-		Metrics:                       server.Options{BindAddress: o.metrics},
-		HealthProbeBindAddress:        o.probes,
-		LeaderElection:                o.elect,
-		LeaderElectionID:              name,
-		LeaderElectionNamespace:       o.leaseNamespace,
-		LeaderElectionReleaseOnCancel: true,
-	}
-	if o.namespace != "" {
-		options.Cache.DefaultNamespaces = map[string]cache.Config{o.namespace: {}}
-	}
+	options := o.managed(lease)
+	options.Scheme = scheme
+	options.LeaderElectionConfig = client.Separate(config, lease.Timeout()) // a burst of creates does not delay it
 	return ctrl.NewManager(config, options)
 }
 
-// served returns an error where the cluster does not know ScaledJobs: they would be
-// waited for.
+// managed returns what the flags ask of the manager.
+func (o *options) managed(lease process.Lease) ctrl.Options {
+	options := ctrl.Options{
+		Cache:                         cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
+		Metrics:                       server.Options{BindAddress: cmp.Or(o.MetricsAddress, "0")},
+		HealthProbeBindAddress:        cmp.Or(o.ProbesAddress, "0"),
+		LeaderElection:                o.LeaderElect,
+		LeaderElectionID:              lease.Name,
+		LeaderElectionNamespace:       lease.Namespace,
+		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 &lease.Duration,
+		RenewDeadline:                 new(lease.Duration * 2 / 3),
+		RetryPeriod:                   new(lease.Duration * 2 / 15),
+	}
+	if o.Namespace != "" {
+		options.Cache.DefaultNamespaces = map[string]cache.Config{o.Namespace: {}}
+	}
+	return options
+}
+
+// served returns an error if the cluster does not have ScaledJobs: the manager would
+// wait for them.
 func served(mapper meta.RESTMapper) error {
 	kind := schema.GroupKind{Group: v1.GroupVersion.Group, Kind: "ScaledJob"}
 	_, err := mapper.RESTMapping(kind, v1.GroupVersion.Version)
@@ -111,7 +139,7 @@ func served(mapper meta.RESTMapper) error {
 	return err
 }
 
-// synced reports whether all that there was at the start is known.
+// synced returns a check of whether all objects that existed at the start are known.
 func synced(c cache.Cache) healthz.Checker {
 	return func(request *http.Request) error {
 		ctx, cancel := context.WithTimeout(request.Context(), 100*time.Millisecond)

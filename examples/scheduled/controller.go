@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -21,13 +22,16 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
-	"github.com/scaledjob/scaledjob/adapter/run"
+	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
+	"github.com/scaledjob/scaledjob/examples/internal/process"
 )
 
-// A controller looks at a ScheduledJob when something about it has changed, when a
-// run becomes due, and in any case every now and then.
+// A controller reconciles a ScheduledJob after each change, when a run is due, and after
+// the resync time.
 type controller struct {
 	options
+	now      func() time.Time
+	term     *process.Term // of the lease
 	client   kubernetes.Interface
 	dynamic  dynamic.Interface
 	log      *slog.Logger
@@ -36,14 +40,15 @@ type controller struct {
 
 	watched   watched
 	scheduled cache.Indexer       // of *scheduledJob
-	newest    cache.MutationCache // of *scheduledJob: what was stored last, or watched if that is newer
+	newest    cache.MutationCache // of *scheduledJob: the stored or watched one, if that is newer
 	requests  cache.Indexer       // of *unstructured.Unstructured
 	jobs      cache.Indexer       // of *batchv1.Job
 	templates corelisters.PodTemplateLister
+	rejected  rejections
 	queue     workqueue.TypedRateLimitingInterface[cache.ObjectName]
 }
 
-// Indexes of the caches.
+// Indexes of the caches
 const (
 	byOwner    = "owner"    // Jobs, by the UID of their controller
 	byJob      = "job"      // RunRequests, by the ScheduledJob that they are for
@@ -53,7 +58,7 @@ const (
 
 func newController(o options, client kubernetes.Interface, dynamic dynamic.Interface, log *slog.Logger) (*controller, error) {
 	c := &controller{
-		options: o, client: client, dynamic: dynamic, log: log,
+		options: o, now: time.Now, term: &process.Term{}, client: client, dynamic: dynamic, log: log,
 		events: events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()}),
 		queue:  workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[cache.ObjectName](50*time.Millisecond, time.Minute)),
 	}
@@ -66,7 +71,7 @@ func newController(o options, client kubernetes.Interface, dynamic dynamic.Inter
 	c.watched = watched{
 		scheduled: custom.ForResource(scheduledJobs).Informer(),
 		requests:  custom.ForResource(runRequests).Informer(),
-		jobs:      factory(func(l *metav1.ListOptions) { l.LabelSelector = run.LabelTag }).Batch().V1().Jobs().Informer(),
+		jobs:      factory(func(l *metav1.ListOptions) { l.LabelSelector = scheduledjob.LabelTag }).Batch().V1().Jobs().Informer(),
 		templates: templates.Informer(),
 	}
 	c.templates = templates.Lister()
@@ -76,14 +81,14 @@ func newController(o options, client kubernetes.Interface, dynamic dynamic.Inter
 	return c, c.watch()
 }
 
-// watched is what changes of are told.
+// watched holds the informers.
 type watched struct{ scheduled, requests, jobs, templates cache.SharedIndexInformer }
 
 func (w *watched) all() []cache.SharedIndexInformer {
 	return []cache.SharedIndexInformer{w.scheduled, w.requests, w.jobs, w.templates}
 }
 
-// watch says how objects are found in the caches, and whom a change is about.
+// watch adds the indexes of the caches and the handlers of changes.
 func (c *controller) watch() error {
 	w := &c.watched
 	return errors.Join(
@@ -107,7 +112,7 @@ func handle(i cache.SharedIndexInformer, h cache.ResourceEventHandler) error {
 	return err
 }
 
-// always calls do whatever happens.
+// always calls do for each change.
 func always(do func(any)) cache.ResourceEventHandlerFuncs {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: do, UpdateFunc: func(_, object any) { do(object) },
@@ -120,8 +125,8 @@ func always(do func(any)) cache.ResourceEventHandlerFuncs {
 	}
 }
 
-// updated passes over a status of our own for the ScheduledJob itself, but not for
-// those that come after it.
+// updated ignores a change of the status for the ScheduledJob itself. ScheduledJobs that
+// depend on it are reconciled.
 func (c *controller) updated(old, s *scheduledJob) {
 	if old.Generation != s.Generation || old.UID != s.UID {
 		c.enqueue(s.key())
@@ -153,7 +158,7 @@ func (c *controller) enqueueOwner(object any) {
 	if !ok {
 		return
 	}
-	if o := metav1.GetControllerOfNoCopy(j); o != nil && o.Kind == run.GroupVersionKind.Kind {
+	if o := metav1.GetControllerOfNoCopy(j); o != nil && o.Kind == scheduledjob.GroupVersionKind.Kind {
 		c.enqueue(cache.NewObjectName(j.Namespace, o.Name))
 	}
 }
@@ -186,7 +191,7 @@ func template(object any) ([]string, error) {
 	return []string{s.Namespace + "/" + s.Spec.TemplateRef.Name}, nil
 }
 
-func (c *controller) synced() bool {
+func (c *controller) hasSynced() bool {
 	for _, i := range c.watched.all() {
 		if !i.HasSynced() {
 			return false
@@ -195,8 +200,12 @@ func (c *controller) synced() bool {
 	return true
 }
 
-// run acts until the context ends.
-func (c *controller) run(ctx context.Context) error {
+// mayAct reports whether this process holds the lease, or needs none.
+func (c *controller) mayAct() bool { return !c.elect || c.term.Valid() }
+
+// run watches until the context ends, and acts while it leads. It returns an error if it
+// loses the lease.
+func (c *controller) run(ctx context.Context, leases kubernetes.Interface) error {
 	for _, i := range c.watched.all() {
 		go i.RunWithContext(ctx)
 	}
@@ -204,9 +213,20 @@ func (c *controller) run(ctx context.Context) error {
 		return err
 	}
 	defer c.events.Shutdown()
-	if !cache.WaitForCacheSync(ctx.Done(), c.synced) {
+	if !cache.WaitForCacheSync(ctx.Done(), c.hasSynced) {
 		return nil
 	}
+	if !c.elect {
+		return c.act(ctx)
+	}
+	return process.Lease{
+		Client: leases, Namespace: c.leaseNamespace, Name: strings.TrimSuffix(name+"-"+c.namespace, "-"),
+		Duration: c.leaseDuration, Term: c.term, Log: c.log,
+	}.Lead(ctx, c.act)
+}
+
+// act reconciles until the context ends.
+func (c *controller) act(ctx context.Context) error {
 	c.log.Info("acting", "namespace", c.namespace, "resync", c.resync)
 	var working sync.WaitGroup
 	for range c.workers {
@@ -222,7 +242,7 @@ func (c *controller) run(ctx context.Context) error {
 	return nil
 }
 
-// next looks at one ScheduledJob, and says when to look again.
+// next reconciles one ScheduledJob. It returns false when the queue is shut down.
 func (c *controller) next(ctx context.Context) bool {
 	key, shutdown := c.queue.Get()
 	if shutdown {
@@ -234,6 +254,7 @@ func (c *controller) next(ctx context.Context) bool {
 	case err == nil:
 		c.queue.Forget(key)
 	case ctx.Err() == nil:
+		failures.Inc()
 		c.log.Warn("will try again", "scheduledJob", key.String(), "err", err)
 		c.queue.AddRateLimited(key)
 	}

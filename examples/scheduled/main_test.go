@@ -17,13 +17,15 @@ func try(t *testing.T, args ...string) (status int, said string) {
 
 func TestFlags(t *testing.T) {
 	for args, want := range map[[2]string]string{
-		{"-log-format", "xml"}: `-log-format "xml": want text or json`,
-		{"-log-level", "loud"}: `invalid value "loud"`,
-		{"-resync", "0s"}:      "-resync 0s: want a time above 0",
-		{"-resync", "5"}:       `invalid value "5"`,
-		{"-workers", "0"}:      "-workers 0: want 1 or more",
-		{"start", "now"}:       `unexpected argument "start"`,
-		{"-kube", "x"}:         "flag provided but not defined: -kube",
+		{"-log-format", "xml"}:    `-log-format: found "xml"; use text or json`,
+		{"-log-level", "loud"}:    `invalid value "loud"`,
+		{"-resync", "0s"}:         "-resync 0s: want a time above 0",
+		{"-resync", "5"}:          `invalid value "5"`,
+		{"-workers", "0"}:         "-workers 0: want 1 or more",
+		{"-request-ttl", "-1s"}:   "-request-ttl -1s: want 0s or more",
+		{"-lease-duration", "1s"}: "-lease-duration 1s: want 2s or more",
+		{"start", "now"}:          `unexpected argument "start"`,
+		{"-kube", "x"}:            "flag provided but not defined: -kube",
 	} {
 		status, said := try(t, args[:]...)
 		require.Equal(t, 2, status, args)

@@ -14,16 +14,15 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/scaledjob/scaledjob/adapter/run"
-	"github.com/scaledjob/scaledjob/schedule"
+	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
 )
 
-// The resources have the fields of the types, and no others: what a resource does
-// not have, the API server takes away, and a state would come back as another.
+// The resources have the fields of the types, and no others. The API server removes
+// fields that a resource does not have, and the state would change.
 func TestResourcesHaveEveryField(t *testing.T) {
 	for file, types := range map[string]map[string]reflect.Type{
-		"scheduledjobs.yaml": {"spec": reflect.TypeFor[run.Spec](), "status": reflect.TypeFor[run.Status]()},
-		"runrequests.yaml":   {"status": reflect.TypeFor[schedule.Run]()},
+		"scheduledjobs.yaml": {"spec": reflect.TypeFor[scheduledjob.Spec](), "status": reflect.TypeFor[scheduledjob.Status]()},
+		"runrequests.yaml":   {"status": reflect.TypeFor[requestStatus]()},
 	} {
 		data, err := os.ReadFile(filepath.Join("manifests", "crds", file))
 		require.NoError(t, err)
@@ -39,8 +38,12 @@ func TestResourcesHaveEveryField(t *testing.T) {
 	}
 }
 
-// compare compares a schema with what a type is in JSON.
+// compare compares a schema with the JSON of a type. Each field has a description, which
+// kubectl explain prints.
 func compare(t *testing.T, path string, schema map[string]any, kind reflect.Type) {
+	if !strings.HasSuffix(path, "[]") {
+		require.NotEmpty(t, schema["description"], path)
+	}
 	switch kind.Kind() {
 	case reflect.Pointer:
 		compare(t, path, schema, kind.Elem())
@@ -91,17 +94,66 @@ func fieldsOf(kind reflect.Type) map[string]reflect.Type {
 	return fields
 }
 
-// The samples are what they are taken for.
+// The samples are valid.
 func TestSamples(t *testing.T) {
 	for file, n := range map[string]int{"sample.yaml": 2, "proposal.json": 1} {
 		data, err := os.ReadFile(filepath.Join("manifests", file))
 		require.NoError(t, err)
-		found, err := run.ReadScheduledJobs(data)
+		found, err := scheduledjob.Read(data)
 		require.NoError(t, err)
 		require.Len(t, found, n)
 		for _, s := range found {
-			_, err := s.Config(nil)
+			_, err := s.Config(scheduledjob.Inputs{})
 			require.NoError(t, err)
 		}
 	}
+}
+
+// documents are the objects of a file.
+func documents(t *testing.T, file ...string) (all []*unstructured.Unstructured) {
+	data, err := os.ReadFile(filepath.Join(append([]string{"manifests"}, file...)...))
+	require.NoError(t, err)
+	for _, text := range strings.Split(string(data), "---\n") {
+		u := &unstructured.Unstructured{}
+		require.NoError(t, yaml.UnmarshalStrict([]byte(text), &u.Object))
+		all = append(all, u)
+	}
+	return all
+}
+
+// The namespaced mode has the permissions of the ClusterRole, and no ClusterRole.
+func TestNamespaced(t *testing.T) {
+	all, one := documents(t, "rbac.yaml"), documents(t, "namespaced", "rbac.yaml")
+	rules := func(u *unstructured.Unstructured) []any {
+		list, _, err := unstructured.NestedSlice(u.Object, "rules")
+		require.NoError(t, err)
+		return list
+	}
+	require.Equal(t, "ClusterRole", all[1].GetKind())
+	require.Equal(t, "Role", one[1].GetKind())
+	require.Equal(t, append(rules(all[1]), rules(all[3])...), rules(one[1]))
+	for _, u := range one {
+		require.NotContains(t, u.GetKind(), "Cluster")
+	}
+}
+
+// The Deployment names a version of its image. Its replicas run apart, and one is left in
+// a disruption.
+func TestDeployment(t *testing.T) {
+	all := documents(t, "deployment.yaml")
+	containers, _, err := unstructured.NestedSlice(all[0].Object, "spec", "template", "spec", "containers")
+	require.NoError(t, err)
+	c := containers[0].(map[string]any)
+	require.Regexp(t, `:\d+\.\d+\.\d+$`, c["image"])
+	require.Equal(t, "IfNotPresent", c["imagePullPolicy"])
+	_, found, _ := unstructured.NestedSlice(all[0].Object, "spec", "template", "spec", "affinity", "podAntiAffinity", "preferredDuringSchedulingIgnoredDuringExecution")
+	require.True(t, found)
+	require.Equal(t, "PodDisruptionBudget", all[1].GetKind())
+	require.Equal(t, "NetworkPolicy", all[2].GetKind())
+	var args []string
+	for _, a := range c["args"].([]any) {
+		args = append(args, a.(string))
+	}
+	_, err = parse(args, t.Output())
+	require.NoError(t, err)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -12,33 +13,44 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/scaledjob/scaledjob/adapter/run"
+	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
+	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
-// config reads the ScheduledJob, with the PodTemplate that it refers to and the
-// ScheduledJobs that it comes after.
-func (c *controller) config(s *scheduledJob) (run.Config, error) {
+// config reads the ScheduledJob, with the PodTemplate that it refers to.
+func (c *controller) config(s *scheduledJob) (scheduledjob.Config, error) {
 	if s.problem != nil {
-		return run.Config{}, s.problem
+		return scheduledjob.Config{}, s.problem
 	}
 	var referred *corev1.PodTemplate
 	if ref := s.Spec.TemplateRef; ref != nil {
 		t, err := c.templates.PodTemplates(s.Namespace).Get(ref.Name)
 		if err != nil && !apierrors.IsNotFound(err) {
-			return run.Config{}, err
+			return scheduledjob.Config{}, err
 		}
 		referred = t
 	}
-	config, err := s.Config(referred)
+	config, err := s.Config(scheduledjob.Inputs{PodTemplate: referred, Cron: parseCron})
 	if err == nil && config.Template == nil {
-		err = fmt.Errorf("spec.templateRef.name: found %q: want the name of a PodTemplate that exists", config.TemplateRef)
+		err = &field.Error{Path: "spec.templateRef.name", Found: strconv.Quote(config.TemplateRef), Fix: "the name of a PodTemplate that exists"}
 	}
-	return config, errors.Join(err, c.cycle(s))
+	return config, errors.Join(err, c.cycle(s), s.Status.State.Validate())
 }
 
-// cycle is an error if the ScheduledJob is in a ring of jobs that come after one
-// another. Of rings that share jobs, as many are told as it takes to break all.
+// missing returns an error for each ScheduledJob that spec.after names and that does not
+// exist. The schedule and requests start runs all the same.
+func (c *controller) missing(s *scheduledJob) error {
+	var problems field.Errors
+	for i, d := range s.Spec.After {
+		problems.Check(c.other(s, d.Job) != nil, fmt.Sprintf("spec.after[%d].job", i), d.Job, "the name of a ScheduledJob of the namespace; none has this name")
+	}
+	return problems.Err()
+}
+
+// cycle returns an error if the ScheduledJob is in a dependency cycle. Of cycles that
+// share jobs, it reports as many as it takes to break all.
 func (c *controller) cycle(s *scheduledJob) error {
 	after := map[string][]schedule.Dependency{}
 	c.follow(s, after)
@@ -55,7 +67,7 @@ func (c *controller) cycle(s *scheduledJob) error {
 	return nil
 }
 
-// follow notes what the ScheduledJob comes after, and what those do.
+// follow adds the dependencies of the ScheduledJob, and theirs.
 func (c *controller) follow(s *scheduledJob, after map[string][]schedule.Dependency) {
 	if _, ok := after[s.Name]; ok {
 		return
@@ -69,7 +81,7 @@ func (c *controller) follow(s *scheduledJob, after map[string][]schedule.Depende
 	}
 }
 
-// other is another ScheduledJob of the namespace, as it was stored last.
+// other returns another ScheduledJob of the namespace, as it was stored last, or nil.
 func (c *controller) other(s *scheduledJob, name string) *scheduledJob {
 	object, exists, err := c.newest.GetByKey(s.Namespace + "/" + name)
 	if err != nil || !exists {
@@ -78,13 +90,16 @@ func (c *controller) other(s *scheduledJob, name string) *scheduledJob {
 	return object.(*scheduledJob)
 }
 
-// observe returns what is there. With an error, something is not known, and the
-// decision will leave it as it is.
+// observe returns the observation for a decision. It is usable if there is an error:
+// what is not known then stays as it is.
 func (c *controller) observe(ctx context.Context, s *scheduledJob) (schedule.Observed, []*request, error) {
 	requests, claimErr := c.claim(ctx, s)
-	seen := schedule.Observed{Completions: c.completions(s)}
+	seen := schedule.Observed{Upstreams: c.upstreams(s), Rejected: c.rejected.of(s.UID), Cancelled: s.Spec.Cancel}
+	seen.Revision, _ = strconv.ParseInt(c.jobs.LastStoreSyncResourceVersion(), 10, 64) // before the Jobs are read; 0 is not known
 	for _, r := range requests {
-		seen.Requests = append(seen.Requests, schedule.Request{ID: string(r.UID), Asked: r.CreationTimestamp.Time})
+		seen.Requests = append(seen.Requests, schedule.Request{
+			ID: string(r.UID), RequestedAt: r.CreationTimestamp.Time, Answered: r.Status.Status == schedule.Completed,
+		})
 	}
 	jobs := c.jobsOf(s)
 	pods, err := c.failedPods(ctx, s, jobs)
@@ -92,7 +107,7 @@ func (c *controller) observe(ctx context.Context, s *scheduledJob) (schedule.Obs
 		err = c.upToDate(ctx, s, jobs)
 	}
 	if err == nil {
-		seen.JobsKnown, seen.Jobs = true, run.Observe(s.UID, jobs, pods)
+		seen.JobsKnown, seen.Jobs = true, scheduledjob.Observe(s.UID, jobs, pods)
 	}
 	return seen, requests, errors.Join(claimErr, err)
 }
@@ -106,19 +121,19 @@ func (c *controller) jobsOf(s *scheduledJob) []batchv1.Job {
 	return jobs
 }
 
-// failedPods asks for the pods of Jobs that have failed since the state was stored,
-// so that no pod need be watched.
+// failedPods lists the pods of Jobs that have failed since the state was stored. So the
+// controller need not watch pods.
 func (c *controller) failedPods(ctx context.Context, s *scheduledJob, jobs []batchv1.Job) ([]corev1.Pod, error) {
 	known := map[string]bool{}
 	for _, r := range s.Status.Completed {
 		known[r.Tag] = true
 	}
-	for _, tag := range s.Status.Forgotten {
+	for _, tag := range s.Status.PendingDeletion {
 		known[tag] = true
 	}
 	var pods []corev1.Pod
 	for _, j := range jobs {
-		if !failed(&j) || known[j.Labels[run.LabelTag]] {
+		if adapter.JobOf(&j).Phase != adapter.Failed || known[j.Labels[scheduledjob.LabelTag]] {
 			continue
 		}
 		l, err := c.client.CoreV1().Pods(j.Namespace).List(ctx, metav1.ListOptions{
@@ -132,41 +147,35 @@ func (c *controller) failedPods(ctx context.Context, s *scheduledJob, jobs []bat
 	return pods, nil
 }
 
-func failed(j *batchv1.Job) bool {
-	return slices.ContainsFunc(j.Status.Conditions, func(c batchv1.JobCondition) bool {
-		return c.Type == batchv1.JobFailed && c.Status == corev1.ConditionTrue
-	})
-}
-
-// upToDate is an error if the cache lacks a Job that the state has seen, and that is
-// there: another controller's cache was ahead of ours. A run is lost for good if it
-// is taken for gone.
+// upToDate returns an error if the cache lacks a Job that the state has observed, and that
+// exists: another controller's cache was ahead of this one. Without this check the run
+// would count as lost.
 func (c *controller) upToDate(ctx context.Context, s *scheduledJob, jobs []batchv1.Job) error {
 	cached := map[string]bool{}
 	for _, j := range jobs {
-		cached[j.Labels[run.LabelTag]] = true
+		cached[j.Labels[scheduledjob.LabelTag]] = true
 	}
 	for _, r := range s.Status.Running {
-		if !r.Seen || cached[r.Tag] {
+		if cached[r.Tag] {
 			continue
 		}
-		there, err := c.client.BatchV1().Jobs(s.Namespace).Get(ctx, run.JobName(s.Name, r.Tag), metav1.GetOptions{})
+		there, err := c.client.BatchV1().Jobs(s.Namespace).Get(ctx, adapter.JobName(s.Name, r.Tag), metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err):
 		case err != nil:
 			return fmt.Errorf("find the Job of run %s: %w", r.Tag, err)
-		case run.Owned(s.UID, there):
+		case scheduledjob.Owned(s.UID, there):
 			return fmt.Errorf("the Job of run %s is not in the cache yet", r.Tag)
 		}
 	}
 	return nil
 }
 
-// completions are of the ScheduledJobs that this one comes after.
-func (c *controller) completions(s *scheduledJob) (all []schedule.Completion) {
+// upstreams returns the ScheduledJobs that this one depends on.
+func (c *controller) upstreams(s *scheduledJob) (all []schedule.Upstream) {
 	for _, d := range s.Spec.After {
 		if other := c.other(s, d.Job); other != nil {
-			all = append(all, other.Status.State.Completions(d.Job)...)
+			all = append(all, other.Status.State.Upstream(d.Job, string(other.UID)))
 		}
 	}
 	return all

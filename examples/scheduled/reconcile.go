@@ -4,59 +4,77 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/scaledjob/scaledjob/adapter/run"
+	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
-// reconcile observes, decides, stores what was decided, and only then does it. So
-// whenever it is interrupted, the next one knows of all that may have been done. It
-// returns how long to wait, with an error too; below 0, until something happens.
+// reconcile observes, decides, stores the state, and carries out the decision last. So
+// the next call knows all actions that may have been carried out, wherever this call is
+// interrupted. It returns the time to wait, also with an error; below 0, it waits for a
+// change.
 func (c *controller) reconcile(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
 	object, exists, err := c.newest.GetByKey(key.String())
-	if err != nil || !exists {
+	if err != nil {
 		return -1, err
+	}
+	if !exists {
+		return -1, c.answerUnknown(ctx, key)
 	}
 	s := object.(*scheduledJob)
 	if s.DeletionTimestamp != nil {
 		return -1, nil // its Jobs are the garbage collector's
 	}
 	config, invalid := c.config(s)
-	if invalid != nil {
-		_, err := c.store(ctx, s, s.status(s.Status.State, invalid, nil))
-		return c.resync, err
-	}
 	seen, requests, problem := c.observe(ctx, s)
-	d := schedule.Decide(config.Schedule, s.Status.State, seen, time.Now())
+	var d schedule.Decision
+	var ready metav1.Condition
+	if invalid != nil {
+		d = schedule.Refresh(s.Status.State, seen, c.now())
+		ready = s.notReady(reasonInvalid, invalid)
+	} else {
+		d = schedule.Decide(config.Schedule, s.Status.State, seen, c.now())
+		ready = s.ready(c.missing(s), config.Warnings)
+	}
 	c.log.Debug("decided", "scheduledJob", key.String(), "decision", d)
-	stored, err := c.store(ctx, s, s.status(d.State, nil, config.Warnings))
+	stored, err := c.store(ctx, s, s.status(d.State, ready))
 	if err != nil {
 		return c.resync, errors.Join(problem, err)
 	}
+	c.rejected.told(s.UID)
 	c.tell(stored, d.Events)
 	return c.wait(d.NextCheck), errors.Join(problem,
-		c.startAll(ctx, stored, config, d.Start), c.deleteAll(ctx, stored, d.Delete), c.answer(ctx, stored, requests))
+		c.startAll(ctx, stored, config, d.Start),
+		c.deleteAll(ctx, stored, d.Stop, metav1.DeletePropagationForeground),
+		c.deleteAll(ctx, stored, d.Delete, metav1.DeletePropagationBackground),
+		c.answer(ctx, stored, requests, invalid == nil))
 }
 
-// wait is until the next run is due, or until the resync.
+// wait returns the time until the next check, at most that until the resync.
 func (c *controller) wait(next time.Time) time.Duration {
 	if next.IsZero() {
 		return c.resync
 	}
-	return max(0, min(time.Until(next), c.resync))
+	return max(0, min(next.Sub(c.now()), c.resync))
 }
 
-func (c *controller) startAll(ctx context.Context, s *scheduledJob, config run.Config, runs []schedule.Run) error {
+func (c *controller) startAll(ctx context.Context, s *scheduledJob, config scheduledjob.Config, runs []schedule.Run) error {
 	var problems []error
 	for _, r := range runs {
-		if err := c.start(ctx, s, config.NewJob(s.Owner(), r)); err != nil {
+		job := config.NewJob(s.Owner(), r)
+		if err := c.start(ctx, s, job); err != nil {
+			if c.failed(ctx, job, err) {
+				c.rejected.add(s.UID, schedule.Rejection{Tag: r.Tag, Attempt: r.Attempts})
+			}
 			err = fmt.Errorf("start run %s: %w", r.Tag, err)
 			c.record(s, corev1.EventTypeWarning, reasonNotStarted, err.Error(), "")
 			problems = append(problems, err)
@@ -65,12 +83,54 @@ func (c *controller) startAll(ctx context.Context, s *scheduledJob, config run.C
 	return errors.Join(problems...)
 }
 
-// start creates the Job, unless it is there.
+// failed reports whether a create failed for good: the API server rejected it, and has
+// no such Job. After a timeout or an error of the server, this is not known.
+func (c *controller) failed(ctx context.Context, job *batchv1.Job, err error) bool {
+	switch apierrors.ReasonForError(err) {
+	case metav1.StatusReasonForbidden, metav1.StatusReasonInvalid, metav1.StatusReasonBadRequest,
+		metav1.StatusReasonNotFound, metav1.StatusReasonUnauthorized, metav1.StatusReasonTooManyRequests:
+	default:
+		return false
+	}
+	_, err = c.client.BatchV1().Jobs(job.Namespace).Get(ctx, job.Name, metav1.GetOptions{})
+	return apierrors.IsNotFound(err)
+}
+
+// rejections are the creates that failed for good since the decision before, by the
+// UID of the ScheduledJob. A restart loses them, which costs time only.
+type rejections struct {
+	mutex sync.Mutex
+	all   map[types.UID][]schedule.Rejection
+}
+
+func (r *rejections) add(uid types.UID, rejected schedule.Rejection) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.all == nil {
+		r.all = map[types.UID][]schedule.Rejection{}
+	}
+	r.all[uid] = append(r.all[uid], rejected)
+}
+
+func (r *rejections) of(uid types.UID) []schedule.Rejection {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return r.all[uid]
+}
+
+// told removes the rejections that a stored decision has taken note of.
+func (r *rejections) told(uid types.UID) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	delete(r.all, uid)
+}
+
+// start creates the Job, unless it exists.
 func (c *controller) start(ctx context.Context, s *scheduledJob, job *batchv1.Job) error {
 	jobs := c.client.BatchV1().Jobs(job.Namespace)
 	_, err := jobs.Create(ctx, job, metav1.CreateOptions{})
 	if err == nil {
-		c.log.Info("started", "scheduledJob", s.key().String(), "run", job.Labels[run.LabelTag])
+		c.log.Info("started", "scheduledJob", s.key().String(), "run", job.Labels[scheduledjob.LabelTag])
 	}
 	if !apierrors.IsAlreadyExists(err) {
 		return err
@@ -79,13 +139,14 @@ func (c *controller) start(ctx context.Context, s *scheduledJob, job *batchv1.Jo
 	switch {
 	case getErr != nil:
 		return errors.Join(err, getErr)
-	case run.Owned(s.UID, there):
+	case scheduledjob.Owned(s.UID, there):
 		return nil
 	}
-	return fmt.Errorf("%w, and is somebody else's", err)
+	return fmt.Errorf("%w, and has another owner", err)
 }
 
-func (c *controller) deleteAll(ctx context.Context, s *scheduledJob, tags []string) error {
+// deleteAll deletes the Jobs of runs. In the foreground, a Job exists as long as its pods.
+func (c *controller) deleteAll(ctx context.Context, s *scheduledJob, tags []string, propagation metav1.DeletionPropagation) error {
 	if len(tags) == 0 {
 		return nil
 	}
@@ -95,9 +156,9 @@ func (c *controller) deleteAll(ctx context.Context, s *scheduledJob, tags []stri
 	}
 	var problems []error
 	for _, j := range c.jobsOf(s) {
-		if tag := j.Labels[run.LabelTag]; drop[tag] {
+		if tag := j.Labels[scheduledjob.LabelTag]; drop[tag] {
 			err := c.client.BatchV1().Jobs(j.Namespace).Delete(ctx, j.Name, metav1.DeleteOptions{
-				PropagationPolicy: new(metav1.DeletePropagationBackground),
+				PropagationPolicy: &propagation,
 				Preconditions:     &metav1.Preconditions{UID: &j.UID},
 			})
 			if err != nil && !apierrors.IsNotFound(err) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -17,8 +19,10 @@ import (
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/yaml"
 
+	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
@@ -26,35 +30,64 @@ import (
 // keep what they are given.
 type world struct {
 	*controller
-	t      testing.TB
+	t      require.TestingT
+	ctx    context.Context
 	client *fake.Clientset
 	custom *dynamicfake.FakeDynamicClient
+	said   *events.FakeRecorder
 }
 
-func newWorld(t testing.TB, spec string) *world {
+func newWorld(t testing.TB, spec string) *world { return newWorldOf(t, t.Context(), spec) }
+
+func newWorldOf(t require.TestingT, ctx context.Context, spec string) *world {
 	u := &unstructured.Unstructured{}
 	require.NoError(t, yaml.Unmarshal([]byte("apiVersion: scaledjob.github.io/v1alpha1\nkind: ScheduledJob\n"+
 		"metadata: {name: job, namespace: n, uid: u, resourceVersion: '1', creationTimestamp: '2026-01-01T00:00:00Z'}\nspec:\n"+spec+
 		"  template: {spec: {containers: [{name: c, image: i}]}}\n"), &u.Object))
-	w := &world{t: t, client: fake.NewClientset()}
+	w := &world{t: t, ctx: ctx, client: fake.NewClientset()}
 	w.custom = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
 		map[schema.GroupVersionResource]string{scheduledJobs: "ScheduledJobList", runRequests: "RunRequestList"})
-	_, err := w.custom.Resource(scheduledJobs).Namespace("n").Create(t.Context(), u, metav1.CreateOptions{})
+	_, err := w.custom.Resource(scheduledJobs).Namespace("n").Create(ctx, u, metav1.CreateOptions{})
 	require.NoError(t, err)
 	w.custom.PrependReactor("update", "scheduledjobs", w.updateStatus)
 	w.custom.ClearActions()
-	w.controller, err = newController(options{resync: 5 * time.Second}, w.client, w.custom, slog.New(slog.DiscardHandler))
-	require.NoError(t, err)
+	w.restart()
 	w.sees()
 	return w
 }
 
-// updateStatus takes the status alone, as an API server does.
+// restart makes a controller that knows nothing.
+func (w *world) restart() {
+	clock := time.Now
+	if w.controller != nil {
+		clock = w.now
+	}
+	var err error
+	w.controller, err = newController(options{resync: 5 * time.Second, requestTTL: time.Minute}, w.client, w.custom, slog.New(slog.DiscardHandler))
+	require.NoError(w.t, err)
+	w.now, w.said = clock, events.NewFakeRecorder(1000)
+	w.recorder = w.said
+}
+
+// events returns the events since the last call, each as "Type Reason message".
+func (w *world) told() (all []string) {
+	for len(w.said.Events) > 0 {
+		all = append(all, <-w.said.Events)
+	}
+	return all
+}
+
+// updateStatus is that of an API server: it stores the status alone, in place of the
+// version that was read.
 func (w *world) updateStatus(a clienttesting.Action) (bool, runtime.Object, error) {
 	object, err := w.custom.Tracker().Get(scheduledJobs, "n", "job")
 	require.NoError(w.t, err)
 	u := object.DeepCopyObject().(*unstructured.Unstructured)
-	u.Object["status"] = a.(clienttesting.UpdateAction).GetObject().(*unstructured.Unstructured).Object["status"]
+	given := a.(clienttesting.UpdateAction).GetObject().(*unstructured.Unstructured)
+	if given.GetResourceVersion() != u.GetResourceVersion() || given.GetUID() != u.GetUID() {
+		return true, nil, apierrors.NewConflict(scheduledJobs.GroupResource(), "job", errors.New("it was changed"))
+	}
+	u.Object["status"] = given.Object["status"]
 	version, err := strconv.Atoi(u.GetResourceVersion())
 	require.NoError(w.t, err)
 	u.SetResourceVersion(strconv.Itoa(version + 1))
@@ -63,8 +96,7 @@ func (w *world) updateStatus(a clienttesting.Action) (bool, runtime.Object, erro
 
 // sees brings the cache of ScheduledJobs up to date.
 func (w *world) sees() *scheduledJob {
-	w.t.Helper()
-	u, err := w.custom.Resource(scheduledJobs).Namespace("n").Get(w.t.Context(), "job", metav1.GetOptions{})
+	u, err := w.custom.Resource(scheduledJobs).Namespace("n").Get(w.ctx, "job", metav1.GetOptions{})
 	require.NoError(w.t, err)
 	s := read(u.DeepCopy())
 	require.NoError(w.t, w.scheduled.Add(s))
@@ -73,7 +105,7 @@ func (w *world) sees() *scheduledJob {
 
 func (w *world) job(tag string) *batchv1.Job {
 	s := w.sees()
-	config, err := s.Config(nil)
+	config, err := s.Config(scheduledjob.Inputs{})
 	require.NoError(w.t, err)
 	return config.NewJob(s.Owner(), schedule.Run{Tag: tag})
 }
@@ -105,9 +137,9 @@ func TestStoredFirst(t *testing.T) {
 	refuse = false
 	wait, err = w.reconcile(t.Context(), w.sees().key())
 	require.NoError(t, err)
-	require.Equal(t, 5*time.Second, wait)
+	require.InDelta(t, time.Second, wait, float64(time.Second), "then the Job is looked for")
 	require.Equal(t, []string{"create jobs", "update scheduledjobs"}, w.did())
-	require.Len(t, w.sees().Status.Running, 1)
+	require.Len(t, w.sees().Status.Pending, 1)
 }
 
 // A Job that was created, though nobody said so, is recognized. The next run is not
@@ -137,7 +169,7 @@ func TestNameTaken(t *testing.T) {
 		return false, nil, nil
 	})
 	_, err := w.reconcile(t.Context(), w.sees().key())
-	require.ErrorContains(t, err, "already exists, and is somebody else's")
+	require.ErrorContains(t, err, "already exists, and has another owner")
 }
 
 // A Job that the state has seen and the cache has not is looked for before its run
@@ -145,7 +177,7 @@ func TestNameTaken(t *testing.T) {
 func TestCacheBehind(t *testing.T) {
 	w := newWorld(t, "  maxRestart: 0\n")
 	job := w.job("tag")
-	w.give(schedule.State{Running: []schedule.Run{{Tag: "tag", OnDemand: true, Status: schedule.Running, Seen: true}}})
+	w.give(schedule.State{Running: []schedule.Run{{Tag: "tag", OnDemand: true, Status: schedule.Running}}})
 	require.NoError(t, w.client.Tracker().Add(job))
 	_, err := w.reconcile(t.Context(), w.sees().key())
 	require.ErrorContains(t, err, "the Job of run tag is not in the cache yet")
@@ -165,9 +197,8 @@ func TestCacheBehind(t *testing.T) {
 
 // give stores a state.
 func (w *world) give(state schedule.State) {
-	w.t.Helper()
 	s := w.sees()
-	_, err := w.store(w.t.Context(), s, s.status(state, nil, nil))
+	_, err := w.store(w.ctx, s, s.status(state, s.ready(nil, nil)))
 	require.NoError(w.t, err)
 	w.sees()
 	w.did()
@@ -179,7 +210,7 @@ func TestPodsUnknown(t *testing.T) {
 	job := w.job("tag")
 	job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: "True"}}
 	require.NoError(t, w.jobs.Add(job))
-	w.give(schedule.State{Running: []schedule.Run{{Tag: "tag", OnDemand: true, Status: schedule.Running, Seen: true}}})
+	w.give(schedule.State{Running: []schedule.Run{{Tag: "tag", OnDemand: true, Status: schedule.Running}}})
 	w.client.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, errors.New("forbidden")
 	})
@@ -190,7 +221,7 @@ func TestPodsUnknown(t *testing.T) {
 
 // It sleeps until the next instant, or until the resync where that is earlier.
 func TestWait(t *testing.T) {
-	c := &controller{options: options{resync: 5 * time.Second}}
+	c := &controller{options: options{resync: 5 * time.Second}, now: time.Now}
 	require.Equal(t, 5*time.Second, c.wait(time.Time{}))
 	require.Equal(t, 5*time.Second, c.wait(time.Now().Add(time.Hour)))
 	require.Zero(t, c.wait(time.Now().Add(-time.Second)))

@@ -5,38 +5,67 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
 
+	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
-// A request is a RunRequest that belongs to a ScheduledJob. Its status is the run's.
+// A request is a RunRequest. Its status is the run's, or has a message while there is
+// no run.
 type request struct {
 	metav1.ObjectMeta `json:"metadata"`
-	Status            schedule.Run `json:"status"`
+	Status            requestStatus `json:"status"`
+
+	object *unstructured.Unstructured
 }
 
-// jobOf is the name of the ScheduledJob that a RunRequest is for.
+type requestStatus struct {
+	schedule.Run `json:",inline"`
+	Message      string `json:"message,omitempty"`
+}
+
+// requestOf reads a RunRequest. A status that cannot be read is empty.
+func requestOf(u *unstructured.Unstructured) *request {
+	r := &request{}
+	data, _ := json.Marshal(u.Object) // came as JSON
+	if err := json.Unmarshal(data, r); err != nil {
+		r.Status = requestStatus{}
+	}
+	r.object = u
+	return r
+}
+
+// jobOf returns the name of the ScheduledJob that a RunRequest is for.
 func jobOf(u *unstructured.Unstructured) string {
 	job, _, _ := unstructured.NestedString(u.Object, "spec", "job")
 	return job
 }
 
-// claim returns the RunRequests that belong to the ScheduledJob, and makes it the
-// owner of those for it that belong to nobody. One that belongs to a ScheduledJob of
-// that name which is gone is not for this one.
-func (c *controller) claim(ctx context.Context, s *scheduledJob) (own []*request, err error) {
-	found, _ := c.requests.ByIndex(byJob, s.key().String()) // it has that index
+// requestsFor returns the RunRequests for a ScheduledJob that are not being deleted.
+func (c *controller) requestsFor(key cache.ObjectName) (all []*unstructured.Unstructured) {
+	found, _ := c.requests.ByIndex(byJob, key.String()) // it has that index
 	for _, object := range found {
-		u := object.(*unstructured.Unstructured)
+		if u := object.(*unstructured.Unstructured); u.GetDeletionTimestamp() == nil {
+			all = append(all, u)
+		}
+	}
+	return all
+}
+
+// claim returns the RunRequests of the ScheduledJob, and makes it the owner of those
+// without an owner. A RunRequest of a deleted ScheduledJob with the same name is left out.
+func (c *controller) claim(ctx context.Context, s *scheduledJob) (own []*request, err error) {
+	for _, u := range c.requestsFor(s.key()) {
 		controller := metav1.GetControllerOf(u)
 		switch {
-		case u.GetDeletionTimestamp() != nil:
-			continue
 		case controller == nil:
 			if problem := c.own(ctx, s, u); problem != nil {
 				err = errors.Join(err, problem)
@@ -45,12 +74,7 @@ func (c *controller) claim(ctx context.Context, s *scheduledJob) (own []*request
 		case controller.UID != s.UID:
 			continue
 		}
-		r := &request{}
-		data, _ := json.Marshal(u.Object) // came as JSON
-		if problem := json.Unmarshal(data, r); problem != nil {
-			r.Status = schedule.Run{}
-		}
-		own = append(own, r)
+		own = append(own, requestOf(u))
 	}
 	return own, err
 }
@@ -65,9 +89,31 @@ func (c *controller) own(ctx context.Context, s *scheduledJob, u *unstructured.U
 	return nil
 }
 
-// answer tells the RunRequests what has become of their runs, and deletes those whose
-// run history has dropped.
-func (c *controller) answer(ctx context.Context, s *scheduledJob, own []*request) error {
+// answerUnknown reports RunRequests for a ScheduledJob that does not exist. If it is
+// created later, it takes them on.
+func (c *controller) answerUnknown(ctx context.Context, key cache.ObjectName) error {
+	var problems []error
+	for _, u := range c.requestsFor(key) {
+		r := requestOf(u)
+		unknown := &field.Error{Path: "spec.job", Found: fmt.Sprintf("%q", key.Name), Fix: "the name of a ScheduledJob of the namespace; none has this name"}
+		if metav1.GetControllerOf(u) != nil || r.Status.Message == unknown.Error() {
+			continue
+		}
+		status := requestStatus{Message: unknown.Error()}
+		status.Run.Status = schedule.Pending
+		if err := c.report(ctx, r, status); err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		c.recorder.Eventf(u, nil, corev1.EventTypeWarning, reasonJobNotFound, reasonJobNotFound, "%s", unknown.Error())
+	}
+	return errors.Join(problems...)
+}
+
+// answer writes the status of the runs to their RunRequests. It deletes a RunRequest
+// that has been answered for long enough, and whose run history has dropped. If runs were
+// decided on, it also deletes a RunRequest whose run was dropped before an answer.
+func (c *controller) answer(ctx context.Context, s *scheduledJob, own []*request, decided bool) error {
 	runs := map[string]schedule.Run{}
 	for _, list := range [][]schedule.Run{s.Status.Pending, s.Status.Running, s.Status.Completed} {
 		for _, r := range list {
@@ -76,20 +122,52 @@ func (c *controller) answer(ctx context.Context, s *scheduledJob, own []*request
 	}
 	var problems []error
 	for _, r := range own {
-		var err error
 		is, there := runs[string(r.UID)]
+		answered := r.Status.Status == schedule.Completed
 		switch {
-		case !there:
-			err = c.dynamic.Resource(runRequests).Namespace(r.Namespace).
-				Delete(ctx, r.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &r.UID}})
-		case is != r.Status:
-			err = c.patch(ctx, r, map[string]any{"metadata": map[string]any{"uid": r.UID}, "status": is}, "status")
-		}
-		if err != nil && !apierrors.IsNotFound(err) {
-			problems = append(problems, fmt.Errorf("answer the RunRequest %s: %w", r.Name, err))
+		case there:
+			problems = append(problems, c.report(ctx, r, requestStatus{Run: is}))
+		case answered && c.now().Sub(r.Status.Completed) >= c.requestTTL, !answered && decided:
+			problems = append(problems, c.remove(ctx, r))
 		}
 	}
 	return errors.Join(problems...)
+}
+
+func (c *controller) remove(ctx context.Context, r *request) error {
+	err := c.dynamic.Resource(runRequests).Namespace(r.Namespace).
+		Delete(ctx, r.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &r.UID}})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("delete the RunRequest %s: %w", r.Name, err)
+	}
+	return nil
+}
+
+// report writes the status of a RunRequest if it has changed.
+func (c *controller) report(ctx context.Context, r *request, is requestStatus) error {
+	if is == r.Status {
+		return nil
+	}
+	data, err := json.Marshal(is)
+	if err != nil {
+		return err
+	}
+	status := map[string]any{} // null removes a field
+	old, _, _ := unstructured.NestedMap(r.object.Object, "status")
+	for name := range old {
+		status[name] = nil
+	}
+	changed := map[string]any{}
+	if err := json.Unmarshal(data, &changed); err != nil {
+		return err
+	}
+	maps.DeleteFunc(changed, func(_ string, value any) bool { return value == "" || value == "0001-01-01T00:00:00Z" })
+	maps.Copy(status, changed)
+	err = c.patch(ctx, r, map[string]any{"metadata": map[string]any{"uid": r.UID}, "status": status}, "status")
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("answer the RunRequest %s: %w", r.Name, err)
+	}
+	return nil
 }
 
 func (c *controller) patch(ctx context.Context, object metav1.Object, merge map[string]any, subresources ...string) error {

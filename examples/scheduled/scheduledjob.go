@@ -8,13 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/scaledjob/scaledjob/adapter/run"
+	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
 )
 
 // A scheduledJob is one as the API server has it. If it could not be read, it has no
 // spec, and the problem. Nothing changes one that a cache has.
 type scheduledJob struct {
-	*run.ScheduledJob
+	*scheduledjob.ScheduledJob
 	problem error
 }
 
@@ -34,12 +34,12 @@ func read(u *unstructured.Unstructured) *scheduledJob {
 	u.SetManagedFields(nil)
 	data, err := json.Marshal(u.Object)
 	if err == nil {
-		var found []*run.ScheduledJob
-		if found, err = run.ReadScheduledJobs(data); err == nil {
+		var found []*scheduledjob.ScheduledJob
+		if found, err = scheduledjob.Read(data); err == nil {
 			return &scheduledJob{ScheduledJob: found[0]}
 		}
 	}
-	s := &run.ScheduledJob{TypeMeta: metav1.TypeMeta{APIVersion: u.GetAPIVersion(), Kind: u.GetKind()}}
+	s := &scheduledjob.ScheduledJob{TypeMeta: metav1.TypeMeta{APIVersion: u.GetAPIVersion(), Kind: u.GetKind()}}
 	metadata, _ := u.Object["metadata"].(map[string]any)
 	if problem := runtime.DefaultUnstructuredConverter.FromUnstructured(metadata, &s.ObjectMeta); problem != nil {
 		err = problem

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -16,45 +17,57 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/scaledjob/scaledjob/adapter"
-	"github.com/scaledjob/scaledjob/adapter/run"
+	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
 	"github.com/scaledjob/scaledjob/examples/internal/cluster"
+	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
 const (
-	conditionReady = "Ready" // tells whether a ScheduledJob does what its spec says
-	reasonValid    = "Valid"
-	reasonInvalid  = "Invalid"
+	conditionReady    = "Ready" // reports whether a ScheduledJob does what its spec says
+	reasonValid       = "Valid"
+	reasonInvalid     = "Invalid"
+	reasonJobNotFound = "JobNotFound" // also that of an event of a RunRequest
 
 	reasonNotStarted = "RunNotStarted" // an event's
 )
 
-// status is what there is to store.
-func (s *scheduledJob) status(state schedule.State, invalid error, warnings []*adapter.FieldError) run.Status {
-	ready := metav1.Condition{
-		Type: conditionReady, Status: metav1.ConditionTrue, Reason: reasonValid, Message: "The spec is valid",
-		ObservedGeneration: s.Generation, LastTransitionTime: metav1.NewTime(time.Now()),
+// ready returns the condition for a valid spec, with an error for missing dependencies.
+func (s *scheduledJob) ready(missing error, warnings []*field.Error) metav1.Condition {
+	if missing != nil {
+		return s.notReady(reasonJobNotFound, missing)
 	}
+	c := metav1.Condition{Status: metav1.ConditionTrue, Reason: reasonValid, Message: "The spec is valid"}
 	for _, w := range warnings {
-		ready.Message += "; " + w.Error()
+		c.Message += "; " + w.Error()
 	}
-	if invalid != nil {
-		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, reasonInvalid, invalid.Error()
-	}
+	return c
+}
+
+func (s *scheduledJob) notReady(reason string, err error) metav1.Condition {
+	return metav1.Condition{Status: metav1.ConditionFalse, Reason: reason, Message: err.Error()}
+}
+
+// status returns the status to store.
+func (s *scheduledJob) status(state schedule.State, ready metav1.Condition) scheduledjob.Status {
+	ready.Type, ready.ObservedGeneration, ready.LastTransitionTime = conditionReady, s.Generation, metav1.NewTime(time.Now())
 	ready.Message = cluster.ConditionMessage(ready.Message)
-	status := run.Status{State: state, ObservedGeneration: s.Generation, Conditions: slices.Clone(s.Status.Conditions)}
+	status := scheduledjob.Status{State: state, ObservedGeneration: s.Generation, Conditions: slices.Clone(s.Status.Conditions)}
 	meta.SetStatusCondition(&status.Conditions, ready)
 	return status
 }
 
-// store writes the status where it has changed, if the ScheduledJob is still as it was
-// read: whoever else has stored something in between has decided on it too. It returns
-// what is stored.
-func (c *controller) store(ctx context.Context, s *scheduledJob, status run.Status) (*scheduledJob, error) {
+// store writes the status if it has changed. It fails if the ScheduledJob has been
+// changed since it was read, and if another controller leads. It returns the stored
+// ScheduledJob.
+func (c *controller) store(ctx context.Context, s *scheduledJob, status scheduledjob.Status) (*scheduledJob, error) {
 	was := s.Status
 	if status.State.Equal(was.State) && status.ObservedGeneration == was.ObservedGeneration &&
 		equality.Semantic.DeepEqual(status.Conditions, was.Conditions) {
 		return s, nil
+	}
+	if !c.mayAct() {
+		return nil, errors.New("store the status: this process no longer holds the lease")
 	}
 	u, err := statusOnly(s, status)
 	if err != nil {
@@ -70,8 +83,8 @@ func (c *controller) store(ctx context.Context, s *scheduledJob, status run.Stat
 	return stored, nil
 }
 
-// statusOnly is the object as far as an update of its status needs it.
-func statusOnly(s *scheduledJob, status run.Status) (*unstructured.Unstructured, error) {
+// statusOnly returns the part of the object that an update of its status needs.
+func statusOnly(s *scheduledJob, status scheduledjob.Status) (*unstructured.Unstructured, error) {
 	data, err := json.Marshal(map[string]any{
 		"apiVersion": s.APIVersion, "kind": s.Kind, "status": status,
 		"metadata": map[string]any{"namespace": s.Namespace, "name": s.Name, "uid": s.UID, "resourceVersion": s.ResourceVersion},
@@ -83,8 +96,7 @@ func statusOnly(s *scheduledJob, status run.Status) (*unstructured.Unstructured,
 	return u, utiljson.Unmarshal(data, &u.Object)
 }
 
-// tellReady tells an event when a spec turns out to be invalid, and when it is
-// valid again.
+// tellReady records an event when a ScheduledJob is no longer ready, or ready again.
 func (c *controller) tellReady(s *scheduledJob, was, is *metav1.Condition) {
 	switch {
 	case is.Status == metav1.ConditionFalse && (was == nil || was.Message != is.Message):
@@ -94,23 +106,24 @@ func (c *controller) tellReady(s *scheduledJob, was, is *metav1.Condition) {
 	}
 }
 
-// tell tells what has come about, as events and in the log.
+// tell records the events of a decision.
 func (c *controller) tell(s *scheduledJob, all []schedule.Event) {
 	for _, e := range all {
-		kind := corev1.EventTypeWarning
-		if e.Reason == schedule.RunSucceeded || e.Reason == schedule.Unblocked {
-			kind = corev1.EventTypeNormal
+		kind := corev1.EventTypeNormal
+		if e.Warning() {
+			kind = corev1.EventTypeWarning
 		}
 		c.record(s, kind, string(e.Reason), e.String(), e.Run.Tag)
 	}
 }
 
-// record tells an event, of one run if it has a tag: client-go counts events that have
-// all but the message in common as one, and their messages are lost.
+// record records an event in the cluster and in the log. Events of different runs have
+// different related objects, because client-go merges events that differ in the message
+// only.
 func (c *controller) record(s *scheduledJob, kind, reason, message, tag string) {
 	var related runtime.Object
 	if tag != "" {
-		related = &corev1.ObjectReference{APIVersion: "batch/v1", Kind: "Job", Namespace: s.Namespace, Name: run.JobName(s.Name, tag)}
+		related = &corev1.ObjectReference{APIVersion: "batch/v1", Kind: "Job", Namespace: s.Namespace, Name: adapter.JobName(s.Name, tag)}
 	}
 	c.recorder.Eventf(s.ScheduledJob, related, kind, reason, reason, "%s", cluster.EventMessage(message))
 	c.log.Info(message, "scheduledJob", s.key().String(), "reason", reason)

@@ -36,6 +36,7 @@ func TestController(t *testing.T) {
 		{"goes and comes back", (*stand).replaced},
 		{"at rest", (*stand).rests},
 		{"two controllers", (*stand).elects},
+		{"one namespace", (*stand).namespaced},
 		{"killed in a burst", (*stand).killedInBurst},
 		{"killed before the status", (*stand).killedBeforeStatus},
 		{"the sample", (*stand).sample},
@@ -50,9 +51,9 @@ func (s *stand) install(t *testing.T) {
 	require.Error(t, p.Wait())
 	require.Contains(t, p.Output(), "no scaledjobs.keda.sh")
 	for _, want := range []string{"installed", "left alone"} {
-		p := s.start(t, "-kubeconfig", s.cluster.Kubeconfig(), "-install", "-leader-election=false", "-namespace", "none")
+		p := s.start(t, "-kubeconfig", s.cluster.Kubeconfig(), "-install", "-leader-elect=false", "-namespace", "none")
 		p.Said("acting")
-		require.Equal(t, 3, strings.Count(p.Output(), want), p.Output())
+		require.Equal(t, 4, strings.Count(p.Output(), want), p.Output())
 		p.Stop()
 	}
 }
@@ -174,7 +175,7 @@ func (s *stand) pauses(t *testing.T) {
 	s.workers.send(t, list, 0, 3)
 	q.becomes(30*time.Second, func(t *assert.CollectT) { s.workers.once(t, list, 3) })
 	q.patch(`metadata: {annotations: {autoscaling.keda.sh/paused: "true"}}`)
-	q.becomes(10*time.Second, func(t *assert.CollectT) {
+	q.becomes(30*time.Second, func(t *assert.CollectT) {
 		require.Equal(t, "True ScaledJobPaused", q.condition(t, "Paused"))
 		require.Len(t, q.jobs(t), 1, "pruning goes on")
 	})
@@ -299,8 +300,8 @@ func (s *stand) rests(t *testing.T) {
 // Of two controllers one acts, and when it stops or dies the other goes on.
 func (s *stand) elects(t *testing.T) {
 	list := s.workers.list(t)
-	q, first := s.scaled(t, "elect", job(map[string]string{works: "1h"})+s.redisTrigger(list, 1), "-leader-election", "-lease-duration=5s")
-	s.grantLease(t, "scaledjob-controller-elect")
+	q, first := s.scaled(t, "elect", job(map[string]string{works: "1h"})+s.redisTrigger(list, 1), "-leader-elect", "-lease-duration=5s")
+	s.grantLease(t, q.namespace)
 	first.Said("acting")
 	second := s.start(t, "-namespace", q.namespace, "-lease-duration=5s")
 	s.workers.send(t, list, 0, 3)
@@ -322,18 +323,34 @@ func (s *stand) elects(t *testing.T) {
 	third.Stop()
 }
 
-func (s *stand) grantLease(t *testing.T, name string) {
+// The controller of manifests/namespaced, which has no ClusterRole, gets the lease and
+// creates Jobs in its namespace.
+func (s *stand) namespaced(t *testing.T) {
+	q, _ := s.long(t, "mail", job(map[string]string{works: "1h"})+"  maxReplicaCount: 3\n")
+	s.apply(t, manifest.Read(t, "../manifests/namespaced/rbac.yaml"))
+	access := s.cluster.UserKubeconfig(t, "system:serviceaccount:mail:scaledjob-controller")
+	p := s.start(t, "-kubeconfig", access, "-namespace", q.namespace)
+	q.becomes(30*time.Second, func(t *assert.CollectT) {
+		require.Len(t, q.jobs(t), 3)
+		require.Equal(t, "True ScaledJobReady", q.condition(t, "Ready"))
+	})
+	p.Stop()
+	require.NotContains(t, p.Output(), "forbidden")
+}
+
+// grantLease lets the controller elect a leader in a namespace.
+func (s *stand) grantLease(t *testing.T, namespace string) {
 	t.Helper()
 	s.apply(t, fmt.Sprintf(`apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
-metadata: {name: %[1]s, namespace: scaledjob}
-rules: [{apiGroups: [coordination.k8s.io], resources: [leases], resourceNames: [%[1]s], verbs: [get, update]}]
+metadata: {name: lease, namespace: %[1]s}
+rules: [{apiGroups: [coordination.k8s.io], resources: [leases], verbs: [create, get, update]}]
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
-metadata: {name: %[1]s, namespace: scaledjob}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: %[1]s}
-subjects: [{kind: ServiceAccount, name: scaledjob-controller, namespace: scaledjob}]`, name))
+metadata: {name: lease, namespace: %[1]s}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: lease}
+subjects: [{kind: ServiceAccount, name: scaledjob-controller, namespace: scaledjob}]`, namespace))
 }
 
 func (s *stand) killedInBurst(t *testing.T) {
@@ -346,7 +363,7 @@ func (s *stand) killedInBurst(t *testing.T) {
 		p.Kill()
 		seen = len(q.jobs(t))
 		require.Less(t, seen, 400, "killed in the middle, round %d", round)
-		p = s.start(t, "-namespace", q.namespace, "-leader-election=false")
+		p = s.start(t, "-namespace", q.namespace, "-leader-elect=false")
 	}
 	q.becomes(20*time.Second, func(t *assert.CollectT) { require.Len(t, q.jobs(t), 400) })
 	q.stays(3*time.Second, func(t require.TestingT) { require.Len(t, q.jobs(t), 400) })
@@ -368,7 +385,7 @@ func (s *stand) killedBeforeStatus(t *testing.T) {
 	require.Len(t, jobs, 5)
 	require.Empty(t, q.condition(t, "Ready"))
 	s.kubeconfig = may
-	s.start(t, "-namespace", q.namespace, "-leader-election=false")
+	s.start(t, "-namespace", q.namespace, "-leader-elect=false")
 	q.becomes(10*time.Second, func(t *assert.CollectT) { require.Equal(t, "True ScaledJobReady", q.condition(t, "Ready")) })
 	q.stays(2*time.Second, func(t require.TestingT) { require.Equal(t, names(jobs), names(q.jobs(t))) })
 }
@@ -383,7 +400,7 @@ func names(jobs []batchv1.Job) (all []string) {
 // The sample of the README.
 func (s *stand) sample(t *testing.T) {
 	s.apply(t, manifest.Read(t, "../manifests/sample.yaml"))
-	p := s.start(t, "-namespace", "default", "-leader-election=false", "-watch-pods=false")
+	p := s.start(t, "-namespace", "default", "-leader-elect=false", "-watch-pods=false")
 	p.Said("created=3")
 	require.NoError(t, p.Command.Process.Signal(syscall.SIGINT))
 	require.NoError(t, p.Wait())

@@ -24,15 +24,18 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 
-	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/e2e/cluster"
 	"github.com/scaledjob/scaledjob/e2e/manifest"
 	"github.com/scaledjob/scaledjob/e2e/process"
 )
 
+// requestTimeout is short, so that finished Jobs are deleted soon after a start.
+const requestTimeout = 5 * time.Second
+
 const account = "system:serviceaccount:scaledjob:scaledjob-controller"
 
-var scaledJobs = adapter.GroupVersionKind.GroupVersion().WithResource("scaledjobs")
+var scaledJobs = scaledjob.GroupVersionKind.GroupVersion().WithResource("scaledjobs")
 
 // A stand is a cluster, the controller's binary and its access.
 type stand struct {
@@ -64,7 +67,8 @@ func (s *stand) apply(t *testing.T, documents string) {
 
 func (s *stand) start(t *testing.T, args ...string) *process.Process {
 	t.Helper()
-	args = append([]string{"-kubeconfig", s.kubeconfig, "-listen", "127.0.0.1:0", "-lease-namespace", "scaledjob"}, args...)
+	args = append([]string{"-kubeconfig", s.kubeconfig, "-metrics-bind-address", "127.0.0.1:0", "-health-probe-bind-address", "127.0.0.1:0",
+		"-request-timeout", requestTimeout.String()}, args...)
 	return process.Start(t, exec.Command(s.binary, args...))
 }
 
@@ -96,7 +100,7 @@ func (s *stand) scaled(t *testing.T, namespace, spec string, args ...string) (*q
 	_, err := s.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	q.apply(spec)
-	return q, s.start(t, append([]string{"-namespace", namespace, "-leader-election=false"}, args...)...)
+	return q, s.start(t, append([]string{"-namespace", namespace, "-leader-elect=false"}, args...)...)
 }
 
 func (q *queue) apply(spec string) {

@@ -16,7 +16,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/field"
 )
 
 // A Resolver reads what a trigger refers to in the cluster: the Secrets and
@@ -34,10 +35,10 @@ type Resolver struct {
 // Resolve returns trigger index of s with the values that its parameters are
 // looked up in, as they are now. A Secret that changes later needs another Resolve
 // and Open. All problems are returned at once, joined; those of a field are
-// [*adapter.FieldError], and those of the API server can be told by errors.As.
-func (r *Resolver) Resolve(ctx context.Context, s *adapter.ScaledJob, index int) (Params, error) {
+// [*field.Error], and those of the API server can be told by errors.As.
+func (r *Resolver) Resolve(ctx context.Context, s *scaledjob.ScaledJob, index int) (Params, error) {
 	if index < 0 || index >= len(s.Spec.Triggers) {
-		return Params{}, &adapter.FieldError{Field: fmt.Sprintf("spec.triggers[%d]", index), Found: "nothing", Want: fmt.Sprintf("one of %d triggers", len(s.Spec.Triggers))}
+		return Params{}, &field.Error{Path: fmt.Sprintf("spec.triggers[%d]", index), Found: "nothing", Fix: fmt.Sprintf("one of %d triggers", len(s.Spec.Triggers))}
 	}
 	t := s.Spec.Triggers[index]
 	l := lookup{resolver: r, job: s, params: Params{Type: t.Type, Index: index, Namespace: s.Namespace, Metadata: maps.Clone(t.Metadata)}}
@@ -55,15 +56,14 @@ func (r *Resolver) Resolve(ctx context.Context, s *adapter.ScaledJob, index int)
 // A lookup resolves one trigger.
 type lookup struct {
 	resolver *Resolver
-	job      *adapter.ScaledJob
+	job      *scaledjob.ScaledJob
 	params   Params
 	problems []error
 	known    map[string]variables // by container
 }
 
 func (l *lookup) failed(path string, err error) {
-	var field *adapter.FieldError
-	if !errors.As(err, &field) {
+	if field.All(err) == nil {
 		err = fmt.Errorf("%s: %w", path, err)
 	}
 	l.problems = append(l.problems, err)
@@ -136,8 +136,8 @@ func (l *lookup) variable(ctx context.Context, in, name string) (string, error) 
 }
 
 var kinds = map[string]schema.GroupVersionResource{
-	"TriggerAuthentication":        adapter.GroupVersionKind.GroupVersion().WithResource("triggerauthentications"),
-	"ClusterTriggerAuthentication": adapter.GroupVersionKind.GroupVersion().WithResource("clustertriggerauthentications"),
+	"TriggerAuthentication":        scaledjob.GroupVersionKind.GroupVersion().WithResource("triggerauthentications"),
+	"ClusterTriggerAuthentication": scaledjob.GroupVersionKind.GroupVersion().WithResource("clustertriggerauthentications"),
 }
 
 // A triggerAuthentication is what is read of KEDA's resource.
@@ -161,15 +161,15 @@ type authenticationTarget struct {
 
 // authentication adds the parameters of the TriggerAuthentication. A Secret's win
 // over a ConfigMap's, and those over the environment's.
-func (l *lookup) authentication(ctx context.Context, ref adapter.AuthenticationRef) {
+func (l *lookup) authentication(ctx context.Context, ref scaledjob.AuthenticationRef) {
 	path := l.params.path() + ".authenticationRef"
 	kind := cmp.Or(ref.Kind, "TriggerAuthentication")
 	if _, ok := kinds[kind]; !ok {
-		l.failed(path, &adapter.FieldError{Field: path + ".kind", Found: fmt.Sprintf("%q", kind), Want: strings.Join(slices.Sorted(maps.Keys(kinds)), " or ")})
+		l.failed(path, &field.Error{Path: path + ".kind", Found: fmt.Sprintf("%q", kind), Fix: strings.Join(slices.Sorted(maps.Keys(kinds)), " or ")})
 		return
 	}
 	if ref.Name == "" {
-		l.failed(path, &adapter.FieldError{Field: path + ".name", Found: "nothing", Want: "the name of a " + kind})
+		l.failed(path, &field.Error{Path: path + ".name", Found: "nothing", Fix: "the name of a " + kind})
 		return
 	}
 	l.params.Authentication = map[string]string{}
@@ -237,8 +237,8 @@ func providers(of string, spec map[string]any) error {
 		case slices.Contains([]string{"env", "configMapTargetRef", "secretTargetRef"}, key), spec[key] == nil:
 		case key == "podIdentity" && identity["provider"] == "none":
 		default:
-			problems = append(problems, &adapter.FieldError{Field: of + ": spec." + key, Found: "a provider that is not supported",
-				Want: "secretTargetRef, configMapTargetRef or env"})
+			problems = append(problems, &field.Error{Path: of + ": spec." + key, Found: "a provider that is not supported",
+				Fix: "secretTargetRef, configMapTargetRef or env"})
 		}
 	}
 	return errors.Join(problems...)

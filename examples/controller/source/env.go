@@ -9,7 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/field"
 )
 
 const fromEnv = "FromEnv"
@@ -38,9 +39,9 @@ func (e variables) value(name string) (string, error) {
 }
 
 // container is the one of the Job's template whose environment counts.
-func container(s *adapter.ScaledJob, name string) (*corev1.Container, error) {
+func container(s *scaledjob.ScaledJob, name string) (*corev1.Container, error) {
 	if s.Spec.JobTargetRef == nil || len(s.Spec.JobTargetRef.Template.Spec.Containers) == 0 {
-		return nil, &adapter.FieldError{Field: "spec.jobTargetRef.template", Found: "no container", Want: "a pod template with at least one container"}
+		return nil, &field.Error{Path: "spec.jobTargetRef.template", Found: "no container", Fix: "a pod template with at least one container"}
 	}
 	containers := s.Spec.JobTargetRef.Template.Spec.Containers
 	if name == "" {

@@ -43,11 +43,11 @@ func (f *fields) management(b broker) Queue {
 	}
 	u.Path, _ = url.PathUnescape(raw)
 	u.RawPath = raw
-	q.endpoint = endpoint{client: f.httpClient(f.encryption()), url: &u, authorize: func(r *http.Request) {
+	q.endpoint = f.endpoint(&u, f.encryption(), f.tlsKey(true), func(r *http.Request) {
 		if b.username != "" {
 			r.SetBasicAuth(b.username, b.password)
 		}
-	}}
+	})
 	return q
 }
 
@@ -92,11 +92,11 @@ func (q *managementQueue) backlog(ctx context.Context) (backlog, error) {
 	return state.backlog(q.readyOnly)
 }
 
-// How much matching reads at most: queues that somebody made in great numbers, or a server
-// that says so, must not keep it busy.
+// The most that matching reads, so that a great number of queues, or a hostile server, does
+// not keep it busy: 16 MiB describe some 10,000 queues.
 const (
 	mostPages = 1000
-	mostBytes = 8 * atMost
+	mostBytes = atMost
 )
 
 // matching reads all pages of the queues that match.

@@ -31,11 +31,12 @@ func openMetricsAPI(f *fields, _ kubernetes.Interface) Queue {
 		login = append([]func(*http.Request){func(r *http.Request) { r.SetBasicAuth(user.Username(), password) }}, login...)
 		u.User = nil
 	}
-	q.endpoint = endpoint{client: f.httpClient(f.metricsTLS()), url: &u, authorize: func(r *http.Request) {
+	c, key := f.metricsTLS()
+	q.endpoint = f.endpoint(&u, c, key, func(r *http.Request) {
 		for _, add := range login {
 			add(r)
 		}
-	}}
+	})
 	return q
 }
 
@@ -67,9 +68,10 @@ func (f *fields) modes() []string {
 }
 
 // metricsTLS has the parameters ca, cert and key in the mode tls alone, as in KEDA.
-func (f *fields) metricsTLS() *tls.Config {
+func (f *fields) metricsTLS() (*tls.Config, tlsKey) {
 	if !slices.Contains(f.modes(), "tls") {
-		return &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: f.flag("unsafeSsl")}
+		insecure := f.flag("unsafeSsl")
+		return &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: insecure}, tlsKey{on: true, insecure: insecure}
 	}
 	c := f.encryption()
 	for _, name := range []string{"cert", "key"} {
@@ -77,7 +79,7 @@ func (f *fields) metricsTLS() *tls.Config {
 			f.wrong(p, "the client's certificate and its key, for the authMode tls")
 		}
 	}
-	return c
+	return c, f.tlsKey(true)
 }
 
 // authorization is what the authModes add to a request.

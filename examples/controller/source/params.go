@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/field"
 )
 
 // Params is a trigger with all that its parameters are looked up in. Its maps
@@ -69,11 +69,11 @@ var hidden = []string{"password", "apiKey", "host", "url", "address", "addresses
 // fields are the parameters of a trigger, and collect what is wrong with them.
 type fields struct {
 	Params
-	problems []adapter.FieldError
+	problems []field.Error
 }
 
-func (f *fields) problem(path, found, want string) {
-	e := adapter.FieldError{Field: path, Found: found, Want: want}
+func (f *fields) problem(path, found, fix string) {
+	e := field.Error{Path: path, Found: found, Fix: fix}
 	if !slices.Contains(f.problems, e) { // a parameter may be read twice
 		f.problems = append(f.problems, e)
 	}
@@ -88,8 +88,8 @@ func (f *fields) err() error {
 	return errors.Join(all...)
 }
 
-func (f *fields) wrong(p parameter, want string) {
-	f.problem(p.path, p.found(), want)
+func (f *fields) wrong(p parameter, fix string) {
+	f.problem(p.path, p.found(), fix)
 }
 
 // find looks for the first of names in each place in turn.

@@ -9,9 +9,12 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
@@ -54,7 +57,7 @@ func Types() []string {
 }
 
 // Open checks p and returns the queue it names, without connecting to it. All
-// problems are returned at once, joined, each an [*adapter.FieldError]. client
+// problems are returned at once, joined, each an [*field.Error]. client
 // reads the object of a kubernetes-resource, and is not used by other types.
 func Open(p Params, client kubernetes.Interface) (Queue, error) {
 	f := &fields{Params: p}
@@ -84,4 +87,95 @@ func ended(ctx context.Context, err error) error {
 		return fmt.Errorf("%w: %w", cause, err)
 	}
 	return err
+}
+
+// Queues are what the triggers of one object measure. A nil one has no queues, and may
+// be closed.
+type Queues struct {
+	resolver *Resolver
+	from     func() (*scaledjob.ScaledJob, error)
+	triggers []scaledjob.Trigger
+	timeout  time.Duration
+
+	mu     sync.Mutex // held while they are read
+	open   []Queue    // nil where one is to be opened at the next read
+	closed bool
+}
+
+var errClosed = errors.New("the queues are closed")
+
+// Queues returns those of the triggers. from returns the ScaledJob that they are of,
+// with the environment that they refer to. It is called when a queue is to be opened, so
+// that the ScaledJob need not be kept until then. All of them together must answer within
+// the timeout. Nothing is resolved or opened before the first read.
+func (r *Resolver) Queues(from func() (*scaledjob.ScaledJob, error), triggers []scaledjob.Trigger, timeout time.Duration) *Queues {
+	return &Queues{resolver: r, from: from, triggers: triggers, timeout: timeout, open: make([]Queue, len(triggers))}
+}
+
+// Read reads all queues at once. Those that could not be read are metrics that have
+// failed, and the error says why.
+func (q *Queues) Read(ctx context.Context) ([]scaling.Metric, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return nil, errClosed
+	}
+	ctx, cancel := context.WithTimeout(ctx, q.timeout)
+	defer cancel()
+	metrics, problems := make([]scaling.Metric, len(q.triggers)), make([]error, len(q.triggers))
+	var reads sync.WaitGroup
+	for i := range q.triggers {
+		reads.Go(func() { metrics[i], problems[i] = q.metric(ctx, i) })
+	}
+	reads.Wait()
+	return metrics, errors.Join(problems...)
+}
+
+func (q *Queues) metric(ctx context.Context, i int) (scaling.Metric, error) {
+	reading, err := q.length(ctx, i)
+	if err != nil {
+		return scaling.Metric{Name: q.triggers[i].Name, Failed: true}, fmt.Errorf("trigger %s: %w", q.triggers[i].Name, err)
+	}
+	metric := q.triggers[i].Metric(reading.Value)
+	metric.Activity = reading.Activity
+	return metric, nil
+}
+
+func (q *Queues) length(ctx context.Context, i int) (Reading, error) {
+	if q.open[i] == nil {
+		from, err := q.from()
+		if err != nil {
+			return Reading{}, err
+		}
+		params, err := q.resolver.Resolve(ctx, from, i)
+		if err != nil {
+			return Reading{}, err
+		}
+		if q.open[i], err = Open(params, q.resolver.Client); err != nil {
+			return Reading{}, err
+		}
+	}
+	reading, err := q.open[i].Length(ctx)
+	if err != nil {
+		// A password may be another by now: the next read resolves it again.
+		err = errors.Join(err, Close(q.open[i]))
+		q.open[i] = nil
+	}
+	return reading, err
+}
+
+// Close closes what is open, after the read that is under way. A later read fails.
+func (q *Queues) Close() {
+	if q == nil {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	for i, queue := range q.open {
+		if queue != nil {
+			_ = Close(queue) // nothing is read from it any more
+			q.open[i] = nil
+		}
+	}
 }

@@ -22,24 +22,52 @@ import (
 )
 
 type redisQueue struct {
-	options *redis.Options
+	server  *redisServer
 	key     string
+	release func() error
+}
+
+// A redisServer has the connections that all queues with the same login share.
+type redisServer struct {
+	options *redis.Options
 	client  atomic.Pointer[redis.Client]
 }
+
+type redisKey struct {
+	address, username, password string
+	database                    int
+	tls                         tlsKey
+}
+
+var redisServers pool[redisKey, *redisServer]
 
 // silence keeps the client from logging what servers say.
 var silence = sync.OnceFunc(logging.Disable)
 
 func openRedis(f *fields, _ kubernetes.Interface) Queue {
 	silence()
-	q := &redisQueue{key: f.required("listName", "the name of a key")}
-	o := &redis.Options{
-		Addr:     f.redisAddress(),
-		Username: f.find([]place{metadata, environment, authentication}, "username").text,
-		Password: f.find([]place{metadata, environment, authentication}, "password").text,
-		DB:       f.whole("databaseIndex", 0, 0),
+	name, places := f.required("listName", "the name of a key"), []place{metadata, environment, authentication}
+	key := redisKey{f.redisAddress(), f.find(places, "username").text, f.find(places, "password").text, f.whole("databaseIndex", 0, 0), tlsKey{}}
+	c := f.redisTLS()
+	if len(f.problems) > 0 { // it is not opened
+		return nil
+	}
+	key.tls = f.tlsKey(c != nil)
+	server, release := redisServers.get(key, func() *redisServer { return newRedisServer(key, c) }, (*redisServer).close)
+	return &redisQueue{server, name, release}
+}
 
-		PoolSize:                 2,
+func newRedisServer(key redisKey, c *tls.Config) *redisServer {
+	o := &redis.Options{
+		Addr:      key.address,
+		Username:  key.username,
+		Password:  key.password,
+		DB:        key.database,
+		TLSConfig: c,
+
+		PoolSize:                 8,
+		ReadBufferSize:           4 << 10,
+		WriteBufferSize:          4 << 10,
 		ContextTimeoutEnabled:    true,
 		DialTimeout:              5 * time.Second,
 		DialerRetries:            1,
@@ -47,7 +75,6 @@ func openRedis(f *fields, _ kubernetes.Interface) Queue {
 		DisableIdentity:          true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
-	o.TLSConfig = f.redisTLS()
 	dial := redis.NewDialer(o)
 	o.Dialer = func(ctx context.Context, network, address string) (net.Conn, error) {
 		c, err := dial(ctx, network, address)
@@ -56,12 +83,12 @@ func openRedis(f *fields, _ kubernetes.Interface) Queue {
 		}
 		return bounded.New(c), nil
 	}
-	q.options = o
-	if len(f.problems) == 0 {
-		q.client.Store(redis.NewClient(o))
-	}
-	return q
+	s := &redisServer{options: o}
+	s.client.Store(redis.NewClient(o))
+	return s
 }
+
+func (s *redisServer) close() error { return s.client.Load().Close() }
 
 // redisAddress is the parameter address, or host and port.
 func (f *fields) redisAddress() string {
@@ -103,26 +130,27 @@ func (f *fields) redisTLS() *tls.Config {
 // Length counts the elements of the key, of whichever type it is. A key that is
 // not there is empty, as it is to Redis.
 func (q *redisQueue) Length(ctx context.Context) (Reading, error) {
-	client := q.client.Load()
+	client := q.server.client.Load()
 	n, err := await(ctx, func() (int64, error) { return q.length(ctx, client) })
 	if err != nil {
 		if ctx.Err() == nil {
-			q.renew(client, err)
+			q.server.renew(client, err)
 		}
-		return Reading{}, fmt.Errorf("redis %s: key %q: %w", q.options.Addr, q.key, ended(ctx, explain(err)))
+		return Reading{}, fmt.Errorf("redis %s: key %q: %w", q.server.options.Addr, q.key, ended(ctx, explain(err)))
 	}
 	return count(float64(n))
 }
 
 // renew replaces the client if the server did not answer: after some dials that
-// failed, a client gives the last one's error for a while and does not dial.
-func (q *redisQueue) renew(old *redis.Client, err error) {
+// failed, a client gives the last one's error for a while and does not dial. Reads of
+// other queues end on the old one.
+func (s *redisServer) renew(old *redis.Client, err error) {
 	var answer redis.Error
 	if errors.As(err, &answer) {
 		return
 	}
-	if fresh := redis.NewClient(q.options); q.client.CompareAndSwap(old, fresh) {
-		old.Close()
+	if fresh := redis.NewClient(s.options); s.client.CompareAndSwap(old, fresh) {
+		time.AfterFunc(time.Minute, func() { old.Close() })
 	} else {
 		fresh.Close()
 	}
@@ -210,8 +238,8 @@ func known(answer string) string {
 	return "the server answers with an error"
 }
 
-// Close closes the connections.
-func (q *redisQueue) Close() error { return q.client.Load().Close() }
+// Close closes the connections, unless another queue needs them.
+func (q *redisQueue) Close() error { return q.release() }
 
 // await returns when read does, or ctx ends. The client heeds ctx's deadline and
 // not its cancellation: read then ends later, by the client's own timeouts.

@@ -147,7 +147,7 @@ func TestRedisNoPassword(t *testing.T) {
 			p.Authentication = values{"password": password}
 			q := open(t, p)
 			for range 2 {
-				require.ErrorContains(t, fails(t, within(t, 5*time.Second), q), want)
+				require.ErrorContains(t, fails(t, within(t, soon), q), want)
 			}
 			require.True(t, echoed, "or this test shows nothing")
 		})
@@ -168,7 +168,7 @@ func TestRedisHostile(t *testing.T) {
 			q := open(t, redisParams(values{"address": address}))
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			err := fails(t, within(t, 10*time.Second), q)
+			err := fails(t, within(t, soon), q)
 			runtime.ReadMemStats(&after)
 			require.ErrorContains(t, err, want)
 			require.Less(t, len(err.Error()), 300)
@@ -181,7 +181,7 @@ func TestRedisHostile(t *testing.T) {
 		}
 		return "+" + password + "\r\n"
 	})
-	require.ErrorContains(t, fails(t, within(t, 5*time.Second), open(t, redisParams(values{"address": odd}))), "found another type of key")
+	require.ErrorContains(t, fails(t, within(t, soon), open(t, redisParams(values{"address": odd}))), "found another type of key")
 }
 
 func TestRedisOpensAgain(t *testing.T) {

@@ -18,13 +18,14 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/examples/controller/source"
+	"github.com/scaledjob/scaledjob/field"
 )
 
-func job(trigger adapter.ScaleTrigger, containers ...corev1.Container) *adapter.ScaledJob {
-	s := &adapter.ScaledJob{ObjectMeta: metav1.ObjectMeta{Namespace: "mail", Name: "sender"}}
-	s.Spec.Triggers = []adapter.ScaleTrigger{trigger}
+func job(trigger scaledjob.ScaleTrigger, containers ...corev1.Container) *scaledjob.ScaledJob {
+	s := &scaledjob.ScaledJob{ObjectMeta: metav1.ObjectMeta{Namespace: "mail", Name: "sender"}}
+	s.Spec.Triggers = []scaledjob.ScaleTrigger{trigger}
 	s.Spec.JobTargetRef = &batchv1.JobSpec{}
 	s.Spec.JobTargetRef.Template.Spec.Containers = containers
 	return s
@@ -47,7 +48,7 @@ func TestNamedVariable(t *testing.T) {
 		"unknown":           {"rabbitmq", "host", "RabbitMqHost", secretEnv("", "gone", false), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := job(adapter.ScaleTrigger{Type: c.kind, Metadata: values{c.key: c.text}}, corev1.Container{EnvFrom: []corev1.EnvFromSource{c.from}})
+			s := job(scaledjob.ScaleTrigger{Type: c.kind, Metadata: values{c.key: c.text}}, corev1.Container{EnvFrom: []corev1.EnvFromSource{c.from}})
 			p, err := (&source.Resolver{Client: client}).Resolve(t.Context(), s, 0)
 			if c.want == nil {
 				require.ErrorContains(t, err, "spec.triggers[0].metadata.host: variable RabbitMqHost: ")
@@ -133,7 +134,7 @@ func TestEnvironment(t *testing.T) {
 		"a reference is not resolved": {env: []corev1.EnvVar{{Name: "C", Value: "$$(A)"}, {Name: "A", Value: "$(C)"}}, want: "$(A)"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := job(adapter.ScaleTrigger{Type: "redis", Metadata: named("A")}, corev1.Container{Env: c.env, EnvFrom: c.from})
+			s := job(scaledjob.ScaleTrigger{Type: "redis", Metadata: named("A")}, corev1.Container{Env: c.env, EnvFrom: c.from})
 			p, err := (&source.Resolver{Client: client}).Resolve(t.Context(), s, 0)
 			switch c.want {
 			case "":
@@ -153,7 +154,7 @@ func TestEnvironment(t *testing.T) {
 func TestEnvironmentOfContainer(t *testing.T) {
 	first := corev1.Container{Name: "first", Env: []corev1.EnvVar{{Name: "A", Value: "1"}}}
 	second := corev1.Container{Name: "second", Env: []corev1.EnvVar{{Name: "A", Value: "2"}}}
-	s := job(adapter.ScaleTrigger{Metadata: named("A")}, first, second)
+	s := job(scaledjob.ScaleTrigger{Metadata: named("A")}, first, second)
 	var r source.Resolver
 	for name, want := range map[string]string{"": "1", "first": "1", "second": "2"} {
 		s.Spec.EnvSourceContainerName = name
@@ -167,14 +168,14 @@ func TestEnvironmentOfContainer(t *testing.T) {
 	s.Spec.EnvSourceContainerName = ""
 	s.Spec.JobTargetRef = nil
 	_, err = r.Resolve(t.Context(), s, 0)
-	require.Len(t, problems(err), 1)
+	require.Len(t, field.All(err), 1)
 	s.Spec.Triggers[0].Metadata["A"] = "literal" // so that the variable is not needed
 	_, err = r.Resolve(t.Context(), s, 0)
 	require.NoError(t, err)
 	_, err = r.Resolve(t.Context(), s, 1)
-	require.Len(t, problems(err), 1)
+	require.Len(t, field.All(err), 1)
 	_, err = r.Resolve(t.Context(), s, -1)
-	require.Len(t, problems(err), 1)
+	require.Len(t, field.All(err), 1)
 }
 
 func TestUnreadableIsNotAbsent(t *testing.T) {
@@ -182,7 +183,7 @@ func TestUnreadableIsNotAbsent(t *testing.T) {
 	client.PrependReactor("get", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "s", errors.New("no"))
 	})
-	s := job(adapter.ScaleTrigger{Metadata: named("A")}, corev1.Container{Env: []corev1.EnvVar{{Name: "A", ValueFrom: secretKey("s", "A", true)}}})
+	s := job(scaledjob.ScaleTrigger{Metadata: named("A")}, corev1.Container{Env: []corev1.EnvVar{{Name: "A", ValueFrom: secretKey("s", "A", true)}}})
 	_, err := (&source.Resolver{Client: client}).Resolve(t.Context(), s, 0)
 	var status *apierrors.StatusError
 	require.ErrorAs(t, err, &status)
@@ -190,7 +191,7 @@ func TestUnreadableIsNotAbsent(t *testing.T) {
 }
 
 func kedaClient(objects ...*unstructured.Unstructured) dynamic.Interface {
-	g := adapter.GroupVersionKind.GroupVersion()
+	g := scaledjob.GroupVersionKind.GroupVersion()
 	var all []runtime.Object
 	for _, o := range objects {
 		all = append(all, o)
@@ -203,7 +204,7 @@ func kedaClient(objects ...*unstructured.Unstructured) dynamic.Interface {
 
 func keda(kind, namespace, name string, spec map[string]any) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
-	o.SetGroupVersionKind(adapter.GroupVersionKind.GroupVersion().WithKind(kind))
+	o.SetGroupVersionKind(scaledjob.GroupVersionKind.GroupVersion().WithKind(kind))
 	o.SetNamespace(namespace)
 	o.SetName(name)
 	return o
@@ -238,16 +239,16 @@ func TestAuthentication(t *testing.T) {
 	}
 	first := corev1.Container{Name: "first", Env: []corev1.EnvVar{{Name: "HOST", Value: "h1"}}}
 	second := corev1.Container{Name: "second", Env: []corev1.EnvVar{{Name: "HOST", Value: "h2"}}}
-	resolve := func(r source.Resolver, ref adapter.AuthenticationRef) (source.Params, error) {
-		return r.Resolve(t.Context(), job(adapter.ScaleTrigger{Type: "redis", Metadata: values{"a": "b"}, AuthenticationRef: &ref}, first, second), 0)
+	resolve := func(r source.Resolver, ref scaledjob.AuthenticationRef) (source.Params, error) {
+		return r.Resolve(t.Context(), job(scaledjob.ScaleTrigger{Type: "redis", Metadata: values{"a": "b"}, AuthenticationRef: &ref}, first, second), 0)
 	}
 
-	p, err := resolve(r, adapter.AuthenticationRef{Name: "all"})
+	p, err := resolve(r, scaledjob.AuthenticationRef{Name: "all"})
 	require.NoError(t, err)
 	require.Equal(t, source.Params{Type: "redis", Namespace: "mail", Metadata: values{"a": "b"},
 		Authentication: values{"password": password, "username": "u", "host": "h1", "port": "h2"}}, p)
 
-	cluster := adapter.AuthenticationRef{Name: "cluster", Kind: "ClusterTriggerAuthentication"}
+	cluster := scaledjob.AuthenticationRef{Name: "cluster", Kind: "ClusterTriggerAuthentication"}
 	p, err = resolve(r, cluster)
 	require.NoError(t, err)
 	require.Equal(t, "of keda", p.Authentication["password"])
@@ -258,15 +259,15 @@ func TestAuthentication(t *testing.T) {
 	require.Equal(t, "of system", p.Authentication["password"])
 
 	for name, c := range map[string]struct {
-		ref   adapter.AuthenticationRef
+		ref   scaledjob.AuthenticationRef
 		wants []string
 	}{
-		"providers":         {adapter.AuthenticationRef{Name: "vault"}, []string{"TriggerAuthentication vault: spec.hashiCorpVault", "TriggerAuthentication vault: spec.podIdentity"}},
-		"no secret, no key": {adapter.AuthenticationRef{Name: "gone"}, []string{"authenticationRef: parameter password: Secret mail/gone", `parameter username: Secret mail/s: key "gone"`}},
-		"not a list":        {adapter.AuthenticationRef{Name: "odd"}, []string{"TriggerAuthentication odd"}},
-		"another namespace": {adapter.AuthenticationRef{Name: "elsewhere"}, []string{"TriggerAuthentication elsewhere", "not found"}},
-		"kind":              {adapter.AuthenticationRef{Name: "all", Kind: "Secret"}, []string{"spec.triggers[0].authenticationRef.kind"}},
-		"no name":           {adapter.AuthenticationRef{}, []string{"spec.triggers[0].authenticationRef.name"}},
+		"providers":         {scaledjob.AuthenticationRef{Name: "vault"}, []string{"TriggerAuthentication vault: spec.hashiCorpVault", "TriggerAuthentication vault: spec.podIdentity"}},
+		"no secret, no key": {scaledjob.AuthenticationRef{Name: "gone"}, []string{"authenticationRef: parameter password: Secret mail/gone", `parameter username: Secret mail/s: key "gone"`}},
+		"not a list":        {scaledjob.AuthenticationRef{Name: "odd"}, []string{"TriggerAuthentication odd"}},
+		"another namespace": {scaledjob.AuthenticationRef{Name: "elsewhere"}, []string{"TriggerAuthentication elsewhere", "not found"}},
+		"kind":              {scaledjob.AuthenticationRef{Name: "all", Kind: "Secret"}, []string{"spec.triggers[0].authenticationRef.kind"}},
+		"no name":           {scaledjob.AuthenticationRef{}, []string{"spec.triggers[0].authenticationRef.name"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := resolve(r, c.ref)
@@ -279,13 +280,13 @@ func TestAuthentication(t *testing.T) {
 		})
 	}
 	r.Dynamic = nil
-	_, err = resolve(r, adapter.AuthenticationRef{Name: "all"})
+	_, err = resolve(r, scaledjob.AuthenticationRef{Name: "all"})
 	require.ErrorContains(t, err, "Dynamic")
 }
 
 func TestResolveLeavesTheScaledJobAlone(t *testing.T) {
 	m := values{"a": "b"}
-	s := job(adapter.ScaleTrigger{Metadata: m})
+	s := job(scaledjob.ScaleTrigger{Metadata: m})
 	p, err := (&source.Resolver{}).Resolve(t.Context(), s, 0)
 	require.NoError(t, err)
 	p.Metadata["a"] = "changed"

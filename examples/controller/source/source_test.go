@@ -2,7 +2,6 @@ package source_test
 
 import (
 	"context"
-	"errors"
 	"net"
 	"os"
 	"testing"
@@ -10,14 +9,18 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/examples/controller/source"
+	"github.com/scaledjob/scaledjob/field"
 )
 
 type values map[string]string
 
 // password is what no error may have.
 const password = "pa55-w0rd"
+
+// soon is a limit for whatever happens at once on a machine without load.
+const soon = time.Minute
 
 func open(t *testing.T, p source.Params) source.Queue {
 	t.Helper()
@@ -36,7 +39,7 @@ func within(t *testing.T, d time.Duration) context.Context {
 
 func reads(t *testing.T, q source.Queue, want float64) {
 	t.Helper()
-	r, err := q.Length(within(t, 10*time.Second))
+	r, err := q.Length(within(t, soon))
 	require.NoError(t, err)
 	require.Equal(t, source.Reading{Value: want}, r)
 }
@@ -60,7 +63,7 @@ func heeds(t *testing.T, q source.Queue) {
 	time.AfterFunc(150*time.Millisecond, cancel)
 	require.ErrorIs(t, fails(t, ctx, q), context.Canceled)
 	require.ErrorIs(t, fails(t, ctx, q), context.Canceled, "cancelled before it starts")
-	require.Less(t, time.Since(start), 2*time.Second)
+	require.Less(t, time.Since(start), 5*time.Second, "a client that ignores it takes 3 s or more for each of two reads")
 }
 
 // silent is the address of a server that accepts connections and says nothing.
@@ -105,9 +108,9 @@ func refuses(t *testing.T, kind string, cases map[string]bad) {
 			_, err := source.Open(source.Params{Type: kind, Index: 1, Namespace: "mail", Metadata: c.metadata, Authentication: c.authentication}, nil)
 			require.Error(t, err)
 			var paths []string
-			for _, p := range problems(err) {
-				paths = append(paths, p.Field)
-				require.NotEmpty(t, p.Want)
+			for _, p := range field.All(err) {
+				paths = append(paths, p.Path)
+				require.NotEmpty(t, p.Fix)
 			}
 			for i, p := range c.paths {
 				c.paths[i] = "spec.triggers[1]." + p
@@ -118,29 +121,13 @@ func refuses(t *testing.T, kind string, cases map[string]bad) {
 	}
 }
 
-// problems are the FieldErrors among what is joined.
-func problems(err error) []*adapter.FieldError {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		var all []*adapter.FieldError
-		for _, e := range joined.Unwrap() {
-			all = append(all, problems(e)...)
-		}
-		return all
-	}
-	var field *adapter.FieldError
-	if errors.As(err, &field) {
-		return []*adapter.FieldError{field}
-	}
-	return nil
-}
-
 func TestTypes(t *testing.T) {
 	require.Equal(t, []string{"kubernetes-resource", "metrics-api", "rabbitmq", "redis"}, source.Types())
 	refuses(t, "kafka", map[string]bad{"unknown": {paths: []string{"type"}}})
 	_, err := source.Open(source.Params{}, nil)
 	require.Error(t, err)
 	known := map[string]bool{}
-	for _, kind := range adapter.TriggerTypes() {
+	for _, kind := range scaledjob.TriggerTypes() {
 		known[kind] = true
 	}
 	for _, kind := range source.Types() {

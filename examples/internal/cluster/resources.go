@@ -23,9 +23,15 @@ import (
 
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
-// Install creates the custom resources that the files define, one each, where the
-// cluster does not have them, and returns when it has accepted them. It changes none
-// that are there: somebody else may have installed them.
+// installable are the kinds that Install knows.
+var installable = map[string]schema.GroupVersionResource{
+	"CustomResourceDefinition": definitions,
+	"FlowSchema":               {Group: "flowcontrol.apiserver.k8s.io", Version: "v1", Resource: "flowschemas"},
+}
+
+// Install creates the objects in the files, one in each, that the cluster does not have:
+// custom resources, which it waits for until the cluster has accepted them, and
+// FlowSchemas. It changes none that are there: somebody else may have installed them.
 func Install(ctx context.Context, client dynamic.Interface, files fs.FS, log *slog.Logger) error {
 	return fs.WalkDir(files, ".", func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -33,7 +39,7 @@ func Install(ctx context.Context, client dynamic.Interface, files fs.FS, log *sl
 		}
 		data, err := fs.ReadFile(files, file)
 		if err == nil {
-			err = install(ctx, client.Resource(definitions), data, log)
+			err = install(ctx, client, data, log)
 		}
 		if err != nil {
 			return fmt.Errorf("install %s: %w", path.Base(file), err)
@@ -42,21 +48,29 @@ func Install(ctx context.Context, client dynamic.Interface, files fs.FS, log *sl
 	})
 }
 
-func install(ctx context.Context, crds dynamic.ResourceInterface, data []byte, log *slog.Logger) error {
-	crd := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal(data, &crd.Object); err != nil {
+func install(ctx context.Context, client dynamic.Interface, data []byte, log *slog.Logger) error {
+	u := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(data, &u.Object); err != nil {
 		return err
 	}
-	switch _, err := crds.Create(ctx, crd, metav1.CreateOptions{}); {
+	resource, known := installable[u.GetKind()]
+	if !known {
+		return fmt.Errorf("kind: found %q; use CustomResourceDefinition or FlowSchema", u.GetKind())
+	}
+	objects := client.Resource(resource)
+	switch _, err := objects.Create(ctx, u, metav1.CreateOptions{}); {
 	case apierrors.IsAlreadyExists(err):
-		log.Info("left alone: it is installed already", "resource", crd.GetName())
+		log.Info("left alone: it is installed already", "resource", u.GetName())
 		return nil
 	case err != nil:
 		return err
 	}
-	log.Info("installed", "resource", crd.GetName())
+	log.Info("installed", "resource", u.GetName())
+	if resource != definitions {
+		return nil
+	}
 	return wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
-		got, err := crds.Get(ctx, crd.GetName(), metav1.GetOptions{})
+		got, err := objects.Get(ctx, u.GetName(), metav1.GetOptions{})
 		return err == nil && established(got), err
 	})
 }

@@ -60,8 +60,12 @@ func (w *Warnings) Warn(what string, err error) {
 	if text != "" && text != w.told[what] {
 		w.Log.Warn(what, "err", text)
 	}
-	if w.told == nil {
-		w.told = map[string]string{}
+	switch {
+	case text == "":
+		delete(w.told, what)
+	case w.told == nil:
+		w.told = map[string]string{what: text}
+	default:
+		w.told[what] = text
 	}
-	w.told[what] = text
 }

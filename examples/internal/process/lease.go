@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,43 +15,50 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
+// ErrLost is the error of [Lease.Lead] if the lease could not be renewed in time. The
+// caller may call Lead again.
+var ErrLost = errors.New("the lease is lost")
+
 // A Lease lets one of several processes act.
 type Lease struct {
+	// Client should have connections of its own, so that nothing delays a renewal, and
+	// a timeout of [Lease.Timeout].
 	Client    kubernetes.Interface
 	Namespace string
 	Name      string
-	// Duration is the time after which another takes over from one that has died: two
-	// seconds or more, for the object holds whole ones.
+	// Duration is the time after which another process takes over from one that has
+	// died: 2 s or more, because the object holds whole seconds.
 	Duration time.Duration
+	Term     *Term // reports whether this process holds the lease; nil if nobody asks
 	Log      *slog.Logger
 }
 
-// Lead waits for the lease, and acts while it holds it. When ctx ends, the lease is
-// given up once act has returned, so that the next one need not wait for it to
-// expire. It is an error to lose it: this process then has no more to do.
+// Timeout returns the timeout of one request, so that a renewal has several attempts.
+func (l Lease) Timeout() time.Duration { return l.Duration / 5 }
+
+// deadline is the age of the last renewal at which the process stops to act. The rest
+// of the duration is for what is under way then.
+func (l Lease) deadline() time.Duration { return l.Duration * 2 / 3 }
+
+// Lead waits for the lease, and acts while it holds it. When ctx or the lease ends, so
+// does the context of act; when act has returned, the lease is released, so that the
+// next process need not wait for it to expire. Lead returns the error of act, else nil
+// if ctx has ended, else [ErrLost].
 func (l Lease) Lead(ctx context.Context, act func(context.Context) error) error {
-	host, err := os.Hostname()
+	lock, err := l.lock()
 	if err != nil {
 		return err
 	}
-	elect, giveUp := context.WithCancel(context.WithoutCancel(ctx))
-	defer giveUp()
+	elect, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
 	acting, acted := make(chan struct{}), make(chan error, 1)
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Name: l.Name,
-		Lock: &resourcelock.LeaseLock{
-			LeaseMeta:  metav1.ObjectMeta{Namespace: l.Namespace, Name: l.Name},
-			Client:     l.Client.CoordinationV1(),
-			LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())},
-		},
-		LeaseDuration:   l.Duration,
-		RenewDeadline:   l.Duration / 3, // which to give the lease up may take once more, before acting ends
-		RetryPeriod:     l.Duration * 2 / 15,
-		ReleaseOnCancel: true,
+		Name: l.Name, Lock: lock,
+		LeaseDuration: l.Duration, RenewDeadline: l.deadline(), RetryPeriod: l.Duration * 2 / 15,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(leading context.Context) {
 				close(acting)
-				defer giveUp()
+				defer stop()
 				leading, cancel := context.WithCancel(leading)
 				defer cancel()
 				defer context.AfterFunc(ctx, cancel)()
@@ -65,19 +73,132 @@ func (l Lease) Lead(ctx context.Context, act func(context.Context) error) error 
 	}
 	defer context.AfterFunc(ctx, func() {
 		select {
-		case <-acting: // which gives up
+		case <-acting: // act ends, and stops the elector
 		default:
-			giveUp()
+			stop()
 		}
 	})()
 	elector.Run(elect)
 	select {
 	case <-acting:
 		err = <-acted
+		lock.release(l.Timeout())
 	default:
 	}
 	if err == nil && ctx.Err() == nil {
-		err = errors.New("the lease is lost")
+		err = ErrLost
 	}
 	return err
+}
+
+// Keep acts while it holds the lease, and competes for the lease again when it is lost.
+// A Lease without a Client is none: Keep acts at once. It returns the error of act, or
+// nil if ctx has ended.
+func (l Lease) Keep(ctx context.Context, act func(context.Context) error) error {
+	if l.Client == nil {
+		return act(ctx)
+	}
+	for {
+		err := l.Lead(ctx, act)
+		if !errors.Is(err, ErrLost) {
+			return err
+		}
+		l.Log.Warn("the lease is lost; competing for it again")
+	}
+}
+
+// MayAct reports whether no other process acts under the lease. A Lease without a Client
+// always may.
+func (l Lease) MayAct() bool { return l.Client == nil || l.Term.Valid() }
+
+func (l Lease) lock() (*lock, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, err
+	}
+	term := l.Term
+	if term == nil {
+		term = &Term{}
+	}
+	return &lock{term: term, length: l.deadline(), LeaseLock: resourcelock.LeaseLock{
+		LeaseMeta:  metav1.ObjectMeta{Namespace: l.Namespace, Name: l.Name},
+		Client:     l.Client.CoordinationV1(),
+		LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())},
+	}}, nil
+}
+
+// A lock notes when it is renewed.
+type lock struct {
+	resourcelock.LeaseLock
+	term   *Term
+	length time.Duration // for which a renewal is valid
+}
+
+// Create takes the lease.
+func (l *lock) Create(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
+	return l.renew(r, func() error { return l.LeaseLock.Create(ctx, r) })
+}
+
+// Update takes, renews or releases the lease.
+func (l *lock) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
+	return l.renew(r, func() error { return l.LeaseLock.Update(ctx, r) })
+}
+
+// renew notes the time before the request: other processes count from when the API
+// server has answered it, and this process may be stopped for any time until then.
+func (l *lock) renew(r resourcelock.LeaderElectionRecord, request func() error) error {
+	sent := now()
+	err := request()
+	if err == nil && r.HolderIdentity == l.Identity() {
+		l.term.renewed.Store(&renewal{sent, l.length})
+	}
+	return err
+}
+
+// release releases the lease, if this process still holds it.
+func (l *lock) release(timeout time.Duration) {
+	l.term.renewed.Store(nil)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	held, _, err := l.Get(ctx)
+	if err != nil || held.HolderIdentity != l.Identity() {
+		return // it expires
+	}
+	released := metav1.Now()
+	_ = l.Update(ctx, resourcelock.LeaderElectionRecord{ // fails if another process has taken it since
+		LeaseDurationSeconds: 1, AcquireTime: released, RenewTime: released, LeaderTransitions: held.LeaderTransitions,
+	})
+}
+
+// A Term reports whether a process holds its lease. The zero value does not.
+type Term struct {
+	renewed atomic.Pointer[renewal] // the last one; nil means none
+}
+
+// A renewal is valid for some time after it was sent.
+type renewal struct {
+	sent   instant
+	length time.Duration
+}
+
+// Valid reports whether the process may act: the lease was renewed so recently that no
+// other process can have taken it. This holds for a process, too, that was stopped and
+// goes on before it has noticed, and after the machine was suspended.
+func (t *Term) Valid() bool {
+	r := t.renewed.Load()
+	return r != nil && now().since(r.sent) < r.length
+}
+
+// An instant is one by two clocks. The monotonic clock stands still while a machine is
+// suspended, and the wall clock may be set back.
+type instant struct{ monotonic, wall time.Time }
+
+func now() instant {
+	now := time.Now()
+	return instant{now, now.Round(0)}
+}
+
+// since is by the clock that tells more.
+func (i instant) since(from instant) time.Duration {
+	return max(i.monotonic.Sub(from.monotonic), i.wall.Sub(from.wall))
 }

@@ -12,9 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	coordination "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/scaledjob/scaledjob/examples/internal/process"
 )
@@ -139,18 +141,112 @@ func (l silentLeases) Update(ctx context.Context, lease *v1.Lease, o metav1.Upda
 	return l.LeaseInterface.Update(ctx, lease, o)
 }
 
-// One that cannot renew the lease stops acting before another may, and says so.
+// A process that cannot renew the lease stops acting before another may, and may lead
+// again.
 func TestLeadLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client := &silent{Interface: fake.NewClientset()}
-		l := lead(t, lease(client))
+		client, term := &silent{Interface: fake.NewClientset()}, &process.Term{}
+		kept := lease(client)
+		kept.Term = term
+		require.False(t, term.Valid())
+		l := lead(t, kept)
 		<-l.acting
+		require.True(t, term.Valid())
+		time.Sleep(10 * duration)
+		require.True(t, term.Valid(), "it is renewed")
 		begin := time.Now()
 		client.gone.Store(true)
+		time.Sleep(duration * 2 / 3)
+		require.False(t, term.Valid())
 		<-l.ending
 		require.Less(t, time.Since(begin), duration)
 		l.end <- nil
-		require.EqualError(t, <-l.led, "the lease is lost")
+		require.ErrorIs(t, <-l.led, process.ErrLost)
+		client.gone.Store(false)
+		again := lead(t, kept)
+		<-again.acting
+		require.True(t, term.Valid())
+		again.stop()
+		<-again.ending
+		require.True(t, term.Valid(), "until all is put down")
+		again.end <- nil
+		require.NoError(t, <-again.led)
+		require.False(t, term.Valid())
+	})
+}
+
+// The lease is released after act has ended, and not before: a renewal that fails is no
+// reason to let another process act beside this one.
+func TestLostIsNotReleasedEarly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := fake.NewClientset()
+		var fails atomic.Bool
+		inner.PrependReactor("update", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return fails.Load(), nil, errors.New("no")
+		})
+		first := lead(t, lease(inner))
+		<-first.acting
+		fails.Store(true)
+		<-first.ending
+		fails.Store(false)
+		time.Sleep(time.Second)
+		held, err := inner.CoordinationV1().Leases("n").Get(t.Context(), "l", metav1.GetOptions{})
+		require.NoError(t, err)
+		require.NotEmpty(t, *held.Spec.HolderIdentity)
+		first.end <- nil
+		require.ErrorIs(t, <-first.led, process.ErrLost)
+		held, err = inner.CoordinationV1().Leases("n").Get(t.Context(), "l", metav1.GetOptions{})
+		require.NoError(t, err)
+		require.Empty(t, *held.Spec.HolderIdentity, "released")
+	})
+}
+
+// A process that has lost the lease leaves it to the one that has taken it.
+func TestLostToAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := fake.NewClientset()
+		leases := inner.CoordinationV1().Leases("n")
+		first := lead(t, lease(inner))
+		<-first.acting
+		time.Sleep(time.Second) // between two renewals
+		held, err := leases.Get(t.Context(), "l", metav1.GetOptions{})
+		require.NoError(t, err)
+		another := "another"
+		held.Spec.HolderIdentity = &another
+		_, err = leases.Update(t.Context(), held, metav1.UpdateOptions{})
+		require.NoError(t, err)
+		first.stop()
+		first.end <- nil
+		require.NoError(t, <-first.led)
+		held, err = leases.Get(t.Context(), "l", metav1.GetOptions{})
+		require.NoError(t, err)
+		require.Equal(t, another, *held.Spec.HolderIdentity)
+	})
+}
+
+// A process that was stopped while a renewal was under way does not take the answer,
+// which is old, for a lease that is valid.
+func TestStoppedProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner, term := fake.NewClientset(), &process.Term{}
+		var stop atomic.Bool
+		inner.PrependReactor("update", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+			if stop.Load() {
+				time.Sleep(70 * time.Second)
+			}
+			return false, nil, nil
+		})
+		l := lease(inner)
+		l.Term = term
+		led := lead(t, l)
+		<-led.acting
+		stop.Store(true)
+		time.Sleep(75 * time.Second)
+		require.False(t, term.Valid())
+		stop.Store(false)
+		led.stop()
+		led.end <- nil
+		require.NoError(t, <-led.led)
 	})
 }
 

@@ -32,5 +32,5 @@ func TestLog(t *testing.T) {
 	require.NotContains(t, said(), "low")
 	require.Contains(t, said("-log-level=debug"), "msg=low")
 	require.Contains(t, said("-log-format=json"), `"msg":"high"`)
-	require.EqualError(t, parse(t, "-log-format=xml").Check(), `-log-format "xml": want text or json`)
+	require.EqualError(t, parse(t, "-log-format=xml").Check(), `-log-format: found "xml"; use text or json`)
 }

@@ -14,9 +14,12 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/scaledjob/scaledjob/history"
-	"github.com/scaledjob/scaledjob/placement"
+	"github.com/scaledjob/scaledjob/placement/jobs"
+	"github.com/scaledjob/scaledjob/placement/replicas"
+	"github.com/scaledjob/scaledjob/placement/taint"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
+	"github.com/scaledjob/scaledjob/strategy"
 )
 
 func parse[T any](t *testing.T, manifest string) (*T, error) {
@@ -42,15 +45,16 @@ func TestDocumentedJob(t *testing.T) {
 	c, err := d.Config()
 	require.NoError(t, err)
 	require.Empty(t, c.Warnings)
-	want := placement.DefaultJobPolicy()
-	want.Members = []placement.Member{{Name: "member-cluster-1", Weight: 2}, {Name: "member-cluster-2", Weight: 3}}
-	want.Scheduling = placement.WeightedRoundRobin
-	want.Scaling = placement.Scaling{Max: 20, Strategy: "pendingAware"}
+	want := jobs.DefaultPolicy()
+	want.Members = []jobs.Member{{Name: "member-cluster-1", Weight: 2}, {Name: "member-cluster-2", Weight: 3}}
+	want.Scheduling = jobs.WeightedRoundRobin
+	want.Scaling.Bounds.Max = 20
 	want.History = history.Limits{Succeeded: history.Keep(2), Failed: history.Keep(2)}
 	want.Rollout.TemplateOnly = true
-	want.Revision = c.ScaledJob.Revision()
-	want.Seed, want.PollingInterval = "/processor-job", 30*time.Second
+	want.Revision = c.Target.Revision
+	want.Seed = "/processor-job"
 	require.Equal(t, want, c.Policy)
+	require.Equal(t, 30*time.Second, c.PollingInterval)
 	require.Equal(t, "rabbit", c.Triggers[0].Name)
 	require.Equal(t, 5.0, c.Triggers[0].Target)
 }
@@ -59,11 +63,11 @@ func TestDocumentedFailover(t *testing.T) {
 	d, err := parse[DistributedScaledJob](t, documented(t, "distributedscaledjob-failover"))
 	require.NoError(t, err)
 	c, err := d.Config()
-	require.EqualError(t, err, "spec.scaledJobSpec.jobTargetRef is nothing: want the spec of a batch/v1 Job, with a template\n"+
-		"spec.scaledJobSpec.triggers is none: want at least one trigger")
-	require.Equal(t, placement.PriorityFailover, c.Policy.Scheduling)
-	require.Equal(t, &placement.WorkloadAffinity{Class: "team-a", Size: size(4)}, c.Policy.Affinity)
-	require.Equal(t, []placement.Member{
+	require.EqualError(t, err, "spec.scaledJobSpec.jobTargetRef: found nothing; use the spec of a batch/v1 Job, with a template\n"+
+		"spec.scaledJobSpec.triggers: found none; use at least one trigger")
+	require.Equal(t, jobs.PriorityFailover, c.Policy.Scheduling)
+	require.Equal(t, taint.Workload{Class: "team-a", Size: 4}, c.Policy.Workload)
+	require.Equal(t, []jobs.Member{
 		{Name: "member-primary", Weight: 1, Priority: size(100)}, {Name: "member-failover", Weight: 1, Priority: size(0)},
 	}, c.Policy.Members)
 }
@@ -74,11 +78,11 @@ func TestDocumentedOverrides(t *testing.T) {
 	c, err := d.Config()
 	require.NoError(t, err)
 	require.Empty(t, c.Warnings)
-	overrides := c.Targets["member-cluster-1"].Overrides
+	overrides := c.Overrides["member-cluster-1"].Pod
 	require.Equal(t, "gpu", overrides.NodeSelector["nodepool"])
 	require.Equal(t, "my-registry.local/processor:v2", overrides.ContainerOverrides["processor"].Image)
 	require.Equal(t, "1Gi", overrides.ContainerOverrides["processor"].Resources.Limits.Memory().String())
-	require.Zero(t, c.Targets["member-cluster-2"])
+	require.Zero(t, c.Overrides["member-cluster-2"])
 }
 
 func TestDocumentedObject(t *testing.T) {
@@ -87,13 +91,12 @@ func TestDocumentedObject(t *testing.T) {
 	c, err := d.Config()
 	require.NoError(t, err)
 	require.Empty(t, c.Warnings)
-	want := placement.DefaultObjectPolicy()
-	want.Members = []placement.Member{{Name: "member-cluster-1", Weight: 4}, {Name: "member-cluster-2", Weight: 6}}
-	want.Min, want.Max, want.Seed, want.PollingInterval = 1, 10, "/nginx", 30*time.Second
+	want := replicas.NewPolicy(10, replicas.Member{Name: "member-cluster-1", Weight: 4}, replicas.Member{Name: "member-cluster-2", Weight: 6})
+	want.Min, want.Seed = 1, "/nginx"
 	require.Equal(t, want, c.Policy)
-	require.Equal(t, []string{"member-cluster-1", "member-cluster-2"}, c.Listed)
-	require.Equal(t, "nginx", c.Object.Name)
-	require.Equal(t, "apps/v1, Kind=Deployment", c.Object.Kind.String())
+	require.Equal(t, 30*time.Second, c.PollingInterval)
+	require.Equal(t, "nginx", c.Workload.Name)
+	require.Equal(t, "apps/v1, Kind=Deployment", c.Workload.Kind.String())
 }
 
 const everyJobField = `
@@ -129,26 +132,28 @@ func TestEveryJobField(t *testing.T) {
 	require.NoError(t, err)
 	c, err := d.Config()
 	require.NoError(t, err)
-	require.Equal(t, placement.JobPolicy{
-		Members:  []placement.Member{{Name: "x", Priority: size(5), MaxJobs: size(7)}, {Name: "w", Weight: 1}},
-		Failover: placement.FailoverPolicy{HardTaint: time.Hour, Duplication: placement.PreferSource},
-		Scaling: placement.Scaling{
-			Min: 3, Max: 4, Strategy: "custom", QueueLengthDeduction: 5, RunningJobPercentage: "0.5", FailoverOverMax: true,
+	half, err := strategy.ParsePercentage("0.5")
+	require.NoError(t, err)
+	require.Equal(t, jobs.Policy{
+		Members:  []jobs.Member{{Name: "x", Priority: size(5), MaxJobs: new(int64(7))}, {Name: "w", Weight: 1}},
+		Failover: jobs.Failover{HardTaint: time.Hour, Duplication: jobs.PreferSource},
+		Scaling: scaling.Policy{
+			Bounds: scaling.Bounds{Min: 3, Max: 4, Mode: scaling.Floor}, Aggregation: scaling.Sum,
+			Strategy: strategy.NewCustom(5, half), Paused: true,
 		},
-		History:  history.Limits{Succeeded: history.Keep(1), Failed: history.Keep(2)},
-		Rollout:  rollout.Policy{Strategy: rollout.Gradual, Propagation: rollout.Orphan, TemplateOnly: true},
-		Revision: c.ScaledJob.Revision(),
-		Paused:   true, Seed: "b/a", MaxMembers: 64, PollingInterval: 7 * time.Second,
+		FailoverOverMax: true,
+		History:         history.Limits{Succeeded: history.Keep(1), Failed: history.Keep(2)},
+		Rollout:         rollout.Policy{Strategy: rollout.Gradual, Propagation: rollout.Orphan, TemplateOnly: true},
+		Revision:        c.Target.Revision,
+		Seed:            "b/a",
 	}, c.Policy)
 	require.EqualValues(t, 3, c.Policy.Revision.Generation)
-	require.Equal(t, "there", c.Targets["x"].Namespace)
-	require.Equal(t, scaling.Sum, c.Aggregation)
-	require.Equal(t, []string{"Ready"}, c.Observation.PendingPodConditions)
-	require.EqualValues(t, "c", c.Observation.Owner)
-	require.Equal(t, "c", c.ScaledJob.Spec.EnvSourceContainerName)
+	require.Equal(t, "there", c.Overrides["x"].Namespace)
+	require.Equal(t, 7*time.Second, c.PollingInterval)
+	require.Equal(t, []string{"Ready"}, c.Target.PendingPodConditions)
+	require.EqualValues(t, "c", c.Target.Owner.UID)
+	require.Equal(t, "c", c.Source.Spec.EnvSourceContainerName)
 	require.Equal(t, "z", c.Triggers[0].Name)
-	demand, _ := c.Demand([]scaling.Metric{c.Triggers[0].Metric(9)})
-	require.Equal(t, placement.Demand{Jobs: 2, Active: true}, demand)
 }
 
 // What is wrong is told all at once, each with its path.
@@ -165,7 +170,7 @@ spec:
 `)
 	require.NoError(t, err)
 	c, err := d.Config()
-	require.True(t, c.Policy.Paused, "until it can be read")
+	require.True(t, c.Policy.Scaling.Paused, "until it can be read")
 	for _, field := range []string{
 		"metadata.annotations[autoscaling.keda.sh/paused]", "spec.memberClusters[0].weight", "spec.clusterScheduling.strategy",
 		"spec.scaledJobSpec.maxReplicaCount", "spec.scaledJobSpec.scalingStrategy.strategy", "spec.scaledJobSpec.scalingStrategy.multipleScalersCalculation",
@@ -197,7 +202,7 @@ spec:
   scaledJobSpec: {jobTargetRef: {template: {spec: {containers: [{name: c, imagePullPolice: Always}]}}}}
 `)
 	require.ErrorContains(t, err, "spec.memberClusters[0].podOverrides.containerOverrides.c.imagee")
-	require.ErrorContains(t, err, "spec.scaledJobSpec.jobTargetRef.template.spec.containers[0].imagePullPolice is there: want no such field")
+	require.ErrorContains(t, err, "spec.scaledJobSpec.jobTargetRef.template.spec.containers[0].imagePullPolice: found an unknown field; use a field of this resource")
 	d, m, err := Read[DistributedScaledJob](&unstructured.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{"name": "a"}, "spec": "none",
 	}})
@@ -224,7 +229,7 @@ spec:
 	require.NoError(t, err)
 	var fields []string
 	for _, w := range c.Warnings {
-		fields = append(fields, strings.TrimPrefix(w.Field, "spec.scaledObjectSpec."))
+		fields = append(fields, strings.TrimPrefix(w.Path, "spec.scaledObjectSpec."))
 	}
 	require.Equal(t, []string{
 		"advanced", "cooldownPeriod", "fallback", "idleReplicaCount", "initialCooldownPeriod", "triggers[0].useCachedMetrics", "scaleTargetRef.envSourceContainerName",
@@ -248,7 +253,7 @@ spec:
 	require.NoError(t, err)
 	var fields []string
 	for _, w := range c.Warnings {
-		fields = append(fields, w.Field)
+		fields = append(fields, w.Path)
 	}
 	require.ElementsMatch(t, []string{
 		"metadata.annotations[autoscaling.keda.sh/paused-replicas]", "spec.memberClusters[0].scheduling.priority",
@@ -256,7 +261,7 @@ spec:
 		"spec.scaledJobSpec.scalingStrategy.customScalingRunningJobPercentage",
 		"spec.scaledJobSpec.triggers[0].useCachedMetrics", "spec.scaledJobSpec.triggers[0].metricType",
 	}, fields)
-	require.Equal(t, "custom", c.Policy.Scaling.Strategy, "which is basic then")
+	require.Equal(t, strategy.Default{}, c.Policy.Scaling.Strategy)
 }
 
 func TestUnknownContainer(t *testing.T) {
@@ -272,7 +277,7 @@ spec:
 	c, err := d.Config()
 	require.NoError(t, err)
 	require.Len(t, c.Warnings, 1)
-	require.Equal(t, "spec.memberClusters[1].podOverrides.containerOverrides[nope]", c.Warnings[0].Field)
+	require.Equal(t, "spec.memberClusters[1].podOverrides.containerOverrides[nope]", c.Warnings[0].Path)
 	require.Equal(t, "no such container", c.Warnings[0].Found)
 }
 
@@ -296,7 +301,7 @@ func TestReplicas(t *testing.T) {
 		"some read, and they ask for few":  {[]scaling.Metric{failed, metric(10)}, 0, nil},
 		"some read, and they ask for more": {[]scaling.Metric{failed, metric(20)}, 0, size(4)},
 	} {
-		c := &ObjectConfig{Policy: placement.ObjectPolicy{Min: test.min}}
+		c := &ObjectConfig{Policy: replicas.Policy{Min: test.min}}
 		require.Equal(t, test.want, c.Replicas(test.metrics, 3), name)
 	}
 }

@@ -1,11 +1,12 @@
 // Package api reads a DistributedScaledJob and a DistributedScaledObject: from what
-// the API server has to the policies of package placement.
+// the API server has to the policies of the packages below placement.
 //
 //	Read[*DistributedScaledJob](object)  -> every field; one that does not exist is an error
-//	DistributedScaledJob.Config()        -> placement.JobPolicy, triggers, what Jobs are made of
-//	DistributedScaledObject.Config()     -> placement.ObjectPolicy, triggers, what is scaled
+//	DistributedScaledJob.Config()        -> jobs.Policy, triggers, what Jobs are made of
+//	DistributedScaledObject.Config()     -> replicas.Policy, triggers, the workload
+//	NewObjectStatus(plan)                -> the status of a DistributedScaledObject
 //
-// All problems are told at once, each a [*placement.FieldError] with the path of the
+// All problems are told at once, each a [*field.Error] with the path of the
 // field. What a field says that has no effect here is a warning (TestNoEffect).
 //
 // # Extensions
@@ -14,9 +15,12 @@
 //
 //	memberClusters[].targetNamespace          the namespace on that member
 //	memberClusters[].maxJobs                  the most unfinished Jobs there
-//	scaledJobSpec.failoverOverMax             see placement.Scaling
-//	rebalancingPolicy.recoveryDelay           see placement.Rebalancing
-//	rebalancingPolicy.maxRebalancePercentage  likewise
+//	scaledJobSpec.failoverOverMax             see jobs.Policy
+//	rebalancingPolicy.recoveryDelay           see replicas.Policy
+//	rebalancingPolicy.progressDeadline        likewise
+//	rebalancingPolicy.maxSurge                likewise
+//	rebalancingPolicy.maxRebalancePercentage  MaxPercentage there
+//	status.memberClusterStatuses.*.reason     see replicas.Reason
 //
 // # Rollout
 //

@@ -5,13 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/member"
-	"github.com/scaledjob/scaledjob/placement"
-	"github.com/scaledjob/scaledjob/scaling"
+	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/placement/jobs"
 )
 
 // A DistributedScaledJob creates Jobs in several clusters. Its status is kept as it
@@ -31,8 +33,8 @@ type DistributedScaledJobSpec struct {
 
 // ScaledJobSpec is the spec of a ScaledJob.
 type ScaledJobSpec struct {
-	adapter.ScaledJobSpec `json:",inline"`
-	FailoverOverMax       bool `json:"failoverOverMax,omitempty"`
+	scaledjob.Spec  `json:",inline"`
+	FailoverOverMax bool `json:"failoverOverMax,omitempty"`
 }
 
 // ClusterScheduling says which cluster a Job goes to.
@@ -56,32 +58,27 @@ type FailoverPolicy struct {
 	DuplicationPolicy string           `json:"duplicationPolicy,omitempty"`
 }
 
-// A JobConfig is what a DistributedScaledJob says, with its defaults filled in.
+// A JobConfig holds the contents of a DistributedScaledJob, with defaults.
 type JobConfig struct {
-	Policy      placement.JobPolicy
-	ScaledJob   *adapter.ScaledJob // what the Jobs are made of
-	Targets     map[string]member.Target
-	Triggers    []adapter.Trigger
-	Aggregation scaling.Aggregation
-	Observation adapter.Observation // whose Jobs to look at; PodsKnown is the caller's
-	// Warnings are what is not wrong, but not what it seems either.
-	Warnings []*placement.FieldError
+	Policy          jobs.Policy
+	PollingInterval time.Duration
+	Target          adapter.Target             // the Jobs' template and owner
+	Overrides       map[string]member.Override // by member
+	Source          *scaledjob.ScaledJob       // has the triggers, to be read
+	Triggers        []scaledjob.Trigger
+	Warnings        []*field.Error // valid fields that may surprise
 }
 
 const jobField = "spec.scaledJobSpec"
 
 // Config reads the DistributedScaledJob. All problems are returned at once, joined,
-// each a [*placement.FieldError]; the JobConfig is then of no use but for
-// Policy.Paused.
+// each a [*field.Error]; of the JobConfig only Policy.Scaling.Paused is then valid.
 func (d *DistributedScaledJob) Config() (JobConfig, error) {
 	spec := &d.Spec.ScaledJobSpec
 	c := JobConfig{
 		Policy:    d.policy(),
-		ScaledJob: &adapter.ScaledJob{ObjectMeta: d.ObjectMeta, Spec: spec.ScaledJobSpec},
-		Targets:   map[string]member.Target{},
-		Observation: adapter.Observation{
-			Owner: d.UID, PendingPodConditions: spec.ScalingStrategy.PendingPodConditions,
-		},
+		Source:    &scaledjob.ScaledJob{ObjectMeta: d.ObjectMeta, Spec: spec.Spec},
+		Overrides: map[string]member.Override{},
 	}
 	standard, err := d.standard().Config(nil)
 	problems := within(jobField, err)
@@ -89,23 +86,28 @@ func (d *DistributedScaledJob) Config() (JobConfig, error) {
 		c.Warnings = append(c.Warnings, moved(jobField, w))
 	}
 	c.Warnings = append(c.Warnings, spec.warnings()...)
-	c.Triggers, c.Aggregation = standard.Triggers, standard.Policy.Aggregation
-	c.Policy.PollingInterval = standard.PollingInterval
-	c.Policy.History, c.Policy.Rollout, c.Policy.Revision = standard.History, standard.Rollout, standard.Revision
-	c.Policy.Rollout.TemplateOnly = true
+	c.Triggers, c.PollingInterval = standard.Triggers, standard.PollingInterval
+	c.Policy.Scaling.Aggregation = standard.Target.Policy.Aggregation
+	c.Target = d.target(standard.Target)
+	c.Policy.History, c.Policy.Rollout, c.Policy.Revision = c.Target.History, c.Target.Rollout, c.Target.Revision
 
-	paused, warnings, err := placement.JobPause(d.Annotations)
-	c.Policy.Paused = paused
-	c.Warnings = append(c.Warnings, warnings...)
-	problems = append(problems, err)
-
-	warnings, err = c.Policy.Validate()
-	c.Warnings = append(append(c.Warnings, warnings...), d.targets(c.Targets)...)
-	return c, errors.Join(append(problems, err)...)
+	var e field.Errors
+	c.Policy.Scaling.Paused = d.paused(&c, &e)
+	c.Policy.Scaling.Strategy = d.strategy(&c, &e)
+	d.check(&c, &e)
+	warnings, err := c.Policy.Validate()
+	for _, w := range warnings {
+		c.Warnings = append(c.Warnings, manifest(w))
+	}
+	for _, problem := range field.All(err) {
+		e.Add(*manifest(problem))
+	}
+	c.Warnings = append(c.Warnings, d.overrides(c.Overrides)...)
+	return c, errors.Join(append(problems, e.Err())...)
 }
 
 // warnings tells what has no effect here.
-func (s *ScaledJobSpec) warnings() []*placement.FieldError {
+func (s *ScaledJobSpec) warnings() []*field.Error {
 	all := cached(jobField, s.Triggers)
 	for i, t := range s.Triggers {
 		if t.MetricType != "" && t.MetricType != "AverageValue" {
@@ -115,69 +117,76 @@ func (s *ScaledJobSpec) warnings() []*placement.FieldError {
 	return all
 }
 
-// standard is the ScaledJob in d without what package placement reads: strategies and
+// standard is the ScaledJob in d without what package jobs reads: strategies and
 // bounds mean something else there.
-func (d *DistributedScaledJob) standard() *adapter.ScaledJob {
-	s := &adapter.ScaledJob{ObjectMeta: metav1.ObjectMeta{Name: d.Name, Generation: d.Generation}, Spec: d.Spec.ScaledJobSpec.ScaledJobSpec}
+func (d *DistributedScaledJob) standard() *scaledjob.ScaledJob {
+	s := &scaledjob.ScaledJob{ObjectMeta: *d.ObjectMeta.DeepCopy(), Spec: d.Spec.ScaledJobSpec.Spec}
+	delete(s.Annotations, scaledjob.AnnotationPaused)
 	s.Spec.MinReplicaCount, s.Spec.MaxReplicaCount = nil, nil
-	s.Spec.ScalingStrategy = adapter.ScalingStrategy{MultipleScalersCalculation: s.Spec.ScalingStrategy.MultipleScalersCalculation}
+	s.Spec.ScalingStrategy = scaledjob.ScalingStrategy{
+		MultipleScalersCalculation: s.Spec.ScalingStrategy.MultipleScalersCalculation,
+		PendingPodConditions:       s.Spec.ScalingStrategy.PendingPodConditions,
+	}
 	return s
 }
 
-func (d *DistributedScaledJob) policy() placement.JobPolicy {
-	p := placement.DefaultJobPolicy()
+// target turns the target of the ScaledJob in d into that of d. KEDA on a member must
+// not count the Jobs. The hash is that of the template without overrides.
+func (d *DistributedScaledJob) target(t adapter.Target) adapter.Target {
+	t.Owner = adapter.OwnerOf(&d.ObjectMeta, GroupVersion.WithKind("DistributedScaledJob"))
+	t.Rollout.TemplateOnly = true
+	if t.Job != nil {
+		delete(t.Job.Labels, scaledjob.LabelName)
+		delete(t.Job.Annotations, scaledjob.AnnotationGeneration)
+		t.Revision.TemplateHash = adapter.TemplateHash(&t.Job.Spec)
+	}
+	return t
+}
+
+func (d *DistributedScaledJob) policy() jobs.Policy {
+	p := jobs.DefaultPolicy()
 	p.Seed = d.Namespace + "/" + d.Name
 	for i := range d.Spec.MemberClusters {
 		in := &d.Spec.MemberClusters[i]
-		m := in.policy()
+		m := jobs.NewMember(in.Name)
+		number(&m.Weight, in.Weight)
 		m.Priority, m.MaxJobs = in.Scheduling.Priority, in.MaxJobs
 		p.Members = append(p.Members, m)
 	}
 	in := &d.Spec.ClusterScheduling
-	p.Scheduling = placement.Scheduling(in.Strategy)
+	p.Scheduling = jobs.Scheduling(in.Strategy)
 	if a := in.WorkloadAffinity; a != nil {
-		p.Affinity = &placement.WorkloadAffinity{Class: a.Class, Size: a.Size}
+		p.Workload.Class = a.Class
+		number(&p.Workload.Size, a.Size)
 	}
 	f := &in.FailoverPolicy
-	p.Failover.Duplication = placement.Duplication(f.DuplicationPolicy)
+	p.Failover.Duplication = jobs.Duplication(f.DuplicationPolicy)
 	duration(&p.Failover.GracePeriod, f.GracePeriod)
 	duration(&p.Failover.HardTaint, f.HardTaintDuration)
 	duration(&p.Failover.SoftTaint, f.SoftTaintDuration)
-	d.Spec.ScaledJobSpec.scaling(&p.Scaling)
+	spec := &d.Spec.ScaledJobSpec
+	p.FailoverOverMax = spec.FailoverOverMax
+	number(&p.Scaling.Bounds.Min, spec.MinReplicaCount)
+	number(&p.Scaling.Bounds.Max, spec.MaxReplicaCount)
 	return p
 }
 
-func (s *ScaledJobSpec) scaling(p *placement.Scaling) {
-	number(&p.Min, s.MinReplicaCount)
-	number(&p.Max, s.MaxReplicaCount)
-	number(&p.QueueLengthDeduction, s.ScalingStrategy.CustomScalingQueueLengthDeduction)
-	p.Strategy = s.ScalingStrategy.Strategy
-	p.RunningJobPercentage = s.ScalingStrategy.CustomScalingRunningJobPercentage
-	p.FailoverOverMax = s.FailoverOverMax
-}
-
-// targets notes what is different about each member's Jobs, and returns what seems
-// wrong with it.
-func (d *DistributedScaledJob) targets(all map[string]member.Target) (warnings []*placement.FieldError) {
+// overrides notes the differences of each member's Jobs, and returns what seems wrong
+// with them.
+func (d *DistributedScaledJob) overrides(all map[string]member.Override) (warnings []*field.Error) {
 	job := d.Spec.ScaledJobSpec.JobTargetRef
 	for i := range d.Spec.MemberClusters {
 		m := &d.Spec.MemberClusters[i]
-		all[m.Name] = member.Target{Namespace: m.TargetNamespace, Overrides: m.PodOverrides}
+		all[m.Name] = member.Override{Namespace: m.TargetNamespace, Pod: m.PodOverrides}
 		if job == nil {
 			continue
 		}
 		_, found := m.PodOverrides.Merge(&job.Template.Spec)
 		for _, w := range found {
-			warnings = append(warnings, &placement.FieldError{
-				Field: fmt.Sprintf("spec.memberClusters[%d].podOverrides.%s", i, w.Field), Found: w.Found, Want: w.Want,
+			warnings = append(warnings, &field.Error{
+				Path: fmt.Sprintf("spec.memberClusters[%d].podOverrides.%s", i, w.Path), Found: w.Found, Fix: w.Fix,
 			})
 		}
 	}
 	return warnings
-}
-
-// Demand is what the metrics ask for, and in how far they could be read.
-func (c *JobConfig) Demand(metrics []scaling.Metric) (placement.Demand, scaling.Demand) {
-	d := scaling.Aggregate(c.Aggregation, metrics, false)
-	return placement.Demand{Jobs: d.Jobs, Active: d.Active > 0}, d
 }

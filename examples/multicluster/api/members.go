@@ -6,7 +6,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/scaledjob/scaledjob/adapter/member"
-	"github.com/scaledjob/scaledjob/placement"
 )
 
 // A Member is an entry of spec.memberClusters.
@@ -20,7 +19,7 @@ type Member struct {
 type JobMember struct {
 	Member       `json:",inline"`
 	Scheduling   MemberScheduling    `json:"scheduling,omitzero"`
-	MaxJobs      *int32              `json:"maxJobs,omitempty"` // no limit if unset
+	MaxJobs      *int64              `json:"maxJobs,omitempty"` // no limit if unset
 	PodOverrides member.PodOverrides `json:"podOverrides,omitzero"`
 }
 
@@ -29,14 +28,22 @@ type MemberScheduling struct {
 	Priority *int32 `json:"priority,omitempty"`
 }
 
-// policy is the member as placement knows it.
-func (m *Member) policy() placement.Member {
-	policy := placement.NewMember(m.Name)
+// weight returns the member's weight, which is 1 if it is unset.
+func (m *Member) weight() int32 {
 	if m.Weight != nil {
-		policy.Weight = *m.Weight
+		return *m.Weight
 	}
-	return policy
+	return 1
 }
+
+// MemberState is the state of a member in a status.
+type MemberState string
+
+const (
+	Ready         MemberState = "Ready"
+	NotReady      MemberState = "NotReady"      // it is unreachable, or cannot take what it should
+	NotRegistered MemberState = "NotRegistered" // the manifest lists it, and it is not registered
+)
 
 // duration sets d where the field is set.
 func duration(d *time.Duration, field *metav1.Duration) {
@@ -46,8 +53,8 @@ func duration(d *time.Duration, field *metav1.Duration) {
 }
 
 // number sets n where the field is set.
-func number(n, field *int32) {
+func number[N int32 | int64](n *N, field *int32) {
 	if field != nil {
-		*n = *field
+		*n = N(*field)
 	}
 }

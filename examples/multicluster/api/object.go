@@ -2,19 +2,20 @@ package api
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/member"
-	"github.com/scaledjob/scaledjob/placement"
+	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/placement/replicas"
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
@@ -37,22 +38,24 @@ type DistributedScaledObjectSpec struct {
 type RebalancingPolicy struct {
 	GracePeriod            *metav1.Duration `json:"gracePeriod,omitempty"`            // 1m if unset
 	RecoveryDelay          *metav1.Duration `json:"recoveryDelay,omitempty"`          // 0s if unset
+	ProgressDeadline       *metav1.Duration `json:"progressDeadline,omitempty"`       // 5m if unset; none if 0s
 	MaxRebalancePercentage *int32           `json:"maxRebalancePercentage,omitempty"` // no limit if unset
+	MaxSurge               *int32           `json:"maxSurge,omitempty"`               // a quarter of maxReplicaCount if unset
 }
 
 // ScaledObjectSpec is the spec of a ScaledObject. What is kept as it was read has no
 // effect.
 type ScaledObjectSpec struct {
-	ScaleTargetRef        ScaleTarget            `json:"scaleTargetRef"`
-	PollingInterval       *int32                 `json:"pollingInterval,omitempty"` // in seconds; 30 if unset
-	InitialCooldownPeriod json.RawMessage        `json:"initialCooldownPeriod,omitempty"`
-	CooldownPeriod        json.RawMessage        `json:"cooldownPeriod,omitempty"`
-	IdleReplicaCount      json.RawMessage        `json:"idleReplicaCount,omitempty"`
-	MinReplicaCount       *int32                 `json:"minReplicaCount,omitempty"` // 0 if unset
-	MaxReplicaCount       *int32                 `json:"maxReplicaCount,omitempty"` // 100 if unset
-	Fallback              json.RawMessage        `json:"fallback,omitempty"`
-	Advanced              json.RawMessage        `json:"advanced,omitempty"`
-	Triggers              []adapter.ScaleTrigger `json:"triggers,omitempty"`
+	ScaleTargetRef        ScaleTarget              `json:"scaleTargetRef"`
+	PollingInterval       *int32                   `json:"pollingInterval,omitempty"` // in seconds; 30 if unset
+	InitialCooldownPeriod json.RawMessage          `json:"initialCooldownPeriod,omitempty"`
+	CooldownPeriod        json.RawMessage          `json:"cooldownPeriod,omitempty"`
+	IdleReplicaCount      json.RawMessage          `json:"idleReplicaCount,omitempty"`
+	MinReplicaCount       *int32                   `json:"minReplicaCount,omitempty"` // 0 if unset
+	MaxReplicaCount       *int32                   `json:"maxReplicaCount,omitempty"` // 100 if unset
+	Fallback              json.RawMessage          `json:"fallback,omitempty"`
+	Advanced              json.RawMessage          `json:"advanced,omitempty"`
+	Triggers              []scaledjob.ScaleTrigger `json:"triggers,omitempty"`
 }
 
 // A ScaleTarget names what is scaled: a Deployment if no kind is given.
@@ -65,101 +68,119 @@ type ScaleTarget struct {
 
 // An ObjectConfig is what a DistributedScaledObject says, with its defaults filled in.
 type ObjectConfig struct {
-	Policy   placement.ObjectPolicy
-	Object   member.Object
-	Listed   []string           // the members in the list; nil where there is none
-	Source   *adapter.ScaledJob // has the triggers, to be read
-	Triggers []adapter.Trigger
-	// Warnings are what is not wrong, but not what it seems either.
-	Warnings []*placement.FieldError
+	Policy          replicas.Policy
+	Workload        member.Workload
+	PollingInterval time.Duration
+	Source          *scaledjob.ScaledJob // has the triggers, to be read
+	Triggers        []scaledjob.Trigger
+	Warnings        []*field.Error // valid fields that may surprise
 }
 
 const objectField = "spec.scaledObjectSpec"
 
 // Config reads the DistributedScaledObject. All problems are returned at once, joined,
-// each a [*placement.FieldError]; the ObjectConfig is then of no use but for
-// Policy.Pause.
+// each a [*field.Error]; the ObjectConfig is then of no use but for Policy.Pause.
 func (d *DistributedScaledObject) Config() (ObjectConfig, error) {
 	spec := &d.Spec.ScaledObjectSpec
 	c := ObjectConfig{
-		Policy: d.policy(),
-		Source: &adapter.ScaledJob{ObjectMeta: d.ObjectMeta, Spec: adapter.ScaledJobSpec{Triggers: spec.Triggers}},
+		Policy: d.policy(), PollingInterval: 30 * time.Second,
+		Source: &scaledjob.ScaledJob{ObjectMeta: d.ObjectMeta, Spec: scaledjob.Spec{Triggers: spec.Triggers}},
 	}
+	if n := spec.PollingInterval; n != nil {
+		c.PollingInterval = time.Duration(*n) * time.Second
+	}
+	var problems field.Errors
 	triggers, err := c.Source.Triggers(nil)
 	c.Triggers = triggers
-	problems := append(within(objectField, err), spec.check()...)
-	object, err := spec.ScaleTargetRef.object(d.Namespace)
-	c.Object = object
-	problems = append(problems, err)
+	for _, err := range within(objectField, err) {
+		problems.Join("", err)
+	}
+	spec.check(&problems)
+	c.Workload = spec.ScaleTargetRef.workload(d.Namespace, &problems)
 	for i := range d.Spec.MemberClusters {
-		m := &d.Spec.MemberClusters[i]
-		c.Listed = append(c.Listed, m.Name)
-		if m.TargetNamespace != "" {
-			c.Object.Namespaces[m.Name] = m.TargetNamespace
+		if m := &d.Spec.MemberClusters[i]; m.TargetNamespace != "" {
+			c.Workload.Namespaces[m.Name] = m.TargetNamespace
 		}
 	}
-	c.Policy.Pause, err = placement.ObjectPause(d.Annotations)
-	problems = append(problems, err)
-	warnings, err := c.Policy.Validate()
-	c.Warnings = append(warnings, spec.warnings()...)
-	return c, errors.Join(append(problems, err)...)
+	c.Policy.Pause, err = objectPause(d.Annotations)
+	problems.Join("", err)
+	for _, e := range field.All(c.Policy.Validate()) {
+		problems.Add(field.Error{Path: manifestPath(e.Path), Found: e.Found, Fix: e.Fix})
+	}
+	c.Warnings = append(c.warnings(), spec.warnings()...)
+	return c, problems.Err()
 }
 
-func (d *DistributedScaledObject) policy() placement.ObjectPolicy {
-	p := placement.DefaultObjectPolicy()
-	p.Seed, p.PollingInterval = d.Namespace+"/"+d.Name, 30*time.Second
+func (d *DistributedScaledObject) policy() replicas.Policy {
+	most := int32(100)
+	spec := &d.Spec.ScaledObjectSpec
+	number(&most, spec.MaxReplicaCount)
+	p := replicas.NewPolicy(most)
+	p.Seed = d.Namespace + "/" + d.Name
 	for i := range d.Spec.MemberClusters {
-		p.Members = append(p.Members, d.Spec.MemberClusters[i].policy())
+		m := &d.Spec.MemberClusters[i]
+		p.Members = append(p.Members, replicas.Member{Name: m.Name, Weight: m.weight()})
 	}
 	in := &d.Spec.RebalancingPolicy
-	duration(&p.Rebalancing.GracePeriod, in.GracePeriod)
-	duration(&p.Rebalancing.RecoveryDelay, in.RecoveryDelay)
-	p.Rebalancing.MaxPercentage = in.MaxRebalancePercentage
-	spec := &d.Spec.ScaledObjectSpec
+	duration(&p.GracePeriod, in.GracePeriod)
+	duration(&p.RecoveryDelay, in.RecoveryDelay)
+	duration(&p.ProgressDeadline, in.ProgressDeadline)
+	number(&p.MaxSurge, in.MaxSurge)
+	p.MaxPercentage = in.MaxRebalancePercentage
 	number(&p.Min, spec.MinReplicaCount)
-	number(&p.Max, spec.MaxReplicaCount)
-	if n := spec.PollingInterval; n != nil {
-		p.PollingInterval = time.Duration(*n) * time.Second
-	}
 	return p
 }
 
-// object is the target as package member knows it.
-func (t *ScaleTarget) object(namespace string) (member.Object, error) {
-	o := member.Object{Kind: appsv1.SchemeGroupVersion.WithKind("Deployment"), Namespace: namespace, Name: t.Name, Namespaces: map[string]string{}}
-	const path = objectField + ".scaleTargetRef."
-	if t.Name == "" {
-		return o, &placement.FieldError{Field: path + "name", Found: "nothing", Want: "the name of what is scaled"}
+// manifestPaths are the fields of a DistributedScaledObject, by those of a policy.
+var manifestPaths = strings.NewReplacer(
+	"Members", "spec.memberClusters", ".Name", ".name", ".Weight", ".weight",
+	"GracePeriod", rebalancing+"gracePeriod", "RecoveryDelay", rebalancing+"recoveryDelay",
+	"ProgressDeadline", rebalancing+"progressDeadline", "MaxPercentage", rebalancing+"maxRebalancePercentage",
+	"MaxSurge", rebalancing+"maxSurge", "Min", objectField+".minReplicaCount", "Max", objectField+".maxReplicaCount",
+)
+
+const rebalancing = "spec.rebalancingPolicy."
+
+func manifestPath(path string) string { return manifestPaths.Replace(path) }
+
+// warnings tells which durations are shorter than they seem.
+func (c *ObjectConfig) warnings() (all []*field.Error) {
+	if d := c.Policy.GracePeriod; d >= 0 && d < c.PollingInterval {
+		all = append(all, &field.Error{
+			Path: rebalancing + "gracePeriod", Found: d.String(), Fix: fmt.Sprintf("the polling interval of %v or more", c.PollingInterval),
+		})
 	}
+	return all
+}
+
+// workload returns the target as package member knows it.
+func (t *ScaleTarget) workload(namespace string, problems *field.Errors) member.Workload {
+	w := member.Workload{Kind: appsv1.SchemeGroupVersion.WithKind("Deployment"), Namespace: namespace, Name: t.Name, Namespaces: map[string]string{}}
+	const path = objectField + ".scaleTargetRef."
+	problems.Check(t.Name != "", path+"name", t.Name, "the name of the workload to scale")
 	if t.Kind != "" {
-		o.Kind.Kind = t.Kind
+		w.Kind.Kind = t.Kind
 	}
 	if t.APIVersion != "" {
 		version, err := schema.ParseGroupVersion(t.APIVersion)
-		if err != nil {
-			return o, &placement.FieldError{Field: path + "apiVersion", Found: strconv.Quote(t.APIVersion), Want: "a group and a version, such as apps/v1"}
-		}
-		o.Kind = version.WithKind(o.Kind.Kind)
+		problems.Check(err == nil, path+"apiVersion", t.APIVersion, "a group and a version, such as apps/v1")
+		w.Kind = version.WithKind(w.Kind.Kind)
 	}
-	return o, nil
+	return w
 }
 
-func (s *ScaledObjectSpec) check() (problems []error) {
-	if n := s.PollingInterval; n != nil && *n < 1 {
-		problems = append(problems, &placement.FieldError{Field: objectField + ".pollingInterval", Found: strconv.Itoa(int(*n)), Want: "1 or more (seconds)"})
+func (s *ScaledObjectSpec) check(problems *field.Errors) {
+	if n := s.PollingInterval; n != nil {
+		problems.Check(*n >= 1, objectField+".pollingInterval", *n, "1 or more (seconds)")
 	}
 	for i, t := range s.Triggers {
-		if t.MetricType != "" && t.MetricType != "AverageValue" {
-			problems = append(problems, &placement.FieldError{
-				Field: fmt.Sprintf("%s.triggers[%d].metricType", objectField, i), Found: strconv.Quote(t.MetricType), Want: "AverageValue, which it is if unset",
-			})
-		}
+		problems.Check(t.MetricType == "" || t.MetricType == "AverageValue", fmt.Sprintf("%s.triggers[%d].metricType", objectField, i), string(t.MetricType),
+			"AverageValue, which is the default")
 	}
-	return problems
 }
 
 // warnings tells what has no effect here.
-func (s *ScaledObjectSpec) warnings() (all []*placement.FieldError) {
+func (s *ScaledObjectSpec) warnings() (all []*field.Error) {
 	for _, f := range []struct {
 		name  string
 		value json.RawMessage

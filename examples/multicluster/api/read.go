@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/scaledjob/scaledjob/adapter"
-	"github.com/scaledjob/scaledjob/placement"
+	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/field"
 )
 
 // GroupVersion is that of both kinds.
@@ -59,14 +59,14 @@ func Read[T any](u *unstructured.Unstructured) (*T, Meta, error) {
 // strictError is the error of a field that does not exist, or exists twice.
 func strictError(err error) error {
 	if _, path, ok := strings.Cut(err.Error(), `unknown field "`); ok {
-		return &placement.FieldError{Field: strings.TrimSuffix(path, `"`), Found: "there", Want: "no such field"}
+		return &field.Error{Path: strings.TrimSuffix(path, `"`), Found: "an unknown field", Fix: "a field of this resource"}
 	}
 	return err
 }
 
 // within returns the problems of a ScaledJob as those of the field that holds its
 // spec.
-func within(field string, err error) []error {
+func within(path string, err error) []error {
 	if err == nil {
 		return nil
 	}
@@ -77,28 +77,28 @@ func within(field string, err error) []error {
 	problems := make([]error, len(all))
 	for i, err := range all {
 		problems[i] = err
-		if f, ok := errors.AsType[*adapter.FieldError](err); ok {
-			problems[i] = moved(field, f)
+		if f, ok := errors.AsType[*field.Error](err); ok {
+			problems[i] = moved(path, f)
 		}
 	}
 	return problems
 }
 
-func moved(field string, f *adapter.FieldError) *placement.FieldError {
-	return &placement.FieldError{Field: strings.Replace(f.Field, "spec.", field+".", 1), Found: f.Found, Want: f.Want}
+func moved(path string, f *field.Error) *field.Error {
+	return &field.Error{Path: strings.Replace(f.Path, "spec.", path+".", 1), Found: f.Found, Fix: f.Fix}
 }
 
 // cached warns of triggers whose metrics are to be read less often.
-func cached(field string, triggers []adapter.ScaleTrigger) (warnings []*placement.FieldError) {
+func cached(path string, triggers []scaledjob.ScaleTrigger) (warnings []*field.Error) {
 	for i, t := range triggers {
 		if t.UseCachedMetrics {
-			warnings = append(warnings, noEffect(fmt.Sprintf("%s.triggers[%d].useCachedMetrics", field, i), true))
+			warnings = append(warnings, noEffect(fmt.Sprintf("%s.triggers[%d].useCachedMetrics", path, i), "true"))
 		}
 	}
 	return warnings
 }
 
-// noEffect is a warning.
-func noEffect(field string, found any) *placement.FieldError {
-	return &placement.FieldError{Field: field, Found: fmt.Sprint(found), Want: "nothing: it has no effect here"}
+// noEffect returns a warning about a field that does nothing here.
+func noEffect(path, found string) *field.Error {
+	return &field.Error{Path: path, Found: found, Fix: "nothing, because it has no effect here"}
 }

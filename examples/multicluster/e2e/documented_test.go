@@ -43,8 +43,8 @@ func (s *stand) documented(t *testing.T) {
 	q.becomes(func(t *assert.CollectT) {
 		ready, lacks := q.condition(t, dsj, "processor-job-failover", "Ready")
 		require.Equal(t, "False SpecCheckFailed", ready)
-		require.Contains(t, lacks, "spec.scaledJobSpec.jobTargetRef is nothing")
-		require.Contains(t, lacks, "spec.scaledJobSpec.triggers is none")
+		require.Contains(t, lacks, "spec.scaledJobSpec.jobTargetRef: found nothing")
+		require.Contains(t, lacks, "spec.scaledJobSpec.triggers: found none")
 	})
 	q.hasJobStatus()
 	overrides := manifest.Read(t, "../testdata/distributedscaledjob-overrides.yaml")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -26,9 +27,10 @@ import (
 
 // Members come and go while the controller runs.
 func (s *stand) setsUp(t *testing.T) {
+	patcher := s.patcher(t)
 	setup := func(name string, args ...string) (string, error) {
 		return s.command(t, append([]string{
-			"setup-member", name, "--keda-kubeconfig", s.home.Kubeconfig(), "--member-kubeconfig", s.members[name].Kubeconfig(),
+			"setup-member", name, "--keda-kubeconfig", patcher, "--member-kubeconfig", s.members[name].Kubeconfig(),
 		}, args...)...)
 	}
 	p := s.start(t, "-namespace", "none")
@@ -49,12 +51,12 @@ func (s *stand) setsUp(t *testing.T) {
 		require.Contains(t, out, want)
 	}
 
-	out, err = s.command(t, "delete-member", three, "--keda-kubeconfig", s.home.Kubeconfig(), "--member-kubeconfig", s.members[three].Kubeconfig())
+	s.isSetUp(t, three, true)
+	out, err = s.command(t, "delete-member", three, "--keda-kubeconfig", patcher, "--member-kubeconfig", s.members[three].Kubeconfig())
 	require.NoError(t, err, out)
 	p.Said("member removed\" member=" + three)
-	_, err = s.members[three].client.RbacV1().ClusterRoles().Get(t.Context(), registry.Account, metav1.GetOptions{})
-	require.True(t, apierrors.IsNotFound(err))
-	out, err = s.command(t, "delete-member", three, "--keda-kubeconfig", s.home.Kubeconfig())
+	s.isSetUp(t, three, false)
+	out, err = s.command(t, "delete-member", three, "--keda-kubeconfig", patcher)
 	require.Error(t, err)
 	require.Contains(t, out, "there is no member")
 	out, err = setup(three)
@@ -62,6 +64,42 @@ func (s *stand) setsUp(t *testing.T) {
 	p.Said("server=" + s.members[three].Config().Host)
 	p.Stop()
 	s.hasLeastPrivilege(t)
+}
+
+// patcher returns the kubeconfig of a user of the home cluster who may patch the Secret of
+// the members, and nothing else. The Secret exists.
+func (s *stand) patcher(t *testing.T) string {
+	_, err := s.home.client.CoreV1().Secrets(registry.Namespace).Create(t.Context(),
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: registry.Secret}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	s.apply(t, registry.Namespace, `apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: patcher}
+rules: [{apiGroups: [""], resources: [secrets], resourceNames: [`+registry.Secret+`], verbs: [patch]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: patcher}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: patcher}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: patcher}]`)
+	return s.home.UserKubeconfig(t, "patcher")
+}
+
+// isSetUp checks that all that Setup makes on the member is there, or that nothing is.
+func (s *stand) isSetUp(t *testing.T, member string, is bool) {
+	t.Helper()
+	c := s.members[member].client
+	_, role := c.RbacV1().ClusterRoles().Get(t.Context(), registry.Role, metav1.GetOptions{})
+	_, binding := c.RbacV1().ClusterRoleBindings().Get(t.Context(), registry.Role, metav1.GetOptions{})
+	_, account := c.CoreV1().ServiceAccounts(registry.Namespace).Get(t.Context(), registry.Account, metav1.GetOptions{})
+	_, token := c.CoreV1().Secrets(registry.Namespace).Get(t.Context(), registry.Account+"-token", metav1.GetOptions{})
+	for what, err := range map[string]error{"role": role, "binding": binding, "account": account, "token": token} {
+		if is {
+			require.NoError(t, err, what)
+		} else {
+			require.True(t, apierrors.IsNotFound(err), what)
+		}
+	}
 }
 
 // What the Secret gives may do what is needed on the member, and no more.

@@ -6,6 +6,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // A Deployment 4:6: a member that is gone keeps its part for the grace period, then
@@ -70,4 +74,113 @@ spec:
 	})
 	q.annotate(dso, "nginx", "autoscaling.keda.sh/paused", nil)
 	shared(4, 6)
+}
+
+// object makes a DistributedScaledObject for the Deployment of its name.
+func (q *space) object(name, spec string) {
+	q.t.Helper()
+	q.apply(q.t, q.namespace, `apiVersion: keda.kedify.io/v1alpha1
+kind: DistributedScaledObject
+metadata: {name: `+name+`}
+spec:
+`+spec+`
+  scaledObjectSpec:
+    pollingInterval: 1
+    maxReplicaCount: 20
+    scaleTargetRef: {name: `+name+`}
+    triggers: [{type: kubernetes-resource, metadata: {resourceKind: ConfigMap, resourceName: queue, key: waiting, targetValue: "1"}}]`)
+}
+
+// A member without the Deployment costs the others nothing, and neither does one that
+// creates no pods. When its replicas exist, the others give theirs up.
+func (s *stand) growsFirst(t *testing.T) {
+	q := s.space(t, "grows")
+	q.waiting("queue", 10)
+	q.deployment(one, "nginx")
+	q.object("nginx", "  memberClusters: [{name: "+one+"}, {name: "+two+"}]\n  rebalancingPolicy: {gracePeriod: 2s}")
+	s.start(t, "-namespace", q.namespace)
+	has := func(t require.TestingT, member string, want int) {
+		require.Equal(t, want, q.replicas(t, member, "nginx"))
+	}
+	q.becomes(func(t *assert.CollectT) {
+		has(t, one, 10)
+		m := q.member(t, dso, "nginx", two)
+		require.Equal(t, "WorkloadMissing", m["reason"])
+		require.Contains(t, m["description"], "does not have the workload")
+		q.told(t, "nginx", "Warning MemberExcluded", two)
+	})
+	q.stays(4*time.Second, func(t require.TestingT) { has(t, one, 10) })
+
+	none := corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}
+	quotas := q.members[two].client.CoreV1().ResourceQuotas(q.namespace)
+	quota, err := quotas.Create(t.Context(), &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Name: "none"}, Spec: corev1.ResourceQuotaSpec{Hard: none},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	quota.Status = corev1.ResourceQuotaStatus{Hard: none, Used: none} // no controller sets it here
+	_, err = quotas.UpdateStatus(t.Context(), quota, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	q.deployment(two, "nginx")
+	q.becomes(func(t *assert.CollectT) { has(t, two, 5) })
+	q.stays(4*time.Second, func(t require.TestingT) { has(t, one, 10) })
+	require.NoError(t, quotas.Delete(t.Context(), "none", metav1.DeleteOptions{}))
+	q.becomes(func(t *assert.CollectT) { has(t, one, 5); has(t, two, 5) })
+}
+
+// A member that leaves the list is scaled to 0 when its replicas exist elsewhere, and
+// events say so.
+func (s *stand) leaves(t *testing.T) {
+	q := s.space(t, "leaves")
+	q.waiting("queue", 6)
+	for _, name := range names {
+		q.deployment(name, "nginx")
+	}
+	q.object("nginx", "  memberClusters: [{name: "+one+"}, {name: "+two+"}]")
+	p := s.start(t, "-namespace", q.namespace)
+	shared := func(t require.TestingT, want ...int) {
+		require.Equal(t, want, []int{q.replicas(t, one, "nginx"), q.replicas(t, two, "nginx")})
+	}
+	q.becomes(func(t *assert.CollectT) { shared(t, 3, 3) })
+	p.Stop() // what it needs to know is in the status
+	q.object("nginx", "  memberClusters: [{name: "+one+"}]")
+	s.start(t, "-namespace", q.namespace)
+	q.becomes(func(t *assert.CollectT) {
+		shared(t, 6, 0)
+		q.told(t, "nginx", "Normal MemberNotListed", two)
+		q.told(t, "nginx", "Normal MemberReleased", two)
+		require.Empty(t, q.member(t, dso, "nginx", two))
+	})
+	_, err := q.members[three].client.AppsV1().Deployments(q.namespace).UpdateScale(t.Context(), "nginx",
+		&autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: "nginx", Namespace: q.namespace}, Spec: autoscalingv1.ScaleSpec{Replicas: 2}}, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	q.stays(3*time.Second, func(t require.TestingT) {
+		require.Equal(t, 2, q.replicas(t, three, "nginx"), "it was never a member")
+	})
+}
+
+// A StatefulSet, in a namespace of its own on one member.
+func (s *stand) statefulSets(t *testing.T) {
+	q := s.space(t, "sets")
+	_, err := s.members[two].client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "sets-there"}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	q.waiting("queue", 5)
+	q.statefulSet(one, q.namespace, "db")
+	q.statefulSet(two, "sets-there", "db")
+	q.apply(t, q.namespace, `apiVersion: keda.kedify.io/v1alpha1
+kind: DistributedScaledObject
+metadata: {name: db}
+spec:
+  memberClusters: [{name: `+one+`, weight: 4}, {name: `+two+`, weight: 6, targetNamespace: sets-there}]
+  scaledObjectSpec:
+    pollingInterval: 1
+    scaleTargetRef: {apiVersion: apps/v1, kind: StatefulSet, name: db}
+    triggers: [{type: kubernetes-resource, metadata: {resourceKind: ConfigMap, resourceName: queue, key: waiting, targetValue: "1"}}]`)
+	s.start(t, "-namespace", q.namespace)
+	q.becomes(func(t *assert.CollectT) {
+		a, err := q.members[one].client.AppsV1().StatefulSets(q.namespace).Get(q.t.Context(), "db", metav1.GetOptions{})
+		require.NoError(t, err)
+		b, err := q.members[two].client.AppsV1().StatefulSets("sets-there").Get(q.t.Context(), "db", metav1.GetOptions{})
+		require.NoError(t, err)
+		require.Equal(t, []int32{2, 3}, []int32{*a.Spec.Replicas, *b.Spec.Replicas})
+	})
 }

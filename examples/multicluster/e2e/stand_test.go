@@ -86,7 +86,7 @@ func newStand(t *testing.T) *stand {
 }
 
 func newSite(t *testing.T) site {
-	c := cluster.Start(t)
+	c := cluster.Start(t, cluster.WithControllers("deployment-controller", "replicaset-controller", "statefulset-controller"))
 	return site{c, c.Config(), c.Client(t)}
 }
 
@@ -196,7 +196,7 @@ func (q *space) counts(t require.TestingT, of string, members ...string) (counts
 	return counts
 }
 
-// deployment makes a Deployment on a member. Nothing acts on it.
+// deployment makes a Deployment without replicas on a member.
 func (q *space) deployment(member, name string) {
 	q.t.Helper()
 	labels := map[string]string{"app": name}
@@ -207,6 +207,23 @@ func (q *space) deployment(member, name string) {
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: labels},
 				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "nginx"}}},
+			},
+		},
+	}, metav1.CreateOptions{})
+	require.NoError(q.t, err)
+}
+
+// statefulSet makes a StatefulSet without replicas in a namespace of a member.
+func (q *space) statefulSet(member, namespace, name string) {
+	q.t.Helper()
+	labels := map[string]string{"app": name}
+	_, err := q.members[member].client.AppsV1().StatefulSets(namespace).Create(q.t.Context(), &appsv1.StatefulSet{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: appsv1.StatefulSetSpec{
+			Replicas: new(int32), Selector: &metav1.LabelSelector{MatchLabels: labels}, PodManagementPolicy: appsv1.ParallelPodManagement,
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "postgres"}}},
 			},
 		},
 	}, metav1.CreateOptions{})

@@ -1,9 +1,12 @@
 package registry
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -11,6 +14,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/scaledjob/scaledjob/field"
 )
 
 const suffix = ".kubeconfig"
@@ -40,7 +45,7 @@ func Parse(data map[string][]byte) []Member {
 	return members
 }
 
-// Server is the URL of the member's API server, "" where it is not known.
+// Server returns the URL of the member's API server, without user and password, or "".
 func (m *Member) Server() string {
 	if m.Config == nil {
 		return ""
@@ -50,14 +55,67 @@ func (m *Member) Server() string {
 
 func parse(kubeconfig []byte) (context string, config *rest.Config, err error) {
 	file, err := clientcmd.Load(kubeconfig)
-	if err != nil {
-		return "", nil, err
+	if err != nil { // which may quote a part of it
+		return "", nil, errors.New("the text is not a kubeconfig")
 	}
 	if err := refuse(file); err != nil { // before anything is read or run
 		return file.CurrentContext, nil, err
 	}
+	if err := Check(file); err != nil { // before an error quotes what is wrong
+		return file.CurrentContext, nil, err
+	}
 	config, err = clientcmd.NewDefaultClientConfig(*file, nil).ClientConfig()
-	return file.CurrentContext, config, err
+	if err != nil {
+		return file.CurrentContext, nil, err
+	}
+	return file.CurrentContext, config, withoutUser(config)
+}
+
+// Check returns an error if the current cluster of the kubeconfig has a URL that cannot be
+// used. The error of client-go would quote the URL, with the password that may be in it.
+func Check(file *clientcmdapi.Config) error {
+	cluster := file.Clusters[cmp.Or(file.Contexts[file.CurrentContext], &clientcmdapi.Context{}).Cluster]
+	if cluster == nil {
+		return nil
+	}
+	var problems field.Errors
+	for _, u := range []struct {
+		path, value string
+		schemes     []string
+	}{
+		{"cluster.server", cluster.Server, []string{"https", "http"}},
+		{"cluster.proxy-url", cluster.ProxyURL, []string{"https", "http", "socks5"}},
+	} {
+		at, err := url.Parse(u.value)
+		plain := u.path == "cluster.server" && !strings.Contains(u.value, "://") && !strings.ContainsAny(u.value, "@ ") // host:port
+		if u.value != "" && !plain && (err != nil || at.Host == "" || !slices.Contains(u.schemes, at.Scheme)) {
+			problems.Add(field.Error{Path: u.path, Found: "an invalid URL", Fix: "a URL that begins with " + strings.Join(u.schemes, ", ") + " and has a host"})
+		}
+	}
+	return problems.Err()
+}
+
+// withoutUser takes user and password out of the server's URL, which is told in logs,
+// lists and errors, and sends them with each request instead, unless there are
+// other credentials.
+func withoutUser(config *rest.Config) error {
+	if !strings.Contains(config.Host, "@") {
+		return nil
+	}
+	at, err := url.Parse(config.Host)
+	if err != nil {
+		return errors.New("the server's URL is invalid")
+	}
+	if at.User == nil {
+		return nil
+	}
+	if config.Username == "" && config.BearerToken == "" {
+		config.Username = at.User.Username()
+		config.Password, _ = at.User.Password()
+	}
+	at.User = nil
+	config.Host = at.String()
+	return nil
 }
 
 // refuse is an error where the kubeconfig names a program to run or a file to read.
@@ -98,16 +156,40 @@ func checkName(name string) error {
 	return nil
 }
 
-// kubeconfig is one with a token, for the server of config.
+// kubeconfig returns one with a token, for the server of config and by its proxy.
 func kubeconfig(name, token string, config *rest.Config) ([]byte, error) {
+	config = rest.CopyConfig(config)
+	if err := withoutUser(config); err != nil {
+		return nil, err
+	}
+	proxy, err := proxyOf(config)
+	if err != nil {
+		return nil, err
+	}
 	account := Account + "@" + name
 	return clientcmd.Write(clientcmdapi.Config{
 		CurrentContext: account,
 		Contexts:       map[string]*clientcmdapi.Context{account: {Cluster: name, AuthInfo: account}},
 		AuthInfos:      map[string]*clientcmdapi.AuthInfo{account: {Token: token}},
 		Clusters: map[string]*clientcmdapi.Cluster{name: {
-			Server: config.Host, TLSServerName: config.ServerName,
+			Server: config.Host, TLSServerName: config.ServerName, ProxyURL: proxy,
 			CertificateAuthorityData: config.CAData, InsecureSkipTLSVerify: config.Insecure,
 		}},
 	})
+}
+
+// proxyOf returns the proxy-url that config was made with, or "".
+func proxyOf(config *rest.Config) (string, error) {
+	if config.Proxy == nil {
+		return "", nil
+	}
+	request, err := http.NewRequest(http.MethodGet, config.Host, nil)
+	if err != nil {
+		return "", errors.New("the server's URL is invalid")
+	}
+	proxy, err := config.Proxy(request)
+	if err != nil || proxy == nil {
+		return "", err
+	}
+	return proxy.String(), nil
 }

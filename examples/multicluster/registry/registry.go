@@ -33,17 +33,8 @@ func (r Registry) ID(m Member) string {
 	return fmt.Sprintf("%s/%s/%s%s+%s", r.Namespace, Secret, m.Name, suffix, m.Context)
 }
 
-// Check is an error where no member can be registered.
-func (r Registry) Check(ctx context.Context) error {
-	_, err := r.Client.CoreV1().Namespaces().Get(ctx, r.Namespace, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("the home cluster has no namespace %s: make it first, with kubectl create namespace %s", r.Namespace, r.Namespace)
-	}
-	return err
-}
-
-// Add registers a member, or gives it another kubeconfig. The Secret is made if there
-// is none.
+// Add registers a member, or gives it another kubeconfig. It needs to patch the Secret,
+// and to create it if there is none.
 func (r Registry) Add(ctx context.Context, name string, kubeconfig []byte) error {
 	if err := checkName(name); err != nil {
 		return err
@@ -52,32 +43,43 @@ func (r Registry) Add(ctx context.Context, name string, kubeconfig []byte) error
 		return fmt.Errorf("member %s: %w", name, err)
 	}
 	data := map[string][]byte{name + suffix: kubeconfig}
-	err := r.patch(ctx, map[string]any{"data": data})
+	err := r.patch(ctx, types.MergePatchType, map[string]any{"data": data})
 	if apierrors.IsNotFound(err) {
 		_, err = r.Client.CoreV1().Secrets(r.Namespace).Create(ctx,
 			&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: Secret, Namespace: r.Namespace}, Data: data}, metav1.CreateOptions{})
 	}
+	return r.explain(err)
+}
+
+// explain says what to create first.
+func (r Registry) explain(err error) error {
+	switch {
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("the home cluster has no namespace %s: create it first, with kubectl create namespace %s: %w", r.Namespace, r.Namespace, err)
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("%w: patch of Secret %s in namespace %s is needed; create the Secret first, with kubectl create secret generic -n %s %s",
+			err, Secret, r.Namespace, r.Namespace, Secret)
+	}
 	return err
 }
 
-// Remove ends a member's registration. It is an error if there is none.
+// Remove ends a member's registration. It is an error if there is none. It needs to
+// patch the Secret.
 func (r Registry) Remove(ctx context.Context, name string) error {
-	members, err := r.List(ctx)
-	if err != nil {
+	if err := checkName(name); err != nil {
 		return err
 	}
-	for _, m := range members {
-		if m.Name == name {
-			return r.patch(ctx, map[string]any{"data": map[string]any{name + suffix: nil}})
-		}
+	err := r.patch(ctx, types.JSONPatchType, []map[string]string{{"op": "remove", "path": "/data/" + name + suffix}})
+	if apierrors.IsNotFound(err) || apierrors.IsInvalid(err) {
+		return fmt.Errorf("there is no member %q", name)
 	}
-	return fmt.Errorf("there is no member %q", name)
+	return err
 }
 
-func (r Registry) patch(ctx context.Context, patch any) error {
+func (r Registry) patch(ctx context.Context, kind types.PatchType, patch any) error {
 	data, err := json.Marshal(patch)
 	if err == nil {
-		_, err = r.Client.CoreV1().Secrets(r.Namespace).Patch(ctx, Secret, types.MergePatchType, data, metav1.PatchOptions{})
+		_, err = r.Client.CoreV1().Secrets(r.Namespace).Patch(ctx, Secret, kind, data, metav1.PatchOptions{})
 	}
 	return err
 }

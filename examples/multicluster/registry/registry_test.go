@@ -1,13 +1,21 @@
 package registry
 
 import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
+	clienttesting "k8s.io/client-go/testing"
 )
 
 func access(t *testing.T, name, host string) []byte {
@@ -53,7 +61,9 @@ func TestParseRefuses(t *testing.T) {
 
 func TestRegistry(t *testing.T) {
 	ctx := t.Context()
-	r := Registry{Client: fake.NewClientset(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "keda"}}), Namespace: "keda"}
+	client := fake.NewClientset()
+	rejectMissing(client)
+	r := Registry{Client: client, Namespace: "keda"}
 	none, err := r.List(ctx)
 	require.NoError(t, err)
 	require.Empty(t, none)
@@ -76,4 +86,93 @@ func TestRegistry(t *testing.T) {
 	require.Error(t, r.Add(ctx, "c", []byte("kubeconfig")))
 	require.NoError(t, r.Client.CoreV1().Secrets("keda").Delete(ctx, Secret, metav1.DeleteOptions{}))
 	require.Empty(t, <-seen)
+}
+
+// rejectMissing has the server reject the removal of a key that is not there, as an API
+// server does.
+func rejectMissing(client *fake.Clientset) {
+	client.PrependReactor("patch", "secrets", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		p := action.(clienttesting.PatchAction)
+		s, err := client.Tracker().Get(p.GetResource(), p.GetNamespace(), p.GetName())
+		if err != nil || p.GetPatchType() != types.JSONPatchType {
+			return false, nil, nil
+		}
+		for key := range s.(*corev1.Secret).Data {
+			if strings.Contains(string(p.GetPatch()), `"/data/`+key+`"`) {
+				return false, nil, nil
+			}
+		}
+		return true, nil, apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", p.GetResource().GroupResource(), "", "missing path", 0, false)
+	})
+}
+
+// To register a member and to remove it, patch of the Secret is enough if the Secret
+// exists. If not, the error says so.
+func TestPatchIsEnough(t *testing.T) {
+	ctx := t.Context()
+	client := fake.NewClientset(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: Secret, Namespace: "keda"}})
+	rejectMissing(client)
+	client.PrependReactor("*", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		if action.Matches("patch", "secrets") && action.GetNamespace() == "keda" {
+			return false, nil, nil
+		}
+		return true, nil, apierrors.NewForbidden(action.GetResource().GroupResource(), action.GetVerb(), errors.New("not granted"))
+	})
+	r := Registry{Client: client, Namespace: "keda"}
+	require.NoError(t, r.Add(ctx, "a", access(t, "a", "https://a")))
+	require.NoError(t, r.Remove(ctx, "a"))
+	require.ErrorContains(t, r.Remove(ctx, "a"), `there is no member "a"`)
+	require.NoError(t, client.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("secrets"), "keda", Secret))
+	require.ErrorContains(t, r.Add(ctx, "a", access(t, "a", "https://a")), "kubectl create secret generic -n keda "+Secret)
+	require.ErrorContains(t, r.Remove(ctx, "a"), `there is no member "a"`)
+}
+
+func withURLs(server, proxy string) []byte {
+	return []byte("{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}], users: [{name: a, user: {}}], " +
+		"clusters: [{name: a, cluster: {server: '" + server + "', proxy-url: '" + proxy + "'}}]}")
+}
+
+// Neither a password in a URL nor one in an invalid URL is in what is told of a member. In
+// a valid URL of the server it is sent all the same.
+func TestCredentialsAreNotTold(t *testing.T) {
+	const secret = "s3cret"
+	for _, kubeconfig := range []string{
+		string(withURLs("https://agent:s3cret@a:6443/base", "")), string(withURLs("https://agent:s3cret@a:64x43", "")),
+		string(withURLs("https://agent:s3cret@a b", "")), string(withURLs("agent:s3cret@a", "")), string(withURLs("ftp://agent:s3cret@a", "")),
+		string(withURLs("https://a", "http://agent:s3cret@pro xy")), string(withURLs("https://a", "ftp://agent:s3cret@proxy")),
+		string(withURLs("https://a", "agent:s3cret@proxy")), string(withURLs("https://a", "http://agent:s3cret@proxy:x")),
+		"s3cret", "s3cret: [", "{users: s3cret}",
+	} {
+		m := Parse(map[string][]byte{"a.kubeconfig": []byte(kubeconfig)})[0]
+		told := fmt.Sprint(m.Server(), m.Context, Registry{}.ID(m), m.Err, (&Registry{Client: fake.NewClientset()}).Add(t.Context(), "a", []byte(kubeconfig)))
+		require.NotContains(t, told, secret, kubeconfig)
+		if m.Err == nil {
+			require.Equal(t, "https://a:6443/base", m.Server())
+			require.Equal(t, "agent", m.Config.Username)
+			require.Equal(t, secret, m.Config.Password)
+		}
+	}
+	for _, server := range []string{"https://a:6443", "http://a", "10.0.0.1:6443", "a"} {
+		_, config, err := parse(withURLs(server, "socks5://proxy:1080"))
+		require.NoError(t, err, server)
+		require.Equal(t, server, config.Host)
+	}
+}
+
+// The proxy of the administrator's kubeconfig is that of the member's.
+func TestProxyIsKept(t *testing.T) {
+	_, admin, err := parse(withURLs("https://agent:s3cret@a", "http://user:s3cret@proxy:3128"))
+	require.NoError(t, err)
+	data, err := kubeconfig("a", "t0ken", admin)
+	require.NoError(t, err)
+	_, config, err := parse(data)
+	require.NoError(t, err)
+	require.Equal(t, "t0ken", config.BearerToken)
+	require.Equal(t, "https://a", config.Host)
+	proxy, err := proxyOf(config)
+	require.NoError(t, err)
+	require.Equal(t, "http://user:s3cret@proxy:3128", proxy)
+	data, err = kubeconfig("a", "t0ken", &rest.Config{Host: "https://a"})
+	require.NoError(t, err)
+	require.NotContains(t, string(data), "proxy-url")
 }

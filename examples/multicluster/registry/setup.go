@@ -42,6 +42,9 @@ func Setup(ctx context.Context, m NewMember) ([]byte, error) {
 		return nil, err
 	}
 	admin := rest.CopyConfig(m.Admin)
+	if err := withoutUser(admin); err != nil {
+		return nil, err
+	}
 	if err := rest.LoadTLSFiles(admin); err != nil {
 		return nil, err
 	}
@@ -76,11 +79,11 @@ func grant(ctx context.Context, c kubernetes.Interface) error {
 		_, err = c.CoreV1().ServiceAccounts(Namespace).Apply(ctx, core.ServiceAccount(Account, Namespace), manager)
 	}
 	if err == nil {
-		_, err = c.RbacV1().ClusterRoles().Apply(ctx, rbac.ClusterRole(role).WithRules(rules...), manager)
+		_, err = c.RbacV1().ClusterRoles().Apply(ctx, rbac.ClusterRole(Role).WithRules(rules...), manager)
 	}
 	if err == nil {
-		_, err = c.RbacV1().ClusterRoleBindings().Apply(ctx, rbac.ClusterRoleBinding(role).
-			WithRoleRef(rbac.RoleRef().WithAPIGroup(rbacv1.GroupName).WithKind("ClusterRole").WithName(role)).
+		_, err = c.RbacV1().ClusterRoleBindings().Apply(ctx, rbac.ClusterRoleBinding(Role).
+			WithRoleRef(rbac.RoleRef().WithAPIGroup(rbacv1.GroupName).WithKind("ClusterRole").WithName(Role)).
 			WithSubjects(rbac.Subject().WithKind(rbacv1.ServiceAccountKind).WithName(Account).WithNamespace(Namespace)), manager)
 	}
 	if err == nil {
@@ -96,7 +99,8 @@ func grant(ctx context.Context, c kubernetes.Interface) error {
 
 const (
 	tokenName = Account + "-token"
-	role      = "scaledjob-multicluster-member" // and its binding
+	// Role is the name of the ClusterRole on members, and of its binding.
+	Role = "scaledjob-multicluster-member"
 )
 
 // await returns the ServiceAccount's token when there is one.
@@ -137,7 +141,7 @@ func Revoke(ctx context.Context, admin *rest.Config) error {
 		remove func(context.Context, string, metav1.DeleteOptions) error
 		name   string
 	}{
-		{c.RbacV1().ClusterRoleBindings().Delete, role}, {c.RbacV1().ClusterRoles().Delete, role},
+		{c.RbacV1().ClusterRoleBindings().Delete, Role}, {c.RbacV1().ClusterRoles().Delete, Role},
 		{c.CoreV1().ServiceAccounts(Namespace).Delete, Account}, {c.CoreV1().Secrets(Namespace).Delete, tokenName},
 	} {
 		if err := of.remove(ctx, of.name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {

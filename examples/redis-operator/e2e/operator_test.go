@@ -39,6 +39,7 @@ func TestOperator(t *testing.T) {
 		{"a queue that fails", (*stand).failing},
 		{"strangers", (*stand).strangers},
 		{"deleted meanwhile", (*stand).deletedMeanwhile},
+		{"edited meanwhile", (*stand).editedMeanwhile},
 		{"a quota", (*stand).quota},
 		{"a create without an answer", (*stand).unanswered},
 		{"a name that is taken", (*stand).taken},
@@ -51,6 +52,7 @@ func TestOperator(t *testing.T) {
 		{"two replicas", (*stand).elects},
 		{"a connection for all", (*stand).connects},
 		{"password and TLS", (*stand).secrets},
+		{"one namespace", (*stand).namespaced},
 		{"hostile addresses", (*stand).hostile},
 		{"at rest", (*stand).rests},
 		{"rights", (*stand).rights},
@@ -64,7 +66,9 @@ func (s *stand) refuses(t *testing.T) {
 	for text, change := range map[string]func(*v1.ScaledJob){
 		"spec.queueName":                            func(sj *v1.ScaledJob) { sj.Spec.QueueName = "" },
 		"spec.redisAddress":                         func(sj *v1.ScaledJob) { sj.Spec.RedisAddress = "redis" },
+		"redisAddress in body should match ":        func(sj *v1.ScaledJob) { sj.Spec.RedisAddress = "redis:99999" },
 		"redisAddress in body should match":         func(sj *v1.ScaledJob) { sj.Spec.RedisAddress = "redis://user:password@redis:6379" },
+		"spec.redisAuth.secretKeyRef.key":           func(sj *v1.ScaledJob) { sj.Spec.RedisAuth = &v1.RedisAuth{SecretKeyRef: v1.SecretKeyRef{Name: "a"}} },
 		"spec.threshold":                            func(sj *v1.ScaledJob) { sj.Spec.Threshold = 0 },
 		"spec.minReplicas":                          func(sj *v1.ScaledJob) { sj.Spec.MinReplicas = -1 },
 		"spec.maxReplicas":                          func(sj *v1.ScaledJob) { sj.Spec.MaxReplicas = -1 },
@@ -272,7 +276,7 @@ func (s *stand) outage(t *testing.T) {
 	p := s.place(t, "outage")
 	sj := p.scaledJob("consumer", server.Address, "orders", "1h")
 	require.NoError(t, s.client.Create(t.Context(), sj))
-	o := s.start(t, "-namespace", p.namespace)
+	o := s.start(t, "-namespace", p.namespace, "-leader-elect=false")
 	p.becomes(30*time.Second, func(t *assert.CollectT) { require.Equal(t, "True Reconciled", p.condition(t, "consumer", "Ready")) })
 	p.measures(o, "30", "3", "3")
 	jobs := p.jobs(t)
@@ -319,11 +323,11 @@ func (p *place) change(how func(*v1.ScaledJob)) {
 }
 
 func (s *stand) killedInBurst(t *testing.T) {
-	const desired = 300
+	const desired = 1000
 	p := s.place(t, "burst")
 	list := s.list(t, "scaledjob-e2e-burst")
 	s.push(t, list, 10*desired)
-	p.consume(list, "1h", func(sj *v1.ScaledJob) { sj.Spec.MaxReplicas = 1000 })
+	p.consume(list, "1h", func(sj *v1.ScaledJob) { sj.Spec.MaxReplicas = 2000 })
 	o, seen := p.operator(), 0
 	for round := range 3 {
 		p.becomes(20*time.Second, func(t *assert.CollectT) { require.Greater(t, len(p.jobs(t)), seen+20) })
@@ -344,9 +348,9 @@ func (s *stand) elects(t *testing.T) {
 	list := s.list(t, "scaledjob-e2e-elect")
 	s.push(t, list, 30)
 	p.consume(list, "1h")
-	first := p.operator("-leader-election")
+	first := p.operator("-leader-elect")
 	p.becomes(30*time.Second, func(t *assert.CollectT) { require.Len(t, p.jobs(t), 3) })
-	second := p.operator("-leader-election")
+	second := p.operator("-leader-elect")
 	p.becomes(10*time.Second, func(t *assert.CollectT) {
 		code, _ := get(t, second.probes+"/readyz")
 		require.Equal(t, 200, code, "ready to")
@@ -361,7 +365,7 @@ func (s *stand) elects(t *testing.T) {
 	p.becomes(10*time.Second, func(t *assert.CollectT) { require.Len(t, p.jobs(t), 6) }) // less than the lease lasts: it was given up
 	p.measures(second, "60", "6", "6")
 
-	third := p.operator("-leader-election")
+	third := p.operator("-leader-elect")
 	second.Kill()
 	s.push(t, list, 10)
 	p.becomes(30*time.Second, func(t *assert.CollectT) { require.Len(t, p.jobs(t), 7) })
@@ -439,12 +443,15 @@ func (s *stand) rights(t *testing.T) {
 	}
 	for _, right := range []string{
 		"get scaledjobs", "watch scaledjobs", "update scaledjobs/status",
-		"list jobs", "watch jobs", "create jobs", "create events", "create leases", "get leases", "update leases",
+		"get secrets", // which samples of the tests grant
+		"get jobs", "watch jobs", "create jobs", "create events", "create leases", "get leases", "update leases",
 	} {
 		require.True(t, used[right], right)
 		delete(used, right)
 	}
-	delete(used, "patch events")    // of what happens again soon
-	delete(used, "list scaledjobs") // where an API server cannot begin a watch with what there is
+	delete(used, "patch events") // of what happens again soon
+	for _, list := range []string{"list scaledjobs", "list jobs"} {
+		delete(used, list) // where an API server cannot begin a watch with what there is
+	}
 	require.Empty(t, used)
 }

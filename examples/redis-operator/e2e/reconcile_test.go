@@ -3,22 +3,32 @@ package e2e
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/scaledjob/scaledjob/adapter"
+	adapterclient "github.com/scaledjob/scaledjob/adapter/client"
 
 	v1 "github.com/scaledjob/scaledjob/examples/redis-operator/api/v1"
 	"github.com/scaledjob/scaledjob/examples/redis-operator/internal/controller"
@@ -26,18 +36,56 @@ import (
 	"github.com/scaledjob/scaledjob/examples/redis-operator/internal/queue"
 )
 
-// reconciler is one without a process around it, that reads the queues.
-func (s *stand) reconciler(t *testing.T, queues queue.Factory) *controller.Reconciler {
+// A fault answers a create of a Job in the API server's place, or sends it.
+type fault func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error)
+
+// reconciler returns a reconciler without a process around it, that reads the queues and
+// whose creates meet the faults.
+func (s *stand) reconciler(t *testing.T, queues queue.Reader, faults ...fault) *controller.Reconciler {
 	t.Helper()
-	c := s.as(t, s.cluster.User(account, "system:serviceaccounts", "system:authenticated"))
+	r := s.managed(t, queues, faults...)
+	requests := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
+	t.Cleanup(requests.ShutDown)
+	require.NoError(t, r.Jobs.Start(t.Context(), requests))
+	require.NoError(t, r.Jobs.WaitForSync(t.Context()))
+	return r
+}
+
+// managed returns the same for a manager, which starts it.
+func (s *stand) managed(t *testing.T, queues queue.Reader, faults ...fault) *controller.Reconciler {
+	t.Helper()
+	config := s.cluster.User(account, "system:serviceaccounts", "system:authenticated")
+	c := s.as(t, config)
+	for _, f := range faults {
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return faulty{next, f} })
+	}
+	clients, err := adapterclient.Connect(config, 0, nil)
+	require.NoError(t, err)
+	jobs, err := controller.NewJobs(clients.Watches, adapter.Options{})
+	require.NoError(t, err)
 	return &controller.Reconciler{
-		Client: c, Live: c, Queues: queues, Now: time.Now, Poll: 30 * time.Second, Retry: 10 * time.Second,
+		Client: c, Live: c, Jobs: jobs, Requests: clients.Requests, Queues: queues,
+		Now: time.Now, Poll: 30 * time.Second, Retry: 10 * time.Second, Workers: 1,
 		Metrics: metrics.New(prometheus.NewRegistry()), Events: events.NewFakeRecorder(100),
 	}
 }
 
+// faulty is a way to the API server.
+type faulty struct {
+	next  http.RoundTripper
+	fault fault
+}
+
+func (f faulty) RoundTrip(r *http.Request) (*http.Response, error) {
+	send := func() (*http.Response, error) { return f.next.RoundTrip(r) }
+	if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/jobs") {
+		return f.fault(r, send)
+	}
+	return send()
+}
+
 func holds(depth int64) queue.Fake {
-	return func(context.Context, string, string) (int64, error) { return depth, nil }
+	return func(context.Context, queue.Server, string) (int64, error) { return depth, nil }
 }
 
 // reconcile reconciles the ScaledJob called consumer.
@@ -84,7 +132,7 @@ func (s *stand) article(t *testing.T) {
 func (s *stand) failing(t *testing.T) {
 	p := s.place(t, "failing")
 	p.consume("orders", "1h")
-	fails := queue.Fake(func(context.Context, string, string) (int64, error) { return 0, errors.New("Redis is not there") })
+	fails := queue.Fake(func(context.Context, queue.Server, string) (int64, error) { return 0, errors.New("Redis is not there") })
 
 	_, err := p.reconcile(s.reconciler(t, holds(30)))
 	require.NoError(t, err)
@@ -105,7 +153,7 @@ func (s *stand) failing(t *testing.T) {
 	require.Len(t, p.jobs(t), 4)
 }
 
-// A Job that has the label, and no owner or another, is not counted, and nobody touches it.
+// A Job that has the labels, and no owner or another, is not counted, and nobody touches it.
 func (s *stand) strangers(t *testing.T) {
 	p := s.place(t, "strangers")
 	other := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: "other"}}
@@ -117,7 +165,8 @@ func (s *stand) strangers(t *testing.T) {
 		"of-which-not-owned": {{APIVersion: v1.GroupVersion.String(), Kind: "ScaledJob", Name: sj.Name, UID: sj.UID}}, // and no controller
 	} {
 		job := &batchv1.Job{Spec: *sj.Spec.JobTemplate.Spec.DeepCopy()}
-		job.ObjectMeta = metav1.ObjectMeta{Namespace: p.namespace, Name: name, Labels: map[string]string{controller.LabelOwner: sj.Name}, OwnerReferences: owners}
+		job.ObjectMeta = metav1.ObjectMeta{Namespace: p.namespace, Name: name, OwnerReferences: owners}
+		job.Labels = map[string]string{controller.LabelName: sj.Name, adapter.LabelOwner: string(sj.UID)}
 		require.NoError(t, s.client.Create(t.Context(), job))
 	}
 	_, err := p.reconcile(s.reconciler(t, holds(10)))
@@ -135,44 +184,82 @@ func (s *stand) touchesNoJob(t *testing.T, namespace string) {
 	t.Helper()
 	for _, r := range s.cluster.Requests(t) {
 		if r.User == account && r.Resource == "jobs" && r.Namespace == namespace {
-			require.Contains(t, []string{"list", "watch", "create"}, r.Verb)
+			require.Contains(t, []string{"get", "list", "watch", "create"}, r.Verb)
 		}
 	}
 }
 
-// A ScaledJob that is deleted while its queue is read, while its Jobs are created, or
-// before its status is written, is no error, and has no Job created after.
+// A ScaledJob that is deleted while its queue is read, or before its status is written,
+// is no error, and has no Job created after.
 func (s *stand) deletedMeanwhile(t *testing.T) {
-	for name, want := range map[string]int{"while reading": 0, "while creating": 2, "before the status": 3} {
+	for name, want := range map[string]int32{"while-reading": 0, "before-the-status": 3} {
 		t.Run(name, func(t *testing.T) {
-			p := s.place(t, map[string]string{"while reading": "m1", "while creating": "m2", "before the status": "m3"}[name])
+			p := s.place(t, name)
 			p.consume("orders", "1h")
-			remove := func() { p.delete("consumer") }
-			r := s.reconciler(t, queue.Fake(func(context.Context, string, string) (int64, error) {
-				if name == "while reading" {
-					remove()
+			var created atomic.Int32
+			r := s.reconciler(t, queue.Fake(func(context.Context, queue.Server, string) (int64, error) {
+				if name == "while-reading" {
+					p.delete("consumer")
 				}
 				return 30, nil
-			}))
-			created := 0
-			admin, err := client.NewWithWatch(s.cluster.Config(), client.Options{Scheme: s.scheme})
-			require.NoError(t, err)
-			r.Client = interceptor.NewClient(admin, interceptor.Funcs{
-				Create: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.CreateOption) error {
-					err := c.Create(ctx, o, options...)
-					if created++; name == "while creating" && created == 2 || name == "before the status" && created == 3 {
-						remove()
-					}
-					return err
-				},
+			}), func(_ *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
+				answer, err := send()
+				if created.Add(1) == 3 {
+					p.delete("consumer")
+				}
+				return answer, err
 			})
-			result, err := p.reconcile(r)
+			for range 2 {
+				result, err := p.reconcile(r)
+				require.NoError(t, err)
+				require.Zero(t, result, "nothing to come back for")
+			}
+			require.Equal(t, want, created.Load())
+		})
+	}
+}
+
+// An edit or a deletion of a ScaledJob stops the creation of its Jobs after the batch
+// that is being sent: 1 Job, then 2.
+func (s *stand) editedMeanwhile(t *testing.T) {
+	for name, want := range map[string]int32{"edited-while-creating": 5, "deleted-while-creating": 3} {
+		t.Run(name, func(t *testing.T) {
+			p := s.place(t, name)
+			p.consume("orders", "1h")
+			var created atomic.Int32
+			var r *controller.Reconciler
+			uid := p.get(t, "consumer").UID
+			r = s.managed(t, holds(200), func(_ *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
+				answer, err := send()
+				if created.Add(1) != 2 {
+					return answer, err
+				}
+				if want == 3 {
+					p.delete("consumer")
+				} else {
+					p.change(func(sj *v1.ScaledJob) { sj.Spec.MaxReplicas = 5 })
+				}
+				p.becomes(10*time.Second, func(t *assert.CollectT) {
+					_, known := r.Jobs.Counts(uid, time.Now())
+					require.False(t, known, "the plan is stopped")
+				})
+				require.LessOrEqual(t, created.Load(), int32(3))
+				return answer, err
+			})
+			manager, err := ctrl.NewManager(s.cluster.Config(), ctrl.Options{
+				Scheme: s.scheme, Metrics: server.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: new(true)},
+				Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{p.namespace: {}}},
+			})
 			require.NoError(t, err)
-			require.Zero(t, result, "nothing to come back for")
-			result, err = p.reconcile(r)
-			require.NoError(t, err)
-			require.Zero(t, result)
-			require.Equal(t, want, created)
+			r.Client = manager.GetClient()
+			require.NoError(t, r.SetupWithManager(manager))
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan error)
+			go func() { ended <- manager.Start(ctx) }()
+			p.becomes(20*time.Second, func(t *assert.CollectT) { require.Equal(t, want, created.Load()) })
+			p.stays(3*time.Second, func(t require.TestingT) { require.Equal(t, want, created.Load()) })
+			stop()
+			require.NoError(t, <-ended)
 		})
 	}
 }
@@ -181,18 +268,16 @@ func (s *stand) deletedMeanwhile(t *testing.T) {
 func (s *stand) quota(t *testing.T) {
 	p := s.place(t, "quota")
 	p.consume("orders", "1h")
-	r := s.reconciler(t, holds(50))
-	admin, err := client.NewWithWatch(s.cluster.Config(), client.Options{Scheme: s.scheme})
-	require.NoError(t, err)
-	left := 3
-	r.Client = interceptor.NewClient(admin, interceptor.Funcs{
-		Create: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.CreateOption) error {
-			if left == 0 {
-				return errors.New("exceeded quota")
-			}
-			left--
-			return c.Create(ctx, o, options...)
-		},
+	var left atomic.Int32
+	left.Store(3)
+	r := s.reconciler(t, holds(50), func(_ *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
+		if left.Add(-1) >= 0 {
+			return send()
+		}
+		refused := `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403, "message": "exceeded quota"}`
+		return &http.Response{
+			StatusCode: http.StatusForbidden, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(refused)),
+		}, nil
 	})
 	result, err := p.reconcile(r)
 	require.NoError(t, err)
@@ -202,47 +287,45 @@ func (s *stand) quota(t *testing.T) {
 	status := p.get(t, "consumer").Status
 	require.EqualValues(t, 3, status.ActiveJobs)
 	require.EqualValues(t, 5, *status.DesiredJobs)
+	require.Contains(t, status.Conditions[1].Message, "created 3 of 5 Jobs: exceeded quota")
 
-	left = 100
+	left.Store(100)
 	_, err = p.reconcile(r)
 	require.NoError(t, err)
 	require.Len(t, p.jobs(t), 5)
 	require.Equal(t, "True Reconciled", p.condition(t, "consumer", "Ready"))
 }
 
-// A create that had its effect, though nobody was told, is not made again; nor is what
-// another replica has made meanwhile.
+// A create that had its effect, though nobody was told, is not sent again. Nor do two
+// replicas that act at once create more than the maximum.
 func (s *stand) unanswered(t *testing.T) {
 	p := s.place(t, "unanswered")
-	p.consume("orders", "1h")
-	r := s.reconciler(t, holds(50))
-	admin, err := client.NewWithWatch(s.cluster.Config(), client.Options{Scheme: s.scheme})
-	require.NoError(t, err)
-	calls := 0
-	r.Client = interceptor.NewClient(admin, interceptor.Funcs{
-		Create: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.CreateOption) error {
-			err := c.Create(ctx, o, options...)
-			if calls++; calls == 2 {
-				return errors.New("timed out")
-			}
-			if calls == 4 { // after the look, and before this one's next create
-				_, err := p.reconcile(s.reconciler(t, holds(50)))
-				require.NoError(t, err)
-			}
-			return err
-		},
+	p.consume("orders", "1h", func(sj *v1.ScaledJob) { sj.Spec.MaxReplicas = 5 })
+	another := s.reconciler(t, holds(50))
+	var calls atomic.Int32
+	r := s.reconciler(t, holds(50), func(_ *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
+		answer, err := send()
+		switch calls.Add(1) {
+		case 2:
+			return nil, errors.New("timed out")
+		case 4: // the next reconcile's first
+			_, err := p.reconcile(another)
+			assert.NoError(t, err)
+		}
+		return answer, err
 	})
 	for range 4 {
-		_, err = p.reconcile(r)
+		_, err := p.reconcile(r)
 		require.NoError(t, err)
 		require.LessOrEqual(t, len(p.jobs(t)), 5)
 	}
 	require.Len(t, p.jobs(t), 5)
 	require.Equal(t, "True Reconciled", p.condition(t, "consumer", "Ready"))
+	require.LessOrEqual(t, calls.Load(), int32(5), "one for each Job")
 }
 
-// A name that somebody else has taken is passed over, whether it is another's Job or
-// was the ScaledJob's own, which is not found by its label any more.
+// A name that somebody else has taken is passed over. A Job of the ScaledJob that lost
+// its label is found by its name, and counts.
 func (s *stand) taken(t *testing.T) {
 	p := s.place(t, "taken")
 	sj := p.consume("orders", "1h")
@@ -250,17 +333,17 @@ func (s *stand) taken(t *testing.T) {
 	require.NoError(t, err)
 	jobs := p.jobs(t)
 	require.Len(t, jobs, 2)
-	newest := jobs[slices.IndexFunc(jobs, func(j batchv1.Job) bool { return strings.HasSuffix(j.Name, "-2") })]
-	delete(newest.Labels, controller.LabelOwner)
-	require.NoError(t, s.client.Update(t.Context(), &newest))
+	second := jobs[slices.IndexFunc(jobs, func(j batchv1.Job) bool { return strings.HasSuffix(j.Name, "-2") })]
+	delete(second.Labels, adapter.LabelOwner)
+	require.NoError(t, s.client.Update(t.Context(), &second))
 	other := &batchv1.Job{Spec: *sj.Spec.JobTemplate.Spec.DeepCopy()}
-	other.ObjectMeta = metav1.ObjectMeta{Namespace: p.namespace, Name: strings.TrimSuffix(newest.Name, "2") + "4"}
+	other.ObjectMeta = metav1.ObjectMeta{Namespace: p.namespace, Name: strings.TrimSuffix(second.Name, "2") + "4"}
 	require.NoError(t, s.client.Create(t.Context(), other))
 
-	result, err := p.reconcile(s.reconciler(t, holds(30)))
+	result, err := p.reconcile(s.reconciler(t, holds(40)))
 	require.NoError(t, err)
 	require.Equal(t, ctrl.Result{RequeueAfter: 30 * time.Second}, result)
 	require.Equal(t, "True Reconciled", p.condition(t, "consumer", "Ready"))
-	require.EqualValues(t, 3, p.get(t, "consumer").Status.ActiveJobs, "1, 3 and 5")
+	require.EqualValues(t, 4, p.get(t, "consumer").Status.ActiveJobs, "1, 2, 3 and 5")
 	require.Len(t, p.jobs(t), 5)
 }

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,8 +14,12 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	v1 "github.com/scaledjob/scaledjob/examples/redis-operator/api/v1"
 	"github.com/scaledjob/scaledjob/examples/redis-operator/internal/redistest"
@@ -22,50 +27,92 @@ import (
 
 const password = "s3cret-w0rd"
 
-// A Redis with TLS and a password, whose Secret is wrong, then right; and servers that send back
-// what they are sent. Nobody tells the password.
+// A Redis with TLS and a password, whose Secret is wrong, then right; servers that send back
+// what they are sent; and a ScaledJob of another namespace, which the Secret does not help.
+// No text has the password.
 func (s *stand) secrets(t *testing.T) {
 	certificate := redistest.NewCertificate(t)
 	server := redistest.StartEncrypted(t, certificate, "--requirepass", password)
 	server.Push("orders", 30, redis.Options{Password: password, TLSConfig: certificate.TLS()})
-	p := s.place(t, "secrets")
-	root := t.TempDir()
-	secret := func(name, file, content string) {
-		t.Helper()
-		require.NoError(t, os.MkdirAll(filepath.Join(root, name), 0o700))
-		require.NoError(t, os.WriteFile(filepath.Join(root, name, file), []byte(content), 0o600))
+	p, other := s.place(t, "secrets"), s.place(t, "other-secrets")
+	p.grantSecret("redis")
+	other.grantSecret("redis")
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: "redis"}, StringData: map[string]string{
+		"password": password + "-old", "ca.crt": string(certificate.Cert), "tls.crt": string(certificate.Cert), "tls.key": string(certificate.Key),
+	}}
+	require.NoError(t, s.client.Create(t.Context(), secret))
+	create := func(p *place, name, address string) {
+		sj := p.scaledJob(name, address, "orders", "1h")
+		sj.Spec.RedisAuth = &v1.RedisAuth{SecretKeyRef: v1.SecretKeyRef{Name: "redis", Key: "password"}}
+		if name == "consumer" {
+			sj.Spec.RedisTLS = &v1.RedisTLS{SecretName: "redis"}
+		}
+		require.NoError(t, s.client.Create(t.Context(), sj))
 	}
-	require.NoError(t, s.client.Create(t.Context(), p.scaledJob("consumer", server.Address, "orders", "1h")))
-	for file, content := range map[string]string{
-		"address": server.Address + "\n", "password": password + "-old",
-		"ca.crt": string(certificate.Cert), "tls.crt": string(certificate.Cert), "tls.key": string(certificate.Key),
-	} {
-		secret("redis", file, content)
-	}
+	create(p, "consumer", server.Address)
+	create(other, "consumer", server.Address)
 	for name, be := range redistest.Hostile {
-		name = regexp.MustCompile(`\W+`).ReplaceAllString(strings.ToLower(name), "-")
-		hostile := redistest.Listen(t, be)
-		secret(name, "address", hostile.Address)
-		secret(name, "password", password)
-		require.NoError(t, s.client.Create(t.Context(), p.scaledJob(name, hostile.Address, "orders", "1h")))
+		create(p, regexp.MustCompile(`\W+`).ReplaceAllString(strings.ToLower(name), "-"), redistest.Listen(t, be).Address)
 	}
-	o := p.operator("-redis-secrets", root, "-log-level=debug")
-	refused := func(t *assert.CollectT) {
+	o, second := p.operator("-log-level=debug"), other.operator()
+	p.becomes(30*time.Second, func(t *assert.CollectT) {
 		require.Equal(t, "False RedisUnreachable", p.condition(t, "consumer", "QueueConnected"))
 		require.Contains(t, p.get(t, "consumer").Status.Conditions[0].Message, "refuses the user name or the password")
-	}
-	p.becomes(30*time.Second, refused)
-	secret("redis", "password", password)
+	})
+	secret.StringData = map[string]string{"password": password}
+	require.NoError(t, s.client.Update(t.Context(), secret))
 	p.becomes(10*time.Second, func(t *assert.CollectT) { require.Len(t, p.active(t), 3) })
 	require.Contains(t, p.events(t), "RedisUnreachable")
+	other.becomes(10*time.Second, func(t *assert.CollectT) {
+		require.Equal(t, "False SecretUnreadable", other.condition(t, "consumer", "QueueConnected"))
+	})
+	require.Empty(t, other.jobs(t))
 
 	_, metrics := get(t, o.metrics+"/metrics")
 	status, events := p.text(&v1.ScaledJobList{}), p.text(&eventsv1.EventList{})
 	for _, text := range []string{o.Output(), metrics, status, events} {
 		require.NotContains(t, text, password)
 	}
-	require.Contains(t, events, "answered with an error", "the one that sends it back")
+	require.Contains(t, events, "answered with an error", "the server that sends it back")
 	o.Stop()
+	second.Stop()
+}
+
+// grantSecret lets the operator read a Secret, as config/samples/password.yaml does.
+func (p *place) grantSecret(name string) {
+	p.t.Helper()
+	p.apply(p.t, fmt.Sprintf(`apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: redis-operator-secrets, namespace: %[1]s}
+rules: [{apiGroups: [""], resources: [secrets], resourceNames: [%[2]s], verbs: [get]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: redis-operator-secrets, namespace: %[1]s}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: redis-operator-secrets}
+subjects: [{kind: ServiceAccount, name: redis-operator, namespace: redis-operator}]`, p.namespace, name))
+}
+
+// The operator of config/namespaced, which has no ClusterRole, gets the lease and creates
+// Jobs in its namespace.
+func (s *stand) namespaced(t *testing.T) {
+	rendered, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), "../config/namespaced")
+	require.NoError(t, err)
+	text, err := rendered.AsYaml()
+	require.NoError(t, err)
+	s.apply(t, string(text)) // the namespace production is that of the article's manifest
+	const list = "scaledjob-e2e-namespaced"
+	s.push(t, s.list(t, list), 30)
+	p := &place{s, t, "production"}
+	require.NoError(t, s.client.Create(t.Context(), p.scaledJob("namespaced", s.address, list, "1h")))
+	access := s.cluster.UserKubeconfig(t, "system:serviceaccount:production:redis-operator")
+	o := s.start(t, "-kubeconfig", access, "-namespace=production", "-lease-namespace=")
+	p.becomes(30*time.Second, func(t *assert.CollectT) {
+		require.Equal(t, "True Reconciled", p.condition(t, "namespaced", "Ready"))
+		require.EqualValues(t, 3, p.get(t, "namespaced").Status.ActiveJobs)
+	})
+	o.Stop()
+	require.NotContains(t, o.Output(), "forbidden")
 }
 
 // text is all of a kind that there is.

@@ -89,7 +89,7 @@ func (s *stand) connect(t *testing.T) {
 	t.Cleanup(func() { s.redis.Close() })
 }
 
-// missesKind checks what an operator says that finds no ScaledJobs to be.
+// missesKind checks the error of an operator whose cluster has no ScaledJobs.
 func (s *stand) missesKind(t *testing.T) {
 	t.Helper()
 	p := s.start(t)
@@ -137,7 +137,7 @@ type operator struct {
 func (s *stand) start(t *testing.T, args ...string) *operator {
 	t.Helper()
 	o := &operator{metrics: free(t), probes: free(t)}
-	args = append([]string{"-kubeconfig", s.kubeconfig, "-metrics", o.metrics, "-probes", o.probes, "-lease-namespace", "redis-operator"}, args...)
+	args = append([]string{"-kubeconfig", s.kubeconfig, "-metrics-bind-address", o.metrics, "-health-probe-bind-address", o.probes, "-lease-namespace", "redis-operator"}, args...)
 	o.Process = process.Start(t, exec.Command(s.binary, args...))
 	return o
 }
@@ -179,7 +179,7 @@ func (s *stand) place(t *testing.T, namespace string) *place {
 // operator starts an operator for this place alone, which looks every second.
 func (p *place) operator(args ...string) *operator {
 	p.t.Helper()
-	return p.start(p.t, append([]string{"-namespace", p.namespace, "-poll=1s", "-retry=1s"}, args...)...)
+	return p.start(p.t, append([]string{"-namespace", p.namespace, "-leader-elect=false", "-poll=1s", "-retry=1s"}, args...)...)
 }
 
 // scaledJob is a ScaledJob whose threshold is 10, and whose pods run for that long.

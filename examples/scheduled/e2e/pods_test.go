@@ -9,7 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/scaledjob/scaledjob/adapter/run"
+	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
 	"github.com/scaledjob/scaledjob/e2e/cluster"
 )
 
@@ -34,7 +34,7 @@ type sight struct {
 }
 
 func (p *pods) run(pod *corev1.Pod) (r cluster.Run) {
-	tag := pod.Labels[run.LabelTag]
+	tag := pod.Labels[scheduledjob.LabelTag]
 	var environments []string
 	for _, c := range append(pod.Spec.InitContainers, pod.Spec.Containers...) {
 		environments = append(environments, environment(pod, c.Env))
@@ -62,7 +62,7 @@ func environment(pod *corev1.Pod, env []corev1.EnvVar) string {
 			values[e.Name] = pod.Annotations[strings.TrimSuffix(key, "']")]
 		}
 	}
-	return fmt.Sprintf("%s/%s", values[run.EnvPodIndex], values[run.EnvPodCount])
+	return fmt.Sprintf("%s/%s", values[scheduledjob.EnvPodIndex], values[scheduledjob.EnvPodCount])
 }
 
 // of returns what the pods of a namespace have seen.

@@ -16,10 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/scaledjob/scaledjob/adapter/run"
+	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
 	"github.com/scaledjob/scaledjob/e2e/cluster"
 	"github.com/scaledjob/scaledjob/e2e/manifest"
 	"github.com/scaledjob/scaledjob/schedule"
+	"github.com/scaledjob/scaledjob/schedule/interval"
 )
 
 // One cluster serves all; each has a namespace of its own, and a controller that
@@ -51,6 +52,11 @@ func TestScheduled(t *testing.T) {
 		{"a lost status", (*stand).adopts},
 		{"two controllers", (*stand).together},
 		{"at rest", (*stand).rests},
+		{"a stale list of ScheduledJobs", (*stand).staleList},
+		{"replaced and cancelled", (*stand).stops},
+		{"a request without history", (*stand).answers},
+		{"unknown jobs", (*stand).unknown},
+		{"leader election", (*stand).elects},
 		{"the sample", (*stand).sample},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -238,17 +244,17 @@ func (s *stand) misses(t *testing.T) {
 // Of each outcome the history keeps the newest, and nothing else is left: no Job, no
 // pod, no RunRequest.
 func (s *stand) forgets(t *testing.T) {
-	j, _ := s.scheduled(t, "forgets", "  schedule: {timeSpec: R4//PT1S, skipOutdated: false}\n  historyLimit: 2\n  maxRestart: 0\n"+pod(map[string]string{exitsScheduled: "3"}))
+	j, _ := s.scheduled(t, "forgets", "  schedule: {timeSpec: R4//PT1S, skipOutdated: false}\n  historyLimit: 2\n  maxRestart: 0\n"+pod(map[string]string{exitsScheduled: "3"}), "-request-ttl=0s")
 	for i := range 3 {
 		j.request(fmt.Sprintf("now-%d", i))
-		j.becomes(60*time.Second, func(t *assert.CollectT) { require.NotEmpty(t, j.status(t).Asked) })
+		j.becomes(60*time.Second, func(t *assert.CollectT) { require.NotEmpty(t, j.status(t).Requested) })
 		time.Sleep(time.Second) // so that they differ in when they were asked for
 	}
 	j.becomes(60*time.Second, func(t *assert.CollectT) {
 		status := j.status(t)
 		require.EqualValues(t, 4, status.Started)
 		require.Empty(t, slices.Concat(status.Running, status.Pending))
-		require.Empty(t, status.Forgotten)
+		require.Empty(t, status.PendingDeletion)
 		require.Len(t, status.Completed, 4)
 		require.Len(t, j.jobs(t), 4)
 		pods, err := j.client.CoreV1().Pods(j.namespace).List(j.t.Context(), metav1.ListOptions{})
@@ -282,7 +288,7 @@ func (s *stand) follows(t *testing.T) {
 	j.apply("alarm", "  after: [{job: job, outcome: failed}]\n"+pod(nil))
 	j.apply("last", "  after: [{job: next, outcome: any}, {job: alarm, outcome: any}]\n"+pod(nil))
 	runs := func(t require.TestingT) [4]int {
-		return [4]int{len(j.status(t).Asked), len(j.get(t, "next").Status.Completed), len(j.get(t, "alarm").Status.Completed), len(j.get(t, "last").Status.Completed)}
+		return [4]int{len(j.status(t).Requested), len(j.get(t, "next").Status.Completed), len(j.get(t, "alarm").Status.Completed), len(j.get(t, "last").Status.Completed)}
 	}
 	j.becomes(60*time.Second, func(t *assert.CollectT) {
 		for _, name := range []string{"next", "alarm", "last"} {
@@ -361,7 +367,6 @@ func (s *stand) loses(t *testing.T) {
 	j.request("now")
 	j.becomes(30*time.Second, func(t *assert.CollectT) {
 		require.Len(t, j.status(t).Running, 1)
-		require.True(t, j.status(t).Running[0].Seen)
 	})
 	require.NoError(t, j.client.BatchV1().Jobs(j.namespace).Delete(t.Context(), j.jobs(t)[0].Name,
 		metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}))
@@ -404,7 +409,7 @@ func (s *stand) killed(t *testing.T) {
 		name    string
 		shut    func(r *http.Request, created bool) bool
 		jobs    int  // when it is killed
-		running int  // in the status then
+		pending int  // in the status then: a run is pending until its Job is known
 		back    bool // the status of before is there again
 		limit   int
 	}{
@@ -422,7 +427,8 @@ func (s *stand) killed(t *testing.T) {
 			g.waits()
 			p.Kill()
 			require.Len(t, j.jobs(t), test.jobs)
-			require.Len(t, j.status(t).Running, test.running)
+			require.Len(t, j.status(t).Pending, test.pending)
+			require.Empty(t, j.status(t).Running)
 			if test.back {
 				j.patch(`{"status": null}`, "status")
 			}
@@ -529,12 +535,13 @@ func (s *stand) accepts(t *testing.T) {
 	require.NoError(t, err)
 	data, err := u.MarshalJSON()
 	require.NoError(t, err)
-	found, err := run.ReadScheduledJobs(data)
+	found, err := scheduledjob.Read(data)
 	require.NoError(t, err)
-	config, err := found[0].Config(nil)
+	config, err := found[0].Config(scheduledjob.Inputs{})
 	require.NoError(t, err)
-	config.Schedule.Interval, err = schedule.Parse("R1/2099-12-31T23:59:59.999999999Z/PT1S")
+	once, err := interval.Parse("R1/2099-12-31T23:59:59.999999999Z/PT1S")
 	require.NoError(t, err)
+	config.Schedule.Schedule = schedule.ISO8601(once, nil)
 	end := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
 	start := schedule.Decide(config.Schedule, schedule.State{}, schedule.Observed{JobsKnown: true, Requests: []schedule.Request{{ID: "a"}}}, end).Start
 	require.Len(t, start, 2)
@@ -552,13 +559,13 @@ func (s *stand) proposal(t *testing.T) {
 	text := strings.ReplaceAll(manifest.Read(t, "../manifests/proposal.json"), "R5/T01:00:00/PT1H", "R5/T01:00:00/PT01")
 	s.apply(t, strings.Replace(text, `"name": "my-job",`, `"name": "job", "namespace": "proposal",`, 1))
 	j.becomes(30*time.Second, func(t *assert.CollectT) {
-		require.Contains(t, j.ready(t, "job"), `False Invalid: spec.schedule.timeSpec: found "R5/T01:00:00/PT01", whose byte 15 is "01": want a unit behind the number: H, M or S; was R5/T01:00:00/PT1H meant?`)
+		require.Contains(t, j.ready(t, "job"), `False Invalid: spec.schedule.timeSpec: found "R5/T01:00:00/PT01", whose byte 15 is "01"; use a unit behind the number: H, M or S; was R5/T01:00:00/PT1H meant?`)
 		require.Equal(t, []string{"Invalid"}, j.events(t))
 	})
 	j.patch(`{"spec": {"schedule": {"timeSpec": "R5/T01:00:00/PT1H"}}}`)
 	j.becomes(30*time.Second, func(t *assert.CollectT) {
-		require.Contains(t, j.ready(t, "job"), "True Valid: The spec is valid; spec.selector: found one: want none")
-		require.Equal(t, "R5/T01:00:00Z/PT1H", j.status(t).TimeSpec)
+		require.Contains(t, j.ready(t, "job"), "True Valid: The spec is valid; spec.selector: found one; use none")
+		require.Equal(t, "R5/T01:00:00/PT1H", j.status(t).TimeSpec)
 		require.Equal(t, []string{"Invalid", "Valid"}, j.events(t))
 	})
 }

@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/scaledjob/scaledjob/adapter/run"
+	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
 	"github.com/scaledjob/scaledjob/e2e/cluster"
 	"github.com/scaledjob/scaledjob/e2e/manifest"
 	"github.com/scaledjob/scaledjob/e2e/process"
@@ -31,8 +31,8 @@ import (
 const account = "system:serviceaccount:scheduledjob:scheduledjob-controller"
 
 var (
-	scheduledJobs = run.GroupVersionKind.GroupVersion().WithResource("scheduledjobs")
-	runRequests   = run.GroupVersionKind.GroupVersion().WithResource("runrequests")
+	scheduledJobs = scheduledjob.GroupVersionKind.GroupVersion().WithResource("scheduledjobs")
+	runRequests   = scheduledjob.GroupVersionKind.GroupVersion().WithResource("runrequests")
 )
 
 // A stand is a cluster, the controller's binary and its access.
@@ -64,7 +64,8 @@ func (s *stand) apply(t *testing.T, documents string) {
 
 func (s *stand) start(t *testing.T, args ...string) *process.Process {
 	t.Helper()
-	return process.Start(t, exec.Command(s.binary, append([]string{"-kubeconfig", s.kubeconfig, "-listen", "127.0.0.1:0"}, args...)...))
+	return process.Start(t, exec.Command(s.binary, append([]string{"-kubeconfig", s.kubeconfig,
+		"-leader-elect=false", "-metrics-bind-address=", "-health-probe-bind-address=127.0.0.1:0"}, args...)...))
 }
 
 // A job is a namespace with a ScheduledJob called job.
@@ -124,17 +125,17 @@ func (j *job) answer(t require.TestingT, name string) schedule.Run {
 	return r
 }
 
-func (j *job) get(t require.TestingT, name string) *run.ScheduledJob {
+func (j *job) get(t require.TestingT, name string) *scheduledjob.ScheduledJob {
 	u, err := j.dynamic.Resource(scheduledJobs).Namespace(j.namespace).Get(j.t.Context(), name, metav1.GetOptions{})
 	require.NoError(t, err)
 	data, err := json.Marshal(u.Object)
 	require.NoError(t, err)
-	found, err := run.ReadScheduledJobs(data)
+	found, err := scheduledjob.Read(data)
 	require.NoError(t, err)
 	return found[0]
 }
 
-func (j *job) status(t require.TestingT) run.Status { return j.get(t, "job").Status }
+func (j *job) status(t require.TestingT) scheduledjob.Status { return j.get(t, "job").Status }
 
 func (j *job) delete(what schema.GroupVersionResource, name string) {
 	j.t.Helper()
@@ -155,13 +156,12 @@ func (j *job) jobs(t require.TestingT) []batchv1.Job {
 	return l.Items
 }
 
-// events are the reasons of the events told of ScheduledJobs, each as often as it was
-// told, sorted.
+// events are the reasons of the events of ScheduledJobs, sorted, without RunStarted.
 func (j *job) events(t require.TestingT) (reasons []string) {
 	l, err := j.client.EventsV1().Events(j.namespace).List(j.t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
 	for _, e := range l.Items {
-		if e.Regarding.Kind == "ScheduledJob" {
+		if e.Regarding.Kind == "ScheduledJob" && e.Reason != "RunStarted" {
 			reasons = append(reasons, e.Reason)
 		}
 	}

@@ -7,21 +7,23 @@ import (
 
 // Types of the conditions of a ScaledJob.
 const (
-	ConditionReady          = "Ready"          // it does what its spec says
+	ConditionReady          = "Ready"          // the Jobs are as the spec says
 	ConditionQueueConnected = "QueueConnected" // the queue can be read
 )
 
 // Reasons of conditions and events.
 const (
-	ReasonReconciled       = "Reconciled"       // of Ready, where it is True
-	ReasonConnected        = "Connected"        // of QueueConnected, where it is True
-	ReasonRedisUnreachable = "RedisUnreachable" // of both, where the queue cannot be read; and an event's
-	ReasonCreateFailed     = "JobCreateFailed"  // of Ready, where not every missing Job could be created
-	ReasonQueueConnected   = "QueueConnected"   // an event's, when the queue can be read again
-	ReasonCreatedJobs      = "CreatedJobs"      // an event's
+	ReasonReconciled       = "Reconciled"       // of Ready if True
+	ReasonConnected        = "Connected"        // of QueueConnected if True
+	ReasonInvalidSpec      = "InvalidSpec"      // of both conditions and of an event: see Validate
+	ReasonSecretUnreadable = "SecretUnreadable" // of both conditions and of an event: a Secret that the spec names
+	ReasonRedisUnreachable = "RedisUnreachable" // of both conditions and of an event: the queue cannot be read
+	ReasonCreateFailed     = "JobCreateFailed"  // of Ready if some missing Jobs could not be created
+	ReasonQueueConnected   = "QueueConnected"   // of an event: the queue can be read again
+	ReasonCreatedJobs      = "CreatedJobs"      // of an event
 )
 
-// A ScaledJob has Jobs created while items wait in a Redis list.
+// ScaledJob creates Jobs while items wait in a Redis list.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -37,75 +39,133 @@ type ScaledJob struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
+	// Spec describes the queue and the Jobs.
+	//
 	// +required
 	Spec ScaledJobSpec `json:"spec"`
+	// Status is the result of the last reconcile.
+	//
 	// +optional
 	Status ScaledJobStatus `json:"status,omitzero"`
 }
 
-// ScaledJobSpec is what a user asks for.
+// ScaledJobSpec describes a queue and the Jobs that work on it.
 //
 // +kubebuilder:validation:XValidation:rule="self.minReplicas <= self.maxReplicas",message="minReplicas must not be above maxReplicas"
 type ScaledJobSpec struct {
-	// QueueName is the key of a Redis list. One that does not exist is empty.
+	// QueueName is the key of a Redis list. A list that does not exist is empty.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	QueueName string `json:"queueName"`
 
-	// RedisAddress is host:port.
+	// RedisAddress is the address of the Redis server, as host:port.
 	//
 	// +kubebuilder:validation:MaxLength=300
-	// +kubebuilder:validation:Pattern=`^([^\s:/@\[\]]+|\[[0-9A-Fa-f:.%]+\]):[1-9][0-9]{0,4}$`
+	// +kubebuilder:validation:Pattern=`^([^\s:/@\[\]]+|\[[0-9A-Fa-f:.%]+\]):([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$`
 	RedisAddress string `json:"redisAddress"`
 
-	// Threshold is how many items one Job serves.
+	// RedisAuth is the login of the Redis server. Without it no password is sent.
+	//
+	// +optional
+	RedisAuth *RedisAuth `json:"redisAuth,omitempty"`
+
+	// RedisTLS encrypts the connection. Without it the connection is not encrypted.
+	//
+	// +optional
+	RedisTLS *RedisTLS `json:"redisTLS,omitempty"`
+
+	// Threshold is the number of items for one Job.
 	//
 	// +kubebuilder:validation:Minimum=1
 	Threshold int64 `json:"threshold"`
 
-	// MinReplicas are the Jobs kept while the queue is empty, and a floor while it is not.
+	// MinReplicas is the least number of active Jobs, also while the queue is empty.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:default=0
 	MinReplicas int32 `json:"minReplicas"`
 
-	// MaxReplicas are the Jobs never exceeded; with 0 none is created.
+	// MaxReplicas is the greatest number of active Jobs. At 0 no Job is created.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:default=100
 	MaxReplicas int32 `json:"maxReplicas"`
 
-	// JobTemplate is what the Jobs are made from: labels, annotations and spec.
+	// JobTemplate is the template of the Jobs: labels, annotations and spec. Its
+	// fields are those of a CronJob: kubectl explain cronjob.spec.jobTemplate.
 	//
 	// +kubebuilder:validation:XValidation:rule="has(self.spec) && has(self.spec.template.spec) && has(self.spec.template.spec.restartPolicy) && self.spec.template.spec.restartPolicy in ['Never', 'OnFailure']",message="spec.template.spec.restartPolicy must be Never or OnFailure"
 	JobTemplate batchv1.JobTemplateSpec `json:"jobTemplate"`
 }
 
-// ScaledJobStatus is what the operator saw and did last.
+// RedisAuth is the login of a Redis server.
+type RedisAuth struct {
+	// Username is a user of Redis's access control lists. Without it Redis takes
+	// its default user.
+	//
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Username string `json:"username,omitempty"`
+
+	// SecretKeyRef names the password, in a Secret of the ScaledJob's namespace.
+	SecretKeyRef SecretKeyRef `json:"secretKeyRef"`
+}
+
+// SecretKeyRef names a value in a Secret of the ScaledJob's namespace.
+type SecretKeyRef struct {
+	// Name is the name of the Secret.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+
+	// Key is the key in the Secret's data. Newlines at the end of its value are
+	// ignored.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Key string `json:"key"`
+}
+
+// RedisTLS describes an encrypted connection. An empty one trusts the authorities
+// of the operator's image.
+type RedisTLS struct {
+	// SecretName is the name of a Secret of the ScaledJob's namespace. It may have
+	// the keys ca.crt, with authorities to trust too, and tls.crt with tls.key,
+	// the certificate of the client.
+	//
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	SecretName string `json:"secretName,omitempty"`
+}
+
+// ScaledJobStatus is the result of the last reconcile.
 type ScaledJobStatus struct {
-	// QueueDepth is how many items waited when the queue was last read; nothing
-	// until it has been.
+	// QueueDepth is the number of items that waited when the queue was last read.
+	// It is unset until then.
 	//
 	// +optional
 	QueueDepth *int64 `json:"queueDepth,omitempty"`
 
-	// ActiveJobs are the Jobs that have not finished and are not on their way out,
-	// those just created included.
+	// ActiveJobs is the number of Jobs that have neither finished nor begun to be
+	// deleted, including those just created.
 	//
 	// +optional
 	ActiveJobs int32 `json:"activeJobs"`
 
-	// DesiredJobs is how many there should be for QueueDepth.
+	// DesiredJobs is the number of Jobs that QueueDepth asks for.
 	//
 	// +optional
 	DesiredJobs *int32 `json:"desiredJobs,omitempty"`
 
-	// LastScaleTime is when Jobs were last created.
+	// LastScaleTime is the time at which Jobs were last created.
 	//
 	// +optional
 	LastScaleTime *metav1.Time `json:"lastScaleTime,omitempty"`
 
+	// Conditions are Ready and QueueConnected.
+	//
 	// +listType=map
 	// +listMapKey=type
 	// +optional

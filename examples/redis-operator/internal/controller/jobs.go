@@ -1,89 +1,119 @@
 package controller
 
 import (
+	"context"
+	"errors"
 	"fmt"
-	"maps"
-	"strconv"
 	"strings"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	"github.com/scaledjob/scaledjob/adapter"
-	"github.com/scaledjob/scaledjob/scaling"
+	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/rollout"
 
 	v1 "github.com/scaledjob/scaledjob/examples/redis-operator/api/v1"
 )
 
-// LabelOwner is the label of Jobs that names their ScaledJob, cut to what a label may
-// hold. It finds candidates; whose a Job is, its owner reference says.
-const LabelOwner = "batch.miracle.dev/scaledjob"
+// LabelName is a label of Jobs with the name of their ScaledJob, for users. A longer
+// name is cut to 63 characters. The operator does not read the label.
+const LabelName = "batch.miracle.dev/scaledjob"
 
-// buildJob makes the ScaledJob's Job with that number.
-func buildJob(sj *v1.ScaledJob, number int64) *batchv1.Job {
+// target describes the Jobs of a ScaledJob. None is ever deleted: the zero values of
+// History and Rollout keep all.
+func target(sj *v1.ScaledJob) adapter.Target {
 	template := sj.Spec.JobTemplate.DeepCopy()
-	job := &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace:       sj.Namespace,
-			Name:            jobName(sj, number),
-			Labels:          map[string]string{},
-			Annotations:     map[string]string{},
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(sj, v1.GroupVersion.WithKind("ScaledJob"))},
-		},
-		Spec: template.Spec,
+	meta := metav1.ObjectMeta{Labels: template.Labels, Annotations: template.Annotations}
+	metav1.SetMetaDataLabel(&meta, LabelName, strings.TrimRight(fmt.Sprintf("%.63s", sj.Name), "-."))
+	return adapter.Target{
+		Owner:    adapter.OwnerOf(sj, v1.GroupVersion.WithKind("ScaledJob")),
+		Job:      &batchv1.Job{ObjectMeta: meta, Spec: template.Spec},
+		Revision: rollout.Revision{Generation: sj.Generation},
+		Policy:   policy(&sj.Spec),
 	}
-	maps.Copy(job.Labels, template.Labels)
-	maps.Copy(job.Annotations, template.Annotations)
-	job.Labels[LabelOwner] = adapter.LabelValue(sj.Name)
-	job.Annotations[adapter.AnnotationSequence] = strconv.FormatInt(number, 10)
-	return job
 }
 
-// jobName is the same for the same ScaledJob and number, so that the API server
-// refuses to make a Job twice, whoever tries.
-func jobName(sj *v1.ScaledJob, number int64) string {
-	const limit = 52 // 63, less a hyphen and an index, which pods' names need
-	suffix := fmt.Sprintf("-%.8s-%d", sj.UID, number)
-	prefix := strings.ReplaceAll(sj.Name, ".", "-")
-	prefix = prefix[:min(len(prefix), limit-len(suffix))]
-	return strings.TrimRight(prefix, "-") + suffix
+// Jobs tracks the Jobs of all ScaledJobs. As a source of a controller it begins to watch
+// when the controller begins to act, which is after the process has become the leader.
+type Jobs struct {
+	*adapter.Tracker
+	queue workqueue.TypedRateLimitingInterface[ctrl.Request]
 }
 
-// lastNumber is the highest number of the Jobs, finished ones included.
-func lastNumber(jobs []adapter.Job) (last int64) {
-	for _, j := range jobs {
-		last = max(last, j.Sequence)
+// NewJobs returns Jobs that have not begun to watch. It replaces o.Changed.
+func NewJobs(watches kubernetes.Interface, o adapter.Options) (*Jobs, error) {
+	j := &Jobs{}
+	o.Changed = func(owner adapter.Owner) {
+		j.queue.Add(ctrl.Request{NamespacedName: types.NamespacedName{Namespace: owner.Namespace, Name: owner.Name}})
 	}
-	return last
+	var err error
+	j.Tracker, err = adapter.NewTracker(watches, o)
+	return j, err
 }
 
-// count counts the Jobs that have not finished. That a Job is pending does not
-// matter here, so that none is stuck.
-func count(jobs []adapter.Job) scaling.Jobs { return adapter.Count(jobs, time.Time{}) }
-
-// active counts the Jobs that have not finished and are not on their way out.
-func active(jobs []adapter.Job) int32 { return int32(count(jobs).Running) }
-
-// countChanges lets through what changes the count of an owner's Jobs: that one ends, is
-// being deleted, or is gone before it ended. That one was created is no news, and that
-// it runs makes no difference.
-var countChanges = predicate.Funcs{
-	CreateFunc:  func(event.CreateEvent) bool { return false },
-	UpdateFunc:  func(e event.UpdateEvent) bool { return countOne(e.ObjectOld) != countOne(e.ObjectNew) },
-	DeleteFunc:  func(e event.DeleteEvent) bool { return countOne(e.Object) != scaling.Jobs{} },
-	GenericFunc: func(event.GenericEvent) bool { return false },
+// Start watches until the context ends. The queue gets a request for a ScaledJob when
+// the number of its unfinished Jobs has changed.
+func (j *Jobs) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
+	j.queue = queue
+	go j.Run(ctx)
+	return nil
 }
 
-// countOne counts a Job alone, as decide sees it.
-func countOne(object client.Object) scaling.Jobs {
-	job, owner := object.(*batchv1.Job), metav1.GetControllerOfNoCopy(object)
-	if owner == nil {
-		return scaling.Jobs{}
+// WaitForSync waits until all Jobs that existed at the start are known.
+func (j *Jobs) WaitForSync(ctx context.Context) error {
+	if !cache.WaitForCacheSync(ctx.Done(), j.HasSynced) {
+		return errors.New("watch Jobs: the cache has not synced")
 	}
-	c := count(adapter.Observation{Owner: owner.UID}.Classify([]batchv1.Job{*job}, nil))
-	return scaling.Jobs{Running: c.Running, Terminating: c.Terminating}
+	return nil
+}
+
+// track tracks the Jobs of a ScaledJob. It returns every problem of the spec. The Jobs of
+// an invalid spec are counted, and no more are created.
+func (j *Jobs) track(sj *v1.ScaledJob) error {
+	t := target(sj)
+	var problems field.Errors
+	problems.Join("", sj.Spec.Validate())
+	problems.Join("spec.jobTemplate", t.Validate())
+	invalid := problems.Err()
+	if invalid != nil {
+		t = adapter.Target{Owner: t.Owner, Revision: t.Revision, Job: &batchv1.Job{}}
+		t.Job.Spec.Template.Spec.Containers = make([]corev1.Container, 1) // of no Job
+	}
+	return errors.Join(invalid, j.Track(t))
+}
+
+func (j *Jobs) untrack(sj client.Object) {
+	j.Untrack(sj.GetUID())
+}
+
+// edits is the handler of events of ScaledJobs. An edit or a deletion stops a plan that
+// is under way, and brings a reconcile that tracks the new spec. Changes of a status do
+// neither.
+type edits struct {
+	handler.EnqueueRequestForObject
+	jobs *Jobs
+}
+
+// Update stops a plan of the spec before.
+func (e *edits) Update(ctx context.Context, u event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) {
+	if u.ObjectOld.GetGeneration() != u.ObjectNew.GetGeneration() || u.ObjectOld.GetUID() != u.ObjectNew.GetUID() {
+		e.jobs.untrack(u.ObjectOld)
+		e.EnqueueRequestForObject.Update(ctx, u, queue)
+	}
+}
+
+// Delete stops a plan of the deleted ScaledJob.
+func (e *edits) Delete(ctx context.Context, d event.DeleteEvent, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) {
+	e.jobs.untrack(d.Object)
+	e.EnqueueRequestForObject.Delete(ctx, d, queue)
 }

@@ -11,16 +11,17 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/scaledjob/scaledjob/adapter"
-
 	v1 "github.com/scaledjob/scaledjob/examples/redis-operator/api/v1"
 )
 
-// report tells what a reconcile came to, and when to come back. It does so, too, when
-// the operator has been told to stop meanwhile. If the ScaledJob is gone, there is
-// nobody to tell.
+// answerTimeout is the time for reading a Secret, and for writing a status.
+const answerTimeout = 10 * time.Second
+
+// report writes the outcome of a reconcile as metrics, status and events, also when the
+// operator was told to stop meanwhile. It returns when to reconcile again. A ScaledJob
+// that was deleted is not reported.
 func (r *Reconciler) report(ctx context.Context, sj *v1.ScaledJob, o outcome) (ctrl.Result, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTimeout)
 	defer cancel()
 	r.measure(sj, o)
 	before, err := r.writeStatus(ctx, sj, o)
@@ -31,12 +32,14 @@ func (r *Reconciler) report(ctx context.Context, sj *v1.ScaledJob, o outcome) (c
 		r.Metrics.Failed(sj)
 		return ctrl.Result{}, err
 	}
-	adapter.Record(r.Events, sj, o.events(before, &sj.Status))
+	for _, n := range o.notes(before, &sj.Status) {
+		r.Events.Eventf(sj, nil, n.kind, n.reason, n.reason, "%s", n.message)
+	}
 	log := ctrl.LoggerFrom(ctx)
 	if o.created > 0 {
 		log.Info("created Jobs", "created", o.created, "depth", o.depth, "desired", o.desired, "active", o.active)
 	}
-	if err := errors.Join(o.unread, o.createFailed); err != nil {
+	if err := o.err(); err != nil {
 		r.Metrics.Failed(sj)
 		log.Info("failed", "err", err.Error(), "retryAfter", r.Retry)
 		return ctrl.Result{RequeueAfter: r.Retry}, nil
@@ -47,7 +50,7 @@ func (r *Reconciler) report(ctx context.Context, sj *v1.ScaledJob, o outcome) (c
 
 func (r *Reconciler) measure(sj *v1.ScaledJob, o outcome) {
 	r.Metrics.Active(sj, o.active)
-	if o.unread != nil {
+	if !o.read() {
 		r.Metrics.QueueUnknown(sj)
 	} else {
 		r.Metrics.Queue(sj, o.depth, o.desired)
@@ -56,9 +59,9 @@ func (r *Reconciler) measure(sj *v1.ScaledJob, o outcome) {
 
 var errReplaced = errors.New("another ScaledJob has the name now")
 
-// writeStatus writes the status unless it is the same, and returns the one before. Where
-// the ScaledJob was read from lags behind, it starts again from what the API server has:
-// what is told as a transition is one of that.
+// writeStatus writes the status unless it is the same, and returns the status before. After
+// a conflict it starts again from the ScaledJob on the API server, so that transitions are
+// those of the stored status.
 func (r *Reconciler) writeStatus(ctx context.Context, sj *v1.ScaledJob, o outcome) (*v1.ScaledJobStatus, error) {
 	var before *v1.ScaledJobStatus
 	uid, generation := sj.UID, sj.Generation

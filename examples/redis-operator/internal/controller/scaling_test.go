@@ -13,7 +13,13 @@ import (
 )
 
 func spec(threshold int64, least, most int32) *v1.ScaledJobSpec {
-	return &v1.ScaledJobSpec{QueueName: "orders", Threshold: threshold, MinReplicas: least, MaxReplicas: most}
+	return &v1.ScaledJobSpec{QueueName: "orders", RedisAddress: "redis:6379", Threshold: threshold, MinReplicas: least, MaxReplicas: most}
+}
+
+// decide decides as a tracker does with the target.
+func decide(spec *v1.ScaledJobSpec, depth int64, jobs scaling.JobCounts) (all, create int32) {
+	d := scaling.Decide(policy(spec), scaling.State{Metrics: waiting(spec, depth), Jobs: &jobs})
+	return desired(spec, depth), int32(d.Create)
 }
 
 func TestDecide(t *testing.T) {
@@ -21,25 +27,25 @@ func TestDecide(t *testing.T) {
 		name            string
 		spec            *v1.ScaledJobSpec
 		depth           int64
-		jobs            scaling.Jobs
+		jobs            scaling.JobCounts
 		desired, create int32
 	}{
-		{"an empty queue wants no Job", spec(10, 0, 5), 0, scaling.Jobs{}, 0, 0},
-		{"part of a threshold wants a Job", spec(10, 0, 5), 5, scaling.Jobs{}, 1, 1},
-		{"a threshold wants a Job", spec(10, 0, 5), 10, scaling.Jobs{}, 1, 1},
-		{"an item more wants another", spec(10, 0, 5), 11, scaling.Jobs{}, 2, 2},
-		{"the article's", spec(10, 0, 20), 47, scaling.Jobs{}, 5, 5},
-		{"of which four run", spec(10, 0, 20), 47, scaling.Jobs{Running: 4}, 5, 1},
-		{"the maximum bounds", spec(10, 0, 5), 1000, scaling.Jobs{}, 5, 5},
-		{"the minimum is kept with an empty queue", spec(10, 2, 5), 0, scaling.Jobs{}, 2, 2},
-		{"the minimum is a floor, and not on top", spec(10, 2, 5), 30, scaling.Jobs{Running: 2}, 3, 1},
-		{"too many are left alone", spec(10, 0, 5), 1, scaling.Jobs{Running: 4}, 1, 0},
-		{"those that wait for a node count", spec(10, 0, 5), 47, scaling.Jobs{Running: 3, Pending: 3}, 5, 2},
-		{"those on their way out are not active", spec(10, 0, 20), 47, scaling.Jobs{Running: 3, Terminating: 2}, 5, 2},
-		{"and hold room", spec(10, 0, 5), 47, scaling.Jobs{Running: 3, Terminating: 1}, 5, 1},
-		{"a maximum of 0 pauses", spec(10, 0, 0), 47, scaling.Jobs{}, 0, 0},
-		{"the longest queue", spec(1, 0, math.MaxInt32), math.MaxInt64, scaling.Jobs{}, math.MaxInt32, math.MaxInt32},
-		{"a minimum above the maximum is the maximum", spec(10, 9, 5), 0, scaling.Jobs{}, 5, 5},
+		{"an empty queue wants no Job", spec(10, 0, 5), 0, scaling.JobCounts{}, 0, 0},
+		{"part of a threshold wants a Job", spec(10, 0, 5), 5, scaling.JobCounts{}, 1, 1},
+		{"a threshold wants a Job", spec(10, 0, 5), 10, scaling.JobCounts{}, 1, 1},
+		{"an item more wants another", spec(10, 0, 5), 11, scaling.JobCounts{}, 2, 2},
+		{"the article's", spec(10, 0, 20), 47, scaling.JobCounts{}, 5, 5},
+		{"of which four run", spec(10, 0, 20), 47, scaling.JobCounts{Running: 4}, 5, 1},
+		{"the maximum bounds", spec(10, 0, 5), 1000, scaling.JobCounts{}, 5, 5},
+		{"the minimum is kept with an empty queue", spec(10, 2, 5), 0, scaling.JobCounts{}, 2, 2},
+		{"the minimum is a floor, and not on top", spec(10, 2, 5), 30, scaling.JobCounts{Running: 2}, 3, 1},
+		{"too many are left alone", spec(10, 0, 5), 1, scaling.JobCounts{Running: 4}, 1, 0},
+		{"those that wait for a node count", spec(10, 0, 5), 47, scaling.JobCounts{Running: 3, Pending: 3}, 5, 2},
+		{"those on their way out are not active", spec(10, 0, 20), 47, scaling.JobCounts{Running: 3, Terminating: 2}, 5, 2},
+		{"and hold room", spec(10, 0, 5), 47, scaling.JobCounts{Running: 3, Terminating: 1}, 5, 1},
+		{"a maximum of 0 pauses", spec(10, 0, 0), 47, scaling.JobCounts{}, 0, 0},
+		{"the longest queue", spec(1, 0, math.MaxInt32), math.MaxInt64, scaling.JobCounts{}, math.MaxInt32, math.MaxInt32},
+		{"a minimum above the maximum is the maximum", spec(10, 9, 5), 0, scaling.JobCounts{}, 5, 5},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			desired, create := decide(c.spec, c.depth, c.jobs)
@@ -53,17 +59,17 @@ func isWholeNumberDivision(t *rapid.T) {
 	s := spec(rapid.Int64Range(1, 1e6).Draw(t, "threshold"), rapid.Int32Range(0, 1e6).Draw(t, "min"), 0)
 	s.MaxReplicas = rapid.Int32Range(s.MinReplicas, 1e6).Draw(t, "max")
 	depth := rapid.Int64Range(0, 1e9).Draw(t, "depth")
-	jobs := scaling.Jobs{Running: rapid.Int64Range(0, 1e6).Draw(t, "running"), Terminating: rapid.Int64Range(0, 1e6).Draw(t, "terminating")}
+	jobs := scaling.JobCounts{Running: rapid.Int64Range(0, 1e6).Draw(t, "running"), Terminating: rapid.Int64Range(0, 1e6).Draw(t, "terminating")}
 
-	desired := depth / s.Threshold
+	all := depth / s.Threshold
 	if depth%s.Threshold > 0 {
-		desired++
+		all++
 	}
-	desired = min(max(desired, int64(s.MinReplicas)), int64(s.MaxReplicas))
-	create := max(0, min(desired-jobs.Running, int64(s.MaxReplicas)-jobs.Running-jobs.Terminating))
+	all = min(max(all, int64(s.MinReplicas)), int64(s.MaxReplicas))
+	create := max(0, min(all-jobs.Running, int64(s.MaxReplicas)-jobs.Running-jobs.Terminating))
 
-	gotDesired, gotCreate := decide(s, depth, jobs)
-	require.EqualValues(t, desired, gotDesired, "desired")
+	gotAll, gotCreate := decide(s, depth, jobs)
+	require.EqualValues(t, all, gotAll, "desired")
 	require.EqualValues(t, create, gotCreate, "create")
 }
 

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -8,25 +9,29 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/scaledjob/scaledjob/adapter"
-
 	v1 "github.com/scaledjob/scaledjob/examples/redis-operator/api/v1"
 )
 
-// An outcome is what a reconcile came to.
+// An outcome is the result of a reconcile.
 type outcome struct {
-	unread       error // why the queue could not be read; depth and desired then mean nothing
-	depth        int64
+	invalid      error // problems of the spec; the queue was not read
+	unread       error // why the queue could not be read
+	depth        int64 // 0 unless the queue was read, as are the two below
 	desired      int32
-	active       int32 // those created included
 	created      int32
 	createFailed error
+	active       int32 // Jobs, including those just created
 }
 
-// write puts the outcome into a status. What is not known stays as it was.
+func (o outcome) err() error { return errors.Join(o.invalid, o.unread, o.createFailed) }
+
+// read reports whether the depth is known.
+func (o outcome) read() bool { return o.invalid == nil && o.unread == nil }
+
+// write writes the outcome to a status. Unknown values stay as they were.
 func (o outcome) write(status *v1.ScaledJobStatus, generation int64, now time.Time) {
 	status.ActiveJobs = o.active
-	if o.unread == nil {
+	if o.read() {
 		status.QueueDepth, status.DesiredJobs = new(o.depth), new(o.desired)
 	}
 	if o.created > 0 {
@@ -39,11 +44,22 @@ func (o outcome) write(status *v1.ScaledJobStatus, generation int64, now time.Ti
 	}
 }
 
+// unreadable is the reason why the queue could not be read.
+func (o outcome) unreadable() string {
+	if errors.As(o.unread, &secretError{}) {
+		return v1.ReasonSecretUnreadable
+	}
+	return v1.ReasonRedisUnreachable
+}
+
 func (o outcome) connected() metav1.Condition {
 	c := metav1.Condition{Type: v1.ConditionQueueConnected}
-	if o.unread != nil {
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1.ReasonRedisUnreachable, o.unread.Error()
-	} else {
+	switch {
+	case o.invalid != nil:
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1.ReasonInvalidSpec, "The queue is not read while the spec is invalid"
+	case o.unread != nil:
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, o.unreadable(), o.unread.Error()
+	default:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1.ReasonConnected, "The queue can be read"
 	}
 	return c
@@ -52,31 +68,45 @@ func (o outcome) connected() metav1.Condition {
 func (o outcome) ready() metav1.Condition {
 	c := metav1.Condition{Type: v1.ConditionReady, Status: metav1.ConditionFalse}
 	switch {
+	case o.invalid != nil:
+		c.Reason, c.Message = v1.ReasonInvalidSpec, o.invalid.Error()
 	case o.unread != nil:
-		c.Reason, c.Message = v1.ReasonRedisUnreachable, "No Job is created while the queue cannot be read"
+		c.Reason, c.Message = o.unreadable(), "No Job is created while the queue cannot be read"
 	case o.createFailed != nil:
 		c.Reason, c.Message = v1.ReasonCreateFailed, o.createFailed.Error()
 	default:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1.ReasonReconciled, "The queue was read, and the Jobs it asks for were created"
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1.ReasonReconciled, "The queue was read, and the missing Jobs were created"
 	}
 	return c
 }
 
-// events are what there is to tell of the step from the status before to the one
-// after: each transition once, and that Jobs were created.
-func (o outcome) events(before, after *v1.ScaledJobStatus) (told []adapter.Event) {
-	was := meta.FindStatusCondition(before.Conditions, v1.ConditionQueueConnected)
-	is := meta.FindStatusCondition(after.Conditions, v1.ConditionQueueConnected)
-	lost := was != nil && was.Status == metav1.ConditionFalse
+// A note is the content of an event.
+type note struct{ kind, reason, message string }
+
+// notes returns the events: one for each transition between two statuses, and one for
+// created Jobs.
+func (o outcome) notes(before, after *v1.ScaledJobStatus) (all []note) {
+	was, is := condition(before, v1.ConditionQueueConnected), condition(after, v1.ConditionQueueConnected)
+	changed := was.Status != is.Status || was.Reason != is.Reason
 	switch {
-	case is.Status == metav1.ConditionFalse && !lost:
-		told = append(told, adapter.Event{Type: corev1.EventTypeWarning, Reason: v1.ReasonRedisUnreachable, Message: is.Message})
-	case is.Status == metav1.ConditionTrue && lost:
-		told = append(told, adapter.Event{Type: corev1.EventTypeNormal, Reason: v1.ReasonQueueConnected, Message: "The queue can be read again"})
+	case changed && is.Status == metav1.ConditionUnknown:
+		all = append(all, note{corev1.EventTypeWarning, is.Reason, condition(after, v1.ConditionReady).Message})
+	case changed && is.Status == metav1.ConditionFalse:
+		all = append(all, note{corev1.EventTypeWarning, is.Reason, is.Message})
+	case is.Status == metav1.ConditionTrue && was.Status == metav1.ConditionFalse:
+		all = append(all, note{corev1.EventTypeNormal, v1.ReasonQueueConnected, "The queue can be read again"})
 	}
 	if o.created > 0 {
 		message := fmt.Sprintf("Created %d Jobs for %d items: %d of %d are active", o.created, o.depth, o.active, o.desired)
-		told = append(told, adapter.Event{Type: corev1.EventTypeNormal, Reason: v1.ReasonCreatedJobs, Message: message})
+		all = append(all, note{corev1.EventTypeNormal, v1.ReasonCreatedJobs, message})
 	}
-	return told
+	return all
+}
+
+// condition returns the condition, or a zero one if there is none.
+func condition(status *v1.ScaledJobStatus, kind string) metav1.Condition {
+	if c := meta.FindStatusCondition(status.Conditions, kind); c != nil {
+		return *c
+	}
+	return metav1.Condition{}
 }

@@ -39,11 +39,20 @@ func TestTransitions(t *testing.T) {
 		{outcome{depth: 40, desired: 4, active: 5}, connected, nil, 40, 1},
 		{lost, unreachable, []string{"Warning RedisUnreachable Redis at redis:6379 hangs up"}, 40, 1},
 		{lost, unreachable, nil, 40, 1},
+		{
+			outcome{unread: secretError{errors.New("no Secret")}, active: 4}, []string{"QueueConnected False SecretUnreadable", "Ready False SecretUnreadable"},
+			[]string{"Warning SecretUnreadable no Secret"}, 40, 1,
+		},
+		{
+			outcome{invalid: errors.New("no address"), active: 4}, []string{"QueueConnected Unknown InvalidSpec", "Ready False InvalidSpec"},
+			[]string{"Warning InvalidSpec no address"}, 40, 1,
+		},
+		{lost, unreachable, []string{"Warning RedisUnreachable Redis at redis:6379 hangs up"}, 40, 1},
 		{outcome{depth: 9, desired: 1, active: 1}, connected, []string{"Normal QueueConnected The queue can be read again"}, 9, 1},
 		{
 			outcome{depth: 30, desired: 3, active: 2, created: 1, createFailed: errors.New("quota")},
 			[]string{"QueueConnected True Connected", "Ready False JobCreateFailed"},
-			[]string{"Normal CreatedJobs Created 1 Jobs for 30 items: 2 of 3 are active"}, 30, 6,
+			[]string{"Normal CreatedJobs Created 1 Jobs for 30 items: 2 of 3 are active"}, 30, 9,
 		},
 	} {
 		before := status.DeepCopy()
@@ -61,8 +70,8 @@ func TestTransitions(t *testing.T) {
 			require.NotEmpty(t, c.Message)
 		}
 		var told []string
-		for _, e := range step.outcome.events(before, &status) {
-			told = append(told, e.Type+" "+e.Reason+" "+e.Message)
+		for _, n := range step.notes(before, &status) {
+			told = append(told, n.kind+" "+n.reason+" "+n.message)
 		}
 		require.Equal(t, step.events, told, i)
 	}
@@ -77,6 +86,6 @@ func TestNeverRead(t *testing.T) {
 	require.Nil(t, status.QueueDepth)
 	require.Nil(t, status.DesiredJobs)
 	require.Len(t, status.Conditions[0].Message, 2000)
-	require.Len(t, o.events(&v1.ScaledJobStatus{}, &status), 1, "that it is not there from the beginning is news as well")
+	require.Len(t, o.notes(&v1.ScaledJobStatus{}, &status), 1, "that it is not there from the beginning is news as well")
 	require.Equal(t, metav1.ConditionFalse, status.Conditions[0].Status)
 }

@@ -67,4 +67,5 @@ func TestMetrics(t *testing.T) {
 	require.ElementsMatch(t, []string{
 		"scaledjob_reconcile_total shop/b returns 1", "scaledjob_reconcile_errors_total shop/b returns 0",
 	}, series(t, registry), "of those that are there")
+	require.Len(t, m.queues, 1)
 }

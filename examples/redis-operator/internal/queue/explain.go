@@ -14,7 +14,7 @@ import (
 	"github.com/scaledjob/scaledjob/examples/internal/bounded"
 )
 
-// A dialError is of the network or of TLS: what it says is not the server's to choose.
+// A dialError is an error of the network or of TLS. The server does not choose its text.
 type dialError struct{ err error }
 
 func (e *dialError) Error() string { return e.err.Error() }
@@ -27,13 +27,13 @@ func answered(err error) bool {
 	return errors.As(err, &answer)
 }
 
-// explain says what is wrong, without the server's words: it may send the password
-// back in them. Equal problems have equal texts, so that they are not news.
-func (c redisClient) explain(ctx context.Context, err error) error {
-	return fmt.Errorf("redis at %s %s", c.address, c.reason(ctx, err))
+// explain describes an error without the server's words, which may repeat the password.
+// Equal problems have equal texts, so that they are reported once.
+func (r *Redis) explain(ctx context.Context, address string, err error) error {
+	return fmt.Errorf("redis at %s %s", address, r.reason(ctx, err))
 }
 
-func (c redisClient) reason(ctx context.Context, err error) string {
+func (r *Redis) reason(ctx context.Context, err error) string {
 	var (
 		dial    *dialError
 		answer  redis.Error
@@ -43,7 +43,7 @@ func (c redisClient) reason(ctx context.Context, err error) string {
 	case err == nil:
 		return "says that the list has a negative length"
 	case ctx.Err() != nil, errors.As(err, &network) && network.Timeout():
-		return fmt.Sprintf("did not answer within %s", c.redis.timeout())
+		return fmt.Sprintf("did not answer within %s", r.timeout())
 	case errors.Is(err, bounded.ErrTooLong):
 		return fmt.Sprintf("answered with more than %d bytes", bounded.MaxReply)
 	case errors.As(err, &dial):
@@ -56,7 +56,7 @@ func (c redisClient) reason(ctx context.Context, err error) string {
 	return "answered with something that is not Redis's protocol"
 }
 
-// answers are the codes with which Redis's errors begin.
+// answers describes the codes with which errors of Redis begin.
 var answers = map[string]string{
 	"":            "answered with an error",
 	"WRONGTYPE":   "has something else than a list under the queue's name",
@@ -70,7 +70,7 @@ var answers = map[string]string{
 	"CLUSTERDOWN": "is a node of a cluster that is down",
 }
 
-// code is the code of an answer, or "" if it is none that is known.
+// code returns the code of an answer, or "" if it is unknown.
 func code(answer redis.Error) string {
 	for word := range strings.FieldsSeq(answer.Error()) {
 		if _, known := answers[word]; known {

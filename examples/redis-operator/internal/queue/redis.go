@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -15,41 +16,33 @@ import (
 	"github.com/scaledjob/scaledjob/examples/internal/bounded"
 )
 
-// Redis is a Factory of Redis lists. It has one connection for an address, whoever
-// reads there, opened when it is first needed; see Start for when it is closed. The
-// zero value works, without secrets.
+// Redis is a Reader of Redis lists. All readers of a [Server] share one connection, which
+// is opened when it is first needed. A connection is never used with another login. The
+// zero value is ready to use.
 //
-// Addresses are not to be trusted. Whatever is at one, a read ends within Timeout and
-// takes some tens of kilobytes (TestHostile), and no error holds what the server
-// said, so that it cannot put a password into logs (TestNoPassword).
+// Addresses are not trusted. Any server costs at most Timeout and some tens of kilobytes
+// a read (TestHostile). No error holds the words of a server, so that it cannot put a
+// password into logs (TestNoPassword).
 type Redis struct {
-	// Secrets is a folder that has a folder for each server that wants a password
-	// or TLS; see [CheckSecrets]. With "" none does.
-	Secrets string
-	// Timeout is how long connecting and reading may take; 3 s if it is 0.
+	// Timeout is the time for connecting and reading; 0 means 3 s.
 	Timeout time.Duration
-	// Idle is how long a connection is kept that nobody reads from; 2 minutes if it
-	// is 0.
+	// Idle is the time after which an unused connection is closed; 0 means 2 minutes.
 	Idle time.Duration
-	// Dial connects, if it is set; TLS comes on top.
+	// Dial connects, if it is set. TLS is added to its connection.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-	mu      sync.Mutex
-	servers map[string]*server
+	mu    sync.Mutex
+	conns map[Server]*conn
 }
 
-// A server is what is connected to.
-type server struct {
-	access access
-	client *redis.Client
-	used   time.Time
+// A conn is the connection to a server.
+type conn struct {
+	*redis.Client
+	used time.Time
 }
 
-// ForAddress returns the client of the server at host:port.
-func (r *Redis) ForAddress(address string) Client { return redisClient{r, address} }
-
-// Start closes the connections that are not used any more, and when the context
-// ends all of them. It then returns.
+// Start closes unused connections, and all connections when the context ends. It then
+// returns.
 func (r *Redis) Start(ctx context.Context) error {
 	ticker := time.NewTicker(r.idle() / 4)
 	defer ticker.Stop()
@@ -67,70 +60,52 @@ func (r *Redis) Start(ctx context.Context) error {
 func (r *Redis) closeUnused(since time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for address, s := range r.servers {
-		if s.used.Before(since) {
-			s.client.Close()
-			delete(r.servers, address)
+	for server, c := range r.conns {
+		if c.used.Before(since) {
+			c.Close()
+			delete(r.conns, server)
 		}
 	}
 }
 
-func (r *Redis) idle() time.Duration {
-	if r.Idle > 0 {
-		return r.Idle
-	}
-	return 2 * time.Minute
-}
+func (r *Redis) idle() time.Duration { return cmp.Or(r.Idle, 2*time.Minute) }
 
-func (r *Redis) timeout() time.Duration {
-	if r.Timeout > 0 {
-		return r.Timeout
-	}
-	return 3 * time.Second
-}
+func (r *Redis) timeout() time.Duration { return cmp.Or(r.Timeout, 3*time.Second) }
 
-// open returns the address's client, a new one if there is none with the access that
-// the secrets give now.
-func (r *Redis) open(address string) (*redis.Client, error) {
-	access, err := readAccess(r.Secrets, address)
-	if err != nil {
-		return nil, err
-	}
+// open returns the client of a server, a new one if there is none.
+func (r *Redis) open(server Server) (*redis.Client, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := r.servers[address]
-	if s == nil || s.access != access {
-		config, err := access.tls()
+	c := r.conns[server]
+	if c == nil {
+		config, err := server.config()
 		if err != nil {
 			return nil, err
 		}
-		if s != nil {
-			s.client.Close()
+		if r.conns == nil {
+			r.conns = map[Server]*conn{}
 		}
-		s = &server{access: access, client: r.client(address, access, config)}
-		if r.servers == nil {
-			r.servers = map[string]*server{}
-		}
-		r.servers[address] = s
+		c = &conn{Client: r.client(server, config)}
+		r.conns[server] = c
 	}
-	s.used = time.Now()
-	return s.client, nil
+	c.used = time.Now()
+	return c.Client, nil
 }
 
-// drop closes a client that did not get an answer: after some dials that failed, it
-// would give the last one's error for a while, and not dial.
-func (r *Redis) drop(address string, broken *redis.Client) {
+// drop closes a client that got no answer: after some failed dials it would return the
+// last error for a while instead of dialing.
+func (r *Redis) drop(server Server, broken *redis.Client) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if s := r.servers[address]; s != nil && s.client == broken {
+	if c := r.conns[server]; c != nil && c.Client == broken {
 		broken.Close()
-		delete(r.servers, address)
+		delete(r.conns, server)
 	}
 }
 
-func (r *Redis) client(address string, a access, config *tls.Config) *redis.Client {
+func (r *Redis) client(server Server, config *tls.Config) *redis.Client {
 	return redis.NewClient(&redis.Options{
-		Addr: address, Username: a.username, Password: a.password,
+		Addr: server.Address, Username: server.Username, Password: server.Password,
 		ClientName: "redis-operator",
 		Dialer: func(ctx context.Context, network, address string) (net.Conn, error) {
 			return r.dial(ctx, network, address, config)
@@ -174,30 +149,24 @@ func (r *Redis) dial(ctx context.Context, network, address string, config *tls.C
 	return bounded.New(secure), nil
 }
 
-type redisClient struct {
-	redis   *Redis
-	address string
-}
-
-// Depth is the length of the list queueName, and 0 if there is none. Its errors tell
-// in words of ours what is wrong.
-func (c redisClient) Depth(ctx context.Context, queueName string) (int64, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.redis.timeout())
+// Depth returns the length of the list, or 0 if it does not exist.
+func (r *Redis) Depth(ctx context.Context, server Server, queueName string) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.timeout())
 	defer cancel()
 	for {
-		client, err := c.redis.open(c.address)
+		client, err := r.open(server)
 		if err != nil {
-			return 0, fmt.Errorf("redis at %s: %w", c.address, err)
+			return 0, fmt.Errorf("redis at %s: %w", server.Address, err)
 		}
 		depth, err := client.LLen(ctx, queueName).Result()
 		switch {
 		case err == nil && depth >= 0:
 			return depth, nil
 		case errors.Is(err, redis.ErrClosed) && ctx.Err() == nil:
-			continue // somebody else has found it broken
+			continue // another reader has found it broken
 		case !answered(err):
-			c.redis.drop(c.address, client)
+			r.drop(server, client)
 		}
-		return 0, c.explain(ctx, err)
+		return 0, r.explain(ctx, server.Address, err)
 	}
 }

@@ -2,20 +2,29 @@ package queue
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"net"
 	"os"
-	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
+	"github.com/redis/go-redis/v9/maintnotifications"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/scaledjob/scaledjob/examples/redis-operator/internal/redistest"
 )
+
+// soon is a limit for whatever happens at once on a machine without load.
+const soon = time.Minute
 
 func TestMain(m *testing.M) {
 	logging.Disable()
@@ -31,14 +40,14 @@ func start(t *testing.T, r *Redis) *Redis {
 	t.Cleanup(func() {
 		cancel()
 		require.NoError(t, <-done)
-		require.Empty(t, r.servers, "closed")
+		require.Empty(t, r.conns, "closed")
 	})
 	return r
 }
 
 func depth(t *testing.T, r *Redis, address, list string) (int64, error) {
 	t.Helper()
-	return r.ForAddress(address).Depth(t.Context(), list)
+	return r.Depth(t.Context(), Server{Address: address}, list)
 }
 
 func TestDepth(t *testing.T) {
@@ -74,7 +83,7 @@ func TestAway(t *testing.T) {
 			_, err = depth(t, r, server.Address, "orders")
 			require.EqualError(t, err, "redis at "+server.Address+" cannot be connected to: dial tcp "+server.Address+": connect: connection refused")
 		}
-		require.Eventually(t, func() bool { return runtime.NumGoroutine() <= goroutines+1 }, 5*time.Second, 20*time.Millisecond, "but the one that asks here")
+		require.Eventually(t, func() bool { return runtime.NumGoroutine() <= goroutines+1 }, soon, 20*time.Millisecond, "but the one that asks here")
 		server.Restart()
 	}
 }
@@ -93,17 +102,16 @@ func TestRestarted(t *testing.T) {
 	}
 }
 
-// An address has one connection, however many read there, until nobody does.
+// A server has one connection, however many read there, until nobody has for a time.
 func TestConnections(t *testing.T) {
-	server := miniredis.RunT(t)
-	other := miniredis.RunT(t)
-	r := start(t, &Redis{Idle: 400 * time.Millisecond})
+	server, other := miniredis.RunT(t), miniredis.RunT(t)
+	r := &Redis{}
 	var readers sync.WaitGroup
 	for range 50 {
 		readers.Go(func() {
 			for range 20 {
 				_, err := depth(t, r, server.Addr(), "orders")
-				require.NoError(t, err)
+				assert.NoError(t, err)
 			}
 		})
 	}
@@ -111,28 +119,70 @@ func TestConnections(t *testing.T) {
 	require.NoError(t, err)
 	readers.Wait()
 	require.Equal(t, 1, server.TotalConnectionCount())
-	for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		_, err := depth(t, r, server.Addr(), "orders")
-		require.NoError(t, err)
+	since := time.Now()
+	_, err = depth(t, r, server.Addr(), "orders")
+	require.NoError(t, err)
+	r.closeUnused(since)
+	closed := func(s *miniredis.Miniredis) {
+		t.Helper()
+		require.Eventually(t, func() bool { return s.CurrentConnectionCount() == 0 }, soon, time.Millisecond)
 	}
-	require.Equal(t, 1, server.CurrentConnectionCount(), "in use")
-	require.Equal(t, 1, server.TotalConnectionCount())
-	require.Zero(t, other.CurrentConnectionCount(), "not used any more")
-	require.Eventually(t, func() bool { return server.CurrentConnectionCount() == 0 }, 2*time.Second, 20*time.Millisecond)
+	closed(other)
+	_, err = depth(t, r, server.Addr(), "orders")
+	require.NoError(t, err)
+	require.Equal(t, 1, server.TotalConnectionCount(), "in use")
+
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error)
+	r.Idle = 10 * time.Millisecond
+	go func() { ended <- r.Start(ctx) }()
+	closed(server)
+	_, err = depth(t, r, server.Addr(), "orders")
+	require.NoError(t, err)
+	stop()
+	require.NoError(t, <-ended)
+	closed(server)
+}
+
+// Unused connections are closed within a quarter more than the time.
+func TestIdle(t *testing.T) {
+	for idle, want := range map[time.Duration]time.Duration{0: 2 * time.Minute, time.Minute: time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			r := &Redis{Idle: idle, Dial: func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("nobody") }}
+			_, err := r.open(Server{Address: "redis:6379"})
+			require.NoError(t, err)
+			begin := time.Now()
+			ctx, stop := context.WithCancel(t.Context())
+			go r.Start(ctx)
+			open := func() int {
+				r.mu.Lock()
+				defer r.mu.Unlock()
+				return len(r.conns)
+			}
+			for open() > 0 {
+				time.Sleep(time.Second)
+				synctest.Wait()
+			}
+			require.InDelta(t, want+want/4, time.Since(begin), float64(time.Second))
+			stop()
+		})
+	}
+	require.Equal(t, 3*time.Second, (&Redis{}).timeout())
+	require.Equal(t, time.Second, (&Redis{Timeout: time.Second}).timeout())
 }
 
 // Many who find a server broken at once neither disturb each other nor those who find it
 // whole again.
 func TestBrokenForMany(t *testing.T) {
 	server := redistest.Start(t)
-	r := start(t, &Redis{Timeout: time.Second})
+	r := start(t, &Redis{Timeout: soon})
 	for range 3 {
 		server.Stop()
 		var readers sync.WaitGroup
 		for range 20 {
 			readers.Go(func() {
 				_, err := depth(t, r, server.Address, "orders")
-				require.ErrorContains(t, err, "connection refused")
+				assert.ErrorContains(t, err, "connection refused")
 			})
 		}
 		readers.Wait()
@@ -140,16 +190,23 @@ func TestBrokenForMany(t *testing.T) {
 		for range 20 {
 			readers.Go(func() {
 				_, err := depth(t, r, server.Address, "orders")
-				require.NoError(t, err)
+				assert.NoError(t, err)
 			})
 		}
 		readers.Wait()
 	}
 }
 
+// patience is the timeout for a hostile server: 1 s if it never answers.
+func patience(name string) time.Duration {
+	if name == "never answers" || name == "sends a byte now and then" {
+		return time.Second
+	}
+	return soon
+}
+
 // Whatever answers, the time and the memory that it takes are bounded.
 func TestHostile(t *testing.T) {
-	const timeout = time.Second
 	want := map[string]string{
 		"never answers":                    "did not answer within 1s",
 		"sends a byte now and then":        "did not answer within 1s",
@@ -168,141 +225,147 @@ func TestHostile(t *testing.T) {
 	for name, be := range redistest.Hostile {
 		t.Run(name, func(t *testing.T) {
 			server := redistest.Listen(t, be)
-			r := start(t, &Redis{Timeout: timeout})
+			r := start(t, &Redis{Timeout: patience(name)})
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			begin := time.Now()
 			_, err := depth(t, r, server.Address, "orders")
-			took := time.Since(begin)
 			runtime.ReadMemStats(&after)
 			text, ok := want[name]
 			if !ok {
 				text = "answered with something that is not Redis's protocol"
 			}
 			require.EqualError(t, err, "redis at "+server.Address+" "+text)
-			require.Less(t, took, timeout+2*time.Second)
 			require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(2<<20), "bytes, those of the test included")
-			require.Eventually(t, func() bool { return server.Open() == 0 }, time.Second, 10*time.Millisecond, "it is hung up on")
+			require.Eventually(t, func() bool { return server.Open() == 0 }, soon, 10*time.Millisecond, "it is hung up on")
 		})
-	}
-}
-
-func secret(t *testing.T, root, name string, files map[string]string) {
-	t.Helper()
-	require.NoError(t, os.MkdirAll(filepath.Join(root, name), 0o700))
-	for file, content := range files {
-		require.NoError(t, os.WriteFile(filepath.Join(root, name, file), []byte(content), 0o600))
 	}
 }
 
 func TestPassword(t *testing.T) {
 	server := redistest.Start(t, "--requirepass", "s3cret")
 	server.Push("orders", 2, redis.Options{Password: "s3cret"})
-	root := t.TempDir()
-	r := start(t, &Redis{Secrets: root})
-	fails := func(text string) {
-		t.Helper()
-		_, err := depth(t, r, server.Address, "orders")
-		require.EqualError(t, err, "redis at "+server.Address+" "+text)
+	r := start(t, &Redis{})
+	for range 2 { // connections of other logins neither help nor harm
+		for problem, access := range map[string]Server{
+			"wants a password":                       {},
+			"refuses the user name or the password":  {Password: "wrong"},
+			"refuses the user name or the password.": {Password: "s3cret", Username: "nobody"},
+			"":                                       {Password: "s3cret"},
+			".":                                      {Password: "s3cret", Username: "default"},
+		} {
+			access.Address = server.Address
+			n, err := r.Depth(t.Context(), access, "orders")
+			if problem = strings.TrimSuffix(problem, "."); problem == "" {
+				require.NoError(t, err)
+				require.EqualValues(t, 2, n)
+			} else {
+				require.EqualError(t, err, "redis at "+server.Address+" "+problem)
+			}
+		}
 	}
-	works := func() {
-		t.Helper()
-		n, err := depth(t, r, server.Address, "orders")
-		require.NoError(t, err)
-		require.EqualValues(t, 2, n)
-	}
-	fails("wants a password")
-	secret(t, root, "a", map[string]string{"address": server.Address + "\n", "password": "wrong"})
-	fails("refuses the user name or the password")
-	secret(t, root, "a", map[string]string{"password": "s3cret\n"})
-	works()
-	secret(t, root, "a", map[string]string{"username": "nobody"})
-	fails("refuses the user name or the password")
-	secret(t, root, "a", map[string]string{"username": "default"})
-	works()
-	secret(t, root, "a", map[string]string{"tls": "maybe"})
-	_, err := depth(t, r, server.Address, "orders")
-	require.EqualError(t, err, "redis at "+server.Address+": "+filepath.Join(root, "a", "tls")+": want true or false")
 }
 
 func TestTLS(t *testing.T) {
 	certificate := redistest.NewCertificate(t)
 	server := redistest.StartEncrypted(t, certificate, "--requirepass", "s3cret")
 	server.Push("orders", 2, redis.Options{Password: "s3cret", TLSConfig: certificate.TLS()})
-	root := t.TempDir()
-	r := start(t, &Redis{Secrets: root})
-	_, err := depth(t, r, server.Address, "orders")
+	r := start(t, &Redis{Timeout: soon})
+	access := Server{Address: server.Address, Password: "s3cret"}
+	read := func() (int64, error) { return r.Depth(t.Context(), access, "orders") }
+	_, err := read()
 	require.Error(t, err, "without TLS")
-
-	secret(t, root, "a", map[string]string{"address": server.Address, "password": "s3cret", "tls": "true"})
-	_, err = depth(t, r, server.Address, "orders")
+	access.TLS = true
+	_, err = read()
 	require.ErrorContains(t, err, "certificate signed by unknown authority")
-
-	secret(t, root, "a", map[string]string{"ca.crt": string(certificate.Cert)})
-	_, err = depth(t, r, server.Address, "orders")
+	access.CA = string(certificate.Cert)
+	_, err = read()
 	require.Error(t, err, "without a certificate of its own")
-
-	secret(t, root, "a", map[string]string{"tls.crt": string(certificate.Cert), "tls.key": string(certificate.Key)})
-	n, err := depth(t, r, server.Address, "orders")
+	access.Cert, access.Key = string(certificate.Cert), string(certificate.Key)
+	n, err := read()
 	require.NoError(t, err)
 	require.EqualValues(t, 2, n)
 }
 
-// Only the address that a secret is for is sent the password, and whatever that does
-// with it, no error tells.
+// No error has the login, whatever a server does with it.
 func TestNoPassword(t *testing.T) {
 	for name, be := range redistest.Hostile {
 		t.Run(name, func(t *testing.T) {
-			server, other := redistest.Listen(t, be), redistest.Listen(t, be)
-			root := t.TempDir()
-			secret(t, root, "a", map[string]string{"address": server.Address, "username": "us3r", "password": "s3cret"})
-			r := start(t, &Redis{Secrets: root, Timeout: 300 * time.Millisecond})
-			for _, address := range []string{server.Address, other.Address} {
-				_, err := depth(t, r, address, "orders")
-				require.Error(t, err)
-				require.NotContains(t, err.Error(), "s3cret")
-				require.NotContains(t, err.Error(), "us3r")
-			}
+			server := redistest.Listen(t, be)
+			r := start(t, &Redis{Timeout: patience(name)})
+			_, err := r.Depth(t.Context(), Server{Address: server.Address, Username: "us3r", Password: "s3cret"}, "orders")
+			require.Error(t, err)
+			require.NotContains(t, err.Error(), "s3cret")
+			require.NotContains(t, err.Error(), "us3r")
 			require.Contains(t, server.Sent(), "s3cret", "or this test shows nothing")
-			require.NotContains(t, other.Sent(), "s3cret")
 		})
 	}
 }
 
-func TestCheckSecrets(t *testing.T) {
-	root := t.TempDir()
-	require.NoError(t, CheckSecrets(""))
-	require.NoError(t, CheckSecrets(root))
-	secret(t, root, "optional", nil)
-	secret(t, root, "right", map[string]string{"address": "redis:6379\n", "password": "s3cret"})
-	require.NoError(t, CheckSecrets(root))
-
-	secret(t, root, "s1", map[string]string{"password": "s3cret"})
-	secret(t, root, "s2", map[string]string{"address": "redis", "password": "s3cret"})
-	secret(t, root, "s3", map[string]string{"address": "a:1", "tls": "s3cret"})
-	secret(t, root, "s4", map[string]string{"address": "a:2", "ca.crt": "s3cret"})
-	secret(t, root, "s5", map[string]string{"address": "a:3", "tls.key": "s3cret"})
-	secret(t, root, "s6", map[string]string{"address": "redis:6379"})
-	err := CheckSecrets(root)
-	for _, want := range []string{
-		`s1/address: want host:port`,
-		`s2/address: want host:port`,
-		`s3/tls: want true or false`,
-		`s4: ca.crt: want one or more certificates in PEM`,
-		`s5: tls.crt and tls.key: want a certificate and its key, both in PEM`,
-		`s6/address: want another than that of ` + filepath.Join(root, "right"),
-	} {
-		require.ErrorContains(t, err, want)
+func TestServer(t *testing.T) {
+	s := Server{Address: "redis:6379", Password: "s3cret", CA: "s3cret", Key: "s3cret"}
+	require.NoError(t, s.Validate(), "without TLS")
+	s.TLS = true
+	err := s.Validate()
+	require.ErrorContains(t, err, "ca.crt: found no certificate")
+	require.ErrorContains(t, err, "tls.crt: found no certificate with the key")
+	_, opened := (&Redis{}).Depth(t.Context(), s, "orders")
+	require.ErrorContains(t, opened, "redis at redis:6379: ca.crt: found no certificate")
+	for _, text := range []string{err.Error(), opened.Error(), fmt.Sprint(s), fmt.Sprintf("%v %+v %#v", s, s, s)} {
+		require.NotContains(t, text, "s3cret")
 	}
-	require.NotContains(t, err.Error(), "s3cret")
-	require.Error(t, CheckSecrets(filepath.Join(root, "gone")))
+	s.CA, s.Key, s.Cert = "", "", "s3cret"
+	require.ErrorContains(t, s.Validate(), "tls.crt")
+	config, err := Server{Address: "redis:6379", TLS: true}.config()
+	require.NoError(t, err)
+	require.Equal(t, "redis", config.ServerName)
+}
+
+// The options of the client bound the time and the memory of a read.
+func TestOptions(t *testing.T) {
+	o := (&Redis{Timeout: time.Second}).client(Server{Address: "redis:6379", Username: "u", Password: "p"}, nil).Options()
+	require.Equal(t, []any{"redis:6379", "u", "p", "redis-operator"}, []any{o.Addr, o.Username, o.Password, o.ClientName})
+	require.Equal(t, []int{1, 1, 1, 2}, []int{o.PoolSize, o.DialerRetries, o.MaxRetries, o.Protocol})
+	require.Equal(t, []int{4096, 4096}, []int{o.ReadBufferSize, o.WriteBufferSize})
+	require.Equal(t, []time.Duration{time.Second, time.Second, time.Second, 2 * time.Second, 0},
+		[]time.Duration{o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout, o.MinRetryBackoff})
+	require.Equal(t, []bool{true, true}, []bool{o.ContextTimeoutEnabled, o.DisableIdentity})
+	require.Equal(t, maintnotifications.ModeDisabled, o.MaintNotificationsConfig.Mode)
+}
+
+// A reader that finds a connection broken closes that connection and no later one.
+func TestDrop(t *testing.T) {
+	r, server := &Redis{}, Server{Address: "redis:6379"}
+	first, err := r.open(server)
+	require.NoError(t, err)
+	r.drop(server, first)
+	second, err := r.open(server)
+	require.NoError(t, err)
+	require.NotSame(t, first, second)
+	r.drop(server, first)
+	r.drop(Server{Address: "other:6379"}, second)
+	again, err := r.open(server)
+	require.NoError(t, err)
+	require.Same(t, second, again)
+	require.NoError(t, second.Close(), "it was open")
+}
+
+func TestReasons(t *testing.T) {
+	for text, err := range map[string]error{
+		"did not answer within 3s":                            os.ErrDeadlineExceeded,
+		"cannot be connected to: no route to host":            errors.New("no route to host"),
+		"cannot be connected to: " + strings.Repeat("x", 300): errors.New(strings.Repeat("x", 400)),
+	} {
+		r := &Redis{Dial: func(context.Context, string, string) (net.Conn, error) { return nil, err }}
+		_, err := depth(t, r, "redis:6379", "orders")
+		require.EqualError(t, err, "redis at redis:6379 "+text)
+	}
 }
 
 func TestFake(t *testing.T) {
-	f := Fake(func(_ context.Context, address, name string) (int64, error) {
-		return int64(len(address) + len(name)), nil
+	f := Fake(func(_ context.Context, server Server, name string) (int64, error) {
+		return int64(len(server.Address) + len(name)), nil
 	})
-	n, err := f.ForAddress("redis:6379").Depth(t.Context(), "orders")
+	n, err := f.Depth(t.Context(), Server{Address: "redis:6379"}, "orders")
 	require.NoError(t, err)
 	require.EqualValues(t, 16, n)
 }

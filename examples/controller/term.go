@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/examples/internal/poll"
+)
+
+const (
+	// reporters is how many statuses and events are written at once: few, so that they
+	// leave the limit on requests to the Jobs.
+	reporters = 2
+	// lastReports is how long statuses and events are written after the last poll.
+	lastReports = 5 * time.Second
+)
+
+// A term is the time in which this process leads. What it knows of Jobs begins with it.
+type term struct {
+	*controller
+	ctx            context.Context
+	tracker        *adapter.Tracker
+	polls, reports *scheduler
+	spread         poll.Spread    // only the informer's goroutine uses it
+	closing        sync.WaitGroup // of queues
+
+	mu      sync.Mutex
+	entries map[cache.ObjectName]*entry
+}
+
+// An entry is what a term has of one ScaledJob: some 2 KB while it is not polled.
+type entry struct {
+	name     cache.ObjectName
+	uid      types.UID
+	problems poll.Warnings // only polls use it
+
+	mu     sync.Mutex
+	from   *stored
+	spec   *spec
+	report report
+	tally  tally
+}
+
+func (c *controller) newTerm(ctx context.Context) (*term, error) {
+	t := &term{controller: c, ctx: ctx, polls: newScheduler(workers), reports: newScheduler(reporters), entries: map[cache.ObjectName]*entry{}}
+	var err error
+	t.tracker, err = adapter.NewTracker(c.Watches, adapter.Options{
+		Namespace: c.Namespace, Selector: scaledjob.Selector, Pods: c.watchPods, Timeout: c.requestTimeout, MayAct: c.lease.MayAct,
+	})
+	return t, err
+}
+
+// run polls until the context ends. Then it ends the polls, and what is to be told of
+// them.
+func (t *term) run() error {
+	var watching, polling, reporting sync.WaitGroup
+	defer watching.Wait()
+	watching.Go(func() { t.tracker.Run(t.ctx) })
+	if !cache.WaitForCacheSync(t.ctx.Done(), t.tracker.HasSynced) {
+		return nil
+	}
+	t.log.Info("acting", "namespace", t.Namespace, "watchPods", t.watchPods)
+	registration, err := t.watched.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc:    func(object any, initial bool) { t.changed(object.(*stored), initial) },
+		UpdateFunc: func(_, object any) { t.changed(object.(*stored), false) },
+		DeleteFunc: func(object any) { t.deleted(object) },
+	})
+	if err != nil {
+		return err
+	}
+	last, end := context.WithCancel(context.WithoutCancel(t.ctx))
+	defer end()
+	polling.Go(func() { t.polls.run(t.poll) })
+	reporting.Go(func() { t.reports.run(func(key cache.ObjectName, _ func(func())) { t.write(last, key) }) })
+	<-t.ctx.Done()
+	err = t.watched.RemoveEventHandler(registration)
+	t.polls.stop()
+	polling.Wait()
+	time.AfterFunc(lastReports, end)
+	t.reports.stop()
+	reporting.Wait()
+	for _, e := range t.all() {
+		e.close(t)
+	}
+	t.closing.Wait()
+	t.log.Info("stopped")
+	return err
+}
+
+func (t *term) entry(key cache.ObjectName) *entry {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.entries[key]
+}
+
+func (t *term) all() (all []*entry) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, e := range t.entries {
+		all = append(all, e)
+	}
+	return all
+}
+
+// changed takes over what is new of a ScaledJob. An edit stops the plan that is being
+// carried out, and leads to a poll at once.
+func (t *term) changed(s *stored, initial bool) {
+	key := cache.MetaObjectToName(s)
+	e := t.entry(key)
+	if e != nil && (e.uid != s.UID || s.DeletionTimestamp != nil) {
+		t.remove(key)
+		e = nil
+	}
+	switch {
+	case s.DeletionTimestamp != nil || t.ctx.Err() != nil:
+	case e == nil:
+		e = &entry{name: key, uid: s.UID}
+		e.edit(t, s)
+		t.mu.Lock()
+		t.entries[key] = e
+		t.mu.Unlock()
+		t.polls.after(key, t.spread.Delay(initial))
+	case e.edit(t, s):
+		t.polls.now(key)
+	}
+}
+
+func (t *term) deleted(object any) {
+	if key, err := cache.DeletionHandlingObjectToName(object); err == nil {
+		t.remove(key)
+	}
+}
+
+// remove forgets a ScaledJob. Its Jobs are the garbage collector's.
+func (t *term) remove(key cache.ObjectName) {
+	t.mu.Lock()
+	e := t.entries[key]
+	delete(t.entries, key)
+	t.mu.Unlock()
+	if e != nil {
+		t.tracker.Untrack(e.uid)
+		e.close(t)
+	}
+}
+
+// close closes the queues, after the read that is under way.
+func (e *entry) close(t *term) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.spec != nil {
+		t.closing.Go(e.spec.queues.Close)
+	}
+}
+
+// edit takes over a version of the ScaledJob, and reports whether the user has changed it.
+func (e *entry) edit(t *term, s *stored) (edited bool) {
+	e.mu.Lock()
+	same := e.from != nil && e.from.same(s)
+	e.from = s
+	e.mu.Unlock()
+	if same {
+		return false
+	}
+	job, config, err := s.config()
+	is := &spec{generation: s.Generation, invalid: err, interval: unreadable}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if is.invalid == nil {
+		is.invalid = t.tracker.Track(config.Target)
+	}
+	if is.invalid != nil {
+		t.tracker.Untrack(e.uid)
+	} else {
+		is.interval = config.PollingInterval
+		is.queues = t.resolver.Queues(e.read, config.Triggers, t.sourceTimeout)
+		e.warn(t, job, &config)
+	}
+	if job != nil {
+		is.TriggersTypes, is.AuthenticationsTypes = list(job, triggerType), list(job, authentication)
+	}
+	if e.spec != nil {
+		t.closing.Go(e.spec.queues.Close)
+	}
+	e.spec = is
+	return true
+}
+
+func (e *entry) read() (*scaledjob.ScaledJob, error) {
+	e.mu.Lock()
+	from := e.from
+	e.mu.Unlock()
+	return from.read()
+}
+
+// warn tells what is valid and may surprise.
+func (e *entry) warn(t *term, job *scaledjob.ScaledJob, config *scaledjob.Config) {
+	log := t.log.With("namespace", e.name.Namespace, "scaledjob", e.name.Name)
+	for _, w := range config.Warnings {
+		log.Warn(w.Error())
+	}
+	if err := earlyDeletion(job, 2*t.requestTimeout*2); err != nil {
+		log.Warn(err.Error())
+		e.report.tell(scaledjob.Event{Type: "Warning", Reason: "TTLTooShort", Message: err.Error()})
+	}
+}

@@ -1,0 +1,94 @@
+// Package process holds the part of a controller that does not depend on its subject:
+// flags, access to the cluster, metrics and probes, lease, logs, shutdown.
+//
+// A controller embeds [Options] in a struct with its own flags, which is its [Program]:
+//
+//	func main() { process.Main(newOptions()) }
+//
+//	func (o *options) Run(ctx context.Context, log *slog.Logger) error {
+//		config, err := o.Connect(ctx, log) // and installs custom resources
+//		lease, err := o.Lease(config, log)
+//		close, err := o.Serve(synced, metrics, log)
+//		defer close()
+//		return lease.Keep(ctx, act) // until ctx ends, or act fails
+//	}
+//
+// # Tests
+//
+//	flags, exit status, all problems at once            TestRun
+//	defaults                                            TestDefaults
+//	metrics and probes on one address, two, or none     TestServe
+//	one replica acts, and the next one after it         TestLeadOneAfterAnother
+//	a process that was stopped does not go on           TestLeadLost, TestStoppedProcess
+//	a lost lease is competed for again                  TestKeep
+package process
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/scaledjob/scaledjob/field"
+)
+
+// A Program is a controller with its flags. It embeds [Options], whose Flags and Check
+// its own call.
+type Program interface {
+	// Flags adds all flags, with their defaults.
+	Flags(flags *flag.FlagSet)
+	// Check returns every problem of the flags, joined.
+	Check() error
+	// Run returns nil when the context has ended and all work is done.
+	Run(ctx context.Context, log *slog.Logger) error
+
+	base() *Options
+}
+
+// Main runs the program with the arguments of the process until SIGINT or SIGTERM, and
+// exits.
+func Main(p Program) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(Run(ctx, p, os.Args[1:], os.Stderr))
+}
+
+// Run runs the program until the context ends, and returns the exit status: 0 if all
+// went well or the arguments ask for help, 2 if the arguments are invalid, else 1.
+func Run(ctx context.Context, p Program, args []string, stderr io.Writer) int {
+	err := Parse(p, args, stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case err != nil:
+		return 2
+	}
+	if err := p.Run(ctx, p.base().Log.To(stderr)); err != nil {
+		fmt.Fprintf(stderr, "%s: %v\n", p.base().Name, err)
+		return 1
+	}
+	return 0
+}
+
+// Parse reads the flags of the program, and writes every problem of them.
+func Parse(p Program, args []string, stderr io.Writer) error {
+	flags := flag.NewFlagSet(p.base().Name, flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	p.Flags(flags)
+	if err := flags.Parse(args); err != nil {
+		return err // which flags has written
+	}
+	var problems field.Errors
+	problems.Check(flags.NArg() == 0, "arguments", flags.Args(), "flags only, see -help")
+	problems.Join("", p.Check())
+	err := problems.Err()
+	if err != nil {
+		fmt.Fprintf(stderr, "%s: %v\n", p.base().Name, err)
+	}
+	return err
+}

@@ -1,0 +1,91 @@
+package api
+
+import (
+	"time"
+
+	"github.com/scaledjob/scaledjob/placement/jobs"
+	"github.com/scaledjob/scaledjob/placement/taint"
+)
+
+// JobStatus is the status of a DistributedScaledJob without its conditions.
+type JobStatus struct {
+	DesiredJobs           int64                      `json:"desiredJobs"`
+	RunningJobs           int64                      `json:"runningJobs"` // pending ones included
+	PendingJobs           int64                      `json:"pendingJobs"`
+	MemberClusterStatuses map[string]JobMemberStatus `json:"memberClusterStatuses,omitempty"`
+	Selector              string                     `json:"selector,omitempty"`
+}
+
+// JobMemberStatus is the status of one member.
+type JobMemberStatus struct {
+	Description             string       `json:"description"`
+	Excluded                bool         `json:"excluded"`
+	HardTaintScopes         []TaintScope `json:"hardTaintScopes,omitempty"`
+	HardTainted             bool         `json:"hardTainted"`
+	ID                      string       `json:"id,omitempty"`
+	LastScalingProgressTime time.Time    `json:"lastScalingProgressTime,omitzero"` // when RunningJobs or PendingJobs last changed
+	LastStatusChangeTime    time.Time    `json:"lastStatusChangeTime,omitzero"`    // when State last changed
+	PendingJobs             int64        `json:"pendingJobs"`
+	RunningJobs             int64        `json:"runningJobs"`
+	SoftTainted             bool         `json:"softTainted"`
+	State                   MemberState  `json:"state"`
+	StuckJobs               int64        `json:"stuckJobs"`
+}
+
+// TaintScope identifies the workloads that a taint on a member excludes: those of the
+// class, and of the size or larger, at the priority.
+type TaintScope struct {
+	Class    string `json:"class"`
+	Priority int32  `json:"priority"`
+	Size     int32  `json:"size"`
+}
+
+// A JobReport holds the inputs of a status.
+type JobReport struct {
+	Name     string // of the DistributedScaledJob, as a label value
+	Decision jobs.Decision
+	IDs      map[string]string // by member
+	Before   JobStatus
+	Now      time.Time
+}
+
+// Status returns the status. A time is that of the previous status if nothing has
+// changed.
+func (r *JobReport) Status() JobStatus {
+	s := JobStatus{
+		DesiredJobs:           r.Decision.Target,
+		MemberClusterStatuses: make(map[string]JobMemberStatus, len(r.Decision.Members)),
+		Selector:              "kedify-agent-distributedscaledjob=" + r.Name,
+	}
+	for i := range r.Decision.Members {
+		m := &r.Decision.Members[i]
+		s.RunningJobs += m.Jobs.Running
+		s.PendingJobs += m.Jobs.Pending
+		was, known := r.Before.MemberClusterStatuses[m.Name]
+		is := memberStatus(m)
+		is.ID = r.IDs[m.Name]
+		is.LastStatusChangeTime = changed(known && was.State == is.State, was.LastStatusChangeTime, r.Now)
+		is.LastScalingProgressTime = changed(known && was.RunningJobs == is.RunningJobs && was.PendingJobs == is.PendingJobs,
+			was.LastScalingProgressTime, r.Now)
+		s.MemberClusterStatuses[m.Name] = is
+	}
+	return s
+}
+
+func memberStatus(m *jobs.MemberPlan) JobMemberStatus {
+	s := JobMemberStatus{
+		RunningJobs: m.Jobs.Running, PendingJobs: m.Jobs.Pending, StuckJobs: m.Jobs.Stuck,
+		SoftTainted: m.Taint.Level == taint.Soft, HardTainted: m.Taint.Level == taint.Hard,
+		Excluded: m.Excluded != "", State: NotReady, Description: m.String(),
+	}
+	switch {
+	case m.Excluded == jobs.ReasonNotRegistered:
+		s.State = NotRegistered
+	case m.Reach == jobs.Reachable:
+		s.State = Ready
+	}
+	for _, e := range m.Workloads {
+		s.HardTaintScopes = append(s.HardTaintScopes, TaintScope{e.Class, e.Priority, e.Size})
+	}
+	return s
+}

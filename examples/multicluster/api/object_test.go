@@ -1,0 +1,217 @@
+package api
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/placement/replicas"
+)
+
+const everyObjectField = `
+metadata: {name: db, namespace: shop, annotations: {autoscaling.keda.sh/paused-replicas: "4"}}
+spec:
+  memberClusters: [{name: x, weight: 0, targetNamespace: there}, {name: w}]
+  rebalancingPolicy: {gracePeriod: 45s, recoveryDelay: 2m, progressDeadline: 0s, maxRebalancePercentage: 25, maxSurge: 0}
+  scaledObjectSpec:
+    scaleTargetRef: {apiVersion: apps.kruise.io/v1beta1, kind: StatefulSet, name: postgres}
+    pollingInterval: 7
+    minReplicaCount: 3
+    maxReplicaCount: 9
+    triggers: [{type: redis, name: z, metadata: {listLength: "8"}}]
+`
+
+// Each field has its effect, and none has another's.
+func TestEveryObjectField(t *testing.T) {
+	d, err := parse[DistributedScaledObject](t, everyObjectField)
+	require.NoError(t, err)
+	c, err := d.Config()
+	require.NoError(t, err)
+	require.Empty(t, c.Warnings)
+	require.Equal(t, replicas.Policy{
+		Members: []replicas.Member{{Name: "x"}, {Name: "w", Weight: 1}}, Min: 3, Max: 9,
+		GracePeriod: 45 * time.Second, RecoveryDelay: 2 * time.Minute, MaxPercentage: size(25),
+		Pause: replicas.Pause{Paused: true, Replicas: size(4)}, Seed: "shop/db",
+	}, c.Policy)
+	require.Equal(t, 7*time.Second, c.PollingInterval)
+	require.Equal(t, "apps.kruise.io/v1beta1, Kind=StatefulSet", c.Workload.Kind.String())
+	require.Equal(t, "postgres", c.Workload.Name)
+	require.Equal(t, "shop", c.Workload.Namespace)
+	require.Equal(t, map[string]string{"x": "there"}, c.Workload.Namespaces)
+	require.Equal(t, "z", c.Triggers[0].Name)
+}
+
+// A kind without a version is one of apps/v1, a version without a kind a Deployment.
+func TestWorkloadKind(t *testing.T) {
+	for ref, want := range map[string]string{
+		"{name: a}":                               "apps/v1, Kind=Deployment",
+		"{name: a, kind: StatefulSet}":            "apps/v1, Kind=StatefulSet",
+		"{name: a, apiVersion: example.com/v2}":   "example.com/v2, Kind=Deployment",
+		"{name: a, apiVersion: v1, kind: Worker}": "/v1, Kind=Worker",
+	} {
+		d, err := parse[DistributedScaledObject](t, "metadata: {name: a}\nspec: {scaledObjectSpec: {scaleTargetRef: "+ref+", triggers: [{type: redis}]}}")
+		require.NoError(t, err)
+		c, err := d.Config()
+		require.NoError(t, err)
+		require.Equal(t, want, c.Workload.Kind.String(), ref)
+	}
+}
+
+// Each problem has the path of its field in the manifest.
+func TestObjectProblems(t *testing.T) {
+	d, err := parse[DistributedScaledObject](t, `
+metadata: {name: a}
+spec:
+  memberClusters: [{name: x, weight: 0}, {name: x, weight: -1}]
+  rebalancingPolicy: {gracePeriod: -1s, recoveryDelay: -1s, progressDeadline: -1s, maxRebalancePercentage: 0, maxSurge: -1}
+  scaledObjectSpec: {scaleTargetRef: {name: b, apiVersion: a/b/c}, minReplicaCount: -1, maxReplicaCount: 0, triggers: [{type: redis}]}
+`)
+	require.NoError(t, err)
+	_, err = d.Config()
+	require.EqualError(t, err, `spec.scaledObjectSpec.scaleTargetRef.apiVersion: found "a/b/c"; use a group and a version, such as apps/v1
+spec.scaledObjectSpec.minReplicaCount: found -1; use 0 or more
+spec.scaledObjectSpec.maxReplicaCount: found 0; use 1 or more
+spec.rebalancingPolicy.gracePeriod: found -1s; use 0s or more
+spec.rebalancingPolicy.recoveryDelay: found -1s; use 0s or more
+spec.rebalancingPolicy.progressDeadline: found -1s; use 0s or more
+spec.rebalancingPolicy.maxRebalancePercentage: found 0; use 1 to 100
+spec.rebalancingPolicy.maxSurge: found -1; use 0 or more
+spec.memberClusters[1].name: found "x"; use a name that no other member has
+spec.memberClusters[1].weight: found -1; use 0 or more`)
+	d.Spec.ScaledObjectSpec.MinReplicaCount, d.Spec.ScaledObjectSpec.MaxReplicaCount = size(101), nil
+	_, err = d.Config()
+	require.ErrorContains(t, err, "spec.scaledObjectSpec.minReplicaCount: found 101; use 100 or less")
+	d.Spec.RebalancingPolicy = RebalancingPolicy{}
+	c, _ := d.Config()
+	require.Empty(t, c.Warnings)
+	d.Spec.ScaledObjectSpec.PollingInterval = size(61)
+	c, _ = d.Config()
+	require.EqualError(t, c.Warnings[0], "spec.rebalancingPolicy.gracePeriod: found 1m0s; use the polling interval of 1m1s or more")
+}
+
+// vectors reads one kind of the test vectors.
+func vectors[T any](t *testing.T, kind string) (all []T) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("..", "..", "..", "testdata", "multicluster.json"))
+	require.NoError(t, err)
+	var file map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal(data, &file))
+	require.NoError(t, json.Unmarshal(file[kind], &all))
+	require.NotEmpty(t, all)
+	return all
+}
+
+// The annotations of each case, as a plan for a member that has another number.
+func TestObjectPause(t *testing.T) {
+	type target struct {
+		Name             string
+		Metric, Min, Max int32
+		Annotations      map[string]string
+		Expect           any
+		PausedCondition  *bool
+		Error            string
+	}
+	for _, c := range vectors[target](t, "object_target") {
+		p := replicas.Policy{Min: c.Min, Max: c.Max}
+		var err error
+		p.Pause, err = objectPause(c.Annotations)
+		if c.Error == "" {
+			require.NoError(t, err, c.Name)
+		} else {
+			require.Equal(t, "metadata.annotations[autoscaling.keda.sh/paused-replicas]", field.All(err)[0].Path, c.Name)
+			require.Equal(t, replicas.Pause{Paused: true}, p.Pause, c.Name)
+		}
+		if c.PausedCondition != nil {
+			require.Equal(t, *c.PausedCondition, p.Pause.Paused, c.Name)
+		}
+		plan := replicas.NewPlan(p, replicas.State{Replicas: &c.Metric, Clusters: []replicas.Cluster{{Name: "a", Replicas: 77}}})
+		want, writes := c.Expect.(float64)
+		require.Equal(t, writes, plan.Shares[0].Write, c.Name)
+		if writes {
+			require.Equal(t, int32(want), plan.Shares[0].Next, c.Name)
+		}
+	}
+	_, err := objectPause(map[string]string{"autoscaling.keda.sh/paused": "yes"})
+	require.EqualError(t, err, `metadata.annotations[autoscaling.keda.sh/paused]: found "yes"; use "true" or "false"; until then it means paused`)
+	for _, text := range []string{"+3", "-0", "1_0", "3 ", "١"} {
+		pause, err := objectPause(map[string]string{"autoscaling.keda.sh/paused-replicas": text})
+		require.Error(t, err, text)
+		require.Equal(t, replicas.Pause{Paused: true}, pause, text)
+	}
+}
+
+func TestObjectStatus(t *testing.T) {
+	at := func(s int) time.Time { return time.Date(2026, 1, 1, 12, 0, s, 0, time.UTC) }
+	p := replicas.NewPolicy(100, replicas.NewMember("a"), replicas.NewMember("b"), replicas.NewMember("x"))
+	s := replicas.State{Replicas: size(5), Now: at(0), Clusters: []replicas.Cluster{{Name: "a", Replicas: 3}, {Name: "b", Replicas: 2}, {Name: "c", Replicas: 1}}}
+	all := p
+	all.Members = nil
+	s.Checkpoint = replicas.NewPlan(all, s).Checkpoint
+	s.Clusters[1].Problem = replicas.ReasonUnreachable
+	before := ObjectStatus{MemberClusterStatuses: map[string]ObjectMemberStatus{
+		"a": {State: Ready, CurrentReplicas: 1, LastStatusChangeTime: at(0), LastScalingProgressTime: at(0)},
+		"b": {State: Ready, CurrentReplicas: 2, LastStatusChangeTime: at(0), LastScalingProgressTime: at(0)}}}
+	plan := replicas.NewPlan(p, s)
+	status := NewObjectStatus("nginx", plan, before, at(30).In(time.FixedZone("east", 3600)))
+	data, err := json.Marshal(status)
+	require.NoError(t, err)
+	require.JSONEq(t, `{
+		"memberClusterStatuses": {
+			"a": {"currentReplicas": 3, "desiredReplicas": 3, "description": "Cluster is healthy", "excluded": false, "state": "Ready",
+				"lastStatusChangeTime": "2026-01-01T12:00:00Z", "lastScalingProgressTime": "2026-01-01T12:00:30Z"},
+			"b": {"currentReplicas": 2, "desiredReplicas": 2, "description": "Cluster is unreachable, and keeps its share until 2026-01-01T12:01:00Z",
+				"excluded": false, "state": "NotReady", "reason": "Unreachable",
+				"lastStatusChangeTime": "2026-01-01T12:00:30Z", "lastScalingProgressTime": "2026-01-01T12:00:00Z"},
+			"c": {"currentReplicas": 1, "desiredReplicas": 0, "description": "Cluster is no longer a member, and keeps 1 replicas until they exist elsewhere",
+				"excluded": true, "state": "Ready", "reason": "NotListed",
+				"lastStatusChangeTime": "2026-01-01T12:00:30Z", "lastScalingProgressTime": "2026-01-01T12:00:30Z"},
+			"x": {"currentReplicas": 0, "desiredReplicas": 0, "description": "Cluster is not registered, and gets no replicas",
+				"excluded": true, "state": "NotRegistered", "reason": "NotRegistered",
+				"lastStatusChangeTime": "2026-01-01T12:00:30Z", "lastScalingProgressTime": "2026-01-01T12:00:30Z"}
+		},
+		"membersHealthyCount": 1, "membersTotalCount": 3, "selector": "kedify-agent-distributedscaledobject=nginx", "totalCurrentReplicas": 6
+	}`, strings.TrimSpace(string(data)))
+	require.Equal(t, status, NewObjectStatus("nginx", plan, status, at(40)), "later, but nothing changed")
+}
+
+// Each reason of a member has a state.
+func TestState(t *testing.T) {
+	for reason, want := range map[replicas.Reason]MemberState{
+		"": Ready, replicas.ReasonRecovering: Ready, replicas.ReasonNoProgress: Ready, replicas.ReasonNotListed: Ready, replicas.ReasonNoWeight: Ready,
+		replicas.ReasonUnreachable: NotReady, replicas.ReasonWriteFailed: NotReady, replicas.ReasonWorkloadMissing: NotReady,
+		replicas.ReasonDuplicate: NotReady, replicas.ReasonNotRegistered: NotRegistered,
+	} {
+		require.Equal(t, want, state(reason), reason)
+	}
+}
+
+func TestObjectStatusOfThePage(t *testing.T) {
+	type status struct {
+		Name    string
+		Members map[string]struct {
+			Current, Desired int32
+			State            MemberState
+		}
+		Expect ObjectStatus
+	}
+	for _, c := range vectors[status](t, "status_object") {
+		var p replicas.Plan
+		for name, m := range c.Members {
+			p.Shares = append(p.Shares, replicas.Share{Name: name, Current: m.Current, Desired: m.Desired})
+		}
+		got := NewObjectStatus("nginx", p, ObjectStatus{}, time.Now())
+		for name, m := range c.Members {
+			require.Equal(t, m.Current, got.MemberClusterStatuses[name].CurrentReplicas)
+			require.Equal(t, m.Desired, got.MemberClusterStatuses[name].DesiredReplicas)
+			require.Equal(t, m.State, got.MemberClusterStatuses[name].State)
+		}
+		got.MemberClusterStatuses = nil
+		require.Equal(t, c.Expect, got)
+	}
+}

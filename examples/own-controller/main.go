@@ -1,0 +1,88 @@
+// Own-controller creates Jobs for a resource of its own. Here the resource is a
+// ConfigMap with the label example.com/queue: see queue.yaml and README.md.
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	informers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/client"
+	"github.com/scaledjob/scaledjob/history"
+	"github.com/scaledjob/scaledjob/scaling"
+)
+
+// run tracks the queues and polls each of them every second, until the context ends.
+func run(ctx context.Context, clients client.Clients) {
+	tracker, err := adapter.NewTracker(clients.Watches, adapter.Options{})
+	exitOn(err)
+	queues := informers.NewFilteredConfigMapInformer(clients.Watches, "", 0, nil,
+		func(o *metav1.ListOptions) { o.LabelSelector = "example.com/queue" })
+	_, err = queues.AddEventHandler(adapter.Handler(tracker, target, func(queue *corev1.ConfigMap, err error) {
+		slog.Error("edit ignored", "queue", cache.MetaObjectToName(queue), "err", err)
+	}))
+	exitOn(err)
+	go tracker.Run(ctx)
+	go queues.RunWithContext(ctx)
+	for ; ctx.Err() == nil; time.Sleep(time.Second) {
+		for _, queue := range queues.GetStore().List() {
+			poll(ctx, tracker, clients.Requests, queue.(*corev1.ConfigMap))
+		}
+	}
+}
+
+// target describes the Jobs of a queue. An edit stops a plan that is under way.
+func target(queue *corev1.ConfigMap) (adapter.Target, error) {
+	job := &batchv1.Job{}
+	job.Spec.Template.Spec.Containers = []corev1.Container{{Name: "worker", Image: queue.Data["image"], Command: strings.Fields(queue.Data["command"])}}
+	most, err := strconv.ParseInt(queue.Data["max"], 10, 64)
+	return adapter.Target{
+		Owner:   adapter.OwnerOf(queue, corev1.SchemeGroupVersion.WithKind("ConfigMap")),
+		Job:     job,
+		Policy:  scaling.Policy{Bounds: scaling.Bounds{Max: most}, Paused: queue.DeletionTimestamp != nil},
+		History: history.Limits{Succeeded: history.Keep(3), Failed: history.Keep(3)},
+	}, err
+}
+
+// poll creates the Jobs that the queue asks for, one for each item, and deletes old ones.
+func poll(ctx context.Context, tracker *adapter.Tracker, requests kubernetes.Interface, queue *corev1.ConfigMap) {
+	items, unreadable := strconv.ParseUint(queue.Data["items"], 10, 64)
+	metrics := []scaling.Metric{{Value: float64(items), Target: 1, Failed: unreadable != nil}}
+	result, err := tracker.Apply(ctx, requests, tracker.Plan(queue.UID, metrics, time.Now()))
+	if err = errors.Join(unreadable, err); err != nil || result != (adapter.Result{}) {
+		slog.Info("polled", "queue", cache.MetaObjectToName(queue), "items", items, "created", result.Created, "deleted", result.Pruned, "err", err)
+	}
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil)
+	config, err := loader.ClientConfig()
+	exitOn(err)
+	clients, err := client.Connect(config, 0, client.NewLimit(64))
+	exitOn(err)
+	run(ctx, clients)
+}
+
+func exitOn(err error) {
+	if err != nil {
+		slog.Error("stopped", "err", err)
+		os.Exit(1)
+	}
+}

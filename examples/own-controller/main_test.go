@@ -1,0 +1,213 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	batchclient "k8s.io/client-go/kubernetes/typed/batch/v1"
+	ktesting "k8s.io/client-go/testing"
+	"sigs.k8s.io/yaml"
+
+	"github.com/scaledjob/scaledjob/adapter/client"
+)
+
+// A bench runs the controller on a fake API server, in virtual time.
+type bench struct {
+	*testing.T
+	client kubernetes.Interface
+}
+
+func onBench(t *testing.T, test func(b bench)) {
+	synctest.Test(t, func(t *testing.T) {
+		settings := &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "settings", UID: "settings"}, // and no label
+			Data:       map[string]string{"items": "3", "max": "3", "image": "example.com/settings:1"},
+		}
+		c := fake.NewClientset(settings)
+		created := 0
+		c.PrependReactor("create", "jobs", func(action ktesting.Action) (bool, runtime.Object, error) {
+			created++
+			job := action.(ktesting.CreateAction).GetObject().(*batchv1.Job)
+			job.UID = types.UID(fmt.Sprint("job-", created))
+			return false, nil, nil
+		})
+		ctx, stop := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { run(ctx, client.Clients{Requests: slow{c}, Watches: c}) })
+		test(bench{t, c})
+		stop()
+		running.Wait()
+	})
+}
+
+// slow takes a second for each create, which the controller sends in batches of 1, 2,
+// 4 and so on.
+type (
+	slow      struct{ kubernetes.Interface }
+	slowBatch struct{ batchclient.BatchV1Interface }
+	slowJobs  struct{ batchclient.JobInterface }
+)
+
+func (s slow) BatchV1() batchclient.BatchV1Interface { return slowBatch{s.Interface.BatchV1()} }
+
+func (s slowBatch) Jobs(namespace string) batchclient.JobInterface {
+	return slowJobs{s.BatchV1Interface.Jobs(namespace)}
+}
+
+func (s slowJobs) Create(ctx context.Context, job *batchv1.Job, o metav1.CreateOptions) (*batchv1.Job, error) {
+	time.Sleep(time.Second)
+	return s.JobInterface.Create(ctx, job, o)
+}
+
+// create creates the queue of queue.yaml.
+func (b bench) create() *corev1.ConfigMap {
+	b.Helper()
+	text, err := os.ReadFile("queue.yaml")
+	require.NoError(b, err)
+	var queue corev1.ConfigMap
+	require.NoError(b, yaml.UnmarshalStrict(text, &queue))
+	queue.UID = "7d2b2f3c-6a55-4a4f-8f50-111111111111"
+	_, err = b.client.CoreV1().ConfigMaps(queue.Namespace).Create(b.Context(), queue.DeepCopy(), metav1.CreateOptions{})
+	require.NoError(b, err)
+	return &queue
+}
+
+func (b bench) edit(queue *corev1.ConfigMap, key, value string) {
+	b.Helper()
+	queue.Data[key] = value
+	b.update(queue)
+}
+
+func (b bench) update(queue *corev1.ConfigMap) {
+	b.Helper()
+	_, err := b.client.CoreV1().ConfigMaps(queue.Namespace).Update(b.Context(), queue.DeepCopy(), metav1.UpdateOptions{})
+	require.NoError(b, err)
+}
+
+// jobs returns the Jobs as they are some polls later.
+func (b bench) jobs() []batchv1.Job {
+	b.Helper()
+	time.Sleep(10 * time.Second)
+	jobs, err := b.client.BatchV1().Jobs("default").List(b.Context(), metav1.ListOptions{})
+	require.NoError(b, err)
+	return jobs.Items
+}
+
+// finish completes the Jobs.
+func (b bench) finish(jobs []batchv1.Job) {
+	b.Helper()
+	for _, j := range jobs {
+		j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
+		j.Status.CompletionTime = new(metav1.Now())
+		_, err := b.client.BatchV1().Jobs(j.Namespace).UpdateStatus(b.Context(), &j, metav1.UpdateOptions{})
+		require.NoError(b, err)
+	}
+}
+
+func images(jobs []batchv1.Job) map[string]int {
+	count := map[string]int{}
+	for _, j := range jobs {
+		count[j.Spec.Template.Spec.Containers[0].Image]++
+	}
+	return count
+}
+
+func TestCreatesUpToMax(t *testing.T) {
+	onBench(t, func(b bench) {
+		queue := b.create()
+		jobs := b.jobs()
+		require.Len(b, jobs, 5)
+		require.Equal(b, []string{"/bin/work", "--once"}, jobs[0].Spec.Template.Spec.Containers[0].Command)
+		require.Equal(b, queue.UID, metav1.GetControllerOf(&jobs[0]).UID)
+		require.Len(b, b.jobs(), 5, "further polls create nothing")
+	})
+}
+
+func TestFollowsEdits(t *testing.T) {
+	onBench(t, func(b bench) {
+		queue := b.create()
+		require.Equal(b, map[string]int{"example.com/thumbnails:1": 5}, images(b.jobs()))
+		b.edit(queue, "image", "example.com/thumbnails:2")
+		b.edit(queue, "max", "8")
+		edited := map[string]int{"example.com/thumbnails:1": 5, "example.com/thumbnails:2": 3}
+		require.Equal(b, edited, images(b.jobs()))
+		b.edit(queue, "max", "many")
+		require.Equal(b, edited, images(b.jobs()), "the edit is ignored")
+		b.edit(queue, "max", "20")
+		b.edit(queue, "items", strings.Repeat("9", 30))
+		require.Equal(b, edited, images(b.jobs()), "the queue length is unknown")
+		b.edit(queue, "items", "9")
+		require.Len(b, b.jobs(), 9)
+	})
+}
+
+func TestDeletesFinishedJobs(t *testing.T) {
+	onBench(t, func(b bench) {
+		queue := b.create()
+		b.finish(b.jobs())
+		b.edit(queue, "items", "0")
+		require.Len(b, b.jobs(), 5, "the controller has just started")
+		time.Sleep(30 * time.Second)
+		require.Len(b, b.jobs(), 3)
+	})
+}
+
+// removals are the ways in which a queue ends.
+var removals = map[string]func(b bench, queue *corev1.ConfigMap){
+	"deleted": func(b bench, queue *corev1.ConfigMap) {
+		require.NoError(b, b.client.CoreV1().ConfigMaps("default").Delete(b.Context(), queue.Name, metav1.DeleteOptions{}))
+	},
+	"being deleted": func(b bench, queue *corev1.ConfigMap) {
+		queue.DeletionTimestamp = new(metav1.Now())
+		b.update(queue)
+	},
+}
+
+func TestDeletedQueueGetsNoJobs(t *testing.T) {
+	for name, remove := range removals {
+		t.Run(name, func(t *testing.T) {
+			onBench(t, func(b bench) {
+				queue := b.create()
+				jobs := b.jobs()
+				require.Len(b, jobs, 5)
+				remove(b, queue)
+				b.finish(jobs)
+				require.Len(b, b.jobs(), 5)
+			})
+		})
+	}
+}
+
+func TestChangeStopsPlan(t *testing.T) {
+	changes := map[string]func(b bench, queue *corev1.ConfigMap){
+		"lower max": func(b bench, queue *corev1.ConfigMap) { b.edit(queue, "max", "6") },
+	}
+	maps.Copy(changes, removals)
+	for name, change := range changes {
+		t.Run(name, func(t *testing.T) {
+			onBench(t, func(b bench) {
+				queue := b.create()
+				b.edit(queue, "max", "100")
+				b.edit(queue, "items", "100")
+				time.Sleep(3500 * time.Millisecond)
+				change(b, queue)
+				require.Len(b, b.jobs(), 7, "the batches of 1, 2 and 4")
+			})
+		})
+	}
+}

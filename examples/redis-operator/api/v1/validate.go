@@ -1,0 +1,26 @@
+package v1
+
+import (
+	"net"
+	"strconv"
+
+	"github.com/scaledjob/scaledjob/field"
+)
+
+// Validate returns every problem of the spec that the CRD finds outside the Job
+// template, joined, each a [*field.Error]: a ScaledJob may be older than its CRD.
+func (s *ScaledJobSpec) Validate() error {
+	var problems field.Errors
+	problems.Check(s.QueueName != "", "spec.queueName", s.QueueName, "the key of a Redis list")
+	host, port, err := net.SplitHostPort(s.RedisAddress)
+	n, wrong := strconv.ParseUint(port, 10, 16)
+	problems.Check(err == nil && host != "" && wrong == nil && n > 0, "spec.redisAddress", s.RedisAddress, "host:port, with a port from 1 to 65535")
+	problems.AtLeast("spec.threshold", s.Threshold, 1)
+	problems.AtLeast("spec.minReplicas", int64(s.MinReplicas), 0)
+	problems.AtLeast("spec.maxReplicas", int64(s.MaxReplicas), int64(s.MinReplicas))
+	if a := s.RedisAuth; a != nil {
+		problems.Check(a.SecretKeyRef.Name != "", "spec.redisAuth.secretKeyRef.name", nil, "the name of a Secret")
+		problems.Check(a.SecretKeyRef.Key != "", "spec.redisAuth.secretKeyRef.key", nil, "a key of the Secret")
+	}
+	return problems.Err()
+}

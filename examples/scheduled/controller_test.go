@@ -1,0 +1,223 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
+	"github.com/scaledjob/scaledjob/schedule"
+)
+
+// keys are those in the queue.
+func (w *world) keys() (all []string) {
+	for w.queue.Len() > 0 {
+		key, _ := w.queue.Get()
+		w.queue.Done(key)
+		all = append(all, key.String())
+	}
+	return all
+}
+
+// A change leads to a reconciliation of the ScheduledJobs that it is about.
+func TestQueued(t *testing.T) {
+	w := newWorld(t, "  maxRestart: 0\n")
+	s := w.sees()
+	named := func(name string, change func(*scheduledjob.ScheduledJob)) *scheduledJob {
+		c := s.DeepCopyObject().(*scheduledjob.ScheduledJob)
+		c.Name = name
+		change(c)
+		return &scheduledJob{ScheduledJob: c}
+	}
+	require.NoError(t, w.scheduled.Add(named("next", func(s *scheduledjob.ScheduledJob) { s.Spec.After = []scheduledjob.Dependency{{Job: "job"}} })))
+	require.NoError(t, w.scheduled.Add(named("shares", func(s *scheduledjob.ScheduledJob) { s.Spec.TemplateRef = &scheduledjob.TemplateRef{Name: "shared"} })))
+	w.updated(s, named("job", func(*scheduledjob.ScheduledJob) {}))
+	require.Equal(t, []string{"n/next"}, w.keys(), "a new status of its own")
+	w.updated(s, named("job", func(s *scheduledjob.ScheduledJob) { s.Generation++ }))
+	require.Equal(t, []string{"n/job", "n/next"}, w.keys())
+	w.updated(s, named("job", func(s *scheduledjob.ScheduledJob) { s.UID = "another" }))
+	require.Equal(t, []string{"n/job", "n/next"}, w.keys())
+
+	template := &corev1.PodTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "shared"}}
+	w.enqueueIndexed(byTemplate, template)
+	require.Equal(t, []string{"n/shares"}, w.keys())
+	w.enqueueIndexed(byTemplate, cache.DeletedFinalStateUnknown{Key: "n/shared", Obj: template})
+	require.Equal(t, []string{"n/shares"}, w.keys())
+	w.enqueueIndexed(byTemplate, 7)
+	require.Empty(t, w.keys())
+
+	always(w.enqueueOwner).OnDelete(cache.DeletedFinalStateUnknown{Obj: w.job("tag")})
+	require.Equal(t, []string{"n/job"}, w.keys())
+	always(w.enqueueOwner).OnUpdate(nil, w.job("tag"))
+	require.Equal(t, []string{"n/job"}, w.keys())
+	foreign := w.job("tag")
+	foreign.OwnerReferences[0].Kind = "CronJob"
+	w.enqueueOwner(foreign)
+	w.enqueueOwner(&batchv1.Job{})
+	w.enqueueOwner("nothing")
+	require.Empty(t, w.keys())
+
+	w.request("now", "job")
+	w.enqueueRequested(w.requests.List()[0])
+	require.Equal(t, []string{"n/job"}, w.keys())
+	w.enqueueRequested("nothing")
+	require.Empty(t, w.keys())
+}
+
+// An error is retried, and counts. Otherwise the next check is waited for.
+func TestNext(t *testing.T) {
+	w := newWorld(t, "  maxRestart: 0\n")
+	w.resync = time.Hour
+	w.enqueue(w.sees().key())
+	require.True(t, w.next(t.Context()))
+	require.Zero(t, w.queue.Len())
+	w.elect = true // and does not lead, so that nothing is stored
+	w.edit("spec.maxRestart", int64(1))
+	w.enqueue(w.sees().key())
+	require.True(t, w.next(t.Context()))
+	require.Equal(t, 1, w.queue.NumRequeues(w.sees().key()))
+	require.Eventually(t, func() bool { return w.queue.Len() == 1 }, time.Minute, time.Millisecond)
+	w.elect = false
+	require.True(t, w.next(t.Context()))
+	require.Zero(t, w.queue.NumRequeues(w.sees().key()))
+	w.queue.ShutDown()
+	require.False(t, w.next(t.Context()))
+}
+
+// The whole controller, with a lease: it watches, starts a run, completes it, and releases
+// the lease at the end.
+func TestRun(t *testing.T) {
+	w := newWorld(t, once)
+	w.restart() // with empty caches
+	w.elect, w.leaseDuration, w.leaseNamespace, w.workers = true, 15*time.Second, "n", 2
+	require.False(t, w.hasSynced())
+	require.False(t, w.mayAct())
+	leases := fake.NewClientset()
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- w.run(ctx, leases) }()
+	require.EventuallyWithT(t, func(t *assert.CollectT) {
+		l, err := w.client.BatchV1().Jobs("n").List(ctx, metav1.ListOptions{})
+		require.NoError(t, err)
+		require.Len(t, l.Items, 1)
+	}, time.Minute, 10*time.Millisecond)
+	require.True(t, w.hasSynced())
+	require.True(t, w.mayAct())
+	w.finishes(batchv1.JobComplete)
+	require.EventuallyWithT(t, func(t *assert.CollectT) {
+		object, exists, err := w.scheduled.GetByKey("n/job")
+		require.NoError(t, err)
+		require.True(t, exists)
+		require.Equal(t, schedule.Completed, object.(*scheduledJob).Status.Last.Status)
+	}, time.Minute, 10*time.Millisecond)
+	stop()
+	require.NoError(t, <-ended)
+	lease, err := leases.CoordinationV1().Leases("n").Get(t.Context(), name, metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Empty(t, *lease.Spec.HolderIdentity)
+	require.False(t, w.mayAct())
+}
+
+// Metrics are those of the status. A controller that does not lead has none of runs.
+func TestMetrics(t *testing.T) {
+	w := newWorld(t, "  maxRestart: 0\n")
+	run := schedule.Run{Tag: "a", OnDemand: true}
+	w.give(schedule.State{Due: 9, Missed: 3, Dropped: 2, Succeeded: 4, Failed: 1, Blocked: true, Pending: []schedule.Run{run, run}, Running: []schedule.Run{run, run, run}})
+	get := func(path, address string) (int, string) {
+		for at, handler := range (options{metricsAddress: "m", probesAddress: "p"}).served(w.controller) {
+			if at == address {
+				r := httptest.NewRecorder()
+				handler.ServeHTTP(r, httptest.NewRequest(http.MethodGet, path, nil))
+				return r.Code, r.Body.String()
+			}
+		}
+		return 0, ""
+	}
+	_, text := get("/metrics", "m")
+	const labels = `namespace="n",`
+	for _, want := range []string{
+		`scheduledjob_runs{` + labels + `scheduledjob="job",status="pending"} 2`,
+		`scheduledjob_runs{` + labels + `scheduledjob="job",status="running"} 3`,
+		`scheduledjob_runs_completed_total{` + labels + `outcome="succeeded",scheduledjob="job"} 4`,
+		`scheduledjob_runs_completed_total{` + labels + `outcome="failed",scheduledjob="job"} 1`,
+		`scheduledjob_occurrences_due_total{` + labels + `scheduledjob="job"} 9`,
+		`scheduledjob_occurrences_lost_total{` + labels + `reason="missed",scheduledjob="job"} 3`,
+		`scheduledjob_occurrences_lost_total{` + labels + `reason="dropped",scheduledjob="job"} 2`,
+		`scheduledjob_blocked{` + labels + `scheduledjob="job"} 1`,
+		"scheduledjob_reconcile_errors_total",
+	} {
+		require.Contains(t, text, want)
+	}
+	w.give(schedule.State{})
+	_, text = get("/metrics", "m")
+	require.Contains(t, text, `scheduledjob_blocked{namespace="n",scheduledjob="job"} 0`)
+	w.elect = true
+	_, text = get("/metrics", "m")
+	require.NotContains(t, text, "scheduledjob_runs{")
+	code, _ := get("/readyz", "p")
+	require.Equal(t, http.StatusServiceUnavailable, code)
+	code, _ = get("/metrics", "p")
+	require.Equal(t, http.StatusNotFound, code)
+	both := options{metricsAddress: "x", probesAddress: "x"}.served(w.controller)["x"]
+	for _, path := range []string{"/metrics", "/healthz"} {
+		r := httptest.NewRecorder()
+		both.ServeHTTP(r, httptest.NewRequest(http.MethodGet, path, nil))
+		require.Equal(t, http.StatusOK, r.Code)
+	}
+}
+
+// A cron expression is read as a CronJob reads it.
+func TestCron(t *testing.T) {
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	require.NoError(t, err)
+	s, err := parseCron(" 30 2 * * * ", berlin)
+	require.NoError(t, err)
+	require.Equal(t, "30 2 * * * Europe/Berlin", s.String())
+	next, ok := s.From(time.Date(2026, 3, 28, 1, 30, 0, 0, time.UTC)).Next(time.Time{})
+	require.True(t, ok)
+	require.Equal(t, time.Date(2026, 3, 28, 1, 30, 0, 0, time.UTC), next, "from a time on includes it")
+	next, _ = s.From(next).Next(next)
+	require.Equal(t, time.Date(2026, 3, 30, 0, 30, 0, 0, time.UTC), next, "clocks skip 02:30 on 29 March")
+	s, err = parseCron("@daily", nil)
+	require.NoError(t, err)
+	require.Equal(t, "@daily UTC", s.String())
+	for text, want := range map[string]string{
+		"60 * * * *": "above maximum", "* * * *": "expected exactly 5 fields", "@every 1h": "use a timeSpec such as R//PT1H",
+		"TZ=UTC 0 6 * * *": "a zone belongs in timeZone", "CRON_TZ=UTC 0 6 * * *": "a zone belongs in timeZone",
+	} {
+		_, err := parseCron(text, nil)
+		require.ErrorContains(t, err, want)
+	}
+	w := newWorld(t, "  schedule: {cron: '0 6 * * *'}\n")
+	require.Contains(t, w.reconciles(), "create jobs")
+	require.Equal(t, "0 6 * * * UTC", w.sees().Status.TimeSpec)
+}
+
+// read keeps the name and the status of a ScheduledJob that it cannot read.
+func TestRead(t *testing.T) {
+	w := newWorld(t, "  maxRestart: 0\n")
+	w.give(schedule.State{Requested: []string{"a"}})
+	w.edit("spec.unknown", "x")
+	s := w.sees()
+	require.ErrorContains(t, s.problem, "spec.unknown")
+	require.Equal(t, "n/job", s.key().String())
+	require.Equal(t, []string{"a"}, s.Status.Requested)
+	require.Equal(t, []string{"update scheduledjobs"}, w.reconciles())
+	require.Contains(t, w.readyIs(), "False Invalid: spec.unknown")
+	object, err := reads("other")
+	require.NoError(t, err)
+	require.Equal(t, "other", object)
+	_, err = newController(options{}, w.client, w.custom, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+}

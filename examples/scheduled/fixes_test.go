@@ -1,0 +1,483 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
+	"github.com/scaledjob/scaledjob/schedule"
+)
+
+const once = "  schedule: {timeSpec: R1//PT1S}\n"
+
+// reconciles reconciles without an error, and returns the requests to the API server.
+func (w *world) reconciles() []string {
+	_, err := w.reconcile(w.ctx, cache.NewObjectName("n", "job"))
+	require.NoError(w.t, err)
+	return w.did()
+}
+
+// lists brings the cache of Jobs up to date, as one list of a revision.
+func (w *world) lists(revision string) {
+	l, err := w.client.BatchV1().Jobs("n").List(w.ctx, metav1.ListOptions{})
+	require.NoError(w.t, err)
+	var all []any
+	for i := range l.Items {
+		all = append(all, &l.Items[i])
+	}
+	require.NoError(w.t, w.jobs.Replace(all, revision))
+	w.did()
+}
+
+// finishes ends all Jobs.
+func (w *world) finishes(condition batchv1.JobConditionType) {
+	l, err := w.client.BatchV1().Jobs("n").List(w.ctx, metav1.ListOptions{})
+	require.NoError(w.t, err)
+	for _, j := range l.Items {
+		j.Status.Conditions = []batchv1.JobCondition{{Type: condition, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(w.now())}}
+		require.NoError(w.t, w.client.Tracker().Update(batchv1.SchemeGroupVersion.WithResource("jobs"), &j, "n"))
+	}
+}
+
+// edit changes the spec of the ScheduledJob.
+func (w *world) edit(path string, value any) {
+	u, err := w.custom.Resource(scheduledJobs).Namespace("n").Get(w.ctx, "job", metav1.GetOptions{})
+	require.NoError(w.t, err)
+	require.NoError(w.t, unstructured.SetNestedField(u.Object, value, strings.Split(path, ".")...))
+	u.SetGeneration(u.GetGeneration() + 1)
+	require.NoError(w.t, w.custom.Tracker().Update(scheduledJobs, u, "n"))
+	w.sees()
+	w.did()
+}
+
+// request makes a RunRequest, which the cache sees.
+func (w *world) request(name, job string) {
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "scaledjob.github.io/v1alpha1", "kind": "RunRequest",
+		"metadata": map[string]any{"name": name, "namespace": "n", "uid": "uid-" + name, "creationTimestamp": "2026-01-01T00:00:00Z"},
+		"spec":     map[string]any{"job": job},
+	}}
+	_, err := w.custom.Resource(runRequests).Namespace("n").Create(w.ctx, u, metav1.CreateOptions{})
+	require.NoError(w.t, err)
+	w.seesRequests()
+}
+
+func (w *world) seesRequests() {
+	l, err := w.custom.Resource(runRequests).Namespace("n").List(w.ctx, metav1.ListOptions{})
+	require.NoError(w.t, err)
+	var all []any
+	for i := range l.Items {
+		all = append(all, &l.Items[i])
+	}
+	require.NoError(w.t, w.requests.Replace(all, ""))
+	w.did()
+}
+
+// answerTo is the status of a RunRequest, nil if there is no such request.
+func (w *world) answerTo(name string) map[string]any {
+	u, err := w.custom.Resource(runRequests).Namespace("n").Get(w.ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	require.NoError(w.t, err)
+	status, _, err := unstructured.NestedMap(u.Object, "status")
+	require.NoError(w.t, err)
+	if status == nil {
+		status = map[string]any{}
+	}
+	return status
+}
+
+// readyIs is the condition as "Status Reason: Message".
+func (w *world) readyIs() string {
+	c := w.sees().Status.Conditions[0]
+	return string(c.Status) + " " + c.Reason + ": " + c.Message
+}
+
+// A controller whose list of ScheduledJobs is old starts nothing: not even a run that has
+// been dropped, with its Job, since.
+func TestStaleScheduledJobs(t *testing.T) {
+	w := newWorld(t, once+"  historyLimit: 0\n")
+	first := w.sees()
+	require.Equal(t, []string{"create jobs", "update scheduledjobs"}, w.reconciles())
+	w.finishes(batchv1.JobComplete)
+	w.lists("2")
+	require.Equal(t, []string{"delete jobs", "update scheduledjobs"}, w.reconciles())
+	w.lists("3")
+	require.Equal(t, []string{"update scheduledjobs"}, w.reconciles())
+	require.Equal(t, schedule.Completed, w.sees().Status.Last.Status)
+
+	w.restart()
+	require.NoError(t, w.scheduled.Add(first))
+	_, err := w.reconcile(t.Context(), first.key())
+	require.True(t, apierrors.IsConflict(err), err)
+	require.Equal(t, []string{"update scheduledjobs"}, w.did(), "no Job is created")
+	w.sees()
+	require.Empty(t, w.reconciles())
+}
+
+// An old list of Jobs does not bring back a run that history has dropped.
+func TestStaleJobs(t *testing.T) {
+	w := newWorld(t, once+"  historyLimit: 0\n")
+	w.reconciles()
+	w.finishes(batchv1.JobComplete)
+	w.lists("7")
+	old := w.jobs.List()
+	w.reconciles()
+	w.lists("9")
+	w.reconciles()
+	before := w.sees().Status
+	require.EqualValues(t, 9, before.JobsRevision)
+	require.NoError(t, w.jobs.Replace(old, "8"))
+	require.Empty(t, w.reconciles())
+	require.Equal(t, before, w.sees().Status)
+}
+
+// A RunRequest for an unknown job has a message and an event, once. When the job exists,
+// the request gets its run.
+func TestUnknownJob(t *testing.T) {
+	w := newWorld(t, "  maxRestart: 0\n")
+	w.request("now", "typo")
+	_, err := w.reconcile(t.Context(), cache.NewObjectName("n", "typo"))
+	require.NoError(t, err)
+	const message = `spec.job: found "typo"; use the name of a ScheduledJob of the namespace; none has this name`
+	require.Equal(t, map[string]any{"status": "pending", "message": message, "onDemand": nil}, with(w.answerTo("now"), "onDemand", nil, "success"))
+	require.Equal(t, []string{"Warning JobNotFound " + message}, w.told())
+	w.seesRequests()
+	_, err = w.reconcile(t.Context(), cache.NewObjectName("n", "typo"))
+	require.NoError(t, err)
+	require.Empty(t, w.told())
+	require.Empty(t, w.did())
+
+	w.request("later", "job")
+	u, err := w.custom.Resource(runRequests).Namespace("n").Get(t.Context(), "later", metav1.GetOptions{})
+	require.NoError(t, err)
+	u.Object["status"] = map[string]any{"status": "pending", "message": message}
+	require.NoError(t, w.custom.Tracker().Update(runRequests, u, "n"))
+	w.seesRequests()
+	w.reconciles()
+	require.NotContains(t, w.answerTo("later"), "message")
+	require.Equal(t, "uid-later", w.answerTo("later")["request"])
+}
+
+// with sets a key and removes another.
+func with(m map[string]any, key string, value any, without string) map[string]any {
+	m[key] = value
+	delete(m, without)
+	return m
+}
+
+// A ScheduledJob that depends on an unknown one is not ready. Its own schedule runs.
+func TestUnknownDependency(t *testing.T) {
+	w := newWorld(t, once+"  after: [{job: other}, {job: typo}]\n")
+	other := w.sees().DeepCopyObject().(*scheduledjob.ScheduledJob)
+	other.Name, other.UID, other.Spec.After = "other", "o", nil
+	require.NoError(t, w.scheduled.Add(&scheduledJob{ScheduledJob: other}))
+	require.Contains(t, w.reconciles(), "create jobs")
+	require.Equal(t, `False JobNotFound: spec.after[1].job: found "typo"; use the name of a ScheduledJob of the namespace; none has this name`, w.readyIs())
+	require.Contains(t, w.told()[0], "Warning JobNotFound")
+	other = other.DeepCopyObject().(*scheduledjob.ScheduledJob)
+	other.Name = "typo"
+	require.NoError(t, w.scheduled.Add(&scheduledJob{ScheduledJob: other}))
+	w.reconciles()
+	require.Equal(t, "True Valid: The spec is valid", w.readyIs())
+	require.Equal(t, []string{"Normal Valid The spec is valid"}, w.told())
+}
+
+// Without history, a RunRequest shows its completed run for the TTL.
+func TestRequestWithoutHistory(t *testing.T) {
+	w := newWorld(t, "  historyLimit: 0\n")
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	w.now = func() time.Time { return now }
+	w.request("now", "job")
+	w.reconciles()
+	require.Equal(t, "pending", w.answerTo("now")["status"])
+	w.lists("1")
+	w.seesRequests()
+	w.reconciles()
+	require.Equal(t, "running", w.answerTo("now")["status"])
+	require.NotContains(t, w.answerTo("now"), "triedAt")
+	w.finishes(batchv1.JobComplete)
+	w.lists("2")
+	w.seesRequests()
+	require.NotContains(t, w.reconciles(), "delete jobs", "before the answer")
+	require.Equal(t, "completed", w.answerTo("now")["status"])
+	require.Equal(t, true, w.answerTo("now")["success"])
+	w.seesRequests()
+	require.Contains(t, w.reconciles(), "delete jobs")
+	require.Empty(t, w.sees().Status.Completed)
+	now = now.Add(time.Minute - 1)
+	w.lists("3")
+	w.reconciles()
+	require.NotNil(t, w.answerTo("now"))
+	require.Empty(t, w.reconciles(), "nothing is left to do")
+	now = now.Add(1)
+	require.Equal(t, []string{"delete runrequests"}, w.reconciles())
+	require.Nil(t, w.answerTo("now"))
+}
+
+// An answered request runs once, although the status was lost.
+func TestAnsweredOnce(t *testing.T) {
+	w := newWorld(t, "  historyLimit: 0\n")
+	w.request("now", "job")
+	u, err := w.custom.Resource(runRequests).Namespace("n").Get(t.Context(), "now", metav1.GetOptions{})
+	require.NoError(t, err)
+	u.Object["status"] = map[string]any{"status": "completed", "completedAt": time.Now().UTC().Format(time.RFC3339)}
+	require.NoError(t, w.custom.Tracker().Update(runRequests, u, "n"))
+	w.seesRequests()
+	require.NotContains(t, w.reconciles(), "create jobs")
+}
+
+// claim takes a request without an owner, keeps its own, and leaves out others.
+func TestClaim(t *testing.T) {
+	w := newWorld(t, "  maxRestart: 0\n")
+	for _, name := range []string{"free", "own", "foreign", "deleted"} {
+		w.request(name, "job")
+	}
+	for name, change := range map[string]func(*unstructured.Unstructured){
+		"own": func(u *unstructured.Unstructured) { u.SetOwnerReferences([]metav1.OwnerReference{w.sees().Owner()}) },
+		"foreign": func(u *unstructured.Unstructured) {
+			r := w.sees().Owner()
+			r.UID = "before"
+			u.SetOwnerReferences([]metav1.OwnerReference{r})
+		},
+		"deleted": func(u *unstructured.Unstructured) { u.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1, 0)}) },
+	} {
+		u, err := w.custom.Resource(runRequests).Namespace("n").Get(t.Context(), name, metav1.GetOptions{})
+		require.NoError(t, err)
+		change(u)
+		require.NoError(t, w.custom.Tracker().Update(runRequests, u, "n"))
+	}
+	w.seesRequests()
+	own, err := w.claim(t.Context(), w.sees())
+	require.NoError(t, err)
+	names := map[string]bool{}
+	for _, r := range own {
+		names[r.Name] = true
+	}
+	require.Equal(t, map[string]bool{"free": true, "own": true}, names)
+	u, err := w.custom.Resource(runRequests).Namespace("n").Get(t.Context(), "free", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, w.sees().UID, metav1.GetControllerOf(u).UID)
+
+	w.custom.PrependReactor("patch", "runrequests", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("forbidden")
+	})
+	own, err = w.claim(t.Context(), w.sees())
+	require.ErrorContains(t, err, "take on the RunRequest free: forbidden")
+	require.Len(t, own, 1)
+	_, err = w.reconcile(t.Context(), w.sees().key())
+	require.ErrorContains(t, err, "answer the RunRequest own: forbidden")
+}
+
+// A request whose run was dropped before it was answered is deleted, unless the spec is
+// invalid. An error is reported.
+func TestDroppedBeforeAnswer(t *testing.T) {
+	w := newWorld(t, "  maxRestart: 0\n")
+	w.request("now", "job")
+	own, err := w.claim(t.Context(), w.sees())
+	require.NoError(t, err)
+	w.did()
+	require.NoError(t, w.answer(t.Context(), w.sees(), own, false))
+	require.Empty(t, w.did())
+	w.custom.PrependReactor("delete", "runrequests", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("no")
+	})
+	require.ErrorContains(t, w.answer(t.Context(), w.sees(), own, true), "delete the RunRequest now: no")
+	w.custom.ReactionChain = w.custom.ReactionChain[1:]
+	require.NoError(t, w.answer(t.Context(), w.sees(), own, true))
+	require.NoError(t, w.answer(t.Context(), w.sees(), own, true), "it is deleted already")
+}
+
+// An invalid edit reports the problem, and the active run still completes.
+func TestInvalidEdit(t *testing.T) {
+	w := newWorld(t, "  schedule: {timeSpec: R//PT1S}\n")
+	w.reconciles()
+	w.lists("1")
+	w.reconciles()
+	running := len(w.sees().Status.Running)
+	require.Equal(t, 1, running)
+	w.edit("spec.schedule.timeSpec", "R//PT01")
+	w.request("now", "job")
+	w.finishes(batchv1.JobComplete)
+	w.lists("2")
+	did := w.reconciles()
+	require.Contains(t, did, "update scheduledjobs")
+	require.NotContains(t, did, "create jobs")
+	require.NotContains(t, did, "delete runrequests")
+	s := w.sees().Status
+	require.Empty(t, s.Running)
+	require.True(t, s.Completed[0].Success)
+	require.Contains(t, w.readyIs(), "False Invalid: spec.schedule.timeSpec: ")
+	w.edit("spec.schedule.timeSpec", "R//PT1S")
+	w.reconciles()
+	require.Equal(t, s.Since, w.sees().Status.Since, "the schedule does not start anew")
+	require.GreaterOrEqual(t, w.sees().Status.Due, s.Due)
+}
+
+// A replaced or cancelled run is deleted in the foreground, a dropped one in the
+// background, each with the UID of its Job.
+func TestPropagation(t *testing.T) {
+	w := newWorld(t, once+"  historyLimit: 0\n")
+	deleted := func() []clienttesting.DeleteActionImpl {
+		var all []clienttesting.DeleteActionImpl
+		for _, a := range w.client.Actions() {
+			if d, ok := a.(clienttesting.DeleteActionImpl); ok {
+				all = append(all, d)
+			}
+		}
+		w.did()
+		return all
+	}
+	w.reconciles()
+	w.lists("1")
+	w.reconciles()
+	w.edit("spec.cancel", []any{w.sees().Status.Running[0].Tag})
+	_, err := w.reconcile(t.Context(), w.sees().key())
+	require.NoError(t, err)
+	stopped := deleted()
+	require.Len(t, stopped, 1)
+	require.Equal(t, metav1.DeletePropagationForeground, *stopped[0].DeleteOptions.PropagationPolicy)
+	require.NotNil(t, stopped[0].DeleteOptions.Preconditions.UID)
+
+	w = newWorld(t, once+"  historyLimit: 0\n")
+	w.reconciles()
+	w.finishes(batchv1.JobFailed)
+	w.lists("1")
+	_, err = w.reconcile(t.Context(), w.sees().key())
+	require.NoError(t, err)
+	dropped := deleted()
+	require.Len(t, dropped, 1)
+	require.Equal(t, metav1.DeletePropagationBackground, *dropped[0].DeleteOptions.PropagationPolicy)
+	w.client.PrependReactor("delete", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("no")
+	})
+	_, err = w.reconcile(t.Context(), w.sees().key())
+	require.NoError(t, w.deleteAll(t.Context(), w.sees(), nil, metav1.DeletePropagationBackground))
+	require.ErrorContains(t, err, "delete the Job of run ")
+}
+
+// After a rejected create nothing is created at once, and the event says why.
+func TestRejectedCreate(t *testing.T) {
+	for reason, err := range map[string]error{
+		"forbidden": apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "job", errors.New("quota")),
+		"invalid":   apierrors.NewInvalid(schema.GroupKind{Kind: "Job"}, "job", nil),
+		"too many":  apierrors.NewTooManyRequests("later", 1),
+	} {
+		t.Run(reason, func(t *testing.T) {
+			w := newWorld(t, once)
+			w.client.PrependReactor("create", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, err })
+			_, got := w.reconcile(t.Context(), w.sees().key())
+			require.ErrorContains(t, got, "start run ")
+			require.Contains(t, w.told()[0], "Warning RunNotStarted start run ")
+			w.did()
+			w.sees()
+			require.Equal(t, []string{"update scheduledjobs"}, w.reconciles())
+			require.Zero(t, w.sees().Status.Pending[0].Tried, "it has not started")
+			require.Empty(t, w.rejected.of("u"))
+			require.Empty(t, w.reconciles())
+		})
+	}
+	w := newWorld(t, once)
+	require.False(t, w.failed(t.Context(), w.job("tag"), errors.New("timeout")), "not known")
+	require.NoError(t, w.client.Tracker().Add(w.job("tag")))
+	require.False(t, w.failed(t.Context(), w.job("tag"), apierrors.NewForbidden(schema.GroupResource{}, "", nil)), "it exists")
+}
+
+// The resync of the proposal is 5 seconds.
+func TestResync(t *testing.T) {
+	o, err := parse(nil, t.Output())
+	require.NoError(t, err)
+	require.Equal(t, 5*time.Second, o.resync)
+	require.Equal(t, 10*time.Minute, o.requestTTL)
+	require.True(t, o.elect)
+	w := newWorld(t, "  maxRestart: 0\n")
+	wait, err := w.reconcile(t.Context(), w.sees().key())
+	require.NoError(t, err)
+	require.Equal(t, o.resync, wait)
+	wait, err = w.reconcile(t.Context(), cache.NewObjectName("n", "none"))
+	require.NoError(t, err)
+	require.Negative(t, wait)
+}
+
+// The types of events: a warning asks for attention.
+func TestEventTypes(t *testing.T) {
+	w := newWorld(t, "  maxRestart: 0\n")
+	run := schedule.Run{Tag: "tag", Stopped: "cancelled"}
+	for reason, kind := range map[schedule.Reason]string{
+		schedule.RunStarted: "Normal", schedule.RunSucceeded: "Normal", schedule.RunStopped: "Normal", schedule.Unblocked: "Normal",
+		schedule.RunFailed: "Warning", schedule.RunsMissed: "Warning", schedule.RunsDropped: "Warning", schedule.Blocked: "Warning",
+	} {
+		w.tell(w.sees(), []schedule.Event{{Reason: reason, Run: run, Count: 1}})
+		require.True(t, strings.HasPrefix(w.told()[0], kind+" "+string(reason)+" "), reason)
+	}
+}
+
+// A process without the lease stores nothing, and so starts nothing.
+func TestNotLeading(t *testing.T) {
+	w := newWorld(t, once)
+	w.elect = true
+	_, err := w.reconcile(t.Context(), w.sees().key())
+	require.ErrorContains(t, err, "no longer holds the lease")
+	require.Empty(t, w.did())
+}
+
+// A ScheduledJob that is being deleted is left alone.
+func TestDeletedScheduledJob(t *testing.T) {
+	w := newWorld(t, once)
+	s := w.sees()
+	deleted := &scheduledJob{ScheduledJob: s.DeepCopyObject().(*scheduledjob.ScheduledJob)}
+	deleted.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+	require.NoError(t, w.scheduled.Update(deleted))
+	wait, err := w.reconcile(context.Background(), s.key())
+	require.NoError(t, err)
+	require.Negative(t, wait)
+	require.Empty(t, w.did())
+}
+
+// A dependency cycle is an error of each of its jobs.
+func TestCycle(t *testing.T) {
+	w := newWorld(t, "  after: [{job: b}]\n")
+	b := w.sees().DeepCopyObject().(*scheduledjob.ScheduledJob)
+	b.Name, b.UID, b.Spec.After = "b", "b", []scheduledjob.Dependency{{Job: "job"}}
+	require.NoError(t, w.scheduled.Add(&scheduledJob{ScheduledJob: b}))
+	w.reconciles()
+	require.Contains(t, w.readyIs(), "False Invalid: spec.after: ")
+	outside := w.sees().DeepCopyObject().(*scheduledjob.ScheduledJob)
+	outside.Name = "outside"
+	outside.Spec.After = []scheduledjob.Dependency{{Job: "b"}}
+	require.NoError(t, w.cycle(&scheduledJob{ScheduledJob: outside}))
+	require.Error(t, w.cycle(w.sees()))
+}
+
+// A PodTemplate that does not exist is a problem, and its pods are used once it exists.
+func TestPodTemplate(t *testing.T) {
+	w := newWorld(t, once)
+	s := w.sees().DeepCopyObject().(*scheduledjob.ScheduledJob)
+	s.Spec.Template, s.Spec.TemplateRef = nil, &scheduledjob.TemplateRef{Name: "shared"}
+	_, err := w.config(&scheduledJob{ScheduledJob: s})
+	require.EqualError(t, err, `spec.templateRef.name: found "shared"; use the name of a PodTemplate that exists`)
+	template := &corev1.PodTemplate{}
+	template.Namespace, template.Name = "n", "shared"
+	template.Template.Spec.Containers = []corev1.Container{{Name: "c", Image: "i"}}
+	require.NoError(t, w.watched.templates.GetIndexer().Add(template))
+	config, err := w.config(&scheduledJob{ScheduledJob: s})
+	require.NoError(t, err)
+	require.Equal(t, "i", config.Template.Spec.Containers[0].Image)
+	_, err = w.config(&scheduledJob{ScheduledJob: s, problem: errors.New("unreadable")})
+	require.EqualError(t, err, "unreadable")
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/scaledjob/scaledjob/schedule"
+)
+
+func description(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("scheduledjob_"+name, help, append([]string{"namespace", "scheduledjob"}, labels...), nil)
+}
+
+var (
+	runs      = description("runs", "Runs that wait or are active.", "status")
+	completed = description("runs_completed_total", "Completed runs that had started.", "outcome")
+	due       = description("occurrences_due_total", "Occurrences that became due since the schedule was changed.")
+	lost      = description("occurrences_lost_total", "Occurrences without a run since the schedule was changed: missed, or dropped because too many waited.", "reason")
+	blocked   = description("blocked", "1 if a failed run keeps scheduled runs from starting.")
+)
+
+var failures = prometheus.NewCounter(prometheus.CounterOpts{
+	Namespace: "scheduledjob", Name: "reconcile_errors_total", Help: "Reconciliations that failed and are repeated.",
+})
+
+// Describe sends the descriptions.
+func (c *controller) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{runs, completed, due, lost, blocked} {
+		to <- d
+	}
+}
+
+// Collect sends the metrics of all ScheduledJobs, which are those of their statuses. A
+// controller that does not lead sends none.
+func (c *controller) Collect(to chan<- prometheus.Metric) {
+	if !c.mayAct() {
+		return
+	}
+	for _, object := range c.scheduled.List() {
+		s := object.(*scheduledJob)
+		send := func(d *prometheus.Desc, kind prometheus.ValueType, value int, labels ...string) {
+			to <- prometheus.MustNewConstMetric(d, kind, float64(value), append([]string{s.Namespace, s.Name}, labels...)...)
+		}
+		send(runs, prometheus.GaugeValue, len(s.Status.Pending), string(schedule.Pending))
+		send(runs, prometheus.GaugeValue, len(s.Status.Running), string(schedule.Running))
+		send(completed, prometheus.CounterValue, int(s.Status.Succeeded), string(schedule.Succeeded))
+		send(completed, prometheus.CounterValue, int(s.Status.Failed), string(schedule.Failed))
+		send(due, prometheus.CounterValue, int(s.Status.Due))
+		send(lost, prometheus.CounterValue, int(s.Status.Missed), "missed")
+		send(lost, prometheus.CounterValue, int(s.Status.Dropped), "dropped")
+		is := 0
+		if s.Status.Blocked {
+			is = 1
+		}
+		send(blocked, prometheus.GaugeValue, is)
+	}
+}
+
+func (c *controller) metrics() http.Handler {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(c, failures, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
+}
