@@ -1,22 +1,34 @@
 FUZZTIME  ?= 5s
 BENCHTIME ?= 1s
-SOAK      ?= 10m
-SCALEDJOBS ?= 2000
+SOAK      ?= 1m
+SCALEDJOBS ?= 500
+# Of the mutation tests: what to mutate, other packages whose tests count, the number of mutants
+# to draw in each package (0 is all), the seed of the sample, and a commit to mutate only the
+# lines changed since then.
+PACKAGES ?= ./strategy ./scaling ./history ./rollout ./placement/jobs ./placement/replicas ./placement/apportion ./placement/taint ./schedule ./keda ./adapter
+TESTS    ?=
+SAMPLE   ?= 0
+SEED     ?= 1
+BASE     ?=
 STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GORELEASER = go run github.com/goreleaser/goreleaser/v2@v2.16.0
+# Of the stripped command, in bytes.
+MAXIMUM = 38000000
 EXAMPLES = examples/controller examples/multicluster examples/redis-operator examples/scheduled
-MODULES = . cmd/scaledjob conformance e2e $(EXAMPLES)
+MODULES = . cmd/scaledjob conformance e2e mutate release $(EXAMPLES)
 # Modules that are not in the workspace: each builds another program at its own versions.
 ALONE = conformance/aggregate e2e/binaries/etcd e2e/binaries/kubernetes
 # Of KEDA, besides the newest.
 RELEASES = 2.8 2.13 2.16 2.18 2.19 2.20
 CONFORM = go test -count=1 -v -timeout 30m -rapid.nofailfile
 
-.PHONY: ci test check race fuzz examples bench conformance conformance-all e2e soak cluster fleet
+.PHONY: ci test check race fuzz examples bench conformance conformance-all e2e soak mutate cluster fleet \
+	release release-check snapshot publish image-check
 
-ci: test check race fuzz examples bench conformance e2e
+ci: test check race fuzz examples bench conformance e2e release-check
 
 test:
-	go test ./...
+	go test ./... ./mutate/... ./release/...
 
 check:
 	@test -z "$$(gofmt -l .)" || { gofmt -d .; exit 1; }
@@ -28,7 +40,7 @@ check:
 	@set -e; for m in $(ALONE); do echo "check $$m"; (cd $$m && GOWORK=off go mod tidy -diff); done
 
 race:
-	go test -race $$(go list ./... ./cmd/scaledjob/... $(EXAMPLES:%=./%/...) | grep -v /e2e$$)
+	go test -race $$(go list ./... ./cmd/scaledjob/... ./mutate/... $(EXAMPLES:%=./%/...) | grep -v /e2e$$)
 
 # Before Go 1.27 the end of -fuzztime may be told as a failure of a target that has
 # found nothing (go.dev/issue/75804).
@@ -48,9 +60,10 @@ bench:
 	go test -run '^$$' -bench . -benchtime $(BENCHTIME) ./... ./cmd/scaledjob/...
 
 conformance:
-	cd conformance && $(CONFORM) .
+	cd conformance && $(CONFORM) . ./triggers
 
 conformance-all: conformance
+	cd conformance && GOWORK=off $(CONFORM) -tags=scalers -run 'TestConstructedTriggers|TestTriggersWithoutTarget' .
 	@set -e; cd conformance; for r in $(RELEASES); do echo "KEDA $$r"; \
 	GOWORK=off $(CONFORM) -modfile=releases/$$r.mod -tags=keda$$r .; done
 	cd conformance/aggregate && GOWORK=off $(CONFORM) . && GOWORK=off $(CONFORM) -modfile=releases/2.7.mod -tags=keda2.7 .
@@ -61,6 +74,36 @@ e2e:
 
 soak:
 	cd e2e && go test -count=1 -v -run TestSoak -timeout 90m . -soak $(SOAK) -scaledjobs $(SCALEDJOBS)
+
+# Continues where the run before stopped: the results are in mutants.out.
+mutate:
+	@go build -o mutate.out ./mutate
+	@./mutate.out -equivalent mutate/equivalent.txt -tests '$(TESTS)' -sample $(SAMPLE) -seed $(SEED) -changed '$(BASE)' $(ARGS) $(PACKAGES)
+
+# Makes a commit without replace directives beside the branch, and the tags of the modules. It
+# pushes nothing: git push origin v0.1.0 cmd/scaledjob/v0.1.0
+release:
+	go run ./release -version '$(VERSION)'
+
+# Publishes HEAD to a module proxy in a temporary directory, and installs and imports it from there.
+release-check:
+	go run ./release -check
+
+# Builds the archives of a release for all platforms, without publishing them.
+snapshot:
+	$(GORELEASER) check
+	$(GORELEASER) build --snapshot --clean --parallelism 1
+
+# Publishes the archives of the tag that is checked out.
+publish:
+	$(GORELEASER) release --clean
+
+# The steps of the Dockerfile without a container engine.
+image-check:
+	CGO_ENABLED=0 GOWORK=off go build -C cmd/scaledjob -trimpath -ldflags '-s -w' -o $(CURDIR)/image.out .
+	@! ldd image.out 2>/dev/null || { echo "image.out is not static"; exit 1; }
+	./image.out version
+	@size=$$(wc -c <image.out); echo "$$size bytes"; test "$$size" -le $(MAXIMUM) || { echo "above $(MAXIMUM) bytes"; exit 1; }
 
 # Not with go run, which passes SIGTERM on to nobody.
 cluster:

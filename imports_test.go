@@ -17,17 +17,22 @@ import (
 func TestImports(t *testing.T) {
 	const module = "github.com/scaledjob/scaledjob/"
 	for folder, allowed := range map[string][]string{
-		"strategy":              nil,
+		"field":                 nil,
+		"internal/jsonform":     nil,
+		"strategy":              {module + "internal/jsonform"},
 		"strategy/strategytest": {module + "strategy", "pgregory.net/rapid"},
-		"scaling":               {module + "strategy"},
-		"history":               nil,
-		"rollout":               nil,
-		"keda":                  {module + "strategy"},
-		"placement":             {module + "strategy", module + "history", module + "rollout", module + "placement/apportion", module + "placement/taint"},
-		"placement/apportion":   nil,
+		"scaling":               {module + "field", module + "internal/jsonform", module + "strategy"},
+		"history":               {module + "internal/jsonform"},
+		"rollout":               {module + "internal/jsonform"},
+		"keda":                  {module + "field", module + "internal/jsonform", module + "scaling", module + "strategy"},
+		"placement/apportion":   {module + "field"},
 		"placement/taint":       nil,
-		"schedule":              {module + "history"},
-		"simulation":            {module + "scaling", module + "strategy", module + "placement", module + "keda", module + "history"},
+		"placement/jobs": {module + "field", module + "history", module + "placement/apportion", module + "placement/taint",
+			module + "rollout", module + "scaling", module + "strategy"},
+		"placement/replicas": {module + "field", module + "placement/apportion"},
+		"schedule":           {module + "field", module + "history", module + "schedule/interval"},
+		"schedule/interval":  nil,
+		"simulation":         {module + "field", module + "scaling", module + "strategy", module + "placement/jobs", module + "keda", module + "history"},
 	} {
 		files, err := filepath.Glob(filepath.Join(folder, "*.go"))
 		require.NoError(t, err)

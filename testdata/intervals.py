@@ -36,8 +36,9 @@ def of(text):
 
 def instant(text):
     """A date-time with an offset in nanoseconds since 1970."""
-    m = re.fullmatch(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(Z|[+-].*)", text)
-    t = datetime(*(int(m[n]) for n in range(1, 7)), tzinfo=UTC)
+    m = re.fullmatch(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d)(?::(\d\d))?(?:[.,](\d+))?(Z|[+-].*)", text)
+    t = datetime(*(int(m[n]) for n in range(1, 4)), tzinfo=UTC)
+    t += timedelta(hours=int(m[4]), minutes=int(m[5]), seconds=int(m[6] or 0))
     return (seconds(t) - of(m[8])) * NANO + int(Fraction("0." + (m[7] or "0")) * NANO)
 
 
@@ -48,18 +49,31 @@ def show(ns):
     return text + "Z"
 
 
-def first(text, created):
-    """When a start is, for a job of then."""
+def at(tz, wall):
+    """When clocks show that. fold=0: the first of two; in a gap the offset from before it."""
+    return seconds(wall.replace(tzinfo=tz, fold=0).astimezone(UTC))
+
+
+def first(text, created, tz):
+    """When a start is, for a job of then, and what clocks should show."""
+
+    def shows(ns):
+        return (EPOCH + timedelta(seconds=ns // NANO)).astimezone(tz).replace(tzinfo=None)
+
     if text == "":
-        return created
+        return created, shows(created)
     if text[0] != "T":
-        return instant(text)
-    m = re.fullmatch(r"T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(Z|[+-].*)?", text)
-    clock = (int(m[1]) * 3600 + int(m[2]) * 60 + int(m[3])) * NANO + int(Fraction("0." + (m[4] or "0")) * NANO)
-    there = timezone(timedelta(seconds=of(m[5])))
+        return instant(text), shows(instant(text))
+    m = re.fullmatch(r"T(\d\d):(\d\d)(?::(\d\d))?(?:[.,](\d+))?(Z|[+-].*)?", text)
+    there = timezone(timedelta(seconds=of(m[5]))) if m[5] else tz
+    nanos = int(Fraction("0." + (m[4] or "0")) * NANO)
     today = (EPOCH + timedelta(seconds=created // NANO)).astimezone(there).date()
-    t = seconds(datetime(today.year, today.month, today.day, tzinfo=there)) * NANO + clock
-    return t if t >= created else t + 86400 * NANO
+    for days in range(-2, 4):
+        d = today + timedelta(days=days)
+        wall = datetime(d.year, d.month, d.day, int(m[1]) % 24, int(m[2]), int(m[3] or 0))
+        t = at(there, wall) * NANO + nanos
+        if t >= created:
+            return t, (shows(t) if m[5] else wall)
 
 
 def duration(text):
@@ -94,18 +108,22 @@ def instants(spec, created, zone):
     times, start, step = spec.split("/")
     count = int(times[1:]) if times[1:] else 10**12
     created, tz = instant(created), ZoneInfo(zone)
-    months, days, exact = duration(step)
-    start = first(start, created)
-    wall = (EPOCH + timedelta(seconds=start // NANO)).astimezone(tz)
+    ends = start.startswith("P")
+    if ends:
+        start, step = step, start
+    start_text = start
+    start, wall = first(start, created, tz)
+    months, days, exact = (0, 0, instant(step) - instant(start_text)) if step[0] != "P" else duration(step)
     previous = None
-    sooner = 0 if months or days else max(0, (created - start) // exact)
-    for k in range(sooner, count):
+    steps = range(0 if months or days else max(0, (created - start) // exact), count)
+    if ends:  # as far back as there may be one after the creation
+        least = months * 28 * 86400 * NANO + days * 86400 * NANO + exact
+        steps = range(-min(count, (start - created) // least + 3), 0)
+    for k in steps:
         t = start
         if k and (months or days):
             d = month_later(wall.date(), k * months) + timedelta(days=k * days)
-            # fold=0: the first of two; in a gap the offset from before it.
-            local = datetime.combine(d, wall.time().replace(microsecond=0), tz).replace(fold=0)
-            t = seconds(local.astimezone(UTC)) * NANO + start % NANO
+            t = at(tz, datetime.combine(d, wall.time().replace(microsecond=0))) * NANO + start % NANO
         t += k * exact
         if previous is not None and t <= previous:
             continue
@@ -124,7 +142,7 @@ CASES = [
     ("never", "R0/2026-01-01T02:00:00Z/P1D", C, "UTC"),
     ("without end", "R/2026-01-01T02:00:00Z/PT6H", C, "UTC"),
     ("leading zeros", "R003/2026-01-01T02:00:00Z/PT01H", C, "UTC", "R3/2026-01-01T02:00:00Z/PT1H"),
-    ("the proposal's, with a unit", "R5/T01:00:00/PT1H", "2026-03-04T05:06:07Z", "UTC", "R5/T01:00:00Z/PT1H"),
+    ("the proposal's, with a unit", "R5/T01:00:00/PT1H", "2026-03-04T05:06:07Z", "UTC"),
 
     ("end of month", "R6/2026-01-31T00:00:00Z/P1M", C, "UTC"),
     ("end of month in a leap year", "R6/2028-01-31T12:00:00Z/P1M", C, "UTC"),
@@ -199,12 +217,39 @@ CASES = [
     ("empty start", "R3//PT1H", "2026-05-06T07:08:09Z", "UTC"),
     ("empty start, to the nanosecond", "R3//PT1H", "2026-05-06T07:08:09.123456789Z", "UTC"),
     ("empty start, by month in a zone", "R4//P1M", "2026-01-31T23:30:00Z", B),
-    ("time of day, later that day", "R3/T18:00:00/P1D", "2026-05-06T07:08:09Z", "UTC", "R3/T18:00:00Z/P1D"),
+    ("time of day, later that day", "R3/T18:00:00/P1D", "2026-05-06T07:08:09Z", "UTC"),
     ("time of day, at the creation", "R3/T07:08:09Z/P1D", "2026-05-06T07:08:09Z", "UTC"),
     ("time of day, the next day", "R3/T07:08:08.5Z/P1D", "2026-05-06T07:08:09Z", "UTC"),
     ("time of day with an offset, a day ahead", "R3/T01:00:00+09:00/P1D", "2026-05-06T15:30:00Z", "UTC"),
     ("time of day with an offset, a day behind", "R3/T23:00:00-08:00/P1D", "2026-05-06T03:00:00Z", "UTC"),
-    ("time of day in UTC, kept in a zone", "R4/T01:00:00/P1D", "2026-03-27T12:00:00Z", B, "R4/T01:00:00Z/P1D"),
+    ("time of day in UTC, kept in a zone", "R4/T01:00:00Z/P1D", "2026-03-27T12:00:00Z", B),
+    ("time of day of the zone, over a gap", "R4/T02:30:00/P1D", "2026-03-27T12:00:00Z", B),
+    ("time of day of the zone, created in the gap", "R3/T02:30:00/P1D", "2026-03-29T01:10:00Z", B),
+    ("time of day of the zone, first in a gap", "R3/T02:30:00/P1D", "2026-03-28T23:00:00Z", B),
+    ("time of day of the zone, first in a gap, by week", "R3/T02:30:00/P1W", "2026-03-28T23:00:00Z", B),
+    ("time of day of the zone, over an overlap", "R4/T02:30:00/P1D", "2026-10-23T12:00:00Z", B),
+    ("time of day of the zone, created between the two", "R3/T02:30:00/P1D", "2026-10-25T00:45:00Z", B),
+    ("time of day of the zone, exact hours", "R4/T02:30:00/PT24H", "2026-03-27T12:00:00Z", B),
+    ("time of day of the zone, New York", "R4/T01:30:00/P1D", "2026-10-31T00:00:00Z", N),
+    ("time of day of the zone, half an hour", "R4/T02:15:00/P1D", "2026-10-02T00:00:00Z", L),
+    ("time of day of the zone, over a skipped day", "R4/T12:00:00/P1D", "2011-12-28T12:00:00Z", A),
+    ("time of day of the zone, a day ahead of UTC", "R3/T00:30:00/P1D", "2026-05-06T15:30:00Z", "Asia/Tokyo"),
+    ("time of day of the zone, by month", "R6/T02:30:00/P1M", "2026-01-31T00:00:00Z", B),
+    ("time of day without seconds", "R3/T02:30/P1D", "2026-01-31T00:00:00Z", B, "R3/T02:30:00/P1D"),
+    ("the end of the day", "R3/T24:00:00/P1D", "2026-01-31T00:00:00Z", B, "R3/T00:00:00/P1D"),
+
+    ("without seconds", "R2/2026-01-01T02:00Z/P1D", C, "UTC", "R2/2026-01-01T02:00:00Z/P1D"),
+    ("the end of a year", "R2/2026-12-31T24:00:00Z/P1M", C, "UTC", "R2/2027-01-01T00:00:00Z/P1M"),
+    ("start and end", "R3/2026-01-31T02:00Z/2026-02-01T02:30Z", C, "UTC", "R3/2026-01-31T02:00:00Z/PT24H30M"),
+    ("start and end are exact", "R4/2026-03-28T02:30:00+01:00/2026-03-29T03:30:00+02:00", C, B, "R4/2026-03-28T02:30:00+01:00/PT24H"),
+    ("start and end, long before the job", "R/2000-01-01T00:00:00Z/2000-01-01T00:00:07Z", C, "UTC", "R/2000-01-01T00:00:00Z/PT7S"),
+    ("duration and end", "R3/PT6H/2026-01-02T00:00:00Z", C, "UTC"),
+    ("duration and end, by month", "R5/P1M/2026-07-31T12:00:00Z", C, "UTC"),
+    ("duration and end, over a gap", "R4/P1D/2026-03-31T02:30:00+02:00", C, B),
+    ("duration and end, over an overlap", "R4/P1DT1H/2026-10-27T02:30:00+01:00", C, B),
+    ("duration and end, without a number", "R/P1W/2026-02-01T00:00:00Z", C, "UTC"),
+    ("duration and end, all before the job", "R3/P1D/2025-12-20T00:00:00Z", C, "UTC"),
+    ("duration and end, by quarter", "R4/P3M/2027-02-28T12:00:00Z", C, N),
     ("time of day on a leap day", "R2/T12:00:00Z/P1Y", "2028-02-28T13:00:00Z", "UTC"),
 
     ("started before the job", "R5/2025-12-30T06:00:00Z/P1D", C, "UTC"),
@@ -216,7 +261,7 @@ CASES = [
 
 
 def case(name, spec, created, zone, text=None):
-    endless = spec.startswith("R/")
+    endless = spec.startswith("R/") and not spec.startswith("R/P")
     found = list(islice(instants(spec, created, zone), 6 if endless else 100))
     c = {"name": name, "timeSpec": spec, "created": created, "zone": zone, "text": text or spec,
          "first": [show(t) for t in found[:6]]}

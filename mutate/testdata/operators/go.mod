@@ -1,0 +1,3 @@
+module example.com/operators
+
+go 1.26.0
