@@ -144,6 +144,22 @@ func (f *fleet) counted(want scaling.JobCounts) {
 	})
 }
 
+// settled waits until the statuses of the Jobs hold so many active and ready pods: a status
+// that is written between a plan and its deletes would defer those to the next plan.
+func (f *fleet) settled(active, ready int32) {
+	f.t.Helper()
+	f.eventually(fmt.Sprintf("%d active and %d ready pods", active, ready), func() bool {
+		var actives, readies int32
+		for _, j := range f.jobs() {
+			actives += j.Status.Active
+			if j.Status.Ready != nil {
+				readies += *j.Status.Ready
+			}
+		}
+		return actives == active && readies == ready
+	})
+}
+
 func testCreate(t *testing.T, client kubernetes.Interface) {
 	f := newFleet(t, client, "create")
 	plan := f.look(100)
@@ -190,6 +206,7 @@ func testImmediate(t *testing.T, client kubernetes.Interface) {
 		f.target.Rollout = rollout.Policy{Strategy: rollout.Immediate, Propagation: propagation}
 		f.apply(f.look(3))
 		f.counted(scaling.JobCounts{Running: 3})
+		f.settled(3, 3)
 		f.target.Revision.Generation = 2
 		plan := f.look(9)
 		require.Len(t, plan.Delete, 3)
@@ -210,6 +227,7 @@ func testDrain(t *testing.T, client kubernetes.Interface) {
 	f.target.Rollout = rollout.Policy{Strategy: rollout.Drain}
 	f.apply(f.look(3))
 	f.counted(scaling.JobCounts{Running: 3, Pending: 2})
+	f.settled(3, 1)
 	f.target.Revision.Generation = 2
 	require.Equal(t, 2, f.apply(f.look(0)).Outdated)
 	f.counted(scaling.JobCounts{Running: 1})
