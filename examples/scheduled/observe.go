@@ -26,11 +26,7 @@ func (c *controller) config(s *scheduledJob) (scheduledjob.Config, error) {
 	}
 	var referred *corev1.PodTemplate
 	if ref := s.Spec.TemplateRef; ref != nil {
-		t, err := c.templates.PodTemplates(s.Namespace).Get(ref.Name)
-		if err != nil && !apierrors.IsNotFound(err) {
-			return scheduledjob.Config{}, err
-		}
-		referred = t
+		referred, _ = c.templates.PodTemplates(s.Namespace).Get(ref.Name) // nil if there is none
 	}
 	config, err := s.Config(scheduledjob.Inputs{PodTemplate: referred, Cron: parseCron})
 	if err == nil && config.Template == nil {

@@ -129,9 +129,6 @@ func (r *rejections) told(uid types.UID) {
 func (c *controller) start(ctx context.Context, s *scheduledJob, job *batchv1.Job) error {
 	jobs := c.client.BatchV1().Jobs(job.Namespace)
 	_, err := jobs.Create(ctx, job, metav1.CreateOptions{})
-	if err == nil {
-		c.log.Info("started", "scheduledJob", s.key().String(), "run", job.Labels[scheduledjob.LabelTag])
-	}
 	if !apierrors.IsAlreadyExists(err) {
 		return err
 	}

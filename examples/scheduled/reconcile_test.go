@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
+	"github.com/scaledjob/scaledjob/examples/internal/process"
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
@@ -62,9 +63,7 @@ func (w *world) restart() {
 	if w.controller != nil {
 		clock = w.now
 	}
-	var err error
-	w.controller, err = newController(options{resync: 5 * time.Second, requestTTL: time.Minute}, w.client, w.custom, slog.New(slog.DiscardHandler))
-	require.NoError(w.t, err)
+	w.controller = newController(&options{resync: 5 * time.Second, requestTTL: time.Minute}, clients{client: w.client, dynamic: w.custom}, slog.New(slog.DiscardHandler))
 	w.now, w.said = clock, events.NewFakeRecorder(1000)
 	w.recorder = w.said
 }
@@ -108,6 +107,11 @@ func (w *world) job(tag string) *batchv1.Job {
 	config, err := s.Config(scheduledjob.Inputs{})
 	require.NoError(w.t, err)
 	return config.NewJob(s.Owner(), schedule.Run{Tag: tag})
+}
+
+// follows makes the process one that does not hold its lease.
+func (w *world) follows() {
+	w.lease = process.Lease{Client: fake.NewClientset(), Namespace: "n", Name: name, Duration: 15 * time.Second, Term: &process.Term{}, Log: w.log}
 }
 
 // did are the verbs and resources that were asked for since.
@@ -221,7 +225,7 @@ func TestPodsUnknown(t *testing.T) {
 
 // It sleeps until the next instant, or until the resync where that is earlier.
 func TestWait(t *testing.T) {
-	c := &controller{options: options{resync: 5 * time.Second}, now: time.Now}
+	c := &controller{options: &options{resync: 5 * time.Second}, now: time.Now}
 	require.Equal(t, 5*time.Second, c.wait(time.Time{}))
 	require.Equal(t, 5*time.Second, c.wait(time.Now().Add(time.Hour)))
 	require.Zero(t, c.wait(time.Now().Add(-time.Second)))

@@ -156,7 +156,7 @@ func (k *walk) reconcileOnce(stale bool) {
 	}()
 	k.did()
 	k.told()
-	if now := k.stored(); now.ResourceVersion != k.states[len(k.states)-1].ResourceVersion {
+	if now := k.stored(); now != k.states[len(k.states)-1] {
 		k.states = append(k.states, now)
 		k.check(now)
 	}
@@ -168,6 +168,9 @@ func (k *walk) reconcileOnce(stale bool) {
 func (k *walk) stored() *scheduledJob {
 	u, err := k.custom.Resource(scheduledJobs).Namespace("n").Get(k.ctx, "job", metav1.GetOptions{})
 	require.NoError(k.t, err)
+	if last := k.states[len(k.states)-1]; last.ResourceVersion == u.GetResourceVersion() {
+		return last
+	}
 	return read(u.DeepCopy())
 }
 

@@ -43,8 +43,11 @@ func (l Lease) deadline() time.Duration { return l.Duration * 2 / 3 }
 // Lead waits for the lease, and acts while it holds it. When ctx or the lease ends, so
 // does the context of act; when act has returned, the lease is released, so that the
 // next process need not wait for it to expire. Lead returns the error of act, else nil
-// if ctx has ended, else [ErrLost].
+// if ctx has ended, else [ErrLost]. A Lease without a Client is none: Lead acts at once.
 func (l Lease) Lead(ctx context.Context, act func(context.Context) error) error {
+	if l.Client == nil {
+		return act(ctx)
+	}
 	lock, err := l.lock()
 	if err != nil {
 		return err
@@ -92,12 +95,8 @@ func (l Lease) Lead(ctx context.Context, act func(context.Context) error) error 
 }
 
 // Keep acts while it holds the lease, and competes for the lease again when it is lost.
-// A Lease without a Client is none: Keep acts at once. It returns the error of act, or
-// nil if ctx has ended.
+// It returns the error of act, or nil if ctx has ended.
 func (l Lease) Keep(ctx context.Context, act func(context.Context) error) error {
-	if l.Client == nil {
-		return act(ctx)
-	}
 	for {
 		err := l.Lead(ctx, act)
 		if !errors.Is(err, ErrLost) {
