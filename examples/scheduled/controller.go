@@ -65,7 +65,7 @@ func newController(o *options, clients clients, log *slog.Logger) *controller {
 	c := &controller{
 		options: o, clients: clients, now: time.Now, log: log,
 		events: events.NewBroadcaster(&events.EventSinkImpl{Interface: clients.client.EventsV1()}),
-		queue:  workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[cache.ObjectName](50*time.Millisecond, time.Minute)),
+		queue:  workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[cache.ObjectName]()),
 	}
 	c.recorder = c.events.NewRecorder(scheme.Scheme, name)
 	factory := func(tweak func(*metav1.ListOptions)) informers.SharedInformerFactory {

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -79,6 +81,8 @@ func TestQueued(t *testing.T) {
 func TestNext(t *testing.T) {
 	w := newWorld(t, "  maxRestart: 0\n")
 	w.resync = time.Hour
+	var log bytes.Buffer
+	w.log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	w.enqueue(w.sees().key())
 	require.True(t, w.next(t.Context()))
 	require.Zero(t, w.queue.Len())
@@ -91,8 +95,13 @@ func TestNext(t *testing.T) {
 	w.lease = process.Lease{}
 	require.True(t, w.next(t.Context()))
 	require.Zero(t, w.queue.NumRequeues(w.sees().key()))
+	w.enqueue(cache.NewObjectName("n", "none"))
+	require.True(t, w.next(t.Context()))
+	require.Zero(t, w.queue.Len(), "it waits for a change")
 	w.queue.ShutDown()
 	require.False(t, w.next(t.Context()))
+	require.Contains(t, log.String(), `level=DEBUG msg=decided scheduledJob=n/job decision=`)
+	require.Contains(t, log.String(), `level=WARN msg="will try again" scheduledJob=n/job err="store the status: `)
 }
 
 // The controller with a lease watches, starts a run, completes it, and releases the lease

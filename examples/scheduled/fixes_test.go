@@ -136,14 +136,14 @@ func TestStaleJobs(t *testing.T) {
 	w := newWorld(t, once+"  historyLimit: 0\n")
 	w.reconciles()
 	w.finishes(batchv1.JobComplete)
-	w.lists("7")
+	w.lists("17")
 	old := w.jobs.List()
 	w.reconciles()
-	w.lists("9")
+	w.lists("19")
 	w.reconciles()
 	before := w.sees().Status
-	require.EqualValues(t, 9, before.JobsRevision)
-	require.NoError(t, w.jobs.Replace(old, "8"))
+	require.EqualValues(t, 19, before.JobsRevision)
+	require.NoError(t, w.jobs.Replace(old, "18"))
 	require.Empty(t, w.reconciles())
 	require.Equal(t, before, w.sees().Status)
 }
@@ -439,6 +439,79 @@ func TestEventTypes(t *testing.T) {
 	}
 }
 
+// A relatedRecorder keeps the related object of the last event.
+type relatedRecorder struct{ related runtime.Object }
+
+func (r *relatedRecorder) Eventf(_, related runtime.Object, _, _, _, _ string, _ ...any) {
+	r.related = related
+}
+
+// An event of a run is related to the Job of the run, since client-go merges events that
+// differ in the message only.
+func TestRelated(t *testing.T) {
+	w := newWorld(t, once)
+	r := &relatedRecorder{}
+	w.recorder = r
+	w.record(w.sees(), corev1.EventTypeNormal, "Reason", "message", "tag")
+	require.Equal(t, &corev1.ObjectReference{APIVersion: "batch/v1", Kind: "Job", Namespace: "n", Name: "job-tag"}, r.related)
+	w.record(w.sees(), corev1.EventTypeNormal, "Reason", "message", "")
+	require.Nil(t, r.related)
+}
+
+// The API server rejects longer messages.
+func TestLongMessage(t *testing.T) {
+	s := newWorld(t, once).sees()
+	status := s.status(schedule.State{}, s.notReady(reasonInvalid, errors.New(strings.Repeat("x", 40_000))))
+	require.LessOrEqual(t, len(status.Conditions[0].Message), 32_768)
+}
+
+// Each completion of another job starts a run.
+func TestAfter(t *testing.T) {
+	w := newWorld(t, "  after: [{job: typo}, {job: other}]\n")
+	other := w.sees().DeepCopyObject().(*scheduledjob.ScheduledJob)
+	other.Name, other.UID, other.Spec.After, other.Status.Succeeded = "other", "o", nil, 3
+	require.NoError(t, w.scheduled.Add(&scheduledJob{ScheduledJob: other}))
+	require.NotContains(t, w.reconciles(), "create jobs", "earlier completions do not count")
+	other = other.DeepCopyObject().(*scheduledjob.ScheduledJob)
+	other.Status.Succeeded += 2
+	require.NoError(t, w.scheduled.Update(&scheduledJob{ScheduledJob: other}))
+	require.Equal(t, []string{"create jobs", "create jobs", "update scheduledjobs"}, w.reconciles())
+}
+
+// A create of a Job that exists succeeds if the Job is the run's own.
+func TestStart(t *testing.T) {
+	w := newWorld(t, once)
+	own, foreign := w.job("own"), w.job("foreign")
+	foreign.OwnerReferences[0].UID = "another"
+	for _, job := range []*batchv1.Job{own, foreign} {
+		require.NoError(t, w.client.Tracker().Add(job))
+	}
+	require.NoError(t, w.start(t.Context(), w.sees(), w.job("new")))
+	require.NoError(t, w.start(t.Context(), w.sees(), own))
+	require.ErrorContains(t, w.start(t.Context(), w.sees(), foreign), "already exists, and has another owner")
+	w.client.PrependReactor("get", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("timeout")
+	})
+	err := w.start(t.Context(), w.sees(), own)
+	require.ErrorContains(t, err, "already exists")
+	require.ErrorContains(t, err, "timeout")
+}
+
+// Only the Jobs of the runs that a decision names are deleted.
+func TestDeleteAll(t *testing.T) {
+	w := newWorld(t, once)
+	for _, tag := range []string{"a", "b", "c"} {
+		require.NoError(t, w.jobs.Add(w.job(tag)))
+		require.NoError(t, w.client.Tracker().Add(w.job(tag)))
+	}
+	require.NoError(t, w.deleteAll(t.Context(), w.sees(), []string{"a", "c"}, metav1.DeletePropagationBackground))
+	l, err := w.client.BatchV1().Jobs("n").List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	require.Len(t, l.Items, 1)
+	require.Equal(t, "job-b", l.Items[0].Name)
+	require.NoError(t, w.deleteAll(t.Context(), w.sees(), []string{"a"}, metav1.DeletePropagationBackground), "it is deleted already")
+}
+
 // A process without the lease stores nothing, and so starts nothing.
 func TestNotLeading(t *testing.T) {
 	w := newWorld(t, once)
@@ -519,7 +592,7 @@ func TestUnreadableAnswer(t *testing.T) {
 	w.request("now", "job")
 	u, err := w.custom.Resource(runRequests).Namespace("n").Get(t.Context(), "now", metav1.GetOptions{})
 	require.NoError(t, err)
-	u.Object["status"] = map[string]any{"status": "completed", "completedAt": "yesterday", "exitCode": "none"}
+	u.Object["status"] = map[string]any{"status": "completed", "exitCode": "none"}
 	require.NoError(t, w.custom.Tracker().Update(runRequests, u, "n"))
 	w.seesRequests()
 	w.reconciles()

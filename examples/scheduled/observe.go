@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
@@ -77,13 +78,18 @@ func (c *controller) follow(s *scheduledJob, after map[string][]schedule.Depende
 	}
 }
 
-// other returns another ScheduledJob of the namespace, as it was stored last, or nil.
-func (c *controller) other(s *scheduledJob, name string) *scheduledJob {
-	object, exists, err := c.newest.GetByKey(s.Namespace + "/" + name)
-	if err != nil || !exists {
+// stored returns a ScheduledJob as it was stored last, nil if there is none.
+func (c *controller) stored(key cache.ObjectName) *scheduledJob {
+	object, exists, _ := c.newest.GetByKey(key.String()) // it never fails
+	if !exists {
 		return nil
 	}
 	return object.(*scheduledJob)
+}
+
+// other returns another ScheduledJob of the namespace, nil if there is none.
+func (c *controller) other(s *scheduledJob, name string) *scheduledJob {
+	return c.stored(cache.NewObjectName(s.Namespace, name))
 }
 
 // observe returns the observation for a decision. It is usable if there is an error:

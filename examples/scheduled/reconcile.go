@@ -23,16 +23,12 @@ import (
 // interrupted. It returns the time to wait, also with an error; below 0, it waits for a
 // change.
 func (c *controller) reconcile(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
-	object, exists, err := c.newest.GetByKey(key.String())
-	if err != nil {
-		return -1, err
-	}
-	if !exists {
+	s := c.stored(key)
+	if s == nil {
 		return -1, c.answerUnknown(ctx, key)
 	}
-	s := object.(*scheduledJob)
 	if s.DeletionTimestamp != nil {
-		return -1, nil // its Jobs are the garbage collector's
+		return -1, nil // the garbage collector deletes its Jobs
 	}
 	config, invalid := c.config(s)
 	seen, requests, problem := c.observe(ctx, s)

@@ -192,11 +192,30 @@ func TestCacheBehind(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, w.sees().Status.Running, 1)
 
+	second := w.job("zz")
+	w.give(schedule.State{Running: []schedule.Run{
+		{Tag: "tag", OnDemand: true, Status: schedule.Running}, {Tag: "zz", OnDemand: true, Status: schedule.Running},
+	}})
+	require.NoError(t, w.client.Tracker().Add(second))
+	_, err = w.reconcile(t.Context(), w.sees().key())
+	require.ErrorContains(t, err, "the Job of run zz is not in the cache yet")
+	away := errors.New("timeout")
+	w.client.PrependReactor("get", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) { return away != nil, nil, away })
+	_, err = w.reconcile(t.Context(), w.sees().key())
+	require.ErrorContains(t, err, "find the Job of run zz: timeout")
+	require.Len(t, w.sees().Status.Running, 2)
+	away = nil
+
+	second.OwnerReferences[0].UID = "another"
+	require.NoError(t, w.client.Tracker().Update(batchv1.SchemeGroupVersion.WithResource("jobs"), second, "n"))
 	require.NoError(t, w.jobs.Delete(job))
 	require.NoError(t, w.client.BatchV1().Jobs("n").Delete(t.Context(), job.Name, metav1.DeleteOptions{}))
 	_, err = w.reconcile(t.Context(), w.sees().key())
 	require.NoError(t, err)
-	require.True(t, w.sees().Status.Completed[0].Lost)
+	for _, run := range w.sees().Status.Completed {
+		require.True(t, run.Lost, "its Job is deleted, or another owner's")
+	}
+	require.Len(t, w.sees().Status.Completed, 2)
 }
 
 // give stores a state.
