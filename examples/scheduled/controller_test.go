@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +16,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
@@ -95,6 +98,13 @@ func TestNext(t *testing.T) {
 	w.lease = process.Lease{}
 	require.True(t, w.next(t.Context()))
 	require.Zero(t, w.queue.NumRequeues(w.sees().key()))
+	w.resync = time.Millisecond
+	w.enqueue(w.sees().key())
+	require.True(t, w.next(t.Context()))
+	require.Eventually(t, func() bool { return w.queue.Len() == 1 }, time.Minute, time.Millisecond, "after the resync time")
+	require.True(t, w.next(t.Context()))
+	require.Eventually(t, func() bool { return len(w.keys()) == 1 }, time.Minute, time.Millisecond)
+	w.resync = time.Hour
 	w.enqueue(cache.NewObjectName("n", "none"))
 	require.True(t, w.next(t.Context()))
 	require.Zero(t, w.queue.Len(), "it waits for a change")
@@ -138,6 +148,44 @@ func TestRun(t *testing.T) {
 	require.Empty(t, *lease.Spec.HolderIdentity)
 	require.False(t, w.lease.MayAct())
 	require.ErrorContains(t, w.run(t.Context()), "broadcaster already stopped")
+}
+
+// A check that was due during the reconciliation follows at once.
+func TestNextIsDue(t *testing.T) {
+	w := newWorld(t, "  schedule: {timeSpec: R//PT1S}\n")
+	clock := time.Now()
+	w.now = func() time.Time {
+		clock = clock.Add(time.Hour)
+		return clock
+	}
+	w.enqueue(w.sees().key())
+	require.True(t, w.next(t.Context()))
+	require.Equal(t, 1, w.queue.Len())
+}
+
+// At the end, act waits for the reconciliations under way.
+func TestActWaits(t *testing.T) {
+	w := newWorld(t, once)
+	w.workers = 1
+	storing, stored := make(chan struct{}), make(chan struct{})
+	w.custom.PrependReactor("update", "scheduledjobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+		close(storing)
+		<-stored
+		return true, nil, errors.New("the end")
+	})
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	w.enqueue(w.sees().key())
+	go func() { ended <- w.act(ctx) }()
+	<-storing
+	stop()
+	select {
+	case <-ended:
+		require.Fail(t, "a reconciliation is under way")
+	case <-time.After(50 * time.Millisecond):
+	}
+	close(stored)
+	require.NoError(t, <-ended)
 }
 
 // The watches report each change of each kind of object to the queue.
@@ -264,6 +312,22 @@ func TestCron(t *testing.T) {
 	w := newWorld(t, "  schedule: {cron: '0 6 * * *'}\n")
 	require.Contains(t, w.reconciles(), "create jobs")
 	require.Equal(t, "0 6 * * * UTC", w.sees().Status.TimeSpec)
+}
+
+// Managed fields, which may be large, are not cached.
+func TestReadStrips(t *testing.T) {
+	w := newWorld(t, once)
+	u, err := w.custom.Resource(scheduledJobs).Namespace("n").Get(t.Context(), "job", metav1.GetOptions{})
+	require.NoError(t, err)
+	u.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "kubectl"}})
+	require.Empty(t, read(u).ManagedFields)
+}
+
+// Ready has the warnings of a valid spec.
+func TestWarnings(t *testing.T) {
+	w := newWorld(t, "  ttlSecondsAfterFinished: 1\n")
+	w.reconciles()
+	require.Regexp(t, "^True Valid: The spec is valid; spec.ttlSecondsAfterFinished: ", w.readyIs())
 }
 
 // read keeps the name and the status of a ScheduledJob that it cannot read.

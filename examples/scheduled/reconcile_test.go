@@ -157,6 +157,7 @@ func TestUnanswered(t *testing.T) {
 	wait, err := w.reconcile(t.Context(), w.sees().key())
 	require.ErrorContains(t, err, "timeout")
 	require.LessOrEqual(t, wait, time.Second)
+	require.Empty(t, w.rejected.of("u"), "the create may have succeeded")
 	w.client.ReactionChain = w.client.ReactionChain[1:]
 	w.sees()
 	_, err = w.reconcile(t.Context(), w.sees().key())
