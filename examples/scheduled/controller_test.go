@@ -25,7 +25,7 @@ import (
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
-// keys are those in the queue.
+// keys returns the keys in the queue, and removes them.
 func (w *world) keys() (all []string) {
 	for w.queue.Len() > 0 {
 		key, _ := w.queue.Get()

@@ -92,8 +92,8 @@ func (c *controller) other(s *scheduledJob, name string) *scheduledJob {
 	return c.stored(cache.NewObjectName(s.Namespace, name))
 }
 
-// observe returns the observation for a decision. It is usable if there is an error:
-// what is not known then stays as it is.
+// observe returns the observation for a decision. It is usable after an error, too: then
+// the state of unknown Jobs and requests does not change.
 func (c *controller) observe(ctx context.Context, s *scheduledJob) (schedule.Observed, []*request, error) {
 	requests, claimErr := c.claim(ctx, s)
 	seen := schedule.Observed{Upstreams: c.upstreams(s), Rejected: c.rejected.of(s.UID), Cancelled: s.Spec.Cancel}

@@ -91,7 +91,8 @@ func fields(value any) map[string]any {
 	return all
 }
 
-// tellReady records an event when a ScheduledJob is no longer ready, or ready again.
+// tellReady records an event if a ScheduledJob is not ready for another reason than
+// before, or is ready again.
 func (c *controller) tellReady(s *scheduledJob, was, is *metav1.Condition) {
 	switch {
 	case is.Status == metav1.ConditionFalse && (was == nil || was.Message != is.Message):
