@@ -299,14 +299,14 @@ func TestCron(t *testing.T) {
 	require.Equal(t, time.Date(2026, 3, 28, 1, 30, 0, 0, time.UTC), next, "from a time on includes it")
 	next, _ = s.From(next).Next(next)
 	require.Equal(t, time.Date(2026, 3, 30, 0, 30, 0, 0, time.UTC), next, "clocks skip 02:30 on 29 March")
-	s, err = parseCron("@daily", nil)
+	s, err = parseCron("@daily", time.UTC)
 	require.NoError(t, err)
 	require.Equal(t, "@daily UTC", s.String())
 	for text, want := range map[string]string{
 		"60 * * * *": "above maximum", "* * * *": "expected exactly 5 fields", "@every 1h": "use a timeSpec such as R//PT1H",
 		"TZ=UTC 0 6 * * *": "a zone belongs in timeZone", "CRON_TZ=UTC 0 6 * * *": "a zone belongs in timeZone",
 	} {
-		_, err := parseCron(text, nil)
+		_, err := parseCron(text, time.UTC)
 		require.ErrorContains(t, err, want)
 	}
 	w := newWorld(t, "  schedule: {cron: '0 6 * * *'}\n")
