@@ -8,23 +8,8 @@ import (
 	"time"
 )
 
-// Parse reads a repeating interval: R[n]/[start]/duration, R[n]/start/end or
-// R[n]/duration/end. n is 0 to the largest int64; no n means no end.
-//
-// A start is empty, a time of day such as T02:00, or a date and time such as
-// 2026-01-01T02:00:00Z. A date needs Z or an offset (+02:00, +02); for a time of
-// day they are optional. Seconds may be absent, or have a fraction of up to nine digits after a
-// point or comma. 24:00 is the end of the day. An end is a date and time.
-//
-// A duration is P[nY][nM][nW][nD][T[nH][nM][nS]], longer than 0. The last unit may
-// have a fraction, except for years and months; together they must be whole
-// nanoseconds. Calendar units are at most 10,000 years. Hours to seconds, and the time
-// from start to end, are at most 2^63-1 nanoseconds, which is 292 years.
-//
-// The basic format (20260101T020000Z), week dates and ordinal dates are errors. The
-// error names the accepted spelling of the first two.
-//
-// An error is a [*ParseError] with the first problem.
+// Parse reads a repeating interval in the notation of the package comment. An error is a
+// [*ParseError] with the first problem.
 func Parse(text string) (Interval, error) {
 	i, err := parse(text)
 	if err != nil {
