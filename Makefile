@@ -24,7 +24,7 @@ RELEASES = 2.8 2.13 2.16 2.18 2.19 2.20
 CONFORM = go test -count=1 -v -timeout 30m -rapid.nofailfile
 
 .PHONY: ci test check race fuzz examples bench conformance conformance-all e2e soak mutate cluster fleet \
-	release release-check compare licenses vulnerabilities snapshot publish image-check
+	release release-check compare licenses vulnerabilities peers snapshot publish image-check
 
 ci: test check race fuzz examples bench conformance e2e release-check compare licenses
 
@@ -101,6 +101,10 @@ licenses:
 # Known vulnerabilities in code that the released modules call. It asks vuln.go.dev.
 vulnerabilities:
 	@set -e; for m in . cmd/scaledjob; do (cd $$m && $(GOVULNCHECK) ./...); done
+
+# The library beside KEDA's executor and Karmada's division; ARGS='-kubeconfig FILE' creates Jobs too.
+peers:
+	cd bench && GOWORK=off go run . $(ARGS)
 
 # Builds the archives of a release for all platforms, without publishing them.
 snapshot:
