@@ -68,7 +68,7 @@ func TestHostileInput(t *testing.T) {
 		"200,000 lists in one another": "a: " + strings.Repeat("[", 200_000),
 		"100,000 maps in one another":  strings.Repeat(`{"a":`, 100_000) + "1" + strings.Repeat("}", 100_000),
 		"2,000 triggers":               hostileManifest + strings.Repeat(trigger, 2_000),
-		"300 manifests":              strings.Repeat("---\n"+hostileManifest, 300),
+		"300 manifests":                strings.Repeat("---\n"+hostileManifest, 300),
 		"every byte in a name":         strings.Replace(hostileManifest, "orders", string(every), 1),
 		"numbers above all bounds":     strings.Replace(hostileManifest, `"5"`, `"1e400"`, 1) + "  maxReplicaCount: 1e400\n",
 	}
