@@ -43,6 +43,7 @@ func TestFlags(t *testing.T) {
 		require.Equal(t, 2, status, args)
 		require.Contains(t, said, want)
 	}
+	parse(t, "-poll=1ns", "-retry=1ns", "-workers=1", "-redis-timeout=1ns", "-redis-idle=2ns")
 	_, said := execute(t, "-log-format=xml", "-workers=-1", "-poll=-1s")
 	for _, want := range []string{"-log-format", "-workers", "-poll"} {
 		require.Contains(t, said, want, "all at once")
@@ -89,6 +90,9 @@ func TestNoCluster(t *testing.T) {
 	status, said := execute(t, "-kubeconfig", filepath.Join(t.TempDir(), "kubeconfig"))
 	require.Equal(t, 1, status)
 	require.Contains(t, said, "no such file")
+	status, said = execute(t, "-kubeconfig", apiserver.Kubeconfig(t, "https://127.0.0.1:1', certificate-authority-data: 'bm9uZQ=="))
+	require.Equal(t, 1, status)
+	require.Contains(t, said, "certificate")
 	status, said = execute(t, "-kubeconfig", apiserver.Kubeconfig(t, "http://127.0.0.1:1"))
 	require.Equal(t, 1, status)
 	require.Contains(t, said, "connection refused")
