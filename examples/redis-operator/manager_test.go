@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -16,6 +17,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/scaledjob/scaledjob/examples/internal/apiserver"
 	"github.com/scaledjob/scaledjob/examples/internal/process"
@@ -40,6 +42,25 @@ func TestWithoutScaledJobs(t *testing.T) {
 	status, said := execute(t, "-kubeconfig", file)
 	require.Equal(t, 1, status)
 	require.Contains(t, said, "the cluster has no ScaledJobs of batch.miracle.dev: kubectl apply -k examples/redis-operator/config/crd")
+}
+
+// caches have synced, or wait until the context ends.
+type caches struct {
+	cache.Cache
+	synced bool
+}
+
+func (c caches) WaitForCacheSync(ctx context.Context) bool {
+	if !c.synced {
+		<-ctx.Done()
+	}
+	return c.synced
+}
+
+func TestSynced(t *testing.T) {
+	request := httptest.NewRequest(http.MethodGet, "/readyz", nil)
+	require.NoError(t, synced(caches{synced: true})(request))
+	require.EqualError(t, synced(caches{})(request), "the caches have not synced")
 }
 
 // free is an address where nobody listens.
