@@ -149,7 +149,7 @@ func (f *fleet) against(m *member, latest time.Time) taint.Set {
 
 // store completes the checkpoint with the Jobs to create, adds the times at which taints
 // end, and describes the members.
-func (f *fleet) store(d *Decision, change *horizon) {
+func (f *fleet) store(d *Decision) {
 	created := map[string]int64{}
 	for _, p := range d.Create {
 		created[p.Cluster] = p.Jobs()
@@ -158,7 +158,7 @@ func (f *fleet) store(d *Decision, change *horizon) {
 	workloads := map[taint.Path]taint.Set{}
 	for _, e := range d.Checkpoint.workloads {
 		workloads[e.Path] = append(workloads[e.Path], e)
-		change.add(e.Until)
+		f.change.add(e.Until)
 	}
 	for i := range f.members {
 		m := &f.members[i]
@@ -176,11 +176,11 @@ func (f *fleet) store(d *Decision, change *horizon) {
 		}
 		if !m.unreached.IsZero() {
 			_, excluded := elapsed(m.unreached, f.Failover.GracePeriod, f.Now)
-			change.add(excluded)
+			f.change.add(excluded)
 		}
 	}
 	for name := range maps.Keys(d.Checkpoint.clusters) {
-		change.add(d.Checkpoint.clusters[name].Taint.Until)
+		f.change.add(d.Checkpoint.clusters[name].Taint.Until)
 	}
 }
 

@@ -16,9 +16,10 @@ type fleet struct {
 	*Policy
 	*State
 	members []member
-	jobs    []job // by member
-	chains  chains
-	again   int64 // Jobs to create that late creates leave room for on their clusters only
+	jobs    []job   // by member
+	chains  []chain // from 1
+	again   int64   // Jobs to create that late creates leave room for on their clusters only
+	change  horizon // when the decision can change
 }
 
 type member struct {
@@ -44,8 +45,8 @@ func (m *member) path() taint.Path {
 type job struct {
 	*Job
 	member            int32
-	chain             int32 // -1 if it has none
-	stuck             bool
+	chain             int32 // index of its chain; 0 if it has none
+	stuck, surplus    bool
 	deleted, deferred bool // by this decision
 }
 
@@ -53,7 +54,7 @@ type job struct {
 func (j *job) stays() bool { return j.live() && (!j.deleted || j.deferred) }
 
 func newFleet(p *Policy, s *State) *fleet {
-	f := &fleet{Policy: p, State: s}
+	f := &fleet{Policy: p, State: s, change: horizon{now: s.Now}}
 	clusters := byName(s.Clusters, func(c *Cluster) string { return c.Name }, join)
 	listed := byName(p.Members, func(m *Member) string { return m.Name }, least)
 	for i := range clusters {
@@ -152,13 +153,16 @@ func (f *fleet) see() {
 				continue
 			}
 			seen[j.UID] = int32(len(f.jobs))
-			f.jobs = append(f.jobs, job{Job: j, member: int32(i), chain: -1})
+			f.jobs = append(f.jobs, job{Job: j, member: int32(i)})
 		}
 	}
 	for i := range f.jobs {
-		f.jobs[i].stuck, _ = f.jobs[i].Job.stuck(f.Failover.GracePeriod, f.Now)
+		j := &f.jobs[i]
+		var next time.Time
+		j.stuck, next = j.Job.stuck(f.Failover.GracePeriod, f.Now)
+		f.change.add(next)
 	}
-	f.chains = f.link()
+	f.link(seen)
 }
 
 // compareJobs orders two observations of one UID.
@@ -223,8 +227,7 @@ func (f *fleet) total() (all scaling.JobCounts, late int64) {
 	return all, late
 }
 
-func (f *fleet) ref(i int32) Ref {
-	j := &f.jobs[i]
+func (f *fleet) ref(j *job) Ref {
 	return Ref{f.members[j.member].name(), j.Name, j.UID}
 }
 

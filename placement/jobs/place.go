@@ -134,17 +134,18 @@ func (p *placer) replace(stuck []stuckJob, n int64) (left int64) {
 	for _, tier := range p.tiers {
 		tiers = append(tiers, open{tier, apportion.NewSequence(p.parties(tier))})
 	}
-	holds := make([]int32, len(p.members)) // the last stuck Job whose chain has a Job there
-	to, count := make([]int32, len(stuck)), make([]int32, len(p.members))
-	turn := 0
-	for ; n > 0 && turn < len(stuck) && len(tiers) > 0; turn++ {
-		p.hold(holds, stuck[turn], int32(turn+1))
-		to[turn] = -1
-		full := false
+	holds := make([]int32, len(p.members)) // the last turn whose chain has a Job there
+	type replacement struct {
+		*job
+		to int32
+	}
+	placed, count := make([]replacement, 0, n), make([]int32, len(p.members))
+	for turn := int32(1); n > 0 && int(turn) <= len(stuck) && len(tiers) > 0; turn++ {
+		j, full := &stuck[turn-1].job, false
+		p.hold(holds, j, turn)
 		for _, o := range tiers {
-			at, ok := o.seats.Next(func(party int) bool { return holds[o.tier[party]] == int32(turn+1) })
-			if ok {
-				to[turn] = o.tier[at]
+			if at, ok := o.seats.Next(func(party int) bool { return holds[o.tier[party]] == turn }); ok {
+				placed = append(placed, replacement{j, o.tier[at]})
 				count[o.tier[at]]++
 				n--
 				break
@@ -155,39 +156,25 @@ func (p *placer) replace(stuck []stuckJob, n int64) (left int64) {
 			tiers = slices.DeleteFunc(tiers, func(o open) bool { return o.seats.Full() })
 		}
 	}
+	memory := make([]Replacement, len(placed))
 	for i, n := range count {
-		if n > 0 {
-			p.placed[i].Replacements = make([]Replacement, 0, n)
-		}
+		p.placed[i].Replacements, memory = memory[:0:n], memory[n:]
 	}
-	for i, member := range to[:turn] {
-		if member >= 0 {
-			placed := &p.placed[member]
-			placed.Replacements = append(placed.Replacements, Replacement{p.ref(stuck[i].job), p.source(stuck[i].job)})
-		}
+	for _, r := range placed {
+		of := &p.placed[r.to].Replacements
+		*of = append(*of, Replacement{p.ref(r.job), Source{r.source(), p.chains[r.chain].attempts + 1}})
 	}
 	return n
 }
 
 // hold marks the members that have a Job of the chain of a stuck Job.
-func (p *placer) hold(holds []int32, s stuckJob, turn int32) {
-	holds[s.member] = turn
-	if c := p.jobs[s.job].chain; c >= 0 {
-		for _, i := range p.chains[c].jobs {
-			if p.jobs[i].stays() {
-				holds[p.jobs[i].member] = turn
-			}
+func (p *placer) hold(holds []int32, j *job, turn int32) {
+	holds[j.member] = turn
+	for _, i := range p.chains[j.chain].jobs {
+		if p.jobs[i].stays() {
+			holds[p.jobs[i].member] = turn
 		}
 	}
-}
-
-// source returns the source of the replacement of a Job.
-func (p *placer) source(i int32) Source {
-	source := Source{p.jobs[i].source(), 1}
-	if c := p.jobs[i].chain; c >= 0 {
-		source.Attempt = p.chains[c].attempts + 1
-	}
-	return source
 }
 
 // add places n Jobs that replace nothing, and returns how many found no place. Jobs that

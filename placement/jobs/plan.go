@@ -23,19 +23,14 @@ import (
 func Plan(p Policy, s State) Decision {
 	f := newFleet(&p, &s)
 	var d Decision
-	change := horizon{now: s.Now}
 	f.taint(&d.Checkpoint)
 	f.delete(&d)
 	f.count()
 	f.judge(d.Checkpoint.workloads)
 	f.decide(&d)
 	f.place(&d)
-	f.store(&d, &change)
-	for i := range f.jobs {
-		_, next := f.jobs[i].Job.stuck(f.Failover.GracePeriod, f.Now)
-		change.add(next)
-	}
-	d.NextCheck = change.next
+	f.store(&d)
+	d.NextCheck = f.change.next
 	return d
 }
 
