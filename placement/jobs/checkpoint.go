@@ -3,7 +3,6 @@ package jobs
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"time"
 
 	"github.com/scaledjob/scaledjob/placement/taint"
@@ -77,9 +76,6 @@ func (c *Checkpoint) UnmarshalJSON(data []byte) error {
 	*c = Checkpoint{stored.Clusters, stored.Workloads}
 	return nil
 }
-
-// IsZero reports whether c is the zero value.
-func (c Checkpoint) IsZero() bool { return len(c.clusters) == 0 && len(c.workloads) == 0 }
 
 // Exclusions returns the taints that exclude, for the decisions of other owners.
 func (c Checkpoint) Exclusions() taint.Exclusions {
@@ -179,8 +175,11 @@ func (f *fleet) store(d *Decision) {
 			f.change.add(excluded)
 		}
 	}
-	for name := range maps.Keys(d.Checkpoint.clusters) {
-		f.change.add(d.Checkpoint.clusters[name].Taint.Until)
+	for _, c := range d.Checkpoint.clusters {
+		f.change.add(c.Taint.Until)
+	}
+	if len(d.Checkpoint.clusters) == 0 {
+		d.Checkpoint.clusters = nil // a checkpoint without content is the zero value
 	}
 }
 
