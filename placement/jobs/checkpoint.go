@@ -9,17 +9,17 @@ import (
 )
 
 // A Checkpoint is the state that must survive from one decision to the next. Store it
-// as JSON before the first create of its decision. The zero value is that of a new owner.
+// as JSON before the first create of its decision. The zero value is for a new owner.
 //
 // It has the taints, the stuck Jobs that have been counted as failures, and the number of
-// unfinished Jobs of each cluster, those to create included. Its size grows with the
+// unfinished Jobs of each cluster, including the Jobs to create. Its size grows with the
 // number of clusters and of workload taints, not with the Jobs.
 type Checkpoint struct {
 	clusters  map[string]clusterCheckpoint
 	workloads taint.Set
 }
 
-// A clusterCheckpoint is the part of one cluster.
+// A clusterCheckpoint is the part of a Checkpoint for a cluster.
 type clusterCheckpoint struct {
 	Taint     taint.State `json:"taint,omitzero"`
 	Counted   time.Time   `json:"counted,omitzero"`   // the latest PendingSince of a stuck Job that has been counted
@@ -134,7 +134,7 @@ func (f *fleet) taint(c *Checkpoint) {
 }
 
 // against returns the taint that stuck Jobs of a member are the reason for; latest is
-// the latest PendingSince of one, or the zero time.
+// their latest PendingSince, or the zero time.
 func (f *fleet) against(m *member, latest time.Time) taint.Set {
 	if latest.IsZero() || !m.listed {
 		return nil

@@ -92,8 +92,8 @@ func newFleet(p *Policy, s *State) *fleet {
 	return f
 }
 
-// byName returns copies of all, by name. Of several with one name, merge makes one; the
-// result must not depend on their order.
+// byName returns copies of all, by name. It merges elements of the same name. The result
+// of merge must not depend on their order.
 func byName[T any](all []T, name func(*T) string, merge func(T, T) T) []T {
 	sorted := slices.Clone(all)
 	slices.SortFunc(sorted, func(a, b T) int { return strings.Compare(name(&a), name(&b)) })
@@ -108,7 +108,7 @@ func byName[T any](all []T, name func(*T) string, merge func(T, T) T) []T {
 	return kept
 }
 
-// least merges two members of one name: the least of each field counts.
+// least merges two members of the same name: the least of each field counts.
 func least(a, b Member) Member {
 	a.Weight = min(a.Weight, b.Weight)
 	if b.priority() < a.priority() {
@@ -120,7 +120,7 @@ func least(a, b Member) Member {
 	return a
 }
 
-// join merges two observations of one cluster.
+// join merges two observations of the same cluster.
 func join(a, b Cluster) Cluster {
 	a.Reach = min(a.Reach, b.Reach)
 	a.Jobs = slices.Concat(a.Jobs, b.Jobs)
@@ -165,7 +165,7 @@ func (f *fleet) see() {
 	f.link(seen)
 }
 
-// compareJobs orders two observations of one UID.
+// compareJobs orders two observations of the same UID.
 func compareJobs(a, b *Job) int {
 	flags := func(j *Job) (n int) {
 		for i, flag := range []bool{j.Deleting, j.NeverStarted, j.Unconfirmed} {

@@ -178,7 +178,7 @@ func (p *placer) hold(holds []int32, j *job, turn int32) {
 }
 
 // add places n Jobs that replace nothing, and returns how many found no place. Jobs that
-// are created again go to members that have late creates, one for each of them.
+// are created again go to members with late creates, up to their number on each member.
 func (p *placer) add(n int64, again bool) (left int64) {
 	for _, tier := range p.tiers {
 		if n <= 0 {
@@ -202,7 +202,7 @@ func (p *placer) add(n int64, again bool) (left int64) {
 	return n
 }
 
-// unplaced returns why Jobs found no place, some of which replace nothing.
+// unplaced returns why Jobs found no place. additional is how many replace nothing.
 func (f *fleet) unplaced(additional int64) Reason {
 	some := func(such func(*member) bool) bool {
 		for i := range f.members {

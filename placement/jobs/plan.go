@@ -7,7 +7,7 @@ import (
 	"github.com/scaledjob/scaledjob/strategy"
 )
 
-// Plan decides one poll: which Jobs to delete, how many to create, and where. It is
+// Plan decides a poll: which Jobs to delete, how many to create, and where. It is
 // pure and total, and the order of members, clusters and Jobs does not matter.
 //
 //  1. Outdated Jobs are deleted, then duplicates, then finished Jobs, over all clusters.
@@ -54,8 +54,8 @@ func (f *fleet) decide(d *Decision) {
 	}
 }
 
-// scale decides by package scaling. Over the maximum, that of the trace is the raised
-// one.
+// scale decides by package scaling. With FailoverOverMax the trace has the raised
+// maximum.
 func (f *fleet) scale(jobs scaling.JobCounts) scaling.Decision {
 	policy, state := f.Scaling, scaling.State{Metrics: f.Metrics, Jobs: &jobs}
 	policy.Strategy = f.strategy()

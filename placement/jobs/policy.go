@@ -57,8 +57,8 @@ const (
 	PriorityFailover Scheduling = "priorityFailover"
 )
 
-// Failover configures when a Job is stuck, how long a cluster is tainted, and what
-// happens to a Job and its replacement. Durations below 0 count as 0.
+// Failover configures when a Job is stuck, how long a cluster is tainted, and whether a
+// Job or its replacement is deleted. Durations below 0 count as 0.
 type Failover struct {
 	GracePeriod time.Duration // a Job that is pending for this time is stuck; 0 means at once
 	HardTaint   time.Duration // a failing cluster is excluded for this time; 0 means never
@@ -102,7 +102,7 @@ func (p *Policy) replaces() bool {
 	return ok
 }
 
-// lowest is the priority of a member without one.
+// lowest is the priority of a member without Priority.
 const lowest = -1
 
 func (m *Member) priority() int32 {
