@@ -107,7 +107,7 @@ func (f *fleet) taint(c *Checkpoint) {
 		if f.Scheduling == PriorityFailover {
 			stuck = append(stuck, f.against(m, latest[i])...)
 		} else {
-			since := latest[i].UTC().Round(0)
+			since := latest[i].UTC()
 			failed = failed || m.Failures.Create || since.After(m.before.Counted)
 			if since.After(m.before.Counted) {
 				m.before.Counted = since
@@ -120,7 +120,7 @@ func (f *fleet) taint(c *Checkpoint) {
 		if m.registered && m.Reach == NeverReached {
 			m.unreached = m.before.Unreached
 			if m.unreached.IsZero() {
-				m.unreached = f.Now.UTC().Round(0)
+				m.unreached = f.Now.UTC()
 			}
 		}
 	}
@@ -140,7 +140,7 @@ func (f *fleet) against(m *member, latest time.Time) taint.Set {
 		return nil
 	}
 	until := latest.Add(max(0, f.Failover.GracePeriod)).Add(max(0, f.Failover.HardTaint))
-	return taint.Set{{Path: m.path(), Workload: f.Workload, Until: until.UTC().Round(0)}}
+	return taint.Set{{Path: m.path(), Workload: f.Workload, Until: until.UTC()}}
 }
 
 // store completes the checkpoint with the Jobs to create, adds the times at which taints

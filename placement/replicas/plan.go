@@ -3,6 +3,7 @@ package replicas
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -78,14 +79,15 @@ func NewPlan(p Policy, s State) Plan {
 	if s.Replicas != nil {
 		plan.Asked = max(0, *s.Replicas)
 	}
-	total, hold := p.total(s.Replicas)
+	hold := p.hold(s.Replicas)
 	if unknown {
 		hold, plan.Checkpoint = ReasonCheckpointVersion, Checkpoint{before.Version, maps.Clone(before.Members)}
 	}
 	if hold != "" {
 		plan.Reason, plan.Total = hold, f.hold()
 	} else {
-		f.total, plan.Total = int64(total), total
+		plan.Total = p.total(s.Replicas)
+		f.total = int64(plan.Total)
 		plan.Unplaced, plan.Reason = f.share()
 		atMax := f.move()
 		plan.Remaining = f.remaining()
@@ -233,11 +235,11 @@ func (f *fleet) separate() {
 func (m *member) rank() int {
 	switch {
 	case m.listed && m.usable:
-		return 0
+		return -1
 	case m.listed:
-		return 1
+		return 0
 	}
-	return 2
+	return 1
 }
 
 // reinstate gives those that recover a share if no other member has one.
@@ -351,4 +353,4 @@ func share(total int32, n int, of func(i int) party, seed string) (shares []int3
 }
 
 // clip returns n as an int32, or the greatest int32.
-func clip(n int64) int32 { return int32(min(n, 1<<31-1)) }
+func clip(n int64) int32 { return int32(min(n, math.MaxInt32)) }

@@ -111,20 +111,29 @@ func checkMembers(e *field.Errors, members []Member) {
 	}
 }
 
-// total returns the number of replicas that members share, or the reason to leave all
-// members as they are.
-func (p *Policy) total(asked *int32) (int32, Reason) {
+// hold returns the reason to leave all members as they are; empty means that there is
+// none.
+func (p *Policy) hold(asked *int32) Reason {
 	switch {
 	case p.Pause.Paused && p.Pause.Replicas != nil:
-		return max(0, *p.Pause.Replicas), ""
+		return ""
 	case p.Pause.Paused:
-		return 0, ReasonPaused
+		return ReasonPaused
 	case p.Max <= 0:
-		return 0, ReasonNoMaximum
+		return ReasonNoMaximum
 	case asked == nil:
-		return 0, ReasonMetricsUnknown
+		return ReasonMetricsUnknown
 	}
-	return max(min(max(0, p.Min), p.Max), min(*asked, p.Max)), ""
+	return ""
+}
+
+// total returns the number of replicas that members share, unless there is a reason to
+// hold.
+func (p *Policy) total(asked *int32) int32 {
+	if p.Pause.Paused {
+		return max(0, *p.Pause.Replicas)
+	}
+	return min(max(0, p.Min, *asked), p.Max)
 }
 
 // bound returns the number of replicas that members may have while replicas move.
@@ -137,7 +146,7 @@ func (p *Policy) moves(total int32) int64 {
 	if p.MaxPercentage == nil {
 		return math.MaxInt32
 	}
-	return max(1, int64(total)*int64(max(0, min(*p.MaxPercentage, 100)))/100)
+	return max(1, int64(total)*int64(min(*p.MaxPercentage, 100))/100)
 }
 
 // Split shares total replicas among members by weight, and returns the number of each

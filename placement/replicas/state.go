@@ -199,4 +199,4 @@ func elapsed(start time.Time, d time.Duration, now time.Time) (bool, time.Time) 
 }
 
 // stamp returns a time that is the same after it has been stored as JSON.
-func stamp(t time.Time) time.Time { return t.UTC().Round(0) }
+func stamp(t time.Time) time.Time { return t.UTC() }

@@ -48,5 +48,5 @@ func (s State) Fail(d Durations, now time.Time) State {
 // end is in UTC and without a monotonic clock, so that equal times are equal
 // values, also when they come back from JSON.
 func end(start time.Time, d time.Duration) time.Time {
-	return start.Add(max(0, d)).UTC().Round(0)
+	return start.Add(max(0, d)).UTC()
 }
