@@ -10,8 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/placement/jobs"
 	"github.com/scaledjob/scaledjob/placement/taint"
+	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/strategy"
 )
@@ -236,6 +238,62 @@ func TestCheckpointVersion(t *testing.T) {
 	}{newFleet("a").plan().Checkpoint})
 	require.NoError(t, err)
 	require.JSONEq(t, `{}`, string(data), "a checkpoint without content")
+}
+
+// Each reason of a member has a sentence, which the status shows.
+func TestMemberPlanString(t *testing.T) {
+	soft, hard := taint.State{Level: taint.Soft, Until: at(5)}, taint.State{Level: taint.Hard, Until: at(5)}
+	for _, c := range []struct {
+		excluded jobs.Reason
+		taint    taint.State
+		want     string
+	}{
+		{"", taint.State{}, "Cluster is healthy"},
+		{"", soft, "Cluster is healthy; a failure counts until 2026-01-01T12:00:05Z"},
+		{jobs.ReasonNotRegistered, taint.State{}, "Cluster is not registered"},
+		{jobs.ReasonNotListed, hard, "Cluster is no member, but has Jobs"},
+		{jobs.ReasonSameCluster, soft, "Cluster is registered under another name too"},
+		{jobs.ReasonNeverReached, hard, "Cluster has not been reached since the start"},
+		{jobs.ReasonUnreachable, soft, "Cluster is unreachable"},
+		{jobs.ReasonHardTainted, hard, "Cluster has failed, and gets no Job until 2026-01-01T12:00:05Z"},
+		{jobs.ReasonWorkloadTainted, taint.State{}, "Jobs of this class and size were stuck on the cluster"},
+		{jobs.ReasonRejected, soft, "Cluster has rejected a Job"},
+		{jobs.ReasonOverloaded, taint.State{}, "Cluster is overloaded"},
+		{jobs.ReasonNoWeight, taint.State{}, "Cluster has no weight"},
+		{jobs.ReasonFull, taint.State{}, "Cluster has the most Jobs that it may have"},
+	} {
+		require.Equal(t, c.want, jobs.MemberPlan{Excluded: c.excluded, Taint: c.taint}.String())
+	}
+}
+
+// The text of a decision has all of it.
+func TestDecisionString(t *testing.T) {
+	f := newFleet("a", "b", "c")
+	f.Scaling.Bounds.Max, f.Failover.Duplication = 9, jobs.PreferFailover
+	f.member("a").MaxJobs = new(int64(4))
+	f.member("c").MaxJobs = new(int64(0))
+	f.Rollout, f.History, f.Revision = rollout.DefaultPolicy(), history.Limits{Succeeded: history.Keep(0)}, rollout.Revision{Generation: 2}
+	now := rollout.Revision{Generation: 2}
+	f.cluster("a").Jobs = []jobs.Job{
+		{Name: "old", UID: "1", Revision: rollout.Revision{Generation: 1}}, {Name: "done", UID: "2", Phase: jobs.Succeeded, Finished: at(-9)},
+		{Name: "moved", UID: "3", Replaces: jobs.Source{UID: "4", Attempt: 1}, Revision: now},
+	}
+	f.cluster("b").Jobs = []jobs.Job{{Name: "source", UID: "4", Revision: now}}
+	f.cluster("b").Reach = jobs.Unreachable
+	f.cluster("c").Jobs = []jobs.Job{{Name: "stuck", UID: "5", Phase: jobs.Pending, PendingSince: at(-60), Revision: now}}
+	f.demand(9)
+	require.Equal(t, `create 5 (the maximum): target 9, 3 running, 1 pending, 1 stuck, 1 terminating
+3 unplaced
+MaxJobsReached
+a: 1 running, 0 pending, 0 stuck (Cluster is healthy)
+  create 1
+  replace stuck on c
+b: 1 running, 0 pending, 0 stuck (Cluster is unreachable)
+c: 1 running, 1 pending, 1 stuck (Cluster has the most Jobs that it may have)
+delete old on a: outdated
+delete source on b: duplicate, when it is reachable
+delete done on a: finished
+next check at 2026-01-01T12:03:00Z`, f.plan().String())
 }
 
 // Zero values create and delete nothing that nobody asked for.

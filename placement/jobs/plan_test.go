@@ -229,6 +229,19 @@ func TestFailoverOverMax(t *testing.T) {
 	}
 	require.Equal(t, jobs.ReasonHeldByStuck, f.plan().Reason)
 
+	// Jobs that run are enough, or there is capacity: stuck Jobs hold nothing.
+	f = newFleet("a", "b")
+	f.Scaling.Bounds.Max = 3
+	f.has("a", 1, jobs.Pending, time.Minute)
+	f.has("b", 2, jobs.Running, 0)
+	f.demand(2)
+	require.Empty(t, f.plan().Reason)
+	f.demand(3)
+	require.Equal(t, jobs.ReasonHeldByStuck, f.plan().Reason)
+	f.Scaling.Bounds.Max = 4
+	require.Empty(t, f.plan().Reason)
+	require.Equal(t, int64(1), f.plan().Scaling.Create)
+
 	// Without an active metric nothing is replaced, and the maximum holds.
 	f = newFleet("a")
 	f.Scaling.Bounds, f.FailoverOverMax = scaling.Bounds{Min: 3, Max: 3, Mode: scaling.Floor}, true
