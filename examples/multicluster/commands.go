@@ -16,7 +16,10 @@ import (
 	"github.com/scaledjob/scaledjob/examples/multicluster/registry"
 )
 
-// commands are what to do instead of running the controller.
+// A task is a command with its arguments.
+type task func(context.Context) error
+
+// commands register members; each is run in place of the controller.
 var commands = map[string]func(args []string, to streams) (task, error){
 	"setup-member":  setupMember,
 	"list-members":  listMembers,

@@ -47,10 +47,7 @@ func (m *members) dial(ctx context.Context, r registry.Member) {
 	if r.Err != nil {
 		config = nowhere(r.Err)
 	}
-	o := member.Options{ID: c.registry.ID(r), Home: c.home, Pods: c.watchPods, Timeout: c.timeout, Interval: c.probe}
-	if c.elect {
-		o.MayAct = c.term.Valid
-	}
+	o := member.Options{ID: c.registry.ID(r), Home: c.home, Pods: c.watchPods, Timeout: c.timeout, Interval: c.probe, MayAct: c.lease.MayAct}
 	cluster, err := member.Dial(r.Name, config, o)
 	if err == nil {
 		err = m.Add(ctx, cluster)

@@ -116,7 +116,7 @@ func (s *stand) command(t *testing.T, args ...string) (string, error) {
 func (s *stand) start(t *testing.T, args ...string) *process.Process {
 	t.Helper()
 	args = append([]string{
-		"-kubeconfig", s.kubeconfig, "-listen", "127.0.0.1:0", "-leader-election=false",
+		"-kubeconfig", s.kubeconfig, "-health-probe-bind-address", "127.0.0.1:0", "-leader-elect=false",
 		"-probe-interval=500ms", "-member-timeout=3s", "-log-level=info",
 	}, args...)
 	command := exec.Command(s.binary, args...)
