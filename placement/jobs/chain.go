@@ -60,11 +60,12 @@ func (f *fleet) link(index map[string]int32) {
 	}
 	memory := make([]int32, linked)
 	for i, n := range size {
-		f.chains[i].jobs, memory = memory[:0:n], memory[n:]
+		f.chains[i].jobs, memory = memory[:n], memory[n:]
 	}
 	for i := range f.jobs {
 		if at := f.jobs[i].chain; at > 0 {
-			f.chains[at].jobs = append(f.chains[at].jobs, int32(i))
+			size[at]--
+			f.chains[at].jobs[size[at]] = int32(i)
 		}
 	}
 	for _, c := range f.chains {

@@ -187,6 +187,62 @@ func TestDuplicateNames(t *testing.T) {
 	}
 }
 
+// Of two members or clusters with one name the least counts, and every failure.
+func TestLeastOfDuplicates(t *testing.T) {
+	f := newFleet("b")
+	f.Scheduling = jobs.PriorityFailover
+	f.Members[0].Priority, f.Members[0].MaxJobs = new(int32(1)), new(int64(1))
+	f.Members = append(f.Members, jobs.Member{Name: "a", Weight: 3, MaxJobs: new(int64(2)), Priority: new(int32(2))}, jobs.NewMember("a"))
+	f.Clusters = append(f.Clusters, jobs.NewCluster("a"), jobs.NewCluster("a"))
+	f.demand(9)
+	for range 2 {
+		d := f.plan()
+		require.Equal(t, map[string]int32{"a": 2, "b": 1}, f.created(d), "the maximum of a is 2")
+		require.Equal(t, int64(6), d.Unplaced)
+		f.demand(1)
+		require.Equal(t, map[string]int32{"a": 0, "b": 1}, f.created(f.plan()), "a has no priority")
+		f.demand(9)
+		slices.Reverse(f.Members)
+	}
+	for _, failures := range []jobs.Failures{{Call: true}, {Rejected: true}, {Create: true}} {
+		f.Scheduling = jobs.WeightedRoundRobin
+		f.Clusters[1].Failures, f.Clusters[2].Failures = jobs.Failures{}, failures
+		first := f.plan()
+		f.Clusters[1].Failures, f.Clusters[2].Failures = failures, jobs.Failures{}
+		require.Equal(t, first, f.plan())
+		require.NotEqual(t, jobs.MemberPlan{Name: "a", Reach: jobs.Reachable}, first.Members[0], "%v", failures)
+	}
+}
+
+// The taint of a cluster that is no member at present is kept until it ends.
+func TestTaintOfAFormerMember(t *testing.T) {
+	f := newFleet("a", "b")
+	f.cluster("a").Failures.Call = true
+	f.Checkpoint = f.plan().Checkpoint
+	want := taints(f.Checkpoint)
+	require.Equal(t, taint.Soft, want["a"].Level)
+	f.Members, f.Clusters = f.Members[1:], f.Clusters[1:]
+	d := f.plan()
+	require.Equal(t, want, taints(d.Checkpoint))
+	require.Equal(t, want["a"].Until, d.NextCheck)
+	f.Now = d.NextCheck
+	require.Empty(t, taints(f.plan().Checkpoint))
+}
+
+// The target is that of the bounds, also without an active metric.
+func TestTarget(t *testing.T) {
+	f := newFleet("a")
+	for _, c := range []struct {
+		mode   scaling.MinMode
+		demand int64
+		want   int64
+	}{{scaling.Floor, 2, 3}, {scaling.Floor, 5, 5}, {scaling.Floor, 9, 7}, {scaling.Floor, 0, 3}, {scaling.Additive, 2, 5}, {scaling.Additive, 9, 7}, {scaling.Additive, 0, 3}} {
+		f.Scaling.Bounds = scaling.Bounds{Min: 3, Max: 7, Mode: c.mode}
+		f.demand(c.demand)
+		require.Equal(t, c.want, f.plan().Target, "%v %d", c.mode, c.demand)
+	}
+}
+
 // A late create holds its capacity everywhere but on its cluster, where a new Job gets
 // its name.
 func TestLateCreates(t *testing.T) {
@@ -345,7 +401,15 @@ func TestValidateAll(t *testing.T) {
 		return all
 	}
 	require.Empty(t, texts(jobs.DefaultPolicy()))
-	p := jobs.Policy{
+	p := jobs.DefaultPolicy()
+	p.Failover = jobs.Failover{HardTaint: 1}
+	p.Members = []jobs.Member{{Name: "a", Weight: 1, MaxJobs: new(int64(0))}, {Name: "b"}}
+	require.Empty(t, texts(p), "zero values")
+	p.Members[0].Priority, p.Scheduling = new(int32(1)), jobs.PriorityFailover
+	require.Empty(t, texts(p), "priorities")
+	p.Members = p.Members[1:]
+	require.Equal(t, []string{"Members: found no weight; use at least one weight above 0, such as that of NewMember"}, texts(p))
+	p = jobs.Policy{
 		Members:         []jobs.Member{{Name: "a", Weight: 1, MaxJobs: new(int64(-1)), Priority: new(int32(1))}, {Name: "a", Weight: -1}, {}},
 		Scheduling:      "random",
 		Workload:        taint.Workload{Size: -1},

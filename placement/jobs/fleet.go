@@ -111,12 +111,8 @@ func byName[T any](all []T, name func(*T) string, merge func(T, T) T) []T {
 // least merges two members of the same name: the least of each field counts.
 func least(a, b Member) Member {
 	a.Weight = min(a.Weight, b.Weight)
-	if b.priority() < a.priority() {
-		a.Priority = b.Priority
-	}
-	if a.MaxJobs == nil || b.MaxJobs != nil && *b.MaxJobs < *a.MaxJobs {
-		a.MaxJobs = b.MaxJobs
-	}
+	a.Priority = new(min(a.priority(), b.priority()))
+	a.MaxJobs = new(min(a.maxJobs(), b.maxJobs()))
 	return a
 }
 

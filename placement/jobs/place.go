@@ -45,7 +45,7 @@ func (m *member) judge(tainted bool) Reason {
 		return ReasonOverloaded
 	case m.Weight <= 0:
 		return ReasonNoWeight
-	case m.MaxJobs != nil && plus(m.counts.Running, m.counts.Terminating) >= *m.MaxJobs:
+	case plus(m.counts.Running, m.counts.Terminating) >= m.maxJobs():
 		return ReasonFull
 	}
 	return ""
@@ -90,9 +90,9 @@ func (p *placer) parties(tier []int32) []apportion.Party {
 	all := make([]apportion.Party, len(tier))
 	for at, i := range tier {
 		m := &p.members[i]
-		all[at] = apportion.Party{Weight: m.Weight, Held: clip(plus(m.counts.Running, p.placed[i].Jobs())), Rank: m.rank}
-		if m.MaxJobs != nil {
-			all[at].Capped, all[at].Cap = true, clip(max(0, *m.MaxJobs-m.counts.Terminating))
+		all[at] = apportion.Party{
+			Weight: m.Weight, Held: clip(plus(m.counts.Running, p.placed[i].Jobs())), Rank: m.rank,
+			Capped: true, Cap: clip(m.maxJobs() - m.counts.Terminating),
 		}
 	}
 	return all
@@ -158,11 +158,13 @@ func (p *placer) replace(stuck []stuckJob, n int64) (left int64) {
 	}
 	memory := make([]Replacement, len(placed))
 	for i, n := range count {
-		p.placed[i].Replacements, memory = memory[:0:n], memory[n:]
+		if n > 0 {
+			p.placed[i].Replacements, memory = memory[:n:n], memory[n:]
+		}
 	}
-	for _, r := range placed {
-		of := &p.placed[r.to].Replacements
-		*of = append(*of, Replacement{p.ref(r.job), Source{r.source(), p.chains[r.chain].attempts + 1}})
+	for _, r := range slices.Backward(placed) {
+		count[r.to]--
+		p.placed[r.to].Replacements[count[r.to]] = Replacement{p.ref(r.job), Source{r.source(), p.chains[r.chain].attempts + 1}}
 	}
 	return n
 }
@@ -187,10 +189,7 @@ func (p *placer) add(n int64, again bool) (left int64) {
 		parties := p.parties(tier)
 		for at := range parties {
 			if party, late := &parties[at], max(0, p.members[tier[at]].Late); again {
-				most := clip(plus(int64(party.Held), late))
-				if !party.Capped || party.Cap > most {
-					party.Capped, party.Cap = true, most
-				}
+				party.Cap = min(party.Cap, clip(plus(int64(party.Held), late)))
 			}
 		}
 		shares, _ := apportion.Webster(clip(n), parties)

@@ -45,10 +45,7 @@ func (f *fleet) decide(d *Decision) {
 		f.again = d.Scaling.Create - f.scale(held).Create
 	}
 	t := &d.Scaling.Trace
-	d.Target = f.target(0)
-	if t.Demand.Active > 0 {
-		d.Target = f.target(t.Demand.Jobs)
-	}
+	d.Target = f.target(t.Demand.Jobs)
 	if f.asked(d) && f.replaces() && d.Scaling.Create == 0 && jobs.Running >= t.Bounds.Max && jobs.Stuck > 0 && d.Target > jobs.Running-jobs.Stuck {
 		d.Reason = ReasonHeldByStuck
 	}

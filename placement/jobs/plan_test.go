@@ -240,7 +240,12 @@ func TestFailoverOverMax(t *testing.T) {
 	require.Equal(t, jobs.ReasonHeldByStuck, f.plan().Reason)
 	f.Scaling.Bounds.Max = 4
 	require.Empty(t, f.plan().Reason)
-	require.Equal(t, int64(1), f.plan().Scaling.Create)
+	require.Equal(t, []jobs.Placement{{Cluster: "b", Replacements: []jobs.Replacement{
+		{Of: jobs.Ref{Cluster: "a", Name: "a-0", UID: "a-0"}, Source: jobs.Source{UID: "a-0", Attempt: 1}},
+	}}}, f.plan().Create)
+	f.Scaling.Strategy = strategy.Default{}
+	f.demand(4)
+	require.Equal(t, []jobs.Placement{{Cluster: "a", Additional: 1}}, f.plan().Create)
 
 	// Without an active metric nothing is replaced, and the maximum holds.
 	f = newFleet("a")
