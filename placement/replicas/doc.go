@@ -56,5 +56,5 @@
 //	nothing changes before NextCheck, something at it          FuzzNextCheck
 //	hours with failures, restarts, edits and new clusters      FuzzReplay
 //	the steps of growing and shrinking, one by one             FuzzOracle
-//	each rule above, poll by poll                              replicas_test.go
+//	each rule above, poll by poll                              plan_test.go
 package replicas

@@ -83,10 +83,8 @@ func (f *fleet) shrink() {
 		waiting[i] = unneeded
 		unborn += unneeded
 	}
-	proven = max(0, proven)
-	first := min(proven, unborn)
-	f.give(waiting, first)
-	f.give(existing, min(proven-first, max(0, all)))
+	f.give(waiting, min(max(0, proven), unborn))
+	f.give(existing, max(0, all))
 }
 
 // give takes n replicas from the members that have more of those amounts, the first of

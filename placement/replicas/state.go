@@ -144,9 +144,7 @@ func (m MemberCheckpoint) observe(c *Cluster, p *Policy, now time.Time) MemberCh
 		m.Replicas, m.Existing, problem = 0, 0, ""
 	}
 	m = m.health(problem, p, now)
-	if answered {
-		m.progress(m.Existing > before, now)
-	}
+	m.progress(m.Existing > before, now)
 	return m
 }
 

@@ -310,6 +310,9 @@ func TestHold(t *testing.T) {
 		if reason != replicas.ReasonCheckpointVersion {
 			require.Equal(t, int32(6), plan.Total)
 			require.Equal(t, s.Checkpoint, plan.Checkpoint, reason)
+			require.Equal(t, "a:3, b:3 NotListed", shares(plan))
+		} else {
+			require.Equal(t, "a:3", shares(plan), "nothing is taken from the checkpoint")
 		}
 	}
 	require.Equal(t, replicas.Plan{Reason: replicas.ReasonNoMaximum, Shares: []replicas.Share{},
@@ -426,6 +429,8 @@ Members: found no weight; use at least one weight above 0`)
 	p = replicas.NewPolicy(0, replicas.NewMember("a"))
 	p.Min = 4
 	require.EqualError(t, p.Validate(), "Max: found 0; use 1 or more")
+	p.Max = 1
+	require.EqualError(t, p.Validate(), "Min: found 4; use 1 or less")
 	s := replicas.State{Clusters: []replicas.Cluster{
 		{Name: "a", Problem: "Broken"}, {Name: "a", Replicas: -1, Existing: new(int32(-2))}, {Problem: replicas.ReasonNotAsked},
 	}}
