@@ -47,7 +47,7 @@ func (f *fleet) link(index map[string]int32) {
 		j.chain = starts[source]
 		f.chains[j.chain].attempts = max(f.chains[j.chain].attempts, j.attempt())
 	}
-	linked, size := 0, make([]int32, len(f.chains))
+	size, memory := make([]int32, len(f.chains)), make([]int32, len(f.jobs))
 	for i := range f.jobs {
 		j := &f.jobs[i]
 		if j.Replaces.UID == "" {
@@ -55,10 +55,8 @@ func (f *fleet) link(index map[string]int32) {
 		}
 		if j.chain > 0 {
 			size[j.chain]++
-			linked++
 		}
 	}
-	memory := make([]int32, linked)
 	for i, n := range size {
 		f.chains[i].jobs, memory = memory[:n], memory[n:]
 	}

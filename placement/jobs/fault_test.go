@@ -2,6 +2,7 @@ package jobs_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -243,6 +244,33 @@ func TestTarget(t *testing.T) {
 	}
 }
 
+// A cluster that is no member is in the plan if it has Jobs, or may have some.
+func TestClustersOfThePlan(t *testing.T) {
+	f := newFleet("a", "b", "c", "d")
+	f.has("b", 1, jobs.Running, 0)
+	require.NoError(t, json.Unmarshal([]byte(`{"version": 1, "clusters": {"c": {"running": 2}, "d": {"running": 2}, "a": {"running": -3, "pending": -1, "terminating": -1}}}`), &f.Checkpoint))
+	f.cluster("a").Reach, f.cluster("d").Reach = jobs.NeverReached, jobs.NeverReached
+	names := func() (all []string) {
+		for _, m := range f.plan().Members {
+			all = append(all, fmt.Sprint(m.Name, " ", m.Jobs.Running, " ", m.Jobs.Pending, " ", m.Jobs.Terminating))
+		}
+		return all
+	}
+	require.Equal(t, []string{"a 0 0 0", "b 1 0 0", "c 0 0 0", "d 2 0 0"}, names())
+	f.Members = []jobs.Member{jobs.NewMember("x")}
+	require.Equal(t, []string{"b 1 0 0", "d 2 0 0", "x 0 0 0"}, names())
+}
+
+// The limits of the history apply to finished Jobs only.
+func TestHistoryOfFinishedJobs(t *testing.T) {
+	f := newFleet("a")
+	f.History = history.Limits{Succeeded: history.Keep(0), Failed: history.Keep(0)}
+	f.cluster("a").Jobs = []jobs.Job{{Name: "r", UID: "r"}, {Name: "p", UID: "p", Phase: jobs.Pending}, {Name: "f", UID: "f", Phase: jobs.Failed}, {Name: "s", UID: "s", Phase: jobs.Succeeded}}
+	d := f.plan()
+	require.Len(t, d.Finished, 2)
+	require.ElementsMatch(t, []string{"f", "s"}, []string{d.Finished[0].Name, d.Finished[1].Name})
+}
+
 // A late create holds its capacity everywhere but on its cluster, where a new Job gets
 // its name.
 func TestLateCreates(t *testing.T) {
@@ -354,6 +382,7 @@ next check at 2026-01-01T12:03:00Z`, f.plan().String())
 
 // Zero values create and delete nothing that nobody asked for.
 func TestZeroValues(t *testing.T) {
+	require.Zero(t, jobs.Plan(jobs.DefaultPolicy(), jobs.State{Clusters: []jobs.Cluster{jobs.NewCluster("a")}}).NextCheck)
 	f := newFleet("a")
 	f.has("a", 2, jobs.Pending, time.Hour)
 	f.demand(9)
@@ -447,13 +476,14 @@ func TestValidateAll(t *testing.T) {
 
 func TestValidateState(t *testing.T) {
 	s := jobs.State{Clusters: []jobs.Cluster{
-		{Name: "a", Late: -1, Jobs: []jobs.Job{{UID: "1"}, {}, {UID: "2", Replaces: jobs.Source{UID: "2"}}, {UID: "1", Phase: 9}}},
+		{Name: "a", Late: -1, Jobs: []jobs.Job{{UID: "1"}, {}, {UID: "2", Replaces: jobs.Source{UID: "2"}}, {UID: "1", Phase: 9}, {}}},
 		{Name: "a"}}}
 	require.EqualError(t, s.Validate(), `Clusters[0].Late: found -1; use 0 or more
 Clusters[0].Jobs[1].UID: found nothing; use the UID of the Job
 Clusters[0].Jobs[2].Replaces.UID: found "2"; use the UID of another Job
 Clusters[0].Jobs[3].Phase: found 9; use Running, Pending, Succeeded or Failed
 Clusters[0].Jobs[3].UID: found "1"; use a UID that no other Job has
+Clusters[0].Jobs[4].UID: found nothing; use the UID of the Job
 Clusters[1].Name: found "a"; use a name that no other cluster has`)
 	s = newFleet("a", "b").State
 	require.NoError(t, s.Validate())

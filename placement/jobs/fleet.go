@@ -216,9 +216,7 @@ func (f *fleet) total() (all scaling.JobCounts, late int64) {
 		all.Pending = plus(all.Pending, c.Pending)
 		all.Stuck = plus(all.Stuck, c.Stuck)
 		all.Terminating = plus(all.Terminating, c.Terminating)
-		if f.members[i].registered {
-			late = plus(late, max(0, f.members[i].Late))
-		}
+		late = plus(late, max(0, f.members[i].Late))
 	}
 	return all, late
 }

@@ -247,6 +247,13 @@ func TestFailoverOverMax(t *testing.T) {
 	f.demand(4)
 	require.Equal(t, []jobs.Placement{{Cluster: "a", Additional: 1}}, f.plan().Create)
 
+	// The minimum as a floor counts over the maximum, too.
+	f = newFleet("a", "b")
+	f.Scaling.Bounds, f.FailoverOverMax = scaling.Bounds{Min: 3, Max: 3, Mode: scaling.Floor}, true
+	f.has("a", 3, jobs.Pending, time.Minute)
+	f.demand(1)
+	require.Equal(t, map[string]int32{"a": 0, "b": 3}, f.created(f.plan()))
+
 	// Without an active metric nothing is replaced, and the maximum holds.
 	f = newFleet("a")
 	f.Scaling.Bounds, f.FailoverOverMax = scaling.Bounds{Min: 3, Max: 3, Mode: scaling.Floor}, true
