@@ -205,6 +205,11 @@ func TestLeastOfDuplicates(t *testing.T) {
 		f.demand(9)
 		slices.Reverse(f.Members)
 	}
+	f.Clusters[2].Overloaded = true
+	require.Equal(t, jobs.ReasonOverloaded, f.plan().Members[0].Excluded)
+	f.Clusters[1].Overloaded, f.Clusters[2].Overloaded = true, false
+	require.Equal(t, jobs.ReasonOverloaded, f.plan().Members[0].Excluded)
+	f.Clusters[1].Overloaded = false
 	for _, failures := range []jobs.Failures{{Call: true}, {Rejected: true}, {Create: true}} {
 		f.Scheduling = jobs.WeightedRoundRobin
 		f.Clusters[1].Failures, f.Clusters[2].Failures = jobs.Failures{}, failures

@@ -39,11 +39,9 @@ func Plan(p Policy, s State) Decision {
 func (f *fleet) decide(d *Decision) {
 	jobs, late := f.total()
 	d.Scaling = f.scale(jobs)
-	if late > 0 {
-		held := jobs
-		held.Terminating = plus(held.Terminating, late)
-		f.again = d.Scaling.Create - f.scale(held).Create
-	}
+	held := jobs
+	held.Terminating = plus(held.Terminating, late)
+	f.again = d.Scaling.Create - f.scale(held).Create
 	t := &d.Scaling.Trace
 	d.Target = f.target(t.Demand.Jobs)
 	if f.asked(d) && f.replaces() && d.Scaling.Create == 0 && jobs.Running >= t.Bounds.Max && jobs.Stuck > 0 && d.Target > jobs.Running-jobs.Stuck {
