@@ -23,7 +23,7 @@ func TestMulticluster(t *testing.T) {
 		{"weights, and an API server that dies", (*stand).survives},
 		{"pods that never start", (*stand).replaces},
 		{"a replacement that finishes between two polls", (*stand).finishesBetweenPolls},
-		{"a stuck Job counts once, and for all owners", (*stand).countsOnce},
+		{"a stuck Job counts once, a hard taint for all", (*stand).countsOnce},
 		{"a create that arrives late", (*stand).arrivesLate},
 		{"priority failover", (*stand).failsOver},
 		{"pause, resume", (*stand).pauses},
