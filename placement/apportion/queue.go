@@ -1,6 +1,6 @@
 package apportion
 
-// A queue is a heap of one ticket of each party. To give seats it holds the next
+// A queue is a heap of a ticket of each party. To give seats it holds the next
 // ticket of each that has room, the first of the order on top; to take seats
 // back, the last ticket given to each, the last of the order on top.
 type queue struct {
@@ -116,7 +116,7 @@ type ticket struct {
 }
 
 // before is the order of tickets. The products are exact: a weight is below 2^31,
-// and k, at most what a party holds and what it is given, below 2^32.
+// and k, at most the seats of a party, held and given, below 2^32.
 func (t ticket) before(u ticket) bool {
 	if a, b := t.weight*(2*u.k+1), u.weight*(2*t.k+1); a != b {
 		return a > b

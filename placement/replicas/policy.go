@@ -11,26 +11,26 @@ import (
 // NoMax as Policy.Max allows any number of replicas.
 const NoMax = math.MaxInt32
 
-// A Policy says how the replicas of one workload are shared among clusters. The zero
+// A Policy is the configuration of a workload whose replicas several clusters share. The zero
 // value has no maximum, so that its plans write nothing; see [NewPolicy].
 type Policy struct {
 	// Members are the clusters that may have replicas. If there are none, every
 	// registered cluster is a member of weight 1.
 	Members []Member
 	// Min and Max bound the total. If Max is 0 or less, plans write nothing. A Min
-	// above Max counts as Max, and one below 0 as 0.
+	// above Max counts as Max, and a negative Min as 0.
 	Min, Max int32
-	// GracePeriod is the time for which a member that fails keeps its share. At 0 its
+	// GracePeriod is how long a member that fails keeps its share. At 0 its
 	// share moves at once.
 	GracePeriod time.Duration
 	// RecoveryDelay is the time for which an excluded member must be healthy again
 	// before it has a share.
 	RecoveryDelay time.Duration
 	// ProgressDeadline is the time within which another of a member's missing replicas
-	// must exist. A member without progress keeps what exists and one missing replica,
+	// must exist. A member without progress keeps its existing replicas and a missing replica,
 	// and the others get the rest, until that replica exists. At 0 there is no deadline.
 	ProgressDeadline time.Duration
-	// MaxPercentage is the part of the total, at least one replica, that one plan moves
+	// MaxPercentage is the part of the total, at least 1 replica, that a plan moves
 	// between members. nil sets no limit.
 	MaxPercentage *int32
 	// MaxSurge is the number of replicas above Max that members may have while replicas
@@ -42,8 +42,8 @@ type Policy struct {
 	Seed string
 }
 
-// NewPolicy returns a policy with at most max replicas, one minute of grace and a
-// progress deadline of five minutes. It allows a surge of a quarter of max, or of one
+// NewPolicy returns a policy with at most max replicas, 1 minute of grace and a
+// progress deadline of five minutes. It allows a surge of a quarter of max, at least 1
 // replica. It has no minimum, no recovery delay and no limit of moves.
 func NewPolicy(max int32, members ...Member) Policy {
 	return Policy{
@@ -141,7 +141,7 @@ func (p *Policy) bound(total int32) int64 {
 	return int64(max(p.Max, total)) + int64(max(0, p.MaxSurge))
 }
 
-// moves returns the number of replicas that one plan may move.
+// moves returns the number of replicas that a plan may move.
 func (p *Policy) moves(total int32) int64 {
 	if p.MaxPercentage == nil {
 		return math.MaxInt32
