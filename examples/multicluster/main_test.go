@@ -11,9 +11,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/rest"
 
 	"github.com/scaledjob/scaledjob/adapter"
@@ -333,6 +336,17 @@ func TestNeverReached(t *testing.T) {
 	after := o.neverReached(all, 1)
 	require.Equal(t, metav1.ConditionFalse, after[0].Status)
 	require.Equal(t, "Normal Reached", transitions(all, after)[0].Type+" "+transitions(all, after)[0].Reason)
+}
+
+// The status of an object that is gone cannot be written, which is an error: the caller
+// creates nothing without a stored checkpoint.
+func TestWriteOfAnObjectThatIsGone(t *testing.T) {
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	u.SetNamespace("n")
+	u.SetName("work")
+	p := &poller{kind: &kind{controller: &controller{clients: clients{dynamic: fake.NewSimpleDynamicClient(runtime.NewScheme())}}, resource: api.Jobs}, seen: u}
+	require.True(t, apierrors.IsNotFound(p.write(t.Context(), map[string]any{"runningJobs": 1})))
+	require.Empty(t, p.written, "so that the next poll tries again")
 }
 
 // A stored checkpoint of an unknown version is an error, and is not overwritten.

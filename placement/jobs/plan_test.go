@@ -254,6 +254,11 @@ func TestFailoverOverMax(t *testing.T) {
 	f.demand(1)
 	require.Equal(t, map[string]int32{"a": 0, "b": 3}, f.created(f.plan()))
 
+	// An additive minimum is not replaced.
+	f.Scaling.Bounds = scaling.Bounds{Min: 1, Max: 3}
+	f.demand(9)
+	require.Equal(t, map[string]int32{"a": 0, "b": 2}, f.created(f.plan()))
+
 	// Without an active metric nothing is replaced, and the maximum holds.
 	f = newFleet("a")
 	f.Scaling.Bounds, f.FailoverOverMax = scaling.Bounds{Min: 3, Max: 3, Mode: scaling.Floor}, true

@@ -3,12 +3,14 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,9 +20,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/scaledjob/scaledjob/adapter/member"
 	"github.com/scaledjob/scaledjob/e2e/cluster"
+	"github.com/scaledjob/scaledjob/examples/multicluster/registry"
 )
 
 // prefer gives the second member nearly all Jobs.
@@ -81,18 +85,15 @@ func (s *stand) countsOnce(t *testing.T) {
 func (s *stand) arrivesLate(t *testing.T) {
 	q := s.space(t, "late")
 	held, release := make(chan struct{}), make(chan struct{})
-	proxy := delay(t, s.members[two].config, func(r *http.Request) {
+	s.register(t, "late", delay(t, s.members[two].config, func(r *http.Request) {
 		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/"+q.namespace+"/jobs") {
 			close(held)
 			<-release
 		}
-	})
-	patcher := s.home.Kubeconfig()
-	out, err := s.command(t, "setup-member", "late", "--keda-kubeconfig", patcher, "--member-kubeconfig", s.members[two].Kubeconfig(), "--member-api-url", proxy)
-	require.NoError(t, err, out)
+	}))
 	q.waiting("queue", 1)
 	q.job("work", "  memberClusters: [{name: "+one+", weight: 1}, {name: late, weight: 1000}]", "", "maxReplicaCount: 1")
-	p := s.start(t, "-namespace", q.namespace)
+	s.start(t, "-namespace", q.namespace)
 	select {
 	case <-held:
 	case <-time.After(time.Minute):
@@ -112,9 +113,23 @@ func (s *stand) arrivesLate(t *testing.T) {
 		require.True(t, apierrors.IsNotFound(err), err)
 	})
 	require.Equal(t, []int{0, 0}, q.counts(t, "work", one, two))
-	p.Stop()
-	out, err = s.command(t, "delete-member", "late", "--keda-kubeconfig", patcher)
-	require.NoError(t, err, out)
+}
+
+// register registers the second member once more until the test ends, with another URL.
+func (s *stand) register(t *testing.T, name string, server *httptest.Server) {
+	r := registry.Registry{Client: s.home.client, Namespace: registry.Namespace}
+	members, err := r.List(t.Context())
+	require.NoError(t, err)
+	file, err := clientcmd.Load([]byte(members[slices.IndexFunc(members, func(m registry.Member) bool { return m.Name == two })].Kubeconfig))
+	require.NoError(t, err)
+	for _, c := range file.Clusters {
+		c.Server = server.URL
+		c.CertificateAuthorityData = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	}
+	data, err := clientcmd.Write(*file)
+	require.NoError(t, err)
+	require.NoError(t, r.Add(t.Context(), name, data))
+	t.Cleanup(func() { require.NoError(t, r.Remove(context.Background(), name)) })
 }
 
 // created returns how many Jobs members have ever created in the namespace.
@@ -127,16 +142,16 @@ func (q *space) created(t require.TestingT, members ...string) (all []int) {
 	return all
 }
 
-// delay returns the URL of a proxy of an API server. It calls before with each request,
-// and sends the request also if its client has gone meanwhile.
-func delay(t *testing.T, config *rest.Config, before func(*http.Request)) string {
+// delay returns a proxy of an API server. It calls before with each request, and sends a
+// POST also if its client has gone meanwhile.
+func delay(t *testing.T, config *rest.Config, before func(*http.Request)) *httptest.Server {
 	target, err := url.Parse(config.Host)
 	require.NoError(t, err)
 	transport, err := rest.TransportFor(rest.AnonymousClientConfig(config))
 	require.NoError(t, err)
 	proxy := httputil.NewSingleHostReverseProxy(target)
 	proxy.Transport, proxy.FlushInterval = transport, -1
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
 			body, err := io.ReadAll(r.Body)
 			if err != nil {
@@ -149,5 +164,5 @@ func delay(t *testing.T, config *rest.Config, before func(*http.Request)) string
 		proxy.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.CloseClientConnections)
-	return server.URL
+	return server
 }
