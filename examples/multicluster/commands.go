@@ -26,7 +26,7 @@ var commands = map[string]func(args []string, to streams) (task, error){
 	"delete-member": deleteMember,
 }
 
-// A command is one about the members.
+// A command registers or lists members.
 type command struct {
 	to                          streams
 	member                      string

@@ -46,7 +46,7 @@ type clients struct {
 	lease   process.Lease
 }
 
-// A kind is what is known of all objects of one kind.
+// A kind holds the pollers of all objects of a kind.
 type kind struct {
 	*controller
 	resource schema.GroupVersionResource
@@ -149,7 +149,7 @@ func (k *kind) watch(ctx context.Context) (cache.ResourceEventHandlerRegistratio
 	})
 }
 
-// changed hands what is new of an object to its poller.
+// changed hands a changed object to its poller.
 func (k *kind) changed(ctx context.Context, u *unstructured.Unstructured, initial bool) {
 	name := cache.MetaObjectToName(u)
 	p := k.pollers[name]
