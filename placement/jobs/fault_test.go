@@ -266,6 +266,28 @@ func TestClustersOfThePlan(t *testing.T) {
 	require.Equal(t, []string{"b 1 0 0", "d 2 0 0", "x 0 0 0"}, names())
 }
 
+// The number of a replacement does not overflow.
+func TestGreatestAttempt(t *testing.T) {
+	f := newFleet("a", "b")
+	f.has("a", 1, jobs.Pending, time.Hour)
+	f.cluster("a").Jobs[0].Replaces = jobs.Source{UID: "gone", Attempt: math.MaxInt32}
+	f.demand(1)
+	d := f.plan()
+	require.Equal(t, jobs.Source{UID: "gone", Attempt: math.MaxInt32}, d.Create[0].Replacements[0].Source, "%s", d)
+}
+
+// A taint against a workload begins when the Job became stuck, to the nanosecond.
+func TestWorkloadTaintIsExact(t *testing.T) {
+	for _, grace := range []time.Duration{-1, 0, 1, time.Second} {
+		f := newFleet("a")
+		f.Scheduling, f.Failover.GracePeriod = jobs.PriorityFailover, grace
+		f.has("a", 1, jobs.Pending, time.Minute)
+		workloads := open(f.plan().Checkpoint).Workloads
+		require.Len(t, workloads, 1)
+		require.Equal(t, at(-60).Add(max(0, grace)+f.Failover.HardTaint), workloads[0].Until)
+	}
+}
+
 // The limits of the history apply to finished Jobs only.
 func TestHistoryOfFinishedJobs(t *testing.T) {
 	f := newFleet("a")
@@ -318,6 +340,7 @@ func TestCheckpointVersion(t *testing.T) {
 	}
 	var c jobs.Checkpoint
 	require.Error(t, json.Unmarshal([]byte(`{"version": 1, "clusters": 7}`), &c))
+	require.ErrorContains(t, json.Unmarshal([]byte(`[1]`), &c), "cannot unmarshal array")
 	require.Error(t, c.UnmarshalJSON([]byte(`{`)))
 	require.NoError(t, json.Unmarshal(data, &c))
 	require.Equal(t, f.plan().Checkpoint, c)
