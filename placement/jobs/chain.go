@@ -135,11 +135,8 @@ type stuckJob struct {
 // stuckJobs returns the Jobs to replace, the longest pending first: the newest of each
 // chain, if all Jobs of the chain that stay are stuck.
 func (f *fleet) stuckJobs() []stuckJob {
-	n := 0
-	for i := range f.members {
-		n += int(f.members[i].counts.Stuck)
-	}
-	all := make([]stuckJob, 0, n)
+	counts, _ := f.total()
+	all := make([]stuckJob, 0, counts.Stuck)
 	for i := range f.jobs {
 		if j := &f.jobs[i]; j.stuck && j.stays() && (j.chain == 0 || f.newest(int32(i))) {
 			all = append(all, stuckJob{*j, j.PendingSince.UnixNano()})

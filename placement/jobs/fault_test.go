@@ -514,5 +514,6 @@ Clusters[0].Jobs[3].UID: found "1"; use a UID that no other Job has
 Clusters[0].Jobs[4].UID: found nothing; use the UID of the Job
 Clusters[1].Name: found "a"; use a name that no other cluster has`)
 	s = newFleet("a", "b").State
+	s.Clusters[0].Jobs = []jobs.Job{{UID: "1", Phase: jobs.Failed}, {UID: "2", Phase: jobs.Succeeded, Replaces: jobs.Source{UID: "1", Attempt: 1}}}
 	require.NoError(t, s.Validate())
 }

@@ -69,7 +69,7 @@ func (f *fleet) placer() *placer {
 	}
 	priority := func(i int32) int32 {
 		if f.Scheduling != PriorityFailover {
-			return 0
+			return lowest
 		}
 		return f.members[i].priority()
 	}
