@@ -73,19 +73,21 @@ func (q *queue) down(i int) {
 	if i >= len(q.heap) {
 		return
 	}
-	party := q.heap[i]
-	for {
-		child := 2*i + 1
-		if child+1 < len(q.heap) && q.above(q.heap[child+1], q.heap[child]) {
-			child++
+	moved := q.ticket(q.heap[i])
+	for child := 2*i + 1; child < len(q.heap); child = 2*i + 1 {
+		best := q.ticket(q.heap[child])
+		if child+1 < len(q.heap) {
+			if other := q.ticket(q.heap[child+1]); other.before(best) != q.back {
+				best, child = other, child+1
+			}
 		}
-		if child >= len(q.heap) || !q.above(q.heap[child], party) {
+		if best.before(moved) == q.back {
 			break
 		}
-		q.heap[i] = q.heap[child]
+		q.heap[i] = best.party
 		i = child
 	}
-	q.heap[i] = party
+	q.heap[i] = moved.party
 }
 
 // has reports whether the party has a ticket for the queue.
