@@ -247,6 +247,18 @@ func TestTarget(t *testing.T) {
 		f.demand(c.demand)
 		require.Equal(t, c.want, f.plan().Target, "%v %d", c.mode, c.demand)
 	}
+	f.Scaling.Bounds = scaling.Bounds{Max: 7}
+	f.demand(0)
+	require.Zero(t, f.plan().Target)
+}
+
+// Without a strategy it is pendingAware, which replaces stuck Jobs.
+func TestNoStrategy(t *testing.T) {
+	f := newFleet("a", "b")
+	f.Scaling.Strategy = nil
+	f.has("a", 1, jobs.Pending, time.Hour)
+	f.demand(1)
+	require.Equal(t, map[string]int32{"a": 0, "b": 1}, f.created(f.plan()))
 }
 
 // A cluster that is no member is in the plan if it has Jobs, or may have some.
@@ -462,6 +474,9 @@ func TestValidateAll(t *testing.T) {
 	p.Failover = jobs.Failover{HardTaint: 1}
 	p.Members = []jobs.Member{{Name: "a", Weight: 1, MaxJobs: new(int64(0))}, {Name: "b"}}
 	require.Empty(t, texts(p), "zero values")
+	p.Scaling.Bounds = scaling.Bounds{Min: 1}
+	require.Equal(t, []string{"Scaling.Bounds.Min: found 1; use the maximum, 0, or less"}, texts(p))
+	p.Scaling.Bounds.Min = 0
 	p.Members[0].Priority, p.Scheduling = new(int32(1)), jobs.PriorityFailover
 	require.Empty(t, texts(p), "priorities")
 	p.Members = p.Members[1:]
