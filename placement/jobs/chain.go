@@ -94,8 +94,8 @@ func (f *fleet) duplicates() []int32 {
 // A replacement that has succeeded has run, also if no poll saw it run.
 func (f *fleet) mark(jobs []int32) {
 	newest := func(is func(*job) bool) int {
-		for i := len(jobs) - 1; i > 0; i-- {
-			if is(&f.jobs[jobs[i]]) {
+		for i, k := range slices.Backward(jobs) {
+			if is(&f.jobs[k]) {
 				return i
 			}
 		}

@@ -278,6 +278,30 @@ func TestClustersOfThePlan(t *testing.T) {
 	require.Equal(t, []string{"b 1 0 0", "d 2 0 0", "x 0 0 0"}, names())
 }
 
+// Replacements whose sources are gone are chains of their own.
+func TestSourcesThatAreGone(t *testing.T) {
+	f := newFleet("a", "b")
+	f.has("a", 1, jobs.Pending, time.Hour)
+	f.cluster("b").Jobs = []jobs.Job{{Name: "r", UID: "r", Replaces: jobs.Source{UID: "gone", Attempt: 1}}}
+	f.demand(2)
+	require.Equal(t, []jobs.Placement{{Cluster: "b", Replacements: []jobs.Replacement{
+		{Of: jobs.Ref{Cluster: "a", Name: "a-0", UID: "a-0"}, Source: jobs.Source{UID: "a-0", Attempt: 1}},
+	}}}, f.plan().Create)
+	f.cluster("a").Jobs[0].Replaces = jobs.Source{UID: "gone too", Attempt: 3}
+	require.Equal(t, jobs.Source{UID: "gone too", Attempt: 4}, f.plan().Create[0].Replacements[0].Source)
+	f.cluster("a").Jobs[0].Replaces.UID = "gone"
+	require.Equal(t, []jobs.Placement{{Cluster: "a", Additional: 1}}, f.plan().Create, "the other Job of the chain runs")
+}
+
+// Without a maximum nothing is created over it.
+func TestOverMaxOfZero(t *testing.T) {
+	f := newFleet("a", "b")
+	f.Scaling.Bounds.Max, f.FailoverOverMax = 0, true
+	f.has("a", 1, jobs.Pending, time.Hour)
+	f.demand(5)
+	require.Empty(t, f.plan().Create)
+}
+
 // The number of a replacement does not overflow.
 func TestGreatestAttempt(t *testing.T) {
 	f := newFleet("a", "b")
@@ -476,6 +500,8 @@ func TestValidateAll(t *testing.T) {
 	require.Empty(t, texts(p), "zero values")
 	p.Scaling.Bounds = scaling.Bounds{Min: 1}
 	require.Equal(t, []string{"Scaling.Bounds.Min: found 1; use the maximum, 0, or less"}, texts(p))
+	p.Scaling.Bounds.Max = 1
+	require.Empty(t, texts(p), "as many at least as at most")
 	p.Scaling.Bounds.Min = 0
 	p.Members[0].Priority, p.Scheduling = new(int32(1)), jobs.PriorityFailover
 	require.Empty(t, texts(p), "priorities")
