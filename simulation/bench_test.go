@@ -16,7 +16,7 @@ import (
 func month(items float64) simulation.Scenario {
 	days := 30 * 24 * hour
 	s := simulation.Scenario{
-		Seed: 1, Duration: days,
+		Seed: 1, Duration: days, Policy: manifest{}.policy(1),
 		Queues: []simulation.Queue{{
 			Arrivals: simulation.Arrivals{Pattern: simulation.Poisson, Rates: []simulation.Rate{{Items: items, Per: days}}},
 			Service:  simulation.Distribution{Shape: simulation.Exponential, Mean: 30 * second},
@@ -31,7 +31,7 @@ func BenchmarkRun(b *testing.B) {
 		for _, n := range []float64{10_000, 1_000_000} {
 			b.Run(fmt.Sprintf("%s/month/n=%g", as, n), func(b *testing.B) {
 				s := month(n)
-				s.Policy.As = as
+				s.Policy = manifest{As: as}.policy(1)
 				b.ReportAllocs()
 				for b.Loop() {
 					if _, err := simulation.Run(s, simulation.Options{}); err != nil {

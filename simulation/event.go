@@ -25,13 +25,14 @@ const (
 	Succeeded                 // a Job has ended
 	Failed                    // a Job has ended, after one failure too many
 	Deleted                   // a Job that had not ended is deleted
+	Rejected                  // the API server of a cluster rejects creates; Number is how many
 	Pruned                    // finished Jobs are deleted; Number is how many
 	OutageStarted             // an outage of a cluster begins
 	OutageEnded               // an outage of a cluster ends
 )
 
 var kinds = [...]string{"arrived", "delivered", "done", "duplicated", "redelivered", "lost", "polled", "created", "scheduled", "started", "unscheduled",
-	"retried", "succeeded", "failed", "deleted", "pruned", "outage started", "outage ended"}
+	"retried", "succeeded", "failed", "deleted", "rejected", "pruned", "outage started", "outage ended"}
 
 // String says the kind in a word.
 func (k Kind) String() string {
@@ -57,7 +58,7 @@ func (e Event) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s ", Duration(e.At))
 	switch {
-	case e.Kind == Polled || e.Kind == Pruned:
+	case e.Kind == Polled || e.Kind == Pruned || e.Kind == Rejected:
 		fmt.Fprintf(&b, "%s: %d", e.Kind, e.Number)
 	case e.Kind == Delivered:
 		fmt.Fprintf(&b, "item %d delivered to Job %d", e.Item, e.Job)

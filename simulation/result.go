@@ -10,7 +10,6 @@ import (
 // A Result is what a run came to. Equal scenarios have equal results.
 type Result struct {
 	Scenario string  `json:"scenario,omitempty"` // its name
-	Policy   Policy  `json:"policy"`
 	Summary  Summary `json:"summary"`
 	// Ticks has one entry for each poll, in the order of time. It is nil where the
 	// options say so.
@@ -20,7 +19,7 @@ type Result struct {
 // A Summary is a run in numbers. Times are in seconds, and what is called a number of
 // seconds of Jobs is summed up over all their pods.
 type Summary struct {
-	Policy  string  `json:"policy"`  // its String
+	Policy  string  `json:"policy"`  // its name
 	Seconds float64 `json:"seconds"` // how long the run was
 
 	// Items, at the end. Arrived = Done + Queued + InProgress + Lost.
@@ -54,6 +53,7 @@ type Summary struct {
 	PeakJobs      int64 `json:"peakJobs"`    // unfinished at one time, terminating ones included
 	// ExcessOverMax is by how much PeakJobs is above the documented maximum, else 0.
 	ExcessOverMax int64 `json:"excessOverMax"`
+	JobsRejected  int64 `json:"jobsRejected"` // creates that an API server rejected
 	JobsPruned    int64 `json:"jobsPruned"`   // finished, and deleted by the history limits
 	MostFinished  int64 `json:"mostFinished"` // finished and not yet deleted, at one time
 

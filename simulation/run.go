@@ -1,6 +1,8 @@
 package simulation
 
 import (
+	"cmp"
+	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -33,7 +35,6 @@ func Run(s Scenario, o Options) (*Result, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
-	s.Policy.As = s.Policy.as(len(s.clusters()))
 	w := newWorld(&s, o)
 	if err := w.run(); err != nil {
 		return nil, err
@@ -43,7 +44,7 @@ func Run(s Scenario, o Options) (*Result, error) {
 			return nil, err
 		}
 	}
-	return &Result{Scenario: s.Name, Policy: s.Policy.clone(), Summary: w.summary(), Ticks: w.ticks}, nil
+	return &Result{Scenario: s.Name, Summary: w.summary(), Ticks: w.ticks}, nil
 }
 
 // Compare plays the scenario under each policy in place of its own, and returns the
@@ -72,7 +73,7 @@ func problems(s *Scenario, policies []Policy) error {
 		var of report
 		of.decisions(&scenario)
 		if err := of.Err(); err != nil {
-			r.Join("", &PolicyError{i, p.String(), err})
+			r.Join("", &PolicyError{i, cmp.Or(scenario.settings().Name, fmt.Sprintf("policies[%d]", i)), err})
 		}
 	}
 	return r.Err()

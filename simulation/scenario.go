@@ -15,7 +15,8 @@ type Scenario struct {
 	// as Duration, and at least an hour.
 	Drain *Duration `json:"drain,omitempty"`
 
-	Policy Policy      `json:"policy,omitzero"`
+	// Policy decides. It is not part of the JSON.
+	Policy Policy      `json:"-"`
 	Queues []Queue     `json:"queues"`
 	Jobs   JobBehavior `json:"jobs,omitzero"`
 	// Clusters are where Jobs run. With none there is one, which has room for all.
@@ -40,6 +41,8 @@ type Queue struct {
 	Metric Metric `json:"metric,omitempty"`
 	// Staleness is how old the metric's value is when a poll reads it.
 	Staleness Duration `json:"staleness,omitempty"`
+	// Outages are times in which the metric cannot be read. They have no kind.
+	Outages []Outage `json:"outages,omitempty"`
 
 	// VisibilityTimeout is when an item that was taken and not acknowledged can be taken
 	// again, whether or not the Job that took it is still at work. 0 is when that Job has
@@ -106,12 +109,9 @@ type Cluster struct {
 	// get it in the order in which they came. Unset is no limit.
 	Capacity *int64   `json:"capacity,omitempty"`
 	Outages  []Outage `json:"outages,omitempty"`
-
-	// Weight, Priority and MaxJobs are those of a member, for policies that place Jobs.
-	// An unset Weight is 1.
-	Weight   *int32 `json:"weight,omitempty"`
-	Priority *int32 `json:"priority,omitempty"`
-	MaxJobs  *int64 `json:"maxJobs,omitempty"`
+	// ListAge is the age of the list of Jobs that a poll reads. The policy also knows of
+	// the Jobs that it created since, except for KEDA, which reads the list only.
+	ListAge Duration `json:"listAge,omitempty"`
 }
 
 // An Outage is a time in which something of a cluster does not work: from From on,
@@ -122,7 +122,7 @@ type Outage struct {
 	Kind  OutageKind `json:"kind,omitempty"` // "" is Down
 }
 
-// Failure is what does not work in an outage.
+// An OutageKind says what does not work in an outage.
 type OutageKind string
 
 const (
@@ -131,7 +131,9 @@ const (
 	Unreachable OutageKind = "unreachable"
 	// NoStart is that no pod starts: Jobs stay pending. Those that run go on.
 	NoStart OutageKind = "noStart"
-	// Down is both, and pods that run fail.
+	// Rejects is that the API server rejects new Jobs, as a quota does.
+	Rejects OutageKind = "rejects"
+	// Down is Unreachable and NoStart, and pods that run fail.
 	Down OutageKind = "down"
 )
 
