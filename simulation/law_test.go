@@ -64,6 +64,10 @@ func drawQueue(t *rapid.T) simulation.Queue {
 		VisibilityTimeout:   drawDuration(t, 2*minute, "visibility"),
 		MaxDeliveries:       rapid.Int64Range(0, 3).Draw(t, "deliveries"),
 	}
+	if rapid.IntRange(0, 3).Draw(t, "metric fails") == 0 {
+		from := drawDuration(t, 5*minute, "from")
+		q.Outages = []simulation.Outage{{From: from, Until: from + second + drawDuration(t, 5*minute, "for")}}
+	}
 	pattern := rapid.SampledFrom([]simulation.Pattern{"", simulation.Constant, simulation.Poisson, simulation.Bursts, simulation.Daily}).Draw(t, "pattern")
 	rate := simulation.Rate{Items: float64(rapid.IntRange(1, 10).Draw(t, "rate")), Per: minute}
 	switch pattern {
@@ -104,11 +108,14 @@ func drawCluster(t *rapid.T) simulation.Cluster {
 	if rapid.Bool().Draw(t, "limited") {
 		c.Capacity = new(rapid.Int64Range(0, 4).Draw(t, "capacity"))
 	}
+	if rapid.IntRange(0, 3).Draw(t, "old list") == 0 {
+		c.ListAge = drawDuration(t, 2*minute, "list age")
+	}
 	for range rapid.IntRange(0, 2).Draw(t, "outages") {
 		from := drawDuration(t, 5*minute, "from")
 		c.Outages = append(c.Outages, simulation.Outage{
 			From: from, Until: from + second + drawDuration(t, 5*minute, "for"),
-			Kind: rapid.SampledFrom([]simulation.OutageKind{"", simulation.Unreachable, simulation.NoStart, simulation.Down}).Draw(t, "kind"),
+			Kind: rapid.SampledFrom([]simulation.OutageKind{"", simulation.Unreachable, simulation.NoStart, simulation.Rejects, simulation.Down}).Draw(t, "kind"),
 		})
 	}
 	return c
