@@ -27,7 +27,7 @@ func month(items float64) simulation.Scenario {
 }
 
 func BenchmarkRun(b *testing.B) {
-	for _, as := range []string{"core", "keda@2.21", "placement"} {
+	for _, as := range []string{"spec", "2.21", "placement"} {
 		for _, n := range []float64{10_000, 1_000_000} {
 			b.Run(fmt.Sprintf("%s/month/n=%g", as, n), func(b *testing.B) {
 				s := month(n)

@@ -123,7 +123,7 @@ func drawCluster(t *rapid.T) simulation.Cluster {
 
 func drawPolicy(t *rapid.T, clusters int) manifest {
 	p := manifest{
-		As:              rapid.SampledFrom([]string{"", "core", "placement", "2.4", "2.18", "2.21"}).Draw(t, "as"),
+		As:              rapid.SampledFrom([]string{"", "spec", "placement", "2.4", "2.18", "2.21"}).Draw(t, "as"),
 		SubtractPending: rapid.Bool().Draw(t, "subtract"),
 		MinAsFloor:      rapid.Bool().Draw(t, "floor"),
 	}
@@ -442,7 +442,7 @@ func propAudit(t *rapid.T) {
 func propMax(t *rapid.T) {
 	s := drawScenario(t)
 	if s.Policy.As != "" && s.Policy.As[0] == '2' {
-		s.Policy.As = "core"
+		s.Policy.As = "spec"
 	}
 	if r := run(t, s, simulation.Options{}); r.Summary.ExcessOverMax != 0 {
 		t.Fatalf("%v", r.Summary)

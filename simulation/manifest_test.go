@@ -3,7 +3,6 @@ package simulation_test
 import (
 	"cmp"
 	"fmt"
-	"strings"
 
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/keda"
@@ -19,7 +18,7 @@ type scenario struct {
 	Policy manifest
 }
 
-// A manifest is a spec, and whose rules decide: "core" (or "" for one cluster), a
+// A manifest is a spec, and whose rules decide: "spec" (or "" for one cluster), a
 // release such as "2.21", or "placement" (or "" for several clusters).
 type manifest struct {
 	Name            string
@@ -44,8 +43,8 @@ func (s scenario) built() simulation.Scenario {
 }
 
 func (m manifest) policy(clusters int) simulation.Policy {
-	if m.As != "" && m.As != "core" && m.As != "placement" {
-		p, err := keda.Release(strings.TrimPrefix(m.As, "keda@"))
+	if m.As != "" && m.As != "spec" && m.As != "placement" {
+		p, err := keda.Release(m.As)
 		if err != nil {
 			panic(err)
 		}

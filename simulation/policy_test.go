@@ -72,7 +72,7 @@ func delayed(as string) scenario {
 // Package scaling and placement know which Jobs were created since the list; KEDA does
 // not, and creates them again.
 func TestListAge(t *testing.T) {
-	require.Equal(t, []int64{5, 0, 0, 0}, created(play(t, delayed("core")), 4))
+	require.Equal(t, []int64{5, 0, 0, 0}, created(play(t, delayed("spec")), 4))
 	require.Equal(t, []int64{5, 0, 0, 0}, created(play(t, delayed("placement")), 4))
 	require.Equal(t, []int64{5, 5, 0, 0}, created(play(t, delayed("2.21")), 4), "at 30s the list is of before the start, at 60s of 20s")
 	s := delayed("2.21")
@@ -92,7 +92,7 @@ func TestListAgeOfEndedJobs(t *testing.T) {
 
 // While a metric cannot be read, nothing is created for it.
 func TestMetricOutage(t *testing.T) {
-	for _, as := range []string{"core", "placement", "2.21"} {
+	for _, as := range []string{"spec", "placement", "2.21"} {
 		s := story(hour, items(0, 4))
 		s.Policy.As = as
 		s.Queues[0].Outages = []simulation.Outage{{From: 0, Until: 60 * second}}
@@ -108,7 +108,7 @@ func TestMetricOutage(t *testing.T) {
 
 // While creates are rejected, Jobs are asked for in each poll and do not exist.
 func TestRejects(t *testing.T) {
-	for _, as := range []string{"core", "2.21"} {
+	for _, as := range []string{"spec", "2.21"} {
 		s := story(hour, items(0, 4))
 		s.Policy.As = as
 		s.Clusters = []simulation.Cluster{{Outages: []simulation.Outage{{Until: 60 * second, Kind: simulation.Rejects}}}}
@@ -183,7 +183,7 @@ func propListEqualsCounts(t *rapid.T) {
 	s := drawScenario(t)
 	s.Clusters = s.Clusters[:min(1, len(s.Clusters))]
 	s.Policy = drawPolicy(t, 1)
-	s.Policy.As = "core"
+	s.Policy.As = "spec"
 	counts := s.built()
 	list := counts
 	list.Policy = whole{counts.Policy.(simulation.Scaling)}

@@ -28,7 +28,7 @@ type Options struct {
 // Run plays the scenario. An error is that of [Scenario.Validate], what Progress
 // returned, or that a policy has more than a million Jobs at once.
 //
-// Equal scenarios have equal results (FuzzSameBytes). The cost grows with the items,
+// Equal scenarios have equal results. The cost grows with the items,
 // the Jobs and the polls: about a microsecond for an item with a Job of its own
 // (BenchmarkRun). What is kept are two times of each item, and a tick of each poll.
 func Run(s Scenario, o Options) (*Result, error) {

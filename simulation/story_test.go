@@ -55,7 +55,7 @@ func created(r *simulation.Result, n int) (all []int64) {
 // more jobs are created. Once the first 3 jobs finish [...] A poll now will create no
 // new jobs."
 func TestStoryOfDefault(t *testing.T) {
-	for _, as := range []string{"core", "keda@2.16"} {
+	for _, as := range []string{"spec", "2.16"} {
 		s := story(80*second, items(0, 3), items(45*second, 3))
 		s.Policy = manifest{As: as, Spec: spec("default", 100)}
 		r := play(t, s)
@@ -78,7 +78,7 @@ func TestStoryOfTheTable(t *testing.T) {
 		running int64
 		create  int64
 	}{{10, 3, 1, 0, 3}, {10, 3, 2, 0, 3}, {10, 3, 1, 1, 2}, {10, 100, 1, 0, 10}, {4, 3, 5, 0, 1}} {
-		for _, as := range []string{"core", "keda@2.16"} {
+		for _, as := range []string{"spec", "2.16"} {
 			s := story(hour, items(0, row.running), items(15*second, row.queue-row.running))
 			if row.running == 0 {
 				s.Queues[0].Trace = s.Queues[0].Trace[1:]
@@ -96,7 +96,7 @@ func TestStoryOfTheTable(t *testing.T) {
 func TestStoryOfMin(t *testing.T) {
 	s := story(10*minute, items(45*second, 3))
 	s.Jobs.Wait = hour
-	for _, as := range []string{"core", "keda@2.16"} {
+	for _, as := range []string{"spec", "2.16"} {
 		s.Policy = manifest{As: as, Spec: spec("", 100)}
 		s.Policy.Spec.MinReplicaCount = new(int32(2))
 		var takers []int64
@@ -114,13 +114,13 @@ func TestStoryOfMin(t *testing.T) {
 // maxReplicaCount." KEDA since 2.11 has as many again for the queue.
 func TestStoryOfMinAboveMax(t *testing.T) {
 	s := story(hour, items(0, 5))
-	s.Policy = manifest{As: "core", Spec: spec("", 1)}
+	s.Policy = manifest{As: "spec", Spec: spec("", 1)}
 	s.Policy.Spec.MinReplicaCount = new(int32(10))
 	r := play(t, s)
 	require.Equal(t, []int64{1, 0}, created(r, 2))
 	require.Zero(t, r.Summary.ExcessOverMax)
 
-	s.Policy.As = "keda@2.21"
+	s.Policy.As = "2.21"
 	r = play(t, s)
 	require.Equal(t, []int64{1, 1, 0}, created(r, 3))
 	require.Equal(t, int64(1), r.Summary.ExcessOverMax)
@@ -131,7 +131,7 @@ func TestStoryOfMinAboveMax(t *testing.T) {
 // short time. However, it is going to resolve in the cleanup period."
 func TestStoryOfMessages(t *testing.T) {
 	s := story(10*second, items(0, 1), items(31*second, 8))
-	for _, as := range []string{"core", "keda@2.7"} {
+	for _, as := range []string{"spec", "2.7"} {
 		s.Policy = manifest{As: as, Spec: spec("", 100)}
 		s.Policy.Spec.SuccessfulJobsHistoryLimit = new(int32(5))
 		r := play(t, s)
@@ -147,7 +147,7 @@ func TestStoryOfMessages(t *testing.T) {
 func TestStoryOfFailures(t *testing.T) {
 	s := story(10*second, items(0, 7))
 	s.Jobs = simulation.JobBehavior{FailureProbability: 1, BackoffLimit: new(int64(0)), Acknowledge: simulation.AtStart}
-	for _, as := range []string{"core", "keda@2.21"} {
+	for _, as := range []string{"spec", "2.21"} {
 		s.Policy = manifest{As: as, Spec: spec("accurate", 100)}
 		s.Policy.Spec.FailedJobsHistoryLimit = new(int32(2))
 		r := play(t, s)
@@ -179,7 +179,7 @@ func TestStoryOfTheThreshold(t *testing.T) {
 // default and eager come to.
 func TestStoryOfEager(t *testing.T) {
 	for strategy, want := range map[string][]int64{"default": {3, 3}, "eager": {3, 6}} {
-		for _, as := range []string{"core", "keda@2.21"} {
+		for _, as := range []string{"spec", "2.21"} {
 			s := story(hour, items(0, 3), items(15*second, 3))
 			s.Policy = manifest{As: as, Spec: spec(strategy, 10)}
 			require.Equal(t, want, created(play(t, s), 2), "%s %s", as, strategy)
@@ -190,7 +190,7 @@ func TestStoryOfEager(t *testing.T) {
 // Fifteen of at most twenty Jobs are pending, and the items that they will take are still
 // in the queue. Before 2.19 five more are created.
 func TestStoryOfAccurateNearTheMaximum(t *testing.T) {
-	for as, want := range map[string][]int64{"keda@2.18": {15, 5}, "keda@2.19": {15, 0}} {
+	for as, want := range map[string][]int64{"2.18": {15, 5}, "2.19": {15, 0}} {
 		s := story(hour, items(0, 15))
 		s.Queues[0].Metric = simulation.WaitingItems
 		s.Jobs.Startup.Mean = 40 * second
@@ -217,24 +217,24 @@ func TestStoriesOfKEDA(t *testing.T) {
 	// As long as Jobs of the minimum are missing, nobody looks at the queue.
 	least := spec("", 100)
 	least.MinReplicaCount = new(int32(2))
-	require.Equal(t, []int64{2, 50}, create("keda@2.21", least, one, 50))
-	require.Equal(t, []int64{52, 2}, create("core", least, one, 50)) // those two have found nothing, and are kept
+	require.Equal(t, []int64{2, 50}, create("2.21", least, one, 50))
+	require.Equal(t, []int64{52, 2}, create("spec", least, one, 50)) // those two have found nothing, and are kept
 
 	// A minimum without a maximum.
 	least = keda.Spec{MinReplicaCount: new(int32(5))}
-	require.Equal(t, []int64{5, 100}, create("keda@2.21", least, one, 200))
-	require.Equal(t, []int64{100, 0}, create("core", least, one, 200))
+	require.Equal(t, []int64{5, 100}, create("2.21", least, one, 200))
+	require.Equal(t, []int64{100, 0}, create("spec", least, one, 200))
 
 	// A target below 1 asks for more Jobs than there are items.
-	require.Equal(t, []int64{2, 2}, create("keda@2.21", spec("", 100), []float64{0.5}, 2))
-	require.Equal(t, []int64{4, 2}, create("core", spec("", 100), []float64{0.5}, 2))
+	require.Equal(t, []int64{2, 2}, create("2.21", spec("", 100), []float64{0.5}, 2))
+	require.Equal(t, []int64{4, 2}, create("spec", spec("", 100), []float64{0.5}, 2))
 
 	// custom does not subtract what runs from the maximum.
 	custom := spec("custom", 10)
 	custom.ScalingStrategy.CustomScalingQueueLengthDeduction = new(int32(0))
 	custom.ScalingStrategy.CustomScalingRunningJobPercentage = "0"
-	require.Equal(t, []int64{10, 10}, create("keda@2.21", custom, one, 10))
-	require.Equal(t, []int64{10, 0}, create("core", custom, one, 10))
+	require.Equal(t, []int64{10, 10}, create("2.21", custom, one, 10))
+	require.Equal(t, []int64{10, 0}, create("spec", custom, one, 10))
 
 	// Jobs come from the trigger with the longest, or the shortest queue.
 	calculation := func(name string, most int32) keda.Spec {
@@ -242,13 +242,13 @@ func TestStoriesOfKEDA(t *testing.T) {
 		s.ScalingStrategy.MultipleScalersCalculation = name
 		return s
 	}
-	for _, as := range []string{"core", "keda@2.21"} {
+	for _, as := range []string{"spec", "2.21"} {
 		require.Equal(t, int64(3), create(as, calculation("max", 100), []float64{4, 1}, 10, 5)[0])
 		require.Equal(t, int64(5), create(as, calculation("min", 100), []float64{4, 1}, 10, 5)[0])
 	}
 	// A mean of what each trigger could have at most.
-	require.Equal(t, int64(6), create("keda@2.21", calculation("avg", 10), []float64{1, 1}, 1000, 2)[0])
-	require.Equal(t, int64(10), create("core", calculation("avg", 10), []float64{1, 1}, 1000, 2)[0])
+	require.Equal(t, int64(6), create("2.21", calculation("avg", 10), []float64{1, 1}, 1000, 2)[0])
+	require.Equal(t, int64(10), create("spec", calculation("avg", 10), []float64{1, 1}, 1000, 2)[0])
 }
 
 // Ten Jobs that take four minutes to start: what happens if every pending one counts as

@@ -40,14 +40,11 @@ func (s *simulate) counts(m *manifest, i int, t scaledjob.Trigger) simulation.Me
 	} else {
 		switch counting, hidden := triggers.Counts(t.Type, triggerInput(m, i)); {
 		case counting == triggers.LeavesOut:
-			how, source = simulation.WaitingItems, "metadata of the trigger"
+			how, source = simulation.WaitingItems, "trigger of type "+t.Type
 		case counting == triggers.Includes:
-			source = "metadata of the trigger"
+			source = "trigger of type " + t.Type
 		case hidden:
 			source = "the protocol is not in the manifest"
-		}
-		if counting, _ := triggers.Counts(t.Type, triggers.Input{}); counting != 0 {
-			source = "trigger type " + t.Type
 		}
 	}
 	text := map[simulation.Metric]string{simulation.AllItems: "waiting and in-progress items", simulation.WaitingItems: "waiting items"}[how]

@@ -38,7 +38,7 @@ func (s *simulate) readTimes(m *manifest, items int64, stdin io.Reader) error {
 	}
 	all := o.podTimes()
 	if len(all) == 0 {
-		return fmt.Errorf("--jobs: found no succeeded pod of %s; use %s, with finished Jobs", m.name(), kubectlGet)
+		return fmt.Errorf("--jobs: found no succeeded pod of %s; %s, with finished Jobs", m.name(), kubectlGet)
 	}
 	s.recorded = fmt.Sprintf("%d pods of --jobs", len(all))
 	var service, startup []simulation.Duration

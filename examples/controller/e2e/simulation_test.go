@@ -26,8 +26,8 @@ import (
 
 // The workload of TestAgreesWithSimulation.
 const (
-	loadItems    = 120
-	loadRate     = 1.0 // items per second
+	loadItems    = 60
+	loadRate     = 0.5 // items per second
 	loadService  = 8 * time.Second
 	loadInterval = 5 // seconds from poll to poll
 	loadMax      = 30
