@@ -49,8 +49,8 @@ func Run(s Scenario, o Options) (*Result, error) {
 
 // Compare plays the scenario under each policy in place of its own, and returns the
 // results in the order of the policies. All meet the same items. An error is what is
-// wrong with the scenario besides its policy, joined with a [*PolicyError] for each
-// policy with problems; or it is what a run returned.
+// wrong with the scenario and, after its name, with each policy; or it is what a run
+// returned.
 func Compare(s Scenario, policies []Policy, o Options) ([]Result, error) {
 	all, err := Replicate(s, policies, 1, o)
 	if err != nil {
@@ -73,24 +73,11 @@ func problems(s *Scenario, policies []Policy) error {
 		var of report
 		of.decisions(&scenario)
 		if err := of.Err(); err != nil {
-			r.Join("", &PolicyError{i, cmp.Or(scenario.settings().Name, fmt.Sprintf("policies[%d]", i)), err})
+			r.Join("", fmt.Errorf("%s: %w", cmp.Or(scenario.settings().Name, fmt.Sprintf("policies[%d]", i)), err))
 		}
 	}
 	return r.Err()
 }
-
-// A PolicyError is that of one of several policies.
-type PolicyError struct {
-	Index  int
-	Policy string
-	Err    error
-}
-
-// Error names the policy and what is wrong.
-func (e *PolicyError) Error() string { return e.Policy + ": " + e.Err.Error() }
-
-// Unwrap returns Err.
-func (e *PolicyError) Unwrap() error { return e.Err }
 
 // runAll runs scenarios without problems, some at the same time. The first ones have
 // ticks, if the options want them.

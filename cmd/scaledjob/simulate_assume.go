@@ -29,7 +29,7 @@ func (s *simulate) assume(name, value, source, flag string) {
 	if s.changed(flag) {
 		source = "given"
 	}
-	s.assumptions = append(s.assumptions, assumption{name, value, source, "--" + flag})
+	s.assumptions = append(s.assumptions, assumption{name, shortened(value), source, "--" + flag})
 }
 
 // counts returns what the metric of a trigger counts.
@@ -130,7 +130,7 @@ func printAssumptions(out io.Writer, all []assumption) error {
 	fmt.Fprintln(out, "Assumptions, their sources, and the flags that change them:")
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, a := range all {
-		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", a.Name, shortened(a.Value), a.Source, a.Flag)
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", a.Name, a.Value, a.Source, a.Flag)
 	}
 	if err := w.Flush(); err != nil {
 		return err
