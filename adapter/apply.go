@@ -10,7 +10,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/scaledjob/scaledjob/rollout"
 )
@@ -60,7 +59,7 @@ var (
 // that fails ends the creating after its batch, with a [*CreateError]. The error joins
 // those of deletes. A Job that is gone already counts as deleted. A Job that has changed
 // is left to the next plan. The Result is valid with an error too.
-func (t *Tracker) Apply(ctx context.Context, client kubernetes.Interface, p Plan) (Result, error) {
+func (t *Tracker) Apply(ctx context.Context, client Client, p Plan) (Result, error) {
 	a := t.begin(&p)
 	a.jobs = client.BatchV1()
 	for batch := t.next(ctx, a); len(batch) > 0; batch = t.next(ctx, a) {

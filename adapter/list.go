@@ -7,7 +7,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 )
 
 // List reads the Jobs of one owner, and their pods if Options.Pods is set, for a
@@ -17,7 +16,7 @@ import (
 // nothing of the creates that an earlier process or tracker sent in the
 // last 2 Timeouts. Until they have arrived, each finished Job that Apply deletes may
 // cost one Job above the maximum.
-func List(ctx context.Context, client kubernetes.Interface, target Target, o Options) (*Tracker, error) {
+func List(ctx context.Context, client Client, target Target, o Options) (*Tracker, error) {
 	t, err := newTracker(o)
 	if err != nil {
 		return nil, err
