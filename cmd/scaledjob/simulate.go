@@ -85,6 +85,12 @@ Without -o a table and a verdict are printed; -o writes a report that needs no n
   # as KEDA does it, before and after an upgrade
   scaledjob simulate orders.yaml --trace queue.csv --service exp:30s --compare 2.18,2.21
 
+  # my own data: arrivals and queue length from Prometheus, times of real Jobs
+  scaledjob simulate orders.yaml --trace published.json --measured queue.json --jobs jobs.json
+
+  # an API server that rejects creates, and a list of Jobs that is 10 s old
+  scaledjob simulate orders.yaml --arrivals poisson:2/s --fault rejects:10m-20m --list-age 10s
+
   # better parameters
   scaledjob simulate orders.yaml --arrivals poisson:2/s --service exp:30s --search
 
