@@ -101,13 +101,12 @@ func TestDecideAllocatesNothing(t *testing.T) {
 }
 
 func ExampleDecide() {
-	policy := scaling.DefaultPolicy()
-	policy.Bounds = scaling.Bounds{Min: 1, Max: 6}
-	d := scaling.Decide(policy, scaling.State{
-		Metrics: []scaling.Metric{{Name: "orders", Value: 47, Target: 5}},
-		Jobs:    &scaling.JobCounts{Running: 4, Pending: 1},
+	policy := scaling.Policy{Bounds: scaling.Bounds{Min: 1, Max: 6}} // strategy default
+	decision := scaling.Decide(policy, scaling.State{
+		Metrics: []scaling.Metric{{Name: "orders", Value: 47, Target: 5}}, // 47 items, 5 per Job
+		Jobs:    &scaling.JobCounts{Running: 4, Pending: 1},               // nil: unknown, so create nothing
 	})
-	fmt.Println(d)
+	fmt.Println(decision) // decision.Create is 2
 	// Output:
 	// metrics   1 of 1 read, 1 active; max is orders: queue length 47 asks for 9.4 Jobs, rounded up to 10
 	// jobs      R=4 running, P=1 of them pending, S=0 of them stuck
