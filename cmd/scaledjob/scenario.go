@@ -59,7 +59,7 @@ clusters:                       # several want a policy as: placement
     #| weight: 2, priority: 100, maxJobs: 15
 `
 
-// readScenario tells each problem with its line.
+// readScenario reads a scenario. Each problem has its line.
 func readScenario(s source) (*simulation.Scenario, error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(s.data, &document); err != nil {
@@ -106,8 +106,8 @@ var quotedText = regexp.MustCompile(`"([^"]+)"`)
 
 var unknownField = regexp.MustCompile(`unknown field "([^"]*)"`)
 
-// lineOfProblem finds what a decoder complains of: a field by its path, a name that
-// is nowhere else, a text that does not parse.
+// lineOfProblem returns the line of a decoder's error: that with the path of a field, a
+// unique name, or a text that cannot be parsed.
 func lineOfProblem(root *yaml.Node, err error) int {
 	var kind *json.UnmarshalTypeError
 	if errors.As(err, &kind) {

@@ -9,8 +9,8 @@ import (
 	"github.com/scaledjob/scaledjob/internal/triggers"
 )
 
-// A counting says whether a metric includes the items being worked on. The zero
-// value is not known.
+// A counting reports whether a metric includes in-progress items. The zero value is
+// unknown.
 type counting uint8
 
 const (
@@ -18,8 +18,8 @@ const (
 	leavesOut
 )
 
-// countings are of the triggers for which KEDA's scaler decides it, and not how
-// the workers take their items.
+// countings holds the triggers for which KEDA's scaler decides this. For other triggers it
+// depends on the way in which workers take their items.
 var countings = map[string]func(metadata map[string]string) counting{
 	"activemq":               always,
 	"apache-kafka":           always, // until the offset is committed
@@ -68,8 +68,9 @@ func pubsub(m map[string]string) counting {
 	return 0
 }
 
-// stream is the length of the stream, from which acknowledged entries may be deleted or not,
-// the entries that were delivered and not acknowledged, or those that were not delivered.
+// stream depends on the parameters. Without a consumer group, the metric is the length of
+// the stream, which may include acknowledged entries. With a lagCount it counts undelivered
+// entries, and otherwise the delivered entries that are not acknowledged.
 func stream(m map[string]string) counting {
 	switch lag, _ := strconv.ParseFloat(m["lagCount"], 64); {
 	case m["consumerGroup"] == "":
@@ -80,9 +81,9 @@ func stream(m map[string]string) counting {
 	return includes
 }
 
-// rabbitmq counts the ready messages over AMQP. Over HTTP it counts all of them, unless
-// excludeUnacknowledged leaves out those in progress. Without a protocol, the scheme of the
-// URL decides, wherever the URL is.
+// rabbitmq counts the ready messages over AMQP. Over HTTP it counts all messages, unless
+// excludeUnacknowledged is set. Without a protocol, the scheme of the URL decides, also if
+// the URL comes from another document.
 func (j *job) rabbitmq(trigger int) (how counting, unknown bool) {
 	in := j.input(trigger)
 	get := func(name string) triggers.Value { return triggers.Get("rabbitmq", name, in) }
@@ -113,7 +114,7 @@ func (j *job) rabbitmq(trigger int) (how counting, unknown bool) {
 	return 0, false // KEDA rejects it
 }
 
-// countOf returns what a trigger's metric counts.
+// countOf reports whether the metric of a trigger includes in-progress items.
 func (j *job) countOf(trigger int) counting {
 	t := &j.spec.Triggers[trigger]
 	if t.Type == "rabbitmq" {
@@ -126,7 +127,7 @@ func (j *job) countOf(trigger int) counting {
 	return 0
 }
 
-// metricUnknown says that a manifest does not show what a metric counts.
+// metricUnknown reports triggers for which the manifest does not show this.
 func metricUnknown(j *job) {
 	if name := j.spec.ScalingStrategy.Strategy; name == "custom" {
 		return
@@ -142,7 +143,7 @@ func metricUnknown(j *job) {
 	}
 }
 
-// exclusions say how a metric can be told to leave out what is being worked on.
+// exclusions holds the settings that make a metric leave out in-progress items.
 var exclusions = map[string]string{
 	"aws-sqs-queue": `scaleOnInFlight: "false"`,
 	"azure-queue":   "queueLengthStrategy: visibleonly",

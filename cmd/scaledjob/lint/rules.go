@@ -2,14 +2,14 @@ package lint
 
 import "github.com/scaledjob/scaledjob/internal/triggers"
 
-// A Rule is one hazard that is looked for.
+// A Rule describes a mistake.
 type Rule struct {
 	ID       string   `json:"id"` // in kebab case; it does not change
 	Severity Severity `json:"severity"`
-	Doc      string   `json:"doc"` // in one line
+	Doc      string   `json:"doc"` // the problem, in a sentence without a full stop
 }
 
-// Rules lists the rules, grouped by what they look at.
+// Rules returns the rules, grouped by subject.
 func Rules() []Rule {
 	all := make([]Rule, len(rules))
 	for i := range rules {
@@ -20,7 +20,7 @@ func Rules() []Rule {
 
 type rule struct {
 	Rule
-	check func(*job) // nil where reading the file finds it
+	check func(*job) // nil if reading the file checks it
 }
 
 // Rules of reading the files.
