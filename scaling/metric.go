@@ -6,8 +6,8 @@ import (
 	"github.com/scaledjob/scaledjob/internal/jsonform"
 )
 
-// A Metric is the report of one trigger in one poll. The zero value is unreadable,
-// because its Target is 0.
+// A Metric is the report of a trigger in a poll. The zero value is unreadable, because
+// its Target is 0.
 type Metric struct {
 	// Name identifies the metric in explanations; it may be empty.
 	Name string `json:"name"`
@@ -15,8 +15,8 @@ type Metric struct {
 	// as the bounds allow. A NaN, a negative value, and +Inf without a maximum are
 	// unreadable.
 	Value float64 `json:"value"`
-	// Target is the target average value: the work items that one Job serves. It is
-	// positive and finite; any other value is unreadable.
+	// Target is the target average value: the work items per Job. It is positive and
+	// finite; any other value is unreadable.
 	Target float64 `json:"target"`
 	// ActivationThreshold is the value that an active metric exceeds if Activity is
 	// ByThreshold. The default is 0.
@@ -72,7 +72,7 @@ func (m *Metric) IsActive() bool {
 	return m.Activity == Active
 }
 
-// Aggregation combines several metrics into one demand.
+// Aggregation combines several metrics into a demand.
 type Aggregation uint8
 
 const (

@@ -1,9 +1,9 @@
-// Package scaling decides how many Jobs to create in one poll of a queue.
+// Package scaling decides how many Jobs to create in a poll of a queue.
 //
 //	metrics ─ Aggregate ─> demand ─ Bounds ─> target ─ Strategy ─> proposal ─ Bounds ─> Decision
 //
 // [Decide] takes a [Policy], which is configuration, and a [State], which is the
-// observation of one poll. It returns a [Decision] with a [Trace] of each stage.
+// observation of a poll. It returns a [Decision] with a [Trace] of each stage.
 // [Validate] returns the problems of a policy; call it when configuration is loaded.
 //
 // # Stages
@@ -28,7 +28,7 @@
 //
 //  5. Limits. Create is at most max - R - terminating, and at least 0.
 //
-// Some polls do not ask the strategy. If no metric is active, if no metric is readable,
+// Some polls do not call the strategy. If no metric is active, if no metric is readable,
 // or if a metric is unreadable under HoldOnFailure, create is max(0, min - R), limited
 // as in stage 5. If the policy is paused or the Jobs are unknown, create is 0.
 //
@@ -137,7 +137,7 @@ const (
 	// specification demands. With a minimum of 2, two running Jobs and three items, it
 	// creates three Jobs.
 	Additive MinMode = iota
-	// Floor counts the Jobs for the queue towards Min. In the same case it creates one
+	// Floor counts the Jobs for the queue towards Min. In the same case it creates 1
 	// Job.
 	Floor
 )
@@ -173,8 +173,8 @@ func Validate(p Policy, metrics ...Metric) error {
 	return e.Err()
 }
 
-// A State is the observation of one poll. The zero value has no metric and unknown
-// Jobs, so that nothing is created.
+// A State is the observation of a poll. The zero value has no metric and unknown Jobs, so
+// that nothing is created.
 type State struct {
 	Metrics []Metric `json:"metrics"`
 	// Jobs is nil if the Jobs are unknown: they could not be listed, or the cache has
@@ -224,7 +224,7 @@ type Decision struct {
 	Trace  Trace `json:"trace"`  // the numbers of each stage
 }
 
-// Decide returns the number of Jobs to create in one poll, by the stages of the package
+// Decide returns the number of Jobs to create in a poll, by the stages of the package
 // comment. It never fails and is pure: no input panics, and equal inputs have equal
 // results.
 //
