@@ -1,4 +1,4 @@
-// Figure draws one decision of package scaling as an SVG. The README shows it.
+// Figure draws a decision of package scaling as an SVG. The README shows it.
 //
 //	go run ./internal/figure > internal/figure/decision.svg
 package main
@@ -27,7 +27,7 @@ const (
 	slot          = 34
 )
 
-// style has the colors of both schemes; the background is that of the page.
+// style has the colors of both schemes; the page has the background.
 const style = `
   text { font-family: ui-sans-serif, system-ui, sans-serif; font-size: 13px; text-anchor: middle; fill: #59636e }
   .number { font-size: 30px; font-weight: 600; fill: #1f2328 }
@@ -41,7 +41,7 @@ const style = `
   }
 `
 
-// A stage is one card: a name, its number, and the way to the number.
+// A stage is a card: a name, its number, and the calculation.
 type stage struct {
 	name   string
 	number any
