@@ -66,7 +66,7 @@ func (e *entry) done(t *term, s *spec, p scaledjob.PollResult, metrics []scaling
 	if r.status == nil {
 		r.status = &status{}
 		if json.Unmarshal(e.from.status, r.status) != nil {
-		r.status = &status{} // another client's, of another form
+			r.status = &status{} // another client's, of another form
 		}
 	}
 	was, now := r.status, time.Now()

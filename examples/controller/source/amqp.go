@@ -179,7 +179,7 @@ func (q *amqpQueue) Close() error {
 	if q.connection == nil {
 		return nil
 	}
-		// A broken connection cannot be closed properly; it is dropped either way.
+	// A broken connection cannot be closed properly; it is dropped either way.
 	_ = q.connection.CloseDeadline(time.Now().Add(time.Second))
 	q.drop()
 	return nil
