@@ -19,7 +19,7 @@ import (
 // caller may call Lead again.
 var ErrLost = errors.New("the lease is lost")
 
-// A Lease lets one of several processes act.
+// A Lease lets a single process act at a time.
 type Lease struct {
 	// Client should have connections of its own, so that nothing delays a renewal, and
 	// a timeout of [Lease.Timeout].
@@ -29,15 +29,15 @@ type Lease struct {
 	// Duration is the time after which another process takes over from one that has
 	// died: 2 s or more, because the object holds whole seconds.
 	Duration time.Duration
-	Term     *Term // reports whether this process holds the lease; nil if nobody asks
+	Term     *Term // reports whether this process holds the lease; may be nil
 	Log      *slog.Logger
 }
 
-// Timeout returns the timeout of one request, so that a renewal has several attempts.
+// Timeout returns the timeout of a request, so that a renewal has several attempts.
 func (l Lease) Timeout() time.Duration { return l.Duration / 5 }
 
-// deadline is the age of the last renewal at which the process stops to act. The rest
-// of the duration is for what is under way then.
+// deadline is the age of the last renewal at which the process stops to act. The rest of
+// the duration is for requests in flight.
 func (l Lease) deadline() time.Duration { return l.Duration * 2 / 3 }
 
 // Lead waits for the lease, and acts while it holds it. When ctx or the lease ends, so
@@ -131,7 +131,7 @@ func (l Lease) lock() (*lock, error) {
 type lock struct {
 	resourcelock.LeaseLock
 	term   *Term
-	length time.Duration // for which a renewal is valid
+	length time.Duration // time for which a renewal is valid
 }
 
 // Create takes the lease.
@@ -172,7 +172,7 @@ func (l *lock) release(timeout time.Duration) {
 
 // A Term reports whether a process holds its lease. The zero value does not.
 type Term struct {
-	renewed atomic.Pointer[renewal] // the last one; nil means none
+	renewed atomic.Pointer[renewal] // the last renewal; nil means none
 }
 
 // A renewal is valid for some time after it was sent.
@@ -189,7 +189,7 @@ func (t *Term) Valid() bool {
 	return r != nil && now().since(r.sent) < r.length
 }
 
-// An instant is one by two clocks. The monotonic clock stands still while a machine is
+// An instant is a time by two clocks. The monotonic clock stands still while a machine is
 // suspended, and the wall clock may be set back.
 type instant struct{ monotonic, wall time.Time }
 
@@ -198,7 +198,7 @@ func now() instant {
 	return instant{now, now.Round(0)}
 }
 
-// since is by the clock that tells more.
+// since returns the longer of the two durations.
 func (i instant) since(from instant) time.Duration {
 	return max(i.monotonic.Sub(from.monotonic), i.wall.Sub(from.wall))
 }

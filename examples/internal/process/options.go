@@ -24,7 +24,7 @@ import (
 // Flags sets the others.
 type Options struct {
 	Name    string // in messages, requests and events, and the name of the lease
-	Guide   string // how to get a cluster, for users who have none; "" says nothing
+	Guide   string // how to get a cluster, for users without any; "" prints nothing
 	Install fs.FS  // custom resources, which -install installs; nil has no such flag
 
 	Kubeconfig     string

@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// Probes answers /healthz, which says that the process lives, and /readyz, which says
-// that its caches have synced: it knows what to act on.
+// Probes answers /healthz while the process lives, and /readyz once its caches have synced.
 func Probes(synced func() bool) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("ok\n")) })
@@ -24,8 +23,8 @@ func Probes(synced func() bool) *http.ServeMux {
 	return mux
 }
 
-// Listen serves at the address until the server is closed; at "", not at all. The log
-// has the address, which is of use where its port is 0.
+// Listen serves at the address until the server is closed; "" does not serve. The log has
+// the address, which shows the port if the port is 0.
 func Listen(address string, handler http.Handler, log *slog.Logger) (*http.Server, error) {
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	if address == "" {
