@@ -125,7 +125,7 @@ var table = [behaviors]behaviorForms{
 		{version{0, 0}, "The queue lengths of all scalers, active or not, are added up and divided by the target of the last scaler, in whole numbers; a fraction reads as 0."},
 		{version{5, 0}, "multipleScalersCalculation combines the active scalers, each divided by its own target and rounded up, in whole numbers; a fraction reads as 0, and a scaler that fails is left out."},
 		{version{8, 0}, "Queue lengths and targets may be fractions, and the demand is rounded up once, after the scalers are combined."},
-		{version{13, 0}, "Each metric of a scaler is a separate entry, and its queue is 0 unless its name is that of the first metric."},
+		{version{13, 0}, "Each metric of a scaler is a separate entry, and its queue is 0 unless it has the name of the first metric."},
 	}},
 	behaviorCap: {"cap", []form{
 		{version{0, 0}, "The maximum limits whole numbers."},

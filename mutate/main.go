@@ -93,7 +93,7 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 		fmt.Fprintln(stderr, "usage: mutate [flags] packages\n\nReport the small changes of packages that their tests do not notice.")
 		f.PrintDefaults()
 	}
-	f.StringVar(&o.tests, "tests", "", "`packages` whose tests run too, separated by spaces")
+	f.StringVar(&o.tests, "tests", "", "more `packages` with tests to run, separated by spaces")
 	f.StringVar(&o.changed, "changed", "", "mutate only lines that git diff shows as changed or added since this `commit`")
 	f.StringVar(&o.equivalent, "equivalent", "", "`file` that lists equivalent mutants")
 	f.StringVar(&o.results, "results", "mutants.out", "`file` of results, to continue and append to")

@@ -28,7 +28,7 @@ type clusterFlags struct {
 }
 
 func (f *clusterFlags) add(c *cobra.Command) {
-	c.Flags().StringVarP(&f.namespace, "namespace", "n", "", "`namespace` of the ScaledJob in the cluster (default that of the context)")
+	c.Flags().StringVarP(&f.namespace, "namespace", "n", "", "`namespace` of the ScaledJob in the cluster (default: the context's)")
 	c.Flags().StringVar(&f.context, "context", "", "`context` of the kubeconfig (default the current one)")
 	c.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "`file` with the kubeconfig (default $KUBECONFIG, or ~/.kube/config)")
 	_ = c.MarkFlagFilename("kubeconfig")

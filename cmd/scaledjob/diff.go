@@ -145,7 +145,7 @@ func (d *diff) compare(m *manifest, before, after release) (comparison, error) {
 	c := comparison{Name: m.name(), From: before, To: after, Differences: []difference{}}
 	if before.paused(m) && after.paused(m) {
 		m = m.unpaused()
-		c.Notes = append(c.Notes, "the ScaledJob is paused; compared as if it were not")
+		c.Notes = append(c.Notes, "the ScaledJob is paused; compared without the annotation")
 	}
 	triggers, targets, err := d.triggers(m)
 	if err != nil {

@@ -161,7 +161,7 @@ func problemsOf(err error) []error {
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "scaledjob",
-		Short:         "Explain what a KEDA ScaledJob does, and why",
+		Short:         "Explain, check, compare, test and simulate KEDA ScaledJobs",
 		Version:       version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,

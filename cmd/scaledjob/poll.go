@@ -72,7 +72,7 @@ func (r release) poll(m *manifest, s *situation) (*poll, error) {
 		return nil, err
 	}
 	if o != nil && !o.complete && slices.ContainsFunc(o.jobs, func(j batchv1.Job) bool { return j.Status.Active > 0 }) {
-		p.Notes = append(p.Notes, "the dump has no pods; pending Jobs are those without a ready or succeeded pod in their status")
+		p.Notes = append(p.Notes, "the dump has no pods; a Job is pending if its status counts no ready or succeeded pod")
 		if len(m.spec.Spec.ScalingStrategy.PendingPodConditions) > 0 {
 			p.Notes = append(p.Notes, "the dump has no pods; spec.scalingStrategy.pendingPodConditions is not checked")
 		}

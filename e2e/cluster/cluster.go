@@ -64,7 +64,7 @@ func New(ctx context.Context, out io.Writer, opts ...Option) (c *Cluster, err er
 		if !errors.Is(err, errEnded) || tries == 3 {
 			break
 		}
-		fmt.Fprintln(out, "starting once more, since somebody else may have taken a port:", err)
+		fmt.Fprintln(out, "starting again, because another process may have taken a port:", err)
 	}
 	if err != nil {
 		return nil, err

@@ -138,7 +138,7 @@ func metricUnknown(j *job) {
 		}
 		if _, unknown := j.rabbitmq(i); unknown {
 			j.find(j.trigger(i, "type"), "Write protocol: amqp or protocol: http, or lint the manifest together with the Secret",
-				effect{text: "the protocol of the URL is not known, and so is not whether the metric counts in-progress items"})
+				effect{text: "the URL's protocol is unknown: the metric may include in-progress items or leave them out"})
 		}
 	}
 }

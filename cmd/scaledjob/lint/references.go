@@ -225,7 +225,7 @@ func missingEnvironment(j *job) {
 			j.find(v.at, "Write a variable of the container "+container.Name, effect{text: "the container has no such variable: KEDA reads an empty value"})
 		default:
 			j.note(v.at, "Check that one of the envFrom has the variable, or lint its manifest too",
-				effect{text: "no document has this variable: an envFrom whose manifest is not given must provide it"})
+				effect{text: "no document has this variable: an envFrom must provide it, and its manifest is not given"})
 		}
 	}
 }

@@ -82,7 +82,7 @@ func unquoted(err error) error {
 var closeReasons = map[int]string{
 	amqp.ConnectionForced:   "the connection was closed by an operator",
 	amqp.InvalidPath:        "the virtual host is not known",
-	amqp.AccessRefused:      "the login is refused, or lacks a permission",
+	amqp.AccessRefused:      "the login is rejected, or lacks a permission",
 	amqp.NotFound:           "there is no such queue",
 	amqp.ResourceLocked:     "the queue is locked, for it is another connection's own, or its node is down",
 	amqp.PreconditionFailed: "a precondition failed",

@@ -206,7 +206,7 @@ func (q *managementQueue) get(ctx context.Context, u *url.URL, into any) (int, e
 		return 0, err
 	}
 	if json.Unmarshal(body, into) != nil { // the error would quote the answer
-		return 0, errors.New("the answer is not what the management API says")
+		return 0, errors.New("the answer is not the management API's")
 	}
 	return len(body), nil
 }
