@@ -1,6 +1,6 @@
-// Package scaledjob is the root of a library that decides how many Kubernetes Jobs to
-// create for queued work, which finished and outdated Jobs to delete, and which cluster
-// each Job runs on. The root itself is empty. Start with one of these packages:
+// Package scaledjob is the empty root of a library for Kubernetes Jobs. The library decides
+// how many Jobs to create for queued work, which finished and outdated Jobs to delete, and
+// which cluster each Job runs on. Start with one of these packages:
 //
 //	scaling            one poll of a queue: how many Jobs to create, and why
 //	adapter            the same on Kubernetes: count, create and delete Jobs of any owner

@@ -15,9 +15,10 @@
 //
 // A Job belongs to the owner with the UID of its controller reference. Apply sets that
 // reference in every Job, also if the prototype has another. Labels only select the Jobs to
-// watch: a Job with the label and another controller is neither counted nor deleted. If an
-// owner has no Jobs, but its UID has Jobs in another namespace, or its name has Jobs with
-// another UID, the Target is probably wrong and its Jobs are not known.
+// watch: a Job with the label and another controller is neither counted nor deleted.
+//
+// A Target is probably wrong if its owner has no Jobs, but its UID has Jobs in another
+// namespace, or its name has Jobs with another UID. Its Jobs are then not known.
 //
 // With [Options].Home the owners are in another cluster. The labels [LabelHome] and
 // [LabelOwner] then take the place of the reference.

@@ -177,9 +177,9 @@ func (t *Tracker) change(do func()) {
 	}
 }
 
-// Handler returns the event handler of an informer of owners. It tracks the Target that the
-// function returns for an added or updated owner, and untracks a deleted owner. If the
-// function or Track returns an error, failed gets it, and the owner is tracked as before.
+// Handler returns the event handler of an informer of owners. It calls Track with the
+// result of target for an added or updated owner, and Untrack for a deleted owner. If
+// target or Track returns an error, failed gets it, and the owner is tracked as before.
 func Handler[T metav1.Object](t *Tracker, target func(T) (Target, error), failed func(T, error)) cache.ResourceEventHandler {
 	track := func(object any) {
 		owner := object.(T)

@@ -50,7 +50,7 @@ func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil 
 func (o *Outcome) UnmarshalText(text []byte) error { return jsonform.Parse(outcomes, text, o) }
 
 // A Job holds the facts that [ToDelete] reads. The zero value is unfinished. A Job
-// with an Outcome without a name is never chosen.
+// with an unknown Outcome is never chosen.
 type Job struct {
 	Name     string
 	Outcome  Outcome

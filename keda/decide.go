@@ -56,9 +56,10 @@ type Decision struct {
 //  1. A paused ScaledJob is not polled.
 //  2. The scalers are combined to a queue length and T ([Profile.Aggregate]).
 //  3. If R < m, create is m - R, and the queue length is ignored.
-//  4. Otherwise the strategy reads T, R - m, P and M ([Strategy.Scale]).
-//  5. If no scaler is active, create is 0. Otherwise create is the strategy's answer, at
-//     most the queue length (under eager, at most M) and at least 0.
+//  4. Otherwise the strategy reads T, R - m, P and M ([Strategy.Scale]), also if no
+//     scaler is active. Create is its answer, at most the queue length (under eager, at
+//     most M) and at least 0.
+//  5. If no scaler is active, create is 0. A minimum counts as an active scaler.
 func (p Profile) Decide(j *ScaledJob, s State) (d Decision) {
 	d.Profile = p
 	if p.Paused(j) {

@@ -6,6 +6,10 @@
 // observation of a poll. It returns a [Decision] with a [Trace] of each stage.
 // [Validate] returns the problems of a policy; call it when configuration is loaded.
 //
+// R, P and S are the running, pending and stuck Jobs, T the Jobs that the queue asks for,
+// and M the most Jobs that the queue may have, as in package strategy. Jobs in flight are
+// part of R and P.
+//
 // # Stages
 //
 //  1. Demand. A metric is unreadable if it failed or if its numbers are invalid
@@ -28,9 +32,8 @@
 //
 //  5. Limits. Create is at most max - R - terminating, and at least 0.
 //
-// Some polls do not call the strategy. If no metric is active, if no metric is readable,
-// or if a metric is unreadable under HoldOnFailure, create is max(0, min - R), limited
-// as in stage 5. If the policy is paused or the Jobs are unknown, create is 0.
+// Some polls do not call the strategy. Without an active metric, and with an
+// unreadable metric under HoldOnFailure, create is max(0, min - R), limited as in stage 5. If the policy is paused or the Jobs are unknown, create is 0.
 //
 // # Departures from the specification
 //

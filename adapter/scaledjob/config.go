@@ -35,8 +35,8 @@ type Config struct {
 // for types that are not among [TriggerTypes].
 //
 // An error joins all problems, each a [*field.Error]. With an error only
-// Target.Policy.Paused is valid: an invalid pause annotation pauses. Fields that the API
-// server sets, such as the UID, are checked by [adapter.Target.Validate].
+// Target.Policy.Paused is valid: an invalid pause annotation pauses. [adapter.Target.Validate]
+// checks the fields that the API server sets: the UID and the generation.
 func (s *ScaledJob) Config(targets map[string]float64) (Config, error) {
 	r := reader{spec: &s.Spec}
 	r.problems.Check(s.Name != "", "metadata.name", s.Name, "a name")

@@ -162,9 +162,9 @@ type Event struct {
 	Message string
 }
 
-// Events returns an event for each condition with a changed status or reason, an event if
-// this poll created Jobs, and an event if it deleted outdated Jobs. A lasting state, also a
-// failure, is reported once. A new ScaledJob that is inactive or not paused is not
+// Events returns an event for each condition with a changed status or reason. It also
+// returns an event if this poll created Jobs, and if it deleted outdated Jobs. A lasting
+// state, also a failure, is reported once. A new ScaledJob that is inactive or not paused is not
 // reported.
 func (p PollResult) Events(before, after []metav1.Condition) []Event {
 	var all []Event

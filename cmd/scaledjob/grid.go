@@ -54,8 +54,8 @@ func counting(m *manifest) []bool {
 }
 
 // queues returns lengths for each trigger: the same work for all, work for the first only,
-// an item each, and the items of two and a half Jobs, rounded up and, if the metric can be
-// fractional, exact.
+// and an item each. It adds the items of two and a half Jobs, rounded up, and also exact if
+// the metric can be fractional.
 func queues(triggers []scaledjob.Trigger, most int64, whole []bool) [][]float64 {
 	var all [][]float64
 	for _, jobs := range append(spread(most+2, 13), 3*most+1) {

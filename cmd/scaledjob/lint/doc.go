@@ -38,8 +38,8 @@
 //
 // # Positions
 //
-// A finding points to the invalid value. It points to the key if a map or list begins
-// below the key, or if the key is invalid, and to the nearest key above a missing field.
+// A finding points to the invalid value. It points to the key if the key is invalid, or if
+// a map or list begins below it. For a missing field it points to the nearest key above.
 // Lines and columns count from 1, and columns count characters. Problems in aliases and
 // merge keys are reported at their source. Values are read as kubectl does, so that yes
 // and on are booleans.
