@@ -11,6 +11,7 @@ SAMPLE   ?= 0
 SEED     ?= 1
 BASE     ?=
 STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOVULNCHECK = go run golang.org/x/vuln/cmd/govulncheck@v1.9.0
 GORELEASER = go run github.com/goreleaser/goreleaser/v2@v2.16.0
 # Of the stripped command, in bytes.
 MAXIMUM = 38000000
@@ -23,9 +24,9 @@ RELEASES = 2.8 2.13 2.16 2.18 2.19 2.20
 CONFORM = go test -count=1 -v -timeout 30m -rapid.nofailfile
 
 .PHONY: ci test check race fuzz examples bench conformance conformance-all e2e soak mutate cluster fleet \
-	release release-check snapshot publish image-check
+	release release-check compare licenses vulnerabilities peers snapshot publish image-check
 
-ci: test check race fuzz examples bench conformance e2e release-check
+ci: test check race fuzz examples bench conformance e2e release-check compare licenses
 
 test:
 	go test ./... ./mutate/... ./release/...
@@ -83,11 +84,27 @@ mutate:
 # Makes a commit without replace directives beside the branch, and the tags of the modules. It
 # pushes nothing: git push origin v0.1.0 cmd/scaledjob/v0.1.0
 release:
-	go run ./release -version '$(VERSION)'
+	go run ./release '$(VERSION)'
 
 # Publishes HEAD to a module proxy in a temporary directory, and installs and imports it from there.
 release-check:
-	go run ./release -check
+	go run ./release check
+
+# The incompatible changes of the Go API since the newest release: CHANGELOG.md must name each.
+compare:
+	go run ./release compare
+
+# The licenses of the dependencies.
+licenses:
+	go run ./release licenses
+
+# Known vulnerabilities in code that the released modules call. It asks vuln.go.dev.
+vulnerabilities:
+	@set -e; for m in . cmd/scaledjob; do (cd $$m && $(GOVULNCHECK) ./...); done
+
+# The library beside KEDA's executor and Karmada's division; ARGS='-kubeconfig FILE' creates Jobs too.
+peers:
+	cd bench && GOWORK=off go run . $(ARGS)
 
 # Builds the archives of a release for all platforms, without publishing them.
 snapshot:

@@ -10,7 +10,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/scaledjob/scaledjob/rollout"
 )
@@ -60,7 +59,7 @@ var (
 // after a batch with a failed create, and returns a [*CreateError]. Errors of deletes are
 // joined. A Job that is deleted already counts as deleted; a Job that has changed is left
 // to the next plan. The Result is also valid with an error.
-func (t *Tracker) Apply(ctx context.Context, client kubernetes.Interface, p Plan) (Result, error) {
+func (t *Tracker) Apply(ctx context.Context, client Client, p Plan) (Result, error) {
 	a := t.begin(&p)
 	a.jobs = client.BatchV1()
 	for batch := t.next(ctx, a); len(batch) > 0; batch = t.next(ctx, a) {

@@ -7,7 +7,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 )
 
 // List reads the Jobs of an owner, and their pods if Options.Pods is set, for a program
@@ -16,7 +15,7 @@ import (
 // List cannot detect a wrong namespace, because Jobs elsewhere are not listed. It does not
 // know the creates that an earlier process or tracker sent in the last 2 Timeouts. Until
 // they have arrived, each finished Job that Apply deletes may cost a Job above the maximum.
-func List(ctx context.Context, client kubernetes.Interface, target Target, o Options) (*Tracker, error) {
+func List(ctx context.Context, client Client, target Target, o Options) (*Tracker, error) {
 	t, err := newTracker(o)
 	if err != nil {
 		return nil, err

@@ -82,12 +82,15 @@ func (o *owned) plan(metrics []scaling.Metric, known bool, now time.Time) Plan {
 
 // prune deletes the finished Jobs beyond the limits.
 func (o *owned) prune() (deletions []Deletion) {
-	jobs := o.byNumber()
-	candidates := make([]history.Job, len(jobs))
-	for i, j := range jobs {
-		candidates[i] = history.Job{Name: j.Name, Deleting: j.Deleting, Finished: j.Finished, Outcome: outcomes[j.Phase]}
+	var jobs []*job
+	var finished []history.Job
+	for _, j := range o.jobs {
+		if j.ended() && !j.stray {
+			jobs = append(jobs, j)
+			finished = append(finished, history.Job{Name: j.Name, Deleting: j.Deleting, Finished: j.Finished, Outcome: outcomes[j.Phase]})
+		}
 	}
-	for _, i := range history.ToDelete(o.target.History, candidates) {
+	for _, i := range history.ToDelete(o.target.History, finished) {
 		d := jobs[i].Delete(rollout.Background, HistoryLimit)
 		d.ResourceVersion = ""
 		deletions = append(deletions, d)

@@ -13,7 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
+	batchclient "k8s.io/client-go/kubernetes/typed/batch/v1"
+	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/scaledjob/scaledjob/field"
@@ -23,6 +24,13 @@ import (
 
 // DefaultTimeout is the timeout of requests if Options.Timeout is 0.
 const DefaultTimeout = 15 * time.Second
+
+// A Client is the part of a client-go Clientset that this package calls. A program that
+// passes batch and core clients of its own does not link the clients of all other groups.
+type Client interface {
+	BatchV1() batchclient.BatchV1Interface
+	CoreV1() coreclient.CoreV1Interface // called only with Options.Pods
+}
 
 // Options configure a [Tracker]. The zero value tracks the Jobs of all namespaces
 // that have [LabelOwner], without their pods.
@@ -75,7 +83,7 @@ type Tracker struct {
 
 // NewTracker returns a tracker that [Tracker.Run] starts. The client watches, so
 // that it must not have a timeout. An error has every problem of the options.
-func NewTracker(client kubernetes.Interface, o Options) (*Tracker, error) {
+func NewTracker(client Client, o Options) (*Tracker, error) {
 	t, err := newTracker(o)
 	if err != nil {
 		return nil, err

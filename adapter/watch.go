@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -31,7 +30,7 @@ func (t *Tracker) HasSynced() bool {
 	return t.unsynced == 0
 }
 
-func (t *Tracker) watch(client kubernetes.Interface) {
+func (t *Tracker) watch(client Client) {
 	reflect := func(kind runtime.Object, ofPods bool, calls *cache.ListWatch) {
 		t.unsynced++
 		t.reflectors = append(t.reflectors, cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(calls, client),

@@ -1,8 +1,9 @@
-// Release makes the commit and the tags of a release, and checks that a release can be
-// installed and imported.
+// Release makes the commit and the tags of a release, and checks what is to be released.
 //
-//	release -version v0.1.0    make the commit and the tags in this clone
-//	release -check             publish to a module proxy in a temporary directory, and use it
+//	release v0.1.0      make the commit and the tags in this clone
+//	release check       publish to a module proxy in a temporary directory, and use it
+//	release compare     compare the Go API with the newest release
+//	release licenses    print the licenses of the dependencies
 //
 // On the main branch the modules are tied by replace directives. A released module has none.
 // The release is a commit beside the branch: its parent is HEAD, its tags name it, and
@@ -11,39 +12,39 @@ package main
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 )
 
 func main() {
-	version := flag.String("version", "", "version to release, such as v0.1.0")
-	check := flag.Bool("check", false, "check a release of HEAD from a temporary module proxy")
-	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *version, *check); err != nil {
+	if err := run(ctx, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, version string, check bool) error {
+func run(ctx context.Context, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("%d arguments; use one: a version such as v0.1.0, check, compare or licenses", len(args))
+	}
 	r, err := open(ctx, ".")
 	if err != nil {
 		return err
 	}
-	switch {
-	case check && version == "":
+	switch args[0] {
+	case "check":
 		return r.check(ctx, os.Stdout)
-	case !check && version != "":
-		tags, err := r.release(ctx, version)
-		for _, tag := range tags {
-			fmt.Println("tagged", tag)
-		}
-		return err
+	case "compare":
+		return r.compare(ctx, os.Stdout)
+	case "licenses":
+		return r.licenses(ctx, os.Stdout)
 	}
-	return errors.New("use either -version v0.1.0 or -check")
+	tags, err := r.release(ctx, args[0])
+	for _, tag := range tags {
+		fmt.Println("tagged", tag)
+	}
+	return err
 }

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/events"
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/scaling"
@@ -203,8 +202,13 @@ func transition(c *metav1.Condition) Event {
 	return e
 }
 
-// Record sends the events to client-go's recorder.
-func Record(r events.EventRecorder, about runtime.Object, all []Event) {
+// A Recorder is the part of client-go's events.EventRecorder that [Record] calls.
+type Recorder interface {
+	Eventf(regarding, related runtime.Object, eventType, reason, action, note string, args ...any)
+}
+
+// Record sends the events to a recorder.
+func Record(r Recorder, about runtime.Object, all []Event) {
 	for _, e := range all {
 		r.Eventf(about, nil, e.Type, e.Reason, e.Reason, "%s", e.Message)
 	}
