@@ -67,7 +67,7 @@
 // can also be followed event by event ([Options].Observe). FuzzAudit derives the summary
 // once more from the events, item by item and Job by Job: that nothing gets lost, and
 // Little's law, on every run. TestWaitsOfMMc and TestQueueLengthsOfMM1 compare with
-// queueing theory, TestTimeline with a run made by hand, and the TestStories with the
+// queueing theory, TestTimeline with a run made by hand, and TestStoriesOfKEDA with the
 // numbers that KEDA's documents and those of multi-cluster scaling tell.
 //
 // The examples show what goes wrong when a strategy does not fit the metric.
