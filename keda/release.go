@@ -17,8 +17,8 @@ var lastPatch = [...]uint8{0, 0, 0, 0, 0, 0, 1, 1, 2, 3, 1, 2, 1, 1, 1, 1, 1, 3,
 
 func (v version) String() string { return fmt.Sprintf("2.%d.%d", v.minor, v.patch) }
 
-// since names the first release that has something: the minor alone where it
-// came with its first patch.
+// since returns the first release with a rule: the minor alone if that is the
+// minor's first patch.
 func (v version) since() string {
 	if v.patch == 0 {
 		return fmt.Sprintf("2.%d", v.minor)
@@ -100,8 +100,8 @@ func profileOf(v version) Profile {
 // Release returns the release with its patch, as in "2.18.3".
 func (p Profile) Release() string { return p.version.String() }
 
-// String returns "keda@" and the release.
-func (p Profile) String() string { return "keda@" + p.Release() }
+// String returns "KEDA" and the release.
+func (p Profile) String() string { return "KEDA " + p.Release() }
 
 // Rule returns the rule of a behavior, or the zero Rule if there is no behavior of that
 // name.
