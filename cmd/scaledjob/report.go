@@ -2,10 +2,8 @@ package main
 
 import (
 	"cmp"
-	_ "embed"
 	"encoding/csv"
 	"fmt"
-	"html/template"
 	"io"
 	"strconv"
 	"strings"
@@ -127,26 +125,4 @@ func (r *report) Workload() string {
 	}
 	parts = append(parts, fmt.Sprintf("startup %s", s.Jobs.Startup), "rules of "+r.Policies[0].Release.String(), fmt.Sprintf("%d seeds from %d", max(1, r.Seeds), s.Seed))
 	return strings.Join(parts, "; ") + "."
-}
-
-//go:embed report.html
-var page string
-
-var pageTemplate = template.Must(template.New("report").Parse(page))
-
-func writeHTML(w io.Writer, r *report) error {
-	data := struct {
-		*report
-		Style  template.CSS
-		Rows   []row
-		Charts []template.HTML
-		Best   []simulation.Point
-	}{report: r, Style: template.CSS(picture.Style), Best: picture.Best(r.Points)}
-	for i := range r.Results {
-		data.Rows = append(data.Rows, rowOf(&r.Results[i]))
-	}
-	for _, chart := range r.charts() {
-		data.Charts = append(data.Charts, template.HTML(chart))
-	}
-	return pageTemplate.Execute(w, data)
 }
