@@ -121,7 +121,8 @@ func TestWorkloadMissing(t *testing.T) {
 		{30, 10, "a:8 b:5/5", "a:5>5, b:5", ""},
 		{30, 10, "a:5 b!missing", "a:10>10, b:0 WorkloadMissing", ""},
 	})
-	play(t, replicas.NewPolicy(100), []line{{0, 10, "a!missing b!missing", "a:0 WorkloadMissing, b:0 WorkloadMissing", replicas.ReasonNoMembers}})
+	plan := play(t, replicas.NewPolicy(100), []line{{0, 10, "a!missing b!missing", "a:0 WorkloadMissing, b:0 WorkloadMissing", replicas.ReasonNoMembers}})
+	require.Equal(t, "10 replicas, NoMembers, 10 unplaced", strings.Split(plan.String(), "\n")[0])
 }
 
 // Registered, but unreachable from the start: nobody shrinks for it, neither within
@@ -364,6 +365,8 @@ func TestAllExcludedByFailures(t *testing.T) {
 func TestSurge(t *testing.T) {
 	p := replicas.NewPolicy(10, members(1, 1)...)
 	require.Equal(t, int32(2), p.MaxSurge)
+	require.Equal(t, int32(25), replicas.NewPolicy(100).MaxSurge)
+	require.Equal(t, int32(1), replicas.NewPolicy(3).MaxSurge)
 	play(t, p, []line{
 		{0, 10, "a:10 b:0", "a:5, b:5>2", ""},
 		{30, 10, "a:10 b:2/0", "a:5, b:5", ""},
