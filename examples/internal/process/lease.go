@@ -19,7 +19,7 @@ import (
 // caller may call Lead again.
 var ErrLost = errors.New("the lease is lost")
 
-// A Lease lets one of several processes act.
+// A Lease lets a single process act at a time.
 type Lease struct {
 	// Client should have connections of its own, so that nothing delays a renewal, and
 	// a timeout of [Lease.Timeout].
@@ -33,7 +33,7 @@ type Lease struct {
 	Log      *slog.Logger
 }
 
-// Timeout returns the timeout of one request, so that a renewal has several attempts.
+// Timeout returns the timeout of a request, so that a renewal has several attempts.
 func (l Lease) Timeout() time.Duration { return l.Duration / 5 }
 
 // deadline is the age of the last renewal at which the process stops to act. Requests
@@ -130,7 +130,7 @@ func (l Lease) lock() (*lock, error) {
 type lock struct {
 	resourcelock.LeaseLock
 	term   *Term
-	length time.Duration // for which a renewal is valid
+	length time.Duration // time for which a renewal is valid
 }
 
 // Create takes the lease.
@@ -171,7 +171,7 @@ func (l *lock) release(timeout time.Duration) {
 
 // A Term reports whether a process holds its lease. The zero value does not.
 type Term struct {
-	renewed atomic.Pointer[renewal] // the last one; nil means none
+	renewed atomic.Pointer[renewal] // the last renewal; nil means none
 }
 
 // A renewal is valid for some time after it was sent.

@@ -1,5 +1,5 @@
-// Package process holds the part of a controller that does not depend on its subject:
-// flags, access to the cluster, metrics and probes, lease, logs, shutdown.
+// Package process holds the parts of a controller that do not depend on its subject: flags,
+// access to the cluster, metrics and probes, lease, logs, shutdown.
 //
 // A controller embeds [Options] in a struct with its own flags, which is its [Program]:
 //
