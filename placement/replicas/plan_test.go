@@ -251,6 +251,7 @@ func TestRemaining(t *testing.T) {
 	p.MaxPercentage = new(int32(20))
 	plan := play(t, p, []line{{0, 10, "a:10 b:0", "a:5, b:5>2", ""}, {0, 10, "a!away b:2", "a:5 Unreachable, b:5>4", ""}})
 	require.Equal(t, int32(1), plan.Remaining)
+	require.Contains(t, plan.String(), ", 1 to move later")
 	for percentage, want := range map[int32]int32{-1: 1, 0: 1, 1: 9, 99: 500, 200: 500} {
 		p := replicas.NewPolicy(replicas.NoMax)
 		p.MaxPercentage = &percentage
@@ -330,6 +331,7 @@ func TestDuplicate(t *testing.T) {
 		{30, 9, "a:3=x b:3=x c:6=y", "a:3, b:0 Duplicate, c:6", ""},
 	})
 	require.Equal(t, "Cluster is the same as a, and gets no replicas", plan.Shares[1].Description())
+	require.Zero(t, plan.Shares[1].Current)
 	p := replicas.NewPolicy(100, members(1)...)
 	plan = replicas.NewPlan(p, replicas.State{Replicas: new(int32(9)), Checkpoint: plan.Checkpoint, Clusters: clusters(t, "a!away b:3=x")})
 	require.Equal(t, "a:9 Unreachable", shares(plan))
