@@ -183,6 +183,9 @@ func (p *placer) hold(holds []int32, j *job, turn int32) {
 // are created again go to members with late creates, up to their number on each member.
 func (p *placer) add(n int64, again bool) (left int64) {
 	for _, tier := range p.tiers {
+		if n == 0 {
+			break
+		}
 		parties := p.parties(tier)
 		for at := range parties {
 			if party, late := &parties[at], max(0, p.members[tier[at]].Late); again {

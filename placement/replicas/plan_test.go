@@ -121,7 +121,8 @@ func TestWorkloadMissing(t *testing.T) {
 		{30, 10, "a:8 b:5/5", "a:5>5, b:5", ""},
 		{30, 10, "a:5 b!missing", "a:10>10, b:0 WorkloadMissing", ""},
 	})
-	play(t, replicas.NewPolicy(100), []line{{0, 10, "a!missing b!missing", "a:0 WorkloadMissing, b:0 WorkloadMissing", replicas.ReasonNoMembers}})
+	plan := play(t, replicas.NewPolicy(100), []line{{0, 10, "a!missing b!missing", "a:0 WorkloadMissing, b:0 WorkloadMissing", replicas.ReasonNoMembers}})
+	require.Equal(t, "10 replicas, NoMembers, 10 unplaced", strings.Split(plan.String(), "\n")[0])
 }
 
 // Registered, but unreachable from the start: nobody shrinks for it, neither within
@@ -250,6 +251,7 @@ func TestRemaining(t *testing.T) {
 	p.MaxPercentage = new(int32(20))
 	plan := play(t, p, []line{{0, 10, "a:10 b:0", "a:5, b:5>2", ""}, {0, 10, "a!away b:2", "a:5 Unreachable, b:5>4", ""}})
 	require.Equal(t, int32(1), plan.Remaining)
+	require.Contains(t, plan.String(), ", 1 to move later")
 	for percentage, want := range map[int32]int32{-1: 1, 0: 1, 1: 9, 99: 500, 200: 500} {
 		p := replicas.NewPolicy(replicas.NoMax)
 		p.MaxPercentage = &percentage
@@ -329,6 +331,7 @@ func TestDuplicate(t *testing.T) {
 		{30, 9, "a:3=x b:3=x c:6=y", "a:3, b:0 Duplicate, c:6", ""},
 	})
 	require.Equal(t, "Cluster is the same as a, and gets no replicas", plan.Shares[1].Description())
+	require.Zero(t, plan.Shares[1].Current)
 	p := replicas.NewPolicy(100, members(1)...)
 	plan = replicas.NewPlan(p, replicas.State{Replicas: new(int32(9)), Checkpoint: plan.Checkpoint, Clusters: clusters(t, "a!away b:3=x")})
 	require.Equal(t, "a:9 Unreachable", shares(plan))
@@ -364,6 +367,8 @@ func TestAllExcludedByFailures(t *testing.T) {
 func TestSurge(t *testing.T) {
 	p := replicas.NewPolicy(10, members(1, 1)...)
 	require.Equal(t, int32(2), p.MaxSurge)
+	require.Equal(t, int32(25), replicas.NewPolicy(100).MaxSurge)
+	require.Equal(t, int32(1), replicas.NewPolicy(3).MaxSurge)
 	play(t, p, []line{
 		{0, 10, "a:10 b:0", "a:5, b:5>2", ""},
 		{30, 10, "a:10 b:2/0", "a:5, b:5", ""},

@@ -45,3 +45,11 @@ func TestHarden(t *testing.T) {
 		require.Equal(t, tt.want, tt.state.Harden(tt.until, at(0)), "%v until %v", tt.state, tt.until)
 	}
 }
+
+// A failure never shortens a hard taint, and the shortest soft taint is one.
+func TestFail(t *testing.T) {
+	long := taint.State{Level: taint.Hard, Until: at(60)}
+	require.Equal(t, long, long.Fail(taint.Durations{Soft: 1, Hard: seconds(10)}, at(0)))
+	require.Equal(t, taint.State{Level: taint.Hard, Until: at(69)}, long.Fail(taint.Durations{Hard: seconds(10)}, at(59)))
+	require.Equal(t, taint.State{Level: taint.Soft, Until: at(0).Add(1)}, taint.State{}.Fail(taint.Durations{Soft: 1, Hard: seconds(10)}, at(0)))
+}
