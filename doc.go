@@ -1,21 +1,33 @@
-// Package scaledjob is the root of a library that decides how many Kubernetes
-// Jobs to create for queued work, which finished Jobs to delete, what happens to
-// Jobs of an older spec, and which cluster a Job goes to. It holds nothing itself:
+// Package scaledjob is the empty root of a library for Kubernetes Jobs. The library decides
+// how many Jobs to create for queued work, which finished and outdated Jobs to delete, and
+// which cluster each Job runs on. Start with one of these packages:
 //
-//	field                  an invalid configuration value
-//	strategy               how many Jobs a load asks for
-//	strategy/strategytest  properties of any strategy
-//	scaling                from metrics to a decision, with its trace
+//	scaling            one poll of a queue: how many Jobs to create, and why
+//	adapter            the same on Kubernetes: count, create and delete Jobs of any owner
+//	adapter/scaledjob  KEDA's ScaledJob: read a manifest, set conditions and events
+//
+// The others decide one thing each:
+//
+//	strategy               how many Jobs a load asks for; strategytest checks any strategy
 //	history                which finished Jobs to delete
-//	rollout                which Jobs of an older spec to delete
-//	keda                   what each release of KEDA computes, quirks included
-//	placement              which cluster each replica and Job goes to
-//	schedule               which runs of a job are due
-//	schedule/interval      ISO 8601 repeating intervals
-//	simulation             a policy played against a workload
-//	adapter                the same on Kubernetes, through client-go
+//	rollout                which outdated Jobs to delete
+//	keda                   the decisions of each KEDA release, faults included
+//	placement/jobs         the cluster of each Job
+//	placement/replicas     the replicas of each cluster
+//	schedule               which runs of a job are due; interval reads ISO 8601 intervals
+//	simulation             a policy against a workload in virtual time
+//	field                  invalid configuration values
 //
-// All but adapter are pure and import the standard library and each other alone,
-// strategytest apart, which needs rapid; TestImports checks that. examples/quickstart shows
-// them at work.
+// These packages are pure: they take the time as an argument, do no I/O and import the
+// standard library only, except strategytest, which also imports rapid. The packages
+// adapter/member and adapter/scheduledjob apply placement and schedule on Kubernetes.
+//
+// The smallest whole controller is examples/own-controller. The command is a module of
+// its own:
+//
+//	go install github.com/scaledjob/scaledjob/cmd/scaledjob@latest
+//
+// # Tests
+//
+//	each package imports only the packages named for it   TestImports
 package scaledjob

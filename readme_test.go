@@ -1,25 +1,132 @@
 package scaledjob_test
 
 import (
+	"io/fs"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-// The controller in the README is the one of the example.
-func TestReadmeShowsTheExample(t *testing.T) {
-	readme, err := os.ReadFile("README.md")
+func read(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(name)
 	require.NoError(t, err)
-	example, err := os.ReadFile("examples/own-controller/main.go")
-	require.NoError(t, err)
-	_, section, found := strings.Cut(string(readme), "## A controller of your own")
-	require.True(t, found)
-	_, rest, found := strings.Cut(section, "```go\n")
-	require.True(t, found)
-	code, _, found := strings.Cut(rest, "```")
-	require.True(t, found)
-	require.NotEmpty(t, code)
-	require.Contains(t, string(example), code)
+	return string(data)
+}
+
+// blocks returns the contents of the code blocks of a language.
+func blocks(text, language string) (all []string) {
+	parts := strings.Split(text, "```")
+	for i := 1; i < len(parts); i += 2 {
+		if code, ok := strings.CutPrefix(parts[i], language+"\n"); ok {
+			all = append(all, code)
+		}
+	}
+	return all
+}
+
+// The README shows pieces of files that are tested: an Example with its output, a function
+// of a program, and a manifest.
+func TestReadmeShowsFiles(t *testing.T) {
+	readme := read(t, "README.md")
+	code := blocks(readme, "go")
+	require.Len(t, code, 2)
+	example := regexp.MustCompile(`(?m)^`).ReplaceAllString(strings.TrimSuffix(code[0], "\n"), "\t")
+	require.Contains(t, read(t, "scaling/scaling_test.go"), "func ExampleDecide() {\n"+example+"\n}\n")
+	require.Contains(t, read(t, "examples/own-controller/main.go"), code[1])
+	manifests := blocks(readme, "yaml")
+	require.Len(t, manifests, 1)
+	require.Contains(t, read(t, "testdata/manifests/rabbitmq.yaml"), manifests[0])
+}
+
+// The commands of the README. TestReadme of cmd/scaledjob runs the lines with a $, and
+// make release-check installs and gets a release.
+func TestReadmeCommands(t *testing.T) {
+	module, _, _ := strings.Cut(strings.TrimPrefix(read(t, "go.mod"), "module "), "\n")
+	var commands []string
+	for _, block := range blocks(read(t, "README.md"), "") {
+		if strings.HasPrefix(block, "$ ") {
+			continue
+		}
+		for line := range strings.Lines(block) {
+			command, _, _ := strings.Cut(line, "#")
+			commands = append(commands, strings.TrimSpace(command))
+		}
+	}
+	require.Equal(t, []string{
+		"go install " + module + "/cmd/scaledjob@latest",
+		"go get " + module + "@latest",
+		"go run ./examples/quickstart",
+	}, commands)
+	out, err := exec.CommandContext(t.Context(), "go", "run", "./examples/quickstart").CombinedOutput()
+	require.NoError(t, err, string(out))
+	require.Contains(t, string(out), "create ")
+	require.Contains(t, read(t, "Makefile"), "\nci: test check")
+}
+
+var links = regexp.MustCompile(`\]\(([^)#]+)[^)]*\)`)
+
+// Each relative link of a page leads to a file or a directory.
+func TestLinks(t *testing.T) {
+	checked := 0
+	for _, page := range files(t, ".md") {
+		for _, m := range links.FindAllStringSubmatch(read(t, page), -1) {
+			if !strings.Contains(m[1], "://") {
+				checked++
+				_, err := os.Stat(filepath.Join(filepath.Dir(page), m[1]))
+				assert.NoError(t, err, page)
+			}
+		}
+	}
+	require.Greater(t, checked, 30)
+}
+
+var testNames = regexp.MustCompile(`(?:^|[^\w ]|[^c] )((?:Test|Fuzz|Benchmark)[A-Z]\w+)`) // not after "func "
+
+// Each test, fuzz target and benchmark that a page or a comment names exists.
+func TestNamedTestsExist(t *testing.T) {
+	declared := regexp.MustCompile(`(?m)^func (\w+)\(`)
+	tests := map[string]bool{}
+	for _, name := range files(t, "_test.go") {
+		for _, m := range declared.FindAllStringSubmatch(read(t, name), -1) {
+			tests[m[1]] = true
+		}
+	}
+	named := 0
+	for _, name := range append(files(t, ".go"), files(t, ".md")...) {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		for line := range strings.Lines(read(t, name)) {
+			text := line
+			if strings.HasSuffix(name, ".go") {
+				_, text, _ = strings.Cut(line, "//")
+			}
+			for _, test := range testNames.FindAllStringSubmatch(text, -1) {
+				named++
+				assert.True(t, tests[test[1]], "%s names %s", name, test[1])
+			}
+		}
+	}
+	require.Greater(t, named, 100)
+}
+
+// files returns the files of all modules whose names end so.
+func files(t *testing.T, suffix string) (all []string) {
+	require.NoError(t, filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && (d.Name() == "testdata" && path != "testdata" || d.Name() == ".git") {
+			return filepath.SkipDir
+		}
+		if strings.HasSuffix(path, suffix) {
+			all = append(all, path)
+		}
+		return err
+	}))
+	return all
 }

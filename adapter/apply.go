@@ -14,7 +14,7 @@ import (
 	"github.com/scaledjob/scaledjob/rollout"
 )
 
-// A Result counts what one Apply did.
+// A Result holds the numbers of Jobs that Apply created and deleted.
 type Result struct {
 	Created  int64 // Jobs that this call created
 	Existing int64 // Jobs found under a name that was to be created: another writer's, or of an earlier create
@@ -49,16 +49,16 @@ var (
 	errChanged = errors.New("the Job has changed")
 )
 
-// Apply carries a plan out with a client whose requests time out after
-// Options.Timeout. First it reads the Jobs of earlier creates and deletions whose effect
-// the cache has not shown for twice that time. Then it deletes unfinished Jobs, creates
-// Jobs, and deletes finished Jobs. Requests are sent in batches that double from 1 to 64.
+// Apply carries a plan out with a client whose timeout is Options.Timeout. It reads the
+// Jobs of earlier requests that the cache has not shown for twice that time. Then it
+// deletes unfinished Jobs, creates Jobs, and deletes finished Jobs, in batches that double
+// from 1 to 64.
 //
-// If the maximum of the Target leaves no capacity, Apply creates fewer Jobs and returns no
-// error. Before each batch it stops with [ErrOutdated] if the plan is outdated. A create
-// that fails ends the creating after its batch, with a [*CreateError]. The error joins
-// those of deletes. A Job that is gone already counts as deleted. A Job that has changed
-// is left to the next plan. The Result is valid with an error too.
+// If the Target's maximum leaves no capacity, Apply creates fewer Jobs and returns no error.
+// It stops with [ErrOutdated] before a batch if the plan is outdated. It stops creating
+// after a batch with a failed create, and returns a [*CreateError]. Errors of deletes are
+// joined. A Job that is deleted already counts as deleted; a Job that has changed is left
+// to the next plan. The Result is also valid with an error.
 func (t *Tracker) Apply(ctx context.Context, client Client, p Plan) (Result, error) {
 	a := t.begin(&p)
 	a.jobs = client.BatchV1()

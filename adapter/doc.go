@@ -13,11 +13,12 @@
 //
 // # Ownership
 //
-// A Job belongs to the owner whose UID its controller reference has. Created Jobs get
-// that reference, whatever the prototype has. Labels only select the Jobs to watch: a Job
-// with the label and another controller is neither counted nor deleted. If an owner has no
-// Jobs, but its UID has some in another namespace, or its name has some with another UID,
-// the Target is probably wrong and its Jobs are not known.
+// A Job belongs to the owner with the UID of its controller reference. Apply sets that
+// reference in every Job, also if the prototype has another. Labels only select the Jobs to
+// watch: a Job with the label and another controller is neither counted nor deleted.
+//
+// A Target is probably wrong if its owner has no Jobs, but its UID has Jobs in another
+// namespace, or its name has Jobs with another UID. Its Jobs are then not known.
 //
 // With [Options].Home the owners are in another cluster. The labels [LabelHome] and
 // [LabelOwner] then take the place of the reference.
@@ -33,34 +34,34 @@
 //
 // # Creating
 //
-// A Job's name is made of its owner's name and UID and of a number from 1, and of nothing
+// A Job's name depends on its owner's name and UID and on a number from 1, and on nothing
 // else. These rules keep the maximum:
 //
-//  1. A number is taken if the cache shows a Job under it, if a create of it is in
-//     flight, or if the API server has answered that its Job has finished or is somebody
-//     else's. Every other number is free.
+//  1. A number is taken if the cache shows a Job with it, if a create of it is in
+//     flight, or if the API server has answered that its Job has finished or has another
+//     controller. Every other number is free.
 //  2. Jobs are created on the lowest free numbers, which are chosen when the request is
 //     sent. A finished Job keeps its number until it is deleted. Then the number recurs;
 //     the UID is the identity.
 //  3. An answered create is in flight until the cache shows its UID.
 //  4. A create that was not answered is never sent again. At L after the call has returned
 //     the Job is asked for. L is twice Options.Timeout: a create cannot arrive later.
-//  5. Finished Jobs are deleted last in a poll, never while a create is not answered, and
-//     never within L of the first Track of their owner. Nothing is created while the cache
+//  4. A create that was not answered is never sent again. At L after the call has returned,
+//     Apply reads the Job. L is twice Options.Timeout: a create cannot arrive later.
 //     shows a Job that was pruned.
 //  6. The cache begins with a consistent read.
 //  7. Before each batch of requests a plan checks whether the process may act, whether its
 //     Target is the current one, and its age.
 //
-// Two writers, or one before and after a restart, therefore choose the same names, and the
+// Two writers, or a writer before and after a restart, therefore choose the same names. The
 // API server keeps one Job of each. The rules compare no clocks with the API server's, and
 // need no bound on the lag of a cache. Grace periods may compare clocks.
 //
 // # Limits of the promise
 //
-// A deletion makes a number free that another writer may still hold to be taken, or the
-// reverse. While a create is under way or the cache is behind, each of these deletions may
-// cost one Job above the maximum:
+// A deletion frees a number that another writer may still count as taken, or the reverse.
+// While a create is under way or the cache is behind, each of these deletions may cost a
+// Job above the maximum:
 //
 //   - a finished Job, deleted by a time to live, a user or a second active writer. A time
 //     to live above 2 L makes this unlikely.
@@ -70,10 +71,11 @@
 //   - a finished Job, while another process is stopped just before it sends a create. No
 //     timeout covers the stop.
 //   - somebody else's Job that has one of the owner's names.
+//   - a Job of another controller with a name of the owner's Jobs.
 //
-// The cache is behind also while the tracker lists anew, until it has the whole list. After
-// an edit the maximum that counts is the largest with which the create of an unfinished Job
-// was decided.
+// The cache is also behind while the tracker lists anew, until it has the whole list. After
+// an edit, the maximum that counts is the largest under which the create of an unfinished
+// Job was decided.
 //
 // # Tests
 //

@@ -34,7 +34,7 @@ var phaseNames = [...]string{"running", "pending", "suspended", "terminating", "
 // String returns the name of the phase in lower case.
 func (p Phase) String() string { return phaseNames[min(p, InFlight+1)] }
 
-// A Job describes one Job of an owner. The zero value is running.
+// A Job describes a Job of an owner. The zero value is running.
 type Job struct {
 	Namespace, Name string
 	UID             types.UID // empty if the Job is in flight and its create was not answered
@@ -49,7 +49,7 @@ type Job struct {
 	Finished     time.Time // zero if the Job has not finished
 	Revision     rollout.Revision
 	NeverStarted bool              // no pod has ever started; false if unknown
-	Labels       map[string]string // those of Options.KeepLabels; shared, must not be modified
+	Labels       map[string]string // labels of Options.KeepLabels; shared, must not be modified
 }
 
 // JobOf describes a Job from its status alone. Number and Labels are not set, nor is
@@ -72,7 +72,7 @@ func (j *Job) key() types.NamespacedName {
 
 func (j *Job) ended() bool { return j.Phase == Succeeded || j.Phase == Failed }
 
-// A job is the form in which the tracker keeps a Job. The zero value is none.
+// A job is the tracker's form of a Job. The zero value is none.
 type job struct {
 	Job
 	owner  *owned
@@ -136,7 +136,7 @@ func (j *job) GetObjectMeta() metav1.Object {
 // uidOf returns the UID of a Job. client-go's fake clientset gives none.
 func uidOf(j *batchv1.Job) types.UID { return cmp.Or(j.UID, types.UID(j.Name)) }
 
-// value returns what p points to, or the zero value if p is nil.
+// value returns *p, or the zero value if p is nil.
 func value[T any](p *T) (v T) {
 	if p != nil {
 		v = *p
@@ -144,7 +144,7 @@ func value[T any](p *T) (v T) {
 	return v
 }
 
-// end returns the phase of a Job for which its pods do not matter, else Running.
+// end returns the phase of a Job that does not depend on its pods, or else Running.
 func end(j *batchv1.Job) Phase {
 	switch {
 	case condition(j, batchv1.JobComplete) != nil:
@@ -169,7 +169,7 @@ func condition(j *batchv1.Job, kind batchv1.JobConditionType) *batchv1.JobCondit
 	return nil
 }
 
-// A pod is the form in which the tracker keeps a pod.
+// A pod is the tracker's form of a pod.
 type pod struct {
 	uid             types.UID
 	namespace, name string
@@ -177,7 +177,7 @@ type pod struct {
 	jobName         string
 	started         bool                                     // Running or Succeeded
 	ran             bool                                     // has left phase Pending
-	conditions      []unique.Handle[corev1.PodConditionType] // those that are True
+	conditions      []unique.Handle[corev1.PodConditionType] // types of the conditions that are True
 }
 
 func newPod(object *corev1.Pod) *pod {
@@ -216,8 +216,8 @@ func (p *pod) took(conditions []string) bool {
 	return p.started || len(conditions) > 0
 }
 
-// classify sets what follows from the Job, its pods, and what was known of it before.
-// Conditions, if there are any, are read from the pods alone.
+// classify sets the phase from the Job, its pods and its earlier state. If there are
+// conditions, they are read from the pods only.
 func (j *job) classify(before job, pods []*pod, podsKnown bool, conditions []string, now time.Time) {
 	j.ran = j.ran || before.ran
 	took := j.took && len(conditions) == 0
@@ -241,9 +241,9 @@ func (j *job) classify(before job, pods []*pod, podsKnown bool, conditions []str
 	j.ran = j.ran || j.Phase == Running
 }
 
-// pendingSince returns since when the Job has been pending without interruption.
-// What happened before the tracker observed the Job is unknown: if it has run, it
-// is pending from now.
+// pendingSince returns the start of the uninterrupted time in which the Job is pending.
+// The time before the first observation is unknown: if the Job has run, it is pending
+// from now.
 func (j *job) pendingSince(before job, now time.Time) time.Time {
 	switch {
 	case j.Phase != Pending:

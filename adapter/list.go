@@ -9,13 +9,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// List reads the Jobs of one owner, and their pods if Options.Pods is set, for a
-// program that polls once. It returns a tracker that no event changes.
+// List reads the Jobs of an owner, and their pods if Options.Pods is set, for a program
+// that polls once. It returns a tracker that no event changes.
 //
-// A wrong namespace cannot be detected here: Jobs elsewhere are not listed. List knows
-// nothing of the creates that an earlier process or tracker sent in the
-// last 2 Timeouts. Until they have arrived, each finished Job that Apply deletes may
-// cost one Job above the maximum.
+// List cannot detect a wrong namespace, because Jobs elsewhere are not listed. It does not
+// know the creates that an earlier process or tracker sent in the last 2 Timeouts. Until
+// they have arrived, each finished Job that Apply deletes may cost a Job above the maximum.
 func List(ctx context.Context, client Client, target Target, o Options) (*Tracker, error) {
 	t, err := newTracker(o)
 	if err != nil {
@@ -38,8 +37,8 @@ func List(ctx context.Context, client Client, target Target, o Options) (*Tracke
 	return Observe(target, o, jobs.Items, pods.Items)
 }
 
-// Observe returns a tracker of one owner that knows these Jobs and pods, and that no
-// event changes. Jobs of other owners are ignored. It makes no request.
+// Observe returns a tracker of an owner that knows these Jobs and pods, and that no event
+// changes. Jobs of other owners are ignored. It sends no request.
 func Observe(target Target, o Options, jobs []batchv1.Job, pods []corev1.Pod) (*Tracker, error) {
 	t, err := newTracker(o)
 	if err != nil {

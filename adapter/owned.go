@@ -12,9 +12,9 @@ import (
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
-// An owned holds what is known of one owner's Jobs: those in the cache, counted as
-// they change, and the creates that the cache does not show yet. It decides which
-// numbers are free. It does no I/O and reads no clock, so that a model can explore it.
+// An owned holds the state of an owner's Jobs: the Jobs in the cache, counted as they
+// change, and the creates that the cache does not show yet. It decides which numbers are
+// free. It does no I/O and reads no clock, so that a model can explore it.
 type owned struct {
 	uid     types.UID
 	target  *tracked // nil while the owner is not tracked
@@ -44,11 +44,11 @@ type stuck struct {
 
 // A flight is a create whose Job the cache does not show.
 type flight struct {
-	from    *tracked // what the Job is made from
+	from    *tracked // target of the Job
 	state   outcome
 	uid     types.UID // of the Job that the API server has under the number
 	shown   types.UID // of the last Job that the cache showed under the number
-	at      time.Time // of the last reply, or of giving up on one
+	at      time.Time // of the last reply, or of its timeout
 	sent    time.Time
 	labels  map[string]string
 	deleted bool // the API server accepted our delete
@@ -76,9 +76,8 @@ func (o *counted) tally(j *job, n int32) {
 
 func (o *counted) running() int32 { return o.phases[Running] + o.phases[Pending] + o.phases[Suspended] }
 
-// counts returns what the decision needs. Jobs that leave, the outdated ones, are
-// terminating. Each Job that a flight may stand for is counted once, as the flight
-// or as the Job.
+// counts returns the counts for the decision. If leave is set, outdated Jobs count as
+// terminating. A flight and the Job that it may stand for count once.
 func (o *owned) counts(now time.Time, leave bool) scaling.JobCounts {
 	c, stuck, limit := o.counted, int64(0), now.Add(-o.target.StuckAfter)
 	if o.target.StuckAfter > 0 && c.phases[Pending] > 0 {
@@ -141,7 +140,7 @@ func (o *owned) inFlight() (n int64) {
 	return n
 }
 
-// describe returns the Jobs, and those in flight by number.
+// describe returns the Jobs, then the Jobs in flight by number.
 func (o *owned) describe(in place) (jobs []Job) {
 	for _, j := range o.jobs {
 		if !j.stray {
@@ -191,7 +190,7 @@ func (o *owned) shows(j *job) {
 	}
 }
 
-// created takes over the reply to a create, or to asking for one.
+// created records the reply to a create, or to reading its Job.
 func (o *owned) created(q *request, r reply, now time.Time) {
 	if f := q.flight; o.flights[q.number] == f {
 		f.state, f.uid, f.at = r.outcome, r.uid, now

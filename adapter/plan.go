@@ -10,19 +10,19 @@ import (
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
-// A Plan holds the changes of one poll. [Tracker.Plan] makes it; a program with
-// rules of its own may make one itself. The zero value changes nothing.
+// A Plan holds the changes of a poll. [Tracker.Plan] returns it; a program with rules of
+// its own may fill it in. The zero value changes nothing.
 type Plan struct {
 	Owner    types.UID
 	Decision scaling.Decision // zero if the program made the plan
 	// Create is the number of Jobs to create: Decision.Create, or 0 while the cache
 	// shows a Job that was pruned.
 	Create int64
-	// Labels are added to the first Jobs to create, one map for each.
+	// Labels are added to the first Jobs to create, a map for each.
 	Labels []map[string]string
 	Delete []Deletion
 
-	target *tracked  // the plan is outdated if the owner's is another; nil is the one when Apply is called
+	target *tracked  // the plan is outdated if the owner has another target; nil means the target at Apply
 	made   time.Time // the zero time is when Apply is called
 }
 
@@ -52,7 +52,7 @@ func (r Reason) String() string {
 // MarshalText returns the reason as String does.
 func (r Reason) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
-// plan decides one poll. Jobs that are not known are neither created nor deleted.
+// plan decides a poll. Unknown Jobs are neither created nor deleted.
 func (o *owned) plan(metrics []scaling.Metric, known bool, now time.Time) Plan {
 	t := o.target
 	plan := Plan{Owner: o.uid, target: t}

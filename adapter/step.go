@@ -12,26 +12,26 @@ import (
 	batchclient "k8s.io/client-go/kubernetes/typed/batch/v1"
 )
 
-// A stage is a part of carrying out a plan. The stages follow one another.
+// A stage is a part of applying a plan. The stages follow one after another.
 type stage int
 
 const (
-	asking   stage = iota // for creates and prunes whose effect is not known
+	asking   stage = iota // reads the Jobs of creates and prunes with an unknown result
 	removing              // unfinished Jobs
 	creating
 	pruning // finished Jobs
 	over
 )
 
-// A request is one call about one Job.
+// A request is a call about a Job.
 type request struct {
 	stage  stage
-	number int64     // of the Job to create, or whose create is asked for
+	number int64     // number of the Job to create or to read
 	flight *flight   // of the number
-	delete *Deletion // the Job to delete, or whose deletion is asked for
+	delete *Deletion // the Job to delete, or to read after its deletion
 }
 
-// An outcome is what is known of a request, or of an earlier one that is asked for.
+// An outcome is the known result of a request, or of an earlier request that was read.
 type outcome uint8
 
 const (
@@ -181,7 +181,7 @@ func (t *Tracker) answered(a *application, q *request, r reply) {
 	}
 }
 
-// deleted takes over what became of a delete.
+// deleted records the result of a delete.
 func (t *Tracker) deleted(o *owned, uid types.UID, is outcome) {
 	for _, f := range o.flights {
 		f.deleted = f.deleted || is == accepted && f.uid == uid
@@ -219,7 +219,7 @@ func (a *application) count(q *request, r reply) {
 	}
 }
 
-// err joins what went wrong.
+// err joins the errors.
 func (a *application) err() error {
 	if a.left > 0 && a.failed != nil && !errors.Is(a.failed, ErrOutdated) {
 		a.failed = &CreateError{a.result.Created, a.plan.Create, a.failed}

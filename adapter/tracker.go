@@ -52,8 +52,8 @@ type Options struct {
 	// terminating Jobs has changed in the cache, and when creating may go on after a prune.
 	// It may be called from two goroutines at once, and must not block.
 	Changed func(Owner)
-	// Home names the owners' cluster if it is another one. Jobs then have labels
-	// instead of an owner reference, which the garbage collector would act on.
+	// Home is the name of the owners' cluster if it is another cluster. Jobs then have
+	// labels instead of an owner reference, which the garbage collector would act on.
 	Home       string
 	Cluster    string   // makes the names of an owner's Jobs differ between clusters; needs Home
 	KeepLabels []string // keys of the labels that Job.Labels has
@@ -78,7 +78,7 @@ type Tracker struct {
 	jobs     map[types.NamespacedName]*job
 	pods     map[types.UID][]*pod // by Job
 	changing map[*owned]counted   // before the change that is being taken over; nil if there is none
-	encoded  string               // prototype of the last owner; the next one shares it if it is equal
+	encoded  string               // prototype of the last owner; shared with the next owner if it is equal
 }
 
 // NewTracker returns a tracker that [Tracker.Run] starts. The client watches, so
@@ -182,8 +182,8 @@ func (t *Tracker) Plan(owner types.UID, metrics []scaling.Metric, now time.Time)
 	return plan
 }
 
-// Jobs returns the owner's Jobs in no order, those in flight last, and whether they
-// are known. It does not return Jobs of an owner that is not tracked.
+// Jobs returns the owner's Jobs in no order, Jobs in flight last, and reports whether they
+// are known. It returns no Jobs for an owner that is not tracked.
 func (t *Tracker) Jobs(owner types.UID) (jobs []Job, known bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -255,7 +255,7 @@ func (o *Options) ownerOf(j *batchv1.Job) (uid types.UID, called string) {
 	return "", ""
 }
 
-// owner returns what is known of an owner, tracked or not.
+// owner returns the state of an owner, tracked or not.
 func (t *Tracker) owner(uid types.UID) *owned {
 	o := t.owners[uid]
 	if o == nil {
@@ -265,7 +265,7 @@ func (t *Tracker) owner(uid types.UID) *owned {
 	return o
 }
 
-// drop frees what is empty, and forgets an owner of which nothing is known any more.
+// drop frees empty state, and the owner if it has none left.
 func (t *Tracker) drop(o *owned) {
 	if len(o.jobs) == 0 {
 		o.jobs = nil
@@ -326,7 +326,7 @@ func (t *Tracker) podShown(p *pod, gone bool) {
 	}
 }
 
-// recount classifies a Job in the cache anew. before is what was known of it.
+// recount classifies a Job in the cache anew; before is its earlier state.
 func (t *Tracker) recount(j *job, before job) {
 	t.tally(j, -1)
 	t.classify(j, before)

@@ -62,16 +62,16 @@ func source[L runtime.Object](client interface {
 	}
 }
 
-// A feed is the store of a reflector of one kind. It takes over a list at once. An
-// informer would deliver first that a Job is deleted, then that an older one exists, and
-// its number would be free in between.
+// A feed is the store of a reflector of a kind. It takes over a whole list. An informer
+// would first deliver that a Job is deleted, then that an older Job exists, and the Job's
+// number would be free in between.
 type feed struct {
 	*Tracker
 	ofPods   bool
 	unsynced bool // has not listed yet; counted in the tracker
 }
 
-// known returns what the tracker knows of the kind.
+// known returns the tracker's objects of the kind.
 func (f *feed) known() (all []any) {
 	if !f.ofPods {
 		for _, j := range f.jobs {
@@ -87,7 +87,7 @@ func (f *feed) known() (all []any) {
 	return all
 }
 
-// compact returns the form in which the tracker keeps an object.
+// compact returns the tracker's form of an object.
 func (t *Tracker) compact(object any) any {
 	switch o := object.(type) {
 	case *batchv1.Job:
@@ -176,9 +176,9 @@ func (t *Tracker) change(do func()) {
 	}
 }
 
-// Handler returns the event handler of an informer of owners. It tracks what target
-// returns for an owner that was added or updated, and untracks a deleted owner. If target
-// or Track returns an error, failed gets the error, and the owner is tracked as before.
+// Handler returns the event handler of an informer of owners. It calls Track with the
+// result of target for an added or updated owner, and Untrack for a deleted owner. If
+// target or Track returns an error, failed gets it, and the owner is tracked as before.
 func Handler[T metav1.Object](t *Tracker, target func(T) (Target, error), failed func(T, error)) cache.ResourceEventHandler {
 	track := func(object any) {
 		owner := object.(T)

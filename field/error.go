@@ -14,7 +14,7 @@ package field
 
 import "errors"
 
-// An Error describes one invalid value. The zero value describes none.
+// An Error describes an invalid value. The zero value describes none.
 type Error struct {
 	Path  string `json:"path"`  // the field, such as spec.triggers[0].type
 	Found string `json:"found"` // its value, or the problem in words

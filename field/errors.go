@@ -33,9 +33,9 @@ func (e *Errors) AtMost(path string, n, most int64) {
 	e.Check(n <= most, path, n, fmt.Sprintf("%d or less", most))
 }
 
-// Join adds err, which may be nil. The path precedes that of each [*Error] which
-// err is or joins, with a dot between the two; it precedes the text of every
-// other error. If path is empty, Join adds err as it is.
+// Join adds err, which may be nil. It puts the path and a dot before the path of each
+// [*Error] in err, and before the text of every other error. If path is empty, Join adds
+// err unchanged.
 func (e *Errors) Join(path string, err error) {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, one := range joined.Unwrap() {

@@ -12,10 +12,10 @@
 //
 // # Tests
 //
-//	the newest of each outcome are kept                       FuzzKeepsTheNewest
+//	the newest of each outcome are kept                       TestKeepsTheNewest
 //	every list of up to three Jobs                            TestEverySmallHistory
-//	the order of the Jobs does not matter                     FuzzOrderOfJobs
-//	nothing is chosen once the chosen Jobs are being deleted  FuzzIdempotent
+//	the order of the Jobs does not matter                     TestOrderOfJobs
+//	nothing is chosen once the chosen Jobs are being deleted  TestIdempotent
 package history
 
 import (
@@ -50,7 +50,7 @@ func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil 
 func (o *Outcome) UnmarshalText(text []byte) error { return jsonform.Parse(outcomes, text, o) }
 
 // A Job holds the facts that [ToDelete] reads. The zero value is unfinished. A Job
-// with an Outcome without a name is never chosen.
+// with an unknown Outcome is never chosen.
 type Job struct {
 	Name     string
 	Outcome  Outcome
@@ -61,7 +61,7 @@ type Job struct {
 // Times holds the times of a Job from which its finish is known. A zero time is not
 // recorded.
 type Times struct {
-	Completion time.Time // status.completionTime; only succeeded Jobs have one
+	Completion time.Time // status.completionTime; only succeeded Jobs have it
 	Failure    time.Time // when the condition Failed became true
 	Creation   time.Time // metadata.creationTimestamp
 }
@@ -126,9 +126,8 @@ func (l Limits) Exceeded(succeeded, failed int) bool {
 	return l.Succeeded.excess(succeeded)+l.Failed.excess(failed) > 0
 }
 
-// ToDelete returns the indexes of the Jobs to delete: succeeded ones first, then
-// failed ones, each oldest first, ties by name, then by index. It returns nil if
-// there are none.
+// ToDelete returns the indexes of the Jobs to delete: succeeded Jobs, then failed Jobs,
+// each oldest first, ties by name, then by index. It returns nil if there are none.
 func ToDelete(limits Limits, jobs []Job) []int {
 	var succeeded, failed int
 	for i := range jobs {

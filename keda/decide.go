@@ -9,16 +9,16 @@ import (
 	"github.com/scaledjob/scaledjob/strategy"
 )
 
-// A State is what one poll finds. The zero value has no scaler and no Job.
+// A State is the observation of one poll. The zero value has no scaler and no Job.
 type State struct {
 	Scalers []Scaler `json:"scalers"` // in the order of the manifest's triggers
 
-	// Running is R, the Jobs that have not finished, and Pending is P, those of
-	// them that are pending: see [Profile.Count]. Negative numbers count as 0.
+	// Running is R, the unfinished Jobs. Pending is P, the part of R that is pending: see
+	// [Profile.Count]. Negative numbers count as 0.
 	Running int64 `json:"running"`
 	Pending int64 `json:"pending"`
-	// JobsUnknown is whether the Jobs could not be listed. KEDA counts none then,
-	// whatever Running and Pending say.
+	// JobsUnknown reports whether listing the Jobs failed. KEDA then counts 0 Jobs, and
+	// Running and Pending are ignored.
 	JobsUnknown bool `json:"jobsUnknown"`
 }
 
@@ -38,36 +38,28 @@ type Decision struct {
 	Running     int64 `json:"running"` // as KEDA counts them
 	Pending     int64 `json:"pending"`
 
-	Asked    bool          `json:"asked"`    // whether the strategy was asked
-	Strategy Strategy      `json:"strategy"` // which one
-	Load     strategy.Load `json:"load"`     // what it saw
+	Asked    bool          `json:"asked"`    // whether the strategy was called
+	Strategy Strategy      `json:"strategy"` // strategy of the manifest
+	Load     strategy.Load `json:"load"`     // argument of the strategy
 
-	EffectiveMaxScale int64 `json:"effectiveMaxScale"` // what it answered, or what the minimum lacks; before it is raised to 0
-	ScaleTo           int64 `json:"scaleTo"`           // what holds it
+	EffectiveMaxScale int64 `json:"effectiveMaxScale"` // result of the strategy, or the Jobs below the minimum; may be negative
+	ScaleTo           int64 `json:"scaleTo"`           // upper limit of Create
 
-	Fault Fault `json:"fault"` // of any stage
+	Fault Fault `json:"fault"` // the worst fault of all stages
 }
 
-// Decide returns what the release does in one poll. It does what KEDA does with
-// the manifest even where the release lacks a feature that the manifest uses;
-// [Profile.Validate] says so.
+// Decide returns the number of Jobs that the release creates in one poll. A feature
+// that the release lacks is ignored, as KEDA does; [Profile.Validate] reports it.
 //
-// In this order, where m and M are those of [Profile.Replicas]:
+// The steps, with m (minimum) and M (maximum for the queue) of [Profile.Replicas]:
 //
-//  1. Paused, KEDA does not poll.
-//
-//  2. The scalers come to a queue length and to T, the strategy's target
-//     ([Profile.Aggregate]).
-//
-//  3. Where R is below m, create is m - R, and nobody looks at the queue.
-//
-//  4. Else the strategy answers from T, R - m, P and M ([Strategy.Scale]).
-//
-//  5. Unless the scalers are active, nothing is created. Else create is the
-//     strategy's answer, held to the queue's length and raised to 0.
-//
-// The cost is constant but for the scalers, which take a few nanoseconds each,
-// and nothing is allocated (BenchmarkDecide).
+//  1. A paused ScaledJob is not polled.
+//  2. The scalers are combined to a queue length and T ([Profile.Aggregate]).
+//  3. If R < m, create is m - R, and the queue length is ignored.
+//  4. Otherwise the strategy reads T, R - m, P and M ([Strategy.Scale]), also if no
+//     scaler is active. Create is its answer, at most the queue length (under eager, at
+//     most M) and at least 0.
+//  5. If no scaler is active, create is 0. A minimum counts as an active scaler.
 func (p Profile) Decide(j *ScaledJob, s State) (d Decision) {
 	d.Profile = p
 	if p.Paused(j) {
@@ -92,7 +84,7 @@ func (p Profile) Decide(j *ScaledJob, s State) (d Decision) {
 	return
 }
 
-// scale keeps the minimum, or else asks the strategy.
+// scale sets the answer to the Jobs below the minimum, or else calls the strategy.
 func (d *Decision) scale(s Strategy) {
 	if missing := d.Replicas.Min - d.Running; missing > 0 {
 		d.EffectiveMaxScale, d.ScaleTo, d.Reason = missing, missing, reasonMinimum
@@ -110,7 +102,7 @@ func (d *Decision) scale(s Strategy) {
 	d.Fault.note(answer.Fault)
 }
 
-// create holds the answer to the queue's length.
+// create limits the answer.
 func (d *Decision) create() {
 	if !d.Demand.Active {
 		d.Reason = reasonInactive
@@ -131,18 +123,18 @@ func (d *Decision) create() {
 	d.Create = max(0, n)
 }
 
-// Reason is what determined Create in a decision. In JSON it is a name: none,
+// Reason is the cause of Create in a decision. In JSON it is a name: none,
 // strategy, queueLength, min, inactive, paused or panic.
 type Reason uint8
 
 const (
-	reasonNone        Reason = iota // nothing has been decided
+	reasonNone        Reason = iota // no decision
 	reasonStrategy                  // the strategy's answer
-	reasonQueueLength               // the queue is shorter than the strategy's answer
-	reasonMinimum                   // Jobs of the minimum are missing: the queue does not count
-	reasonInactive                  // no scaler that counts is active: nothing
-	reasonPaused                    // paused: nothing
-	reasonPanic                     // the operator dies: nothing
+	reasonQueueLength               // the queue length is below the strategy's answer
+	reasonMinimum                   // Jobs of the minimum are missing; the queue is ignored
+	reasonInactive                  // no scaler is active: no Jobs
+	reasonPaused                    // paused: no Jobs
+	reasonPanic                     // the operator panics: no Jobs
 )
 
 var reasonNames = []string{
@@ -158,11 +150,11 @@ var reasonNames = []string{
 var reasons = []string{
 	reasonNone:        "nothing was decided",
 	reasonStrategy:    "the strategy's answer",
-	reasonQueueLength: "the queue's length",
-	reasonMinimum:     "the minimum, whatever the queue",
-	reasonInactive:    "not active",
+	reasonQueueLength: "the queue length",
+	reasonMinimum:     "the minimum; the queue is ignored",
+	reasonInactive:    "no scaler is active",
 	reasonPaused:      "paused",
-	reasonPanic:       "the operator dies",
+	reasonPanic:       "the operator panics",
 }
 
 // String describes the reason in words.
@@ -181,17 +173,31 @@ func (d Decision) String() string {
 	fmt.Fprintf(&b, "release   %s\n", d.Profile)
 	fmt.Fprintf(&b, "replicas  min %d, and %d for the queue\n", d.Replicas.Min, d.Replicas.QueueMax)
 	fmt.Fprintf(&b, "scalers   %s\n", d.Demand.text())
-	fmt.Fprintf(&b, "jobs      %s\n", d.jobs())
+	fmt.Fprintf(&b, "jobs      %s", d.jobs())
 	if d.Asked {
 		l := d.Load
-		fmt.Fprintf(&b, "strategy  %s, at T=%d R=%d P=%d M=%d\n", d.Strategy, l.Target, l.Running, l.Pending, l.Max)
+		fmt.Fprintf(&b, "\nstrategy  %s; at T=%d R=%d P=%d M=%d", d.Strategy, l.Target, l.Running, l.Pending, l.Max)
 	}
-	fmt.Fprintf(&b, "scale     %d, held to %d", d.EffectiveMaxScale, d.ScaleTo)
+	b.WriteString(d.proposal())
 	if d.Fault != NoFault {
 		fmt.Fprintf(&b, "\nfault     %s", d.Fault)
 	}
 	fmt.Fprintf(&b, "\ncreate    %d: %s", d.Create, d.Reason)
 	return b.String()
+}
+
+// proposal returns the line about the number before the last limit, if a stage proposed any.
+func (d *Decision) proposal() string {
+	limit := "the queue length"
+	switch {
+	case d.Asked && d.Strategy.kind == eager:
+		limit = "the maximum for the queue"
+	case !d.Asked && d.EffectiveMaxScale > 0:
+		return fmt.Sprintf("\nproposal  %d, the Jobs below the minimum", d.EffectiveMaxScale)
+	case !d.Asked:
+		return ""
+	}
+	return fmt.Sprintf("\nproposal  %d, at most %d (%s)", d.EffectiveMaxScale, d.ScaleTo, limit)
 }
 
 func (d *Decision) jobs() string {
@@ -201,29 +207,28 @@ func (d *Decision) jobs() string {
 	return fmt.Sprintf("R=%d running, P=%d of them pending", d.Running, d.Pending)
 }
 
-// A Fault is where KEDA's code fails on the way to a result. The zero value is
+// A Fault is an error of KEDA's code on the way to a result. The zero value is
 // none. In JSON it is a name: none, wrapsAround, noMaximum, noDeduction,
 // resourceMetric, sliceLength or negativeLimit.
 type Fault uint8
 
 const (
 	NoFault Fault = iota
-	// WrapsAround: a number left the range of int64 and came back at its other
-	// end. The result is what amd64 makes of it.
+	// WrapsAround: an int64 overflows and wraps around. The result is that of amd64.
 	WrapsAround
-	// NoMaximum: a minimum without a maximum is a nil pointer. KEDA panics.
+	// NoMaximum: a minimum without a maximum dereferences nil. KEDA panics.
 	NoMaximum
-	// NoDeduction: custom without a deduction is a nil pointer. KEDA panics.
+	// NoDeduction: custom without a deduction dereferences nil. KEDA panics.
 	NoDeduction
-	// resourceMetric: a metric of cpu or memory beside an external one of the same
-	// scaler is a nil pointer. KEDA panics.
+	// resourceMetric: a cpu or memory metric in a scaler with an external metric
+	// dereferences nil. KEDA panics.
 	resourceMetric
-	// sliceLength: a slice of a negative number of Jobs, or of more than 2^45, which
-	// fit into no memory. KEDA panics.
+	// sliceLength: KEDA makes a slice of a negative number of Jobs, or of more than 2^45,
+	// and panics.
 	sliceLength
-	// negativeLimit: a history limit below 0 reaches behind the last Job. KEDA
-	// panics or, where the list has spare memory, deletes every Job of that
-	// outcome and stops at one without a name.
+	// negativeLimit: a negative history limit indexes past the last Job. KEDA panics. If
+	// the list has spare capacity, KEDA first deletes every Job of that outcome, and
+	// stops at a Job without a name.
 	negativeLimit
 )
 
@@ -247,7 +252,7 @@ var faults = []string{
 	negativeLimit:  "KEDA panics: a negative history limit",
 }
 
-// Panics reports whether KEDA's operator dies of it.
+// Panics reports whether KEDA's operator panics.
 func (f Fault) Panics() bool { return f > WrapsAround }
 
 // String describes the fault in words.
@@ -256,14 +261,14 @@ func (f Fault) String() string { return jsonform.Name(faults, f) }
 // MarshalText returns the name of the fault.
 func (f Fault) MarshalText() ([]byte, error) { return []byte(jsonform.Name(faultNames, f)), nil }
 
-// note keeps the first fault, but for a panic, which comes before wrapping.
+// note keeps the first fault; a panic replaces WrapsAround.
 func (f *Fault) note(g Fault) {
 	if *f == NoFault || !f.Panics() && g.Panics() {
 		*f = g
 	}
 }
 
-// add returns a + b as int64 wraps it.
+// add returns a + b, with int64's overflow.
 func (f *Fault) add(a, b int64) int64 {
 	sum := a + b
 	if (sum^a)&(sum^b) < 0 {
@@ -272,7 +277,7 @@ func (f *Fault) add(a, b int64) int64 {
 	return sum
 }
 
-// sub returns a - b as int64 wraps it.
+// sub returns a - b, with int64's overflow.
 func (f *Fault) sub(a, b int64) int64 {
 	diff := a - b
 	if (a^b)&(diff^a) < 0 {
@@ -281,7 +286,7 @@ func (f *Fault) sub(a, b int64) int64 {
 	return diff
 }
 
-// whole converts as amd64 does: what is no int64, NaN included, is MinInt64.
+// whole converts as amd64 does: NaN and numbers outside int64 become MinInt64.
 func (f *Fault) whole(x float64) int64 {
 	if x >= math.MinInt64 && x < -math.MinInt64 {
 		return int64(x)

@@ -7,10 +7,10 @@ import (
 	"github.com/scaledjob/scaledjob/internal/jsonform"
 )
 
-// A Demand is what the scalers ask for together.
+// A Demand is the combined demand of all scalers. The zero value asks for no Jobs.
 type Demand struct {
-	Scalers int  `json:"scalers"` // how many there are
-	Failed  int  `json:"failed"`  // how many of them could not be read, one of their metrics at least
+	Scalers int  `json:"scalers"` // number of scalers
+	Failed  int  `json:"failed"`  // number of scalers with a failed metric
 	Active  bool `json:"active"`
 
 	Queue float64 `json:"queue"` // the combined queue length, before it is rounded up
@@ -25,10 +25,9 @@ type Demand struct {
 // MarshalJSON returns the fields, with "+Inf", "-Inf" and "NaN" for numbers that are not finite.
 func (d Demand) MarshalJSON() ([]byte, error) { return jsonform.Marshal(d) }
 
-// Aggregate combines the scalers by the behavior aggregation. Active is true too where
-// there is a minimum. The order of the scalers matters: under "max" and "min"
-// the first of equal queues counts, and under "min" a queue of 0 gives way to any
-// that comes later.
+// Aggregate combines the scalers by the behavior aggregation. Active is also true if
+// there is a minimum. The order of the scalers matters. Under "max" and "min", the first
+// of equal queues counts. Under "min", a queue of 0 is replaced by any later queue.
 func (p Profile) Aggregate(j *ScaledJob, scalers []Scaler) Demand {
 	return p.aggregate(j, scalers, p.Replicas(j))
 }
@@ -125,8 +124,8 @@ func (d *Demand) wholes(queue, jobs int64) {
 	d.QueueLength, d.MaxScale = queue, jobs
 }
 
-// divideUp is KEDA's: where the quotient is below 0, it is not the ceiling but
-// one more.
+// divideUp is KEDA's division. For a negative quotient it returns one more than the
+// ceiling.
 func divideUp(x, y int64) int64 {
 	if x%y != 0 {
 		return x/y + 1
@@ -164,8 +163,8 @@ func (p Profile) fractions(d *Demand, scalers []Scaler, c calculation, most int6
 	d.MaxScale = d.Fault.whole(math.Ceil(d.Jobs))
 }
 
-// each adds an entry for every metric of a scaler. Once one of them is active,
-// so are those after it.
+// each adds an entry for every metric of a scaler. After an active metric, all later
+// metrics of the scaler count as active.
 func (p Profile) each(t *tally[float64], f *Fault, s *Scaler, most int64) {
 	active := false
 	for i := range s.Metrics {
@@ -185,7 +184,7 @@ func (p Profile) each(t *tally[float64], f *Fault, s *Scaler, most int64) {
 	}
 }
 
-// quotient is what one entry asks for.
+// quotient returns the Jobs that an entry asks for.
 func (p Profile) quotient(queue, target float64, most int64) float64 {
 	if target == 0 {
 		return 0
@@ -227,7 +226,7 @@ func calculationOf(name string) calculation {
 	return longest
 }
 
-// A tally combines entries as they come.
+// A tally combines entries one after another.
 type tally[T int64 | float64] struct {
 	calculation calculation
 	queue, jobs T
@@ -264,12 +263,12 @@ func (t *tally[T]) plus(a, b T) T {
 	return sum
 }
 
-// text returns the numbers in one line.
+// text returns the numbers on one line.
 func (d *Demand) text() string {
 	active := "not active"
 	if d.Active {
 		active = "active"
 	}
-	return fmt.Sprintf("%d of %d read, %s: queue %g, %g Jobs, rounded up %d and %d",
-		d.Scalers-d.Failed, d.Scalers, active, d.Queue, d.Jobs, d.QueueLength, d.MaxScale)
+	return fmt.Sprintf("%d of %d read, %s: queue length %g asks for %g Jobs, rounded up to %d",
+		d.Scalers-d.Failed, d.Scalers, active, d.Queue, d.Jobs, d.MaxScale)
 }

@@ -25,10 +25,10 @@ func ExampleProfile_Decide() {
 	// Output:
 	// release   KEDA 2.18.3
 	// replicas  min 0, and 20 for the queue
-	// scalers   1 of 1 read, active: queue 15, 15 Jobs, rounded up 15 and 15
+	// scalers   1 of 1 read, active: queue length 15 asks for 15 Jobs, rounded up to 15
 	// jobs      R=15 running, P=15 of them pending
-	// strategy  accurate: T + R > M ? M - R : T - P, at T=15 R=15 P=15 M=20
-	// scale     5, held to 15
+	// strategy  accurate: T + R > M ? M - R : T - P; at T=15 R=15 P=15 M=20
+	// proposal  5, at most 15 (the queue length)
 	// create    5: the strategy's answer
 }
 
@@ -68,7 +68,7 @@ func ExampleProfile_With() {
 	}
 	// Output:
 	// 5 0
-	// accurate since 2.19: accurate proposes M - R where T + R - P is above M, else T - P, so that pending Jobs near the maximum are subtracted too.
+	// accurate since 2.19: accurate proposes M - R if T + R - P exceeds M, else T - P, so that pending Jobs near the maximum are subtracted too.
 }
 
 func ExampleProfile_Validate() {

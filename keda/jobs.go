@@ -12,7 +12,7 @@ import (
 const paused = "autoscaling.keda.sh/paused"
 
 // Paused reports whether the paused annotation stops polling, by the behavior pause.
-// From 2.13 on only the values that strconv.ParseBool reads as false do not.
+// From 2.13 on, any value pauses unless strconv.ParseBool reads it as false.
 func (p Profile) Paused(j *ScaledJob) bool {
 	value, found := j.Annotations[paused]
 	switch {
@@ -25,14 +25,14 @@ func (p Profile) Paused(j *ScaledJob) bool {
 	return on || err != nil
 }
 
-// JobCounts are the numbers of Jobs that a decision starts from.
+// JobCounts holds the numbers of Jobs that [State] needs. The zero value has none.
 type JobCounts struct {
-	Running int64 // R: unfinished, pending ones included
-	Pending int64 // P: the part of R that is pending
+	Running int64 // R: unfinished Jobs, pending Jobs included
+	Pending int64 // P: part of R that is pending
 }
 
 // Count counts the Jobs by the behavior pending. Terminating and suspended Jobs count
-// like all others. Pending is 0 in 2.0, which does not count them
+// like other Jobs. Pending is 0 in 2.0, which does not count pending Jobs
 // ([PendingCount]).
 func (p Profile) Count(j *ScaledJob, jobs []Job) JobCounts {
 	var c JobCounts
@@ -62,7 +62,7 @@ func (p Profile) pending(conditions []string, pods []Pod) bool {
 	return !slices.ContainsFunc(pods, func(pod Pod) bool { return distinct(conditions, pod.Conditions) == len(conditions) })
 }
 
-// matches counts the pairs of a listed condition and a pod's that is true.
+// matches counts the pairs of a listed condition and a true condition of a pod.
 func matches(conditions []string, pods []Pod) int {
 	n := 0
 	for _, name := range conditions {
@@ -77,7 +77,7 @@ func matches(conditions []string, pods []Pod) int {
 	return n
 }
 
-// distinct counts the different names listed that are true of one pod.
+// distinct counts the listed names, each once, that are true conditions of one pod.
 func distinct(conditions []string, of []Condition) int {
 	n := 0
 	for i, name := range conditions {
@@ -89,21 +89,20 @@ func distinct(conditions []string, of []Condition) int {
 	return n
 }
 
-// A Pruning says which finished Jobs KEDA deletes.
+// A Pruning lists the finished Jobs that KEDA deletes.
 type Pruning struct {
-	Deleted []int // indexes, succeeded Jobs first, in the order in which they go; nil where there are none
-	Fault   Fault // negativeLimit, or none; then Deleted is what goes before
+	Deleted []int // indexes in the order of deletion, succeeded Jobs first; nil if there are none
+	Fault   Fault // NoFault, or a negative limit; Deleted then lists the deletions before it
 }
 
-// History returns the finished Jobs that KEDA deletes at the end of a poll, from
-// Jobs in the order in which the API server lists them. A limit that is not set
-// is 100. Jobs that are being deleted count, and are deleted again. Paused, KEDA
-// deletes none.
+// History returns the finished Jobs that KEDA deletes at the end of a poll. jobs is in
+// the order of the API server's list. A limit that is not set is 100. Terminating Jobs
+// count and are deleted again. A paused ScaledJob deletes none.
 //
-// Each outcome is sorted by completion time. A Job without one, as every failed
-// Job is, is equal to all others, and so failed Jobs go as they are listed; but
-// for more than 12 of which only some have a time, the order is whatever the
-// standard library's sort makes of it.
+// KEDA sorts the Jobs of each outcome by completion time. A Job without a time, as
+// every failed Job is, equals all others, so that failed Jobs keep the order of the
+// list. If only some of more than 12 Jobs have a time, the order depends on the
+// algorithm of package sort, which History uses too.
 func (p Profile) History(j *ScaledJob, jobs []Job) Pruning {
 	if p.Paused(j) {
 		return Pruning{}
@@ -142,8 +141,8 @@ func finished(jobs []Job, outcome string) []int {
 	return of
 }
 
-// byCompletion sorts indexes of Jobs. Its order is not transitive where only some
-// Jobs have a time, and so the algorithm is part of the result.
+// byCompletion sorts indexes of Jobs. If only some Jobs have a time, the order is not
+// transitive, and the algorithm determines the result.
 type byCompletion struct {
 	jobs []Job
 	of   []int
@@ -157,21 +156,21 @@ func (b byCompletion) Less(i, k int) bool {
 
 func before(a, b *time.Time) bool { return a != nil && b != nil && a.Before(*b) }
 
-// generation is the annotation in which Jobs have the generation of the
-// ScaledJob that they were made from.
+// generation is the annotation of a Job with the generation of the ScaledJob that
+// created it.
 const generation = "scaledjob.keda.sh/generation"
 
-// A Rollout says which Jobs KEDA deletes when it reconciles a ScaledJob.
+// A Rollout lists the Jobs that KEDA deletes when it reconciles a ScaledJob.
 type Rollout struct {
-	Strategy          string // what the manifest asks for: see [Profile.RolloutStrategy]
-	Deleted           []int  // indexes, in the order of the Jobs; nil where there are none
-	PropagationPolicy string // "background", or "foreground"
+	Strategy          string // strategy in the manifest: see [Profile.RolloutStrategy]
+	Deleted           []int  // indexes, in the order of the Jobs; nil if there are none
+	PropagationPolicy string // "background" or "foreground"
 }
 
-// Rollout returns the Jobs that KEDA deletes when the ScaledJob has changed, by
-// the behavior rollout. Finished Jobs go too, and before 2.14.1 so do those of the
-// current generation, when the operator starts anew as well. Paused, KEDA deletes
-// none.
+// Rollout returns the Jobs that KEDA deletes after a change of the ScaledJob, by the
+// behavior rollout. Finished Jobs are deleted too. Before 2.14.1, Jobs of the current
+// generation are deleted as well, and each restart of the operator deletes Jobs. A
+// paused ScaledJob deletes none.
 func (p Profile) Rollout(j *ScaledJob, jobs []Job) Rollout {
 	form := p.forms[behaviorRollout]
 	r := Rollout{Strategy: p.RolloutStrategy(j), PropagationPolicy: "background"}
@@ -191,9 +190,9 @@ func (p Profile) Rollout(j *ScaledJob, jobs []Job) Rollout {
 	return r
 }
 
-// RolloutStrategy returns the strategy that counts, as it is written:
-// rolloutStrategy, or else rollout.strategy, of those that the release reads.
-// Any other than "gradual", the empty one included, deletes.
+// RolloutStrategy returns the text of the rollout strategy that the release reads:
+// rolloutStrategy if it is set, or else rollout.strategy. "gradual" deletes no Jobs; any
+// other text, also "", deletes outdated Jobs.
 func (p Profile) RolloutStrategy(j *ScaledJob) string {
 	switch form := p.forms[behaviorRollout]; {
 	case form >= rollout25 && j.Spec.RolloutStrategy != "":
@@ -215,26 +214,25 @@ const (
 	applicationName = "app.kubernetes.io/name"
 )
 
-// A GeneratedJob is what KEDA sets of each Job that it creates; the rest is the
-// manifest's.
+// A GeneratedJob holds the fields that KEDA sets in each Job that it creates. The
+// manifest determines the others.
 type GeneratedJob struct {
 	GenerateName  string
 	Namespace     string
 	Labels        map[string]string
-	Annotations   map[string]string // nil where there are none
-	PodLabels     map[string]string // those of the template, and the tracking label
+	Annotations   map[string]string // nil if there are none
+	PodLabels     map[string]string // the template's labels and the tracking label
 	RestartPolicy string            // of the pods
 
-	// Tracked is whether KEDA finds the Job again. A label of the ScaledJob that
-	// overwrites the tracking label makes it false: the Job is never counted, and
-	// another is created in each poll.
+	// Tracked reports whether KEDA finds the Job again. It is false if a label of the
+	// ScaledJob overwrites the tracking label: the Job is never counted, and each poll
+	// creates another.
 	Tracked bool
 }
 
-// Generate returns the Jobs' metadata by the behaviors labels and annotations.
-// build is the version that the operator's binary was built as, which it puts
-// into a label: that of the release in its images, and "main" where nobody set
-// one.
+// Generate returns the Jobs' metadata by the behaviors labels and annotations. build is
+// the version of the operator's binary, which becomes a label: the release in KEDA's
+// images, and "main" in a binary that was built without a version.
 func (p Profile) Generate(j *ScaledJob, build string) GeneratedJob {
 	name, tracking := j.Name, p.TrackingLabel()
 	g := GeneratedJob{
@@ -254,9 +252,9 @@ func (p Profile) Generate(j *ScaledJob, build string) GeneratedJob {
 	return g
 }
 
-// TrackingLabel returns the label by whose value, the ScaledJob's name, KEDA finds
-// the Jobs of a ScaledJob in its namespace, by the behavior labels. It looks at nothing
-// else, the owner neither.
+// TrackingLabel returns the label by which KEDA finds the Jobs of a ScaledJob in its
+// namespace, by the behavior labels. Its value is the ScaledJob's name. KEDA does not
+// check the Jobs' owner.
 func (p Profile) TrackingLabel() string {
 	if p.forms[behaviorLabels] < labels24 {
 		return oldNameLabel
@@ -264,7 +262,7 @@ func (p Profile) TrackingLabel() string {
 	return nameLabel
 }
 
-// labels are KEDA's own, overwritten by those of the ScaledJob.
+// labels returns KEDA's labels, overwritten by the ScaledJob's.
 func (p Profile) labels(j *ScaledJob, build string) map[string]string {
 	name, form := j.Name, p.forms[behaviorLabels]
 	labels := map[string]string{
@@ -291,7 +289,7 @@ func (p Profile) labels(j *ScaledJob, build string) map[string]string {
 	return labels
 }
 
-// annotations are those of the ScaledJob, which overwrite the generation.
+// annotations returns the generation, overwritten by the ScaledJob's annotations.
 func (p Profile) annotations(j *ScaledJob) map[string]string {
 	switch p.forms[behaviorAnnotations] {
 	case annotations20:

@@ -88,17 +88,17 @@ type ScalingStrategy struct {
 	MultipleScalersCalculation        string   `json:"multipleScalersCalculation"`
 }
 
-// A Job is what KEDA reads of one. It reads neither deletion timestamps nor
-// spec.suspend nor owners. The zero value is unfinished and has no pods.
+// A Job holds the fields of a Job that KEDA reads. KEDA ignores deletion timestamps,
+// spec.suspend and owners. The zero value is unfinished and has no pods.
 type Job struct {
 	Name           string            `json:"name"`
 	Annotations    map[string]string `json:"annotations"`
 	CompletionTime *time.Time        `json:"completionTime"` // only successes have one
 	Conditions     []Condition       `json:"conditions"`
-	Pods           []Pod             `json:"pods"` // pods that could not be listed are like none
+	Pods           []Pod             `json:"pods"` // nil if they could not be listed
 }
 
-// A Pod is what KEDA reads of one.
+// A Pod holds the fields of a pod that KEDA reads.
 type Pod struct {
 	Phase      string      `json:"phase"`
 	Conditions []Condition `json:"conditions"`
@@ -113,8 +113,8 @@ type Condition struct {
 // holds reports whether the condition is true.
 func (c *Condition) holds() bool { return c.Status == "True" }
 
-// outcome is the type of the first condition that says that a Job has finished:
-// "Complete" or "Failed", or "" of a Job that has not.
+// outcome returns the type of the Job's first true condition among "Complete" and
+// "Failed", or "" if the Job has not finished.
 func (j *Job) outcome() string {
 	for i := range j.Conditions {
 		if c := &j.Conditions[i]; (c.Type == "Complete" || c.Type == "Failed") && c.holds() {

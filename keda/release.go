@@ -17,8 +17,8 @@ var lastPatch = [...]uint8{0, 0, 0, 0, 0, 0, 1, 1, 2, 3, 1, 2, 1, 1, 1, 1, 1, 3,
 
 func (v version) String() string { return fmt.Sprintf("2.%d.%d", v.minor, v.patch) }
 
-// since names the first release that has something: the minor alone where it
-// came with its first patch.
+// since returns the first release with a rule: the minor alone if that is the
+// minor's first patch.
 func (v version) since() string {
 	if v.patch == 0 {
 		return fmt.Sprintf("2.%d", v.minor)

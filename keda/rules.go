@@ -11,7 +11,7 @@ type behavior uint8
 
 const (
 	behaviorAggregation behavior = iota // how several scalers become one demand
-	behaviorCap                         // how a quotient is held to the maximum
+	behaviorCap                         // how the maximum limits a quotient
 	behaviorReplicas                    // what minReplicaCount and maxReplicaCount mean
 	behaviorAccurate                    // the strategy accurate
 	behaviorEager                       // the strategy eager
@@ -19,11 +19,11 @@ const (
 	behaviorCreation                    // how a number of Jobs is created
 	behaviorPending                     // which Jobs are pending
 	behaviorHistory                     // which finished Jobs are deleted
-	behaviorRollout                     // which Jobs of an older spec are deleted
+	behaviorRollout                     // which outdated Jobs are deleted
 	behaviorPause                       // what pauses a ScaledJob
 	behaviorLabels                      // the labels of a Job
 	behaviorAnnotations                 // the annotations of a Job
-	behaviorAdmission                   // what the API server refuses
+	behaviorAdmission                   // values that the API server rejects
 
 	behaviors = iota
 )
@@ -122,75 +122,75 @@ type behaviorForms struct {
 
 var table = [behaviors]behaviorForms{
 	behaviorAggregation: {"aggregation", []form{
-		{version{0, 0}, "The queue lengths of all scalers, inactive ones too, are added up and divided by the target of the last scaler, in whole numbers; a fraction reads as 0."},
+		{version{0, 0}, "The queue lengths of all scalers, active or not, are added up and divided by the target of the last scaler, in whole numbers; a fraction reads as 0."},
 		{version{5, 0}, "multipleScalersCalculation combines the active scalers, each divided by its own target and rounded up, in whole numbers; a fraction reads as 0, and a scaler that fails is left out."},
-		{version{8, 0}, "Queue lengths and targets are fractions, and what they ask for is rounded up once, after the scalers are combined."},
-		{version{13, 0}, "Each metric of a scaler is an entry of its own, and all but those named as its first have a queue of 0."},
+		{version{8, 0}, "Queue lengths and targets may be fractions, and the demand is rounded up once, after the scalers are combined."},
+		{version{13, 0}, "Each metric of a scaler is a separate entry, and its queue is 0 unless it has the name of the first metric."},
 	}},
 	behaviorCap: {"cap", []form{
-		{version{0, 0}, "Whole numbers are held to the maximum."},
+		{version{0, 0}, "The maximum limits whole numbers."},
 		{version{8, 0}, "A quotient that is not a number becomes the maximum."},
-		{version{12, 0}, "A quotient that is not a number stays one, which creates nothing."},
+		{version{12, 0}, "A quotient that is not a number remains NaN, which creates no Jobs."},
 	}},
 	behaviorReplicas: {"replicas", []form{
 		{version{0, 0}, "There is no minimum, and the maximum is maxReplicaCount, or 100."},
-		{version{8, 0}, "minReplicaCount's Jobs are taken out of maxReplicaCount; a minimum above it leaves the queue no Jobs, and one without a maximum panics."},
-		{version{11, 0}, "minReplicaCount's Jobs are taken out of maxReplicaCount; a minimum above it leaves the queue all of it, and one without a maximum is on top of 100."},
+		{version{8, 0}, "minReplicaCount is deducted from maxReplicaCount; a minimum above the maximum leaves the queue no Jobs, and a minimum without a maximum panics."},
+		{version{11, 0}, "minReplicaCount is deducted from maxReplicaCount; with a minimum above the maximum the queue gets the whole maximum, and a minimum without a maximum is added to 100."},
 	}},
 	behaviorAccurate: {"accurate", []form{
-		{version{0, 0}, "accurate proposes M - R where T + R is above M, else T."},
-		{version{1, 0}, "accurate proposes M - R where T + R is above M, else T - P."},
-		{version{19, 0}, "accurate proposes M - R where T + R - P is above M, else T - P, so that pending Jobs near the maximum are subtracted too."},
+		{version{0, 0}, "accurate proposes M - R if T + R exceeds M, else T."},
+		{version{1, 0}, "accurate proposes M - R if T + R exceeds M, else T - P."},
+		{version{19, 0}, "accurate proposes M - R if T + R - P exceeds M, else T - P, so that pending Jobs near the maximum are subtracted too."},
 	}},
 	behaviorEager: {"eager", []form{
-		{version{0, 0}, "There is no strategy eager: its name selects default."},
-		{version{15, 0}, "eager proposes min(M - R - P, T) and is not held to the queue's length."},
+		{version{0, 0}, "The strategy eager does not exist: its name selects default."},
+		{version{15, 0}, "eager proposes min(M - R - P, T), and the queue length does not limit it."},
 	}},
 	behaviorCustom: {"custom", []form{
 		{version{0, 0}, "custom without customScalingQueueLengthDeduction panics."},
 		{version{20, 2}, "custom without customScalingQueueLengthDeduction deducts nothing."},
 	}},
 	behaviorCreation: {"creation", []form{
-		{version{0, 0}, "Jobs are created one by one, none where the number is negative."},
-		{version{13, 0}, "Jobs are generated before they are created, and a number that no slice can have, as a negative one, panics."},
-		{version{14, 1}, "Nothing is generated where the strategy leaves nothing to create; else a number that no slice can have panics."},
+		{version{0, 0}, "Jobs are created one after another, and none if the number is negative."},
+		{version{13, 0}, "All Jobs are generated before the first is created, and a number that no slice can have, such as a negative number, panics."},
+		{version{14, 1}, "No Jobs are generated if the strategy's answer is 0 or less; otherwise a number that no slice can have panics."},
 	}},
 	behaviorPending: {"pending", []form{
 		{version{0, 0}, "Pending Jobs are not counted."},
 		{version{1, 0}, "A Job is pending while none of its pods is Running or Succeeded."},
-		{version{4, 0}, "With pendingPodConditions a Job is pending unless the conditions that are true, counted over all of its pods, are as many as the list has."},
-		{version{18, 0}, "With pendingPodConditions a Job is pending until a single pod has all of them; a condition listed twice is never met."},
+		{version{4, 0}, "With pendingPodConditions a Job is pending unless the number of true conditions, added up over its pods, equals the length of the list."},
+		{version{18, 0}, "With pendingPodConditions a Job is pending until a single pod has all conditions; a list with a duplicate is never met."},
 	}},
 	behaviorHistory: {"history", []form{
-		{version{0, 0}, "Finished Jobs are ordered by completion time alone, which failed Jobs do not have, and the first go until the limit is met."},
+		{version{0, 0}, "Finished Jobs are ordered by completion time, which failed Jobs do not have, and the first Jobs above the limit are deleted."},
 	}},
 	behaviorRollout: {"rollout", []form{
-		{version{0, 0}, "A rollout looks for a label that no Job has, and deletes nothing."},
+		{version{0, 0}, "A rollout selects Jobs by a label that no Job has, and deletes none."},
 		{version{4, 0}, "Every Job is deleted on each reconciliation."},
 		{version{5, 0}, "Every Job is deleted on each reconciliation, unless rolloutStrategy is gradual."},
 		{version{8, 0}, "Every Job is deleted on each reconciliation, unless rolloutStrategy, or else rollout.strategy, is gradual."},
 		{version{14, 1}, "Every Job without the current generation in its annotation is deleted, unless rolloutStrategy, or else rollout.strategy, is gradual."},
 	}},
 	behaviorPause: {"pause", []form{
-		{version{0, 0}, "Nothing pauses a ScaledJob."},
-		{version{11, 0}, "The paused annotation pauses, whatever its value."},
+		{version{0, 0}, "A ScaledJob cannot be paused."},
+		{version{11, 0}, "The paused annotation pauses with any value."},
 		{version{13, 0}, "The paused annotation pauses, unless its value is a spelling of false."},
 	}},
 	behaviorLabels: {"labels", []form{
 		{version{0, 0}, "Jobs are found by the label scaledjob."},
-		{version{1, 0}, "Jobs are found by the label scaledjob and have the labels of the ScaledJob, which win."},
-		{version{4, 0}, "Jobs are found by the label scaledjob.keda.sh/name and have the labels of the ScaledJob, which win."},
-		{version{18, 0}, "Jobs have the labels of the ScaledJob, which win, but for those that the annotation scaledjob.keda.sh/job-excluded-labels names."},
+		{version{1, 0}, "Jobs are found by the label scaledjob and have the labels of the ScaledJob, which take precedence."},
+		{version{4, 0}, "Jobs are found by the label scaledjob.keda.sh/name and have the labels of the ScaledJob, which take precedence."},
+		{version{18, 0}, "Jobs have the labels of the ScaledJob, which take precedence, except the labels named in the annotation scaledjob.keda.sh/job-excluded-labels."},
 	}},
 	behaviorAnnotations: {"annotations", []form{
 		{version{0, 0}, "Jobs have no annotations."},
 		{version{13, 0}, "Jobs have the annotations of the ScaledJob."},
-		{version{14, 1}, "Jobs have the annotations of the ScaledJob, which win, and its generation."},
+		{version{14, 1}, "Jobs have the annotations of the ScaledJob, which take precedence, and its generation."},
 	}},
 	behaviorAdmission: {"admission", []form{
 		{version{0, 0}, "The API server accepts any number and any name."},
-		{version{20, 0}, "The API server refuses numbers out of range and names that it does not know, the strategy default among them."},
-		{version{20, 2}, "The API server refuses numbers out of range and names that it does not know."},
+		{version{20, 0}, "The API server rejects numbers out of range and unknown names, and also the strategy default."},
+		{version{20, 2}, "The API server rejects numbers out of range and unknown names."},
 	}},
 }
 

@@ -10,20 +10,20 @@ import (
 // A Scaler is the report of one trigger: a queue and its target, or several
 // metrics. The zero value is an empty queue, which is inactive.
 type Scaler struct {
-	// QueueLength is what the queue holds. Releases before 2.8 read a number that
-	// is not whole as 0.
+	// QueueLength is the number of items in the queue. Releases before 2.8 read a
+	// fraction as 0.
 	QueueLength float64 `json:"queueLength"`
 	// Target is the target average value: the items that one Job serves. At 0 the
 	// scaler asks for no Jobs.
 	Target float64 `json:"target"`
-	// MaxValue, where it is set, is the number of Jobs that the scaler asks for, in
-	// place of what QueueLength and Target come to.
+	// MaxValue is the number of Jobs that the scaler asks for. If it is nil,
+	// QueueLength / Target is that number.
 	MaxValue *float64 `json:"maxValue,omitempty"`
-	// Metrics, where there are any, are in place of QueueLength and Target.
+	// Metrics replace QueueLength and Target if there are any.
 	Metrics []Metric `json:"metrics,omitempty"`
 
 	// ActivationThreshold is the value that an active scaler exceeds if Activity is
-	// ByThreshold: 0 unless it is set.
+	// ByThreshold. The default is 0.
 	ActivationThreshold float64 `json:"activationThreshold"`
 	// Activity is the activity that the scaler reports. The zero value decides as
 	// KEDA's scalers do: QueueLength, or the Value of each of Metrics, exceeds
@@ -38,15 +38,15 @@ func (s Scaler) MarshalJSON() ([]byte, error) { return jsonform.Marshal(s) }
 // UnmarshalJSON reads the result of MarshalJSON.
 func (s *Scaler) UnmarshalJSON(data []byte) error { return jsonform.Unmarshal(data, s) }
 
-// A Metric is one metric specification of a scaler, and what was read for it.
+// A Metric is one metric specification of a scaler, with its reading.
 type Metric struct {
 	Name         string  `json:"name"`
 	Value        float64 `json:"value"`        // readings of one name add up
-	AverageValue float64 `json:"averageValue"` // its target; 0 where there is none
+	AverageValue float64 `json:"averageValue"` // its target; 0 if there is none
 	Failed       bool    `json:"failed"`       // could not be read
 	Resource     bool    `json:"resource"`     // of cpu or memory: it has no external part, and no reading
 
-	// Activity is that of this metric alone; the zero value is the scaler's.
+	// Activity is the activity of this metric. The zero value takes the scaler's.
 	Activity scaling.Activity `json:"activity"`
 }
 
@@ -56,14 +56,14 @@ func (m Metric) MarshalJSON() ([]byte, error) { return jsonform.Marshal(m) }
 // UnmarshalJSON reads the result of MarshalJSON.
 func (m *Metric) UnmarshalJSON(data []byte) error { return jsonform.Unmarshal(data, m) }
 
-// A sample is what one entry of the aggregation asks for.
+// A sample is one entry of the aggregation.
 type sample[T int64 | float64] struct {
 	queue, jobs T
 	active      bool
 }
 
-// external reports whether the first metric is one that KEDA reads; releases
-// before 2.13 look at no other.
+// external reports whether the first metric is external; releases before 2.13 read no
+// other metric.
 func (s *Scaler) external() bool { return len(s.Metrics) == 0 || !s.Metrics[0].Resource }
 
 // resource reports whether a metric has no external part, which the mean target
@@ -77,7 +77,7 @@ func (s *Scaler) resource() bool {
 	return false
 }
 
-// failed and active are those of the scaler's first metric, up to 2.12.
+// failed and active describe the scaler's first metric, up to 2.12.
 func (s *Scaler) failed() bool { return s.Failed || len(s.Metrics) > 0 && s.Metrics[0].Failed }
 func (s *Scaler) active() bool {
 	if len(s.Metrics) > 0 {
@@ -119,7 +119,7 @@ func (s *Scaler) target() float64 {
 	return sum / float64(len(s.Metrics))
 }
 
-// The metric that releases before 2.8 ask every scaler for.
+// The name of the metric that releases before 2.8 read from every scaler.
 const queueLength = "queueLength"
 
 // wholeQueue adds up the readings in whole numbers.
@@ -148,7 +148,7 @@ func (s *Scaler) wholeTarget(f *Fault) int64 {
 	return sum / int64(len(s.Metrics))
 }
 
-// quantity is x, or 0 where it is no whole number that an int64 can hold.
+// quantity returns x, or 0 if x is not a whole number within int64.
 func quantity(x float64) int64 {
 	if x != math.Trunc(x) || x < math.MinInt64 || x >= -math.MinInt64 {
 		return 0

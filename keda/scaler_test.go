@@ -76,6 +76,6 @@ func ExampleScaler() {
 	}
 	// Output:
 	// 8 the strategy's answer
-	// 0 not active
-	// 0 not active
+	// 0 no scaler is active
+	// 0 no scaler is active
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/scaledjob/scaledjob/strategy"
 )
 
-// Replicas is what minReplicaCount and maxReplicaCount come to.
+// Replicas holds the bounds that minReplicaCount and maxReplicaCount set.
 type Replicas struct {
-	Min      int64 `json:"min"`      // m: Jobs kept whatever the queue asks for
-	QueueMax int64 `json:"queueMax"` // M: the most Jobs that the queue may have besides; KEDA calls it MaxReplicaCount
+	Min      int64 `json:"min"`      // m: Jobs to keep even if the queue is empty
+	QueueMax int64 `json:"queueMax"` // M: most Jobs for the queue, in addition to m; KEDA's MaxReplicaCount
 	Fault    Fault `json:"fault"`    // NoMaximum, or none
 }
 
@@ -40,10 +40,10 @@ func (p Profile) Replicas(j *ScaledJob) Replicas {
 	return r
 }
 
-// A Strategy is the one that a release selects for a manifest, with its
-// parameters. It reads a [strategy.Load] as KEDA hands it over: T is maxScale, R
-// the running Jobs above the minimum, P all pending ones, M [Replicas.QueueMax].
-// Stuck Jobs are nothing to KEDA. The zero value is default.
+// A Strategy is the strategy that a release selects for a manifest, with its
+// parameters. It reads a [strategy.Load] with KEDA's numbers: T is maxScale, R the
+// running Jobs above the minimum, P all pending Jobs, and M is [Replicas.QueueMax]. KEDA
+// does not distinguish stuck Jobs. The zero value is default.
 type Strategy struct {
 	kind       kind
 	deduction  int64
@@ -63,9 +63,9 @@ const (
 
 var kinds = [...]string{"default", "accurate", "eager", "custom"}
 
-// Strategy returns the strategy that the release selects. Names are spelled
-// exactly; any other selects default, and so does custom with a percentage that
-// strconv.ParseFloat refuses, the empty one included.
+// Strategy returns the strategy that the release selects. Names are case-sensitive. Any
+// unknown name selects default, and so does custom if strconv.ParseFloat rejects the
+// percentage.
 func (p Profile) Strategy(j *ScaledJob) Strategy {
 	spec := &j.Spec.ScalingStrategy
 	switch spec.Strategy {
@@ -110,7 +110,7 @@ func (s Strategy) String() string {
 			accurate219: "T + R - P > M ? M - R : T - P",
 		}[s.accurate]
 	case eager:
-		formula = "min(M - R - P, T), whatever the queue's length"
+		formula = "min(M - R - P, T)"
 	case custom:
 		formula = fmt.Sprintf("min(M, T - %d - trunc(R * %v))", s.deduction, s.percentage)
 	}
@@ -122,13 +122,13 @@ func (s Strategy) MarshalText() ([]byte, error) { return []byte(s.String()), nil
 
 // A Scale is the answer of a strategy.
 type Scale struct {
-	EffectiveMaxScale int64 // how many Jobs to create, before the queue's length holds it; may be negative
-	ScaleTo           int64 // what holds it: the queue's length, or M under eager
+	EffectiveMaxScale int64 // Jobs to create, before ScaleTo limits them; may be negative
+	ScaleTo           int64 // upper limit: the queue length, or M under eager
 	Fault             Fault
 }
 
-// Scale returns the strategy's answer for a load and the queue's length. Numbers
-// wrap around as int64 does.
+// Scale returns the strategy's answer for a load and a queue length. Numbers overflow as
+// int64 does.
 func (s Strategy) Scale(l strategy.Load, scaleTo int64) Scale {
 	r := Scale{ScaleTo: scaleTo, Fault: s.fault}
 	f := &r.Fault
@@ -164,8 +164,8 @@ func (s Strategy) accurately(f *Fault, l *strategy.Load) int64 {
 	return f.sub(l.Target, l.Pending)
 }
 
-// Propose returns the effective maximum scale, so that the strategy can be used
-// and tested like any other. Where KEDA panics it is 0.
+// Propose returns the effective maximum scale, so that a Strategy is a
+// [strategy.Strategy]. It returns 0 if KEDA panics.
 func (s Strategy) Propose(l strategy.Load) int64 {
 	return s.Scale(l, l.Target).EffectiveMaxScale
 }

@@ -69,7 +69,7 @@ type UnsupportedError struct {
 	Since   string  `json:"since"`   // the first release that has it: "2.15"
 }
 
-// Error tells the feature and both releases.
+// Error returns the feature and both releases.
 func (e *UnsupportedError) Error() string {
 	return fmt.Sprintf("%s: KEDA %s does not have it; use KEDA %s or later", e.Feature, e.Release, e.Since)
 }
@@ -111,12 +111,12 @@ func uses(j *ScaledJob, scalers []Scaler) map[Feature]bool {
 	}
 }
 
-// immediate reports whether a rollout strategy is what there is without one.
+// immediate reports whether a rollout strategy equals the default.
 func immediate(strategy string) bool {
 	return strategy == "" || strategy == "default" || strategy == "immediate"
 }
 
-// rejected adds what the custom resource definition rejects.
+// rejected adds an error for each value that the custom resource definition rejects.
 func (p Profile) rejected(j *ScaledJob, problems *field.Errors) {
 	form := p.forms[behaviorAdmission]
 	if form == admission20 {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// A finder finds the mutants of one file.
+// A finder finds the mutants of a file.
 type finder struct {
 	file
 	fset *token.FileSet
@@ -21,8 +21,8 @@ type finder struct {
 	out  []*mutant
 }
 
-// find returns the mutants of a file, in order of position, including those
-// that do not compile.
+// find returns the mutants of a file, ordered by position, also mutants that do not
+// compile.
 func (f *finder) find() []*mutant {
 	if ast.IsGenerated(f.syntax) {
 		return nil
@@ -104,7 +104,7 @@ func (f *finder) add(operator string, from, to token.Pos, text string) {
 	f.replace(operator, span{f.offset(from), f.offset(to)}, text, text)
 }
 
-// wrap adds a mutant that puts text around the source from one node to another.
+// wrap adds a mutant that puts text around the source from a node to another.
 func (f *finder) wrap(operator string, from, to ast.Node, before, after, shown string) {
 	s := span{f.offset(from.Pos()), f.offset(to.End())}
 	f.replace(operator, s, before+string(f.source[s.start:s.end])+after, shown)

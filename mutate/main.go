@@ -5,12 +5,12 @@
 //	go run ./mutate -sample 300 -seed 1 -tests ./adapter/... ./adapter
 //	go run ./mutate -changed main ./...
 //
-// A mutant is killed if a test fails or does not end. Any other mutant survives,
-// also if no test reaches it. The score is the share of killed mutants, without
-// those that are listed as equivalent. Mutants that do not compile do not count.
+// A mutant is killed if a test fails or does not end. Any other mutant survives, also if
+// no test reaches it. The score is the share of killed mutants, without the mutants that
+// are listed as equivalent. Mutants that do not compile do not count.
 //
-// The sources are never edited. Up to 100 mutants are in one test binary, which is
-// built from an overlay, and an environment variable selects one of them.
+// The sources are never edited. A test binary, which is built from an overlay, holds up to
+// 100 mutants, and an environment variable selects a mutant.
 //
 // # Operators
 //
@@ -31,10 +31,10 @@
 //
 // # Results
 //
-// Each result is appended to a file. A run that was interrupted continues there. A
-// result counts only for the same sources of the package and of its tests. The
-// exit status is 1 if a score is too low or the list of equivalent mutants is
-// wrong, and 2 after any other error.
+// Each result is appended to a file, so that an interrupted run can continue. A result
+// counts only for the same sources of the package and of its tests. The exit status is 1
+// if a score is too low or the list of equivalent mutants is wrong, and 2 after any other
+// error.
 //
 // # Tests
 //
@@ -42,7 +42,7 @@
 //	keys that stay the same when lines move         TestKey
 //	results, resumption, the list of equivalents    TestSample
 //	changed lines, tests of other packages          TestChangedLines
-//	no file is left in the tree                     TestProperties, TestInterrupt, and all that call play
+//	no file is left in the tree                     TestProperties, TestInterrupt
 //	mutants that cannot share a test binary         TestBodiesThatStayAlone, TestMutantsThatCannotShare
 package main
 
@@ -73,7 +73,7 @@ func main() {
 	}
 }
 
-// errFailed says that the report has a fault.
+// errFailed ends a run with a fault in its report.
 var errFailed = errors.New("score too low, or the list of equivalent mutants is wrong")
 
 // options are the flags.
@@ -93,7 +93,7 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 		fmt.Fprintln(stderr, "usage: mutate [flags] packages\n\nReport the small changes of packages that their tests do not notice.")
 		f.PrintDefaults()
 	}
-	f.StringVar(&o.tests, "tests", "", "`packages` whose tests run too, separated by spaces")
+	f.StringVar(&o.tests, "tests", "", "more `packages` with tests to run, separated by spaces")
 	f.StringVar(&o.changed, "changed", "", "mutate only lines that git diff shows as changed or added since this `commit`")
 	f.StringVar(&o.equivalent, "equivalent", "", "`file` that lists equivalent mutants")
 	f.StringVar(&o.results, "results", "mutants.out", "`file` of results, to continue and append to")
@@ -118,7 +118,7 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	return o, err
 }
 
-// run does what the arguments say, in a directory.
+// run runs the command line in a directory.
 func run(ctx context.Context, dir string, args []string, stdout, stderr io.Writer) error {
 	o, err := parse(args, stderr)
 	if err != nil {

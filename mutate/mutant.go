@@ -8,7 +8,7 @@ import (
 // A span is a part of a file, as byte offsets. The end is exclusive.
 type span struct{ start, end int }
 
-// A mutant is one small change of a source file.
+// A mutant is a small change of a source file.
 type mutant struct {
 	Package  string `json:"package"`
 	File     string `json:"file"` // relative to the directory of the run, with slashes

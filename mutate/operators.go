@@ -45,7 +45,7 @@ var swaps = map[token.Token][]swap{
 	token.CONTINUE: {{"branch", token.BREAK}},
 }
 
-// visit adds the mutants of one node.
+// visit adds the mutants of a node.
 //
 // Code is never deleted but made unreachable, as in "if false { … }", so that its
 // variables and imports stay used and the mutant compiles.
@@ -109,7 +109,7 @@ func (f *finder) swap(op token.Token, at token.Pos, operand ast.Expr) {
 	}
 }
 
-// literal mutates a number: 0 to 1, 1 to 0, any other to one more.
+// literal mutates a number: 0 to 1, 1 to 0, another number n to n + 1.
 func (f *finder) literal(n *ast.BasicLit) {
 	switch {
 	case n.Kind == token.STRING || n.Kind == token.IMAG:

@@ -16,7 +16,7 @@ type report struct {
 	Least    float64    `json:"least"`
 }
 
-// A summary is the result of one package.
+// A summary is the result of a package.
 type summary struct {
 	Package     string   `json:"package"`
 	Candidates  int      `json:"candidates"`       // mutants that compile
@@ -27,7 +27,7 @@ type summary struct {
 	NotCovered  int      `json:"notCovered"` // part of Survived
 	Equivalent  int      `json:"equivalent"`
 	NotCompiled int      `json:"notCompiled"` // not in Mutants
-	Score       float64  `json:"score"`       // percentage of killed mutants, without equivalent ones
+	Score       float64  `json:"score"`       // percentage of killed mutants, without equivalent mutants
 	Survivors   []record `json:"survivors"`
 	Stale       []string `json:"stale"` // listed as equivalent, but no longer a mutant
 	Wrong       []record `json:"wrong"` // listed as equivalent, but killed

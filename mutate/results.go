@@ -31,8 +31,7 @@ type record struct {
 // id identifies the mutant of a record.
 func (r *record) id() string { return r.Hash + " " + r.position() + " " + r.change() }
 
-// A store is the file of results. A run that was interrupted leaves in it what was
-// done.
+// A store is the file of results. An interrupted run leaves its results there.
 type store struct {
 	mutex sync.Mutex
 	file  *os.File

@@ -20,13 +20,13 @@ import (
 // mutation: the number of the mutant that is active, from 1.
 const selector = "ACTIVE_MUTANT"
 
-// batchSize is how many mutants one test binary holds.
+// batchSize is the number of mutants in a test binary.
 const batchSize = 100
 
 // leastTimeout is how long tests may take in any case.
 var leastTimeout = 10 * time.Second
 
-// An outcome is what became of a mutant.
+// An outcome is the result of a mutant.
 type outcome struct {
 	Result string `json:"result"`       // killed, survived or not compiled
 	By     string `json:"by,omitempty"` // test that killed it, "timeout", "exit", or "not covered"
@@ -56,8 +56,8 @@ func (t *task) runAll(ctx context.Context, mutants []*mutant) error {
 	return nil
 }
 
-// batch runs mutants that are in one test binary. If the binary does not build, or
-// fails without an active mutant, its halves are built.
+// batch runs mutants in the same test binary. If the binary does not build, or fails
+// without an active mutant, its halves are built.
 func (t *task) batch(ctx context.Context, mutants []*mutant) error {
 	dir, err := os.MkdirTemp(t.temp, "")
 	if err != nil {
@@ -112,7 +112,7 @@ func (t *task) parallel(mutants []*mutant, f func(int, *mutant) error) error {
 
 var failedTest = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
 
-// test runs the tests that reach a mutant, until one fails.
+// test runs the tests that reach a mutant, until a test fails.
 func (t *task) test(ctx context.Context, binaries map[*suite]string, dir string, number int, m *mutant) (outcome, error) {
 	for _, s := range t.suites {
 		if !s.covers(m) {

@@ -17,7 +17,7 @@ import (
 	"slices"
 )
 
-// A listed is what "go list" says of a package.
+// A listed is the output of "go list" about a package.
 type listed struct {
 	ImportPath, Dir, Export            string
 	GoFiles, TestGoFiles, XTestGoFiles []string
@@ -49,7 +49,7 @@ func list(ctx context.Context, dir string, args ...string) ([]listed, error) {
 	}
 }
 
-// command runs a program and returns its output. The error has what it wrote to stderr.
+// command runs a program and returns its output. The error has its standard error.
 func command(ctx context.Context, dir, name string, args ...string) ([]byte, error) {
 	var stderr bytes.Buffer
 	c := exec.CommandContext(ctx, name, args...)

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// A suite is the tests of one package.
+// A suite holds the tests of a package.
 type suite struct {
 	listed
 	flags  []string      // of the test binary
@@ -33,8 +33,7 @@ type block struct {
 	reached    bool
 }
 
-// suites returns the tests that depend on a package, of those packages that match
-// the patterns.
+// suites returns the tests, in packages that match the patterns, that depend on a package.
 func suites(ctx context.Context, dir, path string, patterns []string) ([]*suite, error) {
 	all, err := list(ctx, dir, append([]string{"--", path}, patterns...)...)
 	if err != nil {
@@ -57,8 +56,8 @@ func suites(ctx context.Context, dir, path string, patterns []string) ([]*suite,
 	return found, nil
 }
 
-// use reads the inputs and flags from the dependencies of the tests, and reports
-// whether the package is one of them.
+// use reads the inputs and flags from the dependencies of the tests, and reports whether
+// the package is among them.
 func (s *suite) use(deps []listed, path string) bool {
 	uses := false
 	for _, d := range deps {

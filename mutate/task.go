@@ -86,7 +86,7 @@ func (t *task) done(m *mutant, o outcome) error {
 	return t.results.add(record{mutant: *m, Hash: t.hash, outcome: o})
 }
 
-// run runs the tests against the mutants whose results are not known.
+// run runs the tests against the mutants without a result.
 func (t *task) run(ctx context.Context, stderr io.Writer) error {
 	todo := slices.DeleteFunc(slices.Clone(t.drawn), func(m *mutant) bool {
 		_, known := t.result(m)

@@ -54,7 +54,7 @@ func (r *repository) check(ctx context.Context, out io.Writer) error {
 	return errors.Join(c.install(ctx), c.imports(ctx))
 }
 
-// publish writes the files of a module proxy for one module.
+// publish writes the files of a module proxy for a module.
 func (r *repository) publish(proxy, tree, dir, version string) error {
 	m := module.Version{Path: strings.TrimSuffix(r.root+"/"+dir, "/."), Version: version}
 	path, err := module.EscapePath(m.Path)

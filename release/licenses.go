@@ -19,8 +19,8 @@ import (
 // for the source of the program; MPL-2.0 asks for changes of its own files.
 var allowed = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MPL-2.0"}
 
-// licenses prints the license of each module whose code is in a released module's build,
-// and returns an error for each that is unknown or not allowed.
+// licenses prints the license of each module in the build of a released module. It returns
+// an error for each license that is unknown or not allowed.
 func (r *repository) licenses(ctx context.Context, out io.Writer) error {
 	dirs := map[string]string{} // of the modules
 	for _, module := range released {

@@ -1,6 +1,7 @@
-// Release makes the commit and the tags of a release, and checks what is to be released.
+// Release creates the commit and the tags of a release, and checks a release before it is
+// published.
 //
-//	release v0.1.0      make the commit and the tags in this clone
+//	release v0.1.0      create the commit and the tags in this clone
 //	release check       publish to a module proxy in a temporary directory, and use it
 //	release compare     compare the Go API with the newest release
 //	release licenses    print the licenses of the dependencies

@@ -201,7 +201,7 @@ func (r *repository) sums(ctx context.Context, version string) ([]string, error)
 	return []string{r.root + " " + version + " " + content, r.root + " " + version + "/go.mod " + mod}, nil
 }
 
-// addSums adds lines, and drops those of other versions of the module.
+// addSums adds lines, and drops lines of other versions of the module.
 func addSums(data []byte, sums []string) []byte {
 	path, _, _ := strings.Cut(sums[0], " ")
 	lines := slices.Clone(sums)

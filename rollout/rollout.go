@@ -6,7 +6,7 @@
 //
 //	gradual    none; they finish
 //	immediate  all, running or not
-//	drain      those of which no pod has ever started
+//	drain      Jobs without any started pod
 //
 // [Policy.Deletes] is false for finished Jobs (package history deletes them), for
 // Jobs that are being deleted, and for Jobs of an unknown revision: without a
@@ -73,8 +73,8 @@ func (s *Strategy) UnmarshalText(text []byte) error {
 	return err
 }
 
-// ParseStrategy returns the strategy of that name; "default" is immediate. Any
-// other name, the empty one included, is an error that lists the known ones.
+// ParseStrategy returns the strategy of that name; "default" is immediate. It returns an
+// error that lists the known names for any other name, also for "".
 func ParseStrategy(name string) (Strategy, error) {
 	if name == "default" {
 		return Immediate, nil
@@ -108,8 +108,8 @@ func (p *Propagation) UnmarshalText(text []byte) error {
 	return jsonform.Parse(propagations, text, p)
 }
 
-// ParsePropagation returns the propagation of that name. Any other name, the
-// empty one included, is an error that lists the known ones.
+// ParsePropagation returns the propagation of that name. It returns an error that lists
+// the known names for any other name, also for "".
 func ParsePropagation(name string) (p Propagation, err error) {
 	err = p.UnmarshalText([]byte(name))
 	return p, err

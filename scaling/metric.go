@@ -6,26 +6,26 @@ import (
 	"github.com/scaledjob/scaledjob/internal/jsonform"
 )
 
-// A Metric is what one trigger reported in this poll. The zero value is
-// unreadable, because its Target is 0.
+// A Metric is the report of a trigger in a poll. The zero value is unreadable, because
+// its Target is 0.
 type Metric struct {
-	// Name tells metrics apart in explanations; it may be empty.
+	// Name identifies the metric in explanations; it may be empty.
 	Name string `json:"name"`
-	// Value is the queue length: work items, at least 0. +Inf asks for as many
-	// Jobs as the bounds allow. NaN and negative values are unreadable, and so is
-	// +Inf where there is no maximum.
+	// Value is the queue length in work items, at least 0. +Inf asks for as many Jobs
+	// as the bounds allow. A NaN, a negative value, and +Inf without a maximum are
+	// unreadable.
 	Value float64 `json:"value"`
-	// Target is the target average value: work items that one Job serves,
-	// positive and finite. Anything else is unreadable.
+	// Target is the target average value: the work items per Job. It is positive and
+	// finite; any other value is unreadable.
 	Target float64 `json:"target"`
 	// ActivationThreshold is the value that an active metric exceeds if Activity is
-	// ByThreshold: 0 unless it is set.
+	// ByThreshold. The default is 0.
 	ActivationThreshold float64 `json:"activationThreshold"`
-	// Activity is what the caller knows of the metric's activity; the zero value
-	// decides by Value.
+	// Activity overrides the threshold if the caller knows whether the metric is active.
+	// The zero value compares Value with ActivationThreshold.
 	Activity Activity `json:"activity"`
-	// Failed says that the metric could not be read. The other fields but Name
-	// then mean nothing.
+	// Failed reports whether reading the metric failed. The other fields except Name
+	// are then ignored.
 	Failed bool `json:"failed"`
 }
 
@@ -35,14 +35,14 @@ func (m Metric) MarshalJSON() ([]byte, error) { return jsonform.Marshal(m) }
 // UnmarshalJSON reads the result of MarshalJSON.
 func (m *Metric) UnmarshalJSON(data []byte) error { return jsonform.Unmarshal(data, m) }
 
-// Activity is what a caller says of whether a metric is active. In JSON it is a
-// name: byThreshold, active or inactive.
+// Activity determines whether a metric is active. In JSON it is a name: byThreshold,
+// active or inactive.
 type Activity uint8
 
 const (
 	ByThreshold Activity = iota // active if Value > ActivationThreshold
-	Active                      // active whatever the value, 0 included
-	Inactive                    // not active whatever the value
+	Active                      // active at any value, also 0
+	Inactive                    // inactive at any value
 )
 
 var activities = []string{"byThreshold", "active", "inactive"}
@@ -56,15 +56,15 @@ func (a Activity) MarshalText() ([]byte, error) { return []byte(a.String()), nil
 // UnmarshalText reads the name of an activity.
 func (a *Activity) UnmarshalText(text []byte) error { return jsonform.Parse(activities, text, a) }
 
-// readable reports whether the metric says how many items there are; longest is
-// the longest queue that counts as one.
+// readable reports whether the metric has a valid queue length, of at most longest, and
+// a valid target.
 func (m *Metric) readable(longest float64) bool {
 	return !m.Failed && m.Value >= 0 && m.Value <= longest &&
 		m.Target > 0 && m.Target <= math.MaxFloat64
 }
 
-// IsActive reports whether the metric is active. Activity says so, or else Value
-// exceeds ActivationThreshold.
+// IsActive reports whether the metric is active: by Activity, or if that is ByThreshold,
+// because Value exceeds ActivationThreshold.
 func (m *Metric) IsActive() bool {
 	if m.Activity == ByThreshold {
 		return m.Value > m.ActivationThreshold
@@ -72,7 +72,7 @@ func (m *Metric) IsActive() bool {
 	return m.Activity == Active
 }
 
-// Aggregation is how several metrics become one demand.
+// Aggregation combines several metrics into a demand.
 type Aggregation uint8
 
 const (
@@ -97,30 +97,27 @@ func (a Aggregation) MarshalText() ([]byte, error) { return []byte(a.String()), 
 // UnmarshalText reads a name as [ParseAggregation] does.
 func (a *Aggregation) UnmarshalText(text []byte) error { return jsonform.Parse(aggregations, text, a) }
 
-// ParseAggregation returns the aggregation of that name. Any other name than
-// max, min, avg and sum, the empty one included, is an error.
+// ParseAggregation returns the aggregation with the name max, min, avg or sum. It
+// returns an error for any other name, also for "".
 func ParseAggregation(name string) (a Aggregation, err error) {
 	err = a.UnmarshalText([]byte(name))
 	return a, err
 }
 
-// A Demand is what the metrics ask for together. The zero value asks for
-// nothing.
+// A Demand is the combined demand of all metrics. The zero value asks for no Jobs.
 type Demand struct {
-	Metrics int `json:"metrics"` // how many there are
-	Read    int `json:"read"`    // how many of them could be read
-	Active  int `json:"active"`  // how many of those are active
+	Metrics int `json:"metrics"` // number of metrics
+	Read    int `json:"read"`    // number of readable metrics
+	Active  int `json:"active"`  // number of readable metrics that are active
 
-	// Name is that of the metric that decides, under Max and Min.
+	// Name is the name of the metric with the longest (Max) or shortest (Min) queue. It
+	// is empty under Avg and Sum.
 	Name string `json:"name"`
-	// Queue is the aggregated queue length in items: that of the metric that
-	// decides, or the mean or sum over the active ones. Sums from 2^63 on are
-	// +Inf.
+	// Queue is the aggregated queue length in items. Sums of 2^63 and above are +Inf.
 	Queue float64 `json:"queue"`
-	// Quotient is Queue / Target of the metric that decides, or the mean or sum
-	// of the quotients.
+	// Quotient is the aggregated Value / Target, in Jobs.
 	Quotient float64 `json:"quotient"`
-	// Jobs is the quotient rounded up: see [Decide].
+	// Jobs is Quotient rounded up, and at least 1 if Queue is positive.
 	Jobs int64 `json:"jobs"`
 }
 
@@ -130,7 +127,7 @@ func (d Demand) MarshalJSON() ([]byte, error) { return jsonform.Marshal(d) }
 // UnmarshalJSON reads the result of MarshalJSON.
 func (d *Demand) UnmarshalJSON(data []byte) error { return jsonform.Unmarshal(data, d) }
 
-// Health says how many of the metrics could be read.
+// Health reports how many of the metrics are readable.
 func (d Demand) Health() Health { return health(d.Read, d.Metrics) }
 
 func health(read, metrics int) Health {
@@ -143,14 +140,14 @@ func health(read, metrics int) Health {
 	return SomeRead
 }
 
-// Health is how many metrics could be read. In JSON it is a name: allRead,
+// Health is the share of metrics that are readable. In JSON it is a name: allRead,
 // someRead or noneRead.
 type Health uint8
 
 const (
-	AllRead  Health = iota // every one, or there is none
-	SomeRead               // some, and those decide, unless HoldOnFailure is set
-	NoneRead               // none: the minimum only
+	AllRead  Health = iota // all metrics, or there are none
+	SomeRead               // some; they decide, unless HoldOnFailure is set
+	NoneRead               // none: only the minimum is kept
 )
 
 var (
@@ -167,20 +164,18 @@ func (h Health) MarshalText() ([]byte, error) { return []byte(jsonform.Name(heal
 // UnmarshalText reads the name of a health.
 func (h *Health) UnmarshalText(text []byte) error { return jsonform.Parse(healthNames, text, h) }
 
-// Aggregate combines the active metrics that can be read. Their order does not
-// matter: ties under Max and Min go to the metric that asks for more Jobs, and
-// sums are exact until they are rounded once (FuzzOrder). unlimited is whether
-// there is no maximum, so that an infinite queue is unreadable. An unknown
-// aggregation is taken as Max.
+// Aggregate combines the active readable metrics. If unlimited is true (there is no
+// maximum), an infinite queue is unreadable. An unknown aggregation counts as Max.
 //
-// The cost is a few nanoseconds for each metric (BenchmarkDecide).
+// The order of the metrics does not matter. Ties under Max and Min go to the metric
+// that asks for more Jobs, and sums are exact until they are rounded once.
 func Aggregate(a Aggregation, metrics []Metric, unlimited bool) Demand {
 	var d Demand
 	d.aggregate(a, metrics, longest(unlimited))
 	return d
 }
 
-// longest is the longest queue that can be read.
+// longest returns the longest readable queue.
 func longest(unlimited bool) float64 {
 	if unlimited {
 		return math.MaxFloat64
@@ -206,7 +201,7 @@ func (d *Demand) aggregate(a Aggregation, metrics []Metric, longest float64) {
 func (d *Demand) choose(metrics []Metric, longest float64, shortest bool) {
 	var best *Metric
 	read, active := 0, 0
-	most := math.Inf(-1) // of the values, or of their negatives under shortest
+	most := math.Inf(-1) // longest queue so far; under shortest, the negative of the shortest
 	for i := range metrics {
 		m := &metrics[i]
 		if !m.readable(longest) {
@@ -231,8 +226,8 @@ func (d *Demand) choose(metrics []Metric, longest float64, shortest bool) {
 	}
 }
 
-// precedes breaks a tie: the metric that asks for more Jobs comes first, then
-// the name, so that explanations do not depend on the order either.
+// precedes breaks a tie by the lower target, which asks for more Jobs, then by the name,
+// so that explanations do not depend on the order.
 func (m *Metric) precedes(best *Metric) bool {
 	if best == nil {
 		return true
@@ -243,7 +238,7 @@ func (m *Metric) precedes(best *Metric) bool {
 	return m.Name < best.Name
 }
 
-// total sums up the active metrics, or takes their mean.
+// total computes the sum of the active metrics, or their mean.
 func (d *Demand) total(metrics []Metric, longest float64, mean bool) {
 	var queue, quotient sum
 	read, active, positive := 0, 0, false
@@ -272,9 +267,9 @@ func (d *Demand) total(metrics []Metric, longest float64, mean bool) {
 	}
 }
 
-// A sum adds numbers that are not negative in fixed point, because adding
-// floats gives another result in another order. Its unit is 2^-63, below which
-// each number is cut; from 2^63 on it is infinite.
+// A sum adds non-negative numbers in fixed point, because a sum of floats depends on
+// their order. Its unit is 2^-63, and each number is cut to it. From 2^63 on a sum is
+// infinite.
 type sum struct {
 	whole, part uint64 // both below 2^63
 	over        bool
@@ -302,8 +297,8 @@ func (s sum) float() float64 {
 	return float64(s.whole) + float64(s.part)/(1<<63)
 }
 
-// roundUp returns the next whole number at or above x, or the nearest one where
-// x is within one part in 10^9 of it, at most MaxInt64.
+// roundUp returns x rounded up, or the nearest whole number if x is within one part in
+// 10^9 of it. The result is at most MaxInt64.
 func roundUp(x float64) int64 {
 	if x >= 1<<63 {
 		return math.MaxInt64

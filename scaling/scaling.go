@@ -1,14 +1,64 @@
-// Package scaling decides how many Jobs to create in one poll of a queue.
+// Package scaling decides how many Jobs to create in a poll of a queue.
 //
 //	metrics ─ Aggregate ─> demand ─ Bounds ─> target ─ Strategy ─> proposal ─ Bounds ─> Decision
 //
-// A [Policy] says how, a [State] what was seen, and [Decide] makes a [Decision]
-// of both, with a [Trace] of how each stage came to its number. [Validate] tells
-// what is wrong with a policy where configuration is loaded.
+// [Decide] takes a [Policy], which is configuration, and a [State], which is the
+// observation of a poll. It returns a [Decision] with a [Trace] of each stage.
+// [Validate] returns the problems of a policy; call it when configuration is loaded.
 //
-// What it computes is that of KEDA's ScaledJob specification. Where KEDA's code
-// does something else than its specification, this package does not follow it.
-// golden_test.go runs the documents' examples and the cases of testdata.
+// R, P and S are the running, pending and stuck Jobs, T the Jobs that the queue asks for,
+// and M the most Jobs that the queue may have, as in package strategy. Jobs in flight are
+// part of R and P.
+//
+// # Stages
+//
+//  1. Demand. A metric is unreadable if it failed or if its numbers are invalid
+//     ([Metric]). The active readable metrics are aggregated ([Aggregation]) to a
+//     queue length and a quotient in Jobs.
+//
+//  2. Rounding. T is the quotient rounded up, and at least 1 if the queue is not
+//     empty. A quotient within one part in 10^9 of a whole number is that number:
+//     2.1 items at 0.3 per Job are 7 Jobs, although the float64 quotient exceeds 7.
+//
+//  3. Load. With an additive minimum, the strategy reads
+//
+//     M = max - min, T = min(T, M), R' = max(0, R - min), P' = min(P, R'), S' = min(S, P')
+//
+//     With a floor, it reads M = max and T = min(T, max). If its target is a total
+//     ([strategy.TargetIsTotal]), T is also at least min.
+//
+//  4. Proposal. With an additive minimum, create is max(0, min - R) + max(0, proposal).
+//     With a floor, it is the larger of the two.
+//
+//  5. Limits. Create is at most max - R - terminating, and at least 0.
+//
+// Some polls do not call the strategy. Without an active metric, and with an
+// unreadable metric under HoldOnFailure, create is max(0, min - R), limited as in stage 5. If the policy is paused or the Jobs are unknown, create is 0.
+//
+// # Departures from the specification
+//
+// The rules are those of KEDA's ScaledJob specification, not of KEDA's code (package
+// keda has those). Three rules depart from the specification, to keep the maximum and
+// to serve the whole queue:
+//
+//   - Terminating Jobs are not part of R, and count in the last limit.
+//   - P' and S' are reduced with R', so that pending Jobs of the minimum do not use up
+//     demand.
+//   - The proposal of custom is limited like any other.
+//
+// # Cost
+//
+// A decision takes constant time, and a few nanoseconds for each metric. It allocates
+// nothing, except with the strategy custom (BenchmarkDecide).
+//
+// # Tests
+//
+//	the examples of the specification                                 TestDocuments
+//	testdata/keda.json, as far as the specification decides           TestKEDACases
+//	R + terminating + create exceeds max only if R + terminating did  TestBounds
+//	under Sum, a longer queue never gets fewer Jobs                   TestMonotone
+//	the order of the metrics does not matter                          TestOrder
+//	an independent implementation decides the same                    TestOracle
 package scaling
 
 import (
@@ -21,22 +71,22 @@ import (
 	"github.com/scaledjob/scaledjob/strategy"
 )
 
-// A Policy is what a manifest says about scaling. The zero value has a maximum
-// of 0 and creates nothing. Its JSON does not read back: see MarshalJSON.
+// A Policy is the scaling configuration of an owner. The zero value has a maximum of 0
+// and creates nothing. Its JSON cannot be read back: see MarshalJSON.
 type Policy struct {
 	Bounds      Bounds      `json:"bounds"`
 	Aggregation Aggregation `json:"aggregation"`
-	// Strategy is strategy.Default where it is nil.
+	// Strategy is the strategy; nil means strategy.Default.
 	Strategy strategy.Strategy `json:"strategy"`
-	// HoldOnFailure keeps to the minimum as soon as one metric could not be read.
-	// Otherwise those that could be read decide.
+	// HoldOnFailure keeps only the minimum if a metric is unreadable. Otherwise the
+	// readable metrics decide.
 	HoldOnFailure bool `json:"holdOnFailure"`
-	// Paused creates nothing. The caller rolls out nothing either; finished Jobs
-	// go on being pruned.
+	// Paused creates nothing. The caller also rolls out nothing; it continues to delete
+	// finished Jobs.
 	Paused bool `json:"paused"`
 }
 
-// DefaultPolicy is the policy of a manifest that says nothing: no minimum, at
+// DefaultPolicy returns the policy of a manifest without scaling fields: no minimum, at
 // most 100 Jobs, aggregation max, strategy default.
 func DefaultPolicy() Policy {
 	return Policy{Bounds: Bounds{Max: 100}, Strategy: strategy.Default{}}
@@ -50,7 +100,7 @@ func (p Policy) strategy() strategy.Strategy {
 }
 
 // MarshalJSON returns the fields, with the text of [strategy.Describe] as the
-// strategy. Such a text does not read back as a strategy.
+// strategy. This text cannot be read back as a strategy.
 func (p Policy) MarshalJSON() ([]byte, error) {
 	type plain Policy
 	return json.Marshal(struct {
@@ -59,15 +109,15 @@ func (p Policy) MarshalJSON() ([]byte, error) {
 	}{plain(p), strategy.Describe(p.strategy())})
 }
 
-// NoMax as Bounds.Max sets no maximum.
+// NoMax is the Bounds.Max without a maximum.
 const NoMax = math.MaxInt64
 
-// Bounds are the limits of the number of unfinished Jobs. The zero value allows
-// none. Negative numbers count as 0, and a Min above Max as Max.
+// Bounds limit the number of unfinished Jobs. The zero value allows none. Negative
+// numbers count as 0, and a Min above Max counts as Max.
 type Bounds struct {
-	Min  int64   `json:"min"`              // Jobs that are kept always
-	Max  int64   `json:"max" form:"limit"` // Jobs that are never exceeded; NoMax, "unlimited" in JSON, for no limit
-	Mode MinMode `json:"mode"`             // what the queue's Jobs have to do with Min
+	Min  int64   `json:"min"`              // Jobs to keep even if the queue is empty
+	Max  int64   `json:"max" form:"limit"` // most unfinished Jobs; NoMax ("unlimited" in JSON) is no limit
+	Mode MinMode `json:"mode"`             // whether the queue's Jobs count towards Min
 }
 
 // MarshalJSON returns the fields, with "unlimited" for a Max of NoMax.
@@ -86,12 +136,12 @@ func (b Bounds) normalize() Bounds {
 type MinMode uint8
 
 const (
-	// Additive keeps Min Jobs in addition to those that the queue asks for, as the
-	// ScaledJob specification has it: with a minimum of 2, two Jobs running and
-	// three items, three more are created.
+	// Additive keeps Min Jobs in addition to the Jobs for the queue, as the ScaledJob
+	// specification demands. With a minimum of 2, two running Jobs and three items, it
+	// creates three Jobs.
 	Additive MinMode = iota
-	// Floor counts them as part of those that the queue asks for: in the same
-	// case one more is created.
+	// Floor counts the Jobs for the queue towards Min. In the same case it creates 1
+	// Job.
 	Floor
 )
 
@@ -106,10 +156,10 @@ func (m MinMode) MarshalText() ([]byte, error) { return []byte(m.String()), nil 
 // UnmarshalText reads the name of a mode.
 func (m *MinMode) UnmarshalText(text []byte) error { return jsonform.Parse(minModes, text, m) }
 
-// Validate returns every problem of a policy and of the configured parts of its
-// metrics (Target and ActivationThreshold), joined, each a [*field.Error]. Decide
-// is defined for a policy with problems all the same. A Min above Max is not a
-// problem: it is documented to become Max, and the trace says so.
+// Validate returns every problem of a policy and of the configured fields of its
+// metrics (Target, ActivationThreshold and Activity), joined. Each is a [*field.Error].
+// Decide also accepts an invalid policy. A Min above Max is valid: it counts as Max, and
+// the trace shows it.
 func Validate(p Policy, metrics ...Metric) error {
 	var e field.Errors
 	e.AtLeast("Bounds.Min", p.Bounds.Min, 0)
@@ -126,33 +176,33 @@ func Validate(p Policy, metrics ...Metric) error {
 	return e.Err()
 }
 
-// A State is what one poll saw. The zero value has no metric and does not know
-// the Jobs, so that nothing is created.
+// A State is the observation of a poll. The zero value has no metric and unknown Jobs, so
+// that nothing is created.
 type State struct {
 	Metrics []Metric `json:"metrics"`
-	// Jobs is nil where the Jobs are not known: they could not be listed, or the
-	// cache has not synced.
+	// Jobs is nil if the Jobs are unknown: they could not be listed, or the cache has
+	// not synced.
 	Jobs *JobCounts `json:"jobs"`
 }
 
-// JobCounts counts an owner's unfinished Jobs. The zero value is none. Negative
-// numbers count as 0, Pending above Running as Running, and Stuck above what is
-// left of Pending without Suspended as that.
+// JobCounts holds the numbers of an owner's unfinished Jobs. The zero value has none.
+// Negative numbers count as 0. Pending is at most Running, Suspended at most Pending,
+// and Stuck at most Pending - Suspended; larger numbers are reduced.
 type JobCounts struct {
-	Running     int64 `json:"running"`     // have not finished and are not terminating
-	Pending     int64 `json:"pending"`     // the part of Running of which no pod is Running or Succeeded
-	Suspended   int64 `json:"suspended"`   // the part of Pending whose spec.suspend is true: never stuck
-	Stuck       int64 `json:"stuck"`       // the part of Pending that has waited for the grace period
-	Terminating int64 `json:"terminating"` // unfinished, on their way out: hold room, serve nothing
-	InFlight    int64 `json:"inFlight"`    // created, but not yet seen: added to Running and Pending
+	Running     int64 `json:"running"`     // unfinished and not terminating
+	Pending     int64 `json:"pending"`     // part of Running: no pod is Running or Succeeded
+	Suspended   int64 `json:"suspended"`   // part of Pending: spec.suspend is true; never stuck
+	Stuck       int64 `json:"stuck"`       // part of Pending: pending for at least the grace period
+	Terminating int64 `json:"terminating"` // unfinished, with a deletion timestamp: they use headroom and serve no items
+	InFlight    int64 `json:"inFlight"`    // created and not observed yet; added to Running and Pending
 
-	// AgesUnknown says that nobody knows how long Jobs have been pending. Each one
-	// that is neither suspended nor in flight is then taken as stuck.
+	// AgesUnknown reports whether the ages of pending Jobs are unknown. Every pending
+	// Job that is neither suspended nor in flight then counts as stuck.
 	AgesUnknown bool `json:"agesUnknown"`
 }
 
-// normalize sets j to the counts in seen, with InFlight added where it belongs
-// and the parts no larger than the whole.
+// normalize sets j to the observed counts, with InFlight added and each part at most
+// its whole.
 func (j *JobCounts) normalize(seen *JobCounts) {
 	running := max(0, seen.Running)
 	pending := min(max(0, seen.Pending), running)
@@ -168,55 +218,21 @@ func (j *JobCounts) normalize(seen *JobCounts) {
 	j.AgesUnknown = seen.AgesUnknown
 }
 
-// A Decision is the number of Jobs to create, and why. The zero value creates
-// none. It reads back from its JSON, in which enumerated values have names, an
+// A Decision is the number of Jobs to create, with the reason. The zero value creates
+// none. It can be read back from its JSON, in which enumerated values have names, an
 // infinite number is "+Inf", and NoMax is "unlimited".
 type Decision struct {
 	Create int64 `json:"create"` // at least 0
 	Rule   Rule  `json:"rule"`   // the rule that determined Create
-	Trace  Trace `json:"trace"`  // how each stage came to its number
+	Trace  Trace `json:"trace"`  // the numbers of each stage
 }
 
-// Decide returns how many Jobs to create for what was seen. It is total and pure:
-// no input makes it panic, equal inputs give equal decisions.
+// Decide returns the number of Jobs to create in a poll, by the stages of the package
+// comment. It never fails and is pure: no input panics, and equal inputs have equal
+// results.
 //
-// It goes in stages, each told in the trace:
-//
-//  1. A metric is unreadable if it failed, or its numbers make no sense
-//     ([Metric]). Readable ones are active or not. The active ones are
-//     aggregated ([Aggregation]) to a queue and a quotient in Jobs.
-//
-//  2. The quotient is rounded up to T, at least 1 if the queue is not empty. One
-//     within one part in 10^9 of the nearest whole number is that number: 2.1
-//     items at 0.3 a Job are 7 Jobs, though the float64 quotient is above 7.
-//
-//  3. The bounds prepare what the strategy sees. With an additive minimum,
-//
-//     M = max - min, T = min(T, M), R' = max(0, R - min), P' = min(P, R'), S' = min(S, P')
-//
-//     and with a floor, M = max, and T = min(T, max), raised to min for the
-//     strategies whose target is a total ([strategy.TargetIsTotal]).
-//
-//  4. The strategy proposes. With an additive minimum, create is
-//     max(0, min - R) + max(0, proposal), and with a floor the larger of the two.
-//
-//  5. Always, last: create is at most max - R - terminating, and at least 0.
-//
-// Without an active metric, without a readable one, and with an unreadable one
-// under HoldOnFailure, the strategy is not asked: create is max(0, min - R),
-// bounded as in stage 5. Paused, or when the Jobs are not known, it is 0.
-//
-// R + terminating + create never exceeds max unless R + terminating did
-// (FuzzBounds), and under aggregation Sum a longer queue never gets fewer Jobs
-// (FuzzMonotone).
-//
-// Three points depart from the ScaledJob specification, each so that max is kept
-// and demand is not forgotten: Jobs that terminate are outside R and inside the
-// last bound; P' and S' are reduced with R', so that pending Jobs of the minimum
-// do not use up demand; and the result of custom is bounded like every other.
-//
-// The cost is constant but for the metrics, which take a few nanoseconds each,
-// and only the strategy custom allocates (BenchmarkDecide).
+// R + terminating + create exceeds the maximum only if R + terminating already did. With
+// unknown Jobs (s.Jobs is nil), create is 0.
 func Decide(p Policy, s State) (d Decision) {
 	t, bounds, room := &d.Trace, p.Bounds.normalize(), int64(0)
 	t.Aggregation, t.Bounds = p.Aggregation, p.Bounds
@@ -254,7 +270,7 @@ func Decide(p Policy, s State) (d Decision) {
 	return
 }
 
-// propose asks the strategy, and returns the rule that stands so far.
+// propose calls the strategy, and returns the rule that determines the result so far.
 func (t *Trace) propose(s strategy.Strategy, b Bounds) Rule {
 	most, running := b.Max, t.Jobs.Running
 	if b.Mode != Floor {
@@ -268,8 +284,8 @@ func (t *Trace) propose(s strategy.Strategy, b Bounds) Rule {
 		target = max(target, b.Min)
 	}
 	pending, stuck := min(t.Jobs.Pending, running), min(t.Jobs.Stuck, running)
-	// One by one, and not handed on as a whole: copying what has just been written
-	// waits for the writes, which would take longer than the rest of the decision.
+	// Field by field, and not as a struct: reading a copy that was just written waits for
+	// the writes, longer than the rest of the decision takes.
 	l := &t.Load
 	l.Target, l.Running, l.Pending, l.Stuck, l.Max = target, running, pending, stuck, most
 	t.Proposal = s.Propose(strategy.Load{Target: target, Running: running, Pending: pending, Stuck: stuck, Max: most})
@@ -283,7 +299,7 @@ func (t *Trace) propose(s strategy.Strategy, b Bounds) Rule {
 	return RuleStrategy
 }
 
-// asked is what the minimum and the proposal ask for together.
+// asked returns the Jobs for the minimum and the proposal together.
 func (t *Trace) asked() int64 {
 	proposal := max(0, t.Proposal)
 	if t.Bounds.Mode == Floor {
@@ -292,7 +308,7 @@ func (t *Trace) asked() int64 {
 	return plus(t.BelowMin, proposal)
 }
 
-// room is how many Jobs the maximum leaves.
+// room returns the number of Jobs that the maximum still allows.
 func (b Bounds) room(j *JobCounts) int64 {
 	return max(0, max(0, b.Max-j.Running)-j.Terminating)
 }

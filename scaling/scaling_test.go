@@ -101,19 +101,18 @@ func TestDecideAllocatesNothing(t *testing.T) {
 }
 
 func ExampleDecide() {
-	policy := scaling.DefaultPolicy()
-	policy.Bounds = scaling.Bounds{Min: 1, Max: 6}
-	d := scaling.Decide(policy, scaling.State{
-		Metrics: []scaling.Metric{{Name: "orders", Value: 47, Target: 5}},
-		Jobs:    &scaling.JobCounts{Running: 4, Pending: 1},
+	policy := scaling.Policy{Bounds: scaling.Bounds{Min: 1, Max: 6}} // strategy default
+	decision := scaling.Decide(policy, scaling.State{
+		Metrics: []scaling.Metric{{Name: "orders", Value: 47, Target: 5}}, // 47 items, 5 per Job
+		Jobs:    &scaling.JobCounts{Running: 4, Pending: 1},               // nil: unknown, so create nothing
 	})
-	fmt.Println(d)
+	fmt.Println(decision) // decision.Create is 2
 	// Output:
-	// metrics   1 of 1 read, 1 active; max is orders: queue 47, 9.4 Jobs, rounded up 10
-	// jobs      R=4 running, P=1 of them pending, S=0 of those stuck
+	// metrics   1 of 1 read, 1 active; max is orders: queue length 47 asks for 9.4 Jobs, rounded up to 10
+	// jobs      R=4 running, P=1 of them pending, S=0 of them stuck
 	// bounds    min 1 (additive), max 6: T=5 of 10 Jobs asked for, R=3 of 4 running
-	// strategy  default: T - R, at T=5 R=3 P=1 S=0 M=5, is 2
-	// limits    min lacks 0, max has room for 2
+	// strategy  default: T - R; at T=5 R=3 P=1 S=0 M=5 it proposes 2
+	// limits    min needs 0 more Jobs, max allows 2 more
 	// create    2: the maximum
 }
 
@@ -125,8 +124,8 @@ func ExampleDecide_unreadable() {
 	fmt.Println(d)
 	// Output:
 	// metrics   0 of 1 read, 0 active
-	// jobs      R=0 running, P=0 of them pending, S=0 of those stuck
+	// jobs      R=0 running, P=0 of them pending, S=0 of them stuck
 	// bounds    min 2 (additive), max 10
-	// limits    min lacks 2, max has room for 10
+	// limits    min needs 2 more Jobs, max allows 10 more
 	// create    2: no metric could be read, so the minimum only
 }

@@ -9,21 +9,21 @@ import (
 	"github.com/scaledjob/scaledjob/strategy"
 )
 
-// A Trace is the numbers of a decision in the order of its stages. Traces can be
-// compared with ==.
+// A Trace holds the numbers of a decision, stage by stage. The zero value is the trace of
+// no decision. Traces can be compared with ==.
 type Trace struct {
 	Aggregation Aggregation `json:"aggregation"`
 	Demand      Demand      `json:"demand"`
-	Bounds      Bounds      `json:"bounds"` // as they were given
+	Bounds      Bounds      `json:"bounds"` // as given, not normalized
 
 	JobsKnown bool      `json:"jobsKnown"`
 	Jobs      JobCounts `json:"jobs"`                  // normalized: InFlight is part of Running and Pending
 	BelowMin  int64     `json:"belowMin"`              // max(0, min - R)
 	Headroom  int64     `json:"headroom" form:"limit"` // max(0, max - R - terminating), or NoMax
 
-	Strategy string        `json:"strategy"` // see [strategy.Describe]; "" if the strategy was not asked
-	Load     strategy.Load `json:"load"`     // the strategy's argument
-	Proposal int64         `json:"proposal"` // the strategy's answer
+	Strategy string        `json:"strategy"` // text of [strategy.Describe]; "" if the strategy was not called
+	Load     strategy.Load `json:"load"`     // argument of the strategy
+	Proposal int64         `json:"proposal"` // result of the strategy
 }
 
 // MarshalJSON returns the fields, with "unlimited" for a Headroom of NoMax.
@@ -37,15 +37,15 @@ func (t *Trace) UnmarshalJSON(data []byte) error { return jsonform.Unmarshal(dat
 type Rule uint8
 
 const (
-	RuleNone        Rule = iota // nothing has been decided
+	RuleNone        Rule = iota // no decision
 	RuleStrategy                // the strategy's proposal
-	RuleMin                     // the minimum, where the strategy asks for no more
-	RuleMax                     // the maximum: it cut the target or the sum
-	RuleInactive                // no metric is active: the minimum only
-	RuleUnreadable              // no metric could be read: the minimum only
-	RuleHeld                    // some metric could not be read, HoldOnFailure is set: the minimum only
-	RulePaused                  // paused: nothing
-	RuleJobsUnknown             // the Jobs are not known: nothing
+	RuleMin                     // the minimum; the strategy asks for no more
+	RuleMax                     // the maximum limits the target or the result
+	RuleInactive                // no metric is active: only the minimum
+	RuleUnreadable              // no metric is readable: only the minimum
+	RuleHeld                    // a metric is unreadable under HoldOnFailure: only the minimum
+	RulePaused                  // paused: no Jobs
+	RuleJobsUnknown             // the Jobs are unknown: no Jobs
 )
 
 var ruleNames = []string{
@@ -81,13 +81,13 @@ func (r Rule) MarshalText() ([]byte, error) { return []byte(jsonform.Name(ruleNa
 // UnmarshalText reads the name of a rule.
 func (r *Rule) UnmarshalText(text []byte) error { return jsonform.Parse(ruleNames, text, r) }
 
-// String tells the decision in aligned lines, one a stage, without a newline at
-// the end. Nothing is formatted before.
+// String returns the stages and the result in aligned lines, without a newline at the
+// end.
 func (d Decision) String() string {
 	return d.Trace.String() + fmt.Sprintf("\ncreate    %d: %s", d.Create, d.Rule)
 }
 
-// String tells the stages in aligned lines, without a newline at the end.
+// String returns the stages in aligned lines, without a newline at the end.
 func (t Trace) String() string {
 	var b strings.Builder
 	b.Grow(400)
@@ -99,7 +99,7 @@ func (t Trace) String() string {
 	fmt.Fprintf(&b, "jobs      %s\n", t.jobs())
 	fmt.Fprintf(&b, "bounds    %s\n", t.bounds())
 	if t.Strategy != "" {
-		fmt.Fprintf(&b, "strategy  %s, at T=%d R=%d P=%d S=%d M=%s, is %d\n", t.Strategy,
+		fmt.Fprintf(&b, "strategy  %s; at T=%d R=%d P=%d S=%d M=%s it proposes %d\n", t.Strategy,
 			t.Load.Target, t.Load.Running, t.Load.Pending, t.Load.Stuck, limit(t.Load.Max), t.Proposal)
 	}
 	fmt.Fprintf(&b, "limits    %s", t.limits())
@@ -113,18 +113,18 @@ func (t Trace) metrics() string {
 	case d.Active == 0:
 		return counts
 	case d.Name == "" || t.Aggregation == Avg || t.Aggregation == Sum:
-		return fmt.Sprintf("%s; %s: queue %g, %g Jobs, rounded up %d", counts, t.Aggregation, d.Queue, d.Quotient, d.Jobs)
+		return fmt.Sprintf("%s; %s: queue length %g asks for %g Jobs, rounded up to %d", counts, t.Aggregation, d.Queue, d.Quotient, d.Jobs)
 	}
-	return fmt.Sprintf("%s; %s is %s: queue %g, %g Jobs, rounded up %d", counts, t.Aggregation, d.Name, d.Queue, d.Quotient, d.Jobs)
+	return fmt.Sprintf("%s; %s is %s: queue length %g asks for %g Jobs, rounded up to %d", counts, t.Aggregation, d.Name, d.Queue, d.Quotient, d.Jobs)
 }
 
 func (t Trace) jobs() string {
 	j := t.Jobs
-	s := fmt.Sprintf("R=%d running, P=%d of them pending, S=%d of those stuck", j.Running, j.Pending, j.Stuck)
+	s := fmt.Sprintf("R=%d running, P=%d of them pending, S=%d of them stuck", j.Running, j.Pending, j.Stuck)
 	for _, part := range []struct {
 		n    int64
 		what string
-	}{{j.Suspended, "suspended"}, {j.InFlight, "in flight"}, {j.Terminating, "terminating besides"}} {
+	}{{j.Suspended, "suspended"}, {j.InFlight, "in flight"}, {j.Terminating, "terminating, not part of R"}} {
 		if part.n > 0 {
 			s += fmt.Sprintf("; %d %s", part.n, part.what)
 		}
@@ -136,7 +136,7 @@ func (t Trace) bounds() string {
 	b := t.Bounds.normalize()
 	s := fmt.Sprintf("min %d (%s), max %s", b.Min, b.Mode, limit(b.Max))
 	if t.Bounds.Min > b.Max {
-		s += fmt.Sprintf(" (min %d is above max and taken as it)", t.Bounds.Min)
+		s += fmt.Sprintf(" (min %d exceeds max and counts as max)", t.Bounds.Min)
 	}
 	if t.Strategy == "" {
 		return s
@@ -149,7 +149,10 @@ func (t Trace) bounds() string {
 }
 
 func (t Trace) limits() string {
-	return fmt.Sprintf("min lacks %d, max has room for %s", t.BelowMin, limit(t.Headroom))
+	if t.Headroom == NoMax {
+		return fmt.Sprintf("min needs %d more Jobs, no maximum", t.BelowMin)
+	}
+	return fmt.Sprintf("min needs %d more Jobs, max allows %d more", t.BelowMin, t.Headroom)
 }
 
 func limit(n int64) string {

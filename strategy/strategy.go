@@ -3,9 +3,9 @@
 // A [Load] has five numbers of Jobs. A [Strategy] computes the proposal from them:
 //
 //	T  Target   Jobs that would serve the queue, rounded up
-//	R  Running  Jobs that have not finished, pending ones included, terminating ones not
-//	P  Pending  the part of R of which no pod is Running or Succeeded
-//	S  Stuck    the part of P that has been pending for at least a grace period
+//	R  Running  unfinished Jobs, including pending and excluding terminating Jobs
+//	P  Pending  part of R: no pod is Running or Succeeded
+//	S  Stuck    part of P: pending for at least a grace period
 //	M  Max      the most Jobs that the queue may have
 //
 //	default       T - R
@@ -14,28 +14,27 @@
 //	custom        min(M, T - deduction - trunc(R * percentage))
 //	pendingAware  min(max(0, T - R + S), max(0, M - R))
 //
-// The first four are those of the ScaledJob specification, the last is that of
-// the DistributedScaledJob. Which one fits depends on what the queue's metric
-// counts:
+// pendingAware is a strategy of the DistributedScaledJob, the others of the ScaledJob
+// specification. Choose by the metric and the Jobs:
 //
-//	default       the metric includes the items being worked on, as in a queue
-//	              whose workers acknowledge when they are done
-//	accurate      the metric leaves them out, as in a queue whose workers take
-//	              the item away when they start
-//	eager         Jobs are slow to start and idle Jobs cost little
-//	custom        none of them fits, and the two parameters have been measured
-//	pendingAware  Jobs get stuck before they start, on a cluster without room
+//	default       the metric includes in-progress items: workers acknowledge an item
+//	              when it is done
+//	accurate      the metric excludes in-progress items: workers remove an item when
+//	              they start
+//	eager         Jobs are slow to start, and idle Jobs cost little
+//	custom        no other strategy fits, and you have measured both parameters
+//	pendingAware  Jobs get stuck before they start, on a cluster without capacity
 //
-// A proposal may be negative or above the headroom. The caller bounds it last (package
-// scaling does), so that every strategy is safe, including those of other authors.
-// No input panics; arithmetic saturates at the ends of int64.
+// A proposal may be negative or above the headroom. The caller limits it last (package
+// scaling does), so that every strategy is safe. No input panics, and arithmetic saturates
+// at the ends of int64.
 //
 // Package strategytest checks the properties of any strategy.
 //
 // # Tests
 //
 //	each formula at every load with numbers up to 8   TestStrategiesEqualTheOracle
-//	each formula at extreme loads                     FuzzStrategies
+//	each formula at extreme loads                     TestExtremes
 //	a percentage is exact                             TestPercentageIsExact
 package strategy
 
@@ -55,8 +54,8 @@ import (
 // is an empty queue that may have no Jobs.
 type Load struct {
 	Target  int64 `json:"target"`  // T: Jobs that would serve the queue
-	Running int64 `json:"running"` // R: Jobs that have not finished, pending ones included
-	Pending int64 `json:"pending"` // P: the part of Running of which no pod has started
+	Running int64 `json:"running"` // R: unfinished Jobs, including pending Jobs
+	Pending int64 `json:"pending"` // P: part of Running; no pod has started
 	Stuck   int64 `json:"stuck"`   // S: the part of Pending that has waited for a grace period
 	// Max is M: the most Jobs that the queue may have. MaxInt64 is no limit, and
 	// "unlimited" in JSON.
@@ -77,7 +76,7 @@ func (l Load) Normalize() Load {
 // A Strategy proposes how many Jobs to create for a load.
 //
 // Propose must be pure: equal loads get equal proposals. It may return any number;
-// callers bound it, and treat a negative one as 0. [Describe] returns the name of a
+// callers limit it and treat a negative number as 0. [Describe] returns the name of a
 // Strategy in explanations.
 type Strategy interface {
 	Propose(Load) int64
@@ -98,9 +97,9 @@ type Func func(Load) int64
 // Propose calls f.
 func (f Func) Propose(l Load) int64 { return f(l) }
 
-// Default proposes T - R: a Job for each one that the queue asks for and that does not
-// run yet. It suits metrics that include in-progress items. With a metric that leaves
-// them out it creates too few Jobs: running Jobs are subtracted from other Jobs' items.
+// Default proposes T - R. It suits metrics that include in-progress items. With a metric
+// that excludes them it creates too few Jobs, because it subtracts running Jobs from the
+// Jobs for waiting items.
 type Default struct{}
 
 // TargetIsTotal is true: running Jobs are subtracted from the target.
@@ -112,14 +111,13 @@ func (Default) Propose(l Load) int64 { return sub(l.Target, l.Running) }
 // String returns the name and the formula.
 func (Default) String() string { return "default: T - R" }
 
-// Accurate proposes T - P, or M - R if T + R is more than M. It suits metrics that
-// leave in-progress items out. With a metric that includes them, it creates Jobs for
-// items in progress.
+// Accurate proposes T - P, or M - R if T + R exceeds M. It suits metrics that exclude
+// in-progress items. With a metric that includes them, it creates Jobs for in-progress
+// items.
 //
-// It is not monotone, because the second branch does not subtract P. At
-// T=2 R=2 P=2 M=4 it proposes 0; with one more running (R=3), or with a smaller
-// maximum (M=3), it proposes 1. This is the documented formula. SubtractPending is
-// monotone.
+// This is the documented formula. It is not monotone, because the second branch does not
+// subtract P. At T=2 R=2 P=2 M=4 it proposes 0; at R=3, or at M=3, it proposes 1.
+// SubtractPending makes it monotone.
 type Accurate struct {
 	// SubtractPending compares T + R - P with M, as KEDA does since 2.19. The
 	// proposal is then min(T - P, M - R), and monotone.
@@ -205,10 +203,9 @@ func Parse(name string) (Strategy, error) {
 	return nil, fmt.Errorf("unknown strategy %q; use %s (or basic, the same as default)", name, strings.Join(Names(), ", "))
 }
 
-// Describe returns the text by which explanations call a strategy: that of its
-// String method, or else its Go type, such as "mypkg.Half". The text of a
-// function also has the function's name: "strategy.Func: function mypkg.half".
-// The text of nil is empty.
+// Describe returns the text of a strategy in explanations: its String method, or else its
+// Go type, such as "mypkg.Half". The text of a function also has the function's name:
+// "strategy.Func: function mypkg.half". The text of nil is empty.
 func Describe(s Strategy) string {
 	switch s := s.(type) {
 	case nil:

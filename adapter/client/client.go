@@ -1,16 +1,16 @@
-// Package client makes the clients of a program that creates many Jobs.
+// Package client creates the clients of a program that creates many Jobs.
 //
-//	Connect   a client for requests, and one for watches
+//	Connect   a client for requests, and another for watches
 //	Limited   a config for further clients that share timeout and limit
 //	Separate  a config for a lease, which shares nothing
-//	Limit     the requests that a process has in flight at once
+//	Limit     the requests that a process has in flight at the same time
 //
 // # Timeout
 //
-// The timeout of a request counts from when the request is sent: waiting for the limit
-// is not part of it. The API server gets the timeout with the request, and stops to
-// work on it. A create therefore cannot take effect later than two timeouts after it
-// was sent, which package adapter relies on.
+// The timeout of a request starts when the request is sent, after it has waited for the
+// limit. The API server gets the timeout with the request, and then stops to work on it. A
+// create therefore cannot take effect later than two timeouts after it was sent. Package
+// adapter relies on this.
 //
 // # Errors
 //
@@ -20,9 +20,8 @@
 // request took effect.
 //
 // client-go repeats a request up to ten times if the answer has the header Retry-After.
-// Each repetition waits for the limit again. A change that was answered with a status
-// of 500 or more may take effect yet, so that client-go must not repeat it: the header
-// is removed from such answers.
+// Each repetition waits for the limit again. A change with an answer of 500 or more may
+// still take effect, and must not be repeated: the header is removed from such answers.
 package client
 
 import (
@@ -38,7 +37,7 @@ import (
 	"github.com/scaledjob/scaledjob/adapter"
 )
 
-// Clients are two clients of one API server.
+// Clients are two clients of the same API server.
 type Clients struct {
 	// Requests has a timeout and a limit.
 	Requests kubernetes.Interface
@@ -46,9 +45,9 @@ type Clients struct {
 	Watches kubernetes.Interface
 }
 
-// Connect returns the clients. The timeout must be that of [adapter.Options]: 0 means
-// [adapter.DefaultTimeout] in both. A nil limit is none. client-go's own rate limit is
-// switched off. The config is not modified.
+// Connect returns the clients. The timeout must equal that of [adapter.Options]; 0 is
+// [adapter.DefaultTimeout] in both. A nil limit does not limit. client-go's own rate limit
+// is switched off. The config is not modified.
 func Connect(config *rest.Config, timeout time.Duration, limit *Limit) (c Clients, err error) {
 	if timeout < 0 {
 		return c, fmt.Errorf("timeout: found %s; use a duration of 0 or more", timeout)
@@ -60,19 +59,17 @@ func Connect(config *rest.Config, timeout time.Duration, limit *Limit) (c Client
 	return c, err
 }
 
-// Limited returns a config whose clients have the timeout, and share the limit with
-// all others that have it. Watches pass without either. 0 means [adapter.DefaultTimeout],
-// and a nil limit is none.
+// Limited returns a config whose clients have the timeout and share the limit. Watches
+// have neither. A timeout of 0 is [adapter.DefaultTimeout]; a nil limit does not limit.
 func Limited(config *rest.Config, timeout time.Duration, limit *Limit) *rest.Config {
 	config, timeout = unlimited(config), cmp.Or(timeout, adapter.DefaultTimeout)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return newTransport(next, timeout, limit) })
 	return config
 }
 
-// Separate returns a config whose clients share neither connection nor limit with
-// others, such as for a lease, which must be renewed during a burst too. A connection
-// that breaks is replaced at the next request. All attempts of a request together have
-// the timeout.
+// Separate returns a config whose clients share neither connection nor limit with others,
+// such as for a lease, which must also be renewed during a burst. A broken connection is
+// replaced at the next request. The timeout covers all attempts of a request.
 func Separate(config *rest.Config, timeout time.Duration) *rest.Config {
 	config = unlimited(config)
 	config.Timeout = timeout

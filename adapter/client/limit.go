@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// A Limit bounds the requests in flight at once, in the manner of TCP. Each answer
-// raises the bound a little, up to the greatest. An answer with status 429, or of 500
-// or more with Retry-After, or none within the timeout, halves it. Nothing is sent for
-// the time that Retry-After asks for. Requests are sent in the order in which they came.
-// The zero value is not ready: use [NewLimit].
+// A Limit bounds the requests that are in flight at the same time, as TCP does. Each
+// answer raises the bound a little, up to the greatest. An answer with status 429, an
+// answer of 500 or more with Retry-After, and a timeout halve it. Nothing is sent for the
+// time in Retry-After. Requests are sent in the order in which they arrive. The zero value
+// is not ready: use [NewLimit].
 type Limit struct {
 	// MayAct, if set, reports whether this process may change anything, such as whether
 	// its lease is valid. It is asked right before a request other than a GET is sent:
@@ -86,8 +86,8 @@ func (l *Limit) admit() {
 	}
 }
 
-// A congested says how a request went: whether the API server is overloaded, and how
-// long it asks clients to wait.
+// A congested reports whether the API server is overloaded, and how long it asks clients
+// to wait.
 type congested struct {
 	is    bool
 	pause time.Duration

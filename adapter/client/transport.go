@@ -61,7 +61,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// admitted waits until the request may be sent. An error says that it may not.
+// admitted waits until the request may be sent, or returns an error if it may not.
 func (t *transport) admitted(r *http.Request) error {
 	if err := t.limit.wait(r.Context()); err != nil {
 		return fmt.Errorf("waiting for the limit on requests: %w", err)
@@ -73,7 +73,7 @@ func (t *transport) admitted(r *http.Request) error {
 	return nil
 }
 
-// A body is an answer's. Its end is told.
+// A body is the body of an answer. It calls a function at its end.
 type body struct {
 	io.ReadCloser
 	end func()

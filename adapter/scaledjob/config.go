@@ -17,9 +17,9 @@ import (
 	"github.com/scaledjob/scaledjob/strategy"
 )
 
-// A Config holds everything that a ScaledJob says. Unset fields have their defaults:
-// no minimum, at most 100 Jobs, a poll every 30 s, 100 succeeded and 100 failed Jobs
-// kept, aggregation max, strategy default, rollout immediate, propagation background.
+// A Config holds the settings of a ScaledJob. Unset fields have their defaults: no minimum,
+// at most 100 Jobs, a poll every 30 s, 100 succeeded and 100 failed Jobs kept, aggregation
+// max, strategy default, rollout immediate, propagation background.
 type Config struct {
 	// Target is for [adapter.Tracker.Track], [adapter.List] and [adapter.Observe].
 	// No field of a ScaledJob sets Target.StuckAfter: at 0 no Job is stuck.
@@ -30,13 +30,13 @@ type Config struct {
 	Warnings []*field.Error
 }
 
-// Config checks the ScaledJob and returns everything that it says. targets has the
-// target average values of triggers by name or type. They replace those of the
-// manifest, and are needed for types that are not among [TriggerTypes].
+// Config checks the ScaledJob and returns its settings. targets holds target average
+// values of triggers by name or type. They replace the manifest's values, and are required
+// for types that are not among [TriggerTypes].
 //
-// An error has every problem, joined, each a [*field.Error]. With an error only
-// Target.Policy.Paused is of use: an invalid pause annotation means paused. What the
-// API server sets, such as the UID, is checked by [adapter.Target.Validate].
+// An error joins all problems, each a [*field.Error]. With an error only
+// Target.Policy.Paused is valid: an invalid pause annotation pauses. [adapter.Target.Validate]
+// checks the fields that the API server sets: the UID and the generation.
 func (s *ScaledJob) Config(targets map[string]float64) (Config, error) {
 	r := reader{spec: &s.Spec}
 	r.problems.Check(s.Name != "", "metadata.name", s.Name, "a name")

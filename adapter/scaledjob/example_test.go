@@ -45,11 +45,11 @@ func Example() {
 	result, err := jobs.Apply(ctx, client, plan)
 	fmt.Println(result.Created, "Jobs such as", config.Target.NewJob(1).Name, err)
 	// Output:
-	// metrics   1 of 1 read, 1 active; max is rabbitmq: queue 47, 9.4 Jobs, rounded up 10
-	// jobs      R=0 running, P=0 of them pending, S=0 of those stuck
+	// metrics   1 of 1 read, 1 active; max is rabbitmq: queue length 47 asks for 9.4 Jobs, rounded up to 10
+	// jobs      R=0 running, P=0 of them pending, S=0 of them stuck
 	// bounds    min 0 (additive), max 6: T=6 of 10 Jobs asked for
-	// strategy  default: T - R, at T=6 R=0 P=0 S=0 M=6, is 6
-	// limits    min lacks 0, max has room for 6
+	// strategy  default: T - R; at T=6 R=0 P=0 S=0 M=6 it proposes 6
+	// limits    min needs 0 more Jobs, max allows 6 more
 	// create    6: the maximum
 	// 6 Jobs such as orders-c812e1ed-1 <nil>
 }

@@ -45,8 +45,8 @@ func LabelValue(name string) string {
 	return strings.TrimRight(name[:validation.LabelValueMaxLength-len(suffix)], "-.") + suffix
 }
 
-// prototype returns what the Jobs have in common, or nil if there is no template. It
-// shares no memory with s.
+// prototype returns the template of the Jobs, or nil if there is none. It shares no memory
+// with s.
 func (s *ScaledJob) prototype() *batchv1.Job {
 	if s.Spec.JobTargetRef == nil {
 		return nil

@@ -6,8 +6,8 @@ import (
 	"github.com/scaledjob/scaledjob/keda"
 )
 
-// KEDA returns the fields that package keda reads, to ask what a release of KEDA does
-// with the ScaledJob. The result shares no memory with s.
+// KEDA returns the fields that package keda reads, to compute the decisions of a release
+// of KEDA. The result shares no memory with s.
 func (s *ScaledJob) KEDA() *keda.ScaledJob {
 	s = s.DeepCopyObject().(*ScaledJob)
 	j := &keda.ScaledJob{
@@ -29,7 +29,7 @@ func (s *ScaledJob) KEDA() *keda.ScaledJob {
 	return j
 }
 
-// Scaler returns what KEDA's scaler of the trigger reports at a queue length. NaN is a
+// Scaler returns the report of KEDA's scaler for the trigger at a queue length. NaN is a
 // queue that could not be read.
 func (t Trigger) Scaler(queue float64) keda.Scaler {
 	if math.IsNaN(queue) {

@@ -12,9 +12,9 @@ import (
 // Read reads the ScaledJobs in a text of YAML or JSON: its documents, and the items
 // of its lists. Objects of other kinds are ignored.
 //
-// It is an error if there is no ScaledJob. It is also an error if one has an unknown
-// field, a value of another type, or a key twice. All such problems are joined, each
-// a [*field.Error] if it is about one field. [ScaledJob.Config] checks the values.
+// It returns an error if there is no ScaledJob, or if a ScaledJob has an unknown field, a
+// value of the wrong type, or a duplicate key. The error joins all problems, each a
+// [*field.Error] if it is about a field. [ScaledJob.Config] checks the values.
 func Read(data []byte) ([]*ScaledJob, error) {
 	return manifest.Read[ScaledJob](kind, data)
 }
@@ -22,13 +22,13 @@ func Read(data []byte) ([]*ScaledJob, error) {
 // An Object is an object that [Objects] found.
 type Object struct {
 	Kind string // "" if it has none; "List" of a list without items
-	// ScaledJob is nil if the kind is another one, or if a value has another type.
+	// ScaledJob is nil if the object has another kind, or a value of the wrong type.
 	ScaledJob *ScaledJob
 	Err       error // the problems for which Read rejects the object
 }
 
-// Objects returns the objects in a text as [Read] reads them, one by one. A
-// ScaledJob with unknown fields lacks them, as on the API server.
+// Objects returns the objects in a text as [Read] reads them. Unknown fields of a
+// ScaledJob are dropped, as on the API server.
 func Objects(data []byte) (all []Object) {
 	for _, f := range manifest.Objects[ScaledJob](kind, data) {
 		all = append(all, Object{f.Kind, f.Object, f.Err})
@@ -64,7 +64,7 @@ func quote(tree map[string]any, problems *field.Errors) {
 	quoteAll(problems, "spec.scalingStrategy", scaling, "customScalingRunningJobPercentage")
 }
 
-// quoteAll quotes the values of a map, or only those of the keys if there are any.
+// quoteAll quotes the values of a map, or only those of the given keys.
 func quoteAll(problems *field.Errors, path string, m any, keys ...string) {
 	values, _ := m.(map[string]any)
 	for _, key := range slices.Sorted(maps.Keys(values)) {

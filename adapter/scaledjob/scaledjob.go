@@ -53,8 +53,7 @@ type ScalingStrategy struct {
 	MultipleScalersCalculation        string   `json:"multipleScalersCalculation,omitempty"`
 }
 
-// ScaleTrigger is the part of a Spec with one source of work. [Trigger] holds its
-// numbers.
+// ScaleTrigger is the part of a Spec with a source of work. [Trigger] holds its numbers.
 type ScaleTrigger struct {
 	Type              string             `json:"type"`
 	Name              string             `json:"name,omitempty"`

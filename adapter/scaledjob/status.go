@@ -18,7 +18,7 @@ import (
 
 // Types of the conditions of a ScaledJob. They are KEDA's.
 const (
-	ConditionReady  = "Ready"  // the ScaledJob is scaled as its spec says
+	ConditionReady  = "Ready"  // the ScaledJob is scaled according to its spec
 	ConditionActive = "Active" // a trigger is active
 	ConditionPaused = "Paused"
 )
@@ -44,13 +44,13 @@ const (
 	ReasonRolledOut     = "ScaledJobRolloutCleanupCompleted"
 )
 
-// A PollResult holds what one poll decided and did. The zero value is a poll in which
-// the Jobs were unknown.
+// A PollResult holds the decision and the result of a poll. The zero value is a poll in
+// which the Jobs were unknown.
 type PollResult struct {
 	Decision scaling.Decision // ignored if Invalid is set
 	Result   adapter.Result
 	Invalid  error // the error of Config
-	Unread   error // the reason for which metrics could not be read
+	Unread   error // why metrics could not be read
 	Applied  error // the error of Apply; an [adapter.ErrOutdated] is no failure
 }
 
@@ -68,7 +68,7 @@ func (p PollResult) Conditions(before []metav1.Condition, generation int64, now 
 	}
 	current := []metav1.Condition{p.ready(), p.active(), p.paused()}
 	if p.Invalid != nil && meta.FindStatusCondition(before, ConditionPaused) != nil {
-		current = current[:2] // an invalid spec does not say whether it is paused
+		current = current[:2] // an invalid spec leaves the pause unknown
 	}
 	for _, c := range current {
 		c.ObservedGeneration, c.LastTransitionTime = generation, metav1.NewTime(now)
@@ -78,8 +78,8 @@ func (p PollResult) Conditions(before []metav1.Condition, generation int64, now 
 	return after
 }
 
-// failure returns the errors that are joined in err without those of an outdated
-// plan, or err if there are no others.
+// failure returns the errors in err except those of an outdated plan, or err if there are
+// no others.
 func failure(err error) error {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
@@ -161,10 +161,10 @@ type Event struct {
 	Message string
 }
 
-// Events returns an event for each condition whose status or reason has changed, one
-// if this poll created Jobs, and one if it deleted outdated Jobs. A state that lasts,
-// a failure too, is reported once. A new ScaledJob that is not active or not paused
-// is not reported.
+// Events returns an event for each condition with a changed status or reason. It also
+// returns an event if this poll created Jobs, and if it deleted outdated Jobs. A lasting
+// state, also a failure, is reported once. A new ScaledJob that is inactive or not paused is not
+// reported.
 func (p PollResult) Events(before, after []metav1.Condition) []Event {
 	var all []Event
 	for _, kind := range []string{ConditionReady, ConditionActive, ConditionPaused} {
@@ -172,7 +172,7 @@ func (p PollResult) Events(before, after []metav1.Condition) []Event {
 		switch {
 		case is == nil, was != nil && was.Status == is.Status && was.Reason == is.Reason:
 		case was == nil && kind != ConditionReady && is.Status != metav1.ConditionTrue:
-		case is.Reason == ReasonUnknown: // the event of Ready says why
+		case is.Reason == ReasonUnknown: // the event of Ready has the reason
 		default:
 			all = append(all, transition(is))
 		}

@@ -19,7 +19,7 @@ type Trigger struct {
 	// a number follows: redis, redis-2.
 	Name                string
 	Type                string
-	Target              float64 // target average value: items that one Job serves
+	Target              float64 // target average value: items per Job
 	ActivationThreshold float64
 }
 
@@ -123,7 +123,7 @@ func (r *reader) target(path string, metadata map[string]string, k keys, t *Trig
 	}
 }
 
-// unused warns of targets beside the one that counts.
+// unused warns of targets other than the target that counts.
 func (r *reader) unused(path string, metadata map[string]string, counts keys, all []keys) {
 	for _, k := range all {
 		if key := k.set(metadata); key != "" && !slices.Contains(counts.target, key) {

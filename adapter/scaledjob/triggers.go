@@ -6,11 +6,10 @@ import (
 	"strings"
 )
 
-// keys say where a type of trigger has its target average value and its
-// activation threshold.
+// keys are the metadata keys of a trigger's target average value and activation threshold.
 type keys struct {
 	when       func(metadata map[string]string) bool // nil: always
-	target     []string                              // the first one that is set counts
+	target     []string                              // the first key that is set counts
 	unset      float64                               // target if no key is set; 0: a key is required
 	unit       float64                               // factor of the numbers in the metadata; 0 is 1
 	activation string
@@ -18,9 +17,9 @@ type keys struct {
 	full       bool    // active from the target on, and has no activation key
 }
 
-// triggerKeys are the types of KEDA 2.21 whose target a manifest gives, and stan,
-// which KEDA has dropped. Of several keys those count that apply first. The types with
-// one key are generated from KEDA's source code ([simpleKeys]).
+// triggerKeys are the types of KEDA 2.21 with a target in the manifest, and stan, which
+// KEDA has dropped. The first keys that apply count. Types with a single key are generated
+// from KEDA's source code ([simpleKeys]).
 //
 //   - cron, forgejo-runner and selenium-grid have a constant target of 1. The
 //     metric of cron is desiredReplicas within its times, and 0 outside.
@@ -58,15 +57,15 @@ var triggerKeys = func() map[string][]keys {
 	return all
 }()
 
-// streams count one of three things, as their metadata says.
+// streams count entries in a way that the metadata selects.
 var streams = []keys{
 	key("lagCount", 0).onlyIf(isSet("consumerGroup")),
 	key("pendingEntriesCount", 5).activatedBy("activationLagCount", 0).onlyIf(isSet("consumerGroup")),
 	key("streamLength", 5).activatedBy("activationLagCount", 0),
 }
 
-// otherTypes are the types of KEDA 2.21 whose target no manifest gives, each with
-// the fix. The caller may give the target of any type.
+// otherTypes are the types of KEDA 2.21 without a target in the manifest, each with the
+// fix. The caller may give the target of any type.
 var otherTypes = map[string]string{
 	"cpu":           "a trigger that measures a queue: KEDA creates no Job for running pods",
 	"memory":        "a trigger that measures a queue: KEDA creates no Job for running pods",

@@ -21,8 +21,8 @@ type change struct {
 // strategies are behaviors with the name of the strategy that they are about.
 var strategies = []string{"accurate", "eager", "custom"}
 
-// rules finds those that make the difference: a rule does if, put into the one
-// profile, it changes an answer that differs, or taken out of the other.
+// rules finds the rules that cause the difference. A rule does if putting it into one
+// profile, or removing it from the other, changes a different answer.
 func (c *comparison) rules(from, to keda.Profile, m *manifest) {
 	before, after := kedaPlayer(from, m, c.triggers), kedaPlayer(to, m, c.triggers)
 	for _, r := range keda.Changes(from, to) {
@@ -48,7 +48,7 @@ func (p player) differs(other player, c cell) bool {
 	return a != b
 }
 
-// notes are the features that only one of the two lacks, and the fields that it rejects.
+// notes adds the features that only one release lacks, and the fields that it rejects.
 func (c *comparison) notes(m *manifest) {
 	before, after := c.From.problems(m), c.To.problems(m)
 	for _, err := range before {
@@ -81,8 +81,7 @@ func (e release) problems(m *manifest) []error {
 	return joined.Unwrap()
 }
 
-// said reports whether the same is said of another release: of the same feature, or
-// of the same field.
+// said reports whether all has an error about the same feature or field.
 func said(all []error, err error) bool {
 	return slices.ContainsFunc(all, func(other error) bool { return about(other) == about(err) })
 }
@@ -99,7 +98,7 @@ func about(err error) string {
 	return err.Error()
 }
 
-// refusal tells which releases refuse a field, those around this one.
+// refusal returns the range of releases around this release that reject a field.
 func (e release) refusal(m *manifest, refused *field.Error) string {
 	releases := keda.Releases()
 	refuses := func(i int) bool {

@@ -28,7 +28,7 @@ type clusterFlags struct {
 }
 
 func (f *clusterFlags) add(c *cobra.Command) {
-	c.Flags().StringVarP(&f.namespace, "namespace", "n", "", "`namespace` of the ScaledJob in the cluster (default that of the context)")
+	c.Flags().StringVarP(&f.namespace, "namespace", "n", "", "`namespace` of the ScaledJob in the cluster (default: the context's)")
 	c.Flags().StringVar(&f.context, "context", "", "`context` of the kubeconfig (default the current one)")
 	c.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "`file` with the kubeconfig (default $KUBECONFIG, or ~/.kube/config)")
 	_ = c.MarkFlagFilename("kubeconfig")
@@ -59,7 +59,7 @@ type client struct {
 	namespace string
 }
 
-// requestTimeout is the time in which a request must be answered.
+// requestTimeout is the timeout of a request.
 const requestTimeout = 30 * time.Second
 
 func (f *clusterFlags) client() (*client, error) {
@@ -139,8 +139,8 @@ func get(ctx context.Context, request *rest.Request) ([]byte, error) {
 	return result.Raw()
 }
 
-// completes completes the names of the ScaledJobs in the cluster, if a flag chooses one, and
-// files otherwise.
+// completes completes the names of the cluster's ScaledJobs if a flag selects a cluster,
+// and files otherwise.
 func (f *clusterFlags) completes(c *cobra.Command) {
 	files := c.ValidArgsFunction
 	c.ValidArgsFunction = func(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {

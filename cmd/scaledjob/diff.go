@@ -74,7 +74,7 @@ type difference struct {
 	To   answer `json:"to"`
 }
 
-// A comparison is what diff prints of one ScaledJob.
+// A comparison is the result of diff for a ScaledJob.
 type comparison struct {
 	Name        string       `json:"name"`
 	From        release      `json:"from"`
@@ -83,10 +83,10 @@ type comparison struct {
 	Differences []difference `json:"differences"`
 	First       []string     `json:"first,omitempty"`   // the traces of the first difference
 	Because     []change     `json:"because,omitempty"` // of the differences
-	Besides     []change     `json:"besides,omitempty"` // of which the cases show nothing
+	Besides     []change     `json:"besides,omitempty"` // changes without a difference in the cases
 	Unused      []string     `json:"unused,omitempty"`  // strategies that changed and that the manifest does not use
 	Refused     []string     `json:"refused,omitempty"` // fields that the API server rejects with the second alone
-	Notes       []string     `json:"notes,omitempty"`   // fields that one of the two ignores or rejects
+	Notes       []string     `json:"notes,omitempty"`   // fields that only one release ignores or rejects
 
 	triggers []scaledjob.Trigger
 }
@@ -145,7 +145,7 @@ func (d *diff) compare(m *manifest, before, after release) (comparison, error) {
 	c := comparison{Name: m.name(), From: before, To: after, Differences: []difference{}}
 	if before.paused(m) && after.paused(m) {
 		m = m.unpaused()
-		c.Notes = append(c.Notes, "the ScaledJob is paused; compared as if it were not")
+		c.Notes = append(c.Notes, "the ScaledJob is paused; compared without the annotation")
 	}
 	triggers, targets, err := d.triggers(m)
 	if err != nil {

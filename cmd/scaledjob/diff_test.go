@@ -14,7 +14,7 @@ const paused, notPaused = `, annotations: {autoscaling.keda.sh/paused: "true"}`,
 // Where both sides pause, what is compared is what they would do otherwise; where one
 // does, that is the difference.
 func TestDiffPaused(t *testing.T) {
-	const note = "\nNote: the ScaledJob is paused; compared as if it were not\n"
+	const note = "\nNote: the ScaledJob is paused; compared without the annotation\n"
 	for name, c := range map[string]struct {
 		metadata, from, to string
 		noted              bool

@@ -47,7 +47,7 @@ func readDump(files []string, stdin io.Reader) (*dump, error) {
 	return d, nil
 }
 
-// add adds the Jobs and pods of a list, or one of them.
+// add adds the Jobs and pods of a list, or a single object.
 func (d *dump) add(text []byte) error {
 	if first, _, _ := strings.Cut(string(text), " "); first == "NAME" || first == "NAMESPACE" {
 		return fmt.Errorf("found a table; %s", kubectlGet)
@@ -129,12 +129,12 @@ type owned struct {
 	*manifest
 	dump
 	uid    types.UID // of the owner; "" for KEDA, which does not read it
-	listed int       // Jobs in the dump, including those of other owners
+	listed int       // Jobs in the dump, of any owner
 }
 
-// of returns the Jobs of the ScaledJob: for KEDA those with its name in the tracking
-// label, for the specification those of its UID or, if the manifest has none, of the
-// only ScaledJob of its name that owns Jobs. A manifest without a namespace matches any.
+// of returns the Jobs of the ScaledJob. KEDA finds them by the ScaledJob's name in the
+// tracking label, the specification by its UID. If the manifest has no UID, the dump must
+// have a single owner of that name. A manifest without a namespace matches any.
 func (d *dump) of(m *manifest, by release) (*owned, error) {
 	o := &owned{manifest: m, dump: dump{slices.Clone(d.jobs), d.pods, d.complete}, listed: len(d.jobs)}
 	keep := func(mine func(*batchv1.Job) bool) {
@@ -179,7 +179,7 @@ func (o *owned) owner() (types.UID, error) {
 	return "", nil
 }
 
-// oneNamespace rejects Jobs of several namespaces: KEDA counts those of one.
+// oneNamespace rejects Jobs of several namespaces, because KEDA counts one namespace.
 func (o *owned) oneNamespace() error {
 	namespaces := map[string]bool{}
 	for i := range o.jobs {
@@ -192,7 +192,7 @@ func (o *owned) oneNamespace() error {
 	return nil
 }
 
-// none says why there is no Job, or "" if there is one.
+// none returns the reason for no Jobs, or "" if there are any.
 func (o *owned) none() string {
 	switch {
 	case o.listed == 0:
@@ -212,8 +212,8 @@ func (o *owned) readyPod() keda.Pod {
 	return pod
 }
 
-// kedaJobs are the Jobs as KEDA reads them. Without pods, a Job whose status counts a
-// ready or succeeded pod has a readyPod.
+// kedaJobs returns the Jobs in KEDA's form. Without pods, a Job with a ready or succeeded
+// pod in its status has a readyPod.
 func (o *owned) kedaJobs() []keda.Job {
 	pods := map[types.NamespacedName][]keda.Pod{}
 	for i := range o.pods {

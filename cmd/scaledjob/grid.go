@@ -14,9 +14,8 @@ type cell struct {
 	Pending int64     `json:"pending"`
 }
 
-// grid is every combination of queue lengths around the numbers where rules turn
-// (0, one Job's worth, the maximum), of running Jobs up to above the maximum and
-// of pending ones among those.
+// grid returns every combination of queue lengths, running and pending Jobs near the
+// numbers at which rules change: 0, the items of one Job, and the maximum.
 func grid(m *manifest, triggers []scaledjob.Trigger) []cell {
 	most := int64(100)
 	if n := m.spec.Spec.MaxReplicaCount; n != nil {
@@ -36,7 +35,7 @@ func grid(m *manifest, triggers []scaledjob.Trigger) []cell {
 	return cells
 }
 
-// counters are the types of triggers whose metric is a number of items, and so whole.
+// counters are the types of triggers that count items, so that the metric is whole.
 var counters = map[string]bool{
 	"activemq": true, "apache-kafka": true, "artemis-queue": true, "aws-sqs-queue": true, "azure-blob": true, "azure-eventhub": true,
 	"azure-pipelines": true, "azure-queue": true, "azure-servicebus": true, "beanstalkd": true, "gcp-cloudtasks": true,
@@ -45,7 +44,7 @@ var counters = map[string]bool{
 	"redis-sentinel-streams": true, "redis-streams": true, "solace-event-queue": true, "stan": true, "temporal": true,
 }
 
-// counting tells of each trigger whether its metric is always whole.
+// counting reports for each trigger whether its metric is always whole.
 func counting(m *manifest) []bool {
 	all := make([]bool, len(m.spec.Spec.Triggers))
 	for i, t := range m.spec.Spec.Triggers {
@@ -54,9 +53,9 @@ func counting(m *manifest) []bool {
 	return all
 }
 
-// queues are lengths for each trigger: the same work for all of them, work for the
-// first alone, a single item each, and two and a half Jobs' worth, in whole items and,
-// where a metric can have one, with a fraction.
+// queues returns lengths for each trigger: the same work for all, work for the first only,
+// and an item each. It adds the items of two and a half Jobs, rounded up, and also exact if
+// the metric can be fractional.
 func queues(triggers []scaledjob.Trigger, most int64, whole []bool) [][]float64 {
 	var all [][]float64
 	for _, jobs := range append(spread(most+2, 13), 3*most+1) {

@@ -27,8 +27,8 @@ type manifest struct {
 	file string
 	spec *scaledjob.ScaledJob
 	keda *keda.ScaledJob
-	// strict has the problems for which scaledjob.Read rejects the manifest, such as
-	// unknown fields. KEDA never sees those fields.
+	// strict holds the problems for which scaledjob.Read rejects the manifest, such as
+	// unknown fields. KEDA ignores these fields.
 	strict error
 }
 
@@ -71,8 +71,8 @@ type source struct {
 	data []byte
 }
 
-// sources reads the files, and those of directories. It returns all that could be
-// read, and the problems of the others.
+// sources reads the files, and the files of directories. It returns the readable texts
+// and the problems of the others.
 func (f *manifestFlags) sources(args []string, stdin io.Reader) (all []source, problems error) {
 	names := append(slices.Clone(f.files), args...)
 	if len(names) == 0 {
@@ -107,8 +107,8 @@ var (
 	testName     = regexp.MustCompile(`\.test\.(?:yaml|yml|json)$`)
 )
 
-// expand returns the name of a file, or the manifests in a directory and in those
-// below it. Directories whose names begin with a dot are ignored.
+// expand returns the name of a file, or the manifests in a directory and below. It ignores
+// directories that begin with a dot.
 func (f *manifestFlags) expand(name string) (files []string, err error) {
 	if info, err := os.Stat(name); name == "-" || err != nil || !info.IsDir() {
 		return []string{name}, nil
@@ -164,7 +164,7 @@ func readSource(name string, stdin io.Reader) (s source, err error) {
 	return s, nil
 }
 
-// decoded returns text in UTF-8 without a byte order mark, also of UTF-16 with one.
+// decoded returns the text in UTF-8 without a byte order mark. UTF-16 needs a mark.
 func decoded(data []byte) []byte {
 	little := bytes.HasPrefix(data, []byte{0xff, 0xfe})
 	if !little && !bytes.HasPrefix(data, []byte{0xfe, 0xff}) {
@@ -230,7 +230,7 @@ func (f *manifestFlags) names(args []string) (names []string) {
 	return names
 }
 
-// none says why there is no ScaledJob.
+// none returns the error for files without a ScaledJob.
 func (f *manifestFlags) none(names, others []string) error {
 	switch {
 	case len(names) > 0:
@@ -275,7 +275,7 @@ func (s source) manifests() (found []*manifest, others []string, problems error)
 	return found, others, problems
 }
 
-// article puts one before a kind.
+// article puts "a" or "an" before a kind.
 func article(kind string) string {
 	if strings.ContainsRune("AEIOUaeiou", rune(kind[0])) {
 		return "an " + kind

@@ -1,5 +1,4 @@
-// Scaledjob explains a KEDA ScaledJob: how many Jobs it creates, which it deletes,
-// what is wrong with it, and what an upgrade of KEDA changes.
+// Scaledjob explains, checks, compares and simulates KEDA ScaledJobs.
 //
 //	go install github.com/scaledjob/scaledjob/cmd/scaledjob@latest
 //	scaledjob explain scaledjob.yaml --queue 12 --running 3 --pending 1
@@ -31,12 +30,12 @@ func main() {
 // Exit statuses.
 const (
 	success     = 0
-	found       = 1   // lint, diff, oracle and test found what they look for
+	found       = 1   // lint, diff, oracle or test found a problem or a difference
 	trouble     = 2   // wrong usage, or an input that cannot be read
 	interrupted = 130 // Ctrl-C, or SIGTERM
 )
 
-// errFound ends a command whose output says everything.
+// errFound ends a command that has printed its result.
 var errFound = errors.New("found")
 
 // outcome is the error of a command that looks for something.
@@ -162,7 +161,7 @@ func problemsOf(err error) []error {
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "scaledjob",
-		Short:         "Explain what a KEDA ScaledJob does, and why",
+		Short:         "Explain, check, compare, test and simulate KEDA ScaledJobs",
 		Version:       version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -214,7 +213,7 @@ func newVersion() *cobra.Command {
 	}
 }
 
-// version is that of the module, and the commit if it was built from one.
+// version returns the version of the module, and the commit if it was built from a clone.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -79,21 +79,53 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// The README shows real output and a real test file. UPDATE=1 does not write it.
+// Each line "$ scaledjob ..." of the READMEs, with the output below it. UPDATE=1 writes the
+// outputs anew.
 func TestReadme(t *testing.T) {
-	readme, err := os.ReadFile("README.md")
-	require.NoError(t, err)
-	for _, file := range []string{"testdata/golden/explain.txt", "testdata/tests/orders.test.yaml"} {
-		data, err := os.ReadFile(file)
-		require.NoError(t, err)
-		require.Contains(t, string(readme), string(data), file)
+	for dir, commands := range map[string]int{".": 1, "../..": 3} {
+		t.Run(dir, func(t *testing.T) {
+			t.Chdir(dir)
+			readme, err := os.ReadFile("README.md")
+			require.NoError(t, err)
+			blocks := strings.Split(string(readme), "```")
+			run := 0
+			for i := 1; i < len(blocks); i += 2 {
+				run += fill(t, &blocks[i])
+			}
+			require.Equal(t, commands, run)
+			got := strings.Join(blocks, "```")
+			if os.Getenv("UPDATE") != "" {
+				require.NoError(t, os.WriteFile("README.md", []byte(got), 0o644))
+				return
+			}
+			require.Equal(t, got, string(readme))
+		})
 	}
-	for _, line := range strings.Split(string(readme), "\n") {
-		if call := strings.TrimPrefix(line, "$ scaledjob "); call != line {
-			_, out, _ := callWith(t, call, nil)
-			require.Contains(t, string(readme), line+"\n"+out)
+}
+
+// fill runs the commands of a block, if it has any, and writes their outputs into it.
+func fill(t *testing.T, block *string) (run int) {
+	var b strings.Builder
+	for line := range strings.Lines(*block) {
+		if command, ok := strings.CutPrefix(line, "$ scaledjob "); ok {
+			run++
+			_, out, _ := callWith(t, command, nil)
+			b.WriteString(line + out)
+		} else if run == 0 {
+			b.WriteString(line)
 		}
 	}
+	*block = b.String()
+	return run
+}
+
+// The README shows a test file of testdata.
+func TestReadmeTestFile(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	file, err := os.ReadFile("testdata/tests/orders.test.yaml")
+	require.NoError(t, err)
+	require.Contains(t, string(readme), string(file))
 }
 
 // A wrong call is an error with a fix.

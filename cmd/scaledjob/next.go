@@ -51,7 +51,7 @@ occurrence at a time that clocks skip.`,
 	return c
 }
 
-// An occurrence is the JSON of one.
+// An occurrence is the JSON form of an occurrence.
 type occurrence struct {
 	Time  time.Time       `json:"time"`
 	Local string          `json:"local"`

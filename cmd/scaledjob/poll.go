@@ -19,7 +19,7 @@ import (
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
-// A poll is everything that one poll of a ScaledJob does.
+// A poll holds all decisions of a poll of a ScaledJob.
 type poll struct {
 	Name      string    `json:"name"`
 	Namespace string    `json:"namespace,omitempty"`
@@ -55,7 +55,7 @@ type deletion struct {
 	Detail string `json:"detail,omitempty"`
 }
 
-// A situation is what a poll finds.
+// A situation holds the inputs of a poll.
 type situation struct {
 	triggers []scaledjob.Trigger
 	targets  map[string]float64
@@ -64,7 +64,7 @@ type situation struct {
 	dump     *dump              // nil if only counts are given
 }
 
-// poll returns what one poll does.
+// poll returns the decisions of a poll.
 func (r release) poll(m *manifest, s *situation) (*poll, error) {
 	p := &poll{Name: m.name(), Namespace: m.spec.Namespace, Release: r}
 	o, err := s.jobs(m, r)
@@ -72,7 +72,7 @@ func (r release) poll(m *manifest, s *situation) (*poll, error) {
 		return nil, err
 	}
 	if o != nil && !o.complete && slices.ContainsFunc(o.jobs, func(j batchv1.Job) bool { return j.Status.Active > 0 }) {
-		p.Notes = append(p.Notes, "the dump has no pods; pending Jobs are those without a ready or succeeded pod in their status")
+		p.Notes = append(p.Notes, "the dump has no pods; a Job is pending if its status counts no ready or succeeded pod")
 		if len(m.spec.Spec.ScalingStrategy.PendingPodConditions) > 0 {
 			p.Notes = append(p.Notes, "the dump has no pods; spec.scalingStrategy.pendingPodConditions is not checked")
 		}
@@ -94,7 +94,7 @@ func (s *situation) jobs(m *manifest, r release) (*owned, error) {
 	return s.dump.of(m, r)
 }
 
-// keda fills in what a release of KEDA does.
+// keda sets the decisions of a KEDA release.
 func (p *poll) keda(profile keda.Profile, m *manifest, s *situation, o *owned) {
 	var all []keda.Scaler
 	if s.lengths != nil {
@@ -160,8 +160,8 @@ func (r release) rollout(o *owned, jobs []keda.Job) *removal {
 	return d
 }
 
-// rollsOut reports whether a release deletes by default a Job whose generation is n
-// below that of the ScaledJob.
+// rollsOut reports whether a release, by default, deletes a Job n generations older than
+// the ScaledJob.
 func (r release) rollsOut(n int64) bool {
 	const current = 2
 	job := keda.Job{Annotations: map[string]string{scaledjob.AnnotationGeneration: strconv.FormatInt(current-n, 10)}}
@@ -211,7 +211,7 @@ func finished(j *batchv1.Job) deletion {
 	return d
 }
 
-// older says of which generation a Job is.
+// older describes the generation of a Job.
 func (o *owned) older(j *batchv1.Job) string {
 	if g := j.Annotations[scaledjob.AnnotationGeneration]; g != "" {
 		return fmt.Sprintf("of generation %s, not %d", g, o.spec.Generation)
@@ -219,7 +219,7 @@ func (o *owned) older(j *batchv1.Job) string {
 	return "of an unknown generation"
 }
 
-// specified fills in what the specification says.
+// specified sets the decisions of the specification.
 func (p *poll) specified(m *manifest, s *situation, o *owned) error {
 	if m.strict != nil {
 		return m.strict
@@ -270,7 +270,7 @@ func (o *owned) plan(t adapter.Target, inputs []scaling.Metric) (adapter.Plan, e
 	if t.Revision.Generation == 0 {
 		t.Rollout.Strategy = rollout.Gradual
 	}
-	for i := range o.jobs { // the Jobs of one owner are in one namespace
+	for i := range o.jobs { // the Jobs of an owner are in one namespace
 		o.jobs[i].Namespace = t.Owner.Namespace
 	}
 	if !o.complete {

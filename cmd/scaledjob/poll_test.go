@@ -108,7 +108,7 @@ func TestWhyJobsAreDeleted(t *testing.T) {
 	}{
 		"2.13 deletes all":         {"2.13", "", "", []dumped{current}, "x  of any generation  background\n          rule: Every Job is deleted on each reconciliation, unless"},
 		"2.21 deletes older":       {"2.21", "", "", []dumped{old}, "x  of generation 2, not 3"},
-		"2.3 deletes none":         {"2.3", "", "", []dumped{old}, "rollout   0 Jobs: A rollout looks for a label that no Job has"},
+		"2.3 deletes none":         {"2.3", "", "", []dumped{old}, "rollout   0 Jobs: A rollout selects Jobs by a label that no Job has"},
 		"empty":                    {"2.21", "", "", nil, "rollout   0 Jobs: there are no Jobs"},
 		"others'":                  {"2.21", "", "", []dumped{other}, "rollout   0 Jobs: none of 1 Jobs belongs to m"},
 		"current":                  {"2.21", "", "", []dumped{current}, "rollout   0 Jobs: all are of generation 3"},

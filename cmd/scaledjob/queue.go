@@ -14,7 +14,7 @@ import (
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
-// queueFlags say what each trigger reports.
+// queueFlags hold the queue lengths and targets of the triggers.
 type queueFlags struct {
 	queue, target string
 }
@@ -28,7 +28,7 @@ func (f *queueFlags) add(c *cobra.Command) {
 	f.addTarget(c)
 }
 
-// A pair is what stands between two commas: a text, and a name where there is one.
+// A pair is a comma-separated part of a flag: a text, and its name if it has one.
 type pair struct{ name, text string }
 
 func pairs(text string) []pair {
@@ -68,7 +68,7 @@ func (f *queueFlags) triggers(m *manifest) ([]scaledjob.Trigger, map[string]floa
 	return triggers, targets, nil
 }
 
-// lengths are the queue lengths of the triggers, NaN where one could not be read.
+// lengths returns the queue lengths of the triggers; NaN is unreadable.
 func (f *queueFlags) lengths(triggers []scaledjob.Trigger) ([]float64, error) {
 	if f.queue == "" {
 		return nil, usagef("no queue length; use --queue 12")

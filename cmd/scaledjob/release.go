@@ -133,7 +133,7 @@ func (r *releases) Set(text string) error {
 // Type names the value in the help.
 func (r *releases) Type() string { return "release" }
 
-// one is the release of a flag that takes one.
+// one returns the release of a flag with a single value.
 func (r *releases) one() release { return r.all[0] }
 
 // add adds a flag, whose default is the newest KEDA.
@@ -173,7 +173,7 @@ type choice struct {
 // String is the chosen value.
 func (f *choice) String() string { return f.text }
 
-// Set takes one of the values.
+// Set accepts a value of the list.
 func (f *choice) Set(name string) error {
 	if !slices.Contains(f.others, name) {
 		return fmt.Errorf("use one of %s", strings.Join(f.others, ", "))
@@ -198,7 +198,7 @@ func (f *choice) addOutput(c *cobra.Command, values ...string) {
 	f.add(c, "output,o", "format of the output", values...)
 }
 
-// flagError says what a flag needs, without the words of the parser.
+// flagError rewrites an error of the flag parser as a fix.
 func flagError(_ *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	if !errors.As(err, &invalid) {

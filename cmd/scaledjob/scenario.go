@@ -110,8 +110,8 @@ var quotedText = regexp.MustCompile(`"([^"]+)"`)
 
 var unknownField = regexp.MustCompile(`unknown field "([^"]*)"`)
 
-// lineOfProblem finds what a decoder complains of: a field by its path, a name that
-// is nowhere else, a text that does not parse.
+// lineOfProblem returns the line of a decoder's error: that with the path of a field, a
+// unique name, or a text that cannot be parsed.
 func lineOfProblem(root *yaml.Node, err error) int {
 	var kind *json.UnmarshalTypeError
 	if errors.As(err, &kind) {

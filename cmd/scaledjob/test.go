@@ -76,7 +76,7 @@ type testResult struct {
 	Trace    string     `json:"trace,omitempty"` // of a failure
 }
 
-// A mismatch is a value that is not the expected one.
+// A mismatch is a value that differs from the expectation.
 type mismatch struct {
 	Field    string `json:"field"`
 	Found    string `json:"found"`

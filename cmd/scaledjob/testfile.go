@@ -29,7 +29,7 @@ type testFile struct {
 	Tests     []testCase `json:"tests"`
 }
 
-// A testCase is one poll, or one simulated run, of a ScaledJob.
+// A testCase is a poll or a simulated run of a ScaledJob.
 type testCase struct {
 	Name      string        `json:"name"`
 	ScaledJob string        `json:"scaledJob"` // needed if the manifests have several
@@ -63,7 +63,7 @@ type testWorkload struct {
 	Seeds       *int                   `json:"seeds"`       // nil is 5
 }
 
-// An expectation is what a test expects. Only the fields that are set are compared.
+// An expectation holds expected values. Only the fields that are set are compared.
 type expectation struct {
 	Create  *int64    `json:"create"`
 	Rule    *string   `json:"rule"`

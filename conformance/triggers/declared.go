@@ -9,13 +9,12 @@ import (
 	"strings"
 )
 
-// A Parameter is one parameter of a trigger, as some releases of KEDA read it.
+// A Parameter is a parameter of a trigger, as some releases of KEDA read it.
 type Parameter struct {
 	Releases string   `json:"releases"` // first and last minor: "2.8 2.21"
 	Names    []string `json:"names"`    // the first name that has a value counts
-	// From holds the places in the order in which KEDA looks: m is the metadata,
-	// e an environment variable that the key with the suffix FromEnv names, a a
-	// TriggerAuthentication.
+	// From holds the places in KEDA's order: m is the metadata, e the environment variable
+	// named by the key with the suffix FromEnv, a the TriggerAuthentication.
 	From string `json:"from"`
 	// Declared is "tag" if a struct tag declares the parameter. It is "hand" if the
 	// parameter was read in the source by a person. Of other parameters only the
@@ -25,11 +24,11 @@ type Parameter struct {
 	Required   bool     `json:"required,omitempty"`
 	Default    string   `json:"default,omitempty"`
 	Enum       []string `json:"enum,omitempty"`
-	Exclusive  []string `json:"exclusive,omitempty"` // at most one of them
+	Exclusive  []string `json:"exclusive,omitempty"` // at most one may be given
 	Separator  string   `json:"separator,omitempty"`
 	Range      string   `json:"range,omitempty"`
 	Deprecated string   `json:"deprecated,omitempty"` // KEDA refuses the key
-	Announced  string   `json:"announced,omitempty"`  // KEDA accepts the key, and says that it will go
+	Announced  string   `json:"announced,omitempty"`  // KEDA accepts the key, and announces its removal
 }
 
 var places = map[string]string{"triggerMetadata": "m", "resolvedEnv": "e", "authParams": "a"}
@@ -107,8 +106,8 @@ func (s *source) declared(t types.Type, optional bool) []Parameter {
 	return all
 }
 
-// typeOf names the type of a field as KEDA reads it: a named type of KEDA's is what it
-// is made of.
+// typeOf names the type of a field as KEDA reads it: for a named type of KEDA, its
+// underlying type.
 func (s *source) typeOf(f *types.Var) string {
 	t := f.Type()
 	if p, ok := t.(*types.Pointer); ok {

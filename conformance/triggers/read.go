@@ -18,7 +18,7 @@ type value struct {
 // mapNames are the names that parameters of functions have for the three maps.
 var mapNames = map[string]string{"metadata": "m", "triggerMetadata": "m", "resolvedEnv": "e", "authParams": "a"}
 
-// A walk follows one scaler's constructor and notes the keys that it reads.
+// A walk follows a scaler's constructor and records the keys that it reads.
 type walk struct {
 	*source
 	known    map[types.Object]value
@@ -86,7 +86,7 @@ func (w *walk) call(f types.Object, arguments []value) {
 		}
 	}
 	ast.Inspect(d.Body, w.visit)
-	// Functions that are only named, such as those in a table, are walked too.
+	// Functions that are only mentioned, such as in a table, are walked too.
 	ast.Inspect(d.Body, func(n ast.Node) bool {
 		if id, ok := n.(*ast.Ident); ok {
 			if f, ok := w.info.Uses[id].(*types.Func); ok && !w.walked(f) {
@@ -179,7 +179,7 @@ func (w *walk) note(place string, keys []string) {
 			key, at = name, "e"
 		}
 		if at == "e" && place == "e" {
-			continue // the name of a variable, or of a default one
+			continue // the name of a variable, or of a default variable
 		}
 		if at != "" && !strings.Contains(w.read[key], at) {
 			w.read[key] += at
@@ -187,7 +187,7 @@ func (w *walk) note(place string, keys []string) {
 	}
 }
 
-// value evaluates what can be known without running the code.
+// value evaluates an expression as far as possible without running the code.
 func (w *walk) value(e ast.Expr) value {
 	if v := w.info.Types[e].Value; v != nil && v.Kind() == constant.String {
 		return value{texts: []string{constant.StringVal(v)}}

@@ -19,8 +19,8 @@ import (
 
 const module = "github.com/kedacore/keda/v2"
 
-// A source is KEDA's source code of one release, type-checked as far as the packages of
-// its own module go. Packages of other modules are empty.
+// A source is KEDA's source code of a release, type-checked within its own module. Packages
+// of other modules are empty.
 type source struct {
 	dir      string
 	files    *token.FileSet

@@ -18,7 +18,7 @@ type Type struct {
 	Parameters []Parameter `json:"parameters"`
 }
 
-// A reading holds the parameters of one type in one release.
+// A reading holds the parameters of a type in a release.
 type reading struct {
 	parameters []Parameter
 	open       bool
@@ -59,7 +59,7 @@ func extend(releases string, i int) string {
 	return first + " " + minor(i)
 }
 
-// appendParameter adds a parameter of a release, or extends the one of the release before.
+// appendParameter adds a parameter of a release, or extends that of the previous release.
 func appendParameter(all []Parameter, p Parameter, i int) []Parameter {
 	for k := range all {
 		before := all[k]
@@ -74,15 +74,15 @@ func appendParameter(all []Parameter, p Parameter, i int) []Parameter {
 	return append(all, p)
 }
 
-// byHand are the scalers that have no tags in a release, though later releases have.
-// Their code was read by a person: a parameter is as the tag says that a later release has.
+// byHand are the scalers without tags in a release that have them later. A person read
+// their code: a parameter is as the later tag declares it.
 var byHand = map[string][]string{
 	"v2.18.3": {"azure-app-insights", "azure-blob", "azure-data-explorer", "graphite", "kafka", "openstack-swift"},
 	"v2.19.0": {"azure-app-insights", "azure-data-explorer", "kafka"},
 }
 
-// notRequired are parameters that code without tags does not require, or of which nobody
-// has read it.
+// notRequired are parameters that code without tags does not require, or whose code has not
+// been read.
 var notRequired = []string{"threshold", "containerName", "swiftURL", "authURL"}
 
 // stan is the declaration of a type that no release with tags has.
@@ -111,7 +111,7 @@ func declareByHand(readings []map[string]reading) {
 	}
 }
 
-// sameNames returns the declarations of which a name is read, and the rest of what is read.
+// sameNames returns the declarations with a name that is read, and the other read keys.
 func sameNames(read, declared []Parameter) (all []Parameter) {
 	has := map[string]bool{}
 	for _, d := range declared {

@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// ruled are the types whose target several keys or a constant decide, or which have
-// none. Package scaledjob has them by hand.
+// ruled are the types without a target, with a constant target, or with several keys for
+// it. Package scaledjob has them by hand.
 var ruled = []string{"cpu", "cron", "datadog", "external", "external-mock", "external-push", "forgejo-runner", "github-runner", "memory", "rabbitmq",
 	"redis-cluster-streams", "redis-sentinel-streams", "redis-streams", "selenium-grid", "solace-direct-messaging", "solace-event-queue"}
 

@@ -11,17 +11,17 @@ import (
 	"time"
 )
 
-// Versions of what is built, as in the go.mod files of the binaries folder.
+// Versions of the binaries, as in the go.mod files of the binaries directory.
 const (
 	kubernetesVersion = "1.36.3"
 	etcdVersion       = "3.6.8"
 )
 
-// version is what kube-apiserver tells clients; without it they cannot parse it.
+// version is the version that kube-apiserver reports; without it clients cannot parse it.
 const version = "-X k8s.io/component-base/version.gitVersion=v" + kubernetesVersion +
 	" -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36"
 
-// tellEvery is how often a long wait is told.
+// tellEvery is the interval of messages during a long wait.
 const tellEvery = 30 * time.Second
 
 // A binary is built in the module of its folder.
@@ -33,8 +33,8 @@ var binaries = []binary{
 	{"kube-controller-manager", "kubernetes", "k8s.io/kubernetes/cmd/kube-controller-manager"},
 }
 
-// build returns the folder with the binaries, and makes those that it lacks. It
-// tells out what it does.
+// build returns the directory with the binaries, and builds missing binaries. It writes its
+// progress to out.
 func build(ctx context.Context, out io.Writer) (string, error) {
 	folder, err := cacheFolder()
 	if err != nil || built(folder) {
@@ -106,7 +106,7 @@ func lock(ctx context.Context, out io.Writer, folder string) (unlock func(), err
 	return func() { f.Close() }, nil
 }
 
-// telling tells out every so often that what is still being done.
+// telling writes to out at intervals that do is still running.
 func telling(out io.Writer, what string, every time.Duration, do func() error) error {
 	done := make(chan error, 1)
 	start, tick := time.Now(), time.NewTicker(every)
@@ -122,7 +122,7 @@ func telling(out io.Writer, what string, every time.Duration, do func() error) e
 	}
 }
 
-// build builds under another name first, so that nobody sees half a binary.
+// build builds under another name first, so that a half binary is never used.
 func (b binary) build(ctx context.Context, out io.Writer, folder string) error {
 	fmt.Fprintf(out, "building %s\n", b.name)
 	temp, err := os.MkdirTemp(folder, "build-")

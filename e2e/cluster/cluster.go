@@ -50,8 +50,8 @@ func Start(t testing.TB, opts ...Option) *Cluster {
 	return c
 }
 
-// New starts a cluster, and tells out what it does. Close stops it; so does the
-// end of this process, whatever ends it.
+// New starts a cluster, and writes its progress to out. The cluster stops at Close, or when
+// this process ends for any reason.
 func New(ctx context.Context, out io.Writer, opts ...Option) (c *Cluster, err error) {
 	bin, err := build(ctx, out)
 	if err != nil {
@@ -64,7 +64,7 @@ func New(ctx context.Context, out io.Writer, opts ...Option) (c *Cluster, err er
 		if !errors.Is(err, errEnded) || tries == 3 {
 			break
 		}
-		fmt.Fprintln(out, "starting once more, since somebody else may have taken a port:", err)
+		fmt.Fprintln(out, "starting again, because another process may have taken a port:", err)
 	}
 	if err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func start(ctx context.Context, bin string, o options) (*Cluster, error) {
 // Folder holds data, logs and kubeconfig, until Close.
 func (c *Cluster) Folder() string { return c.folder }
 
-// Kubeconfig is the path of a kubeconfig file with what Config has.
+// Kubeconfig returns the path of a kubeconfig file with the access of Config.
 func (c *Cluster) Kubeconfig() string { return c.file("kubeconfig") }
 
 // Close stops the processes and removes their data. It is called once.
@@ -112,12 +112,11 @@ func (c *Cluster) Close() error {
 // StartAPIServer.
 func (c *Cluster) KillAPIServer() { c.server.kill() }
 
-// StartAPIServer starts kube-apiserver again, where it was and with the same
-// data, and returns when it is ready. It does nothing while one runs.
+// StartAPIServer starts kube-apiserver again, at the same address and with the same data,
+// and returns when it is ready. It does nothing if kube-apiserver runs.
 //
-// kube-controller-manager would survive without, but after half a minute its
-// informers wait up to a minute before they try again: it is started anew. Those
-// of a test wait as long, and the kubelet's stand-in does not.
+// It also restarts kube-controller-manager, whose informers would otherwise wait up to a
+// minute before they try again. A test's informers wait as long; the fake kubelet does not.
 func (c *Cluster) StartAPIServer(ctx context.Context) error {
 	if c.server.running() {
 		return nil
@@ -141,7 +140,7 @@ func (c *Cluster) startServer(ctx context.Context) error {
 
 func (c *Cluster) file(name string) string { return filepath.Join(c.folder, name) }
 
-// start sets each process once it runs: Close kills those.
+// start sets each process once it runs, so that Close kills it.
 func (c *Cluster) start(ctx context.Context, bin string, o options) error {
 	ports, err := freePorts(4)
 	if err != nil {
@@ -164,7 +163,7 @@ func (c *Cluster) start(ctx context.Context, bin string, o options) error {
 		"--service-account-signing-key-file", c.file("key"), "--service-cluster-ip-range=10.96.0.0/16",
 		"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
 		"--audit-policy-file", c.file("audit-policy.yaml"), "--audit-log-path", c.file(auditLog),
-		"--audit-log-mode=blocking", "--audit-log-maxsize=0") // 0: one file, never another
+		"--audit-log-mode=blocking", "--audit-log-maxsize=0") // 0: a single file
 	if err := c.startServer(ctx); err != nil {
 		return err
 	}
@@ -215,8 +214,8 @@ func (c *Cluster) ready(ctx context.Context) error {
 	return err
 }
 
-// freePorts are below those that the kernel gives to connections: else one could
-// take the API server's while that is down.
+// freePorts returns ports below the kernel's range for connections. A connection could
+// otherwise take the API server's port while the server is down.
 func freePorts(n int) ([]int, error) {
 	const low, high = 20_000, 32_000
 	var ports []int
@@ -234,7 +233,7 @@ func freePorts(n int) ([]int, error) {
 	return ports, nil
 }
 
-// logs returns the last of what each process said.
+// logs returns the end of each process's output.
 func (c *Cluster) logs() string {
 	const most = 4000
 	var all string

@@ -6,18 +6,17 @@
 //	c := cluster.Start(t)
 //	client := c.Client(t)
 //
-// The binaries are built from their Go modules the first time, which takes about
-// ten minutes on two cores, and kept in the user's cache folder, or where the
-// environment variable SCALEDJOB_E2E_BINARIES says.
+// The binaries are built from their Go modules the first time, which takes about ten minutes
+// on two cores. They are kept in the user's cache directory, or in the directory of the
+// environment variable SCALEDJOB_E2E_BINARIES.
 //
-// There are no nodes and no scheduler: [Cluster.Kubelet] runs pods by patching
-// their status. [Cluster.User] makes requests as somebody else, of whom
-// [Cluster.Requests] then tells. [Cluster.KillAPIServer] and
-// [Cluster.StartAPIServer] are for trying what a crash does.
+// There are no nodes and no scheduler: [Cluster.Kubelet] runs pods by patching their status.
+// [Cluster.User] sends requests as another user, and [Cluster.Requests] lists them.
+// [Cluster.KillAPIServer] and [Cluster.StartAPIServer] simulate a crash.
 //
-// However a test ends, it leaves neither processes nor files behind; on Linux
-// even if it is killed.
+// However a test ends, it leaves neither processes nor files behind; on Linux also if it is
+// killed.
 //
-// The methods of a Cluster may be called at the same time, but for Close,
-// KillAPIServer and StartAPIServer, which belong to one goroutine.
+// The methods of a Cluster may be called concurrently, except Close, KillAPIServer and
+// StartAPIServer, which belong to a single goroutine.
 package cluster

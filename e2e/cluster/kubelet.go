@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// A Run is what becomes of a pod. The zero value runs and succeeds at once.
+// A Run is the life of a pod. The zero value runs and succeeds at once.
 type Run struct {
 	Start time.Duration // from when it is seen until it runs; below 0, it never does
 	Work  time.Duration // from then until it ends; below 0, it never does
@@ -40,13 +40,13 @@ func (c *Cluster) Kubelet(t testing.TB, run func(*corev1.Pod) Run) {
 	})
 }
 
-// RunPods runs the pods of all namespaces until the context ends, by patching
-// their status, as the kubelets of nodes would; run says how, and is called from
-// one goroutine, once for each pod. Pods that an earlier call has started go on.
+// RunPods runs the pods of all namespaces until the context ends, by patching their status
+// as the kubelets of nodes would. It calls run from a single goroutine, once for each pod.
+// Pods that an earlier call has started continue.
 //
-// A pod whose activeDeadlineSeconds pass fails, and one that is deleted ends at
-// once, whatever its grace period. A container that has ended is not started
-// again, whatever the pod's restartPolicy.
+// A pod whose activeDeadlineSeconds pass fails. A deleted pod ends at once, without its
+// grace period. A container that has ended is not restarted, also if the pod's restartPolicy
+// asks for it.
 func (c *Cluster) RunPods(ctx context.Context, run func(*corev1.Pod) Run) error {
 	config := c.withToken(c.tokens.kubelet)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return patient{next} })
@@ -66,11 +66,11 @@ func (c *Cluster) RunPods(ctx context.Context, run func(*corev1.Pod) Run) error 
 	return nil
 }
 
-// patient waits for an API server that is down, where an informer would try less
-// and less often, in the end once a minute.
+// patient waits for an API server that is down. An informer would try ever less often, in
+// the end once a minute.
 type patient struct{ next http.RoundTripper }
 
-// RoundTrip tries again where there was no connection, so that nothing was asked.
+// RoundTrip tries again without a connection, when no request was sent.
 func (p patient) RoundTrip(request *http.Request) (*http.Response, error) {
 	for {
 		response, err := p.next.RoundTrip(request)
@@ -81,7 +81,7 @@ func (p patient) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 }
 
-// A kubelet handles the events of pods, one after the other.
+// A kubelet handles the events of pods, one after another.
 type kubelet struct {
 	ctx    context.Context
 	client kubernetes.Interface
@@ -91,7 +91,7 @@ type kubelet struct {
 	slots  chan struct{} // for requests, so that thousands of pods leave others room
 }
 
-// A life says that a pod is to end, and that it is gone.
+// A life signals that a pod terminates, and that it is deleted.
 type life struct{ terminate, gone context.CancelFunc }
 
 // OnAdd gives a pod a life.
@@ -136,9 +136,9 @@ func (k *kubelet) forget(uid types.UID) {
 	}
 }
 
-// live works, and completes the pod's deletion when it comes. Most pods are gone
-// then: without a node, they have no grace period. Those with a finalizer linger
-// until it is taken away, for which the job controller may wait for their end.
+// live works, and completes the pod's deletion. Most pods are deleted by then: without a
+// node, they have no grace period. Pods with a finalizer stay until the finalizer is removed,
+// and the job controller may wait for their end.
 func (k *kubelet) live(exists, works context.Context, pod *corev1.Pod, r Run) {
 	over := k.work(works, pod, r)
 	<-works.Done()
@@ -148,7 +148,7 @@ func (k *kubelet) live(exists, works context.Context, pod *corev1.Pod, r Run) {
 	k.delete(exists, pod)
 }
 
-// work says whether the pod has come to its end, and not been stopped before.
+// work reports whether the pod has ended by itself.
 func (k *kubelet) work(ctx context.Context, pod *corev1.Pod, r Run) (over bool) {
 	start := time.Now()
 	switch pod.Status.Phase {
@@ -185,8 +185,8 @@ func deadline(pod *corev1.Pod) time.Duration {
 	return time.Duration(*pod.Spec.ActiveDeadlineSeconds) * time.Second
 }
 
-// wait says whether the time has passed before the context ended; a time below 0
-// never does.
+// wait reports whether the time has passed before the context ended; a time below 0 never
+// passes.
 func wait(ctx context.Context, d time.Duration) bool {
 	if d < 0 {
 		<-ctx.Done()
@@ -206,7 +206,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// patch says whether the pod has the status now.
+// patch reports whether the pod has the status now.
 func (k *kubelet) patch(ctx context.Context, pod *corev1.Pod, status corev1.PodStatus) bool {
 	data, err := json.Marshal(map[string]any{"status": status, "metadata": map[string]any{"uid": pod.UID}})
 	if err != nil {
@@ -226,8 +226,8 @@ func (k *kubelet) delete(ctx context.Context, pod *corev1.Pod) {
 	})
 }
 
-// insist asks until the API server does it, or the pod is gone, of which the
-// informer may tell later than the server.
+// insist repeats the request until the API server answers it, or the pod is deleted, which
+// the informer may learn later than the server.
 func (k *kubelet) insist(ctx context.Context, ask func() error) bool {
 	for pause := 50 * time.Millisecond; ctx.Err() == nil; pause = min(2*pause, time.Second) {
 		err := k.inSlot(ctx, ask)

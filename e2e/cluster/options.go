@@ -1,6 +1,6 @@
 package cluster
 
-// An Option changes what [Start] and [New] start.
+// An Option changes the cluster that [Start] and [New] start.
 type Option func(*options)
 
 type options struct {

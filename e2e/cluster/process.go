@@ -12,7 +12,7 @@ import (
 	"github.com/scaledjob/scaledjob/e2e/internal/child"
 )
 
-// A process is one of the cluster's: it can be ended and started again.
+// A process is a process of the cluster: it can be ended and started again.
 type process struct {
 	name, path, log string
 	args            []string
@@ -41,7 +41,7 @@ func (p *process) start() error {
 	return nil
 }
 
-// running says whether the process has been started and has not ended since.
+// running reports whether the process has been started and has not ended since.
 func (p *process) running() bool {
 	if p.cmd == nil {
 		return false
@@ -58,14 +58,14 @@ func (p *process) kill() {
 	if p.cmd == nil {
 		return
 	}
-	_ = p.cmd.Process.Kill() // an error says that it has ended
+	_ = p.cmd.Process.Kill() // an error means that it has ended
 	<-p.done
 }
 
 var errEnded = errors.New("it has ended")
 
-// await asks ready until it says so, as long as all the processes run. The last of
-// them is the one that is to be ready.
+// await calls ready until it succeeds, as long as all processes run. The last process is
+// the process to wait for.
 func await(ctx context.Context, ready func(context.Context) error, all ...*process) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
@@ -87,8 +87,8 @@ func await(ctx context.Context, ready func(context.Context) error, all ...*proce
 	}
 }
 
-// A remover is a shell that removes a folder when it is told to, or when this
-// process is gone, however it ended.
+// A remover is a shell that removes a directory on request, or when this process has ended
+// for any reason.
 type remover struct {
 	cmd *exec.Cmd
 	in  io.Closer

@@ -8,7 +8,7 @@ import (
 // ownGroup keeps the signals of a terminal away from the process.
 func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// tryLock says whether the file is now locked by this process, until it is closed.
+// tryLock reports whether this process has locked the file, until it is closed.
 func tryLock(f *os.File) bool {
 	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
 }

@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// A Request is one that the API server has answered, or a watch that it has
-// begun to.
+// A Request is a request that the API server has answered, or a watch that it has begun to
+// answer.
 type Request struct {
-	User        string // who made it; the one impersonated, if any
+	User        string // the user, or the impersonated user if there is any
 	UserAgent   string
 	Verb        string // such as get, list, watch, create, patch, delete
-	Resource    string // such as jobs; "" where it is about none, as in discovery
+	Resource    string // such as jobs; "" without a resource, as in discovery
 	Subresource string // such as status, or ""
 	Namespace   string
-	Name        string // "" where the server makes it up, and for lists
+	Name        string // "" if the server generates it, and for lists
 	Code        int    // of HTTP
 	Time        time.Time
 }
@@ -39,9 +39,9 @@ rules:
 - level: Metadata
 `
 
-// Requests returns what clients have asked so far, in the order of the answers:
-// all but the requests of the control plane and of the kubelet's stand-in. A
-// request that KillAPIServer interrupts may have had its effect and not be there.
+// Requests returns the requests so far, in the order of the answers, without those of the
+// control plane and of the fake kubelet. A request that KillAPIServer interrupts may have
+// had its effect and be missing.
 func (c *Cluster) Requests(t testing.TB) []Request {
 	t.Helper()
 	data, err := os.ReadFile(c.file(auditLog))
@@ -67,7 +67,7 @@ func (c *Cluster) Count(t testing.TB, such func(Request) bool) int {
 	return n
 }
 
-// An auditEvent is what a Request takes of an Event of audit.k8s.io/v1.
+// An auditEvent holds the fields of an Event of audit.k8s.io/v1 that a Request needs.
 type auditEvent struct {
 	AuditID          string    `json:"auditID"`
 	Verb             string    `json:"verb"`
@@ -90,8 +90,8 @@ type auditUser struct {
 	Username string `json:"username"`
 }
 
-// parseAudit leaves out a last line that is not yet, or never was, written to its
-// end. A watch has two events, of which the first counts.
+// parseAudit leaves out an incomplete last line. A watch has two events, and the first
+// counts.
 func parseAudit(data []byte) ([]Request, error) {
 	var requests []Request
 	seen := make(map[string]bool)
@@ -124,8 +124,8 @@ func (e auditEvent) request() Request {
 	return r
 }
 
-// cutAudit cuts off a line that a killed API server has not written to its end:
-// the next one would go on in it.
+// cutAudit removes a line that a killed API server has not completed, because the next line
+// would continue it.
 func (c *Cluster) cutAudit() error {
 	data, err := os.ReadFile(c.file(auditLog))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -25,21 +25,20 @@ const (
 
 type tokens struct{ admin, manager, kubelet string }
 
-// Config is that of the user admin, who may do all, without a limit on requests.
+// Config returns the access of the user admin, who may do everything, without a rate limit.
 func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.config) }
 
-// User is the config of another user, who may do what RBAC grants to the name
-// and the groups: nothing at first, but what every user may. Requests made with
-// it count as the user's.
+// User returns the access of another user, who may do what RBAC grants to the name and the
+// groups. At first these are the rights of every user. Its requests count as the user's.
 func (c *Cluster) User(name string, groups ...string) *rest.Config {
 	config := c.Config()
 	config.Impersonate = rest.ImpersonationConfig{UserName: name, Groups: groups}
 	return config
 }
 
-// UserKubeconfig is the path of a kubeconfig file with what User has. Of a
+// UserKubeconfig returns the path of a kubeconfig file with the access of User. For a
 // ServiceAccount, "system:serviceaccount:<namespace>:<name>", the API server knows the
-// groups. The file is there until the test ends.
+// groups. The file exists until the test ends.
 func (c *Cluster) UserKubeconfig(t testing.TB, name string, groups ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
@@ -66,7 +65,7 @@ func (c *Cluster) withToken(token string) *rest.Config {
 	}
 }
 
-// prepare writes what the processes read.
+// prepare writes the input files of the processes.
 func (c *Cluster) prepare(port int) error {
 	c.host = fmt.Sprintf("https://127.0.0.1:%d", port)
 	c.tokens = tokens{admin: rand.Text(), manager: rand.Text(), kubelet: rand.Text()}

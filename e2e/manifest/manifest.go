@@ -30,7 +30,7 @@ func Read(t testing.TB, file string) string {
 	return string(data)
 }
 
-// Objects returns those of the documents of YAML or JSON.
+// Objects returns the objects in documents of YAML or JSON.
 func Objects(t testing.TB, documents string) (all []*unstructured.Unstructured) {
 	t.Helper()
 	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(documents), 4096)
@@ -47,8 +47,8 @@ func Objects(t testing.TB, documents string) (all []*unstructured.Unstructured) 
 	}
 }
 
-// Apply creates the objects in the cluster of config, or makes those that are there
-// like them. It refuses what the API server does not know.
+// Apply creates the objects in the cluster of config, or updates existing objects. It rejects
+// fields that the API server does not know.
 func Apply(t testing.TB, config *rest.Config, objects ...*unstructured.Unstructured) {
 	t.Helper()
 	for _, u := range objects {

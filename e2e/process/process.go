@@ -1,12 +1,12 @@
-// Package process runs a program under test as a process, and watches what it says.
+// Package process runs a program under test as a process, and watches its output.
 //
 //	binary := process.Build(t, "..")
 //	p := process.Start(t, exec.Command(binary, "-listen", "127.0.0.1:0"))
 //	p.Said("listening")
 //	p.Stop()
 //
-// However a test ends, its processes end with it (on Linux also when it is killed), and
-// of one that has failed it is shown what they said last.
+// The processes of a test end with it, on Linux also if it is killed. A failed test shows
+// the end of their output.
 package process
 
 import (
@@ -51,8 +51,8 @@ type Process struct {
 	err    error // how it ended, once it has
 }
 
-// Start starts the command, whose output it takes. It is killed when the test ends; to
-// have panicked is a failure of the test.
+// Start starts the command and records its output. The process is killed when the test ends;
+// a panic of the process fails the test.
 func Start(t testing.TB, command *exec.Cmd) *Process {
 	t.Helper()
 	p := &Process{Command: command, t: t, output: &output{}, ended: make(chan struct{})}
@@ -74,7 +74,7 @@ func Start(t testing.TB, command *exec.Cmd) *Process {
 	return p
 }
 
-// Output is what the process has written so far, to standard output and error.
+// Output returns the output so far, standard output and error.
 func (p *Process) Output() string { return p.output.String() }
 
 // Said waits until the output has the text, for a minute at most.
@@ -91,7 +91,7 @@ func (p *Process) Wait() error {
 
 // Kill ends the process at once. It does nothing once it has ended.
 func (p *Process) Kill() {
-	_ = p.Command.Process.Kill() // an error says that it has ended
+	_ = p.Command.Process.Kill() // an error means that it has ended
 	<-p.ended
 }
 

@@ -71,7 +71,7 @@ func (c *controller) run(ctx context.Context) error {
 	return c.lease.Keep(ctx, c.act)
 }
 
-// act is one term: it polls every ScaledJob until the context ends, and returns when the
+// act is a term: it polls every ScaledJob until the context ends, and returns when the
 // last poll has ended and is reported.
 func (c *controller) act(ctx context.Context) error {
 	t, err := c.newTerm(ctx)

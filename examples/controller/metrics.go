@@ -44,7 +44,7 @@ const (
 
 var operationNames = [operations]string{"spec", "triggers", "create", "delete", "status"}
 
-// A tally is what /metrics has of one ScaledJob. The zero value is one that was not polled.
+// A tally holds the metrics of a ScaledJob. The zero value was never polled.
 type tally struct {
 	polled                    bool
 	queues                    []queue
@@ -58,7 +58,7 @@ type queue struct {
 	length  float64
 }
 
-// add adds what a poll did. Without a valid spec no queue is read, and no Job counted.
+// add adds a poll. Without a valid spec no queue is read, and no Job counted.
 func (t *tally) add(p scaledjob.PollResult, metrics []scaling.Metric) {
 	t.polled, t.queues, t.counts = p.Invalid == nil, t.queues[:0], p.Decision.Trace.Jobs
 	for _, m := range metrics {
@@ -81,7 +81,7 @@ func (t *tally) add(p scaledjob.PollResult, metrics []scaling.Metric) {
 	}
 }
 
-// send sends the metrics of one ScaledJob.
+// send sends the metrics of a ScaledJob.
 func (e *entry) send(to chan<- prometheus.Metric) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -66,8 +66,8 @@ func (e *entry) plan(t *term, read *spec, metrics []scaling.Metric) (plan adapte
 	return t.tracker.Plan(e.uid, metrics, time.Now()), true
 }
 
-// tell logs what was done, and what went wrong if it is not the same as before. What a
-// poll that did nothing was about is logged at level debug.
+// tell logs the actions of a poll, and its errors if they differ from those of the last
+// poll. A poll without actions is logged at level debug.
 func (e *entry) tell(t *term, p scaledjob.PollResult) {
 	e.problems.Log = t.log.With("namespace", e.name.Namespace, "scaledjob", e.name.Name)
 	log := e.problems.Log

@@ -17,15 +17,15 @@ import (
 	"github.com/scaledjob/scaledjob/examples/controller/source"
 )
 
-// A stored ScaledJob is the form in which the informer keeps one, a tenth of one that is
-// decoded. It is not modified.
+// A stored ScaledJob is the informer's form of it, a tenth of the size of a decoded
+// ScaledJob. It is not modified.
 type stored struct {
 	metav1.ObjectMeta        // names, UID, versions, generation and deletion
-	manifest          []byte // JSON, of what users write and the API server adds to it once
+	manifest          []byte // JSON of the fields that users write
 	status            []byte // JSON
 }
 
-// store transforms what the API server sends to what the informer keeps.
+// store returns the informer's form of an object.
 func store(object any) (any, error) {
 	u, ok := object.(*unstructured.Unstructured)
 	if !ok {
@@ -58,8 +58,8 @@ func store(object any) (any, error) {
 // same reports whether the user has changed nothing.
 func (s *stored) same(other *stored) bool { return bytes.Equal(s.manifest, other.manifest) }
 
-// read decodes the ScaledJob. A field that a ScaledJob does not have is an error: nobody
-// else checks the Job template of a custom resource before a Job is created.
+// read decodes the ScaledJob. An unknown field is an error: nothing else checks the Job
+// template of a custom resource before a Job is created.
 func (s *stored) read() (*scaledjob.ScaledJob, error) {
 	found, err := scaledjob.Read(s.manifest)
 	if err != nil {
@@ -77,8 +77,8 @@ type spec struct {
 	status     // the parts that follow from the spec
 }
 
-// unreadable is how often a poll repeats what is wrong with a spec: only an edit can
-// mend it, but a status that was not written is written again.
+// unreadable is the interval of polls with an invalid spec. Only an edit corrects the spec,
+// but a status that could not be written is written again.
 const unreadable = 30 * time.Second
 
 // config reads the spec. The ScaledJob is nil if it could not be read.
@@ -102,7 +102,7 @@ func earlyDeletion(s *scaledjob.ScaledJob, late time.Duration) error {
 		"failedJobsHistoryLimit: a Job that is deleted earlier may cost one Job above the maximum", *ttl, int(late.Seconds()))
 }
 
-// list returns what the triggers have of something, each once, as KEDA prints it.
+// list returns a property of all triggers, without duplicates, in KEDA's format.
 func list(s *scaledjob.ScaledJob, of func(scaledjob.ScaleTrigger) string) string {
 	var all []string
 	for _, t := range s.Spec.Triggers {

@@ -23,7 +23,7 @@ import (
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
-// A status is that of a ScaledJob, as KEDA has it.
+// A status is KEDA's status of a ScaledJob.
 type status struct {
 	LastActiveTime       *metav1.Time       `json:"lastActiveTime,omitempty"`
 	TriggersTypes        string             `json:"triggersTypes,omitempty"`
@@ -31,8 +31,7 @@ type status struct {
 	Conditions           []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// A report is what the API server is told of a ScaledJob: its status, as it is to be, and
-// events.
+// A report holds the updates of a ScaledJob for the API server: its new status, and events.
 type report struct {
 	status    *status // nil until the first poll
 	unwritten bool    // the API server does not have the status
@@ -40,7 +39,7 @@ type report struct {
 	budget    flowcontrol.PassiveRateLimiter // of events
 }
 
-// tell adds an event, within the budget that client-go's recorder gives an object.
+// tell adds events, within the budget that client-go's recorder gives an object.
 func (r *report) tell(all ...scaledjob.Event) {
 	for _, e := range all {
 		if r.budget == nil {
@@ -67,7 +66,7 @@ func (e *entry) done(t *term, s *spec, p scaledjob.PollResult, metrics []scaling
 	if r.status == nil {
 		r.status = &status{}
 		if json.Unmarshal(e.from.status, r.status) != nil {
-			r.status = &status{} // somebody else's, and not such a one
+			r.status = &status{} // another client's, of another form
 		}
 	}
 	was, now := r.status, time.Now()
@@ -127,14 +126,14 @@ func (t *term) writeStatus(ctx context.Context, e *entry, s *status) error {
 		_, err = t.dynamic.Resource(scaledJobs).Namespace(e.name.Namespace).
 			Patch(ctx, e.name.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: name}, "status")
 	}
-	if apierrors.IsNotFound(err) || replaced(err) { // it is gone, as an event of the watch will say
+	if apierrors.IsNotFound(err) || replaced(err) { // deleted; an event of the watch follows
 		return nil
 	}
 	return err
 }
 
 // replaced reports whether the patch failed in its test of the UID. The API server then
-// answers 422 without a cause; where it finds the object invalid, it names the field.
+// answers 422 without a cause; for an invalid object the cause names the field.
 func replaced(err error) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsInvalid(err) || !errors.As(err, &status) {

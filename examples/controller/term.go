@@ -21,7 +21,7 @@ const (
 	lastReports = 5 * time.Second
 )
 
-// A term is the time in which this process leads. What it knows of Jobs begins with it.
+// A term is the time in which this process leads. Its knowledge of Jobs begins with it.
 type term struct {
 	*controller
 	ctx            context.Context
@@ -34,7 +34,7 @@ type term struct {
 	entries map[cache.ObjectName]*entry
 }
 
-// An entry is what a term has of one ScaledJob: some 2 KB while it is not polled.
+// An entry is the state of a ScaledJob in a term: some 2 KB between polls.
 type entry struct {
 	name     cache.ObjectName
 	uid      types.UID
@@ -56,8 +56,7 @@ func (c *controller) newTerm(ctx context.Context) (*term, error) {
 	return t, err
 }
 
-// run polls until the context ends. Then it ends the polls, and what is to be told of
-// them.
+// run polls until the context ends. Then it ends the polls, and their reports.
 func (t *term) run() error {
 	var watching, polling, reporting sync.WaitGroup
 	defer watching.Wait()
@@ -108,8 +107,8 @@ func (t *term) all() (all []*entry) {
 	return all
 }
 
-// changed takes over what is new of a ScaledJob. An edit stops the plan that is being
-// carried out, and leads to a poll at once.
+// changed records a changed ScaledJob. An edit stops the plan that is being applied, and
+// starts a poll.
 func (t *term) changed(s *stored, initial bool) {
 	key := cache.MetaObjectToName(s)
 	e := t.entry(key)
@@ -198,7 +197,7 @@ func (e *entry) read() (*scaledjob.ScaledJob, error) {
 	return from.read()
 }
 
-// warn tells what is valid and may surprise.
+// warn logs valid fields that may surprise.
 func (e *entry) warn(t *term, job *scaledjob.ScaledJob, config *scaledjob.Config) {
 	log := t.log.With("namespace", e.name.Namespace, "scaledjob", e.name.Name)
 	for _, w := range config.Warnings {

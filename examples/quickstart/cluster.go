@@ -32,7 +32,7 @@ func newCluster(now time.Time) *cluster {
 
 func (c *cluster) time() time.Time { return c.now }
 
-// admit gives an object what an API server gives it.
+// admit sets the fields of an object that an API server sets.
 func (c *cluster) admit(a ktesting.Action) (bool, runtime.Object, error) {
 	object, err := meta.Accessor(a.(ktesting.CreateAction).GetObject())
 	if err != nil {

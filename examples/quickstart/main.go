@@ -1,16 +1,15 @@
-// Quickstart plays a queue against a ScaledJob and tells, poll by poll, what was
-// seen, what was decided and why, and what was done.
+// Quickstart runs a queue against a ScaledJob. For each poll it prints the observation, the
+// decision with its reason, and the changes.
 //
 //	go run ./examples/quickstart
 //	go run ./examples/quickstart -f scaledjob.yaml -queue 0,3,6,3
 //	go run ./examples/quickstart -f scaledjob.yaml -queue queue.csv -kubeconfig ~/.kube/config -namespace test
 //
-// Without -kubeconfig the Jobs live on a cluster within the program: pods
-// are pending at the first poll after their Job was created, run at the next two,
-// and succeed; the time from poll to poll passes at once. With it they are created on a real
-// cluster, in real time. Their owner is a ConfigMap there, and not the ScaledJob,
-// so that KEDA need not be installed and does not act as well: delete the
-// ConfigMap, and the Jobs go with it.
+// Without -kubeconfig the Jobs run on a simulated cluster in the program. Pods are pending
+// at the first poll after their Job was created, run at the next two, and succeed; the time
+// between polls is skipped. With -kubeconfig the Jobs run on a real cluster in real time.
+// Their owner is then a ConfigMap and not the ScaledJob, so that KEDA need not be installed
+// and does not act. Delete the ConfigMap to delete the Jobs.
 package main
 
 import (

@@ -20,7 +20,7 @@ import (
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
-// A player polls: it looks, plans and applies, and tells what it does.
+// A player polls: it observes, plans, applies, and prints each step.
 type player struct {
 	out    io.Writer
 	client kubernetes.Interface
@@ -82,7 +82,7 @@ func (p *player) own(ctx context.Context) error {
 	t := &p.config.Target
 	t.Owner = adapter.OwnerOf(m, corev1.SchemeGroupVersion.WithKind("ConfigMap"))
 	t.Revision.Generation, err = strconv.ParseInt(m.Data[generation], 10, 64)
-	delete(t.Job.Labels, scaledjob.LabelName) // by which KEDA would count the Jobs
+	delete(t.Job.Labels, scaledjob.LabelName) // the label by which KEDA would count the Jobs
 	return err
 }
 
@@ -173,7 +173,7 @@ func (p *player) done(jobs *adapter.Tracker, plan adapter.Plan, r adapter.Result
 
 const shown = 3
 
-// show tells the first of n names.
+// show prints the first of n names.
 func (p *player) show(what string, names []string, n int) {
 	if n == 0 {
 		return

@@ -35,7 +35,7 @@ func (q queue) at(t time.Duration) []float64 {
 	return lengths
 }
 
-// readQueue reads lengths separated by commas, one a poll, or else a CSV file.
+// readQueue reads lengths separated by commas, one for each poll, or a CSV file.
 func readQueue(text string, c scaledjob.Config) (queue, error) {
 	_, err := strconv.ParseFloat(strings.TrimSpace(strings.Split(text, ",")[0]), 64)
 	isFile := err != nil && (strings.EqualFold(filepath.Ext(text), ".csv") || !strings.Contains(text, ","))

@@ -75,7 +75,7 @@ func TestCSV(t *testing.T) {
 	status, out, errs := quickstart("-f", file, "-queue", write(t, "q.csv", "time,rabbitmq,orders\n0,1,0\n45,1,40\n1m15s,0,0\n"), "-poll", "15s")
 	require.Zero(t, status, errs)
 	require.Contains(t, out, "poll 4 at 45s: orders has 40 items; rabbitmq has 1 items;")
-	require.Contains(t, out, "max is orders: queue 40, 20 Jobs, rounded up 20")
+	require.Contains(t, out, "max is orders: queue length 40 asks for 20 Jobs, rounded up to 20")
 	require.Contains(t, out, "6 polls, longest queue 40: 21 Jobs created")
 }
 

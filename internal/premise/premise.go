@@ -54,7 +54,7 @@ func Check(t *testing.T, prop func(*rapid.T, *Counts), least Least) {
 	}
 }
 
-// Fuzz fuzzes the property, from some seeds: without -fuzz those are all.
+// Fuzz fuzzes the property. Without -fuzz it runs some seeds.
 func Fuzz(f *testing.F, prop func(*rapid.T, *Counts)) {
 	for _, data := range seeds() {
 		f.Add(data)

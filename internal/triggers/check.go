@@ -10,16 +10,16 @@ import (
 // A Kind is the kind of a problem.
 type Kind uint8
 
-// Kinds of problems. KEDA ignores an unknown key and a value at a place where it does not
-// look. It refuses the trigger for any other problem.
+// Kinds of problems. KEDA ignores an unknown key and a value in a wrong place. It rejects the
+// trigger for any other problem.
 const (
 	UnknownKey Kind = iota + 1
 	WrongPlace      // the key exists at another place only
 	Missing
 	WrongType
-	WrongValue // not one of the allowed values
+	WrongValue // not an allowed value
 	Removed    // KEDA rejects the key
-	Announced  // KEDA accepts the key, and says that it will go
+	Announced  // KEDA accepts the key, and announces its removal
 	Broken     // a rule that KEDA checks in code
 )
 
@@ -29,13 +29,13 @@ type Problem struct {
 	// Key is the key of the metadata at fault. It is the parameter's name if the parameter
 	// is missing, and "" if none is at fault.
 	Key     string
-	Text    string // the problem and its consequence, as one sentence without a full stop
+	Text    string // the problem and its consequence, a sentence without a full stop
 	Fix     string // an imperative sentence without a full stop
 	Rule    string // name of the rule in Rules; "" if Kind is not Broken
 	Warning bool   // KEDA does not refuse the trigger
 }
 
-// Check returns the problems of a trigger in one release, sorted by key.
+// Check returns the problems of a trigger in a release, sorted by key.
 func Check(name, release string, in Input) []Problem {
 	d, ok := Lookup(name, release)
 	if !ok {
@@ -115,7 +115,7 @@ func (c *checker) instead(key string, keys []string) string {
 	return fmt.Sprintf("Delete the key, or write one that %s has: %s", c.name, strings.Join(keys, ", "))
 }
 
-// Ways lists all ways in which a manifest can give a parameter.
+// Ways lists all ways to give a parameter in a manifest.
 func Ways(p Parameter) string {
 	var ways []string
 	for _, place := range p.From {

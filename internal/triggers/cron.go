@@ -85,7 +85,7 @@ func (f cronField) number(text string) (int, bool) {
 	return int(n), err == nil
 }
 
-// zones are time zones that are in common use, as candidates for a misspelled one.
+// zones are common time zones, as candidates for a misspelled zone.
 var zones = []string{"UTC", "Etc/UTC", "Africa/Cairo", "Africa/Johannesburg", "Africa/Lagos", "Africa/Nairobi",
 	"America/Bogota", "America/Chicago", "America/Denver", "America/Halifax", "America/Lima", "America/Los_Angeles", "America/Mexico_City", "America/New_York",
 	"America/Phoenix", "America/Santiago", "America/Sao_Paulo", "America/Toronto", "America/Vancouver",

@@ -35,7 +35,7 @@ type Input struct {
 	AnyIdentity bool
 }
 
-// find looks for a parameter in the order in which KEDA does.
+// find looks for a parameter in KEDA's order.
 func (in Input) find(p Parameter) Value {
 	maybe := false
 	for _, place := range p.From {

@@ -2,8 +2,8 @@ package triggers
 
 import "strings"
 
-// Nearest returns the name of which another text is a misspelling, or "". The case of
-// letters and the signs - and _ do not matter.
+// Nearest returns the name that got misspells, or "". Case and the signs - and _ do not
+// matter.
 func Nearest(got string, names []string) string {
 	best, least := "", 0
 	for _, name := range names {
@@ -19,8 +19,8 @@ func plain(name string) string {
 	return strings.NewReplacer("-", "", "_", "", ".", "").Replace(strings.ToLower(name))
 }
 
-// near reports whether a name that is so many letters away from another is that one
-// misspelled, or has the same start or end.
+// near reports whether a name at this distance in letters is a misspelling, or has the same
+// start or end.
 func near(got, want string, letters int) bool {
 	const long = 8
 	switch {

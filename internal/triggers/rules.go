@@ -85,7 +85,7 @@ func (c *checker) float(name string) (float64, bool) {
 	return x, err == nil
 }
 
-// ways says how to give parameters.
+// ways returns a fix with the ways to give parameters.
 func (c *checker) ways(names ...string) string {
 	var all []string
 	for _, name := range names {
@@ -103,7 +103,7 @@ func (c *checker) ways(names ...string) string {
 // A check is the function of a Rule.
 type check = func(c *checker) (key, text, fix string)
 
-// together finds one of two parameters without the other.
+// together finds a parameter without the other parameter of its pair.
 func together(a, b string) check {
 	return func(c *checker) (string, string, string) {
 		for _, pair := range [][2]string{{a, b}, {b, a}} {
@@ -115,7 +115,7 @@ func together(a, b string) check {
 	}
 }
 
-// apart finds two parameters of which KEDA accepts one.
+// apart finds two parameters that exclude each other.
 func apart(a, b string) check {
 	return func(c *checker) (string, string, string) {
 		if c.given(a, b) {
@@ -147,7 +147,7 @@ func oneOf(ways ...string) check {
 			}
 			fix = append(fix, join(names, "and"))
 		}
-		// The way that the trigger uses a part of says best which parameter is missing.
+		// A way that the trigger uses in part shows best which parameter is missing.
 		for _, way := range ways {
 			names := strings.Fields(way)
 			i := slices.IndexFunc(names, func(name string) bool { return c.absent(name) })

@@ -6,8 +6,7 @@
 // allowed values. For earlier releases the table holds the names and places that the code
 // reads, and only unknown keys are reported.
 //
-// KEDA checks some rules in code. [Rules] lists the ones that this package knows, with
-// KEDA's own message of each.
+// KEDA checks further rules in code. [Rules] lists the known rules, with KEDA's messages.
 //
 // # Tests
 //
@@ -25,13 +24,12 @@ import (
 	"sync"
 )
 
-// A Parameter is one parameter of a trigger.
+// A Parameter is a parameter of a trigger.
 type Parameter struct {
 	Releases string   `json:"releases"` // first and last minor release: "2.8 2.21"
 	Names    []string `json:"names"`    // the first name that has a value counts
-	// From holds the places in the order in which KEDA looks: m is the metadata, e an
-	// environment variable that the key with the suffix FromEnv names, a a
-	// TriggerAuthentication.
+	// From holds the places in KEDA's order: m is the metadata, e the environment variable
+	// named by the key with the suffix FromEnv, a the TriggerAuthentication.
 	From string `json:"from"`
 	// Declared is "tag" if a struct tag of KEDA's declares the parameter, and "hand" if a
 	// person read its declaration in the source code. If it is "", only Names and From are
@@ -41,7 +39,7 @@ type Parameter struct {
 	Required   bool     `json:"required"`
 	Default    string   `json:"default"`
 	Enum       []string `json:"enum"`
-	Exclusive  []string `json:"exclusive"` // at most one of them
+	Exclusive  []string `json:"exclusive"` // at most one may be given
 	Separator  string   `json:"separator"` // of lists; "" is a comma
 	Range      string   `json:"range"`     // between the ends of a range in a list; "" is no ranges
 	Deprecated string   `json:"deprecated"`
@@ -91,7 +89,7 @@ var types = sync.OnceValue(func() []string { return slices.Sorted(maps.Keys(tabl
 // modify the list.
 func Types() []string { return types() }
 
-// A Declaration holds the parameters of a type in one release.
+// A Declaration holds the parameters of a type in a release.
 type Declaration struct {
 	Parameters []Parameter
 	// Open is true if the scaler ranges over the metadata, so that any key may count.

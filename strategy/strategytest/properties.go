@@ -12,7 +12,7 @@ import (
 // write their own.
 type Property struct {
 	Name    string // names the subtest
-	Meaning string // the rule in one sentence
+	Meaning string // the rule, as a sentence
 	// Check returns an error that shows both proposals if s breaks the rule at l. A
 	// rule that compares two loads takes the second at the distance step, which is
 	// positive.

@@ -3,15 +3,16 @@
 //	func TestMine(t *testing.T) { strategytest.Run(t, Mine{}) }
 //
 // [Run] checks each property of [All] that applies to the strategy in a subtest. It
-// tries every load with numbers up to 8, smallest first, so that a counterexample
-// among them is the smallest. Then it tries random loads, small, realistic and
-// extreme ones, whose counterexamples rapid shrinks. A strategy that panics breaks
-// every property.
+// tries every load with numbers up to 8, smallest first, so that a counterexample is the
+// smallest possible. Then it tries random loads: small, realistic and extreme. rapid
+// shrinks their counterexamples. A strategy that panics breaks every property.
 //
-// Properties are about the Jobs created: the proposal within 0 ... max(0, M - R), as
-// callers bound it. Loads are normalized, and T is at most M, as callers give them.
-// The documented formulas break some properties: TestCounterexamples of package
-// strategy lists them.
+// Properties are about the Jobs created: the proposal, limited to 0 ... max(0, M - R) as
+// callers do. Loads are normalized, and T is at most M.
+//
+// # Tests
+//
+//	the properties that the documented formulas break   TestCounterexamples of package strategy
 package strategytest
 
 import (
@@ -128,8 +129,7 @@ var smallLoads = sync.OnceValue(func() []strategy.Load {
 	return loads
 })
 
-// Loads generates loads that are normalized and have T at most M: small,
-// realistic and extreme ones.
+// Loads generates normalized loads with T at most M: small, realistic and extreme.
 func Loads() *rapid.Generator[strategy.Load] {
 	return rapid.OneOf(Small(), Realistic(), Extreme())
 }
@@ -149,8 +149,8 @@ func Extreme() *rapid.Generator[strategy.Load] {
 	))
 }
 
-// Arbitrary generates loads of any numbers in any relation, negative ones and
-// MinInt64 included, as a caller may pass by mistake.
+// Arbitrary generates loads of any numbers, also negative numbers and MinInt64, as a
+// caller may pass by mistake.
 func Arbitrary() *rapid.Generator[strategy.Load] {
 	return rapid.Custom(func(t *rapid.T) strategy.Load {
 		n := rapid.OneOf(rapid.Int64(), rapid.SampledFrom([]int64{
@@ -162,8 +162,8 @@ func Arbitrary() *rapid.Generator[strategy.Load] {
 	})
 }
 
-// loads draws the parts within their wholes, so that loads of which some Jobs are
-// pending, and some of those stuck, are common.
+// loads draws each part within its whole, so that loads with pending and stuck Jobs are
+// common.
 func loads(n *rapid.Generator[int64]) *rapid.Generator[strategy.Load] {
 	return rapid.Custom(func(t *rapid.T) strategy.Load {
 		l := strategy.Load{Running: n.Draw(t, "R"), Max: n.Draw(t, "M")}

@@ -1,5 +1,5 @@
-// Package manifest reads the objects of one kind from YAML or JSON, strictly, and
-// returns all problems at once.
+// Package manifest reads the objects of a kind from YAML or JSON, strictly, and returns
+// all problems at once.
 package manifest
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/scaledjob/scaledjob/field"
 )
 
-// A Kind describes the objects of one kind.
+// A Kind describes a kind of objects.
 type Kind struct {
 	schema.GroupVersionKind
 	// Instead has the fix for a field that does not exist, by its path or its name.
@@ -73,7 +73,7 @@ func Read[T any, P Pointer[T]](k Kind, data []byte) ([]P, error) {
 	return nil, fmt.Errorf("no %s: the text is empty", k.Kind)
 }
 
-// Objects returns every object of a text, and those of its lists.
+// Objects returns every object of a text, also the items of its lists.
 func Objects[T any, P Pointer[T]](k Kind, data []byte) (all []Found[P]) {
 	r := reader[T, P]{k, k.decoder(P(new(T)))}
 	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
@@ -106,9 +106,9 @@ func (r *reader[T, P]) document(document []byte) []Found[P] {
 		return nil
 	}
 	var tree map[string]any
-	_ = json.Unmarshal(data, &tree) // what is not an object has no kind
+	_ = json.Unmarshal(data, &tree) // other values have no kind
 	all := r.objects(tree)
-	// The tree has lost all but one of several equal keys.
+	// The tree keeps only the last of equal keys.
 	if _, err := yaml.YAMLToJSONStrict(document); err != nil && all[0].Kind == r.kind.Kind {
 		all[0].Err = errors.Join(all[0].Err, plain(err))
 	}
@@ -167,8 +167,7 @@ func (k *Kind) decoder(object runtime.Object) runtime.Decoder {
 	return serializer.NewSerializerWithOptions(serializer.DefaultMetaFactory, scheme, scheme, serializer.SerializerOptions{Strict: true})
 }
 
-// decode returns the problems of an object that was decoded nevertheless, and those
-// of one that was not.
+// decode returns the problems of an object, whether it could be decoded or not.
 func (k *Kind) decode(tree map[string]any, decoder runtime.Decoder, object runtime.Object) (strict, err error) {
 	data, err := json.Marshal(tree)
 	if err != nil {

@@ -1,62 +1,62 @@
-// Package lint checks KEDA ScaledJob manifests for mistakes: values that KEDA
-// rejects or silently takes as others, and values with which its operator panics,
-// creates too many Jobs or deletes running ones.
+// Package lint checks KEDA ScaledJob manifests. It finds values that KEDA rejects or
+// silently replaces, and values with which KEDA's operator panics, creates too many
+// Jobs or deletes running ones.
 //
-// [Check] takes the text of one or several files and returns a [Report] of
-// findings. A [Finding] has the rule, a severity, the line and column, the field
-// and its content, the consequences in each release, and a fix. [Rules] lists the
-// rules, [Explain] describes one with a bad and a good example, and RULES.md
-// describes all of them. [Report.Filter] drops rules and severities.
+// [Check] takes the text of files and returns a [Report]. Each [Finding] has the rule,
+// the severity, the position, the field and its value, the consequences in each release,
+// and a fix. [Rules] lists the rules, and [Explain] describes a rule with a bad and a
+// good example; RULES.md describes all of them. [Report.Filter] drops findings.
+//
+// # Releases
+//
+// An effect names the releases in which package keda behaves as described, and package
+// keda is compared with KEDA's own code. Lint finds every value that a release rejects or
+// lacks, and every value that package adapter/scaledjob rejects. Two facts come from
+// reading KEDA's source: the fields that its scalers reject, and the metrics that include
+// in-progress items.
+//
+// Lint does not report problems that no manifest can avoid, such as the order in which
+// KEDA deletes failed Jobs. It does not report documented defaults, such as the deletion
+// of running Jobs after a change of the spec.
 //
 // # Metadata of triggers
 //
-// The keys, types, allowed values and places of each scaler's parameters are those
-// that KEDA 2.8 to 2.21 declare. They are read out of KEDA's source code. Before
-// 2.18 KEDA declares little, and only unknown keys are found. A key that KEDA ignores
-// is a warning, and a value that makes KEDA reject the trigger is an error.
+// The keys, types, allowed values and places of parameters were read from the source of
+// KEDA 2.8 to 2.21. Before 2.18 KEDA declares little, so that only unknown keys are found.
+// A key that KEDA ignores is a warning. A value that makes KEDA reject the trigger is an
+// error.
 //
-// A value from a variable, a Secret or a ConfigMap is known if a document of the
-// files has it. RabbitMQ's protocol is the scheme of such a URL. If nothing shows the
-// protocol, a note says so.
+// Lint knows a value from a variable, a Secret or a ConfigMap if a document of the files
+// holds it. The scheme of RabbitMQ's URL is the protocol. If no document holds the URL, a
+// note reports that the protocol is unknown.
 //
-// # What a finding rests on
+// # References
 //
-// What a release does is asked of package keda, which is proven against KEDA's
-// own code: an effect names exactly the releases whose model behaves that way
-// (TestReleases), whatever a release refuses or lacks is found
-// (TestWhatTheModelRefuses), and so is whatever package adapter refuses
-// (TestWhatAdapterRefuses). The fields and types of a ScaledJob are those of
-// [scaledjob.ScaledJob]. What KEDA's scalers and controller do besides was read in
-// its source: which fields they refuse since when, and which metrics include the
-// items being worked on.
-//
-// Not found is what no manifest can mend, such as the order in which KEDA prunes
-// failed Jobs, and defaults that are as documented, such as that a changed spec
-// deletes running Jobs.
+// Secrets, ConfigMaps, environment variables and TriggerAuthentications are looked up in
+// all documents of all files. A missing object is a [Note] if the files hold no object of
+// its kind, or if an object that is not given may provide it.
 //
 // # Positions
 //
-// A finding stands at the value at fault: at the key where a map or list begins
-// below it or a name is at fault, and where a field is missing, at the nearest
-// key above. Lines and columns count from 1, and columns count characters. Aliases
-// and merge keys are written out, and what is wrong within them is found where it
-// is written. Values are read as kubectl does, so that yes and on are booleans.
+// A finding points to the invalid value. It points to the key if the key is invalid, or if
+// a map or list begins below it. For a missing field it points to the nearest key above.
+// Lines and columns count from 1, and columns count characters. Problems in aliases and
+// merge keys are reported at their source. Values are read as kubectl does, so that yes
+// and on are booleans.
 //
 // # Ignoring
 //
-// A comment on the line of a finding, or above it on lines with nothing but
-// comments, silences rules there. What follows their names is the reason:
+// A comment silences rules on its line. If it stands alone, it silences them on the next
+// line that is not a comment. The text after the rules is the reason:
 //
 //	autoscaling.keda.sh/paused: "false" # scaledjob:ignore paused-false we have 2.18
 //	# scaledjob:ignore min-without-max,custom-exceeds-max
 //	minReplicaCount: 2
 //
-// # References
+// # Tests
 //
-// Secrets, ConfigMaps, environment variables and TriggerAuthentications are looked
-// up in all documents of all files. Where none of that kind is given, or one
-// that might have it is not, a finding is a [Note]: the cluster may have it.
-//
-// testdata/rules has a manifest for each rule, testdata/samples those of KEDA's
-// documentation, and testdata/findings.txt all that is said of them.
+//	effects name the releases whose model behaves that way      TestReleases
+//	every value that a release rejects or lacks is found        TestWhatTheModelRefuses
+//	every value that adapter/scaledjob rejects is found         TestWhatAdapterRefuses
+//	each rule has a bad example with a finding and a good one   TestExamples
 package lint

@@ -13,7 +13,7 @@ import (
 	k8syaml "sigs.k8s.io/yaml"
 )
 
-// A document is one object of a file, as a tree without aliases and merge keys.
+// A document is an object of a file, as a tree without aliases and merge keys.
 type document struct {
 	file string
 	root *yaml.Node // a mapping
@@ -50,8 +50,8 @@ func split(text string) []part {
 	return append(parts, part{strings.Join(lines[first:], ""), first})
 }
 
-// parse reads the objects of a part. What it finds wrong it tells, and goes on
-// with what could be read.
+// parse reads the objects of a part. It reports problems and continues with the readable
+// objects.
 func (c *collector) parse(file string, p part) []*document {
 	var found []*document
 	decoder := yaml.NewDecoder(strings.NewReader(p.text))
@@ -140,8 +140,7 @@ func (r *resolver) resolve(n *yaml.Node, at path) *yaml.Node {
 	return &resolved
 }
 
-// mapping keeps the first of equal keys, and puts those that are merged in
-// behind its own.
+// mapping keeps the first of equal keys, and appends the merged keys.
 func (r *resolver) mapping(n *yaml.Node, at path) *yaml.Node {
 	resolved, seen := *n, map[string]*yaml.Node{}
 	resolved.Content = nil
@@ -202,7 +201,7 @@ var (
 	parserPattern = regexp.MustCompile(`^did not find expected (key|node content|',' or|'-' indicator|<)`)
 )
 
-// syntax tells where a part is broken.
+// syntax reports the line at which a part is invalid.
 func (c *collector) syntax(file string, p part, err error) {
 	line, problem := problemLine(p.text, err)
 	fix := "Correct the YAML"
@@ -213,10 +212,9 @@ func (c *collector) syntax(file string, p part, err error) {
 		effect{text: "neither KEDA nor lint can read it"})
 }
 
-// problemLine finds the line of an error, from 1 if it is known. The parser
-// counts from 0, its scanner from 1, and a line of 0 is left out, which a line
-// above the text avoids. Of an error of the parser only the older of the two
-// libraries tells where it is, and not where its context began.
+// problemLine returns the line of an error, from 1, or 0 if it is unknown. The parser counts
+// lines from 0, its scanner from 1. An error omits line 0, so that the text gets an empty
+// first line. For errors of the parser, only the older library returns the exact line.
 func problemLine(text string, err error) (line int, problem string) {
 	var n yaml.Node
 	if again := yaml.Unmarshal([]byte("\n"+text), &n); again != nil {
@@ -249,7 +247,7 @@ func parseError(err error) (line int, problem string) {
 	return line, m[2]
 }
 
-// scalar is the value that kubectl reads: YAML 1.1, in which yes is true.
+// scalar returns the value that kubectl reads: YAML 1.1, where yes is true.
 func scalar(n *yaml.Node) any {
 	if n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0 ||
 		n.Style&yaml.TaggedStyle != 0 && n.ShortTag() == "!!str" {

@@ -9,11 +9,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// documents are those of all files.
+// documents holds the documents of all files.
 type documents []*document
 
-// makers are the kinds that provide another, besides it itself, and the field
-// with its name, where that is not their own.
+// makers lists the kinds that create an object of another kind, and the field with its
+// name if that is not the maker's name.
 var makers = map[string][]struct {
 	kind string
 	name []any
@@ -24,18 +24,18 @@ var makers = map[string][]struct {
 	},
 }
 
-// A lookup is what a reference names. A namespace that is "" is any, since it
-// may be given when the manifest is applied.
+// A lookup is the target of a reference. The namespace "" matches any namespace, because
+// it may be set when the manifest is applied.
 type lookup struct{ kind, namespace, name string }
 
-// within reports whether what a document makes is where it is looked up.
+// within reports whether the document's object is in the namespace of the lookup.
 func (d *document) within(l lookup) bool {
 	namespace := d.text("metadata", "namespace")
 	return namespace == l.namespace || namespace == "" || l.namespace == ""
 }
 
-// find returns the document that provides an object. Where there is none, any
-// reports whether there are others of the kind.
+// find returns the document that provides an object. If there is none, any reports
+// whether the files hold other objects of the kind.
 func (all documents) find(l lookup) (found *document, any bool) {
 	for _, d := range all {
 		name, ok := provides(d, l.kind)
@@ -67,7 +67,7 @@ func provides(d *document, kind string) (string, bool) {
 	return "", false
 }
 
-// keys are those of a Secret or ConfigMap. It reports whether they are known.
+// keys returns the keys of a Secret or ConfigMap, and whether they are known.
 func (d *document) keys() (map[string]bool, bool) {
 	if kind := d.kind(); kind != "Secret" && kind != "ConfigMap" {
 		return nil, false
@@ -83,8 +83,8 @@ func (d *document) keys() (map[string]bool, bool) {
 	return keys, true
 }
 
-// want is what would be right where an object is not found: one of those that are
-// given in the namespace, or it itself, which may be given in another.
+// want returns the fix for a missing object: a similar name in the namespace, or the same
+// name in another namespace.
 func (all documents) want(l lookup) string {
 	names, elsewhere := map[string]bool{}, map[string]bool{}
 	for _, d := range all {

@@ -49,16 +49,19 @@ func indent(text string) string {
 	return "    " + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n    ") + "\n"
 }
 
-// page is the text of RULES.md.
+// page returns the text of RULES.md.
 func page() string {
 	var b strings.Builder
 	b.WriteString("# Rules of scaledjob lint\n\n`go test ./lint -update` writes this page. `scaledjob lint --explain RULE` prints one rule.\n\n")
 	for _, r := range Rules() {
-		fmt.Fprintf(&b, "- [%s](#%s) (%s): %s\n", r.ID, r.ID, r.Severity, r.Doc)
+		fmt.Fprintf(&b, "- [%s](#%s)\n", r.ID, r.ID)
 	}
 	for _, r := range Rules() {
 		e := r.Example()
-		fmt.Fprintf(&b, "\n## %s\n\nSeverity: %s. Finds %s.\n\nBad:\n\n```yaml\n%s```\n\nGood:\n\n```yaml\n%s```\n", r.ID, r.Severity, r.Doc, e.Bad, e.Good)
+		doc := strings.Join(wrap(capital(r.Severity.String())+": "+r.Doc+".", columns, ""), "\n")
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n\nBad:\n\n```yaml\n%s```\n\nGood:\n\n```yaml\n%s```\n", r.ID, doc, e.Bad, e.Good)
 	}
 	return b.String()
 }
+
+func capital(word string) string { return strings.ToUpper(word[:1]) + word[1:] }

@@ -5,14 +5,13 @@ import (
 	"strings"
 )
 
-// A Severity is how much a finding matters. The zero value is that of no
-// finding.
+// A Severity is the weight of a finding. The zero value belongs to no finding.
 type Severity uint8
 
 const (
-	// Note: works as it says, and is worth knowing.
+	// Note: the manifest works as written, with an effect that may surprise.
 	Note Severity = iota + 1
-	// Warning: does something else than it seems to say.
+	// Warning: the manifest does not do what it seems to do.
 	Warning
 	// Error: is refused, never creates a Job, creates or deletes Jobs without
 	// bound, or ends KEDA's operator.
@@ -32,26 +31,26 @@ func (s Severity) String() string {
 // MarshalText returns the same as String.
 func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// A Finding is one thing that a rule found at one place.
+// A Finding is a problem at a position.
 type Finding struct {
 	Rule     string   `json:"rule"` // its ID
 	Severity Severity `json:"severity"`
 	File     string   `json:"file"`   // the name of the File
 	Line     int      `json:"line"`   // from 1
 	Column   int      `json:"column"` // from 1, in characters
-	// Object is the ScaledJob's name, with its namespace and a slash in front
-	// where the manifest has one; "" where it has no name, and in findings
-	// that are not about one.
+	// Object is the ScaledJob's name, after its namespace and a slash if the manifest has
+	// a namespace. It is "" if the ScaledJob has no name, and in findings about no
+	// ScaledJob.
 	Object string `json:"object,omitempty"`
 	// Path is the field, such as spec.triggers[0].metadata.queueLength; "" is the
 	// document.
 	Path    string   `json:"path,omitempty"`
-	Found   string   `json:"found"`   // what stands there
-	Effects []Effect `json:"effects"` // what happens, at least one
+	Found   string   `json:"found"`   // the value
+	Effects []Effect `json:"effects"` // the consequences, at least one
 	Fix     string   `json:"fix"`     // an imperative sentence without a full stop
 }
 
-// An Effect is what happens, and under which releases of KEDA.
+// An Effect is a consequence in some releases of KEDA.
 type Effect struct {
 	Releases string `json:"releases,omitempty"` // "since 2.11", "2.20.0 to 2.20.1"; "" is all that were asked about
 	Text     string `json:"text"`
@@ -60,8 +59,7 @@ type Effect struct {
 // Message returns two sentences: the problem with its consequences, and the fix.
 func (f *Finding) Message() string { return f.Problem() + ". " + f.Fix + "." }
 
-// Problem returns the field, its content and the consequences, in one sentence without a full
-// stop.
+// Problem returns the field, its value and the consequences, without a full stop.
 func (f *Finding) Problem() string {
 	var b strings.Builder
 	switch {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// ignorePattern is that of a comment, at the start of a line or after a space.
+// ignorePattern matches a comment at the start of a line or after a space.
 var ignorePattern = regexp.MustCompile(`(?:^|\s)#\s*scaledjob:ignore\s+(\S+)`)
 
 // ignores drops the findings of a file that a comment silences: on their line,
@@ -53,7 +53,7 @@ func silenced(lines []string, f Finding) bool {
 	return false
 }
 
-// column is where a word stands in a line, in characters from 1.
+// column returns the position of a word in a line, in characters from 1.
 func column(line, word string) int {
 	before, _, _ := strings.Cut(line, word)
 	return 1 + len([]rune(before))

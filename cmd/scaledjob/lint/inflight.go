@@ -13,7 +13,7 @@ func (j *job) countOf(trigger int) triggers.Counting {
 	return how
 }
 
-// metricUnknown says that a manifest does not show what a metric counts.
+// metricUnknown reports triggers for which the manifest does not show this.
 func metricUnknown(j *job) {
 	if name := j.spec.ScalingStrategy.Strategy; name == "custom" {
 		return
@@ -24,12 +24,12 @@ func metricUnknown(j *job) {
 		}
 		if _, hidden := triggers.Counts(t.Type, j.input(i)); hidden {
 			j.find(j.trigger(i, "type"), "Write protocol: amqp or protocol: http, or lint the manifest together with the Secret",
-				effect{text: "the protocol of the URL is not known, and so is not whether the metric counts in-progress items"})
+				effect{text: "the URL's protocol is unknown: the metric may include in-progress items or leave them out"})
 		}
 	}
 }
 
-// exclusions say how a metric can be told to leave out what is being worked on.
+// exclusions holds the settings that make a metric leave out in-progress items.
 var exclusions = map[string]string{
 	"aws-sqs-queue": `scaleOnInFlight: "false"`,
 	"azure-queue":   "queueLengthStrategy: visibleonly",

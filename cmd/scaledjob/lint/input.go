@@ -106,8 +106,8 @@ func (j *job) keyValue(kind, namespace, name, key string) triggers.Value {
 	return literal(string(text))
 }
 
-// providers are the lists of a TriggerAuthentication whose items have the name of a
-// parameter, besides those of Secrets, ConfigMaps and the environment.
+// providers are the lists of a TriggerAuthentication that provide parameters, except the
+// lists of Secrets, ConfigMaps and the environment.
 var providers = [][]any{
 	{"spec", "hashiCorpVault", "secrets"}, {"spec", "azureKeyVault", "secrets"}, {"spec", "gcpSecretManager", "secrets"},
 	{"spec", "awsSecretManager", "secrets"}, {"spec", "boundServiceAccountToken"}, {"spec", "filePath"},
@@ -117,7 +117,7 @@ var providers = [][]any{
 func (j *job) parameter(a authentication, name string) triggers.Value {
 	namespace := j.manifest.Namespace
 	if a.lookup.kind == "ClusterTriggerAuthentication" {
-		namespace = "" // that of the operator
+		namespace = "" // the operator's, which is unknown
 	}
 	d := a.document
 	for field, kind := range map[string]string{"secretTargetRef": "Secret", "configMapTargetRef": "ConfigMap"} {

@@ -11,13 +11,13 @@ import (
 	"github.com/scaledjob/scaledjob/keda"
 )
 
-// A File is a manifest, of one or more documents.
+// A File is the text of a manifest with any number of documents.
 type File struct {
-	Name string // as findings tell it; it is not opened
+	Name string // name for findings; Check does not open it
 	Data []byte
 }
 
-// A Report is what Check found. The zero value is that of no file.
+// A Report is the result of Check. The zero value is the result for no files.
 type Report struct {
 	Findings   []Finding // by file, line, column and rule
 	ScaledJobs int       // how many were looked at
@@ -27,12 +27,11 @@ type Report struct {
 	sources map[string][]string // lines of the files
 }
 
-// Check looks at every ScaledJob of the files, for the releases that are given
-// or, without any, for all that are known. Documents of other kinds are where it
-// looks up what a ScaledJob refers to, whichever file they are in.
+// Check checks every ScaledJob of the files for the given releases, or for all known
+// releases if none is given. It looks up references in the documents of all files.
 //
-// It does not fail: what cannot be read is a finding. The cost grows with the
-// size of the files and the number of releases (BenchmarkCheck).
+// Check does not fail: text that cannot be read is a finding. The cost grows with the
+// size of the files and the number of releases.
 func Check(files []File, releases ...keda.Profile) Report {
 	c := &collector{scope: scopeOf(releases)}
 	var all documents
@@ -56,7 +55,7 @@ func Check(files []File, releases ...keda.Profile) Report {
 		return cmp.Or(cmp.Compare(order[a.File], order[b.File]), cmp.Compare(a.Line, b.Line),
 			cmp.Compare(a.Column, b.Column), strings.Compare(a.Rule, b.Rule))
 	})
-	// What two triggers share is found twice.
+	// A problem that two triggers share is found twice.
 	report.Findings = slices.CompactFunc(c.findings, func(a, b Finding) bool {
 		return a.File == b.File && a.Line == b.Line && a.Column == b.Column && a.Rule == b.Rule && a.Path == b.Path
 	})
@@ -78,8 +77,8 @@ func (r *Report) Worst() Severity {
 	return worst
 }
 
-// Filter drops the findings of the rules to ignore, and the findings below a severity. It
-// counts the first ones as ignored. It is an error if a rule is unknown.
+// Filter drops the findings of the rules in ignore, which count as ignored, and the
+// findings below a severity. It returns an error if a rule is unknown.
 func (r *Report) Filter(ignore []string, least Severity) error {
 	for _, id := range ignore {
 		if !isRule(id) {
@@ -113,17 +112,16 @@ type collector struct {
 	ignored  int
 }
 
-// An effect is what happens under releases that meet a condition.
+// An effect is a consequence in the releases that meet a condition.
 type effect struct {
 	when condition // nil is every release
 	text string
-	// fatal makes an error of the finding where the caller named the releases and
-	// this is what happens under them.
+	// fatal makes the finding an error if the caller named the releases and a release
+	// among them has this effect.
 	fatal bool
 }
 
-// add adds a finding, unless none of its effects is one of the releases asked
-// about.
+// add adds a finding, unless no effect holds in the releases in question.
 func (c *collector) add(r Rule, at place, want string, effects ...effect) {
 	f := Finding{Rule: r.ID, Severity: r.Severity, File: at.file, Line: at.line, Column: at.column,
 		Object: c.object, Path: at.path, Found: at.found, Fix: want}
@@ -164,7 +162,7 @@ func (c *collector) scaledJobs(all documents) int {
 	return n
 }
 
-// noScaledJob says of each file what is in it instead.
+// noScaledJob adds a finding to each file about its content.
 func (c *collector) noScaledJob(files []File, all documents) {
 	for _, f := range files {
 		if slices.ContainsFunc(c.findings, func(found Finding) bool { return found.File == f.Name }) {
@@ -180,7 +178,7 @@ func (c *collector) noScaledJob(files []File, all documents) {
 	}
 }
 
-// A job is a ScaledJob that is being looked at, with what rules need to know.
+// A job is a ScaledJob that is being checked, with the inputs of the rules.
 type job struct {
 	*document
 	*collector
@@ -234,7 +232,7 @@ func (j *job) note(at place, want string, effects ...effect) {
 	j.add(r, at, want, effects...)
 }
 
-// refused is met by the releases whose API server refuses a field's value.
+// refused returns the condition that the API server rejects the field's value.
 func (j *job) refused(path string) condition {
 	return func(p keda.Profile) bool {
 		return slices.ContainsFunc(field.All(p.Validate(j.model)), func(e *field.Error) bool { return e.Path == path })

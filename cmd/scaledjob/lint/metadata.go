@@ -25,8 +25,7 @@ func minor(release string) string {
 	return release
 }
 
-// minors are the minor releases in question, oldest first, of which the parameters are
-// known.
+// minors returns the minor releases in question with known parameters, oldest first.
 func (s scope) minors() (all []string) {
 	for _, p := range s.profiles {
 		if m := minor(p.Release()); triggers.Covers(m) && !slices.Contains(all, m) {
@@ -36,7 +35,7 @@ func (s scope) minors() (all []string) {
 	return all
 }
 
-// metadata returns the problems of all triggers' metadata, one for each key and kind.
+// metadata returns the problems of all triggers' metadata, at most one per key and kind.
 func (j *job) metadata() []*metadataProblem {
 	if j.checked {
 		return j.inMetadata
@@ -77,8 +76,8 @@ func (p *metadataProblem) inRelease(profile keda.Profile) bool {
 	return p.minors[minor(profile.Release())]
 }
 
-// accepted is met by the releases whose parameters are not known, or that do not reject the
-// trigger because of the parameter.
+// accepted returns the condition that a release does not reject the trigger because of
+// the parameter, or that its parameters are unknown.
 func (j *job) accepted(trigger int, key string) condition {
 	return func(profile keda.Profile) bool {
 		return !slices.ContainsFunc(j.metadata(), func(p *metadataProblem) bool {
@@ -87,7 +86,7 @@ func (j *job) accepted(trigger int, key string) condition {
 	}
 }
 
-// metadataRule returns the check of a rule for problems of one kind.
+// metadataRule returns a rule's check for problems of a kind.
 func metadataRule(kind triggers.Kind) func(*job) {
 	return func(j *job) {
 		for _, p := range j.metadata() {
@@ -104,7 +103,7 @@ func (j *job) hasOwnRule(p *metadataProblem) bool {
 }
 
 // findMetadata adds a finding. It is a warning if the caller named no releases and the
-// newest one does not have the problem.
+// newest release does not have the problem.
 func (j *job) findMetadata(p *metadataProblem) {
 	at := j.trigger(p.trigger, "metadata", p.Key)
 	switch {
@@ -122,8 +121,9 @@ func (j *job) findMetadata(p *metadataProblem) {
 	j.find(at, p.Fix, e)
 }
 
-// keyOfAnotherRelease finds keys that a release in question ignores and another one has. If
-// the caller names no releases, only the newest one counts: older ones lack most keys.
+// keyOfAnotherRelease finds keys that a release in question ignores and another reads. If
+// the caller named no releases, only the newest counts, because older releases lack most
+// keys.
 func keyOfAnotherRelease(j *job) {
 	for _, p := range j.metadata() {
 		if p.Kind == triggers.UnknownKey && p.known && (j.scope.named || p.newest) {
@@ -132,8 +132,8 @@ func keyOfAnotherRelease(j *job) {
 	}
 }
 
-// typeOfAnotherRelease finds types of triggers that a release in question lacks and another
-// one has.
+// typeOfAnotherRelease finds types of triggers that a release in question lacks and
+// another has.
 func typeOfAnotherRelease(j *job) {
 	minors := j.scope.minors()
 	if len(minors) == 0 {

@@ -46,7 +46,7 @@ func reservedAnnotation(j *job) {
 	if _, ok := j.manifest.Annotations[scaledjob.AnnotationGeneration]; !ok {
 		return
 	}
-	// No manifest says its generation: the API server counts it.
+	// A manifest does not hold its generation: the API server counts it.
 	with, without := *j.model, *j.model
 	with.Generation, without.Generation = 1<<40, 1<<40
 	without.Annotations = maps.Clone(with.Annotations)
@@ -72,7 +72,7 @@ func excludedLabelsSpaces(j *job) {
 	}
 }
 
-// trackingKeys are by what deployment tools know what they deployed.
+// trackingKeys mark the objects that a deployment tool created.
 var trackingKeys = []string{"app.kubernetes.io/instance", "argocd.argoproj.io/instance", "argocd.argoproj.io/tracking-id",
 	"kubectl.kubernetes.io/last-applied-configuration"}
 

@@ -9,7 +9,7 @@ import (
 // early are the conditions that hold before a container runs.
 var early = []string{"PodScheduled", "Initialized", "PodReadyToStartContainers"}
 
-// podConditions are those that Kubernetes sets.
+// podConditions are the conditions that Kubernetes sets.
 var podConditions = append([]string{"Ready", "ContainersReady", "DisruptionTarget"}, early...)
 
 // readsPending reports whether the strategy looks at pending Jobs.
@@ -18,8 +18,8 @@ func (j *job) readsPending() bool {
 	return name == "accurate" || name == "eager"
 }
 
-// pendingWith is met by the releases that count a Job as pending whose pods, so
-// many, run and have all of the conditions.
+// pendingWith returns the condition that a Job counts as pending although this number of
+// pods run and have all conditions.
 func (j *job) pendingWith(pods int) condition {
 	pod := keda.Pod{Phase: "Running"}
 	for _, name := range j.spec.ScalingStrategy.PendingPodConditions {

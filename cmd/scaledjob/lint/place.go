@@ -13,8 +13,7 @@ type path []any
 
 func (p path) with(step any) path { return append(p[:len(p):len(p)], step) }
 
-// String joins the keys with dots; those that have dots themselves, and
-// indexes, are in brackets.
+// String joins the keys with dots. Indexes, and keys with dots, are in brackets.
 func (p path) String() string {
 	var b strings.Builder
 	for _, step := range p {
@@ -33,7 +32,7 @@ func (p path) String() string {
 	return b.String()
 }
 
-// A place is a field, where it stands, and what stands there.
+// A place is a field with its position and its value.
 type place struct {
 	file         string
 	line, column int
@@ -52,9 +51,9 @@ func (d *document) node(steps ...any) *yaml.Node {
 	return n
 }
 
-// at is the place of a value. A map or list that begins below its key is at the
-// key, where a comment can silence the finding. What is missing or null is at the
-// key that should have it, or else at the nearest key above.
+// at returns the place of a value. For a map or list below its key it is the key, so that a
+// comment can silence the finding. For a missing or null value it is the key, or else the
+// nearest key above.
 func (d *document) at(steps ...any) place {
 	n, named := d.root, d.root
 	for _, step := range steps {
@@ -106,7 +105,7 @@ func child(n *yaml.Node, step any) (key, value *yaml.Node) {
 	return nil, nil
 }
 
-// What there is of a field without a value.
+// Descriptions of a field without a value.
 const (
 	nothing   = "nothing"
 	emptyList = "an empty list"
@@ -115,7 +114,7 @@ const (
 // empty reports whether there is no value.
 func (p place) empty() bool { return p.found == nothing || p.found == emptyList || p.found == `""` }
 
-// describe says in a few words what a node is.
+// describe describes a node in a few words.
 func describe(n *yaml.Node) string {
 	switch {
 	case n.Kind == yaml.MappingNode:

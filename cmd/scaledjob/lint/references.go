@@ -8,16 +8,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// A reference is where one document names another. key is "" where all of it
-// is meant.
+// A reference is the use of one object in another. key is "" if the whole object is used.
 type reference struct {
 	kind, name, key string
 	at, keyAt       place
 	effect          string // of a document that is missing
 }
 
-// references are those of the containers' environments and of the
-// TriggerAuthentications in use, but for optional ones.
+// references returns the required references of the containers' environments and of the
+// TriggerAuthentications in use.
 func (j *job) references() []reference {
 	var all []reference
 	if ref := j.spec.JobTargetRef; ref != nil {
@@ -41,7 +40,7 @@ func (j *job) references() []reference {
 	return all
 }
 
-// containerReferences are those of one container's environment.
+// containerReferences returns the references of a container's environment.
 func (j *job) containerReferences(i int) []reference {
 	var all []reference
 	container := &j.spec.JobTargetRef.Template.Spec.Containers[i]
@@ -79,7 +78,7 @@ func (j *job) containerReferences(i int) []reference {
 	return all
 }
 
-// length is that of a list; 0 of what is none.
+// length returns the length of a list, or 0 if the node is not a list.
 func (d *document) length(steps ...any) int {
 	if n := d.node(steps...); n != nil && d.at(steps...).found == "a list" {
 		return len(n.Content)
@@ -87,7 +86,7 @@ func (d *document) length(steps ...any) int {
 	return 0
 }
 
-// envSource is the container of which KEDA reads the environment, or nil.
+// envSource returns the container with the environment that KEDA reads, or nil.
 func (j *job) envSource() *corev1.Container {
 	if j.spec.JobTargetRef == nil {
 		return nil
@@ -184,13 +183,13 @@ func authenticationKindUnknown(j *job) {
 	}
 }
 
-// A variable is where the name of one of the container's is given.
+// A variable is a reference to a variable of the container.
 type variable struct {
 	name string
 	at   place
 }
 
-// variables are those that triggers and their authentications name.
+// variables returns the variables that triggers and their authentications use.
 func (j *job) variables() []variable {
 	var all []variable
 	for i, t := range j.spec.Triggers {
@@ -226,7 +225,7 @@ func missingEnvironment(j *job) {
 			j.find(v.at, "Write a variable of the container "+container.Name, effect{text: "the container has no such variable: KEDA reads an empty value"})
 		default:
 			j.note(v.at, "Check that one of the envFrom has the variable, or lint its manifest too",
-				effect{text: "no document has this variable: an envFrom whose manifest is not given must provide it"})
+				effect{text: "no document has this variable: an envFrom must provide it, and its manifest is not given"})
 		}
 	}
 }

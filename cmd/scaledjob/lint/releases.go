@@ -32,11 +32,11 @@ func scopeOf(releases []keda.Profile) scope {
 	return scope{known(), false}
 }
 
-// A condition says whether a release is affected; nil is all of them.
+// A condition reports whether a release is affected; nil holds for all releases.
 type condition func(keda.Profile) bool
 
-// affected tells which releases of the scope meet the condition: "" if all do.
-// It reports whether any does.
+// affected lists the releases of the scope that meet the condition, or "" for all of
+// them, and reports whether any does.
 func (s scope) affected(when condition) (string, bool) {
 	if when == nil {
 		return "", true
@@ -65,7 +65,7 @@ func (s scope) affected(when condition) (string, bool) {
 	return strings.Join(runs, ", "), true
 }
 
-// run names the releases from one to another.
+// run names a range of releases.
 func (s scope) run(first, last int) string {
 	from, to := s.profiles[first].Release(), s.profiles[last].Release()
 	if s.named {
@@ -91,7 +91,7 @@ func (s scope) run(first, last int) string {
 	return from + " to " + to
 }
 
-// from is met by a release, such as "2.14.0", and all later ones.
+// from returns the condition that a release is this or a later release, such as "2.14.0".
 func from(release string) condition {
 	return func(p keda.Profile) bool {
 		return slices.Index(keda.Releases(), p.Release()) >= slices.Index(keda.Releases(), release)

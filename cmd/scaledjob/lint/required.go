@@ -61,7 +61,7 @@ func missingTriggers(j *job) {
 		effect{when: from("2.20.0"), text: refusal})
 }
 
-// features are the places of those that a manifest can use.
+// features holds the field of each feature.
 var features = map[keda.Feature][]any{
 	keda.PendingConditions: {"spec", "scalingStrategy", "pendingPodConditions"},
 	keda.Calculation:       {"spec", "scalingStrategy", "multipleScalersCalculation"},

@@ -11,7 +11,7 @@ var (
 	propagations = []string{"background", "foreground"}
 )
 
-// A rolloutField is one of the two places of a rollout strategy.
+// A rolloutField is a field that holds a rollout strategy.
 type rolloutField struct {
 	at      place
 	value   string

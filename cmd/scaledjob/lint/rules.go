@@ -2,14 +2,14 @@ package lint
 
 import "github.com/scaledjob/scaledjob/internal/triggers"
 
-// A Rule is one hazard that is looked for.
+// A Rule describes a mistake.
 type Rule struct {
 	ID       string   `json:"id"` // in kebab case; it does not change
 	Severity Severity `json:"severity"`
-	Doc      string   `json:"doc"` // in one line
+	Doc      string   `json:"doc"` // the problem, in a sentence without a full stop
 }
 
-// Rules lists the rules, grouped by what they look at.
+// Rules returns the rules, grouped by subject.
 func Rules() []Rule {
 	all := make([]Rule, len(rules))
 	for i := range rules {
@@ -20,19 +20,19 @@ func Rules() []Rule {
 
 type rule struct {
 	Rule
-	check func(*job) // nil where reading the file finds it
+	check func(*job) // nil if reading the file checks it
 }
 
 // Rules of reading the files.
 var (
-	yamlSyntax    = Rule{"yaml-syntax", Error, "the text is not YAML, or is a template that was not rendered"}
-	duplicateKey  = Rule{"duplicate-key", Error, "the same key twice, of which the last wins or the API server rejects both"}
-	wrongKind     = Rule{"wrong-kind", Error, "no ScaledJob in any of the files, or its kind is misspelled"}
-	wrongVersion  = Rule{"wrong-api-version", Error, "an apiVersion other than KEDA's keda.sh/v1alpha1"}
-	unknownField  = Rule{"unknown-field", Error, "a field that a ScaledJob does not have: misspelled, misplaced, or a ScaledObject's"}
-	wrongType     = Rule{"wrong-type", Error, "a value of another type than its field"}
-	notAString    = Rule{"not-a-string", Error, "a number or boolean without quotes where a string must be"}
-	unknownIgnore = Rule{"unknown-ignore", Warning, "a scaledjob:ignore comment that names no rule"}
+	yamlSyntax    = Rule{"yaml-syntax", Error, "the text is not YAML, or it is a template that was not rendered"}
+	duplicateKey  = Rule{"duplicate-key", Error, "a key occurs twice: the last value wins, or the API server rejects the object"}
+	wrongKind     = Rule{"wrong-kind", Error, "no file holds a ScaledJob, or its kind is misspelled"}
+	wrongVersion  = Rule{"wrong-api-version", Error, "the apiVersion is not keda.sh/v1alpha1"}
+	unknownField  = Rule{"unknown-field", Error, "the field does not exist in a ScaledJob: it is misspelled, misplaced or a ScaledObject's"}
+	wrongType     = Rule{"wrong-type", Error, "the value has another type than its field"}
+	notAString    = Rule{"not-a-string", Error, "a number or boolean needs quotes, because the field is a string"}
+	unknownIgnore = Rule{"unknown-ignore", Warning, "a scaledjob:ignore comment names a rule that does not exist"}
 )
 
 var rules = []rule{
@@ -44,107 +44,107 @@ var rules = []rule{
 	{wrongType, nil},
 	{notAString, nil},
 	{unknownIgnore, nil},
-	{Rule{"missing-field", Error, "a required field without a value: name, template, containers, triggers"}, missingField},
-	{Rule{"unsupported-feature", Warning, "a feature that a release asked about lacks"}, unsupportedFeature},
+	{Rule{"missing-field", Error, "a required field has no value: name, template, containers or triggers"}, missingField},
+	{Rule{"unsupported-feature", Warning, "a release named with --release lacks a feature that the manifest uses"}, unsupportedFeature},
 
-	{Rule{"min-above-max", Error, "minReplicaCount above maxReplicaCount: twice the maximum, or no Job for the queue"}, minAboveMax},
-	{Rule{"min-uses-up-max", Warning, "minReplicaCount equal to maxReplicaCount, which leaves the queue no Job"}, minUsesUpMax},
-	{Rule{"min-without-max", Warning, "minReplicaCount without maxReplicaCount: on top of 100, or the operator panics"}, minWithoutMax},
-	{Rule{"min-negative", Error, "a negative minReplicaCount"}, minNegative},
-	{Rule{"max-below-1", Error, "a maxReplicaCount that leaves the queue no Job"}, maxBelow1},
-	{Rule{"history-limit-negative", Error, "a negative history limit, of which the operator panics"}, historyLimitNegative},
-	{Rule{"polling-interval-below-1", Error, "a pollingInterval below a second"}, pollingIntervalBelow1},
+	{Rule{"min-above-max", Error, "minReplicaCount exceeds maxReplicaCount: up to twice the maximum runs, or the queue gets no Job"}, minAboveMax},
+	{Rule{"min-uses-up-max", Warning, "minReplicaCount equals maxReplicaCount: the queue gets no Job"}, minUsesUpMax},
+	{Rule{"min-without-max", Warning, "minReplicaCount is set and maxReplicaCount is not: the minimum is added to 100, or the operator panics"}, minWithoutMax},
+	{Rule{"min-negative", Error, "minReplicaCount is negative"}, minNegative},
+	{Rule{"max-below-1", Error, "maxReplicaCount is below 1: the queue gets no Job"}, maxBelow1},
+	{Rule{"history-limit-negative", Error, "a history limit is negative: the operator panics or deletes every finished Job of that outcome"}, historyLimitNegative},
+	{Rule{"polling-interval-below-1", Error, "pollingInterval is below 1 second"}, pollingIntervalBelow1},
 
-	{Rule{"strategy-unknown", Error, "a strategy that KEDA does not know, and takes as default"}, strategyUnknown},
-	{Rule{"strategy-default-refused", Warning, "strategy default written out, which two releases refuse"}, strategyDefaultRefused},
-	{Rule{"calculation-unknown", Error, "a multipleScalersCalculation that KEDA does not know, and takes as max"}, calculationUnknown},
-	{Rule{"custom-without-percentage", Warning, "custom without customScalingRunningJobPercentage, which is default"}, customWithoutPercentage},
-	{Rule{"custom-without-deduction", Error, "custom without customScalingQueueLengthDeduction, of which the operator panics"}, customWithoutDeduction},
-	{Rule{"custom-parameters-unused", Warning, "parameters of custom under another strategy"}, customParametersUnused},
-	{Rule{"custom-exceeds-max", Warning, "custom comes to run more Jobs than maxReplicaCount"}, customExceedsMax},
-	{Rule{"percentage-unparseable", Error, "a percentage that is no decimal, which makes custom default"}, percentageUnparseable},
-	{Rule{"percentage-out-of-range", Error, "a percentage that is not from 0 to 1"}, percentageOutOfRange},
-	{Rule{"percentage-no-effect", Warning, "a percentage so small that running Jobs are never deducted"}, percentageNoEffect},
-	{Rule{"deduction-negative", Note, "a negative deduction, which cannot make more Jobs than the queue is long"}, deductionNegative},
-	{Rule{"accurate-ignores-pending", Note, "accurate before 2.19 makes Jobs twice near the maximum"}, accurateIgnoresPending},
-	{Rule{"eager-subtracts-pending-twice", Note, "eager makes no Jobs while half of the maximum is pending"}, eagerSubtractsPendingTwice},
-	{Rule{"min-hides-demand", Warning, "under accurate and eager, pending Jobs of the minimum hide the queue"}, minHidesDemand},
+	{Rule{"strategy-unknown", Error, "KEDA does not know the strategy and uses default"}, strategyUnknown},
+	{Rule{"strategy-default-refused", Warning, "two releases reject strategy: default"}, strategyDefaultRefused},
+	{Rule{"calculation-unknown", Error, "KEDA does not know the multipleScalersCalculation and uses max"}, calculationUnknown},
+	{Rule{"custom-without-percentage", Warning, "custom without customScalingRunningJobPercentage acts as default"}, customWithoutPercentage},
+	{Rule{"custom-without-deduction", Error, "custom without customScalingQueueLengthDeduction makes the operator panic"}, customWithoutDeduction},
+	{Rule{"custom-parameters-unused", Warning, "parameters of custom have no effect under another strategy"}, customParametersUnused},
+	{Rule{"custom-exceeds-max", Warning, "custom may run more Jobs than maxReplicaCount"}, customExceedsMax},
+	{Rule{"percentage-unparseable", Error, "the percentage is not a decimal: custom acts as default"}, percentageUnparseable},
+	{Rule{"percentage-out-of-range", Error, "the percentage is not between 0 and 1"}, percentageOutOfRange},
+	{Rule{"percentage-no-effect", Warning, "the percentage is so small that running Jobs are never deducted"}, percentageNoEffect},
+	{Rule{"deduction-negative", Note, "a negative deduction does not create more Jobs than the queue length"}, deductionNegative},
+	{Rule{"accurate-ignores-pending", Note, "near the maximum, accurate creates Jobs twice before KEDA 2.19"}, accurateIgnoresPending},
+	{Rule{"eager-subtracts-pending-twice", Note, "eager creates no Job while half of the maximum is pending"}, eagerSubtractsPendingTwice},
+	{Rule{"min-hides-demand", Warning, "accurate and eager deduct pending Jobs of the minimum from the Jobs for the queue"}, minHidesDemand},
 
-	{Rule{"pending-condition-duplicate", Error, "a pending condition listed twice, which is never met"}, pendingConditionDuplicate},
-	{Rule{"pending-condition-misspelled", Error, "a pending condition that is nearly one of Kubernetes' and never met"}, pendingConditionMisspelled},
-	{Rule{"pending-conditions-too-early", Warning, "pending conditions that hold before a container runs"}, pendingConditionsTooEarly},
-	{Rule{"pending-conditions-several-pods", Warning, "pending conditions with parallelism, which are added up over pods before 2.18"}, pendingConditionsSeveralPods},
-	{Rule{"pending-conditions-unused", Note, "pending conditions under a strategy that does not look at pending Jobs"}, pendingConditionsUnused},
+	{Rule{"pending-condition-duplicate", Error, "a pending condition is listed twice: Jobs never stop counting as pending"}, pendingConditionDuplicate},
+	{Rule{"pending-condition-misspelled", Error, "a pending condition resembles a condition of Kubernetes, and no pod ever has it"}, pendingConditionMisspelled},
+	{Rule{"pending-conditions-too-early", Warning, "the pending conditions hold before a container runs"}, pendingConditionsTooEarly},
+	{Rule{"pending-conditions-several-pods", Warning, "with parallelism, KEDA before 2.18 adds up the pending conditions of all pods"}, pendingConditionsSeveralPods},
+	{Rule{"pending-conditions-unused", Note, "the strategy does not use pending Jobs, so that pendingPodConditions has no effect"}, pendingConditionsUnused},
 
-	{Rule{"rollout-unknown", Error, "a rollout strategy that KEDA does not know, and takes as immediate"}, rolloutUnknown},
-	{Rule{"rollout-default-refused", Error, "rollout strategy default, which releases since 2.20 refuse"}, rolloutDefaultRefused},
-	{Rule{"rollout-deprecated", Note, "rolloutStrategy, which is deprecated"}, rolloutDeprecated},
-	{Rule{"rollout-deprecated-wins", Error, "rolloutStrategy wins over a rollout.strategy that says the opposite"}, rolloutDeprecatedWins},
-	{Rule{"propagation-unknown", Error, "a propagationPolicy that KEDA does not know, and takes as background"}, propagationUnknown},
-	{Rule{"propagation-unused", Note, "a propagationPolicy under gradual, which deletes nothing"}, propagationUnused},
+	{Rule{"rollout-unknown", Error, "KEDA does not know the rollout strategy and uses immediate"}, rolloutUnknown},
+	{Rule{"rollout-default-refused", Error, "releases since 2.20 reject the rollout strategy default"}, rolloutDefaultRefused},
+	{Rule{"rollout-deprecated", Note, "rolloutStrategy is deprecated"}, rolloutDeprecated},
+	{Rule{"rollout-deprecated-wins", Error, "rolloutStrategy contradicts rollout.strategy and takes precedence"}, rolloutDeprecatedWins},
+	{Rule{"propagation-unknown", Error, "KEDA does not know the propagationPolicy and uses background"}, propagationUnknown},
+	{Rule{"propagation-unused", Note, "propagationPolicy has no effect under gradual, which deletes no Jobs"}, propagationUnused},
 
-	{Rule{"paused-unparseable", Error, "a paused annotation that is no boolean, and pauses"}, pausedUnparseable},
-	{Rule{"paused-false", Warning, "a paused annotation of false, which pauses 2.11 and 2.12"}, pausedFalse},
-	{Rule{"paused-ignored", Warning, "annotations that pause ScaledObjects only"}, pausedIgnored},
+	{Rule{"paused-unparseable", Error, "the paused annotation is not a boolean, and pauses the ScaledJob"}, pausedUnparseable},
+	{Rule{"paused-false", Warning, `the paused annotation is "false", and pauses the ScaledJob in 2.11 and 2.12`}, pausedFalse},
+	{Rule{"paused-ignored", Warning, "the annotation pauses ScaledObjects and has no effect on a ScaledJob"}, pausedIgnored},
 
-	{Rule{"name-too-long", Error, "a name over 63 characters, of which no Job can be made"}, nameTooLong},
-	{Rule{"name-invalid", Error, "a name that Kubernetes rejects"}, nameInvalid},
-	{Rule{"reserved-label", Error, "a label by which KEDA finds its Jobs: it loses them, and makes more on each poll"}, reservedLabel},
-	{Rule{"reserved-annotation", Error, "the annotation by which KEDA knows old Jobs: it deletes new ones"}, reservedAnnotation},
-	{Rule{"excluded-labels-spaces", Warning, "spaces in job-excluded-labels, which become part of the labels"}, excludedLabelsSpaces},
-	{Rule{"tracking-copied", Note, "marks of a deployment tool, which KEDA copies to Jobs"}, trackingCopied},
+	{Rule{"name-too-long", Error, "the name exceeds 63 characters: no Job can be created"}, nameTooLong},
+	{Rule{"name-invalid", Error, "Kubernetes rejects the name"}, nameInvalid},
+	{Rule{"reserved-label", Error, "KEDA finds its Jobs by this label: it does not find them and creates more in each poll"}, reservedLabel},
+	{Rule{"reserved-annotation", Error, "KEDA finds outdated Jobs by this annotation: it deletes new Jobs"}, reservedAnnotation},
+	{Rule{"excluded-labels-spaces", Warning, "spaces in job-excluded-labels become part of the labels' names"}, excludedLabelsSpaces},
+	{Rule{"tracking-copied", Note, "KEDA copies the marks of a deployment tool to the Jobs"}, trackingCopied},
 
-	{Rule{"job-field-negative", Error, "a negative number in jobTargetRef, with which no Job can be made"}, jobFieldNegative},
-	{Rule{"job-never-runs", Error, "a 0 in jobTargetRef with which no Job does any work"}, jobNeverRuns},
-	{Rule{"job-suspended", Warning, "Jobs that are made suspended, and count as running"}, jobSuspended},
-	{Rule{"restart-policy-always", Error, "a restart policy that a Job cannot have"}, restartPolicyAlways},
-	{Rule{"restart-policy-unknown", Error, "a restart policy other than Never and OnFailure"}, restartPolicyUnknown},
-	{Rule{"restart-policy-missing", Warning, "no restart policy, which KEDA takes as OnFailure"}, restartPolicyMissing},
-	{Rule{"container-incomplete", Error, "a container without a name or an image"}, containerIncomplete},
-	{Rule{"container-name-invalid", Error, "a container's name that Kubernetes rejects, or that two containers have"}, containerNameInvalid},
-	{Rule{"limits-below-requests", Error, "a resource limit below the request"}, limitsBelowRequests},
-	{Rule{"volume-unknown", Error, "a volumeMount without its volume"}, volumeUnknown},
-	{Rule{"pull-policy-unknown", Error, "an imagePullPolicy that Kubernetes does not know"}, pullPolicyUnknown},
-	{Rule{"parallelism-not-counted", Note, "maxReplicaCount counts Jobs and not their pods"}, parallelismNotCounted},
-	{Rule{"env-container-unknown", Error, "an envSourceContainerName that is no container of the template"}, envContainerUnknown},
+	{Rule{"job-field-negative", Error, "a number in jobTargetRef is negative: no Job can be created"}, jobFieldNegative},
+	{Rule{"job-never-runs", Error, "a number in jobTargetRef is 0: no Job does any work"}, jobNeverRuns},
+	{Rule{"job-suspended", Warning, "Jobs are created suspended, and KEDA counts them as running"}, jobSuspended},
+	{Rule{"restart-policy-always", Error, "a Job cannot have restartPolicy: Always"}, restartPolicyAlways},
+	{Rule{"restart-policy-unknown", Error, "restartPolicy is neither Never nor OnFailure"}, restartPolicyUnknown},
+	{Rule{"restart-policy-missing", Warning, "restartPolicy is missing: KEDA uses OnFailure"}, restartPolicyMissing},
+	{Rule{"container-incomplete", Error, "a container has no name or no image"}, containerIncomplete},
+	{Rule{"container-name-invalid", Error, "Kubernetes rejects the container's name, or two containers share it"}, containerNameInvalid},
+	{Rule{"limits-below-requests", Error, "a resource limit is below the request"}, limitsBelowRequests},
+	{Rule{"volume-unknown", Error, "a volumeMount names a volume that the template does not have"}, volumeUnknown},
+	{Rule{"pull-policy-unknown", Error, "Kubernetes does not know the imagePullPolicy"}, pullPolicyUnknown},
+	{Rule{"parallelism-not-counted", Note, "maxReplicaCount counts Jobs, and each Job has several pods"}, parallelismNotCounted},
+	{Rule{"env-container-unknown", Error, "envSourceContainerName names a container that the template does not have"}, envContainerUnknown},
 
-	{Rule{"trigger-type-unknown", Error, "a type of trigger that no release has"}, triggerTypeUnknown},
-	{Rule{"trigger-type-release", Warning, "a type of trigger that a release lacks"}, typeOfAnotherRelease},
-	{Rule{"trigger-key-unknown", Warning, "a key of a trigger's metadata that its scaler does not read"}, metadataRule(triggers.UnknownKey)},
-	{Rule{"trigger-key-release", Warning, "a key of a trigger's metadata that a release does not read"}, keyOfAnotherRelease},
-	{Rule{"trigger-key-misplaced", Warning, "a key of a trigger's metadata that belongs in a TriggerAuthentication, or the other way round"}, metadataRule(triggers.WrongPlace)},
-	{Rule{"trigger-key-removed", Error, "a key of a trigger's metadata that KEDA rejects"}, metadataRule(triggers.Removed)},
-	{Rule{"trigger-key-deprecated", Note, "a key of a trigger's metadata that KEDA will drop"}, metadataRule(triggers.Announced)},
-	{Rule{"trigger-parameter-missing", Error, "a trigger without a parameter that its scaler needs"}, metadataRule(triggers.Missing)},
-	{Rule{"trigger-value-type", Error, "a value in a trigger's metadata of another type than its parameter"}, metadataRule(triggers.WrongType)},
-	{Rule{"trigger-value-unknown", Error, "a value in a trigger's metadata that is none of the allowed ones"}, metadataRule(triggers.WrongValue)},
-	{Rule{"trigger-rejected", Error, "a trigger's metadata that its scaler rejects: a schedule, a time zone, parameters that exclude or need each other"}, metadataRule(triggers.Broken)},
-	{Rule{"trigger-url-invalid", Warning, "a URL without http:// or https://"}, urlInvalid},
-	{Rule{"trigger-address-invalid", Warning, "an address without a port, or with a scheme"}, addressInvalid},
-	{Rule{"trigger-credentials-missing", Warning, "a trigger for AWS without credentials"}, credentialsMissing},
-	{Rule{"metric-unknown", Note, "a RabbitMQ trigger whose protocol no document shows"}, metricUnknown},
-	{Rule{"trigger-without-jobs", Error, "a trigger that never asks for Jobs"}, triggerWithoutJobs},
-	{Rule{"trigger-push", Note, "a push trigger, which is polled for ScaledJobs"}, triggerPush},
-	{Rule{"trigger-name-duplicate", Error, "two triggers of one name"}, triggerNameDuplicate},
-	{Rule{"trigger-metric-type", Error, "a metricType, which ScaledJobs must not have"}, triggerMetricType},
-	{Rule{"trigger-cached-metrics", Warning, "useCachedMetrics, which ScaledJobs do not have"}, triggerCachedMetrics},
-	{Rule{"target-invalid", Error, "a target that is missing, 0, negative or no number"}, targetInvalid},
-	{Rule{"target-below-one", Warning, "a target below 1, which cannot make more than one Job for each item"}, targetBelowOne},
-	{Rule{"activation-invalid", Error, "an activation threshold that is negative or no number"}, activationInvalid},
-	{Rule{"host-not-a-url", Error, "a host that is the name of an environment variable"}, hostNotAURL},
-	{Rule{"calculation-compares-queues", Warning, "several triggers with different targets, of which the queue lengths are compared"}, calculationComparesQueues},
-	{Rule{"calculation-caps-first", Note, "avg of several triggers, each of which is capped before the mean"}, calculationCapsFirst},
-	{Rule{"calculation-skips-empty", Warning, "min of several triggers, in which an empty queue does not count"}, calculationSkipsEmpty},
-	{Rule{"default-misses-unacknowledged", Warning, "default with a metric that leaves out the items being worked on"}, defaultMissesUnacknowledged},
-	{Rule{"accurate-counts-unacknowledged", Warning, "accurate with a metric that includes the items being worked on"}, accurateCountsUnacknowledged},
-	{Rule{"eager-counts-unacknowledged", Warning, "eager with a metric that includes the items being worked on"}, eagerCountsUnacknowledged},
+	{Rule{"trigger-type-unknown", Error, "no release has a trigger of this type"}, triggerTypeUnknown},
+	{Rule{"trigger-type-release", Warning, "a release has no trigger of this type"}, typeOfAnotherRelease},
+	{Rule{"trigger-key-unknown", Warning, "the scaler does not read this key of the trigger's metadata"}, metadataRule(triggers.UnknownKey)},
+	{Rule{"trigger-key-release", Warning, "a release does not read this key of the trigger's metadata"}, keyOfAnotherRelease},
+	{Rule{"trigger-key-misplaced", Warning, "the key belongs in a TriggerAuthentication and not in the metadata, or the reverse"}, metadataRule(triggers.WrongPlace)},
+	{Rule{"trigger-key-removed", Error, "KEDA rejects this key of the trigger's metadata"}, metadataRule(triggers.Removed)},
+	{Rule{"trigger-key-deprecated", Note, "a future release of KEDA drops this key of the trigger's metadata"}, metadataRule(triggers.Announced)},
+	{Rule{"trigger-parameter-missing", Error, "the trigger lacks a parameter that its scaler requires"}, metadataRule(triggers.Missing)},
+	{Rule{"trigger-value-type", Error, "a value in the trigger's metadata has the wrong type"}, metadataRule(triggers.WrongType)},
+	{Rule{"trigger-value-unknown", Error, "a value in the trigger's metadata is not an allowed value"}, metadataRule(triggers.WrongValue)},
+	{Rule{"trigger-rejected", Error, "the scaler rejects the metadata: a schedule, a time zone, or parameters that exclude or require each other"}, metadataRule(triggers.Broken)},
+	{Rule{"trigger-url-invalid", Warning, "a URL does not begin with http:// or https://"}, urlInvalid},
+	{Rule{"trigger-address-invalid", Warning, "an address has no port, or has a scheme"}, addressInvalid},
+	{Rule{"trigger-credentials-missing", Warning, "a trigger for AWS has no credentials"}, credentialsMissing},
+	{Rule{"metric-unknown", Note, "no document shows the protocol of a RabbitMQ trigger"}, metricUnknown},
+	{Rule{"trigger-without-jobs", Error, "the trigger never asks for Jobs"}, triggerWithoutJobs},
+	{Rule{"trigger-push", Note, "KEDA polls a push trigger of a ScaledJob"}, triggerPush},
+	{Rule{"trigger-name-duplicate", Error, "two triggers have the same name"}, triggerNameDuplicate},
+	{Rule{"trigger-metric-type", Error, "the trigger has a metricType, which KEDA rejects in a ScaledJob"}, triggerMetricType},
+	{Rule{"trigger-cached-metrics", Warning, "useCachedMetrics has no effect in a ScaledJob"}, triggerCachedMetrics},
+	{Rule{"target-invalid", Error, "the target is missing, 0, negative or not a number"}, targetInvalid},
+	{Rule{"target-below-one", Warning, "the target is below 1, but each item gets at most one Job"}, targetBelowOne},
+	{Rule{"activation-invalid", Error, "the activation threshold is negative or not a number"}, activationInvalid},
+	{Rule{"host-not-a-url", Error, "the host is the name of an environment variable and not a URL"}, hostNotAURL},
+	{Rule{"calculation-compares-queues", Warning, "several triggers have different targets, and KEDA compares their queue lengths"}, calculationComparesQueues},
+	{Rule{"calculation-caps-first", Note, "avg caps the Jobs of each trigger before it takes the mean"}, calculationCapsFirst},
+	{Rule{"calculation-skips-empty", Warning, "min ignores triggers with an empty queue"}, calculationSkipsEmpty},
+	{Rule{"default-misses-unacknowledged", Warning, "default needs a metric that includes in-progress items"}, defaultMissesUnacknowledged},
+	{Rule{"accurate-counts-unacknowledged", Warning, "accurate needs a metric that leaves out in-progress items"}, accurateCountsUnacknowledged},
+	{Rule{"eager-counts-unacknowledged", Warning, "eager needs a metric that leaves out in-progress items"}, eagerCountsUnacknowledged},
 
-	{Rule{"missing-secret", Warning, "a Secret that no document provides; a note where no Secret is among them"}, missingSecret},
-	{Rule{"missing-config-map", Warning, "a ConfigMap that no document provides; a note where no ConfigMap is among them"}, missingConfigMap},
-	{Rule{"missing-key", Warning, "a key that the document which should provide it does not have"}, missingKey},
-	{Rule{"missing-environment", Error, "an environment variable that no document provides; a note where it may come from one that is not given"}, missingEnvironment},
-	{Rule{"missing-authentication", Warning, "a TriggerAuthentication that no document provides; a note where none is among them"}, missingAuthentication},
-	{Rule{"authentication-kind-unknown", Error, "a kind of authentication that KEDA does not know"}, authenticationKindUnknown},
+	{Rule{"missing-secret", Warning, "no document provides the Secret; a note if the files hold no Secret at all"}, missingSecret},
+	{Rule{"missing-config-map", Warning, "no document provides the ConfigMap; a note if the files hold no ConfigMap at all"}, missingConfigMap},
+	{Rule{"missing-key", Warning, "the referenced object does not have this key"}, missingKey},
+	{Rule{"missing-environment", Error, "no document provides the environment variable; a note if an object that is not given may provide it"}, missingEnvironment},
+	{Rule{"missing-authentication", Warning, "no document provides the TriggerAuthentication; a note if the files hold none at all"}, missingAuthentication},
+	{Rule{"authentication-kind-unknown", Error, "KEDA does not know this kind of authentication"}, authenticationKindUnknown},
 }
 
 func ruleIDs() []string {

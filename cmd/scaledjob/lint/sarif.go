@@ -61,9 +61,8 @@ type (
 	}
 )
 
-// WriteSARIF writes a SARIF 2.1.0 log of one run, with all rules. Names of files
-// become URIs relative to wherever the reader resolves them, as GitHub's code
-// scanning does to the root of the repository.
+// WriteSARIF writes a SARIF 2.1.0 log with all rules. File names become relative URIs.
+// GitHub's code scanning resolves them from the root of the repository.
 func (r *Report) WriteSARIF(w io.Writer) error {
 	driver := sarifDriver{Name: "scaledjob lint", InformationURI: "https://github.com/scaledjob/scaledjob"}
 	index := map[string]int{}

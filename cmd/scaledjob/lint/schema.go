@@ -17,18 +17,18 @@ import (
 	"github.com/scaledjob/scaledjob/internal/triggers"
 )
 
-// A reader compares a tree with a Go type, and copies what fits.
+// A reader compares a tree with a Go type, and copies the parts that fit.
 type reader struct {
 	c *collector
 	d *document
 }
 
-// read returns the ScaledJob of a document, without the fields that it does not
-// have and the values that do not fit, which it tells.
+// read returns the ScaledJob of a document. It reports unknown fields and values of the
+// wrong type, and leaves them out.
 func (c *collector) read(d *document) *scaledjob.ScaledJob {
 	r := reader{c, d}
 	s := new(scaledjob.ScaledJob)
-	// What fits can be written and read again.
+	// The parts that fit can be written and read again.
 	if data, err := json.Marshal(r.value(d.root, reflect.TypeFor[scaledjob.ScaledJob](), nil)); err == nil {
 		_ = json.Unmarshal(data, s)
 	}
@@ -37,7 +37,7 @@ func (c *collector) read(d *document) *scaledjob.ScaledJob {
 
 var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
 
-// value returns what of a node fits the type; nil is nothing.
+// value returns the part of a node that fits the type, or nil.
 func (r *reader) value(n *yaml.Node, t reflect.Type, at path) any {
 	if n.ShortTag() == "!!null" {
 		return nil
@@ -100,7 +100,7 @@ func (r *reader) entries(n *yaml.Node, t reflect.Type, at path) any {
 	return object
 }
 
-// list keeps an item that does not fit as an empty one, so that indexes stay.
+// list replaces an item that does not fit by an empty item, so that indexes stay.
 func (r *reader) list(n *yaml.Node, t reflect.Type, at path) any {
 	if n.Kind != yaml.SequenceNode {
 		return r.unfit(n, "a list", at)
@@ -139,7 +139,7 @@ func (r *reader) scalar(n *yaml.Node, t reflect.Type, at path) any {
 	return r.unfit(n, nameOf(t), at)
 }
 
-// fits reports whether a number is a whole one within the type's range.
+// fits reports whether a number is whole and within the type's range.
 func fits(x float64, t reflect.Type) bool {
 	if k := t.Kind(); k < reflect.Int || k > reflect.Int64 || x != math.Trunc(x) || math.Abs(x) >= 1<<63 {
 		return false
@@ -162,7 +162,7 @@ func (r *reader) unfit(n *yaml.Node, want string, at path) any {
 	return nil
 }
 
-// quote tells a value that lacks quotes, and returns it as if it had them.
+// quote reports a value without quotes, and returns it as a string.
 func (r *reader) quote(n *yaml.Node, at path) any {
 	place := r.d.at(at...)
 	place.found += ", which YAML reads as a " + map[bool]string{true: "boolean", false: "number"}[isBool(n)]
@@ -205,7 +205,7 @@ func (r *reader) unknown(key *yaml.Node, fields map[string]reflect.Type, at path
 // ofScaledObject are the fields that only a ScaledObject has.
 var ofScaledObject = []string{"advanced", "cooldownPeriod", "fallback", "idleReplicaCount", "initialCooldownPeriod", "scaleTargetRef"}
 
-// homes are the objects of a ScaledJob in which a misplaced field may belong.
+// homes lists the objects of a ScaledJob to which a misplaced field may belong.
 var homes = []struct {
 	path string
 	of   reflect.Type
@@ -216,7 +216,7 @@ var homes = []struct {
 	{"spec.jobTargetRef", reflect.TypeFor[batchv1.JobSpec]()},
 }
 
-// meant says which field may have been meant by one that is unknown.
+// meant returns the fix for an unknown field.
 func meant(key string, fields map[string]reflect.Type, at path) string {
 	if name := nearest(key, slices.Sorted(maps.Keys(fields))); name != "" {
 		return "Write " + at.with(name).String()
@@ -234,5 +234,5 @@ func meant(key string, fields map[string]reflect.Type, at path) string {
 	return "Delete it: a ScaledJob has no such field"
 }
 
-// nearest returns the name of which another is a misspelling, or "".
+// nearest returns the name that got misspells, or "".
 func nearest(got string, names []string) string { return triggers.Nearest(got, names) }

@@ -24,7 +24,7 @@ const (
 // scaling is the place of a field of spec.scalingStrategy.
 func (j *job) scaling(field string) place { return j.at("spec", "scalingStrategy", field) }
 
-// oneOf names the choice that was meant, where that is plain, or else all.
+// oneOf returns a fix with the likely choice, or with all choices.
 func oneOf(got string, choices []string) string {
 	if name := nearest(strings.TrimSpace(got), choices); name != "" {
 		return "Write " + name
@@ -61,7 +61,7 @@ func calculationUnknown(j *job) {
 
 const percentageField = "customScalingRunningJobPercentage"
 
-// percentage is that of the strategy custom, where KEDA can read it.
+// percentage returns the percentage of the strategy custom, if KEDA can read it.
 func (j *job) percentage() (x float64, ok bool) {
 	in := &j.spec.ScalingStrategy
 	x, err := strconv.ParseFloat(in.CustomScalingRunningJobPercentage, 64)
@@ -112,7 +112,7 @@ func percentageUnparseable(j *job) {
 		effect{text: "KEDA silently takes custom as default"})
 }
 
-// decimal is what was meant by 50% or 0,5, or else an example.
+// decimal returns a fix for values such as 50% or 0,5, or else one with an example.
 func decimal(text string) string {
 	text = strings.Replace(strings.TrimSpace(text), ",", ".", 1)
 	number, percent := strings.CutSuffix(text, "%")
@@ -167,7 +167,7 @@ func customExceedsMax(j *job) {
 	x, ok := j.percentage()
 	most := j.most()
 	if !ok || !(x <= 1 && x*float64(most) >= 1) {
-		return // other rules find those
+		return // other rules find these values
 	}
 	reach := map[keda.Profile]int64{}
 	var numbers []int64 // in the order of the releases
@@ -211,7 +211,7 @@ func deductionNegative(j *job) {
 	}
 }
 
-// selects is met by the releases that take the strategy for what it says.
+// selects returns the condition that the release knows the strategy.
 func (j *job) selects() condition {
 	return func(p keda.Profile) bool { return p.Strategy(j.model).Name() == j.spec.ScalingStrategy.Strategy }
 }
@@ -220,7 +220,7 @@ func accurateIgnoresPending(j *job) {
 	if j.spec.ScalingStrategy.Strategy != "accurate" {
 		return
 	}
-	// Of three Jobs that the queue asks for, two are pending: one is missing.
+	// The queue asks for three Jobs, and two are pending: one Job is missing.
 	near := strategy.Load{Target: 3, Running: 2, Pending: 2, Max: 4}
 	j.find(j.scaling("strategy"), "Use KEDA 2.19 or later, or a maximum that is never reached",
 		effect{when: func(p keda.Profile) bool { return p.Strategy(j.model).Scale(near, 3).EffectiveMaxScale > 1 },

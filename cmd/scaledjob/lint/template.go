@@ -9,7 +9,7 @@ import (
 // target is the place of a field of spec.jobTargetRef.
 func (j *job) target(field string) place { return j.at("spec", "jobTargetRef", field) }
 
-// A number of spec.jobTargetRef, nil where it is not set.
+// A jobNumber is a number of spec.jobTargetRef; nil if it is not set.
 type jobNumber struct {
 	field string
 	value *int64
@@ -51,7 +51,7 @@ func jobFieldNegative(j *job) {
 	}
 }
 
-// zeros say what a 0 does.
+// zeros holds the effect of a 0.
 var zeros = map[string]string{
 	"activeDeadlineSeconds": "each Job fails at its deadline as soon as it starts",
 	"completions":           "each Job is complete without a pod",
@@ -66,7 +66,7 @@ func jobNeverRuns(j *job) {
 	}
 }
 
-// kueueLabel is by which Kueue knows the Jobs that it suspends.
+// kueueLabel marks the Jobs that Kueue suspends.
 const kueueLabel = "kueue.x-k8s.io/queue-name"
 
 func jobSuspended(j *job) {

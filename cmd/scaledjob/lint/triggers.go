@@ -96,7 +96,7 @@ func triggerCachedMetrics(j *job) {
 	}
 }
 
-// metadataProblems are what adapter says of a trigger's metadata, by key.
+// metadataProblems returns the adapter's problems with a trigger's metadata, by key.
 func (j *job) metadataProblems(i int) map[string]*field.Error {
 	problems := map[string]*field.Error{}
 	for _, p := range j.problems {

@@ -8,7 +8,7 @@ import (
 
 const renderFirst = "Render first: helm template … | scaledjob lint -"
 
-// actionPattern is that of a Helm template's action in a text.
+// actionPattern matches an action of a Helm template.
 var actionPattern = regexp.MustCompile(`\{\{-?\s*(\.Values|\.Release|\.Chart|\$|include\b|template\b|if\b|range\b|with\b|end\b|toYaml\b|tpl\b|quote\b|default\b)`)
 
 // unrendered finds a ScaledJob that is a template, and reports whether it does. YAML reads

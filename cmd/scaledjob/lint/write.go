@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Summary counts the findings and the ScaledJobs in one sentence.
+// Summary returns the numbers of findings and ScaledJobs in a sentence.
 func (r *Report) Summary() string {
 	var counts []string
 	for s := Error; s >= Note; s-- {
@@ -42,9 +42,8 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// WriteJSON writes one object. version is 1 for as long as no field changes its
-// meaning; more may come. findings is never null, and has the fields of
-// [Finding].
+// WriteJSON writes an object. Its version is 1 until a field changes its meaning; fields
+// may be added. findings is never null, and has the fields of [Finding].
 //
 //	{
 //	  "version": 1,
@@ -77,9 +76,8 @@ func encode(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// WriteGitHub writes a workflow command for each finding, which GitHub shows
-// beside the line: ::error, ::warning, or ::notice for a note. Nothing is
-// written where nothing was found.
+// WriteGitHub writes a workflow command for each finding, which GitHub shows beside the
+// line: ::error, ::warning, or ::notice for a note. Without findings it writes nothing.
 func (r *Report) WriteGitHub(w io.Writer) error {
 	commands := map[Severity]string{Note: "notice", Warning: "warning", Error: "error"}
 	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")

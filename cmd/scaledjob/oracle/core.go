@@ -105,9 +105,8 @@ func (l *line) metrics() ([]scaling.Metric, error) {
 	return metrics, problems.Err()
 }
 
-// targetOf returns the target under which a queue asks for a number of Jobs, if there
-// is one. Any does where both are 0; no Jobs for a queue that is not empty is no
-// target, 0, which is unreadable.
+// targetOf returns a target with which a queue asks for this number of Jobs, if there is
+// any. For no Jobs and a queue that is not empty, there is none, and 0 is unreadable.
 func targetOf(queue, jobs float64) (float64, bool) {
 	switch {
 	case queue == 0 && jobs == 0:
@@ -218,7 +217,7 @@ func (l *line) coreReplicas() (any, error) {
 	return replicas{l.ID, lowest, highest - lowest}, nil
 }
 
-// corePaused takes what does not parse for paused.
+// corePaused reports whether the annotation pauses; an unreadable value pauses.
 func (l *line) corePaused() (any, error) {
 	is := l.Paused
 	if l.Annotation != nil {
@@ -228,7 +227,7 @@ func (l *line) corePaused() (any, error) {
 	return paused{l.ID, is}, nil
 }
 
-// target returns a target of which only the conditions matter.
+// target returns a target; only its conditions matter.
 func (l *line) target() adapter.Target {
 	var prototype batchv1.Job
 	prototype.Spec.Template.Spec.Containers = make([]corev1.Container, 1)

@@ -10,8 +10,8 @@ import (
 	"github.com/scaledjob/scaledjob/strategy"
 )
 
-// unsupported returns the first release that has all that the line uses, or ""
-// where this one does.
+// unsupported returns the first release with all features of the line, or "" if this
+// release has them.
 func (q *question) unsupported() string {
 	needs := []error{q.profile.Validate(q.job, q.scalers...)}
 	if q.Kind == "pending" {
@@ -27,7 +27,7 @@ func (q *question) unsupported() string {
 	return newest
 }
 
-// index is where a release stands among all.
+// index returns the position of a release among all releases.
 func index(since string) int {
 	return slices.IndexFunc(keda.Releases(), func(r string) bool { return r == since || r == since+".0" })
 }

@@ -86,8 +86,8 @@ type metric struct {
 	Resource     bool    `json:"resource"`
 }
 
-// activity is by the threshold if the line does not give it. A scaler with several
-// metrics is then active if one of them is.
+// activity returns the activity of the line. If the line has none, it is by the threshold,
+// or for a scaler with several metrics, active if one of them is.
 func (s *scaler) activity() scaling.Activity {
 	said := s.IsActive
 	if said == nil {
@@ -170,7 +170,7 @@ func (p *pod) all() []condition {
 	return conditions
 }
 
-// jobs returns the Jobs of the line, or the single Job whose pods the line has.
+// jobs returns the Jobs of the line, or a single Job with the pods of the line.
 func (l *line) jobs() []job {
 	if l.Jobs == nil && (l.Pods != nil || l.JobFinished) {
 		return []job{{Pods: l.Pods, Finished: l.JobFinished}}

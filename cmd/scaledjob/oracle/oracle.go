@@ -18,8 +18,8 @@ import (
 // most is the largest length of a line in bytes, for the Jobs of a large namespace.
 const most = 64 << 20
 
-// Run answers the lines of in on out, and returns the number of lines that could not
-// be read. The error is that of reading in or writing out.
+// Run answers the lines of in on out, and returns the number of unreadable lines. It
+// returns an error if reading in or writing out fails.
 func Run(in io.Reader, out io.Writer) (unreadable int, err error) {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 0, 64<<10), most)
@@ -67,7 +67,7 @@ type panics struct {
 	Trace string          `json:"trace,omitempty"`
 }
 
-// Answer answers one line with a value that can be marshaled. If the line cannot be
+// Answer returns the answer to a line, which can be marshaled. If the line cannot be
 // read, the error joins a [*field.Error] for each problem.
 func Answer(data []byte) (any, error) {
 	l, err := read(data)

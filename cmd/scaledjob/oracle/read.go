@@ -100,7 +100,7 @@ func object(data []byte, v reflect.Value, path string, problems *field.Errors) b
 	return true
 }
 
-// instead returns the field that an unknown one may stand for.
+// instead returns the known field that an unknown field may misspell.
 func instead(key string, known map[string]int) string {
 	if key == "as" {
 		return `release, such as "spec" or "2.21"`

@@ -72,8 +72,7 @@ func run(ctx context.Context, kubeconfig string, pods cluster.Run) (err error) {
 	return c.RunPods(ctx, func(*corev1.Pod) cluster.Run { return pods })
 }
 
-// create leaves a file alone that is there already: it may be somebody's access
-// to another cluster.
+// create does not change an existing file, which may be the access to another cluster.
 func create(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, fs.ErrExist) {

@@ -1,4 +1,4 @@
-// Package child starts processes that do not outlive this one, however it ends.
+// Package child starts processes that end with this process, for any reason.
 package child
 
 import (
@@ -12,8 +12,8 @@ func Start(cmd *exec.Cmd) (ended <-chan error, err error) {
 	cmd.SysProcAttr = dieWithParent()
 	started, end := make(chan error), make(chan error, 1)
 	go func() {
-		// The kernel takes the thread that starts a process for its parent: this
-		// one must live as long.
+		// The kernel takes the thread that starts a process for its parent: the thread must
+		// live as long.
 		runtime.LockOSThread()
 		err := cmd.Start()
 		started <- err

@@ -16,10 +16,10 @@ import (
 type amqpQueue struct {
 	broker
 	address string      // host:port
-	tls     *tls.Config // nil where it is off
+	tls     *tls.Config // nil without TLS
 	config  amqp.Config
 
-	gate       chan struct{} // holds one token while no read is under way
+	gate       chan struct{} // holds a token unless a read is running
 	connection *amqp.Connection
 	socket     net.Conn // of connection
 }
@@ -44,8 +44,8 @@ func (f *fields) amqp(b broker) Queue {
 	return q
 }
 
-// login is the URL's user or that of the parameters; where there is none, that of
-// the certificate, or else RabbitMQ's default.
+// login returns the user of the URL or of the parameters, or else that of the certificate,
+// or else RabbitMQ's default.
 func (b broker) login(certificate bool) amqp.Authentication {
 	switch {
 	case b.username != "":
@@ -56,9 +56,8 @@ func (b broker) login(certificate bool) amqp.Authentication {
 	return &amqp.PlainAuth{Username: "guest", Password: "guest"}
 }
 
-// Length counts the queue's messages that are ready for a consumer; those that
-// one has and did not acknowledge AMQP does not tell. A queue that is not there is
-// an error.
+// Length returns the number of messages that are ready for a consumer. AMQP does not
+// report unacknowledged messages. A missing queue is an error.
 func (q *amqpQueue) Length(ctx context.Context) (Reading, error) {
 	n, err := q.locked(ctx)
 	if err != nil {
@@ -83,7 +82,7 @@ func unquoted(err error) error {
 var closeReasons = map[int]string{
 	amqp.ConnectionForced:   "the connection was closed by an operator",
 	amqp.InvalidPath:        "the virtual host is not known",
-	amqp.AccessRefused:      "the login is refused, or lacks a permission",
+	amqp.AccessRefused:      "the login is rejected, or lacks a permission",
 	amqp.NotFound:           "there is no such queue",
 	amqp.ResourceLocked:     "the queue is locked, for it is another connection's own, or its node is down",
 	amqp.PreconditionFailed: "a precondition failed",
@@ -180,7 +179,7 @@ func (q *amqpQueue) Close() error {
 	if q.connection == nil {
 		return nil
 	}
-	// What is broken already can't say goodbye; either way it is closed.
+	// A broken connection cannot be closed properly; it is dropped either way.
 	_ = q.connection.CloseDeadline(time.Now().Add(time.Second))
 	q.drop()
 	return nil

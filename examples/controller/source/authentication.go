@@ -20,10 +20,9 @@ import (
 	"github.com/scaledjob/scaledjob/field"
 )
 
-// A Resolver reads what a trigger refers to in the cluster: the Secrets and
-// ConfigMaps of a container's environment, and TriggerAuthentications. Dynamic may
-// be nil where no trigger has an authenticationRef, and Client where none needs
-// the cluster.
+// A Resolver reads the objects of the cluster that a trigger uses: the Secrets and
+// ConfigMaps of a container's environment, and TriggerAuthentications. Dynamic may be nil
+// if no trigger has an authenticationRef, and Client if no trigger needs the cluster.
 type Resolver struct {
 	Client  kubernetes.Interface
 	Dynamic dynamic.Interface
@@ -32,10 +31,9 @@ type Resolver struct {
 	ClusterNamespace string
 }
 
-// Resolve returns trigger index of s with the values that its parameters are
-// looked up in, as they are now. A Secret that changes later needs another Resolve
-// and Open. All problems are returned at once, joined; those of a field are
-// [*field.Error], and those of the API server can be told by errors.As.
+// Resolve returns trigger index of s with the current values of its parameters. After a
+// change of a Secret, call Resolve and Open again. The error joins all problems: a
+// [*field.Error] for each field, and the errors of the API server.
 func (r *Resolver) Resolve(ctx context.Context, s *scaledjob.ScaledJob, index int) (Params, error) {
 	if index < 0 || index >= len(s.Spec.Triggers) {
 		return Params{}, &field.Error{Path: fmt.Sprintf("spec.triggers[%d]", index), Found: "nothing", Fix: fmt.Sprintf("one of %d triggers", len(s.Spec.Triggers))}
@@ -53,7 +51,7 @@ func (r *Resolver) Resolve(ctx context.Context, s *scaledjob.ScaledJob, index in
 	return l.params, nil
 }
 
-// A lookup resolves one trigger.
+// A lookup resolves a trigger.
 type lookup struct {
 	resolver *Resolver
 	job      *scaledjob.ScaledJob
@@ -69,13 +67,13 @@ func (l *lookup) failed(path string, err error) {
 	l.problems = append(l.problems, err)
 }
 
-// namesVariable are the parameters whose value may be the name of a variable
-// itself, as it was in KEDA 1 and is in its samples.
+// namesVariable are the parameters whose value may itself be the name of a variable, as in
+// KEDA 1 and in KEDA's samples.
 var namesVariable = map[string]string{"rabbitmq": "host", "redis": "address"}
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// named takes the name of a variable that the container has for what FromEnv says.
+// named replaces a value that is the name of a variable by its FromEnv form.
 func (l *lookup) named(ctx context.Context) {
 	key := namesVariable[l.params.Type]
 	name := strings.TrimSpace(l.params.Metadata[key])
@@ -91,8 +89,8 @@ func (l *lookup) named(ctx context.Context) {
 	}
 }
 
-// variables resolves those that the metadata names. A variable that is not set is
-// left to [Open], which knows whether it is needed.
+// variables resolves the variables that the metadata names. [Open] reports a variable that
+// is not set, because it knows whether the parameter is required.
 func (l *lookup) variables(ctx context.Context) {
 	for _, key := range slices.Sorted(maps.Keys(l.params.Metadata)) {
 		name := l.params.Metadata[key]
@@ -112,8 +110,8 @@ func (l *lookup) variables(ctx context.Context) {
 	}
 }
 
-// variable is one of the named container's, "" where it is not set. An empty
-// container means that of spec.envSourceContainerName, else the first.
+// variable returns a variable of the named container, or "" if it is not set. The default
+// container is that of spec.envSourceContainerName, or else the first.
 func (l *lookup) variable(ctx context.Context, in, name string) (string, error) {
 	if in == "" {
 		in = l.job.Spec.EnvSourceContainerName
@@ -140,7 +138,7 @@ var kinds = map[string]schema.GroupVersionResource{
 	"ClusterTriggerAuthentication": scaledjob.GroupVersionKind.GroupVersion().WithResource("clustertriggerauthentications"),
 }
 
-// A triggerAuthentication is what is read of KEDA's resource.
+// A triggerAuthentication holds the fields of KEDA's resource that are read.
 type triggerAuthentication struct {
 	Env                []authenticationVariable `json:"env"`
 	ConfigMapTargetRef []authenticationTarget   `json:"configMapTargetRef"`
@@ -159,8 +157,8 @@ type authenticationTarget struct {
 	Key       string `json:"key"`
 }
 
-// authentication adds the parameters of the TriggerAuthentication. A Secret's win
-// over a ConfigMap's, and those over the environment's.
+// authentication adds the parameters of the TriggerAuthentication. Secrets take precedence
+// over ConfigMaps, and both over the environment.
 func (l *lookup) authentication(ctx context.Context, ref scaledjob.AuthenticationRef) {
 	path := l.params.path() + ".authenticationRef"
 	kind := cmp.Or(ref.Kind, "TriggerAuthentication")
@@ -204,8 +202,8 @@ func (l *lookup) parameter(path, name, value string, err error) {
 	l.params.Authentication[name] = value
 }
 
-// triggerAuthentication reads the resource. A provider that is not known here is an
-// error: without its values a trigger would ask as nobody.
+// triggerAuthentication reads the resource. An unknown provider is an error: without its
+// values a trigger would send requests without credentials.
 func (l *lookup) triggerAuthentication(ctx context.Context, kind, name string) (a triggerAuthentication, err error) {
 	if l.resolver.Dynamic == nil {
 		return a, errors.New("the Resolver has no Dynamic client to read it")

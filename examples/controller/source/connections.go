@@ -15,7 +15,7 @@ import (
 // atMost is how many bytes of an answer are read.
 const atMost = 16 << 20
 
-// An endpoint is what is asked over HTTP.
+// An endpoint is an HTTP service.
 type endpoint struct {
 	client    *http.Client
 	url       *url.URL // without user
@@ -23,7 +23,7 @@ type endpoint struct {
 	release   func() error
 }
 
-// endpoint returns the URL, whose connections other queues share.
+// endpoint returns the endpoint of a URL, which shares its connections with other queues.
 func (f *fields) endpoint(u *url.URL, c *tls.Config, key tlsKey, authorize func(*http.Request)) endpoint {
 	timeout := f.timeout()
 	if len(f.problems) > 0 { // it is not opened
@@ -33,7 +33,7 @@ func (f *fields) endpoint(u *url.URL, c *tls.Config, key tlsKey, authorize func(
 	return endpoint{&http.Client{Transport: transport, Timeout: timeout, CheckRedirect: sameHost}, u, authorize, release}
 }
 
-// sameHost keeps keys in headers from going where the trigger does not point.
+// sameHost rejects redirects to other hosts, which would receive the keys in headers.
 func sameHost(r *http.Request, via []*http.Request) error {
 	first := via[0].URL
 	if len(via) >= 10 || r.URL.Host != first.Host || r.URL.Scheme != first.Scheme {
@@ -42,7 +42,7 @@ func sameHost(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// fetch returns the body of u. Its errors tell neither u's query nor the answer.
+// fetch returns the body of u. Its errors contain neither u's query nor the answer.
 func (e *endpoint) fetch(ctx context.Context, u *url.URL) ([]byte, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
@@ -64,7 +64,7 @@ func (e *endpoint) fetch(ctx context.Context, u *url.URL) ([]byte, error) {
 	return body, err
 }
 
-// withoutURL is what net/http's error has but for the URL, which may have keys.
+// withoutURL returns the cause of net/http's error, without the URL, which may have keys.
 func withoutURL(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -88,8 +88,8 @@ type shared[V any] struct {
 	users int
 }
 
-// get returns the value of the key, which it opens for the first user, and the function
-// with which this user gives it back. It is closed when its last user has done so.
+// get returns the value of the key, which it opens for the first user, and a function that
+// releases it. The value is closed when its last user has released it.
 func (p *pool[K, V]) get(key K, open func() V, closed func(V) error) (value V, release func() error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -173,8 +173,8 @@ func (f *fields) certificate(c *tls.Config) {
 	}
 }
 
-// authorities are those that the system trusts and those in pem, nil if there are
-// none in pem.
+// authorities returns the certificates that the system trusts and those in pem, or nil if
+// pem has none.
 func authorities(pem string) *x509.CertPool {
 	pool, err := x509.SystemCertPool()
 	if err != nil {

@@ -1,6 +1,5 @@
-// Package source reads the queues that a ScaledJob's triggers name: a key of
-// Redis, a queue of RabbitMQ, a number that an HTTP service, a ConfigMap or a
-// Secret has.
+// Package source reads the queues of a ScaledJob's triggers: a key of Redis, a queue of
+// RabbitMQ, a number from an HTTP service, a ConfigMap or a Secret.
 //
 // A trigger becomes a number in three steps:
 //
@@ -8,19 +7,19 @@
 //	queue, err := source.Open(params, client)          // checked; nothing is connected yet
 //	reading, err := queue.Length(ctx)                  // at every poll
 //
-// Metadata has KEDA's names and meaning. A parameter is looked up where KEDA 2.21
-// looks, in its order: in the trigger's metadata, in the container's variable that
-// <parameter>FromEnv names, and in the TriggerAuthentication. Blank is unset. The
-// host of RabbitMQ and the address of Redis may also be a variable's name by
-// itself, as in KEDA 1 and in KEDA's sample.
+// Metadata has KEDA's names and meaning. A parameter is looked up in the order of KEDA
+// 2.21: in the trigger's metadata, in the container's variable that <parameter>FromEnv
+// names, and in the TriggerAuthentication. A blank value is not set. The host of RabbitMQ
+// and the address of Redis may also be the name of a variable, as in KEDA 1 and in KEDA's
+// sample.
 //
-// What could not be read is an error and never 0. These are errors here, where
-// KEDA takes them for empty, zero or nothing:
+// An unreadable value is an error and never 0. These are errors here, but empty or zero in
+// KEDA:
 //
-//   - a variable, Secret, ConfigMap or key that is named and not there,
-//   - a RabbitMQ queue of which the management API has no count (yet),
-//   - a number with something behind it, NaN, infinities and negative numbers,
-//   - several addresses, of which a redis trigger uses the first,
+//   - a named variable, Secret, ConfigMap or key that does not exist,
+//   - a RabbitMQ queue without a count in the management API (yet),
+//   - a number with trailing text, NaN, infinities and negative numbers,
+//   - several addresses in a redis trigger, which reads the first,
 //   - the parameter tls of "enable" with a URL that is not encrypted.
 //
 // Other differences from KEDA:
@@ -31,12 +30,12 @@
 //   - A TriggerAuthentication's env without a containerName means the container
 //     that the ScaledJob names, as KEDA documents, and not always the first.
 //   - Redirects to another host are not followed, because keys would go there.
-//   - Not supported, and refused: encrypted keys, OAuth2 and workload identity,
-//     aggregateFromKubeServiceEndpoints, the metrics-api formats prometheus and
-//     xml, and TriggerAuthentications with other providers than secretTargetRef,
+//   - These are rejected: encrypted keys, OAuth2 and workload identity,
+//     aggregateFromKubeServiceEndpoints, the metrics-api formats prometheus and xml, and
+//     TriggerAuthentications with providers other than secretTargetRef,
 //     configMapTargetRef and env.
 //
-// No error and no String has a password, token or key, nor a URL's user and query, nor
-// what a Redis or RabbitMQ server says in words: it may send the password back in them.
-// Of its answers there is the code.
+// No error and no String contains a password, token or key, or the user and query of a URL.
+// They also omit the texts of Redis and RabbitMQ servers, which may repeat the password,
+// and contain only the error code.
 package source

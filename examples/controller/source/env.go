@@ -15,8 +15,8 @@ import (
 
 const fromEnv = "FromEnv"
 
-// A variable is an environment variable as the kubelet would set it; with an
-// error, where it can't be known.
+// A variable is an environment variable as the kubelet would set it, or an error if it is
+// unknown.
 type variable struct {
 	value string
 	err   error
@@ -29,7 +29,7 @@ type variables struct {
 	others error
 }
 
-// value is the variable's value, "" where it is not set.
+// value returns the variable's value, or "" if it is not set.
 func (e variables) value(name string) (string, error) {
 	v, ok := e.known[name]
 	if !ok {
@@ -38,7 +38,7 @@ func (e variables) value(name string) (string, error) {
 	return v.value, v.err
 }
 
-// container is the one of the Job's template whose environment counts.
+// container returns the container of the Job's template with the environment that counts.
 func container(s *scaledjob.ScaledJob, name string) (*corev1.Container, error) {
 	if s.Spec.JobTargetRef == nil || len(s.Spec.JobTargetRef.Template.Spec.Containers) == 0 {
 		return nil, &field.Error{Path: "spec.jobTargetRef.template", Found: "no container", Fix: "a pod template with at least one container"}
@@ -55,15 +55,15 @@ func container(s *scaledjob.ScaledJob, name string) (*corev1.Container, error) {
 	return nil, fmt.Errorf("container %q: not in spec.jobTargetRef.template", name)
 }
 
-// environment resolves the container's variables in the kubelet's order: env after envFrom,
-// what comes later over what came before. What fails only makes the variables
-// that depend on it unknown.
+// environment resolves the container's variables in the kubelet's order: envFrom, then env;
+// later values replace earlier ones. An error only makes the variables that depend on it
+// unknown.
 func (o objects) environment(ctx context.Context, c *corev1.Container) variables {
 	e := variables{known: map[string]variable{}}
 	for _, from := range c.EnvFrom {
 		data, err := o.from(ctx, from)
 		if err != nil {
-			// Any of those read before could be in what could not be read.
+			// An unreadable source could replace any earlier variable.
 			e = variables{known: map[string]variable{}, others: err}
 		}
 		for k, v := range data {
@@ -94,14 +94,14 @@ func (o objects) from(ctx context.Context, from corev1.EnvFromSource) (data map[
 	return data, err
 }
 
-// absent says whether err is that of an optional object or key that is not there;
-// one that could not be read may be there.
+// absent reports whether err means that an optional object or key does not exist. An object
+// that could not be read may exist.
 func absent(err error, optional *bool) bool {
 	var key *missingKey
 	return optional != nil && *optional && (apierrors.IsNotFound(err) || errors.As(err, &key))
 }
 
-// variable resolves v; it is not ok where v is optional and not set.
+// variable resolves v. ok is false if v is optional and not set.
 func (o objects) variable(ctx context.Context, v corev1.EnvVar, e variables) (set variable, ok bool) {
 	if v.ValueFrom == nil {
 		value, err := expand(v.Value, e)
@@ -121,8 +121,8 @@ func (o objects) variable(ctx context.Context, v corev1.EnvVar, e variables) (se
 	return set, !absent(set.err, optional)
 }
 
-// expand replaces $(NAME) by the variable's value as Kubernetes does: $$ is a $,
-// and a reference to what is not set stays as it is.
+// expand replaces $(NAME) by the variable's value as Kubernetes does: $$ is a $, and a
+// reference to a variable that is not set stays.
 func expand(text string, e variables) (string, error) {
 	var out strings.Builder
 	for {

@@ -51,8 +51,8 @@ func (f *fields) management(b broker) Queue {
 	return q
 }
 
-// segments splits the URL's path into what is before the API's own path and the
-// virtual host, both percent-encoded.
+// segments splits the URL's path into the prefix of the API's path and the virtual host,
+// both percent-encoded.
 func (b broker) segments() (prefix, vhost string) {
 	prefix, vhost = "", strings.TrimPrefix(b.host.EscapedPath(), "/")
 	if i := strings.LastIndex(vhost, "/"); i >= 0 {
@@ -67,8 +67,8 @@ func (b broker) segments() (prefix, vhost string) {
 	return strings.TrimSuffix(prefix, "/"), vhost
 }
 
-// Length asks for the queue, or for all whose names match. That none matches is a
-// reading of 0; that a queue is not there is an error.
+// Length reads the queue, or all queues whose names match. It returns 0 if no name matches,
+// and an error if a named queue does not exist.
 func (q *managementQueue) Length(ctx context.Context) (Reading, error) {
 	b, err := q.backlog(ctx)
 	if err != nil {
@@ -205,8 +205,8 @@ func (q *managementQueue) get(ctx context.Context, u *url.URL, into any) (int, e
 	if err != nil {
 		return 0, err
 	}
-	if json.Unmarshal(body, into) != nil { // whose error quotes the answer
-		return 0, errors.New("the answer is not what the management API says")
+	if json.Unmarshal(body, into) != nil { // the error would quote the answer
+		return 0, errors.New("the answer is not the management API's")
 	}
 	return len(body), nil
 }

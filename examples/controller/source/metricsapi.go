@@ -46,7 +46,7 @@ func (f *fields) metricsFormat() string {
 	return f.choice(f.given("format"), "json", "yaml")
 }
 
-// modes are those of authMode, a list.
+// modes returns the items of authMode.
 func (f *fields) modes() []string {
 	p := f.find([]place{metadata, authentication}, "authModes", "authMode")
 	if p.text == "" {
@@ -82,7 +82,7 @@ func (f *fields) metricsTLS() (*tls.Config, tlsKey) {
 	return c, f.tlsKey(true)
 }
 
-// authorization is what the authModes add to a request.
+// authorization returns the changes of a request for the authModes.
 func (f *fields) authorization() (add []func(*http.Request)) {
 	for _, mode := range f.modes() {
 		switch mode {
@@ -128,9 +128,9 @@ func (f *fields) apiKey() func(*http.Request) {
 	}
 }
 
-// Length asks the URL and reads the number at the trigger's valueLocation: a
-// number, or a string that is a Kubernetes quantity. An answer other than 200, and
-// one without such a number, is an error.
+// Length requests the URL and reads the number at the trigger's valueLocation: a number, or
+// a string that is a Kubernetes quantity. An answer other than 200, or without such a
+// number, is an error.
 func (q *metricsAPIQueue) Length(ctx context.Context) (Reading, error) {
 	body, err := q.fetch(ctx, q.url)
 	if err != nil {

@@ -46,8 +46,8 @@ const (
 	authentication
 )
 
-// A parameter is a value and where it was found: text is empty where it was not,
-// and path then is where it is to be set.
+// A parameter is a value and the place at which it was found. If it was not found, text is
+// empty, and path is the place at which to set it.
 type parameter struct {
 	name, path, text string
 	shown            bool // whether text may be in an error
@@ -66,7 +66,7 @@ func (p parameter) found() string {
 // hidden are the parameters that may stand in metadata and hold a secret.
 var hidden = []string{"password", "apiKey", "host", "url", "address", "addresses", "hosts"}
 
-// fields are the parameters of a trigger, and collect what is wrong with them.
+// fields reads the parameters of a trigger, and collects their problems.
 type fields struct {
 	Params
 	problems []field.Error
@@ -186,7 +186,7 @@ func (f *fields) number(name string) float64 {
 	return n
 }
 
-// choice is p's text, or the first of choices where p is unset.
+// choice returns p's text, or the first of choices if p is not set.
 func (f *fields) choice(p parameter, choices ...string) string {
 	switch {
 	case p.text == "":
@@ -197,8 +197,7 @@ func (f *fields) choice(p parameter, choices ...string) string {
 	return p.text
 }
 
-// patience is how long an HTTP request may take where the trigger has no timeout,
-// as in KEDA.
+// patience is the timeout of an HTTP request if the trigger has none, as in KEDA.
 const patience = 3 * time.Second
 
 // timeout reads a duration such as 500ms, or a number of milliseconds.
@@ -220,7 +219,7 @@ func (f *fields) timeout() time.Duration {
 	return d
 }
 
-// link reads p as a URL of one of schemes.
+// link reads p as a URL with an allowed scheme.
 func (f *fields) link(p parameter, schemes ...string) *url.URL {
 	u, err := url.Parse(p.text)
 	// url.Parse's error has the URL, password included.
@@ -231,7 +230,7 @@ func (f *fields) link(p parameter, schemes ...string) *url.URL {
 	return u
 }
 
-// bare is u without what may be secret.
+// bare returns u without the parts that may be secret.
 func bare(u *url.URL) string {
 	b := *u
 	b.User, b.RawQuery, b.Fragment, b.RawFragment, b.ForceQuery = nil, "", "", "", false

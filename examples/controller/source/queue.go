@@ -18,15 +18,15 @@ import (
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
-// A Queue is what a trigger measures.
+// A Queue is the queue of a trigger.
 type Queue interface {
-	// Length reads the queue now. It ends when ctx does, with ctx's error among
-	// those that it wraps. After an error the next call starts afresh: whatever
-	// connection was broken is opened again. It may be called concurrently.
+	// Length reads the queue. If ctx ends, it returns an error that wraps ctx's error.
+	// After an error, the next call opens a broken connection again. It may be called
+	// concurrently.
 	Length(ctx context.Context) (Reading, error)
 }
 
-// A Reading is what a queue said. The zero Reading is an empty queue.
+// A Reading is the result of reading a queue. The zero Reading is an empty queue.
 type Reading struct {
 	// Value is the work items in the queue, or whatever else the trigger's mode
 	// measures: messages a second, a ratio, seconds. It is finite and at least 0.
@@ -36,7 +36,7 @@ type Reading struct {
 	Activity scaling.Activity
 }
 
-// Close closes what q keeps open, if anything. q is not to be read after.
+// Close closes the connections of q. Do not read q afterwards.
 func Close(q Queue) error {
 	if c, ok := q.(io.Closer); ok {
 		return c.Close()
@@ -81,7 +81,7 @@ func count(n float64) (Reading, error) {
 	return Reading{Value: n}, nil
 }
 
-// ended is err with ctx's own error, where that is what ended the read.
+// ended adds ctx's error to err if the end of ctx ended the read.
 func ended(ctx context.Context, err error) error {
 	if cause := ctx.Err(); err != nil && cause != nil && !errors.Is(err, cause) {
 		return fmt.Errorf("%w: %w", cause, err)
@@ -89,8 +89,8 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
-// Queues are what the triggers of one object measure. A nil one has no queues, and may
-// be closed.
+// Queues are the queues of an object's triggers. A nil *Queues has no queues, and may be
+// closed.
 type Queues struct {
 	resolver *Resolver
 	from     func() (*scaledjob.ScaledJob, error)
@@ -98,22 +98,22 @@ type Queues struct {
 	timeout  time.Duration
 
 	mu     sync.Mutex // held while they are read
-	open   []Queue    // nil where one is to be opened at the next read
+	open   []Queue    // nil for a queue that the next read opens
 	closed bool
 }
 
 var errClosed = errors.New("the queues are closed")
 
-// Queues returns those of the triggers. from returns the ScaledJob that they are of,
-// with the environment that they refer to. It is called when a queue is to be opened, so
-// that the ScaledJob need not be kept until then. All of them together must answer within
-// the timeout. Nothing is resolved or opened before the first read.
+// Queues returns the queues of the triggers. from returns their ScaledJob with its
+// environment; it is called to open a queue, so that the ScaledJob need not be kept. All
+// queues together must answer within the timeout. Nothing is resolved or opened before the
+// first read.
 func (r *Resolver) Queues(from func() (*scaledjob.ScaledJob, error), triggers []scaledjob.Trigger, timeout time.Duration) *Queues {
 	return &Queues{resolver: r, from: from, triggers: triggers, timeout: timeout, open: make([]Queue, len(triggers))}
 }
 
-// Read reads all queues at once. Those that could not be read are metrics that have
-// failed, and the error says why.
+// Read reads all queues in parallel. An unreadable queue is a failed metric, and the error
+// has the reason.
 func (q *Queues) Read(ctx context.Context) ([]scaling.Metric, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -164,7 +164,7 @@ func (q *Queues) length(ctx context.Context, i int) (Reading, error) {
 	return reading, err
 }
 
-// Close closes what is open, after the read that is under way. A later read fails.
+// Close closes all connections after a running read. A later read fails.
 func (q *Queues) Close() {
 	if q == nil {
 		return

@@ -19,11 +19,11 @@ const (
 	consumptionTime = "ExpectedQueueConsumptionTime"
 )
 
-// A broker is what a rabbitmq trigger names, over whichever protocol.
+// A broker holds the connection parameters of a rabbitmq trigger.
 type broker struct {
 	host               *url.URL // without user
 	username, password string
-	vhost              string // empty where the URL says it
+	vhost              string // empty if the URL has it
 	queue              string
 }
 
@@ -46,7 +46,7 @@ func (f *fields) unsupported(why string, names ...string) {
 	}
 }
 
-// broker reads where the queue is, and whether to ask over HTTP.
+// broker reads the connection parameters, and reports whether to use HTTP.
 func (f *fields) broker() (b broker, http bool) {
 	b.queue = f.required("queueName", "the name of a queue")
 	b.vhost = f.find([]place{metadata, authentication}, "vhostName").text
@@ -89,7 +89,7 @@ func (f *fields) credentials(b *broker) {
 	b.host.User = nil
 }
 
-// notOverHTTP finds fault with what AMQP can't do.
+// notOverHTTP reports parameters that AMQP does not support.
 func (f *fields) notOverHTTP() {
 	const want = "nothing, or a host that starts with http:// or https://: AMQP can't tell"
 	for _, name := range []string{"useRegex", "excludeUnacknowledged"} {
@@ -106,7 +106,7 @@ func (f *fields) notOverHTTP() {
 	f.mode()
 }
 
-// mode is what the trigger measures.
+// mode returns the unit that the trigger measures.
 func (f *fields) mode() string {
 	mode, value, length := f.given("mode"), f.given("value"), f.given("queueLength")
 	switch {
@@ -128,7 +128,7 @@ func (f *fields) mode() string {
 	return mode.text
 }
 
-// A backlog is what RabbitMQ says of a queue: messages, and messages a second.
+// A backlog is RabbitMQ's report of a queue: messages, and messages per second.
 type backlog struct {
 	messages, published, delivered float64
 }

@@ -255,7 +255,7 @@ func TestAMQPNoPassword(t *testing.T) {
 		}
 	}()
 	err = fails(t, within(t, soon), open(t, rabbitParams("amqp://u:"+password+"@"+l.Addr().String(), nil)))
-	require.ErrorContains(t, err, "the server answers 403: the login is refused")
+	require.ErrorContains(t, err, "the server answers 403: the login is rejected")
 }
 
 func closedPort(t *testing.T) string {

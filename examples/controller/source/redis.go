@@ -41,7 +41,7 @@ type redisKey struct {
 
 var redisServers pool[redisKey, *redisServer]
 
-// silence keeps the client from logging what servers say.
+// silence keeps the client from logging the texts of servers.
 var silence = sync.OnceFunc(logging.Disable)
 
 func openRedis(f *fields, _ kubernetes.Interface) Queue {
@@ -113,7 +113,7 @@ func (f *fields) redisAddress() string {
 	return net.JoinHostPort(host.text, port.text)
 }
 
-// redisTLS is nil where TLS is off.
+// redisTLS returns nil without TLS.
 func (f *fields) redisTLS() *tls.Config {
 	inMetadata := f.find([]place{metadata}, "enableTLS").text != ""
 	if p := f.find([]place{authentication}, "tls"); inMetadata && p.text != "" {
@@ -141,9 +141,9 @@ func (q *redisQueue) Length(ctx context.Context) (Reading, error) {
 	return count(float64(n))
 }
 
-// renew replaces the client if the server did not answer: after some dials that
-// failed, a client gives the last one's error for a while and does not dial. Reads of
-// other queues end on the old one.
+// renew replaces the client if the server did not answer. After some failed dials, a client
+// returns the last error for a while and does not dial. Reads of other queues continue with
+// the old client.
 func (s *redisServer) renew(old *redis.Client, err error) {
 	var answer redis.Error
 	if errors.As(err, &answer) {
@@ -187,14 +187,13 @@ func (e *kindError) Error() string {
 	return "found " + e.found + ": want a list, set, sorted set or hash" + e.hint
 }
 
-// A dialError is of the network or of TLS: what it says is not the server's to choose.
+// A dialError is an error of the network or of TLS, whose text the server does not choose.
 type dialError struct{ err error }
 
 func (e *dialError) Error() string { return fmt.Sprintf("%.300s", e.err) }
 func (e *dialError) Unwrap() error { return e.err }
 
-// explain says what is wrong without the server's words: it may send the password back
-// in them.
+// explain returns the error without the server's text, which may contain the password.
 func explain(err error) error {
 	var (
 		kind    *kindError
@@ -222,7 +221,7 @@ func explain(err error) error {
 	return errors.New("the reply is not of Redis's protocol")
 }
 
-// answers are how Redis's errors begin, those that say more first.
+// answers are prefixes of Redis's errors, the most specific first.
 var answers = []string{
 	"ERR DB index is out of range", "ERR AUTH <password> called without any password configured", "ERR unknown command",
 	"WRONGTYPE", "NOAUTH", "WRONGPASS", "NOPERM", "LOADING", "MASTERDOWN", "MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN", "DENIED", "ERR",

@@ -127,7 +127,7 @@ func (o objects) secret(ctx context.Context, name string) (map[string]string, er
 	return data, nil
 }
 
-// value reads one key of an object.
+// value reads a key of an object.
 func (o objects) value(ctx context.Context, kind, name, key string) (string, error) {
 	data, err := o.data(ctx, kind, name)
 	if err != nil {
@@ -146,7 +146,7 @@ func (e *missingKey) Error() string {
 	return fmt.Sprintf("%s: key %q: not found", e.object, e.key)
 }
 
-// look is what stands at location, a gjson path, of a document.
+// look returns the value at location, a gjson path, of a document.
 func look(document []byte, format, location string) (gjson.Result, error) {
 	if format == "yaml" {
 		var err error

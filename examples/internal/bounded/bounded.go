@@ -1,5 +1,4 @@
-// Package bounded keeps a Redis server from filling its client's memory, whoever it is
-// that listens at its address.
+// Package bounded keeps a server at a Redis address from filling its client's memory.
 package bounded
 
 import (
@@ -8,21 +7,21 @@ import (
 	"strings"
 )
 
-// MaxReply is how many bytes a reply may have. The longest, which tells about the
-// server when a connection begins, has some hundreds.
+// MaxReply is the most bytes of a reply. The longest reply, about the server at the start
+// of a connection, has some hundreds.
 const MaxReply = 16 << 10
 
-// ErrTooLong is that of a Read of more.
+// ErrTooLong is the error of a Read of a longer reply.
 var ErrTooLong = errors.New("the reply is too long")
 
-// A Conn fails to read a reply that has more than MaxReply bytes, and one
-// that announces more bytes or elements than that: a client would make room for
-// them before they come.
+// A Conn fails to read a reply with more than MaxReply bytes. It also fails to read a reply
+// that announces more bytes or elements, because a client would allocate memory for them
+// first.
 type Conn struct {
 	net.Conn
 	room   int  // that the reply has left
 	begins bool // the next byte is the first of a line
-	header bool // the line says how much follows:
+	header bool // the line holds a length:
 	length int
 }
 
@@ -37,7 +36,7 @@ func (c *Conn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// Read reads what is allowed.
+// Read reads a reply within the limit.
 func (c *Conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	for _, b := range p[:n] {
@@ -49,8 +48,8 @@ func (c *Conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// see counts a byte, and at the end of a header what it announces. A line of a text
-// that looks like a header counts as one, which does no harm.
+// see counts a byte, and at the end of a header the announced length. A line of a text that
+// looks like a header also counts, which is harmless.
 func (c *Conn) see(b byte) {
 	c.room--
 	switch {

@@ -1,6 +1,5 @@
-// Package cluster is what the example controllers need of a cluster before they have
-// anything to do with Jobs: the way to it, custom resources that it serves, an informer
-// of them, and the length of what is told there.
+// Package cluster connects the example controllers to a cluster: access, custom resources
+// that it serves, an informer of them, and the length of messages.
 package cluster
 
 import (
@@ -15,14 +14,13 @@ import (
 
 // An Access is how a program gets to a cluster.
 type Access struct {
-	Program    string // what it is called in requests
-	Kubeconfig string // a file; "" is what kubectl would take, and a pod's own access after that
-	Guide      string // how to get a cluster, for whoever has none; "" says nothing about that
+	Program    string // name in requests
+	Kubeconfig string // file; "" is kubectl's default, or else a pod's own access
+	Guide      string // how to get a cluster, for users without any; "" prints nothing
 }
 
-// Config finds the cluster. Nothing is asked of it yet, and nothing bounds the rate of
-// requests later: the controllers bound what is under way at once, and the API server
-// does the rest.
+// Config returns the access to the cluster. It sends no request. It sets no rate limit: the
+// controllers bound the requests in flight, and the API server does the rest.
 func (a Access) Config() (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = a.Kubeconfig
@@ -37,8 +35,8 @@ func (a Access) Config() (*rest.Config, error) {
 	return rest.AddUserAgent(config, a.Program), nil
 }
 
-// Guide says how to run one of the examples, such as ./examples/controller, on a
-// cluster of one's own.
+// Guide returns the text on how to run an example, such as ./examples/controller, on a local
+// cluster.
 func Guide(example string) string {
 	return fmt.Sprintf(`To have one on this machine, with nothing but Go installed, run in the folder of this repository
 
@@ -50,7 +48,7 @@ and in another terminal
     go run %s -install`, example)
 }
 
-// Clients are a client of what Kubernetes has, and one of custom resources.
+// Clients returns a client of Kubernetes' own resources, and a client of custom resources.
 func Clients(config *rest.Config) (kubernetes.Interface, dynamic.Interface, error) {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {

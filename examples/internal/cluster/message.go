@@ -1,13 +1,13 @@
 package cluster
 
-// ConditionMessage is the message without what the API server would refuse in a
-// condition for its length.
+// ConditionMessage cuts the message to the length that the API server accepts in a
+// condition.
 func ConditionMessage(message string) string { return cut(message, 32<<10) }
 
 // EventMessage is the same for an event.
 func EventMessage(message string) string { return cut(message, 1024) }
 
-// cut is s without what is over n bytes.
+// cut returns at most n bytes of s.
 func cut(s string, n int) string {
 	const dots = "…"
 	if len(s) <= n {

@@ -29,9 +29,9 @@ var installable = map[string]schema.GroupVersionResource{
 	"FlowSchema":               {Group: "flowcontrol.apiserver.k8s.io", Version: "v1", Resource: "flowschemas"},
 }
 
-// Install creates the objects in the files, one in each, that the cluster does not have:
-// custom resources, which it waits for until the cluster has accepted them, and
-// FlowSchemas. It changes none that are there: somebody else may have installed them.
+// Install creates the objects in the files, an object in each, that the cluster does not
+// have: FlowSchemas, and custom resources, which it waits for until the cluster has accepted
+// them. It changes no existing object, because it may belong to another program.
 func Install(ctx context.Context, client dynamic.Interface, files fs.FS, log *slog.Logger) error {
 	return fs.WalkDir(files, ".", func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -85,9 +85,9 @@ func established(crd *unstructured.Unstructured) bool {
 	return false
 }
 
-// Served is an error where the cluster lacks any of the custom resources: a watch of
-// it would be tried for ever. It waits 5 s for those that have just been installed,
-// which the API server tells somewhat later than it has accepted them.
+// Served returns an error if the cluster lacks a custom resource, because a watch of it
+// would be tried for ever. It waits 5 s for new resources, which the API server serves
+// somewhat later than it has accepted them.
 func Served(ctx context.Context, client discovery.DiscoveryInterface, resources ...schema.GroupVersionResource) error {
 	var lacks error
 	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 5*time.Second, true, func(context.Context) (bool, error) {
@@ -101,7 +101,7 @@ func Served(ctx context.Context, client discovery.DiscoveryInterface, resources 
 	return err
 }
 
-// missing says which the cluster lacks, or err, why that is not known.
+// missing lists the resources that the cluster lacks, or returns err if that is unknown.
 func missing(client discovery.DiscoveryInterface, resources []schema.GroupVersionResource) (lacks, err error) {
 	var problems []error
 	for _, r := range resources {

@@ -1,8 +1,8 @@
-// Package poll has the parts of a poller that are the same whatever it polls.
+// Package poll has the common parts of pollers.
 //
-// A poller is a goroutine that belongs to one object, from when it is seen until it is
-// gone. It gets the object's changes through a [Latest], polls for the first time after
-// a delay that [Spread] says, and tells what goes wrong through [Warnings].
+// A poller is a goroutine of an object, from its first observation until its deletion. It
+// gets the object's changes through a [Latest], polls for the first time after a delay from
+// [Spread], and logs problems through [Warnings].
 package poll
 
 import (
@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// A Latest passes values on, of which only the newest counts: one that has not been
-// received when the next is sent is dropped.
+// A Latest passes values on, and only the newest counts: a value that has not been received
+// when the next is sent is dropped.
 type Latest[T any] chan T
 
 // NewLatest returns a Latest that has nothing to receive.
@@ -32,8 +32,8 @@ func (l Latest[T]) Send(value T) {
 // value has spread none.
 type Spread struct{ initial int }
 
-// Delay is from now until the first poll of the next object: some time below 30 s, and
-// 0 where the object is new.
+// Delay returns the time until the first poll of the next object: below 30 s, and 0 for a
+// new object.
 func (s *Spread) Delay(initial bool) time.Duration {
 	if !initial {
 		return 0
@@ -42,16 +42,15 @@ func (s *Spread) Delay(initial bool) time.Duration {
 	return time.Duration(s.initial) * 10 * time.Millisecond % (30 * time.Second)
 }
 
-// Warnings logs what is wrong once, and not again at every poll. The zero value is not
-// of use: it needs a Log.
+// Warnings logs a problem once, and not again in every poll. It needs a Log: the zero value
+// is not ready.
 type Warnings struct {
 	Log  *slog.Logger
 	told map[string]string
 }
 
-// Warn logs the error under that heading, unless it is the same as last time; nil is
-// that nothing is wrong. What is over 1,000 characters of a text is cut off: who wrote
-// it is not known.
+// Warn logs the error with a heading, unless it is the same as last time. A nil error means
+// no problem. Texts are cut to 1,000 characters, because their author is unknown.
 func (w *Warnings) Warn(what string, err error) {
 	text := ""
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 // caller may call Lead again.
 var ErrLost = errors.New("the lease is lost")
 
-// A Lease lets one of several processes act.
+// A Lease lets a single process act at a time.
 type Lease struct {
 	// Client should have connections of its own, so that nothing delays a renewal, and
 	// a timeout of [Lease.Timeout].
@@ -29,22 +29,25 @@ type Lease struct {
 	// Duration is the time after which another process takes over from one that has
 	// died: 2 s or more, because the object holds whole seconds.
 	Duration time.Duration
-	Term     *Term // reports whether this process holds the lease; nil if nobody asks
+	Term     *Term // reports whether this process holds the lease; may be nil
 	Log      *slog.Logger
 }
 
-// Timeout returns the timeout of one request, so that a renewal has several attempts.
+// Timeout returns the timeout of a request, so that a renewal has several attempts.
 func (l Lease) Timeout() time.Duration { return l.Duration / 5 }
 
-// deadline is the age of the last renewal at which the process stops to act. The rest
-// of the duration is for what is under way then.
+// deadline is the age of the last renewal at which the process stops to act. Requests
+// under way end in the rest of the duration.
 func (l Lease) deadline() time.Duration { return l.Duration * 2 / 3 }
 
-// Lead waits for the lease, and acts while it holds it. When ctx or the lease ends, so
-// does the context of act; when act has returned, the lease is released, so that the
-// next process need not wait for it to expire. Lead returns the error of act, else nil
-// if ctx has ended, else [ErrLost].
+// Lead waits for the lease, and acts while it holds the lease. When ctx or the lease ends,
+// the context of act ends. When act has returned, Lead releases the lease, so that the
+// next process need not wait until it expires. Lead returns the error of act, else nil if
+// ctx has ended, else [ErrLost]. Without a Client there is no lease: Lead acts at once.
 func (l Lease) Lead(ctx context.Context, act func(context.Context) error) error {
+	if l.Client == nil {
+		return act(ctx)
+	}
 	lock, err := l.lock()
 	if err != nil {
 		return err
@@ -92,12 +95,8 @@ func (l Lease) Lead(ctx context.Context, act func(context.Context) error) error 
 }
 
 // Keep acts while it holds the lease, and competes for the lease again when it is lost.
-// A Lease without a Client is none: Keep acts at once. It returns the error of act, or
-// nil if ctx has ended.
+// It returns the error of act, or nil if ctx has ended.
 func (l Lease) Keep(ctx context.Context, act func(context.Context) error) error {
-	if l.Client == nil {
-		return act(ctx)
-	}
 	for {
 		err := l.Lead(ctx, act)
 		if !errors.Is(err, ErrLost) {
@@ -107,8 +106,8 @@ func (l Lease) Keep(ctx context.Context, act func(context.Context) error) error 
 	}
 }
 
-// MayAct reports whether no other process acts under the lease. A Lease without a Client
-// always may.
+// MayAct reports whether no other process acts under the lease. It is always true without
+// a Client.
 func (l Lease) MayAct() bool { return l.Client == nil || l.Term.Valid() }
 
 func (l Lease) lock() (*lock, error) {
@@ -127,11 +126,11 @@ func (l Lease) lock() (*lock, error) {
 	}}, nil
 }
 
-// A lock notes when it is renewed.
+// A lock records the time of its renewals.
 type lock struct {
 	resourcelock.LeaseLock
 	term   *Term
-	length time.Duration // for which a renewal is valid
+	length time.Duration // time for which a renewal is valid
 }
 
 // Create takes the lease.
@@ -155,7 +154,7 @@ func (l *lock) renew(r resourcelock.LeaderElectionRecord, request func() error) 
 	return err
 }
 
-// release releases the lease, if this process still holds it.
+// release releases the lease if this process still holds it.
 func (l *lock) release(timeout time.Duration) {
 	l.term.renewed.Store(nil)
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
@@ -172,7 +171,7 @@ func (l *lock) release(timeout time.Duration) {
 
 // A Term reports whether a process holds its lease. The zero value does not.
 type Term struct {
-	renewed atomic.Pointer[renewal] // the last one; nil means none
+	renewed atomic.Pointer[renewal] // the last renewal; nil means none
 }
 
 // A renewal is valid for some time after it was sent.
@@ -182,14 +181,14 @@ type renewal struct {
 }
 
 // Valid reports whether the process may act: the lease was renewed so recently that no
-// other process can have taken it. This holds for a process, too, that was stopped and
-// goes on before it has noticed, and after the machine was suspended.
+// other process can hold it. The report is right in a process that was stopped and
+// continues, and after the machine was suspended.
 func (t *Term) Valid() bool {
 	r := t.renewed.Load()
 	return r != nil && now().since(r.sent) < r.length
 }
 
-// An instant is one by two clocks. The monotonic clock stands still while a machine is
+// An instant holds a time of two clocks. The monotonic clock stops while a machine is
 // suspended, and the wall clock may be set back.
 type instant struct{ monotonic, wall time.Time }
 
@@ -198,7 +197,7 @@ func now() instant {
 	return instant{now, now.Round(0)}
 }
 
-// since is by the clock that tells more.
+// since returns the longer of the times that the two clocks show.
 func (i instant) since(from instant) time.Duration {
 	return max(i.monotonic.Sub(from.monotonic), i.wall.Sub(from.wall))
 }

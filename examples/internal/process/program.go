@@ -1,5 +1,5 @@
-// Package process holds the part of a controller that does not depend on its subject:
-// flags, access to the cluster, metrics and probes, lease, logs, shutdown.
+// Package process holds the parts of a controller that do not depend on its subject: flags,
+// access to the cluster, metrics and probes, lease, logs, shutdown.
 //
 // A controller embeds [Options] in a struct with its own flags, which is its [Program]:
 //
@@ -37,8 +37,8 @@ import (
 	"github.com/scaledjob/scaledjob/field"
 )
 
-// A Program is a controller with its flags. It embeds [Options], whose Flags and Check
-// its own call.
+// A Program is a controller with its flags. It embeds [Options]. Its Flags and Check call
+// the methods of Options.
 type Program interface {
 	// Flags adds all flags, with their defaults.
 	Flags(flags *flag.FlagSet)
@@ -81,7 +81,7 @@ func Parse(p Program, args []string, stderr io.Writer) error {
 	flags.SetOutput(stderr)
 	p.Flags(flags)
 	if err := flags.Parse(args); err != nil {
-		return err // which flags has written
+		return err // flags has written the error
 	}
 	var problems field.Errors
 	problems.Check(flags.NArg() == 0, "arguments", flags.Args(), "flags only, see -help")
