@@ -63,7 +63,7 @@ clusters:
     listAge: 5s                 # how old the list of Jobs is when a poll reads it
 `
 
-// readScenario tells each problem with its line.
+// readScenario reads a scenario. Each problem has its line.
 func readScenario(s source) (*scenario, error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(s.data, &document); err != nil {
