@@ -1,8 +1,11 @@
 package simulation
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"math/rand/v2"
+	"slices"
 )
 
 // A Level says how much of the maximum a workload needs.
@@ -144,10 +147,47 @@ func (j *JobBehavior) repetition() float64 {
 // occupied returns the seconds from poll to poll for which a Job occupies its place,
 // if it lasts so many seconds on average.
 func (s *Scenario) occupied(lasts, interval float64) float64 {
-	if s.varies() {
+	if s.Jobs.FailureProbability > 0 || s.Jobs.itemsPerJob() > 100 {
 		return max(lasts+interval/2, interval)
 	}
-	return interval * max(1, math.Ceil(lasts/interval-1e-9))
+	samples := 1
+	if s.varies() {
+		samples = 2000
+	}
+	settings := s.settings()
+	draw, every, polls := s.lifetimes(), settings.interval(), 0.0
+	for range samples {
+		polls += float64(max(1, (draw()+every-1)/every))
+	}
+	return interval * polls / float64(samples)
+}
+
+// lifetimes returns a function that draws the time for which a Job lasts. Its random
+// numbers are the same for all seeds.
+func (s *Scenario) lifetimes() func() Duration {
+	random := rand.New(rand.NewPCG(1, 1))
+	startup := newSampler(s.Jobs.Startup, random)
+	var services []sampler
+	var shares []float64
+	all := 0.0
+	for i := range s.Queues {
+		rate, _, _ := s.load(&s.Queues[i])
+		all += rate
+		services, shares = append(services, newSampler(s.Queues[i].Service, random)), append(shares, all)
+	}
+	return func() Duration {
+		lasts := startup.draw()
+		for range s.Jobs.itemsPerJob() {
+			at := random.Float64() * all
+			i := slices.IndexFunc(shares, func(share float64) bool { return at < share })
+			q, service := &s.Queues[max(0, i)], services[max(0, i)].draw()
+			if n := len(q.Trace); n > 0 {
+				service = cmp.Or(q.Trace[random.IntN(n)].Service, service)
+			}
+			lasts = min(lasts+service, longest)
+		}
+		return lasts
+	}
 }
 
 // varies reports whether Jobs do not all last the same time.

@@ -54,7 +54,7 @@ func TestCapacityText(t *testing.T) {
 			s.Queues[0].Arrivals = simulation.Arrivals{}
 			s.Queues[0].Trace = []simulation.Arrival{{Items: 60, Service: 2 * minute}, {At: 30 * minute, Items: 60, Service: 4 * minute}}
 			s.Duration = hour
-		}, "Load: 2/m x 3m = 6 Jobs at work, 6 with startup; maximum 100. A Job that ends is replaced at the next poll: 6.5 places. Fine: 6 % of the maximum is used."},
+		}, "Load: 2/m x 3m = 6 Jobs at work, 6 with startup; maximum 100. Fine: 6 % of the maximum is used."},
 	} {
 		s := steady(tt.perMinute, tt.service, tt.startup, tt.most)
 		if tt.change != nil {
@@ -103,4 +103,15 @@ func TestCapacityAgreesWithRuns(t *testing.T) {
 	t.Logf("of %d draws %d are saturated, %d have headroom", draws, saturated, headroom)
 	require.Greater(t, saturated, draws/10)
 	require.Greater(t, headroom, draws/10)
+}
+
+// Jobs whose times vary little are replaced at the same poll, nearly all of them.
+func TestCapacityOfSmallVariation(t *testing.T) {
+	s := steady(6, second/10, 25*second, 5)
+	s.Queues[0].Service.Shape = simulation.Exponential
+	b := s.built()
+	require.Equal(t, "Load: 6/m x 0.1s = 0.01 Jobs at work, 2.51 with startup; maximum 5. A Job that ends is replaced at the next poll: 3 places. Fine: 60 % of the maximum is used.", b.Capacity().String())
+	s.Jobs.ItemsPerJob = 1e15
+	b = s.built()
+	require.Equal(t, simulation.Fine, b.Capacity().Level, "at once")
 }

@@ -34,7 +34,7 @@ func (s *simulate) assume(name, value, source, flag string) {
 
 // counts returns what the metric of a trigger counts.
 func (s *simulate) counts(m *manifest, i int, t scaledjob.Trigger) simulation.Metric {
-	how, source := simulation.AllItems, fmt.Sprintf("not known of type %s", t.Type)
+	how, source := simulation.AllItems, fmt.Sprintf("assumed: unknown for %s", t.Type)
 	if s.metric != "" {
 		how = simulation.Metric(s.metric)
 	} else {

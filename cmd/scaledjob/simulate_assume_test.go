@@ -50,7 +50,7 @@ func TestAssumptions(t *testing.T) {
 		{trigger("rabbitmq", `hostFromEnv: URL, mode: QueueLength, value: "2"`, ""), "", "waiting items trigger of type rabbitmq", "2 target"},
 		{trigger("rabbitmq", `hostFromEnv: HIDDEN, mode: QueueLength, value: "2"`, ""), "", "waiting and in-progress items the protocol is not in the manifest", "2 target"},
 		{trigger("rabbitmq", `mode: QueueLength, value: "2"`, ", authenticationRef: {name: a}"), "", "waiting and in-progress items the protocol is not in the manifest", "2 target"},
-		{trigger("postgresql", `targetQueryValue: "0.5"`, ""), "", "waiting and in-progress items not known of type postgresql", "1 target"},
+		{trigger("postgresql", `targetQueryValue: "0.5"`, ""), "", "waiting and in-progress items assumed: unknown for postgresql", "1 target"},
 	} {
 		file := written(t, "m.yaml", tt.manifest)
 		status, out, said := call(t, "simulate "+file+assumed+" "+tt.flags, "")

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// A Counting says whether a metric includes the items being worked on. The zero value is
-// not known.
+// A Counting reports whether a metric includes in-progress items. The zero value is
+// unknown.
 type Counting uint8
 
 const (
@@ -27,9 +27,9 @@ func Counts(kind string, in Input) (how Counting, hidden bool) {
 	return 0, false
 }
 
-// rabbitmq counts the ready messages over AMQP. Over HTTP it counts all of them, unless
-// excludeUnacknowledged leaves out those in progress. Without a protocol, the scheme of the
-// URL decides, wherever the URL is.
+// rabbitmq counts the ready messages over AMQP. Over HTTP it counts all messages, unless
+// excludeUnacknowledged is set. Without a protocol, the scheme of the URL decides, also if
+// the URL comes from another document.
 func rabbitmq(in Input) (how Counting, hidden bool) {
 	get := func(name string) Value { return Get("rabbitmq", name, in) }
 	if mode := get("mode"); mode.State == Known && mode.Text != "QueueLength" && mode.Text != "Unknown" {
@@ -59,8 +59,8 @@ func rabbitmq(in Input) (how Counting, hidden bool) {
 	return 0, false // KEDA rejects it
 }
 
-// countings are of the triggers for which KEDA's scaler decides it, and not how
-// the workers take their items.
+// countings holds the triggers for which KEDA's scaler decides this. For other triggers it
+// depends on the way in which workers take their items.
 var countings = map[string]func(metadata map[string]string) Counting{
 	"activemq":               always,
 	"apache-kafka":           always, // until the offset is committed
