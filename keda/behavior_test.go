@@ -66,7 +66,7 @@ func TestPaused(t *testing.T) {
 		require.Equal(t, tt.want, p.Rollout(j, jobs).Deleted == nil, "%+v", tt)
 		require.False(t, p.Paused(&keda.ScaledJob{}))
 	}
-	require.Equal(t, "release   keda@2.0.0\ncreate    0: nothing was decided", keda.Decision{}.String())
+	require.Equal(t, "release   KEDA 2.0.0\ncreate    0: nothing was decided", keda.Decision{}.String())
 }
 
 func TestCount(t *testing.T) {

@@ -23,7 +23,7 @@ func ExampleProfile_Decide() {
 	}
 	fmt.Println(release.Decide(&job, poll))
 	// Output:
-	// release   keda@2.18.3
+	// release   KEDA 2.18.3
 	// replicas  min 0, and 20 for the queue
 	// scalers   1 of 1 read, active: queue length 15 asks for 15 Jobs, rounded up to 15
 	// jobs      R=15 running, P=15 of them pending

@@ -100,8 +100,8 @@ func profileOf(v version) Profile {
 // Release returns the release with its patch, as in "2.18.3".
 func (p Profile) Release() string { return p.version.String() }
 
-// String returns "keda@" and the release.
-func (p Profile) String() string { return "keda@" + p.Release() }
+// String returns "KEDA" and the release.
+func (p Profile) String() string { return "KEDA " + p.Release() }
 
 // Rule returns the rule of a behavior, or the zero Rule if there is no behavior of that
 // name.

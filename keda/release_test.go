@@ -22,7 +22,7 @@ func TestRelease(t *testing.T) {
 	} {
 		require.Equal(t, want, release(t, name).Release(), name)
 	}
-	require.Equal(t, "keda@2.20.2", release(t, "2.20").String())
+	require.Equal(t, "KEDA 2.20.2", release(t, "2.20").String())
 	require.Equal(t, release(t, "2.21"), keda.Newest())
 	require.Equal(t, release(t, "2.0"), keda.Profile{})
 	for _, name := range []string{"", "2", "2.", "2.22", "2.18.4", "2.18.0.1", "3.0", "2.x", "2.-1", "2.+1", "2.08", "vv2.8", "2.18 ", "main"} {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/scaledjob/scaledjob/schedule/interval"
 )
 
 // A create is tried again after a second, and then after twice the time each, up to
@@ -28,7 +30,7 @@ func (d *decider) reject(all []Rejection) {
 			if r.tried() && r.Tag == rejected.Tag && r.Attempts == rejected.Attempt {
 				r.Tried = time.Time{}
 				d.state.Tries = max(d.state.Tries, failing)
-				d.state.RetryAt = moment(d.now.Add(retry(d.state.Tries)))
+				d.state.RetryAt = interval.Clamp(d.now.Add(retry(d.state.Tries)))
 			}
 		}
 	}
@@ -69,7 +71,7 @@ func (d *decider) start() {
 		d.starts = append(d.starts, *r)
 	}
 	s.Tries = plus(s.Tries, 1)
-	s.RetryAt = moment(d.now.Add(retry(s.Tries)))
+	s.RetryAt = interval.Clamp(d.now.Add(retry(s.Tries)))
 }
 
 // candidates returns the indexes of some pending runs.

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// ValidateDependencies returns an error for cycles among jobs, given by name with
-// what each comes after: joined, each a [*CycleError]. There is one as soon as a job
-// comes after itself, over whatever way (TestCycles); jobs that are not given come
-// after none. The cost is linear in the jobs and dependencies, sorting apart.
+// ValidateDependencies returns an error if jobs depend on each other in a cycle. The
+// argument holds the dependencies of each job by name; a missing job has none. The error
+// joins a [*CycleError] for each cycle found. If there are cycles, it names at least one.
+// The cost is linear in the jobs and dependencies, apart from sorting.
 func ValidateDependencies(after map[string][]Dependency) error {
 	w := walk{after: after, place: map[string]int{}}
 	for _, job := range slices.Sorted(maps.Keys(after)) {
@@ -20,22 +20,21 @@ func ValidateDependencies(after map[string][]Dependency) error {
 	return errors.Join(w.problems...)
 }
 
-// A CycleError is jobs that come after one another in a ring, so that one run would
-// ask for the next for ever.
+// A CycleError is a dependency cycle, in which runs would cause runs forever.
 type CycleError struct {
-	Jobs []string // each comes after the next, and the last after the first, whose name is the smallest
+	Jobs []string // each depends on the next, and the last on the first; the first has the smallest name
 }
 
-// Error names the jobs of the ring, the first once more in the end.
+// Error names the jobs of the cycle, and the first job again at the end.
 func (e *CycleError) Error() string {
 	return "jobs come after one another: " + strings.Join(append(slices.Clone(e.Jobs), e.Jobs[0]), " after ")
 }
 
-// A walk goes along dependencies, each job once.
+// A walk follows dependencies. It visits each job once.
 type walk struct {
 	after    map[string][]Dependency
 	path     []string
-	place    map[string]int // of a job on the path, from 1; 0 where it has not been visited, -1 where all behind it has
+	place    map[string]int // of a job on the path, from 1; 0 before its visit, -1 after it
 	problems []error
 }
 

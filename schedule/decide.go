@@ -113,7 +113,7 @@ type decider struct {
 
 func newDecider(spec Spec, state State, seen Observed, now time.Time) *decider {
 	d := &decider{spec: spec, state: state.clone(), jobs: sorted(seen.Jobs), jobsKnown: seen.JobsKnown && (seen.Revision <= 0 || seen.Revision >= state.JobsRevision),
-		now: moment(now), adopted: map[time.Time]bool{}, answered: map[string]bool{}}
+		now: interval.Clamp(now), adopted: map[time.Time]bool{}, answered: map[string]bool{}}
 	if d.spec.MaxWaiting <= 0 {
 		d.spec.MaxWaiting = DefaultMaxWaiting
 	}
@@ -148,7 +148,7 @@ func (d *decider) created() time.Time {
 	if d.spec.Created.IsZero() {
 		return d.now
 	}
-	return moment(d.spec.Created)
+	return interval.Clamp(d.spec.Created)
 }
 
 // renew is rule 1. The occurrences that have been handled stay handled.
@@ -163,9 +163,9 @@ func (d *decider) renew() {
 	case s.TimeSpec == text:
 		return
 	default:
-		s.Since = moment(d.now)
+		s.Since = interval.Clamp(d.now)
 	}
-	s.TimeSpec, s.Handled = text, moment(latest(s.Handled, s.Since.Add(-1)))
+	s.TimeSpec, s.Handled = text, interval.Clamp(latest(s.Handled, s.Since.Add(-1)))
 	s.Due, s.Started, s.Missed, s.Dropped = s.Waiting(), 0, 0, 0
 }
 

@@ -60,7 +60,7 @@ func (d *decider) lastLate() time.Time {
 	if d.spec.StartingDeadline <= 0 {
 		return time.Time{}
 	}
-	return moment(d.now.Add(-d.spec.StartingDeadline - 1))
+	return interval.Clamp(d.now.Add(-d.spec.StartingDeadline - 1))
 }
 
 // adoptedUntil returns the number of adopted occurrences up to a time.
@@ -79,7 +79,7 @@ func (d *decider) nextLate() time.Time {
 	if d.spec.StartingDeadline > 0 {
 		for _, r := range d.state.Pending {
 			if !r.OnDemand && !r.tried() {
-				return moment(r.Due.Add(d.spec.StartingDeadline + 1))
+				return interval.Clamp(r.Due.Add(d.spec.StartingDeadline + 1))
 			}
 		}
 	}

@@ -3,6 +3,8 @@ package schedule
 import (
 	"slices"
 	"time"
+
+	"github.com/scaledjob/scaledjob/schedule/interval"
 )
 
 // observe is rule 3.
@@ -132,7 +134,7 @@ func (d *decider) complete(r Run) {
 	last := &d.state.Last
 	r.Completed = latest(r.Completed, last.Completed)
 	if byCompletion(r, *last) < 0 && !r.Started.Before(last.Completed) {
-		r.Completed = moment(last.Completed.Add(1))
+		r.Completed = interval.Clamp(last.Completed.Add(1))
 	}
 	if byCompletion(r, *last) > 0 {
 		*last = r

@@ -7,24 +7,24 @@ import (
 	"time"
 )
 
-// Observed is what is there at a decision. The zero value does not know the Jobs,
-// so that nothing starts and nothing is deleted.
+// Observed is the input of a decision besides the spec and the state. The zero value does
+// not know the Jobs, so that nothing starts and nothing is deleted.
 type Observed struct {
-	// JobsKnown says that Jobs has all Jobs of the owner, those created since the
-	// last decision included. Where they could not be listed, or the cache has not
-	// synced, it is false.
+	// JobsKnown reports whether Jobs has all Jobs of the owner, including Jobs created
+	// since the last decision. Set it to false if the list failed or the cache has not
+	// synced.
 	JobsKnown bool
 	Jobs      []Job
-	// Revision orders lists of Jobs: the resourceVersion of the list, or of the cache
-	// that it comes from. An older list than the one that last changed the state counts
-	// as not known. At 0, the list is taken for a current one.
+	// Revision orders lists of Jobs. It is the resourceVersion of the list, or of the
+	// cache. A list that is older than the last list to change the state counts as not
+	// known. At 0, the list counts as current.
 	Revision int64
 	// Rejected are the creates that failed for good: the API server rejected them, and a
-	// read afterwards found no Job of the run. Report each in one decision or more, and
-	// keep those out whose answer is not known. A lost report only costs time.
+	// read afterwards found no Job of the run. Report each in at least one decision. Do not
+	// report a create without an answer. A lost report only costs time.
 	Rejected []Rejection
-	// Requests are the requested runs. A request that has been taken up may stay in the
-	// list; see [Decide].
+	// Requests are the requested runs. A request may stay in the list after its run was
+	// decided; see [Decide].
 	Requests []Request
 	// Cancelled are the tags of runs to cancel. A run that has not started completes
 	// without a Job, and an active run is stopped. Other tags are ignored. A tag should
@@ -41,28 +41,28 @@ type Rejection struct {
 }
 
 // An Upstream is a job that other jobs depend on; see [State.Upstream]. It counts
-// completions instead of listing them, so that none is lost to a history limit.
+// completions instead of listing them, so that a history limit loses no completion.
 type Upstream struct {
 	Job       string // its name
-	UID       string // a job of the same name and another UID is another job
+	UID       string // distinguishes a recreated job from its predecessor
 	Succeeded int64  // runs that succeeded, ever
 	Failed    int64  // runs that failed, ever
 	Recent    []Run  // completed runs that its history still has
 }
 
-// A Job is what a decision needs to know of one.
+// A Job holds the fields of a Job that a decision needs.
 type Job struct {
 	Tag      string  // of the run
 	Outcome  Outcome // Unfinished, Succeeded or Failed
-	ExitCode int32   // of the first pod that failed for good; 0 where none did, or nobody knows
+	ExitCode int32   // of the first pod that failed for good; 0 if no pod did, or if unknown
 	Created  time.Time
-	Finished time.Time // of a Job with an outcome; at the zero time, it is the decision's
+	Finished time.Time // of a Job with an outcome; zero means the time of the decision
 	Deleting bool      // it has a deletion timestamp
 }
 
 // A Request asks for a run.
 type Request struct {
-	ID          string    // unlike that of any other request for the job, such as a UID; a request without an ID is ignored
+	ID          string    // unique among the requests for the job, such as a UID; a request without an ID is ignored
 	RequestedAt time.Time // the zero time means the time of the decision
 	// Answered reports whether the request shows that its run has completed. Such a
 	// request asks for no run. History keeps the completed run of a request until the
@@ -70,8 +70,8 @@ type Request struct {
 	Answered bool
 }
 
-// sorted returns the Jobs by tag. Of Jobs with one tag, of which there should be
-// none, an unfinished one counts, else the oldest.
+// sorted returns the Jobs by tag. If several Jobs have the same tag, which no caller
+// should cause, an unfinished Job counts, else the oldest Job.
 func sorted(jobs []Job) []Job {
 	jobs = slices.Clone(jobs)
 	slices.SortFunc(jobs, func(a, b Job) int {
@@ -91,7 +91,7 @@ func finished(j Job) int {
 	return 0
 }
 
-// tagged returns the Job of that tag among sorted ones.
+// tagged returns the Job with the tag from sorted Jobs.
 func tagged(jobs []Job, tag string) (Job, bool) {
 	i, ok := slices.BinarySearchFunc(jobs, tag, func(j Job, tag string) int { return strings.Compare(j.Tag, tag) })
 	if !ok {

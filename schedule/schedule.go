@@ -80,20 +80,3 @@ func last(o Occurrences, until time.Time) (time.Time, bool) {
 	}
 	return time.Time{}, false
 }
-
-// The times in a state lie where a year has four digits, so that JSON can hold them.
-var (
-	firstMoment = time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC)
-	lastMoment  = time.Date(9999, 12, 31, 23, 59, 59, 999_999_999, time.UTC)
-)
-
-// moment returns t in UTC, within the years 0 to 9999.
-func moment(t time.Time) time.Time {
-	switch {
-	case t.Before(firstMoment):
-		return firstMoment
-	case t.After(lastMoment):
-		return lastMoment
-	}
-	return t.Round(0).UTC()
-}

@@ -8,40 +8,41 @@ import (
 	"time"
 
 	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/schedule/interval"
 )
 
-// A State is what must survive a restart: a plain value that a decision takes in
-// and hands back. Its JSON has the names of a job's status, so that it can be one.
-// The zero value is that of a job about which nothing has been decided.
+// A State must survive a restart. It is a plain value that a decision takes and returns.
+// Its JSON has the names of a job's status, so that it can be the status. The zero value
+// is the state of a job before its first decision.
 //
-// In a state that a decision has handed back, Due = Started + Missed + Dropped + the
-// scheduled runs that are pending (FuzzConservation), and the times are in UTC.
+// In a state from a decision, Due = Started + Missed + Dropped + the pending scheduled
+// runs, and all times are in UTC.
 type State struct {
-	// Version is the version of this form, 1. The zero State is a new job's.
+	// Version is the version of this form: 1, or 0 in the zero State.
 	Version int32 `json:"version,omitempty"`
 
-	TimeSpec string    `json:"timeSpec,omitempty"` // the text of the schedule that all this belongs to
-	Since    time.Time `json:"since,omitzero"`     // from when on it holds: the creation, or its last change
-	Handled  time.Time `json:"handled,omitzero"`   // the last instant that became due; at first just before Since
+	TimeSpec string    `json:"timeSpec,omitempty"` // the text of the schedule
+	Since    time.Time `json:"since,omitzero"`     // when the schedule began to hold: the creation of the job, or the last change of the schedule
+	Handled  time.Time `json:"handled,omitzero"`   // the last occurrence that became due; at first just before Since
 
 	Due     int64 `json:"scheduleCount"` // occurrences that became due
-	Started int64 `json:"startedCount"`  // of those, runs whose Job has been observed
+	Started int64 `json:"startedCount"`  // scheduled runs whose Job has been observed
 	Missed  int64 `json:"missedCount"`   // outdated, too late, forbidden or cancelled before they started
-	Dropped int64 `json:"droppedCount"`  // more than may wait
+	Dropped int64 `json:"droppedCount"`  // runs above MaxWaiting
 
 	Pending   []Run `json:"pendingExecutions,omitempty"`  // by due time, then tag
 	Running   []Run `json:"runningExecutions,omitempty"`  // by due time, then tag
 	Completed []Run `json:"completedExecution,omitempty"` // by completion, due time, then tag
 
-	Succeeded int64 `json:"succeededCount,omitempty"` // runs that succeeded, scheduled or not, ever
-	Failed    int64 `json:"failedCount,omitempty"`    // likewise, that failed
+	Succeeded int64 `json:"succeededCount,omitempty"` // all runs that ever succeeded, scheduled or not
+	Failed    int64 `json:"failedCount,omitempty"`    // all runs that ever failed
 
 	Last    Run  `json:"lastExecution,omitzero"` // the started run that completed last, also after history has dropped it
 	Blocked bool `json:"blocked,omitempty"`      // the schedule starts nothing
 
-	// Tries is the number of decisions that asked for a Job since one was last
-	// observed. A rejected create raises it to the number at which runs start one at a
-	// time. RetryAt is the time before which no create is tried again.
+	// Tries is the number of decisions with a create since a Job was last observed. A
+	// rejected create raises it to the number at which runs start one at a time. No create
+	// is repeated before RetryAt.
 	Tries   int64     `json:"tries,omitempty"`
 	RetryAt time.Time `json:"retryAt,omitzero"`
 	// JobsRevision is the revision of the list of Jobs that last changed the state.
@@ -49,19 +50,19 @@ type State struct {
 
 	Requested       []string     `json:"requested,omitempty"`       // tags of requested runs, oldest first
 	PendingDeletion []string     `json:"pendingDeletion,omitempty"` // tags of runs that history has dropped and whose Jobs still exist
-	After           []Connection `json:"after,omitempty"`           // the dependencies, and how far each is followed
+	After           []Connection `json:"after,omitempty"`           // the dependencies, with their counts
 }
 
-// A Run is one execution of a job. The zero value is none.
+// A Run is an execution of a job. The zero value means no run.
 type Run struct {
 	Tag      string `json:"tag"`
-	OnDemand bool   `json:"onDemand,omitempty"` // asked for; else scheduled
+	OnDemand bool   `json:"onDemand,omitempty"` // requested; else scheduled
 	Request  string `json:"request,omitempty"`  // the id of the request, or the tag of the run of another job
 	Status   Status `json:"status"`
 
-	Due       time.Time `json:"dueAt"`                // the scheduled instant, or when the run was asked for
+	Due       time.Time `json:"dueAt"`                // the occurrence, or the time of the request
 	Created   time.Time `json:"createdAt"`            // when it began to wait
-	Tried     time.Time `json:"triedAt,omitzero"`     // when its Job was first asked for, unless no such create can have succeeded
+	Tried     time.Time `json:"triedAt,omitzero"`     // when its first create was decided; zero if no create can have succeeded
 	Attempts  int64     `json:"attempts,omitempty"`   // number of creates of its Job that were decided
 	Started   time.Time `json:"startedAt,omitzero"`   // Tried of a run whose Job has been observed; else the Job's creation
 	Completed time.Time `json:"completedAt,omitzero"` // not before Started, nor before any run that had completed
@@ -71,10 +72,10 @@ type Run struct {
 	// Stopped is why the run is being stopped, or was: cancelled or replaced. A run that
 	// was cancelled before it started is completed and has no start time.
 	Stopped  string `json:"stopped,omitempty"`
-	ExitCode int32  `json:"exitCode,omitempty"` // of the first pod that failed for good; 0 if none did, or if unknown
+	ExitCode int32  `json:"exitCode,omitempty"` // of the first pod that failed for good; 0 if no pod did, or if unknown
 }
 
-// Status is which of the three lists a run is in.
+// Status names the list that holds a run.
 type Status string
 
 const (
@@ -107,12 +108,12 @@ func (r Run) neverStarted() bool { return r.Stopped != "" && r.Started.IsZero() 
 // A Connection is a dependency, with the completions that have been answered.
 type Connection struct {
 	Dependency
-	// Since is the time from which on completions count. UID is the other job's, "" as
-	// long as it has not been observed.
+	// Since is the time from which completions count. UID identifies the other job; it is
+	// "" until the other job has been observed.
 	Since time.Time `json:"since"`
 	UID   string    `json:"uid,omitempty"`
-	// Succeeded and Failed are the numbers of the other job's completions that have
-	// been answered by a run, or were earlier than Since.
+	// Succeeded and Failed count the completions of the other job that have led to a run,
+	// or happened before Since.
 	Succeeded int64 `json:"succeeded,omitempty"`
 	Failed    int64 `json:"failed,omitempty"`
 }
@@ -128,8 +129,8 @@ func (s State) Waiting() int64 {
 	return n
 }
 
-// Upstream returns what the jobs that depend on a job of this state, name and UID
-// need to know.
+// Upstream returns the input for jobs that depend on the job with this state, name and
+// UID.
 func (s State) Upstream(job, uid string) Upstream {
 	return Upstream{Job: job, UID: uid, Succeeded: s.Succeeded, Failed: s.Failed, Recent: slices.Clone(s.Completed)}
 }
@@ -149,8 +150,8 @@ const stateVersion = 1
 // fresh reports whether nothing has been decided before, not even at the zero time.
 func (s State) fresh() bool { return s.Since.IsZero() && s.Handled.IsZero() }
 
-// Equal reports whether the states are the same. A decision whose state equals the
-// one before it need not be stored.
+// Equal reports whether the states are the same. A state that equals its predecessor need
+// not be stored.
 func (s State) Equal(o State) bool {
 	s, o = s.clone(), o.clone()
 	same := slices.Equal(s.Pending, o.Pending) && slices.Equal(s.Running, o.Running) && slices.Equal(s.Completed, o.Completed) &&
@@ -183,12 +184,12 @@ func (r Run) utc() Run {
 	return r
 }
 
-// utc leaves the zero time alone, which stands for none.
+// utc returns t in UTC. The zero time stays zero: it means no time.
 func utc(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Time{}
 	}
-	return moment(t)
+	return interval.Clamp(t)
 }
 
 // byDue is the order in which runs wait.

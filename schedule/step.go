@@ -30,23 +30,26 @@ type stepwise struct {
 	since time.Time
 }
 
+// lastMoment is the end of the year 9999.
+var lastMoment = interval.Clamp(time.Unix(1<<40, 0))
+
 // String returns the text of the schedule.
 func (s stepwise) String() string { return s.text }
 
 // From returns the occurrences from a time on.
 func (s stepwise) From(since time.Time) Occurrences {
-	s.since = moment(since)
+	s.since = interval.Clamp(since)
 	return s
 }
 
 // Next returns the first occurrence later than a time.
 func (s stepwise) Next(after time.Time) (time.Time, bool) {
-	after = latest(moment(after), s.since.Add(-1))
+	after = latest(interval.Clamp(after), s.since.Add(-1))
 	t := s.next(after)
 	if t.IsZero() || !t.After(after) || t.After(lastMoment) {
 		return time.Time{}, false
 	}
-	return moment(t), true
+	return interval.Clamp(t), true
 }
 
 // within returns the occurrences in a span, earliest first.
@@ -74,9 +77,9 @@ func (s stepwise) Count(in interval.Span) (n int64) {
 func (s stepwise) Backward(in interval.Span) iter.Seq[time.Time] {
 	const many = 1000
 	return func(yield func(time.Time) bool) {
-		begin, end := latest(moment(in.After), s.since.Add(-1)), lastMoment
+		begin, end := latest(interval.Clamp(in.After), s.since.Add(-1)), lastMoment
 		if !in.Until.IsZero() {
-			end = moment(in.Until)
+			end = interval.Clamp(in.Until)
 		}
 		for window := time.Hour; end.After(begin); {
 			from := latest(begin, end.Add(-window))

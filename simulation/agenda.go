@@ -15,6 +15,7 @@ const (
 	dutyRetry                // a pod that failed is replaced
 	dutyStarted              // a pod has started
 	dutyGiveUp               // a Job has waited for an item long enough
+	dutyList                 // the list of Jobs of a cluster is taken, for a later poll
 	dutyPoll
 )
 

@@ -52,7 +52,9 @@ const sufficient = 0.9
 // Capacity returns the capacity of the scenario. The result has no meaning if
 // [Scenario.Validate] returns an error.
 func (s *Scenario) Capacity() Capacity {
-	c := Capacity{Startup: s.Jobs.Startup.mean(), Interval: s.Policy.interval().seconds(), Max: s.maxJobs()}
+	c := Capacity{Startup: s.Jobs.Startup.mean(), Max: s.maxJobs()}
+	settings := s.settings()
+	c.Interval = settings.interval().seconds()
 	if !s.Jobs.DrainQueue {
 		c.ItemsPerJob = max(1, s.Jobs.ItemsPerJob)
 	}
@@ -93,7 +95,7 @@ func (s *Scenario) Capacity() Capacity {
 
 // maxJobs returns the most Jobs that can run at the same time.
 func (s *Scenario) maxJobs() int64 {
-	most, capacity := s.Policy.bounds().Max, int64(0)
+	most, capacity := s.settings().Max, int64(0)
 	for _, c := range s.clusters() {
 		if c.Capacity == nil {
 			return most
@@ -180,7 +182,7 @@ func (d *Distribution) mean() float64 {
 }
 
 func (d *Distribution) varies() bool {
-	return d.Shape == Exponential || d.Shape == LogNormal && d.Deviation > 0 || len(d.Values) > 1
+	return d.Shape == Exponential && d.Mean > 0 || d.Shape == LogNormal && d.Deviation > 0 || len(d.Values) > 1
 }
 
 // String describes the capacity in two or three sentences.

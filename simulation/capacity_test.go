@@ -11,8 +11,8 @@ import (
 )
 
 // steady is a scenario with Poisson arrivals of so many items a minute.
-func steady(perMinute float64, service, startup simulation.Duration, most int32) simulation.Scenario {
-	s := simulation.Scenario{
+func steady(perMinute float64, service, startup simulation.Duration, most int32) scenario {
+	s := scenario{Scenario: simulation.Scenario{
 		Duration: 4 * hour,
 		Queues: []simulation.Queue{{
 			Arrivals: simulation.Arrivals{Pattern: simulation.Poisson, Rates: []simulation.Rate{{Items: perMinute, Per: minute}}},
@@ -20,22 +20,22 @@ func steady(perMinute float64, service, startup simulation.Duration, most int32)
 			Metric:   simulation.WaitingItems,
 		}},
 		Jobs: simulation.JobBehavior{Startup: simulation.Distribution{Mean: startup}},
-	}
+	}}
 	s.Policy.Spec.MaxReplicaCount = &most
 	s.Policy.Spec.ScalingStrategy.Strategy = "accurate"
 	return s
 }
 
 func TestCapacityText(t *testing.T) {
-	drains := func(s *simulation.Scenario) { s.Jobs.DrainQueue = true }
-	daily := func(s *simulation.Scenario) {
+	drains := func(s *scenario) { s.Jobs.DrainQueue = true }
+	daily := func(s *scenario) {
 		s.Queues[0].Arrivals = simulation.Arrivals{Pattern: simulation.Daily, Rates: []simulation.Rate{{Items: 1, Per: minute}, {Items: 5, Per: minute}}}
 	}
 	for _, tt := range []struct {
 		perMinute        float64
 		service, startup simulation.Duration
 		most             int32
-		change           func(*simulation.Scenario)
+		change           func(*scenario)
 		want             string
 	}{
 		{120, 30 * second, 0, 30, drains, "Load: 2/s x 30s = 60 Jobs at work, 60 with startup; maximum 30. Saturated: the queue grows by 3600 items an hour; a maximum of 67 is enough."},
@@ -45,12 +45,12 @@ func TestCapacityText(t *testing.T) {
 		{30, 10 * second, 0, 10, nil, "Load: 30/m x 10s = 5 Jobs at work, 5 with startup; maximum 10. A Job that ends is replaced at the next poll: 15 places. Saturated: the queue grows by 600 items an hour; a maximum of 17 is enough."},
 		{3, 60 * second, 0, 4, daily, "Load: 3/m x 60s = 3 Jobs at work, 3 with startup; maximum 4. Critical: 75 % of the maximum is used on average; a maximum of 5 leaves headroom."},
 		{3, 60 * second, 0, 0, nil, "Load: 3/m x 60s = 3 Jobs at work, 3 with startup; maximum 0. Saturated: the queue grows by 180 items an hour; a maximum of 4 is enough."},
-		{3, 60 * second, 0, 4, func(s *simulation.Scenario) { s.Queues[0].Arrivals = simulation.Arrivals{} }, "No items arrive."},
-		{3, 60 * second, 0, 4, func(s *simulation.Scenario) { s.Clusters = []simulation.Cluster{{Capacity: new(int64(2))}} },
+		{3, 60 * second, 0, 4, func(s *scenario) { s.Queues[0].Arrivals = simulation.Arrivals{} }, "No items arrive."},
+		{3, 60 * second, 0, 4, func(s *scenario) { s.Clusters = []simulation.Cluster{{Capacity: new(int64(2))}} },
 			"Load: 3/m x 60s = 3 Jobs at work, 3 with startup; maximum 2. Saturated: the queue grows by 60 items an hour; a maximum of 4 is enough."},
-		{6, 600 * second, 0, 100, func(s *simulation.Scenario) { s.Jobs.FailureProbability = 0.5 },
+		{6, 600 * second, 0, 100, func(s *scenario) { s.Jobs.FailureProbability = 0.5 },
 			"Load: 6/m x 15m = 90 Jobs at work, 90 with startup; maximum 100. A Job that ends is replaced at the next poll: 91.5 places. Critical: 92 % of the maximum is used on average; a maximum of 102 leaves headroom."},
-		{6, 0, 0, 100, func(s *simulation.Scenario) {
+		{6, 0, 0, 100, func(s *scenario) {
 			s.Queues[0].Arrivals = simulation.Arrivals{}
 			s.Queues[0].Trace = []simulation.Arrival{{Items: 60, Service: 2 * minute}, {At: 30 * minute, Items: 60, Service: 4 * minute}}
 			s.Duration = hour
@@ -60,8 +60,9 @@ func TestCapacityText(t *testing.T) {
 		if tt.change != nil {
 			tt.change(&s)
 		}
-		require.NoError(t, s.Validate())
-		require.Equal(t, tt.want, s.Capacity().String())
+		b := s.built()
+		require.NoError(t, b.Validate())
+		require.Equal(t, tt.want, b.Capacity().String())
 	}
 }
 
@@ -78,9 +79,10 @@ func TestCapacityAgreesWithRuns(t *testing.T) {
 		s.Jobs.Wait = hour
 		s.Policy.Spec.PollingInterval = new(rapid.Int32Range(5, 60).Draw(t, "interval"))
 		draws++
-		of := s.Capacity()
+		b := s.built()
+		of := b.Capacity()
 		grown, length := 0.0, 14400.0
-		r, err := simulation.Run(s, simulation.Options{})
+		r, err := simulation.Run(b, simulation.Options{})
 		require.NoError(t, err)
 		for _, tick := range r.Ticks {
 			if tick.Seconds < length {

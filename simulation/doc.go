@@ -5,25 +5,18 @@
 //	Compare  several policies on the same items
 //	Replicate  the same under several seeds, for confidence intervals
 //	Scenario.Capacity  the Jobs that the load needs, beside the maximum
-//	Search   a grid of policies, for those that wait least or cost least
+//	Search   several policies, for those that wait least or cost least
 //
-// The policy decides with the packages that decide in production: scaling and history,
-// a release of keda, or placement. The rest is made up here. It is pure and
-// deterministic: equal scenarios have equal results to the byte, however many run at once
-// (FuzzSameBytes, TestMonth, TestCompareEqualsRuns).
+// A [Policy] decides each poll: [Scaling] by package scaling, with any strategy; [KEDA] as
+// a release of KEDA; [Placement] by package placement/jobs; or a type of the program. Equal
+// scenarios have equal results, however many run at once.
 //
 // # Scenarios
 //
-// A [Scenario] can be written by hand; times and distributions are text:
+// A Scenario without its policy can be written by hand. Times and distributions are text:
 //
 //	duration: 8h
 //	seed: 1
-//	policy:
-//	  as: keda@2.18              # or core, or placement
-//	  spec:                      # of a ScaledJob
-//	    pollingInterval: 10
-//	    maxReplicaCount: 50
-//	    scalingStrategy: {strategy: accurate}
 //	queues:
 //	- arrivals: poisson:2/s      # or constant:, bursts:, daily:, or a trace
 //	  service: lognormal:30s,1m  # or 30s, exp:, recorded:
@@ -34,8 +27,10 @@
 //	  acknowledge: end           # or start
 //	  failureProbability: 0.01
 //
+// The command scaledjob simulate reads such files, with a policy in the form of a manifest.
+//
 // The numbers of one item are the same whatever policy it meets: when it arrives, how
-// long it takes, whether it fails the first time that it is tried (FuzzSameItems). So the
+// long it takes, whether it fails the first time that it is tried. So the
 // difference of two results is that of the policies.
 //
 // # The world
@@ -55,20 +50,28 @@
 //	backing off  pending: the pod failed, and its replacement is not created yet
 //	terminating  the Job is deleted, and its pod not gone yet
 //
-// A poll reads the metrics, as old as they are, and counts the Jobs as they are. What it
-// creates exists at once. At one instant things happen in this order: outages, work that
-// ends, items that become visible, arrivals, starts, and at last the poll, which
-// therefore sees all of them. The first poll is at the start.
+// A poll reads the metrics and the list of Jobs, as old as they are. What it creates exists
+// at once, unless an API server rejects it. At one instant things happen in this order:
+// outages, work that ends, items that become visible, arrivals, starts, and at last the
+// poll, which therefore sees all of them. The first poll is at the start.
 //
 // # Results
 //
 // A [Result] has a [Summary], with every unit in its doc comment, and a [Tick] for each
 // poll. Each field of the two is a plain number that can be a column of a table; a run
-// can also be followed event by event ([Options].Observe). FuzzAudit derives the summary
-// once more from the events, item by item and Job by Job: that nothing gets lost, and
-// Little's law, on every run. TestWaitsOfMMc and TestQueueLengthsOfMM1 compare with
-// queueing theory, TestTimeline with a run made by hand, and TestStoriesOfKEDA with the
-// numbers that KEDA's documents and those of multi-cluster scaling tell.
+// can also be followed event by event ([Options].Observe).
 //
 // The examples show what goes wrong when a strategy does not fit the metric.
+//
+// # Tests
+//
+//	the summary follows from the events of each item and Job     FuzzAudit
+//	the items are the same under each policy                     FuzzSameItems
+//	equal scenarios have equal results, to the byte              FuzzSameBytes, TestMonth
+//	the maximum is kept by Scaling and Placement                 FuzzMax
+//	the list of Jobs agrees with their counts                    FuzzListEqualsCounts
+//	waits and queue lengths agree with queueing theory           TestWaitsOfMMc, TestQueueLengthsOfMM1
+//	a run made by hand                                           TestTimeline
+//	numbers in the documents of KEDA and multi-cluster scaling   TestStory…
+//	the figures of a real run are predicted                      TestAgreesWithSimulation (examples/controller/e2e)
 package simulation

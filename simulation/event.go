@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Kind is what an Event tells.
+// A Kind is the kind of an Event.
 type Kind uint8
 
 const (
@@ -16,24 +16,25 @@ const (
 	Duplicated                // a Job has done an item that was done or lost already
 	Redelivered               // an item can be taken again
 	Lost                      // an item will not be done
-	Polled                    // the policy has decided; Number is how many Jobs it has created just before
-	Created                   // a Job exists, and has no room yet
-	Scheduled                 // a pod of the Job has room, and starts
+	Polled                    // the policy has decided; Number is the number of Jobs that it created just before
+	Created                   // a Job exists; its pod is not scheduled yet
+	Scheduled                 // a pod of the Job is scheduled, and starts
 	Started                   // the pod asks for items
-	Unscheduled               // a pod that was starting has lost its room, and is in line again
+	Unscheduled               // a starting pod waits for a cluster that starts pods
 	Retried                   // a pod failed, and will be replaced
 	Succeeded                 // a Job has ended
-	Failed                    // a Job has ended, after one failure too many
-	Deleted                   // a Job that had not ended is deleted
-	Pruned                    // finished Jobs are deleted; Number is how many
+	Failed                    // a Job has ended, after its last failure
+	Deleted                   // an unfinished Job is deleted
+	Rejected                  // the API server of a cluster rejects creates; Number counts them
+	Pruned                    // finished Jobs are deleted; Number counts them
 	OutageStarted             // an outage of a cluster begins
 	OutageEnded               // an outage of a cluster ends
 )
 
 var kinds = [...]string{"arrived", "delivered", "done", "duplicated", "redelivered", "lost", "polled", "created", "scheduled", "started", "unscheduled",
-	"retried", "succeeded", "failed", "deleted", "pruned", "outage started", "outage ended"}
+	"retried", "succeeded", "failed", "deleted", "rejected", "pruned", "outage started", "outage ended"}
 
-// String says the kind in a word.
+// String returns the name of the kind.
 func (k Kind) String() string {
 	if int(k) < len(kinds) {
 		return kinds[k]
@@ -41,23 +42,23 @@ func (k Kind) String() string {
 	return fmt.Sprintf("Kind(%d)", uint8(k))
 }
 
-// An Event is something that happened in a run.
+// An Event is an event of a run.
 type Event struct {
 	At      time.Duration // since the start
 	Kind    Kind
 	Item    int64 // in the order in which items arrived, from 1; 0 is none
 	Job     int64 // in the order in which Jobs were created, from 1; 0 is none
-	Number  int64 // of Jobs, where Kind says so
+	Number  int64 // of Jobs, if Kind says so
 	Queue   int   // index in the scenario's queues, of an event of an item
 	Cluster int   // index in the scenario's clusters, of an event of a Job or a cluster
 }
 
-// String tells the event in a line, such as "1m0s item 3 delivered to Job 2".
+// String returns the event in a line, such as "1m0s item 3 delivered to Job 2".
 func (e Event) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s ", Duration(e.At))
 	switch {
-	case e.Kind == Polled || e.Kind == Pruned:
+	case e.Kind == Polled || e.Kind == Pruned || e.Kind == Rejected:
 		fmt.Fprintf(&b, "%s: %d", e.Kind, e.Number)
 	case e.Kind == Delivered:
 		fmt.Fprintf(&b, "item %d delivered to Job %d", e.Item, e.Job)

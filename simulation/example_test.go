@@ -1,24 +1,34 @@
 package simulation_test
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/keda"
+	"github.com/scaledjob/scaledjob/placement/jobs"
+	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/simulation"
+	"github.com/scaledjob/scaledjob/strategy"
 )
+
+// scaled is a policy of package scaling with a strategy and a maximum.
+func scaled(name string, most int64) simulation.Scaling {
+	p := simulation.Scaling{Policy: scaling.DefaultPolicy(), History: history.DefaultLimits()}
+	p.Policy.Strategy, _ = strategy.Parse(cmp.Or(name, "default"))
+	p.Policy.Bounds.Max = most
+	return p
+}
 
 // load is a queue for the examples: an item every ten seconds for half an hour, which
 // takes two minutes, so that twelve Jobs are busy all the time.
-func load(metric simulation.Metric, strategy string) simulation.Scenario {
+func load(metric simulation.Metric, name string) simulation.Scenario {
 	return simulation.Scenario{
 		Duration: simulation.Duration(30 * time.Minute),
-		Policy: simulation.Policy{Spec: keda.Spec{
-			MaxReplicaCount: new(int32(40)),
-			ScalingStrategy: keda.ScalingStrategy{Strategy: strategy},
-		}},
+		Policy:   scaled(name, 40),
 		Queues: []simulation.Queue{{
 			Arrivals: simulation.Arrivals{
 				Pattern: simulation.Constant,
@@ -32,8 +42,8 @@ func load(metric simulation.Metric, strategy string) simulation.Scenario {
 }
 
 // burst is the same, but for so many items at once.
-func burst(metric simulation.Metric, strategy string, items int64) simulation.Scenario {
-	s := load(metric, strategy)
+func burst(metric simulation.Metric, name string, items int64) simulation.Scenario {
+	s := load(metric, name)
 	s.Queues[0].Arrivals = simulation.Arrivals{}
 	s.Queues[0].Trace = []simulation.Arrival{{Items: items}}
 	return s
@@ -57,14 +67,11 @@ func show(r *simulation.Result, until float64) {
 	}
 }
 
-// A scenario as a file, and what becomes of it.
+// A scenario as a file, under the rules of a release of KEDA.
 func ExampleRun() {
 	file := `
 duration: 1h
 seed: 1
-policy:
-  as: keda@2.18
-  spec: {pollingInterval: 10, maxReplicaCount: 12, scalingStrategy: {strategy: accurate}}
 queues:
 - arrivals: poisson:6/m
   service: lognormal:1m,30s
@@ -77,13 +84,20 @@ jobs:
 	if err := yaml.UnmarshalStrict([]byte(file), &s); err != nil {
 		panic(err)
 	}
+	release, err := keda.Release("2.18")
+	if err != nil {
+		panic(err)
+	}
+	s.Policy = simulation.KEDA{Profile: release, Spec: keda.Spec{
+		PollingInterval: new(int32(10)), MaxReplicaCount: new(int32(12)), ScalingStrategy: keda.ScalingStrategy{Strategy: "accurate"},
+	}}
 	r, err := simulation.Run(s, simulation.Options{})
 	if err != nil {
 		panic(err)
 	}
 	fmt.Println(r.Summary)
 	// Output:
-	// keda@2.18 accurate, max 12, every 10s
+	// KEDA 2.18.3 accurate, max 12, every 10s
 	// items     346 arrived: 346 done, 0 queued, 0 in work, 0 lost; 0 done again
 	// wait      p50 26.03s, p95 41.916s, p99 57.06s, max 62.31s
 	// queue     at most 11, on average 2.619; drained 69.611s after the last arrival
@@ -98,8 +112,8 @@ jobs:
 // The same load, whose metric counts the items in work, under three strategies.
 func ExampleCompare() {
 	s := load(simulation.AllItems, "")
-	grid := simulation.Grid{Strategies: []string{"default", "accurate", "eager"}}
-	results, err := simulation.Compare(s, grid.Policies(s.Policy), simulation.Options{})
+	policies := []simulation.Policy{scaled("default", 40), scaled("accurate", 40), scaled("eager", 40)}
+	results, err := simulation.Compare(s, policies, simulation.Options{})
 	if err != nil {
 		panic(err)
 	}
@@ -113,15 +127,38 @@ func ExampleCompare() {
 	// eager, max 40    wait p95 20s,  783 Jobs created,  603 found nothing, 15660s idle
 }
 
+// A strategy of one's own: half of the missing Jobs in each poll.
+func ExampleScaling() {
+	s := load(simulation.AllItems, "default")
+	mine := scaled("default", 40)
+	mine.Name = "half"
+	mine.Policy.Strategy = strategy.Func(func(l strategy.Load) int64 { return (l.Target - l.Running + 1) / 2 })
+	results, err := simulation.Compare(s, []simulation.Policy{s.Policy, mine}, simulation.Options{})
+	if err != nil {
+		panic(err)
+	}
+	for _, r := range results {
+		fmt.Printf("%s: wait p95 %gs, %d Jobs\n", r.Summary.Policy, r.Summary.Wait.P95, r.Summary.JobsCreated)
+	}
+	// Output:
+	// default, max 40: wait p95 40s, 180 Jobs
+	// half: wait p95 60s, 180 Jobs
+}
+
 // What there is to choose from: a shorter wait, or lower costs.
 func ExampleSearch() {
 	s := load(simulation.AllItems, "")
-	grid := simulation.Grid{
-		Strategies:       []string{"default", "eager"},
-		PollingIntervals: []simulation.Duration{simulation.Duration(10 * time.Second), simulation.Duration(time.Minute)},
-		MaxReplicaCounts: []int32{13, 20},
+	var policies []simulation.Policy
+	for _, name := range []string{"default", "eager"} {
+		for _, interval := range []time.Duration{10 * time.Second, time.Minute} {
+			for _, most := range []int64{13, 20} {
+				p := scaled(name, most)
+				p.Interval = simulation.Duration(interval)
+				policies = append(policies, p)
+			}
+		}
 	}
-	points, err := simulation.Search(s, grid, simulation.Options{})
+	points, err := simulation.Search(s, policies, simulation.Options{})
 	if err != nil {
 		panic(err)
 	}
@@ -141,9 +178,9 @@ func ExampleSearch() {
 func ExampleRun_starves() {
 	show(mustRun(load(simulation.WaitingItems, "default")), 300)
 	fmt.Println()
-	for _, strategy := range []string{"default", "accurate"} {
-		r := mustRun(load(simulation.WaitingItems, strategy))
-		fmt.Printf("%s: wait p95 %gs, %d of %d polls starved the queue\n", strategy, r.Summary.Wait.P95, r.Summary.StarvedPolls, r.Summary.Polls)
+	for _, name := range []string{"default", "accurate"} {
+		r := mustRun(load(simulation.WaitingItems, name))
+		fmt.Printf("%s: wait p95 %gs, %d of %d polls starved the queue\n", name, r.Summary.Wait.P95, r.Summary.StarvedPolls, r.Summary.Polls)
 	}
 	// Output:
 	// time metric created running waiting
@@ -168,9 +205,9 @@ func ExampleRun_starves() {
 func ExampleRun_doubles() {
 	show(mustRun(load(simulation.AllItems, "accurate")), 240)
 	fmt.Println()
-	for _, strategy := range []string{"accurate", "default"} {
-		r := mustRun(load(simulation.AllItems, strategy))
-		fmt.Printf("%s: %d items, %d Jobs, %d of them found nothing to do\n", strategy, r.Summary.Arrived, r.Summary.JobsCreated, r.Summary.IdleJobs)
+	for _, name := range []string{"accurate", "default"} {
+		r := mustRun(load(simulation.AllItems, name))
+		fmt.Printf("%s: %d items, %d Jobs, %d of them found nothing to do\n", name, r.Summary.Arrived, r.Summary.JobsCreated, r.Summary.IdleJobs)
 	}
 	// Output:
 	// time metric created running waiting
@@ -212,7 +249,9 @@ func ExampleRun_runsAway() {
 	s := burst(simulation.AllItems, "pendingAware", 10)
 	s.Jobs.Startup.Mean = simulation.Duration(4 * time.Minute)
 	for _, grace := range []simulation.Duration{0, simulation.Duration(time.Minute), simulation.Duration(5 * time.Minute)} {
-		s.Policy.StuckAfter = &grace
+		p := scaled("pendingAware", 40)
+		p.StuckAfter = &grace
+		s.Policy = p
 		r := mustRun(s)
 		fmt.Printf("stuck after %s:", grace)
 		for _, t := range r.Ticks[:5] {
@@ -251,6 +290,9 @@ func ExampleRun_overshoots() {
 // Two clusters, of which one is down for ten minutes.
 func ExampleRun_outage() {
 	s := load(simulation.AllItems, "")
+	p := jobs.DefaultPolicy()
+	p.Scaling.Bounds.Max = 40
+	s.Policy = simulation.Placement{Policy: p}
 	s.Clusters = []simulation.Cluster{
 		{Name: "east", Outages: []simulation.Outage{{
 			From: simulation.Duration(10 * time.Minute), Until: simulation.Duration(20 * time.Minute), Kind: simulation.Down,
@@ -303,13 +345,12 @@ func ExampleOptions_observe() {
 
 // All that is wrong with a scenario, at once.
 func ExampleScenario_Validate() {
-	s := load("some", "acurate")
-	s.Policy.As = "keda@2.99"
+	s := load("some", "")
+	s.Policy = simulation.KEDA{Profile: keda.Newest(), Spec: keda.Spec{ScalingStrategy: keda.ScalingStrategy{Strategy: "acurate"}}}
 	s.Jobs.FailureProbability = 2
 	fmt.Println(s.Validate())
 	// Output:
 	// queues[0].metric: found "some"; use all or waiting
 	// jobs.failureProbability: found 2; use 0 to 1
-	// policy.spec.scalingStrategy.strategy: found "acurate"; use one of default, accurate, eager, custom, pendingAware
-	// policy.as: found "keda@2.99"; use a release from keda@2.0.0 to keda@2.21.0
+	// policy.spec.scalingStrategy.strategy: found "acurate"; use default, accurate, eager or custom
 }

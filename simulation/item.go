@@ -69,7 +69,7 @@ func (w *world) arrive(i int) {
 		}
 		q.counts.Arrived++
 		w.tellItem(Arrived, it)
-		w.list(slot, false)
+		w.enqueue(slot, false)
 	}
 	w.expect(i)
 	w.offer()
@@ -86,8 +86,8 @@ func (w *world) newItem() (slot int32) {
 	return int32(len(w.items) - 1)
 }
 
-// list makes an item wait, before all others if it was taken already.
-func (w *world) list(slot int32, again bool) {
+// enqueue makes an item wait, before all others if it was taken already.
+func (w *world) enqueue(slot int32, again bool) {
 	it := &w.items[slot]
 	q := &w.queues[it.queue]
 	it.state = waiting
@@ -278,7 +278,7 @@ func (w *world) giveBack(slot int32) {
 		return
 	}
 	w.leave(it)
-	w.list(slot, true)
+	w.enqueue(slot, true)
 	w.tellItem(Redelivered, it)
 }
 

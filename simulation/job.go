@@ -41,6 +41,10 @@ type job struct {
 
 // create creates Jobs in a cluster.
 func (w *world) create(site int32, n int64, replaces jobs.Source) {
+	if s := &w.sites[site]; s.silent > 0 || s.rejecting > 0 {
+		w.reject(site, n)
+		return
+	}
 	if n > peakJobs-int64(len(w.live)) {
 		w.err = fmt.Errorf("after %s the policy creates %d Jobs beside %d: want at most %d at once", w.now, n, len(w.live), int64(peakJobs))
 		return
@@ -60,6 +64,15 @@ func (w *world) create(site int32, n int64, replaces jobs.Source) {
 		w.queueUp(slot)
 	}
 	w.most = max(w.most, int64(len(w.live)))
+}
+
+// reject is that the API server of a cluster does not create Jobs.
+func (w *world) reject(site int32, n int64) {
+	if s := &w.sites[site]; n > 0 && s.silent == 0 {
+		s.rejected = true
+		w.rejected += n
+		w.observe(Event{Kind: Rejected, Number: n, Cluster: int(site)})
+	}
 }
 
 func (w *world) newJob() (slot int32) {
@@ -157,7 +170,7 @@ func (w *world) finish(slot int32, succeeded bool) {
 	w.tell(kind, nil, slot)
 	w.finished++
 	w.mostFinished = max(w.mostFinished, w.finished)
-	w.engine.finished(w, j, succeeded)
+	w.noted(j, succeeded)
 	w.remove(slot)
 }
 

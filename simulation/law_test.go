@@ -8,17 +8,21 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/scaledjob/scaledjob/placement/jobs"
 	"github.com/scaledjob/scaledjob/simulation"
 )
 
-func TestAudit(t *testing.T)     { rapid.Check(t, propAudit) }
-func FuzzAudit(f *testing.F)     { f.Fuzz(rapid.MakeFuzz(propAudit)) }
-func TestMax(t *testing.T)       { rapid.Check(t, propMax) }
-func FuzzMax(f *testing.F)       { f.Fuzz(rapid.MakeFuzz(propMax)) }
-func TestSameItems(t *testing.T) { rapid.Check(t, propSameItems) }
+func TestAudit(t *testing.T) { rapid.Check(t, propAudit) }
+func FuzzAudit(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propAudit)) }
+func TestMax(t *testing.T)   { rapid.Check(t, propMax) }
+func FuzzMax(f *testing.F)   { f.Fuzz(rapid.MakeFuzz(propMax)) }
+func TestSameItems(t *testing.T) {
+	rapid.Check(t, propSameItems)
+	require.Greater(t, compared, 100)
+}
 func FuzzSameItems(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propSameItems)) }
 func TestSameBytes(t *testing.T) { rapid.Check(t, propSameBytes) }
 func FuzzSameBytes(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propSameBytes)) }
@@ -60,6 +64,10 @@ func drawQueue(t *rapid.T) simulation.Queue {
 		VisibilityTimeout:   drawDuration(t, 2*minute, "visibility"),
 		MaxDeliveries:       rapid.Int64Range(0, 3).Draw(t, "deliveries"),
 	}
+	if rapid.IntRange(0, 3).Draw(t, "metric fails") == 0 {
+		from := drawDuration(t, 5*minute, "from")
+		q.Outages = []simulation.Outage{{From: from, Until: from + second + drawDuration(t, 5*minute, "for")}}
+	}
 	pattern := rapid.SampledFrom([]simulation.Pattern{"", simulation.Constant, simulation.Poisson, simulation.Bursts, simulation.Daily}).Draw(t, "pattern")
 	rate := simulation.Rate{Items: float64(rapid.IntRange(1, 10).Draw(t, "rate")), Per: minute}
 	switch pattern {
@@ -100,19 +108,22 @@ func drawCluster(t *rapid.T) simulation.Cluster {
 	if rapid.Bool().Draw(t, "limited") {
 		c.Capacity = new(rapid.Int64Range(0, 4).Draw(t, "capacity"))
 	}
+	if rapid.IntRange(0, 3).Draw(t, "old list") == 0 {
+		c.ListAge = drawDuration(t, 2*minute, "list age")
+	}
 	for range rapid.IntRange(0, 2).Draw(t, "outages") {
 		from := drawDuration(t, 5*minute, "from")
 		c.Outages = append(c.Outages, simulation.Outage{
 			From: from, Until: from + second + drawDuration(t, 5*minute, "for"),
-			Kind: rapid.SampledFrom([]simulation.OutageKind{"", simulation.Unreachable, simulation.NoStart, simulation.Down}).Draw(t, "kind"),
+			Kind: rapid.SampledFrom([]simulation.OutageKind{"", simulation.Unreachable, simulation.NoStart, simulation.Rejects, simulation.Down}).Draw(t, "kind"),
 		})
 	}
 	return c
 }
 
-func drawPolicy(t *rapid.T, clusters int) simulation.Policy {
-	p := simulation.Policy{
-		As:              rapid.SampledFrom([]string{"", "core", "placement", "keda@2.4", "keda@2.18", "keda@2.21"}).Draw(t, "as"),
+func drawPolicy(t *rapid.T, clusters int) manifest {
+	p := manifest{
+		As:              rapid.SampledFrom([]string{"", "spec", "placement", "2.4", "2.18", "2.21"}).Draw(t, "as"),
 		SubtractPending: rapid.Bool().Draw(t, "subtract"),
 		MinAsFloor:      rapid.Bool().Draw(t, "floor"),
 	}
@@ -125,7 +136,7 @@ func drawPolicy(t *rapid.T, clusters int) simulation.Policy {
 	p.Spec.SuccessfulJobsHistoryLimit = new(rapid.Int32Range(0, 3).Draw(t, "history"))
 	s := &p.Spec.ScalingStrategy
 	names := []string{"", "default", "accurate", "eager", "custom", "pendingAware"}
-	if p.As != "" && p.As[0] == 'k' {
+	if p.As != "" && p.As[0] == '2' {
 		names = names[:5]
 	}
 	s.Strategy = rapid.SampledFrom(names).Draw(t, "strategy")
@@ -134,17 +145,17 @@ func drawPolicy(t *rapid.T, clusters int) simulation.Policy {
 	if rapid.Bool().Draw(t, "stuck") {
 		p.StuckAfter = new(drawDuration(t, minute, "stuck after"))
 	}
-	p.Placement.DuplicationPolicy = rapid.SampledFrom([]jobs.Duplication{"", jobs.PreferFailover, jobs.PreferSource, jobs.ImmediateSourceCleanup}).Draw(t, "duplication")
+	p.Failover = failover(rapid.SampledFrom([]jobs.Duplication{"", jobs.PreferFailover, jobs.PreferSource, jobs.ImmediateSourceCleanup}).Draw(t, "duplication"))
 	return p
 }
 
-func drawScenario(t *rapid.T) simulation.Scenario {
-	s := simulation.Scenario{
+func drawScenario(t *rapid.T) scenario {
+	s := scenario{Scenario: simulation.Scenario{
 		Seed:     rapid.Uint64().Draw(t, "seed"),
 		Duration: second + drawDuration(t, 10*minute, "duration"),
 		Drain:    new(drawDuration(t, 10*minute, "drain")),
 		Jobs:     drawJobs(t),
-	}
+	}}
 	for range rapid.IntRange(1, 2).Draw(t, "queues") {
 		s.Queues = append(s.Queues, drawQueue(t))
 	}
@@ -155,9 +166,21 @@ func drawScenario(t *rapid.T) simulation.Scenario {
 	return s
 }
 
-func run(t rapid.TB, s simulation.Scenario, o simulation.Options) *simulation.Result {
+// A played is a scenario, with a policy or with a manifest.
+type played interface {
+	scenario | simulation.Scenario
+}
+
+func built[S played](s S) simulation.Scenario {
+	if s, ok := any(s).(scenario); ok {
+		return s.built()
+	}
+	return any(s).(simulation.Scenario)
+}
+
+func run[S played](t rapid.TB, s S, o simulation.Options) *simulation.Result {
 	t.Helper()
-	r, err := simulation.Run(s, o)
+	r, err := simulation.Run(built(s), o)
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
@@ -168,7 +191,7 @@ func run(t rapid.TB, s simulation.Scenario, o simulation.Options) *simulation.Re
 // says of the whole.
 type audit struct {
 	t         rapid.TB
-	s         simulation.Scenario
+	s         scenario
 	items     map[int64]*auditedItem
 	jobs      map[int64]*auditedJob
 	finished  int64
@@ -193,7 +216,7 @@ type auditedJob struct {
 	until         time.Duration // holds its room until then, after it is over
 }
 
-func newAudit(t rapid.TB, s simulation.Scenario) *audit {
+func newAudit(t rapid.TB, s scenario) *audit {
 	return &audit{t: t, s: s, items: map[int64]*auditedItem{}, jobs: map[int64]*auditedJob{}}
 }
 
@@ -418,33 +441,74 @@ func propAudit(t *rapid.T) {
 // The core and placement never exceed the maximum, whatever goes wrong.
 func propMax(t *rapid.T) {
 	s := drawScenario(t)
-	if s.Policy.As != "" && s.Policy.As[0] == 'k' {
-		s.Policy.As = "core"
+	if s.Policy.As != "" && s.Policy.As[0] == '2' {
+		s.Policy.As = "spec"
 	}
 	if r := run(t, s, simulation.Options{}); r.Summary.ExcessOverMax != 0 {
 		t.Fatalf("%v", r.Summary)
 	}
 }
 
-// Under whatever policy the same items arrive.
+// A delivery is one of several of an item, and work is what becomes of it.
+type delivery struct{ item, number int64 }
+
+type work struct {
+	took time.Duration
+	done bool // or the pod failed
+}
+
+// works returns when each item arrives, and the work on each delivery that was not
+// ended from outside.
+func works(t *rapid.T, s scenario) (arrivals []time.Duration, all map[delivery]work) {
+	type current struct {
+		delivery
+		since time.Duration
+	}
+	all = map[delivery]work{}
+	deliveries, jobs := map[int64]int64{}, map[int64]current{}
+	run(t, s, simulation.Options{Observe: func(e simulation.Event) {
+		switch e.Kind {
+		case simulation.Arrived:
+			arrivals = append(arrivals, e.At)
+		case simulation.Delivered:
+			deliveries[e.Item]++
+			jobs[e.Job] = current{delivery{e.Item, deliveries[e.Item]}, e.At}
+		case simulation.Done, simulation.Duplicated, simulation.Retried, simulation.Failed:
+			if j, working := jobs[e.Job]; working {
+				all[j.delivery] = work{e.At - j.since, e.Kind == simulation.Done || e.Kind == simulation.Duplicated}
+			}
+			delete(jobs, e.Job)
+		case simulation.Deleted:
+			delete(jobs, e.Job)
+		}
+	}})
+	return arrivals, all
+}
+
+// compared counts the works that propSameItems has compared.
+var compared int
+
+// Under whatever policy the same items arrive, the work on them takes the same time, and
+// fails at the same deliveries.
 func propSameItems(t *rapid.T) {
 	s := drawScenario(t)
+	for i := range s.Clusters {
+		s.Clusters[i].Outages = nil // which end the work of the Jobs that there are
+	}
 	other := s
 	other.Policy = drawPolicy(t, len(s.Clusters))
-	type arrival struct {
-		item int64
-		at   time.Duration
-	}
-	arrivals := func(s simulation.Scenario) (all []arrival) {
-		run(t, s, simulation.Options{Observe: func(e simulation.Event) {
-			if e.Kind == simulation.Arrived {
-				all = append(all, arrival{e.Item, e.At})
-			}
-		}})
-		return all
-	}
-	if a, b := arrivals(s), arrivals(other); !slices.Equal(a, b) {
+	a, ofA := works(t, s)
+	b, ofB := works(t, other)
+	if !slices.Equal(a, b) {
 		t.Fatalf("%v\n%v", a, b)
+	}
+	for d, w := range ofA {
+		if o, both := ofB[d]; both {
+			compared++
+			if o != w {
+				t.Fatalf("delivery %d of item %d: %+v, and under the other policy %+v", d.number, d.item, w, o)
+			}
+		}
 	}
 }
 
@@ -461,30 +525,20 @@ func marshal(t rapid.TB, v any) string {
 // its JSON is another like it.
 func propSameBytes(t *rapid.T) {
 	s := drawScenario(t)
-	before := marshal(t, s)
+	before := marshal(t, s.Scenario)
 	want := marshal(t, run(t, s, simulation.Options{}))
-	var again simulation.Scenario
-	if err := json.Unmarshal([]byte(before), &again); err != nil {
+	again := scenario{Policy: s.Policy}
+	if err := json.Unmarshal([]byte(before), &again.Scenario); err != nil {
 		t.Fatalf("%v", err)
 	}
 	if got := marshal(t, run(t, again, simulation.Options{})); got != want {
 		t.Fatalf("%s\n\n%s", want, got)
 	}
-	if after := marshal(t, s); after != before {
+	if after := marshal(t, s.Scenario); after != before {
 		t.Fatalf("%s became\n\n%s", before, after)
 	}
-	shared := run(t, s, simulation.Options{})
-	for _, n := range []*int32{shared.Policy.Spec.PollingInterval, shared.Policy.Spec.MaxReplicaCount, shared.Policy.Spec.MinReplicaCount,
-		shared.Policy.Spec.SuccessfulJobsHistoryLimit, shared.Policy.Spec.ScalingStrategy.CustomScalingQueueLengthDeduction} {
-		*n = -1
-	}
-	if p := shared.Policy.StuckAfter; p != nil {
-		*p = -1
-	}
-	if after := marshal(t, s); after != before {
-		t.Fatalf("the result shares memory with %s: %s", before, after)
-	}
-	results, err := simulation.Compare(s, []simulation.Policy{s.Policy, s.Policy, s.Policy}, simulation.Options{Parallel: 3})
+	p := s.built().Policy
+	results, err := simulation.Compare(s.built(), []simulation.Policy{p, p, p}, simulation.Options{Parallel: 3})
 	if err != nil {
 		t.Fatalf("%v", err)
 	}

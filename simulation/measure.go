@@ -20,7 +20,7 @@ type measure struct {
 	jobsSucceeded, jobsFailed, idleJobs, jobsDeleted int64
 	lastItem                                         int64 // Jobs that work on the last item that they will take
 	most                                             int64
-	finished, mostFinished, pruned                   int64
+	finished, mostFinished, pruned, rejected         int64
 
 	polls, starved int64
 	rules          []RuleCount
@@ -82,14 +82,14 @@ func (w *world) count(rule string) {
 // summary is that of the run at its end.
 func (w *world) summary() Summary {
 	s := Summary{
-		Policy: w.Policy.String(), Seconds: w.now.seconds(),
+		Policy: w.polling.Name, Seconds: w.now.seconds(),
 		Arrived: w.arrived, Done: w.completed, Queued: w.queued, InProgress: w.inProgress, Lost: w.lost, Duplicated: w.repeated,
 		PeakQueue:   w.longest,
 		JobsCreated: w.created, JobsSucceeded: w.jobsSucceeded, JobsFailed: w.jobsFailed, JobsDeleted: w.jobsDeleted,
-		IdleJobs: w.idleJobs, PeakJobs: w.most, JobsPruned: w.pruned, MostFinished: w.mostFinished,
+		IdleJobs: w.idleJobs, PeakJobs: w.most, JobsPruned: w.pruned, JobsRejected: w.rejected, MostFinished: w.mostFinished,
 		Polls: w.polls, StarvedPolls: w.starved, Rules: w.rules,
 	}
-	s.ExcessOverMax = max(0, w.most-w.Policy.bounds().Max)
+	s.ExcessOverMax = max(0, w.most-w.polling.Max)
 	if s.Seconds > 0 {
 		s.MeanQueue, s.MeanInProgress = w.areaQueued/s.Seconds, w.areaInProgress/s.Seconds
 	}

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -14,207 +15,298 @@ import (
 	"github.com/scaledjob/scaledjob/strategy"
 )
 
-// A Policy is whose rules decide, and with what parameters. The zero value is the
-// core's with the defaults of a ScaledJob: strategy default, no minimum, at most 100
-// Jobs, a poll every 30 s, 100 succeeded and 100 failed Jobs kept.
-type Policy struct {
-	// Name stands for the policy in results; "" is String.
-	Name string `json:"name,omitempty"`
-	// As says whose rules: "core" for package scaling, "keda@2.18" or "keda@2.18.1" for a
-	// release of KEDA, "placement" for Jobs in several clusters. "" is placement where
-	// there are several clusters, else core.
-	As string `json:"as,omitempty"`
-	// Spec is that of a ScaledJob, in a manifest's words. Of it the simulation reads the
-	// polling interval, the replica counts, the history limits and the scaling strategy.
-	// For Jobs in several clusters an unset strategy is pendingAware.
-	Spec keda.Spec `json:"spec,omitzero"`
-
-	// What a ScaledJob cannot say, and a release of KEDA does not know:
-
-	// SubtractPending is strategy.Accurate's, of the core and of placement.
-	SubtractPending bool `json:"subtractPending,omitempty"`
-	// MinAsFloor is scaling.Floor, of the core.
-	MinAsFloor bool `json:"minAsFloor,omitempty"`
-	// StuckAfter is how long a Job may be pending before it is stuck, for the core. Unset
-	// is for ever; at 0s every pending Job is stuck.
-	StuckAfter *Duration `json:"stuckAfter,omitempty"`
-
-	Placement Placement `json:"placement,omitzero"`
+// A Policy decides how many Jobs to create. [Scaling], [KEDA] and [Placement] are
+// policies; a program's own type may be another.
+type Policy interface {
+	// Settings returns the parameters of the polls. A run calls it once.
+	Settings() Settings
+	// Decide decides one poll. It must be pure, since runs may call it at the same time:
+	// whatever a policy remembers goes into Decision.Checkpoint.
+	Decide(Poll) Decision
 }
 
-// Placement is what only a policy for several clusters knows, each field as in a
-// DistributedScaledJob. The zero value is what a manifest means that says nothing.
-type Placement struct {
-	Strategy          jobs.Scheduling  `json:"strategy,omitempty"`
-	Class             string           `json:"class,omitempty"` // of workloadAffinity
-	Size              *int32           `json:"size,omitempty"`
-	GracePeriod       *Duration        `json:"gracePeriod,omitempty"`       // unset is 1m
-	HardTaintDuration *Duration        `json:"hardTaintDuration,omitempty"` // unset is 5m
-	SoftTaintDuration *Duration        `json:"softTaintDuration,omitempty"` // unset is 3m
-	DuplicationPolicy jobs.Duplication `json:"duplicationPolicy,omitempty"`
-	FailoverOverMax   bool             `json:"failoverOverMax,omitempty"` // see jobs.Policy
+// Settings are the part of a policy that is the same in all polls. The zero value polls
+// every 30 s, expects no Jobs and keeps all finished Jobs.
+type Settings struct {
+	Name     string   // in results
+	Interval Duration // from poll to poll; 0 means 30s
+	// Min and Max are the documented bounds of the number of Jobs. The simulation does
+	// not enforce them: it measures how far a policy exceeds Max.
+	Min, Max int64
+	// StuckAfter is the time after which a pending Job is stuck; nil means never.
+	StuckAfter *Duration
+	// History limits the finished Jobs that each poll keeps.
+	History history.Limits
+	// Clusters reports whether Decide reads Poll.Clusters. A policy that does not read it
+	// works with one cluster.
+	Clusters bool
+}
+
+func (s *Settings) interval() Duration { return cmp.Or(s.Interval, 30*second) }
+
+// A Poll is the observation of one poll.
+type Poll struct {
+	Now     time.Time        // the run starts at 1970-01-01T00:00:00Z
+	Metrics []scaling.Metric // one for each queue; valid until Decide returns
+	// Jobs counts the unfinished Jobs of all clusters, or is nil if they are not known.
+	// If the list of Jobs is old, Jobs created since then are in flight.
+	Jobs *scaling.JobCounts
+	// Clusters lists the Jobs of each cluster if Settings.Clusters is true. It is valid
+	// until Decide returns.
+	Clusters   []jobs.Cluster
+	Checkpoint any // that of the previous decision; nil in the first poll
+
+	phase [phases]int64 // Jobs in each phase, in the first cluster
+}
+
+// A Decision holds the actions of one poll. The zero value does nothing.
+type Decision struct {
+	Create int64            // Jobs to create in the first cluster; below 0 counts as 0
+	Place  []jobs.Placement // Jobs to create by the name of a cluster
+	Delete []jobs.Ref       // Jobs to delete, finished or not; those that no longer exist are ignored
+	Rule   string           // why, for [Summary.Rules]
+	// Checkpoint is passed to the next poll. Decide must not modify it later.
+	Checkpoint any
 }
 
 const (
 	second = Duration(time.Second)
 	hour   = Duration(time.Hour)
-
-	asCore      = "core"
-	asKEDA      = "keda@"
-	asPlacement = "placement"
 )
 
-// String names the policy by its rules, its strategy and what of its parameters is
-// not the default, or by its Name if it has one.
-func (p Policy) String() string {
-	if p.Name != "" {
-		return p.Name
+// Scaling decides by package scaling. The zero value creates nothing.
+type Scaling struct {
+	Name       string         // "" means the strategy, with the settings that are not the default
+	Policy     scaling.Policy // the zero value creates nothing: see [scaling.DefaultPolicy]
+	Interval   Duration       // 0 means 30s
+	StuckAfter *Duration      // nil means that no pending Job is stuck
+	History    history.Limits // the zero value keeps all
+}
+
+// Settings returns the settings.
+func (p Scaling) Settings() Settings {
+	s := Settings{Name: p.Name, Interval: p.Interval, StuckAfter: p.StuckAfter, History: p.History}
+	s.bound(p.Policy.Bounds)
+	s.describe("", p.Policy.Strategy)
+	return s
+}
+
+// Decide calls [scaling.Decide].
+func (p Scaling) Decide(poll Poll) Decision {
+	d := scaling.Decide(p.Policy, scaling.State{Metrics: poll.Metrics, Jobs: poll.Jobs})
+	return Decision{Create: d.Create, Rule: d.Rule.String()}
+}
+
+func (p Scaling) check(r *report, _ []Cluster) { r.Join("policy", scaling.Validate(p.Policy)) }
+
+// bound sets the bounds as they are documented: a minimum above the maximum is the
+// maximum.
+func (s *Settings) bound(b scaling.Bounds) {
+	s.Max = max(0, b.Max)
+	s.Min = min(max(0, b.Min), s.Max)
+}
+
+// describe sets a name if there is none.
+func (s *Settings) describe(rules string, of strategy.Strategy) {
+	if s.Name != "" {
+		return
 	}
-	s := p.Spec.ScalingStrategy
-	words := []string{s.Strategy}
-	if s.Strategy == "" {
-		words[0] = "default"
-		if p.As == asPlacement {
-			words[0] = "pendingAware"
-		}
+	if of == nil {
+		of = strategy.Default{}
 	}
-	if s.Strategy == "custom" {
-		deduction := int32(0)
-		if s.CustomScalingQueueLengthDeduction != nil {
-			deduction = *s.CustomScalingQueueLengthDeduction
-		}
-		words = append(words, fmt.Sprintf("%d %s", deduction, s.CustomScalingRunningJobPercentage))
+	name := strategy.Describe(of)
+	if _, custom := of.(*strategy.Custom); !custom {
+		name, _, _ = strings.Cut(name, ":")
 	}
-	if p.SubtractPending {
+	words := []string{strings.TrimPrefix(rules+" "+name, " ")}
+	if a, ok := of.(strategy.Accurate); ok && a.SubtractPending {
 		words = append(words, "subtracting pending")
 	}
-	for _, n := range []struct {
-		name  string
-		value *int32
-	}{{"min", p.Spec.MinReplicaCount}, {"max", p.Spec.MaxReplicaCount}} {
-		if n.value != nil {
-			words = append(words, n.name+" "+strconv.Itoa(int(*n.value)))
-		}
+	if s.Min != 0 {
+		words = append(words, "min "+strconv.FormatInt(s.Min, 10))
 	}
-	if p.Spec.PollingInterval != nil {
-		words = append(words, "every "+p.interval().String())
+	if s.Max != scaling.DefaultPolicy().Bounds.Max {
+		words = append(words, "max "+strconv.FormatInt(s.Max, 10))
 	}
-	if p.As != "" && p.As != asCore {
-		words[0] = p.As + " " + words[0]
+	if s.interval() != 30*second {
+		words = append(words, "every "+s.Interval.String())
 	}
-	return strings.Join(words, ", ")
+	s.Name = strings.Join(words, ", ")
 }
 
-// interval is the time from poll to poll.
-func (p *Policy) interval() Duration {
-	if p.Spec.PollingInterval == nil {
-		return 30 * second
-	}
-	return Duration(*p.Spec.PollingInterval) * second
+// KEDA decides as a release of KEDA. The zero value is KEDA 2.0.0 with the defaults of a
+// ScaledJob.
+type KEDA struct {
+	Name    string // "" means the release and the strategy, with the settings that are not the default
+	Profile keda.Profile
+	// Spec is that of the ScaledJob. The simulation uses the polling interval, the replica
+	// counts, the history limits and the scaling strategy.
+	Spec keda.Spec
 }
 
-// bounds are the minimum and the maximum as they are documented.
-func (p *Policy) bounds() scaling.Bounds {
+// Settings returns the settings, with the bounds as KEDA documents them.
+func (p KEDA) Settings() Settings {
+	s := Settings{Name: p.Name, History: history.DefaultLimits()}
 	b := scaling.DefaultPolicy().Bounds
+	if n := p.Spec.PollingInterval; n != nil {
+		s.Interval = Duration(*n) * second
+	}
+	if n := p.Spec.MinReplicaCount; n != nil {
+		b.Min = int64(*n)
+	}
 	if n := p.Spec.MaxReplicaCount; n != nil {
 		b.Max = int64(*n)
 	}
-	if n := p.Spec.MinReplicaCount; n != nil {
-		b.Min = min(int64(*n), b.Max)
-	}
-	if p.MinAsFloor {
-		b.Mode = scaling.Floor
-	}
-	return b
-}
-
-func (p *Policy) limits() history.Limits {
-	limits := history.DefaultLimits()
 	if n := p.Spec.SuccessfulJobsHistoryLimit; n != nil {
-		limits.Succeeded = history.Keep(int(*n))
+		s.History.Succeeded = history.Keep(int(*n))
 	}
 	if n := p.Spec.FailedJobsHistoryLimit; n != nil {
-		limits.Failed = history.Keep(int(*n))
+		s.History.Failed = history.Keep(int(*n))
 	}
-	return limits
+	s.bound(b)
+	s.describe("KEDA "+p.Profile.Release(), p.strategy())
+	return s
 }
 
-// scaling is the policy of the core, for a policy without problems.
-func (p *Policy) scaling() scaling.Policy {
-	chosen, _ := p.strategy()
-	aggregation, _ := p.aggregation()
-	return scaling.Policy{Bounds: p.bounds(), Aggregation: aggregation, Strategy: chosen}
-}
-
-func (p *Policy) aggregation() (scaling.Aggregation, error) {
-	name := p.Spec.ScalingStrategy.MultipleScalersCalculation
-	if name == "" {
-		return scaling.Max, nil
-	}
-	return scaling.ParseAggregation(name)
-}
-
-// strategy is that of the core. Custom without a percentage is default, as it is
-// documented.
-func (p *Policy) strategy() (strategy.Strategy, error) {
-	s := p.Spec.ScalingStrategy
-	switch {
-	case s.Strategy == "" || s.Strategy == "custom" && s.CustomScalingRunningJobPercentage == "":
-		return strategy.Default{}, nil
-	case s.Strategy == "accurate":
-		return strategy.Accurate{SubtractPending: p.SubtractPending}, nil
-	case s.Strategy != "custom":
-		return strategy.Parse(s.Strategy)
-	}
-	percentage, err := strategy.ParsePercentage(s.CustomScalingRunningJobPercentage)
-	if err != nil {
-		return nil, err
-	}
-	deduction := int64(0)
-	if n := s.CustomScalingQueueLengthDeduction; n != nil {
-		deduction = int64(*n)
-	}
-	return strategy.NewCustom(deduction, percentage), nil
-}
-
-// jobs is the policy of package placement/jobs. The minimum is a floor.
-func (p *Policy) jobs(clusters []Cluster) jobs.Policy {
-	policy := jobs.DefaultPolicy()
-	for i, c := range clusters {
-		m := jobs.NewMember(clusterName(clusters, i))
-		if c.Weight != nil {
-			m.Weight = *c.Weight
+// strategy is a name for the strategy.
+func (p KEDA) strategy() strategy.Strategy {
+	of := p.Spec.ScalingStrategy
+	name := cmp.Or(of.Strategy, "default")
+	if name == "custom" {
+		deduction := int32(0)
+		if n := of.CustomScalingQueueLengthDeduction; n != nil {
+			deduction = *n
 		}
-		m.Priority, m.MaxJobs = c.Priority, c.MaxJobs
-		policy.Members = append(policy.Members, m)
+		name += fmt.Sprintf(" %d %s", deduction, of.CustomScalingRunningJobPercentage)
 	}
-	policy.History = p.limits()
-	policy.Scheduling = p.Placement.Strategy
-	policy.Workload.Class = p.Placement.Class
-	if n := p.Placement.Size; n != nil {
-		policy.Workload.Size = *n
+	return named(name)
+}
+
+// named is a name without a strategy.
+type named string
+
+// Propose is not called.
+func (n named) Propose(strategy.Load) int64 { return 0 }
+func (n named) String() string              { return string(n) }
+
+// Decide calls [keda.Profile.Decide]. Pods have the conditions of their phase, so that
+// pendingPodConditions have their effect.
+func (p KEDA) Decide(poll Poll) Decision {
+	j := keda.ScaledJob{Spec: p.Spec}
+	state := keda.State{JobsUnknown: poll.Jobs == nil}
+	for _, m := range poll.Metrics {
+		state.Scalers = append(state.Scalers, keda.Scaler{
+			QueueLength: m.Value, Target: m.Target, ActivationThreshold: m.ActivationThreshold, Failed: m.Failed,
+		})
 	}
-	f := &policy.Failover
-	f.Duplication = p.Placement.DuplicationPolicy
-	for _, d := range []struct {
-		to   *time.Duration
-		from *Duration
+	for ph, n := range poll.phase {
+		if n > 0 {
+			each := p.Profile.Count(&j, podOf[ph])
+			state.Running += n * each.Running
+			state.Pending += n * each.Pending
+		}
+	}
+	d := p.Profile.Decide(&j, state)
+	return Decision{Create: d.Create, Rule: d.Reason.String()}
+}
+
+func (p KEDA) check(r *report, _ []Cluster) {
+	const spec = "policy.spec."
+	for _, n := range []struct {
+		name  string
+		value *int32
+		least int64
 	}{
-		{&f.GracePeriod, p.Placement.GracePeriod},
-		{&f.HardTaint, p.Placement.HardTaintDuration},
-		{&f.SoftTaint, p.Placement.SoftTaintDuration},
+		{"pollingInterval", p.Spec.PollingInterval, 1},
+		{"minReplicaCount", p.Spec.MinReplicaCount, 0},
+		{"maxReplicaCount", p.Spec.MaxReplicaCount, 0},
+		{"successfulJobsHistoryLimit", p.Spec.SuccessfulJobsHistoryLimit, 0},
+		{"failedJobsHistoryLimit", p.Spec.FailedJobsHistoryLimit, 0},
 	} {
-		if d.from != nil {
-			*d.to = time.Duration(*d.from)
+		if n.value != nil {
+			r.AtLeast(spec+n.name, int64(*n.value), n.least)
 		}
 	}
-	policy.FailoverOverMax = p.Placement.FailoverOverMax
-	policy.Scaling = p.scaling()
-	policy.Scaling.Bounds.Mode = scaling.Floor
-	if p.Spec.ScalingStrategy.Strategy == "" {
-		policy.Scaling.Strategy = strategy.PendingAware{}
+	of := p.Spec.ScalingStrategy
+	r.Check(slices.Contains([]string{"", "default", "accurate", "eager", "custom"}, of.Strategy),
+		spec+"scalingStrategy.strategy", of.Strategy, "default, accurate, eager or custom")
+	r.Check(slices.Contains([]string{"", "max", "min", "avg", "sum"}, of.MultipleScalersCalculation),
+		spec+"scalingStrategy.multipleScalersCalculation", of.MultipleScalersCalculation, "max, min, avg or sum")
+}
+
+// podOf is a Job with the pod that it has in a phase.
+var podOf = func() (all [phases][]keda.Job) {
+	for ph := range phases {
+		var ready, placed string
+		pod := keda.Pod{Phase: "Pending"}
+		switch ph {
+		case backingOff:
+			all[ph] = []keda.Job{{Pods: []keda.Pod{{Phase: "Failed"}}}}
+			continue
+		case unscheduled:
+			ready, placed = "False", "False"
+		case starting:
+			ready, placed = "False", "True"
+		default:
+			ready, placed, pod.Phase = "True", "True", "Running"
+		}
+		pod.Conditions = []keda.Condition{
+			{Type: "PodScheduled", Status: placed},
+			{Type: "PodReadyToStartContainers", Status: placed},
+			{Type: "Initialized", Status: placed},
+			{Type: "ContainersReady", Status: ready},
+			{Type: "Ready", Status: ready},
+		}
+		all[ph] = []keda.Job{{Pods: []keda.Pod{pod}}}
 	}
-	return policy
+	return all
+}()
+
+// Placement decides by package placement/jobs, for one or several clusters. The zero
+// value creates nothing.
+type Placement struct {
+	Name     string      // "" means the strategy, with the settings that are not the default
+	Policy   jobs.Policy // the zero value creates nothing: see [jobs.DefaultPolicy]
+	Interval Duration    // 0 means 30s
+}
+
+// Settings returns the settings.
+func (p Placement) Settings() Settings {
+	s := Settings{Name: p.Name, Interval: p.Interval, Clusters: true}
+	s.bound(p.Policy.Scaling.Bounds)
+	of := p.Policy.Scaling.Strategy
+	if of == nil {
+		of = strategy.PendingAware{}
+	}
+	s.describe("placement", of)
+	return s
+}
+
+// Decide calls [jobs.Plan].
+func (p Placement) Decide(poll Poll) Decision {
+	checkpoint, _ := poll.Checkpoint.(jobs.Checkpoint)
+	d := jobs.Plan(p.Policy, jobs.State{Metrics: poll.Metrics, Clusters: poll.Clusters, Checkpoint: checkpoint, Now: poll.Now})
+	of := Decision{Place: d.Create, Checkpoint: d.Checkpoint, Rule: cmp.Or(string(d.Reason), d.Scaling.Rule.String())}
+	for _, all := range [][]jobs.Deletion{d.Outdated, d.Duplicates, d.Finished} {
+		for _, one := range all {
+			if !one.Deferred {
+				of.Delete = append(of.Delete, one.Ref)
+			}
+		}
+	}
+	return of
+}
+
+func (p Placement) check(r *report, clusters []Cluster) {
+	_, err := p.Policy.Validate()
+	r.Join("policy", err)
+	for i, m := range p.Policy.Members {
+		known := false
+		for k := range clusters {
+			known = known || clusterName(clusters, k) == m.Name
+		}
+		r.Check(known, fmt.Sprintf("policy.Members[%d].Name", i), m.Name, "the name of a cluster of the scenario")
+	}
 }
 
 // clusterName is a name for the cluster at i, its own if it has one.
@@ -225,38 +317,10 @@ func clusterName(clusters []Cluster, i int) string {
 	return clusters[i].Name
 }
 
-// as is whose rules decide where there are so many clusters.
-func (p *Policy) as(clusters int) string {
-	switch {
-	case p.As != "":
-		return p.As
-	case clusters > 1:
-		return asPlacement
+// settings are those of the policy, or the zero value without a policy.
+func (s *Scenario) settings() Settings {
+	if s.Policy == nil {
+		return Settings{}
 	}
-	return asCore
-}
-
-// clone is the policy in memory of its own.
-func (p Policy) clone() Policy {
-	s := &p.Spec
-	for _, n := range []**int32{
-		&s.PollingInterval, &s.SuccessfulJobsHistoryLimit, &s.FailedJobsHistoryLimit, &s.MinReplicaCount, &s.MaxReplicaCount,
-		&s.ScalingStrategy.CustomScalingQueueLengthDeduction, &p.Placement.Size,
-	} {
-		*n = copied(*n)
-	}
-	for _, d := range []**Duration{
-		&p.StuckAfter, &p.Placement.GracePeriod, &p.Placement.HardTaintDuration, &p.Placement.SoftTaintDuration,
-	} {
-		*d = copied(*d)
-	}
-	s.ScalingStrategy.PendingPodConditions = slices.Clone(s.ScalingStrategy.PendingPodConditions)
-	return p
-}
-
-func copied[T any](p *T) *T {
-	if p == nil {
-		return nil
-	}
-	return new(*p)
+	return s.Policy.Settings()
 }

@@ -16,14 +16,14 @@ func wait(s *simulation.Summary) float64 { return s.Wait.Mean }
 func TestReplicate(t *testing.T) {
 	s := steady(6, minute, 0, 20)
 	s.Duration, s.Seed = 10*minute, 7
-	policies := simulation.Grid{Strategies: []string{"default", "accurate"}}.Policies(s.Policy)
-	all, err := simulation.Replicate(s, policies, 3, simulation.Options{})
+	policies := under(20, "default", "accurate")
+	all, err := simulation.Replicate(s.built(), policies, 3, simulation.Options{})
 	require.NoError(t, err)
 	require.Len(t, all, 2)
 	for i := range all {
 		require.Len(t, all[i], 3)
 		for seed := range all[i] {
-			of := s
+			of := s.built()
 			of.Policy, of.Seed = policies[i], s.Seed+uint64(seed)
 			alone, err := simulation.Run(of, simulation.Options{SummaryOnly: seed > 0})
 			require.NoError(t, err)
@@ -34,7 +34,7 @@ func TestReplicate(t *testing.T) {
 	}
 	require.Equal(t, simulation.Estimate{}, simulation.Difference(nil, nil, wait))
 	require.Zero(t, simulation.Difference(all[0], all[0], wait))
-	fewer, err := simulation.Replicate(s, policies, 0, simulation.Options{})
+	fewer, err := simulation.Replicate(s.built(), policies, 0, simulation.Options{})
 	require.NoError(t, err)
 	require.Len(t, fewer[1], 1)
 	one := fewer[1][0].Summary.Wait.Mean
@@ -65,8 +65,8 @@ func TestEstimateCovers(t *testing.T) {
 func TestDiffers(t *testing.T) {
 	s := steady(12, minute, 10*second, 40)
 	s.Duration = hour
-	policies := simulation.Grid{Strategies: []string{"accurate", "default", "accurate"}}.Policies(s.Policy)
-	all, err := simulation.Replicate(s, policies, 5, simulation.Options{SummaryOnly: true})
+	policies := under(40, "accurate", "default", "accurate")
+	all, err := simulation.Replicate(s.built(), policies, 5, simulation.Options{SummaryOnly: true})
 	require.NoError(t, err)
 	e := simulation.Difference(all[1], all[0], wait)
 	require.True(t, e.Differs(), "the metric leaves out the items in progress")

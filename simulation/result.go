@@ -7,78 +7,75 @@ import (
 	"strings"
 )
 
-// A Result is what a run came to. Equal scenarios have equal results.
+// A Result holds the figures of a run. Equal scenarios have equal results.
 type Result struct {
 	Scenario string  `json:"scenario,omitempty"` // its name
-	Policy   Policy  `json:"policy"`
 	Summary  Summary `json:"summary"`
-	// Ticks has one entry for each poll, in the order of time. It is nil where the
-	// options say so.
+	// Ticks has one entry for each poll, in the order of time. It is nil if the options leave
+	// it out.
 	Ticks []Tick `json:"ticks,omitempty"`
 }
 
-// A Summary is a run in numbers. Times are in seconds, and what is called a number of
-// seconds of Jobs is summed up over all their pods.
+// A Summary holds the numbers of a run. Times are in seconds. BusySeconds and IdleSeconds
+// are sums over all pods.
 type Summary struct {
-	Policy  string  `json:"policy"`  // its String
-	Seconds float64 `json:"seconds"` // how long the run was
+	Policy  string  `json:"policy"`  // its name
+	Seconds float64 `json:"seconds"` // length of the run
 
 	// Items, at the end. Arrived = Done + Queued + InProgress + Lost.
 	Arrived    int64 `json:"arrived"`
 	Done       int64 `json:"done"`
-	Queued     int64 `json:"queued"`     // wait to be taken
+	Queued     int64 `json:"queued"`     // waiting
 	InProgress int64 `json:"inProgress"` // taken, neither done nor lost, and not to be taken again yet
 	Lost       int64 `json:"lost"`       // acknowledged by a Job that failed, or given up after MaxDeliveries
-	// Repeated is how often an item was done that had been done, or given up, already.
+	// Duplicated counts the completions of items that were done or lost before.
 	Duplicated int64 `json:"duplicated"`
 
-	// Wait is the time from when an item arrives to when it is taken for the first time,
-	// and Response to when it is done or lost. Of an item that did not come so far it
-	// is the time until the end, so that a policy that leaves items waiting does not
-	// look fast.
+	// Wait is the time from the arrival of an item to its first delivery, and Response the
+	// time until it is done or lost. For other items it is the time until the end of the run,
+	// so that a policy that leaves items waiting does not look fast.
 	Wait     Times `json:"wait"`
 	Response Times `json:"response"`
 
 	PeakQueue      int64   `json:"peakQueue"` // most items that waited at one time
 	MeanQueue      float64 `json:"meanQueue"` // items that wait, averaged over time
 	MeanInProgress float64 `json:"meanInProgress"`
-	// DrainSeconds is how long after the last arrival every item was done or lost. It is
-	// nil where some were not.
+	// DrainSeconds is the time from the last arrival until every item was done or lost. It is
+	// nil if some were not.
 	DrainSeconds *float64 `json:"drainSeconds"`
 
 	JobsCreated   int64 `json:"jobsCreated"`
 	JobsSucceeded int64 `json:"jobsSucceeded"` // IdleJobs included
 	JobsFailed    int64 `json:"jobsFailed"`
 	JobsDeleted   int64 `json:"jobsDeleted"` // before they ended
-	IdleJobs      int64 `json:"idleJobs"`    // ended without ever having had an item: they found nothing to do
-	PeakJobs      int64 `json:"peakJobs"`    // unfinished at one time, terminating ones included
-	// ExcessOverMax is by how much PeakJobs is above the documented maximum, else 0.
+	IdleJobs      int64 `json:"idleJobs"`    // ended without an item
+	PeakJobs      int64 `json:"peakJobs"`    // most unfinished Jobs at one time, including terminating Jobs
+	// ExcessOverMax is PeakJobs minus the documented maximum, at least 0.
 	ExcessOverMax int64 `json:"excessOverMax"`
-	JobsPruned    int64 `json:"jobsPruned"`   // finished, and deleted by the history limits
-	MostFinished  int64 `json:"mostFinished"` // finished and not yet deleted, at one time
+	JobsRejected  int64 `json:"jobsRejected"` // creates that an API server rejected
+	JobsPruned    int64 `json:"jobsPruned"`   // finished Jobs deleted by the policy
+	MostFinished  int64 `json:"mostFinished"` // most finished Jobs at one time
 
-	// BusySeconds is how long pods worked, and IdleSeconds how long they held their
-	// place without: starting, waiting for an item, terminating. Pods that have no room
-	// cost nothing.
+	// BusySeconds is the time in which pods worked. IdleSeconds is the time in which scheduled
+	// pods did not: starting, waiting for an item, terminating.
 	BusySeconds float64 `json:"busySeconds"`
 	IdleSeconds float64 `json:"idleSeconds"`
 
 	Polls int64 `json:"polls"`
-	// StarvedPolls is how many of them left items waiting that no Job was there or on its
-	// way for, though the maximum had room.
+	// StarvedPolls counts the polls after which items waited for which no Job existed, below
+	// the maximum.
 	StarvedPolls int64 `json:"starvedPolls"`
-	// Rules says how many polls each rule decided, the most frequent first.
+	// Rules counts the polls by the rule that decided, the most frequent first.
 	Rules []RuleCount `json:"rules"`
 
 	Queues   []QueueSummary   `json:"queues"`
-	Clusters []ClusterSummary `json:"clusters,omitempty"` // where there are several
+	Clusters []ClusterSummary `json:"clusters,omitempty"` // if there are several
 }
 
-// Cost is BusySeconds and IdleSeconds together.
+// Cost is the sum of BusySeconds and IdleSeconds.
 func (s *Summary) Cost() float64 { return s.BusySeconds + s.IdleSeconds }
 
-// Times are the quantiles of some times, in seconds. A quantile is a time that
-// occurred: the smallest that at least so many are not longer than.
+// Times holds the mean and quantiles of times in seconds. A quantile is one of the times.
 type Times struct {
 	Mean float64 `json:"mean"`
 	P50  float64 `json:"p50"`
@@ -87,13 +84,13 @@ type Times struct {
 	Max  float64 `json:"max"`
 }
 
-// A RuleCount is how many polls a rule decided.
+// A RuleCount counts the polls that a rule decided.
 type RuleCount struct {
 	Rule  string `json:"rule"`
 	Polls int64  `json:"polls"`
 }
 
-// A QueueSummary is what became of a queue's items.
+// A QueueSummary counts the items of a queue.
 type QueueSummary struct {
 	Name    string `json:"name,omitempty"`
 	Arrived int64  `json:"arrived"`
@@ -101,7 +98,7 @@ type QueueSummary struct {
 	Lost    int64  `json:"lost"`
 }
 
-// A ClusterSummary is what a cluster had.
+// A ClusterSummary holds the numbers of a cluster.
 type ClusterSummary struct {
 	Name        string  `json:"name"`
 	JobsCreated int64   `json:"jobsCreated"`
@@ -110,37 +107,35 @@ type ClusterSummary struct {
 	IdleSeconds float64 `json:"idleSeconds"`
 }
 
-// A Tick is one poll, and how things are after it.
+// A Tick describes one poll, and the state after it.
 type Tick struct {
 	Seconds float64 `json:"seconds"` // since the start
-	Metric  float64 `json:"metric"`  // items that the poll read, over all queues
+	Metric  float64 `json:"metric"`  // items that the poll read, over all queues; 0 for a metric that failed
 	Created int64   `json:"created"` // Jobs
-	Rule    string  `json:"rule"`    // which rule decided
+	Rule    string  `json:"rule"`    // the rule that decided
 
-	Queued     int64 `json:"queued"` // items that wait
+	Queued     int64 `json:"queued"` // waiting items
 	InProgress int64 `json:"inProgress"`
 	Done       int64 `json:"done"` // so far
 	Lost       int64 `json:"lost"` // so far
 	Running    int64 `json:"running"`
-	Pending    int64 `json:"pending"` // the part of Running that has not started, or is to be tried again
-	// Finished is how many finished Jobs there are, those that the poll has deleted not
-	// included.
+	Pending    int64 `json:"pending"` // the part of Running that has not started, or waits for a retry
+	// Finished counts the finished Jobs that are not deleted.
 	Finished int64 `json:"finished"`
 
-	Clusters []ClusterTick `json:"clusters,omitempty"` // where there are several
+	Clusters []ClusterTick `json:"clusters,omitempty"` // if there are several
 }
 
-// A ClusterTick is the part of a cluster.
+// A ClusterTick is the part of a Tick for one cluster.
 type ClusterTick struct {
 	Created int64 `json:"created"`
 	Running int64 `json:"running"`
 	Pending int64 `json:"pending"`
 }
 
-// Downsample returns at most n ticks for a picture. Each stands for a run of
-// consecutive ones: it has the time and the rule of the first, what they created
-// together, and the largest of every other number, so that no peak is lost. With n
-// below 1 it returns nil.
+// Downsample returns at most n ticks for a picture. Each replaces several consecutive
+// ticks: it has the time and the rule of the first, the sum of Created, and the largest of
+// every other number. If n < 1, Downsample returns nil.
 func Downsample(ticks []Tick, n int) []Tick {
 	if n < 1 || len(ticks) == 0 {
 		return nil
@@ -172,7 +167,7 @@ func (t *Tick) merge(o *Tick) {
 	}
 }
 
-// String tells the summary in aligned lines, without a newline at the end.
+// String returns the summary in aligned lines, without a newline at the end.
 func (s Summary) String() string {
 	var b strings.Builder
 	line := func(name, format string, a ...any) { fmt.Fprintf(&b, "\n%-9s "+format, append([]any{name}, a...)...) }

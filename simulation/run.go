@@ -1,39 +1,36 @@
 package simulation
 
 import (
+	"cmp"
+	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
 )
 
-// Options are what a caller wants of a run besides its result. The zero value is
-// nothing.
+// Options control a run. The zero value only returns the result.
 type Options struct {
-	// Progress is told how much of all there is to do is done, as a part of 1: from time
-	// to time, always more than before, and 1 at the end. It is never called by two
-	// goroutines at once. An error ends the work, and is returned.
+	// Progress receives the completed share of the work, from 0 to 1, in increasing order. It
+	// is never called by two goroutines at once. An error ends the work, and is returned.
 	Progress func(part float64) error
-	// Observe is told each event of a Run as it happens. Compare and Search do not call
-	// it.
+	// Observe receives each event of a Run. Compare, Replicate and Search do not call it.
 	Observe func(Event)
 	// SummaryOnly leaves out the ticks.
 	SummaryOnly bool
-	// Parallel is how many runs there are at once in Compare and Search; below 1 it is
-	// as many as there are processors. The results are the same.
+	// Parallel is the number of simultaneous runs in Compare, Replicate and Search; below 1 it
+	// is the number of processors. It has no effect on the results.
 	Parallel int
 }
 
-// Run plays the scenario. An error is that of [Scenario.Validate], what Progress
-// returned, or that a policy has more than a million Jobs at once.
+// Run plays the scenario. An error is that of [Scenario.Validate], or of Progress, or
+// reports that a policy has more than a million Jobs at one time.
 //
-// Equal scenarios have equal results (FuzzSameBytes). The cost grows with the items,
-// the Jobs and the polls: about a microsecond for an item with a Job of its own
-// (BenchmarkRun). What is kept are two times of each item, and a tick of each poll.
+// Equal scenarios have equal results. A run takes about a microsecond for each item with a
+// Job of its own. It keeps two times for each item, and a tick for each poll.
 func Run(s Scenario, o Options) (*Result, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
-	s.Policy.As = s.Policy.as(len(s.clusters()))
 	w := newWorld(&s, o)
 	if err := w.run(); err != nil {
 		return nil, err
@@ -43,13 +40,13 @@ func Run(s Scenario, o Options) (*Result, error) {
 			return nil, err
 		}
 	}
-	return &Result{Scenario: s.Name, Policy: s.Policy.clone(), Summary: w.summary(), Ticks: w.ticks}, nil
+	return &Result{Scenario: s.Name, Summary: w.summary(), Ticks: w.ticks}, nil
 }
 
 // Compare plays the scenario under each policy in place of its own, and returns the
 // results in the order of the policies. All meet the same items. An error is what is
-// wrong with the scenario besides its policy, joined with a [*PolicyError] for each
-// policy with problems; or it is what a run returned.
+// wrong with the scenario and, after its name, with each policy; or it is what a run
+// returned.
 func Compare(s Scenario, policies []Policy, o Options) ([]Result, error) {
 	all, err := Replicate(s, policies, 1, o)
 	if err != nil {
@@ -72,24 +69,11 @@ func problems(s *Scenario, policies []Policy) error {
 		var of report
 		of.decisions(&scenario)
 		if err := of.Err(); err != nil {
-			r.Join("", &PolicyError{i, p.String(), err})
+			r.Join("", fmt.Errorf("%s: %w", cmp.Or(scenario.settings().Name, fmt.Sprintf("policies[%d]", i)), err))
 		}
 	}
 	return r.Err()
 }
-
-// A PolicyError is that of one of several policies.
-type PolicyError struct {
-	Index  int
-	Policy string
-	Err    error
-}
-
-// Error names the policy and what is wrong.
-func (e *PolicyError) Error() string { return e.Policy + ": " + e.Err.Error() }
-
-// Unwrap returns Err.
-func (e *PolicyError) Unwrap() error { return e.Err }
 
 // runAll runs scenarios without problems, some at the same time. The first ones have
 // ticks, if the options want them.

@@ -1,31 +1,30 @@
 package simulation
 
-// A Scenario is a policy and the world that it meets. Its JSON is made for files
-// written by hand: times are text ("30s"), and what is left out has the default that
-// the field tells. The zero value has no queue, and is not valid.
+// A Scenario is a policy and its workload. Its JSON is for files written by hand: times
+// are text ("30s"), and a missing field has its default. The zero value has no queue and no
+// policy, and is not valid.
 type Scenario struct {
 	Name string `json:"name,omitempty"`
-	// Seed makes the random numbers. Under the same seed every policy meets the same
-	// items, of the same sizes, at the same times.
+	// Seed is the seed of the random numbers. Under the same seed every policy receives the
+	// same items at the same times.
 	Seed uint64 `json:"seed,omitempty"`
-	// Duration is how long items arrive. 0 is until the last of the traces.
+	// Duration is the time in which items arrive; 0 means until the last arrival of the traces.
 	Duration Duration `json:"duration,omitempty"`
-	// Drain is how long the run may go on after that. It ends before, with the first
-	// poll that finds no item left and no more Jobs than the minimum. Unset is as long
-	// as Duration, and at least an hour.
+	// Drain is the longest time that the run continues after Duration. The run ends earlier,
+	// with the first poll that finds no item and at most the minimum of Jobs. Nil means
+	// Duration, and at least an hour.
 	Drain *Duration `json:"drain,omitempty"`
 
-	Policy Policy      `json:"policy,omitzero"`
+	// Policy decides. It is not part of the JSON.
+	Policy Policy      `json:"-"`
 	Queues []Queue     `json:"queues"`
 	Jobs   JobBehavior `json:"jobs,omitzero"`
-	// Clusters are where Jobs run. With none there is one, which has room for all.
+	// Clusters run the Jobs. Without any there is one cluster without a limit.
 	Clusters []Cluster `json:"clusters,omitempty"`
 }
 
-// A Queue is one trigger of the policy: items that arrive, and how its metric counts
-// them. The zero value stays empty.
-//
-// Where there are several queues, a Job takes the item that arrived first of all.
+// A Queue is one trigger of the policy: the items that arrive, and its metric. The zero
+// value stays empty. If there are several queues, a Job takes the oldest item of all.
 type Queue struct {
 	Name     string       `json:"name,omitempty"`
 	Arrivals Arrivals     `json:"arrivals,omitzero"`
@@ -34,104 +33,100 @@ type Queue struct {
 
 	// Target is the target average value: items that one Job serves. 0 is 1.
 	Target float64 `json:"target,omitempty"`
-	// ActivationThreshold is what the metric exceeds when the trigger is active.
+	// ActivationThreshold is the value above which the trigger is active.
 	ActivationThreshold float64 `json:"activationThreshold,omitempty"`
-	// Metric is what the queue's metric counts; "" is AllItems.
+	// Metric selects the items that the queue's metric counts; "" means AllItems.
 	Metric Metric `json:"metric,omitempty"`
-	// Staleness is how old the metric's value is when a poll reads it.
+	// Staleness is the age of the value that a poll reads.
 	Staleness Duration `json:"staleness,omitempty"`
+	// Outages are times in which the metric cannot be read. They have no kind.
+	Outages []Outage `json:"outages,omitempty"`
 
-	// VisibilityTimeout is when an item that was taken and not acknowledged can be taken
-	// again, whether or not the Job that took it is still at work. 0 is when that Job has
-	// failed, and not before.
+	// VisibilityTimeout is the time after which an unacknowledged item can be taken again,
+	// even if its Job is still at work. 0 means that only a failure of the Job redelivers it.
 	VisibilityTimeout Duration `json:"visibilityTimeout,omitempty"`
-	// MaxDeliveries is how often an item is handed out before it is given up, which
-	// counts as lost. 0 is without end.
+	// MaxDeliveries is the number of deliveries after which an item is lost; 0 means no limit.
 	MaxDeliveries int64 `json:"maxDeliveries,omitempty"`
 }
 
-// Metric is what the metric of a queue counts.
+// A Metric selects the items that the metric of a queue counts.
 type Metric string
 
 const (
-	// AllItems counts those that wait and those that were taken and are not
-	// acknowledged, as the length of a RabbitMQ queue does.
+	// AllItems counts waiting and unacknowledged items, as the length of a RabbitMQ queue does.
 	AllItems Metric = "all"
-	// WaitingItems leaves out those that were taken, as the length of a Redis list does.
+	// WaitingItems counts waiting items, as the length of a Redis list does.
 	WaitingItems Metric = "waiting"
 )
 
-// Acknowledge is when a Job tells the queue that it has an item.
+// Acknowledge is the time at which a Job acknowledges an item.
 type Acknowledge string
 
 const (
-	// AtEnd is when the item is done. If the Job fails, the item is in the queue again.
+	// AtEnd acknowledges an item that is done. If the Job fails, the item waits again.
 	AtEnd Acknowledge = "end"
-	// AtStart is when the item is taken. If the Job fails, the item is lost.
+	// AtStart acknowledges an item that is taken. If the Job fails, the item is lost.
 	AtStart Acknowledge = "start"
 )
 
-// JobBehavior describes the pods of the Jobs. Each has one pod, which works on one item at a time. The zero
-// value starts at once, does one item and ends, and ends too if it finds none.
+// JobBehavior describes the Jobs. Each has one pod, which works on one item at a time. The
+// zero value starts at once and ends after one item, or if there is no item.
 type JobBehavior struct {
-	// Startup is how long a pod that has found room takes until it asks for an item. It is
-	// pending until then.
+	// Startup is the time from the scheduling of a pod until it asks for an item. The pod is
+	// pending during that time.
 	Startup     Distribution `json:"startup,omitzero"`
 	Acknowledge Acknowledge  `json:"acknowledge,omitempty"` // "" is AtEnd
-	// ItemsPerJob is how many items a Job does before it ends. 0 is 1.
+	// ItemsPerJob is the number of items after which a Job ends; 0 means 1.
 	ItemsPerJob int64 `json:"itemsPerJob,omitempty"`
-	// DrainQueue is that a Job goes on until it finds no item, instead of ItemsPerJob.
+	// DrainQueue lets a Job continue until it finds no item, instead of ItemsPerJob.
 	DrainQueue bool `json:"drainQueue,omitempty"`
-	// Wait is how long a Job that finds no item waits for one before it ends.
+	// Wait is the time for which a Job waits for an item before it ends.
 	Wait Duration `json:"wait,omitempty"`
 
-	// FailureProbability is how likely it is, each time an item is worked on, that the
-	// pod fails, at some point in that time.
+	// FailureProbability is the probability that the pod fails during the work on an item.
 	FailureProbability float64 `json:"failureProbability,omitempty"`
-	// BackoffLimit is how often a pod that failed is replaced before the Job fails.
-	// Unset is 6, as Kubernetes has it.
+	// BackoffLimit is the number of failed pods that are replaced before the Job fails; nil
+	// means 6, the default of Kubernetes.
 	BackoffLimit *int64 `json:"backoffLimit,omitempty"`
-	// Backoff is how long the first replacement takes to be created. It doubles each
-	// time, up to 6 minutes. 0 is 10s, as Kubernetes has it.
+	// Backoff is the time until the first replacement is created. It doubles each time, up to
+	// 6 minutes. 0 means 10s, the default of Kubernetes.
 	Backoff Duration `json:"backoff,omitempty"`
-	// Termination is how long the pod of a Job that is deleted takes to go. It stops
-	// work at once.
+	// Termination is the time for which the pod of a deleted Job exists. It stops work at
+	// once.
 	Termination Duration `json:"termination,omitempty"`
 }
 
-// A Cluster is a place where Jobs run. The zero value has room for all of them.
+// A Cluster runs Jobs. The zero value has no limit.
 type Cluster struct {
 	Name string `json:"name,omitempty"`
-	// Capacity is how many pods it has room for; Jobs without room stay pending, and
-	// get it in the order in which they came. Unset is no limit.
+	// Capacity is the largest number of pods; nil means no limit. Further Jobs are pending,
+	// and start in the order of their creation.
 	Capacity *int64   `json:"capacity,omitempty"`
 	Outages  []Outage `json:"outages,omitempty"`
-
-	// Weight, Priority and MaxJobs are those of a member, for policies that place Jobs.
-	// An unset Weight is 1.
-	Weight   *int32 `json:"weight,omitempty"`
-	Priority *int32 `json:"priority,omitempty"`
-	MaxJobs  *int64 `json:"maxJobs,omitempty"`
+	// ListAge is the age of the list of Jobs that a poll reads. The policy also knows of
+	// the Jobs that it created since, except for KEDA, which reads the list only.
+	ListAge Duration `json:"listAge,omitempty"`
 }
 
-// An Outage is a time in which something of a cluster does not work: from From on,
-// and before Until.
+// An Outage is a fault that lasts from From on, and ends at Until.
 type Outage struct {
 	From  Duration   `json:"from"`
 	Until Duration   `json:"until"`
 	Kind  OutageKind `json:"kind,omitempty"` // "" is Down
 }
 
-// Failure is what does not work in an outage.
+// An OutageKind is the effect of an outage on a cluster.
 type OutageKind string
 
 const (
-	// Unreachable is that the API server does not answer: Jobs are neither seen nor
-	// created nor deleted. Those that exist go on.
+	// Unreachable means that the API server does not answer: no Job is listed, created or
+	// deleted. Running Jobs continue.
 	Unreachable OutageKind = "unreachable"
-	// NoStart is that no pod starts: Jobs stay pending. Those that run go on.
+	// NoStart means that no pod starts. Running Jobs continue.
 	NoStart OutageKind = "noStart"
-	// Down is both, and pods that run fail.
+	// Rejects means that the API server rejects new Jobs, as a quota does.
+	Rejects OutageKind = "rejects"
+	// Down means Unreachable and NoStart, and running pods fail.
 	Down OutageKind = "down"
 )
 

@@ -2,77 +2,11 @@ package simulation
 
 import (
 	"cmp"
-	"fmt"
-	"math"
 	"slices"
-
-	"github.com/scaledjob/scaledjob/field"
-	"github.com/scaledjob/scaledjob/keda"
 )
-
-// A Grid is the policies to try: every combination of what is listed. What is empty
-// stays as it is in the policy that the grid starts from.
-type Grid struct {
-	As               []string   `json:"as,omitempty"`
-	Strategies       []string   `json:"strategies,omitempty"`
-	PollingIntervals []Duration `json:"pollingIntervals,omitempty"` // whole seconds
-	MinReplicaCounts []int32    `json:"minReplicaCounts,omitempty"`
-	MaxReplicaCounts []int32    `json:"maxReplicaCounts,omitempty"`
-	// Deductions and Percentages are those of the strategy custom, and do not multiply
-	// the others.
-	Deductions  []int32  `json:"deductions,omitempty"`
-	Percentages []string `json:"percentages,omitempty"`
-}
-
-// Policies returns the policies of the grid, each named by what the grid says about
-// it. The last of the fields changes fastest.
-func (g Grid) Policies(base Policy) []Policy {
-	base.Name = ""
-	all := []Policy{base}
-	all = expand(all, g.As, func(p *Policy, v string) { p.As = v })
-	all = expand(all, g.Strategies, func(p *Policy, v string) { p.Spec.ScalingStrategy.Strategy = v })
-	all = expand(all, g.PollingIntervals, func(p *Policy, v Duration) { p.Spec.PollingInterval = new(int32(v / second)) })
-	all = expand(all, g.MinReplicaCounts, func(p *Policy, v int32) { p.Spec.MinReplicaCount = &v })
-	all = expand(all, g.MaxReplicaCounts, func(p *Policy, v int32) { p.Spec.MaxReplicaCount = &v })
-	custom := func(p *Policy) bool { return p.Spec.ScalingStrategy.Strategy == "custom" }
-	all = expandIf(custom, all, g.Deductions, func(s *keda.ScalingStrategy, v int32) { s.CustomScalingQueueLengthDeduction = &v })
-	all = expandIf(custom, all, g.Percentages, func(s *keda.ScalingStrategy, v string) { s.CustomScalingRunningJobPercentage = v })
-	for i := range all {
-		all[i] = all[i].clone()
-	}
-	return all
-}
-
-// expand makes a policy for each value out of each policy.
-func expand[V any](policies []Policy, values []V, set func(*Policy, V)) []Policy {
-	if len(values) == 0 {
-		return policies
-	}
-	var all []Policy
-	for _, p := range policies {
-		for _, v := range values {
-			set(&p, v)
-			all = append(all, p)
-		}
-	}
-	return all
-}
-
-func expandIf[V any](applies func(*Policy) bool, policies []Policy, values []V, set func(*keda.ScalingStrategy, V)) []Policy {
-	var all []Policy
-	for _, p := range policies {
-		if !applies(&p) {
-			all = append(all, p)
-			continue
-		}
-		all = append(all, expand([]Policy{p}, values, func(p *Policy, v V) { set(&p.Spec.ScalingStrategy, v) })...)
-	}
-	return all
-}
 
 // A Point is a policy that a search tried.
 type Point struct {
-	Policy  Policy  `json:"policy"`
 	Summary Summary `json:"summary"`
 	// ParetoOptimal reports whether no other policy of the search has a shorter Wait.P95
 	// at no higher Cost, or a lower Cost at no longer Wait.P95. A policy that leaves items
@@ -80,23 +14,18 @@ type Point struct {
 	ParetoOptimal bool `json:"paretoOptimal"`
 }
 
-// Search runs the scenario under each policy of the grid, and returns a point for each,
-// in the order of [Grid.Policies]. The choice is among the Pareto optimal points: a
+// Search runs the scenario under each policy, and returns a point for each, in the same
+// order. The choice is among the Pareto optimal points: a
 // shorter wait costs more. No point is optimal if every policy leaves items undone.
-func Search(s Scenario, g Grid, o Options) ([]Point, error) {
-	for i, d := range g.PollingIntervals {
-		if d%second != 0 || d/second > math.MaxInt32 {
-			return nil, &field.Error{Path: fmt.Sprintf("pollingIntervals[%d]", i), Found: d.String(), Fix: "whole seconds"}
-		}
-	}
+func Search(s Scenario, policies []Policy, o Options) ([]Point, error) {
 	o.SummaryOnly = true
-	results, err := Compare(s, g.Policies(s.Policy), o)
+	results, err := Compare(s, policies, o)
 	if err != nil {
 		return nil, err
 	}
 	points := make([]Point, len(results))
 	for i, r := range results {
-		points[i] = Point{Policy: r.Policy, Summary: r.Summary}
+		points[i] = Point{Summary: r.Summary}
 	}
 	markFront(points)
 	return points, nil

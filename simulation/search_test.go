@@ -26,18 +26,21 @@ func undone(s *simulation.Summary) int64 { return s.Arrived - s.Done - s.Lost }
 // A point is optimal if no other is better, pair by pair, and if no item is undone.
 func propFront(t *rapid.T) {
 	s := drawScenario(t)
-	grid := simulation.Grid{
-		Strategies:       []string{"default", "accurate", "custom"},
-		PollingIntervals: []simulation.Duration{5 * second, 30 * second},
-		MaxReplicaCounts: []int32{2, 8},
-		Deductions:       []int32{0, 2},
-		Percentages:      []string{"0.5"},
+	var policies []simulation.Policy
+	for _, name := range []string{"default", "accurate", "pendingAware"} {
+		for _, interval := range []int32{5, 30} {
+			for _, most := range []int32{2, 8} {
+				m := manifest{Spec: spec(name, most)}
+				m.Spec.PollingInterval = &interval
+				policies = append(policies, m.policy(len(s.Clusters)))
+			}
+		}
 	}
-	points, err := simulation.Search(s, grid, simulation.Options{Parallel: 2})
+	points, err := simulation.Search(s.built(), policies, simulation.Options{Parallel: 2})
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
-	if len(points) != (2+2)*2*2 {
+	if len(points) != 3*2*2 {
 		t.Fatalf("%d points", len(points))
 	}
 	for i, p := range points {
@@ -52,10 +55,7 @@ func propFront(t *rapid.T) {
 func TestCompareEqualsRuns(t *testing.T) {
 	s := load(simulation.AllItems, "")
 	s.Queues[0].Arrivals.Pattern = simulation.Poisson
-	policies := simulation.Grid{
-		Strategies:       []string{"default", "accurate", "eager", "custom", "pendingAware"},
-		MinReplicaCounts: []int32{0, 3},
-	}.Policies(s.Policy)
+	policies := under(7, "default", "accurate", "eager", "custom", "pendingAware")
 	for _, parallel := range []int{0, 1, 2, 7, 100} {
 		results, err := simulation.Compare(s, policies, simulation.Options{Parallel: parallel})
 		require.NoError(t, err)
@@ -66,47 +66,21 @@ func TestCompareEqualsRuns(t *testing.T) {
 	}
 }
 
-func TestGrid(t *testing.T) {
-	base := simulation.Policy{Name: "mine", Spec: spec("eager", 7)}
-	require.Equal(t, []simulation.Policy{{Spec: spec("eager", 7)}}, simulation.Grid{}.Policies(base))
-	names := []string{}
-	for _, p := range (simulation.Grid{
-		Strategies: []string{"default", "custom"}, Deductions: []int32{1, 2}, Percentages: []string{"0.5"}, MaxReplicaCounts: []int32{1, 2},
-	}).Policies(base) {
-		names = append(names, p.String())
-	}
-	require.Equal(t, []string{
-		"default, max 1", "default, max 2",
-		"custom, 1 0.5, max 1", "custom, 2 0.5, max 1", "custom, 1 0.5, max 2", "custom, 2 0.5, max 2",
-	}, names)
-	require.Equal(t, int32(7), *base.Spec.MaxReplicaCount)
-
-	names = nil
-	for _, p := range (simulation.Grid{As: []string{"core", "keda@2.18"}, MinReplicaCounts: []int32{1}}).Policies(base) {
-		names = append(names, p.String())
-	}
-	require.Equal(t, []string{"eager, min 1, max 7", "keda@2.18 eager, min 1, max 7"}, names)
-
-	_, err := simulation.Search(load("", ""), simulation.Grid{PollingIntervals: []simulation.Duration{second / 2}}, simulation.Options{})
-	require.EqualError(t, err, "pollingIntervals[0]: found 500ms; use whole seconds")
-}
-
 func TestCompareNamesThePolicy(t *testing.T) {
 	s := load("", "")
 	s.Jobs.Wait = -second
-	_, err := simulation.Compare(s, []simulation.Policy{{}, {Name: "mine", As: "x"}, {As: "y"}}, simulation.Options{})
-	var of *simulation.PolicyError
-	require.ErrorAs(t, err, &of)
-	require.Equal(t, 1, of.Index)
+	_, err := simulation.Compare(s, []simulation.Policy{
+		simulation.Scaling{}, simulation.Scaling{Name: "mine", Interval: -second}, nil,
+	}, simulation.Options{})
 	require.EqualError(t, err, `jobs.wait: found -1s; use 0s or more, and less than 20 years
-mine: policy.as: found "x"; use core, placement, or a release such as keda@2.21
-y default: policy.as: found "y"; use core, placement, or a release such as keda@2.21`)
+mine: policy.interval: found -1s; use 0s or more, where 0s means 30s
+policies[2]: policy: found nothing; use Scaling, KEDA, Placement or a type of your own`)
 	require.Len(t, field.All(err), 3)
 }
 
 func TestProgress(t *testing.T) {
 	s := load("", "")
-	policies := simulation.Grid{Strategies: []string{"default", "accurate", "eager"}}.Policies(s.Policy)
+	policies := under(40, "default", "accurate", "eager")
 	var told []float64
 	progress := func(part float64) error {
 		told = append(told, part)

@@ -3,6 +3,8 @@ package simulation
 import (
 	"cmp"
 	"slices"
+
+	"github.com/scaledjob/scaledjob/placement/jobs"
 )
 
 // A site is a cluster in a run.
@@ -12,8 +14,15 @@ type site struct {
 	line     deque[ref]
 	phase    [phases]int64 // Jobs in each
 	outages  []Outage
-	silent   int // outages in which it does not answer
-	stopped  int // outages in which no pod starts
+	delay    Duration // age of the list of Jobs
+	// outages in which it does not answer, in which no pod starts, and in which it
+	// rejects creates
+	silent, stopped, rejecting int
+
+	current  view
+	views    deque[view] // of later polls
+	finished []jobs.Job  // that are not deleted, for a policy that reads them
+	rejected bool        // a create, since the last poll
 
 	created    int64
 	most       int64
@@ -21,7 +30,7 @@ type site struct {
 }
 
 func newSite(c Cluster) site {
-	s := site{capacity: -1, outages: c.Outages}
+	s := site{capacity: -1, outages: c.Outages, delay: c.ListAge}
 	if c.Capacity != nil {
 		s.capacity = *c.Capacity
 	}
@@ -84,16 +93,21 @@ func (w *world) outage(at int32, which uint32) {
 		by, e.Kind = -1, OutageEnded
 	}
 	w.observe(e)
-	if kind != NoStart {
+	switch kind {
+	case Unreachable:
 		s.silent += by
-	}
-	if kind != Unreachable {
+	case NoStart:
+		s.stopped += by
+	case Rejects:
+		s.rejecting += by
+	default:
+		s.silent += by
 		s.stopped += by
 	}
 	switch {
 	case !begins:
 		w.fill(at)
-	case kind != Unreachable:
+	case s.stopped > 0 && kind != Unreachable && kind != Rejects:
 		w.stop(at, kind != NoStart)
 	}
 }

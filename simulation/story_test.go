@@ -18,11 +18,11 @@ func spec(strategy string, most int32) keda.Spec {
 }
 
 // story is a queue of a trace, whose items take so long.
-func story(service simulation.Duration, trace ...simulation.Arrival) simulation.Scenario {
-	return simulation.Scenario{
+func story(service simulation.Duration, trace ...simulation.Arrival) scenario {
+	return scenario{Scenario: simulation.Scenario{
 		Duration: 10 * minute, Drain: new(simulation.Duration(0)),
 		Queues: []simulation.Queue{{Trace: trace, Service: simulation.Distribution{Mean: service}}},
-	}
+	}}
 }
 
 // items are that many at a time.
@@ -30,7 +30,14 @@ func items(at simulation.Duration, n int64) simulation.Arrival {
 	return simulation.Arrival{At: at, Items: n}
 }
 
-func play(t *testing.T, s simulation.Scenario) *simulation.Result {
+// failover is the default, with a treatment of duplicates.
+func failover(d jobs.Duplication) *jobs.Failover {
+	f := jobs.DefaultPolicy().Failover
+	f.Duplication = d
+	return &f
+}
+
+func play[S played](t *testing.T, s S) *simulation.Result {
 	t.Helper()
 	return run(t, s, simulation.Options{})
 }
@@ -48,9 +55,9 @@ func created(r *simulation.Result, n int) (all []int64) {
 // more jobs are created. Once the first 3 jobs finish [...] A poll now will create no
 // new jobs."
 func TestStoryOfDefault(t *testing.T) {
-	for _, as := range []string{"core", "keda@2.16"} {
+	for _, as := range []string{"spec", "2.16"} {
 		s := story(80*second, items(0, 3), items(45*second, 3))
-		s.Policy = simulation.Policy{As: as, Spec: spec("default", 100)}
+		s.Policy = manifest{As: as, Spec: spec("default", 100)}
 		r := play(t, s)
 		require.Equal(t, []int64{3, 0, 3, 0}, created(r, 4))
 		at90 := r.Ticks[3]
@@ -71,13 +78,13 @@ func TestStoryOfTheTable(t *testing.T) {
 		running int64
 		create  int64
 	}{{10, 3, 1, 0, 3}, {10, 3, 2, 0, 3}, {10, 3, 1, 1, 2}, {10, 100, 1, 0, 10}, {4, 3, 5, 0, 1}} {
-		for _, as := range []string{"core", "keda@2.16"} {
+		for _, as := range []string{"spec", "2.16"} {
 			s := story(hour, items(0, row.running), items(15*second, row.queue-row.running))
 			if row.running == 0 {
 				s.Queues[0].Trace = s.Queues[0].Trace[1:]
 			}
 			s.Queues[0].Target = row.target
-			s.Policy = simulation.Policy{As: as, Spec: spec("", row.most)}
+			s.Policy = manifest{As: as, Spec: spec("", row.most)}
 			require.Equal(t, []int64{row.running, row.create}, created(play(t, s), 2), "%s %+v", as, row)
 		}
 	}
@@ -89,8 +96,8 @@ func TestStoryOfTheTable(t *testing.T) {
 func TestStoryOfMin(t *testing.T) {
 	s := story(10*minute, items(45*second, 3))
 	s.Jobs.Wait = hour
-	for _, as := range []string{"core", "keda@2.16"} {
-		s.Policy = simulation.Policy{As: as, Spec: spec("", 100)}
+	for _, as := range []string{"spec", "2.16"} {
+		s.Policy = manifest{As: as, Spec: spec("", 100)}
 		s.Policy.Spec.MinReplicaCount = new(int32(2))
 		var takers []int64
 		r := run(t, s, simulation.Options{Observe: func(e simulation.Event) {
@@ -107,13 +114,13 @@ func TestStoryOfMin(t *testing.T) {
 // maxReplicaCount." KEDA since 2.11 has as many again for the queue.
 func TestStoryOfMinAboveMax(t *testing.T) {
 	s := story(hour, items(0, 5))
-	s.Policy = simulation.Policy{As: "core", Spec: spec("", 1)}
+	s.Policy = manifest{As: "spec", Spec: spec("", 1)}
 	s.Policy.Spec.MinReplicaCount = new(int32(10))
 	r := play(t, s)
 	require.Equal(t, []int64{1, 0}, created(r, 2))
 	require.Zero(t, r.Summary.ExcessOverMax)
 
-	s.Policy.As = "keda@2.21"
+	s.Policy.As = "2.21"
 	r = play(t, s)
 	require.Equal(t, []int64{1, 1, 0}, created(r, 3))
 	require.Equal(t, int64(1), r.Summary.ExcessOverMax)
@@ -124,8 +131,8 @@ func TestStoryOfMinAboveMax(t *testing.T) {
 // short time. However, it is going to resolve in the cleanup period."
 func TestStoryOfMessages(t *testing.T) {
 	s := story(10*second, items(0, 1), items(31*second, 8))
-	for _, as := range []string{"core", "keda@2.7"} {
-		s.Policy = simulation.Policy{As: as, Spec: spec("", 100)}
+	for _, as := range []string{"spec", "2.7"} {
+		s.Policy = manifest{As: as, Spec: spec("", 100)}
 		s.Policy.Spec.SuccessfulJobsHistoryLimit = new(int32(5))
 		r := play(t, s)
 		require.Equal(t, []int64{1, 0, 8, 0}, created(r, 4))
@@ -140,8 +147,8 @@ func TestStoryOfMessages(t *testing.T) {
 func TestStoryOfFailures(t *testing.T) {
 	s := story(10*second, items(0, 7))
 	s.Jobs = simulation.JobBehavior{FailureProbability: 1, BackoffLimit: new(int64(0)), Acknowledge: simulation.AtStart}
-	for _, as := range []string{"core", "keda@2.21"} {
-		s.Policy = simulation.Policy{As: as, Spec: spec("accurate", 100)}
+	for _, as := range []string{"spec", "2.21"} {
+		s.Policy = manifest{As: as, Spec: spec("accurate", 100)}
 		s.Policy.Spec.FailedJobsHistoryLimit = new(int32(2))
 		r := play(t, s)
 		require.Equal(t, int64(7), r.Summary.Lost)
@@ -172,9 +179,9 @@ func TestStoryOfTheThreshold(t *testing.T) {
 // default and eager come to.
 func TestStoryOfEager(t *testing.T) {
 	for strategy, want := range map[string][]int64{"default": {3, 3}, "eager": {3, 6}} {
-		for _, as := range []string{"core", "keda@2.21"} {
+		for _, as := range []string{"spec", "2.21"} {
 			s := story(hour, items(0, 3), items(15*second, 3))
-			s.Policy = simulation.Policy{As: as, Spec: spec(strategy, 10)}
+			s.Policy = manifest{As: as, Spec: spec(strategy, 10)}
 			require.Equal(t, want, created(play(t, s), 2), "%s %s", as, strategy)
 		}
 	}
@@ -183,11 +190,11 @@ func TestStoryOfEager(t *testing.T) {
 // Fifteen of at most twenty Jobs are pending, and the items that they will take are still
 // in the queue. Before 2.19 five more are created.
 func TestStoryOfAccurateNearTheMaximum(t *testing.T) {
-	for as, want := range map[string][]int64{"keda@2.18": {15, 5}, "keda@2.19": {15, 0}} {
+	for as, want := range map[string][]int64{"2.18": {15, 5}, "2.19": {15, 0}} {
 		s := story(hour, items(0, 15))
 		s.Queues[0].Metric = simulation.WaitingItems
 		s.Jobs.Startup.Mean = 40 * second
-		s.Policy = simulation.Policy{As: as, Spec: spec("accurate", 20)}
+		s.Policy = manifest{As: as, Spec: spec("accurate", 20)}
 		require.Equal(t, want, created(play(t, s), 2), as)
 	}
 }
@@ -202,7 +209,7 @@ func TestStoriesOfKEDA(t *testing.T) {
 				Trace: []simulation.Arrival{items(0, n)}, Target: targets[i+1], Service: simulation.Distribution{Mean: hour},
 			})
 		}
-		s.Policy = simulation.Policy{As: as, Spec: spec}
+		s.Policy = manifest{As: as, Spec: spec}
 		return created(play(t, s), 2)
 	}
 	one := []float64{1}
@@ -210,24 +217,24 @@ func TestStoriesOfKEDA(t *testing.T) {
 	// As long as Jobs of the minimum are missing, nobody looks at the queue.
 	least := spec("", 100)
 	least.MinReplicaCount = new(int32(2))
-	require.Equal(t, []int64{2, 50}, create("keda@2.21", least, one, 50))
-	require.Equal(t, []int64{52, 2}, create("core", least, one, 50)) // those two have found nothing, and are kept
+	require.Equal(t, []int64{2, 50}, create("2.21", least, one, 50))
+	require.Equal(t, []int64{52, 2}, create("spec", least, one, 50)) // those two have found nothing, and are kept
 
 	// A minimum without a maximum.
 	least = keda.Spec{MinReplicaCount: new(int32(5))}
-	require.Equal(t, []int64{5, 100}, create("keda@2.21", least, one, 200))
-	require.Equal(t, []int64{100, 0}, create("core", least, one, 200))
+	require.Equal(t, []int64{5, 100}, create("2.21", least, one, 200))
+	require.Equal(t, []int64{100, 0}, create("spec", least, one, 200))
 
 	// A target below 1 asks for more Jobs than there are items.
-	require.Equal(t, []int64{2, 2}, create("keda@2.21", spec("", 100), []float64{0.5}, 2))
-	require.Equal(t, []int64{4, 2}, create("core", spec("", 100), []float64{0.5}, 2))
+	require.Equal(t, []int64{2, 2}, create("2.21", spec("", 100), []float64{0.5}, 2))
+	require.Equal(t, []int64{4, 2}, create("spec", spec("", 100), []float64{0.5}, 2))
 
 	// custom does not subtract what runs from the maximum.
 	custom := spec("custom", 10)
 	custom.ScalingStrategy.CustomScalingQueueLengthDeduction = new(int32(0))
 	custom.ScalingStrategy.CustomScalingRunningJobPercentage = "0"
-	require.Equal(t, []int64{10, 10}, create("keda@2.21", custom, one, 10))
-	require.Equal(t, []int64{10, 0}, create("core", custom, one, 10))
+	require.Equal(t, []int64{10, 10}, create("2.21", custom, one, 10))
+	require.Equal(t, []int64{10, 0}, create("spec", custom, one, 10))
 
 	// Jobs come from the trigger with the longest, or the shortest queue.
 	calculation := func(name string, most int32) keda.Spec {
@@ -235,13 +242,13 @@ func TestStoriesOfKEDA(t *testing.T) {
 		s.ScalingStrategy.MultipleScalersCalculation = name
 		return s
 	}
-	for _, as := range []string{"core", "keda@2.21"} {
+	for _, as := range []string{"spec", "2.21"} {
 		require.Equal(t, int64(3), create(as, calculation("max", 100), []float64{4, 1}, 10, 5)[0])
 		require.Equal(t, int64(5), create(as, calculation("min", 100), []float64{4, 1}, 10, 5)[0])
 	}
 	// A mean of what each trigger could have at most.
-	require.Equal(t, int64(6), create("keda@2.21", calculation("avg", 10), []float64{1, 1}, 1000, 2)[0])
-	require.Equal(t, int64(10), create("core", calculation("avg", 10), []float64{1, 1}, 1000, 2)[0])
+	require.Equal(t, int64(6), create("2.21", calculation("avg", 10), []float64{1, 1}, 1000, 2)[0])
+	require.Equal(t, int64(10), create("spec", calculation("avg", 10), []float64{1, 1}, 1000, 2)[0])
 }
 
 // Ten Jobs that take four minutes to start: what happens if every pending one counts as
@@ -283,7 +290,8 @@ func TestStoryOfTheRunaway(t *testing.T) {
 // The Jobs of a queue are split between two clusters in a ratio of 2:3.
 func TestStoryOfTwoClusters(t *testing.T) {
 	s := story(hour, items(0, 100))
-	s.Clusters = []simulation.Cluster{{Name: "member-cluster-1", Weight: new(int32(2))}, {Name: "member-cluster-2", Weight: new(int32(3))}}
+	s.Clusters = []simulation.Cluster{{Name: "member-cluster-1"}, {Name: "member-cluster-2"}}
+	s.Policy.Members = []jobs.Member{{Name: "member-cluster-1", Weight: 2}, {Name: "member-cluster-2", Weight: 3}}
 	s.Policy.Spec = spec("pendingAware", 20)
 	r := play(t, s)
 	require.Equal(t, []simulation.ClusterTick{{Created: 8, Running: 8, Pending: 8}, {Created: 12, Running: 12, Pending: 12}}, r.Ticks[0].Clusters)
@@ -295,13 +303,15 @@ func TestStoryOfTwoClusters(t *testing.T) {
 func TestStoryOfPriorityFailover(t *testing.T) {
 	s := story(20*second, items(0, 4), items(100*second, 4), items(361*second, 4))
 	s.Clusters = []simulation.Cluster{
-		{Name: "member-primary", Priority: new(int32(100)), Outages: []simulation.Outage{{Until: 5 * minute, Kind: simulation.NoStart}}},
-		{Name: "member-failover", Priority: new(int32(0))},
+		{Name: "member-primary", Outages: []simulation.Outage{{Until: 5 * minute, Kind: simulation.NoStart}}},
+		{Name: "member-failover"},
 	}
 	s.Policy.Spec = spec("pendingAware", 100)
-	s.Policy.Placement = simulation.Placement{
-		Strategy: jobs.PriorityFailover, Class: "team-a", Size: new(int32(4)), DuplicationPolicy: jobs.PreferFailover,
+	s.Policy.Scheduling, s.Policy.Class, s.Policy.Size = jobs.PriorityFailover, "team-a", 4
+	s.Policy.Members = []jobs.Member{
+		{Name: "member-primary", Weight: 1, Priority: new(int32(100))}, {Name: "member-failover", Weight: 1, Priority: new(int32(0))},
 	}
+	s.Policy.Failover = failover(jobs.PreferFailover)
 	r := play(t, s)
 	at := func(second int) []simulation.ClusterTick { return r.Ticks[second/30].Clusters }
 	require.Equal(t, int64(4), at(0)[0].Created)
@@ -321,13 +331,14 @@ func TestStoryOfTheDeadCluster(t *testing.T) {
 		{Name: "b", Outages: []simulation.Outage{{Until: minute, Kind: simulation.Unreachable}}},
 	}
 	s.Policy.Spec = spec("pendingAware", 20)
-	s.Policy.Placement.SoftTaintDuration = new(seconds(0)) // b is known to fail at once
+	s.Policy.Failover = failover("")
+	s.Policy.Failover.SoftTaint = 0 // b is known to fail at once
 	r := play(t, s)
 	require.Zero(t, r.Summary.Done)
 	require.Contains(t, r.Summary.Rules[0].Rule, string(jobs.ReasonHeldByStuck))
 
-	s.Policy.Placement.FailoverOverMax = true
-	s.Policy.Placement.DuplicationPolicy = jobs.ImmediateSourceCleanup
+	s.Policy.FailoverOverMax = true
+	s.Policy.Failover.Duplication = jobs.ImmediateSourceCleanup
 	s.Duration = 20 * minute
 	r = play(t, s)
 	require.Equal(t, int64(20), r.Summary.Done)

@@ -10,6 +10,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/keda"
+	"github.com/scaledjob/scaledjob/placement/jobs"
+	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/simulation"
 )
 
@@ -81,10 +84,6 @@ func TestValidate(t *testing.T) {
 	var s simulation.Scenario
 	require.NoError(t, json.Unmarshal([]byte(`{
 		"drain": "-1s",
-		"policy": {"spec": {
-			"minReplicaCount": -1, "maxReplicaCount": -2, "pollingInterval": 0, "failedJobsHistoryLimit": -3,
-			"scalingStrategy": {"strategy": "custom", "customScalingRunningJobPercentage": "0,5", "multipleScalersCalculation": "median"}
-		}, "stuckAfter": "-1s"},
 		"queues": [
 			{"name": "a", "arrivals": "constant:0/s", "service": "lognormal:0s,1s", "target": -1, "activationThreshold": -1, "staleness": "-1s"},
 			{"name": "a", "trace": [{"at": "-1s", "items": -1, "service": "-1s"}], "arrivals": "bursts:1.5/s", "metric": "x",
@@ -94,6 +93,13 @@ func TestValidate(t *testing.T) {
 			"backoff": "-1s", "termination": "-1s", "startup": "-1s"},
 		"clusters": [{"capacity": -1, "outages": [{"from": "2s", "until": "1s", "kind": "x"}]}]
 	}`), &s))
+	s.Queues[0].Outages = []simulation.Outage{{Kind: simulation.Down}}
+	s.Clusters[0].ListAge = -1
+	s.Policy = simulation.KEDA{Spec: keda.Spec{
+		PollingInterval: new(int32(0)), MinReplicaCount: new(int32(-1)), MaxReplicaCount: new(int32(-2)),
+		SuccessfulJobsHistoryLimit: new(int32(-3)), FailedJobsHistoryLimit: new(int32(-3)),
+		ScalingStrategy: keda.ScalingStrategy{Strategy: "pendingAware", MultipleScalersCalculation: "median"},
+	}}
 	var fields []string
 	for _, problem := range field.All(s.Validate()) {
 		fields = append(fields, problem.Path)
@@ -101,14 +107,15 @@ func TestValidate(t *testing.T) {
 	require.Equal(t, []string{
 		"drain", "duration",
 		"queues[0].arrivals", "queues[0].service", "queues[0].target", "queues[0].activationThreshold", "queues[0].staleness",
+		"queues[0].outages[0].until", "queues[0].outages[0].kind",
 		"queues[1].arrivals", "queues[1].arrivals", "queues[1].trace[0].at", "queues[1].trace[0].service", "queues[1].trace[0].items",
 		"queues[1].metric", "queues[1].visibilityTimeout", "queues[1].maxDeliveries", "queues[1].name",
 		"jobs.startup", "jobs.acknowledge", "jobs.itemsPerJob", "jobs.wait", "jobs.failureProbability", "jobs.backoffLimit",
 		"jobs.backoff", "jobs.termination",
-		"clusters[0].capacity", "clusters[0].outages[0].until", "clusters[0].outages[0].kind",
-		"policy.spec.pollingInterval", "policy.spec.minReplicaCount", "policy.spec.maxReplicaCount", "policy.spec.failedJobsHistoryLimit",
-		"policy.stuckAfter", "policy.spec.scalingStrategy.customScalingRunningJobPercentage",
-		"policy.spec.scalingStrategy.multipleScalersCalculation",
+		"clusters[0].capacity", "clusters[0].listAge", "clusters[0].outages[0].until", "clusters[0].outages[0].kind",
+		"policy.spec.pollingInterval", "policy.spec.minReplicaCount", "policy.spec.maxReplicaCount",
+		"policy.spec.successfulJobsHistoryLimit", "policy.spec.failedJobsHistoryLimit",
+		"policy.spec.scalingStrategy.strategy", "policy.spec.scalingStrategy.multipleScalersCalculation",
 	}, fields)
 	_, err := simulation.Run(s, simulation.Options{})
 	require.Error(t, err)
@@ -116,29 +123,34 @@ func TestValidate(t *testing.T) {
 
 func TestValidateClusters(t *testing.T) {
 	s := load("", "")
-	s.Clusters = []simulation.Cluster{{Name: "a"}, {Name: "a", Weight: new(int32(-1))}}
-	s.Policy.As = "core"
+	s.Clusters = []simulation.Cluster{{Name: "a"}, {Name: "a"}}
 	require.EqualError(t, s.Validate(), `clusters[1].name: found "a"; use a name that no other has`+"\n"+
-		`policy.as: found "core"; use placement, since there are 2 clusters`)
+		`policy: found "default, max 40"; use Placement, or another policy that reads Poll.Clusters, for 2 clusters`)
 	s.Clusters[1].Name = ""
-	s.Policy.As = ""
-	s.Policy.Placement.Strategy = "priorityFailover"
-	s.Policy.Placement.GracePeriod = new(simulation.Duration(-second))
-	require.EqualError(t, s.Validate(), `clusters[1].weight: found -1; use 0 or more
-policy.placement.gracePeriod: found -1s; use 0 or more
-policy.placement.size: found nothing; use 0 or more under priorityFailover
-clusters[0].priority: found nothing; use 0 to 1000 under priorityFailover
-clusters[1].priority: found nothing; use 0 to 1000 under priorityFailover`)
+	p := jobs.DefaultPolicy()
+	p.Failover.GracePeriod = -1
+	p.Members = []jobs.Member{jobs.NewMember("a"), jobs.NewMember("cluster-2"), jobs.NewMember("b")}
+	s.Policy = simulation.Placement{Policy: p}
+	require.EqualError(t, s.Validate(), `policy.Failover.GracePeriod: found -1ns; use 0 or more
+policy.Members[2].Name: found "b"; use the name of a cluster of the scenario`)
+	s.Policy = nil
+	require.EqualError(t, s.Validate(), "policy: found nothing; use Scaling, KEDA, Placement or a type of your own")
+	s.Clusters = nil
+	s.Policy = simulation.Scaling{Policy: scaling.Policy{Bounds: scaling.Bounds{Max: -1}}, StuckAfter: new(-second)}
+	require.EqualError(t, s.Validate(), `policy.stuckAfter: found -1s; use 0s or more, and less than 20 years
+policy.Bounds.Max: found -1; use 0 or more`)
 }
 
 // What a scenario could not come to an end with is refused.
 func TestValidateSize(t *testing.T) {
 	s := load("", "")
 	s.Duration = 19 * 365 * 24 * hour
-	s.Policy.Spec.PollingInterval = new(int32(1))
-	s.Queues[0].Arrivals.Rates[0] = simulation.Rate{Items: 1e9, Per: second}
-	require.EqualError(t, s.Validate(), `queues[0].arrivals: found constant:1e+09/s; use at most 1e8 items in the run
-policy.spec.pollingInterval: found 1s; use a longer one, for at most 1e7 polls in the run`)
+	s.Policy = simulation.Scaling{Interval: second}
+	s.Queues = append(s.Queues, s.Queues[0])
+	s.Queues[0].Arrivals.Rates = []simulation.Rate{{Items: 6e7, Per: s.Duration}} // each queue is small enough
+	s.Queues[1].Arrivals.Rates = s.Queues[0].Arrivals.Rates
+	require.EqualError(t, s.Validate(), `queues: found 1.2e+08 items in the run; use at most 1e8, of all queues together
+policy.interval: found 1s; use a longer one, for at most 1e7 polls in the run`)
 }
 
 // The arrivals of each pattern in an hour.
@@ -191,5 +203,5 @@ func TestBurstsAreBounded(t *testing.T) {
 	a := simulation.Arrivals{}
 	require.NoError(t, a.UnmarshalText([]byte("bursts:2000000000/10000h")))
 	s := simulation.Scenario{Duration: simulation.Duration(time.Hour), Queues: []simulation.Queue{{Arrivals: a}}}
-	require.ErrorContains(t, s.Validate(), "at most 1e8 items in the run")
+	require.ErrorContains(t, s.Validate(), "use at most 1e8")
 }

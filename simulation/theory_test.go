@@ -13,15 +13,15 @@ import (
 // servers is a system of c servers that never stop: Jobs of the minimum, which wait for
 // items as long as the run goes on. Items take a second on average, and there are some
 // 20,000 of them.
-func servers(c int32, arrivals float64, seed uint64) simulation.Scenario {
-	s := simulation.Scenario{
+func servers(c int32, arrivals float64, seed uint64) scenario {
+	s := scenario{Scenario: simulation.Scenario{
 		Seed: seed, Duration: simulation.Duration(20_000 / arrivals * float64(second)), Drain: new(simulation.Duration(0)),
 		Queues: []simulation.Queue{{
 			Arrivals: simulation.Arrivals{Pattern: simulation.Poisson, Rates: []simulation.Rate{{Items: arrivals, Per: second}}},
 			Service:  simulation.Distribution{Shape: simulation.Exponential, Mean: second},
 		}},
 		Jobs: simulation.JobBehavior{DrainQueue: true, Wait: 1000 * hour},
-	}
+	}}
 	s.Policy.Spec.MinReplicaCount, s.Policy.Spec.MaxReplicaCount = &c, &c
 	s.Policy.Spec.PollingInterval = new(int32(1 << 30))
 	return s
@@ -60,7 +60,7 @@ func TestWaitsOfMMc(t *testing.T) {
 		t.Run(fmt.Sprintf("c=%d/a=%g", p.c, p.a), func(t *testing.T) {
 			t.Parallel()
 			mean, half := interval(t, func(seed uint64) float64 {
-				r, err := simulation.Run(servers(p.c, p.a, seed), simulation.Options{SummaryOnly: true})
+				r, err := simulation.Run(servers(p.c, p.a, seed).built(), simulation.Options{SummaryOnly: true})
 				require.NoError(t, err)
 				return r.Summary.Wait.Mean
 			})
@@ -79,7 +79,7 @@ func TestQueueLengthsOfMM1(t *testing.T) {
 			t.Parallel()
 			var inProgress []float64
 			mean, half := interval(t, func(seed uint64) float64 {
-				r, err := simulation.Run(servers(1, rho, 100+seed), simulation.Options{SummaryOnly: true})
+				r, err := simulation.Run(servers(1, rho, 100+seed).built(), simulation.Options{SummaryOnly: true})
 				require.NoError(t, err)
 				inProgress = append(inProgress, r.Summary.MeanInProgress)
 				return r.Summary.MeanQueue

@@ -14,16 +14,16 @@ func seconds(n int64) simulation.Duration { return simulation.Duration(n) * seco
 // second item arrives when the first Job is starting: 2 items, 1 Job running, one more
 // at the next poll.
 func TestTimeline(t *testing.T) {
-	s := simulation.Scenario{
+	s := scenario{Scenario: simulation.Scenario{
 		Queues: []simulation.Queue{{
 			Trace:   []simulation.Arrival{{At: seconds(1)}, {At: seconds(11)}},
 			Service: simulation.Distribution{Mean: seconds(5)},
 		}},
 		Jobs: simulation.JobBehavior{Startup: simulation.Distribution{Mean: seconds(2)}},
-	}
+	}}
 	s.Policy.Spec.PollingInterval = new(int32(10))
 	var got []string
-	r, err := simulation.Run(s, simulation.Options{Observe: func(e simulation.Event) { got = append(got, e.String()) }})
+	r, err := simulation.Run(s.built(), simulation.Options{Observe: func(e simulation.Event) { got = append(got, e.String()) }})
 	require.NoError(t, err)
 	require.Equal(t, []string{
 		"0s polled: 0",

@@ -9,8 +9,8 @@ import (
 type world struct {
 	*Scenario
 	*measure
+	*control
 	options Options
-	engine  engine
 
 	now, end Duration
 	over     bool
@@ -50,14 +50,18 @@ func (s *Scenario) stream(which uint64) *rand.Rand { return rand.New(rand.NewPCG
 
 func newWorld(s *Scenario, o Options) *world {
 	arrivals, end := s.times()
-	w := &world{Scenario: s, options: o, end: end, measure: &measure{}}
+	w := &world{Scenario: s, options: o, end: end, measure: &measure{}, control: newControl(s)}
 	if !o.SummaryOnly {
-		w.ticks = make([]Tick, 0, min(arrivals/s.Policy.interval()+3, 1<<17))
+		w.ticks = make([]Tick, 0, min(arrivals/w.polling.interval()+3, 1<<17))
 	}
 	w.startup = newSampler(s.Jobs.Startup, s.stream(streamStartup))
 	for i, c := range s.clusters() {
 		w.sites = append(w.sites, newSite(c))
 		w.schedule(int32(i), c.Outages)
+		if c.ListAge > 0 {
+			every := w.polling.interval()
+			w.agenda.add((c.ListAge+every-1)/every*every-c.ListAge, dutyList, int32(i), 0)
+		}
 	}
 	for i := range s.Queues {
 		q := &s.Queues[i]
@@ -67,7 +71,6 @@ func newWorld(s *Scenario, o Options) *world {
 		})
 		w.expect(i)
 	}
-	w.engine = newEngine(s)
 	w.agenda.add(0, dutyPoll, 0, 0)
 	return w
 }
@@ -99,6 +102,10 @@ func (w *world) do(e entry) {
 			w.giveBack(e.slot)
 			w.offer()
 		}
+	case dutyList:
+		s := &w.sites[e.slot]
+		s.views.pushBack(*w.view(int(e.slot), w.now+s.delay))
+		w.agenda.add(w.now+w.polling.interval(), dutyList, e.slot, 0)
 	case dutyPoll:
 		w.poll()
 	default:

@@ -14,7 +14,7 @@ import (
 
 // happens plays a scenario for so long, and returns the events of some kinds, a line
 // each.
-func happens(t *testing.T, s simulation.Scenario, duration simulation.Duration, kinds ...simulation.Kind) (lines []string) {
+func happens(t *testing.T, s scenario, duration simulation.Duration, kinds ...simulation.Kind) (lines []string) {
 	t.Helper()
 	s.Duration, s.Drain = duration, new(simulation.Duration(0))
 	run(t, s, simulation.Options{Observe: func(e simulation.Event) {
@@ -186,7 +186,7 @@ func TestTermination(t *testing.T) {
 	s.Jobs.Termination = 25 * second
 	s.Clusters = []simulation.Cluster{{Name: "a", Capacity: new(int64(1))}, {Name: "b"}}
 	s.Policy.Spec = spec("pendingAware", 10)
-	s.Policy.Placement.DuplicationPolicy = "immediateSourceCleanup"
+	s.Policy.Failover = failover("immediateSourceCleanup")
 	require.Equal(t, []string{
 		"0s Job 1 created", "0s Job 1 scheduled", "0s Job 2 created", "0s Job 2 scheduled",
 		"1m Job 3 created", "1m Job 4 created", "1m Job 4 scheduled", // Job 3 is in line behind Job 1
@@ -195,7 +195,7 @@ func TestTermination(t *testing.T) {
 }
 
 func TestStuckAfter(t *testing.T) {
-	s := burst(simulation.AllItems, "pendingAware", 3)
+	s := scenario{burst(simulation.AllItems, "", 3), manifest{Spec: spec("pendingAware", 40)}}
 	s.Jobs.Startup.Mean = hour
 	require.Equal(t, []int64{3, 0, 0, 0, 0}, created(play(t, s), 5), "nothing is stuck unless it is said when")
 	s.Policy.StuckAfter = new(90 * second)
@@ -203,7 +203,7 @@ func TestStuckAfter(t *testing.T) {
 }
 
 func TestMinAsFloor(t *testing.T) {
-	s := burst(simulation.AllItems, "", 3)
+	s := scenario{burst(simulation.AllItems, "", 3), manifest{}}
 	s.Policy.Spec.MinReplicaCount = new(int32(2))
 	require.Equal(t, int64(5), play(t, s).Ticks[0].Created)
 	s.Policy.MinAsFloor = true
@@ -212,10 +212,9 @@ func TestMinAsFloor(t *testing.T) {
 
 // Pod conditions decide what KEDA takes as pending.
 func TestPendingPodConditions(t *testing.T) {
-	s := burst(simulation.WaitingItems, "accurate", 3)
+	s := scenario{burst(simulation.WaitingItems, "", 3), manifest{As: "2.21", Spec: spec("accurate", 40)}}
 	s.Jobs.Startup.Mean = hour
 	for condition, want := range map[string][]int64{"": {3, 0}, "Ready": {3, 0}, "PodScheduled": {3, 3}} {
-		s.Policy.As = "keda@2.21"
 		s.Policy.Spec.ScalingStrategy.PendingPodConditions = nil
 		if condition != "" {
 			s.Policy.Spec.ScalingStrategy.PendingPodConditions = []string{condition}
@@ -226,7 +225,7 @@ func TestPendingPodConditions(t *testing.T) {
 
 func TestTooManyJobs(t *testing.T) {
 	s := burst(simulation.AllItems, "", 1)
-	s.Policy.Spec = keda.Spec{MinReplicaCount: new(int32(math.MaxInt32)), MaxReplicaCount: new(int32(math.MaxInt32))}
+	s.Policy = manifest{Spec: keda.Spec{MinReplicaCount: new(int32(math.MaxInt32)), MaxReplicaCount: new(int32(math.MaxInt32))}}.policy(1)
 	_, err := simulation.Run(s, simulation.Options{})
 	require.EqualError(t, err, "after 0s the policy creates 2147483647 Jobs beside 0: want at most 1000000 at once")
 }

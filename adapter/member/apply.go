@@ -13,7 +13,7 @@ import (
 	"github.com/scaledjob/scaledjob/rollout"
 )
 
-// A Report describes what Apply did on one member.
+// A Report describes the actions of Apply on a member.
 type Report struct {
 	Cluster string
 	adapter.Result
@@ -24,13 +24,13 @@ type Report struct {
 }
 
 // Apply carries out a plan that was made from the observation, on all members at once.
-// On each member it does what [adapter.Tracker.Apply] does, and stops at the first
+// On each member it acts as [adapter.Tracker.Apply] does, and stops at the first
 // request that is not answered. It returns after Options.Deadline and Options.Timeout at
 // the latest, with a report for each member that the plan changes, by name. The reports
 // are right if the context is cancelled too.
 //
 // Apply also asks for creates that were not answered. A member that is only asked has a
-// report if that failed. Deferred deletions, and those of unconfirmed Jobs, are left to
+// report if that failed. Deferred deletions, and deletions of unconfirmed Jobs, are left to
 // the next plan. If the owner was edited since the observation, nothing is sent.
 func (all *Clusters) Apply(ctx context.Context, o Observation, plan jobs.Decision) []Report {
 	parts := o.parts(&plan)
@@ -56,7 +56,7 @@ func (all *Clusters) Apply(ctx context.Context, o Observation, plan jobs.Decisio
 	return slices.DeleteFunc(reports, func(r Report) bool { return r.Err == nil && parts[r.Cluster].empty() })
 }
 
-// A part is what a plan changes on one member.
+// A part holds the changes of a plan on a member.
 type part struct {
 	jobs.Placement
 	delete []adapter.Deletion
@@ -124,7 +124,7 @@ func (c *Cluster) apply(ctx context.Context, o *Observation, p *part) (r Report)
 		Owner: owner, Create: p.Jobs(), Labels: p.labels(), Delete: p.delete,
 	})
 	if failed, ok := errors.AsType[*adapter.CreateError](r.Err); ok && apierrors.IsAlreadyExists(failed) {
-		s.fail(jobs.Failures{Rejected: true}) // every number that was tried is somebody else's
+		s.fail(jobs.Failures{Rejected: true}) // every number that was tried belongs to another owner
 	}
 	r.Failures = s.failures()
 	c.note(owner, r.Failures)

@@ -17,23 +17,23 @@ import (
 	"github.com/scaledjob/scaledjob/adapter"
 )
 
-// A Cleanup describes what DeleteJobs found on one member.
+// A Cleanup describes the Jobs that DeleteJobs found on a member.
 type Cleanup struct {
 	Cluster string
-	Left    int // Jobs found, terminating ones included
+	Left    int // Jobs found, including terminating Jobs
 	// Late is the time until which a create that was not answered may still arrive, or
 	// the zero time. Until then further Jobs may appear.
 	Late time.Time
 	Err  error // lists and deletes that failed: further Jobs may exist
 }
 
-// DeleteJobs deletes all Jobs of an owner on all members at once, finished ones too,
+// DeleteJobs deletes all Jobs of an owner on all members at once, including finished Jobs,
 // with their pods. It returns the number of Jobs found on each member, by name. It
 // lists the Jobs on the API servers and takes as long as [Clusters.Apply] at most.
 //
-// Call it for a finalizer of the owner, whose Jobs no garbage collector
-// deletes, until it finds none without an error and without a late create. Untrack the
-// owner before, and wait for its plans.
+// Call it for a finalizer of the owner, because no garbage collector deletes these Jobs,
+// until it finds none without an error and without a late create. Untrack the owner
+// before, and wait for its plans.
 func (all *Clusters) DeleteJobs(ctx context.Context, owner types.UID) []Cleanup {
 	members := all.list()
 	cleanups := make([]Cleanup, len(members))

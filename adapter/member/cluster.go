@@ -15,8 +15,8 @@ import (
 	"github.com/scaledjob/scaledjob/adapter"
 )
 
-// A Cluster is a member: a cluster with Jobs, or objects to scale, whose owners are in
-// the hub cluster. [Clusters.Add] registers it.
+// A Cluster is a member: a cluster with Jobs, or objects to scale, for owners in the hub
+// cluster. [Clusters.Add] registers it.
 type Cluster struct {
 	name    string
 	clients Clients

@@ -15,7 +15,7 @@ import (
 )
 
 // Clusters holds the registered members. The zero value has none. Clusters may be used
-// from several goroutines, but the plans of one owner must be applied one after another.
+// from several goroutines, but the plans of an owner must be applied in sequence.
 type Clusters struct {
 	mu      sync.Mutex
 	members map[string]registered
@@ -33,7 +33,7 @@ type ownerOn struct {
 type registered struct {
 	*Cluster
 	stop context.CancelFunc
-	busy *sync.WaitGroup // plans, and the wait for those of the replaced member
+	busy *sync.WaitGroup // plans, and the wait for the plans of the replaced member
 }
 
 // done ends a plan as soon as none of its creates can arrive any more.
@@ -174,7 +174,7 @@ func (all *Clusters) Problems() map[string]error {
 }
 
 // Track starts to track the Jobs of an owner, which is in the hub cluster, on every
-// member, and on those that are added later. For an owner that is tracked it is an edit.
+// member, and on members that are added later. For an owner that is tracked it is an edit.
 // Of the target the members use Owner, Job, Revision, PendingPodConditions and
 // Rollout.Propagation: package jobs decides the rest. The Job and the overrides, by
 // member, must not be modified afterwards.

@@ -1,7 +1,7 @@
 // Package member observes and changes the clusters that the packages below placement
 // plan for.
 //
-//	Cluster                 one member: its clients, its health and the tracker of its Jobs
+//	Cluster                 a member: its clients, its health and the tracker of its Jobs
 //	Clusters.Track          an adapter.Target, with overrides for members
 //	Clusters.Observe        -> jobs.Cluster
 //	Clusters.Apply          <- jobs.Decision
@@ -79,6 +79,6 @@
 //	a source is not deleted for a replacement that may not exist          TestReplacementThatFails
 //	a Job that has changed since the observation is not deleted           TestChangedSince
 //	an edit stops a plan; Jobs in another namespace stay the owner's      TestEditedSince, TestNamespaceIsEdited
-//	a member that hangs delays no other; one that is away is not asked    TestOneHangs, TestHangsOnce, TestNotAsked
+//	a member that hangs delays no other; an unreachable member is not asked TestOneHangs, TestHangsOnce, TestNotAsked
 //	a merge of overrides changes neither argument, and nothing if again   FuzzMerge
 package member

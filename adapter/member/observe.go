@@ -10,7 +10,7 @@ import (
 	"github.com/scaledjob/scaledjob/placement/jobs"
 )
 
-// An Observation is what is known of an owner's Jobs on all members. [Clusters.Apply]
+// An Observation holds the Jobs of an owner on all members. [Clusters.Apply]
 // carries out the plan that is made from it.
 type Observation struct {
 	Clusters []jobs.Cluster // by name, with the failures since the previous observation; Jobs in no order
@@ -20,7 +20,7 @@ type Observation struct {
 	seen  map[string]seen // by member
 }
 
-// A seen holds the Jobs of one member, as they were observed.
+// A seen holds the Jobs of a member, as they were observed.
 type seen struct {
 	cluster *Cluster
 	known   bool
@@ -33,7 +33,7 @@ type seen struct {
 //
 // A member is NeverReached until its Jobs have been listed. Then it is Reachable if its
 // last health check passed and no list or watch has failed since. While a member is
-// unreachable its Jobs are those last observed.
+// unreachable its Jobs are the last observed.
 func (all *Clusters) Observe(owner types.UID) Observation {
 	all.mu.Lock()
 	o := Observation{owner: all.owners[owner], made: time.Now(), seen: map[string]seen{}}
@@ -132,7 +132,7 @@ func describe(j *adapter.Job, reachable bool) jobs.Job {
 	return job
 }
 
-// jobID returns what tells a Job from every other: its name and creation ID, which
+// jobID returns the identity of a Job: its name and creation ID, which
 // are known before its create is answered. The UID takes the place of a creation ID
 // that is missing or does not fit into a label.
 func jobID(j *adapter.Job) string {
@@ -151,13 +151,13 @@ func source(j *adapter.Job) jobs.Source {
 	return jobs.Source{UID: j.Labels[LabelSource], Attempt: int32(attempt)}
 }
 
-// failures are those of one owner on one member that have not been returned yet.
+// failures are the failures of an owner on a member that have not been returned yet.
 type failures struct {
 	told uint64 // failures of the member that were returned
 	own  jobs.Failures
 }
 
-// tell returns the failures, once.
+// tell returns each failure once.
 func (c *Cluster) tell(owner types.UID) (all jobs.Failures) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -41,7 +41,7 @@ type Options struct {
 	// means 100, and a negative value means no limit.
 	QPS   float32
 	Burst int // number of requests that may exceed QPS at once; 0 means twice QPS
-	// Probe is the health check. nil lists one Job, which needs an API server, its
+	// Probe is the health check. nil lists a single Job, which needs an API server, its
 	// storage and the permission.
 	Probe func(context.Context) error
 	// MayAct reports whether this process may send requests, such as whether its

@@ -15,10 +15,10 @@ import (
 // on a member. The zero value changes nothing.
 type PodOverrides struct {
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"` // added, key by key
-	// Tolerations are added. A toleration replaces one of the same key, operator,
+	// Tolerations are added. A toleration replaces a toleration of the same key, operator,
 	// effect and value.
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
-	// Affinity replaces the pod's affinity as a whole. An empty one removes it; nil
+	// Affinity replaces the pod's affinity as a whole. An empty affinity removes it; nil
 	// keeps it.
 	Affinity           *corev1.Affinity             `json:"affinity,omitempty"`
 	ContainerOverrides map[string]ContainerOverride `json:"containerOverrides,omitempty"` // by name; not for init containers
@@ -108,8 +108,8 @@ func (r *Resources) excess(path string, c *corev1.Container) (warnings []*field.
 	return warnings
 }
 
-// identity returns the part of a toleration that tells it from others. The time is
-// not one, and no operator means Equal.
+// identity returns the part of a toleration that identifies it. The time is
+// no part of it, and no operator means Equal.
 func identity(t corev1.Toleration) corev1.Toleration {
 	t.TolerationSeconds = nil
 	if t.Operator == "" {

@@ -15,8 +15,8 @@ import (
 	"github.com/scaledjob/scaledjob/placement/jobs"
 )
 
-// A sender sends the requests of one task to a member: within the rate limit, each
-// with a timeout, none after the deadline, and none after one that was not answered.
+// A sender sends the requests of a task to a member: within the rate limit, each
+// with a timeout, none after the deadline, and none after an unanswered request.
 // It notes the kinds of the failures.
 type sender struct {
 	cluster *Cluster
@@ -65,7 +65,7 @@ func (s *sender) send(ctx context.Context, request func(context.Context) error) 
 	return err
 }
 
-// admit waits until the request may be sent. The error says why it may not.
+// admit waits until the request may be sent. The error is the reason why it may not.
 func (s *sender) admit(ctx context.Context) error {
 	bounded, cancel := context.WithDeadline(ctx, s.until)
 	defer cancel()

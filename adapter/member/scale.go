@@ -47,10 +47,10 @@ func (all *Clusters) IDs() map[string]string {
 // A ReplicasPoll holds the inputs of ObserveReplicas other than the workload.
 type ReplicasPoll struct {
 	// Members and Checkpoint name the members to observe: all registered clusters if
-	// Members is empty, otherwise these and the former ones.
+	// Members is empty, otherwise these and former members.
 	Members    []replicas.Member
 	Checkpoint replicas.Checkpoint
-	// Reports are those of the previous Scale. A failed write is a problem of its member.
+	// Reports are the reports of the previous Scale. A failed write is a problem of its member.
 	Reports []ScaleReport
 }
 
@@ -67,8 +67,8 @@ func (p *ReplicasPoll) failed(cluster string) bool {
 }
 
 // ObserveReplicas returns the members, by name, with the replicas in the workload's
-// scale, and the errors of members where it could not be read. Existing replicas are
-// those of the scale's status.
+// scale, and the errors of members if it could not be read. Existing replicas are
+// status.replicas of the scale.
 //
 // All members are asked at once. Each takes Options.Deadline and Options.Timeout at
 // most. A member that failed its last health check is not asked, and is unreachable. A
@@ -114,7 +114,7 @@ func (c *Cluster) observeReplicas(ctx context.Context, w Workload) (replicas.Clu
 	return seen, err
 }
 
-// A ScaleReport describes what Scale did on one member.
+// A ScaleReport describes the actions of Scale on a member.
 type ScaleReport struct {
 	Cluster  string
 	Replicas int32
@@ -140,7 +140,7 @@ func (all *Clusters) Scale(ctx context.Context, w Workload, plan replicas.Plan) 
 	return reports
 }
 
-// A scaled is a workload on one member.
+// A scaled is a workload on a member.
 type scaled struct {
 	ctx     context.Context
 	cluster *Cluster

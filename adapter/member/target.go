@@ -18,7 +18,7 @@ import (
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
-// Labels of the Jobs on members, beside those of package adapter.
+// Labels of the Jobs on members, beside the labels of package adapter.
 const (
 	prefix = "scaledjob.github.io/"
 	// LabelOwnerNamespace has the namespace of the owner.
@@ -27,7 +27,7 @@ const (
 	// status of a DistributedScaledJob has this label in its selector.
 	LabelSelector = "kedify-agent-distributedscaledjob"
 	// LabelCreation has a random value of each create. With the name it identifies a
-	// Job whose create was not answered, because numbers in names recur.
+	// Job after an unanswered create, because numbers in names recur.
 	LabelCreation = prefix + "creation"
 	// LabelSource has the name and the creation, joined by a dot, of the first Job that
 	// the Job replaces.
@@ -49,10 +49,10 @@ func LabelValue(name string) string {
 	return strings.TrimRight(name[:maxLabel-len(suffix)], "-.") + suffix
 }
 
-// An Override holds the differences of one member's Jobs. The zero value changes
+// An Override holds the differences of a member's Jobs. The zero value changes
 // nothing.
 type Override struct {
-	Namespace string // of the Jobs; "" means that of the owner
+	Namespace string // of the Jobs; "" means the owner's
 	Pod       PodOverrides
 }
 
@@ -62,7 +62,7 @@ type owner struct {
 	overrides map[string]Override // by member
 }
 
-// newOwner keeps what members need of a target: package jobs decides the rest.
+// newOwner keeps the parts of a target that members need: package jobs decides the rest.
 func newOwner(target adapter.Target, overrides map[string]Override) (*owner, error) {
 	target.Policy = scaling.Policy{Bounds: scaling.Bounds{Max: scaling.NoMax}}
 	target.Rollout = rollout.Policy{Propagation: target.Rollout.Propagation}
@@ -75,7 +75,7 @@ func newOwner(target adapter.Target, overrides map[string]Override) (*owner, err
 	return &owner{target, overrides}, nil
 }
 
-// on returns the target of one member.
+// on returns the target of a member.
 func (o *owner) on(member string) adapter.Target {
 	t, override := o.target, o.overrides[member]
 	t.Owner.Namespace = cmp.Or(override.Namespace, t.Owner.Namespace)
@@ -89,7 +89,7 @@ func (o *owner) on(member string) adapter.Target {
 	return t
 }
 
-// labels returns those of the Jobs to create, replacements first.
+// labels returns the labels of the Jobs to create, replacements first.
 func (p *part) labels() []map[string]string {
 	all := make([]map[string]string, p.Jobs())
 	for i := range all {

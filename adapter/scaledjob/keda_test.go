@@ -100,6 +100,6 @@ func ExampleScaledJob_KEDA() {
 		fmt.Println(profile, profile.Decide(found[0].KEDA(), poll).Create)
 	}
 	// Output:
-	// keda@2.18.3 5
-	// keda@2.19.0 0
+	// KEDA 2.18.3 5
+	// KEDA 2.19.0 0
 }

@@ -51,11 +51,10 @@ const (
 
 // Inputs holds values that a ScheduledJob refers to. The zero value has none.
 type Inputs struct {
-	// PodTemplate is the one that templateRef names; nil if it is not known. It is
-	// checked like a template in the ScheduledJob.
+	// PodTemplate is the PodTemplate that templateRef names; nil if unknown. It is checked
+	// like a template in the ScheduledJob.
 	PodTemplate *corev1.PodTemplate
-	// Cron reads a cron expression for a zone, which may be nil for UTC. If Cron is nil,
-	// an expression is an error.
+	// Cron reads a cron expression for a zone. If Cron is nil, an expression is an error.
 	Cron func(expression string, zone *time.Location) (schedule.Schedule, error)
 }
 
@@ -236,11 +235,8 @@ func (r *reader) interval(path, text string) interval.Interval {
 	return i
 }
 
-// zone accepts IANA names only: Local is the controller's own zone.
+// zone accepts IANA names only: Local is the controller's own zone. No name means UTC.
 func (r *reader) zone(path, name string) *time.Location {
-	if name == "" {
-		return nil
-	}
 	zone, err := time.LoadLocation(name)
 	if err != nil || zone == time.Local {
 		r.problems.Check(false, path, name, `the name of a time zone, such as "Europe/Berlin"`)

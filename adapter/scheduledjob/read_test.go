@@ -47,6 +47,21 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
+// Only kinds that Kubernetes has for such jobs get a hint.
+func TestKindHint(t *testing.T) {
+	for kind, hint := range map[string]bool{"Job": true, "CronJob": true, "Secret": false} {
+		_, err := scheduledjob.Read([]byte("kind: " + kind))
+		require.Error(t, err)
+		require.Equal(t, hint, strings.Contains(err.Error(), "kind: found "+kind+"; use ScheduledJob"), err)
+	}
+}
+
+func TestDeepCopyOfNoJSON(t *testing.T) {
+	s := read(t, minimal)
+	s.Status.Since = time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)
+	require.Panics(t, func() { s.DeepCopyObject() })
+}
+
 func TestSeveralDocuments(t *testing.T) {
 	found, err := scheduledjob.Read([]byte("kind: Secret\n---\n" + minimal + "---\n---\n" + strings.Replace(minimal, "name: report", "name: second", 1)))
 	require.NoError(t, err)

@@ -97,13 +97,10 @@ func (s *ScheduledJob) Owner() metav1.OwnerReference {
 
 // DeepCopyObject returns a copy that shares no memory with s.
 func (s *ScheduledJob) DeepCopyObject() runtime.Object {
-	data, err := json.Marshal(s)
-	if err != nil { // the type holds JSON only
-		panic(err)
-	}
+	data, _ := json.Marshal(s)
 	c := new(ScheduledJob)
 	if err := json.Unmarshal(data, c); err != nil {
-		panic(err)
+		panic(err) // a value that JSON cannot express, such as a time in the year 10000
 	}
 	return c
 }

@@ -65,8 +65,8 @@ func searched(points []simulation.Point, g *goal) []string {
 			return cmp.Compare(g.value(&a.Summary.Wait), g.value(&b.Summary.Wait))
 		})
 		return []string{fmt.Sprintf("None of %d policies tried meets %s: %s comes closest, at %s.",
-			len(points), g.text, best.Policy, span(g.value(&best.Summary.Wait)))}
+			len(points), g.text, best.Summary.Policy, span(g.value(&best.Summary.Wait)))}
 	}
 	best := slices.MinFunc(met, cheapest)
-	return []string{fmt.Sprintf("Cheapest of %d policies that meet %s: %s, at %s of Job time.", len(met), g.text, best.Policy, span(best.Summary.Cost()))}
+	return []string{fmt.Sprintf("Cheapest of %d policies that meet %s: %s, at %s of Job time.", len(met), g.text, best.Summary.Policy, span(best.Summary.Cost()))}
 }

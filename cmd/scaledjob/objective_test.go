@@ -11,8 +11,8 @@ import (
 
 func TestObjective(t *testing.T) {
 	point := func(name string, wait, cost float64, done int64) simulation.Point {
-		p := simulation.Point{Policy: simulation.Policy{Name: name}}
-		p.Summary.Arrived, p.Summary.Done, p.Summary.Wait.P95, p.Summary.BusySeconds = 10, done, wait, cost
+		var p simulation.Point
+		p.Summary.Policy, p.Summary.Arrived, p.Summary.Done, p.Summary.Wait.P95, p.Summary.BusySeconds = name, 10, done, wait, cost
 		return p
 	}
 	points := []simulation.Point{point("cheap", 200, 10, 9), point("slow", 120, 20, 10), point("fast", 60, 90, 10), point("good", 90, 30, 10)}

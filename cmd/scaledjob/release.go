@@ -63,14 +63,6 @@ func (r release) String() string {
 	return "KEDA " + r.name()
 }
 
-// rules is the release in the words of package simulation.
-func (r release) rules() string {
-	if r.profile == nil {
-		return "core"
-	}
-	return "keda@" + r.name()
-}
-
 // MarshalText returns the release as --release reads it.
 func (r release) MarshalText() ([]byte, error) { return []byte(r.name()), nil }
 

@@ -2,10 +2,8 @@ package main
 
 import (
 	"cmp"
-	_ "embed"
 	"encoding/csv"
 	"fmt"
-	"html/template"
 	"io"
 	"strconv"
 	"strings"
@@ -37,17 +35,21 @@ func rowOf(r *simulation.Result) row {
 }
 
 func printTable(out io.Writer, r *report) error {
+	if err := printAssumptions(out, r.Assumptions); err != nil {
+		return err
+	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "policy\twait p50\tp95\tmax\tlongest queue\tdrained after\tJobs\tfound nothing\tmost at once\tworked\tidle\t")
+	fmt.Fprintln(w, "policy\twait p50\tp95\tmax\tpeak queue\tJobs\tidle Jobs\tpeak Jobs\tbusy\tidle\t")
 	for i := range r.Results {
 		x := rowOf(&r.Results[i])
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%d\t%d\t%d\t%s\t%s\t\n",
-			x.Policy, x.P50, x.P95, x.Max, x.PeakQueue, x.Drained, x.Jobs, x.Empty, x.PeakJobs, x.Used, x.Idle)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\t\n",
+			shortened(x.Policy), x.P50, x.P95, x.Max, x.PeakQueue, x.Jobs, x.Empty, x.PeakJobs, x.Used, x.Idle)
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "\n%s\n", strings.Join(r.Verdict, "\n"))
+	fmt.Fprint(out, "\n"+terminalCharts(r))
 	if len(r.Points) == 0 {
 		return nil
 	}
@@ -62,7 +64,7 @@ func printFront(out io.Writer, points []simulation.Point) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "policy\twait p95\tcost\tJobs\tfound nothing\t")
 	for _, p := range picture.Best(points) {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t\n", p.Policy.String(), span(p.Summary.Wait.P95), span(p.Summary.Cost()), p.Summary.JobsCreated, p.Summary.IdleJobs)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t\n", p.Summary.Policy, span(p.Summary.Wait.P95), span(p.Summary.Cost()), p.Summary.JobsCreated, p.Summary.IdleJobs)
 	}
 	return w.Flush()
 }
@@ -72,6 +74,9 @@ func (r *report) charts() []string {
 	var all []string
 	if len(r.Points) > 0 {
 		all = append(all, picture.Front(r.Points, &r.Results[0].Summary))
+	}
+	if len(r.Measured) > 0 {
+		all = append(all, picture.Measured(r.Results, r.Measured))
 	}
 	return append(all, picture.Items(r.Results), picture.Jobs(r.Results, r.Capacity.Max), picture.Waits(r.Results))
 }
@@ -118,28 +123,6 @@ func (r *report) Workload() string {
 	if s.Duration > 0 {
 		parts = append(parts, "for "+s.Duration.String())
 	}
-	parts = append(parts, fmt.Sprintf("startup %s", s.Jobs.Startup), "rules of "+r.Results[0].Policy.As, fmt.Sprintf("%d seeds from %d", max(1, r.Seeds), s.Seed))
+	parts = append(parts, fmt.Sprintf("startup %s", s.Jobs.Startup), "rules of "+r.Policies[0].Release.String(), fmt.Sprintf("%d seeds from %d", max(1, r.Seeds), s.Seed))
 	return strings.Join(parts, "; ") + "."
-}
-
-//go:embed report.html
-var page string
-
-var pageTemplate = template.Must(template.New("report").Parse(page))
-
-func writeHTML(w io.Writer, r *report) error {
-	data := struct {
-		*report
-		Style  template.CSS
-		Rows   []row
-		Charts []template.HTML
-		Best   []simulation.Point
-	}{report: r, Style: template.CSS(picture.Style), Best: picture.Best(r.Points)}
-	for i := range r.Results {
-		data.Rows = append(data.Rows, rowOf(&r.Results[i]))
-	}
-	for _, chart := range r.charts() {
-		data.Charts = append(data.Charts, template.HTML(chart))
-	}
-	return pageTemplate.Execute(w, data)
 }

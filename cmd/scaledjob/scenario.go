@@ -13,7 +13,6 @@ import (
 	k8syaml "sigs.k8s.io/yaml"
 
 	"github.com/scaledjob/scaledjob/field"
-	"github.com/scaledjob/scaledjob/simulation"
 )
 
 const scenarioHelp = `# A scenario. Times are text such as 30s or 1h30m; what is left out has the default. What follows #| is another choice.
@@ -22,15 +21,19 @@ seed: 1                         # makes the random numbers
 duration: 2h                    # how long items arrive; until the last of the traces if left out
 drain: 1h                       # how long the run may go on after that
 policy:
-  as: core                      #| keda@2.21, or placement for several clusters
+  release: spec                 #| "2.21", with quotes; the written specification is for several clusters too
   spec:                         # of a ScaledJob: the polling interval, replica counts, history limits and scaling strategy
     pollingInterval: 30
     maxReplicaCount: 50
     scalingStrategy: {strategy: accurate}
-  stuckAfter: 1m                # core: when a pending Job is stuck
-  subtractPending: false        # core: accurate compares T + R - P with M
-  minAsFloor: false             # core: minReplicaCount as a floor
-  #| placement: {strategy: priorityFailover, gracePeriod: 1m, hardTaintDuration: 5m, softTaintDuration: 3m, duplicationPolicy: preferFailover}
+  stuckAfter: 1m                # spec: when a pending Job is stuck
+  subtractPending: false        # spec: accurate compares T + R - P with M
+  minAsFloor: false             # spec: minReplicaCount as a floor
+  #| placement:                 # spec: of several clusters
+  #|   members: [{name: east, weight: 2, priority: 100, maxJobs: 15}]
+  #|   scheduling: priorityFailover
+  #|   workload: {class: team-a, size: 4}
+  #|   failover: {gracePeriod: 1m, hardTaint: 5m, softTaint: 3m, duplication: preferFailover}
 queues:                         # one for each trigger
   - name: orders
     arrivals: poisson:0.2/s     #| constant:2/s, bursts:100/10m, daily:1/s,5/s,2/s
@@ -40,6 +43,7 @@ queues:                         # one for each trigger
     activationThreshold: 0
     metric: waiting             #| all: with the items being worked on
     staleness: 15s              # how old the metric is when a poll reads it
+    outages: [{from: 30m, until: 40m}]  # when the metric cannot be read
     visibilityTimeout: 5m       # when an item that was taken and not acknowledged can be taken again
     maxDeliveries: 3            # how often an item is handed out before it is given up
 jobs:
@@ -52,15 +56,15 @@ jobs:
   backoffLimit: 6
   backoff: 10s
   termination: 0s
-clusters:                       # several want a policy as: placement
+clusters:
   - name: east
     capacity: 20                # pods; further Jobs stay pending
-    outages: [{from: 10m, until: 20m, kind: noStart}]  #| unreachable, down
-    #| weight: 2, priority: 100, maxJobs: 15
+    outages: [{from: 10m, until: 20m, kind: noStart}]  #| unreachable, rejects, down
+    listAge: 5s                 # how old the list of Jobs is when a poll reads it
 `
 
 // readScenario reads a scenario. Each problem has its line.
-func readScenario(s source) (*simulation.Scenario, error) {
+func readScenario(s source) (*scenario, error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(s.data, &document); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.name, err)
@@ -73,16 +77,16 @@ func readScenario(s source) (*simulation.Scenario, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.name, err)
 	}
-	scenario := &simulation.Scenario{}
+	read := &scenario{}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
-	if err := d.Decode(scenario); err != nil {
+	if err := d.Decode(read); err != nil {
 		return nil, fmt.Errorf("%s:%d: %s", s.name, lineOfProblem(root, err), strings.TrimPrefix(err.Error(), "json: "))
 	}
-	if err := scenario.Validate(); err != nil {
+	if err := read.check(); err != nil {
 		return nil, located(s.name, root, err)
 	}
-	return scenario, nil
+	return read, nil
 }
 
 // located puts file and line in front of each problem.
@@ -111,7 +115,7 @@ var unknownField = regexp.MustCompile(`unknown field "([^"]*)"`)
 func lineOfProblem(root *yaml.Node, err error) int {
 	var kind *json.UnmarshalTypeError
 	if errors.As(err, &kind) {
-		return lineOf(root, kind.Field)
+		return lineOf(root, strings.TrimPrefix(kind.Field, "Scenario."))
 	}
 	if m := unknownField.FindStringSubmatch(err.Error()); m != nil {
 		return lineOfNode(root, func(n *yaml.Node) bool { return n.Value == m[1] })

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/picture"
 	"github.com/scaledjob/scaledjob/simulation"
 )
 
@@ -41,9 +42,23 @@ type simulate struct {
 	search    bool
 	objective string
 	output    string
-	// overruled are the flags that were given and that a scenario overrules.
-	overruled []string
+	interval  time.Duration
+	metricAge time.Duration
+	listAge   time.Duration
+	faults    []string
+	dumps     []string
+	measured  string
+
+	// changed reports whether a flag was given.
+	changed     func(flag string) bool
+	assumptions []assumption
+	recorded    string // the source of service and start times, if not the flags
+	began       time.Duration
 }
+
+// worldly are the flags that a scenario file replaces.
+var worldly = []string{"arrivals", "trace", "trace-as", "service", "startup", "duration", "metric", "acknowledge", "items-per-job", "seed",
+	"release", "target", "polling-interval", "metric-age", "list-age", "fault", "jobs"}
 
 func newSimulate() *cobra.Command {
 	s := &simulate{}
@@ -56,6 +71,9 @@ for better parameters. The same command gives the same numbers.
 Arrivals are constant:2/s, poisson:2/s, bursts:100/10m (all at once, every ten minutes) or daily:1/s,5/s,2/s (a curve
 over the day); times are 30s, exp:30s, lognormal:30s,1m (mean, deviation) or recorded:12s,30s. A trace is CSV or
 JSON with time, items and service, or the answer of a Prometheus range query; times are RFC 3339, Unix times, or offsets.
+A measured queue length (--measured) has the same forms, and service and start times can be those of real Jobs (--jobs).
+
+What the metric counts, the items of a Job and the polling interval are read from the manifest; the assumptions are printed.
 
 Without -o a table and a verdict are printed; -o writes a report that needs no network (report.html), pictures
 (run.svg), every poll (run.csv) or all of it (run.json).`,
@@ -66,6 +84,12 @@ Without -o a table and a verdict are printed; -o writes a report that needs no n
 
   # as KEDA does it, before and after an upgrade
   scaledjob simulate orders.yaml --trace queue.csv --service exp:30s --compare 2.18,2.21
+
+  # my own data: arrivals and queue length from Prometheus, times of real Jobs
+  scaledjob simulate orders.yaml --trace published.json --measured queue.json --jobs jobs.json
+
+  # an API server that rejects creates, and a list of Jobs that is 10 s old
+  scaledjob simulate orders.yaml --arrivals poisson:2/s --fault rejects:10m-20m --list-age 10s
 
   # better parameters
   scaledjob simulate orders.yaml --arrivals poisson:2/s --service exp:30s --search
@@ -84,9 +108,15 @@ Without -o a table and a verdict are printed; -o writes a report that needs no n
 	flags.StringVar(&s.service, "service", "30s", "how long a Job works on an item: a `time` or distribution")
 	flags.StringVar(&s.startup, "startup", "5s", "how long a pod takes to start: a `time` or distribution")
 	flags.DurationVar(&s.duration, "duration", time.Hour, "`time` for which items arrive; with --trace, until its end")
-	flags.StringVar(&s.metric, "metric", "all", "what the trigger counts: `all|waiting`, with or without the items being worked on")
+	flags.StringVar(&s.metric, "metric", "", "what the triggers count: `all|waiting`, with or without the items being worked on; by default from the manifest")
+	flags.DurationVar(&s.interval, "polling-interval", 0, "`time` from poll to poll; by default that of the manifest")
+	flags.DurationVar(&s.metricAge, "metric-age", 0, "age of a metric when a poll reads it, a `time`")
+	flags.DurationVar(&s.listAge, "list-age", 0, "age of the list of Jobs when a poll reads it, a `time`")
+	flags.StringArrayVar(&s.faults, "fault", nil, "`kind:from-until` such as metric:10m-20m; metric (cannot be read), rejects (creates are rejected), unreachable, noStart or down; may be repeated")
+	flags.StringArrayVar(&s.dumps, "jobs", nil, "`file` with real Jobs and pods, as kubectl get jobs,pods -o json prints them, for service and start times; may be repeated")
+	flags.StringVar(&s.measured, "measured", "", "`file` with the measured queue length over time, to compare with: CSV, JSON, or a Prometheus range query")
 	flags.StringVar(&s.ack, "acknowledge", "end", "when a Job tells the queue that it has an item: `end|start` of the work")
-	flags.Int64Var(&s.items, "items-per-job", 0, "`items` that a Job does before it ends; 0 is until the queue is empty")
+	flags.Int64Var(&s.items, "items-per-job", 0, "`items` that a Job does before it ends; 0 is until the queue is empty; by default the target of the trigger")
 	flags.Uint64Var(&s.seed, "seed", 1, "first seed of the random numbers")
 	flags.IntVar(&s.seeds, "seeds", 5, "`number` of seeds under which each policy runs")
 	flags.StringSliceVar(&s.compare, "compare", nil, "`policies` to compare: strategies, releases such as 2.18, spec, or both such as eager@2.18")
@@ -94,14 +124,8 @@ Without -o a table and a verdict are printed; -o writes a report that needs no n
 	flags.StringVar(&s.objective, "objective", "", "`condition` on the wait, such as p95<2m: --search reports the cheapest policy that meets it")
 	flags.StringVarP(&s.output, "output", "o", "", "`file` to write: .html, .svg, .csv or .json; a plain json prints that")
 	explainScenario := flags.Bool("help-scenario", false, "print what a scenario file may say")
-	flags.Lookup("items-per-job").DefValue = "1"
-	s.items = 1
+	s.changed = flags.Changed
 	c.RunE = func(c *cobra.Command, args []string) error {
-		for _, flag := range []string{"arrivals", "trace", "service", "startup", "duration", "metric", "acknowledge", "items-per-job", "seed", "release", "target"} {
-			if c.Flags().Changed(flag) {
-				s.overruled = append(s.overruled, "--"+flag)
-			}
-		}
 		if *explainScenario {
 			_, err := fmt.Fprint(c.OutOrStdout(), scenarioHelp)
 			return err
@@ -126,7 +150,11 @@ func (s *simulate) run(ctx context.Context, c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	policies, err := s.policies(scenario.Policy)
+	policies, err := compared(scenario.Policy, s.compare)
+	if err != nil {
+		return err
+	}
+	built, err := buildAll(policies, len(scenario.Clusters))
 	if err != nil {
 		return err
 	}
@@ -148,18 +176,24 @@ func (s *simulate) run(ctx context.Context, c *cobra.Command) error {
 	if goal != nil && !s.search {
 		return usagef("--objective without --search: use both")
 	}
-	runs, err := simulation.Replicate(*scenario, policies, s.seeds, o)
+	runs, err := simulation.Replicate(scenario.Scenario, built, s.seeds, o)
 	if err != nil {
 		return err
 	}
-	r := &report{Scenario: *scenario, Capacity: scenario.Capacity(), Seeds: s.seeds, Command: repeated(c)}
+	r := &report{Scenario: scenario.Scenario, Policies: policies, Assumptions: s.assumptions, Capacity: scenario.Capacity(), Seeds: s.seeds, Command: repeated(c)}
 	for _, of := range runs {
 		r.Results = append(r.Results, of[0])
 	}
 	r.Verdict = verdict(r.Capacity, runs)
+	if err := s.compareWithMeasured(r); err != nil {
+		return err
+	}
 	if s.search {
-		o.SummaryOnly = true
-		if r.Points, err = simulation.Search(*scenario, searchGrid(scenario.Policy, r.Capacity), o); err != nil {
+		built, err := buildAll(tried(scenario.Policy, r.Capacity), len(scenario.Clusters))
+		if err != nil {
+			return err
+		}
+		if r.Points, err = simulation.Search(scenario.Scenario, built, o); err != nil {
 			return err
 		}
 		r.Verdict = append(r.Verdict, searched(r.Points, goal)...)
@@ -205,13 +239,19 @@ func progress(to io.Writer) func(part float64) {
 }
 
 // read returns the scenario of the file, or of the flags.
-func (s *simulate) read(stdin io.Reader) (*simulation.Scenario, error) {
+func (s *simulate) read(stdin io.Reader) (*scenario, error) {
 	if s.scenario != "" {
 		if len(s.files) > 0 {
 			return nil, usagef("both --scenario and -f: the scenario has the policy")
 		}
-		if len(s.overruled) > 0 {
-			return nil, usagef("both --scenario and %s: the scenario says that", strings.Join(s.overruled, ", "))
+		var overruled []string
+		for _, flag := range worldly {
+			if s.changed(flag) {
+				overruled = append(overruled, "--"+flag)
+			}
+		}
+		if len(overruled) > 0 {
+			return nil, usagef("both --scenario and %s: the scenario says that", strings.Join(overruled, ", "))
 		}
 		source, err := readSource(s.scenario, stdin)
 		if err != nil {
@@ -227,9 +267,21 @@ func (s *simulate) read(stdin io.Reader) (*simulation.Scenario, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", m.file, err)
 	}
-	scenario := &simulation.Scenario{Name: m.name(), Seed: s.seed, Duration: simulation.Duration(s.duration)}
-	scenario.Policy = simulation.Policy{As: s.release.one().rules(), Spec: m.keda.Spec}
-	scenario.Jobs = simulation.JobBehavior{Acknowledge: simulation.Acknowledge(s.ack), ItemsPerJob: s.items, DrainQueue: s.items == 0}
+	scenario := &scenario{Policy: policy{Release: s.release.one(), Spec: m.keda.Spec}}
+	scenario.Name, scenario.Seed, scenario.Duration = m.name(), s.seed, simulation.Duration(s.duration)
+	if s.interval%time.Second != 0 || s.interval < 0 || s.interval > math.MaxInt32*time.Second {
+		return nil, usagef("--polling-interval %s: use whole seconds", s.interval)
+	}
+	metrics := make([]simulation.Metric, len(triggers))
+	for i, t := range triggers {
+		metrics[i] = s.counts(m, i, t)
+	}
+	items := s.perJob(triggers)
+	scenario.Jobs = simulation.JobBehavior{Acknowledge: simulation.Acknowledge(s.ack), ItemsPerJob: items, DrainQueue: items == 0}
+	if err := s.readTimes(m, items, stdin); err != nil {
+		return nil, err
+	}
+	s.assumeTimes(&scenario.Policy)
 	var problems []error
 	text := func(flag, value string, to interface{ UnmarshalText([]byte) error }) {
 		if err := to.UnmarshalText([]byte(value)); err != nil {
@@ -237,8 +289,10 @@ func (s *simulate) read(stdin io.Reader) (*simulation.Scenario, error) {
 		}
 	}
 	text("startup", s.startup, &scenario.Jobs.Startup)
-	for _, t := range triggers {
-		q := simulation.Queue{Name: t.Name, Target: t.Target, ActivationThreshold: t.ActivationThreshold, Metric: simulation.Metric(s.metric)}
+	for i, t := range triggers {
+		q := simulation.Queue{
+			Name: t.Name, Target: t.Target, ActivationThreshold: t.ActivationThreshold, Metric: metrics[i], Staleness: simulation.Duration(s.metricAge),
+		}
 		text("service", s.service, &q.Service)
 		scenario.Queues = append(scenario.Queues, q)
 	}
@@ -261,88 +315,65 @@ func (s *simulate) read(stdin io.Reader) (*simulation.Scenario, error) {
 		text("arrivals", pattern, &scenario.Queues[at].Arrivals)
 	}
 	if s.trace != "" {
-		trace, err := readTrace(s.trace, s.traceAs)
+		trace, began, err := readTrace(s.trace, s.traceAs)
 		if err != nil {
 			return nil, err
 		}
+		s.began = began
 		scenario.Queues[0].Trace, scenario.Duration = trace, 0
+	}
+	if s.listAge != 0 {
+		scenario.Clusters = []simulation.Cluster{{ListAge: simulation.Duration(s.listAge)}}
+	}
+	for _, fault := range s.faults {
+		problems = append(problems, addFault(&scenario.Scenario, fault))
 	}
 	if err := errors.Join(problems...); err != nil {
 		return nil, usageError{err}
 	}
-	if err := scenario.Validate(); err != nil {
+	if err := scenario.check(); err != nil {
 		return nil, fmt.Errorf("%s: %w", m.file, err)
 	}
 	return scenario, nil
 }
 
-// policies are those to compare; without any, the scenario's alone.
-func (s *simulate) policies(base simulation.Policy) ([]simulation.Policy, error) {
-	if len(s.compare) == 0 {
-		return []simulation.Policy{base}, nil
+// addFault adds a fault such as rejects:10m-20m.
+func addFault(s *simulation.Scenario, text string) error {
+	kind, span, _ := strings.Cut(text, ":")
+	from, until, _ := strings.Cut(span, "-")
+	var o simulation.Outage
+	if o.From.UnmarshalText([]byte(from)) != nil || o.Until.UnmarshalText([]byte(until)) != nil || o.Until <= o.From || kind == "" {
+		return fmt.Errorf("--fault %q: use a kind and two times, such as metric:10m-20m", text)
 	}
-	var all []simulation.Policy
-	for _, name := range s.compare {
-		p := base
-		strategy, of, both := strings.Cut(name, "@")
-		if !both && (name == spec || strings.ContainsRune(name, '.')) {
-			strategy, of = "", name
+	if kind == "metric" {
+		for i := range s.Queues {
+			s.Queues[i].Outages = append(s.Queues[i].Outages, o)
 		}
-		if of != "" || both {
-			r, err := parseRelease(of)
-			if err != nil {
-				return nil, usagef("--compare %s: %w", name, err)
-			}
-			p.As = r.rules()
-		}
-		if strategy != "" {
-			p.Spec.ScalingStrategy.Strategy = strategy
-		}
-		p.Name = name
-		all = append(all, p)
+		return nil
 	}
-	return all, nil
-}
-
-// searchGrid returns the policies to try: the strategies, polling intervals around the
-// manifest's, and maxima from the load to twice as many, besides the manifest's own.
-func searchGrid(base simulation.Policy, c simulation.Capacity) simulation.Grid {
-	interval, most := int64(30), int64(100)
-	if n := base.Spec.PollingInterval; n != nil {
-		interval = int64(*n)
+	o.Kind = simulation.OutageKind(kind)
+	if !slices.Contains([]simulation.OutageKind{simulation.Rejects, simulation.Unreachable, simulation.NoStart, simulation.Down}, o.Kind) {
+		return fmt.Errorf("--fault %q: use metric, rejects, unreachable, noStart or down", text)
 	}
-	if n := base.Spec.MaxReplicaCount; n != nil {
-		most = int64(*n)
+	if len(s.Clusters) == 0 {
+		s.Clusters = make([]simulation.Cluster, 1)
 	}
-	g := simulation.Grid{Strategies: []string{"default", "accurate", "eager"}}
-	for _, n := range values(interval/3, interval, 2*interval) {
-		g.PollingIntervals = append(g.PollingIntervals, simulation.Duration(time.Duration(n)*time.Second))
-	}
-	enough := c.SufficientMax
-	g.MaxReplicaCounts = values(int64(math.Ceil(c.Needed)), enough, enough+(enough+1)/2, 2*enough, most)
-	g.MinReplicaCounts = append([]int32{0}, values(int64(c.Busy)/2)...)
-	return g
-}
-
-// values are those that a manifest can have, at least 1, each once.
-func values(of ...int64) (all []int32) {
-	for _, v := range of {
-		if v = max(1, v); v <= math.MaxInt32 && !slices.Contains(all, int32(v)) {
-			all = append(all, int32(v))
-		}
-	}
-	return all
+	s.Clusters[0].Outages = append(s.Clusters[0].Outages, o)
+	return nil
 }
 
 // A report is what simulate found.
 type report struct {
-	Scenario simulation.Scenario `json:"scenario"`
-	Results  []simulation.Result `json:"results"` // of the first seed
-	Points   []simulation.Point  `json:"search,omitempty"`
-	Capacity simulation.Capacity `json:"capacity"`
-	Seeds    int                 `json:"seeds"`   // of the verdict
-	Command  string              `json:"command"` // to repeat the run
-	Verdict  []string            `json:"verdict"`
+	Scenario    simulation.Scenario `json:"scenario"`
+	Policies    []policy            `json:"policies"`
+	Assumptions []assumption        `json:"assumptions,omitempty"`
+	Results     []simulation.Result `json:"results"` // of the first seed
+	Measured    []picture.Sample    `json:"measured,omitempty"`
+	Points      []simulation.Point  `json:"search,omitempty"`
+	Capacity    simulation.Capacity `json:"capacity"`
+	Seeds       int                 `json:"seeds"`   // of the verdict
+	Command     string              `json:"command"` // to repeat the run
+	Verdict     []string            `json:"verdict"`
 }
 
 // writer is chosen before anything is played: a wrong name should not cost

@@ -53,11 +53,9 @@ func TestSimulateFiles(t *testing.T) {
 	rows, err := csv.NewReader(bytes.NewReader(simulated(t, flags, "run.csv"))).ReadAll()
 	require.NoError(t, err)
 	var all struct {
-		Results []struct {
-			Policy struct{ Name, As string }
-			Ticks  []json.RawMessage
-		}
-		Verdict []string
+		Policies []struct{ Name, Release string }
+		Results  []struct{ Ticks []json.RawMessage }
+		Verdict  []string
 	}
 	require.NoError(t, json.Unmarshal(simulated(t, flags, "run.json"), &all))
 	polls := 1
@@ -66,8 +64,8 @@ func TestSimulateFiles(t *testing.T) {
 	}
 	require.Len(t, rows, polls, "a line for each poll, and the header")
 	require.Len(t, all.Results, 4)
-	require.Equal(t, "keda@2.18.3", all.Results[2].Policy.As)
-	require.Equal(t, "keda@2.21.0", all.Results[3].Policy.As)
+	require.Equal(t, "2.18.3", all.Policies[2].Release)
+	require.Equal(t, "2.21.0", all.Policies[3].Release)
 	svg := string(simulated(t, flags, "run.svg"))
 	for _, text := range []string{"default", "accurate", "eager@2.21", "minutes", "Items waiting", "Jobs", "Wait of the items"} {
 		require.Contains(t, svg, text)
@@ -103,7 +101,7 @@ func TestScenarioFile(t *testing.T) {
 	for from, to := range map[string][2]string{
 		"exp:30s": {"exp:30", "is no duration"}, "maxDeliveries: 3": {"maxDeliveries: -3", "use 0 or more"},
 		"staleness": {"stalenes", `unknown field "stalenes"`}, "backoffLimit: 6": {"backoffLimit: x", "found a value of type string"},
-		"as: core ": {"as: kedo ", `policy.as: found "kedo"; use core`}, "capacity: 20": {"capacity: -1", "clusters[0].capacity"},
+		"release: spec ": {"release: kedo ", `unknown release "kedo"; use 2.0 to`}, "capacity: 20": {"capacity: -1", "clusters[0].capacity"},
 	} {
 		status, _, said := play(strings.Replace(help, from, to[0], 1))
 		require.Equal(t, trouble, status)

@@ -335,7 +335,10 @@ func (c *testCase) scenario(m *manifest, r release) (*simulation.Scenario, error
 	if w.Seed != nil {
 		s.Seed = *w.Seed
 	}
-	s.Policy = simulation.Policy{As: r.rules(), Spec: m.keda.Spec}
+	p := policy{Release: r, Spec: m.keda.Spec}
+	if s.Policy, err = p.build(1); err != nil {
+		return nil, err
+	}
 	s.Jobs = simulation.JobBehavior{Acknowledge: cmp.Or(w.Acknowledge, "end"), ItemsPerJob: 1}
 	if w.ItemsPerJob != nil {
 		s.Jobs.ItemsPerJob, s.Jobs.DrainQueue = *w.ItemsPerJob, *w.ItemsPerJob == 0

@@ -29,34 +29,43 @@ type sample struct {
 	service  simulation.Duration
 }
 
-// readTrace reads the arrivals of a file.
-func readTrace(name, as string) ([]simulation.Arrival, error) {
+// readTrace reads the arrivals of a file, and when the first of them was, since 1970; 0 if
+// the times are offsets.
+func readTrace(name, as string) (all []simulation.Arrival, began time.Duration, err error) {
+	if as != "" && as != "rate" && as != "counter" {
+		return nil, 0, usagef("--trace-as %q: use rate or counter", as)
+	}
+	samples, err := readSamples(name, func(data []byte) ([]sample, error) { return samplesOfPrometheus(data, as) })
+	if err != nil {
+		return nil, 0, err
+	}
+	if samples, began, err = fromTheFirst(samples); err != nil {
+		return nil, 0, inFile(name, err)
+	}
+	return whole(samples), began, nil
+}
+
+// readSamples reads the rows of a file, and the answer of Prometheus by a function.
+func readSamples(name string, prometheus func(data []byte) ([]sample, error)) (samples []sample, err error) {
 	data, err := os.ReadFile(name)
 	if err != nil {
-		return nil, err
-	}
-	if as != "" && as != "rate" && as != "counter" {
-		return nil, usagef("--trace-as %q: use rate or counter", as)
+		return nil, fileError(name, err)
 	}
 	data = bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\ufeff")))
-	var samples []sample
 	switch {
 	case len(data) == 0:
 		err = errors.New(" the file is empty; " + traceHelp)
 	case data[0] == '[':
 		samples, err = samplesOfJSON(data)
 	case data[0] == '{':
-		samples, err = samplesOfPrometheus(data, as)
+		samples, err = prometheus(data)
 	default:
 		samples, err = samplesOfCSV(data)
-	}
-	if err == nil {
-		samples, err = fromTheFirst(samples)
 	}
 	if err != nil {
 		return nil, inFile(name, err)
 	}
-	return whole(samples), nil
+	return samples, nil
 }
 
 // inFile puts the name of the file in front of each of the first errors.
@@ -199,26 +208,12 @@ func samplesOfJSON(data []byte) (samples []sample, err error) {
 // messages if its name ends with _total or _count, or if the user says so; a series
 // without a name is a rate of items per second, as rate() returns.
 func samplesOfPrometheus(data []byte, as string) (samples []sample, err error) {
-	var answer struct {
-		Data struct {
-			ResultType string
-			Result     []struct {
-				Metric map[string]string
-				Values [][2]any
-			}
-		}
-		Error string
-	}
-	switch err := json.Unmarshal(data, &answer); {
-	case err != nil || answer.Error == "" && answer.Data.ResultType == "":
-		return nil, fmt.Errorf(" neither a trace nor the answer of a Prometheus range query; %s", traceHelp)
-	case answer.Error != "":
-		return nil, fmt.Errorf(" Prometheus answered %q; use the answer of a query without an error", answer.Error)
-	case answer.Data.ResultType != "matrix":
-		return nil, fmt.Errorf(" found the result type %q; use matrix, from /api/v1/query_range", answer.Data.ResultType)
+	answer, err := rangeQuery(data)
+	if err != nil {
+		return nil, err
 	}
 	var problems []error
-	for i, series := range answer.Data.Result {
+	for i, series := range answer {
 		name := series.Metric["__name__"]
 		kind := as
 		if kind == "" {
@@ -246,6 +241,32 @@ func samplesOfPrometheus(data []byte, as string) (samples []sample, err error) {
 		problems = append(problems, errors.New(" no values; use a query that returns at least two points"))
 	}
 	return samples, errors.Join(problems...)
+}
+
+// A series is one of a range query's answer.
+type series struct {
+	Metric map[string]string
+	Values [][2]any
+}
+
+// rangeQuery reads the answer of a Prometheus range query.
+func rangeQuery(data []byte) ([]series, error) {
+	var answer struct {
+		Data struct {
+			ResultType string
+			Result     []series
+		}
+		Error string
+	}
+	switch err := json.Unmarshal(data, &answer); {
+	case err != nil || answer.Error == "" && answer.Data.ResultType == "":
+		return nil, fmt.Errorf(" neither a trace nor the answer of a Prometheus range query; %s", traceHelp)
+	case answer.Error != "":
+		return nil, fmt.Errorf(" Prometheus answered %q; use the answer of a query without an error", answer.Error)
+	case answer.Data.ResultType != "matrix":
+		return nil, fmt.Errorf(" found the result type %q; use matrix, from /api/v1/query_range", answer.Data.ResultType)
+	}
+	return answer.Data.Result, nil
 }
 
 // pointOf reads a time and a value, which Prometheus writes as text.
@@ -285,8 +306,9 @@ func between(points []sample, counter bool) (samples []sample) {
 	return samples
 }
 
-// fromTheFirst makes times relative to the first, if they are absolute.
-func fromTheFirst(samples []sample) ([]sample, error) {
+// fromTheFirst makes times relative to the first, if they are absolute, and returns the
+// first.
+func fromTheFirst(samples []sample) (all []sample, first time.Duration, err error) {
 	slices.SortStableFunc(samples, func(a, b sample) int { return cmp.Compare(a.at, b.at) })
 	absolute := 0
 	for i := range samples {
@@ -296,15 +318,15 @@ func fromTheFirst(samples []sample) ([]sample, error) {
 	}
 	switch absolute {
 	case 0:
-		return samples, nil
+		return samples, 0, nil
 	case len(samples):
-		first := samples[0].at
+		first = samples[0].at
 		for i := range samples {
 			samples[i].at -= first
 		}
-		return samples, nil
+		return samples, first, nil
 	}
-	return nil, errors.New(" found times since the start and times of day; use the same kind in all rows")
+	return nil, 0, errors.New(" found times since the start and times of day; use the same kind in all rows")
 }
 
 // whole returns arrivals of whole items. A fraction is carried to the next row, so that

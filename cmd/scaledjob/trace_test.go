@@ -16,7 +16,7 @@ func arrivalsOf(t *testing.T, text, as string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "trace")
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-	all, err := readTrace(file, as)
+	all, _, err := readTrace(file, as)
 	if err != nil {
 		return strings.ReplaceAll(err.Error(), file, "FILE")
 	}

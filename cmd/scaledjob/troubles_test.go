@@ -16,19 +16,19 @@ import (
 // of the Examples of package simulation, whose README shows these pictures. UPDATE=1
 // draws them anew.
 func TestTroubles(t *testing.T) {
-	strategy := func(name string) func(*simulation.Scenario) {
-		return func(s *simulation.Scenario) { s.Policy.Spec.ScalingStrategy.Strategy = name }
+	strategy := func(name string) func(*scenario) {
+		return func(s *scenario) { s.Policy.Spec.ScalingStrategy.Strategy = name }
 	}
 	for name, c := range map[string]struct {
-		remedy      func(*simulation.Scenario)
+		remedy      func(*scenario)
 		jobs, empty int64 // in trouble
 		better      int64 // Jobs with the remedy
 	}{
 		"starves":   {strategy("accurate"), 180, 0, 180},
 		"doubles":   {strategy("default"), 783, 603, 180},
 		"reissues":  {strategy("default"), 30, 24, 6},
-		"runs-away": {func(s *simulation.Scenario) { s.Policy.StuckAfter = new(simulation.Duration(5 * time.Minute)) }, 40, 30, 10},
-		"overshoots": {func(s *simulation.Scenario) {
+		"runs-away": {func(s *scenario) { s.Policy.StuckAfter = new(simulation.Duration(5 * time.Minute)) }, 40, 30, 10},
+		"overshoots": {func(s *scenario) {
 			s.Queues[0].Staleness, s.Policy.Name = 0, "accurate, with a fresh metric"
 		}, 40, 30, 10},
 	} {
@@ -37,10 +37,11 @@ func TestTroubles(t *testing.T) {
 			require.NoError(t, err)
 			s, err := readScenario(source{name, data})
 			require.NoError(t, err)
-			trouble, err := simulation.Run(*s, simulation.Options{})
+			trouble, err := simulation.Run(s.Scenario, simulation.Options{})
 			require.NoError(t, err)
 			c.remedy(s)
-			better, err := simulation.Run(*s, simulation.Options{})
+			require.NoError(t, s.check())
+			better, err := simulation.Run(s.Scenario, simulation.Options{})
 			require.NoError(t, err)
 			results := []simulation.Result{*trouble, *better}
 			require.Equal(t, c.jobs, results[0].Summary.JobsCreated)

@@ -25,7 +25,7 @@ func verdict(c simulation.Capacity, runs [][]simulation.Result) []string {
 	return lines
 }
 
-func name(r *simulation.Result) string { return r.Policy.String() }
+func name(r *simulation.Result) string { return r.Summary.Policy }
 
 // left returns the number of items that are not done.
 func left(s *simulation.Summary) int64 { return s.Arrived - s.Done - s.Lost }
@@ -116,6 +116,12 @@ var symptoms = []symptom{
 		func(s *simulation.Summary) int64 { return s.ExcessOverMax }, above0,
 		func(_ *simulation.Summary, n int64) string {
 			return fmt.Sprintf("runs up to %d Jobs more than the maximum", n)
+		},
+	},
+	{
+		func(s *simulation.Summary) int64 { return s.JobsRejected }, above0,
+		func(_ *simulation.Summary, n int64) string {
+			return fmt.Sprintf("is rejected: the API server did not create %d Jobs", n)
 		},
 	},
 	{

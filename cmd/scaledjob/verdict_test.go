@@ -37,7 +37,8 @@ func TestVerdictOfASaturatedWorkload(t *testing.T) {
 	const flags = "simulate -f testdata/manifest.yaml --service 30s --arrivals poisson:2/s --duration 2h --startup 5s --compare default,accurate --seeds 2"
 	_, out, said := call(t, flags, "")
 	require.Empty(t, said)
-	_, verdict, _ := strings.Cut(out, "\n\n")
+	_, table, _ := strings.Cut(out, "\n\n")
+	_, verdict, _ := strings.Cut(table, "\n\n")
 	require.True(t, strings.HasPrefix(verdict, "Load: 2/s x 30s = 60 Jobs at work, 70 with startup; maximum "), verdict)
 	require.Contains(t, verdict, "Saturated: the queue grows by ")
 	require.NotContains(t, out, "no trouble")
@@ -48,7 +49,7 @@ func TestDifferences(t *testing.T) {
 	runs := func(policy string, waits ...float64) (all []simulation.Result) {
 		for _, w := range waits {
 			var r simulation.Result
-			r.Policy.Name, r.Summary.Wait.P95, r.Summary.Arrived, r.Summary.Done = policy, w, 100, 100
+			r.Summary.Policy, r.Summary.Wait.P95, r.Summary.Arrived, r.Summary.Done = policy, w, 100, 100
 			all = append(all, r)
 		}
 		return all
@@ -71,6 +72,7 @@ type observer struct {
 	unfinished                  map[int64]bool
 	most                        int
 	arrived, done, lost, double int64
+	rejected                    int64
 }
 
 func (o *observer) see(e simulation.Event) {
@@ -88,6 +90,8 @@ func (o *observer) see(e simulation.Event) {
 	case simulation.Created:
 		o.unfinished[e.Job] = true
 		o.most = max(o.most, len(o.unfinished))
+	case simulation.Rejected:
+		o.rejected += e.Number
 	case simulation.Succeeded:
 		o.succeeded = append(o.succeeded, e.Job)
 		delete(o.unfinished, e.Job)
@@ -102,7 +106,7 @@ func TestTroublesAreEvidence(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	pick := func(all ...string) string { return all[random.IntN(len(all))] }
 	said := map[string]int{}
-	for range 300 {
+	for range 600 {
 		s := simulation.Scenario{Seed: random.Uint64(), Duration: simulation.Duration(20 * time.Minute), Drain: new(simulation.Duration(10 * time.Minute))}
 		q := simulation.Queue{Metric: simulation.Metric(pick("all", "waiting"))}
 		require.NoError(t, q.Arrivals.UnmarshalText([]byte(pick("poisson:3/m", "constant:12/m", "bursts:30/5m"))))
@@ -116,11 +120,20 @@ func TestTroublesAreEvidence(t *testing.T) {
 			s.Jobs.FailureProbability, s.Jobs.Acknowledge = 0.2, simulation.Acknowledge(pick("start", "end"))
 			s.Jobs.BackoffLimit = new(int64(0))
 		}
-		s.Policy.Spec.MaxReplicaCount = new(int32(2 + random.IntN(40)))
-		s.Policy.As = pick("core", "keda@2.4", "keda@2.18", "keda@2.21")
-		s.Policy.Spec.ScalingStrategy.Strategy = pick("default", "accurate", "eager", "custom")
-		s.Policy.Spec.MinReplicaCount = new(int32(random.IntN(2) * random.IntN(20)))
-		s.Policy.Name = "it"
+		p := policy{Name: "it"}
+		p.Spec.MaxReplicaCount = new(int32(2 + random.IntN(40)))
+		of, err := parseRelease(pick(spec, "2.4", "2.18", "2.21"))
+		require.NoError(t, err)
+		p.Release = of
+		p.Spec.ScalingStrategy.Strategy = pick("default", "accurate", "eager", "custom")
+		p.Spec.MinReplicaCount = new(int32(random.IntN(2) * random.IntN(20)))
+		s.Policy, err = p.build(1)
+		require.NoError(t, err)
+		if random.IntN(4) == 0 {
+			s.Clusters = []simulation.Cluster{{ListAge: simulation.Duration(20 * time.Second), Outages: []simulation.Outage{
+				{From: simulation.Duration(2 * time.Minute), Until: simulation.Duration(6 * time.Minute), Kind: simulation.OutageKind(pick("rejects", "noStart"))},
+			}}}
+		}
 		o := &observer{delivered: map[int64]bool{}, unfinished: map[int64]bool{}}
 		r, err := simulation.Run(s, simulation.Options{SummaryOnly: true, Observe: o.see})
 		require.NoError(t, err)
@@ -138,7 +151,8 @@ func TestTroublesAreEvidence(t *testing.T) {
 		}
 		claim(idle > 1 && idle*20 > r.Summary.JobsCreated, "creates too many Jobs: %d of %d found no item.", idle, r.Summary.JobsCreated)
 		claim(o.double > 0, "does work twice: %d times.", o.double)
-		claim(o.most > int(*s.Policy.Spec.MaxReplicaCount), "runs up to %d Jobs more than the maximum.", o.most-int(*s.Policy.Spec.MaxReplicaCount))
+		claim(o.most > int(*p.Spec.MaxReplicaCount), "runs up to %d Jobs more than the maximum.", o.most-int(*p.Spec.MaxReplicaCount))
+		claim(o.rejected > 0, "is rejected: the API server did not create %d Jobs.", o.rejected)
 		claim(o.lost > 0, "loses %d of %d items.", o.lost, o.arrived)
 		claim(o.arrived > o.done+o.lost, "leaves %d of %d items undone.", o.arrived-o.done-o.lost, o.arrived)
 		var got []string
@@ -151,7 +165,7 @@ func TestTroublesAreEvidence(t *testing.T) {
 		require.Equal(t, want, got)
 	}
 	t.Log(said)
-	for _, verb := range []string{"starves:", "creates", "does", "runs", "loses", "leaves"} {
+	for _, verb := range []string{"starves:", "creates", "is", "does", "runs", "loses", "leaves"} {
 		require.GreaterOrEqual(t, said[verb], 10, "the workloads rarely have this trouble: %s", verb)
 	}
 }

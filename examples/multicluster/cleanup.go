@@ -16,10 +16,10 @@ import (
 )
 
 const (
-	// finalizer keeps a DistributedScaledJob until its Jobs are gone from all members,
-	// where no garbage collector knows it.
+	// finalizer keeps a DistributedScaledJob until its Jobs are gone from all members.
+	// The garbage collector of a member does not know the object.
 	finalizer = "keda.kedify.io/distributedscaledjob"
-	// annotationAbandon names members, separated by commas, whose Jobs are left behind
+	// annotationAbandon names members, separated by commas. Their Jobs are left behind
 	// when the DistributedScaledJob is deleted.
 	annotationAbandon = "scaledjob.keda.sh/abandon-members"
 )
@@ -42,8 +42,8 @@ func (j *job) finalize(ctx context.Context) error {
 	return err
 }
 
-// release takes the finalizer away, also where somebody else has applied it too, as a
-// backup that was restored. It fails where the finalizers have changed meanwhile.
+// release removes the finalizer, also if another client has applied it, such as with a
+// restored backup. It fails if the finalizers have changed meanwhile.
 func (j *job) release(ctx context.Context) error {
 	path := fmt.Sprint("/metadata/finalizers/", slices.Index(j.seen.GetFinalizers(), finalizer))
 	return j.patch(ctx, []operation{{"test", path, finalizer}, {Op: "remove", Path: path}})
@@ -83,7 +83,7 @@ func (j *job) cleanUp(ctx context.Context) time.Time {
 	return time.Now().Add(time.Second)
 }
 
-// gone are members of the last plan that nobody can ask any more.
+// gone returns errors for members of the last plan that are not registered any more.
 func (j *job) gone() (left []error) {
 	registered := j.members.Names()
 	for _, name := range slices.Sorted(maps.Keys(j.status.MemberClusterStatuses)) {
@@ -98,7 +98,7 @@ func (j *job) abandons(member string) bool {
 	return slices.Contains(strings.Split(strings.ReplaceAll(j.seen.GetAnnotations()[annotationAbandon], " ", ""), ","), member)
 }
 
-// tellWaiting tells what the deletion waits for, once.
+// tellWaiting reports, once, the errors that the deletion waits for.
 func (j *job) tellWaiting(failed []error) {
 	text := ""
 	if err := errors.Join(failed...); err != nil {
@@ -112,7 +112,7 @@ func (j *job) tellWaiting(failed []error) {
 	j.waiting = text
 }
 
-// tellAbandoned tells what is left behind, once.
+// tellAbandoned reports, once, the members with Jobs left behind.
 func (j *job) tellAbandoned(abandoned []error) {
 	text := ""
 	if err := errors.Join(abandoned...); err != nil {

@@ -16,14 +16,17 @@ import (
 	"github.com/scaledjob/scaledjob/examples/multicluster/registry"
 )
 
-// commands are what to do instead of running the controller.
+// A task is a command with its arguments.
+type task func(context.Context) error
+
+// commands register members; each is run in place of the controller.
 var commands = map[string]func(args []string, to streams) (task, error){
 	"setup-member":  setupMember,
 	"list-members":  listMembers,
 	"delete-member": deleteMember,
 }
 
-// A command is one about the members.
+// A command registers or lists members.
 type command struct {
 	to                          streams
 	member                      string

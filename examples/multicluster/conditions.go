@@ -14,7 +14,7 @@ import (
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
-// Reasons of the condition Ready, besides those of packages adapter and placement.
+// Reasons of the condition Ready, besides the reasons of packages adapter and placement.
 const (
 	reasonReady       = "Ready"
 	reasonInvalid     = "SpecCheckFailed"
@@ -23,7 +23,7 @@ const (
 	reasonNotStored   = "StatusNotWritten"
 )
 
-// conditions are those before with others in place of those of their types. Each has
+// conditions returns the previous conditions, replaced by new ones of the same type. Each has
 // the generation, and the time at which its status last changed.
 func conditions(before []metav1.Condition, generation int64, is ...metav1.Condition) []metav1.Condition {
 	after := append([]metav1.Condition(nil), before...)
@@ -48,7 +48,7 @@ func ready(message string) metav1.Condition {
 	return metav1.Condition{Type: scaledjob.ConditionReady, Status: metav1.ConditionTrue, Reason: reasonReady, Message: message}
 }
 
-// ready says the most important of what is wrong.
+// ready returns the most important problem.
 func (o *jobOutcome) ready() metav1.Condition {
 	plan, err := &o.plan, o.refused
 	switch {

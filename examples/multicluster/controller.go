@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,11 +26,8 @@ import (
 
 // A controller has the members, and a poller for each object of the home cluster.
 type controller struct {
-	options
-	client   kubernetes.Interface
-	dynamic  dynamic.Interface
-	leases   kubernetes.Interface // nil if nobody is elected
-	term     process.Term
+	*options
+	clients
 	log      *slog.Logger
 	home     string // names the home cluster on the members
 	registry registry.Registry
@@ -44,7 +40,13 @@ type controller struct {
 	polling  sync.WaitGroup
 }
 
-// A kind is what is known of all objects of one kind.
+type clients struct {
+	client  kubernetes.Interface
+	dynamic dynamic.Interface
+	lease   process.Lease
+}
+
+// A kind holds the pollers of all objects of a kind.
 type kind struct {
 	*controller
 	resource schema.GroupVersionResource
@@ -54,16 +56,16 @@ type kind struct {
 	spread   poll.Spread                  // likewise
 }
 
-func newController(ctx context.Context, o options, client kubernetes.Interface, dynamic dynamic.Interface, log *slog.Logger) (*controller, error) {
-	system, err := client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+func newController(ctx context.Context, o *options, via clients, log *slog.Logger) (*controller, error) {
+	system, err := via.client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("the home cluster's name: %w", err)
 	}
 	c := &controller{
-		options: o, client: client, dynamic: dynamic, log: log, home: string(system.UID),
-		registry: registry.Registry{Client: client, Namespace: o.kedaNamespace},
-		resolver: &source.Resolver{Client: client, Dynamic: dynamic, ClusterNamespace: o.kedaNamespace},
-		events:   events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()}),
+		options: o, clients: via, log: log, home: string(system.UID),
+		registry: registry.Registry{Client: via.client, Namespace: o.kedaNamespace},
+		resolver: &source.Resolver{Client: via.client, Dynamic: via.dynamic, ClusterNamespace: o.kedaNamespace},
+		events:   events.NewBroadcaster(&events.EventSinkImpl{Interface: via.client.EventsV1()}),
 	}
 	c.members = &members{controller: c, kubeconfigs: map[string]string{}}
 	c.recorder = c.events.NewRecorder(scheme.Scheme, name)
@@ -72,7 +74,7 @@ func newController(ctx context.Context, o options, client kubernetes.Interface, 
 		if r == api.Objects {
 			k.subject = newObject
 		}
-		if k.watched, err = cluster.Informer(dynamic, r, o.namespace); err != nil {
+		if k.watched, err = cluster.Informer(via.dynamic, r, o.Namespace); err != nil {
 			return nil, err
 		}
 		c.kinds = append(c.kinds, k)
@@ -80,8 +82,9 @@ func newController(ctx context.Context, o options, client kubernetes.Interface, 
 	return c, nil
 }
 
-// run watches until the context ends, and acts while it leads. Another that takes
-// over later has its caches of the home cluster filled already.
+// run watches until the context ends, and acts while it holds the lease. The caches of
+// the hub cluster are filled before. If the lease is lost, run returns its error: the
+// next process starts with an observation of its own.
 func (c *controller) run(ctx context.Context) error {
 	for _, k := range c.kinds {
 		go k.watched.RunWithContext(ctx)
@@ -93,18 +96,10 @@ func (c *controller) run(ctx context.Context) error {
 	if !cache.WaitForCacheSync(ctx.Done(), c.synced) {
 		return nil
 	}
-	if !c.elect {
+	if !c.LeaderElect {
 		return c.act(ctx)
 	}
-	return c.lease().Lead(ctx, c.act)
-}
-
-// lease is the one of those controllers that act in the same namespace, or in all.
-func (c *controller) lease() process.Lease {
-	return process.Lease{
-		Client: c.leases, Namespace: c.kedaNamespace, Name: strings.TrimSuffix(name+"-"+c.namespace, "-"),
-		Duration: c.leaseDuration, Term: &c.term, Log: c.log,
-	}
+	return c.lease.Lead(ctx, c.act)
 }
 
 func (c *controller) synced() bool {
@@ -124,7 +119,7 @@ func (c *controller) act(ctx context.Context) error {
 		}
 		return err
 	}
-	c.log.Info("acting", "namespace", c.namespace, "members", c.members.Names(), "jobs", c.jobs, "objects", c.objects)
+	c.log.Info("acting", "namespace", c.Namespace, "members", c.members.Names(), "jobs", c.jobs.on, "objects", c.objects.on)
 	var registrations []func() error
 	for _, k := range c.kinds {
 		r, err := k.watch(ctx)
@@ -154,7 +149,7 @@ func (k *kind) watch(ctx context.Context) (cache.ResourceEventHandlerRegistratio
 	})
 }
 
-// changed hands what is new of an object to its poller.
+// changed hands a changed object to its poller.
 func (k *kind) changed(ctx context.Context, u *unstructured.Unstructured, initial bool) {
 	name := cache.MetaObjectToName(u)
 	p := k.pollers[name]

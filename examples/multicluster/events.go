@@ -33,7 +33,7 @@ func on(member string, err error) error {
 	return fmt.Errorf("member %s: %w", member, err)
 }
 
-// warnings tells what seems wrong with the spec, once as long as it does.
+// warnings returns events for warnings about the spec that are new.
 func (p *poller) warnings(all []*field.Error) (told []scaledjob.Event) {
 	var texts []string
 	for _, w := range all {
@@ -51,8 +51,8 @@ func (p *poller) warnings(all []*field.Error) (told []scaledjob.Event) {
 	return told
 }
 
-// merged makes one event of those that have a reason in common, which client-go would
-// count as one and tell the first of.
+// merged merges events of the same type and reason. client-go would count them together,
+// and send the first message only.
 func merged(events []scaledjob.Event) (all []scaledjob.Event) {
 	for _, e := range events {
 		same := func(o scaledjob.Event) bool { return o.Type == e.Type && o.Reason == e.Reason }
@@ -65,11 +65,11 @@ func merged(events []scaledjob.Event) (all []scaledjob.Event) {
 	return all
 }
 
-// causes are why members do not answer, by name, as it was found first: what is told of
-// a connection that fails is something else each time.
+// causes are the first errors of unreachable members, by name. Later errors of the same
+// failure differ each time.
 type causes map[string]string
 
-// of is the cause, to be told behind what a member's state is.
+// of returns the cause, to print after a member's state.
 func (c causes) of(member string, state api.MemberState, err error) string {
 	switch {
 	case state == api.Ready:
@@ -80,7 +80,7 @@ func (c causes) of(member string, state api.MemberState, err error) string {
 	return c[member]
 }
 
-// events tells what the poll has done, and what has changed by it.
+// events returns the events of the poll: actions, and changes of the status.
 func (o *jobOutcome) events(before, after jobStatus) []scaledjob.Event {
 	told := transitions(before.Conditions, after.Conditions)
 	for _, r := range o.reports {
@@ -140,7 +140,7 @@ func (out *objectOutcome) events(before, after objectStatus) []scaledjob.Event {
 	return told
 }
 
-// memberEvents tells that a member's state is another.
+// memberEvents returns the event of a member whose state has changed.
 func memberEvents(name string, was, is api.MemberState, description string) []scaledjob.Event {
 	switch {
 	case was == is:
@@ -153,8 +153,8 @@ func memberEvents(name string, was, is api.MemberState, description string) []sc
 	return nil
 }
 
-// transitions tells each condition whose status or reason is another, unless it is
-// that a new object is not active or not paused.
+// transitions returns an event for each condition with a changed status or reason, except
+// for a new object that is not active or not paused.
 func transitions(before, after []metav1.Condition) (told []scaledjob.Event) {
 	for _, kind := range []string{scaledjob.ConditionReady, scaledjob.ConditionActive, scaledjob.ConditionPaused, conditionNeverReached} {
 		was, is := meta.FindStatusCondition(before, kind), meta.FindStatusCondition(after, kind)

@@ -28,7 +28,7 @@ type job struct {
 	queues     *source.Queues
 	status     jobStatus
 	refused    error // why Jobs were not created at the last attempt
-	// What the clean-up waits for, and what it leaves behind.
+	// The members that the clean-up waits for, and the members with Jobs left behind.
 	waiting, abandoned string
 }
 
@@ -40,7 +40,7 @@ type jobStatus struct {
 	Conditions    []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// A jobPrint is what kubectl get shows.
+// A jobPrint holds the columns of kubectl get.
 type jobPrint struct {
 	MembersCount string `json:"membersCount,omitempty"` // healthy/total
 	RunningJobs  string `json:"runningJobs,omitempty"`  // running/desired
@@ -72,14 +72,14 @@ func (j *job) close() {
 	j.members.Untrack(j.uid)
 }
 
-// A jobOutcome is what a poll came to.
+// A jobOutcome is the result of a poll.
 type jobOutcome struct {
 	invalid error
 	unread  error // why metrics could not be read
 	plan    jobs.Decision
 	reports []member.Report
-	// refused is why not all Jobs were created, or were not by the poll before, where
-	// this one leaves a member out for that.
+	// refused is why Jobs were not created, by this poll or by the previous poll, if this
+	// poll leaves a member out for that.
 	refused error
 }
 
@@ -151,8 +151,8 @@ func (j *job) act(ctx context.Context, o *jobOutcome) {
 	o.reports = j.members.Apply(ctx, seen, o.plan)
 }
 
-// after is the status after the poll. What is wrong with the spec changes the
-// conditions only.
+// after returns the status after the poll. An invalid spec changes the conditions
+// only.
 func (j *job) after(o *jobOutcome, now time.Time) jobStatus {
 	s := j.status
 	if o.invalid == nil {
@@ -192,7 +192,7 @@ func (j *job) tellUnreadable(ctx context.Context) {
 	scaledjob.Record(j.recorder, j.seen, told)
 }
 
-// tell logs what was done, and what went wrong.
+// tell logs actions and errors.
 func (j *job) tell(o *jobOutcome) {
 	for _, r := range o.reports {
 		if r.Created > 0 || r.Outdated > 0 || r.Duplicates > 0 || r.Pruned > 0 {

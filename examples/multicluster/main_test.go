@@ -11,13 +11,18 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/rest"
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/member"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/examples/internal/process"
 	"github.com/scaledjob/scaledjob/examples/multicluster/api"
 	"github.com/scaledjob/scaledjob/examples/multicluster/registry"
 	"github.com/scaledjob/scaledjob/field"
@@ -37,10 +42,13 @@ func execute(t *testing.T, args ...string) (status int, said string) {
 func TestFlags(t *testing.T) {
 	for args, want := range map[string]string{
 		"-dsj -log-format xml":       `-log-format: found "xml"; use text or json`,
-		"-dsj -lease-duration 1s":    "-lease-duration 1s: want 2s or more",
-		"-dsj -probe-interval 0s":    "-probe-interval 0s: want a time above 0",
-		"-dsj -member-timeout -1s":   "-member-timeout -1s: want a time above 0",
-		"-dso start":                 `unexpected argument "start"`,
+		"-dsj -lease-duration 1s":    "-lease-duration: found 1s; use 2s or more",
+		"-dsj -probe-interval 0s":    "-probe-interval: found 0s; use a time above 0",
+		"-dsj -member-timeout -1s":   "-member-timeout: found -1s; use a time above 0",
+		"-dso start":                 `arguments: found [start]; use flags only`,
+		"-source-timeout 0s":         "-source-timeout: found 0s; use a time above 0",
+		"start":                      `unknown command "start"; use setup-member, list-members, delete-member`,
+		"-metrics-bind-address :1":   "flag provided but not defined: -metrics-bind-address",
 		"-kube x":                    "flag provided but not defined: -kube",
 		"setup-member":               "want the name of one member",
 		"setup-member a b":           "want the name of one member",
@@ -67,16 +75,14 @@ func TestSwitches(t *testing.T) {
 	t.Setenv("DSO_ENABLED", "")
 	status, said := execute(t)
 	require.Equal(t, 2, status)
-	require.Contains(t, said, `$DSJ_ENABLED is "yes": want true or false`)
+	require.Contains(t, said, `$DSJ_ENABLED: found "yes"; use true or false`)
 	t.Setenv("DSJ_ENABLED", "true")
-	o, err := parse(nil, &bytes.Buffer{})
-	require.NoError(t, err)
-	require.True(t, o.jobs)
-	require.False(t, o.objects)
-	o, err = parse([]string{"-dsj=false", "-dso"}, &bytes.Buffer{})
-	require.NoError(t, err)
-	require.False(t, o.jobs)
-	require.True(t, o.objects)
+	o := newOptions()
+	require.NoError(t, process.Parse(o, nil, &bytes.Buffer{}))
+	require.Equal(t, []schema.GroupVersionResource{api.Jobs}, o.resources())
+	o = newOptions()
+	require.NoError(t, process.Parse(o, []string{"-dsj=false", "-dso"}, &bytes.Buffer{}))
+	require.Equal(t, []schema.GroupVersionResource{api.Objects}, o.resources())
 }
 
 // Whoever has no cluster is told how to get four.
@@ -221,7 +227,7 @@ func TestEvents(t *testing.T) {
 // A member whose kubeconfig cannot be used is a member: it is one that does not answer,
 // or goes on as before. Only one that is not in the registry is none.
 func TestRegister(t *testing.T) {
-	m := &members{controller: &controller{log: slog.New(slog.DiscardHandler), home: "home"}, kubeconfigs: map[string]string{}}
+	m := &members{controller: &controller{options: newOptions(), log: slog.New(slog.DiscardHandler), home: "home"}, kubeconfigs: map[string]string{}}
 	bad := registry.Member{Name: "a", Kubeconfig: "bad", Err: errors.New("it names a program")}
 	good := registry.Member{Name: "a", Kubeconfig: "good", Config: &rest.Config{Host: "https://127.0.0.1:1"}}
 	m.register(t.Context(), []registry.Member{bad})
@@ -330,6 +336,17 @@ func TestNeverReached(t *testing.T) {
 	after := o.neverReached(all, 1)
 	require.Equal(t, metav1.ConditionFalse, after[0].Status)
 	require.Equal(t, "Normal Reached", transitions(all, after)[0].Type+" "+transitions(all, after)[0].Reason)
+}
+
+// The status of an object that is gone cannot be written, which is an error: the caller
+// creates nothing without a stored checkpoint.
+func TestWriteOfAnObjectThatIsGone(t *testing.T) {
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	u.SetNamespace("n")
+	u.SetName("work")
+	p := &poller{kind: &kind{controller: &controller{clients: clients{dynamic: fake.NewSimpleDynamicClient(runtime.NewScheme())}}, resource: api.Jobs}, seen: u}
+	require.True(t, apierrors.IsNotFound(p.write(t.Context(), map[string]any{"runningJobs": 1})))
+	require.Empty(t, p.written, "so that the next poll tries again")
 }
 
 // A stored checkpoint of an unknown version is an error, and is not overwritten.

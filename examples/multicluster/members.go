@@ -14,12 +14,12 @@ import (
 type members struct {
 	member.Clusters
 	controller  *controller
-	kubeconfigs map[string]string // of those; only the registry's goroutine uses it
+	kubeconfigs map[string]string // by member; only the registry's goroutine uses it
 }
 
-// register makes the members those of the registry. One whose kubeconfig is the same
-// as before goes on undisturbed; so does one whose kubeconfig cannot be used any more,
-// for what it runs is still there.
+// register adds and removes members as the registry does. A member with the same
+// kubeconfig is not changed, and neither is a member with an invalid kubeconfig, because
+// its Jobs still run.
 func (m *members) register(ctx context.Context, all []registry.Member) {
 	there := map[string]bool{}
 	for _, r := range all {
@@ -47,10 +47,7 @@ func (m *members) dial(ctx context.Context, r registry.Member) {
 	if r.Err != nil {
 		config = nowhere(r.Err)
 	}
-	o := member.Options{ID: c.registry.ID(r), Home: c.home, Pods: c.watchPods, Timeout: c.timeout, Interval: c.probe}
-	if c.elect {
-		o.MayAct = c.term.Valid
-	}
+	o := member.Options{ID: c.registry.ID(r), Home: c.home, Pods: c.watchPods, Timeout: c.timeout, Interval: c.probe, MayAct: c.lease.MayAct}
 	cluster, err := member.Dial(r.Name, config, o)
 	if err == nil {
 		err = m.Add(ctx, cluster)
@@ -63,8 +60,8 @@ func (m *members) dial(ctx context.Context, r registry.Member) {
 	c.log.Info("member registered", "member", r.Name, "server", r.Server())
 }
 
-// nowhere is the way to a member that there is none to: it is registered, and does not
-// answer.
+// nowhere returns the access to a member without a valid kubeconfig: it is registered, and
+// unreachable.
 func nowhere(why error) *rest.Config {
 	return &rest.Config{Host: "https://nowhere.invalid", Transport: refusal{why}}
 }

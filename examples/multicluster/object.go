@@ -40,7 +40,7 @@ type objectStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// An objectPrint is what kubectl get shows.
+// An objectPrint holds the columns of kubectl get.
 type objectPrint struct {
 	MembersCount  string `json:"membersCount,omitempty"`  // healthy/total
 	TotalReplicas string `json:"totalReplicas,omitempty"` // current/desired
@@ -69,7 +69,7 @@ func (o *object) read() {
 
 func (o *object) close() { o.queues.Close() }
 
-// An objectOutcome is what a poll came to.
+// An objectOutcome is the result of a poll.
 type objectOutcome struct {
 	invalid  error
 	unusable error // why the checkpoint cannot be used
@@ -161,7 +161,7 @@ func current(clusters []replicas.Cluster, before replicas.Checkpoint) (sum int64
 	return sum
 }
 
-// write notes what has been written: it is the current number.
+// write notes the numbers that have been written: they are the current numbers.
 func (out *objectOutcome) write() {
 	for _, r := range out.reports {
 		for i := range out.plan.Shares {
@@ -172,8 +172,8 @@ func (out *objectOutcome) write() {
 	}
 }
 
-// after is the status after the poll. What is wrong with the spec changes the
-// conditions only.
+// after returns the status after the poll. An invalid spec changes the conditions
+// only.
 func (o *object) after(out *objectOutcome, now time.Time) objectStatus {
 	s := o.status
 	if out.planned() {
@@ -194,7 +194,7 @@ func (o *object) after(out *objectOutcome, now time.Time) objectStatus {
 	return s
 }
 
-// tell logs what was done, and what went wrong.
+// tell logs actions and errors.
 func (o *object) tell(out *objectOutcome) {
 	for _, r := range out.reports {
 		if r.Err == nil {

@@ -19,28 +19,28 @@ import (
 	"github.com/scaledjob/scaledjob/examples/internal/poll"
 )
 
-// A poller polls one object, from when it is seen until it is gone. It waits for
-// nobody else: a queue that does not answer delays its own objects only.
+// A poller polls an object, from when it is observed until it is deleted. It waits for no
+// other poller: a queue that does not answer delays its own objects only.
 type poller struct {
 	*kind
 	uid     types.UID
 	cancel  context.CancelFunc
 	updates poll.Latest[*unstructured.Unstructured]
 
-	// What follows is the poller's own.
+	// Only the poller's goroutine uses the fields below.
 	log      *slog.Logger
 	problems poll.Warnings
 	seen     *unstructured.Unstructured // the object as it is now
 	written  []byte                     // the status that the API server has
-	told     []string                   // the warnings that are there, and have been told
+	told     []string                   // the present warnings, which have been reported
 	causes   causes
 }
 
-// A subject is what an object is about: Jobs or replicas.
+// A subject decides about an object: Jobs or replicas.
 type subject interface {
-	// read takes over what the object says now.
+	// read reads the present object.
 	read()
-	// poll reads the queues, decides, acts, and tells. It returns when to do so again;
+	// poll reads the queues, decides, acts, and reports. It returns the time of the next poll;
 	// the zero time is never.
 	poll(ctx context.Context) time.Time
 	// close forgets the object, that is gone or not ours any more.
@@ -84,7 +84,7 @@ func (p *poller) run(ctx context.Context, delay time.Duration) {
 	}
 }
 
-// same reports whether the two say the same; a status says nothing.
+// same reports whether the two are equal except for the status.
 func same(a, b *unstructured.Unstructured) bool {
 	return a.GetGeneration() == b.GetGeneration() && maps.Equal(a.GetAnnotations(), b.GetAnnotations()) &&
 		maps.Equal(a.GetLabels(), b.GetLabels()) && (a.GetDeletionTimestamp() == nil) == (b.GetDeletionTimestamp() == nil)
@@ -111,10 +111,10 @@ func (p *poller) restore(status any) error {
 	return err
 }
 
-// report writes the status where it has changed, and tells the events.
+// report writes the status if it has changed, and sends the events.
 func (p *poller) report(ctx context.Context, status any, events []scaledjob.Event) {
 	scaledjob.Record(p.recorder, p.seen, merged(events))
-	// A poll that has acted is told also when it was the last.
+	// The last poll is reported too.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	if err := p.write(ctx, status); err != nil && !apierrors.IsNotFound(err) {
@@ -122,8 +122,8 @@ func (p *poller) report(ctx context.Context, status any, events []scaledjob.Even
 	}
 }
 
-// write writes the status if it has changed. The error of an object that is gone is that
-// it is not found: nothing may be created for it.
+// write writes the status if it has changed. If the object is gone, the error is
+// NotFound, and nothing may be created for it.
 func (p *poller) write(ctx context.Context, status any) error {
 	is, err := json.Marshal(status)
 	if err != nil || bytes.Equal(is, p.written) {
@@ -136,14 +136,14 @@ func (p *poller) write(ctx context.Context, status any) error {
 	return err
 }
 
-// An operation is one of a JSON patch.
+// An operation is an operation of a JSON patch.
 type operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
 	Value any    `json:"value,omitempty"`
 }
 
-// patch tests the UID first, so that one who has taken the name since keeps its own.
+// patch tests the UID first, so that it does not patch another object of that name.
 func (p *poller) patch(ctx context.Context, operations []operation, subresources ...string) error {
 	data, err := json.Marshal(append([]operation{{"test", "/metadata/uid", p.uid}}, operations...))
 	if err == nil {
@@ -152,7 +152,7 @@ func (p *poller) patch(ctx context.Context, operations []operation, subresources
 	return err
 }
 
-// client is that of the object.
+// client returns the client of the object's resource and namespace.
 func (p *poller) client() dynamic.ResourceInterface {
 	return p.dynamic.Resource(p.resource).Namespace(p.seen.GetNamespace())
 }

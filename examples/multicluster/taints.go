@@ -25,8 +25,8 @@ func (t *taints) merge(more taint.Exclusions, now time.Time) taint.Exclusions {
 	return t.all.Merge(taint.Exclusions{})
 }
 
-// remember takes over the taints in the object's status, from before a restart. Of a
-// status that cannot be read, its poller tells.
+// remember takes over the taints in the object's status, from before a restart. The
+// poller reports a status that cannot be read.
 func (c *controller) remember(u *unstructured.Unstructured) {
 	var status jobStatus
 	data, err := json.Marshal(u.Object["status"])

@@ -2,9 +2,7 @@ package main
 
 import (
 	"bytes"
-
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -21,6 +19,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
 
+	"github.com/scaledjob/scaledjob/examples/internal/apiserver"
 	"github.com/scaledjob/scaledjob/examples/internal/process"
 )
 
@@ -44,6 +43,7 @@ func TestFlags(t *testing.T) {
 		require.Equal(t, 2, status, args)
 		require.Contains(t, said, want)
 	}
+	parse(t, "-poll=1ns", "-retry=1ns", "-workers=1", "-redis-timeout=1ns", "-redis-idle=2ns")
 	_, said := execute(t, "-log-format=xml", "-workers=-1", "-poll=-1s")
 	for _, want := range []string{"-log-format", "-workers", "-poll"} {
 		require.Contains(t, said, want, "all at once")
@@ -87,19 +87,15 @@ func TestManaged(t *testing.T) {
 
 // A user without a cluster reads so at once.
 func TestNoCluster(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "kubeconfig")
-	status, said := execute(t, "-kubeconfig", file)
+	status, said := execute(t, "-kubeconfig", filepath.Join(t.TempDir(), "kubeconfig"))
 	require.Equal(t, 1, status)
 	require.Contains(t, said, "no such file")
-	require.NoError(t, os.WriteFile(file, []byte(kubeconfig("http://127.0.0.1:1")), 0o600))
-	status, said = execute(t, "-kubeconfig", file)
+	status, said = execute(t, "-kubeconfig", apiserver.Kubeconfig(t, "https://127.0.0.1:1', certificate-authority-data: 'bm9uZQ=="))
+	require.Equal(t, 1, status)
+	require.Contains(t, said, "certificate")
+	status, said = execute(t, "-kubeconfig", apiserver.Kubeconfig(t, "http://127.0.0.1:1"))
 	require.Equal(t, 1, status)
 	require.Contains(t, said, "connection refused")
-}
-
-func kubeconfig(server string) string {
-	return "{apiVersion: v1, kind: Config, current-context: a, " +
-		"contexts: [{name: a, context: {cluster: a}}], clusters: [{name: a, cluster: {server: '" + server + "'}}]}"
 }
 
 // rendered are the objects of a kustomization, by kind.

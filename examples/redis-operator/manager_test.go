@@ -3,14 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -20,162 +16,27 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/scaledjob/scaledjob/examples/internal/apiserver"
 	"github.com/scaledjob/scaledjob/examples/internal/process"
 )
 
 // soon is a limit for whatever happens at once on a machine without load.
 const soon = time.Minute
 
-// An apiServer is as much of an API server as the operator needs. It has the ScaledJob
-// image-processor in the namespace production, unless it has no ScaledJobs at all.
-type apiServer struct {
-	address string // of Redis
-	without bool   // ScaledJobs
+// scaledJobs is the custom resource.
+var scaledJobs = metav1.APIResource{Group: "batch.miracle.dev", Version: "v1", Name: "scaledjobs", Kind: "ScaledJob"}
 
-	mu       sync.Mutex
-	requests []string
-	bodies   map[string][]string // of changes, by resource
-}
-
-func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	query := r.URL.Query()
-	body := jsonBody(r)
-	if resource, namespaced := s.see(r, body); namespaced {
-		switch {
-		case query.Get("watch") != "" && query.Get("sendInitialEvents") != "":
-			reply(w, 400, failure(400, metav1.StatusReasonBadRequest)) // the client lists instead
-		case query.Get("watch") != "":
-			w.WriteHeader(200)
-			w.(http.Flusher).Flush()
-			<-r.Context().Done()
-		case r.Method == http.MethodPost || r.Method == http.MethodPut:
-			var object map[string]any
-			_ = json.Unmarshal(body, &object)
-			metadata := object["metadata"].(map[string]any)
-			metadata["resourceVersion"] = "2"
-			if metadata["uid"] == nil {
-				metadata["uid"] = fmt.Sprint(resource, "-", metadata["name"])
-			}
-			reply(w, 201, object)
-		case strings.HasSuffix(r.URL.Path, "/"+resource):
-			reply(w, 200, s.list(resource))
-		case resource == "leases" && len(s.changes(resource)) > 0:
-			leases := s.changes(resource)
-			reply(w, 200, json.RawMessage(leases[len(leases)-1]))
-		default:
-			reply(w, 404, failure(404, metav1.StatusReasonNotFound))
-		}
-		return
-	}
-	reply(w, 200, s.discovery(r.URL.Path))
-}
-
-// jsonBody returns the body as JSON: client-go sends its own types as protobuf.
-func jsonBody(r *http.Request) []byte {
-	body, _ := io.ReadAll(r.Body)
-	if !strings.Contains(r.Header.Get("Content-Type"), "protobuf") {
-		return body
-	}
-	object, kind, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
-	if err != nil {
-		return nil
-	}
-	object.GetObjectKind().SetGroupVersionKind(*kind)
-	body, _ = json.Marshal(object)
-	return body
-}
-
-// see notes a request, and reports whether it is for a resource, of a namespace or not.
-func (s *apiServer) see(r *http.Request, body []byte) (resource string, is bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, name := range []string{"scaledjobs", "jobs", "leases", "events"} {
-		if strings.Contains(r.URL.Path+"/", "/"+name+"/") {
-			s.requests = append(s.requests, r.Method+" "+r.URL.Path)
-			if r.Method != http.MethodGet {
-				s.bodies[name] = append(s.bodies[name], string(body))
-			}
-			return name, true
-		}
-	}
-	return "", false
-}
-
-func (s *apiServer) changes(resource string) []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.bodies[resource])
-}
-
-func (s *apiServer) all() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.requests)
-}
-
-func (s *apiServer) list(resource string) any {
-	list := map[string]any{"kind": "JobList", "apiVersion": "batch/v1", "metadata": map[string]any{"resourceVersion": "1"}, "items": []any{}}
-	if resource == "scaledjobs" {
-		list["kind"], list["apiVersion"] = "ScaledJobList", "batch.miracle.dev/v1"
-		list["items"] = []any{map[string]any{
-			"apiVersion": "batch.miracle.dev/v1", "kind": "ScaledJob",
-			"metadata": map[string]any{"namespace": "production", "name": "image-processor", "uid": "1", "resourceVersion": "1", "generation": 1},
-			"spec": map[string]any{
-				"queueName": "orders", "redisAddress": s.address, "threshold": 10, "minReplicas": 0, "maxReplicas": 20,
-				"jobTemplate": map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
-					"restartPolicy": "Never", "containers": []any{map[string]any{"name": "c", "image": "example.com/c:1"}},
-				}}}},
-			},
-		}}
-	}
-	return list
-}
-
-func (s *apiServer) discovery(path string) any {
-	version := metav1.GroupVersionForDiscovery{GroupVersion: "batch.miracle.dev/v1", Version: "v1"}
-	switch {
-	case path == "/api":
-		return metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}}
-	case path == "/apis" && s.without:
-		return metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}}
-	case path == "/apis":
-		return metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: []metav1.APIGroup{
-			{Name: "batch.miracle.dev", Versions: []metav1.GroupVersionForDiscovery{version}, PreferredVersion: version},
-		}}
-	case path == "/apis/batch.miracle.dev/v1" && !s.without:
-		return metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: version.GroupVersion,
-			APIResources: []metav1.APIResource{{Name: "scaledjobs", Kind: "ScaledJob", Namespaced: true, Verbs: metav1.Verbs{"get", "list", "watch"}}, {Name: "scaledjobs/status", Kind: "ScaledJob", Namespaced: true}}}
-	}
-	return failure(404, metav1.StatusReasonNotFound)
-}
-
-func failure(code int32, reason metav1.StatusReason) metav1.Status {
-	return metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Code: code, Reason: reason}
-}
-
-func reply(w http.ResponseWriter, code int, object any) {
-	if status, ok := object.(metav1.Status); ok {
-		code = int(status.Code)
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(object)
-}
-
-func (s *apiServer) start(t *testing.T) (file string) {
-	t.Helper()
-	s.bodies = map[string][]string{}
-	server := httptest.NewServer(s)
-	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
-	file = filepath.Join(t.TempDir(), "kubeconfig")
-	require.NoError(t, os.WriteFile(file, []byte(kubeconfig(server.URL)), 0o600))
-	return file
-}
+const (
+	processors = "/apis/batch.miracle.dev/v1/namespaces/production/scaledjobs/image-processor"
+	processor  = `{"apiVersion": "batch.miracle.dev/v1", "kind": "ScaledJob",
+		"metadata": {"namespace": "production", "name": "image-processor", "uid": "1", "resourceVersion": "1", "generation": 1},
+		"spec": {"queueName": "orders", "redisAddress": "%s", "threshold": 10, "minReplicas": 0, "maxReplicas": 20,
+			"jobTemplate": {"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "example.com/c:1"}]}}}}}}`
+)
 
 func TestWithoutScaledJobs(t *testing.T) {
-	file := (&apiServer{without: true}).start(t)
+	file := (&apiserver.Server{}).Start(t, nil)
 	status, said := execute(t, "-kubeconfig", file)
 	require.Equal(t, 1, status)
 	require.Contains(t, said, "the cluster has no ScaledJobs of batch.miracle.dev: kubectl apply -k examples/redis-operator/config/crd")
@@ -225,8 +86,8 @@ func TestRun(t *testing.T) {
 	for range 47 {
 		redis.RPush("orders", "item")
 	}
-	api := &apiServer{address: redis.Addr()}
-	file := api.start(t)
+	api := &apiserver.Server{Custom: []metav1.APIResource{scaledJobs}}
+	file := api.Start(t, map[string]string{processors: fmt.Sprintf(processor, redis.Addr())})
 	metrics, probes := free(t), free(t)
 	ctx, stop := context.WithCancel(t.Context())
 	var log output
@@ -241,13 +102,15 @@ func TestRun(t *testing.T) {
 		t.Helper()
 		require.Eventually(t, holds, soon, 10*time.Millisecond, what)
 	}
-	eventually("Jobs", func() bool { return len(api.changes("jobs")) == 5 })
+	eventually("Jobs", func() bool { return len(api.Requests("POST", "jobs")) == 5 })
 	eventually("status", func() bool {
-		statuses := api.changes("scaledjobs")
-		return len(statuses) > 0 && strings.Contains(statuses[0], `"queueDepth":47`)
+		statuses := api.Requests("PUT", "scaledjobs")
+		return len(statuses) > 0 && strings.Contains(statuses[0].Body, `"queueDepth":47`)
 	})
 	eventually("events", func() bool {
-		return strings.Contains(strings.Join(api.changes("events"), ""), `"reason":"CreatedJobs"`)
+		return slices.ContainsFunc(api.Requests("POST", "events"), func(r apiserver.Request) bool {
+			return strings.Contains(r.Body, `"reason":"CreatedJobs"`)
+		})
 	})
 	eventually("polls", func() bool {
 		_, text := get(metrics + "/metrics")
@@ -261,12 +124,12 @@ func TestRun(t *testing.T) {
 	stop()
 	require.Zero(t, <-ended)
 	eventually("hung up", func() bool { return redis.CurrentConnectionCount() == 0 })
-	require.Len(t, api.changes("jobs"), 5)
-	leases := api.changes("leases")
-	require.Regexp(t, `"holderIdentity":"[^"]`, leases[0])
-	require.NotRegexp(t, `"holderIdentity":"[^"]`, leases[len(leases)-1], "released")
-	for _, request := range api.all() {
-		require.Contains(t, request, "/namespaces/production/")
+	require.Len(t, api.Requests("POST", "jobs"), 5)
+	held, kept := api.Requests("POST", "leases"), api.Requests("PUT", "leases")
+	require.Regexp(t, `"holderIdentity":"[^"]`, held[0].Body)
+	require.NotRegexp(t, `"holderIdentity":"[^"]`, kept[len(kept)-1].Body, "released")
+	for _, request := range api.Requests("", "") {
+		require.Contains(t, request.Path, "/namespaces/production/")
 	}
 	require.Contains(t, log.String(), "level=DEBUG")
 }

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/informers"
@@ -29,11 +29,9 @@ import (
 // A controller reconciles a ScheduledJob after each change, when a run is due, and after
 // the resync time.
 type controller struct {
-	options
+	*options
+	clients
 	now      func() time.Time
-	term     *process.Term // of the lease
-	client   kubernetes.Interface
-	dynamic  dynamic.Interface
 	log      *slog.Logger
 	events   events.EventBroadcaster
 	recorder events.EventRecorder
@@ -48,6 +46,13 @@ type controller struct {
 	queue     workqueue.TypedRateLimitingInterface[cache.ObjectName]
 }
 
+// clients are clients of the API server. Nothing delays the renewal of the lease.
+type clients struct {
+	client  kubernetes.Interface
+	dynamic dynamic.Interface
+	lease   process.Lease
+}
+
 // Indexes of the caches
 const (
 	byOwner    = "owner"    // Jobs, by the UID of their controller
@@ -56,17 +61,17 @@ const (
 	byTemplate = "template" // ScheduledJobs, by the PodTemplate that they refer to
 )
 
-func newController(o options, client kubernetes.Interface, dynamic dynamic.Interface, log *slog.Logger) (*controller, error) {
+func newController(o *options, clients clients, log *slog.Logger) *controller {
 	c := &controller{
-		options: o, now: time.Now, term: &process.Term{}, client: client, dynamic: dynamic, log: log,
-		events: events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()}),
-		queue:  workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[cache.ObjectName](50*time.Millisecond, time.Minute)),
+		options: o, clients: clients, now: time.Now, log: log,
+		events: events.NewBroadcaster(&events.EventSinkImpl{Interface: clients.client.EventsV1()}),
+		queue:  workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[cache.ObjectName]()),
 	}
 	c.recorder = c.events.NewRecorder(scheme.Scheme, name)
 	factory := func(tweak func(*metav1.ListOptions)) informers.SharedInformerFactory {
-		return informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(o.namespace), informers.WithTweakListOptions(tweak))
+		return informers.NewSharedInformerFactoryWithOptions(c.client, 0, informers.WithNamespace(o.Namespace), informers.WithTweakListOptions(tweak))
 	}
-	custom := dynamicinformer.NewFilteredDynamicSharedInformerFactory(dynamic, 0, o.namespace, nil)
+	custom := dynamicinformer.NewFilteredDynamicSharedInformerFactory(c.dynamic, 0, o.Namespace, nil)
 	templates := factory(nil).Core().V1().PodTemplates()
 	c.watched = watched{
 		scheduled: custom.ForResource(scheduledJobs).Informer(),
@@ -78,7 +83,8 @@ func newController(o options, client kubernetes.Interface, dynamic dynamic.Inter
 	c.scheduled, c.requests, c.jobs = c.watched.scheduled.GetIndexer(), c.watched.requests.GetIndexer(), c.watched.jobs.GetIndexer()
 	c.newest = cache.NewIntegerResourceVersionMutationCacheWithOptions(klog.Background(), c.scheduled,
 		cache.MutationCacheOptions{TTL: time.Minute, MaxCacheSize: 10_000})
-	return c, c.watch()
+	utilruntime.Must(c.watch()) // fails only if the informers have started
+	return c
 }
 
 // watched holds the informers.
@@ -200,34 +206,31 @@ func (c *controller) hasSynced() bool {
 	return true
 }
 
-// mayAct reports whether this process holds the lease, or needs none.
-func (c *controller) mayAct() bool { return !c.elect || c.term.Valid() }
-
 // run watches until the context ends, and acts while it leads. It returns an error if it
 // loses the lease.
-func (c *controller) run(ctx context.Context, leases kubernetes.Interface) error {
-	for _, i := range c.watched.all() {
-		go i.RunWithContext(ctx)
-	}
+func (c *controller) run(ctx context.Context) error {
 	if err := c.events.StartRecordingToSinkWithContext(ctx); err != nil {
 		return err
 	}
 	defer c.events.Shutdown()
-	if !cache.WaitForCacheSync(ctx.Done(), c.hasSynced) {
+	if !c.sync(ctx) {
 		return nil
 	}
-	if !c.elect {
-		return c.act(ctx)
+	return c.lease.Lead(ctx, c.act)
+}
+
+// sync starts the watches, and reports whether the caches are filled before the context
+// ends.
+func (c *controller) sync(ctx context.Context) bool {
+	for _, i := range c.watched.all() {
+		go i.RunWithContext(ctx)
 	}
-	return process.Lease{
-		Client: leases, Namespace: c.leaseNamespace, Name: strings.TrimSuffix(name+"-"+c.namespace, "-"),
-		Duration: c.leaseDuration, Term: c.term, Log: c.log,
-	}.Lead(ctx, c.act)
+	return cache.WaitForCacheSync(ctx.Done(), c.hasSynced)
 }
 
 // act reconciles until the context ends.
 func (c *controller) act(ctx context.Context) error {
-	c.log.Info("acting", "namespace", c.namespace, "resync", c.resync)
+	c.log.Info("acting", "namespace", c.Namespace, "resync", c.resync)
 	var working sync.WaitGroup
 	for range c.workers {
 		working.Go(func() {

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -13,14 +15,17 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
+	"github.com/scaledjob/scaledjob/examples/internal/process"
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
-// keys are those in the queue.
+// keys returns the keys in the queue, and removes them.
 func (w *world) keys() (all []string) {
 	for w.queue.Len() > 0 {
 		key, _ := w.queue.Get()
@@ -79,41 +84,55 @@ func TestQueued(t *testing.T) {
 func TestNext(t *testing.T) {
 	w := newWorld(t, "  maxRestart: 0\n")
 	w.resync = time.Hour
+	var log bytes.Buffer
+	w.log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	w.enqueue(w.sees().key())
 	require.True(t, w.next(t.Context()))
 	require.Zero(t, w.queue.Len())
-	w.elect = true // and does not lead, so that nothing is stored
+	w.follows() // so that nothing is stored
 	w.edit("spec.maxRestart", int64(1))
 	w.enqueue(w.sees().key())
 	require.True(t, w.next(t.Context()))
 	require.Equal(t, 1, w.queue.NumRequeues(w.sees().key()))
 	require.Eventually(t, func() bool { return w.queue.Len() == 1 }, time.Minute, time.Millisecond)
-	w.elect = false
+	w.lease = process.Lease{}
 	require.True(t, w.next(t.Context()))
 	require.Zero(t, w.queue.NumRequeues(w.sees().key()))
+	w.resync = time.Millisecond
+	w.enqueue(w.sees().key())
+	require.True(t, w.next(t.Context()))
+	require.Eventually(t, func() bool { return w.queue.Len() == 1 }, time.Minute, time.Millisecond, "after the resync time")
+	require.True(t, w.next(t.Context()))
+	require.Eventually(t, func() bool { return len(w.keys()) == 1 }, time.Minute, time.Millisecond)
+	w.resync = time.Hour
+	w.enqueue(cache.NewObjectName("n", "none"))
+	require.True(t, w.next(t.Context()))
+	require.Zero(t, w.queue.Len(), "it waits for a change")
 	w.queue.ShutDown()
 	require.False(t, w.next(t.Context()))
+	require.Contains(t, log.String(), `level=DEBUG msg=decided scheduledJob=n/job decision=`)
+	require.Contains(t, log.String(), `level=WARN msg="will try again" scheduledJob=n/job err="store the status: `)
 }
 
-// The whole controller, with a lease: it watches, starts a run, completes it, and releases
-// the lease at the end.
+// The controller with a lease watches, starts a run, completes it, and releases the lease
+// at the end.
 func TestRun(t *testing.T) {
 	w := newWorld(t, once)
 	w.restart() // with empty caches
-	w.elect, w.leaseDuration, w.leaseNamespace, w.workers = true, 15*time.Second, "n", 2
+	w.workers = 2
+	w.follows()
 	require.False(t, w.hasSynced())
-	require.False(t, w.mayAct())
-	leases := fake.NewClientset()
+	require.False(t, w.lease.MayAct())
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- w.run(ctx, leases) }()
+	go func() { ended <- w.run(ctx) }()
 	require.EventuallyWithT(t, func(t *assert.CollectT) {
 		l, err := w.client.BatchV1().Jobs("n").List(ctx, metav1.ListOptions{})
 		require.NoError(t, err)
 		require.Len(t, l.Items, 1)
 	}, time.Minute, 10*time.Millisecond)
 	require.True(t, w.hasSynced())
-	require.True(t, w.mayAct())
+	require.True(t, w.lease.MayAct())
 	w.finishes(batchv1.JobComplete)
 	require.EventuallyWithT(t, func(t *assert.CollectT) {
 		object, exists, err := w.scheduled.GetByKey("n/job")
@@ -123,10 +142,114 @@ func TestRun(t *testing.T) {
 	}, time.Minute, 10*time.Millisecond)
 	stop()
 	require.NoError(t, <-ended)
-	lease, err := leases.CoordinationV1().Leases("n").Get(t.Context(), name, metav1.GetOptions{})
+	require.True(t, w.queue.ShuttingDown())
+	lease, err := w.lease.Client.CoordinationV1().Leases("n").Get(t.Context(), name, metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Empty(t, *lease.Spec.HolderIdentity)
-	require.False(t, w.mayAct())
+	require.False(t, w.lease.MayAct())
+	require.ErrorContains(t, w.run(t.Context()), "broadcaster already stopped")
+}
+
+// A check that was due during the reconciliation follows at once.
+func TestNextIsDue(t *testing.T) {
+	w := newWorld(t, "  schedule: {timeSpec: R//PT1S}\n")
+	clock := time.Now()
+	w.now = func() time.Time {
+		clock = clock.Add(time.Hour)
+		return clock
+	}
+	w.enqueue(w.sees().key())
+	require.True(t, w.next(t.Context()))
+	require.Equal(t, 1, w.queue.Len())
+}
+
+// At the end, act waits for the reconciliations under way.
+func TestActWaits(t *testing.T) {
+	w := newWorld(t, once)
+	w.workers = 1
+	storing, stored := make(chan struct{}), make(chan struct{})
+	w.custom.PrependReactor("update", "scheduledjobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+		close(storing)
+		<-stored
+		return true, nil, errors.New("the end")
+	})
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	w.enqueue(w.sees().key())
+	go func() { ended <- w.act(ctx) }()
+	<-storing
+	stop()
+	select {
+	case <-ended:
+		require.Fail(t, "a reconciliation is under way")
+	case <-time.After(50 * time.Millisecond):
+	}
+	close(stored)
+	require.NoError(t, <-ended)
+}
+
+// The watches report each change of each kind of object to the queue.
+func TestWatched(t *testing.T) {
+	w := newWorld(t, "  templateRef: {name: shared}\n  after: [{job: first}]\n")
+	w.restart()
+	require.True(t, w.sync(t.Context()))
+	queued := func(what string, keys ...string) {
+		t.Helper()
+		all := map[string]bool{}
+		require.Eventually(t, func() bool {
+			for _, key := range w.keys() {
+				all[key] = true
+			}
+			return len(all) >= len(keys)
+		}, time.Minute, time.Millisecond, what)
+		for _, key := range keys {
+			require.True(t, all[key], "%s: %s in %v", what, key, all)
+		}
+	}
+	queued("the ScheduledJobs at the start", "n/job")
+	templates := w.client.CoreV1().PodTemplates("n")
+	template := &corev1.PodTemplate{ObjectMeta: metav1.ObjectMeta{Name: "shared"}}
+	_, err := templates.Create(t.Context(), template, metav1.CreateOptions{})
+	require.NoError(t, err)
+	queued("a new template", "n/job")
+	template.Labels = map[string]string{"changed": "yes"}
+	_, err = templates.Update(t.Context(), template, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	queued("a changed template", "n/job")
+	require.NoError(t, templates.Delete(t.Context(), "shared", metav1.DeleteOptions{}))
+	queued("a deleted template", "n/job")
+
+	s := w.sees()
+	jobs := w.client.BatchV1().Jobs("n")
+	job, err := jobs.Create(t.Context(), (&scheduledjob.Config{}).NewJob(s.Owner(), schedule.Run{Tag: "tag"}), metav1.CreateOptions{})
+	require.NoError(t, err)
+	queued("a new Job", "n/job")
+	require.NoError(t, jobs.Delete(t.Context(), job.Name, metav1.DeleteOptions{}))
+	queued("a deleted Job", "n/job")
+
+	custom := w.custom.Resource(scheduledJobs).Namespace("n")
+	u, err := custom.Get(t.Context(), "job", metav1.GetOptions{})
+	require.NoError(t, err)
+	u.SetName("first")
+	u.SetUID("first")
+	_, err = custom.Create(t.Context(), u, metav1.CreateOptions{})
+	require.NoError(t, err)
+	queued("a new upstream", "n/first", "n/job")
+	require.NoError(t, custom.Delete(t.Context(), "first", metav1.DeleteOptions{}))
+	queued("a deleted upstream", "n/job")
+	u, err = custom.Get(t.Context(), "job", metav1.GetOptions{})
+	require.NoError(t, err)
+	u.SetGeneration(2)
+	require.NoError(t, w.custom.Tracker().Update(scheduledJobs, u, "n"))
+	queued("an edit", "n/job")
+
+	request := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "scaledjob.github.io/v1alpha1", "kind": "RunRequest",
+		"metadata": map[string]any{"name": "now", "namespace": "n"}, "spec": map[string]any{"job": "job"},
+	}}
+	_, err = w.custom.Resource(runRequests).Namespace("n").Create(t.Context(), request, metav1.CreateOptions{})
+	require.NoError(t, err)
+	queued("a request", "n/job")
 }
 
 // Metrics are those of the status. A controller that does not lead has none of runs.
@@ -134,17 +257,12 @@ func TestMetrics(t *testing.T) {
 	w := newWorld(t, "  maxRestart: 0\n")
 	run := schedule.Run{Tag: "a", OnDemand: true}
 	w.give(schedule.State{Due: 9, Missed: 3, Dropped: 2, Succeeded: 4, Failed: 1, Blocked: true, Pending: []schedule.Run{run, run}, Running: []schedule.Run{run, run, run}})
-	get := func(path, address string) (int, string) {
-		for at, handler := range (options{metricsAddress: "m", probesAddress: "p"}).served(w.controller) {
-			if at == address {
-				r := httptest.NewRecorder()
-				handler.ServeHTTP(r, httptest.NewRequest(http.MethodGet, path, nil))
-				return r.Code, r.Body.String()
-			}
-		}
-		return 0, ""
+	get := func() string {
+		r := httptest.NewRecorder()
+		w.metrics().ServeHTTP(r, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+		return r.Body.String()
 	}
-	_, text := get("/metrics", "m")
+	text := get()
 	const labels = `namespace="n",`
 	for _, want := range []string{
 		`scheduledjob_runs{` + labels + `scheduledjob="job",status="pending"} 2`,
@@ -160,21 +278,13 @@ func TestMetrics(t *testing.T) {
 		require.Contains(t, text, want)
 	}
 	w.give(schedule.State{})
-	_, text = get("/metrics", "m")
+	text = get()
 	require.Contains(t, text, `scheduledjob_blocked{namespace="n",scheduledjob="job"} 0`)
-	w.elect = true
-	_, text = get("/metrics", "m")
+	w.follows()
+	text = get()
 	require.NotContains(t, text, "scheduledjob_runs{")
-	code, _ := get("/readyz", "p")
-	require.Equal(t, http.StatusServiceUnavailable, code)
-	code, _ = get("/metrics", "p")
-	require.Equal(t, http.StatusNotFound, code)
-	both := options{metricsAddress: "x", probesAddress: "x"}.served(w.controller)["x"]
-	for _, path := range []string{"/metrics", "/healthz"} {
-		r := httptest.NewRecorder()
-		both.ServeHTTP(r, httptest.NewRequest(http.MethodGet, path, nil))
-		require.Equal(t, http.StatusOK, r.Code)
-	}
+	require.Contains(t, text, "go_goroutines")
+	require.Contains(t, text, "process_start_time_seconds")
 }
 
 // A cron expression is read as a CronJob reads it.
@@ -189,19 +299,35 @@ func TestCron(t *testing.T) {
 	require.Equal(t, time.Date(2026, 3, 28, 1, 30, 0, 0, time.UTC), next, "from a time on includes it")
 	next, _ = s.From(next).Next(next)
 	require.Equal(t, time.Date(2026, 3, 30, 0, 30, 0, 0, time.UTC), next, "clocks skip 02:30 on 29 March")
-	s, err = parseCron("@daily", nil)
+	s, err = parseCron("@daily", time.UTC)
 	require.NoError(t, err)
 	require.Equal(t, "@daily UTC", s.String())
 	for text, want := range map[string]string{
 		"60 * * * *": "above maximum", "* * * *": "expected exactly 5 fields", "@every 1h": "use a timeSpec such as R//PT1H",
 		"TZ=UTC 0 6 * * *": "a zone belongs in timeZone", "CRON_TZ=UTC 0 6 * * *": "a zone belongs in timeZone",
 	} {
-		_, err := parseCron(text, nil)
+		_, err := parseCron(text, time.UTC)
 		require.ErrorContains(t, err, want)
 	}
 	w := newWorld(t, "  schedule: {cron: '0 6 * * *'}\n")
 	require.Contains(t, w.reconciles(), "create jobs")
 	require.Equal(t, "0 6 * * * UTC", w.sees().Status.TimeSpec)
+}
+
+// Managed fields, which may be large, are not cached.
+func TestReadStrips(t *testing.T) {
+	w := newWorld(t, once)
+	u, err := w.custom.Resource(scheduledJobs).Namespace("n").Get(t.Context(), "job", metav1.GetOptions{})
+	require.NoError(t, err)
+	u.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "kubectl"}})
+	require.Empty(t, read(u).ManagedFields)
+}
+
+// Ready has the warnings of a valid spec.
+func TestWarnings(t *testing.T) {
+	w := newWorld(t, "  ttlSecondsAfterFinished: 1\n")
+	w.reconciles()
+	require.Regexp(t, "^True Valid: The spec is valid; spec.ttlSecondsAfterFinished: ", w.readyIs())
 }
 
 // read keeps the name and the status of a ScheduledJob that it cannot read.
@@ -218,6 +344,4 @@ func TestRead(t *testing.T) {
 	object, err := reads("other")
 	require.NoError(t, err)
 	require.Equal(t, "other", object)
-	_, err = newController(options{}, w.client, w.custom, slog.New(slog.DiscardHandler))
-	require.NoError(t, err)
 }

@@ -14,9 +14,6 @@ import (
 // the clocks of the zone skip has no run. An expression cannot name a zone, and @every is
 // not accepted, because its times depend on when the program asks for them.
 func parseCron(expression string, zone *time.Location) (schedule.Schedule, error) {
-	if zone == nil {
-		zone = time.UTC
-	}
 	switch {
 	case strings.Contains(expression, "TZ"):
 		return nil, errors.New("a zone belongs in timeZone")

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -135,14 +136,14 @@ func TestStaleJobs(t *testing.T) {
 	w := newWorld(t, once+"  historyLimit: 0\n")
 	w.reconciles()
 	w.finishes(batchv1.JobComplete)
-	w.lists("7")
+	w.lists("17")
 	old := w.jobs.List()
 	w.reconciles()
-	w.lists("9")
+	w.lists("19")
 	w.reconciles()
 	before := w.sees().Status
-	require.EqualValues(t, 9, before.JobsRevision)
-	require.NoError(t, w.jobs.Replace(old, "8"))
+	require.EqualValues(t, 19, before.JobsRevision)
+	require.NoError(t, w.jobs.Replace(old, "18"))
 	require.Empty(t, w.reconciles())
 	require.Equal(t, before, w.sees().Status)
 }
@@ -162,6 +163,21 @@ func TestUnknownJob(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, w.told())
 	require.Empty(t, w.did())
+	for _, name := range []string{"b", "c"} {
+		w.request(name, "typo")
+	}
+	fails := errors.New("forbidden")
+	w.custom.PrependReactor("patch", "runrequests", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return fails != nil, nil, fails
+	})
+	_, err = w.reconcile(t.Context(), cache.NewObjectName("n", "typo"))
+	require.ErrorContains(t, err, "answer the RunRequest b: forbidden")
+	require.ErrorContains(t, err, "answer the RunRequest c: forbidden")
+	require.Empty(t, w.told(), "the event follows the answer")
+	fails = nil
+	_, err = w.reconcile(t.Context(), cache.NewObjectName("n", "typo"))
+	require.NoError(t, err)
+	require.Len(t, w.told(), 2)
 
 	w.request("later", "job")
 	u, err := w.custom.Resource(runRequests).Namespace("n").Get(t.Context(), "later", metav1.GetOptions{})
@@ -398,17 +414,13 @@ func TestRejectedCreate(t *testing.T) {
 	require.False(t, w.failed(t.Context(), w.job("tag"), apierrors.NewForbidden(schema.GroupResource{}, "", nil)), "it exists")
 }
 
-// The resync of the proposal is 5 seconds.
+// A ScheduledJob with nothing to do is reconciled after the resync time, and a deleted one
+// is not.
 func TestResync(t *testing.T) {
-	o, err := parse(nil, t.Output())
-	require.NoError(t, err)
-	require.Equal(t, 5*time.Second, o.resync)
-	require.Equal(t, 10*time.Minute, o.requestTTL)
-	require.True(t, o.elect)
 	w := newWorld(t, "  maxRestart: 0\n")
 	wait, err := w.reconcile(t.Context(), w.sees().key())
 	require.NoError(t, err)
-	require.Equal(t, o.resync, wait)
+	require.Equal(t, w.resync, wait)
 	wait, err = w.reconcile(t.Context(), cache.NewObjectName("n", "none"))
 	require.NoError(t, err)
 	require.Negative(t, wait)
@@ -427,10 +439,83 @@ func TestEventTypes(t *testing.T) {
 	}
 }
 
+// A relatedRecorder keeps the related object of the last event.
+type relatedRecorder struct{ related runtime.Object }
+
+func (r *relatedRecorder) Eventf(_, related runtime.Object, _, _, _, _ string, _ ...any) {
+	r.related = related
+}
+
+// An event of a run is related to the Job of the run, since client-go merges events that
+// differ in the message only.
+func TestRelated(t *testing.T) {
+	w := newWorld(t, once)
+	r := &relatedRecorder{}
+	w.recorder = r
+	w.record(w.sees(), corev1.EventTypeNormal, "Reason", "message", "tag")
+	require.Equal(t, &corev1.ObjectReference{APIVersion: "batch/v1", Kind: "Job", Namespace: "n", Name: "job-tag"}, r.related)
+	w.record(w.sees(), corev1.EventTypeNormal, "Reason", "message", "")
+	require.Nil(t, r.related)
+}
+
+// The API server rejects longer messages.
+func TestLongMessage(t *testing.T) {
+	s := newWorld(t, once).sees()
+	status := s.status(schedule.State{}, s.notReady(reasonInvalid, errors.New(strings.Repeat("x", 40_000))))
+	require.LessOrEqual(t, len(status.Conditions[0].Message), 32_768)
+}
+
+// Each completion of another job starts a run.
+func TestAfter(t *testing.T) {
+	w := newWorld(t, "  after: [{job: typo}, {job: other}]\n")
+	other := w.sees().DeepCopyObject().(*scheduledjob.ScheduledJob)
+	other.Name, other.UID, other.Spec.After, other.Status.Succeeded = "other", "o", nil, 3
+	require.NoError(t, w.scheduled.Add(&scheduledJob{ScheduledJob: other}))
+	require.NotContains(t, w.reconciles(), "create jobs", "earlier completions do not count")
+	other = other.DeepCopyObject().(*scheduledjob.ScheduledJob)
+	other.Status.Succeeded += 2
+	require.NoError(t, w.scheduled.Update(&scheduledJob{ScheduledJob: other}))
+	require.Equal(t, []string{"create jobs", "create jobs", "update scheduledjobs"}, w.reconciles())
+}
+
+// A create of a Job that exists succeeds if the Job is the run's own.
+func TestStart(t *testing.T) {
+	w := newWorld(t, once)
+	own, foreign := w.job("own"), w.job("foreign")
+	foreign.OwnerReferences[0].UID = "another"
+	for _, job := range []*batchv1.Job{own, foreign} {
+		require.NoError(t, w.client.Tracker().Add(job))
+	}
+	require.NoError(t, w.start(t.Context(), w.sees(), w.job("new")))
+	require.NoError(t, w.start(t.Context(), w.sees(), own))
+	require.ErrorContains(t, w.start(t.Context(), w.sees(), foreign), "already exists, and has another owner")
+	w.client.PrependReactor("get", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("timeout")
+	})
+	err := w.start(t.Context(), w.sees(), own)
+	require.ErrorContains(t, err, "already exists")
+	require.ErrorContains(t, err, "timeout")
+}
+
+// Only the Jobs of the runs that a decision names are deleted.
+func TestDeleteAll(t *testing.T) {
+	w := newWorld(t, once)
+	for _, tag := range []string{"a", "b", "c"} {
+		require.NoError(t, w.jobs.Add(w.job(tag)))
+		require.NoError(t, w.client.Tracker().Add(w.job(tag)))
+	}
+	require.NoError(t, w.deleteAll(t.Context(), w.sees(), []string{"a", "c"}, metav1.DeletePropagationBackground))
+	l, err := w.client.BatchV1().Jobs("n").List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	require.Len(t, l.Items, 1)
+	require.Equal(t, "job-b", l.Items[0].Name)
+	require.NoError(t, w.deleteAll(t.Context(), w.sees(), []string{"a"}, metav1.DeletePropagationBackground), "it is deleted already")
+}
+
 // A process without the lease stores nothing, and so starts nothing.
 func TestNotLeading(t *testing.T) {
 	w := newWorld(t, once)
-	w.elect = true
+	w.follows()
 	_, err := w.reconcile(t.Context(), w.sees().key())
 	require.ErrorContains(t, err, "no longer holds the lease")
 	require.Empty(t, w.did())
@@ -480,4 +565,66 @@ func TestPodTemplate(t *testing.T) {
 	require.Equal(t, "i", config.Template.Spec.Containers[0].Image)
 	_, err = w.config(&scheduledJob{ScheduledJob: s, problem: errors.New("unreadable")})
 	require.EqualError(t, err, "unreadable")
+}
+
+// An error of a spec has one event for each message, and one when it is mended.
+func TestReadyEvents(t *testing.T) {
+	w := newWorld(t, once)
+	for _, step := range []struct{ timeSpec, event string }{
+		{"R//PT1S", ""},
+		{"R//PT01", "Warning Invalid spec.schedule.timeSpec: "},
+		{"R//PT01", ""},
+		{"R//PT02", "Warning Invalid spec.schedule.timeSpec: "},
+		{"R//PT2S", "Normal Valid "},
+		{"R//PT2S", ""},
+	} {
+		w.edit("spec.schedule.timeSpec", step.timeSpec)
+		w.reconciles()
+		told := slices.DeleteFunc(w.told(), func(event string) bool { return !strings.Contains(event, "alid ") })
+		require.Equal(t, step.event != "", len(told) == 1, told)
+		require.Contains(t, strings.Join(told, ""), step.event)
+	}
+}
+
+// The status of a RunRequest that cannot be read is written anew.
+func TestUnreadableAnswer(t *testing.T) {
+	w := newWorld(t, "  maxRestart: 0\n")
+	w.request("now", "job")
+	u, err := w.custom.Resource(runRequests).Namespace("n").Get(t.Context(), "now", metav1.GetOptions{})
+	require.NoError(t, err)
+	u.Object["status"] = map[string]any{"status": "completed", "exitCode": "none"}
+	require.NoError(t, w.custom.Tracker().Update(runRequests, u, "n"))
+	w.seesRequests()
+	w.reconciles()
+	require.Equal(t, "pending", w.answerTo("now")["status"])
+	require.NotContains(t, w.answerTo("now"), "exitCode")
+}
+
+// The pods of a Job are listed once, when the Job has failed: not for a Job that is active
+// or has succeeded, nor when the state has the exit code or has dropped the run.
+func TestPodsOfNewFailures(t *testing.T) {
+	w := newWorld(t, "  historyLimit: 0\n")
+	for tag, condition := range map[string]batchv1.JobConditionType{
+		"active": "", "succeeded": batchv1.JobComplete, "new": batchv1.JobFailed, "known": batchv1.JobFailed, "dropped": batchv1.JobFailed,
+	} {
+		job := w.job(tag)
+		if condition != "" {
+			job.Status.Conditions = []batchv1.JobCondition{{Type: condition, Status: corev1.ConditionTrue}}
+		}
+		require.NoError(t, w.jobs.Add(job))
+	}
+	s := w.sees()
+	s.Status.Completed, s.Status.PendingDeletion = []schedule.Run{{Tag: "known"}}, []string{"dropped"}
+	w.did()
+	require.NoError(t, w.client.Tracker().Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "n", Labels: map[string]string{batchv1.JobNameLabel: "job-new"}}}))
+	var selected []string
+	w.client.PrependReactor("list", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		r := a.(clienttesting.ListAction).GetListRestrictions()
+		selected = append(selected, r.Labels.String()+" "+r.Fields.String())
+		return false, nil, nil
+	})
+	pods, err := w.failedPods(t.Context(), s, w.jobsOf(s))
+	require.NoError(t, err)
+	require.Len(t, pods, 1)
+	require.Equal(t, []string{"batch.kubernetes.io/job-name=job-new status.phase=Failed"}, selected)
 }

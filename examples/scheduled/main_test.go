@@ -2,48 +2,164 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/scaledjob/scaledjob/examples/internal/apiserver"
+	"github.com/scaledjob/scaledjob/examples/internal/process"
 )
 
-func try(t *testing.T, args ...string) (status int, said string) {
+func execute(t *testing.T, args ...string) (status int, said string) {
 	t.Helper()
 	var stderr bytes.Buffer
-	status = execute(t.Context(), args, &stderr)
+	status = process.Run(t.Context(), newOptions(), args, &stderr)
 	return status, stderr.String()
+}
+
+func parse(t *testing.T, args ...string) *options {
+	t.Helper()
+	o := newOptions()
+	var stderr bytes.Buffer
+	require.NoError(t, process.Parse(o, args, &stderr), stderr.String())
+	return o
 }
 
 func TestFlags(t *testing.T) {
 	for args, want := range map[[2]string]string{
-		{"-log-format", "xml"}:    `-log-format: found "xml"; use text or json`,
-		{"-log-level", "loud"}:    `invalid value "loud"`,
-		{"-resync", "0s"}:         "-resync 0s: want a time above 0",
-		{"-resync", "5"}:          `invalid value "5"`,
-		{"-workers", "0"}:         "-workers 0: want 1 or more",
-		{"-request-ttl", "-1s"}:   "-request-ttl -1s: want 0s or more",
-		{"-lease-duration", "1s"}: "-lease-duration 1s: want 2s or more",
-		{"start", "now"}:          `unexpected argument "start"`,
-		{"-kube", "x"}:            "flag provided but not defined: -kube",
+		{"-lease-duration", "1s"}: "-lease-duration: found 1s; use 2s or more",
+		{"-resync", "0s"}:         "-resync: found 0s; use a time above 0",
+		{"-request-ttl", "-1ns"}:  "-request-ttl: found -1ns; use 0s or more",
+		{"-workers", "0"}:         "-workers: found 0; use 1 or more",
 	} {
-		status, said := try(t, args[:]...)
+		status, said := execute(t, args[:]...)
 		require.Equal(t, 2, status, args)
 		require.Contains(t, said, want)
 	}
-	status, said := try(t, "-log-format=xml", "-workers=-1")
-	require.Equal(t, 2, status)
-	require.Contains(t, said, "-log-format")
-	require.Contains(t, said, "-workers", "all at once")
-	status, _ = try(t, "-help")
-	require.Equal(t, 0, status)
+	_, said := execute(t, "-log-format=xml", "-workers=-1", "-resync=-1s")
+	for _, want := range []string{"-log-format", "-workers", "-resync"} {
+		require.Contains(t, said, want, "all at once")
+	}
+	parse(t, "-request-ttl=0s", "-workers=1", "-resync=1ns")
+	status, said := execute(t, "-help")
+	require.Zero(t, status)
+	require.Contains(t, said, "-install")
 }
 
-// Whoever has no cluster is told how to get one.
+// The resync of the proposal is 5 seconds; the README names the others.
+func TestDefaults(t *testing.T) {
+	o := parse(t)
+	o.Options = process.Options{}
+	require.Equal(t, &options{resync: 5 * time.Second, requestTTL: 10 * time.Minute, workers: 4}, o)
+}
+
+// A user without a cluster reads how to get one.
 func TestNoCluster(t *testing.T) {
-	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none")) // whoever runs the test may have a cluster
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none")) // a user who runs the test may have a cluster
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
-	status, said := try(t)
+	status, said := execute(t)
 	require.Equal(t, 1, status)
 	require.Contains(t, said, "go run ./examples/scheduled -install")
+}
+
+// resources are the custom resources.
+var resources = []metav1.APIResource{
+	{Group: scheduledJobs.Group, Version: scheduledJobs.Version, Name: "scheduledjobs", Kind: "ScheduledJob"},
+	{Group: runRequests.Group, Version: runRequests.Version, Name: "runrequests", Kind: "RunRequest"},
+}
+
+// free is an address where nobody listens.
+func free(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func get(url string) (int, string) {
+	answer, err := http.Get("http://" + url)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer answer.Body.Close()
+	body, _ := io.ReadAll(answer.Body)
+	return answer.StatusCode, string(body)
+}
+
+// The whole process, for one namespace: it gets the lease, starts a run, serves probes and
+// metrics, and stops. Its watches ask for nothing outside the namespace, and for no Jobs
+// but those of runs.
+func TestProcess(t *testing.T) {
+	api := &apiserver.Server{Custom: resources}
+	file := api.Start(t, map[string]string{
+		"/apis/scaledjob.github.io/v1alpha1/namespaces/n/scheduledjobs/job": `{"apiVersion": "scaledjob.github.io/v1alpha1", "kind": "ScheduledJob",
+			"metadata": {"name": "job", "namespace": "n", "uid": "u", "resourceVersion": "1", "creationTimestamp": "2026-01-01T00:00:00Z"},
+			"spec": {"schedule": {"timeSpec": "R1//PT1S"}, "after": [{"job": "typo"}], "template": {"spec": {"containers": [{"name": "c", "image": "i"}]}}}}`,
+	})
+	address := free(t)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan int)
+	var log bytes.Buffer // read when the process has ended
+	go func() {
+		ended <- process.Run(ctx, newOptions(), []string{
+			"-kubeconfig", file, "-namespace=n", "-metrics-bind-address", address, "-health-probe-bind-address", address,
+		}, &log)
+	}()
+	eventually := func(what string, holds func() bool) {
+		t.Helper()
+		require.Eventually(t, holds, time.Minute, 10*time.Millisecond, what)
+	}
+	eventually("a Job", func() bool { return len(api.Requests("POST", "jobs")) == 1 })
+	eventually("an event", func() bool {
+		events := api.Requests("POST", "events")
+		return len(events) == 1 && strings.Contains(events[0].Body, `"reason":"JobNotFound"`)
+	})
+	eventually("readiness", func() bool { code, _ := get(address + "/readyz"); return code == 200 })
+	eventually("metrics", func() bool {
+		_, text := get(address + "/metrics")
+		return strings.Contains(text, `scheduledjob_occurrences_due_total{namespace="n",scheduledjob="job"} 0`)
+	})
+	stop()
+	require.Zero(t, <-ended)
+	code, _ := get(address + "/healthz")
+	require.Zero(t, code, "it listens no more")
+	held, kept := api.Requests("POST", "leases"), api.Requests("PUT", "leases")
+	require.Regexp(t, `"holderIdentity":"[^"]`, held[0].Body)
+	require.NotRegexp(t, `"holderIdentity":"[^"]`, kept[len(kept)-1].Body, "released")
+	for _, request := range api.Requests("", "") {
+		require.Contains(t, request.Path, "/namespaces/n/")
+		if request.Method == http.MethodGet && strings.HasSuffix(request.Path, "/jobs") {
+			require.Contains(t, request.Query, "labelSelector=jobTag")
+		}
+	}
+	require.Contains(t, log.String(), "msg=acting")
+}
+
+// A process that cannot start says why.
+func TestCannotStart(t *testing.T) {
+	with := (&apiserver.Server{Custom: resources}).Start(t, nil)
+	busy := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(busy.Close)
+	for want, args := range map[string][]string{
+		"no such file": {"-kubeconfig", with + "s"},
+		"certificate":  {"-kubeconfig", apiserver.Kubeconfig(t, "https://127.0.0.1:1', certificate-authority-data: 'bm9uZQ==")},
+		"the cluster has no scheduledjobs.scaledjob.github.io": {"-kubeconfig", (&apiserver.Server{}).Start(t, nil)},
+		"address already in use":                               {"-kubeconfig", with, "-metrics-bind-address=", "-health-probe-bind-address", busy.Listener.Addr().String()},
+	} {
+		ctx, stop := context.WithTimeout(t.Context(), time.Second) // it waits 5 s for custom resources
+		var stderr bytes.Buffer
+		require.Equal(t, 1, process.Run(ctx, newOptions(), args, &stderr), want)
+		stop()
+		require.Contains(t, stderr.String(), want)
+	}
 }

@@ -154,6 +154,7 @@ func TestDeployment(t *testing.T) {
 	for _, a := range c["args"].([]any) {
 		args = append(args, a.(string))
 	}
-	_, err = parse(args, t.Output())
-	require.NoError(t, err)
+	o := parse(t, args...)
+	require.Equal(t, ":8080", o.MetricsAddress, "for the NetworkPolicy's namespaces")
+	require.True(t, o.LeaderElect)
 }

@@ -36,7 +36,7 @@ func (c *controller) Describe(to chan<- *prometheus.Desc) {
 // Collect sends the metrics of all ScheduledJobs, which are those of their statuses. A
 // controller that does not lead sends none.
 func (c *controller) Collect(to chan<- prometheus.Metric) {
-	if !c.mayAct() {
+	if !c.lease.MayAct() {
 		return
 	}
 	for _, object := range c.scheduled.List() {

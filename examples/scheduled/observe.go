@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
@@ -26,11 +27,7 @@ func (c *controller) config(s *scheduledJob) (scheduledjob.Config, error) {
 	}
 	var referred *corev1.PodTemplate
 	if ref := s.Spec.TemplateRef; ref != nil {
-		t, err := c.templates.PodTemplates(s.Namespace).Get(ref.Name)
-		if err != nil && !apierrors.IsNotFound(err) {
-			return scheduledjob.Config{}, err
-		}
-		referred = t
+		referred, _ = c.templates.PodTemplates(s.Namespace).Get(ref.Name) // nil if there is none
 	}
 	config, err := s.Config(scheduledjob.Inputs{PodTemplate: referred, Cron: parseCron})
 	if err == nil && config.Template == nil {
@@ -81,17 +78,22 @@ func (c *controller) follow(s *scheduledJob, after map[string][]schedule.Depende
 	}
 }
 
-// other returns another ScheduledJob of the namespace, as it was stored last, or nil.
-func (c *controller) other(s *scheduledJob, name string) *scheduledJob {
-	object, exists, err := c.newest.GetByKey(s.Namespace + "/" + name)
-	if err != nil || !exists {
+// stored returns a ScheduledJob as it was stored last, nil if there is none.
+func (c *controller) stored(key cache.ObjectName) *scheduledJob {
+	object, exists, _ := c.newest.GetByKey(key.String()) // it never fails
+	if !exists {
 		return nil
 	}
 	return object.(*scheduledJob)
 }
 
-// observe returns the observation for a decision. It is usable if there is an error:
-// what is not known then stays as it is.
+// other returns another ScheduledJob of the namespace, nil if there is none.
+func (c *controller) other(s *scheduledJob, name string) *scheduledJob {
+	return c.stored(cache.NewObjectName(s.Namespace, name))
+}
+
+// observe returns the observation for a decision. It is usable after an error, too: then
+// the state of unknown Jobs and requests does not change.
 func (c *controller) observe(ctx context.Context, s *scheduledJob) (schedule.Observed, []*request, error) {
 	requests, claimErr := c.claim(ctx, s)
 	seen := schedule.Observed{Upstreams: c.upstreams(s), Rejected: c.rejected.of(s.UID), Cancelled: s.Spec.Cancel}

@@ -23,16 +23,12 @@ import (
 // interrupted. It returns the time to wait, also with an error; below 0, it waits for a
 // change.
 func (c *controller) reconcile(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
-	object, exists, err := c.newest.GetByKey(key.String())
-	if err != nil {
-		return -1, err
-	}
-	if !exists {
+	s := c.stored(key)
+	if s == nil {
 		return -1, c.answerUnknown(ctx, key)
 	}
-	s := object.(*scheduledJob)
 	if s.DeletionTimestamp != nil {
-		return -1, nil // its Jobs are the garbage collector's
+		return -1, nil // the garbage collector deletes its Jobs
 	}
 	config, invalid := c.config(s)
 	seen, requests, problem := c.observe(ctx, s)
@@ -129,9 +125,6 @@ func (r *rejections) told(uid types.UID) {
 func (c *controller) start(ctx context.Context, s *scheduledJob, job *batchv1.Job) error {
 	jobs := c.client.BatchV1().Jobs(job.Namespace)
 	_, err := jobs.Create(ctx, job, metav1.CreateOptions{})
-	if err == nil {
-		c.log.Info("started", "scheduledJob", s.key().String(), "run", job.Labels[scheduledjob.LabelTag])
-	}
 	if !apierrors.IsAlreadyExists(err) {
 		return err
 	}

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
+	"github.com/scaledjob/scaledjob/examples/internal/process"
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
@@ -62,9 +63,7 @@ func (w *world) restart() {
 	if w.controller != nil {
 		clock = w.now
 	}
-	var err error
-	w.controller, err = newController(options{resync: 5 * time.Second, requestTTL: time.Minute}, w.client, w.custom, slog.New(slog.DiscardHandler))
-	require.NoError(w.t, err)
+	w.controller = newController(&options{resync: 5 * time.Second, requestTTL: time.Minute}, clients{client: w.client, dynamic: w.custom}, slog.New(slog.DiscardHandler))
 	w.now, w.said = clock, events.NewFakeRecorder(1000)
 	w.recorder = w.said
 }
@@ -110,6 +109,11 @@ func (w *world) job(tag string) *batchv1.Job {
 	return config.NewJob(s.Owner(), schedule.Run{Tag: tag})
 }
 
+// follows makes the process one that does not hold its lease.
+func (w *world) follows() {
+	w.lease = process.Lease{Client: fake.NewClientset(), Namespace: "n", Name: name, Duration: 15 * time.Second, Term: &process.Term{}, Log: w.log}
+}
+
 // did are the verbs and resources that were asked for since.
 func (w *world) did() (all []string) {
 	for _, f := range []*clienttesting.Fake{&w.client.Fake, &w.custom.Fake} {
@@ -153,6 +157,7 @@ func TestUnanswered(t *testing.T) {
 	wait, err := w.reconcile(t.Context(), w.sees().key())
 	require.ErrorContains(t, err, "timeout")
 	require.LessOrEqual(t, wait, time.Second)
+	require.Empty(t, w.rejected.of("u"), "the create may have succeeded")
 	w.client.ReactionChain = w.client.ReactionChain[1:]
 	w.sees()
 	_, err = w.reconcile(t.Context(), w.sees().key())
@@ -188,11 +193,30 @@ func TestCacheBehind(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, w.sees().Status.Running, 1)
 
+	second := w.job("zz")
+	w.give(schedule.State{Running: []schedule.Run{
+		{Tag: "tag", OnDemand: true, Status: schedule.Running}, {Tag: "zz", OnDemand: true, Status: schedule.Running},
+	}})
+	require.NoError(t, w.client.Tracker().Add(second))
+	_, err = w.reconcile(t.Context(), w.sees().key())
+	require.ErrorContains(t, err, "the Job of run zz is not in the cache yet")
+	away := errors.New("timeout")
+	w.client.PrependReactor("get", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) { return away != nil, nil, away })
+	_, err = w.reconcile(t.Context(), w.sees().key())
+	require.ErrorContains(t, err, "find the Job of run zz: timeout")
+	require.Len(t, w.sees().Status.Running, 2)
+	away = nil
+
+	second.OwnerReferences[0].UID = "another"
+	require.NoError(t, w.client.Tracker().Update(batchv1.SchemeGroupVersion.WithResource("jobs"), second, "n"))
 	require.NoError(t, w.jobs.Delete(job))
 	require.NoError(t, w.client.BatchV1().Jobs("n").Delete(t.Context(), job.Name, metav1.DeleteOptions{}))
 	_, err = w.reconcile(t.Context(), w.sees().key())
 	require.NoError(t, err)
-	require.True(t, w.sees().Status.Completed[0].Lost)
+	for _, run := range w.sees().Status.Completed {
+		require.True(t, run.Lost, "its Job is deleted, or another owner's")
+	}
+	require.Len(t, w.sees().Status.Completed, 2)
 }
 
 // give stores a state.
@@ -221,7 +245,7 @@ func TestPodsUnknown(t *testing.T) {
 
 // It sleeps until the next instant, or until the resync where that is earlier.
 func TestWait(t *testing.T) {
-	c := &controller{options: options{resync: 5 * time.Second}, now: time.Now}
+	c := &controller{options: &options{resync: 5 * time.Second}, now: time.Now}
 	require.Equal(t, 5*time.Second, c.wait(time.Time{}))
 	require.Equal(t, 5*time.Second, c.wait(time.Now().Add(time.Hour)))
 	require.Zero(t, c.wait(time.Now().Add(-time.Second)))

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -92,20 +92,16 @@ func (c *controller) own(ctx context.Context, s *scheduledJob, u *unstructured.U
 // answerUnknown reports RunRequests for a ScheduledJob that does not exist. If it is
 // created later, it takes them on.
 func (c *controller) answerUnknown(ctx context.Context, key cache.ObjectName) error {
+	unknown := (&field.Error{Path: "spec.job", Found: strconv.Quote(key.Name), Fix: "the name of a ScheduledJob of the namespace; none has this name"}).Error()
 	var problems []error
 	for _, u := range c.requestsFor(key) {
-		r := requestOf(u)
-		unknown := &field.Error{Path: "spec.job", Found: fmt.Sprintf("%q", key.Name), Fix: "the name of a ScheduledJob of the namespace; none has this name"}
-		if metav1.GetControllerOf(u) != nil || r.Status.Message == unknown.Error() {
-			continue
-		}
-		status := requestStatus{Message: unknown.Error()}
-		status.Run.Status = schedule.Pending
-		if err := c.report(ctx, r, status); err != nil {
+		if r := requestOf(u); metav1.GetControllerOf(u) == nil && r.Status.Message != unknown {
+			err := c.report(ctx, r, requestStatus{Run: schedule.Run{Status: schedule.Pending}, Message: unknown})
+			if err == nil {
+				c.recorder.Eventf(u, nil, corev1.EventTypeWarning, reasonJobNotFound, reasonJobNotFound, "%s", unknown)
+			}
 			problems = append(problems, err)
-			continue
 		}
-		c.recorder.Eventf(u, nil, corev1.EventTypeWarning, reasonJobNotFound, reasonJobNotFound, "%s", unknown.Error())
 	}
 	return errors.Join(problems...)
 }
@@ -148,22 +144,17 @@ func (c *controller) report(ctx context.Context, r *request, is requestStatus) e
 	if is == r.Status {
 		return nil
 	}
-	data, err := json.Marshal(is)
-	if err != nil {
-		return err
-	}
-	status := map[string]any{} // null removes a field
+	status := map[string]any{}
 	old, _, _ := unstructured.NestedMap(r.object.Object, "status")
 	for name := range old {
-		status[name] = nil
+		status[name] = nil // null removes a field
 	}
-	changed := map[string]any{}
-	if err := json.Unmarshal(data, &changed); err != nil {
-		return err
+	for name, value := range fields(is) {
+		if value != "" && value != "0001-01-01T00:00:00Z" {
+			status[name] = value
+		}
 	}
-	maps.DeleteFunc(changed, func(_ string, value any) bool { return value == "" || value == "0001-01-01T00:00:00Z" })
-	maps.Copy(status, changed)
-	err = c.patch(ctx, r, map[string]any{"metadata": map[string]any{"uid": r.UID}, "status": status}, "status")
+	err := c.patch(ctx, r, map[string]any{"metadata": map[string]any{"uid": r.UID}, "status": status}, "status")
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("answer the RunRequest %s: %w", r.Name, err)
 	}
@@ -171,11 +162,8 @@ func (c *controller) report(ctx context.Context, r *request, is requestStatus) e
 }
 
 func (c *controller) patch(ctx context.Context, object metav1.Object, merge map[string]any, subresources ...string) error {
-	data, err := json.Marshal(merge)
-	if err != nil {
-		return err
-	}
-	_, err = c.dynamic.Resource(runRequests).Namespace(object.GetNamespace()).
+	data, _ := json.Marshal(merge) // of fields
+	_, err := c.dynamic.Resource(runRequests).Namespace(object.GetNamespace()).
 		Patch(ctx, object.GetName(), types.MergePatchType, data, metav1.PatchOptions{FieldManager: name}, subresources...)
 	return err
 }

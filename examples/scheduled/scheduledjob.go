@@ -11,8 +11,8 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
 )
 
-// A scheduledJob is one as the API server has it. If it could not be read, it has no
-// spec, and the problem. Nothing changes one that a cache has.
+// A scheduledJob is a ScheduledJob of the API server. If it could not be read, it has no
+// spec, and problem is the reason. A scheduledJob in a cache never changes.
 type scheduledJob struct {
 	*scheduledjob.ScheduledJob
 	problem error
@@ -20,7 +20,7 @@ type scheduledJob struct {
 
 func (s *scheduledJob) key() cache.ObjectName { return cache.MetaObjectToName(s) }
 
-// reads turns what an informer gets into a scheduledJob, so that it is read once.
+// reads turns an object of an informer into a scheduledJob, so that it is read once.
 func reads(object any) (any, error) {
 	if u, ok := object.(*unstructured.Unstructured); ok {
 		return read(u), nil
@@ -28,8 +28,8 @@ func reads(object any) (any, error) {
 	return object, nil
 }
 
-// read does not let a field pass that nobody knows: the pod template of a custom
-// resource is checked by nobody else before a Job is created.
+// read rejects unknown fields, in the pod template too: the API server does not check the
+// pod template of a custom resource.
 func read(u *unstructured.Unstructured) *scheduledJob {
 	u.SetManagedFields(nil)
 	data, err := json.Marshal(u.Object)

@@ -66,14 +66,14 @@ func (c *controller) store(ctx context.Context, s *scheduledJob, status schedule
 		equality.Semantic.DeepEqual(status.Conditions, was.Conditions) {
 		return s, nil
 	}
-	if !c.mayAct() {
+	if !c.lease.MayAct() {
 		return nil, errors.New("store the status: this process no longer holds the lease")
 	}
-	u, err := statusOnly(s, status)
-	if err != nil {
-		return nil, err
-	}
-	u, err = c.dynamic.Resource(scheduledJobs).Namespace(s.Namespace).UpdateStatus(ctx, u, metav1.UpdateOptions{FieldManager: name})
+	u := &unstructured.Unstructured{Object: fields(map[string]any{ // the part that an update of the status needs
+		"apiVersion": s.APIVersion, "kind": s.Kind, "status": status,
+		"metadata": map[string]any{"namespace": s.Namespace, "name": s.Name, "uid": s.UID, "resourceVersion": s.ResourceVersion},
+	})}
+	u, err := c.dynamic.Resource(scheduledJobs).Namespace(s.Namespace).UpdateStatus(ctx, u, metav1.UpdateOptions{FieldManager: name})
 	if err != nil {
 		return nil, fmt.Errorf("store the status: %w", err)
 	}
@@ -83,20 +83,16 @@ func (c *controller) store(ctx context.Context, s *scheduledJob, status schedule
 	return stored, nil
 }
 
-// statusOnly returns the part of the object that an update of its status needs.
-func statusOnly(s *scheduledJob, status scheduledjob.Status) (*unstructured.Unstructured, error) {
-	data, err := json.Marshal(map[string]any{
-		"apiVersion": s.APIVersion, "kind": s.Kind, "status": status,
-		"metadata": map[string]any{"namespace": s.Namespace, "name": s.Name, "uid": s.UID, "resourceVersion": s.ResourceVersion},
-	})
-	if err != nil {
-		return nil, err
-	}
-	u := &unstructured.Unstructured{}
-	return u, utiljson.Unmarshal(data, &u.Object)
+// fields returns the JSON fields of a value of this program, which JSON can express.
+func fields(value any) map[string]any {
+	data, _ := json.Marshal(value)
+	all := map[string]any{}
+	_ = utiljson.Unmarshal(data, &all)
+	return all
 }
 
-// tellReady records an event when a ScheduledJob is no longer ready, or ready again.
+// tellReady records an event if a ScheduledJob is not ready for another reason than
+// before, or is ready again.
 func (c *controller) tellReady(s *scheduledJob, was, is *metav1.Condition) {
 	switch {
 	case is.Status == metav1.ConditionFalse && (was == nil || was.Message != is.Message):

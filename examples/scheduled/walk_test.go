@@ -156,7 +156,7 @@ func (k *walk) reconcileOnce(stale bool) {
 	}()
 	k.did()
 	k.told()
-	if now := k.stored(); now.ResourceVersion != k.states[len(k.states)-1].ResourceVersion {
+	if now := k.stored(); now != k.states[len(k.states)-1] {
 		k.states = append(k.states, now)
 		k.check(now)
 	}
@@ -168,6 +168,9 @@ func (k *walk) reconcileOnce(stale bool) {
 func (k *walk) stored() *scheduledJob {
 	u, err := k.custom.Resource(scheduledJobs).Namespace("n").Get(k.ctx, "job", metav1.GetOptions{})
 	require.NoError(k.t, err)
+	if last := k.states[len(k.states)-1]; last.ResourceVersion == u.GetResourceVersion() {
+		return last
+	}
 	return read(u.DeepCopy())
 }
 
@@ -199,7 +202,9 @@ func (k *walk) end(which func() bool, succeeds func() bool) {
 			}
 			k.ended[j.Labels["jobTag"]] = condition == batchv1.JobComplete
 			j.Status.Conditions = []batchv1.JobCondition{{Type: condition, Status: "True", LastTransitionTime: metav1.NewTime(k.at)}}
-			require.NoError(k.t, k.client.Tracker().Update(batchv1.SchemeGroupVersion.WithResource("jobs"), j, "n"))
+			jobs := batchv1.SchemeGroupVersion.WithResource("jobs")
+			require.NoError(k.t, k.client.Tracker().Delete(jobs, "n", j.Name)) // an update takes ten times as long
+			require.NoError(k.t, k.client.Tracker().Add(j))
 		}
 	}
 	k.snapshot()
@@ -213,7 +218,7 @@ func (k *walk) settle() *scheduledJob {
 		k.at = k.at.Add(5 * time.Minute)
 		k.reconcileOnce(false)
 		k.end(func() bool { return true }, func() bool { return true })
-		if s := k.stored().Status; len(s.Pending)+len(s.Running) == 0 && s.Due == 20 {
+		if s := k.stored().Status; len(s.Pending)+len(s.Running) == 0 && s.Due == 12 {
 			return k.stored()
 		}
 	}
@@ -227,7 +232,7 @@ func (k *walk) settle() *scheduledJob {
 // request ran. History and the counts agree with the Jobs.
 func propWalk(t *rapid.T, premises map[string]int) {
 	policy := rapid.SampledFrom([]schedule.Concurrency{schedule.Allow, schedule.Wait, schedule.Forbid, schedule.Replace}).Draw(t, "policy")
-	k := newWalk(t, premises, fmt.Sprintf("  schedule: {timeSpec: R20/2026-01-01T00:01:00Z/PT1M, skipOutdated: %t}\n  concurrencyPolicy: %s\n  historyLimit: %d\n",
+	k := newWalk(t, premises, fmt.Sprintf("  schedule: {timeSpec: R12/2026-01-01T00:01:00Z/PT1M, skipOutdated: %t}\n  concurrencyPolicy: %s\n  historyLimit: %d\n",
 		rapid.Bool().Draw(t, "skipOutdated"), policy, rapid.SampledFrom([]int{0, 1, 3, 100}).Draw(t, "historyLimit")))
 	t.Repeat(map[string]func(*rapid.T){
 		"reconcile":        func(t *rapid.T) { k.t = t; k.reconcileOnce(false) },
@@ -259,7 +264,7 @@ func propWalk(t *rapid.T, premises map[string]int) {
 			scheduled++
 		}
 	}
-	if s.Started != int64(scheduled) || s.Missed+s.Dropped != 20-int64(scheduled) {
+	if s.Started != int64(scheduled) || s.Missed+s.Dropped != 12-int64(scheduled) {
 		t.Fatalf("%d scheduled Jobs: %+v", scheduled, s)
 	}
 	if n := len(k.created) - scheduled; n != k.asked {

@@ -5,36 +5,39 @@
 // seat number k+1. All tickets stand in one order:
 //
 //	the larger weight_i / (2k + 1) first,
-//	then the smaller k, so that of equals the one with fewer seats comes first,
-//	then the smaller rank_i, and the smaller i, for what ties are left
+//	then the smaller k: the party with fewer seats comes first,
+//	then the smaller rank_i, then the smaller i
 //
-// n seats go to the first n tickets. A party that holds seats already has only
-// the tickets from there on, one with a cap only those below it, and one without
-// weight has none.
+// n seats go to the first n tickets. A party that holds seats already has only later
+// tickets. A cap leaves out the tickets above it. A party without weight has no ticket.
 //
-// The order depends neither on n nor on who else is there. From that follow
+// The order depends neither on n nor on the other parties. It follows:
 //
 //	I1  all seats are given, as long as anyone may take them
 //	I2  no share is negative, and without weight there is none
-//	I3  one seat more goes to one party, and nobody loses any (house monotone)
-//	I4  when a party leaves, exactly its seats move and nobody else loses any;
-//	    when it comes back, exactly those return (subset consistent)
+//	I3  another seat goes to a single party, and no party loses any (house monotone)
+//	I4  when a party leaves, exactly its seats move and no other loses any;
+//	    when it comes back, exactly these seats return (subset consistent)
 //	I5  more weight never means fewer seats, nor more for another (population monotone)
 //	I6  only the proportions of the weights matter
 //	I7  the order of the parties matters in ties alone
-//	I8  between two parties, shares are within one of the exact quota
+//	I8  between two parties, shares are within 1 of the exact quota
 //	I9  there is no history: equal arguments have equal results
 //
-// TestI1 to TestI9 check each, FuzzOracle that the shares are those of the
-// definition, taken ticket by ticket. Methods that keep every share within its
-// quota, such as that of the largest remainder, break I3 to I5 (Balinski and
-// Young): adding a seat or losing a party may then take a seat from a bystander.
+// Methods that keep every share within its quota, such as largest remainder, break I3 to
+// I5 (Balinski and Young): another seat, or a party that leaves, may then take a seat from
+// an uninvolved party.
 //
 // # Cost
 //
 // The cost depends on the parties and not on the seats (BenchmarkWebster).
 // All tickets down to a quotient are given at once, by rounding each party's
-// exact quota; what that is off by, a seat for every other party at most, is
-// given or taken back ticket by ticket from a heap. Seats held already and caps
-// that bind need a round more each time a party turns out to be beyond them.
+// exact quota. The difference, at most a seat for every other party, is given or taken back
+// ticket by ticket from a heap. Seats held already and caps need another round each time
+// that a party is found beyond them.
+//
+// # Tests
+//
+//	each of the properties above                              TestI1 to TestI9
+//	the shares of the definition, taken ticket by ticket      TestOracle
 package apportion

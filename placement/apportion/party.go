@@ -9,17 +9,17 @@ import (
 
 // A Party takes seats. The zero value has no weight, and takes none.
 type Party struct {
-	Weight int32  // relative to those of the others; below 0 it counts as 0
+	Weight int32  // relative to other weights; below 0 it counts as 0
 	Held   int32  // seats that it has already; below 0 it counts as 0
-	Cap    int32  // with Capped, the most seats it may have, those held included; below 0 it counts as 0
+	Cap    int32  // with Capped, the most seats it may have, including Held; below 0 it counts as 0
 	Capped bool   // otherwise Cap means nothing
 	Rank   uint64 // of two that are equal in all else, the lower comes first
 }
 
 func (p *Party) held() int64 { return int64(max(0, p.Held)) }
 
-// room is how many seats the party may take. Where it has no cap that is more
-// than there can be.
+// room returns the number of seats that the party may take. Without a cap it is more than
+// there can be.
 func (p *Party) room() int64 {
 	switch {
 	case p.Weight <= 0:

@@ -1,8 +1,6 @@
 package apportion
 
-import "container/heap"
-
-// A queue is a heap of one ticket of each party. To give seats it holds the next
+// A queue is a heap of a ticket of each party. To give seats it holds the next
 // ticket of each that has room, the first of the order on top; to take seats
 // back, the last ticket given to each, the last of the order on top.
 type queue struct {
@@ -30,7 +28,9 @@ func (q *queue) fill() {
 			q.heap = append(q.heap, int32(i))
 		}
 	}
-	heap.Init(q)
+	for i := len(q.heap)/2 - 1; i >= 0; i-- {
+		q.down(i)
+	}
 }
 
 // move gives a seat to the party on top, or takes it back.
@@ -45,33 +45,50 @@ func (q *queue) move() {
 		q.pop()
 		return
 	}
-	heap.Fix(q, 0)
+	q.down(0)
 }
 
 // pop removes the party on top.
 func (q *queue) pop() int32 {
 	top, last := q.heap[0], len(q.heap)-1
-	q.Swap(0, last)
+	q.heap[0] = q.heap[last]
 	q.heap = q.heap[:last]
-	if last > 0 {
-		heap.Fix(q, 0)
-	}
+	q.down(0)
 	return top
 }
 
 // push adds a party.
 func (q *queue) push(party int32) {
+	i := len(q.heap)
 	q.heap = append(q.heap, party)
-	heap.Fix(q, len(q.heap)-1)
+	for parent := (i - 1) / 2; i > 0 && q.above(party, q.heap[parent]); parent = (i - 1) / 2 {
+		q.heap[i] = q.heap[parent]
+		i = parent
+	}
+	q.heap[i] = party
 }
 
-func (q *queue) Len() int           { return len(q.heap) }
-func (q *queue) Less(i, j int) bool { return q.above(q.heap[i], q.heap[j]) }
-func (q *queue) Swap(i, j int)      { q.heap[i], q.heap[j] = q.heap[j], q.heap[i] }
-
-// Push and Pop are not called: pop and push use Fix, which does not allocate.
-func (q *queue) Push(any) {}
-func (q *queue) Pop() any { return nil }
+// down moves the party at i down to its place.
+func (q *queue) down(i int) {
+	if i >= len(q.heap) {
+		return
+	}
+	moved := q.ticket(q.heap[i])
+	for child := 2*i + 1; child < len(q.heap); child = 2*i + 1 {
+		best := q.ticket(q.heap[child])
+		if child+1 < len(q.heap) {
+			if other := q.ticket(q.heap[child+1]); other.before(best) != q.back {
+				best, child = other, child+1
+			}
+		}
+		if best.before(moved) == q.back {
+			break
+		}
+		q.heap[i] = best.party
+		i = child
+	}
+	q.heap[i] = moved.party
+}
 
 // has reports whether the party has a ticket for the queue.
 func (q *queue) has(i int32) bool {
@@ -101,7 +118,7 @@ type ticket struct {
 }
 
 // before is the order of tickets. The products are exact: a weight is below 2^31,
-// and k, at most what a party holds and what it is given, below 2^32.
+// and k, at most the seats of a party, held and given, below 2^32.
 func (t ticket) before(u ticket) bool {
 	if a, b := t.weight*(2*u.k+1), u.weight*(2*t.k+1); a != b {
 		return a > b

@@ -1,6 +1,6 @@
 package apportion
 
-// A Sequence gives seats one after another, in the order of the tickets. The zero value
+// A Sequence gives single seats, in the order of the tickets. The zero value
 // has no party.
 type Sequence struct {
 	queue

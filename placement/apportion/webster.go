@@ -7,14 +7,14 @@ import (
 )
 
 // Webster divides the seats. It returns each party's share, without the seats it
-// held before, and how many seats nobody could take. Negative seats are none.
+// held before, and the seats that no party could take. Negative seats are none.
 func Webster(seats int32, parties []Party) (shares []int32, left int32) {
 	var b Buffer
 	return b.Append(nil, seats, parties)
 }
 
-// A Buffer does what [Webster] does with memory that it keeps from one call to
-// the next. The zero value is ready for use, by one goroutine at a time.
+// A Buffer is [Webster] with memory that it keeps between calls. The zero value is ready
+// for use, by a single goroutine at a time.
 type Buffer struct {
 	heap  []int32
 	queue queue // during a call
@@ -44,14 +44,14 @@ func room(parties []Party) (sum int64) {
 	return sum
 }
 
-// A line divides the tickets: each party is due its exact quota of the seats,
-// rounded to the nearest. Those are the tickets with a quotient of at least
-// weight / 2 seats, and so the first ones of the order.
+// A line divides the tickets. Each party is due its exact quota of the seats, rounded to
+// the nearest. These are the tickets with a quotient of at least weight / 2 seats, the first
+// of the order.
 type line struct {
 	seats, weight uint64
 }
 
-// due is floor((2 w seats + weight) / (2 weight)), or where that does not fit,
+// due is floor((2 w seats + weight) / (2 weight)), or if that does not fit,
 // more than anyone may have.
 func (l line) due(w int32) int64 {
 	hi, lo := bits.Mul64(2*uint64(w), l.seats)
@@ -66,13 +66,12 @@ func (l line) due(w int32) int64 {
 	return int64(lo / (2 * l.weight))
 }
 
-// round gives every ticket down to a line, and returns how many those are. They
-// are n or nearly so.
+// round gives every ticket down to a line, and returns their number, which is about n.
 //
 // Parties that hold more than they are due, or may have less, are outside the
-// line. As Bitran and Hax do for the knapsack, those on the side that weighs more
+// line. As Bitran and Hax do for the knapsack, the parties on the side that weighs more
 // are settled for good, and the others are divided anew. Whatever the line is,
-// the tickets are the first ones of the order; that they are about n only saves
+// the tickets are the first of the order; a number near n only saves
 // time.
 func (b *Buffer) round(shares []int32, n int64, parties []Party) (given int64) {
 	free := b.heap
@@ -104,7 +103,7 @@ func (b *Buffer) round(shares []int32, n int64, parties []Party) (given int64) {
 	}
 }
 
-// assess sets the shares to those of the line. over and under are the seats by
+// assess sets the shares of the line. over and under are the seats by
 // which the free parties are beyond their room, and below what they hold.
 func (l line) assess(shares, free []int32, parties []Party) (given, over, under int64) {
 	for i := range parties {
@@ -125,8 +124,8 @@ func (l line) assess(shares, free []int32, parties []Party) (given, over, under 
 	return given, over, under
 }
 
-// without is the line of the free parties that are not over, or not under. Those
-// that are become settled.
+// without settles the free parties that are over, or under, and returns the line of the
+// others.
 func (l line) without(free []int32, parties []Party, over bool) line {
 	next := l
 	for i := range parties {

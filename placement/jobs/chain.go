@@ -13,8 +13,6 @@ type chain struct {
 	attempts int32   // the highest attempt
 }
 
-type chains []chain
-
 // source returns the UID of the first Job of the Job's chain, which may be its own.
 func (j *Job) source() string { return cmp.Or(j.Replaces.UID, j.UID) }
 
@@ -27,67 +25,66 @@ func (j *Job) attempt() int32 {
 	return min(max(1, j.Replaces.Attempt), math.MaxInt32-1)
 }
 
-// link finds the chains.
-func (f *fleet) link() (all chains) {
-	index := map[string]int32{}
+// link finds the chains. index has the Jobs by UID.
+func (f *fleet) link(index map[string]int32) {
+	f.chains = make([]chain, 1)
+	starts := make([]int32, len(f.jobs)) // the chain that each Job is the source of
 	for i := range f.jobs {
 		j := &f.jobs[i]
 		if j.Replaces.UID == "" {
 			continue
 		}
-		at, ok := index[j.Replaces.UID]
-		if !ok {
-			at = int32(len(all))
-			index[j.Replaces.UID] = at
-			all = append(all, chain{})
+		source, known := index[j.Replaces.UID]
+		if !known {
+			source = int32(len(starts))
+			index[j.Replaces.UID] = source
+			starts = append(starts, 0)
 		}
-		all[at].attempts = max(all[at].attempts, j.attempt())
+		if starts[source] == 0 {
+			starts[source] = int32(len(f.chains))
+			f.chains = append(f.chains, chain{})
+		}
+		j.chain = starts[source]
+		f.chains[j.chain].attempts = max(f.chains[j.chain].attempts, j.attempt())
 	}
-	if len(all) == 0 {
-		return nil
-	}
-	linked, size := 0, make([]int32, len(all))
+	size, memory := make([]int32, len(f.chains)), make([]int32, len(f.jobs))
 	for i := range f.jobs {
-		if at, ok := index[f.jobs[i].source()]; ok {
-			f.jobs[i].chain = at
-			size[at]++
-			linked++
+		j := &f.jobs[i]
+		if j.Replaces.UID == "" {
+			j.chain = starts[i]
+		}
+		if j.chain > 0 {
+			size[j.chain]++
 		}
 	}
-	memory := make([]int32, linked)
 	for i, n := range size {
-		all[i].jobs, memory = memory[:0:n], memory[n:]
+		f.chains[i].jobs, memory = memory[:n], memory[n:]
 	}
 	for i := range f.jobs {
-		if at := f.jobs[i].chain; at >= 0 {
-			all[at].jobs = append(all[at].jobs, int32(i))
+		if at := f.jobs[i].chain; at > 0 {
+			size[at]--
+			f.chains[at].jobs[size[at]] = int32(i)
 		}
 	}
-	for i := range all {
-		slices.SortFunc(all[i].jobs, func(a, b int32) int {
+	for _, c := range f.chains {
+		slices.SortFunc(c.jobs, func(a, b int32) int {
 			return cmp.Or(cmp.Compare(f.jobs[a].attempt(), f.jobs[b].attempt()), f.compare(a, b))
 		})
 	}
-	return all
 }
 
 // duplicates returns the Jobs that the duplication policy deletes, in order.
-func (f *fleet) duplicates() (chosen []int32) {
+func (f *fleet) duplicates() []int32 {
 	if !f.replaces() {
 		return nil
 	}
-	for i := range f.chains {
-		for _, k := range f.surplus(f.chains[i].jobs) {
-			if j := &f.jobs[k]; j.live() && !j.deleted {
-				chosen = append(chosen, k)
-			}
-		}
+	for _, c := range f.chains {
+		f.mark(c.jobs)
 	}
-	slices.SortFunc(chosen, f.compare)
-	return chosen
+	return f.choose(func(j *job) bool { return j.surplus && j.live() && !j.deleted })
 }
 
-// surplus returns the Jobs of a chain that another Job of the chain makes superfluous.
+// mark marks the Jobs of a chain that another Job of the chain makes superfluous.
 //
 //	preferFailover          Jobs older than the newest that runs; pending ones older than
 //	                        the newest replacement that has succeeded
@@ -95,33 +92,33 @@ func (f *fleet) duplicates() (chosen []int32) {
 //	immediateSourceCleanup  Jobs older than the newest that exists or has succeeded
 //
 // A replacement that has succeeded has run, also if no poll saw it run.
-func (f *fleet) surplus(jobs []int32) (chosen []int32) {
+func (f *fleet) mark(jobs []int32) {
 	newest := func(is func(*job) bool) int {
-		for i := len(jobs) - 1; i > 0; i-- {
-			if is(&f.jobs[jobs[i]]) {
+		for i, k := range slices.Backward(jobs) {
+			if is(&f.jobs[k]) {
 				return i
 			}
 		}
 		return 0
 	}
 	succeeded := func(j *job) bool { return j.Phase == Succeeded }
+	var surplus []int32
 	switch f.Failover.Duplication {
 	case PreferFailover:
 		runs := newest(f.runs)
-		chosen = append(chosen, jobs[:runs]...)
-		for _, i := range jobs[runs:max(runs, newest(succeeded))] {
-			if f.jobs[i].Phase == Pending {
-				chosen = append(chosen, i)
-			}
+		for at, i := range jobs[:max(runs, newest(succeeded))] {
+			f.jobs[i].surplus = at < runs || f.jobs[i].Phase == Pending
 		}
 	case PreferSource:
 		if i := slices.IndexFunc(jobs, func(i int32) bool { return f.runs(&f.jobs[i]) }); i >= 0 {
-			chosen = jobs[i+1:]
+			surplus = jobs[i+1:]
 		}
 	case ImmediateSourceCleanup:
-		chosen = jobs[:newest(func(j *job) bool { return succeeded(j) || j.stays() && !j.Unconfirmed })]
+		surplus = jobs[:newest(func(j *job) bool { return succeeded(j) || j.stays() && !j.Unconfirmed })]
 	}
-	return chosen
+	for _, i := range surplus {
+		f.jobs[i].surplus = true
+	}
 }
 
 // runs reports whether the Job runs, on a cluster that is reachable.
@@ -131,28 +128,25 @@ func (f *fleet) runs(j *job) bool {
 
 // A stuckJob is a Job to replace.
 type stuckJob struct {
-	since       int64 // PendingSince
-	job, member int32
+	job
+	since int64 // PendingSince
 }
 
 // stuckJobs returns the Jobs to replace, the longest pending first: the newest of each
 // chain, if all Jobs of the chain that stay are stuck.
 func (f *fleet) stuckJobs() []stuckJob {
-	n := 0
-	for i := range f.members {
-		n += int(f.members[i].counts.Stuck)
-	}
-	all := make([]stuckJob, 0, n)
+	counts, _ := f.total()
+	all := make([]stuckJob, 0, counts.Stuck)
 	for i := range f.jobs {
-		if j := &f.jobs[i]; j.stuck && j.stays() && (j.chain < 0 || f.newest(int32(i))) {
-			all = append(all, stuckJob{j.PendingSince.UnixNano(), int32(i), j.member})
+		if j := &f.jobs[i]; j.stuck && j.stays() && (j.chain == 0 || f.newest(int32(i))) {
+			all = append(all, stuckJob{*j, j.PendingSince.UnixNano()})
 		}
 	}
 	slices.SortFunc(all, func(a, b stuckJob) int {
 		if c := cmp.Compare(a.since, b.since); c != 0 {
 			return c
 		}
-		return cmp.Or(cmp.Compare(a.member, b.member), strings.Compare(f.jobs[a.job].UID, f.jobs[b.job].UID))
+		return cmp.Or(cmp.Compare(a.member, b.member), strings.Compare(a.UID, b.UID))
 	})
 	return all
 }

@@ -3,24 +3,23 @@ package jobs
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"time"
 
 	"github.com/scaledjob/scaledjob/placement/taint"
 )
 
 // A Checkpoint is the state that must survive from one decision to the next. Store it
-// as JSON before the first create of its decision. The zero value is that of a new owner.
+// as JSON before the first create of its decision. The zero value is for a new owner.
 //
 // It has the taints, the stuck Jobs that have been counted as failures, and the number of
-// unfinished Jobs of each cluster, those to create included. Its size grows with the
+// unfinished Jobs of each cluster, including the Jobs to create. Its size grows with the
 // number of clusters and of workload taints, not with the Jobs.
 type Checkpoint struct {
 	clusters  map[string]clusterCheckpoint
 	workloads taint.Set
 }
 
-// A clusterCheckpoint is the part of one cluster.
+// A clusterCheckpoint is the part of a Checkpoint for a cluster.
 type clusterCheckpoint struct {
 	Taint     taint.State `json:"taint,omitzero"`
 	Counted   time.Time   `json:"counted,omitzero"`   // the latest PendingSince of a stuck Job that has been counted
@@ -78,9 +77,6 @@ func (c *Checkpoint) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// IsZero reports whether c is the zero value.
-func (c Checkpoint) IsZero() bool { return len(c.clusters) == 0 && len(c.workloads) == 0 }
-
 // Exclusions returns the taints that exclude, for the decisions of other owners.
 func (c Checkpoint) Exclusions() taint.Exclusions {
 	e := taint.Exclusions{Clusters: map[string]time.Time{}, Workloads: taint.Merge(c.workloads)}
@@ -111,7 +107,7 @@ func (f *fleet) taint(c *Checkpoint) {
 		if f.Scheduling == PriorityFailover {
 			stuck = append(stuck, f.against(m, latest[i])...)
 		} else {
-			since := latest[i].UTC().Round(0)
+			since := latest[i].UTC()
 			failed = failed || m.Failures.Create || since.After(m.before.Counted)
 			if since.After(m.before.Counted) {
 				m.before.Counted = since
@@ -124,7 +120,7 @@ func (f *fleet) taint(c *Checkpoint) {
 		if m.registered && m.Reach == NeverReached {
 			m.unreached = m.before.Unreached
 			if m.unreached.IsZero() {
-				m.unreached = f.Now.UTC().Round(0)
+				m.unreached = f.Now.UTC()
 			}
 		}
 	}
@@ -138,18 +134,18 @@ func (f *fleet) taint(c *Checkpoint) {
 }
 
 // against returns the taint that stuck Jobs of a member are the reason for; latest is
-// the latest PendingSince of one, or the zero time.
+// their latest PendingSince, or the zero time.
 func (f *fleet) against(m *member, latest time.Time) taint.Set {
 	if latest.IsZero() || !m.listed {
 		return nil
 	}
 	until := latest.Add(max(0, f.Failover.GracePeriod)).Add(max(0, f.Failover.HardTaint))
-	return taint.Set{{Path: m.path(), Workload: f.Workload, Until: until.UTC().Round(0)}}
+	return taint.Set{{Path: m.path(), Workload: f.Workload, Until: until.UTC()}}
 }
 
 // store completes the checkpoint with the Jobs to create, adds the times at which taints
 // end, and describes the members.
-func (f *fleet) store(d *Decision, change *horizon) {
+func (f *fleet) store(d *Decision) {
 	created := map[string]int64{}
 	for _, p := range d.Create {
 		created[p.Cluster] = p.Jobs()
@@ -158,7 +154,7 @@ func (f *fleet) store(d *Decision, change *horizon) {
 	workloads := map[taint.Path]taint.Set{}
 	for _, e := range d.Checkpoint.workloads {
 		workloads[e.Path] = append(workloads[e.Path], e)
-		change.add(e.Until)
+		f.change.add(e.Until)
 	}
 	for i := range f.members {
 		m := &f.members[i]
@@ -176,11 +172,14 @@ func (f *fleet) store(d *Decision, change *horizon) {
 		}
 		if !m.unreached.IsZero() {
 			_, excluded := elapsed(m.unreached, f.Failover.GracePeriod, f.Now)
-			change.add(excluded)
+			f.change.add(excluded)
 		}
 	}
-	for name := range maps.Keys(d.Checkpoint.clusters) {
-		change.add(d.Checkpoint.clusters[name].Taint.Until)
+	for _, c := range d.Checkpoint.clusters {
+		f.change.add(c.Taint.Until)
+	}
+	if len(d.Checkpoint.clusters) == 0 {
+		d.Checkpoint.clusters = nil // a checkpoint without content is the zero value
 	}
 }
 

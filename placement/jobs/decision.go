@@ -7,11 +7,11 @@ import (
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
-// A Decision holds the actions of one poll. The zero value does nothing. Store
+// A Decision holds the actions of a poll. The zero value does nothing. Store
 // Checkpoint before creating the first Job.
 type Decision struct {
 	Create []Placement // by cluster
-	// Jobs to delete, each at most once. Finished ones are oldest first, others by cluster
+	// Jobs to delete, each at most once. Finished Jobs are oldest first, others by cluster
 	// and name.
 	Outdated, Duplicates, Finished []Deletion
 	Checkpoint                     Checkpoint   // for the next decision
@@ -19,7 +19,7 @@ type Decision struct {
 	Scaling                        scaling.Decision
 	// Target is the number of Jobs that should run, within the bounds.
 	Target int64
-	// Reason says why stuck Jobs are not replaced or Jobs are unplaced: ReasonHeldByStuck,
+	// Reason is why stuck Jobs are not replaced or Jobs are unplaced: ReasonHeldByStuck,
 	// ReasonNoMembers, ReasonAllExcluded, ReasonFull or ReasonNoOtherMember. It is empty if
 	// everything that Scaling asks for is placed.
 	Reason   Reason
@@ -29,7 +29,7 @@ type Decision struct {
 	NextCheck time.Time
 }
 
-// A Placement holds the Jobs to create on one cluster.
+// A Placement holds the Jobs to create on a cluster.
 type Placement struct {
 	Cluster      string
 	Additional   int64 // Jobs that replace nothing
@@ -68,7 +68,7 @@ type MemberPlan struct {
 	Workloads taint.Set
 }
 
-// A Reason says why a member gets no new Job, or why Jobs are not placed.
+// A Reason is the reason why a member gets no new Job, or why Jobs are not placed.
 type Reason string
 
 // Reasons of members. The first that applies is reported.
@@ -81,7 +81,7 @@ const (
 	ReasonHardTainted     Reason = "HardTainted"     // it has failed repeatedly
 	ReasonWorkloadTainted Reason = "WorkloadTainted" // Jobs of this class and size were stuck on it
 	ReasonRejected        Reason = "CreateRejected"  // it has rejected the Jobs of the previous decision
-	ReasonOverloaded      Reason = "Overloaded"      // the caller says so
+	ReasonOverloaded      Reason = "Overloaded"      // State.Clusters marks it so
 	ReasonNoWeight        Reason = "NoWeight"
 	ReasonFull            Reason = "MaxJobsReached" // it has MaxJobs; of a decision: all members that are not excluded
 )

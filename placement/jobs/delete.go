@@ -15,21 +15,29 @@ func (f *fleet) delete(d *Decision) {
 }
 
 func (f *fleet) deletions(chosen []int32) (all []Deletion) {
+	all = slices.Grow(all, len(chosen))
 	for _, i := range chosen {
 		j := &f.jobs[i]
 		j.deleted, j.deferred = true, f.members[j.member].Reach != Reachable
-		all = append(all, Deletion{f.ref(i), j.deferred})
+		all = append(all, Deletion{f.ref(j), j.deferred})
 	}
 	return all
 }
 
 // outdated returns the outdated Jobs to delete, in order.
-func (f *fleet) outdated() (chosen []int32) {
+func (f *fleet) outdated() []int32 {
 	if f.Scaling.Paused {
 		return nil
 	}
+	return f.choose(func(j *job) bool {
+		return j.live() && f.Rollout.Deletes(rollout.Job{Revision: j.Revision, NeverStarted: j.NeverStarted}, f.Revision)
+	})
+}
+
+// choose returns the Jobs for which is returns true, in order.
+func (f *fleet) choose(is func(*job) bool) (chosen []int32) {
 	for i := range f.jobs {
-		if j := &f.jobs[i]; j.live() && f.Rollout.Deletes(rollout.Job{Revision: j.Revision, NeverStarted: j.NeverStarted}, f.Revision) {
+		if is(&f.jobs[i]) {
 			chosen = append(chosen, int32(i))
 		}
 	}

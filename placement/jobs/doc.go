@@ -4,8 +4,8 @@
 //	policy := jobs.DefaultPolicy()
 //	decision := jobs.Plan(policy, state)
 //
-// The rules are those of a DistributedScaledJob. The number of Jobs is that of package
-// scaling. testdata/multicluster.json has the test vectors.
+// The rules are those of a DistributedScaledJob. Package scaling decides the number of
+// Jobs. testdata/multicluster.json has the test vectors.
 //
 // # Members
 //
@@ -23,8 +23,8 @@
 //
 // # Taints
 //
-// A failure taints a cluster softly, another one while the taint lasts excludes it (package
-// taint). All failures of one poll count as one, and each stuck Job counts once.
+// A failure taints a cluster softly. Another failure while the taint lasts excludes it
+// (package taint). All failures of a poll count once, and each stuck Job counts once.
 //
 //	                          WeightedRoundRobin   PriorityFailover
 //	Failures.Call             escalates            escalates
@@ -51,7 +51,7 @@
 //
 // # Tests
 //
-//	places, replacements and the maximum are those of an oracle     TestPlaces
+//	an oracle finds the same places, replacements and maximum       TestPlaces
 //	the order of members, clusters and Jobs does not matter         TestOrder, TestDuplicateNames
 //	nothing changes before NextCheck                                TestOrder
 //	a replacement that finishes between two polls removes its source TestReplacementFinishesBetweenPolls

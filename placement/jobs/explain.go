@@ -9,38 +9,31 @@ import (
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
+var descriptions = map[Reason]string{
+	"":                    "Cluster is healthy",
+	ReasonNotRegistered:   "Cluster is not registered",
+	ReasonNotListed:       "Cluster is no member, but has Jobs",
+	ReasonSameCluster:     "Cluster is registered under another name too",
+	ReasonNeverReached:    "Cluster has not been reached since the start",
+	ReasonUnreachable:     "Cluster is unreachable",
+	ReasonHardTainted:     "Cluster has failed, and gets no Job",
+	ReasonWorkloadTainted: "Jobs of this class and size were stuck on the cluster",
+	ReasonRejected:        "Cluster has rejected a Job",
+	ReasonOverloaded:      "Cluster is overloaded",
+	ReasonNoWeight:        "Cluster has no weight",
+	ReasonFull:            "Cluster has the most Jobs that it may have",
+}
+
 // String describes the member in a sentence, without its numbers.
 func (m MemberPlan) String() string {
-	switch m.Excluded {
-	case "":
-		if m.Taint.Level == taint.Soft {
-			return "Cluster is healthy; a failure counts until " + clock(m.Taint.Until)
-		}
-		return "Cluster is healthy"
-	case ReasonNotRegistered:
-		return "Cluster is not registered"
-	case ReasonNotListed:
-		return "Cluster is no member, but has Jobs"
-	case ReasonSameCluster:
-		return "Cluster is registered under another name too"
-	case ReasonNeverReached:
-		return "Cluster has not been reached since the start"
-	case ReasonUnreachable:
-		return "Cluster is unreachable"
-	case ReasonHardTainted:
-		return "Cluster has failed, and gets no Job until " + clock(m.Taint.Until)
-	case ReasonWorkloadTainted:
-		return "Jobs of this class and size were stuck on the cluster"
-	case ReasonRejected:
-		return "Cluster has rejected a Job"
-	case ReasonOverloaded:
-		return "Cluster is overloaded"
-	case ReasonNoWeight:
-		return "Cluster has no weight"
-	case ReasonFull:
-		return "Cluster has the most Jobs that it may have"
+	text := descriptions[m.Excluded]
+	switch {
+	case m.Excluded == "" && m.Taint.Level == taint.Soft:
+		return text + "; a failure counts until " + clock(m.Taint.Until)
+	case m.Excluded == ReasonHardTainted:
+		return text + " until " + clock(m.Taint.Until)
 	}
-	return string(m.Excluded)
+	return text
 }
 
 // clock formats a time as a status does.

@@ -2,6 +2,7 @@ package jobs_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -10,8 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/placement/jobs"
 	"github.com/scaledjob/scaledjob/placement/taint"
+	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/strategy"
 )
@@ -185,6 +188,152 @@ func TestDuplicateNames(t *testing.T) {
 	}
 }
 
+// Of two members or clusters with one name the least counts, and every failure.
+func TestLeastOfDuplicates(t *testing.T) {
+	f := newFleet("b")
+	f.Scheduling = jobs.PriorityFailover
+	f.Members[0].Priority, f.Members[0].MaxJobs = new(int32(1)), new(int64(1))
+	f.Members = append(f.Members, jobs.Member{Name: "a", Weight: 3, MaxJobs: new(int64(2)), Priority: new(int32(2))}, jobs.NewMember("a"))
+	f.Clusters = append(f.Clusters, jobs.NewCluster("a"), jobs.NewCluster("a"))
+	f.demand(9)
+	for range 2 {
+		d := f.plan()
+		require.Equal(t, map[string]int32{"a": 2, "b": 1}, f.created(d), "the maximum of a is 2")
+		require.Equal(t, int64(6), d.Unplaced)
+		f.demand(1)
+		require.Equal(t, map[string]int32{"a": 0, "b": 1}, f.created(f.plan()), "a has no priority")
+		f.demand(9)
+		slices.Reverse(f.Members)
+	}
+	f.Clusters[2].Overloaded = true
+	require.Equal(t, jobs.ReasonOverloaded, f.plan().Members[0].Excluded)
+	f.Clusters[1].Overloaded, f.Clusters[2].Overloaded = true, false
+	require.Equal(t, jobs.ReasonOverloaded, f.plan().Members[0].Excluded)
+	f.Clusters[1].Overloaded = false
+	for _, failures := range []jobs.Failures{{Call: true}, {Rejected: true}, {Create: true}} {
+		f.Scheduling = jobs.WeightedRoundRobin
+		f.Clusters[1].Failures, f.Clusters[2].Failures = jobs.Failures{}, failures
+		first := f.plan()
+		f.Clusters[1].Failures, f.Clusters[2].Failures = failures, jobs.Failures{}
+		require.Equal(t, first, f.plan())
+		require.NotEqual(t, jobs.MemberPlan{Name: "a", Reach: jobs.Reachable}, first.Members[0], "%v", failures)
+	}
+}
+
+// The taint of a cluster that is no member at present is kept until it ends.
+func TestTaintOfAFormerMember(t *testing.T) {
+	f := newFleet("a", "b")
+	f.cluster("a").Failures.Call = true
+	f.Checkpoint = f.plan().Checkpoint
+	want := taints(f.Checkpoint)
+	require.Equal(t, taint.Soft, want["a"].Level)
+	f.Members, f.Clusters = f.Members[1:], f.Clusters[1:]
+	d := f.plan()
+	require.Equal(t, want, taints(d.Checkpoint))
+	require.Equal(t, want["a"].Until, d.NextCheck)
+	f.Now = d.NextCheck
+	require.Empty(t, taints(f.plan().Checkpoint))
+}
+
+// The target is that of the bounds, also without an active metric.
+func TestTarget(t *testing.T) {
+	f := newFleet("a")
+	for _, c := range []struct {
+		mode   scaling.MinMode
+		demand int64
+		want   int64
+	}{{scaling.Floor, 2, 3}, {scaling.Floor, 5, 5}, {scaling.Floor, 9, 7}, {scaling.Floor, 0, 3}, {scaling.Additive, 2, 5}, {scaling.Additive, 9, 7}, {scaling.Additive, 0, 3}} {
+		f.Scaling.Bounds = scaling.Bounds{Min: 3, Max: 7, Mode: c.mode}
+		f.demand(c.demand)
+		require.Equal(t, c.want, f.plan().Target, "%v %d", c.mode, c.demand)
+	}
+	f.Scaling.Bounds = scaling.Bounds{Max: 7}
+	f.demand(0)
+	require.Zero(t, f.plan().Target)
+}
+
+// Without a strategy it is pendingAware, which replaces stuck Jobs.
+func TestNoStrategy(t *testing.T) {
+	f := newFleet("a", "b")
+	f.Scaling.Strategy = nil
+	f.has("a", 1, jobs.Pending, time.Hour)
+	f.demand(1)
+	require.Equal(t, map[string]int32{"a": 0, "b": 1}, f.created(f.plan()))
+}
+
+// A cluster that is no member is in the plan if it has Jobs, or may have some.
+func TestClustersOfThePlan(t *testing.T) {
+	f := newFleet("a", "b", "c", "d")
+	f.has("b", 1, jobs.Running, 0)
+	require.NoError(t, json.Unmarshal([]byte(`{"version": 1, "clusters": {"c": {"running": 2}, "d": {"running": 2}, "a": {"running": -3, "pending": -1, "terminating": -1}}}`), &f.Checkpoint))
+	f.cluster("a").Reach, f.cluster("d").Reach = jobs.NeverReached, jobs.NeverReached
+	names := func() (all []string) {
+		for _, m := range f.plan().Members {
+			all = append(all, fmt.Sprint(m.Name, " ", m.Jobs.Running, " ", m.Jobs.Pending, " ", m.Jobs.Terminating))
+		}
+		return all
+	}
+	require.Equal(t, []string{"a 0 0 0", "b 1 0 0", "c 0 0 0", "d 2 0 0"}, names())
+	f.Members = []jobs.Member{jobs.NewMember("x")}
+	require.Equal(t, []string{"b 1 0 0", "d 2 0 0", "x 0 0 0"}, names())
+}
+
+// Replacements whose sources are gone are chains of their own.
+func TestSourcesThatAreGone(t *testing.T) {
+	f := newFleet("a", "b")
+	f.has("a", 1, jobs.Pending, time.Hour)
+	f.cluster("b").Jobs = []jobs.Job{{Name: "r", UID: "r", Replaces: jobs.Source{UID: "gone", Attempt: 1}}}
+	f.demand(2)
+	require.Equal(t, []jobs.Placement{{Cluster: "b", Replacements: []jobs.Replacement{
+		{Of: jobs.Ref{Cluster: "a", Name: "a-0", UID: "a-0"}, Source: jobs.Source{UID: "a-0", Attempt: 1}},
+	}}}, f.plan().Create)
+	f.cluster("a").Jobs[0].Replaces = jobs.Source{UID: "gone too", Attempt: 3}
+	require.Equal(t, jobs.Source{UID: "gone too", Attempt: 4}, f.plan().Create[0].Replacements[0].Source)
+	f.cluster("a").Jobs[0].Replaces.UID = "gone"
+	require.Equal(t, []jobs.Placement{{Cluster: "a", Additional: 1}}, f.plan().Create, "the other Job of the chain runs")
+}
+
+// Without a maximum nothing is created over it.
+func TestOverMaxOfZero(t *testing.T) {
+	f := newFleet("a", "b")
+	f.Scaling.Bounds.Max, f.FailoverOverMax = 0, true
+	f.has("a", 1, jobs.Pending, time.Hour)
+	f.demand(5)
+	require.Empty(t, f.plan().Create)
+}
+
+// The number of a replacement does not overflow.
+func TestGreatestAttempt(t *testing.T) {
+	f := newFleet("a", "b")
+	f.has("a", 1, jobs.Pending, time.Hour)
+	f.cluster("a").Jobs[0].Replaces = jobs.Source{UID: "gone", Attempt: math.MaxInt32}
+	f.demand(1)
+	d := f.plan()
+	require.Equal(t, jobs.Source{UID: "gone", Attempt: math.MaxInt32}, d.Create[0].Replacements[0].Source, "%s", d)
+}
+
+// A taint against a workload begins when the Job became stuck, to the nanosecond.
+func TestWorkloadTaintIsExact(t *testing.T) {
+	for _, grace := range []time.Duration{-1, 0, 1, time.Second} {
+		f := newFleet("a")
+		f.Scheduling, f.Failover.GracePeriod = jobs.PriorityFailover, grace
+		f.has("a", 1, jobs.Pending, time.Minute)
+		workloads := open(f.plan().Checkpoint).Workloads
+		require.Len(t, workloads, 1)
+		require.Equal(t, at(-60).Add(max(0, grace)+f.Failover.HardTaint), workloads[0].Until)
+	}
+}
+
+// The limits of the history apply to finished Jobs only.
+func TestHistoryOfFinishedJobs(t *testing.T) {
+	f := newFleet("a")
+	f.History = history.Limits{Succeeded: history.Keep(0), Failed: history.Keep(0)}
+	f.cluster("a").Jobs = []jobs.Job{{Name: "r", UID: "r"}, {Name: "p", UID: "p", Phase: jobs.Pending}, {Name: "f", UID: "f", Phase: jobs.Failed}, {Name: "s", UID: "s", Phase: jobs.Succeeded}}
+	d := f.plan()
+	require.Len(t, d.Finished, 2)
+	require.ElementsMatch(t, []string{"f", "s"}, []string{d.Finished[0].Name, d.Finished[1].Name})
+}
+
 // A late create holds its capacity everywhere but on its cluster, where a new Job gets
 // its name.
 func TestLateCreates(t *testing.T) {
@@ -226,16 +375,78 @@ func TestCheckpointVersion(t *testing.T) {
 		require.Equal(t, f.plan().Checkpoint, c, "not modified")
 	}
 	var c jobs.Checkpoint
-	require.True(t, c.IsZero())
 	require.Error(t, json.Unmarshal([]byte(`{"version": 1, "clusters": 7}`), &c))
+	require.ErrorContains(t, json.Unmarshal([]byte(`[1]`), &c), "cannot unmarshal array")
 	require.Error(t, c.UnmarshalJSON([]byte(`{`)))
 	require.NoError(t, json.Unmarshal(data, &c))
-	require.False(t, c.IsZero())
 	require.Equal(t, f.plan().Checkpoint, c)
+
+	data, err = json.Marshal(struct {
+		Checkpoint jobs.Checkpoint `json:"checkpoint,omitzero"`
+	}{newFleet("a").plan().Checkpoint})
+	require.NoError(t, err)
+	require.JSONEq(t, `{}`, string(data), "a checkpoint without content")
+}
+
+// Each reason of a member has a sentence, which the status shows.
+func TestMemberPlanString(t *testing.T) {
+	soft, hard := taint.State{Level: taint.Soft, Until: at(5)}, taint.State{Level: taint.Hard, Until: at(5)}
+	for _, c := range []struct {
+		excluded jobs.Reason
+		taint    taint.State
+		want     string
+	}{
+		{"", taint.State{}, "Cluster is healthy"},
+		{"", soft, "Cluster is healthy; a failure counts until 2026-01-01T12:00:05Z"},
+		{jobs.ReasonNotRegistered, taint.State{}, "Cluster is not registered"},
+		{jobs.ReasonNotListed, hard, "Cluster is no member, but has Jobs"},
+		{jobs.ReasonSameCluster, soft, "Cluster is registered under another name too"},
+		{jobs.ReasonNeverReached, hard, "Cluster has not been reached since the start"},
+		{jobs.ReasonUnreachable, soft, "Cluster is unreachable"},
+		{jobs.ReasonHardTainted, hard, "Cluster has failed, and gets no Job until 2026-01-01T12:00:05Z"},
+		{jobs.ReasonWorkloadTainted, taint.State{}, "Jobs of this class and size were stuck on the cluster"},
+		{jobs.ReasonRejected, soft, "Cluster has rejected a Job"},
+		{jobs.ReasonOverloaded, taint.State{}, "Cluster is overloaded"},
+		{jobs.ReasonNoWeight, taint.State{}, "Cluster has no weight"},
+		{jobs.ReasonFull, taint.State{}, "Cluster has the most Jobs that it may have"},
+	} {
+		require.Equal(t, c.want, jobs.MemberPlan{Excluded: c.excluded, Taint: c.taint}.String())
+	}
+}
+
+// The text of a decision has all of it.
+func TestDecisionString(t *testing.T) {
+	f := newFleet("a", "b", "c")
+	f.Scaling.Bounds.Max, f.Failover.Duplication = 9, jobs.PreferFailover
+	f.member("a").MaxJobs = new(int64(4))
+	f.member("c").MaxJobs = new(int64(0))
+	f.Rollout, f.History, f.Revision = rollout.DefaultPolicy(), history.Limits{Succeeded: history.Keep(0)}, rollout.Revision{Generation: 2}
+	now := rollout.Revision{Generation: 2}
+	f.cluster("a").Jobs = []jobs.Job{
+		{Name: "old", UID: "1", Revision: rollout.Revision{Generation: 1}}, {Name: "done", UID: "2", Phase: jobs.Succeeded, Finished: at(-9)},
+		{Name: "moved", UID: "3", Replaces: jobs.Source{UID: "4", Attempt: 1}, Revision: now},
+	}
+	f.cluster("b").Jobs = []jobs.Job{{Name: "source", UID: "4", Revision: now}}
+	f.cluster("b").Reach = jobs.Unreachable
+	f.cluster("c").Jobs = []jobs.Job{{Name: "stuck", UID: "5", Phase: jobs.Pending, PendingSince: at(-60), Revision: now}}
+	f.demand(9)
+	require.Equal(t, `create 5 (the maximum): target 9, 3 running, 1 pending, 1 stuck, 1 terminating
+3 unplaced
+MaxJobsReached
+a: 1 running, 0 pending, 0 stuck (Cluster is healthy)
+  create 1
+  replace stuck on c
+b: 1 running, 0 pending, 0 stuck (Cluster is unreachable)
+c: 1 running, 1 pending, 1 stuck (Cluster has the most Jobs that it may have)
+delete old on a: outdated
+delete source on b: duplicate, when it is reachable
+delete done on a: finished
+next check at 2026-01-01T12:03:00Z`, f.plan().String())
 }
 
 // Zero values create and delete nothing that nobody asked for.
 func TestZeroValues(t *testing.T) {
+	require.Zero(t, jobs.Plan(jobs.DefaultPolicy(), jobs.State{Clusters: []jobs.Cluster{jobs.NewCluster("a")}}).NextCheck)
 	f := newFleet("a")
 	f.has("a", 2, jobs.Pending, time.Hour)
 	f.demand(9)
@@ -283,7 +494,20 @@ func TestValidateAll(t *testing.T) {
 		return all
 	}
 	require.Empty(t, texts(jobs.DefaultPolicy()))
-	p := jobs.Policy{
+	p := jobs.DefaultPolicy()
+	p.Failover = jobs.Failover{HardTaint: 1}
+	p.Members = []jobs.Member{{Name: "a", Weight: 1, MaxJobs: new(int64(0))}, {Name: "b"}}
+	require.Empty(t, texts(p), "zero values")
+	p.Scaling.Bounds = scaling.Bounds{Min: 1}
+	require.Equal(t, []string{"Scaling.Bounds.Min: found 1; use the maximum, 0, or less"}, texts(p))
+	p.Scaling.Bounds.Max = 1
+	require.Empty(t, texts(p), "as many at least as at most")
+	p.Scaling.Bounds.Min = 0
+	p.Members[0].Priority, p.Scheduling = new(int32(1)), jobs.PriorityFailover
+	require.Empty(t, texts(p), "priorities")
+	p.Members = p.Members[1:]
+	require.Equal(t, []string{"Members: found no weight; use at least one weight above 0, such as that of NewMember"}, texts(p))
+	p = jobs.Policy{
 		Members:         []jobs.Member{{Name: "a", Weight: 1, MaxJobs: new(int64(-1)), Priority: new(int32(1))}, {Name: "a", Weight: -1}, {}},
 		Scheduling:      "random",
 		Workload:        taint.Workload{Size: -1},
@@ -321,14 +545,16 @@ func TestValidateAll(t *testing.T) {
 
 func TestValidateState(t *testing.T) {
 	s := jobs.State{Clusters: []jobs.Cluster{
-		{Name: "a", Late: -1, Jobs: []jobs.Job{{UID: "1"}, {}, {UID: "2", Replaces: jobs.Source{UID: "2"}}, {UID: "1", Phase: 9}}},
+		{Name: "a", Late: -1, Jobs: []jobs.Job{{UID: "1"}, {}, {UID: "2", Replaces: jobs.Source{UID: "2"}}, {UID: "1", Phase: 9}, {}}},
 		{Name: "a"}}}
 	require.EqualError(t, s.Validate(), `Clusters[0].Late: found -1; use 0 or more
 Clusters[0].Jobs[1].UID: found nothing; use the UID of the Job
 Clusters[0].Jobs[2].Replaces.UID: found "2"; use the UID of another Job
 Clusters[0].Jobs[3].Phase: found 9; use Running, Pending, Succeeded or Failed
 Clusters[0].Jobs[3].UID: found "1"; use a UID that no other Job has
+Clusters[0].Jobs[4].UID: found nothing; use the UID of the Job
 Clusters[1].Name: found "a"; use a name that no other cluster has`)
 	s = newFleet("a", "b").State
+	s.Clusters[0].Jobs = []jobs.Job{{UID: "1", Phase: jobs.Failed}, {UID: "2", Phase: jobs.Succeeded, Replaces: jobs.Source{UID: "1", Attempt: 1}}}
 	require.NoError(t, s.Validate())
 }

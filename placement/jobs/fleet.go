@@ -16,9 +16,10 @@ type fleet struct {
 	*Policy
 	*State
 	members []member
-	jobs    []job // by member
-	chains  chains
-	again   int64 // Jobs to create that late creates leave room for on their clusters only
+	jobs    []job   // by member
+	chains  []chain // from 1
+	again   int64   // Jobs to create that late creates leave room for on their clusters only
+	change  horizon // when the decision can change
 }
 
 type member struct {
@@ -44,8 +45,8 @@ func (m *member) path() taint.Path {
 type job struct {
 	*Job
 	member            int32
-	chain             int32 // -1 if it has none
-	stuck             bool
+	chain             int32 // index of its chain; 0 if it has none
+	stuck, surplus    bool
 	deleted, deferred bool // by this decision
 }
 
@@ -53,7 +54,7 @@ type job struct {
 func (j *job) stays() bool { return j.live() && (!j.deleted || j.deferred) }
 
 func newFleet(p *Policy, s *State) *fleet {
-	f := &fleet{Policy: p, State: s}
+	f := &fleet{Policy: p, State: s, change: horizon{now: s.Now}}
 	clusters := byName(s.Clusters, func(c *Cluster) string { return c.Name }, join)
 	listed := byName(p.Members, func(m *Member) string { return m.Name }, least)
 	for i := range clusters {
@@ -91,8 +92,8 @@ func newFleet(p *Policy, s *State) *fleet {
 	return f
 }
 
-// byName returns copies of all, by name. Of several with one name, merge makes one; the
-// result must not depend on their order.
+// byName returns copies of all, by name. It merges elements of the same name. The result
+// of merge must not depend on their order.
 func byName[T any](all []T, name func(*T) string, merge func(T, T) T) []T {
 	sorted := slices.Clone(all)
 	slices.SortFunc(sorted, func(a, b T) int { return strings.Compare(name(&a), name(&b)) })
@@ -107,19 +108,15 @@ func byName[T any](all []T, name func(*T) string, merge func(T, T) T) []T {
 	return kept
 }
 
-// least merges two members of one name: the least of each field counts.
+// least merges two members of the same name: the least of each field counts.
 func least(a, b Member) Member {
 	a.Weight = min(a.Weight, b.Weight)
-	if b.priority() < a.priority() {
-		a.Priority = b.Priority
-	}
-	if a.MaxJobs == nil || b.MaxJobs != nil && *b.MaxJobs < *a.MaxJobs {
-		a.MaxJobs = b.MaxJobs
-	}
+	a.Priority = new(min(a.priority(), b.priority()))
+	a.MaxJobs = new(min(a.maxJobs(), b.maxJobs()))
 	return a
 }
 
-// join merges two observations of one cluster.
+// join merges two observations of the same cluster.
 func join(a, b Cluster) Cluster {
 	a.Reach = min(a.Reach, b.Reach)
 	a.Jobs = slices.Concat(a.Jobs, b.Jobs)
@@ -152,16 +149,19 @@ func (f *fleet) see() {
 				continue
 			}
 			seen[j.UID] = int32(len(f.jobs))
-			f.jobs = append(f.jobs, job{Job: j, member: int32(i), chain: -1})
+			f.jobs = append(f.jobs, job{Job: j, member: int32(i)})
 		}
 	}
 	for i := range f.jobs {
-		f.jobs[i].stuck, _ = f.jobs[i].Job.stuck(f.Failover.GracePeriod, f.Now)
+		j := &f.jobs[i]
+		var next time.Time
+		j.stuck, next = j.Job.stuck(f.Failover.GracePeriod, f.Now)
+		f.change.add(next)
 	}
-	f.chains = f.link()
+	f.link(seen)
 }
 
-// compareJobs orders two observations of one UID.
+// compareJobs orders two observations of the same UID.
 func compareJobs(a, b *Job) int {
 	flags := func(j *Job) (n int) {
 		for i, flag := range []bool{j.Deleting, j.NeverStarted, j.Unconfirmed} {
@@ -216,15 +216,12 @@ func (f *fleet) total() (all scaling.JobCounts, late int64) {
 		all.Pending = plus(all.Pending, c.Pending)
 		all.Stuck = plus(all.Stuck, c.Stuck)
 		all.Terminating = plus(all.Terminating, c.Terminating)
-		if f.members[i].registered {
-			late = plus(late, max(0, f.members[i].Late))
-		}
+		late = plus(late, max(0, f.members[i].Late))
 	}
 	return all, late
 }
 
-func (f *fleet) ref(i int32) Ref {
-	j := &f.jobs[i]
+func (f *fleet) ref(j *job) Ref {
 	return Ref{f.members[j.member].name(), j.Name, j.UID}
 }
 

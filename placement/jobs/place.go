@@ -45,7 +45,7 @@ func (m *member) judge(tainted bool) Reason {
 		return ReasonOverloaded
 	case m.Weight <= 0:
 		return ReasonNoWeight
-	case m.MaxJobs != nil && plus(m.counts.Running, m.counts.Terminating) >= *m.MaxJobs:
+	case plus(m.counts.Running, m.counts.Terminating) >= m.maxJobs():
 		return ReasonFull
 	}
 	return ""
@@ -69,7 +69,7 @@ func (f *fleet) placer() *placer {
 	}
 	priority := func(i int32) int32 {
 		if f.Scheduling != PriorityFailover {
-			return 0
+			return lowest
 		}
 		return f.members[i].priority()
 	}
@@ -90,9 +90,9 @@ func (p *placer) parties(tier []int32) []apportion.Party {
 	all := make([]apportion.Party, len(tier))
 	for at, i := range tier {
 		m := &p.members[i]
-		all[at] = apportion.Party{Weight: m.Weight, Held: clip(plus(m.counts.Running, p.placed[i].Jobs())), Rank: m.rank}
-		if m.MaxJobs != nil {
-			all[at].Capped, all[at].Cap = true, clip(max(0, *m.MaxJobs-m.counts.Terminating))
+		all[at] = apportion.Party{
+			Weight: m.Weight, Held: clip(plus(m.counts.Running, p.placed[i].Jobs())), Rank: m.rank,
+			Capped: true, Cap: clip(m.maxJobs() - m.counts.Terminating),
 		}
 	}
 	return all
@@ -134,17 +134,18 @@ func (p *placer) replace(stuck []stuckJob, n int64) (left int64) {
 	for _, tier := range p.tiers {
 		tiers = append(tiers, open{tier, apportion.NewSequence(p.parties(tier))})
 	}
-	holds := make([]int32, len(p.members)) // the last stuck Job whose chain has a Job there
-	to, count := make([]int32, len(stuck)), make([]int32, len(p.members))
-	turn := 0
-	for ; n > 0 && turn < len(stuck) && len(tiers) > 0; turn++ {
-		p.hold(holds, stuck[turn], int32(turn+1))
-		to[turn] = -1
-		full := false
+	holds := make([]int32, len(p.members)) // the last turn whose chain has a Job there
+	type replacement struct {
+		*job
+		to int32
+	}
+	placed, count := make([]replacement, 0, n), make([]int32, len(p.members))
+	for turn := int32(1); n > 0 && int(turn) <= len(stuck) && len(tiers) > 0; turn++ {
+		j, full := &stuck[turn-1].job, false
+		p.hold(holds, j, turn)
 		for _, o := range tiers {
-			at, ok := o.seats.Next(func(party int) bool { return holds[o.tier[party]] == int32(turn+1) })
-			if ok {
-				to[turn] = o.tier[at]
+			if at, ok := o.seats.Next(func(party int) bool { return holds[o.tier[party]] == turn }); ok {
+				placed = append(placed, replacement{j, o.tier[at]})
 				count[o.tier[at]]++
 				n--
 				break
@@ -155,55 +156,37 @@ func (p *placer) replace(stuck []stuckJob, n int64) (left int64) {
 			tiers = slices.DeleteFunc(tiers, func(o open) bool { return o.seats.Full() })
 		}
 	}
+	memory := make([]Replacement, len(placed))
 	for i, n := range count {
 		if n > 0 {
-			p.placed[i].Replacements = make([]Replacement, 0, n)
+			p.placed[i].Replacements, memory = memory[:n:n], memory[n:]
 		}
 	}
-	for i, member := range to[:turn] {
-		if member >= 0 {
-			placed := &p.placed[member]
-			placed.Replacements = append(placed.Replacements, Replacement{p.ref(stuck[i].job), p.source(stuck[i].job)})
-		}
+	for _, r := range slices.Backward(placed) {
+		count[r.to]--
+		p.placed[r.to].Replacements[count[r.to]] = Replacement{p.ref(r.job), Source{r.source(), p.chains[r.chain].attempts + 1}}
 	}
 	return n
 }
 
 // hold marks the members that have a Job of the chain of a stuck Job.
-func (p *placer) hold(holds []int32, s stuckJob, turn int32) {
-	holds[s.member] = turn
-	if c := p.jobs[s.job].chain; c >= 0 {
-		for _, i := range p.chains[c].jobs {
-			if p.jobs[i].stays() {
-				holds[p.jobs[i].member] = turn
-			}
+func (p *placer) hold(holds []int32, j *job, turn int32) {
+	holds[j.member] = turn
+	for _, i := range p.chains[j.chain].jobs {
+		if p.jobs[i].stays() {
+			holds[p.jobs[i].member] = turn
 		}
 	}
-}
-
-// source returns the source of the replacement of a Job.
-func (p *placer) source(i int32) Source {
-	source := Source{p.jobs[i].source(), 1}
-	if c := p.jobs[i].chain; c >= 0 {
-		source.Attempt = p.chains[c].attempts + 1
-	}
-	return source
 }
 
 // add places n Jobs that replace nothing, and returns how many found no place. Jobs that
-// are created again go to members that have late creates, one for each of them.
+// are created again go to members with late creates, up to their number on each member.
 func (p *placer) add(n int64, again bool) (left int64) {
 	for _, tier := range p.tiers {
-		if n <= 0 {
-			break
-		}
 		parties := p.parties(tier)
 		for at := range parties {
 			if party, late := &parties[at], max(0, p.members[tier[at]].Late); again {
-				most := clip(plus(int64(party.Held), late))
-				if !party.Capped || party.Cap > most {
-					party.Capped, party.Cap = true, most
-				}
+				party.Cap = min(party.Cap, clip(plus(int64(party.Held), late)))
 			}
 		}
 		shares, _ := apportion.Webster(clip(n), parties)
@@ -215,7 +198,7 @@ func (p *placer) add(n int64, again bool) (left int64) {
 	return n
 }
 
-// unplaced returns why Jobs found no place, some of which replace nothing.
+// unplaced returns why Jobs found no place. additional is how many replace nothing.
 func (f *fleet) unplaced(additional int64) Reason {
 	some := func(such func(*member) bool) bool {
 		for i := range f.members {

@@ -7,7 +7,7 @@ import (
 	"github.com/scaledjob/scaledjob/strategy"
 )
 
-// Plan decides one poll: which Jobs to delete, how many to create, and where. It is
+// Plan decides a poll: which Jobs to delete, how many to create, and where. It is
 // pure and total, and the order of members, clusters and Jobs does not matter.
 //
 //  1. Outdated Jobs are deleted, then duplicates, then finished Jobs, over all clusters.
@@ -23,19 +23,14 @@ import (
 func Plan(p Policy, s State) Decision {
 	f := newFleet(&p, &s)
 	var d Decision
-	change := horizon{now: s.Now}
 	f.taint(&d.Checkpoint)
 	f.delete(&d)
 	f.count()
 	f.judge(d.Checkpoint.workloads)
 	f.decide(&d)
 	f.place(&d)
-	f.store(&d, &change)
-	for i := range f.jobs {
-		_, next := f.jobs[i].Job.stuck(f.Failover.GracePeriod, f.Now)
-		change.add(next)
-	}
-	d.NextCheck = change.next
+	f.store(&d)
+	d.NextCheck = f.change.next
 	return d
 }
 
@@ -44,23 +39,18 @@ func Plan(p Policy, s State) Decision {
 func (f *fleet) decide(d *Decision) {
 	jobs, late := f.total()
 	d.Scaling = f.scale(jobs)
-	if late > 0 {
-		held := jobs
-		held.Terminating = plus(held.Terminating, late)
-		f.again = d.Scaling.Create - f.scale(held).Create
-	}
+	held := jobs
+	held.Terminating = plus(held.Terminating, late)
+	f.again = d.Scaling.Create - f.scale(held).Create
 	t := &d.Scaling.Trace
-	d.Target = f.target(0)
-	if t.Demand.Active > 0 {
-		d.Target = f.target(t.Demand.Jobs)
-	}
+	d.Target = f.target(t.Demand.Jobs)
 	if f.asked(d) && f.replaces() && d.Scaling.Create == 0 && jobs.Running >= t.Bounds.Max && jobs.Stuck > 0 && d.Target > jobs.Running-jobs.Stuck {
 		d.Reason = ReasonHeldByStuck
 	}
 }
 
-// scale decides by package scaling. Over the maximum, that of the trace is the raised
-// one.
+// scale decides by package scaling. With FailoverOverMax the trace has the raised
+// maximum.
 func (f *fleet) scale(jobs scaling.JobCounts) scaling.Decision {
 	policy, state := f.Scaling, scaling.State{Metrics: f.Metrics, Jobs: &jobs}
 	policy.Strategy = f.strategy()

@@ -229,6 +229,36 @@ func TestFailoverOverMax(t *testing.T) {
 	}
 	require.Equal(t, jobs.ReasonHeldByStuck, f.plan().Reason)
 
+	// Jobs that run are enough, or there is capacity: stuck Jobs hold nothing.
+	f = newFleet("a", "b")
+	f.Scaling.Bounds.Max = 3
+	f.has("a", 1, jobs.Pending, time.Minute)
+	f.has("b", 2, jobs.Running, 0)
+	f.demand(2)
+	require.Empty(t, f.plan().Reason)
+	f.demand(3)
+	require.Equal(t, jobs.ReasonHeldByStuck, f.plan().Reason)
+	f.Scaling.Bounds.Max = 4
+	require.Empty(t, f.plan().Reason)
+	require.Equal(t, []jobs.Placement{{Cluster: "b", Replacements: []jobs.Replacement{
+		{Of: jobs.Ref{Cluster: "a", Name: "a-0", UID: "a-0"}, Source: jobs.Source{UID: "a-0", Attempt: 1}},
+	}}}, f.plan().Create)
+	f.Scaling.Strategy = strategy.Default{}
+	f.demand(4)
+	require.Equal(t, []jobs.Placement{{Cluster: "a", Additional: 1}}, f.plan().Create)
+
+	// The minimum as a floor counts over the maximum, too.
+	f = newFleet("a", "b")
+	f.Scaling.Bounds, f.FailoverOverMax = scaling.Bounds{Min: 3, Max: 3, Mode: scaling.Floor}, true
+	f.has("a", 3, jobs.Pending, time.Minute)
+	f.demand(1)
+	require.Equal(t, map[string]int32{"a": 0, "b": 3}, f.created(f.plan()))
+
+	// An additive minimum is not replaced.
+	f.Scaling.Bounds = scaling.Bounds{Min: 1, Max: 3}
+	f.demand(9)
+	require.Equal(t, map[string]int32{"a": 0, "b": 2}, f.created(f.plan()))
+
 	// Without an active metric nothing is replaced, and the maximum holds.
 	f = newFleet("a")
 	f.Scaling.Bounds, f.FailoverOverMax = scaling.Bounds{Min: 3, Max: 3, Mode: scaling.Floor}, true

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"math"
 	"time"
 
 	"github.com/scaledjob/scaledjob/history"
@@ -57,8 +58,8 @@ const (
 	PriorityFailover Scheduling = "priorityFailover"
 )
 
-// Failover configures when a Job is stuck, how long a cluster is tainted, and what
-// happens to a Job and its replacement. Durations below 0 count as 0.
+// Failover configures when a Job is stuck, how long a cluster is tainted, and whether a
+// Job or its replacement is deleted. Durations below 0 count as 0.
 type Failover struct {
 	GracePeriod time.Duration // a Job that is pending for this time is stuck; 0 means at once
 	HardTaint   time.Duration // a failing cluster is excluded for this time; 0 means never
@@ -102,8 +103,15 @@ func (p *Policy) replaces() bool {
 	return ok
 }
 
-// lowest is the priority of a member without one.
+// lowest is the priority of a member without Priority.
 const lowest = -1
+
+func (m *Member) maxJobs() int64 {
+	if m.MaxJobs == nil {
+		return math.MaxInt64
+	}
+	return *m.MaxJobs
+}
 
 func (m *Member) priority() int32 {
 	if m.Priority == nil {

@@ -8,28 +8,27 @@ import (
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
-// A State is the observation of one poll. The zero value has no cluster and no metric.
+// A State is the observation of a poll. The zero value has no cluster and no metric.
 type State struct {
-	Metrics  []scaling.Metric // one that asks for n Jobs is {Value: n, Target: 1}
+	Metrics  []scaling.Metric // {Value: n, Target: 1} asks for n Jobs
 	Clusters []Cluster        // the registered clusters
-	// Checkpoint is that of the previous decision. It may have been stored as JSON.
+	// Checkpoint is the Checkpoint of the previous decision. It may have been stored as JSON.
 	Checkpoint Checkpoint
 	// Shared has the exclusions of other owners: see [Checkpoint.Exclusions].
 	Shared taint.Exclusions
 	Now    time.Time
 }
 
-// A Cluster is the observation of one registered cluster. The zero value has never been
-// reached. [NewCluster] returns one that is reachable.
+// A Cluster is the observation of a registered cluster. The zero value has never been
+// reached. [NewCluster] returns a reachable cluster.
 type Cluster struct {
 	Name       string
 	Reach      Reach
-	Jobs       []Job // of this owner, as last observed; finished ones too
+	Jobs       []Job // all Jobs of this owner, as last observed
 	Overloaded bool  // the caller wants no more Jobs there
 	Failures   Failures
-	// Late counts creates that were not answered and whose Jobs do not exist, but may
-	// still appear. They occupy capacity, except for new Jobs on this cluster, which get
-	// their names.
+	// Late counts creates without an answer. Their Jobs do not exist, but may still appear.
+	// They occupy capacity, except for new Jobs on this cluster, which get their names.
 	Late int64
 }
 
@@ -38,7 +37,7 @@ func NewCluster(name string, all ...Job) Cluster {
 	return Cluster{Name: name, Reach: Reachable, Jobs: all}
 }
 
-// Reach describes what is known of a cluster. The zero value is NeverReached.
+// Reach describes whether a cluster is reachable. The zero value is NeverReached.
 type Reach uint8
 
 const (
@@ -53,21 +52,21 @@ const (
 )
 
 // Failures are the requests to a cluster that have failed since the previous decision.
-// All failures of one poll count as one.
+// All failures of a poll count once.
 type Failures struct {
 	Call     bool // a list, watch, get, delete or health check: escalates the taint
 	Create   bool // a create that may succeed later (no answer, 408, 429, 5xx): likewise, but not under PriorityFailover
 	Rejected bool // a create that was rejected (other 4xx): no taint, and no new Job in this decision
 }
 
-// A Job is the observation of one Job. The zero value is running.
+// A Job is the observation of a Job. The zero value is running.
 type Job struct {
 	Name  string
 	UID   string // unique over all clusters
 	Phase Phase
 	// PendingSince is the time from which a pending Job counts as stuck after the grace
 	// period: its creation, or when it last ran. A Job with the zero time is never stuck,
-	// such as a suspended one or one whose create is in flight.
+	// such as a suspended Job, or a Job that the cache does not show yet.
 	PendingSince time.Time
 	Replaces     Source    // the zero value if it replaces nothing
 	Deleting     bool      // has a deletion timestamp; if it is unfinished, it is terminating

@@ -1,4 +1,4 @@
-// Package replicas decides how many replicas of one workload each cluster has: a
+// Package replicas decides how many replicas of a workload each cluster has: a
 // Deployment, a StatefulSet, or anything else with a scale subresource.
 //
 //	Split    total, members          -> the share of each, by weight
@@ -7,22 +7,22 @@
 //
 // It is pure and total: the time is a parameter, nothing panics, and the order of
 // members and clusters does not matter. The [Checkpoint] is kept as JSON, and each
-// plan says when it could change by itself (Plan.NextCheck).
+// plan has the next time at which it can change (Plan.NextCheck).
 //
 // # Rules
 //
-//  1. The total is what the metrics ask for, at least Min and at most Max. A pause
+//  1. The total is the number that the metrics ask for, at least Min and at most Max. A pause
 //     with a number replaces it. A pause without one, unknown metrics, a policy without
 //     a maximum, and a checkpoint of another version leave all members as they are.
 //
-//  2. Members share the total by [apportion.Webster]: one replica more is one more for
-//     one member, and if a member is excluded, exactly its share moves. Ties go to the
+//  2. Members share the total by [apportion.Webster]. An additional replica goes to a
+//     single member. If a member is excluded, exactly its share moves. Ties go to the
 //     member with fewer, then by Policy.Seed, then by name.
 //
 //  3. A member that is unreachable, was not asked, or failed the last write keeps its
 //     share for the grace period. Then it is excluded until it is healthy again, and for
 //     the recovery delay after that. A cluster without the workload is excluded at once.
-//     A member without progress keeps the replicas that exist, and one that is missing.
+//     A member without progress keeps the replicas that exist, and a missing replica.
 //
 //  4. If all are excluded, recovering members are not. If there are none, the shares
 //     are those of all members that may be healthy again.
@@ -36,10 +36,10 @@
 //     on the members that were read are still as many as the total. So a member that
 //     cannot take its share costs no other member a replica.
 //
-//  7. What moves is limited by MaxPercentage in each plan, and by MaxSurge replicas
+//  7. Moves are limited by MaxPercentage in each plan, and by MaxSurge replicas
 //     above Max. Replicas of members that are excluded because they are unreachable are
 //     outside that bound, as are replicas that do not exist on members that are excluded
-//     because the last write failed: neither can be scaled down. So is the one missing
+//     because the last write failed: neither can be scaled down. So is the missing
 //     replica of each member without progress.
 //
 // # Cost
@@ -50,11 +50,11 @@
 // # Tests
 //
 //	every replica has a place; order does not matter           FuzzShares
-//	no plan gives up what does not exist elsewhere             FuzzMoves
+//	no plan gives up a replica that does not exist elsewhere    FuzzMoves
 //	a member that fails costs the others nothing               FuzzFailover
 //	orders that are carried out lead to the shares             FuzzArrive
 //	nothing changes before NextCheck, something at it          FuzzNextCheck
 //	hours with failures, restarts, edits and new clusters      FuzzReplay
-//	the steps of growing and shrinking, one by one             FuzzOracle
-//	each rule above, poll by poll                              replicas_test.go
+//	single steps of growing and shrinking                      FuzzOracle
+//	each rule above, poll by poll                              plan_test.go
 package replicas

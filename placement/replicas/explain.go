@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// A Reason says why a member has no share or may lose it, or why a plan does less than
-// was asked for. Empty means that there is no reason.
+// A Reason is the reason why a member has no share or may lose it, or why a plan does less
+// than was asked for. Empty means that there is no reason.
 type Reason string
 
-// Reasons of members. The first four also describe what was observed.
+// Reasons of members. The first four also describe an observation.
 const (
 	ReasonUnreachable     Reason = "Unreachable"     // the workload could not be read
 	ReasonWriteFailed     Reason = "WriteFailed"     // it was read, and the last write failed
@@ -49,7 +49,7 @@ var descriptions = map[Reason]string{
 	ReasonNoWeight:        "Cluster has no weight",
 }
 
-// Description says in words how the member is.
+// Description describes the member in words.
 func (s *Share) Description() string {
 	text := descriptions[s.Reason] + s.SameAs
 	switch until := clock(s.Until); {
@@ -74,7 +74,7 @@ func (s *Share) Description() string {
 // clock returns the time as a status has it.
 func clock(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// String describes the plan in lines, one for each member, without a newline at the
+// String describes the plan in lines, a line for each member, without a newline at the
 // end.
 func (p Plan) String() string {
 	var b strings.Builder

@@ -3,7 +3,7 @@ package replicas
 import "math"
 
 // move sets the next number of each member, and reports whether the maximum keeps
-// replicas from moving. It never gives up a replica that exists before another one
+// replicas from moving. It never gives up a replica that exists before another
 // exists in its place.
 func (f *fleet) move() (atMax bool) {
 	lack := make([]int64, len(f.members))
@@ -28,8 +28,8 @@ func (f *fleet) move() (atMax bool) {
 	return atMax
 }
 
-// growth returns how many of the lacking replicas are ordered now: those that nobody
-// has, and those that may move, within the bound.
+// growth returns how many of the lacking replicas are ordered now, within the bound:
+// replicas that no member has, and replicas that may move.
 func (f *fleet) growth(lacking int64) (growth int64, atMax bool) {
 	var had, ordered int64
 	for i := range f.members {
@@ -43,7 +43,7 @@ func (f *fleet) growth(lacking int64) (growth int64, atMax bool) {
 }
 
 // ordered returns the replicas that count against the maximum, and may take the place of
-// others. On a member that failed or is stalled those are the existing ones.
+// others. If the member failed or is stalled, only existing replicas do.
 func (m *member) ordered() int64 {
 	switch {
 	case m.stalled():
@@ -57,7 +57,7 @@ func (m *member) ordered() int64 {
 }
 
 // shrink takes replicas from members above their shares: as many as the others have
-// in their place, and of those that exist as many as there are too many.
+// in their place, and of the existing replicas as many as there are too many.
 func (f *fleet) shrink() {
 	waiting, existing := make([]int64, len(f.members)), make([]int64, len(f.members))
 	proven, all := -f.total, -f.total
@@ -83,13 +83,11 @@ func (f *fleet) shrink() {
 		waiting[i] = unneeded
 		unborn += unneeded
 	}
-	proven = max(0, proven)
-	first := min(proven, unborn)
-	f.give(waiting, first)
-	f.give(existing, min(proven-first, max(0, all)))
+	f.give(waiting, min(max(0, proven), unborn))
+	f.give(existing, max(0, all))
 }
 
-// give takes n replicas from the members that have more of those amounts, the first of
+// give takes n replicas from the members with the largest amounts, the first of
 // equals.
 func (f *fleet) give(amounts []int64, n int64) {
 	var sum int64
@@ -113,8 +111,8 @@ func (f *fleet) remaining() int32 {
 	return clip(max(above, below))
 }
 
-// level returns how much of n each amount gives, if one after the other is taken from
-// the largest, the first of equals. n is at most their sum.
+// level returns how much of n each amount gives, if each step takes 1 from the largest
+// amount, the first of equals. n is at most their sum.
 func level(amounts []int64, n int64) []int64 {
 	rest := func(level int64) int64 {
 		rest := n

@@ -3,6 +3,7 @@ package replicas
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -10,12 +11,12 @@ import (
 	"github.com/scaledjob/scaledjob/placement/apportion"
 )
 
-// A Plan says how many replicas each member has next. The zero value writes nothing.
+// A Plan is the number of replicas that each member has next. The zero value writes nothing.
 type Plan struct {
 	Asked  int32   // replicas that the metrics ask for; 0 if that is unknown
-	Total  int32   // replicas that the members share; if Reason leaves them as they are, those that they have
+	Total  int32   // replicas that the members share, or that they have if Reason leaves them as they are
 	Shares []Share // of each member, by name
-	// Reason says why the plan does less than was asked for. Empty means that every
+	// Reason is why the plan does less than was asked for. Empty means that every
 	// replica has a place, and may move there.
 	Reason Reason
 	// Unplaced is the number of replicas that no member can take.
@@ -29,20 +30,20 @@ type Plan struct {
 	Checkpoint Checkpoint
 }
 
-// A Share is the part of one member.
+// A Share is the part of a member.
 type Share struct {
 	Name string
-	// Reason says why the member has no share or may lose it. Empty means that it is a
+	// Reason is why the member has no share or may lose it. Empty means that it is a
 	// healthy member.
 	Reason   Reason
 	Excluded bool      // the member has no share, unless all are excluded
 	Until    time.Time // when Reason or Excluded changes by itself; the zero time means never
 	SameAs   string    // the other name of the cluster, if Reason is ReasonDuplicate
 	Current  int32     // replicas as last read
-	Existing int32     // those that exist, as last read
+	Existing int32     // replicas that exist, as last read
 	Desired  int32     // its part of the total
 	Next     int32     // the number to write now, between Current and Desired
-	// Write reports whether Next is to be written. For a member whose last write failed
+	// Write reports whether the caller must write Next. For a member whose last write failed
 	// it may equal Current: the write shows whether writing is possible again.
 	Write bool
 }
@@ -57,7 +58,7 @@ type member struct {
 	usable  bool // it was read, so that it may be written to
 }
 
-// A fleet is what a plan works on.
+// A fleet is the working state of a plan.
 type fleet struct {
 	*Policy
 	members []member // by name
@@ -78,14 +79,15 @@ func NewPlan(p Policy, s State) Plan {
 	if s.Replicas != nil {
 		plan.Asked = max(0, *s.Replicas)
 	}
-	total, hold := p.total(s.Replicas)
+	hold := p.hold(s.Replicas)
 	if unknown {
 		hold, plan.Checkpoint = ReasonCheckpointVersion, Checkpoint{before.Version, maps.Clone(before.Members)}
 	}
 	if hold != "" {
 		plan.Reason, plan.Total = hold, f.hold()
 	} else {
-		f.total, plan.Total = int64(total), total
+		plan.Total = p.total(s.Replicas)
+		f.total = int64(plan.Total)
 		plan.Unplaced, plan.Reason = f.share()
 		atMax := f.move()
 		plan.Remaining = f.remaining()
@@ -144,7 +146,7 @@ func byName(all []Cluster) []Cluster {
 	}, func(a, b Cluster) bool { return a.Name == b.Name })
 }
 
-// firstOf sorts, and returns the first of those that are the same.
+// firstOf sorts, and returns the first of equal elements.
 func firstOf[T any](all []T, order func(a, b T) int, same func(a, b T) bool) []T {
 	slices.SortFunc(all, order)
 	return slices.CompactFunc(all, same)
@@ -157,7 +159,7 @@ func (f *fleet) change(at, now time.Time) {
 	}
 }
 
-// observe sets what is known of the member; c is nil if it is not registered.
+// observe sets the state of the member; c is nil if it is not registered.
 func (m *member) observe(p *Policy, s *State, c *Cluster) {
 	m.cluster = c
 	if c == nil {
@@ -200,8 +202,8 @@ func (m *member) exclude(why Reason) {
 // stalled reports whether the member's share has the replicas that exist at most.
 func (m *member) stalled() bool { return m.Reason == ReasonNoProgress }
 
-// probe returns the number of missing replicas that a stalled member keeps: one that
-// shows when others can exist.
+// probe returns the number of missing replicas that a stalled member keeps: a single
+// replica, which shows when others can exist.
 func (m *member) probe() int64 {
 	if m.stalled() && m.Desired >= m.Existing && m.Current > m.Existing {
 		return 1
@@ -209,8 +211,8 @@ func (m *member) probe() int64 {
 	return 0
 }
 
-// separate excludes all but one of the names of one cluster: the first by name of
-// those that are listed and were read.
+// separate excludes all names of a cluster but the first, by name, that is listed and was
+// read.
 func (f *fleet) separate() {
 	order := make([]*member, 0, len(f.members))
 	for i := range f.members {
@@ -233,14 +235,14 @@ func (f *fleet) separate() {
 func (m *member) rank() int {
 	switch {
 	case m.listed && m.usable:
-		return 0
+		return -1
 	case m.listed:
-		return 1
+		return 0
 	}
-	return 2
+	return 1
 }
 
-// reinstate gives those that recover a share if no other member has one.
+// reinstate gives recovering members a share if all others are excluded.
 func (f *fleet) reinstate() {
 	var back []*member
 	for i := range f.members {
@@ -265,7 +267,7 @@ func (m *member) done() bool {
 	return m.Reason == ReasonDuplicate || m.usable && m.Current == 0 || m.cluster.problem() == ReasonWorkloadMissing
 }
 
-// checkpoint returns what the next plan must know.
+// checkpoint returns the checkpoint for the next plan.
 func (f *fleet) checkpoint() Checkpoint {
 	c := Checkpoint{Version: CheckpointVersion, Members: map[string]MemberCheckpoint{}}
 	for i := range f.members {
@@ -287,8 +289,8 @@ func (f *fleet) hold() int32 {
 	return clip(total)
 }
 
-// share sets the part of each member. If all are excluded, the parts are those of all
-// that may have replicas at another time.
+// share sets the part of each member. If all are excluded, all members share that
+// may have replicas at another time.
 func (f *fleet) share() (unplaced int32, why Reason) {
 	some, free, later := false, false, false
 	for i := range f.members {
@@ -351,4 +353,4 @@ func share(total int32, n int, of func(i int) party, seed string) (shares []int3
 }
 
 // clip returns n as an int32, or the greatest int32.
-func clip(n int64) int32 { return int32(min(n, 1<<31-1)) }
+func clip(n int64) int32 { return int32(min(n, math.MaxInt32)) }

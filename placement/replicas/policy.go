@@ -11,26 +11,26 @@ import (
 // NoMax as Policy.Max allows any number of replicas.
 const NoMax = math.MaxInt32
 
-// A Policy says how the replicas of one workload are shared among clusters. The zero
+// A Policy is the configuration of a workload whose replicas several clusters share. The zero
 // value has no maximum, so that its plans write nothing; see [NewPolicy].
 type Policy struct {
 	// Members are the clusters that may have replicas. If there are none, every
 	// registered cluster is a member of weight 1.
 	Members []Member
 	// Min and Max bound the total. If Max is 0 or less, plans write nothing. A Min
-	// above Max counts as Max, and one below 0 as 0.
+	// above Max counts as Max, and a negative Min as 0.
 	Min, Max int32
-	// GracePeriod is the time for which a member that fails keeps its share. At 0 its
+	// GracePeriod is how long a member that fails keeps its share. At 0 its
 	// share moves at once.
 	GracePeriod time.Duration
 	// RecoveryDelay is the time for which an excluded member must be healthy again
 	// before it has a share.
 	RecoveryDelay time.Duration
 	// ProgressDeadline is the time within which another of a member's missing replicas
-	// must exist. A member without progress keeps what exists and one missing replica,
+	// must exist. A member without progress keeps its existing replicas and a missing replica,
 	// and the others get the rest, until that replica exists. At 0 there is no deadline.
 	ProgressDeadline time.Duration
-	// MaxPercentage is the part of the total, at least one replica, that one plan moves
+	// MaxPercentage is the part of the total, at least 1 replica, that a plan moves
 	// between members. nil sets no limit.
 	MaxPercentage *int32
 	// MaxSurge is the number of replicas above Max that members may have while replicas
@@ -42,8 +42,8 @@ type Policy struct {
 	Seed string
 }
 
-// NewPolicy returns a policy with at most max replicas, one minute of grace and a
-// progress deadline of five minutes. It allows a surge of a quarter of max, or of one
+// NewPolicy returns a policy with at most max replicas, 1 minute of grace and a
+// progress deadline of five minutes. It allows a surge of a quarter of max, at least 1
 // replica. It has no minimum, no recovery delay and no limit of moves.
 func NewPolicy(max int32, members ...Member) Policy {
 	return Policy{
@@ -111,20 +111,29 @@ func checkMembers(e *field.Errors, members []Member) {
 	}
 }
 
-// total returns the number of replicas that members share, or the reason to leave all
-// members as they are.
-func (p *Policy) total(asked *int32) (int32, Reason) {
+// hold returns the reason to leave all members as they are; empty means that there is
+// none.
+func (p *Policy) hold(asked *int32) Reason {
 	switch {
 	case p.Pause.Paused && p.Pause.Replicas != nil:
-		return max(0, *p.Pause.Replicas), ""
+		return ""
 	case p.Pause.Paused:
-		return 0, ReasonPaused
+		return ReasonPaused
 	case p.Max <= 0:
-		return 0, ReasonNoMaximum
+		return ReasonNoMaximum
 	case asked == nil:
-		return 0, ReasonMetricsUnknown
+		return ReasonMetricsUnknown
 	}
-	return max(min(max(0, p.Min), p.Max), min(*asked, p.Max)), ""
+	return ""
+}
+
+// total returns the number of replicas that members share, unless there is a reason to
+// hold.
+func (p *Policy) total(asked *int32) int32 {
+	if p.Pause.Paused {
+		return max(0, *p.Pause.Replicas)
+	}
+	return min(max(0, p.Min, *asked), p.Max)
 }
 
 // bound returns the number of replicas that members may have while replicas move.
@@ -132,12 +141,12 @@ func (p *Policy) bound(total int32) int64 {
 	return int64(max(p.Max, total)) + int64(max(0, p.MaxSurge))
 }
 
-// moves returns the number of replicas that one plan may move.
+// moves returns the number of replicas that a plan may move.
 func (p *Policy) moves(total int32) int64 {
 	if p.MaxPercentage == nil {
 		return math.MaxInt32
 	}
-	return max(1, int64(total)*int64(max(0, min(*p.MaxPercentage, 100)))/100)
+	return max(1, int64(total)*int64(min(*p.MaxPercentage, 100))/100)
 }
 
 // Split shares total replicas among members by weight, and returns the number of each

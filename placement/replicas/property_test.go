@@ -5,6 +5,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -124,6 +125,9 @@ func propShares(t *rapid.T, c *premise.Counts) {
 		case m.Description() == "":
 			t.Fatalf("no description of %s\n%s", m.Name, plan)
 		}
+	}
+	if !slices.IsSortedFunc(plan.Shares, func(a, b replicas.Share) int { return strings.Compare(a.Name, b.Name) }) {
+		t.Fatalf("not by name\n%s", plan)
 	}
 	if !hold && sum+int64(plan.Unplaced) != int64(plan.Total) || plan.Unplaced > 0 && plan.Reason != replicas.ReasonNoMembers {
 		t.Fatalf("%d in all\n%s", sum, plan)

@@ -9,24 +9,24 @@ import (
 	"github.com/scaledjob/scaledjob/field"
 )
 
-// A State is what was observed. The zero value knows neither metrics nor clusters.
+// A State is an observation. The zero value knows neither metrics nor clusters.
 type State struct {
 	// Replicas is the number that the metrics ask for, before the bounds. nil means
 	// that they could not be read.
 	Replicas *int32
 	Clusters []Cluster // each registered cluster
-	// Checkpoint is that of the previous plan for this workload, which may have been
+	// Checkpoint is the Checkpoint of the previous plan for this workload. It may have been
 	// stored as JSON. The zero value starts anew.
 	Checkpoint Checkpoint
 	Now        time.Time
 }
 
-// A Cluster is one registered cluster as it was observed. A Cluster with a name alone is
+// A Cluster is the observation of a registered cluster. A Cluster with a name alone is
 // healthy, and its workload has no replicas.
 type Cluster struct {
 	Name string
-	// UID identifies the workload. If two clusters have the same UID, they are one
-	// cluster under two names: one of the two counts. An empty UID is not compared.
+	// UID identifies the workload. If two clusters have the same UID, they are the
+	// same cluster under two names, and count once. An empty UID is not compared.
 	UID string
 	// Problem is ReasonUnreachable, ReasonWorkloadMissing, ReasonWriteFailed,
 	// ReasonNotAsked, or empty. Any other value counts as ReasonUnreachable.
@@ -34,7 +34,7 @@ type Cluster struct {
 	// Replicas is spec.replicas of the workload. The numbers of the previous plan count
 	// if the workload could not be read.
 	Replicas int32
-	// Existing is the number of those that exist, such as status.replicas of a scale or
+	// Existing is the number of replicas that exist, such as status.replicas of a scale or
 	// the number of ready pods. nil means all of them.
 	Existing *int32
 }
@@ -43,7 +43,7 @@ type Cluster struct {
 // reads.
 const CheckpointVersion = 1
 
-// A Checkpoint is what the next plan must know of this one. It holds one entry for
+// A Checkpoint is the state that must survive until the next plan. It holds an entry for
 // each member, so that its size is bounded by the registered clusters. The zero value
 // knows nothing.
 type Checkpoint struct {
@@ -51,7 +51,7 @@ type Checkpoint struct {
 	Members map[string]MemberCheckpoint `json:"members,omitempty"`
 }
 
-// A MemberCheckpoint is what is remembered of one member.
+// A MemberCheckpoint is the part of a Checkpoint for a member.
 type MemberCheckpoint struct {
 	Problem  Reason    `json:"problem,omitempty"`  // the last failure; empty if the member is healthy
 	Since    time.Time `json:"since,omitzero"`     // when the failure or the recovery began
@@ -116,7 +116,7 @@ func (s *State) Validate() error {
 	return e.Err()
 }
 
-// problem returns the problem of the cluster, of which there are four.
+// problem returns the problem of the cluster; an unknown value is ReasonUnreachable.
 func (c *Cluster) problem() Reason {
 	switch c.Problem {
 	case "", ReasonUnreachable, ReasonWorkloadMissing, ReasonWriteFailed, ReasonNotAsked:
@@ -133,7 +133,7 @@ func (c *Cluster) existing() int32 {
 	return max(0, min(c.Replicas, *c.Existing))
 }
 
-// observe returns what is known after one more observation.
+// observe returns the state after another observation.
 func (m MemberCheckpoint) observe(c *Cluster, p *Policy, now time.Time) MemberCheckpoint {
 	problem, before := c.problem(), m.Existing
 	answered := problem != ReasonUnreachable && problem != ReasonNotAsked
@@ -144,9 +144,7 @@ func (m MemberCheckpoint) observe(c *Cluster, p *Policy, now time.Time) MemberCh
 		m.Replicas, m.Existing, problem = 0, 0, ""
 	}
 	m = m.health(problem, p, now)
-	if answered {
-		m.progress(m.Existing > before, now)
-	}
+	m.progress(m.Existing > before, now)
 	return m
 }
 
@@ -163,7 +161,7 @@ func (m MemberCheckpoint) health(problem Reason, p *Policy, now time.Time) Membe
 	return m
 }
 
-// progress takes over whether one more replica exists.
+// progress notes whether another replica exists.
 func (m *MemberCheckpoint) progress(more bool, now time.Time) {
 	switch {
 	case m.Existing >= m.Replicas:
@@ -199,4 +197,4 @@ func elapsed(start time.Time, d time.Duration, now time.Time) (bool, time.Time) 
 }
 
 // stamp returns a time that is the same after it has been stored as JSON.
-func stamp(t time.Time) time.Time { return t.UTC().Round(0) }
+func stamp(t time.Time) time.Time { return t.UTC() }

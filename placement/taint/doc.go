@@ -1,22 +1,26 @@
 // Package taint remembers which clusters failed, and until when that counts.
 //
-// There are two kinds, and both are values that can be kept as JSON. All times are
+// There are two kinds, and both can be stored as JSON. All times are
 // parameters; every interval is half-open, so that a taint until t has ended at t.
 //
-// A [State] is a cluster's own, against whatever would go there. A failure makes
-// it soft, which excludes nothing but is remembered; another failure while it is
-// soft makes it hard, which excludes the cluster; another while it is hard can
-// only prolong it:
+// A [State] is the taint of a cluster. A failure makes it soft, which excludes nothing.
+// Another failure while it is soft makes it hard, which excludes the cluster. Another
+// failure while it is hard can prolong it:
 //
-//	none  at a failure  soft until t + Soft, or hard until t + Hard where Soft is 0
+//	none  at a failure  soft until t + Soft, or hard until t + Hard if Soft is 0
 //	soft  at a failure  hard until t + Hard
-//	hard  at a failure  hard until t + Hard, or what it was if that is later
+//	hard  at a failure  hard until t + Hard, or as before if that is later
 //
-// What has ended is none, so that the ladder then starts from below again.
-// Success changes nothing. TestLadder replays every event second by second.
+// After a taint has ended, the next failure makes it soft again. Success changes nothing.
 //
-// A [Set] is against workloads of a class and a size: where a Job of size 4 found
-// no room a larger one will not either, while a smaller one may. Merging sets is
-// idempotent, commutative and associative (FuzzMerge), so that replaying what
-// happened, or merging what several owners have seen, does no harm.
+// A [Set] excludes workloads of a class and a size. If a Job of size 4 found no capacity, a
+// larger Job finds none either, and a smaller Job may. Merging sets is idempotent,
+// commutative and associative, so that sets of several owners can be merged repeatedly.
+//
+// # Tests
+//
+//	the state at each second after any failures               TestLadder
+//	merging is idempotent, commutative and associative        TestMerge
+//	larger sizes are excluded with smaller ones               TestExcludes
+//	values are equal after they were stored as JSON           TestJSON
 package taint

@@ -7,13 +7,13 @@ import (
 
 // Exclusions are taints that exclude, which the owners share: a cluster that is
 // excluded for one owner is excluded for all. Soft taints are not shared, because each
-// owner is told of the same failure. The zero value excludes nothing.
+// owner observes the same failure. The zero value excludes nothing.
 type Exclusions struct {
 	Clusters  map[string]time.Time `json:"clusters,omitempty"` // the end of the hard taint, by cluster
 	Workloads Set                  `json:"workloads,omitempty"`
 }
 
-// Merge returns what either of the two excludes. The result shares no memory with them.
+// Merge returns the exclusions of both. The result shares no memory with them.
 func (e Exclusions) Merge(o Exclusions) Exclusions {
 	all := Exclusions{Clusters: map[string]time.Time{}, Workloads: Merge(e.Workloads, o.Workloads)}
 	for _, from := range []Exclusions{e, o} {
@@ -26,7 +26,7 @@ func (e Exclusions) Merge(o Exclusions) Exclusions {
 	return all
 }
 
-// At returns the exclusions without those that have ended at that time.
+// At returns the exclusions that have not ended at that time.
 func (e Exclusions) At(now time.Time) Exclusions {
 	e.Clusters = maps.Clone(e.Clusters)
 	maps.DeleteFunc(e.Clusters, func(_ string, until time.Time) bool { return !now.Before(until) })

@@ -7,8 +7,8 @@ type Level string
 
 const (
 	None Level = ""
-	Soft Level = "soft" // one failure: remembered, excludes nothing
-	Hard Level = "hard" // another one while soft: excludes
+	Soft Level = "soft" // a failure: remembered, excludes nothing
+	Hard Level = "hard" // another failure while soft: excludes
 )
 
 // A State is a cluster's taint. The zero value is none. States of equal times
@@ -32,7 +32,7 @@ func (s State) At(now time.Time) State {
 	return s
 }
 
-// Fail is the state after a failure. All failures that are seen at once are one.
+// Fail returns the state after a failure. Failures that are observed together count once.
 func (s State) Fail(d Durations, now time.Time) State {
 	s = s.At(now)
 	if s.Level == None && d.Soft > 0 {
@@ -48,5 +48,5 @@ func (s State) Fail(d Durations, now time.Time) State {
 // end is in UTC and without a monotonic clock, so that equal times are equal
 // values, also when they come back from JSON.
 func end(start time.Time, d time.Duration) time.Time {
-	return start.Add(max(0, d)).UTC().Round(0)
+	return start.Add(max(0, d)).UTC()
 }

@@ -7,14 +7,15 @@ import (
 	"time"
 )
 
-// Occurrences lie where a year has four digits, so that JSON can name them.
+// A year has four digits, as JSON demands.
 var (
 	firstMoment = time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC)
 	lastMoment  = time.Date(9999, 12, 31, 23, 59, 59, 999_999_999, time.UTC)
 )
 
-// moment returns t in UTC, within the years 0 to 9999.
-func moment(t time.Time) time.Time {
+// Clamp returns t in UTC and without a monotonic clock, bounded to the years 0 to 9999,
+// where all occurrences lie.
+func Clamp(t time.Time) time.Time {
 	switch {
 	case t.Before(firstMoment):
 		return firstMoment

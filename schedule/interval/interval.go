@@ -3,15 +3,27 @@
 //
 // # Notation
 //
-// A repeating interval has three parts, separated by slashes. [Parse] has the
-// details of each part.
+// A repeating interval has three parts, separated by slashes.
 //
 //	R[n]/[start]/duration   the first repetition begins at the start
 //	R[n]/start/end          the same; the duration is the exact time between both
 //	R[n]/duration/end       the last repetition ends at the end
 //
-// An occurrence is the begin of a repetition. There are n; without n, the first two
-// forms never end, and the third form has no first occurrence.
+// An occurrence is the begin of a repetition. There are n, from 0 to the largest int64.
+// Without n, the first two forms never end, and the third form has no first occurrence.
+//
+// A date and time is written 2026-01-01T02:00:00Z. Z may be an offset such as +02:00 or
+// +02. Seconds may be absent, or have a fraction of up to nine digits after a point or
+// comma. 24:00 is the end of the day. A time of day is written T02:00, and its offset is
+// optional.
+//
+// A duration is P[nY][nM][nW][nD][T[nH][nM][nS]], longer than 0. The last unit may have a
+// fraction, except for years and months; the sum must be whole nanoseconds. Years to days
+// are at most 10,000 years. Hours to seconds, and the time from start to end, are at most
+// 2^63-1 nanoseconds, which is 292 years.
+//
+// The basic format (20260101T020000Z), week dates and ordinal dates are errors. The error
+// names the accepted spelling of the first two.
 //
 // # Start
 //

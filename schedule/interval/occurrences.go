@@ -35,7 +35,7 @@ func (i Interval) Occurrences(created time.Time, zone *time.Location) (Occurrenc
 	if zone == nil {
 		zone = time.UTC
 	}
-	created = moment(created)
+	created = Clamp(created)
 	o := Occurrences{step: i.step, zone: zone}
 	o.base, o.wall = i.start.from(created, zone)
 	o.bound(i, created)

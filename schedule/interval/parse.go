@@ -8,23 +8,8 @@ import (
 	"time"
 )
 
-// Parse reads a repeating interval: R[n]/[start]/duration, R[n]/start/end or
-// R[n]/duration/end. n is 0 to the largest int64; no n means no end.
-//
-// A start is empty, a time of day such as T02:00, or a date and time such as
-// 2026-01-01T02:00:00Z. A date needs Z or an offset (+02:00, +02); a time of day may
-// have one. Seconds may be absent, or have a fraction of up to nine digits after a
-// point or comma. 24:00 is the end of the day. An end is a date and time.
-//
-// A duration is P[nY][nM][nW][nD][T[nH][nM][nS]], longer than 0. The last unit may
-// have a fraction, except for years and months; together they must be whole
-// nanoseconds. Calendar units are at most 10,000 years. Hours to seconds, and the time
-// from start to end, are at most 2^63-1 nanoseconds, which is 292 years.
-//
-// The basic format (20260101T020000Z), week dates and ordinal dates are errors. The
-// error names the accepted spelling of the first two.
-//
-// An error is a [*ParseError] with the first problem.
+// Parse reads a repeating interval in the notation of the package comment. An error is a
+// [*ParseError] with the first problem.
 func Parse(text string) (Interval, error) {
 	i, err := parse(text)
 	if err != nil {
@@ -34,17 +19,17 @@ func Parse(text string) (Interval, error) {
 	return i, nil
 }
 
-// A ParseError is what is wrong with a time spec.
+// A ParseError is the first problem of a time spec.
 type ParseError struct {
-	Text   string // all of it
-	Offset int    // of what is wrong, in bytes; the length of the text where something is missing
-	Found  string // what is there, "" at the end
-	Want   string // what would be right there
-	Meant  string // a time spec that was probably meant, and that parses; "" where there is none
+	Text   string // the time spec
+	Offset int    // the position of the problem, in bytes; len(Text) if the text ends too early
+	Found  string // the text at the offset, "" at the end
+	Want   string // the expected text
+	Meant  string // a valid time spec that the author probably meant; "" if unknown
 }
 
-// Error names the offset, what was found, what would be right, and what was
-// probably meant.
+// Error names the offset, the text found, the expected text, and the spelling that the
+// author probably meant.
 func (e *ParseError) Error() string {
 	found := "nothing"
 	if e.Found != "" {
@@ -57,7 +42,7 @@ func (e *ParseError) Error() string {
 	return text
 }
 
-// shorten is s where it is short, else how it begins.
+// shorten returns s, or the beginning of a long s.
 func shorten(s string) string {
 	const most = 40
 	if len(s) <= most {
@@ -83,15 +68,15 @@ type parser struct {
 	pos  int
 }
 
-// fail says that what stands from at up to end is not what is wanted.
+// fail returns the error of the text from at to end.
 func (p *parser) fail(at, end int, want string) *ParseError {
 	return &ParseError{Text: p.text, Offset: at, Found: p.text[at:end], Want: want}
 }
 
-// here says that what is left of the part is not what is wanted.
+// here returns the error of the rest of the current part.
 func (p *parser) here(want string) *ParseError { return p.fail(p.pos, p.end(), want) }
 
-// end is where the part ends that is being read.
+// end returns the end of the current part.
 func (p *parser) end() int {
 	if n := strings.IndexByte(p.text[p.pos:], '/'); n > 0 {
 		return p.pos + n
@@ -99,11 +84,11 @@ func (p *parser) end() int {
 	return len(p.text)
 }
 
-// done reports whether the part that is being read is at its end. Only a duration
-// can be followed by another part.
+// done reports whether the current part is at its end. Another part can follow a duration
+// only.
 func (p *parser) done() bool { return p.pos == len(p.text) || p.text[p.pos] == '/' }
 
-// next is the next byte, 0 at the end.
+// next returns the next byte, 0 at the end.
 func (p *parser) next() byte {
 	if p.pos < len(p.text) {
 		return p.text[p.pos]
@@ -111,7 +96,7 @@ func (p *parser) next() byte {
 	return 0
 }
 
-// take reads the next byte if it is one of these.
+// take reads the next byte if any contains it.
 func (p *parser) take(any string) bool {
 	if p.pos == len(p.text) || strings.IndexByte(any, p.text[p.pos]) < 0 {
 		return false
@@ -120,7 +105,7 @@ func (p *parser) take(any string) bool {
 	return true
 }
 
-// digits reads as many as there are.
+// digits reads all digits up to another byte.
 func (p *parser) digits() string {
 	from := p.pos
 	for p.take("0123456789") {
@@ -151,7 +136,7 @@ func (p *parser) times(i *Interval) *ParseError {
 	return nil
 }
 
-// field reads a number of so many digits.
+// field reads a number of exactly width digits.
 func (p *parser) field(width, least, most int, what string) (int, *ParseError) {
 	at := p.pos
 	digits := p.digits()
@@ -173,8 +158,8 @@ func (p *parser) sign(sign, before string) *ParseError {
 	return nil
 }
 
-// decimals reads a point or comma and what follows it, where there is one. Zeros at
-// the end are left out.
+// decimals reads a point or comma and the digits after it, without zeros at the end. It
+// returns "" if there is no point.
 func (p *parser) decimals() (string, *ParseError) {
 	if !p.take(".,") {
 		return "", nil
@@ -186,8 +171,8 @@ func (p *parser) decimals() (string, *ParseError) {
 	return strings.TrimRight(digits, "0"), nil
 }
 
-// exactly returns so many decimals of a unit in nanoseconds, and false where
-// those are not whole. More than 16 decimals never are: no unit can be halved so
+// exactly returns a decimal fraction of a unit in nanoseconds, and false if that is not a
+// whole number. A fraction of more than 16 decimals never is: no unit can be halved so
 // often.
 func exactly(decimals string, unit time.Duration) (int64, bool) {
 	if len(decimals) > 16 {

@@ -119,3 +119,25 @@ func TestLongError(t *testing.T) {
 	_, err := interval.Parse("R5/" + strings.Repeat("é", 1000) + "/P1D")
 	require.Less(t, len(err.Error()), 300)
 }
+
+// Years may begin with any digit.
+func TestFirstDigits(t *testing.T) {
+	for text, want := range map[string]string{
+		"R1/9000-01-01T00:00:00Z/9000-01-02T00:00:00Z": "R1/9000-01-01T00:00:00Z/PT24H",
+		"R1/0000-01-01T00:00:00Z/0000-01-02T00:00:00Z": "R1/0000-01-01T00:00:00Z/PT24H",
+		"R1/P1D/9000-01-02T00:00:00Z":                  "R1/P1D/9000-01-02T00:00:00Z",
+		"R1/P1D/0001-01-02T00:00:00Z":                  "R1/P1D/0001-01-02T00:00:00Z",
+	} {
+		require.Equal(t, want, parse(t, text).String())
+	}
+}
+
+// The first week of a year is the week of 4 January, whichever weekday that is.
+func TestWeekDates(t *testing.T) {
+	for year, monday := range map[string]string{
+		"2020": "2019-12-30", "2021": "2021-01-04", "2022": "2022-01-03", "2023": "2023-01-02", "2024": "2024-01-01", "2025": "2024-12-30", "2026": "2025-12-29",
+	} {
+		_, err := interval.Parse("R5/" + year + "-W01-1T02:00:00Z/P1D")
+		require.ErrorContains(t, err, "was R5/"+monday+"T02:00:00Z/P1D meant?")
+	}
+}

@@ -87,7 +87,8 @@ func newChart(title string, x, y axis) *chart {
 	for _, v := range x.ticks() {
 		at := c.x.at(v)
 		fmt.Fprintf(&c.b, `<path class="grid" d="M%s %dv5"/>`, place(at), height-bottom)
-		c.text(at, height-bottom+20, "middle", number(v))
+		text := number(v)
+		c.text(min(at, width-4.5*float64(len(text))), height-bottom+20, "middle", text)
 	}
 	c.text((left+width-right)/2, height-8, "middle", x.name)
 	return c

@@ -38,6 +38,7 @@ var Style = variables(light) + "@media (prefers-color-scheme: dark) {" + variabl
 .chart text { fill: var(--ink); } .chart .title { font-weight: 600; font-size: 14px; }
 .chart .middle { text-anchor: middle; } .chart .end { text-anchor: end; }
 .chart .grid { stroke: var(--faint); fill: none; } .chart .level { stroke: var(--ink); stroke-dasharray: 6 4; fill: none; }
+.chart .measured { stroke: var(--ink); stroke-dasharray: 2 3; }
 .chart .line { fill: none; stroke-linejoin: round; } 
 .chart .dot { stroke: var(--paper); } .chart .own { fill: none; stroke: var(--ink); stroke-width: 2; }
 .chart .hover { fill: transparent; } .chart .hover:hover { fill: var(--faint); fill-opacity: .35; }
@@ -87,20 +88,31 @@ func unitOf(results []simulation.Result) unit {
 	return best
 }
 
+// A Sample is a measured value.
+type Sample struct {
+	Seconds float64 `json:"seconds"` // since the start of the run
+	Value   float64 `json:"value"`
+}
+
+// Measured draws the queue length that polls read over time, and a measured one, dashed.
+func Measured(results []simulation.Result, measured []Sample) string {
+	return overTime("Queue length; dashed: measured", results, 0, measured, func(t *simulation.Tick) float64 { return t.Metric })
+}
+
 // Items draws the waiting items over time.
 func Items(results []simulation.Result) string {
-	return overTime("Items waiting", results, 0, func(t *simulation.Tick) float64 { return float64(t.Queued) })
+	return overTime("Items waiting", results, 0, nil, func(t *simulation.Tick) float64 { return float64(t.Queued) })
 }
 
 // Jobs draws the unfinished Jobs over time, and their maximum.
 func Jobs(results []simulation.Result, most int64) string {
-	return overTime("Jobs", results, most, func(t *simulation.Tick) float64 { return float64(t.Running) })
+	return overTime("Jobs", results, most, nil, func(t *simulation.Tick) float64 { return float64(t.Running) })
 }
 
 // points is the greatest number of points of a line: more would not be visible.
 const points = 300
 
-func overTime(title string, results []simulation.Result, most int64, value func(*simulation.Tick) float64) string {
+func overTime(title string, results []simulation.Result, most int64, measured []Sample, value func(*simulation.Tick) float64) string {
 	u := unitOf(results)
 	x, y := axis{name: u.name}, axis{}
 	lines := make([][]simulation.Tick, len(results))
@@ -109,6 +121,13 @@ func overTime(title string, results []simulation.Result, most int64, value func(
 		x.to = max(x.to, results[i].Summary.Seconds/u.seconds)
 		for k := range lines[i] {
 			y.to = max(y.to, value(&lines[i][k]))
+		}
+	}
+	var xs, ys []float64
+	for _, m := range measured {
+		if m.Seconds >= 0 && m.Seconds/u.seconds <= x.to {
+			xs, ys = append(xs, m.Seconds/u.seconds), append(ys, m.Value)
+			y.to = max(y.to, m.Value)
 		}
 	}
 	limited := most > 0 && float64(most) <= 4*max(1, y.to)
@@ -128,6 +147,9 @@ func overTime(title string, results []simulation.Result, most int64, value func(
 		}
 		c.step(fmt.Sprintf("p%d", i%Colours), 1.5+min(1.5*float64(len(lines)-1-i), 6), xs, ys)
 	}
+	if len(xs) > 0 {
+		c.step("measured", 2, xs, ys)
+	}
 	c.hovers(results, lines, u, x.to, value)
 	return c.end()
 }
@@ -144,7 +166,7 @@ func (c *chart) hovers(results []simulation.Result, lines [][]simulation.Tick, u
 				next[i]++
 			}
 			if next[i] < len(ticks) {
-				text += fmt.Sprintf("\n%s: %g", results[i].Policy.String(), value(&ticks[next[i]]))
+				text += fmt.Sprintf("\n%s: %g", results[i].Summary.Policy, value(&ticks[next[i]]))
 			}
 		}
 		c.hover(from, to, text)
@@ -153,7 +175,7 @@ func (c *chart) hovers(results []simulation.Result, lines [][]simulation.Tick, u
 
 func names(results []simulation.Result) (all []string) {
 	for i := range results {
-		all = append(all, results[i].Policy.String())
+		all = append(all, results[i].Summary.Policy)
 	}
 	return all
 }
@@ -170,7 +192,7 @@ func Waits(results []simulation.Result) string {
 	for i := range results {
 		w := results[i].Summary.Wait
 		at := place(top + (float64(i)+0.5)*float64(height-top-bottom)/float64(len(results)))
-		fmt.Fprintf(&c.b, `<g><title>%s</title>`, html.EscapeString(fmt.Sprintf("%s: 50 %% %gs, 95 %% %gs, 99 %% %gs, all %gs", results[i].Policy, w.P50, w.P95, w.P99, w.Max)))
+		fmt.Fprintf(&c.b, `<g><title>%s</title>`, html.EscapeString(fmt.Sprintf("%s: 50 %% %gs, 95 %% %gs, 99 %% %gs, all %gs", results[i].Summary.Policy, w.P50, w.P95, w.P99, w.Max)))
 		fmt.Fprintf(&c.b, `<path class="p%d line" stroke-width="2" d="M%d %sH%s"/>`, i%Colours, left, at, place(c.x.at(w.Max)))
 		fmt.Fprintf(&c.b, `<path class="p%d line" stroke-width="6" d="M%d %sH%s"/>`, i%Colours, left, at, place(c.x.at(w.P50)))
 		for _, q := range []float64{w.P95, w.P99} {

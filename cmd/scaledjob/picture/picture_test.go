@@ -32,7 +32,7 @@ func wellFormed(t *testing.T, svg string) string {
 
 // result is a run of a policy in which a poll each minute leaves so many items.
 func result(policy string, queued ...int64) simulation.Result {
-	r := simulation.Result{Policy: simulation.Policy{Name: policy}}
+	var r simulation.Result
 	for i, n := range queued {
 		r.Ticks = append(r.Ticks, simulation.Tick{Seconds: float64(60 * i), Queued: n, Running: 2 * n})
 	}

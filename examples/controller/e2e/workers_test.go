@@ -36,6 +36,7 @@ type workers struct {
 
 	mu    sync.Mutex
 	taken map[string][]string // items by list or queue
+	loads map[string]*load    // by list
 }
 
 // newWorkers connects to the real brokers. Without a Redis it makes do with a
@@ -47,7 +48,7 @@ func newWorkers(t *testing.T) *workers {
 		address = miniredis.RunT(t).Addr()
 		t.Logf("SCALEDJOB_REDIS is not set: no real Redis")
 	}
-	w := &workers{t: t, address: address, redis: redis.NewClient(&redis.Options{Addr: address}), taken: map[string][]string{}}
+	w := &workers{t: t, address: address, redis: redis.NewClient(&redis.Options{Addr: address}), taken: map[string][]string{}, loads: map[string]*load{}}
 	t.Cleanup(func() { w.redis.Close() })
 	if url := os.Getenv("SCALEDJOB_RABBITMQ"); url != "" {
 		connection, err := amqp.Dial(url)
@@ -61,6 +62,12 @@ func newWorkers(t *testing.T) *workers {
 
 // run is called once for each pod, from one goroutine.
 func (w *workers) run(p *corev1.Pod) cluster.Run {
+	w.mu.Lock()
+	load := w.loads[p.Annotations[takesLoad]]
+	w.mu.Unlock()
+	if load != nil {
+		return load.run(p)
+	}
 	items, _ := strconv.Atoi(p.Annotations[takesItems])
 	for range items {
 		if list := p.Annotations[takesRedis]; list != "" {

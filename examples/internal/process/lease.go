@@ -36,15 +36,18 @@ type Lease struct {
 // Timeout returns the timeout of a request, so that a renewal has several attempts.
 func (l Lease) Timeout() time.Duration { return l.Duration / 5 }
 
-// deadline is the age of the last renewal at which the process stops to act. The rest of
-// the duration is for requests in flight.
+// deadline is the age of the last renewal at which the process stops to act. Requests
+// under way end in the rest of the duration.
 func (l Lease) deadline() time.Duration { return l.Duration * 2 / 3 }
 
-// Lead waits for the lease, and acts while it holds it. When ctx or the lease ends, so
-// does the context of act; when act has returned, the lease is released, so that the
-// next process need not wait for it to expire. Lead returns the error of act, else nil
-// if ctx has ended, else [ErrLost].
+// Lead waits for the lease, and acts while it holds the lease. When ctx or the lease ends,
+// the context of act ends. When act has returned, Lead releases the lease, so that the
+// next process need not wait until it expires. Lead returns the error of act, else nil if
+// ctx has ended, else [ErrLost]. Without a Client there is no lease: Lead acts at once.
 func (l Lease) Lead(ctx context.Context, act func(context.Context) error) error {
+	if l.Client == nil {
+		return act(ctx)
+	}
 	lock, err := l.lock()
 	if err != nil {
 		return err
@@ -92,12 +95,8 @@ func (l Lease) Lead(ctx context.Context, act func(context.Context) error) error 
 }
 
 // Keep acts while it holds the lease, and competes for the lease again when it is lost.
-// A Lease without a Client is none: Keep acts at once. It returns the error of act, or
-// nil if ctx has ended.
+// It returns the error of act, or nil if ctx has ended.
 func (l Lease) Keep(ctx context.Context, act func(context.Context) error) error {
-	if l.Client == nil {
-		return act(ctx)
-	}
 	for {
 		err := l.Lead(ctx, act)
 		if !errors.Is(err, ErrLost) {
@@ -107,8 +106,8 @@ func (l Lease) Keep(ctx context.Context, act func(context.Context) error) error 
 	}
 }
 
-// MayAct reports whether no other process acts under the lease. A Lease without a Client
-// always may.
+// MayAct reports whether no other process acts under the lease. It is always true without
+// a Client.
 func (l Lease) MayAct() bool { return l.Client == nil || l.Term.Valid() }
 
 func (l Lease) lock() (*lock, error) {
@@ -127,7 +126,7 @@ func (l Lease) lock() (*lock, error) {
 	}}, nil
 }
 
-// A lock notes when it is renewed.
+// A lock records the time of its renewals.
 type lock struct {
 	resourcelock.LeaseLock
 	term   *Term
@@ -155,7 +154,7 @@ func (l *lock) renew(r resourcelock.LeaderElectionRecord, request func() error) 
 	return err
 }
 
-// release releases the lease, if this process still holds it.
+// release releases the lease if this process still holds it.
 func (l *lock) release(timeout time.Duration) {
 	l.term.renewed.Store(nil)
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
@@ -182,14 +181,14 @@ type renewal struct {
 }
 
 // Valid reports whether the process may act: the lease was renewed so recently that no
-// other process can have taken it. This holds for a process, too, that was stopped and
-// goes on before it has noticed, and after the machine was suspended.
+// other process can hold it. The report is right in a process that was stopped and
+// continues, and after the machine was suspended.
 func (t *Term) Valid() bool {
 	r := t.renewed.Load()
 	return r != nil && now().since(r.sent) < r.length
 }
 
-// An instant is a time by two clocks. The monotonic clock stands still while a machine is
+// An instant holds a time of two clocks. The monotonic clock stops while a machine is
 // suspended, and the wall clock may be set back.
 type instant struct{ monotonic, wall time.Time }
 
@@ -198,7 +197,7 @@ func now() instant {
 	return instant{now, now.Round(0)}
 }
 
-// since returns the longer of the two durations.
+// since returns the longer of the times that the two clocks show.
 func (i instant) since(from instant) time.Duration {
 	return max(i.monotonic.Sub(from.monotonic), i.wall.Sub(from.wall))
 }

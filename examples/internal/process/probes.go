@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Probes answers /healthz while the process lives, and /readyz once its caches have synced.
+// Probes serves /healthz, which succeeds while the process lives, and /readyz, which
+// succeeds when synced returns true.
 func Probes(synced func() bool) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("ok\n")) })
@@ -23,8 +24,8 @@ func Probes(synced func() bool) *http.ServeMux {
 	return mux
 }
 
-// Listen serves at the address until the server is closed; "" does not serve. The log has
-// the address, which shows the port if the port is 0.
+// Listen serves at the address until the server is closed. If the address is "", it does
+// not listen. It logs the address, since port 0 means any free port.
 func Listen(address string, handler http.Handler, log *slog.Logger) (*http.Server, error) {
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	if address == "" {

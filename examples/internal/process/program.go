@@ -37,8 +37,8 @@ import (
 	"github.com/scaledjob/scaledjob/field"
 )
 
-// A Program is a controller with its flags. It embeds [Options], whose Flags and Check
-// its own call.
+// A Program is a controller with its flags. It embeds [Options]. Its Flags and Check call
+// the methods of Options.
 type Program interface {
 	// Flags adds all flags, with their defaults.
 	Flags(flags *flag.FlagSet)
@@ -81,7 +81,7 @@ func Parse(p Program, args []string, stderr io.Writer) error {
 	flags.SetOutput(stderr)
 	p.Flags(flags)
 	if err := flags.Parse(args); err != nil {
-		return err // which flags has written
+		return err // flags has written the error
 	}
 	var problems field.Errors
 	problems.Check(flags.NArg() == 0, "arguments", flags.Args(), "flags only, see -help")

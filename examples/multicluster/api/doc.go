@@ -1,13 +1,13 @@
-// Package api reads a DistributedScaledJob and a DistributedScaledObject: from what
-// the API server has to the policies of the packages below placement.
+// Package api reads a DistributedScaledJob and a DistributedScaledObject: from the
+// objects of the API server to the policies of the packages below placement.
 //
-//	Read[*DistributedScaledJob](object)  -> every field; one that does not exist is an error
-//	DistributedScaledJob.Config()        -> jobs.Policy, triggers, what Jobs are made of
+//	Read[*DistributedScaledJob](object)  -> every field; an unknown field is an error
+//	DistributedScaledJob.Config()        -> jobs.Policy, triggers, the target of the Jobs
 //	DistributedScaledObject.Config()     -> replicas.Policy, triggers, the workload
 //	NewObjectStatus(plan)                -> the status of a DistributedScaledObject
 //
-// All problems are told at once, each a [*field.Error] with the path of the
-// field. What a field says that has no effect here is a warning (TestNoEffect).
+// All problems are returned at once, each a [*field.Error] with the path of the
+// field. A field without effect is a warning (TestNoEffect).
 //
 // # Extensions
 //

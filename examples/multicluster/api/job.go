@@ -37,20 +37,20 @@ type ScaledJobSpec struct {
 	FailoverOverMax bool `json:"failoverOverMax,omitempty"`
 }
 
-// ClusterScheduling says which cluster a Job goes to.
+// ClusterScheduling is the rule that chooses the cluster of a Job.
 type ClusterScheduling struct {
 	Strategy         string            `json:"strategy,omitempty"`
 	WorkloadAffinity *WorkloadAffinity `json:"workloadAffinity,omitempty"`
 	FailoverPolicy   FailoverPolicy    `json:"failoverPolicy,omitzero"`
 }
 
-// WorkloadAffinity says what kind of Jobs these are.
+// WorkloadAffinity is the class and size of the Jobs.
 type WorkloadAffinity struct {
 	Class string `json:"class,omitempty"`
 	Size  *int32 `json:"size,omitempty"`
 }
 
-// FailoverPolicy says when a cluster has failed, and what then.
+// FailoverPolicy configures when a cluster has failed, and for how long it is excluded.
 type FailoverPolicy struct {
 	GracePeriod       *metav1.Duration `json:"gracePeriod,omitempty"`       // 1m if unset
 	HardTaintDuration *metav1.Duration `json:"hardTaintDuration,omitempty"` // 5m if unset
@@ -106,7 +106,7 @@ func (d *DistributedScaledJob) Config() (JobConfig, error) {
 	return c, errors.Join(append(problems, e.Err())...)
 }
 
-// warnings tells what has no effect here.
+// warnings returns the fields without effect.
 func (s *ScaledJobSpec) warnings() []*field.Error {
 	all := cached(jobField, s.Triggers)
 	for i, t := range s.Triggers {
@@ -117,7 +117,7 @@ func (s *ScaledJobSpec) warnings() []*field.Error {
 	return all
 }
 
-// standard is the ScaledJob in d without what package jobs reads: strategies and
+// standard is the ScaledJob in d without the fields that package jobs reads: strategies and
 // bounds mean something else there.
 func (d *DistributedScaledJob) standard() *scaledjob.ScaledJob {
 	s := &scaledjob.ScaledJob{ObjectMeta: *d.ObjectMeta.DeepCopy(), Spec: d.Spec.ScaledJobSpec.Spec}
@@ -130,8 +130,8 @@ func (d *DistributedScaledJob) standard() *scaledjob.ScaledJob {
 	return s
 }
 
-// target turns the target of the ScaledJob in d into that of d. KEDA on a member must
-// not count the Jobs. The hash is that of the template without overrides.
+// target turns the target of the ScaledJob in d into the target of d. KEDA on a member must
+// not count the Jobs. The hash is computed from the template without overrides.
 func (d *DistributedScaledJob) target(t adapter.Target) adapter.Target {
 	t.Owner = adapter.OwnerOf(&d.ObjectMeta, GroupVersion.WithKind("DistributedScaledJob"))
 	t.Rollout.TemplateOnly = true
@@ -171,8 +171,8 @@ func (d *DistributedScaledJob) policy() jobs.Policy {
 	return p
 }
 
-// overrides notes the differences of each member's Jobs, and returns what seems wrong
-// with them.
+// overrides notes the differences of each member's Jobs, and returns warnings about
+// them.
 func (d *DistributedScaledJob) overrides(all map[string]member.Override) (warnings []*field.Error) {
 	job := d.Spec.ScaledJobSpec.JobTargetRef
 	for i := range d.Spec.MemberClusters {

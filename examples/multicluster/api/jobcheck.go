@@ -29,7 +29,7 @@ func (d *DistributedScaledJob) paused(c *JobConfig, e *field.Errors) bool {
 }
 
 // strategy returns the scaling strategy; an unset one is pendingAware. A custom strategy
-// whose percentage cannot be read is basic, with a warning.
+// with an invalid percentage is basic, with a warning.
 func (d *DistributedScaledJob) strategy(c *JobConfig, e *field.Errors) strategy.Strategy {
 	in := &d.Spec.ScaledJobSpec.ScalingStrategy
 	deduction, percentage := in.CustomScalingQueueLengthDeduction, in.CustomScalingRunningJobPercentage
@@ -90,7 +90,7 @@ func (d *DistributedScaledJob) check(c *JobConfig, e *field.Errors) {
 	}
 }
 
-// paths are the fields of a DistributedScaledJob for those of jobs.Policy.
+// paths maps fields of jobs.Policy to fields of a DistributedScaledJob.
 var paths = strings.NewReplacer(
 	"Members[", "spec.memberClusters[", "Members", "spec.memberClusters",
 	".Name", ".name", ".Weight", ".weight", ".Priority", ".scheduling.priority", ".MaxJobs", ".maxJobs",

@@ -10,13 +10,13 @@ import (
 // JobStatus is the status of a DistributedScaledJob without its conditions.
 type JobStatus struct {
 	DesiredJobs           int64                      `json:"desiredJobs"`
-	RunningJobs           int64                      `json:"runningJobs"` // pending ones included
+	RunningJobs           int64                      `json:"runningJobs"` // including pending Jobs
 	PendingJobs           int64                      `json:"pendingJobs"`
 	MemberClusterStatuses map[string]JobMemberStatus `json:"memberClusterStatuses,omitempty"`
 	Selector              string                     `json:"selector,omitempty"`
 }
 
-// JobMemberStatus is the status of one member.
+// JobMemberStatus is the status of a member.
 type JobMemberStatus struct {
 	Description             string       `json:"description"`
 	Excluded                bool         `json:"excluded"`
@@ -32,8 +32,8 @@ type JobMemberStatus struct {
 	StuckJobs               int64        `json:"stuckJobs"`
 }
 
-// TaintScope identifies the workloads that a taint on a member excludes: those of the
-// class, and of the size or larger, at the priority.
+// TaintScope identifies the workloads that a taint on a member excludes: the class, and
+// the size or larger, at the priority.
 type TaintScope struct {
 	Class    string `json:"class"`
 	Priority int32  `json:"priority"`
@@ -49,7 +49,7 @@ type JobReport struct {
 	Now      time.Time
 }
 
-// Status returns the status. A time is that of the previous status if nothing has
+// Status returns the status. A time of the previous status is kept if nothing has
 // changed.
 func (r *JobReport) Status() JobStatus {
 	s := JobStatus{

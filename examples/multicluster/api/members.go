@@ -23,7 +23,7 @@ type JobMember struct {
 	PodOverrides member.PodOverrides `json:"podOverrides,omitzero"`
 }
 
-// MemberScheduling says when a member comes.
+// MemberScheduling is the priority of a member.
 type MemberScheduling struct {
 	Priority *int32 `json:"priority,omitempty"`
 }
@@ -41,18 +41,18 @@ type MemberState string
 
 const (
 	Ready         MemberState = "Ready"
-	NotReady      MemberState = "NotReady"      // it is unreachable, or cannot take what it should
+	NotReady      MemberState = "NotReady"      // it is unreachable, or cannot take its share
 	NotRegistered MemberState = "NotRegistered" // the manifest lists it, and it is not registered
 )
 
-// duration sets d where the field is set.
+// duration sets d if the field is set.
 func duration(d *time.Duration, field *metav1.Duration) {
 	if field != nil {
 		*d = field.Duration
 	}
 }
 
-// number sets n where the field is set.
+// number sets n if the field is set.
 func number[N int32 | int64](n *N, field *int32) {
 	if field != nil {
 		*n = N(*field)

@@ -34,7 +34,7 @@ type DistributedScaledObjectSpec struct {
 	ScaledObjectSpec  ScaledObjectSpec  `json:"scaledObjectSpec"`
 }
 
-// RebalancingPolicy says when and how fast replicas move to other members.
+// RebalancingPolicy configures when and how fast replicas move to other members.
 type RebalancingPolicy struct {
 	GracePeriod            *metav1.Duration `json:"gracePeriod,omitempty"`            // 1m if unset
 	RecoveryDelay          *metav1.Duration `json:"recoveryDelay,omitempty"`          // 0s if unset
@@ -43,7 +43,7 @@ type RebalancingPolicy struct {
 	MaxSurge               *int32           `json:"maxSurge,omitempty"`               // a quarter of maxReplicaCount if unset
 }
 
-// ScaledObjectSpec is the spec of a ScaledObject. What is kept as it was read has no
+// ScaledObjectSpec is the spec of a ScaledObject. Fields that are kept as raw JSON have no
 // effect.
 type ScaledObjectSpec struct {
 	ScaleTargetRef        ScaleTarget              `json:"scaleTargetRef"`
@@ -58,7 +58,7 @@ type ScaledObjectSpec struct {
 	Triggers              []scaledjob.ScaleTrigger `json:"triggers,omitempty"`
 }
 
-// A ScaleTarget names what is scaled: a Deployment if no kind is given.
+// A ScaleTarget names the workload: a Deployment if no kind is given.
 type ScaleTarget struct {
 	APIVersion             string `json:"apiVersion,omitempty"`
 	Kind                   string `json:"kind,omitempty"`
@@ -66,7 +66,7 @@ type ScaleTarget struct {
 	EnvSourceContainerName string `json:"envSourceContainerName,omitempty"`
 }
 
-// An ObjectConfig is what a DistributedScaledObject says, with its defaults filled in.
+// An ObjectConfig is a DistributedScaledObject with its defaults filled in.
 type ObjectConfig struct {
 	Policy          replicas.Policy
 	Workload        member.Workload
@@ -131,7 +131,7 @@ func (d *DistributedScaledObject) policy() replicas.Policy {
 	return p
 }
 
-// manifestPaths are the fields of a DistributedScaledObject, by those of a policy.
+// manifestPaths maps fields of a policy to fields of a DistributedScaledObject.
 var manifestPaths = strings.NewReplacer(
 	"Members", "spec.memberClusters", ".Name", ".name", ".Weight", ".weight",
 	"GracePeriod", rebalancing+"gracePeriod", "RecoveryDelay", rebalancing+"recoveryDelay",
@@ -143,7 +143,7 @@ const rebalancing = "spec.rebalancingPolicy."
 
 func manifestPath(path string) string { return manifestPaths.Replace(path) }
 
-// warnings tells which durations are shorter than they seem.
+// warnings returns the durations that are shorter than they seem.
 func (c *ObjectConfig) warnings() (all []*field.Error) {
 	if d := c.Policy.GracePeriod; d >= 0 && d < c.PollingInterval {
 		all = append(all, &field.Error{
@@ -179,7 +179,7 @@ func (s *ScaledObjectSpec) check(problems *field.Errors) {
 	}
 }
 
-// warnings tells what has no effect here.
+// warnings returns the fields without effect.
 func (s *ScaledObjectSpec) warnings() (all []*field.Error) {
 	for _, f := range []struct {
 		name  string
@@ -199,10 +199,10 @@ func (s *ScaledObjectSpec) warnings() (all []*field.Error) {
 	return all
 }
 
-// Replicas is what the metrics ask for, before the bounds: the most that one of them
-// does, each its value by its target, rounded up. While none is active that is 0,
-// unless there is a minimum. It is nil where none could be read, and where some could
-// not and the others ask for fewer than the current ones.
+// Replicas returns the number that the metrics ask for, before the bounds: the greatest
+// quotient of value and target, rounded up. Without an active metric it is 0, unless there
+// is a minimum. It is nil if no metric could be read, and if some could not and the others
+// ask for fewer than the current replicas.
 func (c *ObjectConfig) Replicas(metrics []scaling.Metric, current int64) *int32 {
 	var most int64
 	all := scaling.Aggregate(scaling.Max, metrics, false)

@@ -13,10 +13,10 @@ type ObjectStatus struct {
 	MembersHealthyCount   int32                         `json:"membersHealthyCount"` // members that are Ready
 	MembersTotalCount     int32                         `json:"membersTotalCount"`   // without former members
 	Selector              string                        `json:"selector,omitempty"`
-	TotalCurrentReplicas  int32                         `json:"totalCurrentReplicas"` // those of unreachable members as last read
+	TotalCurrentReplicas  int32                         `json:"totalCurrentReplicas"` // of unreachable members as last read
 }
 
-// An ObjectMemberStatus is the status of one member.
+// An ObjectMemberStatus is the status of a member.
 type ObjectMemberStatus struct {
 	CurrentReplicas         int32           `json:"currentReplicas"`
 	Description             string          `json:"description"`
@@ -29,8 +29,8 @@ type ObjectMemberStatus struct {
 	State                   MemberState     `json:"state"`
 }
 
-// NewObjectStatus returns the status of the plan for the object of that name. Times are
-// those of the status before if nothing has changed since.
+// NewObjectStatus returns the status of the plan for the object of that name. Times of
+// the previous status are kept if nothing has changed.
 func NewObjectStatus(name string, plan replicas.Plan, before ObjectStatus, now time.Time) ObjectStatus {
 	s := ObjectStatus{
 		MemberClusterStatuses: make(map[string]ObjectMemberStatus, len(plan.Shares)),

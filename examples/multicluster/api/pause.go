@@ -12,8 +12,8 @@ import (
 const annotationPausedReplicas = "autoscaling.keda.sh/paused-replicas"
 
 // objectPause reads the annotations of a DistributedScaledObject. paused-replicas, a
-// whole number of 0 or more, takes precedence over paused, which is a boolean in one of
-// the spellings of strconv.ParseBool.
+// whole number of 0 or more, takes precedence over paused, which is a boolean in a
+// spelling of strconv.ParseBool.
 //
 // An annotation that cannot be read is a [*field.Error], and pauses: no workload is
 // scaled because a pause was misspelled.

@@ -16,7 +16,7 @@ import (
 	"github.com/scaledjob/scaledjob/field"
 )
 
-// GroupVersion is that of both kinds.
+// GroupVersion is the API group and version of both kinds.
 var GroupVersion = schema.GroupVersion{Group: "keda.kedify.io", Version: "v1alpha1"}
 
 // Jobs and Objects are the resources.
@@ -25,7 +25,7 @@ var (
 	Objects = GroupVersion.WithResource("distributedscaledobjects")
 )
 
-// Meta is what both kinds begin with.
+// Meta holds the first fields of both kinds.
 type Meta struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -33,7 +33,7 @@ type Meta struct {
 
 // Read reads the object into one of the kinds. Its metadata are read in any case. It
 // is an error if the spec has a field that does not exist, or a value of another type:
-// what is within a Job template or a pod override is checked by nobody else before.
+// nothing else checks a Job template or a pod override before.
 func Read[T any](u *unstructured.Unstructured) (*T, Meta, error) {
 	m := Meta{TypeMeta: metav1.TypeMeta{APIVersion: u.GetAPIVersion(), Kind: u.GetKind()}}
 	metadata, _ := u.Object["metadata"].(map[string]any)
@@ -64,7 +64,7 @@ func strictError(err error) error {
 	return err
 }
 
-// within returns the problems of a ScaledJob as those of the field that holds its
+// within returns the problems of a ScaledJob with the path of the field that holds its
 // spec.
 func within(path string, err error) []error {
 	if err == nil {
@@ -88,7 +88,7 @@ func moved(path string, f *field.Error) *field.Error {
 	return &field.Error{Path: strings.Replace(f.Path, "spec.", path+".", 1), Found: f.Found, Fix: f.Fix}
 }
 
-// cached warns of triggers whose metrics are to be read less often.
+// cached warns of triggers with useCachedMetrics, which has no effect.
 func cached(path string, triggers []scaledjob.ScaleTrigger) (warnings []*field.Error) {
 	for i, t := range triggers {
 		if t.UseCachedMetrics {

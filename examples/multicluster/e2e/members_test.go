@@ -121,7 +121,7 @@ func (s *stand) hasLeastPrivilege(t *testing.T) {
 
 // Nothing is acted on that is not switched on.
 func (s *stand) switches(t *testing.T) {
-	idle := process.Start(t, exec.Command(s.binary, "-kubeconfig", s.kubeconfig, "-listen", "127.0.0.1:0"))
+	idle := process.Start(t, exec.Command(s.binary, "-kubeconfig", s.kubeconfig, "-health-probe-bind-address", "127.0.0.1:0"))
 	idle.Said("nothing to act on")
 	idle.Stop()
 
@@ -224,12 +224,12 @@ func (s *stand) startsWithout(t *testing.T) {
 
 // What the README says to do comes to what it says.
 func TestLocal(t *testing.T) {
-	folder := filepath.Join(t.TempDir(), "fleet")
-	p := process.Start(t, exec.Command(process.Build(t, "../local"), "-folder", folder, "-members", "2", "-work", "-1s"))
+	dir := filepath.Join(t.TempDir(), "fleet")
+	p := process.Start(t, exec.Command(process.Build(t, "../local"), "-dir", dir, "-members", "2", "-work", "-1s"))
 	p.Said("ready.")
 	of := func(name string) (c site, d dynamic.Interface) {
 		var err error
-		c.config, err = clientcmd.BuildConfigFromFlags("", filepath.Join(folder, name+".kubeconfig"))
+		c.config, err = clientcmd.BuildConfigFromFlags("", filepath.Join(dir, name+".kubeconfig"))
 		require.NoError(t, err)
 		c.client, err = kubernetes.NewForConfig(c.config)
 		require.NoError(t, err)
@@ -238,7 +238,7 @@ func TestLocal(t *testing.T) {
 		return c, d
 	}
 	s := &stand{binary: process.Build(t, ".."), members: map[string]site{}}
-	s.kubeconfig = filepath.Join(folder, "home.kubeconfig")
+	s.kubeconfig = filepath.Join(dir, "home.kubeconfig")
 	s.home, s.dynamic = of("home")
 	s.members["member-1"], _ = of("member-1")
 	s.members["member-2"], _ = of("member-2")
@@ -252,5 +252,5 @@ func TestLocal(t *testing.T) {
 	})
 	controller.Stop()
 	p.Stop()
-	require.NoDirExists(t, folder)
+	require.NoDirExists(t, dir)
 }

@@ -34,8 +34,8 @@ import (
 
 const account = "system:serviceaccount:keda:multicluster"
 
-// Names of the members. The kubelet's stand-in of each looks for the time that a pod
-// takes to start in the annotation of its name.
+// Names of the members. The annotation of that name holds the time that a pod takes to
+// start there, and the annotation work the time until it ends.
 const one, two, three = "member-cluster-1", "member-cluster-2", "member-cluster-3"
 
 var names = []string{one, two, three}
@@ -69,7 +69,11 @@ func newStand(t *testing.T) *stand {
 			if err != nil {
 				start = 0
 			}
-			return cluster.Run{Start: start, Work: -1}
+			work, err := time.ParseDuration(pod.Annotations["work"])
+			if err != nil {
+				work = -1
+			}
+			return cluster.Run{Start: start, Work: work}
 		})
 	}
 	for _, name := range []string{"namespace.yaml", "rbac.yaml", "crds/distributedscaledjobs.yaml", "crds/distributedscaledobjects.yaml"} {
@@ -116,7 +120,7 @@ func (s *stand) command(t *testing.T, args ...string) (string, error) {
 func (s *stand) start(t *testing.T, args ...string) *process.Process {
 	t.Helper()
 	args = append([]string{
-		"-kubeconfig", s.kubeconfig, "-listen", "127.0.0.1:0", "-leader-election=false",
+		"-kubeconfig", s.kubeconfig, "-health-probe-bind-address", "127.0.0.1:0", "-leader-elect=false",
 		"-probe-interval=500ms", "-member-timeout=3s", "-log-level=info",
 	}, args...)
 	command := exec.Command(s.binary, args...)

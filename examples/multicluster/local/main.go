@@ -31,7 +31,7 @@ import (
 )
 
 type options struct {
-	folder  string
+	dir     string
 	members int
 	pods    cluster.Run
 	stuck   string
@@ -39,7 +39,7 @@ type options struct {
 
 func main() {
 	var o options
-	flag.StringVar(&o.folder, "folder", "fleet", "`folder` to write the kubeconfigs to, and to remove at the end")
+	flag.StringVar(&o.dir, "dir", "fleet", "`directory` to write the kubeconfigs to, which is removed at the end")
 	flag.IntVar(&o.members, "members", 3, "how many members, called member-1 and so on")
 	flag.DurationVar(&o.pods.Start, "start", time.Second, "`time` from a pod's creation until it runs")
 	flag.DurationVar(&o.pods.Work, "work", 30*time.Second, "`time` from then until the pod ends; below 0, it never does")
@@ -84,10 +84,10 @@ type site struct {
 
 // run returns when the context ends.
 func run(ctx context.Context, o options) (err error) {
-	if err := os.Mkdir(o.folder, 0o700); err != nil {
-		return fmt.Errorf("%w: name another with -folder", err) // it may be somebody's access to other clusters
+	if err := os.Mkdir(o.dir, 0o700); err != nil {
+		return fmt.Errorf("%w: name another with -dir", err) // it may be somebody's access to other clusters
 	}
-	defer os.RemoveAll(o.folder)
+	defer os.RemoveAll(o.dir)
 	var sites []site
 	defer func() {
 		fmt.Println("stopping")
@@ -117,7 +117,7 @@ func run(ctx context.Context, o options) (err error) {
 	return o.runPods(ctx, sites[1:])
 }
 
-func (o *options) path(name string) string { return filepath.Join(o.folder, name+".kubeconfig") }
+func (o *options) path(name string) string { return filepath.Join(o.dir, name+".kubeconfig") }
 
 func (o *options) kubeconfig(s site) error {
 	data, err := os.ReadFile(s.Kubeconfig())
@@ -157,7 +157,7 @@ func (o *options) tell() {
 	if path, err := filepath.Abs(home); err == nil {
 		home = path
 	}
-	fmt.Print(strings.NewReplacer("HOME", home, "FOLDER", o.folder).Replace(`
+	fmt.Print(strings.NewReplacer("HOME", home, "DIR", o.dir).Replace(`
 ready. In another terminal:
 
     export KUBECONFIG=HOME
@@ -169,7 +169,7 @@ and in a third:
     export KUBECONFIG=HOME
     kubectl apply -f examples/multicluster/manifests/sample.yaml
     kubectl get distributedscaledjob -w
-    kubectl --kubeconfig FOLDER/member-1.kubeconfig get jobs
+    kubectl --kubeconfig DIR/member-1.kubeconfig get jobs
 
 `))
 }

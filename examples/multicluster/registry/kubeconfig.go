@@ -25,7 +25,7 @@ type Member struct {
 	Name       string
 	Kubeconfig string
 	Context    string // of the kubeconfig
-	// Config is the way to it; nil where Err says why there is none.
+	// Config is the access to the member; nil if Err is set.
 	Config *rest.Config
 	Err    error
 }
@@ -61,7 +61,7 @@ func parse(kubeconfig []byte) (context string, config *rest.Config, err error) {
 	if err := refuse(file); err != nil { // before anything is read or run
 		return file.CurrentContext, nil, err
 	}
-	if err := Check(file); err != nil { // before an error quotes what is wrong
+	if err := Check(file); err != nil { // before an error quotes the file
 		return file.CurrentContext, nil, err
 	}
 	config, err = clientcmd.NewDefaultClientConfig(*file, nil).ClientConfig()
@@ -95,7 +95,7 @@ func Check(file *clientcmdapi.Config) error {
 	return problems.Err()
 }
 
-// withoutUser takes user and password out of the server's URL, which is told in logs,
+// withoutUser removes user and password from the server's URL, which is printed in logs,
 // lists and errors, and sends them with each request instead, unless there are
 // other credentials.
 func withoutUser(config *rest.Config) error {
@@ -118,7 +118,7 @@ func withoutUser(config *rest.Config) error {
 	return nil
 }
 
-// refuse is an error where the kubeconfig names a program to run or a file to read.
+// refuse returns an error if the kubeconfig names a program to run or a file to read.
 func refuse(file *clientcmdapi.Config) error {
 	user, cluster := &clientcmdapi.AuthInfo{}, &clientcmdapi.Cluster{}
 	if c := file.Contexts[file.CurrentContext]; c != nil {
@@ -148,7 +148,7 @@ func refuse(file *clientcmdapi.Config) error {
 	return errors.Join(problems...)
 }
 
-// checkName is an error where a cluster cannot have that name.
+// checkName returns an error if a cluster cannot have that name.
 func checkName(name string) error {
 	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
 		return fmt.Errorf("member %q: %s", name, strings.Join(problems, "; "))
@@ -156,7 +156,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// kubeconfig returns one with a token, for the server of config and by its proxy.
+// kubeconfig returns a kubeconfig with a token, for the server of config and by its proxy.
 func kubeconfig(name, token string, config *rest.Config) ([]byte, error) {
 	config = rest.CopyConfig(config)
 	if err := withoutUser(config); err != nil {

@@ -28,7 +28,7 @@ type Registry struct {
 	Namespace string
 }
 
-// ID tells where the way to a member is kept.
+// ID returns the place of the member's kubeconfig.
 func (r Registry) ID(m Member) string {
 	return fmt.Sprintf("%s/%s/%s%s+%s", r.Namespace, Secret, m.Name, suffix, m.Context)
 }
@@ -51,7 +51,7 @@ func (r Registry) Add(ctx context.Context, name string, kubeconfig []byte) error
 	return r.explain(err)
 }
 
-// explain says what to create first.
+// explain adds the objects to create first.
 func (r Registry) explain(err error) error {
 	switch {
 	case apierrors.IsNotFound(err):
@@ -98,7 +98,7 @@ func (r Registry) List(ctx context.Context) ([]Member, error) {
 
 // Watch calls changed with all members, by name, at first and whenever they are
 // others, until the context ends. It returns after the first call. While the API
-// server does not answer, the members are those last seen.
+// server does not answer, the members are the last observed.
 func (r Registry) Watch(ctx context.Context, changed func([]Member)) error {
 	informer := informers.NewSharedInformerFactoryWithOptions(r.Client, 0, informers.WithNamespace(r.Namespace),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) {

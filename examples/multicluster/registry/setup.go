@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Rights are what the controller may do on a member, and no more.
+// Rights are the permissions of the controller on a member.
 func Rights() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, Verbs: []string{"get", "list", "watch", "create", "delete"}},
@@ -68,7 +68,7 @@ func Setup(ctx context.Context, m NewMember) ([]byte, error) {
 
 var manager = metav1.ApplyOptions{FieldManager: "multicluster-setup", Force: true}
 
-// grant applies what the ServiceAccount consists of.
+// grant applies the ServiceAccount with its RBAC.
 func grant(ctx context.Context, c kubernetes.Interface) error {
 	rules := make([]*rbac.PolicyRuleApplyConfiguration, 0, len(Rights()))
 	for _, r := range Rights() {
@@ -103,7 +103,7 @@ const (
 	Role = "scaledjob-multicluster-member"
 )
 
-// await returns the ServiceAccount's token when there is one.
+// await waits for the ServiceAccount's token, and returns it.
 func await(ctx context.Context, c kubernetes.Interface) (token string, err error) {
 	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
 		s, err := c.CoreV1().Secrets(Namespace).Get(ctx, tokenName, metav1.GetOptions{})
@@ -131,7 +131,7 @@ func try(ctx context.Context, admin *rest.Config, token string) error {
 	return cmp.Or(last, err)
 }
 
-// Revoke takes from the member what Setup made there, but for the namespace.
+// Revoke deletes the objects of Setup from the member, except the namespace.
 func Revoke(ctx context.Context, admin *rest.Config) error {
 	c, err := kubernetes.NewForConfig(admin)
 	if err != nil {

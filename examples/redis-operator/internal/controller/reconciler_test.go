@@ -1,13 +1,16 @@
 package controller
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
@@ -180,6 +183,26 @@ func measures(depth, desired, active, failed float64) map[string]float64 {
 	return map[string]float64{
 		"scaledjob_queue_depth": depth, "scaledjob_desired_jobs": desired, "scaledjob_active_jobs": active, "scaledjob_reconcile_errors_total": failed,
 	}
+}
+
+// Logs have the events, failures and, at level debug, each reconcile.
+func TestLog(t *testing.T) {
+	benched(t, func(b *bench) {
+		var log bytes.Buffer
+		ctx := ctrl.LoggerInto(b.Context(), logr.FromSlogHandler(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+		reconcile := func() {
+			_, err := b.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(scaledJob())})
+			require.NoError(b, err)
+			synctest.Wait()
+		}
+		b.depth = 47
+		reconcile()
+		require.Contains(t, log.String(), `msg="Created 5 Jobs for 47 items: 5 of 5 are active" reason=CreatedJobs`)
+		require.Contains(t, log.String(), "msg=reconciled depth=47 desired=5 active=5")
+		b.unread = errors.New("no answer")
+		reconcile()
+		require.Contains(t, log.String(), `msg=failed err="no answer" retryAfter=10s`)
+	}, scaledJob())
 }
 
 func TestReconcile(t *testing.T) {

@@ -32,12 +32,10 @@ func (r *Reconciler) report(ctx context.Context, sj *v1.ScaledJob, o outcome) (c
 		r.Metrics.Failed(sj)
 		return ctrl.Result{}, err
 	}
+	log := ctrl.LoggerFrom(ctx)
 	for _, n := range o.notes(before, &sj.Status) {
 		r.Events.Eventf(sj, nil, n.kind, n.reason, n.reason, "%s", n.message)
-	}
-	log := ctrl.LoggerFrom(ctx)
-	if o.created > 0 {
-		log.Info("created Jobs", "created", o.created, "depth", o.depth, "desired", o.desired, "active", o.active)
+		log.Info(n.message, "reason", n.reason)
 	}
 	if err := o.err(); err != nil {
 		r.Metrics.Failed(sj)

@@ -44,14 +44,13 @@ type conn struct {
 // Start closes unused connections, and all connections when the context ends. It then
 // returns.
 func (r *Redis) Start(ctx context.Context) error {
-	ticker := time.NewTicker(r.idle() / 4)
-	defer ticker.Stop()
+	ticks := time.Tick(r.idle() / 4)
 	for {
 		select {
 		case <-ctx.Done():
 			r.closeUnused(time.Now())
 			return nil
-		case now := <-ticker.C:
+		case now := <-ticks:
 			r.closeUnused(now.Add(-r.idle()))
 		}
 	}

@@ -259,6 +259,7 @@ func TestPassword(t *testing.T) {
 				require.NoError(t, err)
 				require.EqualValues(t, 2, n)
 			} else {
+				require.Zero(t, n)
 				require.EqualError(t, err, "redis at "+server.Address+" "+problem)
 			}
 		}

@@ -191,6 +191,76 @@ func TestNoProgress(t *testing.T) {
 	})
 }
 
+// A member without progress that is above its share does not keep the members after it
+// from shrinking, and its missing replicas do not count against the maximum.
+func TestNoProgressAtTheMaximum(t *testing.T) {
+	play(t, replicas.NewPolicy(100), []line{
+		{0, 10, "a:5/3 b:5", "a:5, b:5", ""},
+		{300, 10, "a:5/3 b:5", "a:3>4 NoProgress, b:7>7", ""},
+		{0, 2, "a:4/3 b:7", "a:1>1 NoProgress, b:1>1", ""},
+	})
+	p := replicas.NewPolicy(10)
+	p.MaxSurge = 0
+	play(t, p, []line{{0, 10, "a:5 b:5/3", "a:5, b:5", ""}, {300, 10, "a:5 b:5/3", "a:7>7, b:3>4 NoProgress", ""}})
+	p.ProgressDeadline = 1
+	play(t, p, []line{{0, 10, "a:5 b:5/3", "a:5, b:5", ""}, {1, 10, "a:5 b:5/3", "a:7>7, b:3>4 NoProgress", ""}})
+}
+
+// After an exclusion a member has no share for the recovery delay, unless all others are
+// excluded too.
+func TestRecovery(t *testing.T) {
+	p := replicas.NewPolicy(100)
+	p.GracePeriod, p.RecoveryDelay = 0, time.Minute
+	plan := play(t, p, []line{
+		{0, 10, "a:5 b:5", "a:5, b:5", ""},
+		{30, 10, "a:5 b!away", "a:10>10, b:0 Unreachable", ""},
+		{30, 10, "a:10 b:5", "a:10, b:0>0 Recovering", ""},
+		{59, 10, "a:10 b:0", "a:10, b:0 Recovering", ""},
+	})
+	require.Equal(t, new(120), second(plan.NextCheck))
+	require.Equal(t, "Cluster is healthy again, and gets no replicas until 2026-01-01T12:02:00Z", plan.Shares[1].Description())
+	play(t, p, []line{
+		{0, 10, "a:10 b!away", "a:10, b:0 Unreachable", ""},
+		{30, 10, "a:10 b:0", "a:10, b:0 Recovering", ""},
+		{60, 10, "a:10 b:0", "a:5, b:5>5", ""},
+	})
+	plan = play(t, p, []line{
+		{0, 10, "a!away b!away", "a:5 Unreachable, b:5 Unreachable", replicas.ReasonAllExcluded},
+		{30, 10, "a:5 b:5", "a:5 Recovering, b:5 Recovering", ""},
+	})
+	require.Equal(t, "Cluster is healthy again, and keeps its share until 2026-01-01T12:01:30Z", plan.Shares[1].Description())
+	play(t, p, []line{
+		{0, 10, "a!away b!away", "a:5 Unreachable, b:5 Unreachable", replicas.ReasonAllExcluded},
+		{30, 10, "a:5 b!away", "a:10>10, b:0 Unreachable", ""},
+	})
+	require.Equal(t, "Cluster is unreachable", new(replicas.Share{Reason: replicas.ReasonUnreachable}).Description())
+}
+
+// Durations are exact: a failure of less than the grace period changes nothing.
+func TestShortestGracePeriod(t *testing.T) {
+	p := replicas.NewPolicy(100)
+	p.GracePeriod = 1
+	play(t, p, []line{{0, 10, "a:10 b!away", "a:5, b:5 Unreachable", ""}, {1, 10, "a:10 b!away", "a:10, b:0 Unreachable", ""}})
+}
+
+// Replicas that the percentage leaves for later are counted, also if their place is on a
+// member that cannot be scaled down.
+func TestRemaining(t *testing.T) {
+	p := replicas.NewPolicy(100)
+	p.MaxPercentage = new(int32(20))
+	plan := play(t, p, []line{{0, 10, "a:10 b:0", "a:5, b:5>2", ""}, {0, 10, "a!away b:2", "a:5 Unreachable, b:5>4", ""}})
+	require.Equal(t, int32(1), plan.Remaining)
+	for percentage, want := range map[int32]int32{-1: 1, 0: 1, 1: 9, 99: 500, 200: 500} {
+		p := replicas.NewPolicy(replicas.NoMax)
+		p.MaxPercentage = &percentage
+		s := replicas.State{Replicas: new(int32(1000)), Clusters: clusters(t, "a:1000 b:0")}
+		if percentage == 1 {
+			s.Replicas = new(int32(999))
+		}
+		require.Equal(t, want, replicas.NewPlan(p, s).Shares[1].Next, percentage)
+	}
+}
+
 // A member that is taken off the list is scaled to 0, after its replicas exist
 // elsewhere. A cluster that was never on the list is left alone.
 func TestNotListed(t *testing.T) {
@@ -215,6 +285,9 @@ func TestNotListed(t *testing.T) {
 	require.Equal(t, "Cluster is no longer a member, and gets no replicas", plan.Shares[1].Description())
 	step("a:6 b:0 c:7", "a:6")
 	step("a:6 b:9 c:7", "a:6") // those of another owner
+
+	p.Members = members(0, 1)[1:]
+	step("a:6 b:0", "a:0 NotListed, b:6>6")
 }
 
 // A pause and unknown metrics leave everything as it is, also on a former member.
@@ -237,11 +310,14 @@ func TestHold(t *testing.T) {
 		if reason != replicas.ReasonCheckpointVersion {
 			require.Equal(t, int32(6), plan.Total)
 			require.Equal(t, s.Checkpoint, plan.Checkpoint, reason)
+			require.Equal(t, "a:3, b:3 NotListed", shares(plan))
+		} else {
+			require.Equal(t, "a:3", shares(plan), "nothing is taken from the checkpoint")
 		}
 	}
 	require.Equal(t, replicas.Plan{Reason: replicas.ReasonNoMaximum, Shares: []replicas.Share{},
 		Checkpoint: replicas.Checkpoint{Version: 1, Members: map[string]replicas.MemberCheckpoint{}},
-	}, replicas.NewPlan(replicas.Policy{}, replicas.State{}))
+	}, replicas.NewPlan(replicas.Policy{}, replicas.State{Replicas: new(int32(0))}))
 }
 
 // One cluster under two names counts once, and two names do not write two numbers to
@@ -273,6 +349,16 @@ func TestAllExcluded(t *testing.T) {
 	require.Equal(t, "Cluster has no weight, and gets no replicas", plan.Shares[2].Description())
 }
 
+// Whatever the reason is for which all are excluded, they keep their shares.
+func TestAllExcludedByFailures(t *testing.T) {
+	p := replicas.NewPolicy(100)
+	p.GracePeriod = 0
+	play(t, p, []line{
+		{0, 12, "a:4 b:4 c:4", "a:4, b:4, c:4", ""},
+		{0, 12, "a!away b:4!failed c!notasked d!missing", "a:4 Unreachable, b:4>4 WriteFailed, c:4 NotAsked, d:0 WorkloadMissing", replicas.ReasonAllExcluded},
+	})
+}
+
 // At the maximum replicas move within the surge only; without one they stay, and the
 // plan says so.
 func TestSurge(t *testing.T) {
@@ -290,6 +376,7 @@ func TestSurge(t *testing.T) {
 	})
 	p.MaxSurge = 0
 	plan := play(t, p, []line{
+		{0, 10, "a:6 b:4", "a:5, b:5", replicas.ReasonAtMax},
 		{0, 10, "a:10 b:0", "a:5, b:5", replicas.ReasonAtMax},
 		{30, 8, "a:10 b:0", "a:4>8, b:4", ""},
 		{30, 8, "a:8 b:0", "a:4, b:4>2", ""},
@@ -339,6 +426,11 @@ Members: found no weight; use at least one weight above 0`)
 	p = replicas.NewPolicy(3, replicas.Member{Name: "a", Weight: -1})
 	p.Min, p.MaxPercentage = 4, new(int32(101))
 	require.EqualError(t, p.Validate(), "Min: found 4; use 3 or less\nMaxPercentage: found 101; use 1 to 100\nMembers[0].Weight: found -1; use 0 or more")
+	p = replicas.NewPolicy(0, replicas.NewMember("a"))
+	p.Min = 4
+	require.EqualError(t, p.Validate(), "Max: found 0; use 1 or more")
+	p.Max = 1
+	require.EqualError(t, p.Validate(), "Min: found 4; use 1 or less")
 	s := replicas.State{Clusters: []replicas.Cluster{
 		{Name: "a", Problem: "Broken"}, {Name: "a", Replicas: -1, Existing: new(int32(-2))}, {Problem: replicas.ReasonNotAsked},
 	}}

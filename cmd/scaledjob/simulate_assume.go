@@ -1,0 +1,148 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/internal/triggers"
+	"github.com/scaledjob/scaledjob/simulation"
+)
+
+// An assumption is a parameter of a simulation, with its source.
+type assumption struct {
+	Name   string `json:"name"`
+	Value  string `json:"value"`
+	Source string `json:"source"`
+	Flag   string `json:"flag"` // the flag that sets it
+}
+
+// assume adds an assumption. A flag that was given is its source.
+func (s *simulate) assume(name, value, source, flag string) {
+	if s.changed(flag) {
+		source = "given"
+	}
+	s.assumptions = append(s.assumptions, assumption{name, shortened(value), source, "--" + flag})
+}
+
+// counts returns what the metric of a trigger counts.
+func (s *simulate) counts(m *manifest, i int, t scaledjob.Trigger) simulation.Metric {
+	how, source := simulation.AllItems, fmt.Sprintf("not known of type %s", t.Type)
+	if s.metric != "" {
+		how = simulation.Metric(s.metric)
+	} else {
+		switch counting, hidden := triggers.Counts(t.Type, triggerInput(m, i)); {
+		case counting == triggers.LeavesOut:
+			how, source = simulation.WaitingItems, "trigger of type "+t.Type
+		case counting == triggers.Includes:
+			source = "trigger of type " + t.Type
+		case hidden:
+			source = "the protocol is not in the manifest"
+		}
+	}
+	text := map[simulation.Metric]string{simulation.AllItems: "waiting and in-progress items", simulation.WaitingItems: "waiting items"}[how]
+	s.assume(t.Name+" counts", cmp.Or(text, string(how)), source, "metric")
+	return how
+}
+
+// triggerInput is a trigger with what the manifest alone shows of it.
+func triggerInput(m *manifest, i int) triggers.Input {
+	t := m.spec.Spec.Triggers[i]
+	in := triggers.Input{Metadata: t.Metadata, Environment: func(name string) triggers.Value {
+		for _, env := range environment(m) {
+			if env.Name == name && env.ValueFrom == nil && !strings.Contains(env.Value, "$(") && strings.TrimSpace(env.Value) != "" {
+				return triggers.Value{State: triggers.Known, Text: strings.TrimSpace(env.Value)}
+			}
+		}
+		return triggers.Value{State: triggers.Maybe}
+	}}
+	if t.AuthenticationRef != nil {
+		in.AnyIdentity = true
+		in.Authentication = func(string) triggers.Value { return triggers.Value{State: triggers.Maybe} }
+	}
+	return in
+}
+
+// environment returns the variables of the container that KEDA reads.
+func environment(m *manifest) []corev1.EnvVar {
+	if m.spec.Spec.JobTargetRef == nil {
+		return nil
+	}
+	containers := m.spec.Spec.JobTargetRef.Template.Spec.Containers
+	for _, c := range containers {
+		if c.Name == m.spec.Spec.EnvSourceContainerName {
+			return c.Env
+		}
+	}
+	if len(containers) == 0 {
+		return nil
+	}
+	return containers[0].Env
+}
+
+// perJob returns the items of a Job: the largest target of the triggers, since a trigger
+// asks for one Job for so many items.
+func (s *simulate) perJob(all []scaledjob.Trigger) int64 {
+	if s.changed("items-per-job") {
+		s.assume("items per Job", map[bool]string{true: "until the queue is empty", false: fmt.Sprint(s.items)}[s.items == 0], "", "items-per-job")
+		return s.items
+	}
+	most, of := 1.0, ""
+	for _, t := range all {
+		if n := math.Round(t.Target); of == "" || n > most {
+			most, of = max(most, n), t.Name
+		}
+	}
+	n := int64(min(most, math.MaxInt32))
+	s.assume("items per Job", fmt.Sprint(n), "target of the trigger "+of, "items-per-job")
+	return n
+}
+
+// assumeTimes sets the polling interval of the policy, and adds the assumptions about
+// times and the release.
+func (s *simulate) assumeTimes(p *policy) {
+	s.assume("release", p.Release.String(), "the newest", "release")
+	source := "default of a ScaledJob"
+	if p.Spec.PollingInterval != nil {
+		source = "the manifest"
+	}
+	if s.interval > 0 {
+		p.Spec.PollingInterval = new(int32(s.interval / time.Second))
+	}
+	interval := simulation.KEDA{Spec: p.Spec}.Settings().Interval
+	s.assume("polling interval", cmp.Or(interval, simulation.Duration(30*time.Second)).String(), source, "polling-interval")
+	s.assume("service", s.service, cmp.Or(s.recorded, "default of this command"), "service")
+	s.assume("startup", s.startup, cmp.Or(s.recorded, "default of this command"), "startup")
+	s.assume("acknowledge", "at the "+s.ack+" of the work", "default of this command", "acknowledge")
+}
+
+func printAssumptions(out io.Writer, all []assumption) error {
+	if len(all) == 0 {
+		return nil
+	}
+	fmt.Fprintln(out, "Assumptions, their sources, and the flags that change them:")
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, a := range all {
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", a.Name, a.Value, a.Source, a.Flag)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(out)
+	return err
+}
+
+// shortened returns the beginning of a text that is too long for a table.
+func shortened(text string) string {
+	if len(text) > 40 {
+		return text[:37] + "…"
+	}
+	return text
+}

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/picture"
+	"github.com/scaledjob/scaledjob/simulation"
+)
+
+// written writes a file of the test.
+func written(t *testing.T, name, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), name)
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	return file
+}
+
+// trigger is a manifest with a trigger and a variable.
+func trigger(kind, metadata, rest string) string {
+	return `apiVersion: keda.sh/v1alpha1
+kind: ScaledJob
+metadata: {name: orders}
+spec:
+  jobTargetRef: {template: {spec: {containers: [{name: c, image: i, env: [{name: URL, value: "amqp://host"}, {name: HIDDEN, valueFrom: {secretKeyRef: {name: s, key: k}}}]}]}}}
+  triggers: [{type: ` + kind + `, metadata: {` + metadata + `}` + rest + `}]
+`
+}
+
+const assumed = " --arrivals constant:1/m --duration 2m --seeds 1"
+
+// What the metric counts and the items of a Job are those of the manifest, with their
+// source, and a flag overrides each.
+func TestAssumptions(t *testing.T) {
+	for _, tt := range []struct{ manifest, flags, counts, items string }{
+		{trigger("redis", `listName: a, listLength: "5"`, ""), "", "waiting items trigger of type redis", "5 target of the trigger redis"},
+		{trigger("redis", `listName: a, listLength: "5"`, ""), "--metric all --items-per-job 2", "waiting and in-progress items given", "2 given"},
+		{trigger("kafka", `lagThreshold: "10"`, ""), "--items-per-job 0", "waiting and in-progress items trigger of type kafka", "until the queue is empty given"},
+		{trigger("aws-sqs-queue", `queueLength: "1", scaleOnInFlight: "false"`, ""), "", "waiting items trigger of type aws-sqs-queue", "1 target"},
+		{trigger("rabbitmq", `host: "amqp://host", mode: QueueLength, value: "2"`, ""), "", "waiting items trigger of type rabbitmq", "2 target"},
+		{trigger("rabbitmq", `host: "http://host", mode: QueueLength, value: "2"`, ""), "", "waiting and in-progress items trigger of type rabbitmq", "2 target"},
+		{trigger("rabbitmq", `hostFromEnv: URL, mode: QueueLength, value: "2"`, ""), "", "waiting items trigger of type rabbitmq", "2 target"},
+		{trigger("rabbitmq", `hostFromEnv: HIDDEN, mode: QueueLength, value: "2"`, ""), "", "waiting and in-progress items the protocol is not in the manifest", "2 target"},
+		{trigger("rabbitmq", `mode: QueueLength, value: "2"`, ", authenticationRef: {name: a}"), "", "waiting and in-progress items the protocol is not in the manifest", "2 target"},
+		{trigger("postgresql", `targetQueryValue: "0.5"`, ""), "", "waiting and in-progress items not known of type postgresql", "1 target"},
+	} {
+		file := written(t, "m.yaml", tt.manifest)
+		status, out, said := call(t, "simulate "+file+assumed+" "+tt.flags, "")
+		require.Equal(t, success, status, said)
+		words := strings.Join(strings.Fields(out), " ")
+		require.Contains(t, words, "counts "+tt.counts, tt.manifest)
+		require.Contains(t, words, "items per Job "+tt.items, tt.manifest)
+		require.Contains(t, words, "release KEDA 2.21.0 the newest --release")
+		require.Contains(t, words, "polling interval 30s default of a ScaledJob --polling-interval")
+		require.Contains(t, words, "service 30s default of this command --service")
+	}
+	file := written(t, "m.yaml", strings.Replace(trigger("redis", `listLength: "5"`, ""), "  triggers", "  pollingInterval: 7\n  triggers", 1))
+	_, out, _ := call(t, "simulate "+file+assumed, "")
+	require.Contains(t, strings.Join(strings.Fields(out), " "), "polling interval 7s the manifest")
+	_, out, _ = call(t, "simulate "+file+assumed+" --polling-interval 10s --release spec", "")
+	require.Contains(t, strings.Join(strings.Fields(out), " "), "polling interval 10s given")
+	require.Contains(t, out, "default, every 10s")
+	_, _, said := call(t, "simulate "+file+assumed+" --polling-interval 1500ms", "")
+	require.Contains(t, said, "--polling-interval 1.5s: use whole seconds")
+}
+
+// lint and simulate agree about a queue read over AMQP under default.
+func TestSimulateAgreesWithLint(t *testing.T) {
+	file := written(t, "m.yaml", trigger("rabbitmq", `host: "amqp://host", queueName: q, mode: QueueLength, value: "1"`, ""))
+	_, linted, _ := call(t, "lint "+file, "")
+	require.Contains(t, linted, "Use the strategy accurate")
+	_, out, _ := call(t, "simulate "+file+" --arrivals poisson:1/s --service 1m --compare default,accurate", "")
+	require.Contains(t, out, "default starves")
+	require.NotContains(t, out, "accurate creates")
+}
+
+func TestFaults(t *testing.T) {
+	const run = "simulate -f testdata/manifest.yaml --arrivals constant:1/m --duration 10m --seeds 1 --service 10s "
+	events := map[string]string{
+		"--fault rejects:0s-5m": "is rejected: the API server did not create ",
+		"--fault metric:0s-3h":  "leaves 10 of 10 items undone",
+		"--metric-age 20m":      "starves",
+		"--fault noStart:0s-3h": "leaves 10 of 10 items undone",
+	}
+	for flags, want := range events {
+		status, out, said := call(t, run+flags, "")
+		require.Equal(t, success, status, said)
+		require.Contains(t, out, want, flags)
+	}
+	jobs := func(flags string) (n int64) {
+		_, out, _ := call(t, "simulate -f testdata/manifest.yaml --arrivals bursts:5/1h --duration 1m --seeds 1 --service 5m --startup 3m --metric all -o json "+flags, "")
+		var r report
+		require.NoError(t, json.Unmarshal([]byte(out), &r), out)
+		return r.Results[0].Summary.JobsCreated
+	}
+	require.Equal(t, int64(5), jobs(""))
+	require.Equal(t, int64(10), jobs("--list-age 40s"), "KEDA does not see the Jobs that it created")
+	require.Equal(t, int64(5), jobs("--list-age 40s --release spec"))
+	for fault, want := range map[string]string{
+		"down": "use a kind and two times", "down:5m": "use a kind and two times", "down:5m-1m": "use a kind and two times",
+		"late:1m-2m": "use metric, rejects, unreachable, noStart or down", ":1m-2m": "use a kind and two times",
+	} {
+		_, _, said := call(t, run+"--fault "+fault, "")
+		require.Contains(t, said, fmt.Sprintf("--fault %q: %s", fault, want))
+	}
+}
+
+// dumpOf is a list of Jobs of orders with a pod each, which waited and worked for so many
+// seconds.
+func dumpOf(times ...[2]int) string {
+	begin := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+	at := func(seconds int) string { return begin.Add(time.Duration(seconds) * time.Second).Format(time.RFC3339) }
+	var items []string
+	for i, d := range times {
+		start := i * 100
+		items = append(items, fmt.Sprintf(`{"kind":"Job","metadata":{"name":"orders-%d","labels":{"scaledjob.keda.sh/name":"orders"}}}`, i),
+			fmt.Sprintf(`{"kind":"Pod","metadata":{"name":"orders-%d-x","creationTimestamp":%q,"labels":{"batch.kubernetes.io/job-name":"orders-%d"}},
+			"status":{"phase":"Succeeded","conditions":[{"type":"PodScheduled","status":"True","lastTransitionTime":%q}],
+			"containerStatuses":[{"state":{"terminated":{"startedAt":%q,"finishedAt":%q}}}]}}`,
+				i, at(start), i, at(start+5), at(start+5+d[0]), at(start+5+d[0]+d[1])))
+	}
+	items = append(items, `{"kind":"Pod","metadata":{"name":"other","labels":{"batch.kubernetes.io/job-name":"other"}},"status":{"phase":"Succeeded","containerStatuses":[{"state":{"terminated":{"startedAt":"2026-01-31T12:00:00Z","finishedAt":"2026-01-31T13:00:00Z"}}}]}}`)
+	return `{"kind":"List","items":[` + strings.Join(items, ",") + `]}`
+}
+
+// Service and start times are those of the ScaledJob's pods; the time in which a pod was not
+// scheduled is not part of its start.
+func TestTimesOfRealJobs(t *testing.T) {
+	manifest := written(t, "m.yaml", trigger("redis", `listLength: "2"`, ""))
+	dump := written(t, "jobs.json", dumpOf([2]int{3, 40}, [2]int{7, 60}, [2]int{1, 20}))
+	read := func(flags string) *report {
+		status, out, said := call(t, "simulate "+manifest+assumed+" --jobs "+dump+" -o json "+flags, "")
+		require.Equal(t, success, status, said)
+		var r report
+		require.NoError(t, json.Unmarshal([]byte(out), &r))
+		return &r
+	}
+	r := read("")
+	require.Equal(t, "recorded:20s,30s,10s", r.Scenario.Queues[0].Service.String(), "two items a Job")
+	require.Equal(t, "recorded:3s,7s,1s", r.Scenario.Jobs.Startup.String())
+	require.Contains(t, r.Assumptions, assumption{"service", "recorded:20s,30s,10s", "3 pods of --jobs", "--service"})
+	r = read("--service 9s")
+	require.Equal(t, "9s", r.Scenario.Queues[0].Service.String())
+	require.Equal(t, "recorded:3s,7s,1s", r.Scenario.Jobs.Startup.String())
+	_, _, said := call(t, "simulate "+manifest+assumed+" --items-per-job 0 --jobs "+dump, "")
+	require.Contains(t, said, "--jobs with --items-per-job 0: the number of items of a Job is not known; use --service")
+	_, _, said = call(t, "simulate "+manifest+assumed+" --jobs "+written(t, "none.json", dumpOf()), "")
+	require.Contains(t, said, "found no succeeded pod of orders; use the output of kubectl get jobs,pods -o json, with finished Jobs")
+
+	many := make([]simulation.Duration, 2500)
+	for i := range many {
+		many[i] = simulation.Duration(i)
+	}
+	few := sampled(many)
+	require.Len(t, few, 1000)
+	require.Equal(t, []simulation.Duration{0, 2, 5, 7}, few[:4])
+}
+
+// The measured queue length is compared with the simulated one, and drawn beside it.
+func TestMeasured(t *testing.T) {
+	file := written(t, "m.yaml", trigger("redis", `listLength: "1"`, ""))
+	trace := written(t, "arrivals.csv", "time,items\n2026-01-31T12:00:10Z,4\n2026-01-31T12:05:00Z,4\n")
+	flags := "simulate " + file + " --trace " + trace + " --service 5m --seeds 1 --measured "
+	// The first poll, at the first arrival, reads 4 items; Jobs take them within 5 s.
+	exact := written(t, "exact.csv", "time,items\n2026-01-31T12:00:00Z,99\n2026-01-31T12:00:10Z,4\n2026-01-31T12:01:10Z,0\n")
+	_, out, said := call(t, flags+exact, "")
+	require.Empty(t, said)
+	require.Contains(t, out, "Measured queue length: 2 on average; simulated 2 (KEDA 2.21.0 default); apart by 0 on average, 0 % of the measured.")
+	const prometheus = `{"data":{"resultType":"matrix","result":[{"metric":{"a":"1"},"values":[[1769860810,"1"],[1769860870,"50"]]},{"metric":{"a":"2"},"values":[[1769860810,"3"]]}]}}`
+	_, out, said = call(t, flags+written(t, "gauge.json", prometheus), "")
+	require.Empty(t, said)
+	require.Contains(t, out, "Measured queue length: 27 on average; simulated 2 (KEDA 2.21.0 default); apart by 25 on average, 93 % of the measured. The simulation does not describe this queue: check the assumptions.")
+	html := filepath.Join(t.TempDir(), "r.html")
+	_, _, said = call(t, flags+exact+" -o "+html, "")
+	require.Empty(t, said)
+	data, err := os.ReadFile(html)
+	require.NoError(t, err)
+	require.Contains(t, string(data), "Queue length; dashed: measured")
+	require.Contains(t, string(data), `class="measured line"`)
+	_, _, said = call(t, flags+written(t, "late.csv", "time,items\n2027-01-31T12:00:00Z,4\n"), "")
+	require.Contains(t, said, "no time is within the ")
+	_, _, said = call(t, flags+"gone.csv", "")
+	require.Contains(t, said, "gone.csv: no such file")
+}
+
+func TestDiffer(t *testing.T) {
+	r := &simulation.Result{Ticks: []simulation.Tick{{Seconds: 0, Metric: 10}, {Seconds: 30, Metric: 20}}}
+	r.Summary.Seconds, r.Summary.Policy = 60, "it"
+	line, err := differ([]picture.Sample{{Seconds: -1, Value: 1000}, {Seconds: 29, Value: 8}, {Seconds: 30, Value: 24}, {Seconds: 61, Value: 1000}}, r)
+	require.NoError(t, err)
+	require.Equal(t, "Measured queue length: 16 on average; simulated 15 (it); apart by 3 on average, 19 % of the measured.", line)
+}
+
+// A terminal shows the same in at most 100 columns, of the same scale for all policies.
+func TestTerminalCharts(t *testing.T) {
+	_, out, _ := call(t, workload+"--compare default,accurate,eager@2.18", "")
+	_, charts, found := strings.Cut(out, "\nItems waiting, at most ")
+	require.True(t, found)
+	for line := range strings.SplitSeq(charts, "\n") {
+		require.LessOrEqual(t, utf8.RuneCountInString(line), terminalWidth, line)
+	}
+	ticks := []simulation.Tick{{Seconds: 0, Queued: 1}, {Seconds: 10, Queued: 8}, {Seconds: 11, Queued: 2}, {Seconds: 30}}
+	value := func(t *simulation.Tick) float64 { return float64(t.Queued) }
+	row := column(ticks, 8, 80, value)
+	require.Equal(t, []float64{1, 8, 8, 0, -1, -1, -1, -1}, row)
+	require.Equal(t, "▂██     ", bars(row, 8))
+	require.Equal(t, "▁▁▁     ", bars([]float64{.01, .1, .1, 0, 0, 0, 0, 0}, 8))
+	require.Equal(t, []float64{5, 5, 5}, column([]simulation.Tick{{Queued: 5}, {Seconds: 9, Queued: 5}}, 3, 9, value))
+}

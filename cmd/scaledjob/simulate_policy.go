@@ -1,0 +1,285 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/history"
+	"github.com/scaledjob/scaledjob/keda"
+	"github.com/scaledjob/scaledjob/placement/jobs"
+	"github.com/scaledjob/scaledjob/scaling"
+	"github.com/scaledjob/scaledjob/simulation"
+	"github.com/scaledjob/scaledjob/strategy"
+)
+
+// A policy is a policy as a scenario file has it. The zero value is the specification
+// with the defaults of a ScaledJob.
+type policy struct {
+	Name    string    `json:"name,omitempty"`
+	Release release   `json:"release"`
+	Spec    keda.Spec `json:"spec"`
+
+	// The specification only:
+	SubtractPending bool                 `json:"subtractPending,omitempty"` // see strategy.Accurate
+	MinAsFloor      bool                 `json:"minAsFloor,omitempty"`
+	StuckAfter      *simulation.Duration `json:"stuckAfter,omitempty"`
+	Placement       *placement           `json:"placement,omitempty"`
+}
+
+// A placement has the names of jobs.Policy. The zero value is what a manifest means that
+// says nothing.
+type placement struct {
+	Members    []member        `json:"members,omitempty"` // none is every cluster
+	Scheduling jobs.Scheduling `json:"scheduling,omitempty"`
+	Workload   struct {
+		Class string `json:"class,omitempty"`
+		Size  *int32 `json:"size,omitempty"`
+	} `json:"workload,omitzero"`
+	Failover struct {
+		GracePeriod *simulation.Duration `json:"gracePeriod,omitempty"`
+		HardTaint   *simulation.Duration `json:"hardTaint,omitempty"`
+		SoftTaint   *simulation.Duration `json:"softTaint,omitempty"`
+		Duplication jobs.Duplication     `json:"duplication,omitempty"`
+	} `json:"failover,omitzero"`
+	FailoverOverMax bool `json:"failoverOverMax,omitempty"`
+}
+
+type member struct {
+	Name     string `json:"name"`
+	Weight   *int32 `json:"weight,omitempty"` // nil is 1
+	Priority *int32 `json:"priority,omitempty"`
+	MaxJobs  *int64 `json:"maxJobs,omitempty"`
+}
+
+// build returns the policy for so many clusters, or all its problems. The problems of a
+// release of KEDA are found by package simulation.
+func (p *policy) build(clusters int) (simulation.Policy, error) {
+	if p.Release.profile != nil {
+		return simulation.KEDA{Name: p.Name, Profile: *p.Release.profile, Spec: p.Spec}, nil
+	}
+	var problems field.Errors
+	documented := simulation.KEDA{Spec: p.Spec}.Settings()
+	for _, n := range []struct {
+		name  string
+		value *int32
+		least int64
+	}{
+		{"pollingInterval", p.Spec.PollingInterval, 1},
+		{"minReplicaCount", p.Spec.MinReplicaCount, 0},
+		{"maxReplicaCount", p.Spec.MaxReplicaCount, 0},
+		{"successfulJobsHistoryLimit", p.Spec.SuccessfulJobsHistoryLimit, 0},
+		{"failedJobsHistoryLimit", p.Spec.FailedJobsHistoryLimit, 0},
+	} {
+		if n.value != nil {
+			problems.AtLeast("policy.spec."+n.name, int64(*n.value), n.least)
+		}
+	}
+	of := scaling.DefaultPolicy()
+	of.Bounds.Min, of.Bounds.Max = documented.Min, documented.Max
+	if p.MinAsFloor {
+		of.Bounds.Mode = scaling.Floor
+	}
+	s := p.Spec.ScalingStrategy
+	if s.MultipleScalersCalculation != "" {
+		var err error
+		of.Aggregation, err = scaling.ParseAggregation(s.MultipleScalersCalculation)
+		problems.Check(err == nil, "policy.spec.scalingStrategy.multipleScalersCalculation", s.MultipleScalersCalculation, "max, min, avg or sum")
+	}
+	of.Strategy = p.strategy(&problems)
+	if p.Placement != nil || clusters > 1 {
+		built := p.place(of, documented.History, &problems)
+		return simulation.Placement{Name: p.Name, Policy: built, Interval: documented.Interval}, problems.Err()
+	}
+	return simulation.Scaling{Name: p.Name, Policy: of, Interval: documented.Interval, StuckAfter: p.StuckAfter, History: documented.History}, problems.Err()
+}
+
+// strategy is that of the specification. Custom without a percentage is default, as it is
+// documented.
+func (p *policy) strategy(problems *field.Errors) strategy.Strategy {
+	const path = "policy.spec.scalingStrategy."
+	s := p.Spec.ScalingStrategy
+	switch {
+	case s.Strategy == "":
+		return nil
+	case s.Strategy == "custom" && s.CustomScalingRunningJobPercentage == "":
+		return strategy.Default{}
+	case s.Strategy == "accurate":
+		return strategy.Accurate{SubtractPending: p.SubtractPending}
+	case s.Strategy != "custom":
+		of, err := strategy.Parse(s.Strategy)
+		problems.Check(err == nil, path+"strategy", s.Strategy, "one of "+strings.Join(strategy.Names(), ", "))
+		return of
+	}
+	percentage, err := strategy.ParsePercentage(s.CustomScalingRunningJobPercentage)
+	problems.Check(err == nil, path+"customScalingRunningJobPercentage", s.CustomScalingRunningJobPercentage, "a decimal of 0 or more, such as 0.5")
+	deduction := int64(0)
+	if n := s.CustomScalingQueueLengthDeduction; n != nil {
+		deduction = int64(*n)
+	}
+	return strategy.NewCustom(deduction, percentage)
+}
+
+// place returns the policy for several clusters, in which the minimum is a floor.
+func (p *policy) place(of scaling.Policy, limits history.Limits, problems *field.Errors) jobs.Policy {
+	in := p.Placement
+	if in == nil {
+		in = &placement{}
+	}
+	all := jobs.DefaultPolicy()
+	of.Bounds.Mode = scaling.Floor
+	all.Scaling, all.History = of, limits
+	for _, m := range in.Members {
+		to := jobs.NewMember(m.Name)
+		if m.Weight != nil {
+			to.Weight = *m.Weight
+		}
+		to.Priority, to.MaxJobs = m.Priority, m.MaxJobs
+		all.Members = append(all.Members, to)
+	}
+	all.Scheduling, all.FailoverOverMax = in.Scheduling, in.FailoverOverMax
+	all.Workload.Class = in.Workload.Class
+	if n := in.Workload.Size; n != nil {
+		all.Workload.Size = *n
+	}
+	f := &all.Failover
+	f.Duplication = cmp.Or(in.Failover.Duplication, f.Duplication)
+	for to, from := range map[*time.Duration]*simulation.Duration{
+		&f.GracePeriod: in.Failover.GracePeriod, &f.HardTaint: in.Failover.HardTaint, &f.SoftTaint: in.Failover.SoftTaint,
+	} {
+		if from != nil {
+			*to = time.Duration(*from)
+		}
+	}
+	_, err := all.Validate()
+	for _, problem := range field.All(err) {
+		problems.Add(field.Error{Path: "policy.placement." + lower(problem.Path), Found: problem.Found, Fix: problem.Fix})
+	}
+	if all.Scheduling == jobs.PriorityFailover {
+		problems.Check(in.Workload.Size != nil, "policy.placement.workload.size", nil, "0 or more under priorityFailover")
+		problems.Check(len(in.Members) > 0, "policy.placement.members", nil, "a member with a priority for each cluster under priorityFailover")
+		for i, m := range in.Members {
+			path := fmt.Sprintf("policy.placement.members[%d].priority", i)
+			if m.Priority == nil {
+				problems.Check(false, path, nil, "0 to 1000 under priorityFailover")
+			} else {
+				problems.Check(*m.Priority >= 0 && *m.Priority <= 1000, path, *m.Priority, "0 to 1000")
+			}
+		}
+	}
+	return all
+}
+
+// lower returns the path of a Go field as JSON has it: Members[0].MaxJobs is
+// members[0].maxJobs.
+func lower(path string) string {
+	steps := strings.Split(path, ".")
+	for i, step := range steps {
+		runes := []rune(step)
+		runes[0] = unicode.ToLower(runes[0])
+		steps[i] = string(runes)
+	}
+	return strings.Join(steps, ".")
+}
+
+// compared are the policies to compare; without names, the base alone.
+func compared(base policy, names []string) (all []policy, err error) {
+	if len(names) == 0 {
+		return []policy{base}, nil
+	}
+	for _, name := range names {
+		p := base
+		strategy, of, both := strings.Cut(name, "@")
+		if !both && (name == spec || strings.ContainsRune(name, '.')) {
+			strategy, of = "", name
+		}
+		if of != "" || both {
+			if p.Release, err = parseRelease(of); err != nil {
+				return nil, usagef("--compare %s: %w", name, err)
+			}
+		}
+		if strategy != "" {
+			p.Spec.ScalingStrategy.Strategy = strategy
+		}
+		p.Name = name
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+// buildAll builds the policies, and returns the problems of all of them.
+func buildAll(all []policy, clusters int) ([]simulation.Policy, error) {
+	var problems field.Errors
+	var built []simulation.Policy
+	for i := range all {
+		p, err := all[i].build(clusters)
+		problems.Join(all[i].Name, err)
+		built = append(built, p)
+	}
+	return built, problems.Err()
+}
+
+// tried returns the policies of a search: the strategies, polling intervals around the
+// manifest's, and maxima from the load to twice as many, besides the manifest's own.
+func tried(base policy, c simulation.Capacity) (all []policy) {
+	interval, most := int64(30), int64(100)
+	if n := base.Spec.PollingInterval; n != nil {
+		interval = int64(*n)
+	}
+	if n := base.Spec.MaxReplicaCount; n != nil {
+		most = int64(*n)
+	}
+	enough := c.SufficientMax
+	for _, name := range []string{"default", "accurate", "eager"} {
+		for _, every := range values(interval/3, interval, 2*interval) {
+			for _, least := range append([]int32{0}, values(int64(c.Busy)/2)...) {
+				for _, most := range values(int64(math.Ceil(c.Needed)), enough, enough+(enough+1)/2, 2*enough, most) {
+					p := base
+					p.Spec.ScalingStrategy.Strategy = name
+					p.Spec.PollingInterval, p.Spec.MinReplicaCount, p.Spec.MaxReplicaCount = &every, &least, &most
+					p.Name = fmt.Sprintf("%s, min %d, max %d, every %s", name, least, most, (time.Duration(every) * time.Second).String())
+					all = append(all, p)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// values are those that a manifest can have, at least 1, each once.
+func values(of ...int64) (all []int32) {
+	seen := map[int64]bool{}
+	for _, v := range of {
+		if v = max(1, v); v <= math.MaxInt32 && !seen[v] {
+			seen[v] = true
+			all = append(all, int32(v))
+		}
+	}
+	return all
+}
+
+// A scenario is a scenario file. Its policy is a manifest's, which package simulation
+// does not know.
+type scenario struct {
+	simulation.Scenario
+	Policy policy `json:"policy"`
+}
+
+// check builds the policy, and returns all problems.
+func (s *scenario) check() error {
+	var problems field.Errors
+	built, err := s.Policy.build(len(s.Clusters))
+	problems.Join("", err)
+	if s.Scenario.Policy = built; err != nil {
+		s.Scenario.Policy = simulation.Scaling{} // its problems are known
+		if len(s.Clusters) > 1 {
+			s.Scenario.Policy = simulation.Placement{}
+		}
+	}
+	problems.Join("", s.Validate())
+	return problems.Err()
+}

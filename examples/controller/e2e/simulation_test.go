@@ -1,0 +1,224 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/scaledjob/scaledjob/e2e/cluster"
+	"github.com/scaledjob/scaledjob/history"
+	"github.com/scaledjob/scaledjob/scaling"
+	"github.com/scaledjob/scaledjob/simulation"
+	"github.com/scaledjob/scaledjob/strategy"
+)
+
+// The workload of TestAgreesWithSimulation.
+const (
+	loadItems    = 60
+	loadRate     = 0.5 // items per second
+	loadService  = 8 * time.Second
+	loadInterval = 5 // seconds from poll to poll
+	loadMax      = 30
+)
+
+// takesLoad is the annotation of pods that take one item of a load.
+const takesLoad = "takes-load"
+
+// A load is a Redis list whose items arrive at random and take random times.
+type load struct {
+	*workers
+	list string
+
+	mu         sync.Mutex
+	arrived    []time.Time     // items
+	service    []time.Duration // of them
+	waits      []time.Duration // of those that were taken
+	created    map[types.UID]bool
+	since      map[string]time.Time // creation of the newest Job of a name
+	unfinished map[string]bool
+	most       int
+	startups   []simulation.Duration
+}
+
+// run is the worker of a pod: it takes an item, and works as long as that takes.
+func (l *load) run(p *corev1.Pod) cluster.Run {
+	item, err := l.redis.LPop(context.Background(), l.list).Result()
+	now := time.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if since, known := l.since[p.Labels[batchv1.JobNameLabel]]; known {
+		l.startups = append(l.startups, simulation.Duration(now.Sub(since)))
+	}
+	if err != nil {
+		return cluster.Run{} // it found nothing
+	}
+	i, _ := strconv.Atoi(item)
+	l.waits = append(l.waits, now.Sub(l.arrived[i]))
+	return cluster.Run{Work: l.service[i]}
+}
+
+// watch follows the Jobs of a namespace.
+func (l *load) watch(t *testing.T, q *queue) {
+	w, err := q.client.BatchV1().Jobs(q.namespace).Watch(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	go func() {
+		for e := range w.ResultChan() {
+			if j, ok := e.Object.(*batchv1.Job); ok {
+				l.see(j)
+			}
+		}
+	}()
+}
+
+func (l *load) see(j *batchv1.Job) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.created[j.UID] {
+		l.created[j.UID], l.since[j.Name] = true, time.Now()
+	}
+	l.unfinished[j.Name] = true
+	for _, c := range j.Status.Conditions {
+		if (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue {
+			delete(l.unfinished, j.Name)
+		}
+	}
+	l.most = max(l.most, len(l.unfinished))
+}
+
+// send sends the items as time goes by.
+func (l *load) send(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	next := time.Now()
+	for i := range loadItems {
+		next = next.Add(time.Duration(random.ExpFloat64() / loadRate * float64(time.Second)))
+		time.Sleep(time.Until(next))
+		l.mu.Lock()
+		l.arrived = append(l.arrived, time.Now())
+		l.service = append(l.service, time.Duration(random.ExpFloat64()*float64(loadService)))
+		l.mu.Unlock()
+		require.NoError(t, l.redis.RPush(t.Context(), l.list, strconv.Itoa(i)).Err())
+	}
+}
+
+// figures are what a run and a simulation are compared by.
+type figures struct{ created, most, wait float64 }
+
+func (l *load) figures() figures {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	sum := time.Duration(0)
+	for _, w := range l.waits {
+		sum += w
+	}
+	return figures{float64(len(l.created)), float64(l.most), sum.Seconds() / float64(len(l.waits))}
+}
+
+// simulated returns the figures of runs with the start times of the real pods.
+func (l *load) simulated(t *testing.T, name string, n int) (all []figures) {
+	p := simulation.Scaling{Policy: scaling.DefaultPolicy(), Interval: simulation.Duration(loadInterval * time.Second), History: history.DefaultLimits()}
+	of, err := strategy.Parse(name)
+	require.NoError(t, err)
+	p.Policy.Strategy, p.Policy.Bounds.Max = of, loadMax
+	s := simulation.Scenario{
+		Seed: 1, Policy: p, Duration: simulation.Duration(loadItems / loadRate * float64(time.Second)),
+		Queues: []simulation.Queue{{
+			Arrivals: simulation.Arrivals{Pattern: simulation.Poisson, Rates: []simulation.Rate{{Items: loadRate, Per: simulation.Duration(time.Second)}}},
+			Service:  simulation.Distribution{Shape: simulation.Exponential, Mean: simulation.Duration(loadService)},
+			Metric:   simulation.WaitingItems,
+		}},
+		Jobs: simulation.JobBehavior{Startup: simulation.Distribution{Shape: simulation.Recorded, Values: l.startups}},
+	}
+	runs, err := simulation.Replicate(s, []simulation.Policy{p}, n, simulation.Options{SummaryOnly: true})
+	require.NoError(t, err)
+	for _, r := range runs[0] {
+		all = append(all, figures{float64(r.Summary.JobsCreated), float64(r.Summary.PeakJobs), r.Summary.Wait.Mean})
+	}
+	return all
+}
+
+// An interval is the one in which the next of some values is, with a probability of 95 %.
+type interval struct{ low, high float64 }
+
+func (i interval) has(x float64) bool { return i.low <= x && x <= i.high }
+
+func predicted(all []figures, of func(figures) float64) interval {
+	const t975 = 2.023 // 39 degrees of freedom
+	n, sum, squares := float64(len(all)), 0.0, 0.0
+	for _, f := range all {
+		sum += of(f)
+	}
+	for _, f := range all {
+		squares += (of(f) - sum/n) * (of(f) - sum/n)
+	}
+	half := t975 * math.Sqrt(squares/(n-1)*(1+1/n))
+	return interval{sum/n - half, sum/n + half}
+}
+
+// A real run has the figures that simulated runs predict: Jobs created, the most at one
+// time and the mean wait, under three strategies. The predictions are narrow enough to tell
+// the strategies apart: default, which starves a Redis list, is not what accurate predicts.
+func TestAgreesWithSimulation(t *testing.T) {
+	s := newStand(t)
+	s.install(t)
+	var mu sync.Mutex
+	real, predictions := map[string]figures{}, map[string][]figures{}
+	t.Run("runs", func(t *testing.T) {
+		for _, name := range []string{"default", "accurate", "eager"} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				l := s.works(t, name)
+				mu.Lock()
+				defer mu.Unlock()
+				real[name], predictions[name] = l.figures(), l.simulated(t, name, 40)
+			})
+		}
+	})
+	require.Len(t, real, 3)
+	for name, is := range real {
+		for figure, of := range map[string]func(figures) float64{
+			"Jobs created": func(f figures) float64 { return f.created },
+			"peak":         func(f figures) float64 { return f.most },
+			"mean wait":    func(f figures) float64 { return f.wait },
+		} {
+			i := predicted(predictions[name], of)
+			t.Logf("%-8s %-12s real %6.1f, predicted %6.1f to %6.1f", name, figure, of(is), i.low, i.high)
+			assert.True(t, i.has(of(is)), "%s: %s", name, figure)
+		}
+	}
+	wait := predicted(predictions["accurate"], func(f figures) float64 { return f.wait })
+	require.False(t, wait.has(real["default"].wait), "the prediction for accurate")
+}
+
+// works runs the load under a strategy until all items are done.
+func (s *stand) works(t *testing.T, name string) *load {
+	l := &load{workers: s.workers, list: s.workers.list(t), created: map[types.UID]bool{}, since: map[string]time.Time{}, unfinished: map[string]bool{}}
+	s.workers.mu.Lock()
+	s.workers.loads[l.list] = l
+	s.workers.mu.Unlock()
+	q, p := s.scaled(t, "load-"+name, job(map[string]string{takesLoad: l.list})+
+		fmt.Sprintf("  maxReplicaCount: %d\n  scalingStrategy: {strategy: %s}\n", loadMax, name)+s.redisTrigger(l.list, 1))
+	q.patch(fmt.Sprintf("spec: {pollingInterval: %d}", loadInterval))
+	p.Said("acting")
+	l.watch(t, q)
+	l.send(t)
+	require.EventuallyWithT(t, func(t *assert.CollectT) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		assert.Len(t, l.waits, loadItems)
+		assert.Empty(t, l.unfinished)
+	}, 5*time.Minute, 200*time.Millisecond)
+	p.Stop()
+	return l
+}
