@@ -87,15 +87,19 @@ func TestLinks(t *testing.T) {
 	require.Greater(t, checked, 30)
 }
 
-var testNames = regexp.MustCompile(`(?:^|[^\w ]|[^c] )((?:Test|Fuzz|Benchmark)[A-Z]\w+)`) // not after "func "
+var testNames = regexp.MustCompile(`(?:^|[^\w ]|[^c] )((?:Test|Fuzz|Benchmark)[A-Z]\w+…?)`) // not after "func "
 
-// Each test, fuzz target and benchmark that a page or a comment names exists.
+// Each test, fuzz target and benchmark that a page or a comment names exists. A name that
+// ends with … stands for all that begin so.
 func TestNamedTestsExist(t *testing.T) {
 	declared := regexp.MustCompile(`(?m)^func (\w+)\(`)
 	tests := map[string]bool{}
 	for _, name := range files(t, "_test.go") {
 		for _, m := range declared.FindAllStringSubmatch(read(t, name), -1) {
 			tests[m[1]] = true
+			for i := range m[1] {
+				tests[m[1][:i]+"…"] = true
+			}
 		}
 	}
 	named := 0
