@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -103,14 +105,21 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// fill runs the commands of a block, if it has any, and writes their outputs into it.
+// fill runs the commands of a block, if it has any, and writes their outputs into it, or
+// the lines that "| sed -n 'FIRST,LASTp'" selects.
 func fill(t *testing.T, block *string) (run int) {
 	var b strings.Builder
 	for line := range strings.Lines(*block) {
 		if command, ok := strings.CutPrefix(line, "$ scaledjob "); ok {
 			run++
+			command, lines, _ := strings.Cut(command, " | sed -n ")
 			_, out, _ := callWith(t, command, nil)
-			b.WriteString(line + out)
+			b.WriteString(line)
+			var first, last int
+			if n, _ := fmt.Sscanf(lines, "'%d,%dp'", &first, &last); n == 2 {
+				out = strings.Join(slices.Collect(strings.Lines(out))[first-1:last], "")
+			}
+			b.WriteString(out)
 		} else if run == 0 {
 			b.WriteString(line)
 		}
