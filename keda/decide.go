@@ -214,7 +214,7 @@ type Fault uint8
 
 const (
 	NoFault Fault = iota
-	// WrapsAround: an int64 overflows and wraps around. The result is that of amd64.
+	// WrapsAround: an int64 overflows and wraps around. The result is amd64's.
 	WrapsAround
 	// NoMaximum: a minimum without a maximum dereferences nil. KEDA panics.
 	NoMaximum

@@ -33,7 +33,7 @@
 // feature, as KEDA does. [Profile.Validate] reports such features, with the first
 // release that has them, and the fields that the API server rejects.
 //
-// Numbers are those of amd64, on every machine: a float64 that no int64 can hold
+// Numbers are as on amd64, on every machine: a float64 that no int64 can hold
 // becomes the smallest int64. Queue lengths and targets are what float64 makes of
 // the quantities that scalers report.
 //
@@ -93,7 +93,7 @@ type ScalingStrategy struct {
 type Job struct {
 	Name           string            `json:"name"`
 	Annotations    map[string]string `json:"annotations"`
-	CompletionTime *time.Time        `json:"completionTime"` // only successes have one
+	CompletionTime *time.Time        `json:"completionTime"` // only successes have it
 	Conditions     []Condition       `json:"conditions"`
 	Pods           []Pod             `json:"pods"` // nil if they could not be listed
 }

@@ -38,7 +38,7 @@ func (s Scaler) MarshalJSON() ([]byte, error) { return jsonform.Marshal(s) }
 // UnmarshalJSON reads the result of MarshalJSON.
 func (s *Scaler) UnmarshalJSON(data []byte) error { return jsonform.Unmarshal(data, s) }
 
-// A Metric is one metric specification of a scaler, with its reading.
+// A Metric is a metric specification of a scaler, with its reading.
 type Metric struct {
 	Name         string  `json:"name"`
 	Value        float64 `json:"value"`        // readings of one name add up
@@ -56,7 +56,7 @@ func (m Metric) MarshalJSON() ([]byte, error) { return jsonform.Marshal(m) }
 // UnmarshalJSON reads the result of MarshalJSON.
 func (m *Metric) UnmarshalJSON(data []byte) error { return jsonform.Unmarshal(data, m) }
 
-// A sample is one entry of the aggregation.
+// A sample is an entry of the aggregation.
 type sample[T int64 | float64] struct {
 	queue, jobs T
 	active      bool

@@ -106,8 +106,8 @@ func (d *decider) mayRetry() bool {
 	return wait <= 0 || wait > lastRetry
 }
 
-// fewestAttempts returns the first of the runs that were tried the least, so that one
-// whose Job is always rejected does not keep others from starting.
+// fewestAttempts returns the first of the runs that were tried the least, so that a run
+// with a Job that is always rejected does not keep others from starting.
 func (d *decider) fewestAttempts(indexes []int) []int {
 	if len(indexes) == 0 {
 		return nil

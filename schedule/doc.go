@@ -7,8 +7,8 @@
 //
 // # Schedules
 //
-// A [Schedule] is an interface. [ISO8601] returns one for a repeating interval of
-// package interval. [FromNext] returns one for any function that computes the next
+// A [Schedule] is an interface. [ISO8601] returns the Schedule of a repeating interval of
+// package interval. [FromNext] returns the Schedule of any function that computes the next
 // occurrence, such as a cron expression. Occurrences before the creation of a job are
 // never due.
 //

@@ -128,7 +128,7 @@ func (d *decider) bringUp(r Run) Run {
 	return r
 }
 
-// complete puts a run behind those that have completed.
+// complete puts a run behind the completed runs.
 func (d *decider) complete(r Run) {
 	d.changed = true
 	last := &d.state.Last

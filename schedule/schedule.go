@@ -7,7 +7,7 @@ import (
 	"github.com/scaledjob/scaledjob/schedule/interval"
 )
 
-// A Schedule says when runs are due. [ISO8601] makes one of a repeating interval; a
+// A Schedule defines when runs are due. [ISO8601] returns the Schedule of a repeating interval; a
 // cron expression can be another.
 type Schedule interface {
 	// String identifies the schedule. A job whose schedule has another text starts
@@ -21,7 +21,7 @@ type Schedule interface {
 // Occurrences are the times at which runs are due. They strictly increase.
 //
 // The decision asks for the number of occurrences since the last one it handled. An
-// interval counts them in constant time. An implementation that counts one by one is
+// interval counts them in constant time. An implementation that counts singly is
 // as correct, and slow after a long outage.
 type Occurrences interface {
 	// Next returns the first occurrence later than a time, and false if there is none.
@@ -65,7 +65,7 @@ func (r repeating) From(since time.Time) Occurrences {
 	return o
 }
 
-// occurrences returns those of a schedule; no schedule has none.
+// occurrences returns the occurrences of a schedule; without a schedule there are none.
 func occurrences(s Schedule, since time.Time) Occurrences {
 	if s == nil {
 		return interval.Occurrences{}

@@ -77,7 +77,7 @@ type Dependency struct {
 	Outcome Outcome `json:"outcome"` // Succeeded, Failed or Any; others ask for nothing
 }
 
-// An Outcome is the result of a run. The zero value is that of an unfinished run.
+// An Outcome is the result of a run. An unfinished run has the zero value.
 type Outcome string
 
 const (

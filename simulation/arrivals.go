@@ -31,7 +31,7 @@ const (
 // The zero value is none.
 type Arrivals struct {
 	Pattern Pattern
-	Rates   []Rate // one, and more only for Daily
+	Rates   []Rate // a single rate, and more only for Daily
 }
 
 // String returns the arrivals as they are written, "" for the zero value.
@@ -68,11 +68,11 @@ func (a *Arrivals) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// An Arrival is one of a recorded trace.
+// An Arrival is a row of a recorded trace.
 type Arrival struct {
 	At      Duration `json:"at"`                // since the start
 	Items   int64    `json:"items,omitempty"`   // 0 is 1
-	Service Duration `json:"service,omitempty"` // of each; 0 is that of the queue
+	Service Duration `json:"service,omitempty"` // of each; 0 means the service time of the queue
 }
 
 // A source yields the arrivals of a queue in the order of time.

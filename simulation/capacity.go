@@ -246,7 +246,7 @@ func (c Capacity) String() string {
 	return text
 }
 
-// number formats a number to three digits, a larger one without decimals.
+// number formats a number to three digits, a larger number without decimals.
 func number(n float64) string {
 	if n >= 100 {
 		return fmt.Sprintf("%.0f", n)

@@ -106,7 +106,7 @@ jobs:
 	// cost      21942.382s used, 7660s idle
 	// polls     368, of which 0 starved the queue
 	//           317 by the strategy's answer
-	//           51 by not active
+	//           51 by no scaler is active
 }
 
 // The same load, whose metric counts the items in work, under three strategies.

@@ -130,7 +130,7 @@ func (k keys) set(metadata map[string]string) string {
 }
 
 // choose returns the first keys that apply: when holds, and a target is set or has a
-// default. If none apply, it returns the first ones.
+// default. If none apply, it returns the first element.
 func choose(all []keys, metadata map[string]string) keys {
 	i := slices.IndexFunc(all, func(k keys) bool {
 		return (k.when == nil || k.when(metadata)) && (k.unset > 0 || k.set(metadata) != "")

@@ -30,7 +30,7 @@ type Config struct {
 	PodCount    int32 // pods that a run starts together
 	MaxRestart  int32 // times that a failing pod is replaced
 	ExecTimeout int64 // seconds that a pod may be active; 0 means no limit
-	// TTL, ActiveDeadline and PodFailurePolicy are those of each Job; nil means none.
+	// TTL, ActiveDeadline and PodFailurePolicy apply to each Job; nil means none.
 	TTL              *int32
 	ActiveDeadline   *int64
 	PodFailurePolicy *batchv1.PodFailurePolicy
@@ -87,7 +87,7 @@ type reader struct {
 	problems, warnings field.Errors
 }
 
-// A spelling is one of the fields in which a value may be.
+// A spelling is a field that may hold a value.
 type spelling[T comparable] struct {
 	path  string
 	value *T // nil if the field is unset
@@ -110,7 +110,7 @@ func pick[T comparable](r *reader, to *T, spellings ...spelling[T]) (path string
 	return cmp.Or(path, spellings[0].path)
 }
 
-// equal reports a value that differs from that of another field.
+// equal reports a value that differs from the value of another field.
 func equal[T comparable](r *reader, path string, found T, other string, value T) {
 	r.problems.Check(found == value, path, found, fmt.Sprintf("%#v, the value of %s, or only one of the two", value, other))
 }
@@ -172,7 +172,7 @@ func (r *reader) concurrency(s *schedule.Spec) {
 	}
 }
 
-// jobs reads the fields that are those of each Job.
+// jobs reads the fields that apply to each Job.
 func (r *reader) jobs(c *Config) {
 	c.TTL, c.ActiveDeadline, c.PodFailurePolicy = r.spec.TTLSecondsAfterFinished, r.spec.ActiveDeadlineSeconds, r.spec.PodFailurePolicy
 	if n := c.TTL; n != nil {

@@ -24,7 +24,7 @@
 //	selector                               ignored, with a warning
 //	historyLimit                           completed runs that are kept, of each outcome
 //
-// These fields are not in the proposal that has the others. Those of a CronJob have its
+// The proposal has none of these fields. Fields that a CronJob has too have its
 // names.
 //
 //	schedule.timeZone                      zone that governs the schedule

@@ -45,13 +45,13 @@ func observe(job *batchv1.Job, failed []*corev1.Pod) schedule.Job {
 	return s
 }
 
-// Owned reports whether the Job is that of a run, and owner is its controller.
+// Owned reports whether the Job belongs to a run, and owner is its controller.
 func Owned(owner types.UID, j *batchv1.Job) bool {
 	c := metav1.GetControllerOfNoCopy(j)
 	return owner != "" && c != nil && c.UID == owner && j.Labels[LabelTag] != ""
 }
 
-// exitCode returns that of the pod that failed first of those without a restart left.
+// exitCode returns the exit code of the first pod that failed without a restart left.
 func exitCode(j *batchv1.Job, failed []*corev1.Pod) int32 {
 	var first failure
 	for _, p := range failed {
@@ -64,7 +64,7 @@ func exitCode(j *batchv1.Job, failed []*corev1.Pod) int32 {
 	return first.code
 }
 
-// A failure is that of the container of a pod that failed first.
+// A failure is the first failure of a container in a pod.
 type failure struct {
 	at   time.Time
 	pod  string

@@ -15,7 +15,7 @@ import (
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
-// GroupVersionKind is that of a ScheduledJob.
+// GroupVersionKind identifies a ScheduledJob.
 var GroupVersionKind = schema.GroupVersionKind{Group: "scaledjob.github.io", Version: "v1alpha1", Kind: "ScheduledJob"}
 
 // A ScheduledJob is a job that runs on a schedule, on demand, or after runs of others.
@@ -47,11 +47,11 @@ type Spec struct {
 	// Of a CronJob, with the same meaning except where [Config] says otherwise.
 	Suspend                    *bool                     `json:"suspend,omitempty"`                    // scheduled runs do not start; false if unset
 	StartingDeadlineSeconds    *int64                    `json:"startingDeadlineSeconds,omitempty"`    // a scheduled run that waits longer is missed; no limit if unset
-	ConcurrencyPolicy          schedule.Concurrency      `json:"concurrencyPolicy,omitempty"`          // Allow, Wait, Forbid or Replace; that of AllowConcurrentRun if unset
+	ConcurrencyPolicy          schedule.Concurrency      `json:"concurrencyPolicy,omitempty"`          // Allow, Wait, Forbid or Replace; if unset, AllowConcurrentRun decides
 	SuccessfulJobsHistoryLimit *int32                    `json:"successfulJobsHistoryLimit,omitempty"` // HistoryLimit if unset
 	FailedJobsHistoryLimit     *int32                    `json:"failedJobsHistoryLimit,omitempty"`     // HistoryLimit if unset
 	TTLSecondsAfterFinished    *int32                    `json:"ttlSecondsAfterFinished,omitempty"`    // of each Job
-	ActiveDeadlineSeconds      *int64                    `json:"activeDeadlineSeconds,omitempty"`      // of each Job; ExecTimeout is that of a pod
+	ActiveDeadlineSeconds      *int64                    `json:"activeDeadlineSeconds,omitempty"`      // of each Job; ExecTimeout applies to a pod
 	PodFailurePolicy           *batchv1.PodFailurePolicy `json:"podFailurePolicy,omitempty"`           // of each Job
 
 	Cancel []string `json:"cancel,omitempty"` // tags of runs to cancel

@@ -15,7 +15,7 @@ import (
 	"github.com/scaledjob/scaledjob/field"
 )
 
-// templates sets the template: the ScheduledJob's own, or the referred one.
+// templates sets the template: the ScheduledJob's own, or the referred PodTemplate.
 func (r *reader) templates(namespace string, c *Config, referred *corev1.PodTemplate) {
 	own, ref := r.spec.Template, r.spec.TemplateRef
 	switch {

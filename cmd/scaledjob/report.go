@@ -108,7 +108,7 @@ func writeCSV(w io.Writer, r *report) error {
 	return c.Error()
 }
 
-// Workload describes the items, the Jobs and the rules in one line.
+// Workload describes the items, the Jobs and the rules in a single line.
 func (r *report) Workload() string {
 	s := &r.Scenario
 	var parts []string

@@ -19,7 +19,7 @@ import (
 // A podTime is when a pod that succeeded was ready to start, started and ended.
 type podTime struct{ scheduled, started, ended time.Time }
 
-// readTimes replaces the service and start times by those of real pods, unless the flags
+// readTimes replaces the service and start times by times of real pods, unless the flags
 // set them.
 func (s *simulate) readTimes(m *manifest, items int64, stdin io.Reader) error {
 	if len(s.dumps) == 0 {
@@ -70,7 +70,7 @@ func sampled(values []simulation.Duration) []simulation.Duration {
 	return all
 }
 
-// podTimes returns the times of the pods that succeeded, in the order in which they
+// podTimes returns the times of the pods that succeeded, in the order that they
 // started.
 func (o *owned) podTimes() (all []podTime) {
 	mine := map[string]bool{}
@@ -157,7 +157,7 @@ func samplesOfGauge(data []byte) ([]sample, error) {
 	return samples, nil
 }
 
-// differ compares the measured queue length with the one that the polls of a run read.
+// differ compares the measured queue length with the length that the polls of a run read.
 func differ(measured []picture.Sample, r *simulation.Result) (string, error) {
 	n, sum, simulated, apart, next := 0.0, 0.0, 0.0, 0.0, 0
 	for _, m := range measured {

@@ -98,7 +98,7 @@ func (p *policy) build(clusters int) (simulation.Policy, error) {
 	return simulation.Scaling{Name: p.Name, Policy: of, Interval: documented.Interval, StuckAfter: p.StuckAfter, History: documented.History}, problems.Err()
 }
 
-// strategy is that of the specification. Custom without a percentage is default, as it is
+// strategy follows the specification. Custom without a percentage is default, as it is
 // documented.
 func (p *policy) strategy(problems *field.Errors) strategy.Strategy {
 	const path = "policy.spec.scalingStrategy."
@@ -250,7 +250,7 @@ func tried(base policy, c simulation.Capacity) (all []policy) {
 	return all
 }
 
-// values are those that a manifest can have, at least 1, each once.
+// values are valid in a manifest: at least 1, each once.
 func values(of ...int64) (all []int32) {
 	seen := map[int64]bool{}
 	for _, v := range of {

@@ -243,7 +243,7 @@ func samplesOfPrometheus(data []byte, as string) (samples []sample, err error) {
 	return samples, errors.Join(problems...)
 }
 
-// A series is one of a range query's answer.
+// A series is a time series of a range query's answer.
 type series struct {
 	Metric map[string]string
 	Values [][2]any

@@ -30,7 +30,7 @@ func name(r *simulation.Result) string { return r.Summary.Policy }
 // left returns the number of items that are not done.
 func left(s *simulation.Summary) int64 { return s.Arrived - s.Done - s.Lost }
 
-// An objective is a value of which less is better.
+// An objective is a value that should be small.
 type objective struct {
 	name   string
 	value  func(*simulation.Summary) float64
@@ -45,7 +45,7 @@ var objectives = []objective{
 
 func wholeNumber(n float64) string { return fmt.Sprintf("%.0f", n) }
 
-// differences returns a line for each objective in which policies differ.
+// differences returns a line for each objective that tells policies apart.
 func differences(runs [][]simulation.Result) (lines []string) {
 	for i, o := range objectives {
 		line, differ := o.compare(runs)

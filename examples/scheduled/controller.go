@@ -38,7 +38,7 @@ type controller struct {
 
 	watched   watched
 	scheduled cache.Indexer       // of *scheduledJob
-	newest    cache.MutationCache // of *scheduledJob: the stored or watched one, if that is newer
+	newest    cache.MutationCache // of *scheduledJob: as stored, or as watched if that is newer
 	requests  cache.Indexer       // of *unstructured.Unstructured
 	jobs      cache.Indexer       // of *batchv1.Job
 	templates corelisters.PodTemplateLister
@@ -57,7 +57,7 @@ type clients struct {
 const (
 	byOwner    = "owner"    // Jobs, by the UID of their controller
 	byJob      = "job"      // RunRequests, by the ScheduledJob that they are for
-	byAfter    = "after"    // ScheduledJobs, by those that they come after
+	byAfter    = "after"    // ScheduledJobs, by the jobs that they come after
 	byTemplate = "template" // ScheduledJobs, by the PodTemplate that they refer to
 )
 

@@ -33,7 +33,7 @@ func (c *controller) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect sends the metrics of all ScheduledJobs, which are those of their statuses. A
+// Collect sends the metrics of all ScheduledJobs, which follow from their statuses. A
 // controller that does not lead sends none.
 func (c *controller) Collect(to chan<- prometheus.Metric) {
 	if !c.lease.MayAct() {

@@ -27,7 +27,7 @@ const (
 	conditionReady    = "Ready" // reports whether a ScheduledJob does what its spec says
 	reasonValid       = "Valid"
 	reasonInvalid     = "Invalid"
-	reasonJobNotFound = "JobNotFound" // also that of an event of a RunRequest
+	reasonJobNotFound = "JobNotFound" // also the reason of an event of a RunRequest
 
 	reasonNotStarted = "RunNotStarted" // an event's
 )

@@ -97,7 +97,7 @@ func skip(zone *time.Location, from, to time.Time) time.Time {
 	return from.Add(time.Duration(seconds) * time.Second)
 }
 
-// A Note describes something unusual about one occurrence.
+// A Note describes something unusual about an occurrence.
 type Note struct {
 	Kind string `json:"kind"` // gap, overlap or clamped month
 	Text string `json:"text"` // a sentence for people

@@ -25,7 +25,7 @@ const (
 
 const day = 24 * time.Hour
 
-// A unit of a duration is so much of one part of a step.
+// A unit of a duration is an amount of a part of a step.
 type unit struct {
 	letter byte
 	clock  bool // stands behind the T
@@ -66,7 +66,7 @@ func (p *parser) duration(i *Interval) *ParseError {
 	return nil
 }
 
-// element adds a number with its unit, which must be one of those that are left,
+// element adds a number with its unit, which must be among the units that are left,
 // to a step, and returns the units that are left then.
 func (p *parser) element(s *step, left []unit, clock bool) ([]unit, *ParseError) {
 	if !slices.ContainsFunc(left, func(u unit) bool { return u.clock == clock }) {
@@ -106,7 +106,7 @@ func (p *parser) element(s *step, left []unit, clock bool) ([]unit, *ParseError)
 	return left, nil
 }
 
-// find returns the unit of that letter, and those that may follow it.
+// find returns the unit of that letter, and the units that may follow it.
 func find(letter byte, left []unit, clock bool) (unit, []unit, bool) {
 	for n, u := range left {
 		if u.letter == letter && u.clock == clock {

@@ -112,7 +112,7 @@ func percentageUnparseable(j *job) {
 		effect{text: "KEDA silently takes custom as default"})
 }
 
-// decimal returns a fix for values such as 50% or 0,5, or else one with an example.
+// decimal returns a fix for values such as 50% or 0,5, or else a fix with an example.
 func decimal(text string) string {
 	text = strings.Replace(strings.TrimSpace(text), ",", ".", 1)
 	number, percent := strings.CutSuffix(text, "%")

@@ -15,7 +15,7 @@ const (
 	left, right, top, bottom = 52, 16, 56, 46
 )
 
-// A chart is one SVG element in the making.
+// A chart is an SVG element in the making.
 type chart struct {
 	b    strings.Builder
 	x, y axis
@@ -123,7 +123,7 @@ func (c *chart) legend(names []string) {
 	}
 }
 
-// step draws values that hold until the next one. A wide line shows below a narrow one
+// step draws values that hold until the next. A wide line shows below a narrow one
 // with the same values.
 func (c *chart) step(class string, wide float64, xs, ys []float64) {
 	fmt.Fprintf(&c.b, `<path class="%s line" stroke-width="%s" d="`, class, place(wide))

@@ -65,7 +65,7 @@ func policyStyle() string {
 	return b.String()
 }
 
-// A unit is that of a time axis.
+// A unit divides a time axis.
 type unit struct {
 	name    string
 	seconds float64
@@ -94,7 +94,7 @@ type Sample struct {
 	Value   float64 `json:"value"`
 }
 
-// Measured draws the queue length that polls read over time, and a measured one, dashed.
+// Measured draws the queue length that polls read over time, and the measured length, dashed.
 func Measured(results []simulation.Result, measured []Sample) string {
 	return overTime("Queue length; dashed: measured", results, 0, measured, func(t *simulation.Tick) float64 { return t.Metric })
 }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// GroupVersion is that of all types here.
+// GroupVersion identifies the API of this package.
 var GroupVersion = schema.GroupVersion{Group: "batch.miracle.dev", Version: "v1"}
 
 // AddToScheme makes the types known to a scheme.

@@ -27,7 +27,7 @@ type Reconciler struct {
 	client.Client                      // reads ScaledJobs from the cache, and writes their status
 	Live          client.Reader        // reads ScaledJobs and Secrets from the API server
 	Jobs          *Jobs                // counts Jobs from watch events
-	Requests      kubernetes.Interface // creates Jobs; its timeout is that of Jobs
+	Requests      kubernetes.Interface // creates Jobs; it and Jobs have the same timeout
 	Queues        queue.Reader
 	Metrics       *metrics.Metrics
 	Events        events.EventRecorder
@@ -90,7 +90,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	plan := r.Jobs.Plan(sj.UID, waiting(&sj.Spec, depth), r.Now())
 	result, err := r.Jobs.Apply(ctx, r.Requests, plan)
 	switch {
-	case ctx.Err() != nil: // the operator stops; the next one creates the rest
+	case ctx.Err() != nil: // the operator stops; the next leader creates the rest
 		err = nil
 	case err == nil && plan.Decision.Rule == scaling.RuleJobsUnknown:
 		err = errUnknown

@@ -20,7 +20,7 @@ type outcome struct {
 	desired      int32
 	created      int32
 	createFailed error
-	active       int32 // Jobs, including those just created
+	active       int32 // Jobs, just created Jobs included
 }
 
 func (o outcome) err() error { return errors.Join(o.invalid, o.unread, o.createFailed) }
@@ -83,7 +83,7 @@ func (o outcome) ready() metav1.Condition {
 // A note is the content of an event.
 type note struct{ kind, reason, message string }
 
-// notes returns the events: one for each transition between two statuses, and one for
+// notes returns the events: for each transition between two statuses, and for
 // created Jobs.
 func (o outcome) notes(before, after *v1.ScaledJobStatus) (all []note) {
 	was, is := condition(before, v1.ConditionQueueConnected), condition(after, v1.ConditionQueueConnected)
@@ -103,7 +103,7 @@ func (o outcome) notes(before, after *v1.ScaledJobStatus) (all []note) {
 	return all
 }
 
-// condition returns the condition, or a zero one if there is none.
+// condition returns the condition, or the zero value if there is none.
 func condition(status *v1.ScaledJobStatus, kind string) metav1.Condition {
 	if c := meta.FindStatusCondition(status.Conditions, kind); c != nil {
 		return *c

@@ -10,7 +10,7 @@ import (
 	v1 "github.com/scaledjob/scaledjob/examples/redis-operator/api/v1"
 )
 
-// Metrics are those of all ScaledJobs. A ScaledJob has a series of each from when it
+// Metrics holds the metrics of all ScaledJobs. A ScaledJob has a series of each from when it
 // is first reconciled until it is gone, or has another queue.
 type Metrics struct {
 	depth, active, desired *prometheus.GaugeVec

@@ -35,7 +35,7 @@ type Server struct {
 	Password string // "" sends neither user nor password
 	// TLS encrypts the connection. It is needed for the fields below, in PEM.
 	TLS       bool
-	CA        string // authorities to trust besides those of the system
+	CA        string // authorities to trust besides the system's
 	Cert, Key string // certificate of the client, and its key
 }
 
@@ -71,7 +71,7 @@ func (s Server) config() (*tls.Config, error) {
 	}
 	if s.Cert != "" || s.Key != "" {
 		pair, err := tls.X509KeyPair([]byte(s.Cert), []byte(s.Key))
-		if err != nil { // whose text may hold a part of the key
+		if err != nil { // its text may hold a part of the key
 			problems.Add(field.Error{Path: "tls.crt", Found: "no certificate with the key in tls.key", Fix: "a certificate and its key, in PEM"})
 		}
 		config.Certificates = []tls.Certificate{pair}

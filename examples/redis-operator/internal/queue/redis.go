@@ -71,7 +71,7 @@ func (r *Redis) idle() time.Duration { return cmp.Or(r.Idle, 2*time.Minute) }
 
 func (r *Redis) timeout() time.Duration { return cmp.Or(r.Timeout, 3*time.Second) }
 
-// open returns the client of a server, a new one if there is none.
+// open returns the client of a server, and creates it if there is none.
 func (r *Redis) open(server Server) (*redis.Client, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -118,7 +118,7 @@ func (r *Redis) client(server Server, config *tls.Config) *redis.Client {
 		DialTimeout:              r.timeout(),
 		ReadTimeout:              r.timeout(),
 		WriteTimeout:             r.timeout(),
-		PoolTimeout:              2 * r.timeout(), // that of the read comes first
+		PoolTimeout:              2 * r.timeout(), // the read's timeout comes first
 		ReadBufferSize:           4 << 10,
 		WriteBufferSize:          4 << 10,
 		Protocol:                 2,

@@ -16,10 +16,10 @@ import (
 	"time"
 )
 
-// A Certificate is one for 127.0.0.1 that vouches for itself, for servers and clients.
+// A Certificate is a self-signed certificate for 127.0.0.1, for servers and clients.
 type Certificate struct{ Cert, Key []byte } // PEM
 
-// NewCertificate makes one.
+// NewCertificate creates a Certificate.
 func NewCertificate(t testing.TB) Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

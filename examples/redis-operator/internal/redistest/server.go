@@ -43,7 +43,7 @@ func prepare(t testing.TB) *Server {
 	}}
 }
 
-// freeAddress is one where nobody listens.
+// freeAddress returns an address with a free port.
 func freeAddress(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -97,7 +97,7 @@ func (s *Server) Stop() {
 	}
 }
 
-// Push appends n items to a list, as a client with those options.
+// Push appends n items to a list, as a client with these options.
 func (s *Server) Push(list string, n int, o redis.Options) {
 	s.t.Helper()
 	o.Addr = s.Address
