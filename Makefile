@@ -23,7 +23,7 @@ ALONE = conformance/aggregate e2e/binaries/etcd e2e/binaries/kubernetes
 RELEASES = 2.8 2.13 2.16 2.18 2.19 2.20
 CONFORM = go test -count=1 -v -timeout 30m -rapid.nofailfile
 
-.PHONY: ci test check race fuzz examples bench conformance conformance-all e2e soak mutate cluster fleet \
+.PHONY: ci test check race fuzz examples bench conformance conformance-all e2e soak agree mutate cluster fleet \
 	release release-check compare licenses vulnerabilities peers snapshot publish image-check
 
 ci: test check race fuzz examples bench conformance e2e release-check compare licenses
@@ -75,6 +75,10 @@ e2e:
 
 soak:
 	cd e2e && go test -count=1 -v -run TestSoak -timeout 90m . -soak $(SOAK) -scaledjobs $(SCALEDJOBS)
+
+# A real run on the control plane, compared with simulated runs.
+agree:
+	cd examples/controller && go test -count=1 -v -run TestAgreesWithSimulation -timeout 20m ./e2e -agree
 
 # Continues where the run before stopped: the results are in mutants.out.
 mutate:

@@ -73,5 +73,5 @@
 //	waits and queue lengths agree with queueing theory           TestWaitsOfMMc, TestQueueLengthsOfMM1
 //	a run made by hand                                           TestTimeline
 //	numbers in the documents of KEDA and multi-cluster scaling   TestStory…
-//	the figures of a real run are predicted                      TestAgreesWithSimulation (examples/controller/e2e)
+//	the figures of a real run are predicted                      TestAgreesWithSimulation (make agree)
 package simulation

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -23,6 +24,8 @@ import (
 	"github.com/scaledjob/scaledjob/simulation"
 	"github.com/scaledjob/scaledjob/strategy"
 )
+
+var agree = flag.Bool("agree", false, "compare a real run with simulated runs")
 
 // The workload of TestAgreesWithSimulation.
 const (
@@ -169,7 +172,12 @@ func predicted(all []figures, of func(figures) float64) interval {
 // A real run has the figures that simulated runs predict: Jobs created, the most at one
 // time and the mean wait, under three strategies. The predictions are narrow enough to tell
 // the strategies apart: default, which starves a Redis list, is not what accurate predicts.
+//
+// It claims nine figures at 95 % each, so that another load may well miss a figure.
 func TestAgreesWithSimulation(t *testing.T) {
+	if !*agree {
+		t.Skip("takes minutes, and a loaded machine may miss a prediction: make agree, or go test -run TestAgrees -agree")
+	}
 	s := newStand(t)
 	s.install(t)
 	var mu sync.Mutex
