@@ -31,7 +31,7 @@ var scaledJobs = scaledjob.GroupVersionKind.GroupVersion().WithResource("scaledj
 //go:embed manifests/crds/scaledjobs.yaml manifests/crds/*triggerauthentications.yaml manifests/flowschema.yaml
 var installed embed.FS
 
-func main() { process.Main(newOptions()) }
+func main() { process.Main(newOptions(), klog.SetSlogLogger) }
 
 type options struct {
 	process.Options
@@ -68,7 +68,6 @@ func (o *options) Check() error {
 
 // Run returns nil when the context has ended and all work is done.
 func (o *options) Run(ctx context.Context, log *slog.Logger) error {
-	klog.SetSlogLogger(log)
 	config, err := o.Connect(ctx, log)
 	if err != nil {
 		return err

@@ -13,7 +13,12 @@ package main
 
 import (
 	"flag"
+	"log/slog"
 	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/scaledjob/scaledjob/examples/internal/process"
 	"github.com/scaledjob/scaledjob/field"
@@ -22,7 +27,13 @@ import (
 // name is the name of the operator in events, requests and its lease.
 const name = "redis-operator"
 
-func main() { process.Main(newOptions()) }
+func main() { process.Main(newOptions(), setLog) }
+
+// setLog sets the logs of client-go and controller-runtime.
+func setLog(log *slog.Logger) {
+	klog.SetSlogLogger(log)
+	ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))
+}
 
 type options struct {
 	process.Options

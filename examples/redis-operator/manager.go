@@ -17,7 +17,6 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgo "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -44,8 +43,6 @@ const maxInFlight = 64
 
 // Run returns nil when the context has ended and all work is done.
 func (o *options) Run(ctx context.Context, log *slog.Logger) error {
-	ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))
-	klog.SetSlogLogger(log)
 	logging.Disable() // go-redis logs the words of servers
 	config, err := o.Connect(ctx, log)
 	if err != nil {
@@ -102,7 +99,7 @@ func (o *options) manager(config *rest.Config, log *slog.Logger) (ctrl.Manager, 
 	scheme := runtime.NewScheme()
 	utilruntime.Must(errors.Join(clientgo.AddToScheme(scheme), v1.AddToScheme(scheme)))
 	options := o.managed(lease)
-	options.Scheme = scheme
+	options.Scheme, options.Logger = scheme, logr.FromSlogHandler(log.Handler())
 	options.LeaderElectionConfig = client.Separate(config, lease.Timeout()) // a burst of creates does not delay it
 	return ctrl.NewManager(config, options)
 }

@@ -35,7 +35,7 @@ var (
 //go:embed manifests/crds/*.yaml
 var crds embed.FS
 
-func main() { process.Main(newOptions()) }
+func main() { process.Main(newOptions(), klog.SetSlogLogger) }
 
 type options struct {
 	process.Options
@@ -67,7 +67,6 @@ func (o *options) Check() error {
 
 // Run returns nil when the context has ended and all work is done.
 func (o *options) Run(ctx context.Context, log *slog.Logger) error {
-	klog.SetSlogLogger(log)
 	config, err := o.Connect(ctx, log)
 	if err != nil {
 		return err

@@ -3,7 +3,7 @@
 //
 // A controller embeds [Options] in a struct with its own flags, which is its [Program]:
 //
-//	func main() { process.Main(newOptions()) }
+//	func main() { process.Main(newOptions(), klog.SetSlogLogger) }
 //
 //	func (o *options) Run(ctx context.Context, log *slog.Logger) error {
 //		config, err := o.Connect(ctx, log) // and installs custom resources
@@ -51,16 +51,23 @@ type Program interface {
 }
 
 // Main runs the program with the arguments of the process until SIGINT or SIGTERM, and
-// exits.
-func Main(p Program) {
+// exits. It passes the program's log to setLog first, such as klog.SetSlogLogger for the
+// messages of client-go.
+func Main(p Program, setLog func(*slog.Logger)) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	os.Exit(Run(ctx, p, os.Args[1:], os.Stderr))
+	os.Exit(run(ctx, p, os.Args[1:], os.Stderr, setLog))
 }
 
 // Run runs the program until the context ends, and returns the exit status: 0 if all
 // went well or the arguments ask for help, 2 if the arguments are invalid, else 1.
+//
+// A process may run several programs, so that Run sets no log of the whole process.
 func Run(ctx context.Context, p Program, args []string, stderr io.Writer) int {
+	return run(ctx, p, args, stderr, func(*slog.Logger) {})
+}
+
+func run(ctx context.Context, p Program, args []string, stderr io.Writer, setLog func(*slog.Logger)) int {
 	err := Parse(p, args, stderr)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -68,7 +75,9 @@ func Run(ctx context.Context, p Program, args []string, stderr io.Writer) int {
 	case err != nil:
 		return 2
 	}
-	if err := p.Run(ctx, p.base().Log.To(stderr)); err != nil {
+	log := p.base().Log.To(stderr)
+	setLog(log)
+	if err := p.Run(ctx, log); err != nil {
 		fmt.Fprintf(stderr, "%s: %v\n", p.base().Name, err)
 		return 1
 	}
