@@ -38,8 +38,8 @@ func (e *CreateError) Unwrap() error { return e.Err }
 
 var (
 	// ErrOutdated is the error of a plan that stops: its Target was edited or
-	// untracked, its age is above Options.MaxAge, or Options.MayAct reports false.
-	// Decide anew.
+	// untracked, the Jobs are not known yet, its age is above Options.MaxAge, or
+	// Options.MayAct reports false. Decide anew.
 	ErrOutdated = errors.New("the plan is outdated")
 	// ErrNotSent is the error of a request that was never sent. A client that limits
 	// requests may return it, wrapped, so that the request is known to have no effect.

@@ -44,11 +44,11 @@
 //     sent. A finished Job keeps its number until it is deleted. Then the number recurs;
 //     the UID is the identity.
 //  3. An answered create is in flight until the cache shows its UID.
-//  4. A create that was not answered is never sent again. At L after the call has returned
-//     the Job is asked for. L is twice Options.Timeout: a create cannot arrive later.
 //  4. A create that was not answered is never sent again. At L after the call has returned,
 //     Apply reads the Job. L is twice Options.Timeout: a create cannot arrive later.
-//     shows a Job that was pruned.
+//  5. Finished Jobs are deleted last in a poll. None is deleted while a create is
+//     unanswered, nor within L of the first Track of its owner. Nothing is created while
+//     the cache shows a Job that was pruned.
 //  6. The cache begins with a consistent read.
 //  7. Before each batch of requests a plan checks whether the process may act, whether its
 //     Target is the current one, and its age.
@@ -70,7 +70,6 @@
 //     two restarts within 2 L.
 //   - a finished Job, while another process is stopped just before it sends a create. No
 //     timeout covers the stop.
-//   - somebody else's Job that has one of the owner's names.
 //   - a Job of another controller with a name of the owner's Jobs.
 //
 // The cache is also behind while the tracker lists anew, until it has the whole list. After

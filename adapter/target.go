@@ -38,8 +38,9 @@ func OwnerOf(object metav1.Object, kind schema.GroupVersionKind) Owner {
 }
 
 // A Target holds everything about an owner. It is given once, to [Tracker.Track],
-// [List] or [Observe]. A Target without an Owner or a Job is an error. The other
-// zero values are safe: no Job is created or deleted.
+// [List] or [Observe]. The Owner's fields, a container in Job and,
+// with a Rollout, a Revision.Generation are required. The other zero values are safe: no
+// Job is created or deleted.
 type Target struct {
 	Owner Owner
 	// Job is the prototype of the Jobs: labels, annotations and spec. Its name and
@@ -126,8 +127,9 @@ func hash(s string, digits int) string {
 }
 
 // JobName returns the owner's name, cut to the room that the suffix leaves, a
-// hyphen and the suffix. The result has at most 52 bytes if the suffix has at most
-// 51, and is a valid name of a Job and of its pods' hosts.
+// hyphen and the suffix. Dots become hyphens. The result has at most 52 bytes if the
+// suffix has at most 51. If the owner's name is valid, so is the result, for a Job and for
+// its pods' hosts.
 func JobName(owner, suffix string) string {
 	const most = 52                               // 63 without a hyphen and the index of a pod
 	prefix := strings.ReplaceAll(owner, ".", "-") // a host name has no dots

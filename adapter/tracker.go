@@ -82,7 +82,7 @@ type Tracker struct {
 }
 
 // NewTracker returns a tracker that [Tracker.Run] starts. The client watches, so
-// that it must not have a timeout. An error has every problem of the options.
+// that it must not have a timeout or be nil. An error has every problem of the options.
 func NewTracker(client Client, o Options) (*Tracker, error) {
 	t, err := newTracker(o)
 	if err != nil {

@@ -175,6 +175,10 @@ func TestNotKnown(t *testing.T) {
 	require.Equal(t, scaling.RuleJobsUnknown, plan.Decision.Rule)
 	_, known := w.Jobs(ownerUID)
 	require.False(t, known)
+	result, err := w.Apply(t.Context(), s, Plan{Owner: ownerUID, Create: 3})
+	require.EqualError(t, err, "the plan is outdated: its Jobs are not known yet", "a plan of the caller's own")
+	require.Zero(t, result)
+	require.Empty(t, s.all(t))
 	w.unsynced = 0
 	require.Equal(t, int64(3), w.Plan(ownerUID, items(3), noon).Create)
 	w.Untrack(ownerUID)

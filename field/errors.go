@@ -16,7 +16,7 @@ type Errors struct{ all []error }
 func (e *Errors) Add(problem Error) { e.all = append(e.all, &problem) }
 
 // Check adds an error about a value unless ok. Strings are quoted, other values
-// are printed as fmt.Sprint does, and an empty string or nil is "nothing".
+// are printed as fmt.Sprint does, and an empty string or an untyped nil is "nothing".
 func (e *Errors) Check(ok bool, path string, found any, fix string) {
 	if !ok {
 		e.Add(Error{path, text(found), fix})
@@ -34,7 +34,7 @@ func (e *Errors) AtMost(path string, n, most int64) {
 }
 
 // Join adds err, which may be nil. It puts the path and a dot before the path of each
-// [*Error] in err, and before the text of every other error. If path is empty, Join adds
+// [*Error] in err, and the path and a colon before the text of every other error. If path is empty, Join adds
 // err unchanged.
 func (e *Errors) Join(path string, err error) {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {

@@ -216,7 +216,7 @@ const (
 	NoFault Fault = iota
 	// WrapsAround: an int64 overflows and wraps around. The result is amd64's.
 	WrapsAround
-	// NoMaximum: a minimum without a maximum dereferences nil. KEDA panics.
+	// NoMaximum: in 2.8 to 2.10 a minimum without a maximum dereferences nil. KEDA panics.
 	NoMaximum
 	// NoDeduction: custom without a deduction dereferences nil. KEDA panics.
 	NoDeduction

@@ -28,7 +28,7 @@
 // [Rules] returns the sentence of each. [Changes] lists the differences of two releases.
 // [Profile.With] replaces one rule, to find the rule that a decision depends on.
 //
-// Nothing here panics. If KEDA panics, or if a number of KEDA's wraps around, the result
+// No field value panics here; a *ScaledJob must not be nil. If KEDA panics, or if a number of KEDA's wraps around, the result
 // has a [Fault]. If a manifest uses a feature that a release lacks, Decide ignores the
 // feature, as KEDA does. [Profile.Validate] reports such features, with the first
 // release that has them, and the fields that the API server rejects.

@@ -63,8 +63,8 @@ func (s Strategy) String() string { return jsonform.Name(strategies, s) }
 // MarshalText returns the same as String.
 func (s Strategy) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText reads a name as [ParseStrategy] does. If the text is none, s keeps
-// its value.
+// UnmarshalText reads a name as [ParseStrategy] does. Any other text is an
+// error, and s keeps its value.
 func (s *Strategy) UnmarshalText(text []byte) error {
 	parsed, err := ParseStrategy(string(text))
 	if err == nil {

@@ -33,7 +33,8 @@
 //  5. Limits. Create is at most max - R - terminating, and at least 0.
 //
 // Some polls do not call the strategy. Without an active metric, and with an
-// unreadable metric under HoldOnFailure, create is max(0, min - R), limited as in stage 5. If the policy is paused or the Jobs are unknown, create is 0.
+// unreadable metric under HoldOnFailure, create is max(0, min - R), limited as in stage 5.
+// If the policy is paused or the Jobs are unknown, create is 0.
 //
 // # Departures from the specification
 //
@@ -228,8 +229,8 @@ type Decision struct {
 }
 
 // Decide returns the number of Jobs to create in a poll, by the stages of the package
-// comment. It never fails and is pure: no input panics, and equal inputs have equal
-// results.
+// comment. It never fails and is pure: it panics only if the strategy does, and equal
+// inputs have equal results.
 //
 // R + terminating + create exceeds the maximum only if R + terminating already did. With
 // unknown Jobs (s.Jobs is nil), create is 0.

@@ -43,7 +43,7 @@ const (
 	RuleMax                     // the maximum limits the target or the result
 	RuleInactive                // no metric is active: only the minimum
 	RuleUnreadable              // no metric is readable: only the minimum
-	RuleHeld                    // a metric is unreadable under HoldOnFailure: only the minimum
+	RuleHeld                    // some metrics are unreadable under HoldOnFailure: only the minimum
 	RulePaused                  // paused: no Jobs
 	RuleJobsUnknown             // the Jobs are unknown: no Jobs
 )

@@ -10,7 +10,8 @@ import (
 
 // ValidateDependencies returns an error if jobs depend on each other in a cycle. The
 // argument holds the dependencies of each job by name; a missing job has none. The error
-// joins a [*CycleError] for each cycle found. If there are cycles, it names some.
+// joins a [*CycleError] for each cycle found. If there are cycles, it names at least one.
+// Outcomes are ignored.
 // The cost is linear in the jobs and dependencies, apart from sorting.
 func ValidateDependencies(after map[string][]Dependency) error {
 	w := walk{after: after, place: map[string]int{}}

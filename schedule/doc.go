@@ -35,7 +35,8 @@
 //     above that are dropped. A run that waits for longer than the StartingDeadline is
 //     missed. A run whose Job may have been created is neither missed nor dropped.
 //
-//  5. A cancelled run that waits completes without a Job. A cancelled active run is
+//  5. A cancelled run without a decided create completes without a Job. If its Job may
+//     exist, the create is repeated until the Job is observed. A cancelled active run is
 //     stopped. With Replace, so is an active scheduled run while another scheduled run
 //     waits. A stopped run stays active until its Job is gone or has finished.
 //

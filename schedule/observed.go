@@ -24,10 +24,10 @@ type Observed struct {
 	// report a create without an answer. A lost report only costs time.
 	Rejected []Rejection
 	// Requests are the requested runs. A request may stay in the list after its run was
-	// decided; see [Decide].
+	// decided: see Size of the state in the package comment.
 	Requests []Request
-	// Cancelled are the tags of runs to cancel. A run that has not started completes
-	// without a Job, and an active run is stopped. Other tags are ignored. A tag should
+	// Cancelled are the tags of runs to cancel. A run without a decided
+	// create completes without a Job, and an active run is stopped. Other tags are ignored. A tag should
 	// stay in the list until its run has completed.
 	Cancelled []string
 	// Upstreams are the known jobs of Spec.After. Other jobs are ignored.

@@ -11,7 +11,7 @@ import (
 // cron expression can be another.
 type Schedule interface {
 	// String identifies the schedule. A job whose schedule has another text starts
-	// anew, as [Decide] describes.
+	// anew, by rule 1 of the package comment.
 	String() string
 	// From returns the occurrences of a job that has the schedule from a time on.
 	// None is before that time.

@@ -13,6 +13,7 @@ import (
 // runs overlap. See [DefaultSpec].
 type Spec struct {
 	// UID identifies the job: no other job has ever had it. It is part of the tags.
+	// Validate requires it.
 	UID string
 	// Created is the creation time of the job. The zero time means the time of the
 	// first decision.
@@ -31,13 +32,13 @@ type Spec struct {
 	// missed as usual. Requested runs start.
 	Suspended bool
 	// StartingDeadline is the longest time for which a due scheduled run may wait. It
-	// is missed afterwards. 0 or less means no deadline.
+	// is missed afterwards. 0 means no deadline; Validate rejects less.
 	StartingDeadline time.Duration
 	// Concurrency decides on a run that may start while another run is active.
 	Concurrency Concurrency
 
 	// MaxWaiting is the number of scheduled runs that may wait without SkipOutdated. 0
-	// or less means DefaultMaxWaiting.
+	// means DefaultMaxWaiting; Validate rejects less.
 	MaxWaiting int
 	// History limits the completed runs that the state keeps. The zero value keeps all.
 	History history.Limits

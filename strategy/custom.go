@@ -50,7 +50,7 @@ func customText(deduction int64, percentage Percentage) string {
 
 // A Percentage is an exact decimal of at least 0: 1 is all, 0.5 is half. The zero
 // value is 0.
-type Percentage struct{ x *big.Rat } // nil is 0
+type Percentage struct{ x *big.Rat }
 
 // ParsePercentage reads a decimal such as "0.5", ".5", "1" or "5e-1". It returns an
 // error for any other text, such as a negative number, infinity, NaN, a hexadecimal

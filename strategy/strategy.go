@@ -26,7 +26,7 @@
 //	pendingAware  Jobs get stuck before they start, on a cluster without capacity
 //
 // A proposal may be negative or above the headroom. The caller limits it last (package
-// scaling does), so that every strategy is safe. No input panics, and arithmetic saturates
+// scaling does), so that every strategy is safe. No load panics, and arithmetic saturates
 // at the ends of int64.
 //
 // Package strategytest checks the properties of any strategy.
@@ -55,7 +55,7 @@ import (
 type Load struct {
 	Target  int64 `json:"target"`  // T: Jobs that would serve the queue
 	Running int64 `json:"running"` // R: unfinished Jobs, including pending Jobs
-	Pending int64 `json:"pending"` // P: part of Running; no pod has started
+	Pending int64 `json:"pending"` // P: part of Running; no pod is Running or Succeeded
 	Stuck   int64 `json:"stuck"`   // S: the part of Pending that has waited for a grace period
 	// Max is M: the most Jobs that the queue may have. MaxInt64 is no limit, and
 	// "unlimited" in JSON.

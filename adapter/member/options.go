@@ -77,7 +77,7 @@ type Clients struct {
 	Requests kubernetes.Interface
 	// Watches has no timeout, which would end a watch.
 	Watches kubernetes.Interface
-	// Scales and Mapper are needed for objects only.
+	// Scales and Mapper are for ObserveReplicas and Scale; Jobs do not need them.
 	Scales scale.ScalesGetter
 	Mapper meta.RESTMapper
 }

@@ -40,7 +40,7 @@
 // # Jobs
 //
 // A run is an Indexed Job of podCount pods, which start together. A pod that fails is
-// replaced by one with the same index, up to maxRestart times. Kubernetes counts these
+// replaced by one with the same index, up to maxRestart times (backoffLimitPerIndex). Kubernetes counts these
 // restarts only if restartPolicy is Never. OnFailure becomes Never, with a warning.
 //
 // Every container has JOB_POD_COUNT and JOB_POD_INDEX in its environment, unless the

@@ -44,7 +44,7 @@ type Spec struct {
 	HistoryLimit       *int32                  `json:"historyLimit,omitempty"` // completed runs kept of each outcome; 100 if unset
 	After              []Dependency            `json:"after,omitempty"`
 
-	// Of a CronJob, with the same meaning except where [Config] says otherwise.
+	// Of a CronJob, with the same meaning except as the package comment says.
 	Suspend                    *bool                     `json:"suspend,omitempty"`                    // scheduled runs do not start; false if unset
 	StartingDeadlineSeconds    *int64                    `json:"startingDeadlineSeconds,omitempty"`    // a scheduled run that waits longer is missed; no limit if unset
 	ConcurrencyPolicy          schedule.Concurrency      `json:"concurrencyPolicy,omitempty"`          // Allow, Wait, Forbid or Replace; if unset, AllowConcurrentRun decides
@@ -109,7 +109,8 @@ func (s *ScheduledJob) DeepCopyObject() runtime.Object {
 // of its lists. Objects of other kinds are ignored.
 //
 // It is an error if there is no ScheduledJob. It is also an error if one has an unknown
-// field, a value of another type, or a key twice. All such problems are joined, each a
+// field, a value of another type, or a key twice. A value of another type hides the other
+// problems of its ScaledJob. All others are joined, each a
 // [*field.Error] if it is about one field. [ScheduledJob.Config] checks the values.
 func Read(data []byte) ([]*ScheduledJob, error) {
 	kind := manifest.Kind{GroupVersionKind: GroupVersionKind, Instead: instead}

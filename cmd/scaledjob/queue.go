@@ -20,7 +20,7 @@ type queueFlags struct {
 }
 
 func (f *queueFlags) addTarget(c *cobra.Command) {
-	c.Flags().StringVar(&f.target, "target", "", "target average value, if the manifest has none: a `number` of items per Job, or trigger=number,…")
+	c.Flags().StringVar(&f.target, "target", "", "target average value, instead of the manifest's: a `number` of items per Job, or trigger=number,…")
 }
 
 func (f *queueFlags) add(c *cobra.Command) {

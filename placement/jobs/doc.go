@@ -38,8 +38,9 @@
 // # Unknown Jobs
 //
 // A cluster that has not been reached since the start may have Jobs. It counts with its
-// numbers in the Checkpoint, or with 0. No Job is created anywhere for the grace period, or
-// until the cluster has a hard taint. After that the other members get Jobs.
+// numbers in the Checkpoint, or with 0. Until the grace period ends, or the cluster has a hard
+// taint, no member gets a Job: Scaling.Rule is RuleJobsUnknown, and Reason is empty. After
+// that the other members get Jobs.
 //
 // R + terminating + create never exceeds the maximum unless R + terminating did. With
 // FailoverOverMax it never exceeds twice the maximum.

@@ -21,7 +21,8 @@ type Plan struct {
 	Reason Reason
 	// Unplaced is the number of replicas that no member can take.
 	Unplaced int32
-	// Remaining is the number of replicas that move to other members in later plans.
+	// Remaining is the number of replicas above the members' shares, to be moved by later
+	// plans.
 	Remaining int32
 	// NextCheck is when the same observation could give another plan; the zero time
 	// means never.

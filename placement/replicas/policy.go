@@ -70,8 +70,9 @@ type Pause struct {
 	Replicas *int32 // the total while paused; nil leaves every member as it is
 }
 
-// Validate returns each problem of the policy as a [*field.Error], joined. NewPlan is
-// defined for invalid policies too.
+// Validate returns each problem of the policy as a [*field.Error], joined. A maximum of
+// 0 is a problem here; package scaling accepts it. NewPlan is defined for invalid policies
+// too.
 func (p *Policy) Validate() error {
 	var e field.Errors
 	e.AtLeast("Min", int64(p.Min), 0)

@@ -19,7 +19,8 @@ type State struct {
 }
 
 // Durations are how long taints last. Below 0 they count as 0. At Soft 0 the first
-// failure is hard; at Hard 0 nothing ever is.
+// failure is hard; at Hard 0 no taint becomes hard,
+// and a failure during a soft taint ends it.
 type Durations struct {
 	Soft, Hard time.Duration
 }

@@ -9,7 +9,7 @@
 //	R[n]/start/end          the same; the duration is the exact time between both
 //	R[n]/duration/end       the last repetition ends at the end
 //
-// An occurrence is the begin of a repetition. There are n, from 0 to the largest int64.
+// An occurrence is the start of a repetition. R[n] has n, from 0 to the largest int64.
 // Without n, the first two forms never end, and the third form has no first occurrence.
 //
 // A date and time is written 2026-01-01T02:00:00Z. Z may be an offset such as +02:00 or

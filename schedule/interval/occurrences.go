@@ -102,7 +102,8 @@ func (o *Occurrences) steps(in Span) (from, to int64) {
 
 // Next returns the first occurrence later than a time, and false if there is none.
 // An occurrence at exactly that time is excluded: with an empty start, the first
-// occurrence is Next(created.Add(-1)). The zero time gives the first occurrence, too.
+// occurrence is Next(created.Add(-1)). The zero time is
+// 0001-01-01: earlier occurrences are left out.
 func (o Occurrences) Next(after time.Time) (time.Time, bool) {
 	k := o.after(after)
 	if k >= o.end {

@@ -51,8 +51,9 @@ func Run(t *testing.T, s strategy.Strategy, except ...Property) {
 	}
 }
 
-// Random is the random part of [Run], for rapid.Check and, through rapid.MakeFuzz,
-// for fuzz targets.
+// Random returns a random check of the given properties, for rapid.Check and, through
+// rapid.MakeFuzz, for fuzz targets. Pass [Applicable] for the properties of [Run]. Without
+// properties it checks nothing.
 func Random(s strategy.Strategy, properties ...Property) func(*rapid.T) {
 	return func(t *rapid.T) {
 		l := Loads().Draw(t, "load")
