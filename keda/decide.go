@@ -124,7 +124,8 @@ func (d *Decision) create() {
 }
 
 // Reason is the cause of Create in a decision. In JSON it is a name: none,
-// strategy, queueLength, min, inactive, paused or panic.
+// strategy, queueLength, min, inactive, paused or panic. A program compares this name,
+// from MarshalText.
 type Reason uint8
 
 const (
@@ -209,7 +210,8 @@ func (d *Decision) jobs() string {
 
 // A Fault is an error of KEDA's code on the way to a result. The zero value is
 // none. In JSON it is a name: none, wrapsAround, noMaximum, noDeduction,
-// resourceMetric, sliceLength or negativeLimit.
+// resourceMetric, sliceLength or negativeLimit. A program compares faults without a
+// constant by this name, from MarshalText.
 type Fault uint8
 
 const (
