@@ -81,16 +81,16 @@
 // # Tests
 //
 //	claim                                                     test
-//	deciding again at one time changes nothing                FuzzIdempotent
-//	no run starts twice                                       FuzzNoRunTwice
-//	the same with stale lists, lost answers, rejected creates FuzzWalk
+//	deciding again at one time changes nothing                TestIdempotent
+//	no run starts twice                                       TestNoRunTwice
+//	the same with stale lists, lost answers, rejected creates TestWalk
 //	rejected creates: bounded state, one attempt at a time    TestRejected
-//	at most one active run, unless Allow                      FuzzOneAtATime
-//	a bounded number of waiting runs                          FuzzWaiting
-//	a block ends with the first requested run that succeeds   FuzzBlocked, FuzzBlockEnds
-//	due = started + waiting + missed + dropped                FuzzConservation
-//	each occurrence is due once                               FuzzAllDue
-//	the same runs start as with a decision every second       FuzzSecondBySecond
+//	at most one active run, unless Allow                      TestOneAtATime
+//	a bounded number of waiting runs                          TestWaiting
+//	a block ends with the first requested run that succeeds   TestBlocked, TestBlockEnds
+//	due = started + waiting + missed + dropped                TestConservation
+//	each occurrence is due once                               TestAllDue
+//	the same runs start as with a decision every second       TestSecondBySecond
 //	suspended, late, forbidden, replaced and cancelled runs   TestDecide, TestStopped
 //	an unreadable spec does not freeze the state              TestRefresh
 //	the size of the state                                     TestStateSize

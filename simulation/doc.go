@@ -65,11 +65,11 @@
 //
 // # Tests
 //
-//	the summary follows from the events of each item and Job     FuzzAudit
-//	the items are the same under each policy                     FuzzSameItems
-//	equal scenarios have equal results, to the byte              FuzzSameBytes, TestMonth
-//	the maximum is kept by Scaling and Placement                 FuzzMax
-//	the list of Jobs agrees with their counts                    FuzzListEqualsCounts
+//	the summary follows from the events of each item and Job     TestAudit
+//	the items are the same under each policy                     TestSameItems
+//	equal scenarios have equal results, to the byte              TestSameBytes, TestMonth
+//	the maximum is kept by Scaling and Placement                 TestMax
+//	the list of Jobs agrees with their counts                    TestListEqualsCounts
 //	waits and queue lengths agree with queueing theory           TestWaitsOfMMc, TestQueueLengthsOfMM1
 //	a run made by hand                                           TestTimeline
 //	numbers in the documents of KEDA and multi-cluster scaling   TestStory…

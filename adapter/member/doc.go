@@ -80,5 +80,5 @@
 //	a Job that has changed since the observation is not deleted           TestChangedSince
 //	an edit stops a plan; Jobs in another namespace stay the owner's      TestEditedSince, TestNamespaceIsEdited
 //	a member that hangs delays no other; an unreachable member is not asked TestOneHangs, TestHangsOnce, TestNotAsked
-//	a merge of overrides changes neither argument, and nothing if again   FuzzMerge
+//	a merge of overrides changes neither argument, and nothing if again   TestMerge
 package member

@@ -56,10 +56,10 @@
 //	claim                                            test
 //	defaults                                         TestDefaults
 //	either spelling; both with equal values          TestSpellings
-//	every problem is reported at once, with its path TestProblems, FuzzConfig
-//	names and labels are valid, and differ by run    FuzzNames
+//	every problem is reported at once, with its path TestProblems, TestConfig
+//	names and labels are valid, and differ by run    TestNames
 //	the fields of a CronJob                          TestCronJobFields
 //	the proposal's own text                          TestProposal, TestProposalsText
-//	each variable once; the template's stay          FuzzEnvironment
+//	each variable once; the template's stay          TestEnvironment
 //	the exit code of a failed run                    TestExitCode
 package scheduledjob

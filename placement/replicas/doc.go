@@ -49,12 +49,12 @@
 //
 // # Tests
 //
-//	every replica has a place; order does not matter           FuzzShares
-//	no plan gives up a replica that does not exist elsewhere    FuzzMoves
-//	a member that fails costs the others nothing               FuzzFailover
-//	orders that are carried out lead to the shares             FuzzArrive
-//	nothing changes before NextCheck, something at it          FuzzNextCheck
-//	hours with failures, restarts, edits and new clusters      FuzzReplay
-//	single steps of growing and shrinking                      FuzzOracle
+//	every replica has a place; order does not matter           TestShares
+//	no plan gives up a replica that does not exist elsewhere    TestMoves
+//	a member that fails costs the others nothing               TestFailover
+//	orders that are carried out lead to the shares             TestArrive
+//	nothing changes before NextCheck, something at it          TestNextCheck
+//	hours with failures, restarts, edits and new clusters      TestReplay
+//	single steps of growing and shrinking                      TestOracle
 //	each rule above, poll by poll                              plan_test.go
 package replicas
