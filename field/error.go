@@ -21,7 +21,7 @@ type Error struct {
 	Fix   string `json:"fix"`   // the value to use instead; it follows the word "use"
 }
 
-// Error returns "path: found value; use fix".
+// Error returns "path: found value; use fix". No field may be empty.
 func (e *Error) Error() string {
 	return e.Path + ": found " + e.Found + "; use " + e.Fix
 }

@@ -60,7 +60,8 @@ var strategies = []string{"gradual", "immediate", "drain"}
 // String returns the name that manifests use.
 func (s Strategy) String() string { return jsonform.Name(strategies, s) }
 
-// MarshalText returns the same as String.
+// MarshalText returns the same as String. The text of a value without a name cannot be
+// read back.
 func (s Strategy) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // UnmarshalText reads a name as [ParseStrategy] does. Any other text is an

@@ -34,6 +34,9 @@ func (t *Trace) UnmarshalJSON(data []byte) error { return jsonform.Unmarshal(dat
 
 // Rule is the rule that determined Create in a decision. In JSON it is a name:
 // none, strategy, min, max, inactive, unreadable, held, paused or jobsUnknown.
+//
+// If several rules apply, the first of these is given: paused, jobsUnknown, max if it
+// reduces Create, unreadable, held, inactive, min, max if it limits the target, strategy.
 type Rule uint8
 
 const (

@@ -34,7 +34,8 @@ type Arrivals struct {
 	Rates   []Rate // a single rate, and more only for Daily
 }
 
-// String returns the arrivals as they are written, "" for the zero value.
+// String returns the arrivals as they are written. The text of the zero value is "", which
+// UnmarshalText rejects.
 func (a Arrivals) String() string {
 	if a.Pattern == "" && len(a.Rates) == 0 {
 		return ""

@@ -62,7 +62,7 @@ type Poll struct {
 // A Decision holds the actions of one poll. The zero value does nothing.
 type Decision struct {
 	Create int64            // Jobs to create in the first cluster; below 0 counts as 0
-	Place  []jobs.Placement // Jobs to create by the name of a cluster
+	Place  []jobs.Placement // Jobs to create by the name of a cluster; unknown names are ignored
 	Delete []jobs.Ref       // Jobs to delete, finished or not; those that no longer exist are ignored
 	Rule   string           // why, for [Summary.Rules]
 	// Checkpoint is passed to the next poll. Decide must not modify it later.

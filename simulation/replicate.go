@@ -40,8 +40,7 @@ type Estimate struct {
 	High float64 `json:"high"`
 }
 
-// Difference returns the estimate of a value's difference from b to a, seed by seed.
-// An empty b counts as 0, so that the result is the estimate of the value itself. If
+// Difference estimates the value in a minus the value in b, seed by seed. An empty b counts as 0, so that the result is the estimate of the value itself. If
 // the numbers of seeds differ, the additional ones are ignored.
 func Difference(a, b []Result, value func(*Summary) float64) Estimate {
 	var each []float64

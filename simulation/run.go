@@ -44,9 +44,9 @@ func Run(s Scenario, o Options) (*Result, error) {
 }
 
 // Compare plays the scenario under each policy in place of its own, and returns the
-// results in the order of the policies. All meet the same items. An error is what is
-// wrong with the scenario and, after its name, with each policy; or it is what a run
-// returned.
+// results in the order of the policies. All meet the same items. An error joins
+// the problems of the scenario and of each policy, after its name or policies[i];
+// otherwise it is the error of a run.
 func Compare(s Scenario, policies []Policy, o Options) ([]Result, error) {
 	all, err := Replicate(s, policies, 1, o)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 // answer raises the bound a little, up to the greatest. An answer with status 429, an
 // answer of 500 or more with Retry-After, and a timeout halve it. Nothing is sent for the
 // time in Retry-After. Requests are sent in the order in which they arrive. The zero value
-// is not ready: use [NewLimit].
+// allows one request in flight. Use [NewLimit].
 type Limit struct {
 	// MayAct, if set, reports whether this process may change anything, such as whether
 	// its lease is valid. It is asked right before a request other than a GET is sent:

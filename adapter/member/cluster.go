@@ -31,7 +31,8 @@ type Cluster struct {
 	creates  map[types.UID]creates
 }
 
-// New returns a member that the clients reach. It makes no request. [Dial] makes the
+// New returns a member that the clients reach. Requests and Watches must not be nil. New
+// makes no request. [Dial] makes the
 // clients as well.
 func New(name string, clients Clients, o Options) (*Cluster, error) {
 	if err := o.check(name); err != nil {

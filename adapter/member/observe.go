@@ -29,7 +29,8 @@ type seen struct {
 
 // Observe returns the members with the Jobs of a tracked owner, and the failures since
 // the previous call for that owner. Each failure is returned once: make a plan of
-// every observation. Observe makes no request.
+// every observation. Observe makes no request. For an owner that is not tracked, every member is
+// NeverReached.
 //
 // A member is NeverReached until its Jobs have been listed. Then it is Reachable if its
 // last health check passed and no list or watch has failed since. While a member is

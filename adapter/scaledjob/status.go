@@ -44,8 +44,8 @@ const (
 	ReasonRolledOut     = "ScaledJobRolloutCleanupCompleted"
 )
 
-// A PollResult holds the decision and the result of a poll. The zero value is a poll in
-// which the Jobs were unknown.
+// A PollResult holds the decision and the result of a poll. The zero value is a poll
+// with unknown Jobs and without an active trigger.
 type PollResult struct {
 	Decision scaling.Decision // ignored if Invalid is set
 	Result   adapter.Result

@@ -32,7 +32,7 @@ func (t Trigger) Metric(queue float64) scaling.Metric {
 }
 
 // Triggers returns the triggers alone, as [ScaledJob.Config] does. With an error
-// the valid triggers are of use.
+// it returns all triggers too; an invalid trigger has Target 0.
 func (s *ScaledJob) Triggers(targets map[string]float64) ([]Trigger, error) {
 	r := reader{spec: &s.Spec}
 	triggers := r.triggers(targets)

@@ -28,7 +28,8 @@ type Cluster struct {
 	Overloaded bool  // the caller wants no more Jobs there
 	Failures   Failures
 	// Late counts creates without an answer. Their Jobs do not exist, but may still appear.
-	// They occupy capacity, except for new Jobs on this cluster, which get their names.
+	// They occupy capacity. New Jobs on this cluster take their names first, and need no
+	// further capacity for them.
 	Late int64
 }
 

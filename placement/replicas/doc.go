@@ -37,10 +37,9 @@
 //     cannot take its share costs no other member a replica.
 //
 //  7. Moves are limited by MaxPercentage in each plan, and by MaxSurge replicas
-//     above Max. Replicas of members that are excluded because they are unreachable are
-//     outside that bound, as are replicas that do not exist on members that are excluded
-//     because the last write failed: neither can be scaled down. So is the missing
-//     replica of each member without progress.
+//     above Max. That bound does not count replicas that cannot be scaled down: the
+//     replicas of unreachable members, the missing replicas of members after a failed
+//     write, and a missing replica of each member without progress.
 //
 // # Cost
 //

@@ -84,7 +84,7 @@ func (o *Occurrences) after(t time.Time) int64 {
 	return low
 }
 
-// A Span is the time after After, up to and including Until. A zero Until means
+// A Span is the time after After, up to and including Until. A zero After is 0001-01-01. A zero Until means
 // without end. If Until is neither zero nor later than After, the span is empty.
 type Span struct {
 	After time.Time
