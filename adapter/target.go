@@ -38,9 +38,9 @@ func OwnerOf(object metav1.Object, kind schema.GroupVersionKind) Owner {
 }
 
 // A Target holds everything about an owner. It is given once, to [Tracker.Track],
-// [List] or [Observe]. The Owner's fields, a container in Job and,
-// with a Rollout, a Revision.Generation are required. The other zero values are safe: no
-// Job is created or deleted.
+// [List] or [Observe]. The Owner's fields, a container in Job and, with a Rollout, a
+// Revision.Generation are required. The other zero values are safe: no Job is created or
+// deleted.
 type Target struct {
 	Owner Owner
 	// Job is the prototype of the Jobs: labels, annotations and spec. Its name and

@@ -81,8 +81,9 @@ type Tracker struct {
 	encoded  string               // prototype of the last owner; shared with the next owner if it is equal
 }
 
-// NewTracker returns a tracker that [Tracker.Run] starts. The client watches, so
-// that it must not have a timeout or be nil. An error has every problem of the options.
+// NewTracker returns a tracker that [Tracker.Run] starts. The client watches:
+// it must not have a timeout, which would end a watch, and must not be nil. An error has
+// every problem of the options.
 func NewTracker(client Client, o Options) (*Tracker, error) {
 	t, err := newTracker(o)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 // A row compares one piece of work.
 type row struct {
 	work       string
-	ours, peer func() // nil if there is none
+	ours, peer func()
 	by         string // the peer
 }
 
