@@ -39,8 +39,9 @@ func (m MemberPlan) String() string {
 // clock formats a time as a status does.
 func clock(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// String describes the decision in lines, without a newline at the end: the numbers of
-// Jobs that are asked for and unplaced, each member with the Jobs to create there, and the Jobs to delete.
+// String describes the decision in lines, without a newline at the end: the numbers of Jobs
+// that are asked for and unplaced, each member with the Jobs to create there, and the Jobs
+// to delete.
 func (d Decision) String() string {
 	var b strings.Builder
 	var all scaling.JobCounts
