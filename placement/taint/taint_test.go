@@ -11,15 +11,16 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/scaledjob/scaledjob/internal/premise"
 	"github.com/scaledjob/scaledjob/placement/taint"
 )
 
-func TestLadder(t *testing.T)   { rapid.Check(t, propLadder) }
-func FuzzLadder(f *testing.F)   { f.Fuzz(rapid.MakeFuzz(propLadder)) }
-func TestMerge(t *testing.T)    { rapid.Check(t, propMerge) }
-func FuzzMerge(f *testing.F)    { f.Fuzz(rapid.MakeFuzz(propMerge)) }
-func TestExcludes(t *testing.T) { rapid.Check(t, propExcludes) }
-func FuzzExcludes(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propExcludes)) }
+func TestLadder(t *testing.T)   { premise.Check(t, propLadder, ladderLeast) }
+func FuzzLadder(f *testing.F)   { premise.Fuzz(f, propLadder) }
+func TestMerge(t *testing.T)    { premise.Check(t, propMerge, mergeLeast) }
+func FuzzMerge(f *testing.F)    { premise.Fuzz(f, propMerge) }
+func TestExcludes(t *testing.T) { premise.Check(t, propExcludes, excludesLeast) }
+func FuzzExcludes(f *testing.F) { premise.Fuzz(f, propExcludes) }
 func TestJSON(t *testing.T)     { rapid.Check(t, propJSON) }
 func FuzzJSON(f *testing.F)     { f.Fuzz(rapid.MakeFuzz(propJSON)) }
 
@@ -55,14 +56,20 @@ func (c *clock) level() taint.Level {
 	return taint.None
 }
 
+var ladderLeast = premise.Least{"a soft taint": 0.3, "a hard taint": 0.3, "a failure under a hard taint": 0.2, "a taint ends": 0.3}
+
 // At each second the state is the one that a clock shows which counts down.
-func propLadder(t *rapid.T) {
+func propLadder(t *rapid.T, counts *premise.Counts) {
 	soft, hard := rapid.IntRange(-1, 12).Draw(t, "soft"), rapid.IntRange(-1, 12).Draw(t, "hard")
 	failures := rapid.SliceOfN(rapid.Bool(), 0, 60).Draw(t, "a failure at each second")
 	var s taint.State
 	var c clock
+	softly, hardly, again, ends := false, false, false, false
 	for second, failed := range failures {
 		now := at(second)
+		before := c.level()
+		ends = ends || before == taint.None && s.Level != taint.None
+		again = again || failed && before == taint.Hard
 		if failed {
 			s = s.Fail(taint.Durations{Soft: seconds(soft), Hard: seconds(hard)}, now)
 			c.fail(soft, hard)
@@ -78,8 +85,13 @@ func propLadder(t *rapid.T) {
 		if got.Until != want {
 			t.Fatalf("second %d: until %v, want %v", second, got.Until, want)
 		}
+		softly, hardly = softly || got.Level == taint.Soft, hardly || got.Level == taint.Hard
 		c.tick()
 	}
+	counts.Note("a soft taint", softly)
+	counts.Note("a hard taint", hardly)
+	counts.Note("a failure under a hard taint", again)
+	counts.Note("a taint ends", ends)
 }
 
 func drawSet(t *rapid.T, name string) taint.Set {
@@ -106,9 +118,11 @@ func same(t *rapid.T, law string, a, b taint.Set) {
 	}
 }
 
+var mergeLeast = premise.Least{"one set covers an entry of the other": 0.3, "an entry of the other is kept": 0.3}
+
 // Merge is idempotent, commutative and associative, keeps entries of which none
 // is covered by another, and leaves its arguments as they were.
-func propMerge(t *rapid.T) {
+func propMerge(t *rapid.T, counts *premise.Counts) {
 	a, b, c := drawSet(t, "a"), drawSet(t, "b"), drawSet(t, "c")
 	before := slices.Clone(a)
 	ab := taint.Merge(a, b)
@@ -117,6 +131,9 @@ func propMerge(t *rapid.T) {
 	same(t, "commutative", ab, taint.Merge(b, a))
 	same(t, "associative", taint.Merge(ab, c), taint.Merge(a, taint.Merge(b, c)))
 	same(t, "argument", before, a)
+	alone := len(taint.Merge(a)) + len(taint.Merge(b))
+	counts.Note("one set covers an entry of the other", len(ab) < alone)
+	counts.Note("an entry of the other is kept", len(ab) > len(taint.Merge(a)) && len(ab) > len(taint.Merge(b)))
 	for i, e := range ab {
 		for j, o := range ab {
 			if i != j && e.Path == o.Path && e.Class == o.Class && e.Size <= o.Size && !e.Until.Before(o.Until) {
@@ -126,11 +143,14 @@ func propMerge(t *rapid.T) {
 	}
 }
 
+var excludesLeast = premise.Least{"a workload is excluded": 0.5, "a larger workload alone": 0.5, "an exclusion ends": 0.5}
+
 // A merged set excludes what any entry does, asked one by one, and so does the part
 // of it that has not ended; with a size all larger ones.
-func propExcludes(t *rapid.T) {
+func propExcludes(t *rapid.T, counts *premise.Counts) {
 	a, b := drawSet(t, "a"), drawSet(t, "b")
 	merged := taint.Merge(a, b)
+	excluded, larger, ends := false, false, false
 	for _, p := range []taint.Path{{Cluster: "p"}, {Cluster: "p", Priority: 1}, {Cluster: "q", Priority: 1}} {
 		for _, class := range []string{"", "a", "b"} {
 			for second := range 6 {
@@ -143,11 +163,16 @@ func propExcludes(t *rapid.T) {
 					if got := merged.Excludes(w, p, now); got != want || merged.At(now).Excludes(w, p, now) != want || was && !got {
 						t.Fatalf("%v on %v at %d: %v", w, p, second, got)
 					}
+					excluded, larger = excluded || want, larger || want && size > 0 && !was
+					ends = ends || !want && second > 0 && merged.Excludes(w, p, at(second-1))
 					was = want
 				}
 			}
 		}
 	}
+	counts.Note("a workload is excluded", excluded)
+	counts.Note("a larger workload alone", larger)
+	counts.Note("an exclusion ends", ends)
 }
 
 // Both kinds are the same when they come back from JSON.
