@@ -13,7 +13,7 @@ import (
 )
 
 // leastShare is the least share of draws in which each premise of a property holds.
-const leastShare = 0.1
+const leastShare = 0.05
 
 func TestOracle(t *testing.T) {
 	premise.Check(t, propOracle, premise.Least{"a cap binds": leastShare, "seats are held": leastShare})

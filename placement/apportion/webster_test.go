@@ -85,7 +85,7 @@ func first(parties []apportion.Party, shares []int32) int {
 			continue
 		}
 		bestK := parties[best].Held + shares[best]
-		mine, its := p.Weight*(2*bestK+1), parties[best].Weight*(2*k+1)
+		mine, its := int64(p.Weight)*int64(2*bestK+1), int64(parties[best].Weight)*int64(2*k+1)
 		if mine > its || mine == its && k < bestK {
 			best = i
 		}
@@ -111,11 +111,14 @@ func TestFarFromTheLine(t *testing.T) {
 				parties[i].Weight = 1
 			}
 			parties[n/2].Weight = heavy
-			for _, seats := range []int32{int32(n)/2 - 1, int32(n) / 2, int32(n)/2 + 1, int32(n)} {
-				want, _ := oracle(seats, parties)
-				got, left := apportion.Webster(seats, parties)
-				require.Zero(t, left)
-				require.Equal(t, want, got, "%d seats, %d parties, one of weight %d", seats, n, heavy)
+			seats := int32(0)
+			for want := range definition(parties, n) {
+				if off := seats - int32(n)/2; max(off, -off) <= 1 || seats == int32(n) {
+					got, left := apportion.Webster(seats, parties)
+					require.Zero(t, left)
+					require.Equal(t, want.shares, got, "%d seats, %d parties, one of weight %d", seats, n, heavy)
+				}
+				seats++
 			}
 		}
 	}

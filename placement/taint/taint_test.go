@@ -56,17 +56,21 @@ func (c *clock) level() taint.Level {
 	return taint.None
 }
 
-var ladderLeast = premise.Least{"a soft taint": 0.3, "a hard taint": 0.3, "a failure under a hard taint": 0.2, "a taint ends": 0.3}
+var ladderLeast = premise.Least{"a soft taint": 0.25, "a hard taint": 0.2, "a failure under a hard taint": 0.08, "a taint ends": 0.3}
 
 // At each second the state is the one that a clock shows which counts down.
 func propLadder(t *rapid.T, counts *premise.Counts) {
 	soft, hard := rapid.IntRange(-1, 12).Draw(t, "soft"), rapid.IntRange(-1, 12).Draw(t, "hard")
-	failures := rapid.SliceOfN(rapid.Bool(), 0, 60).Draw(t, "a failure at each second")
+	failures, last := map[int]bool{}, 0
+	for _, gap := range rapid.SliceOfN(rapid.IntRange(0, 15), 0, 9).Draw(t, "seconds between failures") {
+		last += gap
+		failures[last] = true
+	}
 	var s taint.State
 	var c clock
 	softly, hardly, again, ends := false, false, false, false
-	for second, failed := range failures {
-		now := at(second)
+	for second := range last + 13 {
+		now, failed := at(second), failures[second]
 		before := c.level()
 		ends = ends || before == taint.None && s.Level != taint.None
 		again = again || failed && before == taint.Hard
@@ -143,34 +147,32 @@ func propMerge(t *rapid.T, counts *premise.Counts) {
 	}
 }
 
-var excludesLeast = premise.Least{"a workload is excluded": 0.5, "a larger workload alone": 0.5, "an exclusion ends": 0.5}
+var excludesLeast = premise.Least{"the workload is excluded": 0.3, "a larger workload alone": 0.2, "an exclusion ends": 0.3}
 
 // A merged set excludes what any entry does, asked one by one, and so does the part
 // of it that has not ended; with a size all larger ones.
 func propExcludes(t *rapid.T, counts *premise.Counts) {
 	a, b := drawSet(t, "a"), drawSet(t, "b")
+	p := rapid.SampledFrom([]taint.Path{{Cluster: "p"}, {Cluster: "p", Priority: 1}, {Cluster: "q", Priority: 1}}).Draw(t, "path")
+	class := rapid.SampledFrom([]string{"", "", "a", "a", "b"}).Draw(t, "class")
 	merged := taint.Merge(a, b)
 	excluded, larger, ends := false, false, false
-	for _, p := range []taint.Path{{Cluster: "p"}, {Cluster: "p", Priority: 1}, {Cluster: "q", Priority: 1}} {
-		for _, class := range []string{"", "a", "b"} {
-			for second := range 6 {
-				was := false
-				for size := range int32(6) {
-					w, now := taint.Workload{Class: class, Size: size}, at(second)
-					want := slices.ContainsFunc(slices.Concat(a, b), func(e taint.Entry) bool {
-						return e.Path == p && e.Class == class && e.Size <= size && e.Until.After(now)
-					})
-					if got := merged.Excludes(w, p, now); got != want || merged.At(now).Excludes(w, p, now) != want || was && !got {
-						t.Fatalf("%v on %v at %d: %v", w, p, second, got)
-					}
-					excluded, larger = excluded || want, larger || want && size > 0 && !was
-					ends = ends || !want && second > 0 && merged.Excludes(w, p, at(second-1))
-					was = want
-				}
+	var before [6]bool
+	for second := range 6 {
+		was := false
+		for size := range int32(6) {
+			w, now := taint.Workload{Class: class, Size: size}, at(second)
+			want := slices.ContainsFunc(slices.Concat(a, b), func(e taint.Entry) bool {
+				return e.Path == p && e.Class == class && e.Size <= size && e.Until.After(now)
+			})
+			if got := merged.Excludes(w, p, now); got != want || merged.At(now).Excludes(w, p, now) != want || was && !got {
+				t.Fatalf("%v on %v at %d: %v", w, p, second, got)
 			}
+			excluded, larger, ends = excluded || want, larger || want && size > 0 && !was, ends || !want && before[size]
+			was, before[size] = want, want
 		}
 	}
-	counts.Note("a workload is excluded", excluded)
+	counts.Note("the workload is excluded", excluded)
 	counts.Note("a larger workload alone", larger)
 	counts.Note("an exclusion ends", ends)
 }
