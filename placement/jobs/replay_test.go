@@ -151,13 +151,14 @@ func (r *replayed) create(cluster string, source jobs.Source, now time.Time) {
 	for _, c := range r.clusters {
 		if c.name == cluster {
 			c.jobs = append(c.jobs, &replayedJob{Job: j, created: now, duration: r.took[r.IntN(len(r.took))]})
+			c.seen = append(c.seen, j) // in flight, also if the cluster does not answer the next poll
 		}
 	}
 }
 
 // slotBound is the longest time for which a Job on a cluster that starts no pods occupies
 // a slot while another cluster works.
-const slotBound = time.Hour
+const slotBound = 5 * time.Minute
 
 // Over two hours of failures and restarts and two without, with short and long Jobs: the
 // maximum is kept, each failure counts once, no slot is lost for longer than slotBound, and in
