@@ -141,19 +141,18 @@ func (p *placer) replace(stuck []stuckJob, n int64) (left int64) {
 	}
 	placed, count := make([]replacement, 0, n), make([]int32, len(p.members))
 	for turn := int32(1); n > 0 && int(turn) <= len(stuck) && len(tiers) > 0; turn++ {
-		j, full := &stuck[turn-1].job, false
+		j := &stuck[turn-1].job
 		p.hold(holds, j, turn)
-		for _, o := range tiers {
+		for i, o := range tiers {
 			if at, ok := o.seats.Next(func(party int) bool { return holds[o.tier[party]] == turn }); ok {
 				placed = append(placed, replacement{j, o.tier[at]})
 				count[o.tier[at]]++
 				n--
+				if o.seats.Full() {
+					tiers = slices.Delete(tiers, i, i+1)
+				}
 				break
 			}
-			full = full || o.seats.Full()
-		}
-		if full {
-			tiers = slices.DeleteFunc(tiers, func(o open) bool { return o.seats.Full() })
 		}
 	}
 	memory := make([]Replacement, len(placed))

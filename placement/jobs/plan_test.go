@@ -330,6 +330,17 @@ func TestUnplaced(t *testing.T) {
 	}
 }
 
+// Under weighted round robin Jobs have no class and no size, so that taints against
+// workloads do not count.
+func TestRoundRobinIgnoresWorkloadTaints(t *testing.T) {
+	f := newFleet("a", "b")
+	f.Shared.Workloads = taint.Set{{Path: taint.Path{Cluster: "a", Priority: -1}, Until: at(9)}}
+	f.demand(2)
+	require.Equal(t, map[string]int32{"a": 1, "b": 1}, f.created(f.plan()))
+	f.Scheduling = jobs.PriorityFailover
+	require.Equal(t, map[string]int32{"a": 0, "b": 2}, f.created(f.plan()))
+}
+
 // A longer grace period makes no new failure of a Job that has been counted.
 func TestGracePeriodIsChanged(t *testing.T) {
 	f := newFleet("a")
