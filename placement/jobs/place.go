@@ -140,7 +140,7 @@ func (p *placer) replace(stuck []stuckJob, n int64) (left int64) {
 		to int32
 	}
 	placed, count := make([]replacement, 0, n), make([]int32, len(p.members))
-	for turn := int32(1); n > 0 && int(turn) <= len(stuck) && len(tiers) > 0; turn++ {
+	for turn := int32(1); n > 0 && int(turn) <= len(stuck); turn++ {
 		j := &stuck[turn-1].job
 		p.hold(holds, j, turn)
 		for i, o := range tiers {
