@@ -139,13 +139,6 @@ parties[1].Cap: found -3; use 0 or more`)
 	require.Equal(t, "parties[1].Weight", field.All(err)[0].Path)
 }
 
-func TestAllocations(t *testing.T) {
-	parties := bench(1000)
-	var b apportion.Buffer
-	shares, _ := b.Append(nil, 10_000, parties)
-	require.Zero(t, testing.AllocsPerRun(20, func() { shares, _ = b.Append(shares[:0], 10_000, parties) }))
-}
-
 // Five replicas by 4 : 6. With one more, one member gains one.
 func ExampleWebster() {
 	parties := []apportion.Party{{Weight: 4}, {Weight: 6}}

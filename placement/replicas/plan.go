@@ -270,7 +270,7 @@ func (m *member) done() bool {
 
 // checkpoint returns the checkpoint for the next plan.
 func (f *fleet) checkpoint() Checkpoint {
-	c := Checkpoint{Version: CheckpointVersion, Members: map[string]MemberCheckpoint{}}
+	c := Checkpoint{Version: checkpointVersion, Members: map[string]MemberCheckpoint{}}
 	for i := range f.members {
 		if m := &f.members[i]; m.cluster != nil {
 			c.Members[m.Name] = m.health
