@@ -2,8 +2,6 @@ package api
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -95,18 +93,6 @@ spec.memberClusters[1].weight: found -1; use 0 or more`)
 	require.EqualError(t, c.Warnings[0], "spec.rebalancingPolicy.gracePeriod: found 1m0s; use the polling interval of 1m1s or more")
 }
 
-// vectors reads one kind of the test vectors.
-func vectors[T any](t *testing.T, kind string) (all []T) {
-	t.Helper()
-	data, err := os.ReadFile(filepath.Join("..", "..", "..", "testdata", "multicluster.json"))
-	require.NoError(t, err)
-	var file map[string]json.RawMessage
-	require.NoError(t, json.Unmarshal(data, &file))
-	require.NoError(t, json.Unmarshal(file[kind], &all))
-	require.NotEmpty(t, all)
-	return all
-}
-
 // The annotations of each case, as a plan for a member that has another number.
 func TestObjectPause(t *testing.T) {
 	type target struct {
@@ -117,7 +103,7 @@ func TestObjectPause(t *testing.T) {
 		PausedCondition  *bool
 		Error            string
 	}
-	for _, c := range vectors[target](t, "object_target") {
+	for _, c := range cases[target](t, "object_target", 15) {
 		p := replicas.Policy{Min: c.Min, Max: c.Max}
 		var err error
 		p.Pause, err = objectPause(c.Annotations)
@@ -200,7 +186,7 @@ func TestObjectStatusOfThePage(t *testing.T) {
 		}
 		Expect ObjectStatus
 	}
-	for _, c := range vectors[status](t, "status_object") {
+	for _, c := range cases[status](t, "status_object", 1) {
 		var p replicas.Plan
 		for name, m := range c.Members {
 			p.Shares = append(p.Shares, replicas.Share{Name: name, Current: m.Current, Desired: m.Desired})
