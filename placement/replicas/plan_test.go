@@ -237,6 +237,22 @@ func TestRecovery(t *testing.T) {
 	require.Equal(t, "Cluster is unreachable", new(replicas.Share{Reason: replicas.ReasonUnreachable}).Description())
 }
 
+// A recovering member that fails again has no share at once, and no other grace period.
+func TestFailsWhileItRecovers(t *testing.T) {
+	p := replicas.NewPolicy(100)
+	p.RecoveryDelay = time.Minute
+	play(t, p, []line{
+		{0, 10, "a:5 b:5", "a:5, b:5", ""},
+		{30, 10, "a:5 b!away", "a:5, b:5 Unreachable", ""},
+		{60, 10, "a:5 b!away", "a:10>10, b:0 Unreachable", ""},
+		{30, 10, "a:10 b:5", "a:10, b:0>0 Recovering", ""},
+		{30, 10, "a:10 b!away", "a:10, b:0 Unreachable", ""},
+		{30, 10, "a:10 b:0", "a:10, b:0 Recovering", ""},
+		{59, 10, "a:10 b:0", "a:10, b:0 Recovering", ""},
+		{1, 10, "a:10 b:0", "a:5, b:5>5", ""},
+	})
+}
+
 // Durations are exact: a failure of less than the grace period changes nothing.
 func TestShortestGracePeriod(t *testing.T) {
 	p := replicas.NewPolicy(100)
