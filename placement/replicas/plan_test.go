@@ -354,6 +354,25 @@ func TestDuplicate(t *testing.T) {
 	require.NotContains(t, plan.Checkpoint.Members, "b")
 }
 
+// A former member that is the same cluster as a member is not scaled to 0, also while the
+// member is unreachable.
+func TestFormerMemberIsTheSameCluster(t *testing.T) {
+	p := replicas.NewPolicy(100)
+	s := replicas.State{Replicas: new(int32(9)), Clusters: clusters(t, "a:9=x b:9=x")}
+	s.Checkpoint = replicas.NewPlan(p, s).Checkpoint
+	p.Members = []replicas.Member{replicas.NewMember("b")}
+	s.Clusters = clusters(t, "a:9=x b!away")
+	require.Equal(t, "b:9 Unreachable", shares(replicas.NewPlan(p, s)))
+}
+
+// Of two observations of one name, the one with a problem counts.
+func TestOneNameTwice(t *testing.T) {
+	for _, observed := range []string{"a:5 a!away b:5", "a!away a:5 b:5"} {
+		plan := replicas.NewPlan(replicas.NewPolicy(100), replicas.State{Replicas: new(int32(10)), Clusters: clusters(t, observed)})
+		require.Equal(t, "a:5 Unreachable, b:5", shares(plan))
+	}
+}
+
 // If all are excluded, no description claims that the replicas are at others.
 func TestAllExcluded(t *testing.T) {
 	p := replicas.NewPolicy(100, members(1, 1, 0)...)

@@ -145,7 +145,7 @@ func (p *Policy) moves(total int32) int64 {
 	if p.MaxPercentage == nil {
 		return math.MaxInt32
 	}
-	return max(1, int64(total)*int64(min(*p.MaxPercentage, 100))/100)
+	return max(1, int64(total)*int64(*p.MaxPercentage)/100)
 }
 
 // Split shares total replicas among members by weight, and returns the number of each
