@@ -365,6 +365,22 @@ func TestFormerMemberIsTheSameCluster(t *testing.T) {
 	require.Equal(t, "b:9 Unreachable", shares(replicas.NewPlan(p, s)))
 }
 
+// A member that was not read keeps no member after it from shrinking.
+func TestShrinkAfterAnUnreachableMember(t *testing.T) {
+	play(t, replicas.NewPolicy(100), []line{
+		{0, 9, "a:3 b:3 c:3", "a:3, b:3, c:3", ""},
+		{30, 3, "a!away b:3 c:3", "a:1 Unreachable, b:1>1, c:1>2", ""},
+	})
+}
+
+// A member with another reason to be without replicas keeps that reason without progress.
+func TestReasonBeforeNoProgress(t *testing.T) {
+	play(t, replicas.NewPolicy(100, members(1, 0)...), []line{
+		{0, 10, "a:10 b:5/3", "a:10, b:0>0 NoWeight", ""},
+		{300, 10, "a:10 b:5/3", "a:10, b:0>0 NoWeight", ""},
+	})
+}
+
 // Of two observations of one name, the one with a problem counts.
 func TestOneNameTwice(t *testing.T) {
 	for _, observed := range []string{"a:5 a!away b:5", "a!away a:5 b:5"} {
@@ -447,6 +463,9 @@ func TestCheckpointVersion(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	require.NoError(t, new(replicas.NewPolicy(1)).Validate())
+	for _, percentage := range []int32{1, 100} {
+		require.NoError(t, (&replicas.Policy{Max: 1, MaxPercentage: &percentage}).Validate())
+	}
 	require.NoError(t, new(replicas.NewPolicy(replicas.NoMax, replicas.NewMember("a"), replicas.Member{Name: "b"})).Validate())
 	p := replicas.Policy{
 		Min: -1, Max: 0, GracePeriod: -1, RecoveryDelay: -time.Second, ProgressDeadline: -1, MaxPercentage: new(int32(0)), MaxSurge: -1,
