@@ -209,6 +209,26 @@ spec:
 	require.Error(t, err)
 	require.Equal(t, "a", m.Name, "whatever the spec is")
 	require.NotNil(t, d)
+	d, _, err = Read[DistributedScaledJob](&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"labels": "none"}}})
+	require.Error(t, err)
+	require.NotNil(t, d)
+}
+
+// Under priorityFailover the size of the Jobs is required.
+func TestSizeIsRequired(t *testing.T) {
+	d, err := parse[DistributedScaledJob](t, `
+metadata: {name: a}
+spec:
+  memberClusters: [{name: x, scheduling: {priority: 1}}]
+  clusterScheduling: {strategy: priorityFailover, workloadAffinity: {class: b}}
+  scaledJobSpec: {jobTargetRef: {template: {spec: {containers: [{name: c}]}}}, triggers: [{type: redis}]}
+`)
+	require.NoError(t, err)
+	_, err = d.Config()
+	require.EqualError(t, err, "spec.clusterScheduling.workloadAffinity.size: found nothing; use 0 or more under priorityFailover")
+	d.Spec.ClusterScheduling.WorkloadAffinity.Size = size(0)
+	_, err = d.Config()
+	require.NoError(t, err)
 }
 
 func TestNoEffect(t *testing.T) {
