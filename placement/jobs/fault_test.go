@@ -302,14 +302,16 @@ func TestOverMaxOfZero(t *testing.T) {
 	require.Empty(t, f.plan().Create)
 }
 
-// The number of a replacement does not overflow.
-func TestGreatestAttempt(t *testing.T) {
+// The number of a replacement is at least 1, and does not overflow.
+func TestAttempts(t *testing.T) {
 	f := newFleet("a", "b")
 	f.has("a", 1, jobs.Pending, time.Hour)
-	f.cluster("a").Jobs[0].Replaces = jobs.Source{UID: "gone", Attempt: math.MaxInt32}
 	f.demand(1)
-	d := f.plan()
-	require.Equal(t, jobs.Source{UID: "gone", Attempt: math.MaxInt32}, d.Create[0].Replacements[0].Source, "%s", d)
+	for attempt, next := range map[int32]int32{math.MaxInt32: math.MaxInt32, 1: 2, 0: 2, -1: 2} {
+		f.cluster("a").Jobs[0].Replaces = jobs.Source{UID: "gone", Attempt: attempt}
+		d := f.plan()
+		require.Equal(t, jobs.Source{UID: "gone", Attempt: next}, d.Create[0].Replacements[0].Source, "%s", d)
+	}
 }
 
 // A taint against a workload begins when the Job became stuck, to the nanosecond.
@@ -495,6 +497,11 @@ func TestValidateAll(t *testing.T) {
 	}
 	require.Empty(t, texts(jobs.DefaultPolicy()))
 	p := jobs.DefaultPolicy()
+	p.Failover.Duplication = jobs.PreferFailover
+	require.Empty(t, texts(p), "pendingAware creates duplicates")
+	p.Failover.Duplication, p.Scaling.Strategy = jobs.KeepAll, strategy.Eager{}
+	require.Empty(t, texts(p), "no other strategy does")
+	p = jobs.DefaultPolicy()
 	p.Failover = jobs.Failover{HardTaint: 1}
 	p.Members = []jobs.Member{{Name: "a", Weight: 1, MaxJobs: new(int64(0))}, {Name: "b"}}
 	require.Empty(t, texts(p), "zero values")

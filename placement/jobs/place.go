@@ -74,13 +74,12 @@ func (f *fleet) placer() *placer {
 		return f.members[i].priority()
 	}
 	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(priority(b), priority(a)) })
-	for len(order) > 0 {
-		end := 1
-		for end < len(order) && priority(order[end]) == priority(order[0]) {
-			end++
+	for at, i := range order {
+		if at == 0 || priority(i) != priority(order[at-1]) {
+			p.tiers = append(p.tiers, nil)
 		}
-		p.tiers = append(p.tiers, order[:end])
-		order = order[end:]
+		last := &p.tiers[len(p.tiers)-1]
+		*last = append(*last, i)
 	}
 	return p
 }
