@@ -107,6 +107,18 @@ func TestNeverReached(t *testing.T) {
 	require.Zero(t, f.plan().Scaling.Create, "it has Jobs all the same")
 }
 
+// A late create on a member that was never reached is one of the Jobs of the checkpoint,
+// and occupies its capacity once.
+func TestLateCreateOfTheCheckpoint(t *testing.T) {
+	f := newFleet("a", "b")
+	f.Scaling.Bounds.Max = 4
+	f.restore(stored{Clusters: map[string]storedCluster{"b": {Running: 2, Terminating: 1}}})
+	*f.cluster("b") = jobs.Cluster{Name: "b", Late: 1}
+	f.Shared.Clusters = map[string]time.Time{"b": at(9)} // nothing waits for it
+	f.demand(9)
+	require.Equal(t, map[string]int32{"a": 1, "b": 0}, f.created(f.plan()))
+}
+
 // After a restart the Jobs on a member that is not reached are those of the checkpoint,
 // with the ones that the last decision creates.
 func TestJobsRemembered(t *testing.T) {
@@ -220,6 +232,17 @@ func TestLeastOfDuplicates(t *testing.T) {
 	}
 }
 
+// Of two weights of one member the least counts.
+func TestLeastWeight(t *testing.T) {
+	f := newFleet("a", "b")
+	f.Members = append(f.Members, jobs.Member{Name: "a", Weight: 3})
+	f.demand(4)
+	for range 2 {
+		require.Equal(t, map[string]int32{"a": 2, "b": 2}, f.created(f.plan()))
+		slices.Reverse(f.Members)
+	}
+}
+
 // The taint of a cluster that is no member at present is kept until it ends.
 func TestTaintOfAFormerMember(t *testing.T) {
 	f := newFleet("a", "b")
@@ -249,6 +272,9 @@ func TestTarget(t *testing.T) {
 	}
 	f.Scaling.Bounds = scaling.Bounds{Max: 7}
 	f.demand(0)
+	require.Zero(t, f.plan().Target)
+	f.Scaling.Bounds.Max = 0
+	f.demand(5)
 	require.Zero(t, f.plan().Target)
 }
 

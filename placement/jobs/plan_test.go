@@ -345,7 +345,7 @@ func TestReplacementsFillPriorities(t *testing.T) {
 	d := f.plan()
 	require.Equal(t, map[string]int32{"a": 0, "b": 1, "c": 2}, f.created(d))
 	require.Equal(t, int64(1), d.Unplaced)
-	require.Equal(t, jobs.ReasonNoOtherMember, d.Reason)
+	require.Contains(t, d.String(), "\n1 unplaced\nNoOtherMember\n")
 }
 
 // Under weighted round robin Jobs have no class and no size, so that taints against

@@ -159,6 +159,8 @@ func TestEveryJobField(t *testing.T) {
 	require.Equal(t, "z", c.Triggers[0].Name)
 	require.NotContains(t, c.Target.Job.Labels, scaledjob.LabelName, "KEDA on a member must not count the Jobs")
 	require.NotContains(t, c.Target.Job.Annotations, scaledjob.AnnotationGeneration)
+	require.Equal(t, "keda.kedify.io/v1alpha1 DistributedScaledJob b/a", fmt.Sprintf("%s %s %s/%s",
+		c.Target.Owner.APIVersion, c.Target.Owner.Kind, c.Target.Owner.Namespace, c.Target.Owner.Name))
 }
 
 // What is wrong is told all at once, each with its path.
@@ -376,6 +378,7 @@ func TestReplicas(t *testing.T) {
 		"the most of several":              {[]scaling.Metric{metric(26), {Value: 7, Target: 1}}, 0, size(7)},
 		"none active":                      {[]scaling.Metric{idle}, 0, size(0)},
 		"none active, but a minimum":       {[]scaling.Metric{idle}, 1, size(4)},
+		"nothing waits, but a minimum":     {[]scaling.Metric{{Target: 1}}, 1, size(0)},
 		"one active, the other asks too":   {[]scaling.Metric{idle, metric(1)}, 0, size(4)},
 		"active without an item":           {[]scaling.Metric{{Target: 1, Activity: scaling.Active}}, 0, size(1)},
 		"nothing read":                     {[]scaling.Metric{failed}, 0, nil},

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/placement/replicas"
@@ -85,6 +86,9 @@ spec.memberClusters[1].weight: found -1; use 0 or more`)
 	d.Spec.ScaledObjectSpec.MinReplicaCount, d.Spec.ScaledObjectSpec.MaxReplicaCount = size(101), nil
 	_, err = d.Config()
 	require.ErrorContains(t, err, "spec.scaledObjectSpec.minReplicaCount: found 101; use 100 or less")
+	d.Spec.RebalancingPolicy = RebalancingPolicy{GracePeriod: &metav1.Duration{}}
+	short, _ := d.Config()
+	require.EqualError(t, short.Warnings[0], "spec.rebalancingPolicy.gracePeriod: found 0s; use the polling interval of 30s or more")
 	d.Spec.RebalancingPolicy = RebalancingPolicy{}
 	c, _ := d.Config()
 	require.Empty(t, c.Warnings)
