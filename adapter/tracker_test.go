@@ -238,12 +238,17 @@ func TestNeverShown(t *testing.T) {
 	_, err = w.poll(2)
 	require.NoError(t, err)
 	require.Zero(t, s.unfinished(t))
-	w.clock = noon.Add(late)
-	_, err = w.poll(2)
-	require.NoError(t, err)
-	_, err = w.poll(2)
-	require.NoError(t, err)
-	require.Equal(t, int64(2), s.unfinished(t))
+	for _, c := range []struct {
+		at         time.Duration
+		unfinished int64
+	}{{4*late - 1, 0}, {4 * late, 2}} {
+		w.clock = noon.Add(c.at)
+		for range 2 {
+			_, err = w.poll(2)
+			require.NoError(t, err)
+		}
+		require.Equal(t, c.unfinished, s.unfinished(t), c.at)
+	}
 }
 
 // A label that somebody removes hides a running Job from the cache. Its name is taken
