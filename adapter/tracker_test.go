@@ -139,6 +139,22 @@ func TestMistaken(t *testing.T) {
 	}
 }
 
+// An owner that was created anew creates its first Jobs after those of the owner before
+// are gone. From then on Jobs of the name do not make its own Jobs unknown, before the cache
+// shows one either.
+func TestMistakenNoMore(t *testing.T) {
+	s, target := newServer(), newTarget()
+	w := newWriter(t, s, target, Options{})
+	_, err := w.poll(2)
+	require.NoError(t, err)
+	before := newTarget()
+	before.Owner.UID = "another"
+	w.show(jobOf(before, 1, ready))
+	counts, known := w.Counts(ownerUID, noon)
+	require.True(t, known)
+	require.Equal(t, scaling.JobCounts{InFlight: 2}, counts)
+}
+
 // A copy of a Job in another namespace is not the owner's: the garbage collector
 // deletes it.
 func TestCopy(t *testing.T) {
