@@ -301,6 +301,83 @@ func TestMaximumWhenSent(t *testing.T) {
 	require.Equal(t, int64(20), s.unfinished(t))
 }
 
+// A plan creates within the maximum, which terminating Jobs and Jobs in flight use up too,
+// and nothing while the cache shows a Job that was pruned.
+func TestCapacityWhenSent(t *testing.T) {
+	for name, test := range map[string]struct {
+		jobs    []*batchv1.Job
+		pruned  types.UID
+		created int64
+	}{
+		"nothing":     {nil, "", 3},
+		"running":     {[]*batchv1.Job{jobOf(newTarget(), 5, ready)}, "", 2},
+		"terminating": {[]*batchv1.Job{jobOf(newTarget(), 5, ready), jobOf(newTarget(), 6, deleting)}, "", 1},
+		"finished":    {[]*batchv1.Job{jobOf(newTarget(), 5, complete)}, "", 3},
+		"pruned":      {[]*batchv1.Job{jobOf(newTarget(), 5, complete)}, "uid-5", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, target := newServer(), newTarget()
+			target.Policy.Bounds.Max = 3
+			w := newWriter(t, s, target, Options{})
+			for _, j := range test.jobs {
+				w.show(j)
+			}
+			if test.pruned != "" {
+				w.passes(late)
+				_, err := w.Apply(t.Context(), s, Plan{Owner: ownerUID, Delete: []Deletion{{Namespace: "shop", Name: test.jobs[0].Name, UID: test.pruned, Reason: HistoryLimit}}})
+				require.NoError(t, err)
+			}
+			result, err := w.Apply(t.Context(), s, Plan{Owner: ownerUID, Create: 9})
+			require.NoError(t, err)
+			require.Equal(t, test.created, result.Created)
+		})
+	}
+}
+
+// A prune that is under way is not sent again. The Jobs beside it are pruned.
+func TestPrunesBeside(t *testing.T) {
+	s, target := newServer(), newTarget()
+	target.History.Succeeded = history.Keep(0)
+	w := newWriter(t, s, target, Options{})
+	w.show(jobOf(target, 1, complete))
+	w.show(jobOf(target, 2, complete))
+	w.passes(late)
+	plan := w.Plan(ownerUID, items(0), noon)
+	require.Len(t, plan.Delete, 2)
+	first := plan
+	first.Delete = plan.Delete[:1]
+	_, err := w.Apply(t.Context(), s, first)
+	require.NoError(t, err)
+	result, err := w.Apply(t.Context(), s, plan)
+	require.NoError(t, err)
+	require.Equal(t, 1, result.Pruned)
+	require.Equal(t, 2, s.requests["delete"])
+}
+
+// A prune that conflicts had no effect, also if it is not known why: it is sent again in the
+// next poll.
+func TestPruneConflicts(t *testing.T) {
+	s, target := newServer(), newTarget()
+	target.History.Succeeded = history.Keep(0)
+	w := newWriter(t, s, target, Options{})
+	w.show(jobOf(target, 1, complete))
+	w.passes(late)
+	s.before = func(verb, name string) error {
+		switch verb {
+		case "delete":
+			return apierrors.NewConflict(jobs, name, errors.New("another UID"))
+		case "get":
+			return errors.New("no answer")
+		}
+		return nil
+	}
+	for range 2 {
+		_, err := w.poll(0)
+		require.ErrorContains(t, err, "it has changed, and could not be read: no answer")
+	}
+	require.Equal(t, 2, s.requests["delete"])
+}
+
 // A plan of the program's own: extra labels, and each Job in flight described.
 func TestOwnPlan(t *testing.T) {
 	s, target := newServer(), newTarget()

@@ -145,6 +145,46 @@ func TestPendingSinceUnknown(t *testing.T) {
 	require.Equal(t, noon.Add(2*time.Hour), jobs[0].PendingSince)
 }
 
+// A pod that meets the conditions has started its Job, also in phase Pending. From then on
+// the Job has run.
+func TestRanByConditions(t *testing.T) {
+	target := newTarget()
+	target.PendingPodConditions = []string{"Ready"}
+	w := newWriter(t, newServer(), target, Options{Pods: true})
+	j := jobOf(target, 1, active)
+	w.show(j)
+	phase := func() (Phase, time.Time) {
+		jobs, _ := w.Jobs(ownerUID)
+		return jobs[0].Phase, jobs[0].PendingSince
+	}
+	is, since := phase()
+	require.Equal(t, Pending, is)
+	require.Equal(t, noon, since)
+	w.showPod(podOf(j, corev1.PodPending, "Ready"))
+	is, _ = phase()
+	require.Equal(t, Running, is)
+	w.passes(time.Hour)
+	w.showPod(podOf(j, corev1.PodPending))
+	for range 2 {
+		is, since = phase()
+		require.Equal(t, Pending, is)
+		require.Equal(t, noon.Add(time.Hour), since)
+		w.passes(time.Minute)
+		w.show(jobOf(target, 1, active, hasFailed))
+	}
+}
+
+// A pod without a controller, such as an orphan, belongs to the Job that its labels name.
+func TestPodByLabels(t *testing.T) {
+	target := newTarget()
+	j := jobOf(target, 1, active)
+	p := podOf(j, corev1.PodRunning)
+	p.OwnerReferences = nil
+	require.Equal(t, Pending, observe(t, target, Options{Pods: true}, j, *p).Phase)
+	p.Labels = map[string]string{batchv1.ControllerUidLabel: string(j.UID), batchv1.JobNameLabel: j.Name}
+	require.Equal(t, Running, observe(t, target, Options{Pods: true}, j, *p).Phase)
+}
+
 func TestFinished(t *testing.T) {
 	target := newTarget()
 	require.Equal(t, noon, observe(t, target, Options{}, jobOf(target, 1, complete)).Finished)
@@ -208,6 +248,8 @@ func TestNewJob(t *testing.T) {
 
 	target.Job.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
 	require.Equal(t, corev1.RestartPolicyNever, target.NewJob(1).Spec.Template.Spec.RestartPolicy)
+	target.Revision = rollout.Revision{Generation: 12, TemplateHash: "x"}
+	require.Equal(t, map[string]string{"note": "b", AnnotationGeneration: "12", AnnotationTemplateHash: "x"}, target.NewJob(1).Annotations)
 }
 
 // The rollout comes first: the Jobs that it deletes are terminating in the same poll.

@@ -52,6 +52,21 @@ func TestJobName(t *testing.T) {
 	require.Equal(t, long[:51], JobName("b", long[:51]))
 }
 
+// Two answers about the same create: the second, which comes late, does not end another
+// create of the number.
+func TestAnsweredTwice(t *testing.T) {
+	w := newWriter(t, newServer(), newTarget(), Options{})
+	o := w.owners[ownerUID]
+	first := o.choose(1, noon)[0]
+	o.created(&first, reply{outcome: unanswered}, noon)
+	ask, again := o.due(noon.Add(late), late, late), o.due(noon.Add(late), late, late)
+	require.Len(t, ask, 1)
+	o.created(&ask[0], reply{outcome: none}, noon)
+	require.Equal(t, []int64{1}, numbersOf(o.choose(1, noon)))
+	o.created(&again[0], reply{outcome: none}, noon)
+	require.Equal(t, []int64{2}, numbersOf(o.choose(1, noon)), "1 is in flight")
+}
+
 // Names that the tracker did not make have no number, whatever annotations they have.
 func TestNoNumber(t *testing.T) {
 	owner := newTarget().Owner

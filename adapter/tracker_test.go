@@ -162,6 +162,7 @@ func TestCopy(t *testing.T) {
 	target.History.Succeeded, target.Rollout, target.StuckAfter = history.Keep(0), rollout.DefaultPolicy(), time.Minute
 	w := newWriter(t, s, target, Options{})
 	w.show(jobOf(target, 1, ready))
+	w.show(jobOf(target, 4, complete))
 	for n, change := range []func(*batchv1.Job){ready, complete, func(*batchv1.Job) {}} {
 		j := jobOf(target, int64(n+1), change)
 		j.Namespace, j.UID = "mail", types.UID(fmt.Sprint("copy-", n))
@@ -173,10 +174,12 @@ func TestCopy(t *testing.T) {
 	require.True(t, known)
 	require.Equal(t, scaling.JobCounts{Running: 1}, counts)
 	jobs, _ := w.Jobs(ownerUID)
-	require.Len(t, jobs, 1)
+	require.Len(t, jobs, 2)
 	plan := w.Plan(ownerUID, items(3), noon)
-	require.Len(t, plan.Delete, 1)
-	require.Equal(t, "shop", plan.Delete[0].Namespace)
+	require.Len(t, plan.Delete, 2, "an outdated and a finished Job")
+	for _, d := range plan.Delete {
+		require.Equal(t, "shop", d.Namespace)
+	}
 	require.Equal(t, []int64{2, 3}, numbersOf(w.owners[ownerUID].choose(2, noon)))
 }
 
@@ -265,6 +268,29 @@ func TestNeverShown(t *testing.T) {
 		}
 		require.Equal(t, c.unfinished, s.unfinished(t), c.at)
 	}
+}
+
+// An owner that is not tracked is forgotten with its last Job.
+func TestForgotten(t *testing.T) {
+	s, target := newServer(), newTarget()
+	w := newWriter(t, s, target, Options{})
+	w.show(jobOf(target, 1))
+	w.Untrack(ownerUID)
+	require.Len(t, w.owners, 1)
+	w.gone(jobOf(target, 1))
+	require.Empty(t, w.owners)
+	require.Empty(t, w.jobs)
+	require.Equal(t, scaling.RuleJobsUnknown, w.Plan(ownerUID, items(1), noon).Decision.Rule)
+}
+
+// List asks for nothing if the target is invalid.
+func TestListInvalid(t *testing.T) {
+	s, target := newServer(), newTarget()
+	target.Owner.UID = ""
+	w, err := List(t.Context(), s, target, Options{})
+	require.ErrorContains(t, err, "Owner.UID")
+	require.Nil(t, w)
+	require.Empty(t, s.requests)
 }
 
 // A label that somebody removes hides a running Job from the cache. Its name is taken
