@@ -182,6 +182,24 @@ func TestAllTaken(t *testing.T) {
 	require.Less(t, s.requests["create"], 2*maxBatch)
 }
 
+// A request that failed had no effect if it was never sent, or if the API server rejected
+// it. Otherwise it may have its effect still.
+func TestFailure(t *testing.T) {
+	status := func(code int32) error { return &apierrors.StatusError{ErrStatus: metav1.Status{Code: code}} }
+	for _, test := range []struct {
+		err  error
+		want outcome
+	}{
+		{status(400), none}, {status(403), none}, {status(408), unanswered}, {status(422), none}, {status(429), none}, {status(499), none},
+		{status(399), unanswered}, {status(500), unanswered}, {status(504), unanswered},
+		{fmt.Errorf("%w: the limit", ErrNotSent), none},
+		{&net.OpError{Op: "dial", Err: errors.New("refused")}, none}, {&net.OpError{Op: "read", Err: errors.New("reset")}, unanswered},
+		{context.DeadlineExceeded, unanswered}, {errors.New("unexpected end"), unanswered},
+	} {
+		require.Equal(t, reply{test.want, "", test.err}, failure(test.err))
+	}
+}
+
 func TestDeleteFaults(t *testing.T) {
 	target := newTarget()
 	target.Rollout, target.Revision.Generation = rollout.DefaultPolicy(), 2
@@ -277,6 +295,39 @@ func TestOutdated(t *testing.T) {
 	}
 }
 
+// The first batch of deletes is one, and a plan without the right to act sends no second.
+func TestFirstBatch(t *testing.T) {
+	s, old := newServer(), newTarget()
+	var lost atomic.Bool
+	w := newWriter(t, s, old, Options{MayAct: func() bool { return !lost.Load() }})
+	_, err := w.poll(5)
+	require.NoError(t, err)
+	w.catchUp(t)
+	target := newTarget()
+	target.Rollout, target.Revision.Generation = rollout.DefaultPolicy(), 2
+	require.NoError(t, w.Track(target))
+	s.after = func(string, string) error { lost.Store(true); return nil }
+	result, err := w.poll(5)
+	require.ErrorIs(t, err, ErrOutdated)
+	require.Equal(t, Result{Outdated: 1}, result)
+}
+
+// The end of the context after the last create is not an error of a create.
+func TestEndAfterCreates(t *testing.T) {
+	s, target := newServer(), newTarget()
+	target.History.Succeeded = history.Keep(0)
+	w := newWriter(t, s, target, Options{})
+	w.show(jobOf(target, 5, complete))
+	w.passes(late)
+	ctx, cancel := context.WithCancel(t.Context())
+	s.after = func(string, string) error { cancel(); return nil }
+	plan := w.Plan(ownerUID, items(1), noon)
+	require.Len(t, plan.Delete, 1)
+	result, err := w.Apply(ctx, s, plan)
+	require.Equal(t, Result{Created: 1}, result)
+	require.EqualError(t, err, "context canceled")
+}
+
 // Tracking an equal target is no edit.
 func TestTrackedAgain(t *testing.T) {
 	s := newServer()
@@ -352,6 +403,22 @@ func TestPrunesBeside(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, result.Pruned)
 	require.Equal(t, 2, s.requests["delete"])
+}
+
+// A finished Job that has changed since it was observed is pruned all the same.
+func TestPruneOfAChangedJob(t *testing.T) {
+	s, target := newServer(), newTarget()
+	target.History.Succeeded = history.Keep(0)
+	w := newWriter(t, s, target, Options{})
+	_, err := w.poll(1)
+	require.NoError(t, err)
+	j := s.change(t, &s.all(t)[0], complete)
+	w.catchUp(t)
+	s.change(t, j, func(j *batchv1.Job) { j.Annotations["note"] = "read" })
+	w.passes(late)
+	result, err := w.poll(0)
+	require.NoError(t, err)
+	require.Equal(t, Result{Pruned: 1}, result)
 }
 
 // A prune that conflicts had no effect, also if it is not known why: it is sent again in the

@@ -120,13 +120,14 @@ func TestMistaken(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, target, wrong := newServer(), newTarget(), newTarget()
-			newWriter(t, s, target, Options{}).poll(3)
+			newWriter(t, s, target, Options{}).poll(1)
 			mistake(&wrong.Owner)
 			w := newWriter(t, s, wrong, Options{})
 			w.catchUp(t)
 			plan := w.Plan(wrong.Owner.UID, items(3), noon)
 			require.Zero(t, plan.Create)
 			require.Equal(t, scaling.RuleJobsUnknown, plan.Decision.Rule)
+			require.Equal(t, scaling.RuleInactive, w.Plan(wrong.Owner.UID, items(0), noon).Decision.Rule, "it is looked for before a create")
 			_, known := w.Counts(wrong.Owner.UID, noon)
 			require.False(t, known)
 			for _, j := range s.all(t) { // such as the garbage collector of an owner that was created anew

@@ -114,3 +114,18 @@ func TestKeys(t *testing.T) {
 		require.Equal(t, want, key)
 	}
 }
+
+// A list that comes again, as after a broken watch, changes nothing about what has synced.
+func TestListedAgain(t *testing.T) {
+	w, err := NewTracker(newServer(), Options{Pods: true})
+	require.NoError(t, err)
+	jobs, pods := &feed{w, false, true}, &feed{w, true, true}
+	for range 2 {
+		require.NoError(t, jobs.Replace(nil, ""))
+		require.False(t, w.HasSynced())
+	}
+	for range 2 {
+		require.NoError(t, pods.Replace(nil, ""))
+		require.True(t, w.HasSynced())
+	}
+}
