@@ -159,7 +159,7 @@ func TestCounts(t *testing.T) {
 		jobOf(target, 1, ready), jobOf(target, 2, age(time.Hour)), jobOf(target, 3, age(time.Minute)), jobOf(target, 4, age(time.Minute-1)),
 		jobOf(target, 5, suspend, age(time.Hour)), jobOf(target, 6, deleting, age(time.Hour)), jobOf(target, 7, complete),
 		jobOf(old, 8, ready, age(time.Hour)), jobOf(old, 9, age(time.Hour)), jobOf(old, 10, age(time.Second)),
-		jobOf(target, 11, age(time.Hour)),
+		jobOf(target, 11, age(time.Hour)), jobOf(old, 12, ready),
 	} {
 		if j.UID = types.UID(fmt.Sprint("job-", i)); i == 10 {
 			j.Namespace = "mail"
@@ -167,8 +167,8 @@ func TestCounts(t *testing.T) {
 		w.show(j)
 	}
 	o := w.owners[ownerUID]
-	require.Equal(t, scaling.JobCounts{Running: 8, Pending: 6, Suspended: 1, Stuck: 3, Terminating: 1}, o.counts(noon, false))
-	require.Equal(t, scaling.JobCounts{Running: 5, Pending: 4, Suspended: 1, Stuck: 2, Terminating: 4}, o.counts(noon, true))
+	require.Equal(t, scaling.JobCounts{Running: 9, Pending: 6, Suspended: 1, Stuck: 3, Terminating: 1}, o.counts(noon, false))
+	require.Equal(t, scaling.JobCounts{Running: 5, Pending: 4, Suspended: 1, Stuck: 2, Terminating: 5}, o.counts(noon, true))
 }
 
 // A pod that meets the conditions has started its Job, also in phase Pending. From then on
