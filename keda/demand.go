@@ -283,7 +283,7 @@ func (d *Demand) text() string {
 	}
 	within := ""
 	if d.Uncapped > d.Jobs {
-		within = fmt.Sprintf(", limited to %g by the maximum for the queue", d.Jobs)
+		within = fmt.Sprintf(", limited to %g by the maximum", d.Jobs)
 	}
 	return fmt.Sprintf("%d of %d read, %s: queue length %g asks for %g Jobs%s, rounded up to %d",
 		d.Scalers-d.Failed, d.Scalers, active, d.Queue, d.Uncapped, within, d.MaxScale)

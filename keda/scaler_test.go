@@ -87,14 +87,14 @@ func TestUncapped(t *testing.T) {
 	both := []keda.Scaler{{QueueLength: 100, Target: 1}, {QueueLength: 5, Target: 2}}
 	for _, name := range []string{"2.4", "2.5", "2.8", "2.12", "2.13", "2.21"} {
 		for calculation, want := range map[string]string{
-			"max": "queue length 100 asks for 100 Jobs, limited to 30 by the maximum for the queue, rounded up to 30",
+			"max": "queue length 100 asks for 100 Jobs, limited to 30 by the maximum, rounded up to 30",
 			"min": "queue length 5 asks for 2.5 Jobs, rounded up to 3",
-			"sum": "queue length 105 asks for 102.5 Jobs, limited to 30 by the maximum for the queue, rounded up to 30",
-			"avg": "queue length 52.5 asks for 51.25 Jobs, limited to 16.25 by the maximum for the queue, rounded up to 17",
+			"sum": "queue length 105 asks for 102.5 Jobs, limited to 30 by the maximum, rounded up to 30",
+			"avg": "queue length 52.5 asks for 51.25 Jobs, limited to 16.25 by the maximum, rounded up to 17",
 		} {
 			switch {
 			case name == "2.4": // one sum, by the last target, which is 2
-				want = "queue length 105 asks for 53 Jobs, limited to 30 by the maximum for the queue, rounded up to 30"
+				want = "queue length 105 asks for 53 Jobs, limited to 30 by the maximum, rounded up to 30"
 			case name == "2.5": // whole numbers
 				want = strings.NewReplacer("102.5", "103", "52.5", "53", "51.25", "52", "16.25", "17", "2.5", "3").Replace(want)
 			}

@@ -71,7 +71,7 @@ clusters:
 func readScenario(s source) (*scenario, error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(s.data, &document); err != nil {
-		return nil, fmt.Errorf("%s: %w", s.name, err)
+		return nil, s.notYAML(0, fmt.Errorf("not YAML: %w", err))
 	}
 	if len(document.Content) == 0 {
 		return nil, fmt.Errorf("%s: nothing in it: see scaledjob simulate --help-scenario", s.name)
@@ -79,7 +79,7 @@ func readScenario(s source) (*scenario, error) {
 	root := document.Content[0]
 	data, err := k8syaml.YAMLToJSONStrict(s.data)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", s.name, err)
+		return nil, fmt.Errorf("%s: not YAML: %w", s.name, err)
 	}
 	read := &scenario{}
 	d := json.NewDecoder(bytes.NewReader(data))

@@ -100,7 +100,7 @@ func TestScenarioFile(t *testing.T) {
 	}
 	for from, to := range map[string][2]string{
 		"exp:30s": {"exp:30", "is no duration"}, "maxDeliveries: 3": {"maxDeliveries: -3", "use 0 or more"},
-		"staleness": {"stalenes", `unknown field "stalenes"`}, "backoffLimit: 6": {"backoffLimit: x", "found a value of type string"},
+		"staleness": {"stalenes", `unknown field "stalenes"`}, "backoffLimit: 6": {"backoffLimit: x", ": jobs.backoffLimit: found a string\n"},
 		"release: spec ": {"release: kedo ", `unknown release "kedo"; use 2.0 to`}, "capacity: 20": {"capacity: -1", "clusters[0].capacity"},
 	} {
 		status, _, said := play(strings.Replace(help, from, to[0], 1))

@@ -120,7 +120,7 @@ func (a *arrivals) UnmarshalJSON(data []byte) error {
 func readTestFile(s source) (*testFile, error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(s.data, &document); err != nil {
-		return nil, fmt.Errorf("%s: not YAML: %w", s.name, err)
+		return nil, s.notYAML(0, fmt.Errorf("not YAML: %w", err))
 	}
 	if len(document.Content) == 0 {
 		return nil, fmt.Errorf("%s: empty; see scaledjob test --help", s.name)

@@ -274,3 +274,30 @@ func TestOddFlags(t *testing.T) {
 		}
 	}
 }
+
+// Every command reports broken YAML at the same line, with the same words.
+func TestBrokenLines(t *testing.T) {
+	for text, want := range map[string]string{
+		"kind: ScaledJob: x\n":            "1: not YAML: mapping values are not allowed in this context",
+		"{":                               "1: not YAML: did not find expected node content",
+		"\n\nkind: ScaledJob: x\n":        "3: not YAML: mapping values are not allowed in this context",
+		"a: 1\n---\nx: 1\ny: z: 1\n":      "4: not YAML: mapping values are not allowed in this context",
+		"a: 1\n\tb: 2\n":                  "2: not YAML: found a tab character that violates indentation",
+		"a: b: c\n---\na: 1\n---\nd: {\n": "1: not YAML: mapping values are not allowed in this context",
+	} {
+		line, words, _ := strings.Cut(want, ": not YAML: ")
+		_, out, _ := callWith(t, "lint -", []byte(text))
+		require.Contains(t, strings.Join(strings.Fields(out), " "), "standard input:"+line+":1: error: There is broken YAML, "+words)
+		for _, command := range []string{"explain - --queue 1", "diff - --from 2.18", "simulate - --arrivals constant:1/s", "simulate --scenario -", "test -"} {
+			if strings.Contains(text, "---") && (strings.Contains(command, "scenario") || strings.HasPrefix(command, "test")) {
+				continue // they read one document
+			}
+			status, _, said := callWith(t, command, []byte(text))
+			require.Equal(t, trouble, status)
+			require.Contains(t, said, "scaledjob: standard input:"+want+"\n", command)
+		}
+	}
+	_, _, said := callWith(t, "explain - --queue 1", []byte("a: b: c\n---\na: 1\n---\nd: @\n"))
+	require.Equal(t, "scaledjob: standard input:1: not YAML: mapping values are not allowed in this context\n"+
+		"scaledjob: standard input:5: not YAML: found character that cannot start any token\n", said)
+}
