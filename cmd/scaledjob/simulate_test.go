@@ -114,7 +114,7 @@ func TestScenarioFile(t *testing.T) {
 	_, _, said = play("")
 	require.Contains(t, said, "nothing in it")
 	_, _, said = play("queues: [")
-	require.Contains(t, said, file+": line 1")
+	require.Contains(t, said, file+":1: not YAML")
 }
 
 func itoa(n int) string {
