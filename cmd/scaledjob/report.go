@@ -155,11 +155,19 @@ func (r *report) Workload() string {
 		if len(q.Trace) > 0 {
 			arrivals = fmt.Sprintf("a trace of %d rows", len(q.Trace))
 		}
-		parts = append(parts, fmt.Sprintf("%s: %s, %s each", cmp.Or(q.Name, "items"), arrivals, q.Service))
+		parts = append(parts, fmt.Sprintf("%s: %s, %s each", cmp.Or(q.Name, "items"), arrivals, brief(q.Service)))
 	}
 	if s.Duration > 0 {
 		parts = append(parts, "for "+s.Duration.String())
 	}
-	parts = append(parts, fmt.Sprintf("startup %s", s.Jobs.Startup), "rules of "+r.Policies[0].Release.String(), fmt.Sprintf("%d seeds from %d", max(1, r.Seeds), s.Seed))
+	parts = append(parts, fmt.Sprintf("startup %s", brief(s.Jobs.Startup)), "rules of "+r.Policies[0].Release.String(), fmt.Sprintf("%d seeds from %d", max(1, r.Seeds), s.Seed))
 	return strings.Join(parts, "; ") + "."
+}
+
+// brief returns a distribution without its recorded values.
+func brief(d simulation.Distribution) string {
+	if d.Shape == simulation.Recorded && len(d.Values) > 3 {
+		return fmt.Sprintf("%d recorded times from %s to %s", len(d.Values), slices.Min(d.Values), slices.Max(d.Values))
+	}
+	return d.String()
 }

@@ -157,11 +157,14 @@ func TestReportInBrowser(t *testing.T) {
 	if err != nil {
 		t.Skip("there is no chromium")
 	}
-	data := simulated(t, "--compare default,accurate,eager --search", "report.html")
-	require.NotContains(t, string(data), "<script")
+	measured := written(t, "measured.csv", "time,items\n0s,1\n5m,10\n15m,3\n")
+	pages := map[string][]byte{
+		"/search":   simulated(t, "--compare default,accurate,eager --search", "report.html"),
+		"/measured": simulated(t, "--service recorded:"+strings.Repeat("30s,1m,2m30s,", 100)+"5s --measured "+measured, "report.html"),
+	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/" {
-			w.Write(data)
+		if page := pages[r.URL.Path]; page != nil {
+			w.Write(page)
 		} else {
 			http.NotFound(w, r)
 		}
@@ -172,7 +175,10 @@ func TestReportInBrowser(t *testing.T) {
 	defer cancel()
 	for _, width := range []int64{1920, 1280, 390} {
 		for _, scheme := range []string{"light", "dark"} {
-			opened(t, allocator, server.URL, width, scheme)
+			for path, page := range pages {
+				require.NotContains(t, string(page), "<script")
+				opened(t, allocator, server.URL+path, width, scheme)
+			}
 		}
 	}
 }
@@ -244,7 +250,7 @@ func opened(t *testing.T, allocator context.Context, url string, width int64, sc
 	defer mu.Unlock()
 	require.Len(t, requests, 1, "the page itself: %s", requests)
 	require.Empty(t, problems)
-	require.Equal(t, 4, seen.Charts, "the search, items, Jobs and waits, at %d in %s", width, scheme)
+	require.Equal(t, 4, seen.Charts, "the search or the measured queue, items, Jobs and waits, at %d in %s", width, scheme)
 	require.LessOrEqual(t, seen.Right, float64(width))
 	require.LessOrEqual(t, seen.Scroll, float64(width), "nothing is cut off")
 	require.Empty(t, seen.Overlap, "at %d", width)
