@@ -60,7 +60,7 @@ func TestPaused(t *testing.T) {
 		j.Spec.FailedJobsHistoryLimit = new(int32(0))
 		d := p.Decide(j, keda.State{Scalers: []keda.Scaler{{QueueLength: 3, Target: 1}}})
 		require.Equal(t, tt.want, p.Paused(j), "%+v", tt)
-		require.Equal(t, tt.want, d.Reason.String() == "paused", "%+v", tt)
+		require.Equal(t, tt.want, d.Reason == keda.ReasonPaused, "%+v", tt)
 		require.Equal(t, tt.want, d.Create == 0, "%+v", tt)
 		require.Equal(t, tt.want, p.History(j, jobs).Deleted == nil, "%+v", tt)
 		require.Equal(t, tt.want, p.Rollout(j, jobs).Deleted == nil, "%+v", tt)

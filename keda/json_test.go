@@ -145,6 +145,7 @@ func ExampleDecision() {
 	//     "failed": 0,
 	//     "active": true,
 	//     "queue": 15,
+	//     "uncapped": 15,
 	//     "jobs": 15,
 	//     "queueLength": 15,
 	//     "maxScale": 15,

@@ -119,7 +119,7 @@ func drawJobs(t *rapid.T) []keda.Job {
 func propTotal(t *rapid.T) {
 	p, j, s, jobs := drawProfile(t), drawScaledJob(t), drawState(t), drawJobs(t)
 	d := p.Decide(j, s)
-	if d.Create < 0 || d.Create > 0 && d.Fault.Panics() || d.Fault.Panics() != (d.Reason.String() == "the operator panics") {
+	if d.Create < 0 || d.Create > 0 && d.Fault.Panics() || d.Fault.Panics() != (d.Reason == keda.ReasonPanic) {
 		t.Fatalf("%s", d)
 	}
 	_ = d.String()
