@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/internal/premise"
 	"github.com/scaledjob/scaledjob/keda"
 	"github.com/scaledjob/scaledjob/placement/jobs"
 	"github.com/scaledjob/scaledjob/scaling"
@@ -33,7 +34,7 @@ func TestText(t *testing.T) {
 }
 
 func TestTextAgain(t *testing.T) { rapid.Check(t, propTextAgain) }
-func FuzzTextAgain(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propTextAgain)) }
+func FuzzTextAgain(f *testing.F) { premise.Seeded(f, propTextAgain) }
 
 // What can be read is written so that it reads the same.
 func propTextAgain(t *rapid.T) {

@@ -190,8 +190,28 @@ func TestPercentages(t *testing.T) {
 	premise.Check(t, propPercentage, premise.Least{"a float64 gives another number": 0.05, "cut to int64": 0.05, "a part of n": 0.2})
 }
 func FuzzPercentages(f *testing.F) { premise.Fuzz(f, propPercentage) }
-func FuzzParseNumber(f *testing.F) {
-	f.Fuzz(func(t *testing.T, s string) { strategy.ParsePercentage(s) })
+
+// A text that reads as a percentage has the value of the decimal, and its spelling reads
+// the same.
+func FuzzParsePercentage(f *testing.F) {
+	for _, text := range []string{"0.5", ".5", "5.", "+0.50", "5e-1", "1e308", "1e-400", "0.30000000000000004", "-0", "Inf", "NaN", "0x1p-1", "1_0", "1/2", ""} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := strategy.ParsePercentage(text)
+		if err != nil {
+			require.Equal(t, "0", p.String())
+			return
+		}
+		value, err := strconv.ParseFloat(text, 64)
+		require.NoError(t, err)
+		read, err := strconv.ParseFloat(p.String(), 64)
+		require.NoError(t, err)
+		require.Equal(t, value, read, "%q reads as %s", text, p)
+		again, err := strategy.ParsePercentage(p.String())
+		require.NoError(t, err)
+		require.Equal(t, p.String(), again.String())
+	})
 }
 
 // At any numbers, nothing panics, equal loads get equal proposals, and no number

@@ -55,11 +55,14 @@ func Check(t *testing.T, prop func(*rapid.T, *Counts), least Least) {
 }
 
 // Fuzz fuzzes the property. Without -fuzz it runs some seeds.
-func Fuzz(f *testing.F, prop func(*rapid.T, *Counts)) {
+func Fuzz(f *testing.F, prop func(*rapid.T, *Counts)) { Seeded(f, new(Counts).count(prop)) }
+
+// Seeded fuzzes a property without a premise. Without -fuzz it runs some seeds.
+func Seeded(f *testing.F, prop func(*rapid.T)) {
 	for _, data := range seeds() {
 		f.Add(data)
 	}
-	f.Fuzz(rapid.MakeFuzz(new(Counts).count(prop)))
+	f.Fuzz(rapid.MakeFuzz(prop))
 }
 
 // seeds are long enough for some hundred numbers each.

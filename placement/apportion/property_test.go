@@ -8,29 +8,30 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/scaledjob/scaledjob/internal/premise"
 	"github.com/scaledjob/scaledjob/placement/apportion"
 )
 
 func TestOracle(t *testing.T) { rapid.Check(t, propOracle) }
-func FuzzOracle(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propOracle)) }
+func FuzzOracle(f *testing.F) { premise.Seeded(f, propOracle) }
 func TestI1(t *testing.T)     { rapid.Check(t, propExactSum) }
-func FuzzI1(f *testing.F)     { f.Fuzz(rapid.MakeFuzz(propExactSum)) }
+func FuzzI1(f *testing.F)     { premise.Seeded(f, propExactSum) }
 func TestI2(t *testing.T)     { rapid.Check(t, propNothingWithoutWeight) }
-func FuzzI2(f *testing.F)     { f.Fuzz(rapid.MakeFuzz(propNothingWithoutWeight)) }
+func FuzzI2(f *testing.F)     { premise.Seeded(f, propNothingWithoutWeight) }
 func TestI3(t *testing.T)     { rapid.Check(t, propHouseMonotone) }
-func FuzzI3(f *testing.F)     { f.Fuzz(rapid.MakeFuzz(propHouseMonotone)) }
+func FuzzI3(f *testing.F)     { premise.Seeded(f, propHouseMonotone) }
 func TestI4(t *testing.T)     { rapid.Check(t, propSubsetConsistent) }
-func FuzzI4(f *testing.F)     { f.Fuzz(rapid.MakeFuzz(propSubsetConsistent)) }
+func FuzzI4(f *testing.F)     { premise.Seeded(f, propSubsetConsistent) }
 func TestI5(t *testing.T)     { rapid.Check(t, propPopulationMonotone) }
-func FuzzI5(f *testing.F)     { f.Fuzz(rapid.MakeFuzz(propPopulationMonotone)) }
+func FuzzI5(f *testing.F)     { premise.Seeded(f, propPopulationMonotone) }
 func TestI6(t *testing.T)     { rapid.Check(t, propScaleInvariant) }
-func FuzzI6(f *testing.F)     { f.Fuzz(rapid.MakeFuzz(propScaleInvariant)) }
+func FuzzI6(f *testing.F)     { premise.Seeded(f, propScaleInvariant) }
 func TestI7(t *testing.T)     { rapid.Check(t, propOrderOfParties) }
-func FuzzI7(f *testing.F)     { f.Fuzz(rapid.MakeFuzz(propOrderOfParties)) }
+func FuzzI7(f *testing.F)     { premise.Seeded(f, propOrderOfParties) }
 func TestI8(t *testing.T)     { rapid.Check(t, propQuotaOfTwo) }
-func FuzzI8(f *testing.F)     { f.Fuzz(rapid.MakeFuzz(propQuotaOfTwo)) }
+func FuzzI8(f *testing.F)     { premise.Seeded(f, propQuotaOfTwo) }
 func TestI9(t *testing.T)     { rapid.Check(t, propNoHistory) }
-func FuzzI9(f *testing.F)     { f.Fuzz(rapid.MakeFuzz(propNoHistory)) }
+func FuzzI9(f *testing.F)     { premise.Seeded(f, propNoHistory) }
 
 // The ways in which numbers are drawn: few and small, so that ties and caps that
 // bind are common; large; and anything an int32 can be.

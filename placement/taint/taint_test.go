@@ -11,17 +11,18 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/scaledjob/scaledjob/internal/premise"
 	"github.com/scaledjob/scaledjob/placement/taint"
 )
 
 func TestLadder(t *testing.T)   { rapid.Check(t, propLadder) }
-func FuzzLadder(f *testing.F)   { f.Fuzz(rapid.MakeFuzz(propLadder)) }
+func FuzzLadder(f *testing.F)   { premise.Seeded(f, propLadder) }
 func TestMerge(t *testing.T)    { rapid.Check(t, propMerge) }
-func FuzzMerge(f *testing.F)    { f.Fuzz(rapid.MakeFuzz(propMerge)) }
+func FuzzMerge(f *testing.F)    { premise.Seeded(f, propMerge) }
 func TestExcludes(t *testing.T) { rapid.Check(t, propExcludes) }
-func FuzzExcludes(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propExcludes)) }
+func FuzzExcludes(f *testing.F) { premise.Seeded(f, propExcludes) }
 func TestJSON(t *testing.T)     { rapid.Check(t, propJSON) }
-func FuzzJSON(f *testing.F)     { f.Fuzz(rapid.MakeFuzz(propJSON)) }
+func FuzzJSON(f *testing.F)     { premise.Seeded(f, propJSON) }
 
 var epoch = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
