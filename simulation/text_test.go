@@ -61,7 +61,7 @@ func sameAgain(t require.TestingT, text string) (arrivals, distribution bool) {
 	if arrivals = a.UnmarshalText([]byte(text)) == nil; arrivals {
 		require.NoError(t, b.UnmarshalText([]byte(a.String())), "%v", a)
 		require.Equal(t, a.String(), b.String())
-		require.Equal(t, fmt.Sprint(a.Rates), fmt.Sprint(b.Rates), "a NaN is unequal to itself")
+		require.Equal(t, fmt.Sprintf("%#v", a.Rates), fmt.Sprintf("%#v", b.Rates), "a NaN is unequal to itself")
 	}
 	var d, e simulation.Distribution
 	if distribution = d.UnmarshalText([]byte(text)) == nil; distribution {

@@ -181,6 +181,21 @@ func TestSaturation(t *testing.T) {
 	require.Equal(t, int64(math.MinInt64), strategy.Eager{}.Propose(l))
 }
 
+// Numbers that make sense are kept, and others are replaced by the nearest that do.
+func TestNormalize(t *testing.T) {
+	for _, tt := range []struct{ load, want strategy.Load }{
+		{strategy.Load{}, strategy.Load{}},
+		{strategy.Load{Target: 5, Running: 4, Pending: 3, Stuck: 2, Max: 1}, strategy.Load{Target: 5, Running: 4, Pending: 3, Stuck: 2, Max: 1}},
+		{strategy.Load{Running: 3, Pending: 4, Stuck: 5}, strategy.Load{Running: 3, Pending: 3, Stuck: 3}},
+		{strategy.Load{Running: 4, Pending: 2, Stuck: 3}, strategy.Load{Running: 4, Pending: 2, Stuck: 2}},
+		{strategy.Load{Target: -1, Running: -1, Pending: 1, Stuck: 1, Max: -1}, strategy.Load{}},
+		{strategy.Load{Running: 2, Pending: -1, Stuck: -1}, strategy.Load{Running: 2}},
+		{strategy.Load{Running: 2, Pending: 1, Stuck: -1}, strategy.Load{Running: 2, Pending: 1}},
+	} {
+		require.Equal(t, tt.want, tt.load.Normalize(), "%+v", tt.load)
+	}
+}
+
 func TestArbitraryLoads(t *testing.T) {
 	premise.Check(t, propTotal, premise.Least{"beyond int64": 0.2, "not normalized": 0.5})
 }
@@ -373,7 +388,8 @@ func TestParse(t *testing.T) {
 
 func TestCustomText(t *testing.T) {
 	require.Equal(t, "custom: min(M, T - 1 - trunc(R * 0.5))", custom(t, 1, "0.50").String())
-	require.Equal(t, "custom: min(M, T + 2 - trunc(R * 0))", custom(t, -2, "0").String())
+	require.Equal(t, "custom: min(M, T + 12 - trunc(R * 0))", custom(t, -12, "0").String())
+	require.Equal(t, "custom: min(M, T + 9223372036854775808 - trunc(R * 1))", custom(t, math.MinInt64, "1").String())
 	require.Equal(t, "custom: min(M, T - 0 - trunc(R * 0))", new(strategy.Custom).String())
 }
 
