@@ -181,6 +181,22 @@ func TestSaturation(t *testing.T) {
 	require.Equal(t, int64(math.MinInt64), strategy.Eager{}.Propose(l))
 }
 
+// additive embeds a strategy with a total, and is none itself.
+type additive struct{ strategy.Default }
+
+func (additive) TargetIsTotal() bool { return false }
+
+// The target is a total if running Jobs are subtracted from it.
+func TestTargetIsTotal(t *testing.T) {
+	for _, s := range []strategy.Strategy{strategy.Default{}, strategy.PendingAware{}} {
+		require.True(t, strategy.TargetIsTotal(s), "%v", s)
+	}
+	for _, s := range []strategy.Strategy{strategy.Accurate{}, strategy.Accurate{SubtractPending: true}, strategy.Eager{}, custom(t, 0, "1"),
+		additive{}, strategy.Func(one), nil} {
+		require.False(t, strategy.TargetIsTotal(s), "%v", s)
+	}
+}
+
 // Numbers that make sense are kept, and others are replaced by the nearest that do.
 func TestNormalize(t *testing.T) {
 	for _, tt := range []struct{ load, want strategy.Load }{
