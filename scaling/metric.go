@@ -1,6 +1,7 @@
 package scaling
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/scaledjob/scaledjob/internal/jsonform"
@@ -229,13 +230,7 @@ func (d *Demand) choose(metrics []Metric, longest float64, shortest bool) {
 // precedes breaks a tie by the lower target, which asks for more Jobs, then by the name,
 // so that explanations do not depend on the order.
 func (m *Metric) precedes(best *Metric) bool {
-	if best == nil {
-		return true
-	}
-	if m.Target != best.Target {
-		return m.Target < best.Target
-	}
-	return m.Name < best.Name
+	return best == nil || cmp.Or(cmp.Compare(m.Target, best.Target), cmp.Compare(m.Name, best.Name)) < 0
 }
 
 // total computes the sum of the active metrics, or their mean.
@@ -271,7 +266,7 @@ func (d *Demand) total(metrics []Metric, longest float64, mean bool) {
 // their order. Its unit is 2^-63, and each number is cut to it. From 2^63 on a sum is
 // infinite.
 type sum struct {
-	whole, part uint64 // both below 2^63
+	whole, part uint64 // both below 2^63, unless over
 	over        bool
 }
 
@@ -284,9 +279,7 @@ func (s sum) plus(x float64) sum {
 	s.part += uint64(int64((x - float64(whole)) * (1 << 63)))
 	s.whole += uint64(whole) + s.part>>63
 	s.part &= 1<<63 - 1
-	if s.whole >= 1<<63 {
-		s.whole, s.over = 0, true
-	}
+	s.over = s.over || s.whole >= 1<<63
 	return s
 }
 
