@@ -45,6 +45,14 @@ func TestRollout(t *testing.T) {
 	}
 }
 
+// The generation is compared as a whole.
+func TestRolloutOfManyGenerations(t *testing.T) {
+	j := &keda.ScaledJob{Generation: 112}
+	jobs := []keda.Job{{Annotations: map[string]string{generationKey: "112"}}, {Annotations: map[string]string{generationKey: "12"}}}
+	require.Equal(t, []int{1}, keda.Newest().Rollout(j, jobs).Deleted)
+	require.Equal(t, "112", keda.Newest().Generate(j, "main").Annotations[generationKey])
+}
+
 // Paused, KEDA neither polls, nor prunes, nor rolls out.
 func TestPaused(t *testing.T) {
 	jobs := []keda.Job{{}, {Conditions: []keda.Condition{{Type: "Failed", Status: "True"}}}}

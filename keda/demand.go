@@ -232,7 +232,7 @@ type tally[T int64 | float64] struct {
 	queue, jobs T
 	n           T // entries added up
 	active      bool
-	wrapped     bool
+	wrapped     bool // of int64
 }
 
 func (t *tally[T]) add(e sample[T]) {
@@ -257,9 +257,7 @@ func (t *tally[T]) add(e sample[T]) {
 
 func (t *tally[T]) plus(a, b T) T {
 	sum := a + b
-	if b > 0 && sum < a || b < 0 && sum > a {
-		t.wrapped = true
-	}
+	t.wrapped = t.wrapped || (sum < a) != (b < 0)
 	return sum
 }
 

@@ -19,6 +19,8 @@ func TestInfiniteQueue(t *testing.T) {
 		require.Equal(t, int64(7), scaling.Decide(p, s).Create, "%s", a)
 		p.Bounds.Max = scaling.NoMax
 		require.Equal(t, scaling.RuleUnreadable, scaling.Decide(p, s).Rule, "%s", a)
+		longest := scaling.State{Metrics: []scaling.Metric{{Value: math.MaxFloat64, Target: 2}}, Jobs: &scaling.JobCounts{}}
+		require.Equal(t, scaling.RuleStrategy, scaling.Decide(p, longest).Rule, "%s", a)
 	}
 }
 

@@ -1,0 +1,181 @@
+package keda_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/scaledjob/scaledjob/keda"
+	"github.com/scaledjob/scaledjob/scaling"
+)
+
+func active(queue, target float64) keda.Scaler {
+	return keda.Scaler{QueueLength: queue, Target: target, Activity: scaling.Active}
+}
+
+// spec returns a ScaledJob with bounds.
+func spec(least, most int32, strategy string) *keda.ScaledJob {
+	return &keda.ScaledJob{Spec: keda.Spec{MinReplicaCount: &least, MaxReplicaCount: &most, ScalingStrategy: keda.ScalingStrategy{Strategy: strategy}}}
+}
+
+// The reason is the stage that determined the number of Jobs.
+func TestReasons(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		j      *keda.ScaledJob
+		state  keda.State
+		create int64
+		want   string
+	}{
+		{"the strategy", spec(0, 9, ""), keda.State{Scalers: []keda.Scaler{active(4, 2)}}, 2, "the strategy's answer"},
+		{"as many as the queue", spec(0, 9, ""), keda.State{Scalers: []keda.Scaler{active(4, 1)}}, 4, "the strategy's answer"},
+		{"a queue below the answer", spec(0, 9, ""), keda.State{Scalers: []keda.Scaler{active(4, 0.5)}}, 4, "the queue length"},
+		{"below the minimum", spec(3, 9, ""), keda.State{Scalers: []keda.Scaler{active(8, 1)}, Running: 2}, 1, "the minimum; the queue is ignored"},
+		{"at the minimum", spec(3, 9, ""), keda.State{Scalers: []keda.Scaler{active(8, 1)}, Running: 3}, 6, "the strategy's answer"},
+		{"inactive", spec(0, 9, ""), keda.State{Scalers: []keda.Scaler{{Target: 1}}}, 0, "no scaler is active"},
+		{"inactive, with a minimum", spec(3, 9, ""), keda.State{Running: 1}, 2, "the minimum; the queue is ignored"},
+		{"Jobs that could not be listed", spec(0, 9, "accurate"), keda.State{Scalers: []keda.Scaler{active(8, 1)}, Running: 9, Pending: 3, JobsUnknown: true}, 8, "the strategy's answer"},
+		{"negative counts", spec(0, 9, "accurate"), keda.State{Scalers: []keda.Scaler{active(8, 1)}, Running: -9, Pending: -3}, 8, "the strategy's answer"},
+	} {
+		d := keda.Newest().Decide(tt.j, tt.state)
+		require.Equal(t, tt.create, d.Create, "%s\n%s", tt.name, d)
+		require.Equal(t, tt.want, d.Reason.String(), "%s\n%s", tt.name, d)
+	}
+}
+
+func TestDecisionText(t *testing.T) {
+	for _, tt := range []struct {
+		j     *keda.ScaledJob
+		state keda.State
+		want  string
+	}{
+		{spec(1, 9, "eager"), keda.State{Scalers: []keda.Scaler{active(20, 2), {Failed: true}}, Running: 3, Pending: 1}, `release   KEDA 2.21.0
+replicas  min 1, and 8 for the queue
+scalers   1 of 2 read, active: queue length 20 asks for 8 Jobs, rounded up to 8
+jobs      R=3 running, P=1 of them pending
+strategy  eager: min(M - R - P, T); at T=8 R=2 P=1 M=8
+proposal  5, at most 8 (the maximum for the queue)
+create    5: the strategy's answer`},
+		{spec(2, 9, ""), keda.State{JobsUnknown: true}, `release   KEDA 2.21.0
+replicas  min 2, and 7 for the queue
+scalers   0 of 0 read, active: queue length 0 asks for 0 Jobs, rounded up to 0
+jobs      could not be listed, so R=0 and P=0
+proposal  2, the Jobs below the minimum
+create    2: the minimum; the queue is ignored`},
+		{spec(0, 9, ""), keda.State{Scalers: []keda.Scaler{{QueueLength: 3, Target: 2, Activity: scaling.Inactive}}}, `release   KEDA 2.21.0
+replicas  min 0, and 9 for the queue
+scalers   1 of 1 read, not active: queue length 0 asks for 0 Jobs, rounded up to 0
+jobs      R=0 running, P=0 of them pending
+strategy  default: T - R; at T=0 R=0 P=0 M=9
+proposal  0, at most 0 (the queue length)
+create    0: no scaler is active`},
+		{spec(0, 9, ""), keda.State{Scalers: []keda.Scaler{active(1<<63, 1)}, Running: 2}, `release   KEDA 2.21.0
+replicas  min 0, and 9 for the queue
+scalers   1 of 1 read, active: queue length 9.223372036854776e+18 asks for 9 Jobs, rounded up to 9
+jobs      R=2 running, P=0 of them pending
+strategy  default: T - R; at T=9 R=2 P=0 M=9
+proposal  7, at most -9223372036854775808 (the queue length)
+fault     KEDA panics: a number of Jobs that no slice can have
+create    0: the operator panics`},
+	} {
+		require.Equal(t, tt.want, keda.Newest().Decide(tt.j, tt.state).String())
+	}
+	j := spec(0, 9, "custom")
+	d := release(t, "2.19").Decide(j, keda.State{Scalers: []keda.Scaler{active(3, 1)}})
+	require.Equal(t, "default: T - R", d.Strategy.String(), "without a percentage")
+	j.Spec.ScalingStrategy.CustomScalingRunningJobPercentage = "0.5"
+	d = release(t, "2.19").Decide(j, keda.State{Scalers: []keda.Scaler{active(3, 1)}})
+	require.Equal(t, keda.NoDeduction, d.Fault)
+	require.Equal(t, "custom: min(M, T - 0 - trunc(R * 0.5))", d.Strategy.String())
+}
+
+// A number of Jobs that a slice can have is at most 2^45.
+func TestLongestSlice(t *testing.T) {
+	j := spec(0, 9, "")
+	j.Spec.ScalingStrategy.MultipleScalersCalculation = "sum"
+	for queue, panics := range map[float64]bool{1 << 45: false, 1<<45 + 1: true} {
+		jobs := math.NaN() // T is the smallest int64, and T - R wraps around
+		d := keda.Newest().Decide(j, keda.State{Running: 1, Scalers: []keda.Scaler{{QueueLength: queue, MaxValue: &jobs, Activity: scaling.Active}}})
+		require.Equal(t, panics, d.Fault.Panics(), "%s", d)
+		if !panics {
+			require.Equal(t, int64(queue), d.Create)
+			require.Equal(t, keda.WrapsAround, d.Fault)
+		}
+	}
+}
+
+// Before 2.8, a number that is not whole, or that no int64 can hold, is 0.
+func TestWholeNumbers(t *testing.T) {
+	for x, want := range map[float64]float64{7: 7, 0.5: 0, -3: -3, -1 << 63: -1 << 63, 1 << 63: 0, -1<<63 - 2048: 0, 1<<63 - 1024: 1<<63 - 1024} {
+		require.Equal(t, want, release(t, "2.7").TargetAverage(&keda.Scaler{Target: x}), x)
+		require.Equal(t, x, release(t, "2.8").TargetAverage(&keda.Scaler{Target: x}))
+	}
+	require.Zero(t, release(t, "2.7").TargetAverage(&keda.Scaler{Target: math.NaN()}))
+	metrics := &keda.Scaler{Metrics: []keda.Metric{{AverageValue: 3}, {AverageValue: 4}}}
+	require.Equal(t, 3.0, release(t, "2.7").TargetAverage(metrics))
+	require.Equal(t, 3.5, release(t, "2.8").TargetAverage(metrics))
+}
+
+// A queue length that an int64 can hold does not wrap around, up to both ends.
+func TestEndsOfInt64(t *testing.T) {
+	for queue, want := range map[float64]keda.Fault{-1 << 63: keda.NoFault, -1<<63 - 2048: keda.WrapsAround, 1<<63 - 1024: keda.NoFault, 1 << 63: keda.WrapsAround} {
+		j := spec(0, 9, "")
+		j.Spec.ScalingStrategy.MultipleScalersCalculation = "sum"
+		d := keda.Newest().Aggregate(j, []keda.Scaler{active(queue, 1)})
+		require.Equal(t, want, d.Fault, queue)
+	}
+}
+
+// The first of equal queues counts, under max and under min.
+func TestTies(t *testing.T) {
+	for _, name := range []string{"2.7", "2.21"} {
+		for _, calculation := range []string{"max", "min", "other"} {
+			j := spec(0, 100, "")
+			j.Spec.ScalingStrategy.MultipleScalersCalculation = calculation
+			d := release(t, name).Aggregate(j, []keda.Scaler{active(12, 2), active(12, 3), active(12, 1)})
+			require.Equal(t, int64(6), d.MaxScale, "%s %s", name, calculation)
+		}
+	}
+}
+
+// A sum wraps around in whole numbers, and not for want of items.
+func TestSumsWrapAround(t *testing.T) {
+	j := spec(0, 9, "")
+	j.Spec.ScalingStrategy.MultipleScalersCalculation = "sum"
+	for _, tt := range []struct {
+		queues []float64
+		want   keda.Fault
+	}{
+		{[]float64{1 << 62, 1 << 62}, keda.WrapsAround}, {[]float64{-1 << 62, -1 << 62, -1}, keda.WrapsAround}, {[]float64{1 << 62, 1 << 62, 0}, keda.WrapsAround},
+		{[]float64{0, 0}, keda.NoFault}, {[]float64{5, 0}, keda.NoFault}, {[]float64{5, -5}, keda.NoFault}, {[]float64{-1 << 62, -1 << 62}, keda.NoFault},
+	} {
+		var scalers []keda.Scaler
+		for _, queue := range tt.queues {
+			scalers = append(scalers, active(queue, 0))
+		}
+		for _, name := range []string{"2.4", "2.7"} {
+			require.Equal(t, tt.want, release(t, name).Aggregate(j, scalers).Fault, "%s %v", name, tt.queues)
+		}
+	}
+}
+
+func TestReplicas(t *testing.T) {
+	for _, tt := range []struct {
+		release     string
+		least, most *int32
+		want        keda.Replicas
+	}{
+		{"2.7", new(int32(3)), new(int32(9)), keda.Replicas{QueueMax: 9}},
+		{"2.8", nil, nil, keda.Replicas{QueueMax: 100}},
+		{"2.8", new(int32(3)), nil, keda.Replicas{QueueMax: 100, Fault: keda.NoMaximum}},
+		{"2.11", new(int32(3)), nil, keda.Replicas{Min: 3, QueueMax: 100}},
+		{"2.8", new(int32(3)), new(int32(9)), keda.Replicas{Min: 3, QueueMax: 6}},
+		{"2.21", new(int32(9)), new(int32(9)), keda.Replicas{Min: 9}},
+		{"2.8", new(int32(10)), new(int32(9)), keda.Replicas{Min: 9}},
+		{"2.21", new(int32(10)), new(int32(9)), keda.Replicas{Min: 9, QueueMax: 9}},
+	} {
+		j := &keda.ScaledJob{Spec: keda.Spec{MinReplicaCount: tt.least, MaxReplicaCount: tt.most}}
+		require.Equal(t, tt.want, release(t, tt.release).Replicas(j), "%+v", tt)
+	}
+}
