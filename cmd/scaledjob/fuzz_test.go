@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/scaledjob/scaledjob/simulation"
 )
 
 // A trace that can be read has arrivals of at least one item, in the order of time. Each
@@ -33,22 +35,19 @@ func FuzzTrace(f *testing.F) {
 			require.Empty(t, all)
 			return
 		}
-		require.GreaterOrEqual(t, began, 0*began)
-		items := 0.0
-		for i, a := range all {
-			require.Positive(t, a.Items)
-			require.GreaterOrEqual(t, a.Service, 0*a.Service)
-			require.GreaterOrEqual(t, a.At, 0*a.At)
-			require.True(t, i == 0 || all[i-1].At <= a.At, "sorted")
-			items += float64(a.Items)
-		}
-		if samples, err := samplesIn(data, func(data []byte) ([]sample, error) { return samplesOfPrometheus(data, as) }); err == nil {
-			sum := 0.0
-			for _, s := range samples {
-				sum += s.items
+		items, sum, last := 0.0, 0.0, simulation.Duration(0)
+		for _, a := range all {
+			if a.Items < 1 || a.Service < 0 || a.At < last || began < 0 {
+				t.Fatalf("%+v after %v, from %v on", a, last, began)
 			}
-			require.InDelta(t, math.Floor(sum), items, 1)
+			items, last = items+float64(a.Items), a.At
 		}
+		samples, err := samplesIn(data, func(data []byte) ([]sample, error) { return samplesOfPrometheus(data, as) })
+		require.NoError(t, err)
+		for _, s := range samples {
+			sum += s.items
+		}
+		require.InDelta(t, math.Floor(sum), items, 1)
 	})
 }
 
