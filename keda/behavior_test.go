@@ -97,12 +97,29 @@ func TestCount(t *testing.T) {
 		{"2.18", []string{"Ready", "Ready"}, []keda.Pod{ready}, 1},
 		{"2.18", []string{"Ready"}, []keda.Pod{ready, ready}, 0},
 		{"2.18", []string{"Ready"}, nil, 1},
+		{"2.1", nil, []keda.Pod{{Phase: "Failed"}, {Phase: "Succeeded"}}, 0},
+		{"2.21", nil, []keda.Pod{{Phase: "Pending"}, {Phase: "Running"}}, 0},
+		{"2.21", nil, []keda.Pod{{Phase: "Pending"}, {Phase: "Failed"}}, 1},
+		{"2.17", []string{"PodScheduled"}, []keda.Pod{ready}, 1}, // the condition is false
+		{"2.18", []string{"PodScheduled"}, []keda.Pod{ready}, 1},
+		{"2.18", []string{"PodScheduled"}, []keda.Pod{ready, scheduled}, 0},
 	} {
 		j := &keda.ScaledJob{Spec: keda.Spec{ScalingStrategy: keda.ScalingStrategy{PendingPodConditions: tt.conditions}}}
 		finished := keda.Job{Conditions: []keda.Condition{{Type: "Failed", Status: "True"}}}
 		got := release(t, tt.release).Count(j, []keda.Job{finished, {Pods: tt.pods}})
 		require.Equal(t, keda.JobCounts{Running: 1, Pending: tt.pending}, got, "%+v", tt)
 	}
+}
+
+// Without a limit, 100 Jobs of each outcome are kept. Jobs without a time keep their order.
+func TestHistoryWithoutLimits(t *testing.T) {
+	var jobs []keda.Job
+	for i := range 101 {
+		jobs = append(jobs, keda.Job{Conditions: []keda.Condition{{Type: "Failed", Status: "True"}}},
+			keda.Job{Conditions: []keda.Condition{{Type: "Complete", Status: "True"}}, CompletionTime: at(101 - i)})
+	}
+	require.Equal(t, keda.Pruning{Deleted: []int{201, 0}}, keda.Newest().History(&keda.ScaledJob{}, jobs))
+	require.Equal(t, keda.Pruning{}, keda.Newest().History(&keda.ScaledJob{}, jobs[2:]))
 }
 
 func TestGenerate(t *testing.T) {

@@ -81,6 +81,13 @@ create    0: the operator panics`},
 	} {
 		require.Equal(t, tt.want, keda.Newest().Decide(tt.j, tt.state).String())
 	}
+	noMaximum := &keda.ScaledJob{Spec: keda.Spec{MinReplicaCount: new(int32(1))}}
+	require.Equal(t, `release   KEDA 2.8.2
+replicas  min 0, and 100 for the queue
+scalers   0 of 0 read, not active: queue length 0 asks for 0 Jobs, rounded up to 0
+jobs      R=0 running, P=0 of them pending
+fault     KEDA panics: minReplicaCount without maxReplicaCount
+create    0: the operator panics`, release(t, "2.8").Decide(noMaximum, keda.State{}).String())
 	j := spec(0, 9, "custom")
 	d := release(t, "2.19").Decide(j, keda.State{Scalers: []keda.Scaler{active(3, 1)}})
 	require.Equal(t, "default: T - R", d.Strategy.String(), "without a percentage")
@@ -157,6 +164,40 @@ func TestSumsWrapAround(t *testing.T) {
 		for _, name := range []string{"2.4", "2.7"} {
 			require.Equal(t, tt.want, release(t, name).Aggregate(j, scalers).Fault, "%s %v", name, tt.queues)
 		}
+	}
+}
+
+// What could not be read is left out.
+func TestFailed(t *testing.T) {
+	metric := func(name string, value float64, failed bool) keda.Metric {
+		return keda.Metric{Name: name, Value: value, AverageValue: 1, Failed: failed, Activity: scaling.Active}
+	}
+	for _, tt := range []struct {
+		release string
+		scaler  keda.Scaler
+		queue   float64
+	}{
+		{"2.0", keda.Scaler{QueueLength: 7, Target: 1, Activity: scaling.Active, Failed: true}, 0},
+		{"2.7", keda.Scaler{QueueLength: 7, Target: 1, Activity: scaling.Active, Failed: true}, 0},
+		{"2.12", keda.Scaler{QueueLength: 7, Target: 1, Activity: scaling.Active, Failed: true}, 0},
+		{"2.21", keda.Scaler{QueueLength: 7, Target: 1, Activity: scaling.Active, Failed: true}, 0},
+		{"2.7", keda.Scaler{QueueLength: 7, MaxValue: new(3.0), Activity: scaling.Active, Failed: true}, 0},
+		{"2.21", keda.Scaler{QueueLength: 7, MaxValue: new(3.0), Activity: scaling.Active, Failed: true}, 0},
+		{"2.12", keda.Scaler{Metrics: []keda.Metric{metric("queueLength", 7, true)}}, 0},
+		{"2.12", keda.Scaler{Metrics: []keda.Metric{metric("queueLength", 7, false), metric("queueLength", 2, true)}}, 9}, // the first decides
+		{"2.21", keda.Scaler{Metrics: []keda.Metric{metric("a", 7, false), metric("b", 2, true)}}, 7},
+		{"2.21", keda.Scaler{Metrics: []keda.Metric{metric("a", 7, true), metric("b", 2, false)}}, 0}, // not named as the first
+		{"2.21", keda.Scaler{Metrics: []keda.Metric{metric("a", 7, true), metric("a", 2, false)}}, 9},
+		{"2.21", keda.Scaler{Metrics: []keda.Metric{metric("a", 7, false)}, Failed: true}, 0},
+	} {
+		d := release(t, tt.release).Aggregate(sum, []keda.Scaler{tt.scaler, {}})
+		require.Equal(t, tt.queue, d.Queue, "%+v", tt)
+		require.Equal(t, 2, d.Scalers)
+		failed := tt.scaler.Failed
+		for _, m := range tt.scaler.Metrics {
+			failed = failed || m.Failed
+		}
+		require.Equal(t, failed, d.Failed == 1, "%+v", tt)
 	}
 }
 
