@@ -3,6 +3,7 @@ package adapter
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,6 +43,15 @@ func propName(t *rapid.T) {
 func TestName(t *testing.T) { rapid.Check(t, propName) }
 
 func FuzzName(f *testing.F) { premise.Seeded(f, propName) }
+
+// A long name is cut to what the suffix leaves of 52 bytes, and keeps no hyphen at its ends.
+func TestJobName(t *testing.T) {
+	long := strings.Repeat("a", 60)
+	require.Equal(t, long[:50]+"-x", JobName(long, "x"))
+	require.Equal(t, "a-b-x", JobName("a.b", "x"))
+	require.Equal(t, long[:44]+"-x", JobName(long[:44]+"------b", "x"))
+	require.Equal(t, long[:51], JobName("b", long[:51]))
+}
 
 // Names that the tracker did not make have no number, whatever annotations they have.
 func TestNoNumber(t *testing.T) {
@@ -279,6 +289,18 @@ func (w *writer) catchUpBut(t require.TestingT, hidden int64) {
 }
 
 // Finished Jobs are deleted neither while a create is unanswered nor within L of the
+// A start that was long enough ago stays so, also if the clock steps back.
+func TestPruningGateStaysOpen(t *testing.T) {
+	s, target := newServer(), newTarget()
+	target.History.Succeeded = history.Keep(0)
+	w := newWriter(t, s, target, Options{})
+	w.show(jobOf(target, 1, complete))
+	w.clock = noon.Add(late)
+	require.True(t, w.owners[ownerUID].mayPrune(w.clock, late))
+	w.clock = noon
+	require.True(t, w.owners[ownerUID].mayPrune(w.clock, late))
+}
+
 // start, and nothing is created while the cache shows a Job that was pruned.
 func TestPruningGates(t *testing.T) {
 	s, target := newServer(), newTarget()

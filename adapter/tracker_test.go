@@ -140,6 +140,22 @@ func TestMistaken(t *testing.T) {
 	}
 }
 
+// An owner that was created anew creates its first Jobs after those of the owner before
+// are gone. From then on Jobs of the name do not make its own Jobs unknown, before the cache
+// shows one either.
+func TestMistakenNoMore(t *testing.T) {
+	s, target := newServer(), newTarget()
+	w := newWriter(t, s, target, Options{})
+	_, err := w.poll(2)
+	require.NoError(t, err)
+	before := newTarget()
+	before.Owner.UID = "another"
+	w.show(jobOf(before, 1, ready))
+	counts, known := w.Counts(ownerUID, noon)
+	require.True(t, known)
+	require.Equal(t, scaling.JobCounts{InFlight: 2}, counts)
+}
+
 // A copy of a Job in another namespace is not the owner's: the garbage collector
 // deletes it.
 func TestCopy(t *testing.T) {
@@ -239,12 +255,17 @@ func TestNeverShown(t *testing.T) {
 	_, err = w.poll(2)
 	require.NoError(t, err)
 	require.Zero(t, s.unfinished(t))
-	w.clock = noon.Add(late)
-	_, err = w.poll(2)
-	require.NoError(t, err)
-	_, err = w.poll(2)
-	require.NoError(t, err)
-	require.Equal(t, int64(2), s.unfinished(t))
+	for _, c := range []struct {
+		at         time.Duration
+		unfinished int64
+	}{{4*late - 1, 0}, {4 * late, 2}} {
+		w.clock = noon.Add(c.at)
+		for range 2 {
+			_, err = w.poll(2)
+			require.NoError(t, err)
+		}
+		require.Equal(t, c.unfinished, s.unfinished(t), c.at)
+	}
 }
 
 // A label that somebody removes hides a running Job from the cache. Its name is taken
