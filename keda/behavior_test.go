@@ -171,5 +171,6 @@ func TestTrackingLabel(t *testing.T) {
 		require.Equal(t, want, p.TrackingLabel())
 		g := p.Generate(&keda.ScaledJob{Name: "m", Labels: map[string]string{"team": "a"}}, "main")
 		require.Equal(t, "m", g.Labels[want])
+		require.Equal(t, map[string]string{want: "m"}, g.PodLabels)
 	}
 }

@@ -167,6 +167,49 @@ func TestSumsWrapAround(t *testing.T) {
 	}
 }
 
+// A demand of each era of the aggregation. Before 2.8 numbers are whole, and before 2.5 all
+// queues are added up and divided by the last target.
+func TestEras(t *testing.T) {
+	resource := keda.Scaler{Metrics: []keda.Metric{{Name: "cpu", Resource: true}}}
+	failed := keda.Scaler{QueueLength: 9, Target: 9, Failed: true}
+	named := keda.Scaler{Activity: scaling.Active, Metrics: []keda.Metric{{Name: "other", Value: 5, AverageValue: 2}, {Name: "queueLength", Value: 7, AverageValue: 4}}}
+	for _, tt := range []struct {
+		release, calculation string
+		scalers              []keda.Scaler
+		queue, jobs          float64
+	}{
+		{"2.4", "avg", []keda.Scaler{active(5, 1), active(8, 2)}, 13, 7},
+		{"2.4", "", []keda.Scaler{resource, active(8, 2)}, 8, 4},
+		{"2.4", "", []keda.Scaler{active(8, 2), failed, active(4, 3)}, 12, 4},
+		{"2.4", "", []keda.Scaler{active(8, 2), failed}, 8, 1}, // the failed scaler's target
+		{"2.4", "", []keda.Scaler{active(8, 2), active(4, 0)}, 12, 0},
+		{"2.4", "", []keda.Scaler{active(8, 2), named}, 15, 5},
+		{"2.7", "avg", []keda.Scaler{active(5, 2), active(8, 2)}, 7, 4},
+		{"2.8", "avg", []keda.Scaler{active(5, 2), active(8, 2)}, 6.5, 3.25},
+		{"2.7", "sum", []keda.Scaler{active(5, 2), active(8, 2)}, 13, 7},
+		{"2.8", "sum", []keda.Scaler{active(5, 2), active(8, 2)}, 13, 6.5},
+		{"2.7", "sum", []keda.Scaler{resource, failed, active(8, 2)}, 8, 4},
+		{"2.12", "sum", []keda.Scaler{resource, failed, active(8, 2)}, 8, 4},
+		{"2.7", "max", []keda.Scaler{{QueueLength: 8, Target: 1, MaxValue: new(3.0), Activity: scaling.Active}}, 8, 3},
+		{"2.7", "max", []keda.Scaler{{QueueLength: 8, Target: 1, MaxValue: new(2.5), Activity: scaling.Active}}, 8, 0},
+		{"2.8", "max", []keda.Scaler{{QueueLength: 8, Target: 1, MaxValue: new(2.5), Activity: scaling.Active}}, 8, 2.5},
+		{"2.7", "max", []keda.Scaler{named}, 7, 3},
+		{"2.12", "max", []keda.Scaler{named}, 5, 5.0 / 3},
+		{"2.7", "min", []keda.Scaler{active(8, 1), active(5, 1), active(0, 1)}, 0, 0},
+		{"2.21", "min", []keda.Scaler{active(0, 1), active(8, 1)}, 8, 8}, // 0 stands for none yet
+		{"2.21", "avg", nil, 0, 0},
+		{"2.7", "avg", nil, 0, 0},
+	} {
+		j := spec(0, 100, "")
+		j.Spec.ScalingStrategy.MultipleScalersCalculation = tt.calculation
+		d := release(t, tt.release).Aggregate(j, tt.scalers)
+		require.Equal(t, keda.NoFault, d.Fault, "%+v", tt)
+		require.Equal(t, tt.queue, d.Queue, "%+v", tt)
+		require.Equal(t, tt.jobs, d.Jobs, "%+v", tt)
+		require.Equal(t, len(tt.scalers) > 0, d.Active, "%+v", tt)
+	}
+}
+
 // What could not be read is left out.
 func TestFailed(t *testing.T) {
 	metric := func(name string, value float64, failed bool) keda.Metric {
@@ -198,6 +241,26 @@ func TestFailed(t *testing.T) {
 			failed = failed || m.Failed
 		}
 		require.Equal(t, failed, d.Failed == 1, "%+v", tt)
+	}
+}
+
+// The strategy and formula that a release selects for a name.
+func TestSelection(t *testing.T) {
+	for _, tt := range []struct{ release, name, percentage, want string }{
+		{"2.21", "", "", "default: T - R"},
+		{"2.21", "Accurate", "", "default: T - R"},
+		{"2.0", "accurate", "", "accurate: T + R > M ? M - R : T"},
+		{"2.1", "accurate", "", "accurate: T + R > M ? M - R : T - P"},
+		{"2.19", "accurate", "", "accurate: T + R - P > M ? M - R : T - P"},
+		{"2.14", "eager", "", "default: T - R"},
+		{"2.15", "eager", "", "eager: min(M - R - P, T)"},
+		{"2.21", "custom", "half", "default: T - R"},
+		{"2.21", "custom", "-0.5", "custom: min(M, T - 12 - trunc(R * -0.5))"},
+	} {
+		j := spec(0, 9, tt.name)
+		j.Spec.ScalingStrategy.CustomScalingRunningJobPercentage = tt.percentage
+		j.Spec.ScalingStrategy.CustomScalingQueueLengthDeduction = new(int32(12))
+		require.Equal(t, tt.want, release(t, tt.release).Strategy(j).String(), "%+v", tt)
 	}
 }
 
