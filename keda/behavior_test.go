@@ -105,8 +105,9 @@ func TestCount(t *testing.T) {
 		{"2.18", []string{"PodScheduled"}, []keda.Pod{ready, scheduled}, 0},
 	} {
 		j := &keda.ScaledJob{Spec: keda.Spec{ScalingStrategy: keda.ScalingStrategy{PendingPodConditions: tt.conditions}}}
-		finished := keda.Job{Conditions: []keda.Condition{{Type: "Failed", Status: "True"}}}
-		got := release(t, tt.release).Count(j, []keda.Job{finished, {Pods: tt.pods}})
+		finished := keda.Job{Conditions: []keda.Condition{{Type: "Complete", Status: "False"}, {Type: "Failed", Status: "True"}}}
+		unfinished := []keda.Condition{{Type: "Suspended", Status: "True"}, {Type: "Failed", Status: "False"}, {Type: "Complete", Status: "Unknown"}}
+		got := release(t, tt.release).Count(j, []keda.Job{finished, {Pods: tt.pods, Conditions: unfinished}})
 		require.Equal(t, keda.JobCounts{Running: 1, Pending: tt.pending}, got, "%+v", tt)
 	}
 }

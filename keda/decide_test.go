@@ -57,12 +57,12 @@ jobs      R=3 running, P=1 of them pending
 strategy  eager: min(M - R - P, T); at T=8 R=2 P=1 M=8
 proposal  5, at most 8 (the maximum for the queue)
 create    5: the strategy's answer`},
-		{spec(2, 9, ""), keda.State{JobsUnknown: true}, `release   KEDA 2.21.0
-replicas  min 2, and 7 for the queue
+		{spec(1, 9, ""), keda.State{JobsUnknown: true}, `release   KEDA 2.21.0
+replicas  min 1, and 8 for the queue
 scalers   0 of 0 read, active: queue length 0 asks for 0 Jobs, rounded up to 0
 jobs      could not be listed, so R=0 and P=0
-proposal  2, the Jobs below the minimum
-create    2: the minimum; the queue is ignored`},
+proposal  1, the Jobs below the minimum
+create    1: the minimum; the queue is ignored`},
 		{spec(0, 9, ""), keda.State{Scalers: []keda.Scaler{{QueueLength: 3, Target: 2, Activity: scaling.Inactive}}}, `release   KEDA 2.21.0
 replicas  min 0, and 9 for the queue
 scalers   1 of 1 read, not active: queue length 0 asks for 0 Jobs, rounded up to 0

@@ -253,9 +253,9 @@ func (d *Demand) total(metrics []Metric, longest float64, mean bool) {
 	}
 	d.Read, d.Active = read, active
 	d.Queue, d.Quotient = queue.float(), quotient.float()
-	if mean && active > 0 {
-		d.Queue /= float64(active)
-		d.Quotient /= float64(active)
+	if mean {
+		n := float64(max(1, active))
+		d.Queue, d.Quotient = d.Queue/n, d.Quotient/n
 	}
 	if positive && d.Queue == 0 { // too small for the sum's unit
 		d.Queue = math.SmallestNonzeroFloat64
