@@ -88,6 +88,7 @@ scalers   0 of 0 read, not active: queue length 0 asks for 0 Jobs, rounded up to
 jobs      R=0 running, P=0 of them pending
 fault     KEDA panics: minReplicaCount without maxReplicaCount
 create    0: the operator panics`, release(t, "2.8").Decide(noMaximum, keda.State{}).String())
+	require.Equal(t, keda.Demand{Scalers: 2, Failed: 1, Fault: keda.NoMaximum}, release(t, "2.8").Aggregate(noMaximum, []keda.Scaler{active(3, 1), {Failed: true}}))
 	j := spec(0, 9, "custom")
 	d := release(t, "2.19").Decide(j, keda.State{Scalers: []keda.Scaler{active(3, 1)}})
 	require.Equal(t, "default: T - R", d.Strategy.String(), "without a percentage")

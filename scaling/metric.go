@@ -271,12 +271,8 @@ type sum struct {
 }
 
 func (s sum) plus(x float64) sum {
-	if x >= 1<<63 {
-		s.over = true
-		return s
-	}
-	whole := int64(x)
-	s.part += uint64(int64((x - float64(whole)) * (1 << 63)))
+	whole, part := math.Modf(min(x, 1<<63))
+	s.part += uint64(part * (1 << 63))
 	s.whole += uint64(whole) + s.part>>63
 	s.part &= 1<<63 - 1
 	s.over = s.over || s.whole >= 1<<63
