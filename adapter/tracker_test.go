@@ -19,6 +19,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/history"
+	"github.com/scaledjob/scaledjob/internal/premise"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
 )
@@ -434,7 +435,7 @@ func propRecount(t *rapid.T) {
 
 func TestRecount(t *testing.T) { rapid.Check(t, propRecount) }
 
-func FuzzRecount(f *testing.F) { f.Add([]byte("seed")); f.Fuzz(rapid.MakeFuzz(propRecount)) }
+func FuzzRecount(f *testing.F) { premise.Seeded(f, propRecount) }
 
 // The informers of a tracker show what the API server has, and their first read is a
 // consistent one.

@@ -169,7 +169,6 @@ func (d Decision) String() string {
 		return fmt.Sprintf("release   %s\ncreate    %d: %s", d.Profile, d.Create, d.Reason)
 	}
 	var b strings.Builder
-	b.Grow(400)
 	fmt.Fprintf(&b, "release   %s\n", d.Profile)
 	fmt.Fprintf(&b, "replicas  min %d, and %d for the queue\n", d.Replicas.Min, d.Replicas.QueueMax)
 	fmt.Fprintf(&b, "scalers   %s\n", d.Demand.text())

@@ -243,7 +243,7 @@ type tally[T int64 | float64] struct {
 	uncapped    float64
 	n           T // entries added up
 	active      bool
-	wrapped     bool
+	wrapped     bool // of int64
 }
 
 func (t *tally[T]) add(e sample[T]) {
@@ -269,9 +269,7 @@ func (t *tally[T]) add(e sample[T]) {
 
 func (t *tally[T]) plus(a, b T) T {
 	sum := a + b
-	if b > 0 && sum < a || b < 0 && sum > a {
-		t.wrapped = true
-	}
+	t.wrapped = t.wrapped || (sum < a) != (b < 0)
 	return sum
 }
 
