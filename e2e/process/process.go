@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/scaledjob/scaledjob/e2e/internal/child"
+	"github.com/scaledjob/scaledjob/e2e/secret"
 )
 
 // How long a process may take, on a machine that is busy with other things too.
@@ -52,7 +53,7 @@ type Process struct {
 }
 
 // Start starts the command and records its output. The process is killed when the test ends;
-// a panic of the process fails the test.
+// a panic of the process, or a secret in its output, fails the test.
 func Start(t testing.TB, command *exec.Cmd) *Process {
 	t.Helper()
 	p := &Process{Command: command, t: t, output: &output{}, ended: make(chan struct{})}
@@ -67,6 +68,7 @@ func Start(t testing.TB, command *exec.Cmd) *Process {
 		p.Kill()
 		said := p.Output()
 		assert.False(t, strings.Contains(said, "panic: "), "it panicked")
+		secret.Absent(t, "output of "+filepath.Base(command.Path), said)
 		if t.Failed() {
 			t.Logf("%s:\n%s", filepath.Base(command.Path), said[max(0, len(said)-8000):])
 		}
