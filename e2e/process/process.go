@@ -10,6 +10,8 @@
 package process
 
 import (
+	"io"
+	"net/http"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -83,6 +85,21 @@ func (p *Process) Output() string { return p.output.String() }
 func (p *Process) Said(text string) {
 	p.t.Helper()
 	require.Eventually(p.t, func() bool { return strings.Contains(p.Output(), text) }, toSay, 20*time.Millisecond, text)
+}
+
+// Get asks the process over HTTP at the address that it has logged first, and returns the
+// status and the body.
+func (p *Process) Get(path string) (int, string) {
+	p.t.Helper()
+	p.Said("address=")
+	_, rest, _ := strings.Cut(p.Output(), "address=")
+	address, _, _ := strings.Cut(rest, "\n")
+	answer, err := http.Get("http://" + address + path)
+	require.NoError(p.t, err)
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	require.NoError(p.t, err)
+	return answer.StatusCode, string(body)
 }
 
 // Wait waits until the process has ended, and returns how: nil is exit status 0.

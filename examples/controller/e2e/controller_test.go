@@ -127,11 +127,11 @@ func (s *stand) usesRedis(t *testing.T) {
 
 func (q *queue) seesMetrics(p *process.Process) {
 	for _, path := range []string{"/healthz", "/readyz"} {
-		code, _ := get(q.t, p, path)
+		code, _ := p.Get(path)
 		require.Equal(q.t, 200, code)
 	}
 	q.becomes(10*time.Second, func(t *assert.CollectT) {
-		_, metrics := get(q.t, p, "/metrics")
+		_, metrics := p.Get("/metrics")
 		for _, want := range []string{
 			`scaledjob_queue_length{namespace="redis",scaledjob="consumer",trigger="redis"} 0`,
 			`scaledjob_jobs{namespace="redis",scaledjob="consumer",state="running"} 0`,
@@ -143,7 +143,7 @@ func (q *queue) seesMetrics(p *process.Process) {
 	})
 	require.NoError(q.t, q.dynamic.Resource(scaledJobs).Namespace(q.namespace).Delete(q.t.Context(), "consumer", metav1.DeleteOptions{}))
 	q.becomes(time.Minute, func(t *assert.CollectT) { // the collector learns of new kinds every half a minute
-		_, metrics := get(q.t, p, "/metrics")
+		_, metrics := p.Get("/metrics")
 		require.NotContains(t, metrics, `scaledjob="consumer"`)
 		require.Empty(t, q.jobs(t), "collected")
 	})
@@ -168,7 +168,7 @@ func (s *stand) usesRabbitMQ(t *testing.T) {
 		require.Len(t, q.jobs(t), 3, "of the history")
 	})
 	require.Equal(t, 30, most)
-	_, metrics := get(t, p, "/metrics")
+	_, metrics := p.Get("/metrics")
 	require.Contains(t, metrics, `scaledjob_jobs_created_total{namespace="rabbitmq",scaledjob="consumer"} 30`)
 	p.Stop()
 }
