@@ -92,6 +92,8 @@ func Absent(t testing.TB, what, text string) {
 // annotation. Secrets may have it, and the specs that users write.
 func AbsentFromObjects(t testing.TB, config *rest.Config) {
 	t.Helper()
+	config = rest.CopyConfig(config)
+	config.WarningHandler = rest.NoWarnings{} // some kinds are deprecated
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	require.NoError(t, err)
 	lists, err := client.ServerPreferredResources()
