@@ -53,7 +53,7 @@ spec: {secretTargetRef: [{parameter: host, name: brokers, key: host}]}
 	q := &queue{s, t, "secrets"}
 	q.apply(job(nil) + fmt.Sprintf(`  triggers:
   - {type: redis, metadata: {address: %q, listName: a, listLength: '1'}, authenticationRef: {name: redis}}
-  - {type: metrics-api, metadata: {url: 'http://%s/queue', valueLocation: n, targetValue: '1', authMode: bearer}, authenticationRef: {name: http}}
+  - {type: metrics-api, metadata: {url: 'http://%s/queue', valueLocation: depth, targetValue: '1', authMode: bearer}, authenticationRef: {name: http}}
   - {type: rabbitmq, metadata: {protocol: http, queueName: a, queueLength: '1'}, authenticationRef: {name: rabbitmq, kind: ClusterTriggerAuthentication}}
   - {type: kubernetes-resource, metadata: {resourceKind: ConfigMap, resourceName: none, key: waiting, targetValue: '1'}}
 `, e.Redis, e.HTTP))

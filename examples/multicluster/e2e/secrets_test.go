@@ -94,7 +94,7 @@ spec:
     jobTargetRef: {template: {spec: {restartPolicy: Never, containers: [{name: processor, image: "example.com/c:1"}]}}}
     triggers:
     - {type: redis, metadata: {address: %q, listName: a, listLength: '1'}, authenticationRef: {name: redis}}
-    - {type: metrics-api, metadata: {url: 'http://%s/queue', valueLocation: n, targetValue: '1', authMode: bearer}, authenticationRef: {name: http}}
+    - {type: metrics-api, metadata: {url: 'http://%s/queue', valueLocation: depth, targetValue: '1', authMode: bearer}, authenticationRef: {name: http}}
     - {type: rabbitmq, metadata: {protocol: http, mode: QueueLength, value: '1', queueName: a}, authenticationRef: {name: rabbitmq, kind: ClusterTriggerAuthentication}}
 `, password, token, login, e.HTTP, one, e.Redis, e.HTTP))
 	p := s.start(t, "-namespace", q.namespace, "-log-level=debug")
