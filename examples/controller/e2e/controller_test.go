@@ -35,6 +35,7 @@ func TestController(t *testing.T) {
 		{"a queue that is not there", (*stand).tellsFailures},
 		{"a spec that is wrong", (*stand).tellsInvalid},
 		{"goes and comes back", (*stand).replaced},
+		{"a name that is taken", (*stand).taken},
 		{"at rest", (*stand).rests},
 		{"two controllers", (*stand).elects},
 		{"one namespace", (*stand).namespaced},
@@ -277,6 +278,23 @@ func (s *stand) replaced(t *testing.T) {
 			require.NotEqual(t, old, j.OwnerReferences[0].UID)
 		}
 		require.Equal(t, "True ScaledJobReady", q.condition(t, "Ready"))
+	})
+}
+
+// A name that another owner's Job has is passed over.
+func (s *stand) taken(t *testing.T) {
+	list := s.workers.list(t)
+	s.workers.send(t, list, 0, 1)
+	q, _ := s.scaled(t, "taken", job(map[string]string{works: "1h"})+s.redisTrigger(list, 1))
+	q.becomes(30*time.Second, func(t *assert.CollectT) { require.Len(t, q.jobs(t), 1) })
+	first := q.jobs(t)[0]
+	other := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: strings.TrimSuffix(first.Name, "1") + "2"}}
+	other.Spec.Template.Spec = first.Spec.Template.Spec
+	_, err := s.client.BatchV1().Jobs(q.namespace).Create(t.Context(), other, metav1.CreateOptions{})
+	require.NoError(t, err)
+	s.workers.send(t, list, 1, 1)
+	q.becomes(30*time.Second, func(t *assert.CollectT) {
+		require.Equal(t, []string{first.Name, other.Name, strings.TrimSuffix(first.Name, "1") + "3"}, names(q.jobs(t)))
 	})
 }
 
