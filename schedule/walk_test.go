@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/schedule"
 	"github.com/scaledjob/scaledjob/schedule/interval"
 )
@@ -237,6 +238,9 @@ func (c *controller) finish(tag string, outcome schedule.Outcome) {
 func propWalk(t *rapid.T, premises map[string]int) {
 	spec := drawSpec.Draw(t, "spec")
 	spec.BlockOnFailure = false
+	if rapid.Bool().Draw(t, "no history") {
+		spec.History = history.Limits{Succeeded: history.Keep(0), Failed: history.Keep(0)}
+	}
 	spec.Schedule = schedule.ISO8601(parse(t, "R30/2026-01-01T00:01:00Z/PT1M"), nil)
 	c := &controller{spec: spec, now: created, cluster: &cluster{
 		states: [][]byte{[]byte("{}")}, jobs: []schedule.Observed{{JobsKnown: true, Revision: 1}},
@@ -264,6 +268,15 @@ func propWalk(t *rapid.T, premises map[string]int) {
 					c.finish(j.Tag, rapid.SampledFrom([]schedule.Outcome{schedule.Succeeded, schedule.Failed}).Draw(t, "outcome"))
 				}
 			}
+		},
+		"all Jobs end": func(t *rapid.T) {
+			for _, j := range c.current().Jobs {
+				if j.Outcome == schedule.Unfinished {
+					c.finish(j.Tag, schedule.Succeeded)
+				}
+			}
+			c.reconcile(t, false)
+			c.reconcile(t, false)
 		},
 		"a scheduled run is cancelled": func(t *rapid.T) {
 			var s schedule.State

@@ -250,9 +250,11 @@ func (s *stand) misses(t *testing.T) {
 	created := j.get(t, "job").CreationTimestamp
 	time.Sleep(time.Until(created.Add(13 * time.Second)))
 	j.controller()
-	j.becomes(60*time.Second, func(t *assert.CollectT) { require.Contains(t, j.events(t), "RunsMissed") })
+	j.becomes(60*time.Second, func(t *assert.CollectT) {
+		require.Contains(t, j.events(t), "RunsMissed")
+		require.EqualValues(t, 12, j.status(t).Due)
+	})
 	status := j.status(t)
-	require.EqualValues(t, 12, status.Due)
 	require.Positive(t, status.Missed)
 	require.Equal(t, status.Due, status.Started+status.Missed)
 	j.becomes(60*time.Second, func(t *assert.CollectT) {
