@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -29,7 +30,10 @@ func (s *stand) permissions(t *testing.T) {
 	for _, name := range names {
 		requests = append(requests, s.members[name].Requests(t)...)
 	}
-	requests = slices.DeleteFunc(requests, func(r cluster.Request) bool { return strings.HasPrefix(r.UserAgent, "e2e.test/") }) // of hasLeastPrivilege
+	requests = slices.DeleteFunc(requests, func(r cluster.Request) bool {
+		tried := r.Verb == "list" && r.Resource == "jobs" && r.Code == http.StatusForbidden // by setup-member, until the new binding counts
+		return tried || strings.HasPrefix(r.UserAgent, "e2e.test/")                         // of hasLeastPrivilege
+	})
 	permissions.Exact(t, requests, "system:serviceaccount:"+registry.Namespace+":"+registry.Account, string(role))
 }
 
