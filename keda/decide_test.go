@@ -72,7 +72,7 @@ proposal  0, at most 0 (the queue length)
 create    0: no scaler is active`},
 		{spec(0, 9, ""), keda.State{Scalers: []keda.Scaler{active(1<<63, 1)}, Running: 2}, `release   KEDA 2.21.0
 replicas  min 0, and 9 for the queue
-scalers   1 of 1 read, active: queue length 9.223372036854776e+18 asks for 9 Jobs, rounded up to 9
+scalers   1 of 1 read, active: queue length 9.223372036854776e+18 asks for 9.223372036854776e+18 Jobs, limited to 9 by the maximum, rounded up to 9
 jobs      R=2 running, P=0 of them pending
 strategy  default: T - R; at T=9 R=2 P=0 M=9
 proposal  7, at most -9223372036854775808 (the queue length)
