@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/scaledjob/scaledjob/history"
+	"github.com/scaledjob/scaledjob/internal/premise"
 	"github.com/scaledjob/scaledjob/rollout"
 )
 
@@ -41,7 +42,7 @@ func propName(t *rapid.T) {
 
 func TestName(t *testing.T) { rapid.Check(t, propName) }
 
-func FuzzName(f *testing.F) { f.Add([]byte("seed")); f.Fuzz(rapid.MakeFuzz(propName)) }
+func FuzzName(f *testing.F) { premise.Seeded(f, propName) }
 
 // A long name is cut to what the suffix leaves of 52 bytes, and keeps no hyphen at its ends.
 func TestJobName(t *testing.T) {
@@ -232,7 +233,7 @@ func propTwoWriters(t *rapid.T) {
 
 func TestTwoWriters(t *testing.T) { rapid.Check(t, propTwoWriters) }
 
-func FuzzTwoWriters(f *testing.F) { f.Add([]byte("seed")); f.Fuzz(rapid.MakeFuzz(propTwoWriters)) }
+func FuzzTwoWriters(f *testing.F) { premise.Seeded(f, propTwoWriters) }
 
 // An unanswered create is asked for after L, and not sent again before.
 func TestUnanswered(t *testing.T) {

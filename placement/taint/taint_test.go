@@ -22,7 +22,7 @@ func FuzzMerge(f *testing.F)    { premise.Fuzz(f, propMerge) }
 func TestExcludes(t *testing.T) { premise.Check(t, propExcludes, excludesLeast) }
 func FuzzExcludes(f *testing.F) { premise.Fuzz(f, propExcludes) }
 func TestJSON(t *testing.T)     { rapid.Check(t, propJSON) }
-func FuzzJSON(f *testing.F)     { f.Fuzz(rapid.MakeFuzz(propJSON)) }
+func FuzzJSON(f *testing.F)     { premise.Seeded(f, propJSON) }
 
 var epoch = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
