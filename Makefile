@@ -18,12 +18,12 @@ MAXIMUM = 38000000
 EXAMPLES = examples/controller examples/multicluster examples/redis-operator examples/scheduled
 MODULES = . cmd/scaledjob conformance e2e mutate release $(EXAMPLES)
 # Modules that are not in the workspace: each builds another program at its own versions.
-ALONE = conformance/aggregate e2e/binaries/etcd e2e/binaries/kubernetes
+ALONE = conformance/aggregate e2e/binaries/etcd e2e/binaries/kubernetes e2e/binaries/kubernetes-1.31
 # Of KEDA, besides the newest.
 RELEASES = 2.8 2.13 2.16 2.18 2.19 2.20
 CONFORM = go test -count=1 -v -timeout 30m -rapid.nofailfile
 
-.PHONY: ci test check race fuzz examples bench conformance conformance-all e2e soak agree mutate cluster fleet \
+.PHONY: ci test check race fuzz examples bench conformance conformance-all newest e2e e2e-oldest soak scale agree mutate cluster fleet \
 	release release-check compare licenses vulnerabilities peers snapshot publish image-check
 
 ci: test check race fuzz examples bench conformance e2e release-check compare licenses
@@ -69,12 +69,24 @@ conformance-all: conformance
 	GOWORK=off $(CONFORM) -modfile=releases/$$r.mod -tags=keda$$r .; done
 	cd conformance/aggregate && GOWORK=off $(CONFORM) . && GOWORK=off $(CONFORM) -modfile=releases/2.7.mod -tags=keda2.7 .
 
+# Fails if KEDA has a release that package keda does not know. It asks the module proxy.
+newest:
+	cd conformance && go test -count=1 -run TestNewestRelease . -newest
+
 e2e:
 	cd e2e && go test -count=1 -v -timeout 40m ./...
 	@set -e; for m in $(EXAMPLES); do (cd $$m && go test -count=1 -v -timeout 20m ./e2e); done
 
+# The tests of the adapter and the command on an older Kubernetes.
+e2e-oldest:
+	cd e2e && SCALEDJOB_KUBERNETES=1.31 go test -count=1 -v -timeout 60m . ./cluster
+
 soak:
 	cd e2e && go test -count=1 -v -run TestSoak -timeout 90m . -soak $(SOAK) -scaledjobs $(SCALEDJOBS)
+
+# Without a control plane, which would be the bottleneck.
+scale:
+	cd examples/controller && go test -count=1 -v -run TestScale -timeout 30m ./e2e -scale 10000
 
 # A real run on the control plane, compared with simulated runs.
 agree:

@@ -50,9 +50,10 @@ var (
 )
 
 // Apply carries a plan out with a client whose timeout is Options.Timeout. It reads the
-// Jobs of earlier requests that the cache has not shown for twice that time. Then it
-// deletes unfinished Jobs, creates Jobs, and deletes finished Jobs, in batches that double
-// from 1 to 64. Apply a plan once: a second call creates further Jobs, up to the maximum.
+// Jobs of earlier requests that were not answered for twice the timeout, or not shown by the
+// cache for eight times the timeout. Then it deletes unfinished Jobs, creates Jobs, and
+// deletes finished Jobs, in batches that double from 1 to 64. Apply a plan once: a second
+// call creates further Jobs, up to the maximum.
 //
 // If the Target's maximum leaves no capacity, Apply creates fewer Jobs and returns no error.
 // It stops with [ErrOutdated] before a batch if the plan is outdated. It stops creating

@@ -182,6 +182,24 @@ func TestAllTaken(t *testing.T) {
 	require.Less(t, s.requests["create"], 2*maxBatch)
 }
 
+// A request that failed had no effect if it was never sent, or if the API server rejected
+// it. Otherwise it may have its effect still.
+func TestFailure(t *testing.T) {
+	status := func(code int32) error { return &apierrors.StatusError{ErrStatus: metav1.Status{Code: code}} }
+	for _, test := range []struct {
+		err  error
+		want outcome
+	}{
+		{status(400), none}, {status(403), none}, {status(408), unanswered}, {status(422), none}, {status(429), none}, {status(499), none},
+		{status(399), unanswered}, {status(500), unanswered}, {status(504), unanswered},
+		{fmt.Errorf("%w: the limit", ErrNotSent), none},
+		{&net.OpError{Op: "dial", Err: errors.New("refused")}, none}, {&net.OpError{Op: "read", Err: errors.New("reset")}, unanswered},
+		{context.DeadlineExceeded, unanswered}, {errors.New("unexpected end"), unanswered},
+	} {
+		require.Equal(t, reply{test.want, "", test.err}, failure(test.err))
+	}
+}
+
 func TestDeleteFaults(t *testing.T) {
 	target := newTarget()
 	target.Rollout, target.Revision.Generation = rollout.DefaultPolicy(), 2
@@ -277,6 +295,39 @@ func TestOutdated(t *testing.T) {
 	}
 }
 
+// The first batch of deletes is one, and a plan without the right to act sends no second.
+func TestFirstBatch(t *testing.T) {
+	s, old := newServer(), newTarget()
+	var lost atomic.Bool
+	w := newWriter(t, s, old, Options{MayAct: func() bool { return !lost.Load() }})
+	_, err := w.poll(5)
+	require.NoError(t, err)
+	w.catchUp(t)
+	target := newTarget()
+	target.Rollout, target.Revision.Generation = rollout.DefaultPolicy(), 2
+	require.NoError(t, w.Track(target))
+	s.after = func(string, string) error { lost.Store(true); return nil }
+	result, err := w.poll(5)
+	require.ErrorIs(t, err, ErrOutdated)
+	require.Equal(t, Result{Outdated: 1}, result)
+}
+
+// The end of the context after the last create is not an error of a create.
+func TestEndAfterCreates(t *testing.T) {
+	s, target := newServer(), newTarget()
+	target.History.Succeeded = history.Keep(0)
+	w := newWriter(t, s, target, Options{})
+	w.show(jobOf(target, 5, complete))
+	w.passes(late)
+	ctx, cancel := context.WithCancel(t.Context())
+	s.after = func(string, string) error { cancel(); return nil }
+	plan := w.Plan(ownerUID, items(1), noon)
+	require.Len(t, plan.Delete, 1)
+	result, err := w.Apply(ctx, s, plan)
+	require.Equal(t, Result{Created: 1}, result)
+	require.EqualError(t, err, "context canceled")
+}
+
 // Tracking an equal target is no edit.
 func TestTrackedAgain(t *testing.T) {
 	s := newServer()
@@ -299,6 +350,99 @@ func TestMaximumWhenSent(t *testing.T) {
 		require.LessOrEqual(t, result.Created, int64(15))
 	}
 	require.Equal(t, int64(20), s.unfinished(t))
+}
+
+// A plan creates within the maximum, which terminating Jobs and Jobs in flight use up too,
+// and nothing while the cache shows a Job that was pruned.
+func TestCapacityWhenSent(t *testing.T) {
+	for name, test := range map[string]struct {
+		jobs    []*batchv1.Job
+		pruned  types.UID
+		created int64
+	}{
+		"nothing":     {nil, "", 3},
+		"running":     {[]*batchv1.Job{jobOf(newTarget(), 5, ready)}, "", 2},
+		"terminating": {[]*batchv1.Job{jobOf(newTarget(), 5, ready), jobOf(newTarget(), 6, deleting)}, "", 1},
+		"finished":    {[]*batchv1.Job{jobOf(newTarget(), 5, complete)}, "", 3},
+		"pruned":      {[]*batchv1.Job{jobOf(newTarget(), 5, complete)}, "uid-5", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, target := newServer(), newTarget()
+			target.Policy.Bounds.Max = 3
+			w := newWriter(t, s, target, Options{})
+			for _, j := range test.jobs {
+				w.show(j)
+			}
+			if test.pruned != "" {
+				w.passes(late)
+				_, err := w.Apply(t.Context(), s, Plan{Owner: ownerUID, Delete: []Deletion{{Namespace: "shop", Name: test.jobs[0].Name, UID: test.pruned, Reason: HistoryLimit}}})
+				require.NoError(t, err)
+			}
+			result, err := w.Apply(t.Context(), s, Plan{Owner: ownerUID, Create: 9})
+			require.NoError(t, err)
+			require.Equal(t, test.created, result.Created)
+		})
+	}
+}
+
+// A prune that is under way is not sent again. The Jobs beside it are pruned.
+func TestPrunesBeside(t *testing.T) {
+	s, target := newServer(), newTarget()
+	target.History.Succeeded = history.Keep(0)
+	w := newWriter(t, s, target, Options{})
+	w.show(jobOf(target, 1, complete))
+	w.show(jobOf(target, 2, complete))
+	w.passes(late)
+	plan := w.Plan(ownerUID, items(0), noon)
+	require.Len(t, plan.Delete, 2)
+	first := plan
+	first.Delete = plan.Delete[:1]
+	_, err := w.Apply(t.Context(), s, first)
+	require.NoError(t, err)
+	result, err := w.Apply(t.Context(), s, plan)
+	require.NoError(t, err)
+	require.Equal(t, 1, result.Pruned)
+	require.Equal(t, 2, s.requests["delete"])
+}
+
+// A finished Job that has changed since it was observed is pruned all the same.
+func TestPruneOfAChangedJob(t *testing.T) {
+	s, target := newServer(), newTarget()
+	target.History.Succeeded = history.Keep(0)
+	w := newWriter(t, s, target, Options{})
+	_, err := w.poll(1)
+	require.NoError(t, err)
+	j := s.change(t, &s.all(t)[0], complete)
+	w.catchUp(t)
+	s.change(t, j, func(j *batchv1.Job) { j.Annotations["note"] = "read" })
+	w.passes(late)
+	result, err := w.poll(0)
+	require.NoError(t, err)
+	require.Equal(t, Result{Pruned: 1}, result)
+}
+
+// A prune that conflicts had no effect, also if it is not known why: it is sent again in the
+// next poll.
+func TestPruneConflicts(t *testing.T) {
+	s, target := newServer(), newTarget()
+	target.History.Succeeded = history.Keep(0)
+	w := newWriter(t, s, target, Options{})
+	w.show(jobOf(target, 1, complete))
+	w.passes(late)
+	s.before = func(verb, name string) error {
+		switch verb {
+		case "delete":
+			return apierrors.NewConflict(jobs, name, errors.New("another UID"))
+		case "get":
+			return errors.New("no answer")
+		}
+		return nil
+	}
+	for range 2 {
+		_, err := w.poll(0)
+		require.ErrorContains(t, err, "it has changed, and could not be read: no answer")
+	}
+	require.Equal(t, 2, s.requests["delete"])
 }
 
 // A plan of the program's own: extra labels, and each Job in flight described.

@@ -43,7 +43,8 @@
 //  2. Jobs are created on the lowest free numbers, which are chosen when the request is
 //     sent. A finished Job keeps its number until it is deleted. Then the number recurs;
 //     the UID is the identity.
-//  3. An answered create is in flight until the cache shows its UID.
+//  3. An answered create is in flight until the cache shows its UID. If it does not within
+//     4 L, Apply reads the Job: it may have been deleted while the watch was interrupted.
 //  4. A create that was not answered is never sent again. At L after the call has returned,
 //     Apply reads the Job. L is twice Options.Timeout: a create cannot arrive later.
 //  5. Finished Jobs are deleted last in a poll. None is deleted while a create is

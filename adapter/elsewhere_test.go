@@ -72,6 +72,43 @@ func TestLabelsOfTakenNumbers(t *testing.T) {
 	require.Len(t, ids, 5)
 }
 
+// Only the controller reference decides whose a Job is, and in another cluster only the labels
+// of a Job without a controller.
+func TestWhose(t *testing.T) {
+	const other = types.UID("other")
+	controlled := func(j *batchv1.Job) {
+		j.OwnerReferences = []metav1.OwnerReference{{Kind: "Queue", Name: "orders", UID: other, Controller: new(true)}}
+	}
+	referred := func(j *batchv1.Job) { controlled(j); j.OwnerReferences[0].Controller = nil }
+	at := func(home string) func(*batchv1.Job) {
+		return func(j *batchv1.Job) { j.Labels = map[string]string{LabelOwner: "labelled", LabelHome: home} }
+	}
+	unlabelled := func(*batchv1.Job) {}
+	for _, test := range []struct {
+		home      string
+		labels    func(*batchv1.Job)
+		reference func(*batchv1.Job)
+		want      types.UID
+	}{
+		{"", at(""), controlled, other},
+		{"", at("hub"), controlled, other},
+		{"", unlabelled, controlled, other},
+		{"", at(""), referred, ""},
+		{"", at(""), unlabelled, ""},
+		{"hub", at("hub"), unlabelled, "labelled"},
+		{"hub", at("hub"), referred, "labelled"},
+		{"hub", at("hub"), controlled, ""},
+		{"hub", at("another"), unlabelled, ""},
+		{"hub", unlabelled, unlabelled, ""},
+	} {
+		var j batchv1.Job
+		test.labels(&j)
+		test.reference(&j)
+		uid, _ := (&Options{Home: test.home}).ownerOf(&j)
+		require.Equal(t, test.want, uid, "%+v", test)
+	}
+}
+
 // A Job in flight stays in the namespace and the revision that it was sent with,
 // also if the target is edited.
 func TestEditOfAFlight(t *testing.T) {

@@ -3,6 +3,7 @@ package adapter
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -145,6 +146,73 @@ func TestPendingSinceUnknown(t *testing.T) {
 	require.Equal(t, noon.Add(2*time.Hour), jobs[0].PendingSince)
 }
 
+// Jobs that are pending, suspended, stuck, outdated and strays, counted together. A rollout
+// counts the outdated Jobs as terminating, and none of them as stuck.
+func TestCounts(t *testing.T) {
+	old, target := newTarget(), newTarget()
+	target.Revision.Generation, target.Rollout, target.StuckAfter = 2, rollout.DefaultPolicy(), time.Minute
+	w := newWriter(t, newServer(), target, Options{})
+	age := func(d time.Duration) func(*batchv1.Job) {
+		return func(j *batchv1.Job) { j.CreationTimestamp = metav1.NewTime(noon.Add(-d)) }
+	}
+	for i, j := range []*batchv1.Job{
+		jobOf(target, 1, ready), jobOf(target, 2, age(time.Hour)), jobOf(target, 3, age(time.Minute)), jobOf(target, 4, age(time.Minute-1)),
+		jobOf(target, 5, suspend, age(time.Hour)), jobOf(target, 6, deleting, age(time.Hour)), jobOf(target, 7, complete),
+		jobOf(old, 8, ready, age(time.Hour)), jobOf(old, 9, age(time.Hour)), jobOf(old, 10, age(time.Second)),
+		jobOf(target, 11, age(time.Hour)), jobOf(old, 12, ready),
+	} {
+		if j.UID = types.UID(fmt.Sprint("job-", i)); i == 10 {
+			j.Namespace = "mail"
+		}
+		w.show(j)
+	}
+	o := w.owners[ownerUID]
+	require.Equal(t, scaling.JobCounts{Running: 9, Pending: 6, Suspended: 1, Stuck: 3, Terminating: 1}, o.counts(noon, false))
+	require.Equal(t, scaling.JobCounts{Running: 5, Pending: 4, Suspended: 1, Stuck: 2, Terminating: 5}, o.counts(noon, true))
+}
+
+// A pod that meets the conditions has started its Job, also in phase Pending. From then on
+// the Job has run.
+func TestRanByConditions(t *testing.T) {
+	target := newTarget()
+	target.PendingPodConditions = []string{"Ready"}
+	w := newWriter(t, newServer(), target, Options{Pods: true})
+	j := jobOf(target, 1, active)
+	w.show(j)
+	phase := func() (Phase, time.Time) {
+		jobs, _ := w.Jobs(ownerUID)
+		return jobs[0].Phase, jobs[0].PendingSince
+	}
+	is, since := phase()
+	require.Equal(t, Pending, is)
+	require.Equal(t, noon, since)
+	w.showPod(podOf(j, corev1.PodPending, "Ready"))
+	is, _ = phase()
+	require.Equal(t, Running, is)
+	w.passes(time.Hour)
+	w.showPod(podOf(j, corev1.PodPending))
+	for range 2 {
+		is, since = phase()
+		require.Equal(t, Pending, is)
+		require.Equal(t, noon.Add(time.Hour), since)
+		w.passes(time.Minute)
+		w.show(jobOf(target, 1, active, hasFailed))
+	}
+}
+
+// A pod without a controller, such as an orphan, belongs to the Job that its labels name.
+func TestPodByLabels(t *testing.T) {
+	target := newTarget()
+	j := jobOf(target, 1, active)
+	p := podOf(j, corev1.PodRunning)
+	p.OwnerReferences = nil
+	require.Equal(t, Pending, observe(t, target, Options{Pods: true}, j, *p).Phase)
+	p.Labels = map[string]string{batchv1.ControllerUidLabel: string(j.UID), batchv1.JobNameLabel: j.Name}
+	require.Equal(t, Running, observe(t, target, Options{Pods: true}, j, *p).Phase)
+	p.OwnerReferences = []metav1.OwnerReference{{Kind: "Keeper", Name: "k", UID: "keeper", Controller: new(true)}}
+	require.Equal(t, Running, observe(t, target, Options{Pods: true}, j, *p).Phase, "the labels come first")
+}
+
 func TestFinished(t *testing.T) {
 	target := newTarget()
 	require.Equal(t, noon, observe(t, target, Options{}, jobOf(target, 1, complete)).Finished)
@@ -172,6 +240,8 @@ func TestRevision(t *testing.T) {
 	require.Equal(t, target.Revision, observe(t, target, Options{}, j).Revision)
 	j.Annotations = map[string]string{"scaledjob.keda.sh/generation": "6"}
 	require.Equal(t, rollout.Revision{Generation: 6}, observe(t, target, Options{}, j).Revision)
+	j.Annotations = map[string]string{AnnotationGeneration: "12"}
+	require.Equal(t, rollout.Revision{Generation: 12}, observe(t, target, Options{}, j).Revision)
 	for _, text := range []string{"", "x", "-1", "99999999999999999999"} {
 		j.Annotations = map[string]string{AnnotationGeneration: text}
 		require.Zero(t, observe(t, target, Options{}, j).Revision, text)
@@ -208,6 +278,8 @@ func TestNewJob(t *testing.T) {
 
 	target.Job.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
 	require.Equal(t, corev1.RestartPolicyNever, target.NewJob(1).Spec.Template.Spec.RestartPolicy)
+	target.Revision = rollout.Revision{Generation: 12, TemplateHash: "x"}
+	require.Equal(t, map[string]string{"note": "b", AnnotationGeneration: "12", AnnotationTemplateHash: "x"}, target.NewJob(1).Annotations)
 }
 
 // The rollout comes first: the Jobs that it deletes are terminating in the same poll.
@@ -360,6 +432,7 @@ func TestUnansweredPrune(t *testing.T) {
 			if s.before = lost; deleted {
 				s.before, s.after = nil, lost
 			}
+			s.requests = map[string]int{}
 			w.clock = noon.Add(late)
 			_, err = w.poll(0)
 			require.ErrorContains(t, err, "no answer")
@@ -368,7 +441,9 @@ func TestUnansweredPrune(t *testing.T) {
 			w.clock = w.clock.Add(late)
 			_, err = w.poll(0)
 			require.NoError(t, err)
-			require.Empty(t, s.all(t), "it was deleted again as soon as it was found")
+			again := map[bool]int{true: 0, false: 1}[deleted]
+			require.Equal(t, map[string]int{"delete": 1 + again, "get": 1}, s.requests, "it was asked for, and deleted again as soon as it was found")
+			require.Empty(t, s.all(t))
 			w.catchUp(t)
 			require.Equal(t, int64(3), w.Plan(ownerUID, items(3), w.clock).Create)
 		})

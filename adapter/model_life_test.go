@@ -132,7 +132,7 @@ func (l *lives) start(in input) *life {
 		panic(err)
 	}
 	x := &life{tracker: t, view: in.view, unit: late / time.Duration(l.config.ticks)}
-	t.now = x.now
+	t.now, t.unshown = x.now, late // the ages in keys end above L
 	_ = t.jobFeed().Replace(x.list(l.config), "")
 	x.track(in.spec, l.config)
 	if l.broken.start != nil {

@@ -3,6 +3,7 @@ package adapter
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/scaledjob/scaledjob/history"
+	"github.com/scaledjob/scaledjob/internal/premise"
 	"github.com/scaledjob/scaledjob/rollout"
 )
 
@@ -40,7 +42,31 @@ func propName(t *rapid.T) {
 
 func TestName(t *testing.T) { rapid.Check(t, propName) }
 
-func FuzzName(f *testing.F) { f.Add([]byte("seed")); f.Fuzz(rapid.MakeFuzz(propName)) }
+func FuzzName(f *testing.F) { premise.Seeded(f, propName) }
+
+// A long name is cut to what the suffix leaves of 52 bytes, and keeps no hyphen at its ends.
+func TestJobName(t *testing.T) {
+	long := strings.Repeat("a", 60)
+	require.Equal(t, long[:50]+"-x", JobName(long, "x"))
+	require.Equal(t, "a-b-x", JobName("a.b", "x"))
+	require.Equal(t, long[:44]+"-x", JobName(long[:44]+"------b", "x"))
+	require.Equal(t, long[:51], JobName("b", long[:51]))
+}
+
+// Two answers about the same create: the second, which comes late, does not end another
+// create of the number.
+func TestAnsweredTwice(t *testing.T) {
+	w := newWriter(t, newServer(), newTarget(), Options{})
+	o := w.owners[ownerUID]
+	first := o.choose(1, noon)[0]
+	o.created(&first, reply{outcome: unanswered}, noon)
+	ask, again := o.due(noon.Add(late), late, late), o.due(noon.Add(late), late, late)
+	require.Len(t, ask, 1)
+	o.created(&ask[0], reply{outcome: none}, noon)
+	require.Equal(t, []int64{1}, numbersOf(o.choose(1, noon)))
+	o.created(&again[0], reply{outcome: none}, noon)
+	require.Equal(t, []int64{2}, numbersOf(o.choose(1, noon)), "1 is in flight")
+}
 
 // Names that the tracker did not make have no number, whatever annotations they have.
 func TestNoNumber(t *testing.T) {
@@ -207,7 +233,7 @@ func propTwoWriters(t *rapid.T) {
 
 func TestTwoWriters(t *testing.T) { rapid.Check(t, propTwoWriters) }
 
-func FuzzTwoWriters(f *testing.F) { f.Add([]byte("seed")); f.Fuzz(rapid.MakeFuzz(propTwoWriters)) }
+func FuzzTwoWriters(f *testing.F) { premise.Seeded(f, propTwoWriters) }
 
 // An unanswered create is asked for after L, and not sent again before.
 func TestUnanswered(t *testing.T) {
@@ -278,6 +304,18 @@ func (w *writer) catchUpBut(t require.TestingT, hidden int64) {
 }
 
 // Finished Jobs are deleted neither while a create is unanswered nor within L of the
+// A start that was long enough ago stays so, also if the clock steps back.
+func TestPruningGateStaysOpen(t *testing.T) {
+	s, target := newServer(), newTarget()
+	target.History.Succeeded = history.Keep(0)
+	w := newWriter(t, s, target, Options{})
+	w.show(jobOf(target, 1, complete))
+	w.clock = noon.Add(late)
+	require.True(t, w.owners[ownerUID].mayPrune(w.clock, late))
+	w.clock = noon
+	require.True(t, w.owners[ownerUID].mayPrune(w.clock, late))
+}
+
 // start, and nothing is created while the cache shows a Job that was pruned.
 func TestPruningGates(t *testing.T) {
 	s, target := newServer(), newTarget()

@@ -221,10 +221,16 @@ func (o *owned) mayPrune(now time.Time, late time.Duration) bool {
 }
 
 // due returns the requests that ask, by number, for creates and prunes that were not
-// answered, or not shown, for L.
-func (o *owned) due(now time.Time, late time.Duration) (ask []request) {
+// answered, and for numbers that were taken, after L. It asks later for created Jobs that
+// the cache does not show: under load it shows many late, and only the Jobs that came and
+// went while nothing was watched are never shown.
+func (o *owned) due(now time.Time, late, unshown time.Duration) (ask []request) {
 	for number, f := range o.flights {
-		if f.state != sending && now.Sub(f.at) >= late {
+		wait := late
+		if f.state == accepted || f.state == exists {
+			wait = unshown
+		}
+		if f.state != sending && now.Sub(f.at) >= wait {
 			ask = append(ask, request{stage: asking, number: number, flight: f})
 		}
 	}

@@ -80,12 +80,12 @@ func (o *owned) plan(metrics []scaling.Metric, known bool, now time.Time) Plan {
 	return plan
 }
 
-// prune deletes the finished Jobs beyond the limits.
+// prune deletes the finished Jobs beyond the limits. Unfinished Jobs have no outcome.
 func (o *owned) prune() (deletions []Deletion) {
 	var jobs []*job
 	var finished []history.Job
 	for _, j := range o.jobs {
-		if j.ended() && !j.stray {
+		if !j.stray {
 			jobs = append(jobs, j)
 			finished = append(finished, history.Job{Name: j.Name, Deleting: j.Deleting, Finished: j.Finished, Outcome: outcomes[j.Phase]})
 		}

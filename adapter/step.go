@@ -80,7 +80,7 @@ func (t *Tracker) begin(p *Plan) *application {
 	o := t.owner(p.Owner)
 	defer t.drop(o)
 	if p.target = cmp.Or(p.target, o.target); o.target != nil {
-		a.queues[asking] = o.due(t.now(), t.late())
+		a.queues[asking] = o.due(t.now(), t.late(), t.unshown)
 	}
 	for i := range p.Delete {
 		d, s := &p.Delete[i], removing

@@ -133,9 +133,8 @@ func hash(s string, digits int) string {
 func JobName(owner, suffix string) string {
 	const most = 52                               // 63 without a hyphen and the index of a pod
 	prefix := strings.ReplaceAll(owner, ".", "-") // a host name has no dots
-	if room := max(0, most-len(suffix)-1); len(prefix) > room {
-		prefix = strings.TrimRight(prefix[:room], "-")
-	}
+	room := max(0, most-len(suffix)-1)
+	prefix = strings.TrimRight(prefix[:min(len(prefix), room)], "-")
 	return strings.TrimLeft(prefix+"-"+suffix, "-")
 }
 

@@ -69,6 +69,7 @@ type Tracker struct {
 	options  Options
 	selector labels.Selector
 	now      func() time.Time // of requests; tests replace it
+	unshown  time.Duration    // an answered create is not shown for this time: it is asked for
 
 	reflectors []*cache.Reflector
 
@@ -103,7 +104,7 @@ func newTracker(o Options) (*Tracker, error) {
 	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
 	o.MaxAge = cmp.Or(o.MaxAge, 2*o.Timeout)
 	return &Tracker{
-		options: o, selector: selector, now: time.Now,
+		options: o, selector: selector, now: time.Now, unshown: 8 * o.Timeout,
 		owners: map[types.UID]*owned{}, jobs: map[types.NamespacedName]*job{}, pods: map[types.UID][]*pod{},
 	}, problems.Err()
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/history"
+	"github.com/scaledjob/scaledjob/internal/premise"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
 )
@@ -120,13 +121,14 @@ func TestMistaken(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, target, wrong := newServer(), newTarget(), newTarget()
-			newWriter(t, s, target, Options{}).poll(3)
+			newWriter(t, s, target, Options{}).poll(1)
 			mistake(&wrong.Owner)
 			w := newWriter(t, s, wrong, Options{})
 			w.catchUp(t)
 			plan := w.Plan(wrong.Owner.UID, items(3), noon)
 			require.Zero(t, plan.Create)
 			require.Equal(t, scaling.RuleJobsUnknown, plan.Decision.Rule)
+			require.Equal(t, scaling.RuleInactive, w.Plan(wrong.Owner.UID, items(0), noon).Decision.Rule, "it is looked for before a create")
 			_, known := w.Counts(wrong.Owner.UID, noon)
 			require.False(t, known)
 			for _, j := range s.all(t) { // such as the garbage collector of an owner that was created anew
@@ -139,6 +141,22 @@ func TestMistaken(t *testing.T) {
 	}
 }
 
+// An owner that was created anew creates its first Jobs after those of the owner before
+// are gone. From then on Jobs of the name do not make its own Jobs unknown, before the cache
+// shows one either.
+func TestMistakenNoMore(t *testing.T) {
+	s, target := newServer(), newTarget()
+	w := newWriter(t, s, target, Options{})
+	_, err := w.poll(2)
+	require.NoError(t, err)
+	before := newTarget()
+	before.Owner.UID = "another"
+	w.show(jobOf(before, 1, ready))
+	counts, known := w.Counts(ownerUID, noon)
+	require.True(t, known)
+	require.Equal(t, scaling.JobCounts{InFlight: 2}, counts)
+}
+
 // A copy of a Job in another namespace is not the owner's: the garbage collector
 // deletes it.
 func TestCopy(t *testing.T) {
@@ -146,6 +164,7 @@ func TestCopy(t *testing.T) {
 	target.History.Succeeded, target.Rollout, target.StuckAfter = history.Keep(0), rollout.DefaultPolicy(), time.Minute
 	w := newWriter(t, s, target, Options{})
 	w.show(jobOf(target, 1, ready))
+	w.show(jobOf(target, 4, complete))
 	for n, change := range []func(*batchv1.Job){ready, complete, func(*batchv1.Job) {}} {
 		j := jobOf(target, int64(n+1), change)
 		j.Namespace, j.UID = "mail", types.UID(fmt.Sprint("copy-", n))
@@ -157,10 +176,12 @@ func TestCopy(t *testing.T) {
 	require.True(t, known)
 	require.Equal(t, scaling.JobCounts{Running: 1}, counts)
 	jobs, _ := w.Jobs(ownerUID)
-	require.Len(t, jobs, 1)
+	require.Len(t, jobs, 2)
 	plan := w.Plan(ownerUID, items(3), noon)
-	require.Len(t, plan.Delete, 1)
-	require.Equal(t, "shop", plan.Delete[0].Namespace)
+	require.Len(t, plan.Delete, 2, "an outdated and a finished Job")
+	for _, d := range plan.Delete {
+		require.Equal(t, "shop", d.Namespace)
+	}
 	require.Equal(t, []int64{2, 3}, numbersOf(w.owners[ownerUID].choose(2, noon)))
 }
 
@@ -238,12 +259,40 @@ func TestNeverShown(t *testing.T) {
 	_, err = w.poll(2)
 	require.NoError(t, err)
 	require.Zero(t, s.unfinished(t))
-	w.clock = noon.Add(late)
-	_, err = w.poll(2)
-	require.NoError(t, err)
-	_, err = w.poll(2)
-	require.NoError(t, err)
-	require.Equal(t, int64(2), s.unfinished(t))
+	for _, c := range []struct {
+		at         time.Duration
+		unfinished int64
+	}{{4*late - 1, 0}, {4 * late, 2}} {
+		w.clock = noon.Add(c.at)
+		for range 2 {
+			_, err = w.poll(2)
+			require.NoError(t, err)
+		}
+		require.Equal(t, c.unfinished, s.unfinished(t), c.at)
+	}
+}
+
+// An owner that is not tracked is forgotten with its last Job.
+func TestForgotten(t *testing.T) {
+	s, target := newServer(), newTarget()
+	w := newWriter(t, s, target, Options{})
+	w.show(jobOf(target, 1))
+	w.Untrack(ownerUID)
+	require.Len(t, w.owners, 1)
+	w.gone(jobOf(target, 1))
+	require.Empty(t, w.owners)
+	require.Empty(t, w.jobs)
+	require.Equal(t, scaling.RuleJobsUnknown, w.Plan(ownerUID, items(1), noon).Decision.Rule)
+}
+
+// List asks for nothing if the target is invalid.
+func TestListInvalid(t *testing.T) {
+	s, target := newServer(), newTarget()
+	target.Owner.UID = ""
+	w, err := List(t.Context(), s, target, Options{})
+	require.ErrorContains(t, err, "Owner.UID")
+	require.Nil(t, w)
+	require.Empty(t, s.requests)
 }
 
 // A label that somebody removes hides a running Job from the cache. Its name is taken
@@ -386,7 +435,7 @@ func propRecount(t *rapid.T) {
 
 func TestRecount(t *testing.T) { rapid.Check(t, propRecount) }
 
-func FuzzRecount(f *testing.F) { f.Add([]byte("seed")); f.Fuzz(rapid.MakeFuzz(propRecount)) }
+func FuzzRecount(f *testing.F) { premise.Seeded(f, propRecount) }
 
 // The informers of a tracker show what the API server has, and their first read is a
 // consistent one.

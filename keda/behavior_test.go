@@ -45,6 +45,14 @@ func TestRollout(t *testing.T) {
 	}
 }
 
+// The generation is compared as a whole.
+func TestRolloutOfManyGenerations(t *testing.T) {
+	j := &keda.ScaledJob{Generation: 112}
+	jobs := []keda.Job{{Annotations: map[string]string{generationKey: "112"}}, {Annotations: map[string]string{generationKey: "12"}}}
+	require.Equal(t, []int{1}, keda.Newest().Rollout(j, jobs).Deleted)
+	require.Equal(t, "112", keda.Newest().Generate(j, "main").Annotations[generationKey])
+}
+
 // Paused, KEDA neither polls, nor prunes, nor rolls out.
 func TestPaused(t *testing.T) {
 	jobs := []keda.Job{{}, {Conditions: []keda.Condition{{Type: "Failed", Status: "True"}}}}
@@ -60,7 +68,7 @@ func TestPaused(t *testing.T) {
 		j.Spec.FailedJobsHistoryLimit = new(int32(0))
 		d := p.Decide(j, keda.State{Scalers: []keda.Scaler{{QueueLength: 3, Target: 1}}})
 		require.Equal(t, tt.want, p.Paused(j), "%+v", tt)
-		require.Equal(t, tt.want, d.Reason.String() == "paused", "%+v", tt)
+		require.Equal(t, tt.want, d.Reason == keda.ReasonPaused, "%+v", tt)
 		require.Equal(t, tt.want, d.Create == 0, "%+v", tt)
 		require.Equal(t, tt.want, p.History(j, jobs).Deleted == nil, "%+v", tt)
 		require.Equal(t, tt.want, p.Rollout(j, jobs).Deleted == nil, "%+v", tt)
@@ -89,12 +97,30 @@ func TestCount(t *testing.T) {
 		{"2.18", []string{"Ready", "Ready"}, []keda.Pod{ready}, 1},
 		{"2.18", []string{"Ready"}, []keda.Pod{ready, ready}, 0},
 		{"2.18", []string{"Ready"}, nil, 1},
+		{"2.1", nil, []keda.Pod{{Phase: "Failed"}, {Phase: "Succeeded"}}, 0},
+		{"2.21", nil, []keda.Pod{{Phase: "Pending"}, {Phase: "Running"}}, 0},
+		{"2.21", nil, []keda.Pod{{Phase: "Pending"}, {Phase: "Failed"}}, 1},
+		{"2.17", []string{"PodScheduled"}, []keda.Pod{ready}, 1}, // the condition is false
+		{"2.18", []string{"PodScheduled"}, []keda.Pod{ready}, 1},
+		{"2.18", []string{"PodScheduled"}, []keda.Pod{ready, scheduled}, 0},
 	} {
 		j := &keda.ScaledJob{Spec: keda.Spec{ScalingStrategy: keda.ScalingStrategy{PendingPodConditions: tt.conditions}}}
-		finished := keda.Job{Conditions: []keda.Condition{{Type: "Failed", Status: "True"}}}
-		got := release(t, tt.release).Count(j, []keda.Job{finished, {Pods: tt.pods}})
+		finished := keda.Job{Conditions: []keda.Condition{{Type: "Complete", Status: "False"}, {Type: "Failed", Status: "True"}}}
+		unfinished := []keda.Condition{{Type: "Suspended", Status: "True"}, {Type: "Failed", Status: "False"}, {Type: "Complete", Status: "Unknown"}}
+		got := release(t, tt.release).Count(j, []keda.Job{finished, {Pods: tt.pods, Conditions: unfinished}})
 		require.Equal(t, keda.JobCounts{Running: 1, Pending: tt.pending}, got, "%+v", tt)
 	}
+}
+
+// Without a limit, 100 Jobs of each outcome are kept. Jobs without a time keep their order.
+func TestHistoryWithoutLimits(t *testing.T) {
+	var jobs []keda.Job
+	for i := range 101 {
+		jobs = append(jobs, keda.Job{Conditions: []keda.Condition{{Type: "Failed", Status: "True"}}},
+			keda.Job{Conditions: []keda.Condition{{Type: "Complete", Status: "True"}}, CompletionTime: at(101 - i)})
+	}
+	require.Equal(t, keda.Pruning{Deleted: []int{201, 0}}, keda.Newest().History(&keda.ScaledJob{}, jobs))
+	require.Equal(t, keda.Pruning{}, keda.Newest().History(&keda.ScaledJob{}, jobs[2:]))
 }
 
 func TestGenerate(t *testing.T) {
@@ -146,5 +172,6 @@ func TestTrackingLabel(t *testing.T) {
 		require.Equal(t, want, p.TrackingLabel())
 		g := p.Generate(&keda.ScaledJob{Name: "m", Labels: map[string]string{"team": "a"}}, "main")
 		require.Equal(t, "m", g.Labels[want])
+		require.Equal(t, map[string]string{want: "m"}, g.PodLabels)
 	}
 }

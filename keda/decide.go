@@ -63,7 +63,7 @@ type Decision struct {
 func (p Profile) Decide(j *ScaledJob, s State) (d Decision) {
 	d.Profile = p
 	if p.Paused(j) {
-		d.Reason = reasonPaused
+		d.Reason = ReasonPaused
 		return
 	}
 	d.Replicas = p.Replicas(j)
@@ -79,7 +79,7 @@ func (p Profile) Decide(j *ScaledJob, s State) (d Decision) {
 		d.create()
 	}
 	if d.Fault.Panics() {
-		d.Create, d.Reason = 0, reasonPanic
+		d.Create, d.Reason = 0, ReasonPanic
 	}
 	return
 }
@@ -87,10 +87,10 @@ func (p Profile) Decide(j *ScaledJob, s State) (d Decision) {
 // scale sets the answer to the Jobs below the minimum, or else calls the strategy.
 func (d *Decision) scale(s Strategy) {
 	if missing := d.Replicas.Min - d.Running; missing > 0 {
-		d.EffectiveMaxScale, d.ScaleTo, d.Reason = missing, missing, reasonMinimum
+		d.EffectiveMaxScale, d.ScaleTo, d.Reason = missing, missing, ReasonMinimum
 		return
 	}
-	d.Asked, d.Strategy, d.Reason = true, s, reasonStrategy
+	d.Asked, d.Strategy, d.Reason = true, s, ReasonStrategy
 	d.Load = strategy.Load{
 		Target:  d.Demand.MaxScale,
 		Running: d.Fault.sub(d.Running, d.Replicas.Min),
@@ -105,7 +105,7 @@ func (d *Decision) scale(s Strategy) {
 // create limits the answer.
 func (d *Decision) create() {
 	if !d.Demand.Active {
-		d.Reason = reasonInactive
+		d.Reason = ReasonInactive
 		return
 	}
 	form := d.Profile.forms[behaviorCreation]
@@ -114,7 +114,7 @@ func (d *Decision) create() {
 	}
 	effective := max(0, d.EffectiveMaxScale)
 	if d.ScaleTo < effective {
-		d.Reason = reasonQueueLength
+		d.Reason = ReasonQueueLength
 	}
 	n := min(d.ScaleTo, effective)
 	if form > creation20 && (n < 0 || n > 1<<45) {
@@ -124,38 +124,37 @@ func (d *Decision) create() {
 }
 
 // Reason is the cause of Create in a decision. In JSON it is a name: none,
-// strategy, queueLength, min, inactive, paused or panic. A program compares this name,
-// from MarshalText.
+// strategy, queueLength, min, inactive, paused or panic.
 type Reason uint8
 
 const (
-	reasonNone        Reason = iota // no decision
-	reasonStrategy                  // the strategy's answer
-	reasonQueueLength               // the queue length is below the strategy's answer
-	reasonMinimum                   // Jobs of the minimum are missing; the queue is ignored
-	reasonInactive                  // no scaler is active: no Jobs
-	reasonPaused                    // paused: no Jobs
-	reasonPanic                     // the operator panics: no Jobs
+	ReasonNone        Reason = iota // no decision
+	ReasonStrategy                  // the strategy's answer
+	ReasonQueueLength               // the queue length is below the strategy's answer
+	ReasonMinimum                   // Jobs of the minimum are missing; the queue is ignored
+	ReasonInactive                  // no scaler is active: no Jobs
+	ReasonPaused                    // paused: no Jobs
+	ReasonPanic                     // the operator panics: no Jobs
 )
 
 var reasonNames = []string{
-	reasonNone:        "none",
-	reasonStrategy:    "strategy",
-	reasonQueueLength: "queueLength",
-	reasonMinimum:     "min",
-	reasonInactive:    "inactive",
-	reasonPaused:      "paused",
-	reasonPanic:       "panic",
+	ReasonNone:        "none",
+	ReasonStrategy:    "strategy",
+	ReasonQueueLength: "queueLength",
+	ReasonMinimum:     "min",
+	ReasonInactive:    "inactive",
+	ReasonPaused:      "paused",
+	ReasonPanic:       "panic",
 }
 
 var reasons = []string{
-	reasonNone:        "nothing was decided",
-	reasonStrategy:    "the strategy's answer",
-	reasonQueueLength: "the queue length",
-	reasonMinimum:     "the minimum; the queue is ignored",
-	reasonInactive:    "no scaler is active",
-	reasonPaused:      "paused",
-	reasonPanic:       "the operator panics",
+	ReasonNone:        "nothing was decided",
+	ReasonStrategy:    "the strategy's answer",
+	ReasonQueueLength: "the queue length",
+	ReasonMinimum:     "the minimum; the queue is ignored",
+	ReasonInactive:    "no scaler is active",
+	ReasonPaused:      "paused",
+	ReasonPanic:       "the operator panics",
 }
 
 // String describes the reason in words.
@@ -166,11 +165,10 @@ func (r Reason) MarshalText() ([]byte, error) { return []byte(jsonform.Name(reas
 
 // String returns the stages in aligned lines, without a newline at the end.
 func (d Decision) String() string {
-	if d.Reason == reasonPaused || d.Reason == reasonNone {
+	if d.Reason == ReasonPaused || d.Reason == ReasonNone {
 		return fmt.Sprintf("release   %s\ncreate    %d: %s", d.Profile, d.Create, d.Reason)
 	}
 	var b strings.Builder
-	b.Grow(400)
 	fmt.Fprintf(&b, "release   %s\n", d.Profile)
 	fmt.Fprintf(&b, "replicas  min %d, and %d for the queue\n", d.Replicas.Min, d.Replicas.QueueMax)
 	fmt.Fprintf(&b, "scalers   %s\n", d.Demand.text())

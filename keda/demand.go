@@ -13,8 +13,9 @@ type Demand struct {
 	Failed  int  `json:"failed"`  // number of scalers with a failed metric
 	Active  bool `json:"active"`
 
-	Queue float64 `json:"queue"` // the combined queue length, before it is rounded up
-	Jobs  float64 `json:"jobs"`  // the combined number of Jobs, within the maximum, before it is rounded up
+	Queue    float64 `json:"queue"`    // the combined queue length, before it is rounded up
+	Uncapped float64 `json:"uncapped"` // the combined number of Jobs without the maximum; KEDA does not compute it
+	Jobs     float64 `json:"jobs"`     // the combined number of Jobs, within the maximum, before it is rounded up
 
 	QueueLength int64 `json:"queueLength"` // Queue rounded up: KEDA's first scaleTo
 	MaxScale    int64 `json:"maxScale"`    // Jobs rounded up: the strategies' T
@@ -52,6 +53,9 @@ func (p Profile) aggregate(j *ScaledJob, scalers []Scaler, r Replicas) (d Demand
 		return Demand{Scalers: d.Scalers, Failed: d.Failed, Fault: d.Fault}
 	}
 	d.Active = d.Active || r.Min > 0
+	if !(d.Uncapped > d.Jobs) { // nor if a number is a NaN
+		d.Uncapped = d.Jobs
+	}
 	return d
 }
 
@@ -84,9 +88,10 @@ func (d *Demand) total(scalers []Scaler, most int64) {
 	}
 	jobs := int64(0)
 	if target != 0 {
-		jobs = min(most, divideUp(queue, target))
+		jobs = divideUp(queue, target)
 	}
-	d.wholes(queue, jobs)
+	d.Uncapped = float64(jobs)
+	d.wholes(queue, min(most, jobs))
 }
 
 // whole combines the scalers in whole numbers.
@@ -104,8 +109,10 @@ func (d *Demand) whole(scalers []Scaler, c calculation, most int64) {
 		switch target := s.wholeTarget(&d.Fault); {
 		case s.MaxValue != nil:
 			e.jobs = quantity(*s.MaxValue)
+			e.uncapped = float64(e.jobs)
 		case target != 0:
-			e.jobs = min(most, divideUp(e.queue, target))
+			jobs := divideUp(e.queue, target)
+			e.jobs, e.uncapped = min(most, jobs), float64(jobs)
 		}
 		t.add(e)
 	}
@@ -114,8 +121,9 @@ func (d *Demand) whole(scalers []Scaler, c calculation, most int64) {
 	}
 	if c == average && t.n > 0 {
 		t.queue, t.jobs = divideUp(t.queue, t.n), divideUp(t.jobs, t.n)
+		t.uncapped = math.Ceil(t.uncapped / float64(t.n))
 	}
-	d.Active = t.active
+	d.Active, d.Uncapped = t.active, t.uncapped
 	d.wholes(t.queue, min(most, t.jobs))
 }
 
@@ -139,7 +147,7 @@ func (p Profile) fractions(d *Demand, scalers []Scaler, c calculation, most int6
 	for i := range scalers {
 		switch s := &scalers[i]; {
 		case s.MaxValue != nil && !s.failed():
-			t.add(sample[float64]{s.QueueLength, *s.MaxValue, s.active()})
+			t.add(sample[float64]{s.QueueLength, *s.MaxValue, *s.MaxValue, s.active()})
 		case len(s.Metrics) > 0 && p.forms[behaviorAggregation] >= aggregation213:
 			p.each(&t, &d.Fault, s, most)
 		case s.external() && !s.failed():
@@ -150,14 +158,15 @@ func (p Profile) fractions(d *Demand, scalers []Scaler, c calculation, most int6
 			if len(s.Metrics) > 0 {
 				queue = s.named(s.Metrics[0].Name)
 			}
-			t.add(sample[float64]{queue, p.quotient(queue, s.target(), most), s.active()})
+			t.add(p.quotient(queue, s.target(), most, s.active()))
 		}
 	}
 	if c == average && t.n > 0 {
-		t.queue /= float64(t.n)
-		t.jobs /= float64(t.n)
+		t.queue /= t.n
+		t.jobs /= t.n
+		t.uncapped /= t.n
 	}
-	d.Active = t.active
+	d.Active, d.Uncapped = t.active, t.uncapped
 	d.Queue, d.Jobs = t.queue, p.hold(t.jobs, most)
 	d.QueueLength = d.Fault.whole(math.Ceil(d.Queue))
 	d.MaxScale = d.Fault.whole(math.Ceil(d.Jobs))
@@ -180,16 +189,17 @@ func (p Profile) each(t *tally[float64], f *Fault, s *Scaler, most int64) {
 		if m.Name == s.Metrics[0].Name {
 			queue = s.named(m.Name)
 		}
-		t.add(sample[float64]{queue, p.quotient(queue, s.target(), most), active})
+		t.add(p.quotient(queue, s.target(), most, active))
 	}
 }
 
-// quotient returns the Jobs that an entry asks for.
-func (p Profile) quotient(queue, target float64, most int64) float64 {
+// quotient returns an entry that asks for queue/target Jobs.
+func (p Profile) quotient(queue, target float64, most int64, active bool) sample[float64] {
 	if target == 0 {
-		return 0
+		return sample[float64]{queue: queue, active: active}
 	}
-	return p.hold(queue/target, most)
+	jobs := queue / target
+	return sample[float64]{queue, p.hold(jobs, most), jobs, active}
 }
 
 // hold returns the smaller of two numbers.
@@ -230,9 +240,10 @@ func calculationOf(name string) calculation {
 type tally[T int64 | float64] struct {
 	calculation calculation
 	queue, jobs T
+	uncapped    float64
 	n           T // entries added up
 	active      bool
-	wrapped     bool
+	wrapped     bool // of int64
 }
 
 func (t *tally[T]) add(e sample[T]) {
@@ -243,6 +254,7 @@ func (t *tally[T]) add(e sample[T]) {
 	switch t.calculation {
 	case average, sum:
 		t.queue, t.jobs = t.plus(t.queue, e.queue), t.plus(t.jobs, e.jobs)
+		t.uncapped += e.uncapped
 		t.n++
 		t.active = true
 	case shortest: // a queue of 0 stands for none yet
@@ -251,15 +263,13 @@ func (t *tally[T]) add(e sample[T]) {
 		take = e.queue > t.queue
 	}
 	if take {
-		t.queue, t.jobs, t.active = e.queue, e.jobs, true
+		t.queue, t.jobs, t.uncapped, t.active = e.queue, e.jobs, e.uncapped, true
 	}
 }
 
 func (t *tally[T]) plus(a, b T) T {
 	sum := a + b
-	if b > 0 && sum < a || b < 0 && sum > a {
-		t.wrapped = true
-	}
+	t.wrapped = t.wrapped || (sum < a) != (b < 0)
 	return sum
 }
 
@@ -269,6 +279,10 @@ func (d *Demand) text() string {
 	if d.Active {
 		active = "active"
 	}
-	return fmt.Sprintf("%d of %d read, %s: queue length %g asks for %g Jobs, rounded up to %d",
-		d.Scalers-d.Failed, d.Scalers, active, d.Queue, d.Jobs, d.MaxScale)
+	within := ""
+	if d.Uncapped > d.Jobs {
+		within = fmt.Sprintf(", limited to %g by the maximum", d.Jobs)
+	}
+	return fmt.Sprintf("%d of %d read, %s: queue length %g asks for %g Jobs%s, rounded up to %d",
+		d.Scalers-d.Failed, d.Scalers, active, d.Queue, d.Uncapped, within, d.MaxScale)
 }

@@ -100,7 +100,7 @@ func TestFaults(t *testing.T) {
 			require.Equal(t, p.Expect.Create, d.Create, "%s", d)
 			require.Equal(t, p.Expect.Fault, fault, "%s", d)
 			require.Equal(t, p.Expect.Panic, d.Fault.Panics(), "%s", d)
-			require.Equal(t, p.Expect.Panic, d.Reason.String() == "the operator panics")
+			require.Equal(t, p.Expect.Panic, d.Reason == keda.ReasonPanic)
 		})
 	}
 }

@@ -123,10 +123,8 @@ func (p Profile) History(j *ScaledJob, jobs []Job) Pruning {
 		if limit < 0 {
 			return Pruning{chosen, negativeLimit}
 		}
-		if excess := len(of) - limit; excess > 0 {
-			sort.Sort(byCompletion{jobs, of})
-			chosen = append(chosen, of[:excess]...)
-		}
+		sort.Sort(byCompletion{jobs, of})
+		chosen = append(chosen, of[:max(0, len(of)-limit)]...)
 	}
 	return Pruning{Deleted: chosen}
 }
@@ -276,8 +274,8 @@ func (p Profile) labels(j *ScaledJob, build string) map[string]string {
 		return labels
 	}
 	excluded := map[string]bool{}
-	if list, found := j.Annotations[excludedLabels]; found && form >= labels218 {
-		for key := range strings.SplitSeq(list, ",") { // spaces are part of a key
+	if form >= labels218 {
+		for key := range strings.SplitSeq(j.Annotations[excludedLabels], ",") { // spaces are part of a key
 			excluded[key] = true
 		}
 	}

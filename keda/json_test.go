@@ -1,6 +1,7 @@
 package keda_test
 
 import (
+	"bytes"
 	"encoding"
 	"encoding/json"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/scaledjob/scaledjob/internal/premise"
 	"github.com/scaledjob/scaledjob/keda"
 )
 
@@ -88,19 +90,29 @@ func TestUnsupportedJSON(t *testing.T) {
 	require.JSONEq(t, `{"feature":"eagerStrategy","release":"2.14.1","since":"2.15"}`, string(data))
 }
 
-func TestJSON(t *testing.T) { rapid.Check(t, propJSON) }
-func FuzzJSON(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propJSON)) }
+func TestJSON(t *testing.T) {
+	premise.Check(t, propJSON, premise.Least{"an infinite number in a decision": 0.01, "an infinite number in a poll": 0.05,
+		"a NaN in a decision": 0.01, "a NaN in a poll": 0.05, "a strategy is asked": 0.3})
+}
+func FuzzJSON(f *testing.F) { premise.Fuzz(f, propJSON) }
 
 // Every decision has a JSON form, whatever its numbers. A poll that is read back
 // from its form gets the same decision.
-func propJSON(t *rapid.T) {
+func propJSON(t *rapid.T, c *premise.Counts) {
 	p, j, s := drawProfile(t), drawScaledJob(t), drawState(t)
 	d := p.Decide(j, s)
 	var again keda.State
 	reread(t, s, &again)
 	require.Equal(t, d.String(), p.Decide(j, again).String())
-	_, err := json.Marshal(d)
+	decision, err := json.Marshal(d)
 	require.NoError(t, err)
+	poll, err := json.Marshal(s)
+	require.NoError(t, err)
+	c.Note("an infinite number in a decision", bytes.Contains(decision, []byte(`Inf"`)))
+	c.Note("an infinite number in a poll", bytes.Contains(poll, []byte(`Inf"`)))
+	c.Note("a NaN in a decision", bytes.Contains(decision, []byte(`"NaN"`)))
+	c.Note("a NaN in a poll", bytes.Contains(poll, []byte(`"NaN"`)))
+	c.Note("a strategy is asked", d.Asked)
 }
 
 func reread(t *rapid.T, v, back any) {
@@ -145,6 +157,7 @@ func ExampleDecision() {
 	//     "failed": 0,
 	//     "active": true,
 	//     "queue": 15,
+	//     "uncapped": 15,
 	//     "jobs": 15,
 	//     "queueLength": 15,
 	//     "maxScale": 15,

@@ -10,18 +10,31 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/scaledjob/scaledjob/internal/premise"
 	"github.com/scaledjob/scaledjob/keda"
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
-func TestTotal(t *testing.T)     { rapid.Check(t, propTotal) }
-func FuzzTotal(f *testing.F)     { f.Fuzz(rapid.MakeFuzz(propTotal)) }
-func TestArguments(t *testing.T) { rapid.Check(t, propArguments) }
-func FuzzArguments(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propArguments)) }
-func TestPruning(t *testing.T)   { rapid.Check(t, propPruning) }
-func FuzzPruning(f *testing.F)   { f.Fuzz(rapid.MakeFuzz(propPruning)) }
-func TestWithin(t *testing.T)    { rapid.Check(t, propWithin) }
-func FuzzWithin(f *testing.F)    { f.Fuzz(rapid.MakeFuzz(propWithin)) }
+func TestTotal(t *testing.T) {
+	premise.Check(t, propTotal, premise.Least{"creates": 0.05, "KEDA panics": 0.04, "a number wraps around": 0.04, "several scalers are active": 0.1,
+		"pending Jobs beside others": 0.05})
+}
+func FuzzTotal(f *testing.F) { premise.Fuzz(f, propTotal) }
+
+func TestArguments(t *testing.T) {
+	premise.Check(t, propArguments, premise.Least{"creates": 0.05, "prunes": 0.05, "rolls out": 0.05, "labels": 0.05})
+}
+func FuzzArguments(f *testing.F) { premise.Fuzz(f, propArguments) }
+
+func TestPruning(t *testing.T) {
+	premise.Check(t, propPruning, premise.Least{"some are deleted, some kept": 0.1, "more than 12 of equal times": 0.05})
+}
+func FuzzPruning(f *testing.F) { premise.Fuzz(f, propPruning) }
+
+func TestWithin(t *testing.T) {
+	premise.Check(t, propWithin, premise.Least{"creates": 0.05, "creates up to the maximum": 0.05, "creates beside running Jobs": 0.05})
+}
+func FuzzWithin(f *testing.F) { premise.Fuzz(f, propWithin) }
 
 var (
 	wildFloats = rapid.OneOf(rapid.Float64(), rapid.Float64Range(0, 30), rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), math.Inf(-1),
@@ -32,6 +45,12 @@ var (
 		"foreground", "0.5", "NaN", "-Inf", "1e999", "true", "false"})
 )
 
+// pick draws one of the values, each almost equally often: rapid.SampledFrom prefers the
+// first.
+func pick[T any](t *rapid.T, label string, from ...T) T {
+	return from[rapid.IntRange(0, 1<<10*len(from)-1).Draw(t, label)%len(from)]
+}
+
 func drawProfile(t *rapid.T) keda.Profile {
 	p, err := keda.Release(rapid.SampledFrom(keda.Releases()).Draw(t, "release"))
 	if err != nil {
@@ -41,10 +60,7 @@ func drawProfile(t *rapid.T) keda.Profile {
 }
 
 func drawCount(t *rapid.T, label string) *int32 {
-	if rapid.Bool().Draw(t, label+" unset") {
-		return nil
-	}
-	return new(counts.Draw(t, label))
+	return pick(t, label, nil, new(int32(0)), new(int32(3)), new(int32(20)), new(counts.Draw(t, label)))
 }
 
 func drawScaledJob(t *rapid.T) *keda.ScaledJob {
@@ -54,20 +70,20 @@ func drawScaledJob(t *rapid.T) *keda.ScaledJob {
 		RolloutStrategy: words.Draw(t, "rolloutStrategy"), Rollout: keda.RolloutSpec{
 			Strategy: words.Draw(t, "rollout"), PropagationPolicy: words.Draw(t, "propagation")},
 		ScalingStrategy: keda.ScalingStrategy{
-			Strategy: words.Draw(t, "strategy"), CustomScalingQueueLengthDeduction: drawCount(t, "deduction"),
-			CustomScalingRunningJobPercentage: words.Draw(t, "percentage"), MultipleScalersCalculation: words.Draw(t, "calculation"),
+			Strategy: pick(t, "strategy", "default", "accurate", "eager", "custom", words.Draw(t, "word")), CustomScalingQueueLengthDeduction: drawCount(t, "deduction"),
+			CustomScalingRunningJobPercentage: words.Draw(t, "percentage"), MultipleScalersCalculation: pick(t, "calculation", "sum", "max", "avg", "min", words.Draw(t, "word")),
 			PendingPodConditions: rapid.SliceOfN(words, 0, 3).Draw(t, "conditions"),
 		},
 	}}
 	j.Labels = rapid.MapOfN(words, words, 0, 3).Draw(t, "labels")
-	if rapid.IntRange(0, 9).Draw(t, "annotated") == 0 {
+	if pick(t, "annotated", true, false, false, false, false, false) {
 		j.Annotations = map[string]string{"autoscaling.keda.sh/paused": words.Draw(t, "paused")}
 	}
 	return j
 }
 
 func drawActivity(t *rapid.T) scaling.Activity {
-	return rapid.SampledFrom([]scaling.Activity{scaling.ByThreshold, scaling.Active, scaling.Inactive, scaling.Active}).Draw(t, "activity")
+	return pick(t, "activity", scaling.ByThreshold, scaling.Active, scaling.Inactive, scaling.Active)
 }
 
 func drawState(t *rapid.T) keda.State {
@@ -80,28 +96,32 @@ func drawState(t *rapid.T) keda.State {
 	})
 	scaler := rapid.Custom(func(t *rapid.T) keda.Scaler {
 		s := keda.Scaler{
-			QueueLength: wildFloats.Draw(t, "queue"), Target: wildFloats.Draw(t, "target"),
-			Metrics:             rapid.SliceOfN(metric, 0, 3).Draw(t, "metrics"),
-			ActivationThreshold: rapid.SampledFrom([]float64{0, 0, 5, -1, math.NaN(), math.Inf(1)}).Draw(t, "threshold"),
-			Activity:            drawActivity(t), Failed: rapid.IntRange(0, 5).Draw(t, "failed") == 0,
+			QueueLength:         pick(t, "queue", 7, math.NaN(), 12.5, math.Inf(1), 9.3e18, wildFloats.Draw(t, "wild queue"), 100, 8),
+			Target:              pick(t, "target", 1, 2, 1, wildFloats.Draw(t, "wild target")),
+			ActivationThreshold: pick(t, "threshold", 0, 0, 0, 5, -1, math.NaN(), math.Inf(1)),
+			Activity:            drawActivity(t), Failed: pick(t, "failed", false, false, true, false, false),
 		}
-		if rapid.IntRange(0, 3).Draw(t, "given") == 0 {
-			s.MaxValue = new(wildFloats.Draw(t, "maxValue"))
+		switch pick(t, "numbers", "", "metrics", "maxValue", "") {
+		case "metrics":
+			s.Metrics = rapid.SliceOfN(metric, 1, 3).Draw(t, "metrics")
+		case "maxValue":
+			s.MaxValue = new(pick(t, "maxValue", 3, wildFloats.Draw(t, "wild")))
 		}
 		return s
 	})
+	scalers := pick(t, "scalers", 1, 2, 3, 0)
 	return keda.State{
-		Scalers: rapid.SliceOfN(scaler, 0, 4).Draw(t, "scalers"),
+		Scalers: rapid.SliceOfN(scaler, scalers, scalers).Draw(t, "scalers"),
 		Running: wildInts.Draw(t, "running"), Pending: wildInts.Draw(t, "pending"),
-		JobsUnknown: rapid.IntRange(0, 9).Draw(t, "unknown") == 0,
+		JobsUnknown: pick(t, "unknown", false, false, true, false, false, false, false),
 	}
 }
 
 func drawJobs(t *rapid.T) []keda.Job {
 	condition := rapid.Custom(func(t *rapid.T) keda.Condition {
 		return keda.Condition{
-			Type:   rapid.SampledFrom([]string{"Complete", "Failed", "Suspended", "default"}).Draw(t, "type"),
-			Status: rapid.SampledFrom([]string{"True", "True", "False"}).Draw(t, "status"),
+			Type:   pick(t, "type", "Complete", "Failed", "Suspended", "default"),
+			Status: pick(t, "status", "True", "True", "False"),
 		}
 	})
 	job := rapid.Custom(func(t *rapid.T) keda.Job {
@@ -116,10 +136,10 @@ func drawJobs(t *rapid.T) []keda.Job {
 
 // Nothing panics, no number of Jobs is negative, a panic creates none, and text
 // can be made of it all.
-func propTotal(t *rapid.T) {
+func propTotal(t *rapid.T, counts *premise.Counts) {
 	p, j, s, jobs := drawProfile(t), drawScaledJob(t), drawState(t), drawJobs(t)
 	d := p.Decide(j, s)
-	if d.Create < 0 || d.Create > 0 && d.Fault.Panics() || d.Fault.Panics() != (d.Reason.String() == "the operator panics") {
+	if d.Create < 0 || d.Create > 0 && d.Fault.Panics() || d.Fault.Panics() != (d.Reason == keda.ReasonPanic) {
 		t.Fatalf("%s", d)
 	}
 	_ = d.String()
@@ -132,10 +152,16 @@ func propTotal(t *rapid.T) {
 	for i := range s.Scalers {
 		p.TargetAverage(&s.Scalers[i])
 	}
+	counts.Note("creates", d.Create > 0)
+	counts.Note("KEDA panics", d.Fault.Panics())
+	counts.Note("a number wraps around", d.Fault == keda.WrapsAround)
+	counts.Note("several scalers are active", d.Demand.Active && len(s.Scalers)-d.Demand.Failed > 1)
+	pending := p.Count(j, jobs)
+	counts.Note("pending Jobs beside others", pending.Pending > 0 && pending.Pending < int64(len(jobs)))
 }
 
 // Asked twice the answer is the same, and the arguments are as they were.
-func propArguments(t *rapid.T) {
+func propArguments(t *rapid.T, c *premise.Counts) {
 	p, j, s, jobs := drawProfile(t), drawScaledJob(t), drawState(t), drawJobs(t)
 	text := func() string {
 		manifest, err := json.Marshal(j)
@@ -167,11 +193,15 @@ func propArguments(t *rapid.T) {
 	if after := text(); after != before {
 		t.Fatalf("the generated Job shares memory: %s", after)
 	}
+	c.Note("creates", p.Decide(j, s).Create > 0)
+	c.Note("prunes", len(p.History(j, jobs).Deleted) > 0)
+	c.Note("rolls out", len(p.Rollout(j, jobs).Deleted) > 0)
+	c.Note("labels", len(j.Labels) > 0)
 }
 
 // Of each outcome, as many are deleted as there are above the limit; and where
 // all have a time, none that is kept is older.
-func propPruning(t *rapid.T) {
+func propPruning(t *rapid.T, c *premise.Counts) {
 	p, jobs := drawProfile(t), drawJobs(t)
 	for i := range jobs {
 		jobs[i].CompletionTime = at(rapid.IntRange(0, 9).Draw(t, "minute"))
@@ -189,25 +219,31 @@ func propPruning(t *rapid.T) {
 			}
 		}
 	}
+	c.Note("some are deleted, some kept", len(gone) > 0 && len(gone) < len(jobs))
+	c.Note("more than 12 of equal times", len(gone) > 0 && len(jobs) > 12)
 }
 
 // Under default and accurate, with sensible counts and bounds, KEDA keeps what
 // it calls the maximum: what runs above the minimum, and all that is created,
 // is at most the queue's Jobs.
-func propWithin(t *rapid.T) {
+func propWithin(t *rapid.T, c *premise.Counts) {
 	p, s := drawProfile(t), drawState(t)
 	j := &keda.ScaledJob{}
-	most := rapid.Int32Range(0, 20).Draw(t, "max")
-	j.Spec.MinReplicaCount, j.Spec.MaxReplicaCount = new(rapid.Int32Range(0, most).Draw(t, "min")), &most
-	j.Spec.ScalingStrategy.Strategy = rapid.SampledFrom([]string{"default", "accurate"}).Draw(t, "strategy")
-	s.Running = rapid.Int64Range(0, 40).Draw(t, "R")
-	s.Pending = rapid.Int64Range(0, s.Running).Draw(t, "P")
+	most := pick[int32](t, "max", 20, 5, 1, 0, 12)
+	j.Spec.MinReplicaCount, j.Spec.MaxReplicaCount = new(min(most, pick[int32](t, "min", 0, 2, 20))), &most
+	j.Spec.ScalingStrategy.Strategy = pick(t, "strategy", "default", "accurate")
+	s.Running = pick[int64](t, "R", 0, 3, 1, 8, 25)
+	s.Pending = min(s.Running, pick[int64](t, "P", 0, 2, 25))
 	s.JobsUnknown = false
 	d := p.Decide(j, s)
 	accurate20 := p.Rule("accurate").Since == "2.0" && d.Strategy.Name() == "accurate"
-	if d.Create > 0 && d.Fault == keda.NoFault && !accurate20 && s.Running+d.Create > int64(most) {
+	creates := d.Create > 0 && d.Fault == keda.NoFault && !accurate20
+	if creates && s.Running+d.Create > int64(most) {
 		t.Fatalf("%s", d)
 	}
+	c.Note("creates", creates)
+	c.Note("creates up to the maximum", creates && s.Running+d.Create == int64(most))
+	c.Note("creates beside running Jobs", creates && s.Running > 0)
 }
 
 func TestDecideAllocatesNothing(t *testing.T) {

@@ -2,6 +2,9 @@ package keda_test
 
 import (
 	"fmt"
+	"os"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -43,6 +46,29 @@ func TestReleases(t *testing.T) {
 		require.Equal(t, name, release(t, name).Release())
 		require.True(t, i == 0 || ordinal(t, releases[i-1]) < ordinal(t, name), name)
 	}
+}
+
+// KEDA's releases up to the newest known.
+func TestAllReleases(t *testing.T) {
+	require.Equal(t, strings.Fields(`2.0.0 2.1.0 2.2.0 2.3.0 2.4.0 2.5.0 2.6.0 2.6.1 2.7.0 2.7.1 2.8.0 2.8.1 2.8.2 2.9.0 2.9.1 2.9.2 2.9.3 2.10.0 2.10.1
+		2.11.0 2.11.1 2.11.2 2.12.0 2.12.1 2.13.0 2.13.1 2.14.0 2.14.1 2.15.0 2.15.1 2.16.0 2.16.1 2.17.0 2.17.1 2.17.2 2.17.3 2.18.0 2.18.1 2.18.2 2.18.3
+		2.19.0 2.20.0 2.20.1 2.20.2 2.21.0`), keda.Releases())
+}
+
+// The table in the package comment has the first release of each rule.
+func TestPackageComment(t *testing.T) {
+	source, err := os.ReadFile("keda.go")
+	require.NoError(t, err)
+	var documented, known []string
+	for _, row := range regexp.MustCompile(`(?m)^//\t(\w+)((?: +2\.[0-9.]+)+) `).FindAllStringSubmatch(string(source), -1) {
+		for _, since := range strings.Fields(row[2]) {
+			documented = append(documented, row[1]+" "+since)
+		}
+	}
+	for _, r := range keda.Rules() {
+		known = append(known, r.Behavior+" "+r.Since)
+	}
+	require.Equal(t, known, documented)
 }
 
 func TestRules(t *testing.T) {

@@ -209,7 +209,7 @@ func Rules() []Rule {
 // behaviorOf returns the behavior of that name.
 func behaviorOf(name string) (behavior, bool) {
 	i := slices.IndexFunc(table[:], func(b behaviorForms) bool { return b.name == name })
-	return behavior(max(0, i)), i >= 0
+	return behavior(i), i >= 0
 }
 
 func (b behavior) rule(form uint8) Rule {

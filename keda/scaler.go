@@ -59,6 +59,7 @@ func (m *Metric) UnmarshalJSON(data []byte) error { return jsonform.Unmarshal(da
 // A sample is an entry of the aggregation.
 type sample[T int64 | float64] struct {
 	queue, jobs T
+	uncapped    float64 // jobs without the maximum
 	active      bool
 }
 

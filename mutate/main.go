@@ -82,7 +82,7 @@ type options struct {
 	workers, sample                     int
 	seed                                uint64
 	factor, least                       float64
-	json                                bool
+	short, json                         bool
 	patterns                            []string
 }
 
@@ -102,6 +102,7 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	f.Uint64Var(&o.seed, "seed", 1, "`seed` of the sample")
 	f.Float64Var(&o.factor, "timeout", 5, "stop tests after this `multiple` of their time without a mutant, and not before 10s")
 	f.Float64Var(&o.least, "least", 95, "least `percentage` of killed mutants in each package")
+	f.BoolVar(&o.short, "short", false, "run the tests with -short: in less time, and at most as many mutants are killed")
 	f.BoolVar(&o.json, "json", false, "print the report as JSON")
 	if err := f.Parse(args); err != nil {
 		return o, err

@@ -91,18 +91,19 @@ func (s *suite) use(deps []listed, path string) bool {
 	return uses
 }
 
-// hash identifies the sources of a package and of its tests.
+// hash identifies the sources of a package and of its tests, with the flags of the tests.
 func hash(s *source, tests []*suite) (string, error) {
 	var names []string
 	for _, f := range s.files {
 		names = append(names, f.absolute)
 	}
-	for _, t := range tests {
-		names = append(names, t.inputs...)
-	}
-	slices.Sort(names)
 	sum := sha256.New()
 	fmt.Fprintln(sum, runtime.Version())
+	for _, t := range tests {
+		names = append(names, t.inputs...)
+		fmt.Fprintln(sum, t.flags)
+	}
+	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
 		b, err := os.ReadFile(name)
 		if err != nil {

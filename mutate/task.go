@@ -55,6 +55,11 @@ func plan(ctx context.Context, dir string, o options) ([]*task, error) {
 		if t.suites, err = suites(ctx, dir, s.path, strings.Fields(o.tests)); err != nil {
 			return nil, err
 		}
+		if o.short {
+			for _, s := range t.suites {
+				s.flags = append(s.flags, "-test.short")
+			}
+		}
 		if t.hash, err = hash(s, t.suites); err != nil {
 			return nil, err
 		}

@@ -130,13 +130,8 @@ func DefaultPolicy() Policy { return Policy{Strategy: Immediate} }
 // Deletes reports whether the policy deletes the Job while current is the owner's
 // revision. It does not depend on other Jobs.
 func (p Policy) Deletes(j Job, current Revision) bool {
-	switch {
-	case j.Finished || j.Deleting:
-		return false
-	case p.Strategy == Immediate || p.Strategy == Drain && j.NeverStarted:
-		return p.outdated(j.Revision, current)
-	}
-	return false
+	chosen := p.Strategy == Immediate || p.Strategy == Drain && j.NeverStarted
+	return chosen && !j.Finished && !j.Deleting && p.outdated(j.Revision, current)
 }
 
 // outdated reports whether r is known to be older than the current revision.

@@ -1,6 +1,7 @@
 package scaling
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/scaledjob/scaledjob/internal/jsonform"
@@ -229,13 +230,7 @@ func (d *Demand) choose(metrics []Metric, longest float64, shortest bool) {
 // precedes breaks a tie by the lower target, which asks for more Jobs, then by the name,
 // so that explanations do not depend on the order.
 func (m *Metric) precedes(best *Metric) bool {
-	if best == nil {
-		return true
-	}
-	if m.Target != best.Target {
-		return m.Target < best.Target
-	}
-	return m.Name < best.Name
+	return best == nil || cmp.Or(cmp.Compare(m.Target, best.Target), cmp.Compare(m.Name, best.Name)) < 0
 }
 
 // total computes the sum of the active metrics, or their mean.
@@ -258,9 +253,9 @@ func (d *Demand) total(metrics []Metric, longest float64, mean bool) {
 	}
 	d.Read, d.Active = read, active
 	d.Queue, d.Quotient = queue.float(), quotient.float()
-	if mean && active > 0 {
-		d.Queue /= float64(active)
-		d.Quotient /= float64(active)
+	if mean {
+		n := float64(max(1, active))
+		d.Queue, d.Quotient = d.Queue/n, d.Quotient/n
 	}
 	if positive && d.Queue == 0 { // too small for the sum's unit
 		d.Queue = math.SmallestNonzeroFloat64
@@ -271,22 +266,16 @@ func (d *Demand) total(metrics []Metric, longest float64, mean bool) {
 // their order. Its unit is 2^-63, and each number is cut to it. From 2^63 on a sum is
 // infinite.
 type sum struct {
-	whole, part uint64 // both below 2^63
+	whole, part uint64 // both below 2^63, unless over
 	over        bool
 }
 
 func (s sum) plus(x float64) sum {
-	if x >= 1<<63 {
-		s.over = true
-		return s
-	}
-	whole := int64(x)
-	s.part += uint64(int64((x - float64(whole)) * (1 << 63)))
+	whole, part := math.Modf(min(x, 1<<63))
+	s.part += uint64(part * (1 << 63))
 	s.whole += uint64(whole) + s.part>>63
 	s.part &= 1<<63 - 1
-	if s.whole >= 1<<63 {
-		s.whole, s.over = 0, true
-	}
+	s.over = s.over || s.whole >= 1<<63
 	return s
 }
 

@@ -19,6 +19,8 @@ func TestInfiniteQueue(t *testing.T) {
 		require.Equal(t, int64(7), scaling.Decide(p, s).Create, "%s", a)
 		p.Bounds.Max = scaling.NoMax
 		require.Equal(t, scaling.RuleUnreadable, scaling.Decide(p, s).Rule, "%s", a)
+		longest := scaling.State{Metrics: []scaling.Metric{{Value: math.MaxFloat64, Target: 2}}, Jobs: &scaling.JobCounts{}}
+		require.Equal(t, scaling.RuleStrategy, scaling.Decide(p, longest).Rule, "%s", a)
 	}
 }
 
@@ -46,6 +48,122 @@ func TestSumOfManyFractions(t *testing.T) {
 	d := scaling.Aggregate(scaling.Sum, metrics, false)
 	require.Equal(t, int64(333_333), d.Jobs)
 	require.Equal(t, 999_999.0, d.Queue)
+}
+
+// A quotient is rounded up, unless it is within one part in 10^9 of a whole number. A
+// queue that is not empty asks for a Job, and a sum of 2^63 and above is infinite.
+func TestRounding(t *testing.T) {
+	const huge, tiny = 1 << 63, math.SmallestNonzeroFloat64
+	most := int64(math.MaxInt64)
+	for _, tt := range []struct {
+		values []float64
+		target float64
+		jobs   int64
+		queue  float64 // of their sum
+	}{
+		{[]float64{0}, 1, 0, 0},
+		{[]float64{tiny}, 1, 1, tiny},
+		{[]float64{tiny}, math.MaxFloat64, 1, tiny},
+		{[]float64{1}, 1, 1, 1},
+		{[]float64{1.1}, 1, 2, 1.1},
+		{[]float64{2.1}, 0.3, 7, 2.1},
+		{[]float64{250_000_000.25}, 1, 250_000_000, 250_000_000.25},
+		{[]float64{249_999_999.25}, 1, 250_000_000, 249_999_999.25},
+		{[]float64{1e9 + 0.5}, 1, 1e9 + 1, 1e9 + 0.5},
+		{[]float64{2e9 + 0.75}, 1, 2e9 + 1, 2e9 + 0.75},
+		{[]float64{huge}, 1, most, math.Inf(1)},
+		{[]float64{huge / 2}, 1, 1 << 62, huge / 2},
+		{[]float64{huge / 2, huge / 2}, 1, most, math.Inf(1)},
+		{[]float64{huge / 2, huge / 2, huge / 2, huge / 2, 1}, 1, most, math.Inf(1)},
+		{[]float64{huge / 2, huge/2 - 1024}, 1, math.MaxInt64 - 1023, huge - 1024},
+		{[]float64{0.75, 0.75, 0.5}, 1, 2, 2},
+	} {
+		var metrics []scaling.Metric
+		for _, value := range tt.values {
+			metrics = append(metrics, scaling.Metric{Value: value, Target: tt.target, Activity: scaling.Active})
+		}
+		d := scaling.Aggregate(scaling.Sum, metrics, false)
+		require.Equal(t, tt.jobs, d.Jobs, "%+v", tt)
+		require.Equal(t, tt.queue, d.Queue, "%+v", tt)
+		if len(metrics) == 1 {
+			for _, a := range []scaling.Aggregation{scaling.Max, scaling.Min, scaling.Avg} {
+				require.Equal(t, tt.jobs, scaling.Aggregate(a, metrics, false).Jobs, "%s %+v", a, tt)
+			}
+		}
+	}
+}
+
+// The rule names the first reason in the order of Rule's comment.
+func TestRules(t *testing.T) {
+	asks := func(n float64) []scaling.Metric { return []scaling.Metric{{Value: n, Target: 1}} }
+	failed := append(asks(3), scaling.Metric{Failed: true})
+	for _, tt := range []struct {
+		name    string
+		policy  scaling.Policy
+		metrics []scaling.Metric
+		jobs    scaling.JobCounts
+		create  int64
+		rule    scaling.Rule
+	}{
+		{"the strategy", scaling.Policy{Bounds: scaling.Bounds{Max: 9}}, asks(3), scaling.JobCounts{}, 3, scaling.RuleStrategy},
+		{"no more than the maximum, of its own accord", scaling.Policy{Bounds: scaling.Bounds{Max: 3}}, asks(3), scaling.JobCounts{}, 3, scaling.RuleStrategy},
+		{"nothing to do, without a minimum", scaling.Policy{Bounds: scaling.Bounds{Max: 9}}, asks(3), scaling.JobCounts{Running: 3}, 0, scaling.RuleStrategy},
+		{"more than the maximum", scaling.Policy{Bounds: scaling.Bounds{Max: 3}}, asks(4), scaling.JobCounts{}, 3, scaling.RuleMax},
+		{"more than is left beside the minimum", scaling.Policy{Bounds: scaling.Bounds{Min: 2, Max: 4}}, asks(3), scaling.JobCounts{}, 4, scaling.RuleMax},
+		{"terminating Jobs", scaling.Policy{Bounds: scaling.Bounds{Max: 4}}, asks(3), scaling.JobCounts{Terminating: 2}, 2, scaling.RuleMax},
+		{"the minimum", scaling.Policy{Bounds: scaling.Bounds{Min: 2, Max: 9, Mode: scaling.Floor}}, asks(1), scaling.JobCounts{}, 2, scaling.RuleMin},
+		{"the minimum and the queue", scaling.Policy{Bounds: scaling.Bounds{Min: 2, Max: 9}}, asks(1), scaling.JobCounts{}, 3, scaling.RuleStrategy},
+		{"the minimum, as terminating Jobs leave it", scaling.Policy{Bounds: scaling.Bounds{Min: 2, Max: 4}}, asks(0), scaling.JobCounts{Terminating: 3}, 1, scaling.RuleMax},
+		{"inactive", scaling.Policy{Bounds: scaling.Bounds{Min: 2, Max: 9}}, asks(0), scaling.JobCounts{Running: 1}, 1, scaling.RuleInactive},
+		{"some unreadable", scaling.Policy{Bounds: scaling.Bounds{Min: 2, Max: 9}}, failed, scaling.JobCounts{}, 5, scaling.RuleStrategy},
+		{"held", scaling.Policy{Bounds: scaling.Bounds{Min: 2, Max: 9}, HoldOnFailure: true}, failed, scaling.JobCounts{}, 2, scaling.RuleHeld},
+		{"all readable", scaling.Policy{Bounds: scaling.Bounds{Max: 9}, HoldOnFailure: true}, asks(3), scaling.JobCounts{}, 3, scaling.RuleStrategy},
+		{"unreadable", scaling.Policy{Bounds: scaling.Bounds{Min: 2, Max: 9}}, failed[1:], scaling.JobCounts{}, 2, scaling.RuleUnreadable},
+		{"no metrics", scaling.Policy{Bounds: scaling.Bounds{Min: 2, Max: 9}}, nil, scaling.JobCounts{}, 2, scaling.RuleInactive},
+	} {
+		d := scaling.Decide(tt.policy, scaling.State{Metrics: tt.metrics, Jobs: &tt.jobs})
+		require.Equal(t, tt.create, d.Create, "%s\n%s", tt.name, d)
+		require.Equal(t, tt.rule, d.Rule, "%s\n%s", tt.name, d)
+	}
+}
+
+// Each line says what was read, and leaves out what there is none of.
+func TestTraceText(t *testing.T) {
+	queues := []scaling.Metric{{Name: "b", Value: 3, Target: 2}, {Name: "a", Value: 1, Target: 2}, {Name: "c", Failed: true}}
+	for _, tt := range []struct {
+		policy scaling.Policy
+		state  scaling.State
+		want   string
+	}{
+		{scaling.Policy{Bounds: scaling.Bounds{Min: 5, Max: 5, Mode: scaling.Floor}, Aggregation: scaling.Sum},
+			scaling.State{Metrics: queues, Jobs: &scaling.JobCounts{Running: 3, Pending: 2, Suspended: 1, Stuck: 1, Terminating: 4, InFlight: 1}},
+			`metrics   2 of 3 read, 2 active; sum: queue length 4 asks for 2 Jobs, rounded up to 2
+jobs      R=4 running, P=3 of them pending, S=1 of them stuck; 1 suspended; 1 in flight; 4 terminating, not part of R
+bounds    min 5 (floor), max 5: T=5 of 2 Jobs asked for
+strategy  default: T - R; at T=5 R=4 P=3 S=1 M=5 it proposes 1
+limits    min needs 1 more Jobs, max allows 0 more
+create    0: the maximum`},
+		{scaling.Policy{Bounds: scaling.Bounds{Min: 6, Max: 5}, Aggregation: scaling.Min},
+			scaling.State{Metrics: queues, Jobs: &scaling.JobCounts{Running: 7}},
+			`metrics   2 of 3 read, 2 active; min is a: queue length 1 asks for 0.5 Jobs, rounded up to 1
+jobs      R=7 running, P=0 of them pending, S=0 of them stuck
+bounds    min 5 (additive), max 5 (min 6 exceeds max and counts as max): T=0 of 1 Jobs asked for, R=2 of 7 running
+strategy  default: T - R; at T=0 R=2 P=0 S=0 M=0 it proposes -2
+limits    min needs 0 more Jobs, max allows 0 more
+create    0: the maximum`},
+		{scaling.Policy{Bounds: scaling.Bounds{Max: scaling.NoMax}},
+			scaling.State{Metrics: []scaling.Metric{{Value: 3, Target: 2}}, Jobs: &scaling.JobCounts{}},
+			`metrics   1 of 1 read, 1 active; max: queue length 3 asks for 1.5 Jobs, rounded up to 2
+jobs      R=0 running, P=0 of them pending, S=0 of them stuck
+bounds    min 0 (additive), max unlimited: T=2 of 2 Jobs asked for
+strategy  default: T - R; at T=2 R=0 P=0 S=0 M=unlimited it proposes 2
+limits    min needs 0 more Jobs, no maximum
+create    2: the strategy's proposal`},
+		{scaling.Policy{Bounds: scaling.Bounds{Max: 3}}, scaling.State{Metrics: queues[2:]},
+			"metrics   0 of 1 read, 0 active\njobs      not known\ncreate    0: the Jobs are not known"},
+	} {
+		require.Equal(t, tt.want, scaling.Decide(tt.policy, tt.state).String())
+	}
 }
 
 func TestHealth(t *testing.T) {

@@ -93,7 +93,6 @@ func (d Decision) String() string {
 // String returns the stages in aligned lines, without a newline at the end.
 func (t Trace) String() string {
 	var b strings.Builder
-	b.Grow(400)
 	fmt.Fprintf(&b, "metrics   %s\n", t.metrics())
 	if !t.JobsKnown {
 		b.WriteString("jobs      not known")
@@ -115,7 +114,7 @@ func (t Trace) metrics() string {
 	switch {
 	case d.Active == 0:
 		return counts
-	case d.Name == "" || t.Aggregation == Avg || t.Aggregation == Sum:
+	case d.Name == "":
 		return fmt.Sprintf("%s; %s: queue length %g asks for %g Jobs, rounded up to %d", counts, t.Aggregation, d.Queue, d.Quotient, d.Jobs)
 	}
 	return fmt.Sprintf("%s; %s is %s: queue length %g asks for %g Jobs, rounded up to %d", counts, t.Aggregation, d.Name, d.Queue, d.Quotient, d.Jobs)

@@ -11,30 +11,31 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
+	"github.com/scaledjob/scaledjob/internal/premise"
 	"github.com/scaledjob/scaledjob/schedule"
 	"github.com/scaledjob/scaledjob/schedule/interval"
 )
 
 func TestNoRunTwice(t *testing.T)   { rapid.Check(t, propNoRunTwice) }
-func FuzzNoRunTwice(f *testing.F)   { f.Fuzz(rapid.MakeFuzz(propNoRunTwice)) }
+func FuzzNoRunTwice(f *testing.F)   { premise.Seeded(f, propNoRunTwice) }
 func TestIdempotent(t *testing.T)   { rapid.Check(t, propIdempotent) }
-func FuzzIdempotent(f *testing.F)   { f.Fuzz(rapid.MakeFuzz(propIdempotent)) }
+func FuzzIdempotent(f *testing.F)   { premise.Seeded(f, propIdempotent) }
 func TestOneAtATime(t *testing.T)   { rapid.Check(t, propOneAtATime) }
-func FuzzOneAtATime(f *testing.F)   { f.Fuzz(rapid.MakeFuzz(propOneAtATime)) }
+func FuzzOneAtATime(f *testing.F)   { premise.Seeded(f, propOneAtATime) }
 func TestWaiting(t *testing.T)      { rapid.Check(t, propWaiting) }
-func FuzzWaiting(f *testing.F)      { f.Fuzz(rapid.MakeFuzz(propWaiting)) }
+func FuzzWaiting(f *testing.F)      { premise.Seeded(f, propWaiting) }
 func TestBlocked(t *testing.T)      { rapid.Check(t, propBlocked) }
-func FuzzBlocked(f *testing.F)      { f.Fuzz(rapid.MakeFuzz(propBlocked)) }
+func FuzzBlocked(f *testing.F)      { premise.Seeded(f, propBlocked) }
 func TestBlockEnds(t *testing.T)    { rapid.Check(t, propBlockEnds) }
-func FuzzBlockEnds(f *testing.F)    { f.Fuzz(rapid.MakeFuzz(propBlockEnds)) }
+func FuzzBlockEnds(f *testing.F)    { premise.Seeded(f, propBlockEnds) }
 func TestConservation(t *testing.T) { rapid.Check(t, propConservation) }
-func FuzzConservation(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propConservation)) }
+func FuzzConservation(f *testing.F) { premise.Seeded(f, propConservation) }
 func TestAllDue(t *testing.T)       { rapid.Check(t, propAllDue) }
-func FuzzAllDue(f *testing.F)       { f.Fuzz(rapid.MakeFuzz(propAllDue)) }
+func FuzzAllDue(f *testing.F)       { premise.Seeded(f, propAllDue) }
 func TestOrder(t *testing.T)        { rapid.Check(t, propOrder) }
-func FuzzOrder(f *testing.F)        { f.Fuzz(rapid.MakeFuzz(propOrder)) }
+func FuzzOrder(f *testing.F)        { premise.Seeded(f, propOrder) }
 func TestAnyInput(t *testing.T)     { rapid.Check(t, propAnyInput) }
-func FuzzAnyInput(f *testing.F)     { f.Fuzz(rapid.MakeFuzz(propAnyInput)) }
+func FuzzAnyInput(f *testing.F)     { premise.Seeded(f, propAnyInput) }
 
 // live lets a world go on for a while, and checks each decision.
 func live(t *rapid.T, w *world, check func(before schedule.State, d schedule.Decision), more map[string]func(*rapid.T)) {

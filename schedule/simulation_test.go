@@ -10,11 +10,12 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/scaledjob/scaledjob/history"
+	"github.com/scaledjob/scaledjob/internal/premise"
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
 func TestSecondBySecond(t *testing.T) { rapid.Check(t, propSecondBySecond) }
-func FuzzSecondBySecond(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propSecondBySecond)) }
+func FuzzSecondBySecond(f *testing.F) { premise.Seeded(f, propSecondBySecond) }
 
 // A play is a job, what its runs do, and when runs are asked for. Times are seconds
 // since the creation.

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/internal/premise"
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
@@ -59,7 +60,7 @@ func TestValidateDependencies(t *testing.T) {
 }
 
 func TestCycles(t *testing.T) { rapid.Check(t, propCycles) }
-func FuzzCycles(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propCycles)) }
+func FuzzCycles(f *testing.F) { premise.Seeded(f, propCycles) }
 
 // There is an error if and only if a job comes after itself, and each cycle is one.
 func propCycles(t *rapid.T) {

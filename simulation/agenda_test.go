@@ -5,12 +5,14 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/scaledjob/scaledjob/internal/premise"
 )
 
 func TestAgenda(t *testing.T) { rapid.Check(t, propAgenda) }
-func FuzzAgenda(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propAgenda)) }
+func FuzzAgenda(f *testing.F) { premise.Seeded(f, propAgenda) }
 func TestDeque(t *testing.T)  { rapid.Check(t, propDeque) }
-func FuzzDeque(f *testing.F)  { f.Fuzz(rapid.MakeFuzz(propDeque)) }
+func FuzzDeque(f *testing.F)  { premise.Seeded(f, propDeque) }
 
 // Entries come by time, then by duty, then in the order in which they were made, as from
 // a list that is searched.

@@ -11,21 +11,22 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/scaledjob/scaledjob/internal/premise"
 	"github.com/scaledjob/scaledjob/placement/jobs"
 	"github.com/scaledjob/scaledjob/simulation"
 )
 
 func TestAudit(t *testing.T) { rapid.Check(t, propAudit) }
-func FuzzAudit(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propAudit)) }
+func FuzzAudit(f *testing.F) { premise.Seeded(f, propAudit) }
 func TestMax(t *testing.T)   { rapid.Check(t, propMax) }
-func FuzzMax(f *testing.F)   { f.Fuzz(rapid.MakeFuzz(propMax)) }
+func FuzzMax(f *testing.F)   { premise.Seeded(f, propMax) }
 func TestSameItems(t *testing.T) {
 	rapid.Check(t, propSameItems)
 	require.Greater(t, compared, 100)
 }
-func FuzzSameItems(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propSameItems)) }
+func FuzzSameItems(f *testing.F) { premise.Seeded(f, propSameItems) }
 func TestSameBytes(t *testing.T) { rapid.Check(t, propSameBytes) }
-func FuzzSameBytes(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propSameBytes)) }
+func FuzzSameBytes(f *testing.F) { premise.Seeded(f, propSameBytes) }
 
 const (
 	second = simulation.Duration(time.Second)

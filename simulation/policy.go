@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/keda"
 	"github.com/scaledjob/scaledjob/placement/jobs"
@@ -210,8 +211,12 @@ func (p KEDA) Decide(poll Poll) Decision {
 	return Decision{Create: d.Create, Rule: d.Reason.String()}
 }
 
-func (p KEDA) check(r *report, _ []Cluster) {
-	const spec = "policy.spec."
+func (p KEDA) check(r *report, _ []Cluster) { r.Join("policy", p.Validate()) }
+
+// Validate returns every invalid field of Spec that the simulation uses, joined, each a
+// [*field.Error].
+func (p KEDA) Validate() error {
+	var r field.Errors
 	for _, n := range []struct {
 		name  string
 		value *int32
@@ -224,14 +229,15 @@ func (p KEDA) check(r *report, _ []Cluster) {
 		{"failedJobsHistoryLimit", p.Spec.FailedJobsHistoryLimit, 0},
 	} {
 		if n.value != nil {
-			r.AtLeast(spec+n.name, int64(*n.value), n.least)
+			r.AtLeast("spec."+n.name, int64(*n.value), n.least)
 		}
 	}
 	of := p.Spec.ScalingStrategy
 	r.Check(slices.Contains([]string{"", "default", "accurate", "eager", "custom"}, of.Strategy),
-		spec+"scalingStrategy.strategy", of.Strategy, "default, accurate, eager or custom")
+		"spec.scalingStrategy.strategy", of.Strategy, "default, accurate, eager or custom")
 	r.Check(slices.Contains([]string{"", "max", "min", "avg", "sum"}, of.MultipleScalersCalculation),
-		spec+"scalingStrategy.multipleScalersCalculation", of.MultipleScalersCalculation, "max, min, avg or sum")
+		"spec.scalingStrategy.multipleScalersCalculation", of.MultipleScalersCalculation, "max, min, avg or sum")
+	return r.Err()
 }
 
 // podOf is a Job with the pod that it has in a phase.

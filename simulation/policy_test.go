@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/scaledjob/scaledjob/internal/premise"
 	"github.com/scaledjob/scaledjob/keda"
 	"github.com/scaledjob/scaledjob/placement/jobs"
 	"github.com/scaledjob/scaledjob/simulation"
@@ -175,7 +176,7 @@ func (w whole) Decide(p simulation.Poll) simulation.Decision {
 }
 
 func TestListEqualsCounts(t *testing.T) { rapid.Check(t, propListEqualsCounts) }
-func FuzzListEqualsCounts(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propListEqualsCounts)) }
+func FuzzListEqualsCounts(f *testing.F) { premise.Seeded(f, propListEqualsCounts) }
 
 // The list of Jobs and their counts agree, also if the list is old; and a policy that asks
 // for the list decides on the same numbers.

@@ -9,11 +9,12 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/internal/premise"
 	"github.com/scaledjob/scaledjob/simulation"
 )
 
 func TestFront(t *testing.T) { rapid.Check(t, propFront) }
-func FuzzFront(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propFront)) }
+func FuzzFront(f *testing.F) { premise.Seeded(f, propFront) }
 
 // better reports whether policy a leaves no item undone, waits no longer than b, costs no
 // more, and one of the two is less.

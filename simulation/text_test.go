@@ -2,7 +2,7 @@ package simulation_test
 
 import (
 	"encoding/json"
-	"reflect"
+	"fmt"
 	"testing"
 	"time"
 
@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/internal/premise"
 	"github.com/scaledjob/scaledjob/keda"
 	"github.com/scaledjob/scaledjob/placement/jobs"
 	"github.com/scaledjob/scaledjob/scaling"
@@ -32,27 +33,42 @@ func TestText(t *testing.T) {
 	require.Equal(t, "1m", d.String())
 }
 
-func TestTextAgain(t *testing.T) { rapid.Check(t, propTextAgain) }
-func FuzzTextAgain(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propTextAgain)) }
+func TestTextAgain(t *testing.T) {
+	premise.Check(t, propTextAgain, premise.Least{"arrivals": 0.05, "a distribution": 0.05})
+}
 
-// What can be read is written so that it reads the same.
-func propTextAgain(t *rapid.T) {
-	text := rapid.OneOf(
+func FuzzTextAgain(f *testing.F) {
+	for _, text := range []string{"constant:2/s", "poisson:1e+06/720h", "bursts:100/10m", "daily:1/s,5/s,2/s", "poisson:NaN/s", "constant:-0/1m30s",
+		"1h0m5s", "exp:30s", "lognormal:30s,1m", "recorded:12s, 30s,500ms", "-1ns", ""} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) { sameAgain(t, text) })
+}
+
+func propTextAgain(t *rapid.T, c *premise.Counts) {
+	arrivals, distribution := sameAgain(t, rapid.OneOf(
 		rapid.StringMatching(`(constant|poisson|bursts|daily):([0-9.e]{1,6}/[0-9.]{0,3}(ns|us|ms|s|m|h),?){1,3}`),
 		rapid.StringMatching(`((constant|exp|lognormal|recorded):)?([0-9.]{1,5}(ns|us|ms|s|m|h),?){1,3}`),
-	).Draw(t, "text")
+	).Draw(t, "text"))
+	c.Note("arrivals", arrivals)
+	c.Note("a distribution", distribution)
+}
+
+// sameAgain checks that a text which can be read is written so that it reads the same. It
+// reports whether the text is one of arrivals, and whether it is one of a distribution.
+func sameAgain(t require.TestingT, text string) (arrivals, distribution bool) {
 	var a, b simulation.Arrivals
-	if a.UnmarshalText([]byte(text)) == nil {
-		if err := b.UnmarshalText([]byte(a.String())); err != nil || !reflect.DeepEqual(a, b) {
-			t.Fatalf("%v %v: %v", a, b, err)
-		}
+	if arrivals = a.UnmarshalText([]byte(text)) == nil; arrivals {
+		require.NoError(t, b.UnmarshalText([]byte(a.String())), "%v", a)
+		require.Equal(t, a.String(), b.String())
+		require.Equal(t, fmt.Sprintf("%#v", a.Rates), fmt.Sprintf("%#v", b.Rates), "a NaN is unequal to itself")
 	}
 	var d, e simulation.Distribution
-	if d.UnmarshalText([]byte(text)) == nil {
-		if err := e.UnmarshalText([]byte(d.String())); err != nil || e.String() != d.String() {
-			t.Fatalf("%v %v: %v", d, e, err)
-		}
+	if distribution = d.UnmarshalText([]byte(text)) == nil; distribution {
+		require.NoError(t, e.UnmarshalText([]byte(d.String())), "%v", d)
+		require.Equal(t, d.String(), e.String())
 	}
+	return arrivals, distribution
 }
 
 func TestTextThatIsWrong(t *testing.T) {

@@ -51,6 +51,8 @@ func (s *Scenario) stream(which uint64) *rand.Rand { return rand.New(rand.NewPCG
 func newWorld(s *Scenario, o Options) *world {
 	arrivals, end := s.times()
 	w := &world{Scenario: s, options: o, end: end, measure: &measure{}, control: newControl(s)}
+	expected := int(s.Capacity().Arrivals*arrivals.seconds()*1.01) + 64
+	w.waits, w.responses = make([]Duration, 0, expected), make([]Duration, 0, expected)
 	if !o.SummaryOnly {
 		w.ticks = make([]Tick, 0, min(arrivals/w.polling.interval()+3, 1<<17))
 	}

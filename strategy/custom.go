@@ -14,14 +14,13 @@ import (
 type Custom struct {
 	deduction  int64
 	percentage Percentage
-	text       string // of String; "" in the zero value
 }
 
 // NewCustom returns the strategy with the parameters that KEDA calls
 // customScalingQueueLengthDeduction, in Jobs, and
 // customScalingRunningJobPercentage.
 func NewCustom(deduction int64, percentage Percentage) *Custom {
-	return &Custom{deduction, percentage, customText(deduction, percentage)}
+	return &Custom{deduction, percentage}
 }
 
 // Propose returns min(M, T - deduction - trunc(R * percentage)).
@@ -33,19 +32,12 @@ func (c *Custom) Propose(l Load) int64 {
 
 // String returns the name and the formula with its parameters.
 func (c *Custom) String() string {
-	if c.text == "" {
-		return customText(c.deduction, c.percentage)
-	}
-	return c.text
-}
-
-func customText(deduction int64, percentage Percentage) string {
 	sign := "-"
-	if deduction < 0 {
+	if c.deduction < 0 {
 		sign = "+"
 	}
-	digits := strings.TrimPrefix(strconv.FormatInt(deduction, 10), "-")
-	return fmt.Sprintf("custom: min(M, T %s %s - trunc(R * %s))", sign, digits, percentage)
+	digits := strings.TrimPrefix(strconv.FormatInt(c.deduction, 10), "-")
+	return fmt.Sprintf("custom: min(M, T %s %s - trunc(R * %s))", sign, digits, c.percentage)
 }
 
 // A Percentage is an exact decimal of at least 0: 1 is all, 0.5 is half. The zero
@@ -78,10 +70,10 @@ func PercentageOf(f float64) (Percentage, error) {
 
 // Of returns trunc(n * p), at most MaxInt64. A negative n counts as 0.
 func (p Percentage) Of(n int64) int64 {
-	if n <= 0 || p.x == nil {
+	if p.x == nil {
 		return 0
 	}
-	part := new(big.Int).Mul(big.NewInt(n), p.x.Num())
+	part := new(big.Int).Mul(big.NewInt(max(0, n)), p.x.Num())
 	part.Quo(part, p.x.Denom())
 	if !part.IsInt64() {
 		return math.MaxInt64

@@ -181,6 +181,37 @@ func TestSaturation(t *testing.T) {
 	require.Equal(t, int64(math.MinInt64), strategy.Eager{}.Propose(l))
 }
 
+// additive embeds a strategy with a total, and is none itself.
+type additive struct{ strategy.Default }
+
+func (additive) TargetIsTotal() bool { return false }
+
+// The target is a total if running Jobs are subtracted from it.
+func TestTargetIsTotal(t *testing.T) {
+	for _, s := range []strategy.Strategy{strategy.Default{}, strategy.PendingAware{}} {
+		require.True(t, strategy.TargetIsTotal(s), "%v", s)
+	}
+	for _, s := range []strategy.Strategy{strategy.Accurate{}, strategy.Accurate{SubtractPending: true}, strategy.Eager{}, custom(t, 0, "1"),
+		additive{}, strategy.Func(one), nil} {
+		require.False(t, strategy.TargetIsTotal(s), "%v", s)
+	}
+}
+
+// Numbers that make sense are kept, and others are replaced by the nearest that do.
+func TestNormalize(t *testing.T) {
+	for _, tt := range []struct{ load, want strategy.Load }{
+		{strategy.Load{}, strategy.Load{}},
+		{strategy.Load{Target: 5, Running: 4, Pending: 3, Stuck: 2, Max: 1}, strategy.Load{Target: 5, Running: 4, Pending: 3, Stuck: 2, Max: 1}},
+		{strategy.Load{Running: 3, Pending: 4, Stuck: 5}, strategy.Load{Running: 3, Pending: 3, Stuck: 3}},
+		{strategy.Load{Running: 4, Pending: 2, Stuck: 3}, strategy.Load{Running: 4, Pending: 2, Stuck: 2}},
+		{strategy.Load{Target: -1, Running: -1, Pending: 1, Stuck: 1, Max: -1}, strategy.Load{}},
+		{strategy.Load{Running: 2, Pending: -1, Stuck: -1}, strategy.Load{Running: 2}},
+		{strategy.Load{Running: 2, Pending: 1, Stuck: -1}, strategy.Load{Running: 2, Pending: 1}},
+	} {
+		require.Equal(t, tt.want, tt.load.Normalize(), "%+v", tt.load)
+	}
+}
+
 func TestArbitraryLoads(t *testing.T) {
 	premise.Check(t, propTotal, premise.Least{"beyond int64": 0.2, "not normalized": 0.5})
 }
@@ -190,8 +221,28 @@ func TestPercentages(t *testing.T) {
 	premise.Check(t, propPercentage, premise.Least{"a float64 gives another number": 0.05, "cut to int64": 0.05, "a part of n": 0.2})
 }
 func FuzzPercentages(f *testing.F) { premise.Fuzz(f, propPercentage) }
-func FuzzParseNumber(f *testing.F) {
-	f.Fuzz(func(t *testing.T, s string) { strategy.ParsePercentage(s) })
+
+// A text that reads as a percentage has the value of the decimal, and its spelling reads
+// the same.
+func FuzzParsePercentage(f *testing.F) {
+	for _, text := range []string{"0.5", ".5", "5.", "+0.50", "5e-1", "1e308", "1e-400", "0.30000000000000004", "-0", "Inf", "NaN", "0x1p-1", "1_0", "1/2", ""} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := strategy.ParsePercentage(text)
+		if err != nil {
+			require.Equal(t, "0", p.String())
+			return
+		}
+		value, err := strconv.ParseFloat(text, 64)
+		require.NoError(t, err)
+		read, err := strconv.ParseFloat(p.String(), 64)
+		require.NoError(t, err)
+		require.Equal(t, value, read, "%q reads as %s", text, p)
+		again, err := strategy.ParsePercentage(p.String())
+		require.NoError(t, err)
+		require.Equal(t, p.String(), again.String())
+	})
 }
 
 // At any numbers, nothing panics, equal loads get equal proposals, and no number
@@ -353,7 +404,8 @@ func TestParse(t *testing.T) {
 
 func TestCustomText(t *testing.T) {
 	require.Equal(t, "custom: min(M, T - 1 - trunc(R * 0.5))", custom(t, 1, "0.50").String())
-	require.Equal(t, "custom: min(M, T + 2 - trunc(R * 0))", custom(t, -2, "0").String())
+	require.Equal(t, "custom: min(M, T + 12 - trunc(R * 0))", custom(t, -12, "0").String())
+	require.Equal(t, "custom: min(M, T + 9223372036854775808 - trunc(R * 1))", custom(t, math.MinInt64, "1").String())
 	require.Equal(t, "custom: min(M, T - 0 - trunc(R * 0))", new(strategy.Custom).String())
 }
 

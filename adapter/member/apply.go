@@ -1,6 +1,7 @@
 package member
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -39,19 +40,15 @@ func (all *Clusters) Apply(ctx context.Context, o Observation, plan jobs.Decisio
 	reports := make([]Report, len(names))
 	together(len(names), func(i int) {
 		r, ok := members[names[i]]
-		switch {
-		case ok:
-			reports[i] = r.apply(ctx, &o, parts[names[i]])
-			if reports[i].Failures.Create || ctx.Err() != nil {
-				all.mayArrive(ownerOn{o.owner.target.Owner.UID, names[i]}, 2*r.options.Timeout)
-			}
-			r.done(reports[i].Err)
-		case err != nil:
-			reports[i].Err = err
-		default:
-			reports[i].Err = errNotRegistered
+		if !ok {
+			reports[i] = Report{Cluster: names[i], Err: cmp.Or(err, errNotRegistered)}
+			return
 		}
-		reports[i].Cluster = names[i]
+		reports[i] = r.apply(ctx, &o, parts[names[i]])
+		if reports[i].Failures.Create || ctx.Err() != nil {
+			all.mayArrive(ownerOn{o.owner.target.Owner.UID, names[i]}, 2*r.options.Timeout)
+		}
+		r.done(reports[i].Err)
 	})
 	return slices.DeleteFunc(reports, func(r Report) bool { return r.Err == nil && parts[r.Cluster].empty() })
 }
@@ -110,7 +107,8 @@ func (o *Observation) parts(plan *jobs.Decision) map[string]*part {
 
 var errNotKnown = errors.New("its Jobs are not known")
 
-func (c *Cluster) apply(ctx context.Context, o *Observation, p *part) (r Report) {
+func (c *Cluster) apply(ctx context.Context, o *Observation, p *part) Report {
+	r := Report{Cluster: c.name}
 	switch s := o.seen[c.name]; {
 	case s.cluster != c || !s.known:
 		r.Err = errNotKnown
@@ -126,7 +124,7 @@ func (c *Cluster) apply(ctx context.Context, o *Observation, p *part) (r Report)
 	if failed, ok := errors.AsType[*adapter.CreateError](r.Err); ok && apierrors.IsAlreadyExists(failed) {
 		s.fail(jobs.Failures{Rejected: true}) // every number that was tried belongs to another owner
 	}
-	r.Failures = s.failures()
+	r.Failures = s.failed
 	c.note(owner, r.Failures)
 	return r
 }

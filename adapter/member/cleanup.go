@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -60,12 +60,7 @@ func (c *Cluster) deleteJobs(ctx context.Context, owner types.UID) Cleanup {
 			problems = append(problems, fmt.Errorf("list Jobs: %w", err))
 			break
 		}
-		var mine []*batchv1.Job
-		for i := range page.Items {
-			if metav1.GetControllerOfNoCopy(&page.Items[i]) == nil {
-				mine = append(mine, &page.Items[i])
-			}
-		}
+		mine := slices.DeleteFunc(page.Items, func(j batchv1.Job) bool { return metav1.GetControllerOfNoCopy(&j) != nil })
 		result.Left += len(mine)
 		problems = append(problems, deleteEach(ctx, client, mine))
 		if o.Continue = page.Continue; o.Continue == "" {
@@ -77,18 +72,14 @@ func (c *Cluster) deleteJobs(ctx context.Context, owner types.UID) Cleanup {
 }
 
 // deleteEach deletes Jobs, 16 at once.
-func deleteEach(ctx context.Context, client batchclient.JobsGetter, jobs []*batchv1.Job) error {
+func deleteEach(ctx context.Context, client batchclient.JobsGetter, jobs []batchv1.Job) error {
 	problems := make([]error, len(jobs))
-	slots := make(chan struct{}, 16)
-	var group sync.WaitGroup
-	for i, j := range jobs {
-		slots <- struct{}{}
-		group.Go(func() {
-			defer func() { <-slots }()
-			problems[i] = remove(ctx, client.Jobs(j.Namespace), j)
+	for first := 0; first < len(jobs); first += 16 {
+		together(min(16, len(jobs)-first), func(i int) {
+			j := &jobs[first+i]
+			problems[first+i] = remove(ctx, client.Jobs(j.Namespace), j)
 		})
 	}
-	group.Wait()
 	return errors.Join(problems...)
 }
 

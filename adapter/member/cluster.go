@@ -32,8 +32,7 @@ type Cluster struct {
 }
 
 // New returns a member that the clients reach. Requests and Watches must not be nil. New
-// makes no request. [Dial] makes the
-// clients as well.
+// makes no request. [Dial] makes the clients as well.
 func New(name string, clients Clients, o Options) (*Cluster, error) {
 	if err := o.check(name); err != nil {
 		return nil, fmt.Errorf("member %s: %w", name, err)

@@ -27,9 +27,9 @@ type seen struct {
 	jobs    []adapter.Job
 }
 
-// Observe returns the members with the Jobs of a tracked owner, and the failures since
-// the previous call for that owner. Each failure is returned once: make a plan of
-// every observation. Observe makes no request. For an owner that is not tracked, every member is
+// Observe returns the members with the Jobs of a tracked owner, and the failures since the
+// previous call for that owner. Each failure is returned once: make a plan of every
+// observation. Observe makes no request. If the owner is not tracked, every member is
 // NeverReached.
 //
 // A member is NeverReached until its Jobs have been listed. Then it is Reachable if its
@@ -57,11 +57,8 @@ func (c *Cluster) observe(owner types.UID) (jobs.Cluster, []adapter.Job) {
 	case listed:
 		cluster.Reach = jobs.Unreachable
 	}
-	if len(tracked) > 0 {
-		cluster.Jobs = make([]jobs.Job, len(tracked))
-	}
 	for i := range tracked {
-		cluster.Jobs[i] = describe(&tracked[i], cluster.Reach == jobs.Reachable)
+		cluster.Jobs = append(cluster.Jobs, describe(&tracked[i], cluster.Reach == jobs.Reachable))
 	}
 	if listed {
 		cluster.Late = c.late(owner, tracked)

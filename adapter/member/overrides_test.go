@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/scaledjob/scaledjob/adapter/member"
+	"github.com/scaledjob/scaledjob/internal/premise"
 )
 
 // The cases of testdata/multicluster.json about pod overrides.
@@ -307,7 +308,7 @@ func scribble(p *corev1.PodSpec) {
 }
 
 func TestMerge(t *testing.T) { rapid.Check(t, propMerge) }
-func FuzzMerge(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propMerge)) }
+func FuzzMerge(f *testing.F) { premise.Seeded(f, propMerge) }
 
 // What is different about the pods of one member.
 func ExamplePodOverrides_Merge() {

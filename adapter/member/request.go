@@ -25,7 +25,7 @@ type sender struct {
 
 	mu         sync.Mutex
 	unanswered bool
-	failed     jobs.Failures
+	failed     jobs.Failures // may be read when all requests have ended
 }
 
 func (c *Cluster) sender(ctx context.Context, from time.Time) *sender {
@@ -94,13 +94,6 @@ func (s *sender) fail(failed jobs.Failures) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.failed = either(s.failed, failed)
-}
-
-// failures returns the failures so far.
-func (s *sender) failures() jobs.Failures {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.failed
 }
 
 // either returns the failures of both.

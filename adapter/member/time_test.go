@@ -2,6 +2,7 @@ package member_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -30,6 +31,48 @@ func (w *world) polls(seconds int, check func()) {
 		w.poll()
 		time.Sleep(time.Second)
 	}
+}
+
+// By default the health is checked every 10 s, a plan may send requests for 10 s after its
+// observation, 200 at once and 100 a second, and each has 5 s.
+func TestDefaults(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, slow)
+		w.policy.Scaling.Bounds.Max = 1000
+		w.sites["a"] = newSite("a", new(atomic.Int64))
+		var checks atomic.Int64
+		w.sites["a"].breaks(func(_ context.Context, _, name string, send func() error) error {
+			if name == probe {
+				checks.Add(1)
+			}
+			return send()
+		})
+		c, err := member.New("a", both(w.sites["a"]), member.Options{Home: home})
+		require.NoError(t, err)
+		require.NoError(t, w.all.Add(t.Context(), c))
+		w.ready()
+		time.Sleep(65 * time.Second)
+		require.EqualValues(t, 7, checks.Load())
+
+		w.demand = 210
+		w.plan()
+		time.Sleep(8 * time.Second)
+		begin := time.Now()
+		noErrors(t, w.apply())
+		require.InDelta(t, 100*time.Millisecond, time.Since(begin), float64(5*time.Millisecond))
+		w.shown(210)
+
+		w.demand = 211
+		w.plan()
+		time.Sleep(10 * time.Second)
+		require.ErrorIs(t, w.apply()[0].Err, adapter.ErrNotSent)
+		w.plan()
+		time.Sleep(10*time.Second - time.Millisecond)
+		w.sites["a"].breaks(hangs)
+		begin = time.Now()
+		require.ErrorIs(t, w.apply()[0].Err, context.DeadlineExceeded)
+		require.Equal(t, 5*time.Second, time.Since(begin))
+	})
 }
 
 // A create that was not answered is never sent again. After L the member is asked, and

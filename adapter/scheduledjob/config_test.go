@@ -15,6 +15,7 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/history"
+	"github.com/scaledjob/scaledjob/internal/premise"
 	"github.com/scaledjob/scaledjob/schedule"
 	"github.com/scaledjob/scaledjob/schedule/interval"
 )
@@ -323,4 +324,4 @@ func written(t require.TestingT, v any) string {
 }
 
 func TestConfig(t *testing.T) { rapid.Check(t, propConfig) }
-func FuzzConfig(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propConfig)) }
+func FuzzConfig(f *testing.F) { premise.Seeded(f, propConfig) }

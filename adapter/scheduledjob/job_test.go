@@ -18,6 +18,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
+	"github.com/scaledjob/scaledjob/internal/premise"
 	"github.com/scaledjob/scaledjob/schedule"
 	"github.com/scaledjob/scaledjob/schedule/interval"
 )
@@ -99,7 +100,7 @@ func propNames(t *rapid.T) {
 }
 
 func TestNames(t *testing.T) { rapid.Check(t, propNames) }
-func FuzzNames(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propNames)) }
+func FuzzNames(f *testing.F) { premise.Seeded(f, propNames) }
 
 // Every container has each of the run's variables once: the template's, where it has
 // one, and all that the template has stays, in its order.
@@ -138,4 +139,4 @@ func propEnvironment(t *rapid.T) {
 }
 
 func TestEnvironment(t *testing.T) { rapid.Check(t, propEnvironment) }
-func FuzzEnvironment(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propEnvironment)) }
+func FuzzEnvironment(f *testing.F) { premise.Seeded(f, propEnvironment) }

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
+	"github.com/scaledjob/scaledjob/internal/premise"
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
@@ -155,4 +156,4 @@ func propOrder(t *rapid.T) {
 }
 
 func TestOrder(t *testing.T) { rapid.Check(t, propOrder) }
-func FuzzOrder(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propOrder)) }
+func FuzzOrder(f *testing.F) { premise.Seeded(f, propOrder) }

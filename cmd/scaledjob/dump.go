@@ -121,7 +121,7 @@ func plain(err error) error {
 	if wrong.Field == "" {
 		return fmt.Errorf("found %s", found)
 	}
-	return fmt.Errorf("%s: found %s", wrong.Field, found)
+	return fmt.Errorf("%s: found %s", strings.TrimPrefix(wrong.Field, "Scenario."), found) // which is embedded
 }
 
 // owned are a ScaledJob's Jobs of a dump.

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint"
 	"github.com/scaledjob/scaledjob/keda"
 )
 
@@ -258,10 +259,14 @@ func (f *manifestFlags) one(args []string, stdin io.Reader) (*manifest, error) {
 // manifests returns the ScaledJobs of a text that the API server would accept, and
 // the kinds of its other objects.
 func (s source) manifests() (found []*manifest, others []string, problems error) {
+	broken := 0
 	for _, o := range scaledjob.Objects(s.data) {
 		switch {
 		case o.ScaledJob != nil:
 			found = append(found, &manifest{s.name, o.ScaledJob, o.ScaledJob.KEDA(), o.Err})
+		case o.Err != nil && strings.HasPrefix(o.Err.Error(), "not YAML: "):
+			problems = errors.Join(problems, s.notYAML(broken, o.Err))
+			broken++
 		case o.Err != nil:
 			problems = errors.Join(problems, fmt.Errorf("%s: %w", s.name, o.Err))
 		case o.Kind == "":
@@ -273,6 +278,23 @@ func (s source) manifests() (found []*manifest, others []string, problems error)
 		}
 	}
 	return found, others, problems
+}
+
+// notYAML returns the error of the broken document with this index, at the line that lint
+// reports.
+func (s source) notYAML(index int, err error) error {
+	report := lint.Check([]lint.File{{Name: s.name, Data: s.data}})
+	for _, f := range report.Findings {
+		problem, broken := strings.CutPrefix(f.Found, "broken YAML, ")
+		if !broken {
+			continue
+		}
+		if index == 0 {
+			return fmt.Errorf("%s:%d: not YAML: %s", s.name, f.Line, problem)
+		}
+		index--
+	}
+	return fmt.Errorf("%s: %w", s.name, err)
 }
 
 // article puts "a" or "an" before a kind.

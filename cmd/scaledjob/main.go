@@ -5,6 +5,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,11 +15,14 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 	_ "time/tzdata" // a machine may have no time zones
 
 	"github.com/spf13/cobra"
+
+	"github.com/scaledjob/scaledjob/internal/triggers"
 )
 
 func main() {
@@ -84,24 +88,42 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 func execute(ctx context.Context, root *cobra.Command, args []string) (*cobra.Command, error) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd() // which takes the output as it is now
-	completes := len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd)
-	if _, _, err := root.Find(args); err != nil && !completes {
-		for _, a := range args {
-			if !strings.HasPrefix(a, "-") {
-				return root, unknown(root, a)
-			}
+	for _, group := range root.Commands() {
+		for _, c := range group.Commands() {
+			c.Args = noArguments // in place of cobra's, with words of its own
 		}
-		return root, usageError{err}
+	}
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		return root.ExecuteContextC(ctx)
+	}
+	group, rest, err := root.Find(args)
+	if err != nil {
+		group, rest = root, args
+	}
+	for _, a := range rest {
+		if group.HasSubCommands() && !strings.HasPrefix(a, "-") {
+			return group, unknown(group, a)
+		}
 	}
 	return root.ExecuteContextC(ctx)
 }
 
-// unknown names the command that was probably meant.
-func unknown(root *cobra.Command, name string) error {
-	if similar := root.SuggestionsFor(name); len(similar) > 0 {
-		return usagef("unknown command %q; use %s", name, strings.Join(similar, " or "))
+// unknown names the command of a group that was probably meant, or all of them.
+func unknown(group *cobra.Command, name string) error {
+	var all, meant []string
+	for _, c := range group.Commands() {
+		all = append(all, c.Name())
+		if name != "" && strings.HasPrefix(c.Name(), name) {
+			meant = append(meant, c.Name())
+		}
 	}
-	return usagef("unknown command %q", name)
+	if near := triggers.Nearest(name, all); near != "" && len(meant) == 0 {
+		meant = []string{near}
+	}
+	if len(meant) == 0 {
+		meant = all
+	}
+	return usagef("unknown command %q; use %s", name, strings.Join(meant, ", "))
 }
 
 // finish prints each problem once, and returns the exit status.
@@ -188,8 +210,11 @@ func newHelp() *cobra.Command {
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			command, rest, err := c.Root().Find(args)
+			if !command.HasSubCommands() && len(rest) > 0 {
+				return noArguments(command, rest)
+			}
 			if err != nil || len(rest) > 0 {
-				return unknown(c.Root(), strings.Join(args, " "))
+				return unknown(command, cmp.Or(slices.Concat(rest, args)...))
 			}
 			command.InitDefaultHelpFlag()
 			return command.Help()

@@ -91,7 +91,14 @@ func writeHTML(w io.Writer, r *report) error {
 		p.folded("Assumptions", []string{"parameter", "value", "source", "flag"}, rows)
 	}
 	if r.Command != "" {
-		p.add("<h2>Repeat</h2>\n<pre>%s</pre>\n", r.Command)
+		p.add("<h2>Repeat</h2>\n<pre>")
+		for i, word := range strings.Split(r.Command, " ") {
+			if i > 0 {
+				p.add(" ")
+			}
+			p.add("<span>%s</span>", word) // which breaks only if it is longer than a line
+		}
+		p.add("</pre>\n")
 	}
 	p.add("</body>\n</html>\n")
 	_, err := io.WriteString(w, p.String())

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/internal/triggers"
 	"github.com/scaledjob/scaledjob/keda"
 )
 
@@ -199,7 +200,15 @@ func (f *choice) addOutput(c *cobra.Command, values ...string) {
 }
 
 // flagError rewrites an error of the flag parser as a fix.
-func flagError(_ *cobra.Command, err error) error {
+func flagError(c *cobra.Command, err error) error {
+	var missing *pflag.NotExistError
+	if errors.As(err, &missing) && missing.GetSpecifiedShortnames() == "" {
+		var names []string
+		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		if near := triggers.Nearest(missing.GetSpecifiedName(), names); near != "" {
+			return usagef("unknown flag --%s; use --%s", missing.GetSpecifiedName(), near)
+		}
+	}
 	var invalid *pflag.InvalidValueError
 	if !errors.As(err, &invalid) {
 		return usageError{err}

@@ -5,11 +5,13 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
+	"unicode/utf8"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/picture"
+	"github.com/scaledjob/scaledjob/internal/wrap"
 	"github.com/scaledjob/scaledjob/simulation"
 )
 
@@ -38,35 +40,70 @@ func printTable(out io.Writer, r *report) error {
 	if err := printAssumptions(out, r.Assumptions); err != nil {
 		return err
 	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "policy\twait p50\tp95\tmax\tpeak queue\tJobs\tidle Jobs\tpeak Jobs\tbusy\tidle\t")
+	rows := [][]string{{"policy", "wait p50", "p95", "max", "peak queue", "Jobs", "idle Jobs", "peak Jobs", "busy", "idle"}}
 	for i := range r.Results {
 		x := rowOf(&r.Results[i])
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\t\n",
-			shortened(x.Policy), x.P50, x.P95, x.Max, x.PeakQueue, x.Jobs, x.Empty, x.PeakJobs, x.Used, x.Idle)
+		rows = append(rows, []string{x.Policy, x.P50, x.P95, x.Max, fmt.Sprint(x.PeakQueue), fmt.Sprint(x.Jobs), fmt.Sprint(x.Empty),
+			fmt.Sprint(x.PeakJobs), x.Used, x.Idle})
 	}
-	if err := w.Flush(); err != nil {
-		return err
+	fmt.Fprint(out, aligned("", "right", rows), "\n")
+	for _, line := range r.Verdict {
+		fmt.Fprintln(out, strings.Join(wrap.Lines(line, "    "), "\n"))
 	}
-	fmt.Fprintf(out, "\n%s\n", strings.Join(r.Verdict, "\n"))
-	fmt.Fprint(out, "\n"+terminalCharts(r))
-	if len(r.Points) == 0 {
+	fmt.Fprint(out, "\n", terminalCharts(r))
+	best := picture.Best(r.Points)
+	if len(best) == 0 {
 		return nil
 	}
-	return printFront(out, r.Points)
+	rows = [][]string{{"policy", "wait p95", "cost", "Jobs", "idle Jobs"}}
+	for _, p := range best {
+		s := &p.Summary
+		rows = append(rows, []string{s.Policy, span(s.Wait.P95), span(s.Cost()), fmt.Sprint(s.JobsCreated), fmt.Sprint(s.IdleJobs)})
+	}
+	_, err := fmt.Fprintf(out, "\nOf %d policies tried, these are the best: a shorter wait costs more.\n\n%s", len(r.Points), aligned("", "right", rows))
+	return err
 }
 
-func printFront(out io.Writer, points []simulation.Point) error {
-	if len(picture.Best(points)) == 0 {
-		return nil
+// aligned returns a table in at most wrap.Columns: the widest columns are cut off if
+// needed. All columns but the first are at the given side.
+func aligned(indent, side string, rows [][]string) string {
+	widths := make([]int, len(rows[0]))
+	for i := range widths {
+		for _, row := range rows {
+			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
+		}
 	}
-	fmt.Fprintf(out, "\nOf %d policies tried, these are the best: a shorter wait costs more.\n\n", len(points))
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "policy\twait p95\tcost\tJobs\tfound nothing\t")
-	for _, p := range picture.Best(points) {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t\n", p.Summary.Policy, span(p.Summary.Wait.P95), span(p.Summary.Cost()), p.Summary.JobsCreated, p.Summary.IdleJobs)
+	for {
+		var b strings.Builder
+		longest := 0
+		for _, row := range rows {
+			line := indent
+			for i, cell := range row {
+				cell = cut(cell, widths[i])
+				pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+				if i > 0 && side == "right" {
+					line += pad + cell + "  "
+				} else {
+					line += cell + pad + "  "
+				}
+			}
+			line = strings.TrimRight(line, " ")
+			longest = max(longest, utf8.RuneCountInString(line))
+			b.WriteString(line + "\n")
+		}
+		if longest <= wrap.Columns {
+			return b.String()
+		}
+		widths[slices.Index(widths, slices.Max(widths))]--
 	}
-	return w.Flush()
+}
+
+// cut returns the beginning of a text that is longer than n.
+func cut(text string, n int) string {
+	if letters := []rune(text); len(letters) > n {
+		return string(letters[:n-1]) + "…"
+	}
+	return text
 }
 
 // charts returns the chart of a search, if there was one, and the charts of the runs.
@@ -118,11 +155,19 @@ func (r *report) Workload() string {
 		if len(q.Trace) > 0 {
 			arrivals = fmt.Sprintf("a trace of %d rows", len(q.Trace))
 		}
-		parts = append(parts, fmt.Sprintf("%s: %s, %s each", cmp.Or(q.Name, "items"), arrivals, q.Service))
+		parts = append(parts, fmt.Sprintf("%s: %s, %s each", cmp.Or(q.Name, "items"), arrivals, brief(q.Service)))
 	}
 	if s.Duration > 0 {
 		parts = append(parts, "for "+s.Duration.String())
 	}
-	parts = append(parts, fmt.Sprintf("startup %s", s.Jobs.Startup), "rules of "+r.Policies[0].Release.String(), fmt.Sprintf("%d seeds from %d", max(1, r.Seeds), s.Seed))
+	parts = append(parts, fmt.Sprintf("startup %s", brief(s.Jobs.Startup)), "rules of "+r.Policies[0].Release.String(), fmt.Sprintf("%d seeds from %d", max(1, r.Seeds), s.Seed))
 	return strings.Join(parts, "; ") + "."
+}
+
+// brief returns a distribution without its recorded values.
+func brief(d simulation.Distribution) string {
+	if d.Shape == simulation.Recorded && len(d.Values) > 3 {
+		return fmt.Sprintf("%d recorded times from %s to %s", len(d.Values), slices.Min(d.Values), slices.Max(d.Values))
+	}
+	return d.String()
 }

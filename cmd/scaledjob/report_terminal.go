@@ -4,23 +4,21 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/scaledjob/scaledjob/internal/wrap"
 	"github.com/scaledjob/scaledjob/simulation"
 )
-
-// terminalWidth is the number of columns of a chart in a terminal.
-const terminalWidth = 100
 
 // terminalCharts draws the waiting items and the Jobs over time, a row for each policy
 // with the same scale.
 func terminalCharts(r *report) string {
 	wide, names, end := 0, make([]string, len(r.Results)), 0.0
 	for i := range r.Results {
-		names[i] = shortened(name(&r.Results[i]))
+		names[i] = cut(name(&r.Results[i]), 40)
 		wide = max(wide, len([]rune(names[i])))
 		end = max(end, r.Results[i].Summary.Seconds)
 	}
 	var b strings.Builder
-	columns := terminalWidth - wide - 1
+	columns := wrap.Columns - wide - 1
 	chart := func(title string, value func(*simulation.Tick) float64) {
 		rows, highest := make([][]float64, len(r.Results)), 0.0
 		for i := range r.Results {

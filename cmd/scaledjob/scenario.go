@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,6 +16,7 @@ import (
 	k8syaml "sigs.k8s.io/yaml"
 
 	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/internal/triggers"
 )
 
 const scenarioHelp = `# A scenario. Times are text such as 30s or 1h30m; what is left out has the default. What follows #| is another choice.
@@ -67,7 +71,7 @@ clusters:
 func readScenario(s source) (*scenario, error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(s.data, &document); err != nil {
-		return nil, fmt.Errorf("%s: %w", s.name, err)
+		return nil, s.notYAML(0, fmt.Errorf("not YAML: %w", err))
 	}
 	if len(document.Content) == 0 {
 		return nil, fmt.Errorf("%s: nothing in it: see scaledjob simulate --help-scenario", s.name)
@@ -75,13 +79,13 @@ func readScenario(s source) (*scenario, error) {
 	root := document.Content[0]
 	data, err := k8syaml.YAMLToJSONStrict(s.data)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", s.name, err)
+		return nil, fmt.Errorf("%s: not YAML: %w", s.name, err)
 	}
 	read := &scenario{}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(read); err != nil {
-		return nil, fmt.Errorf("%s:%d: %s", s.name, lineOfProblem(root, err), strings.TrimPrefix(err.Error(), "json: "))
+		return nil, fmt.Errorf("%s:%d: %w", s.name, lineOfProblem(root, err), withNearest(err, reflect.TypeOf(read)))
 	}
 	if err := read.check(); err != nil {
 		return nil, located(s.name, root, err)
@@ -125,6 +129,35 @@ func lineOfProblem(root *yaml.Node, err error) int {
 		return root.Line
 	}
 	return lineOfNode(root, func(n *yaml.Node) bool { return n.Tag == "!!str" && strings.Contains(n.Value, quoted[1]) })
+}
+
+// withNearest adds the name that was probably meant to an error about an unknown field.
+func withNearest(err error, of reflect.Type) error {
+	m := unknownField.FindStringSubmatch(err.Error())
+	if m == nil {
+		return plain(err)
+	}
+	names := map[string]bool{}
+	fieldNames(of, names)
+	if near := triggers.Nearest(m[1], slices.Sorted(maps.Keys(names))); near != "" {
+		return fmt.Errorf("unknown field %q; use %s", m[1], near)
+	}
+	return fmt.Errorf("unknown field %q", m[1])
+}
+
+// fieldNames collects the JSON names of the fields of a type and of the types in it.
+func fieldNames(of reflect.Type, names map[string]bool) {
+	switch of.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map:
+		fieldNames(of.Elem(), names)
+	case reflect.Struct:
+		for f := range of.Fields() {
+			if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" {
+				names[name] = true
+			}
+			fieldNames(f.Type, names)
+		}
+	}
 }
 
 func lineOfNode(n *yaml.Node, is func(*yaml.Node) bool) int {

@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,12 +28,12 @@ func (s *simulate) assume(name, value, source, flag string) {
 	if s.changed(flag) {
 		source = "given"
 	}
-	s.assumptions = append(s.assumptions, assumption{name, shortened(value), source, "--" + flag})
+	s.assumptions = append(s.assumptions, assumption{name, cut(value, 40), source, "--" + flag})
 }
 
 // counts returns what the metric of a trigger counts.
 func (s *simulate) counts(m *manifest, i int, t scaledjob.Trigger) simulation.Metric {
-	how, source := simulation.AllItems, fmt.Sprintf("assumed: unknown for %s", t.Type)
+	how, source := simulation.AllItems, fmt.Sprintf("assumed for %s", t.Type)
 	if s.metric != "" {
 		how = simulation.Metric(s.metric)
 	} else {
@@ -44,7 +43,7 @@ func (s *simulate) counts(m *manifest, i int, t scaledjob.Trigger) simulation.Me
 		case counting == triggers.Includes:
 			source = "trigger of type " + t.Type
 		case hidden:
-			source = "the protocol is not in the manifest"
+			source = "protocol not in the manifest"
 		}
 	}
 	text := map[simulation.Metric]string{simulation.AllItems: "waiting and in-progress items", simulation.WaitingItems: "waiting items"}[how]
@@ -101,7 +100,7 @@ func (s *simulate) perJob(all []scaledjob.Trigger) int64 {
 		}
 	}
 	n := int64(min(most, math.MaxInt32))
-	s.assume("items per Job", fmt.Sprint(n), "target of the trigger "+of, "items-per-job")
+	s.assume("items per Job", fmt.Sprint(n), "target of "+of, "items-per-job")
 	return n
 }
 
@@ -127,22 +126,10 @@ func printAssumptions(out io.Writer, all []assumption) error {
 	if len(all) == 0 {
 		return nil
 	}
-	fmt.Fprintln(out, "Assumptions, their sources, and the flags that change them:")
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	var rows [][]string
 	for _, a := range all {
-		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", a.Name, a.Value, a.Source, a.Flag)
+		rows = append(rows, []string{a.Name, a.Value, a.Source, a.Flag})
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintln(out)
+	_, err := fmt.Fprintf(out, "Assumptions, their sources, and the flags that change them:\n%s\n", aligned("  ", "left", rows))
 	return err
-}
-
-// shortened returns the beginning of a text that is too long for a table.
-func shortened(text string) string {
-	if len(text) > 40 {
-		return text[:37] + "…"
-	}
-	return text
 }

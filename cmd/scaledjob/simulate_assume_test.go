@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/picture"
+	"github.com/scaledjob/scaledjob/internal/wrap"
 	"github.com/scaledjob/scaledjob/simulation"
 )
 
@@ -41,16 +42,16 @@ const assumed = " --arrivals constant:1/m --duration 2m --seeds 1"
 // source, and a flag overrides each.
 func TestAssumptions(t *testing.T) {
 	for _, tt := range []struct{ manifest, flags, counts, items string }{
-		{trigger("redis", `listName: a, listLength: "5"`, ""), "", "waiting items trigger of type redis", "5 target of the trigger redis"},
+		{trigger("redis", `listName: a, listLength: "5"`, ""), "", "waiting items trigger of type redis", "5 target of redis"},
 		{trigger("redis", `listName: a, listLength: "5"`, ""), "--metric all --items-per-job 2", "waiting and in-progress items given", "2 given"},
 		{trigger("kafka", `lagThreshold: "10"`, ""), "--items-per-job 0", "waiting and in-progress items trigger of type kafka", "until the queue is empty given"},
 		{trigger("aws-sqs-queue", `queueLength: "1", scaleOnInFlight: "false"`, ""), "", "waiting items trigger of type aws-sqs-queue", "1 target"},
 		{trigger("rabbitmq", `host: "amqp://host", mode: QueueLength, value: "2"`, ""), "", "waiting items trigger of type rabbitmq", "2 target"},
 		{trigger("rabbitmq", `host: "http://host", mode: QueueLength, value: "2"`, ""), "", "waiting and in-progress items trigger of type rabbitmq", "2 target"},
 		{trigger("rabbitmq", `hostFromEnv: URL, mode: QueueLength, value: "2"`, ""), "", "waiting items trigger of type rabbitmq", "2 target"},
-		{trigger("rabbitmq", `hostFromEnv: HIDDEN, mode: QueueLength, value: "2"`, ""), "", "waiting and in-progress items the protocol is not in the manifest", "2 target"},
-		{trigger("rabbitmq", `mode: QueueLength, value: "2"`, ", authenticationRef: {name: a}"), "", "waiting and in-progress items the protocol is not in the manifest", "2 target"},
-		{trigger("postgresql", `targetQueryValue: "0.5"`, ""), "", "waiting and in-progress items assumed: unknown for postgresql", "1 target"},
+		{trigger("rabbitmq", `hostFromEnv: HIDDEN, mode: QueueLength, value: "2"`, ""), "", "waiting and in-progress items protocol not in the manifest", "2 target"},
+		{trigger("rabbitmq", `mode: QueueLength, value: "2"`, ", authenticationRef: {name: a}"), "", "waiting and in-progress items protocol not in the manifest", "2 target"},
+		{trigger("postgresql", `targetQueryValue: "0.5"`, ""), "", "waiting and in-progress items assumed for postgresql", "1 target"},
 	} {
 		file := written(t, "m.yaml", tt.manifest)
 		status, out, said := call(t, "simulate "+file+assumed+" "+tt.flags, "")
@@ -173,11 +174,11 @@ func TestMeasured(t *testing.T) {
 	exact := written(t, "exact.csv", "time,items\n2026-01-31T12:00:00Z,99\n2026-01-31T12:00:10Z,4\n2026-01-31T12:01:10Z,0\n")
 	_, out, said := call(t, flags+exact, "")
 	require.Empty(t, said)
-	require.Contains(t, out, "Measured queue length: 2 on average; simulated 2 (KEDA 2.21.0 default); apart by 0 on average, 0 % of the measured.")
+	require.Contains(t, strings.Join(strings.Fields(out), " "), "Measured queue length: 2 on average; simulated 2 (KEDA 2.21.0 default); apart by 0 on average, 0 % of the measured.")
 	const prometheus = `{"data":{"resultType":"matrix","result":[{"metric":{"a":"1"},"values":[[1769860810,"1"],[1769860870,"50"]]},{"metric":{"a":"2"},"values":[[1769860810,"3"]]}]}}`
 	_, out, said = call(t, flags+written(t, "gauge.json", prometheus), "")
 	require.Empty(t, said)
-	require.Contains(t, out, "Measured queue length: 27 on average; simulated 2 (KEDA 2.21.0 default); apart by 25 on average, 93 % of the measured. The simulation does not describe this queue: check the assumptions.")
+	require.Contains(t, strings.Join(strings.Fields(out), " "), "Measured queue length: 27 on average; simulated 2 (KEDA 2.21.0 default); apart by 25 on average, 93 % of the measured. The simulation does not describe this queue: check the assumptions.")
 	html := filepath.Join(t.TempDir(), "r.html")
 	_, _, said = call(t, flags+exact+" -o "+html, "")
 	require.Empty(t, said)
@@ -199,14 +200,38 @@ func TestDiffer(t *testing.T) {
 	require.Equal(t, "Measured queue length: 16 on average; simulated 15 (it); apart by 3 on average, 19 % of the measured.", line)
 }
 
-// A terminal shows the same in at most 100 columns, of the same scale for all policies.
-func TestTerminalCharts(t *testing.T) {
-	_, out, _ := call(t, workload+"--compare default,accurate,eager@2.18", "")
-	_, charts, found := strings.Cut(out, "\nItems waiting, at most ")
-	require.True(t, found)
-	for line := range strings.SplitSeq(charts, "\n") {
-		require.LessOrEqual(t, utf8.RuneCountInString(line), terminalWidth, line)
+// All that simulate prints has at most 100 columns, however long the names are.
+func TestColumns(t *testing.T) {
+	long := strings.Repeat("long-name-", 9)
+	manifest := written(t, "long.yaml", strings.Replace(trigger("rabbitmq", `queueName: q, host: "amqp://h", value: "5", mode: QueueLength`, ""),
+		"type: rabbitmq,", "type: rabbitmq, name: "+long+",", 1))
+	scenario := written(t, "scenario.yaml", "duration: 10m\npolicy: {name: "+long+"}\nqueues: [{name: "+long+", arrivals: constant:1/s, service: 30s}]\n")
+	measured := written(t, "measured.csv", "time,items\n0s,1\n1m,10\n")
+	for _, command := range []string{
+		workload + "--compare default,accurate,eager@2.18",
+		workload + "--compare default,accurate,eager@2.18 --search --objective p95<1s",
+		workload + "--search --objective p95<1h --measured " + measured,
+		"simulate " + manifest + " --arrivals poisson:2/s --duration 10m --service recorded:" + strings.Repeat("30s,", 40) + "1s",
+		"simulate --scenario " + scenario,
+	} {
+		status, out, said := call(t, command, "")
+		require.Equal(t, success, status, said)
+		require.Greater(t, strings.Count(out, "\n"), 8)
+		for line := range strings.SplitSeq(out, "\n") {
+			require.LessOrEqual(t, utf8.RuneCountInString(line), wrap.Columns, line)
+		}
 	}
+}
+
+// The widest column is cut off.
+func TestAligned(t *testing.T) {
+	require.Equal(t, "  a      n\n  bé  1234\n", aligned("  ", "right", [][]string{{"a", "n"}, {"bé", "1234"}}))
+	rows := [][]string{{strings.Repeat("é", 120), strings.Repeat("y", 30)}}
+	require.Equal(t, strings.Repeat("é", 67)+"…  "+strings.Repeat("y", 30)+"\n", aligned("", "left", rows))
+}
+
+// The charts have the same scale for all policies.
+func TestTerminalCharts(t *testing.T) {
 	ticks := []simulation.Tick{{Seconds: 0, Queued: 1}, {Seconds: 10, Queued: 8}, {Seconds: 11, Queued: 2}, {Seconds: 30}}
 	value := func(t *simulation.Tick) float64 { return float64(t.Queued) }
 	row := column(ticks, 8, 80, value)

@@ -63,39 +63,24 @@ func (p *policy) build(clusters int) (simulation.Policy, error) {
 		return simulation.KEDA{Name: p.Name, Profile: *p.Release.profile, Spec: p.Spec}, nil
 	}
 	var problems field.Errors
-	documented := simulation.KEDA{Spec: p.Spec}.Settings()
-	for _, n := range []struct {
-		name  string
-		value *int32
-		least int64
-	}{
-		{"pollingInterval", p.Spec.PollingInterval, 1},
-		{"minReplicaCount", p.Spec.MinReplicaCount, 0},
-		{"maxReplicaCount", p.Spec.MaxReplicaCount, 0},
-		{"successfulJobsHistoryLimit", p.Spec.SuccessfulJobsHistoryLimit, 0},
-		{"failedJobsHistoryLimit", p.Spec.FailedJobsHistoryLimit, 0},
-	} {
-		if n.value != nil {
-			problems.AtLeast("policy.spec."+n.name, int64(*n.value), n.least)
-		}
-	}
+	documented := simulation.KEDA{Spec: p.Spec}
+	documented.Spec.ScalingStrategy.Strategy = "" // the specification has more of them
+	problems.Join("policy", documented.Validate())
+	settings := documented.Settings()
 	of := scaling.DefaultPolicy()
-	of.Bounds.Min, of.Bounds.Max = documented.Min, documented.Max
+	of.Bounds.Min, of.Bounds.Max = settings.Min, settings.Max
 	if p.MinAsFloor {
 		of.Bounds.Mode = scaling.Floor
 	}
-	s := p.Spec.ScalingStrategy
-	if s.MultipleScalersCalculation != "" {
-		var err error
-		of.Aggregation, err = scaling.ParseAggregation(s.MultipleScalersCalculation)
-		problems.Check(err == nil, "policy.spec.scalingStrategy.multipleScalersCalculation", s.MultipleScalersCalculation, "max, min, avg or sum")
+	if name := p.Spec.ScalingStrategy.MultipleScalersCalculation; name != "" {
+		of.Aggregation, _ = scaling.ParseAggregation(name) // validated above
 	}
 	of.Strategy = p.strategy(&problems)
 	if p.Placement != nil || clusters > 1 {
-		built := p.place(of, documented.History, &problems)
-		return simulation.Placement{Name: p.Name, Policy: built, Interval: documented.Interval}, problems.Err()
+		built := p.place(of, settings.History, &problems)
+		return simulation.Placement{Name: p.Name, Policy: built, Interval: settings.Interval}, problems.Err()
 	}
-	return simulation.Scaling{Name: p.Name, Policy: of, Interval: documented.Interval, StuckAfter: p.StuckAfter, History: documented.History}, problems.Err()
+	return simulation.Scaling{Name: p.Name, Policy: of, Interval: settings.Interval, StuckAfter: p.StuckAfter, History: settings.History}, problems.Err()
 }
 
 // strategy follows the specification. Custom without a percentage is default, as it is

@@ -100,7 +100,7 @@ func TestScenarioFile(t *testing.T) {
 	}
 	for from, to := range map[string][2]string{
 		"exp:30s": {"exp:30", "is no duration"}, "maxDeliveries: 3": {"maxDeliveries: -3", "use 0 or more"},
-		"staleness": {"stalenes", `unknown field "stalenes"`}, "backoffLimit: 6": {"backoffLimit: x", "found a value of type string"},
+		"staleness": {"stalenes", `unknown field "stalenes"`}, "backoffLimit: 6": {"backoffLimit: x", ": jobs.backoffLimit: found a string\n"},
 		"release: spec ": {"release: kedo ", `unknown release "kedo"; use 2.0 to`}, "capacity: 20": {"capacity: -1", "clusters[0].capacity"},
 	} {
 		status, _, said := play(strings.Replace(help, from, to[0], 1))
@@ -114,7 +114,7 @@ func TestScenarioFile(t *testing.T) {
 	_, _, said = play("")
 	require.Contains(t, said, "nothing in it")
 	_, _, said = play("queues: [")
-	require.Contains(t, said, file+": line 1")
+	require.Contains(t, said, file+":1: not YAML")
 }
 
 func itoa(n int) string {
@@ -157,11 +157,14 @@ func TestReportInBrowser(t *testing.T) {
 	if err != nil {
 		t.Skip("there is no chromium")
 	}
-	data := simulated(t, "--compare default,accurate,eager --search", "report.html")
-	require.NotContains(t, string(data), "<script")
+	measured := written(t, "measured.csv", "time,items\n0s,1\n5m,10\n15m,3\n")
+	pages := map[string][]byte{
+		"/search":   simulated(t, "--compare default,accurate,eager --search", "report.html"),
+		"/measured": simulated(t, "--service recorded:"+strings.Repeat("30s,1m,2m30s,", 100)+"5s --measured "+measured, "report.html"),
+	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/" {
-			w.Write(data)
+		if page := pages[r.URL.Path]; page != nil {
+			w.Write(page)
 		} else {
 			http.NotFound(w, r)
 		}
@@ -172,7 +175,10 @@ func TestReportInBrowser(t *testing.T) {
 	defer cancel()
 	for _, width := range []int64{1920, 1280, 390} {
 		for _, scheme := range []string{"light", "dark"} {
-			opened(t, allocator, server.URL, width, scheme)
+			for path, page := range pages {
+				require.NotContains(t, string(page), "<script")
+				opened(t, allocator, server.URL+path, width, scheme)
+			}
 		}
 	}
 }
@@ -244,7 +250,7 @@ func opened(t *testing.T, allocator context.Context, url string, width int64, sc
 	defer mu.Unlock()
 	require.Len(t, requests, 1, "the page itself: %s", requests)
 	require.Empty(t, problems)
-	require.Equal(t, 4, seen.Charts, "the search, items, Jobs and waits, at %d in %s", width, scheme)
+	require.Equal(t, 4, seen.Charts, "the search or the measured queue, items, Jobs and waits, at %d in %s", width, scheme)
 	require.LessOrEqual(t, seen.Right, float64(width))
 	require.LessOrEqual(t, seen.Scroll, float64(width), "nothing is cut off")
 	require.Empty(t, seen.Overlap, "at %d", width)

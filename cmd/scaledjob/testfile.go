@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -119,7 +120,7 @@ func (a *arrivals) UnmarshalJSON(data []byte) error {
 func readTestFile(s source) (*testFile, error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(s.data, &document); err != nil {
-		return nil, fmt.Errorf("%s: not YAML: %w", s.name, err)
+		return nil, s.notYAML(0, fmt.Errorf("not YAML: %w", err))
 	}
 	if len(document.Content) == 0 {
 		return nil, fmt.Errorf("%s: empty; see scaledjob test --help", s.name)
@@ -132,7 +133,7 @@ func readTestFile(s source) (*testFile, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(f); err != nil {
-		return nil, fmt.Errorf("%s:%d: %w", s.name, lineOfProblem(document.Content[0], err), plain(err))
+		return nil, fmt.Errorf("%s:%d: %w", s.name, lineOfProblem(document.Content[0], err), withNearest(err, reflect.TypeOf(f)))
 	}
 	if err := f.validate(); err != nil {
 		return nil, located(s.name, document.Content[0], err)

@@ -29,7 +29,18 @@ func TestTexts(t *testing.T) {
 	}{
 		"explian -f x":                         {"", "unknown shorthand flag: 'f' in -f", "scaledjob: unknown command \"explian\"; use explain\nSee 'scaledjob --help'.\n"},
 		"explian":                              {"", "", "scaledjob: unknown command \"explian\"; use explain\nSee 'scaledjob --help'.\n"},
-		"help foo":                             {"", "Unknown help topic", "scaledjob: unknown command \"foo\"\nSee 'scaledjob help --help'.\n"},
+		"help foo":                             {"", "Unknown help topic", "scaledjob: unknown command \"foo\"; use completion, diff, explain, help, lint, next, oracle, simulate, test, version\nSee 'scaledjob help --help'.\n"},
+		"help explain foo":                     {"", "", "scaledjob: unexpected argument \"foo\"\nSee 'scaledjob help --help'.\n"},
+		"help completion zhs":                  {"", "", "scaledjob: unknown command \"zhs\"; use zsh\nSee 'scaledjob help --help'.\n"},
+		"completion foo":                       {"", "", "scaledjob: unknown command \"foo\"; use bash, fish, powershell, zsh\nSee 'scaledjob completion --help'.\n"},
+		"completion zhs":                       {"", "", "scaledjob: unknown command \"zhs\"; use zsh\nSee 'scaledjob completion --help'.\n"},
+		"completion bash foo":                  {"", "unknown command", "scaledjob: unexpected argument \"foo\"\nSee 'scaledjob completion bash --help'.\n"},
+		"version foo":                          {"", "", "scaledjob: unexpected argument \"foo\"\nSee 'scaledjob version --help'.\n"},
+		"sim":                                  {"", "", "scaledjob: unknown command \"sim\"; use simulate\nSee 'scaledjob --help'.\n"},
+		"explain --queu 3":                     {"", "", "scaledjob: unknown flag --queu; use --queue\nSee 'scaledjob explain --help'.\n"},
+		"simulate --scenario -":                {"duration: 1h\nqueus: []\n", "json:", "scaledjob: standard input:2: unknown field \"queus\"; use queues\n"},
+		"simulate  --scenario -":               {"a: 1\n", "json:", "scaledjob: standard input:1: unknown field \"a\"\n"},
+		"test -":                               {"tests:\n- naem: x\n", "json:", "scaledjob: standard input:2: unknown field \"naem\"; use name\n"},
 		"help lnt":                             {"", "Unknown help topic", "scaledjob: unknown command \"lnt\"; use lint\nSee 'scaledjob help --help'.\n"},
 		"explain" + orders + "--running 1.5":   {"", "strconv.ParseInt", "scaledjob: --running \"1.5\": use a whole number of 0 or more\nSee 'scaledjob explain --help'.\n"},
 		"explain" + orders + "--running -1":    {"", "--running -1: want 0 or more", "scaledjob: --running \"-1\": use a whole number of 0 or more\nSee 'scaledjob explain --help'.\n"},
@@ -262,4 +273,31 @@ func TestOddFlags(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Every command reports broken YAML at the same line, with the same words.
+func TestBrokenLines(t *testing.T) {
+	for text, want := range map[string]string{
+		"kind: ScaledJob: x\n":            "1: not YAML: mapping values are not allowed in this context",
+		"{":                               "1: not YAML: did not find expected node content",
+		"\n\nkind: ScaledJob: x\n":        "3: not YAML: mapping values are not allowed in this context",
+		"a: 1\n---\nx: 1\ny: z: 1\n":      "4: not YAML: mapping values are not allowed in this context",
+		"a: 1\n\tb: 2\n":                  "2: not YAML: found a tab character that violates indentation",
+		"a: b: c\n---\na: 1\n---\nd: {\n": "1: not YAML: mapping values are not allowed in this context",
+	} {
+		line, words, _ := strings.Cut(want, ": not YAML: ")
+		_, out, _ := callWith(t, "lint -", []byte(text))
+		require.Contains(t, strings.Join(strings.Fields(out), " "), "standard input:"+line+":1: error: There is broken YAML, "+words)
+		for _, command := range []string{"explain - --queue 1", "diff - --from 2.18", "simulate - --arrivals constant:1/s", "simulate --scenario -", "test -"} {
+			if strings.Contains(text, "---") && (strings.Contains(command, "scenario") || strings.HasPrefix(command, "test")) {
+				continue // they read one document
+			}
+			status, _, said := callWith(t, command, []byte(text))
+			require.Equal(t, trouble, status)
+			require.Contains(t, said, "scaledjob: standard input:"+want+"\n", command)
+		}
+	}
+	_, _, said := callWith(t, "explain - --queue 1", []byte("a: b: c\n---\na: 1\n---\nd: @\n"))
+	require.Equal(t, "scaledjob: standard input:1: not YAML: mapping values are not allowed in this context\n"+
+		"scaledjob: standard input:5: not YAML: found character that cannot start any token\n", said)
 }

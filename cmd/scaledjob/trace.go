@@ -35,12 +35,24 @@ func readTrace(name, as string) (all []simulation.Arrival, began time.Duration, 
 	if as != "" && as != "rate" && as != "counter" {
 		return nil, 0, usagef("--trace-as %q: use rate or counter", as)
 	}
-	samples, err := readSamples(name, func(data []byte) ([]sample, error) { return samplesOfPrometheus(data, as) })
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, 0, fileError(name, err)
+	}
+	if all, began, err = arrivalsIn(data, as); err != nil {
+		return nil, 0, inFile(name, err)
+	}
+	return all, began, nil
+}
+
+// arrivalsIn is readTrace for the content of a file.
+func arrivalsIn(data []byte, as string) (all []simulation.Arrival, began time.Duration, err error) {
+	samples, err := samplesIn(data, func(data []byte) ([]sample, error) { return samplesOfPrometheus(data, as) })
+	if err == nil {
+		samples, began, err = fromTheFirst(samples)
+	}
 	if err != nil {
 		return nil, 0, err
-	}
-	if samples, began, err = fromTheFirst(samples); err != nil {
-		return nil, 0, inFile(name, err)
 	}
 	return whole(samples), began, nil
 }
@@ -51,21 +63,24 @@ func readSamples(name string, prometheus func(data []byte) ([]sample, error)) (s
 	if err != nil {
 		return nil, fileError(name, err)
 	}
-	data = bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\ufeff")))
-	switch {
-	case len(data) == 0:
-		err = errors.New(" the file is empty; " + traceHelp)
-	case data[0] == '[':
-		samples, err = samplesOfJSON(data)
-	case data[0] == '{':
-		samples, err = prometheus(data)
-	default:
-		samples, err = samplesOfCSV(data)
-	}
-	if err != nil {
+	if samples, err = samplesIn(data, prometheus); err != nil {
 		return nil, inFile(name, err)
 	}
 	return samples, nil
+}
+
+// samplesIn is readSamples for the content of a file.
+func samplesIn(data []byte, prometheus func(data []byte) ([]sample, error)) ([]sample, error) {
+	data = bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\ufeff")))
+	switch {
+	case len(data) == 0:
+		return nil, errors.New(" the file is empty; " + traceHelp)
+	case data[0] == '[':
+		return samplesOfJSON(data)
+	case data[0] == '{':
+		return prometheus(data)
+	}
+	return samplesOfCSV(data)
 }
 
 // inFile puts the name of the file in front of each of the first errors.
@@ -235,7 +250,12 @@ func samplesOfPrometheus(data []byte, as string) (samples []sample, err error) {
 			}
 			points = append(points, p)
 		}
-		samples = append(samples, between(points, kind == "counter")...)
+		if len(problems) > 0 {
+			continue
+		}
+		if samples, err = between(samples, points, kind == "counter"); err != nil {
+			return nil, fmt.Errorf(" data.result[%d]: %w", i, err)
+		}
 	}
 	if len(problems) == 0 && len(samples) == 0 {
 		problems = append(problems, errors.New(" no values; use a query that returns at least two points"))
@@ -273,16 +293,20 @@ func rangeQuery(data []byte) ([]series, error) {
 func pointOf(v [2]any) (p sample, err error) {
 	seconds, isNumber := v[0].(float64)
 	text, isText := v[1].(string)
-	if p.items, err = strconv.ParseFloat(text, 64); !isNumber || !isText || err != nil || p.items < 0 || math.IsInf(p.items, 0) || math.IsNaN(p.items) {
+	p.items, err = strconv.ParseFloat(text, 64)
+	if !isNumber || !(seconds >= 0 && seconds < latest) || !isText || err != nil || !(p.items >= 0 && p.items <= math.MaxFloat64) {
 		return p, fmt.Errorf("found %v; use a time and a number of 0 or more as text", v)
 	}
 	p.at, p.absolute = time.Duration(seconds*float64(time.Second)), true
 	return p, nil
 }
 
-// between returns the items that arrived from each point to the next, at even
-// distances. A counter that falls was reset to 0.
-func between(points []sample, counter bool) (samples []sample) {
+// mostSamples is the most items of a Prometheus answer.
+const mostSamples = 1e7
+
+// between appends the items that arrived from each point to the next, at even distances.
+// A counter that falls was reset to 0.
+func between(samples, points []sample, counter bool) ([]sample, error) {
 	owed := 0.0
 	for i := 1; i < len(points); i++ {
 		from, to := points[i-1], points[i]
@@ -293,17 +317,21 @@ func between(points []sample, counter bool) (samples []sample) {
 				items = to.items
 			}
 		}
+		if float64(len(samples))+items > mostSamples {
+			return nil, errors.New("found more than 1e7 items; use a shorter time, or CSV with the number of items in each row")
+		}
 		before := owed
 		owed += items
-		for n := math.Floor(before) + 1; n <= owed+1e-9; n++ {
+		n := 1.0
+		for ; n <= owed+1e-9; n++ {
 			s := from
 			s.at += time.Duration(float64(gap) * (n - before) / items)
 			s.items = 1
 			samples = append(samples, s)
 		}
-		owed -= math.Floor(owed + 1e-9)
+		owed = max(0, owed-(n-1))
 	}
-	return samples
+	return samples, nil
 }
 
 // fromTheFirst makes times relative to the first, if they are absolute, and returns the
@@ -343,6 +371,9 @@ func whole(samples []sample) (all []simulation.Arrival) {
 	return all
 }
 
+// latest is the Unix time in seconds from which a time is invalid, in 2262.
+const latest = math.MaxInt64 / 1_000_000_000
+
 // instant reads a time: RFC 3339, a Unix time in seconds, milliseconds, microseconds or
 // nanoseconds, or an offset from the start in seconds or as a duration. A number is a
 // Unix time from 100,000,000 on, which is in 1973, and an offset below.
@@ -352,7 +383,7 @@ func instant(text string) (at time.Duration, absolute bool, err error) {
 			from float64
 			unit time.Duration
 		}{{1e17, 1}, {1e14, time.Microsecond}, {1e11, time.Millisecond}, {1e8, time.Second}} {
-			if n >= unit.from && n < 1e19/10 {
+			if n >= unit.from && n < latest*float64(time.Second/unit.unit) {
 				whole, fraction := math.Modf(n)
 				return time.Duration(whole)*unit.unit + time.Duration(fraction*float64(unit.unit)), true, nil
 			}

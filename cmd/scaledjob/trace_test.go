@@ -70,6 +70,9 @@ func TestTrace(t *testing.T) {
 		{`{"data":{"resultType":"vector","result":[]}}`, "", `FILE: found the result type "vector"; use matrix, from /api/v1/query_range`},
 		{prometheus(`"__name__":"published"`, counter), "", "FILE: data.result[0]: published may be a rate or a counter; use --trace-as rate or --trace-as counter"},
 		{prometheus(``, `[1,"x"]`), "", "FILE: data.result[0].values[0]: found [1 x]; use a time and a number of 0 or more as text"},
+		{prometheus(``, `[1e10,"1"]`), "", "FILE: data.result[0].values[0]: found [1e+10 1]; use a time and a number of 0 or more as text"},
+		{prometheus(``, `[1,"1e300"],[2,"1"]`), "", "FILE: data.result[0]: found more than 1e7 items; use a shorter time, or CSV with the number of items in each row"},
+		{"time\n99999999999\n", "", `FILE:2: time: found "99999999999"; use RFC 3339 such as 2026-01-31T12:00:00Z, a Unix time, seconds since the start, or a duration such as 1m30s`},
 		{prometheus(``, `[1,"2"]`), "", "FILE: no values; use a query that returns at least two points"},
 		{"time\n0\n", "gauge", `--trace-as "gauge": use rate or counter`},
 	} {
@@ -84,16 +87,19 @@ func TestTraceWithManyErrors(t *testing.T) {
 	require.Contains(t, said, "FILE: 15 more errors")
 }
 
-// The items of a rate arrive at even distances, and no item is lost between points.
+// The items of a rate arrive at even distances, and no item is lost or added between points.
 func TestTraceOfARate(t *testing.T) {
-	var points []sample
-	for i := range 1001 {
-		points = append(points, sample{at: time.Duration(i) * 30 * time.Second, items: 0.7})
-	}
-	samples := between(points, false)
-	require.Len(t, samples, 21000)
-	for i := 1; i < len(samples); i++ {
-		require.InDelta(t, 1/0.7, (samples[i].at - samples[i-1].at).Seconds(), 1e-6)
+	for rate, want := range map[float64]int{0.7: 21000, 0.1: 3000, 1.0 / 30: 1000, 0.01: 300, 3.3: 99000} {
+		var points []sample
+		for i := range 1001 {
+			points = append(points, sample{at: time.Duration(i) * 30 * time.Second, items: rate})
+		}
+		samples, err := between(nil, points, false)
+		require.NoError(t, err)
+		require.Len(t, samples, want)
+		for i := 1; i < len(samples); i++ {
+			require.InDelta(t, 1/rate, (samples[i].at - samples[i-1].at).Seconds(), 1e-6)
+		}
 	}
 }
 

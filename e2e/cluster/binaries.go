@@ -7,37 +7,54 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
+	"strings"
 	"time"
 )
-
-// Versions of the binaries, as in the go.mod files of the binaries directory.
-const (
-	kubernetesVersion = "1.36.3"
-	etcdVersion       = "3.6.8"
-)
-
-// version is the version that kube-apiserver reports; without it clients cannot parse it.
-const version = "-X k8s.io/component-base/version.gitVersion=v" + kubernetesVersion +
-	" -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36"
 
 // tellEvery is the interval of messages during a long wait.
 const tellEvery = 30 * time.Second
 
-// A binary is built in the module of its folder.
-type binary struct{ name, module, path string }
+// A binary is built in a module of the directory binaries, which requires its version.
+type binary struct{ name, module, path, version string }
 
-var binaries = []binary{
-	{"etcd", "etcd", "go.etcd.io/etcd/server/v3"},
-	{"kube-apiserver", "kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver"},
-	{"kube-controller-manager", "kubernetes", "k8s.io/kubernetes/cmd/kube-controller-manager"},
+// selected returns the binaries of the newest release of Kubernetes, or of the older release
+// that SCALEDJOB_KUBERNETES names, such as 1.31.
+func selected() ([]binary, error) {
+	kubernetes, older := "kubernetes", os.Getenv("SCALEDJOB_KUBERNETES")
+	if older != "" {
+		kubernetes += "-" + older
+	}
+	binaries := []binary{
+		{name: "etcd", module: "etcd", path: "go.etcd.io/etcd/server/v3"},
+		{name: "kube-apiserver", module: kubernetes, path: "k8s.io/kubernetes/cmd/kube-apiserver"},
+		{name: "kube-controller-manager", module: kubernetes, path: "k8s.io/kubernetes/cmd/kube-controller-manager"},
+	}
+	for i := range binaries {
+		b := &binaries[i]
+		file, err := os.ReadFile(filepath.Join(b.folder(), "go.mod"))
+		if err != nil {
+			return nil, fmt.Errorf("SCALEDJOB_KUBERNETES: found %q; use a release that e2e/binaries has, or nothing: %w", older, err)
+		}
+		b.version = string(required.FindSubmatch(file)[1])
+	}
+	return binaries, nil
+}
+
+var required = regexp.MustCompile(`(?m)^require \S+ v(\S+)$`)
+
+// folder returns the folder of the binary's module.
+func (b binary) folder() string {
+	_, here, _, _ := runtime.Caller(0)
+	return filepath.Join(filepath.Dir(here), "..", "binaries", b.module)
 }
 
 // build returns the directory with the binaries, and builds missing binaries. It writes its
 // progress to out.
-func build(ctx context.Context, out io.Writer) (string, error) {
-	folder, err := cacheFolder()
-	if err != nil || built(folder) {
+func build(ctx context.Context, out io.Writer, binaries []binary) (string, error) {
+	folder, err := cacheFolder(binaries)
+	if err != nil || built(folder, binaries) {
 		return folder, err
 	}
 	unlock, err := lock(ctx, out, folder)
@@ -59,7 +76,7 @@ func build(ctx context.Context, out io.Writer) (string, error) {
 	return folder, nil
 }
 
-func built(folder string) bool {
+func built(folder string, binaries []binary) bool {
 	for _, b := range binaries {
 		if !b.in(folder) {
 			return false
@@ -73,14 +90,14 @@ func (b binary) in(folder string) bool {
 	return err == nil
 }
 
-func cacheFolder() (string, error) {
+func cacheFolder(binaries []binary) (string, error) {
 	folder := os.Getenv("SCALEDJOB_E2E_BINARIES")
 	if folder == "" {
 		cache, err := os.UserCacheDir()
 		if err != nil {
 			return "", err
 		}
-		folder = filepath.Join(cache, "scaledjob-e2e", "kubernetes-"+kubernetesVersion+"-etcd-"+etcdVersion)
+		folder = filepath.Join(cache, "scaledjob-e2e", fmt.Sprintf("kubernetes-%s-etcd-%s", binaries[1].version, binaries[0].version))
 	}
 	return folder, os.MkdirAll(folder, 0o755)
 }
@@ -130,9 +147,12 @@ func (b binary) build(ctx context.Context, out io.Writer, folder string) error {
 		return err
 	}
 	defer os.RemoveAll(temp)
-	_, here, _, _ := runtime.Caller(0)
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w "+version, "-o", filepath.Join(temp, b.name), b.path)
-	cmd.Dir = filepath.Join(filepath.Dir(here), "..", "binaries", b.module)
+	// kube-apiserver reports its version; without it clients cannot parse the answer.
+	number := strings.SplitN(b.version, ".", 3)
+	const set = " -X k8s.io/component-base/version."
+	flags := "-s -w" + set + "gitVersion=v" + b.version + set + "gitMajor=" + number[0] + set + "gitMinor=" + number[1]
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags="+flags, "-o", filepath.Join(temp, b.name), b.path)
+	cmd.Dir = b.folder()
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-buildvcs=false")
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Run(); err != nil {

@@ -53,12 +53,18 @@ func Start(t testing.TB, opts ...Option) *Cluster {
 // New starts a cluster, and writes its progress to out. The cluster stops at Close, or when
 // this process ends for any reason.
 func New(ctx context.Context, out io.Writer, opts ...Option) (c *Cluster, err error) {
-	bin, err := build(ctx, out)
+	binaries, err := selected()
+	if err != nil {
+		return nil, err
+	}
+	bin, err := build(ctx, out, binaries)
 	if err != nil {
 		return nil, err
 	}
 	begin := time.Now()
-	fmt.Fprintf(out, "starting etcd %s, kube-apiserver and kube-controller-manager %s\n", etcdVersion, kubernetesVersion)
+	for _, b := range binaries {
+		fmt.Fprintln(out, "starting", b.name, b.version)
+	}
 	for tries := 1; ; tries++ {
 		c, err = start(ctx, bin, newOptions(opts))
 		if !errors.Is(err, errEnded) || tries == 3 {
@@ -238,10 +244,13 @@ func freePorts(n int) ([]int, error) {
 func (c *Cluster) logs() string {
 	const most = 4000
 	var all string
-	for _, b := range binaries {
-		data, err := os.ReadFile(c.file(b.name + ".log"))
+	for _, p := range []*process{c.etcd, c.server, c.manager} {
+		if p == nil {
+			continue
+		}
+		data, err := os.ReadFile(p.log)
 		if err == nil {
-			all += fmt.Sprintf("--- %s\n%s\n", b.name, data[max(0, len(data)-most):])
+			all += fmt.Sprintf("--- %s\n%s\n", p.name, data[max(0, len(data)-most):])
 		}
 	}
 	return all

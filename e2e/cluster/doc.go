@@ -8,7 +8,8 @@
 //
 // The binaries are built from their Go modules the first time, which takes about ten minutes
 // on two cores. They are kept in the user's cache directory, or in the directory of the
-// environment variable SCALEDJOB_E2E_BINARIES.
+// environment variable SCALEDJOB_E2E_BINARIES. SCALEDJOB_KUBERNETES=1.31 selects the older
+// release 1.31.
 //
 // There are no nodes and no scheduler: [Cluster.Kubelet] runs pods by patching their status.
 // [Cluster.User] sends requests as another user, and [Cluster.Requests] lists them.

@@ -59,3 +59,18 @@ func TestAwait(t *testing.T) {
 	require.NoError(t, await(t.Context(), func(context.Context) error { return nil }, ended))
 	require.Positive(t, asked)
 }
+
+func TestSelected(t *testing.T) {
+	for release, minor := range map[string]string{"": "1.36.", "1.31": "1.31."} {
+		t.Setenv("SCALEDJOB_KUBERNETES", release)
+		binaries, err := selected()
+		require.NoError(t, err)
+		require.Len(t, binaries, 3)
+		require.Contains(t, binaries[0].version, "3.")
+		require.Contains(t, binaries[1].version, minor)
+		require.Equal(t, binaries[1].version, binaries[2].version)
+	}
+	t.Setenv("SCALEDJOB_KUBERNETES", "1.30")
+	_, err := selected()
+	require.ErrorContains(t, err, `SCALEDJOB_KUBERNETES: found "1.30"; use a release that e2e/binaries has`)
+}

@@ -47,25 +47,25 @@ func run(ctx context.Context, clients client.Clients) {
 }
 
 // target describes the Jobs of a queue. An edit stops a plan that is under way.
-func target(queue *corev1.ConfigMap) (adapter.Target, error) {
-	job := &batchv1.Job{}
-	job.Spec.Template.Spec.Containers = []corev1.Container{{Name: "worker", Image: queue.Data["image"], Command: strings.Fields(queue.Data["command"])}}
-	most, err := strconv.ParseInt(queue.Data["max"], 10, 64)
-	return adapter.Target{
-		Owner:   adapter.OwnerOf(queue, corev1.SchemeGroupVersion.WithKind("ConfigMap")),
-		Job:     job,
-		Policy:  scaling.Policy{Bounds: scaling.Bounds{Max: most}, Paused: queue.DeletionTimestamp != nil},
-		History: history.Limits{Succeeded: history.Keep(3), Failed: history.Keep(3)},
-	}, err
+func target(queue *corev1.ConfigMap) (t adapter.Target, err error) {
+	t.Owner = adapter.OwnerOf(queue, corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+	t.Policy.Bounds.Max, err = strconv.ParseInt(queue.Data["max"], 10, 64)
+	t.Policy.Paused = queue.DeletionTimestamp != nil
+	t.History = history.Limits{Succeeded: history.Keep(3), Failed: history.Keep(3)}
+	t.Job = &batchv1.Job{}
+	t.Job.Spec.Template.Spec.Containers = []corev1.Container{
+		{Name: "worker", Image: queue.Data["image"], Command: strings.Fields(queue.Data["command"])}}
+	return t, err
 }
 
 // poll creates the Jobs that the queue asks for, one for each item, and deletes old ones.
-func poll(ctx context.Context, tracker *adapter.Tracker, requests kubernetes.Interface, queue *corev1.ConfigMap) {
+func poll(ctx context.Context, t *adapter.Tracker, requests kubernetes.Interface, queue *corev1.ConfigMap) {
 	items, unreadable := strconv.ParseUint(queue.Data["items"], 10, 64)
 	metrics := []scaling.Metric{{Value: float64(items), Target: 1, Failed: unreadable != nil}}
-	result, err := tracker.Apply(ctx, requests, tracker.Plan(queue.UID, metrics, time.Now()))
+	result, err := t.Apply(ctx, requests, t.Plan(queue.UID, metrics, time.Now()))
 	if err = errors.Join(unreadable, err); err != nil || result != (adapter.Result{}) {
-		slog.Info("polled", "queue", cache.MetaObjectToName(queue), "items", items, "created", result.Created, "deleted", result.Pruned, "err", err)
+		slog.Info("polled", "queue", cache.MetaObjectToName(queue), "items", items,
+			"created", result.Created, "deleted", result.Pruned, "err", err)
 	}
 }
 

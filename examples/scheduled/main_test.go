@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -121,13 +122,14 @@ func TestProcess(t *testing.T) {
 	}
 	eventually("a Job", func() bool { return len(api.Requests("POST", "jobs")) == 1 })
 	eventually("an event", func() bool {
-		events := api.Requests("POST", "events")
-		return len(events) == 1 && strings.Contains(events[0].Body, `"reason":"JobNotFound"`)
+		return slices.ContainsFunc(api.Requests("POST", "events"), func(r apiserver.Request) bool {
+			return strings.Contains(r.Body, `"reason":"JobNotFound"`)
+		})
 	})
 	eventually("readiness", func() bool { code, _ := get(address + "/readyz"); return code == 200 })
 	eventually("metrics", func() bool {
 		_, text := get(address + "/metrics")
-		return strings.Contains(text, `scheduledjob_occurrences_due_total{namespace="n",scheduledjob="job"} 0`)
+		return strings.Contains(text, `scheduledjob_occurrences_due_total{namespace="n",scheduledjob="job"} 1`)
 	})
 	stop()
 	require.Zero(t, <-ended)

@@ -70,3 +70,41 @@ func TestLimit(t *testing.T) {
 		require.Error(t, json.Unmarshal([]byte(data), new(jsonform.Limit)), data)
 	}
 }
+
+// A form is a struct with a field of each kind that has a form of its own, and of others.
+type form struct {
+	Name  string   `json:"name"`
+	Part  float64  `json:"part"`
+	Of    *float64 `json:"of,omitempty"`
+	Most  int64    `json:"most" form:"limit"`
+	Count int64    `json:"count"`
+	List  []int    `json:"list"`
+}
+
+func TestMarshal(t *testing.T) {
+	for want, v := range map[string]form{
+		`{"name":"","part":0,"most":0,"count":0,"list":null}`: {},
+		`{"name":"a","part":"+Inf","of":"-Inf","most":"unlimited","count":9223372036854775807,"list":[1]}`: {
+			"a", math.Inf(1), new(math.Inf(-1)), math.MaxInt64, math.MaxInt64, []int{1}},
+		`{"name":"b","part":0.5,"of":2,"most":7,"count":-1,"list":[]}`: {"b", 0.5, new(2.0), 7, -1, []int{}},
+	} {
+		data, err := jsonform.Marshal(v)
+		require.NoError(t, err)
+		require.Equal(t, want, string(data))
+		var back form
+		require.NoError(t, jsonform.Unmarshal(data, &back))
+		require.Equal(t, v, back)
+	}
+	data, err := jsonform.Marshal(form{Part: math.NaN()})
+	require.NoError(t, err)
+	require.Contains(t, string(data), `"part":"NaN"`)
+}
+
+func TestUnmarshal(t *testing.T) {
+	v := form{Name: "a", Part: 0.5, Most: 3}
+	require.NoError(t, jsonform.Unmarshal([]byte(`{"count":2,"part":"-Inf"}`), &v))
+	require.Equal(t, form{Name: "a", Part: math.Inf(-1), Most: 3, Count: 2}, v, "fields that the JSON lacks are kept")
+	for _, data := range []string{`{"part":"Inf"}`, `{"most":"+Inf"}`, `{"count":"unlimited"}`, `[]`, `{`} {
+		require.Error(t, jsonform.Unmarshal([]byte(data), &v), data)
+	}
+}

@@ -42,11 +42,16 @@ func (c *Counts) Share(premise string) float64 {
 type Least map[string]float64
 
 // Check checks the property as rapid.Check does, for at least [Draws] draws. It
-// logs the share of each premise, and fails if one is below its least share.
+// logs the share of each premise, and fails if one is below its least share. With
+// -short it checks a tenth of the draws, which is too few for shares.
 func Check(t *testing.T, prop func(*rapid.T, *Counts), least Least) {
 	t.Helper()
 	var c Counts
-	for c.draws < Draws && !t.Failed() {
+	draws := Draws
+	if testing.Short() {
+		draws, least = Draws/10, nil
+	}
+	for c.draws < draws && !t.Failed() {
 		rapid.Check(t, c.count(prop))
 	}
 	if !t.Failed() {
@@ -55,11 +60,14 @@ func Check(t *testing.T, prop func(*rapid.T, *Counts), least Least) {
 }
 
 // Fuzz fuzzes the property. Without -fuzz it runs some seeds.
-func Fuzz(f *testing.F, prop func(*rapid.T, *Counts)) {
+func Fuzz(f *testing.F, prop func(*rapid.T, *Counts)) { Seeded(f, new(Counts).count(prop)) }
+
+// Seeded fuzzes a property without a premise. Without -fuzz it runs some seeds.
+func Seeded(f *testing.F, prop func(*rapid.T)) {
 	for _, data := range seeds() {
 		f.Add(data)
 	}
-	f.Fuzz(rapid.MakeFuzz(new(Counts).count(prop)))
+	f.Fuzz(rapid.MakeFuzz(prop))
 }
 
 // seeds are long enough for some hundred numbers each.

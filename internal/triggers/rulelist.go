@@ -1,8 +1,10 @@
 package triggers
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 )
@@ -37,6 +39,8 @@ var ruleList = []Rule{
 	{[]string{"rabbitmq"}, "queueLength is deprecated; use", "2.18", rabbitLength},
 	{[]string{"rabbitmq"}, "%s must be specified", "2.18", rabbitHalf},
 	{[]string{"rabbitmq"}, "trigger mode %s must be one of", "2.18", rabbitMode},
+	{[]string{"rabbitmq"}, "not supported; must be HTTP to use trigger mode", "2.18", rabbitRate},
+	{[]string{"rabbitmq"}, "AMQP protocol doesn't support custom timeouts", "2.18", rabbitTimeout},
 	{[]string{"rabbitmq"}, "unknown host URL scheme", "2.18", rabbitScheme},
 	{[]string{"rabbitmq"}, "configure excludeUnacknowledged=true only with HTTP protocol", "2.18", rabbitHTTP("excludeUnacknowledged")},
 	{[]string{"rabbitmq"}, "configure useRegex=true only with HTTP protocol", "2.18", rabbitHTTP("useRegex")},
@@ -67,6 +71,8 @@ var ruleList = []Rule{
 	{[]string{"cassandra"}, "no port given", "2.18", cassandraPort},
 	{[]string{"couchdb"}, "no host given", "2.18", oneOf("connectionString", "host port username password dbName")},
 	{[]string{"mongodb"}, "no host given", "2.18", oneOf("connectionString", "host username password")},
+	{[]string{"mongodb"}, "failed to parse query", "2.18", jsonObject("query")},
+	{[]string{"mysql"}, "net.JoinHostPort(meta.Host, meta.Port)", "2.18", oneOf("connectionString", "host port")},
 	{[]string{"mssql"}, "must provide either connectionstring or host", "2.18", oneOf("connectionString", "host")},
 	{[]string{"postgresql"}, "no host given", "2.18", oneOf("connection", "host port userName dbName sslmode")},
 	{[]string{"dynatrace"}, "either 'metricSelector' or 'query' must be provided", "2.19", oneOf("metricSelector", "query")},
@@ -204,6 +210,34 @@ func rabbitMode(c *checker) (string, string, string) {
 		return allowed("mode", "QueueLength", "MessageRate", "DeliverGetRate", "PublishedToDeliveredRatio", "ExpectedQueueConsumptionTime", "Unknown")(c)
 	}
 	return "", "", ""
+}
+
+// rabbitRate finds a mode that the AMQP protocol does not have.
+func rabbitRate(c *checker) (string, string, string) {
+	v := c.get("mode")
+	if v.State == Known && c.rabbitProtocol() == "amqp" && slices.Contains([]string{"MessageRate", "DeliverGetRate", "PublishedToDeliveredRatio", "ExpectedQueueConsumptionTime"}, v.Text) {
+		return v.Key, "mode " + v.Text + " works with HTTP, and the protocol is AMQP", "Write QueueLength, or an http URL as host"
+	}
+	return "", "", ""
+}
+
+func rabbitTimeout(c *checker) (string, string, string) {
+	if x, ok := c.float("timeout"); ok && x != 0 && c.rabbitProtocol() == "amqp" {
+		return "timeout", "timeout works with HTTP, and the protocol is AMQP", "Delete it, or write an http URL as host"
+	}
+	return "", "", ""
+}
+
+// jsonObject finds a known value that is not a JSON object with a field.
+func jsonObject(name string) check {
+	return func(c *checker) (string, string, string) {
+		v := c.get(name)
+		var fields map[string]any
+		if v.State != Known || json.Unmarshal([]byte(v.Text), &fields) == nil && len(fields) > 0 {
+			return "", "", ""
+		}
+		return v.Key, fmt.Sprintf("%s %q is not a JSON object with a field", name, v.Text), `Write JSON with quotes, such as {"state": "queued"}`
+	}
 }
 
 func rabbitScheme(c *checker) (string, string, string) {

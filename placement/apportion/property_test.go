@@ -8,29 +8,53 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/scaledjob/scaledjob/internal/premise"
 	"github.com/scaledjob/scaledjob/placement/apportion"
 )
 
-func TestOracle(t *testing.T) { rapid.Check(t, propOracle) }
-func FuzzOracle(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propOracle)) }
-func TestI1(t *testing.T)     { rapid.Check(t, propExactSum) }
-func FuzzI1(f *testing.F)     { f.Fuzz(rapid.MakeFuzz(propExactSum)) }
-func TestI2(t *testing.T)     { rapid.Check(t, propNothingWithoutWeight) }
-func FuzzI2(f *testing.F)     { f.Fuzz(rapid.MakeFuzz(propNothingWithoutWeight)) }
-func TestI3(t *testing.T)     { rapid.Check(t, propHouseMonotone) }
-func FuzzI3(f *testing.F)     { f.Fuzz(rapid.MakeFuzz(propHouseMonotone)) }
-func TestI4(t *testing.T)     { rapid.Check(t, propSubsetConsistent) }
-func FuzzI4(f *testing.F)     { f.Fuzz(rapid.MakeFuzz(propSubsetConsistent)) }
-func TestI5(t *testing.T)     { rapid.Check(t, propPopulationMonotone) }
-func FuzzI5(f *testing.F)     { f.Fuzz(rapid.MakeFuzz(propPopulationMonotone)) }
-func TestI6(t *testing.T)     { rapid.Check(t, propScaleInvariant) }
-func FuzzI6(f *testing.F)     { f.Fuzz(rapid.MakeFuzz(propScaleInvariant)) }
-func TestI7(t *testing.T)     { rapid.Check(t, propOrderOfParties) }
-func FuzzI7(f *testing.F)     { f.Fuzz(rapid.MakeFuzz(propOrderOfParties)) }
-func TestI8(t *testing.T)     { rapid.Check(t, propQuotaOfTwo) }
-func FuzzI8(f *testing.F)     { f.Fuzz(rapid.MakeFuzz(propQuotaOfTwo)) }
-func TestI9(t *testing.T)     { rapid.Check(t, propNoHistory) }
-func FuzzI9(f *testing.F)     { f.Fuzz(rapid.MakeFuzz(propNoHistory)) }
+// leastShare is the least share of draws in which each premise of a property holds.
+const leastShare = 0.05
+
+func TestOracle(t *testing.T) {
+	premise.Check(t, propOracle, premise.Least{"a cap binds": leastShare, "seats are held": leastShare})
+}
+func FuzzOracle(f *testing.F) { premise.Fuzz(f, propOracle) }
+func TestI1(t *testing.T) {
+	premise.Check(t, propExactSum, premise.Least{"seats are left": leastShare, "a cap binds": leastShare, "all seats are given": leastShare})
+}
+func FuzzI1(f *testing.F) { premise.Fuzz(f, propExactSum) }
+func TestI2(t *testing.T) {
+	premise.Check(t, propNothingWithoutWeight, premise.Least{"a party without weight, and seats": leastShare})
+}
+func FuzzI2(f *testing.F) { premise.Fuzz(f, propNothingWithoutWeight) }
+func TestI3(t *testing.T) {
+	premise.Check(t, propHouseMonotone, premise.Least{"a party grows": leastShare, "a cap binds": leastShare})
+}
+func FuzzI3(f *testing.F) { premise.Fuzz(f, propHouseMonotone) }
+func TestI4(t *testing.T) {
+	premise.Check(t, propSubsetConsistent, premise.Least{"the party had seats": leastShare})
+}
+func FuzzI4(f *testing.F) { premise.Fuzz(f, propSubsetConsistent) }
+func TestI5(t *testing.T) {
+	premise.Check(t, propPopulationMonotone, premise.Least{"its share grows": leastShare})
+}
+func FuzzI5(f *testing.F) { premise.Fuzz(f, propPopulationMonotone) }
+func TestI6(t *testing.T) {
+	premise.Check(t, propScaleInvariant, premise.Least{"seats, and another factor": leastShare})
+}
+func FuzzI6(f *testing.F) { premise.Fuzz(f, propScaleInvariant) }
+func TestI7(t *testing.T) {
+	premise.Check(t, propOrderOfParties, premise.Least{"seats, and another order": leastShare})
+}
+func FuzzI7(f *testing.F) { premise.Fuzz(f, propOrderOfParties) }
+func TestI8(t *testing.T) {
+	premise.Check(t, propQuotaOfTwo, premise.Least{"seats, and both have weight": leastShare})
+}
+func FuzzI8(f *testing.F) { premise.Fuzz(f, propQuotaOfTwo) }
+func TestI9(t *testing.T) {
+	premise.Check(t, propNoHistory, premise.Least{"seats, and seats between": leastShare})
+}
+func FuzzI9(f *testing.F) { premise.Fuzz(f, propNoHistory) }
 
 // The ways in which numbers are drawn: few and small, so that ties and caps that
 // bind are common; large; and anything an int32 can be.
@@ -113,8 +137,18 @@ func oracle(seats int32, parties []apportion.Party) (shares []int32, left int32)
 	return shares, max(0, left)
 }
 
+// binds reports whether a party has the most seats that it may have, and seats are given.
+func binds(parties []apportion.Party, shares []int32) bool {
+	for i, p := range parties {
+		if p.Weight > 0 && p.Capped && int64(max(0, p.Held))+int64(shares[i]) >= int64(p.Cap) {
+			return total(shares) > 0
+		}
+	}
+	return false
+}
+
 // The same shares as ticket by ticket.
-func propOracle(t *rapid.T) {
+func propOracle(t *rapid.T, c *premise.Counts) {
 	number := rapid.SampledFrom(numbers).Draw(t, "numbers")
 	parties := drawParties(t, number, 12)
 	seats := rapid.Int32Range(-1, 150).Draw(t, "seats")
@@ -123,11 +157,13 @@ func propOracle(t *rapid.T) {
 	if !slices.Equal(got, want) || left != wantLeft {
 		t.Fatalf("%v, %d left: want %v, %d left", got, left, want, wantLeft)
 	}
+	c.Note("a cap binds", binds(parties, got))
+	c.Note("seats are held", total(got) > 0 && slices.ContainsFunc(parties, func(p apportion.Party) bool { return p.Weight > 0 && p.Held > 0 }))
 }
 
 // Shares and what is left are the seats, and something is left only where nobody
 // has room.
-func propExactSum(t *rapid.T) {
+func propExactSum(t *rapid.T, c *premise.Counts) {
 	number := rapid.SampledFrom(numbers).Draw(t, "numbers")
 	parties, seats := drawParties(t, number, 12), number.Draw(t, "seats")
 	shares, left := apportion.Webster(seats, parties)
@@ -143,21 +179,27 @@ func propExactSum(t *rapid.T) {
 			t.Fatalf("%v, %d left: party %d has room", shares, left, i)
 		}
 	}
+	c.Note("seats are left", left > 0)
+	c.Note("a cap binds", binds(parties, shares))
+	c.Note("all seats are given", seats > 0 && left == 0)
 }
 
-func propNothingWithoutWeight(t *rapid.T) {
+func propNothingWithoutWeight(t *rapid.T, c *premise.Counts) {
 	number := rapid.SampledFrom(numbers).Draw(t, "numbers")
 	parties := drawParties(t, number, 12)
 	shares, _ := apportion.Webster(number.Draw(t, "seats"), parties)
+	without := false
 	for i, s := range shares {
 		if s < 0 || s > 0 && parties[i].Weight <= 0 {
 			t.Fatalf("%v", shares)
 		}
+		without = without || parties[i].Weight <= 0
 	}
+	c.Note("a party without weight, and seats", without && total(shares) > 0)
 }
 
 // One seat more is one seat more for one party, caps and seats held or not.
-func propHouseMonotone(t *rapid.T) {
+func propHouseMonotone(t *rapid.T, c *premise.Counts) {
 	number := rapid.SampledFrom(numbers).Draw(t, "numbers")
 	parties, seats := drawParties(t, number, 12), min(number.Draw(t, "seats"), math.MaxInt32-1)
 	if seats < 0 {
@@ -175,11 +217,13 @@ func propHouseMonotone(t *rapid.T) {
 	if grown > 1 {
 		t.Fatalf("%v, then %v", before, after)
 	}
+	c.Note("a party grows", grown > 0)
+	c.Note("a cap binds", grown > 0 && binds(parties, after))
 }
 
 // When a party leaves, nobody else loses a seat; that all are given again makes
 // it exactly its own that move.
-func propSubsetConsistent(t *rapid.T) {
+func propSubsetConsistent(t *rapid.T, c *premise.Counts) {
 	number := rapid.SampledFrom(numbers).Draw(t, "numbers")
 	parties, seats := drawPlain(t, number), number.Draw(t, "seats")
 	gone := rapid.IntRange(0, len(parties)-1).Draw(t, "gone")
@@ -191,9 +235,10 @@ func propSubsetConsistent(t *rapid.T) {
 			t.Fatalf("%v, without party %d %v", before, gone, after)
 		}
 	}
+	c.Note("the party had seats", before[gone] > 0 && total(after) > 0)
 }
 
-func propPopulationMonotone(t *rapid.T) {
+func propPopulationMonotone(t *rapid.T, c *premise.Counts) {
 	number := rapid.SampledFrom(numbers).Draw(t, "numbers")
 	parties, seats := drawPlain(t, number), number.Draw(t, "seats")
 	who := rapid.IntRange(0, len(parties)-1).Draw(t, "who")
@@ -205,9 +250,10 @@ func propPopulationMonotone(t *rapid.T) {
 			t.Fatalf("%v, with more weight for party %d %v", before, who, after)
 		}
 	}
+	c.Note("its share grows", after[who] > before[who])
 }
 
-func propScaleInvariant(t *rapid.T) {
+func propScaleInvariant(t *rapid.T, c *premise.Counts) {
 	parties := drawPlain(t, numbers[rapid.IntRange(0, 1).Draw(t, "numbers")])
 	seats := numbers[2].Draw(t, "seats")
 	before := webster(t, seats, parties)
@@ -218,11 +264,12 @@ func propScaleInvariant(t *rapid.T) {
 	if after := webster(t, seats, parties); !slices.Equal(before, after) {
 		t.Fatalf("%v, with weights times %d %v", before, factor, after)
 	}
+	c.Note("seats, and another factor", factor > 1 && len(parties) > 1 && seats > 0)
 }
 
 // In another order parties have the same shares, but that equal ones may have
 // changed places.
-func propOrderOfParties(t *rapid.T) {
+func propOrderOfParties(t *rapid.T, c *premise.Counts) {
 	number := rapid.SampledFrom(numbers).Draw(t, "numbers")
 	parties, seats := drawParties(t, number, 12), number.Draw(t, "seats")
 	other := rapid.Permutation(parties).Draw(t, "other order")
@@ -246,9 +293,11 @@ func propOrderOfParties(t *rapid.T) {
 			t.Fatalf("%d of %v in one order, %d in another", n, o, b[o])
 		}
 	}
+	shares, _ := apportion.Webster(seats, parties)
+	c.Note("seats, and another order", !slices.Equal(parties, other) && total(shares) > 0)
 }
 
-func propQuotaOfTwo(t *rapid.T) {
+func propQuotaOfTwo(t *rapid.T, c *premise.Counts) {
 	number := rapid.SampledFrom(numbers).Draw(t, "numbers")
 	parties := drawPlain(t, number)[:1]
 	parties[0].Weight = max(1, parties[0].Weight)
@@ -263,22 +312,23 @@ func propQuotaOfTwo(t *rapid.T) {
 			t.Fatalf("%v: quota %v", shares, quota)
 		}
 	}
+	c.Note("seats, and both have weight", seats > 0 && parties[1].Weight > 0)
 }
 
-// A Buffer used for something else before gives what a new one gives, appends it,
-// and leaves its arguments as they were.
-func propNoHistory(t *rapid.T) {
+// Equal arguments have equal results, whatever was divided between, and are not modified.
+func propNoHistory(t *rapid.T, c *premise.Counts) {
 	number := rapid.SampledFrom(numbers).Draw(t, "numbers")
 	parties, seats := drawParties(t, number, 12), number.Draw(t, "seats")
-	var b apportion.Buffer
-	earlier, _ := b.Append(nil, number.Draw(t, "seats before"), drawParties(t, number, 12))
-	kept, before := slices.Clone(earlier), slices.Clone(parties)
-	all, left := b.Append(earlier, seats, parties)
-	want, wantLeft := apportion.Webster(seats, parties)
-	if !slices.Equal(all[:len(kept)], kept) || !slices.Equal(all[len(kept):], want) || left != wantLeft {
-		t.Fatalf("%v, %d left: want %v, then %v, %d left", all, left, kept, want, wantLeft)
+	before := slices.Clone(parties)
+	shares, left := apportion.Webster(seats, parties)
+	kept := slices.Clone(shares)
+	other, _ := apportion.Webster(number.Draw(t, "seats between"), drawParties(t, number, 12))
+	again, leftAgain := apportion.Webster(seats, parties)
+	if !slices.Equal(shares, kept) || !slices.Equal(again, kept) || left != leftAgain {
+		t.Fatalf("%v, %d left: again %v, %d left", shares, left, again, leftAgain)
 	}
 	if !slices.Equal(parties, before) {
 		t.Fatalf("%v became %v", before, parties)
 	}
+	c.Note("seats, and seats between", total(shares) > 0 && total(other) > 0)
 }

@@ -10,13 +10,10 @@ type queue struct {
 	back    bool
 }
 
-// correct gives n seats, or takes -n back.
+// correct gives n seats, or takes -n back. The parties have room for them, or have them.
 func (q *queue) correct(n int64) {
-	if n == 0 {
-		return
-	}
 	q.fill()
-	for n = max(n, -n); n > 0 && len(q.heap) > 0; n-- {
+	for range max(n, -n) {
 		q.move()
 	}
 }
@@ -25,11 +22,8 @@ func (q *queue) correct(n int64) {
 func (q *queue) fill() {
 	for i := range q.parties {
 		if q.has(int32(i)) {
-			q.heap = append(q.heap, int32(i))
+			q.push(int32(i))
 		}
-	}
-	for i := len(q.heap)/2 - 1; i >= 0; i-- {
-		q.down(i)
 	}
 }
 
@@ -41,11 +35,11 @@ func (q *queue) move() {
 	} else {
 		q.shares[top]++
 	}
-	if !q.has(top) {
+	if q.has(top) {
+		q.down()
+	} else {
 		q.pop()
-		return
 	}
-	q.down(0)
 }
 
 // pop removes the party on top.
@@ -53,7 +47,7 @@ func (q *queue) pop() int32 {
 	top, last := q.heap[0], len(q.heap)-1
 	q.heap[0] = q.heap[last]
 	q.heap = q.heap[:last]
-	q.down(0)
+	q.down()
 	return top
 }
 
@@ -68,12 +62,12 @@ func (q *queue) push(party int32) {
 	q.heap[i] = party
 }
 
-// down moves the party at i down to its place.
-func (q *queue) down(i int) {
-	if i >= len(q.heap) {
+// down moves the party on top down to its place.
+func (q *queue) down() {
+	if len(q.heap) == 0 {
 		return
 	}
-	moved := q.ticket(q.heap[i])
+	moved, i := q.ticket(q.heap[0]), 0
 	for child := 2*i + 1; child < len(q.heap); child = 2*i + 1 {
 		best := q.ticket(q.heap[child])
 		if child+1 < len(q.heap) {

@@ -34,6 +34,13 @@ func TestRank(t *testing.T) {
 	}
 }
 
+// Without a seed all ranks are equal, so that the first party comes first.
+func TestRankWithoutSeed(t *testing.T) {
+	for _, name := range []string{"", "member-1", "member-2"} {
+		require.Zero(t, apportion.Rank("", name))
+	}
+}
+
 // Over many seeds each of three equals comes first equally often, by less than five
 // standard deviations.
 func TestRankIsFair(t *testing.T) {

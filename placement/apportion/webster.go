@@ -3,37 +3,18 @@ package apportion
 import (
 	"math"
 	"math/bits"
-	"slices"
 )
 
 // Webster divides the seats. It returns each party's share, without the seats it
 // held before, and the seats that no party could take. Negative seats are none.
 func Webster(seats int32, parties []Party) (shares []int32, left int32) {
-	var b Buffer
-	return b.Append(nil, seats, parties)
-}
-
-// A Buffer is [Webster] with memory that it keeps between calls. The zero value is ready
-// for use, by a single goroutine at a time.
-type Buffer struct {
-	heap  []int32
-	queue queue // during a call
-}
-
-// Append appends the shares to dst. With room for them in dst it allocates
-// nothing, but for the first calls of a Buffer.
-func (b *Buffer) Append(dst []int32, seats int32, parties []Party) (shares []int32, left int32) {
-	at := len(dst)
-	dst = slices.Grow(dst, len(parties))[:at+len(parties)]
-	b.heap = slices.Grow(b.heap[:0], len(parties))[:len(parties)]
-
 	n := int64(max(0, seats))
 	rest := n - min(n, room(parties))
-	given := b.round(dst[at:], n-rest, parties)
-	b.queue = queue{parties, dst[at:], b.heap[:0], given > n-rest}
-	b.queue.correct(n - rest - given)
-	b.queue = queue{}
-	return dst, int32(rest)
+	shares = make([]int32, len(parties))
+	given := round(shares, n-rest, parties)
+	q := queue{parties: parties, shares: shares, back: given > n-rest}
+	q.correct(n - rest - given)
+	return shares, int32(rest)
 }
 
 // room is how many seats the parties may take together.
@@ -73,20 +54,15 @@ func (l line) due(w int32) int64 {
 // are settled for good, and the others are divided anew. Whatever the line is,
 // the tickets are the first of the order; a number near n only saves
 // time.
-func (b *Buffer) round(shares []int32, n int64, parties []Party) (given int64) {
-	free := b.heap
+func round(shares []int32, n int64, parties []Party) (given int64) {
+	free := make([]bool, len(parties))
 	l := line{seats: uint64(n)}
 	for i := range parties {
-		free[i] = 0
 		if p := &parties[i]; p.Weight > 0 {
-			free[i] = 1
+			free[i] = true
 			l.weight += uint64(p.Weight)
 			l.seats += uint64(p.held())
 		}
-	}
-	if l.weight == 0 {
-		clear(shares)
-		return 0
 	}
 	for {
 		var over, under int64
@@ -105,18 +81,17 @@ func (b *Buffer) round(shares []int32, n int64, parties []Party) (given int64) {
 
 // assess sets the shares of the line. over and under are the seats by
 // which the free parties are beyond their room, and below what they hold.
-func (l line) assess(shares, free []int32, parties []Party) (given, over, under int64) {
+func (l line) assess(shares []int32, free []bool, parties []Party) (given, over, under int64) {
 	for i := range parties {
 		p := &parties[i]
 		if p.Weight <= 0 {
-			shares[i] = 0
 			continue
 		}
 		due, room := l.due(p.Weight)-p.held(), p.room()
 		share := max(0, min(due, room))
 		shares[i] = int32(share)
 		given += share
-		if free[i] != 0 {
+		if free[i] {
 			over += max(0, due-room)
 			under += max(0, -due)
 		}
@@ -126,11 +101,11 @@ func (l line) assess(shares, free []int32, parties []Party) (given, over, under 
 
 // without settles the free parties that are over, or under, and returns the line of the
 // others.
-func (l line) without(free []int32, parties []Party, over bool) line {
+func (l line) without(free []bool, parties []Party, over bool) line {
 	next := l
 	for i := range parties {
 		p := &parties[i]
-		if free[i] == 0 {
+		if !free[i] {
 			continue
 		}
 		end := p.held()
@@ -141,7 +116,7 @@ func (l line) without(free []int32, parties []Party, over bool) line {
 		case over || due >= 0:
 			continue
 		}
-		free[i] = 0
+		free[i] = false
 		next.weight -= uint64(p.Weight)
 		next.seats -= min(next.seats, uint64(end))
 	}

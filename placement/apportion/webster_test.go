@@ -85,7 +85,7 @@ func first(parties []apportion.Party, shares []int32) int {
 			continue
 		}
 		bestK := parties[best].Held + shares[best]
-		mine, its := p.Weight*(2*bestK+1), parties[best].Weight*(2*k+1)
+		mine, its := int64(p.Weight)*int64(2*bestK+1), int64(parties[best].Weight)*int64(2*k+1)
 		if mine > its || mine == its && k < bestK {
 			best = i
 		}
@@ -111,11 +111,14 @@ func TestFarFromTheLine(t *testing.T) {
 				parties[i].Weight = 1
 			}
 			parties[n/2].Weight = heavy
-			for _, seats := range []int32{int32(n)/2 - 1, int32(n) / 2, int32(n)/2 + 1, int32(n)} {
-				want, _ := oracle(seats, parties)
-				got, left := apportion.Webster(seats, parties)
-				require.Zero(t, left)
-				require.Equal(t, want, got, "%d seats, %d parties, one of weight %d", seats, n, heavy)
+			seats := int32(0)
+			for want := range definition(parties, n) {
+				if off := seats - int32(n)/2; max(off, -off) <= 1 || seats == int32(n) {
+					got, left := apportion.Webster(seats, parties)
+					require.Zero(t, left)
+					require.Equal(t, want.shares, got, "%d seats, %d parties, one of weight %d", seats, n, heavy)
+				}
+				seats++
 			}
 		}
 	}
@@ -124,20 +127,16 @@ func TestFarFromTheLine(t *testing.T) {
 func TestValidate(t *testing.T) {
 	require.NoError(t, apportion.Validate(3, weights(0, 1)))
 	require.NoError(t, apportion.Validate(0, weights(0, 0)))
+	require.NoError(t, apportion.Validate(3, weights(1)))
+	require.NoError(t, apportion.Validate(3, []apportion.Party{{Weight: 1, Capped: true}, {Weight: 1, Cap: 9, Capped: true}, {Weight: 1, Cap: -1}}))
 	require.EqualError(t, apportion.Validate(-1, nil), "seats: found -1; use 0 or more\nparties: found nothing; use at least one party")
 	require.EqualError(t, apportion.Validate(3, weights(0, 0)), "parties: found no weight; use at least one weight above 0")
+	require.EqualError(t, apportion.Validate(1, weights(0)), "parties: found no weight; use at least one weight above 0")
 	err := apportion.Validate(3, []apportion.Party{{Weight: 1}, {Weight: -1, Held: -2, Cap: -3, Capped: true}})
 	require.EqualError(t, err, `parties[1].Weight: found -1; use 0 or more
 parties[1].Held: found -2; use 0 or more
 parties[1].Cap: found -3; use 0 or more`)
 	require.Equal(t, "parties[1].Weight", field.All(err)[0].Path)
-}
-
-func TestAllocations(t *testing.T) {
-	parties := bench(1000)
-	var b apportion.Buffer
-	shares, _ := b.Append(nil, 10_000, parties)
-	require.Zero(t, testing.AllocsPerRun(20, func() { shares, _ = b.Append(shares[:0], 10_000, parties) }))
 }
 
 // Five replicas by 4 : 6. With one more, one member gains one.

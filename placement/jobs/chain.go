@@ -154,7 +154,7 @@ func (f *fleet) stuckJobs() []stuckJob {
 // newest reports whether the Job is the newest of its chain that stays, and all that
 // stay are stuck.
 func (f *fleet) newest(i int32) bool {
-	last := int32(-1)
+	var last int32
 	for _, k := range f.chains[f.jobs[i].chain].jobs {
 		switch j := &f.jobs[k]; {
 		case !j.stays():

@@ -159,11 +159,11 @@ func (f *fleet) store(d *Decision) {
 	for i := range f.members {
 		m := &f.members[i]
 		d.Members[i] = MemberPlan{m.name(), m.Reach, m.reason, m.counts, m.taint, workloads[m.path()]}
-		after := clusterCheckpoint{Taint: m.taint, Counted: m.before.Counted, Unreached: m.unreached}
-		if m.registered {
-			n := created[m.name()]
-			after.Running, after.Pending = plus(m.counts.Running, n), plus(m.counts.Pending, n)
-			after.Terminating = plus(m.counts.Terminating, max(0, m.Late))
+		n := created[m.name()]
+		after := clusterCheckpoint{
+			Taint: m.taint, Counted: m.before.Counted, Unreached: m.unreached,
+			Running: plus(m.counts.Running, n), Pending: plus(m.counts.Pending, n),
+			Terminating: plus(m.counts.Terminating, max(0, m.Late)),
 		}
 		if after != (clusterCheckpoint{}) {
 			d.Checkpoint.clusters[m.name()] = after

@@ -107,6 +107,18 @@ func TestNeverReached(t *testing.T) {
 	require.Zero(t, f.plan().Scaling.Create, "it has Jobs all the same")
 }
 
+// A late create on a member that was never reached is one of the Jobs of the checkpoint,
+// and occupies its capacity once.
+func TestLateCreateOfTheCheckpoint(t *testing.T) {
+	f := newFleet("a", "b")
+	f.Scaling.Bounds.Max = 4
+	f.restore(stored{Clusters: map[string]storedCluster{"b": {Running: 2, Terminating: 1}}})
+	*f.cluster("b") = jobs.Cluster{Name: "b", Late: 1}
+	f.Shared.Clusters = map[string]time.Time{"b": at(9)} // nothing waits for it
+	f.demand(9)
+	require.Equal(t, map[string]int32{"a": 1, "b": 0}, f.created(f.plan()))
+}
+
 // After a restart the Jobs on a member that is not reached are those of the checkpoint,
 // with the ones that the last decision creates.
 func TestJobsRemembered(t *testing.T) {
@@ -220,6 +232,17 @@ func TestLeastOfDuplicates(t *testing.T) {
 	}
 }
 
+// Of two weights of one member the least counts.
+func TestLeastWeight(t *testing.T) {
+	f := newFleet("a", "b")
+	f.Members = append(f.Members, jobs.Member{Name: "a", Weight: 3})
+	f.demand(4)
+	for range 2 {
+		require.Equal(t, map[string]int32{"a": 2, "b": 2}, f.created(f.plan()))
+		slices.Reverse(f.Members)
+	}
+}
+
 // The taint of a cluster that is no member at present is kept until it ends.
 func TestTaintOfAFormerMember(t *testing.T) {
 	f := newFleet("a", "b")
@@ -249,6 +272,9 @@ func TestTarget(t *testing.T) {
 	}
 	f.Scaling.Bounds = scaling.Bounds{Max: 7}
 	f.demand(0)
+	require.Zero(t, f.plan().Target)
+	f.Scaling.Bounds.Max = 0
+	f.demand(5)
 	require.Zero(t, f.plan().Target)
 }
 
@@ -302,14 +328,16 @@ func TestOverMaxOfZero(t *testing.T) {
 	require.Empty(t, f.plan().Create)
 }
 
-// The number of a replacement does not overflow.
-func TestGreatestAttempt(t *testing.T) {
+// The number of a replacement is at least 1, and does not overflow.
+func TestAttempts(t *testing.T) {
 	f := newFleet("a", "b")
 	f.has("a", 1, jobs.Pending, time.Hour)
-	f.cluster("a").Jobs[0].Replaces = jobs.Source{UID: "gone", Attempt: math.MaxInt32}
 	f.demand(1)
-	d := f.plan()
-	require.Equal(t, jobs.Source{UID: "gone", Attempt: math.MaxInt32}, d.Create[0].Replacements[0].Source, "%s", d)
+	for attempt, next := range map[int32]int32{math.MaxInt32: math.MaxInt32, 1: 2, 0: 2, -1: 2} {
+		f.cluster("a").Jobs[0].Replaces = jobs.Source{UID: "gone", Attempt: attempt}
+		d := f.plan()
+		require.Equal(t, jobs.Source{UID: "gone", Attempt: next}, d.Create[0].Replacements[0].Source, "%s", d)
+	}
 }
 
 // A taint against a workload begins when the Job became stuck, to the nanosecond.
@@ -495,6 +523,11 @@ func TestValidateAll(t *testing.T) {
 	}
 	require.Empty(t, texts(jobs.DefaultPolicy()))
 	p := jobs.DefaultPolicy()
+	p.Failover.Duplication = jobs.PreferFailover
+	require.Empty(t, texts(p), "pendingAware creates duplicates")
+	p.Failover.Duplication, p.Scaling.Strategy = jobs.KeepAll, strategy.Eager{}
+	require.Empty(t, texts(p), "no other strategy does")
+	p = jobs.DefaultPolicy()
 	p.Failover = jobs.Failover{HardTaint: 1}
 	p.Members = []jobs.Member{{Name: "a", Weight: 1, MaxJobs: new(int64(0))}, {Name: "b"}}
 	require.Empty(t, texts(p), "zero values")

@@ -131,8 +131,8 @@ func join(a, b Cluster) Cluster {
 // see lists the Jobs, each UID once: a Job that two names have belongs to the first.
 func (f *fleet) see() {
 	n := 0
-	for i := range f.members {
-		n += len(f.members[i].Jobs)
+	for _, m := range f.members {
+		n += len(m.Jobs)
 	}
 	f.jobs = make([]job, 0, n)
 	seen := make(map[string]int32, n)

@@ -74,13 +74,12 @@ func (f *fleet) placer() *placer {
 		return f.members[i].priority()
 	}
 	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(priority(b), priority(a)) })
-	for len(order) > 0 {
-		end := 1
-		for end < len(order) && priority(order[end]) == priority(order[0]) {
-			end++
+	for at, i := range order {
+		if at == 0 || priority(i) != priority(order[at-1]) {
+			p.tiers = append(p.tiers, nil)
 		}
-		p.tiers = append(p.tiers, order[:end])
-		order = order[end:]
+		last := &p.tiers[len(p.tiers)-1]
+		*last = append(*last, i)
 	}
 	return p
 }
@@ -140,20 +139,19 @@ func (p *placer) replace(stuck []stuckJob, n int64) (left int64) {
 		to int32
 	}
 	placed, count := make([]replacement, 0, n), make([]int32, len(p.members))
-	for turn := int32(1); n > 0 && int(turn) <= len(stuck) && len(tiers) > 0; turn++ {
-		j, full := &stuck[turn-1].job, false
+	for turn := int32(1); n > 0 && int(turn) <= len(stuck); turn++ {
+		j := &stuck[turn-1].job
 		p.hold(holds, j, turn)
-		for _, o := range tiers {
+		for i, o := range tiers {
 			if at, ok := o.seats.Next(func(party int) bool { return holds[o.tier[party]] == turn }); ok {
 				placed = append(placed, replacement{j, o.tier[at]})
 				count[o.tier[at]]++
 				n--
+				if o.seats.Full() {
+					tiers = slices.Delete(tiers, i, i+1)
+				}
 				break
 			}
-			full = full || o.seats.Full()
-		}
-		if full {
-			tiers = slices.DeleteFunc(tiers, func(o open) bool { return o.seats.Full() })
 		}
 	}
 	memory := make([]Replacement, len(placed))

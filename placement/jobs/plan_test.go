@@ -330,6 +330,35 @@ func TestUnplaced(t *testing.T) {
 	}
 }
 
+// Replacements that find no place at a priority go to the next one, until all members are
+// full.
+func TestReplacementsFillPriorities(t *testing.T) {
+	f := newFleet("a", "b", "c")
+	f.Scheduling = jobs.PriorityFailover
+	for i := range f.Members {
+		f.Members[i].Priority, f.Members[i].MaxJobs = new(int32(3-i)), new(int64(4-i))
+	}
+	f.has("a", 4, jobs.Pending, time.Hour)
+	f.demand(4)
+	require.Equal(t, map[string]int32{"a": 0, "b": 3, "c": 1}, f.created(f.plan()))
+	f.Members[1].MaxJobs = new(int64(1))
+	d := f.plan()
+	require.Equal(t, map[string]int32{"a": 0, "b": 1, "c": 2}, f.created(d))
+	require.Equal(t, int64(1), d.Unplaced)
+	require.Contains(t, d.String(), "\n1 unplaced\nNoOtherMember\n")
+}
+
+// Under weighted round robin Jobs have no class and no size, so that taints against
+// workloads do not count.
+func TestRoundRobinIgnoresWorkloadTaints(t *testing.T) {
+	f := newFleet("a", "b")
+	f.Shared.Workloads = taint.Set{{Path: taint.Path{Cluster: "a", Priority: -1}, Until: at(9)}}
+	f.demand(2)
+	require.Equal(t, map[string]int32{"a": 1, "b": 1}, f.created(f.plan()))
+	f.Scheduling = jobs.PriorityFailover
+	require.Equal(t, map[string]int32{"a": 0, "b": 2}, f.created(f.plan()))
+}
+
 // A longer grace period makes no new failure of a Job that has been counted.
 func TestGracePeriodIsChanged(t *testing.T) {
 	f := newFleet("a")

@@ -1,6 +1,7 @@
 package jobs_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/scaledjob/scaledjob/placement/jobs"
+	"github.com/scaledjob/scaledjob/placement/taint"
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
@@ -31,6 +33,8 @@ type replayedCluster struct {
 	seen           []jobs.Job
 	reach          jobs.Reach
 	silent, stalls bool // does not answer; starts no pod
+	counted        map[string]bool
+	taint          taint.State
 }
 
 type replayedJob struct {
@@ -67,6 +71,33 @@ func (r *replayed) unfinished() (n int) {
 		}
 	}
 	return n
+}
+
+// tainted returns the taint after a poll. The cluster fails if it is silent, or if it has a
+// stuck Job that no poll has counted, also not before a restart.
+func (c *replayedCluster) tainted(f jobs.Failover, now time.Time) taint.State {
+	failed := c.silent
+	for _, j := range c.seen {
+		if j.Phase == jobs.Pending && now.Sub(j.PendingSince) >= f.GracePeriod && !c.counted[j.UID] {
+			c.counted[j.UID], failed = true, true
+		}
+	}
+	if c.taint = c.taint.At(now); failed {
+		c.taint = c.taint.Fail(taint.Durations{Soft: f.SoftTaint, Hard: f.HardTaint}, now)
+	}
+	return c.taint
+}
+
+// restart forgets all but the checkpoint, which is stored as JSON.
+func (r *replayed) restart(t *testing.T, before jobs.Checkpoint) (after jobs.Checkpoint) {
+	r.restarts++
+	for _, c := range r.clusters {
+		c.reach, c.seen = jobs.NeverReached, nil
+	}
+	data, err := json.Marshal(before)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(data, &after))
+	return after
 }
 
 // poll observes, plans and applies.
@@ -120,23 +151,32 @@ func (r *replayed) create(cluster string, source jobs.Source, now time.Time) {
 	for _, c := range r.clusters {
 		if c.name == cluster {
 			c.jobs = append(c.jobs, &replayedJob{Job: j, created: now, duration: r.took[r.IntN(len(r.took))]})
+			c.seen = append(c.seen, j) // in flight, also if the cluster does not answer the next poll
 		}
 	}
 }
 
+// slotBound is the longest time for which a Job on a cluster that starts no pods occupies
+// a slot while another cluster works.
+const slotBound = 5 * time.Minute
+
 // Over two hours of failures and restarts and two without, with short and long Jobs: the
-// maximum is kept, no Job occupies a slot for long on a cluster that starts no pods while
-// another cluster works, and in the end every item has been served.
+// maximum is kept, each failure counts once, no slot is lost for longer than slotBound, and in
+// the end every item has been served.
 func TestReplay(t *testing.T) {
-	replaced, between, restarts := 0, 0, 0
+	replaced, between, restarts, hard, longest := 0, 0, 0, 0, time.Duration(0)
 	for seed := range uint64(40) {
 		r := &replayed{Rand: rand.New(rand.NewPCG(seed, 1)), policy: jobs.DefaultPolicy()}
 		r.policy.Failover.Duplication = []jobs.Duplication{jobs.PreferFailover, jobs.ImmediateSourceCleanup}[seed%2]
-		r.policy.FailoverOverMax = true
+		r.policy.FailoverOverMax = seed%5 > 0 // otherwise stuck Jobs hold their slots
 		r.policy.Scaling.Bounds.Max = 6
+		most := 6
+		if r.policy.FailoverOverMax {
+			most = 12
+		}
 		r.took = [][]time.Duration{{10 * time.Second}, {10 * time.Second, 5 * time.Minute}}[seed/2%2]
 		for _, name := range []string{"a", "b", "c"} {
-			r.clusters = append(r.clusters, &replayedCluster{name: name})
+			r.clusters = append(r.clusters, &replayedCluster{name: name, counted: map[string]bool{}})
 		}
 		var c jobs.Checkpoint
 		for second := 0; second < 4*3600; second++ {
@@ -153,20 +193,24 @@ func TestReplay(t *testing.T) {
 				}
 			}
 			if failing && r.IntN(40) == 0 {
-				r.restarts++
-				for _, x := range r.clusters {
-					x.reach, x.seen = jobs.NeverReached, nil
-				}
+				c = r.restart(t, c)
 			}
 			if failing {
 				r.items += r.IntN(3)
 			}
-			c = r.poll(c, now).Checkpoint
-			require.LessOrEqual(t, r.unfinished(), 12, "seed %d at %d", seed, second)
-			for _, x := range r.clusters {
+			d := r.poll(c, now)
+			c = d.Checkpoint
+			require.LessOrEqual(t, r.unfinished(), most, "seed %d at %d", seed, second)
+			for i, x := range r.clusters {
+				want := x.tainted(r.policy.Failover, now)
+				require.Equal(t, want, d.Members[i].Taint, "seed %d at %d: %s", seed, second, x.name)
+				if want.Level == taint.Hard {
+					hard++
+				}
 				for _, j := range x.jobs {
-					if !x.silent && j.Phase == jobs.Pending {
-						require.Less(t, now.Sub(j.created), time.Hour, "seed %d at %d: %s on %s", seed, second, j.Name, x.name)
+					if !x.silent && j.Phase == jobs.Pending && r.policy.FailoverOverMax {
+						longest = max(longest, now.Sub(j.created))
+						require.Less(t, now.Sub(j.created), slotBound, "seed %d at %d: %s on %s", seed, second, j.Name, x.name)
 					}
 				}
 			}
@@ -175,8 +219,10 @@ func TestReplay(t *testing.T) {
 		require.Zero(t, r.unfinished(), "seed %d", seed)
 		replaced, between, restarts = replaced+r.replaced, between+r.between, restarts+r.restarts
 	}
-	t.Logf("%d replacements, %d of them finished between two polls, %d restarts", replaced, between, restarts)
+	t.Logf("%d replacements, %d of them finished between two polls, %d restarts, %d hard taints, a slot lost for %s",
+		replaced, between, restarts, hard, longest)
 	require.Greater(t, replaced, 300)
 	require.Greater(t, between, 100)
 	require.Greater(t, restarts, 100)
+	require.Greater(t, hard, 300)
 }

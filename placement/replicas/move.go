@@ -121,7 +121,7 @@ func level(amounts []int64, n int64) []int64 {
 		}
 		return rest
 	}
-	low, high := int64(0), int64(math.MaxInt32) // the level that all above it come down to
+	low, high := int64(1), int64(math.MaxInt32) // the level that all above it come down to
 	for low < high {
 		if middle := (low + high) / 2; rest(middle) >= 0 {
 			high = middle
@@ -133,7 +133,7 @@ func level(amounts []int64, n int64) []int64 {
 	given := make([]int64, len(amounts))
 	for i, a := range amounts {
 		given[i] = max(0, a-low)
-		if more > 0 && a > 0 && a >= low {
+		if more > 0 && a >= low {
 			given[i]++
 			more--
 		}

@@ -206,7 +206,7 @@ func (m *member) stalled() bool { return m.Reason == ReasonNoProgress }
 // probe returns the number of missing replicas that a stalled member keeps: a single
 // replica, which shows when others can exist.
 func (m *member) probe() int64 {
-	if m.stalled() && m.Desired >= m.Existing && m.Current > m.Existing {
+	if m.stalled() && m.Desired >= m.Existing {
 		return 1
 	}
 	return 0
@@ -270,7 +270,7 @@ func (m *member) done() bool {
 
 // checkpoint returns the checkpoint for the next plan.
 func (f *fleet) checkpoint() Checkpoint {
-	c := Checkpoint{Version: CheckpointVersion, Members: map[string]MemberCheckpoint{}}
+	c := Checkpoint{Version: checkpointVersion, Members: map[string]MemberCheckpoint{}}
 	for i := range f.members {
 		if m := &f.members[i]; m.cluster != nil {
 			c.Members[m.Name] = m.health

@@ -237,6 +237,22 @@ func TestRecovery(t *testing.T) {
 	require.Equal(t, "Cluster is unreachable", new(replicas.Share{Reason: replicas.ReasonUnreachable}).Description())
 }
 
+// A recovering member that fails again has no share at once, and no other grace period.
+func TestFailsWhileItRecovers(t *testing.T) {
+	p := replicas.NewPolicy(100)
+	p.RecoveryDelay = time.Minute
+	play(t, p, []line{
+		{0, 10, "a:5 b:5", "a:5, b:5", ""},
+		{30, 10, "a:5 b!away", "a:5, b:5 Unreachable", ""},
+		{60, 10, "a:5 b!away", "a:10>10, b:0 Unreachable", ""},
+		{30, 10, "a:10 b:5", "a:10, b:0>0 Recovering", ""},
+		{30, 10, "a:10 b!away", "a:10, b:0 Unreachable", ""},
+		{30, 10, "a:10 b:0", "a:10, b:0 Recovering", ""},
+		{59, 10, "a:10 b:0", "a:10, b:0 Recovering", ""},
+		{1, 10, "a:10 b:0", "a:5, b:5>5", ""},
+	})
+}
+
 // Durations are exact: a failure of less than the grace period changes nothing.
 func TestShortestGracePeriod(t *testing.T) {
 	p := replicas.NewPolicy(100)
@@ -338,6 +354,41 @@ func TestDuplicate(t *testing.T) {
 	require.NotContains(t, plan.Checkpoint.Members, "b")
 }
 
+// A former member that is the same cluster as a member is not scaled to 0, also while the
+// member is unreachable.
+func TestFormerMemberIsTheSameCluster(t *testing.T) {
+	p := replicas.NewPolicy(100)
+	s := replicas.State{Replicas: new(int32(9)), Clusters: clusters(t, "a:9=x b:9=x")}
+	s.Checkpoint = replicas.NewPlan(p, s).Checkpoint
+	p.Members = []replicas.Member{replicas.NewMember("b")}
+	s.Clusters = clusters(t, "a:9=x b!away")
+	require.Equal(t, "b:9 Unreachable", shares(replicas.NewPlan(p, s)))
+}
+
+// A member that was not read keeps no member after it from shrinking.
+func TestShrinkAfterAnUnreachableMember(t *testing.T) {
+	play(t, replicas.NewPolicy(100), []line{
+		{0, 9, "a:3 b:3 c:3", "a:3, b:3, c:3", ""},
+		{30, 3, "a!away b:3 c:3", "a:1 Unreachable, b:1>1, c:1>2", ""},
+	})
+}
+
+// A member with another reason to be without replicas keeps that reason without progress.
+func TestReasonBeforeNoProgress(t *testing.T) {
+	play(t, replicas.NewPolicy(100, members(1, 0)...), []line{
+		{0, 10, "a:10 b:5/3", "a:10, b:0>0 NoWeight", ""},
+		{300, 10, "a:10 b:5/3", "a:10, b:0>0 NoWeight", ""},
+	})
+}
+
+// Of two observations of one name, the one with a problem counts.
+func TestOneNameTwice(t *testing.T) {
+	for _, observed := range []string{"a:5 a!away b:5", "a!away a:5 b:5"} {
+		plan := replicas.NewPlan(replicas.NewPolicy(100), replicas.State{Replicas: new(int32(10)), Clusters: clusters(t, observed)})
+		require.Equal(t, "a:5 Unreachable, b:5", shares(plan))
+	}
+}
+
 // If all are excluded, no description claims that the replicas are at others.
 func TestAllExcluded(t *testing.T) {
 	p := replicas.NewPolicy(100, members(1, 1, 0)...)
@@ -412,6 +463,9 @@ func TestCheckpointVersion(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	require.NoError(t, new(replicas.NewPolicy(1)).Validate())
+	for _, percentage := range []int32{1, 100} {
+		require.NoError(t, (&replicas.Policy{Max: 1, MaxPercentage: &percentage}).Validate())
+	}
 	require.NoError(t, new(replicas.NewPolicy(replicas.NoMax, replicas.NewMember("a"), replicas.Member{Name: "b"})).Validate())
 	p := replicas.Policy{
 		Min: -1, Max: 0, GracePeriod: -1, RecoveryDelay: -time.Second, ProgressDeadline: -1, MaxPercentage: new(int32(0)), MaxSurge: -1,

@@ -115,14 +115,12 @@ func checkMembers(e *field.Errors, members []Member) {
 // hold returns the reason to leave all members as they are; empty means that there is
 // none.
 func (p *Policy) hold(asked *int32) Reason {
-	switch {
-	case p.Pause.Paused && p.Pause.Replicas != nil:
-		return ""
-	case p.Pause.Paused:
+	switch paused := p.Pause.Paused; {
+	case paused && p.Pause.Replicas == nil:
 		return ReasonPaused
-	case p.Max <= 0:
+	case !paused && p.Max <= 0:
 		return ReasonNoMaximum
-	case asked == nil:
+	case !paused && asked == nil:
 		return ReasonMetricsUnknown
 	}
 	return ""
@@ -147,7 +145,7 @@ func (p *Policy) moves(total int32) int64 {
 	if p.MaxPercentage == nil {
 		return math.MaxInt32
 	}
-	return max(1, int64(total)*int64(min(*p.MaxPercentage, 100))/100)
+	return max(1, int64(total)*int64(*p.MaxPercentage)/100)
 }
 
 // Split shares total replicas among members by weight, and returns the number of each

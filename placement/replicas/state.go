@@ -39,9 +39,9 @@ type Cluster struct {
 	Existing *int32
 }
 
-// CheckpointVersion is the version of the checkpoints that this package writes and
+// checkpointVersion is the version of the checkpoints that this package writes and
 // reads.
-const CheckpointVersion = 1
+const checkpointVersion = 1
 
 // A Checkpoint is the state that must survive until the next plan. It holds an entry for
 // each member, so that its size is bounded by the registered clusters. The zero value
@@ -88,11 +88,11 @@ func (c *Checkpoint) UnmarshalJSON(data []byte) error {
 // check returns an error if the version is unknown. A checkpoint without members may
 // have none.
 func (c *Checkpoint) check() error {
-	if c.Version == CheckpointVersion || c.Version == 0 && len(c.Members) == 0 {
+	if c.Version == checkpointVersion || c.Version == 0 && len(c.Members) == 0 {
 		return nil
 	}
 	return &field.Error{Path: "version", Found: strconv.Itoa(c.Version), Fix: fmt.Sprintf(
-		"%d, the version of this release, or the release that wrote the checkpoint", CheckpointVersion)}
+		"%d, the version of this release, or the release that wrote the checkpoint", checkpointVersion)}
 }
 
 // Validate returns each problem of the state as a [*field.Error], joined. NewPlan is

@@ -11,17 +11,18 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/scaledjob/scaledjob/internal/premise"
 	"github.com/scaledjob/scaledjob/placement/taint"
 )
 
-func TestLadder(t *testing.T)   { rapid.Check(t, propLadder) }
-func FuzzLadder(f *testing.F)   { f.Fuzz(rapid.MakeFuzz(propLadder)) }
-func TestMerge(t *testing.T)    { rapid.Check(t, propMerge) }
-func FuzzMerge(f *testing.F)    { f.Fuzz(rapid.MakeFuzz(propMerge)) }
-func TestExcludes(t *testing.T) { rapid.Check(t, propExcludes) }
-func FuzzExcludes(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propExcludes)) }
+func TestLadder(t *testing.T)   { premise.Check(t, propLadder, ladderLeast) }
+func FuzzLadder(f *testing.F)   { premise.Fuzz(f, propLadder) }
+func TestMerge(t *testing.T)    { premise.Check(t, propMerge, mergeLeast) }
+func FuzzMerge(f *testing.F)    { premise.Fuzz(f, propMerge) }
+func TestExcludes(t *testing.T) { premise.Check(t, propExcludes, excludesLeast) }
+func FuzzExcludes(f *testing.F) { premise.Fuzz(f, propExcludes) }
 func TestJSON(t *testing.T)     { rapid.Check(t, propJSON) }
-func FuzzJSON(f *testing.F)     { f.Fuzz(rapid.MakeFuzz(propJSON)) }
+func FuzzJSON(f *testing.F)     { premise.Seeded(f, propJSON) }
 
 var epoch = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
@@ -55,14 +56,24 @@ func (c *clock) level() taint.Level {
 	return taint.None
 }
 
+var ladderLeast = premise.Least{"a soft taint": 0.25, "a hard taint": 0.2, "a failure under a hard taint": 0.08, "a taint ends": 0.3}
+
 // At each second the state is the one that a clock shows which counts down.
-func propLadder(t *rapid.T) {
+func propLadder(t *rapid.T, counts *premise.Counts) {
 	soft, hard := rapid.IntRange(-1, 12).Draw(t, "soft"), rapid.IntRange(-1, 12).Draw(t, "hard")
-	failures := rapid.SliceOfN(rapid.Bool(), 0, 60).Draw(t, "a failure at each second")
+	failures, last := map[int]bool{}, 0
+	for _, gap := range rapid.SliceOfN(rapid.IntRange(0, 15), 0, 9).Draw(t, "seconds between failures") {
+		last += gap
+		failures[last] = true
+	}
 	var s taint.State
 	var c clock
-	for second, failed := range failures {
-		now := at(second)
+	softly, hardly, again, ends := false, false, false, false
+	for second := range last + 13 {
+		now, failed := at(second), failures[second]
+		before := c.level()
+		ends = ends || before == taint.None && s.Level != taint.None
+		again = again || failed && before == taint.Hard
 		if failed {
 			s = s.Fail(taint.Durations{Soft: seconds(soft), Hard: seconds(hard)}, now)
 			c.fail(soft, hard)
@@ -78,8 +89,13 @@ func propLadder(t *rapid.T) {
 		if got.Until != want {
 			t.Fatalf("second %d: until %v, want %v", second, got.Until, want)
 		}
+		softly, hardly = softly || got.Level == taint.Soft, hardly || got.Level == taint.Hard
 		c.tick()
 	}
+	counts.Note("a soft taint", softly)
+	counts.Note("a hard taint", hardly)
+	counts.Note("a failure under a hard taint", again)
+	counts.Note("a taint ends", ends)
 }
 
 func drawSet(t *rapid.T, name string) taint.Set {
@@ -106,9 +122,11 @@ func same(t *rapid.T, law string, a, b taint.Set) {
 	}
 }
 
+var mergeLeast = premise.Least{"one set covers an entry of the other": 0.3, "an entry of the other is kept": 0.3}
+
 // Merge is idempotent, commutative and associative, keeps entries of which none
 // is covered by another, and leaves its arguments as they were.
-func propMerge(t *rapid.T) {
+func propMerge(t *rapid.T, counts *premise.Counts) {
 	a, b, c := drawSet(t, "a"), drawSet(t, "b"), drawSet(t, "c")
 	before := slices.Clone(a)
 	ab := taint.Merge(a, b)
@@ -117,6 +135,9 @@ func propMerge(t *rapid.T) {
 	same(t, "commutative", ab, taint.Merge(b, a))
 	same(t, "associative", taint.Merge(ab, c), taint.Merge(a, taint.Merge(b, c)))
 	same(t, "argument", before, a)
+	alone := len(taint.Merge(a)) + len(taint.Merge(b))
+	counts.Note("one set covers an entry of the other", len(ab) < alone)
+	counts.Note("an entry of the other is kept", len(ab) > len(taint.Merge(a)) && len(ab) > len(taint.Merge(b)))
 	for i, e := range ab {
 		for j, o := range ab {
 			if i != j && e.Path == o.Path && e.Class == o.Class && e.Size <= o.Size && !e.Until.Before(o.Until) {
@@ -126,28 +147,34 @@ func propMerge(t *rapid.T) {
 	}
 }
 
+var excludesLeast = premise.Least{"the workload is excluded": 0.3, "a larger workload alone": 0.2, "an exclusion ends": 0.3}
+
 // A merged set excludes what any entry does, asked one by one, and so does the part
 // of it that has not ended; with a size all larger ones.
-func propExcludes(t *rapid.T) {
+func propExcludes(t *rapid.T, counts *premise.Counts) {
 	a, b := drawSet(t, "a"), drawSet(t, "b")
+	p := rapid.SampledFrom([]taint.Path{{Cluster: "p"}, {Cluster: "p", Priority: 1}, {Cluster: "q", Priority: 1}}).Draw(t, "path")
+	class := rapid.SampledFrom([]string{"", "", "a", "a", "b"}).Draw(t, "class")
 	merged := taint.Merge(a, b)
-	for _, p := range []taint.Path{{Cluster: "p"}, {Cluster: "p", Priority: 1}, {Cluster: "q", Priority: 1}} {
-		for _, class := range []string{"", "a", "b"} {
-			for second := range 6 {
-				was := false
-				for size := range int32(6) {
-					w, now := taint.Workload{Class: class, Size: size}, at(second)
-					want := slices.ContainsFunc(slices.Concat(a, b), func(e taint.Entry) bool {
-						return e.Path == p && e.Class == class && e.Size <= size && e.Until.After(now)
-					})
-					if got := merged.Excludes(w, p, now); got != want || merged.At(now).Excludes(w, p, now) != want || was && !got {
-						t.Fatalf("%v on %v at %d: %v", w, p, second, got)
-					}
-					was = want
-				}
+	excluded, larger, ends := false, false, false
+	var before [6]bool
+	for second := range 6 {
+		was := false
+		for size := range int32(6) {
+			w, now := taint.Workload{Class: class, Size: size}, at(second)
+			want := slices.ContainsFunc(slices.Concat(a, b), func(e taint.Entry) bool {
+				return e.Path == p && e.Class == class && e.Size <= size && e.Until.After(now)
+			})
+			if got := merged.Excludes(w, p, now); got != want || merged.At(now).Excludes(w, p, now) != want || was && !got {
+				t.Fatalf("%v on %v at %d: %v", w, p, second, got)
 			}
+			excluded, larger, ends = excluded || want, larger || want && size > 0 && !was, ends || !want && before[size]
+			was, before[size] = want, want
 		}
 	}
+	counts.Note("the workload is excluded", excluded)
+	counts.Note("a larger workload alone", larger)
+	counts.Note("an exclusion ends", ends)
 }
 
 // Both kinds are the same when they come back from JSON.

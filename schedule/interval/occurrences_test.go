@@ -10,13 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/scaledjob/scaledjob/internal/premise"
 	"github.com/scaledjob/scaledjob/schedule/interval"
 )
 
 func TestOneByOne(t *testing.T)   { rapid.Check(t, propOneByOne) }
-func FuzzOneByOne(f *testing.F)   { f.Fuzz(rapid.MakeFuzz(propOneByOne)) }
+func FuzzOneByOne(f *testing.F)   { premise.Seeded(f, propOneByOne) }
 func TestSpansAddUp(t *testing.T) { rapid.Check(t, propSpansAddUp) }
-func FuzzSpansAddUp(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propSpansAddUp)) }
+func FuzzSpansAddUp(f *testing.F) { premise.Seeded(f, propSpansAddUp) }
 
 // Zones with changes of half an hour to a day, at midnight, in Ramadan, backwards
 // in winter, and of none.
@@ -187,7 +188,7 @@ func TestEveryDay(t *testing.T) {
 }
 
 func TestTimeOfDay(t *testing.T) { rapid.Check(t, propTimeOfDay) }
-func FuzzTimeOfDay(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propTimeOfDay)) }
+func FuzzTimeOfDay(f *testing.F) { premise.Seeded(f, propTimeOfDay) }
 
 // A time of day without an offset is that time on the clocks of the zone, every day
 // from the creation on. Only where clocks skip it, it is later.

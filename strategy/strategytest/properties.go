@@ -22,74 +22,18 @@ type Property struct {
 	OnlyTotals bool
 }
 
-// The properties of [All]. "Creates" is the proposal within 0 ... max(0, M - R).
+// The properties of [All]: name and meaning of each. Converges applies only to totals.
+// "Creates" is the proposal within 0 ... max(0, M - R).
 var (
-	Pure = Property{"Pure", "equal loads get equal proposals",
-		func(s strategy.Strategy, l strategy.Load, step int64) error {
-			first, other := at(s, l), l
-			other.Target = plus(l.Target, step)
-			s.Propose(other)
-			second := at(s, l)
-			return violation(first, second, first.proposal != second.proposal)
-		}, false}
-
-	MonotoneInTarget = Property{"MonotoneInTarget", "a larger target never creates fewer Jobs",
-		func(s strategy.Strategy, l strategy.Load, step int64) error {
-			other := l
-			other.Target = min(plus(l.Target, step), l.Max)
-			return neverMore(at(s, other), at(s, l))
-		}, false}
-
-	MonotoneInRunning = Property{"MonotoneInRunning", "more running Jobs never create more",
-		func(s strategy.Strategy, l strategy.Load, step int64) error {
-			other := l
-			other.Running = plus(l.Running, step)
-			return neverMore(at(s, l), at(s, other))
-		}, false}
-
-	MonotoneInPending = Property{"MonotoneInPending", "more pending Jobs, of the same running ones, never create more",
-		func(s strategy.Strategy, l strategy.Load, step int64) error {
-			other := l
-			other.Pending = min(plus(l.Pending, step), l.Running)
-			return neverMore(at(s, l), at(s, other))
-		}, false}
-
-	MonotoneInStuck = Property{"MonotoneInStuck", "more stuck Jobs, of the same pending ones, never create fewer",
-		func(s strategy.Strategy, l strategy.Load, step int64) error {
-			other := l
-			other.Stuck = min(plus(l.Stuck, step), l.Pending)
-			return neverMore(at(s, other), at(s, l))
-		}, false}
-
-	MonotoneInMax = Property{"MonotoneInMax", "a smaller maximum never creates more Jobs",
-		func(s strategy.Strategy, l strategy.Load, step int64) error {
-			other := l
-			other.Max = max(0, l.Max-step)
-			other.Target = min(l.Target, other.Max)
-			return neverMore(at(s, l), at(s, other))
-		}, false}
-
-	EmptyQueueCreatesNothing = Property{"EmptyQueueCreatesNothing", "a target of 0 creates no Job",
-		func(s strategy.Strategy, l strategy.Load, _ int64) error {
-			empty := l
-			empty.Target = 0
-			second := at(s, empty)
-			return violation(at(s, l), second, second.create() > 0)
-		}, false}
-
-	WithinHeadroom = Property{"WithinHeadroom", "the proposal itself is at most max(0, M - R)",
-		func(s strategy.Strategy, l strategy.Load, _ int64) error {
-			p := at(s, l)
-			return violation(p, p, p.proposal > headroom(l))
-		}, false}
-
-	Converges = Property{"Converges", "after the created Jobs are running and pending, the same target creates no more",
-		func(s strategy.Strategy, l strategy.Load, _ int64) error {
-			first, after := at(s, l), l
-			after.Running, after.Pending = plus(l.Running, first.create()), plus(l.Pending, first.create())
-			second := at(s, after)
-			return violation(first, second, second.create() > 0)
-		}, true}
+	Pure                     = Property{"Pure", "equal loads get equal proposals", pure, false}
+	MonotoneInTarget         = Property{"MonotoneInTarget", "a larger target never creates fewer Jobs", monotoneInTarget, false}
+	MonotoneInRunning        = Property{"MonotoneInRunning", "more running Jobs never create more", monotoneInRunning, false}
+	MonotoneInPending        = Property{"MonotoneInPending", "more pending Jobs, of the same running ones, never create more", monotoneInPending, false}
+	MonotoneInStuck          = Property{"MonotoneInStuck", "more stuck Jobs, of the same pending ones, never create fewer", monotoneInStuck, false}
+	MonotoneInMax            = Property{"MonotoneInMax", "a smaller maximum never creates more Jobs", monotoneInMax, false}
+	EmptyQueueCreatesNothing = Property{"EmptyQueueCreatesNothing", "a target of 0 creates no Job", emptyQueueCreatesNothing, false}
+	WithinHeadroom           = Property{"WithinHeadroom", "the proposal itself is at most max(0, M - R)", withinHeadroom, false}
+	Converges                = Property{"Converges", "after the created Jobs are running and pending, the same target creates no more", converges, true}
 )
 
 // All returns every property of this package.
@@ -107,6 +51,64 @@ func Applicable(s strategy.Strategy, except ...Property) []Property {
 
 func contains(properties []Property, p Property) bool {
 	return slices.ContainsFunc(properties, func(other Property) bool { return other.Name == p.Name })
+}
+
+func pure(s strategy.Strategy, l strategy.Load, step int64) error {
+	first, other := at(s, l), l
+	other.Target = plus(l.Target, step)
+	s.Propose(other)
+	second := at(s, l)
+	return violation(first, second, first.proposal != second.proposal)
+}
+
+func monotoneInTarget(s strategy.Strategy, l strategy.Load, step int64) error {
+	other := l
+	other.Target = min(plus(l.Target, step), l.Max)
+	return neverMore(at(s, other), at(s, l))
+}
+
+func monotoneInRunning(s strategy.Strategy, l strategy.Load, step int64) error {
+	other := l
+	other.Running = plus(l.Running, step)
+	return neverMore(at(s, l), at(s, other))
+}
+
+func monotoneInPending(s strategy.Strategy, l strategy.Load, step int64) error {
+	other := l
+	other.Pending = min(plus(l.Pending, step), l.Running)
+	return neverMore(at(s, l), at(s, other))
+}
+
+func monotoneInStuck(s strategy.Strategy, l strategy.Load, step int64) error {
+	other := l
+	other.Stuck = min(plus(l.Stuck, step), l.Pending)
+	return neverMore(at(s, other), at(s, l))
+}
+
+func monotoneInMax(s strategy.Strategy, l strategy.Load, step int64) error {
+	other := l
+	other.Max = max(0, l.Max-step)
+	other.Target = min(l.Target, other.Max)
+	return neverMore(at(s, l), at(s, other))
+}
+
+func emptyQueueCreatesNothing(s strategy.Strategy, l strategy.Load, _ int64) error {
+	empty := l
+	empty.Target = 0
+	second := at(s, empty)
+	return violation(at(s, l), second, second.create() > 0)
+}
+
+func withinHeadroom(s strategy.Strategy, l strategy.Load, _ int64) error {
+	p := at(s, l)
+	return violation(p, p, p.proposal > headroom(l))
+}
+
+func converges(s strategy.Strategy, l strategy.Load, _ int64) error {
+	first, after := at(s, l), l
+	after.Running, after.Pending = plus(l.Running, first.create()), plus(l.Pending, first.create())
+	second := at(s, after)
+	return violation(first, second, second.create() > 0)
 }
 
 // An answer is a strategy's proposal for a load.

@@ -68,6 +68,16 @@ func containerNameInvalid(j *job) {
 	}
 }
 
+func portInvalid(j *job) {
+	for _, c := range j.containers() {
+		for i, p := range c.Ports {
+			if len(validation.IsValidPortNum(int(p.ContainerPort))) > 0 {
+				j.find(j.in(c, "ports", i, "containerPort"), "Write a port from 1 to 65535", effect{text: rejected})
+			}
+		}
+	}
+}
+
 func limitsBelowRequests(j *job) {
 	for _, c := range j.containers() {
 		for name, request := range c.Resources.Requests {

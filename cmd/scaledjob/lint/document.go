@@ -195,8 +195,9 @@ func (c *collector) duplicate(file string, key, first *yaml.Node, at path) {
 }
 
 var (
-	errorPattern = regexp.MustCompile(`^(?:error converting YAML to JSON: )?yaml: (?:line (\d+): )?(.*)$`)
-	aliasPattern = regexp.MustCompile(`^unknown anchor '(.*)' referenced`)
+	errorPattern  = regexp.MustCompile(`^(?:error converting YAML to JSON: )?yaml: (?:line (\d+): )?(.*)$`)
+	indentedByTab = regexp.MustCompile(`^ *\t`)
+	aliasPattern  = regexp.MustCompile(`^unknown anchor '(.*)' referenced`)
 	// The errors of the parser; its scanner has the rest.
 	parserPattern = regexp.MustCompile(`^did not find expected (key|node content|',' or|'-' indicator|<)`)
 )
@@ -234,6 +235,13 @@ func problemLine(text string, err error) (line int, problem string) {
 	}
 	if control := strings.IndexFunc(text, func(r rune) bool { return r < ' ' && !strings.ContainsRune("\t\r\n", r) }); line == 0 && control >= 0 {
 		return 1 + strings.Count(text[:control], "\n"), problem
+	}
+	if strings.Contains(problem, "tab character") { // the line is where the value before it begins
+		for i, l := range strings.Split(text, "\n") {
+			if i+1 >= line-1 && indentedByTab.MatchString(l) {
+				return i + 1, problem
+			}
+		}
 	}
 	return line - 1, problem
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+
+	"github.com/scaledjob/scaledjob/internal/wrap"
 )
 
 //go:embed examples.txt
@@ -58,7 +60,7 @@ func page() string {
 	}
 	for _, r := range Rules() {
 		e := r.Example()
-		doc := strings.Join(wrap(capital(r.Severity.String())+": "+r.Doc+".", columns, ""), "\n")
+		doc := strings.Join(wrap.Lines(capital(r.Severity.String())+": "+r.Doc+".", ""), "\n")
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\nBad:\n\n```yaml\n%s```\n\nGood:\n\n```yaml\n%s```\n", r.ID, doc, e.Bad, e.Good)
 	}
 	return b.String()

@@ -329,6 +329,9 @@ func TestYAMLSyntax(t *testing.T) {
 		{"a: 1\nb: !<x y\nc: 1\n", 2},
 		{"%YAML 3\n---\na: b\n", 1},
 		{"a: 1\n---\nb: 2\n---\nc: @x\n", 5},
+		{"a: 1\n\tb: 2\n", 2},
+		{"a:\n  b: 1\n  c: x\n  \td: 2\n", 4},
+		{"\ta: 1\n", 1},
 		{"a: &a [*a]\n", 1},
 		{"a: &a {<<: *a}\n", 1},
 		{"a: &a [x, x, x, x, x, x, x, x, x]\nb: &b [*a, *a, *a, *a, *a, *a, *a, *a, *a]\nc: &c [*b, *b, *b, *b, *b, *b, *b, *b, *b]\n" +

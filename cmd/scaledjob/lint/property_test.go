@@ -17,6 +17,7 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint"
 	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/internal/premise"
 	"github.com/scaledjob/scaledjob/keda"
 )
 
@@ -265,11 +266,11 @@ func propBroken(t *rapid.T) {
 }
 
 func TestWhatTheModelRefuses(t *testing.T) { rapid.Check(t, propModel) }
-func FuzzWhatTheModelRefuses(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propModel)) }
+func FuzzWhatTheModelRefuses(f *testing.F) { premise.Seeded(f, propModel) }
 func TestWhatAdapterRefuses(t *testing.T)  { rapid.Check(t, propAdapter) }
-func FuzzWhatAdapterRefuses(f *testing.F)  { f.Fuzz(rapid.MakeFuzz(propAdapter)) }
+func FuzzWhatAdapterRefuses(f *testing.F)  { premise.Seeded(f, propAdapter) }
 func TestBroken(t *testing.T)              { rapid.Check(t, propBroken) }
-func FuzzBroken(f *testing.F)              { f.Fuzz(rapid.MakeFuzz(propBroken)) }
+func FuzzBroken(f *testing.F)              { premise.Seeded(f, propBroken) }
 
 func FuzzCheck(f *testing.F) {
 	for _, m := range corpus(f) {

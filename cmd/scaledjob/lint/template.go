@@ -66,6 +66,12 @@ func jobNeverRuns(j *job) {
 	}
 }
 
+func jobSelector(j *job) {
+	if ref := j.spec.JobTargetRef; ref != nil && ref.Selector != nil && (ref.ManualSelector == nil || !*ref.ManualSelector) {
+		j.find(j.target("selector"), "Delete it: Kubernetes adds a selector to each Job", effect{text: rejected})
+	}
+}
+
 // kueueLabel marks the Jobs that Kueue suspends.
 const kueueLabel = "kueue.x-k8s.io/queue-name"
 

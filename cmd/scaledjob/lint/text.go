@@ -5,10 +5,9 @@ import (
 	"io"
 	"strings"
 	"unicode"
-)
 
-// columns is the width to which findings are wrapped.
-const columns = 100
+	"github.com/scaledjob/scaledjob/internal/wrap"
+)
 
 // ANSI escape codes.
 const (
@@ -43,7 +42,7 @@ func (r *Report) WriteText(w io.Writer) error {
 
 func (r *Report) writeFinding(b *strings.Builder, f *Finding) {
 	at := fmt.Sprintf("%s:%d:%d:", f.File, f.Line, f.Column)
-	lines := wrap(at+" "+f.Severity.String()+": "+f.Message()+" ["+f.Rule+"]", columns, "    ")
+	lines := wrap.Lines(at+" "+f.Severity.String()+": "+f.Message()+" ["+f.Rule+"]", "    ")
 	if rest, ok := strings.CutPrefix(lines[0], at+" "+f.Severity.String()); ok && r.Color {
 		lines[0] = bold + at + reset + " " + severityColors[f.Severity] + f.Severity.String() + reset + rest
 	}
@@ -66,7 +65,7 @@ func (r *Report) writeExcerpt(b *strings.Builder, f *Finding) {
 	number := fmt.Sprintf("%4d | ", f.Line)
 	bar := "     | "
 	// A long line is cut before and behind the word.
-	room := columns - len(number)
+	room := wrap.Columns - len(number)
 	from := 0
 	if end > room {
 		from = max(0, min(start, end-room))
@@ -84,22 +83,4 @@ func (r *Report) writeExcerpt(b *strings.Builder, f *Finding) {
 		number, bar, mark = faint+number+reset, faint+bar+reset, severityColors[f.Severity]+mark+reset
 	}
 	b.WriteString(number + string(line) + "\n" + bar + mark + "\n")
-}
-
-// wrap breaks a text at spaces into lines. All but the first line are indented.
-func wrap(text string, width int, indent string) []string {
-	var lines []string
-	line := ""
-	for word := range strings.SplitSeq(text, " ") {
-		switch {
-		case line == "":
-			line = word
-		case len([]rune(line))+1+len([]rune(word)) > width:
-			lines = append(lines, line)
-			line = indent + word
-		default:
-			line += " " + word
-		}
-	}
-	return append(lines, line)
 }

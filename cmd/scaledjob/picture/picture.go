@@ -38,7 +38,7 @@ var Style = variables(light) + "@media (prefers-color-scheme: dark) {" + variabl
 .chart text { fill: var(--ink); } .chart .title { font-weight: 600; font-size: 14px; }
 .chart .middle { text-anchor: middle; } .chart .end { text-anchor: end; }
 .chart .grid { stroke: var(--faint); fill: none; } .chart .level { stroke: var(--ink); stroke-dasharray: 6 4; fill: none; }
-.chart .measured { stroke: var(--ink); stroke-dasharray: 2 3; }
+.chart .measured { stroke: var(--ink); stroke-dasharray: 5 3; }
 .chart .line { fill: none; stroke-linejoin: round; } 
 .chart .dot { stroke: var(--paper); } .chart .own { fill: none; stroke: var(--ink); stroke-width: 2; }
 .chart .hover { fill: transparent; } .chart .hover:hover { fill: var(--faint); fill-opacity: .35; }

@@ -1,6 +1,6 @@
 // Package apiserver is a fake API server for tests of a whole program: it serves HTTP,
-// keeps objects, and notes the requests. It has no schemas, defaults, or permissions, and
-// its watches report nothing.
+// keeps objects, notes the requests, and reports what is created and changed to watches. It
+// has no schemas, defaults, selectors or permissions, and nothing is deleted.
 package apiserver
 
 import (
@@ -31,6 +31,15 @@ type Server struct {
 	mu       sync.Mutex
 	objects  map[string]map[string]any // by path
 	requests []Request
+	changes  []change
+	changed  chan struct{} // closed at the next change
+}
+
+// A change is a created or changed object. The resource version is its place among the
+// changes, from 1.
+type change struct {
+	list  string // path of the object without its name
+	event []byte // as a watch reports it
 }
 
 // A Request is one for an object or a list of objects.
@@ -43,7 +52,7 @@ type Request struct {
 // returns a kubeconfig file.
 func (s *Server) Start(t testing.TB, objects map[string]string) (kubeconfig string) {
 	t.Helper()
-	s.objects = map[string]map[string]any{}
+	s.objects, s.changed = map[string]map[string]any{}, make(chan struct{})
 	for at, text := range objects {
 		var object map[string]any
 		require.NoError(t, json.Unmarshal([]byte(text), &object))
@@ -83,52 +92,93 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.URL.Query().Get("watch") != "" {
-		watch(w, r)
+		s.watch(w, r)
 		return
 	}
 	code, object := s.do(r)
 	reply(w, code, object)
 }
 
-func watch(w http.ResponseWriter, r *http.Request) {
+func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Query().Get("sendInitialEvents") != "" {
 		reply(w, http.StatusBadRequest, failure(http.StatusBadRequest, metav1.StatusReasonBadRequest)) // the client lists instead
 		return
 	}
+	after, err := strconv.Atoi(r.URL.Query().Get("resourceVersion"))
+	if err != nil {
+		reply(w, http.StatusBadRequest, failure(http.StatusBadRequest, metav1.StatusReasonBadRequest))
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusOK)
-	w.(http.Flusher).Flush()
-	<-r.Context().Done()
+	for {
+		w.(http.Flusher).Flush()
+		s.mu.Lock()
+		changes, changed := s.changes[min(after, len(s.changes)):], s.changed
+		s.mu.Unlock()
+		for _, c := range changes {
+			if selects(r.URL.Path, c.list) {
+				_, _ = w.Write(c.event) // an error shows at the end of the context
+			}
+		}
+		if after += len(changes); len(changes) > 0 {
+			continue
+		}
+		select {
+		case <-changed:
+		case <-r.Context().Done():
+			return
+		}
+	}
 }
 
-func (s *Server) do(r *http.Request) (code int, answer any) {
+// selects reports whether the list at a path, of all namespaces or of one, has the objects
+// of a list.
+func selects(at, list string) bool { return list == at || namespace.ReplaceAllString(list, "") == at }
+
+// do carries out a request. The answer shares nothing with the objects.
+func (s *Server) do(r *http.Request) (int, json.RawMessage) {
 	at, body := r.URL.Path, jsonBody(r)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.requests = append(s.requests, Request{r.Method, at, r.URL.RawQuery, string(body)})
+	code, object := s.doLocked(r.Method, at, r.URL.RawQuery, body)
+	answer, _ := json.Marshal(object) // it was JSON
+	return code, answer
+}
+
+func (s *Server) doLocked(method, at, query string, body []byte) (code int, answer any) {
+	s.requests = append(s.requests, Request{method, at, query, string(body)})
 	given := map[string]any{}
 	_ = json.Unmarshal(body, &given) // stays empty without a body
 	object, isStatus := strings.CutSuffix(at, "/status")
-	found := s.objects[object]
+	found, kind := s.objects[object], "MODIFIED"
 	switch {
-	case r.Method == http.MethodPost:
+	case method == http.MethodPost:
 		metadata := given["metadata"].(map[string]any)
-		object = path.Join(at, metadata["name"].(string))
+		object, kind = path.Join(at, metadata["name"].(string)), "ADDED"
+		if s.objects[object] != nil {
+			return http.StatusConflict, failure(http.StatusConflict, metav1.StatusReasonAlreadyExists)
+		}
 		metadata["uid"] = object
-	case r.Method == http.MethodGet && found != nil:
+	case method == http.MethodGet && found != nil:
 		return http.StatusOK, found
-	case r.Method == http.MethodGet && listPath.MatchString(at):
+	case method == http.MethodGet && listPath.MatchString(at):
 		return http.StatusOK, s.list(at)
 	case found == nil:
 		return http.StatusNotFound, failure(http.StatusNotFound, metav1.StatusReasonNotFound)
 	case isStatus:
 		found["status"] = given["status"]
 		given = found
-	case r.Method == http.MethodPatch:
+	case method == http.MethodPatch:
 		maps.Copy(found, given)
 		given = found
 	}
-	given["metadata"].(map[string]any)["resourceVersion"] = strconv.Itoa(len(s.requests) + 1)
+	given["metadata"].(map[string]any)["resourceVersion"] = strconv.Itoa(len(s.changes) + 1)
 	s.objects[object] = given
+	event, _ := json.Marshal(map[string]any{"type": kind, "object": given}) // it was JSON
+	s.changes = append(s.changes, change{path.Dir(object), append(event, '\n')})
+	close(s.changed)
+	s.changed = make(chan struct{})
 	return http.StatusOK, given
 }
 
@@ -140,11 +190,11 @@ var (
 func (s *Server) list(at string) any {
 	items := []any{}
 	for name, object := range s.objects {
-		if list := path.Dir(name); list == at || namespace.ReplaceAllString(list, "") == at {
+		if selects(at, path.Dir(name)) {
 			items = append(items, object)
 		}
 	}
-	list := map[string]any{"metadata": map[string]any{"resourceVersion": "1"}, "items": items}
+	list := map[string]any{"metadata": map[string]any{"resourceVersion": strconv.Itoa(len(s.changes))}, "items": items}
 	for _, c := range s.Custom {
 		if path.Base(at) == c.Name {
 			list["kind"], list["apiVersion"] = c.Kind+"List", c.Group+"/"+c.Version

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -10,9 +11,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/placement/jobs"
 	"github.com/scaledjob/scaledjob/placement/replicas"
@@ -154,6 +157,10 @@ func TestEveryJobField(t *testing.T) {
 	require.EqualValues(t, "c", c.Target.Owner.UID)
 	require.Equal(t, "c", c.Source.Spec.EnvSourceContainerName)
 	require.Equal(t, "z", c.Triggers[0].Name)
+	require.NotContains(t, c.Target.Job.Labels, scaledjob.LabelName, "KEDA on a member must not count the Jobs")
+	require.NotContains(t, c.Target.Job.Annotations, scaledjob.AnnotationGeneration)
+	require.Equal(t, "keda.kedify.io/v1alpha1 DistributedScaledJob b/a", fmt.Sprintf("%s %s %s/%s",
+		c.Target.Owner.APIVersion, c.Target.Owner.Kind, c.Target.Owner.Namespace, c.Target.Owner.Name))
 }
 
 // What is wrong is told all at once, each with its path.
@@ -209,6 +216,83 @@ spec:
 	require.Error(t, err)
 	require.Equal(t, "a", m.Name, "whatever the spec is")
 	require.NotNil(t, d)
+	d, _, err = Read[DistributedScaledJob](&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"labels": "none"}}})
+	require.Error(t, err)
+	require.NotNil(t, d)
+}
+
+// Fields of a custom strategy have no effect on others.
+func TestCustomFieldsOfOtherStrategies(t *testing.T) {
+	d, err := parse[DistributedScaledJob](t, everyJobField)
+	require.NoError(t, err)
+	d.Spec.ClusterScheduling.FailoverPolicy = FailoverPolicy{}
+	d.Spec.MemberClusters[0].Scheduling.Priority = nil
+	d.Spec.ScaledJobSpec.FailoverOverMax = false
+	d.Spec.ScaledJobSpec.RolloutStrategy = ""
+	d.Spec.ScaledJobSpec.ScalingStrategy.Strategy = "accurate"
+	c, err := d.Config()
+	require.NoError(t, err)
+	require.Equal(t, strategy.Accurate{}, c.Policy.Scaling.Strategy)
+	var texts []string
+	for _, w := range c.Warnings {
+		texts = append(texts, w.Error())
+	}
+	require.Equal(t, []string{
+		"spec.scaledJobSpec.scalingStrategy.customScalingQueueLengthDeduction: found 5; use nothing, because it has no effect here",
+		`spec.scaledJobSpec.scalingStrategy.customScalingRunningJobPercentage: found "0.5"; use nothing, because it has no effect here`,
+	}, texts)
+	d.Spec.ScaledJobSpec.ScalingStrategy.CustomScalingQueueLengthDeduction = size(0)
+	d.Spec.ScaledJobSpec.ScalingStrategy.CustomScalingRunningJobPercentage = ""
+	c, err = d.Config()
+	require.NoError(t, err)
+	require.Empty(t, c.Warnings)
+}
+
+// A grace period below the polling interval is a warning, and at most 64 members may be.
+func TestLimitsOfJobs(t *testing.T) {
+	d, err := parse[DistributedScaledJob](t, everyJobField)
+	require.NoError(t, err)
+	spec := &d.Spec.ClusterScheduling.FailoverPolicy
+	for grace, want := range map[time.Duration]string{
+		0: "found 0s; use the polling interval, 7s, or more", 1: "found 1ns; use the polling interval, 7s, or more",
+		6 * time.Second: "found 6s; use the polling interval, 7s, or more", 7 * time.Second: "",
+	} {
+		spec.GracePeriod = &metav1.Duration{Duration: grace}
+		c, err := d.Config()
+		require.NoError(t, err)
+		got := ""
+		for _, w := range c.Warnings {
+			if w.Path == "spec.clusterScheduling.failoverPolicy.gracePeriod" {
+				got = "found " + w.Found + "; use " + w.Fix
+			}
+		}
+		require.Equal(t, want, got)
+	}
+	for i := range 62 {
+		d.Spec.MemberClusters = append(d.Spec.MemberClusters, JobMember{Member: Member{Name: fmt.Sprint("m", i)}})
+	}
+	_, err = d.Config()
+	require.NoError(t, err)
+	d.Spec.MemberClusters = append(d.Spec.MemberClusters, JobMember{Member: Member{Name: "one more"}})
+	_, err = d.Config()
+	require.EqualError(t, err, `spec.memberClusters: found "65 members"; use at most 64`)
+}
+
+// Under priorityFailover the size of the Jobs is required.
+func TestSizeIsRequired(t *testing.T) {
+	d, err := parse[DistributedScaledJob](t, `
+metadata: {name: a}
+spec:
+  memberClusters: [{name: x, scheduling: {priority: 1}}]
+  clusterScheduling: {strategy: priorityFailover, workloadAffinity: {class: b}}
+  scaledJobSpec: {jobTargetRef: {template: {spec: {containers: [{name: c}]}}}, triggers: [{type: redis}]}
+`)
+	require.NoError(t, err)
+	_, err = d.Config()
+	require.EqualError(t, err, "spec.clusterScheduling.workloadAffinity.size: found nothing; use 0 or more under priorityFailover")
+	d.Spec.ClusterScheduling.WorkloadAffinity.Size = size(0)
+	_, err = d.Config()
+	require.NoError(t, err)
 }
 
 func TestNoEffect(t *testing.T) {
@@ -294,6 +378,7 @@ func TestReplicas(t *testing.T) {
 		"the most of several":              {[]scaling.Metric{metric(26), {Value: 7, Target: 1}}, 0, size(7)},
 		"none active":                      {[]scaling.Metric{idle}, 0, size(0)},
 		"none active, but a minimum":       {[]scaling.Metric{idle}, 1, size(4)},
+		"nothing waits, but a minimum":     {[]scaling.Metric{{Target: 1}}, 1, size(0)},
 		"one active, the other asks too":   {[]scaling.Metric{idle, metric(1)}, 0, size(4)},
 		"active without an item":           {[]scaling.Metric{{Target: 1, Activity: scaling.Active}}, 0, size(1)},
 		"nothing read":                     {[]scaling.Metric{failed}, 0, nil},

@@ -156,7 +156,8 @@ func TestJobStatus(t *testing.T) {
 	s.Clusters[0].Failures.Call = true
 	at := func(second int) time.Time { return epoch.Add(time.Duration(second) * time.Second) }
 	r := JobReport{Name: "etl", Decision: jobs.Plan(p, s), IDs: map[string]string{"a": "id-a"}, Now: epoch}
-	r.Before.MemberClusterStatuses = map[string]JobMemberStatus{"a": {State: Ready, RunningJobs: 3, LastStatusChangeTime: at(-60), LastScalingProgressTime: at(-60)}}
+	r.Before.MemberClusterStatuses = map[string]JobMemberStatus{"a": {State: Ready, RunningJobs: 3, LastStatusChangeTime: at(-60), LastScalingProgressTime: at(-60)},
+		"b": {State: NotReady, LastStatusChangeTime: at(-60), LastScalingProgressTime: at(-60)}}
 	status := r.Status()
 	data, err := json.Marshal(status)
 	require.NoError(t, err)
@@ -168,7 +169,7 @@ func TestJobStatus(t *testing.T) {
 				"lastStatusChangeTime": "2026-01-01T11:59:00Z", "lastScalingProgressTime": "2026-01-01T12:00:00Z"},
 			"b": {"description": "Cluster has failed, and gets no Job until 2026-01-01T12:01:30Z", "state": "Ready",
 				"runningJobs": 0, "pendingJobs": 0, "stuckJobs": 0, "softTainted": false, "hardTainted": true, "excluded": true,
-				"lastStatusChangeTime": "2026-01-01T12:00:00Z", "lastScalingProgressTime": "2026-01-01T12:00:00Z"},
+				"lastStatusChangeTime": "2026-01-01T12:00:00Z", "lastScalingProgressTime": "2026-01-01T11:59:00Z"},
 			"c": {"description": "Cluster is not registered", "state": "NotRegistered",
 				"runningJobs": 0, "pendingJobs": 0, "stuckJobs": 0, "softTainted": false, "hardTainted": false, "excluded": true,
 				"lastStatusChangeTime": "2026-01-01T12:00:00Z", "lastScalingProgressTime": "2026-01-01T12:00:00Z"},

@@ -54,10 +54,7 @@ func (d *DistributedScaledJob) strategy(c *JobConfig, e *field.Errors) strategy.
 		return strategy.PendingAware{}
 	}
 	chosen, err := strategy.Parse(in.Strategy)
-	if err != nil || in.Strategy == "default" {
-		e.Check(false, strategyField+"strategy", in.Strategy, "basic, custom, accurate, eager or pendingAware")
-		return strategy.PendingAware{}
-	}
+	e.Check(err == nil && in.Strategy != "default", strategyField+"strategy", in.Strategy, "basic, custom, accurate, eager or pendingAware")
 	return chosen
 }
 

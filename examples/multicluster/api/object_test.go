@@ -2,13 +2,12 @@ package api
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/placement/replicas"
@@ -87,24 +86,15 @@ spec.memberClusters[1].weight: found -1; use 0 or more`)
 	d.Spec.ScaledObjectSpec.MinReplicaCount, d.Spec.ScaledObjectSpec.MaxReplicaCount = size(101), nil
 	_, err = d.Config()
 	require.ErrorContains(t, err, "spec.scaledObjectSpec.minReplicaCount: found 101; use 100 or less")
+	d.Spec.RebalancingPolicy = RebalancingPolicy{GracePeriod: &metav1.Duration{}}
+	short, _ := d.Config()
+	require.EqualError(t, short.Warnings[0], "spec.rebalancingPolicy.gracePeriod: found 0s; use the polling interval of 30s or more")
 	d.Spec.RebalancingPolicy = RebalancingPolicy{}
 	c, _ := d.Config()
 	require.Empty(t, c.Warnings)
 	d.Spec.ScaledObjectSpec.PollingInterval = size(61)
 	c, _ = d.Config()
 	require.EqualError(t, c.Warnings[0], "spec.rebalancingPolicy.gracePeriod: found 1m0s; use the polling interval of 1m1s or more")
-}
-
-// vectors reads one kind of the test vectors.
-func vectors[T any](t *testing.T, kind string) (all []T) {
-	t.Helper()
-	data, err := os.ReadFile(filepath.Join("..", "..", "..", "testdata", "multicluster.json"))
-	require.NoError(t, err)
-	var file map[string]json.RawMessage
-	require.NoError(t, json.Unmarshal(data, &file))
-	require.NoError(t, json.Unmarshal(file[kind], &all))
-	require.NotEmpty(t, all)
-	return all
 }
 
 // The annotations of each case, as a plan for a member that has another number.
@@ -117,7 +107,7 @@ func TestObjectPause(t *testing.T) {
 		PausedCondition  *bool
 		Error            string
 	}
-	for _, c := range vectors[target](t, "object_target") {
+	for _, c := range cases[target](t, "object_target", 15) {
 		p := replicas.Policy{Min: c.Min, Max: c.Max}
 		var err error
 		p.Pause, err = objectPause(c.Annotations)
@@ -200,7 +190,7 @@ func TestObjectStatusOfThePage(t *testing.T) {
 		}
 		Expect ObjectStatus
 	}
-	for _, c := range vectors[status](t, "status_object") {
+	for _, c := range cases[status](t, "status_object", 1) {
 		var p replicas.Plan
 		for name, m := range c.Members {
 			p.Shares = append(p.Shares, replicas.Share{Name: name, Current: m.Current, Desired: m.Desired})

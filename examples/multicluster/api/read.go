@@ -56,30 +56,18 @@ func Read[T any](u *unstructured.Unstructured) (*T, Meta, error) {
 	return object, m, errors.Join(problems...)
 }
 
-// strictError is the error of a field that does not exist, or exists twice.
+// strictError is the error of a field that does not exist. No field exists twice in an
+// object that was read.
 func strictError(err error) error {
-	if _, path, ok := strings.Cut(err.Error(), `unknown field "`); ok {
-		return &field.Error{Path: strings.TrimSuffix(path, `"`), Found: "an unknown field", Fix: "a field of this resource"}
-	}
-	return err
+	_, path, _ := strings.Cut(err.Error(), `unknown field "`)
+	return &field.Error{Path: strings.TrimSuffix(path, `"`), Found: "an unknown field", Fix: "a field of this resource"}
 }
 
 // within returns the problems of a ScaledJob with the path of the field that holds its
 // spec.
-func within(path string, err error) []error {
-	if err == nil {
-		return nil
-	}
-	all := []error{err}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		all = joined.Unwrap()
-	}
-	problems := make([]error, len(all))
-	for i, err := range all {
-		problems[i] = err
-		if f, ok := errors.AsType[*field.Error](err); ok {
-			problems[i] = moved(path, f)
-		}
+func within(path string, err error) (problems []error) {
+	for _, f := range field.All(err) {
+		problems = append(problems, moved(path, f))
 	}
 	return problems
 }

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic/fake"
+	kube "k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/yaml"
+
+	"github.com/scaledjob/scaledjob/adapter/member"
+	"github.com/scaledjob/scaledjob/examples/controller/source"
+	"github.com/scaledjob/scaledjob/examples/internal/poll"
+	"github.com/scaledjob/scaledjob/examples/multicluster/api"
+	"github.com/scaledjob/scaledjob/placement/jobs"
+	"github.com/scaledjob/scaledjob/placement/taint"
+)
+
+const threeItems = `
+apiVersion: keda.kedify.io/v1alpha1
+kind: DistributedScaledJob
+metadata: {name: work, namespace: shop, uid: u1, finalizers: [` + finalizer + `]}
+spec:
+  scaledJobSpec:
+    jobTargetRef: {template: {spec: {containers: [{name: c, image: i}]}}}
+    triggers: [{type: metrics-api, metadata: {url: "%s", valueLocation: items, targetValue: "1"}}]
+`
+
+// A bench is the poller of a DistributedScaledJob that has three items, with fake API
+// servers.
+type bench struct {
+	*job
+	home   *fake.FakeDynamicClient
+	log    bytes.Buffer
+	member *kube.Clientset
+}
+
+// newBench registers the same API server under each of the names.
+func newBench(t *testing.T, names ...string) *bench {
+	t.Helper()
+	queue := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"items": 3}`) }))
+	t.Cleanup(queue.Close)
+	u := &unstructured.Unstructured{}
+	require.NoError(t, yaml.Unmarshal(fmt.Appendf(nil, threeItems, queue.URL), &u.Object))
+	b := &bench{home: fake.NewSimpleDynamicClient(runtime.NewScheme(), u), member: kube.NewClientset()}
+	n := 0
+	b.member.PrependReactor("create", "jobs", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		n++
+		a.(clienttesting.CreateAction).GetObject().(*batchv1.Job).UID = types.UID(fmt.Sprint("job-", n))
+		return false, nil, nil
+	})
+	log := slog.New(slog.NewTextHandler(&b.log, nil))
+	c := &controller{options: newOptions(), log: log, home: "home", resolver: &source.Resolver{}, recorder: events.NewFakeRecorder(100)}
+	c.dynamic, c.sourceTimeout = b.home, 10*time.Second
+	c.members = &members{controller: c}
+	for _, name := range names {
+		m, err := member.New(name, member.Clients{Requests: b.member, Watches: b.member}, member.Options{Home: "home"})
+		require.NoError(t, err)
+		require.NoError(t, c.members.Add(t.Context(), m))
+	}
+	p := &poller{kind: &kind{controller: c, resource: api.Jobs}, uid: "u1", seen: u, log: log, problems: poll.Warnings{Log: log}, causes: causes{}}
+	b.job = newJob(p).(*job)
+	b.read()
+	t.Cleanup(b.close)
+	require.NoError(t, b.invalid)
+	require.Eventually(t, func() bool {
+		for _, m := range c.members.Observe("u1").Clusters {
+			if m.Reach != jobs.Reachable {
+				return false
+			}
+		}
+		return true
+	}, 10*time.Second, time.Millisecond)
+	return b
+}
+
+func (b *bench) jobs(t *testing.T) []batchv1.Job {
+	t.Helper()
+	all, err := b.member.BatchV1().Jobs("shop").List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	return all.Items
+}
+
+// The checkpoint with the Jobs to create is stored before the first create.
+func TestCheckpointIsStoredFirst(t *testing.T) {
+	b := newBench(t, "a")
+	b.member.PrependReactor("create", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+		stored, err := b.home.Tracker().Get(api.Jobs, "shop", "work")
+		if err != nil {
+			return true, nil, err
+		}
+		status, err := json.Marshal(stored.(*unstructured.Unstructured).Object["status"].(map[string]any)["checkpoint"])
+		if string(status) != `{"clusters":{"a":{"pending":3,"running":3}},"version":1}` {
+			return true, nil, errors.Join(err, fmt.Errorf("stored: %s", status))
+		}
+		return false, nil, nil
+	})
+	b.poll(t.Context())
+	require.Len(t, b.jobs(t), 3, "%s", &b.log)
+}
+
+// Nothing is created if the checkpoint cannot be stored, also if the object is gone.
+func TestNothingIsCreatedWithoutCheckpoint(t *testing.T) {
+	for _, why := range []error{apierrors.NewNotFound(api.Jobs.GroupResource(), "work"), errors.New("no answer")} {
+		b := newBench(t, "a")
+		b.home.PrependReactor("patch", "*", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, why })
+		b.poll(t.Context())
+		require.Empty(t, b.jobs(t))
+		require.Contains(t, b.log.String(), "nothing is created")
+	}
+}
+
+// A hard taint that another DistributedScaledJob has found excludes the member here too.
+func TestTaintsOfOthers(t *testing.T) {
+	b := newBench(t, "a")
+	b.taints.merge(taint.Exclusions{Clusters: map[string]time.Time{"a": time.Now().Add(time.Hour)}}, time.Now())
+	b.poll(t.Context())
+	require.Empty(t, b.jobs(t))
+	require.True(t, b.status.MemberClusterStatuses["a"].HardTainted)
+}
+
+// A cluster that is registered under two names is reported.
+func TestTwoNames(t *testing.T) {
+	b := newBench(t, "a", "b")
+	b.poll(t.Context())
+	require.Eventually(t, func() bool {
+		b.poll(t.Context())
+		return bytes.Contains(b.log.Bytes(), []byte(`it is the same cluster as`))
+	}, 10*time.Second, 10*time.Millisecond, "%s", &b.log)
+}
