@@ -166,6 +166,13 @@ create    2: the strategy's proposal`},
 	}
 }
 
+// The trace has each part at most as large as its whole, and the Jobs in flight in both.
+func TestJobsInTheTrace(t *testing.T) {
+	jobs := scaling.JobCounts{Running: 5, Pending: 9, Suspended: 2, Stuck: 1, Terminating: -1, InFlight: 3, AgesUnknown: true}
+	d := scaling.Decide(scaling.Policy{}, scaling.State{Jobs: &jobs})
+	require.Equal(t, scaling.JobCounts{Running: 8, Pending: 8, Suspended: 2, Stuck: 3, InFlight: 3, AgesUnknown: true}, d.Trace.Jobs)
+}
+
 func TestHealth(t *testing.T) {
 	read, failed := scaling.Metric{Target: 1}, scaling.Metric{Failed: true}
 	for want, metrics := range map[scaling.Health][]scaling.Metric{
@@ -180,6 +187,8 @@ func TestHealth(t *testing.T) {
 func TestValidate(t *testing.T) {
 	require.NoError(t, scaling.Validate(scaling.DefaultPolicy(), scaling.Metric{Target: 1}))
 	require.NoError(t, scaling.Validate(scaling.Policy{}))
+	require.NoError(t, scaling.Validate(scaling.Policy{Bounds: scaling.Bounds{Mode: scaling.Floor}, Aggregation: scaling.Sum},
+		scaling.Metric{Target: math.MaxFloat64, ActivationThreshold: math.MaxFloat64, Activity: scaling.Inactive}), "the last of each")
 	err := scaling.Validate(
 		scaling.Policy{Bounds: scaling.Bounds{Min: -1, Max: -2, Mode: 5}, Aggregation: 9},
 		scaling.Metric{Target: 1}, scaling.Metric{Target: math.NaN(), ActivationThreshold: -1, Activity: 8},
