@@ -169,6 +169,12 @@ func TestCounts(t *testing.T) {
 	o := w.owners[ownerUID]
 	require.Equal(t, scaling.JobCounts{Running: 9, Pending: 6, Suspended: 1, Stuck: 3, Terminating: 1}, o.counts(noon, false))
 	require.Equal(t, scaling.JobCounts{Running: 5, Pending: 4, Suspended: 1, Stuck: 2, Terminating: 5}, o.counts(noon, true))
+
+	w.show(jobOf(target, 13, age(time.Hour), func(j *batchv1.Job) { j.UID = "job-13" }))
+	require.Equal(t, int64(4), o.counts(noon, false).Stuck, "a Job more")
+	one := newWriter(t, newServer(), target, Options{})
+	one.show(jobOf(old, 1, age(time.Hour)))
+	require.Equal(t, scaling.JobCounts{Terminating: 1}, one.owners[ownerUID].counts(noon, true))
 }
 
 // A pod that meets the conditions has started its Job, also in phase Pending. From then on
@@ -279,6 +285,9 @@ func TestNewJob(t *testing.T) {
 	target.Job.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
 	require.Equal(t, corev1.RestartPolicyNever, target.NewJob(1).Spec.Template.Spec.RestartPolicy)
 	target.Revision = rollout.Revision{Generation: 12, TemplateHash: "x"}
+	require.Equal(t, []metav1.OwnerReference{{
+		APIVersion: "example.com/v1", Kind: "Queue", Name: "orders", UID: ownerUID, Controller: new(true), BlockOwnerDeletion: new(true),
+	}}, target.NewJob(1).OwnerReferences)
 	require.Equal(t, map[string]string{"note": "b", AnnotationGeneration: "12", AnnotationTemplateHash: "x"}, target.NewJob(1).Annotations)
 }
 

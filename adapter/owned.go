@@ -246,14 +246,8 @@ func (o *owned) due(now time.Time, late, unshown time.Duration) (ask []request) 
 }
 
 // byNumber returns the Jobs in the order of their numbers, then names.
-func (o *owned) byNumber() (jobs []*job) {
-	for _, j := range o.jobs {
-		if !j.stray {
-			jobs = append(jobs, j)
-		}
-	}
-	slices.SortFunc(jobs, func(a, b *job) int {
+func (o *owned) byNumber() []*job {
+	return slices.SortedFunc(maps.Values(o.jobs), func(a, b *job) int {
 		return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Name, b.Name))
 	})
-	return jobs
 }

@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -285,14 +286,63 @@ func TestForgotten(t *testing.T) {
 	require.Equal(t, scaling.RuleJobsUnknown, w.Plan(ownerUID, items(1), noon).Decision.Rule)
 }
 
-// List asks for nothing if the target is invalid.
-func TestListInvalid(t *testing.T) {
-	s, target := newServer(), newTarget()
-	target.Owner.UID = ""
-	w, err := List(t.Context(), s, target, Options{})
-	require.ErrorContains(t, err, "Owner.UID")
-	require.Nil(t, w)
-	require.Empty(t, s.requests)
+// List asks for nothing if the target or the options are invalid, and for pods if they are
+// needed.
+func TestListAsks(t *testing.T) {
+	invalid := newTarget()
+	invalid.Owner.UID = ""
+	for _, test := range []struct {
+		target  Target
+		options Options
+		problem string
+		asked   []string
+	}{
+		{invalid, Options{}, "Owner.UID", nil},
+		{newTarget(), Options{Timeout: -1}, "Options.Timeout", nil},
+		{newTarget(), Options{}, "", []string{"jobs"}},
+		{newTarget(), Options{Pods: true}, "", []string{"jobs", "pods"}},
+	} {
+		s := newServer()
+		w, err := List(t.Context(), s, test.target, test.options)
+		var asked []string
+		for _, a := range s.Actions() {
+			asked = append(asked, a.GetResource().Resource)
+		}
+		require.Equal(t, test.asked, asked)
+		observed, same := Observe(test.target, test.options, nil, nil)
+		if test.problem == "" {
+			require.NoError(t, err)
+			require.NotNil(t, w)
+			require.NotNil(t, observed)
+		} else {
+			require.ErrorContains(t, err, test.problem)
+			require.ErrorContains(t, same, test.problem)
+			require.Nil(t, w)
+			require.Nil(t, observed)
+		}
+	}
+}
+
+// A create that may arrive is remembered while its owner is not tracked. One that was
+// answered is not.
+func TestUntrackedInFlight(t *testing.T) {
+	for name, test := range map[string]struct {
+		err      error
+		inFlight int64
+	}{"answered": {nil, 0}, "not answered": {errors.New("no answer"), 1}} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			w := newWriter(t, s, newTarget(), Options{})
+			s.before = func(string, string) error { return test.err }
+			_, err := w.poll(1)
+			require.ErrorIs(t, err, test.err)
+			w.Untrack(ownerUID)
+			require.Len(t, w.owners, int(test.inFlight))
+			require.NoError(t, w.Track(newTarget()))
+			counts, _ := w.Counts(ownerUID, noon)
+			require.Equal(t, scaling.JobCounts{InFlight: test.inFlight}, counts)
+		})
+	}
 }
 
 // A label that somebody removes hides a running Job from the cache. Its name is taken

@@ -52,7 +52,7 @@ func TestDecisionText(t *testing.T) {
 	}{
 		{spec(1, 9, "eager"), keda.State{Scalers: []keda.Scaler{active(20, 2), {Failed: true}}, Running: 3, Pending: 1}, `release   KEDA 2.21.0
 replicas  min 1, and 8 for the queue
-scalers   1 of 2 read, active: queue length 20 asks for 8 Jobs, rounded up to 8
+scalers   1 of 2 read, active: queue length 20 asks for 10 Jobs, limited to 8 by the maximum, rounded up to 8
 jobs      R=3 running, P=1 of them pending
 strategy  eager: min(M - R - P, T); at T=8 R=2 P=1 M=8
 proposal  5, at most 8 (the maximum for the queue)
@@ -72,7 +72,7 @@ proposal  0, at most 0 (the queue length)
 create    0: no scaler is active`},
 		{spec(0, 9, ""), keda.State{Scalers: []keda.Scaler{active(1<<63, 1)}, Running: 2}, `release   KEDA 2.21.0
 replicas  min 0, and 9 for the queue
-scalers   1 of 1 read, active: queue length 9.223372036854776e+18 asks for 9 Jobs, rounded up to 9
+scalers   1 of 1 read, active: queue length 9.223372036854776e+18 asks for 9.223372036854776e+18 Jobs, limited to 9 by the maximum, rounded up to 9
 jobs      R=2 running, P=0 of them pending
 strategy  default: T - R; at T=9 R=2 P=0 M=9
 proposal  7, at most -9223372036854775808 (the queue length)

@@ -12,13 +12,37 @@ import (
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
-// An outage is 30 days in which every create is rejected or, with lost, in which
-// nobody knows. The decision is asked when it wants to be.
-func outage(t *testing.T, s schedule.Spec, lost bool) (state schedule.State, now time.Time, size, creates int) {
+// full returns a state whose history is full, and the time at which it became so.
+func full(t *testing.T, s schedule.Spec) (schedule.State, time.Time) {
+	state, now := schedule.State{}, created.Add(123456789)
+	for i := range 200 {
+		outcome := []schedule.Outcome{schedule.Succeeded, schedule.Failed}[i%2]
+		d := schedule.Decide(s, state, none, now)
+		require.Len(t, d.Start, 1)
+		seen := completed(d.State)
+		seen.Jobs = append(seen.Jobs, job(d.Start[0], outcome, now))
+		state, now = schedule.Decide(s, d.State, seen, now).State, now.Add(time.Minute)
+	}
+	require.Len(t, state.Completed, 200)
+	return state, now
+}
+
+// completed is the list of the Jobs that a state has as completed.
+func completed(s schedule.State) schedule.Observed {
 	seen := none
-	now = created
-	steps := 0
-	for end := created.AddDate(0, 0, 30); now.Before(end); {
+	for _, r := range s.Completed {
+		seen.Jobs = append(seen.Jobs, schedule.Job{Tag: r.Tag, Outcome: r.Outcome(), Finished: r.Completed})
+	}
+	return seen
+}
+
+// outage goes on for 30 days, in which every create is rejected or, with lost, is not
+// answered. For the first day, the decision is asked whenever it wants to be, and then once
+// an hour. It returns the largest size of the state as JSON and the number of creates.
+func outage(t *testing.T, s schedule.Spec, lost bool) (state schedule.State, now time.Time, size, creates int) {
+	state, now = full(t, s)
+	seen, begin, steps := completed(state), now, 0
+	for now.Before(begin.AddDate(0, 0, 30)) || len(seen.Rejected) > 0 {
 		d := schedule.Decide(s, state, seen, now)
 		seen.Rejected = nil
 		for _, r := range d.Start {
@@ -32,13 +56,17 @@ func outage(t *testing.T, s schedule.Spec, lost bool) (state schedule.State, now
 			require.NoError(t, err)
 			size = max(size, len(data))
 		}
-		next := d.NextCheck
-		if len(d.Start) > 0 && !lost || next.IsZero() {
-			next = now // the rejection is told at once
+		wait := 5 * time.Second
+		switch { // a rejection is told at once
+		case len(seen.Rejected) > 0:
+		case now.Sub(begin) > 24*time.Hour:
+			wait = time.Hour
+		default:
+			wait = max(wait, d.NextCheck.Sub(now))
 		}
-		now = latest(next, now.Add(5*time.Second))
+		now = now.Add(wait)
 	}
-	return schedule.Decide(s, state, seen, now).State, now, size, creates
+	return state, now, size, creates
 }
 
 // While every create is rejected, runs wait and are outdated, one is tried at a time,
@@ -51,38 +79,38 @@ func TestRejected(t *testing.T) {
 		starts     int // when creates succeed again
 	}{
 		{"skip outdated", true, false, 64 << 10, 1},
-		{"keep all", false, false, 256 << 10, schedule.DefaultMaxWaiting},
+		{"keep all", false, false, 256 << 10, schedule.DefaultMaxWaiting + 1}, // with the run that was tried,
 		{"skip outdated, no answers", true, true, 64 << 10, 4},
-		{"keep all, no answers", false, true, 256 << 10, 101}, // the one that may have been created waits beyond the limit
+		{"keep all, no answers", false, true, 256 << 10, schedule.DefaultMaxWaiting + 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			s := minutely(t)
-			if s.SkipOutdated = tt.skip; !tt.skip {
-				s.Schedule = schedule.ISO8601(parse(t, "R//PT10M"), nil)
-			}
-			if tt.lost {
-				s.MaxWaiting = 100
-			}
+			s.SkipOutdated = tt.skip
 			state, now, size, creates := outage(t, s, tt.lost)
 			t.Logf("state %d bytes at most, %d creates, %d due", size, creates, state.Due)
 			require.Less(t, size, tt.size)
-			require.Less(t, creates, 30*24*12+1100, "one in five minutes, and what was tried before")
-			require.Greater(t, state.Due, int64(4_300))
-			require.Less(t, state.Started, int64(1))
+			require.Less(t, creates, 24*12+30*24+1100, "one at a time, and what was tried before")
+			require.GreaterOrEqual(t, state.Due, int64(30*24*60))
+			require.EqualValues(t, 200, state.Started)
+			if !tt.skip {
+				require.GreaterOrEqual(t, state.Waiting(), int64(schedule.DefaultMaxWaiting))
+			}
 
-			// Creates succeed, and a minute passes at most.
-			seen, ran := none, 0
-			for end := now.Add(10 * time.Minute); now.Before(end) && ran == 0 || len(seen.Jobs) < ran; now = now.Add(time.Second) {
+			// Creates succeed, and the next is tried within five minutes.
+			seen := completed(state)
+			for end := now.Add(5 * time.Minute); len(seen.Jobs) == len(state.Completed); now = now.Add(time.Second) {
+				require.False(t, now.After(end))
 				d := schedule.Decide(s, state, seen, now)
 				for _, r := range d.Start {
 					seen.Jobs = append(seen.Jobs, job(r, schedule.Succeeded, now))
 				}
-				ran, state = len(seen.Jobs), d.State
+				state = d.State
 			}
-			d := schedule.Decide(s, state, seen, now)
-			require.LessOrEqual(t, int(d.State.Started)+len(d.Start), tt.starts)
+			d := schedule.Decide(s, state, seen, now.Add(-time.Second))
+			require.LessOrEqual(t, int(d.State.Started)-200+len(d.Start), tt.starts)
 			require.Zero(t, d.State.Due-d.State.Started-d.State.Waiting()-d.State.Missed-d.State.Dropped)
-			require.Positive(t, d.State.Started)
+			require.Greater(t, d.State.Started, int64(200))
 		})
 	}
 }

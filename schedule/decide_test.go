@@ -478,15 +478,18 @@ func TestRememberedRequests(t *testing.T) {
 	s.Schedule, s.History.Succeeded = nil, history.Keep(0)
 	request := func(n int) schedule.Request { return schedule.Request{ID: fmt.Sprint(n), RequestedAt: minute(n)} }
 	state := schedule.State{}
-	for n := range 1100 {
-		seen := schedule.Observed{JobsKnown: true, Requests: []schedule.Request{request(0), request(n)}}
-		d := schedule.Decide(s, state, seen, minute(n))
-		for _, r := range d.Start {
-			seen.Jobs = append(seen.Jobs, job(r, schedule.Succeeded, minute(n)))
+	for n := 0; n < 1100; n += 50 {
+		now, seen := minute(n+50), schedule.Observed{JobsKnown: true, Requests: []schedule.Request{request(0)}}
+		for i := range 50 {
+			seen.Requests = append(seen.Requests, request(n+i))
 		}
-		state = schedule.Decide(s, d.State, seen, minute(n)).State
+		d := schedule.Decide(s, state, seen, now)
+		for _, r := range d.Start {
+			seen.Jobs = append(seen.Jobs, job(r, schedule.Succeeded, now))
+		}
+		state = schedule.Decide(s, d.State, seen, now).State
 		seen = schedule.Observed{JobsKnown: true, Requests: []schedule.Request{request(0)}}
-		state = schedule.Decide(s, state, seen, minute(n)).State
+		state = schedule.Decide(s, state, seen, now).State
 	}
 	starts := func(n int) bool {
 		seen := schedule.Observed{JobsKnown: true, Requests: []schedule.Request{request(n)}}

@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/internal/premise"
 	"github.com/scaledjob/scaledjob/schedule"
 	"github.com/scaledjob/scaledjob/schedule/interval"
@@ -26,6 +27,12 @@ type cluster struct {
 	cancels  []string
 	requests []schedule.Request
 	premises map[string]int
+
+	// A second job runs after each run of the first. Its state is never stale, but that of
+	// the first may be.
+	next     schedule.State
+	nextJobs []schedule.Job
+	nextRuns map[string]int // its Jobs that ever were, by tag
 }
 
 // A controller is one process: it reads, decides, stores and acts, and can stop
@@ -117,6 +124,26 @@ func (c *controller) reconcile(t *rapid.T, stale bool) {
 		c.change(func(jobs []schedule.Job) []schedule.Job {
 			return slices.DeleteFunc(jobs, func(j schedule.Job) bool { return j.Tag == tag && j.Outcome != schedule.Unfinished })
 		})
+	}
+}
+
+// follow lets the second job decide. Its Jobs succeed at once.
+func (c *controller) follow(t *rapid.T, version int) {
+	var first schedule.State
+	if err := json.Unmarshal(c.states[version], &first); err != nil {
+		t.Fatal(err)
+	}
+	spec := schedule.DefaultSpec()
+	spec.UID, spec.Created, spec.After = "next", created, []schedule.Dependency{{Job: "job", Outcome: schedule.Any}}
+	spec.History = c.spec.History
+	d := schedule.Decide(spec, c.next, schedule.Observed{JobsKnown: true, Jobs: c.nextJobs, Upstreams: []schedule.Upstream{first.Upstream("job", "2f6a")}}, c.now)
+	c.next = d.State
+	c.nextJobs = slices.DeleteFunc(c.nextJobs, func(j schedule.Job) bool { return slices.Contains(d.Delete, j.Tag) })
+	for _, r := range d.Start {
+		if c.nextRuns[r.Tag]++; c.nextRuns[r.Tag] > 1 {
+			t.Fatalf("run %s of the second job executes twice", r.Tag)
+		}
+		c.nextJobs = append(c.nextJobs, schedule.Job{Tag: r.Tag, Outcome: schedule.Succeeded, Created: c.now, Finished: c.now})
 	}
 }
 
@@ -212,15 +239,23 @@ func (c *controller) finish(tag string, outcome schedule.Outcome) {
 func propWalk(t *rapid.T, premises map[string]int) {
 	spec := drawSpec.Draw(t, "spec")
 	spec.BlockOnFailure = false
+	if rapid.Bool().Draw(t, "no history") {
+		spec.History = history.Limits{Succeeded: history.Keep(0), Failed: history.Keep(0)}
+	}
 	spec.Schedule = schedule.ISO8601(parse(t, "R30/2026-01-01T00:01:00Z/PT1M"), nil)
 	c := &controller{spec: spec, now: created, cluster: &cluster{
 		states: [][]byte{[]byte("{}")}, jobs: []schedule.Observed{{JobsKnown: true, Revision: 1}},
 		created: map[string]int{}, ended: map[string]schedule.Outcome{}, premises: premises,
+		nextRuns: map[string]int{},
 	}}
+	c.follow(t, 0)
 	t.Repeat(map[string]func(*rapid.T){
 		"reconcile":        func(t *rapid.T) { c.reconcile(t, false) },
 		"reconcile again":  func(t *rapid.T) { c.reconcile(t, false) },
 		"reconcile, stale": func(t *rapid.T) { c.reconcile(t, true) },
+		"the second job decides": func(t *rapid.T) {
+			c.follow(t, rapid.IntRange(max(0, len(c.states)-4), len(c.states)-1).Draw(t, "stale state"))
+		},
 		"time passes": func(t *rapid.T) {
 			c.now = c.now.Add(time.Duration(rapid.IntRange(0, 150).Draw(t, "seconds")) * time.Second)
 		},
@@ -234,6 +269,15 @@ func propWalk(t *rapid.T, premises map[string]int) {
 					c.finish(j.Tag, rapid.SampledFrom([]schedule.Outcome{schedule.Succeeded, schedule.Failed}).Draw(t, "outcome"))
 				}
 			}
+		},
+		"all Jobs end": func(t *rapid.T) {
+			for _, j := range c.current().Jobs {
+				if j.Outcome == schedule.Unfinished {
+					c.finish(j.Tag, schedule.Succeeded)
+				}
+			}
+			c.reconcile(t, false)
+			c.reconcile(t, false)
 		},
 		"a scheduled run is cancelled": func(t *rapid.T) {
 			var s schedule.State
@@ -267,6 +311,11 @@ func propWalk(t *rapid.T, premises map[string]int) {
 	if n := s.Succeeded + s.Failed; n != int64(len(c.created)) {
 		t.Fatalf("%d Jobs, %d completed runs", len(c.created), n)
 	}
+	c.follow(t, len(c.states)-1)
+	if len(c.nextRuns) != len(c.created) {
+		t.Fatalf("%d Jobs, and %d of the second job", len(c.created), len(c.nextRuns))
+	}
+	premises["followed"] += len(c.nextRuns)
 }
 
 func TestWalk(t *testing.T) {
@@ -274,7 +323,7 @@ func TestWalk(t *testing.T) {
 	for range 10 {
 		rapid.Check(t, func(t *rapid.T) { propWalk(t, premises) })
 	}
-	for _, premise := range []string{"rejected", "created before", "stale Jobs", "stale state", "deleted", "stopped"} {
+	for _, premise := range []string{"rejected", "created before", "stale Jobs", "stale state", "deleted", "stopped", "followed"} {
 		if premises[premise] < 5 {
 			t.Errorf("%s: only %d times", premise, premises[premise])
 		}

@@ -168,6 +168,7 @@ func (c *Cluster) start(ctx context.Context, bin string, o options) error {
 		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file", c.file("key"),
 		"--service-account-signing-key-file", c.file("key"), "--service-cluster-ip-range=10.96.0.0/16",
 		"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
+		"--enable-admission-plugins=OwnerReferencesPermissionEnforcement", // as some clusters do
 		"--audit-policy-file", c.file("audit-policy.yaml"), "--audit-log-path", c.file(auditLog),
 		"--audit-log-mode=blocking", "--audit-log-maxsize=0") // 0: a single file
 	if err := c.startServer(ctx); err != nil {

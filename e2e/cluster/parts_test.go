@@ -15,7 +15,7 @@ import (
 func TestParseAudit(t *testing.T) {
 	const watch = `{"auditID":"1","stage":"ResponseStarted","verb":"watch","user":{"username":"admin"},"responseStatus":{"code":200}}` + "\n"
 	const list = `{"auditID":"2","stage":"ResponseComplete","verb":"list","user":{"username":"admin"},"impersonatedUser":{"username":"ann"},` +
-		`"objectRef":{"resource":"jobs","namespace":"n"},"responseStatus":{"code":403},"requestReceivedTimestamp":"2026-01-02T03:04:05.678901Z"}` + "\n"
+		`"objectRef":{"apiGroup":"batch","resource":"jobs","namespace":"n"},"responseStatus":{"code":403},"requestReceivedTimestamp":"2026-01-02T03:04:05.678901Z"}` + "\n"
 	for name, c := range map[string]struct {
 		log  string
 		want []Request
@@ -24,7 +24,7 @@ func TestParseAudit(t *testing.T) {
 		"two stages":     {watch + strings.Replace(watch, "Started", "Complete", 1), []Request{{User: "admin", Verb: "watch", Code: 200}}},
 		"half a line":    {watch + list[:100], []Request{{User: "admin", Verb: "watch", Code: 200}}},
 		"no end of line": {strings.TrimSpace(list), nil},
-		"impersonated":   {list, []Request{{User: "ann", Verb: "list", Resource: "jobs", Namespace: "n", Code: 403, Time: time.Date(2026, 1, 2, 3, 4, 5, 678901000, time.UTC)}}},
+		"impersonated":   {list, []Request{{User: "ann", Verb: "list", Group: "batch", Resource: "jobs", Namespace: "n", Code: 403, Time: time.Date(2026, 1, 2, 3, 4, 5, 678901000, time.UTC)}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := parseAudit([]byte(c.log))

@@ -17,6 +17,7 @@ type Request struct {
 	User        string // the user, or the impersonated user if there is any
 	UserAgent   string
 	Verb        string // such as get, list, watch, create, patch, delete
+	Group       string // the API group of the resource, such as batch; "" for core
 	Resource    string // such as jobs; "" without a resource, as in discovery
 	Subresource string // such as status, or ""
 	Namespace   string
@@ -75,6 +76,7 @@ type auditEvent struct {
 	ImpersonatedUser auditUser `json:"impersonatedUser"`
 	UserAgent        string    `json:"userAgent"`
 	ObjectRef        struct {
+		Group       string `json:"apiGroup"`
 		Resource    string `json:"resource"`
 		Subresource string `json:"subresource"`
 		Namespace   string `json:"namespace"`
@@ -114,7 +116,7 @@ func parseAudit(data []byte) ([]Request, error) {
 func (e auditEvent) request() Request {
 	r := Request{
 		User: e.User.Username, UserAgent: e.UserAgent, Verb: e.Verb,
-		Resource: e.ObjectRef.Resource, Subresource: e.ObjectRef.Subresource,
+		Group: e.ObjectRef.Group, Resource: e.ObjectRef.Resource, Subresource: e.ObjectRef.Subresource,
 		Namespace: e.ObjectRef.Namespace, Name: e.ObjectRef.Name,
 		Code: e.ResponseStatus.Code, Time: e.Received,
 	}

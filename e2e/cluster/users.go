@@ -15,6 +15,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/scaledjob/scaledjob/e2e/secret"
 )
 
 // Who makes the requests of the cluster itself; the audit policy leaves them out.
@@ -69,6 +71,7 @@ func (c *Cluster) withToken(token string) *rest.Config {
 func (c *Cluster) prepare(port int) error {
 	c.host = fmt.Sprintf("https://127.0.0.1:%d", port)
 	c.tokens = tokens{admin: rand.Text(), manager: rand.Text(), kubelet: rand.Text()}
+	secret.Add(c.tokens.admin, c.tokens.manager, c.tokens.kubelet)
 	c.config = c.withToken(c.tokens.admin)
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {

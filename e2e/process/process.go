@@ -10,6 +10,8 @@
 package process
 
 import (
+	"io"
+	"net/http"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -22,6 +24,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/scaledjob/scaledjob/e2e/internal/child"
+	"github.com/scaledjob/scaledjob/e2e/secret"
 )
 
 // How long a process may take, on a machine that is busy with other things too.
@@ -52,7 +55,7 @@ type Process struct {
 }
 
 // Start starts the command and records its output. The process is killed when the test ends;
-// a panic of the process fails the test.
+// a panic of the process, or a secret in its output, fails the test.
 func Start(t testing.TB, command *exec.Cmd) *Process {
 	t.Helper()
 	p := &Process{Command: command, t: t, output: &output{}, ended: make(chan struct{})}
@@ -67,6 +70,7 @@ func Start(t testing.TB, command *exec.Cmd) *Process {
 		p.Kill()
 		said := p.Output()
 		assert.False(t, strings.Contains(said, "panic: "), "it panicked")
+		secret.Absent(t, "output of "+filepath.Base(command.Path), said)
 		if t.Failed() {
 			t.Logf("%s:\n%s", filepath.Base(command.Path), said[max(0, len(said)-8000):])
 		}
@@ -81,6 +85,21 @@ func (p *Process) Output() string { return p.output.String() }
 func (p *Process) Said(text string) {
 	p.t.Helper()
 	require.Eventually(p.t, func() bool { return strings.Contains(p.Output(), text) }, toSay, 20*time.Millisecond, text)
+}
+
+// Get asks the process over HTTP at the address that it has logged first, and returns the
+// status and the body.
+func (p *Process) Get(path string) (int, string) {
+	p.t.Helper()
+	p.Said("address=")
+	_, rest, _ := strings.Cut(p.Output(), "address=")
+	address, _, _ := strings.Cut(rest, "\n")
+	answer, err := http.Get("http://" + address + path)
+	require.NoError(p.t, err)
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	require.NoError(p.t, err)
+	return answer.StatusCode, string(body)
 }
 
 // Wait waits until the process has ended, and returns how: nil is exit status 0.

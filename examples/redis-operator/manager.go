@@ -39,7 +39,7 @@ const maxInFlight = 64
 //
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=redis-operator,resources=leases,verbs=create
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=redis-operator,resources=leases,resourceNames=redis-operator,verbs=get;update
-// +kubebuilder:rbac:groups="",namespace=redis-operator,resources=events,verbs=create;patch
+// +kubebuilder:rbac:groups="",namespace=redis-operator,resources=events,verbs=create
 
 // Run returns nil when the context has ended and all work is done.
 func (o *options) Run(ctx context.Context, log *slog.Logger) error {

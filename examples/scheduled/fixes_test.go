@@ -456,6 +456,15 @@ func TestRelated(t *testing.T) {
 	require.Equal(t, &corev1.ObjectReference{APIVersion: "batch/v1", Kind: "Job", Namespace: "n", Name: "job-tag"}, r.related)
 	w.record(w.sees(), corev1.EventTypeNormal, "Reason", "message", "")
 	require.Nil(t, r.related)
+
+	rejected := apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "job", errors.New("quota"))
+	w.client.PrependReactor("create", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, rejected })
+	config, err := w.config(w.sees())
+	require.NoError(t, err)
+	for _, tag := range []string{"a", "b"} {
+		require.Error(t, w.startAll(t.Context(), w.sees(), config, []schedule.Run{{Tag: tag}}))
+		require.Equal(t, "job-"+tag, r.related.(*corev1.ObjectReference).Name)
+	}
 }
 
 // The API server rejects longer messages.

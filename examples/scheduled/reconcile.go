@@ -72,7 +72,7 @@ func (c *controller) startAll(ctx context.Context, s *scheduledJob, config sched
 				c.rejected.add(s.UID, schedule.Rejection{Tag: r.Tag, Attempt: r.Attempts})
 			}
 			err = fmt.Errorf("start run %s: %w", r.Tag, err)
-			c.record(s, corev1.EventTypeWarning, reasonNotStarted, err.Error(), "")
+			c.record(s, corev1.EventTypeWarning, reasonNotStarted, err.Error(), r.Tag)
 			problems = append(problems, err)
 		}
 	}

@@ -4,9 +4,7 @@ package e2e
 
 import (
 	"fmt"
-	"io"
 	"maps"
-	"net/http"
 	"os"
 	"os/exec"
 	"slices"
@@ -70,20 +68,6 @@ func (s *stand) start(t *testing.T, args ...string) *process.Process {
 	args = append([]string{"-kubeconfig", s.kubeconfig, "-metrics-bind-address", "127.0.0.1:0", "-health-probe-bind-address", "127.0.0.1:0",
 		"-request-timeout", requestTimeout.String()}, args...)
 	return process.Start(t, exec.Command(s.binary, args...))
-}
-
-// get asks a controller over HTTP.
-func get(t *testing.T, p *process.Process, path string) (int, string) {
-	t.Helper()
-	p.Said("address=")
-	_, rest, _ := strings.Cut(p.Output(), "address=")
-	address, _, _ := strings.Cut(rest, "\n")
-	answer, err := http.Get("http://" + address + path)
-	require.NoError(t, err)
-	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
-	require.NoError(t, err)
-	return answer.StatusCode, string(body)
 }
 
 // A queue is a namespace with a ScaledJob called consumer.

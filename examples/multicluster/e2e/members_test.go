@@ -63,6 +63,7 @@ func (s *stand) setsUp(t *testing.T) {
 	require.NoError(t, err, out)
 	p.Said("server=" + s.members[three].Config().Host)
 	p.Stop()
+	s.addTokens(t)
 	s.hasLeastPrivilege(t)
 }
 

@@ -38,6 +38,9 @@ func TestMulticluster(t *testing.T) {
 		{"a kubeconfig that cannot be used", (*stand).breaks},
 		{"a member that refuses", (*stand).refuses},
 		{"a member that is away from the start", (*stand).startsWithout},
+		{"secrets", (*stand).keepsSecrets},
+		{"permissions", (*stand).permissions},
+		{"no secret is told", (*stand).tellsNoSecret},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(s, t) })
 	}

@@ -40,8 +40,8 @@ spec:
 	shared(2, 3)
 	q.becomes(func(t *assert.CollectT) { q.told(t, "nginx", "Warning SpecWarning", "cooldownPeriod") })
 
-	q.away(one)
 	gone := time.Now()
+	q.away(one)
 	q.becomes(func(t *assert.CollectT) { require.Equal(t, 5, q.replicas(t, two, "nginx")) })
 	require.GreaterOrEqual(t, time.Since(gone), 5*time.Second)
 	require.Less(t, time.Since(gone), 15*time.Second, "the grace period, a health check, a poll, and a loaded machine")

@@ -29,6 +29,7 @@ import (
 	"github.com/scaledjob/scaledjob/e2e/cluster"
 	"github.com/scaledjob/scaledjob/e2e/manifest"
 	"github.com/scaledjob/scaledjob/e2e/process"
+	"github.com/scaledjob/scaledjob/e2e/secret"
 	"github.com/scaledjob/scaledjob/examples/multicluster/api"
 )
 
@@ -114,6 +115,7 @@ func (s *stand) command(t *testing.T, args ...string) (string, error) {
 	c := exec.CommandContext(t.Context(), s.binary, args...)
 	c.Stdout, c.Stderr = &out, &out
 	err := c.Run()
+	secret.Absent(t, "output of a command", out.String())
 	return out.String(), err
 }
 

@@ -19,6 +19,8 @@ import (
 
 	"github.com/scaledjob/scaledjob/e2e/cluster"
 	"github.com/scaledjob/scaledjob/e2e/manifest"
+	"github.com/scaledjob/scaledjob/e2e/permissions"
+	"github.com/scaledjob/scaledjob/e2e/secret"
 
 	v1 "github.com/scaledjob/scaledjob/examples/redis-operator/api/v1"
 	"github.com/scaledjob/scaledjob/examples/redis-operator/internal/redistest"
@@ -56,6 +58,7 @@ func TestOperator(t *testing.T) {
 		{"hostile addresses", (*stand).hostile},
 		{"at rest", (*stand).rests},
 		{"rights", (*stand).rights},
+		{"no secret is told", (*stand).tellsNoSecret},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(s, t) })
 	}
@@ -400,8 +403,10 @@ func (s *stand) connects(t *testing.T) {
 	p.becomes(10*time.Second, func(t *assert.CollectT) { require.Zero(t, connections(t)) })
 }
 
-// Nothing is asked of the API server while nothing changes.
+// Nothing is asked of the API server while nothing changes, and where a watch cannot begin
+// with the objects that there are.
 func (s *stand) rests(t *testing.T) {
+	t.Setenv("KUBE_FEATURE_WatchListClient", "false")
 	p := s.place(t, "rest")
 	list := s.list(t, "scaledjob-e2e-rest")
 	s.push(t, list, 30)
@@ -425,33 +430,10 @@ func (s *stand) rests(t *testing.T) {
 	require.NoError(t, o.Wait())
 }
 
-// The operator has asked for nothing that it may not, and uses what it may.
+// The operator needs each of its permissions, and no others.
 func (s *stand) rights(t *testing.T) {
-	used := map[string]bool{}
-	for _, r := range s.cluster.Requests(t) {
-		if r.User != account {
-			continue
-		}
-		require.NotEqual(t, 403, r.Code, "%+v", r)
-		resource := r.Resource
-		if r.Subresource != "" {
-			resource += "/" + r.Subresource
-		}
-		if resource != "" {
-			used[r.Verb+" "+resource] = true
-		}
-	}
-	for _, right := range []string{
-		"get scaledjobs", "watch scaledjobs", "update scaledjobs/status",
-		"get secrets", // which samples of the tests grant
-		"get jobs", "watch jobs", "create jobs", "create events", "create leases", "get leases", "update leases",
-	} {
-		require.True(t, used[right], right)
-		delete(used, right)
-	}
-	delete(used, "patch events") // of what happens again soon
-	for _, list := range []string{"list scaledjobs", "list jobs"} {
-		delete(used, list) // where an API server cannot begin a watch with what there is
-	}
-	require.Empty(t, used)
+	permissions.Exact(t, s.cluster.Requests(t), account, manifest.Read(t, "../config/rbac/role.yaml"))
 }
+
+// No event, status or other object has a secret of the other tests.
+func (s *stand) tellsNoSecret(t *testing.T) { secret.AbsentFromObjects(t, s.cluster.Config()) }

@@ -19,6 +19,8 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
 	"github.com/scaledjob/scaledjob/e2e/cluster"
 	"github.com/scaledjob/scaledjob/e2e/manifest"
+	"github.com/scaledjob/scaledjob/e2e/permissions"
+	"github.com/scaledjob/scaledjob/e2e/secret"
 	"github.com/scaledjob/scaledjob/schedule"
 	"github.com/scaledjob/scaledjob/schedule/interval"
 )
@@ -28,7 +30,8 @@ import (
 func TestScheduled(t *testing.T) {
 	s := newStand(t)
 	s.install(t)
-	for _, test := range []struct {
+	t.Run("lists", s.lists)
+	tests := []struct {
 		name string
 		run  func(*stand, *testing.T)
 	}{
@@ -58,12 +61,31 @@ func TestScheduled(t *testing.T) {
 		{"unknown jobs", (*stand).unknown},
 		{"leader election", (*stand).elects},
 		{"the sample", (*stand).sample},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			test.run(s, t)
-		})
 	}
+	t.Run("all", func(t *testing.T) {
+		for _, test := range tests {
+			t.Run(test.name, func(t *testing.T) {
+				t.Parallel()
+				test.run(s, t)
+			})
+		}
+	})
+	t.Run("permissions", s.permissions)
+	t.Run("no secret is told", func(t *testing.T) { secret.AbsentFromObjects(t, s.cluster.Config()) })
+}
+
+// The controller needs each of its permissions, and no others.
+func (s *stand) permissions(t *testing.T) {
+	permissions.Exact(t, s.cluster.Requests(t), account, manifest.Read(t, "../manifests/rbac.yaml"))
+}
+
+// Where an API server cannot begin a watch with the objects that there are, they are listed.
+func (s *stand) lists(t *testing.T) {
+	t.Setenv("KUBE_FEATURE_WatchListClient", "false")
+	j, p := s.scheduled(t, "lists", pod(nil))
+	j.request("now")
+	j.becomes(60*time.Second, func(t *assert.CollectT) { require.Equal(t, schedule.Completed, j.answer(t, "now").Status) })
+	p.Stop()
 }
 
 // install needs rights that the controller does not.
@@ -228,9 +250,11 @@ func (s *stand) misses(t *testing.T) {
 	created := j.get(t, "job").CreationTimestamp
 	time.Sleep(time.Until(created.Add(13 * time.Second)))
 	j.controller()
-	j.becomes(60*time.Second, func(t *assert.CollectT) { require.Contains(t, j.events(t), "RunsMissed") })
+	j.becomes(60*time.Second, func(t *assert.CollectT) {
+		require.Contains(t, j.events(t), "RunsMissed")
+		require.EqualValues(t, 12, j.status(t).Due)
+	})
 	status := j.status(t)
-	require.EqualValues(t, 12, status.Due)
 	require.Positive(t, status.Missed)
 	require.Equal(t, status.Due, status.Started+status.Missed)
 	j.becomes(60*time.Second, func(t *assert.CollectT) {
@@ -350,15 +374,18 @@ func (s *stand) refers(t *testing.T) {
 }
 
 // What only the API server finds wrong is told when the run starts, which it does as
-// soon as the template is right.
+// soon as the template is right. The value of an environment variable is not told.
 func (s *stand) refusedJob(t *testing.T) {
-	wrong := "  template: {spec: {containers: [{name: c, image: example.com/c:1, resources: {requests: {cpu: 2}, limits: {cpu: 1}}}]}}\n"
-	j, _ := s.scheduled(t, "refused", wrong)
+	wrong := "  template: {spec: {containers: [{name: c, image: example.com/c:1, env: [{name: TOKEN, value: " + secret.New("token") + "}], resources: {requests: {cpu: 2}, limits: {cpu: 1}}}]}}\n"
+	j, p := s.scheduled(t, "refused", wrong, "-log-level=debug", "-metrics-bind-address=127.0.0.1:0")
 	j.request("now")
 	j.becomes(30*time.Second, func(t *assert.CollectT) { require.Contains(t, j.events(t), "RunNotStarted") })
 	require.Empty(t, j.jobs(t))
 	j.apply("job", strings.Replace(wrong, "cpu: 2", "cpu: 1", 1))
 	j.becomes(30*time.Second, func(t *assert.CollectT) { require.True(t, j.answer(t, "now").Success) })
+	_, metrics := p.Get("/metrics")
+	require.Contains(t, metrics, `namespace="refused"`)
+	secret.Absent(t, "metrics", metrics)
 }
 
 // A run whose Job somebody deletes has failed, and does not start again.
