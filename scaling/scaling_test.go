@@ -112,6 +112,7 @@ func TestRules(t *testing.T) {
 		{"more than is left beside the minimum", scaling.Policy{Bounds: scaling.Bounds{Min: 2, Max: 4}}, asks(3), scaling.JobCounts{}, 4, scaling.RuleMax},
 		{"terminating Jobs", scaling.Policy{Bounds: scaling.Bounds{Max: 4}}, asks(3), scaling.JobCounts{Terminating: 2}, 2, scaling.RuleMax},
 		{"the minimum", scaling.Policy{Bounds: scaling.Bounds{Min: 2, Max: 9, Mode: scaling.Floor}}, asks(1), scaling.JobCounts{}, 2, scaling.RuleMin},
+		{"a single Job of the minimum", scaling.Policy{Bounds: scaling.Bounds{Min: 1, Max: 9, Mode: scaling.Floor}}, asks(1), scaling.JobCounts{}, 1, scaling.RuleMin},
 		{"the minimum and the queue", scaling.Policy{Bounds: scaling.Bounds{Min: 2, Max: 9}}, asks(1), scaling.JobCounts{}, 3, scaling.RuleStrategy},
 		{"the minimum, as terminating Jobs leave it", scaling.Policy{Bounds: scaling.Bounds{Min: 2, Max: 4}}, asks(0), scaling.JobCounts{Terminating: 3}, 1, scaling.RuleMax},
 		{"inactive", scaling.Policy{Bounds: scaling.Bounds{Min: 2, Max: 9}}, asks(0), scaling.JobCounts{Running: 1}, 1, scaling.RuleInactive},
