@@ -112,6 +112,7 @@ func TestRules(t *testing.T) {
 		{"more than is left beside the minimum", scaling.Policy{Bounds: scaling.Bounds{Min: 2, Max: 4}}, asks(3), scaling.JobCounts{}, 4, scaling.RuleMax},
 		{"terminating Jobs", scaling.Policy{Bounds: scaling.Bounds{Max: 4}}, asks(3), scaling.JobCounts{Terminating: 2}, 2, scaling.RuleMax},
 		{"the minimum", scaling.Policy{Bounds: scaling.Bounds{Min: 2, Max: 9, Mode: scaling.Floor}}, asks(1), scaling.JobCounts{}, 2, scaling.RuleMin},
+		{"a single Job of the minimum", scaling.Policy{Bounds: scaling.Bounds{Min: 1, Max: 9, Mode: scaling.Floor}}, asks(1), scaling.JobCounts{}, 1, scaling.RuleMin},
 		{"the minimum and the queue", scaling.Policy{Bounds: scaling.Bounds{Min: 2, Max: 9}}, asks(1), scaling.JobCounts{}, 3, scaling.RuleStrategy},
 		{"the minimum, as terminating Jobs leave it", scaling.Policy{Bounds: scaling.Bounds{Min: 2, Max: 4}}, asks(0), scaling.JobCounts{Terminating: 3}, 1, scaling.RuleMax},
 		{"inactive", scaling.Policy{Bounds: scaling.Bounds{Min: 2, Max: 9}}, asks(0), scaling.JobCounts{Running: 1}, 1, scaling.RuleInactive},
@@ -166,6 +167,13 @@ create    2: the strategy's proposal`},
 	}
 }
 
+// The trace has each part at most as large as its whole, and the Jobs in flight in both.
+func TestJobsInTheTrace(t *testing.T) {
+	jobs := scaling.JobCounts{Running: 5, Pending: 9, Suspended: 2, Stuck: 1, Terminating: -1, InFlight: 3, AgesUnknown: true}
+	d := scaling.Decide(scaling.Policy{}, scaling.State{Jobs: &jobs})
+	require.Equal(t, scaling.JobCounts{Running: 8, Pending: 8, Suspended: 2, Stuck: 3, InFlight: 3, AgesUnknown: true}, d.Trace.Jobs)
+}
+
 func TestHealth(t *testing.T) {
 	read, failed := scaling.Metric{Target: 1}, scaling.Metric{Failed: true}
 	for want, metrics := range map[scaling.Health][]scaling.Metric{
@@ -180,6 +188,8 @@ func TestHealth(t *testing.T) {
 func TestValidate(t *testing.T) {
 	require.NoError(t, scaling.Validate(scaling.DefaultPolicy(), scaling.Metric{Target: 1}))
 	require.NoError(t, scaling.Validate(scaling.Policy{}))
+	require.NoError(t, scaling.Validate(scaling.Policy{Bounds: scaling.Bounds{Mode: scaling.Floor}, Aggregation: scaling.Sum},
+		scaling.Metric{Target: math.MaxFloat64, ActivationThreshold: math.MaxFloat64, Activity: scaling.Inactive}), "the last of each")
 	err := scaling.Validate(
 		scaling.Policy{Bounds: scaling.Bounds{Min: -1, Max: -2, Mode: 5}, Aggregation: 9},
 		scaling.Metric{Target: 1}, scaling.Metric{Target: math.NaN(), ActivationThreshold: -1, Activity: 8},
