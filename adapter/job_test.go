@@ -57,6 +57,7 @@ func TestPhase(t *testing.T) {
 		"new, pods not watched":        {target, Options{}, job(), nil, Pending, false},
 		"new, no pod":                  {target, pods, job(), nil, Pending, true},
 		"ready":                        {target, Options{}, job(ready), nil, Running, false},
+		"one pod has succeeded":        {target, Options{}, job(func(j *batchv1.Job) { j.Status.Succeeded = 1 }), nil, Running, false},
 		"ready, pod not in the cache":  {target, pods, job(ready, active), nil, Running, false},
 		"pod in the cache is pending":  {target, pods, job(active), []corev1.Pod{*podOf(job(), corev1.PodPending)}, Pending, true},
 		"active pod not in the cache":  {target, pods, job(active), nil, Pending, false},
