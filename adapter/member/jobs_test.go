@@ -438,6 +438,19 @@ func TestHealth(t *testing.T) {
 	require.Empty(t, kinds(failures))
 }
 
+// The end of the caller's context is no failure of the member.
+func TestProbeIsCancelled(t *testing.T) {
+	w := newWorld(t, unchecked, "a")
+	c := w.add("a", unchecked)
+	w.ready()
+	w.sites["a"].breaks(hangs)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, c.Probe(ctx), context.Canceled)
+	require.Equal(t, jobs.Reachable, w.observe()["a"].Reach)
+	require.Empty(t, w.all.Problems())
+}
+
 // While a member is away only its health is checked, and its Jobs are watched again
 // as soon as it is back, however long it was away.
 func TestBackAtOnce(t *testing.T) {

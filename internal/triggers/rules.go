@@ -10,8 +10,8 @@ import (
 // A Rule is a rule that KEDA checks in code and not in a declaration.
 type Rule struct {
 	Types []string
-	// Message is a piece of KEDA's error. Package conformance looks for it in the source
-	// code of the releases.
+	// Message is a piece of KEDA's error, or of the code that fails. Package conformance looks
+	// for it in the source code of the releases.
 	Message string
 	Since   string // first release of the table's full declarations with the rule
 	check   func(c *checker) (key, text, fix string)

@@ -185,6 +185,7 @@ spec:
 	} {
 		require.ErrorContains(t, err, field)
 	}
+	require.Equal(t, 1, strings.Count(err.Error(), "autoscaling.keda.sh/paused"), "each problem once: %v", err)
 	o, err := parse[DistributedScaledObject](t, `
 metadata: {name: a, annotations: {autoscaling.keda.sh/paused-replicas: "-3"}}
 spec:

@@ -40,12 +40,11 @@ func Read[T any](u *unstructured.Unstructured) (*T, Meta, error) {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(metadata, &m.ObjectMeta); err != nil {
 		return new(T), m, err
 	}
+	object, unknown := new(T), []error(nil)
 	data, err := json.Marshal(u.Object)
-	if err != nil {
-		return new(T), m, err
+	if err == nil {
+		unknown, err = kjson.UnmarshalStrict(data, object)
 	}
-	object := new(T)
-	unknown, err := kjson.UnmarshalStrict(data, object)
 	if err != nil {
 		return new(T), m, err
 	}

@@ -24,6 +24,12 @@ import (
 	v1 "github.com/scaledjob/scaledjob/examples/redis-operator/api/v1"
 )
 
+// A tracker that would not work is an error at the start.
+func TestNewJobs(t *testing.T) {
+	_, err := NewJobs(fake.NewClientset(), adapter.Options{Timeout: -1})
+	require.ErrorContains(t, err, "Options.Timeout")
+}
+
 func scaledJob() *v1.ScaledJob {
 	sj := &v1.ScaledJob{
 		ObjectMeta: metav1.ObjectMeta{

@@ -406,6 +406,8 @@ func TestInvalidEdit(t *testing.T) {
 	}{
 		"address":  {func(sj *v1.ScaledJob) { sj.Spec.RedisAddress = "redis:99999" }, `spec.redisAddress: found "redis:99999"; use host:port, with a port from 1 to 65535`},
 		"template": {func(sj *v1.ScaledJob) { sj.Spec.JobTemplate.Spec.Template.Spec.Containers = nil }, "spec.jobTemplate.Job.Spec.Template.Spec.Containers: found none"},
+		"label":    {func(sj *v1.ScaledJob) { sj.Spec.JobTemplate.Labels["team"] = "not valid!" }, `spec.jobTemplate.Job.Labels[team]: found "not valid!"`},
+		"minimum":  {func(sj *v1.ScaledJob) { sj.Spec.MinReplicas = -1 }, "spec.minReplicas: found -1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			benched(t, func(b *bench) {
@@ -444,6 +446,18 @@ func TestInvalidEdit(t *testing.T) {
 			}, scaledJob())
 		})
 	}
+}
+
+// A reconcile reads the ScaledJob before and after the queue, and not again after it has
+// written the status.
+func TestReads(t *testing.T) {
+	benched(t, func(b *bench) {
+		reads := 0
+		b.depth, b.getting = 10, func(client.ObjectKey, client.Object) error { reads++; return nil }
+		b.reconciles()
+		require.Equal(t, 2, reads)
+		require.Equal(t, 1, b.updates)
+	}, scaledJob())
 }
 
 // A status that another client has changed meanwhile is read and written again. That of a
