@@ -206,6 +206,13 @@ Metrics[1].Activity: found Activity(8); use ByThreshold, Active or Inactive`)
 	require.Equal(t, "Bounds.Min", first.Path)
 }
 
+func TestValidateTargets(t *testing.T) {
+	for _, target := range []float64{0, -1, math.Inf(1), math.Inf(-1), math.NaN()} {
+		require.ErrorContains(t, scaling.Validate(scaling.Policy{}, scaling.Metric{Target: target}), "use a positive, finite number", target)
+	}
+	require.Equal(t, scaling.Policy{Bounds: scaling.Bounds{Max: 100}, Strategy: strategy.Default{}}, scaling.DefaultPolicy())
+}
+
 func TestParseAggregation(t *testing.T) {
 	for _, a := range []scaling.Aggregation{scaling.Max, scaling.Min, scaling.Avg, scaling.Sum} {
 		got, err := scaling.ParseAggregation(a.String())
