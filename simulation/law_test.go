@@ -22,7 +22,7 @@ func TestMax(t *testing.T)   { rapid.Check(t, propMax) }
 func FuzzMax(f *testing.F)   { premise.Seeded(f, propMax) }
 func TestSameItems(t *testing.T) {
 	rapid.Check(t, propSameItems)
-	require.Greater(t, compared, 100)
+	require.True(t, compared > 100 || testing.Short(), compared)
 }
 func FuzzSameItems(f *testing.F) { premise.Seeded(f, propSameItems) }
 func TestSameBytes(t *testing.T) { rapid.Check(t, propSameBytes) }
