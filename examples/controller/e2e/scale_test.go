@@ -29,6 +29,10 @@ var scale = flag.Int("scale", 100, "`number` of ScaledJobs in TestScale; each ge
 // bottleneck. The log has the memory that the controller needs, without and with the Jobs.
 func TestScale(t *testing.T) {
 	const jobsEach = 10
+	interval := 2 * time.Second
+	if *scale > 1000 {
+		interval = 30 * time.Second
+	}
 	var mu sync.Mutex
 	length, read := 0, map[string]bool{}
 	queues := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -47,7 +51,7 @@ func TestScale(t *testing.T) {
 	objects := map[string]string{}
 	for i := range *scale {
 		namespace, name := fmt.Sprint("scale-", i%10), fmt.Sprint("consumer-", i)
-		objects[path.Join("/apis", group, version, "namespaces", namespace, "scaledjobs", name)] = fmt.Sprintf(scaled, name, namespace, queues.URL)
+		objects[path.Join("/apis", group, version, "namespaces", namespace, "scaledjobs", name)] = fmt.Sprintf(scaled, name, namespace, queues.URL, int(interval.Seconds()))
 	}
 	binary := process.Build(t, "..")
 	p := process.Start(t, exec.Command(binary, "-kubeconfig", api.Start(t, objects), "-lease-namespace", "scaledjob",
@@ -61,7 +65,7 @@ func TestScale(t *testing.T) {
 		defer mu.Unlock()
 		return len(read) == *scale
 	})
-	time.Sleep(10 * time.Second) // statuses and events
+	time.Sleep(interval) // statuses and events
 	before, empty := len(api.Requests("", "")), residentMemory(t, p)
 	mu.Lock()
 	length = jobsEach
@@ -72,7 +76,7 @@ func TestScale(t *testing.T) {
 		return created >= *scale*jobsEach
 	})
 	took := time.Since(begin)
-	time.Sleep(45 * time.Second) // each is polled once more
+	time.Sleep(2 * interval) // each is polled once more
 	full, jobs := residentMemory(t, p), api.Requests("POST", "jobs")
 	require.Len(t, jobs, *scale*jobsEach, "a create is sent again, or there are Jobs too many")
 	of := map[string]int{}
@@ -101,7 +105,7 @@ func residentMemory(t *testing.T, p *process.Process) int {
 
 const scaled = `{"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledJob",
 "metadata": {"name": %[1]q, "namespace": %[2]q, "uid": %[1]q, "generation": 1, "labels": {"team": "orders", "app.kubernetes.io/part-of": "shop"}},
-"spec": {"maxReplicaCount": 10, "successfulJobsHistoryLimit": 3, "failedJobsHistoryLimit": 3,
+"spec": {"pollingInterval": %[4]d, "maxReplicaCount": 10, "successfulJobsHistoryLimit": 3, "failedJobsHistoryLimit": 3,
 "jobTargetRef": {"backoffLimit": 2, "activeDeadlineSeconds": 3600, "template": {
  "metadata": {"labels": {"app": "consumer"}, "annotations": {"example.com/owner": "orders"}},
  "spec": {"restartPolicy": "Never", "serviceAccountName": "consumer", "containers": [{"name": "consumer",
