@@ -325,10 +325,9 @@ func (x *life) clone() *life {
 	c := *x
 	t, o := x.tracker, *x.owned()
 	c.tracker = &Tracker{
-		options: t.options, selector: t.selector, now: c.now, owners: map[types.UID]*owned{ownerUID: &o}, jobs: map[types.NamespacedName]*job{},
-		pods: t.pods,
+		options: t.options, selector: t.selector, now: c.now, unshown: t.unshown, owners: map[types.UID]*owned{ownerUID: &o},
+		jobs: map[types.NamespacedName]*job{}, pods: t.pods,
 	}
-	c.tracker.now = c.now
 	o.stuck, o.jobs, o.flights = nil, maps.Clone(o.jobs), maps.Clone(o.flights)
 	for uid, j := range o.jobs {
 		copied := *j
