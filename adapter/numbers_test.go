@@ -303,7 +303,6 @@ func (w *writer) catchUpBut(t require.TestingT, hidden int64) {
 	}
 }
 
-// Finished Jobs are deleted neither while a create is unanswered nor within L of the
 // A start that was long enough ago stays so, also if the clock steps back.
 func TestPruningGateStaysOpen(t *testing.T) {
 	s, target := newServer(), newTarget()
@@ -316,6 +315,7 @@ func TestPruningGateStaysOpen(t *testing.T) {
 	require.True(t, w.owners[ownerUID].mayPrune(w.clock, late))
 }
 
+// Finished Jobs are deleted neither while a create is unanswered nor within L of the
 // start, and nothing is created while the cache shows a Job that was pruned.
 func TestPruningGates(t *testing.T) {
 	s, target := newServer(), newTarget()

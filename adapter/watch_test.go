@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"errors"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -62,6 +63,9 @@ func TestWatch(t *testing.T) {
 			pending := map[bool]int64{true: 1, false: 2}[withPods]
 			require.Eventually(t, w.HasSynced, 10*time.Second, time.Millisecond)
 			require.Equal(t, scaling.JobCounts{Running: 2, Pending: pending}, counts())
+			require.Eventually(t, func() bool { // the fake does not tell a watch what was deleted before
+				return slices.ContainsFunc(s.Actions(), func(a ktesting.Action) bool { return a.Matches("watch", "jobs") })
+			}, 10*time.Second, time.Millisecond)
 			require.NoError(t, s.BatchV1().Jobs("shop").Delete(t.Context(), running.Name, metav1.DeleteOptions{}))
 			require.Eventually(t, func() bool { return counts() == scaling.JobCounts{Running: 1, Pending: 1} }, 10*time.Second, time.Millisecond)
 

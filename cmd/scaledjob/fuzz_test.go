@@ -121,7 +121,7 @@ func FuzzScenario(f *testing.F) {
 	})
 }
 
-// Each Job of a dump that can be read is counted at most once for a ScaledJob.
+// A dump that can be read gives a ScaledJob some of its Jobs and pods, and nothing panics.
 func FuzzDump(f *testing.F) {
 	for _, name := range []string{"testdata/jobs.json", "testdata/pods.json"} {
 		data, err := os.ReadFile(name)

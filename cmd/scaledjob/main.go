@@ -100,10 +100,11 @@ func execute(ctx context.Context, root *cobra.Command, args []string) (*cobra.Co
 	if err != nil {
 		group, rest = root, args
 	}
-	for _, a := range rest {
-		if group.HasSubCommands() && !strings.HasPrefix(a, "-") {
-			return group, unknown(group, a)
+	for _, a := range rest { // unless a flag comes first, whose value it may be
+		if !group.HasSubCommands() || strings.HasPrefix(a, "-") {
+			break
 		}
+		return group, unknown(group, a)
 	}
 	return root.ExecuteContextC(ctx)
 }

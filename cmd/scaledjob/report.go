@@ -46,7 +46,7 @@ func printTable(out io.Writer, r *report) error {
 		rows = append(rows, []string{x.Policy, x.P50, x.P95, x.Max, fmt.Sprint(x.PeakQueue), fmt.Sprint(x.Jobs), fmt.Sprint(x.Empty),
 			fmt.Sprint(x.PeakJobs), x.Used, x.Idle})
 	}
-	fmt.Fprint(out, aligned("", "right", rows), "\n")
+	fmt.Fprint(out, aligned("", true, rows), "\n")
 	for _, line := range r.Verdict {
 		fmt.Fprintln(out, strings.Join(wrap.Lines(line, "    "), "\n"))
 	}
@@ -60,13 +60,13 @@ func printTable(out io.Writer, r *report) error {
 		s := &p.Summary
 		rows = append(rows, []string{s.Policy, span(s.Wait.P95), span(s.Cost()), fmt.Sprint(s.JobsCreated), fmt.Sprint(s.IdleJobs)})
 	}
-	_, err := fmt.Fprintf(out, "\nOf %d policies tried, these are the best: a shorter wait costs more.\n\n%s", len(r.Points), aligned("", "right", rows))
+	_, err := fmt.Fprintf(out, "\nOf %d policies tried, these are the best: a shorter wait costs more.\n\n%s", len(r.Points), aligned("", true, rows))
 	return err
 }
 
 // aligned returns a table in at most wrap.Columns: the widest columns are cut off if
-// needed. All columns but the first are at the given side.
-func aligned(indent, side string, rows [][]string) string {
+// needed. All columns but the first are at the right, if wanted.
+func aligned(indent string, right bool, rows [][]string) string {
 	widths := make([]int, len(rows[0]))
 	for i := range widths {
 		for _, row := range rows {
@@ -81,7 +81,7 @@ func aligned(indent, side string, rows [][]string) string {
 			for i, cell := range row {
 				cell = cut(cell, widths[i])
 				pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-				if i > 0 && side == "right" {
+				if i > 0 && right {
 					line += pad + cell + "  "
 				} else {
 					line += cell + pad + "  "

@@ -79,7 +79,7 @@ func readScenario(s source) (*scenario, error) {
 	root := document.Content[0]
 	data, err := k8syaml.YAMLToJSONStrict(s.data)
 	if err != nil {
-		return nil, fmt.Errorf("%s: not YAML: %w", s.name, err)
+		return nil, fmt.Errorf("%s: %w", s.name, err)
 	}
 	read := &scenario{}
 	d := json.NewDecoder(bytes.NewReader(data))

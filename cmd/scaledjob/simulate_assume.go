@@ -130,6 +130,6 @@ func printAssumptions(out io.Writer, all []assumption) error {
 	for _, a := range all {
 		rows = append(rows, []string{a.Name, a.Value, a.Source, a.Flag})
 	}
-	_, err := fmt.Fprintf(out, "Assumptions, their sources, and the flags that change them:\n%s\n", aligned("  ", "left", rows))
+	_, err := fmt.Fprintf(out, "Assumptions, their sources, and the flags that change them:\n%s\n", aligned("  ", false, rows))
 	return err
 }

@@ -225,9 +225,9 @@ func TestColumns(t *testing.T) {
 
 // The widest column is cut off.
 func TestAligned(t *testing.T) {
-	require.Equal(t, "  a      n\n  bé  1234\n", aligned("  ", "right", [][]string{{"a", "n"}, {"bé", "1234"}}))
+	require.Equal(t, "  a      n\n  bé  1234\n", aligned("  ", true, [][]string{{"a", "n"}, {"bé", "1234"}}))
 	rows := [][]string{{strings.Repeat("é", 120), strings.Repeat("y", 30)}}
-	require.Equal(t, strings.Repeat("é", 67)+"…  "+strings.Repeat("y", 30)+"\n", aligned("", "left", rows))
+	require.Equal(t, strings.Repeat("é", 67)+"…  "+strings.Repeat("y", 30)+"\n", aligned("", false, rows))
 }
 
 // The charts have the same scale for all policies.

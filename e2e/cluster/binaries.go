@@ -19,7 +19,7 @@ const tellEvery = 30 * time.Second
 // A binary is built in a module of the directory binaries, which requires its version.
 type binary struct{ name, module, path, version string }
 
-// selected returns the binaries of the newest release of Kubernetes, or of the older release
+// selected returns the binaries of the release of Kubernetes in e2e/binaries, or of the older release
 // that SCALEDJOB_KUBERNETES names, such as 1.31.
 func selected() ([]binary, error) {
 	kubernetes, older := "kubernetes", os.Getenv("SCALEDJOB_KUBERNETES")
@@ -34,10 +34,16 @@ func selected() ([]binary, error) {
 	for i := range binaries {
 		b := &binaries[i]
 		file, err := os.ReadFile(filepath.Join(b.folder(), "go.mod"))
-		if err != nil {
-			return nil, fmt.Errorf("SCALEDJOB_KUBERNETES: found %q; use a release that e2e/binaries has, or nothing: %w", older, err)
+		switch version := required.FindSubmatch(file); {
+		case os.IsNotExist(err):
+			return nil, fmt.Errorf("SCALEDJOB_KUBERNETES: found %q; use a release that e2e/binaries has, or nothing", older)
+		case err != nil:
+			return nil, err
+		case version == nil:
+			return nil, fmt.Errorf("%s/go.mod: found no requirement on a line of its own", b.folder())
+		default:
+			b.version = string(version[1])
 		}
-		b.version = string(required.FindSubmatch(file)[1])
 	}
 	return binaries, nil
 }
@@ -97,8 +103,9 @@ func cacheFolder(binaries []binary) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		folder = filepath.Join(cache, "scaledjob-e2e", fmt.Sprintf("kubernetes-%s-etcd-%s", binaries[1].version, binaries[0].version))
+		folder = filepath.Join(cache, "scaledjob-e2e")
 	}
+	folder = filepath.Join(folder, fmt.Sprintf("kubernetes-%s-etcd-%s", binaries[1].version, binaries[0].version))
 	return folder, os.MkdirAll(folder, 0o755)
 }
 

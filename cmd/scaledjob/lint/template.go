@@ -67,7 +67,8 @@ func jobNeverRuns(j *job) {
 }
 
 func jobSelector(j *job) {
-	if ref := j.spec.JobTargetRef; ref != nil && ref.Selector != nil && (ref.ManualSelector == nil || !*ref.ManualSelector) {
+	if ref := j.spec.JobTargetRef; ref != nil && ref.Selector != nil &&
+		len(ref.Selector.MatchLabels)+len(ref.Selector.MatchExpressions) > 0 && (ref.ManualSelector == nil || !*ref.ManualSelector) {
 		j.find(j.target("selector"), "Delete it: Kubernetes adds a selector to each Job", effect{text: rejected})
 	}
 }

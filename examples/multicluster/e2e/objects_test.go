@@ -44,7 +44,7 @@ spec:
 	q.away(one)
 	q.becomes(func(t *assert.CollectT) { require.Equal(t, 5, q.replicas(t, two, "nginx")) })
 	require.GreaterOrEqual(t, time.Since(gone), 5*time.Second)
-	require.Less(t, time.Since(gone), 15*time.Second, "the grace period, a health check, a poll, and a loaded machine")
+	require.Less(t, time.Since(gone), 30*time.Second, "the grace period, a health check, a poll, and a loaded machine")
 	q.becomes(func(t *assert.CollectT) {
 		m := q.member(t, dso, "nginx", one)
 		require.EqualValues(t, 0, m["desiredReplicas"])

@@ -23,7 +23,7 @@ import (
 // The controller needs each of its permissions, on the home cluster and on the members, and
 // no others.
 func (s *stand) permissions(t *testing.T) {
-	permissions.Exact(t, s.home.Requests(t), account, manifest.Read(t, "../manifests/rbac.yaml"))
+	permissions.Exact(t, s.home.Requests(t), account, manifest.Read(t, "../manifests/rbac.yaml"), permissions.RepeatedEvent)
 	role, err := yaml.Marshal(rbacv1.ClusterRole{TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"}, Rules: registry.Rights()})
 	require.NoError(t, err)
 	var requests []cluster.Request

@@ -432,7 +432,7 @@ func (s *stand) rests(t *testing.T) {
 
 // The operator needs each of its permissions, and no others.
 func (s *stand) rights(t *testing.T) {
-	permissions.Exact(t, s.cluster.Requests(t), account, manifest.Read(t, "../config/rbac/role.yaml"))
+	permissions.Exact(t, s.cluster.Requests(t), account, manifest.Read(t, "../config/rbac/role.yaml"), permissions.RepeatedEvent)
 }
 
 // No event, status or other object has a secret of the other tests.

@@ -334,8 +334,9 @@ func (s *stand) taken(t *testing.T) {
 	jobs := p.jobs(t)
 	require.Len(t, jobs, 2)
 	second := jobs[slices.IndexFunc(jobs, func(j batchv1.Job) bool { return strings.HasSuffix(j.Name, "-2") })]
-	delete(second.Labels, adapter.LabelOwner)
-	require.NoError(t, s.client.Update(t.Context(), &second))
+	labelled := second.DeepCopy()
+	delete(second.Labels, adapter.LabelOwner) // with a patch, since the Job controller writes too
+	require.NoError(t, s.client.Patch(t.Context(), &second, client.MergeFrom(labelled)))
 	other := &batchv1.Job{Spec: *sj.Spec.JobTemplate.Spec.DeepCopy()}
 	other.ObjectMeta = metav1.ObjectMeta{Namespace: p.namespace, Name: strings.TrimSuffix(second.Name, "2") + "4"}
 	require.NoError(t, s.client.Create(t.Context(), other))
