@@ -144,6 +144,7 @@ func TestWrong(t *testing.T) {
 		"explain":                                                                             "no manifest; use scaledjob.yaml",
 		"explain not/there":                                                                   "not/there: no such file or directory",
 		"explain -f":                                                                          "flag needs an argument",
+		"--queue 12":                                                                          "unknown flag: --queue",
 		"explain --queu 3":                                                                    "unknown flag --queu; use --queue",
 		"explain gone.yaml --queue 1":                                                         "gone.yaml: no such file or directory",
 		"explain lint --name none --queue 1":                                                  `no ScaledJob called "none"`,
