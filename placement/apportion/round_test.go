@@ -38,6 +38,15 @@ func TestNear(t *testing.T) {
 }
 func FuzzNear(f *testing.F) { premise.Fuzz(f, propNear) }
 
+// A line that is near enough is not changed: the next would be half a billion seats away.
+func TestNearEnough(t *testing.T) {
+	parties := []Party{{Weight: 1, Held: 1}, {Weight: 1, Held: 2}, {Weight: 3, Held: 6}, {Weight: 5, Held: 11}, {Weight: 1101273666}}
+	shares := make([]int32, len(parties))
+	if given := round(shares, math.MaxInt32, parties); given < math.MaxInt32-5 || given > math.MaxInt32+5 {
+		t.Errorf("%d given: %v", given, shares)
+	}
+}
+
 // due rounds to the nearest, half a seat up, and is exact for the largest numbers.
 func TestDue(t *testing.T) {
 	for _, test := range []struct {

@@ -37,14 +37,11 @@ type line struct {
 func (l line) due(w int32) int64 {
 	hi, lo := bits.Mul64(2*uint64(w), l.seats)
 	lo, carry := bits.Add64(lo, l.weight, 0)
-	if hi+carry > 0 {
-		if hi+carry >= l.weight {
-			return math.MaxInt64
-		}
-		q, _ := bits.Div64(hi+carry, lo, 2*l.weight)
-		return int64(q)
+	if hi += carry; hi >= l.weight {
+		return math.MaxInt64
 	}
-	return int64(lo / (2 * l.weight))
+	q, _ := bits.Div64(hi, lo, 2*l.weight)
+	return int64(q)
 }
 
 // round gives every ticket down to a line, and returns their number, which is about n.
