@@ -53,17 +53,23 @@ and in another terminal
     DSJ_ENABLED=true DSO_ENABLED=true go run ./examples/multicluster`
 
 func main() {
+	if isController(os.Args[1:]) {
+		process.Main(newOptions(), klog.SetSlogLogger)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	os.Exit(run(ctx, os.Args[1:], streams{os.Stdout, os.Stderr}))
 }
+
+// isController reports whether the arguments are flags only, which are the controller's.
+func isController(args []string) bool { return len(args) == 0 || strings.HasPrefix(args[0], "-") }
 
 type streams struct{ out, err io.Writer }
 
 // run is main without globals. It runs a command, or else the controller, and returns
 // the exit status.
 func run(ctx context.Context, args []string, to streams) int {
-	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
+	if isController(args) {
 		return process.Run(ctx, newOptions(), args, to.err)
 	}
 	command := commands[args[0]]
@@ -149,7 +155,6 @@ func (o *options) resources() (all []schema.GroupVersionResource) {
 
 // Run returns nil when the context has ended and all polls have.
 func (o *options) Run(ctx context.Context, log *slog.Logger) error {
-	klog.SetSlogLogger(log)
 	config, err := o.Connect(ctx, log)
 	if err != nil {
 		return err
