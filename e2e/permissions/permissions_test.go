@@ -68,10 +68,12 @@ func TestExact(t *testing.T) {
 			require.Equal(t, tt.forbidden, forbidden)
 		})
 	}
-	unneeded, forbidden := check([]cluster.Request{list, create, status, with(lease, func(r *cluster.Request) { r.Code = 403 })}, user, granted)
+	soon := with(lease, func(r *cluster.Request) { r.Code = 403 })
+	never := with(soon, func(r *cluster.Request) { r.Verb = "delete" })
+	unneeded, forbidden := check([]cluster.Request{list, create, status, soon, never}, user, granted)
 	require.Equal(t, []string{"get coordination.k8s.io/leases home a", twice[0]}, unneeded)
 	require.Len(t, forbidden, 1)
-	require.Contains(t, forbidden[0], "leases")
+	require.Contains(t, forbidden[0], "Verb:delete")
 
 	const rare = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: a}\n" +
 		"rules: [{apiGroups: [events.k8s.io], resources: [events], verbs: [patch]}]"
