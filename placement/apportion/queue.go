@@ -68,7 +68,7 @@ func (q *queue) down() {
 		return
 	}
 	moved, i := q.ticket(q.heap[0]), 0
-	for child := 2*i + 1; child < len(q.heap); child = 2*i + 1 {
+	for child := 1; child < len(q.heap); child = 2*i + 1 {
 		best := q.ticket(q.heap[child])
 		if child+1 < len(q.heap) {
 			if other := q.ticket(q.heap[child+1]); other.before(best) != q.back {

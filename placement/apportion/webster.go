@@ -81,9 +81,6 @@ func round(shares []int32, n int64, parties []Party) (given int64) {
 func (l line) assess(shares []int32, free []bool, parties []Party) (given, over, under int64) {
 	for i := range parties {
 		p := &parties[i]
-		if p.Weight <= 0 {
-			continue
-		}
 		due, room := l.due(p.Weight)-p.held(), p.room()
 		share := max(0, min(due, room))
 		shares[i] = int32(share)
