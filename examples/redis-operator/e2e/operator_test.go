@@ -225,15 +225,13 @@ func (s *stand) replaced(t *testing.T) {
 
 	// One is held back, so that it outlives its owner though the collector deletes it.
 	held := p.jobs(t)[0]
-	held.Finalizers = append(held.Finalizers, "example.com/held")
-	require.NoError(t, s.client.Update(t.Context(), &held))
+	s.setFinalizers(t, &held, "example.com/held")
 	p.delete("consumer")
 	second := p.consume(list, "1h", three)
 	p.owns(second, 3)
 	require.NoError(t, s.client.Get(t.Context(), client.ObjectKeyFromObject(&held), &held))
 	require.NotEqual(t, second.UID, metav1.GetControllerOf(&held).UID)
-	held.Finalizers = nil
-	require.NoError(t, s.client.Update(t.Context(), &held))
+	s.setFinalizers(t, &held)
 
 	// And three are orphaned.
 	orphans := p.of(t, second.UID)
@@ -249,6 +247,14 @@ func (s *stand) replaced(t *testing.T) {
 		require.EqualValues(t, 1, j.Status.Active, "it goes on")
 	}
 	s.touchesNoJob(t, p.namespace)
+}
+
+// setFinalizers sets the finalizers of a Job, with a patch, because the Job controller writes too.
+func (s *stand) setFinalizers(t *testing.T, j *batchv1.Job, finalizers ...string) {
+	t.Helper()
+	before := j.DeepCopy()
+	j.Finalizers = finalizers
+	require.NoError(t, s.client.Patch(t.Context(), j, client.MergeFrom(before)))
 }
 
 // owns checks that the ScaledJob gets as many Jobs, counts them, and gets no more.
