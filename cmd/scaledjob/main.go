@@ -100,11 +100,9 @@ func execute(ctx context.Context, root *cobra.Command, args []string) (*cobra.Co
 	if err != nil {
 		group, rest = root, args
 	}
-	for _, a := range rest { // unless a flag comes first, whose value it may be
-		if !group.HasSubCommands() || strings.HasPrefix(a, "-") {
-			break
-		}
-		return group, unknown(group, a)
+	// After a flag it may be the flag's value.
+	if group.HasSubCommands() && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") {
+		return group, unknown(group, rest[0])
 	}
 	return root.ExecuteContextC(ctx)
 }
