@@ -314,11 +314,7 @@ func TestFirstBatch(t *testing.T) {
 
 // The end of the context after the last create is not an error of a create.
 func TestEndAfterCreates(t *testing.T) {
-	s, target := newServer(), newTarget()
-	target.History.Succeeded = history.Keep(0)
-	w := newWriter(t, s, target, Options{})
-	w.show(jobOf(target, 5, complete))
-	w.passes(late)
+	s, w := pruner(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	s.after = func(string, string) error { cancel(); return nil }
 	plan := w.Plan(ownerUID, items(1), noon)
@@ -407,15 +403,8 @@ func TestPrunesBeside(t *testing.T) {
 
 // A finished Job that has changed since it was observed is pruned all the same.
 func TestPruneOfAChangedJob(t *testing.T) {
-	s, target := newServer(), newTarget()
-	target.History.Succeeded = history.Keep(0)
-	w := newWriter(t, s, target, Options{})
-	_, err := w.poll(1)
-	require.NoError(t, err)
-	j := s.change(t, &s.all(t)[0], complete)
-	w.catchUp(t)
-	s.change(t, j, func(j *batchv1.Job) { j.Annotations["note"] = "read" })
-	w.passes(late)
+	s, w := pruner(t)
+	s.change(t, &s.all(t)[0], func(j *batchv1.Job) { j.Annotations["note"] = "read" })
 	result, err := w.poll(0)
 	require.NoError(t, err)
 	require.Equal(t, Result{Pruned: 1}, result)
@@ -424,11 +413,7 @@ func TestPruneOfAChangedJob(t *testing.T) {
 // A prune that conflicts had no effect, also if it is not known why: it is sent again in the
 // next poll.
 func TestPruneConflicts(t *testing.T) {
-	s, target := newServer(), newTarget()
-	target.History.Succeeded = history.Keep(0)
-	w := newWriter(t, s, target, Options{})
-	w.show(jobOf(target, 1, complete))
-	w.passes(late)
+	s, w := pruner(t)
 	s.before = func(verb, name string) error {
 		switch verb {
 		case "delete":

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -93,9 +94,12 @@ func TestScale(t *testing.T) {
 
 var jobName = regexp.MustCompile(`"name":"(consumer-[0-9]+)-[0-9a-f]{8}-[0-9]+"`)
 
-// residentMemory returns the memory of a process in bytes.
+// residentMemory returns the memory of a process in bytes, or 0 if the system is not Linux.
 func residentMemory(t *testing.T, p *process.Process) int {
 	t.Helper()
+	if runtime.GOOS != "linux" {
+		return 0
+	}
 	statm, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.Command.Process.Pid))
 	require.NoError(t, err)
 	pages, err := strconv.Atoi(strings.Fields(string(statm))[1])
