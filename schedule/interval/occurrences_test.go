@@ -73,19 +73,24 @@ func shown(zone *time.Location, t time.Time) time.Time {
 	return time.Date(l.Year(), l.Month(), l.Day(), l.Hour(), l.Minute(), l.Second(), l.Nanosecond(), time.UTC)
 }
 
-// find looks at the clock every quarter of an hour for the last time that it shows
-// less than wanted before it shows that or more, and then every second.
+// find looks at the clock every quarter of an hour, and every second where it is put
+// forward or back, until it shows wanted or more for the first time.
 func find(zone *time.Location, wanted time.Time) time.Time {
-	before := wanted.Add(-30 * time.Hour)
-	for step := 15 * time.Minute; step >= time.Second; step /= 30 {
-		for shown(zone, before.Add(step)).Before(wanted) {
-			before = before.Add(step)
+	for before := wanted.Add(-30 * time.Hour); ; {
+		step := 15 * time.Minute
+		if !shown(zone, before).Add(step).Equal(shown(zone, before.Add(step))) {
+			step = time.Second
+		}
+		next := before.Add(step)
+		switch at := shown(zone, next); {
+		case at.Before(wanted):
+			before = next
+		case at.Equal(wanted):
+			return next
+		default:
+			return before.Add(wanted.Sub(shown(zone, before)))
 		}
 	}
-	if next := before.Add(time.Second); shown(zone, next).Equal(wanted) {
-		return next
-	}
-	return before.Add(wanted.Sub(shown(zone, before)))
 }
 
 func drawTime(t *rapid.T, name string) time.Time {
@@ -221,13 +226,14 @@ func propTimeOfDay(t *rapid.T) {
 	}
 }
 
-// again reports whether clocks show a time twice, looking around every second minute.
+// again reports whether clocks show a time twice: once more with an offset that they
+// have within 26 hours, looking every quarter of an hour.
 func again(zone *time.Location, at time.Time) bool {
-	for ahead := 2 * time.Minute; ahead <= 26*time.Hour; ahead += time.Second * 60 {
-		for _, other := range []time.Time{at.Add(ahead), at.Add(-ahead)} {
-			if shown(zone, other).Equal(shown(zone, at)) {
-				return true
-			}
+	for ahead := -26 * time.Hour; ahead <= 26*time.Hour; ahead += 15 * time.Minute {
+		near := at.Add(ahead)
+		other := at.Add(shown(zone, at).Sub(at) - shown(zone, near).Sub(near))
+		if !other.Equal(at) && shown(zone, other).Equal(shown(zone, at)) {
+			return true
 		}
 	}
 	return false
