@@ -322,9 +322,11 @@ func TestWalk(t *testing.T) {
 	premises := map[string]int{}
 	rare := func(premise string) bool { return premises[premise] < 5 }
 	wanted := []string{"rejected", "created before", "stale Jobs", "stale state", "deleted", "stopped", "followed"}
-	for runs := 0; runs < 10 || runs < 200 && slices.ContainsFunc(wanted, rare) && !t.Failed(); runs++ {
-		rapid.Check(t, func(t *rapid.T) { propWalk(t, premises) })
-	}
+	rounds := 0
+	premise.Rounds(t, func(t *rapid.T) { propWalk(t, premises) }, func() bool {
+		rounds++
+		return rounds >= 200 || rounds >= 10 && !slices.ContainsFunc(wanted, rare)
+	})
 	for _, premise := range slices.DeleteFunc(wanted, func(premise string) bool { return !rare(premise) }) {
 		t.Errorf("%s: only %d times", premise, premises[premise])
 	}

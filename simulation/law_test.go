@@ -21,9 +21,11 @@ func FuzzAudit(f *testing.F) { premise.Seeded(f, propAudit) }
 func TestMax(t *testing.T)   { rapid.Check(t, propMax) }
 func FuzzMax(f *testing.F)   { premise.Seeded(f, propMax) }
 func TestSameItems(t *testing.T) {
-	for runs := 0; compared <= 100 && runs < 50 && !t.Failed(); runs++ {
-		rapid.Check(t, propSameItems)
-	}
+	rounds := 0
+	premise.Rounds(t, propSameItems, func() bool {
+		rounds++
+		return compared > 100 || rounds >= 50
+	})
 	require.Greater(t, compared, 100)
 }
 func FuzzSameItems(f *testing.F) { premise.Seeded(f, propSameItems) }

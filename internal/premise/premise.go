@@ -3,9 +3,11 @@
 package premise
 
 import (
+	"flag"
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -51,11 +53,31 @@ func Check(t *testing.T, prop func(*rapid.T, *Counts), least Least) {
 	if testing.Short() {
 		draws, least = Draws/10, nil
 	}
-	for c.draws < draws && !t.Failed() {
-		rapid.Check(t, c.count(prop))
-	}
+	Rounds(t, c.count(prop), func() bool { return c.draws >= draws })
 	if !t.Failed() {
 		c.judge(t, least)
+	}
+}
+
+// Rounds checks the property as rapid.Check does, and then again with other draws,
+// until there are enough or it fails.
+func Rounds(t *testing.T, prop func(*rapid.T), enough func() bool) {
+	t.Helper()
+	seed := flag.Lookup("rapid.seed").Value
+	given := seed.String()
+	defer func() { _ = seed.Set(given) }() // it was valid before
+	first, err := strconv.ParseUint(given, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for round := uint64(0); ; round++ {
+		if first != 0 { // rapid.Check would draw the same each time
+			_ = seed.Set(strconv.FormatUint(first+round<<32, 10)) // a number is valid
+		}
+		rapid.Check(t, prop)
+		if t.Failed() || enough() {
+			return
+		}
 	}
 }
 

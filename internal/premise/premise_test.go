@@ -1,7 +1,9 @@
 package premise
 
 import (
+	"flag"
 	"fmt"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -53,6 +55,33 @@ func TestNote(t *testing.T) {
 	require.Positive(t, c.Share("even"))
 	require.Zero(t, c.Share("above 9"))
 	require.Contains(t, c.held, "above 9", "a premise that never holds is logged")
+}
+
+// With and without a seed, each round draws anew, and the seed stays as it is.
+func TestRounds(t *testing.T) {
+	seed := flag.Lookup("rapid.seed").Value
+	given := seed.String()
+	defer func() { require.NoError(t, seed.Set(given)) }()
+	draw := func() [][]uint64 {
+		rounds := [][]uint64{nil}
+		Rounds(t, func(t *rapid.T) {
+			last := len(rounds) - 1
+			rounds[last] = append(rounds[last], rapid.Uint64().Draw(t, "number"))
+		}, func() bool {
+			rounds = append(rounds, nil)
+			return len(rounds) > 3
+		})
+		return rounds[:3]
+	}
+	for _, start := range []string{"0", "7", "18446744073709551615"} {
+		require.NoError(t, seed.Set(start))
+		rounds := draw()
+		require.NotEmpty(t, rounds[0])
+		require.NotEqual(t, rounds[0], rounds[1])
+		require.NotEqual(t, rounds[1], rounds[2])
+		require.Equal(t, start, seed.String())
+		require.Equal(t, start != "0", slices.EqualFunc(rounds, draw(), slices.Equal))
+	}
 }
 
 func FuzzEven(f *testing.F) { Fuzz(f, even) }
