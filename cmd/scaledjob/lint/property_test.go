@@ -205,7 +205,10 @@ func TestSameReading(t *testing.T) {
 func propTotal(t interface{ Fatalf(string, ...any) }, data []byte) {
 	files := []lint.File{{Name: "a.yaml", Data: data}}
 	r := lint.Check(files)
-	lines := 1 + bytes.Count(data, []byte("\n"))
+	lines := 1
+	for _, end := range []string{"\n", "\r", "\u0085", "\u2028", "\u2029"} {
+		lines += bytes.Count(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")), []byte(end))
+	}
 	ids := map[string]bool{}
 	for _, rule := range lint.Rules() {
 		ids[rule.ID] = true
@@ -276,6 +279,7 @@ func FuzzCheck(f *testing.F) {
 	for _, m := range corpus(f) {
 		f.Add(m.Data)
 	}
+	f.Add([]byte("\r0:"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		propTotal(t, data)
 		sameReading(t, data)
