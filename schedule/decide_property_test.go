@@ -16,17 +16,19 @@ import (
 	"github.com/scaledjob/scaledjob/schedule/interval"
 )
 
-func TestNoRunTwice(t *testing.T)   { premise.CheckN(t, draws, propNoRunTwice, usual) }
-func FuzzNoRunTwice(f *testing.F)   { premise.Fuzz(f, propNoRunTwice) }
-func TestIdempotent(t *testing.T)   { premise.CheckN(t, draws, propIdempotent, usual) }
-func FuzzIdempotent(f *testing.F)   { premise.Fuzz(f, propIdempotent) }
-func TestOneAtATime(t *testing.T)   { premise.CheckN(t, draws, propOneAtATime, usual) }
-func FuzzOneAtATime(f *testing.F)   { premise.Fuzz(f, propOneAtATime) }
-func TestWaiting(t *testing.T)      { premise.CheckN(t, draws, propWaiting, usual) }
-func FuzzWaiting(f *testing.F)      { premise.Fuzz(f, propWaiting) }
-func TestBlocked(t *testing.T)      { premise.CheckN(t, draws, propBlocked, usual) }
-func FuzzBlocked(f *testing.F)      { premise.Fuzz(f, propBlocked) }
-func TestBlockEnds(t *testing.T)    { premise.CheckN(t, draws, propBlockEnds, premise.Least{endsBlocked: 0.5}) }
+func TestNoRunTwice(t *testing.T) { premise.CheckN(t, draws, propNoRunTwice, usual) }
+func FuzzNoRunTwice(f *testing.F) { premise.Fuzz(f, propNoRunTwice) }
+func TestIdempotent(t *testing.T) { premise.CheckN(t, draws, propIdempotent, usual) }
+func FuzzIdempotent(f *testing.F) { premise.Fuzz(f, propIdempotent) }
+func TestOneAtATime(t *testing.T) { premise.CheckN(t, draws, propOneAtATime, usual) }
+func FuzzOneAtATime(f *testing.F) { premise.Fuzz(f, propOneAtATime) }
+func TestWaiting(t *testing.T)    { premise.CheckN(t, draws, propWaiting, usual) }
+func FuzzWaiting(f *testing.F)    { premise.Fuzz(f, propWaiting) }
+func TestBlocked(t *testing.T)    { premise.CheckN(t, draws, propBlocked, usual) }
+func FuzzBlocked(f *testing.F)    { premise.Fuzz(f, propBlocked) }
+func TestBlockEnds(t *testing.T) {
+	premise.CheckN(t, draws, propBlockEnds, premise.Least{endsBlocked: 0.5})
+}
 func FuzzBlockEnds(f *testing.F)    { premise.Fuzz(f, propBlockEnds) }
 func TestConservation(t *testing.T) { premise.CheckN(t, draws, propConservation, usual) }
 func FuzzConservation(f *testing.F) { premise.Fuzz(f, propConservation) }
