@@ -132,3 +132,18 @@ func TestRequestTimes(t *testing.T) {
 	require.Equal(t, minute(9), d.State.Pending[1].Due)
 	require.Equal(t, []string{d.State.Pending[0].Tag, d.State.Pending[1].Tag}, d.State.Requested)
 }
+
+// A dependency holds from the creation of the job, or from the second in which a decision
+// first sees it. It is forgotten when the spec no longer has it.
+func TestSinceOfADependency(t *testing.T) {
+	s := schedule.DefaultSpec()
+	s.UID, s.Created, s.After = "2f6a", minute(1), after("a")
+	d := schedule.Decide(s, schedule.State{}, none, minute(2))
+	require.Equal(t, []schedule.Connection{{Dependency: after("a")[0], Since: minute(1)}}, d.State.After)
+	s.After = after("b", "a")
+	d = schedule.Decide(s, d.State, none, minute(3).Add(1_999_999_999))
+	both := []schedule.Connection{{Dependency: after("b")[0], Since: minute(3).Add(time.Second)}, {Dependency: after("a")[0], Since: minute(1)}}
+	require.Equal(t, both, d.State.After)
+	s.After = nil
+	require.Empty(t, schedule.Decide(s, d.State, none, minute(4)).State.After)
+}

@@ -215,6 +215,7 @@ func TestRefresh(t *testing.T) {
 	d := schedule.Refresh(h.state, h.seen, minute(9))
 	require.Equal(t, "run 00:01, done 00:00!, RunFailed, 2=2+0+0+0", brief(d))
 	require.Zero(t, d.NextCheck)
+	require.Zero(t, schedule.Refresh(h.state, schedule.Observed{JobsKnown: true, Jobs: h.seen.Jobs[:1]}, minute(9)).NextCheck, "with an unobserved Job")
 	require.Equal(t, h.state.Handled, d.State.Handled)
 	require.Equal(t, h.state.TimeSpec, d.State.TimeSpec)
 	again := schedule.Refresh(d.State, h.seen, minute(9))
