@@ -80,7 +80,7 @@ type Note struct {
 // Any other time has no notes.
 func (o Occurrences) Notes(occurrence time.Time) []Note {
 	k := o.after(occurrence) - 1
-	if k < o.first || k >= o.end || !o.at(k).Equal(occurrence) {
+	if k < o.first || !o.at(k).Equal(occurrence) {
 		return nil
 	}
 	var notes []Note

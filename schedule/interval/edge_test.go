@@ -141,3 +141,39 @@ func TestGapAcrossMidnight(t *testing.T) {
 	s := occurrences(t, "R/T23:45:00/P1D", created, location(t, "America/Toronto"))
 	require.Equal(t, []time.Time{created.Add(10 * time.Minute), time.Date(1919, 4, 1, 3, 45, 0, 0, time.UTC)}, s.NextN(created, 2))
 }
+
+// Notes are of occurrences. Each unusual occurrence has its own.
+func TestNotes(t *testing.T) {
+	for _, tt := range []struct {
+		text, zone  string
+		created, at string
+		want        []interval.Note
+	}{
+		{"R/2026-01-31T12:00:00Z/P1M", "UTC", "2026-01-01T00:00:00Z", "2026-02-28T12:00:00Z",
+			[]interval.Note{{"clamped month", "February 2026 has 28 days, and the start is on day 31"}}},
+		{"R/2026-01-31T12:00:00Z/P1M", "UTC", "2026-01-01T00:00:00Z", "2026-03-31T12:00:00Z", nil},
+		{"R/2026-01-31T12:00:00Z/P1M", "UTC", "2026-01-01T00:00:00Z", "2026-02-28T12:00:01Z", nil},  // no occurrence
+		{"R/2026-01-31T12:00:00Z/P1M", "UTC", "2026-03-01T00:00:00Z", "2026-02-28T12:00:00Z", nil},  // before the creation
+		{"R1/2026-01-31T12:00:00Z/P1M", "UTC", "2026-01-01T00:00:00Z", "2026-02-28T12:00:00Z", nil}, // after the end
+		{"R/2026-01-31T12:00:00Z/P1MT1H", "UTC", "2026-01-01T00:00:00Z", "2026-02-28T13:00:00Z",
+			[]interval.Note{{"clamped month", "February 2026 has 28 days, and the start is on day 31"}}},
+		{"R/T02:30:00/P1D", "Europe/Berlin", "2026-03-28T00:00:00Z", "2026-03-29T01:30:00Z",
+			[]interval.Note{{"gap", "2026-03-29 02:30:00 does not exist in Europe/Berlin; it is 1h0m0s later"}}},
+		{"R/T02:15:00/P1D", "Australia/Lord_Howe", "2026-10-01T00:00:00Z", "2026-10-03T15:45:00Z",
+			[]interval.Note{{"gap", "2026-10-04 02:15:00 does not exist in Australia/Lord_Howe; it is 30m0s later"}}},
+		{"R/2026-03-29T01:30:00Z/PT1H", "Europe/Berlin", "2026-03-01T00:00:00Z", "2026-03-29T01:30:00Z", nil}, // shown as 03:30
+		{"R/T02:30:00.5/P1D", "Europe/Berlin", "2026-10-24T00:00:00Z", "2026-10-25T00:30:00.5Z",
+			[]interval.Note{{"overlap", "2026-10-25 02:30:00.5 occurs twice in Europe/Berlin; this is the first"}}},
+		{"R/T02:30:00.5/P1D", "Europe/Berlin", "2026-10-24T00:00:00Z", "2026-10-26T01:30:00.5Z", nil},
+		{"R/2026-10-25T02:30:00+01:00/P1D", "Europe/Berlin", "2026-10-24T00:00:00Z", "2026-10-25T01:30:00Z",
+			[]interval.Note{{"overlap", "2026-10-25 02:30:00 occurs twice in Europe/Berlin; this is the second"}}},
+		{"R/2026-10-25T00:30:00Z/PT1H", "Europe/Berlin", "2026-10-24T00:00:00Z", "2026-10-25T01:30:00Z",
+			[]interval.Note{{"overlap", "2026-10-25 02:30:00 occurs twice in Europe/Berlin; this is the second"}}},
+	} {
+		created, err := time.Parse(time.RFC3339, tt.created)
+		require.NoError(t, err)
+		at, err := time.Parse(time.RFC3339, tt.at)
+		require.NoError(t, err)
+		require.Equal(t, tt.want, occurrences(t, tt.text, created, location(t, tt.zone)).Notes(at), "%s in %s at %s", tt.text, tt.zone, tt.at)
+	}
+}
