@@ -139,3 +139,36 @@ func TestStateOrder(t *testing.T) {
 		require.Equal(t, []string{"e", "d"}, tagsOf(refreshed.State.Running))
 	}
 }
+
+// A run starts when its create is first decided, however often the create is repeated.
+func TestStartedAtTheFirstTry(t *testing.T) {
+	h := byHand(t, func(s *schedule.Spec) { s.Schedule = nil })
+	h.seen.Requests = []schedule.Request{{ID: "r", RequestedAt: minute(0)}}
+	h.at(1)
+	r := h.at(2).Start[0]
+	require.Equal(t, minute(1), r.Tried)
+	require.EqualValues(t, 2, r.Attempts)
+	h.seen.Jobs = []schedule.Job{{Tag: r.Tag, Created: minute(2)}}
+	d := h.at(3)
+	require.Equal(t, minute(1), d.State.Running[0].Started)
+	require.Zero(t, d.State.Running[0].Tried)
+	require.Zero(t, d.State.Tries)
+	require.Zero(t, d.State.RetryAt)
+}
+
+// A Job of a lost state is adopted as the run of its occurrence, also between two seconds.
+func TestAdoptsFractionsOfASecond(t *testing.T) {
+	s := minutely(t)
+	s.Schedule, s.SkipOutdated = schedule.ISO8601(parse(t, "R3/2026-01-01T00:00:00Z/PT0.25S"), nil), false
+	at := created.Add(time.Second)
+	seen := none
+	for _, r := range schedule.Decide(s, schedule.State{}, none, at).Start {
+		seen.Jobs = append(seen.Jobs, schedule.Job{Tag: r.Tag, Created: created.Add(time.Second)})
+	}
+	d := schedule.Decide(s, schedule.State{}, seen, at)
+	require.EqualValues(t, 3, d.State.Started)
+	for i, r := range d.State.Running {
+		require.False(t, r.OnDemand)
+		require.Equal(t, created.Add(time.Duration(i)*250*time.Millisecond), r.Due)
+	}
+}
