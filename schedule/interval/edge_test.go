@@ -24,7 +24,7 @@ func TestClamp(t *testing.T) {
 
 // The longest duration is 10,000 years. Fractions are exact or rejected, however long.
 func TestLongest(t *testing.T) {
-	for _, text := range []string{"P3652425D", "P521775W", "P10000Y", "P120000M", "PT0.5" + strings.Repeat("0", 70) + "H"} {
+	for _, text := range []string{"P3652425D", "P521775W", "P10000Y", "P120000M", "PT0.5" + strings.Repeat("0", 70) + "H", "P0.0000152587890625W"} {
 		_, err := interval.Parse("R/2026-01-01T00:00:00Z/" + text)
 		require.NoError(t, err, text)
 	}
@@ -112,6 +112,40 @@ func TestSpelling(t *testing.T) {
 		"P0.5W": "PT84H", "P1.5D": "P1DT12H", "P1M1D": "P1M1D",
 	} {
 		require.Equal(t, "R10/T00:00:00-10:30/"+want, parse(t, "R10/T00:00:00-10:30/"+text).String())
+	}
+}
+
+// A time of day of 24:00 is 00:00. Spaces around the parts belong to the probable mistakes.
+func TestMidnight(t *testing.T) {
+	require.Equal(t, parse(t, "R/T00:00:00/P1D"), parse(t, "R/T24:00:00/P1D"))
+	require.Equal(t, parse(t, "R/2026-01-02T00:00:00Z/P1D"), parse(t, "R/2026-01-01T24:00:00Z/P1D"))
+	_, err := interval.Parse(" R5 / 2026-01-01T02:00:00Z / P1D ")
+	require.ErrorContains(t, err, "was R5/2026-01-01T02:00:00Z/P1D meant?")
+}
+
+// Near a day that a zone skips, each span counts the occurrences that it has.
+func TestSkippedDay(t *testing.T) {
+	for zone, skipped := range map[string]time.Time{
+		"Pacific/Apia": time.Date(2011, 12, 30, 10, 0, 0, 0, time.UTC), "Pacific/Kwajalein": time.Date(1993, 8, 21, 12, 0, 0, 0, time.UTC),
+		"Asia/Manila": time.Date(1844, 12, 31, 15, 56, 0, 0, time.UTC), "Europe/Berlin": time.Date(2011, 12, 30, 10, 0, 0, 0, time.UTC),
+	} {
+		s := occurrences(t, "R/1840-01-01T12:00:00Z/P1D", time.Time{}, location(t, zone))
+		ends := []time.Time{skipped.AddDate(-11, 0, 0), skipped.AddDate(11, 0, 0)}
+		for at := range s.All(interval.Span{After: skipped.AddDate(0, 0, -4), Until: skipped.AddDate(0, 0, 4)}) {
+			ends = append(ends, at.Add(-1), at)
+		}
+		require.Len(t, ends, 18)
+		skips := shown(location(t, zone), ends[17]).Sub(shown(location(t, zone), ends[3])) - ends[17].Sub(ends[3])
+		require.Equal(t, zone != "Europe/Berlin", skips == 24*time.Hour, zone)
+		for _, after := range ends {
+			for _, until := range ends {
+				n := int64(0)
+				for range s.All(interval.Span{After: after, Until: until}) {
+					n++
+				}
+				require.Equal(t, n, s.Count(interval.Span{After: after, Until: until}), "%s after %v until %v", zone, after, until)
+			}
+		}
 	}
 }
 

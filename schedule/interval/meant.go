@@ -16,9 +16,6 @@ func meant(text string) string {
 		parts[n] = strings.TrimSpace(parts[n])
 	}
 	parts = complete(parts)
-	if len(parts) != 3 {
-		return ""
-	}
 	for n, part := range parts {
 		switch {
 		case n == 0:
@@ -63,13 +60,12 @@ var (
 // January; without a day, it is Monday.
 func calendarDate(text string) string {
 	parts := weekDates.FindStringSubmatch(text)
-	year, _ := strconv.Atoi(parts[1]) // the pattern has digits only
-	week, _ := strconv.Atoi(parts[2])
+	week, _ := strconv.Atoi(parts[2]) // the pattern has digits only
 	weekday := 1
 	if parts[3] != "" {
 		weekday = int(parts[3][0] - '0')
 	}
-	fourth := time.Date(year, time.January, 4, 0, 0, 0, 0, time.UTC)
+	fourth, _ := time.Parse(time.DateOnly, parts[1]+"-01-04") // of four digits
 	monday := fourth.AddDate(0, 0, -(int(fourth.Weekday())+6)%7)
 	return monday.AddDate(0, 0, (week-1)*7+weekday-1).Format(time.DateOnly)
 }
