@@ -72,9 +72,9 @@ func outage(t *testing.T, s schedule.Spec, days int, lost bool) (state schedule.
 // While every create is rejected, runs wait and are outdated, one is tried at a time,
 // ever more rarely, and the state is bounded. Then one run starts with SkipOutdated.
 func TestRejected(t *testing.T) {
-	days := 30
+	days, most := 30, schedule.DefaultMaxWaiting
 	if testing.Short() {
-		days = 2
+		days, most = 2, 100
 	}
 	for _, tt := range []struct {
 		name       string
@@ -83,14 +83,14 @@ func TestRejected(t *testing.T) {
 		starts     int // when creates succeed again
 	}{
 		{"skip outdated", true, false, 64 << 10, 1},
-		{"keep all", false, false, 256 << 10, schedule.DefaultMaxWaiting + 1}, // with the run that was tried,
+		{"keep all", false, false, 256 << 10, most + 1}, // with the run that was tried,
 		{"skip outdated, no answers", true, true, 64 << 10, 4},
-		{"keep all, no answers", false, true, 256 << 10, schedule.DefaultMaxWaiting + 1},
+		{"keep all, no answers", false, true, 256 << 10, most + 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			s := minutely(t)
-			s.SkipOutdated = tt.skip
+			s.SkipOutdated, s.MaxWaiting = tt.skip, most
 			state, now, size, creates := outage(t, s, days, tt.lost)
 			t.Logf("state %d bytes at most, %d creates, %d due", size, creates, state.Due)
 			require.Less(t, size, tt.size)
@@ -98,7 +98,7 @@ func TestRejected(t *testing.T) {
 			require.GreaterOrEqual(t, state.Due, int64(days*24*60))
 			require.EqualValues(t, 200, state.Started)
 			if !tt.skip {
-				require.GreaterOrEqual(t, state.Waiting(), int64(schedule.DefaultMaxWaiting))
+				require.GreaterOrEqual(t, state.Waiting(), int64(most))
 			}
 
 			// Creates succeed, and the next is tried within five minutes.
