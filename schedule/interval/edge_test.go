@@ -211,3 +211,18 @@ func TestNotes(t *testing.T) {
 		require.Equal(t, tt.want, occurrences(t, tt.text, created, location(t, tt.zone)).Notes(at), "%s in %s at %s", tt.text, tt.zone, tt.at)
 	}
 }
+
+// Occurrences end with the year 9999 in UTC, wherever the offset of the end or start puts it.
+func TestEndOfTheCalendar(t *testing.T) {
+	last := time.Date(9999, 12, 31, 23, 30, 0, 0, time.UTC)
+	for text, want := range map[string]int64{
+		"R3/PT30M/9999-12-31T23:30:00-01:00": 2, "R3/PT30M/9999-12-31T23:30:00-00:30": 3,
+		"R3/9999-12-31T22:00:00-01:00/PT30M": 2, "R3/9999-12-31T23:30:00-01:00/PT30M": 0, "R/9999-12-31T23:30:00Z/PT30M": 1,
+	} {
+		s := occurrences(t, text, time.Time{}, nil)
+		require.Equal(t, want, s.Count(interval.Span{}), text)
+		for at := range s.All(interval.Span{}) {
+			require.False(t, at.After(last), text)
+		}
+	}
+}

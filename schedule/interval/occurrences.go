@@ -44,14 +44,12 @@ func (i Interval) Occurrences(created time.Time, zone *time.Location) (Occurrenc
 // bound sets the first step and the step after the last.
 func (o *Occurrences) bound(i Interval, created time.Time) {
 	n := min(i.times, o.step.most())
-	switch {
-	case i.ends:
+	if i.ends {
 		o.first = -n
-	case o.base.After(lastMoment):
-	default:
+	} else {
 		o.end = n
-		o.end = o.after(lastMoment)
 	}
+	o.end = o.after(lastMoment)
 	o.first = o.after(created.Add(-1))
 }
 
