@@ -393,6 +393,10 @@ func TestRejectedCreate(t *testing.T) {
 		"forbidden": apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "job", errors.New("quota")),
 		"invalid":   apierrors.NewInvalid(schema.GroupKind{Kind: "Job"}, "job", nil),
 		"too many":  apierrors.NewTooManyRequests("later", 1),
+		"conflict":  apierrors.NewConflict(schema.GroupResource{Resource: "resourcequotas"}, "quota", nil),
+		"webhook":   &apierrors.StatusError{ErrStatus: metav1.Status{Code: 400, Message: "admission webhook denied the request"}},
+		"policy":    &apierrors.StatusError{ErrStatus: metav1.Status{Code: 422, Message: "denied", Reason: "PolicyViolation"}},
+		"too large": apierrors.NewRequestEntityTooLargeError("limit is 3145728"),
 	} {
 		t.Run(reason, func(t *testing.T) {
 			w := newWorld(t, once)
@@ -409,7 +413,12 @@ func TestRejectedCreate(t *testing.T) {
 		})
 	}
 	w := newWorld(t, once)
-	require.False(t, w.failed(t.Context(), w.job("tag"), errors.New("timeout")), "not known")
+	for _, err := range []error{
+		errors.New("timeout"), apierrors.NewInternalError(errors.New("etcd")), apierrors.NewTimeoutError("slow", 1),
+		&apierrors.StatusError{ErrStatus: metav1.Status{Code: 408}}, apierrors.NewAlreadyExists(schema.GroupResource{}, "job"),
+	} {
+		require.False(t, w.failed(t.Context(), w.job("tag"), err), "not known: %v", err)
+	}
 	require.NoError(t, w.client.Tracker().Add(w.job("tag")))
 	require.False(t, w.failed(t.Context(), w.job("tag"), apierrors.NewForbidden(schema.GroupResource{}, "", nil)), "it exists")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync"
 	"time"
 
@@ -80,12 +81,14 @@ func (c *controller) startAll(ctx context.Context, s *scheduledJob, config sched
 }
 
 // failed reports whether a create failed for good: the API server rejected it, and has
-// no such Job. After a timeout or an error of the server, this is not known.
+// no such Job. After a timeout or an error of the server, this is not known. The code
+// decides, because an admission webhook chooses the reason.
 func (c *controller) failed(ctx context.Context, job *batchv1.Job, err error) bool {
-	switch apierrors.ReasonForError(err) {
-	case metav1.StatusReasonForbidden, metav1.StatusReasonInvalid, metav1.StatusReasonBadRequest,
-		metav1.StatusReasonNotFound, metav1.StatusReasonUnauthorized, metav1.StatusReasonTooManyRequests:
-	default:
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || apierrors.IsAlreadyExists(err) {
+		return false
+	}
+	if code := status.Status().Code; code < 400 || code >= 500 || code == http.StatusRequestTimeout {
 		return false
 	}
 	_, err = c.client.BatchV1().Jobs(job.Namespace).Get(ctx, job.Name, metav1.GetOptions{})
