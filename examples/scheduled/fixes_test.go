@@ -483,11 +483,17 @@ func TestLongMessage(t *testing.T) {
 	require.LessOrEqual(t, len(status.Conditions[0].Message), 32_768)
 }
 
-// Each completion of another job starts a run.
+// Each completion of another job starts a run, also if history has dropped it before the
+// first decision.
 func TestAfter(t *testing.T) {
 	w := newWorld(t, "  after: [{job: typo}, {job: other}]\n")
 	other := w.sees().DeepCopyObject().(*scheduledjob.ScheduledJob)
 	other.Name, other.UID, other.Spec.After, other.Status.Succeeded = "other", "o", nil, 3
+	require.NoError(t, w.scheduled.Add(&scheduledJob{ScheduledJob: other}))
+	require.Equal(t, []string{"create jobs", "create jobs", "create jobs", "update scheduledjobs"}, w.reconciles())
+
+	w = newWorld(t, "  after: [{job: typo}, {job: other}]\n")
+	other.CreationTimestamp.Time = other.CreationTimestamp.Add(-time.Second)
 	require.NoError(t, w.scheduled.Add(&scheduledJob{ScheduledJob: other}))
 	require.NotContains(t, w.reconciles(), "create jobs", "earlier completions do not count")
 	other = other.DeepCopyObject().(*scheduledjob.ScheduledJob)

@@ -177,7 +177,9 @@ func (c *controller) upToDate(ctx context.Context, s *scheduledJob, jobs []batch
 func (c *controller) upstreams(s *scheduledJob) (all []schedule.Upstream) {
 	for _, d := range s.Spec.After {
 		if other := c.other(s, d.Job); other != nil {
-			all = append(all, other.Status.State.Upstream(d.Job, string(other.UID)))
+			u := other.Status.State.Upstream(d.Job, string(other.UID))
+			u.Created = other.CreationTimestamp.Time
+			all = append(all, u)
 		}
 	}
 	return all
