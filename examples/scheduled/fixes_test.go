@@ -261,11 +261,13 @@ func TestAnsweredOnce(t *testing.T) {
 // claim takes a request without an owner, keeps its own, and leaves out others.
 func TestClaim(t *testing.T) {
 	w := newWorld(t, "  maxRestart: 0\n")
-	for _, name := range []string{"free", "own", "foreign", "deleted"} {
+	for _, name := range []string{"free", "own", "foreign", "deleted", "of a workflow"} {
 		w.request(name, "job")
 	}
+	workflow := metav1.OwnerReference{APIVersion: "argoproj.io/v1alpha1", Kind: "Workflow", Name: "etl", UID: "w", Controller: new(true)}
 	for name, change := range map[string]func(*unstructured.Unstructured){
-		"own": func(u *unstructured.Unstructured) { u.SetOwnerReferences([]metav1.OwnerReference{w.sees().Owner()}) },
+		"of a workflow": func(u *unstructured.Unstructured) { u.SetOwnerReferences([]metav1.OwnerReference{workflow}) },
+		"own":           func(u *unstructured.Unstructured) { u.SetOwnerReferences([]metav1.OwnerReference{w.sees().Owner()}) },
 		"foreign": func(u *unstructured.Unstructured) {
 			r := w.sees().Owner()
 			r.UID = "before"
@@ -285,10 +287,15 @@ func TestClaim(t *testing.T) {
 	for _, r := range own {
 		names[r.Name] = true
 	}
-	require.Equal(t, map[string]bool{"free": true, "own": true}, names)
+	require.Equal(t, map[string]bool{"free": true, "own": true, "of a workflow": true}, names)
 	u, err := w.custom.Resource(runRequests).Namespace("n").Get(t.Context(), "free", metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Equal(t, w.sees().UID, metav1.GetControllerOf(u).UID)
+	u, err = w.custom.Resource(runRequests).Namespace("n").Get(t.Context(), "of a workflow", metav1.GetOptions{})
+	require.NoError(t, err)
+	second := w.sees().Owner()
+	second.Controller = nil
+	require.Equal(t, []metav1.OwnerReference{workflow, second}, u.GetOwnerReferences(), "an object has one controller")
 
 	w.custom.PrependReactor("patch", "runrequests", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, errors.New("forbidden")
