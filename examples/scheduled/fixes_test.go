@@ -316,7 +316,8 @@ func TestDroppedBeforeAnswer(t *testing.T) {
 	require.NoError(t, err)
 	w.did()
 	require.NoError(t, w.answer(t.Context(), w.sees(), own, false))
-	require.Empty(t, w.did())
+	require.Equal(t, []string{"patch runrequests"}, w.did())
+	require.Equal(t, invalidJob, w.answerTo("now")["message"])
 	w.custom.PrependReactor("delete", "runrequests", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, errors.New("no")
 	})
@@ -346,8 +347,13 @@ func TestInvalidEdit(t *testing.T) {
 	require.Empty(t, s.Running)
 	require.True(t, s.Completed[0].Success)
 	require.Contains(t, w.readyIs(), "False Invalid: spec.schedule.timeSpec: ")
+	require.Equal(t, invalidJob, w.answerTo("now")["message"])
+	w.seesRequests()
+	require.Empty(t, w.reconciles())
 	w.edit("spec.schedule.timeSpec", "R//PT1S")
 	w.reconciles()
+	require.Equal(t, "uid-now", w.answerTo("now")["request"])
+	require.NotContains(t, w.answerTo("now"), "message")
 	require.Equal(t, s.Since, w.sees().Status.Since, "the schedule does not start anew")
 	require.GreaterOrEqual(t, w.sees().Status.Due, s.Due)
 }

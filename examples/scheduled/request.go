@@ -126,6 +126,7 @@ func (c *controller) answerUnknown(ctx context.Context, key cache.ObjectName) er
 // answer writes the status of the runs to their RunRequests. It deletes a RunRequest
 // that has been answered for long enough, and whose run history has dropped. If runs were
 // decided on, it also deletes a RunRequest whose run was dropped before an answer.
+// Otherwise the spec is invalid, and a RunRequest without a run says so.
 func (c *controller) answer(ctx context.Context, s *scheduledJob, own []*request, decided bool) error {
 	runs := map[string]schedule.Run{}
 	for _, list := range [][]schedule.Run{s.Status.Pending, s.Status.Running, s.Status.Completed} {
@@ -142,10 +143,14 @@ func (c *controller) answer(ctx context.Context, s *scheduledJob, own []*request
 			problems = append(problems, c.report(ctx, r, requestStatus{Run: is}))
 		case answered && c.now().Sub(r.Status.Completed) >= c.requestTTL, !answered && decided:
 			problems = append(problems, c.remove(ctx, r))
+		case !answered:
+			problems = append(problems, c.report(ctx, r, requestStatus{Run: schedule.Run{Status: schedule.Pending}, Message: invalidJob}))
 		}
 	}
 	return errors.Join(problems...)
 }
+
+const invalidJob = "the spec of the ScheduledJob is invalid: see its condition Ready"
 
 func (c *controller) remove(ctx context.Context, r *request) error {
 	err := c.dynamic.Resource(runRequests).Namespace(r.Namespace).
