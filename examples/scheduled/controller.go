@@ -43,6 +43,7 @@ type controller struct {
 	jobs      cache.Indexer       // of *batchv1.Job
 	templates corelisters.PodTemplateLister
 	rejected  rejections
+	late      lateCreates
 	queue     workqueue.TypedRateLimitingInterface[cache.ObjectName]
 }
 

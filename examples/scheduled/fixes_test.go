@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
 	"github.com/scaledjob/scaledjob/schedule"
 )
@@ -425,15 +427,49 @@ func TestRejectedCreate(t *testing.T) {
 			require.Empty(t, w.reconciles())
 		})
 	}
-	w := newWorld(t, once)
 	for _, err := range []error{
 		errors.New("timeout"), apierrors.NewInternalError(errors.New("etcd")), apierrors.NewTimeoutError("slow", 1),
-		&apierrors.StatusError{ErrStatus: metav1.Status{Code: 408}}, apierrors.NewAlreadyExists(schema.GroupResource{}, "job"),
+		&apierrors.StatusError{ErrStatus: metav1.Status{Code: 408}},
 	} {
-		require.False(t, w.failed(t.Context(), w.job("tag"), err), "not known: %v", err)
+		require.False(t, answered(err), "not known: %v", err)
+	}
+	w := newWorld(t, once)
+	for _, err := range []error{fmt.Errorf("limit: %w", adapter.ErrNotSent), apierrors.NewAlreadyExists(schema.GroupResource{}, "job")} {
+		require.True(t, answered(err))
+		require.False(t, w.failed(t.Context(), w.job("tag"), err), "the run may start at once, or its name is taken: %v", err)
 	}
 	require.NoError(t, w.client.Tracker().Add(w.job("tag")))
 	require.False(t, w.failed(t.Context(), w.job("tag"), apierrors.NewForbidden(schema.GroupResource{}, "", nil)), "it exists")
+}
+
+// While a create that was not answered may arrive, the Job of its run is not deleted: the run
+// would start twice.
+func TestLateCreate(t *testing.T) {
+	w := newWorld(t, once+"  historyLimit: 0\n")
+	at := time.Date(2026, 1, 1, 1, 0, 0, 0, time.UTC)
+	w.now = func() time.Time { return at }
+	var late *batchv1.Job
+	w.client.PrependReactor("create", "jobs", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		first := late == nil
+		late = a.(clienttesting.CreateAction).GetObject().(*batchv1.Job)
+		return first, nil, errors.New("no answer within 15s")
+	})
+	_, err := w.reconcile(t.Context(), w.sees().key())
+	require.ErrorContains(t, err, "no answer")
+	at = at.Add(time.Second)
+	w.did()
+	require.Contains(t, w.reconciles(), "create jobs")
+	w.finishes(batchv1.JobComplete)
+	w.lists("1")
+	require.NotContains(t, w.reconciles(), "delete jobs")
+	require.Empty(t, w.sees().Status.Completed)
+	at = at.Add(28 * time.Second)
+	require.Empty(t, w.reconciles())
+	require.True(t, apierrors.IsAlreadyExists(w.client.Tracker().Create(batchv1.SchemeGroupVersion.WithResource("jobs"), late, "n")), "it arrives")
+	at = at.Add(time.Second)
+	require.Contains(t, w.reconciles(), "delete jobs")
+	w.late.add(cache.NewObjectName("n", "another"), at)
+	require.Len(t, w.late.until, 1, "expired names are forgotten")
 }
 
 // A ScheduledJob with nothing to do is reconciled after the resync time, and a deleted one
