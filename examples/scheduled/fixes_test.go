@@ -442,6 +442,19 @@ func TestRejectedCreate(t *testing.T) {
 	require.False(t, w.failed(t.Context(), w.job("tag"), apierrors.NewForbidden(schema.GroupResource{}, "", nil)), "it exists")
 }
 
+// A process that ends does not report the runs that it leaves to the next one.
+func TestStopsWhileStarting(t *testing.T) {
+	w := newWorld(t, once)
+	ctx, stop := context.WithCancel(t.Context())
+	w.client.PrependReactor("create", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+		stop()
+		return true, nil, ctx.Err()
+	})
+	_, err := w.reconcile(ctx, w.sees().key())
+	require.ErrorIs(t, err, context.Canceled)
+	require.Empty(t, w.told())
+}
+
 // While a create that was not answered may arrive, the Job of its run is not deleted: the run
 // would start twice.
 func TestLateCreate(t *testing.T) {

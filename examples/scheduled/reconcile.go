@@ -78,7 +78,9 @@ func (c *controller) startAll(ctx context.Context, s *scheduledJob, config sched
 				c.rejected.add(s.UID, schedule.Rejection{Tag: r.Tag, Attempt: r.Attempts})
 			}
 			err = fmt.Errorf("start run %s: %w", r.Tag, err)
-			c.record(s, corev1.EventTypeWarning, reasonNotStarted, err.Error(), r.Tag)
+			if ctx.Err() == nil { // else the process ends, and the next one starts the run
+				c.record(s, corev1.EventTypeWarning, reasonNotStarted, err.Error(), r.Tag)
+			}
 			problems = append(problems, err)
 		}
 	}
