@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/yaml"
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
@@ -358,6 +359,35 @@ func TestInvalidEdit(t *testing.T) {
 	require.NotContains(t, w.answerTo("now"), "message")
 	require.Equal(t, s.Since, w.sees().Status.Since, "the schedule does not start anew")
 	require.GreaterOrEqual(t, w.sees().Status.Due, s.Due)
+}
+
+// The status of another release is an error that names its version. It keeps its fields, for
+// when that release is back.
+func TestStatusOfAnotherRelease(t *testing.T) {
+	for _, more := range []string{"", ", future: {a: 1}"} {
+		w := newWorld(t, once)
+		at := func() *unstructured.Unstructured {
+			u, err := w.custom.Resource(scheduledJobs).Namespace("n").Get(w.ctx, "job", metav1.GetOptions{})
+			require.NoError(t, err)
+			return u
+		}
+		var status map[string]any
+		require.NoError(t, yaml.Unmarshal([]byte("{version: 2, since: '2026-01-01T00:00:00Z', scheduleCount: 7"+more+"}"), &status))
+		u := at()
+		u.Object["status"] = status
+		require.NoError(t, w.custom.Tracker().Update(scheduledJobs, u, "n"))
+		w.sees()
+		w.did()
+		require.Equal(t, []string{"update scheduledjobs"}, w.reconciles(), "nothing starts")
+		require.Contains(t, w.readyIs(), "False Invalid: version: found 2; use a state of version 1")
+		is := at().Object["status"].(map[string]any)
+		require.Len(t, is["conditions"], 1)
+		delete(is, "conditions")
+		delete(is, "observedGeneration")
+		require.Equal(t, fields(status), fields(is))
+		w.sees()
+		require.Empty(t, w.reconciles())
+	}
 }
 
 // A replaced or cancelled run is deleted in the foreground, a dropped one in the

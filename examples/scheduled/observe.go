@@ -33,7 +33,7 @@ func (c *controller) config(s *scheduledJob) (scheduledjob.Config, error) {
 	if err == nil && config.Template == nil {
 		err = &field.Error{Path: "spec.templateRef.name", Found: strconv.Quote(config.TemplateRef), Fix: "the name of a PodTemplate that exists"}
 	}
-	return config, errors.Join(err, c.cycle(s), s.Status.State.Validate())
+	return config, errors.Join(err, c.cycle(s))
 }
 
 // missing returns an error for each ScheduledJob that spec.after names and that does not
