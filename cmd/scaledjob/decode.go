@@ -122,6 +122,7 @@ func (d *decoder) fields(n *yaml.Node, t reflect.Type, path string) {
 			err := fmt.Errorf("unknown field %q", key.Value)
 			if near := triggers.Nearest(key.Value, names); near != "" {
 				err = fmt.Errorf("%w; use %s", err, near)
+				at = strings.TrimPrefix(path+"."+near, ".") // which is therefore missing
 			}
 			d.add(at, key.Line, err)
 		case seen[strings.ToLower(key.Value)]:
