@@ -49,9 +49,7 @@ func decode(s source, into any, check func() error, help string) error {
 	if err := json.Unmarshal(data, into); err != nil {
 		return fmt.Errorf("%s: %w", s.name, plain(err))
 	}
-	if err := check(); err != nil {
-		d.check(root, err)
-	}
+	d.check(root, check())
 	slices.SortStableFunc(d.problems, func(a, b located) int { return cmp.Compare(a.line, b.line) })
 	var all []error
 	for _, p := range d.problems {

@@ -298,6 +298,24 @@ func opened(t *testing.T, allocator context.Context, url string, width int64, sc
 	require.Equal(t, map[string]string{"light": "rgb(255, 255, 255)", "dark": "rgb(22, 24, 29)"}[scheme], seen.Paper)
 }
 
+// A shell that runs the printed command passes the same words.
+func TestRepeatedCommand(t *testing.T) {
+	for _, name := range []string{"it's.yaml", "a b.yaml", `a"b$HOME.yaml`, "~a;b&c|d*?.yaml", `a\b.yaml`} {
+		file := filepath.Join(t.TempDir(), name)
+		data, err := os.ReadFile("testdata/manifest.yaml")
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(file, data, 0o600))
+		var stdout, stderr bytes.Buffer
+		status := run(t.Context(), []string{"simulate", file, "--arrivals", "constant:1/m", "--duration", "2m", "--seeds", "1", "-o", "json"}, nil, &stdout, &stderr)
+		require.Equal(t, success, status, stderr.String())
+		var r struct{ Command string }
+		require.NoError(t, json.Unmarshal(stdout.Bytes(), &r))
+		words, err := exec.Command("sh", "-c", "printf '%s\n' "+r.Command).Output()
+		require.NoError(t, err, r.Command)
+		require.Equal(t, "scaledjob\nsimulate\n--arrivals=constant:1/m\n--duration=2m0s\n--seeds=1\n"+file+"\n", string(words))
+	}
+}
+
 // A scenario says all itself: what a flag would say instead is not passed over.
 func TestScenarioOverrules(t *testing.T) {
 	status, _, said := call(t, "simulate --scenario testdata/troubles/overshoots.yaml --seed 7 --service 1h", "")
