@@ -159,12 +159,10 @@ func (s *simulate) run(ctx context.Context, c *cobra.Command) error {
 		return err
 	}
 	bar := progress(c.ErrOrStderr())
+	stop := func(float64) error { return ctx.Err() }
 	o := simulation.Options{Progress: func(part float64) error {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
 		bar(part)
-		return nil
+		return stop(part)
 	}}
 	if s.seeds < 1 {
 		return usagef("--seeds %d: use 1 or more", s.seeds)
@@ -196,7 +194,14 @@ func (s *simulate) run(ctx context.Context, c *cobra.Command) error {
 		if r.Points, err = simulation.Search(scenario.Scenario, built, o); err != nil {
 			return err
 		}
-		r.Verdict = append(r.Verdict, searched(r.Points, goal)...)
+		lines, err := searched(r.Points, goal, func(i int) (bool, error) {
+			runs, err := simulation.Replicate(scenario.Scenario, built[i:i+1], s.seeds, simulation.Options{Progress: stop, SummaryOnly: true})
+			return err == nil && !slices.ContainsFunc(runs[0], func(r simulation.Result) bool { return !goal.met(&r.Summary) }), err
+		})
+		if err != nil {
+			return err
+		}
+		r.Verdict = append(r.Verdict, lines...)
 	}
 	return write(c.OutOrStdout(), r)
 }
