@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/scaledjob/scaledjob/internal/triggers"
 )
 
 // A reference is the use of one object in another. key is "" if the whole object is used.
@@ -263,4 +265,64 @@ func (j *job) provides(container *corev1.Container, name string) (provided, comp
 		}
 	}
 	return false, complete
+}
+
+// length returns the number of variables in the document of an authentication.
+func (a *authentication) length() int {
+	if a.document == nil {
+		return 0
+	}
+	return a.document.length("spec", "env")
+}
+
+// parameterPlaces are the lists of parameters in the document of an authentication.
+func (a *authentication) parameterPlaces() (all [][]any) {
+	lists := append([][]any{{"spec", "secretTargetRef"}, {"spec", "configMapTargetRef"}, {"spec", "env"}}, providers...)
+	for _, list := range lists {
+		for i := range a.document.length(list...) {
+			all = append(all, append(slices.Clone(list), i, "parameter"))
+		}
+	}
+	return all
+}
+
+// users returns the types of the triggers that use an authentication in any document.
+func (j *job) users(a authentication) (types []string) {
+	for _, d := range j.all {
+		for i := range d.length("spec", "triggers") {
+			ref := d.text("spec", "triggers", i, "authenticationRef", "name")
+			if name := d.text("spec", "triggers", i, "type"); ref == a.lookup.name && !slices.Contains(types, name) {
+				types = append(types, name)
+			}
+		}
+	}
+	return types
+}
+
+func authenticationParameterUnknown(j *job) {
+	for _, a := range j.authentications() {
+		if a.document == nil {
+			continue
+		}
+		var known []string
+		types, open := j.users(a), false
+		for _, name := range types {
+			names, all := triggers.AuthenticationParameters(name)
+			known, open = append(known, names...), open || all
+		}
+		for _, steps := range a.parameterPlaces() {
+			name := a.document.text(steps...)
+			if name == "" || open || slices.Contains(known, name) {
+				continue
+			}
+			fix := "Delete it"
+			if near := nearest(name, known); near != "" {
+				fix = "Write " + near
+			} else if len(known) > 0 {
+				slices.Sort(known)
+				fix = "Delete it, or write one that KEDA reads: " + strings.Join(slices.Compact(known), ", ")
+			}
+			j.find(a.document.at(steps...), fix, effect{text: fmt.Sprintf("%s takes no parameter of this name from a TriggerAuthentication, and KEDA ignores it", strings.Join(types, " and "))})
+		}
+	}
 }
