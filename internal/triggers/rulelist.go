@@ -142,6 +142,14 @@ var refusals = []refusal{
 	{[]string{"azure-pipelines"}, "no personalAccessToken", "2.18", when(oneOf("personalAccessToken", "azureServicePrincipal"), noIdentity)},
 	{[]string{"azure-pipelines"}, "no poolName or poolID given", "2.18", oneOf("poolName", "poolID")},
 
+	{[]string{"azure-blob", "azure-queue"}, "ConnectionString(connectionString", "2.18", connection("connection", "DefaultEndpointsProtocol=https;AccountName=…;AccountKey=…", "=")},
+	{[]string{"azure-servicebus", "azure-eventhub"}, "FromConnectionString(", "2.18", connection("connection", "Endpoint=sb://…;SharedAccessKeyName=…;SharedAccessKey=…", "=")},
+	{[]string{"azure-eventhub"}, "ConnectionString(connectionString", "2.18", connection("storageConnection", "DefaultEndpointsProtocol=https;AccountName=…;AccountKey=…", "=")},
+	{[]string{"azure-cosmosdb"}, "missing AccountEndpoint or AccountKey", "2.21", connection("connection", "AccountEndpoint=…;AccountKey=…", "AccountEndpoint=.*AccountKey=|AccountKey=.*AccountEndpoint=")},
+	{[]string{"mongodb"}, "ApplyURI", "2.18", connection("connectionString", "mongodb://host:27017", `^mongodb(\+srv)?://`)},
+	{[]string{"postgresql"}, `sql.Open("pgx"`, "2.18", connection("connection", "postgresql://user:password@host:5432/db or host=… dbname=…", "^postgres(ql)?://|^[^:]*=")},
+	{[]string{"mysql"}, `sql.Open("mysql"`, "2.18", connection("connectionString", "user:password@tcp(host:3306)/db", `^(.*@)?((tcp[46]?|unix)(\(.*\))?|\(.*\))?/[^/]*$`)},
+	{[]string{"mssql"}, "sqlserver", "2.18", connection("connectionString", "sqlserver://user:password@host:1433?database=…", `^sqlserver://|^odbc:|^[^:]*=`)},
 	{[]string{"cassandra"}, "no port given", "2.18", cassandraPort},
 	{[]string{"cassandra"}, "both cert and key are required when TLS is enabled", "2.18", needs(isSet("tls", "enable"), "with tls enable", "cert", "key")},
 	{[]string{"cassandra"}, "gocql.ParseConsistency", "2.18",
@@ -231,6 +239,7 @@ var refusals = []refusal{
 	{[]string{"solace-event-queue"}, "no target value found in the scaler configuration", "2.18", anyPositive("messageCountTarget", "messageSpoolUsageTarget", "messageReceiveRateTarget")},
 	{[]string{"splunk", "solarwinds"}, "invalid value for host. Must be a valid URL", "2.18", requestURI("host")},
 	{[]string{"splunk"}, "API token and Password were all set", "2.18", apart("apiToken", "password")},
+	{[]string{"sumologic"}, "not found in queries", "2.18", sumologicRow},
 	{[]string{"sumologic"}, "missing required metadata: query", "2.18", needs(isSet("queryType", "logs"), "with queryType logs", "query", "resultField")},
 	{[]string{"sumologic"}, "missing required metadata: quantization", "2.18", needs(isSet("queryType", "metrics"), "with queryType metrics", "quantization")},
 	{[]string{"temporal"}, "workerDeploymentName and workerDeploymentBuildId must both be set", "2.20", together("workerDeploymentName", "workerDeploymentBuildId")},
@@ -701,6 +710,39 @@ func dynamoValues(c *checker) (string, string, string) {
 		if !typed {
 			return v.Key, fmt.Sprintf("%s of expressionAttributeValues has no type of DynamoDB", name), fmt.Sprintf(`Write {"%s": {"S": "text"}}, or {"N": "1"} for a number`, name)
 		}
+	}
+	return "", "", ""
+}
+
+// connection finds a connection string of another form. A word without signs in a Secret is a
+// placeholder.
+func connection(name, form, pattern string) check {
+	accepted := regexp.MustCompile(pattern)
+	return func(c *checker) (string, string, string) {
+		v := c.get(name)
+		if v.State != Known || accepted.MatchString(v.Text) || v.Key != name && !strings.ContainsAny(v.Text, ":/=@") {
+			return "", "", ""
+		}
+		return v.Key, name + " is not a connection string", "Write it as " + form
+	}
+}
+
+// sumologicRow finds a row without a query.
+func sumologicRow(c *checker) (string, string, string) {
+	row, rows := c.get("resultQueryRowID"), []string{}
+	for key := range c.in.Metadata {
+		if name, ok := strings.CutPrefix(key, "query."); ok {
+			rows = append(rows, name)
+		}
+	}
+	switch {
+	case len(rows) == 0 || !c.is("queryType", "metrics"):
+		return "", "", ""
+	case row.State == Absent:
+		return "resultQueryRowID", "several queries need resultQueryRowID", "Give resultQueryRowID in the metadata"
+	case row.State == Known && !slices.Contains(rows, row.Text):
+		slices.Sort(rows)
+		return row.Key, fmt.Sprintf("there is no query.%s", row.Text), "Write " + join(rows, "or")
 	}
 	return "", "", ""
 }

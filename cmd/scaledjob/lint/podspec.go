@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	gopath "path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -25,6 +26,7 @@ func templateRejected(j *job) {
 	j.jobFields(ref)
 	j.failurePolicy(ref)
 	j.podFields(&ref.Template.Spec)
+	j.labelsOf(j.manifest.Labels, "metadata", "labels")
 	j.labelsOf(ref.Template.Labels, "spec", "jobTargetRef", "template", "metadata", "labels")
 	for i := range ref.Template.Spec.Volumes {
 		j.volume(&ref.Template.Spec.Volumes[i], i)
@@ -120,7 +122,7 @@ func (j *job) podFields(s *corev1.PodSpec) {
 		}
 	}
 	if security := s.SecurityContext; security != nil {
-		j.runAs(security.RunAsUser, security.RunAsNonRoot, at("securityContext", "runAsUser"))
+		j.refuse(security.RunAsUser != nil && *security.RunAsUser < 0, at("securityContext", "runAsUser"), "it is negative", "Write 0 or more")
 	}
 }
 
@@ -198,18 +200,106 @@ func (j *job) containerFields(c container) {
 	}
 	j.refuse(s.Privileged != nil && *s.Privileged && s.AllowPrivilegeEscalation != nil && !*s.AllowPrivilegeEscalation,
 		j.in(c, "securityContext", "allowPrivilegeEscalation"), "privileged excludes allowPrivilegeEscalation: false", "Delete one of the two")
-	nonRoot := s.RunAsNonRoot
-	if pod := j.spec.JobTargetRef.Template.Spec.SecurityContext; nonRoot == nil && pod != nil {
-		nonRoot = pod.RunAsNonRoot
+	j.refuse(s.RunAsUser != nil && *s.RunAsUser < 0, j.in(c, "securityContext", "runAsUser"), "it is negative", "Write 0 or more")
+}
+
+// podNeverWorks finds what the API server accepts and the kubelet cannot do.
+func podNeverWorks(j *job) {
+	ref, least := j.spec.JobTargetRef, resource.MustParse("1Mi")
+	if ref == nil {
+		return
 	}
-	j.runAs(s.RunAsUser, nonRoot, j.in(c, "securityContext", "runAsUser"))
+	pod := ref.Template.Spec.SecurityContext
+	if pod != nil {
+		j.runAs(pod.RunAsUser, pod.RunAsNonRoot, j.at(j.pod("securityContext", "runAsUser")...))
+	}
+	for _, c := range j.containers() {
+		if s := c.SecurityContext; s != nil {
+			nonRoot := s.RunAsNonRoot
+			if nonRoot == nil && pod != nil {
+				nonRoot = pod.RunAsNonRoot
+			}
+			j.runAs(s.RunAsUser, nonRoot, j.in(c, "securityContext", "runAsUser"))
+		}
+		if q, ok := c.Resources.Limits[corev1.ResourceMemory]; ok && q.Sign() > 0 && q.Cmp(least) < 0 {
+			j.find(j.in(c, "resources", "limits", "memory"), "Write a unit such as Mi or Gi", effect{text: fmt.Sprintf("it is %s: the container cannot start, and the Job hangs", bytesOf(q))})
+		}
+		for field, p := range map[string]*corev1.Probe{"livenessProbe": c.LivenessProbe, "startupProbe": c.StartupProbe} {
+			if p == nil {
+				continue
+			}
+			for source, port := range map[string]intstr.IntOrString{"httpGet": portOf(p.HTTPGet), "tcpSocket": portOfSocket(p.TCPSocket)} {
+				if port.Type == intstr.String && port.StrVal != "" && !slices.ContainsFunc(c.Ports, func(p corev1.ContainerPort) bool { return p.Name == port.StrVal }) {
+					j.find(j.in(c, field, source, "port"), "Write a number, or the name of a port of the container",
+						effect{text: "the container has no port of this name: the probe fails, and the kubelet ends the container"})
+				}
+			}
+		}
+	}
+}
+
+func portOf(a *corev1.HTTPGetAction) intstr.IntOrString {
+	if a == nil {
+		return intstr.IntOrString{}
+	}
+	return a.Port
+}
+
+func portOfSocket(a *corev1.TCPSocketAction) intstr.IntOrString {
+	if a == nil {
+		return intstr.IntOrString{}
+	}
+	return a.Port
+}
+
+func variableDuplicate(j *job) {
+	for _, c := range j.containers() {
+		seen := map[string]bool{}
+		for i, e := range c.Env {
+			if seen[e.Name] && e.Name != "" {
+				j.find(j.in(c, "env", i, "name"), "Delete one of the two", effect{text: "the container has this variable twice, and the last one wins"})
+			}
+			seen[e.Name] = true
+		}
+	}
+}
+
+var (
+	variablePattern = regexp.MustCompile(`(^|[^$])\$\(([A-Z][A-Z0-9_]*)\)`)
+	// givenVariable are the names of variables that Kubernetes adds to a container.
+	givenVariable = regexp.MustCompile(`^JOB_COMPLETION_INDEX$|_(SERVICE_HOST|SERVICE_PORT.*|PORT.*)$`)
+)
+
+// variableUnknown finds $(NAME) that Kubernetes does not replace.
+func variableUnknown(j *job) {
+	for _, c := range j.containers() {
+		if len(c.EnvFrom) > 0 {
+			continue
+		}
+		var names []string
+		check := func(text string, steps ...any) {
+			for _, m := range variablePattern.FindAllStringSubmatch(text, -1) {
+				if !slices.Contains(names, m[2]) && !givenVariable.MatchString(m[2]) {
+					j.find(j.in(c, steps...), "Write a variable of the container", effect{text: fmt.Sprintf("$(%s) stays as it is: the container has no variable %s, or only below", m[2], m[2])})
+				}
+			}
+		}
+		for i, e := range c.Env {
+			check(e.Value, "env", i, "value")
+			names = append(names, e.Name)
+		}
+		for field, words := range map[string][]string{"command": c.Command, "args": c.Args} {
+			for i, word := range words {
+				check(word, field, i)
+			}
+		}
+	}
 }
 
 func (j *job) runAs(user *int64, nonRoot *bool, at place) {
 	if user == nil {
 		return
 	}
-	j.refuse(*user < 0, at, "it is negative", "Write 0 or more")
 	if *user == 0 && nonRoot != nil && *nonRoot {
 		j.find(at, "Write the ID of another user, or runAsNonRoot: false", effect{text: "runAsNonRoot forbids user 0: the kubelet does not start the container, and the Job hangs"})
 	}
@@ -231,16 +321,12 @@ func (j *job) mounts(c container) {
 var standard = []string{"cpu", "memory", "ephemeral-storage"}
 
 func (j *job) resources(c container) {
-	least := resource.MustParse("1Mi")
 	for field, list := range map[string]corev1.ResourceList{"requests": c.Resources.Requests, "limits": c.Resources.Limits} {
 		for name, quantity := range list {
 			at := j.in(c, "resources", field, string(name))
 			unknown := !strings.Contains(string(name), "/") && !slices.Contains(standard, string(name)) && !strings.HasPrefix(string(name), "hugepages-")
 			j.refuse(unknown, j.key(j.pod(c.list, c.index, "resources", field, string(name))...), "containers have no such resource", oneOf(string(name), standard))
 			j.refuse(quantity.Sign() < 0, at, "it is negative", "Write 0 or more")
-			if name == corev1.ResourceMemory && field == "limits" && quantity.Sign() > 0 && quantity.Cmp(least) < 0 {
-				j.find(at, "Write a unit such as Mi or Gi", effect{text: fmt.Sprintf("it is less than 1Mi (%s): the container cannot start, and the Job hangs", bytesOf(quantity))})
-			}
 			if strings.Contains(string(name), "/") {
 				limit, ok := c.Resources.Limits[name]
 				j.refuse(field == "requests" && (!ok || limit.Cmp(quantity) != 0), at, "the limit of this resource must equal the request", "Write the same limit")
@@ -288,11 +374,5 @@ func (j *job) probePort(c container, port intstr.IntOrString, at place) {
 		j.refuse(len(validation.IsValidPortNum(port.IntValue())) > 0, at, "it is not a port", "Write a port from 1 to 65535")
 		return
 	}
-	if len(validation.IsValidPortName(port.StrVal)) > 0 {
-		j.refuse(true, at, "it is not the name of a port", "Write a number without quotes, or the name of a port")
-		return
-	}
-	if !slices.ContainsFunc(c.Ports, func(p corev1.ContainerPort) bool { return p.Name == port.StrVal }) {
-		j.find(at, "Write a number, or the name of a port of the container", effect{text: "the container has no port of this name: the probe always fails"})
-	}
+	j.refuse(len(validation.IsValidPortName(port.StrVal)) > 0, at, "it is not the name of a port", "Write a number without quotes, or the name of a port")
 }

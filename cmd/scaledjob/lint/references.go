@@ -25,6 +25,13 @@ func (j *job) references() []reference {
 		for i := range ref.Template.Spec.Containers {
 			all = append(all, j.containerReferences(i)...)
 		}
+		all = append(all, j.podReferences(&ref.Template.Spec)...)
+	}
+	for i, t := range j.spec.Triggers {
+		if kind := t.Metadata["resourceKind"]; t.Type == "kubernetes-resource" && (kind == "Secret" || kind == "ConfigMap") {
+			all = append(all, reference{kind, t.Metadata["resourceName"], t.Metadata["key"],
+				j.trigger(i, "metadata", "resourceName"), j.trigger(i, "metadata", "key"), "each poll fails"})
+		}
 	}
 	for _, a := range j.authentications() {
 		if a.document == nil {
@@ -36,6 +43,42 @@ func (j *job) references() []reference {
 				name, key := append(slices.Clone(steps), "name"), append(slices.Clone(steps), "key")
 				all = append(all, reference{kind, a.document.text(name...), a.document.text(key...),
 					a.document.at(name...), a.document.at(key...), "KEDA reads an empty value"})
+			}
+		}
+	}
+	return all
+}
+
+// podReferences returns the references of the volumes.
+func (j *job) podReferences(pod *corev1.PodSpec) []reference {
+	const text = "pods start only after it exists"
+	var all []reference
+	add := func(kind, field, name string, items []corev1.KeyToPath, optional *bool, steps ...any) {
+		if optional != nil && *optional {
+			return
+		}
+		at := func(more ...any) place { return j.at(j.pod(append(slices.Clone(steps), more...)...)...) }
+		all = append(all, reference{kind, name, "", at(field), at(field), text})
+		for i, item := range items {
+			all = append(all, reference{kind, name, item.Key, at(field), at("items", i, "key"), text})
+		}
+	}
+	for i, v := range pod.Volumes {
+		if s := v.Secret; s != nil {
+			add("Secret", "secretName", s.SecretName, s.Items, s.Optional, "volumes", i, "secret")
+		}
+		if m := v.ConfigMap; m != nil {
+			add("ConfigMap", "name", m.Name, m.Items, m.Optional, "volumes", i, "configMap")
+		}
+		if v.Projected == nil {
+			continue
+		}
+		for k, source := range v.Projected.Sources {
+			if s := source.Secret; s != nil {
+				add("Secret", "name", s.Name, s.Items, s.Optional, "volumes", i, "projected", "sources", k, "secret")
+			}
+			if m := source.ConfigMap; m != nil {
+				add("ConfigMap", "name", m.Name, m.Items, m.Optional, "volumes", i, "projected", "sources", k, "configMap")
 			}
 		}
 	}
