@@ -641,7 +641,7 @@ func eventHubName(c *checker) (string, string, string) {
 
 func gitHubApp(c *checker) (string, string, string) {
 	names := []string{"applicationID", "installationID", "appKey"}
-	if c.absent(names...) {
+	if !slices.ContainsFunc(names, func(name string) bool { return c.given(name) }) {
 		return "", "", ""
 	}
 	for _, name := range names {

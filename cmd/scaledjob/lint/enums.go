@@ -47,7 +47,7 @@ var enums = map[reflect.Type][]string{
 // the value is false.
 var unions = map[reflect.Type]bool{
 	reflect.TypeFor[corev1.VolumeSource]():     false, // none is an emptyDir
-	reflect.TypeFor[corev1.VolumeProjection](): true,
+	reflect.TypeFor[corev1.VolumeProjection](): false,
 	reflect.TypeFor[corev1.EnvVarSource]():     true,
 	reflect.TypeFor[corev1.EnvFromSource]():    true,
 	reflect.TypeFor[corev1.ProbeHandler]():     true,

@@ -2,8 +2,6 @@ package lint
 
 import (
 	"fmt"
-	"net"
-	gopath "path"
 	"regexp"
 	"slices"
 	"strings"
@@ -26,8 +24,8 @@ func templateRejected(j *job) {
 	j.jobFields(ref)
 	j.failurePolicy(ref)
 	j.podFields(&ref.Template.Spec)
-	j.labelsOf(j.manifest.Labels, "metadata", "labels")
-	j.labelsOf(ref.Template.Labels, "spec", "jobTargetRef", "template", "metadata", "labels")
+	j.labelsOf(j.manifest.Labels, refusal, "metadata", "labels")
+	j.labelsOf(ref.Template.Labels, rejected, "spec", "jobTargetRef", "template", "metadata", "labels")
 	for i := range ref.Template.Spec.Volumes {
 		j.volume(&ref.Template.Spec.Volumes[i], i)
 	}
@@ -50,13 +48,12 @@ func (j *job) jobFields(ref *batchv1.JobSpec) {
 	indexed := ref.CompletionMode != nil && *ref.CompletionMode == batchv1.IndexedCompletion
 	const needsIndexed = "it needs completionMode Indexed"
 	fix := "Write completionMode: Indexed, or delete the field"
-	j.refuse(indexed && ref.Completions == nil, j.target("completions"), "completionMode Indexed needs completions", "Give completions")
+	j.refuse(indexed && ref.Completions == nil && ref.Parallelism != nil, j.target("completions"), "completionMode Indexed needs completions", "Give completions")
 	j.refuse(!indexed && ref.BackoffLimitPerIndex != nil, j.target("backoffLimitPerIndex"), needsIndexed, fix)
 	j.refuse(!indexed && ref.MaxFailedIndexes != nil, j.target("maxFailedIndexes"), needsIndexed, fix)
 	j.refuse(!indexed && ref.SuccessPolicy != nil, j.target("successPolicy"), needsIndexed, fix)
 	j.refuse(indexed && ref.MaxFailedIndexes != nil && ref.BackoffLimitPerIndex == nil, j.target("maxFailedIndexes"), "it needs backoffLimitPerIndex", "Give backoffLimitPerIndex")
 	j.refuse(ref.MaxFailedIndexes != nil && ref.Completions != nil && *ref.MaxFailedIndexes > *ref.Completions, j.target("maxFailedIndexes"), "it exceeds completions", "Write at most completions")
-	j.refuse(ref.ManagedBy != nil && !strings.Contains(*ref.ManagedBy, "/"), j.target("managedBy"), "it has no domain", "Write it as example.com/controller")
 	if ref.ManualSelector != nil && *ref.ManualSelector && ref.Selector != nil {
 		selector, err := metav1.LabelSelectorAsSelector(ref.Selector)
 		j.refuse(err == nil && !selector.Matches(labels.Set(ref.Template.Labels)), j.target("selector"), "it does not match the labels of the template", "Write labels of the template, or delete selector and manualSelector")
@@ -92,97 +89,38 @@ func (j *job) failurePolicy(ref *batchv1.JobSpec) {
 
 func (j *job) podFields(s *corev1.PodSpec) {
 	at := func(steps ...any) place { return j.at(j.pod(steps...)...) }
-	j.refuse(s.ActiveDeadlineSeconds != nil && *s.ActiveDeadlineSeconds < 1, at("activeDeadlineSeconds"), "it is below 1", "Write 1 or more (seconds)")
-	j.refuse(s.TerminationGracePeriodSeconds != nil && *s.TerminationGracePeriodSeconds < 0, at("terminationGracePeriodSeconds"), "it is negative", "Write 0 or more (seconds)")
 	j.refuse(len(s.EphemeralContainers) > 0, at("ephemeralContainers"), "a template has no ephemeral containers", "Delete the field")
 	j.refuse(s.DNSPolicy == corev1.DNSNone && (s.DNSConfig == nil || len(s.DNSConfig.Nameservers) == 0), at("dnsPolicy"), "dnsPolicy None needs nameservers", "Give dnsConfig.nameservers, or write ClusterFirst")
-	for field, name := range map[string]string{"serviceAccountName": s.ServiceAccountName, "priorityClassName": s.PriorityClassName, "runtimeClassName": deref(s.RuntimeClassName)} {
-		j.refuse(name != "" && len(validation.IsDNS1123Subdomain(name)) > 0, at(field), "it is not a name", "Write lower-case letters, digits and -")
-	}
-	j.labelsOf(s.NodeSelector, j.pod("nodeSelector")...)
+	j.labelsOf(s.NodeSelector, rejected, j.pod("nodeSelector")...)
 	for i, t := range s.Tolerations {
 		j.refuse(t.Operator == corev1.TolerationOpExists && t.Value != "", at("tolerations", i, "value"), "operator Exists has no value", "Delete value, or write operator: Equal")
 		j.refuse(t.Key == "" && t.Operator != corev1.TolerationOpExists, at("tolerations", i), "a toleration without a key needs operator Exists", "Give key, or write operator: Exists")
 		j.refuse(t.TolerationSeconds != nil && t.Effect != corev1.TaintEffectNoExecute, at("tolerations", i, "tolerationSeconds"), "tolerationSeconds needs effect NoExecute", "Write effect: NoExecute, or delete tolerationSeconds")
 	}
-	for i, a := range s.HostAliases {
-		j.refuse(net.ParseIP(a.IP) == nil, at("hostAliases", i, "ip"), "it is not an IP address", "Write an IP address")
-	}
-	for i, t := range s.TopologySpreadConstraints {
-		j.refuse(t.MaxSkew < 1, at("topologySpreadConstraints", i, "maxSkew"), "it is below 1", "Write 1 or more")
-	}
-	if a := s.Affinity; a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
-		steps := j.pod("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
-		terms := a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
-		j.refuse(len(terms) == 0, j.at(steps...), "it is empty", "Give at least one term")
-		for i, term := range terms {
-			for k, e := range term.MatchExpressions {
-				j.expression(string(e.Operator), len(e.Values), append(slices.Clone(steps), i, "matchExpressions", k, "values")...)
-			}
-		}
-	}
-	if security := s.SecurityContext; security != nil {
-		j.refuse(security.RunAsUser != nil && *security.RunAsUser < 0, at("securityContext", "runAsUser"), "it is negative", "Write 0 or more")
-	}
-}
-
-func deref(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
-}
-
-// expression checks the number of values of a selector.
-func (j *job) expression(operator string, values int, steps ...any) {
-	j.refuse((operator == "In" || operator == "NotIn") && values == 0, j.at(steps...), "operator "+operator+" needs values", "Give values, or write operator: Exists")
-	j.refuse((operator == "Exists" || operator == "DoesNotExist") && values > 0, j.at(steps...), "operator "+operator+" has no values", "Delete values, or write operator: In")
-	j.refuse((operator == "Gt" || operator == "Lt") && values != 1, j.at(steps...), "operator "+operator+" needs one value", "Give one value")
 }
 
 // labelsOf checks the keys and values of labels.
-func (j *job) labelsOf(all map[string]string, steps ...any) {
+func (j *job) labelsOf(all map[string]string, consequence string, steps ...any) {
 	for key, value := range all {
 		at := j.key(append(slices.Clone(steps), key)...)
-		j.refuse(len(validation.IsQualifiedName(key)) > 0, at, "the key is not the name of a label", "Write at most 63 letters, digits, -, _ and ., after an optional domain and /")
-		j.refuse(len(validation.IsValidLabelValue(value)) > 0, at, "the value is not one of a label", "Write at most 63 letters, digits, -, _ and .")
+		switch {
+		case len(validation.IsQualifiedName(key)) > 0:
+			j.find(at, "Write at most 63 letters, digits, -, _ and ., after an optional domain and /", effect{text: "the key is not the name of a label: " + consequence})
+		case len(validation.IsValidLabelValue(value)) > 0:
+			j.find(at, "Write at most 63 letters, digits, -, _ and .", effect{text: "the value is not one of a label: " + consequence})
+		}
 	}
 }
-
-const modeFix = "Write the mode with a leading 0, such as 0644"
 
 func (j *job) volume(v *corev1.Volume, i int) {
 	at := func(steps ...any) place { return j.at(j.pod(append([]any{"volumes", i}, steps...)...)...) }
-	j.refuse(v.Name != "" && len(validation.IsDNS1123Label(v.Name)) > 0, at("name"), "it is not the name of a volume", "Write at most 63 lower-case letters, digits and -")
 	first := slices.IndexFunc(j.spec.JobTargetRef.Template.Spec.Volumes, func(other corev1.Volume) bool { return other.Name == v.Name })
 	j.refuse(first < i, at("name"), "two volumes have this name", "Give each volume a name of its own")
-	modes := func(mode *int32, items []corev1.KeyToPath, source string) {
-		j.refuse(mode != nil && (*mode < 0 || *mode > 0o777), at(source, "defaultMode"), "it exceeds 0777", modeFix)
-		for k, item := range items {
-			j.refuse(item.Mode != nil && (*item.Mode < 0 || *item.Mode > 0o777), at(source, "items", k, "mode"), "it exceeds 0777", modeFix)
-			j.refuse(!isLocal(item.Path), at(source, "items", k, "path"), "it is not a path within the volume", "Write a relative path without ..")
-		}
-	}
-	switch s := v.VolumeSource; {
-	case s.Secret != nil:
-		j.refuse(s.Secret.SecretName == "", at("secret"), "it has no secretName", "Give secretName")
-		modes(s.Secret.DefaultMode, s.Secret.Items, "secret")
-	case s.ConfigMap != nil:
-		j.refuse(s.ConfigMap.Name == "", at("configMap"), "it has no name", "Give the name of a ConfigMap")
-		modes(s.ConfigMap.DefaultMode, s.ConfigMap.Items, "configMap")
-	case s.EmptyDir != nil:
-		j.refuse(s.EmptyDir.SizeLimit != nil && s.EmptyDir.SizeLimit.Sign() < 0, at("emptyDir", "sizeLimit"), "it is negative", "Write 0 or more")
-	}
-}
-
-// isLocal reports whether a path stays within its directory.
-func isLocal(p string) bool {
-	return p == "" || !gopath.IsAbs(p) && !slices.Contains(strings.Split(p, "/"), "..")
+	j.refuse(v.EmptyDir != nil && v.EmptyDir.SizeLimit != nil && v.EmptyDir.SizeLimit.Sign() < 0, at("emptyDir", "sizeLimit"), "it is negative", "Write 0 or more")
 }
 
 func (j *job) containerFields(c container) {
 	for i, e := range c.Env {
-		j.refuse(e.Name != "" && len(validation.IsRelaxedEnvVarName(e.Name)) > 0, j.in(c, "env", i, "name"), "it is not the name of a variable", "Write letters, digits and _")
 		j.refuse(e.Value != "" && e.ValueFrom != nil, j.in(c, "env", i, "valueFrom"), "value and valueFrom exclude each other", "Delete one of the two")
 	}
 	seen := map[string]bool{}
@@ -190,7 +128,6 @@ func (j *job) containerFields(c container) {
 		if p.Name == "" {
 			continue
 		}
-		j.refuse(len(validation.IsValidPortName(p.Name)) > 0, j.in(c, "ports", i, "name"), "it is not the name of a port", "Write at most 15 lower-case letters, digits and -, with a letter among them")
 		j.refuse(seen[p.Name], j.in(c, "ports", i, "name"), "two ports have this name", "Give each port a name of its own")
 		seen[p.Name] = true
 	}
@@ -200,7 +137,6 @@ func (j *job) containerFields(c container) {
 	}
 	j.refuse(s.Privileged != nil && *s.Privileged && s.AllowPrivilegeEscalation != nil && !*s.AllowPrivilegeEscalation,
 		j.in(c, "securityContext", "allowPrivilegeEscalation"), "privileged excludes allowPrivilegeEscalation: false", "Delete one of the two")
-	j.refuse(s.RunAsUser != nil && *s.RunAsUser < 0, j.in(c, "securityContext", "runAsUser"), "it is negative", "Write 0 or more")
 }
 
 // podNeverWorks finds what the API server accepts and the kubelet cannot do.
@@ -309,10 +245,8 @@ func (j *job) mounts(c container) {
 	paths := map[string]bool{}
 	for i, m := range c.VolumeMounts {
 		at := func(field string) place { return j.in(c, "volumeMounts", i, field) }
-		j.refuse(m.MountPath == "" && at("mountPath").found == `""`, at("mountPath"), "it is empty", "Give a path")
 		j.refuse(paths[m.MountPath] && m.MountPath != "", at("mountPath"), "another volume is mounted there", "Write another path")
 		paths[m.MountPath] = true
-		j.refuse(!isLocal(m.SubPath), at("subPath"), "it is not a path within the volume", "Write a relative path without ..")
 		j.refuse(m.SubPath != "" && m.SubPathExpr != "", at("subPathExpr"), "subPath and subPathExpr exclude each other", "Delete one of the two")
 	}
 }
@@ -352,10 +286,7 @@ func (j *job) probes(c container) {
 		at := func(steps ...any) place { return j.in(c, append([]any{field}, steps...)...) }
 		j.refuse(!sidecar, at(), "an init container has no probes", "Delete it, or write restartPolicy: Always for a sidecar")
 		j.refuse(field != "readinessProbe" && p.SuccessThreshold != 0 && p.SuccessThreshold != 1, at("successThreshold"), "it must be 1", "Write 1")
-		for name, n := range map[string]int32{"initialDelaySeconds": p.InitialDelaySeconds, "timeoutSeconds": p.TimeoutSeconds, "periodSeconds": p.PeriodSeconds,
-			"successThreshold": p.SuccessThreshold, "failureThreshold": p.FailureThreshold} {
-			j.refuse(n < 0, at(name), "it is negative", "Write 0 or more")
-		}
+		j.refuse(field == "readinessProbe" && p.TerminationGracePeriodSeconds != nil, at("terminationGracePeriodSeconds"), "a readinessProbe does not have it", "Delete it")
 		if p.HTTPGet != nil {
 			j.probePort(c, p.HTTPGet.Port, at("httpGet", "port"))
 		}

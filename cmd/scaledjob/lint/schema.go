@@ -88,6 +88,7 @@ func (r *reader) object(n *yaml.Node, t reflect.Type, at path) any {
 		} else if v := r.value(value, field.Type, at.with(key.Value)); v != nil {
 			object[key.Value] = v
 			r.allowed(v, field, at.with(key.Value))
+			r.field(t, key.Value, v, at.with(key.Value))
 		}
 	}
 	if t.PkgPath() != reflect.TypeFor[scaledjob.Spec]().PkgPath() { // these have their own rules
@@ -98,6 +99,10 @@ func (r *reader) object(n *yaml.Node, t reflect.Type, at path) any {
 		}
 	}
 	r.united(t, present, at)
+	r.absent(t, present, at)
+	if slices.Contains(selectors, t.Name()) {
+		r.selector(object, at)
+	}
 	return object
 }
 
