@@ -210,7 +210,6 @@ var refusals = []refusal{
 	{[]string{"gcp-pubsub"}, "exactly one of subscription or topic name must be given", "2.18", apart("subscriptionName", "topicName")},
 	{[]string{"gcp-stackdriver"}, "alignmentPeriodSeconds must be at least 60", "2.18", alignment},
 	{[]string{"github-runner"}, "no personalAccessToken", "2.18", oneOf("personalAccessToken", "appKey", "bearerToken")},
-	{[]string{"github-runner"}, "runnerScope %s not supported", "2.18", allowed("runnerScope", "org", "ent", "repo")},
 	{[]string{"github-runner"}, "no applicationID given", "2.18", gitHubApp},
 	{[]string{"ibmmq"}, "both cert and key must be provided when using TLS", "2.18", together("cert", "key")},
 	{[]string{"influxdb"}, "query type must be 'influxql' or 'flightsql'", "2.18", when(allowedInAnyCase("queryType", "InfluxQL", "FlightSQL"), isSet("influxVersion", "3"))},
