@@ -122,8 +122,14 @@ func TestRejected(t *testing.T) {
 // The times between tries double up to five minutes. Only the create that was decided
 // last can be rejected.
 func TestBackOff(t *testing.T) {
+	for _, c := range []schedule.Concurrency{schedule.Allow, schedule.Wait} {
+		t.Run(string(c), func(t *testing.T) { backOff(t, c) })
+	}
+}
+
+func backOff(t *testing.T, c schedule.Concurrency) {
 	s := minutely(t)
-	s.Schedule = nil
+	s.Schedule, s.Concurrency = nil, c
 	seen, state, now := none, schedule.State{}, created
 	seen.Requests = []schedule.Request{{ID: "a", RequestedAt: created}, {ID: "b", RequestedAt: created}}
 	var waits []float64

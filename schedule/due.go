@@ -129,9 +129,9 @@ func (d *decider) discard(which func(Run) bool) (n int64) {
 
 // plus adds two numbers; a negative number counts as 0.
 func plus(a, b int64) int64 {
-	a, b = max(0, a), max(0, b)
-	if a > math.MaxInt64-b {
+	sum := max(0, a) + max(0, b)
+	if sum < 0 { // it overflowed
 		return math.MaxInt64
 	}
-	return a + b
+	return sum
 }
