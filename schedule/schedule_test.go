@@ -96,3 +96,16 @@ func TestBurst(t *testing.T) {
 	}
 	require.Equal(t, from.Add(-time.Millisecond), want)
 }
+
+// The latest occurrences are found at once, however many there are.
+func TestEveryNanosecond(t *testing.T) {
+	o := schedule.FromNext("each nanosecond", func(after time.Time) time.Time { return after.Add(1) }).From(created)
+	until, n := minute(90), 0
+	for at := range o.Backward(interval.Span{Until: until}) {
+		require.Equal(t, until.Add(time.Duration(-n)), at)
+		if n++; n == 5000 {
+			break
+		}
+	}
+	require.Equal(t, 5000, n)
+}
