@@ -168,6 +168,18 @@ func TestWholeCalendar(t *testing.T) {
 	}
 }
 
+// A creation outside of the years 0 to 9999 is like one at their begin or end.
+func TestCreationOutsideOfTheCalendar(t *testing.T) {
+	first := time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, text := range []string{"R//P1Y", "R/T00:00:00/P1D", "R/P1D/2026-01-01T00:00:00Z"} {
+		at, ok := occurrences(t, text, first.AddDate(-50, 1, 1), nil).Next(first.AddDate(-60, 0, 0))
+		require.True(t, ok, text)
+		require.Equal(t, first, at, text)
+	}
+	_, ok := occurrences(t, "R//P1D", first.AddDate(10_500, 0, 0), nil).Next(first.AddDate(10_000, 0, 0))
+	require.False(t, ok)
+}
+
 // A time of day in a gap across midnight is on the day after. It is the first occurrence of
 // a job that was created between both.
 func TestGapAcrossMidnight(t *testing.T) {
