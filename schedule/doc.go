@@ -97,5 +97,9 @@
 //	the same runs start as with a decision every second       TestSecondBySecond
 //	suspended, late, forbidden, replaced and cancelled runs   TestDecide, TestStopped
 //	an unreadable spec does not freeze the state              TestRefresh
+//	adopted runs are not missed, however late                 TestAdoptedAndLate
+//	each completion of a dependency is named once             TestMeet, TestNamesTheCompletedRun
+//	each waiting run has a reason, each event a message       TestWhy, TestEvent
+//	the order of the state's lists makes no difference        TestStateOrder
 //	the size of the state                                     TestStateSize
 package schedule
