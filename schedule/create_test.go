@@ -163,6 +163,23 @@ func backOff(t *testing.T, c schedule.Concurrency) {
 	require.True(t, d.State.Equal(again.State))
 }
 
+// After a rejected create, the next check is the next try, if a run may start then.
+func TestCheckedAtTheNextTry(t *testing.T) {
+	for _, suspended := range []bool{false, true} {
+		h := byHand(t, func(s *schedule.Spec) { s.Schedule = schedule.ISO8601(parse(t, "R1/2026-01-01T00:00:00Z/PT1M"), nil) })
+		r := h.at(1).Start[0]
+		h.spec.Suspended, h.seen.Rejected = suspended, []schedule.Rejection{{Tag: r.Tag, Attempt: r.Attempts}}
+		d := h.at(1)
+		require.Len(t, d.State.Pending, 1)
+		require.Equal(t, minute(1).Add(4*time.Second), d.State.RetryAt)
+		if suspended {
+			require.Zero(t, d.NextCheck)
+		} else {
+			require.Equal(t, d.State.RetryAt, d.NextCheck)
+		}
+	}
+}
+
 // A run whose create may have succeeded is neither outdated nor followed by another
 // where runs may not overlap.
 func TestUnanswered(t *testing.T) {
@@ -211,7 +228,7 @@ func TestStaleJobs(t *testing.T) {
 // With a state of another version, nothing happens, and the decision says why.
 func TestVersion(t *testing.T) {
 	s := minutely(t)
-	for _, state := range []schedule.State{{Version: 2}, {Version: 7, Since: created, Handled: created}, {Since: created, Handled: created}} {
+	for _, state := range []schedule.State{{Version: 2}, {Version: 7, Since: created, Handled: created}, {Since: created, Handled: created}, {Since: created}, {Handled: created}} {
 		err := state.Validate()
 		var problem *field.Error
 		require.ErrorAs(t, err, &problem)

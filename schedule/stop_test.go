@@ -225,7 +225,7 @@ func TestRefresh(t *testing.T) {
 	unknown := schedule.Refresh(h.state, schedule.Observed{}, minute(9))
 	require.True(t, unknown.State.Equal(h.state))
 	require.True(t, unknown.JobsUnknown)
-	require.Equal(t, schedule.State{}, schedule.Refresh(schedule.State{}, h.seen, minute(9)).State)
+	require.Equal(t, schedule.Decision{JobsUnknown: true}, schedule.Refresh(schedule.State{}, h.seen, minute(9)))
 	require.Len(t, schedule.Refresh(schedule.State{Version: 7, Since: created}, h.seen, minute(9)).Problems, 1)
 }
 
