@@ -74,6 +74,7 @@ func TestRanges(t *testing.T) {
 		"R/9999-12-31T24:00Z/P1D":                `byte 2 is "9999-12-31T24:00": want a time before the year 10000`,
 		"R/T24:01/P1D":                           `byte 3 is "24:01": want a time up to 24:00:00`,
 		"R/T24:00:00.1/P1D":                      `byte 3 is "24:00:00.1": want a time up to 24:00:00`,
+		"R/T24:00:00.000000001/P1D":              `byte 3 is "24:00:00.000000001": want a time up to 24:00:00`,
 		"R/T25:00/P1D":                           `byte 3 is "25": want an hour, 00 to 24`,
 		"R/T00:60/P1D":                           `byte 6 is "60": want minutes, 00 to 59`,
 		"R/T00:00:60/P1D":                        `byte 9 is "60": want seconds, 00 to 59`,
