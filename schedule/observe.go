@@ -87,9 +87,7 @@ func (d *decider) adopt(j Job) {
 // time spec.
 func (d *decider) count(due time.Time) {
 	s, handled := &d.state, !due.After(d.state.Handled)
-	if !handled {
-		d.ran = latest(d.ran, due)
-	}
+	d.ran = latest(d.ran, due)
 	newest, ok := last(d.due, due)
 	switch {
 	case !ok || !newest.Equal(due):

@@ -183,3 +183,14 @@ func TestTagsOfNanoseconds(t *testing.T) {
 	}
 	require.Len(t, tags, 3)
 }
+
+// An adopted run that is due between two occurrences of the schedule was of another schedule.
+// It does not count, and shows that the clock has been at its time.
+func TestAdoptsRunsOfAnotherSchedule(t *testing.T) {
+	s := minutely(t)
+	tag := schedule.Decide(s, schedule.State{}, none, minute(3)).Start[0].Tag
+	s.Schedule = schedule.ISO8601(parse(t, "R/2026-01-01T00:00:30Z/PT1M"), nil)
+	d := schedule.Decide(s, schedule.State{}, schedule.Observed{JobsKnown: true, Jobs: []schedule.Job{{Tag: tag}}}, minute(1))
+	require.Equal(t, "start 00:02, wait 00:02, run 00:03, 2 RunsMissed, 3=0+1+2+0", brief(d))
+	require.Equal(t, minute(3), d.State.Handled)
+}

@@ -306,15 +306,17 @@ func TestReplacedBy(t *testing.T) {
 // A run that is cancelled before it starts completes now, but not before the last run.
 func TestCompletionOfACancelledRun(t *testing.T) {
 	for last, want := range map[int]int{3: 5, 8: 8} {
+		order := map[int][]string{3: {"last", "w"}, 8: {"w", "last"}}[last] // at one time by due time
 		h := byHand(t, func(s *schedule.Spec) { s.Schedule, s.Concurrency = nil, schedule.Wait })
 		h.state = decided()
 		h.state.Last = ran("last", last, true)
+		h.state.Last.Due = minute(2)
 		h.state.Completed = []schedule.Run{h.state.Last}
 		h.state.Pending = []schedule.Run{{Tag: "w", OnDemand: true, Status: schedule.Pending, Due: minute(1)}}
 		h.seen.Cancelled, h.seen.Jobs = []string{"w"}, []schedule.Job{{Tag: "last", Outcome: schedule.Succeeded}}
 		d := h.at(5)
 		require.Equal(t, []string{"RunStopped"}, reasons(d))
-		require.Len(t, d.State.Completed, 2)
+		require.Equal(t, order, tagsOf(d.State.Completed))
 		for _, r := range d.State.Completed {
 			if r.Tag == "w" {
 				require.Equal(t, minute(want), r.Completed)
