@@ -86,13 +86,13 @@ func (d *decider) adopt(j Job) {
 // count counts the instant of an adopted run as started, unless it is of another
 // time spec.
 func (d *decider) count(due time.Time) {
-	s, handled := &d.state, !due.After(d.state.Handled)
+	s := &d.state
 	d.ran = latest(d.ran, due)
 	newest, ok := last(d.due, due)
 	switch {
 	case !ok || !newest.Equal(due):
 		return
-	case !handled:
+	case due.After(s.Handled):
 		d.adopted[due] = true
 	case s.Missed > 0:
 		s.Missed--
