@@ -54,7 +54,8 @@ type Inputs struct {
 	// PodTemplate is the PodTemplate that templateRef names; nil if unknown. It is checked
 	// like a template in the ScheduledJob.
 	PodTemplate *corev1.PodTemplate
-	// Cron reads a cron expression for a zone. If Cron is nil, an expression is an error.
+	// Cron reads a cron expression for a zone, which is never nil. If Cron is nil, an
+	// expression is an error.
 	Cron func(expression string, zone *time.Location) (schedule.Schedule, error)
 }
 
@@ -250,7 +251,7 @@ func (r *reader) zone(path, name string) *time.Location {
 	zone, err := time.LoadLocation(name)
 	if err != nil || zone == time.Local {
 		r.problems.Check(false, path, name, `the name of a time zone, such as "Europe/Berlin"`)
-		return nil
+		return time.UTC
 	}
 	return zone
 }
