@@ -35,11 +35,10 @@ import (
 // maxInFlight is the greatest number of creates in flight, of all ScaledJobs together.
 const maxInFlight = 64
 
-// The lease and its events are in the operator's own namespace.
+// The lease is in the operator's own namespace.
 //
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=redis-operator,resources=leases,verbs=create
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=redis-operator,resources=leases,resourceNames=redis-operator,verbs=get;update
-// +kubebuilder:rbac:groups="",namespace=redis-operator,resources=events,verbs=create
 
 // Run returns nil when the context has ended and all work is done.
 func (o *options) Run(ctx context.Context, log *slog.Logger) error {
