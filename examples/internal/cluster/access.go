@@ -55,7 +55,8 @@ const maxInFlight = 64
 
 // Clients returns a client of Kubernetes' own resources, and a client of custom resources,
 // with a timeout for each request. They change nothing while mayAct reports false, such as
-// after the lease has ended: a process that was stopped would go on where it was.
+// after the lease has ended: a process that was stopped would go on where it was. A nil
+// mayAct means always.
 func Clients(config *rest.Config, mayAct func() bool) (kubernetes.Interface, dynamic.Interface, error) {
 	limit := client.NewLimit(maxInFlight)
 	limit.MayAct = mayAct
