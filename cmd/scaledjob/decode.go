@@ -44,7 +44,6 @@ func decode(s source, into any, check func() error, help string) error {
 		if len(d.problems) == 0 {
 			return fmt.Errorf("%s: %w", s.name, plain(err))
 		}
-		reflect.ValueOf(into).Elem().SetZero()
 		data, err := jsonOf(root) // without the wrong values
 		if err == nil {
 			err = json.Unmarshal(data, into)
@@ -98,7 +97,6 @@ func (d *decoder) value(n *yaml.Node, t reflect.Type, path string) {
 	v := reflect.New(t)
 	opaque := reflects[json.Unmarshaler](v) || reflects[encoding.TextUnmarshaler](v)
 	switch {
-	case n.Tag == "!!null" && !opaque:
 	case t.Kind() == reflect.Struct && n.Kind == yaml.MappingNode && !opaque:
 		d.fields(n, t, path)
 	case t.Kind() == reflect.Slice && n.Kind == yaml.SequenceNode && !opaque:
