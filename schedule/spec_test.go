@@ -30,10 +30,16 @@ func TestValidate(t *testing.T) {
 	require.NoError(t, schedule.Validate(s))
 	s.After = append(s.After, schedule.Dependency{Job: "a", Outcome: schedule.Failed})
 	require.NoError(t, schedule.Validate(s))
+	for _, c := range []schedule.Concurrency{"", schedule.Allow, schedule.Wait, schedule.Forbid, schedule.Replace} {
+		s.Concurrency = c
+		require.NoError(t, schedule.Validate(s))
+	}
 
-	err := schedule.Validate(schedule.Spec{MaxWaiting: -1, After: []schedule.Dependency{{}, {Job: "a", Outcome: "ok"}, after("b")[0], after("b")[0]}})
+	err := schedule.Validate(schedule.Spec{MaxWaiting: -1, StartingDeadline: -1, Concurrency: "allow", After: []schedule.Dependency{{}, {Job: "a", Outcome: "ok"}, after("b")[0], after("b")[0]}})
 	require.EqualError(t, err, strings.Join([]string{
 		`UID: found nothing; use the UID of the job`,
+		`Concurrency: found "allow"; use Allow, Wait, Forbid or Replace`,
+		`StartingDeadline: found -1ns; use a duration of 0 or more`,
 		`MaxWaiting: found -1; use 0 or more`,
 		`After[0].Job: found nothing; use the name of another job`,
 		`After[0].Outcome: found nothing; use succeeded, failed or any`,
@@ -59,11 +65,13 @@ func TestValidateDependencies(t *testing.T) {
 	require.Equal(t, []string{"b", "d", "c"}, cycle.Jobs)
 }
 
-func TestCycles(t *testing.T) { rapid.Check(t, propCycles) }
-func FuzzCycles(f *testing.F) { premise.Seeded(f, propCycles) }
+func TestCycles(t *testing.T) {
+	premise.CheckN(t, 1000, propCycles, premise.Least{"a cycle": 0.2, "no cycle": 0.2, "a cycle of two jobs or more": 0.1})
+}
+func FuzzCycles(f *testing.F) { premise.Fuzz(f, propCycles) }
 
 // There is an error if and only if a job comes after itself, and each cycle is one.
-func propCycles(t *rapid.T) {
+func propCycles(t *rapid.T, c *premise.Counts) {
 	jobs := map[string][]schedule.Dependency{}
 	edges := rapid.SliceOfN(rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f"}), 2, 2), 0, 9).Draw(t, "edges")
 	reach := map[[2]string]bool{}
@@ -81,11 +89,15 @@ func propCycles(t *rapid.T) {
 			}
 		}
 	}
-	cyclic := false
+	cyclic, longer := false, false
 	for pair := range reach {
 		cyclic = cyclic || pair[0] == pair[1]
+		longer = longer || pair[0] != pair[1] && reach[[2]string{pair[1], pair[0]}]
 	}
 	err := schedule.ValidateDependencies(jobs)
+	c.Note("a cycle", cyclic)
+	c.Note("no cycle", !cyclic)
+	c.Note("a cycle of two jobs or more", longer)
 	require.Equal(t, cyclic, err != nil, "%s: %v", direct, err)
 	if err == nil {
 		return
