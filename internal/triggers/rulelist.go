@@ -743,13 +743,17 @@ func dynamoValues(c *checker) (string, string, string) {
 	return "", "", ""
 }
 
-// connection finds a connection string of another form. A word without signs in a Secret is a
-// placeholder.
+// placeholder reports whether a value of a variable or Secret is a word without signs.
+func placeholder(v Value, name string) bool {
+	return v.Key != name && !strings.ContainsAny(v.Text, ":/=@")
+}
+
+// connection finds a connection string of another form.
 func connection(name, form, pattern string) check {
 	accepted := regexp.MustCompile(pattern)
 	return func(c *checker) (string, string, string) {
 		v := c.get(name)
-		if v.State != Known || accepted.MatchString(v.Text) || v.Key != name && !strings.ContainsAny(v.Text, ":/=@") {
+		if v.State != Known || accepted.MatchString(v.Text) || placeholder(v, name) {
 			return "", "", ""
 		}
 		return v.Key, name + " is not a connection string", "Write it as " + form
@@ -780,7 +784,7 @@ func sumologicRow(c *checker) (string, string, string) {
 func rabbitHostOf(protocol string) check {
 	return func(c *checker) (string, string, string) {
 		v := c.get("host")
-		if scheme, _, _ := strings.Cut(v.Text, "://"); v.State == Known && c.is("protocol", protocol) && scheme != protocol && scheme != protocol+"s" {
+		if scheme, _, _ := strings.Cut(v.Text, "://"); v.State == Known && !placeholder(v, "host") && c.is("protocol", protocol) && scheme != protocol && scheme != protocol+"s" {
 			return v.Key, "the protocol is " + protocol + ", and host has another scheme or none", fmt.Sprintf("Write a host that begins with %s://, or another protocol", protocol)
 		}
 		return "", "", ""
