@@ -93,10 +93,11 @@ func (c *collector) others(all documents) {
 		if strings.HasSuffix(kind, "TriggerAuthentication") {
 			c.excluded(d)
 		}
-		name := strings.Join([]string{kind, d.text("metadata", "namespace"), d.text("metadata", "name")}, "/")
+		// Files may belong to different clusters.
+		name := strings.Join([]string{d.file, kind, d.text("metadata", "namespace"), d.text("metadata", "name")}, "/")
 		if first, ok := seen[name]; ok && d.text("metadata", "name") != "" {
 			c.add(duplicateObject, d.at("metadata", "name"), "Delete one of the two, or merge them",
-				effect{text: fmt.Sprintf("another %s has this name (%s:%d): the one that is applied last wins", kind, first.file, first.line)})
+				effect{text: fmt.Sprintf("line %d has another %s of this name: the one that is applied last wins", first.line, kind)})
 		}
 		seen[name] = d.at("metadata", "name")
 	}

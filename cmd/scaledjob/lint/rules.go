@@ -34,7 +34,7 @@ var (
 	notAString      = Rule{"not-a-string", Error, "a number or boolean needs quotes, because the field is a string"}
 	fieldMissing    = Rule{"missing-field", Error, "a required field has no value, such as a name, the template, the containers or the triggers"}
 	inTemplate      = Rule{"template-rejected", Error, "the API server rejects the Jobs: a field of the Job or of its template has a value that Kubernetes does not allow"}
-	duplicateObject = Rule{"duplicate-object", Warning, "two documents hold the same object: the one that is applied last wins"}
+	duplicateObject = Rule{"duplicate-object", Warning, "two documents of a file hold the same object: the one that is applied last wins"}
 	unknownIgnore   = Rule{"unknown-ignore", Warning, "a scaledjob:ignore comment names a rule that does not exist"}
 )
 
