@@ -68,7 +68,13 @@ func parse(kubeconfig []byte) (context string, config *rest.Config, err error) {
 	if err != nil {
 		return file.CurrentContext, nil, err
 	}
-	return file.CurrentContext, config, withoutUser(config)
+	if err := withoutUser(config); err != nil {
+		return file.CurrentContext, nil, err
+	}
+	if _, err := rest.HTTPClientFor(config); err != nil { // such as for its certificates
+		return file.CurrentContext, nil, err
+	}
+	return file.CurrentContext, config, nil
 }
 
 // Check returns an error if the current cluster of the kubeconfig has a URL that cannot be
@@ -150,7 +156,11 @@ func refuse(file *clientcmdapi.Config) error {
 
 // checkName returns an error if a cluster cannot have that name.
 func checkName(name string) error {
-	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
+	problems := validation.IsDNS1123Subdomain(name)
+	if most := validation.DNS1123SubdomainMaxLength - len(suffix); len(name) > most { // with suffix it is a key of the Secret
+		problems = []string{validation.MaxLenError(most)}
+	}
+	if len(problems) > 0 {
 		return fmt.Errorf("member %q: %s", name, strings.Join(problems, "; "))
 	}
 	return nil
