@@ -271,6 +271,7 @@ func TestCauses(t *testing.T) {
 	require.Equal(t, ": x", c.of("a", api.NotReady, errors.New("y")))
 	require.Empty(t, c.of("a", api.Ready, nil))
 	require.Equal(t, ": y", c.of("a", api.NotReady, errors.New("y")))
+	require.Len(t, c.of("b", api.NotReady, errors.New(strings.Repeat("x", 1<<20))), len(": ")+1024, "so that the status can be stored")
 }
 
 // An object's events tell a reason when it begins, and that a former member is released.

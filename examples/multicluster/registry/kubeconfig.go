@@ -68,7 +68,7 @@ func parse(kubeconfig []byte) (context string, config *rest.Config, err error) {
 	if err != nil {
 		return file.CurrentContext, nil, err
 	}
-	if err := withoutUser(config); err != nil {
+	if err := errors.Join(withoutUser(config), guard(config)); err != nil {
 		return file.CurrentContext, nil, err
 	}
 	if _, err := rest.HTTPClientFor(config); err != nil { // such as for its certificates
@@ -193,11 +193,11 @@ func proxyOf(config *rest.Config) (string, error) {
 	if config.Proxy == nil {
 		return "", nil
 	}
-	request, err := http.NewRequest(http.MethodGet, config.Host, nil)
+	base, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
 		return "", errors.New("the server's URL is invalid")
 	}
-	proxy, err := config.Proxy(request)
+	proxy, err := config.Proxy(&http.Request{URL: base})
 	if err != nil || proxy == nil {
 		return "", err
 	}
