@@ -2,12 +2,15 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -16,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/rest"
 
@@ -348,6 +352,31 @@ func TestWriteOfAnObjectThatIsGone(t *testing.T) {
 	p := &poller{kind: &kind{controller: &controller{clients: clients{dynamic: fake.NewSimpleDynamicClient(runtime.NewScheme())}}, resource: api.Jobs}, seen: u}
 	require.True(t, apierrors.IsNotFound(p.write(t.Context(), map[string]any{"runningJobs": 1})))
 	require.Empty(t, p.written, "so that the next poll tries again")
+}
+
+type hanging struct{}
+
+func (hanging) RoundTrip(r *http.Request) (*http.Response, error) {
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+// A hub cluster that does not answer ends no poll for good.
+func TestHubHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, err := dynamic.NewForConfig(&rest.Config{Transport: hanging{}})
+		require.NoError(t, err)
+		p := &poller{kind: &kind{controller: &controller{clients: clients{dynamic: client}}, resource: api.Jobs}, seen: &unstructured.Unstructured{Object: map[string]any{}}}
+		p.seen.SetName("work")
+		j := &job{poller: p}
+		for name, request := range map[string]func(context.Context) error{
+			"status": func(ctx context.Context) error { return p.write(ctx, 1) }, "finalizer": j.finalize, "release": j.release,
+		} {
+			begin := time.Now()
+			require.ErrorIs(t, request(t.Context()), context.DeadlineExceeded, name)
+			require.Equal(t, homeTimeout, time.Since(begin))
+		}
+	})
 }
 
 // A stored checkpoint of an unknown version is an error, and is not overwritten.
