@@ -322,6 +322,7 @@ func TestCommandsTellNoPassword(t *testing.T) {
 			status, said := execute(t, args...)
 			require.Equal(t, 1, status)
 			require.NotContains(t, said, "s3cret", args[0])
+			require.NotContains(t, said, "user:", args[0])
 		}
 	}
 }

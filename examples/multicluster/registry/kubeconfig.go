@@ -68,7 +68,7 @@ func parse(kubeconfig []byte) (context string, config *rest.Config, err error) {
 	if err != nil {
 		return file.CurrentContext, nil, err
 	}
-	if err := errors.Join(withoutUser(config), guard(config)); err != nil {
+	if err := errors.Join(WithoutUser(config), guard(config)); err != nil {
 		return file.CurrentContext, nil, err
 	}
 	if _, err := rest.HTTPClientFor(config); err != nil { // such as for its certificates
@@ -101,10 +101,10 @@ func Check(file *clientcmdapi.Config) error {
 	return problems.Err()
 }
 
-// withoutUser removes user and password from the server's URL, which is printed in logs,
+// WithoutUser removes user and password from the server's URL, which is printed in logs,
 // lists and errors, and sends them with each request instead, unless there are
 // other credentials.
-func withoutUser(config *rest.Config) error {
+func WithoutUser(config *rest.Config) error {
 	if !strings.Contains(config.Host, "@") {
 		return nil
 	}
@@ -169,7 +169,7 @@ func checkName(name string) error {
 // kubeconfig returns a kubeconfig with a token, for the server of config and by its proxy.
 func kubeconfig(name, token string, config *rest.Config) ([]byte, error) {
 	config = rest.CopyConfig(config)
-	if err := withoutUser(config); err != nil {
+	if err := WithoutUser(config); err != nil {
 		return nil, err
 	}
 	proxy, err := proxyOf(config)
