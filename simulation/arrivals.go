@@ -3,6 +3,7 @@ package simulation
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -140,12 +141,43 @@ func (s *source) thin(end float64) float64 {
 	}
 }
 
+// over returns the items per second on average and at the highest, from the start until a
+// time.
+func (a *Arrivals) over(until Duration) (mean, highest float64) {
+	switch {
+	case len(a.Rates) == 0:
+		return 0, 0
+	case a.Pattern == Bursts:
+		bursts := math.Ceil(float64(until) / float64(a.Rates[0].Per))
+		mean = bursts * a.Rates[0].Items / until.seconds()
+		return mean, mean
+	case a.Pattern != Daily:
+		mean = a.Rates[0].perNanosecond() * float64(second)
+		return mean, mean
+	}
+	const day = float64(24 * time.Hour)
+	days, rest := math.Floor(float64(until)/day), math.Mod(float64(until), day)
+	items, step := 0.0, day/float64(len(a.Rates))
+	add := func(times, from, to float64) {
+		if times > 0 && from < to {
+			items += times * (a.curve(from) + a.curve(to)) / 2 * (to - from)
+			highest = max(highest, a.curve(from), a.curve(to))
+		}
+	}
+	for i := range a.Rates {
+		from, to := float64(i)*step, float64(i+1)*step
+		add(days, from, to)
+		add(1, from, min(to, rest))
+	}
+	return items / until.seconds(), highest * float64(second)
+}
+
 // curve is the rate at a time of day, in items for each nanosecond.
-func (s *source) curve(at float64) float64 {
-	n := len(s.Rates)
+func (a *Arrivals) curve(at float64) float64 {
+	n := len(a.Rates)
 	days := at / float64(24*time.Hour)
 	place := (days - float64(int64(days))) * float64(n)
 	i := min(int(place), n-1)
-	from, to := s.Rates[i].perNanosecond(), s.Rates[(i+1)%n].perNanosecond()
+	from, to := a.Rates[i].perNanosecond(), a.Rates[(i+1)%n].perNanosecond()
 	return from + (to-from)*(place-float64(i))
 }

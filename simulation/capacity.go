@@ -80,7 +80,7 @@ func (s *Scenario) Capacity() Capacity {
 		each := float64(c.ItemsPerJob)
 		lasts := c.Startup + each*c.Service
 		c.Needed = c.Arrivals / each * lasts
-		c.Places = c.Arrivals / each * s.occupied(lasts, c.Interval)
+		c.Places = max(c.Needed, c.Arrivals/each*s.occupied(lasts, c.Interval)) // samples may miss long times
 	}
 	c.Utilization = c.Places / float64(c.Max)
 	c.SufficientMax = int64(math.Ceil(min(c.Places/sufficient, math.MaxInt32) - 1e-9))
@@ -108,30 +108,35 @@ func (s *Scenario) maxJobs() int64 {
 	return min(most, capacity)
 }
 
-// load returns the arrivals of a queue in items per second, on average and at the
-// highest point of a day, and the mean seconds of work for an item.
+// load returns the arrivals of a queue in items per second, on average over the time in
+// which items arrive and at the highest point of a day, and the mean seconds of work for an
+// item. That time is at least a polling interval.
 func (s *Scenario) load(q *Queue) (rate, highest, service float64) {
 	service = q.Service.mean()
-	if len(q.Trace) > 0 {
-		items, work := 0.0, 0.0
-		for _, a := range q.Trace {
-			n, each := float64(max(1, a.Items)), service
-			if a.Service > 0 {
-				each = a.Service.seconds()
-			}
-			items += n
-			work += n * each
+	arrivals, _ := s.times()
+	settings := s.settings()
+	lasts := max(arrivals, settings.interval())
+	if len(q.Trace) == 0 {
+		rate, highest = q.Arrivals.over(lasts)
+		return rate, highest, service
+	}
+	items, work := 0.0, 0.0
+	for _, a := range q.Trace {
+		if a.At >= arrivals {
+			continue
 		}
-		arrivals, _ := s.times()
-		rate = items / arrivals.seconds()
-		return rate, rate, work / items
+		n, each := float64(max(1, a.Items)), service
+		if a.Service > 0 {
+			each = a.Service.seconds()
+		}
+		items += n
+		work += n * each
 	}
-	for _, r := range q.Arrivals.Rates {
-		each := r.Items / r.Per.seconds()
-		rate += each / float64(len(q.Arrivals.Rates))
-		highest = max(highest, each)
+	if items == 0 {
+		return 0, 0, service
 	}
-	return rate, highest, service
+	rate = items / lasts.seconds()
+	return rate, rate, work / items
 }
 
 // repetition is the factor by which failures prolong the work on an item. A pod fails at
@@ -167,27 +172,42 @@ func (s *Scenario) occupied(lasts, interval float64) float64 {
 func (s *Scenario) lifetimes() func() Duration {
 	random := rand.New(rand.NewPCG(1, 1))
 	startup := newSampler(s.Jobs.Startup, random)
-	var services []sampler
-	var shares []float64
+	arrivals, _ := s.times()
+	services, rows, shares := make([]sampler, len(s.Queues)), make([][]float64, len(s.Queues)), make([]float64, len(s.Queues))
 	all := 0.0
 	for i := range s.Queues {
-		rate, _, _ := s.load(&s.Queues[i])
+		q := &s.Queues[i]
+		rate, _, _ := s.load(q)
 		all += rate
-		services, shares = append(services, newSampler(s.Queues[i].Service, random)), append(shares, all)
+		services[i], rows[i], shares[i] = newSampler(q.Service, random), q.rows(arrivals), all
 	}
 	return func() Duration {
 		lasts := startup.draw()
 		for range s.Jobs.itemsPerJob() {
 			at := random.Float64() * all
-			i := slices.IndexFunc(shares, func(share float64) bool { return at < share })
-			q, service := &s.Queues[max(0, i)], services[max(0, i)].draw()
-			if n := len(q.Trace); n > 0 {
-				service = cmp.Or(q.Trace[random.IntN(n)].Service, service)
+			i := max(0, slices.IndexFunc(shares, func(share float64) bool { return at < share }))
+			service := services[i].draw()
+			if n := len(rows[i]); n > 0 {
+				row, _ := slices.BinarySearch(rows[i], (1-random.Float64())*rows[i][n-1])
+				service = cmp.Or(s.Queues[i].Trace[min(row, n-1)].Service, service)
 			}
 			lasts = min(lasts+service, longest)
 		}
 		return lasts
 	}
+}
+
+// rows returns, for each row of the trace, the items of the row and of those before it that
+// arrive until a time.
+func (q *Queue) rows(until Duration) []float64 {
+	sums, sum := make([]float64, len(q.Trace)), 0.0
+	for i, a := range q.Trace {
+		if a.At < until {
+			sum += float64(max(1, a.Items))
+		}
+		sums[i] = sum
+	}
+	return sums
 }
 
 // varies reports whether Jobs do not all last the same time.

@@ -29,6 +29,7 @@ func steady(perMinute float64, service, startup simulation.Duration, most int32)
 func TestCapacityText(t *testing.T) {
 	drains := func(s *scenario) { s.Jobs.DrainQueue = true }
 	daily := func(s *scenario) {
+		s.Duration = 24 * hour
 		s.Queues[0].Arrivals = simulation.Arrivals{Pattern: simulation.Daily, Rates: []simulation.Rate{{Items: 1, Per: minute}, {Items: 5, Per: minute}}}
 	}
 	for _, tt := range []struct {
@@ -55,6 +56,27 @@ func TestCapacityText(t *testing.T) {
 			s.Queues[0].Trace = []simulation.Arrival{{Items: 60, Service: 2 * minute}, {At: 30 * minute, Items: 60, Service: 4 * minute}}
 			s.Duration = hour
 		}, "Load: 2/m x 3m = 6 Jobs at work, 6 with startup; maximum 100. Fine: 6 % of the maximum is used."},
+		{6, 60 * second, 0, 10, func(s *scenario) { // all at once
+			s.Queues[0].Arrivals, s.Duration = simulation.Arrivals{}, 0
+			s.Queues[0].Trace = []simulation.Arrival{{Items: 6}}
+		}, "Load: 12/m x 60s = 12 Jobs at work, 12 with startup; maximum 10. Saturated: the queue grows by 120 items an hour; a maximum of 14 is enough."},
+		{6, 60 * second, 0, 10, func(s *scenario) { // a trace that the duration cuts
+			s.Queues[0].Arrivals = simulation.Arrivals{}
+			s.Queues[0].Trace = []simulation.Arrival{{Items: 60}, {At: 4 * hour, Items: 6000, Service: hour}}
+		}, "Load: 15/h x 60s = 0.25 Jobs at work, 0.25 with startup; maximum 10. Fine: 2 % of the maximum is used."},
+		{6, 60 * second, 0, 10, func(s *scenario) { // nearly all items are of the second row
+			s.Queues[0].Arrivals, s.Duration = simulation.Arrivals{}, 10*hour
+			s.Queues[0].Trace = []simulation.Arrival{{Service: 10 * hour}, {Items: 35999}}
+		}, "Load: 1/s x 61s = 61 Jobs at work, 61 with startup; maximum 10. Saturated: the queue grows by 3010 items an hour; a maximum of 68 is enough."},
+		{6, 60 * second, 0, 10, func(s *scenario) { daily(s); s.Duration = 6 * hour },
+			"Load: 2/m x 60s = 2 Jobs at work, 2 with startup; maximum 10. Fine: 20 % of the maximum is used."},
+		{6, 60 * second, 0, 3, func(s *scenario) { daily(s); s.Duration = 6 * hour },
+			"Load: 2/m x 60s = 2 Jobs at work, 2 with startup; maximum 3. Fine: 67 % of the maximum is used."},
+		{6, 60 * second, 0, 10, func(s *scenario) { daily(s); s.Duration = 60 * hour }, // two days of 3 a minute, and half a day
+			"Load: 3/m x 60s = 3 Jobs at work, 3 with startup; maximum 10. Fine: 30 % of the maximum is used."},
+		{6, 60 * second, 0, 10, func(s *scenario) { // a single burst
+			s.Queues[0].Arrivals = simulation.Arrivals{Pattern: simulation.Bursts, Rates: []simulation.Rate{{Items: 240, Per: 24 * hour}}}
+		}, "Load: 1/m x 60s = 1 Jobs at work, 1 with startup; maximum 10. Fine: 10 % of the maximum is used."},
 	} {
 		s := steady(tt.perMinute, tt.service, tt.startup, tt.most)
 		if tt.change != nil {

@@ -28,6 +28,26 @@ type measure struct {
 	told           int64 // percent of the run, as Progress was told
 }
 
+// A podTime is an exact sum of times of pods, so that equal sums are equal numbers
+// whatever the order of events.
+type podTime struct{ seconds, nanoseconds int64 }
+
+// add adds the time of so many pods.
+func (t *podTime) add(pods int64, d Duration) {
+	t.nanoseconds += pods * int64(d%second)
+	t.seconds += pods*int64(d/second) + t.nanoseconds/int64(second)
+	t.nanoseconds %= int64(second)
+}
+
+// plus adds another sum.
+func (t *podTime) plus(o podTime) {
+	t.add(o.seconds, second)
+	t.add(o.nanoseconds, 1)
+}
+
+// float returns the sum in seconds.
+func (t *podTime) float() float64 { return float64(t.seconds) + float64(t.nanoseconds)/1e9 }
+
 // advance moves the time on. Nothing has changed since it last was.
 func (w *world) advance(to Duration) {
 	if seconds := (to - w.now).seconds(); seconds > 0 {
@@ -35,8 +55,8 @@ func (w *world) advance(to Duration) {
 		w.areaInProgress += float64(w.inProgress) * seconds
 		for i := range w.sites {
 			s := &w.sites[i]
-			s.used += float64(s.phase[working]) * seconds
-			s.idle += float64(s.idlePods()) * seconds
+			s.used.add(s.phase[working], to-w.now)
+			s.idle.add(s.idlePods(), to-w.now)
 		}
 	}
 	w.now = to
@@ -128,12 +148,14 @@ func (w *world) parts(s *Summary) {
 		s.Queues = append(s.Queues, q.counts)
 	}
 	clusters := w.clusters()
+	var used, idle podTime
 	for i := range w.sites {
 		at := &w.sites[i]
-		s.BusySeconds += at.used
-		s.IdleSeconds += at.idle
+		used.plus(at.used)
+		idle.plus(at.idle)
 		if len(w.sites) > 1 {
-			s.Clusters = append(s.Clusters, ClusterSummary{clusterName(clusters, i), at.created, at.most, at.used, at.idle})
+			s.Clusters = append(s.Clusters, ClusterSummary{clusterName(clusters, i), at.created, at.most, at.used.float(), at.idle.float()})
 		}
 	}
+	s.BusySeconds, s.IdleSeconds = used.float(), idle.float()
 }

@@ -60,6 +60,39 @@ func propFront(t *rapid.T, c *premise.Counts) {
 	}
 }
 
+// Policies under which as many Jobs work for as long cost the same, to the last digit, so
+// that only the shortest wait is optimal.
+func TestEqualCosts(t *testing.T) {
+	s := load(simulation.WaitingItems, "")
+	s.Queues[0].Arrivals = simulation.Arrivals{Pattern: simulation.Poisson, Rates: []simulation.Rate{{Items: 10, Per: minute}}}
+	s.Queues[0].Service = simulation.Distribution{Mean: 30*second + 123456789}
+	s.Jobs.Startup.Mean = 5*second + 7
+	var policies []simulation.Policy
+	for _, name := range []string{"default", "accurate", "eager"} {
+		for _, most := range []int32{6, 10, 20} {
+			for _, interval := range []int32{10, 30, 60} {
+				m := manifest{Spec: spec(name, most)}
+				m.Spec.PollingInterval = &interval
+				policies = append(policies, m.policy(1))
+			}
+		}
+	}
+	points, err := simulation.Search(s, policies, simulation.Options{})
+	require.NoError(t, err)
+	waits, equal := map[float64]bool{}, 0
+	for _, p := range points {
+		if p.Summary.JobsCreated == p.Summary.Arrived {
+			equal++
+			require.Equal(t, points[0].Summary.Cost(), p.Summary.Cost(), p.Summary.Policy)
+		}
+		if p.ParetoOptimal {
+			waits[p.Summary.Wait.P95] = true
+		}
+	}
+	require.Greater(t, equal, 20)
+	require.Len(t, waits, 1)
+}
+
 // However many run at once, the results are those of runs one by one.
 func TestCompareEqualsRuns(t *testing.T) {
 	s := load(simulation.AllItems, "")

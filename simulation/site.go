@@ -26,7 +26,7 @@ type site struct {
 
 	created    int64
 	most       int64
-	used, idle float64 // seconds of pods
+	used, idle podTime
 }
 
 func newSite(c Cluster) site {

@@ -166,8 +166,11 @@ func plainText(text string) string {
 	return text
 }
 
-// problemsOf returns the errors that were joined.
+// problemsOf returns the errors that were joined, and none of nil.
 func problemsOf(err error) []error {
+	if err == nil {
+		return nil
+	}
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok || strings.Count(err.Error(), "\n") == 0 {
 		return []error{err}

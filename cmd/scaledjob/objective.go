@@ -47,26 +47,42 @@ func (g *goal) met(s *simulation.Summary) bool {
 }
 
 // searched returns a line about the search: the cheapest policy that meets the goal, or the
-// reason why there is none.
-func searched(points []simulation.Point, g *goal) []string {
-	done := slices.DeleteFunc(slices.Clone(points), func(p simulation.Point) bool { return left(&p.Summary) > 0 })
-	cheapest := func(a, b simulation.Point) int {
-		return cmp.Compare(a.Summary.Cost(), b.Summary.Cost())
+// reason why there is none. The points are of a single seed; confirm reports whether the
+// policy of a point meets the goal under the other seeds too.
+func searched(points []simulation.Point, g *goal, confirm func(point int) (bool, error)) ([]string, error) {
+	var done, met []int
+	for i := range points {
+		if s := &points[i].Summary; left(s) == 0 {
+			done = append(done, i)
+			if g != nil && g.met(s) {
+				met = append(met, i)
+			}
+		}
+	}
+	cheaper := func(a, b int) int {
+		x, y := &points[a].Summary, &points[b].Summary
+		return cmp.Or(cmp.Compare(x.Cost(), y.Cost()), cmp.Compare(x.Wait.P95, y.Wait.P95))
 	}
 	switch {
 	case len(done) == 0:
-		return []string{fmt.Sprintf("None of %d policies tried finishes all items.", len(points))}
+		return []string{fmt.Sprintf("None of %d policies tried finishes all items.", len(points))}, nil
 	case g == nil:
-		return nil
-	}
-	met := slices.DeleteFunc(slices.Clone(done), func(p simulation.Point) bool { return !g.met(&p.Summary) })
-	if len(met) == 0 {
-		best := slices.MinFunc(done, func(a, b simulation.Point) int {
-			return cmp.Compare(g.value(&a.Summary.Wait), g.value(&b.Summary.Wait))
-		})
+		return nil, nil
+	case len(met) == 0:
+		best := &points[slices.MinFunc(done, func(a, b int) int {
+			return cmp.Compare(g.value(&points[a].Summary.Wait), g.value(&points[b].Summary.Wait))
+		})].Summary
 		return []string{fmt.Sprintf("None of %d policies tried meets %s: %s comes closest, at %s.",
-			len(points), g.text, best.Summary.Policy, span(g.value(&best.Summary.Wait)))}
+			len(points), g.text, best.Policy, span(g.value(&best.Wait)))}, nil
 	}
-	best := slices.MinFunc(met, cheapest)
-	return []string{fmt.Sprintf("Cheapest of %d policies that meet %s: %s, at %s of Job time.", len(met), g.text, best.Summary.Policy, span(best.Summary.Cost()))}
+	slices.SortStableFunc(met, cheaper)
+	for _, i := range met {
+		if ok, err := confirm(i); err != nil {
+			return nil, err
+		} else if ok {
+			best := &points[i].Summary
+			return []string{fmt.Sprintf("Cheapest of %d policies that meet %s: %s, at %s of Job time.", len(met), g.text, best.Policy, span(best.Cost()))}, nil
+		}
+	}
+	return []string{fmt.Sprintf("None of %d policies tried meets %s under every seed; %d do under the first.", len(points), g.text, len(met))}, nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -15,6 +16,7 @@ func TestObjective(t *testing.T) {
 		p.Summary.Policy, p.Summary.Arrived, p.Summary.Done, p.Summary.Wait.P95, p.Summary.BusySeconds = name, 10, done, wait, cost
 		return p
 	}
+	always := func(int) (bool, error) { return true, nil }
 	points := []simulation.Point{point("cheap", 200, 10, 9), point("slow", 120, 20, 10), point("fast", 60, 90, 10), point("good", 90, 30, 10)}
 	for text, want := range map[string]string{
 		"":          "",
@@ -25,9 +27,28 @@ func TestObjective(t *testing.T) {
 	} {
 		g, err := parseGoal(text)
 		require.NoError(t, err)
-		require.Equal(t, want, strings.Join(searched(points, g), "\n"))
+		lines, err := searched(points, g, always)
+		require.NoError(t, err)
+		require.Equal(t, want, strings.Join(lines, "\n"))
 	}
-	require.Equal(t, []string{"None of 1 policies tried finishes all items."}, searched(points[:1], nil))
+	lines, err := searched(points[:1], nil, always)
+	require.NoError(t, err)
+	require.Equal(t, []string{"None of 1 policies tried finishes all items."}, lines)
+	// Of equally cheap policies it is the one with the shortest wait. A policy that does not meet
+	// the objective under another seed is passed over.
+	g, err := parseGoal("p95<2m")
+	require.NoError(t, err)
+	points = append(points, point("better", 80, 30, 10))
+	for but, want := range map[string]string{
+		"": "Cheapest of 3 policies that meet p95<2m: better, at 30.0s of Job time.", "better": "Cheapest of 3 policies that meet p95<2m: good, at 30.0s of Job time.",
+		"good better fast": "None of 5 policies tried meets p95<2m under every seed; 3 do under the first.",
+	} {
+		lines, err := searched(points, g, func(i int) (bool, error) { return !strings.Contains(but, points[i].Summary.Policy), nil })
+		require.NoError(t, err)
+		require.Equal(t, []string{want}, lines)
+	}
+	_, err = searched(points, g, func(int) (bool, error) { return false, os.ErrClosed })
+	require.ErrorIs(t, err, os.ErrClosed)
 	for _, wrong := range []string{"p95", "p95<", "p95<2", "p90<2m", "<2m", "p95>2m", "p95<-2m"} {
 		_, err := parseGoal(wrong)
 		require.ErrorContains(t, err, "--objective", wrong)

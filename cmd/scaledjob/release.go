@@ -68,7 +68,11 @@ func (r release) String() string {
 func (r release) MarshalText() ([]byte, error) { return []byte(r.name()), nil }
 
 // UnmarshalJSON reads a release. It must be a string: YAML reads 2.20 as the number 2.2.
+// A null is ignored.
 func (r *release) UnmarshalJSON(data []byte) error {
+	if string(data) == "null" {
+		return nil
+	}
 	var text string
 	if err := json.Unmarshal(data, &text); err != nil {
 		return fmt.Errorf("release %s: not a string; use quotes, such as \"2.20\"", data)

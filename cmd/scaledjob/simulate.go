@@ -57,7 +57,7 @@ type simulate struct {
 }
 
 // worldly are the flags that a scenario file replaces.
-var worldly = []string{"arrivals", "trace", "trace-as", "service", "startup", "duration", "metric", "acknowledge", "items-per-job", "seed",
+var worldly = []string{"arrivals", "trace", "trace-as", "service", "startup", "duration", "metric", "acknowledge", "name", "items-per-job", "seed",
 	"release", "target", "polling-interval", "metric-age", "list-age", "fault", "jobs"}
 
 func newSimulate() *cobra.Command {
@@ -107,7 +107,7 @@ Without -o a table and a verdict are printed; -o writes a report that needs no n
 	flags.StringVar(&s.traceAs, "trace-as", "", "`rate|counter`: meaning of a Prometheus series; by default from its name")
 	flags.StringVar(&s.service, "service", "30s", "how long a Job works on an item: a `time` or distribution")
 	flags.StringVar(&s.startup, "startup", "5s", "how long a pod takes to start: a `time` or distribution")
-	flags.DurationVar(&s.duration, "duration", time.Hour, "`time` for which items arrive; with --trace, until its end")
+	flags.DurationVar(&s.duration, "duration", time.Hour, "`time` for which items arrive; with --trace, by default until its end")
 	flags.StringVar(&s.metric, "metric", "", "what the triggers count: `all|waiting`, with or without the items being worked on; by default from the manifest")
 	flags.DurationVar(&s.interval, "polling-interval", 0, "`time` from poll to poll; by default that of the manifest")
 	flags.DurationVar(&s.metricAge, "metric-age", 0, "age of a metric when a poll reads it, a `time`")
@@ -159,12 +159,10 @@ func (s *simulate) run(ctx context.Context, c *cobra.Command) error {
 		return err
 	}
 	bar := progress(c.ErrOrStderr())
+	stop := func(float64) error { return ctx.Err() }
 	o := simulation.Options{Progress: func(part float64) error {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
 		bar(part)
-		return nil
+		return stop(part)
 	}}
 	if s.seeds < 1 {
 		return usagef("--seeds %d: use 1 or more", s.seeds)
@@ -196,7 +194,14 @@ func (s *simulate) run(ctx context.Context, c *cobra.Command) error {
 		if r.Points, err = simulation.Search(scenario.Scenario, built, o); err != nil {
 			return err
 		}
-		r.Verdict = append(r.Verdict, searched(r.Points, goal)...)
+		lines, err := searched(r.Points, goal, func(i int) (bool, error) {
+			runs, err := simulation.Replicate(scenario.Scenario, built[i:i+1], s.seeds, simulation.Options{Progress: stop, SummaryOnly: true})
+			return err == nil && !slices.ContainsFunc(runs[0], func(r simulation.Result) bool { return !goal.met(&r.Summary) }), err
+		})
+		if err != nil {
+			return err
+		}
+		r.Verdict = append(r.Verdict, lines...)
 	}
 	return write(c.OutOrStdout(), r)
 }
@@ -208,7 +213,7 @@ func repeated(c *cobra.Command) string {
 		if strings.ContainsFunc(text, func(r rune) bool {
 			return !strings.ContainsRune("-_./:=,@%+", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r)
 		}) {
-			text = "'" + strings.ReplaceAll(text, "'", `'\\''`) + "'"
+			text = "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 		}
 		words = append(words, text)
 	}
@@ -320,7 +325,10 @@ func (s *simulate) read(stdin io.Reader) (*scenario, error) {
 			return nil, err
 		}
 		s.began = began
-		scenario.Queues[0].Trace, scenario.Duration = trace, 0
+		scenario.Queues[0].Trace = trace
+		if !s.changed("duration") {
+			scenario.Duration = 0
+		}
 	}
 	if s.listAge != 0 {
 		scenario.Clusters = []simulation.Cluster{{ListAge: simulation.Duration(s.listAge)}}

@@ -260,9 +260,18 @@ func (s *scenario) check() error {
 	built, err := s.Policy.build(len(s.Clusters))
 	problems.Join("", err)
 	if s.Scenario.Policy = built; err != nil {
-		s.Scenario.Policy = simulation.Scaling{} // its problems are known
+		s.Scenario.Policy = simulation.Scaling{StuckAfter: s.Policy.StuckAfter} // its other problems are known
 		if len(s.Clusters) > 1 {
 			s.Scenario.Policy = simulation.Placement{}
+		}
+	}
+	if r := s.Policy.Release; r.profile != nil {
+		of := "nothing under " + r.String() + ", or release: spec"
+		problems.Check(s.Policy.StuckAfter == nil, "policy.stuckAfter", s.Policy.StuckAfter, of)
+		problems.Check(!s.Policy.SubtractPending, "policy.subtractPending", true, of)
+		problems.Check(!s.Policy.MinAsFloor, "policy.minAsFloor", true, of)
+		if s.Policy.Placement != nil {
+			problems.Add(field.Error{Path: "policy.placement", Found: "a placement", Fix: of})
 		}
 	}
 	problems.Join("", s.Validate())

@@ -22,6 +22,8 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/scaledjob/scaledjob/simulation"
 )
 
 const workload = "simulate -f testdata/manifest.yaml --arrivals poisson:0.3/s --service exp:45s --startup 20s --duration 20m "
@@ -100,7 +102,7 @@ func TestScenarioFile(t *testing.T) {
 	}
 	for from, to := range map[string][2]string{
 		"exp:30s": {"exp:30", "is no duration"}, "maxDeliveries: 3": {"maxDeliveries: -3", "use 0 or more"},
-		"staleness": {"stalenes", `unknown field "stalenes"`}, "backoffLimit: 6": {"backoffLimit: x", ": jobs.backoffLimit: found a string\n"},
+		"staleness": {"stalenes", `unknown field "stalenes"`}, "backoffLimit: 6": {"backoffLimit: x", ": jobs.backoffLimit: found \"x\"; use a whole number\n"},
 		"release: spec ": {"release: kedo ", `unknown release "kedo"; use 2.0 to`}, "capacity: 20": {"capacity: -1", "clusters[0].capacity"},
 	} {
 		status, _, said := play(strings.Replace(help, from, to[0], 1))
@@ -112,9 +114,49 @@ func TestScenarioFile(t *testing.T) {
 	_, _, said = play(both)
 	require.Equal(t, 2, strings.Count(said, file+":"), "all at once")
 	_, _, said = play("")
-	require.Contains(t, said, "nothing in it")
+	require.Contains(t, said, "empty; see scaledjob simulate --help-scenario")
 	_, _, said = play("queues: [")
 	require.Contains(t, said, file+":1: not YAML")
+}
+
+// A scenario's errors come all at once, each at the line of its own value: of the wrong
+// types, the unknown fields and the values that make no sense. No error is about a value
+// that could not be read.
+func TestScenarioErrors(t *testing.T) {
+	for text, want := range map[string][]string{
+		"name: 30x\nduration: 1h\nqueues:\n- arrivals: poisson:1/s\n  service: 30x\n": {`5: queues[0].service: "30x" is no duration: want`},
+		"duration: 90\nstaleness: 5s\nqueues:\n- arrivals: poisson:1/s\n  staleness: 3s\n  bogus: 1\njobs:\n  staleness: 1s\n  backof: 3\n  backoffLimit: -1\n" +
+			"clusters:\n- capacity: x\n- outages: {}\nseed: -1\n": {
+			`1: duration: "90" is no duration: want`, `2: unknown field "staleness"`, `6: unknown field "bogus"`, `8: unknown field "staleness"`,
+			`9: unknown field "backof"; use backoff`, "10: jobs.backoffLimit: found -1; use 0 or more", `12: clusters[0].capacity: found "x"; use a whole number`,
+			"13: clusters[1].outages: found a map; use a list", "14: seed: found -1; use a whole number of 0 or more",
+		},
+		"duration: 1h\nqueues:\n- arrivals: poisson:1/s\n  metric: some\n- arrivals: poisson:1/q\njobs: {drainQueue: 3}\npolicy:\n  release: \"1.9\"\n" +
+			"  spec: {pollingInterval: -3,\n    maxReplicaCount: 99999999999}\n  stuckAfter: -1s\n": {
+			`4: queues[0].metric: found "some"; use all or waiting`, `5: queues[1].arrivals: "1/q" is no rate: want`, "6: jobs.drainQueue: found 3; use true or false",
+			`8: policy.release: unknown release "1.9"; use`, "9: policy.spec.pollingInterval: found -3; use 1 or more",
+			"10: policy.spec.maxReplicaCount: found 99999999999; use a whole number closer to 0", "11: policy.stuckAfter: found -1s; use 0s or more",
+		},
+		"duration: 1h\nx: &c {service: 5q,\n  target: -3}\nqueues:\n- <<: *c\n  arrivals: poisson:1/s\n- service: [1]\n  target: a\n": {
+			`2: unknown field "x"`, `2: queues[0].service: "5q" is no duration`, "5: queues[0].target: found -3; use", "7: queues[1].service: found a list; use text",
+			`8: queues[1].target: found "a"; use a number`,
+		},
+		"duration: 1h\nDuration: 2h\nqueues: [{arrivals: 'poisson:1/s'}]\njobs: 3\n": {"2: Duration: found twice; use it once", "4: jobs: found 3; use a map"},
+		"queues: [{arrivals: 'poisson:1/s'}]\nduration: 1h\n---\nname: a\n":          {"3: found a second document; use one"},
+		"[]": {"1: the document: found a list; use a map"},
+		"duration: 1h\nqueues: [{arrivals: 'poisson:1/s'}]\npolicy:\n  release: \"2.21\"\n  stuckAfter: 1m\n  minAsFloor: true\n  subtractPending: true\n  placement: {}\n": {
+			"5: policy.stuckAfter: found 1m; use nothing under KEDA 2.21.0, or release: spec", "6: policy.minAsFloor", "7: policy.subtractPending", "8: policy.placement: found a placement",
+		},
+	} {
+		file := written(t, "scenario.yaml", text)
+		status, _, said := call(t, "simulate --seeds 1 --scenario "+file, "")
+		require.Equal(t, trouble, status, text)
+		lines := strings.Split(strings.TrimSuffix(said, "\n"), "\n")
+		require.Len(t, lines, len(want), said)
+		for i := range want {
+			require.Contains(t, lines[i], "scaledjob: "+file+":"+want[i])
+		}
+	}
 }
 
 func itoa(n int) string {
@@ -256,6 +298,34 @@ func opened(t *testing.T, allocator context.Context, url string, width int64, sc
 	require.Empty(t, seen.Overlap, "at %d", width)
 	require.GreaterOrEqual(t, seen.Small, 8.0, "at %d", width)
 	require.Equal(t, map[string]string{"light": "rgb(255, 255, 255)", "dark": "rgb(22, 24, 29)"}[scheme], seen.Paper)
+}
+
+// The title of a report has the workload, and whatever does not work in it.
+func TestReportHasTheFaults(t *testing.T) {
+	page := string(simulated(t, "--fault metric:1m-2m --fault rejects:3m-4m --list-age 10s --metric-age 15s --seeds 1", "r.html"))
+	require.Contains(t, page, "redis: poisson:0.3/s, exp:45s each; for 20m; startup 20s; metric redis 15s old; metric redis unreadable from 1m to 2m; "+
+		"list of Jobs of the cluster 10s old; cluster rejects from 3m to 4m; rules of KEDA 2.21.0; 1 seeds from 1.")
+	s := simulation.Scenario{Clusters: []simulation.Cluster{{Name: "east", Outages: []simulation.Outage{{Until: simulation.Duration(time.Minute)}}}}}
+	s.Jobs.FailureProbability = 0.015
+	require.Equal(t, []string{"cluster east down from 0s to 1m", "pods fail at 1.5 % of the items"}, faults(&s))
+}
+
+// A shell that runs the printed command passes the same words.
+func TestRepeatedCommand(t *testing.T) {
+	for _, name := range []string{"it's.yaml", "a b.yaml", `a"b$HOME.yaml`, "~a;b&c|d*?.yaml", `a\b.yaml`} {
+		file := filepath.Join(t.TempDir(), name)
+		data, err := os.ReadFile("testdata/manifest.yaml")
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(file, data, 0o600))
+		var stdout, stderr bytes.Buffer
+		status := run(t.Context(), []string{"simulate", file, "--arrivals", "constant:1/m", "--duration", "2m", "--seeds", "1", "-o", "json"}, nil, &stdout, &stderr)
+		require.Equal(t, success, status, stderr.String())
+		var r struct{ Command string }
+		require.NoError(t, json.Unmarshal(stdout.Bytes(), &r))
+		words, err := exec.Command("sh", "-c", "printf '%s\n' "+r.Command).Output()
+		require.NoError(t, err, r.Command)
+		require.Equal(t, "scaledjob\nsimulate\n--arrivals=constant:1/m\n--duration=2m0s\n--seeds=1\n"+file+"\n", string(words))
+	}
 }
 
 // A scenario says all itself: what a flag would say instead is not passed over.

@@ -8,12 +8,8 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
-
-	"go.yaml.in/yaml/v3"
-	k8syaml "sigs.k8s.io/yaml"
 
 	"github.com/scaledjob/scaledjob/simulation"
 )
@@ -79,7 +75,8 @@ type expectation struct {
 // perTrigger is a value for each trigger, in the words of a flag: "12", "redis=12,kafka=5".
 type perTrigger string
 
-// UnmarshalJSON reads a number, a text, or an object with a value for each trigger.
+// UnmarshalJSON reads a number, a text, or an object with a value for each trigger. A null
+// is ignored.
 func (p *perTrigger) UnmarshalJSON(data []byte) error {
 	var one any
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -96,6 +93,7 @@ func (p *perTrigger) UnmarshalJSON(data []byte) error {
 		*p = perTrigger(strings.Join(all, ","))
 	case json.Number, string:
 		*p = perTrigger(fmt.Sprint(one))
+	case nil:
 	default:
 		return errors.New("found neither a value nor a value for each trigger; use 12, or {redis: 12}")
 	}
@@ -118,25 +116,9 @@ func (a *arrivals) UnmarshalJSON(data []byte) error {
 
 // readTestFile reads a test file. Relative paths in it begin at its directory.
 func readTestFile(s source) (*testFile, error) {
-	var document yaml.Node
-	if err := yaml.Unmarshal(s.data, &document); err != nil {
-		return nil, s.notYAML(0, fmt.Errorf("not YAML: %w", err))
-	}
-	if len(document.Content) == 0 {
-		return nil, fmt.Errorf("%s: empty; see scaledjob test --help", s.name)
-	}
-	data, err := k8syaml.YAMLToJSONStrict(s.data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: not YAML: %w", s.name, err)
-	}
 	f := &testFile{}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(f); err != nil {
-		return nil, fmt.Errorf("%s:%d: %w", s.name, lineOfProblem(document.Content[0], err), withNearest(err, reflect.TypeOf(f)))
-	}
-	if err := f.validate(); err != nil {
-		return nil, located(s.name, document.Content[0], err)
+	if err := decode(s, f, f.validate, "test --help"); err != nil {
+		return nil, err
 	}
 	in := func(paths []string) {
 		for i, p := range paths {

@@ -54,7 +54,10 @@ func arrivalsIn(data []byte, as string) (all []simulation.Arrival, began time.Du
 	if err != nil {
 		return nil, 0, err
 	}
-	return whole(samples), began, nil
+	if all = whole(samples); len(all) == 0 {
+		return nil, 0, errors.New(" no items; use rows with at least one item in all")
+	}
+	return all, began, nil
 }
 
 // readSamples reads the rows of a file, and the answer of Prometheus by a function.
@@ -71,14 +74,15 @@ func readSamples(name string, prometheus func(data []byte) ([]sample, error)) (s
 
 // samplesIn is readSamples for the content of a file.
 func samplesIn(data []byte, prometheus func(data []byte) ([]sample, error)) ([]sample, error) {
-	data = bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\ufeff")))
+	data = decoded(data)
+	text := bytes.TrimSpace(data)
 	switch {
-	case len(data) == 0:
+	case len(text) == 0:
 		return nil, errors.New(" the file is empty; " + traceHelp)
-	case data[0] == '[':
-		return samplesOfJSON(data)
-	case data[0] == '{':
-		return prometheus(data)
+	case text[0] == '[':
+		return samplesOfJSON(text)
+	case text[0] == '{':
+		return prometheus(text)
 	}
 	return samplesOfCSV(data)
 }
@@ -131,8 +135,8 @@ func samplesOfCSV(data []byte) (samples []sample, err error) {
 			columns = columnNames[:min(len(columnNames), len(row))]
 		}
 		s, err := sampleOf(columns, row)
-		if err != nil {
-			problems = append(problems, fmt.Errorf("%d: %w", line, err))
+		for _, problem := range problemsOf(err) {
+			problems = append(problems, fmt.Errorf("%d: %w", line, problem))
 		}
 		samples = append(samples, s)
 	}
@@ -191,32 +195,51 @@ func sampleOf(columns, row []string) (s sample, err error) {
 	return s, errors.Join(problems...)
 }
 
-// samplesOfJSON reads a list of objects with the names of the columns.
+// samplesOfJSON reads a list of objects with the names of the columns, or of times alone.
 func samplesOfJSON(data []byte) (samples []sample, err error) {
-	var rows []map[string]any
+	var rows []any
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
-	if err := d.Decode(&rows); err != nil {
+	if err := d.Decode(&rows); err != nil || d.More() {
 		return nil, fmt.Errorf(" invalid JSON; %s", traceHelp)
 	}
 	var problems []error
 	for i, row := range rows {
-		columns := slices.Sorted(maps.Keys(row))
-		values := make([]string, len(columns))
-		for k, column := range columns {
-			values[k] = fmt.Sprint(row[column])
+		s, err := sampleOfJSON(row)
+		for _, problem := range problemsOf(err) {
+			problems = append(problems, fmt.Errorf(" [%d]: %w", i, problem))
 		}
-		_, err := columnsOf(columns)
-		if err == nil {
-			var s sample
-			s, err = sampleOf(columns, values)
-			samples = append(samples, s)
-		}
-		if err != nil {
-			problems = append(problems, fmt.Errorf(" [%d]: %w", i, err))
-		}
+		samples = append(samples, s)
 	}
 	return samples, errors.Join(problems...)
+}
+
+func sampleOfJSON(row any) (s sample, err error) {
+	if _, list := row.([]any); list || row == nil {
+		return s, errors.New(`found no object; use one such as {"time": 0, "items": 1}`)
+	}
+	fields, ok := row.(map[string]any)
+	if !ok {
+		fields = map[string]any{"time": row}
+	}
+	var names, values []string
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if value := fields[name]; value != nil {
+			text, err := json.Marshal(value)
+			if err != nil {
+				return s, err
+			}
+			if quoted, ok := value.(string); ok {
+				text = []byte(quoted)
+			}
+			names, values = append(names, name), append(values, string(text))
+		}
+	}
+	columns, err := columnsOf(names)
+	if err != nil {
+		return s, err
+	}
+	return sampleOf(columns, values)
 }
 
 // samplesOfPrometheus reads the answer of a range query. A series is a counter of
@@ -395,7 +418,7 @@ func instant(text string) (at time.Duration, absolute bool, err error) {
 	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
 		return d, false, nil
 	}
-	if t, err := time.Parse(time.RFC3339Nano, strings.Replace(text, " ", "T", 1)); err == nil && t.Year() >= 1970 && t.Year() < 2262 {
+	if t, err := time.Parse(time.RFC3339Nano, strings.ToUpper(strings.Replace(text, " ", "T", 1))); err == nil && t.Year() >= 1970 && t.Year() < 2262 {
 		return time.Duration(t.UnixNano()), true, nil
 	}
 	return 0, false, fmt.Errorf("found %q; use RFC 3339 such as 2026-01-31T12:00:00Z, a Unix time, seconds since the start, or a duration such as 1m30s", text)

@@ -35,6 +35,7 @@ func TestTrace(t *testing.T) {
 	prometheus := func(metric, values string) string {
 		return `{"status":"success","data":{"resultType":"matrix","result":[{"metric":{` + metric + `},"values":[` + values + `]}]}}`
 	}
+	const timeHelp = "use RFC 3339 such as 2026-01-31T12:00:00Z, a Unix time, seconds since the start, or a duration such as 1m30s"
 	const counter = `[1700000000,"5"],[1700000010,"7"],[1700000020,"1"]`
 	for _, tt := range []struct{ text, as, want string }{
 		{"time,items,service\n0,3,\n1m30s,2,5s\n", "", "0sx3 1m30sx2/5s"},
@@ -55,7 +56,19 @@ func TestTrace(t *testing.T) {
 		{prometheus(``, `[1700000000,"0.1"],[1700000020,"0.1"],[1700000040,"0"]`), "", "0sx1 10sx1 20sx1 30sx1"},
 		{prometheus(`"__name__":"published"`, counter), "counter", "0sx1 5sx1 15sx1"},
 
+		{"\xff\xfet\x00i\x00m\x00e\x00\n\x005\x00\n\x00", "", "5sx1"},
+		{"time\n2026-01-31t12:00:00z\n2026-01-31T13:00:30+01:00\n", "", "0sx1 30sx1"},
+		{`[{"Time":500,"ITEMS":3,"service":null},{"time":600,"items":null}]`, "", "8m20sx3 10mx1"},
+		{`["2026-01-31T12:00:00Z","2026-01-31T12:01:00Z"]`, "", "0sx1 1mx1"},
+		{`[0,1.5,"1m"]`, "", "0sx1 1.5sx1 1mx1"},
+
 		{"", "", "FILE: the file is empty; " + traceHelp},
+		{"[]", "", "FILE: no items; use rows with at least one item in all"},
+		{"time,items\n0,0\n", "", "FILE: no items; use rows with at least one item in all"},
+		{"[{\"time\":5}]\n[{\"time\":9}]", "", "FILE: invalid JSON; " + traceHelp},
+		{`[{"time":null},[3],{"time":[1],"items":true}]`, "", "FILE: [0]: no column time; use time,items\nFILE: [1]: found no object; use one such as {\"time\": 0, \"items\": 1}\n" +
+			`FILE: [2]: items: found "true"; use a number of 0 to 1e9` + "\nFILE: [2]: time: found \"[1]\"; " + timeHelp},
+		{"\n\ntime,items\n1,1\nx,y\n", "", "FILE:5: time: found \"x\"; " + timeHelp + "\nFILE:5: items: found \"y\"; use a number of 0 to 1e9"},
 		{"when,items\n1,2\n", "", `FILE:1: found the column "when"; use time, items and service`},
 		{"items\n1\n", "", "FILE:1: no column time; use time,items"},
 		{"time,time\n1,1\n", "", "FILE:1: found the column time twice; use it once"},
@@ -110,6 +123,8 @@ func TestSimulateTrace(t *testing.T) {
 	status, out, said := call(t, "simulate -f testdata/manifest.yaml --service 10s --startup 0s --trace "+file+" -o json", "")
 	require.Equal(t, success, status, said)
 	require.Contains(t, out, `"arrived":5,"done":5`)
+	_, out, _ = call(t, "simulate -f testdata/manifest.yaml --service 10s --startup 0s --duration 1m --trace "+file+" -o json", "")
+	require.Contains(t, out, `"arrived":3,"done":3`, "the duration ends the trace")
 	require.NoError(t, os.WriteFile(file, []byte("time\nsoon\n"), 0o600))
 	status, _, said = call(t, "simulate -f testdata/manifest.yaml --trace "+file, "")
 	require.Equal(t, trouble, status)

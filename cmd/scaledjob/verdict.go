@@ -73,6 +73,8 @@ func (o *objective) compare(runs [][]simulation.Result) (line string, differ boo
 		switch {
 		case !d.Differs():
 			all = append(all, name(&runs[i][0])+" no difference")
+		case len(runs[i]) == 1:
+			all = append(all, fmt.Sprintf("%s %s more, under one seed", name(&runs[i][0]), o.format(d.Mean)))
 		case d.Low == d.High:
 			all = append(all, fmt.Sprintf("%s %s more", name(&runs[i][0]), o.format(d.Mean)))
 		default:

@@ -62,7 +62,8 @@ func TestDifferences(t *testing.T) {
 	}, lines)
 	b[0].Summary.Done, b[1].Summary.Done, b[2].Summary.Done = 90, 91, 89
 	require.Equal(t, "Items left undone: a 0; b 10 more (8 to 12).", differences([][]simulation.Result{a, b})[0])
-	require.Equal(t, "Wait of 95 % of the items: a 10.0s; b 10.0s more.", differences([][]simulation.Result{a[:1], b[:1]})[1])
+	require.Equal(t, "Wait of 95 % of the items: a 10.0s; b 10.0s more.", differences([][]simulation.Result{runs("a", 10, 10), runs("b", 20, 20)})[0])
+	require.Equal(t, "Wait of 95 % of the items: a 10.0s; b 10.0s more, under one seed.", differences([][]simulation.Result{a[:1], b[:1]})[1])
 }
 
 // An observer counts, from the events alone, what the troubles claim.

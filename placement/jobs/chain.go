@@ -11,6 +11,7 @@ import (
 type chain struct {
 	jobs     []int32 // all of them, the source first, then by attempt
 	attempts int32   // the highest attempt
+	deferred bool    // a duplicate is not deleted yet: its cluster is unreachable
 }
 
 // source returns the UID of the first Job of the Job's chain, which may be its own.

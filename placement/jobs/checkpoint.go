@@ -119,15 +119,15 @@ func (f *fleet) taint(c *Checkpoint) {
 		}
 		if m.registered && m.Reach == NeverReached {
 			m.unreached = m.before.Unreached
-			if m.unreached.IsZero() {
+			if m.unreached.IsZero() || m.unreached.After(f.Now) { // after, if the clock was set back
 				m.unreached = f.Now.UTC()
 			}
 		}
 	}
-	// Taints of clusters that are no members at present.
+	// Taints of clusters that are no members at present, and the stuck Jobs that count in them.
 	for name, before := range f.Checkpoint.clusters {
 		if state := before.Taint.At(f.Now); state.Level != taint.None {
-			c.clusters[name] = clusterCheckpoint{Taint: state}
+			c.clusters[name] = clusterCheckpoint{Taint: state, Counted: before.Counted}
 		}
 	}
 	c.workloads = taint.Merge(f.Checkpoint.workloads, f.Shared.Workloads, stuck).At(f.Now)

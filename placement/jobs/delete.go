@@ -19,6 +19,7 @@ func (f *fleet) deletions(chosen []int32) (all []Deletion) {
 	for _, i := range chosen {
 		j := &f.jobs[i]
 		j.deleted, j.deferred = true, f.members[j.member].Reach != Reachable
+		f.chains[j.chain].deferred = f.chains[j.chain].deferred || j.surplus && j.deferred
 		all = append(all, Deletion{f.ref(j), j.deferred})
 	}
 	return all
@@ -45,13 +46,14 @@ func (f *fleet) choose(is func(*job) bool) (chosen []int32) {
 	return chosen
 }
 
-// history returns the finished Jobs to delete, in the order of package history.
+// history returns the finished Jobs to delete, in the order of package history. A
+// replacement that has succeeded is kept, beside those, while a Job is not yet deleted for it.
 func (f *fleet) history() (chosen []int32) {
 	var finished []history.Job
 	var at []int32
 	for i := range f.jobs {
 		j := &f.jobs[i]
-		if !j.finished() {
+		if !j.finished() || j.Phase == Succeeded && f.chains[j.chain].deferred {
 			continue
 		}
 		outcome := history.Failed

@@ -44,6 +44,31 @@ func TestReplacementFinishesBetweenPolls(t *testing.T) {
 	require.Len(t, f.plan().Duplicates, 2)
 }
 
+// A replacement that has succeeded is kept beyond the limits of the history until its
+// source is deleted. Without it the source would be replaced again, and run twice.
+func TestHistoryKeepsWhatASourceWaitsFor(t *testing.T) {
+	for _, policy := range []jobs.Duplication{jobs.PreferFailover, jobs.ImmediateSourceCleanup} {
+		f := newFleet("a", "b")
+		f.Failover.Duplication = policy
+		f.History = history.Limits{Succeeded: history.Keep(0), Failed: history.Keep(0)}
+		f.has("b", 1, jobs.Pending, time.Hour)
+		f.cluster("a").Jobs = []jobs.Job{
+			{Name: "r", UID: "r", Phase: jobs.Succeeded, Finished: epoch, Replaces: jobs.Source{UID: "b-0", Attempt: 1}},
+			{Name: "other", UID: "other", Phase: jobs.Succeeded, Finished: epoch},
+			{Name: "failed", UID: "failed", Phase: jobs.Failed, Finished: epoch, Replaces: jobs.Source{UID: "b-0", Attempt: 1}},
+		}
+		f.cluster("b").Reach = jobs.Unreachable
+		d := f.plan()
+		require.Equal(t, []jobs.Deletion{{Ref: jobs.Ref{Cluster: "b", Name: "b-0", UID: "b-0"}, Deferred: true}}, d.Duplicates, policy)
+		require.Len(t, d.Finished, 2, policy)
+		require.NotContains(t, d.Finished, jobs.Deletion{Ref: jobs.Ref{Cluster: "a", Name: "r", UID: "r"}}, policy)
+		f.cluster("b").Reach = jobs.Reachable
+		d = f.plan()
+		require.Len(t, d.Duplicates, 1, policy)
+		require.Len(t, d.Finished, 3, policy)
+	}
+}
+
 // While a cluster is not listed after a restart, its stuck Jobs stay counted.
 func TestRestartKeepsWhatIsCounted(t *testing.T) {
 	f := newFleet("a")
@@ -60,6 +85,29 @@ func TestRestartKeepsWhatIsCounted(t *testing.T) {
 	f.Checkpoint = f.plan().Checkpoint
 	f.Clusters = []jobs.Cluster{seen}
 	require.Equal(t, soft, f.plan().Members[0].Taint)
+	f.Members, f.Clusters = nil, nil // and is then no member either
+	f.Checkpoint = f.plan().Checkpoint
+	f.Clusters = []jobs.Cluster{seen}
+	require.Equal(t, soft, f.plan().Members[0].Taint)
+}
+
+// If the clock is set back while a member is awaited, the others wait for the grace period
+// from then on, and not until the clock is where it was.
+func TestClockIsSetBack(t *testing.T) {
+	f := newFleet("a", "b")
+	*f.cluster("b") = jobs.Cluster{Name: "b"}
+	f.demand(3)
+	f.Now = at(86400)
+	f.Checkpoint = f.plan().Checkpoint
+	for second := range 60 {
+		f.Now = at(second)
+		d := f.plan()
+		require.Empty(t, d.Create, second)
+		require.Equal(t, at(60), d.NextCheck, second)
+		f.Checkpoint = d.Checkpoint
+	}
+	f.Now = at(60)
+	require.EqualValues(t, 3, f.plan().Scaling.Create)
 }
 
 // A member that was never reached delays the others for the grace period, also if there

@@ -192,6 +192,29 @@ func TestNoProgress(t *testing.T) {
 	})
 }
 
+// If the clock is set back by a day, what began before begins at that time: a failure, a
+// recovery, and a wait for replicas. Nobody waits for a day.
+func TestClockIsSetBack(t *testing.T) {
+	const day = 24 * 60 * 60
+	p := replicas.NewPolicy(100)
+	p.RecoveryDelay = seconds(120)
+	plan := play(t, p, []line{
+		{day, 10, "a:5 b:5!away", "a:5, b:5 Unreachable", ""},
+		{-day, 10, "a:5 b:5!away", "a:5, b:5 Unreachable", ""},
+		{59, 10, "a:5 b:5!away", "a:5, b:5 Unreachable", ""},
+		{1, 10, "a:5 b:5!away", "a:10>10, b:0 Unreachable", ""},
+		{day, 10, "a:10 b:0", "a:10, b:0 Recovering", ""},
+		{-day, 10, "a:10 b:0", "a:10, b:0 Recovering", ""},
+	})
+	require.Equal(t, at(60+120), plan.NextCheck)
+	play(t, p, []line{
+		{day, 10, "a:5 b:5/3", "a:5, b:5", ""},
+		{-day, 10, "a:5 b:5/3", "a:5, b:5", ""},
+		{299, 10, "a:5 b:5/3", "a:5, b:5", ""},
+		{1, 10, "a:5 b:5/3", "a:7>7, b:3>4 NoProgress", ""},
+	})
+}
+
 // A member without progress that is above its share does not keep the members after it
 // from shrinking, and its missing replicas do not count against the maximum.
 func TestNoProgressAtTheMaximum(t *testing.T) {

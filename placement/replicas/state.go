@@ -136,6 +136,7 @@ func (c *Cluster) existing() int32 {
 // observe returns the state after another observation.
 func (m MemberCheckpoint) observe(c *Cluster, p *Policy, now time.Time) MemberCheckpoint {
 	problem, before := c.problem(), m.Existing
+	m.Since, m.WaitingSince = past(m.Since, now), past(m.WaitingSince, now)
 	answered := problem != ReasonUnreachable && problem != ReasonNotAsked
 	if answered {
 		m.UID, m.Replicas, m.Existing = c.UID, max(0, c.Replicas), c.existing()
@@ -186,11 +187,18 @@ func (m *MemberCheckpoint) excluded(p *Policy, now time.Time) (bool, time.Time) 
 	return elapsed(m.Since, p.GracePeriod, now)
 }
 
+// past returns a time, or now if that is earlier, since the clock was set back.
+func past(t, now time.Time) time.Time {
+	if t.After(now) {
+		return stamp(now)
+	}
+	return t
+}
+
 // elapsed reports whether a duration from start is over, and if not, when it will be.
-// If the clock was set back, no time has passed.
 func elapsed(start time.Time, d time.Duration, now time.Time) (bool, time.Time) {
 	d = max(0, d)
-	if max(0, now.Sub(start)) >= d {
+	if now.Sub(start) >= d {
 		return true, time.Time{}
 	}
 	return false, start.Add(d)
