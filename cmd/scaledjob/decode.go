@@ -35,19 +35,22 @@ func decode(s source, into any, check func() error, help string) error {
 	if documents.Decode(&document) == nil {
 		return fmt.Errorf("%s:%d: found a second document; use one", s.name, document.Line)
 	}
-	data, err := k8syaml.YAMLToJSON(s.data)
-	if err != nil {
-		return fmt.Errorf("%s: %w", s.name, err)
-	}
 	d := decoder{}
-	d.value(root, reflect.TypeOf(into), "")
-	if len(d.problems) > 0 { // the rest is checked without the wrong values
-		if data, err = jsonOf(root); err != nil {
+	if err := strictly(s.data, into); err != nil {
+		if _, err := k8syaml.YAMLToJSON(s.data); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
-	}
-	if err := json.Unmarshal(data, into); err != nil {
-		return fmt.Errorf("%s: %w", s.name, plain(err))
+		d.value(root, reflect.TypeOf(into), "")
+		if len(d.problems) == 0 {
+			return fmt.Errorf("%s: %w", s.name, plain(err))
+		}
+		data, err := jsonOf(root) // without the wrong values
+		if err == nil {
+			err = json.Unmarshal(data, into)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.name, plain(err))
+		}
 	}
 	d.check(root, check())
 	slices.SortStableFunc(d.problems, func(a, b located) int { return cmp.Compare(a.line, b.line) })
@@ -56,6 +59,17 @@ func decode(s source, into any, check func() error, help string) error {
 		all = append(all, fmt.Errorf("%s:%d: %w", s.name, p.line, p.err))
 	}
 	return errors.Join(all...)
+}
+
+// strictly decodes YAML without unknown and repeated fields. The error is the first.
+func strictly(data []byte, into any) error {
+	data, err := k8syaml.YAMLToJSONStrict(data)
+	if err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	return d.Decode(into)
 }
 
 // located is a problem at a line.
@@ -83,7 +97,6 @@ func (d *decoder) value(n *yaml.Node, t reflect.Type, path string) {
 	v := reflect.New(t)
 	opaque := reflects[json.Unmarshaler](v) || reflects[encoding.TextUnmarshaler](v)
 	switch {
-	case n.Tag == "!!null" && !opaque:
 	case t.Kind() == reflect.Struct && n.Kind == yaml.MappingNode && !opaque:
 		d.fields(n, t, path)
 	case t.Kind() == reflect.Slice && n.Kind == yaml.SequenceNode && !opaque:
@@ -123,12 +136,12 @@ func (d *decoder) fields(n *yaml.Node, t reflect.Type, path string) {
 				at = strings.TrimPrefix(path+"."+near, ".") // which is therefore missing
 			}
 			d.add(at, key.Line, err)
-		case seen[strings.ToLower(key.Value)]:
+		case seen[key.Value]:
 			d.add(at, key.Line, fmt.Errorf("%s: found twice; use it once", at))
 		default:
 			d.value(value, of, at)
 		}
-		seen[strings.ToLower(key.Value)] = true
+		seen[key.Value] = true
 	}
 }
 
