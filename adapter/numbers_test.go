@@ -172,14 +172,19 @@ func TestSlowCreates(t *testing.T) {
 // Whatever part of each other's Jobs two writers see, whatever the API server's clock
 // says and however they are edited, they never exceed the maximum. No finished Job is
 // deleted here.
-func propTwoWriters(t *rapid.T) {
+func propTwoWriters(t *rapid.T, c *premise.Counts) {
 	s, target := newServer(), newTarget()
 	target.Policy.Bounds.Max = 6
 	writers := []*writer{newWriter(t, s, target, Options{}), newWriter(t, s, target, Options{})}
+	var created, unanswered [2]bool // by a writer
+	full, edited := false, false
 	any := func() *writer { return writers[rapid.IntRange(0, 1).Draw(t, "writer")] }
 	t.Repeat(map[string]func(*rapid.T){
 		"poll": func(t *rapid.T) {
-			_, _ = any().poll(float64(rapid.IntRange(0, 12).Draw(t, "queue")))
+			i := rapid.IntRange(0, 1).Draw(t, "writer")
+			result, err := writers[i].poll(float64(rapid.IntRange(0, 12).Draw(t, "queue")))
+			created[i], unanswered[i] = created[i] || result.Created > 0, unanswered[i] || err != nil
+			full = full || s.unfinished(t) == 6
 		},
 		"show some": func(t *rapid.T) {
 			w := any()
@@ -206,6 +211,7 @@ func propTwoWriters(t *rapid.T) {
 		"edit": func(t *rapid.T) {
 			target.Revision.Generation++
 			require.NoError(t, any().Track(target))
+			edited = edited || s.unfinished(t) > 0
 		},
 		"clock": func(t *rapid.T) {
 			s.clock = noon.Add(time.Duration(rapid.IntRange(-100, 100).Draw(t, "seconds")) * time.Second)
@@ -229,11 +235,17 @@ func propTwoWriters(t *rapid.T) {
 		},
 		"": func(t *rapid.T) { require.LessOrEqual(t, s.unfinished(t), int64(6)) },
 	})
+	c.Note("the maximum is reached", full)
+	c.Note("an edit beside Jobs", edited)
+	c.Note("both writers create", created[0] && created[1])
+	c.Note("a create without an answer", unanswered[0] || unanswered[1])
 }
 
-func TestTwoWriters(t *testing.T) { rapid.Check(t, propTwoWriters) }
+func TestTwoWriters(t *testing.T) {
+	premise.CheckN(t, 150, propTwoWriters, premise.Least{"the maximum is reached": 0.1, "an edit beside Jobs": 0.1, "both writers create": 0.05, "a create without an answer": 0.05})
+}
 
-func FuzzTwoWriters(f *testing.F) { premise.Seeded(f, propTwoWriters) }
+func FuzzTwoWriters(f *testing.F) { premise.Fuzz(f, propTwoWriters) }
 
 // An unanswered create is asked for after L, and not sent again before.
 func TestUnanswered(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -390,7 +391,7 @@ func TestChanged(t *testing.T) {
 
 // The counts are those of a tracker that has seen only the last state of each Job and
 // pod, whatever happened before and in which order it was tracked.
-func propRecount(t *rapid.T) {
+func propRecount(t *rapid.T, c *premise.Counts) {
 	target, other := newTarget(), newTarget()
 	other.Owner.UID, other.Owner.Name = "other", "other"
 	w := newWriter(t, newServer(), target, Options{Pods: true})
@@ -403,7 +404,7 @@ func propRecount(t *rapid.T) {
 		"outdated": func(j *batchv1.Job) { j.Annotations[AnnotationGeneration] = "1" },
 	}
 	names := []string{"nothing", "deleting", "complete", "failed", "failing", "suspended", "active", "outdated"}
-	incarnation := 0
+	incarnation, withPods, older := 0, false, false
 	t.Repeat(map[string]func(*rapid.T){
 		"job": func(t *rapid.T) {
 			i := n.Draw(t, "number")
@@ -479,13 +480,19 @@ func propRecount(t *rapid.T) {
 			require.Equal(t, len(a.jobs), len(b.jobs))
 			a.outdated, b.outdated = 0, 0 // a Job that ran does not drain
 			require.Equal(t, a.counted, b.counted)
+			withPods = withPods || len(jobs) > 0 && len(pods) > 0
+			older = older || slices.ContainsFunc(js, func(j batchv1.Job) bool { return j.Annotations[AnnotationGeneration] == "1" })
 		},
 	})
+	c.Note("Jobs with pods", withPods)
+	c.Note("outdated Jobs", older)
 }
 
-func TestRecount(t *testing.T) { rapid.Check(t, propRecount) }
+func TestRecount(t *testing.T) {
+	premise.CheckN(t, 300, propRecount, premise.Least{"Jobs with pods": 0.3, "outdated Jobs": 0.1})
+}
 
-func FuzzRecount(f *testing.F) { premise.Seeded(f, propRecount) }
+func FuzzRecount(f *testing.F) { premise.Fuzz(f, propRecount) }
 
 // The informers of a tracker show what the API server has, and their first read is a
 // consistent one.

@@ -187,6 +187,28 @@ func TestDraw(t *testing.T) {
 	require.NotEqual(t, drawn(10, 1), drawn(10, 2))
 }
 
+// Tests that are late without having computed, as on a loaded machine, get more time. Those
+// that wait for ever are ended all the same.
+func TestLate(t *testing.T) {
+	least := leastTimeout
+	leastTimeout = 400 * time.Millisecond
+	t.Cleanup(func() { leastTimeout = least })
+	for script, want := range map[string]outcome{
+		"sleep 0.5":                      {Result: survived},
+		"sleep 0.5; exit 1":              {killed, "exit"},
+		"sleep 100":                      {killed, timedOut},
+		"while :; do :; done":            {killed, timedOut},
+		"echo '--- FAIL: TestX'\nexit 1": {killed, "TestX"},
+	} {
+		binary := filepath.Join(t.TempDir(), "a.test")
+		require.NoError(t, os.WriteFile(binary, []byte("#!/bin/sh\n"+script+"\n"), 0o700))
+		s := &suite{listed: listed{Dir: t.TempDir()}}
+		got, err := (&task{suites: []*suite{s}}).test(t.Context(), map[*suite]string{s: binary}, t.TempDir(), 1, &mutant{})
+		require.NoError(t, err)
+		require.Equal(t, want, got, script)
+	}
+}
+
 func TestPrint(t *testing.T) {
 	m := mutant{File: "a/b.go", Line: 3, Column: 5, Function: "F", Operator: "negation", Before: "a == b", After: "a != b"}
 	r := report{Seed: 7, Least: 95, Packages: []*summary{{

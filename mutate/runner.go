@@ -119,10 +119,10 @@ func (t *task) test(ctx context.Context, binaries map[*suite]string, dir string,
 			continue
 		}
 		limit := max(leastTimeout, time.Duration(t.options.factor*float64(s.base)))
-		limited, cancel := context.WithTimeout(ctx, limit)
-		out, err := s.run(limited, binaries[s], dir, fmt.Sprint(number))
-		late := limited.Err() != nil
-		cancel()
+		out, late, err := s.runFor(ctx, limit, binaries[s], dir, fmt.Sprint(number))
+		if late && used(err) < limit/2 { // the machine is loaded, or the tests wait
+			out, late, err = s.runFor(ctx, 5*limit, binaries[s], dir, fmt.Sprint(number))
+		}
 		var exit *exec.ExitError
 		switch {
 		case ctx.Err() != nil:
@@ -140,6 +140,23 @@ func (t *task) test(ctx context.Context, binaries map[*suite]string, dir string,
 		}
 	}
 	return outcome{Result: survived}, nil
+}
+
+// runFor is run, and reports whether the tests were ended at the limit.
+func (s *suite) runFor(ctx context.Context, limit time.Duration, binary, dir, mutant string) (out []byte, late bool, err error) {
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	out, err = s.run(limited, binary, dir, mutant)
+	return out, limited.Err() != nil, err
+}
+
+// used returns the processor time of tests that failed or were ended.
+func used(err error) time.Duration {
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		return 0
+	}
+	return exit.UserTime() + exit.SystemTime()
 }
 
 // build builds the tests that reach the mutants. Nothing in the tree changes: the

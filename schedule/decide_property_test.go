@@ -16,29 +16,34 @@ import (
 	"github.com/scaledjob/scaledjob/schedule/interval"
 )
 
-func TestNoRunTwice(t *testing.T)   { rapid.Check(t, propNoRunTwice) }
-func FuzzNoRunTwice(f *testing.F)   { premise.Seeded(f, propNoRunTwice) }
-func TestIdempotent(t *testing.T)   { rapid.Check(t, propIdempotent) }
-func FuzzIdempotent(f *testing.F)   { premise.Seeded(f, propIdempotent) }
-func TestOneAtATime(t *testing.T)   { rapid.Check(t, propOneAtATime) }
-func FuzzOneAtATime(f *testing.F)   { premise.Seeded(f, propOneAtATime) }
-func TestWaiting(t *testing.T)      { rapid.Check(t, propWaiting) }
-func FuzzWaiting(f *testing.F)      { premise.Seeded(f, propWaiting) }
-func TestBlocked(t *testing.T)      { rapid.Check(t, propBlocked) }
-func FuzzBlocked(f *testing.F)      { premise.Seeded(f, propBlocked) }
-func TestBlockEnds(t *testing.T)    { rapid.Check(t, propBlockEnds) }
-func FuzzBlockEnds(f *testing.F)    { premise.Seeded(f, propBlockEnds) }
-func TestConservation(t *testing.T) { rapid.Check(t, propConservation) }
-func FuzzConservation(f *testing.F) { premise.Seeded(f, propConservation) }
-func TestAllDue(t *testing.T)       { rapid.Check(t, propAllDue) }
-func FuzzAllDue(f *testing.F)       { premise.Seeded(f, propAllDue) }
-func TestOrder(t *testing.T)        { rapid.Check(t, propOrder) }
-func FuzzOrder(f *testing.F)        { premise.Seeded(f, propOrder) }
+func TestNoRunTwice(t *testing.T) { premise.CheckN(t, draws, propNoRunTwice, usual) }
+func FuzzNoRunTwice(f *testing.F) { premise.Fuzz(f, propNoRunTwice) }
+func TestIdempotent(t *testing.T) { premise.CheckN(t, draws, propIdempotent, usual) }
+func FuzzIdempotent(f *testing.F) { premise.Fuzz(f, propIdempotent) }
+func TestOneAtATime(t *testing.T) { premise.CheckN(t, draws, propOneAtATime, usual) }
+func FuzzOneAtATime(f *testing.F) { premise.Fuzz(f, propOneAtATime) }
+func TestWaiting(t *testing.T)    { premise.CheckN(t, draws, propWaiting, usual) }
+func FuzzWaiting(f *testing.F)    { premise.Fuzz(f, propWaiting) }
+func TestBlocked(t *testing.T)    { premise.CheckN(t, draws, propBlocked, usual) }
+func FuzzBlocked(f *testing.F)    { premise.Fuzz(f, propBlocked) }
+func TestBlockEnds(t *testing.T) {
+	premise.CheckN(t, draws, propBlockEnds, premise.Least{endsBlocked: 0.5})
+}
+func FuzzBlockEnds(f *testing.F)    { premise.Fuzz(f, propBlockEnds) }
+func TestConservation(t *testing.T) { premise.CheckN(t, draws, propConservation, usual) }
+func FuzzConservation(f *testing.F) { premise.Fuzz(f, propConservation) }
+func TestAllDue(t *testing.T)       { premise.CheckN(t, draws, propAllDue, usual) }
+func FuzzAllDue(f *testing.F)       { premise.Fuzz(f, propAllDue) }
+func TestOrder(t *testing.T)        { premise.CheckN(t, draws, propOrder, usual) }
+func FuzzOrder(f *testing.F)        { premise.Fuzz(f, propOrder) }
 func TestAnyInput(t *testing.T)     { rapid.Check(t, propAnyInput) }
 func FuzzAnyInput(f *testing.F)     { premise.Seeded(f, propAnyInput) }
 
-// live lets a world go on for a while, and checks each decision.
-func live(t *rapid.T, w *world, check func(before schedule.State, d schedule.Decision), more map[string]func(*rapid.T)) {
+// draws is the number for each property of a world. One takes about a millisecond.
+const draws = 500
+
+// live lets a world go on for a while, and checks each decision. It notes what happened.
+func live(t *rapid.T, c *premise.Counts, w *world, check func(before schedule.State, d schedule.Decision), more map[string]func(*rapid.T)) {
 	actions := map[string]func(*rapid.T){
 		"time passes": func(t *rapid.T) {
 			w.now = w.now.Add(time.Duration(rapid.IntRange(0, 200_000).Draw(t, "ms")) * time.Millisecond)
@@ -74,6 +79,7 @@ func live(t *rapid.T, w *world, check func(before schedule.State, d schedule.Dec
 		},
 		"decide": func(t *rapid.T) {
 			before, d := w.state(), w.decide()
+			w.happen(before, d)
 			check(before, d)
 			w.carryOut(t, d)
 		},
@@ -90,6 +96,38 @@ func live(t *rapid.T, w *world, check func(before schedule.State, d schedule.Dec
 	maps.Copy(actions, more)
 	actions["decide again"] = actions["decide"]
 	t.Repeat(actions)
+	for _, what := range []string{started, startedAgain, waits, blocked, gone, stopped, interrupted} {
+		c.Note(what, w.happened[what])
+	}
+}
+
+// What may happen to a world.
+const (
+	started      = "a run starts"
+	startedAgain = "a create is tried again"
+	waits        = "a run waits"
+	blocked      = "runs are blocked"
+	gone         = "runs are missed or dropped"
+	stopped      = "a run is stopped"
+	interrupted  = "a start is interrupted"
+)
+
+const endsBlocked = "runs are blocked at the end"
+
+// usual is about a third of how often it happens.
+var usual = premise.Least{started: 0.4, startedAgain: 0.04, waits: 0.07, blocked: 0.04, gone: 0.04, stopped: 0.03, interrupted: 0.25}
+
+func (w *world) happen(before schedule.State, d schedule.Decision) {
+	for what, happens := range map[string]bool{
+		started:      d.Start != nil,
+		startedAgain: slices.ContainsFunc(d.Start, func(r schedule.Run) bool { return r.Attempts > 1 }),
+		waits:        d.State.Waiting() > 0,
+		blocked:      d.State.Blocked,
+		gone:         d.State.Missed+d.State.Dropped > before.Missed+before.Dropped,
+		stopped:      d.Stop != nil,
+	} {
+		w.happened[what] = w.happened[what] || happens
+	}
 }
 
 // tried returns how many of the runs may have a Job.
@@ -107,6 +145,9 @@ func tried(runs []schedule.Run) (n int) {
 func (w *world) carryOut(t *rapid.T, d schedule.Decision) {
 	const whole, nothing, stored, some, unstored = "all", "nothing", "stored", "some of it", "Jobs before it is stored"
 	how := rapid.SampledFrom([]string{whole, whole, whole, nothing, stored, some, unstored}).Draw(t, "carries out")
+	if how != whole && d.Start != nil {
+		w.happened[interrupted] = true
+	}
 	if how == nothing {
 		return
 	}
@@ -166,9 +207,9 @@ func equal(t *rapid.T, a, b any) {
 
 // No Job is created that was there before, whatever happens: interruptions, a state
 // read again, a clock that jumps, another time spec.
-func propNoRunTwice(t *rapid.T) {
+func propNoRunTwice(t *rapid.T, c *premise.Counts) {
 	w := newWorld(drawSpec.Draw(t, "spec"))
-	live(t, w, func(schedule.State, schedule.Decision) {}, map[string]func(*rapid.T){
+	live(t, c, w, func(schedule.State, schedule.Decision) {}, map[string]func(*rapid.T){
 		"another time spec": func(t *rapid.T) { w.spec.Schedule = drawInterval(t, "other") },
 		"other options": func(t *rapid.T) {
 			timetable := w.spec.Schedule
@@ -181,9 +222,9 @@ func propNoRunTwice(t *rapid.T) {
 // Deciding again at one instant, from the state that was handed back, gives the same
 // state and deletions, starts nothing and tells no events. What starts something
 // changes the state, so that storing it shows whether it is still the newest.
-func propIdempotent(t *rapid.T) {
+func propIdempotent(t *rapid.T, c *premise.Counts) {
 	w := newWorld(drawSpec.Draw(t, "spec"))
-	live(t, w, func(before schedule.State, d schedule.Decision) {
+	live(t, c, w, func(before schedule.State, d schedule.Decision) {
 		seen := w.observed()
 		seen.JobsKnown = !d.JobsUnknown
 		again := schedule.Decide(w.spec, d.State, seen, w.now)
@@ -204,13 +245,13 @@ func propIdempotent(t *rapid.T) {
 }
 
 // Unless Concurrency is Allow, no two Jobs are active.
-func propOneAtATime(t *rapid.T) {
+func propOneAtATime(t *rapid.T, c *premise.Counts) {
 	spec := drawSpec.Draw(t, "spec")
 	if spec.Concurrency == schedule.Allow {
 		spec.Concurrency = schedule.Wait
 	}
 	w := newWorld(spec)
-	live(t, w, func(_ schedule.State, d schedule.Decision) {
+	live(t, c, w, func(_ schedule.State, d schedule.Decision) {
 		if n := len(d.State.Running) + tried(d.State.Pending); n > 1 {
 			t.Fatalf("%d run", n)
 		}
@@ -226,9 +267,9 @@ func propOneAtATime(t *rapid.T) {
 
 // SkipOutdated leaves at most one scheduled run waiting, and otherwise there are
 // never more than MaxWaiting. Runs on demand always stay.
-func propWaiting(t *rapid.T) {
+func propWaiting(t *rapid.T, c *premise.Counts) {
 	w := newWorld(drawSpec.Draw(t, "spec"))
-	live(t, w, func(before schedule.State, d schedule.Decision) {
+	live(t, c, w, func(before schedule.State, d schedule.Decision) {
 		most := w.spec.MaxWaiting
 		if w.spec.SkipOutdated || w.spec.Concurrency == schedule.Forbid || w.spec.Concurrency == schedule.Replace {
 			most = 1
@@ -261,11 +302,11 @@ func propWaiting(t *rapid.T) {
 
 // While the last completed run failed, no scheduled run starts; and a run on demand
 // waits for nothing but one that runs.
-func propBlocked(t *rapid.T) {
+func propBlocked(t *rapid.T, c *premise.Counts) {
 	spec := drawSpec.Draw(t, "spec")
 	spec.BlockOnFailure = true
 	w := newWorld(spec)
-	live(t, w, func(before schedule.State, d schedule.Decision) {
+	live(t, c, w, func(before schedule.State, d schedule.Decision) {
 		failed := d.State.Last.Outcome() == schedule.Failed
 		if d.State.Last.Stopped != "" {
 			failed = d.State.Blocked
@@ -297,14 +338,14 @@ func propBlocked(t *rapid.T) {
 
 // After whatever has happened, and whatever waits: runs on demand that succeed end a
 // block, at the latest the first that was asked for once all that ran was done.
-func propBlockEnds(t *rapid.T) {
+func propBlockEnds(t *rapid.T, c *premise.Counts) {
 	spec := drawSpec.Draw(t, "spec")
 	spec.BlockOnFailure = true
 	if spec.Concurrency == schedule.Replace { // a run that is replaced before it fails blocks nothing
 		spec.Concurrency = schedule.Wait
 	}
 	w := newWorld(spec)
-	live(t, w, func(schedule.State, schedule.Decision) {}, nil)
+	live(t, c, w, func(schedule.State, schedule.Decision) {}, nil)
 	w.requests = nil
 	finish := func(outcome schedule.Outcome) {
 		for n := 0; n == 0 || w.tags(active) != nil; n++ {
@@ -320,6 +361,7 @@ func propBlockEnds(t *rapid.T) {
 		}
 	}
 	finish(schedule.Failed)
+	c.Note(endsBlocked, w.state().Blocked)
 	if !w.state().Blocked {
 		return
 	}
@@ -349,9 +391,9 @@ func (w *world) do(t *rapid.T, d schedule.Decision) {
 
 // due = started + waiting + missed + dropped, of the scheduled runs, always; events
 // tell each completed, missed and dropped run once.
-func propConservation(t *rapid.T) {
+func propConservation(t *rapid.T, c *premise.Counts) {
 	w := newWorld(drawSpec.Draw(t, "spec"))
-	live(t, w, func(before schedule.State, d schedule.Decision) {
+	live(t, c, w, func(before schedule.State, d schedule.Decision) {
 		s := d.State
 		if s.Due != s.Started+s.Waiting()+s.Missed+s.Dropped || min(s.Due, s.Started, s.Missed, s.Dropped) < 0 {
 			t.Fatalf("%d due, %d started, %d wait, %d missed, %d dropped", s.Due, s.Started, s.Waiting(), s.Missed, s.Dropped)
@@ -367,9 +409,9 @@ func propConservation(t *rapid.T) {
 // However often the program was interrupted, and with clocks that go back: of the
 // instants up to the last handled one each is due once, and each Job is of one that
 // counts as started.
-func propAllDue(t *rapid.T) {
+func propAllDue(t *rapid.T, c *premise.Counts) {
 	w := newWorld(drawSpec.Draw(t, "spec"))
-	live(t, w, func(schedule.State, schedule.Decision) {}, nil)
+	live(t, c, w, func(schedule.State, schedule.Decision) {}, nil)
 	d := w.decide()
 	due := w.spec.Schedule.From(w.spec.Created)
 	if want := due.Count(interval.Span{Until: d.State.Handled}); d.State.Due != want {
@@ -391,9 +433,9 @@ func propAllDue(t *rapid.T) {
 
 // The order in which Jobs and requests are listed makes no difference; the arguments
 // are as they were; the lists are in order.
-func propOrder(t *rapid.T) {
+func propOrder(t *rapid.T, c *premise.Counts) {
 	w := newWorld(drawSpec.Draw(t, "spec"))
-	live(t, w, func(schedule.State, schedule.Decision) {}, nil)
+	live(t, c, w, func(schedule.State, schedule.Decision) {}, nil)
 	state, seen := w.state(), w.observed()
 	d := schedule.Decide(w.spec, state, seen, w.now)
 	equal(t, w.state(), state)

@@ -14,8 +14,10 @@ import (
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
-func TestSecondBySecond(t *testing.T) { rapid.Check(t, propSecondBySecond) }
-func FuzzSecondBySecond(f *testing.F) { premise.Seeded(f, propSecondBySecond) }
+func TestSecondBySecond(t *testing.T) {
+	premise.CheckN(t, 500, propSecondBySecond, premise.Least{"runs start": 0.4, "runs wait": 0.1, "runs are missed": 0.1, "runs are dropped": 0.05, "runs on demand start": 0.3})
+}
+func FuzzSecondBySecond(f *testing.F) { premise.Fuzz(f, propSecondBySecond) }
 
 // A play is a job, what its runs do, and when runs are asked for. Times are seconds
 // since the creation.
@@ -193,9 +195,14 @@ func (p play) decided(t *rapid.T) (begins []begin, total tally) {
 
 // The same runs start, at the same seconds, in the same order; and as many are
 // missed, dropped, and wait in the end.
-func propSecondBySecond(t *rapid.T) {
+func propSecondBySecond(t *rapid.T, c *premise.Counts) {
 	p := drawPlay.Draw(t, "play")
 	want, wantTotal := p.naively()
+	c.Note("runs start", len(want) > 0)
+	c.Note("runs on demand start", slices.ContainsFunc(want, func(b begin) bool { return b.onDemand }))
+	c.Note("runs wait", wantTotal.waiting > 0)
+	c.Note("runs are missed", wantTotal.missed > 0)
+	c.Note("runs are dropped", wantTotal.dropped > 0)
 	got, total := p.decided(t)
 	require.Equal(t, len(want), len(got), "%v\n%v", want, got)
 	for i := range want {

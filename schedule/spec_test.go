@@ -59,11 +59,13 @@ func TestValidateDependencies(t *testing.T) {
 	require.Equal(t, []string{"b", "d", "c"}, cycle.Jobs)
 }
 
-func TestCycles(t *testing.T) { rapid.Check(t, propCycles) }
-func FuzzCycles(f *testing.F) { premise.Seeded(f, propCycles) }
+func TestCycles(t *testing.T) {
+	premise.CheckN(t, 1000, propCycles, premise.Least{"a cycle": 0.2, "no cycle": 0.2, "a cycle of two jobs or more": 0.1})
+}
+func FuzzCycles(f *testing.F) { premise.Fuzz(f, propCycles) }
 
 // There is an error if and only if a job comes after itself, and each cycle is one.
-func propCycles(t *rapid.T) {
+func propCycles(t *rapid.T, c *premise.Counts) {
 	jobs := map[string][]schedule.Dependency{}
 	edges := rapid.SliceOfN(rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f"}), 2, 2), 0, 9).Draw(t, "edges")
 	reach := map[[2]string]bool{}
@@ -81,11 +83,15 @@ func propCycles(t *rapid.T) {
 			}
 		}
 	}
-	cyclic := false
+	cyclic, longer := false, false
 	for pair := range reach {
 		cyclic = cyclic || pair[0] == pair[1]
+		longer = longer || pair[0] != pair[1] && reach[[2]string{pair[1], pair[0]}]
 	}
 	err := schedule.ValidateDependencies(jobs)
+	c.Note("a cycle", cyclic)
+	c.Note("no cycle", !cyclic)
+	c.Note("a cycle of two jobs or more", longer)
 	require.Equal(t, cyclic, err != nil, "%s: %v", direct, err)
 	if err == nil {
 		return

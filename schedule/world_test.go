@@ -25,10 +25,12 @@ type world struct {
 	requests []schedule.Request
 	cancels  []string
 	asked    int
+
+	happened map[string]bool // of what matters to a property
 }
 
 func newWorld(spec schedule.Spec) *world {
-	w := &world{spec: spec, now: spec.Created, jobs: map[string]schedule.Job{}, created: map[string]bool{}}
+	w := &world{spec: spec, now: spec.Created, jobs: map[string]schedule.Job{}, created: map[string]bool{}, happened: map[string]bool{}}
 	w.store(schedule.State{})
 	return w
 }

@@ -16,10 +16,19 @@ import (
 	"github.com/scaledjob/scaledjob/simulation"
 )
 
-func TestAudit(t *testing.T) { rapid.Check(t, propAudit) }
-func FuzzAudit(f *testing.F) { premise.Seeded(f, propAudit) }
-func TestMax(t *testing.T)   { rapid.Check(t, propMax) }
-func FuzzMax(f *testing.F)   { premise.Seeded(f, propMax) }
+func TestAudit(t *testing.T) {
+	least := premise.Least{}
+	for kind := simulation.Arrived; kind <= simulation.OutageEnded; kind++ {
+		least[kind.String()] = 0.02
+	}
+	least[simulation.Deleted.String()] = 0.003
+	premise.CheckN(t, 3000, propAudit, least)
+}
+func FuzzAudit(f *testing.F) { premise.Fuzz(f, propAudit) }
+func TestMax(t *testing.T) {
+	premise.CheckN(t, 3000, propMax, premise.Least{"as many Jobs as the maximum": 0.2, "clusters": 0.2})
+}
+func FuzzMax(f *testing.F) { premise.Fuzz(f, propMax) }
 func TestSameItems(t *testing.T) {
 	rounds := 0
 	premise.Rounds(t, propSameItems, func() bool {
@@ -41,7 +50,8 @@ const (
 func drawDuration(t *rapid.T, most simulation.Duration, name string) simulation.Duration {
 	whole := rapid.Map(rapid.Int64Range(0, int64(most/second)), func(n int64) simulation.Duration { return simulation.Duration(n) * second })
 	any := rapid.Map(rapid.Int64Range(0, int64(most)), func(n int64) simulation.Duration { return simulation.Duration(n) })
-	return rapid.OneOf(rapid.Just(simulation.Duration(0)), whole, any).Draw(t, name)
+	tenths := rapid.Map(rapid.SampledFrom([]simulation.Duration{1, 2, 3, 5, 8, 10}), func(n simulation.Duration) simulation.Duration { return n * most / 10 })
+	return rapid.OneOf(rapid.Just(simulation.Duration(0)), whole, any, tenths, tenths).Draw(t, name)
 }
 
 func drawDistribution(t *rapid.T, most simulation.Duration, name string) simulation.Distribution {
@@ -437,19 +447,29 @@ func (a *audit) checkJobs(r *simulation.Result, end time.Duration) {
 
 // What the summary says of the whole is what the events say of each item and each
 // Job: conservation and Little's law among it.
-func propAudit(t *rapid.T) {
+func propAudit(t *rapid.T, c *premise.Counts) {
 	s := drawScenario(t)
 	a := newAudit(t, s)
-	a.check(run(t, s, simulation.Options{Observe: a.observe}))
+	happened := map[simulation.Kind]bool{}
+	a.check(run(t, s, simulation.Options{Observe: func(e simulation.Event) {
+		happened[e.Kind] = true
+		a.observe(e)
+	}}))
+	for kind := simulation.Arrived; kind <= simulation.OutageEnded; kind++ {
+		c.Note(kind.String(), happened[kind])
+	}
 }
 
 // The core and placement never exceed the maximum, whatever goes wrong.
-func propMax(t *rapid.T) {
+func propMax(t *rapid.T, c *premise.Counts) {
 	s := drawScenario(t)
 	if s.Policy.As != "" && s.Policy.As[0] == '2' {
 		s.Policy.As = "spec"
 	}
-	if r := run(t, s, simulation.Options{}); r.Summary.ExcessOverMax != 0 {
+	r := run(t, s, simulation.Options{})
+	c.Note("as many Jobs as the maximum", r.Summary.PeakJobs == int64(*s.Policy.Spec.MaxReplicaCount) && r.Summary.PeakJobs > 0)
+	c.Note("clusters", len(s.Clusters) > 1)
+	if r.Summary.ExcessOverMax != 0 {
 		t.Fatalf("%v", r.Summary)
 	}
 }

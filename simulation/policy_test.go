@@ -175,12 +175,14 @@ func (w whole) Decide(p simulation.Poll) simulation.Decision {
 	return w.Scaling.Decide(p)
 }
 
-func TestListEqualsCounts(t *testing.T) { rapid.Check(t, propListEqualsCounts) }
-func FuzzListEqualsCounts(f *testing.F) { premise.Seeded(f, propListEqualsCounts) }
+func TestListEqualsCounts(t *testing.T) {
+	premise.CheckN(t, 2000, propListEqualsCounts, premise.Least{"Jobs": 0.3, "an old list": 0.05})
+}
+func FuzzListEqualsCounts(f *testing.F) { premise.Fuzz(f, propListEqualsCounts) }
 
 // The list of Jobs and their counts agree, also if the list is old; and a policy that asks
 // for the list decides on the same numbers.
-func propListEqualsCounts(t *rapid.T) {
+func propListEqualsCounts(t *rapid.T, c *premise.Counts) {
 	s := drawScenario(t)
 	s.Clusters = s.Clusters[:min(1, len(s.Clusters))]
 	s.Policy = drawPolicy(t, 1)
@@ -189,6 +191,8 @@ func propListEqualsCounts(t *rapid.T) {
 	list := counts
 	list.Policy = whole{counts.Policy.(simulation.Scaling)}
 	a, b := run(t, counts, simulation.Options{}), run(t, list, simulation.Options{})
+	c.Note("Jobs", a.Summary.JobsCreated > 0)
+	c.Note("an old list", a.Summary.JobsCreated > 0 && len(s.Clusters) > 0 && s.Clusters[0].ListAge > 0)
 	equal := slices.EqualFunc(a.Ticks, b.Ticks, func(x, y simulation.Tick) bool {
 		return x.Created == y.Created && x.Running == y.Running && x.Queued == y.Queued
 	})

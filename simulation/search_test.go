@@ -13,8 +13,10 @@ import (
 	"github.com/scaledjob/scaledjob/simulation"
 )
 
-func TestFront(t *testing.T) { rapid.Check(t, propFront) }
-func FuzzFront(f *testing.F) { premise.Seeded(f, propFront) }
+func TestFront(t *testing.T) {
+	premise.CheckN(t, 200, propFront, premise.Least{"a better point": 0.08, "an undone item": 0.1, "an optimal point": 0.2})
+}
+func FuzzFront(f *testing.F) { premise.Fuzz(f, propFront) }
 
 // better reports whether policy a leaves no item undone, waits no longer than b, costs no
 // more, and one of the two is less.
@@ -25,7 +27,7 @@ func better(a, b *simulation.Summary) bool {
 func undone(s *simulation.Summary) int64 { return s.Arrived - s.Done - s.Lost }
 
 // A point is optimal if no other is better, pair by pair, and if no item is undone.
-func propFront(t *rapid.T) {
+func propFront(t *rapid.T, c *premise.Counts) {
 	s := drawScenario(t)
 	var policies []simulation.Policy
 	for _, name := range []string{"default", "accurate", "pendingAware"} {
@@ -44,6 +46,12 @@ func propFront(t *rapid.T) {
 	if len(points) != 3*2*2 {
 		t.Fatalf("%d points", len(points))
 	}
+	somewhere := func(what string, holds func(simulation.Point) bool) { c.Note(what, slices.ContainsFunc(points, holds)) }
+	somewhere("a better point", func(p simulation.Point) bool {
+		return slices.ContainsFunc(points, func(o simulation.Point) bool { return better(&o.Summary, &p.Summary) })
+	})
+	somewhere("an undone item", func(p simulation.Point) bool { return undone(&p.Summary) > 0 })
+	somewhere("an optimal point", func(p simulation.Point) bool { return p.ParetoOptimal })
 	for i, p := range points {
 		dominated := slices.ContainsFunc(points, func(o simulation.Point) bool { return better(&o.Summary, &p.Summary) })
 		if p.ParetoOptimal != (!dominated && undone(&p.Summary) == 0) {

@@ -262,41 +262,85 @@ func TestDeadline(t *testing.T) {
 	require.EqualValues(t, 6, c.ExecTimeout)
 }
 
-func drawn[T any](t *rapid.T, name string, values ...T) *T {
+// drawn draws none or one of the values, which are valid but for the last.
+func drawn[T any](t *rapid.T, name string, invalid bool, values ...T) *T {
+	if !invalid {
+		values = values[:len(values)-1]
+	}
 	return rapid.Ptr(rapid.SampledFrom(values), true).Draw(t, name)
+}
+
+// drawSpec draws a spec, in half of the draws without an invalid value and without two
+// fields of one meaning.
+func drawSpec(t *rapid.T) (s scheduledjob.Spec) {
+	invalid := rapid.Bool().Draw(t, "invalid")
+	text := func(name string, values ...string) (text string) {
+		if p := drawn(t, name, invalid, values...); p != nil {
+			text = *p
+		}
+		return text
+	}
+	either := func() (one, other bool) {
+		one = rapid.Bool().Draw(t, "the one")
+		return one, !one || invalid
+	}
+	template := corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
+	s = scheduledjob.Spec{
+		ConcurrencyPolicy:       schedule.Concurrency(text("concurrencyPolicy", string(schedule.Allow), string(schedule.Wait), string(schedule.Replace), "x")),
+		StartingDeadlineSeconds: drawn(t, "startingDeadlineSeconds", invalid, int64(1), 60, 0),
+		TTLSecondsAfterFinished: drawn(t, "ttlSecondsAfterFinished", invalid, int32(0), 5, -1),
+		MaxRestart:              drawn(t, "maxRestart", invalid, int32(0), 1, -1),
+		ExecTimeout:             drawn(t, "execTimeout", invalid, int64(1), 60, 0),
+		HistoryLimit:            drawn(t, "historyLimit", invalid, int32(0), 9, -1),
+	}
+	when := &scheduledjob.Schedule{
+		TimeSpec: rapid.SampledFrom([]string{"R3//PT1S", "R//P1D"}).Draw(t, "timeSpec") + text("more of the timeSpec", "", "x"), TimeZone: text("timeZone", "Asia/Tokyo", "UTC", "Local"),
+		SkipOutdated: drawn(t, "skipOutdated", true, true, false),
+	}
+	if one, other := either(); one || other {
+		if one {
+			when.BlockOnFailure = drawn(t, "blockOnFailure", true, true, false)
+		}
+		if other {
+			when.SuspendOnFailure = drawn(t, "suspendOnFailure", true, true, false)
+		}
+	}
+	one, other := either()
+	if one {
+		s.Schedule = when
+	}
+	if other {
+		s.ScheduleSpec = when
+	}
+	if s.ConcurrencyPolicy == "" || invalid {
+		s.AllowConcurrent = drawn(t, "allowConcurrent", true, true, false)
+	}
+	if one, other = either(); one {
+		s.PodCount = drawn(t, "podCount", invalid, int32(1), scheduledjob.MaxPodCount, 0)
+	} else if other {
+		s.CapitalPodCount = drawn(t, "PodCount", invalid, int32(1), scheduledjob.MaxPodCount+1)
+	}
+	s.Template = &template
+	if invalid {
+		s.Template = drawn(t, "template", true, template, corev1.PodTemplateSpec{})
+		s.TemplateRef = drawn(t, "templateRef", true, scheduledjob.TemplateRef{Name: "shared"}, scheduledjob.TemplateRef{})
+	}
+	for i := range rapid.IntRange(0, 2).Draw(t, "after") {
+		s.After = append(s.After, scheduledjob.Dependency{
+			Job: string(rune('a'+i)) + text("more of the job", "b", "!"), Outcome: schedule.Outcome(text("outcome", string(schedule.Failed), "done"))})
+	}
+	return s
 }
 
 // What is no problem here is none to package schedule nor to a second reading, every
 // problem names a field, and the spec stays as it is.
-func propConfig(t *rapid.T) {
-	s := &scheduledjob.ScheduledJob{}
+func propConfig(t *rapid.T, counts *premise.Counts) {
+	s := &scheduledjob.ScheduledJob{Spec: drawSpec(t)}
 	s.Name, s.UID, s.CreationTimestamp = "report", "u", metav1.Unix(1, 0)
-	schedules := rapid.Custom(func(t *rapid.T) scheduledjob.Schedule {
-		return scheduledjob.Schedule{
-			TimeSpec:       rapid.SampledFrom([]string{"", "R3//PT1S", "R//P1D", "R3"}).Draw(t, "timeSpec"),
-			TimeZone:       rapid.SampledFrom([]string{"", "Asia/Tokyo", "Local"}).Draw(t, "timeZone"),
-			SkipOutdated:   drawn(t, "skipOutdated", true, false),
-			BlockOnFailure: drawn(t, "blockOnFailure", true, false), SuspendOnFailure: drawn(t, "suspendOnFailure", true, false),
-		}
-	})
-	s.Spec = scheduledjob.Spec{
-		Schedule: rapid.Ptr(schedules, true).Draw(t, "schedule"), ScheduleSpec: rapid.Ptr(schedules, true).Draw(t, "scheduleSpec"),
-		AllowConcurrent:         drawn(t, "allowConcurrent", true, false),
-		ConcurrencyPolicy:       rapid.SampledFrom([]schedule.Concurrency{"", schedule.Allow, schedule.Wait, schedule.Replace, "x"}).Draw(t, "concurrencyPolicy"),
-		StartingDeadlineSeconds: drawn(t, "startingDeadlineSeconds", int64(0), 1, 1<<31),
-		TTLSecondsAfterFinished: drawn(t, "ttlSecondsAfterFinished", int32(-1), 0),
-		MaxRestart:              drawn(t, "maxRestart", int32(-1), 0, 1), ExecTimeout: drawn(t, "execTimeout", int64(0), 1, 1<<31),
-		PodCount: drawn(t, "podCount", int32(0), 1, scheduledjob.MaxPodCount), CapitalPodCount: drawn(t, "PodCount", int32(1), scheduledjob.MaxPodCount+1),
-		Template:     drawn(t, "template", corev1.PodTemplateSpec{}, corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}),
-		TemplateRef:  drawn(t, "templateRef", scheduledjob.TemplateRef{}, scheduledjob.TemplateRef{Name: "shared"}),
-		HistoryLimit: drawn(t, "historyLimit", int32(-1), 0),
-		After: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) scheduledjob.Dependency {
-			return scheduledjob.Dependency{Job: rapid.SampledFrom([]string{"", "report", "a", "b"}).Draw(t, "job"),
-				Outcome: rapid.SampledFrom([]schedule.Outcome{"", schedule.Failed, "done"}).Draw(t, "outcome")}
-		}), 0, 3).Draw(t, "after"),
-	}
 	before := written(t, s)
 	c, err := s.Config(scheduledjob.Inputs{})
+	counts.Note("valid", err == nil)
+	counts.Note("invalid", err != nil)
 	if written(t, s) != before {
 		t.Fatal("the spec was changed")
 	}
@@ -323,5 +367,7 @@ func written(t require.TestingT, v any) string {
 	return string(data)
 }
 
-func TestConfig(t *testing.T) { rapid.Check(t, propConfig) }
-func FuzzConfig(f *testing.F) { premise.Seeded(f, propConfig) }
+func TestConfig(t *testing.T) {
+	premise.CheckN(t, 1000, propConfig, premise.Least{"valid": 0.1, "invalid": 0.1})
+}
+func FuzzConfig(f *testing.F) { premise.Fuzz(f, propConfig) }

@@ -1,21 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/scaledjob/scaledjob/examples/internal/process"
+	"github.com/scaledjob/scaledjob/examples/internal/processtest"
 )
-
-func execute(t *testing.T, args ...string) (status int, said string) {
-	t.Helper()
-	var stderr bytes.Buffer
-	status = process.Run(t.Context(), newOptions(), args, &stderr)
-	return status, stderr.String()
-}
 
 func TestFlags(t *testing.T) {
 	for args, want := range map[[2]string]string{
@@ -24,11 +16,11 @@ func TestFlags(t *testing.T) {
 		{"-request-timeout", "1ms"}: "-request-timeout: found 1ms; use 1s or more",
 		{"-max-requests", "0"}:      "-max-requests: found 0; use 1 or more",
 	} {
-		status, said := execute(t, args[:]...)
+		status, said := processtest.Run(t, newOptions(), args[:]...)
 		require.Equal(t, 2, status, args)
 		require.Contains(t, said, want)
 	}
-	_, said := execute(t, "-log-format=xml", "-source-timeout=-1s")
+	_, said := processtest.Run(t, newOptions(), "-log-format=xml", "-source-timeout=-1s")
 	require.Contains(t, said, "-log-format")
 	require.Contains(t, said, "-source-timeout", "all at once")
 }
@@ -37,7 +29,7 @@ func TestFlags(t *testing.T) {
 func TestNoCluster(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none")) // whoever runs the test may have a cluster
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
-	status, said := execute(t)
+	status, said := processtest.Run(t, newOptions())
 	require.Equal(t, 1, status)
 	require.Contains(t, said, "go run ./examples/controller -install")
 }

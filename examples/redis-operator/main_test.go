@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -21,14 +20,8 @@ import (
 
 	"github.com/scaledjob/scaledjob/examples/internal/apiserver"
 	"github.com/scaledjob/scaledjob/examples/internal/process"
+	"github.com/scaledjob/scaledjob/examples/internal/processtest"
 )
-
-func execute(t *testing.T, args ...string) (status int, said string) {
-	t.Helper()
-	var stderr bytes.Buffer
-	status = process.Run(t.Context(), newOptions(), args, &stderr)
-	return status, stderr.String()
-}
 
 func TestFlags(t *testing.T) {
 	for args, want := range map[[2]string]string{
@@ -39,34 +32,26 @@ func TestFlags(t *testing.T) {
 		{"-redis-timeout", "0s"}:  "-redis-timeout: found 0s; use a time above 0",
 		{"-redis-idle", "3s"}:     "-redis-idle: found 3s; use a time above -redis-timeout",
 	} {
-		status, said := execute(t, args[:]...)
+		status, said := processtest.Run(t, newOptions(), args[:]...)
 		require.Equal(t, 2, status, args)
 		require.Contains(t, said, want)
 	}
-	parse(t, "-poll=1ns", "-retry=1ns", "-workers=1", "-redis-timeout=1ns", "-redis-idle=2ns")
-	_, said := execute(t, "-log-format=xml", "-workers=-1", "-poll=-1s")
+	processtest.Parse(t, newOptions(), "-poll=1ns", "-retry=1ns", "-workers=1", "-redis-timeout=1ns", "-redis-idle=2ns")
+	_, said := processtest.Run(t, newOptions(), "-log-format=xml", "-workers=-1", "-poll=-1s")
 	for _, want := range []string{"-log-format", "-workers", "-poll"} {
 		require.Contains(t, said, want, "all at once")
 	}
 }
 
-func parse(t *testing.T, args ...string) *options {
-	t.Helper()
-	o := newOptions()
-	var stderr bytes.Buffer
-	require.NoError(t, process.Parse(o, args, &stderr), stderr.String())
-	return o
-}
-
 // The README names these times.
 func TestDefaults(t *testing.T) {
-	o := parse(t)
+	o := processtest.Parse(t, newOptions())
 	o.Options = process.Options{}
 	require.Equal(t, &options{poll: 30 * time.Second, retry: 10 * time.Second, redisTimeout: 3 * time.Second, redisIdle: 2 * time.Minute, workers: 32}, o)
 }
 
 func TestManaged(t *testing.T) {
-	o := parse(t, "-namespace=shop")
+	o := processtest.Parse(t, newOptions(), "-namespace=shop")
 	lease, err := o.Lease(&rest.Config{}, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	m := o.managed(lease)
@@ -79,7 +64,7 @@ func TestManaged(t *testing.T) {
 	require.NoError(t, err)
 	require.NotNil(t, stripped)
 
-	m = parse(t, "-metrics-bind-address=", "-health-probe-bind-address=", "-leader-elect=false").managed(lease)
+	m = processtest.Parse(t, newOptions(), "-metrics-bind-address=", "-health-probe-bind-address=", "-leader-elect=false").managed(lease)
 	require.Equal(t, []string{"0", "0"}, []string{m.Metrics.BindAddress, m.HealthProbeBindAddress})
 	require.False(t, m.LeaderElection)
 	require.Empty(t, m.Cache.DefaultNamespaces)
@@ -87,13 +72,13 @@ func TestManaged(t *testing.T) {
 
 // A user without a cluster reads so at once.
 func TestNoCluster(t *testing.T) {
-	status, said := execute(t, "-kubeconfig", filepath.Join(t.TempDir(), "kubeconfig"))
+	status, said := processtest.Run(t, newOptions(), "-kubeconfig", filepath.Join(t.TempDir(), "kubeconfig"))
 	require.Equal(t, 1, status)
 	require.Contains(t, said, "no such file")
-	status, said = execute(t, "-kubeconfig", apiserver.Kubeconfig(t, "https://127.0.0.1:1', certificate-authority-data: 'bm9uZQ=="))
+	status, said = processtest.Run(t, newOptions(), "-kubeconfig", apiserver.Kubeconfig(t, "https://127.0.0.1:1', certificate-authority-data: 'bm9uZQ=="))
 	require.Equal(t, 1, status)
 	require.Contains(t, said, "certificate")
-	status, said = execute(t, "-kubeconfig", apiserver.Kubeconfig(t, "http://127.0.0.1:1"))
+	status, said = processtest.Run(t, newOptions(), "-kubeconfig", apiserver.Kubeconfig(t, "http://127.0.0.1:1"))
 	require.Equal(t, 1, status)
 	require.Contains(t, said, "connection refused")
 }
@@ -131,7 +116,7 @@ func TestDeployment(t *testing.T) {
 			objects := rendered(t, directory)
 			d := decode[appsv1.Deployment](t, objects, "Deployment")
 			pod := d.Spec.Template.Spec
-			o := parse(t, pod.Containers[0].Args...)
+			o := processtest.Parse(t, newOptions(), pod.Containers[0].Args...)
 			require.True(t, o.LeaderElect)
 			require.Equal(t, want.metrics, o.MetricsAddress)
 			require.Equal(t, map[string]string{"config/namespaced": "production"}[directory], o.Namespace)

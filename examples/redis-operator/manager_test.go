@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -21,6 +19,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/examples/internal/apiserver"
 	"github.com/scaledjob/scaledjob/examples/internal/process"
+	"github.com/scaledjob/scaledjob/examples/internal/processtest"
 )
 
 // soon is a limit for whatever happens at once on a machine without load.
@@ -39,7 +38,7 @@ const (
 
 func TestWithoutScaledJobs(t *testing.T) {
 	file := (&apiserver.Server{}).Start(t, nil)
-	status, said := execute(t, "-kubeconfig", file)
+	status, said := processtest.Run(t, newOptions(), "-kubeconfig", file)
 	require.Equal(t, 1, status)
 	require.Contains(t, said, "the cluster has no ScaledJobs of batch.miracle.dev: kubectl apply -k examples/redis-operator/config/crd")
 }
@@ -61,25 +60,6 @@ func TestSynced(t *testing.T) {
 	request := httptest.NewRequest(http.MethodGet, "/readyz", nil)
 	require.NoError(t, synced(caches{synced: true})(request))
 	require.EqualError(t, synced(caches{})(request), "the caches have not synced")
-}
-
-// free is an address where nobody listens.
-func free(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().String()
-}
-
-func get(url string) (int, string) {
-	answer, err := http.Get("http://" + url)
-	if err != nil {
-		return 0, err.Error()
-	}
-	defer answer.Body.Close()
-	body, _ := io.ReadAll(answer.Body)
-	return answer.StatusCode, string(body)
 }
 
 // An output may be read while it is written.
@@ -109,7 +89,7 @@ func TestRun(t *testing.T) {
 	}
 	api := &apiserver.Server{Custom: []metav1.APIResource{scaledJobs}}
 	file := api.Start(t, map[string]string{processors: fmt.Sprintf(processor, redis.Addr())})
-	metrics, probes := free(t), free(t)
+	metrics, probes := processtest.FreeAddress(t), processtest.FreeAddress(t)
 	ctx, stop := context.WithCancel(t.Context())
 	var log output
 	ended := make(chan int)
@@ -134,12 +114,12 @@ func TestRun(t *testing.T) {
 		})
 	})
 	eventually("polls", func() bool {
-		_, text := get(metrics + "/metrics")
+		_, text := processtest.Get(metrics + "/metrics")
 		return strings.Contains(text, `scaledjob_queue_depth{namespace="production",queue="orders",scaledjob="image-processor"} 47`) &&
 			!strings.Contains(text, `scaledjob_reconcile_total{namespace="production",queue="orders",scaledjob="image-processor"} 1`+"\n")
 	})
 	for _, path := range []string{"/healthz", "/readyz"} {
-		eventually(path, func() bool { code, _ := get(probes + path); return code == 200 })
+		eventually(path, func() bool { code, _ := processtest.Get(probes + path); return code == 200 })
 	}
 	require.Equal(t, 1, redis.CurrentConnectionCount())
 	stop()

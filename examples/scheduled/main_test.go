@@ -3,8 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -18,22 +16,8 @@ import (
 
 	"github.com/scaledjob/scaledjob/examples/internal/apiserver"
 	"github.com/scaledjob/scaledjob/examples/internal/process"
+	"github.com/scaledjob/scaledjob/examples/internal/processtest"
 )
-
-func execute(t *testing.T, args ...string) (status int, said string) {
-	t.Helper()
-	var stderr bytes.Buffer
-	status = process.Run(t.Context(), newOptions(), args, &stderr)
-	return status, stderr.String()
-}
-
-func parse(t *testing.T, args ...string) *options {
-	t.Helper()
-	o := newOptions()
-	var stderr bytes.Buffer
-	require.NoError(t, process.Parse(o, args, &stderr), stderr.String())
-	return o
-}
 
 func TestFlags(t *testing.T) {
 	for args, want := range map[[2]string]string{
@@ -42,23 +26,23 @@ func TestFlags(t *testing.T) {
 		{"-request-ttl", "-1ns"}:  "-request-ttl: found -1ns; use 0s or more",
 		{"-workers", "0"}:         "-workers: found 0; use 1 or more",
 	} {
-		status, said := execute(t, args[:]...)
+		status, said := processtest.Run(t, newOptions(), args[:]...)
 		require.Equal(t, 2, status, args)
 		require.Contains(t, said, want)
 	}
-	_, said := execute(t, "-log-format=xml", "-workers=-1", "-resync=-1s")
+	_, said := processtest.Run(t, newOptions(), "-log-format=xml", "-workers=-1", "-resync=-1s")
 	for _, want := range []string{"-log-format", "-workers", "-resync"} {
 		require.Contains(t, said, want, "all at once")
 	}
-	parse(t, "-request-ttl=0s", "-workers=1", "-resync=1ns")
-	status, said := execute(t, "-help")
+	processtest.Parse(t, newOptions(), "-request-ttl=0s", "-workers=1", "-resync=1ns")
+	status, said := processtest.Run(t, newOptions(), "-help")
 	require.Zero(t, status)
 	require.Contains(t, said, "-install")
 }
 
 // The resync of the proposal is 5 seconds; the README names the others.
 func TestDefaults(t *testing.T) {
-	o := parse(t)
+	o := processtest.Parse(t, newOptions())
 	o.Options = process.Options{}
 	require.Equal(t, &options{resync: 5 * time.Second, requestTTL: 10 * time.Minute, workers: 4}, o)
 }
@@ -67,7 +51,7 @@ func TestDefaults(t *testing.T) {
 func TestNoCluster(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none")) // a user who runs the test may have a cluster
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
-	status, said := execute(t)
+	status, said := processtest.Run(t, newOptions())
 	require.Equal(t, 1, status)
 	require.Contains(t, said, "go run ./examples/scheduled -install")
 }
@@ -76,25 +60,6 @@ func TestNoCluster(t *testing.T) {
 var resources = []metav1.APIResource{
 	{Group: scheduledJobs.Group, Version: scheduledJobs.Version, Name: "scheduledjobs", Kind: "ScheduledJob"},
 	{Group: runRequests.Group, Version: runRequests.Version, Name: "runrequests", Kind: "RunRequest"},
-}
-
-// free is an address where nobody listens.
-func free(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().String()
-}
-
-func get(url string) (int, string) {
-	answer, err := http.Get("http://" + url)
-	if err != nil {
-		return 0, err.Error()
-	}
-	defer answer.Body.Close()
-	body, _ := io.ReadAll(answer.Body)
-	return answer.StatusCode, string(body)
 }
 
 // The whole process, for one namespace: it gets the lease, starts a run, serves probes and
@@ -107,7 +72,7 @@ func TestProcess(t *testing.T) {
 			"metadata": {"name": "job", "namespace": "n", "uid": "u", "resourceVersion": "1", "creationTimestamp": "2026-01-01T00:00:00Z"},
 			"spec": {"schedule": {"timeSpec": "R1//PT1S"}, "after": [{"job": "typo"}], "template": {"spec": {"containers": [{"name": "c", "image": "i"}]}}}}`,
 	})
-	address := free(t)
+	address := processtest.FreeAddress(t)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan int)
 	var log bytes.Buffer // read when the process has ended
@@ -126,14 +91,14 @@ func TestProcess(t *testing.T) {
 			return strings.Contains(r.Body, `"reason":"JobNotFound"`)
 		})
 	})
-	eventually("readiness", func() bool { code, _ := get(address + "/readyz"); return code == 200 })
+	eventually("readiness", func() bool { code, _ := processtest.Get(address + "/readyz"); return code == 200 })
 	eventually("metrics", func() bool {
-		_, text := get(address + "/metrics")
+		_, text := processtest.Get(address + "/metrics")
 		return strings.Contains(text, `scheduledjob_occurrences_due_total{namespace="n",scheduledjob="job"} 1`)
 	})
 	stop()
 	require.Zero(t, <-ended)
-	code, _ := get(address + "/healthz")
+	code, _ := processtest.Get(address + "/healthz")
 	require.Zero(t, code, "it listens no more")
 	held, kept := api.Requests("POST", "leases"), api.Requests("PUT", "leases")
 	require.Regexp(t, `"holderIdentity":"[^"]`, held[0].Body)
@@ -158,7 +123,11 @@ func TestCannotStart(t *testing.T) {
 		"the cluster has no scheduledjobs.scaledjob.github.io": {"-kubeconfig", (&apiserver.Server{}).Start(t, nil)},
 		"address already in use":                               {"-kubeconfig", with, "-metrics-bind-address=", "-health-probe-bind-address", busy.Listener.Addr().String()},
 	} {
-		ctx, stop := context.WithTimeout(t.Context(), time.Second) // it waits 5 s for custom resources
+		within := time.Minute
+		if strings.HasPrefix(want, "the cluster has no") {
+			within = time.Second // it waits 5 s for custom resources
+		}
+		ctx, stop := context.WithTimeout(t.Context(), within)
 		var stderr bytes.Buffer
 		require.Equal(t, 1, process.Run(ctx, newOptions(), args, &stderr), want)
 		stop()

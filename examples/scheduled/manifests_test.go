@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
+	"github.com/scaledjob/scaledjob/examples/internal/processtest"
 )
 
 // The resources have the fields of the types, and no others. The API server removes
@@ -154,7 +155,7 @@ func TestDeployment(t *testing.T) {
 	for _, a := range c["args"].([]any) {
 		args = append(args, a.(string))
 	}
-	o := parse(t, args...)
+	o := processtest.Parse(t, newOptions(), args...)
 	require.Equal(t, ":8080", o.MetricsAddress, "for the NetworkPolicy's namespaces")
 	require.True(t, o.LeaderElect)
 }

@@ -48,12 +48,18 @@ type Least map[string]float64
 // -short it checks a tenth of the draws, which is too few for shares.
 func Check(t *testing.T, prop func(*rapid.T, *Counts), least Least) {
 	t.Helper()
+	CheckN(t, Draws, prop, least)
+}
+
+// CheckN is like [Check] for n draws, of a property that is slow. The fewer draws, the
+// further below the usual share a least share has to be.
+func CheckN(t *testing.T, n int, prop func(*rapid.T, *Counts), least Least) {
+	t.Helper()
 	var c Counts
-	draws := Draws
 	if testing.Short() {
-		draws, least = Draws/10, nil
+		n, least = n/10, nil
 	}
-	Rounds(t, c.count(prop), func() bool { return c.draws >= draws })
+	Rounds(t, c.count(prop), func() bool { return c.draws >= n })
 	if !t.Failed() {
 		c.judge(t, least)
 	}

@@ -14,10 +14,14 @@ import (
 	"github.com/scaledjob/scaledjob/schedule/interval"
 )
 
-func TestOneByOne(t *testing.T)   { rapid.Check(t, propOneByOne) }
-func FuzzOneByOne(f *testing.F)   { premise.Seeded(f, propOneByOne) }
-func TestSpansAddUp(t *testing.T) { rapid.Check(t, propSpansAddUp) }
-func FuzzSpansAddUp(f *testing.F) { premise.Seeded(f, propSpansAddUp) }
+func TestOneByOne(t *testing.T) {
+	premise.CheckN(t, 1000, propOneByOne, premise.Least{"occurrences": 0.5, "a change of the clocks": 0.08, "a next one": 0.5})
+}
+func FuzzOneByOne(f *testing.F) { premise.Fuzz(f, propOneByOne) }
+func TestSpansAddUp(t *testing.T) {
+	premise.CheckN(t, 1000, propSpansAddUp, premise.Least{"occurrences": 0.1, "a next one": 0.2})
+}
+func FuzzSpansAddUp(f *testing.F) { premise.Fuzz(f, propSpansAddUp) }
 
 // Zones with changes of half an hour to a day, at midnight, in Ramadan, backwards
 // in winter, and of none.
@@ -108,7 +112,7 @@ func drawNear(t *rapid.T, zone *time.Location) time.Time {
 }
 
 // Each function gives what is found one by one.
-func propOneByOne(t *rapid.T) {
+func propOneByOne(t *rapid.T, c *premise.Counts) {
 	const n = 40
 	zone := location(t, rapid.SampledFrom(zones).Draw(t, "zone"))
 	r := rapid.SampledFrom(rules).Draw(t, "rule")
@@ -118,10 +122,17 @@ func propOneByOne(t *rapid.T) {
 	s := occurrences(t, "R40/"+start.Format(time.RFC3339Nano)+"/"+r.text, created, zone)
 	all = slices.DeleteFunc(all, func(t time.Time) bool { return t.Before(created) })
 
-	pivot := rapid.SampledFrom(append(slices.Clone(all), start, start.AddDate(0, 0, 5), start.AddDate(40, 0, 0))).Draw(t, "pivot")
-	in := interval.Span{After: pivot.Add(time.Duration(rapid.IntRange(-200, 1).Draw(t, "back")) * time.Hour),
-		Until: pivot.Add(time.Duration(rapid.Int64Range(-1, 300*int64(time.Hour)).Draw(t, "on")))}
+	pivot := rapid.SampledFrom(append(slices.Clone(all), start, start.AddDate(0, 0, 5), start.AddDate(40, 0, 0)))
+	from, to := pivot.Draw(t, "pivot"), pivot.Draw(t, "other pivot")
+	if to.Before(from) {
+		from, to = to, from
+	}
+	in := interval.Span{After: from.Add(time.Duration(rapid.IntRange(-200, 1).Draw(t, "back")) * time.Hour),
+		Until: to.Add(time.Duration(rapid.Int64Range(-1, 300*int64(time.Hour)).Draw(t, "on")))}
 	within := slices.DeleteFunc(slices.Clone(all), func(t time.Time) bool { return !t.After(in.After) || t.After(in.Until) })
+
+	c.Note("occurrences", len(within) > 0)
+	c.Note("a change of the clocks", len(within) > 0 && shown(zone, within[0]).Sub(within[0]) != shown(zone, within[len(within)-1]).Sub(within[len(within)-1]))
 
 	require.Equal(t, within, slices.AppendSeq(within[:0:0], s.All(in)))
 	require.Equal(t, int64(len(within)), s.Count(in))
@@ -129,6 +140,7 @@ func propOneByOne(t *rapid.T) {
 	require.Equal(t, within, slices.AppendSeq(within[:0:0], s.Backward(in)))
 	next, ok := s.Next(in.After)
 	i := slices.IndexFunc(all, func(t time.Time) bool { return t.After(in.After) })
+	c.Note("a next one", i >= 0)
 	require.Equal(t, i >= 0, ok)
 	if ok {
 		require.Equal(t, all[i], next)
@@ -143,12 +155,13 @@ var dusk = time.Unix(math.MaxInt64-62_135_596_800, 999_999_999)
 
 // Whatever the interval and the times: spans add up, and one occurrence lies between
 // a time and the next occurrence.
-func propSpansAddUp(t *rapid.T) {
+func propSpansAddUp(t *rapid.T, held *premise.Counts) {
 	text := drawText.Filter(func(text string) bool { _, err := interval.Parse(text); return err == nil }).Draw(t, "text")
 	anyTime := rapid.OneOf(
 		rapid.Map(rapid.Int64Range(-70_000_000_000, 260_000_000_000), func(s int64) time.Time { return time.Unix(s, 7).UTC() }),
 		rapid.Map(rapid.Int64(), func(s int64) time.Time { return time.Unix(s, 0).UTC() }),
 		rapid.SampledFrom([]time.Time{time.Unix(0, 0), created, dusk}),
+		rapid.Map(rapid.IntRange(-50, 20_000), func(hours int) time.Time { return created.Add(time.Duration(hours) * time.Hour) }),
 	)
 	s := occurrences(t, text, anyTime.Draw(t, "created"), location(t, rapid.SampledFrom(zones).Draw(t, "zone")))
 	times := []time.Time{anyTime.Draw(t, "a"), anyTime.Draw(t, "b"), anyTime.Draw(t, "c")}
@@ -161,7 +174,9 @@ func propSpansAddUp(t *rapid.T) {
 	require.True(t, ab >= 0 && bc >= 0)
 	require.Zero(t, s.Count(interval.Span{After: b, Until: a}))
 
+	held.Note("occurrences", ab+bc > 0)
 	next, ok := s.Next(b)
+	held.Note("a next one", ok)
 	require.Equal(t, ok, s.Count(interval.Span{After: b, Until: dusk}) > 0)
 	if !ok {
 		return
@@ -192,15 +207,20 @@ func TestEveryDay(t *testing.T) {
 	}
 }
 
-func TestTimeOfDay(t *testing.T) { rapid.Check(t, propTimeOfDay) }
-func FuzzTimeOfDay(f *testing.F) { premise.Seeded(f, propTimeOfDay) }
+func TestTimeOfDay(t *testing.T) {
+	premise.CheckN(t, 2000, propTimeOfDay, premise.Least{"a gap": 0.05, "an overlap": 0.005})
+}
+func FuzzTimeOfDay(f *testing.F) { premise.Fuzz(f, propTimeOfDay) }
 
 // A time of day without an offset is that time on the clocks of the zone, every day
 // from the creation on. Only where clocks skip it, it is later.
-func propTimeOfDay(t *rapid.T) {
+func propTimeOfDay(t *rapid.T, c *premise.Counts) {
 	zone := location(t, rapid.SampledFrom(zones).Draw(t, "zone"))
 	created := drawNear(t, zone)
-	second := rapid.IntRange(0, 86_399).Draw(t, "second")
+	_, end := created.In(zone).ZoneBounds()
+	change := int(shown(zone, end).Sub(shown(zone, end).Truncate(24 * time.Hour)).Seconds())
+	near := rapid.Map(rapid.SampledFrom([]int{-3600, -1800, -1, 0, 1, 1800, 3599, 3600}), func(s int) int { return (change + s + 86_400) % 86_400 })
+	second := rapid.OneOf(near, near, rapid.IntRange(0, 86_399)).Draw(t, "second")
 	clock := time.Unix(int64(second), 0).UTC().Format("T15:04:05")
 	s := occurrences(t, "R/"+clock+"/P1D", created, zone)
 
@@ -213,6 +233,7 @@ func propTimeOfDay(t *rapid.T) {
 		}
 	}
 	require.Equal(t, want, s.NextN(created.Add(-1), 6))
+	gap, overlap := false, false
 	for _, at := range want {
 		kinds := map[string]bool{}
 		for _, note := range s.Notes(at) {
@@ -223,7 +244,10 @@ func propTimeOfDay(t *rapid.T) {
 		require.Equal(t, shown(zone, at).Format("T15:04:05") != clock, kinds["gap"], "%v", at.In(zone))
 		require.Equal(t, again(zone, at), kinds["overlap"], "%v", at.In(zone))
 		require.False(t, kinds["clamped month"])
+		gap, overlap = gap || kinds["gap"], overlap || kinds["overlap"]
 	}
+	c.Note("a gap", gap)
+	c.Note("an overlap", overlap)
 }
 
 // again reports whether clocks show a time twice: once more with an offset that they

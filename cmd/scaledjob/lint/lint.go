@@ -27,6 +27,9 @@ type Report struct {
 	sources map[string][]string // lines of the files
 }
 
+// lineBreaks are those of YAML 1.1, which the parser counts.
+var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
+
 // Check checks every ScaledJob of the files for the given releases, or for all known
 // releases if none is given. It looks up references in the documents of all files.
 //
@@ -35,7 +38,10 @@ type Report struct {
 func Check(files []File, releases ...keda.Profile) Report {
 	c := &collector{scope: scopeOf(releases)}
 	var all documents
-	for _, f := range files {
+	files = slices.Clone(files)
+	for i := range files {
+		f := &files[i]
+		f.Data = []byte(lineBreaks.Replace(string(f.Data)))
 		for _, p := range split(string(f.Data)) {
 			all = append(all, c.parse(f.Name, p)...)
 		}

@@ -41,7 +41,9 @@ var fields = map[string][]any{
 	"scalingStrategy.multipleScalersCalculation":        {"", "max", "min", "avg", "sum", "mean"},
 }
 
+// drawManifest draws a manifest, in half of the draws with few fields.
 func drawManifest(t *rapid.T) map[string]any {
+	few := rapid.Bool().Draw(t, "few fields")
 	spec := map[string]any{
 		"jobTargetRef": map[string]any{"template": map[string]any{"spec": map[string]any{
 			"containers": []any{map[string]any{"name": "main", "image": "a"}}}}},
@@ -49,7 +51,7 @@ func drawManifest(t *rapid.T) map[string]any {
 	}
 	for _, path := range slices.Sorted(keysOf(fields)) {
 		parent, key, nested := strings.Cut(path, ".")
-		if !rapid.Bool().Draw(t, path+" is set") {
+		if !rapid.Bool().Draw(t, path+" is set") || few && rapid.IntRange(0, 15).Draw(t, path+" is one of the few") < 12 {
 			continue
 		}
 		v := rapid.SampledFrom(fields[path]).Draw(t, path)
@@ -60,7 +62,9 @@ func drawManifest(t *rapid.T) map[string]any {
 			spec[path] = v
 		}
 	}
-	if n := rapid.IntRange(0, 3).Draw(t, "triggers"); n > 0 {
+	if few {
+		spec["triggers"] = []any{map[string]any{"type": "redis", "metadata": map[string]any{"listLength": "5", "listName": "a", "address": "a:1"}}}
+	} else if n := rapid.IntRange(0, 3).Draw(t, "triggers"); n > 0 {
 		var triggers []any
 		for range n {
 			triggers = append(triggers, map[string]any{"type": rapid.SampledFrom([]string{"redis", "rabbitmq", "prometheus", "cpu"}).Draw(t, "type"),
@@ -105,7 +109,7 @@ func found(r lint.Report, path, effect string) bool {
 
 // Every field that the model says a release refuses is found there, and so is
 // every feature that it says the release lacks; and nothing else is said to be.
-func propModel(t *rapid.T) {
+func propModel(t *rapid.T, c *premise.Counts) {
 	data := write(t, drawManifest(t))
 	p, err := keda.Release(rapid.SampledFrom(keda.Releases()).Draw(t, "release"))
 	if err != nil {
@@ -129,6 +133,9 @@ func propModel(t *rapid.T) {
 			lacked++
 		}
 	}
+	c.Note("a field is refused", len(refused) > 0)
+	c.Note("nothing is refused or missing", len(refused) == 0 && lacked == 0)
+	c.Note("a feature is missing", lacked > 0)
 	for _, f := range r.Findings {
 		switch {
 		case f.Rule == "unsupported-feature":
@@ -151,13 +158,15 @@ func joined(err error) []error {
 
 // Where adapter refuses a manifest, an error is found, but for what adapter
 // alone wants: one meaning of two rollout strategies.
-func propAdapter(t *rapid.T) {
+func propAdapter(t *rapid.T, c *premise.Counts) {
 	data := write(t, drawManifest(t))
 	jobs, err := scaledjob.Read(data)
 	if err == nil {
 		sameReading(t, data)
 		_, err = jobs[0].Config(map[string]float64{"cpu": 1})
 	}
+	c.Note("refused", err != nil)
+	c.Note("accepted", err == nil)
 	r := lint.Check([]lint.File{{Name: "a", Data: data}})
 	if err != nil && r.Worst() < lint.Error {
 		t.Fatalf("%v\n%s", err, data)
@@ -205,7 +214,10 @@ func TestSameReading(t *testing.T) {
 func propTotal(t interface{ Fatalf(string, ...any) }, data []byte) {
 	files := []lint.File{{Name: "a.yaml", Data: data}}
 	r := lint.Check(files)
-	lines := 1 + bytes.Count(data, []byte("\n"))
+	lines := 1
+	for _, end := range []string{"\n", "\r", "\u0085", "\u2028", "\u2029"} {
+		lines += bytes.Count(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")), []byte(end))
+	}
 	ids := map[string]bool{}
 	for _, rule := range lint.Rules() {
 		ids[rule.ID] = true
@@ -265,17 +277,22 @@ func propBroken(t *rapid.T) {
 	propTotal(t, write(t, tree))
 }
 
-func TestWhatTheModelRefuses(t *testing.T) { rapid.Check(t, propModel) }
-func FuzzWhatTheModelRefuses(f *testing.F) { premise.Seeded(f, propModel) }
-func TestWhatAdapterRefuses(t *testing.T)  { rapid.Check(t, propAdapter) }
-func FuzzWhatAdapterRefuses(f *testing.F)  { premise.Seeded(f, propAdapter) }
-func TestBroken(t *testing.T)              { rapid.Check(t, propBroken) }
-func FuzzBroken(f *testing.F)              { premise.Seeded(f, propBroken) }
+func TestWhatTheModelRefuses(t *testing.T) {
+	premise.CheckN(t, 1000, propModel, premise.Least{"a field is refused": 0.015, "a feature is missing": 0.2, "nothing is refused or missing": 0.05})
+}
+func FuzzWhatTheModelRefuses(f *testing.F) { premise.Fuzz(f, propModel) }
+func TestWhatAdapterRefuses(t *testing.T) {
+	premise.CheckN(t, 300, propAdapter, premise.Least{"refused": 0.2, "accepted": 0.1})
+}
+func FuzzWhatAdapterRefuses(f *testing.F) { premise.Fuzz(f, propAdapter) }
+func TestBroken(t *testing.T)             { rapid.Check(t, propBroken) }
+func FuzzBroken(f *testing.F)             { premise.Seeded(f, propBroken) }
 
 func FuzzCheck(f *testing.F) {
 	for _, m := range corpus(f) {
 		f.Add(m.Data)
 	}
+	f.Add([]byte("\r0:"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		propTotal(t, data)
 		sameReading(t, data)

@@ -56,7 +56,7 @@ func (r *Report) writeExcerpt(b *strings.Builder, f *Finding) {
 	if f.Line > len(lines) {
 		return
 	}
-	text := []rune(strings.TrimRight(lines[f.Line-1], "\r"))
+	text := []rune(lines[f.Line-1])
 	start := min(f.Column-1, len(text))
 	end := start
 	for end < len(text) && !unicode.IsSpace(text[end]) {

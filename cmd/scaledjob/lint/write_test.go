@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -133,5 +135,22 @@ func (broken) Write([]byte) (int, error) { return 0, os.ErrClosed }
 func TestWriteErrors(t *testing.T) {
 	for _, err := range []error{report.WriteText(broken{}), report.WriteJSON(broken{}), report.WriteGitHub(broken{}), report.WriteSARIF(broken{})} {
 		require.ErrorIs(t, err, os.ErrClosed)
+	}
+}
+
+// The lines of a finding are those of the excerpt, whatever ends them.
+func TestLineBreaks(t *testing.T) {
+	const text = "apiVersion: keda.sh/v1alpha1\nkind: Deployment\n"
+	want := lint.Check([]lint.File{{Name: "a.yaml", Data: []byte(text)}})
+	require.Equal(t, 2, want.Findings[0].Line)
+	for _, end := range []string{"\r\n", "\r", "\u0085", "\u2028", "\u2029"} {
+		data := []byte(strings.ReplaceAll(text, "\n", end))
+		given := slices.Clone(data)
+		r := lint.Check([]lint.File{{Name: "a.yaml", Data: data}})
+		require.Equal(t, given, data)
+		var a, b strings.Builder
+		require.NoError(t, want.WriteText(&a))
+		require.NoError(t, r.WriteText(&b))
+		require.Equal(t, a.String(), b.String(), "%q", end)
 	}
 }
