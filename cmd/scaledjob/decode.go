@@ -28,12 +28,15 @@ func decode(s source, into any, check func() error, help string) error {
 	if err := documents.Decode(&document); err != nil && !errors.Is(err, io.EOF) {
 		return s.notYAML(0, fmt.Errorf("not YAML: %w", err))
 	}
-	if len(document.Content) == 0 {
+	if len(document.Content) == 0 || document.Content[0].Tag == "!!null" {
 		return fmt.Errorf("%s: empty; see scaledjob %s", s.name, help)
 	}
 	root := document.Content[0]
-	if documents.Decode(&document) == nil {
+	switch err := documents.Decode(&document); {
+	case err == nil && document.Content[0].Tag != "!!null":
 		return fmt.Errorf("%s:%d: found a second document; use one", s.name, document.Line)
+	case err != nil && !errors.Is(err, io.EOF):
+		return s.notYAML(0, fmt.Errorf("not YAML: %w", err))
 	}
 	data, err := k8syaml.YAMLToJSON(s.data)
 	if err != nil {
@@ -72,7 +75,8 @@ func (d *decoder) add(path string, line int, err error) {
 	d.problems = append(d.problems, located{path, line, err})
 }
 
-// value reports the parts of a node that a Go type cannot hold, and empties them.
+// value reports the parts of a node that a Go type cannot hold, and empties them. An empty
+// part is a problem too: in a test, it would be an expectation that nothing checks.
 func (d *decoder) value(n *yaml.Node, t reflect.Type, path string) {
 	for n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -83,7 +87,8 @@ func (d *decoder) value(n *yaml.Node, t reflect.Type, path string) {
 	v := reflect.New(t)
 	opaque := reflects[json.Unmarshaler](v) || reflects[encoding.TextUnmarshaler](v)
 	switch {
-	case n.Tag == "!!null" && !opaque:
+	case n.Tag == "!!null":
+		d.add(path, n.Line, fmt.Errorf("%s: found nothing; use a value, or leave the field out", path))
 	case t.Kind() == reflect.Struct && n.Kind == yaml.MappingNode && !opaque:
 		d.fields(n, t, path)
 	case t.Kind() == reflect.Slice && n.Kind == yaml.SequenceNode && !opaque:
@@ -104,7 +109,7 @@ func (d *decoder) fields(n *yaml.Node, t reflect.Type, path string) {
 	var names []string
 	for _, f := range reflect.VisibleFields(t) {
 		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" {
-			types[strings.ToLower(name)] = f.Type
+			types[name] = f.Type
 			names = append(names, name)
 		}
 	}
@@ -112,7 +117,7 @@ func (d *decoder) fields(n *yaml.Node, t reflect.Type, path string) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		at := strings.TrimPrefix(path+"."+key.Value, ".")
-		of, known := types[strings.ToLower(key.Value)]
+		of, known := types[key.Value]
 		switch {
 		case key.Tag == "!!merge":
 			d.merged(value, t, path)
@@ -123,12 +128,12 @@ func (d *decoder) fields(n *yaml.Node, t reflect.Type, path string) {
 				at = strings.TrimPrefix(path+"."+near, ".") // which is therefore missing
 			}
 			d.add(at, key.Line, err)
-		case seen[strings.ToLower(key.Value)]:
+		case seen[key.Value]:
 			d.add(at, key.Line, fmt.Errorf("%s: found twice; use it once", at))
 		default:
 			d.value(value, of, at)
 		}
-		seen[strings.ToLower(key.Value)] = true
+		seen[key.Value] = true
 	}
 }
 
@@ -254,7 +259,7 @@ func child(n *yaml.Node, step string) *yaml.Node {
 		return nil
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		if strings.EqualFold(n.Content[i].Value, step) {
+		if n.Content[i].Value == step {
 			return n.Content[i+1]
 		}
 	}

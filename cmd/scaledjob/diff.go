@@ -94,6 +94,9 @@ type comparison struct {
 
 func (d *diff) run(args []string, stdin io.Reader, out io.Writer) error {
 	manifests, problems := d.read(args, stdin)
+	if err := d.checkTargets(manifests); err != nil {
+		return errors.Join(problems, err)
+	}
 	differ, again := false, false
 	for _, m := range manifests {
 		c, err := d.compare(m, d.from.one(), d.to.one())

@@ -76,6 +76,13 @@ func (e *explain) run(ctx context.Context, args []string, stdin io.Reader, out, 
 	}
 	names, files := e.split(args)
 	found, problems := e.found(ctx, names, files, stdin)
+	var manifests []*manifest
+	for _, f := range found {
+		manifests = append(manifests, f.manifest)
+	}
+	if err := e.checkTargets(manifests); err != nil {
+		return errors.Join(problems, err)
+	}
 	var polls []*poll
 	for _, f := range found {
 		for _, r := range e.releases.all {

@@ -139,7 +139,7 @@ func TestScenarioErrors(t *testing.T) {
 			`2: unknown field "x"`, `2: queues[0].service: "5q" is no duration`, "5: queues[0].target: found -3; use", "7: queues[1].service: found a list; use text",
 			`8: queues[1].target: found "a"; use a number`,
 		},
-		"duration: 1h\nDuration: 2h\nqueues: [{arrivals: 'poisson:1/s'}]\njobs: 3\n": {"2: Duration: found twice; use it once", "4: jobs: found 3; use a map"},
+		"duration: 1h\nduration: 2h\nDuration: 3h\nqueues: [{arrivals: 'poisson:1/s'}]\njobs: 3\n": {"2: duration: found twice; use it once", `3: unknown field "Duration"; use duration`, "5: jobs: found 3; use a map"},
 		"queues: [{arrivals: 'poisson:1/s'}]\nduration: 1h\n---\nname: a\n":          {"3: found a second document; use one"},
 		"[]": {"1: the document: found a list; use a map"},
 		"duration: 1h\nqueues: [{arrivals: 'poisson:1/s'}]\npolicy:\n  release: \"2.21\"\n  stuckAfter: 1m\n  minAsFloor: true\n  subtractPending: true\n  placement: {}\n": {
