@@ -190,13 +190,8 @@ func (p *poll) print(out io.Writer, format string, again bool) error {
 	case "json":
 		return json.NewEncoder(out).Encode(p)
 	case "name":
-		for _, r := range []*removal{p.Rollout, p.Prune} {
-			if r == nil {
-				continue
-			}
-			for _, d := range r.Jobs {
-				fmt.Fprintf(out, "job.batch/%s\n", d.Name)
-			}
+		for _, name := range p.deleted() {
+			fmt.Fprintf(out, "job.batch/%s\n", name)
 		}
 		return nil
 	}
@@ -213,6 +208,21 @@ func (p *poll) print(out io.Writer, format string, again bool) error {
 		fmt.Fprintln(out, "create    not known: no queue length; use --queue 12")
 	}
 	return p.Prune.print(out, "prune")
+}
+
+// deleted returns the names of the deleted Jobs. A finished Job may be outdated as well.
+func (p *poll) deleted() (names []string) {
+	for _, r := range []*removal{p.Rollout, p.Prune} {
+		if r == nil {
+			continue
+		}
+		for _, d := range r.Jobs {
+			if !slices.Contains(names, d.Name) {
+				names = append(names, d.Name)
+			}
+		}
+	}
+	return names
 }
 
 func (r *removal) print(out io.Writer, part string) error {

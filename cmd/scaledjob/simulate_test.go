@@ -140,7 +140,7 @@ func TestScenarioErrors(t *testing.T) {
 			`8: queues[1].target: found "a"; use a number`,
 		},
 		"duration: 1h\nduration: 2h\nDuration: 3h\nqueues: [{arrivals: 'poisson:1/s'}]\njobs: 3\n": {"2: duration: found twice; use it once", `3: unknown field "Duration"; use duration`, "5: jobs: found 3; use a map"},
-		"queues: [{arrivals: 'poisson:1/s'}]\nduration: 1h\n---\nname: a\n":          {"3: found a second document; use one"},
+		"queues: [{arrivals: 'poisson:1/s'}]\nduration: 1h\n---\nname: a\n":                        {"3: found a second document; use one"},
 		"[]": {"1: the document: found a list; use a map"},
 		"duration: 1h\nqueues: [{arrivals: 'poisson:1/s'}]\npolicy:\n  release: \"2.21\"\n  stuckAfter: 1m\n  minAsFloor: true\n  subtractPending: true\n  placement: {}\n": {
 			"5: policy.stuckAfter: found 1m; use nothing under KEDA 2.21.0, or release: spec", "6: policy.minAsFloor", "7: policy.subtractPending", "8: policy.placement: found a placement",

@@ -284,12 +284,7 @@ func (c *testCase) run(manifests []*manifest, r release) (*testResult, error) {
 		}
 	}
 	if c.Expect.Deleted != nil {
-		var names []string
-		for _, d := range slices.Concat(p.Rollout.Jobs, p.Prune.Jobs) {
-			names = append(names, d.Name)
-		}
-		slices.Sort(names)
-		names = slices.Compact(names)
+		names := slices.Sorted(slices.Values(p.deleted()))
 		expected := slices.Sorted(slices.Values(*c.Expect.Deleted))
 		t.compare("deleted", slices.Equal(names, expected), names, expected)
 		t.Trace = strings.TrimPrefix(t.Trace+"\n"+p.deletions(), "\n")
