@@ -37,10 +37,7 @@ func (m *manifest) name() string { return m.spec.Name }
 
 // where puts file and name before a problem.
 func (m *manifest) where(err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s: %s: %w", m.file, m.name(), err)
+	return each(err, func(err error) error { return fmt.Errorf("%s: %s: %w", m.file, m.name(), err) })
 }
 
 // manifestFlags choose manifests.
@@ -76,6 +73,9 @@ type source struct {
 // and the problems of the others.
 func (f *manifestFlags) sources(args []string, stdin io.Reader) (all []source, problems error) {
 	names := append(slices.Clone(f.files), args...)
+	if len(names) == 0 && f.tests {
+		return nil, usagef("no test file; use orders.test.yaml, a directory, or - for standard input")
+	}
 	if len(names) == 0 {
 		return nil, usagef("no manifest; use scaledjob.yaml, a directory, or - for standard input")
 	}
@@ -84,10 +84,10 @@ func (f *manifestFlags) sources(args []string, stdin io.Reader) (all []source, p
 		files, err := f.expand(name)
 		problems = errors.Join(problems, err)
 		for _, file := range files {
-			if seen[file] {
+			if seen[filepath.Clean(file)] {
 				continue
 			}
-			seen[file] = true
+			seen[filepath.Clean(file)] = true
 			s, err := readSource(file, stdin)
 			if err == nil {
 				err = s.rendered()

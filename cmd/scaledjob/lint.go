@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -81,7 +82,8 @@ func (l *linter) run(args []string, stdin io.Reader, out io.Writer) error {
 		return err
 	}
 	sources, problems := l.sources(args, stdin)
-	if len(sources) == 0 {
+	structured := l.output.text == "json" || l.output.text == "sarif"
+	if usage := (usageError{}); len(sources) == 0 && (!structured || errors.As(problems, &usage)) {
 		return problems
 	}
 	var files []lint.File
@@ -109,6 +111,9 @@ var severities = map[string]lint.Severity{"error": lint.Error, "warning": lint.W
 
 // colored reports whether the output is a terminal and NO_COLOR is not set.
 func colored(out io.Writer) bool {
+	if o, ok := out.(*output); ok {
+		out = o.Writer
+	}
 	f, ok := out.(*os.File)
 	return ok && os.Getenv("NO_COLOR") == "" && term.IsTerminal(int(f.Fd()))
 }

@@ -226,9 +226,7 @@ func (c *testCase) validateRun() error {
 // run runs each test for each of its releases.
 func (f *testFile) run(ctx context.Context, file string) (all []testResult, problems error) {
 	manifests, err := (&manifestFlags{files: f.Manifests}).read(nil, nil)
-	for _, problem := range problemsOf(err) {
-		problems = errors.Join(problems, fmt.Errorf("%s: %w", file, problem))
-	}
+	problems = each(err, func(err error) error { return fmt.Errorf("%s: %w", file, err) })
 	if len(manifests) == 0 {
 		return nil, problems
 	}
@@ -244,7 +242,9 @@ func (f *testFile) run(ctx context.Context, file string) (all []testResult, prob
 			}
 			result, err := c.run(manifests, r)
 			if err != nil {
-				problems = errors.Join(problems, fmt.Errorf("%s: tests[%d] %q, %s: %w", file, i, c.Name, r, err))
+				problems = errors.Join(problems, each(err, func(err error) error {
+					return fmt.Errorf("%s: tests[%d] %q, %s: %w", file, i, c.Name, r, err)
+				}))
 				continue
 			}
 			result.File, result.Name, result.Release = file, c.Name, r

@@ -137,7 +137,15 @@ func TestTestWrong(t *testing.T) {
 		require.Equal(t, trouble, status, text)
 		require.Contains(t, said, want)
 	}
-	status, _, said := call(t, "test "+t.TempDir(), "")
+	// A manifest that cannot be read hides no test.
+	broken, err := filepath.Abs("testdata/broken.yaml")
+	require.NoError(t, err)
+	both := strings.Replace(head, "]", ", "+broken+"]", 1)
+	status, out, said := call(t, "test "+file(both+"scaledJob: both\n    queue: {rabbitmq: 1, cache: 0}\n    expect: {create: 1}"), "")
+	require.Equal(t, trouble, status)
+	require.Contains(t, out, "1 test, 0 failed")
+	require.Contains(t, said, "broken.yaml:4: not YAML")
+	status, _, said = call(t, "test "+t.TempDir(), "")
 	require.Equal(t, trouble, status)
 	require.Contains(t, said, "no file ends with .test.yaml")
 }
