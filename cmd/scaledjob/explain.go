@@ -75,6 +75,9 @@ func (e *explain) run(ctx context.Context, args []string, stdin io.Reader, out, 
 		return err
 	}
 	names, files := e.split(args)
+	if files := append(files, e.files...); len(files) > 0 && e.clusterFlags.given() {
+		return usagef("%q: a file; leave out --namespace, --context and --kubeconfig, which are for names of ScaledJobs in a cluster", files[0])
+	}
 	found, problems := e.found(ctx, names, files, stdin)
 	var manifests []*manifest
 	for _, f := range found {
@@ -136,11 +139,11 @@ func (e *explain) found(ctx context.Context, names, files []string, stdin io.Rea
 		if len(e.dumps) > 0 || e.jobFlags.given() {
 			return nil, usagef("%s is read from the cluster; use a file with --jobs and counts of Jobs", names[0])
 		}
-		client, err := e.clusterFlags.client()
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", names[0], err)
+		if client, err := e.clusterFlags.client(); err != nil {
+			problems = fmt.Errorf("%s: %w", strings.Join(names, ", "), err)
+		} else {
+			all, problems = client.subjects(ctx, names)
 		}
-		all, problems = client.subjects(ctx, names)
 	}
 	if len(files)+len(e.files) > 0 || len(names) == 0 {
 		manifests, err := e.manifestFlags.read(files, stdin)

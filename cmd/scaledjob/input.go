@@ -81,6 +81,9 @@ func (f *manifestFlags) sources(args []string, stdin io.Reader) (all []source, p
 	}
 	seen := map[string]bool{}
 	for _, name := range names {
+		if name == "" {
+			return nil, usagef("found an empty name; use the name of a file")
+		}
 		files, err := f.expand(name)
 		problems = errors.Join(problems, err)
 		for _, file := range files {

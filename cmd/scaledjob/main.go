@@ -185,7 +185,8 @@ var parserWords = []struct {
 	instead string
 }{
 	{regexp.MustCompile(`invalid map key: .*`), "found a map or a list as a key; use a string"},
-	{regexp.MustCompile(`cannot unmarshal (\w+)[^\n]* into Go (?:value|struct field) ?(?:\w+\.)?(?:of type )?\S*(?: of type \S+)?`), "found a value of type $1"},
+	{regexp.MustCompile(`cannot unmarshal (\w+)[^\n]* into Go (?:value|struct field) ?(?:\w+\.)?(?:of type )?(?:struct \{[^}]*\}|\S*)(?: of type \S+)?`), "found a value of type $1"},
+	{regexp.MustCompile(`couldn't get version/kind; json parse error: | is registered for version "[^"]*" in scheme "[^"]*"`), ""},
 	{regexp.MustCompile(`(^|\s)(?:json|yaml): (?:unmarshal errors:\n\s+)?`), "$1"},
 	{regexp.MustCompile(`strconv\.Parse\w+: parsing `), ""},
 	{regexp.MustCompile(`cannot decode !!(\w+) .* as a !!(\w+)`), "found a value of type $1; use one of type $2"},
