@@ -28,11 +28,11 @@ func newDiff() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "diff FILE... --from 2.18 --to 2.19",
 		Short: "Compare two releases of KEDA for a ScaledJob",
-		Long: `Compare two releases of KEDA, or one with the written specification, over a grid of queue lengths and Jobs, and
-print where they create different numbers of Jobs, and by which rule.
+		Long: `Compare two releases of KEDA, or one with the written specification, over a grid of queue lengths
+and Jobs, and print where they create different numbers of Jobs, and by which rule.
 
-The exit status is 1 if there are differences, or if the API server accepts the manifest under --from
-and rejects it under --to.`,
+The exit status is 1 if there are differences, or if the API server accepts the manifest under
+--from and rejects it under --to.`,
 		Example: `  scaledjob diff orders.yaml --from 2.18 --to 2.19
 
   # differences between KEDA and its documentation

@@ -29,15 +29,16 @@ func newExplain() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "explain FILE... --queue 12",
 		Short: "Explain one poll of a ScaledJob: the Jobs created and deleted, and why",
-		Long: `Explain one poll of a ScaledJob: how many Jobs it creates, with each step, which finished Jobs the history
-limits delete, and which outdated Jobs a rollout deletes. Nothing is changed.
+		Long: `Explain one poll of a ScaledJob: how many Jobs it creates, with each step, which finished Jobs the
+history limits delete, and which outdated Jobs a rollout deletes. Nothing is changed.
 
-T is the number of Jobs that serve the queue, R the running Jobs, P the pending and S the stuck ones among them,
-and M the most Jobs that the queue may have.
+T is the number of Jobs that serve the queue, R the running Jobs, P the pending and S the stuck
+ones among them, and M the most Jobs that the queue may have.
 
-The Jobs are counts (--running 3), a dump of a cluster (--jobs), or those of a cluster. A word without a slash or an extension
-is the name of a ScaledJob in the cluster, unless it is a file. The ScaledJob, its Jobs and their pods are then read through the kubeconfig.
-KEDA counts the Jobs of the namespace that have the ScaledJob's name in its label; the specification those that the
+The Jobs are counts (--running 3), a dump of a cluster (--jobs), or those of a cluster. A word
+without a slash or an extension is the name of a ScaledJob in the cluster, unless it is a file.
+The ScaledJob, its Jobs and their pods are then read through the kubeconfig. KEDA counts the Jobs
+of the namespace that have the ScaledJob's name in its label; the specification those that the
 ScaledJob owns.`,
 		Example: `  # 12 items wait; 3 Jobs run, one of them is pending
   scaledjob explain orders.yaml --queue 12 --running 3 --pending 1

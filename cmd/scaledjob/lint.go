@@ -31,8 +31,9 @@ func newLint() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "lint FILE...",
 		Short: "Check ScaledJobs for mistakes and surprises",
-		Long: `Check ScaledJobs for mistakes and surprises. Each finding has a rule, a line and column, a consequence and a fix.
-Names of Secrets, ConfigMaps and TriggerAuthentications are looked up in all documents of all files.
+		Long: `Check ScaledJobs for mistakes and surprises. Each finding has a rule, a line and column, a
+consequence and a fix. Names of Secrets, ConfigMaps and TriggerAuthentications are looked up in
+all documents of all files.
 
 A comment  # scaledjob:ignore RULE why  on a line, or on the one above, silences the rule there.
 

@@ -30,9 +30,10 @@ func newTest() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "test FILE...",
 		Short: "Run unit tests of ScaledJobs",
-		Long: `Run unit tests of ScaledJobs. A test file names manifests and releases. A test is one poll, with queue lengths, Jobs
-and the expected decision, or a simulated run with bounds. In a directory, files that end with .test.yaml are test files. Each test runs for each release: list the release that you
-have and the next one to pin what an upgrade of KEDA must not change.
+		Long: `Run unit tests of ScaledJobs. A test file names manifests and releases. A test is one poll, with
+queue lengths, Jobs and the expected decision, or a simulated run with bounds. In a directory,
+files that end with .test.yaml are test files. Each test runs for each release: list the release
+that you have and the next one to pin what an upgrade of KEDA must not change.
 
 The exit status is 1 if a test fails.
 
