@@ -245,16 +245,46 @@ func (o *owned) readyPod() keda.Pod {
 	return pod
 }
 
+// jobOf returns the name of a pod's Job.
+func jobOf(p *corev1.Pod) types.NamespacedName {
+	of := types.NamespacedName{Namespace: p.Namespace, Name: cmp.Or(p.Labels[batchv1.JobNameLabel], p.Labels["job-name"])}
+	if owner := metav1.GetControllerOf(p); owner != nil && of.Name == "" {
+		of.Name = owner.Name
+	}
+	return of
+}
+
+// podsWithUIDs returns the pods with a UID and the UID of their Job. A dump that somebody
+// wrote may have none.
+func (o *owned) podsWithUIDs() []corev1.Pod {
+	jobs := map[types.NamespacedName]types.UID{}
+	for i := range o.jobs {
+		j := &o.jobs[i]
+		jobs[types.NamespacedName{Namespace: j.Namespace, Name: j.Name}] = cmp.Or(j.UID, types.UID(j.Name))
+	}
+	pods := slices.Clone(o.pods)
+	for i := range pods {
+		p := &pods[i]
+		p.UID = cmp.Or(p.UID, types.UID(p.Namespace+"/"+p.Name))
+		owner, uid := metav1.GetControllerOf(p), jobs[jobOf(p)]
+		if uid != "" && p.Labels[batchv1.ControllerUidLabel] == "" && (owner == nil || owner.UID == "") {
+			p.Labels = maps.Clone(p.Labels)
+			if p.Labels == nil {
+				p.Labels = map[string]string{}
+			}
+			p.Labels[batchv1.ControllerUidLabel], p.Labels[batchv1.JobNameLabel] = string(uid), jobOf(p).Name
+		}
+	}
+	return pods
+}
+
 // kedaJobs returns the Jobs in KEDA's form. Without pods, a Job with a ready or succeeded
 // pod in its status has a readyPod.
 func (o *owned) kedaJobs() []keda.Job {
 	pods := map[types.NamespacedName][]keda.Pod{}
 	for i := range o.pods {
 		p := &o.pods[i]
-		of := types.NamespacedName{Namespace: p.Namespace, Name: cmp.Or(p.Labels[batchv1.JobNameLabel], p.Labels["job-name"])}
-		if owner := metav1.GetControllerOf(p); owner != nil && of.Name == "" {
-			of.Name = owner.Name
-		}
+		of := jobOf(p)
 		pod := keda.Pod{Phase: string(p.Status.Phase)}
 		for _, c := range p.Status.Conditions {
 			pod.Conditions = append(pod.Conditions, keda.Condition{Type: string(c.Type), Status: string(c.Status)})

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -130,6 +131,23 @@ func TestDumps(t *testing.T) {
 	done := dumpFile(t, label24, dumped{"x", "d", "m", "u", "2", "Complete"})
 	_, out, _ := call(t, "explain -o name "+scaledJob(t, "", "  successfulJobsHistoryLimit: 0\n")+" --jobs "+done, "")
 	require.Equal(t, "job.batch/x\n", out)
+}
+
+// A Job that runs is not pending, in any order of its pods, with and without their UIDs.
+func TestPodsOfADump(t *testing.T) {
+	const job = `{"kind":"Job","metadata":{"name":"j","namespace":"n","labels":{"scaledjob.keda.sh/name":"m"},"annotations":{"scaledjob.keda.sh/generation":"3"},` +
+		`"ownerReferences":[{"kind":"ScaledJob","name":"m","uid":"u","controller":true}]}}`
+	manifest := scaledJob(t, "", "")
+	for _, about := range []string{`"labels":{"job-name":"j"}`, `"labels":{"batch.kubernetes.io/job-name":"j"}`, `"ownerReferences":[{"kind":"Job","name":"j","controller":true}]`} {
+		for phases, pending := range map[[2]string]string{{"Running", "Failed"}: "P=0", {"Failed", "Running"}: "P=0", {"Pending", "Succeeded"}: "P=0", {"Succeeded", "Unknown"}: "P=0", {"Failed", "Pending"}: "P=1"} {
+			text := job
+			for i, phase := range phases {
+				text += fmt.Sprintf(`{"kind":"Pod","metadata":{"name":"p%d","namespace":"n",%s},"status":{"phase":%q}}`, i, about, phase)
+			}
+			_, out, said := call(t, "explain --queue 1 --release 2.21,spec "+manifest+" --jobs "+write(t, "dump", text), "")
+			require.Equal(t, 2, strings.Count(out, "R=1 running, "+pending+" of them pending"), "%v with %s: %s%s", phases, about, out, said)
+		}
+	}
 }
 
 // Each deletion has a reason, and so has its absence.
