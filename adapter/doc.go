@@ -18,7 +18,8 @@
 // watch: a Job with the label and another controller is neither counted nor deleted.
 //
 // A Target is probably wrong if its owner has no Jobs, but its UID has Jobs in another
-// namespace, or its name has Jobs with another UID. Its Jobs are then not known.
+// namespace, or its name (of the same API group and kind) has Jobs with another UID. Its
+// Jobs are then not known.
 //
 // With [Options].Home the owners are in another cluster. The labels [LabelHome] and
 // [LabelOwner] then take the place of the reference.

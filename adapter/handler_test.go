@@ -51,5 +51,11 @@ func TestHandler(t *testing.T) {
 	require.False(t, known("b"))
 	handler.OnAdd(owner("c"), false)
 	handler.OnDelete(owner("c"))
+	handler.OnAdd(owner("d"), false)
+	deleting := owner("d")
+	deleting.DeletionTimestamp = new(metav1.NewTime(noon))
+	handler.OnUpdate(owner("d"), deleting)
+	require.False(t, known("d"), "its finalizers may take long")
+	handler.OnAdd(deleting, true)
 	require.Empty(t, tracker.owners)
 }

@@ -34,6 +34,9 @@ var phaseNames = [...]string{"running", "pending", "suspended", "terminating", "
 // String returns the name of the phase in lower case.
 func (p Phase) String() string { return phaseNames[min(p, InFlight+1)] }
 
+// MarshalText returns the phase as String does.
+func (p Phase) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
 // A Job describes a Job of an owner. The zero value is running.
 type Job struct {
 	Namespace, Name string

@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"testing"
@@ -80,6 +81,21 @@ func TestPhase(t *testing.T) {
 		})
 	}
 	require.Equal(t, "in flight unknown phase", InFlight.String()+" "+Phase(9).String())
+}
+
+// Values with names have them in JSON too.
+func TestNamesInJSON(t *testing.T) {
+	w := newWriter(t, newServer(), newTarget(), Options{})
+	w.show(jobOf(newTarget(), 1, complete))
+	jobs, _ := w.Jobs(ownerUID)
+	data, err := json.Marshal(struct {
+		Job
+		Deletion
+	}{jobs[0], jobs[0].Delete(rollout.Orphan, HistoryLimit)})
+	require.NoError(t, err)
+	for _, want := range []string{`"Phase":"succeeded"`, `"Propagation":"orphan"`, `"Reason":"history limit"`} {
+		require.Contains(t, string(data), want)
+	}
 }
 
 // A Job that ran is pending from when it was first observed without a Running pod, so

@@ -37,6 +37,12 @@ func OwnerOf(object metav1.Object, kind schema.GroupVersionKind) Owner {
 	return Owner{kind.GroupVersion().String(), kind.Kind, object.GetNamespace(), object.GetName(), object.GetUID()}
 }
 
+// called returns what tells the owner from all others of its time, in any version of the API.
+func (o *Owner) called() string {
+	group, _, _ := strings.Cut(o.APIVersion, "/")
+	return group + "/" + o.Kind + "/" + o.Namespace + "/" + o.Name
+}
+
 // A Target holds everything about an owner. It is given once, to [Tracker.Track],
 // [List] or [Observe]. The Owner's fields, a container in Job and, with a Rollout, a
 // Revision.Generation are required. The other zero values are safe: no Job is created or

@@ -229,8 +229,7 @@ func (t *Tracker) mistaken(o *owned) bool {
 	if o.inFlight() > 0 {
 		return false
 	}
-	owner := &o.target.Owner
-	called := owner.Namespace + "/" + owner.Kind + "/" + owner.Name
+	called := o.target.Owner.called()
 	for _, other := range t.owners {
 		if other != o && other.called == called && other.running() > 0 {
 			return true
@@ -250,7 +249,7 @@ func (o *Options) ownerOf(j *batchv1.Job) (uid types.UID, called string) {
 	controller := metav1.GetControllerOfNoCopy(j)
 	switch {
 	case o.Home == "" && controller != nil:
-		return controller.UID, j.Namespace + "/" + controller.Kind + "/" + controller.Name
+		return controller.UID, (&Owner{controller.APIVersion, controller.Kind, j.Namespace, controller.Name, ""}).called()
 	case o.Home != "" && controller == nil && j.Labels[LabelHome] == o.Home:
 		return types.UID(j.Labels[LabelOwner]), ""
 	}

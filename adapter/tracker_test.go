@@ -143,6 +143,21 @@ func TestMistaken(t *testing.T) {
 	}
 }
 
+// The Jobs of an owner of another API group, with the same kind and name, are no mistake; those of
+// another version of the API are.
+func TestNamesakeOfAnotherGroup(t *testing.T) {
+	for version, create := range map[string]int64{"another.org/v1": 3, "example.com/v1beta1": 0, "example.com/v1": 0, "v1": 3} {
+		s, other := newServer(), newTarget()
+		w := newWriter(t, s, newTarget(), Options{})
+		_, err := w.poll(1)
+		require.NoError(t, err)
+		w.catchUp(t)
+		other.Owner.APIVersion, other.Owner.UID = version, "another"
+		require.NoError(t, w.Track(other))
+		require.Equal(t, create, w.Plan("another", items(3), noon).Create, version)
+	}
+}
+
 // An owner that was created anew creates its first Jobs after those of the owner before
 // are gone. From then on Jobs of the name do not make its own Jobs unknown, before the cache
 // shows one either.

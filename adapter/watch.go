@@ -177,11 +177,16 @@ func (t *Tracker) change(do func()) {
 }
 
 // Handler returns the event handler of an informer of owners. It calls Track with the
-// result of target for an added or updated owner, and Untrack for a deleted owner. If
-// target or Track returns an error, failed gets it, and the owner is tracked as before.
+// result of target for an added or updated owner, and Untrack for an owner that is
+// deleted or being deleted. If target or Track returns an error, failed gets it, and the
+// owner is tracked as before.
 func Handler[T metav1.Object](t *Tracker, target func(T) (Target, error), failed func(T, error)) cache.ResourceEventHandler {
 	track := func(object any) {
 		owner := object.(T)
+		if owner.GetDeletionTimestamp() != nil { // each Job would delay the deletion
+			t.Untrack(owner.GetUID())
+			return
+		}
 		is, err := target(owner)
 		if err == nil {
 			err = t.Track(is)

@@ -117,12 +117,16 @@ func (d *decider) answer(u Upstream, outcome Outcome, n int64) Run {
 }
 
 // meet begins to follow a job at the first sight of it, and of another by its name.
-// Completions since the dependency holds count.
+// Completions since the dependency holds count: all of a job that is no older.
 func (c *Connection) meet(u Upstream) {
 	if c.UID == u.UID {
 		return
 	}
 	c.UID, c.Succeeded, c.Failed = u.UID, u.Succeeded, u.Failed
+	if !u.Created.Before(c.Since) {
+		c.Succeeded, c.Failed = 0, 0
+		return
+	}
 	for _, r := range u.Recent {
 		switch {
 		case r.Completed.Before(c.Since):

@@ -36,9 +36,9 @@ func (d *decider) reject(all []Rejection) {
 	}
 }
 
-// retry returns the time to wait after that many tries.
+// retry returns the time to wait after a number of tries of 1 or more.
 func retry(tries int64) time.Duration {
-	return min(lastRetry, firstRetry<<min(max(tries, 1)-1, 16))
+	return min(lastRetry, firstRetry<<min(tries-1, 16))
 }
 
 // start is rule 5: it asks for the Jobs of runs that may start, and again for Jobs

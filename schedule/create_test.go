@@ -36,13 +36,13 @@ func completed(s schedule.State) schedule.Observed {
 	return seen
 }
 
-// outage goes on for 30 days, in which every create is rejected or, with lost, is not
+// outage goes on for some days, in which every create is rejected or, with lost, is not
 // answered. For the first day, the decision is asked whenever it wants to be, and then once
 // an hour. It returns the largest size of the state as JSON and the number of creates.
-func outage(t *testing.T, s schedule.Spec, lost bool) (state schedule.State, now time.Time, size, creates int) {
+func outage(t *testing.T, s schedule.Spec, days int, lost bool) (state schedule.State, now time.Time, size, creates int) {
 	state, now = full(t, s)
 	seen, begin, steps := completed(state), now, 0
-	for now.Before(begin.AddDate(0, 0, 30)) || len(seen.Rejected) > 0 {
+	for now.Before(begin.AddDate(0, 0, days)) || len(seen.Rejected) > 0 {
 		d := schedule.Decide(s, state, seen, now)
 		seen.Rejected = nil
 		for _, r := range d.Start {
@@ -72,6 +72,10 @@ func outage(t *testing.T, s schedule.Spec, lost bool) (state schedule.State, now
 // While every create is rejected, runs wait and are outdated, one is tried at a time,
 // ever more rarely, and the state is bounded. Then one run starts with SkipOutdated.
 func TestRejected(t *testing.T) {
+	days := 30
+	if testing.Short() {
+		days = 2
+	}
 	for _, tt := range []struct {
 		name       string
 		skip, lost bool
@@ -87,11 +91,11 @@ func TestRejected(t *testing.T) {
 			t.Parallel()
 			s := minutely(t)
 			s.SkipOutdated = tt.skip
-			state, now, size, creates := outage(t, s, tt.lost)
+			state, now, size, creates := outage(t, s, days, tt.lost)
 			t.Logf("state %d bytes at most, %d creates, %d due", size, creates, state.Due)
 			require.Less(t, size, tt.size)
-			require.Less(t, creates, 24*12+30*24+1100, "one at a time, and what was tried before")
-			require.GreaterOrEqual(t, state.Due, int64(30*24*60))
+			require.Less(t, creates, 24*12+days*24+1100, "one at a time, and what was tried before")
+			require.GreaterOrEqual(t, state.Due, int64(days*24*60))
 			require.EqualValues(t, 200, state.Started)
 			if !tt.skip {
 				require.GreaterOrEqual(t, state.Waiting(), int64(schedule.DefaultMaxWaiting))

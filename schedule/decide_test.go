@@ -448,6 +448,28 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
+// All completions of a job that is no older than the dependency count, also if history has
+// dropped them before the first decision. Those of an older job are not known.
+func TestFirstSight(t *testing.T) {
+	s := schedule.DefaultSpec()
+	s.UID, s.Created, s.After = "2f6a", minute(1), []schedule.Dependency{{Job: "a", Outcome: schedule.Any}}
+	later := schedule.Decide(s, schedule.State{}, none, minute(1)).State
+	limits := history.Limits{Succeeded: history.Keep(0), Failed: history.Keep(1)}
+	a := upstream(t, schedule.State{}, limits, minute(5), schedule.Succeeded, schedule.Failed, schedule.Failed, schedule.Succeeded)
+	a = upstream(t, a, limits, minute(5)) // the requests are no longer listed
+	require.Len(t, a.Completed, 1)
+	for n, want := range map[int]int{0: 1, 1: 4, 2: 4} {
+		o := none
+		o.Upstreams = []schedule.Upstream{a.Upstream("a", "1")}
+		o.Upstreams[0].Created = minute(n)
+		for name, state := range map[string]schedule.State{"new": {}, "known before": later} {
+			d := schedule.Decide(s, state, o, minute(6))
+			require.Len(t, d.Start, want, "created at minute %d, %s", n, name)
+			require.Empty(t, schedule.Decide(s, d.State, o, minute(6)).Start)
+		}
+	}
+}
+
 // A backlog of completions waits in the count of the other job.
 func TestDependencyBacklog(t *testing.T) {
 	s := schedule.DefaultSpec()

@@ -60,7 +60,8 @@
 // # Storing the state
 //
 // The caller must store the state before it carries out the actions, and only in place
-// of the state that it read. No other client may delete a Job before a stored state has
+// of the state that it read. It must not delete a Job while a create of the Job that was not
+// answered may still arrive. No other client may delete a Job before a stored state has
 // observed it. Then no run starts twice: not after a crash between any two steps, not
 // from stale lists, and not when the clock goes back.
 //

@@ -43,7 +43,7 @@ func (e Event) String() string {
 	case RunStopped:
 		return fmt.Sprintf("Run %s was %s", e.Run.Tag, e.Run.Stopped)
 	case RunSucceeded:
-		return fmt.Sprintf("Run %s succeeded after %v", e.Run.Tag, e.Run.Completed.Sub(e.Run.Started))
+		return fmt.Sprintf("Run %s succeeded after %v", e.Run.Tag, e.Run.took())
 	case RunFailed:
 		return fmt.Sprintf("Run %s failed%s", e.Run.Tag, e.Run.failure())
 	case RunsMissed:
@@ -65,5 +65,8 @@ func (r Run) failure() string {
 	case r.ExitCode != 0:
 		return fmt.Sprintf(" with exit code %d", r.ExitCode)
 	}
-	return fmt.Sprintf(" after %v", r.Completed.Sub(r.Started).Round(time.Millisecond))
+	return fmt.Sprintf(" after %v", r.took())
 }
+
+// took returns the duration of a completed run.
+func (r Run) took() time.Duration { return r.Completed.Sub(r.Started).Round(time.Millisecond) }

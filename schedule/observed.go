@@ -48,6 +48,9 @@ type Upstream struct {
 	Succeeded int64  // runs that succeeded, ever
 	Failed    int64  // runs that failed, ever
 	Recent    []Run  // completed runs that its history still has
+	// Created is the creation time of the job. If the job is older than the dependency, or
+	// if Created is zero, only Recent shows which completions before the first decision count.
+	Created time.Time
 }
 
 // A Job holds the fields of a Job that a decision needs.

@@ -45,15 +45,6 @@ func (d *decider) prune() {
 
 // outlived returns the indexes of the completed runs that history does not keep.
 func (d *decider) outlived() []int {
-	succeeded := 0
-	for i := range d.state.Completed {
-		if d.state.Completed[i].Success {
-			succeeded++
-		}
-	}
-	if !d.spec.History.Exceeded(succeeded, len(d.state.Completed)-succeeded) {
-		return nil
-	}
 	jobs := make([]history.Job, len(d.state.Completed))
 	for i, r := range d.state.Completed {
 		jobs[i] = history.Job{Name: r.Tag, Outcome: history.Failed, Finished: r.Completed}

@@ -30,10 +30,16 @@ func TestValidate(t *testing.T) {
 	require.NoError(t, schedule.Validate(s))
 	s.After = append(s.After, schedule.Dependency{Job: "a", Outcome: schedule.Failed})
 	require.NoError(t, schedule.Validate(s))
+	for _, c := range []schedule.Concurrency{"", schedule.Allow, schedule.Wait, schedule.Forbid, schedule.Replace} {
+		s.Concurrency = c
+		require.NoError(t, schedule.Validate(s))
+	}
 
-	err := schedule.Validate(schedule.Spec{MaxWaiting: -1, After: []schedule.Dependency{{}, {Job: "a", Outcome: "ok"}, after("b")[0], after("b")[0]}})
+	err := schedule.Validate(schedule.Spec{MaxWaiting: -1, StartingDeadline: -1, Concurrency: "allow", After: []schedule.Dependency{{}, {Job: "a", Outcome: "ok"}, after("b")[0], after("b")[0]}})
 	require.EqualError(t, err, strings.Join([]string{
 		`UID: found nothing; use the UID of the job`,
+		`Concurrency: found "allow"; use Allow, Wait, Forbid or Replace`,
+		`StartingDeadline: found -1ns; use a duration of 0 or more`,
 		`MaxWaiting: found -1; use 0 or more`,
 		`After[0].Job: found nothing; use the name of another job`,
 		`After[0].Outcome: found nothing; use succeeded, failed or any`,

@@ -130,7 +130,7 @@ func (s State) Waiting() int64 {
 }
 
 // Upstream returns the input for jobs that depend on the job with this state, name and
-// UID.
+// UID. The caller sets Created.
 func (s State) Upstream(job, uid string) Upstream {
 	return Upstream{Job: job, UID: uid, Succeeded: s.Succeeded, Failed: s.Failed, Recent: slices.Clone(s.Completed)}
 }

@@ -99,9 +99,7 @@ func (s stepwise) Backward(in interval.Span) iter.Seq[time.Time] {
 				}
 			}
 			end = from
-			if window < 100*365*24*time.Hour {
-				window *= 2
-			}
+			window = 2 * min(window, 1<<61) // about 146 years at most
 		}
 	}
 }

@@ -215,6 +215,7 @@ func TestRefresh(t *testing.T) {
 	d := schedule.Refresh(h.state, h.seen, minute(9))
 	require.Equal(t, "run 00:01, done 00:00!, RunFailed, 2=2+0+0+0", brief(d))
 	require.Zero(t, d.NextCheck)
+	require.Zero(t, schedule.Refresh(h.state, schedule.Observed{JobsKnown: true, Jobs: h.seen.Jobs[:1]}, minute(9)).NextCheck, "with an unobserved Job")
 	require.Equal(t, h.state.Handled, d.State.Handled)
 	require.Equal(t, h.state.TimeSpec, d.State.TimeSpec)
 	again := schedule.Refresh(d.State, h.seen, minute(9))
@@ -267,4 +268,60 @@ func TestFromNext(t *testing.T) {
 	_, ok := stuck.Next(created)
 	require.False(t, ok, "a function that does not go on has no more occurrences")
 	require.Zero(t, stuck.Count(interval.Span{After: created, Until: minute(9)}))
+}
+
+// An active scheduled run is replaced only by a scheduled run that could start instead.
+func TestReplacedBy(t *testing.T) {
+	scheduled, requested := schedule.Run{Tag: "w", Due: minute(1)}, schedule.Run{Tag: "w", Due: minute(1), OnDemand: true}
+	tried := schedule.Run{Tag: "w", Due: minute(1), Status: schedule.Pending, Tried: minute(1)}
+	for _, tt := range []struct {
+		name    string
+		waits   schedule.Run
+		change  func(*schedule.Spec, *schedule.State)
+		stopped string
+	}{
+		{"a scheduled run", scheduled, func(*schedule.Spec, *schedule.State) {}, "replaced"},
+		{"a requested run", requested, func(*schedule.Spec, *schedule.State) {}, ""},
+		{"a run whose Job may exist", tried, func(*schedule.Spec, *schedule.State) {}, ""},
+		{"a suspended run", scheduled, func(s *schedule.Spec, _ *schedule.State) { s.Suspended = true }, ""},
+		{"a blocked run", scheduled, func(s *schedule.Spec, state *schedule.State) {
+			s.BlockOnFailure, state.Last = true, ran("last", 0, false)
+		}, ""},
+		{"a run, with Wait", scheduled, func(s *schedule.Spec, _ *schedule.State) { s.Concurrency = schedule.Wait }, ""},
+		{"a run after two tries", scheduled, func(_ *schedule.Spec, state *schedule.State) { state.Tries = 2 }, "replaced"},
+		{"a run after three tries", scheduled, func(_ *schedule.Spec, state *schedule.State) { state.Tries = 3 }, ""},
+		{"a run, of a cancelled one", scheduled, func(_ *schedule.Spec, state *schedule.State) { state.Running[0].Stopped = "cancelled" }, "cancelled"},
+		{"a run, of a requested one", scheduled, func(_ *schedule.Spec, state *schedule.State) { state.Running[0].OnDemand = true }, ""},
+	} {
+		s, state := schedule.DefaultSpec(), decided()
+		s.UID, s.Created, s.Concurrency = "2f6a", created, schedule.Replace
+		state.Running, state.Pending = []schedule.Run{{Tag: "a", Due: minute(0), Started: minute(0)}}, []schedule.Run{tt.waits}
+		tt.change(&s, &state)
+		d := schedule.Decide(s, state, schedule.Observed{JobsKnown: true, Jobs: []schedule.Job{{Tag: "a"}}}, minute(2))
+		require.Equal(t, tt.stopped, d.State.Running[0].Stopped, tt.name)
+		require.Equal(t, tt.stopped != "", slices.Equal([]string{"a"}, d.Stop), tt.name)
+	}
+}
+
+// A run that is cancelled before it starts completes now, but not before the last run.
+func TestCompletionOfACancelledRun(t *testing.T) {
+	for last, want := range map[int]int{3: 5, 8: 8} {
+		h := byHand(t, func(s *schedule.Spec) { s.Schedule, s.Concurrency = nil, schedule.Wait })
+		h.state = decided()
+		h.state.Last = ran("last", last, true)
+		h.state.Completed = []schedule.Run{h.state.Last}
+		h.state.Pending = []schedule.Run{{Tag: "w", OnDemand: true, Status: schedule.Pending, Due: minute(1)}}
+		h.seen.Cancelled, h.seen.Jobs = []string{"w"}, []schedule.Job{{Tag: "last", Outcome: schedule.Succeeded}}
+		d := h.at(5)
+		require.Equal(t, []string{"RunStopped"}, reasons(d))
+		require.Len(t, d.State.Completed, 2)
+		for _, r := range d.State.Completed {
+			if r.Tag == "w" {
+				require.Equal(t, minute(want), r.Completed)
+				require.Equal(t, schedule.Completed, r.Status)
+			}
+		}
+		require.Equal(t, d.Events[0].Run.Completed, minute(want))
+		require.Equal(t, "last", d.State.Last.Tag)
+	}
 }

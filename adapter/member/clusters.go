@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -174,10 +175,10 @@ func (all *Clusters) Problems() map[string]error {
 }
 
 // Track starts to track the Jobs of an owner, which is in the hub cluster, on every
-// member, and on members that are added later. For an owner that is tracked it is an edit.
-// Of the target the members use Owner, Job, Revision, PendingPodConditions and
-// Rollout.Propagation: package jobs decides the rest. The Job and the overrides, by
-// member, must not be modified afterwards.
+// member, and on members that are added later. Of the target the members use Owner, Job,
+// Revision, PendingPodConditions and Rollout.Propagation: package jobs decides the rest. The
+// Job and the overrides, by member, must not be modified afterwards. For an owner that is
+// tracked, Track is an edit, unless these parts and the overrides are equal to those before.
 //
 // The error has every problem of the target, or the members that cannot track it,
 // such as those without pods. On those the owner is tracked as before.
@@ -190,6 +191,9 @@ func (all *Clusters) Track(target adapter.Target, overrides map[string]Override)
 	defer all.mu.Unlock()
 	if all.owners == nil {
 		all.owners = map[types.UID]*owner{}
+	}
+	if before := all.owners[target.Owner.UID]; reflect.DeepEqual(before, o) {
+		o = before
 	}
 	all.owners[target.Owner.UID] = o
 	var problems []error

@@ -71,6 +71,18 @@ func TestEditedSince(t *testing.T) {
 	require.Equal(t, "2", w.jobs("a")[0].Annotations[adapter.AnnotationGeneration])
 }
 
+// An equal target is no edit, such as that of an informer which lists anew.
+func TestEqualTarget(t *testing.T) {
+	w := newWorld(t, member.Options{}, "a").ready()
+	w.demand = 1
+	w.plan()
+	w.target.Job = w.target.Job.DeepCopy()
+	w.target.Policy.Bounds.Max++ // members do not use it
+	w.track()
+	noErrors(t, w.apply())
+	require.Len(t, w.jobs("a"), 1)
+}
+
 // An edit of overrides changes new Jobs only.
 func TestOverrideIsEdited(t *testing.T) {
 	w := newWorld(t, member.Options{}, "a").ready()

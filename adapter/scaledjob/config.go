@@ -99,6 +99,10 @@ func (r *reader) job() {
 	if n := job.ActiveDeadlineSeconds; n != nil {
 		r.problems.AtLeast(path+".activeDeadlineSeconds", *n, 1)
 	}
+	r.number(path+".parallelism", job.Parallelism, 0, 0)
+	r.number(path+".completions", job.Completions, 0, 0)
+	r.number(path+".backoffLimit", job.BackoffLimit, 0, 0)
+	r.number(path+".ttlSecondsAfterFinished", job.TTLSecondsAfterFinished, 0, 0)
 	name, known := r.spec.EnvSourceContainerName, func(c corev1.Container) bool { return c.Name == r.spec.EnvSourceContainerName }
 	r.problems.Check(name == "" || slices.ContainsFunc(containers, known),
 		"spec.envSourceContainerName", name, "the name of a container in spec.jobTargetRef.template")

@@ -127,9 +127,9 @@ func (r *reader) schedule(s *schedule.Spec) {
 	const one, other = "spec.schedule.", "spec.scheduleSpec."
 	a, b := value(r.spec.Schedule), value(r.spec.ScheduleSpec)
 	var timeSpec, timeZone string
-	path := pick(r, &timeSpec, at(one+"timeSpec", set(a.TimeSpec)), at(other+"timeSpec", set(b.TimeSpec)))
-	repeating := r.interval(path, timeSpec)
-	path = pick(r, &timeZone, at(one+"timeZone", set(a.TimeZone)), at(other+"timeZone", set(b.TimeZone)))
+	timePath := pick(r, &timeSpec, at(one+"timeSpec", set(a.TimeSpec)), at(other+"timeSpec", set(b.TimeSpec)))
+	repeating := r.interval(timePath, timeSpec)
+	path := pick(r, &timeZone, at(one+"timeZone", set(a.TimeZone)), at(other+"timeZone", set(b.TimeZone)))
 	zone := r.zone(path, timeZone)
 	s.Schedule = schedule.ISO8601(repeating, zone)
 	var cron string
@@ -140,7 +140,9 @@ func (r *reader) schedule(s *schedule.Spec) {
 		r.problems.Add(field.Error{Path: path, Found: strconv.Quote(cron) + ", and a timeSpec", Fix: "only one of the two"})
 	default:
 		s.Schedule = r.cron(path, cron, zone)
+		timeSpec, timePath = cron, path
 	}
+	r.occurs(timePath, timeSpec, s)
 	pick(r, &s.SkipOutdated, at(one+"skipOutdated", a.SkipOutdated), at(other+"skipOutdated", b.SkipOutdated))
 	pick(r, &s.BlockOnFailure,
 		at(one+"blockOnFailure", a.BlockOnFailure), at(one+"suspendOnFailure", a.SuspendOnFailure),
@@ -149,6 +151,14 @@ func (r *reader) schedule(s *schedule.Spec) {
 	if n := r.spec.StartingDeadlineSeconds; n != nil {
 		r.within("spec.startingDeadlineSeconds", *n, 1, math.MaxInt32)
 		s.StartingDeadline = time.Duration(*n) * time.Second
+	}
+}
+
+// occurs warns of a schedule that no run will ever follow, such as one that has ended.
+func (r *reader) occurs(path, text string, s *schedule.Spec) {
+	if s.Schedule != nil {
+		_, ok := s.Schedule.From(s.Created).Next(s.Created.Add(-1))
+		r.warnings.Check(ok, path, text, "a schedule with a time after the creation; no run will be due")
 	}
 }
 

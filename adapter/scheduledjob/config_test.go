@@ -367,6 +367,26 @@ func written(t require.TestingT, v any) string {
 	return string(data)
 }
 
+// A schedule without a time after the creation is valid, and a warning says that no run will
+// be due.
+func TestNeverDue(t *testing.T) {
+	never := func(string, *time.Location) (schedule.Schedule, error) {
+		return schedule.FromNext("0 0 31 2 *", func(time.Time) time.Time { return time.Time{} }), nil
+	}
+	for text, want := range map[string]string{
+		"timeSpec: R//PT1H": "", "timeSpec: R1/2026-01-01T00:00Z/PT1H": "", "timeSpec: R0//PT1H": "spec.schedule.timeSpec",
+		"timeSpec: R2/2025-12-31T22:59:59Z/PT1H": "spec.schedule.timeSpec", "cron: 0 0 31 2 *": "spec.schedule.cron", "timeZone: Asia/Tokyo": "",
+	} {
+		c, err := read(t, minimal+"  schedule: {"+text+"}\n").Config(scheduledjob.Inputs{Cron: never})
+		require.NoError(t, err)
+		require.Len(t, c.Warnings, min(1, len(want)), text)
+		if want != "" {
+			require.Equal(t, want, c.Warnings[0].Path)
+			require.ErrorContains(t, c.Warnings[0], "no run will be due")
+		}
+	}
+}
+
 func TestConfig(t *testing.T) {
 	premise.CheckN(t, 1000, propConfig, premise.Least{"valid": 0.1, "invalid": 0.1})
 }

@@ -27,13 +27,14 @@ const (
 	EnvPodIndex = "JOB_POD_INDEX" // index of this pod, from 0
 )
 
-// NewJob returns the Job of a run of package schedule. Its controller is owner, which
-// is usually [ScheduledJob.Owner]. Its name is [adapter.JobName] of the ScheduledJob's
-// name and the tag. Equal arguments give equal Jobs. The Job shares no memory with c.
+// NewJob returns the Job of a run of package schedule. Its controller is owner, also if the
+// reference does not say so; usually it is [ScheduledJob.Owner]. Its name is
+// [adapter.JobName] of the ScheduledJob's name and the tag. Equal arguments give equal Jobs. The Job shares no memory with c.
 //
 // Without a Template the Job has no containers, and the API server rejects it.
 func (c *Config) NewJob(owner metav1.OwnerReference, r schedule.Run) *batchv1.Job {
 	name := strings.TrimRight(fmt.Sprintf("%.63s", c.Name), "-.")
+	owner.Controller = new(true) // Observe finds no other Jobs
 	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: c.Namespace, Name: adapter.JobName(c.Name, r.Tag),

@@ -41,6 +41,21 @@ func TestNewJob(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
+// The owner is the controller, whatever the reference says: Observe would not find the Job.
+func TestControllerReference(t *testing.T) {
+	s := read(t, minimal)
+	c, err := s.Config(scheduledjob.Inputs{})
+	require.NoError(t, err)
+	for _, is := range []*bool{nil, new(false), new(true)} {
+		owner := s.Owner()
+		owner.Controller = is
+		j := c.NewJob(owner, schedule.Run{Tag: "a"})
+		require.Equal(t, []metav1.OwnerReference{s.Owner()}, j.OwnerReferences)
+		require.Equal(t, is, owner.Controller, "the argument is as before")
+		require.True(t, scheduledjob.Owned(s.UID, j))
+	}
+}
+
 // Whatever is changed in one Job, the Config and the other Jobs are as before.
 func TestJobsShareNoMemory(t *testing.T) {
 	s := read(t, minimal)

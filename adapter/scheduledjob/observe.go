@@ -2,6 +2,7 @@ package scheduledjob
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"time"
 
@@ -51,17 +52,50 @@ func Owned(owner types.UID, j *batchv1.Job) bool {
 	return owner != "" && c != nil && c.UID == owner && j.Labels[LabelTag] != ""
 }
 
-// exitCode returns the exit code of the first pod that failed without a restart left.
+// exitCode returns the exit code of the first pod that failed for good.
 func exitCode(j *batchv1.Job, failed []*corev1.Pod) int32 {
 	var first failure
 	for _, p := range failed {
-		restarts, err := strconv.ParseInt(p.Annotations[batchv1.JobIndexFailureCountAnnotation], 10, 64)
-		final := err == nil && j.Spec.BackoffLimitPerIndex != nil && restarts >= int64(*j.Spec.BackoffLimitPerIndex)
-		if f := failureOf(p); final && (first.pod == "" || f.compare(first) < 0) {
+		if f := failureOf(p); forGood(j, p) && (first.pod == "" || f.compare(first) < 0) {
 			first = f
 		}
 	}
 	return first.code
+}
+
+// forGood reports whether a failed pod is not replaced: a rule of the podFailurePolicy says
+// so, or no restart is left.
+func forGood(j *batchv1.Job, p *corev1.Pod) bool {
+	for _, rule := range value(j.Spec.PodFailurePolicy).Rules {
+		if !matches(&rule, &p.Status) {
+			continue
+		}
+		switch rule.Action {
+		case batchv1.PodFailurePolicyActionFailJob, batchv1.PodFailurePolicyActionFailIndex:
+			return true
+		case batchv1.PodFailurePolicyActionIgnore:
+			return false
+		}
+		break
+	}
+	restarts, err := strconv.ParseInt(p.Annotations[batchv1.JobIndexFailureCountAnnotation], 10, 64)
+	return err == nil && j.Spec.BackoffLimitPerIndex != nil && restarts >= int64(*j.Spec.BackoffLimitPerIndex)
+}
+
+// matches reports whether the rule is for a pod with this status, as the Job controller
+// decides it.
+func matches(rule *batchv1.PodFailurePolicyRule, s *corev1.PodStatus) bool {
+	for _, on := range rule.OnPodConditions {
+		if slices.ContainsFunc(s.Conditions, func(c corev1.PodCondition) bool { return c.Type == on.Type && c.Status == on.Status }) {
+			return true
+		}
+	}
+	on := rule.OnExitCodes
+	return on != nil && slices.ContainsFunc(slices.Concat(s.InitContainerStatuses, s.ContainerStatuses), func(c corev1.ContainerStatus) bool {
+		t, named := c.State.Terminated, on.ContainerName == nil || *on.ContainerName == c.Name
+		return named && t != nil && t.ExitCode != 0 &&
+			slices.Contains(on.Values, t.ExitCode) == (on.Operator == batchv1.PodFailurePolicyOnExitCodesOpIn)
+	})
 }
 
 // A failure is the first failure of a container in a pod.

@@ -121,6 +121,43 @@ func TestExitCode(t *testing.T) {
 	require.Zero(t, seen[1].ExitCode)
 }
 
+// A rule of the podFailurePolicy decides whether a pod failed for good, with restarts left or
+// without.
+func TestExitCodeByPolicy(t *testing.T) {
+	in := func(action batchv1.PodFailurePolicyAction, op batchv1.PodFailurePolicyOnExitCodesOperator, container *string, codes ...int32) batchv1.PodFailurePolicyRule {
+		return batchv1.PodFailurePolicyRule{Action: action, OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{ContainerName: container, Operator: op, Values: codes}}
+	}
+	const is, isNot = batchv1.PodFailurePolicyOnExitCodesOpIn, batchv1.PodFailurePolicyOnExitCodesOpNotIn
+	disrupted := batchv1.PodFailurePolicyRule{Action: batchv1.PodFailurePolicyActionIgnore, OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{
+		{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue}}}
+	for name, tt := range map[string]struct {
+		restarts string
+		rules    []batchv1.PodFailurePolicyRule
+		want     int32
+	}{
+		"no rule matches":              {"0", []batchv1.PodFailurePolicyRule{in("FailJob", is, nil, 43), disrupted}, 0},
+		"no rule matches, no restart":  {"1", []batchv1.PodFailurePolicyRule{in("FailJob", is, nil, 43), disrupted}, 42},
+		"FailJob":                      {"0", []batchv1.PodFailurePolicyRule{in("FailJob", is, nil, 41, 42)}, 42},
+		"FailIndex":                    {"0", []batchv1.PodFailurePolicyRule{disrupted, in("FailIndex", isNot, new("c"), 1)}, 42},
+		"not that container":           {"0", []batchv1.PodFailurePolicyRule{in("FailJob", is, new("d"), 42)}, 0},
+		"not the container that ended": {"0", []batchv1.PodFailurePolicyRule{in("FailJob", isNot, new("ok"), 1)}, 0},
+		"Count":                        {"0", []batchv1.PodFailurePolicyRule{in("Count", is, nil, 42), in("FailJob", is, nil, 42)}, 0},
+		"Count, no restart":            {"1", []batchv1.PodFailurePolicyRule{in("Count", is, nil, 42), in("Ignore", is, nil, 42)}, 42},
+		"Ignore":                       {"1", []batchv1.PodFailurePolicyRule{in("Ignore", is, nil, 42), in("FailJob", is, nil, 42)}, 0},
+	} {
+		failed := job("failed", batchv1.JobFailed)
+		failed.Spec.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: tt.rules}
+		p := death{"failed", tt.restarts, []int{42, 0}, 1}.pod("a")
+		p.Status.ContainerStatuses[0].Name, p.Status.ContainerStatuses[1].Name = "c", "ok"
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionFalse}}
+		seen := scheduledjob.Observe(owner, []batchv1.Job{failed}, []corev1.Pod{p})
+		require.Equal(t, tt.want, seen[0].ExitCode, name)
+		p.Status.Conditions[0].Status = corev1.ConditionTrue
+		failed.Spec.PodFailurePolicy.Rules = append([]batchv1.PodFailurePolicyRule{disrupted}, tt.rules...)
+		require.Zero(t, scheduledjob.Observe(owner, []batchv1.Job{failed}, []corev1.Pod{p})[0].ExitCode, "%s: ignored", name)
+	}
+}
+
 // A pod that died in an init container has its code.
 func TestInitContainer(t *testing.T) {
 	p := death{"failed", "1", nil, 0}.pod("a")

@@ -160,8 +160,36 @@ func (r *report) Workload() string {
 	if s.Duration > 0 {
 		parts = append(parts, "for "+s.Duration.String())
 	}
-	parts = append(parts, fmt.Sprintf("startup %s", brief(s.Jobs.Startup)), "rules of "+r.Policies[0].Release.String(), fmt.Sprintf("%d seeds from %d", max(1, r.Seeds), s.Seed))
+	parts = append(parts, fmt.Sprintf("startup %s", brief(s.Jobs.Startup)))
+	parts = append(parts, faults(s)...)
+	parts = append(parts, "rules of "+r.Policies[0].Release.String(), fmt.Sprintf("%d seeds from %d", max(1, r.Seeds), s.Seed))
 	return strings.Join(parts, "; ") + "."
+}
+
+// faults describes what does not work at all times: metrics, clusters and pods.
+func faults(s *simulation.Scenario) (parts []string) {
+	for _, q := range s.Queues {
+		of := strings.TrimSpace("metric " + q.Name)
+		if q.Staleness > 0 {
+			parts = append(parts, fmt.Sprintf("%s %s old", of, q.Staleness))
+		}
+		for _, o := range q.Outages {
+			parts = append(parts, fmt.Sprintf("%s unreadable from %s to %s", of, o.From, o.Until))
+		}
+	}
+	for _, c := range s.Clusters {
+		of := strings.TrimSpace("cluster " + c.Name)
+		if c.ListAge > 0 {
+			parts = append(parts, fmt.Sprintf("list of Jobs of the %s %s old", of, c.ListAge))
+		}
+		for _, o := range c.Outages {
+			parts = append(parts, fmt.Sprintf("%s %s from %s to %s", of, cmp.Or(o.Kind, simulation.Down), o.From, o.Until))
+		}
+	}
+	if p := s.Jobs.FailureProbability; p > 0 {
+		parts = append(parts, fmt.Sprintf("pods fail at %s %% of the items", strconv.FormatFloat(p*100, 'g', 3, 64)))
+	}
+	return parts
 }
 
 // brief returns a distribution without its recorded values.

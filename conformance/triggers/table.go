@@ -95,6 +95,12 @@ var stan = []Parameter{
 	{Names: []string{"activationLagThreshold"}, From: "m", Type: "int64", Default: "0"},
 }
 
+// pulsar are the keys of the metadata that code copies to the authentication, since 2.20.
+var pulsar = []Parameter{
+	{Names: []string{"EndpointParams"}, From: "m"}, {Names: []string{"clientID"}, From: "m"},
+	{Names: []string{"oauthTokenURI"}, From: "m"}, {Names: []string{"scope"}, From: "m"},
+}
+
 // declareByHand gives the parameters of scalers without tags the declarations of the next
 // release that has them.
 func declareByHand(readings []map[string]reading) {
@@ -103,6 +109,10 @@ func declareByHand(readings []map[string]reading) {
 			r := readings[i][kind]
 			r.parameters = sameNames(r.parameters, readings[i+1][kind].parameters)
 			readings[i][kind] = r
+		}
+		if r, ok := readings[i]["pulsar"]; ok && i >= tagged+2 {
+			r.parameters = append(r.parameters, pulsar...)
+			readings[i]["pulsar"] = r
 		}
 		if r, ok := readings[i]["stan"]; ok && i >= tagged {
 			r.parameters = sameNames(r.parameters, stan)

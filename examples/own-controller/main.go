@@ -50,7 +50,6 @@ func run(ctx context.Context, clients client.Clients) {
 func target(queue *corev1.ConfigMap) (t adapter.Target, err error) {
 	t.Owner = adapter.OwnerOf(queue, corev1.SchemeGroupVersion.WithKind("ConfigMap"))
 	t.Policy.Bounds.Max, err = strconv.ParseInt(queue.Data["max"], 10, 64)
-	t.Policy.Paused = queue.DeletionTimestamp != nil
 	t.History = history.Limits{Succeeded: history.Keep(3), Failed: history.Keep(3)}
 	t.Job = &batchv1.Job{}
 	t.Job.Spec.Template.Spec.Containers = []corev1.Container{

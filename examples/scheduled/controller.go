@@ -43,6 +43,7 @@ type controller struct {
 	jobs      cache.Indexer       // of *batchv1.Job
 	templates corelisters.PodTemplateLister
 	rejected  rejections
+	late      lateCreates
 	queue     workqueue.TypedRateLimitingInterface[cache.ObjectName]
 }
 
@@ -105,7 +106,7 @@ func (c *controller) watch() error {
 		handle(w.scheduled, cache.ResourceEventHandlerFuncs{
 			AddFunc:    func(s any) { c.enqueue(s.(*scheduledJob).key()); c.enqueueIndexed(byAfter, s) },
 			UpdateFunc: func(old, s any) { c.updated(old.(*scheduledJob), s.(*scheduledJob)) },
-			DeleteFunc: func(s any) { c.enqueueIndexed(byAfter, s) },
+			DeleteFunc: c.deleted,
 		}),
 		handle(w.requests, always(c.enqueueRequested)),
 		handle(w.jobs, always(c.enqueueOwner)),
@@ -138,6 +139,14 @@ func (c *controller) updated(old, s *scheduledJob) {
 		c.enqueue(s.key())
 	}
 	c.enqueueIndexed(byAfter, s)
+}
+
+// deleted is also for RunRequests that no reconciliation has claimed before the deletion.
+func (c *controller) deleted(object any) {
+	if key, err := cache.DeletionHandlingObjectToName(object); err == nil {
+		c.enqueue(key)
+	}
+	c.enqueueIndexed(byAfter, object)
 }
 
 func (c *controller) enqueue(key cache.ObjectName) { c.queue.Add(key) }

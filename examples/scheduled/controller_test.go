@@ -54,6 +54,13 @@ func TestQueued(t *testing.T) {
 	w.updated(s, named("job", func(s *scheduledjob.ScheduledJob) { s.UID = "another" }))
 	require.Equal(t, []string{"n/job", "n/next"}, w.keys())
 
+	w.deleted(s)
+	require.Equal(t, []string{"n/job", "n/next"}, w.keys())
+	w.deleted(cache.DeletedFinalStateUnknown{Key: "n/job", Obj: s})
+	require.Equal(t, []string{"n/job", "n/next"}, w.keys())
+	w.deleted(7)
+	require.Empty(t, w.keys())
+
 	template := &corev1.PodTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "shared"}}
 	w.enqueueIndexed(byTemplate, template)
 	require.Equal(t, []string{"n/shares"}, w.keys())
@@ -236,7 +243,7 @@ func TestWatched(t *testing.T) {
 	require.NoError(t, err)
 	queued("a new upstream", "n/first", "n/job")
 	require.NoError(t, custom.Delete(t.Context(), "first", metav1.DeleteOptions{}))
-	queued("a deleted upstream", "n/job")
+	queued("a deleted upstream", "n/first", "n/job")
 	u, err = custom.Get(t.Context(), "job", metav1.GetOptions{})
 	require.NoError(t, err)
 	u.SetGeneration(2)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -18,7 +19,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/yaml"
 
+	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
 	"github.com/scaledjob/scaledjob/schedule"
 )
@@ -261,11 +264,13 @@ func TestAnsweredOnce(t *testing.T) {
 // claim takes a request without an owner, keeps its own, and leaves out others.
 func TestClaim(t *testing.T) {
 	w := newWorld(t, "  maxRestart: 0\n")
-	for _, name := range []string{"free", "own", "foreign", "deleted"} {
+	for _, name := range []string{"free", "own", "foreign", "deleted", "of a workflow"} {
 		w.request(name, "job")
 	}
+	workflow := metav1.OwnerReference{APIVersion: "argoproj.io/v1alpha1", Kind: "Workflow", Name: "etl", UID: "w", Controller: new(true)}
 	for name, change := range map[string]func(*unstructured.Unstructured){
-		"own": func(u *unstructured.Unstructured) { u.SetOwnerReferences([]metav1.OwnerReference{w.sees().Owner()}) },
+		"of a workflow": func(u *unstructured.Unstructured) { u.SetOwnerReferences([]metav1.OwnerReference{workflow}) },
+		"own":           func(u *unstructured.Unstructured) { u.SetOwnerReferences([]metav1.OwnerReference{w.sees().Owner()}) },
 		"foreign": func(u *unstructured.Unstructured) {
 			r := w.sees().Owner()
 			r.UID = "before"
@@ -285,10 +290,15 @@ func TestClaim(t *testing.T) {
 	for _, r := range own {
 		names[r.Name] = true
 	}
-	require.Equal(t, map[string]bool{"free": true, "own": true}, names)
+	require.Equal(t, map[string]bool{"free": true, "own": true, "of a workflow": true}, names)
 	u, err := w.custom.Resource(runRequests).Namespace("n").Get(t.Context(), "free", metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Equal(t, w.sees().UID, metav1.GetControllerOf(u).UID)
+	u, err = w.custom.Resource(runRequests).Namespace("n").Get(t.Context(), "of a workflow", metav1.GetOptions{})
+	require.NoError(t, err)
+	second := w.sees().Owner()
+	second.Controller = nil
+	require.Equal(t, []metav1.OwnerReference{workflow, second}, u.GetOwnerReferences(), "an object has one controller")
 
 	w.custom.PrependReactor("patch", "runrequests", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, errors.New("forbidden")
@@ -309,7 +319,8 @@ func TestDroppedBeforeAnswer(t *testing.T) {
 	require.NoError(t, err)
 	w.did()
 	require.NoError(t, w.answer(t.Context(), w.sees(), own, false))
-	require.Empty(t, w.did())
+	require.Equal(t, []string{"patch runrequests"}, w.did())
+	require.Equal(t, invalidJob, w.answerTo("now")["message"])
 	w.custom.PrependReactor("delete", "runrequests", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, errors.New("no")
 	})
@@ -339,10 +350,44 @@ func TestInvalidEdit(t *testing.T) {
 	require.Empty(t, s.Running)
 	require.True(t, s.Completed[0].Success)
 	require.Contains(t, w.readyIs(), "False Invalid: spec.schedule.timeSpec: ")
+	require.Equal(t, invalidJob, w.answerTo("now")["message"])
+	w.seesRequests()
+	require.Empty(t, w.reconciles())
 	w.edit("spec.schedule.timeSpec", "R//PT1S")
 	w.reconciles()
+	require.Equal(t, "uid-now", w.answerTo("now")["request"])
+	require.NotContains(t, w.answerTo("now"), "message")
 	require.Equal(t, s.Since, w.sees().Status.Since, "the schedule does not start anew")
 	require.GreaterOrEqual(t, w.sees().Status.Due, s.Due)
+}
+
+// The status of another release is an error that names its version. It keeps its fields, for
+// when that release is back.
+func TestStatusOfAnotherRelease(t *testing.T) {
+	for _, more := range []string{"", ", future: {a: 1}"} {
+		w := newWorld(t, once)
+		at := func() *unstructured.Unstructured {
+			u, err := w.custom.Resource(scheduledJobs).Namespace("n").Get(w.ctx, "job", metav1.GetOptions{})
+			require.NoError(t, err)
+			return u
+		}
+		var status map[string]any
+		require.NoError(t, yaml.Unmarshal([]byte("{version: 2, since: '2026-01-01T00:00:00Z', scheduleCount: 7"+more+"}"), &status))
+		u := at()
+		u.Object["status"] = status
+		require.NoError(t, w.custom.Tracker().Update(scheduledJobs, u, "n"))
+		w.sees()
+		w.did()
+		require.Equal(t, []string{"update scheduledjobs"}, w.reconciles(), "nothing starts")
+		require.Contains(t, w.readyIs(), "False Invalid: version: found 2; use a state of version 1")
+		is := at().Object["status"].(map[string]any)
+		require.Len(t, is["conditions"], 1)
+		delete(is, "conditions")
+		delete(is, "observedGeneration")
+		require.Equal(t, fields(status), fields(is))
+		w.sees()
+		require.Empty(t, w.reconciles())
+	}
 }
 
 // A replaced or cancelled run is deleted in the foreground, a dropped one in the
@@ -393,6 +438,10 @@ func TestRejectedCreate(t *testing.T) {
 		"forbidden": apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "job", errors.New("quota")),
 		"invalid":   apierrors.NewInvalid(schema.GroupKind{Kind: "Job"}, "job", nil),
 		"too many":  apierrors.NewTooManyRequests("later", 1),
+		"conflict":  apierrors.NewConflict(schema.GroupResource{Resource: "resourcequotas"}, "quota", nil),
+		"webhook":   &apierrors.StatusError{ErrStatus: metav1.Status{Code: 400, Message: "admission webhook denied the request"}},
+		"policy":    &apierrors.StatusError{ErrStatus: metav1.Status{Code: 422, Message: "denied", Reason: "PolicyViolation"}},
+		"too large": apierrors.NewRequestEntityTooLargeError("limit is 3145728"),
 	} {
 		t.Run(reason, func(t *testing.T) {
 			w := newWorld(t, once)
@@ -408,10 +457,62 @@ func TestRejectedCreate(t *testing.T) {
 			require.Empty(t, w.reconciles())
 		})
 	}
+	for _, err := range []error{
+		errors.New("timeout"), apierrors.NewInternalError(errors.New("etcd")), apierrors.NewTimeoutError("slow", 1),
+		&apierrors.StatusError{ErrStatus: metav1.Status{Code: 408}},
+	} {
+		require.False(t, answered(err), "not known: %v", err)
+	}
 	w := newWorld(t, once)
-	require.False(t, w.failed(t.Context(), w.job("tag"), errors.New("timeout")), "not known")
+	for _, err := range []error{fmt.Errorf("limit: %w", adapter.ErrNotSent), apierrors.NewAlreadyExists(schema.GroupResource{}, "job")} {
+		require.True(t, answered(err))
+		require.False(t, w.failed(t.Context(), w.job("tag"), err), "the run may start at once, or its name is taken: %v", err)
+	}
 	require.NoError(t, w.client.Tracker().Add(w.job("tag")))
 	require.False(t, w.failed(t.Context(), w.job("tag"), apierrors.NewForbidden(schema.GroupResource{}, "", nil)), "it exists")
+}
+
+// A process that ends does not report the runs that it leaves to the next one.
+func TestStopsWhileStarting(t *testing.T) {
+	w := newWorld(t, once)
+	ctx, stop := context.WithCancel(t.Context())
+	w.client.PrependReactor("create", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+		stop()
+		return true, nil, ctx.Err()
+	})
+	_, err := w.reconcile(ctx, w.sees().key())
+	require.ErrorIs(t, err, context.Canceled)
+	require.Empty(t, w.told())
+}
+
+// While a create that was not answered may arrive, the Job of its run is not deleted: the run
+// would start twice.
+func TestLateCreate(t *testing.T) {
+	w := newWorld(t, once+"  historyLimit: 0\n")
+	at := time.Date(2026, 1, 1, 1, 0, 0, 0, time.UTC)
+	w.now = func() time.Time { return at }
+	var late *batchv1.Job
+	w.client.PrependReactor("create", "jobs", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		first := late == nil
+		late = a.(clienttesting.CreateAction).GetObject().(*batchv1.Job)
+		return first, nil, errors.New("no answer within 15s")
+	})
+	_, err := w.reconcile(t.Context(), w.sees().key())
+	require.ErrorContains(t, err, "no answer")
+	at = at.Add(time.Second)
+	w.did()
+	require.Contains(t, w.reconciles(), "create jobs")
+	w.finishes(batchv1.JobComplete)
+	w.lists("1")
+	require.NotContains(t, w.reconciles(), "delete jobs")
+	require.Empty(t, w.sees().Status.Completed)
+	at = at.Add(28 * time.Second)
+	require.Empty(t, w.reconciles())
+	require.True(t, apierrors.IsAlreadyExists(w.client.Tracker().Create(batchv1.SchemeGroupVersion.WithResource("jobs"), late, "n")), "it arrives")
+	at = at.Add(time.Second)
+	require.Contains(t, w.reconciles(), "delete jobs")
+	w.late.add(cache.NewObjectName("n", "another"), at)
+	require.Len(t, w.late.until, 1, "expired names are forgotten")
 }
 
 // A ScheduledJob with nothing to do is reconciled after the resync time, and a deleted one
@@ -474,11 +575,17 @@ func TestLongMessage(t *testing.T) {
 	require.LessOrEqual(t, len(status.Conditions[0].Message), 32_768)
 }
 
-// Each completion of another job starts a run.
+// Each completion of another job starts a run, also if history has dropped it before the
+// first decision.
 func TestAfter(t *testing.T) {
 	w := newWorld(t, "  after: [{job: typo}, {job: other}]\n")
 	other := w.sees().DeepCopyObject().(*scheduledjob.ScheduledJob)
 	other.Name, other.UID, other.Spec.After, other.Status.Succeeded = "other", "o", nil, 3
+	require.NoError(t, w.scheduled.Add(&scheduledJob{ScheduledJob: other}))
+	require.Equal(t, []string{"create jobs", "create jobs", "create jobs", "update scheduledjobs"}, w.reconciles())
+
+	w = newWorld(t, "  after: [{job: typo}, {job: other}]\n")
+	other.CreationTimestamp.Time = other.CreationTimestamp.Add(-time.Second)
 	require.NoError(t, w.scheduled.Add(&scheduledJob{ScheduledJob: other}))
 	require.NotContains(t, w.reconciles(), "create jobs", "earlier completions do not count")
 	other = other.DeepCopyObject().(*scheduledjob.ScheduledJob)

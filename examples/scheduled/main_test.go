@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -12,8 +13,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/examples/internal/apiserver"
 	"github.com/scaledjob/scaledjob/examples/internal/process"
 	"github.com/scaledjob/scaledjob/examples/internal/processtest"
@@ -110,6 +115,28 @@ func TestProcess(t *testing.T) {
 		}
 	}
 	require.Contains(t, log.String(), "msg=acting")
+}
+
+// A process without the lease reads, and changes nothing.
+func TestChangesNeedTheLease(t *testing.T) {
+	api := &apiserver.Server{Custom: resources}
+	file := api.Start(t, nil)
+	job, patch := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "job"}}, []byte("{}")
+	for elect, want := range map[string]error{"-leader-elect": adapter.ErrNotSent, "-leader-elect=false": nil} {
+		o := processtest.Parse(t, newOptions(), "-kubeconfig", file, elect)
+		config, err := o.Connect(t.Context(), slog.New(slog.DiscardHandler))
+		require.NoError(t, err)
+		c, err := o.connect(config, slog.New(slog.DiscardHandler))
+		require.NoError(t, err)
+		_, err = c.client.BatchV1().Jobs("n").List(t.Context(), metav1.ListOptions{})
+		require.NoError(t, err)
+		_, err = c.client.BatchV1().Jobs("n").Create(t.Context(), job, metav1.CreateOptions{})
+		require.ErrorIs(t, err, want)
+		_, err = c.dynamic.Resource(runRequests).Namespace("n").Patch(t.Context(), "none", types.MergePatchType, patch, metav1.PatchOptions{})
+		require.Equal(t, want == nil, apierrors.IsNotFound(err), err)
+	}
+	require.Len(t, api.Requests("POST", "jobs"), 1)
+	require.Len(t, api.Requests("PATCH", "runrequests"), 1)
 }
 
 // A process that cannot start says why.

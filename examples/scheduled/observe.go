@@ -33,7 +33,7 @@ func (c *controller) config(s *scheduledJob) (scheduledjob.Config, error) {
 	if err == nil && config.Template == nil {
 		err = &field.Error{Path: "spec.templateRef.name", Found: strconv.Quote(config.TemplateRef), Fix: "the name of a PodTemplate that exists"}
 	}
-	return config, errors.Join(err, c.cycle(s), s.Status.State.Validate())
+	return config, errors.Join(err, c.cycle(s))
 }
 
 // missing returns an error for each ScheduledJob that spec.after names and that does not
@@ -177,7 +177,9 @@ func (c *controller) upToDate(ctx context.Context, s *scheduledJob, jobs []batch
 func (c *controller) upstreams(s *scheduledJob) (all []schedule.Upstream) {
 	for _, d := range s.Spec.After {
 		if other := c.other(s, d.Job); other != nil {
-			all = append(all, other.Status.State.Upstream(d.Job, string(other.UID)))
+			u := other.Status.State.Upstream(d.Job, string(other.UID))
+			u.Created = other.CreationTimestamp.Time
+			all = append(all, u)
 		}
 	}
 	return all

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"net/http"
 	"sync"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
 	"github.com/scaledjob/scaledjob/schedule"
 )
@@ -68,28 +71,66 @@ func (c *controller) startAll(ctx context.Context, s *scheduledJob, config sched
 	for _, r := range runs {
 		job := config.NewJob(s.Owner(), r)
 		if err := c.start(ctx, s, job); err != nil {
-			if c.failed(ctx, job, err) {
+			switch {
+			case !answered(err):
+				c.late.add(cache.MetaObjectToName(job), c.now())
+			case c.failed(ctx, job, err):
 				c.rejected.add(s.UID, schedule.Rejection{Tag: r.Tag, Attempt: r.Attempts})
 			}
 			err = fmt.Errorf("start run %s: %w", r.Tag, err)
-			c.record(s, corev1.EventTypeWarning, reasonNotStarted, err.Error(), r.Tag)
+			if ctx.Err() == nil { // else the process ends, and the next one starts the run
+				c.record(s, corev1.EventTypeWarning, reasonNotStarted, err.Error(), r.Tag)
+			}
 			problems = append(problems, err)
 		}
 	}
 	return errors.Join(problems...)
 }
 
-// failed reports whether a create failed for good: the API server rejected it, and has
-// no such Job. After a timeout or an error of the server, this is not known.
+// answered reports whether a create that failed had no effect and will have none: it was
+// not sent, or the API server rejected it. After a timeout or an error of the server, this
+// is not known. The code decides, because an admission webhook chooses the reason.
+func answered(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return errors.Is(err, adapter.ErrNotSent)
+	}
+	code := status.Status().Code
+	return code >= 400 && code < 500 && code != http.StatusRequestTimeout
+}
+
+// failed reports whether a rejected create failed for good: the API server has no Job of the
+// run.
 func (c *controller) failed(ctx context.Context, job *batchv1.Job, err error) bool {
-	switch apierrors.ReasonForError(err) {
-	case metav1.StatusReasonForbidden, metav1.StatusReasonInvalid, metav1.StatusReasonBadRequest,
-		metav1.StatusReasonNotFound, metav1.StatusReasonUnauthorized, metav1.StatusReasonTooManyRequests:
-	default:
+	if apierrors.IsAlreadyExists(err) || errors.Is(err, adapter.ErrNotSent) {
 		return false
 	}
 	_, err = c.client.BatchV1().Jobs(job.Namespace).Get(ctx, job.Name, metav1.GetOptions{})
 	return apierrors.IsNotFound(err)
+}
+
+// lateCreates are the names of Jobs with a create that was not answered, and the time until
+// which it may arrive. If such a Job were deleted before, its run would start twice. After a
+// restart they are not known.
+type lateCreates struct {
+	mutex sync.Mutex
+	until map[cache.ObjectName]time.Time
+}
+
+func (l *lateCreates) add(job cache.ObjectName, now time.Time) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if l.until == nil {
+		l.until = map[cache.ObjectName]time.Time{}
+	}
+	maps.DeleteFunc(l.until, func(_ cache.ObjectName, until time.Time) bool { return !now.Before(until) })
+	l.until[job] = now.Add(2 * adapter.DefaultTimeout)
+}
+
+func (l *lateCreates) mayArrive(job cache.ObjectName, now time.Time) bool {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return now.Before(l.until[job])
 }
 
 // rejections are the creates that failed for good since the decision before, by the
@@ -138,7 +179,8 @@ func (c *controller) start(ctx context.Context, s *scheduledJob, job *batchv1.Jo
 	return fmt.Errorf("%w, and has another owner", err)
 }
 
-// deleteAll deletes the Jobs of runs. In the foreground, a Job exists as long as its pods.
+// deleteAll deletes the Jobs of runs. In the foreground, a Job exists as long as its pods. A
+// Job with a late create is left to a later reconciliation.
 func (c *controller) deleteAll(ctx context.Context, s *scheduledJob, tags []string, propagation metav1.DeletionPropagation) error {
 	if len(tags) == 0 {
 		return nil
@@ -149,7 +191,7 @@ func (c *controller) deleteAll(ctx context.Context, s *scheduledJob, tags []stri
 	}
 	var problems []error
 	for _, j := range c.jobsOf(s) {
-		if tag := j.Labels[scheduledjob.LabelTag]; drop[tag] {
+		if tag := j.Labels[scheduledjob.LabelTag]; drop[tag] && !c.late.mayArrive(cache.MetaObjectToName(&j), c.now()) {
 			err := c.client.BatchV1().Jobs(j.Namespace).Delete(ctx, j.Name, metav1.DeleteOptions{
 				PropagationPolicy: &propagation,
 				Preconditions:     &metav1.Preconditions{UID: &j.UID},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/schedule"
 )
@@ -61,17 +63,17 @@ func (c *controller) requestsFor(key cache.ObjectName) (all []*unstructured.Unst
 }
 
 // claim returns the RunRequests of the ScheduledJob, and makes it the owner of those
-// without an owner. A RunRequest of a deleted ScheduledJob with the same name is left out.
+// without one. A RunRequest of a deleted ScheduledJob with the same name is left out.
 func (c *controller) claim(ctx context.Context, s *scheduledJob) (own []*request, err error) {
 	for _, u := range c.requestsFor(s.key()) {
-		controller := metav1.GetControllerOf(u)
-		switch {
-		case controller == nil:
+		switch ownedBy(u) {
+		case "":
 			if problem := c.own(ctx, s, u); problem != nil {
 				err = errors.Join(err, problem)
 				continue
 			}
-		case controller.UID != s.UID:
+		case s.UID:
+		default:
 			continue
 		}
 		own = append(own, requestOf(u))
@@ -79,9 +81,24 @@ func (c *controller) claim(ctx context.Context, s *scheduledJob) (own []*request
 	return own, err
 }
 
+// ownedBy returns the UID of the ScheduledJob that owns a RunRequest, or "". Its controller
+// may be another object, such as a workflow that has created it.
+func ownedBy(u *unstructured.Unstructured) types.UID {
+	for _, r := range u.GetOwnerReferences() {
+		if r.Kind == scheduledjob.GroupVersionKind.Kind && strings.HasPrefix(r.APIVersion, scheduledjob.GroupVersionKind.Group+"/") {
+			return r.UID
+		}
+	}
+	return ""
+}
+
 func (c *controller) own(ctx context.Context, s *scheduledJob, u *unstructured.Unstructured) error {
+	owner := s.Owner()
+	if metav1.GetControllerOf(u) != nil {
+		owner.Controller = nil // there is one already
+	}
 	err := c.patch(ctx, u, map[string]any{"metadata": map[string]any{
-		"uid": u.GetUID(), "ownerReferences": append(u.GetOwnerReferences(), s.Owner()),
+		"uid": u.GetUID(), "ownerReferences": append(u.GetOwnerReferences(), owner),
 	}})
 	if err != nil {
 		return fmt.Errorf("take on the RunRequest %s: %w", u.GetName(), err)
@@ -95,7 +112,7 @@ func (c *controller) answerUnknown(ctx context.Context, key cache.ObjectName) er
 	unknown := (&field.Error{Path: "spec.job", Found: strconv.Quote(key.Name), Fix: "the name of a ScheduledJob of the namespace; none has this name"}).Error()
 	var problems []error
 	for _, u := range c.requestsFor(key) {
-		if r := requestOf(u); metav1.GetControllerOf(u) == nil && r.Status.Message != unknown {
+		if r := requestOf(u); ownedBy(u) == "" && r.Status.Message != unknown {
 			err := c.report(ctx, r, requestStatus{Run: schedule.Run{Status: schedule.Pending}, Message: unknown})
 			if err == nil {
 				c.recorder.Eventf(u, nil, corev1.EventTypeWarning, reasonJobNotFound, reasonJobNotFound, "%s", unknown)
@@ -109,6 +126,7 @@ func (c *controller) answerUnknown(ctx context.Context, key cache.ObjectName) er
 // answer writes the status of the runs to their RunRequests. It deletes a RunRequest
 // that has been answered for long enough, and whose run history has dropped. If runs were
 // decided on, it also deletes a RunRequest whose run was dropped before an answer.
+// Otherwise the spec is invalid, and a RunRequest without a run says so.
 func (c *controller) answer(ctx context.Context, s *scheduledJob, own []*request, decided bool) error {
 	runs := map[string]schedule.Run{}
 	for _, list := range [][]schedule.Run{s.Status.Pending, s.Status.Running, s.Status.Completed} {
@@ -125,10 +143,14 @@ func (c *controller) answer(ctx context.Context, s *scheduledJob, own []*request
 			problems = append(problems, c.report(ctx, r, requestStatus{Run: is}))
 		case answered && c.now().Sub(r.Status.Completed) >= c.requestTTL, !answered && decided:
 			problems = append(problems, c.remove(ctx, r))
+		case !answered:
+			problems = append(problems, c.report(ctx, r, requestStatus{Run: schedule.Run{Status: schedule.Pending}, Message: invalidJob}))
 		}
 	}
 	return errors.Join(problems...)
 }
+
+const invalidJob = "the spec of the ScheduledJob is invalid: see its condition Ready"
 
 func (c *controller) remove(ctx context.Context, r *request) error {
 	err := c.dynamic.Resource(runRequests).Namespace(r.Namespace).

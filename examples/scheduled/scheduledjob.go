@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,6 +17,9 @@ import (
 type scheduledJob struct {
 	*scheduledjob.ScheduledJob
 	problem error
+	// foreign is the status of another release, with fields that this one does not know. It is
+	// nil if the version of the status is known.
+	foreign map[string]any
 }
 
 func (s *scheduledJob) key() cache.ObjectName { return cache.MetaObjectToName(s) }
@@ -31,6 +35,15 @@ func reads(object any) (any, error) {
 // read rejects unknown fields, in the pod template too: the API server does not check the
 // pod template of a custom resource.
 func read(u *unstructured.Unstructured) *scheduledJob {
+	s := readKnown(u)
+	if err := s.Status.State.Validate(); err != nil {
+		s.foreign, _ = u.Object["status"].(map[string]any)
+		s.problem = errors.Join(err, s.problem)
+	}
+	return s
+}
+
+func readKnown(u *unstructured.Unstructured) *scheduledJob {
 	u.SetManagedFields(nil)
 	data, err := json.Marshal(u.Object)
 	if err == nil {
@@ -48,5 +61,5 @@ func read(u *unstructured.Unstructured) *scheduledJob {
 	if problem := json.Unmarshal(status, &s.Status); problem != nil {
 		err = problem
 	}
-	return &scheduledJob{s, err}
+	return &scheduledJob{ScheduledJob: s, problem: err}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -70,7 +71,7 @@ func (c *controller) store(ctx context.Context, s *scheduledJob, status schedule
 		return nil, errors.New("store the status: this process no longer holds the lease")
 	}
 	u := &unstructured.Unstructured{Object: fields(map[string]any{ // the part that an update of the status needs
-		"apiVersion": s.APIVersion, "kind": s.Kind, "status": status,
+		"apiVersion": s.APIVersion, "kind": s.Kind, "status": s.written(status),
 		"metadata": map[string]any{"namespace": s.Namespace, "name": s.Name, "uid": s.UID, "resourceVersion": s.ResourceVersion},
 	})}
 	u, err := c.dynamic.Resource(scheduledJobs).Namespace(s.Namespace).UpdateStatus(ctx, u, metav1.UpdateOptions{FieldManager: name})
@@ -81,6 +82,17 @@ func (c *controller) store(ctx context.Context, s *scheduledJob, status schedule
 	c.newest.Mutation(stored)
 	c.tellReady(stored, meta.FindStatusCondition(was.Conditions, conditionReady), meta.FindStatusCondition(status.Conditions, conditionReady))
 	return stored, nil
+}
+
+// written returns the status as it is written. Of the status of another release only the
+// conditions change.
+func (s *scheduledJob) written(status scheduledjob.Status) any {
+	if s.foreign == nil {
+		return status
+	}
+	kept := maps.Clone(s.foreign)
+	kept["conditions"], kept["observedGeneration"] = status.Conditions, status.ObservedGeneration
+	return kept
 }
 
 // fields returns the JSON fields of a value of this program, which JSON can express.

@@ -17,10 +17,11 @@ const (
 	WrongPlace      // the key exists at another place only
 	Missing
 	WrongType
-	WrongValue // not an allowed value
-	Removed    // KEDA rejects the key
-	Announced  // KEDA accepts the key, and announces its removal
-	Broken     // a rule that KEDA checks in code
+	WrongValue  // not an allowed value
+	Removed     // KEDA rejects the key
+	Announced   // KEDA accepts the key, and announces its removal
+	Broken      // a rule that KEDA checks in code
+	Ineffective // KEDA accepts the value, and it has another effect than it seems to have, or none
 )
 
 // A Problem is a problem of a trigger's metadata.
@@ -31,7 +32,7 @@ type Problem struct {
 	Key     string
 	Text    string // the problem and its consequence, a sentence without a full stop
 	Fix     string // an imperative sentence without a full stop
-	Rule    string // name of the rule in Rules; "" if Kind is not Broken
+	Rule    string // name of the rule in Rules; "" if Kind is neither Broken nor Ineffective
 	Warning bool   // KEDA does not refuse the trigger
 }
 

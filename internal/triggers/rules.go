@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // A Rule is a rule that KEDA checks in code and not in a declaration.
@@ -14,14 +15,31 @@ type Rule struct {
 	// for it in the source code of the releases.
 	Message string
 	Since   string // first release of the table's full declarations with the rule
-	check   func(c *checker) (key, text, fix string)
+	check   check
+	// Effect is the consequence of a value that KEDA accepts; "" if KEDA rejects the trigger.
+	Effect string
 }
 
 // Rules returns the rules that this package knows.
-func Rules() []Rule { return slices.Clone(ruleList) }
+func Rules() []Rule { return slices.Clone(ruleList()) }
+
+// A refusal is a Rule without an Effect.
+type refusal struct {
+	types          []string
+	message, since string
+	check          check
+}
+
+var ruleList = sync.OnceValue(func() []Rule {
+	all := slices.Clone(oddities)
+	for _, r := range refusals {
+		all = append(all, Rule{Types: r.types, Message: r.message, Since: r.since, check: r.check})
+	}
+	return all
+})
 
 func (c *checker) rules() {
-	for _, r := range ruleList {
+	for _, r := range ruleList() {
 		if !slices.Contains(r.Types, c.name) || number(c.release) < number(r.Since) {
 			continue
 		}
@@ -30,9 +48,14 @@ func (c *checker) rules() {
 			continue
 		}
 		// A value of the wrong form has its own problem.
-		if !slices.ContainsFunc(c.problems, func(p Problem) bool { return p.Key == key && !p.Warning }) {
-			c.add(Problem{Kind: Broken, Key: key, Text: text + ", and KEDA never polls", Fix: fix, Rule: r.Message})
+		if slices.ContainsFunc(c.problems, func(p Problem) bool { return p.Key == key && !p.Warning }) {
+			continue
 		}
+		p := Problem{Kind: Broken, Key: key, Text: text + ", and KEDA never polls", Fix: fix, Rule: r.Message}
+		if r.Effect != "" {
+			p.Kind, p.Text, p.Warning = Ineffective, text+", and "+r.Effect, true
+		}
+		c.add(p)
 	}
 }
 
@@ -174,6 +197,73 @@ func needs(when func(c *checker) bool, reason string, names ...string) check {
 	}
 }
 
+// A condition is met by a trigger.
+type condition = func(c *checker) bool
+
+// when is a check under conditions that must all be met.
+func when(check check, conditions ...condition) check {
+	return func(c *checker) (string, string, string) {
+		if slices.ContainsFunc(conditions, func(met condition) bool { return !met(c) }) {
+			return "", "", ""
+		}
+		return check(c)
+	}
+}
+
+func not(met condition) condition { return func(c *checker) bool { return !met(c) } }
+
+func all(conditions ...condition) condition {
+	return func(c *checker) bool {
+		return !slices.ContainsFunc(conditions, func(met condition) bool { return !met(c) })
+	}
+}
+
+func isTrue(name string) condition { return func(c *checker) bool { return c.isTrue(name) } }
+
+func given(name string) condition { return func(c *checker) bool { return c.given(name) } }
+
+// inMetadata is met if the metadata has a key with a value.
+func inMetadata(name string) condition {
+	return func(c *checker) bool { return c.in.at('m', name).State == Known }
+}
+
+// mustBe finds a known value that is not the one that another parameter needs.
+func mustBe(name, text, reason string) check {
+	return func(c *checker) (string, string, string) {
+		if v := c.get(name); v.State == Known && v.Text != text {
+			return v.Key, fmt.Sprintf("%s needs %s: %s", reason, name, text), c.ways(name)
+		}
+		return "", "", ""
+	}
+}
+
+// unused finds a key of the metadata that has no effect.
+func unused(reason string, names ...string) check {
+	return func(c *checker) (string, string, string) {
+		for _, name := range names {
+			if c.in.at('m', name).State == Known {
+				return name, fmt.Sprintf("%s has no effect %s", name, reason), "Delete " + name
+			}
+		}
+		return "", "", ""
+	}
+}
+
+// identity is met by a provider of pod identity.
+func identity(provider string) condition {
+	return func(c *checker) bool { return !c.in.AnyIdentity && c.in.PodIdentity == provider }
+}
+
+// onlyIdentity finds a provider of pod identity that the scaler does not support.
+func onlyIdentity(provider string) check {
+	return func(c *checker) (string, string, string) {
+		if noIdentity(c) || c.in.AnyIdentity || identity(provider)(c) {
+			return "", "", ""
+		}
+		return "", fmt.Sprintf("%s does not support the pod identity %s", c.name, c.in.PodIdentity), "Write provider: " + provider + " in the TriggerAuthentication"
+	}
+}
+
 // noIdentity is met if the trigger has no pod identity.
 func noIdentity(c *checker) bool {
 	return !c.in.AnyIdentity && (c.in.PodIdentity == "" || c.in.PodIdentity == "none")
@@ -184,10 +274,27 @@ func isSet(name string, texts ...string) func(*checker) bool {
 }
 
 // allowed finds a known value that is none of several.
-func allowed(name string, texts ...string) check {
+func allowed(name string, texts ...string) check { return values(name, "", false, texts) }
+
+// allowedInAnyCase is allowed for texts in upper or lower case.
+func allowedInAnyCase(name string, texts ...string) check { return values(name, "", true, texts) }
+
+// values finds a known value, or an item of a known list, that is none of several.
+func values(name, separator string, anyCase bool, texts []string) check {
 	return func(c *checker) (string, string, string) {
-		if v := c.get(name); v.State == Known && !slices.Contains(texts, v.Text) {
-			return v.Key, fmt.Sprintf("KEDA does not know %q as %s", v.Text, name), "Write " + choice(v.Text, texts)
+		v := c.get(name)
+		if v.State != Known {
+			return "", "", ""
+		}
+		items := []string{v.Text}
+		if separator != "" {
+			items = strings.Split(v.Text, separator)
+		}
+		for _, item := range items {
+			item = strings.TrimSpace(item)
+			if !slices.ContainsFunc(texts, func(text string) bool { return text == item || anyCase && strings.EqualFold(text, item) }) {
+				return v.Key, fmt.Sprintf("KEDA does not know %q as %s", item, name), "Write " + choice(item, texts)
+			}
 		}
 		return "", "", ""
 	}
@@ -210,5 +317,26 @@ func atLeast(name string, least float64) check {
 			return name, fmt.Sprintf("%s is %s", name, c.text(name)), fmt.Sprintf("Write %v or more", least)
 		}
 		return "", "", ""
+	}
+}
+
+// matches finds a known value that a function rejects.
+func matches(name, form string, accepts func(text string) bool) check {
+	return func(c *checker) (string, string, string) {
+		if v := c.get(name); v.State == Known && !accepts(v.Text) {
+			return v.Key, fmt.Sprintf("%s %q is not %s", name, v.Text, form), "Write " + form
+		}
+		return "", "", ""
+	}
+}
+
+// sameLength finds two known lists of different lengths.
+func sameLength(a, b, separator string) check {
+	return func(c *checker) (string, string, string) {
+		x, y := c.get(a), c.get(b)
+		if x.State != Known || y.State != Known || strings.Count(x.Text, separator) == strings.Count(y.Text, separator) {
+			return "", "", ""
+		}
+		return y.Key, fmt.Sprintf("%s and %s have different numbers of items", a, b), fmt.Sprintf("Write as many items in %s as in %s, with %q between them", b, a, separator)
 	}
 }

@@ -153,3 +153,16 @@ func HasKey(name, key string) bool {
 	}
 	return false
 }
+
+// AuthenticationParameters returns the parameters that a scaler takes from a
+// TriggerAuthentication in any release. It reports whether the scaler takes all, or whether
+// the type is unknown.
+func AuthenticationParameters(name string) (names []string, all bool) {
+	k, ok := table()[name]
+	for _, p := range k.Parameters {
+		if strings.Contains(p.From, "a") {
+			names = append(names, p.Names...)
+		}
+	}
+	return names, k.Open || !ok
+}

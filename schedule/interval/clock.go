@@ -2,8 +2,6 @@ package interval
 
 import (
 	"fmt"
-	"iter"
-	"sort"
 	"time"
 )
 
@@ -25,10 +23,8 @@ func Clamp(t time.Time) time.Time {
 	return t.Round(0).UTC()
 }
 
-// daysIn returns the number of days in the month of t.
-func daysIn(t time.Time) int {
-	return time.Date(t.Year(), t.Month()+1, 0, 0, 0, 0, 0, time.UTC).Day()
-}
+// daysIn returns the number of days in a month, of its first day.
+func daysIn(first time.Time) int { return first.AddDate(0, 1, -1).Day() }
 
 // addMonths adds months. A day that the month does not have becomes its last day.
 func addMonths(wall time.Time, months int64) time.Time {
@@ -69,34 +65,6 @@ func timeOf(zone *time.Location, wall time.Time) time.Time {
 	return early
 }
 
-// skips returns when the clocks of a zone skip a day, between two times. Zones do so
-// when they move across the date line. Since 1840, no zone did so twice in ten years.
-func skips(zone *time.Location, from, until time.Time) iter.Seq[time.Time] {
-	return func(yield func(time.Time) bool) {
-		if start := time.Date(1840, 1, 1, 0, 0, 0, 0, time.UTC); from.Before(start) {
-			from = start
-		}
-		for from.Before(until) && from.Year() < 2100 {
-			to := from.AddDate(10, 0, 0)
-			if offset(zone, to)-offset(zone, from) > day/2 {
-				if t := skip(zone, from, to); !t.After(until) && !yield(t) {
-					return
-				}
-			}
-			from = to
-		}
-	}
-}
-
-// skip returns when the clocks of a zone skip a day, to the second.
-func skip(zone *time.Location, from, to time.Time) time.Time {
-	before := offset(zone, from)
-	seconds := sort.Search(int(to.Sub(from)/time.Second), func(n int) bool {
-		return offset(zone, from.Add(time.Duration(n)*time.Second))-before > day/2
-	})
-	return from.Add(time.Duration(seconds) * time.Second)
-}
-
 // A Note describes something unusual about an occurrence.
 type Note struct {
 	Kind string `json:"kind"` // gap, overlap or clamped month
@@ -112,7 +80,7 @@ type Note struct {
 // Any other time has no notes.
 func (o Occurrences) Notes(occurrence time.Time) []Note {
 	k := o.after(occurrence) - 1
-	if k < o.first || k >= o.end || !o.at(k).Equal(occurrence) {
+	if k < o.first || !o.at(k).Equal(occurrence) {
 		return nil
 	}
 	var notes []Note

@@ -141,10 +141,8 @@ func letters(left []unit, clock bool) string {
 
 // add adds n units and a fraction of one, unless that is more than a step holds.
 func (s *step) add(n int64, u unit, fraction int64) bool {
-	room := int64(math.MaxInt64-s.exact) - fraction
+	room := int64(math.MaxInt64-s.exact) - fraction // positive: the larger units leave more than a second
 	switch {
-	case room < 0:
-		return false
 	case u.months > 0:
 		s.months += u.months * min(n, maxMonths+1)
 	case u.days > 0:

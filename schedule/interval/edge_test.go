@@ -58,3 +58,122 @@ func TestGapOfTheStart(t *testing.T) {
 	require.Equal(t, "gap", notes[0].Kind)
 	require.Empty(t, o.Notes(start.Add(time.Hour)))
 }
+
+// Each part of a time, and of a duration, has its range. Outside of it is an error at that part.
+func TestRanges(t *testing.T) {
+	for _, text := range []string{
+		"R/0000-01-01T00:00:00Z/P1D", "R/9999-12-31T23:59:59.999999999Z/P1D", "R/9999-12-30T24:00:00Z/P1D", "R/2024-02-29T00:00Z/P1D",
+		"R/T00:00:00/P1D", "R/T23:59:59.999999999/P1D", "R/T00:00+23:59/P1D", "R/T00:00-23:59/P1D", "R/T00:00-00:01/P1D", "R/T00:00+00/P1D",
+		"R0//P1D", "R9223372036854775807//P1D",
+		"R//P10000Y", "R//P3652425D", "R//PT0.000000001S", "R//PT9223372036.854775807S", "R//P0.5D", "R//P0Y0M0W0DT0H0M1S",
+		"R/2000-01-01T00:00:00Z/2000-01-01T00:00:00.000000001Z", "R/2000-01-01T00:00:00Z/2292-04-10T23:47:16.854775806Z",
+	} {
+		parse(t, text)
+	}
+	for text, want := range map[string]string{
+		"R/9999-12-31T24:00Z/P1D":                `byte 2 is "9999-12-31T24:00": want a time before the year 10000`,
+		"R/T24:01/P1D":                           `byte 3 is "24:01": want a time up to 24:00:00`,
+		"R/T24:00:00.1/P1D":                      `byte 3 is "24:00:00.1": want a time up to 24:00:00`,
+		"R/T25:00/P1D":                           `byte 3 is "25": want an hour, 00 to 24`,
+		"R/T00:60/P1D":                           `byte 6 is "60": want minutes, 00 to 59`,
+		"R/T00:00:60/P1D":                        `byte 9 is "60": want seconds, 00 to 59`,
+		"R/T00:00+24/P1D":                        `byte 9 is "24": want hours of an offset, 00 to 23`,
+		"R/T00:00+00:60/P1D":                     `byte 12 is "60": want minutes of an offset, 00 to 59`,
+		"R/2026-00-01T00:00Z/P1D":                `byte 7 is "00": want a month, 01 to 12`,
+		"R/2026-01-00T00:00Z/P1D":                `byte 10 is "00": want a day of January 2026, 01 to 31`,
+		"R/:00/P1D":                              `byte 2 is ":00": want a date and time such as 2026-01-01T02:00:00Z, a time of day such as T02:00:00, or nothing`,
+		"R/2026-01-01T00:00Z/:":                  `byte 20 is ":": want a duration such as P1D or PT1H`,
+		"R/P1D/:":                                `byte 6 is ":": want an end such as 2026-01-01T02:00:00Z`,
+		"R/P1D/2026":                             `byte 10 is nothing: want - and a month`,
+		"R/2026-01-01T00:00Z/2026":               `byte 24 is nothing: want a duration such as P1D or PT1H, or an end such as 2026-01-01T02:00:00Z`,
+		"R/2026-01-01T00:00Z/2026-13":            `byte 25 is "13": want a month, 01 to 12`,
+		"R/2026-01-01T00:00Z/2026-01-01T00:00Z":  `byte 20 is "2026-01-01T00:00Z": want an end later than the start`,
+		"R/2026-01-01T00:00Z/2026-01-02T00:00Zx": `byte 37 is "x": want the end`,
+		"R/P1D/2026-01-02T00:00Zx":               `byte 23 is "x": want the end`,
+		"R//P1D/":                                `byte 6 is "/": want the end`,
+		"R//PT9223372036.854775808S":             `byte 5 is "9223372036.854775808S": want less than 292 years of hours, minutes and seconds`,
+		"R//PT0.0000000001S":                     `byte 6 is ".0000000001": want a fraction that comes to whole nanoseconds`,
+		"R/2000-01-01T00:00:00Z/2292-04-10T23:47:16.854775807Z": `byte 23 is "2292-04-10T23:47:16.854775807Z": want an end less than 292 years after the start`,
+	} {
+		_, err := interval.Parse(text)
+		var problem *interval.ParseError
+		require.ErrorAs(t, err, &problem, text)
+		problem.Meant = ""
+		require.Equal(t, want, problem.Error())
+	}
+}
+
+// The canonical spelling has decimal numbers in the largest units, and no zeros.
+func TestSpelling(t *testing.T) {
+	for text, want := range map[string]string{
+		"PT59S": "PT59S", "PT60S": "PT1M", "PT3599.5S": "PT59M59.5S", "PT3600S": "PT1H", "PT86400S": "PT24H", "PT100H": "PT100H",
+		"PT0.000000001S": "PT0.000000001S", "PT0.10S": "PT0.1S", "PT10.010S": "PT10.01S", "PT100S": "PT1M40S", "PT1M0.5S": "PT1M0.5S",
+		"P6D": "P6D", "P7D": "P1W", "P14D": "P2W", "P15D": "P15D", "P11M": "P11M", "P12M": "P1Y", "P25M": "P2Y1M", "P1Y7DT1S": "P1Y1WT1S",
+		"P0.5W": "PT84H", "P1.5D": "P1DT12H", "P1M1D": "P1M1D",
+	} {
+		require.Equal(t, "R10/T00:00:00-10:30/"+want, parse(t, "R10/T00:00:00-10:30/"+text).String())
+	}
+}
+
+// Monthly, daily and exact steps reach from the year 0 to the end of the year 9999, forward
+// and backward.
+func TestWholeCalendar(t *testing.T) {
+	year0 := time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC)
+	for text, want := range map[string]int64{
+		"P1Y": 10_000, "P1M": 120_000, "P1D": 3_652_425, "P1W": 521_775, "PT24H": 3_652_425, "PT1S": 3_652_425 * 86_400, "P10000Y": 1, "P9999Y": 2,
+		"PT0.0000003S": 3_652_425 * 86_400 / 3 * 10_000_000,
+	} {
+		forward := occurrences(t, "R/0000-01-01T00:00:00Z/"+text, year0, nil)
+		require.Equal(t, want, forward.Count(interval.Span{After: year0.Add(-1)}), text)
+	}
+	for text, want := range map[string]int64{"P1Y": 9999, "P1M": 119_999, "P1D": 3_652_424, "PT24H": 3_652_424} {
+		backward := occurrences(t, "R/"+text+"/9999-12-31T00:00:00Z", year0, nil)
+		require.Equal(t, want, backward.Count(interval.Span{After: year0.Add(-1)}), text)
+		first, _ := backward.Next(year0.Add(-1))
+		require.Equal(t, 0, first.Year(), text)
+	}
+}
+
+// A time of day in a gap across midnight is on the day after. It is the first occurrence of
+// a job that was created between both.
+func TestGapAcrossMidnight(t *testing.T) {
+	created := time.Date(1919, 3, 31, 4, 35, 0, 0, time.UTC) // 00:35; clocks went from 23:30 to 00:30
+	s := occurrences(t, "R/T23:45:00/P1D", created, location(t, "America/Toronto"))
+	require.Equal(t, []time.Time{created.Add(10 * time.Minute), time.Date(1919, 4, 1, 3, 45, 0, 0, time.UTC)}, s.NextN(created, 2))
+}
+
+// Notes are of occurrences. Each unusual occurrence has its own.
+func TestNotes(t *testing.T) {
+	for _, tt := range []struct {
+		text, zone  string
+		created, at string
+		want        []interval.Note
+	}{
+		{"R/2026-01-31T12:00:00Z/P1M", "UTC", "2026-01-01T00:00:00Z", "2026-02-28T12:00:00Z",
+			[]interval.Note{{"clamped month", "February 2026 has 28 days, and the start is on day 31"}}},
+		{"R/2026-01-31T12:00:00Z/P1M", "UTC", "2026-01-01T00:00:00Z", "2026-03-31T12:00:00Z", nil},
+		{"R/2026-01-31T12:00:00Z/P1M", "UTC", "2026-01-01T00:00:00Z", "2026-02-28T12:00:01Z", nil},  // no occurrence
+		{"R/2026-01-31T12:00:00Z/P1M", "UTC", "2026-03-01T00:00:00Z", "2026-02-28T12:00:00Z", nil},  // before the creation
+		{"R1/2026-01-31T12:00:00Z/P1M", "UTC", "2026-01-01T00:00:00Z", "2026-02-28T12:00:00Z", nil}, // after the end
+		{"R/2026-01-31T12:00:00Z/P1MT1H", "UTC", "2026-01-01T00:00:00Z", "2026-02-28T13:00:00Z",
+			[]interval.Note{{"clamped month", "February 2026 has 28 days, and the start is on day 31"}}},
+		{"R/T02:30:00/P1D", "Europe/Berlin", "2026-03-28T00:00:00Z", "2026-03-29T01:30:00Z",
+			[]interval.Note{{"gap", "2026-03-29 02:30:00 does not exist in Europe/Berlin; it is 1h0m0s later"}}},
+		{"R/T02:15:00/P1D", "Australia/Lord_Howe", "2026-10-01T00:00:00Z", "2026-10-03T15:45:00Z",
+			[]interval.Note{{"gap", "2026-10-04 02:15:00 does not exist in Australia/Lord_Howe; it is 30m0s later"}}},
+		{"R/2026-03-29T01:30:00Z/PT1H", "Europe/Berlin", "2026-03-01T00:00:00Z", "2026-03-29T01:30:00Z", nil}, // shown as 03:30
+		{"R/T02:30:00.5/P1D", "Europe/Berlin", "2026-10-24T00:00:00Z", "2026-10-25T00:30:00.5Z",
+			[]interval.Note{{"overlap", "2026-10-25 02:30:00.5 occurs twice in Europe/Berlin; this is the first"}}},
+		{"R/T02:30:00.5/P1D", "Europe/Berlin", "2026-10-24T00:00:00Z", "2026-10-26T01:30:00.5Z", nil},
+		{"R/2026-10-25T02:30:00+01:00/P1D", "Europe/Berlin", "2026-10-24T00:00:00Z", "2026-10-25T01:30:00Z",
+			[]interval.Note{{"overlap", "2026-10-25 02:30:00 occurs twice in Europe/Berlin; this is the second"}}},
+		{"R/2026-10-25T00:30:00Z/PT1H", "Europe/Berlin", "2026-10-24T00:00:00Z", "2026-10-25T01:30:00Z",
+			[]interval.Note{{"overlap", "2026-10-25 02:30:00 occurs twice in Europe/Berlin; this is the second"}}},
+	} {
+		created, err := time.Parse(time.RFC3339, tt.created)
+		require.NoError(t, err)
+		at, err := time.Parse(time.RFC3339, tt.at)
+		require.NoError(t, err)
+		require.Equal(t, tt.want, occurrences(t, tt.text, created, location(t, tt.zone)).Notes(at), "%s in %s at %s", tt.text, tt.zone, tt.at)
+	}
+}

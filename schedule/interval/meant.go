@@ -19,12 +19,14 @@ func meant(text string) string {
 	if len(parts) != 3 {
 		return ""
 	}
-	parts[0] = repaired(parts[0], timesRepairs)
-	for n := 1; n < 3; n++ {
-		if durations.MatchString(parts[n]) || n == 2 && !dates.MatchString(parts[n]) {
-			parts[n] = repaired(parts[n], durationRepairs)
-		} else {
-			parts[n] = repaired(weekDates.ReplaceAllStringFunc(parts[n], calendarDate), startRepairs)
+	for n, part := range parts {
+		switch {
+		case n == 0:
+			parts[n] = repaired(part, timesRepairs)
+		case durations.MatchString(part) || n == 2 && !dates.MatchString(part):
+			parts[n] = repaired(part, durationRepairs)
+		default:
+			parts[n] = repaired(weekDates.ReplaceAllStringFunc(part, calendarDate), startRepairs)
 		}
 	}
 	text = strings.Join(parts, "/")

@@ -3,7 +3,6 @@ package interval
 import (
 	"fmt"
 	"iter"
-	"math"
 	"math/bits"
 	"time"
 )
@@ -161,27 +160,26 @@ func (o *Occurrences) repeats(k int64) bool {
 	return o.step == step{days: 1} && k > o.first && !o.at(k).After(o.at(k-1))
 }
 
-// skipped returns how many steps from one up to another repeat the step before.
-func (o *Occurrences) skipped(from, to int64) int64 {
-	if o.step != (step{days: 1}) || from >= to {
+// skipped returns how many steps after one, and before another, repeat the step before. It
+// compares times that are ten years apart. No zone crosses the date line twice within them.
+func (o *Occurrences) skipped(from, to int64) (n int64) {
+	if o.step != (step{days: 1}) {
 		return 0
 	}
-	n := int64(0)
-	until := o.at(to - 1)
-	for t := range skips(o.zone, o.at(from).Add(-day), until) {
-		if k := o.after(t.Add(-1)) + 1; k > from && k < to && o.repeats(k) {
+	const tenYears = 3652
+	for start := o.at(from); from < to-1; {
+		next := min(from+tenYears, to-1)
+		end := o.at(next)
+		if end.Sub(start) < time.Duration(next-from)*day-day/2 {
 			n++
 		}
+		from, start = next, end
 	}
 	return n
 }
 
-// most returns a number of steps that leads beyond the calendar.
+// most returns a number of steps that leads beyond the calendar, by at least its length.
 func (s step) most() int64 {
-	const calendar, month = 10_000 * 365.2425 * 24 * 60 * 60, 365.2425 * 24 * 60 * 60 / 12
-	mean := float64(s.months)*month + float64(s.days)*(24*60*60) + s.exact.Seconds()
-	if n := calendar/mean + 2; n < math.MaxInt64 {
-		return int64(n)
-	}
-	return math.MaxInt64
+	days := float64(28*s.months+s.days) + s.exact.Hours()/24 // of the shortest months
+	return int64(min(2*maxDays/days, 1<<62))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/scaledjob/scaledjob/internal/premise"
 	"github.com/scaledjob/scaledjob/schedule/interval"
 )
 
@@ -62,17 +63,15 @@ func FuzzParse(f *testing.F) {
 }
 
 func TestParse(t *testing.T) {
-	parsed, all := 0, 0
-	rapid.Check(t, func(t *rapid.T) {
-		text := drawText.Draw(t, "text")
-		checkParse(t, text)
-		all++
-		if _, err := interval.Parse(text); err == nil {
-			parsed++
-		}
-	})
-	require.Greater(t, parsed, all/10, "of %d texts", all)
+	premise.CheckN(t, 1000, propParse, premise.Least{"a time spec": 0.1})
 	rapid.Check(t, func(t *rapid.T) { checkParse(t, rapid.String().Draw(t, "text")) })
+}
+
+func propParse(t *rapid.T, c *premise.Counts) {
+	text := drawText.Draw(t, "text")
+	checkParse(t, text)
+	_, err := interval.Parse(text)
+	c.Note("a time spec", err == nil)
 }
 
 // Whatever parses prints back to an equal interval, in a spelling that stays. What

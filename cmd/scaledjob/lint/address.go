@@ -3,20 +3,23 @@ package lint
 import (
 	"fmt"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/scaledjob/scaledjob/internal/triggers"
 )
 
 // urls are the parameters to which scalers send HTTP requests.
 var urls = map[string][]string{
-	"azure-data-explorer": {"endpoint"}, "azure-pipelines": {"organizationURL"}, "clickhouse": nil, "dynatrace": {"host"}, "elasticsearch": {"addresses"},
+	"azure-data-explorer": {"endpoint"}, "azure-pipelines": {"organizationURL"}, "clickhouse": nil, "azure-cosmosdb": {"endpoint", "leaseEndpoint"}, "dynatrace": {"host"}, "elastic-forecast": {"addresses"}, "elasticsearch": {"addresses"},
 	"forgejo-runner": {"address"}, "github-runner": {"githubApiURL"}, "graphite": {"serverAddress"}, "influxdb": {"serverURL"}, "loki": {"serverAddress"},
 	"metrics-api": {"url"}, "opensearch": {"addresses"}, "openstack-metric": {"metricsURL"}, "openstack-swift": {"swiftURL"}, "predictkube": {"prometheusAddress"},
 	"prometheus": {"serverAddress"}, "pulsar": {"adminURL"}, "selenium-grid": {"url"}, "solace-event-queue": {"solaceSempBaseURL"},
-	"solace-direct-messaging": {"solaceSempBaseURL"}, "solr": {"host"}, "splunk": {"host"},
+	"solace-direct-messaging": {"solaceSempBaseURL"}, "solr": {"host"}, "splunk": {"host"}, "sumologic": {"host"},
 }
 
 // addresses are the parameters with a host and a port, or several of them.
@@ -25,6 +28,14 @@ var addresses = map[string][]string{
 	"redis": {"address", "addresses"}, "redis-cluster": {"address", "addresses"}, "redis-sentinel": {"address", "addresses"},
 	"redis-streams": {"address", "addresses"}, "redis-cluster-streams": {"address", "addresses"}, "redis-sentinel-streams": {"address", "addresses"},
 	"temporal": {"endpoint"}, "nsq": {"nsqLookupdHTTPAddresses"}, "etcd": nil,
+}
+
+// hosts are the parameters with a host, and a port if the scaler has no other parameter for it.
+var hosts = map[string][]string{
+	"activemq": {"managementEndpoint"}, "artemis-queue": {"managementEndpoint"}, "cassandra": {"clusterIPAddress"}, "clickhouse": {"host"}, "couchdb": {"host"},
+	"mongodb": {"host"}, "mssql": {"host"}, "mysql": {"host"}, "nats-jetstream": {"natsServerMonitoringEndpoint"}, "postgresql": {"host"},
+	"redis": {"host", "hosts"}, "redis-cluster": {"host", "hosts"}, "redis-sentinel": {"host", "hosts"}, "redis-streams": {"host", "hosts"},
+	"redis-cluster-streams": {"host", "hosts"}, "redis-sentinel-streams": {"host", "hosts"}, "stan": {"natsServerMonitoringEndpoint"},
 }
 
 // texts calls f with the known texts of parameters in a trigger's metadata.
@@ -67,6 +78,62 @@ func addressInvalid(j *job) {
 			j.find(at, "Write host and port, such as "+strings.TrimSuffix(host, "/"), effect{text: problem + ", and KEDA cannot connect"})
 		}
 	})
+	j.texts(hosts, func(at place, name, text string) {
+		if _, host, ok := strings.Cut(text, "://"); ok {
+			j.find(at, "Write "+strings.TrimSuffix(host, "/"), effect{text: "a host has no scheme, and KEDA cannot connect"})
+		}
+	})
+	for i, t := range j.spec.Triggers {
+		for _, name := range []string{"port", "ports"} {
+			for item := range strings.SplitSeq(t.Metadata[name], ",") {
+				item = strings.TrimSpace(item)
+				if n, err := strconv.Atoi(item); item != "" && triggers.HasKey(t.Type, name) && (err != nil || n < 1 || n > 65535) {
+					j.find(j.trigger(i, "metadata", name), "Write a port from 1 to 65535", effect{text: "it is not a port, and KEDA cannot connect"})
+				}
+			}
+		}
+	}
+}
+
+var awsRegion = regexp.MustCompile(`^[a-z]{2}(-[a-z]+)+-[0-9]$`)
+
+// regionInvalid finds a region that AWS does not have, and a queue of another region.
+func regionInvalid(j *job) {
+	for i, t := range j.spec.Triggers {
+		region := strings.TrimSpace(t.Metadata["awsRegion"])
+		if region == "" || !triggers.HasKey(t.Type, "awsRegion") {
+			continue
+		}
+		if !awsRegion.MatchString(region) {
+			j.find(j.trigger(i, "metadata", "awsRegion"), "Write a region such as eu-west-1", effect{text: "it is not the name of a region, and each poll fails"})
+			continue
+		}
+		u, err := url.Parse(t.Metadata["queueURL"])
+		if err != nil {
+			continue
+		}
+		parts := strings.Split(u.Host, ".")
+		if len(parts) > 3 && parts[0] == "sqs" && awsRegion.MatchString(parts[1]) && parts[1] != region {
+			j.find(j.trigger(i, "metadata", "awsRegion"), "Write "+parts[1], effect{text: "the queue is in " + parts[1] + ": the request is signed for another region, and each poll fails"})
+		}
+	}
+}
+
+// variableAsValue finds the name of a variable where its value belongs.
+func variableAsValue(j *job) {
+	container := j.envSource()
+	if container == nil {
+		return
+	}
+	for i, t := range j.spec.Triggers {
+		for key, value := range t.Metadata {
+			named := slices.ContainsFunc(container.Env, func(e corev1.EnvVar) bool { return e.Name == strings.TrimSpace(value) })
+			if named && !strings.HasSuffix(key, "FromEnv") && triggers.HasKey(t.Type, key) && triggers.HasKey(t.Type, key+"FromEnv") {
+				j.find(j.trigger(i, "metadata", key), fmt.Sprintf("Write %sFromEnv: %s", key, value),
+					effect{text: "it is the name of a variable of the container, and KEDA takes the name as the value"})
+			}
+		}
+	}
 }
 
 // addressProblem returns "" for a host with a port.

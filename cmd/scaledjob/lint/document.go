@@ -76,7 +76,7 @@ func (c *collector) parse(file string, p part) []*document {
 				"Use fewer aliases", effect{text: "lint does not read it"})
 			return found
 		}
-		found = append(found, objects(&document{file, root})...)
+		found = append(found, listed(&document{file, root})...)
 	}
 }
 
@@ -93,8 +93,8 @@ func shift(n *yaml.Node, lines int) {
 	}
 }
 
-// objects are the items of a List, or the document itself if it is a mapping.
-func objects(d *document) []*document {
+// listed are the items of a List, or the document itself if it is a mapping.
+func listed(d *document) []*document {
 	if d.root == nil || d.root.Kind != yaml.MappingNode || len(d.root.Content) == 0 {
 		return nil
 	}
@@ -104,7 +104,7 @@ func objects(d *document) []*document {
 	}
 	var all []*document
 	for _, item := range items.Content {
-		all = append(all, objects(&document{d.file, item})...)
+		all = append(all, listed(&document{d.file, item})...)
 	}
 	return all
 }

@@ -110,7 +110,7 @@ func (j *job) keyValue(kind, namespace, name, key string) triggers.Value {
 // lists of Secrets, ConfigMaps and the environment.
 var providers = [][]any{
 	{"spec", "hashiCorpVault", "secrets"}, {"spec", "azureKeyVault", "secrets"}, {"spec", "gcpSecretManager", "secrets"},
-	{"spec", "awsSecretManager", "secrets"}, {"spec", "boundServiceAccountToken"}, {"spec", "filePath"},
+	{"spec", "awsSecretManager", "secrets"}, {"spec", "boundServiceAccountToken"},
 }
 
 // parameter returns a parameter that a TriggerAuthentication gives.
@@ -120,6 +120,12 @@ func (j *job) parameter(a authentication, name string) triggers.Value {
 		namespace = "" // the operator's, which is unknown
 	}
 	d := a.document
+	if d.text("spec", "filePath") != "" {
+		return triggers.Value{State: triggers.Maybe}
+	}
+	if d.node("spec", "azureServicePrincipal") != nil && strings.HasPrefix(name, "azureServicePrincipal") {
+		return triggers.Value{State: triggers.Given}
+	}
 	for field, kind := range map[string]string{"secretTargetRef": "Secret", "configMapTargetRef": "ConfigMap"} {
 		for i := range d.length("spec", field) {
 			if d.text("spec", field, i, "parameter") == name {

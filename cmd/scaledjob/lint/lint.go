@@ -47,6 +47,7 @@ func Check(files []File, releases ...keda.Profile) Report {
 		}
 	}
 	report := Report{ScaledJobs: c.scaledJobs(all)}
+	c.others(all)
 	if report.ScaledJobs == 0 {
 		c.noScaledJob(files, all)
 	}

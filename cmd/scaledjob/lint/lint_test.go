@@ -256,7 +256,11 @@ func TestOtherNamespace(t *testing.T) {
 	job = strings.Replace(job, "image: example.com/orders:1\n", "image: example.com/orders:1\n            envFrom: [{secretRef: {name: s}}]\n", 1)
 	job = strings.Replace(job, "type: prometheus\n", "type: prometheus\n      authenticationRef: {name: a}\n", 1)
 	document := func(kind, namespace, name string) string {
-		return "---\nkind: " + kind + "\nmetadata: {namespace: " + namespace + ", name: " + name + "}\n"
+		text := "---\nkind: " + kind + "\nmetadata: {namespace: " + namespace + ", name: " + name + "}\n"
+		if kind == "TriggerAuthentication" {
+			text += "spec: {}\n"
+		}
+		return text
 	}
 	for others, want := range map[string][]string{
 		document("Secret", "other", "s") + document("TriggerAuthentication", "other", "a"): {
@@ -408,10 +412,10 @@ func TestReferencesAcrossFiles(t *testing.T) {
 // What is wrong with a TriggerAuthentication is found where it is.
 func TestAuthenticationInAnotherFile(t *testing.T) {
 	job := minimal + "      authenticationRef: {name: orders}\n    - type: prometheus\n      metadata: {serverAddress: \"http://a\", query: a, threshold: \"5\"}\n      authenticationRef: {name: orders}\n"
-	const authentication = "kind: TriggerAuthentication\nmetadata: {name: orders}\nspec:\n  env:\n    - {parameter: a, name: NOPE}\n" +
-		"  secretTargetRef:\n    - {parameter: b, name: orders, key: nope}\n---\nkind: Secret\nmetadata: {name: orders}\ndata: {key: eA==}\n"
+	const authentication = "kind: TriggerAuthentication\nmetadata: {name: orders}\nspec:\n  env:\n    - {parameter: token, name: NOPE}\n" +
+		"  secretTargetRef:\n    - {parameter: ca, name: orders, key: nope}\n---\nkind: Secret\nmetadata: {name: orders}\ndata: {key: eA==}\n"
 	r := lint.Check([]lint.File{{Name: "a", Data: []byte(job)}, {Name: "b", Data: []byte(authentication)}})
-	require.Equal(t, []string{"5:28 missing-environment", "7:41 missing-key"}, brief(r.Findings))
+	require.Equal(t, []string{"5:32 missing-environment", "7:42 missing-key"}, brief(r.Findings))
 	require.Equal(t, "b", r.Findings[0].File)
 	require.Equal(t, "orders", r.Findings[0].Object)
 }

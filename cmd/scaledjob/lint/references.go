@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/scaledjob/scaledjob/internal/triggers"
 )
 
 // A reference is the use of one object in another. key is "" if the whole object is used.
@@ -23,6 +25,13 @@ func (j *job) references() []reference {
 		for i := range ref.Template.Spec.Containers {
 			all = append(all, j.containerReferences(i)...)
 		}
+		all = append(all, j.podReferences(&ref.Template.Spec)...)
+	}
+	for i, t := range j.spec.Triggers {
+		if kind := t.Metadata["resourceKind"]; t.Type == "kubernetes-resource" && (kind == "Secret" || kind == "ConfigMap") {
+			all = append(all, reference{kind, t.Metadata["resourceName"], t.Metadata["key"],
+				j.trigger(i, "metadata", "resourceName"), j.trigger(i, "metadata", "key"), "each poll fails"})
+		}
 	}
 	for _, a := range j.authentications() {
 		if a.document == nil {
@@ -34,6 +43,42 @@ func (j *job) references() []reference {
 				name, key := append(slices.Clone(steps), "name"), append(slices.Clone(steps), "key")
 				all = append(all, reference{kind, a.document.text(name...), a.document.text(key...),
 					a.document.at(name...), a.document.at(key...), "KEDA reads an empty value"})
+			}
+		}
+	}
+	return all
+}
+
+// podReferences returns the references of the volumes.
+func (j *job) podReferences(pod *corev1.PodSpec) []reference {
+	const text = "pods start only after it exists"
+	var all []reference
+	add := func(kind, field, name string, items []corev1.KeyToPath, optional *bool, steps ...any) {
+		if optional != nil && *optional {
+			return
+		}
+		at := func(more ...any) place { return j.at(j.pod(append(slices.Clone(steps), more...)...)...) }
+		all = append(all, reference{kind, name, "", at(field), at(field), text})
+		for i, item := range items {
+			all = append(all, reference{kind, name, item.Key, at(field), at("items", i, "key"), text})
+		}
+	}
+	for i, v := range pod.Volumes {
+		if s := v.Secret; s != nil {
+			add("Secret", "secretName", s.SecretName, s.Items, s.Optional, "volumes", i, "secret")
+		}
+		if m := v.ConfigMap; m != nil {
+			add("ConfigMap", "name", m.Name, m.Items, m.Optional, "volumes", i, "configMap")
+		}
+		if v.Projected == nil {
+			continue
+		}
+		for k, source := range v.Projected.Sources {
+			if s := source.Secret; s != nil {
+				add("Secret", "name", s.Name, s.Items, s.Optional, "volumes", i, "projected", "sources", k, "secret")
+			}
+			if m := source.ConfigMap; m != nil {
+				add("ConfigMap", "name", m.Name, m.Items, m.Optional, "volumes", i, "projected", "sources", k, "configMap")
 			}
 		}
 	}
@@ -263,4 +308,64 @@ func (j *job) provides(container *corev1.Container, name string) (provided, comp
 		}
 	}
 	return false, complete
+}
+
+// length returns the number of variables in the document of an authentication.
+func (a *authentication) length() int {
+	if a.document == nil {
+		return 0
+	}
+	return a.document.length("spec", "env")
+}
+
+// parameterPlaces are the lists of parameters in the document of an authentication.
+func (a *authentication) parameterPlaces() (all [][]any) {
+	lists := append([][]any{{"spec", "secretTargetRef"}, {"spec", "configMapTargetRef"}, {"spec", "env"}}, providers...)
+	for _, list := range lists {
+		for i := range a.document.length(list...) {
+			all = append(all, append(slices.Clone(list), i, "parameter"))
+		}
+	}
+	return all
+}
+
+// users returns the types of the triggers that use an authentication in any document.
+func (j *job) users(a authentication) (types []string) {
+	for _, d := range j.all {
+		for i := range d.length("spec", "triggers") {
+			ref := d.text("spec", "triggers", i, "authenticationRef", "name")
+			if name := d.text("spec", "triggers", i, "type"); ref == a.lookup.name && !slices.Contains(types, name) {
+				types = append(types, name)
+			}
+		}
+	}
+	return types
+}
+
+func authenticationParameterUnknown(j *job) {
+	for _, a := range j.authentications() {
+		if a.document == nil {
+			continue
+		}
+		var known []string
+		types, open := j.users(a), false
+		for _, name := range types {
+			names, all := triggers.AuthenticationParameters(name)
+			known, open = append(known, names...), open || all
+		}
+		for _, steps := range a.parameterPlaces() {
+			name := a.document.text(steps...)
+			if name == "" || open || slices.Contains(known, name) {
+				continue
+			}
+			fix := "Delete it"
+			if near := nearest(name, known); near != "" {
+				fix = "Write " + near
+			} else if len(known) > 0 {
+				slices.Sort(known)
+				fix = "Delete it, or write one that KEDA reads: " + strings.Join(slices.Compact(known), ", ")
+			}
+			j.find(a.document.at(steps...), fix, effect{text: fmt.Sprintf("%s takes no parameter of this name from a TriggerAuthentication, and KEDA ignores it", strings.Join(types, " and "))})
+		}
+	}
 }

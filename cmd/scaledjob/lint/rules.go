@@ -32,6 +32,8 @@ var (
 	unknownField  = Rule{"unknown-field", Error, "the field does not exist in a ScaledJob: it is misspelled, misplaced or a ScaledObject's"}
 	wrongType     = Rule{"wrong-type", Error, "the value has another type than its field"}
 	notAString    = Rule{"not-a-string", Error, "a number or boolean needs quotes, because the field is a string"}
+	fieldMissing  = Rule{"missing-field", Error, "a required field has no value, such as a name, the template, the containers or the triggers"}
+	inTemplate    = Rule{"template-rejected", Error, "the API server rejects the Jobs: a field of the Job or of its template has a value that Kubernetes does not allow"}
 	unknownIgnore = Rule{"unknown-ignore", Warning, "a scaledjob:ignore comment names a rule that does not exist"}
 )
 
@@ -44,7 +46,7 @@ var rules = []rule{
 	{wrongType, nil},
 	{notAString, nil},
 	{unknownIgnore, nil},
-	{Rule{"missing-field", Error, "a required field has no value: name, template, containers or triggers"}, missingField},
+	{fieldMissing, missingField},
 	{Rule{"unsupported-feature", Warning, "a release named with --release lacks a feature that the manifest uses"}, unsupportedFeature},
 
 	{Rule{"min-above-max", Error, "minReplicaCount exceeds maxReplicaCount: up to twice the maximum runs, or the queue gets no Job"}, minAboveMax},
@@ -107,6 +109,10 @@ var rules = []rule{
 	{Rule{"limits-below-requests", Error, "a resource limit is below the request"}, limitsBelowRequests},
 	{Rule{"volume-unknown", Error, "a volumeMount names a volume that the template does not have"}, volumeUnknown},
 	{Rule{"pull-policy-unknown", Error, "Kubernetes does not know the imagePullPolicy"}, pullPolicyUnknown},
+	{inTemplate, templateRejected},
+	{Rule{"pod-never-works", Error, "the pods of the Jobs cannot start, or a probe ends them"}, podNeverWorks},
+	{Rule{"variable-duplicate", Warning, "two variables of a container have the same name: the last one wins"}, variableDuplicate},
+	{Rule{"variable-unknown", Warning, "a command refers to a variable that the container does not have"}, variableUnknown},
 	{Rule{"parallelism-not-counted", Note, "maxReplicaCount counts Jobs, and each Job has several pods"}, parallelismNotCounted},
 	{Rule{"env-container-unknown", Error, "envSourceContainerName names a container that the template does not have"}, envContainerUnknown},
 
@@ -121,8 +127,11 @@ var rules = []rule{
 	{Rule{"trigger-value-type", Error, "a value in the trigger's metadata has the wrong type"}, metadataRule(triggers.WrongType)},
 	{Rule{"trigger-value-unknown", Error, "a value in the trigger's metadata is not an allowed value"}, metadataRule(triggers.WrongValue)},
 	{Rule{"trigger-rejected", Error, "the scaler rejects the metadata: a schedule, a time zone, or parameters that exclude or require each other"}, metadataRule(triggers.Broken)},
+	{Rule{"trigger-key-ineffective", Warning, "KEDA accepts the value and does not do what it says: the key needs another key, or the value is unknown"}, metadataRule(triggers.Ineffective)},
 	{Rule{"trigger-url-invalid", Warning, "a URL does not begin with http:// or https://"}, urlInvalid},
-	{Rule{"trigger-address-invalid", Warning, "an address has no port, or has a scheme"}, addressInvalid},
+	{Rule{"trigger-address-invalid", Warning, "an address has no port, or has a scheme, or a port is not from 1 to 65535"}, addressInvalid},
+	{Rule{"trigger-region-invalid", Warning, "awsRegion is not the name of a region, or the queue is in another region"}, regionInvalid},
+	{Rule{"trigger-variable-as-value", Warning, "a value is the name of a variable of the container and not its value"}, variableAsValue},
 	{Rule{"trigger-credentials-missing", Warning, "a trigger for AWS has no credentials"}, credentialsMissing},
 	{Rule{"metric-unknown", Note, "no document shows the protocol of a RabbitMQ trigger"}, metricUnknown},
 	{Rule{"trigger-without-jobs", Error, "the trigger never asks for Jobs"}, triggerWithoutJobs},
@@ -146,6 +155,8 @@ var rules = []rule{
 	{Rule{"missing-key", Warning, "the referenced object does not have this key"}, missingKey},
 	{Rule{"missing-environment", Error, "no document provides the environment variable; a note if an object that is not given may provide it"}, missingEnvironment},
 	{Rule{"missing-authentication", Warning, "no document provides the TriggerAuthentication; a note if the files hold none at all"}, missingAuthentication},
+	{inAuthentication, nil},
+	{Rule{"authentication-parameter-unknown", Warning, "no trigger takes this parameter from the TriggerAuthentication"}, authenticationParameterUnknown},
 	{Rule{"authentication-kind-unknown", Error, "KEDA does not know this kind of authentication"}, authenticationKindUnknown},
 }
 

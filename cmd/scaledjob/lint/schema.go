@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -12,21 +13,24 @@ import (
 
 	"go.yaml.in/yaml/v3"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/internal/objects"
 	"github.com/scaledjob/scaledjob/internal/triggers"
 )
 
 // A reader compares a tree with a Go type, and copies the parts that fit.
 type reader struct {
-	c *collector
-	d *document
+	c    *collector
+	d    *document
+	kind string
 }
 
 // read returns the ScaledJob of a document. It reports unknown fields and values of the
 // wrong type, and leaves them out.
 func (c *collector) read(d *document) *scaledjob.ScaledJob {
-	r := reader{c, d}
+	r := reader{c, d, scaledjob.GroupVersionKind.Kind}
 	s := new(scaledjob.ScaledJob)
 	// The parts that fit can be written and read again.
 	if data, err := json.Marshal(r.value(d.root, reflect.TypeFor[scaledjob.ScaledJob](), nil)); err == nil {
@@ -76,14 +80,50 @@ func (r *reader) object(n *yaml.Node, t reflect.Type, at path) any {
 		return r.unfit(n, "a map", at)
 	}
 	fields, object := fieldsOf(t), map[string]any{}
+	present := map[string]bool{}
 	for key, value := range entries(n) {
+		present[key.Value] = value.ShortTag() != "!!null"
 		if field, ok := fields[key.Value]; !ok {
 			r.unknown(key, fields, at)
-		} else if v := r.value(value, field, at.with(key.Value)); v != nil {
+		} else if v := r.value(value, field.Type, at.with(key.Value)); v != nil {
 			object[key.Value] = v
+			r.allowed(v, field, at.with(key.Value))
+			r.field(t, key.Value, v, at.with(key.Value))
 		}
 	}
+	if t.PkgPath() != reflect.TypeFor[scaledjob.Spec]().PkgPath() { // these have their own rules
+		for _, name := range objects.Required(t) {
+			if !present[name] && !slices.Contains(ownRules, t.Name()+"."+name) {
+				r.c.add(fieldMissing, r.d.at(at.with(name)...), "Add "+name, effect{text: refusal})
+			}
+		}
+	}
+	r.united(t, present, at)
+	r.absent(t, present, at)
+	if slices.Contains(selectors, t.Name()) {
+		r.selector(object, at)
+	}
 	return object
+}
+
+// ownRules are required fields with rules of their own.
+var ownRules = []string{"JobSpec.template", "Container.name"}
+
+// allowed reports a value that the tags of its field do not allow.
+func (r *reader) allowed(v any, field reflect.StructField, at path) {
+	if list, ok := v.([]any); ok && field.Tag.Get("min") != "" && len(list) == 0 {
+		r.c.add(fieldMissing, r.d.at(at...), "Add an item", effect{text: refusal})
+	}
+	values, ok := field.Tag.Lookup("enum")
+	if text, isText := v.(string); ok && isText && !slices.Contains(strings.Split(values, ","), text) {
+		r.c.add(wrongType, r.d.at(at...), oneOf(text, strings.FieldsFunc(values, func(c rune) bool { return c == ',' })), effect{text: refusal})
+	}
+}
+
+// companions are the objects beside a ScaledJob that lint reads.
+var companions = map[string]reflect.Type{
+	"Secret": reflect.TypeFor[corev1.Secret](), "ConfigMap": reflect.TypeFor[corev1.ConfigMap](),
+	"TriggerAuthentication": reflect.TypeFor[objects.Authentication](), "ClusterTriggerAuthentication": reflect.TypeFor[objects.Authentication](),
 }
 
 func (r *reader) entries(n *yaml.Node, t reflect.Type, at path) any {
@@ -118,7 +158,11 @@ func (r *reader) scalar(n *yaml.Node, t reflect.Type, at path) any {
 	}
 	switch v := scalar(n).(type) {
 	case string:
-		if t.Kind() == reflect.String || t.Kind() == reflect.Slice {
+		if t.Kind() == reflect.Slice {
+			return r.bytes(n, v, at)
+		}
+		if t.Kind() == reflect.String {
+			r.enumerated(v, t, at)
 			return v
 		}
 	case bool:
@@ -137,6 +181,15 @@ func (r *reader) scalar(n *yaml.Node, t reflect.Type, at path) any {
 		}
 	}
 	return r.unfit(n, nameOf(t), at)
+}
+
+// bytes reports a value of a Secret that is not base64. A placeholder is replaced before the
+// API server reads it.
+func (r *reader) bytes(n *yaml.Node, text string, at path) any {
+	if _, err := base64.StdEncoding.DecodeString(text); err != nil && !strings.ContainsAny(text, "$<{") {
+		return r.unfit(n, "it in base64, or move the key to stringData", at)
+	}
+	return text
 }
 
 // fits reports whether a number is whole and within the type's range.
@@ -175,9 +228,9 @@ func isBool(n *yaml.Node) bool {
 	return ok
 }
 
-// fieldsOf are the types of a struct's fields by their names in JSON.
-func fieldsOf(t reflect.Type) map[string]reflect.Type {
-	fields := map[string]reflect.Type{}
+// fieldsOf are the fields of a struct by their names in JSON.
+func fieldsOf(t reflect.Type) map[string]reflect.StructField {
+	fields := map[string]reflect.StructField{}
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -189,16 +242,16 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 			}
 			maps.Copy(fields, fieldsOf(inner))
 		case name != "" && name != "-":
-			fields[name] = f.Type
+			fields[name] = f
 		}
 	}
 	return fields
 }
 
-func (r *reader) unknown(key *yaml.Node, fields map[string]reflect.Type, at path) {
+func (r *reader) unknown(key *yaml.Node, fields map[string]reflect.StructField, at path) {
 	place := r.d.key(at.with(key.Value)...)
 	place.found = "an unknown field"
-	r.c.add(unknownField, place, meant(key.Value, fields, at),
+	r.c.add(unknownField, place, r.meant(key.Value, fields, at),
 		effect{text: "kubectl rejects it, or the API server drops it, and KEDA never reads it"})
 }
 
@@ -217,9 +270,12 @@ var homes = []struct {
 }
 
 // meant returns the fix for an unknown field.
-func meant(key string, fields map[string]reflect.Type, at path) string {
+func (r *reader) meant(key string, fields map[string]reflect.StructField, at path) string {
 	if name := nearest(key, slices.Sorted(maps.Keys(fields))); name != "" {
 		return "Write " + at.with(name).String()
+	}
+	if r.kind != scaledjob.GroupVersionKind.Kind {
+		return fmt.Sprintf("Delete it: a %s has no such field", r.kind)
 	}
 	if len(at) > 0 && at[0] == "spec" && len(at) <= 2 {
 		for _, h := range homes {

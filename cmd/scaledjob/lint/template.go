@@ -1,6 +1,8 @@
 package lint
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/scaledjob/scaledjob/keda"
@@ -106,6 +108,15 @@ func envContainerUnknown(j *job) {
 		if problem.Path == "spec.envSourceContainerName" {
 			j.find(j.at("spec", "envSourceContainerName"), "Write "+problem.Fix,
 				effect{text: "the template has no container of this name: KEDA never polls"})
+		}
+	}
+	for _, a := range j.authentications() {
+		for i := range a.length() {
+			name := a.document.text("spec", "env", i, "containerName")
+			if name != "" && !slices.ContainsFunc(j.containers(), func(c container) bool { return c.list == "containers" && c.Name == name }) {
+				j.find(a.document.at("spec", "env", i, "containerName"), "Write the name of a container in spec.jobTargetRef.template",
+					effect{text: "the template has no container of this name: KEDA reads an empty value"})
+			}
 		}
 	}
 }

@@ -1,20 +1,20 @@
 package v1
 
 import (
-	"net"
-	"strconv"
+	"regexp"
 
 	"github.com/scaledjob/scaledjob/field"
 )
+
+// address is the pattern of the CRD.
+var address = regexp.MustCompile(`^([^\s:/@\[\]]+|\[[0-9A-Fa-f:.%]+\]):([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$`)
 
 // Validate returns every problem of the spec that the CRD finds outside the Job
 // template, joined, each a [*field.Error]: a ScaledJob may be older than its CRD.
 func (s *ScaledJobSpec) Validate() error {
 	var problems field.Errors
 	problems.Check(s.QueueName != "", "spec.queueName", s.QueueName, "the key of a Redis list")
-	host, port, err := net.SplitHostPort(s.RedisAddress)
-	n, wrong := strconv.ParseUint(port, 10, 16)
-	problems.Check(err == nil && host != "" && wrong == nil && n > 0, "spec.redisAddress", s.RedisAddress, "host:port, with a port from 1 to 65535")
+	problems.Check(address.MatchString(s.RedisAddress), "spec.redisAddress", s.RedisAddress, "host:port, with a port from 1 to 65535")
 	problems.AtLeast("spec.threshold", s.Threshold, 1)
 	problems.AtLeast("spec.minReplicas", int64(s.MinReplicas), 0)
 	problems.AtLeast("spec.maxReplicas", int64(s.MaxReplicas), int64(s.MinReplicas))

@@ -2,7 +2,6 @@ package v1
 
 import (
 	"os"
-	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -38,16 +37,17 @@ func TestAddToScheme(t *testing.T) {
 
 // The code and the CRD accept the same addresses.
 func TestAddress(t *testing.T) {
-	pattern := regexp.MustCompile(crdSchema(t).Properties["spec"].Properties["redisAddress"].Pattern)
-	for address, ok := range map[string]bool{
+	require.Equal(t, crdSchema(t).Properties["spec"].Properties["redisAddress"].Pattern, address.String())
+	for text, ok := range map[string]bool{
 		"redis:1": true, "redis:6379": true, "redis:65535": true, "redis:59999": true, "redis:60000": true, "10.0.0.1:65499": true, "[::1]:6379": true,
 		"redis:65536": false, "redis:65540": false, "redis:65600": false, "redis:66000": false, "redis:70000": false, "redis:99999": false,
 		"redis:100000": false, "redis:0": false, "redis:": false, "redis": false, ":6379": false, "redis:-1": false, "::1:6379": false, "": false,
+		"redis:06379": false, "my redis:6379": false, "user@redis:6379": false, "a/b:6379": false, "[redis]:6379": false, "redis:6379 ": false,
+		"redis:6379\n": false, "[fe80::1%eth0]:6379": false, "[fe80::1%1]:6379": true,
 	} {
 		spec := valid()
-		spec.RedisAddress = address
-		require.Equal(t, ok, spec.Validate() == nil, address)
-		require.Equal(t, ok, pattern.MatchString(address), address)
+		spec.RedisAddress = text
+		require.Equal(t, ok, spec.Validate() == nil, text)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
+	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/scaling"
 
 	v1 "github.com/scaledjob/scaledjob/examples/redis-operator/api/v1"
@@ -89,19 +90,27 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	// none is ever deleted.
 	plan := r.Jobs.Plan(sj.UID, waiting(&sj.Spec, depth), r.Now())
 	result, err := r.Jobs.Apply(ctx, r.Requests, plan)
+	outdated := errors.Is(err, adapter.ErrOutdated)
 	switch {
-	case ctx.Err() != nil: // the operator stops; the next leader creates the rest
+	case ctx.Err() != nil, outdated: // the next leader or the next reconcile creates the rest
 		err = nil
 	case err == nil && plan.Decision.Rule == scaling.RuleJobsUnknown:
 		err = errUnknown
 	}
 
 	// Report what exists now: in the status, as metrics, as events.
-	return r.report(ctx, latest, outcome{
+	next, err := r.report(ctx, latest, outcome{
 		depth: depth, desired: desired(&sj.Spec, depth),
 		active: r.active(latest), created: int32(result.Created), createFailed: err,
 	})
+	if outdated && err == nil {
+		next.RequeueAfter = again
+	}
+	return next, err
 }
+
+// again is the time after which a plan that was outdated is decided anew.
+const again = time.Second
 
 // depth returns the number of items that wait.
 func (r *Reconciler) depth(ctx context.Context, sj *v1.ScaledJob) (int64, error) {

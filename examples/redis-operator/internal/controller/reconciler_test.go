@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlfake "sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	kube "k8s.io/client-go/kubernetes/fake"
 
@@ -373,6 +374,29 @@ func TestStops(t *testing.T) {
 		require.Equal(t, []string{"QueueConnected True Connected", "Ready True Reconciled"}, conditions(status), "the next one creates the rest")
 		require.EqualValues(t, len(b.jobs()), status.ActiveJobs)
 		require.Less(t, len(b.jobs()), 10)
+	}, scaledJob())
+}
+
+// An edit while Jobs are created is no failure: the ScaledJob is reconciled again at once.
+func TestEditStopsCreates(t *testing.T) {
+	benched(t, func(b *bench) {
+		t := b.T
+		before, handler := b.stored(), &edits{jobs: b.Jobs}
+		b.kube.PrependReactor("create", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+			if b.stored().Generation == before.Generation {
+				b.edit(func(sj *v1.ScaledJob) { sj.Spec.MaxReplicas = 3 })
+				handler.Update(b.Context(), event.UpdateEvent{ObjectOld: before, ObjectNew: b.stored()}, newQueue(t))
+			}
+			return false, nil, nil
+		})
+		b.depth = 50
+		require.Equal(t, time.Second, b.reconciles())
+		require.Len(t, b.jobs(), 1, "the first batch")
+		require.Equal(t, []string{"QueueConnected True Connected", "Ready True Reconciled"}, conditions(b.stored().Status))
+		require.Zero(t, b.measured()["scaledjob_reconcile_errors_total"])
+		require.Equal(t, poll, b.reconciles())
+		require.Len(t, b.jobs(), 3)
+		require.EqualValues(t, 3, b.stored().Status.ActiveJobs)
 	}, scaledJob())
 }
 

@@ -1,0 +1,82 @@
+package lint
+
+import (
+	"net/url"
+	"strings"
+)
+
+// inAuthentication is the rule of KEDA's webhook for TriggerAuthentications.
+var inAuthentication = Rule{"authentication-rejected", Error, "KEDA rejects the TriggerAuthentication: fields exclude or require each other"}
+
+// webhook is the consequence.
+const webhook = "KEDA's webhook rejects the object, or its operator never polls"
+
+// An exclusion is a condition under which KEDA rejects a TriggerAuthentication.
+type exclusion struct {
+	field  string // with dots between the keys, below spec
+	met    func(text func(path string) string, has func(path string) bool) bool
+	reason string
+	fix    string
+}
+
+var authenticationExclusions = []exclusion{
+	{"podIdentity.roleArn", func(text func(string) string, has func(string) bool) bool {
+		return text("podIdentity.provider") == "aws" && text("podIdentity.roleArn") != "" && text("podIdentity.identityOwner") == "workload"
+	}, "roleArn and identityOwner workload exclude each other", "Delete one of the two"},
+	{"podIdentity.externalID", func(text func(string) string, has func(string) bool) bool {
+		return text("podIdentity.provider") == "aws" && text("podIdentity.externalID") != "" && text("podIdentity.roleArn") == ""
+	}, "externalID needs roleArn", "Give roleArn"},
+	{"podIdentity.identityId", func(text func(string) string, has func(string) bool) bool {
+		return text("podIdentity.provider") == "azure-workload" && has("podIdentity.identityId") && text("podIdentity.identityId") == ""
+	}, "it is empty", "Write the client's ID, or delete the field"},
+	{"podIdentity.identityAuthorityHost", func(text func(string) string, has func(string) bool) bool {
+		return text("podIdentity.provider") == "azure-workload" && text("podIdentity.identityAuthorityHost") != "" && text("podIdentity.identityTenantId") == ""
+	}, "identityAuthorityHost needs identityTenantId", "Give identityTenantId"},
+	{"oauth2.tokenUrl", func(text func(string) string, has func(string) bool) bool {
+		u, err := url.Parse(text("oauth2.tokenUrl"))
+		return has("oauth2.tokenUrl") && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https")
+	}, "it is not a URL", "Write a URL such as https://login.example.com/token"},
+	{"azureServicePrincipal", func(text func(string) string, has func(string) bool) bool {
+		return has("azureServicePrincipal") && has("azureServicePrincipal.clientSecret") == has("azureServicePrincipal.clientCertificate")
+	}, "it needs either clientSecret or clientCertificate", "Give one of the two"},
+	{"azureServicePrincipal.clientCertificatePassword", func(text func(string) string, has func(string) bool) bool {
+		return has("azureServicePrincipal.clientCertificatePassword") && !has("azureServicePrincipal.clientCertificate")
+	}, "it needs clientCertificate", "Give clientCertificate, or delete the field"},
+	{"azureServicePrincipal.activeDirectoryEndpoint", func(text func(string) string, has func(string) bool) bool {
+		private := strings.EqualFold(text("azureServicePrincipal.cloud"), "Private")
+		return has("azureServicePrincipal") && private != (text("azureServicePrincipal.activeDirectoryEndpoint") != "")
+	}, "activeDirectoryEndpoint and cloud Private need each other", "Give both, or delete both"},
+}
+
+func (c *collector) excluded(d *document) {
+	steps := func(path string) []any {
+		all := []any{"spec"}
+		for key := range strings.SplitSeq(path, ".") {
+			all = append(all, key)
+		}
+		return all
+	}
+	text := func(path string) string { return d.text(steps(path)...) }
+	has := func(path string) bool { return d.node(steps(path)...) != nil }
+	for _, e := range authenticationExclusions {
+		if e.met(text, has) {
+			c.add(inAuthentication, d.at(steps(e.field)...), e.fix, effect{text: e.reason + ": " + webhook})
+		}
+	}
+	if d.kind() == "TriggerAuthentication" && text("filePath") != "" {
+		c.add(inAuthentication, d.at("spec", "filePath"), "Write kind: ClusterTriggerAuthentication", effect{text: "only a ClusterTriggerAuthentication has filePath: KEDA never polls"})
+	}
+}
+
+// others checks the other objects that a ScaledJob uses.
+func (c *collector) others(all documents) {
+	for _, d := range all {
+		if t := companions[d.kind()]; t != nil {
+			r := reader{c, d, d.kind()}
+			r.value(d.root, t, nil)
+			if strings.HasSuffix(d.kind(), "TriggerAuthentication") {
+				c.excluded(d)
+			}
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package lint
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// enums holds the values that the API server allows in a Job, by type. The types of
+// restartPolicy and imagePullPolicy have their own rules.
+var enums = map[reflect.Type][]string{
+	reflect.TypeFor[batchv1.CompletionMode]():                      {"NonIndexed", "Indexed"},
+	reflect.TypeFor[batchv1.PodReplacementPolicy]():                {"TerminatingOrFailed", "Failed"},
+	reflect.TypeFor[batchv1.PodFailurePolicyAction]():              {"FailJob", "FailIndex", "Ignore", "Count"},
+	reflect.TypeFor[batchv1.PodFailurePolicyOnExitCodesOperator](): {"In", "NotIn"},
+	reflect.TypeFor[metav1.LabelSelectorOperator]():                {"In", "NotIn", "Exists", "DoesNotExist"},
+	reflect.TypeFor[corev1.NodeSelectorOperator]():                 {"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"},
+	reflect.TypeFor[corev1.TolerationOperator]():                   {"Exists", "Equal", "Lt", "Gt"},
+	reflect.TypeFor[corev1.TaintEffect]():                          {"NoSchedule", "PreferNoSchedule", "NoExecute"},
+	reflect.TypeFor[corev1.UnsatisfiableConstraintAction]():        {"DoNotSchedule", "ScheduleAnyway"},
+	reflect.TypeFor[corev1.NodeInclusionPolicy]():                  {"Honor", "Ignore"},
+	reflect.TypeFor[corev1.Protocol]():                             {"TCP", "UDP", "SCTP"},
+	reflect.TypeFor[corev1.URIScheme]():                            {"HTTP", "HTTPS"},
+	reflect.TypeFor[corev1.DNSPolicy]():                            {"ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"},
+	reflect.TypeFor[corev1.TerminationMessagePolicy]():             {"File", "FallbackToLogsOnError"},
+	reflect.TypeFor[corev1.MountPropagationMode]():                 {"None", "HostToContainer", "Bidirectional"},
+	reflect.TypeFor[corev1.RecursiveReadOnlyMode]():                {"Disabled", "IfPossible", "Enabled"},
+	reflect.TypeFor[corev1.HostPathType]():                         {"DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice"},
+	reflect.TypeFor[corev1.PersistentVolumeAccessMode]():           {"ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"},
+	reflect.TypeFor[corev1.PersistentVolumeMode]():                 {"Filesystem", "Block"},
+	reflect.TypeFor[corev1.SeccompProfileType]():                   {"RuntimeDefault", "Localhost", "Unconfined"},
+	reflect.TypeFor[corev1.AppArmorProfileType]():                  {"RuntimeDefault", "Localhost", "Unconfined"},
+	reflect.TypeFor[corev1.PodFSGroupChangePolicy]():               {"OnRootMismatch", "Always"},
+	reflect.TypeFor[corev1.SupplementalGroupsPolicy]():             {"Merge", "Strict"},
+	reflect.TypeFor[corev1.ProcMountType]():                        {"Default", "Unmasked"},
+	reflect.TypeFor[corev1.PreemptionPolicy]():                     {"PreemptLowerPriority", "Never"},
+	reflect.TypeFor[corev1.OSName]():                               {"linux", "windows"},
+	reflect.TypeFor[corev1.ResourceResizeRestartPolicy]():          {"NotRequired", "RestartContainer"},
+	reflect.TypeFor[corev1.ContainerRestartPolicy]():               {"Always", "OnFailure", "Never"},
+}
+
+// unions holds the types of which an object has exactly one pointer field, or at most one if
+// the value is false.
+var unions = map[reflect.Type]bool{
+	reflect.TypeFor[corev1.VolumeSource]():     false, // none is an emptyDir
+	reflect.TypeFor[corev1.VolumeProjection](): false,
+	reflect.TypeFor[corev1.EnvVarSource]():     true,
+	reflect.TypeFor[corev1.EnvFromSource]():    true,
+	reflect.TypeFor[corev1.ProbeHandler]():     true,
+	reflect.TypeFor[corev1.LifecycleHandler](): true,
+}
+
+// enumerated reports a text that its type does not allow.
+func (r *reader) enumerated(text string, t reflect.Type, at path) {
+	if values := enums[t]; values != nil && text != "" && !slices.Contains(values, text) {
+		r.c.add(inTemplate, r.d.at(at...), oneOf(text, values), effect{text: rejected})
+	}
+}
+
+// united reports an object without the one source that its type needs, or with several.
+func (r *reader) united(t reflect.Type, present map[string]bool, at path) {
+	for f := range t.Fields() {
+		if f.Anonymous {
+			r.united(f.Type, present, at)
+		}
+	}
+	one, ok := unions[t]
+	if !ok {
+		return
+	}
+	var given, all []string
+	for name, f := range fieldsOf(t) {
+		if f.Type.Kind() != reflect.Pointer {
+			continue
+		}
+		if all = append(all, name); present[name] {
+			given = append(given, name)
+		}
+	}
+	slices.Sort(given)
+	slices.Sort(all)
+	switch {
+	case len(given) > 1:
+		r.c.add(inTemplate, r.d.at(at.with(given[1])...), "Delete all but one of "+strings.Join(given, ", "), effect{text: "only one source is allowed: " + rejected})
+	case len(given) == 0 && one:
+		r.c.add(inTemplate, r.d.at(at...), "Give one of "+strings.Join(all, ", "), effect{text: "it has no source: " + rejected})
+	}
+}

@@ -1,0 +1,154 @@
+package lint
+
+import (
+	"fmt"
+	"math"
+	"net"
+	gopath "path"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// A fieldRule is a rule of the API server for the values of a field in a Job.
+type fieldRule struct {
+	accepts func(v any) bool // of a string, an int64, a list or a map
+	reason  string
+	fix     string
+}
+
+func within(least, most int64) fieldRule {
+	fix := fmt.Sprintf("Write %d to %d", least, most)
+	if most >= math.MaxInt32 {
+		fix = fmt.Sprintf("Write %d or more", least)
+	}
+	return fieldRule{func(v any) bool { n, ok := v.(int64); return !ok || least <= n && n <= most }, "it is out of range", fix}
+}
+
+func mode() fieldRule {
+	r := within(0, 0o777)
+	r.reason, r.fix = "it exceeds 0777", "Write the mode with a leading 0, such as 0644"
+	return r
+}
+
+// text is a rule for a string that is not empty.
+func text(reason, fix string, accepts func(text string) bool) fieldRule {
+	return fieldRule{func(v any) bool { s, ok := v.(string); return !ok || s == "" || accepts(s) }, reason, fix}
+}
+
+func named(noun, fix string, problems func(string) []string) fieldRule {
+	return text("it is not the name of "+noun, fix, func(s string) bool { return len(problems(s)) == 0 })
+}
+
+func object(noun string) fieldRule {
+	return named(noun, "Write lower-case letters, digits, - and .", validation.IsDNS1123Subdomain)
+}
+
+var (
+	some = fieldRule{func(v any) bool {
+		list, isList := v.([]any)
+		return v != "" && (!isList || len(list) > 0)
+	}, "it is empty", "Give a value"}
+	label    = named("a container or volume", "Write at most 63 lower-case letters, digits and -", validation.IsDNS1123Label)
+	local    = text("it is not a path within the volume", "Write a relative path without ..", isLocal)
+	address  = text("it is not an IP address", "Write an IP address", func(s string) bool { return net.ParseIP(s) != nil })
+	user     = within(0, math.MaxInt32)
+	positive = within(1, math.MaxInt32)
+	natural  = within(0, math.MaxInt32)
+)
+
+// isLocal reports whether a path stays within its directory.
+func isLocal(p string) bool {
+	return !gopath.IsAbs(p) && !slices.Contains(strings.Split(p, "/"), "..")
+}
+
+var (
+	fieldPaths = regexp.MustCompile(`^(metadata\.(name|namespace|uid|labels|annotations|labels\['.+'\]|annotations\['.+'\])|` +
+		`spec\.(nodeName|serviceAccountName)|status\.(hostIP|hostIPs|podIP|podIPs))$`)
+	resourceFields = regexp.MustCompile(`^(limits|requests)\.(cpu|memory|ephemeral-storage|hugepages-.+)$`)
+)
+
+// fieldRules are the rules by the type and the field's name in JSON.
+var fieldRules = map[string][]fieldRule{
+	"ConfigMapEnvSource.name": {object("a ConfigMap")}, "ConfigMapKeySelector.name": {object("a ConfigMap")}, "SecretEnvSource.name": {object("a Secret")},
+	"SecretKeySelector.name": {object("a Secret")},
+	"ContainerPort.hostPort": {within(0, 65535)},
+	"ContainerPort.name":     {named("a port", "Write at most 15 lower-case letters, digits and -, with a letter among them", validation.IsValidPortName)},
+	"CSIVolumeSource.driver": {some}, "ConfigMapVolumeSource.defaultMode": {mode()}, "ConfigMapVolumeSource.name": {some},
+	"DownwardAPIVolumeFile.mode": {mode()}, "DownwardAPIVolumeFile.path": {some, local}, "DownwardAPIVolumeSource.defaultMode": {mode()},
+	"EnvVar.name":               {some, named("a variable", "Write letters, digits and _", validation.IsRelaxedEnvVarName)},
+	"EnvFromSource.prefix":      {named("a variable", "Write letters, digits and _", validation.IsRelaxedEnvVarName)},
+	"ExecAction.command":        {some},
+	"HostAlias.ip":              {address},
+	"HostPathVolumeSource.path": {some, text("it has ..", "Write a path without ..", func(s string) bool { return !slices.Contains(strings.Split(s, "/"), "..") })},
+	"JobSpec.managedBy":         {text("it has no domain", "Write it as example.com/controller", func(s string) bool { return strings.Contains(s, "/") })},
+	"KeyToPath.key":             {some}, "KeyToPath.mode": {mode()}, "KeyToPath.path": {some, local},
+	"NFSVolumeSource.path": {some, text("it is not an absolute path", "Write a path that begins with /", gopath.IsAbs)}, "NFSVolumeSource.server": {some},
+	"NodeSelector.nodeSelectorTerms":              {some},
+	"ObjectFieldSelector.fieldPath":               {text("there is no such field", "Write a field such as metadata.name or status.podIP", fieldPaths.MatchString)},
+	"PersistentVolumeClaimVolumeSource.claimName": {some},
+	"PodAffinityTerm.topologyKey":                 {some}, "TopologySpreadConstraint.topologyKey": {some}, "TopologySpreadConstraint.maxSkew": {positive},
+	"PodFailurePolicyOnExitCodesRequirement.values": {some}, "SuccessPolicy.rules": {some},
+	"PodFailurePolicyOnPodConditionsPattern.status": {text("it is not a status", "Write True, False or Unknown", func(s string) bool { return slices.Contains([]string{"True", "False", "Unknown"}, s) })},
+	"PodSecurityContext.fsGroup":                    {user}, "PodSecurityContext.runAsGroup": {user}, "PodSecurityContext.runAsUser": {user},
+	"SecurityContext.runAsGroup": {user}, "SecurityContext.runAsUser": {user},
+	"PodSpec.activeDeadlineSeconds": {positive}, "PodSpec.hostname": {label}, "PodSpec.subdomain": {label},
+	"PodSpec.priorityClassName": {object("a PriorityClass")}, "PodSpec.runtimeClassName": {object("a RuntimeClass")}, "PodSpec.serviceAccountName": {object("a ServiceAccount")},
+	"PreferredSchedulingTerm.weight": {within(1, 100)}, "WeightedPodAffinityTerm.weight": {within(1, 100)},
+	"Probe.failureThreshold": {natural}, "Probe.initialDelaySeconds": {natural}, "Probe.periodSeconds": {natural}, "Probe.successThreshold": {natural},
+	"Probe.terminationGracePeriodSeconds": {positive}, "Probe.timeoutSeconds": {natural},
+	"ProjectedVolumeSource.defaultMode": {mode()},
+	"ResourceFieldSelector.resource":    {text("there is no such resource", "Write a resource such as limits.cpu or requests.memory", resourceFields.MatchString)},
+	"SecretVolumeSource.defaultMode":    {mode()}, "SecretVolumeSource.secretName": {some, object("a Secret")},
+	"ServiceAccountTokenProjection.expirationSeconds": {within(600, 1<<32)},
+	"Toleration.key":        {named("a taint", "Write letters, digits, -, _ and ., after an optional domain and /", validation.IsQualifiedName)},
+	"Toleration.value":      {named("a value", "Write at most 63 letters, digits, -, _ and .", validation.IsValidLabelValue)},
+	"Volume.name":           {label},
+	"VolumeMount.mountPath": {some}, "VolumeMount.subPath": {local},
+}
+
+// requiredInJob are fields that the CRD does not require, and a Job does.
+var requiredInJob = map[string]string{
+	"ConfigMapEnvSource": "name", "ConfigMapKeySelector": "name", "ConfigMapVolumeSource": "name", "ExecAction": "command",
+	"SecretEnvSource": "name", "SecretKeySelector": "name", "SecretVolumeSource": "secretName",
+}
+
+// absent reports a field that a Job requires.
+func (r *reader) absent(t reflect.Type, present map[string]bool, at path) {
+	if name := requiredInJob[t.Name()]; name != "" && !present[name] {
+		r.c.add(inTemplate, r.d.at(at.with(name)...), "Give "+name, effect{text: rejected})
+	}
+}
+
+// selectors are the types with an operator and values.
+var selectors = []string{"LabelSelectorRequirement", "NodeSelectorRequirement"}
+
+// field reports a value that the API server does not allow in a field of a Job.
+func (r *reader) field(t reflect.Type, name string, v any, at path) {
+	for _, rule := range fieldRules[t.Name()+"."+name] {
+		if !rule.accepts(v) {
+			r.c.add(inTemplate, r.d.at(at...), rule.fix, effect{text: rule.reason + ": " + rejected})
+			return
+		}
+	}
+}
+
+// selector reports an operator with the wrong number of values.
+func (r *reader) selector(object map[string]any, at path) {
+	operator, _ := object["operator"].(string)
+	values, _ := object["values"].([]any)
+	refuse := func(reason, fix string) {
+		r.c.add(inTemplate, r.d.at(at.with("values")...), fix, effect{text: "operator " + operator + " " + reason + ": " + rejected})
+	}
+	switch n := len(values); {
+	case (operator == "In" || operator == "NotIn") && n == 0:
+		refuse("needs values", "Give values, or write operator: Exists")
+	case (operator == "Exists" || operator == "DoesNotExist") && n > 0:
+		refuse("has no values", "Delete values, or write operator: In")
+	case (operator == "Gt" || operator == "Lt") && n != 1:
+		refuse("needs one value", "Give one value")
+	}
+}

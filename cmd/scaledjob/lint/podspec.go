@@ -1,0 +1,309 @@
+package lint
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// templateRejected finds what the API server refuses in a Job.
+func templateRejected(j *job) {
+	ref := j.spec.JobTargetRef
+	if ref == nil {
+		return
+	}
+	j.jobFields(ref)
+	j.failurePolicy(ref)
+	j.podFields(&ref.Template.Spec)
+	j.labelsOf(j.manifest.Labels, refusal, "metadata", "labels")
+	j.labelsOf(ref.Template.Labels, rejected, "spec", "jobTargetRef", "template", "metadata", "labels")
+	for i := range ref.Template.Spec.Volumes {
+		j.volume(&ref.Template.Spec.Volumes[i], i)
+	}
+	for _, c := range j.containers() {
+		j.containerFields(c)
+		j.mounts(c)
+		j.resources(c)
+		j.probes(c)
+	}
+}
+
+// refuse adds a finding if a field has a problem.
+func (j *job) refuse(problem bool, at place, reason, fix string) {
+	if problem {
+		j.find(at, fix, effect{text: reason + ": " + rejected})
+	}
+}
+
+func (j *job) jobFields(ref *batchv1.JobSpec) {
+	indexed := ref.CompletionMode != nil && *ref.CompletionMode == batchv1.IndexedCompletion
+	const needsIndexed = "it needs completionMode Indexed"
+	fix := "Write completionMode: Indexed, or delete the field"
+	j.refuse(indexed && ref.Completions == nil && ref.Parallelism != nil, j.target("completions"), "completionMode Indexed needs completions", "Give completions")
+	j.refuse(!indexed && ref.BackoffLimitPerIndex != nil, j.target("backoffLimitPerIndex"), needsIndexed, fix)
+	j.refuse(!indexed && ref.MaxFailedIndexes != nil, j.target("maxFailedIndexes"), needsIndexed, fix)
+	j.refuse(!indexed && ref.SuccessPolicy != nil, j.target("successPolicy"), needsIndexed, fix)
+	j.refuse(indexed && ref.MaxFailedIndexes != nil && ref.BackoffLimitPerIndex == nil, j.target("maxFailedIndexes"), "it needs backoffLimitPerIndex", "Give backoffLimitPerIndex")
+	j.refuse(ref.MaxFailedIndexes != nil && ref.Completions != nil && *ref.MaxFailedIndexes > *ref.Completions, j.target("maxFailedIndexes"), "it exceeds completions", "Write at most completions")
+	if ref.ManualSelector != nil && *ref.ManualSelector && ref.Selector != nil {
+		selector, err := metav1.LabelSelectorAsSelector(ref.Selector)
+		j.refuse(err == nil && !selector.Matches(labels.Set(ref.Template.Labels)), j.target("selector"), "it does not match the labels of the template", "Write labels of the template, or delete selector and manualSelector")
+	}
+}
+
+func (j *job) failurePolicy(ref *batchv1.JobSpec) {
+	if ref.PodFailurePolicy == nil {
+		return
+	}
+	at := func(steps ...any) place {
+		return j.at(append([]any{"spec", "jobTargetRef", "podFailurePolicy"}, steps...)...)
+	}
+	policy := ref.Template.Spec.RestartPolicy
+	j.refuse(policy != "" && policy != corev1.RestartPolicyNever, j.at(j.pod("restartPolicy")...), "podFailurePolicy needs restartPolicy Never", "Write Never")
+	j.refuse(ref.PodReplacementPolicy != nil && *ref.PodReplacementPolicy != batchv1.Failed, j.target("podReplacementPolicy"), "podFailurePolicy needs podReplacementPolicy Failed", "Write Failed, or delete the field")
+	var names []string
+	for _, c := range j.containers() {
+		names = append(names, c.Name)
+	}
+	for i, r := range ref.PodFailurePolicy.Rules {
+		j.refuse((r.OnExitCodes == nil) == (len(r.OnPodConditions) == 0), at("rules", i), "a rule has either onExitCodes or onPodConditions", "Give one of the two")
+		j.refuse(r.Action == batchv1.PodFailurePolicyActionFailIndex && ref.BackoffLimitPerIndex == nil, at("rules", i, "action"), "FailIndex needs backoffLimitPerIndex", "Give backoffLimitPerIndex, or write FailJob")
+		if codes := r.OnExitCodes; codes != nil {
+			in := func(steps ...any) place { return at(append([]any{"rules", i, "onExitCodes"}, steps...)...) }
+			j.refuse(codes.ContainerName != nil && !slices.Contains(names, *codes.ContainerName), in("containerName"), "the template has no container of this name", "Write the name of a container")
+			sorted := slices.Compact(slices.Sorted(slices.Values(codes.Values)))
+			j.refuse(!slices.Equal(sorted, codes.Values), in("values"), "the exit codes are not in ascending order without repetition", "Sort the values and delete repetitions")
+			j.refuse(codes.Operator == batchv1.PodFailurePolicyOnExitCodesOpIn && slices.Contains(codes.Values, 0), in("values"), "0 is not an exit code of a failure", "Delete 0")
+		}
+	}
+}
+
+func (j *job) podFields(s *corev1.PodSpec) {
+	at := func(steps ...any) place { return j.at(j.pod(steps...)...) }
+	j.refuse(len(s.EphemeralContainers) > 0, at("ephemeralContainers"), "a template has no ephemeral containers", "Delete the field")
+	j.refuse(s.DNSPolicy == corev1.DNSNone && (s.DNSConfig == nil || len(s.DNSConfig.Nameservers) == 0), at("dnsPolicy"), "dnsPolicy None needs nameservers", "Give dnsConfig.nameservers, or write ClusterFirst")
+	j.labelsOf(s.NodeSelector, rejected, j.pod("nodeSelector")...)
+	for i, t := range s.Tolerations {
+		j.refuse(t.Operator == corev1.TolerationOpExists && t.Value != "", at("tolerations", i, "value"), "operator Exists has no value", "Delete value, or write operator: Equal")
+		j.refuse(t.Key == "" && t.Operator != corev1.TolerationOpExists, at("tolerations", i), "a toleration without a key needs operator Exists", "Give key, or write operator: Exists")
+		j.refuse(t.TolerationSeconds != nil && t.Effect != corev1.TaintEffectNoExecute, at("tolerations", i, "tolerationSeconds"), "tolerationSeconds needs effect NoExecute", "Write effect: NoExecute, or delete tolerationSeconds")
+	}
+}
+
+// labelsOf checks the keys and values of labels.
+func (j *job) labelsOf(all map[string]string, consequence string, steps ...any) {
+	for key, value := range all {
+		at := j.key(append(slices.Clone(steps), key)...)
+		switch {
+		case len(validation.IsQualifiedName(key)) > 0:
+			j.find(at, "Write at most 63 letters, digits, -, _ and ., after an optional domain and /", effect{text: "the key is not the name of a label: " + consequence})
+		case len(validation.IsValidLabelValue(value)) > 0:
+			j.find(at, "Write at most 63 letters, digits, -, _ and .", effect{text: "the value is not one of a label: " + consequence})
+		}
+	}
+}
+
+func (j *job) volume(v *corev1.Volume, i int) {
+	at := func(steps ...any) place { return j.at(j.pod(append([]any{"volumes", i}, steps...)...)...) }
+	first := slices.IndexFunc(j.spec.JobTargetRef.Template.Spec.Volumes, func(other corev1.Volume) bool { return other.Name == v.Name })
+	j.refuse(first < i, at("name"), "two volumes have this name", "Give each volume a name of its own")
+	j.refuse(v.EmptyDir != nil && v.EmptyDir.SizeLimit != nil && v.EmptyDir.SizeLimit.Sign() < 0, at("emptyDir", "sizeLimit"), "it is negative", "Write 0 or more")
+}
+
+func (j *job) containerFields(c container) {
+	for i, e := range c.Env {
+		j.refuse(e.Value != "" && e.ValueFrom != nil, j.in(c, "env", i, "valueFrom"), "value and valueFrom exclude each other", "Delete one of the two")
+	}
+	seen := map[string]bool{}
+	for i, p := range c.Ports {
+		if p.Name == "" {
+			continue
+		}
+		j.refuse(seen[p.Name], j.in(c, "ports", i, "name"), "two ports have this name", "Give each port a name of its own")
+		seen[p.Name] = true
+	}
+	s := c.SecurityContext
+	if s == nil {
+		return
+	}
+	j.refuse(s.Privileged != nil && *s.Privileged && s.AllowPrivilegeEscalation != nil && !*s.AllowPrivilegeEscalation,
+		j.in(c, "securityContext", "allowPrivilegeEscalation"), "privileged excludes allowPrivilegeEscalation: false", "Delete one of the two")
+}
+
+// podNeverWorks finds what the API server accepts and the kubelet cannot do.
+func podNeverWorks(j *job) {
+	ref, least := j.spec.JobTargetRef, resource.MustParse("1Mi")
+	if ref == nil {
+		return
+	}
+	pod := ref.Template.Spec.SecurityContext
+	if pod != nil {
+		j.runAs(pod.RunAsUser, pod.RunAsNonRoot, j.at(j.pod("securityContext", "runAsUser")...))
+	}
+	for _, c := range j.containers() {
+		if s := c.SecurityContext; s != nil {
+			nonRoot := s.RunAsNonRoot
+			if nonRoot == nil && pod != nil {
+				nonRoot = pod.RunAsNonRoot
+			}
+			j.runAs(s.RunAsUser, nonRoot, j.in(c, "securityContext", "runAsUser"))
+		}
+		if q, ok := c.Resources.Limits[corev1.ResourceMemory]; ok && q.Sign() > 0 && q.Cmp(least) < 0 {
+			j.find(j.in(c, "resources", "limits", "memory"), "Write a unit such as Mi or Gi", effect{text: fmt.Sprintf("it is %s: the container cannot start, and the Job hangs", bytesOf(q))})
+		}
+		for field, p := range map[string]*corev1.Probe{"livenessProbe": c.LivenessProbe, "startupProbe": c.StartupProbe} {
+			if p == nil {
+				continue
+			}
+			for source, port := range map[string]intstr.IntOrString{"httpGet": portOf(p.HTTPGet), "tcpSocket": portOfSocket(p.TCPSocket)} {
+				if port.Type == intstr.String && port.StrVal != "" && !slices.ContainsFunc(c.Ports, func(p corev1.ContainerPort) bool { return p.Name == port.StrVal }) {
+					j.find(j.in(c, field, source, "port"), "Write a number, or the name of a port of the container",
+						effect{text: "the container has no port of this name: the probe fails, and the kubelet ends the container"})
+				}
+			}
+		}
+	}
+}
+
+func portOf(a *corev1.HTTPGetAction) intstr.IntOrString {
+	if a == nil {
+		return intstr.IntOrString{}
+	}
+	return a.Port
+}
+
+func portOfSocket(a *corev1.TCPSocketAction) intstr.IntOrString {
+	if a == nil {
+		return intstr.IntOrString{}
+	}
+	return a.Port
+}
+
+func variableDuplicate(j *job) {
+	for _, c := range j.containers() {
+		seen := map[string]bool{}
+		for i, e := range c.Env {
+			if seen[e.Name] && e.Name != "" {
+				j.find(j.in(c, "env", i, "name"), "Delete one of the two", effect{text: "the container has this variable twice, and the last one wins"})
+			}
+			seen[e.Name] = true
+		}
+	}
+}
+
+var (
+	variablePattern = regexp.MustCompile(`(^|[^$])\$\(([A-Z][A-Z0-9_]*)\)`)
+	// givenVariable are the names of variables that Kubernetes adds to a container.
+	givenVariable = regexp.MustCompile(`^JOB_COMPLETION_INDEX$|_(SERVICE_HOST|SERVICE_PORT.*|PORT.*)$`)
+)
+
+// variableUnknown finds $(NAME) that Kubernetes does not replace.
+func variableUnknown(j *job) {
+	for _, c := range j.containers() {
+		if len(c.EnvFrom) > 0 {
+			continue
+		}
+		var names []string
+		check := func(text string, steps ...any) {
+			for _, m := range variablePattern.FindAllStringSubmatch(text, -1) {
+				if !slices.Contains(names, m[2]) && !givenVariable.MatchString(m[2]) {
+					j.find(j.in(c, steps...), "Write a variable of the container", effect{text: fmt.Sprintf("$(%s) stays as it is: the container has no variable %s, or only below", m[2], m[2])})
+				}
+			}
+		}
+		for i, e := range c.Env {
+			check(e.Value, "env", i, "value")
+			names = append(names, e.Name)
+		}
+		for field, words := range map[string][]string{"command": c.Command, "args": c.Args} {
+			for i, word := range words {
+				check(word, field, i)
+			}
+		}
+	}
+}
+
+func (j *job) runAs(user *int64, nonRoot *bool, at place) {
+	if user == nil {
+		return
+	}
+	if *user == 0 && nonRoot != nil && *nonRoot {
+		j.find(at, "Write the ID of another user, or runAsNonRoot: false", effect{text: "runAsNonRoot forbids user 0: the kubelet does not start the container, and the Job hangs"})
+	}
+}
+
+func (j *job) mounts(c container) {
+	paths := map[string]bool{}
+	for i, m := range c.VolumeMounts {
+		at := func(field string) place { return j.in(c, "volumeMounts", i, field) }
+		j.refuse(paths[m.MountPath] && m.MountPath != "", at("mountPath"), "another volume is mounted there", "Write another path")
+		paths[m.MountPath] = true
+		j.refuse(m.SubPath != "" && m.SubPathExpr != "", at("subPathExpr"), "subPath and subPathExpr exclude each other", "Delete one of the two")
+	}
+}
+
+// standard are the resources of containers without a domain.
+var standard = []string{"cpu", "memory", "ephemeral-storage"}
+
+func (j *job) resources(c container) {
+	for field, list := range map[string]corev1.ResourceList{"requests": c.Resources.Requests, "limits": c.Resources.Limits} {
+		for name, quantity := range list {
+			at := j.in(c, "resources", field, string(name))
+			unknown := !strings.Contains(string(name), "/") && !slices.Contains(standard, string(name)) && !strings.HasPrefix(string(name), "hugepages-")
+			j.refuse(unknown, j.key(j.pod(c.list, c.index, "resources", field, string(name))...), "containers have no such resource", oneOf(string(name), standard))
+			j.refuse(quantity.Sign() < 0, at, "it is negative", "Write 0 or more")
+			if strings.Contains(string(name), "/") {
+				limit, ok := c.Resources.Limits[name]
+				j.refuse(field == "requests" && (!ok || limit.Cmp(quantity) != 0), at, "the limit of this resource must equal the request", "Write the same limit")
+				j.refuse(quantity.MilliValue()%1000 != 0, at, "this resource has whole numbers", "Write a whole number")
+			}
+		}
+	}
+}
+
+func bytesOf(q resource.Quantity) string {
+	if q.MilliValue() < 1000 {
+		return "less than a byte"
+	}
+	return plural(int(q.Value()), "byte")
+}
+
+func (j *job) probes(c container) {
+	sidecar := c.list == "containers" || c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
+	for field, p := range map[string]*corev1.Probe{"livenessProbe": c.LivenessProbe, "readinessProbe": c.ReadinessProbe, "startupProbe": c.StartupProbe} {
+		if p == nil {
+			continue
+		}
+		at := func(steps ...any) place { return j.in(c, append([]any{field}, steps...)...) }
+		j.refuse(!sidecar, at(), "an init container has no probes", "Delete it, or write restartPolicy: Always for a sidecar")
+		j.refuse(field != "readinessProbe" && p.SuccessThreshold != 0 && p.SuccessThreshold != 1, at("successThreshold"), "it must be 1", "Write 1")
+		j.refuse(field == "readinessProbe" && p.TerminationGracePeriodSeconds != nil, at("terminationGracePeriodSeconds"), "a readinessProbe does not have it", "Delete it")
+		if p.HTTPGet != nil {
+			j.probePort(c, p.HTTPGet.Port, at("httpGet", "port"))
+		}
+		if p.TCPSocket != nil {
+			j.probePort(c, p.TCPSocket.Port, at("tcpSocket", "port"))
+		}
+	}
+	j.refuse(!sidecar && c.Lifecycle != nil, j.in(c, "lifecycle"), "an init container has no lifecycle", "Delete it, or write restartPolicy: Always for a sidecar")
+}
+
+func (j *job) probePort(c container, port intstr.IntOrString, at place) {
+	if at.empty() {
+		return
+	}
+	if port.Type == intstr.Int {
+		j.refuse(len(validation.IsValidPortNum(port.IntValue())) > 0, at, "it is not a port", "Write a port from 1 to 65535")
+		return
+	}
+	j.refuse(len(validation.IsValidPortName(port.StrVal)) > 0, at, "it is not the name of a port", "Write a number without quotes, or the name of a port")
+}

@@ -1,0 +1,168 @@
+package schedule_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/scaledjob/scaledjob/schedule"
+)
+
+// follower is a job that depends on the job "up" since minute 5, and knows none of its
+// completions.
+func follower(t *testing.T, outcome schedule.Outcome) (schedule.Spec, schedule.State) {
+	s := schedule.DefaultSpec()
+	s.UID, s.Created, s.After = "2f6a", minute(5), []schedule.Dependency{{Job: "up", Outcome: outcome}}
+	d := schedule.Decide(s, schedule.State{}, none, minute(5))
+	require.Empty(t, d.Start)
+	return s, d.State
+}
+
+func following(up schedule.Upstream) schedule.Observed {
+	o := none
+	o.Upstreams = []schedule.Upstream{up}
+	return o
+}
+
+func ran(tag string, at int, success bool) schedule.Run {
+	return schedule.Run{Tag: tag, Status: schedule.Completed, Started: minute(at), Completed: minute(at), Success: success}
+}
+
+// At the first sight of a job, its completions count that its history shows since the
+// dependency: each outcome by itself, and none for a run that was cancelled before it started.
+func TestMeet(t *testing.T) {
+	cancelled := schedule.Run{Tag: "c", Status: schedule.Completed, Completed: minute(6), Stopped: "cancelled"}
+	recent := []schedule.Run{ran("a", 4, false), ran("b", 4, true), ran("d", 5, true), cancelled, ran("e", 6, false), ran("f", 7, true)}
+	up := schedule.Upstream{Job: "up", UID: "u", Succeeded: 9, Failed: 8, Recent: recent}
+	for outcome, want := range map[schedule.Outcome][]string{
+		schedule.Succeeded: {"d", "f"}, schedule.Failed: {"e"}, schedule.Any: {"d", "e", "f"}, "other": nil,
+	} {
+		s, state := follower(t, outcome)
+		d := schedule.Decide(s, state, following(up), minute(8))
+		var requests []string
+		for _, r := range d.Start {
+			requests = append(requests, r.Request)
+		}
+		require.Equal(t, want, requests, "%s", outcome)
+		require.Equal(t, []schedule.Connection{{Dependency: s.After[0], Since: minute(5), UID: "u", Succeeded: 9, Failed: 8}}, d.State.After)
+	}
+}
+
+// The history of a job may show more completions than the job counts, for example from a
+// stale read. Then no count is negative.
+func TestMeetMoreThanCounted(t *testing.T) {
+	recent := []schedule.Run{ran("a", 6, true), ran("b", 6, true), ran("c", 6, false), ran("d", 6, false)}
+	s, state := follower(t, schedule.Any)
+	d := schedule.Decide(s, state, following(schedule.Upstream{Job: "up", UID: "u", Succeeded: 1, Failed: 1, Recent: recent}), minute(8))
+	require.Len(t, d.Start, 2)
+}
+
+// The run for a completion names the run that completed, and is due at its completion. If
+// history has dropped that run, the request is empty and the run is due now.
+func TestNamesTheCompletedRun(t *testing.T) {
+	for _, tt := range []struct {
+		kept int // of four completions
+		want string
+	}{
+		{4, "3@3 4@4 5@5 6@6"}, {2, "5@5 6@6 @9 @9"}, {0, "@9 @9 @9 @9"},
+	} {
+		s, state := follower(t, schedule.Succeeded)
+		state = schedule.Decide(s, state, following(schedule.Upstream{Job: "up", UID: "u"}), minute(6)).State
+		up := schedule.Upstream{Job: "up", UID: "u", Succeeded: 4, Failed: 1}
+		for n := range tt.kept {
+			at := 7 - tt.kept + n
+			up.Recent = append(up.Recent, ran(fmt.Sprint(at), at, true), ran("failed", at, false))
+		}
+		text := ""
+		for i, r := range schedule.Decide(s, state, following(up), minute(9)).Start {
+			if i > 0 {
+				text += " "
+			}
+			text += fmt.Sprintf("%s@%d", r.Request, int(r.Due.Sub(minute(0)).Minutes()))
+		}
+		require.Equal(t, tt.want, text)
+	}
+}
+
+// Completions of an outcome that nobody asked for are answered without a run, so that a
+// dependency on another outcome counts from the change of the spec.
+func TestOutcomesNotAskedFor(t *testing.T) {
+	s, state := follower(t, schedule.Failed)
+	up := schedule.Upstream{Job: "up", UID: "u"}
+	state = schedule.Decide(s, state, following(up), minute(6)).State
+	up.Succeeded = 3
+	d := schedule.Decide(s, state, following(up), minute(7))
+	require.Empty(t, d.Start)
+	require.EqualValues(t, 3, d.State.After[0].Succeeded)
+	up.Succeeded = 2 // a stale read
+	require.EqualValues(t, 3, schedule.Decide(s, d.State, following(up), minute(8)).State.After[0].Succeeded)
+}
+
+// Waiting requested runs leave less room for completions. Scheduled runs do not.
+func TestRoomForCompletions(t *testing.T) {
+	s := schedule.DefaultSpec()
+	s.UID, s.Created, s.After = "2f6a", created, after("up")
+	s.Schedule, s.SkipOutdated, s.MaxWaiting, s.Concurrency = schedule.ISO8601(parse(t, "R/2026-01-01T00:00:00Z/PT1M"), nil), false, 3, schedule.Wait
+	up := schedule.Upstream{Job: "up", UID: "u"}
+	o := following(up)
+	o.Requests = []schedule.Request{{ID: "a", RequestedAt: minute(0)}, {ID: "b", RequestedAt: minute(0)}}
+	d := schedule.Decide(s, schedule.State{}, o, minute(2))
+	require.Len(t, d.State.Pending, 5)
+	o.Upstreams[0].Succeeded = 5
+	d = schedule.Decide(s, d.State, o, minute(2))
+	require.Len(t, d.State.Pending, 6)
+	require.EqualValues(t, 1, d.State.After[0].Succeeded)
+}
+
+// A request without a time is due at the decision that first lists it. It has been asked
+// for once, also if it is listed twice.
+func TestRequestTimes(t *testing.T) {
+	s := minutely(t)
+	s.Schedule, s.Concurrency = nil, schedule.Wait
+	o := none
+	east := time.FixedZone("", 3600)
+	o.Requests = []schedule.Request{{ID: "late", RequestedAt: minute(9).In(east)}, {ID: "now"}, {ID: "now"}}
+	d := schedule.Decide(s, schedule.State{}, o, minute(3))
+	require.Len(t, d.State.Pending, 2)
+	require.Equal(t, "now", d.State.Pending[0].Request)
+	require.Equal(t, minute(3), d.State.Pending[0].Due)
+	require.Equal(t, "late", d.State.Pending[1].Request)
+	require.Equal(t, minute(9), d.State.Pending[1].Due)
+	require.Equal(t, []string{d.State.Pending[0].Tag, d.State.Pending[1].Tag}, d.State.Requested)
+}
+
+// A dependency holds from the creation of the job, or from the second in which a decision
+// first sees it. It is forgotten when the spec no longer has it.
+func TestSinceOfADependency(t *testing.T) {
+	s := schedule.DefaultSpec()
+	s.UID, s.Created, s.After = "2f6a", minute(1), after("a")
+	d := schedule.Decide(s, schedule.State{}, none, minute(2))
+	require.Equal(t, []schedule.Connection{{Dependency: after("a")[0], Since: minute(1)}}, d.State.After)
+	s.After = after("b", "a")
+	d = schedule.Decide(s, d.State, none, minute(3).Add(1_999_999_999))
+	both := []schedule.Connection{{Dependency: after("b")[0], Since: minute(3).Add(time.Second)}, {Dependency: after("a")[0], Since: minute(1)}}
+	require.Equal(t, both, d.State.After)
+	s.After = nil
+	require.Empty(t, schedule.Decide(s, d.State, none, minute(4)).State.After)
+}
+
+// A request whose run waits, is active or has completed asks for no other run, also if its
+// tag is no longer remembered.
+func TestForgottenRequest(t *testing.T) {
+	s := minutely(t)
+	s.Schedule = nil
+	o := none
+	o.Requests = []schedule.Request{{ID: "r", RequestedAt: minute(1)}}
+	tag := schedule.Decide(s, decided(), o, minute(1)).Start[0].Tag
+	waits, runs, done := decided(), decided(), decided()
+	waits.Pending = []schedule.Run{{Tag: tag, OnDemand: true, Status: schedule.Pending}}
+	runs.Running = []schedule.Run{{Tag: tag, OnDemand: true, Status: schedule.Running}}
+	done.Completed = []schedule.Run{ran(tag, 1, true)}
+	for _, state := range []schedule.State{waits, runs, done} {
+		d := schedule.Decide(s, state, schedule.Observed{Requests: o.Requests}, minute(2))
+		require.Equal(t, []string{tag}, tagsOf(slices.Concat(d.State.Pending, d.State.Running, d.State.Completed)))
+	}
+}

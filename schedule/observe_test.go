@@ -1,0 +1,174 @@
+package schedule_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/scaledjob/scaledjob/schedule"
+)
+
+// A Job whose tag is not of this job's schedule is adopted as a requested run, which is due
+// when the Job was created.
+func TestAdoptsForeignJobs(t *testing.T) {
+	s := minutely(t)
+	other := s
+	other.UID = "other"
+	tag := schedule.Decide(other, schedule.State{}, none, minute(0)).Start[0].Tag
+	s.Schedule = nil
+	for _, tag := range []string{tag, "asked-1", "", "é"} {
+		for at, want := range map[time.Time]time.Time{minute(1).In(time.FixedZone("", 3600)): minute(1), {}: minute(3)} {
+			seen := schedule.Observed{JobsKnown: true, Jobs: []schedule.Job{{Tag: tag, Created: at}}}
+			d := schedule.Decide(s, schedule.State{}, seen, minute(3))
+			require.Equal(t, []schedule.Run{{Tag: tag, OnDemand: true, Status: schedule.Running, Due: want, Created: want, Started: want}}, d.State.Running)
+			require.Equal(t, []string{tag}, d.State.Requested)
+			require.Equal(t, []schedule.Event{{Reason: schedule.RunStarted, Run: d.State.Running[0]}}, d.Events)
+		}
+	}
+}
+
+// An adopted run started after the last completed run, and at the decision if its Job has no
+// creation time.
+func TestStartOfAnAdoptedRun(t *testing.T) {
+	state := decided()
+	state.Last = ran("last", 5, true)
+	s := minutely(t)
+	s.Schedule = nil
+	for at, want := range map[time.Time]time.Time{minute(4): minute(5), minute(6): minute(6), {}: minute(8)} {
+		seen := schedule.Observed{JobsKnown: true, Jobs: []schedule.Job{{Tag: "r", Created: at}}}
+		require.Equal(t, want, schedule.Decide(s, state, seen, minute(8)).State.Running[0].Started)
+	}
+}
+
+// A run completes when its Job finished, but not before it started, and at the decision if
+// the Job has no such time or is gone. The exit code is that of the Job.
+func TestCompletion(t *testing.T) {
+	s := minutely(t)
+	s.Schedule = nil
+	state := decided()
+	state.Running = []schedule.Run{{Tag: "r", Status: schedule.Running, Started: minute(4)}}
+	complete := func(jobs ...schedule.Job) schedule.Run {
+		d := schedule.Decide(s, state, schedule.Observed{JobsKnown: true, Jobs: jobs}, minute(9))
+		require.Empty(t, d.State.Running)
+		require.Len(t, d.State.Completed, 1)
+		require.Equal(t, d.State.Completed[0], d.State.Last)
+		return d.State.Last
+	}
+	failed := schedule.Job{Tag: "r", Outcome: schedule.Failed, ExitCode: 7, Finished: minute(6)}
+	want := schedule.Run{Tag: "r", Status: schedule.Completed, Started: minute(4), Completed: minute(6), ExitCode: 7}
+	require.Equal(t, want, complete(failed))
+	failed.Finished, want.Completed = minute(3), minute(4)
+	require.Equal(t, want, complete(failed))
+	failed.Finished, want.Completed = time.Time{}, minute(9)
+	require.Equal(t, want, complete(failed))
+	want.ExitCode, want.Lost = 0, true
+	require.Equal(t, want, complete())
+}
+
+// Of several finished Jobs with a tag the oldest counts, then the first that finished, in
+// any order of the Jobs.
+func TestSameTagFinished(t *testing.T) {
+	s := minutely(t)
+	s.Schedule = nil
+	state := decided()
+	state.Running = []schedule.Run{{Tag: "r", Status: schedule.Running, Started: minute(1)}}
+	j := func(outcome schedule.Outcome, created, finished int, exit int32) schedule.Job {
+		return schedule.Job{Tag: "r", Outcome: outcome, Created: minute(created), Finished: minute(finished), ExitCode: exit}
+	}
+	ordered := []schedule.Job{
+		j(schedule.Failed, 1, 7, 9), j(schedule.Failed, 2, 5, 8), j(schedule.Failed, 2, 6, 3), j(schedule.Failed, 2, 6, 4), j(schedule.Succeeded, 2, 6, 0),
+	}
+	for len(ordered) > 0 {
+		first := ordered[0]
+		rapid.Check(t, func(t *rapid.T) {
+			jobs := rapid.Permutation(ordered).Draw(t, "jobs")
+			last := schedule.Decide(s, state, schedule.Observed{JobsKnown: true, Jobs: jobs}, minute(9)).State.Last
+			require.Equal(t, first.Finished, last.Completed)
+			require.Equal(t, first.ExitCode, last.ExitCode)
+			require.Equal(t, first.Outcome, last.Outcome())
+		})
+		ordered = ordered[1:]
+	}
+}
+
+// A list of Jobs counts as known if it is not older than the list that changed the state, or
+// has no revision.
+func TestRevisions(t *testing.T) {
+	s := minutely(t)
+	state := decided()
+	state.JobsRevision = 5
+	for revision, known := range map[int64]bool{4: false, 5: true, 6: true, 0: true, -1: true} {
+		d := schedule.Decide(s, state, schedule.Observed{JobsKnown: true, Revision: revision}, minute(1))
+		require.Equal(t, !known, d.JobsUnknown, revision)
+		require.EqualValues(t, 5, d.State.JobsRevision, "nothing changed")
+		d = schedule.Decide(s, state, schedule.Observed{Revision: revision}, minute(1))
+		require.True(t, d.JobsUnknown)
+	}
+	for revision, want := range map[int64]int64{6: 6, 5: 5, 0: 5} {
+		d := schedule.Decide(s, state, schedule.Observed{JobsKnown: true, Revision: revision, Jobs: []schedule.Job{{Tag: "r"}}}, minute(1))
+		require.Equal(t, want, d.State.JobsRevision, "a Job was adopted")
+	}
+}
+
+// The lists of a state are in order after each decision, and their order before makes no
+// difference.
+func TestStateOrder(t *testing.T) {
+	s := minutely(t)
+	s.Schedule, s.Concurrency = nil, schedule.Wait
+	state := decided()
+	state.Pending = []schedule.Run{{Tag: "a", OnDemand: true, Due: minute(1)}, {Tag: "b", OnDemand: true, Due: minute(1)}, {Tag: "c", OnDemand: true, Due: minute(2)}}
+	state.Running = []schedule.Run{{Tag: "e", Due: minute(1), Stopped: "cancelled"}, {Tag: "d", Due: minute(2), Stopped: "cancelled"}}
+	state.Completed = []schedule.Run{ran("h", 1, true), ran("f", 2, true), ran("g", 2, false)}
+	want := completed(state)
+	want.Jobs = append(want.Jobs, schedule.Job{Tag: "d"}, schedule.Job{Tag: "e"})
+	shuffled := state
+	shuffled.Pending, shuffled.Running, shuffled.Completed = slices.Clone(state.Pending), slices.Clone(state.Running), slices.Clone(state.Completed)
+	slices.Reverse(shuffled.Pending)
+	slices.Reverse(shuffled.Running)
+	slices.Reverse(shuffled.Completed)
+	for _, seen := range []schedule.Observed{{}, want} {
+		d := schedule.Decide(s, shuffled, seen, minute(3))
+		require.Equal(t, []string{"a", "b", "c"}, tagsOf(d.State.Pending))
+		require.Equal(t, []string{"e", "d"}, tagsOf(d.State.Running))
+		require.Equal(t, []string{"h", "f", "g"}, tagsOf(d.State.Completed))
+		require.Equal(t, d, schedule.Decide(s, state, seen, minute(3)))
+		refreshed := schedule.Refresh(shuffled, seen, minute(3))
+		require.Equal(t, []string{"e", "d"}, tagsOf(refreshed.State.Running))
+	}
+}
+
+// A run starts when its create is first decided, however often the create is repeated.
+func TestStartedAtTheFirstTry(t *testing.T) {
+	h := byHand(t, func(s *schedule.Spec) { s.Schedule = nil })
+	h.seen.Requests = []schedule.Request{{ID: "r", RequestedAt: minute(0)}}
+	h.at(1)
+	r := h.at(2).Start[0]
+	require.Equal(t, minute(1), r.Tried)
+	require.EqualValues(t, 2, r.Attempts)
+	h.seen.Jobs = []schedule.Job{{Tag: r.Tag, Created: minute(2)}}
+	d := h.at(3)
+	require.Equal(t, minute(1), d.State.Running[0].Started)
+	require.Zero(t, d.State.Running[0].Tried)
+	require.Zero(t, d.State.Tries)
+	require.Zero(t, d.State.RetryAt)
+}
+
+// A Job of a lost state is adopted as the run of its occurrence, also between two seconds.
+func TestAdoptsFractionsOfASecond(t *testing.T) {
+	s := minutely(t)
+	s.Schedule, s.SkipOutdated = schedule.ISO8601(parse(t, "R3/2026-01-01T00:00:00Z/PT0.25S"), nil), false
+	at := created.Add(time.Second)
+	seen := none
+	for _, r := range schedule.Decide(s, schedule.State{}, none, at).Start {
+		seen.Jobs = append(seen.Jobs, schedule.Job{Tag: r.Tag, Created: created.Add(time.Second)})
+	}
+	d := schedule.Decide(s, schedule.State{}, seen, at)
+	require.EqualValues(t, 3, d.State.Started)
+	for i, r := range d.State.Running {
+		require.False(t, r.OnDemand)
+		require.Equal(t, created.Add(time.Duration(i)*250*time.Millisecond), r.Due)
+	}
+}

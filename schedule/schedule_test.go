@@ -1,0 +1,98 @@
+package schedule_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/scaledjob/scaledjob/schedule"
+	"github.com/scaledjob/scaledjob/schedule/interval"
+)
+
+// The text of a schedule has its zone, other than UTC.
+func TestISO8601(t *testing.T) {
+	i := parse(t, "R/T02:00:00/P1D")
+	require.Nil(t, schedule.ISO8601(interval.Interval{}, nil))
+	for text, zones := range map[string][]*time.Location{
+		"R/T02:00:00/P1D":               {nil, time.UTC, location(t, "UTC")},
+		"R/T02:00:00/P1D Europe/Berlin": {location(t, "Europe/Berlin")},
+	} {
+		for _, zone := range zones {
+			require.Equal(t, text, schedule.ISO8601(i, zone).String())
+		}
+	}
+	next, ok := schedule.ISO8601(i, location(t, "Europe/Berlin")).From(created).Next(created)
+	require.True(t, ok)
+	require.Equal(t, created.Add(time.Hour), next)
+}
+
+// A schedule has occurrences from the zero time on, too.
+func TestFromTheZeroTime(t *testing.T) {
+	next, ok := schedule.ISO8601(parse(t, "R//PT1H"), nil).From(time.Time{}).Next(time.Time{})
+	require.True(t, ok)
+	require.Equal(t, time.Time{}.Add(1), next)
+}
+
+// The next time of a function is an occurrence if it is later than the time asked for, and
+// not after the year 9999. Occurrences before the start are left out.
+func TestNextOfAFunction(t *testing.T) {
+	end := time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)
+	for next, want := range map[time.Time]bool{
+		minute(5): false, minute(5).Add(1): true, minute(4): false, {}: false, end: false, end.Add(-1): true, end.Add(-1).In(time.FixedZone("", 3600)): true,
+	} {
+		o := schedule.FromNext("text", func(time.Time) time.Time { return next }).From(minute(1))
+		got, ok := o.Next(minute(5))
+		require.Equal(t, want, ok, next)
+		if want {
+			require.Equal(t, next.UTC(), got)
+		}
+	}
+	var asked []time.Time
+	o := schedule.FromNext("text", func(after time.Time) time.Time { asked = append(asked, after); return time.Time{} }).From(minute(5))
+	o.Next(minute(4))
+	o.Next(minute(5))
+	require.Equal(t, []time.Time{minute(5).Add(-1), minute(5)}, asked)
+}
+
+// Spans without an end reach to the year 9999, also backward through long windows.
+func TestFunctionWithoutAnEnd(t *testing.T) {
+	for _, text := range []string{"R3/2026-01-01T00:00:00Z/PT7S", "R5/2026-01-01T00:00:00Z/P1000Y", "R/2026-01-01T00:00:00Z/P150Y"} {
+		want := schedule.ISO8601(parse(t, text), nil).From(created)
+		got := schedule.FromNext(text, func(after time.Time) time.Time {
+			next, _ := want.Next(after)
+			return next
+		}).From(created)
+		for _, in := range []interval.Span{{}, {After: created}, {After: created.AddDate(700, 0, 0)}, {Until: time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)}} {
+			require.Equal(t, want.Count(in), got.Count(in), text)
+			var a, b []time.Time
+			for t := range want.Backward(in) {
+				a = append(a, t)
+			}
+			for t := range got.Backward(in) {
+				b = append(b, t)
+			}
+			require.Equal(t, a, b, text)
+		}
+	}
+}
+
+// Many occurrences in a short time, between long times without, are all found.
+func TestBurst(t *testing.T) {
+	from, to := created.AddDate(3, 0, 0), created.AddDate(3, 0, 0).Add(2*time.Second)
+	burst := schedule.FromNext("a burst", func(after time.Time) time.Time {
+		if after.Before(from) {
+			return from
+		}
+		if after = after.Truncate(time.Millisecond).Add(time.Millisecond); after.After(to) {
+			return time.Time{}
+		}
+		return after
+	}).From(created)
+	want := to
+	for at := range burst.Backward(interval.Span{Until: created.AddDate(9, 0, 0)}) {
+		require.Equal(t, want, at)
+		want = want.Add(-time.Millisecond)
+	}
+	require.Equal(t, from.Add(-time.Millisecond), want)
+}
