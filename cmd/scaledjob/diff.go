@@ -195,9 +195,9 @@ const few = 12
 
 func (c *comparison) print(out io.Writer, all bool) error {
 	if len(c.Differences) == 0 {
-		fmt.Fprintf(out, "%s: %s and %s create the same number of Jobs in all of %d cases.\n", c.Name, c.From, c.To, c.Cases)
+		fmt.Fprintf(out, "%s: %s and %s create the same number of Jobs in all of %d cases.\n", titled(c.Name), c.From, c.To, c.Cases)
 	} else {
-		fmt.Fprintf(out, "%s: %s and %s create different numbers of Jobs in %d of %d cases.\n\n", c.Name, c.From, c.To, len(c.Differences), c.Cases)
+		fmt.Fprintf(out, "%s: %s and %s create different numbers of Jobs in %d of %d cases.\n\n", titled(c.Name), c.From, c.To, len(c.Differences), c.Cases)
 		if err := c.table(out, all); err != nil {
 			return err
 		}

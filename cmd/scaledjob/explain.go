@@ -202,7 +202,7 @@ func (p *poll) print(out io.Writer, format string, again bool) error {
 	if again {
 		fmt.Fprintln(out)
 	}
-	fmt.Fprintf(out, "%s: one poll of %s\n", p.Name, p.Release)
+	fmt.Fprintf(out, "%s: one poll of %s\n", titled(p.Name), p.Release)
 	if err := p.Rollout.print(out, "rollout"); err != nil {
 		return err
 	}

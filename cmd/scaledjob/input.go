@@ -35,9 +35,12 @@ type manifest struct {
 
 func (m *manifest) name() string { return m.spec.Name }
 
+// titled returns a name for people.
+func titled(name string) string { return cmp.Or(name, "a ScaledJob without a name") }
+
 // where puts file and name before a problem.
 func (m *manifest) where(err error) error {
-	return each(err, func(err error) error { return fmt.Errorf("%s: %s: %w", m.file, m.name(), err) })
+	return each(err, func(err error) error { return fmt.Errorf("%s: %s: %w", m.file, titled(m.name()), err) })
 }
 
 // manifestFlags choose manifests.
