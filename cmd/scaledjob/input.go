@@ -147,6 +147,7 @@ func fileError(name string, err error) error {
 	if !errors.As(err, &path) {
 		return err
 	}
+	name = cmp.Or(name, `""`)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s: no such file or directory", name)
 	}

@@ -188,7 +188,7 @@ var parserWords = []struct {
 	{regexp.MustCompile(`cannot unmarshal (\w+)[^\n]* into Go (?:value|struct field) ?(?:\w+\.)?(?:of type )?(?:struct \{[^}]*\}|\S*)(?: of type \S+)?`), "found a value of type $1"},
 	{regexp.MustCompile(`couldn't get version/kind; json parse error: | is registered for version "[^"]*" in scheme "[^"]*"`), ""},
 	{regexp.MustCompile(`(^|\s)(?:json|yaml): (?:unmarshal errors:\n\s+)?`), "$1"},
-	{regexp.MustCompile(`strconv\.Parse\w+: parsing `), ""},
+	{regexp.MustCompile(`strconv\.\w+: parsing `), ""},
 	{regexp.MustCompile(`cannot decode !!(\w+) .* as a !!(\w+)`), "found a value of type $1; use one of type $2"},
 }
 
@@ -206,7 +206,11 @@ func problemsOf(err error) []error {
 		return nil
 	}
 	if usage, ok := err.(usageError); ok {
-		err = usage.error
+		all := problemsOf(usage.error)
+		for i := range all {
+			all[i] = usageError{all[i]}
+		}
+		return all
 	}
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok || strings.Count(err.Error(), "\n") == 0 {

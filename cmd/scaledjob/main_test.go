@@ -154,7 +154,7 @@ func TestWrong(t *testing.T) {
 		"explain testdata/deployment.yaml --queue 1":                                          "no ScaledJob: found only a Deployment",
 		"explain testdata/scaledobject.yaml --queue 1":                                        "scales a Deployment and creates no Jobs",
 		"explain testdata/broken.yaml --queue 1":                                              "testdata/broken.yaml:4: not YAML: did not find expected ',' or '}'\n",
-		"explain testdata/accurate.yaml":                                                      "no queue length; use --queue 12",
+		"explain testdata/accurate.yaml":                                                      "no queue length; use --queue 12\nSee 'scaledjob explain --help'.\n",
 		"explain testdata/accurate.yaml --queue many":                                         `--queue "many": use a number of 0 or more, or unread`,
 		"explain testdata/accurate.yaml --queue -1":                                           `--queue "-1": use a number of 0 or more`,
 		"explain testdata/accurate.yaml --queue 1,2":                                          `use one number for each of redis`,
