@@ -38,19 +38,25 @@ func decode(s source, into any, check func() error, help string) error {
 	case err != nil && !errors.Is(err, io.EOF):
 		return s.notYAML(0, fmt.Errorf("not YAML: %w", err))
 	}
-	data, err := k8syaml.YAMLToJSON(s.data)
+	err := strictly(s.data, into)
+	d := decoder{decoded: err == nil}
 	if err != nil {
-		return fmt.Errorf("%s: %w", s.name, err)
-	}
-	d := decoder{}
-	d.value(root, reflect.TypeOf(into), "")
-	if len(d.problems) > 0 { // the rest is checked without the wrong values
-		if data, err = jsonOf(root); err != nil {
+		if _, err := k8syaml.YAMLToJSON(s.data); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
-	if err := json.Unmarshal(data, into); err != nil {
-		return fmt.Errorf("%s: %w", s.name, plain(err))
+	d.value(root, reflect.TypeOf(into), "")
+	if err != nil {
+		if len(d.problems) == 0 {
+			return fmt.Errorf("%s: %w", s.name, plain(err))
+		}
+		data, err := jsonOf(root) // without the wrong values
+		if err == nil {
+			err = json.Unmarshal(data, into)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.name, plain(err))
+		}
 	}
 	d.check(root, check())
 	slices.SortStableFunc(d.problems, func(a, b located) int { return cmp.Compare(a.line, b.line) })
@@ -61,6 +67,18 @@ func decode(s source, into any, check func() error, help string) error {
 	return errors.Join(all...)
 }
 
+// strictly decodes YAML without unknown and repeated fields, whatever their case. The error
+// is the first.
+func strictly(data []byte, into any) error {
+	data, err := k8syaml.YAMLToJSONStrict(data)
+	if err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	return d.Decode(into)
+}
+
 // located is a problem at a line.
 type located struct {
 	path string
@@ -69,7 +87,10 @@ type located struct {
 }
 
 // A decoder collects the problems of a document.
-type decoder struct{ problems []located }
+type decoder struct {
+	decoded  bool // each value fits its type
+	problems []located
+}
 
 func (d *decoder) add(path string, line int, err error) {
 	d.problems = append(d.problems, located{path, line, err})
@@ -87,6 +108,7 @@ func (d *decoder) value(n *yaml.Node, t reflect.Type, path string) {
 	v := reflect.New(t)
 	opaque := reflects[json.Unmarshaler](v) || reflects[encoding.TextUnmarshaler](v)
 	switch {
+	case n.Tag == "!!null" && n.Column == 0: // emptied, and used again by an alias
 	case n.Tag == "!!null":
 		d.add(path, n.Line, fmt.Errorf("%s: found nothing; use a value, or leave the field out", path))
 	case t.Kind() == reflect.Struct && n.Kind == yaml.MappingNode && !opaque:
@@ -95,6 +117,7 @@ func (d *decoder) value(n *yaml.Node, t reflect.Type, path string) {
 		for i, c := range n.Content {
 			d.value(c, t.Elem(), fmt.Sprintf("%s[%d]", path, i))
 		}
+	case d.decoded:
 	default:
 		if err := leaf(n, t); err != nil {
 			d.add(path, n.Line, fmt.Errorf("%s: %w", cmp.Or(path, "the document"), err))

@@ -162,7 +162,11 @@ func (r *report) Workload() string {
 	}
 	parts = append(parts, fmt.Sprintf("startup %s", brief(s.Jobs.Startup)))
 	parts = append(parts, faults(s)...)
-	parts = append(parts, "rules of "+r.Policies[0].Release.String(), fmt.Sprintf("%d seeds from %d", max(1, r.Seeds), s.Seed))
+	seeds := fmt.Sprintf("%d seeds from %d", r.Seeds, s.Seed)
+	if r.Seeds < 2 {
+		seeds = fmt.Sprintf("seed %d", s.Seed)
+	}
+	parts = append(parts, "rules of "+r.Policies[0].Release.String(), seeds)
 	return strings.Join(parts, "; ") + "."
 }
 

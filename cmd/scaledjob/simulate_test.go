@@ -143,7 +143,11 @@ func TestScenarioErrors(t *testing.T) {
 		},
 		"duration: 1h\nduration: 2h\nDuration: 3h\nqueues: [{arrivals: 'poisson:1/s'}]\njobs: 3\n": {"2: duration: found twice; use it once", `3: unknown field "Duration"; use duration`, "5: jobs: found 3; use a map"},
 		"queues: [{arrivals: 'poisson:1/s'}]\nduration: 1h\n---\nname: a\n":                        {"3: found a second document; use one"},
-		"[]": {"1: the document: found a list; use a map"},
+		"duration: 1h\nqueues:\n- arrivals: poisson:1/s\n  service: &s 5x\n- name: b\n  service: *s\n  target: -1\n": {
+			`4: queues[0].service: "5x" is no duration`, "7: queues[1].target: found -1; use",
+		},
+		"name: a\nDuration: -1h\nqueues: [{}]\n": {`2: unknown field "Duration"; use duration`},
+		"[]":                                     {"1: the document: found a list; use a map"},
 		"duration: 1h\nqueues: [{arrivals: 'poisson:1/s'}]\npolicy:\n  release: \"2.21\"\n  stuckAfter: 1m\n  minAsFloor: true\n  subtractPending: true\n  placement: {}\n": {
 			"5: policy.stuckAfter: found 1m; use nothing under KEDA 2.21.0, or release: spec", "6: policy.minAsFloor", "7: policy.subtractPending", "8: policy.placement: found a placement",
 		},
@@ -304,7 +308,7 @@ func opened(t *testing.T, allocator context.Context, url string, width int64, sc
 func TestReportHasTheFaults(t *testing.T) {
 	page := string(simulated(t, "--fault metric:1m-2m --fault rejects:3m-4m --list-age 10s --metric-age 15s --seeds 1", "r.html"))
 	require.Contains(t, page, "redis: poisson:0.3/s, exp:45s each; for 20m; startup 20s; metric redis 15s old; metric redis unreadable from 1m to 2m; "+
-		"list of Jobs of the cluster 10s old; cluster rejects from 3m to 4m; rules of KEDA 2.21.0; 1 seeds from 1.")
+		"list of Jobs of the cluster 10s old; cluster rejects from 3m to 4m; rules of KEDA 2.21.0; seed 1.")
 	s := simulation.Scenario{Clusters: []simulation.Cluster{{Name: "east", Outages: []simulation.Outage{{Until: simulation.Duration(time.Minute)}}}}}
 	s.Jobs.FailureProbability = 0.015
 	require.Equal(t, []string{"cluster east down from 0s to 1m", "pods fail at 1.5 % of the items"}, faults(&s))

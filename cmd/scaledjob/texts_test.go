@@ -42,6 +42,7 @@ func TestTexts(t *testing.T) {
 		"simulate --scenario -":                {"duration: 1h\nqueus: []\n", "json:", "scaledjob: standard input:2: unknown field \"queus\"; use queues\n"},
 		"simulate  --scenario -":               {"a: 1\n", "json:", "scaledjob: standard input:1: unknown field \"a\"\nscaledjob: standard input:1: queues: found nothing; use at least one queue\n"},
 		"test -":                               {"manifests: [a.yaml]\ntests:\n- naem: x\n  queue: 1\n  expect: {create: 1}\n", "json:", "scaledjob: standard input:3: unknown field \"naem\"; use name\n"},
+		"test  -":                              {"manifests: [a.yaml]\ntests:\n- name: x\n  queue: 1\n  expect: {creat: 1}\n", "json:", "scaledjob: standard input:5: unknown field \"creat\"; use create\n"},
 		"help lnt":                             {"", "Unknown help topic", "scaledjob: unknown command \"lnt\"; use lint\nSee 'scaledjob help --help'.\n"},
 		"explain" + orders + "--running 1.5":   {"", "strconv.ParseInt", "scaledjob: --running \"1.5\": use a whole number of 0 or more\nSee 'scaledjob explain --help'.\n"},
 		"explain" + orders + "--running -1":    {"", "--running -1: want 0 or more", "scaledjob: --running \"-1\": use a whole number of 0 or more\nSee 'scaledjob explain --help'.\n"},

@@ -116,7 +116,7 @@ func (c *chart) legend(names []string) {
 		if most := max(3, int((each-dot)/perLetter)); len(shown) > most {
 			shown = append(shown[:most-1], '…')
 		}
-		fmt.Fprintf(&c.b, `<g><title>%s</title><circle class="p%d dot" cx="%s" cy="40" r="5"/>`, html.EscapeString(name), i%Colours, place(x+5))
+		fmt.Fprintf(&c.b, `<g><title>%s</title><circle class="%s dot" cx="%s" cy="40" r="5"/>`, html.EscapeString(name), colour(i), place(x+5))
 		c.text(x+15, 45, "", string(shown))
 		c.b.WriteString("</g>")
 		x += min(each, dot+perLetter*float64(len(shown)))

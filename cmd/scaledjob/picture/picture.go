@@ -62,7 +62,17 @@ func policyStyle() string {
 	for i := range Colours {
 		fmt.Fprintf(&b, ".chart .p%d { stroke: var(--p%d); } .chart .p%d.dot { fill: var(--p%d); }\n", i, i, i, i)
 	}
-	return b.String()
+	return b.String() + ".chart .again.line { stroke-dasharray: 2 2; } .chart .again.dot { fill: var(--paper); }\n"
+}
+
+// colour returns the class of a policy's lines and dots. Further policies have the same
+// colours again, with dotted lines and empty dots.
+func colour(policy int) string {
+	class := fmt.Sprintf("p%d", policy%Colours)
+	if policy >= Colours {
+		class += " again"
+	}
+	return class
 }
 
 // A unit divides a time axis.
@@ -145,7 +155,7 @@ func overTime(title string, results []simulation.Result, most int64, measured []
 		for k := range ticks {
 			xs[k], ys[k] = ticks[k].Seconds/u.seconds, value(&ticks[k])
 		}
-		c.step(fmt.Sprintf("p%d", i%Colours), 1.5+min(1.5*float64(len(lines)-1-i), 6), xs, ys)
+		c.step(colour(i), 1.5+min(1.5*float64(len(lines)-1-i), 6), xs, ys)
 	}
 	if len(xs) > 0 {
 		c.step("measured", 2, xs, ys)
@@ -193,10 +203,10 @@ func Waits(results []simulation.Result) string {
 		w := results[i].Summary.Wait
 		at := place(top + (float64(i)+0.5)*float64(height-top-bottom)/float64(len(results)))
 		fmt.Fprintf(&c.b, `<g><title>%s</title>`, html.EscapeString(fmt.Sprintf("%s: 50 %% %gs, 95 %% %gs, 99 %% %gs, all %gs", results[i].Summary.Policy, w.P50, w.P95, w.P99, w.Max)))
-		fmt.Fprintf(&c.b, `<path class="p%d line" stroke-width="2" d="M%d %sH%s"/>`, i%Colours, left, at, place(c.x.at(w.Max)))
-		fmt.Fprintf(&c.b, `<path class="p%d line" stroke-width="6" d="M%d %sH%s"/>`, i%Colours, left, at, place(c.x.at(w.P50)))
+		fmt.Fprintf(&c.b, `<path class="%s line" stroke-width="2" d="M%d %sH%s"/>`, colour(i), left, at, place(c.x.at(w.Max)))
+		fmt.Fprintf(&c.b, `<path class="%s line" stroke-width="6" d="M%d %sH%s"/>`, colour(i), left, at, place(c.x.at(w.P50)))
 		for _, q := range []float64{w.P95, w.P99} {
-			fmt.Fprintf(&c.b, `<circle class="p%d dot" cx="%s" cy="%s" r="6"/>`, i%Colours, place(c.x.at(q)), at)
+			fmt.Fprintf(&c.b, `<circle class="%s dot" cx="%s" cy="%s" r="6"/>`, colour(i), place(c.x.at(q)), at)
 		}
 		c.b.WriteString("</g>")
 	}

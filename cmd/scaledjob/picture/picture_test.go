@@ -58,6 +58,22 @@ func TestCharts(t *testing.T) {
 	require.Contains(t, sheet, "maximum 15|")
 }
 
+// Each of many policies looks different.
+func TestManyPolicies(t *testing.T) {
+	var results []simulation.Result
+	for i := range 2 * Colours {
+		results = append(results, result(fmt.Sprint("policy ", i), 1, 2))
+	}
+	for _, chart := range []string{Items(results), Waits(results)} {
+		for i := range results {
+			require.Contains(t, chart, `class="`+colour(i)+` line"`)
+			require.Contains(t, chart, `class="`+colour(i)+` dot"`)
+		}
+	}
+	require.Equal(t, "p0 again", colour(Colours))
+	require.Contains(t, Style, ".again.line { stroke-dasharray: 2 2; }")
+}
+
 func TestUnits(t *testing.T) {
 	for unit, seconds := range map[string]float64{"seconds": 100, "minutes": 4000, "hours": 40_000, "days": 400_000} {
 		r := result("a", 1, 2)
