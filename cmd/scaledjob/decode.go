@@ -44,6 +44,7 @@ func decode(s source, into any, check func() error, help string) error {
 		if _, err := k8syaml.YAMLToJSON(s.data); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
+		spellNulls(root)
 	}
 	d.value(root, reflect.TypeOf(into), "")
 	if err != nil {
@@ -246,6 +247,16 @@ func wanted(n *yaml.Node, t reflect.Type) string {
 func reflects[T any](v reflect.Value) bool {
 	_, ok := v.Interface().(T)
 	return ok
+}
+
+// spellNulls writes out the values that are left empty, which the encoder takes for texts.
+func spellNulls(n *yaml.Node) {
+	if n.Tag == "!!null" {
+		n.Value = "null"
+	}
+	for _, c := range n.Content {
+		spellNulls(c)
+	}
 }
 
 // jsonOf returns a node as JSON.

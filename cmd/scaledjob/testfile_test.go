@@ -101,7 +101,7 @@ tests:
 			}
 			err := check(text)
 			require.Error(t, err, "the command accepts %s", to)
-			require.Contains(t, err.Error(), "x.test.yaml", to)
+			require.Regexp(t, `^x\.test\.yaml(:[1-9]|: tests\[\d\] "(one|two)")`, err.Error(), to)
 			require.NotRegexp(t, goWords, plainText(err.Error()), to)
 			require.NotContains(t, err.Error(), "--", "a flag, for %s", to)
 		}
