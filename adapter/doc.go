@@ -88,7 +88,7 @@
 //	gates of pruning                                              TestPruningGates, TestUnansweredPrune
 //	a running plan stops                                          TestOutdated, TestPausedProcess
 //	counts are those of a recount                                 TestRecount
-//	a wrong UID or namespace is not an empty set                  TestMistaken
+//	a wrong UID or namespace is not an empty set                  TestMistaken, TestNamesakeOfAnotherGroup
 //	pending and stuck                                             TestPhase, TestPendingSince
 //	a drained Job that changes is kept                            TestDrainIsConditional
 //	owners that are edited, recreated or deleted                  TestHandler

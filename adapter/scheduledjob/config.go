@@ -54,7 +54,8 @@ type Inputs struct {
 	// PodTemplate is the PodTemplate that templateRef names; nil if unknown. It is checked
 	// like a template in the ScheduledJob.
 	PodTemplate *corev1.PodTemplate
-	// Cron reads a cron expression for a zone. If Cron is nil, an expression is an error.
+	// Cron reads a cron expression for a zone, which is never nil. If Cron is nil, an
+	// expression is an error.
 	Cron func(expression string, zone *time.Location) (schedule.Schedule, error)
 }
 
@@ -207,6 +208,7 @@ func (r *reader) cron(path, text string, zone *time.Location) schedule.Schedule 
 	s, err := r.inputs.Cron(text, zone)
 	if err != nil {
 		r.problems.Add(field.Error{Path: path, Found: fmt.Sprintf("%q: %v", text, err), Fix: `five fields (minute, hour, day of month, month, day of week), such as "0 6 * * *"`})
+		return nil
 	}
 	return s
 }
@@ -250,7 +252,7 @@ func (r *reader) zone(path, name string) *time.Location {
 	zone, err := time.LoadLocation(name)
 	if err != nil || zone == time.Local {
 		r.problems.Check(false, path, name, `the name of a time zone, such as "Europe/Berlin"`)
-		return nil
+		return time.UTC
 	}
 	return zone
 }

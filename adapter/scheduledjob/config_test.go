@@ -370,6 +370,11 @@ func written(t require.TestingT, v any) string {
 // A schedule without a time after the creation is valid, and a warning says that no run will
 // be due.
 func TestNeverDue(t *testing.T) {
+	daily := func(text string, zone *time.Location) (schedule.Schedule, error) {
+		return schedule.FromNext(text, func(after time.Time) time.Time { return after.In(zone).AddDate(0, 0, 1) }), nil
+	}
+	_, err := read(t, minimal+"  schedule: {cron: 0 6 * * *, timeZone: Atlantis}\n").Config(scheduledjob.Inputs{Cron: daily})
+	require.EqualError(t, err, `spec.schedule.timeZone: found "Atlantis"; use the name of a time zone, such as "Europe/Berlin"`)
 	never := func(string, *time.Location) (schedule.Schedule, error) {
 		return schedule.FromNext("0 0 31 2 *", func(time.Time) time.Time { return time.Time{} }), nil
 	}

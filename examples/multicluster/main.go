@@ -30,6 +30,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
 	"github.com/scaledjob/scaledjob/examples/internal/cluster"
@@ -159,18 +160,14 @@ func (o *options) Run(ctx context.Context, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	client, dynamic, err := cluster.Clients(config)
+	via, err := o.connect(config, log)
 	if err != nil {
 		return err
 	}
-	if err := cluster.Served(ctx, client.Discovery(), o.resources()...); err != nil {
+	if err := cluster.Served(ctx, via.client.Discovery(), o.resources()...); err != nil {
 		return err
 	}
-	lease, err := o.Lease(config, log)
-	if err != nil {
-		return err
-	}
-	c, err := newController(ctx, o, clients{client, dynamic, lease}, log)
+	c, err := newController(ctx, o, via, log)
 	if err != nil {
 		return err
 	}
@@ -185,4 +182,12 @@ func (o *options) Run(ctx context.Context, log *slog.Logger) error {
 		return nil
 	}
 	return c.run(ctx)
+}
+
+func (o *options) connect(config *rest.Config, log *slog.Logger) (c clients, err error) {
+	if c.lease, err = o.Lease(config, log); err != nil {
+		return c, err
+	}
+	c.client, c.dynamic, err = cluster.Clients(config, c.lease.MayAct)
+	return c, err
 }

@@ -11,17 +11,20 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/rest"
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/member"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/examples/internal/apiserver"
 	"github.com/scaledjob/scaledjob/examples/internal/process"
 	"github.com/scaledjob/scaledjob/examples/multicluster/api"
 	"github.com/scaledjob/scaledjob/examples/multicluster/registry"
@@ -100,6 +103,27 @@ func TestNoCluster(t *testing.T) {
 		require.Equal(t, 1, status)
 		require.Contains(t, said, "connection refused")
 	}
+}
+
+// A process without the lease changes nothing on the hub: after it was stopped, it would
+// replace a Checkpoint of the process that leads.
+func TestChangesNeedTheLease(t *testing.T) {
+	server := &apiserver.Server{}
+	file := server.Start(t, nil)
+	for elect, want := range map[bool]error{true: adapter.ErrNotSent, false: nil} {
+		o := &options{Options: process.Options{Kubeconfig: file, LeaderElect: elect, LeaseDuration: 15 * time.Second}}
+		log := slog.New(slog.DiscardHandler)
+		config, err := o.Connect(t.Context(), log)
+		require.NoError(t, err)
+		c, err := o.connect(config, log)
+		require.NoError(t, err)
+		_, err = c.client.CoreV1().ConfigMaps("n").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{})
+		require.ErrorIs(t, err, want)
+		_, err = c.dynamic.Resource(api.Jobs).Namespace("n").Patch(t.Context(), "none", types.JSONPatchType, []byte("[]"), metav1.PatchOptions{}, "status")
+		require.Equal(t, want == nil, apierrors.IsNotFound(err), err)
+	}
+	require.Len(t, server.Requests("POST", "configmaps"), 1)
+	require.Len(t, server.Requests("PATCH", ""), 1)
 }
 
 // A status is no news, and neither is a finalizer of ours.

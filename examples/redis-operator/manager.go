@@ -35,11 +35,10 @@ import (
 // maxInFlight is the greatest number of creates in flight, of all ScaledJobs together.
 const maxInFlight = 64
 
-// The lease and its events are in the operator's own namespace.
+// The lease is in the operator's own namespace.
 //
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=redis-operator,resources=leases,verbs=create
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=redis-operator,resources=leases,resourceNames=redis-operator,verbs=get;update
-// +kubebuilder:rbac:groups="",namespace=redis-operator,resources=events,verbs=create
 
 // Run returns nil when the context has ended and all work is done.
 func (o *options) Run(ctx context.Context, log *slog.Logger) error {
@@ -48,26 +47,38 @@ func (o *options) Run(ctx context.Context, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	manager, err := o.manager(config, log)
+	lease, err := o.Lease(config, log)
+	if err != nil {
+		return err
+	}
+	manager, err := o.manager(config, lease, log)
 	if err != nil {
 		return err
 	}
 	if err := served(manager.GetRESTMapper()); err != nil {
 		return err
 	}
-	if err := o.add(manager); err != nil {
+	if err := o.add(manager, lease); err != nil {
 		return err
 	}
 	return manager.Start(ctx)
 }
 
+// connect returns clients that create nothing after the lease has ended: a process that was
+// stopped does not go on with what it was about to send.
+func connect(config *rest.Config, lease process.Lease) (client.Clients, error) {
+	limit := client.NewLimit(maxInFlight)
+	limit.MayAct = lease.MayAct
+	return client.Connect(config, 0, limit)
+}
+
 // add adds the reconciler and the checks to a manager.
-func (o *options) add(manager ctrl.Manager) error {
-	clients, err := client.Connect(manager.GetConfig(), 0, client.NewLimit(maxInFlight))
+func (o *options) add(manager ctrl.Manager, lease process.Lease) error {
+	clients, err := connect(manager.GetConfig(), lease)
 	if err != nil {
 		return err
 	}
-	jobs, err := controller.NewJobs(clients.Watches, adapter.Options{Namespace: o.Namespace})
+	jobs, err := controller.NewJobs(clients.Watches, adapter.Options{Namespace: o.Namespace, MayAct: lease.MayAct})
 	if err != nil {
 		return err
 	}
@@ -91,16 +102,17 @@ func (o *options) add(manager ctrl.Manager) error {
 	)
 }
 
-func (o *options) manager(config *rest.Config, log *slog.Logger) (ctrl.Manager, error) {
-	lease, err := o.Lease(config, log)
-	if err != nil {
-		return nil, err
-	}
+func (o *options) manager(config *rest.Config, lease process.Lease, log *slog.Logger) (ctrl.Manager, error) {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(errors.Join(clientgo.AddToScheme(scheme), v1.AddToScheme(scheme)))
 	options := o.managed(lease)
 	options.Scheme, options.Logger = scheme, logr.FromSlogHandler(log.Handler())
-	options.LeaderElectionConfig = client.Separate(config, lease.Timeout()) // a burst of creates does not delay it
+	if o.LeaderElect {
+		var err error
+		if options.LeaderElectionResourceLockInterface, err = lease.Lock(); err != nil {
+			return nil, err
+		}
+	}
 	return ctrl.NewManager(config, options)
 }
 

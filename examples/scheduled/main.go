@@ -18,7 +18,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
-	"github.com/scaledjob/scaledjob/adapter/client"
 	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
 	"github.com/scaledjob/scaledjob/examples/internal/cluster"
 	"github.com/scaledjob/scaledjob/examples/internal/process"
@@ -88,18 +87,10 @@ func (o *options) Run(ctx context.Context, log *slog.Logger) error {
 	return c.run(ctx)
 }
 
-// maxInFlight is the greatest number of requests in flight, without watches and the lease.
-const maxInFlight = 64
-
-// connect returns clients that change nothing after the lease has ended: a process that was
-// stopped between two requests would otherwise create the Job of a run that has been
-// dropped since.
 func (o *options) connect(config *rest.Config, log *slog.Logger) (c clients, err error) {
 	if c.lease, err = o.Lease(config, log); err != nil {
 		return c, err
 	}
-	limit := client.NewLimit(maxInFlight)
-	limit.MayAct = c.lease.MayAct
-	c.client, c.dynamic, err = cluster.Clients(client.Limited(config, 0, limit))
+	c.client, c.dynamic, err = cluster.Clients(config, c.lease.MayAct)
 	return c, err
 }

@@ -117,7 +117,8 @@ func TestProcess(t *testing.T) {
 	require.Contains(t, log.String(), "msg=acting")
 }
 
-// A process without the lease reads, and changes nothing.
+// A process without the lease reads, and changes nothing: after it was stopped between two
+// requests, it could create the Job of a run that has been dropped since.
 func TestChangesNeedTheLease(t *testing.T) {
 	api := &apiserver.Server{Custom: resources}
 	file := api.Start(t, nil)

@@ -10,6 +10,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/scaledjob/scaledjob/adapter/client"
 )
 
 // An Access is how a program gets to a cluster.
@@ -48,12 +50,21 @@ and in another terminal
     go run %s -install`, example)
 }
 
-// Clients returns a client of Kubernetes' own resources, and a client of custom resources.
-func Clients(config *rest.Config) (kubernetes.Interface, dynamic.Interface, error) {
-	client, err := kubernetes.NewForConfig(config)
+// maxInFlight is the greatest number of requests in flight, without watches.
+const maxInFlight = 64
+
+// Clients returns a client of Kubernetes' own resources, and a client of custom resources,
+// with a timeout for each request. They change nothing while mayAct reports false, such as
+// after the lease has ended: a process that was stopped would go on where it was. A nil
+// mayAct means always.
+func Clients(config *rest.Config, mayAct func() bool) (kubernetes.Interface, dynamic.Interface, error) {
+	limit := client.NewLimit(maxInFlight)
+	limit.MayAct = mayAct
+	config = client.Limited(config, 0, limit)
+	own, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, nil, err
 	}
 	custom, err := dynamic.NewForConfig(config)
-	return client, custom, err
+	return own, custom, err
 }

@@ -110,6 +110,10 @@ func (l Lease) Keep(ctx context.Context, act func(context.Context) error) error 
 // a Client.
 func (l Lease) MayAct() bool { return l.Client == nil || l.Term.Valid() }
 
+// Lock returns the lock of the lease, for a program with an elector of its own. It notes
+// renewals in Term.
+func (l Lease) Lock() (resourcelock.Interface, error) { return l.lock() }
+
 func (l Lease) lock() (*lock, error) {
 	host, err := os.Hostname()
 	if err != nil {

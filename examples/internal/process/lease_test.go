@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	coordination "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"github.com/scaledjob/scaledjob/examples/internal/process"
 )
@@ -261,5 +262,24 @@ func TestLeadFails(t *testing.T) {
 		next.stop()
 		next.end <- nil
 		require.NoError(t, <-next.led)
+	})
+}
+
+// The lock notes renewals of this process in the term, for a program with an elector of its
+// own.
+func TestLock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := lease(fake.NewClientset())
+		l.Term = &process.Term{}
+		lock, err := l.Lock()
+		require.NoError(t, err)
+		held := resourcelock.LeaderElectionRecord{HolderIdentity: lock.Identity(), LeaseDurationSeconds: 15}
+		require.False(t, l.MayAct())
+		require.NoError(t, lock.Create(t.Context(), held))
+		require.True(t, l.MayAct())
+		time.Sleep(duration * 2 / 3)
+		require.False(t, l.MayAct())
+		require.NoError(t, lock.Update(t.Context(), held))
+		require.True(t, l.MayAct())
 	})
 }
