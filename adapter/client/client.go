@@ -21,7 +21,8 @@
 //
 // client-go repeats a request up to ten times if the answer has the header Retry-After.
 // Each repetition waits for the limit again. A change with an answer of 500 or more may
-// still take effect, and must not be repeated: the header is removed from such answers.
+// still take effect, and must not be repeated: the header is removed from such answers. No
+// client waits for longer than 30 s, whatever the header is.
 package client
 
 import (
@@ -85,6 +86,7 @@ func Separate(config *rest.Config, timeout time.Duration) *rest.Config {
 func unlimited(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.QPS, config.RateLimiter, config.Timeout = -1, nil, 0
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return shortPause{next} })
 	return config
 }
 

@@ -1,14 +1,17 @@
 package client_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -45,6 +48,37 @@ var job = &batchv1.Job{TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "
 func create(ctx context.Context, c kubernetes.Interface) error {
 	_, err := c.BatchV1().Jobs("n").Create(ctx, job, metav1.CreateOptions{})
 	return err
+}
+
+type answering func(*http.Request) *http.Response
+
+func (f answering) RoundTrip(r *http.Request) (*http.Response, error) { return f(r), nil }
+
+// An API server that asks for a long pause stops no client for longer than half a minute.
+func TestLongPause(t *testing.T) {
+	for _, pause := range []string{"31", "86400", "9223372036854775807", "99999999999999999999"} {
+		synctest.Test(t, func(t *testing.T) {
+			n := 0
+			config := &rest.Config{Transport: answering(func(r *http.Request) *http.Response {
+				if n++; n == 1 {
+					return &http.Response{StatusCode: 429, Header: http.Header{"Retry-After": {pause}}, Body: http.NoBody, Request: r}
+				}
+				data, _ := json.Marshal(job)
+				return &http.Response{StatusCode: 201, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(data)), Request: r}
+			})}
+			clients, err := client.Connect(config, time.Minute, client.NewLimit(4))
+			require.NoError(t, err)
+			for _, c := range []kubernetes.Interface{clients.Requests, clients.Watches} {
+				n = 0
+				begin := time.Now()
+				err = create(t.Context(), c)
+				require.LessOrEqual(t, time.Since(begin), 30*time.Second, pause)
+				if len(pause) < 20 { // client-go reads the number
+					require.NoError(t, err)
+				}
+			}
+		})
+	}
 }
 
 // A busy server keeps every request for Jobs until it may answer.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
@@ -58,6 +59,20 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		cancel()
 		t.limit.done(congested, sent)
 	})}
+	return response, nil
+}
+
+// A shortPause bounds the time for which client-go waits before it repeats a request.
+type shortPause struct{ next http.RoundTripper }
+
+func (t shortPause) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := t.next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil && seconds > longestPause {
+		response.Header.Set("Retry-After", strconv.Itoa(longestPause))
+	}
 	return response, nil
 }
 

@@ -70,8 +70,8 @@ func (all *Clusters) arrives(o ownerOn) time.Time {
 }
 
 // Add registers a member, and runs it until it is removed or the context ends. After
-// that it stays as it was last observed. If the member cannot track the owners, Add
-// returns an error and does not register it.
+// that it stays as it was last observed. The error has the owners that the member cannot
+// track: for those it is NeverReached, and it is registered for the others.
 //
 // A member of the same name is replaced. The new member is observed after all plans for
 // the replaced one have finished, and two Timeouts after one that failed, so that no Job
@@ -79,10 +79,9 @@ func (all *Clusters) arrives(o ownerOn) time.Time {
 func (all *Clusters) Add(ctx context.Context, c *Cluster) error {
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	for _, o := range all.owners {
-		if err := c.track(o); err != nil {
-			return err
-		}
+	var problems []error
+	for _, uid := range slices.Sorted(maps.Keys(all.owners)) {
+		problems = append(problems, c.track(all.owners[uid]))
 	}
 	all.remove(c.name)
 	before := all.removed[c.name]
@@ -100,7 +99,7 @@ func (all *Clusters) Add(ctx context.Context, c *Cluster) error {
 		r.busy.Done()
 		c.Run(ctx)
 	}()
-	return nil
+	return errors.Join(problems...)
 }
 
 // Remove removes the member of that name, if there is one. Plans that are being applied

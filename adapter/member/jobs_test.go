@@ -711,8 +711,13 @@ func TestRegistration(t *testing.T) {
 	w.target.PendingPodConditions = []string{"example.com/Consumed"}
 	require.ErrorContains(t, w.all.Track(w.target, nil), "member a: ")
 	w.sites["c"] = newSite("c", w.sites["a"].uids)
+	other := w.target
+	other.Owner.UID, other.PendingPodConditions = "other", nil
+	require.NoError(t, w.all.Track(other, nil))
 	require.ErrorContains(t, w.all.Add(t.Context(), w.member("c", member.Options{})), "member c: ")
-	require.Equal(t, []string{"a"}, w.all.Names())
+	require.Equal(t, []string{"a", "c"}, w.all.Names())
+	w.eventually("the other owner is tracked on it", func() bool { return w.all.Observe("other").Clusters[1].Reach == jobs.Reachable })
+	require.Equal(t, jobs.NeverReached, w.all.Observe(owner).Clusters[1].Reach)
 
 	for _, o := range []member.Options{{}, {Home: "not a label"}} {
 		_, err := member.New("a", both(w.sites["a"]), o)

@@ -20,6 +20,11 @@ func Read(data []byte) ([]*ScaledJob, error) {
 	return manifest.Read[ScaledJob](kind, data)
 }
 
+// CheckQuantities returns a [*field.Error] for each quantity of resources in an object that
+// takes too long to decode: its exponent has more than three digits. Read calls it. Call it
+// before the Job template of another kind of object is decoded.
+func CheckQuantities(object map[string]any) error { return manifest.Quantities(object) }
+
 // An Object is an object that [Objects] found.
 type Object struct {
 	Kind string // "" if it has none; "List" of a list without items

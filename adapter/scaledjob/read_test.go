@@ -400,3 +400,24 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// A quantity with a great exponent is not decoded: that would take hours.
+func TestQuantities(t *testing.T) {
+	pod := func(lines string) []byte {
+		return []byte(strings.Replace(minimal, "        containers:\n          - name: main\n", "        "+lines+"\n        containers:\n          - name: main\n", 1))
+	}
+	const huge = `"12345678901234567890e2147483647"`
+	for lines, path := range map[string]string{
+		"initContainers: [{name: i, image: i, resources: {limits: {cpu: " + huge + "}}}]": "initContainers[0].resources.limits.cpu",
+		"initContainers: [{name: i, image: i, resources: {requests: {cpu: '1E-99999'}}}]": "initContainers[0].resources.requests.cpu",
+		"overhead: {cpu: " + huge + "}":                                                       "overhead.cpu",
+		"volumes: [{name: v, emptyDir: {sizeLimit: " + huge + "}}]":                           "volumes[0].emptyDir.sizeLimit",
+		"volumes: [{name: v, downwardAPI: {items: [{resourceFieldRef: {divisor: 1e1000}}]}}]": "volumes[0].downwardAPI.items[0].resourceFieldRef.divisor",
+	} {
+		_, err := scaledjob.Read(pod(strings.Replace(lines, "1e1000", `"1e1000"`, 1)))
+		all := field.All(err)
+		require.Len(t, all, 1, lines)
+		require.Equal(t, "spec.jobTargetRef.template.spec."+path, all[0].Path)
+	}
+	read(t, string(pod(`initContainers: [{name: 1e99999x, image: i, args: ["1e99999"], resources: {limits: {cpu: 1e3, memory: 1E, example.com/c: "1.5e-3"}}}]`)))
+}

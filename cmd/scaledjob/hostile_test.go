@@ -70,7 +70,9 @@ func TestHostileInput(t *testing.T) {
 		"2,000 triggers":               hostileManifest + strings.Repeat(trigger, 2_000),
 		"300 manifests":                strings.Repeat("---\n"+hostileManifest, 300),
 		"every byte in a name":         strings.Replace(hostileManifest, "orders", string(every), 1),
-		"numbers above all bounds":     strings.Replace(hostileManifest, `"5"`, `"1e400"`, 1) + "  maxReplicaCount: 1e400\n",
+		"a quantity of 2 GB": strings.Replace(hostileManifest, "image: example.com/c:1",
+			`image: example.com/c:1, resources: {limits: {cpu: "12345678901234567890e2147483647"}}`, 1),
+		"numbers above all bounds": strings.Replace(hostileManifest, `"5"`, `"1e400"`, 1) + "  maxReplicaCount: 1e400\n",
 	}
 	for name, input := range inputs {
 		t.Run(name, func(t *testing.T) {

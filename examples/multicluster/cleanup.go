@@ -29,6 +29,8 @@ func (j *job) finalize(ctx context.Context) error {
 	if slices.Contains(j.seen.GetFinalizers(), finalizer) {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, homeTimeout)
+	defer cancel()
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(j.seen.GroupVersionKind())
 	u.SetName(j.seen.GetName())

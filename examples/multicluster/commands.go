@@ -166,5 +166,9 @@ func access(kubeconfig string) (*rest.Config, error) {
 			return nil, err
 		}
 	}
-	return cluster.Access{Program: name, Kubeconfig: kubeconfig}.Config()
+	config, err := cluster.Access{Program: name, Kubeconfig: kubeconfig}.Config()
+	if err != nil {
+		return nil, err
+	}
+	return config, registry.WithoutUser(config)
 }

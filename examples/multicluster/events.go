@@ -75,7 +75,7 @@ func (c causes) of(member string, state api.MemberState, err error) string {
 	case state == api.Ready:
 		delete(c, member)
 	case err != nil && c[member] == "":
-		c[member] = ": " + err.Error()
+		c[member] = ": " + cluster.EventMessage(err.Error())
 	}
 	return c[member]
 }

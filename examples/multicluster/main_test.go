@@ -2,12 +2,15 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -18,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/rest"
 
@@ -295,6 +299,7 @@ func TestCauses(t *testing.T) {
 	require.Equal(t, ": x", c.of("a", api.NotReady, errors.New("y")))
 	require.Empty(t, c.of("a", api.Ready, nil))
 	require.Equal(t, ": y", c.of("a", api.NotReady, errors.New("y")))
+	require.Len(t, c.of("b", api.NotReady, errors.New(strings.Repeat("x", 1<<20))), len(": ")+1024, "so that the status can be stored")
 }
 
 // An object's events tell a reason when it begins, and that a former member is released.
@@ -341,6 +346,7 @@ func TestCommandsTellNoPassword(t *testing.T) {
 			status, said := execute(t, args...)
 			require.Equal(t, 1, status)
 			require.NotContains(t, said, "s3cret", args[0])
+			require.NotContains(t, said, "user:", args[0])
 		}
 	}
 }
@@ -371,6 +377,31 @@ func TestWriteOfAnObjectThatIsGone(t *testing.T) {
 	p := &poller{kind: &kind{controller: &controller{clients: clients{dynamic: fake.NewSimpleDynamicClient(runtime.NewScheme())}}, resource: api.Jobs}, seen: u}
 	require.True(t, apierrors.IsNotFound(p.write(t.Context(), map[string]any{"runningJobs": 1})))
 	require.Empty(t, p.written, "so that the next poll tries again")
+}
+
+type hanging struct{}
+
+func (hanging) RoundTrip(r *http.Request) (*http.Response, error) {
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+// A hub cluster that does not answer ends no poll for good.
+func TestHubHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, err := dynamic.NewForConfig(&rest.Config{Transport: hanging{}})
+		require.NoError(t, err)
+		p := &poller{kind: &kind{controller: &controller{clients: clients{dynamic: client}}, resource: api.Jobs}, seen: &unstructured.Unstructured{Object: map[string]any{}}}
+		p.seen.SetName("work")
+		j := &job{poller: p}
+		for name, request := range map[string]func(context.Context) error{
+			"status": func(ctx context.Context) error { return p.write(ctx, 1) }, "finalizer": j.finalize, "release": j.release,
+		} {
+			begin := time.Now()
+			require.ErrorIs(t, request(t.Context()), context.DeadlineExceeded, name)
+			require.Equal(t, homeTimeout, time.Since(begin))
+		}
+	})
 }
 
 // A stored checkpoint of an unknown version is an error, and is not overwritten.

@@ -49,12 +49,12 @@ func (m *members) dial(ctx context.Context, r registry.Member) {
 	}
 	o := member.Options{ID: c.registry.ID(r), Home: c.home, Pods: c.watchPods, Timeout: c.timeout, Interval: c.probe, MayAct: c.lease.MayAct}
 	cluster, err := member.Dial(r.Name, config, o)
-	if err == nil {
-		err = m.Add(ctx, cluster)
-	}
 	if err != nil {
 		c.log.Error("member not usable", "member", r.Name, "err", err)
 		return
+	}
+	if err := m.Add(ctx, cluster); err != nil {
+		c.log.Warn("not every DistributedScaledJob is tracked on the member", "member", r.Name, "err", err)
 	}
 	m.kubeconfigs[r.Name] = r.Kubeconfig
 	c.log.Info("member registered", "member", r.Name, "server", r.Server())

@@ -143,8 +143,13 @@ type operation struct {
 	Value any    `json:"value,omitempty"`
 }
 
+// homeTimeout is the timeout of a request about the object. The next poll tries again.
+const homeTimeout = 10 * time.Second
+
 // patch tests the UID first, so that it does not patch another object of that name.
 func (p *poller) patch(ctx context.Context, operations []operation, subresources ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, homeTimeout)
+	defer cancel()
 	data, err := json.Marshal(append([]operation{{"test", "/metadata/uid", p.uid}}, operations...))
 	if err == nil {
 		_, err = p.client().Patch(ctx, p.seen.GetName(), types.JSONPatchType, data, metav1.PatchOptions{FieldManager: name}, subresources...)

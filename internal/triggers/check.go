@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -32,7 +33,7 @@ type Problem struct {
 	Key     string
 	Text    string // the problem and its consequence, a sentence without a full stop
 	Fix     string // an imperative sentence without a full stop
-	Rule    string // name of the rule in Rules; "" if Kind is neither Broken nor Ineffective
+	Rule    string // name of the rule in Rules; "" if a declaration is the rule
 	Warning bool   // KEDA does not refuse the trigger
 }
 
@@ -196,6 +197,9 @@ func (c *checker) value(p Parameter, v Value) {
 	if exclusive > 1 {
 		c.add(Problem{Kind: WrongValue, Key: v.Key, Text: fmt.Sprintf("KEDA rejects several of %s in %s and never polls", join(p.Exclusive, "and"), p.Names[0]), Fix: "Write one of them"})
 		return
+	}
+	if n, err := strconv.Atoi(v.Text); err == nil && 0 < n && n < 100 && p.Type == "time.Duration" {
+		c.add(Problem{Kind: Ineffective, Key: v.Key, Warning: true, Text: fmt.Sprintf("KEDA does not take %s %d as seconds", p.Names[0], n), Fix: fmt.Sprintf("Write %ds for seconds", n)})
 	}
 	if want := unfit(p, v.Text); want != "" {
 		c.add(Problem{Kind: WrongType, Key: v.Key, Text: fmt.Sprintf("KEDA cannot read %q as %s and never polls", v.Text, p.Names[0]), Fix: "Write " + want})

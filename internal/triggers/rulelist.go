@@ -16,11 +16,12 @@ import (
 )
 
 var (
-	kafkas   = []string{"kafka", "apache-kafka"}
-	redises  = []string{"redis", "redis-cluster", "redis-sentinel", "redis-streams", "redis-cluster-streams", "redis-sentinel-streams"}
-	streams  = []string{"redis-streams", "redis-cluster-streams", "redis-sentinel-streams"}
-	awsTypes = []string{"aws-cloudwatch", "aws-dynamodb", "aws-dynamodb-streams", "aws-kinesis-stream", "aws-sqs-queue"}
-	gcpTypes = []string{"gcp-cloudtasks", "gcp-pubsub", "gcp-spanner", "gcp-stackdriver", "gcp-storage"}
+	kafkas    = []string{"kafka", "apache-kafka"}
+	redises   = []string{"redis", "redis-cluster", "redis-sentinel", "redis-streams", "redis-cluster-streams", "redis-sentinel-streams"}
+	sentinels = []string{"redis-sentinel", "redis-sentinel-streams"}
+	streams   = []string{"redis-streams", "redis-cluster-streams", "redis-sentinel-streams"}
+	awsTypes  = []string{"aws-cloudwatch", "aws-dynamodb", "aws-dynamodb-streams", "aws-kinesis-stream", "aws-sqs-queue"}
+	gcpTypes  = []string{"gcp-cloudtasks", "gcp-pubsub", "gcp-spanner", "gcp-stackdriver", "gcp-storage"}
 	// onlyAzure are the types that know no pod identity but azure-workload.
 	onlyAzure = []string{"azure-app-insights", "azure-blob", "azure-data-explorer", "azure-log-analytics", "azure-monitor", "azure-queue", "azure-servicebus"}
 	// units are the units of AWS CloudWatch.
@@ -28,6 +29,17 @@ var (
 		"Bytes/Second Kilobytes/Second Megabytes/Second Gigabytes/Second Terabytes/Second Bits/Second Kilobits/Second Megabits/Second Gigabits/Second Terabits/Second Count/Second None")
 	// authenticated are the types that share the parameters of HTTP authentication.
 	authenticated = []string{"prometheus", "loki", "arangodb", "graphite", "metrics-api", "predictkube", "pulsar", "datadog", "github-runner", "rabbitmq"}
+)
+
+// polls is the effect of a value that fails when KEDA uses it.
+const polls = "each poll fails"
+
+var (
+	partitionList = regexp.MustCompile(`^ *\d+( *- *\d+)? *(, *\d+( *- *\d+)? *)*$`)
+	queueName     = regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}(\.fifo)?$`)
+	statistic     = regexp.MustCompile(`^(Average|Sum|Minimum|Maximum|SampleCount|IQM|(p|tm|wm|tc|ts|PR|TM|WM|TC|TS)[0-9(].*)$`)
+	aggregation   = regexp.MustCompile(`^(median|mean|variance|stddev|sum|count|percentile\d+)$`)
+	pulsarTopic   = regexp.MustCompile(`^(persistent://)?[^/:]+(/[^/:]+){2,3}$`)
 )
 
 // refusals are the rules by which KEDA rejects a trigger.
@@ -59,6 +71,7 @@ var refusals = []refusal{
 	{[]string{"kafka"}, "TLS is required for AWS MSK authentication", "2.18", when(mustBe("tls", "enable", "saslTokenProvider aws_msk_iam"), mskToken)},
 	{[]string{"kafka"}, "no awsRegion given", "2.18", needs(mskToken, "with saslTokenProvider aws_msk_iam", "awsRegion")},
 	{[]string{"kafka"}, "no realm given", "2.18", needs(isSet("sasl", "gssapi"), "with sasl gssapi", "username", "realm", "kerberosConfig")},
+	{[]string{"kafka"}, "invalid partition limitation", "2.20", matches("partitionLimitation", "numbers and ranges, such as 1,3,5-9", partitionList.MatchString)},
 	{[]string{"kafka"}, "error parsing kafka version", "2.18", matches("version", "a version such as 2.8.0", regexp.MustCompile(`^(0\.\d+|\d+)\.\d+\.\d+$`).MatchString)},
 
 	{[]string{"rabbitmq"}, "the protocol has to be either", "2.18", allowed("protocol", "amqp", "http", "auto")},
@@ -71,6 +84,7 @@ var refusals = []refusal{
 	{[]string{"rabbitmq"}, "configure excludeUnacknowledged=true only with HTTP protocol", "2.18", rabbitHTTP("excludeUnacknowledged")},
 	{[]string{"rabbitmq"}, "configure useRegex=true only with HTTP protocol", "2.18", rabbitHTTP("useRegex")},
 	{[]string{"rabbitmq"}, "pageSize should be 1 or greater", "2.18", atLeast("pageSize", 1)},
+	{[]string{"rabbitmq"}, "amqp.DialConfig", "2.18", rabbitHostOf("amqp")},
 	{[]string{"rabbitmq"}, "incorrect value for TLS given", "2.18", allowed("tls", "enable", "disable")},
 	{[]string{"rabbitmq"}, "both key and certificate must be provided", "2.18", together("cert", "key")},
 	{[]string{"rabbitmq"}, "workload identity is not supported for the AMQP protocol", "2.18", rabbitAMQP("workloadIdentityResource")},
@@ -242,10 +256,13 @@ var refusals = []refusal{
 	{[]string{"sumologic"}, "missing required metadata: query", "2.18", needs(isSet("queryType", "logs"), "with queryType logs", "query", "resultField")},
 	{[]string{"sumologic"}, "missing required metadata: quantization", "2.18", needs(isSet("queryType", "metrics"), "with queryType metrics", "quantization")},
 	{[]string{"temporal"}, "workerDeploymentName and workerDeploymentBuildId must both be set", "2.20", together("workerDeploymentName", "workerDeploymentBuildId")},
+	{[]string{"temporal"}, "minConnectTimeout must be a positive number", "2.18", atLeast("minConnectTimeout", 0)},
 	{[]string{"temporal"}, "workflowTaskQueueForCount has no effect unless", "2.21", needsTrue("workflowTaskQueueForCount", "includeRunningWorkflowCount")},
 	{[]string{"ibmmq"}, "invalid URL", "2.18", requestURI("host")},
 	{[]string{"influxdb"}, "organizationName is required if influxVersion is 2", "2.18", needs(isSet("influxVersion", "2"), "with influxVersion 2", "organizationName")},
 	{[]string{"influxdb"}, "database is required if influxVersion is 3", "2.18", needs(isSet("influxVersion", "3"), "with influxVersion 3", "database", "metricKey")},
+	{[]string{"activemq"}, "unable to parse ActiveMQ restAPITemplate", "2.18", requestURI("restAPITemplate")},
+	{[]string{"artemis-queue"}, "unable to parse the artemis restAPITemplate", "2.18", requestURI("restApiTemplate")},
 	{[]string{"activemq"}, "no management endpoint given", "2.18", needs(without("restAPITemplate"), "without restAPITemplate", "managementEndpoint", "destinationName", "brokerName")},
 	{[]string{"artemis-queue"}, "no management endpoint given", "2.18",
 		needs(without("restApiTemplate"), "without restApiTemplate", "managementEndpoint", "queueName", "brokerName", "brokerAddress")},
@@ -272,6 +289,19 @@ var refusals = []refusal{
 
 // oddities are the rules for values that KEDA accepts.
 var oddities = []Rule{
+	{[]string{"rabbitmq"}, "s.httpClient", "2.18", rabbitHostOf("http"), polls},
+	{[]string{"cron"}, "DesiredReplicas", "2.18", when(atLeast("desiredReplicas", 0), given("desiredReplicas")), "KEDA never creates a Job"},
+	{redises, "DatabaseIndex", "2.18", atLeast("databaseIndex", 0), polls},
+	{sentinels, "MasterName", "2.18", needs(anyway, "to ask the sentinels", "sentinelMaster"), polls},
+	{[]string{"aws-sqs-queue"}, "QueueUrl:", "2.18", when(matches("queueURL", "a URL that begins with https://, or a queue's name", queueName.MatchString), not(isURL("queueURL"))), polls},
+	{[]string{"aws-cloudwatch"}, "MetricStat", "2.18", matches("metricStat", "a statistic such as Average, Sum, Maximum or p99", statistic.MatchString), polls},
+	{[]string{"gcp-pubsub"}, "unsupported aggregation function", "2.18", matches("aggregation", "a function such as mean, sum or percentile99", aggregation.MatchString), polls},
+	{[]string{"pulsar"}, "/admin/v2/persistent/", "2.18", matches("topic", "of the form persistent://tenant/namespace/topic", pulsarTopic.MatchString), polls},
+	{[]string{"azure-pipelines"}, "PoolID", "2.18", atLeast("poolID", 0), polls},
+	{[]string{"new-relic"}, "Account", "2.18", atLeast("account", 1), polls},
+	{[]string{"github-runner"}, "InstallationID", "2.18", atLeast("installationID", 0), polls},
+	{[]string{"github-runner"}, "ApplicationID", "2.18", atLeast("applicationID", 0), polls},
+	{[]string{"selenium-grid"}, "NodeMaxSessions", "2.18", atLeast("nodeMaxSessions", 1), "KEDA counts wrongly"},
 	{[]string{"kafka"}, "isActivePartition", "2.18", when(reversedRange, given("topic")), "KEDA counts no partition and never creates a Job"},
 	{[]string{"apache-kafka"}, "PartitionLimitation", "2.18", when(reversedRange, given("topic")), "KEDA leaves the range out"},
 	{kafkas, "PartitionLimitation = nil", "2.18", when(unused("without topic", "partitionLimitation"), without("topic")), "KEDA ignores it"},
@@ -713,13 +743,17 @@ func dynamoValues(c *checker) (string, string, string) {
 	return "", "", ""
 }
 
-// connection finds a connection string of another form. A word without signs in a Secret is a
-// placeholder.
+// placeholder reports whether a value of a variable or Secret is a word without signs.
+func placeholder(v Value, name string) bool {
+	return v.Key != name && !strings.ContainsAny(v.Text, ":/=@")
+}
+
+// connection finds a connection string of another form.
 func connection(name, form, pattern string) check {
 	accepted := regexp.MustCompile(pattern)
 	return func(c *checker) (string, string, string) {
 		v := c.get(name)
-		if v.State != Known || accepted.MatchString(v.Text) || v.Key != name && !strings.ContainsAny(v.Text, ":/=@") {
+		if v.State != Known || accepted.MatchString(v.Text) || placeholder(v, name) {
 			return "", "", ""
 		}
 		return v.Key, name + " is not a connection string", "Write it as " + form
@@ -744,4 +778,23 @@ func sumologicRow(c *checker) (string, string, string) {
 		return row.Key, fmt.Sprintf("there is no query.%s", row.Text), "Write " + join(rows, "or")
 	}
 	return "", "", ""
+}
+
+// rabbitHostOf finds a host of another protocol than the one that is given.
+func rabbitHostOf(protocol string) check {
+	return func(c *checker) (string, string, string) {
+		v := c.get("host")
+		if scheme, _, _ := strings.Cut(v.Text, "://"); v.State == Known && !placeholder(v, "host") && c.is("protocol", protocol) && scheme != protocol && scheme != protocol+"s" {
+			return v.Key, "the protocol is " + protocol + ", and host has another scheme or none", fmt.Sprintf("Write a host that begins with %s://, or another protocol", protocol)
+		}
+		return "", "", ""
+	}
+}
+
+// isURL is met by a known URL.
+func isURL(name string) condition {
+	return func(c *checker) bool {
+		_, err := url.ParseRequestURI(c.text(name))
+		return err == nil
+	}
 }

@@ -88,6 +88,11 @@ func (c *checker) absent(names ...string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool { return c.get(name).State != Absent })
 }
 
+// present reports whether a parameter has a value that is not a default.
+func (c *checker) present(name string) bool {
+	return slices.ContainsFunc(c.d.Parameters, func(p Parameter) bool { return slices.Contains(p.Names, name) && c.in.find(p).State != Absent })
+}
+
 // given reports whether all of the parameters have a value.
 func (c *checker) given(names ...string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool { s := c.get(name).State; return s != Given && s != Known })
@@ -231,7 +236,11 @@ func inMetadata(name string) condition {
 func mustBe(name, text, reason string) check {
 	return func(c *checker) (string, string, string) {
 		if v := c.get(name); v.State == Known && v.Text != text {
-			return v.Key, fmt.Sprintf("%s needs %s: %s", reason, name, text), c.ways(name)
+			key := v.Key
+			if !c.present(name) {
+				key = name
+			}
+			return key, fmt.Sprintf("%s needs %s: %s", reason, name, text), fmt.Sprintf("Write %s: %s", name, text)
 		}
 		return "", "", ""
 	}

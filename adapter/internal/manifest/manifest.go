@@ -163,6 +163,10 @@ func (r *reader[T, P]) object(tree map[string]any) Found[P] {
 		r.kind.Mend(tree, &mended)
 	}
 	problems.Join("", mended.Err())
+	if err := Quantities(tree); err != nil { // which could not be decoded in reasonable time
+		problems.Join("", err)
+		return Found[P]{r.kind.Kind, nil, problems.Err()}
+	}
 	object := P(new(T))
 	strict, err := r.kind.decode(tree, r.decoder, object)
 	problems.Join("", strict)

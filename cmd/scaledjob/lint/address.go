@@ -15,10 +15,11 @@ import (
 
 // urls are the parameters to which scalers send HTTP requests.
 var urls = map[string][]string{
-	"azure-data-explorer": {"endpoint"}, "azure-pipelines": {"organizationURL"}, "clickhouse": nil, "azure-cosmosdb": {"endpoint", "leaseEndpoint"}, "dynatrace": {"host"}, "elastic-forecast": {"addresses"}, "elasticsearch": {"addresses"},
+	"aws-cloudwatch": {"awsEndpoint"}, "aws-dynamodb": {"awsEndpoint"}, "aws-dynamodb-streams": {"awsEndpoint"}, "aws-kinesis-stream": {"awsEndpoint"}, "aws-sqs-queue": {"awsEndpoint"},
+	"azure-data-explorer": {"endpoint"}, "azure-pipelines": {"organizationURL"}, "clickhouse": nil, "arangodb": {"endpoints"}, "ibmmq": {"host"}, "solarwinds": {"host"}, "azure-cosmosdb": {"endpoint", "leaseEndpoint"}, "dynatrace": {"host"}, "elastic-forecast": {"addresses"}, "elasticsearch": {"addresses"},
 	"forgejo-runner": {"address"}, "github-runner": {"githubApiURL"}, "graphite": {"serverAddress"}, "influxdb": {"serverURL"}, "loki": {"serverAddress"},
 	"metrics-api": {"url"}, "opensearch": {"addresses"}, "openstack-metric": {"metricsURL"}, "openstack-swift": {"swiftURL"}, "predictkube": {"prometheusAddress"},
-	"prometheus": {"serverAddress"}, "pulsar": {"adminURL"}, "selenium-grid": {"url"}, "solace-event-queue": {"solaceSempBaseURL"},
+	"prometheus": {"serverAddress"}, "pulsar": {"adminURL", "oauthTokenURI"}, "selenium-grid": {"url"}, "solace-event-queue": {"solaceSempBaseURL"},
 	"solace-direct-messaging": {"solaceSempBaseURL"}, "solr": {"host"}, "splunk": {"host"}, "sumologic": {"host"},
 }
 

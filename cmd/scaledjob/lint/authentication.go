@@ -1,7 +1,9 @@
 package lint
 
 import (
+	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -68,15 +70,40 @@ func (c *collector) excluded(d *document) {
 	}
 }
 
+// kedaKinds are the kinds of keda.sh.
+var kedaKinds = []string{"ScaledJob", "ScaledObject", "TriggerAuthentication", "ClusterTriggerAuthentication"}
+
 // others checks the other objects that a ScaledJob uses.
 func (c *collector) others(all documents) {
+	seen := map[string]place{}
 	for _, d := range all {
-		if t := companions[d.kind()]; t != nil {
-			r := reader{c, d, d.kind()}
-			r.value(d.root, t, nil)
-			if strings.HasSuffix(d.kind(), "TriggerAuthentication") {
-				c.excluded(d)
-			}
+		version, kind := d.text("apiVersion"), d.kind()
+		if strings.HasPrefix(version, "keda.sh/") && kind != "" && !slices.Contains(kedaKinds, kind) && !strings.EqualFold(kind, "ScaledJob") {
+			c.add(wrongKind, d.at("kind"), oneOf(kind, kedaKinds), effect{text: "keda.sh has no such kind: " + refusal})
 		}
+		t := companions[kind]
+		if t == nil {
+			continue
+		}
+		if want := apiVersions[kind]; version != "" && version != want {
+			c.add(wrongVersion, d.at("apiVersion"), "Write "+want, effect{text: "the API server rejects it, or takes it for another kind of object"})
+		}
+		r := reader{c, d, kind}
+		r.value(d.root, t, nil)
+		if strings.HasSuffix(kind, "TriggerAuthentication") {
+			c.excluded(d)
+		}
+		// Files may belong to different clusters.
+		name := strings.Join([]string{d.file, kind, d.text("metadata", "namespace"), d.text("metadata", "name")}, "/")
+		if first, ok := seen[name]; ok && d.text("metadata", "name") != "" {
+			c.add(duplicateObject, d.at("metadata", "name"), "Delete one of the two, or merge them",
+				effect{text: fmt.Sprintf("line %d has another %s of this name: the one that is applied last wins", first.line, kind)})
+		}
+		seen[name] = d.at("metadata", "name")
 	}
+}
+
+// apiVersions are the versions of the companions.
+var apiVersions = map[string]string{
+	"Secret": "v1", "ConfigMap": "v1", "TriggerAuthentication": "keda.sh/v1alpha1", "ClusterTriggerAuthentication": "keda.sh/v1alpha1",
 }

@@ -30,6 +30,21 @@
 // holds it. The scheme of RabbitMQ's URL is the protocol. If no document holds the URL, a
 // note reports that the protocol is unknown.
 //
+// Some values KEDA accepts and does not use as written, such as a key that needs another key.
+// They are warnings.
+//
+// # The Job
+//
+// The template of the Job is checked as the API server checks it: required fields, allowed
+// values, names, numbers and fields that exclude each other. Rare fields are left out, such as
+// volumes of storage vendors. The API server alone checks quotas and policies.
+//
+// # Other objects
+//
+// Secrets, ConfigMaps and TriggerAuthentications of the files are read like the ScaledJob:
+// unknown fields, wrong types and missing fields are errors. A parameter that no trigger takes
+// from its TriggerAuthentication is a warning.
+//
 // # References
 //
 // Secrets, ConfigMaps, environment variables and TriggerAuthentications are looked up in
@@ -58,5 +73,6 @@
 //	effects name the releases whose model behaves that way      TestReleases
 //	every value that a release rejects or lacks is found        TestWhatTheModelRefuses
 //	every value that adapter/scaledjob rejects is found         TestWhatAdapterRefuses
+//	a Job that Kubernetes refuses has a finding                 TestTemplates
 //	each rule has a bad example with a finding and a good one   TestExamples
 package lint

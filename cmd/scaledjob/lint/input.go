@@ -2,6 +2,7 @@ package lint
 
 import (
 	"encoding/base64"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -113,6 +114,12 @@ var providers = [][]any{
 	{"spec", "awsSecretManager", "secrets"}, {"spec", "boundServiceAccountToken"},
 }
 
+// derived are the parameters that KEDA makes from a field of a TriggerAuthentication.
+var derived = map[string][]string{
+	"oauth2":                {"oauthTokenURI", "clientID", "clientSecret", "scopes", "endpointParams"},
+	"azureServicePrincipal": {"azureServicePrincipal"},
+}
+
 // parameter returns a parameter that a TriggerAuthentication gives.
 func (j *job) parameter(a authentication, name string) triggers.Value {
 	namespace := j.manifest.Namespace
@@ -123,8 +130,10 @@ func (j *job) parameter(a authentication, name string) triggers.Value {
 	if d.text("spec", "filePath") != "" {
 		return triggers.Value{State: triggers.Maybe}
 	}
-	if d.node("spec", "azureServicePrincipal") != nil && strings.HasPrefix(name, "azureServicePrincipal") {
-		return triggers.Value{State: triggers.Given}
+	for field, names := range derived {
+		if d.node("spec", field) != nil && slices.Contains(names, name) {
+			return triggers.Value{State: triggers.Given}
+		}
 	}
 	for field, kind := range map[string]string{"secretTargetRef": "Secret", "configMapTargetRef": "ConfigMap"} {
 		for i := range d.length("spec", field) {

@@ -1,7 +1,9 @@
 package lint
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/keda"
@@ -39,5 +41,23 @@ func pausedIgnored(j *job) {
 			j.find(j.key("metadata", "annotations", key), "Write "+scaledjob.AnnotationPaused+`: "true" to pause`,
 				effect{text: "it has no effect: KEDA reads it from ScaledObjects only"})
 		}
+	}
+}
+
+// annotationUnknown finds annotations of KEDA's domain that KEDA does not read.
+func annotationUnknown(j *job) {
+	known := []string{scaledjob.AnnotationPaused, scaledjob.AnnotationExcludedLabels}
+	others := []string{scaledjob.AnnotationGeneration, "autoscaling.keda.sh/paused-replicas", "autoscaling.keda.sh/paused-scale-in",
+		"autoscaling.keda.sh/paused-scale-out", "autoscaling.keda.sh/force-activation"} // with rules of their own
+	for key := range j.manifest.Annotations {
+		domain, _, _ := strings.Cut(key, "/")
+		if domain != "keda.sh" && !strings.HasSuffix(domain, ".keda.sh") || slices.Contains(known, key) || slices.Contains(others, key) {
+			continue
+		}
+		fix := "Delete it"
+		if near := nearest(key, known); near != "" {
+			fix = "Write " + near
+		}
+		j.find(j.key("metadata", "annotations", key), fix, effect{text: "it has no effect: KEDA does not read this annotation of a ScaledJob"})
 	}
 }

@@ -186,6 +186,8 @@ type authentication struct {
 	lookup   lookup
 	document *document
 	others   bool // are given
+	// otherKind is the kind of the document with this name, if it is the wrong one.
+	otherKind string
 }
 
 func (j *job) authentications() []authentication {
@@ -198,7 +200,13 @@ func (j *job) authentications() []authentication {
 		if t.AuthenticationRef.Kind == "ClusterTriggerAuthentication" {
 			a.lookup = lookup{kind: "ClusterTriggerAuthentication", name: t.AuthenticationRef.Name}
 		}
-		a.document, a.others = j.all.find(a.lookup)
+		if a.document, a.others = j.all.find(a.lookup); a.document == nil {
+			for _, kind := range authenticationKinds {
+				if d, _ := j.all.find(lookup{kind: kind, name: a.lookup.name}); d != nil && kind != a.lookup.kind {
+					a.otherKind = kind
+				}
+			}
+		}
 		all = append(all, a)
 	}
 	return all
@@ -210,6 +218,9 @@ func missingAuthentication(j *job) {
 		text := fmt.Sprintf("no document has this %s: KEDA continues without it, and the trigger fails", a.lookup.kind)
 		switch {
 		case a.document != nil:
+		case a.otherKind != "":
+			j.find(j.trigger(a.trigger, "authenticationRef", "kind"), "Write kind: "+a.otherKind,
+				effect{text: fmt.Sprintf("no document has this %s, and there is a %s of this name: KEDA continues without it, and the trigger fails", a.lookup.kind, a.otherKind)})
 		case a.others:
 			j.find(at, j.all.want(a.lookup), effect{text: text})
 		default:
@@ -218,8 +229,10 @@ func missingAuthentication(j *job) {
 	}
 }
 
+var authenticationKinds = []string{"TriggerAuthentication", "ClusterTriggerAuthentication"}
+
 func authenticationKindUnknown(j *job) {
-	kinds := []string{"TriggerAuthentication", "ClusterTriggerAuthentication"}
+	kinds := authenticationKinds
 	for i, t := range j.spec.Triggers {
 		if ref := t.AuthenticationRef; ref != nil && ref.Kind != "" && !slices.Contains(kinds, ref.Kind) {
 			j.find(j.trigger(i, "authenticationRef", "kind"), oneOf(ref.Kind, kinds),
@@ -366,6 +379,35 @@ func authenticationParameterUnknown(j *job) {
 				fix = "Delete it, or write one that KEDA reads: " + strings.Join(slices.Compact(known), ", ")
 			}
 			j.find(a.document.at(steps...), fix, effect{text: fmt.Sprintf("%s takes no parameter of this name from a TriggerAuthentication, and KEDA ignores it", strings.Join(types, " and "))})
+		}
+	}
+}
+
+// nameMisspelled finds the name of an object whose document has a similar name.
+func nameMisspelled(j *job) {
+	ref := j.spec.JobTargetRef
+	if ref == nil {
+		return
+	}
+	check := func(kind, name string, steps ...any) {
+		var names []string
+		for _, d := range j.all {
+			if d.kind() == kind {
+				names = append(names, d.text("metadata", "name"))
+			}
+		}
+		if near := nearest(name, names); name != "" && near != "" && !slices.Contains(names, name) {
+			j.find(j.at(j.pod(steps...)...), "Write "+near, effect{text: fmt.Sprintf("no document has this %s: pods start only after it exists", kind)})
+		}
+	}
+	pod := &ref.Template.Spec
+	check("ServiceAccount", pod.ServiceAccountName, "serviceAccountName")
+	for i, s := range pod.ImagePullSecrets {
+		check("Secret", s.Name, "imagePullSecrets", i, "name")
+	}
+	for i, v := range pod.Volumes {
+		if v.PersistentVolumeClaim != nil {
+			check("PersistentVolumeClaim", v.PersistentVolumeClaim.ClaimName, "volumes", i, "persistentVolumeClaim", "claimName")
 		}
 	}
 }

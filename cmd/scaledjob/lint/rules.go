@@ -25,16 +25,17 @@ type rule struct {
 
 // Rules of reading the files.
 var (
-	yamlSyntax    = Rule{"yaml-syntax", Error, "the text is not YAML, or it is a template that was not rendered"}
-	duplicateKey  = Rule{"duplicate-key", Error, "a key occurs twice: the last value wins, or the API server rejects the object"}
-	wrongKind     = Rule{"wrong-kind", Error, "no file holds a ScaledJob, or its kind is misspelled"}
-	wrongVersion  = Rule{"wrong-api-version", Error, "the apiVersion is not keda.sh/v1alpha1"}
-	unknownField  = Rule{"unknown-field", Error, "the field does not exist in a ScaledJob: it is misspelled, misplaced or a ScaledObject's"}
-	wrongType     = Rule{"wrong-type", Error, "the value has another type than its field"}
-	notAString    = Rule{"not-a-string", Error, "a number or boolean needs quotes, because the field is a string"}
-	fieldMissing  = Rule{"missing-field", Error, "a required field has no value, such as a name, the template, the containers or the triggers"}
-	inTemplate    = Rule{"template-rejected", Error, "the API server rejects the Jobs: a field of the Job or of its template has a value that Kubernetes does not allow"}
-	unknownIgnore = Rule{"unknown-ignore", Warning, "a scaledjob:ignore comment names a rule that does not exist"}
+	yamlSyntax      = Rule{"yaml-syntax", Error, "the text is not YAML, or it is a template that was not rendered"}
+	duplicateKey    = Rule{"duplicate-key", Error, "a key occurs twice: the last value wins, or the API server rejects the object"}
+	wrongKind       = Rule{"wrong-kind", Error, "no file holds a ScaledJob, or a kind is misspelled"}
+	wrongVersion    = Rule{"wrong-api-version", Error, "the apiVersion is not the one of the kind, such as keda.sh/v1alpha1"}
+	unknownField    = Rule{"unknown-field", Error, "the field does not exist in a ScaledJob: it is misspelled, misplaced or a ScaledObject's"}
+	wrongType       = Rule{"wrong-type", Error, "the value has another type than its field"}
+	notAString      = Rule{"not-a-string", Error, "a number or boolean needs quotes, because the field is a string"}
+	fieldMissing    = Rule{"missing-field", Error, "a required field has no value, such as a name, the template, the containers or the triggers"}
+	inTemplate      = Rule{"template-rejected", Error, "the API server rejects the Jobs: a field of the Job or of its template has a value that Kubernetes does not allow"}
+	duplicateObject = Rule{"duplicate-object", Warning, "two documents of a file hold the same object: the one that is applied last wins"}
+	unknownIgnore   = Rule{"unknown-ignore", Warning, "a scaledjob:ignore comment names a rule that does not exist"}
 )
 
 var rules = []rule{
@@ -45,6 +46,7 @@ var rules = []rule{
 	{unknownField, nil},
 	{wrongType, nil},
 	{notAString, nil},
+	{duplicateObject, nil},
 	{unknownIgnore, nil},
 	{fieldMissing, missingField},
 	{Rule{"unsupported-feature", Warning, "a release named with --release lacks a feature that the manifest uses"}, unsupportedFeature},
@@ -88,6 +90,7 @@ var rules = []rule{
 	{Rule{"paused-unparseable", Error, "the paused annotation is not a boolean, and pauses the ScaledJob"}, pausedUnparseable},
 	{Rule{"paused-false", Warning, `the paused annotation is "false", and pauses the ScaledJob in 2.11 and 2.12`}, pausedFalse},
 	{Rule{"paused-ignored", Warning, "the annotation pauses ScaledObjects and has no effect on a ScaledJob"}, pausedIgnored},
+	{Rule{"annotation-unknown", Warning, "KEDA does not read this annotation of its domain"}, annotationUnknown},
 
 	{Rule{"name-too-long", Error, "the name exceeds 63 characters: no Job can be created"}, nameTooLong},
 	{Rule{"name-invalid", Error, "Kubernetes rejects the name"}, nameInvalid},
@@ -150,6 +153,7 @@ var rules = []rule{
 	{Rule{"accurate-counts-unacknowledged", Warning, "accurate needs a metric that leaves out in-progress items"}, accurateCountsUnacknowledged},
 	{Rule{"eager-counts-unacknowledged", Warning, "eager needs a metric that leaves out in-progress items"}, eagerCountsUnacknowledged},
 
+	{Rule{"name-misspelled", Warning, "no document has the ServiceAccount, Secret or PersistentVolumeClaim, and one has a similar name"}, nameMisspelled},
 	{Rule{"missing-secret", Warning, "no document provides the Secret; a note if the files hold no Secret at all"}, missingSecret},
 	{Rule{"missing-config-map", Warning, "no document provides the ConfigMap; a note if the files hold no ConfigMap at all"}, missingConfigMap},
 	{Rule{"missing-key", Warning, "the referenced object does not have this key"}, missingKey},

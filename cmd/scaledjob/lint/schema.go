@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/internal/objects"
@@ -65,6 +66,9 @@ func (r *reader) value(n *yaml.Node, t reflect.Type, at path) any {
 // custom leaves it to a type that reads itself.
 func (r *reader) custom(n *yaml.Node, t reflect.Type, at path) any {
 	v := plain(n)
+	if t == reflect.TypeFor[resource.Quantity]() && scaledjob.CheckQuantities(map[string]any{"limits": v}) != nil {
+		return r.unfit(n, "a quantity with an exponent of at most three digits", at)
+	}
 	data, err := json.Marshal(v)
 	if err == nil {
 		err = json.Unmarshal(data, reflect.New(t).Interface())

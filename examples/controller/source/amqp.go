@@ -38,6 +38,7 @@ func (f *fields) amqp(b broker) Queue {
 		Vhost:      cmp.Or(b.vhost, strings.TrimPrefix(b.host.Path, "/"), "/"),
 		SASL:       []amqp.Authentication{b.login(len(secure.Certificates) > 0)},
 		Heartbeat:  10 * time.Second,
+		FrameSize:  128 << 10, // 0 is no limit
 		Locale:     "en_US",
 		Properties: amqp.Table{"connection_name": "scaledjob-" + f.Namespace},
 	}

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 )
 
@@ -51,26 +53,42 @@ func (e *endpoint) fetch(ctx context.Context, u *url.URL) ([]byte, error) {
 	e.authorize(r)
 	response, err := e.client.Do(r)
 	if err != nil {
-		return nil, withoutURL(err)
+		return nil, withoutAnswer(err)
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("found status %d %s: want 200", response.StatusCode, http.StatusText(response.StatusCode))
 	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, atMost+1))
-	if err == nil && len(body) > atMost {
-		err = fmt.Errorf("the answer is longer than %d bytes", atMost)
+	switch {
+	case err != nil:
+		return nil, withoutAnswer(err)
+	case len(body) > atMost:
+		return nil, fmt.Errorf("the answer is longer than %d bytes", atMost)
 	}
-	return body, err
+	return body, nil
 }
 
-// withoutURL returns the cause of net/http's error, without the URL, which may have keys.
-func withoutURL(err error) error {
+// withoutAnswer returns the error of a request without the URL, which may have keys, and
+// without the answer, which may repeat them. It keeps errors of the network, of TLS and of
+// the request itself.
+func withoutAnswer(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
-		return u.Err
+		err = u.Err
 	}
-	return err
+	var (
+		network     net.Error
+		certificate *tls.CertificateVerificationError
+		record      tls.RecordHeaderError
+	)
+	switch {
+	case errors.As(err, &network), errors.As(err, &certificate), errors.As(err, &record),
+		errors.Is(err, context.Canceled), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
+		errors.Is(err, http.ErrSchemeMismatch), strings.HasPrefix(err.Error(), "net/http: invalid header field"):
+		return err
+	}
+	return errors.New("the answer is not valid HTTP")
 }
 
 // Close closes idle connections, unless another queue needs them.

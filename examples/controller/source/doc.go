@@ -20,7 +20,8 @@
 //   - a RabbitMQ queue without a count in the management API (yet),
 //   - a number with trailing text, NaN, infinities and negative numbers,
 //   - several addresses in a redis trigger, which reads the first,
-//   - the parameter tls of "enable" with a URL that is not encrypted.
+//   - the parameter tls of "enable" with a URL that is not encrypted,
+//   - an answer above 16 MiB, or above 1 MiB of YAML; an exponent of more than three digits.
 //
 // Other differences from KEDA:
 //
@@ -36,6 +37,6 @@
 //     configMapTargetRef and env.
 //
 // No error and no String contains a password, token or key, or the user and query of a URL.
-// They also omit the texts of Redis and RabbitMQ servers, which may repeat the password,
-// and contain only the error code.
+// They also omit the texts of servers, which may repeat the password, and contain only the
+// error code.
 package source

@@ -168,3 +168,57 @@ func TestMetricsAPIRefuses(t *testing.T) {
 		"no cert":    {metadata: m(values{"authModes": "tls"}), paths: []string{"authenticationRef: parameter cert", "authenticationRef: parameter key"}},
 	})
 }
+
+// An answer that was made to do harm is an error in little time.
+func TestMetricsAPIHostile(t *testing.T) {
+	for name, c := range map[string]struct{ format, body, want string }{
+		"many lists in one another": {"json", strings.Repeat("[", 16<<20), "not JSON"},
+		"and in YAML":               {"yaml", strings.Repeat("[", 1<<20), "not YAML"},
+		"a long list of YAML":       {"yaml", strings.Repeat("- a\n", 4<<20), "more than 1048576 bytes of YAML"},
+		"a long quantity":           {"json", `{"queue":{"length":"` + strings.Repeat("9", 15<<20) + `"}}`, "found no quantity"},
+		"a great exponent":          {"json", `{"queue":{"length":"12345678901234567890e2147483647"}}`, "found no quantity"},
+		"a small exponent":          {"json", `{"queue":{"length":"12345678901234567890e-2147483647"}}`, "found no quantity"},
+		"a long number":             {"json", `{"queue":{"length":` + strings.Repeat("9", 15<<20) + `}}`, "found no number"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, _ := answers(t, 200, c.body)
+			err := fails(t, within(t, soon), open(t, metricsParams(s.URL, values{"format": c.format, "timeout": "1m"})))
+			require.ErrorContains(t, err, c.want)
+			require.Less(t, len(err.Error()), 300)
+		})
+	}
+}
+
+// A server that does not speak HTTP may repeat the key.
+func TestHTTPNoPassword(t *testing.T) {
+	const ok = "HTTP/1.1 200 OK\r\n"
+	for name, answer := range map[string]string{
+		"no HTTP":           password + " \r\n\r\n",
+		"a status":          "HTTP/1.1 " + password + "\r\n\r\n",
+		"a header":          ok + password + "\r\n\r\n",
+		"a length":          ok + "Content-Length: " + password + "\r\n\r\n",
+		"an encoding":       ok + "Transfer-Encoding: " + password + "\r\n\r\n",
+		"a redirect":        "HTTP/1.1 302 Found\r\nLocation: http://%zz/" + password + "\r\nContent-Length: 0\r\n\r\n",
+		"a trailer":         ok + "Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n0\r\n" + password + "\r\n\r\n",
+		"a chunk's length":  ok + "Transfer-Encoding: chunked\r\n\r\n" + password + "\r\n",
+		"a status of a few": "HTTP/1.1 200 " + password + "\r\nContent-Length: 9\r\n\r\n{",
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				c, _, err := http.NewResponseController(w).Hijack()
+				if err == nil {
+					io.WriteString(c, answer)
+					c.Close()
+				}
+			}))
+			defer s.Close()
+			p := metricsParams(s.URL, values{"authMode": "apiKey"})
+			p.Authentication = values{"apiKey": password}
+			fails(t, within(t, soon), open(t, p))
+			fails(t, within(t, soon), open(t, rabbitParams(strings.Replace(s.URL, "://", "://u:"+password+"@", 1), nil)))
+		})
+	}
+	p := metricsParams("http://"+closedPort(t), values{"authMode": "apiKey", "keyParamName": "a key"})
+	p.Authentication = values{"apiKey": password}
+	require.ErrorContains(t, fails(t, t.Context(), open(t, p)), `invalid header field name "a key"`)
+}

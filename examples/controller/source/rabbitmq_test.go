@@ -258,6 +258,30 @@ func TestAMQPNoPassword(t *testing.T) {
 	require.ErrorContains(t, err, "the server answers 403: the login is rejected")
 }
 
+// A server that proposes frames of any length gets a limit.
+func TestAMQPFrames(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	limits := make(chan uint32, 1)
+	go func() {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		buffer := make([]byte, 4<<10)
+		c.Read(buffer)
+		io.WriteString(c, "\x01\x00\x00\x00\x00\x00\x1c\x00\x0a\x00\x0a\x00\x09\x00\x00\x00\x00\x00\x00\x00\x05PLAIN\x00\x00\x00\x05en_US\xce") // start
+		c.Read(buffer)
+		io.WriteString(c, "\x01\x00\x00\x00\x00\x00\x0c\x00\x0a\x00\x1e\x00\x00\x00\x00\x00\x00\x00\x00\xce") // tune, without limits
+		io.ReadFull(c, buffer[:20])
+		limits <- binary.BigEndian.Uint32(buffer[13:17])
+	}()
+	fails(t, within(t, soon), open(t, rabbitParams("amqp://u:"+password+"@"+l.Addr().String(), nil)))
+	require.Equal(t, uint32(128<<10), <-limits)
+}
+
 func closedPort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -2,9 +2,11 @@ package source
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -146,15 +148,22 @@ func (e *missingKey) Error() string {
 	return fmt.Sprintf("%s: key %q: not found", e.object, e.key)
 }
 
+// mostYAML is the size of the longest YAML document that is read. To parse one takes a
+// hundred times as long as JSON, and sixty times its size.
+const mostYAML = 1 << 20
+
 // look returns the value at location, a gjson path, of a document.
 func look(document []byte, format, location string) (gjson.Result, error) {
 	if format == "yaml" {
+		if len(document) > mostYAML {
+			return gjson.Result{}, fmt.Errorf("found more than %d bytes of YAML: want less, or JSON", mostYAML)
+		}
 		var err error
 		if document, err = yaml.YAMLToJSON(document); err != nil {
 			return gjson.Result{}, errors.New("not YAML")
 		}
 	}
-	if !gjson.ValidBytes(document) {
+	if !json.Valid(document) { // gjson has no limit on nesting, so that the stack would overflow
 		return gjson.Result{}, errors.New("not JSON")
 	}
 	at := gjson.GetBytes(document, location)
@@ -177,6 +186,10 @@ func measure(at gjson.Result, kind string) (float64, error) {
 	return 0, fmt.Errorf("found %s: want a number, or a string with a quantity such as 10k", strings.ToLower(at.Type.String()))
 }
 
+// shortExponent matches a text that package resource reads in little time: it writes out all
+// digits of 1e1000000000.
+var shortExponent = regexp.MustCompile(`^[^eE]{1,100}([eE][+-]?[0-9]{1,3}|E|Ei)?$`)
+
 // parse reads text, all of it, as a float64, int64 or quantity. Its errors do not
 // have the text, which may be a Secret's.
 func parse(text, kind string) (float64, error) {
@@ -188,7 +201,7 @@ func parse(text, kind string) (float64, error) {
 		}
 		return float64(n), nil
 	case "quantity":
-		q, err := resource.ParseQuantity(text)
+		q, err := resource.ParseQuantity(shortExponent.FindString(text))
 		if err != nil {
 			return 0, errors.New("found no quantity such as 20, 10k or 1.5Gi")
 		}

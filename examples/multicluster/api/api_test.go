@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/placement/jobs"
 	"github.com/scaledjob/scaledjob/placement/replicas"
@@ -220,6 +221,22 @@ spec:
 	d, _, err = Read[DistributedScaledJob](&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"labels": "none"}}})
 	require.Error(t, err)
 	require.NotNil(t, d)
+}
+
+// A quantity that takes hours to decode is a problem, wherever it is.
+func TestQuantity(t *testing.T) {
+	for path, spec := range map[string]map[string]any{
+		"spec.memberClusters[0].podOverrides.containerOverrides.c.resources.limits.cpu": {"memberClusters": []any{map[string]any{
+			"name": "a", "podOverrides": map[string]any{"containerOverrides": map[string]any{"c": map[string]any{
+				"resources": map[string]any{"limits": map[string]any{"cpu": "12345678901234567890e2147483647"}}}}}}}},
+		"spec.scaledJobSpec.jobTargetRef.template.spec.overhead.cpu": {"scaledJobSpec": map[string]any{"jobTargetRef": map[string]any{
+			"template": map[string]any{"spec": map[string]any{"overhead": map[string]any{"cpu": "1e2147483647"}}}}}},
+	} {
+		_, meta, err := Read[DistributedScaledJob](&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "work"}, "spec": spec}})
+		require.Len(t, field.All(err), 1)
+		require.Equal(t, path, field.All(err)[0].Path)
+		require.Equal(t, "work", meta.Name)
+	}
 }
 
 // Fields of a custom strategy have no effect on others.

@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/scaledjob/scaledjob/adapter/member"
 	"github.com/scaledjob/scaledjob/placement/replicas"
 )
 
@@ -34,7 +35,7 @@ type ObjectMemberStatus struct {
 func NewObjectStatus(name string, plan replicas.Plan, before ObjectStatus, now time.Time) ObjectStatus {
 	s := ObjectStatus{
 		MemberClusterStatuses: make(map[string]ObjectMemberStatus, len(plan.Shares)),
-		Selector:              "kedify-agent-distributedscaledobject=" + name,
+		Selector:              "kedify-agent-distributedscaledobject=" + member.LabelValue(name),
 	}
 	var total int64
 	for i := range plan.Shares {

@@ -40,6 +40,9 @@ func Read[T any](u *unstructured.Unstructured) (*T, Meta, error) {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(metadata, &m.ObjectMeta); err != nil {
 		return new(T), m, err
 	}
+	if err := scaledjob.CheckQuantities(u.Object); err != nil {
+		return new(T), m, err
+	}
 	object, unknown := new(T), []error(nil)
 	data, err := json.Marshal(u.Object)
 	if err == nil {

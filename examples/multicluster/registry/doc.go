@@ -8,4 +8,8 @@
 // The Secret's keys are the members' names with .kubeconfig behind. Who may write it
 // can send the controller anywhere, but not make it run a program or read its files:
 // a kubeconfig that names either is refused before that is looked at (TestParseRefuses).
+//
+// A member's credentials stay at its host. A redirect to another host is not followed
+// (TestRedirectedMember), and an answer that repeats a token or password of 16 bytes or
+// more is an error without it (TestRepeatedCredentials).
 package registry

@@ -68,7 +68,13 @@ func parse(kubeconfig []byte) (context string, config *rest.Config, err error) {
 	if err != nil {
 		return file.CurrentContext, nil, err
 	}
-	return file.CurrentContext, config, withoutUser(config)
+	if err := errors.Join(WithoutUser(config), guard(config)); err != nil {
+		return file.CurrentContext, nil, err
+	}
+	if _, err := rest.HTTPClientFor(config); err != nil { // such as for its certificates
+		return file.CurrentContext, nil, err
+	}
+	return file.CurrentContext, config, nil
 }
 
 // Check returns an error if the current cluster of the kubeconfig has a URL that cannot be
@@ -95,10 +101,10 @@ func Check(file *clientcmdapi.Config) error {
 	return problems.Err()
 }
 
-// withoutUser removes user and password from the server's URL, which is printed in logs,
+// WithoutUser removes user and password from the server's URL, which is printed in logs,
 // lists and errors, and sends them with each request instead, unless there are
 // other credentials.
-func withoutUser(config *rest.Config) error {
+func WithoutUser(config *rest.Config) error {
 	if !strings.Contains(config.Host, "@") {
 		return nil
 	}
@@ -150,7 +156,11 @@ func refuse(file *clientcmdapi.Config) error {
 
 // checkName returns an error if a cluster cannot have that name.
 func checkName(name string) error {
-	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
+	problems := validation.IsDNS1123Subdomain(name)
+	if most := validation.DNS1123SubdomainMaxLength - len(suffix); len(name) > most { // with suffix it is a key of the Secret
+		problems = []string{validation.MaxLenError(most)}
+	}
+	if len(problems) > 0 {
 		return fmt.Errorf("member %q: %s", name, strings.Join(problems, "; "))
 	}
 	return nil
@@ -159,7 +169,7 @@ func checkName(name string) error {
 // kubeconfig returns a kubeconfig with a token, for the server of config and by its proxy.
 func kubeconfig(name, token string, config *rest.Config) ([]byte, error) {
 	config = rest.CopyConfig(config)
-	if err := withoutUser(config); err != nil {
+	if err := WithoutUser(config); err != nil {
 		return nil, err
 	}
 	proxy, err := proxyOf(config)
@@ -183,11 +193,11 @@ func proxyOf(config *rest.Config) (string, error) {
 	if config.Proxy == nil {
 		return "", nil
 	}
-	request, err := http.NewRequest(http.MethodGet, config.Host, nil)
+	base, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
 		return "", errors.New("the server's URL is invalid")
 	}
-	proxy, err := config.Proxy(request)
+	proxy, err := config.Proxy(&http.Request{URL: base})
 	if err != nil || proxy == nil {
 		return "", err
 	}

@@ -59,6 +59,32 @@ func TestParseRefuses(t *testing.T) {
 	require.Error(t, err, "empty")
 }
 
+// Certificates that cannot be used are found before the member is reached.
+func TestParseCertificates(t *testing.T) {
+	for name, c := range map[string]struct{ user, cluster string }{
+		"of the server":  {"{}", "certificate-authority-data: czNjcmV0"},
+		"of the client":  {"{client-certificate-data: czNjcmV0, client-key-data: czNjcmV0}", ""},
+		"without key":    {"{client-certificate-data: czNjcmV0}", ""},
+		"that no one is": {"{}", "insecure-skip-tls-verify: true, certificate-authority-data: czNjcmV0"},
+	} {
+		m := Parse(map[string][]byte{"a.kubeconfig": []byte("{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}], " +
+			"clusters: [{name: a, cluster: {server: 'https://a', " + c.cluster + "}}], users: [{name: a, user: " + c.user + "}]}")})[0]
+		require.Error(t, m.Err, name)
+		require.Nil(t, m.Config, name)
+		require.NotContains(t, m.Err.Error(), "s3cret")
+	}
+}
+
+// A name is part of a key of the Secret, which has at most 253 bytes.
+func TestLongestName(t *testing.T) {
+	name := strings.Repeat("a", 242)
+	r := Registry{Client: fake.NewClientset(), Namespace: "keda"}
+	require.NoError(t, r.Add(t.Context(), name, access(t, "a", "https://a")))
+	require.NoError(t, r.Remove(t.Context(), name))
+	_, err := Setup(t.Context(), NewMember{Name: name + "a"})
+	require.ErrorContains(t, err, "must be no more than 242 characters")
+}
+
 func TestRegistry(t *testing.T) {
 	ctx := t.Context()
 	client := fake.NewClientset()
@@ -172,6 +198,11 @@ func TestProxyIsKept(t *testing.T) {
 	proxy, err := proxyOf(config)
 	require.NoError(t, err)
 	require.Equal(t, "http://user:s3cret@proxy:3128", proxy)
+	_, admin, err = parse(withURLs("10.0.0.1:6443", "http://proxy:3128"))
+	require.NoError(t, err)
+	data, err = kubeconfig("a", "t0ken", admin)
+	require.NoError(t, err)
+	require.Contains(t, string(data), "proxy-url: http://proxy:3128")
 	data, err = kubeconfig("a", "t0ken", &rest.Config{Host: "https://a"})
 	require.NoError(t, err)
 	require.NotContains(t, string(data), "proxy-url")

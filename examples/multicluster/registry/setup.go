@@ -42,7 +42,7 @@ func Setup(ctx context.Context, m NewMember) ([]byte, error) {
 		return nil, err
 	}
 	admin := rest.CopyConfig(m.Admin)
-	if err := withoutUser(admin); err != nil {
+	if err := WithoutUser(admin); err != nil {
 		return nil, err
 	}
 	if err := rest.LoadTLSFiles(admin); err != nil {
