@@ -135,6 +135,7 @@ func TestUnreadable(t *testing.T) {
 	}{
 		{"empty", "", []string{"no ScaledJob: the text is empty"}},
 		{"not YAML", "a: b: c", []string{"not YAML"}},
+		{"objects without a separator", `{"kind": "ScaledJob"}` + "\n" + `{"kind": "ScaledJob"}`, []string{"not YAML: found an object after the first; use --- between objects"}},
 		{"a list", "- a", []string{"no ScaledJob: found an object without a kind"}},
 		{"another kind", "kind: Deployment\n---\nkind: Ingress\n", []string{"no ScaledJob: found a Deployment, an Ingress"}},
 		{"another version", "apiVersion: keda.sh/v1\nkind: ScaledJob\n", []string{"apiVersion: found \"keda.sh/v1\"; use keda.sh/v1alpha1"}},
@@ -266,7 +267,7 @@ func TestProblems(t *testing.T) {
 		{"no target", strings.Replace(minimal, "type: rabbitmq", "type: prometheus", 1), []string{`spec.triggers[0].metadata.threshold: found nothing; use the items that one Job serves, such as threshold: "5"`}},
 		{"activation", strings.Replace(minimal, `queueLength: "5"`, `activationValue: "-1"`, 1), []string{`spec.triggers[0].metadata.activationValue: found "-1"; use a number of 0 or more`}},
 		{"no type", strings.Replace(minimal, "type: rabbitmq", "name: a", 1), []string{"spec.triggers[0].type: found nothing; use the type of a trigger"}},
-		{"unknown trigger", strings.Replace(minimal, "rabbitmq", "our-own", 1), []string{`spec.triggers[0].type: found "our-own"; use a type in common use (activemq, apache-kafka`}},
+		{"unknown trigger", strings.Replace(minimal, "rabbitmq", "our-own", 1), []string{`spec.triggers[0].type: found "our-own"; use a type of KEDA, such as rabbitmq, or a target average value given by the caller for "our-own"`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := read(t, tt.text).Config(nil)

@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/scaling"
@@ -105,7 +104,7 @@ func (r *reader) trigger(path string, in ScaleTrigger, t *Trigger, targets map[s
 		r.problems.Check(false, path+".type", in.Type, otherTypes[in.Type])
 	default:
 		r.problems.Check(false, path+".type", in.Type, fmt.Sprintf(
-			"a type in common use (%s), or a target average value given by the caller for %q", strings.Join(TriggerTypes(), ", "), t.Name))
+			"a type of KEDA, such as rabbitmq, or a target average value given by the caller for %q", t.Name))
 	}
 	if k.full {
 		t.ActivationThreshold = max(0, t.Target-1)

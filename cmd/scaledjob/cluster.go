@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -34,24 +32,26 @@ func (f *clusterFlags) add(c *cobra.Command) {
 	_ = c.MarkFlagFilename("kubeconfig")
 }
 
-// split separates names in the cluster from files. With a flag that chooses a cluster
-// every argument is a name. Otherwise a name is no file, no path, and has no extension of
-// a manifest.
+// split separates names in the cluster from files. A name is no path, and has no extension
+// of a manifest. It is no file either, unless a flag chooses a cluster.
 func (f *clusterFlags) split(args []string) (names, files []string) {
 	for _, a := range args {
 		_, err := os.Stat(a)
-		file := a == "-" || err == nil || strings.ContainsRune(a, os.PathSeparator) || slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(a))
+		file := a == "-" || a == "" || strings.ContainsRune(a, os.PathSeparator) || manifestName.MatchString(a) || err == nil && !f.given()
 		if name, ok := strings.CutPrefix(a, "scaledjob/"); ok && err != nil {
 			a, file = name, false
 		}
-		if *f != (clusterFlags{}) || !file {
-			names = append(names, a)
-		} else {
+		if file {
 			files = append(files, a)
+		} else {
+			names = append(names, a)
 		}
 	}
 	return names, files
 }
+
+// given reports whether a flag chooses a cluster.
+func (f *clusterFlags) given() bool { return *f != (clusterFlags{}) }
 
 // A client reads a namespace of a cluster. It sends GET requests only.
 type client struct {
@@ -72,7 +72,7 @@ func (f *clusterFlags) client() (*client, error) {
 		return nil, errors.New("no such file, and no kubeconfig; use the file of a manifest, or --kubeconfig")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("kubeconfig: %w", err)
+		return nil, fmt.Errorf("kubeconfig: %w", fileError(f.kubeconfig, err))
 	}
 	namespace, _, err := loaded.Namespace()
 	if err != nil {
@@ -144,7 +144,7 @@ func get(ctx context.Context, request *rest.Request) ([]byte, error) {
 func (f *clusterFlags) completes(c *cobra.Command) {
 	files := c.ValidArgsFunction
 	c.ValidArgsFunction = func(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-		if *f == (clusterFlags{}) {
+		if !f.given() {
 			return files(c, args, typed)
 		}
 		client, err := f.client()

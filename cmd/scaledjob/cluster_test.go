@@ -173,7 +173,10 @@ func TestClusterFails(t *testing.T) {
 	for flags, want := range map[string]string{
 		"a -n default --context none --kubeconfig " + kubeconfig: `context "none" does not exist`,
 		"a -n default --kubeconfig testdata/gone":                "testdata/gone: no such file",
-		"a -n default --running 3 --kubeconfig " + kubeconfig:    "a is read from the cluster; use a file with --jobs and counts of Jobs",
+		"a.yaml -n default":                                   "\"a.yaml\": a file; leave out --namespace",
+		"-f a.yaml --context none":                            "\"a.yaml\": a file; leave out --namespace",
+		"a - --kubeconfig k":                                  "\"-\": a file; leave out --namespace",
+		"a -n default --running 3 --kubeconfig " + kubeconfig: "a is read from the cluster; use a file with --jobs and counts of Jobs",
 	} {
 		status, out, said := call(t, "explain --queue 8 "+flags, "")
 		require.Equal(t, trouble, status)
@@ -184,4 +187,14 @@ func TestClusterFails(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	_, _, said := call(t, "explain orders --queue 8", "")
 	require.Equal(t, "scaledjob: orders: no such file, and no kubeconfig; use the file of a manifest, or --kubeconfig\n", said)
+	_, out, said := call(t, "explain orders testdata/accurate.yaml --queue 8", "")
+	require.Contains(t, out, "a: one poll")
+	require.Equal(t, "scaledjob: orders: no such file, and no kubeconfig; use the file of a manifest, or --kubeconfig\n", said)
+	for _, text := range []string{"garbage", "[]", "{", "kind: Foo", "a: b: c", "clusters: 5"} {
+		status, out, said := call(t, "explain orders --queue 8 --kubeconfig "+write(t, "config", text), "")
+		require.Equal(t, trouble, status)
+		require.Empty(t, out)
+		require.NotRegexp(t, goWords, said)
+		require.NotRegexp(t, `\.go:|json:`, said)
+	}
 }

@@ -28,19 +28,26 @@ func decode(s source, into any, check func() error, help string) error {
 	if err := documents.Decode(&document); err != nil && !errors.Is(err, io.EOF) {
 		return s.notYAML(0, fmt.Errorf("not YAML: %w", err))
 	}
-	if len(document.Content) == 0 {
+	if len(document.Content) == 0 || document.Content[0].Tag == "!!null" {
 		return fmt.Errorf("%s: empty; see scaledjob %s", s.name, help)
 	}
 	root := document.Content[0]
-	if documents.Decode(&document) == nil {
+	switch err := documents.Decode(&document); {
+	case err == nil && document.Content[0].Tag != "!!null":
 		return fmt.Errorf("%s:%d: found a second document; use one", s.name, document.Line)
+	case err != nil && !errors.Is(err, io.EOF):
+		return s.notYAML(0, fmt.Errorf("not YAML: %w", err))
 	}
-	d := decoder{}
-	if err := strictly(s.data, into); err != nil {
+	err := strictly(s.data, into)
+	d := decoder{decoded: err == nil}
+	if err != nil {
 		if _, err := k8syaml.YAMLToJSON(s.data); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
-		d.value(root, reflect.TypeOf(into), "")
+		spellNulls(root)
+	}
+	d.value(root, reflect.TypeOf(into), "")
+	if err != nil {
 		if len(d.problems) == 0 {
 			return fmt.Errorf("%s: %w", s.name, plain(err))
 		}
@@ -61,7 +68,8 @@ func decode(s source, into any, check func() error, help string) error {
 	return errors.Join(all...)
 }
 
-// strictly decodes YAML without unknown and repeated fields. The error is the first.
+// strictly decodes YAML without unknown and repeated fields, whatever their case. The error
+// is the first.
 func strictly(data []byte, into any) error {
 	data, err := k8syaml.YAMLToJSONStrict(data)
 	if err != nil {
@@ -80,13 +88,17 @@ type located struct {
 }
 
 // A decoder collects the problems of a document.
-type decoder struct{ problems []located }
+type decoder struct {
+	decoded  bool // each value fits its type
+	problems []located
+}
 
 func (d *decoder) add(path string, line int, err error) {
 	d.problems = append(d.problems, located{path, line, err})
 }
 
-// value reports the parts of a node that a Go type cannot hold, and empties them.
+// value reports the parts of a node that a Go type cannot hold, and empties them. An empty
+// part is a problem too: in a test, it would be an expectation that nothing checks.
 func (d *decoder) value(n *yaml.Node, t reflect.Type, path string) {
 	for n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -97,12 +109,16 @@ func (d *decoder) value(n *yaml.Node, t reflect.Type, path string) {
 	v := reflect.New(t)
 	opaque := reflects[json.Unmarshaler](v) || reflects[encoding.TextUnmarshaler](v)
 	switch {
+	case n.Tag == "!!null" && n.Column == 0: // emptied, and used again by an alias
+	case n.Tag == "!!null":
+		d.add(path, n.Line, fmt.Errorf("%s: found nothing; use a value, or leave the field out", path))
 	case t.Kind() == reflect.Struct && n.Kind == yaml.MappingNode && !opaque:
 		d.fields(n, t, path)
 	case t.Kind() == reflect.Slice && n.Kind == yaml.SequenceNode && !opaque:
 		for i, c := range n.Content {
 			d.value(c, t.Elem(), fmt.Sprintf("%s[%d]", path, i))
 		}
+	case d.decoded:
 	default:
 		if err := leaf(n, t); err != nil {
 			d.add(path, n.Line, fmt.Errorf("%s: %w", cmp.Or(path, "the document"), err))
@@ -117,7 +133,7 @@ func (d *decoder) fields(n *yaml.Node, t reflect.Type, path string) {
 	var names []string
 	for _, f := range reflect.VisibleFields(t) {
 		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" {
-			types[strings.ToLower(name)] = f.Type
+			types[name] = f.Type
 			names = append(names, name)
 		}
 	}
@@ -125,7 +141,7 @@ func (d *decoder) fields(n *yaml.Node, t reflect.Type, path string) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		at := strings.TrimPrefix(path+"."+key.Value, ".")
-		of, known := types[strings.ToLower(key.Value)]
+		of, known := types[key.Value]
 		switch {
 		case key.Tag == "!!merge":
 			d.merged(value, t, path)
@@ -233,6 +249,16 @@ func reflects[T any](v reflect.Value) bool {
 	return ok
 }
 
+// spellNulls writes out the values that are left empty, which the encoder takes for texts.
+func spellNulls(n *yaml.Node) {
+	if n.Tag == "!!null" {
+		n.Value = "null"
+	}
+	for _, c := range n.Content {
+		spellNulls(c)
+	}
+}
+
 // jsonOf returns a node as JSON.
 func jsonOf(n *yaml.Node) ([]byte, error) {
 	data, err := yaml.Marshal(n)
@@ -267,7 +293,7 @@ func child(n *yaml.Node, step string) *yaml.Node {
 		return nil
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		if strings.EqualFold(n.Content[i].Value, step) {
+		if n.Content[i].Value == step {
 			return n.Content[i+1]
 		}
 	}

@@ -28,11 +28,11 @@ func newDiff() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "diff FILE... --from 2.18 --to 2.19",
 		Short: "Compare two releases of KEDA for a ScaledJob",
-		Long: `Compare two releases of KEDA, or one with the written specification, over a grid of queue lengths and Jobs, and
-print where they create different numbers of Jobs, and by which rule.
+		Long: `Compare two releases of KEDA, or one with the written specification, over a grid of queue lengths
+and Jobs, and print where they create different numbers of Jobs, and by which rule.
 
-The exit status is 1 if there are differences, or if the API server accepts the manifest under --from
-and rejects it under --to.`,
+The exit status is 1 if there are differences, or if the API server accepts the manifest under
+--from and rejects it under --to.`,
 		Example: `  scaledjob diff orders.yaml --from 2.18 --to 2.19
 
   # differences between KEDA and its documentation
@@ -94,6 +94,9 @@ type comparison struct {
 
 func (d *diff) run(args []string, stdin io.Reader, out io.Writer) error {
 	manifests, problems := d.read(args, stdin)
+	if err := d.checkTargets(manifests); err != nil {
+		return errors.Join(problems, err)
+	}
 	differ, again := false, false
 	for _, m := range manifests {
 		c, err := d.compare(m, d.from.one(), d.to.one())
@@ -192,9 +195,9 @@ const few = 12
 
 func (c *comparison) print(out io.Writer, all bool) error {
 	if len(c.Differences) == 0 {
-		fmt.Fprintf(out, "%s: %s and %s create the same number of Jobs in all of %d cases.\n", c.Name, c.From, c.To, c.Cases)
+		fmt.Fprintf(out, "%s: %s and %s create the same number of Jobs in all of %d cases.\n", titled(c.Name), c.From, c.To, c.Cases)
 	} else {
-		fmt.Fprintf(out, "%s: %s and %s create different numbers of Jobs in %d of %d cases.\n\n", c.Name, c.From, c.To, len(c.Differences), c.Cases)
+		fmt.Fprintf(out, "%s: %s and %s create different numbers of Jobs in %d of %d cases.\n\n", titled(c.Name), c.From, c.To, len(c.Differences), c.Cases)
 		if err := c.table(out, all); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -14,7 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/yaml"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/keda"
@@ -43,19 +44,51 @@ func readDump(files []string, stdin io.Reader) (*dump, error) {
 			return nil, fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
+	// An object may be in several files.
+	d.jobs = distinct(d.jobs, func(j *batchv1.Job) metav1.Object { return j })
+	d.pods = distinct(d.pods, func(p *corev1.Pod) metav1.Object { return p })
 	d.complete = len(d.pods) > 0
 	return d, nil
 }
 
-// add adds the Jobs and pods of a list, or a single object.
+// distinct returns the objects without those of the same namespace and name as one before.
+func distinct[T any](all []T, meta func(*T) metav1.Object) []T {
+	seen := map[types.NamespacedName]bool{}
+	return slices.DeleteFunc(all, func(one T) bool {
+		o := meta(&one)
+		name := types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
+		again := seen[name] && name.Name != ""
+		seen[name] = true
+		return again
+	})
+}
+
+// add adds the Jobs and pods of a text of one or several objects, in JSON or YAML.
 func (d *dump) add(text []byte) error {
 	if first, _, _ := strings.Cut(string(text), " "); first == "NAME" || first == "NAMESPACE" {
 		return fmt.Errorf("found a table; %s", kubectlGet)
 	}
-	data, err := yaml.YAMLToJSON(text)
-	if err != nil || len(data) == 0 || data[0] != '{' {
-		return fmt.Errorf("not JSON; %s", kubectlGet)
+	documents := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
+	for found := false; ; {
+		var data json.RawMessage
+		err := documents.Decode(&data)
+		switch {
+		case errors.Is(err, io.EOF) && found:
+			return nil
+		case err == nil && (len(data) == 0 || string(data) == "null"): // between separators
+			continue
+		case err != nil || data[0] != '{':
+			return fmt.Errorf("not JSON; %s", kubectlGet)
+		}
+		if err := d.document(data); err != nil {
+			return err
+		}
+		found = true
 	}
+}
+
+// document adds the Jobs and pods of a list, or a single object.
+func (d *dump) document(data []byte) error {
 	var list struct {
 		Kind  string            `json:"kind"`
 		Items []json.RawMessage `json:"items"`
@@ -134,14 +167,14 @@ type owned struct {
 
 // of returns the Jobs of the ScaledJob. KEDA finds them by the ScaledJob's name in the
 // tracking label, the specification by its UID. If the manifest has no UID, the dump must
-// have a single owner of that name. A manifest without a namespace matches any.
+// have a single owner of that name. A manifest or a Job without a namespace matches any.
 func (d *dump) of(m *manifest, by release) (*owned, error) {
 	o := &owned{manifest: m, dump: dump{slices.Clone(d.jobs), d.pods, d.complete}, listed: len(d.jobs)}
 	keep := func(mine func(*batchv1.Job) bool) {
 		o.jobs = slices.DeleteFunc(o.jobs, func(j batchv1.Job) bool { return !mine(&j) })
 	}
 	if namespace := m.spec.Namespace; namespace != "" {
-		keep(func(j *batchv1.Job) bool { return j.Namespace == namespace })
+		keep(func(j *batchv1.Job) bool { return j.Namespace == namespace || j.Namespace == "" })
 	}
 	if by.profile != nil {
 		label := by.profile.TrackingLabel()
@@ -212,16 +245,46 @@ func (o *owned) readyPod() keda.Pod {
 	return pod
 }
 
+// jobOf returns the name of a pod's Job.
+func jobOf(p *corev1.Pod) types.NamespacedName {
+	of := types.NamespacedName{Namespace: p.Namespace, Name: cmp.Or(p.Labels[batchv1.JobNameLabel], p.Labels["job-name"])}
+	if owner := metav1.GetControllerOf(p); owner != nil && of.Name == "" {
+		of.Name = owner.Name
+	}
+	return of
+}
+
+// podsWithUIDs returns the pods with a UID and the UID of their Job. A dump that somebody
+// wrote may have none.
+func (o *owned) podsWithUIDs() []corev1.Pod {
+	jobs := map[types.NamespacedName]types.UID{}
+	for i := range o.jobs {
+		j := &o.jobs[i]
+		jobs[types.NamespacedName{Namespace: j.Namespace, Name: j.Name}] = cmp.Or(j.UID, types.UID(j.Name))
+	}
+	pods := slices.Clone(o.pods)
+	for i := range pods {
+		p := &pods[i]
+		p.UID = cmp.Or(p.UID, types.UID(p.Namespace+"/"+p.Name))
+		owner, uid := metav1.GetControllerOf(p), jobs[jobOf(p)]
+		if uid != "" && p.Labels[batchv1.ControllerUidLabel] == "" && (owner == nil || owner.UID == "") {
+			p.Labels = maps.Clone(p.Labels)
+			if p.Labels == nil {
+				p.Labels = map[string]string{}
+			}
+			p.Labels[batchv1.ControllerUidLabel], p.Labels[batchv1.JobNameLabel] = string(uid), jobOf(p).Name
+		}
+	}
+	return pods
+}
+
 // kedaJobs returns the Jobs in KEDA's form. Without pods, a Job with a ready or succeeded
 // pod in its status has a readyPod.
 func (o *owned) kedaJobs() []keda.Job {
 	pods := map[types.NamespacedName][]keda.Pod{}
 	for i := range o.pods {
 		p := &o.pods[i]
-		of := types.NamespacedName{Namespace: p.Namespace, Name: cmp.Or(p.Labels[batchv1.JobNameLabel], p.Labels["job-name"])}
-		if owner := metav1.GetControllerOf(p); owner != nil && of.Name == "" {
-			of.Name = owner.Name
-		}
+		of := jobOf(p)
 		pod := keda.Pod{Phase: string(p.Status.Phase)}
 		for _, c := range p.Status.Conditions {
 			pod.Conditions = append(pod.Conditions, keda.Condition{Type: string(c.Type), Status: string(c.Status)})

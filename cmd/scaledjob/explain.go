@@ -29,15 +29,16 @@ func newExplain() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "explain FILE... --queue 12",
 		Short: "Explain one poll of a ScaledJob: the Jobs created and deleted, and why",
-		Long: `Explain one poll of a ScaledJob: how many Jobs it creates, with each step, which finished Jobs the history
-limits delete, and which outdated Jobs a rollout deletes. Nothing is changed.
+		Long: `Explain one poll of a ScaledJob: how many Jobs it creates, with each step, which finished Jobs the
+history limits delete, and which outdated Jobs a rollout deletes. Nothing is changed.
 
-T is the number of Jobs that serve the queue, R the running Jobs, P the pending and S the stuck ones among them,
-and M the most Jobs that the queue may have.
+T is the number of Jobs that serve the queue, R the running Jobs, P the pending and S the stuck
+ones among them, and M the most Jobs that the queue may have.
 
-The Jobs are counts (--running 3), a dump of a cluster (--jobs), or those of a cluster. A word without a slash or an extension
-is the name of a ScaledJob in the cluster, unless it is a file. The ScaledJob, its Jobs and their pods are then read through the kubeconfig.
-KEDA counts the Jobs of the namespace that have the ScaledJob's name in its label; the specification those that the
+The Jobs are counts (--running 3), a dump of a cluster (--jobs), or those of a cluster. A word
+without a slash or an extension is the name of a ScaledJob in the cluster, unless it is a file.
+The ScaledJob, its Jobs and their pods are then read through the kubeconfig. KEDA counts the Jobs
+of the namespace that have the ScaledJob's name in its label; the specification those that the
 ScaledJob owns.`,
 		Example: `  # 12 items wait; 3 Jobs run, one of them is pending
   scaledjob explain orders.yaml --queue 12 --running 3 --pending 1
@@ -75,7 +76,17 @@ func (e *explain) run(ctx context.Context, args []string, stdin io.Reader, out, 
 		return err
 	}
 	names, files := e.split(args)
+	if files := append(files, e.files...); len(files) > 0 && e.clusterFlags.given() {
+		return usagef("%q: a file; leave out --namespace, --context and --kubeconfig, which are for names of ScaledJobs in a cluster", files[0])
+	}
 	found, problems := e.found(ctx, names, files, stdin)
+	var manifests []*manifest
+	for _, f := range found {
+		manifests = append(manifests, f.manifest)
+	}
+	if err := e.checkTargets(manifests); err != nil {
+		return errors.Join(problems, err)
+	}
 	var polls []*poll
 	for _, f := range found {
 		for _, r := range e.releases.all {
@@ -129,11 +140,11 @@ func (e *explain) found(ctx context.Context, names, files []string, stdin io.Rea
 		if len(e.dumps) > 0 || e.jobFlags.given() {
 			return nil, usagef("%s is read from the cluster; use a file with --jobs and counts of Jobs", names[0])
 		}
-		client, err := e.clusterFlags.client()
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", names[0], err)
+		if client, err := e.clusterFlags.client(); err != nil {
+			problems = fmt.Errorf("%s: %w", strings.Join(names, ", "), err)
+		} else {
+			all, problems = client.subjects(ctx, names)
 		}
-		all, problems = client.subjects(ctx, names)
 	}
 	if len(files)+len(e.files) > 0 || len(names) == 0 {
 		manifests, err := e.manifestFlags.read(files, stdin)
@@ -183,20 +194,15 @@ func (p *poll) print(out io.Writer, format string, again bool) error {
 	case "json":
 		return json.NewEncoder(out).Encode(p)
 	case "name":
-		for _, r := range []*removal{p.Rollout, p.Prune} {
-			if r == nil {
-				continue
-			}
-			for _, d := range r.Jobs {
-				fmt.Fprintf(out, "job.batch/%s\n", d.Name)
-			}
+		for _, name := range p.deleted() {
+			fmt.Fprintf(out, "job.batch/%s\n", name)
 		}
 		return nil
 	}
 	if again {
 		fmt.Fprintln(out)
 	}
-	fmt.Fprintf(out, "%s: one poll of %s\n", p.Name, p.Release)
+	fmt.Fprintf(out, "%s: one poll of %s\n", titled(p.Name), p.Release)
 	if err := p.Rollout.print(out, "rollout"); err != nil {
 		return err
 	}
@@ -206,6 +212,21 @@ func (p *poll) print(out io.Writer, format string, again bool) error {
 		fmt.Fprintln(out, "create    not known: no queue length; use --queue 12")
 	}
 	return p.Prune.print(out, "prune")
+}
+
+// deleted returns the names of the deleted Jobs. A finished Job may be outdated as well.
+func (p *poll) deleted() (names []string) {
+	for _, r := range []*removal{p.Rollout, p.Prune} {
+		if r == nil {
+			continue
+		}
+		for _, d := range r.Jobs {
+			if !slices.Contains(names, d.Name) {
+				names = append(names, d.Name)
+			}
+		}
+	}
+	return names
 }
 
 func (r *removal) print(out io.Writer, part string) error {

@@ -35,12 +35,12 @@ type manifest struct {
 
 func (m *manifest) name() string { return m.spec.Name }
 
+// titled returns a name for people.
+func titled(name string) string { return cmp.Or(name, "a ScaledJob without a name") }
+
 // where puts file and name before a problem.
 func (m *manifest) where(err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s: %s: %w", m.file, m.name(), err)
+	return each(err, func(err error) error { return fmt.Errorf("%s: %s: %w", m.file, titled(m.name()), err) })
 }
 
 // manifestFlags choose manifests.
@@ -76,18 +76,24 @@ type source struct {
 // and the problems of the others.
 func (f *manifestFlags) sources(args []string, stdin io.Reader) (all []source, problems error) {
 	names := append(slices.Clone(f.files), args...)
+	if len(names) == 0 && f.tests {
+		return nil, usagef("no test file; use orders.test.yaml, a directory, or - for standard input")
+	}
 	if len(names) == 0 {
 		return nil, usagef("no manifest; use scaledjob.yaml, a directory, or - for standard input")
 	}
 	seen := map[string]bool{}
 	for _, name := range names {
+		if name == "" {
+			return nil, usagef("found an empty name; use the name of a file")
+		}
 		files, err := f.expand(name)
 		problems = errors.Join(problems, err)
 		for _, file := range files {
-			if seen[file] {
+			if seen[filepath.Clean(file)] {
 				continue
 			}
-			seen[file] = true
+			seen[filepath.Clean(file)] = true
 			s, err := readSource(file, stdin)
 			if err == nil {
 				err = s.rendered()
@@ -141,6 +147,7 @@ func fileError(name string, err error) error {
 	if !errors.As(err, &path) {
 		return err
 	}
+	name = cmp.Or(name, `""`)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s: no such file or directory", name)
 	}

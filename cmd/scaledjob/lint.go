@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -30,8 +31,9 @@ func newLint() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "lint FILE...",
 		Short: "Check ScaledJobs for mistakes and surprises",
-		Long: `Check ScaledJobs for mistakes and surprises. Each finding has a rule, a line and column, a consequence and a fix.
-Names of Secrets, ConfigMaps and TriggerAuthentications are looked up in all documents of all files.
+		Long: `Check ScaledJobs for mistakes and surprises. Each finding has a rule, a line and column, a
+consequence and a fix. Names of Secrets, ConfigMaps and TriggerAuthentications are looked up in
+all documents of all files.
 
 A comment  # scaledjob:ignore RULE why  on a line, or on the one above, silences the rule there.
 
@@ -81,7 +83,8 @@ func (l *linter) run(args []string, stdin io.Reader, out io.Writer) error {
 		return err
 	}
 	sources, problems := l.sources(args, stdin)
-	if len(sources) == 0 {
+	structured := l.output.text == "json" || l.output.text == "sarif"
+	if usage := (usageError{}); len(sources) == 0 && (!structured || errors.As(problems, &usage)) {
 		return problems
 	}
 	var files []lint.File
@@ -109,6 +112,9 @@ var severities = map[string]lint.Severity{"error": lint.Error, "warning": lint.W
 
 // colored reports whether the output is a terminal and NO_COLOR is not set.
 func colored(out io.Writer) bool {
+	if o, ok := out.(*output); ok {
+		out = o.Writer
+	}
 	f, ok := out.(*os.File)
 	return ok && os.Getenv("NO_COLOR") == "" && term.IsTerminal(int(f.Fd()))
 }

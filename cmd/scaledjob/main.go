@@ -61,7 +61,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root := newRoot()
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	root.SetOut(stdout)
+	out := &output{Writer: stdout}
+	root.SetOut(out)
 	root.SetErr(stderr)
 	type result struct {
 		command *cobra.Command
@@ -75,12 +76,35 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	select {
 	case r := <-done:
 		if ctx.Err() == nil {
-			return finish(stderr, r.command, r.err)
+			return finish(stderr, r.command, out.outcome(r.err))
 		}
 	case <-ctx.Done():
 	}
 	fmt.Fprintln(stderr, "scaledjob: interrupted")
 	return interrupted
+}
+
+// An output is standard output with its first error, so that no command takes a result
+// that was not written for a success.
+type output struct {
+	io.Writer
+	err error
+}
+
+// Write writes, unless an error has occurred before.
+func (o *output) Write(p []byte) (n int, err error) {
+	if o.err == nil {
+		n, o.err = o.Writer.Write(p)
+	}
+	return n, o.err
+}
+
+// outcome returns the error of a command, or of its output.
+func (o *output) outcome(err error) error {
+	if o.err != nil && (err == nil || errors.Is(err, errFound) || errors.Is(err, o.err)) {
+		return fmt.Errorf("the output is incomplete: %w", o.err)
+	}
+	return err
 }
 
 // execute checks the name of the command before its flags, which belong to no command
@@ -146,15 +170,25 @@ func finish(stderr io.Writer, command *cobra.Command, err error) int {
 	return trouble
 }
 
+// each wraps every error that was joined.
+func each(err error, wrap func(error) error) error {
+	all := problemsOf(err)
+	for i := range all {
+		all[i] = wrap(all[i])
+	}
+	return errors.Join(all...)
+}
+
 // parserWords are words of parsers, and words for people instead.
 var parserWords = []struct {
 	pattern *regexp.Regexp
 	instead string
 }{
 	{regexp.MustCompile(`invalid map key: .*`), "found a map or a list as a key; use a string"},
-	{regexp.MustCompile(`cannot unmarshal (\w+)[^\n]* into Go (?:value|struct field) ?(?:\w+\.)?(?:of type )?\S*(?: of type \S+)?`), "found a value of type $1"},
+	{regexp.MustCompile(`cannot unmarshal (\w+)[^\n]* into Go (?:value|struct field) ?(?:\w+\.)?(?:of type )?(?:struct \{[^}]*\}|\S*)(?: of type \S+)?`), "found a value of type $1"},
+	{regexp.MustCompile(`couldn't get version/kind; json parse error: | is registered for version "[^"]*" in scheme "[^"]*"`), ""},
 	{regexp.MustCompile(`(^|\s)(?:json|yaml): (?:unmarshal errors:\n\s+)?`), "$1"},
-	{regexp.MustCompile(`strconv\.Parse\w+: parsing `), ""},
+	{regexp.MustCompile(`strconv\.\w+: parsing `), ""},
 	{regexp.MustCompile(`cannot decode !!(\w+) .* as a !!(\w+)`), "found a value of type $1; use one of type $2"},
 }
 
@@ -170,6 +204,13 @@ func plainText(text string) string {
 func problemsOf(err error) []error {
 	if err == nil {
 		return nil
+	}
+	if usage, ok := err.(usageError); ok {
+		all := problemsOf(usage.error)
+		for i := range all {
+			all[i] = usageError{all[i]}
+		}
+		return all
 	}
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok || strings.Count(err.Error(), "\n") == 0 {
@@ -194,6 +235,7 @@ func newRoot() *cobra.Command {
 	if strings.HasPrefix(filepath.Base(os.Args[0]), "kubectl-") {
 		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl scaledjob"}
 	}
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 100"))
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp())
 	root.AddCommand(newExplain(), newDiff(), newLint(), newOracle(), newSimulate(), newTest(), newNext(), newVersion())

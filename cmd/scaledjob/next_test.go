@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -93,6 +94,7 @@ func TestNextWrong(t *testing.T) {
 		"next":                             "use one interval, such as",
 		"next R//P1D R//P1D":               "found 2 arguments",
 		"next R5/T01:00:00/PT01":           "was R5/T01:00:00/PT1H meant?",
+		"next @foo":                        "unrecognized descriptor: @foo",
 		"next R//P1D --zone CET/Berlin":    `--zone "CET/Berlin": unknown time zone`,
 		"next R//P1D --zone Local":         `--zone "Local": unknown time zone`,
 		"next R//P1D -n 0":                 "--count 0: out of range; use 1 to 10000",
@@ -104,4 +106,8 @@ func TestNextWrong(t *testing.T) {
 		require.Contains(t, said, want, command)
 		require.Empty(t, out)
 	}
+	var stderr strings.Builder
+	require.Equal(t, trouble, run(t.Context(), []string{"next", "a b c d e"}, nil, io.Discard, &stderr))
+	require.Contains(t, stderr.String(), `failed to parse int from a: "a": invalid syntax`)
+	require.NotRegexp(t, goWords, stderr.String())
 }

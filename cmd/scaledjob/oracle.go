@@ -13,8 +13,8 @@ func newOracle() *cobra.Command {
 	return &cobra.Command{
 		Use:   "oracle",
 		Short: "Answer JSON lines, to test another implementation against",
-		Long: `Compute the decisions of the ScaledJob specification or of a release of KEDA, as JSON lines from standard input to
-standard output.
+		Long: `Compute the decisions of the ScaledJob specification or of a release of KEDA, as JSON lines from
+standard input to standard output.
 
 ` + oracle.Help,
 		Example: `  echo '{"id":1,"release":"2.21","scalers":[{"queueLength":10,"target":2,"isActive":true}],"maxReplicaCount":3,"running":1}' | scaledjob oracle`,

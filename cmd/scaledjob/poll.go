@@ -270,13 +270,14 @@ func (o *owned) plan(t adapter.Target, inputs []scaling.Metric) (adapter.Plan, e
 	if t.Revision.Generation == 0 {
 		t.Rollout.Strategy = rollout.Gradual
 	}
+	pods := o.podsWithUIDs()
 	for i := range o.jobs { // the Jobs of an owner are in one namespace
 		o.jobs[i].Namespace = t.Owner.Namespace
 	}
 	if !o.complete {
 		t.PendingPodConditions = nil
 	}
-	observed, err := adapter.Observe(t, adapter.Options{Pods: o.complete}, o.jobs, o.pods)
+	observed, err := adapter.Observe(t, adapter.Options{Pods: o.complete}, o.jobs, pods)
 	if err != nil {
 		return adapter.Plan{}, err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -73,6 +74,7 @@ func TestWhoseJobs(t *testing.T) {
 		"another namespace":   {", namespace: default", label24, []dumped{{"x", "zz", "m", "u", "2", ""}}, "", ""},
 		"the owner before it": {", namespace: default, uid: u", label24, []dumped{{"x", "default", "m", "v", "2", ""}}, "x", ""},
 		"any namespace":       {"", label24, []dumped{{"x", "zz", "m", "u", "2", ""}}, "x", "x"},
+		"a Job without one":   {", namespace: default, uid: u", label24, []dumped{{"x", "", "m", "u", "2", ""}}, "x", "x"},
 		"no namespace":        {"", label24, []dumped{{"x", "", "m", "u", "2", ""}}, "x", "x"},
 		"before 2.4":          {"", "scaledjob", []dumped{{"x", "zz", "m", "u", "2", ""}}, "", "x"},
 	} {
@@ -92,6 +94,60 @@ func TestWhoseJobs(t *testing.T) {
 	status, _, said := call(t, "explain -f "+scaledJob(t, "", "")+" --jobs "+dumpFile(t, label24, dumped{"x", "a", "m", "", "", ""}, dumped{"x", "b", "m", "", "", ""}), "")
 	require.Equal(t, trouble, status)
 	require.Contains(t, said, "called m in the namespaces a, b; use a manifest with metadata.namespace")
+}
+
+// A dump is one or several documents in one or several files. A Job counts once, and is
+// deleted once even if it is both outdated and finished.
+func TestDumps(t *testing.T) {
+	job := func(name string) string {
+		return `{"kind":"Job","metadata":{"name":"` + name + `","namespace":"n","labels":{"scaledjob.keda.sh/name":"m"},"annotations":{"scaledjob.keda.sh/generation":"3"}}}`
+	}
+	pod := func(job string) string {
+		return `{"kind":"Pod","metadata":{"name":"` + job + `-x","namespace":"n","labels":{"job-name":"` + job + `"}},"status":{"phase":"Running"}}`
+	}
+	manifest := scaledJob(t, "", "")
+	for name, texts := range map[string][]string{
+		"a list":               {`{"kind":"List","items":[` + job("a") + "," + job("b") + "," + pod("a") + `]}`},
+		"objects one by one":   {job("a"), job("b"), pod("a")},
+		"JSON one by one":      {job("a") + job("b") + "\n" + pod("a")},
+		"JSON between dashes":  {"---\n" + job("a") + "\n---\n" + job("b") + "\n---\n" + pod("a") + "\n---\n"},
+		"YAML and an empty":    {"# Jobs\n---\n" + job("a") + "\n---\nkind: List\nitems:\n- " + job("b") + "\n---\n" + pod("a")},
+		"the same in two":      {job("a") + job("b") + pod("a"), job("b") + pod("a") + job("a")},
+		"typed lists together": {`{"kind":"JobList","items":[` + job("a") + "," + job("b") + `]}{"kind":"PodList","items":[` + pod("a") + `]}`},
+	} {
+		command := "explain --queue 1 " + manifest
+		for _, text := range texts {
+			command += " --jobs " + write(t, "dump", text)
+		}
+		status, out, said := call(t, command, "")
+		require.Equal(t, success, status, said)
+		require.Contains(t, out, "R=2 running, P=1 of them pending", name)
+	}
+	for text, want := range map[string]string{"": "not JSON", "# a\n": "not JSON", job("a") + "{": "not JSON", job("a") + "\n---\nkind: Service\n": "found a Service", job("a") + "\n---\n[]": "not JSON"} {
+		status, _, said := call(t, "explain --queue 1 "+manifest+" --jobs "+write(t, "dump", text), "")
+		require.Equal(t, trouble, status, text)
+		require.Contains(t, said, want, text)
+	}
+	done := dumpFile(t, label24, dumped{"x", "d", "m", "u", "2", "Complete"})
+	_, out, _ := call(t, "explain -o name "+scaledJob(t, "", "  successfulJobsHistoryLimit: 0\n")+" --jobs "+done, "")
+	require.Equal(t, "job.batch/x\n", out)
+}
+
+// A Job that runs is not pending, in any order of its pods, with and without their UIDs.
+func TestPodsOfADump(t *testing.T) {
+	const job = `{"kind":"Job","metadata":{"name":"j","namespace":"n","labels":{"scaledjob.keda.sh/name":"m"},"annotations":{"scaledjob.keda.sh/generation":"3"},` +
+		`"ownerReferences":[{"kind":"ScaledJob","name":"m","uid":"u","controller":true}]}}`
+	manifest := scaledJob(t, "", "")
+	for _, about := range []string{`"labels":{"job-name":"j"}`, `"labels":{"batch.kubernetes.io/job-name":"j"}`, `"ownerReferences":[{"kind":"Job","name":"j","controller":true}]`} {
+		for phases, pending := range map[[2]string]string{{"Running", "Failed"}: "P=0", {"Failed", "Running"}: "P=0", {"Pending", "Succeeded"}: "P=0", {"Succeeded", "Unknown"}: "P=0", {"Failed", "Pending"}: "P=1"} {
+			text := job
+			for i, phase := range phases {
+				text += fmt.Sprintf(`{"kind":"Pod","metadata":{"name":"p%d","namespace":"n",%s},"status":{"phase":%q}}`, i, about, phase)
+			}
+			_, out, said := call(t, "explain --queue 1 --release 2.21,spec "+manifest+" --jobs "+write(t, "dump", text), "")
+			require.Equal(t, 2, strings.Count(out, "R=1 running, "+pending+" of them pending"), "%v with %s: %s%s", phases, about, out, said)
+		}
+	}
 }
 
 // Each deletion has a reason, and so has its absence.

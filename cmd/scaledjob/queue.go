@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,6 +18,15 @@ import (
 // queueFlags hold the queue lengths and targets of the triggers.
 type queueFlags struct {
 	queue, target string
+	inFile        bool // they are fields of a test file
+}
+
+// wrongf returns an error about the flag or field of this name.
+func (f *queueFlags) wrongf(name, format string, args ...any) error {
+	if f.inFile {
+		return fmt.Errorf(name+format, args...)
+	}
+	return usagef("--"+name+format, args...)
 }
 
 func (f *queueFlags) addTarget(c *cobra.Command) {
@@ -43,27 +53,69 @@ func pairs(text string) []pair {
 	return all
 }
 
+// targets returns the targets of a manifest's triggers by name or type. A number without
+// a name is for each trigger without a number of its own.
+func (f *queueFlags) targets(m *manifest) (map[string]float64, error) {
+	targets, forAll, given := map[string]float64{}, 0.0, false
+	if f.target == "" {
+		return targets, nil
+	}
+	for _, p := range pairs(f.target) {
+		n, err := strconv.ParseFloat(p.text, 64)
+		switch _, again := targets[p.name]; {
+		case err != nil:
+			return nil, f.wrongf("target", " %q: not a number; use 5, or trigger=5", f.target)
+		case again, p.name == "" && given:
+			return nil, f.wrongf("target", " %q: use one number, or trigger=number once for each trigger", f.target)
+		case p.name == "":
+			forAll, given = n, true
+		default:
+			targets[p.name] = n
+		}
+	}
+	for _, t := range m.spec.Spec.Triggers {
+		if _, own := targets[t.Type]; given && !own {
+			targets[t.Type] = forAll
+		}
+	}
+	return targets, nil
+}
+
+// checkTargets returns an error for a target of a trigger that no manifest has.
+func (f *queueFlags) checkTargets(manifests []*manifest) error {
+	if f.target == "" {
+		return nil
+	}
+	var names []string
+	for _, m := range manifests {
+		triggers, _ := m.spec.Triggers(nil)
+		for _, t := range triggers {
+			names = append(names, t.Name, t.Type)
+		}
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	for _, p := range pairs(f.target) {
+		if p.name != "" && len(names) > 0 && !slices.Contains(names, p.name) {
+			return f.wrongf("target", ": no trigger is called %q; use %s", p.name, strings.Join(names, ", "))
+		}
+	}
+	return nil
+}
+
 // triggers are the manifest's, with the targets of the command line.
 func (f *queueFlags) triggers(m *manifest) ([]scaledjob.Trigger, map[string]float64, error) {
-	targets := map[string]float64{}
-	if f.target != "" {
-		for _, p := range pairs(f.target) {
-			n, err := strconv.ParseFloat(p.text, 64)
-			if err != nil {
-				return nil, nil, usagef("--target %q: not a number; use 5, or trigger=5", f.target)
-			}
-			if p.name != "" {
-				targets[p.name] = n
-				continue
-			}
-			for _, t := range m.spec.Spec.Triggers {
-				targets[t.Type] = n
-			}
-		}
+	targets, err := f.targets(m)
+	if err != nil {
+		return nil, nil, err
 	}
 	triggers, err := m.spec.Triggers(targets)
 	if err != nil {
-		return nil, nil, fmt.Errorf("no target average value; use --target 5, or correct the manifest:\n%w", err)
+		flag := "--target 5"
+		if f.inFile {
+			flag = "target: 5"
+		}
+		return nil, nil, fmt.Errorf("no target average value; use %s, or correct the manifest:\n%w", flag, err)
 	}
 	return triggers, targets, nil
 }
@@ -77,36 +129,36 @@ func (f *queueFlags) lengths(triggers []scaledjob.Trigger) ([]float64, error) {
 	lengths := make([]float64, len(triggers))
 	seen := make([]bool, len(triggers))
 	for i, p := range given {
-		n, err := length(p.text)
+		n, err := f.length(p.text)
 		if err != nil {
 			return nil, err
 		}
 		at := i
 		if p.name != "" {
 			if at = index(triggers, p.name); at < 0 {
-				return nil, usagef("--queue: no trigger is called %q; use %s", p.name, triggerNames(triggers))
+				return nil, f.wrongf("queue", ": no trigger is called %q; use %s", p.name, triggerNames(triggers))
 			}
 		}
 		if at >= len(triggers) || seen[at] || p.name == "" && given[0].name != "" {
-			return nil, usagef("--queue %q: use one number for each of %s", f.queue, triggerNames(triggers))
+			return nil, f.wrongf("queue", " %q: use one number for each of %s", f.queue, triggerNames(triggers))
 		}
 		lengths[at], seen[at] = n, true
 	}
 	for i, ok := range seen {
 		if !ok {
-			return nil, usagef("--queue %q: no number for the trigger %s", f.queue, triggers[i].Name)
+			return nil, f.wrongf("queue", " %q: no number for the trigger %s", f.queue, triggers[i].Name)
 		}
 	}
 	return lengths, nil
 }
 
-func length(text string) (float64, error) {
+func (f *queueFlags) length(text string) (float64, error) {
 	if text == "unread" {
 		return math.NaN(), nil
 	}
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsNaN(n) || n < 0 {
-		return 0, usagef("--queue %q: use a number of 0 or more, or unread", text)
+		return 0, f.wrongf("queue", " %q: use a number of 0 or more, or unread", text)
 	}
 	return n, nil
 }

@@ -268,6 +268,9 @@ func (s *simulate) read(stdin io.Reader) (*scenario, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := s.checkTargets([]*manifest{m}); err != nil {
+		return nil, err
+	}
 	triggers, _, err := s.triggers(m)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", m.file, err)

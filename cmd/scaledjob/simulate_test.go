@@ -141,12 +141,12 @@ func TestScenarioErrors(t *testing.T) {
 			`2: unknown field "x"`, `2: queues[0].service: "5q" is no duration`, "5: queues[0].target: found -3; use", "7: queues[1].service: found a list; use text",
 			`8: queues[1].target: found "a"; use a number`,
 		},
-		"duration: 1h\nduration: 2h\nqueues: [{arrivals: 'poisson:1/s'}]\njobs: 3\n": {"2: duration: found twice; use it once", "4: jobs: found 3; use a map"},
-		"queues: [{arrivals: 'poisson:1/s'}]\nduration: 1h\n---\nname: a\n":          {"3: found a second document; use one"},
+		"duration: 1h\nduration: 2h\nDuration: 3h\nqueues: [{arrivals: 'poisson:1/s'}]\njobs: 3\n": {"2: duration: found twice; use it once", `3: unknown field "Duration"; use duration`, "5: jobs: found 3; use a map"},
+		"queues: [{arrivals: 'poisson:1/s'}]\nduration: 1h\n---\nname: a\n":                        {"3: found a second document; use one"},
 		"duration: 1h\nqueues:\n- arrivals: poisson:1/s\n  service: &s 5x\n- name: b\n  service: *s\n  target: -1\n": {
 			`4: queues[0].service: "5x" is no duration`, "7: queues[1].target: found -1; use",
 		},
-		"name: a\nDuration: -1h\nqueues: [{}]\n": {"2: duration: found -1h; use 0s or more"},
+		"name: a\nDuration: -1h\nqueues: [{}]\n": {`2: unknown field "Duration"; use duration`},
 		"[]":                                     {"1: the document: found a list; use a map"},
 		"duration: 1h\nqueues: [{arrivals: 'poisson:1/s'}]\npolicy:\n  release: \"2.21\"\n  stuckAfter: 1m\n  minAsFloor: true\n  subtractPending: true\n  placement: {}\n": {
 			"5: policy.stuckAfter: found 1m; use nothing under KEDA 2.21.0, or release: spec", "6: policy.minAsFloor", "7: policy.subtractPending", "8: policy.placement: found a placement",

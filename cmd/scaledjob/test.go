@@ -30,9 +30,10 @@ func newTest() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "test FILE...",
 		Short: "Run unit tests of ScaledJobs",
-		Long: `Run unit tests of ScaledJobs. A test file names manifests and releases. A test is one poll, with queue lengths, Jobs
-and the expected decision, or a simulated run with bounds. In a directory, files that end with .test.yaml are test files. Each test runs for each release: list the release that you
-have and the next one to pin what an upgrade of KEDA must not change.
+		Long: `Run unit tests of ScaledJobs. A test file names manifests and releases. A test is one poll, with
+queue lengths, Jobs and the expected decision, or a simulated run with bounds. In a directory,
+files that end with .test.yaml are test files. Each test runs for each release: list the release
+that you have and the next one to pin what an upgrade of KEDA must not change.
 
 The exit status is 1 if a test fails.
 
@@ -136,28 +137,89 @@ func (r *testResult) print(out io.Writer) {
 // validate returns every problem of the file.
 func (f *testFile) validate() error {
 	var problems field.Errors
-	problems.Check(len(f.Manifests) > 0, "manifests", nil, "files or directories with ScaledJobs")
-	problems.Check(!slices.Contains(f.Manifests, "-"), "manifests", "-", "a file")
+	files := func(path string, all []string, found string) {
+		problems.Check(len(all) > 0, path, nil, found)
+		for i, name := range all {
+			problems.Check(name != "" && name != "-", fmt.Sprintf("%s[%d]", path, i), name, "the name of a file")
+		}
+	}
+	files("manifests", f.Manifests, "files or directories with ScaledJobs")
 	problems.Check(len(f.Tests) > 0, "tests", nil, "at least one test")
 	for i := range f.Tests {
 		c, path := &f.Tests[i], fmt.Sprintf("tests[%d]", i)
-		e := &c.Expect
-		poll, run := e.Create != nil || e.Rule != nil || e.Deleted != nil, e.MaxWaitP95 != nil || e.MaxPeakJobs != nil || e.MinPeakJobs != nil || e.MaxUndone != nil
 		problems.Check(c.Name != "", path+".name", nil, "a name")
-		problems.Check(poll || run, path+".expect", nil, "create, rule, deleted, or a bound of a simulated run")
-		problems.Check(!run || c.Simulate != nil, path+".simulate", nil, "a workload: the expectation is about a simulated run")
-		problems.Check(!poll || c.Simulate == nil, path+".expect", "create, rule or deleted", "bounds such as maxWaitP95: the test is a simulated run")
-		problems.Check(c.Queue != "" || c.Simulate != nil || e.Create == nil && e.Rule == nil, path+".queue", nil, "a queue length")
-		problems.Check(c.Jobs == nil || c.Dump == nil, path+".dump", c.Dump, "either dump or jobs")
-		problems.Check(c.Dump != nil || e.Deleted == nil, path+".dump", nil, "files with Jobs: the expectation is about deleted Jobs")
-		problems.Check(!slices.Contains(c.Dump, "-"), path+".dump", "-", "a file")
-		if j := c.Jobs; j != nil {
-			for name, n := range map[string]int64{"running": j.Running, "pending": j.Pending, "stuck": j.Stuck, "terminating": j.Terminating} {
-				problems.AtLeast(path+".jobs."+name, n, 0)
-			}
-			problems.Check(j.Pending <= j.Running, path+".jobs.pending", j.Pending, "running or less: pending Jobs are included in running")
-			problems.Check(j.Stuck <= j.Pending, path+".jobs.stuck", j.Stuck, "pending or less: stuck Jobs are included in pending")
+		if c.Dump != nil {
+			files(path+".dump", c.Dump, "files with Jobs and pods")
 		}
+		if j := c.Jobs; j != nil {
+			problems.AtLeast(path+".jobs.running", j.Running, 0)
+			problems.AtLeast(path+".jobs.pending", j.Pending, 0)
+			problems.AtLeast(path+".jobs.stuck", j.Stuck, 0)
+			problems.AtLeast(path+".jobs.terminating", j.Terminating, 0)
+			problems.Check(j.Pending <= max(0, j.Running), path+".jobs.pending", j.Pending, "running or less: pending Jobs are included in running")
+			problems.Check(j.Stuck <= max(0, j.Pending), path+".jobs.stuck", j.Stuck, "pending or less: stuck Jobs are included in pending")
+		}
+		problems.Join(path, c.Expect.validate())
+		if c.Simulate != nil {
+			problems.Join(path, c.validateRun())
+		} else {
+			problems.Join(path, c.validatePoll())
+		}
+	}
+	return problems.Err()
+}
+
+// poll reports whether a decision is expected.
+func (e *expectation) poll() bool { return e.Create != nil || e.Rule != nil || e.Deleted != nil }
+
+// run reports whether a simulated run is expected to keep to bounds.
+func (e *expectation) run() bool {
+	return e.MaxWaitP95 != nil || e.MaxPeakJobs != nil || e.MinPeakJobs != nil || e.MaxUndone != nil
+}
+
+func (e *expectation) validate() error {
+	var problems field.Errors
+	problems.Check(e.poll() || e.run(), "expect", nil, "create, rule, deleted, or a bound of a simulated run")
+	for _, n := range []struct {
+		name string
+		n    *int64
+	}{{"create", e.Create}, {"maxPeakJobs", e.MaxPeakJobs}, {"minPeakJobs", e.MinPeakJobs}, {"maxUndone", e.MaxUndone}} {
+		if n.n != nil {
+			problems.AtLeast("expect."+n.name, *n.n, 0)
+		}
+	}
+	if d := e.MaxWaitP95; d != nil {
+		problems.Check(*d >= 0, "expect.maxWaitP95", *d, "0s or more")
+	}
+	return problems.Err()
+}
+
+// validatePoll returns the problems of a test without a simulated run.
+func (c *testCase) validatePoll() error {
+	var problems field.Errors
+	e := &c.Expect
+	problems.Check(!e.run(), "simulate", nil, "a workload: the expectation is about a simulated run")
+	problems.Check(c.Queue != "" || e.Create == nil && e.Rule == nil, "queue", nil, "a queue length")
+	problems.Check(c.Jobs == nil || c.Dump == nil, "dump", c.Dump, "either dump or jobs")
+	problems.Check(c.Dump != nil || e.Deleted == nil, "dump", nil, "files with Jobs: the expectation is about deleted Jobs")
+	return problems.Err()
+}
+
+// validateRun returns the problems of a simulated run that package simulation does not
+// find.
+func (c *testCase) validateRun() error {
+	var problems field.Errors
+	w := c.Simulate
+	problems.Check(!c.Expect.poll(), "expect", "create, rule or deleted", "bounds such as maxWaitP95: the test is a simulated run")
+	problems.Check(c.Queue == "", "queue", string(c.Queue), "simulate.arrivals: the test is a simulated run")
+	problems.Check(c.Jobs == nil && c.Dump == nil, "simulate", "jobs or dump beside it", "only one of them: a simulated run begins without Jobs")
+	problems.Check(len(w.Arrivals) > 0, "simulate.arrivals", nil, "a pattern such as poisson:0.2/s")
+	if w.Duration != nil {
+		problems.Check(*w.Duration > 0, "simulate.duration", *w.Duration, "a time longer than 0s")
+	}
+	if w.Seeds != nil {
+		problems.AtLeast("simulate.seeds", int64(*w.Seeds), 1)
+		problems.AtMost("simulate.seeds", int64(*w.Seeds), 1000)
 	}
 	return problems.Err()
 }
@@ -165,8 +227,9 @@ func (f *testFile) validate() error {
 // run runs each test for each of its releases.
 func (f *testFile) run(ctx context.Context, file string) (all []testResult, problems error) {
 	manifests, err := (&manifestFlags{files: f.Manifests}).read(nil, nil)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+	problems = each(err, func(err error) error { return fmt.Errorf("%s: %w", file, err) })
+	if len(manifests) == 0 {
+		return nil, problems
 	}
 	for i := range f.Tests {
 		c := &f.Tests[i]
@@ -180,7 +243,9 @@ func (f *testFile) run(ctx context.Context, file string) (all []testResult, prob
 			}
 			result, err := c.run(manifests, r)
 			if err != nil {
-				problems = errors.Join(problems, fmt.Errorf("%s: tests[%d] %q, %s: %w", file, i, c.Name, r, err))
+				problems = errors.Join(problems, each(err, func(err error) error {
+					return fmt.Errorf("%s: tests[%d] %q, %s: %w", file, i, c.Name, r, err)
+				}))
 				continue
 			}
 			result.File, result.Name, result.Release = file, c.Name, r
@@ -198,10 +263,14 @@ func (c *testCase) run(manifests []*manifest, r release) (*testResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.Simulate != nil {
-		return c.simulated(m, r)
+	flags := queueFlags{queue: string(c.Queue), target: string(c.Target), inFile: true}
+	if err := flags.checkTargets([]*manifest{m}); err != nil {
+		return nil, err
 	}
-	p, err := c.poll(m, r)
+	if c.Simulate != nil {
+		return c.simulated(m, r, &flags)
+	}
+	p, err := c.poll(m, r, flags)
 	if err != nil {
 		return nil, err
 	}
@@ -216,12 +285,7 @@ func (c *testCase) run(manifests []*manifest, r release) (*testResult, error) {
 		}
 	}
 	if c.Expect.Deleted != nil {
-		var names []string
-		for _, d := range slices.Concat(p.Rollout.Jobs, p.Prune.Jobs) {
-			names = append(names, d.Name)
-		}
-		slices.Sort(names)
-		names = slices.Compact(names)
+		names := slices.Sorted(slices.Values(p.deleted()))
 		expected := slices.Sorted(slices.Values(*c.Expect.Deleted))
 		t.compare("deleted", slices.Equal(names, expected), names, expected)
 		t.Trace = strings.TrimPrefix(t.Trace+"\n"+p.deletions(), "\n")
@@ -258,7 +322,7 @@ func (c *testCase) of(manifests []*manifest) (*manifest, error) {
 	return nil, fmt.Errorf("scaledJob: found %q; use one of %s", c.ScaledJob, strings.Join(names, ", "))
 }
 
-func (c *testCase) poll(m *manifest, r release) (*poll, error) {
+func (c *testCase) poll(m *manifest, r release, flags queueFlags) (*poll, error) {
 	counts := scaling.JobCounts{}
 	if j := c.Jobs; j != nil {
 		counts = scaling.JobCounts{Running: j.Running, Pending: j.Pending, Stuck: j.Stuck, Terminating: j.Terminating}
@@ -266,7 +330,7 @@ func (c *testCase) poll(m *manifest, r release) (*poll, error) {
 			return nil, fmt.Errorf("jobs: %s counts neither stuck nor terminating Jobs; use releases: [spec]", r)
 		}
 	}
-	e := explain{queueFlags: queueFlags{queue: string(c.Queue), target: string(c.Target)}}
+	e := explain{queueFlags: flags}
 	e.running.n, e.pending.n, e.stuck.n, e.terminating.n = counts.Running, counts.Pending, counts.Stuck, counts.Terminating
 	s := subject{manifest: m}
 	if c.Dump != nil {
@@ -280,8 +344,8 @@ func (c *testCase) poll(m *manifest, r release) (*poll, error) {
 }
 
 // simulated runs the workload under each seed, and compares the worst results.
-func (c *testCase) simulated(m *manifest, r release) (*testResult, error) {
-	scenario, err := c.scenario(m, r)
+func (c *testCase) simulated(m *manifest, r release, flags *queueFlags) (*testResult, error) {
+	scenario, err := c.scenario(m, r, flags)
 	if err != nil {
 		return nil, err
 	}
@@ -324,14 +388,16 @@ func (c *testCase) simulated(m *manifest, r release) (*testResult, error) {
 }
 
 // scenario is the workload with the ScaledJob as its policy.
-func (c *testCase) scenario(m *manifest, r release) (*simulation.Scenario, error) {
+func (c *testCase) scenario(m *manifest, r release, flags *queueFlags) (*simulation.Scenario, error) {
 	w := c.Simulate
-	flags := queueFlags{target: string(c.Target)}
 	triggers, _, err := flags.triggers(m)
 	if err != nil {
 		return nil, err
 	}
-	s := &simulation.Scenario{Name: c.Name, Seed: 1, Duration: cmp.Or(w.Duration, simulation.Duration(time.Hour))}
+	s := &simulation.Scenario{Name: c.Name, Seed: 1, Duration: simulation.Duration(time.Hour)}
+	if w.Duration != nil {
+		s.Duration = *w.Duration
+	}
 	if w.Seed != nil {
 		s.Seed = *w.Seed
 	}

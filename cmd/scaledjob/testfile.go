@@ -52,7 +52,7 @@ type testWorkload struct {
 	Arrivals    arrivals               `json:"arrivals"`
 	Service     string                 `json:"service"`
 	Startup     string                 `json:"startup"`
-	Duration    simulation.Duration    `json:"duration"`
+	Duration    *simulation.Duration   `json:"duration"` // nil is an hour
 	Metric      simulation.Metric      `json:"metric"`
 	Acknowledge simulation.Acknowledge `json:"acknowledge"`
 	ItemsPerJob *int64                 `json:"itemsPerJob"` // nil is 1; 0 is until the queue is empty
@@ -75,8 +75,7 @@ type expectation struct {
 // perTrigger is a value for each trigger, in the words of a flag: "12", "redis=12,kafka=5".
 type perTrigger string
 
-// UnmarshalJSON reads a number, a text, or an object with a value for each trigger. A null
-// is ignored.
+// UnmarshalJSON reads a number, a text, or an object with a value for each trigger.
 func (p *perTrigger) UnmarshalJSON(data []byte) error {
 	var one any
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -88,12 +87,17 @@ func (p *perTrigger) UnmarshalJSON(data []byte) error {
 	case map[string]any:
 		var all []string
 		for _, name := range slices.Sorted(maps.Keys(one)) {
+			switch one[name].(type) {
+			case json.Number, string:
+			default:
+				return fmt.Errorf("%s: found neither a number nor text; use 12, or unread for a queue that cannot be read", name)
+			}
 			all = append(all, fmt.Sprintf("%s=%v", name, one[name]))
 		}
 		*p = perTrigger(strings.Join(all, ","))
 	case json.Number, string:
 		*p = perTrigger(fmt.Sprint(one))
-	case nil:
+	case nil: // the decoder has reported it
 	default:
 		return errors.New("found neither a value nor a value for each trigger; use 12, or {redis: 12}")
 	}
@@ -105,13 +109,15 @@ type arrivals map[string]string
 
 // UnmarshalJSON reads a pattern, or an object with a pattern for each trigger.
 func (a *arrivals) UnmarshalJSON(data []byte) error {
-	if bytes.HasPrefix(data, []byte("{")) {
-		return json.Unmarshal(data, (*map[string]string)(a))
-	}
 	var one string
-	err := json.Unmarshal(data, &one)
-	*a = arrivals{"": one}
-	return err
+	if json.Unmarshal(data, &one) == nil {
+		*a = arrivals{"": one}
+		return nil
+	}
+	if json.Unmarshal(data, (*map[string]string)(a)) != nil {
+		return errors.New("found neither a pattern nor a pattern for each trigger; use poisson:0.2/s, or {redis: poisson:0.2/s}")
+	}
+	return nil
 }
 
 // readTestFile reads a test file. Relative paths in it begin at its directory.

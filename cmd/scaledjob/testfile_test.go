@@ -79,19 +79,41 @@ tests:
 		return err
 	}
 	require.NoError(t, check(good))
+	for from, wrong := range map[string][]string{
+		"manifests:": {"manifest:", "Manifests:"}, "[../accurate.yaml]": {"[]", "", `[""]`, "[-]", "../accurate.yaml", "[3]"},
+		"releases:": {"release:"}, `["2.21"]`: {"[2.21]", `"2.21"`, ""}, `"2.21"`: {`"keda@2.21"`, `"3.0"`}, "tests:": {"test:", "TESTS:"},
+		"name: one": {"nam: one", "Name: one", "name: ''", "name: 1", "name:"}, "queue: 5": {"queu: 5", "queue:", "queue: true", "queue: -1", "queue: {}", "queue: {redis: }", "queue: {redis: [1]}", "queue: {redis: {a: 1}}", "target: 5"},
+		"jobs:": {"job:"}, "jobs: {running: 1, pending: 1}": {"jobs:", "jobs: 1", "jobs: {running: 1}\n    dump: [jobs.json]", "dump: []", "dump: [-]", "dump: jobs.json"},
+		"running: 1": {"runing: 1", "running: 1.5", "running: many"}, "pending: 1": {"pending: -1"},
+		"create: 4": {"creat: 4", "Create: 4", "create: -1", "create:"}, "create: 4,": {"create: many,"}, "rule:": {"rules:"},
+		"{create: 4, rule: strategy}": {"{}", "{deleted: []}", "{maxUndone: 0}"},
+		"simulate:":                   {"simulated:", "queue: 5\n    simulate:", "jobs: {running: 1}\n    simulate:", "dump: [jobs.json]\n    simulate:"},
+		`arrivals: "poisson:1/s", `:   {"", "arrivals: , ", "arrivals: '', ", "arrivals: 5, ", "arrivals: [], ", "arrivals: {}, ", "arrivals: {redis: 5}, ", "arrivals: {redis: ''}, "},
+		"service:":                    {"servce:"}, "duration: 10m": {"duration: 600", `duration: "600"`, "duration: 0s", "duration: -10m"},
+		"seeds: 2": {"seeds: two", "seeds: 0", "seeds: 1001", "seed: -1"}, "metric: all": {"metric: none", "acknowledge: never", "itemsPerJob: -1"},
+		"maxWaitP95: 2m": {"maxWaitP95: soon", "maxWaitP95: -2m", "maxWaitP95: 2"}, "maxPeakJobs: 30": {"maxPeakJobs: -1.5", "maxPeakJobs: -1", "minPeakJobs: -1", "maxUndone: -1", "create: 1"},
+	} {
+		for _, to := range wrong {
+			text := strings.Replace(good, from, to, 1)
+			require.NotEqual(t, good, text, from)
+			if to != `"3.0"` { // the schema knows no releases
+				require.Error(t, valid(t, s, text), "the schema accepts %s", to)
+			}
+			err := check(text)
+			require.Error(t, err, "the command accepts %s", to)
+			require.Regexp(t, `^x\.test\.yaml(:[1-9]|: tests\[\d\] "(one|two)")`, err.Error(), to)
+			require.NotRegexp(t, goWords, plainText(err.Error()), to)
+			require.NotContains(t, err.Error(), "--", "a flag, for %s", to)
+		}
+	}
 	for from, to := range map[string]string{
-		"manifests:": "manifest:", "releases:": "release:", "tests:": "test:", "name: one": "nam: one", "queue: 5": "queu: 5", "jobs:": "job:",
-		"running: 1": "runing: 1", "pending: 1": "pending: -1", "create: 4": "creat: 4", "create: 4,": "create: many,", "rule:": "rules:", "expect: {create: 4, rule: strategy}": "expect: {}",
-		"simulate:": "simulated:", "arrivals:": "arrival:", "service:": "servce:", "seeds: 2": "seeds: two", "metric: all": "metric: none", "maxWaitP95: 2m": "maxWaitP95: soon", "maxPeakJobs: 30": "maxPeakJobs: -1.5",
-		`["2.21"]`: "[2.21]", `"2.21"`: `"keda@2.21"`, "[../accurate.yaml]": "[]",
+		"queue: 5": "queue: {redis: 5}", "10m": ".5h", "maxWaitP95: 2m": "maxWaitP95: 0s", "jobs: {running: 1, pending: 1}": "target: {redis: 2}", "seeds: 2": "seed: 0, seeds: 1",
+		"name: one\n    queue: 5\n    jobs: {running: 1, pending: 1}\n    expect: {create: 4, rule: strategy}": "name: one\n    dump: [testdata/jobs.json]\n    expect: {deleted: []}",
 	} {
 		text := strings.Replace(good, from, to, 1)
 		require.NotEqual(t, good, text, from)
-		require.Error(t, valid(t, s, text), "the schema accepts %s", to)
-		err := check(text)
-		require.Error(t, err, "the command accepts %s", to)
-		require.Contains(t, err.Error(), "x.test.yaml", to)
-		require.NotRegexp(t, goWords, plainText(err.Error()), to)
+		require.NoError(t, valid(t, s, text), to)
+		require.NoError(t, check(text), to)
 	}
 }
 
@@ -115,7 +137,15 @@ func TestTestWrong(t *testing.T) {
 		require.Equal(t, trouble, status, text)
 		require.Contains(t, said, want)
 	}
-	status, _, said := call(t, "test "+t.TempDir(), "")
+	// A manifest that cannot be read hides no test.
+	broken, err := filepath.Abs("testdata/broken.yaml")
+	require.NoError(t, err)
+	both := strings.Replace(head, "]", ", "+broken+"]", 1)
+	status, out, said := call(t, "test "+file(both+"scaledJob: both\n    queue: {rabbitmq: 1, cache: 0}\n    expect: {create: 1}"), "")
+	require.Equal(t, trouble, status)
+	require.Contains(t, out, "1 test, 0 failed")
+	require.Contains(t, said, "broken.yaml:4: not YAML")
+	status, _, said = call(t, "test "+t.TempDir(), "")
 	require.Equal(t, trouble, status)
 	require.Contains(t, said, "no file ends with .test.yaml")
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -152,6 +153,39 @@ func TestArguments(t *testing.T) {
 		require.Equal(t, trouble, status)
 		require.Equal(t, want, out, command)
 		require.Equal(t, "scaledjob: gone.yaml: no such file or directory\n", said)
+	}
+}
+
+// Two spellings of a path are one file.
+func TestSameFile(t *testing.T) {
+	_, out, _ := call(t, "explain --queue 1 testdata/accurate.yaml ./testdata/../testdata/accurate.yaml -f testdata//accurate.yaml", "")
+	require.Equal(t, 1, strings.Count(out, "one poll"))
+}
+
+// A command whose output cannot be written does not succeed.
+func TestUnwrittenOutput(t *testing.T) {
+	for _, command := range []string{"", "help", "version", "--version", "completion bash", "lint --rules", "lint testdata/accurate.yaml", "lint testdata/accurate.yaml -o json", "oracle",
+		"explain testdata/accurate.yaml --queue 1", "explain testdata/accurate.yaml --jobs testdata/jobs.json -o name", "diff testdata/accurate.yaml --from 2.18", "diff testdata/accurate.yaml --from 2.18 -o json",
+		"next R//P1D", "test testdata/tests/fails.test.yaml", "test --schema", "simulate testdata/accurate.yaml --arrivals constant:1/m --duration 1m"} {
+		var stderr bytes.Buffer
+		status := run(t.Context(), strings.Fields(command), strings.NewReader("{}\n"), fullDisk{}, &stderr)
+		require.Equal(t, trouble, status, command)
+		require.Contains(t, stderr.String(), "scaledjob: the output is incomplete: disk full\n", command)
+	}
+}
+
+// A fullDisk cannot be written to.
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("disk full") }
+
+// The JSON of lint and test is complete beside files that cannot be read.
+func TestJSONBesideErrors(t *testing.T) {
+	for _, command := range []string{"lint gone.yaml -o json", "lint gone.yaml -o sarif", "lint gone.yaml testdata/accurate.yaml -o json", "test gone.yaml -o json", "test testdata/broken.yaml -o json"} {
+		status, out, said := call(t, command, "")
+		require.Equal(t, trouble, status, command)
+		require.True(t, json.Valid([]byte(out)), command)
+		require.NotEmpty(t, said, command)
 	}
 }
 

@@ -105,6 +105,9 @@ func (r *reader[T, P]) document(document []byte) []Found[P] {
 	if string(data) == "null" {
 		return nil
 	}
+	if again(document) {
+		return []Found[P]{{Err: errors.New("not YAML: found an object after the first; use --- between objects")}}
+	}
 	var tree map[string]any
 	_ = json.Unmarshal(data, &tree) // other values have no kind
 	all := r.objects(tree)
@@ -113,6 +116,16 @@ func (r *reader[T, P]) document(document []byte) []Found[P] {
 		all[0].Err = errors.Join(all[0].Err, plain(err))
 	}
 	return all
+}
+
+// again reports whether another object follows an object of JSON. The parser drops it.
+func again(document []byte) bool {
+	d := json.NewDecoder(bytes.NewReader(document))
+	if d.Decode(&json.RawMessage{}) != nil {
+		return false
+	}
+	rest := bytes.TrimSpace(document[d.InputOffset():])
+	return len(rest) > 0 && (rest[0] == '{' || rest[0] == '[')
 }
 
 // objects returns the object, or the items of a list, at least one.

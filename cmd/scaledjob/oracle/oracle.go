@@ -21,15 +21,19 @@ const most = 64 << 20
 // Run answers the lines of in on out, and returns the number of unreadable lines. It
 // returns an error if reading in or writing out fails.
 func Run(in io.Reader, out io.Writer) (unreadable int, err error) {
-	lines := bufio.NewScanner(in)
-	lines.Buffer(make([]byte, 0, 64<<10), most)
 	w := bufio.NewWriter(out)
+	lines := bufio.NewScanner(flusher{in, w})
+	lines.Buffer(make([]byte, 0, 64<<10), most)
 	answers := json.NewEncoder(w)
 	answers.SetEscapeHTML(false)
 	n := 0
 	for lines.Scan() {
 		n++
-		data := bytes.TrimSpace(lines.Bytes())
+		data := lines.Bytes()
+		if n == 1 {
+			data = bytes.TrimPrefix(data, []byte("\ufeff"))
+		}
+		data = bytes.TrimSpace(data)
 		if len(data) == 0 {
 			continue
 		}
@@ -47,6 +51,21 @@ func Run(in io.Reader, out io.Writer) (unreadable int, err error) {
 		err = fmt.Errorf("line %d: longer than %d bytes", n+1, most)
 	}
 	return unreadable, errors.Join(err, w.Flush())
+}
+
+// A flusher reads, and writes all answers before. A program that waits for an answer
+// before its next question gets the answer.
+type flusher struct {
+	io.Reader
+	answers *bufio.Writer
+}
+
+// Read flushes the answers and reads.
+func (f flusher) Read(p []byte) (int, error) {
+	if err := f.answers.Flush(); err != nil {
+		return 0, err
+	}
+	return f.Reader.Read(p)
 }
 
 type failed struct {

@@ -1,6 +1,7 @@
 package oracle_test
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -295,4 +296,27 @@ func BenchmarkRun(b *testing.B) {
 			b.ReportMetric(float64(lines*b.N)/b.Elapsed().Seconds(), "lines/s")
 		})
 	}
+}
+
+// A program may wait for each answer before it asks again. The first line may begin with a
+// byte order mark.
+func TestOneByOne(t *testing.T) {
+	questions, ask := io.Pipe()
+	answers, answer := io.Pipe()
+	done := make(chan error, 1)
+	go func() {
+		_, err := oracle.Run(questions, answer)
+		answer.Close()
+		done <- err
+	}()
+	lines := bufio.NewScanner(answers)
+	for i, prefix := range []string{"\ufeff", "", "  "} {
+		_, err := fmt.Fprintf(ask, "%s{\"id\":%d,\"kind\":\"paused\"}\n", prefix, i)
+		require.NoError(t, err)
+		require.True(t, lines.Scan())
+		require.Equal(t, fmt.Sprintf(`{"id":%d,"paused":false}`, i), lines.Text())
+	}
+	require.NoError(t, ask.Close())
+	require.False(t, lines.Scan())
+	require.NoError(t, <-done)
 }
