@@ -264,13 +264,18 @@ func TestAnsweredOnce(t *testing.T) {
 // claim takes a request without an owner, keeps its own, and leaves out others.
 func TestClaim(t *testing.T) {
 	w := newWorld(t, "  maxRestart: 0\n")
-	for _, name := range []string{"free", "own", "foreign", "deleted", "of a workflow"} {
+	for _, name := range []string{"free", "own", "foreign", "deleted", "of a workflow", "of another job"} {
 		w.request(name, "job")
 	}
 	workflow := metav1.OwnerReference{APIVersion: "argoproj.io/v1alpha1", Kind: "Workflow", Name: "etl", UID: "w", Controller: new(true)}
 	for name, change := range map[string]func(*unstructured.Unstructured){
 		"of a workflow": func(u *unstructured.Unstructured) { u.SetOwnerReferences([]metav1.OwnerReference{workflow}) },
-		"own":           func(u *unstructured.Unstructured) { u.SetOwnerReferences([]metav1.OwnerReference{w.sees().Owner()}) },
+		"of another job": func(u *unstructured.Unstructured) {
+			r := w.sees().Owner()
+			r.Name, r.UID, r.Controller = "extract", "e", nil
+			u.SetOwnerReferences([]metav1.OwnerReference{r})
+		},
+		"own": func(u *unstructured.Unstructured) { u.SetOwnerReferences([]metav1.OwnerReference{w.sees().Owner()}) },
 		"foreign": func(u *unstructured.Unstructured) {
 			r := w.sees().Owner()
 			r.UID = "before"
@@ -290,7 +295,7 @@ func TestClaim(t *testing.T) {
 	for _, r := range own {
 		names[r.Name] = true
 	}
-	require.Equal(t, map[string]bool{"free": true, "own": true, "of a workflow": true}, names)
+	require.Equal(t, map[string]bool{"free": true, "own": true, "of a workflow": true, "of another job": true}, names)
 	u, err := w.custom.Resource(runRequests).Namespace("n").Get(t.Context(), "free", metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Equal(t, w.sees().UID, metav1.GetControllerOf(u).UID)
@@ -364,8 +369,13 @@ func TestInvalidEdit(t *testing.T) {
 // The status of another release is an error that names its version. It keeps its fields, for
 // when that release is back.
 func TestStatusOfAnotherRelease(t *testing.T) {
-	for _, more := range []string{"", ", future: {a: 1}"} {
+	for more, problem := range map[string]string{
+		"":                              "version: found 2; use a state of version 1",
+		", future: {a: 1}":              "version: found 2; use a state of version 1",
+		", handled: 1767225600, zzz: 1": "Time.UnmarshalJSON",
+	} {
 		w := newWorld(t, once)
+		w.request("now", "job")
 		at := func() *unstructured.Unstructured {
 			u, err := w.custom.Resource(scheduledJobs).Namespace("n").Get(w.ctx, "job", metav1.GetOptions{})
 			require.NoError(t, err)
@@ -378,14 +388,16 @@ func TestStatusOfAnotherRelease(t *testing.T) {
 		require.NoError(t, w.custom.Tracker().Update(scheduledJobs, u, "n"))
 		w.sees()
 		w.did()
-		require.Equal(t, []string{"update scheduledjobs"}, w.reconciles(), "nothing starts")
-		require.Contains(t, w.readyIs(), "False Invalid: version: found 2; use a state of version 1")
+		require.Equal(t, []string{"patch runrequests", "update scheduledjobs"}, w.reconciles(), "nothing starts, and no request is answered")
+		require.Contains(t, w.readyIs(), "False Invalid")
+		require.Contains(t, w.readyIs(), problem)
 		is := at().Object["status"].(map[string]any)
 		require.Len(t, is["conditions"], 1)
 		delete(is, "conditions")
 		delete(is, "observedGeneration")
 		require.Equal(t, fields(status), fields(is))
 		w.sees()
+		w.seesRequests()
 		require.Empty(t, w.reconciles())
 	}
 }

@@ -81,11 +81,11 @@ func (c *controller) claim(ctx context.Context, s *scheduledJob) (own []*request
 	return own, err
 }
 
-// ownedBy returns the UID of the ScheduledJob that owns a RunRequest, or "". Its controller
-// may be another object, such as a workflow that has created it.
+// ownedBy returns the UID of the ScheduledJob that owns a RunRequest for it, or "". Other
+// owners may have created the RunRequest, such as a workflow or another ScheduledJob.
 func ownedBy(u *unstructured.Unstructured) types.UID {
 	for _, r := range u.GetOwnerReferences() {
-		if r.Kind == scheduledjob.GroupVersionKind.Kind && strings.HasPrefix(r.APIVersion, scheduledjob.GroupVersionKind.Group+"/") {
+		if r.Kind == scheduledjob.GroupVersionKind.Kind && r.Name == jobOf(u) && strings.HasPrefix(r.APIVersion, scheduledjob.GroupVersionKind.Group+"/") {
 			return r.UID
 		}
 	}
@@ -126,8 +126,12 @@ func (c *controller) answerUnknown(ctx context.Context, key cache.ObjectName) er
 // answer writes the status of the runs to their RunRequests. It deletes a RunRequest
 // that has been answered for long enough, and whose run history has dropped. If runs were
 // decided on, it also deletes a RunRequest whose run was dropped before an answer.
-// Otherwise the spec is invalid, and a RunRequest without a run says so.
+// Otherwise the spec is invalid, and a RunRequest without a run says so. With the status of
+// another release, no RunRequest changes.
 func (c *controller) answer(ctx context.Context, s *scheduledJob, own []*request, decided bool) error {
+	if s.foreign != nil {
+		return nil
+	}
 	runs := map[string]schedule.Run{}
 	for _, list := range [][]schedule.Run{s.Status.Pending, s.Status.Running, s.Status.Completed} {
 		for _, r := range list {

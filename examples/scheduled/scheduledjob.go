@@ -18,7 +18,7 @@ type scheduledJob struct {
 	*scheduledjob.ScheduledJob
 	problem error
 	// foreign is the status of another release, with fields that this one does not know. It is
-	// nil if the version of the status is known.
+	// nil if this release can read the status.
 	foreign map[string]any
 }
 
@@ -37,10 +37,15 @@ func reads(object any) (any, error) {
 func read(u *unstructured.Unstructured) *scheduledJob {
 	s := readKnown(u)
 	if err := s.Status.State.Validate(); err != nil {
-		s.foreign, _ = u.Object["status"].(map[string]any)
 		s.problem = errors.Join(err, s.problem)
+		s.keep(u)
 	}
 	return s
+}
+
+// keep keeps the status, because it was not read as a whole.
+func (s *scheduledJob) keep(u *unstructured.Unstructured) {
+	s.foreign, _ = u.Object["status"].(map[string]any)
 }
 
 func readKnown(u *unstructured.Unstructured) *scheduledJob {
@@ -58,8 +63,10 @@ func readKnown(u *unstructured.Unstructured) *scheduledJob {
 		err = problem
 	}
 	status, _ := json.Marshal(u.Object["status"]) // came as JSON
+	read := &scheduledJob{ScheduledJob: s, problem: err}
 	if problem := json.Unmarshal(status, &s.Status); problem != nil {
-		err = problem
+		read.problem = problem
+		read.keep(u)
 	}
-	return &scheduledJob{ScheduledJob: s, problem: err}
+	return read
 }
