@@ -239,6 +239,7 @@ func (c *controller) sync(ctx context.Context) bool {
 
 // act reconciles until the context ends.
 func (c *controller) act(ctx context.Context) error {
+	c.late.start(c.now())
 	c.log.Info("acting", "namespace", c.Namespace, "resync", c.resync)
 	var working sync.WaitGroup
 	for range c.workers {

@@ -523,8 +523,25 @@ func TestLateCreate(t *testing.T) {
 	require.True(t, apierrors.IsAlreadyExists(w.client.Tracker().Create(batchv1.SchemeGroupVersion.WithResource("jobs"), late, "n")), "it arrives")
 	at = at.Add(time.Second)
 	require.Contains(t, w.reconciles(), "delete jobs")
-	w.late.add(cache.NewObjectName("n", "another"), at)
+	w.late.add(cache.NewObjectName("n", "another"), at, at.Add(1))
 	require.Len(t, w.late.until, 1, "expired names are forgotten")
+}
+
+// A process that starts deletes no Job of which the process before may have sent a create.
+func TestLateCreateOfAnotherProcess(t *testing.T) {
+	w := newWorld(t, once+"  historyLimit: 0\n")
+	at := time.Date(2026, 1, 1, 1, 0, 0, 0, time.UTC)
+	w.now = func() time.Time { return at }
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	require.NoError(t, w.act(ctx))
+	require.Contains(t, w.reconciles(), "create jobs")
+	w.finishes(batchv1.JobComplete)
+	w.lists("1")
+	at = at.Add(30*time.Second - 1)
+	require.NotContains(t, w.reconciles(), "delete jobs")
+	at = at.Add(1)
+	require.Contains(t, w.reconciles(), "delete jobs")
 }
 
 // A ScheduledJob with nothing to do is reconciled after the resync time, and a deleted one

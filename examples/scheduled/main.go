@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
+	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
 	"github.com/scaledjob/scaledjob/examples/internal/cluster"
 	"github.com/scaledjob/scaledjob/examples/internal/process"
@@ -39,8 +40,8 @@ func main() { process.Main(newOptions(), klog.SetSlogLogger) }
 
 type options struct {
 	process.Options
-	resync, requestTTL time.Duration
-	workers            int
+	resync, requestTTL, requestTimeout time.Duration
+	workers                            int
 }
 
 func newOptions() *options {
@@ -52,6 +53,7 @@ func (o *options) Flags(flags *flag.FlagSet) {
 	o.Options.Flags(flags)
 	flags.DurationVar(&o.resync, "resync", 5*time.Second, "`time` after which a ScheduledJob is reconciled without a change")
 	flags.DurationVar(&o.requestTTL, "request-ttl", 10*time.Minute, "`time` for which a RunRequest exists after its run has completed, also if history keeps no run")
+	flags.DurationVar(&o.requestTimeout, "request-timeout", adapter.DefaultTimeout, "`time` within which the API server must answer; Jobs are first deleted after twice that")
 	flags.IntVar(&o.workers, "workers", 4, "`number` of ScheduledJobs that are reconciled at once")
 }
 
@@ -61,6 +63,7 @@ func (o *options) Check() error {
 	problems.Join("", o.Options.Check())
 	problems.Check(o.resync > 0, "-resync", o.resync, "a time above 0")
 	problems.Check(o.requestTTL >= 0, "-request-ttl", o.requestTTL, "0s or more")
+	problems.Check(o.requestTimeout >= time.Second, "-request-timeout", o.requestTimeout, "1s or more")
 	problems.AtLeast("-workers", int64(o.workers), 1)
 	return problems.Err()
 }
@@ -91,6 +94,6 @@ func (o *options) connect(config *rest.Config, log *slog.Logger) (c clients, err
 	if c.lease, err = o.Lease(config, log); err != nil {
 		return c, err
 	}
-	c.client, c.dynamic, err = cluster.Clients(config, c.lease.MayAct)
+	c.client, c.dynamic, err = cluster.Clients(config, o.requestTimeout, c.lease.MayAct)
 	return c, err
 }

@@ -26,10 +26,11 @@ import (
 
 func TestFlags(t *testing.T) {
 	for args, want := range map[[2]string]string{
-		{"-lease-duration", "1s"}: "-lease-duration: found 1s; use 2s or more",
-		{"-resync", "0s"}:         "-resync: found 0s; use a time above 0",
-		{"-request-ttl", "-1ns"}:  "-request-ttl: found -1ns; use 0s or more",
-		{"-workers", "0"}:         "-workers: found 0; use 1 or more",
+		{"-lease-duration", "1s"}:  "-lease-duration: found 1s; use 2s or more",
+		{"-resync", "0s"}:          "-resync: found 0s; use a time above 0",
+		{"-request-ttl", "-1ns"}:   "-request-ttl: found -1ns; use 0s or more",
+		{"-request-timeout", "0s"}: "-request-timeout: found 0s; use 1s or more",
+		{"-workers", "0"}:          "-workers: found 0; use 1 or more",
 	} {
 		status, said := processtest.Run(t, newOptions(), args[:]...)
 		require.Equal(t, 2, status, args)
@@ -49,7 +50,7 @@ func TestFlags(t *testing.T) {
 func TestDefaults(t *testing.T) {
 	o := processtest.Parse(t, newOptions())
 	o.Options = process.Options{}
-	require.Equal(t, &options{resync: 5 * time.Second, requestTTL: 10 * time.Minute, workers: 4}, o)
+	require.Equal(t, &options{resync: 5 * time.Second, requestTTL: 10 * time.Minute, requestTimeout: 15 * time.Second, workers: 4}, o)
 }
 
 // A user without a cluster reads how to get one.

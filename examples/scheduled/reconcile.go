@@ -73,7 +73,7 @@ func (c *controller) startAll(ctx context.Context, s *scheduledJob, config sched
 		if err := c.start(ctx, s, job); err != nil {
 			switch {
 			case !answered(err):
-				c.late.add(cache.MetaObjectToName(job), c.now())
+				c.late.add(cache.MetaObjectToName(job), c.now(), c.now().Add(2*c.requestTimeout))
 			case c.failed(ctx, job, err):
 				c.rejected.add(s.UID, schedule.Rejection{Tag: r.Tag, Attempt: r.Attempts})
 			}
@@ -110,27 +110,35 @@ func (c *controller) failed(ctx context.Context, job *batchv1.Job, err error) bo
 }
 
 // lateCreates are the names of Jobs with a create that was not answered, and the time until
-// which it may arrive. If such a Job were deleted before, its run would start twice. After a
-// restart they are not known.
+// which it may arrive. If such a Job were deleted before, its run would start twice. After
+// the start of the process, any Job may have such a create, of the process before.
 type lateCreates struct {
-	mutex sync.Mutex
-	until map[cache.ObjectName]time.Time
+	mutex   sync.Mutex
+	started time.Time
+	until   map[cache.ObjectName]time.Time
 }
 
-func (l *lateCreates) add(job cache.ObjectName, now time.Time) {
+func (l *lateCreates) start(now time.Time) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.started = now
+}
+
+func (l *lateCreates) add(job cache.ObjectName, now, until time.Time) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	if l.until == nil {
 		l.until = map[cache.ObjectName]time.Time{}
 	}
 	maps.DeleteFunc(l.until, func(_ cache.ObjectName, until time.Time) bool { return !now.Before(until) })
-	l.until[job] = now.Add(2 * adapter.DefaultTimeout)
+	l.until[job] = until
 }
 
-func (l *lateCreates) mayArrive(job cache.ObjectName, now time.Time) bool {
+// mayArrive reports whether a create may arrive, if it arrives within that time or never.
+func (l *lateCreates) mayArrive(job cache.ObjectName, now time.Time, within time.Duration) bool {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	return now.Before(l.until[job])
+	return now.Before(l.until[job]) || now.Before(l.started.Add(within))
 }
 
 // rejections are the creates that failed for good since the decision before, by the
@@ -191,7 +199,7 @@ func (c *controller) deleteAll(ctx context.Context, s *scheduledJob, tags []stri
 	}
 	var problems []error
 	for _, j := range c.jobsOf(s) {
-		if tag := j.Labels[scheduledjob.LabelTag]; drop[tag] && !c.late.mayArrive(cache.MetaObjectToName(&j), c.now()) {
+		if tag := j.Labels[scheduledjob.LabelTag]; drop[tag] && !c.late.mayArrive(cache.MetaObjectToName(&j), c.now(), 2*c.requestTimeout) {
 			err := c.client.BatchV1().Jobs(j.Namespace).Delete(ctx, j.Name, metav1.DeleteOptions{
 				PropagationPolicy: &propagation,
 				Preconditions:     &metav1.Preconditions{UID: &j.UID},

@@ -5,6 +5,7 @@ package cluster
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -53,14 +54,14 @@ and in another terminal
 // maxInFlight is the greatest number of requests in flight, without watches.
 const maxInFlight = 64
 
-// Clients returns a client of Kubernetes' own resources, and a client of custom resources,
-// with a timeout for each request. They change nothing while mayAct reports false, such as
-// after the lease has ended: a process that was stopped would go on where it was. A nil
-// mayAct means always.
-func Clients(config *rest.Config, mayAct func() bool) (kubernetes.Interface, dynamic.Interface, error) {
+// Clients returns a client of Kubernetes' own resources, and a client of custom resources.
+// Each request has the timeout; 0 means 15 s. The clients change nothing while mayAct reports
+// false, such as after the lease has ended: a process that was stopped would go on where it
+// was. A nil mayAct means always.
+func Clients(config *rest.Config, timeout time.Duration, mayAct func() bool) (kubernetes.Interface, dynamic.Interface, error) {
 	limit := client.NewLimit(maxInFlight)
 	limit.MayAct = mayAct
-	config = client.Limited(config, 0, limit)
+	config = client.Limited(config, timeout, limit)
 	own, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, nil, err

@@ -66,7 +66,7 @@ func TestNoCluster(t *testing.T) {
 func TestNoAnswer(t *testing.T) {
 	config, err := cluster.Access{Kubeconfig: write(t)}.Config()
 	require.NoError(t, err)
-	client, _, err := cluster.Clients(config, nil)
+	client, _, err := cluster.Clients(config, 0, nil)
 	require.NoError(t, err)
 	require.ErrorContains(t, cluster.Served(t.Context(), client.Discovery(), things), "connection refused")
 }

@@ -65,7 +65,7 @@ func (s *stand) apply(t *testing.T, documents string) {
 func (s *stand) start(t *testing.T, args ...string) *process.Process {
 	t.Helper()
 	return process.Start(t, exec.Command(s.binary, append([]string{"-kubeconfig", s.kubeconfig,
-		"-leader-elect=false", "-metrics-bind-address=", "-health-probe-bind-address=127.0.0.1:0"}, args...)...))
+		"-leader-elect=false", "-request-timeout=5s", "-metrics-bind-address=", "-health-probe-bind-address=127.0.0.1:0"}, args...)...))
 }
 
 // A job is a namespace with a ScheduledJob called job.
