@@ -56,6 +56,7 @@
 //	the order of members, clusters and Jobs does not matter         TestOrder, TestDuplicateNames
 //	nothing changes before NextCheck                                TestOrder
 //	a replacement that finishes between two polls removes its source TestReplacementFinishesBetweenPolls
+//	the history keeps that replacement until its source is deleted  TestHistoryKeepsWhatASourceWaitsFor
 //	a stuck Job counts once, across restarts too                    TestRestartKeepsWhatIsCounted
 //	a member that is never reached delays the others for a while    TestNeverReached
 //	hard taints are shared, soft ones are not                       TestSharedTaints
