@@ -24,7 +24,8 @@
 // # Taints
 //
 // A failure taints a cluster softly. Another failure while the taint lasts excludes it
-// (package taint). All failures of a poll count once, and each stuck Job counts once.
+// (package taint). All failures of a poll count once, and each stuck Job counts once. It
+// counts again after its cluster was neither registered nor a member until the taint ended.
 //
 //	                          WeightedRoundRobin   PriorityFailover
 //	Failures.Call             escalates            escalates

@@ -102,6 +102,11 @@ func TestRestartKeepsWhatIsCounted(t *testing.T) {
 	f.Checkpoint = f.plan().Checkpoint
 	f.Clusters = []jobs.Cluster{seen}
 	require.Equal(t, soft, f.plan().Members[0].Taint)
+	f.Now, f.Clusters = at(180), nil // until the taint ends
+	f.Checkpoint = f.plan().Checkpoint
+	require.Equal(t, jobs.Checkpoint{}, f.Checkpoint)
+	f.Clusters = []jobs.Cluster{seen}
+	require.Equal(t, taint.State{Level: taint.Soft, Until: at(360)}, f.plan().Members[0].Taint, "counts again")
 }
 
 // If the clock is set back while a member is awaited, the others wait for the grace period
