@@ -19,7 +19,7 @@ const (
 
 // A Capacity compares the work that arrives with the Jobs that may exist. Every policy
 // with the same maximum and the same polling interval has the same capacity. All values
-// are means over the time in which items arrive.
+// are means over the time in which items arrive, and at least over a polling interval.
 //
 // A Job occupies its place from its creation until the first poll after its end, since
 // no other Job can be created earlier. The places that a workload needs are the rate of
@@ -110,15 +110,16 @@ func (s *Scenario) maxJobs() int64 {
 
 // load returns the arrivals of a queue in items per second, on average over the time in
 // which items arrive and at the highest point of a day, and the mean seconds of work for an
-// item. That time is at least a polling interval.
+// item. If that time is shorter than a polling interval, both rates are over the interval.
 func (s *Scenario) load(q *Queue) (rate, highest, service float64) {
 	service = q.Service.mean()
 	arrivals, _ := s.times()
 	settings := s.settings()
 	lasts := max(arrivals, settings.interval())
 	if len(q.Trace) == 0 {
-		rate, highest = q.Arrivals.over(lasts)
-		return rate, highest, service
+		share := arrivals.seconds() / lasts.seconds()
+		rate, highest = q.Arrivals.over(max(1, arrivals))
+		return rate * share, highest * share, service
 	}
 	items, work := 0.0, 0.0
 	for _, a := range q.Trace {

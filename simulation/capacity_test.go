@@ -88,6 +88,25 @@ func TestCapacityText(t *testing.T) {
 	}
 }
 
+// Items that arrive for less than a polling interval count once, and their mean is over the
+// interval. All patterns give the same numbers as a trace of the same items.
+func TestCapacityOfShortArrivals(t *testing.T) {
+	at := func(pattern simulation.Pattern, items float64, per simulation.Duration) simulation.Arrivals {
+		return simulation.Arrivals{Pattern: pattern, Rates: []simulation.Rate{{Items: items, Per: per}}}
+	}
+	for _, arrivals := range []simulation.Arrivals{{}, at(simulation.Bursts, 100, 10*second), at(simulation.Constant, 10, second),
+		at(simulation.Poisson, 10, second), at(simulation.Daily, 10, second)} {
+		s := steady(6, 60*second, 0, 1000)
+		s.Policy.Spec.PollingInterval = new(int32(30))
+		s.Duration = 10 * second
+		if s.Queues[0].Arrivals = arrivals; arrivals.Pattern == "" {
+			s.Queues[0].Trace = []simulation.Arrival{{Items: 100}}
+		}
+		b := s.built()
+		require.InDelta(t, 100.0/30, b.Capacity().Arrivals, 1e-9, "%s", arrivals)
+	}
+}
+
 // A run confirms the capacity: if a workload is saturated, the queue grows as fast as
 // the capacity says, and if the maximum leaves headroom, the queue does not grow.
 func TestCapacityAgreesWithRuns(t *testing.T) {

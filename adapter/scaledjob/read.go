@@ -14,15 +14,16 @@ import (
 //
 // It returns an error if there is no ScaledJob, or if a ScaledJob has an unknown field, a
 // value of the wrong type, or a duplicate key. A value of the wrong type hides the other
-// problems of its ScaledJob. The error joins all others, each a
-// [*field.Error] if it is about a field. [ScaledJob.Config] checks the values.
+// problems of its ScaledJob, and so does a quantity that [CheckQuantities] rejects. The error
+// joins all others, each a [*field.Error] if it is about a field. [ScaledJob.Config] checks
+// the values.
 func Read(data []byte) ([]*ScaledJob, error) {
 	return manifest.Read[ScaledJob](kind, data)
 }
 
-// CheckQuantities returns a [*field.Error] for each quantity of resources in an object that
-// takes too long to decode: its exponent has more than three digits. Read calls it. Call it
-// before the Job template of another kind of object is decoded.
+// CheckQuantities returns a [*field.Error] for each quantity of resources whose exponent has
+// more than three digits. Such a quantity takes too long to decode. Read calls
+// CheckQuantities. Call it before the Job template of another kind of object is decoded.
 func CheckQuantities(object map[string]any) error { return manifest.Quantities(object) }
 
 // An Object is an object that [Objects] found.

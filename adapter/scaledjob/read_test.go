@@ -136,6 +136,8 @@ func TestUnreadable(t *testing.T) {
 		{"empty", "", []string{"no ScaledJob: the text is empty"}},
 		{"not YAML", "a: b: c", []string{"not YAML"}},
 		{"objects without a separator", `{"kind": "ScaledJob"}` + "\n" + `{"kind": "ScaledJob"}`, []string{"not YAML: found an object after the first; use --- between objects"}},
+		{"objects without a separator, after comments", "# Source: a.json\n\n  # b\n" + `{"kind": "ScaledJob"}` + "\n" + `{"kind": "ScaledJob"}`, []string{"not YAML: found an object after the first; use --- between objects"}},
+		{"objects without a separator, after and between comments", "# Source: a.json\n\n  # b\n" + `{"kind": "ScaledJob"}` + "\n# Source: b.json\n" + `{"kind": "ScaledJob"}`, []string{"not YAML: found an object after the first; use --- between objects"}},
 		{"a list", "- a", []string{"no ScaledJob: found an object without a kind"}},
 		{"another kind", "kind: Deployment\n---\nkind: Ingress\n", []string{"no ScaledJob: found a Deployment, an Ingress"}},
 		{"another version", "apiVersion: keda.sh/v1\nkind: ScaledJob\n", []string{"apiVersion: found \"keda.sh/v1\"; use keda.sh/v1alpha1"}},

@@ -155,7 +155,8 @@ func (r *reader) schedule(s *schedule.Spec) {
 	}
 }
 
-// occurs warns of a schedule that no run will ever follow, such as one that has ended.
+// occurs warns of a schedule without an occurrence at or after the creation, such as one that
+// ended before it.
 func (r *reader) occurs(path, text string, s *schedule.Spec) {
 	if s.Schedule != nil {
 		_, ok := s.Schedule.From(s.Created).Next(s.Created.Add(-1))

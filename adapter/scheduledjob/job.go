@@ -29,7 +29,8 @@ const (
 
 // NewJob returns the Job of a run of package schedule. Its controller is owner, also if the
 // reference does not say so; usually it is [ScheduledJob.Owner]. Its name is
-// [adapter.JobName] of the ScheduledJob's name and the tag. Equal arguments give equal Jobs. The Job shares no memory with c.
+// [adapter.JobName] of the ScheduledJob's name and the tag. Equal arguments give equal Jobs.
+// The Job shares no memory with c.
 //
 // Without a Template the Job has no containers, and the API server rejects it.
 func (c *Config) NewJob(owner metav1.OwnerReference, r schedule.Run) *batchv1.Job {

@@ -110,8 +110,9 @@ func (s *ScheduledJob) DeepCopyObject() runtime.Object {
 //
 // It is an error if there is no ScheduledJob. It is also an error if one has an unknown
 // field, a value of another type, or a key twice. A value of another type hides the other
-// problems of its ScheduledJob. All others are joined, each a
-// [*field.Error] if it is about one field. [ScheduledJob.Config] checks the values.
+// problems of its ScheduledJob, and so does a quantity of resources whose exponent has more
+// than three digits. All others are joined, each a [*field.Error] if it is about one field.
+// [ScheduledJob.Config] checks the values.
 func Read(data []byte) ([]*ScheduledJob, error) {
 	kind := manifest.Kind{GroupVersionKind: GroupVersionKind, Instead: instead}
 	found, err := manifest.Read[ScheduledJob](kind, data)

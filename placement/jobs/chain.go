@@ -11,7 +11,7 @@ import (
 type chain struct {
 	jobs     []int32 // all of them, the source first, then by attempt
 	attempts int32   // the highest attempt
-	deferred bool    // a duplicate is not deleted yet: its cluster is unreachable
+	surplus  bool    // a superfluous Job is not deleted yet
 }
 
 // source returns the UID of the first Job of the Job's chain, which may be its own.
@@ -79,8 +79,10 @@ func (f *fleet) duplicates() []int32 {
 	if !f.replaces() {
 		return nil
 	}
-	for _, c := range f.chains {
+	for i := range f.chains {
+		c := &f.chains[i]
 		f.mark(c.jobs)
+		c.surplus = slices.ContainsFunc(c.jobs, func(k int32) bool { return f.jobs[k].surplus && f.jobs[k].live() })
 	}
 	return f.choose(func(j *job) bool { return j.surplus && j.live() && !j.deleted })
 }

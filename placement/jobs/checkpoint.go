@@ -124,7 +124,9 @@ func (f *fleet) taint(c *Checkpoint) {
 			}
 		}
 	}
-	// Taints of clusters that are no members at present, and the stuck Jobs that count in them.
+	// Taints of clusters that are neither registered nor members at present, and the stuck
+	// Jobs that count in them. Both are dropped when the taint ends, so that the checkpoint
+	// does not grow. A stuck Job of such a cluster counts again if the cluster comes back.
 	for name, before := range f.Checkpoint.clusters {
 		if state := before.Taint.At(f.Now); state.Level != taint.None {
 			c.clusters[name] = clusterCheckpoint{Taint: state, Counted: before.Counted}

@@ -19,7 +19,6 @@ func (f *fleet) deletions(chosen []int32) (all []Deletion) {
 	for _, i := range chosen {
 		j := &f.jobs[i]
 		j.deleted, j.deferred = true, f.members[j.member].Reach != Reachable
-		f.chains[j.chain].deferred = f.chains[j.chain].deferred || j.surplus && j.deferred
 		all = append(all, Deletion{f.ref(j), j.deferred})
 	}
 	return all
@@ -47,13 +46,14 @@ func (f *fleet) choose(is func(*job) bool) (chosen []int32) {
 }
 
 // history returns the finished Jobs to delete, in the order of package history. A
-// replacement that has succeeded is kept, beside those, while a Job is not yet deleted for it.
+// replacement that has succeeded is kept, beside those, while a superfluous Job of its chain
+// exists. This decision deletes that Job, but the deletion may fail.
 func (f *fleet) history() (chosen []int32) {
 	var finished []history.Job
 	var at []int32
 	for i := range f.jobs {
 		j := &f.jobs[i]
-		if !j.finished() || j.Phase == Succeeded && f.chains[j.chain].deferred {
+		if !j.finished() || j.Phase == Succeeded && f.chains[j.chain].surplus {
 			continue
 		}
 		outcome := history.Failed

@@ -24,7 +24,8 @@
 // # Taints
 //
 // A failure taints a cluster softly. Another failure while the taint lasts excludes it
-// (package taint). All failures of a poll count once, and each stuck Job counts once.
+// (package taint). All failures of a poll count once, and each stuck Job counts once. It
+// counts again after its cluster was neither registered nor a member until the taint ended.
 //
 //	                          WeightedRoundRobin   PriorityFailover
 //	Failures.Call             escalates            escalates
@@ -56,6 +57,7 @@
 //	the order of members, clusters and Jobs does not matter         TestOrder, TestDuplicateNames
 //	nothing changes before NextCheck                                TestOrder
 //	a replacement that finishes between two polls removes its source TestReplacementFinishesBetweenPolls
+//	the history keeps that replacement until its source is deleted  TestHistoryKeepsWhatASourceWaitsFor
 //	a stuck Job counts once, across restarts too                    TestRestartKeepsWhatIsCounted
 //	a member that is never reached delays the others for a while    TestNeverReached
 //	hard taints are shared, soft ones are not                       TestSharedTaints

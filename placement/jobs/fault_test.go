@@ -63,9 +63,22 @@ func TestHistoryKeepsWhatASourceWaitsFor(t *testing.T) {
 		require.Len(t, d.Finished, 2, policy)
 		require.NotContains(t, d.Finished, jobs.Deletion{Ref: jobs.Ref{Cluster: "a", Name: "r", UID: "r"}}, policy)
 		f.cluster("b").Reach = jobs.Reachable
-		d = f.plan()
-		require.Len(t, d.Duplicates, 1, policy)
-		require.Len(t, d.Finished, 3, policy)
+		for _, outdated := range []bool{false, true} { // the deletion of the source may fail
+			f.Revision, f.Rollout.Strategy = rollout.Revision{}, rollout.Immediate
+			if outdated {
+				f.Revision.Generation = 2
+				f.cluster("b").Jobs[0].Revision.Generation = 1
+			}
+			d = f.plan()
+			require.Len(t, slices.Concat(d.Outdated, d.Duplicates), 1, policy)
+			require.Equal(t, outdated, len(d.Outdated) == 1, policy)
+			require.Len(t, d.Finished, 2, policy)
+			require.NotContains(t, d.Finished, jobs.Deletion{Ref: jobs.Ref{Cluster: "a", Name: "r", UID: "r"}}, policy)
+		}
+		f.cluster("b").Jobs[0].Deleting = true
+		require.Len(t, f.plan().Finished, 3, policy)
+		f.cluster("b").Jobs = nil
+		require.Len(t, f.plan().Finished, 3, policy)
 	}
 }
 
@@ -89,6 +102,11 @@ func TestRestartKeepsWhatIsCounted(t *testing.T) {
 	f.Checkpoint = f.plan().Checkpoint
 	f.Clusters = []jobs.Cluster{seen}
 	require.Equal(t, soft, f.plan().Members[0].Taint)
+	f.Now, f.Clusters = at(180), nil // until the taint ends
+	f.Checkpoint = f.plan().Checkpoint
+	require.Equal(t, jobs.Checkpoint{}, f.Checkpoint)
+	f.Clusters = []jobs.Cluster{seen}
+	require.Equal(t, taint.State{Level: taint.Soft, Until: at(360)}, f.plan().Members[0].Taint, "counts again")
 }
 
 // If the clock is set back while a member is awaited, the others wait for the grace period

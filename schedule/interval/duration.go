@@ -141,7 +141,7 @@ func letters(left []unit, clock bool) string {
 
 // add adds n units and a fraction of one, unless that is more than a step holds.
 func (s *step) add(n int64, u unit, fraction int64) bool {
-	room := int64(math.MaxInt64-s.exact) - fraction // positive: the larger units leave more than a second
+	room := int64(math.MaxInt64-s.exact) - fraction // positive: the larger units leave more than one of u
 	switch {
 	case u.months > 0:
 		s.months += u.months * min(n, maxMonths+1)

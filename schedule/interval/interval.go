@@ -55,7 +55,9 @@
 //   - A day that a zone skips has no occurrence of its own. Occurrences strictly
 //     increase.
 //
-// Occurrences end with the year 9999.
+// Occurrences end with the year 9999, and after at most 2^62 repetitions. A duration of
+// at most 68 nanoseconds can reach that number first: R/1970-01-01T00:00:00Z/PT0.000000001S
+// ends in 2116.
 //
 // # Cost
 //

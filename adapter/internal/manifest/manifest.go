@@ -119,12 +119,15 @@ func (r *reader[T, P]) document(document []byte) []Found[P] {
 }
 
 // again reports whether another object follows an object of JSON. The parser drops it.
+// YAML comments may come before each.
 func again(document []byte) bool {
+	document = document[len(comments.Find(document)):]
 	d := json.NewDecoder(bytes.NewReader(document))
 	if d.Decode(&json.RawMessage{}) != nil {
 		return false
 	}
-	rest := bytes.TrimSpace(document[d.InputOffset():])
+	rest := document[d.InputOffset():]
+	rest = bytes.TrimSpace(rest[len(comments.Find(rest)):])
 	return len(rest) > 0 && (rest[0] == '{' || rest[0] == '[')
 }
 
@@ -204,6 +207,9 @@ func (k *Kind) decode(tree map[string]any, decoder runtime.Decoder, object runti
 
 // directives match the lines before the first document, such as %YAML 1.1.
 var directives = regexp.MustCompile(`^(?:\s*[%#].*\n?)+$`)
+
+// comments match the comments at the start of a text, to the end of their lines.
+var comments = regexp.MustCompile(`^(?:\s*#.*\n)*`)
 
 // notYAML returns the error of a text that does not parse.
 func notYAML(err error) error { return fmt.Errorf("not YAML: %w", plain(err)) }
