@@ -54,9 +54,9 @@ and in another terminal
 const maxInFlight = 64
 
 // Clients returns a client of Kubernetes' own resources, and a client of custom resources,
-// with a timeout for each request. They change nothing while mayAct reports false, such as
-// after the lease has ended: a process that was stopped would go on where it was. A nil
-// mayAct means always.
+// with a timeout for each request and a common limit. They change nothing while mayAct
+// reports false, such as after the lease has ended: a process that was stopped would go on
+// where it was. A nil mayAct means always. Informers need [Watches].
 func Clients(config *rest.Config, mayAct func() bool) (kubernetes.Interface, dynamic.Interface, error) {
 	limit := client.NewLimit(maxInFlight)
 	limit.MayAct = mayAct
@@ -67,4 +67,15 @@ func Clients(config *rest.Config, mayAct func() bool) (kubernetes.Interface, dyn
 	}
 	custom, err := dynamic.NewForConfig(config)
 	return own, custom, err
+}
+
+// Watches returns the same clients for informers, with neither timeout nor limit. The list
+// of all objects may take longer than a request, and takes no place among the requests.
+func Watches(config *rest.Config) (kubernetes.Interface, dynamic.Interface, error) {
+	own, err := client.Connect(config, 0, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	custom, err := dynamic.NewForConfig(config)
+	return own.Watches, custom, err
 }
