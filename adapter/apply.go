@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -48,6 +49,15 @@ var (
 	errTaken   = errors.New("the name belongs to a finished Job or to another owner")
 	errChanged = errors.New("the Job has changed")
 )
+
+// WithoutOutdated returns the errors that Apply joined other than [ErrOutdated], or nil.
+func WithoutOutdated(err error) error {
+	all := []error{err}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		all = slices.Clone(joined.Unwrap())
+	}
+	return errors.Join(slices.DeleteFunc(all, func(err error) bool { return errors.Is(err, ErrOutdated) })...)
+}
 
 // Apply carries a plan out with a client whose timeout is Options.Timeout. It reads the
 // Jobs of earlier requests that were not answered for twice the timeout, or not shown by the

@@ -541,3 +541,14 @@ func TestReservedLabels(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{LabelOwner: string(ownerUID), "a": "b"}, s.all(t)[0].Labels)
 }
+
+// An outdated plan hides no other error.
+func TestWithoutOutdated(t *testing.T) {
+	outdated, problem := fmt.Errorf("%w: it is 1h old", ErrOutdated), errors.New("problem")
+	for _, err := range []error{nil, outdated, errors.Join(outdated), errors.Join(outdated, outdated)} {
+		require.NoError(t, WithoutOutdated(err))
+	}
+	for _, err := range []error{problem, errors.Join(problem, outdated), errors.Join(outdated, problem)} {
+		require.EqualError(t, WithoutOutdated(err), "problem")
+	}
+}

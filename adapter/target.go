@@ -37,7 +37,7 @@ func OwnerOf(object metav1.Object, kind schema.GroupVersionKind) Owner {
 	return Owner{kind.GroupVersion().String(), kind.Kind, object.GetNamespace(), object.GetName(), object.GetUID()}
 }
 
-// called returns what tells the owner from all others of its time, in any version of the API.
+// called returns a name that no other owner has at the same time, in any version of the API.
 func (o *Owner) called() string {
 	group, _, _ := strings.Cut(o.APIVersion, "/")
 	return group + "/" + o.Kind + "/" + o.Namespace + "/" + o.Name

@@ -100,7 +100,7 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	f.IntVar(&o.workers, "workers", runtime.NumCPU(), "`number` of tests that run at the same time")
 	f.IntVar(&o.sample, "sample", 0, "`number` of mutants to draw in each package; 0 means all")
 	f.Uint64Var(&o.seed, "seed", 1, "`seed` of the sample")
-	f.Float64Var(&o.factor, "timeout", 5, "stop tests after this `multiple` of their time without a mutant, and not before 10s; after five times as long if they have hardly computed")
+	f.Float64Var(&o.factor, "timeout", 5, "stop tests after this `multiple` of their time without a mutant, and not before 10s; after five times as long if they used less than half of it as CPU time")
 	f.Float64Var(&o.least, "least", 95, "least `percentage` of killed mutants in each package")
 	f.BoolVar(&o.short, "short", false, "run the tests with -short: in less time, and at most as many mutants are killed")
 	f.BoolVar(&o.json, "json", false, "print the report as JSON")

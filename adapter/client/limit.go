@@ -93,7 +93,7 @@ type congested struct {
 	pause time.Duration
 }
 
-// congestion reads an answer; nil is none.
+// congestion reads an answer with a Retry-After of at most longestPause; nil is none.
 func congestion(r *http.Response, expired bool) congested {
 	if r == nil {
 		return congested{is: expired}
@@ -104,13 +104,10 @@ func congestion(r *http.Response, expired bool) congested {
 	case r.StatusCode == http.StatusTooManyRequests && !asked:
 		return congested{true, time.Second}
 	case r.StatusCode == http.StatusTooManyRequests, r.StatusCode >= 500 && asked:
-		return congested{true, min(time.Duration(seconds), longestPause) * time.Second}
+		return congested{true, time.Duration(seconds) * time.Second}
 	}
 	return congested{}
 }
-
-// longestPause bounds Retry-After, in seconds.
-const longestPause = 30
 
 // done notes the end of a request.
 func (l *Limit) done(c congested, sent time.Time) {

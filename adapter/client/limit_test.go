@@ -133,7 +133,7 @@ func TestLimitAdapts(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &server{}
 				limit := NewLimit(64)
-				transport := newTransport(s, time.Minute, limit)
+				transport := newTransport(shortPause{s}, time.Minute, limit)
 				send := func(n int, a answer) {
 					s.answer = func(*http.Request) answer { return a }
 					var all sync.WaitGroup

@@ -12,7 +12,8 @@ import (
 	"github.com/scaledjob/scaledjob/adapter"
 )
 
-// A transport sends requests within the limit, each with the timeout.
+// A transport sends requests within the limit, each with the timeout. It relies
+// on a shortPause below it.
 type transport struct {
 	next    http.RoundTripper
 	timeout time.Duration
@@ -62,7 +63,11 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// A shortPause bounds the time for which client-go waits before it repeats a request.
+// longestPause bounds Retry-After, in seconds.
+const longestPause = 30
+
+// A shortPause bounds Retry-After, for which client-go waits before it repeats a request,
+// and a Limit before it sends any.
 type shortPause struct{ next http.RoundTripper }
 
 func (t shortPause) RoundTrip(r *http.Request) (*http.Response, error) {

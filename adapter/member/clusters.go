@@ -70,8 +70,9 @@ func (all *Clusters) arrives(o ownerOn) time.Time {
 }
 
 // Add registers a member, and runs it until it is removed or the context ends. After
-// that it stays as it was last observed. The error has the owners that the member cannot
-// track: for those it is NeverReached, and it is registered for the others.
+// that it stays as it was last observed. The error has the problem of each owner that the
+// member cannot track. The member is registered all the same, and Observe reports it as
+// NeverReached for these owners.
 //
 // A member of the same name is replaced. The new member is observed after all plans for
 // the replaced one have finished, and two Timeouts after one that failed, so that no Job

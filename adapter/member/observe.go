@@ -32,9 +32,9 @@ type seen struct {
 // observation. Observe makes no request. If the owner is not tracked, every member is
 // NeverReached.
 //
-// A member is NeverReached until its Jobs have been listed. Then it is Reachable if its
-// last health check passed and no list or watch has failed since. While a member is
-// unreachable its Jobs are the last observed.
+// A member is NeverReached until it tracks the owner and its Jobs have been listed. Then it
+// is Reachable if its last health check passed and no list or watch has failed since. While
+// a member is unreachable its Jobs are the last observed.
 func (all *Clusters) Observe(owner types.UID) Observation {
 	all.mu.Lock()
 	o := Observation{owner: all.owners[owner], made: time.Now(), seen: map[string]seen{}}

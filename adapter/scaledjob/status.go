@@ -62,8 +62,9 @@ type PollResult struct {
 // decided anew.
 func (p PollResult) Conditions(before []metav1.Condition, generation int64, now time.Time) []metav1.Condition {
 	after := slices.Clone(before)
-	p.Applied = failure(p.Applied)
-	if errors.Is(p.Applied, adapter.ErrOutdated) && p.Invalid == nil {
+	applied := p.Applied
+	p.Applied = adapter.WithoutOutdated(applied)
+	if applied != nil && p.Applied == nil && p.Invalid == nil {
 		return after
 	}
 	current := []metav1.Condition{p.ready(), p.active(), p.paused()}
@@ -76,20 +77,6 @@ func (p PollResult) Conditions(before []metav1.Condition, generation int64, now 
 		meta.SetStatusCondition(&after, c)
 	}
 	return after
-}
-
-// failure returns the errors in err except those of an outdated plan, or err if there are
-// no others.
-func failure(err error) error {
-	joined, ok := err.(interface{ Unwrap() []error })
-	if !ok {
-		return err
-	}
-	outdated := func(err error) bool { return errors.Is(err, adapter.ErrOutdated) }
-	if others := slices.DeleteFunc(slices.Clone(joined.Unwrap()), outdated); len(others) > 0 {
-		return errors.Join(others...)
-	}
-	return err
 }
 
 // cut returns at most n bytes of s: the API server rejects more.

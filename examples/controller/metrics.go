@@ -69,7 +69,7 @@ func (t *tally) add(p scaledjob.PollResult, metrics []scaling.Metric) {
 	t.created += p.Result.Created
 	t.rollout += int64(p.Result.Outdated)
 	t.history += int64(p.Result.Pruned)
-	failed := p.Applied != nil && !errors.Is(p.Applied, adapter.ErrOutdated)
+	failed := adapter.WithoutOutdated(p.Applied) != nil
 	var create *adapter.CreateError
 	creating := errors.As(p.Applied, &create)
 	for operation, is := range [operations]bool{

@@ -76,8 +76,8 @@ func (e *entry) tell(t *term, p scaledjob.PollResult) {
 	}
 	e.problems.Warn("invalid", p.Invalid)
 	e.problems.Warn("unread", p.Unread)
-	if !errors.Is(p.Applied, adapter.ErrOutdated) {
-		e.problems.Warn("failed", p.Applied)
+	if failed := adapter.WithoutOutdated(p.Applied); failed != nil || p.Applied == nil {
+		e.problems.Warn("failed", failed)
 	}
 	log.Debug("decided", "decision", p.Decision)
 	e.problems.Log = nil

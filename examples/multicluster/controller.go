@@ -41,9 +41,11 @@ type controller struct {
 }
 
 type clients struct {
-	client  kubernetes.Interface
-	dynamic dynamic.Interface
-	lease   process.Lease
+	client         kubernetes.Interface
+	dynamic        dynamic.Interface
+	watches        kubernetes.Interface // of informers
+	dynamicWatches dynamic.Interface    // of informers
+	lease          process.Lease
 }
 
 // A kind holds the pollers of all objects of a kind.
@@ -63,7 +65,7 @@ func newController(ctx context.Context, o *options, via clients, log *slog.Logge
 	}
 	c := &controller{
 		options: o, clients: via, log: log, home: string(system.UID),
-		registry: registry.Registry{Client: via.client, Namespace: o.kedaNamespace},
+		registry: registry.Registry{Client: via.watches, Namespace: o.kedaNamespace},
 		resolver: &source.Resolver{Client: via.client, Dynamic: via.dynamic, ClusterNamespace: o.kedaNamespace},
 		events:   events.NewBroadcaster(&events.EventSinkImpl{Interface: via.client.EventsV1()}),
 	}
@@ -74,7 +76,7 @@ func newController(ctx context.Context, o *options, via clients, log *slog.Logge
 		if r == api.Objects {
 			k.subject = newObject
 		}
-		if k.watched, err = cluster.Informer(via.dynamic, r, o.Namespace); err != nil {
+		if k.watched, err = cluster.Informer(via.dynamicWatches, r, o.Namespace); err != nil {
 			return nil, err
 		}
 		c.kinds = append(c.kinds, k)

@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/member"
@@ -128,6 +129,31 @@ func TestChangesNeedTheLease(t *testing.T) {
 	}
 	require.Len(t, server.Requests("POST", "configmaps"), 1)
 	require.Len(t, server.Requests("PATCH", ""), 1)
+}
+
+// The lists of informers have no timeout, however long they take.
+func TestInformersHaveNoTimeout(t *testing.T) {
+	server := &apiserver.Server{Custom: []metav1.APIResource{{Group: api.Jobs.Group, Version: api.Jobs.Version, Name: api.Jobs.Resource, Kind: "DistributedScaledJob"}}}
+	o := newOptions()
+	o.Kubeconfig = server.Start(t, map[string]string{"/api/v1/namespaces/kube-system": `{"kind": "Namespace", "apiVersion": "v1", "metadata": {"uid": "u"}}`})
+	o.jobs.on = true
+	log := slog.New(slog.DiscardHandler)
+	config, err := o.Connect(t.Context(), log)
+	require.NoError(t, err)
+	via, err := o.connect(config, log)
+	require.NoError(t, err)
+	c, err := newController(t.Context(), o, via, log)
+	require.NoError(t, err)
+	go c.kinds[0].watched.RunWithContext(t.Context())
+	require.True(t, cache.WaitForCacheSync(t.Context().Done(), c.synced))
+	require.NoError(t, c.registry.Watch(t.Context(), func([]registry.Member) {}))
+	for _, resource := range []string{api.Jobs.Resource, "secrets"} {
+		lists := server.Requests("GET", resource)
+		require.NotEmpty(t, lists)
+		for _, l := range lists {
+			require.NotContains(t, l.Query, "timeout=", resource)
+		}
+	}
 }
 
 // A status is no news, and neither is a finalizer of ours.

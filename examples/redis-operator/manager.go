@@ -65,7 +65,7 @@ func (o *options) Run(ctx context.Context, log *slog.Logger) error {
 }
 
 // connect returns clients that create nothing after the lease has ended: a process that was
-// stopped does not go on with what it was about to send.
+// stopped and continues does not send its next creates.
 func connect(config *rest.Config, lease process.Lease) (client.Clients, error) {
 	limit := client.NewLimit(maxInFlight)
 	limit.MayAct = lease.MayAct

@@ -49,9 +49,11 @@ type controller struct {
 
 // clients are clients of the API server. Nothing delays the renewal of the lease.
 type clients struct {
-	client  kubernetes.Interface
-	dynamic dynamic.Interface
-	lease   process.Lease
+	client         kubernetes.Interface
+	dynamic        dynamic.Interface
+	watches        kubernetes.Interface // of informers
+	dynamicWatches dynamic.Interface    // of informers
+	lease          process.Lease
 }
 
 // Indexes of the caches
@@ -70,9 +72,9 @@ func newController(o *options, clients clients, log *slog.Logger) *controller {
 	}
 	c.recorder = c.events.NewRecorder(scheme.Scheme, name)
 	factory := func(tweak func(*metav1.ListOptions)) informers.SharedInformerFactory {
-		return informers.NewSharedInformerFactoryWithOptions(c.client, 0, informers.WithNamespace(o.Namespace), informers.WithTweakListOptions(tweak))
+		return informers.NewSharedInformerFactoryWithOptions(c.watches, 0, informers.WithNamespace(o.Namespace), informers.WithTweakListOptions(tweak))
 	}
-	custom := dynamicinformer.NewFilteredDynamicSharedInformerFactory(c.dynamic, 0, o.Namespace, nil)
+	custom := dynamicinformer.NewFilteredDynamicSharedInformerFactory(c.dynamicWatches, 0, o.Namespace, nil)
 	templates := factory(nil).Core().V1().PodTemplates()
 	c.watched = watched{
 		scheduled: custom.ForResource(scheduledJobs).Informer(),

@@ -94,6 +94,9 @@ func (o *options) connect(config *rest.Config, log *slog.Logger) (c clients, err
 	if c.lease, err = o.Lease(config, log); err != nil {
 		return c, err
 	}
-	c.client, c.dynamic, err = cluster.Clients(config, o.requestTimeout, c.lease.MayAct)
+	if c.client, c.dynamic, err = cluster.Clients(config, o.requestTimeout, c.lease.MayAct); err != nil {
+		return c, err
+	}
+	c.watches, c.dynamicWatches, err = cluster.Watches(config)
 	return c, err
 }

@@ -63,7 +63,7 @@ func (w *world) restart() {
 	if w.controller != nil {
 		clock = w.now
 	}
-	w.controller = newController(&options{resync: 5 * time.Second, requestTTL: time.Minute, requestTimeout: 15 * time.Second}, clients{client: w.client, dynamic: w.custom}, slog.New(slog.DiscardHandler))
+	w.controller = newController(&options{resync: 5 * time.Second, requestTTL: time.Minute, requestTimeout: 15 * time.Second}, clients{client: w.client, dynamic: w.custom, watches: w.client, dynamicWatches: w.custom}, slog.New(slog.DiscardHandler))
 	w.now, w.said = clock, events.NewFakeRecorder(1000)
 	w.recorder = w.said
 }

@@ -51,8 +51,8 @@ func Check(t *testing.T, prop func(*rapid.T, *Counts), least Least) {
 	CheckN(t, Draws, prop, least)
 }
 
-// CheckN is like [Check] for n draws, of a property that is slow. The fewer draws, the
-// further below the usual share a least share has to be.
+// CheckN is like [Check] for n draws, of a property that is slow. Fewer draws need
+// lower least shares.
 func CheckN(t *testing.T, n int, prop func(*rapid.T, *Counts), least Least) {
 	t.Helper()
 	var c Counts

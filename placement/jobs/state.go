@@ -42,8 +42,8 @@ func NewCluster(name string, all ...Job) Cluster {
 type Reach uint8
 
 const (
-	// NeverReached means that the Jobs have not been listed since the start. The numbers
-	// of the Checkpoint count in their place. No Job is created anywhere, until the cluster
+	// NeverReached means that the Jobs have not been listed since the start, or that the
+	// cluster does not track this owner. The numbers of the Checkpoint count in their place. No Job is created anywhere, until the cluster
 	// has been in this state for the grace period or has a hard taint.
 	NeverReached Reach = iota
 	// Unreachable means that Jobs holds the last observation. The cluster gets no new Job.

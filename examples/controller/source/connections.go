@@ -70,8 +70,9 @@ func (e *endpoint) fetch(ctx context.Context, u *url.URL) ([]byte, error) {
 }
 
 // withoutAnswer returns the error of a request without the URL, which may have keys, and
-// without the answer, which may repeat them. It keeps errors of the network, of TLS and of
-// the request itself.
+// without the answer, which may repeat them. It keeps errors of the network and of the
+// request itself, and the most frequent errors of TLS. It replaces every other error, because
+// its text may be part of an answer, such as of a proxy.
 func withoutAnswer(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -88,7 +89,7 @@ func withoutAnswer(err error) error {
 		errors.Is(err, http.ErrSchemeMismatch), strings.HasPrefix(err.Error(), "net/http: invalid header field"):
 		return err
 	}
-	return errors.New("the answer is not valid HTTP")
+	return errors.New("the request failed, or its answer is not valid HTTP")
 }
 
 // Close closes idle connections, unless another queue needs them.

@@ -148,8 +148,8 @@ func (e *missingKey) Error() string {
 	return fmt.Sprintf("%s: key %q: not found", e.object, e.key)
 }
 
-// mostYAML is the size of the longest YAML document that is read. To parse one takes a
-// hundred times as long as JSON, and sixty times its size.
+// mostYAML is the size of the longest YAML document that is read. Parsing YAML
+// takes a hundred times as long as parsing JSON, and memory of sixty times its size.
 const mostYAML = 1 << 20
 
 // look returns the value at location, a gjson path, of a document.

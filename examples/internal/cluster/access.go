@@ -54,10 +54,10 @@ and in another terminal
 // maxInFlight is the greatest number of requests in flight, without watches.
 const maxInFlight = 64
 
-// Clients returns a client of Kubernetes' own resources, and a client of custom resources.
-// Each request has the timeout; 0 means 15 s. The clients change nothing while mayAct reports
-// false, such as after the lease has ended: a process that was stopped would go on where it
-// was. A nil mayAct means always.
+// Clients returns a client of Kubernetes' own resources, and a client of custom resources,
+// with a common limit. Each request has the timeout; 0 means 15 s. The clients change nothing
+// while mayAct reports false, such as after the lease has ended: a process that was stopped
+// would go on where it was. A nil mayAct means always. Informers need [Watches].
 func Clients(config *rest.Config, timeout time.Duration, mayAct func() bool) (kubernetes.Interface, dynamic.Interface, error) {
 	limit := client.NewLimit(maxInFlight)
 	limit.MayAct = mayAct
@@ -68,4 +68,15 @@ func Clients(config *rest.Config, timeout time.Duration, mayAct func() bool) (ku
 	}
 	custom, err := dynamic.NewForConfig(config)
 	return own, custom, err
+}
+
+// Watches returns the same clients for informers, with neither timeout nor limit. The list
+// of all objects may take longer than a request, and takes no place among the requests.
+func Watches(config *rest.Config) (kubernetes.Interface, dynamic.Interface, error) {
+	own, err := client.Connect(config, 0, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	custom, err := dynamic.NewForConfig(config)
+	return own.Watches, custom, err
 }

@@ -1,12 +1,16 @@
 package cluster_test
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/scaledjob/scaledjob/examples/internal/cluster"
 )
@@ -69,4 +73,30 @@ func TestNoAnswer(t *testing.T) {
 	client, _, err := cluster.Clients(config, 0, nil)
 	require.NoError(t, err)
 	require.ErrorContains(t, cluster.Served(t.Context(), client.Discovery(), things), "connection refused")
+}
+
+// The lists of informers have no timeout.
+func TestWatches(t *testing.T) {
+	timeouts := map[string]bool{} // by resource
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		timeouts[filepath.Base(r.URL.Path)] = r.URL.Query().Has("timeout")
+		http.NotFound(w, r)
+	}))
+	defer s.Close()
+	config := &rest.Config{Host: s.URL}
+	client, dynamic, err := cluster.Clients(config, 0, nil)
+	require.NoError(t, err)
+	_, err = client.BatchV1().Jobs("").List(t.Context(), metav1.ListOptions{})
+	require.Error(t, err)
+	_, err = dynamic.Resource(things).List(t.Context(), metav1.ListOptions{})
+	require.Error(t, err)
+	require.Equal(t, map[string]bool{"jobs": true, "things": true}, timeouts)
+
+	client, dynamic, err = cluster.Watches(config)
+	require.NoError(t, err)
+	_, err = client.BatchV1().Jobs("").List(t.Context(), metav1.ListOptions{})
+	require.Error(t, err)
+	_, err = dynamic.Resource(things).List(t.Context(), metav1.ListOptions{})
+	require.Error(t, err)
+	require.Equal(t, map[string]bool{"jobs": false, "things": false}, timeouts)
 }

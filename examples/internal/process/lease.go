@@ -148,11 +148,16 @@ func (l *lock) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) 
 }
 
 // renew notes the time before the request: other processes count from when the API
-// server has answered it, and this process may be stopped for any time until then.
+// server has answered it, and this process may be stopped for any time until then. A
+// release ends the term before the request, because another process may lead at once.
 func (l *lock) renew(r resourcelock.LeaderElectionRecord, request func() error) error {
+	held := r.HolderIdentity == l.Identity()
+	if !held {
+		l.term.renewed.Store(nil)
+	}
 	sent := now()
 	err := request()
-	if err == nil && r.HolderIdentity == l.Identity() {
+	if err == nil && held {
 		l.term.renewed.Store(&renewal{sent, l.length})
 	}
 	return err

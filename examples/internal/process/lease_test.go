@@ -266,11 +266,16 @@ func TestLeadFails(t *testing.T) {
 }
 
 // The lock notes renewals of this process in the term, for a program with an elector of its
-// own.
+// own. The term has ended when the elector's release is sent.
 func TestLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := lease(fake.NewClientset())
+		client, atRequest := fake.NewClientset(), false
+		l := lease(client)
 		l.Term = &process.Term{}
+		client.PrependReactor("update", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+			atRequest = l.MayAct()
+			return false, nil, nil
+		})
 		lock, err := l.Lock()
 		require.NoError(t, err)
 		held := resourcelock.LeaderElectionRecord{HolderIdentity: lock.Identity(), LeaseDurationSeconds: 15}
@@ -281,5 +286,10 @@ func TestLock(t *testing.T) {
 		require.False(t, l.MayAct())
 		require.NoError(t, lock.Update(t.Context(), held))
 		require.True(t, l.MayAct())
+		require.NoError(t, lock.Update(t.Context(), held))
+		require.True(t, atRequest, "a renewal does not end the term")
+		require.NoError(t, lock.Update(t.Context(), resourcelock.LeaderElectionRecord{LeaseDurationSeconds: 1}))
+		require.False(t, atRequest)
+		require.False(t, l.MayAct())
 	})
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/scaledjob/scaledjob/examples/internal/process"
 )
 
-// Run runs the program until it or the test ends. It returns the exit status and what
-// the program wrote.
+// Run runs the program until it or the test ends. It returns the exit status and the
+// program's standard error.
 func Run(t *testing.T, p process.Program, args ...string) (status int, said string) {
 	t.Helper()
 	var stderr bytes.Buffer
@@ -30,7 +30,7 @@ func Parse[P process.Program](t *testing.T, p P, args ...string) P {
 	return p
 }
 
-// FreeAddress returns an address at which nobody listens.
+// FreeAddress returns a local address on which no process listens.
 func FreeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

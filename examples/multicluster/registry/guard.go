@@ -2,6 +2,7 @@ package registry
 
 import (
 	"bytes"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +15,7 @@ import (
 
 // guard keeps the credentials of config at its host, and out of errors, which are logged and
 // stored in statuses. A request that the member redirects to another host is not sent. An
-// answer that repeats a credential is an error, and a long answer without success is cut.
+// answer that repeats a credential literally is an error, and a long answer without success is cut.
 func guard(config *rest.Config) error {
 	base, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
@@ -25,23 +26,31 @@ func guard(config *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	secrets := []string{config.BearerToken, config.Password}
+	secrets := append(passwords(url.UserPassword(config.Username, config.Password)), config.BearerToken)
 	if at, err := url.Parse(proxy); err == nil {
-		password, _ := at.User.Password()
-		secrets = append(secrets, password)
+		secrets = append(secrets, passwords(at.User)...)
 	}
 	for _, s := range secrets {
 		if len(s) >= shortest {
 			g.secrets = append(g.secrets, []byte(s))
 		}
 	}
-	config.WarningHandler = rest.NoWarnings{} // their text is the member's
+	config.WarningHandler = rest.NoWarnings{} // the member chooses the text of a warning
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		g := g
 		g.next = next
 		return &g
 	})
 	return nil
+}
+
+// passwords returns the password alone and as HTTP sends it, or nothing without a password.
+func passwords(user *url.Userinfo) []string {
+	password, _ := user.Password()
+	if password == "" {
+		return nil
+	}
+	return []string{password, base64.StdEncoding.EncodeToString([]byte(user.Username() + ":" + password))}
 }
 
 const (
@@ -62,6 +71,9 @@ type guarded struct {
 
 func (g *guarded) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Host != g.host {
+		if r.Body != nil {
+			r.Body.Close()
+		}
 		return nil, fmt.Errorf("the member redirects to another host: want %s", g.host)
 	}
 	response, err := g.next.RoundTrip(r)
@@ -72,7 +84,7 @@ func (g *guarded) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	var header strings.Builder
-	_ = response.Header.Write(&header) // which a Builder does not fail
+	_ = response.Header.Write(&header) // a write to a Builder never fails
 	if g.in([]byte(response.Status + header.String())) {
 		response.Body.Close()
 		return nil, errRepeated

@@ -2,6 +2,8 @@ package registry
 
 import (
 	"bytes"
+	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -69,6 +71,54 @@ func TestRepeatedCredentials(t *testing.T) {
 		require.NotContains(t, err.Error(), token, name)
 	}
 	require.NotContains(t, log.String(), token)
+}
+
+// A password is found as it is and as HTTP sends it, also that of a proxy. A short password
+// is found in the second form only.
+func TestRepeatedPassword(t *testing.T) {
+	const password, short = "a-passw0rd-of-a-member", "s3cret"
+	basic := func(password string) string { return base64.StdEncoding.EncodeToString([]byte("agent:" + password)) }
+	for _, urls := range [][2]string{{"https://agent:%s@a", ""}, {"https://a", "http://agent:%s@proxy"}} {
+		for p, found := range map[string]map[string]bool{
+			password: {password: true, basic(password): true, "agent": false},
+			short:    {short: false, basic(short): true, "agent": false},
+		} {
+			m := Parse(map[string][]byte{"a.kubeconfig": withURLs(strings.ReplaceAll(urls[0], "%s", p), strings.ReplaceAll(urls[1], "%s", p))})[0]
+			require.NoError(t, m.Err)
+			for text, is := range found {
+				transport := m.Config.WrapTransport(answer(text))
+				_, err := transport.RoundTrip(httptest.NewRequest("GET", "https://a", nil))
+				require.Equal(t, is, errors.Is(err, errRepeated), "%s: %s", urls, text)
+			}
+		}
+	}
+}
+
+// An answer is one with the text as status.
+type answer string
+
+func (a answer) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: 200, Status: "200 " + string(a), Body: http.NoBody}, nil
+}
+
+// A request that is not sent is closed.
+func TestRefusedRequestIsClosed(t *testing.T) {
+	body := &closing{}
+	r := httptest.NewRequest("PUT", "https://b", nil)
+	r.Body = body
+	_, err := (&guarded{host: "a"}).RoundTrip(r)
+	require.Error(t, err)
+	require.True(t, body.closed)
+}
+
+type closing struct {
+	io.Reader
+	closed bool
+}
+
+func (c *closing) Close() error {
+	c.closed = true
+	return nil
 }
 
 // A redirect to another host is not followed, because the token would be sent there.

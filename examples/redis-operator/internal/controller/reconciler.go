@@ -90,11 +90,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	// none is ever deleted.
 	plan := r.Jobs.Plan(sj.UID, waiting(&sj.Spec, depth), r.Now())
 	result, err := r.Jobs.Apply(ctx, r.Requests, plan)
-	outdated := errors.Is(err, adapter.ErrOutdated)
+	outdated := errors.Is(err, adapter.ErrOutdated) // the next reconcile creates the rest
+	err = adapter.WithoutOutdated(err)
 	switch {
-	case ctx.Err() != nil, outdated: // the next leader or the next reconcile creates the rest
+	case ctx.Err() != nil: // the next leader creates the rest
 		err = nil
-	case err == nil && plan.Decision.Rule == scaling.RuleJobsUnknown:
+	case err == nil && !outdated && plan.Decision.Rule == scaling.RuleJobsUnknown:
 		err = errUnknown
 	}
 

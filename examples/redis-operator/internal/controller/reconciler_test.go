@@ -400,6 +400,29 @@ func TestEditStopsCreates(t *testing.T) {
 	}, scaledJob())
 }
 
+// A request that failed before an edit stopped the plan is a failure.
+func TestFailureBeforeEdit(t *testing.T) {
+	benched(t, func(b *bench) {
+		answers := false
+		b.kube.PrependReactor("create", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return !answers, nil, errors.New("no answer")
+		})
+		b.depth = 50
+		require.Equal(t, retryAfter, b.reconciles())
+		answers = true
+		time.Sleep(time.Minute) // until the Job is read
+		b.kube.PrependReactor("get", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+			b.Jobs.untrack(scaledJob())
+			return true, nil, errors.New("no answer")
+		})
+		require.Equal(t, time.Second, b.reconciles())
+		status := b.stored().Status
+		require.Equal(t, []string{"QueueConnected True Connected", "Ready False JobCreateFailed"}, conditions(status))
+		require.Equal(t, "read a Job that was created or deleted before: no answer", status.Conditions[1].Message)
+		require.EqualValues(t, 2, b.measured()["scaledjob_reconcile_errors_total"])
+	}, scaledJob())
+}
+
 // Jobs that are not known yet are not 0 Jobs.
 func TestJobsUnknown(t *testing.T) {
 	sj := scaledJob()
