@@ -215,7 +215,26 @@ func when(check check, conditions ...condition) check {
 	}
 }
 
-func not(met condition) condition { return func(c *checker) bool { return !met(c) } }
+// shown reports whether a manifest shows the parameter's value, or that there is none.
+func (c *checker) shown(name string) bool {
+	state := c.get(name).State
+	return state == Known || state == Absent
+}
+
+// isNot is met by a value that is none of several. An unknown value may be one of them.
+func isNot(name string, texts ...string) condition {
+	return func(c *checker) bool { return c.shown(name) && !c.is(name, texts...) }
+}
+
+// isNotTrue is met by a boolean that is false or absent.
+func isNotTrue(name string) condition {
+	return func(c *checker) bool { return c.shown(name) && !c.isTrue(name) }
+}
+
+// isNotIdentity is met if the trigger has no pod identity, or another provider's.
+func isNotIdentity(provider string) condition {
+	return func(c *checker) bool { return !c.in.AnyIdentity && c.in.PodIdentity != provider }
+}
 
 func all(conditions ...condition) condition {
 	return func(c *checker) bool {

@@ -53,7 +53,7 @@ func (all documents) find(l lookup) (found *document, any bool) {
 // provides returns the name of the object of a kind that a document makes.
 func provides(d *document, kind string) (string, bool) {
 	name := d.text("metadata", "name")
-	if d.kind() == kind {
+	if d.kind() == kind && !d.foreign() {
 		return name, true
 	}
 	for _, m := range makers[kind] {
@@ -65,6 +65,16 @@ func provides(d *document, kind string) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// ofKubernetes are the kinds of the group "" that lint looks up.
+var ofKubernetes = []string{"ConfigMap", "PersistentVolumeClaim", "Secret", "ServiceAccount"}
+
+// foreign reports whether the object has a kind of Kubernetes by name only, because its
+// group is a custom resource's: such a group has a dot.
+func (d *document) foreign() bool {
+	group, _, ok := strings.Cut(d.text("apiVersion"), "/")
+	return ok && strings.Contains(group, ".") && slices.Contains(ofKubernetes, d.kind())
 }
 
 // keys returns the keys of a Secret or ConfigMap, and whether they are known.

@@ -3,7 +3,6 @@ package lint
 import (
 	"fmt"
 	"math"
-	"net"
 	gopath "path"
 	"reflect"
 	"regexp"
@@ -54,7 +53,7 @@ var (
 	}, "it is empty", "Give a value"}
 	label    = named("a container or volume", "Write at most 63 lower-case letters, digits and -", validation.IsDNS1123Label)
 	local    = text("it is not a path within the volume", "Write a relative path without ..", isLocal)
-	address  = text("it is not an IP address", "Write an IP address", func(s string) bool { return net.ParseIP(s) != nil })
+	address  = text("it is not an IP address", "Write an IP address", func(s string) bool { return len(validation.IsValidIPForLegacyField(nil, s, false, nil)) == 0 })
 	user     = within(0, math.MaxInt32)
 	positive = within(1, math.MaxInt32)
 	natural  = within(0, math.MaxInt32)
@@ -67,7 +66,7 @@ func isLocal(p string) bool {
 
 var (
 	fieldPaths = regexp.MustCompile(`^(metadata\.(name|namespace|uid|labels|annotations|labels\['.+'\]|annotations\['.+'\])|` +
-		`spec\.(nodeName|serviceAccountName)|status\.(hostIP|hostIPs|podIP|podIPs))$`)
+		`spec\.(nodeName|host|serviceAccountName)|status\.(hostIP|hostIPs|podIP|podIPs))$`)
 	resourceFields = regexp.MustCompile(`^(limits|requests)\.(cpu|memory|ephemeral-storage|hugepages-.+)$`)
 )
 
@@ -102,7 +101,7 @@ var fieldRules = map[string][]fieldRule{
 	"Probe.terminationGracePeriodSeconds": {positive}, "Probe.timeoutSeconds": {natural},
 	"ProjectedVolumeSource.defaultMode": {mode()},
 	"ResourceFieldSelector.resource":    {text("there is no such resource", "Write a resource such as limits.cpu or requests.memory", resourceFields.MatchString)},
-	"SecretVolumeSource.defaultMode":    {mode()}, "SecretVolumeSource.secretName": {some, object("a Secret")},
+	"SecretVolumeSource.defaultMode":    {mode()}, "SecretVolumeSource.secretName": {some},
 	"ServiceAccountTokenProjection.expirationSeconds": {within(600, 1<<32)},
 	"Toleration.key":        {named("a taint", "Write letters, digits, -, _ and ., after an optional domain and /", validation.IsQualifiedName)},
 	"Toleration.value":      {named("a value", "Write at most 63 letters, digits, -, _ and .", validation.IsValidLabelValue)},
