@@ -152,7 +152,7 @@ var refusals = []refusal{
 		when(oneOf("connection", "cosmosDBKey", "tenantId clientId clientSecret"), noIdentity)},
 	{[]string{"azure-data-explorer"}, "clientSecret was not found in metadata", "2.18", needs(noIdentity, "without a pod identity", "tenantId", "clientId", "clientSecret")},
 	{[]string{"azure-pipelines"}, "failed to extract organization name from organizationURL", "2.18",
-		matches("organizationURL", "a URL without a slash at its end, such as https://dev.azure.com/contoso", func(text string) bool { return !strings.HasSuffix(text, "/") })},
+		matches("organizationURL", "a URL that ends with the organization, such as https://dev.azure.com/contoso", func(text string) bool { return !strings.HasSuffix(text, "/") })},
 	{[]string{"azure-pipelines"}, "cannot specify both jobsToFetch and fetchUnfinishedJobsOnly", "2.18", when(apart("jobsToFetch", "fetchUnfinishedJobsOnly"), inMetadata("jobsToFetch"), inMetadata("fetchUnfinishedJobsOnly"))},
 	{[]string{"azure-pipelines"}, "cannot specify both jobsToFetch and parent", "2.18", when(apart("jobsToFetch", "parent"), inMetadata("jobsToFetch"))},
 	{[]string{"azure-pipelines"}, "no personalAccessToken", "2.18", when(oneOf("personalAccessToken", "azureServicePrincipal"), noIdentity)},
@@ -649,7 +649,7 @@ func awsSecretKey(c *checker) (string, string, string) {
 		return "", "", ""
 	}
 	if !c.absent("awsAccessKeyID", "awsAccessKeyId") && c.absent("awsSecretAccessKey") {
-		return "awsSecretAccessKey", "an AWS access key without awsSecretAccessKey is half of a pair", c.ways("awsSecretAccessKey")
+		return "awsSecretAccessKey", "an AWS access key needs awsSecretAccessKey", c.ways("awsSecretAccessKey")
 	}
 	return "", "", ""
 }
@@ -726,12 +726,11 @@ var dynamoTypes = []string{"S", "N", "BOOL", "B", "L", "M", "NULL"}
 
 // dynamoValues finds a value without its type.
 func dynamoValues(c *checker) (string, string, string) {
-	if key, text, fix := jsonObject("expressionAttributeValues")(c); text != "" {
-		return key, text, fix
-	}
 	v := c.get("expressionAttributeValues")
 	var all map[string]any
-	_ = json.Unmarshal([]byte(v.Text), &all) // checked above
+	if json.Unmarshal([]byte(v.Text), &all) != nil {
+		return jsonObject("expressionAttributeValues")(c)
+	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		value, _ := all[name].(map[string]any)
 		typed := len(value) == 1

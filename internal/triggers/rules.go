@@ -136,7 +136,7 @@ func together(a, b string) check {
 	return func(c *checker) (string, string, string) {
 		for _, pair := range [][2]string{{a, b}, {b, a}} {
 			if c.given(pair[0]) && c.absent(pair[1]) {
-				return c.get(pair[0]).Key, fmt.Sprintf("%s without %s is half of a pair", pair[0], pair[1]), c.ways(pair[1])
+				return c.get(pair[0]).Key, fmt.Sprintf("%s needs %s", pair[0], pair[1]), c.ways(pair[1])
 			}
 		}
 		return "", "", ""
@@ -352,7 +352,10 @@ func atLeast(name string, least float64) check {
 func matches(name, form string, accepts func(text string) bool) check {
 	return func(c *checker) (string, string, string) {
 		if v := c.get(name); v.State == Known && !accepts(v.Text) {
-			return v.Key, fmt.Sprintf("%s %q is not %s", name, v.Text, form), "Write " + form
+			if v.Key == "" { // its place does not show it
+				return "", fmt.Sprintf("%s %q has another form", name, v.Text), "Write " + form
+			}
+			return v.Key, "it has another form", "Write " + form
 		}
 		return "", "", ""
 	}

@@ -109,9 +109,9 @@ func (j *job) labelsOf(all map[string]string, consequence string, steps ...any) 
 		at := j.key(append(slices.Clone(steps), key)...)
 		switch {
 		case len(validation.IsQualifiedName(key)) > 0:
-			j.find(at, "Write at most 63 letters, digits, -, _ and ., after an optional domain and /", effect{text: "the key is not the name of a label: " + consequence})
+			j.find(at, "Write at most 63 letters, digits, dots, - and _, after an optional domain and /", effect{text: "the key is not the name of a label: " + consequence})
 		case len(validation.IsValidLabelValue(value)) > 0:
-			j.find(at, "Write at most 63 letters, digits, -, _ and .", effect{text: "the value is not one of a label: " + consequence})
+			j.find(at, "Write at most 63 letters, digits, dots, - and _", effect{text: "the value is not one of a label: " + consequence})
 		}
 	}
 }
@@ -198,7 +198,8 @@ func variableDuplicate(j *job) {
 }
 
 var (
-	variablePattern = regexp.MustCompile(`(^|[^$])\$\(([A-Z][A-Z0-9_]*)\)`)
+	// variablePattern matches $(NAME), and $$ before it, which is an escaped $.
+	variablePattern = regexp.MustCompile(`(\$\$)|\$\(([A-Z][A-Z0-9_]*)\)`)
 	// givenVariable are the names of variables that Kubernetes adds to a container.
 	givenVariable = regexp.MustCompile(`^JOB_COMPLETION_INDEX$|_(SERVICE_HOST|SERVICE_PORT.*|PORT.*)$`)
 )
@@ -212,7 +213,7 @@ func variableUnknown(j *job) {
 		var names []string
 		check := func(text string, steps ...any) {
 			for _, m := range variablePattern.FindAllStringSubmatch(text, -1) {
-				if !slices.Contains(names, m[2]) && !givenVariable.MatchString(m[2]) {
+				if m[2] != "" && !slices.Contains(names, m[2]) && !givenVariable.MatchString(m[2]) {
 					j.find(j.in(c, steps...), "Write a variable of the container", effect{text: fmt.Sprintf("$(%s) stays as it is: the container has no variable %s, or only below", m[2], m[2])})
 				}
 			}

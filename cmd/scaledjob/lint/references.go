@@ -235,10 +235,9 @@ func missingAuthentication(j *job) {
 var authenticationKinds = []string{"TriggerAuthentication", "ClusterTriggerAuthentication"}
 
 func authenticationKindUnknown(j *job) {
-	kinds := authenticationKinds
 	for i, t := range j.spec.Triggers {
-		if ref := t.AuthenticationRef; ref != nil && ref.Kind != "" && !slices.Contains(kinds, ref.Kind) {
-			j.find(j.trigger(i, "authenticationRef", "kind"), oneOf(ref.Kind, kinds),
+		if ref := t.AuthenticationRef; ref != nil && ref.Kind != "" && !slices.Contains(authenticationKinds, ref.Kind) {
+			j.find(j.trigger(i, "authenticationRef", "kind"), oneOf(ref.Kind, authenticationKinds),
 				effect{text: "KEDA continues without it and the trigger fails, or the API server rejects it"})
 		}
 	}
