@@ -11,7 +11,8 @@ import (
 )
 
 // An Authentication is a TriggerAuthentication or ClusterTriggerAuthentication of the newest
-// release. The tag enum holds the allowed values, and the tag min the least number of items.
+// release. The tag enum holds the allowed values, the tag removed the values that releases
+// before 2.15 allow too, and the tag min the least number of items.
 type Authentication struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -37,7 +38,7 @@ type AuthenticationSpec struct {
 }
 
 type PodIdentity struct {
-	Provider              string `json:"provider" enum:"azure-workload,gcp,aws,aws-eks,none"`
+	Provider              string `json:"provider" enum:"azure-workload,gcp,aws,aws-eks,none" removed:"azure,aws-kiam"`
 	IdentityID            string `json:"identityId,omitempty"`
 	IdentityTenantID      string `json:"identityTenantId,omitempty"`
 	IdentityAuthorityHost string `json:"identityAuthorityHost,omitempty"`

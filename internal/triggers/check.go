@@ -199,7 +199,7 @@ func (c *checker) value(p Parameter, v Value) {
 		return
 	}
 	if n, err := strconv.Atoi(v.Text); err == nil && 0 < n && n < 100 && p.Type == "time.Duration" {
-		c.add(Problem{Kind: Ineffective, Key: v.Key, Warning: true, Text: fmt.Sprintf("KEDA does not take %s %d as seconds", p.Names[0], n), Fix: fmt.Sprintf("Write %ds for seconds", n)})
+		c.add(Problem{Kind: Ineffective, Key: v.Key, Warning: true, Text: fmt.Sprintf("KEDA reads %d as %d milliseconds", n, n), Fix: fmt.Sprintf("Write %ds for seconds", n)})
 	}
 	if want := unfit(p, v.Text); want != "" {
 		c.add(Problem{Kind: WrongType, Key: v.Key, Text: fmt.Sprintf("KEDA cannot read %q as %s and never polls", v.Text, p.Names[0]), Fix: "Write " + want})

@@ -24,6 +24,8 @@ var (
 	gcpTypes  = []string{"gcp-cloudtasks", "gcp-pubsub", "gcp-spanner", "gcp-stackdriver", "gcp-storage"}
 	// onlyAzure are the types that know no pod identity but azure-workload.
 	onlyAzure = []string{"azure-app-insights", "azure-blob", "azure-data-explorer", "azure-log-analytics", "azure-monitor", "azure-queue", "azure-servicebus"}
+	// clouds are the names of clouds that KEDA knows.
+	clouds = []string{"AzurePublicCloud", "AzureCloud", "AzureUSGovernmentCloud", "AzureUSGovernment", "AzureChinaCloud", "AzureGermanCloud", "AzureStackCloud", "Private"}
 	// units are the units of AWS CloudWatch.
 	units = strings.Fields("Seconds Microseconds Milliseconds Bytes Kilobytes Megabytes Gigabytes Terabytes Bits Kilobits Megabits Gigabits Terabits Percent Count " +
 		"Bytes/Second Kilobytes/Second Megabytes/Second Gigabytes/Second Terabytes/Second Bits/Second Kilobits/Second Megabits/Second Gigabits/Second Terabits/Second Count/Second None")
@@ -65,9 +67,9 @@ var refusals = []refusal{
 	{[]string{"apache-kafka"}, "TLS must be enabled when using AWS MSK IAM", "2.18", when(mustBe("tls", "enable", "sasl aws_msk_iam"), isSet("sasl", "aws_msk_iam"))},
 	{[]string{"kafka"}, "topic must be specified when fullMetadata is false", "2.21", needs(isSet("fullMetadata", "false"), "with fullMetadata false", "topic")},
 	{[]string{"kafka"}, "no oauth token endpoint uri given", "2.18",
-		needs(all(isSet("sasl", "oauthbearer"), not(isSet("saslTokenProvider", "aws_msk_iam"))), "with sasl oauthbearer", "username", "password", "oauthTokenEndpointUri")},
+		needs(all(isSet("sasl", "oauthbearer"), isNot("saslTokenProvider", "aws_msk_iam")), "with sasl oauthbearer", "username", "password", "oauthTokenEndpointUri")},
 	{[]string{"kafka"}, "invalid OAuthBearer extension", "2.18",
-		when(matches("oauthExtensions", "a list of pairs such as a=1,b=2", pairs), isSet("sasl", "oauthbearer"), not(isSet("saslTokenProvider", "aws_msk_iam")))},
+		when(matches("oauthExtensions", "a list of pairs such as a=1,b=2", pairs), isSet("sasl", "oauthbearer"), isNot("saslTokenProvider", "aws_msk_iam"))},
 	{[]string{"kafka"}, "TLS is required for AWS MSK authentication", "2.18", when(mustBe("tls", "enable", "saslTokenProvider aws_msk_iam"), mskToken)},
 	{[]string{"kafka"}, "no awsRegion given", "2.18", needs(mskToken, "with saslTokenProvider aws_msk_iam", "awsRegion")},
 	{[]string{"kafka"}, "no realm given", "2.18", needs(isSet("sasl", "gssapi"), "with sasl gssapi", "username", "realm", "kerberosConfig")},
@@ -89,7 +91,6 @@ var refusals = []refusal{
 	{[]string{"rabbitmq"}, "both key and certificate must be provided", "2.18", together("cert", "key")},
 	{[]string{"rabbitmq"}, "workload identity is not supported for the AMQP protocol", "2.18", rabbitAMQP("workloadIdentityResource")},
 	{[]string{"rabbitmq"}, "OAuth2 authentication is only supported with HTTP protocol", "2.20", rabbitAMQP("oauthTokenURI")},
-	{[]string{"rabbitmq"}, "operation mode %s must be one of", "2.18", when(allowed("operation", "sum", "avg", "max"), isTrue("useRegex"))},
 	{[]string{"rabbitmq"}, "username and password must be given together", "2.18", together("username", "password")},
 
 	{redises, "no addresses or hosts given", "2.18", oneOf("address", "host port")},
@@ -126,9 +127,10 @@ var refusals = []refusal{
 	{[]string{"azure-log-analytics"}, "was not found in metadata", "2.18", needs(noIdentity, "without a pod identity", "tenantId", "clientId", "clientSecret")},
 	{[]string{"azure-log-analytics", "azure-monitor", "azure-app-insights"}, "there is no cloud environment matching the name", "2.18",
 		allowedInAnyCase("cloud", "AzurePublicCloud", "AzureUSGovernmentCloud", "AzureChinaCloud", "Private")},
-	{[]string{"azure-queue", "azure-blob", "azure-servicebus", "azure-eventhub", "azure-data-explorer"}, "invalid cloud environment %s", "2.18",
-		allowedInAnyCase("cloud", "AzurePublicCloud", "AzureCloud", "AzureUSGovernmentCloud", "AzureUSGovernment", "AzureChinaCloud", "AzureGermanCloud", "AzureStackCloud", "Private")},
-	{[]string{"azure-queue", "azure-blob", "azure-servicebus", "azure-eventhub"}, "must be provided for %s cloud type", "2.18", needs(privateCloud, "with cloud Private", "endpointSuffix")},
+	{[]string{"azure-queue", "azure-blob", "azure-eventhub", "azure-data-explorer"}, "invalid cloud environment %s", "2.18", allowedInAnyCase("cloud", clouds...)},
+	{[]string{"azure-servicebus"}, "invalid cloud environment %s", "2.18", when(allowedInAnyCase("cloud", clouds...), identity("azure-workload"))},
+	{[]string{"azure-queue", "azure-blob", "azure-eventhub"}, "must be provided for %s cloud type", "2.18", needs(privateCloud, "with cloud Private", "endpointSuffix")},
+	{[]string{"azure-servicebus"}, "must be provided for %s cloud type", "2.18", needs(all(privateCloud, identity("azure-workload")), "with cloud Private", "endpointSuffix")},
 	{[]string{"azure-log-analytics"}, "logAnalyticsResourceURL must be provided for", "2.18", needs(privateCloud, "with cloud Private", "logAnalyticsResourceURL")},
 	{[]string{"azure-app-insights"}, "appInsightsResourceURL must be provided for", "2.20", needs(privateCloud, "with cloud Private", "appInsightsResourceURL")},
 	{[]string{"azure-app-insights", "azure-monitor"}, "no activeDirectoryClientId given", "2.18",
@@ -150,18 +152,18 @@ var refusals = []refusal{
 		when(oneOf("connection", "cosmosDBKey", "tenantId clientId clientSecret"), noIdentity)},
 	{[]string{"azure-data-explorer"}, "clientSecret was not found in metadata", "2.18", needs(noIdentity, "without a pod identity", "tenantId", "clientId", "clientSecret")},
 	{[]string{"azure-pipelines"}, "failed to extract organization name from organizationURL", "2.18",
-		matches("organizationURL", "a URL without a slash at its end, such as https://dev.azure.com/contoso", func(text string) bool { return !strings.HasSuffix(text, "/") })},
+		matches("organizationURL", "a URL that ends with the organization, such as https://dev.azure.com/contoso", func(text string) bool { return !strings.HasSuffix(text, "/") })},
 	{[]string{"azure-pipelines"}, "cannot specify both jobsToFetch and fetchUnfinishedJobsOnly", "2.18", when(apart("jobsToFetch", "fetchUnfinishedJobsOnly"), inMetadata("jobsToFetch"), inMetadata("fetchUnfinishedJobsOnly"))},
 	{[]string{"azure-pipelines"}, "cannot specify both jobsToFetch and parent", "2.18", when(apart("jobsToFetch", "parent"), inMetadata("jobsToFetch"))},
 	{[]string{"azure-pipelines"}, "no personalAccessToken", "2.18", when(oneOf("personalAccessToken", "azureServicePrincipal"), noIdentity)},
 	{[]string{"azure-pipelines"}, "no poolName or poolID given", "2.18", oneOf("poolName", "poolID")},
 
-	{[]string{"azure-blob", "azure-queue"}, "ConnectionString(connectionString", "2.18", connection("connection", "DefaultEndpointsProtocol=https;AccountName=…;AccountKey=…", "=")},
-	{[]string{"azure-servicebus", "azure-eventhub"}, "FromConnectionString(", "2.18", connection("connection", "Endpoint=sb://…;SharedAccessKeyName=…;SharedAccessKey=…", "=")},
-	{[]string{"azure-eventhub"}, "ConnectionString(connectionString", "2.18", connection("storageConnection", "DefaultEndpointsProtocol=https;AccountName=…;AccountKey=…", "=")},
+	{[]string{"azure-blob", "azure-queue"}, "ConnectionString(connectionString", "2.18", when(connection("connection", "DefaultEndpointsProtocol=https;AccountName=…;AccountKey=…", "="), noIdentity)},
+	{[]string{"azure-servicebus", "azure-eventhub"}, "FromConnectionString(", "2.18", when(connection("connection", "Endpoint=sb://…;SharedAccessKeyName=…;SharedAccessKey=…", "="), noIdentity)},
+	{[]string{"azure-eventhub"}, "ConnectionString(connectionString", "2.18", when(connection("storageConnection", "DefaultEndpointsProtocol=https;AccountName=…;AccountKey=…", "="), noIdentity)},
 	{[]string{"azure-cosmosdb"}, "missing AccountEndpoint or AccountKey", "2.21", connection("connection", "AccountEndpoint=…;AccountKey=…", "AccountEndpoint=.*AccountKey=|AccountKey=.*AccountEndpoint=")},
 	{[]string{"mongodb"}, "ApplyURI", "2.18", connection("connectionString", "mongodb://host:27017", `^mongodb(\+srv)?://`)},
-	{[]string{"postgresql"}, `sql.Open("pgx"`, "2.18", connection("connection", "postgresql://user:password@host:5432/db or host=… dbname=…", "^postgres(ql)?://|^[^:]*=")},
+	{[]string{"postgresql"}, `sql.Open("pgx"`, "2.18", when(connection("connection", "postgresql://user:password@host:5432/db or host=… dbname=…", "^postgres(ql)?://|^[^:]*="), noIdentity)},
 	{[]string{"mysql"}, `sql.Open("mysql"`, "2.18", connection("connectionString", "user:password@tcp(host:3306)/db", `^(.*@)?((tcp[46]?|unix)(\(.*\))?|\(.*\))?/[^/]*$`)},
 	{[]string{"mssql"}, "sqlserver", "2.18", connection("connectionString", "sqlserver://user:password@host:1433?database=…", `^sqlserver://|^odbc:|^[^:]*=`)},
 	{[]string{"cassandra"}, "no port given", "2.18", cassandraPort},
@@ -170,7 +172,7 @@ var refusals = []refusal{
 		allowedInAnyCase("consistency", "ANY", "ONE", "TWO", "THREE", "QUORUM", "ALL", "LOCAL_QUORUM", "EACH_QUORUM", "LOCAL_ONE", "SERIAL", "LOCAL_SERIAL")},
 	{[]string{"clickhouse"}, "either connectionString or host must be set", "2.21", oneOf("connectionString", "host")},
 	{[]string{"clickhouse"}, "both cert and key must be provided when TLS is enabled", "2.21", when(together("cert", "key"), isTrue("tls"))},
-	{[]string{"datadog"}, "missing AppKey", "2.18", needs(not(isTrue("useClusterAgentProxy")), "without useClusterAgentProxy", "appKey", "apiKey", "query")},
+	{[]string{"datadog"}, "missing AppKey", "2.18", needs(isNotTrue("useClusterAgentProxy"), "without useClusterAgentProxy", "appKey", "apiKey", "query")},
 	{[]string{"datadog"}, "datadog metrics service is required", "2.18",
 		needs(isTrue("useClusterAgentProxy"), "with useClusterAgentProxy", "datadogMetricsService", "datadogMetricName", "datadogNamespace", "datadogMetricNamespace")},
 	{[]string{"datadog"}, "missing query scope", "2.18", matches("query", "a query with a scope, such as sum:queue.size{name:orders}", regexp.MustCompile(`\{.*\}`).MatchString)},
@@ -188,7 +190,7 @@ var refusals = []refusal{
 	{[]string{"couchdb"}, "no host given", "2.18", oneOf("connectionString", "host port username password dbName")},
 	{[]string{"mongodb"}, "no host given", "2.18", oneOf("connectionString", "host username password")},
 	{[]string{"mongodb"}, "failed to parse query", "2.18", jsonObject("query")},
-	{[]string{"mongodb"}, "no port given", "2.18", needs(all(without("connectionString"), not(isSet("scheme", "mongodb+srv"))), "without connectionString", "port")},
+	{[]string{"mongodb"}, "no port given", "2.18", needs(all(without("connectionString"), isNot("scheme", "mongodb+srv")), "without connectionString", "port")},
 	{[]string{"mongodb"}, "at least one of cert, key, or ca must be provided", "2.19", when(oneOf("cert", "ca"), isSet("tls", "enable"))},
 	{[]string{"mongodb"}, "both cert and key must be provided when using client certificates", "2.19", when(together("cert", "key"), isSet("tls", "enable"))},
 	{[]string{"mongodb"}, `Scheme`, "2.18", when(allowed("scheme", "mongodb", "mongodb+srv"), without("connectionString"))},
@@ -207,7 +209,7 @@ var refusals = []refusal{
 	{[]string{"elastic-forecast", "elasticsearch"}, "both username and password must be provided", "2.18", needs(given("addresses"), "with addresses", "username", "password")},
 	{[]string{"elastic-forecast"}, "must provide either cloud config", "2.20", oneOf("addresses", "cloudID apiKey")},
 	{[]string{"opensearch"}, "both clientCert and clientKey must be provided when enableTLS is true", "2.20", needs(isTrue("enableTLS"), "with enableTLS", "clientCert", "clientKey")},
-	{[]string{"opensearch"}, "both username and password must be provided for basic auth", "2.20", needs(not(isTrue("enableTLS")), "without enableTLS", "username", "password")},
+	{[]string{"opensearch"}, "both username and password must be provided for basic auth", "2.20", needs(isNotTrue("enableTLS"), "without enableTLS", "username", "password")},
 	{[]string{"elasticsearch", "opensearch"}, "either searchTemplateName or query must be provided", "2.18", oneOf("searchTemplateName", "query")},
 	{[]string{"elasticsearch", "opensearch"}, "cannot provide both searchTemplateName and query", "2.18", apart("searchTemplateName", "query")},
 	{[]string{"elasticsearch"}, "must provide either cloud config or endpoint addresses", "2.18", oneOf("addresses", "cloudID", "apiKey", "username", "password")},
@@ -293,7 +295,7 @@ var oddities = []Rule{
 	{[]string{"cron"}, "DesiredReplicas", "2.18", when(atLeast("desiredReplicas", 0), given("desiredReplicas")), "KEDA never creates a Job"},
 	{redises, "DatabaseIndex", "2.18", atLeast("databaseIndex", 0), polls},
 	{sentinels, "MasterName", "2.18", needs(anyway, "to ask the sentinels", "sentinelMaster"), polls},
-	{[]string{"aws-sqs-queue"}, "QueueUrl:", "2.18", when(matches("queueURL", "a URL that begins with https://, or a queue's name", queueName.MatchString), not(isURL("queueURL"))), polls},
+	{[]string{"aws-sqs-queue"}, "QueueUrl:", "2.18", when(matches("queueURL", "a URL that begins with https://, or a queue's name", queueName.MatchString), notURL("queueURL")), polls},
 	{[]string{"aws-cloudwatch"}, "MetricStat", "2.18", matches("metricStat", "a statistic such as Average, Sum, Maximum or p99", statistic.MatchString), polls},
 	{[]string{"gcp-pubsub"}, "unsupported aggregation function", "2.18", matches("aggregation", "a function such as mean, sum or percentile99", aggregation.MatchString), polls},
 	{[]string{"pulsar"}, "/admin/v2/persistent/", "2.18", matches("topic", "of the form persistent://tenant/namespace/topic", pulsarTopic.MatchString), polls},
@@ -305,15 +307,16 @@ var oddities = []Rule{
 	{[]string{"kafka"}, "isActivePartition", "2.18", when(reversedRange, given("topic")), "KEDA counts no partition and never creates a Job"},
 	{[]string{"apache-kafka"}, "PartitionLimitation", "2.18", when(reversedRange, given("topic")), "KEDA leaves the range out"},
 	{kafkas, "PartitionLimitation = nil", "2.18", when(unused("without topic", "partitionLimitation"), without("topic")), "KEDA ignores it"},
-	{[]string{"rabbitmq"}, "operation mode %s must be one of", "2.18", when(unused("without useRegex", "operation", "pageSize"), not(isTrue("useRegex"))), "KEDA ignores it"},
+	{[]string{"rabbitmq"}, "operation mode %s must be one of", "2.18", when(allowed("operation", "sum", "avg", "max"), isTrue("useRegex")), polls},
+	{[]string{"rabbitmq"}, "operation mode %s must be one of", "2.18", when(unused("without useRegex", "operation", "pageSize"), isNotTrue("useRegex")), "KEDA ignores it"},
 	{streams, "scaleFactor = xLengthFactor", "2.18",
 		when(unused("without consumerGroup", "lagCount", "pendingEntriesCount", "activationLagCount"), without("consumerGroup")), "KEDA counts the length of the stream"},
 	{streams, "scaleFactor = lagFactor", "2.18", when(unused("with consumerGroup", "streamLength"), given("consumerGroup")), "KEDA counts the group's entries"},
 	{streams, "TargetPendingEntriesCount = 0", "2.18", when(unused("with lagCount", "pendingEntriesCount"), given("consumerGroup"), given("lagCount")), "KEDA counts the group's lag"},
 	{[]string{"aws-cloudwatch"}, "namespace not given", "2.18",
 		when(unused("with expression", "namespace", "metricName", "dimensionName", "dimensionValue", "metricStat", "metricUnit"), given("expression")), "KEDA ignores it"},
-	{awsTypes, "PodIdentityOwner = false", "2.18", when(allowed("identityOwner", "pod", "operator"), not(identity("aws"))), "KEDA takes it as operator"},
-	{[]string{"azure-servicebus"}, "if !meta.UseRegex {", "2.18", when(unused("without useRegex", "operation"), not(isTrue("useRegex"))), "KEDA ignores it"},
+	{awsTypes, "PodIdentityOwner = false", "2.18", when(allowed("identityOwner", "pod", "operator"), isNotIdentity("aws")), "KEDA takes it as operator"},
+	{[]string{"azure-servicebus"}, "if !meta.UseRegex {", "2.18", when(unused("without useRegex", "operation"), isNotTrue("useRegex")), "KEDA ignores it"},
 	{[]string{"azure-eventhub"}, `"goSdk"`, "2.18", allowed("checkpointStrategy", "goSdk", "dapr", "blobMetadata", "azureFunction"), "KEDA takes the default strategy"},
 	{[]string{"azure-eventhub"}, `"goSdk"`, "2.18",
 		needs(isSet("checkpointStrategy", "goSdk", "dapr", "blobMetadata"), "with checkpointStrategy", "blobContainer"), "KEDA finds no checkpoint"},
@@ -599,7 +602,7 @@ func between(name string, least, most float64) check {
 func anyPositive(names ...string) check {
 	return func(c *checker) (string, string, string) {
 		for _, name := range names {
-			if x, ok := c.float(name); ok && x >= 1 || c.get(name).State == Maybe {
+			if x, ok := c.float(name); ok && x >= 1 || !c.shown(name) {
 				return "", "", ""
 			}
 		}
@@ -610,7 +613,7 @@ func anyPositive(names ...string) check {
 // needsTrue finds a key that needs a boolean.
 func needsTrue(name, flag string) check {
 	return func(c *checker) (string, string, string) {
-		if c.given(name) && !c.isTrue(flag) {
+		if c.given(name) && isNotTrue(flag)(c) {
 			return c.get(name).Key, fmt.Sprintf("%s needs %s", name, flag), fmt.Sprintf(`Write %s: "true", or delete %s`, flag, name)
 		}
 		return "", "", ""
@@ -646,7 +649,7 @@ func awsSecretKey(c *checker) (string, string, string) {
 		return "", "", ""
 	}
 	if !c.absent("awsAccessKeyID", "awsAccessKeyId") && c.absent("awsSecretAccessKey") {
-		return "awsSecretAccessKey", "an AWS access key without awsSecretAccessKey is half of a pair", c.ways("awsSecretAccessKey")
+		return "awsSecretAccessKey", "an AWS access key needs awsSecretAccessKey", c.ways("awsSecretAccessKey")
 	}
 	return "", "", ""
 }
@@ -723,12 +726,11 @@ var dynamoTypes = []string{"S", "N", "BOOL", "B", "L", "M", "NULL"}
 
 // dynamoValues finds a value without its type.
 func dynamoValues(c *checker) (string, string, string) {
-	if key, text, fix := jsonObject("expressionAttributeValues")(c); text != "" {
-		return key, text, fix
-	}
 	v := c.get("expressionAttributeValues")
 	var all map[string]any
-	_ = json.Unmarshal([]byte(v.Text), &all) // checked above
+	if json.Unmarshal([]byte(v.Text), &all) != nil {
+		return jsonObject("expressionAttributeValues")(c)
+	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		value, _ := all[name].(map[string]any)
 		typed := len(value) == 1
@@ -791,10 +793,10 @@ func rabbitHostOf(protocol string) check {
 	}
 }
 
-// isURL is met by a known URL.
-func isURL(name string) condition {
+// notURL is met by a value that is not a URL, or not known.
+func notURL(name string) condition {
 	return func(c *checker) bool {
 		_, err := url.ParseRequestURI(c.text(name))
-		return err == nil
+		return err != nil
 	}
 }

@@ -136,7 +136,7 @@ func together(a, b string) check {
 	return func(c *checker) (string, string, string) {
 		for _, pair := range [][2]string{{a, b}, {b, a}} {
 			if c.given(pair[0]) && c.absent(pair[1]) {
-				return c.get(pair[0]).Key, fmt.Sprintf("%s without %s is half of a pair", pair[0], pair[1]), c.ways(pair[1])
+				return c.get(pair[0]).Key, fmt.Sprintf("%s needs %s", pair[0], pair[1]), c.ways(pair[1])
 			}
 		}
 		return "", "", ""
@@ -215,7 +215,26 @@ func when(check check, conditions ...condition) check {
 	}
 }
 
-func not(met condition) condition { return func(c *checker) bool { return !met(c) } }
+// shown reports whether a manifest shows the parameter's value, or that there is none.
+func (c *checker) shown(name string) bool {
+	state := c.get(name).State
+	return state == Known || state == Absent
+}
+
+// isNot is met by a value that is none of several. An unknown value may be one of them.
+func isNot(name string, texts ...string) condition {
+	return func(c *checker) bool { return c.shown(name) && !c.is(name, texts...) }
+}
+
+// isNotTrue is met by a boolean that is false or absent.
+func isNotTrue(name string) condition {
+	return func(c *checker) bool { return c.shown(name) && !c.isTrue(name) }
+}
+
+// isNotIdentity is met if the trigger has no pod identity, or another provider's.
+func isNotIdentity(provider string) condition {
+	return func(c *checker) bool { return !c.in.AnyIdentity && c.in.PodIdentity != provider }
+}
 
 func all(conditions ...condition) condition {
 	return func(c *checker) bool {
@@ -333,7 +352,10 @@ func atLeast(name string, least float64) check {
 func matches(name, form string, accepts func(text string) bool) check {
 	return func(c *checker) (string, string, string) {
 		if v := c.get(name); v.State == Known && !accepts(v.Text) {
-			return v.Key, fmt.Sprintf("%s %q is not %s", name, v.Text, form), "Write " + form
+			if v.Key == "" { // its place does not show it
+				return "", fmt.Sprintf("%s %q has another form", name, v.Text), "Write " + form
+			}
+			return v.Key, "it has another form", "Write " + form
 		}
 		return "", "", ""
 	}

@@ -96,13 +96,16 @@ func addressInvalid(j *job) {
 	}
 }
 
-var awsRegion = regexp.MustCompile(`^[a-z]{2}(-[a-z]+)+-[0-9]$`)
+var awsRegion = regexp.MustCompile(`^[a-z]{2,4}(-[a-z]+)+-[0-9]$`)
 
 // regionInvalid finds a region that AWS does not have, and a queue of another region.
 func regionInvalid(j *job) {
 	for i, t := range j.spec.Triggers {
 		region := strings.TrimSpace(t.Metadata["awsRegion"])
 		if region == "" || !triggers.HasKey(t.Type, "awsRegion") {
+			continue
+		}
+		if t.Metadata["awsEndpoint"] != "" { // its server may have other regions
 			continue
 		}
 		if !awsRegion.MatchString(region) {

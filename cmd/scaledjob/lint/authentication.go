@@ -82,14 +82,16 @@ func (c *collector) others(all documents) {
 			c.add(wrongKind, d.at("kind"), oneOf(kind, kedaKinds), effect{text: "keda.sh has no such kind: " + refusal})
 		}
 		t := companions[kind]
-		if t == nil {
+		if t == nil || d.foreign() {
 			continue
 		}
 		if want := apiVersions[kind]; version != "" && version != want {
 			c.add(wrongVersion, d.at("apiVersion"), "Write "+want, effect{text: "the API server rejects it, or takes it for another kind of object"})
 		}
-		r := reader{c, d, kind}
-		r.value(d.root, t, nil)
+		if d.node(encrypted) == nil {
+			r := reader{c, d, kind}
+			r.value(d.root, t, nil)
+		}
 		if strings.HasSuffix(kind, "TriggerAuthentication") {
 			c.excluded(d)
 		}

@@ -34,26 +34,54 @@ func (d *document) within(l lookup) bool {
 	return namespace == l.namespace || namespace == "" || l.namespace == ""
 }
 
+// An index finds documents by the objects that they provide.
+type index struct {
+	documents
+	named map[[2]string][]*document // by kind and name
+	names map[string][]string       // by kind
+	users map[string][]string       // types of triggers by the name of their authentication
+}
+
+func indexOf(all documents) *index {
+	x := &index{all, map[[2]string][]*document{}, map[string][]string{}, map[string][]string{}}
+	add := func(d *document, kind string) {
+		if name, ok := provides(d, kind); ok {
+			x.named[[2]string{kind, name}] = append(x.named[[2]string{kind, name}], d)
+			x.names[kind] = append(x.names[kind], name)
+		}
+	}
+	for _, d := range all {
+		add(d, d.kind())
+		for made := range makers {
+			if made != d.kind() {
+				add(d, made)
+			}
+		}
+		for i := range d.length("spec", "triggers") {
+			ref, name := d.text("spec", "triggers", i, "authenticationRef", "name"), d.text("spec", "triggers", i, "type")
+			if !slices.Contains(x.users[ref], name) {
+				x.users[ref] = append(x.users[ref], name)
+			}
+		}
+	}
+	return x
+}
+
 // find returns the document that provides an object. If there is none, any reports
 // whether the files hold other objects of the kind.
-func (all documents) find(l lookup) (found *document, any bool) {
-	for _, d := range all {
-		name, ok := provides(d, l.kind)
-		if !ok {
-			continue
-		}
-		any = true
-		if name == l.name && d.within(l) {
+func (x *index) find(l lookup) (found *document, any bool) {
+	for _, d := range x.named[[2]string{l.kind, l.name}] {
+		if d.within(l) {
 			return d, true
 		}
 	}
-	return nil, any
+	return nil, len(x.names[l.kind]) > 0
 }
 
 // provides returns the name of the object of a kind that a document makes.
 func provides(d *document, kind string) (string, bool) {
 	name := d.text("metadata", "name")
-	if d.kind() == kind {
+	if d.kind() == kind && !d.foreign() {
 		return name, true
 	}
 	for _, m := range makers[kind] {
@@ -65,6 +93,16 @@ func provides(d *document, kind string) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// ofKubernetes are the kinds of the group "" that lint looks up.
+var ofKubernetes = []string{"ConfigMap", "PersistentVolumeClaim", "Secret", "ServiceAccount"}
+
+// foreign reports whether the object has a kind of Kubernetes by name only, because its
+// group is a custom resource's: such a group has a dot.
+func (d *document) foreign() bool {
+	group, _, ok := strings.Cut(d.text("apiVersion"), "/")
+	return ok && strings.Contains(group, ".") && slices.Contains(ofKubernetes, d.kind())
 }
 
 // keys returns the keys of a Secret or ConfigMap, and whether they are known.

@@ -3,7 +3,6 @@ package lint
 import (
 	"fmt"
 	"math"
-	"net"
 	gopath "path"
 	"reflect"
 	"regexp"
@@ -22,7 +21,7 @@ type fieldRule struct {
 
 func within(least, most int64) fieldRule {
 	fix := fmt.Sprintf("Write %d to %d", least, most)
-	if most >= math.MaxInt32 {
+	if most > math.MaxInt32 {
 		fix = fmt.Sprintf("Write %d or more", least)
 	}
 	return fieldRule{func(v any) bool { n, ok := v.(int64); return !ok || least <= n && n <= most }, "it is out of range", fix}
@@ -44,7 +43,7 @@ func named(noun, fix string, problems func(string) []string) fieldRule {
 }
 
 func object(noun string) fieldRule {
-	return named(noun, "Write lower-case letters, digits, - and .", validation.IsDNS1123Subdomain)
+	return named(noun, "Write lower-case letters, digits, dots and -", validation.IsDNS1123Subdomain)
 }
 
 var (
@@ -52,13 +51,15 @@ var (
 		list, isList := v.([]any)
 		return v != "" && (!isList || len(list) > 0)
 	}, "it is empty", "Give a value"}
-	label    = named("a container or volume", "Write at most 63 lower-case letters, digits and -", validation.IsDNS1123Label)
+	volume   = named("a volume", dnsLabel, validation.IsDNS1123Label)
+	host     = named("a host", dnsLabel, validation.IsDNS1123Label)
 	local    = text("it is not a path within the volume", "Write a relative path without ..", isLocal)
-	address  = text("it is not an IP address", "Write an IP address", func(s string) bool { return net.ParseIP(s) != nil })
-	user     = within(0, math.MaxInt32)
+	address  = text("it is not an IP address", "Write an IP address", func(s string) bool { return len(validation.IsValidIPForLegacyField(nil, s, false, nil)) == 0 })
 	positive = within(1, math.MaxInt32)
 	natural  = within(0, math.MaxInt32)
 )
+
+const dnsLabel = "Write at most 63 lower-case letters, digits and -"
 
 // isLocal reports whether a path stays within its directory.
 func isLocal(p string) bool {
@@ -67,7 +68,7 @@ func isLocal(p string) bool {
 
 var (
 	fieldPaths = regexp.MustCompile(`^(metadata\.(name|namespace|uid|labels|annotations|labels\['.+'\]|annotations\['.+'\])|` +
-		`spec\.(nodeName|serviceAccountName)|status\.(hostIP|hostIPs|podIP|podIPs))$`)
+		`spec\.(nodeName|host|serviceAccountName)|status\.(hostIP|hostIPs|podIP|podIPs))$`)
 	resourceFields = regexp.MustCompile(`^(limits|requests)\.(cpu|memory|ephemeral-storage|hugepages-.+)$`)
 )
 
@@ -93,20 +94,20 @@ var fieldRules = map[string][]fieldRule{
 	"PodAffinityTerm.topologyKey":                 {some}, "TopologySpreadConstraint.topologyKey": {some}, "TopologySpreadConstraint.maxSkew": {positive},
 	"PodFailurePolicyOnExitCodesRequirement.values": {some}, "SuccessPolicy.rules": {some},
 	"PodFailurePolicyOnPodConditionsPattern.status": {text("it is not a status", "Write True, False or Unknown", func(s string) bool { return slices.Contains([]string{"True", "False", "Unknown"}, s) })},
-	"PodSecurityContext.fsGroup":                    {user}, "PodSecurityContext.runAsGroup": {user}, "PodSecurityContext.runAsUser": {user},
-	"SecurityContext.runAsGroup": {user}, "SecurityContext.runAsUser": {user},
-	"PodSpec.activeDeadlineSeconds": {positive}, "PodSpec.hostname": {label}, "PodSpec.subdomain": {label},
+	"PodSecurityContext.fsGroup":                    {natural}, "PodSecurityContext.runAsGroup": {natural}, "PodSecurityContext.runAsUser": {natural},
+	"SecurityContext.runAsGroup": {natural}, "SecurityContext.runAsUser": {natural},
+	"PodSpec.activeDeadlineSeconds": {positive}, "PodSpec.hostname": {host}, "PodSpec.subdomain": {host},
 	"PodSpec.priorityClassName": {object("a PriorityClass")}, "PodSpec.runtimeClassName": {object("a RuntimeClass")}, "PodSpec.serviceAccountName": {object("a ServiceAccount")},
 	"PreferredSchedulingTerm.weight": {within(1, 100)}, "WeightedPodAffinityTerm.weight": {within(1, 100)},
 	"Probe.failureThreshold": {natural}, "Probe.initialDelaySeconds": {natural}, "Probe.periodSeconds": {natural}, "Probe.successThreshold": {natural},
 	"Probe.terminationGracePeriodSeconds": {positive}, "Probe.timeoutSeconds": {natural},
 	"ProjectedVolumeSource.defaultMode": {mode()},
 	"ResourceFieldSelector.resource":    {text("there is no such resource", "Write a resource such as limits.cpu or requests.memory", resourceFields.MatchString)},
-	"SecretVolumeSource.defaultMode":    {mode()}, "SecretVolumeSource.secretName": {some, object("a Secret")},
+	"SecretVolumeSource.defaultMode":    {mode()}, "SecretVolumeSource.secretName": {some},
 	"ServiceAccountTokenProjection.expirationSeconds": {within(600, 1<<32)},
-	"Toleration.key":        {named("a taint", "Write letters, digits, -, _ and ., after an optional domain and /", validation.IsQualifiedName)},
-	"Toleration.value":      {named("a value", "Write at most 63 letters, digits, -, _ and .", validation.IsValidLabelValue)},
-	"Volume.name":           {label},
+	"Toleration.key":        {named("a taint", "Write letters, digits, dots, - and _, after an optional domain and /", validation.IsQualifiedName)},
+	"Toleration.value":      {named("a value", "Write at most 63 letters, digits, dots, - and _", validation.IsValidLabelValue)},
+	"Volume.name":           {volume},
 	"VolumeMount.mountPath": {some}, "VolumeMount.subPath": {local},
 }
 

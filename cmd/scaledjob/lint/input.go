@@ -2,6 +2,7 @@ package lint
 
 import (
 	"encoding/base64"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -75,9 +76,20 @@ func (j *job) variableValue(env corev1.EnvVar) triggers.Value {
 	return triggers.Value{State: triggers.Maybe}
 }
 
+// encrypted is the field that SOPS adds to an object. It decrypts the object and deletes the
+// field before the API server reads it.
+const encrypted = "sops"
+
+// substituted matches texts that a tool replaces before the API server reads them: SOPS,
+// 1Password, vals, Vault's injectors, envsubst, templates and argocd-vault-plugin.
+var substituted = regexp.MustCompile(`^(ENC\[|op://|ref\+|vault:)|\$\{|\{\{|<[^>]+>`)
+
 func literal(text string) triggers.Value {
-	if strings.TrimSpace(text) == "" {
+	switch {
+	case strings.TrimSpace(text) == "":
 		return triggers.Value{}
+	case substituted.MatchString(strings.TrimSpace(text)):
+		return triggers.Value{State: triggers.Given}
 	}
 	return triggers.Value{State: triggers.Known, Text: strings.TrimSpace(text)}
 }
@@ -89,6 +101,9 @@ func (j *job) keyValue(kind, namespace, name, key string) triggers.Value {
 	d, _ := j.all.find(lookup{kind, namespace, name})
 	if d == nil || d.kind() != kind || key == "" {
 		return maybe
+	}
+	if d.node(encrypted) != nil {
+		return triggers.Value{State: triggers.Given}
 	}
 	if n := d.node("stringData", key); kind == "Secret" && n != nil && n.Kind == yaml.ScalarNode {
 		return literal(n.Value)

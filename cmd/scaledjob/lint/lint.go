@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/field"
@@ -149,7 +150,7 @@ func (c *collector) add(r Rule, at place, want string, effects ...effect) {
 
 // scaledJobs checks each ScaledJob, and counts them.
 func (c *collector) scaledJobs(all documents) int {
-	n := 0
+	n, x := 0, indexOf(all)
 	for _, d := range all {
 		kind, want := d.kind(), scaledjob.GroupVersionKind
 		if !strings.EqualFold(kind, want.Kind) {
@@ -163,7 +164,7 @@ func (c *collector) scaledJobs(all documents) int {
 		if version := want.GroupVersion().String(); d.text("apiVersion") != version {
 			c.add(wrongVersion, d.at("apiVersion"), "Write "+version, effect{text: "the API server rejects it, or takes it for another kind of object"})
 		}
-		c.check(d, all)
+		c.check(d, x)
 	}
 	c.object = ""
 	return n
@@ -196,15 +197,17 @@ type job struct {
 	model    *keda.ScaledJob // the same, as package keda reads it
 	config   scaledjob.Config
 	problems []*field.Error // of config
-	all      documents
+	all      *index
+	used     func() []authentication // by the triggers
 
 	inMetadata []*metadataProblem
 	checked    bool // inMetadata is filled in
 }
 
-func (c *collector) check(d *document, all documents) {
+func (c *collector) check(d *document, all *index) {
 	s := c.read(d)
 	j := &job{document: d, collector: c, manifest: s, spec: &s.Spec, model: s.KEDA(), all: all}
+	j.used = sync.OnceValue(j.findAuthentications)
 	j.config, j.problems = configOf(s)
 	for _, r := range rules {
 		if r.check != nil {

@@ -37,6 +37,9 @@ func templateRejected(j *job) {
 	}
 }
 
+// trackingLabel is the label that KEDA adds to the template.
+const trackingLabel = "scaledjob.keda.sh/name"
+
 // refuse adds a finding if a field has a problem.
 func (j *job) refuse(problem bool, at place, reason, fix string) {
 	if problem {
@@ -56,7 +59,8 @@ func (j *job) jobFields(ref *batchv1.JobSpec) {
 	j.refuse(ref.MaxFailedIndexes != nil && ref.Completions != nil && *ref.MaxFailedIndexes > *ref.Completions, j.target("maxFailedIndexes"), "it exceeds completions", "Write at most completions")
 	if ref.ManualSelector != nil && *ref.ManualSelector && ref.Selector != nil {
 		selector, err := metav1.LabelSelectorAsSelector(ref.Selector)
-		j.refuse(err == nil && !selector.Matches(labels.Set(ref.Template.Labels)), j.target("selector"), "it does not match the labels of the template", "Write labels of the template, or delete selector and manualSelector")
+		all := labels.Merge(ref.Template.Labels, labels.Set{trackingLabel: j.manifest.Name})
+		j.refuse(err == nil && !selector.Matches(all), j.target("selector"), "it does not match the labels of the template", "Write labels of the template, or delete selector and manualSelector")
 	}
 }
 
@@ -68,7 +72,7 @@ func (j *job) failurePolicy(ref *batchv1.JobSpec) {
 		return j.at(append([]any{"spec", "jobTargetRef", "podFailurePolicy"}, steps...)...)
 	}
 	policy := ref.Template.Spec.RestartPolicy
-	j.refuse(policy != "" && policy != corev1.RestartPolicyNever, j.at(j.pod("restartPolicy")...), "podFailurePolicy needs restartPolicy Never", "Write Never")
+	j.refuse(policy != corev1.RestartPolicyNever, j.at(j.pod("restartPolicy")...), "podFailurePolicy needs restartPolicy Never", "Write Never")
 	j.refuse(ref.PodReplacementPolicy != nil && *ref.PodReplacementPolicy != batchv1.Failed, j.target("podReplacementPolicy"), "podFailurePolicy needs podReplacementPolicy Failed", "Write Failed, or delete the field")
 	var names []string
 	for _, c := range j.containers() {
@@ -105,9 +109,9 @@ func (j *job) labelsOf(all map[string]string, consequence string, steps ...any) 
 		at := j.key(append(slices.Clone(steps), key)...)
 		switch {
 		case len(validation.IsQualifiedName(key)) > 0:
-			j.find(at, "Write at most 63 letters, digits, -, _ and ., after an optional domain and /", effect{text: "the key is not the name of a label: " + consequence})
+			j.find(at, "Write at most 63 letters, digits, dots, - and _, after an optional domain and /", effect{text: "the key is not the name of a label: " + consequence})
 		case len(validation.IsValidLabelValue(value)) > 0:
-			j.find(at, "Write at most 63 letters, digits, -, _ and .", effect{text: "the value is not one of a label: " + consequence})
+			j.find(at, "Write at most 63 letters, digits, dots, - and _", effect{text: "the value is not one of a label: " + consequence})
 		}
 	}
 }
@@ -115,7 +119,7 @@ func (j *job) labelsOf(all map[string]string, consequence string, steps ...any) 
 func (j *job) volume(v *corev1.Volume, i int) {
 	at := func(steps ...any) place { return j.at(j.pod(append([]any{"volumes", i}, steps...)...)...) }
 	first := slices.IndexFunc(j.spec.JobTargetRef.Template.Spec.Volumes, func(other corev1.Volume) bool { return other.Name == v.Name })
-	j.refuse(first < i, at("name"), "two volumes have this name", "Give each volume a name of its own")
+	j.refuse(first < i && v.Name != "", at("name"), "two volumes have this name", "Give each volume a name of its own")
 	j.refuse(v.EmptyDir != nil && v.EmptyDir.SizeLimit != nil && v.EmptyDir.SizeLimit.Sign() < 0, at("emptyDir", "sizeLimit"), "it is negative", "Write 0 or more")
 }
 
@@ -145,18 +149,8 @@ func podNeverWorks(j *job) {
 	if ref == nil {
 		return
 	}
-	pod := ref.Template.Spec.SecurityContext
-	if pod != nil {
-		j.runAs(pod.RunAsUser, pod.RunAsNonRoot, j.at(j.pod("securityContext", "runAsUser")...))
-	}
 	for _, c := range j.containers() {
-		if s := c.SecurityContext; s != nil {
-			nonRoot := s.RunAsNonRoot
-			if nonRoot == nil && pod != nil {
-				nonRoot = pod.RunAsNonRoot
-			}
-			j.runAs(s.RunAsUser, nonRoot, j.in(c, "securityContext", "runAsUser"))
-		}
+		j.runAs(c, ref.Template.Spec.SecurityContext)
 		if q, ok := c.Resources.Limits[corev1.ResourceMemory]; ok && q.Sign() > 0 && q.Cmp(least) < 0 {
 			j.find(j.in(c, "resources", "limits", "memory"), "Write a unit such as Mi or Gi", effect{text: fmt.Sprintf("it is %s: the container cannot start, and the Job hangs", bytesOf(q))})
 		}
@@ -166,8 +160,11 @@ func podNeverWorks(j *job) {
 			}
 			for source, port := range map[string]intstr.IntOrString{"httpGet": portOf(p.HTTPGet), "tcpSocket": portOfSocket(p.TCPSocket)} {
 				if port.Type == intstr.String && port.StrVal != "" && !slices.ContainsFunc(c.Ports, func(p corev1.ContainerPort) bool { return p.Name == port.StrVal }) {
-					j.find(j.in(c, field, source, "port"), "Write a number, or the name of a port of the container",
-						effect{text: "the container has no port of this name: the probe fails, and the kubelet ends the container"})
+					r, text := j.rule, "the container has no port of this name: the init container never counts as started, and the Job hangs"
+					if field != "startupProbe" || c.list != "initContainers" {
+						r.Severity, text = Warning, "the container has no port of this name: the kubelet cannot probe it, and the probe has no effect"
+					}
+					j.add(r, j.in(c, field, source, "port"), "Write a number, or the name of a port of the container", effect{text: text})
 				}
 			}
 		}
@@ -201,7 +198,8 @@ func variableDuplicate(j *job) {
 }
 
 var (
-	variablePattern = regexp.MustCompile(`(^|[^$])\$\(([A-Z][A-Z0-9_]*)\)`)
+	// variablePattern matches $(NAME), and $$ before it, which is an escaped $.
+	variablePattern = regexp.MustCompile(`(\$\$)|\$\(([A-Z][A-Z0-9_]*)\)`)
 	// givenVariable are the names of variables that Kubernetes adds to a container.
 	givenVariable = regexp.MustCompile(`^JOB_COMPLETION_INDEX$|_(SERVICE_HOST|SERVICE_PORT.*|PORT.*)$`)
 )
@@ -215,7 +213,7 @@ func variableUnknown(j *job) {
 		var names []string
 		check := func(text string, steps ...any) {
 			for _, m := range variablePattern.FindAllStringSubmatch(text, -1) {
-				if !slices.Contains(names, m[2]) && !givenVariable.MatchString(m[2]) {
+				if m[2] != "" && !slices.Contains(names, m[2]) && !givenVariable.MatchString(m[2]) {
 					j.find(j.in(c, steps...), "Write a variable of the container", effect{text: fmt.Sprintf("$(%s) stays as it is: the container has no variable %s, or only below", m[2], m[2])})
 				}
 			}
@@ -232,11 +230,21 @@ func variableUnknown(j *job) {
 	}
 }
 
-func (j *job) runAs(user *int64, nonRoot *bool, at place) {
-	if user == nil {
-		return
+// runAs finds user 0 where it is forbidden. A field of the container replaces the pod's.
+func (j *job) runAs(c container, pod *corev1.PodSecurityContext) {
+	var user *int64
+	var nonRoot *bool
+	at := j.at(j.pod("securityContext", "runAsUser")...)
+	if pod != nil {
+		user, nonRoot = pod.RunAsUser, pod.RunAsNonRoot
 	}
-	if *user == 0 && nonRoot != nil && *nonRoot {
+	if s := c.SecurityContext; s != nil && s.RunAsUser != nil {
+		user, at = s.RunAsUser, j.in(c, "securityContext", "runAsUser")
+	}
+	if s := c.SecurityContext; s != nil && s.RunAsNonRoot != nil {
+		nonRoot = s.RunAsNonRoot
+	}
+	if user != nil && *user == 0 && nonRoot != nil && *nonRoot {
 		j.find(at, "Write the ID of another user, or runAsNonRoot: false", effect{text: "runAsNonRoot forbids user 0: the kubelet does not start the container, and the Job hangs"})
 	}
 }
@@ -259,9 +267,9 @@ func (j *job) resources(c container) {
 		for name, quantity := range list {
 			at := j.in(c, "resources", field, string(name))
 			unknown := !strings.Contains(string(name), "/") && !slices.Contains(standard, string(name)) && !strings.HasPrefix(string(name), "hugepages-")
-			j.refuse(unknown, j.key(j.pod(c.list, c.index, "resources", field, string(name))...), "containers have no such resource", oneOf(string(name), standard))
+			j.refuse(unknown, j.key(j.pod(c.list, c.index, "resources", field, string(name))...), "Kubernetes has no resource of this name", oneOf(string(name), standard))
 			j.refuse(quantity.Sign() < 0, at, "it is negative", "Write 0 or more")
-			if strings.Contains(string(name), "/") {
+			if strings.Contains(string(name), "/") && !strings.Contains(string(name), "kubernetes.io/") {
 				limit, ok := c.Resources.Limits[name]
 				j.refuse(field == "requests" && (!ok || limit.Cmp(quantity) != 0), at, "the limit of this resource must equal the request", "Write the same limit")
 				j.refuse(quantity.MilliValue()%1000 != 0, at, "this resource has whole numbers", "Write a whole number")

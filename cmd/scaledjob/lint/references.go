@@ -190,7 +190,10 @@ type authentication struct {
 	otherKind string
 }
 
-func (j *job) authentications() []authentication {
+// authentications returns the authentications that the triggers use.
+func (j *job) authentications() []authentication { return j.used() }
+
+func (j *job) findAuthentications() []authentication {
 	var all []authentication
 	for i, t := range j.spec.Triggers {
 		if t.AuthenticationRef == nil || t.AuthenticationRef.Name == "" {
@@ -232,10 +235,9 @@ func missingAuthentication(j *job) {
 var authenticationKinds = []string{"TriggerAuthentication", "ClusterTriggerAuthentication"}
 
 func authenticationKindUnknown(j *job) {
-	kinds := authenticationKinds
 	for i, t := range j.spec.Triggers {
-		if ref := t.AuthenticationRef; ref != nil && ref.Kind != "" && !slices.Contains(kinds, ref.Kind) {
-			j.find(j.trigger(i, "authenticationRef", "kind"), oneOf(ref.Kind, kinds),
+		if ref := t.AuthenticationRef; ref != nil && ref.Kind != "" && !slices.Contains(authenticationKinds, ref.Kind) {
+			j.find(j.trigger(i, "authenticationRef", "kind"), oneOf(ref.Kind, authenticationKinds),
 				effect{text: "KEDA continues without it and the trigger fails, or the API server rejects it"})
 		}
 	}
@@ -342,26 +344,13 @@ func (a *authentication) parameterPlaces() (all [][]any) {
 	return all
 }
 
-// users returns the types of the triggers that use an authentication in any document.
-func (j *job) users(a authentication) (types []string) {
-	for _, d := range j.all {
-		for i := range d.length("spec", "triggers") {
-			ref := d.text("spec", "triggers", i, "authenticationRef", "name")
-			if name := d.text("spec", "triggers", i, "type"); ref == a.lookup.name && !slices.Contains(types, name) {
-				types = append(types, name)
-			}
-		}
-	}
-	return types
-}
-
 func authenticationParameterUnknown(j *job) {
 	for _, a := range j.authentications() {
 		if a.document == nil {
 			continue
 		}
 		var known []string
-		types, open := j.users(a), false
+		types, open := j.all.users[a.lookup.name], false // of triggers in any document
 		for _, name := range types {
 			names, all := triggers.AuthenticationParameters(name)
 			known, open = append(known, names...), open || all
@@ -390,13 +379,10 @@ func nameMisspelled(j *job) {
 		return
 	}
 	check := func(kind, name string, steps ...any) {
-		var names []string
-		for _, d := range j.all {
-			if d.kind() == kind {
-				names = append(names, d.text("metadata", "name"))
-			}
+		if name == "" || len(j.all.named[[2]string{kind, name}]) > 0 {
+			return
 		}
-		if near := nearest(name, names); name != "" && near != "" && !slices.Contains(names, name) {
+		if near := nearest(name, j.all.names[kind]); near != "" {
 			j.find(j.at(j.pod(steps...)...), "Write "+near, effect{text: fmt.Sprintf("no document has this %s: pods start only after it exists", kind)})
 		}
 	}

@@ -113,7 +113,7 @@ var rules = []rule{
 	{Rule{"volume-unknown", Error, "a volumeMount names a volume that the template does not have"}, volumeUnknown},
 	{Rule{"pull-policy-unknown", Error, "Kubernetes does not know the imagePullPolicy"}, pullPolicyUnknown},
 	{inTemplate, templateRejected},
-	{Rule{"pod-never-works", Error, "the pods of the Jobs cannot start, or a probe ends them"}, podNeverWorks},
+	{Rule{"pod-never-works", Error, "the pods of the Jobs cannot start, or a probe has no effect"}, podNeverWorks},
 	{Rule{"variable-duplicate", Warning, "two variables of a container have the same name: the last one wins"}, variableDuplicate},
 	{Rule{"variable-unknown", Warning, "a command refers to a variable that the container does not have"}, variableUnknown},
 	{Rule{"parallelism-not-counted", Note, "maxReplicaCount counts Jobs, and each Job has several pods"}, parallelismNotCounted},

@@ -87,6 +87,9 @@ func (r *reader) object(n *yaml.Node, t reflect.Type, at path) any {
 	present := map[string]bool{}
 	for key, value := range entries(n) {
 		present[key.Value] = value.ShortTag() != "!!null"
+		if len(at) == 0 && key.Value == encrypted {
+			continue
+		}
 		if field, ok := fields[key.Value]; !ok {
 			r.unknown(key, fields, at)
 		} else if v := r.value(value, field.Type, at.with(key.Value)); v != nil {
@@ -120,7 +123,11 @@ func (r *reader) allowed(v any, field reflect.StructField, at path) {
 	}
 	values, ok := field.Tag.Lookup("enum")
 	if text, isText := v.(string); ok && isText && !slices.Contains(strings.Split(values, ","), text) {
-		r.c.add(wrongType, r.d.at(at...), oneOf(text, strings.FieldsFunc(values, func(c rune) bool { return c == ',' })), effect{text: refusal})
+		e := effect{text: refusal}
+		if slices.Contains(strings.Split(field.Tag.Get("removed"), ","), text) {
+			e.when = from("2.15.0")
+		}
+		r.c.add(wrongType, r.d.at(at...), oneOf(text, strings.FieldsFunc(values, func(c rune) bool { return c == ',' })), e)
 	}
 }
 
@@ -187,10 +194,9 @@ func (r *reader) scalar(n *yaml.Node, t reflect.Type, at path) any {
 	return r.unfit(n, nameOf(t), at)
 }
 
-// bytes reports a value of a Secret that is not base64. A placeholder is replaced before the
-// API server reads it.
+// bytes reports a value of a Secret that is not base64.
 func (r *reader) bytes(n *yaml.Node, text string, at path) any {
-	if _, err := base64.StdEncoding.DecodeString(text); err != nil && !strings.ContainsAny(text, "$<{") {
+	if _, err := base64.StdEncoding.DecodeString(text); err != nil && !strings.ContainsAny(text, "$<{") && !substituted.MatchString(text) {
 		return r.unfit(n, "it in base64, or move the key to stringData", at)
 	}
 	return text

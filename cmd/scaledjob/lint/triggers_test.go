@@ -2,12 +2,14 @@ package lint_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint"
+	"github.com/scaledjob/scaledjob/keda"
 )
 
 // withTrigger has one trigger, and a strategy unless it is "".
@@ -90,5 +92,18 @@ metadata: {name: sealed}
 			require.Equal(t, tt.want != 0, has(r, "missing-environment"), "%v", brief(r.Findings))
 			require.Equal(t, tt.want, r.Worst())
 		})
+	}
+}
+
+// Releases before 2.15 accept pod identities that newer releases reject.
+func TestRemovedPodIdentity(t *testing.T) {
+	for _, provider := range []string{"azure", "aws-kiam"} {
+		text := minimal + "---\napiVersion: keda.sh/v1alpha1\nkind: TriggerAuthentication\nmetadata: {name: a}\nspec: {podIdentity: {provider: " + provider + "}}\n"
+		for release, found := range map[string]bool{"2.12": false, "2.14": false, "2.15": true, "2.21": true} {
+			p, err := keda.Release(release)
+			require.NoError(t, err)
+			r := lint.Check([]lint.File{{Name: "a.yaml", Data: []byte(text)}}, p)
+			require.Equal(t, found, slices.ContainsFunc(r.Findings, func(f lint.Finding) bool { return f.Path == "spec.podIdentity.provider" }), "%s %s", provider, release)
+		}
 	}
 }
