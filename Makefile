@@ -26,7 +26,7 @@ CONFORM = go test -count=1 -v -timeout 30m -rapid.nofailfile
 .PHONY: ci test check race fuzz examples bench conformance conformance-all newest e2e e2e-oldest soak scale agree mutate cluster fleet \
 	release release-check compare licenses vulnerabilities peers snapshot publish image-check
 
-ci: test check race fuzz examples bench conformance e2e release-check compare licenses
+ci: test check race fuzz examples bench conformance e2e release-check compare licenses image-check
 
 test:
 	go test ./... ./mutate/... ./release/...
