@@ -127,8 +127,8 @@ func (o *options) managed(lease process.Lease) ctrl.Options {
 		LeaderElectionNamespace:       lease.Namespace,
 		LeaderElectionReleaseOnCancel: true,
 		LeaseDuration:                 &lease.Duration,
-		RenewDeadline:                 new(lease.Duration * 2 / 3),
-		RetryPeriod:                   new(lease.Duration * 2 / 15),
+		RenewDeadline:                 new(lease.RenewDeadline()),
+		RetryPeriod:                   new(lease.RetryPeriod()),
 	}
 	if o.Namespace != "" {
 		options.Cache.DefaultNamespaces = map[string]cache.Config{o.Namespace: {}}

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 )
 
 // templateRejected finds what the API server refuses in a Job.
@@ -37,9 +39,6 @@ func templateRejected(j *job) {
 	}
 }
 
-// trackingLabel is the label that KEDA adds to the template.
-const trackingLabel = "scaledjob.keda.sh/name"
-
 // refuse adds a finding if a field has a problem.
 func (j *job) refuse(problem bool, at place, reason, fix string) {
 	if problem {
@@ -59,7 +58,7 @@ func (j *job) jobFields(ref *batchv1.JobSpec) {
 	j.refuse(ref.MaxFailedIndexes != nil && ref.Completions != nil && *ref.MaxFailedIndexes > *ref.Completions, j.target("maxFailedIndexes"), "it exceeds completions", "Write at most completions")
 	if ref.ManualSelector != nil && *ref.ManualSelector && ref.Selector != nil {
 		selector, err := metav1.LabelSelectorAsSelector(ref.Selector)
-		all := labels.Merge(ref.Template.Labels, labels.Set{trackingLabel: j.manifest.Name})
+		all := labels.Merge(ref.Template.Labels, labels.Set{scaledjob.LabelName: j.manifest.Name}) // KEDA adds it
 		j.refuse(err == nil && !selector.Matches(all), j.target("selector"), "it does not match the labels of the template", "Write labels of the template, or delete selector and manualSelector")
 	}
 }
@@ -158,7 +157,7 @@ func podNeverWorks(j *job) {
 			if p == nil {
 				continue
 			}
-			for source, port := range map[string]intstr.IntOrString{"httpGet": portOf(p.HTTPGet), "tcpSocket": portOfSocket(p.TCPSocket)} {
+			for source, port := range portsOf(p) {
 				if port.Type == intstr.String && port.StrVal != "" && !slices.ContainsFunc(c.Ports, func(p corev1.ContainerPort) bool { return p.Name == port.StrVal }) {
 					r, text := j.rule, "the container has no port of this name: the init container never counts as started, and the Job hangs"
 					if field != "startupProbe" || c.list != "initContainers" {
@@ -171,18 +170,16 @@ func podNeverWorks(j *job) {
 	}
 }
 
-func portOf(a *corev1.HTTPGetAction) intstr.IntOrString {
-	if a == nil {
-		return intstr.IntOrString{}
+// portsOf returns the ports of a probe by the field that has them.
+func portsOf(p *corev1.Probe) map[string]intstr.IntOrString {
+	ports := map[string]intstr.IntOrString{}
+	if p.HTTPGet != nil {
+		ports["httpGet"] = p.HTTPGet.Port
 	}
-	return a.Port
-}
-
-func portOfSocket(a *corev1.TCPSocketAction) intstr.IntOrString {
-	if a == nil {
-		return intstr.IntOrString{}
+	if p.TCPSocket != nil {
+		ports["tcpSocket"] = p.TCPSocket.Port
 	}
-	return a.Port
+	return ports
 }
 
 func variableDuplicate(j *job) {
@@ -295,17 +292,14 @@ func (j *job) probes(c container) {
 		j.refuse(!sidecar, at(), "an init container has no probes", "Delete it, or write restartPolicy: Always for a sidecar")
 		j.refuse(field != "readinessProbe" && p.SuccessThreshold != 0 && p.SuccessThreshold != 1, at("successThreshold"), "it must be 1", "Write 1")
 		j.refuse(field == "readinessProbe" && p.TerminationGracePeriodSeconds != nil, at("terminationGracePeriodSeconds"), "a readinessProbe does not have it", "Delete it")
-		if p.HTTPGet != nil {
-			j.probePort(c, p.HTTPGet.Port, at("httpGet", "port"))
-		}
-		if p.TCPSocket != nil {
-			j.probePort(c, p.TCPSocket.Port, at("tcpSocket", "port"))
+		for source, port := range portsOf(p) {
+			j.probePort(port, at(source, "port"))
 		}
 	}
 	j.refuse(!sidecar && c.Lifecycle != nil, j.in(c, "lifecycle"), "an init container has no lifecycle", "Delete it, or write restartPolicy: Always for a sidecar")
 }
 
-func (j *job) probePort(c container, port intstr.IntOrString, at place) {
+func (j *job) probePort(port intstr.IntOrString, at place) {
 	if at.empty() {
 		return
 	}

@@ -36,9 +36,12 @@ type Lease struct {
 // Timeout returns the timeout of a request, so that a renewal has several attempts.
 func (l Lease) Timeout() time.Duration { return l.Duration / 5 }
 
-// deadline is the age of the last renewal at which the process stops to act. Requests
-// under way end in the rest of the duration.
-func (l Lease) deadline() time.Duration { return l.Duration * 2 / 3 }
+// RenewDeadline returns the age of the last renewal at which the process stops to act.
+// Requests under way end in the rest of the duration.
+func (l Lease) RenewDeadline() time.Duration { return l.Duration * 2 / 3 }
+
+// RetryPeriod returns the time between two attempts to take or renew the lease.
+func (l Lease) RetryPeriod() time.Duration { return l.Duration * 2 / 15 }
 
 // Lead waits for the lease, and acts while it holds the lease. When ctx or the lease ends,
 // the context of act ends. When act has returned, Lead releases the lease, so that the
@@ -57,7 +60,7 @@ func (l Lease) Lead(ctx context.Context, act func(context.Context) error) error 
 	acting, acted := make(chan struct{}), make(chan error, 1)
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Name: l.Name, Lock: lock,
-		LeaseDuration: l.Duration, RenewDeadline: l.deadline(), RetryPeriod: l.Duration * 2 / 15,
+		LeaseDuration: l.Duration, RenewDeadline: l.RenewDeadline(), RetryPeriod: l.RetryPeriod(),
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(leading context.Context) {
 				close(acting)
@@ -123,7 +126,7 @@ func (l Lease) lock() (*lock, error) {
 	if term == nil {
 		term = &Term{}
 	}
-	return &lock{term: term, length: l.deadline(), LeaseLock: resourcelock.LeaseLock{
+	return &lock{term: term, length: l.RenewDeadline(), LeaseLock: resourcelock.LeaseLock{
 		LeaseMeta:  metav1.ObjectMeta{Namespace: l.Namespace, Name: l.Name},
 		Client:     l.Client.CoordinationV1(),
 		LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())},
