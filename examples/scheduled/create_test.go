@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/scaledjob/scaledjob/adapter"
+)
+
+// A replaced or cancelled run is deleted in the foreground, a dropped one in the
+// background, each with the UID of its Job.
+func TestPropagation(t *testing.T) {
+	w := newWorld(t, once+"  historyLimit: 0\n")
+	deleted := func() []clienttesting.DeleteActionImpl {
+		var all []clienttesting.DeleteActionImpl
+		for _, a := range w.client.Actions() {
+			if d, ok := a.(clienttesting.DeleteActionImpl); ok {
+				all = append(all, d)
+			}
+		}
+		w.did()
+		return all
+	}
+	w.reconciles()
+	w.lists("1")
+	w.reconciles()
+	w.edit("spec.cancel", []any{w.sees().Status.Running[0].Tag})
+	_, err := w.reconcile(t.Context(), w.sees().key())
+	require.NoError(t, err)
+	stopped := deleted()
+	require.Len(t, stopped, 1)
+	require.Equal(t, metav1.DeletePropagationForeground, *stopped[0].DeleteOptions.PropagationPolicy)
+	require.NotNil(t, stopped[0].DeleteOptions.Preconditions.UID)
+
+	w = newWorld(t, once+"  historyLimit: 0\n")
+	w.reconciles()
+	w.finishes(batchv1.JobFailed)
+	w.lists("1")
+	_, err = w.reconcile(t.Context(), w.sees().key())
+	require.NoError(t, err)
+	dropped := deleted()
+	require.Len(t, dropped, 1)
+	require.Equal(t, metav1.DeletePropagationBackground, *dropped[0].DeleteOptions.PropagationPolicy)
+	w.client.PrependReactor("delete", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("no")
+	})
+	_, err = w.reconcile(t.Context(), w.sees().key())
+	require.NoError(t, w.deleteAll(t.Context(), w.sees(), nil, metav1.DeletePropagationBackground))
+	require.ErrorContains(t, err, "delete the Job of run ")
+}
+
+// After a rejected create nothing is created at once, and the event says why.
+func TestRejectedCreate(t *testing.T) {
+	for reason, err := range map[string]error{
+		"forbidden": apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "job", errors.New("quota")),
+		"invalid":   apierrors.NewInvalid(schema.GroupKind{Kind: "Job"}, "job", nil),
+		"too many":  apierrors.NewTooManyRequests("later", 1),
+		"conflict":  apierrors.NewConflict(schema.GroupResource{Resource: "resourcequotas"}, "quota", nil),
+		"webhook":   &apierrors.StatusError{ErrStatus: metav1.Status{Code: 400, Message: "admission webhook denied the request"}},
+		"policy":    &apierrors.StatusError{ErrStatus: metav1.Status{Code: 422, Message: "denied", Reason: "PolicyViolation"}},
+		"too large": apierrors.NewRequestEntityTooLargeError("limit is 3145728"),
+	} {
+		t.Run(reason, func(t *testing.T) {
+			w := newWorld(t, once)
+			w.client.PrependReactor("create", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, err })
+			_, got := w.reconcile(t.Context(), w.sees().key())
+			require.ErrorContains(t, got, "start run ")
+			require.Contains(t, w.told()[0], "Warning RunNotStarted start run ")
+			w.did()
+			w.sees()
+			require.Equal(t, []string{"update scheduledjobs"}, w.reconciles())
+			require.Zero(t, w.sees().Status.Pending[0].Tried, "it has not started")
+			require.Empty(t, w.rejected.of("u"))
+			require.Empty(t, w.reconciles())
+		})
+	}
+	for _, err := range []error{
+		errors.New("timeout"), apierrors.NewInternalError(errors.New("etcd")), apierrors.NewTimeoutError("slow", 1),
+		&apierrors.StatusError{ErrStatus: metav1.Status{Code: 408}},
+	} {
+		require.False(t, answered(err), "not known: %v", err)
+	}
+	w := newWorld(t, once)
+	for _, err := range []error{fmt.Errorf("limit: %w", adapter.ErrNotSent), apierrors.NewAlreadyExists(schema.GroupResource{}, "job")} {
+		require.True(t, answered(err))
+		require.False(t, w.failed(t.Context(), w.job("tag"), err), "the run may start at once, or its name is taken: %v", err)
+	}
+	require.NoError(t, w.client.Tracker().Add(w.job("tag")))
+	require.False(t, w.failed(t.Context(), w.job("tag"), apierrors.NewForbidden(schema.GroupResource{}, "", nil)), "it exists")
+}
+
+// A process that ends does not report the runs that it leaves to the next one.
+func TestStopsWhileStarting(t *testing.T) {
+	w := newWorld(t, once)
+	ctx, stop := context.WithCancel(t.Context())
+	w.client.PrependReactor("create", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+		stop()
+		return true, nil, ctx.Err()
+	})
+	_, err := w.reconcile(ctx, w.sees().key())
+	require.ErrorIs(t, err, context.Canceled)
+	require.Empty(t, w.told())
+}
+
+// While a create that was not answered may arrive, the Job of its run is not deleted: the run
+// would start twice.
+func TestLateCreate(t *testing.T) {
+	w := newWorld(t, once+"  historyLimit: 0\n")
+	at := time.Date(2026, 1, 1, 1, 0, 0, 0, time.UTC)
+	w.now = func() time.Time { return at }
+	var late *batchv1.Job
+	w.client.PrependReactor("create", "jobs", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		first := late == nil
+		late = a.(clienttesting.CreateAction).GetObject().(*batchv1.Job)
+		return first, nil, errors.New("no answer within 15s")
+	})
+	_, err := w.reconcile(t.Context(), w.sees().key())
+	require.ErrorContains(t, err, "no answer")
+	at = at.Add(time.Second)
+	w.did()
+	require.Contains(t, w.reconciles(), "create jobs")
+	w.finishes(batchv1.JobComplete)
+	w.lists("1")
+	require.NotContains(t, w.reconciles(), "delete jobs")
+	require.Empty(t, w.sees().Status.Completed)
+	at = at.Add(28 * time.Second)
+	require.Empty(t, w.reconciles())
+	require.True(t, apierrors.IsAlreadyExists(w.client.Tracker().Create(batchv1.SchemeGroupVersion.WithResource("jobs"), late, "n")), "it arrives")
+	at = at.Add(time.Second)
+	require.Contains(t, w.reconciles(), "delete jobs")
+	w.late.add(cache.NewObjectName("n", "another"), at, at.Add(1))
+	require.Len(t, w.late.until, 1, "expired names are forgotten")
+}
+
+// A process that starts deletes no Job of which the process before may have sent a create.
+func TestLateCreateOfAnotherProcess(t *testing.T) {
+	w := newWorld(t, once+"  historyLimit: 0\n")
+	at := time.Date(2026, 1, 1, 1, 0, 0, 0, time.UTC)
+	w.now = func() time.Time { return at }
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	require.NoError(t, w.act(ctx))
+	require.Contains(t, w.reconciles(), "create jobs")
+	w.finishes(batchv1.JobComplete)
+	w.lists("1")
+	at = at.Add(30*time.Second - 1)
+	require.NotContains(t, w.reconciles(), "delete jobs")
+	at = at.Add(1)
+	require.Contains(t, w.reconciles(), "delete jobs")
+}
+
+// A create of a Job that exists succeeds if the Job is the run's own.
+func TestStart(t *testing.T) {
+	w := newWorld(t, once)
+	own, foreign := w.job("own"), w.job("foreign")
+	foreign.OwnerReferences[0].UID = "another"
+	for _, job := range []*batchv1.Job{own, foreign} {
+		require.NoError(t, w.client.Tracker().Add(job))
+	}
+	require.NoError(t, w.start(t.Context(), w.sees(), w.job("new")))
+	require.NoError(t, w.start(t.Context(), w.sees(), own))
+	require.ErrorContains(t, w.start(t.Context(), w.sees(), foreign), "already exists, and has another owner")
+	w.client.PrependReactor("get", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("timeout")
+	})
+	err := w.start(t.Context(), w.sees(), own)
+	require.ErrorContains(t, err, "already exists")
+	require.ErrorContains(t, err, "timeout")
+}
+
+// Only the Jobs of the runs that a decision names are deleted.
+func TestDeleteAll(t *testing.T) {
+	w := newWorld(t, once)
+	for _, tag := range []string{"a", "b", "c"} {
+		require.NoError(t, w.jobs.Add(w.job(tag)))
+		require.NoError(t, w.client.Tracker().Add(w.job(tag)))
+	}
+	require.NoError(t, w.deleteAll(t.Context(), w.sees(), []string{"a", "c"}, metav1.DeletePropagationBackground))
+	l, err := w.client.BatchV1().Jobs("n").List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	require.Len(t, l.Items, 1)
+	require.Equal(t, "job-b", l.Items[0].Name)
+	require.NoError(t, w.deleteAll(t.Context(), w.sees(), []string{"a"}, metav1.DeletePropagationBackground), "it is deleted already")
+}
+
+// A process without the lease stores nothing, and so starts nothing.
+func TestNotLeading(t *testing.T) {
+	w := newWorld(t, once)
+	w.follows()
+	_, err := w.reconcile(t.Context(), w.sees().key())
+	require.ErrorContains(t, err, "no longer holds the lease")
+	require.Empty(t, w.did())
+}

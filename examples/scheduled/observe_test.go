@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
+	"github.com/scaledjob/scaledjob/schedule"
+)
+
+// A controller whose list of ScheduledJobs is old starts nothing: not even a run that has
+// been dropped, with its Job, since.
+func TestStaleScheduledJobs(t *testing.T) {
+	w := newWorld(t, once+"  historyLimit: 0\n")
+	first := w.sees()
+	require.Equal(t, []string{"create jobs", "update scheduledjobs"}, w.reconciles())
+	w.finishes(batchv1.JobComplete)
+	w.lists("2")
+	require.Equal(t, []string{"delete jobs", "update scheduledjobs"}, w.reconciles())
+	w.lists("3")
+	require.Equal(t, []string{"update scheduledjobs"}, w.reconciles())
+	require.Equal(t, schedule.Completed, w.sees().Status.Last.Status)
+
+	w.restart()
+	require.NoError(t, w.scheduled.Add(first))
+	_, err := w.reconcile(t.Context(), first.key())
+	require.True(t, apierrors.IsConflict(err), err)
+	require.Equal(t, []string{"update scheduledjobs"}, w.did(), "no Job is created")
+	w.sees()
+	require.Empty(t, w.reconciles())
+}
+
+// An old list of Jobs does not bring back a run that history has dropped.
+func TestStaleJobs(t *testing.T) {
+	w := newWorld(t, once+"  historyLimit: 0\n")
+	w.reconciles()
+	w.finishes(batchv1.JobComplete)
+	w.lists("17")
+	old := w.jobs.List()
+	w.reconciles()
+	w.lists("19")
+	w.reconciles()
+	before := w.sees().Status
+	require.EqualValues(t, 19, before.JobsRevision)
+	require.NoError(t, w.jobs.Replace(old, "18"))
+	require.Empty(t, w.reconciles())
+	require.Equal(t, before, w.sees().Status)
+}
+
+// A ScheduledJob that depends on an unknown one is not ready. Its own schedule runs.
+func TestUnknownDependency(t *testing.T) {
+	w := newWorld(t, once+"  after: [{job: other}, {job: typo}]\n")
+	other := w.sees().DeepCopyObject().(*scheduledjob.ScheduledJob)
+	other.Name, other.UID, other.Spec.After = "other", "o", nil
+	require.NoError(t, w.scheduled.Add(&scheduledJob{ScheduledJob: other}))
+	require.Contains(t, w.reconciles(), "create jobs")
+	require.Equal(t, `False JobNotFound: spec.after[1].job: found "typo"; use the name of a ScheduledJob of the namespace; none has this name`, w.readyIs())
+	require.Contains(t, w.told()[0], "Warning JobNotFound")
+	other = other.DeepCopyObject().(*scheduledjob.ScheduledJob)
+	other.Name = "typo"
+	require.NoError(t, w.scheduled.Add(&scheduledJob{ScheduledJob: other}))
+	w.reconciles()
+	require.Equal(t, "True Valid: The spec is valid", w.readyIs())
+	require.Equal(t, []string{"Normal Valid The spec is valid"}, w.told())
+}
+
+// A ScheduledJob with nothing to do is reconciled after the resync time, and a deleted one
+// is not.
+func TestResync(t *testing.T) {
+	w := newWorld(t, "  maxRestart: 0\n")
+	wait, err := w.reconcile(t.Context(), w.sees().key())
+	require.NoError(t, err)
+	require.Equal(t, w.resync, wait)
+	wait, err = w.reconcile(t.Context(), cache.NewObjectName("n", "none"))
+	require.NoError(t, err)
+	require.Negative(t, wait)
+}
+
+// Each completion of another job starts a run, also if history has dropped it before the
+// first decision.
+func TestAfter(t *testing.T) {
+	w := newWorld(t, "  after: [{job: typo}, {job: other}]\n")
+	other := w.sees().DeepCopyObject().(*scheduledjob.ScheduledJob)
+	other.Name, other.UID, other.Spec.After, other.Status.Succeeded = "other", "o", nil, 3
+	require.NoError(t, w.scheduled.Add(&scheduledJob{ScheduledJob: other}))
+	require.Equal(t, []string{"create jobs", "create jobs", "create jobs", "update scheduledjobs"}, w.reconciles())
+
+	w = newWorld(t, "  after: [{job: typo}, {job: other}]\n")
+	other.CreationTimestamp.Time = other.CreationTimestamp.Add(-time.Second)
+	require.NoError(t, w.scheduled.Add(&scheduledJob{ScheduledJob: other}))
+	require.NotContains(t, w.reconciles(), "create jobs", "earlier completions do not count")
+	other = other.DeepCopyObject().(*scheduledjob.ScheduledJob)
+	other.Status.Succeeded += 2
+	require.NoError(t, w.scheduled.Update(&scheduledJob{ScheduledJob: other}))
+	require.Equal(t, []string{"create jobs", "create jobs", "update scheduledjobs"}, w.reconciles())
+}
+
+// A ScheduledJob that is being deleted is left alone.
+func TestDeletedScheduledJob(t *testing.T) {
+	w := newWorld(t, once)
+	s := w.sees()
+	deleted := &scheduledJob{ScheduledJob: s.DeepCopyObject().(*scheduledjob.ScheduledJob)}
+	deleted.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+	require.NoError(t, w.scheduled.Update(deleted))
+	wait, err := w.reconcile(context.Background(), s.key())
+	require.NoError(t, err)
+	require.Negative(t, wait)
+	require.Empty(t, w.did())
+}
+
+// A dependency cycle is an error of each of its jobs.
+func TestCycle(t *testing.T) {
+	w := newWorld(t, "  after: [{job: b}]\n")
+	b := w.sees().DeepCopyObject().(*scheduledjob.ScheduledJob)
+	b.Name, b.UID, b.Spec.After = "b", "b", []scheduledjob.Dependency{{Job: "job"}}
+	require.NoError(t, w.scheduled.Add(&scheduledJob{ScheduledJob: b}))
+	w.reconciles()
+	require.Contains(t, w.readyIs(), "False Invalid: spec.after: ")
+	outside := w.sees().DeepCopyObject().(*scheduledjob.ScheduledJob)
+	outside.Name = "outside"
+	outside.Spec.After = []scheduledjob.Dependency{{Job: "b"}}
+	require.NoError(t, w.cycle(&scheduledJob{ScheduledJob: outside}))
+	require.Error(t, w.cycle(w.sees()))
+}
+
+// A PodTemplate that does not exist is a problem, and its pods are used once it exists.
+func TestPodTemplate(t *testing.T) {
+	w := newWorld(t, once)
+	s := w.sees().DeepCopyObject().(*scheduledjob.ScheduledJob)
+	s.Spec.Template, s.Spec.TemplateRef = nil, &scheduledjob.TemplateRef{Name: "shared"}
+	_, err := w.config(&scheduledJob{ScheduledJob: s})
+	require.EqualError(t, err, `spec.templateRef.name: found "shared"; use the name of a PodTemplate that exists`)
+	template := &corev1.PodTemplate{}
+	template.Namespace, template.Name = "n", "shared"
+	template.Template.Spec.Containers = []corev1.Container{{Name: "c", Image: "i"}}
+	require.NoError(t, w.watched.templates.GetIndexer().Add(template))
+	config, err := w.config(&scheduledJob{ScheduledJob: s})
+	require.NoError(t, err)
+	require.Equal(t, "i", config.Template.Spec.Containers[0].Image)
+	_, err = w.config(&scheduledJob{ScheduledJob: s, problem: errors.New("unreadable")})
+	require.EqualError(t, err, "unreadable")
+}
+
+// The pods of a Job are listed once, when the Job has failed: not for a Job that is active
+// or has succeeded, nor when the state has the exit code or has dropped the run.
+func TestPodsOfNewFailures(t *testing.T) {
+	w := newWorld(t, "  historyLimit: 0\n")
+	for tag, condition := range map[string]batchv1.JobConditionType{
+		"active": "", "succeeded": batchv1.JobComplete, "new": batchv1.JobFailed, "known": batchv1.JobFailed, "dropped": batchv1.JobFailed,
+	} {
+		job := w.job(tag)
+		if condition != "" {
+			job.Status.Conditions = []batchv1.JobCondition{{Type: condition, Status: corev1.ConditionTrue}}
+		}
+		require.NoError(t, w.jobs.Add(job))
+	}
+	s := w.sees()
+	s.Status.Completed, s.Status.PendingDeletion = []schedule.Run{{Tag: "known"}}, []string{"dropped"}
+	w.did()
+	require.NoError(t, w.client.Tracker().Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "n", Labels: map[string]string{batchv1.JobNameLabel: "job-new"}}}))
+	var selected []string
+	w.client.PrependReactor("list", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		r := a.(clienttesting.ListAction).GetListRestrictions()
+		selected = append(selected, r.Labels.String()+" "+r.Fields.String())
+		return false, nil, nil
+	})
+	pods, err := w.failedPods(t.Context(), s, w.jobsOf(s))
+	require.NoError(t, err)
+	require.Len(t, pods, 1)
+	require.Equal(t, []string{"batch.kubernetes.io/job-name=job-new status.phase=Failed"}, selected)
+}

@@ -1,0 +1,220 @@
+package main
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
+)
+
+// A RunRequest for an unknown job has a message and an event, once. When the job exists,
+// the request gets its run.
+func TestUnknownJob(t *testing.T) {
+	w := newWorld(t, "  maxRestart: 0\n")
+	w.request("now", "typo")
+	_, err := w.reconcile(t.Context(), cache.NewObjectName("n", "typo"))
+	require.NoError(t, err)
+	const message = `spec.job: found "typo"; use the name of a ScheduledJob of the namespace; none has this name`
+	require.Equal(t, map[string]any{"status": "pending", "message": message, "onDemand": nil}, with(w.answerTo("now"), "onDemand", nil, "success"))
+	require.Equal(t, []string{"Warning JobNotFound " + message}, w.told())
+	w.seesRequests()
+	_, err = w.reconcile(t.Context(), cache.NewObjectName("n", "typo"))
+	require.NoError(t, err)
+	require.Empty(t, w.told())
+	require.Empty(t, w.did())
+	for _, name := range []string{"b", "c"} {
+		w.request(name, "typo")
+	}
+	fails := errors.New("forbidden")
+	w.custom.PrependReactor("patch", "runrequests", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return fails != nil, nil, fails
+	})
+	_, err = w.reconcile(t.Context(), cache.NewObjectName("n", "typo"))
+	require.ErrorContains(t, err, "answer the RunRequest b: forbidden")
+	require.ErrorContains(t, err, "answer the RunRequest c: forbidden")
+	require.Empty(t, w.told(), "the event follows the answer")
+	fails = nil
+	_, err = w.reconcile(t.Context(), cache.NewObjectName("n", "typo"))
+	require.NoError(t, err)
+	require.Len(t, w.told(), 2)
+
+	w.request("later", "job")
+	u, err := w.custom.Resource(runRequests).Namespace("n").Get(t.Context(), "later", metav1.GetOptions{})
+	require.NoError(t, err)
+	u.Object["status"] = map[string]any{"status": "pending", "message": message}
+	require.NoError(t, w.custom.Tracker().Update(runRequests, u, "n"))
+	w.seesRequests()
+	w.reconciles()
+	require.NotContains(t, w.answerTo("later"), "message")
+	require.Equal(t, "uid-later", w.answerTo("later")["request"])
+}
+
+// Without history, a RunRequest shows its completed run for the TTL.
+func TestRequestWithoutHistory(t *testing.T) {
+	w := newWorld(t, "  historyLimit: 0\n")
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	w.now = func() time.Time { return now }
+	w.request("now", "job")
+	w.reconciles()
+	require.Equal(t, "pending", w.answerTo("now")["status"])
+	w.lists("1")
+	w.seesRequests()
+	w.reconciles()
+	require.Equal(t, "running", w.answerTo("now")["status"])
+	require.NotContains(t, w.answerTo("now"), "triedAt")
+	w.finishes(batchv1.JobComplete)
+	w.lists("2")
+	w.seesRequests()
+	require.NotContains(t, w.reconciles(), "delete jobs", "before the answer")
+	require.Equal(t, "completed", w.answerTo("now")["status"])
+	require.Equal(t, true, w.answerTo("now")["success"])
+	w.seesRequests()
+	require.Contains(t, w.reconciles(), "delete jobs")
+	require.Empty(t, w.sees().Status.Completed)
+	now = now.Add(time.Minute - 1)
+	w.lists("3")
+	w.reconciles()
+	require.NotNil(t, w.answerTo("now"))
+	require.Empty(t, w.reconciles(), "nothing is left to do")
+	now = now.Add(1)
+	require.Equal(t, []string{"delete runrequests"}, w.reconciles())
+	require.Nil(t, w.answerTo("now"))
+}
+
+// An answered request runs once, although the status was lost.
+func TestAnsweredOnce(t *testing.T) {
+	w := newWorld(t, "  historyLimit: 0\n")
+	w.request("now", "job")
+	u, err := w.custom.Resource(runRequests).Namespace("n").Get(t.Context(), "now", metav1.GetOptions{})
+	require.NoError(t, err)
+	u.Object["status"] = map[string]any{"status": "completed", "completedAt": time.Now().UTC().Format(time.RFC3339)}
+	require.NoError(t, w.custom.Tracker().Update(runRequests, u, "n"))
+	w.seesRequests()
+	require.NotContains(t, w.reconciles(), "create jobs")
+}
+
+// claim takes a request without an owner, keeps its own, and leaves out others.
+func TestClaim(t *testing.T) {
+	w := newWorld(t, "  maxRestart: 0\n")
+	for _, name := range []string{"free", "own", "foreign", "deleted", "of a workflow", "of another job"} {
+		w.request(name, "job")
+	}
+	workflow := metav1.OwnerReference{APIVersion: "argoproj.io/v1alpha1", Kind: "Workflow", Name: "etl", UID: "w", Controller: new(true)}
+	for name, change := range map[string]func(*unstructured.Unstructured){
+		"of a workflow": func(u *unstructured.Unstructured) { u.SetOwnerReferences([]metav1.OwnerReference{workflow}) },
+		"of another job": func(u *unstructured.Unstructured) {
+			r := w.sees().Owner()
+			r.Name, r.UID, r.Controller = "extract", "e", nil
+			u.SetOwnerReferences([]metav1.OwnerReference{r})
+		},
+		"own": func(u *unstructured.Unstructured) { u.SetOwnerReferences([]metav1.OwnerReference{w.sees().Owner()}) },
+		"foreign": func(u *unstructured.Unstructured) {
+			r := w.sees().Owner()
+			r.UID = "before"
+			u.SetOwnerReferences([]metav1.OwnerReference{r})
+		},
+		"deleted": func(u *unstructured.Unstructured) { u.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1, 0)}) },
+	} {
+		u, err := w.custom.Resource(runRequests).Namespace("n").Get(t.Context(), name, metav1.GetOptions{})
+		require.NoError(t, err)
+		change(u)
+		require.NoError(t, w.custom.Tracker().Update(runRequests, u, "n"))
+	}
+	w.seesRequests()
+	own, err := w.claim(t.Context(), w.sees())
+	require.NoError(t, err)
+	names := map[string]bool{}
+	for _, r := range own {
+		names[r.Name] = true
+	}
+	require.Equal(t, map[string]bool{"free": true, "own": true, "of a workflow": true, "of another job": true}, names)
+	u, err := w.custom.Resource(runRequests).Namespace("n").Get(t.Context(), "free", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, w.sees().UID, metav1.GetControllerOf(u).UID)
+	u, err = w.custom.Resource(runRequests).Namespace("n").Get(t.Context(), "of a workflow", metav1.GetOptions{})
+	require.NoError(t, err)
+	second := w.sees().Owner()
+	second.Controller = nil
+	require.Equal(t, []metav1.OwnerReference{workflow, second}, u.GetOwnerReferences(), "an object has one controller")
+
+	w.custom.PrependReactor("patch", "runrequests", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("forbidden")
+	})
+	own, err = w.claim(t.Context(), w.sees())
+	require.ErrorContains(t, err, "take on the RunRequest free: forbidden")
+	require.Len(t, own, 1)
+	_, err = w.reconcile(t.Context(), w.sees().key())
+	require.ErrorContains(t, err, "answer the RunRequest own: forbidden")
+}
+
+// A request whose run was dropped before it was answered is deleted, unless the spec is
+// invalid. An error is reported.
+func TestDroppedBeforeAnswer(t *testing.T) {
+	w := newWorld(t, "  maxRestart: 0\n")
+	w.request("now", "job")
+	own, err := w.claim(t.Context(), w.sees())
+	require.NoError(t, err)
+	w.did()
+	require.NoError(t, w.answer(t.Context(), w.sees(), own, false))
+	require.Equal(t, []string{"patch runrequests"}, w.did())
+	require.Equal(t, invalidJob, w.answerTo("now")["message"])
+	w.custom.PrependReactor("delete", "runrequests", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("no")
+	})
+	require.ErrorContains(t, w.answer(t.Context(), w.sees(), own, true), "delete the RunRequest now: no")
+	w.custom.ReactionChain = w.custom.ReactionChain[1:]
+	require.NoError(t, w.answer(t.Context(), w.sees(), own, true))
+	require.NoError(t, w.answer(t.Context(), w.sees(), own, true), "it is deleted already")
+}
+
+// An invalid edit reports the problem, and the active run still completes.
+func TestInvalidEdit(t *testing.T) {
+	w := newWorld(t, "  schedule: {timeSpec: R//PT1S}\n")
+	w.reconciles()
+	w.lists("1")
+	w.reconciles()
+	running := len(w.sees().Status.Running)
+	require.Equal(t, 1, running)
+	w.edit("spec.schedule.timeSpec", "R//PT01")
+	w.request("now", "job")
+	w.finishes(batchv1.JobComplete)
+	w.lists("2")
+	did := w.reconciles()
+	require.Contains(t, did, "update scheduledjobs")
+	require.NotContains(t, did, "create jobs")
+	require.NotContains(t, did, "delete runrequests")
+	s := w.sees().Status
+	require.Empty(t, s.Running)
+	require.True(t, s.Completed[0].Success)
+	require.Contains(t, w.readyIs(), "False Invalid: spec.schedule.timeSpec: ")
+	require.Equal(t, invalidJob, w.answerTo("now")["message"])
+	w.seesRequests()
+	require.Empty(t, w.reconciles())
+	w.edit("spec.schedule.timeSpec", "R//PT1S")
+	w.reconciles()
+	require.Equal(t, "uid-now", w.answerTo("now")["request"])
+	require.NotContains(t, w.answerTo("now"), "message")
+	require.Equal(t, s.Since, w.sees().Status.Since, "the schedule does not start anew")
+	require.GreaterOrEqual(t, w.sees().Status.Due, s.Due)
+}
+
+// The status of a RunRequest that cannot be read is written anew.
+func TestUnreadableAnswer(t *testing.T) {
+	w := newWorld(t, "  maxRestart: 0\n")
+	w.request("now", "job")
+	u, err := w.custom.Resource(runRequests).Namespace("n").Get(t.Context(), "now", metav1.GetOptions{})
+	require.NoError(t, err)
+	u.Object["status"] = map[string]any{"status": "completed", "exitCode": "none"}
+	require.NoError(t, w.custom.Tracker().Update(runRequests, u, "n"))
+	w.seesRequests()
+	w.reconciles()
+	require.Equal(t, "pending", w.answerTo("now")["status"])
+	require.NotContains(t, w.answerTo("now"), "exitCode")
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clienttesting "k8s.io/client-go/testing"
+	"sigs.k8s.io/yaml"
+
+	"github.com/scaledjob/scaledjob/schedule"
+)
+
+// The status of another release is an error that names its version. It keeps its fields, for
+// when that release is back.
+func TestStatusOfAnotherRelease(t *testing.T) {
+	for more, problem := range map[string]string{
+		"":                              "version: found 2; use a state of version 1",
+		", future: {a: 1}":              "version: found 2; use a state of version 1",
+		", handled: 1767225600, zzz: 1": "Time.UnmarshalJSON",
+	} {
+		w := newWorld(t, once)
+		w.request("now", "job")
+		at := func() *unstructured.Unstructured {
+			u, err := w.custom.Resource(scheduledJobs).Namespace("n").Get(w.ctx, "job", metav1.GetOptions{})
+			require.NoError(t, err)
+			return u
+		}
+		var status map[string]any
+		require.NoError(t, yaml.Unmarshal([]byte("{version: 2, since: '2026-01-01T00:00:00Z', scheduleCount: 7"+more+"}"), &status))
+		u := at()
+		u.Object["status"] = status
+		require.NoError(t, w.custom.Tracker().Update(scheduledJobs, u, "n"))
+		w.sees()
+		w.did()
+		require.Equal(t, []string{"patch runrequests", "update scheduledjobs"}, w.reconciles(), "nothing starts, and no request is answered")
+		require.Contains(t, w.readyIs(), "False Invalid")
+		require.Contains(t, w.readyIs(), problem)
+		is := at().Object["status"].(map[string]any)
+		require.Len(t, is["conditions"], 1)
+		delete(is, "conditions")
+		delete(is, "observedGeneration")
+		require.Equal(t, fields(status), fields(is))
+		w.sees()
+		w.seesRequests()
+		require.Empty(t, w.reconciles())
+	}
+}
+
+// The types of events: a warning asks for attention.
+func TestEventTypes(t *testing.T) {
+	w := newWorld(t, "  maxRestart: 0\n")
+	run := schedule.Run{Tag: "tag", Stopped: "cancelled"}
+	for reason, kind := range map[schedule.Reason]string{
+		schedule.RunStarted: "Normal", schedule.RunSucceeded: "Normal", schedule.RunStopped: "Normal", schedule.Unblocked: "Normal",
+		schedule.RunFailed: "Warning", schedule.RunsMissed: "Warning", schedule.RunsDropped: "Warning", schedule.Blocked: "Warning",
+	} {
+		w.tell(w.sees(), []schedule.Event{{Reason: reason, Run: run, Count: 1}})
+		require.True(t, strings.HasPrefix(w.told()[0], kind+" "+string(reason)+" "), reason)
+	}
+}
+
+// A relatedRecorder keeps the related object of the last event.
+type relatedRecorder struct{ related runtime.Object }
+
+func (r *relatedRecorder) Eventf(_, related runtime.Object, _, _, _, _ string, _ ...any) {
+	r.related = related
+}
+
+// An event of a run is related to the Job of the run, since client-go merges events that
+// differ in the message only.
+func TestRelated(t *testing.T) {
+	w := newWorld(t, once)
+	r := &relatedRecorder{}
+	w.recorder = r
+	w.record(w.sees(), corev1.EventTypeNormal, "Reason", "message", "tag")
+	require.Equal(t, &corev1.ObjectReference{APIVersion: "batch/v1", Kind: "Job", Namespace: "n", Name: "job-tag"}, r.related)
+	w.record(w.sees(), corev1.EventTypeNormal, "Reason", "message", "")
+	require.Nil(t, r.related)
+
+	rejected := apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "job", errors.New("quota"))
+	w.client.PrependReactor("create", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, rejected })
+	config, err := w.config(w.sees())
+	require.NoError(t, err)
+	for _, tag := range []string{"a", "b"} {
+		require.Error(t, w.startAll(t.Context(), w.sees(), config, []schedule.Run{{Tag: tag}}))
+		require.Equal(t, "job-"+tag, r.related.(*corev1.ObjectReference).Name)
+	}
+}
+
+// The API server rejects longer messages.
+func TestLongMessage(t *testing.T) {
+	s := newWorld(t, once).sees()
+	status := s.status(schedule.State{}, s.notReady(reasonInvalid, errors.New(strings.Repeat("x", 40_000))))
+	require.LessOrEqual(t, len(status.Conditions[0].Message), 32_768)
+}
+
+// An error of a spec has one event for each message, and one when it is mended.
+func TestReadyEvents(t *testing.T) {
+	w := newWorld(t, once)
+	for _, step := range []struct{ timeSpec, event string }{
+		{"R//PT1S", ""},
+		{"R//PT01", "Warning Invalid spec.schedule.timeSpec: "},
+		{"R//PT01", ""},
+		{"R//PT02", "Warning Invalid spec.schedule.timeSpec: "},
+		{"R//PT2S", "Normal Valid "},
+		{"R//PT2S", ""},
+	} {
+		w.edit("spec.schedule.timeSpec", step.timeSpec)
+		w.reconciles()
+		told := slices.DeleteFunc(w.told(), func(event string) bool { return !strings.Contains(event, "alid ") })
+		require.Equal(t, step.event != "", len(told) == 1, told)
+		require.Contains(t, strings.Join(told, ""), step.event)
+	}
+}

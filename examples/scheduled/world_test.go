@@ -1,0 +1,106 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+)
+
+const once = "  schedule: {timeSpec: R1//PT1S}\n"
+
+// reconciles reconciles without an error, and returns the requests to the API server.
+func (w *world) reconciles() []string {
+	_, err := w.reconcile(w.ctx, cache.NewObjectName("n", "job"))
+	require.NoError(w.t, err)
+	return w.did()
+}
+
+// lists brings the cache of Jobs up to date, as one list of a revision.
+func (w *world) lists(revision string) {
+	l, err := w.client.BatchV1().Jobs("n").List(w.ctx, metav1.ListOptions{})
+	require.NoError(w.t, err)
+	var all []any
+	for i := range l.Items {
+		all = append(all, &l.Items[i])
+	}
+	require.NoError(w.t, w.jobs.Replace(all, revision))
+	w.did()
+}
+
+// finishes ends all Jobs.
+func (w *world) finishes(condition batchv1.JobConditionType) {
+	l, err := w.client.BatchV1().Jobs("n").List(w.ctx, metav1.ListOptions{})
+	require.NoError(w.t, err)
+	for _, j := range l.Items {
+		j.Status.Conditions = []batchv1.JobCondition{{Type: condition, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(w.now())}}
+		require.NoError(w.t, w.client.Tracker().Update(batchv1.SchemeGroupVersion.WithResource("jobs"), &j, "n"))
+	}
+}
+
+// edit changes the spec of the ScheduledJob.
+func (w *world) edit(path string, value any) {
+	u, err := w.custom.Resource(scheduledJobs).Namespace("n").Get(w.ctx, "job", metav1.GetOptions{})
+	require.NoError(w.t, err)
+	require.NoError(w.t, unstructured.SetNestedField(u.Object, value, strings.Split(path, ".")...))
+	u.SetGeneration(u.GetGeneration() + 1)
+	require.NoError(w.t, w.custom.Tracker().Update(scheduledJobs, u, "n"))
+	w.sees()
+	w.did()
+}
+
+// request makes a RunRequest, which the cache sees.
+func (w *world) request(name, job string) {
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "scaledjob.github.io/v1alpha1", "kind": "RunRequest",
+		"metadata": map[string]any{"name": name, "namespace": "n", "uid": "uid-" + name, "creationTimestamp": "2026-01-01T00:00:00Z"},
+		"spec":     map[string]any{"job": job},
+	}}
+	_, err := w.custom.Resource(runRequests).Namespace("n").Create(w.ctx, u, metav1.CreateOptions{})
+	require.NoError(w.t, err)
+	w.seesRequests()
+}
+
+func (w *world) seesRequests() {
+	l, err := w.custom.Resource(runRequests).Namespace("n").List(w.ctx, metav1.ListOptions{})
+	require.NoError(w.t, err)
+	var all []any
+	for i := range l.Items {
+		all = append(all, &l.Items[i])
+	}
+	require.NoError(w.t, w.requests.Replace(all, ""))
+	w.did()
+}
+
+// answerTo is the status of a RunRequest, nil if there is no such request.
+func (w *world) answerTo(name string) map[string]any {
+	u, err := w.custom.Resource(runRequests).Namespace("n").Get(w.ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	require.NoError(w.t, err)
+	status, _, err := unstructured.NestedMap(u.Object, "status")
+	require.NoError(w.t, err)
+	if status == nil {
+		status = map[string]any{}
+	}
+	return status
+}
+
+// readyIs is the condition as "Status Reason: Message".
+func (w *world) readyIs() string {
+	c := w.sees().Status.Conditions[0]
+	return string(c.Status) + " " + c.Reason + ": " + c.Message
+}
+
+// with sets a key and removes another.
+func with(m map[string]any, key string, value any, without string) map[string]any {
+	m[key] = value
+	delete(m, without)
+	return m
+}
