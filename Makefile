@@ -2,68 +2,89 @@ FUZZTIME  ?= 5s
 BENCHTIME ?= 1s
 SOAK      ?= 1m
 SCALEDJOBS ?= 500
-# Of the mutation tests: what to mutate, other packages whose tests count, the number of mutants
-# to draw in each package (0 is all), the seed of the sample, and a commit to mutate only the
-# lines changed since then.
-PACKAGES ?= ./strategy ./scaling ./history ./rollout ./placement/jobs ./placement/replicas ./placement/apportion ./placement/taint ./schedule ./keda ./adapter
-TESTS    ?=
-SAMPLE   ?= 0
-SEED     ?= 1
-BASE     ?=
+# What make mutate changes.
+PACKAGES ?= ./strategy ./scaling ./history ./rollout ./placement/jobs ./placement/replicas ./placement/apportion ./placement/taint ./schedule ./keda
 STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK = go run golang.org/x/vuln/cmd/govulncheck@v1.9.0
 GORELEASER = go run github.com/goreleaser/goreleaser/v2@v2.16.0
+GREMLINS   = go run github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
+ACTIONLINT = go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+CYCLONEDX  = go run github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
+# Of vuln.go.dev, as a directory: CI caches it.
+VULNDB ?= $(HOME)/.cache/vulndb
 # Of the stripped command, in bytes.
 MAXIMUM = 38000000
-EXAMPLES = examples/controller examples/multicluster examples/redis-operator examples/scheduled
-MODULES = . cmd/scaledjob conformance e2e mutate release $(EXAMPLES)
-# Modules that are not in the workspace: each builds another program at its own versions.
-ALONE = conformance/aggregate e2e/binaries/etcd e2e/binaries/kubernetes e2e/binaries/kubernetes-1.31
+# The lists of modules come from go.work, which explains the words. Modules of the workspace:
+USED     := $(shell awk '$$1 ~ /^\.(\/|$$)/ {print $$1}' go.work)
+# $(call with,WORD): all modules with the word, also those outside of the workspace.
+with      = $(shell awk '{sub(/^[ \t]*\/\/[ \t]*\./, "."); sub(/ \/\//, "")} $$1 ~ /^\.(\/|$$)/ && / $(1)( |$$)/ {print $$1}' go.work)
+ALONE    := $(shell awk '$$1 == "//" && $$2 ~ /^\.\// {print $$2}' go.work)
+# Tested with the race detector, fuzzed and benchmarked.
+PURE     := $(filter-out $(call with,keda) $(call with,cluster),$(USED))
+# Their packages, without tests that need a control plane.
+PACKAGED  = $$(go list $(PURE:%=%/...) | grep -v /e2e$$)
 # Of KEDA, besides the newest.
 RELEASES = 2.8 2.13 2.16 2.18 2.19 2.20
 CONFORM = go test -count=1 -v -timeout 30m -rapid.nofailfile
 
-.PHONY: ci test check race fuzz examples bench conformance conformance-all newest e2e e2e-oldest soak scale agree mutate cluster fleet \
-	release release-check compare licenses vulnerabilities peers snapshot publish image-check
+.PHONY: ci test oldest imports check race fuzz examples worker bench conformance conformance-all newest e2e e2e-oldest soak scale agree mutate cluster fleet \
+	release release-check compare licenses vulnerabilities peers snapshot archives image-check
 
-ci: test check race fuzz examples bench conformance e2e release-check compare licenses image-check
+ci: test oldest imports check race fuzz examples worker bench conformance e2e release-check compare licenses image-check
 
 test:
-	go test ./... ./mutate/... ./release/...
+	go test ./... ./adapter/...
+
+# The library with the oldest versions of its requirements: the workspace selects the newest.
+oldest:
+	@set -e; for m in . ./adapter; do (cd $$m && GOWORK=off go test -short -timeout 30m ./...); done
+
+# Imports the library beside each supported controller-runtime: no other version may change.
+imports:
+	go run ./tools/imports $(ARGS)
 
 check:
 	@test -z "$$(gofmt -l .)" || { gofmt -d .; exit 1; }
-	@set -e; for m in $(MODULES); do echo "check $$m"; \
+	@set -e; for m in $(USED); do echo "check $$m"; \
 	(cd $$m && go mod tidy -diff && go vet ./... && $(STATICCHECK) ./...); done
 	@echo "check what is generated"; cd examples/redis-operator; \
 	sums() { find api config -type f | sort | xargs sha256sum; }; before="$$(sums)"; \
 	go generate ./... && test "$$before" = "$$(sums)"
 	@set -e; for m in $(ALONE); do echo "check $$m"; (cd $$m && GOWORK=off go mod tidy -diff); done
+	$(ACTIONLINT)
 
 race:
-	go test -race $$(go list ./... ./cmd/scaledjob/... ./mutate/... $(EXAMPLES:%=./%/...) | grep -v /e2e$$)
+	go test -race -timeout 30m $$(go list $(patsubst %,%/...,$(filter-out ./tools,$(PURE))) | grep -v /e2e$$)
 
 # Before Go 1.27 the end of -fuzztime may be told as a failure of a target that has
 # found nothing (go.dev/issue/75804).
 fuzz:
-	@set -e; for p in $$(go list ./... ./cmd/scaledjob/...); do \
+	@set -e; for p in $(PACKAGED); do \
 	for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz' || true); do echo "fuzz $$p $$f"; \
 	go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$p >fuzz.out 2>&1 || { cat fuzz.out; \
 	grep -q '^    context deadline exceeded$$' fuzz.out && ! grep -q 'Failing input' fuzz.out || exit 1; }; \
-	tail -n 1 fuzz.out; done; done; rm fuzz.out
+	tail -n 1 fuzz.out; done; done; rm -f fuzz.out
 
+# The quickstart, and the tests of the modules that make test does not run.
 examples:
 	go run ./examples/quickstart
-	cd cmd/scaledjob && go test -count=1 ./...
-	@set -e; for m in $(EXAMPLES); do (cd $$m && go test -count=1 $$(go list ./... | grep -v /e2e$$)); done
+	go test -count=1 -timeout 30m $$(go list $(patsubst %,%/...,$(filter-out . ./adapter,$(PURE))) | grep -v /e2e$$)
+
+# KEDA's scalers: 10 CPU minutes cold. The program is worker.out.
+worker: export GOWORK = off
+worker:
+	cd adapter/triggers/worker && go build -ldflags '-s -w' -o $(CURDIR)/worker.out . && go vet . && go test -count=1 -v -timeout 20m .
 
 bench:
-	go test -run '^$$' -bench . -benchtime $(BENCHTIME) ./... ./cmd/scaledjob/...
+	go test -run '^$$' -bench . -benchtime $(BENCHTIME) $(PACKAGED)
 
 conformance:
 	cd conformance && $(CONFORM) . ./triggers
+	cd conformance/horizontal && GOWORK=off go test -count=1 .
 
 conformance-all: conformance
+	cd conformance/horizontal && GOWORK=off go test -count=1 . -polls 100000 && \
+	GOWORK=off go test -count=1 -modfile=releases/1.35.mod -tags=kubernetes1.35 . -polls 100000
 	cd conformance && GOWORK=off $(CONFORM) -tags=scalers -run 'TestConstructedTriggers|TestTriggersWithoutTarget' .
 	@set -e; cd conformance; for r in $(RELEASES); do echo "KEDA $$r"; \
 	GOWORK=off $(CONFORM) -modfile=releases/$$r.mod -tags=keda$$r .; done
@@ -73,9 +94,12 @@ conformance-all: conformance
 newest:
 	cd conformance && go test -count=1 -run TestNewestRelease . -newest
 
+# A test that fails runs a second time, alone; the last lines name it.
 e2e:
-	cd e2e && go test -count=1 -v -timeout 40m ./...
-	@set -e; for m in $(EXAMPLES); do (cd $$m && go test -count=1 -v -timeout 20m ./e2e); done
+	go build -o retry.out ./tools/retry
+	@set -e; for m in $(call with,cluster); do (cd $$m && $(CURDIR)/retry.out -timeout 40m ./...); done
+	@set -e; for m in $(PURE); do cd $$m; p=$$(go list ./... | grep /e2e$$ || true); \
+	test -z "$$p" || $(CURDIR)/retry.out -p 1 -timeout 20m $$p; cd $(CURDIR); done
 
 # The tests of the adapter and the command on an older Kubernetes.
 e2e-oldest:
@@ -86,37 +110,38 @@ soak:
 
 # Without a control plane, which would be the bottleneck.
 scale:
-	cd examples/controller && go test -count=1 -v -run TestScale -timeout 30m ./e2e -scale 10000
+	cd examples && go test -count=1 -v -run TestScale -timeout 30m ./controller/e2e -scale 10000
 
 # A real run on the control plane, compared with simulated runs.
 agree:
-	cd examples/controller && go test -count=1 -v -run TestAgreesWithSimulation -timeout 20m ./e2e -agree
+	cd examples && go test -count=1 -v -run TestAgreesWithSimulation -timeout 20m ./controller/e2e -agree
 
-# Continues where the run before stopped: the results are in mutants.out.
+# Changes the packages in small ways, and prints the changes that no test notices.
 mutate:
-	@go build -o mutate.out ./mutate
-	@./mutate.out -equivalent mutate/equivalent.txt -tests '$(TESTS)' -sample $(SAMPLE) -seed $(SEED) -changed '$(BASE)' $(ARGS) $(PACKAGES)
+	@set -e; for p in $(PACKAGES); do echo "mutate $$p"; RAPID_SEED=1 $(GREMLINS) unleash --workers 2 --test-cpu 1 $(ARGS) $$p; done
 
 # Makes a commit without replace directives beside the branch, and the tags of the modules. It
 # pushes nothing: git push origin v0.1.0 cmd/scaledjob/v0.1.0
 release:
-	go run ./release '$(VERSION)'
+	go run ./tools/release '$(VERSION)'
 
 # Publishes HEAD to a module proxy in a temporary directory, and installs and imports it from there.
 release-check:
-	go run ./release check
+	go run ./tools/release check
 
 # The incompatible changes of the Go API since the newest release: CHANGELOG.md must name each.
 compare:
-	go run ./release compare
+	go run ./tools/release compare
 
 # The licenses of the dependencies.
 licenses:
-	go run ./release licenses
+	go run ./tools/release licenses
 
-# Known vulnerabilities in code that the released modules call. It asks vuln.go.dev.
+# Known vulnerabilities in code that the modules call. Those of modules with KEDA are KEDA's: they
+# are reported, and do not fail.
 vulnerabilities:
-	@set -e; for m in . cmd/scaledjob; do (cd $$m && $(GOVULNCHECK) ./...); done
+	@VULNDB='$(VULNDB)' GOVULNCHECK='$(GOVULNCHECK)' KEDA='$(call with,keda)' ALONE='$(ALONE)' \
+	tools/vulnerabilities.sh $(filter-out $(call with,programs),$(USED) $(ALONE))
 
 # The library beside KEDA's executor and Karmada's division; ARGS='-kubeconfig FILE' creates Jobs too.
 peers:
@@ -127,9 +152,11 @@ snapshot:
 	$(GORELEASER) check
 	$(GORELEASER) build --snapshot --clean --parallelism 1
 
-# Publishes the archives of the tag that is checked out.
-publish:
-	$(GORELEASER) release --clean
+# Builds the archives of the tag that is checked out, with the list of their parts (SBOM). The
+# release workflow publishes them.
+archives:
+	$(GORELEASER) release --clean --skip=publish
+	cd cmd/scaledjob && GOWORK=off $(CYCLONEDX) app -json -licenses -output $(CURDIR)/dist/scaledjob_sbom.cdx.json .
 
 # The steps of the Dockerfile without a container engine.
 image-check:

@@ -17,22 +17,24 @@ import (
 func TestImports(t *testing.T) {
 	const module = "github.com/scaledjob/scaledjob/"
 	for folder, allowed := range map[string][]string{
-		"field":                 nil,
-		"internal/jsonform":     nil,
-		"strategy":              {module + "internal/jsonform"},
-		"strategy/strategytest": {module + "strategy", "pgregory.net/rapid"},
-		"scaling":               {module + "field", module + "internal/jsonform", module + "strategy"},
-		"history":               {module + "internal/jsonform"},
-		"rollout":               {module + "internal/jsonform"},
-		"keda":                  {module + "field", module + "internal/jsonform", module + "scaling", module + "strategy"},
-		"placement/apportion":   {module + "field"},
-		"placement/taint":       nil,
+		"field":                   nil,
+		"internal/jsonform":       nil,
+		"strategy":                {module + "field", module + "internal/jsonform"},
+		"strategy/strategytest":   {module + "strategy", "pgregory.net/rapid"},
+		"scaling":                 {module + "field", module + "internal/jsonform", module + "strategy"},
+		"history":                 {module + "internal/jsonform"},
+		"rollout":                 {module + "internal/jsonform"},
+		"horizontal":              {module + "field", module + "internal/jsonform"},
+		"horizontal/scaledobject": {module + "field", module + "horizontal", module + "internal/jsonform"},
+		"keda":                    {module + "field", module + "internal/jsonform", module + "scaling", module + "strategy"},
+		"placement/apportion":     {module + "field"},
+		"placement/taint":         nil,
 		"placement/jobs": {module + "field", module + "history", module + "placement/apportion", module + "placement/taint",
 			module + "rollout", module + "scaling", module + "strategy"},
 		"placement/replicas": {module + "field", module + "placement/apportion"},
 		"schedule":           {module + "field", module + "history", module + "schedule/interval"},
 		"schedule/interval":  nil,
-		"simulation":         {module + "field", module + "scaling", module + "strategy", module + "placement/jobs", module + "keda", module + "history"},
+		"simulation":         {module + "field", module + "scaling", module + "strategy", module + "placement/jobs", module + "placement/taint", module + "keda", module + "history"},
 	} {
 		files, err := filepath.Glob(filepath.Join(folder, "*.go"))
 		require.NoError(t, err)

@@ -1,23 +1,85 @@
 #!/usr/bin/env bash
-# The step of action.yml. Without SCALEDJOB, the command is installed: a released version if
-# VERSION is one, else the source beside this file.
+# The steps of action.yml. The command is downloaded from a release and its attestation is
+# verified: it says which workflow of which repository built the archive, for which tag. Nothing
+# is run if that fails. SCALEDJOB names a command to run instead.
 set -euo pipefail
+
+repository=scaledjob/scaledjob
+base="${SCALEDJOB_RELEASES:-https://github.com/$repository/releases}"
+
+fail() {
+	local text="${1//'%'/%25}"
+	echo "::error::${text//$'\n'/%0A}"
+	exit 2
+}
+
+# install downloads the release of a tag into a directory, verified.
+install() {
+	local tag="$1" dir="$2" os arch archive
+	if [[ "$tag" == latest ]]; then
+		tag="$(curl -fsSLI -o /dev/null -w '%{url_effective}' "$base/latest")" || fail "scaledjob: no latest release at $base"
+		tag="${tag##*/}"
+	fi
+	[[ "$tag" =~ ^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.]+)?$ ]] ||
+		fail "scaledjob: found version '$tag'; use the input version with a release such as v0.1.0, or latest"
+	os="$(uname -s | tr '[:upper:]' '[:lower:]')"
+	case "$(uname -m)" in x86_64) arch=amd64 ;; aarch64 | arm64) arch=arm64 ;; *) fail "scaledjob: no archive for $(uname -m)" ;; esac
+	archive="scaledjob_${tag#v}_${os}_${arch}.tar.gz"
+	curl -fsSL --retry 2 -o "$dir/$archive" "$base/download/$tag/$archive" || fail "scaledjob: cannot download $archive of $tag"
+	command -v gh >/dev/null || fail "scaledjob: found no gh to verify the download; install it, or set SCALEDJOB"
+	gh attestation verify "$dir/$archive" --repo "$repository" --signer-workflow "$repository/.github/workflows/release.yaml" \
+		--source-ref "refs/tags/$tag" >"$dir/verified" 2>&1 || fail "scaledjob: the attestation of $archive does not verify"
+	tar -xzf "$dir/$archive" -C "$dir" scaledjob || fail "scaledjob: no command in $archive"
+}
+
+# names prints the files of the input, one after each NUL: a line is a file, a directory or a
+# pattern. A single line may have several, with spaces between them.
+names() {
+	local line words
+	while IFS= read -r line || [[ -n "$line" ]]; do
+		line="${line#"${line%%[![:space:]]*}"}"
+		line="${line%"${line##*[![:space:]]}"}"
+		[[ -n "$line" ]] || continue
+		words=("$line")
+		if [[ "$1" != *$'\n'*[![:space:]]* && ! -e "$line" ]]; then read -r -a words <<<"$line"; fi
+		for word in "${words[@]}"; do
+			if [[ ! -e "$word" && "$word" == *[*?[]* ]]; then
+				compgen -G "$word" | sort | while IFS= read -r match; do printf '%s\0' "$match"; done
+			else
+				printf '%s\0' "$word"
+			fi
+		done
+	done <<<"$1"
+}
+
+work="$(mktemp -d)"
+trap 'rm -rf "$work"' EXIT
 scaledjob="${SCALEDJOB:-}"
 if [[ -z "$scaledjob" ]]; then
-	bin="$(mktemp -d)"
-	if [[ "${VERSION:-}" == v*.*.* ]]; then
-		GOBIN="$bin" go install "github.com/scaledjob/scaledjob/cmd/scaledjob@$VERSION"
-	else
-		go build -C "$ACTION/cmd/scaledjob" -o "$bin/scaledjob" .
-	fi
-	scaledjob="$bin/scaledjob"
+	install "${VERSION:-}" "$work"
+	scaledjob="$work/scaledjob"
 fi
-read -r -a files <<<"$FILES"
-flags=(--fail-on "$FAIL_ON")
-if [[ -n "${RELEASE:-}" ]]; then
-	flags+=(--release "$RELEASE")
+
+mapfile -d '' files < <(names "${FILES:-.}")
+[[ ${#files[@]} -gt 0 ]] || fail "scaledjob: no file matches the input files"
+
+flags=(--fail-on "${FAIL_ON:-error}")
+if [[ -n "${RELEASE:-}" ]]; then flags+=(--release "$RELEASE"); fi
+if [[ "${CONFIG:-}" == base ]]; then # a pull request cannot change what is left out
+	git show "origin/${GITHUB_BASE_REF:?config: base needs a pull request}:.scaledjob.yaml" >"$work/settings.yaml" 2>/dev/null || : >"$work/settings.yaml"
+	if [[ -s "$work/settings.yaml" ]]; then flags+=(--config "$work/settings.yaml"); else flags+=(--config ""); fi
+elif [[ -f .scaledjob.yaml ]]; then
+	echo "The settings of .scaledjob.yaml count: exclude and ignore leave findings out."
 fi
+
+status=0
 if [[ -n "${SARIF:-}" ]]; then
-	exec "$scaledjob" lint "${flags[@]}" -o sarif "${files[@]}" >"$SARIF"
+	"$scaledjob" lint "${flags[@]}" -o sarif -- "${files[@]}" >"$work/sarif" 2>"$work/said" || status=$?
+	if [[ -s "$work/sarif" ]]; then mv "$work/sarif" "$SARIF"; fi
+else
+	"$scaledjob" lint "${flags[@]}" -o github -- "${files[@]}" 2>"$work/said" || status=$?
 fi
-exec "$scaledjob" lint "${flags[@]}" -o github "${files[@]}"
+while IFS= read -r line; do
+	echo "::error::${line//'%'/%25}"
+done <"$work/said"
+exit "$status"

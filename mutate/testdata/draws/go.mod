@@ -1,5 +1,0 @@
-module example.com/draws
-
-go 1.26.0
-
-require pgregory.net/rapid v1.3.0

@@ -1,3 +1,0 @@
-module example.com/lines
-
-go 1.26.0

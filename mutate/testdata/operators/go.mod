@@ -1,3 +1,0 @@
-module example.com/operators
-
-go 1.26.0

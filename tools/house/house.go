@@ -1,0 +1,12 @@
+// Package house holds the tests of the repository as a whole: pages, links, names of tests, and
+// the boundaries between modules. They read the files of all modules; tests of a module read
+// only its own.
+//
+// # Tests
+//
+//	each module's tests and imports stay inside it            TestBoundaries
+//	the README shows files and outputs that are tested        TestReadmeShowsFiles, TestReadmeCommands, TestReadmeOutputs
+//	pages link to files, and name tests that exist            TestLinks, TestNamedTestsExist
+//	each fuzz target has seeds                                TestFuzzTargetsHaveSeeds
+//	no large file is committed, and archives stay small       TestSizes
+package house

@@ -1,0 +1,174 @@
+package house
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// command runs a command in the root of the repository and returns what it prints.
+func command(t *testing.T, name string, args ...string) (string, error) {
+	out, err := exec.CommandContext(t.Context(), name, args...).Output()
+	return string(out), err
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	require.NoError(t, err)
+	return string(data)
+}
+
+// blocks returns the contents of the code blocks of a language.
+func blocks(text, language string) (all []string) {
+	parts := strings.Split(text, "```")
+	for i := 1; i < len(parts); i += 2 {
+		if code, ok := strings.CutPrefix(parts[i], language+"\n"); ok {
+			all = append(all, code)
+		}
+	}
+	return all
+}
+
+// The README shows pieces of files that are tested: an Example with its output, a function
+// of a program, and a manifest.
+func TestReadmeShowsFiles(t *testing.T) {
+	readme := read(t, "README.md")
+	code := blocks(readme, "go")
+	require.Len(t, code, 2)
+	example := regexp.MustCompile(`(?m)^`).ReplaceAllString(strings.TrimSuffix(code[0], "\n"), "\t")
+	require.Contains(t, read(t, "scaling/scaling_test.go"), "func ExampleDecide() {\n"+example+"\n}\n")
+	require.Contains(t, read(t, "examples/own-controller/main.go"), code[1])
+	manifests := blocks(readme, "yaml")
+	require.Len(t, manifests, 1)
+	require.Contains(t, read(t, "testdata/manifests/rabbitmq.yaml"), manifests[0])
+}
+
+// The commands of the README: make release-check installs and gets a release. The test
+// command comes first in CI.
+func TestReadmeCommands(t *testing.T) {
+	var commands []string
+	for _, block := range blocks(read(t, "README.md"), "") {
+		if strings.HasPrefix(block, "$ ") {
+			continue
+		}
+		for line := range strings.Lines(block) {
+			command, _, _ := strings.Cut(line, "#")
+			commands = append(commands, strings.TrimSpace(command))
+		}
+	}
+	require.Equal(t, []string{
+		"go run ./examples/quickstart",
+		"go install ./cmd/scaledjob",
+		"go test ./... ./adapter/...",
+	}, commands)
+	out, err := command(t, "go", "run", "./examples/quickstart")
+	require.NoError(t, err)
+	require.Contains(t, out, "create ")
+	require.Contains(t, read(t, ".ci/run"), "\ngo test ./... ./adapter/...\n")
+}
+
+// Each line "$ scaledjob ..." of the README, with the whole output below it. UPDATE=1 writes
+// the outputs anew.
+func TestReadmeOutputs(t *testing.T) {
+	bin := filepath.Join(t.TempDir(), "scaledjob")
+	_, err := command(t, "go", "build", "-o", bin, "./cmd/scaledjob")
+	require.NoError(t, err)
+	readme := read(t, "README.md")
+	blocks := strings.Split(readme, "```")
+	run := 0
+	for i := 1; i < len(blocks); i += 2 {
+		var b strings.Builder
+		for line := range strings.Lines(blocks[i]) {
+			args, ok := strings.CutPrefix(line, "$ scaledjob ")
+			if !ok {
+				continue
+			}
+			run++
+			out, _ := command(t, bin, strings.Fields(args)...) // findings are an exit status
+			b.WriteString(line + out)
+		}
+		if b.Len() > 0 {
+			blocks[i] = "\n" + b.String()
+		}
+	}
+	require.Equal(t, 2, run)
+	got := strings.Join(blocks, "```")
+	if os.Getenv("UPDATE") != "" {
+		require.NoError(t, os.WriteFile("README.md", []byte(got), 0o644))
+		return
+	}
+	require.Equal(t, got, readme)
+}
+
+var links = regexp.MustCompile(`\]\(([^)#]+)[^)]*\)`)
+
+// Each relative link of a page leads to a file or a directory.
+func TestLinks(t *testing.T) {
+	checked := 0
+	for _, page := range files(t, ".md") {
+		for _, m := range links.FindAllStringSubmatch(read(t, page), -1) {
+			if !strings.Contains(m[1], "://") {
+				checked++
+				_, err := os.Stat(filepath.Join(filepath.Dir(page), m[1]))
+				assert.NoError(t, err, page)
+			}
+		}
+	}
+	require.Greater(t, checked, 30)
+}
+
+var testNames = regexp.MustCompile(`(?:^|[^\w ]|[^c] )((?:Test|Fuzz|Benchmark)[A-Z]\w+…?)`) // not after "func "
+
+// Each test, fuzz target and benchmark that a page or a comment names exists. A name that
+// ends with … stands for all that begin so.
+func TestNamedTestsExist(t *testing.T) {
+	declared := regexp.MustCompile(`(?m)^func (\w+)\(`)
+	tests := map[string]bool{}
+	for _, name := range files(t, "_test.go") {
+		for _, m := range declared.FindAllStringSubmatch(read(t, name), -1) {
+			tests[m[1]] = true
+			for i := range m[1] {
+				tests[m[1][:i]+"…"] = true
+			}
+		}
+	}
+	named := 0
+	for _, name := range append(files(t, ".go"), files(t, ".md")...) {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		for line := range strings.Lines(read(t, name)) {
+			text := line
+			if strings.HasSuffix(name, ".go") {
+				_, text, _ = strings.Cut(line, "//")
+			}
+			for _, test := range testNames.FindAllStringSubmatch(text, -1) {
+				named++
+				assert.True(t, tests[test[1]], "%s names %s", name, test[1])
+			}
+		}
+	}
+	require.Greater(t, named, 100)
+}
+
+// files returns the files of all modules whose names end so.
+func files(t *testing.T, suffix string) (all []string) {
+	require.NoError(t, filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && (d.Name() == "testdata" && path != "testdata" || d.Name() == ".git") {
+			return filepath.SkipDir
+		}
+		if strings.HasSuffix(path, suffix) {
+			all = append(all, path)
+		}
+		return err
+	}))
+	return all
+}
