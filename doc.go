@@ -2,15 +2,17 @@
 // how many Jobs to create for queued work, which finished and outdated Jobs to delete, and
 // which cluster each Job runs on. Start with one of these packages:
 //
-//	scaling            one poll of a queue: how many Jobs to create, and why
+//	scaling            a poll of a queue: how many Jobs to create, and why
 //	adapter            the same on Kubernetes: count, create and delete Jobs of any owner
 //	adapter/scaledjob  KEDA's ScaledJob: read a manifest, set conditions and events
 //
-// The others decide one thing each:
+// The others decide a single thing each:
 //
 //	strategy               how many Jobs a load asks for; strategytest checks any strategy
 //	history                which finished Jobs to delete
 //	rollout                which outdated Jobs to delete
+//	slots                  names to create, read and delete, so that nothing is made twice
+//	horizontal             replicas, as the HorizontalPodAutoscaler and KEDA compute them
 //	keda                   the decisions of each KEDA release, faults included
 //	placement/jobs         the cluster of each Job
 //	placement/replicas     the replicas of each cluster
@@ -25,7 +27,7 @@
 // The smallest whole controller is examples/own-controller. The command is a module of
 // its own:
 //
-//	go install github.com/scaledjob/scaledjob/cmd/scaledjob@latest
+//	go install ./cmd/scaledjob    # in a clone
 //
 // # Tests
 //

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// Errors collects errors in the order in which they are added. The zero value is
+// Errors collects errors in the order of their addition. The zero value is
 // empty and ready to use.
 type Errors struct{ all []error }
 
-// Add adds an error whose Found is in words, such as "no container".
+// Add adds an error with a Found in words, such as "no container".
 func (e *Errors) Add(problem Error) { e.all = append(e.all, &problem) }
 
 // Check adds an error about a value unless ok. Strings are quoted, other values

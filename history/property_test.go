@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/scaledjob/scaledjob/history"
-	"github.com/scaledjob/scaledjob/internal/premise"
+	"github.com/scaledjob/scaledjob/premise"
 )
 
 func TestKeepsTheNewest(t *testing.T) {

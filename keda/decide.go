@@ -9,7 +9,7 @@ import (
 	"github.com/scaledjob/scaledjob/strategy"
 )
 
-// A State is the observation of one poll. The zero value has no scaler and no Job.
+// A State is the observation of a poll. The zero value has no scaler and no Job.
 type State struct {
 	Scalers []Scaler `json:"scalers"` // in the order of the manifest's triggers
 
@@ -22,7 +22,7 @@ type State struct {
 	JobsUnknown bool `json:"jobsUnknown"`
 }
 
-// A Decision is the number of Jobs that KEDA creates in one poll, with the numbers of
+// A Decision is the number of Jobs that KEDA creates in a poll, with the numbers of
 // each stage. In JSON, enumerated values have names, the strategy is its text, and
 // numbers that are not finite are "+Inf", "-Inf" and "NaN". Decisions can be compared
 // with ==, if no number is a NaN.
@@ -48,7 +48,7 @@ type Decision struct {
 	Fault Fault `json:"fault"` // the worst fault of all stages
 }
 
-// Decide returns the number of Jobs that the release creates in one poll. A feature
+// Decide returns the number of Jobs that the release creates in a poll. A feature
 // that the release lacks is ignored, as KEDA does; [Profile.Validate] reports it.
 //
 // The steps, with m (minimum) and M (maximum for the queue) of [Profile.Replicas]:
@@ -203,7 +203,11 @@ func (d *Decision) jobs() string {
 	if d.JobsUnknown {
 		return "could not be listed, so R=0 and P=0"
 	}
-	return fmt.Sprintf("R=%d running, P=%d of them pending", d.Running, d.Pending)
+	s := fmt.Sprintf("R=%d running, P=%d of them pending", d.Running, d.Pending)
+	if d.Asked && d.Replicas.Min > 0 {
+		s += fmt.Sprintf("; %d - %d (the minimum) leaves R=%d to the strategy", d.Running, d.Replicas.Min, d.Load.Running)
+	}
+	return s
 }
 
 // A Fault is an error of KEDA's code on the way to a result. The zero value is

@@ -273,7 +273,7 @@ func (t *tally[T]) plus(a, b T) T {
 	return sum
 }
 
-// text returns the numbers on one line.
+// text returns the numbers on a line.
 func (d *Demand) text() string {
 	active := "not active"
 	if d.Active {

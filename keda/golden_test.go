@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/keda"
 	"github.com/scaledjob/scaledjob/strategy"
+	"github.com/scaledjob/scaledjob/testdata"
 )
 
 // A vector is a case of testdata/keda.json.
@@ -209,7 +209,7 @@ var answers = map[string]func(keda.Profile, *input) map[string]any{
 
 // Every case of testdata/keda.json, at every release that it holds for.
 func TestVectors(t *testing.T) {
-	data, err := os.ReadFile("../testdata/keda.json")
+	data, err := testdata.Files.ReadFile("keda.json")
 	require.NoError(t, err)
 	var file struct{ Vectors []vector }
 	require.NoError(t, json.Unmarshal(data, &file))

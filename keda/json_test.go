@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/scaledjob/scaledjob/internal/premise"
 	"github.com/scaledjob/scaledjob/keda"
+	"github.com/scaledjob/scaledjob/premise"
 )
 
 // Each value has a name in JSON, and other values have none.

@@ -7,10 +7,10 @@
 //	decision := release.Decide(&scaledJob, keda.State{Scalers: scalers, Running: 3, Pending: 1})
 //
 // [Release] reads "2.18", the last patch of that minor, or "2.18.1". [Releases] lists
-// the known releases, from 2.0.0 on. A [Profile] has one [Rule] for each behavior in
+// the known releases, from 2.0.0 on. A [Profile] has a [Rule] for each behavior in
 // which releases differ:
 //
-//	aggregation  2.0  2.5   2.8     2.13         how several scalers become one demand
+//	aggregation  2.0  2.5   2.8     2.13         how several scalers become a demand
 //	cap          2.0  2.8   2.12                 how a quotient is held to the maximum
 //	replicas     2.0  2.8   2.11                 what the minimum and the maximum mean
 //	accurate     2.0  2.1   2.19                 the strategy accurate
@@ -26,7 +26,7 @@
 //	admission    2.0  2.20  2.20.2               what the API server rejects
 //
 // [Rules] returns the sentence of each. [Changes] lists the differences of two releases.
-// [Profile.With] replaces one rule, to find the rule that a decision depends on.
+// [Profile.With] replaces a rule, to find the rule that a decision depends on.
 //
 // No field value panics here; a *ScaledJob must not be nil. If KEDA panics, or if a number of KEDA's wraps around, the result
 // has a [Fault]. If a manifest uses a feature that a release lacks, Decide ignores the

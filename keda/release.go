@@ -77,7 +77,7 @@ func unknown(release string) error {
 	return fmt.Errorf("unknown KEDA release %q; use 2.0 to %s, or a patch such as %s", release, newest.since(), newest)
 }
 
-// A Profile holds one [Rule] for each behavior. [Release] and [Newest] return a Profile; the
+// A Profile holds a [Rule] for each behavior. [Release] and [Newest] return a Profile; the
 // zero value is the profile of 2.0.0. Profiles can be compared with ==.
 type Profile struct {
 	version version

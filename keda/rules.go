@@ -10,7 +10,7 @@ import (
 type behavior uint8
 
 const (
-	behaviorAggregation behavior = iota // how several scalers become one demand
+	behaviorAggregation behavior = iota // how several scalers become a demand
 	behaviorCap                         // how the maximum limits a quotient
 	behaviorReplicas                    // what minReplicaCount and maxReplicaCount mean
 	behaviorAccurate                    // the strategy accurate
@@ -240,7 +240,7 @@ func (r Rule) find(forms *[behaviors]uint8) error {
 type Rule struct {
 	Behavior string `json:"behavior"` // its name in the package comment
 	Since    string `json:"since"`    // the first release with the rule: "2.8", or "2.14.1"
-	Text     string `json:"text"`     // the rule in one sentence
+	Text     string `json:"text"`     // the rule in a sentence
 }
 
 // String returns the behavior, the first release and the sentence.

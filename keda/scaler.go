@@ -7,13 +7,13 @@ import (
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
-// A Scaler is the report of one trigger: a queue and its target, or several
+// A Scaler is the report of a trigger: a queue and its target, or several
 // metrics. The zero value is an empty queue, which is inactive.
 type Scaler struct {
 	// QueueLength is the number of items in the queue. Releases before 2.8 read a
 	// fraction as 0.
 	QueueLength float64 `json:"queueLength"`
-	// Target is the target average value: the items that one Job serves. At 0 the
+	// Target is the target average value: the items that a Job serves. At 0 the
 	// scaler asks for no Jobs.
 	Target float64 `json:"target"`
 	// MaxValue is the number of Jobs that the scaler asks for. If it is nil,
@@ -88,7 +88,7 @@ func (s *Scaler) active() bool {
 	return own.IsActive()
 }
 
-// activeAs reports whether the scaler is active when it is asked for one metric.
+// activeAs reports whether the scaler is active when it is asked for a metric.
 func (s *Scaler) activeAs(m *Metric) bool {
 	own := scaling.Metric{Value: m.Value, ActivationThreshold: s.ActivationThreshold, Activity: m.Activity}
 	if m.Activity == scaling.ByThreshold {

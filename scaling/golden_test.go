@@ -4,18 +4,18 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/strategy"
+	"github.com/scaledjob/scaledjob/testdata"
 )
 
 func readJSON(t *testing.T, name string, v any) {
 	t.Helper()
-	data, err := os.ReadFile("../testdata/" + name)
+	data, err := testdata.Files.ReadFile(name)
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(data, v))
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/scaledjob/scaledjob/internal/premise"
+	"github.com/scaledjob/scaledjob/premise"
 	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/strategy"
 )
@@ -51,7 +51,7 @@ func testNames[E name](t *testing.T, of func(int) E, read func(*E, []byte) error
 
 func TestNames(t *testing.T) {
 	testNames(t, func(i int) scaling.Rule { return scaling.Rule(i) }, (*scaling.Rule).UnmarshalText,
-		"none", "strategy", "min", "max", "inactive", "unreadable", "held", "paused", "jobsUnknown")
+		"none", "strategy", "min", "max", "inactive", "unreadable", "held", "paused", "jobsUnknown", "waiting")
 	testNames(t, func(i int) scaling.Aggregation { return scaling.Aggregation(i) }, (*scaling.Aggregation).UnmarshalText, "max", "min", "avg", "sum")
 	testNames(t, func(i int) scaling.Health { return scaling.Health(i) }, (*scaling.Health).UnmarshalText, "allRead", "someRead", "noneRead")
 	testNames(t, func(i int) scaling.Activity { return scaling.Activity(i) }, (*scaling.Activity).UnmarshalText, "byThreshold", "active", "inactive")

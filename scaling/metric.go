@@ -3,6 +3,7 @@ package scaling
 import (
 	"cmp"
 	"math"
+	"slices"
 
 	"github.com/scaledjob/scaledjob/internal/jsonform"
 )
@@ -97,6 +98,9 @@ func (a Aggregation) MarshalText() ([]byte, error) { return []byte(a.String()), 
 
 // UnmarshalText reads a name as [ParseAggregation] does.
 func (a *Aggregation) UnmarshalText(text []byte) error { return jsonform.Parse(aggregations, text, a) }
+
+// Aggregations returns the names of the aggregations, in the order of their values.
+func Aggregations() []string { return slices.Clone(aggregations) }
 
 // ParseAggregation returns the aggregation with the name max, min, avg or sum. It
 // returns an error for any other name, also for "".

@@ -33,7 +33,7 @@ func (t Trace) MarshalJSON() ([]byte, error) { return jsonform.Marshal(t) }
 func (t *Trace) UnmarshalJSON(data []byte) error { return jsonform.Unmarshal(data, t) }
 
 // Rule is the rule that determined Create in a decision. In JSON it is a name:
-// none, strategy, min, max, inactive, unreadable, held, paused or jobsUnknown.
+// none, strategy, min, max, inactive, unreadable, held, paused, jobsUnknown or waiting, which Decide never returns.
 //
 // If several rules apply, the first of these is given: paused, jobsUnknown, max if it
 // reduces Create, unreadable, held, inactive, min, max if it limits the target, strategy.
@@ -49,6 +49,7 @@ const (
 	RuleHeld                    // some metrics are unreadable under HoldOnFailure: only the minimum
 	RulePaused                  // paused: no Jobs
 	RuleJobsUnknown             // the Jobs are unknown: no Jobs
+	RuleWaiting                 // requests of before must have their effect first: no Jobs
 )
 
 var ruleNames = []string{
@@ -61,6 +62,7 @@ var ruleNames = []string{
 	RuleHeld:        "held",
 	RulePaused:      "paused",
 	RuleJobsUnknown: "jobsUnknown",
+	RuleWaiting:     "waiting",
 }
 
 var rules = []string{
@@ -73,6 +75,7 @@ var rules = []string{
 	RuleHeld:        "not every metric could be read, so the minimum only",
 	RulePaused:      "paused",
 	RuleJobsUnknown: "the Jobs are not known",
+	RuleWaiting:     "earlier requests must have their effect first",
 }
 
 // String describes the rule in words.

@@ -46,6 +46,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/internal/jsonform"
 )
 
@@ -201,6 +202,40 @@ func Parse(name string) (Strategy, error) {
 		return nil, errors.New(`strategy "custom" has no parameters; use NewCustom with a running job percentage`)
 	}
 	return nil, fmt.Errorf("unknown strategy %q; use %s (or basic, the same as default)", name, strings.Join(Names(), ", "))
+}
+
+// Parameters are the options of strategies, as manifests write them. The zero value has none.
+type Parameters struct {
+	// Deduction is customScalingQueueLengthDeduction, in Jobs. A negative deduction adds Jobs.
+	Deduction int64
+	// Percentage is customScalingRunningJobPercentage, as written. Without it, custom is the
+	// strategy default, as documented.
+	Percentage string
+	// SubtractPending is the option of [Accurate].
+	SubtractPending bool
+}
+
+// FromSpec returns the strategy of a manifest: the name as in [Parse], or "" for default.
+// Strategies ignore the parameters of others. The errors are of type [*field.Error], with the
+// manifest's name of the field.
+func FromSpec(name string, p Parameters) (Strategy, error) {
+	var problems field.Errors
+	switch name {
+	case "":
+		return Default{}, nil
+	case "accurate":
+		return Accurate{SubtractPending: p.SubtractPending}, nil
+	case "custom":
+		if p.Percentage == "" {
+			return Default{}, nil
+		}
+		percentage, err := ParsePercentage(p.Percentage)
+		problems.Check(err == nil, "customScalingRunningJobPercentage", p.Percentage, `a decimal of 0 or more, such as "0.5"`)
+		return NewCustom(p.Deduction, percentage), problems.Err()
+	}
+	s, err := Parse(name)
+	problems.Check(err == nil, "strategy", name, "one of "+strings.Join(Names(), ", "))
+	return s, problems.Err()
 }
 
 // Describe returns the text of a strategy in explanations: its String method, or else its

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,9 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/scaledjob/scaledjob/internal/premise"
+	"github.com/scaledjob/scaledjob/premise"
 	"github.com/scaledjob/scaledjob/strategy"
 	"github.com/scaledjob/scaledjob/strategy/strategytest"
+	"github.com/scaledjob/scaledjob/testdata"
 )
 
 func custom(t testing.TB, deduction int64, percentage string) *strategy.Custom {
@@ -356,7 +356,7 @@ func TestCounterexamples(t *testing.T) {
 }
 
 func TestGolden(t *testing.T) {
-	data, err := os.ReadFile("../testdata/strategies.json")
+	data, err := testdata.Files.ReadFile("strategies.json")
 	require.NoError(t, err)
 	var file struct {
 		Cases []struct {
@@ -399,6 +399,28 @@ func TestParse(t *testing.T) {
 	} {
 		_, err := strategy.Parse(name)
 		require.ErrorContains(t, err, want)
+	}
+}
+
+func TestFromSpec(t *testing.T) {
+	for name, want := range map[string]strategy.Strategy{
+		"": strategy.Default{}, "basic": strategy.Default{}, "accurate": strategy.Accurate{SubtractPending: true}, "eager": strategy.Eager{},
+		"custom": custom(t, -3, "0.29"),
+	} {
+		got, err := strategy.FromSpec(name, strategy.Parameters{Deduction: -3, Percentage: "0.290", SubtractPending: true})
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	got, err := strategy.FromSpec("custom", strategy.Parameters{Deduction: 2})
+	require.NoError(t, err)
+	require.Equal(t, strategy.Default{}, got, "without a percentage, as documented")
+	_, err = strategy.FromSpec("custom", strategy.Parameters{Percentage: "half"})
+	require.EqualError(t, err, `customScalingRunningJobPercentage: found "half"; use a decimal of 0 or more, such as "0.5"`)
+	_, err = strategy.FromSpec("Eager", strategy.Parameters{})
+	require.EqualError(t, err, `strategy: found "Eager"; use one of default, accurate, eager, custom, pendingAware`)
+	for _, name := range strategy.Names() {
+		_, err := strategy.FromSpec(name, strategy.Parameters{Percentage: "1"})
+		require.NoError(t, err, "each name")
 	}
 }
 

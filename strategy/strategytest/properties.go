@@ -42,7 +42,7 @@ func All() []Property {
 		EmptyQueueCreatesNothing, WithinHeadroom, Converges}
 }
 
-// Applicable returns the properties of [All] that apply to s, except the given ones.
+// Applicable returns the properties of [All] that apply to s, except the given properties.
 func Applicable(s strategy.Strategy, except ...Property) []Property {
 	return slices.DeleteFunc(All(), func(p Property) bool {
 		return p.OnlyTotals && !strategy.TargetIsTotal(s) || contains(except, p)
