@@ -1,0 +1,72 @@
+package slots_test
+
+import (
+	"flag"
+	"testing"
+	"time"
+
+	"github.com/scaledjob/scaledjob/slots"
+	"github.com/scaledjob/scaledjob/slots/slotstest"
+)
+
+var deeper = flag.Int("model.depth", 0, "how much deeper than by default TestModel explores")
+
+func configs() []slotstest.Config {
+	type B = slotstest.Budget
+	ended, foreign := slotstest.Ended, slotstest.Foreign
+	starts := [][]slotstest.Held{nil, {ended}}
+	return []slotstest.Config{
+		{Name: "one", Max: []int64{1}, Demands: []uint8{1, 0}, Depth: 11, Initial: starts, Budget: B{Finish: 2, Fault: 2, Restart: 2, Relist: 1}},
+		{Name: "half of L", Max: []int64{1}, Demands: []uint8{1, 0}, Ticks: 2, Depth: 11, Initial: starts, Budget: B{Finish: 1, Fault: 2, Restart: 1, Relist: 1}},
+		{Name: "two", Max: []int64{2}, Demands: []uint8{2, 0}, Depth: 9, Initial: [][]slotstest.Held{nil, {ended}, {ended, ended}}, Budget: B{Finish: 2, Fault: 2, Restart: 2, Relist: 1}},
+		{Name: "terms", Max: []int64{1}, Demands: []uint8{1, 0}, Depth: 11, Initial: starts, Budget: B{Finish: 1, Fault: 1, Restart: 1, Warm: 1, End: 1, Relist: 1}},
+		{Name: "deletions by others", Max: []int64{1}, Demands: []uint8{1, 0}, Depth: 10, Initial: [][]slotstest.Held{nil, {ended}, {foreign}}, Budget: B{Finish: 2, Fault: 1, Restart: 1, Stop: 1, External: 1, Hold: 1, Relist: 1}},
+		{Name: "edits", Max: []int64{2, 1, 3}, Demands: []uint8{3}, Depth: 9, Initial: starts, Budget: B{Finish: 1, Fault: 1, Restart: 1, Edit: 2}},
+		{Name: "two writers", Writers: 2, Max: []int64{2, 1}, Demands: []uint8{2}, Depth: 7, Initial: starts, Budget: B{Finish: 1, Fault: 1, Restart: 1, Edit: 1}},
+		{Name: "keyed", Keyed: true, Items: 2, Max: []int64{1}, Depth: 19, Budget: B{Finish: 2, Fault: 2, Restart: 1, End: 1, Warm: 1, Relist: 1, Return: 1}},
+		{Name: "keyed, two at once", Keyed: true, Items: 3, Max: []int64{2}, Depth: 18, Budget: B{Finish: 2, Fault: 2, Restart: 2, External: 1}},
+	}
+}
+
+// What fails for ever, alone and with faults that end.
+func persistent() (all []slotstest.Config) {
+	type F = slotstest.Fault
+	for _, result := range []slots.Result{slots.Unanswered, slots.Refused} {
+		name := map[slots.Result]string{slots.Unanswered: "never answered", slots.Refused: "refused for ever"}[result]
+		one := slotstest.Config{
+			Max: []int64{2}, Demands: []uint8{2, 0}, Depth: 8, Initial: [][]slotstest.Held{nil, {slotstest.Ended}, {slotstest.Ended, slotstest.Ended}},
+			Budget: slotstest.Budget{Finish: 1, Fault: 1, Restart: 1},
+		}
+		keyed := slotstest.Config{Keyed: true, Items: 3, Max: []int64{2}, Depth: 12, Budget: slotstest.Budget{Finish: 1, Fault: 1, Restart: 1}}
+		add := func(c slotstest.Config, what string, faults ...F) {
+			c.Name, c.Faults = what+" "+name, faults
+			all = append(all, c)
+		}
+		add(one, "deletes", F{Kind: slots.Prune, Result: result})
+		add(one, "delete of 1", F{Kind: slots.Prune, Number: 1, Result: result})
+		add(one, "create of 1", F{Kind: slots.Create, Number: 1, Result: result})
+		add(one, "create of 1 and deletes", F{Kind: slots.Create, Number: 1, Result: result}, F{Kind: slots.Prune, Result: result})
+		add(keyed, "keyed: create of a", F{Kind: slots.Create, Number: 1, Result: result})
+		add(keyed, "keyed: deletes", F{Kind: slots.Prune, Result: result})
+		if result == slots.Unanswered {
+			add(one, "reads", F{Kind: slots.Read, Result: result})
+		}
+	}
+	return all
+}
+
+func TestModel(t *testing.T) {
+	states, began := 0, time.Now()
+	for _, c := range append(configs(), persistent()...) {
+		t.Run(c.Name, func(t *testing.T) {
+			began := time.Now()
+			c.Depth += *deeper
+			r := slotstest.Explore(c, slotstest.NewPlain)
+			t.Logf("%s; %s", r, time.Since(began).Round(time.Millisecond))
+			if states += r.States; r.Broken != "" {
+				t.Fail()
+			}
+		})
+	}
+	t.Logf("%d states in %s", states, time.Since(began).Round(time.Millisecond))
+}

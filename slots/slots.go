@@ -1,0 +1,408 @@
+package slots
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"slices"
+	"time"
+)
+
+// A Slot is the place of one object. Numbered slots have a Number from 1 and no Key. Keyed
+// slots have a Key, and the attempt as Number. The zero value is no slot: an object without
+// one counts if it is unfinished, and takes no number.
+type Slot struct {
+	Key    string
+	Number int64
+}
+
+// Name returns the name of the slot's object without the owner's name: the number, or 128
+// bits of SHA-256 over the owner's UID, the key and the attempt, in hexadecimal digits.
+// Store the key in the object as well, and compare it: see the package's rules.
+func (s Slot) Name(owner string) string {
+	if s.Key == "" {
+		return itoa(s.Number)
+	}
+	sum := sha256.Sum256([]byte(itoa(int64(len(owner))) + "/" + owner + "/" + itoa(s.Number) + "/" + s.Key))
+	return hex.EncodeToString(sum[:16])
+}
+
+// An Object is an object of the owner as an observation shows it.
+type Object struct {
+	Slot
+	UID      string
+	Finished bool // it does no more work, and takes no capacity
+	Deleting bool // it has a deletion timestamp
+}
+
+// Options are what a [Set] is made from. A zero Late never waits, which is safe only if
+// each request has its effect, or none, before its call returns.
+type Options struct {
+	// Late is L, the time after which a request can no longer have an effect, counted from
+	// the return of its call: twice the request timeout, which the API server must know.
+	Late time.Duration
+	// Unshown is the time after which an answered create that no observation shows is read;
+	// 0 means 4 Late.
+	Unshown time.Duration
+	Keyed   bool // objects are named from keys instead of numbers
+	// Start is when the term began, Clean and Aside are the lease's mark: see the rules of
+	// terms. Without a mark both are false.
+	Start time.Time
+	Clean bool          // the term before ended in order, with nothing in doubt
+	Aside bool          // a term before set a number aside
+	Rest  time.Duration // pause between two deletes in doubt, doubling; 0 means 20 Late
+}
+
+// A Set is what one process knows about the objects of one owner in one term: the objects
+// that its observation shows, and the requests that may still change them. It decides
+// which requests are sent next. Its methods neither block nor read a clock. A Set may not
+// be used from several goroutines at once.
+type Set struct {
+	options Options
+
+	objects    map[string]*object // by UID
+	unfinished int64              // objects
+	flights    map[Slot]*flight   // creates that no observation shows
+	deletes    map[string]*doubt  // deletes of finished objects, by UID, whose effect no observation shows
+	held       map[string]backoff // deletes that were refused, by UID
+	refused    map[Slot]backoff   // creates that were refused
+
+	seq   int64     // counts events: an order without a clock
+	reads int64     // seq when the newest complete read was taken over; 0 is none
+	read  time.Time // when that read began
+
+	listing int64            // seq of the newest Listing
+	list    int64            // seq when the newest list of items began
+	items   map[string]int64 // attempts by key, in that list
+	known   map[string]int64 // seq when a key was last known to have had an object
+
+	marked  bool      // the lease says that a number may be set aside
+	resting backoff   // of deletes
+	retry   backoff   // of creates
+	blocked time.Time // since when creates in doubt prevent deletes; zero if they do not
+	unread  bool      // the last read of an object failed
+
+	work work
+	out  []Request // sent, and not answered
+}
+
+// An object is one that an observation shows.
+type object struct {
+	Object
+	ended int64 // seq when it was first shown finished; 0 if it is unfinished
+}
+
+// A flight is a create whose object no observation shows.
+type flight struct {
+	id    int64
+	state state
+	uid   string    // of the object that has the slot's name
+	shown string    // UID of the last object that was shown in the slot
+	at    time.Time // of the last reply, or of its timeout
+	sent  time.Time
+}
+
+// A state is what is known of a flight.
+type state uint8
+
+const (
+	sending    state = iota // the call has not returned
+	unanswered              // the create may still have its effect
+	accepted                // the object exists
+	taken                   // the name belongs to a finished object, or to somebody else
+	foreign                 // the name belongs to somebody else
+)
+
+// over reports whether an observation has shown the flight's object.
+func (f *flight) over() bool { return f.state > unanswered && f.shown == f.uid }
+
+// A doubt is a delete that may still have an effect, or whose effect is not shown.
+type doubt struct {
+	sent   time.Time
+	at     time.Time // of the reply; zero until then
+	unsure bool      // it was not answered
+}
+
+// A backoff is the time before which something is not tried again.
+type backoff struct {
+	n     int // failures in a row
+	until time.Time
+}
+
+// fail returns the backoff after one more failure: first, doubling, at most the limit.
+func (b backoff) fail(first, most time.Duration, now time.Time) backoff {
+	b.until = now.Add(min(most, first<<min(b.n, 10)))
+	b.n++
+	return b
+}
+
+// soon returns when a create that blocks others is tried again: no later than mostRetry
+// after it failed.
+func (b backoff) soon() time.Time {
+	return b.until.Add(-max(0, min(mostAsideRetry, firstRetry<<min(b.n-1, 10))-mostRetry))
+}
+
+const (
+	mostAsideRetry = 5 * time.Minute // of what blocks nothing
+	firstRetry     = time.Second
+	mostRetry      = 16 * time.Second // of creates: below a usual polling interval
+	mostAside      = 64               // refused creates that are remembered
+	maxBatch       = 64
+)
+
+// New returns the set of an owner in a term. Nothing is created or deleted until
+// [Set.Listed] was called.
+func New(o Options) *Set {
+	if o.Unshown == 0 {
+		o.Unshown = 4 * o.Late
+	}
+	if o.Rest == 0 {
+		o.Rest = 20 * o.Late
+	}
+	return &Set{options: o, marked: o.Aside}
+}
+
+// Renew returns the set of another term of the same process, which begins then without a mark
+// of the lease. It shows the same objects. Nothing is created or deleted until [Set.Listed] was
+// called with a read of the new term. Replies to requests of the old set have no effect on it,
+// and a [Listing] of the old set is none.
+func (s *Set) Renew(start time.Time) *Set {
+	o := s.options
+	o.Start, o.Clean, o.Aside = start, false, false
+	renewed := New(o)
+	renewed.seq, renewed.work.round, renewed.work.stage = s.seq, s.work.round, over
+	for _, uid := range sorted(s.objects) {
+		renewed.Show(s.objects[uid].Object)
+	}
+	return renewed
+}
+
+// put sets a key of a map, which it makes if it is nil.
+func put[K comparable, V any](m *map[K]V, key K, value V) {
+	if *m == nil {
+		*m = map[K]V{}
+	}
+	(*m)[key] = value
+}
+
+// remove removes a key of a map, and the map if it is then empty.
+func remove[K comparable, V any](m *map[K]V, key K) {
+	if delete(*m, key); len(*m) == 0 {
+		*m = nil
+	}
+}
+
+// Show takes over an object as the observation shows it now. The observation must show all
+// objects of the owner in one order, such as a watch does. A shared informer keeps an order
+// for each object only, which may break the maximum.
+func (s *Set) Show(o Object) {
+	is := s.objects[o.UID]
+	switch {
+	case is == nil:
+		is = &object{}
+		put(&s.objects, o.UID, is)
+	case !is.Finished:
+		s.unfinished--
+	}
+	is.Object = o
+	switch {
+	case !o.Finished:
+		s.unfinished++
+		is.ended = 0
+	case is.ended == 0:
+		is.ended = s.next()
+	}
+	if o.Deleting {
+		remove(&s.deletes, o.UID)
+	}
+	if f := s.flights[o.Slot]; f != nil {
+		if f.shown = o.UID; f.over() {
+			s.land(o.Slot)
+		}
+	}
+}
+
+// Gone takes over that the observation no longer shows an object.
+func (s *Set) Gone(uid string) {
+	is := s.objects[uid]
+	if is == nil {
+		return
+	}
+	if !is.Finished {
+		s.unfinished--
+	}
+	remove(&s.objects, uid)
+	remove(&s.deletes, uid)
+	remove(&s.held, uid)
+	s.knew(is.Slot)
+}
+
+// Listed takes over that the observation shows everything that a consistent read showed,
+// and when that read began. A consistent read is no older than its request.
+func (s *Set) Listed(began time.Time) {
+	if s.reads == 0 || began.After(s.read) {
+		s.read, s.reads = began, s.next()
+	}
+}
+
+func (s *Set) next() int64 { s.seq++; return s.seq }
+
+// knew notes that a key had an object until now, or may have had.
+func (s *Set) knew(slot Slot) {
+	if slot.Key != "" {
+		put(&s.known, slot.Key, s.next())
+	}
+}
+
+// land ends a flight.
+func (s *Set) land(slot Slot) { remove(&s.flights, slot) }
+
+// Replace takes over the objects of a consistent read that began then. Objects that it
+// lacks are gone; what is known of requests stays.
+func (s *Set) Replace(objects []Object, began time.Time) {
+	listed := make(map[string]bool, len(objects))
+	for _, o := range objects {
+		s.Show(o)
+		listed[o.UID] = true
+	}
+	for _, uid := range sorted(s.objects) {
+		if !listed[uid] {
+			s.Gone(uid)
+		}
+	}
+	s.Listed(began)
+}
+
+// Objects calls yield for each object that is shown, in no order.
+func (s *Set) Objects(yield func(Object) bool) {
+	for _, o := range s.objects {
+		if !yield(o.Object) {
+			return
+		}
+	}
+}
+
+// Unfinished returns the number of unfinished objects that are shown.
+func (s *Set) Unfinished() int64 { return s.unfinished }
+
+// A Flight is a create that takes capacity and that the observation does not show.
+type Flight struct {
+	UID  string // if the object is known to exist
+	Sent time.Time
+}
+
+// InFlight calls yield for each create in flight, in no order.
+func (s *Set) InFlight(yield func(Slot, Flight) bool) {
+	for slot, f := range s.flights {
+		if s.hidden(f) && !yield(slot, Flight{f.uid, f.sent}) {
+			return
+		}
+	}
+}
+
+// Pruning returns the number of finished objects that were deleted and are still shown.
+func (s *Set) Pruning() int { return len(s.deletes) }
+
+// Flying reports whether a create of the slot is in flight, or its name was found taken.
+func (s *Set) Flying(slot Slot) bool { return s.flights[slot] != nil }
+
+// hidden reports whether the flight takes capacity beside the objects that are shown.
+func (s *Set) hidden(f *flight) bool {
+	o := s.objects[f.shown]
+	return f.state < taken && (o == nil || o.Finished)
+}
+
+// Hidden returns the number of creates in flight.
+func (s *Set) Hidden() (n int64) {
+	for _, f := range s.flights {
+		if s.hidden(f) {
+			n++
+		}
+	}
+	return n
+}
+
+// doubts returns the number of creates that may still have an effect.
+func (s *Set) doubts() (n int) {
+	for _, f := range s.flights {
+		if f.state <= unanswered {
+			n++
+		}
+	}
+	return n
+}
+
+// Settled reports whether the lease's mark may say that the term ended in order: nothing
+// was set aside, and no request is under way or in doubt. A keyed set has read its objects
+// after its wait as well.
+func (s *Set) Settled() bool {
+	return len(s.out) == 0 && s.doubts() == 0 && len(s.deletes) == 0 && len(s.refused) == 0 && (s.reads == 0 || s.fresh())
+}
+
+// fresh reports whether the newest read is late enough for this term.
+func (s *Set) fresh() bool { return s.reads > 0 && !s.read.Before(s.ready()) }
+
+// ready returns the time at which a read that the term may create from begins at the
+// earliest.
+func (s *Set) ready() time.Time {
+	if s.waits() {
+		return s.past()
+	}
+	return s.options.Start
+}
+
+// waits reports whether the term creates nothing until L has passed.
+func (s *Set) waits() bool { return s.options.Aside || s.options.Keyed && !s.options.Clean }
+
+// past returns when no request of an earlier term can have an effect any more.
+func (s *Set) past() time.Time {
+	if s.options.Clean {
+		return s.options.Start
+	}
+	return s.options.Start.Add(s.options.Late)
+}
+
+// mayAside reports whether a number that was refused may be set aside: the term is older
+// than L, has read since, and the lease is marked.
+func (s *Set) mayAside() bool {
+	return s.marked && s.reads > 0 && !s.read.Before(s.options.Start.Add(s.options.Late))
+}
+
+// Stop drops the work that has not been sent, such as after an edit of the owner.
+func (s *Set) Stop() { s.work = work{round: s.work.round, stage: over} }
+
+// Forget drops what only matters to an owner that goes on, and creates that are older than
+// the time after which they would be read. Call it for an owner that is no longer worked for.
+func (s *Set) Forget(now time.Time) {
+	s.Stop()
+	maps.DeleteFunc(s.flights, func(_ Slot, f *flight) bool {
+		return f.state != sending && now.Sub(f.at) >= max(s.options.Late, s.options.Unshown)
+	})
+	s.refused, s.held, s.items, s.list = nil, nil, nil, 0
+}
+
+// Empty reports whether the set holds nothing: neither objects nor requests.
+func (s *Set) Empty() bool {
+	return len(s.objects) == 0 && len(s.flights) == 0 && len(s.deletes) == 0 && len(s.out) == 0
+}
+
+// Clone returns a copy that shares nothing.
+func (s *Set) Clone() *Set {
+	c := *s
+	c.objects, c.flights, c.deletes = cloned(s.objects), cloned(s.flights), cloned(s.deletes)
+	c.held, c.refused, c.items, c.known = maps.Clone(s.held), maps.Clone(s.refused), maps.Clone(s.items), maps.Clone(s.known)
+	c.out, c.work = slices.Clone(s.out), s.work.clone()
+	return &c
+}
+
+func cloned[K comparable, V any](m map[K]*V) map[K]*V {
+	if m == nil {
+		return nil
+	}
+	c := make(map[K]*V, len(m))
+	for key, value := range m {
+		copied := *value
+		c[key] = &copied
+	}
+	return c
+}

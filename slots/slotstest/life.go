@@ -1,0 +1,225 @@
+package slotstest
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/scaledjob/scaledjob/slots"
+)
+
+const unit = time.Minute // of the clocks
+
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// A life is a process in its term: the loop under test, from its start to its end. Lives are
+// kept once each, see lives, and never modified.
+type life struct {
+	loop  Loop
+	ticks int
+	spec  uint8
+	view  [most]object // what its observation shows
+	out   []slots.Request
+}
+
+func (x *life) now() time.Time { return noon.Add(time.Duration(x.ticks) * unit) }
+
+// An input is anything that happens to a life.
+type input struct {
+	life   int32
+	kind   inputKind
+	spec   uint8 // of start and edit
+	clean  bool  // of start
+	aside  bool  // of start
+	warm   bool  // of start: the list was shown before
+	demand uint8 // of poll
+	items  [most]bool
+	sent   message // of answer
+	reply  slots.Result
+	found  uint8
+	list   list // of show and start
+	shown  [lag]notice
+}
+
+type inputKind uint8
+
+const (
+	start inputKind = iota
+	poll
+	ask
+	answer
+	show
+	edit
+	tick
+)
+
+// An output holds the actions of a life.
+type output struct {
+	life int32
+	sent []message
+}
+
+// lives are all lives that were reached, each kept once. The loop runs once for each life
+// and input.
+type lives struct {
+	model   *model
+	all     []*life
+	settled []bool
+	byKey   map[string]int32
+	outputs map[input]output
+}
+
+func (l *lives) step(in input) output {
+	if out, ok := l.outputs[in]; ok {
+		return out
+	}
+	x := &life{}
+	if in.kind != start {
+		old := l.all[in.life]
+		*x = *old
+		x.loop, x.out = old.loop.Clone(), slices.Clone(old.out)
+	}
+	sent := l.run(x, in)
+	out := output{life: l.intern(x)}
+	for _, q := range sent {
+		out.sent = append(out.sent, l.messageOf(x, q))
+	}
+	l.outputs[in] = out
+	return out
+}
+
+func (l *lives) intern(x *life) int32 {
+	key := fmt.Sprint(x.spec, x.view, x.loop.Fingerprint(x.now()))
+	id, ok := l.byKey[key]
+	if !ok {
+		id = int32(len(l.all))
+		l.all, l.settled, l.byKey[key] = append(l.all, x), append(l.settled, x.loop.Settled()), id
+	}
+	return id
+}
+
+// run lets the input happen. It returns the requests that the life sends then.
+func (l *lives) run(x *life, in input) (sent []slots.Request) {
+	c := l.model.Config
+	switch in.kind {
+	case start:
+		x.spec = in.spec
+		began := x.now()
+		if in.warm {
+			began = began.Add(-unit)
+		}
+		x.loop = l.model.new(slots.Options{
+			Late: c.late(), Unshown: c.late(), Rest: 2 * c.late(), Keyed: c.Keyed, Start: x.now(), Clean: in.clean, Aside: in.aside,
+		}, c.Max[in.spec])
+		l.replace(x, in.list, began)
+	case poll:
+		p := Poll{Demand: int64(in.demand)}
+		for i, listed := range in.items {
+			if listed {
+				p.Items = append(p.Items, l.model.slot(uint8(i+1)))
+			}
+		}
+		sent = x.loop.Poll(p, x.now())
+	case ask:
+		x.loop.Ask()
+	case answer:
+		i := slices.IndexFunc(x.out, func(q slots.Request) bool {
+			m := l.messageOf(x, q)
+			return m.kind == in.sent.kind && m.number == in.sent.number && m.uid == in.sent.uid
+		})
+		q := x.out[i]
+		x.out = slices.Delete(x.out, i, i+1)
+		sent = x.loop.Answer(q, slots.Reply{Result: in.reply, UID: uidOf(in.sent.number, in.found)}, x.now())
+	case show:
+		if in.list.is {
+			l.replace(x, in.list, x.now().Add(-time.Duration(in.list.age)*unit))
+		}
+		for _, n := range in.shown {
+			switch {
+			case n.number == 0:
+			case n.gone:
+				x.loop.Show(l.model.object(n.number, n.is))
+				x.loop.Gone(uidOf(n.number, n.is.uid))
+				x.view[n.number-1] = object{}
+			default:
+				x.loop.Show(l.model.object(n.number, n.is))
+				x.view[n.number-1] = n.is
+			}
+		}
+	case edit:
+		x.spec = in.spec
+		x.loop.Edit(c.Max[in.spec])
+	case tick:
+		x.ticks++
+	}
+	x.out = append(x.out, sent...)
+	return sent
+}
+
+func (l *lives) replace(x *life, is list, began time.Time) {
+	var objects []slots.Object
+	for i, o := range is.objects {
+		if o.uid != 0 {
+			objects = append(objects, l.model.object(uint8(i+1), o))
+		}
+	}
+	x.view = is.objects
+	x.loop.Replace(objects, began)
+}
+
+// messageOf describes a request to the world.
+func (l *lives) messageOf(x *life, q slots.Request) message {
+	m := message{is: true, kind: q.Kind}
+	switch q.Kind {
+	case slots.Mark, slots.Unmark, slots.Relist:
+		return m
+	case slots.Create:
+		m.job.spec = x.spec
+	}
+	m.number = l.model.number(q.Slot)
+	if q.UID != "" {
+		m.number, m.uid = parse(q.UID)
+		if v := x.view[m.number-1]; q.Kind == slots.Remove && v.uid == m.uid {
+			m.job = v
+		}
+	}
+	return m
+}
+
+func (m *model) object(number uint8, o object) slots.Object {
+	return slots.Object{Slot: m.slot(number), UID: uidOf(number, o.uid), Finished: o.finished, Deleting: o.deleting}
+}
+
+func (m *model) slot(number uint8) slots.Slot {
+	if m.Keyed {
+		return slots.Slot{Key: string(rune('a' + number - 1))}
+	}
+	return slots.Slot{Number: int64(number)}
+}
+
+func (m *model) number(s slots.Slot) uint8 {
+	if s.Key != "" {
+		return s.Key[0] - 'a' + 1
+	}
+	return uint8(min(s.Number, most+1))
+}
+
+func uidOf(number, n uint8) string {
+	if n == 0 {
+		return ""
+	}
+	return uids[number][n]
+}
+
+func parse(uid string) (number, n uint8) { return uid[0] - '0', uid[2] - '0' }
+
+var uids [most + 1][perSlot + 1]string
+
+func init() {
+	for n := range uids {
+		for i := range uids[n] {
+			uids[n][i] = strconv.Itoa(n) + "." + strconv.Itoa(i)
+		}
+	}
+}

@@ -1,0 +1,511 @@
+package slots
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"time"
+)
+
+func itoa(n int64) string { return strconv.FormatInt(n, 10) }
+
+// A Listing is the order in which a list of items began. [Set.Listing] returns it.
+type Listing int64
+
+// Listing marks the begin of a list of items. Call it right before the source is asked.
+func (s *Set) Listing() Listing {
+	s.listing = s.next()
+	return Listing(s.listing)
+}
+
+// Want holds the demand of a poll. The zero value asks for nothing.
+type Want struct {
+	Create int64 // objects to create; a keyed set creates for items only
+	Max    int64 // unfinished objects, at most; what is unanswered counts
+	// Items are the source's items, in its order. They are a complete list that is no
+	// older than its request. List is what Listing returned before the request. If List is
+	// 0, there is no list: nothing keyed is created or deleted.
+	Items []Slot
+	List  Listing
+	// Remove and Prune are UIDs of objects to delete: unfinished ones, and finished ones.
+	Remove, Prune []string
+}
+
+// A Kind is the action of a request.
+type Kind uint8
+
+const (
+	Read   Kind = iota // read the object in the slot, or the one with the UID; report what there is
+	Relist             // read all objects consistently, then call Listed
+	Mark               // write to the lease, as its holder, that a number may be set aside
+	Unmark             // remove that mark
+	Remove             // delete the unfinished object with the UID
+	Create             // create the object of the slot; if the name exists, read it
+	Prune              // delete the finished object with the UID, as a precondition
+)
+
+// A Request is a request to send. Send each at most once, and pass its reply to
+// [Set.Answer]. Requests of one batch may be sent at the same time.
+type Request struct {
+	Kind Kind
+	Slot Slot
+	UID  string
+
+	id, round int64
+}
+
+// A Result is the known outcome of a request.
+type Result uint8
+
+const (
+	Unanswered Result = iota // nothing is known: the request may still have its effect
+	None                     // it had no effect and will have none; for Read, nothing is there
+	NotSent                  // as None, and nothing failed: the client did not send it
+	Refused                  // as None, and the reason is this object: the next attempt may fail as well
+	Done                     // it had its effect; for the Read of a UID, the object is gone or being deleted
+	Exists                   // our unfinished object has the name
+	Finished                 // our finished object has the name
+	Foreign                  // an object that is not ours, or has another key, has the name
+)
+
+// A Reply is the result of a request, with the UID of the object that was created or found.
+type Reply struct {
+	Result Result
+	UID    string
+}
+
+// A work is a poll that is being carried out.
+type work struct {
+	round  int64
+	stage  stage
+	size   int // of the next batch
+	max    int64
+	left   int64 // objects to create
+	items  []Slot
+	passed int  // slots that were taken by others
+	failed bool // the last batch of creates has made nothing
+	made   bool // the batch under way has made an object
+	queues [over][]Request
+}
+
+type stage uint8
+
+const (
+	reading stage = iota
+	removing
+	creating
+	pruning
+	over
+)
+
+func (w work) clone() work {
+	w.items = slices.Clone(w.items)
+	for i := range w.queues {
+		w.queues[i] = slices.Clone(w.queues[i])
+	}
+	return w
+}
+
+// Want begins a poll. The rest of the poll before is dropped.
+func (s *Set) Want(w Want, now time.Time) {
+	s.work = work{round: s.work.round + 1, size: 1, max: w.Max, left: w.Create}
+	s.takeList(w)
+	s.work.queues[reading] = s.due(now)
+	for _, uid := range w.Remove {
+		if o := s.objects[uid]; o == nil || !o.Finished {
+			s.queue(removing, Request{Kind: Remove, UID: uid}, now)
+		} else {
+			s.queue(pruning, Request{Kind: Prune, UID: uid, Slot: o.Slot}, now)
+		}
+	}
+	for _, uid := range w.Prune {
+		q := Request{Kind: Prune, UID: uid}
+		if o := s.objects[uid]; o != nil {
+			q.Slot = o.Slot
+		}
+		s.queue(pruning, q, now)
+	}
+	if len(s.work.queues[pruning]) == 0 {
+		s.blocked = time.Time{}
+	}
+}
+
+// queue adds a delete, unless its object was refused a short time ago, or has one already.
+func (s *Set) queue(at stage, q Request, now time.Time) {
+	if now.Before(s.held[q.UID].until) || s.deletes[q.UID] != nil || at == pruning && s.options.Keyed && !s.mayDelete(q.UID) {
+		return
+	}
+	s.work.queues[at] = append(s.work.queues[at], q)
+}
+
+// takeList takes over a list of items, if it is the newest and began in this term.
+func (s *Set) takeList(w Want) {
+	if !s.options.Keyed || w.List == 0 || int64(w.List) <= s.reads || !s.fresh() || int64(w.List) < s.list {
+		s.work.left = min(s.work.left, s.numbered())
+		return
+	}
+	s.list = int64(w.List)
+	s.items = make(map[string]int64, len(w.Items))
+	for _, item := range w.Items {
+		if _, twice := s.items[item.Key]; item.Key != "" && !twice {
+			s.items[item.Key] = item.Number
+			s.work.items = append(s.work.items, item)
+		}
+	}
+	for key, at := range s.known {
+		if at < s.list {
+			remove(&s.known, key)
+		}
+	}
+	for slot := range s.refused {
+		if _, listed := s.items[slot.Key]; !listed {
+			remove(&s.refused, slot)
+		}
+	}
+}
+
+// numbered returns how many objects a poll without a list may create.
+func (s *Set) numbered() int64 {
+	if s.options.Keyed {
+		return 0
+	}
+	return s.work.left
+}
+
+// mayDelete reports whether a list that began after the object's end was shown lacks its key.
+func (s *Set) mayDelete(uid string) bool {
+	o := s.objects[uid]
+	if o == nil || !o.Finished || o.ended >= s.list || s.list == 0 {
+		return false
+	}
+	_, listed := s.items[o.Key]
+	return !listed
+}
+
+// Next returns the requests to send now. It returns none while a request of the batch
+// before is unanswered, and when nothing is left to send: see [Set.NextCheck].
+func (s *Set) Next(now time.Time) []Request {
+	w := &s.work
+	for _, q := range s.out {
+		if q.round == w.round && w.stage < over {
+			return nil
+		}
+	}
+	for ; w.stage < over; w.stage, w.size = w.stage+1, 1 {
+		if batch := s.batch(now); len(batch) > 0 {
+			w.size = min(2*w.size, maxBatch)
+			for i := range batch {
+				batch[i].round = w.round
+			}
+			s.out = append(s.out, batch...)
+			return batch
+		}
+	}
+	return nil
+}
+
+// Pending reports whether something of the poll may still be sent.
+func (s *Set) Pending() bool {
+	for at := s.work.stage; at < over; at++ {
+		if at == creating && s.work.left > 0 || len(s.work.queues[at]) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Set) batch(now time.Time) (batch []Request) {
+	w := &s.work
+	switch w.stage {
+	case creating:
+		return s.creates(now)
+	case pruning:
+		if !s.mayPrune(now) {
+			return nil
+		}
+	}
+	n := min(w.size, len(w.queues[w.stage]))
+	batch = slices.Clone(w.queues[w.stage][:n])
+	w.queues[w.stage] = w.queues[w.stage][n:]
+	if w.stage == pruning {
+		batch = slices.DeleteFunc(batch, func(q Request) bool {
+			o := s.objects[q.UID]
+			return s.deletes[q.UID] != nil || o != nil && o.Deleting
+		})
+		for _, q := range batch {
+			if s.objects[q.UID] != nil {
+				put(&s.deletes, q.UID, &doubt{sent: now})
+			}
+		}
+		s.blocked = time.Time{}
+		if n > 0 && len(batch) == 0 {
+			return s.batch(now)
+		}
+	}
+	if w.stage == reading {
+		for _, q := range batch {
+			if q.Kind == Unmark { // whether or not it is answered
+				s.marked = false
+			}
+		}
+	}
+	return batch
+}
+
+// mayPrune reports whether finished objects may be deleted now. A keyed set has no gate
+// beside mayDelete.
+func (s *Set) mayPrune(now time.Time) bool {
+	switch {
+	case s.reads == 0, now.Before(s.past()):
+		return false
+	case s.options.Keyed:
+		return s.fresh()
+	case now.Before(s.resting.until):
+		return false
+	case s.doubts() == 0:
+		return true
+	}
+	if s.blocked.IsZero() && len(s.work.queues[pruning]) > 0 {
+		s.blocked = now
+	}
+	return false
+}
+
+// drains reports whether creates wait, because creates in doubt have prevented deletes for
+// longer than L.
+func (s *Set) drains(now time.Time) bool {
+	return !s.blocked.IsZero() && now.Sub(s.blocked) >= s.options.Late && !now.Before(s.past()) &&
+		!now.Before(s.resting.until) && len(s.work.queues[pruning]) > 0
+}
+
+// creates returns creates on free slots: at most the next batch, and within the maximum.
+func (s *Set) creates(now time.Time) []Request {
+	w := &s.work
+	if w.stage == creating && w.size > 1 { // a batch of creates has returned
+		w.failed = !w.made
+	}
+	w.made = false
+	switch {
+	case w.failed, !s.fresh(), now.Before(s.retry.until):
+		return nil
+	case !s.options.Keyed && (len(s.deletes) > 0 || s.drains(now)):
+		return nil
+	}
+	n := min(int64(w.size), w.left, max(0, w.max)-s.unfinished-s.Hidden())
+	if n <= 0 {
+		return nil
+	}
+	if s.options.Keyed {
+		return s.keys(n, now)
+	}
+	return s.numbers(n, now)
+}
+
+// fly begins a flight.
+func (s *Set) fly(slot Slot, now time.Time) Request {
+	f := &flight{id: s.next(), sent: now}
+	put(&s.flights, slot, f)
+	return Request{Kind: Create, Slot: slot, id: f.id}
+}
+
+// numbers returns creates on the lowest free numbers.
+func (s *Set) numbers(n int64, now time.Time) (batch []Request) {
+	busy := make(map[int64]bool, len(s.objects))
+	for _, o := range s.objects {
+		busy[o.Number] = true
+	}
+	for k := int64(1); int64(len(batch)) < n; k++ {
+		slot := Slot{Number: k}
+		if busy[k] || s.flights[slot] != nil {
+			continue
+		}
+		if r, is := s.refused[slot]; is && now.Before(r.until) {
+			if s.mayAside() && len(s.refused) < mostAside {
+				continue
+			}
+			if now.Before(r.soon()) {
+				break
+			}
+		}
+		batch = append(batch, s.fly(slot, now))
+	}
+	return batch
+}
+
+// keys returns creates for the first items that have no object. Those that failed come last.
+func (s *Set) keys(n int64, now time.Time) (batch []Request) {
+	busy := map[string]bool{} // keys with unfinished objects or creates
+	done := map[Slot]bool{}
+	for _, o := range s.objects {
+		done[o.Slot] = true
+		busy[o.Key] = busy[o.Key] || !o.Finished
+	}
+	for slot, f := range s.flights {
+		done[slot] = true
+		busy[slot.Key] = busy[slot.Key] || f.state < taken
+	}
+	items := s.work.items
+	if len(s.refused) > 0 {
+		items = slices.Clone(items)
+		slices.SortStableFunc(items, func(a, b Slot) int { return cmp.Compare(s.refused[a].n, s.refused[b].n) })
+	}
+	for _, item := range items {
+		if int64(len(batch)) == n {
+			break
+		}
+		if known, is := s.known[item.Key]; busy[item.Key] || done[item] || is && known >= s.list || now.Before(s.refused[item].until) {
+			continue
+		}
+		batch = append(batch, s.fly(item, now))
+	}
+	return batch
+}
+
+// due returns the reads that are due, and what the term needs, in a fixed order.
+func (s *Set) due(now time.Time) (due []Request) {
+	for slot, f := range s.flights {
+		wait := s.options.Late
+		if f.state == accepted {
+			wait = s.options.Unshown
+		}
+		if f.state != sending && now.Sub(f.at) >= wait {
+			due = append(due, Request{Kind: Read, Slot: slot, id: f.id})
+		}
+	}
+	for uid, d := range s.deletes {
+		if o := s.objects[uid]; o != nil && !d.at.IsZero() && now.Sub(d.at) >= s.options.Late {
+			due = append(due, Request{Kind: Read, Slot: o.Slot, UID: uid})
+		}
+	}
+	slices.SortFunc(due, func(a, b Request) int {
+		return cmp.Or(cmp.Compare(a.Slot.Key, b.Slot.Key), cmp.Compare(a.Slot.Number, b.Slot.Number), cmp.Compare(a.UID, b.UID))
+	})
+	return append(due, s.needs(now)...)
+}
+
+// needs returns what the term needs before it may create, or may set a number aside.
+func (s *Set) needs(now time.Time) []Request {
+	past := s.options.Start.Add(s.options.Late)
+	aside := len(s.refused) > 0 && !s.options.Keyed && !now.Before(past)
+	switch {
+	case s.reads == 0:
+	case !s.fresh() && !now.Before(s.ready()), aside && s.read.Before(past):
+		return []Request{{Kind: Relist}}
+	case aside && !s.marked:
+		return []Request{{Kind: Mark}}
+	case s.marked && !now.Before(past) && len(s.refused) == 0 && s.doubts() == 0:
+		return []Request{{Kind: Unmark}}
+	}
+	return nil
+}
+
+// Answer takes over the reply to a request. The reply of a client that gave up is
+// [Unanswered].
+func (s *Set) Answer(q Request, r Reply, now time.Time) {
+	i := slices.Index(s.out, q)
+	if i < 0 {
+		return
+	}
+	s.out = slices.Delete(s.out, i, i+1)
+	switch {
+	case q.Kind == Read && q.UID == "":
+		s.unread = r.Result == Unanswered
+		if !s.unread {
+			s.created(q, r, now)
+		}
+	case q.Kind == Read:
+		s.unread = r.Result == Unanswered
+		if !s.unread {
+			s.pruned(q, r.Result, now)
+		}
+	case q.Kind == Mark:
+		s.marked = s.marked || r.Result == Done
+	case q.Kind == Create:
+		s.created(q, r, now)
+		s.progress(q, r.Result, now)
+	case q.Kind == Prune, q.Kind == Remove:
+		s.pruned(q, r.Result, now)
+	}
+}
+
+// progress counts the reply to a create in the work, and backs off after failures.
+func (s *Set) progress(q Request, r Result, now time.Time) {
+	w := &s.work
+	mine := q.round == w.round
+	switch {
+	case r == Done || r == Exists:
+		s.retry = backoff{}
+		if mine {
+			w.left, w.made = w.left-1, true
+		}
+	case r == Finished || r == Foreign:
+		if mine && w.passed < maxBatch { // the next slot takes its place
+			w.passed, w.made = w.passed+1, true
+		}
+	case r == NotSent, mine && w.made: // others of the batch succeed
+	default:
+		s.retry = s.retry.fail(firstRetry, min(mostRetry, max(firstRetry, s.options.Late)), now)
+	}
+}
+
+// created takes over what is known about a create.
+func (s *Set) created(q Request, r Reply, now time.Time) {
+	f := s.flights[q.Slot]
+	if f == nil || f.id != q.id {
+		return
+	}
+	f.uid, f.at = r.UID, now
+	switch r.Result {
+	case Unanswered:
+		f.state = unanswered
+	case None, NotSent, Refused:
+		s.land(q.Slot)
+		if q.Kind == Read {
+			s.knew(q.Slot)
+		}
+		if b, is := s.refused[q.Slot]; r.Result == Refused || q.Kind == Read && (is || s.options.Keyed) {
+			put(&s.refused, q.Slot, b.fail(firstRetry, mostAsideRetry, now))
+		} else if q.Kind == Read { // a create that is never answered again counts as refused
+			put(&s.refused, q.Slot, backoff{n: 1, until: now})
+		}
+	case Done, Exists:
+		f.state = accepted
+		remove(&s.refused, q.Slot)
+	case Finished:
+		f.state = taken
+		remove(&s.refused, q.Slot)
+	case Foreign:
+		f.state = foreign
+		remove(&s.refused, q.Slot)
+	}
+	if f.over() {
+		s.land(q.Slot)
+	}
+}
+
+// pruned takes over what is known about a delete.
+func (s *Set) pruned(q Request, r Result, now time.Time) {
+	d := s.deletes[q.UID]
+	switch {
+	case r == Refused && s.objects[q.UID] != nil:
+		put(&s.held, q.UID, s.held[q.UID].fail(firstRetry, mostAsideRetry, now))
+	case r == Done && q.Kind == Prune:
+		s.resting.n = 0
+	}
+	if q.Kind == Prune && r == Unanswered {
+		s.resting = s.resting.fail(s.options.Rest, s.options.Rest<<6, now)
+	}
+	if d == nil {
+		return
+	}
+	d.at, d.unsure = now, d.unsure || r == Unanswered
+	if r == None || r == NotSent || r == Refused {
+		if lost := now.Sub(d.sent); d.unsure && s.options.Late > 0 { // in which nothing was created
+			rest := now.Add(time.Duration(float64(lost) * float64(s.options.Rest) / float64(s.options.Late)))
+			if rest.After(s.resting.until) {
+				s.resting.until = rest
+			}
+		}
+		remove(&s.deletes, q.UID)
+	}
+}
