@@ -1,0 +1,357 @@
+package horizontal
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/scaledjob/scaledjob/internal/jsonform"
+)
+
+// An Observation is a workload at an instant. The zero value has no replica.
+type Observation struct {
+	Now            time.Time `json:"now"`
+	Replicas       int32     `json:"replicas"`       // spec.replicas of the scale subresource
+	StatusReplicas int32     `json:"statusReplicas"` // status.replicas of it
+	Pods           []Pod     `json:"pods,omitempty"` // the pods of its selector; needed by all but AverageValue of External and Object
+	Metrics        []Metric  `json:"metrics"`
+}
+
+// A Decision is the number of replicas to write, with the reason. The zero value asks
+// for none: use it only as the result of [Decide].
+type Decision struct {
+	Replicas int32     `json:"replicas"` // at least 0; equal to Current if nothing changes
+	Current  int32     `json:"current"`
+	At       time.Time `json:"at"`
+	Rule     Rule      `json:"rule"` // the rule that determined Replicas
+
+	Proposals   []Proposal `json:"proposals,omitempty"` // for each metric; nil if metrics were not needed
+	Metrics     int32      `json:"metrics"`             // the largest readable proposal, at least 0
+	Recommended bool       `json:"recommended"`         // whether Metrics is a recommendation to remember
+	Stabilized  int32      `json:"stabilized"`          // after the windows
+	Allowed     int32      `json:"allowed"`             // after the limits of the rate; equal to Stabilized if none acted
+
+	// The conditions of a HorizontalPodAutoscaler. An empty reason leaves a condition as it is.
+	AbleToScale   Condition `json:"ableToScale"`
+	ScalingActive Condition `json:"scalingActive"`
+	Limited       Condition `json:"scalingLimited"`
+
+	// NextCheck is the next instant at which a record leaves a window or a period that
+	// held this decision back. It is zero if none did.
+	NextCheck time.Time `json:"nextCheck,omitzero"`
+
+	// LeavesZero reports whether a metric is External or Object: only such a metric can
+	// raise the count from 0.
+	LeavesZero bool `json:"leavesZero"`
+}
+
+// A Proposal is the number of replicas that a metric asks for.
+type Proposal struct {
+	Metric     string `json:"metric"`
+	Replicas   int32  `json:"replicas"`             // 0 if unreadable
+	Unreadable string `json:"unreadable,omitempty"` // the reason
+}
+
+// A Condition is a status condition, with the reason in the words of Kubernetes.
+type Condition struct {
+	True   bool   `json:"true"`
+	Reason string `json:"reason"`
+}
+
+// A Rule determined a decision. In JSON it is a name.
+type Rule uint8
+
+// The rules. The zero value is RuleInvalid.
+const (
+	RuleInvalid    Rule = iota // the policy allows no replica: the count stays
+	RuleDisabled               // the workload is at 0, and this autoscaler did not do it
+	RuleAboveMax               // the count was above the maximum
+	RuleBelowMin               // the count was below the minimum
+	RuleUnreadable             // unreadable metrics: the count stays
+	RuleMetrics                // the largest proposal
+	RuleStabilized             // a window
+	RuleLimited                // a limit of the rate
+	RuleMax                    // the maximum bounded the result
+	RuleMin                    // the minimum bounded the result
+)
+
+var rules = []string{"invalid", "disabled", "aboveMax", "belowMin", "unreadable", "metrics", "stabilized", "limited", "max", "min"}
+
+// String returns the name of the rule.
+func (r Rule) String() string { return jsonform.Name(rules, r) }
+
+// MarshalText returns the same as String.
+func (r Rule) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// UnmarshalText reads the name of a rule.
+func (r *Rule) UnmarshalText(text []byte) error { return jsonform.Parse(rules, text, r) }
+
+// String explains the decision in a line.
+func (d Decision) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "replicas %d -> %d (%s)", d.Current, d.Replicas, d.Rule)
+	for _, p := range d.Proposals {
+		if p.Unreadable != "" {
+			fmt.Fprintf(&b, "; %q unreadable: %s", p.Metric, p.Unreadable)
+			continue
+		}
+		fmt.Fprintf(&b, "; %q asks for %d", p.Metric, p.Replicas)
+	}
+	if d.Recommended && d.Stabilized != d.Metrics {
+		fmt.Fprintf(&b, "; stabilized to %d", d.Stabilized)
+	}
+	if d.Recommended && d.Allowed != d.Stabilized {
+		fmt.Fprintf(&b, "; limited to %d", d.Allowed)
+	}
+	return b.String()
+}
+
+// Decide returns the number of replicas to write, by the steps of the package comment. It
+// never fails and changes none of its arguments.
+//
+// The result is the current count, or between p.Min and p.Max. A policy without a
+// maximum, unreadable metrics and a disabled workload keep the current count. Only with
+// Exact, counts above 2^30 may give a negative result, as in Kubernetes.
+func Decide(p Policy, s State, o Observation) Decision {
+	d := Decision{Current: o.Replicas, At: o.Now, Replicas: o.Replicas}
+	for i := range o.Metrics {
+		source := o.Metrics[i].Source
+		d.LeavesZero = d.LeavesZero || source == "" || source == "External" || source == "Object"
+	}
+	least, most, ok := p.normalize()
+	d.AbleToScale = Condition{true, "SucceededGetScale"}
+	switch current := o.Replicas; {
+	case !ok || current < 0:
+		d.Rule = RuleInvalid
+	case current == 0 && !p.leavesZero(&s, d.LeavesZero):
+		d.Rule, d.ScalingActive = RuleDisabled, Condition{false, "ScalingDisabled"}
+	case current > most:
+		d.Rule, d.Replicas = RuleAboveMax, most
+	case current != 0 && current < least:
+		d.Rule, d.Replicas = RuleBelowMin, least
+	case !d.read(&p, &o):
+		d.Rule, d.ScalingActive = RuleUnreadable, Condition{false, "FailedGetMetrics"}
+	default:
+		d.ScalingActive = Condition{true, "ValidMetricFound"}
+		d.stabilize(&p, &s)
+		d.limit(&p, &s, least, most)
+	}
+	return d
+}
+
+// leavesZero reports whether the metrics of a workload at 0 are read.
+func (p *Policy) leavesZero(s *State, fromZero bool) bool {
+	if !p.ScaledToZero {
+		return p.Min <= 0
+	}
+	return s.ScaledToZero && (fromZero || p.Min > 0)
+}
+
+// read reads the metrics. It reports whether they decide.
+func (d *Decision) read(p *Policy, o *Observation) bool {
+	r := reader{o: o, t: p.tolerances(), p: p, current: d.Current}
+	d.Proposals = make([]Proposal, len(o.Metrics))
+	unreadable, largest, any := 0, int32(math.MinInt32), false
+	for i := range o.Metrics {
+		n, why := r.propose(&o.Metrics[i])
+		d.Proposals[i] = Proposal{o.Metrics[i].Name, n, why}
+		if why != "" {
+			unreadable++
+			continue
+		}
+		largest, any = max(largest, n), true
+	}
+	if !any || unreadable > 0 && largest < d.Current {
+		return false
+	}
+	d.Metrics, d.Recommended = max(0, largest), true
+	return true
+}
+
+// stabilize compares the recommendations of the windows.
+func (d *Decision) stabilize(p *Policy, s *State) {
+	recorded := s.Recommendations
+	var first [1]Recommendation
+	if len(recorded) == 0 {
+		first[0] = Recommendation{d.Current, d.At}
+		recorded = first[:]
+	}
+	d.AbleToScale.Reason = "ReadyForNewScale"
+	up, down := time.Duration(0), p.DownWindow+1 // without a behavior an age of the window counts
+	if p.Behavior != nil {
+		up, down = p.Behavior.Up.Window, p.Behavior.Down.Window
+	}
+	least, most := Recommendation{Replicas: d.Metrics}, Recommendation{Replicas: d.Metrics}
+	for i := range recorded {
+		r := &recorded[i]
+		age := d.At.Sub(r.At)
+		if age < up && (r.Replicas < least.Replicas || r.Replicas == least.Replicas && r.Replicas < d.Metrics) {
+			least = *r
+		}
+		if age < down && (r.Replicas > most.Replicas || r.Replicas == most.Replicas && r.Replicas > d.Metrics) {
+			most = *r
+		}
+	}
+	if d.Stabilized = most.Replicas; p.Behavior != nil {
+		d.Stabilized = min(max(d.Current, least.Replicas), most.Replicas)
+	}
+	switch {
+	case d.Stabilized == d.Metrics:
+	case p.Behavior != nil && d.Metrics >= d.Current:
+		d.AbleToScale.Reason = "ScaleUpStabilized"
+		d.check(least.At, up)
+	default:
+		d.AbleToScale.Reason = "ScaleDownStabilized"
+		d.check(most.At, down)
+	}
+}
+
+// check sets NextCheck to the instant at which a record ends to count, if it is earlier.
+func (d *Decision) check(at time.Time, period time.Duration) {
+	if next := at.Add(period); next.After(d.At) && (d.NextCheck.IsZero() || next.Before(d.NextCheck)) {
+		d.NextCheck = next
+	}
+}
+
+// limit applies the limits of the rate and the bounds.
+func (d *Decision) limit(p *Policy, s *State, least, most int32) {
+	if p.Behavior == nil {
+		d.limitToTwice(least, most, p.Exact)
+	} else {
+		d.limitRate(p, s, least, most)
+	}
+	if d.Current == 0 && d.Replicas < least {
+		d.Replicas = least
+	}
+	d.Limited.True = d.Limited.Reason != "DesiredWithinRange"
+	switch {
+	case d.Limited.Reason == "TooManyReplicas":
+		d.Rule = RuleMax
+	case d.Limited.Reason == "TooFewReplicas":
+		d.Rule = RuleMin
+	case d.Limited.True:
+		d.Rule = RuleLimited
+	case d.Replicas > d.Stabilized:
+		d.Rule = RuleMin
+	case d.Stabilized != d.Metrics:
+		d.Rule = RuleStabilized
+	default:
+		d.Rule = RuleMetrics
+	}
+}
+
+// limitToTwice is the rule without a behavior.
+func (d *Decision) limitToTwice(least, most int32, exact bool) {
+	d.Replicas, d.Allowed, d.Limited.Reason = d.Stabilized, d.Stabilized, "DesiredWithinRange"
+	twice := clamp(max(2*float64(d.Current), 4), exact)
+	switch {
+	case d.Stabilized < least:
+		d.Replicas, d.Limited.Reason = least, "TooFewReplicas"
+	case d.Stabilized > most && most <= twice:
+		d.Replicas, d.Limited.Reason = most, "TooManyReplicas"
+	case d.Stabilized > twice:
+		d.Replicas, d.Allowed, d.Limited.Reason = twice, twice, "ScaleUpLimit"
+	}
+}
+
+// limitRate applies the policies of the behavior.
+func (d *Decision) limitRate(p *Policy, s *State, least, most int32) {
+	d.Replicas, d.Allowed, d.Limited.Reason = d.Stabilized, d.Stabilized, "DesiredWithinRange"
+	switch {
+	case d.Stabilized > d.Current:
+		allowed := max(d.Current, p.Behavior.Up.allowed(d, s, p.Exact, up))
+		d.Allowed = min(d.Stabilized, allowed)
+		if d.Stabilized > min(allowed, most) {
+			d.Replicas, d.Limited.Reason = allowed, "ScaleUpLimit"
+			if most <= allowed {
+				d.Replicas, d.Limited.Reason = most, "TooManyReplicas"
+			}
+		}
+	case d.Stabilized < d.Current:
+		allowed := min(d.Current, p.Behavior.Down.allowed(d, s, p.Exact, down))
+		d.Allowed = max(d.Stabilized, allowed)
+		if d.Stabilized < max(allowed, least) {
+			d.Replicas, d.Limited.Reason = allowed, "ScaleDownLimit"
+			if least >= allowed {
+				d.Replicas, d.Limited.Reason = least, "TooFewReplicas"
+			}
+		}
+	}
+	if d.Limited.Reason == "ScaleUpLimit" {
+		d.checkPeriods(p.Behavior.Up, s)
+	}
+	if d.Limited.Reason == "ScaleDownLimit" {
+		d.checkPeriods(p.Behavior.Down, s)
+	}
+}
+
+func (d *Decision) checkPeriods(r Rules, s *State) {
+	for _, l := range r.Policies {
+		for _, events := range [][]Event{s.Ups, s.Downs} {
+			for _, e := range events {
+				d.check(e.At, l.Period)
+			}
+		}
+	}
+}
+
+// A direction of change.
+type direction int64
+
+const (
+	up   direction = 1
+	down direction = -1
+)
+
+// allowed returns the count up or down to which the policies allow a change.
+func (r Rules) allowed(d *Decision, s *State, exact bool, dir direction) int32 {
+	if r.Select == Disabled || len(r.Policies) == 0 && !exact {
+		return d.Current
+	}
+	// The policy that allows the largest change has the largest result upwards.
+	largest := (r.Select != Min) == (dir == up)
+	result := int32(math.MinInt32)
+	if !largest {
+		result = math.MaxInt32
+	}
+	for _, l := range r.Policies {
+		added, removed := change(s.Ups, d.At, l.Period, exact), change(s.Downs, d.At, l.Period, exact)
+		n := l.allowed(int64(d.Current)-int64(added)+int64(removed), dir, exact)
+		if largest == (n > result) {
+			result = n
+		}
+	}
+	return result
+}
+
+// allowed returns the count that a policy allows, from the count at the start of its
+// period.
+func (l Limit) allowed(start int64, dir direction, exact bool) int32 {
+	if exact {
+		start = int64(int32(start))
+	}
+	if l.Type == Percent {
+		n := float64(start) * (1 + float64(dir)*float64(l.Value)/100)
+		if dir == up {
+			n = math.Ceil(n)
+		}
+		return clamp(n, exact)
+	}
+	n := start + int64(dir)*int64(l.Value)
+	if exact {
+		return int32(n)
+	}
+	return int32(min(max(n, math.MinInt32), math.MaxInt32))
+}
+
+// clamp converts to the nearest int32, or with exact as amd64 does.
+func clamp(n float64, exact bool) int32 {
+	switch {
+	case n >= math.MinInt32 && n <= math.MaxInt32:
+		return int32(n)
+	case n > 0 && !exact:
+		return math.MaxInt32
+	}
+	return math.MinInt32
+}

@@ -1,0 +1,347 @@
+package horizontal_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	h "github.com/scaledjob/scaledjob/horizontal"
+	"github.com/scaledjob/scaledjob/premise"
+)
+
+var windows = rapid.SampledFrom([]time.Duration{0, 15 * time.Second, time.Minute, 5 * time.Minute, time.Hour})
+
+func drawRules(t *rapid.T, name string) h.Rules {
+	r := h.Rules{
+		Window: windows.Draw(t, name+" window"),
+		Select: rapid.SampledFrom([]string{"", h.Max, h.Min, h.Max, h.Min, h.Disabled}).Draw(t, name+" select"),
+		Policies: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) h.Limit {
+			return h.Limit{
+				Type:   rapid.SampledFrom([]string{h.Pods, h.Percent}).Draw(t, "type"),
+				Value:  int32(rapid.IntRange(1, 200).Draw(t, "value")),
+				Period: rapid.SampledFrom([]time.Duration{time.Second, 15 * time.Second, time.Minute, 30 * time.Minute}).Draw(t, "period"),
+			}
+		}), 1, 3).Draw(t, name+" policies"),
+	}
+	if rapid.Bool().Draw(t, name+" has tolerance") {
+		x := rapid.SampledFrom([]float64{0, 0.05, 0.5}).Draw(t, name+" tolerance")
+		r.Tolerance = &x
+	}
+	return r
+}
+
+func drawPolicy(t *rapid.T) h.Policy {
+	p := h.DefaultPolicy(int32(rapid.IntRange(1, 60).Draw(t, "max")))
+	p.Min = int32(rapid.IntRange(0, int(p.Max)).Draw(t, "min"))
+	p.Tolerance = rapid.SampledFrom([]float64{0, 0.1, 0.3}).Draw(t, "tolerance")
+	p.DownWindow = windows.Draw(t, "window")
+	p.ScaledToZero = rapid.Bool().Draw(t, "gate")
+	if rapid.Bool().Draw(t, "behaves") {
+		p.Behavior = &h.Behavior{Up: drawRules(t, "up"), Down: drawRules(t, "down")}
+	}
+	return p
+}
+
+func drawMetrics(t *rapid.T) []h.Metric {
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) h.Metric {
+		m := h.Metric{
+			Name:   rapid.StringMatching("[a-c]").Draw(t, "name"),
+			Target: rapid.SampledFrom([]string{h.AverageValue, h.AverageValue, h.Value}).Draw(t, "target"),
+			Amount: rapid.SampledFrom([]int64{1000, 3000, 300}).Draw(t, "amount"),
+		}
+		m.Values = []int64{m.Amount * rapid.Int64Range(0, 70).Draw(t, "value")}
+		if m.Target == h.Value {
+			m.Values[0] = m.Amount * rapid.Int64Range(0, 40).Draw(t, "tenths") / 10
+		}
+		if rapid.IntRange(0, 9).Draw(t, "broken") == 0 {
+			m.Unreadable = "timeout"
+		}
+		return m
+	}), 1, 3).Draw(t, "metrics")
+}
+
+func readyPods(n int32) []h.Pod {
+	return slices.Repeat([]h.Pod{{Ready: "True"}}, int(n))
+}
+
+// Whatever happened before, under whatever policy, a decision is the current count or
+// between the bounds, and a written one is found again in the state.
+func propBounds(t *rapid.T, c *premise.Counts) {
+	s := scale(drawPolicy(t), int32(rapid.IntRange(0, 80).Draw(t, "current")))
+	s.state.ScaledToZero = rapid.Bool().Draw(t, "scaled to zero")
+	edited, limited, stabilized := false, false, false
+	for range rapid.IntRange(1, 12).Draw(t, "polls") {
+		if rapid.IntRange(0, 5).Draw(t, "edit") == 0 {
+			s.policy, edited = drawPolicy(t), true
+			s.policy.Exact = rapid.Bool().Draw(t, "exact")
+		}
+		s.pods = readyPods(s.count)
+		wait := time.Duration(rapid.IntRange(-30, 120).Draw(t, "wait")) * time.Second
+		d := s.after(wait, drawMetrics(t)...)
+		bounded := d.Replicas >= s.policy.Min && d.Replicas <= s.policy.Max
+		if d.Replicas != d.Current && !bounded {
+			t.Fatalf("%s, with bounds of %d and %d", d, s.policy.Min, s.policy.Max)
+		}
+		if d.Current > s.policy.Max && d.Replicas != s.policy.Max {
+			t.Fatalf("%s above the maximum of %d", d, s.policy.Max)
+		}
+		if !d.NextCheck.IsZero() && !d.NextCheck.After(s.now) {
+			t.Fatalf("%s is checked at %s", d, d.NextCheck)
+		}
+		limited = limited || d.Rule == h.RuleLimited
+		stabilized = stabilized || d.Rule == h.RuleStabilized
+	}
+	c.Note("policies were edited", edited)
+	c.Note("limited", limited)
+	c.Note("stabilized", stabilized)
+}
+
+func TestBounds(t *testing.T) {
+	premise.Check(t, propBounds, premise.Least{"policies were edited": 0.3, "limited": 0.05, "stabilized": 0.05})
+}
+func FuzzBounds(f *testing.F) { premise.Fuzz(f, propBounds) }
+
+// drawScaler returns a workload with a past.
+func drawScaler(t *rapid.T) *scaler {
+	s := scale(drawPolicy(t), int32(rapid.IntRange(1, 60).Draw(t, "current")))
+	for range rapid.IntRange(0, 4).Draw(t, "polls") {
+		s.pods = readyPods(s.count)
+		s.after(time.Duration(rapid.IntRange(1, 90).Draw(t, "wait"))*time.Second, drawMetrics(t)...)
+	}
+	s.pods = readyPods(s.count)
+	return s
+}
+
+func (s *scaler) look(metrics []h.Metric) h.Decision {
+	return h.Decide(s.policy, s.state, h.Observation{Now: s.now, Replicas: s.count, StatusReplicas: s.count, Pods: s.pods, Metrics: metrics})
+}
+
+// The order of the metrics changes nothing but the order of the proposals.
+func propOrder(t *rapid.T, c *premise.Counts) {
+	s, metrics := drawScaler(t), drawMetrics(t)
+	a := s.look(metrics)
+	slices.Reverse(metrics)
+	b := s.look(metrics)
+	slices.Reverse(b.Proposals)
+	if fmt.Sprintf("%+v", a) != fmt.Sprintf("%+v", b) {
+		t.Fatalf("%s\n%s", a, b)
+	}
+	c.Note("several proposals", len(a.Proposals) > 1)
+}
+
+func TestOrder(t *testing.T) {
+	premise.Check(t, propOrder, premise.Least{"several proposals": 0.3})
+}
+func FuzzOrder(f *testing.F) { premise.Fuzz(f, propOrder) }
+
+// A larger value of an External metric never leads to fewer replicas, if the status has
+// the current count. Otherwise it can: within the tolerance the status counts (trap 4).
+func propMonotone(t *rapid.T, c *premise.Counts) {
+	s, metrics := drawScaler(t), drawMetrics(t)
+	if rapid.Bool().Draw(t, "free") {
+		s.policy.Behavior = &h.Behavior{Up: rules(0, free), Down: rules(0, free)}
+	}
+	less := s.look(metrics)
+	i := rapid.IntRange(0, len(metrics)-1).Draw(t, "which")
+	metrics[i].Values = []int64{metrics[i].Values[0] + metrics[i].Amount*rapid.Int64Range(0, 60).Draw(t, "more")}
+	more := s.look(metrics)
+	if more.Replicas < less.Replicas {
+		t.Fatalf("%s\nwith more: %s", less, more)
+	}
+	c.Note("grows", more.Replicas > less.Replicas)
+}
+
+func TestMonotone(t *testing.T) {
+	premise.Check(t, propMonotone, premise.Least{"grows": 0.08})
+}
+func FuzzMonotone(f *testing.F) { premise.Fuzz(f, propMonotone) }
+
+// Under a constant AverageValue the count settles after the longest window, and then
+// stays. Value has no such property: its proposals follow the count that they change.
+func propSettles(t *rapid.T, c *premise.Counts) {
+	s := drawScaler(t)
+	s.count = max(1, s.count)
+	metric := wants(rapid.Int64Range(0, 80).Draw(t, "value"))
+	var last h.Decision
+	moved := false
+	for range 300 {
+		last = s.after(10*time.Minute, metric)
+		moved = moved || last.Replicas != last.Current
+	}
+	for range 3 {
+		if d := s.after(time.Hour, metric); d.Replicas != last.Replicas {
+			t.Fatalf("%s\nthen %s", last, d)
+		}
+	}
+	c.Note("moves", moved)
+}
+
+func TestSettles(t *testing.T) {
+	premise.CheckN(t, 1000, propSettles, premise.Least{"moves": 0.3})
+}
+
+// Nothing within a window is forgotten: the count never falls below a recommendation of
+// the window of Down. It is kept no longer than 1/32 of the window more, and a clock
+// that goes back keeps no record beyond one window of the new clock.
+func propWindows(t *rapid.T, c *premise.Counts) {
+	p := policy(1000)
+	p.Behavior = &h.Behavior{Up: rules(0, free), Down: rules(time.Hour, free)}
+	s := scale(p, 50)
+	var seen []h.Recommendation
+	back, held := false, false
+	for range rapid.IntRange(5, 60).Draw(t, "polls") {
+		wait := time.Duration(rapid.IntRange(1, 300).Draw(t, "wait")) * time.Second
+		if rapid.IntRange(0, 15).Draw(t, "back") == 0 {
+			wait, back = -wait*10, true
+		}
+		n := rapid.Int32Range(1, 50).Draw(t, "wanted")
+		d := s.after(wait, wants(int64(n)))
+		if len(seen) == 0 {
+			seen = append(seen, h.Recommendation{Replicas: 50, At: s.now})
+		}
+		for i := range seen {
+			if seen[i].At.After(s.now) {
+				seen[i].At = s.now
+			}
+		}
+		surely, perhaps := n, n
+		for _, r := range seen {
+			age := s.now.Sub(r.At)
+			if age < time.Hour {
+				surely = max(surely, r.Replicas)
+			}
+			if age < time.Hour+2*time.Minute {
+				perhaps = max(perhaps, r.Replicas)
+			}
+		}
+		if d.Current > surely && d.Replicas < surely || d.Replicas > max(perhaps, min(d.Current, perhaps)) {
+			t.Fatalf("%s, although the window has %d", d, surely)
+		}
+		held = held || d.Rule == h.RuleStabilized
+		seen = append(seen, h.Recommendation{Replicas: n, At: s.now})
+	}
+	c.Note("the clock goes back", back)
+	c.Note("a window holds", held)
+}
+
+func TestWindows(t *testing.T) {
+	premise.CheckN(t, 3000, propWindows, premise.Least{"the clock goes back": 0.3, "a window holds": 0.3})
+}
+
+// The largest state: the worst series of recommendations, each second for an hour, with
+// an event each second.
+func TestStateSize(t *testing.T) {
+	for name, wanted := range map[string]func(i int) int64{
+		"falling":          func(i int) int64 { return int64(900_000 - i) },
+		"rising":           func(i int) int64 { return int64(900_000 + i) },
+		"narrowing":        func(i int) int64 { return int64(900_000 + (1-2*(i%2))*(5000-i)) },
+		"widening":         func(i int) int64 { return int64(900_000 + (1-2*(i%2))*i) },
+		"with nanoseconds": func(i int) int64 { return int64(900_000 - i) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := policy(math.MaxInt32)
+			p.Behavior = &h.Behavior{
+				Up:   h.Rules{Window: time.Hour, Policies: []h.Limit{by(h.Pods, math.MaxInt32, 30*time.Minute)}},
+				Down: h.Rules{Window: time.Hour, Policies: []h.Limit{by(h.Pods, math.MaxInt32, 30*time.Minute)}},
+			}
+			s := scale(p, 900_000)
+			for i := range 4000 {
+				wait := time.Second
+				if name == "with nanoseconds" {
+					wait += 1234567
+				}
+				d := s.after(wait, wants(wanted(i)))
+				d.Replicas = d.Current + int32(1-2*(i%2))
+				s.state.Wrote(p, d)
+			}
+			text, err := json.Marshal(s.state)
+			require.NoError(t, err)
+			t.Logf("%d bytes", len(text))
+			assert.LessOrEqual(t, len(text), 16<<10)
+			var again h.State
+			require.NoError(t, json.Unmarshal(text, &again))
+			assert.Equal(t, s.look([]h.Metric{wants(5)}), (&scaler{policy: p, state: again, now: s.now, count: s.count}).look([]h.Metric{wants(5)}))
+		})
+	}
+}
+
+// Decide does not write to its arguments, and a decision without a metric allocates nothing
+// that grows with the state.
+func TestAllocations(t *testing.T) {
+	var allocations []float64
+	for _, n := range []int{1, 100} {
+		s := scale(policy(1000), 10)
+		for i := range n {
+			s.state.Recommendations = append(s.state.Recommendations, h.Recommendation{Replicas: int32(500 - i), At: start})
+		}
+		o := h.Observation{Now: start, Replicas: 10, StatusReplicas: 10, Metrics: []h.Metric{wants(5), wants(6), wants(7)}}
+		before, _ := json.Marshal(s.state)
+		allocations = append(allocations, testing.AllocsPerRun(100, func() { h.Decide(s.policy, s.state, o) }))
+		after, _ := json.Marshal(s.state)
+		assert.Equal(t, string(before), string(after))
+	}
+	assert.Equal(t, []float64{1, 1}, allocations, "the proposals")
+}
+
+func BenchmarkDecide(b *testing.B) {
+	for _, n := range []int{1, 100} {
+		b.Run(fmt.Sprintf("window=%d", n), func(b *testing.B) {
+			p := policy(1000)
+			behavior := h.DefaultBehavior()
+			p.Behavior = &behavior
+			s := scale(p, 10)
+			for i := range n {
+				s.state.Recommendations = append(s.state.Recommendations, h.Recommendation{Replicas: int32(500 - i), At: start})
+			}
+			o := h.Observation{Now: start, Replicas: 10, StatusReplicas: 10, Metrics: []h.Metric{wants(5), wants(6), wants(7)}}
+			b.ReportAllocs()
+			for b.Loop() {
+				h.Decide(p, s.state, o)
+			}
+		})
+	}
+}
+
+func TestValidate(t *testing.T) {
+	assert.NoError(t, h.Validate(h.DefaultPolicy(10), wants(3)))
+	b := h.DefaultBehavior()
+	p := h.DefaultPolicy(10)
+	p.Behavior = &b
+	assert.NoError(t, h.Validate(p, h.Metric{Source: "Resource", Target: h.Utilization, Amount: 50}))
+	bad := h.Policy{Min: 5, Max: 3, Tolerance: math.NaN(), DownWindow: -1, CPUInitialization: -1, ReadinessDelay: -1, Behavior: &h.Behavior{
+		Up:   h.Rules{Window: 2 * time.Hour, Select: "max", Policies: []h.Limit{{Type: "pods", Period: time.Hour}}},
+		Down: h.Rules{},
+	}}
+	err := h.Validate(bad, h.Metric{Source: "Node"}, h.Metric{Source: h.Pods, Target: h.Value, Amount: 1}, h.Metric{Source: "Resource", Target: h.Value, Amount: 1})
+	assert.EqualError(t, err, `Min: found 5; use at most Max, 3
+Tolerance: found NaN; use a finite number of 0 or more
+DownWindow: found -1ns; use 0 or more
+CPUInitialization: found -1ns; use 0 or more
+ReadinessDelay: found -1ns; use 0 or more
+Behavior.Up.Window: found 2h0m0s; use 0 to 1h
+Behavior.Up.Select: found "max"; use Max, Min or Disabled
+Behavior.Up.Policies[0].Type: found "pods"; use Pods or Percent
+Behavior.Up.Policies[0].Value: found 0; use 1 or more
+Behavior.Up.Policies[0].Period: found 1h0m0s; use more than 0 and at most 30m
+Behavior.Down.Policies: found nothing; use at least one policy
+Metrics[0].Source: found "Node"; use External, Object, Pods, Resource or ContainerResource
+Metrics[0].Target: found nothing; use Value or AverageValue
+Metrics[0].Amount: found 0; use 1 or more
+Metrics[1].Target: found "Value"; use AverageValue
+Metrics[2].Target: found "Value"; use AverageValue or Utilization`)
+	assert.EqualError(t, h.Validate(h.Policy{}), "Max: found 0; use 1 or more")
+}
+
+// The zero policy keeps every count.
+func TestZeroPolicy(t *testing.T) {
+	d := scale(h.Policy{}, 7).after(0, wants(90))
+	assert.Equal(t, h.RuleInvalid, d.Rule)
+	assert.EqualValues(t, 7, d.Replicas)
+}
