@@ -8,8 +8,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/scaledjob/scaledjob/internal/premise"
 	"github.com/scaledjob/scaledjob/placement/apportion"
+	"github.com/scaledjob/scaledjob/premise"
 )
 
 // leastShare is the least share of draws in which each premise of a property holds.

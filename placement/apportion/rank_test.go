@@ -3,7 +3,6 @@ package apportion_test
 import (
 	"cmp"
 	"encoding/json"
-	"os"
 	"slices"
 	"strconv"
 	"testing"
@@ -11,10 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/scaledjob/scaledjob/placement/apportion"
+	"github.com/scaledjob/scaledjob/testdata"
 )
 
 func TestRank(t *testing.T) {
-	data, err := os.ReadFile("../../testdata/multicluster.json")
+	data, err := testdata.Files.ReadFile("multicluster.json")
 	require.NoError(t, err)
 	var file struct {
 		Ties []struct {

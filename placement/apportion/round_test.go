@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/scaledjob/scaledjob/internal/premise"
+	"github.com/scaledjob/scaledjob/premise"
 )
 
 // What round gives is right up to one seat a party, so that few seats are given one by one.

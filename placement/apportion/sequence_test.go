@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/scaledjob/scaledjob/internal/premise"
 	"github.com/scaledjob/scaledjob/placement/apportion"
+	"github.com/scaledjob/scaledjob/premise"
 )
 
 // Each seat goes where Webster gives one seat to the parties that are not avoided,

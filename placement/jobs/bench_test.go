@@ -29,7 +29,7 @@ func bench(members, n int, stuck float64, scheduling jobs.Scheduling) *fleet {
 	}
 	for i := range f.Members {
 		f.Members[i].Priority = new(int32(i % 1000))
-		f.Shared.Workloads = append(f.Shared.Workloads, taint.Entry{
+		f.Shared = append(f.Shared, taint.Entry{
 			Path:     taint.Path{Cluster: names[i], Priority: int32(i % 1000)},
 			Workload: taint.Workload{Class: "other", Size: 1}, Until: at(300),
 		})

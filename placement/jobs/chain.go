@@ -12,6 +12,7 @@ type chain struct {
 	jobs     []int32 // all of them, the source first, then by attempt
 	attempts int32   // the highest attempt
 	surplus  bool    // a superfluous Job is not deleted yet
+	last     int32   // what newest returns, plus 2; 0 if it is not known yet
 }
 
 // source returns the UID of the first Job of the Job's chain, which may be its own.
@@ -136,13 +137,17 @@ type stuckJob struct {
 }
 
 // stuckJobs returns the Jobs to replace, the longest pending first: the newest of each
-// chain, if all Jobs of the chain that stay are stuck.
+// chain, if all Jobs of the chain that stay are stuck or lost.
 func (f *fleet) stuckJobs() []stuckJob {
 	counts, _ := f.total()
 	all := make([]stuckJob, 0, counts.Stuck)
 	for i := range f.jobs {
-		if j := &f.jobs[i]; j.stuck && j.stays() && (j.chain == 0 || f.newest(int32(i))) {
-			all = append(all, stuckJob{*j, j.PendingSince.UnixNano()})
+		if j := &f.jobs[i]; (j.stuck || j.lost) && j.stays() && (j.chain == 0 || f.chains[j.chain].newest(f) == int32(i)) {
+			since := j.PendingSince
+			if since.IsZero() {
+				since = f.members[j.member].Since
+			}
+			all = append(all, stuckJob{*j, since.UnixNano()})
 		}
 	}
 	slices.SortFunc(all, func(a, b stuckJob) int {
@@ -154,18 +159,23 @@ func (f *fleet) stuckJobs() []stuckJob {
 	return all
 }
 
-// newest reports whether the Job is the newest of its chain that stays, and all that
-// stay are stuck.
-func (f *fleet) newest(i int32) bool {
-	var last int32
-	for _, k := range f.chains[f.jobs[i].chain].jobs {
+// newest returns the newest Job of the chain that stays, if all that stay are stuck or
+// lost, and otherwise -1.
+func (c *chain) newest(f *fleet) int32 {
+	if c.last != 0 {
+		return c.last - 2
+	}
+	last := int32(-1)
+	for _, k := range c.jobs {
 		switch j := &f.jobs[k]; {
 		case !j.stays():
-		case !j.stuck:
-			return false
+		case !j.stuck && !j.lost:
+			c.last = 1
+			return -1
 		default:
 			last = k
 		}
 	}
-	return last == i
+	c.last = last + 2
+	return last
 }

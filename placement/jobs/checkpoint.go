@@ -3,6 +3,7 @@ package jobs
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/scaledjob/scaledjob/placement/taint"
@@ -11,8 +12,8 @@ import (
 // A Checkpoint is the state that must survive from one decision to the next. Store it
 // as JSON before the first create of its decision. The zero value is for a new owner.
 //
-// It has the taints, the stuck Jobs that have been counted as failures, and the number of
-// unfinished Jobs of each cluster, including the Jobs to create. Its size grows with the
+// It has this owner's taints and backoffs, and the number of unfinished Jobs of each
+// cluster, including the Jobs to create. Its size grows with the
 // number of clusters and of workload taints, not with the Jobs.
 type Checkpoint struct {
 	clusters  map[string]clusterCheckpoint
@@ -21,9 +22,8 @@ type Checkpoint struct {
 
 // A clusterCheckpoint is the part of a Checkpoint for a cluster.
 type clusterCheckpoint struct {
-	Taint     taint.State `json:"taint,omitzero"`
-	Counted   time.Time   `json:"counted,omitzero"`   // the latest PendingSince of a stuck Job that has been counted
-	Unreached time.Time   `json:"unreached,omitzero"` // since when it is NeverReached
+	Taint  taint.State `json:"taint,omitzero"`
+	Starts Starts      `json:"starts,omitzero"`
 	// Unfinished Jobs, which count while the cluster is NeverReached.
 	Running     int64 `json:"running,omitempty"`
 	Pending     int64 `json:"pending,omitempty"` // the part of Running
@@ -77,73 +77,117 @@ func (c *Checkpoint) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Exclusions returns the taints that exclude, for the decisions of other owners.
-func (c Checkpoint) Exclusions() taint.Exclusions {
-	e := taint.Exclusions{Clusters: map[string]time.Time{}, Workloads: taint.Merge(c.workloads)}
-	for name, cluster := range c.clusters {
-		if cluster.Taint.Level == taint.Hard {
-			e.Clusters[name] = cluster.Taint.Until
-		}
-	}
-	return e
+// Workloads returns the taints against workloads, for the decisions of other owners of the
+// same namespace.
+func (c Checkpoint) Workloads() taint.Set { return taint.Merge(c.workloads) }
+
+// Starts is the evidence of whether Jobs of this owner start on a cluster. The zero value
+// has none against it.
+type Starts struct {
+	// Counted is the latest PendingSince of a stuck Job that has been counted.
+	Counted time.Time `json:"counted,omitzero"`
+	// Failed is the number of hard taints for stuck Jobs since a Job last started.
+	// Each lasts twice as long as the previous one, up to 16 times HardTaint. After it, a
+	// single Job probes the cluster.
+	Failed int32 `json:"failed,omitempty"`
 }
 
-// taint computes the taints after the failures and the stuck Jobs of this poll. A stuck
-// Job escalates the taint of its cluster once. Under PriorityFailover it is a taint
+// maxDoublings bounds the backoff.
+const maxDoublings = 4
+
+// observe takes over the latest PendingSince of a stuck Job and the latest creation of a
+// Job that has started. It returns whether a stuck Job counts that did not count before.
+func (m *member) observe(stuck, started time.Time) (failed bool) {
+	s := m.before.Starts
+	if failed = stuck.After(s.Counted); failed {
+		s.Counted = stuck
+	}
+	m.starting = !started.IsZero() && !started.Before(s.Counted) && (stuck.IsZero() || started.After(stuck))
+	if m.starting {
+		s.Failed = 0
+	}
+	m.starts = s
+	return failed
+}
+
+// fail counts a hard taint for stuck Jobs, unless later Jobs have started.
+func (m *member) fail() {
+	if !m.starting {
+		m.starts.Failed = min(m.starts.Failed+1, maxDoublings+1)
+	}
+}
+
+// hard returns how long the next hard taint for stuck Jobs lasts.
+func (s Starts) hard(p *Failover) time.Duration {
+	d := max(0, p.HardTaint)
+	for range min(s.Failed, maxDoublings) {
+		d = min(2*d, math.MaxInt64/4)
+	}
+	return d
+}
+
+// taint computes this owner's taints after the failures and the stuck Jobs of this poll. A
+// stuck Job escalates the taint of its cluster once. Under PriorityFailover it is a taint
 // against its workload instead, from when it became stuck.
 func (f *fleet) taint(c *Checkpoint) {
-	latest := make([]time.Time, len(f.members)) // PendingSince of a stuck Job
+	stuck, started := make([]time.Time, len(f.members)), make([]time.Time, len(f.members))
 	for i := range f.jobs {
-		if j := &f.jobs[i]; j.stuck && j.PendingSince.After(latest[j.member]) {
-			latest[j.member] = j.PendingSince
+		switch j := &f.jobs[i]; {
+		case j.stuck && j.PendingSince.After(stuck[j.member]):
+			stuck[j.member] = j.PendingSince.UTC()
+		case j.started() && j.Created.After(started[j.member]):
+			started[j.member] = j.Created
 		}
 	}
-	var stuck taint.Set
+	var workloads taint.Set
 	c.clusters = map[string]clusterCheckpoint{}
-	durations := taint.Durations{Soft: f.Failover.SoftTaint, Hard: f.Failover.HardTaint}
 	for i := range f.members {
 		m := &f.members[i]
-		failed := m.Failures.Call
-		if f.Scheduling == PriorityFailover {
-			stuck = append(stuck, f.against(m, latest[i])...)
-		} else {
-			since := latest[i].UTC()
-			failed = failed || m.Failures.Create || since.After(m.before.Counted)
-			if since.After(m.before.Counted) {
-				m.before.Counted = since
-			}
-		}
-		m.taint = m.before.Taint.Harden(f.Shared.Clusters[m.name()], f.Now)
-		if failed {
-			m.taint = m.taint.Fail(durations, f.Now)
-		}
-		if m.registered && m.Reach == NeverReached {
-			m.unreached = m.before.Unreached
-			if m.unreached.IsZero() || m.unreached.After(f.Now) { // after, if the clock was set back
-				m.unreached = f.Now.UTC()
-			}
-		}
+		workloads = append(workloads, f.escalate(m, m.observe(stuck[i], started[i]))...)
 	}
 	// Taints of clusters that are neither registered nor members at present, and the stuck
 	// Jobs that count in them. Both are dropped when the taint ends, so that the checkpoint
 	// does not grow. A stuck Job of such a cluster counts again if the cluster comes back.
 	for name, before := range f.Checkpoint.clusters {
 		if state := before.Taint.At(f.Now); state.Level != taint.None {
-			c.clusters[name] = clusterCheckpoint{Taint: state, Counted: before.Counted}
+			c.clusters[name] = clusterCheckpoint{Taint: state, Starts: before.Starts}
 		}
 	}
-	c.workloads = taint.Merge(f.Checkpoint.workloads, f.Shared.Workloads, stuck).At(f.Now)
+	c.workloads = taint.Merge(f.Checkpoint.workloads, f.Shared, workloads).At(f.Now)
 }
 
-// against returns the taint that stuck Jobs of a member are the reason for; latest is
-// their latest PendingSince, or the zero time.
-func (f *fleet) against(m *member, latest time.Time) taint.Set {
-	if latest.IsZero() || !m.listed {
+// escalate sets the taint of a member after a stuck Job or failed requests, and returns
+// the taint against the workload.
+func (f *fleet) escalate(m *member, stuck bool) taint.Set {
+	durations := taint.Durations{Soft: f.Failover.SoftTaint, Hard: f.Failover.HardTaint}
+	m.own = m.before.Taint.At(f.Now)
+	if m.Failures.Call || m.Failures.Create && f.Scheduling != PriorityFailover {
+		m.own = m.own.Fail(durations, f.Now)
+	}
+	if !stuck || !m.listed {
 		return nil
 	}
-	until := latest.Add(max(0, f.Failover.GracePeriod)).Add(max(0, f.Failover.HardTaint))
-	return taint.Set{{Path: m.path(), Workload: f.Workload, Until: until.UTC()}}
+	hard := m.starts.hard(&f.Failover)
+	if f.Scheduling == PriorityFailover {
+		until := m.starts.Counted.Add(max(0, f.Failover.GracePeriod)).Add(hard)
+		if until.After(f.Now) {
+			m.fail()
+		}
+		return taint.Set{{Path: m.path(), Workload: f.Workload, Until: until.UTC()}}
+	}
+	was := m.own.Level
+	if durations.Hard = hard; m.starts.Failed > 0 {
+		durations.Soft = 0
+	}
+	if m.own = m.own.Fail(durations, f.Now); m.own.Level == taint.Hard && was != taint.Hard {
+		m.fail()
+	}
+	return nil
 }
+
+// probes reports whether the member may have a single new Job, which shows whether Jobs
+// start there again.
+func (m *member) probes() bool { return m.starts.Failed > 0 }
 
 // store completes the checkpoint with the Jobs to create, adds the times at which taints
 // end, and describes the members.
@@ -160,11 +204,11 @@ func (f *fleet) store(d *Decision) {
 	}
 	for i := range f.members {
 		m := &f.members[i]
-		d.Members[i] = MemberPlan{m.name(), m.Reach, m.reason, m.counts, m.taint, workloads[m.path()]}
+		d.Members[i] = MemberPlan{m.name(), m.Reach, m.reason, m.counts, m.gone, m.Taint.At(f.Now), m.own, workloads[m.path()]}
 		n := created[m.name()]
 		after := clusterCheckpoint{
-			Taint: m.taint, Counted: m.before.Counted, Unreached: m.unreached,
-			Running: plus(m.counts.Running, n), Pending: plus(m.counts.Pending, n),
+			Taint: m.own, Starts: m.starts,
+			Running: plus(plus(m.counts.Running, m.gone), n), Pending: plus(m.counts.Pending, n),
 			Terminating: plus(m.counts.Terminating, max(0, m.Late)),
 		}
 		if after != (clusterCheckpoint{}) {
@@ -172,8 +216,9 @@ func (f *fleet) store(d *Decision) {
 		} else {
 			delete(d.Checkpoint.clusters, m.name())
 		}
-		if !m.unreached.IsZero() {
-			_, excluded := elapsed(m.unreached, f.Failover.GracePeriod, f.Now)
+		f.change.add(m.Taint.At(f.Now).Until)
+		if m.Reach == NeverReached && !m.Since.IsZero() {
+			_, excluded := elapsed(m.Since, f.Failover.GracePeriod, f.Now)
 			f.change.add(excluded)
 		}
 	}
@@ -184,5 +229,3 @@ func (f *fleet) store(d *Decision) {
 		d.Checkpoint.clusters = nil // a checkpoint without content is the zero value
 	}
 }
-
-func (m *member) hard() bool { return m.taint.Level == taint.Hard }

@@ -20,7 +20,8 @@ type Decision struct {
 	// Target is the number of Jobs that should run, within the bounds.
 	Target int64
 	// Reason is why stuck Jobs are not replaced or Jobs are unplaced: ReasonHeldByStuck,
-	// ReasonNoMembers, ReasonAllExcluded, ReasonFull or ReasonNoOtherMember. It is empty if
+	// ReasonNoMembers, ReasonAllExcluded, ReasonFull or ReasonNoOtherMember; or ReasonCutOff.
+	// It is empty if
 	// everything that Scaling asks for is placed.
 	Reason   Reason
 	Unplaced int64 // Jobs to create that no member can take
@@ -60,9 +61,11 @@ type Deletion struct {
 type MemberPlan struct {
 	Name     string
 	Reach    Reach
-	Excluded Reason // why it gets no new Job; empty if it may
-	Jobs     scaling.JobCounts
-	Taint    taint.State
+	Excluded Reason            // why it gets no new Job; empty if it may
+	Jobs     scaling.JobCounts // without lost Jobs
+	Lost     int64             // unfinished Jobs of a cluster that has not answered for LostAfter
+	Taint    taint.State       // of the cluster: for all owners
+	Own      taint.State       // for this owner only
 	// Workloads are the taints against workloads of any class and size, at the member's
 	// present priority.
 	Workloads taint.Set
@@ -75,10 +78,13 @@ type Reason string
 const (
 	ReasonNotRegistered   Reason = "NotRegistered"
 	ReasonNotListed       Reason = "NotListed"       // it has Jobs, but is no member
-	ReasonSameCluster     Reason = "SameCluster"     // it has the Jobs of another name: it is registered twice
 	ReasonNeverReached    Reason = "NeverReached"    // its Jobs have not been listed since the start
+	ReasonUnconfirmed     Reason = "Unconfirmed"     // it does not answer, and no other cluster has answered since
 	ReasonUnreachable     Reason = "Unreachable"     // it does not answer now
-	ReasonHardTainted     Reason = "HardTainted"     // it has failed repeatedly
+	ReasonHardTainted     Reason = "HardTainted"     // it has failed repeatedly, for all owners
+	ReasonNotStarting     Reason = "JobsNotStarting" // Jobs of this owner were stuck on it repeatedly
+	ReasonRequestsFail    Reason = "RequestsFailed"  // requests of this owner to it have failed repeatedly
+	ReasonProbing         Reason = "Probing"         // a single Job shows whether Jobs of this owner start there again
 	ReasonWorkloadTainted Reason = "WorkloadTainted" // Jobs of this class and size were stuck on it
 	ReasonRejected        Reason = "CreateRejected"  // it has rejected the Jobs of the previous decision
 	ReasonOverloaded      Reason = "Overloaded"      // State.Clusters marks it so
@@ -94,4 +100,5 @@ const (
 	ReasonNoMembers     Reason = "NoMembers"          // no member is registered and has weight
 	ReasonAllExcluded   Reason = "AllMembersExcluded" // none because of MaxJobs
 	ReasonNoOtherMember Reason = "NoOtherMember"      // every other member has a Job of the same chain, or is full
+	ReasonCutOff        Reason = "HubMayBeCutOff"     // no member answers, and none has answered since another failed
 )

@@ -34,7 +34,7 @@ func (f *fleet) outdated() []int32 {
 	})
 }
 
-// choose returns the Jobs for which is returns true, in order.
+// choose returns the Jobs that satisfy is, in order.
 func (f *fleet) choose(is func(*job) bool) (chosen []int32) {
 	for i := range f.jobs {
 		if is(&f.jobs[i]) {

@@ -11,8 +11,7 @@
 //
 // Each new Job goes to the member with the fewest Jobs for its weight ([Scheduling],
 // package apportion). Ties go to the member with fewer Jobs, then by [Policy].Seed, then by
-// name. A member that appears twice has the least of its weights, priorities and limits. A
-// cluster with two names counts once, and its second name gets no Job.
+// name. Of members or clusters of the same name the first counts.
 //
 // # Stuck Jobs
 //
@@ -21,11 +20,19 @@
 // decides which of them are deleted. A replacement that has succeeded has run, even if no
 // poll saw it run.
 //
-// # Taints
+// # Scope of evidence
 //
-// A failure taints a cluster softly. Another failure while the taint lasts excludes it
-// (package taint). All failures of a poll count once, and each stuck Job counts once. It
-// counts again after its cluster was neither registered nor a member until the taint ended.
+// A fault has the scope of its evidence:
+//
+//	a cluster does not answer       Cluster.Taint and Since, from a [taint.Fleet]: all owners
+//	Jobs of an owner do not start   this owner on this cluster; under PriorityFailover also
+//	                                his class, size and larger sizes, by State.Shared
+//	requests of an owner fail       this owner on this cluster
+//
+// A failure of an owner taints a cluster softly for him. Another failure while the taint
+// lasts excludes it (package taint). All failures of a poll count once, and each stuck Job
+// counts once. It counts again after its cluster was neither registered nor a member until
+// the taint ended.
 //
 //	                          WeightedRoundRobin   PriorityFailover
 //	Failures.Call             escalates            escalates
@@ -33,18 +40,26 @@
 //	Failures.Rejected         no Job in this poll  no Job in this poll
 //	a stuck Job               escalates            excludes its class, size and larger sizes
 //
-// Hard taints and taints against workloads hold for all owners if the caller passes
-// [Checkpoint.Exclusions] on as [State].Shared.
+// After a hard taint for stuck Jobs a single Job probes the cluster. If it becomes stuck, the
+// next taint lasts twice as long, up to 16 times. A Job that starts ends the backoff.
 //
-// # Unknown Jobs
+// # Clusters that do not answer
+//
+// Nothing there is replaced or lost until Cluster.Since is set: the hub may be cut off. A
+// pending Job there is stuck the grace period after Since. With Failover.LostAfter, Jobs are
+// lost that time after Since: they do not count, and PendingAware replaces them. When the
+// cluster returns they count again, [Duplication] decides which of a pair is deleted, and
+// nothing is created until there are fewer than the maximum.
 //
 // A cluster that has not been reached since the start may have Jobs. It counts with its
-// numbers in the Checkpoint, or with 0. Until the grace period ends, or the cluster has a hard
-// taint, no member gets a Job: Scaling.Rule is RuleJobsUnknown, and Reason is empty. After
+// numbers in the Checkpoint, or with 0. Until the grace period after Since ends, or the
+// cluster has a hard taint, no member gets a Job: Scaling.Rule is RuleJobsUnknown. After
 // that the other members get Jobs.
 //
 // R + terminating + create never exceeds the maximum unless R + terminating did. With
-// FailoverOverMax it never exceeds twice the maximum.
+// FailoverOverMax it never exceeds twice the maximum. With LostAfter that holds for the
+// clusters that are not lost; in all there are at most the maximum times 1 plus the lost
+// clusters.
 //
 // # Cost
 //
@@ -54,13 +69,16 @@
 // # Tests
 //
 //	an oracle finds the same places, replacements and maximum       TestPlaces
-//	the order of members, clusters and Jobs does not matter         TestOrder, TestDuplicateNames
+//	the order of members, clusters and Jobs does not matter         TestOrder
 //	nothing changes before NextCheck                                TestOrder
 //	a replacement that finishes between two polls removes its source TestReplacementFinishesBetweenPolls
 //	the history keeps that replacement until its source is deleted  TestHistoryKeepsWhatASourceWaitsFor
 //	a stuck Job counts once, across restarts too                    TestRestartKeepsWhatIsCounted
 //	a member that is never reached delays the others for a while    TestNeverReached
-//	hard taints are shared, soft ones are not                       TestSharedTaints
+//	a single Job probes a cluster, with backoff                     TestProbe, TestStartsLate
+//	lost Jobs free their slots, and return                          TestLost
+//	nothing is replaced or lost while the hub may be cut off        TestCutOff
+//	an owner's failures are in no value of another owner            TestScope
 //	a late create holds its capacity                                TestLateCreates
 //	an unknown version of a Checkpoint is an error                  TestCheckpointVersion
 //	over hours with failures and restarts, everything is served     TestReplay

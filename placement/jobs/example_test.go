@@ -49,35 +49,28 @@ func ExamplePlan_failover() {
 	// create 1 (the strategy's proposal): target 1, 1 running, 1 pending, 1 stuck, 0 terminating
 	// member-1: 0 running, 0 pending, 0 stuck (Cluster is healthy)
 	//   replace etl-1 on member-2
-	// member-2: 1 running, 1 pending, 1 stuck (Cluster is healthy; a failure counts until 2026-01-01T12:03:00Z)
+	// member-2: 1 running, 1 pending, 1 stuck (Cluster is healthy; Jobs or requests of this owner failed there, and another failure counts until 2026-01-01T12:03:00Z)
 	// next check at 2026-01-01T12:03:00Z
 	// etl-1
 }
 
-// A cluster that fails twice gets no Job for five minutes, and not from other owners.
+// A Job that does not start keeps its owner's Jobs off the cluster, and no other owner's.
 func ExamplePlan_taints() {
 	policy := jobs.DefaultPolicy()
-	state := jobs.State{Metrics: []scaling.Metric{{Value: 4, Target: 1}}, Now: noon}
-	for range 2 {
-		state.Clusters = []jobs.Cluster{jobs.NewCluster("a"), jobs.NewCluster("b")}
-		state.Clusters[1].Failures.Call = true
-		decision := jobs.Plan(policy, state)
-		for _, p := range decision.Create {
-			fmt.Println(p.Cluster, p.Jobs())
-		}
-		fmt.Println(decision.Members[1])
-		state.Checkpoint, state.Now = decision.Checkpoint, state.Now.Add(30*time.Second)
+	policy.Failover.SoftTaint = 0
+	b := jobs.NewCluster("b", jobs.Job{Name: "etl-1", UID: "u1", Phase: jobs.Pending, PendingSince: noon.Add(-time.Minute)})
+	state := jobs.State{Metrics: []scaling.Metric{{Value: 4, Target: 1}}, Clusters: []jobs.Cluster{jobs.NewCluster("a"), b}, Now: noon}
+	decision := jobs.Plan(policy, state)
+	for _, p := range decision.Create {
+		fmt.Println(p.Cluster, p.Jobs())
 	}
-	other := jobs.State{Metrics: state.Metrics, Shared: state.Checkpoint.Exclusions(), Now: state.Now,
-		Clusters: []jobs.Cluster{jobs.NewCluster("a"), jobs.NewCluster("b")}}
-	fmt.Println(jobs.Plan(policy, other).Members[1].Excluded)
+	fmt.Println(decision.Members[1])
+	state.Checkpoint, state.Now = decision.Checkpoint, noon.Add(5*time.Minute)
+	fmt.Println(jobs.Plan(policy, state).Members[1])
 	// Output:
-	// a 2
-	// b 2
-	// Cluster is healthy; a failure counts until 2026-01-01T12:03:00Z
 	// a 4
-	// Cluster has failed, and gets no Job until 2026-01-01T12:05:30Z
-	// HardTainted
+	// Jobs of this owner do not start on the cluster, and it gets none until 2026-01-01T12:05:00Z
+	// Cluster is healthy
 }
 
 // The numbers of a status are in the decision.
@@ -95,7 +88,7 @@ func ExampleDecision_status() {
 	// Output:
 	// desired: 2
 	// a: 2 running, 1 pending: Cluster is healthy
-	// b: 0 running, 0 pending: Cluster has not been reached since the start
+	// b: 0 running, 0 pending: Cluster is unreachable, and no other has answered since: the hub may be cut off
 }
 
 // A member without a weight gets no Job.

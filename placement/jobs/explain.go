@@ -13,10 +13,13 @@ var descriptions = map[Reason]string{
 	"":                    "Cluster is healthy",
 	ReasonNotRegistered:   "Cluster is not registered",
 	ReasonNotListed:       "Cluster is no member, but has Jobs",
-	ReasonSameCluster:     "Cluster is registered under another name too",
 	ReasonNeverReached:    "Cluster has not been reached since the start",
 	ReasonUnreachable:     "Cluster is unreachable",
+	ReasonUnconfirmed:     "Cluster is unreachable, and no other has answered since: the hub may be cut off",
 	ReasonHardTainted:     "Cluster has failed, and gets no Job",
+	ReasonNotStarting:     "Jobs of this owner do not start on the cluster, and it gets none",
+	ReasonRequestsFail:    "Requests of this owner to the cluster have failed, and it gets no Job",
+	ReasonProbing:         "Jobs of this owner did not start on the cluster, and a single Job probes it",
 	ReasonWorkloadTainted: "Jobs of this class and size were stuck on the cluster",
 	ReasonRejected:        "Cluster has rejected a Job",
 	ReasonOverloaded:      "Cluster is overloaded",
@@ -29,9 +32,16 @@ func (m MemberPlan) String() string {
 	text := descriptions[m.Excluded]
 	switch {
 	case m.Excluded == "" && m.Taint.Level == taint.Soft:
-		return text + "; a failure counts until " + clock(m.Taint.Until)
+		text += "; a failure counts until " + clock(m.Taint.Until)
+	case m.Excluded == "" && m.Own.Level == taint.Soft:
+		text += "; Jobs or requests of this owner failed there, and another failure counts until " + clock(m.Own.Until)
 	case m.Excluded == ReasonHardTainted:
-		return text + " until " + clock(m.Taint.Until)
+		text += " until " + clock(m.Taint.Until)
+	case m.Excluded == ReasonNotStarting || m.Excluded == ReasonRequestsFail:
+		text += " until " + clock(m.Own.Until)
+	}
+	if m.Lost > 0 {
+		text += fmt.Sprintf("; %d Jobs there are lost, and may run twice", m.Lost)
 	}
 	return text
 }

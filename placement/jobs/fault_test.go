@@ -91,41 +91,22 @@ func TestRestartKeepsWhatIsCounted(t *testing.T) {
 	for i, c := range []jobs.Cluster{seen, {Name: "a"}, {Name: "a", Reach: jobs.Unreachable}, seen} {
 		f.Now, f.Clusters[0] = at(i), c
 		d := f.plan()
-		require.Equal(t, soft, d.Members[0].Taint, "poll %d", i)
+		require.Equal(t, soft, d.Members[0].Own, "poll %d", i)
 		f.Checkpoint = d.Checkpoint
 	}
 	f.Clusters = nil // unregistered for a moment
 	f.Checkpoint = f.plan().Checkpoint
 	f.Clusters = []jobs.Cluster{seen}
-	require.Equal(t, soft, f.plan().Members[0].Taint)
+	require.Equal(t, soft, f.plan().Members[0].Own)
 	f.Members, f.Clusters = nil, nil // and is then no member either
 	f.Checkpoint = f.plan().Checkpoint
 	f.Clusters = []jobs.Cluster{seen}
-	require.Equal(t, soft, f.plan().Members[0].Taint)
+	require.Equal(t, soft, f.plan().Members[0].Own)
 	f.Now, f.Clusters = at(180), nil // until the taint ends
 	f.Checkpoint = f.plan().Checkpoint
 	require.Equal(t, jobs.Checkpoint{}, f.Checkpoint)
 	f.Clusters = []jobs.Cluster{seen}
-	require.Equal(t, taint.State{Level: taint.Soft, Until: at(360)}, f.plan().Members[0].Taint, "counts again")
-}
-
-// If the clock is set back while a member is awaited, the others wait for the grace period
-// from then on, and not until the clock is where it was.
-func TestClockIsSetBack(t *testing.T) {
-	f := newFleet("a", "b")
-	*f.cluster("b") = jobs.Cluster{Name: "b"}
-	f.demand(3)
-	f.Now = at(86400)
-	f.Checkpoint = f.plan().Checkpoint
-	for second := range 60 {
-		f.Now = at(second)
-		d := f.plan()
-		require.Empty(t, d.Create, second)
-		require.Equal(t, at(60), d.NextCheck, second)
-		f.Checkpoint = d.Checkpoint
-	}
-	f.Now = at(60)
-	require.EqualValues(t, 3, f.plan().Scaling.Create)
+	require.Equal(t, taint.State{Level: taint.Soft, Until: at(360)}, f.plan().Members[0].Own, "counts again")
 }
 
 // A member that was never reached delays the others for the grace period, also if there
@@ -134,7 +115,7 @@ func TestNeverReached(t *testing.T) {
 	for _, before := range []int64{0, 2} {
 		f := newFleet("a", "b")
 		f.Failover.HardTaint = 0
-		*f.cluster("b") = jobs.Cluster{Name: "b", Failures: jobs.Failures{Call: true}}
+		*f.cluster("b") = jobs.Cluster{Name: "b", Since: at(0)}
 		if before > 0 {
 			f.restore(stored{Clusters: map[string]storedCluster{"b": {Running: before, Pending: 1, Terminating: 1}}})
 		}
@@ -158,15 +139,15 @@ func TestNeverReached(t *testing.T) {
 		*f.cluster("b") = jobs.NewCluster("b")
 		d = f.plan()
 		require.Zero(t, d.Members[1].Jobs.Running)
-		require.Zero(t, open(d.Checkpoint).Clusters["b"].Unreached)
 	}
 	// With a hard taint it delays nothing, and what is not listed delays nothing.
 	f := newFleet("a", "b")
-	*f.cluster("b") = jobs.Cluster{Name: "b"}
-	f.Shared.Clusters = map[string]time.Time{"b": at(9)}
+	*f.cluster("b") = jobs.Cluster{Name: "b", Taint: taint.State{Level: taint.Hard, Until: at(9)}}
 	f.demand(1)
 	require.Len(t, f.plan().Create, 1)
-	f.Shared.Clusters = nil
+	f.cluster("b").Taint = taint.State{}
+	require.Empty(t, f.plan().Create, "its failure does not count: the hub may be cut off")
+	require.Equal(t, jobs.ReasonUnconfirmed, f.plan().Members[1].Excluded)
 	f.Members = f.Members[:1]
 	require.Len(t, f.plan().Create, 1)
 	f.restore(stored{Clusters: map[string]storedCluster{"b": {Running: math.MaxInt64, Pending: -1}}})
@@ -179,8 +160,7 @@ func TestLateCreateOfTheCheckpoint(t *testing.T) {
 	f := newFleet("a", "b")
 	f.Scaling.Bounds.Max = 4
 	f.restore(stored{Clusters: map[string]storedCluster{"b": {Running: 2, Terminating: 1}}})
-	*f.cluster("b") = jobs.Cluster{Name: "b", Late: 1}
-	f.Shared.Clusters = map[string]time.Time{"b": at(9)} // nothing waits for it
+	*f.cluster("b") = jobs.Cluster{Name: "b", Late: 1, Since: at(-60)} // nothing waits for it
 	f.demand(9)
 	require.Equal(t, map[string]int32{"a": 1, "b": 0}, f.created(f.plan()))
 }
@@ -196,117 +176,12 @@ func TestJobsRemembered(t *testing.T) {
 	require.Equal(t, map[string]int32{"a": 3, "b": 1}, f.created(d), "%s", d)
 	require.Equal(t, storedCluster{Running: 2, Pending: 1, Terminating: 1}, open(d.Checkpoint).Clusters["b"])
 	f = f.apply(d)
-	*f.cluster("b") = jobs.Cluster{Name: "b"}
+	*f.cluster("b") = jobs.Cluster{Name: "b", Since: at(0)}
 	f.Checkpoint = f.plan().Checkpoint
 	f.Now = at(60)
 	d = f.plan()
 	require.Empty(t, d.Create, "%s", d)
 	require.Equal(t, scaling.JobCounts{Running: 2, Pending: 1, Terminating: 1}, d.Members[1].Jobs)
-}
-
-// A hard taint of one owner excludes the cluster for all. A soft one does not escalate
-// another owner's.
-func TestSharedTaints(t *testing.T) {
-	one, other := newFleet("a", "b"), newFleet("a", "b")
-	other.demand(2)
-	for i, want := range []map[string]int32{{"a": 1, "b": 1}, {"a": 0, "b": 2}} {
-		one.Now, other.Now = at(i), at(i)
-		one.cluster("a").Failures.Call = true
-		d := one.plan()
-		one.Checkpoint = d.Checkpoint
-		other.Shared = d.Checkpoint.Exclusions()
-		require.Equal(t, want, other.created(other.plan()))
-	}
-	d := other.plan()
-	require.Equal(t, jobs.ReasonHardTainted, d.Members[0].Excluded)
-	require.Equal(t, map[string]time.Time{"a": at(301)}, d.Checkpoint.Exclusions().Clusters)
-	require.Equal(t, at(301), d.NextCheck)
-	other.Now, other.Checkpoint = at(301), d.Checkpoint
-	require.Empty(t, other.plan().Members[0].Excluded)
-	require.Empty(t, other.plan().Checkpoint.Exclusions().Clusters)
-}
-
-// One cluster with two names counts once, and the second name gets no Job.
-func TestSameCluster(t *testing.T) {
-	f := newFleet("a", "b")
-	f.has("a", 3, jobs.Running, 0)
-	f.cluster("b").Jobs = slices.Clone(f.cluster("a").Jobs)
-	f.demand(5)
-	d := f.plan()
-	require.Equal(t, map[string]int32{"a": 2, "b": 0}, f.created(d), "%s", d)
-	require.Equal(t, jobs.ReasonSameCluster, d.Members[1].Excluded)
-	require.Equal(t, int64(3), total(d).Running)
-	require.ErrorContains(t, f.State.Validate(), `Clusters[1].Name: found "b"; use one name: it is the same cluster as "a"`)
-}
-
-// The order of members and clusters that have one name does not matter.
-func TestDuplicateNames(t *testing.T) {
-	f := newFleet("b")
-	f.Members = append(f.Members,
-		jobs.Member{Name: "a", Weight: 3, MaxJobs: new(int64(9)), Priority: new(int32(2))},
-		jobs.Member{Name: "a", Weight: 2, MaxJobs: new(int64(4))},
-		jobs.Member{Name: "a", Weight: 5, MaxJobs: new(int64(7)), Priority: new(int32(1))})
-	f.Clusters = append(f.Clusters,
-		jobs.NewCluster("a", jobs.Job{UID: "1", Phase: jobs.Pending}, jobs.Job{UID: "2", NeverStarted: true}),
-		jobs.Cluster{Name: "a", Reach: jobs.Unreachable, Jobs: []jobs.Job{{UID: "1"}, {UID: "2", Deleting: true}}, Overloaded: true, Late: 1},
-		jobs.Cluster{Name: "a", Reach: jobs.Reachable, Failures: jobs.Failures{Call: true, Create: true, Rejected: true}})
-	f.demand(9)
-	want := f.plan()
-	require.Equal(t, jobs.ReasonUnreachable, want.Members[0].Excluded)
-	require.Equal(t, scaling.JobCounts{Running: 1, Terminating: 1}, want.Members[0].Jobs)
-	for range 2 {
-		slices.Reverse(f.Members)
-		slices.Reverse(f.Clusters)
-		for i := range f.Clusters {
-			slices.Reverse(f.Clusters[i].Jobs)
-		}
-		require.Equal(t, want, f.plan())
-		f.Members = append(f.Members[1:], f.Members[0])
-		f.Clusters = append(f.Clusters[2:], f.Clusters[:2]...)
-	}
-}
-
-// Of two members or clusters with one name the least counts, and every failure.
-func TestLeastOfDuplicates(t *testing.T) {
-	f := newFleet("b")
-	f.Scheduling = jobs.PriorityFailover
-	f.Members[0].Priority, f.Members[0].MaxJobs = new(int32(1)), new(int64(1))
-	f.Members = append(f.Members, jobs.Member{Name: "a", Weight: 3, MaxJobs: new(int64(2)), Priority: new(int32(2))}, jobs.NewMember("a"))
-	f.Clusters = append(f.Clusters, jobs.NewCluster("a"), jobs.NewCluster("a"))
-	f.demand(9)
-	for range 2 {
-		d := f.plan()
-		require.Equal(t, map[string]int32{"a": 2, "b": 1}, f.created(d), "the maximum of a is 2")
-		require.Equal(t, int64(6), d.Unplaced)
-		f.demand(1)
-		require.Equal(t, map[string]int32{"a": 0, "b": 1}, f.created(f.plan()), "a has no priority")
-		f.demand(9)
-		slices.Reverse(f.Members)
-	}
-	f.Clusters[2].Overloaded = true
-	require.Equal(t, jobs.ReasonOverloaded, f.plan().Members[0].Excluded)
-	f.Clusters[1].Overloaded, f.Clusters[2].Overloaded = true, false
-	require.Equal(t, jobs.ReasonOverloaded, f.plan().Members[0].Excluded)
-	f.Clusters[1].Overloaded = false
-	for _, failures := range []jobs.Failures{{Call: true}, {Rejected: true}, {Create: true}} {
-		f.Scheduling = jobs.WeightedRoundRobin
-		f.Clusters[1].Failures, f.Clusters[2].Failures = jobs.Failures{}, failures
-		first := f.plan()
-		f.Clusters[1].Failures, f.Clusters[2].Failures = failures, jobs.Failures{}
-		require.Equal(t, first, f.plan())
-		require.NotEqual(t, jobs.MemberPlan{Name: "a", Reach: jobs.Reachable}, first.Members[0], "%v", failures)
-	}
-}
-
-// Of two weights of one member the least counts.
-func TestLeastWeight(t *testing.T) {
-	f := newFleet("a", "b")
-	f.Members = append(f.Members, jobs.Member{Name: "a", Weight: 3})
-	f.demand(4)
-	for range 2 {
-		require.Equal(t, map[string]int32{"a": 2, "b": 2}, f.created(f.plan()))
-		slices.Reverse(f.Members)
-	}
 }
 
 // The taint of a cluster that is no member at present is kept until it ends.
@@ -458,7 +333,7 @@ func TestCheckpointVersion(t *testing.T) {
 	f.has("a", 1, jobs.Pending, time.Minute)
 	data, err := json.Marshal(f.plan().Checkpoint)
 	require.NoError(t, err)
-	require.JSONEq(t, `{"version": 1, "clusters": {"a": {"running": 1, "pending": 1, "counted": "2026-01-01T11:59:00Z",
+	require.JSONEq(t, `{"version": 1, "clusters": {"a": {"running": 1, "pending": 1, "starts": {"counted": "2026-01-01T11:59:00Z"},
 		"taint": {"level": "soft", "until": "2026-01-01T12:03:00Z"}}}}`, string(data))
 	for text, want := range map[string]string{
 		`{}`: "found nothing; use 1", `{"version": 0}`: "found 0; use 1", `{"version": 2, "clusters": 7}`: "found 2; use 1",
@@ -494,7 +369,6 @@ func TestMemberPlanString(t *testing.T) {
 		{"", soft, "Cluster is healthy; a failure counts until 2026-01-01T12:00:05Z"},
 		{jobs.ReasonNotRegistered, taint.State{}, "Cluster is not registered"},
 		{jobs.ReasonNotListed, hard, "Cluster is no member, but has Jobs"},
-		{jobs.ReasonSameCluster, soft, "Cluster is registered under another name too"},
 		{jobs.ReasonNeverReached, hard, "Cluster has not been reached since the start"},
 		{jobs.ReasonUnreachable, soft, "Cluster is unreachable"},
 		{jobs.ReasonHardTainted, hard, "Cluster has failed, and gets no Job until 2026-01-01T12:00:05Z"},
@@ -530,7 +404,7 @@ MaxJobsReached
 a: 1 running, 0 pending, 0 stuck (Cluster is healthy)
   create 1
   replace stuck on c
-b: 1 running, 0 pending, 0 stuck (Cluster is unreachable)
+b: 1 running, 0 pending, 0 stuck (Cluster is unreachable, and no other has answered since: the hub may be cut off)
 c: 1 running, 1 pending, 1 stuck (Cluster has the most Jobs that it may have)
 delete old on a: outdated
 delete source on b: duplicate, when it is reachable

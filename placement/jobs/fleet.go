@@ -28,11 +28,13 @@ type member struct {
 	rank       uint64
 	listed     bool // otherwise it is a cluster that has Jobs and is no member
 	registered bool
-	same       bool // another name of a cluster that comes before
 	before     clusterCheckpoint
 	counts     scaling.JobCounts
-	taint      taint.State
-	unreached  time.Time // since when it is NeverReached
+	own        taint.State // this owner's taint
+	starts     Starts
+	starting   bool  // a Job has started that was created after every stuck Job
+	lost       bool  // it has not answered for LostAfter
+	gone       int64 // unfinished Jobs of a lost member
 	reason     Reason
 }
 
@@ -47,6 +49,7 @@ type job struct {
 	member            int32
 	chain             int32 // index of its chain; 0 if it has none
 	stuck, surplus    bool
+	lost              bool // on a lost cluster
 	deleted, deferred bool // by this decision
 }
 
@@ -55,8 +58,8 @@ func (j *job) stays() bool { return j.live() && (!j.deleted || j.deferred) }
 
 func newFleet(p *Policy, s *State) *fleet {
 	f := &fleet{Policy: p, State: s, change: horizon{now: s.Now}}
-	clusters := byName(s.Clusters, func(c *Cluster) string { return c.Name }, join)
-	listed := byName(p.Members, func(m *Member) string { return m.Name }, least)
+	clusters := byName(s.Clusters, func(c *Cluster) string { return c.Name })
+	listed := byName(p.Members, func(m *Member) string { return m.Name })
 	for i := range clusters {
 		if len(p.Members) == 0 {
 			listed = append(listed, NewMember(clusters[i].Name))
@@ -83,6 +86,7 @@ func newFleet(p *Policy, s *State) *fleet {
 			i++
 		}
 		m.before = s.Checkpoint.clusters[m.name()].sane()
+		f.lose(&m)
 		m.rank = apportion.Rank(p.Seed, m.name())
 		if m.listed || len(m.Cluster.Jobs) > 0 || m.Reach == NeverReached && m.before.total() > 0 {
 			f.members = append(f.members, m)
@@ -92,43 +96,25 @@ func newFleet(p *Policy, s *State) *fleet {
 	return f
 }
 
-// byName returns copies of all, by name. It merges elements of the same name. The result
-// of merge must not depend on their order.
-func byName[T any](all []T, name func(*T) string, merge func(T, T) T) []T {
-	sorted := slices.Clone(all)
-	slices.SortFunc(sorted, func(a, b T) int { return strings.Compare(name(&a), name(&b)) })
-	kept := sorted[:0]
-	for i := range sorted {
-		if n := len(kept); n > 0 && name(&kept[n-1]) == name(&sorted[i]) {
-			kept[n-1] = merge(kept[n-1], sorted[i])
-			continue
-		}
-		kept = append(kept, sorted[i])
+// lose sets whether the Jobs of the member are lost.
+func (f *fleet) lose(m *member) {
+	if d := f.Failover.LostAfter; d > 0 && m.registered && m.Reach != Reachable && !m.Since.IsZero() {
+		var at time.Time
+		m.lost, at = elapsed(m.Since, d, f.Now)
+		f.change.add(at)
 	}
-	return kept
 }
 
-// least merges two members of the same name: the least of each field counts.
-func least(a, b Member) Member {
-	a.Weight = min(a.Weight, b.Weight)
-	a.Priority = new(min(a.priority(), b.priority()))
-	a.MaxJobs = new(min(a.maxJobs(), b.maxJobs()))
-	return a
+// byName returns copies of all, by name. Of elements of the same name, which Validate
+// reports, the first counts.
+func byName[T any](all []T, name func(*T) string) []T {
+	sorted := slices.Clone(all)
+	slices.SortStableFunc(sorted, func(a, b T) int { return strings.Compare(name(&a), name(&b)) })
+	return slices.CompactFunc(sorted, func(a, b T) bool { return name(&a) == name(&b) })
 }
 
-// join merges two observations of the same cluster.
-func join(a, b Cluster) Cluster {
-	a.Reach = min(a.Reach, b.Reach)
-	a.Jobs = slices.Concat(a.Jobs, b.Jobs)
-	a.Overloaded = a.Overloaded || b.Overloaded
-	a.Late = max(a.Late, b.Late)
-	a.Failures.Call = a.Failures.Call || b.Failures.Call
-	a.Failures.Create = a.Failures.Create || b.Failures.Create
-	a.Failures.Rejected = a.Failures.Rejected || b.Failures.Rejected
-	return a
-}
-
-// see lists the Jobs, each UID once: a Job that two names have belongs to the first.
+// see lists the Jobs. What a cluster says of its Jobs concerns its own: a UID that another
+// cluster has too is another Job's.
 func (f *fleet) see() {
 	n := 0
 	for _, m := range f.members {
@@ -140,47 +126,24 @@ func (f *fleet) see() {
 		m := &f.members[i]
 		for k := range m.Jobs {
 			j := &m.Jobs[k]
-			if at, again := seen[j.UID]; again && j.UID != "" {
-				if first := &f.jobs[at]; int(first.member) != i {
-					m.same = true
-				} else if compareJobs(j, first.Job) < 0 {
-					first.Job = j
-				}
-				continue
+			if _, again := seen[j.UID]; !again {
+				seen[j.UID] = int32(len(f.jobs))
 			}
-			seen[j.UID] = int32(len(f.jobs))
-			f.jobs = append(f.jobs, job{Job: j, member: int32(i)})
+			f.jobs = append(f.jobs, job{Job: j, member: int32(i), lost: m.lost && !j.finished()})
 		}
 	}
 	for i := range f.jobs {
 		j := &f.jobs[i]
 		var next time.Time
-		j.stuck, next = j.Job.stuck(f.Failover.GracePeriod, f.Now)
+		j.stuck, next = f.stuck(j)
 		f.change.add(next)
 	}
 	f.link(seen)
 }
 
-// compareJobs orders two observations of the same UID.
-func compareJobs(a, b *Job) int {
-	flags := func(j *Job) (n int) {
-		for i, flag := range []bool{j.Deleting, j.NeverStarted, j.Unconfirmed} {
-			if flag {
-				n |= 1 << i
-			}
-		}
-		return n
-	}
-	return cmp.Or(
-		cmp.Compare(a.Phase, b.Phase), cmp.Compare(flags(a), flags(b)), strings.Compare(a.Name, b.Name),
-		a.PendingSince.Compare(b.PendingSince), a.Finished.Compare(b.Finished),
-		strings.Compare(a.Replaces.UID, b.Replaces.UID), cmp.Compare(a.Replaces.Attempt, b.Replaces.Attempt),
-		cmp.Compare(a.Revision.Generation, b.Revision.Generation), strings.Compare(a.Revision.TemplateHash, b.Revision.TemplateHash),
-	)
-}
-
 // count counts the unfinished Jobs of each member. Jobs that this decision deletes are
 // terminating. A member that was never reached has at least the Jobs of the checkpoint.
+// Those of a lost member do not count.
 func (f *fleet) count() {
 	for i := range f.jobs {
 		j := &f.jobs[i]
@@ -204,6 +167,10 @@ func (f *fleet) count() {
 		if m.registered && m.Reach == NeverReached && m.before.total() > plus(plus(m.counts.Running, m.counts.Terminating), max(0, m.Late)) {
 			m.Late = 0 // part of Terminating
 			m.counts = scaling.JobCounts{Running: m.before.Running, Pending: m.before.Pending, Terminating: m.before.Terminating}
+		}
+		if m.lost {
+			m.gone = plus(plus(m.counts.Running, m.counts.Terminating), max(0, m.Late))
+			m.counts, m.Late = scaling.JobCounts{}, 0
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"testing"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"github.com/scaledjob/scaledjob/placement/taint"
 	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/strategy"
+	"github.com/scaledjob/scaledjob/testdata"
 )
 
 var epoch = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -35,7 +35,7 @@ func second(t time.Time) *int {
 // cases reads one kind of the cases, of which there must be so many.
 func cases[T any](t *testing.T, kind string, want int) []T {
 	t.Helper()
-	data, err := os.ReadFile("../../testdata/multicluster.json")
+	data, err := testdata.Files.ReadFile("multicluster.json")
 	require.NoError(t, err)
 	var file map[string]json.RawMessage
 	require.NoError(t, json.Unmarshal(data, &file))
@@ -124,8 +124,13 @@ func (f *fleet) has(name string, n int, phase jobs.Phase, pending time.Duration)
 }
 
 // stuck reports whether the Job is, once more than in the package.
-func (f *fleet) stuck(j *jobs.Job) bool {
+func (f *fleet) stuck(c *jobs.Cluster, j *jobs.Job) bool {
 	age := max(0, f.Now.Sub(j.PendingSince))
+	if c.Reach != jobs.Reachable {
+		if age = min(age, max(0, f.Now.Sub(c.Since))); c.Since.IsZero() {
+			return false
+		}
+	}
 	return j.Phase == jobs.Pending && !j.Deleting && !j.PendingSince.IsZero() && age >= max(0, f.Failover.GracePeriod)
 }
 
@@ -142,7 +147,7 @@ func (f *fleet) counts() (c scaling.JobCounts) {
 				if j.Phase == jobs.Pending {
 					c.Pending++
 				}
-				if f.stuck(j) {
+				if f.stuck(&f.Clusters[i], j) {
 					c.Stuck++
 				}
 			}
@@ -185,8 +190,7 @@ type stored struct {
 
 type storedCluster struct {
 	Taint       taint.State `json:"taint,omitzero"`
-	Counted     time.Time   `json:"counted,omitzero"`
-	Unreached   time.Time   `json:"unreached,omitzero"`
+	Starts      jobs.Starts `json:"starts,omitzero"`
 	Running     int64       `json:"running,omitempty"`
 	Pending     int64       `json:"pending,omitempty"`
 	Terminating int64       `json:"terminating,omitempty"`
@@ -369,9 +373,9 @@ func TestTaintLadder(t *testing.T) {
 			if level == "none" {
 				level = ""
 			}
-			require.Equal(t, level, string(m.Taint.Level), "%s at %d", c.Name, want.T)
-			require.Equal(t, want.Until, second(m.Taint.Until), "%s at %d", c.Name, want.T)
-			require.Equal(t, want.Excluded, m.Excluded == jobs.ReasonHardTainted, "%s at %d", c.Name, want.T)
+			require.Equal(t, level, string(m.Own.Level), "%s at %d", c.Name, want.T)
+			require.Equal(t, want.Until, second(m.Own.Until), "%s at %d", c.Name, want.T)
+			require.Equal(t, want.Excluded, m.Excluded == jobs.ReasonRequestsFail, "%s at %d", c.Name, want.T)
 		}
 	}
 }
@@ -451,7 +455,7 @@ func TestFailureEvents(t *testing.T) {
 		plan := f.plan()
 		soft := map[string]taint.State{"a": {Level: taint.Soft, Until: at(180)}}
 		switch c.Effect {
-		case "soft-hard ladder, cluster-wide":
+		case "soft-hard ladder, for this owner":
 			require.Equal(t, soft, taints(plan.Checkpoint), c)
 			require.Empty(t, open(plan.Checkpoint).Workloads, c)
 		case "none; retry":

@@ -29,16 +29,22 @@ func (m *member) judge(tainted bool) Reason {
 		return ReasonNotRegistered
 	case !m.listed:
 		return ReasonNotListed
-	case m.same:
-		return ReasonSameCluster
+	case m.Reach != Reachable && m.Since.IsZero():
+		return ReasonUnconfirmed
 	case m.Reach == NeverReached:
 		return ReasonNeverReached
 	case m.Reach != Reachable:
 		return ReasonUnreachable
-	case m.hard():
+	case m.Taint.Level == taint.Hard:
 		return ReasonHardTainted
+	case m.own.Level == taint.Hard && m.probes():
+		return ReasonNotStarting
+	case m.own.Level == taint.Hard:
+		return ReasonRequestsFail
 	case tainted:
 		return ReasonWorkloadTainted
+	case m.probes() && m.counts.Pending > m.counts.Stuck:
+		return ReasonProbing
 	case m.Failures.Rejected:
 		return ReasonRejected
 	case m.Overloaded:
@@ -92,6 +98,9 @@ func (p *placer) parties(tier []int32) []apportion.Party {
 		all[at] = apportion.Party{
 			Weight: m.Weight, Held: clip(plus(m.counts.Running, p.placed[i].Jobs())), Rank: m.rank,
 			Capped: true, Cap: clip(m.maxJobs() - m.counts.Terminating),
+		}
+		if m.probes() {
+			all[at].Cap = min(all[at].Cap, clip(plus(m.counts.Running, 1)))
 		}
 	}
 	return all
@@ -211,6 +220,8 @@ func (f *fleet) unplaced(additional int64) Reason {
 	}
 	open := some(func(m *member) bool { return m.reason == "" })
 	switch {
+	case f.cutOff():
+		return ReasonCutOff
 	case !some(func(m *member) bool { return m.listed && m.registered && m.Weight > 0 }):
 		return ReasonNoMembers
 	case !open && !some(func(m *member) bool { return m.reason == ReasonFull }):

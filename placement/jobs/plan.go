@@ -3,6 +3,7 @@ package jobs
 import (
 	"math"
 
+	"github.com/scaledjob/scaledjob/placement/taint"
 	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/strategy"
 )
@@ -13,9 +14,9 @@ import (
 //  1. Outdated Jobs are deleted, then duplicates, then finished Jobs, over all clusters.
 //  2. Failures and stuck Jobs become taints.
 //  3. scaling.Decide returns the number of Jobs to create.
-//  4. Under PendingAware the first of them replace stuck Jobs, the longest pending first,
-//     each on a cluster without a Job of the same chain. A Job with a live replacement is
-//     not replaced again.
+//  4. Under PendingAware the first of them replace stuck and lost Jobs, the longest pending
+//     first, each on a cluster without a Job of the same chain. A Job with a live
+//     replacement is not replaced again.
 //  5. [Scheduling] places them on members that are not excluded.
 //
 // A deletion on an unreachable cluster is deferred, and its Job counts as before. Other
@@ -29,6 +30,9 @@ func Plan(p Policy, s State) Decision {
 	f.judge(d.Checkpoint.workloads)
 	f.decide(&d)
 	f.place(&d)
+	if d.Reason == "" && f.cutOff() {
+		d.Reason = ReasonCutOff
+	}
 	f.store(&d)
 	d.NextCheck = f.change.next
 	return d
@@ -99,14 +103,27 @@ func (o overMax) String() string { return strategy.PendingAware{}.String() + ", 
 func (f *fleet) waits() bool {
 	for i := range f.members {
 		m := &f.members[i]
-		if m.reason != ReasonNeverReached || m.hard() {
+		if m.reason != ReasonNeverReached && (m.reason != ReasonUnconfirmed || m.Reach != NeverReached) || m.Taint.At(f.Now).Level == taint.Hard {
 			continue
 		}
-		if excluded, _ := elapsed(m.unreached, f.Failover.GracePeriod, f.Now); !excluded {
+		if excluded, _ := elapsed(m.Since, f.Failover.GracePeriod, f.Now); m.Since.IsZero() || !excluded {
 			return true
 		}
 	}
 	return false
+}
+
+// cutOff reports whether no member answers and none of the failures counts.
+func (f *fleet) cutOff() (none bool) {
+	for i := range f.members {
+		if m := &f.members[i]; m.registered && m.listed {
+			if m.reason != ReasonUnconfirmed {
+				return false
+			}
+			none = true
+		}
+	}
+	return none
 }
 
 // plus adds two numbers of 0 or more, and saturates.

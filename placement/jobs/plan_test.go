@@ -47,12 +47,13 @@ func TestMemberIsLostAndReturns(t *testing.T) {
 			step.before()
 		}
 		f.cluster("a").Reach = reach(!step.fails)
+		f.cluster("a").Since = at(0)
 		if step.fails {
 			f.cluster("a").Failures = jobs.Failures{Call: true, Create: true}
 		}
 		plan := f.plan()
 		require.Equal(t, step.created, f.created(plan), "at %d\n%s", step.t, plan)
-		require.Equal(t, step.level, plan.Members[0].Taint.Level, "at %d\n%s", step.t, plan)
+		require.Equal(t, step.level, plan.Members[0].Own.Level, "at %d\n%s", step.t, plan)
 		require.Equal(t, step.next, second(plan.NextCheck), "at %d\n%s", step.t, plan)
 		*f = *f.apply(plan)
 		for _, j := range f.each {
@@ -99,7 +100,7 @@ func TestSizesAgainstATaint(t *testing.T) {
 		{"team-a", 5, 100, 300, "failover"}, {"team-a", 5, 100, 301, "primary"},
 	} {
 		other := newFleet("failover", "primary")
-		other.Scheduling, other.Checkpoint, other.Now = jobs.PriorityFailover, plan.Checkpoint, at(c.t)
+		other.Scheduling, other.Shared, other.Now = jobs.PriorityFailover, plan.Checkpoint.Workloads(), at(c.t)
 		other.member("primary").Priority, other.member("failover").Priority = &c.priority, new(int32(0))
 		other.Workload = taint.Workload{Class: c.class, Size: c.size}
 		other.ask(5)
@@ -316,7 +317,8 @@ func TestUnplaced(t *testing.T) {
 	}{
 		{"nobody is registered", func(f *fleet) { f.Clusters = nil }, jobs.ReasonNoMembers},
 		{"nobody has weight", func(f *fleet) { f.Members[0].Weight, f.Members[1].Weight = 0, 0 }, jobs.ReasonNoMembers},
-		{"nobody answers", func(f *fleet) { f.Clusters[0].Reach, f.Clusters[1].Reach = jobs.Unreachable, jobs.Unreachable }, jobs.ReasonAllExcluded},
+		{"nobody answers", func(f *fleet) { f.Clusters[0].Reach, f.Clusters[1].Reach = jobs.Unreachable, jobs.Unreachable }, jobs.ReasonCutOff},
+		{"all are overloaded", func(f *fleet) { f.Clusters[0].Overloaded, f.Clusters[1].Overloaded = true, true }, jobs.ReasonAllExcluded},
 		{"all are full", func(f *fleet) { full(f, "a"); full(f, "b") }, jobs.ReasonFull},
 		{"one is full, one does not answer", func(f *fleet) { full(f, "a"); f.Clusters[1].Reach = jobs.Unreachable }, jobs.ReasonFull},
 		{"all become full", func(f *fleet) { f.Members[0].MaxJobs, f.Members[1].MaxJobs = new(int64(1)), new(int64(1)) }, jobs.ReasonFull},
@@ -352,7 +354,7 @@ func TestReplacementsFillPriorities(t *testing.T) {
 // workloads do not count.
 func TestRoundRobinIgnoresWorkloadTaints(t *testing.T) {
 	f := newFleet("a", "b")
-	f.Shared.Workloads = taint.Set{{Path: taint.Path{Cluster: "a", Priority: -1}, Until: at(9)}}
+	f.Shared = taint.Set{{Path: taint.Path{Cluster: "a", Priority: -1}, Until: at(9)}}
 	f.demand(2)
 	require.Equal(t, map[string]int32{"a": 1, "b": 1}, f.created(f.plan()))
 	f.Scheduling = jobs.PriorityFailover
@@ -366,7 +368,7 @@ func TestGracePeriodIsChanged(t *testing.T) {
 	f.Checkpoint = f.plan().Checkpoint
 	f.Failover.GracePeriod = 2 * time.Minute
 	plan := f.plan()
-	require.Equal(t, taint.Soft, plan.Members[0].Taint.Level, "%s", plan)
+	require.Equal(t, taint.Soft, plan.Members[0].Own.Level, "%s", plan)
 }
 
 // A cluster that is no member has no priority, and gets no taint for one.
@@ -388,7 +390,7 @@ func TestStuckIsCountedOnce(t *testing.T) {
 	for _, seen := range [][]jobs.Job{all, all[:1], all, nil, all} {
 		f.cluster("a").Jobs = seen
 		plan := f.plan()
-		require.Equal(t, taint.State{Level: taint.Soft, Until: at(180)}, plan.Members[0].Taint, "%s", plan)
+		require.Equal(t, taint.State{Level: taint.Soft, Until: at(180)}, plan.Members[0].Own, "%s", plan)
 		f.Checkpoint = plan.Checkpoint
 	}
 }
@@ -397,10 +399,12 @@ func TestStuckIsCountedOnce(t *testing.T) {
 func TestReasons(t *testing.T) {
 	for want, spoil := range map[jobs.Reason]func(*fleet){
 		jobs.ReasonNotRegistered: func(f *fleet) { f.Clusters = f.Clusters[1:] },
-		jobs.ReasonUnreachable:   func(f *fleet) { f.Clusters[0].Reach = jobs.Unreachable },
+		jobs.ReasonUnconfirmed:   func(f *fleet) { f.Clusters[0].Reach = jobs.Unreachable },
+		jobs.ReasonUnreachable:   func(f *fleet) { f.Clusters[0].Reach, f.Clusters[0].Since = jobs.Unreachable, at(0) },
 		jobs.ReasonOverloaded:    func(f *fleet) { f.Clusters[0].Overloaded = true },
 		jobs.ReasonNoWeight:      func(f *fleet) { f.Members[0].Weight = 0 },
-		jobs.ReasonHardTainted: func(f *fleet) {
+		jobs.ReasonHardTainted:   func(f *fleet) { f.Clusters[0].Taint = taint.State{Level: taint.Hard, Until: at(1)} },
+		jobs.ReasonRequestsFail: func(f *fleet) {
 			f.restore(stored{Clusters: map[string]storedCluster{"a": {Taint: taint.State{Level: taint.Hard, Until: at(1)}}}})
 		},
 		jobs.ReasonFull: func(f *fleet) {

@@ -11,7 +11,7 @@ import (
 	"github.com/scaledjob/scaledjob/strategy"
 )
 
-// A Policy is the configuration of an owner whose Jobs run on several clusters. The
+// A Policy is the configuration of an owner with Jobs on several clusters. The
 // zero value has a maximum of 0: it creates nothing, deletes no outdated Job and keeps
 // all history. Start from [DefaultPolicy].
 type Policy struct {
@@ -58,12 +58,16 @@ const (
 	PriorityFailover Scheduling = "priorityFailover"
 )
 
-// Failover configures when a Job is stuck, how long a cluster is tainted, and whether a
-// Job or its replacement is deleted. Durations below 0 count as 0.
+// Failover configures when a Job is stuck or lost, how long a cluster is tainted for this
+// owner, and whether a Job or its replacement is deleted. Durations below 0 count as 0.
 type Failover struct {
 	GracePeriod time.Duration // a Job that is pending for this time is stuck; 0 means at once
 	HardTaint   time.Duration // a failing cluster is excluded for this time; 0 means never
 	SoftTaint   time.Duration // a second failure within this time excludes; 0 means the first does
+	// LostAfter is the time after which the Jobs of a cluster that does not answer, while
+	// another does, are lost: their capacity is free, and their work may run twice. 0 means
+	// never. In all there are then at most the maximum times 1 plus the lost clusters.
+	LostAfter   time.Duration
 	Duplication Duplication
 }
 

@@ -6,14 +6,15 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
 	"github.com/scaledjob/scaledjob/history"
-	"github.com/scaledjob/scaledjob/internal/premise"
 	"github.com/scaledjob/scaledjob/placement/apportion"
 	"github.com/scaledjob/scaledjob/placement/jobs"
 	"github.com/scaledjob/scaledjob/placement/taint"
+	"github.com/scaledjob/scaledjob/premise"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
 )
@@ -29,6 +30,9 @@ func drawFleet(t *rapid.T) *fleet {
 	second := rapid.Map(rapid.IntRange(0, 6), seconds)
 	f.Failover = jobs.Failover{GracePeriod: second.Draw(t, "grace"), HardTaint: second.Draw(t, "hard"), SoftTaint: second.Draw(t, "soft"),
 		Duplication: rapid.SampledFrom([]jobs.Duplication{"", jobs.PreferFailover, jobs.PreferSource, jobs.ImmediateSourceCleanup}).Draw(t, "duplication")}
+	if one(t, 2, "lost") {
+		f.Failover.LostAfter = seconds(rapid.IntRange(1, 10).Draw(t, "lost after"))
+	}
 	f.Scheduling = rapid.SampledFrom([]jobs.Scheduling{jobs.WeightedRoundRobin, jobs.PriorityFailover}).Draw(t, "scheduling")
 	f.Scaling.Bounds.Max = rapid.Int64Range(1, 40).Draw(t, "max")
 	f.Scaling.Bounds.Min = rapid.Int64Range(0, 5).Draw(t, "min")
@@ -49,11 +53,20 @@ func drawFleet(t *rapid.T) *fleet {
 		c.Overloaded, c.Failures.Call, c.Failures.Create, c.Failures.Rejected = one(t, 20, "overloaded"), one(t, 12, "call"), one(t, 12, "create"), one(t, 20, "rejected")
 		if one(t, 8, "away") {
 			c.Reach = rapid.SampledFrom([]jobs.Reach{jobs.Unreachable, jobs.Unreachable, jobs.NeverReached}).Draw(t, "reach")
+			if !one(t, 4, "does not count") {
+				c.Since = at(-rapid.IntRange(0, 12).Draw(t, "away since"))
+			}
 		}
 		if c.Reach != jobs.NeverReached && one(t, 10, "late") {
 			c.Late = rapid.Int64Range(1, 3).Draw(t, "late creates")
 		}
 		stored := storedCluster{Running: rapid.Int64Range(0, 4).Draw(t, "remembered")}
+		if one(t, 6, "backoff") {
+			stored.Starts = jobs.Starts{Counted: at(-rapid.IntRange(0, 9).Draw(t, "counted")), Failed: rapid.Int32Range(1, 5).Draw(t, "failed")}
+		}
+		if one(t, 10, "cluster tainted") {
+			c.Taint = taint.State{Level: taint.Hard, Until: at(rapid.IntRange(1, 5).Draw(t, "until"))}
+		}
 		if one(t, 6, "tainted") {
 			stored.Taint = taint.State{Level: rapid.SampledFrom([]taint.Level{taint.Soft, taint.Hard}).Draw(t, "level"), Until: at(rapid.IntRange(1, 5).Draw(t, "until"))}
 		}
@@ -74,6 +87,9 @@ func drawFleet(t *rapid.T) *fleet {
 				Phase:    rapid.SampledFrom([]jobs.Phase{jobs.Running, jobs.Pending, jobs.Pending, jobs.Succeeded, jobs.Failed}).Draw(t, "phase"),
 				Deleting: one(t, 15, "deleting"), Finished: at(-n), Revision: rollout.Revision{Generation: rapid.Int64Range(1, 6).Draw(t, "generation")},
 				Unconfirmed: one(t, 8, "unconfirmed"),
+			}
+			if one(t, 3, "created") {
+				j.Created = at(-rapid.IntRange(0, 8).Draw(t, "at"))
 			}
 			if j.Phase == jobs.Pending && !one(t, 5, "in flight") {
 				j.PendingSince = at(-rapid.IntRange(0, 8).Draw(t, "since"))
@@ -103,7 +119,9 @@ func propPlaces(t *rapid.T, c *premise.Counts) {
 	all, late := total(d), int64(0)
 	open := 0
 	for i := range d.Members {
-		late += f.Clusters[i].Late
+		if c := &f.Clusters[i]; !f.lost(c) {
+			late += c.Late
+		}
 		if d.Members[i].Excluded == "" {
 			open++
 		}
@@ -173,7 +191,8 @@ func oracle(f *fleet, d jobs.Decision) (placed map[string][2]int64, replaced int
 			return apportion.Rank(f.Seed, x.Name) < apportion.Rank(f.Seed, y.Name)
 		}
 		for i, m := range f.Members {
-			full := m.MaxJobs != nil && held(d, placed, i)+d.Members[i].Jobs.Terminating >= *m.MaxJobs
+			full := m.MaxJobs != nil && held(d, placed, i)+d.Members[i].Jobs.Terminating >= *m.MaxJobs ||
+				open(d.Checkpoint).Clusters[m.Name].Starts.Failed > 0 && held(d, placed, i) > d.Members[i].Jobs.Running
 			if d.Members[i].Excluded == "" && !full && !avoid[m.Name] && (chosen < 0 || better(i, chosen)) {
 				chosen = i
 			}
@@ -223,6 +242,7 @@ func stuckChains(f *fleet, d jobs.Decision) (clusters []map[string]bool) {
 		moves    bool
 		newest   *jobs.Job
 		on       string
+		since    time.Time
 	}
 	chains := map[string]*chain{}
 	var all []*chain
@@ -241,14 +261,16 @@ func stuckChains(f *fleet, d jobs.Decision) (clusters []map[string]bool) {
 			all = append(all, g)
 		}
 		g.clusters[c.Name] = true
-		g.moves = g.moves || !f.stuck(j)
+		g.moves = g.moves || !f.stuck(c, j) && !f.lost(c)
 		if g.newest == nil || j.Replaces.Attempt > g.newest.Replaces.Attempt {
-			g.newest, g.on = j, c.Name
+			if g.newest, g.on, g.since = j, c.Name, j.PendingSince; g.since.IsZero() {
+				g.since = c.Since // it is lost
+			}
 		}
 	}
 	all = slices.DeleteFunc(all, func(g *chain) bool { return g.moves })
 	slices.SortFunc(all, func(a, b *chain) int {
-		if c := a.newest.PendingSince.Compare(b.newest.PendingSince); c != 0 {
+		if c := a.since.Compare(b.since); c != 0 {
 			return c
 		}
 		if a.on+a.newest.UID < b.on+b.newest.UID {
@@ -308,3 +330,8 @@ func TestOrder(t *testing.T) {
 }
 
 func FuzzOrder(f *testing.F) { premise.Fuzz(f, propOrder) }
+
+// lost reports whether the Jobs of the cluster are lost, once more than in the package.
+func (f *fleet) lost(c *jobs.Cluster) bool {
+	return c.Reach != jobs.Reachable && !c.Since.IsZero() && f.Failover.LostAfter > 0 && f.Now.Sub(c.Since) >= f.Failover.LostAfter
+}

@@ -32,9 +32,8 @@ type replayedCluster struct {
 	jobs           []*replayedJob
 	seen           []jobs.Job
 	reach          jobs.Reach
-	silent, stalls bool // does not answer; starts no pod
-	counted        map[string]bool
-	taint          taint.State
+	silent, stalls bool      // does not answer; starts no pod
+	since          time.Time // that it has been silent
 }
 
 type replayedJob struct {
@@ -73,21 +72,6 @@ func (r *replayed) unfinished() (n int) {
 	return n
 }
 
-// tainted returns the taint after a poll. The cluster fails if it is silent, or if it has a
-// stuck Job that no poll has counted, also not before a restart.
-func (c *replayedCluster) tainted(f jobs.Failover, now time.Time) taint.State {
-	failed := c.silent
-	for _, j := range c.seen {
-		if j.Phase == jobs.Pending && now.Sub(j.PendingSince) >= f.GracePeriod && !c.counted[j.UID] {
-			c.counted[j.UID], failed = true, true
-		}
-	}
-	if c.taint = c.taint.At(now); failed {
-		c.taint = c.taint.Fail(taint.Durations{Soft: f.SoftTaint, Hard: f.HardTaint}, now)
-	}
-	return c.taint
-}
-
 // restart forgets all but the checkpoint, which is stored as JSON.
 func (r *replayed) restart(t *testing.T, before jobs.Checkpoint) (after jobs.Checkpoint) {
 	r.restarts++
@@ -113,7 +97,10 @@ func (r *replayed) poll(c jobs.Checkpoint, now time.Time) jobs.Decision {
 		case c.reach == jobs.Reachable:
 			c.reach = jobs.Unreachable
 		}
-		s.Clusters = append(s.Clusters, jobs.Cluster{Name: c.name, Reach: c.reach, Jobs: c.seen, Failures: jobs.Failures{Call: c.silent}})
+		if c.since.IsZero() || !c.silent {
+			c.since = now
+		}
+		s.Clusters = append(s.Clusters, jobs.Cluster{Name: c.name, Reach: c.reach, Jobs: c.seen, Since: c.since})
 	}
 	d := jobs.Plan(r.policy, s)
 	gone := map[string]bool{}
@@ -147,7 +134,7 @@ func (r *replayed) poll(c jobs.Checkpoint, now time.Time) jobs.Decision {
 func (r *replayed) create(cluster string, source jobs.Source, now time.Time) {
 	r.last++
 	name := fmt.Sprintf("job-%04d", r.last)
-	j := jobs.Job{Name: name, UID: name, Phase: jobs.Pending, PendingSince: now, Replaces: source}
+	j := jobs.Job{Name: name, UID: name, Phase: jobs.Pending, PendingSince: now, Created: now, Replaces: source}
 	for _, c := range r.clusters {
 		if c.name == cluster {
 			c.jobs = append(c.jobs, &replayedJob{Job: j, created: now, duration: r.took[r.IntN(len(r.took))]})
@@ -176,7 +163,7 @@ func TestReplay(t *testing.T) {
 		}
 		r.took = [][]time.Duration{{10 * time.Second}, {10 * time.Second, 5 * time.Minute}}[seed/2%2]
 		for _, name := range []string{"a", "b", "c"} {
-			r.clusters = append(r.clusters, &replayedCluster{name: name, counted: map[string]bool{}})
+			r.clusters = append(r.clusters, &replayedCluster{name: name})
 		}
 		var c jobs.Checkpoint
 		for second := 0; second < 4*3600; second++ {
@@ -202,9 +189,7 @@ func TestReplay(t *testing.T) {
 			c = d.Checkpoint
 			require.LessOrEqual(t, r.unfinished(), most, "seed %d at %d", seed, second)
 			for i, x := range r.clusters {
-				want := x.tainted(r.policy.Failover, now)
-				require.Equal(t, want, d.Members[i].Taint, "seed %d at %d: %s", seed, second, x.name)
-				if want.Level == taint.Hard {
+				if d.Members[i].Own.Level == taint.Hard {
 					hard++
 				}
 				for _, j := range x.jobs {

@@ -14,18 +14,26 @@ type State struct {
 	Clusters []Cluster        // the registered clusters
 	// Checkpoint is the Checkpoint of the previous decision. It may have been stored as JSON.
 	Checkpoint Checkpoint
-	// Shared has the exclusions of other owners: see [Checkpoint.Exclusions].
-	Shared taint.Exclusions
+	// Shared has the taints against workloads of other owners, which PriorityFailover reads:
+	// see [Checkpoint.Workloads]. Pass those of the same namespace only.
+	Shared taint.Set
 	Now    time.Time
 }
 
 // A Cluster is the observation of a registered cluster. The zero value has never been
 // reached. [NewCluster] returns a reachable cluster.
 type Cluster struct {
-	Name       string
-	Reach      Reach
-	Jobs       []Job // all Jobs of this owner, as last observed
-	Overloaded bool  // the caller wants no more Jobs there
+	Name  string
+	Reach Reach
+	Jobs  []Job // all Jobs of this owner, as last observed
+	// Taint is that of the cluster for all owners, such as of a [taint.Fleet]. A hard taint
+	// excludes it.
+	Taint taint.State
+	// Since is the start of the time for which the cluster has not answered while another
+	// cluster did: see [taint.Standing]. While it is the zero time, no Job there is replaced
+	// or lost, and a NeverReached cluster is awaited.
+	Since      time.Time
+	Overloaded bool // the caller wants no more Jobs there
 	Failures   Failures
 	// Late counts creates without an answer. Their Jobs do not exist, but may still appear.
 	// They occupy capacity. New Jobs on this cluster take their names first, and need no
@@ -43,8 +51,8 @@ type Reach uint8
 
 const (
 	// NeverReached means that the Jobs have not been listed since the start, or that the
-	// cluster does not track this owner. The numbers of the Checkpoint count in their place. No Job is created anywhere, until the cluster
-	// has been in this state for the grace period or has a hard taint.
+	// cluster does not track this owner. The numbers of the Checkpoint count in their place.
+	// No Job is created anywhere until the grace period after Since has ended.
 	NeverReached Reach = iota
 	// Unreachable means that Jobs holds the last observation. The cluster gets no new Job.
 	Unreachable
@@ -52,10 +60,11 @@ const (
 	Reachable
 )
 
-// Failures are the requests to a cluster that have failed since the previous decision.
-// All failures of a poll count once.
+// Failures are the requests of this owner to a cluster that have failed since the previous
+// decision. All failures of a poll count once, and against this owner only: the reason may
+// be his own, such as a webhook.
 type Failures struct {
-	Call     bool // a list, watch, get, delete or health check: escalates the taint
+	Call     bool // a get or delete: escalates the owner's taint
 	Create   bool // a create that may succeed later (no answer, 408, 429, 5xx): likewise, but not under PriorityFailover
 	Rejected bool // a create that was rejected (other 4xx): no taint, and no new Job in this decision
 }
@@ -69,6 +78,9 @@ type Job struct {
 	// period: its creation, or when it last ran. A Job with the zero time is never stuck,
 	// such as a suspended Job, or a Job that the cache does not show yet.
 	PendingSince time.Time
+	// Created is the time of its creation by the same clock. Jobs that were created after
+	// stuck Jobs and have started end the backoff. The zero time never does.
+	Created      time.Time
 	Replaces     Source    // the zero value if it replaces nothing
 	Deleting     bool      // has a deletion timestamp; if it is unfinished, it is terminating
 	Finished     time.Time // of a finished Job: see history.Times
@@ -102,14 +114,24 @@ func (j *Job) finished() bool { return j.Phase == Succeeded || j.Phase == Failed
 // live reports whether the Job is neither finished nor terminating.
 func (j *Job) live() bool { return !j.Deleting && j.Phase < Succeeded }
 
+// started reports whether a pod of the Job has started.
+func (j *Job) started() bool {
+	return j.Phase == Running || j.Phase == Succeeded || j.Phase == Failed && !j.NeverStarted
+}
+
 // stuck reports whether the Job has been pending for the grace period. If it has not, next is
 // the time at which it will have been, or the zero time if that is never. An age below
-// 0, of a clock that was set back, is 0.
-func (j *Job) stuck(grace time.Duration, now time.Time) (stuck bool, next time.Time) {
-	if j.Phase != Pending || j.Deleting || j.PendingSince.IsZero() {
+// 0, of a clock that was set back, is 0. On a cluster that does not answer the period
+// begins when that counts against it.
+func (f *fleet) stuck(j *job) (stuck bool, next time.Time) {
+	since, m := j.PendingSince, &f.members[j.member]
+	if j.Phase != Pending || j.Deleting || since.IsZero() || m.Reach != Reachable && m.Since.IsZero() {
 		return false, time.Time{}
 	}
-	return elapsed(j.PendingSince, grace, now)
+	if m.Reach != Reachable && m.Since.After(since) {
+		since = m.Since
+	}
+	return elapsed(since, f.Failover.GracePeriod, f.Now)
 }
 
 // elapsed reports whether d has passed since start. If it has not, end is when it will

@@ -22,6 +22,7 @@ func (p *Policy) Validate() (warnings []*field.Error, err error) {
 	e.Check(f.GracePeriod >= 0, "Failover.GracePeriod", f.GracePeriod, "0 or more")
 	e.Check(f.HardTaint >= 0, "Failover.HardTaint", f.HardTaint, "0 or more")
 	e.Check(f.SoftTaint >= 0, "Failover.SoftTaint", f.SoftTaint, "0 or more")
+	e.Check(f.LostAfter >= 0, "Failover.LostAfter", f.LostAfter, "0 or more")
 	switch f.Duplication {
 	case "", KeepAll, PreferFailover, PreferSource, ImmediateSourceCleanup:
 	default:
@@ -72,7 +73,7 @@ func (p *Policy) warnings() (all []*field.Error) {
 }
 
 // Validate returns each problem of the observation as a [*field.Error], joined: clusters
-// and Jobs that cannot be told apart, a cluster with two names, a Job that replaces
+// and Jobs that cannot be distinguished, a cluster with two names, a Job that replaces
 // itself, and negative numbers. [Plan] is defined for every observation.
 func (s *State) Validate() error {
 	var e field.Errors

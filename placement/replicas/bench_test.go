@@ -20,7 +20,7 @@ func BenchmarkNewPlan(b *testing.B) {
 			for _, i := range random.Perm(n) {
 				name := fmt.Sprintf("member-cluster-%05d", i)
 				p.Members = append(p.Members, replicas.Member{Name: name, Weight: 1 + random.Int32N(100)})
-				s.Clusters = append(s.Clusters, replicas.Cluster{Name: name, UID: name, Replicas: random.Int32N(max(1, total/int32(n)))})
+				s.Clusters = append(s.Clusters, replicas.Cluster{Name: name, Replicas: random.Int32N(max(1, total/int32(n)))})
 			}
 			s.Checkpoint = replicas.NewPlan(p, s).Checkpoint
 			b.Run(fmt.Sprintf("n=%d/replicas=%d", n, total), func(b *testing.B) {

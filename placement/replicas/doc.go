@@ -21,7 +21,7 @@
 //
 //  3. A member that is unreachable, was not asked, or failed the last write keeps its
 //     share for the grace period. Then it is excluded until it is healthy again, and for
-//     the recovery delay after that. A cluster without the workload is excluded at once.
+//     the recovery delay after that. While the hub may be cut off no time counts. A cluster without the workload is excluded at once.
 //     A member without progress keeps the replicas that exist, and a missing replica.
 //
 //  4. If all are excluded, recovering members are not. If there are none, the shares

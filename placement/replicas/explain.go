@@ -10,17 +10,17 @@ import (
 // than was asked for. Empty means that there is no reason.
 type Reason string
 
-// Reasons of members. The first four also describe an observation.
+// Reasons of members. The first five also describe an observation.
 const (
 	ReasonUnreachable     Reason = "Unreachable"     // the workload could not be read
 	ReasonWriteFailed     Reason = "WriteFailed"     // it was read, and the last write failed
 	ReasonWorkloadMissing Reason = "WorkloadMissing" // the cluster answered that there is no such workload
 	ReasonNotAsked        Reason = "NotAsked"        // no request was sent, such as for a rate limit
+	ReasonUnconfirmed     Reason = "Unconfirmed"     // it does not answer, and no other cluster has answered since: no time counts
 	ReasonRecovering      Reason = "Recovering"      // healthy again, for less than the recovery delay
-	ReasonNoProgress      Reason = "NoProgress"      // replicas are missing, and none was added within the progress deadline
+	ReasonNoProgress      Reason = "NoProgress"      // replicas are not ready, and none became ready within the progress deadline
 	ReasonNotRegistered   Reason = "NotRegistered"   // the policy lists it, and State.Clusters does not have it
 	ReasonNotListed       Reason = "NotListed"       // it has replicas of a previous plan, and the policy lists other members
-	ReasonDuplicate       Reason = "Duplicate"       // it is the same cluster as another member
 	ReasonNoWeight        Reason = "NoWeight"
 )
 
@@ -40,18 +40,25 @@ var descriptions = map[Reason]string{
 	ReasonUnreachable:     "Cluster is unreachable",
 	ReasonWriteFailed:     "Cluster failed the last write",
 	ReasonNotAsked:        "Cluster was not asked",
+	ReasonUnconfirmed:     "Cluster is unreachable, and no other has answered since: the hub may be cut off",
 	ReasonWorkloadMissing: "Cluster does not have the workload",
 	ReasonRecovering:      "Cluster is healthy again",
-	ReasonNoProgress:      "Cluster lacks replicas, and added none in time",
+	ReasonNoProgress:      "Cluster lacks ready replicas, and added none in time",
 	ReasonNotRegistered:   "Cluster is not registered",
 	ReasonNotListed:       "Cluster is no longer a member",
-	ReasonDuplicate:       "Cluster is the same as ",
 	ReasonNoWeight:        "Cluster has no weight",
 }
 
-// Description describes the member in words.
+// Description describes the member in words, with the cause of replicas that do not work.
 func (s *Share) Description() string {
-	text := descriptions[s.Reason] + s.SameAs
+	if s.Cause != "" && s.Existing < s.Current {
+		return fmt.Sprintf("%s; %d of %d replicas work: %s", s.state(), s.Existing, s.Current, s.Cause)
+	}
+	return s.state()
+}
+
+func (s *Share) state() string {
+	text := descriptions[s.Reason]
 	switch until := clock(s.Until); {
 	case s.Reason == "":
 		return text

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -13,12 +12,13 @@ import (
 
 	"github.com/scaledjob/scaledjob/placement/apportion"
 	"github.com/scaledjob/scaledjob/placement/replicas"
+	"github.com/scaledjob/scaledjob/testdata"
 )
 
 // vectors reads one kind of the test vectors.
 func vectors[T any](t *testing.T, kind string) (of T) {
 	t.Helper()
-	data, err := os.ReadFile("../../testdata/multicluster.json")
+	data, err := testdata.Files.ReadFile("multicluster.json")
 	require.NoError(t, err)
 	var file map[string]json.RawMessage
 	require.NoError(t, json.Unmarshal(data, &file))

@@ -1,7 +1,6 @@
 package replicas
 
 import (
-	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -39,9 +38,9 @@ type Share struct {
 	Reason   Reason
 	Excluded bool      // the member has no share, unless all are excluded
 	Until    time.Time // when Reason or Excluded changes by itself; the zero time means never
-	SameAs   string    // the other name of the cluster, if Reason is ReasonDuplicate
 	Current  int32     // replicas as last read
 	Existing int32     // replicas that exist, as last read
+	Cause    string    // that of the Cluster
 	Desired  int32     // its part of the total
 	Next     int32     // the number to write now, between Current and Desired
 	// Write reports whether the caller must write Next. For a member whose last write failed
@@ -105,9 +104,8 @@ func NewPlan(p Policy, s State) Plan {
 
 func newFleet(p *Policy, s *State) *fleet {
 	f := &fleet{Policy: p}
-	clusters := byName(s.Clusters)
-	listed := firstOf(slices.Clone(p.Members), func(a, b Member) int { return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(b.Weight, a.Weight)) },
-		func(a, b Member) bool { return a.Name == b.Name })
+	clusters := byName(s.Clusters, func(c *Cluster) string { return c.Name })
+	listed := byName(p.Members, func(m *Member) string { return m.Name })
 	for _, m := range listed {
 		f.members = append(f.members, member{Share: Share{Name: m.Name}, weight: m.Weight, listed: true})
 	}
@@ -129,7 +127,6 @@ func newFleet(p *Policy, s *State) *fleet {
 		m := &f.members[i]
 		m.observe(p, s, registered[m.Name])
 	}
-	f.separate()
 	f.members = slices.DeleteFunc(f.members, func(m member) bool { return !m.listed && m.done() })
 	f.reinstate()
 	for i := range f.members {
@@ -139,18 +136,12 @@ func newFleet(p *Policy, s *State) *fleet {
 	return f
 }
 
-// byName returns the clusters by name, each name once.
-func byName(all []Cluster) []Cluster {
-	return firstOf(slices.Clone(all), func(a, b Cluster) int {
-		return cmp.Or(strings.Compare(a.Name, b.Name), -strings.Compare(string(a.problem()), string(b.problem())),
-			cmp.Compare(a.Replicas, b.Replicas), cmp.Compare(a.existing(), b.existing()), strings.Compare(a.UID, b.UID))
-	}, func(a, b Cluster) bool { return a.Name == b.Name })
-}
-
-// firstOf sorts, and returns the first of equal elements.
-func firstOf[T any](all []T, order func(a, b T) int, same func(a, b T) bool) []T {
-	slices.SortFunc(all, order)
-	return slices.CompactFunc(all, same)
+// byName returns copies of all, by name. Of elements of the same name, which Validate
+// reports, the first counts.
+func byName[T any](all []T, name func(*T) string) []T {
+	sorted := slices.Clone(all)
+	slices.SortStableFunc(sorted, func(a, b T) int { return strings.Compare(name(&a), name(&b)) })
+	return slices.CompactFunc(sorted, func(a, b T) bool { return name(&a) == name(&b) })
 }
 
 // change takes into account when something changes by itself.
@@ -168,10 +159,12 @@ func (m *member) observe(p *Policy, s *State, c *Cluster) {
 		return
 	}
 	m.health = s.Checkpoint.Members[m.Name].observe(c, p, s.Now)
-	m.Current, m.Existing = m.health.Replicas, m.health.Existing
+	m.Current, m.Existing, m.Cause = m.health.Replicas, m.health.Existing, c.Cause
 	problem := c.problem()
 	m.usable = problem == "" || problem == ReasonWriteFailed
-	m.Reason = m.health.Problem
+	if m.Reason = m.health.Problem; problem.silent() {
+		m.Reason = problem
+	}
 	m.Excluded, m.Until = m.health.excluded(p, s.Now)
 	switch {
 	case !m.listed:
@@ -212,37 +205,6 @@ func (m *member) probe() int64 {
 	return 0
 }
 
-// separate excludes all names of a cluster but the first, by name, that is listed and was
-// read.
-func (f *fleet) separate() {
-	order := make([]*member, 0, len(f.members))
-	for i := range f.members {
-		if m := &f.members[i]; m.cluster != nil && m.health.UID != "" {
-			order = append(order, m)
-		}
-	}
-	slices.SortStableFunc(order, func(a, b *member) int { return cmp.Compare(a.rank(), b.rank()) })
-	first := make(map[string]*member, len(order))
-	for _, m := range order {
-		if other := first[m.health.UID]; other != nil {
-			m.exclude(ReasonDuplicate)
-			m.SameAs, m.usable, m.Current, m.Existing = other.Name, false, 0, 0
-			continue
-		}
-		first[m.health.UID] = m
-	}
-}
-
-func (m *member) rank() int {
-	switch {
-	case m.listed && m.usable:
-		return -1
-	case m.listed:
-		return 0
-	}
-	return 1
-}
-
 // reinstate gives recovering members a share if all others are excluded.
 func (f *fleet) reinstate() {
 	var back []*member
@@ -265,7 +227,7 @@ func (f *fleet) reinstate() {
 
 // done reports whether a former member has nothing left to give up.
 func (m *member) done() bool {
-	return m.Reason == ReasonDuplicate || m.usable && m.Current == 0 || m.cluster.problem() == ReasonWorkloadMissing
+	return m.usable && m.Current == 0 || m.cluster.problem() == ReasonWorkloadMissing
 }
 
 // checkpoint returns the checkpoint for the next plan.
@@ -323,7 +285,7 @@ func (f *fleet) share() (unplaced int32, why Reason) {
 // later reports whether the member has a share if all members are excluded: it fails,
 // and may be healthy at any time.
 func (m *member) later() bool {
-	return !m.Excluded || m.Reason == ReasonUnreachable || m.Reason == ReasonNotAsked || m.Reason == ReasonWriteFailed || m.Reason == ReasonRecovering
+	return !m.Excluded || m.Reason == ReasonUnreachable || m.Reason == ReasonNotAsked || m.Reason.silent() || m.Reason == ReasonWriteFailed || m.Reason == ReasonRecovering
 }
 
 // A party takes part in a division.

@@ -42,16 +42,15 @@ type line struct {
 
 var problems = map[string]replicas.Reason{
 	"away": replicas.ReasonUnreachable, "missing": replicas.ReasonWorkloadMissing,
-	"failed": replicas.ReasonWriteFailed, "notasked": replicas.ReasonNotAsked,
+	"failed": replicas.ReasonWriteFailed, "notasked": replicas.ReasonNotAsked, "cut": replicas.ReasonUnconfirmed,
 }
 
 func clusters(t *testing.T, text string) (all []replicas.Cluster) {
 	t.Helper()
 	for _, word := range strings.Fields(text) {
-		word, uid, _ := strings.Cut(word, "=")
 		word, problem, _ := strings.Cut(word, "!")
 		name, numbers, _ := strings.Cut(word, ":")
-		c := replicas.Cluster{Name: name, Problem: problems[problem], UID: uid}
+		c := replicas.Cluster{Name: name, Problem: problems[problem]}
 		var existing int32
 		switch n, _ := fmt.Sscanf(numbers, "%d/%d", &c.Replicas, &existing); n {
 		case 2:
@@ -361,33 +360,6 @@ func TestHold(t *testing.T) {
 	}, replicas.NewPlan(replicas.Policy{}, replicas.State{Replicas: new(int32(0))}))
 }
 
-// One cluster under two names counts once, and two names do not write two numbers to
-// one workload. A former member that is the same cluster is not scaled to 0.
-func TestDuplicate(t *testing.T) {
-	plan := play(t, replicas.NewPolicy(100, members(1, 1, 2)...), []line{
-		{0, 9, "a:3=x b:3=x c:6=y", "a:3, b:0 Duplicate, c:6", ""},
-		{30, 9, "a!away b:3=x c:6=y", "a:0 Duplicate, b:3, c:6", ""}, // under the name that can be reached
-		{30, 9, "a:3=x b:3=x c:6=y", "a:3, b:0 Duplicate, c:6", ""},
-	})
-	require.Equal(t, "Cluster is the same as a, and gets no replicas", plan.Shares[1].Description())
-	require.Zero(t, plan.Shares[1].Current)
-	p := replicas.NewPolicy(100, members(1)...)
-	plan = replicas.NewPlan(p, replicas.State{Replicas: new(int32(9)), Checkpoint: plan.Checkpoint, Clusters: clusters(t, "a!away b:3=x")})
-	require.Equal(t, "a:9 Unreachable", shares(plan))
-	require.NotContains(t, plan.Checkpoint.Members, "b")
-}
-
-// A former member that is the same cluster as a member is not scaled to 0, also while the
-// member is unreachable.
-func TestFormerMemberIsTheSameCluster(t *testing.T) {
-	p := replicas.NewPolicy(100)
-	s := replicas.State{Replicas: new(int32(9)), Clusters: clusters(t, "a:9=x b:9=x")}
-	s.Checkpoint = replicas.NewPlan(p, s).Checkpoint
-	p.Members = []replicas.Member{replicas.NewMember("b")}
-	s.Clusters = clusters(t, "a:9=x b!away")
-	require.Equal(t, "b:9 Unreachable", shares(replicas.NewPlan(p, s)))
-}
-
 // A member that was not read keeps no member after it from shrinking.
 func TestShrinkAfterAnUnreachableMember(t *testing.T) {
 	play(t, replicas.NewPolicy(100), []line{
@@ -402,14 +374,6 @@ func TestReasonBeforeNoProgress(t *testing.T) {
 		{0, 10, "a:10 b:5/3", "a:10, b:0>0 NoWeight", ""},
 		{300, 10, "a:10 b:5/3", "a:10, b:0>0 NoWeight", ""},
 	})
-}
-
-// Of two observations of one name, the one with a problem counts.
-func TestOneNameTwice(t *testing.T) {
-	for _, observed := range []string{"a:5 a!away b:5", "a!away a:5 b:5"} {
-		plan := replicas.NewPlan(replicas.NewPolicy(100), replicas.State{Replicas: new(int32(10)), Clusters: clusters(t, observed)})
-		require.Equal(t, "a:5 Unreachable, b:5", shares(plan))
-	}
 }
 
 // If all are excluded, no description claims that the replicas are at others.
@@ -516,10 +480,36 @@ Members: found no weight; use at least one weight above 0`)
 	s := replicas.State{Clusters: []replicas.Cluster{
 		{Name: "a", Problem: "Broken"}, {Name: "a", Replicas: -1, Existing: new(int32(-2))}, {Problem: replicas.ReasonNotAsked},
 	}}
-	require.EqualError(t, s.Validate(), `Clusters[0].Problem: found "Broken"; use Unreachable, WorkloadMissing, WriteFailed, NotAsked or nothing
+	require.EqualError(t, s.Validate(), `Clusters[0].Problem: found "Broken"; use Unreachable, Unconfirmed, WorkloadMissing, WriteFailed, NotAsked or nothing
 Clusters[1].Name: found "a"; use a name that no other cluster has
 Clusters[1].Replicas: found -1; use 0 or more
 Clusters[1].Existing: found -2; use 0 or more
 Clusters[2].Name: found nothing; use the name of a cluster`)
 	require.Len(t, field.All(s.Validate()), 5)
+}
+
+// While the hub may be cut off no time counts against a member, and its grace period begins
+// anew. A member that is excluded stays so. The caller may know since when a member is away.
+func TestUnconfirmed(t *testing.T) {
+	play(t, replicas.NewPolicy(100), []line{
+		{0, 8, "a:4 b:4", "a:4, b:4", ""},
+		{30, 8, "a!away b:4", "a:4 Unreachable, b:4", ""},
+		{20, 8, "a!cut b!cut", "a:4 Unconfirmed, b:4 Unconfirmed", ""},
+		{3600, 8, "a!cut b!cut", "a:4 Unconfirmed, b:4 Unconfirmed", ""},
+		{1, 8, "a!away b:4", "a:4 Unreachable, b:4", ""},
+		{59, 8, "a!away b:4", "a:4 Unreachable, b:4", ""},
+		{1, 8, "a!away b:4", "a:0 Unreachable, b:8>8", ""},
+		{9, 8, "a!cut b!cut", "a:0 Unconfirmed, b:8 Unconfirmed", ""},
+		{3600, 8, "a!cut b:8", "a:0 Unconfirmed, b:8", ""},
+		{9, 8, "a:4 b:8", "a:4, b:4>4", ""},
+	})
+	p := replicas.NewPolicy(100)
+	s := replicas.State{Replicas: new(int32(8)), Clusters: clusters(t, "a:4 b:4"), Now: epoch}
+	s.Checkpoint = replicas.NewPlan(p, s).Checkpoint
+	s.Clusters, s.Now = clusters(t, "a!away b:4"), epoch.Add(time.Hour)
+	s.Clusters[0].Since = s.Now.Add(-50 * time.Second)
+	plan := replicas.NewPlan(p, s)
+	require.Equal(t, s.Now.Add(10*time.Second), plan.NextCheck)
+	s.Now = plan.NextCheck
+	require.Equal(t, "a:0 Unreachable, b:8>8", shares(replicas.NewPlan(p, s)))
 }

@@ -11,7 +11,7 @@ import (
 // NoMax as Policy.Max allows any number of replicas.
 const NoMax = math.MaxInt32
 
-// A Policy is the configuration of a workload whose replicas several clusters share. The zero
+// A Policy is the configuration of a workload with replicas on several clusters. The zero
 // value has no maximum, so that its plans write nothing; see [NewPolicy].
 type Policy struct {
 	// Members are the clusters that may have replicas. If there are none, every

@@ -8,8 +8,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/scaledjob/scaledjob/internal/premise"
 	"github.com/scaledjob/scaledjob/placement/replicas"
+	"github.com/scaledjob/scaledjob/premise"
 )
 
 func TestReplay(t *testing.T) { premise.Check(t, propReplay, replayLeast) }

@@ -25,18 +25,21 @@ type State struct {
 // healthy, and its workload has no replicas.
 type Cluster struct {
 	Name string
-	// UID identifies the workload. If two clusters have the same UID, they are the
-	// same cluster under two names, and count once. An empty UID is not compared.
-	UID string
-	// Problem is ReasonUnreachable, ReasonWorkloadMissing, ReasonWriteFailed,
-	// ReasonNotAsked, or empty. Any other value counts as ReasonUnreachable.
+	// Problem is ReasonUnreachable, ReasonUnconfirmed, ReasonWorkloadMissing,
+	// ReasonWriteFailed, ReasonNotAsked, or empty. Any other value counts as
+	// ReasonUnreachable.
 	Problem Reason
+	// Since is the start of ReasonUnreachable, such as that of a taint.Standing. The zero
+	// time means the first plan with that problem.
+	Since time.Time
 	// Replicas is spec.replicas of the workload. The numbers of the previous plan count
 	// if the workload could not be read.
 	Replicas int32
-	// Existing is the number of replicas that exist, such as status.replicas of a scale or
-	// the number of ready pods. nil means all of them.
+	// Existing is the number of replicas that work, such as the number of ready pods. nil
+	// means all of them. Replicas that never become ready must not be among them.
 	Existing *int32
+	// Cause is why replicas do not work there, as the caller words it. It changes no plan.
+	Cause string
 }
 
 // checkpointVersion is the version of the checkpoints that this package writes and
@@ -56,7 +59,6 @@ type MemberCheckpoint struct {
 	Problem  Reason    `json:"problem,omitempty"`  // the last failure; empty if the member is healthy
 	Since    time.Time `json:"since,omitzero"`     // when the failure or the recovery began
 	Excluded bool      `json:"excluded,omitempty"` // the member had no share when Since began
-	UID      string    `json:"uid,omitempty"`
 	Replicas int32     `json:"replicas,omitempty"` // as last read
 	Existing int32     `json:"existing,omitempty"` // as last read
 	// WaitingSince is the time since which replicas are missing and none has been added.
@@ -107,7 +109,7 @@ func (s *State) Validate() error {
 		e.Check(c.Name != "", path+"Name", c.Name, "the name of a cluster")
 		e.Check(c.Name == "" || !seen[c.Name], path+"Name", c.Name, "a name that no other cluster has")
 		seen[c.Name] = true
-		e.Check(c.Problem == c.problem(), path+"Problem", string(c.Problem), "Unreachable, WorkloadMissing, WriteFailed, NotAsked or nothing")
+		e.Check(c.Problem == c.problem(), path+"Problem", string(c.Problem), "Unreachable, Unconfirmed, WorkloadMissing, WriteFailed, NotAsked or nothing")
 		e.AtLeast(path+"Replicas", int64(c.Replicas), 0)
 		if c.Existing != nil {
 			e.AtLeast(path+"Existing", int64(*c.Existing), 0)
@@ -119,11 +121,15 @@ func (s *State) Validate() error {
 // problem returns the problem of the cluster; an unknown value is ReasonUnreachable.
 func (c *Cluster) problem() Reason {
 	switch c.Problem {
-	case "", ReasonUnreachable, ReasonWorkloadMissing, ReasonWriteFailed, ReasonNotAsked:
+	case "", ReasonUnreachable, ReasonUnconfirmed, ReasonWorkloadMissing, ReasonWriteFailed, ReasonNotAsked:
 		return c.Problem
 	}
 	return ReasonUnreachable
 }
+
+// silent reports whether no time counts against the cluster, because the hub may be cut
+// off.
+func (r Reason) silent() bool { return r == ReasonUnconfirmed }
 
 // existing returns the number of replicas that exist and are to stay.
 func (c *Cluster) existing() int32 {
@@ -137,23 +143,34 @@ func (c *Cluster) existing() int32 {
 func (m MemberCheckpoint) observe(c *Cluster, p *Policy, now time.Time) MemberCheckpoint {
 	problem, before := c.problem(), m.Existing
 	m.Since, m.WaitingSince = past(m.Since, now), past(m.WaitingSince, now)
-	answered := problem != ReasonUnreachable && problem != ReasonNotAsked
-	if answered {
-		m.UID, m.Replicas, m.Existing = c.UID, max(0, c.Replicas), c.existing()
+	if problem != ReasonUnreachable && problem != ReasonNotAsked && !problem.silent() {
+		m.Replicas, m.Existing = max(0, c.Replicas), c.existing()
 	}
 	if problem == ReasonWorkloadMissing {
 		m.Replicas, m.Existing, problem = 0, 0, ""
 	}
 	m = m.health(problem, p, now)
+	if problem == ReasonUnreachable && !c.Since.IsZero() && !m.Excluded {
+		m.Since = past(stamp(c.Since), now)
+		m.Excluded, _ = m.excluded(p, now)
+	}
 	m.progress(m.Existing > before, now)
 	return m
 }
 
-// health takes the last failure over, which is empty for none.
+// health takes the last failure over, which is empty for none. A member that is excluded
+// stays so until it is healthy. The grace period of a silent member begins anew.
 func (m MemberCheckpoint) health(problem Reason, p *Policy, now time.Time) MemberCheckpoint {
-	if (problem == "") != (m.Problem == "") {
-		m.Excluded, _ = m.excluded(p, now)
-		m.Since = stamp(now)
+	excluded, _ := m.excluded(p, now)
+	switch {
+	case problem.silent() && m.Problem != "" && !m.Excluded:
+		return MemberCheckpoint{Replicas: m.Replicas, Existing: m.Existing, WaitingSince: m.WaitingSince}
+	case problem.silent():
+		return m
+	case (problem == "") != (m.Problem == ""):
+		m.Excluded, m.Since = excluded, stamp(now)
+	case problem != "":
+		m.Excluded = excluded
 	}
 	m.Problem = problem
 	if excluded, _ := m.excluded(p, now); problem == "" && !excluded {

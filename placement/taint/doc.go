@@ -13,6 +13,9 @@
 //
 // After a taint has ended, the next failure makes it soft again. Success changes nothing.
 //
+// A [Fleet] judges clusters for all owners, from calls that no tenant can influence. A
+// failure counts only when another cluster has answered a request sent after it.
+//
 // A [Set] excludes workloads of a class and a size. If a Job of size 4 found no capacity, a
 // larger Job finds none either, and a smaller Job may. Merging sets is idempotent,
 // commutative and associative, so that sets of several owners can be merged repeatedly.
@@ -20,6 +23,9 @@
 // # Tests
 //
 //	the state at each second after any failures               TestLadder
+//	nothing counts while the hub is cut off                   TestHubCutOff
+//	one cluster that is away is tainted, also after a restart TestOneIsAway
+//	silence counts from the answer of another cluster         TestOtherReturns, TestStandings
 //	merging is idempotent, commutative and associative        TestMerge
 //	larger sizes are excluded with smaller ones               TestExcludes
 //	values are equal after they were stored as JSON           TestJSON

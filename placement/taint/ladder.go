@@ -25,6 +25,9 @@ type Durations struct {
 	Soft, Hard time.Duration
 }
 
+// DefaultDurations returns 3 and 5 minutes.
+func DefaultDurations() Durations { return Durations{Soft: 3 * time.Minute, Hard: 5 * time.Minute} }
+
 // At is the state at that time: none if it has ended.
 func (s State) At(now time.Time) State {
 	if s.Level != Soft && s.Level != Hard || !now.Before(s.Until) {

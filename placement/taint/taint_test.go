@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/scaledjob/scaledjob/internal/premise"
 	"github.com/scaledjob/scaledjob/placement/taint"
+	"github.com/scaledjob/scaledjob/premise"
 )
 
 func TestLadder(t *testing.T)   { premise.Check(t, propLadder, ladderLeast) }

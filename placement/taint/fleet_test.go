@@ -1,0 +1,228 @@
+package taint_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/scaledjob/scaledjob/placement/taint"
+)
+
+var minutes = taint.Durations{Soft: 3 * time.Minute, Hard: 5 * time.Minute}
+
+// A network is a hub and clusters that are checked each 10 s. A call takes a second, or
+// its timeout of 5 s if the cluster is silent.
+type network struct {
+	taint.Fleet
+	clusters []string
+	broken   func(cluster string, at int) (how string) // "", refused or silent
+	calls    []call
+}
+
+type call struct {
+	cluster   string
+	sent, end int
+	fails     bool
+}
+
+// run plays seconds of checks; each cluster's begin offset seconds after the previous
+// cluster's. check is called after each second.
+func (n *network) run(seconds, offset int, check func(second int)) {
+	for second := range seconds {
+		for i, name := range n.clusters {
+			if second%10 != i*offset%10 {
+				continue
+			}
+			switch n.broken(name, second) {
+			case "":
+				n.calls = append(n.calls, call{name, second, second + 1, n.broken(name, second+1) != ""})
+			case "refused":
+				n.calls = append(n.calls, call{name, second, second, true})
+			case "silent":
+				n.calls = append(n.calls, call{name, second, second + 5, true})
+			}
+		}
+		for _, c := range n.calls {
+			switch {
+			case c.end != second:
+			case c.fails:
+				n.Failed(c.cluster, at(c.sent), at(second))
+			default:
+				n.Answered(c.cluster, at(c.sent), at(second))
+			}
+		}
+		n.calls = slices.DeleteFunc(n.calls, func(c call) bool { return c.end == second })
+		check(second)
+	}
+}
+
+// While the hub is cut off no taint begins and no time counts, and afterwards no cluster
+// is excluded: however long it takes, and however calls fail.
+func TestHubCutOff(t *testing.T) {
+	for _, size := range []int{1, 2, 3, 10} {
+		for _, how := range []string{"refused", "silent"} {
+			for offset := range 10 {
+				for _, length := range []int{1, 15, 40, 600} {
+					name := fmt.Sprint(size, how, offset, length)
+					n := network{Fleet: taint.Fleet{Durations: minutes, Apart: 5 * time.Second}}
+					for i := range size {
+						n.clusters = append(n.clusters, fmt.Sprint("c", i))
+					}
+					n.broken = func(_ string, at int) string {
+						if at >= 100 && at < 100+length {
+							return how
+						}
+						return ""
+					}
+					n.run(length+150, offset, func(second int) {
+						for _, c := range n.clusters {
+							is := n.Of(c, at(second))
+							require.NotEqual(t, taint.Hard, is.Taint.Level, "%s: %s at %d", name, c, second)
+							if second >= 116 && second < 100+length {
+								require.Zero(t, is.Since, "%s: %s at %d", name, c, second)
+								require.False(t, n.Answers(), name)
+							}
+						}
+					})
+					for _, c := range n.clusters {
+						require.Zero(t, n.Of(c, at(length+150)).Since, name)
+					}
+				}
+			}
+		}
+	}
+}
+
+// One of several clusters that is away is tainted softly, then hard, and its silence
+// counts from an answer of another cluster. A restart begins anew.
+func TestOneIsAway(t *testing.T) {
+	for _, size := range []int{2, 3, 10} {
+		for _, how := range []string{"refused", "silent"} {
+			for offset := range 10 {
+				for _, from := range []int{0, 100} { // from the start too, as after a restart
+					n := network{Fleet: taint.Fleet{Durations: minutes, Apart: 5 * time.Second}}
+					for i := range size {
+						n.clusters = append(n.clusters, fmt.Sprint("c", i))
+					}
+					n.broken = func(c string, at int) string {
+						if c == "c0" && at >= from {
+							return how
+						}
+						return ""
+					}
+					n.run(from+60, offset, func(int) {})
+					name := fmt.Sprint(size, how, offset, from)
+					is := n.Of("c0", at(from+60))
+					require.Equal(t, taint.Hard, is.Taint.Level, name)
+					require.WithinRange(t, is.Since, at(from), at(from+27), name)
+					for _, c := range n.clusters[1:] {
+						require.Zero(t, n.Of(c, at(from+60)), name)
+					}
+				}
+			}
+		}
+	}
+}
+
+// A cluster that is alone is never tainted.
+func TestAlone(t *testing.T) {
+	f := taint.Fleet{Durations: taint.Durations{Hard: time.Hour}}
+	for i := range 100 {
+		f.Failed("a", at(10*i), at(10*i))
+		require.Zero(t, f.Of("a", at(10*i)))
+		require.False(t, f.Answers())
+	}
+	f.Answered("a", at(1000), at(1001))
+	require.True(t, f.Answers())
+	f.Remove("a")
+	require.False(t, f.Answers())
+}
+
+// Of two clusters with one down, the other's failure counts from the return of the first.
+// The silence of the first counts only while the other answered.
+func TestOtherReturns(t *testing.T) {
+	f := taint.Fleet{Durations: minutes}
+	f.Answered("a", at(0), at(0))
+	f.Answered("b", at(0), at(0))
+	f.Failed("a", at(10), at(10))
+	f.Answered("b", at(9), at(11)) // sent before
+	require.Zero(t, f.Of("a", at(11)))
+	f.Answered("b", at(12), at(13))
+	require.Equal(t, taint.Standing{Taint: taint.State{Level: taint.Soft, Until: at(193)}, Since: at(13)}, f.Of("a", at(13)))
+	f.Failed("a", at(20), at(20))
+	f.Answered("b", at(22), at(23))
+	f.Failed("b", at(30), at(30))
+	f.Failed("a", at(1000), at(1000))
+	require.Zero(t, f.Of("a", at(1000)).Since)
+	require.Zero(t, f.Of("b", at(1000)))
+	require.False(t, f.Answers())
+	f.Answered("b", at(2000), at(2001)) // 10 s of a's silence counted before
+	require.Equal(t, at(1991), f.Of("a", at(2001)).Since)
+	f.Failed("b", at(2010), at(2010))
+	f.Answered("a", at(3000), at(3001))
+	require.Equal(t, taint.Standing{Taint: taint.State{Level: taint.Soft, Until: at(3181)}, Since: at(3001)}, f.Of("b", at(3001)))
+	require.Zero(t, f.Of("a", at(3001)).Since)
+}
+
+// Failures that end together count once.
+func TestApart(t *testing.T) {
+	f := taint.Fleet{Durations: minutes, Apart: 5 * time.Second}
+	for i := range 8 {
+		f.Failed("a", at(i), at(i))
+		f.Answered("b", at(i+1), at(i+1))
+		want := taint.Soft
+		if i >= 7 { // sent 6 s after the first one counted
+			want = taint.Hard
+		}
+		require.Equal(t, want, f.Of("a", at(i+1)).Taint.Level, i)
+	}
+}
+
+// At every time: a cluster that answered last has no silence; the silence is at most the
+// time since its last answer, and 0 for a cluster if no other ever answered after it failed.
+func TestStandings(t *testing.T) {
+	tainted := 0
+	rapid.Check(t, func(t *rapid.T) {
+		f := taint.Fleet{Durations: minutes}
+		names := []string{"a", "b", "c"}[:rapid.IntRange(1, 3).Draw(t, "clusters")]
+		last := map[string]time.Time{}
+		now, proof := 0, map[string]bool{} // another cluster answered a request sent after the failure
+		failed := map[string]int{}
+		for range rapid.IntRange(1, 60).Draw(t, "calls") {
+			now += rapid.IntRange(0, 20).Draw(t, "later")
+			c := rapid.SampledFrom(names).Draw(t, "of")
+			if rapid.Bool().Draw(t, "answers") {
+				sent := now - rapid.IntRange(0, 5).Draw(t, "took")
+				f.Answered(c, at(sent), at(now))
+				delete(failed, c)
+				delete(proof, c)
+				last[c] = at(now)
+				for other, end := range failed {
+					proof[other] = proof[other] || sent > end
+				}
+			} else {
+				if _, ok := failed[c]; !ok {
+					failed[c] = now
+				}
+				f.Failed(c, at(now), at(now))
+			}
+			for _, c := range names {
+				is := f.Of(c, at(now))
+				if !is.Since.IsZero() {
+					require.True(t, proof[c])
+					require.False(t, is.Since.Before(last[c]))
+					require.True(t, f.Answers())
+				}
+				if is.Taint.Level != taint.None {
+					tainted++
+				}
+				require.False(t, len(names) == 1 && is != taint.Standing{})
+			}
+		}
+	})
+	require.Greater(t, tainted, 20)
+}
