@@ -3,74 +3,83 @@ package schedule
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/scaledjob/scaledjob/field"
 )
 
-// remembered is how many runs on demand are remembered that nobody lists.
-const remembered = 1000
-
-// takeUp is rule 2.
-func (d *decider) takeUp(seen Observed) {
-	asked := d.asked(seen)
-	if len(asked) == 0 {
-		return
-	}
-	s := &d.state
-	known := map[string]bool{}
+// takeUp is rule 2. First, only requests whose Job exists are taken up. Then all are, as far as
+// there is room; the others wait where they are.
+func (d *decider) takeUp(seen Observed, all bool) {
+	s, known := &d.state, d.startedTags()
 	for _, tag := range s.Requested {
 		known[tag] = true
 	}
-	for _, runs := range [][]Run{s.Pending, s.Running, s.Completed} {
-		for _, r := range runs {
+	for _, r := range s.Pending {
+		known[r.Tag] = true
+	}
+	add := func(r Run) {
+		if !known[r.Tag] {
 			known[r.Tag] = true
+			s.Pending = append(s.Pending, r)
 		}
 	}
-	d.listed = map[string]bool{}
-	for _, r := range asked {
+	room := d.room(mostRequested, requestPrefix, seen.Cancelled)
+	for _, r := range d.requests {
 		d.listed[r.Tag] = true
-		if !known[r.Tag] && !d.answered[r.Tag] {
-			known[r.Tag] = true
-			s.Requested = append(s.Requested, r.Tag)
-			s.Pending = append(s.Pending, r)
+		_, exists := tagged(d.jobs, r.Tag)
+		if known[r.Tag] || d.answered[r.Tag] || !exists && (!all || room <= 0) {
+			continue
+		}
+		if add(r); !slices.Contains(seen.Cancelled, r.Tag) {
+			room--
+		}
+	}
+	if all {
+		for _, r := range d.follow(seen.Upstreams, d.room(min(d.spec.MaxWaiting, 2*mostRequested), "", seen.Cancelled)) {
+			add(r)
 		}
 	}
 	slices.SortFunc(s.Pending, byDue)
 }
 
-// asked returns the runs that requests and upstreams ask for, in the order in which
-// runs wait.
-func (d *decider) asked(seen Observed) []Run {
-	var runs []Run
+// room returns how many of at most n requested runs of a kind may be added. A waiting run that
+// is cancelled takes none.
+func (d *decider) room(n int, prefix string, cancelled []string) int {
+	for _, r := range d.state.Pending {
+		if r.OnDemand && strings.HasPrefix(r.Tag, prefix) && (r.tried() || !slices.Contains(cancelled, r.Tag)) {
+			n--
+		}
+	}
+	unanswered := 0
+	for _, r := range d.state.Completed {
+		if d.unanswered(r.Tag) {
+			unanswered++
+		}
+	}
+	return min(n, mostUnanswered-unanswered)
+}
+
+// read reads the requests, in the order in which they wait.
+func (d *decider) read(seen Observed) {
 	for i, r := range seen.Requests {
 		if r.ID == "" {
 			d.problems.Add(field.Error{Path: fmt.Sprintf("Requests[%d].ID", i), Found: "nothing", Fix: "an ID unlike that of any other request, such as a UID"})
 			continue
 		}
-		run := Run{Tag: requestTag(d.spec.UID, r.ID), Request: r.ID, Due: utc(r.RequestedAt)}
+		run := Run{Tag: requestTag(d.spec.UID, r.ID), Request: r.ID, Due: utc(r.RequestedAt), OnDemand: true, Status: Pending, Created: d.now}
 		d.answered[run.Tag] = r.Answered
 		if run.Due.IsZero() {
 			run.Due = d.now
 		}
-		runs = append(runs, run)
+		d.requests = append(d.requests, run)
 	}
-	runs = append(runs, d.follow(seen.Upstreams)...)
-	for i := range runs {
-		runs[i].OnDemand, runs[i].Status, runs[i].Created = true, Pending, d.now
-	}
-	slices.SortFunc(runs, byDue)
-	return runs
+	slices.SortFunc(d.requests, byDue)
 }
 
 // follow returns a run for each completion that the dependencies have not answered,
 // as far as there is room.
-func (d *decider) follow(upstreams []Upstream) (runs []Run) {
-	room := d.spec.MaxWaiting
-	for _, r := range d.state.Pending {
-		if r.OnDemand {
-			room--
-		}
-	}
+func (d *decider) follow(upstreams []Upstream, room int) (runs []Run) {
 	for i := range d.state.After {
 		c := &d.state.After[i]
 		for _, u := range upstreams {
@@ -82,7 +91,7 @@ func (d *decider) follow(upstreams []Upstream) (runs []Run) {
 				outcome  Outcome
 				answered *int64
 				all      int64
-			}{{Succeeded, &c.Succeeded, u.Succeeded}, {Failed, &c.Failed, u.Failed}} {
+			}{{Succeeded, &c.Succeeded, u.Succeeded}, {Failed, &c.Failed, u.Failed}, {Lost, &c.Lost, u.Lost}} {
 				if c.Outcome != side.outcome && c.Outcome != Any {
 					*side.answered = max(*side.answered, side.all)
 				}
@@ -98,11 +107,8 @@ func (d *decider) follow(upstreams []Upstream) (runs []Run) {
 
 // answer returns the run for the n-th completion of an outcome.
 func (d *decider) answer(u Upstream, outcome Outcome, n int64) Run {
-	r := Run{Tag: completionTag(d.spec.UID, u, outcome, n), Due: d.now}
-	behind := u.Succeeded - n
-	if outcome == Failed {
-		behind = u.Failed - n
-	}
+	r := Run{Tag: completionTag(d.spec.UID, u, outcome, n), Due: d.now, OnDemand: true, Status: Pending, Created: d.now}
+	behind := map[Outcome]int64{Succeeded: u.Succeeded, Failed: u.Failed, Lost: u.Lost}[outcome] - n
 	for _, c := range slices.Backward(u.Recent) {
 		if c.Outcome() != outcome {
 			continue
@@ -122,9 +128,9 @@ func (c *Connection) meet(u Upstream) {
 	if c.UID == u.UID {
 		return
 	}
-	c.UID, c.Succeeded, c.Failed = u.UID, u.Succeeded, u.Failed
+	c.UID, c.Succeeded, c.Failed, c.Lost = u.UID, u.Succeeded, u.Failed, u.Lost
 	if !u.Created.Before(c.Since) {
-		c.Succeeded, c.Failed = 0, 0
+		c.Succeeded, c.Failed, c.Lost = 0, 0, 0
 		return
 	}
 	for _, r := range u.Recent {
@@ -134,20 +140,24 @@ func (c *Connection) meet(u Upstream) {
 			c.Succeeded = max(0, c.Succeeded-1)
 		case r.Outcome() == Failed:
 			c.Failed = max(0, c.Failed-1)
+		case r.Outcome() == Lost:
+			c.Lost = max(0, c.Lost-1)
 		}
 	}
 }
 
-// forgetRequested forgets the oldest runs on demand that nobody lists.
+// forgetRequested forgets the oldest runs on demand that nobody lists, or whose requests are
+// answered: they ask for no run.
 func (d *decider) forgetRequested() {
+	needed := func(tag string) bool { return d.listed[tag] && !d.answered[tag] }
 	excess := -remembered
 	for _, tag := range d.state.Requested {
-		if !d.listed[tag] {
+		if !needed(tag) {
 			excess++
 		}
 	}
 	d.state.Requested = slices.DeleteFunc(d.state.Requested, func(tag string) bool {
-		if excess <= 0 || d.listed[tag] {
+		if excess <= 0 || needed(tag) {
 			return false
 		}
 		excess--

@@ -131,7 +131,6 @@ func TestRequestTimes(t *testing.T) {
 	require.Equal(t, minute(3), d.State.Pending[0].Due)
 	require.Equal(t, "late", d.State.Pending[1].Request)
 	require.Equal(t, minute(9), d.State.Pending[1].Due)
-	require.Equal(t, []string{d.State.Pending[0].Tag, d.State.Pending[1].Tag}, d.State.Requested)
 }
 
 // A dependency holds from the creation of the job, or from the second in which a decision

@@ -22,13 +22,16 @@ const failing = 3
 // tried reports whether the run's Job may have been created.
 func (r Run) tried() bool { return r.Status == Pending && !r.Tried.IsZero() }
 
-// reject takes note of creates that failed for good. Their runs wait again.
+// reject takes note of rejected creates. A run waits again if no create may arrive.
 func (d *decider) reject(all []Rejection) {
 	for _, rejected := range all {
 		for i := range d.state.Pending {
 			r := &d.state.Pending[i]
 			if r.tried() && r.Tag == rejected.Tag && r.Attempts == rejected.Attempt {
-				r.Tried = time.Time{}
+				if !rejected.MayArrive {
+					r.Tried = time.Time{}
+				}
+				d.state.Rejected = short(cmp.Or(rejected.Reason, "no reason"))
 				d.state.Tries = max(d.state.Tries, failing)
 				d.state.RetryAt = interval.Clamp(d.now.Add(retry(d.state.Tries)))
 			}
@@ -46,7 +49,7 @@ func retry(tries int64) time.Duration {
 func (d *decider) start() {
 	s := &d.state
 	again := slices.DeleteFunc(d.candidates(Run.tried), func(int) bool { return !d.mayRetry() })
-	fresh := d.candidates(d.mayStart)
+	fresh := d.bounded(d.candidates(d.mayStart))
 	switch {
 	case s.Tries < failing && d.spec.Concurrency != Allow:
 		fresh = fresh[:min(1, len(fresh))]
@@ -65,9 +68,10 @@ func (d *decider) start() {
 	for _, i := range slices.Sorted(slices.Values(slices.Concat(again, fresh))) {
 		r := &s.Pending[i]
 		if !r.tried() {
-			r.Tried = latest(d.now, s.Last.Completed)
+			r.Tried, r.CatchUp = latest(d.now, s.Last.Completed), d.late(*r)
 		}
 		r.Attempts = plus(r.Attempts, 1)
+		d.named(r)
 		d.starts = append(d.starts, *r)
 	}
 	s.Tries = plus(s.Tries, 1)
@@ -84,9 +88,39 @@ func (d *decider) candidates(of func(Run) bool) (indexes []int) {
 	return indexes
 }
 
-// mayStart reports whether nothing but rejected creates keeps a run from starting.
+// mayStart reports whether nothing but rejected creates and the size of the state keeps a
+// run from starting.
 func (d *decider) mayStart(r Run) bool {
 	return !r.tried() && !d.holds(r) && (d.spec.Concurrency == Allow || !d.active())
+}
+
+// late reports whether a later scheduled run is due.
+func (d *decider) late(r Run) bool { return !r.OnDemand && r.Due.Before(d.state.Handled) }
+
+// bounded leaves out runs that would catch up above the limit, and all runs if the state is
+// full.
+func (d *decider) bounded(fresh []int) []int {
+	if d.waits = ""; len(fresh) > 0 && d.full() {
+		d.waits = StateFull
+		return nil
+	}
+	room := d.spec.MaxCatchUp
+	for _, runs := range [][]Run{d.state.Running, d.state.Pending} {
+		for _, r := range runs {
+			if r.CatchUp && (r.Status == Running || r.tried()) {
+				room--
+			}
+		}
+	}
+	return slices.DeleteFunc(fresh, func(i int) bool {
+		if !d.late(d.state.Pending[i]) {
+			return false
+		}
+		if room--; room < 0 {
+			d.waits = CatchingUp
+		}
+		return room < 0
+	})
 }
 
 // holds reports whether the schedule keeps a run from starting.
@@ -96,7 +130,7 @@ func (d *decider) holds(r Run) bool {
 
 // active reports whether a run has a Job, or may have one.
 func (d *decider) active() bool {
-	return len(d.state.Running) > 0 || slices.ContainsFunc(d.state.Pending, Run.tried)
+	return len(d.state.Running) > 0 || slices.ContainsFunc(d.state.Pending, Run.tried) || len(d.again) > 0
 }
 
 // mayRetry reports whether it is time for another create. A time that lies too far
@@ -119,7 +153,7 @@ func (d *decider) fewestAttempts(indexes []int) []int {
 
 // nextTry returns when a create is to be tried, and the zero time if none is.
 func (d *decider) nextTry() time.Time {
-	if len(d.candidates(Run.tried)) == 0 && (d.state.Tries < failing || len(d.candidates(d.mayStart)) == 0) {
+	if len(d.candidates(Run.tried)) == 0 && (d.state.Tries < failing || len(d.bounded(d.candidates(d.mayStart))) == 0) {
 		return time.Time{}
 	}
 	return d.state.RetryAt

@@ -72,7 +72,7 @@ func outage(t *testing.T, s schedule.Spec, days int, lost bool) (state schedule.
 // While every create is rejected, runs wait and are outdated, one is tried at a time,
 // ever more rarely, and the state is bounded. Then one run starts with SkipOutdated.
 func TestRejected(t *testing.T) {
-	days, most := 30, schedule.DefaultMaxWaiting
+	days, most := 3, schedule.DefaultMaxWaiting
 	if testing.Short() {
 		days, most = 2, 100
 	}
@@ -82,10 +82,10 @@ func TestRejected(t *testing.T) {
 		size       int
 		starts     int // when creates succeed again
 	}{
-		{"skip outdated", true, false, 64 << 10, 1},
-		{"keep all", false, false, 256 << 10, most + 1}, // with the run that was tried,
-		{"skip outdated, no answers", true, true, 64 << 10, 4},
-		{"keep all, no answers", false, true, 256 << 10, most + 1},
+		{"skip outdated", true, false, 60 << 10, 1},
+		{"keep all", false, false, 60 << 10, 12}, // ten catch up
+		{"skip outdated, no answers", true, true, 60 << 10, 4},
+		{"keep all, no answers", false, true, 60 << 10, 14},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

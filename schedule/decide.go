@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -16,12 +17,21 @@ type Decision struct {
 	// already counts as created. If Start is not empty, State differs from the state
 	// before.
 	Start []Run
-	// Stop holds the tags of active runs that are cancelled or replaced: delete their
-	// Jobs in the foreground, so that a Job exists as long as its pods.
+	// Stop holds the tags of unfinished Jobs to delete in the foreground, so that a Job exists
+	// as long as its pods: of runs that are cancelled or replaced, of Jobs that are being
+	// deleted in another way, and of Jobs that were created after their run had completed.
 	Stop []string
 	// Delete holds the tags of runs that history has dropped: delete their Jobs and pods.
 	Delete []string
+	// Expire holds the tags of completed runs whose Jobs keep their time to live: let it begin.
+	Expire []string
 	Events []Event // changes since the state before
+
+	// NextRun is the next occurrence. The zero time means that there is none.
+	NextRun time.Time
+	// Stale reports that a consistent read of the Jobs is needed: the state is newer than the
+	// list of Jobs, or was restored from another cluster. Until then the Jobs are not known.
+	Stale bool
 
 	// NextCheck is the next time at which the decision can change without a change of
 	// its other arguments. The zero time means never.
@@ -30,6 +40,7 @@ type Decision struct {
 	// not known.
 	JobsUnknown bool
 	Suspended   bool // Spec.Suspended
+	Held        Hold // why runs that may start are left out: CatchingUp, StateFull, or empty
 	// Problems is the input that was ignored: a state of an unknown version, with which
 	// nothing is decided, and requests without an ID.
 	Problems []*field.Error
@@ -47,12 +58,15 @@ func Decide(spec Spec, state State, seen Observed, now time.Time) Decision {
 	d := newDecider(spec, state, seen, now)
 	d.connect()
 	d.renew()
-	d.state.Version = stateVersion
+	d.unpack()
+	d.state.Version, d.state.UID = stateVersion, d.uid()
 	d.due = occurrences(d.spec.Schedule, d.state.Since)
-	d.takeUp(seen)
+	d.read(seen)
+	d.takeUp(seen, false)
 	if d.jobsKnown {
 		d.observe()
 	}
+	d.takeUp(seen, true)
 	d.reject(seen.Rejected)
 	d.becomeDue()
 	d.block()
@@ -65,6 +79,7 @@ func Decide(spec Spec, state State, seen Observed, now time.Time) Decision {
 	d.tellLost()
 	d.prune()
 	d.forgetRequested()
+	d.pack()
 	return d.decision(seen.Revision)
 }
 
@@ -99,29 +114,59 @@ type decider struct {
 	jobsKnown bool
 	now       time.Time
 	due       Occurrences
+	requests  []Run              // that are listed, by due time
 	listed    map[string]bool    // tags of the requested runs
 	answered  map[string]bool    // tags of the listed requests, and whether they are answered
 	adopted   map[time.Time]bool // occurrences of adopted runs that had not been handled
 	ran       time.Time          // the latest occurrence of an adopted run, of another schedule included
 	changed   bool               // by the list of Jobs
-	missed    int64              // runs that this decision misses
+	missed    Missed             // runs that this decision misses
 	dropped   int64              // runs that this decision drops
+	tags      map[time.Time]string
+	again     []string          // tags of completed runs with an unfinished Job
+	deletedBy map[string]string // Observed.DeletedBy
+	stale     bool
+	waits     Hold // of runs that bounded leaves out
 	starts    []Run
 	events    []Event
 	problems  field.Errors
 }
 
 func newDecider(spec Spec, state State, seen Observed, now time.Time) *decider {
-	d := &decider{spec: spec, state: state.clone(), jobs: sorted(seen.Jobs), jobsKnown: seen.JobsKnown && (seen.Revision <= 0 || seen.Revision >= state.JobsRevision),
-		now: interval.Clamp(now), adopted: map[time.Time]bool{}, answered: map[string]bool{}}
+	d := &decider{spec: spec, state: state.clone(), jobs: sorted(seen.Jobs), jobsKnown: seen.JobsKnown, deletedBy: seen.DeletedBy, tags: wanted(spec.UID, seen),
+		now: interval.Clamp(now), adopted: map[time.Time]bool{}, answered: map[string]bool{}, listed: map[string]bool{}}
+	d.restore(seen)
 	if d.spec.MaxWaiting <= 0 {
 		d.spec.MaxWaiting = DefaultMaxWaiting
+	}
+	if d.spec.MaxCatchUp <= 0 {
+		d.spec.MaxCatchUp = DefaultMaxCatchUp
 	}
 	slices.SortFunc(d.state.Pending, byDue)
 	slices.SortFunc(d.state.Running, byDue)
 	slices.SortFunc(d.state.Completed, byCompletion)
 	return d
 }
+
+// restore accepts a state of another job, or a state that is newer than the Jobs, if they were
+// read consistently. Until then the Jobs are not known.
+func (d *decider) restore(seen Observed) {
+	s := &d.state
+	newer := seen.Revision > 0 && seen.Revision < s.JobsRevision
+	if !newer && (s.UID == "" || s.UID == d.spec.UID || d.spec.UID == "") {
+		return
+	}
+	if d.stale = !seen.Consistent || !seen.JobsKnown; d.stale {
+		d.jobsKnown = false
+		return
+	}
+	s.UID, s.JobsRevision = d.spec.UID, seen.Revision
+	d.changed = true
+	d.tell(Event{Reason: Restored})
+}
+
+// uid returns the UID of the state, which changes with a consistent read only.
+func (d *decider) uid() string { return cmp.Or(d.state.UID, d.spec.UID) }
 
 // connect notes from when on each dependency holds: those of a new job from its
 // creation, others from the decision that first sees them.
@@ -166,7 +211,7 @@ func (d *decider) renew() {
 		s.Since = interval.Clamp(d.now)
 	}
 	s.TimeSpec, s.Handled = text, interval.Clamp(latest(s.Handled, s.Since.Add(-1)))
-	s.Due, s.Started, s.Missed, s.Dropped = s.Waiting(), 0, 0, 0
+	s.Due, s.Started, s.Missed, s.Dropped, s.MissedBy, s.Missing = s.Waiting(), 0, 0, 0, Missed{}, nil
 }
 
 func (d *decider) tell(e Event) { d.events = append(d.events, e) }
@@ -175,17 +220,26 @@ func (d *decider) decision(revision int64) Decision {
 	if d.changed {
 		d.state.JobsRevision = max(d.state.JobsRevision, revision)
 	}
-	r := Decision{State: d.state, Start: d.starts, Events: d.events, JobsUnknown: !d.jobsKnown, Suspended: d.spec.Suspended,
-		Problems: field.All(d.problems.Err())}
-	r.NextCheck, _ = d.due.Next(latest(d.now, d.state.Handled))
-	r.NextCheck = earliest(r.NextCheck, d.nextLate())
+	r := Decision{State: d.state, Start: d.starts, Events: d.events, JobsUnknown: !d.jobsKnown, Stale: d.stale, Suspended: d.spec.Suspended, Held: d.waits,
+		Stop: d.again, Problems: field.All(d.problems.Err())}
+	r.NextRun, _ = d.due.Next(latest(d.now, d.state.Handled))
+	r.NextCheck = earliest(r.NextRun, d.nextLate())
 	if !d.jobsKnown {
 		return r
 	}
 	r.NextCheck = earliest(r.NextCheck, d.nextTry())
 	for _, running := range d.state.Running {
-		if j, ok := tagged(d.jobs, running.Tag); ok && running.Stopped != "" && !j.Deleting {
+		if j, ok := tagged(d.jobs, running.Tag); ok && (j.Deleting || running.Stopped != "") {
 			r.Stop = append(r.Stop, running.Tag)
+		}
+	}
+	r.Stop = slices.DeleteFunc(r.Stop, func(tag string) bool {
+		j, _ := tagged(d.jobs, tag)
+		return j.Deleting && j.Foreground
+	})
+	for _, c := range d.state.Completed {
+		if j, ok := tagged(d.jobs, c.Tag); ok && j.Keeps && !j.Deleting && finished(j) == 1 {
+			r.Expire = append(r.Expire, c.Tag)
 		}
 	}
 	for _, tag := range d.state.PendingDeletion {

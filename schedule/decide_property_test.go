@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
-	"github.com/scaledjob/scaledjob/internal/premise"
+	"github.com/scaledjob/scaledjob/premise"
 	"github.com/scaledjob/scaledjob/schedule"
 	"github.com/scaledjob/scaledjob/schedule/interval"
 )
@@ -308,10 +308,10 @@ func propBlocked(t *rapid.T, c *premise.Counts) {
 	w := newWorld(spec)
 	live(t, c, w, func(before schedule.State, d schedule.Decision) {
 		failed := d.State.Last.Outcome() == schedule.Failed
-		if d.State.Last.Stopped != "" {
+		if d.State.Last.Stopped != "" || d.State.Last.Lost {
 			failed = d.State.Blocked
 			if d.State.Last.Tag != before.Last.Tag && !slices.ContainsFunc(d.Events, func(e schedule.Event) bool {
-				return e.Reason == schedule.RunFailed || e.Reason == schedule.RunSucceeded || e.Reason == schedule.Blocked || e.Reason == schedule.Unblocked
+				return e.Reason == schedule.RunFailed || e.Reason == schedule.RunLost || e.Reason == schedule.RunSucceeded || e.Reason == schedule.Blocked || e.Reason == schedule.Unblocked
 			}) && failed != before.Blocked {
 				t.Fatalf("a stopped run changes the block: %+v", d.State.Last)
 			}

@@ -191,7 +191,7 @@ func TestDecide(t *testing.T) {
 			{"01:00", nil, "start 01:00, wait 01:00, 1=0+1+0+0"},
 			{"01:10", never, "start 01:00, wait 01:00, 1=0+1+0+0"},
 			{"01:20", nil, "run 01:00, 1=1+0+0+0"},
-			{"01:30", gone, "done 01:00!, RunFailed, 1=1+0+0+0"},
+			{"01:30", gone, "done 01:00, RunLost, 1=1+0+0+0"},
 		}},
 		{"on demand, each request once", with(func(s *schedule.Spec) { s.Schedule = nil }), []step{
 			{"00:10", asks, "start 00:10*, wait 00:10*, 0=0+0+0+0"},
@@ -493,16 +493,38 @@ func TestDependencyBacklog(t *testing.T) {
 	require.Len(t, ran, 10)
 }
 
-// Requests that nobody lists are forgotten, the oldest first, once there are more
-// than a thousand; those that are listed are not.
+// Answered requests that stay in the list for a while, such as for a time to live, cost the state
+// no more than others: history keeps its runs, and the schedule is not held.
+func TestAnsweredRequests(t *testing.T) {
+	s := minutely(t)
+	s.Schedule, s.Concurrency, s.History.Succeeded = nil, schedule.Allow, history.Keep(20)
+	state, seen := schedule.State{}, schedule.Observed{JobsKnown: true}
+	for n := range 600 {
+		now := minute(n)
+		seen.Requests = append(seen.Requests, schedule.Request{ID: fmt.Sprint(n), RequestedAt: now})
+		d := schedule.Decide(s, state, seen, now)
+		require.Len(t, d.Start, 1)
+		seen.Jobs = []schedule.Job{job(d.Start[0], schedule.Succeeded, now)}
+		state = schedule.Decide(s, d.State, seen, now).State
+		seen.Requests[n].Answered, seen.Jobs = true, nil
+	}
+	require.Len(t, state.Completed, 20)
+	require.LessOrEqual(t, len(state.Requested), 201) // one is not answered yet
+	for i := range 180 {
+		seen.Requests[599-i].Answered = false // a list that is older than the state
+	}
+	require.Empty(t, schedule.Decide(s, state, seen, minute(601)).Start)
+}
+
+// Requests whose runs history has dropped are remembered, and the oldest are forgotten.
 func TestRememberedRequests(t *testing.T) {
 	s := minutely(t)
 	s.Schedule, s.History.Succeeded = nil, history.Keep(0)
 	request := func(n int) schedule.Request { return schedule.Request{ID: fmt.Sprint(n), RequestedAt: minute(n)} }
 	state := schedule.State{}
-	for n := 0; n < 1100; n += 50 {
-		now, seen := minute(n+50), schedule.Observed{JobsKnown: true, Requests: []schedule.Request{request(0)}}
-		for i := range 50 {
+	for n := 0; n < 300; n += 15 {
+		now, seen := minute(n+15), schedule.Observed{JobsKnown: true, Requests: []schedule.Request{request(0)}}
+		for i := range 15 {
 			seen.Requests = append(seen.Requests, request(n+i))
 		}
 		d := schedule.Decide(s, state, seen, now)
@@ -510,18 +532,16 @@ func TestRememberedRequests(t *testing.T) {
 			seen.Jobs = append(seen.Jobs, job(r, schedule.Succeeded, now))
 		}
 		state = schedule.Decide(s, d.State, seen, now).State
-		seen = schedule.Observed{JobsKnown: true, Requests: []schedule.Request{request(0)}}
-		state = schedule.Decide(s, state, seen, now).State
+		state = schedule.Decide(s, state, none, now).State
 	}
 	starts := func(n int) bool {
 		seen := schedule.Observed{JobsKnown: true, Requests: []schedule.Request{request(n)}}
 		return schedule.Decide(s, state, seen, minute(2000)).Start != nil
 	}
-	require.Len(t, state.Requested, 1001)
-	require.False(t, starts(0))
-	require.True(t, starts(99))
-	require.False(t, starts(100))
-	require.False(t, starts(1099))
+	require.Len(t, state.Requested, 200)
+	require.True(t, starts(89))
+	require.False(t, starts(105))
+	require.False(t, starts(299))
 }
 
 // Of two Jobs with one tag the unfinished one counts, in whatever order they are.
@@ -535,8 +555,8 @@ func TestSameTag(t *testing.T) {
 	}
 }
 
-// A Job that is on its way out is not deleted again; one of a run that is active is
-// still active.
+// A Job that is being deleted is active until it is gone. An unfinished Job is deleted again in
+// the foreground, and a finished Job is not.
 func TestDeleting(t *testing.T) {
 	s := minutely(t)
 	s.History.Succeeded, s.Concurrency = history.Keep(0), schedule.Wait
@@ -545,7 +565,9 @@ func TestDeleting(t *testing.T) {
 	j.Deleting = true
 	seen := schedule.Observed{JobsKnown: true, Jobs: []schedule.Job{j}}
 	d = schedule.Decide(s, d.State, seen, minute(1))
-	require.Equal(t, "wait 00:01, run 00:00, 2=1+1+0+0", brief(d))
+	require.Equal(t, "wait 00:01, run 00:00, stop 1, 2=1+1+0+0", brief(d))
+	seen.Jobs[0].Foreground = true
+	require.Equal(t, "wait 00:01, run 00:00, 2=1+1+0+0", brief(schedule.Decide(s, d.State, seen, minute(1))))
 	seen.Jobs[0].Outcome = schedule.Succeeded
 	d = schedule.Decide(s, d.State, seen, minute(1))
 	require.Equal(t, "start 00:01, wait 00:01, RunSucceeded, 2=1+1+0+0", brief(d))
@@ -619,7 +641,8 @@ func TestStateJSON(t *testing.T) {
    "createdAt": "2026-01-01T00:02:00Z",
    "triedAt": "2026-01-01T00:02:00Z",
    "attempts": 1,
-   "success": false
+   "success": false,
+   "catchUp": true
   },
   {
    "tag": "20260101t000200-43a88afa",
@@ -655,7 +678,8 @@ func TestStateJSON(t *testing.T) {
   "exitCode": 3
  },
  "tries": 1,
- "retryAt": "2026-01-01T00:02:01Z"
+ "retryAt": "2026-01-01T00:02:01Z",
+ "uid": "2f6a"
 }`, string(data))
 }
 
@@ -673,11 +697,18 @@ func TestStateSize(t *testing.T) {
 	scheduled := schedule.Run{Tag: run.Tag, Status: schedule.Pending, Due: at, Created: at, Attempts: 1}
 	require.Less(t, size(schedule.State{Pending: []schedule.Run{run}})-size(schedule.State{}), 420)
 
-	full := schedule.State{Last: run, Completed: slices.Repeat([]schedule.Run{run}, 200), Running: []schedule.Run{run},
-		Pending: []schedule.Run{scheduled}, Requested: slices.Repeat([]string{run.Tag[:30]}, 1000)}
-	require.Less(t, size(full), 120<<10)
-	full.Pending = slices.Repeat([]schedule.Run{scheduled}, 1000)
-	require.Less(t, size(full), 310<<10)
+	full := schedule.State{Version: 1, Since: created, Handled: created, Last: run, Completed: slices.Repeat([]schedule.Run{run}, 400), Running: slices.Repeat([]schedule.Run{run}, 40),
+		Pending: slices.Repeat([]schedule.Run{scheduled}, 40), Requested: slices.Repeat([]string{run.Tag[:30]}, 200)}
+	for i := range full.Completed {
+		full.Completed[i].Completed = at.Add(time.Duration(i))
+	}
+	s := minutely(t)
+	s.Schedule, s.History = nil, history.Limits{}
+	d := schedule.Decide(s, full, schedule.Observed{}, at)
+	d.State.PendingDeletion = nil // their Jobs are gone
+	require.Less(t, size(d.State), 60<<10)
+	require.Equal(t, at.Add(399), d.State.Completed[len(d.State.Completed)-1].Completed, "the newest stay")
+	require.Equal(t, full.Running, d.State.Running)
 }
 
 // A schedule that is changed at an instant it has handled goes on from the change, and

@@ -20,16 +20,18 @@
 //     counters only the waiting runs are left.
 //
 //  2. Each new request asks for a run, which waits. So does each completion of a
-//     dependency. While MaxWaiting requested runs wait, further completions stay in the
+//     dependency. While 20 requests wait, or 100 are not answered, other requests wait where
+//     they are. While 40 requested runs wait, or MaxWaiting, further completions stay in the
 //     count of the other job.
 //
 //  3. A Job without a started run belongs to a waiting run, which has started now, or is
 //     adopted: it was created, and the state with its run was lost. Its occurrence counts
-//     as due and started. A finished Job completes its run. A deleted Job completes its
-//     run as failed and lost. A run completes no earlier than it started, nor than the
+//     as due and started. A finished Job completes its run. A Job that is gone with its pods
+//     completes its run as lost. A run completes no earlier than it started, nor than the
 //     last completed run.
 //
-//  4. A run whose create was rejected waits again. Every occurrence after the last handled
+//  4. A run whose create was rejected waits again, unless an earlier create may still arrive:
+//     then it stays active. Every occurrence after the last handled
 //     occurrence, up to now, is due. With SkipOutdated, Forbid or Replace only the latest
 //     waits, and older runs are missed. Otherwise all wait, up to MaxWaiting; the oldest
 //     above that are dropped. A run that waits for longer than the StartingDeadline is
@@ -38,32 +40,41 @@
 //  5. A cancelled run without a decided create completes without a Job. If its Job may
 //     exist, the create is repeated until the Job is observed. A cancelled active run is
 //     stopped. With Replace, so is an active scheduled run while another scheduled run
-//     waits. A stopped run stays active until its Job is gone or has finished.
+//     waits. A stopped run stays active until its Job is gone or has finished. An unfinished
+//     Job that is being deleted in another way than the foreground is stopped, too, because
+//     Kubernetes no longer looks after its pods. So is a Job whose run has completed before.
 //
 //  6. Waiting runs start by due time, then tag. A scheduled run does not start while the
 //     schedule is blocked or suspended. Unless Concurrency is Allow, no run starts while
 //     another run is active. With Forbid, scheduled runs that would have to wait for an
-//     active run are missed.
+//     active run are missed. With Allow, at most MaxCatchUp runs are unfinished that started
+//     while a later run was due. Runs that are due now start beside them.
 //
 //  7. The create of a Job that is not observed is repeated after 1 s, 2 s, 4 s, up to
 //     5 minutes. After a rejected create, or three decisions without an observed Job, one
 //     Job is created at a time, until a Job is observed.
 //
 //  8. History drops completed runs, and their Jobs are deleted. The completed run of a
-//     request stays until the request is answered.
+//     request stays until the request is answered. The Jobs of other completed runs expire:
+//     their time to live begins.
+//
+//  9. If the state has another UID than the job, or is newer than the Jobs, it was restored.
+//     Then the Jobs are not known until they were read consistently.
 //
 // If the Jobs are not known, or their list is older than a list that changed the state,
 // rules 3 and 5 to 7 are left out and no Job is deleted.
 //
-// A stopped run has failed. It neither blocks the schedule nor ends a block.
+// A stopped run has failed. A lost run has neither failed nor succeeded. Both neither block the
+// schedule nor end a block.
 //
 // # Storing the state
 //
 // The caller must store the state before it carries out the actions, and only in place
-// of the state that it read. It must not delete a Job while a create of the Job that was not
-// answered may still arrive. No other client may delete a Job before a stored state has
-// observed it. Then no run starts twice: not after a crash between any two steps, not
-// from stale lists, and not when the clock goes back.
+// of the state that it read. It must not delete a Job, let it expire or report its create as
+// rejected for good while a create of the Job that was not answered may still arrive. Jobs must
+// have no time to live before Decision.Expire names them. No other client may delete a Job before
+// a stored state has observed it. Then no run starts twice: not after a crash between any two
+// steps, not from stale lists, and not when the clock goes back.
 //
 // A state that was replaced before a Job was deleted must not be restored, for example
 // from a backup: the run of that Job would start again.
@@ -73,13 +84,24 @@
 //
 // # Size of the state
 //
-// A run takes at most 450 bytes as JSON, with a UID as its request's ID. With the default
-// limits, and at most one active and one waiting run, the state is below 120 KiB. It is
-// below 310 KiB if a thousand scheduled runs wait. While all creates of a schedule with a
-// run each minute are rejected, with a full history of scheduled runs, it is below 64 KiB,
-// and below 256 KiB without SkipOutdated. It also grows with overlapping runs,
-// waiting and listed requests, and Jobs that cannot be deleted. Requests are remembered
-// by tag: all listed requests, and 1000 others.
+// The state is below 60 KiB as JSON. History drops the oldest completed runs until the others
+// fit. Of the scheduled runs that wait, 20 are in Pending, and the due times of the others in
+// Backlog. No further run starts while Pending, Running and the tags of undeleted Jobs take more
+// than 50 KiB, which is about 150 active runs. The tags of the last 200 requested runs that
+// history has dropped are remembered, and those of requests that are listed and not answered.
+//
+// # The proposal
+//
+// The proposal for ScheduledJobs leaves some sentences open, or cannot be met as written:
+//
+//   - "restart of failing containers": pods are replaced, and containers are not restarted,
+//     because only replaced pods are counted for each index (MaxRestart of the adapter).
+//   - "the count of run for this job": scheduleCount counts the occurrences that became due.
+//     startedCount counts the scheduled runs that started, and succeededCount, failedCount and
+//     lostCount count all runs.
+//   - "a detailed status of active job runs": each has its active, succeeded, failed and
+//     restarted pods.
+//   - "triggered through server API": a request is an object of its own.
 //
 // # Tests
 //
@@ -101,5 +123,6 @@
 //	each completion of a dependency is named once             TestMeet, TestNamesTheCompletedRun
 //	each waiting run has a reason, each event a message       TestWhy, TestEvent
 //	the order of the state's lists makes no difference        TestStateOrder
-//	the size of the state                                     TestStateSize
+//	the size of the state                                     TestStateSize, TestRejected
+//	late creates, deletions by hand, times to live, restarts  TestEdges
 package schedule

@@ -16,10 +16,19 @@ func (d *decider) latestOnly() bool {
 // lose counts scheduled runs that do not start, because others do.
 func (d *decider) lose(n int64) {
 	if d.latestOnly() {
-		d.missed += n
+		d.miss(Outdated, n)
 	} else {
 		d.dropped += n
 	}
+}
+
+// miss counts missed runs. While creates are rejected, that is the cause of runs that would
+// have started.
+func (d *decider) miss(why Cause, n int64) {
+	if s := &d.state; (why == Outdated || why == TooLate) && s.Rejected != "" && !s.Blocked && !d.spec.Suspended {
+		why = CreateRejected
+	}
+	*d.missed.of(why) += n
 }
 
 // becomeDue is rule 4. An adopted run shows that the clock has been at its occurrence.
@@ -38,12 +47,12 @@ func (d *decider) becomeDue() {
 		s.Due, s.Handled = plus(s.Due, n), newest
 		late := d.countIn(interval.Span{After: in.After, Until: d.lastLate()}) - d.adoptedUntil(d.lastLate())
 		in.After = latest(in.After, d.lastLate())
-		d.missed += late
+		d.miss(TooLate, late)
 		d.lose(n - late - int64(len(d.adopted)) - d.wait(in, keep))
 	}
 	s.Handled = latest(s.Handled, d.ran)
 	d.lose(d.outdate(keep))
-	d.missed += d.discard(func(r Run) bool { return !r.Due.After(d.lastLate()) })
+	d.miss(TooLate, d.discard(func(r Run) bool { return !r.Due.After(d.lastLate()) }))
 }
 
 // countIn returns the number of occurrences in a span that has an end.
@@ -97,7 +106,7 @@ func (d *decider) wait(in interval.Span, most int) int64 {
 		if !d.adopted[due] {
 			n++
 			d.state.Pending = append(d.state.Pending,
-				Run{Tag: scheduledTag(d.spec.UID, due), Status: Pending, Due: due, Created: d.now})
+				Run{Tag: d.tags[due], Status: Pending, Due: due, Created: d.now})
 		}
 	}
 	slices.SortFunc(d.state.Pending, byDue)

@@ -42,9 +42,9 @@ func TestAdoptedAndLate(t *testing.T) {
 		require.Equal(t, tt.want, brief(d), "%v", tt.adopted)
 	}
 	s.SkipOutdated = true // an older run does not wait behind a later run
-	require.Equal(t, "run 00:05, 5 RunsMissed, 6=1+0+5+0", brief(schedule.Decide(s, schedule.State{}, adoptable(t, s, 5), minute(5))))
-	require.Equal(t, "wait 00:05, run 00:04, 4 RunsMissed, 6=1+1+4+0", brief(schedule.Decide(s, schedule.State{}, adoptable(t, s, 4), minute(5))))
-	require.Equal(t, "wait 00:05, run 00:01, 4 RunsMissed, 6=1+1+4+0", brief(schedule.Decide(s, schedule.State{}, adoptable(t, s, 1), minute(5))))
+	require.Equal(t, "run 00:05, 2 RunsMissed, 3 RunsMissed, 6=1+0+5+0", brief(schedule.Decide(s, schedule.State{}, adoptable(t, s, 5), minute(5))))
+	require.Equal(t, "wait 00:05, run 00:04, 1 RunsMissed, 3 RunsMissed, 6=1+1+4+0", brief(schedule.Decide(s, schedule.State{}, adoptable(t, s, 4), minute(5))))
+	require.Equal(t, "wait 00:05, run 00:01, 2 RunsMissed, 2 RunsMissed, 6=1+1+4+0", brief(schedule.Decide(s, schedule.State{}, adoptable(t, s, 1), minute(5))))
 }
 
 // An occurrence that is found after an outage has the same deadline as a run that waited.
@@ -79,7 +79,7 @@ func TestDefaultMaxWaiting(t *testing.T) {
 		s := minutely(t)
 		s.SkipOutdated, s.MaxWaiting = false, most
 		d := schedule.Decide(s, schedule.State{}, schedule.Observed{}, minute(1001))
-		require.Len(t, d.State.Pending, schedule.DefaultMaxWaiting)
+		require.EqualValues(t, schedule.DefaultMaxWaiting, d.State.Waiting())
 		require.EqualValues(t, 2, d.State.Dropped)
 	}
 }

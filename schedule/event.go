@@ -8,8 +8,11 @@ import (
 // An Event reports a change once. The zero value reports nothing.
 type Event struct {
 	Reason Reason
-	Run    Run   // of RunStarted, RunSucceeded, RunFailed and RunStopped; of Blocked and Unblocked the run that caused it
-	Count  int64 // number of runs, of RunsMissed and RunsDropped
+	Run    Run // of RunStarted, RunSucceeded, RunFailed and RunStopped; of Blocked and Unblocked the run that caused it
+	// Count is the number of runs, of RunsMissed and RunsDropped. More runs that are lost for
+	// the same Cause have no event, until a scheduled run starts.
+	Count int64
+	Cause Cause
 }
 
 // A Reason is the kind of an event, in the form of a reason of Kubernetes.
@@ -19,9 +22,11 @@ const (
 	RunStarted   Reason = "RunStarted" // its Job was observed
 	RunSucceeded Reason = "RunSucceeded"
 	RunFailed    Reason = "RunFailed"
+	RunLost      Reason = "RunLost"     // its Job was deleted before it had finished
 	RunStopped   Reason = "RunStopped"  // cancelled or replaced; its Job, if it had one, is deleted or has failed
-	RunsMissed   Reason = "RunsMissed"  // outdated, too late or forbidden before they started
+	RunsMissed   Reason = "RunsMissed"  // they never start, because of Event.Cause
 	RunsDropped  Reason = "RunsDropped" // more than may wait
+	Restored     Reason = "Restored"    // the state is older than the cluster, or from another
 	Blocked      Reason = "Blocked"     // scheduled runs no longer start
 	Unblocked    Reason = "Unblocked"   // scheduled runs start again
 )
@@ -29,7 +34,7 @@ const (
 // Warning reports whether the event asks for attention.
 func (e Event) Warning() bool {
 	switch e.Reason {
-	case RunFailed, RunsMissed, RunsDropped, Blocked:
+	case RunFailed, RunLost, RunsMissed, RunsDropped, Blocked, Restored:
 		return true
 	}
 	return false
@@ -46,10 +51,14 @@ func (e Event) String() string {
 		return fmt.Sprintf("Run %s succeeded after %v", e.Run.Tag, e.Run.took())
 	case RunFailed:
 		return fmt.Sprintf("Run %s failed%s", e.Run.Tag, e.Run.failure())
+	case RunLost:
+		return fmt.Sprintf("Run %s is lost: its Job was deleted%s before it had finished; %s", e.Run.Tag, e.Run.by(), e.Run.Pods)
 	case RunsMissed:
-		return fmt.Sprintf("Scheduled runs missed, because a later run was due, the starting deadline passed, or another run was active: %d", e.Count)
+		return fmt.Sprintf("Scheduled runs are missed, because %s: %d so far", e.Cause.because(), e.Count)
 	case RunsDropped:
-		return fmt.Sprintf("Scheduled runs dropped, because too many wait: %d", e.Count)
+		return fmt.Sprintf("Scheduled runs are dropped, because too many wait: %d so far", e.Count)
+	case Restored:
+		return "The state was written for another API server or for newer data; runs that it does not show may run again"
 	case Blocked:
 		return fmt.Sprintf("Scheduled runs no longer start, because run %s failed; a requested run that succeeds ends the block", e.Run.Tag)
 	case Unblocked:
@@ -58,11 +67,35 @@ func (e Event) String() string {
 	return string(e.Reason)
 }
 
+// because returns the cause as part of a sentence.
+func (c Cause) because() string {
+	switch c {
+	case Outdated:
+		return "later runs were due"
+	case TooLate:
+		return "their starting deadline passed"
+	case Forbidden:
+		return "another run was active"
+	case CreateRejected:
+		return "the API server rejects their Jobs"
+	}
+	return string(c)
+}
+
+func (r Run) by() string {
+	if r.DeletedBy == "" {
+		return ""
+	}
+	return " by " + r.DeletedBy
+}
+
+// String returns the counts, such as "1 pod active, 2 failed".
+func (p Pods) String() string {
+	return fmt.Sprintf("pods when last observed: %d active, %d succeeded, %d failed", p.Active, p.Succeeded, p.Failed)
+}
+
 func (r Run) failure() string {
-	switch {
-	case r.Lost:
-		return ": its Job was deleted"
-	case r.ExitCode != 0:
+	if r.ExitCode != 0 {
 		return fmt.Sprintf(" with exit code %d", r.ExitCode)
 	}
 	return fmt.Sprintf(" after %v", r.took())

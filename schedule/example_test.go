@@ -43,12 +43,12 @@ func ExampleDecide() {
 	// next     2026-01-01T01:00:01Z
 	//
 	// due      3: 1 started, 1 waiting, 1 missed, 0 dropped
-	// waiting  20260101t030000-ad843406: blocked, because a run failed
+	// waiting  20260101t030000-ad843406: blocked, because run 20260101t010000-ec8f89cd failed
 	// next     2026-01-01T04:00:00Z
 	// event    Run 20260101t010000-ec8f89cd started
 	// event    Run 20260101t010000-ec8f89cd failed after 1h0m0s
 	// event    Scheduled runs no longer start, because run 20260101t010000-ec8f89cd failed; a requested run that succeeds ends the block
-	// event    Scheduled runs missed, because a later run was due, the starting deadline passed, or another run was active: 1
+	// event    Scheduled runs are missed, because later runs were due: 1 so far
 	//
 	// due      3: 1 started, 1 waiting, 1 missed, 0 dropped
 	// start    20260101t030000-ad843406

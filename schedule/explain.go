@@ -27,8 +27,12 @@ func (d Decision) String() string {
 	}
 	for _, r := range s.Pending {
 		if !slices.Contains(d.Start, r) {
-			line("waiting", r.Tag+": "+d.why(r))
+			_, why := d.WaitOf(r)
+			line("waiting", r.Tag+": "+why)
 		}
+	}
+	if n := len(s.Backlog); n > 0 {
+		line("waiting", fmt.Sprintf("%d more scheduled runs, from %s", n, s.Backlog[0].Format(time.RFC3339)))
 	}
 	for _, tag := range d.Delete {
 		line("delete", tag)
@@ -41,20 +45,69 @@ func (d Decision) String() string {
 	return b.String()
 }
 
-// why returns why a pending run does not start.
-func (d Decision) why(r Run) string {
+// A Hold is why a run does not start.
+type Hold string
+
+const (
+	NotHeld     Hold = ""
+	Unknown     Hold = "JobsUnknown"      // the Jobs are not known
+	Rejecting   Hold = "CreateRejected"   // the API server rejects Jobs
+	Unanswered  Hold = "CreateUnanswered" // the API server was asked for a Job, which has not been observed
+	IsBlocked   Hold = "Blocked"          // a run failed
+	IsSuspended Hold = "Suspended"
+	CatchingUp  Hold = "CatchingUp" // as many runs as may catch up are unfinished
+	StateFull   Hold = "StateFull"  // the state has no room for another active run
+	OtherActive Hold = "OtherRunIsActive"
+)
+
+// Waits returns why the schedule does not progress, and in words. Without a waiting run it
+// reports rejected creates, a block and a suspension.
+func (d Decision) Waits() (Hold, string) {
+	for _, r := range d.State.Pending {
+		if !slices.Contains(d.Start, r) {
+			return d.WaitOf(r)
+		}
+	}
+	s := &d.State
 	switch {
-	case r.tried():
-		return "its Job was asked for and has not been observed"
 	case d.JobsUnknown:
-		return "the Jobs are not known"
-	case d.State.Blocked && !r.OnDemand:
-		return "blocked, because a run failed"
+		return Unknown, "the Jobs are not known"
+	case s.Rejected != "":
+		return Rejecting, d.rejecting()
+	case s.Blocked:
+		return IsBlocked, fmt.Sprintf("run %s failed; a requested run that succeeds ends the block", s.Last.Tag)
+	case d.Suspended:
+		return IsSuspended, "the schedule is suspended"
+	}
+	return NotHeld, ""
+}
+
+func (d Decision) rejecting() string {
+	text := d.State.Rejected
+	if !d.State.RetryAt.IsZero() {
+		text += "; the next create is tried at " + d.State.RetryAt.Format(time.RFC3339)
+	}
+	return text
+}
+
+// WaitOf returns why a pending run does not start, and in words.
+func (d Decision) WaitOf(r Run) (Hold, string) {
+	s := &d.State
+	switch {
+	case d.JobsUnknown:
+		return Unknown, "the Jobs are not known"
+	case s.Rejected != "" && (r.tried() || r.OnDemand || !s.Blocked && !d.Suspended):
+		return Rejecting, d.rejecting()
+	case r.tried():
+		return Unanswered, "its Job was asked for and has not been observed"
+	case s.Blocked && !r.OnDemand:
+		return IsBlocked, fmt.Sprintf("blocked, because run %s failed", s.Last.Tag)
 	case d.Suspended && !r.OnDemand:
-		return "the schedule is suspended"
+		return IsSuspended, "the schedule is suspended"
+	case s.Tries >= failing:
+		return Unanswered, "creates are not answered; the next is tried at " + s.RetryAt.Format(time.RFC3339)
+	case d.Held != "":
+		return d.Held, map[Hold]string{CatchingUp: "as many runs as may catch up are unfinished", StateFull: "the state has no room for another active run"}[d.Held]
 	}
-	if d.State.Tries >= failing {
-		return "creates fail; the next is tried at " + d.State.RetryAt.Format(time.RFC3339)
-	}
-	return "another run is active"
+	return OtherActive, "another run is active"
 }

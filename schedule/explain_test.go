@@ -37,9 +37,10 @@ func TestWhy(t *testing.T) {
 	const (
 		asked     = "its Job was asked for and has not been observed"
 		unknown   = "the Jobs are not known"
-		isBlocked = "blocked, because a run failed"
+		isBlocked = "blocked, because run f failed"
 		suspended = "the schedule is suspended"
-		fail      = "creates fail; the next is tried at 2026-01-01T00:05:00Z"
+		fail      = "creates are not answered; the next is tried at 2026-01-01T00:05:00Z"
+		rejecting = "quota; the next create is tried at 2026-01-01T00:05:00Z"
 		busy      = "another run is active"
 	)
 	plain, onDemand, tried := schedule.Run{Tag: "r"}, schedule.Run{Tag: "r", OnDemand: true}, schedule.Run{Tag: "r", Tried: minute(1)}
@@ -49,7 +50,7 @@ func TestWhy(t *testing.T) {
 		tries                       int64
 		want                        string
 	}{
-		{tried, true, true, true, 3, asked},
+		{tried, false, true, true, 3, asked},
 		{plain, true, true, true, 3, unknown},
 		{onDemand, true, true, true, 3, unknown},
 		{plain, false, true, true, 3, isBlocked},
@@ -62,7 +63,16 @@ func TestWhy(t *testing.T) {
 	} {
 		tt.run.Status = schedule.Pending
 		d := schedule.Decision{JobsUnknown: tt.unknown, Suspended: tt.suspended,
-			State: schedule.State{Blocked: tt.blocked, Tries: tt.tries, RetryAt: minute(5), Pending: []schedule.Run{tt.run}}}
+			State: schedule.State{Blocked: tt.blocked, Last: schedule.Run{Tag: "f"}, Tries: tt.tries, RetryAt: minute(5), Pending: []schedule.Run{tt.run}}}
 		require.Contains(t, d.String(), "waiting  r: "+tt.want+"\n", "%+v", tt)
+	}
+	rejected := schedule.Decision{State: schedule.State{Rejected: "quota", RetryAt: minute(5), Pending: []schedule.Run{plain}}}
+	require.Contains(t, rejected.String(), "waiting  r: "+rejecting+"\n")
+	for want, d := range map[schedule.Hold]schedule.Decision{
+		schedule.Rejecting: {State: schedule.State{Rejected: "quota"}}, schedule.IsBlocked: {State: schedule.State{Blocked: true}}, schedule.Unknown: {JobsUnknown: true},
+		schedule.IsSuspended: {Suspended: true}, schedule.NotHeld: {}, schedule.CatchingUp: {Held: schedule.CatchingUp, State: schedule.State{Pending: []schedule.Run{plain}}},
+	} {
+		hold, _ := d.Waits()
+		require.Equal(t, want, hold)
 	}
 }

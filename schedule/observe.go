@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -13,6 +14,11 @@ func (d *decider) observe() {
 	for _, j := range d.jobs {
 		if !started[j.Tag] {
 			d.adopt(j)
+		}
+	}
+	for _, j := range d.jobs {
+		if finished(j) == 0 && d.completed(j.Tag) {
+			d.again = append(d.again, j.Tag)
 		}
 	}
 	var running, ended []Run
@@ -31,6 +37,11 @@ func (d *decider) observe() {
 		d.complete(r)
 	}
 	slices.SortFunc(d.state.Completed, byCompletion)
+}
+
+// completed reports whether the run with the tag has completed.
+func (d *decider) completed(tag string) bool {
+	return slices.ContainsFunc(d.state.Completed, func(r Run) bool { return r.Tag == tag }) || slices.Contains(d.state.PendingDeletion, tag)
 }
 
 // startedTags are the tags of the runs that the state has as started.
@@ -66,17 +77,18 @@ func (d *decider) adopt(j Job) {
 		s.Pending = slices.Delete(s.Pending, waiting, waiting+1)
 		if r.tried() {
 			started = r.Tried
-			s.Tries, s.RetryAt = 0, time.Time{}
+		}
+		if r.Attempts > 0 {
+			s.Tries, s.RetryAt, s.Rejected = 0, time.Time{}, ""
 		}
 		if !r.OnDemand {
-			s.Started = plus(s.Started, 1)
+			s.Started, s.Missing = plus(s.Started, 1), nil
 		}
 	case scheduled:
 		r.Due = due
 		d.count(due)
 	default:
 		r.Due, r.OnDemand = created, true
-		s.Requested = append(s.Requested, j.Tag)
 	}
 	r.Status, r.Started, r.Tried = Running, started, time.Time{}
 	s.Running = append(s.Running, r)
@@ -96,6 +108,12 @@ func (d *decider) count(due time.Time) {
 		d.adopted[due] = true
 	case s.Missed > 0:
 		s.Missed--
+		for _, why := range lostCauses {
+			if n := s.MissedBy.of(why); *n > 0 {
+				*n--
+				break
+			}
+		}
 	case s.Dropped > 0:
 		s.Dropped--
 	default:
@@ -109,11 +127,17 @@ func (d *decider) bringUp(r Run) Run {
 	j, ok := tagged(d.jobs, r.Tag)
 	switch {
 	case ok && finished(j) == 0:
+		if !j.Deleting {
+			r.Pods = j.Pods // pods that are being deleted show nothing
+		}
+		if by := d.deletedBy[r.Tag]; by != "" {
+			r.DeletedBy = short(by)
+		}
 		return r
 	case ok:
-		r.Success, r.ExitCode, r.Completed = j.Outcome == Succeeded, j.ExitCode, utc(j.Finished)
-	default:
-		r.Lost = r.Stopped == ""
+		r.Success, r.ExitCode, r.Completed, r.Pods = j.Outcome == Succeeded, j.ExitCode, utc(j.Finished), j.Pods
+	case r.Stopped == "":
+		r.Lost, r.DeletedBy = true, short(cmp.Or(d.deletedBy[r.Tag], r.DeletedBy))
 	}
 	if r.Success {
 		r.Stopped = "" // it was faster
@@ -139,10 +163,14 @@ func (d *decider) complete(r Run) {
 	}
 	d.state.Completed = append(d.state.Completed, r)
 	reason := RunFailed
-	if r.Success {
+	switch {
+	case r.Success:
 		reason = RunSucceeded
 		d.state.Succeeded = plus(d.state.Succeeded, 1)
-	} else {
+	case r.Lost:
+		reason = RunLost
+		d.state.Lost = plus(d.state.Lost, 1)
+	default:
 		d.state.Failed = plus(d.state.Failed, 1)
 	}
 	if r.Stopped != "" {

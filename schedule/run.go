@@ -6,11 +6,12 @@ import (
 	"github.com/scaledjob/scaledjob/history"
 )
 
-// block tells when a failure blocks the schedule, and when it is free again.
+// block decides when a failure blocks the schedule, and when it is free again. A run that was
+// stopped or lost changes nothing.
 func (d *decider) block() {
 	s := &d.state
 	failed := s.Last.Outcome() == Failed
-	if s.Last.Stopped != "" {
+	if s.Last.Stopped != "" || s.Last.Lost {
 		failed = s.Blocked
 	}
 	blocked := d.spec.BlockOnFailure && failed
@@ -27,13 +28,12 @@ func (d *decider) block() {
 func (d *decider) prune() {
 	s := &d.state
 	for _, i := range d.outlived() {
-		if answered, listed := d.answered[s.Completed[i].Tag]; listed && !answered {
-			continue
+		if !d.unanswered(s.Completed[i].Tag) {
+			d.drop(i)
 		}
-		s.PendingDeletion = append(s.PendingDeletion, s.Completed[i].Tag)
-		s.Completed[i] = Run{}
 	}
-	s.Completed = slices.DeleteFunc(s.Completed, func(r Run) bool { return r == Run{} })
+	d.compact()
+	d.fit()
 	if d.jobsKnown {
 		s.PendingDeletion = slices.DeleteFunc(s.PendingDeletion, func(tag string) bool {
 			_, ok := tagged(d.jobs, tag)
@@ -41,6 +41,26 @@ func (d *decider) prune() {
 			return !ok
 		})
 	}
+}
+
+// unanswered reports whether a request waits for the answer that its run has completed.
+func (d *decider) unanswered(tag string) bool {
+	answered, listed := d.answered[tag]
+	return listed && !answered
+}
+
+// drop lets history drop a completed run, which compact removes.
+func (d *decider) drop(i int) {
+	s := &d.state
+	s.PendingDeletion = append(s.PendingDeletion, s.Completed[i].Tag)
+	if s.Completed[i].OnDemand {
+		s.Requested = append(s.Requested, s.Completed[i].Tag)
+	}
+	s.Completed[i] = Run{}
+}
+
+func (d *decider) compact() {
+	d.state.Completed = slices.DeleteFunc(d.state.Completed, func(r Run) bool { return r == Run{} })
 }
 
 // outlived returns the indexes of the completed runs that history does not keep.

@@ -40,7 +40,12 @@ type Spec struct {
 	// MaxWaiting is the number of scheduled runs that may wait without SkipOutdated. 0
 	// means DefaultMaxWaiting; Validate rejects less.
 	MaxWaiting int
-	// History limits the completed runs that the state keeps. The zero value keeps all.
+	// MaxCatchUp is the number of scheduled runs that may be unfinished at any time although
+	// later runs were due when they started, as after an outage. 0 means DefaultMaxCatchUp;
+	// Validate rejects less.
+	MaxCatchUp int
+	// History limits the completed runs that the state keeps. The zero value keeps as many as
+	// the size of the state allows.
 	History history.Limits
 	// After names the jobs whose completed runs request a run of this job.
 	After []Dependency
@@ -64,6 +69,9 @@ const (
 // DefaultMaxWaiting is the default of Spec.MaxWaiting.
 const DefaultMaxWaiting = 1000
 
+// DefaultMaxCatchUp is the default of Spec.MaxCatchUp.
+const DefaultMaxCatchUp = 10
+
 // DefaultSpec returns a spec with the defaults of a ScheduledJob: no schedule, outdated
 // runs are skipped, a failure does not block, runs may overlap, and history keeps 100
 // succeeded and 100 failed runs.
@@ -85,7 +93,8 @@ const (
 	Unfinished Outcome = ""
 	Succeeded  Outcome = "succeeded"
 	Failed     Outcome = "failed" // a pod of the run failed for good
-	Any        Outcome = "any"    // succeeded or failed, of a Dependency
+	Lost       Outcome = "lost"   // the Job was deleted before it had finished; not of a Dependency
+	Any        Outcome = "any"    // succeeded, failed or lost, of a Dependency
 )
 
 // Validate returns every problem of a spec, joined, each a [*field.Error]. [Decide] is
@@ -97,6 +106,7 @@ func Validate(s Spec) error {
 	e.Check(slices.Contains([]Concurrency{"", Allow, Wait, Forbid, Replace}, s.Concurrency), "Concurrency", s.Concurrency, "Allow, Wait, Forbid or Replace")
 	e.Check(s.StartingDeadline >= 0, "StartingDeadline", s.StartingDeadline, "a duration of 0 or more")
 	e.AtLeast("MaxWaiting", int64(s.MaxWaiting), 0)
+	e.AtLeast("MaxCatchUp", int64(s.MaxCatchUp), 0)
 	seen := map[Dependency]bool{}
 	for i, d := range s.After {
 		path := fmt.Sprintf("After[%d]", i)

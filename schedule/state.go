@@ -27,15 +27,22 @@ type State struct {
 
 	Due     int64 `json:"scheduleCount"` // occurrences that became due
 	Started int64 `json:"startedCount"`  // scheduled runs whose Job has been observed
-	Missed  int64 `json:"missedCount"`   // outdated, too late, forbidden or cancelled before they started
+	Missed  int64 `json:"missedCount"`   // runs that never started: the sum of MissedBy
 	Dropped int64 `json:"droppedCount"`  // runs above MaxWaiting
+
+	MissedBy Missed `json:"missedBy,omitzero"` // Missed, by cause
+	// Missing holds the causes for which runs were missed since a scheduled run last started.
+	Missing []Cause `json:"missing,omitempty"`
 
 	Pending   []Run `json:"pendingExecutions,omitempty"`  // by due time, then tag
 	Running   []Run `json:"runningExecutions,omitempty"`  // by due time, then tag
 	Completed []Run `json:"completedExecution,omitempty"` // by completion, due time, then tag
+	// Backlog holds the due times of the scheduled runs that wait behind those in Pending.
+	Backlog []time.Time `json:"backlog,omitempty"`
 
 	Succeeded int64 `json:"succeededCount,omitempty"` // all runs that ever succeeded, scheduled or not
 	Failed    int64 `json:"failedCount,omitempty"`    // all runs that ever failed
+	Lost      int64 `json:"lostCount,omitempty"`      // all runs whose Job was deleted before it had finished
 
 	Last    Run  `json:"lastExecution,omitzero"` // the started run that completed last, also after history has dropped it
 	Blocked bool `json:"blocked,omitempty"`      // the schedule starts nothing
@@ -45,10 +52,15 @@ type State struct {
 	// is repeated before RetryAt.
 	Tries   int64     `json:"tries,omitempty"`
 	RetryAt time.Time `json:"retryAt,omitzero"`
+	// Rejected is the reason for which the last create was rejected. It is empty once a Job
+	// has been observed.
+	Rejected string `json:"rejected,omitempty"`
+	// UID is the job's: a state of another job was restored from elsewhere.
+	UID string `json:"uid,omitempty"`
 	// JobsRevision is the revision of the list of Jobs that last changed the state.
 	JobsRevision int64 `json:"jobsRevision,omitempty"`
 
-	Requested       []string     `json:"requested,omitempty"`       // tags of requested runs, oldest first
+	Requested       []string     `json:"requested,omitempty"`       // tags of requested runs that history has dropped, oldest first
 	PendingDeletion []string     `json:"pendingDeletion,omitempty"` // tags of runs that history has dropped and whose Jobs still exist
 	After           []Connection `json:"after,omitempty"`           // the dependencies, with their counts
 }
@@ -68,7 +80,11 @@ type Run struct {
 	Completed time.Time `json:"completedAt,omitzero"` // not before Started, nor before any run that had completed
 
 	Success bool `json:"success"`        // of a completed run
-	Lost    bool `json:"lost,omitempty"` // the run failed because its Job was deleted before it had finished
+	Lost    bool `json:"lost,omitempty"` // the outcome is not known: the Job was deleted before it had finished
+	// DeletedBy names the client that deleted the Job of a lost run, if that is known.
+	DeletedBy string `json:"deletedBy,omitempty"`
+	Pods      Pods   `json:"pods,omitzero"`     // of a started run, as last observed
+	CatchUp   bool   `json:"catchUp,omitempty"` // a later run was due when the run started
 	// Stopped is why the run is being stopped, or was: cancelled or replaced. A run that
 	// was cancelled before it started is completed and has no start time.
 	Stopped  string `json:"stopped,omitempty"`
@@ -98,6 +114,8 @@ func (r Run) Outcome() Outcome {
 		return Unfinished
 	case r.Success:
 		return Succeeded
+	case r.Lost:
+		return Lost
 	}
 	return Failed
 }
@@ -116,11 +134,12 @@ type Connection struct {
 	// or happened before Since.
 	Succeeded int64 `json:"succeeded,omitempty"`
 	Failed    int64 `json:"failed,omitempty"`
+	Lost      int64 `json:"lost,omitempty"`
 }
 
-// Waiting returns how many scheduled runs are pending.
+// Waiting returns how many scheduled runs wait, those in Backlog included.
 func (s State) Waiting() int64 {
-	n := int64(0)
+	n := int64(len(s.Backlog))
 	for i := range s.Pending {
 		if !s.Pending[i].OnDemand {
 			n++
@@ -132,7 +151,7 @@ func (s State) Waiting() int64 {
 // Upstream returns the input for jobs that depend on the job with this state, name and
 // UID. The caller sets Created.
 func (s State) Upstream(job, uid string) Upstream {
-	return Upstream{Job: job, UID: uid, Succeeded: s.Succeeded, Failed: s.Failed, Recent: slices.Clone(s.Completed)}
+	return Upstream{Job: job, UID: uid, Succeeded: s.Succeeded, Failed: s.Failed, Lost: s.Lost, Recent: slices.Clone(s.Completed)}
 }
 
 // Validate returns a [*field.Error] if the state has a version that this package does
@@ -155,9 +174,10 @@ func (s State) fresh() bool { return s.Since.IsZero() && s.Handled.IsZero() }
 func (s State) Equal(o State) bool {
 	s, o = s.clone(), o.clone()
 	same := slices.Equal(s.Pending, o.Pending) && slices.Equal(s.Running, o.Running) && slices.Equal(s.Completed, o.Completed) &&
-		slices.Equal(s.Requested, o.Requested) && slices.Equal(s.PendingDeletion, o.PendingDeletion) && slices.Equal(s.After, o.After)
+		slices.Equal(s.Requested, o.Requested) && slices.Equal(s.PendingDeletion, o.PendingDeletion) && slices.Equal(s.After, o.After) &&
+		slices.Equal(s.Backlog, o.Backlog) && slices.Equal(s.Missing, o.Missing)
 	for _, state := range []*State{&s, &o} {
-		state.Pending, state.Running, state.Completed = nil, nil, nil
+		state.Pending, state.Running, state.Completed, state.Backlog, state.Missing = nil, nil, nil, nil, nil
 		state.Requested, state.PendingDeletion, state.After = nil, nil, nil
 	}
 	return same && reflect.DeepEqual(s, o)
@@ -172,7 +192,11 @@ func (s State) clone() State {
 			(*runs)[i] = (*runs)[i].utc()
 		}
 	}
-	s.Requested, s.PendingDeletion, s.After = slices.Clone(s.Requested), slices.Clone(s.PendingDeletion), slices.Clone(s.After)
+	s.Requested, s.PendingDeletion, s.After, s.Backlog = slices.Clone(s.Requested), slices.Clone(s.PendingDeletion), slices.Clone(s.After), slices.Clone(s.Backlog)
+	s.Missing = slices.Clone(s.Missing)
+	for i := range s.Backlog {
+		s.Backlog[i] = utc(s.Backlog[i])
+	}
 	for i := range s.After {
 		s.After[i].Since = utc(s.After[i].Since)
 	}

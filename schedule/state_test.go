@@ -21,7 +21,8 @@ func TestStateEqual(t *testing.T) {
 			Version: 1, TimeSpec: "R//PT1M", Since: minute(1), Handled: minute(2), Due: 1, Started: 2, Missed: 3, Dropped: 4,
 			Pending: runs("a"), Running: runs("b"), Completed: runs("c"), Succeeded: 5, Failed: 6, Last: runs("d")[0], Blocked: true,
 			Tries: 7, RetryAt: minute(6), JobsRevision: 8, Requested: []string{"e"}, PendingDeletion: []string{"f"},
-			After: []schedule.Connection{{Dependency: after("g")[0], Since: minute(7)}},
+			After:    []schedule.Connection{{Dependency: after("g")[0], Since: minute(7)}},
+			MissedBy: schedule.Missed{Outdated: 3}, Missing: []schedule.Cause{"h"}, Backlog: []time.Time{minute(9)}, Lost: 9, Rejected: "i", UID: "j",
 		}
 	}
 	fields := reflect.TypeFor[schedule.State]()
@@ -36,7 +37,7 @@ func TestStateEqual(t *testing.T) {
 
 	state := full()
 	east := time.FixedZone("", 3600)
-	for _, at := range []*time.Time{&state.Since, &state.Handled, &state.RetryAt, &state.After[0].Since} {
+	for _, at := range []*time.Time{&state.Since, &state.Handled, &state.RetryAt, &state.After[0].Since, &state.Backlog[0]} {
 		*at = at.In(east)
 	}
 	for _, r := range []*schedule.Run{&state.Pending[0], &state.Running[0], &state.Completed[0], &state.Last} {
@@ -65,6 +66,7 @@ func TestOutcome(t *testing.T) {
 		{schedule.Run{Status: schedule.Completed, Stopped: "cancelled"}, schedule.Unfinished},
 		{schedule.Run{Status: schedule.Completed, Stopped: "cancelled", Started: minute(1)}, schedule.Failed},
 		{schedule.Run{Status: schedule.Completed}, schedule.Failed},
+		{schedule.Run{Status: schedule.Completed, Lost: true}, schedule.Lost},
 	} {
 		require.Equal(t, tt.want, tt.run.Outcome(), "%+v", tt.run)
 	}

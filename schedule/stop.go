@@ -13,6 +13,7 @@ func (d *decider) cancel(tags []string) {
 		}
 		if !r.OnDemand {
 			s.Missed = plus(s.Missed, 1)
+			s.MissedBy.Cancelled = plus(s.MissedBy.Cancelled, 1)
 		}
 		r.Status, r.Stopped, r.Completed = Completed, cancelled, latest(d.now, s.Last.Completed)
 		s.Completed = append(s.Completed, r)
@@ -43,21 +44,85 @@ func (d *decider) stop(which func(Run) bool, why string) {
 // forbid misses the scheduled runs that wait behind an active run.
 func (d *decider) forbid() {
 	if d.spec.Concurrency == Forbid && d.active() {
-		d.missed += d.discard(func(Run) bool { return true })
+		d.miss(Forbidden, d.discard(func(Run) bool { return true }))
 	}
 }
+
+// A Cause is why a scheduled run was missed.
+type Cause string
+
+const (
+	Outdated       Cause = "outdated"  // a later run was due
+	TooLate        Cause = "deadline"  // it waited for longer than the starting deadline
+	Forbidden      Cause = "forbidden" // another run was active, and the policy is Forbid
+	CreateRejected Cause = "rejected"  // outdated or too late while the API server rejected creates
+	Cancelled      Cause = "cancelled" // before it started
+)
+
+// Missed counts the missed runs by their causes.
+type Missed struct {
+	Outdated  int64 `json:"outdated,omitempty"`
+	TooLate   int64 `json:"deadline,omitempty"`
+	Forbidden int64 `json:"forbidden,omitempty"`
+	Rejected  int64 `json:"rejected,omitempty"`
+	Cancelled int64 `json:"cancelled,omitempty"`
+}
+
+// of returns the count of a cause.
+func (m *Missed) of(why Cause) *int64 {
+	switch why {
+	case TooLate:
+		return &m.TooLate
+	case Forbidden:
+		return &m.Forbidden
+	case CreateRejected:
+		return &m.Rejected
+	case Cancelled:
+		return &m.Cancelled
+	}
+	return &m.Outdated
+}
+
+// All returns the counts by cause, without causes of no run.
+func (m Missed) All() map[Cause]int64 {
+	all := map[Cause]int64{}
+	for _, why := range lostCauses {
+		if n := *m.of(why); n != 0 {
+			all[why] = n
+		}
+	}
+	return all
+}
+
+// lostCauses are the causes in the order in which they are reported.
+var lostCauses = []Cause{Outdated, TooLate, Forbidden, CreateRejected, Cancelled}
 
 // tellLost counts the runs that do not start, and reports them.
 func (d *decider) tellLost() {
 	s := &d.state
-	for _, lost := range []struct {
-		n      int64
-		total  *int64
-		reason Reason
-	}{{d.missed, &s.Missed, RunsMissed}, {d.dropped, &s.Dropped, RunsDropped}} {
-		if lost.n > 0 {
-			*lost.total = plus(*lost.total, lost.n)
-			d.tell(Event{Reason: lost.reason, Count: lost.n})
+	for _, why := range lostCauses {
+		n := *d.missed.of(why)
+		if n <= 0 {
+			continue
 		}
+		total := s.MissedBy.of(why)
+		*total, s.Missed = plus(*total, n), plus(s.Missed, n)
+		d.tellOnce(Event{Reason: RunsMissed, Count: n, Cause: why})
+	}
+	if d.dropped > 0 {
+		s.Dropped = plus(s.Dropped, d.dropped)
+		d.tellOnce(Event{Reason: RunsDropped, Count: d.dropped, Cause: dropped})
 	}
 }
+
+// tellOnce reports runs that do not start, if none were lost for this cause since a scheduled
+// run last started.
+func (d *decider) tellOnce(e Event) {
+	if s := &d.state; !slices.Contains(s.Missing, e.Cause) {
+		s.Missing = append(s.Missing, e.Cause)
+		d.tell(e)
+	}
+}
+
+// dropped is the value of State.Missing for runs above MaxWaiting.
+const dropped Cause = "dropped"

@@ -83,7 +83,7 @@ func TestStartingDeadline(t *testing.T) {
 	require.Equal(t, "wait 00:02, run 00:00, 1 RunsMissed, 3=1+1+1+0", brief(d))
 	require.True(t, d.Events[0].Warning())
 	h.gone(first)
-	require.Equal(t, "start 01:39, wait 01:39 01:40, done 00:00!, RunFailed, 98 RunsMissed, 101=1+2+98+0", brief(h.at(100)))
+	require.Equal(t, "start 01:39, wait 01:39 01:40, done 00:00, RunLost, 98 RunsMissed, 101=1+2+98+0", brief(h.at(100)))
 }
 
 // Forbid misses scheduled runs while another run is active, and starts the next one.
@@ -93,8 +93,8 @@ func TestForbid(t *testing.T) {
 	first := h.starts(0)
 	require.Equal(t, "wait 00:01*, run 00:00, 1 RunsMissed, 2=1+0+1+0", brief(h.at(1)))
 	h.gone(first)
-	require.Equal(t, "start 00:01*, wait 00:01*, done 00:00!, RunFailed, 2=1+0+1+0", brief(h.at(1)), "requested runs wait")
-	require.Equal(t, "start 00:01*, wait 00:01*, done 00:00!, 1 RunsMissed, 3=1+0+2+0", brief(h.at(2)))
+	require.Equal(t, "start 00:01*, wait 00:01*, done 00:00, RunLost, 2=1+0+1+0", brief(h.at(1)), "requested runs wait")
+	require.Equal(t, "start 00:01*, wait 00:01*, done 00:00, 3=1+0+2+0", brief(h.at(2)))
 }
 
 // Replace stops the active scheduled run, and starts the next when its Job is gone.
@@ -106,6 +106,8 @@ func TestReplace(t *testing.T) {
 	require.Equal(t, []string{first}, d.Stop)
 	require.Contains(t, d.String(), "stopping "+first+": replaced")
 	h.seen.Jobs[0].Deleting = true
+	require.Equal(t, []string{first}, h.at(1).Stop, "in the background")
+	h.seen.Jobs[0].Foreground = true
 	require.Empty(t, h.at(1).Stop, "its pods end")
 	h.gone(first)
 	d = h.at(1)

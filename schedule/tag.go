@@ -32,12 +32,20 @@ func scheduledAt(uid, tag string) (time.Time, bool) {
 	return due, err == nil && scheduledTag(uid, due) == tag
 }
 
+// RequestTag returns the tag of the run that a request with an ID asks for, of a job with a UID.
+func RequestTag(uid, id string) string { return requestTag(uid, id) }
+
 // requestTag is the tag of the run that a request asks for.
-func requestTag(uid, id string) string { return "asked-" + digest(12, uid, id) }
+func requestTag(uid, id string) string { return requestPrefix + digest(12, uid, id) }
+
+const (
+	requestPrefix    = "asked-"
+	completionPrefix = "after-"
+)
 
 // completionTag is the tag of the run that the n-th completion of another job asks for.
 func completionTag(uid string, u Upstream, outcome Outcome, n int64) string {
-	return "after-" + digest(12, uid, u.Job, u.UID, string(outcome), strconv.FormatInt(n, 10))
+	return completionPrefix + digest(12, uid, u.Job, u.UID, string(outcome), strconv.FormatInt(n, 10))
 }
 
 // digest returns so many bytes that no other parts have.

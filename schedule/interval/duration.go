@@ -156,7 +156,7 @@ func (s *step) add(n int64, u unit, fraction int64) bool {
 	return s.months <= maxMonths && s.days <= maxDays
 }
 
-// most says how much of a unit a step can hold.
+// most is how much of a unit a step can hold.
 func (u unit) most() string {
 	if u.clock {
 		return "less than 292 years of hours, minutes and seconds"

@@ -2,7 +2,6 @@ package interval_test
 
 import (
 	"encoding/json"
-	"os"
 	"slices"
 	"testing"
 	"time"
@@ -12,11 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/scaledjob/scaledjob/schedule/interval"
+	"github.com/scaledjob/scaledjob/testdata"
 )
 
 func readJSON(t *testing.T, name string, v any) {
 	t.Helper()
-	data, err := os.ReadFile("../../testdata/" + name)
+	data, err := testdata.Files.ReadFile(name)
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(data, v))
 }

@@ -19,10 +19,16 @@ type Observed struct {
 	// cache. A list that is older than the last list to change the state counts as not
 	// known. At 0, the list counts as current.
 	Revision int64
-	// Rejected are the creates that failed for good: the API server rejected them, and a
-	// read afterwards found no Job of the run. Report each in at least one decision. Do not
-	// report a create without an answer. A lost report only costs time.
+	// Consistent reports that the API server read Jobs from its storage for this decision.
+	// Such a list is current. If its Revision is lower than the state's, or the state has
+	// another UID, the state was restored.
+	Consistent bool
+	// Rejected are the rejected creates after which a read found no Job of the run. Report
+	// each in at least one decision. Do not report a create without an answer. A lost report
+	// only costs time.
 	Rejected []Rejection
+	// DeletedBy names the clients that deleted Jobs, by tag, as far as they are known.
+	DeletedBy map[string]string
 	// Requests are the requested runs. A request may stay in the list after its run was
 	// decided: see Size of the state in the package comment.
 	Requests []Request
@@ -34,10 +40,14 @@ type Observed struct {
 	Upstreams []Upstream
 }
 
-// A Rejection is a create that failed for good.
+// A Rejection is a rejected create.
 type Rejection struct {
 	Tag     string // of the run
 	Attempt int64  // Attempts of the run, as Decision.Start had it
+	Reason  string // the words of the API server
+	// MayArrive must be set if an earlier create of the run was not answered and may still
+	// arrive. The run then stays active.
+	MayArrive bool
 }
 
 // An Upstream is a job that other jobs depend on; see [State.Upstream]. It counts
@@ -47,13 +57,15 @@ type Upstream struct {
 	UID       string // distinguishes a recreated job from its predecessor
 	Succeeded int64  // runs that succeeded, ever
 	Failed    int64  // runs that failed, ever
+	Lost      int64  // runs that were lost, ever
 	Recent    []Run  // completed runs that its history still has
 	// Created is the creation time of the job. If the job is older than the dependency, or
 	// if Created is zero, only Recent shows which completions before the first decision count.
 	Created time.Time
 }
 
-// A Job holds the fields of a Job that a decision needs.
+// A Job holds the fields of a Job that a decision needs. A Job exists as long as its pods:
+// if only pods are left, report an unfinished Job that is Deleting in the Foreground.
 type Job struct {
 	Tag      string  // of the run
 	Outcome  Outcome // Unfinished, Succeeded or Failed
@@ -61,6 +73,19 @@ type Job struct {
 	Created  time.Time
 	Finished time.Time // of a Job with an outcome; zero means the time of the decision
 	Deleting bool      // it has a deletion timestamp
+	// Foreground reports whether a Job that is Deleting waits for the deletion of its pods.
+	// Any other unfinished Job that is deleting is in Decision.Stop.
+	Foreground bool
+	Keeps      bool // its time to live has not begun; see Decision.Expire
+	Pods       Pods
+}
+
+// Pods counts the pods of a run. The zero value means that none has been observed.
+type Pods struct {
+	Active    int32 `json:"active,omitempty"`    // not finished
+	Succeeded int32 `json:"succeeded,omitempty"` // finished
+	Failed    int32 `json:"failed,omitempty"`    // finished
+	Restarts  int32 `json:"restarts,omitempty"`  // failed pods that were replaced
 }
 
 // A Request asks for a run.

@@ -1,0 +1,459 @@
+package schedule_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/scaledjob/scaledjob/history"
+	"github.com/scaledjob/scaledjob/schedule"
+)
+
+var (
+	edgeDecisions = flag.Int("edges", 20_000, "number of decisions of TestEdges")
+	edgeMutants   = flag.Bool("mutants", false, "run TestEdges with each planted mutant")
+)
+
+const lateness = 30 * time.Second
+
+// An edgeJob is a Job with its pods. The object may be gone before its pods.
+type edgeJob struct {
+	schedule.Job
+	gone   bool
+	pods   bool
+	ends   time.Time // of pods that are being deleted; zero if they are not
+	expire bool
+}
+
+// An edge is a controller and a cluster at the edges of a Job: creates that are late, lost or
+// rejected, times to live of 0, deletions by hand, restarts, and edits.
+type edge struct {
+	t        *testing.T
+	r        *rand.Rand
+	now      time.Time
+	spec     schedule.Spec
+	state    schedule.State
+	jobs     map[string]*edgeJob
+	revision int64
+	late     map[string]time.Time // creates that will arrive
+	truth    map[string]schedule.Outcome
+	created  map[string]int
+	byHand   map[string]bool
+	policy   map[string]schedule.Concurrency // with which the create was decided
+	over     map[string]bool                 // completed without a Job
+
+	started  time.Time // the process
+	until    map[string]time.Time
+	rejected []schedule.Rejection
+	rejects  bool
+	requests []schedule.Request
+	cancels  []string
+	ran      map[string]bool
+	counts   map[string]int
+}
+
+func newEdge(t *testing.T, seed int64, counts map[string]int) *edge {
+	e := &edge{t: t, r: rand.New(rand.NewSource(seed)), now: created, jobs: map[string]*edgeJob{}, late: map[string]time.Time{}, truth: map[string]schedule.Outcome{},
+		created: map[string]int{}, byHand: map[string]bool{}, policy: map[string]schedule.Concurrency{}, over: map[string]bool{}, until: map[string]time.Time{},
+		ran: map[string]bool{}, counts: counts, started: created}
+	e.spec = schedule.DefaultSpec()
+	e.spec.UID, e.spec.Created = "2f6a", created
+	e.edit()
+	return e
+}
+
+func (e *edge) chance(n int) bool { return e.r.Intn(n) == 0 }
+
+func (e *edge) edit() {
+	e.spec.Schedule = schedule.ISO8601(parse(e.t, []string{"R/2026-01-01T00:00:00Z/PT1M", "R/2026-01-01T00:00:00Z/PT20S"}[e.r.Intn(2)]), nil)
+	e.spec.Concurrency = []schedule.Concurrency{schedule.Allow, schedule.Wait, schedule.Wait, schedule.Forbid, schedule.Replace}[e.r.Intn(5)]
+	e.spec.SkipOutdated = e.r.Intn(2) == 0
+	e.spec.BlockOnFailure, e.spec.Suspended = e.chance(4), e.chance(8)
+	e.spec.StartingDeadline = []time.Duration{0, 5 * time.Second, time.Minute}[e.r.Intn(3)]
+	keep := history.Keep(e.r.Intn(4))
+	e.spec.History = history.Limits{Succeeded: keep, Failed: keep}
+}
+
+// fail reports what happened.
+func (e *edge) fail(format string, args ...any) {
+	e.t.Helper()
+	e.t.Fatalf("at %v with %s: %s", e.now.Sub(created), e.spec.Concurrency, fmt.Sprintf(format, args...))
+}
+
+// create is the API server's.
+func (e *edge) create(tag string) {
+	if j := e.jobs[tag]; j != nil && !j.gone {
+		return
+	}
+	if e.created[tag]++; e.created[tag] > 1 && !e.byHand[tag] {
+		e.fail("run %s executes twice", tag)
+	}
+	if e.over[tag] {
+		e.fail("run %s was cancelled, and executes", tag)
+	}
+	if e.policy[tag] != schedule.Allow && !e.byHand[tag] {
+		for other, j := range e.jobs {
+			if j.pods && e.policy[other] != schedule.Allow && !(e.byHand[other] && e.created[other] > 1) {
+				e.fail("runs %s and %s overlap: %+v %+v %v %v\n%+v", tag, other, *j, e.byHand[tag], e.policy[tag], e.policy[other], e.state.Running)
+			}
+		}
+	}
+	e.revision++
+	e.jobs[tag] = &edgeJob{Job: schedule.Job{Tag: tag, Created: e.now, Keeps: true}, pods: true}
+}
+
+// pass lets time pass: creates arrive, pods end, and Jobs expire.
+func (e *edge) pass(d time.Duration) {
+	e.now = e.now.Add(d)
+	for _, tag := range slices.Sorted(maps.Keys(e.late)) {
+		if !e.late[tag].After(e.now) {
+			delete(e.late, tag)
+			e.counts["late create"]++
+			e.create(tag)
+		}
+	}
+	for tag, j := range e.jobs {
+		if !j.ends.IsZero() && !j.ends.After(e.now) {
+			j.pods, j.ends = false, time.Time{}
+			e.revision++
+		}
+		if j.Deleting && j.Foreground && !j.pods || j.expire && j.Outcome != schedule.Unfinished || j.gone && !j.pods {
+			delete(e.jobs, tag)
+			e.revision++
+		}
+	}
+}
+
+// terminate begins the deletion of the pods.
+func (e *edge) terminate(j *edgeJob) {
+	if j.pods && j.ends.IsZero() {
+		j.ends = e.now.Add(time.Duration(e.r.Intn(20)) * time.Second)
+	}
+}
+
+func (e *edge) any() *edgeJob {
+	if len(e.jobs) == 0 {
+		return nil
+	}
+	return e.jobs[slices.Sorted(maps.Keys(e.jobs))[e.r.Intn(len(e.jobs))]]
+}
+
+// happen lets something happen to the cluster or to the process.
+func (e *edge) happen() {
+	switch j := e.any(); e.r.Intn(14) {
+	case 0, 1, 2, 3, 4:
+		if j != nil && !j.gone && !j.Deleting && j.Outcome == schedule.Unfinished {
+			j.Outcome, j.Finished, j.pods = []schedule.Outcome{schedule.Succeeded, schedule.Succeeded, schedule.Failed}[e.r.Intn(3)], e.now, false
+			e.truth[j.Tag] = j.Outcome
+			e.revision++
+		}
+	case 5:
+		if j != nil && !j.gone && j.Outcome == schedule.Unfinished && e.chance(3) {
+			e.byHand[j.Tag] = true
+			how := e.r.Intn(3)
+			e.counts[fmt.Sprint("deleted by hand ", how)]++
+			switch how {
+			case 0: // background
+				j.gone = true
+				e.terminate(j)
+			case 1: // foreground
+				j.Deleting, j.Foreground = true, true
+				e.terminate(j)
+			case 2: // orphan, or with a finalizer: nobody looks after the pods
+				j.Deleting = true
+			}
+			e.revision++
+		}
+	case 6:
+		if e.chance(3) {
+			e.restart()
+		}
+	case 7:
+		e.rejects = e.chance(2)
+	case 8:
+		if e.chance(8) {
+			e.edit()
+		}
+	case 9:
+		if len(e.requests) < 200 {
+			e.requests = append(e.requests, schedule.Request{ID: fmt.Sprint(len(e.requests)), RequestedAt: e.now})
+		}
+	case 10:
+		if all := append(append([]schedule.Run{}, e.state.Pending...), e.state.Running...); len(all) > 0 && e.chance(3) {
+			e.cancels = append(e.cancels, all[e.r.Intn(len(all))].Tag)
+			e.counts["cancelled"]++
+		}
+	}
+	if e.chance(2) {
+		e.pass(time.Duration(e.r.Intn(20_000)) * time.Millisecond)
+	}
+}
+
+func (e *edge) restart() {
+	e.counts["restarted"]++
+	e.started, e.until, e.rejected = e.now, map[string]time.Time{}, nil
+}
+
+// mayArrive is the Tracker's.
+func (e *edge) mayArrive(tag string) bool {
+	return e.now.Before(e.until[tag]) || e.now.Before(e.started.Add(lateness))
+}
+
+// reconcile is one observation and decision, which may stop at any step.
+func (e *edge) reconcile() {
+	seen := schedule.Observed{JobsKnown: !e.chance(20), Revision: e.revision + 1, Rejected: e.rejected, Requests: e.requests, Cancelled: e.cancels}
+	for _, tag := range slices.Sorted(maps.Keys(e.jobs)) {
+		j := e.jobs[tag]
+		o := j.Job
+		if j.gone {
+			o.Deleting, o.Foreground = true, true
+		}
+		seen.Jobs = append(seen.Jobs, o)
+	}
+	d := schedule.Decide(e.spec, e.state, seen, e.now)
+	e.counts["decided"]++
+	if e.chance(25) {
+		e.restart()
+		return
+	}
+	e.check(d)
+	tried := map[string]bool{}
+	for _, r := range e.state.Pending {
+		tried[r.Tag] = !r.Tried.IsZero()
+	}
+	for _, r := range d.Start {
+		if was, known := tried[r.Tag]; !known || !was || r.Attempts == 1 {
+			e.policy[r.Tag] = e.spec.Concurrency
+		}
+	}
+	e.state, e.rejected = d.State, nil
+	for i := range e.requests {
+		for _, r := range d.State.Completed {
+			if r.Request == e.requests[i].ID {
+				e.requests[i].Answered = true
+			}
+		}
+	}
+	for _, r := range d.Start {
+		if e.chance(25) {
+			e.restart()
+			return
+		}
+		e.ask(r)
+	}
+	for _, tag := range d.Stop {
+		if j := e.jobs[tag]; j != nil && !j.gone && !e.mayArrive(tag) {
+			e.counts["stopped"]++
+			j.Deleting, j.Foreground = true, true
+			e.terminate(j)
+			e.revision++
+		}
+	}
+	for _, tag := range d.Delete {
+		if j := e.jobs[tag]; j != nil && !j.gone && !e.mayArrive(tag) {
+			e.counts["deleted"]++
+			j.gone = true
+			e.revision++
+		}
+	}
+	for _, tag := range d.Expire {
+		if j := e.jobs[tag]; j != nil && !e.mayArrive(tag) {
+			e.counts["expired"]++
+			j.expire, j.Keeps = true, false
+		}
+	}
+}
+
+// ask sends a create, whose answer may be lost, late or a rejection.
+func (e *edge) ask(r schedule.Run) {
+	j := e.jobs[r.Tag]
+	switch {
+	case j != nil && !j.gone:
+	case e.rejects || e.chance(6):
+		e.counts["rejected"]++
+		may := r.Attempts > 1 && e.mayArrive(r.Tag)
+		if may {
+			e.counts["rejected, may arrive"]++
+		}
+		e.rejected = append(e.rejected, schedule.Rejection{Tag: r.Tag, Attempt: r.Attempts, Reason: "quota", MayArrive: may})
+	case e.chance(4): // not answered
+		e.until[r.Tag] = e.now.Add(lateness)
+		if e.chance(2) {
+			if _, ok := e.late[r.Tag]; !ok {
+				e.late[r.Tag] = e.now.Add(time.Duration(e.r.Int63n(int64(lateness))))
+			}
+		} else if e.chance(2) {
+			e.create(r.Tag)
+		}
+	default:
+		e.create(r.Tag)
+	}
+}
+
+// check asserts what holds for each stored decision.
+func (e *edge) check(d schedule.Decision) {
+	s, before := d.State, map[string]bool{}
+	for _, r := range e.state.Completed {
+		before[r.Tag] = true
+	}
+	if s.Due != s.Started+s.Waiting()+s.Missed+s.Dropped {
+		e.fail("%d due: %d started, %d wait, %d missed, %d dropped", s.Due, s.Started, s.Waiting(), s.Missed, s.Dropped)
+	}
+	sum, catching := int64(0), 0
+	for _, n := range s.MissedBy.All() {
+		sum += n
+	}
+	if sum != s.Missed && s.TimeSpec == e.state.TimeSpec {
+		e.fail("%d missed, %+v", s.Missed, s.MissedBy)
+	}
+	for _, event := range d.Events {
+		r := event.Run
+		switch event.Reason {
+		case schedule.RunLost:
+			e.counts["lost"]++
+			if !e.byHand[r.Tag] {
+				e.fail("run %s is lost, and nobody deleted its Job", r.Tag)
+			}
+		case schedule.RunSucceeded, schedule.RunFailed:
+			e.counts["completed"]++
+			if want := e.truth[r.Tag]; r.Outcome() != want {
+				e.fail("run %s is %s, and its Job %q", r.Tag, r.Outcome(), want)
+			}
+		case schedule.RunStopped:
+			e.over[r.Tag] = r.Started.IsZero()
+			if _, coming := e.late[r.Tag]; coming && r.Started.IsZero() {
+				e.fail("run %s is cancelled, and its create will arrive", r.Tag)
+			}
+		default:
+			continue
+		}
+		if j := e.jobs[r.Tag]; j != nil && j.pods {
+			e.fail("run %s has completed before its pods", r.Tag)
+		}
+	}
+	for _, r := range append(append([]schedule.Run{}, s.Running...), s.Pending...) {
+		if r.CatchUp && (r.Status == schedule.Running || !r.Tried.IsZero()) {
+			catching++
+		}
+	}
+	if catching > schedule.DefaultMaxCatchUp {
+		e.fail("%d runs catch up", catching)
+	}
+	if e.chance(200) {
+		data, err := json.Marshal(s)
+		require.NoError(e.t, err)
+		if len(data) > 60<<10 {
+			e.fail("%d bytes", len(data))
+		}
+	}
+}
+
+// settle lets the cluster be healthy until nothing is active: no run is stuck.
+func (e *edge) settle() {
+	e.rejects, e.spec.Schedule, e.spec.Suspended, e.spec.BlockOnFailure = false, nil, false, false
+	for range 3000 {
+		e.pass(time.Minute)
+		seen := schedule.Observed{JobsKnown: true, Revision: e.revision + 1, Requests: e.requests, Cancelled: e.cancels}
+		for tag, j := range e.jobs {
+			if !j.gone && !j.Deleting && j.Outcome == schedule.Unfinished {
+				j.Outcome, j.Finished, j.pods, e.truth[tag] = schedule.Succeeded, e.now, false, schedule.Succeeded
+			}
+			if j.gone {
+				j.Deleting, j.Foreground = true, true
+			}
+			seen.Jobs = append(seen.Jobs, j.Job)
+		}
+		d := schedule.Decide(e.spec, e.state, seen, e.now)
+		e.check(d)
+		e.state = d.State
+		for _, r := range d.Start {
+			if e.policy[r.Tag] = e.spec.Concurrency; e.jobs[r.Tag] == nil {
+				e.create(r.Tag)
+			}
+		}
+		for _, tag := range append(append(d.Stop, d.Delete...), d.Expire...) {
+			if j := e.jobs[tag]; j != nil {
+				j.pods, j.gone = false, true
+			}
+		}
+		for i := range e.requests {
+			for _, r := range d.State.Completed {
+				e.requests[i].Answered = e.requests[i].Answered || r.Request == e.requests[i].ID
+			}
+		}
+		if len(d.State.Pending)+len(d.State.Running)+len(d.State.Backlog) == 0 {
+			return
+		}
+	}
+	e.fail("it never settles: %+v", e.state)
+}
+
+// At the edges of a Job, no run executes twice, no two runs overlap unless they may, each
+// outcome is true, a run is active as long as its pods, and nothing is stuck.
+func TestEdges(t *testing.T) {
+	counts := map[string]int{}
+	for seed := int64(1); counts["decided"] < *edgeDecisions; seed++ {
+		e := newEdge(t, seed, counts)
+		for range 400 {
+			e.happen()
+			if !e.chance(3) {
+				e.reconcile()
+			}
+		}
+		e.settle()
+	}
+	for _, premise := range []string{"late create", "rejected", "rejected, may arrive", "deleted by hand 0", "deleted by hand 1", "deleted by hand 2",
+		"restarted", "cancelled", "stopped", "deleted", "expired", "lost", "completed"} {
+		require.GreaterOrEqual(t, counts[premise], 20, premise)
+	}
+	t.Log(counts)
+}
+
+// Each mutant breaks a rule, and TestEdges notices it.
+func TestEdgesNotice(t *testing.T) {
+	if !*edgeMutants {
+		t.Skip("without -mutants")
+	}
+	for _, m := range []struct{ file, is, was string }{
+		{"create.go", "if true {", "if !rejected.MayArrive {"},
+		{"create.go", "return len(d.state.Running) > 0", "return len(d.state.Running) > 0 || slices.ContainsFunc(d.state.Pending, Run.tried) || len(d.again) > 0"},
+		{"create.go", "return false", "return room < 0"},
+		{"stop.go", "if !is(r) {", "if !is(r) || r.tried() {"},
+		{"observe.go", "case ok && finished(j) == 0 && !j.Deleting:", "case ok && finished(j) == 0:"},
+		{"observe.go", "case false:", "case r.Stopped == \"\":"},
+		{"observe.go", "j.Outcome == Failed, j.ExitCode", "j.Outcome == Succeeded, j.ExitCode"},
+		{"decide.go", "if _, ok := tagged(d.jobs, running.Tag); ok && running.Stopped != \"\" {", "if j, ok := tagged(d.jobs, running.Tag); ok && (j.Deleting || running.Stopped != \"\") {"},
+		{"decide.go", "for _, c := range slices.Concat(d.state.Completed, d.state.Running) {\n\t\tif j, ok := tagged(d.jobs, c.Tag); ok && j.Keeps {",
+			"for _, c := range d.state.Completed {\n\t\tif j, ok := tagged(d.jobs, c.Tag); ok && j.Keeps && !j.Deleting && finished(j) == 1 {"},
+		{"due.go", "if r.OnDemand || !which(r) {", "if r.OnDemand || !which(r) || r.tried() {"},
+		{"stop.go", "*total = plus(*total, n)", "*total, s.Missed = plus(*total, n), plus(s.Missed, n)"},
+		{"observe.go", "if !started[j.Tag] && j.Created.IsZero() {", "if !started[j.Tag] {"},
+	} {
+		source, err := os.ReadFile(m.file)
+		require.NoError(t, err)
+		require.Contains(t, string(source), m.was, m.file)
+		folder := t.TempDir()
+		mutant, overlay := filepath.Join(folder, m.file), filepath.Join(folder, "overlay.json")
+		require.NoError(t, os.WriteFile(mutant, []byte(strings.Replace(string(source), m.was, m.is, 1)), 0o600))
+		here, err := filepath.Abs(m.file)
+		require.NoError(t, err)
+		data, err := json.Marshal(map[string]map[string]string{"Replace": {here: mutant}})
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(overlay, data, 0o600))
+		out, err := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-overlay", overlay, "-run", "^TestEdges$", ".").CombinedOutput()
+		require.Error(t, err, "nobody notices %q", m.is)
+		require.Contains(t, string(out), "--- FAIL: TestEdges", "%q: %s", m.is, out)
+		t.Logf("%s: %q: %.200s", m.file, m.is, out)
+	}
+}
