@@ -22,7 +22,7 @@ const (
 // An entry of the agenda.
 type entry struct {
 	at    Duration
-	order uint64 // the duty, then the order in which entries were made
+	order uint64 // the duty, then the order of the entries
 	slot  int32  // of the item, Job, queue or cluster
 	epoch uint32 // out of date if that has another by then
 }

@@ -18,11 +18,11 @@ func month(items float64) simulation.Scenario {
 	s := simulation.Scenario{
 		Seed: 1, Duration: days, Policy: manifest{}.policy(1),
 		Queues: []simulation.Queue{{
-			Arrivals: simulation.Arrivals{Pattern: simulation.Poisson, Rates: []simulation.Rate{{Items: items, Per: days}}},
-			Service:  simulation.Distribution{Shape: simulation.Exponential, Mean: 30 * second},
+			Arrivals: simulation.Poisson(items / time.Duration(days).Seconds()),
+			Service:  simulation.Exp(30 * time.Second),
 		}},
 	}
-	s.Jobs.Startup.Mean = 20 * second
+	s.Jobs.Startup = simulation.Fixed(20 * time.Second)
 	return s
 }
 

@@ -37,5 +37,5 @@ func (d *deque[T]) popFront() T {
 	return v
 }
 
-// at returns the element at i, of which 0 is the front.
+// at returns the element at i; 0 is the front.
 func (d *deque[T]) at(i int) T { return d.ring[(d.head+i)&(len(d.ring)-1)] }

@@ -5,20 +5,21 @@ import (
 	"math"
 	"math/rand/v2"
 	"strings"
+	"time"
 )
 
-// Shape is the kind of a distribution.
-type Shape string
+// A shape is the kind of a distribution.
+type shape string
 
 const (
-	Fixed       Shape = "constant"  // always the mean
-	Exponential Shape = "exp"       // memoryless; the standard deviation is the mean
-	LogNormal   Shape = "lognormal" // most short, a few very long
-	Recorded    Shape = "recorded"  // the values one after the other, and from the first again
+	fixed       shape = "constant"  // always the mean
+	exponential shape = "exp"       // memoryless; the standard deviation is the mean
+	logNormal   shape = "lognormal" // most short, a few very long
+	recorded    shape = "recorded"  // the values in turn, and from the first again
 )
 
-// A Distribution is of times: how long an item takes, or a start. It is written as
-// text:
+// A Distribution is a distribution of times: of the work on an item, or of the start of a
+// pod. Its text is:
 //
 //	30s                  always, or constant:30s
 //	exp:30s              exponential, of that mean
@@ -27,27 +28,50 @@ const (
 //
 // The zero value is always 0.
 type Distribution struct {
-	Shape     Shape // "" is Fixed
-	Mean      Duration
-	Deviation Duration   // the standard deviation, of LogNormal
-	Values    []Duration // of Recorded
+	shape     shape // "" is fixed
+	mean      Duration
+	deviation Duration   // the standard deviation, of logNormal
+	values    []Duration // of recorded
+}
+
+// Fixed returns a distribution of a single time.
+func Fixed(d time.Duration) Distribution { return Distribution{mean: Duration(d)} }
+
+// Exp returns an exponential distribution.
+func Exp(mean time.Duration) Distribution {
+	return Distribution{shape: exponential, mean: Duration(mean)}
+}
+
+// LogNormal returns a log-normal distribution with a mean and a standard deviation.
+func LogNormal(mean, deviation time.Duration) Distribution {
+	return Distribution{shape: logNormal, mean: Duration(mean), deviation: Duration(deviation)}
+}
+
+// Recorded returns a distribution of measured times, which come in turn, and from the
+// first again.
+func Recorded(times ...time.Duration) Distribution {
+	d := Distribution{shape: recorded}
+	for _, t := range times {
+		d.values = append(d.values, Duration(t))
+	}
+	return d
 }
 
 // String returns the distribution as it is written.
 func (d Distribution) String() string {
-	switch d.Shape {
-	case "", Fixed:
-		return d.Mean.String()
-	case LogNormal:
-		return fmt.Sprintf("%s:%s,%s", d.Shape, d.Mean, d.Deviation)
-	case Recorded:
-		values := make([]string, len(d.Values))
-		for i, v := range d.Values {
+	switch d.shape {
+	case "", fixed:
+		return d.mean.String()
+	case logNormal:
+		return fmt.Sprintf("%s:%s,%s", d.shape, d.mean, d.deviation)
+	case recorded:
+		values := make([]string, len(d.values))
+		for i, v := range d.values {
 			values[i] = v.String()
 		}
-		return string(d.Shape) + ":" + strings.Join(values, ",")
+		return string(d.shape) + ":" + strings.Join(values, ",")
 	}
-	return fmt.Sprintf("%s:%s", d.Shape, d.Mean)
+	return fmt.Sprintf("%s:%s", d.shape, d.mean)
 }
 
 // MarshalText returns String.
@@ -56,30 +80,30 @@ func (d Distribution) MarshalText() ([]byte, error) { return []byte(d.String()),
 // UnmarshalText reads a distribution. Whether its numbers make sense is
 // [Scenario.Validate]'s to say.
 func (d *Distribution) UnmarshalText(text []byte) error {
-	shape, rest, found := strings.Cut(string(text), ":")
+	kind, rest, found := strings.Cut(string(text), ":")
 	if !found {
-		shape, rest = string(Fixed), shape
+		kind, rest = string(fixed), kind
 	}
 	values, err := parseDurations(rest)
 	if err != nil {
 		return err
 	}
-	parsed := Distribution{Shape: Shape(shape)}
-	switch parsed.Shape {
-	case Fixed, Exponential:
+	parsed := Distribution{shape: shape(kind)}
+	switch parsed.shape {
+	case fixed, exponential:
 		if len(values) == 1 {
-			parsed.Mean = values[0]
+			parsed.mean = values[0]
 			*d = parsed
 			return nil
 		}
-	case LogNormal:
+	case logNormal:
 		if len(values) == 2 {
-			parsed.Mean, parsed.Deviation = values[0], values[1]
+			parsed.mean, parsed.deviation = values[0], values[1]
 			*d = parsed
 			return nil
 		}
-	case Recorded:
-		parsed.Values = values
+	case recorded:
+		parsed.values = values
 		*d = parsed
 		return nil
 	}
@@ -107,24 +131,24 @@ type sampler struct {
 
 func newSampler(d Distribution, random *rand.Rand) sampler {
 	s := sampler{Distribution: d, random: random}
-	if d.Shape == LogNormal && d.Mean > 0 {
-		variation := float64(d.Deviation) / float64(d.Mean)
+	if d.shape == logNormal && d.mean > 0 {
+		variation := float64(d.deviation) / float64(d.mean)
 		square := math.Log1p(variation * variation)
-		s.mu, s.sigma = math.Log(float64(d.Mean))-square/2, math.Sqrt(square)
+		s.mu, s.sigma = math.Log(float64(d.mean))-square/2, math.Sqrt(square)
 	}
 	return s
 }
 
 func (s *sampler) draw() Duration {
-	switch s.Shape {
-	case Exponential:
-		return clip(s.random.ExpFloat64() * float64(s.Mean))
-	case LogNormal:
+	switch s.shape {
+	case exponential:
+		return clip(s.random.ExpFloat64() * float64(s.mean))
+	case logNormal:
 		return clip(math.Exp(s.mu + s.sigma*s.random.NormFloat64()))
-	case Recorded:
-		v := s.Values[s.k%len(s.Values)]
+	case recorded:
+		v := s.values[s.k%len(s.values)]
 		s.k++
 		return v
 	}
-	return s.Mean
+	return s.mean
 }

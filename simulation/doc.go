@@ -1,11 +1,8 @@
 // Package simulation plays a policy against a workload in virtual time, to see what it
 // does before it runs.
 //
-//	Run      a scenario: a policy, queues, Jobs and clusters
-//	Compare  several policies on the same items
-//	Replicate  the same under several seeds, for confidence intervals
-//	Scenario.Capacity  the Jobs that the load needs, beside the maximum
-//	Search   several policies, for those that wait least or cost least
+// [Run] runs a scenario: a policy, queues, Jobs and clusters. Package study compares policies,
+// measures how much load they sustain, and searches for the smallest one.
 //
 // A [Policy] decides each poll: [Scaling] by package scaling, with any strategy; [KEDA] as
 // a release of KEDA; [Placement] by package placement/jobs; or a type of the program. Equal
@@ -29,7 +26,7 @@
 //
 // The command scaledjob simulate reads such files, with a policy in the form of a manifest.
 //
-// The numbers of one item are the same whatever policy it meets: when it arrives, how
+// The numbers of an item are the same under each policy: when it arrives, how
 // long it takes, whether it fails the first time that it is tried. So the
 // difference of two results is that of the policies.
 //
@@ -45,8 +42,8 @@
 //
 //	unscheduled  pending: the cluster has no room, or starts no pods
 //	starting     pending, though it holds room
-//	working      on one item
-//	looking      for an item, as long as Wait says
+//	working      on an item
+//	looking      for an item, for at most Wait
 //	backing off  pending: the pod failed, and its replacement is not created yet
 //	terminating  the Job is deleted, and its pod not gone yet
 //

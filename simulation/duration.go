@@ -45,39 +45,39 @@ const longest = Duration(20 * 365 * 24 * time.Hour)
 // clip makes a drawn number of nanoseconds a duration.
 func clip(ns float64) Duration { return Duration(min(max(ns, 0), float64(longest))) }
 
-// A Rate is a number of items in a time. It is written as text such as "2/s",
+// A rate is a number of items in a time. It is written as text such as "2/s",
 // "0.5/m" or "100/10m". The zero value is none.
-type Rate struct {
-	Items float64
-	Per   Duration
+type rate struct {
+	items float64
+	per   Duration
 }
 
 // String returns the rate as it is written.
-func (r Rate) String() string {
-	per := strings.TrimPrefix(r.Per.String(), "1")
+func (r rate) String() string {
+	per := strings.TrimPrefix(r.per.String(), "1")
 	if len(per) > 2 || per == "" || per[0] >= '0' && per[0] <= '9' || per[0] == '.' {
-		per = r.Per.String()
+		per = r.per.String()
 	}
-	return strconv.FormatFloat(r.Items, 'g', -1, 64) + "/" + per
+	return strconv.FormatFloat(r.items, 'g', -1, 64) + "/" + per
 }
 
 // perNanosecond is the rate in items for each nanosecond.
-func (r Rate) perNanosecond() float64 { return r.Items / float64(r.Per) }
+func (r rate) perNanosecond() float64 { return r.items / float64(r.per) }
 
 // gap is the mean time from one item to the next, in nanoseconds.
-func (r Rate) gap() float64 { return float64(r.Per) / r.Items }
+func (r rate) gap() float64 { return float64(r.per) / r.items }
 
-func parseRate(text string) (r Rate, err error) {
+func parseRate(text string) (r rate, err error) {
 	items, per, found := strings.Cut(text, "/")
 	if found && per != "" && (per[0] < '0' || per[0] > '9') {
 		per = "1" + per
 	}
-	r.Items, err = strconv.ParseFloat(items, 64)
+	r.items, err = strconv.ParseFloat(items, 64)
 	if found && err == nil {
-		err = r.Per.UnmarshalText([]byte(per))
+		err = r.per.UnmarshalText([]byte(per))
 	}
 	if !found || err != nil {
-		return Rate{}, fmt.Errorf("%q is no rate: want items and a time, such as 2/s or 100/10m", text)
+		return rate{}, fmt.Errorf("%q is no rate: want items and a time, such as 2/s or 100/10m", text)
 	}
 	return r, nil
 }

@@ -46,9 +46,9 @@ func (k Kind) String() string {
 type Event struct {
 	At      time.Duration // since the start
 	Kind    Kind
-	Item    int64 // in the order in which items arrived, from 1; 0 is none
-	Job     int64 // in the order in which Jobs were created, from 1; 0 is none
-	Number  int64 // of Jobs, if Kind says so
+	Item    int64 // in order of arrival, from 1; 0 is none
+	Job     int64 // in order of creation, from 1; 0 is none
+	Number  int64 // of Jobs, for kinds that have it
 	Queue   int   // index in the scenario's queues, of an event of an item
 	Cluster int   // index in the scenario's clusters, of an event of a Job or a cluster
 }

@@ -2,25 +2,23 @@ package simulation_test
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"time"
 
-	"sigs.k8s.io/yaml"
-
-	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/keda"
 	"github.com/scaledjob/scaledjob/placement/jobs"
-	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/simulation"
 	"github.com/scaledjob/scaledjob/strategy"
 )
 
 // scaled is a policy of package scaling with a strategy and a maximum.
 func scaled(name string, most int64) simulation.Scaling {
-	p := simulation.Scaling{Policy: scaling.DefaultPolicy(), History: history.DefaultLimits()}
-	p.Policy.Strategy, _ = strategy.Parse(cmp.Or(name, "default"))
-	p.Policy.Bounds.Max = most
-	return p
+	of, err := strategy.Parse(cmp.Or(name, "default"))
+	if err != nil {
+		panic(err)
+	}
+	return simulation.NewScaling(of, most)
 }
 
 // load is a queue for the examples: an item every ten seconds for half an hour, which
@@ -30,14 +28,11 @@ func load(metric simulation.Metric, name string) simulation.Scenario {
 		Duration: simulation.Duration(30 * time.Minute),
 		Policy:   scaled(name, 40),
 		Queues: []simulation.Queue{{
-			Arrivals: simulation.Arrivals{
-				Pattern: simulation.Constant,
-				Rates:   []simulation.Rate{{Items: 6, Per: simulation.Duration(time.Minute)}},
-			},
-			Service: simulation.Distribution{Mean: simulation.Duration(2 * time.Minute)},
-			Metric:  metric,
+			Arrivals: simulation.Constant(0.1),
+			Service:  simulation.Fixed(2 * time.Minute),
+			Metric:   metric,
 		}},
-		Jobs: simulation.JobBehavior{Startup: simulation.Distribution{Mean: simulation.Duration(20 * time.Second)}},
+		Jobs: simulation.JobBehavior{Startup: simulation.Fixed(20 * time.Second)},
 	}
 }
 
@@ -69,19 +64,14 @@ func show(r *simulation.Result, until float64) {
 
 // A scenario as a file, under the rules of a release of KEDA.
 func ExampleRun() {
-	file := `
-duration: 1h
-seed: 1
-queues:
-- arrivals: poisson:6/m
-  service: lognormal:1m,30s
-  metric: waiting
-jobs:
-  startup: 20s
-  failureProbability: 0.05
-`
+	file := `{
+  "duration": "1h",
+  "seed": 1,
+  "queues": [{"arrivals": "poisson:6/m", "service": "lognormal:1m,30s", "metric": "waiting"}],
+  "jobs": {"startup": "20s", "failureProbability": 0.05}
+}`
 	var s simulation.Scenario
-	if err := yaml.UnmarshalStrict([]byte(file), &s); err != nil {
+	if err := json.Unmarshal([]byte(file), &s); err != nil {
 		panic(err)
 	}
 	release, err := keda.Release("2.18")
@@ -109,67 +99,34 @@ jobs:
 	//           51 by no scaler is active
 }
 
-// The same load, whose metric counts the items in work, under three strategies.
-func ExampleCompare() {
-	s := load(simulation.AllItems, "")
-	policies := []simulation.Policy{scaled("default", 40), scaled("accurate", 40), scaled("eager", 40)}
-	results, err := simulation.Compare(s, policies, simulation.Options{})
+// A strategy of one's own: half of the missing Jobs in each poll.
+func Example() {
+	half := strategy.Func(func(l strategy.Load) int64 { return (l.Target - l.Running + 1) / 2 })
+	r, err := simulation.Run(simulation.Scenario{
+		Duration: simulation.Duration(30 * time.Minute),
+		Policy:   simulation.NewScaling(half, 40),
+		Queues:   []simulation.Queue{{Arrivals: simulation.Poisson(0.2), Service: simulation.Exp(30 * time.Second)}},
+	}, simulation.Options{})
 	if err != nil {
 		panic(err)
 	}
-	for _, r := range results {
+	fmt.Printf("%d items, wait p95 %.0fs, %d Jobs", r.Summary.Arrived, r.Summary.Wait.P95, r.Summary.JobsCreated)
+	// Output: 350 items, wait p95 60s, 350 Jobs
+}
+
+// The same load, whose metric counts the items in progress, under three strategies.
+func ExampleScaling() {
+	s := load(simulation.AllItems, "")
+	for _, name := range []string{"default", "accurate", "eager"} {
+		s.Policy = scaled(name, 40)
+		r := mustRun(s).Summary
 		fmt.Printf("%-16s wait p95 %2gs, %4d Jobs created, %4d found nothing, %5gs idle\n",
-			r.Summary.Policy, r.Summary.Wait.P95, r.Summary.JobsCreated, r.Summary.IdleJobs, r.Summary.IdleSeconds)
+			r.Policy, r.Wait.P95, r.JobsCreated, r.IdleJobs, r.IdleSeconds)
 	}
 	// Output:
 	// default, max 40  wait p95 40s,  180 Jobs created,    0 found nothing,  3600s idle
 	// accurate, max 40 wait p95 20s,  783 Jobs created,  603 found nothing, 15660s idle
 	// eager, max 40    wait p95 20s,  783 Jobs created,  603 found nothing, 15660s idle
-}
-
-// A strategy of one's own: half of the missing Jobs in each poll.
-func ExampleScaling() {
-	s := load(simulation.AllItems, "default")
-	mine := scaled("default", 40)
-	mine.Name = "half"
-	mine.Policy.Strategy = strategy.Func(func(l strategy.Load) int64 { return (l.Target - l.Running + 1) / 2 })
-	results, err := simulation.Compare(s, []simulation.Policy{s.Policy, mine}, simulation.Options{})
-	if err != nil {
-		panic(err)
-	}
-	for _, r := range results {
-		fmt.Printf("%s: wait p95 %gs, %d Jobs\n", r.Summary.Policy, r.Summary.Wait.P95, r.Summary.JobsCreated)
-	}
-	// Output:
-	// default, max 40: wait p95 40s, 180 Jobs
-	// half: wait p95 60s, 180 Jobs
-}
-
-// What there is to choose from: a shorter wait, or lower costs.
-func ExampleSearch() {
-	s := load(simulation.AllItems, "")
-	var policies []simulation.Policy
-	for _, name := range []string{"default", "eager"} {
-		for _, interval := range []time.Duration{10 * time.Second, time.Minute} {
-			for _, most := range []int64{13, 20} {
-				p := scaled(name, most)
-				p.Interval = simulation.Duration(interval)
-				policies = append(policies, p)
-			}
-		}
-	}
-	points, err := simulation.Search(s, policies, simulation.Options{})
-	if err != nil {
-		panic(err)
-	}
-	for _, p := range points {
-		if p.ParetoOptimal {
-			fmt.Printf("%s: wait p95 %gs, cost %gs\n", p.Summary.Policy, p.Summary.Wait.P95, p.Summary.Cost())
-		}
-	}
-	// Output:
-	// default, max 20, every 10s: wait p95 20s, cost 25200s
-	// eager, max 20, every 10s: wait p95 10s, cost 36680s
 }
 
 // default subtracts the Jobs that run from the items that wait. Where the metric leaves
@@ -247,7 +204,7 @@ func ExampleRun_reissues() {
 // poll. Where only those do that have been pending for a minute, as many are every minute.
 func ExampleRun_runsAway() {
 	s := burst(simulation.AllItems, "pendingAware", 10)
-	s.Jobs.Startup.Mean = simulation.Duration(4 * time.Minute)
+	s.Jobs.Startup = simulation.Fixed(4 * time.Minute)
 	for _, grace := range []simulation.Duration{0, simulation.Duration(time.Minute), simulation.Duration(5 * time.Minute)} {
 		p := scaled("pendingAware", 40)
 		p.StuckAfter = &grace
@@ -269,7 +226,7 @@ func ExampleRun_runsAway() {
 // then Jobs are created for items that are being worked on, or done.
 func ExampleRun_overshoots() {
 	s := burst(simulation.WaitingItems, "accurate", 10)
-	s.Queues[0].Service.Mean = simulation.Duration(30 * time.Second)
+	s.Queues[0].Service = simulation.Fixed(30 * time.Second)
 	s.Queues[0].Staleness = simulation.Duration(90 * time.Second)
 	r := mustRun(s)
 	show(r, 210)

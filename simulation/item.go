@@ -60,19 +60,27 @@ func (w *world) arrive(i int) {
 	q := &w.queues[i]
 	w.coming--
 	w.lastArrival = w.now
-	for range q.coming.Items {
+	w.put(i, q.coming.Items, q.coming.Service)
+	w.expect(i)
+	w.offer()
+}
+
+// put adds items to a queue. Without a time of service it is drawn.
+func (w *world) put(i int, n int64, service Duration) {
+	q := &w.queues[i]
+	for range n {
 		slot := w.newItem()
 		it := &w.items[slot]
 		it.number, it.arrived, it.queue = w.arrived, w.now, int32(i)
-		if it.service = q.coming.Service; it.service == 0 {
+		if it.service = service; service == 0 {
 			it.service = q.service.draw()
 		}
+		w.offered += it.service.seconds()
+		w.unfinishedWork += it.service.seconds()
 		q.counts.Arrived++
 		w.tellItem(Arrived, it)
 		w.enqueue(slot, false)
 	}
-	w.expect(i)
-	w.offer()
 }
 
 func (w *world) newItem() (slot int32) {
@@ -246,6 +254,7 @@ func (w *world) complete(slot, by int32) {
 	default:
 		w.leave(it)
 		it.state = done
+		w.unfinishedWork -= it.service.seconds()
 		w.completed++
 		w.queues[it.queue].counts.Done++
 		w.responses = append(w.responses, w.now-it.arrived)
@@ -287,6 +296,7 @@ func (w *world) lose(slot int32) {
 	it := &w.items[slot]
 	w.leave(it)
 	it.state = lost
+	w.unfinishedWork -= it.service.seconds()
 	w.lost++
 	w.queues[it.queue].counts.Lost++
 	w.responses = append(w.responses, w.now-it.arrived)

@@ -89,8 +89,11 @@ func (w *world) newJob() (slot int32) {
 func (w *world) enter(slot int32, to phase) {
 	j := &w.jobs[slot]
 	s := &w.sites[j.site]
-	if to.pending() && !j.phase.pending() {
+	switch was, is := j.phase.pending(), to.pending(); {
+	case is && !was:
 		j.since = w.now
+	case was && !is:
+		w.longestPending = max(w.longestPending, w.now-j.since)
 	}
 	w.ending(j, -1)
 	s.phase[j.phase]--

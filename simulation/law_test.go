@@ -3,16 +3,18 @@ package simulation_test
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/scaledjob/scaledjob/internal/premise"
 	"github.com/scaledjob/scaledjob/placement/jobs"
+	"github.com/scaledjob/scaledjob/premise"
 	"github.com/scaledjob/scaledjob/simulation"
 )
 
@@ -55,16 +57,15 @@ func drawDuration(t *rapid.T, most simulation.Duration, name string) simulation.
 }
 
 func drawDistribution(t *rapid.T, most simulation.Duration, name string) simulation.Distribution {
-	d := simulation.Distribution{
-		Shape: rapid.SampledFrom([]simulation.Shape{"", simulation.Fixed, simulation.Exponential, simulation.LogNormal, simulation.Recorded}).Draw(t, name),
-		Mean:  drawDuration(t, most, name),
-	}
-	switch d.Shape {
-	case simulation.LogNormal:
-		d.Mean++
-		d.Deviation = drawDuration(t, most, name)
-	case simulation.Recorded:
-		d.Mean, d.Values = 0, []simulation.Duration{drawDuration(t, most, name), drawDuration(t, most, name)}
+	mean := time.Duration(drawDuration(t, most, name))
+	d := simulation.Fixed(mean)
+	switch rapid.IntRange(0, 4).Draw(t, name) {
+	case 2:
+		d = simulation.Exp(mean)
+	case 3:
+		d = simulation.LogNormal(mean+1, time.Duration(drawDuration(t, most, name)))
+	case 4:
+		d = simulation.Recorded(mean, time.Duration(drawDuration(t, most, name)))
 	}
 	return d
 }
@@ -83,8 +84,8 @@ func drawQueue(t *rapid.T) simulation.Queue {
 		from := drawDuration(t, 5*minute, "from")
 		q.Outages = []simulation.Outage{{From: from, Until: from + second + drawDuration(t, 5*minute, "for")}}
 	}
-	pattern := rapid.SampledFrom([]simulation.Pattern{"", simulation.Constant, simulation.Poisson, simulation.Bursts, simulation.Daily}).Draw(t, "pattern")
-	rate := simulation.Rate{Items: float64(rapid.IntRange(1, 10).Draw(t, "rate")), Per: minute}
+	pattern := rapid.SampledFrom([]string{"", "constant", "poisson", "bursts", "daily"}).Draw(t, "pattern")
+	rate := fmt.Sprintf("%s:%d/1m", pattern, rapid.IntRange(1, 10).Draw(t, "rate"))
 	switch pattern {
 	case "":
 		for range rapid.IntRange(0, 5).Draw(t, "trace") {
@@ -92,11 +93,15 @@ func drawQueue(t *rapid.T) simulation.Queue {
 				At: drawDuration(t, 5*minute, "at"), Items: rapid.Int64Range(0, 4).Draw(t, "items"), Service: drawDuration(t, minute, "its service"),
 			})
 		}
-	case simulation.Daily:
-		q.Arrivals = simulation.Arrivals{Pattern: pattern, Rates: []simulation.Rate{rate, {Items: 1, Per: minute}}}
+	case "daily":
+		rate += ",1/m"
+		fallthrough
 	default:
-		q.Arrivals = simulation.Arrivals{Pattern: pattern, Rates: []simulation.Rate{rate}}
+		if err := q.Arrivals.UnmarshalText([]byte(rate)); err != nil {
+			t.Fatalf("%v", err)
+		}
 	}
+	q.Backlog = rapid.SampledFrom([]int64{0, 0, 0, 5}).Draw(t, "backlog")
 	return q
 }
 
@@ -431,12 +436,13 @@ func (a *audit) checkJobs(r *simulation.Result, end time.Duration) {
 	if int64(len(a.created)) != s.Polls || len(r.Ticks) != len(a.created) {
 		a.t.Fatalf("%d polls, %d ticks, %d events", s.Polls, len(r.Ticks), len(a.created))
 	}
-	byRule := int64(0)
+	byRule, starved := int64(0), int64(0)
 	for _, rule := range s.Rules {
 		byRule += rule.Polls
+		starved += rule.Starved
 	}
-	if byRule != s.Polls {
-		a.t.Fatalf("%d polls, %d by rules", s.Polls, byRule)
+	if byRule != s.Polls || starved != s.StarvedPolls {
+		a.t.Fatalf("%d polls, %d starved; %d and %d by rules", s.Polls, s.StarvedPolls, byRule, starved)
 	}
 	for i, tick := range r.Ticks {
 		if tick.Created != a.created[i] {
@@ -563,10 +569,14 @@ func propSameBytes(t *rapid.T) {
 		t.Fatalf("%s became\n\n%s", before, after)
 	}
 	p := s.built().Policy
-	results, err := simulation.Compare(s.built(), []simulation.Policy{p, p, p}, simulation.Options{Parallel: 3})
-	if err != nil {
-		t.Fatalf("%v", err)
+	same := s.built()
+	same.Policy = p
+	var group sync.WaitGroup
+	results := make([]*simulation.Result, 3)
+	for i := range results {
+		group.Go(func() { results[i] = run(t, same, simulation.Options{}) })
 	}
+	group.Wait()
 	for _, r := range results {
 		if got := marshal(t, r); got != want {
 			t.Fatalf("%s\n\n%s", want, got)

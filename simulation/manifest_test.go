@@ -97,12 +97,3 @@ func (m manifest) strategy() strategy.Strategy {
 	}
 	return s
 }
-
-// under are the strategies, as policies of package scaling with a maximum.
-func under(most int64, strategies ...string) (all []simulation.Policy) {
-	for _, name := range strategies {
-		m := manifest{Spec: spec(name, int32(most))}
-		all = append(all, m.policy(1))
-	}
-	return all
-}

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// A measure is what a run adds up.
+// A measure holds the sums of a run.
 type measure struct {
 	arrived, completed, lost, repeated int64
 	queued, inProgress, longest        int64
@@ -16,16 +16,18 @@ type measure struct {
 	drainedAt                          Duration
 	waits, responses                   []Duration
 	areaQueued, areaInProgress         float64 // items times seconds
+	offered, unfinishedWork            float64 // seconds of service
 
 	jobsSucceeded, jobsFailed, idleJobs, jobsDeleted int64
 	lastItem                                         int64 // Jobs that work on the last item that they will take
 	most                                             int64
 	finished, mostFinished, pruned, rejected         int64
 
-	polls, starved int64
-	rules          []RuleCount
-	ticks          []Tick
-	told           int64 // percent of the run, as Progress was told
+	polls, starved, full, unreadable, unknown int64
+	longestPending                            Duration
+	rules                                     []RuleCount
+	ticks                                     []Tick
+	told                                      int64 // percent of the run, as Progress was told
 }
 
 // A podTime is an exact sum of times of pods, so that equal sums are equal numbers
@@ -89,14 +91,21 @@ func (w *world) starves(most int64) bool {
 	return wanted > float64(available)
 }
 
+// count counts a poll by its rule, and by whether items wait after it.
 func (w *world) count(rule string) {
-	for i := range w.rules {
-		if w.rules[i].Rule == rule {
-			w.rules[i].Polls++
-			return
-		}
+	i := slices.IndexFunc(w.rules, func(r RuleCount) bool { return r.Rule == rule })
+	if i < 0 {
+		i = len(w.rules)
+		w.rules = append(w.rules, RuleCount{Rule: rule})
 	}
-	w.rules = append(w.rules, RuleCount{rule, 1})
+	w.rules[i].Polls++
+	switch {
+	case w.starves(w.polling.Max):
+		w.rules[i].Starved++
+		w.starved++
+	case w.queued > 0 && int64(len(w.live)) >= w.polling.Max:
+		w.full++
+	}
 }
 
 // summary is that of the run at its end.
@@ -107,7 +116,7 @@ func (w *world) summary() Summary {
 		PeakQueue:   w.longest,
 		JobsCreated: w.created, JobsSucceeded: w.jobsSucceeded, JobsFailed: w.jobsFailed, JobsDeleted: w.jobsDeleted,
 		IdleJobs: w.idleJobs, PeakJobs: w.most, JobsPruned: w.pruned, JobsRejected: w.rejected, MostFinished: w.mostFinished,
-		Polls: w.polls, StarvedPolls: w.starved, Rules: w.rules,
+		Polls: w.polls, StarvedPolls: w.starved, FullPolls: w.full, UnreadablePolls: w.unreadable, UnknownPolls: w.unknown, Rules: w.rules,
 	}
 	s.ExcessOverMax = max(0, w.most-w.polling.Max)
 	if s.Seconds > 0 {
@@ -121,13 +130,19 @@ func (w *world) summary() Summary {
 		return cmp.Or(cmp.Compare(b.Polls, a.Polls), cmp.Compare(a.Rule, b.Rule))
 	})
 	w.unfinished()
+	s.LongestPending = w.longestPending.seconds()
 	s.Wait, s.Response = times(w.waits), times(w.responses)
 	w.parts(&s)
 	return s
 }
 
-// unfinished adds the times of items that have not come to an end.
+// unfinished adds the times of items and of pending Jobs that have not come to an end.
 func (w *world) unfinished() {
+	for _, slot := range w.live {
+		if j := &w.jobs[slot]; j.phase.pending() {
+			w.longestPending = max(w.longestPending, w.now-j.since)
+		}
+	}
 	for i := range w.items {
 		it := &w.items[i]
 		if it.number == 0 || it.state >= done {

@@ -21,7 +21,7 @@ import (
 type Policy interface {
 	// Settings returns the parameters of the polls. A run calls it once.
 	Settings() Settings
-	// Decide decides one poll. It must be pure, since runs may call it at the same time:
+	// Decide decides a poll. It must be pure, since runs may call it at the same time:
 	// whatever a policy remembers goes into Decision.Checkpoint.
 	Decide(Poll) Decision
 }
@@ -45,7 +45,7 @@ type Settings struct {
 
 func (s *Settings) interval() Duration { return cmp.Or(s.Interval, 30*second) }
 
-// A Poll is the observation of one poll.
+// A Poll is the observation of a poll.
 type Poll struct {
 	Now     time.Time        // the run starts at 1970-01-01T00:00:00Z
 	Metrics []scaling.Metric // one for each queue; valid until Decide returns
@@ -60,7 +60,7 @@ type Poll struct {
 	phase [phases]int64 // Jobs in each phase, in the first cluster
 }
 
-// A Decision holds the actions of one poll. The zero value does nothing.
+// A Decision holds the actions of a poll. The zero value does nothing.
 type Decision struct {
 	Create int64            // Jobs to create in the first cluster; below 0 counts as 0
 	Place  []jobs.Placement // Jobs to create by the name of a cluster; unknown names are ignored
@@ -82,6 +82,13 @@ type Scaling struct {
 	Interval   Duration       // 0 means 30s
 	StuckAfter *Duration      // nil means that no pending Job is stuck
 	History    history.Limits // the zero value keeps all
+}
+
+// NewScaling returns the policy of a strategy with a maximum and the defaults of a ScaledJob.
+func NewScaling(of strategy.Strategy, most int64) Scaling {
+	p := Scaling{Policy: scaling.DefaultPolicy(), History: history.DefaultLimits()}
+	p.Policy.Strategy, p.Policy.Bounds.Max = of, most
+	return p
 }
 
 // Settings returns the settings.

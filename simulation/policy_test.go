@@ -3,14 +3,16 @@ package simulation_test
 import (
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/scaledjob/scaledjob/internal/premise"
 	"github.com/scaledjob/scaledjob/keda"
 	"github.com/scaledjob/scaledjob/placement/jobs"
+	"github.com/scaledjob/scaledjob/premise"
 	"github.com/scaledjob/scaledjob/simulation"
 )
 
@@ -40,7 +42,7 @@ func TestOwnPolicy(t *testing.T) {
 	r := play(t, of)
 	require.Equal(t, []int64{2, 2, 0, 0, 0, 0, 0}, created(r, 9))
 	require.Equal(t, "constantly", r.Summary.Policy)
-	require.Equal(t, []simulation.RuleCount{{Rule: "always", Polls: 7}}, r.Summary.Rules)
+	require.Equal(t, []simulation.RuleCount{{Rule: "always", Polls: 7, Starved: 6}}, r.Summary.Rules)
 	require.Equal(t, int64(4), r.Summary.JobsDeleted, "one in each poll, until there is none")
 	require.Zero(t, r.Summary.ExcessOverMax)
 }
@@ -50,21 +52,21 @@ func TestOwnPolicyInSeveralRuns(t *testing.T) {
 	s := story(minute, items(0, 9))
 	s.Duration = 2 * minute
 	of := s.built()
-	p := constantly{1, 5}
-	all, err := simulation.Replicate(of, []simulation.Policy{p, p, p}, 4, simulation.Options{Parallel: 4})
-	require.NoError(t, err)
-	for _, runs := range all {
-		for _, r := range runs {
-			require.Equal(t, int64(5), r.Summary.JobsCreated)
-		}
+	of.Policy = constantly{1, 5}
+	var group sync.WaitGroup
+	created := make([]int64, 4)
+	for i := range created {
+		group.Go(func() { created[i] = play(t, of).Summary.JobsCreated })
 	}
+	group.Wait()
+	require.Equal(t, []int64{5, 5, 5, 5}, created)
 }
 
 // delayed is a scenario whose list of Jobs is 40 s old, and in which Jobs are pending all
 // the time.
 func delayed(as string) scenario {
 	s := story(hour, items(0, 5))
-	s.Jobs.Startup.Mean = hour
+	s.Jobs.Startup = simulation.Fixed(time.Hour)
 	s.Policy = manifest{As: as, Spec: spec("default", 100)}
 	s.Clusters = []simulation.Cluster{{ListAge: 40 * second}}
 	return s

@@ -7,6 +7,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/placement/jobs"
+	"github.com/scaledjob/scaledjob/placement/taint"
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
@@ -27,12 +28,13 @@ type control struct {
 	polling    Settings
 	metrics    []scaling.Metric
 	members    []jobs.Cluster
+	fleet      taint.Fleet // judges the members
 	checkpoint any
 	ended      [2]int64 // finished Jobs that are not deleted: failed, succeeded
 }
 
 func newControl(s *Scenario) *control {
-	c := &control{polling: s.settings()}
+	c := &control{polling: s.settings(), fleet: taint.Fleet{Durations: taint.DefaultDurations()}}
 	if c.polling.Clusters {
 		for i := range s.clusters() {
 			c.members = append(c.members, jobs.Cluster{Name: clusterName(s.clusters(), i)})
@@ -51,10 +53,7 @@ func (w *world) poll() {
 	}
 	w.count(rule)
 	w.observe(Event{Kind: Polled, Number: w.created - before})
-	if w.starves(w.polling.Max) {
-		w.starved++
-	}
-	if !w.options.SummaryOnly {
+	if !w.options.SummaryOnly || w.options.EachPoll != nil {
 		w.tick(rule, w.created-before, sites)
 	}
 	if w.drained && w.total((*site).running) <= w.polling.Min {
@@ -67,7 +66,13 @@ func (w *world) poll() {
 // decide lets the policy decide, and does what it decided.
 func (w *world) decide() (rule string) {
 	p := Poll{Now: w.now.time(), Metrics: w.readAll(), Checkpoint: w.checkpoint}
+	if slices.ContainsFunc(p.Metrics, func(m scaling.Metric) bool { return m.Failed }) {
+		w.unreadable++
+	}
 	known := w.listJobs(&p)
+	if !known {
+		w.unknown++
+	}
 	d := w.Policy.Decide(p)
 	w.checkpoint = d.Checkpoint
 	for _, ref := range d.Delete {
@@ -139,6 +144,7 @@ func (w *world) listJobs(p *Poll) (known bool) {
 		}
 		w.relist(at, v)
 	}
+	w.judge()
 	if p.Clusters = w.members; known {
 		p.Jobs = &counts
 	}
@@ -202,14 +208,33 @@ func (w *world) view(at int, of Duration) *view {
 	return v
 }
 
+// judge lets the clusters that answer count against the others. Each poll makes one call to
+// each cluster.
+func (w *world) judge() {
+	now := w.now.time()
+	for i := range w.members {
+		if w.sites[i].silent > 0 {
+			w.fleet.Failed(w.members[i].Name, now.Add(-1), now.Add(-1))
+		}
+	}
+	for i := range w.members {
+		if w.sites[i].silent == 0 {
+			w.fleet.Answered(w.members[i].Name, now, now)
+		}
+	}
+	for i := range w.members {
+		standing := w.fleet.Of(w.members[i].Name, now)
+		w.members[i].Taint, w.members[i].Since = standing.Taint, standing.Since
+	}
+}
+
 // relist updates the cluster as the policy sees it; without a view it does not answer.
-// Each poll one call to each such cluster fails.
 func (w *world) relist(at int, v *view) {
 	if !w.polling.Clusters {
 		return
 	}
 	c, s := &w.members[at], &w.sites[at]
-	c.Failures = jobs.Failures{Call: v == nil, Rejected: s.rejected}
+	c.Failures = jobs.Failures{Rejected: s.rejected}
 	s.rejected = false
 	switch {
 	case v != nil:
@@ -227,7 +252,7 @@ func (w *world) clusterAt(name string) int32 {
 // seen is a Job that has not ended, as the API server has it. Of a Job in flight only
 // its creation is known.
 func (j *job) seen(inFlight bool) jobs.Job {
-	seen := jobs.Job{Name: j.name(), UID: strconv.FormatInt(j.number, 10), Replaces: j.replaces, NeverStarted: !j.started}
+	seen := jobs.Job{Name: j.name(), UID: strconv.FormatInt(j.number, 10), Created: j.since.time(), Replaces: j.replaces, NeverStarted: !j.started}
 	switch {
 	case inFlight:
 		seen.Phase, seen.NeverStarted = jobs.Pending, true
@@ -324,7 +349,7 @@ func (w *world) tick(rule string, created int64, sites []ClusterTick) {
 		Seconds: w.now.seconds(), Created: created, Rule: rule,
 		Queued: w.queued, InProgress: w.inProgress, Done: w.completed, Lost: w.lost,
 		Running: w.total((*site).running), Pending: w.total((*site).pending), Finished: w.finished,
-		Clusters: sites,
+		Clusters: sites, Work: w.unfinishedWork, Offered: w.offered,
 	}
 	for i := range w.metrics {
 		t.Metric += w.metrics[i].Value
@@ -333,7 +358,12 @@ func (w *world) tick(rule string, created int64, sites []ClusterTick) {
 		s := &w.sites[i]
 		sites[i] = ClusterTick{s.created - sites[i].Created, s.running(), s.pending()}
 	}
-	w.ticks = append(w.ticks, t)
+	if !w.options.SummaryOnly {
+		w.ticks = append(w.ticks, t)
+	}
+	if w.options.EachPoll != nil {
+		w.err = w.options.EachPoll(t)
+	}
 }
 
 // prune is that so many finished Jobs are deleted.
@@ -345,7 +375,7 @@ func (w *world) prune(n int64) {
 	}
 }
 
-// progress tells how far the run is, once for each hundredth of it.
+// progress reports how far the run is, once for each hundredth of it.
 func (w *world) progress() {
 	if w.options.Progress == nil {
 		return

@@ -14,6 +14,9 @@ type Result struct {
 	// Ticks has one entry for each poll, in the order of time. It is nil if the options leave
 	// it out.
 	Ticks []Tick `json:"ticks,omitempty"`
+	// Waits holds the quantiles of the wait at 0, 1, 2, … 100 %, in seconds. It is nil if the
+	// options leave out the ticks, or if no item arrived.
+	Waits []float64 `json:"waits,omitempty"`
 }
 
 // A Summary holds the numbers of a run. Times are in seconds. BusySeconds and IdleSeconds
@@ -65,6 +68,16 @@ type Summary struct {
 	// StarvedPolls counts the polls after which items waited for which no Job existed, below
 	// the maximum.
 	StarvedPolls int64 `json:"starvedPolls"`
+	// FullPolls counts the polls after which items waited and as many Jobs existed as the
+	// maximum allows.
+	FullPolls int64 `json:"fullPolls"`
+	// UnreadablePolls counts the polls in which a metric could not be read, and UnknownPolls
+	// those in which the Jobs of a cluster could not be listed.
+	UnreadablePolls int64 `json:"unreadablePolls"`
+	UnknownPolls    int64 `json:"unknownPolls"`
+	// LongestPending is the longest time in seconds that a Job was pending, its startup
+	// included.
+	LongestPending float64 `json:"longestPending"`
 	// Rules counts the polls by the rule that decided, the most frequent first.
 	Rules []RuleCount `json:"rules"`
 
@@ -86,8 +99,9 @@ type Times struct {
 
 // A RuleCount counts the polls that a rule decided.
 type RuleCount struct {
-	Rule  string `json:"rule"`
-	Polls int64  `json:"polls"`
+	Rule    string `json:"rule"`
+	Polls   int64  `json:"polls"`
+	Starved int64  `json:"starved"` // the polls of them that StarvedPolls counts
 }
 
 // A QueueSummary counts the items of a queue.
@@ -107,7 +121,7 @@ type ClusterSummary struct {
 	IdleSeconds float64 `json:"idleSeconds"`
 }
 
-// A Tick describes one poll, and the state after it.
+// A Tick describes a poll, and the state after it.
 type Tick struct {
 	Seconds float64 `json:"seconds"` // since the start
 	Metric  float64 `json:"metric"`  // items that the poll read, over all queues; 0 for a metric that failed
@@ -124,47 +138,16 @@ type Tick struct {
 	Finished int64 `json:"finished"`
 
 	Clusters []ClusterTick `json:"clusters,omitempty"` // if there are several
+
+	Work    float64 `json:"-"` // seconds of service of the items that are neither done nor lost
+	Offered float64 `json:"-"` // seconds of service of all items so far
 }
 
-// A ClusterTick is the part of a Tick for one cluster.
+// A ClusterTick is the part of a Tick for a cluster.
 type ClusterTick struct {
 	Created int64 `json:"created"`
 	Running int64 `json:"running"`
 	Pending int64 `json:"pending"`
-}
-
-// Downsample returns at most n ticks for a picture. Each replaces several consecutive
-// ticks: it has the time and the rule of the first, the sum of Created, and the largest of
-// every other number. If n < 1, Downsample returns nil.
-func Downsample(ticks []Tick, n int) []Tick {
-	if n < 1 || len(ticks) == 0 {
-		return nil
-	}
-	each := (len(ticks) + n - 1) / n
-	condensed := make([]Tick, 0, n)
-	for run := range slices.Chunk(ticks, each) {
-		t := run[0]
-		t.Clusters = slices.Clone(t.Clusters)
-		for i := range run[1:] {
-			t.merge(&run[1+i])
-		}
-		condensed = append(condensed, t)
-	}
-	return condensed
-}
-
-func (t *Tick) merge(o *Tick) {
-	t.Created += o.Created
-	t.Metric = max(t.Metric, o.Metric)
-	t.Queued, t.InProgress = max(t.Queued, o.Queued), max(t.InProgress, o.InProgress)
-	t.Done, t.Lost = max(t.Done, o.Done), max(t.Lost, o.Lost)
-	t.Running, t.Pending = max(t.Running, o.Running), max(t.Pending, o.Pending)
-	t.Finished = max(t.Finished, o.Finished)
-	for i := range min(len(t.Clusters), len(o.Clusters)) {
-		c, other := &t.Clusters[i], &o.Clusters[i]
-		c.Created += other.Created
-		c.Running, c.Pending = max(c.Running, other.Running), max(c.Pending, other.Pending)
-	}
 }
 
 // String returns the summary in aligned lines, without a newline at the end.
@@ -191,6 +174,14 @@ func (s Summary) String() string {
 
 // round keeps three decimals.
 func round(x float64) float64 { return math.Round(x*1000) / 1000 }
+
+// percentiles returns the quantiles of sorted times at each percent.
+func percentiles(sorted []Duration) (all []float64) {
+	for percent := 0; percent <= 100 && len(sorted) > 0; percent++ {
+		all = append(all, sorted[max(0, (len(sorted)*percent+99)/100-1)].seconds())
+	}
+	return all
+}
 
 // times takes the quantiles of times, which it sorts.
 func times(all []Duration) (t Times) {

@@ -8,7 +8,7 @@ type Scenario struct {
 	// Seed is the seed of the random numbers. Under the same seed every policy receives the
 	// same items at the same times.
 	Seed uint64 `json:"seed,omitempty"`
-	// Duration is the time in which items arrive; 0 means until the last arrival of the traces.
+	// Duration is how long items arrive; 0 means until the last arrival of the traces.
 	Duration Duration `json:"duration,omitempty"`
 	// Drain is the longest time that the run continues after Duration. The run ends earlier,
 	// with the first poll that finds no item and at most the minimum of Jobs. Nil means
@@ -23,15 +23,17 @@ type Scenario struct {
 	Clusters []Cluster `json:"clusters,omitempty"`
 }
 
-// A Queue is one trigger of the policy: the items that arrive, and its metric. The zero
+// A Queue is a trigger of the policy: the items that arrive, and its metric. The zero
 // value stays empty. If there are several queues, a Job takes the oldest item of all.
 type Queue struct {
-	Name     string       `json:"name,omitempty"`
-	Arrivals Arrivals     `json:"arrivals,omitzero"`
-	Trace    []Arrival    `json:"trace,omitempty"` // instead of Arrivals
-	Service  Distribution `json:"service,omitzero"`
+	Name     string    `json:"name,omitempty"`
+	Arrivals Arrivals  `json:"arrivals,omitzero"`
+	Trace    []Arrival `json:"trace,omitempty"` // instead of Arrivals
+	// Backlog is the number of items that wait at the start.
+	Backlog int64        `json:"backlog,omitempty"`
+	Service Distribution `json:"service,omitzero"`
 
-	// Target is the target average value: items that one Job serves. 0 is 1.
+	// Target is the target average value: items that a Job serves. 0 is 1.
 	Target float64 `json:"target,omitempty"`
 	// ActivationThreshold is the value above which the trigger is active.
 	ActivationThreshold float64 `json:"activationThreshold,omitempty"`
@@ -47,6 +49,10 @@ type Queue struct {
 	VisibilityTimeout Duration `json:"visibilityTimeout,omitempty"`
 	// MaxDeliveries is the number of deliveries after which an item is lost; 0 means no limit.
 	MaxDeliveries int64 `json:"maxDeliveries,omitempty"`
+
+	parts []part   // of the trace; nil is all of it
+	cycle Duration // after which the trace begins again
+	scale float64  // of the items of a trace or a burst; 0 is 1
 }
 
 // A Metric selects the items that the metric of a queue counts.
@@ -80,7 +86,7 @@ type JobBehavior struct {
 	ItemsPerJob int64 `json:"itemsPerJob,omitempty"`
 	// DrainQueue lets a Job continue until it finds no item, instead of ItemsPerJob.
 	DrainQueue bool `json:"drainQueue,omitempty"`
-	// Wait is the time for which a Job waits for an item before it ends.
+	// Wait is how long a Job waits for an item before it ends.
 	Wait Duration `json:"wait,omitempty"`
 
 	// FailureProbability is the probability that the pod fails during the work on an item.
@@ -91,7 +97,7 @@ type JobBehavior struct {
 	// Backoff is the time until the first replacement is created. It doubles each time, up to
 	// 6 minutes. 0 means 10s, the default of Kubernetes.
 	Backoff Duration `json:"backoff,omitempty"`
-	// Termination is the time for which the pod of a deleted Job exists. It stops work at
+	// Termination is how long the pod of a deleted Job exists. It stops work at
 	// once.
 	Termination Duration `json:"termination,omitempty"`
 }
@@ -151,6 +157,12 @@ func (s *Scenario) times() (arrivals, end Duration) {
 		return arrivals, arrivals + *s.Drain
 	}
 	return arrivals, arrivals + max(arrivals, hour)
+}
+
+// Length returns how long items arrive.
+func (s *Scenario) Length() Duration {
+	arrivals, _ := s.times()
+	return arrivals
 }
 
 func (j *JobBehavior) backoffLimit() int64 {

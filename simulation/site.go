@@ -46,7 +46,7 @@ func (s *site) idlePods() int64 {
 	return s.phase[starting] + s.phase[looking] + s.phase[terminating]
 }
 
-// total adds up what the sites have.
+// total adds up the numbers of the sites.
 func (w *world) total(count func(*site) int64) (n int64) {
 	for i := range w.sites {
 		n += count(&w.sites[i])

@@ -10,9 +10,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/scaledjob/scaledjob/field"
-	"github.com/scaledjob/scaledjob/internal/premise"
 	"github.com/scaledjob/scaledjob/keda"
 	"github.com/scaledjob/scaledjob/placement/jobs"
+	"github.com/scaledjob/scaledjob/premise"
 	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/simulation"
 )
@@ -61,7 +61,7 @@ func sameAgain(t require.TestingT, text string) (arrivals, distribution bool) {
 	if arrivals = a.UnmarshalText([]byte(text)) == nil; arrivals {
 		require.NoError(t, b.UnmarshalText([]byte(a.String())), "%v", a)
 		require.Equal(t, a.String(), b.String())
-		require.Equal(t, fmt.Sprintf("%#v", a.Rates), fmt.Sprintf("%#v", b.Rates), "a NaN is unequal to itself")
+		require.Equal(t, fmt.Sprintf("%#v", a), fmt.Sprintf("%#v", b), "a NaN is unequal to itself")
 	}
 	var d, e simulation.Distribution
 	if distribution = d.UnmarshalText([]byte(text)) == nil; distribution {
@@ -163,8 +163,8 @@ func TestValidateSize(t *testing.T) {
 	s.Duration = 19 * 365 * 24 * hour
 	s.Policy = simulation.Scaling{Interval: second}
 	s.Queues = append(s.Queues, s.Queues[0])
-	s.Queues[0].Arrivals.Rates = []simulation.Rate{{Items: 6e7, Per: s.Duration}} // each queue is small enough
-	s.Queues[1].Arrivals.Rates = s.Queues[0].Arrivals.Rates
+	s.Queues[0].Arrivals = simulation.Poisson(6e7 / time.Duration(s.Duration).Seconds()) // each queue is small enough
+	s.Queues[1].Arrivals = s.Queues[0].Arrivals
 	require.EqualError(t, s.Validate(), `queues: found 1.2e+08 items in the run; use at most 1e8, of all queues together
 policy.interval: found 1s; use a longer one, for at most 1e7 polls in the run`)
 }
@@ -193,25 +193,6 @@ func TestPatterns(t *testing.T) {
 	for i, want := range []int{1500, 2500, 3500, 4500, 5500, 6500, 6500, 5500, 4500, 3500, 2500, 1500, 1000, 1000} {
 		require.InDelta(t, 2*want, byHour[i], 5*90, "hour %d", i)
 	}
-}
-
-func TestCondense(t *testing.T) {
-	r := play(t, burst(simulation.AllItems, "eager", 6))
-	for _, n := range []int{1, 2, 3, len(r.Ticks), 1000} {
-		short := simulation.Downsample(r.Ticks, n)
-		require.LessOrEqual(t, len(short), n)
-		jobs, most := int64(0), int64(0)
-		for _, tick := range short {
-			jobs += tick.Created
-			most = max(most, tick.Running)
-		}
-		require.Equal(t, r.Summary.JobsCreated, jobs)
-		require.Equal(t, r.Summary.PeakJobs, most)
-		require.Zero(t, short[0].Seconds)
-	}
-	require.Equal(t, r.Ticks, simulation.Downsample(r.Ticks, len(r.Ticks)))
-	require.Nil(t, simulation.Downsample(r.Ticks, 0))
-	require.Nil(t, simulation.Downsample(nil, 5))
 }
 
 // A burst comes whole, the first at once.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -17,8 +18,8 @@ func servers(c int32, arrivals float64, seed uint64) scenario {
 	s := scenario{Scenario: simulation.Scenario{
 		Seed: seed, Duration: simulation.Duration(20_000 / arrivals * float64(second)), Drain: new(simulation.Duration(0)),
 		Queues: []simulation.Queue{{
-			Arrivals: simulation.Arrivals{Pattern: simulation.Poisson, Rates: []simulation.Rate{{Items: arrivals, Per: second}}},
-			Service:  simulation.Distribution{Shape: simulation.Exponential, Mean: second},
+			Arrivals: simulation.Poisson(arrivals),
+			Service:  simulation.Exp(time.Second),
 		}},
 		Jobs: simulation.JobBehavior{DrainQueue: true, Wait: 1000 * hour},
 	}}

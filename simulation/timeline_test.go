@@ -2,6 +2,7 @@ package simulation_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -17,9 +18,9 @@ func TestTimeline(t *testing.T) {
 	s := scenario{Scenario: simulation.Scenario{
 		Queues: []simulation.Queue{{
 			Trace:   []simulation.Arrival{{At: seconds(1)}, {At: seconds(11)}},
-			Service: simulation.Distribution{Mean: seconds(5)},
+			Service: simulation.Fixed(5 * time.Second),
 		}},
-		Jobs: simulation.JobBehavior{Startup: simulation.Distribution{Mean: seconds(2)}},
+		Jobs: simulation.JobBehavior{Startup: simulation.Fixed(2 * time.Second)},
 	}}
 	s.Policy.Spec.PollingInterval = new(int32(10))
 	var got []string
@@ -54,7 +55,7 @@ func TestTimeline(t *testing.T) {
 		Response:  simulation.Times{Mean: 16, P50: 16, P95: 16, P99: 16, Max: 16},
 		PeakQueue: 2, MeanQueue: 22.0 / 30, MeanInProgress: 10.0 / 30, DrainSeconds: &drain,
 		JobsCreated: 2, JobsSucceeded: 2, PeakJobs: 1, MostFinished: 2,
-		BusySeconds: 10, IdleSeconds: 4, Polls: 4,
+		BusySeconds: 10, IdleSeconds: 4, Polls: 4, LongestPending: 2,
 		Rules: []simulation.RuleCount{
 			{Rule: "no metric is active, so the minimum only", Polls: 2},
 			{Rule: "the strategy's proposal", Polls: 2},
@@ -62,6 +63,6 @@ func TestTimeline(t *testing.T) {
 		Queues: []simulation.QueueSummary{{Arrived: 2, Done: 2}},
 	}, r.Summary)
 	require.Equal(t, simulation.Tick{
-		Seconds: 20, Metric: 1, Created: 1, Rule: "the strategy's proposal", Queued: 1, Done: 1, Running: 1, Pending: 1, Finished: 1,
+		Seconds: 20, Metric: 1, Created: 1, Rule: "the strategy's proposal", Queued: 1, Done: 1, Running: 1, Pending: 1, Finished: 1, Work: 5, Offered: 10,
 	}, r.Ticks[2])
 }

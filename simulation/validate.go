@@ -89,7 +89,7 @@ func (r *report) unique(path, name string, seen map[string]bool) {
 
 // queue checks a queue, and returns the number of items that may arrive.
 func (r *report) queue(path string, q *Queue, arrivals Duration) (items float64) {
-	if len(q.Trace) > 0 && len(q.Arrivals.Rates) > 0 {
+	if len(q.Trace) > 0 && len(q.Arrivals.rates) > 0 {
 		r.Add(field.Error{Path: path + "arrivals", Found: fmt.Sprintf("%v beside a trace", q.Arrivals), Fix: "one of the two"})
 	}
 	items = r.arrivals(path+"arrivals", &q.Arrivals, arrivals)
@@ -112,20 +112,21 @@ func (r *report) queue(path string, q *Queue, arrivals Duration) (items float64)
 	}
 	r.duration(path+"visibilityTimeout", q.VisibilityTimeout)
 	r.AtLeast(path+"maxDeliveries", q.MaxDeliveries, 0)
-	return items
+	r.AtLeast(path+"backlog", q.Backlog, 0)
+	return items + float64(max(0, q.Backlog))
 }
 
 // arrivals checks the arrivals of a queue, and returns the number of items.
 func (r *report) arrivals(path string, a *Arrivals, until Duration) (items float64) {
-	if a.Pattern == "" && len(a.Rates) == 0 {
+	if a.pattern == "" && len(a.rates) == 0 {
 		return 0
 	}
-	known := slices.Contains([]Pattern{Constant, Poisson, Bursts, Daily}, a.Pattern)
+	known := slices.Contains([]pattern{constant, poisson, bursts, daily}, a.pattern)
 	r.Check(known, path, a, "constant, poisson, bursts or daily")
-	r.Check(len(a.Rates) == 1 || len(a.Rates) > 1 && a.Pattern == Daily, path, a, "one rate, or several for daily")
+	r.Check(len(a.rates) == 1 || len(a.rates) > 1 && a.pattern == daily, path, a, "one rate, or several for daily")
 	highest := 0.0
-	for _, rate := range a.Rates {
-		fits := rate.Items >= 0 && rate.Items <= math.MaxInt32 && rate.Per > 0 && rate.Per < longest
+	for _, rate := range a.rates {
+		fits := rate.items >= 0 && rate.items <= math.MaxInt32 && rate.per > 0 && rate.per < longest
 		r.Check(fits, path, a, "rates of 0 to 2147483647 items in more than 0s")
 		if fits {
 			highest = max(highest, rate.perNanosecond())
@@ -133,28 +134,28 @@ func (r *report) arrivals(path string, a *Arrivals, until Duration) (items float
 	}
 	r.Check(highest > 0, path, a, "a rate above 0")
 	items = highest * float64(until)
-	if a.Pattern == Bursts && len(a.Rates) == 1 && highest > 0 { // the first of which is at once
-		items = math.Ceil(float64(until)/float64(a.Rates[0].Per)) * a.Rates[0].Items
+	if a.pattern == bursts && len(a.rates) == 1 && highest > 0 { // the first of which is at once
+		items = math.Ceil(float64(until)/float64(a.rates[0].per)) * a.rates[0].items
 	}
-	if a.Pattern == Bursts && len(a.Rates) == 1 {
-		r.Check(a.Rates[0].Items == math.Trunc(a.Rates[0].Items), path, a, "a whole number of items in a burst")
+	if a.pattern == bursts && len(a.rates) == 1 {
+		r.Check(a.rates[0].items == math.Trunc(a.rates[0].items), path, a, "a whole number of items in a burst")
 	}
 	return items
 }
 
 func (r *report) distribution(path string, d *Distribution) {
-	switch d.Shape {
-	case "", Fixed, Exponential:
-	case LogNormal:
-		r.Check(d.Mean > 0, path, d, "a mean above 0s")
-	case Recorded:
-		r.Check(len(d.Values) > 0, path, d, "at least one value")
+	switch d.shape {
+	case "", fixed, exponential:
+	case logNormal:
+		r.Check(d.mean > 0, path, d, "a mean above 0s")
+	case recorded:
+		r.Check(len(d.values) > 0, path, d, "at least one value")
 	default:
 		r.Check(false, path, d, "constant, exp, lognormal or recorded")
 	}
-	r.duration(path, d.Mean)
-	r.duration(path, d.Deviation)
-	for _, v := range d.Values {
+	r.duration(path, d.mean)
+	r.duration(path, d.deviation)
+	for _, v := range d.values {
 		r.duration(path, v)
 	}
 }

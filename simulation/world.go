@@ -51,7 +51,7 @@ func (s *Scenario) stream(which uint64) *rand.Rand { return rand.New(rand.NewPCG
 func newWorld(s *Scenario, o Options) *world {
 	arrivals, end := s.times()
 	w := &world{Scenario: s, options: o, end: end, measure: &measure{}, control: newControl(s)}
-	expected := int(s.Capacity().Arrivals*arrivals.seconds()*1.01) + 64
+	expected := int(s.Load().Arrivals*arrivals.seconds()*1.01) + 64
 	w.waits, w.responses = make([]Duration, 0, expected), make([]Duration, 0, expected)
 	if !o.SummaryOnly {
 		w.ticks = make([]Tick, 0, min(arrivals/w.polling.interval()+3, 1<<17))
@@ -71,8 +71,10 @@ func newWorld(s *Scenario, o Options) *world {
 			Queue: q, until: arrivals, source: newSource(q, s.stream(streamArrival+uint64(i))),
 			service: newSampler(q.Service, s.stream(streamService+uint64(i))),
 		})
+		w.put(i, q.Backlog, 0)
 		w.expect(i)
 	}
+	w.longest = w.queued
 	w.agenda.add(0, dutyPoll, 0, 0)
 	return w
 }
@@ -87,7 +89,7 @@ func (w *world) run() error {
 		w.advance(e.at)
 		w.do(e)
 	}
-	if !w.over {
+	if !w.over && w.err == nil {
 		w.advance(w.end)
 	}
 	return w.err

@@ -125,7 +125,7 @@ func TestSeveralQueues(t *testing.T) {
 // Jobs without room are pending, and get it in their order.
 func TestCapacity(t *testing.T) {
 	s := story(40*second, items(0, 3))
-	s.Jobs.Startup.Mean = 5 * second
+	s.Jobs.Startup = simulation.Fixed(5 * time.Second)
 	s.Clusters = []simulation.Cluster{{Capacity: new(int64(1))}}
 	require.Equal(t, []string{
 		"0s Job 1 scheduled", "5s item 1 delivered to Job 1", "45s Job 2 scheduled", "50s item 2 delivered to Job 2", "1m30s Job 3 scheduled", "1m35s item 3 delivered to Job 3",
@@ -165,7 +165,7 @@ func TestOutages(t *testing.T) {
 		},
 	} {
 		s := story(minute, items(10*second, 1), items(55*second, 1))
-		s.Jobs.Startup.Mean = 20 * second
+		s.Jobs.Startup = simulation.Fixed(20 * time.Second)
 		s.Clusters = []simulation.Cluster{{Outages: []simulation.Outage{{From: 40 * second, Until: 100 * second, Kind: kind}}}}
 		require.Equal(t, want, happens(t, s, 2*minute, all...), kind)
 	}
@@ -182,7 +182,7 @@ func TestOutages(t *testing.T) {
 // A Job that is deleted keeps its room until it has terminated.
 func TestTermination(t *testing.T) {
 	s := story(hour, items(0, 2))
-	s.Jobs.Startup.Mean = 10 * minute
+	s.Jobs.Startup = simulation.Fixed(10 * time.Minute)
 	s.Jobs.Termination = 25 * second
 	s.Clusters = []simulation.Cluster{{Name: "a", Capacity: new(int64(1))}, {Name: "b"}}
 	s.Policy.Spec = spec("pendingAware", 10)
@@ -196,7 +196,7 @@ func TestTermination(t *testing.T) {
 
 func TestStuckAfter(t *testing.T) {
 	s := scenario{burst(simulation.AllItems, "", 3), manifest{Spec: spec("pendingAware", 40)}}
-	s.Jobs.Startup.Mean = hour
+	s.Jobs.Startup = simulation.Fixed(time.Hour)
 	require.Equal(t, []int64{3, 0, 0, 0, 0}, created(play(t, s), 5), "nothing is stuck unless it is said when")
 	s.Policy.StuckAfter = new(90 * second)
 	require.Equal(t, []int64{3, 0, 0, 3, 0}, created(play(t, s), 5))
@@ -213,7 +213,7 @@ func TestMinAsFloor(t *testing.T) {
 // Pod conditions decide what KEDA takes as pending.
 func TestPendingPodConditions(t *testing.T) {
 	s := scenario{burst(simulation.WaitingItems, "", 3), manifest{As: "2.21", Spec: spec("accurate", 40)}}
-	s.Jobs.Startup.Mean = hour
+	s.Jobs.Startup = simulation.Fixed(time.Hour)
 	for condition, want := range map[string][]int64{"": {3, 0}, "Ready": {3, 0}, "PodScheduled": {3, 3}} {
 		s.Policy.Spec.ScalingStrategy.PendingPodConditions = nil
 		if condition != "" {

@@ -1,0 +1,132 @@
+package study
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/scaledjob/scaledjob/simulation"
+)
+
+// A Condition is an upper bound of a number of a policy.
+type Condition struct {
+	Value func(*simulation.Summary) float64
+	Most  float64
+	Below bool // the bound itself does not meet the condition
+}
+
+// Meets reports whether a number meets the condition.
+func (c *Condition) Meets(n float64) bool { return n < c.Most || !c.Below && n == c.Most }
+
+// A Found is the result of a search.
+type Found struct {
+	Policy int    `json:"policy"` // index of the chosen policy, or -1 if none meets the conditions
+	Tried  int    `json:"tried"`  // policies that the search ran
+	Study  *Study `json:"study"`  // of the chosen policy, or of the closest one
+	// Closest is the index of the policy that misses the conditions by the least, if none meets
+	// them.
+	Closest int `json:"closest"`
+}
+
+// rounds are the numbers of replications after which a policy may be decided.
+var rounds = []int{1, 3, fewestSeeds, resamples, mostSeeds}
+
+// Search returns the policy that meets all conditions with the smallest maximum, then with
+// the longest polling interval, then with the fewest idle seconds. A condition is met if
+// the upper end of the 95 % interval meets it. Policies are tried in that order; later ones are
+// not run. A policy is out of the race as soon as the lower end of an interval misses a
+// condition, or a single run misses it by a factor of three.
+func Search(s simulation.Scenario, policies []simulation.Policy, conditions []Condition, o Options) (*Found, error) {
+	if err := problems(s, policies); err != nil {
+		return nil, err
+	}
+	o.SummaryOnly = true
+	order := make([]int, len(policies))
+	for i := range order {
+		order[i] = i
+	}
+	compare := func(a, b int) int {
+		x, y := policies[a].Settings(), policies[b].Settings()
+		return cmp.Or(cmp.Compare(x.Max, y.Max), cmp.Compare(cmp.Or(y.Interval, defaultInterval), cmp.Or(x.Interval, defaultInterval)))
+	}
+	slices.SortStableFunc(order, compare)
+	f := &Found{Policy: -1, Closest: -1}
+	nearest := 0.0
+	tell := o.Progress
+	for at := 0; at < len(order) && f.Policy < 0; {
+		end := at + 1
+		for end < len(order) && compare(order[at], order[end]) == 0 {
+			end++
+		}
+		group := order[at:end]
+		judged := make([]judgement, len(group))
+		var bar progress
+		err := parallel(len(group), o.Parallel, &bar, func(i int, _ func(float64) error) (err error) {
+			one := o
+			one.Parallel, one.Progress = 1, nil
+			judged[i], err = judge(s, policies[group[i]], conditions, one)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		least := 0.0
+		for k, i := range group {
+			j := &judged[k]
+			idle := j.of.Estimate(0, func(s *simulation.Summary) float64 { return s.IdleSeconds }).Mean
+			switch {
+			case j.met && (f.Policy < 0 || idle < least):
+				f.Policy, f.Study, least = i, j.of, idle
+			case f.Policy < 0 && (f.Closest < 0 || j.miss < nearest):
+				f.Closest, f.Study, nearest = i, j.of, j.miss
+			}
+		}
+		at = end
+		f.Tried = at
+		if tell != nil {
+			if err := tell(float64(at) / float64(len(order))); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return f, nil
+}
+
+// A judgement reports whether a policy meets the conditions, and its distance as a factor.
+type judgement struct {
+	met  bool
+	miss float64
+	of   *Study
+}
+
+// farOff is the factor by which a single run rules a policy out.
+const farOff = 3
+
+func judge(s simulation.Scenario, p simulation.Policy, conditions []Condition, o Options) (j judgement, err error) {
+	r := newReplicator(s, []simulation.Policy{p}, o)
+	for i, n := range rounds {
+		last := i == len(rounds)-1
+		if o.Seeds > 0 {
+			n, last = o.Seeds, true
+		} else if r.study.Sampling == Exact || r.study.Sampling == FewBlocks || r.study.Sampling == Blocks && n >= resamples {
+			n, last = max(r.first(), 1), true
+		}
+		if err := r.grow(n); err != nil {
+			return j, err
+		}
+		out, in := false, n >= fewestSeeds || last
+		j = judgement{of: r.study}
+		for _, c := range conditions {
+			e := r.study.Estimate(0, c.Value)
+			in = in && c.Meets(e.High)
+			if !c.Meets(e.High) {
+				j.miss = max(j.miss, (e.Mean+1)/(c.Most+1))
+			}
+			out = out || n > 1 && !c.Meets(e.Low) || n == 1 && j.miss > farOff
+		}
+		if out || in || last {
+			j.met = in
+			return j, nil
+		}
+	}
+	return j, nil
+}

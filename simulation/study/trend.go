@@ -1,0 +1,161 @@
+package study
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/scaledjob/scaledjob/simulation"
+)
+
+const defaultInterval = simulation.Duration(30 * time.Second)
+
+func seconds(d simulation.Duration) float64 { return time.Duration(d).Seconds() }
+
+// A watch follows the unfinished work of a run, and ends it when its trend is decided.
+type watch struct {
+	cycle float64 // seconds; 0 means none
+	work  float64 // seconds of work that arrive in a second on average, or items
+	items bool    // counts items instead of work
+	// whole lets a queue that does not grow be watched to the end of the run.
+	whole bool
+
+	at   []state
+	next int64 // arrivals before the next test
+	poll int   // polls before it
+}
+
+// A state is that after a poll.
+type state struct{ time, left, offered float64 }
+
+// The first test of a run, after which the tests are at twice as many items and polls.
+const (
+	firstItems = 5_000
+	firstPolls = 1_000
+	leastItems = 200 // before any test
+	// A queue that does not grow at first may do so later.
+	flatItems = 10_000
+	flatPolls = 3_000
+)
+
+func (w *watch) see(t simulation.Tick) error {
+	arrived := t.Done + t.Lost + t.Queued + t.InProgress
+	if w.items {
+		w.at = append(w.at, state{t.Seconds, float64(t.Queued + t.InProgress), float64(arrived)})
+	} else {
+		w.at = append(w.at, state{t.Seconds, t.Work, t.Offered})
+	}
+	if w.next == 0 {
+		w.next, w.poll = arrived+firstItems, firstPolls
+	}
+	if len(w.at) < 2*slopes || arrived < w.next && (len(w.at) < w.poll || arrived < leastItems) {
+		return nil
+	}
+	w.next, w.poll = arrived+max(arrived/2, firstItems/2), len(w.at)+len(w.at)/2
+	now := w.test()
+	late := arrived >= flatItems || len(w.at) >= flatPolls
+	if now.certain() || now.flat() && late && !w.whole {
+		return simulation.Stop
+	}
+	return nil
+}
+
+// slopes is the number of parts of a run whose growth is compared.
+const slopes = 20
+
+// A test holds the growth of the unfinished work in a second: its mean, the standard error
+// and the degrees of freedom.
+type test struct {
+	mean, err float64
+	freedom   int
+	work      float64
+}
+
+// test returns the growth since the first quarter of the run, in which Jobs are created.
+// Parts of the run have whole cycles.
+func (w *watch) test() test {
+	t := test{work: w.work}
+	if len(w.at) < 3 {
+		return t
+	}
+	end := w.at[len(w.at)-1].time
+	from := end / 4
+	length := (end - from) / slopes
+	if w.cycle > 0 {
+		length = math.Max(1, math.Floor(length/w.cycle+1e-9)) * w.cycle
+		from = end - math.Floor((end-from)/length+1e-9)*length
+	}
+	n := int((end-from)/length + 1e-9)
+	if n < 2 {
+		return t
+	}
+	var grown, offered []float64
+	before := w.stateAt(from)
+	for i := range n {
+		now := w.stateAt(from + float64(i+1)*length)
+		span := max(now.time-before.time, 1e-9)
+		grown = append(grown, (now.left-before.left)/span)
+		offered = append(offered, (now.offered-before.offered)/span-w.work)
+		before = now
+	}
+	t.freedom = n - 1
+	t.mean, t.err = controlled(grown, offered)
+	return t
+}
+
+// stateAt returns the state of the first poll at or after a time.
+func (w *watch) stateAt(at float64) state {
+	i, _ := slices.BinarySearchFunc(w.at, at-1e-6, func(s state, at float64) int {
+		if s.time < at {
+			return -1
+		}
+		return 1
+	})
+	return w.at[min(i, len(w.at)-1)]
+}
+
+// controlled returns the mean of values and its standard error, with another variable of mean
+// 0 as the control variate. Its coefficient is between 0 and 1: work that arrives is left or
+// done.
+func controlled(values, control []float64) (mean, err float64) {
+	n := float64(len(values))
+	average, other := 0.0, 0.0
+	for i := range values {
+		average += values[i] / n
+		other += control[i] / n
+	}
+	both, square := 0.0, 0.0
+	for i := range values {
+		both += (values[i] - average) * (control[i] - other)
+		square += (control[i] - other) * (control[i] - other)
+	}
+	factor := 0.0
+	if square > 0 {
+		factor = min(max(both/square, 0), 1)
+	}
+	sum := 0.0
+	for i := range values {
+		d := values[i] - average - factor*(control[i]-other)
+		sum += d * d
+	}
+	return average - factor*other, math.Sqrt(sum / (n - 1) / n)
+}
+
+// slight is the growth, as a share of the work that arrives, that does not count.
+const slight = 0.002
+
+// grows reports whether the work rises with 99 % confidence.
+func (t test) grows() bool {
+	return t.freedom > 0 && t.mean > slight*t.work && t.mean > student99(t.freedom)*t.err
+}
+
+// surely is the number of standard errors with which a run can end early.
+const surely = 5
+
+func (t test) certain() bool {
+	return t.freedom > 5 && t.mean-surely*t.err > 2*slight*t.work
+}
+
+func (t test) flat() bool {
+	return t.freedom > 5 && t.mean+surely*t.err < 5*slight*t.work && !t.grows()
+}
