@@ -1,0 +1,79 @@
+package triggers
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/scaledjob/scaledjob/field"
+)
+
+// An Allowance allows a way of authentication, or a type of trigger, that is off otherwise.
+type Allowance struct {
+	// Kind is one of [Kinds].
+	Kind string
+	// Namespaces may use it. "*" stands for all.
+	Namespaces []string
+	// Hosts are the hosts that the triggers may name, or the origins of Vault. A host that begins
+	// with "*." stands for all below it. Without hosts, a trigger that names one is refused.
+	Hosts []string
+}
+
+// kinds are what is off by default, with its name in errors.
+var kinds = map[string]string{
+	"aws": "podIdentity aws", "aws-eks": "podIdentity aws-eks", "azure-workload": "podIdentity azure-workload", "gcp": "podIdentity gcp",
+	"vault": "hashiCorpVault", "azure-key-vault": "azureKeyVault", "aws-secret-manager": "awsSecretManager", "gcp-secret-manager": "gcpSecretManager",
+	"file": "filePath", "token": "boundServiceAccountToken", "credentials-file": "credentialsFromEnvFile",
+	"external": "type external", "external-push": "type external-push",
+}
+
+// Kinds returns the kinds of an [Allowance], sorted.
+func Kinds() []string { return slices.Sorted(maps.Keys(kinds)) }
+
+// ParseAllowance reads KIND=NAMESPACE,NAMESPACE@HOST,HOST. The hosts may be absent.
+func ParseAllowance(text string) (Allowance, error) {
+	kind, rest, found := strings.Cut(text, "=")
+	namespaces, hosts, _ := strings.Cut(rest, "@")
+	a := Allowance{Kind: kind, Namespaces: list(namespaces), Hosts: list(hosts)}
+	if _, known := kinds[kind]; !known || !found || len(a.Namespaces) == 0 {
+		return a, &field.Error{Path: "allowance", Found: fmt.Sprintf("%q", text), Fix: "KIND=NAMESPACES[@HOSTS] with one of the kinds " + strings.Join(Kinds(), ", ")}
+	}
+	if kind == "vault" {
+		for _, h := range a.Hosts {
+			if u, err := url.Parse(h); err != nil || u.Host == "" {
+				return a, &field.Error{Path: "allowance", Found: fmt.Sprintf("%q", h), Fix: "the origin of Vault, such as https://vault.example:8200"}
+			}
+		}
+	}
+	return a, nil
+}
+
+func list(text string) (all []string) {
+	for s := range strings.SplitSeq(text, ",") {
+		if s = strings.TrimSpace(s); s != "" {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+func (a Allowance) serves(namespace string) bool {
+	return slices.Contains(a.Namespaces, namespace) || slices.Contains(a.Namespaces, "*")
+}
+
+// allowed returns the hosts of the allowances of a kind for a namespace, never nil, or an error
+// that names the flag.
+func (o *Options) allowed(kind, namespace string) ([]string, error) {
+	hosts, found := []string{}, false
+	for _, a := range o.Allow {
+		if a.Kind == kind && a.serves(namespace) {
+			hosts, found = append(hosts, a.Hosts...), true
+		}
+	}
+	if !found {
+		return nil, fmt.Errorf("found %s, which is off; the administrator may allow it with the flag -allow-trigger %s=%s@HOSTS", kinds[kind], kind, namespace)
+	}
+	return hosts, nil
+}

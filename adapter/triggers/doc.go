@@ -1,0 +1,44 @@
+// Package triggers reads the triggers of ScaledJobs, and of any object with a list of triggers, with
+// the scalers of KEDA 2.21.
+//
+//	reader, err := triggers.New(triggers.Options{Start: program.Start, Client: client, Dynamic: dynamic})
+//	metrics, err := reader.Read(ctx, triggers.OwnerOf(scaledJob)) // in every poll
+//	reader.Forget(scaledJob.UID)                                  // when it is gone
+//
+// # Isolation
+//
+// KEDA's scalers take what a tenant has written: they may need any memory, hang, panic, or repeat a
+// password. They therefore run in workers: child processes that have no access to Kubernetes, no
+// variables, a limit of memory, and a filter of addresses. Program worker below this package is such a
+// process; build it and name it in [Program]. A worker that ends makes the triggers that it was reading
+// unreadable, and is started again.
+//
+// An owner that was being read when a worker ended is read alone once. If it ends a worker alone, or
+// was under way at three ends, it is read alone for an hour, and for twice as long each time; and after
+// ending a worker of its own, it is not read for a minute, and for twice as long each time, up to an
+// hour. A trigger that hangs is unreadable until its read has returned. If 64 reads hang, the worker is
+// replaced, and so it is after building 1,000 scalers again and after growing by 50 MiB.
+//
+// # Access
+//
+// A worker asks the [Reader] for the objects that a trigger refers to. The Reader serves the owner's
+// namespace only: Secrets, ConfigMaps, ServiceAccounts, the TriggerAuthentication that the trigger
+// names, lists of Pods and EndpointSlices, and tokens with an audience that the administrator named.
+// A ClusterTriggerAuthentication serves the namespaces and hosts in its annotations
+// scaledjob.github.io/namespaces and scaledjob.github.io/hosts. Whatever the Reader refuses or cannot
+// read makes the trigger unreadable, with the reason: KEDA would build the scaler without credentials.
+//
+// Identities of pods, secret managers, files, bound tokens and external scalers are off until an
+// [Allowance] names them. An identity has workers of its own, which alone have its variables and reach
+// its metadata service.
+//
+// A worker refuses loopback, link-local and own addresses in connect itself, so that names, redirects
+// and clients with resolvers of their own are no way around it. The servers in /etc/resolv.conf are
+// reachable at port 53. It also refuses headers Metadata*, X-aws-* and Host, control characters in
+// hosts, users, headers and the parameters of Redis, and values above 128 KiB.
+//
+// # Values
+//
+// Value, target and activity of a metric are what KEDA's functions compute. If a scaler has several
+// metrics, the first counts. Triggers cpu and memory have no queue, and no metric.
+package triggers

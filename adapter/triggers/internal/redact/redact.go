@@ -1,0 +1,248 @@
+// Package redact removes credentials from texts that somebody else has written.
+package redact
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+const (
+	mark  = "[redacted]"
+	short = 6    // a secret with fewer characters replaces the whole text
+	most  = 1024 // bytes of a text
+)
+
+// Secrets are values that no text may contain. The zero value has none.
+type Secrets struct {
+	whole map[string]bool // the values; true for credentials, of which short pieces count too
+	forms []string        // lower case, long before short; nil until they are needed
+	brief []string
+}
+
+// Add adds a value that the reader of Kubernetes served, or that was resolved for a parameter.
+// Its parts count too: the user, password, path segments, query, fragment and host of a URL, in
+// whatever way a parser divides it.
+func (s *Secrets) Add(value string) { s.add(value, true) }
+
+// AddPlain adds a value that is probably no credential: pieces of fewer than six characters are
+// not secret.
+func (s *Secrets) AddPlain(value string) {
+	if len(value) >= short {
+		s.add(value, false)
+	}
+}
+
+func (s *Secrets) add(value string, credential bool) {
+	value = strings.TrimSpace(value)
+	if was, known := s.whole[value]; value == "" || known && (was || !credential) {
+		return
+	}
+	if s.whole == nil {
+		s.whole = map[string]bool{}
+	}
+	s.whole[value] = credential
+	s.forms, s.brief = nil, nil
+}
+
+// AddPair adds a user with a password, in the form of HTTP's basic authentication.
+func (s *Secrets) AddPair(user, password string) {
+	if password != "" {
+		s.Add(base64.StdEncoding.EncodeToString([]byte(user + ":" + password)))
+	}
+}
+
+var (
+	delimiters = regexp.MustCompile(`[\s/?#@%:&=;,\\"'<>{}\[\]()|]+`)
+	escapes    = regexp.MustCompile(`(?i)%[0-9a-f]{2}`)
+	escape     = regexp.MustCompile(`^(?i:[0-9a-f]{2})`)
+)
+
+// parts returns the pieces of a value that some parser may show: those of credentials at any
+// length, the others if they are long enough to tell something.
+func parts(value string) (all []string) {
+	keep := func(text string, least int) {
+		for _, p := range delimiters.Split(text, -1) {
+			if len(p) >= least {
+				all = append(all, p, escape.ReplaceAllString(p, ""))
+			}
+		}
+	}
+	_, rest, isURL := strings.Cut(value, "://")
+	if !isURL {
+		// A password, or several lines of something.
+		if len(value) <= 256 {
+			keep(value, 1)
+		} else {
+			keep(value, short)
+		}
+		return all
+	}
+	if at := strings.LastIndex(rest, "@"); at >= 0 {
+		keep(rest[:at], 1)
+		rest = rest[at+1:]
+	}
+	keep(rest, short)
+	return all
+}
+
+func (s *Secrets) build() {
+	if s.forms != nil {
+		return
+	}
+	forms, brief := map[string]bool{}, map[string]bool{}
+	add := func(text string) {
+		text = strings.ToLower(text)
+		switch {
+		case len(text) >= short:
+			forms[text] = true
+		case text != "":
+			brief[text] = true
+		}
+	}
+	for value, credential := range s.whole {
+		for _, text := range append(parts(value), value) {
+			if len(text) >= short || credential {
+				add(text)
+			}
+			if len(text) < short {
+				continue
+			}
+			quoted := strconv.Quote(text)
+			add(quoted[1 : len(quoted)-1])
+			if j, err := json.Marshal(text); err == nil {
+				add(string(j[1 : len(j)-1]))
+			}
+			add(url.QueryEscape(text))
+			add(url.PathEscape(text))
+			add((&url.URL{Path: text}).EscapedPath())
+			add(url.UserPassword("", text).String()[1:])
+			if plain, err := url.QueryUnescape(text); err == nil {
+				add(plain)
+			}
+			if plain, err := url.PathUnescape(text); err == nil {
+				add(plain)
+			}
+			add(strings.TrimRight(base64.StdEncoding.EncodeToString([]byte(text)), "="))
+			add(strings.TrimRight(base64.URLEncoding.EncodeToString([]byte(text)), "="))
+		}
+	}
+	s.forms, s.brief = make([]string, 0, len(forms)), nil
+	for text := range forms {
+		s.forms = append(s.forms, text)
+	}
+	for text := range brief {
+		s.brief = append(s.brief, text)
+	}
+	slices.SortFunc(s.forms, func(a, b string) int { return len(b) - len(a) })
+}
+
+// Text returns text without the secrets. A text that contains a secret of fewer than six
+// characters, as a word, is replaced by what [Withheld] returns.
+func (s *Secrets) Text(text string) string {
+	if len(s.whole) == 0 {
+		return clean(text)
+	}
+	s.build()
+	kept := text
+	if len(text) > 64<<10 {
+		text = text[:64<<10]
+	}
+	for _, form := range s.forms {
+		text = replace(text, form)
+	}
+	lower := strings.ToLower(text)
+	decoded := escapes.ReplaceAllStringFunc(lower, func(e string) string {
+		plain, _ := url.PathUnescape(e) // e is valid
+		return plain
+	})
+	for _, word := range s.brief {
+		if hasWord(lower, word) || hasWord(decoded, word) {
+			return Withheld(kept)
+		}
+	}
+	if decoded != lower && slices.ContainsFunc(s.forms, func(form string) bool { return strings.Contains(decoded, form) }) {
+		return Withheld(kept)
+	}
+	return clean(text)
+}
+
+// replace replaces form, which is in lower case, in any case.
+func replace(text, form string) string {
+	lower := strings.ToLower(text)
+	if len(lower) != len(text) { // letters whose lower case has another length
+		text = lower
+	}
+	var b strings.Builder
+	for {
+		i := strings.Index(lower, form)
+		if i < 0 {
+			return b.String() + text
+		}
+		b.WriteString(text[:i])
+		b.WriteString(mark)
+		text, lower = text[i+len(form):], lower[i+len(form):]
+	}
+}
+
+func hasWord(text, word string) bool {
+	for from := 0; ; {
+		i := strings.Index(text[from:], word)
+		if i < 0 {
+			return false
+		}
+		i += from
+		before, after := i == 0 || !letter(text[i-1]) || !letter(word[0]), i+len(word) == len(text) || !letter(text[i+len(word)]) || !letter(word[len(word)-1])
+		if before && after {
+			return true
+		}
+		from = i + 1
+	}
+}
+
+func letter(b byte) bool {
+	return b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= 0x80
+}
+
+// known are phrases that say what went wrong without saying anything about a value.
+var known = []string{
+	"connection refused", "connection reset", "no such host", "i/o timeout", "deadline exceeded", "operation not permitted",
+	"permission denied", "unauthorized", "forbidden", "not found", "authentication", "certificate", "no route to host", "eof", "invalid port", "parse",
+}
+
+// Withheld returns a text that replaces text, with the known phrases that text contains.
+func Withheld(text string) string {
+	lower := strings.ToLower(text)
+	var about []string
+	for _, phrase := range known {
+		if strings.Contains(lower, phrase) {
+			about = append(about, phrase)
+		}
+	}
+	if about == nil {
+		return "the text of the error is not shown, because it may contain a credential"
+	}
+	return "the text of the error is not shown, because it may contain a credential; it mentions: " + strings.Join(about, ", ")
+}
+
+// clean returns text in one line, printable and bounded.
+func clean(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return ' '
+		}
+		if !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, text)
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
+}

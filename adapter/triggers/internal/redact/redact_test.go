@@ -1,0 +1,59 @@
+package redact
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// Whatever a text does with a password, no piece of four characters of it is left.
+func TestNoPieceIsLeft(t *testing.T) {
+	hard := 0
+	rapid.Check(t, func(t *rapid.T) {
+		password := rapid.StringMatching(`[A-Z0-9]{6,9}[/?#@%:&+ ][A-Z0-9]{6,9}([/?#@%][A-Z0-9]{1,7})?`).Draw(t, "password")
+		secret := password
+		if rapid.Bool().Draw(t, "in a URL") {
+			secret = "amqp://user:" + password + "@rabbit.default:5672/%2f"
+			hard++
+		}
+		var s Secrets
+		s.Add(secret)
+		_, err := url.Parse("amqp://user:" + password + "@host:1")
+		for _, text := range []string{
+			"plain: " + password, fmt.Sprintf("quoted %q", password), "query " + url.QueryEscape(password), "path " + url.PathEscape(password),
+			"user " + url.UserPassword("user", password).String(), fmt.Sprint(err), "lower " + strings.ToLower(password),
+		} {
+			redacted := strings.ToLower(s.Text(text))
+			for i := 0; i+4 <= len(password); i++ {
+				piece := strings.ToLower(password[i : i+4])
+				require.NotContains(t, redacted, piece, "%q of %q", text, secret)
+			}
+		}
+	})
+	require.Greater(t, hard, 10)
+}
+
+func TestShortSecretReplacesTheText(t *testing.T) {
+	var s Secrets
+	s.Add("pw1")
+	require.Equal(t, Withheld("x"), s.Text("the password pw1 is wrong"))
+	require.Equal(t, "the spw12 is wrong", s.Text("the spw12 is wrong"), "not a word of its own")
+	require.Contains(t, s.Text("dial pw1: connection refused"), "connection refused")
+}
+
+func TestUsefulTextStays(t *testing.T) {
+	var s Secrets
+	s.Add("amqp://guest:verysecret@rabbit.default.svc:5672/")
+	require.Equal(t, "dial tcp: lookup [redacted] on 10.0.0.10:53: no such host", s.Text("dial tcp: lookup rabbit.default.svc on 10.0.0.10:53: no such host"))
+	require.Equal(t, "one line of text", new(Secrets).Text("one\nline\x00 of text"))
+}
+
+func TestBasicAuthentication(t *testing.T) {
+	var s Secrets
+	s.AddPair("user", "correct horse")
+	require.NotContains(t, s.Text("you sent Authorization: Basic dXNlcjpjb3JyZWN0IGhvcnNl"), "dXNlcjpjb3")
+}

@@ -1,0 +1,459 @@
+package triggers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/scaledjob/scaledjob/adapter/triggers/internal/wire"
+)
+
+const (
+	// AnnotationNamespaces and AnnotationHosts are the annotations of a
+	// ClusterTriggerAuthentication: the namespaces that may use it, and the hosts to which its
+	// credentials may go. Both are lists with commas.
+	AnnotationNamespaces = "scaledjob.github.io/namespaces"
+	AnnotationHosts      = "scaledjob.github.io/hosts"
+
+	maxList = 5000 // objects
+	page    = 500
+)
+
+// A policy answers what a worker asks in a read. It is the only place that decides which objects
+// of the API server a trigger gets.
+type policy struct {
+	*Reader
+	owner    *Owner
+	position int
+	object   []byte
+	class    string
+
+	mu      sync.Mutex
+	refused error
+	class2  *string         // the class that the authentication needs, if it is not class
+	cluster map[string]bool // kind/name of objects in the cluster's namespace that may be read
+	keys    map[string][]string
+	served  int
+}
+
+// trigger checks the trigger itself.
+func (p *policy) trigger() (wire.Limits, error) {
+	t := p.owner.Triggers[p.position]
+	switch t.Type {
+	case "external", "external-push":
+		hosts, err := p.allowed(t.Type, p.owner.Namespace)
+		return wire.Limits{Hosts: hosts}, err
+	case "external-mock":
+		return wire.Limits{}, fmt.Errorf("found type %s; use another type", t.Type)
+	}
+	for name := range t.Metadata {
+		if strings.TrimSuffix(name, "FromEnv") == "credentialsFromEnvFile" || strings.EqualFold(name, "credentialsFromEnvFile") {
+			_, err := p.allowed("credentials-file", p.owner.Namespace)
+			return wire.Limits{}, err
+		}
+	}
+	return wire.Limits{}, nil
+}
+
+// refusal returns the first reason for which an answer was refused.
+func (p *policy) refusal() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.refused
+}
+
+// needs returns the class of worker that the trigger needs, if it is another.
+func (p *policy) needs() (string, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.class2 == nil {
+		return "", false
+	}
+	return *p.class2, true
+}
+
+// serve answers a worker. An answer that is not the object refuses the trigger, unless the owner
+// marks the object as optional.
+func (p *policy) serve(ctx context.Context, ask wire.Ask) wire.Answer {
+	if ask.Kind == wire.Owner {
+		return wire.Answer{Object: p.object}
+	}
+	answer, err := p.read(ctx, ask)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err == nil {
+		if p.served += len(answer.Object); p.served <= maxServed {
+			return answer
+		}
+		err = fmt.Errorf("the objects that the trigger refers to have more than %d bytes", maxServed)
+	}
+	if p.refused == nil {
+		p.refused = err
+	}
+	return wire.Answer{Refused: err.Error()}
+}
+
+func (p *policy) read(ctx context.Context, ask wire.Ask) (wire.Answer, error) {
+	what := fmt.Sprintf("%s %s/%s", ask.Kind, ask.Namespace, ask.Name)
+	switch ask.Kind {
+	case "TriggerAuthentication", "ClusterTriggerAuthentication":
+		return p.authentication(ctx, ask)
+	case "Secret", "ConfigMap", "ServiceAccount":
+	case "Pod", "EndpointSlice", wire.Token:
+		if ask.Namespace != p.owner.Namespace {
+			return wire.Answer{}, fmt.Errorf("%s: found another namespace; use %s", what, p.owner.Namespace)
+		}
+	default:
+		return wire.Answer{}, fmt.Errorf("%s: found a kind that no trigger may read", what)
+	}
+	if ask.Namespace != p.owner.Namespace && !p.inCluster(ask) {
+		return wire.Answer{}, fmt.Errorf("%s: found another namespace; use %s, or a ClusterTriggerAuthentication", what, p.owner.Namespace)
+	}
+	object, err := p.get(ctx, ask)
+	switch {
+	case apierrors.IsNotFound(err) && p.optional(ask):
+		return wire.Answer{Absent: true}, nil
+	case err != nil:
+		return wire.Answer{}, fmt.Errorf("%s: %w", what, err)
+	}
+	if err := p.complete(ask, object); err != nil {
+		return wire.Answer{}, fmt.Errorf("%s: %w", what, err)
+	}
+	data, err := json.Marshal(object)
+	return wire.Answer{Object: data}, err
+}
+
+func (p *policy) inCluster(ask wire.Ask) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return ask.Namespace == p.ClusterNamespace && p.cluster[ask.Kind+"/"+ask.Name]
+}
+
+// get reads an object without the fields that no scaler needs.
+func (p *policy) get(ctx context.Context, ask wire.Ask) (any, error) {
+	core := p.Client.CoreV1()
+	switch ask.Kind {
+	case "Secret":
+		s, err := core.Secrets(ask.Namespace).Get(ctx, ask.Name, metav1.GetOptions{})
+		if err != nil {
+			return nil, err
+		}
+		return &corev1.Secret{ObjectMeta: reduced(s.ObjectMeta), Data: s.Data, Type: s.Type}, nil
+	case "ConfigMap":
+		m, err := core.ConfigMaps(ask.Namespace).Get(ctx, ask.Name, metav1.GetOptions{})
+		if err != nil {
+			return nil, err
+		}
+		return &corev1.ConfigMap{ObjectMeta: reduced(m.ObjectMeta), Data: m.Data, BinaryData: m.BinaryData}, nil
+	case "ServiceAccount":
+		a, err := core.ServiceAccounts(ask.Namespace).Get(ctx, ask.Name, metav1.GetOptions{})
+		if err != nil {
+			return nil, err
+		}
+		return &corev1.ServiceAccount{ObjectMeta: reduced(a.ObjectMeta)}, nil
+	case wire.Token:
+		return p.token(ctx, ask)
+	default:
+		return p.list(ctx, ask)
+	}
+}
+
+// reduced keeps the annotations, which hold the role of a ServiceAccount.
+func reduced(m metav1.ObjectMeta) metav1.ObjectMeta {
+	annotations := maps.Clone(m.Annotations)
+	delete(annotations, corev1.LastAppliedConfigAnnotation)
+	return metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name, Annotations: annotations}
+}
+
+// token creates a token, for a ServiceAccount whose audience the administrator has named.
+func (p *policy) token(ctx context.Context, ask wire.Ask) (any, error) {
+	account := ask.Namespace + "/" + ask.Name
+	audience := p.Audiences[account]
+	if audience == "" {
+		return nil, fmt.Errorf("found no audience for its tokens; the administrator may name one with the flag -token-audience %s=AUDIENCE", account)
+	}
+	hour := int64(3600)
+	r, err := p.Client.CoreV1().ServiceAccounts(ask.Namespace).CreateToken(ctx, ask.Name, &authenticationv1.TokenRequest{
+		Spec: authenticationv1.TokenRequestSpec{Audiences: []string{audience}, ExpirationSeconds: &hour},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return &authenticationv1.TokenRequest{Spec: r.Spec, Status: r.Status}, nil
+}
+
+func (p *policy) list(ctx context.Context, ask wire.Ask) (any, error) {
+	if _, err := labels.Parse(ask.Selector); err != nil {
+		return nil, err
+	}
+	options := metav1.ListOptions{LabelSelector: ask.Selector, Limit: page}
+	pods, slices := corev1.PodList{}, discoveryv1.EndpointSliceList{}
+	for {
+		var next string
+		if ask.Kind == "Pod" {
+			found, err := p.Client.CoreV1().Pods(ask.Namespace).List(ctx, options)
+			if err != nil {
+				return nil, err
+			}
+			for _, pod := range found.Items {
+				pods.Items = append(pods.Items, corev1.Pod{
+					ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
+					Spec:       corev1.PodSpec{NodeName: pod.Spec.NodeName}, Status: corev1.PodStatus{Phase: pod.Status.Phase},
+				})
+			}
+			next = found.Continue
+		} else {
+			found, err := p.Client.DiscoveryV1().EndpointSlices(ask.Namespace).List(ctx, options)
+			if err != nil {
+				return nil, err
+			}
+			for _, s := range found.Items {
+				s.ObjectMeta = metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name}
+				slices.Items = append(slices.Items, s)
+			}
+			next = found.Continue
+		}
+		switch {
+		case len(pods.Items)+len(slices.Items) > maxList:
+			return nil, fmt.Errorf("found more than %d objects; use a narrower selector", maxList)
+		case next != "":
+			options.Continue = next
+		case ask.Kind == "Pod":
+			return &pods, nil
+		default:
+			return &slices, nil
+		}
+	}
+}
+
+// optional reports whether all references of the owner to an absent object are optional.
+func (p *policy) optional(ask wire.Ask) bool {
+	p.mu.Lock()
+	_, needed := p.keys[ask.Kind+"/"+ask.Name]
+	p.mu.Unlock()
+	if needed {
+		return false
+	}
+	found := false
+	is := func(name string, optional *bool) bool {
+		if name != ask.Name {
+			return true
+		}
+		found = true
+		return optional != nil && *optional
+	}
+	for _, c := range p.owner.Pod.Containers {
+		for _, e := range c.EnvFrom {
+			if r := e.SecretRef; r != nil && ask.Kind == "Secret" && !is(r.Name, r.Optional) {
+				return false
+			}
+			if r := e.ConfigMapRef; r != nil && ask.Kind == "ConfigMap" && !is(r.Name, r.Optional) {
+				return false
+			}
+		}
+		for _, e := range c.Env {
+			if e.ValueFrom == nil {
+				continue
+			}
+			if r := e.ValueFrom.SecretKeyRef; r != nil && ask.Kind == "Secret" && !is(r.Name, r.Optional) {
+				return false
+			}
+			if r := e.ValueFrom.ConfigMapKeyRef; r != nil && ask.Kind == "ConfigMap" && !is(r.Name, r.Optional) {
+				return false
+			}
+		}
+	}
+	return found
+}
+
+// complete reports keys that an authentication refers to and that an object does not have. KEDA
+// takes them for empty, and builds a scaler without a password.
+func (p *policy) complete(ask wire.Ask, object any) error {
+	p.mu.Lock()
+	keys := p.keys[ask.Kind+"/"+ask.Name]
+	p.mu.Unlock()
+	for _, key := range keys {
+		found := true
+		switch o := object.(type) {
+		case *corev1.Secret:
+			_, found = o.Data[key]
+		case *corev1.ConfigMap:
+			_, found = o.Data[key]
+		}
+		if !found {
+			return fmt.Errorf("found no key %q, which the authentication refers to", key)
+		}
+	}
+	return nil
+}
+
+var authentications = schema.GroupVersion{Group: "keda.sh", Version: "v1alpha1"}
+
+// authentication reads the trigger's authentication, and no other.
+func (p *policy) authentication(ctx context.Context, ask wire.Ask) (wire.Answer, error) {
+	ref := p.owner.Triggers[p.position].AuthenticationRef
+	cluster := ask.Kind == "ClusterTriggerAuthentication"
+	if ref == nil || ref.Name != ask.Name || (ref.Kind == "ClusterTriggerAuthentication") != cluster || !cluster && ask.Namespace != p.owner.Namespace {
+		return wire.Answer{}, fmt.Errorf("%s %s: found an authentication that the trigger does not refer to", ask.Kind, ask.Name)
+	}
+	what := ask.Kind + " " + ask.Name
+	resource := p.Dynamic.Resource(authentications.WithResource(strings.ToLower(ask.Kind) + "s"))
+	get := resource.Namespace(ask.Namespace).Get
+	if cluster {
+		get = resource.Get
+	}
+	u, err := get(ctx, ask.Name, metav1.GetOptions{})
+	if err != nil {
+		return wire.Answer{}, fmt.Errorf("%s: %w", what, err)
+	}
+	var answer wire.Answer
+	if cluster && !p.OpenClusterAuthentication {
+		annotations := u.GetAnnotations()
+		namespaces := Allowance{Namespaces: list(annotations[AnnotationNamespaces])}
+		if !namespaces.serves(p.owner.Namespace) {
+			return wire.Answer{}, fmt.Errorf("%s: found no namespace %s in its annotation %s; the administrator may add it there, or use the flag -open-cluster-authentication",
+				what, p.owner.Namespace, AnnotationNamespaces)
+		}
+		answer.Hosts = append([]string{}, list(annotations[AnnotationHosts])...)
+	}
+	spec, _ := u.Object["spec"].(map[string]any)
+	hosts, withhold, err := p.inspect(spec, cluster)
+	if err != nil {
+		return wire.Answer{}, fmt.Errorf("%s: %w", what, err)
+	}
+	if hosts != nil && answer.Hosts != nil {
+		hosts = slices.DeleteFunc(hosts, func(h string) bool { return !slices.Contains(answer.Hosts, h) })
+	}
+	if hosts != nil {
+		answer.Hosts = hosts
+	}
+	answer.Withhold = withhold
+	answer.Object, err = json.Marshal(map[string]any{
+		"apiVersion": authentications.String(), "kind": ask.Kind,
+		"metadata": map[string]any{"namespace": u.GetNamespace(), "name": ask.Name}, "spec": spec,
+	})
+	return answer, err
+}
+
+var errOtherWorker = errors.New("the trigger needs a worker with an identity")
+
+// inspect checks each way of authentication, and notes the objects that it refers to. Without a
+// restriction of hosts, they are nil.
+func (p *policy) inspect(spec map[string]any, cluster bool) (hosts []string, withhold bool, err error) {
+	class := ""
+	var problems []error
+	allow := func(kind string) {
+		more, err := p.allowed(kind, p.owner.Namespace)
+		hosts, problems = append(append([]string{}, hosts...), more...), append(problems, err)
+	}
+	refs := map[string][]string{}
+	for key, value := range spec {
+		if empty(value) {
+			continue
+		}
+		switch key {
+		case "secretTargetRef", "configMapTargetRef":
+			all, _ := value.([]any)
+			for _, one := range all {
+				ref, _ := one.(map[string]any)
+				name := map[string]string{"secretTargetRef": "Secret/", "configMapTargetRef": "ConfigMap/"}[key] + text(ref["name"])
+				refs[name] = append(refs[name], text(ref["key"]))
+			}
+		case "env":
+		case "podIdentity", "oauth2", "azureServicePrincipal": // below
+		case "hashiCorpVault":
+			withhold = true
+			_, err := p.allowed("vault", p.owner.Namespace) // its hosts are Vault's
+			problems = append(problems, err)
+		case "azureKeyVault":
+			withhold = true
+			allow("azure-key-vault")
+		case "awsSecretManager":
+			withhold = true
+			allow("aws-secret-manager")
+		case "gcpSecretManager":
+			withhold = true
+			allow("gcp-secret-manager")
+		case "filePath":
+			allow("file")
+		case "boundServiceAccountToken":
+			allow("token")
+		default:
+			problems = append(problems, fmt.Errorf("spec.%s: found a way of authentication that is not known", key))
+		}
+	}
+	walk(spec, func(key string, value map[string]any) {
+		switch provider := text(value["provider"]); {
+		case key == "secretKeyRef":
+			name := "Secret/" + text(value["name"])
+			refs[name] = append(refs[name], text(value["key"]))
+		case key != "podIdentity" || provider == "" || provider == "none":
+		case kinds[provider] == "" || !strings.HasPrefix(kinds[provider], "podIdentity"):
+			problems = append(problems, fmt.Errorf("spec.podIdentity.provider: found %q; use %s", provider, strings.Join(slices.Sorted(maps.Keys(identities)), ", ")))
+		default:
+			class = provider
+			allow(provider)
+		}
+	})
+	if err := errors.Join(problems...); err != nil {
+		return nil, false, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if class != p.class {
+		p.class2 = &class
+		return nil, false, errOtherWorker
+	}
+	p.keys, p.cluster = refs, map[string]bool{}
+	for name := range refs {
+		p.cluster[name] = cluster
+	}
+	return hosts, withhold, nil
+}
+
+func text(value any) string {
+	s, _ := value.(string)
+	return s
+}
+
+func empty(value any) bool {
+	switch v := value.(type) {
+	case nil:
+		return true
+	case string:
+		return v == ""
+	case []any:
+		return len(v) == 0
+	}
+	return false
+}
+
+// walk calls do for each object below value, with its key.
+func walk(value any, do func(key string, object map[string]any)) {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, below := range v {
+			if object, ok := below.(map[string]any); ok {
+				do(key, object)
+			}
+			walk(below, do)
+		}
+	case []any:
+		for _, below := range v {
+			walk(below, do)
+		}
+	}
+}

@@ -1,0 +1,330 @@
+package triggers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/adapter/triggers/internal/wire"
+	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/scaling"
+)
+
+const (
+	// MaxTriggers is the most triggers of an owner.
+	MaxTriggers = 32
+	// maxObject is the most bytes of an owner's triggers and environment.
+	maxObject = 1 << 20
+)
+
+// Options configure a [Reader].
+type Options struct {
+	// Start starts the workers: [Program.Start] or the result of [Dial].
+	Start Starter
+	// Client and Dynamic read the objects that triggers refer to, with this process's
+	// permissions. Both are required.
+	Client  kubernetes.Interface
+	Dynamic dynamic.Interface
+	// ClusterNamespace is the namespace of the objects that ClusterTriggerAuthentications refer
+	// to. The default is keda.
+	ClusterNamespace string
+	// Timeout is the time within which a trigger must answer, 10 s by default.
+	Timeout time.Duration
+	// Allow allows what is off by default.
+	Allow []Allowance
+	// Audiences are the audiences of the tokens of ServiceAccounts, by namespace/name. A token
+	// without an audience is not created.
+	Audiences map[string]string
+	// OpenClusterAuthentication lets each namespace use each ClusterTriggerAuthentication with any
+	// host, as KEDA does.
+	OpenClusterAuthentication bool
+	// FileRoot is the directory of filePath, as the workers see it.
+	FileRoot string
+	// Wake, unless nil, is called with an owner's UID when a push scaler becomes active.
+	Wake func(types.UID)
+}
+
+// An Owner is an object with triggers.
+type Owner struct {
+	Namespace, Name string
+	UID             types.UID
+	Triggers        []manifest.ScaleTrigger
+	// Pod is the specification of the owner's pods, for environment variables and the name of the
+	// ServiceAccount. Without containers, no trigger can refer to a variable.
+	Pod corev1.PodSpec
+	// Container is the container whose environment is used, the first by default.
+	Container string
+}
+
+// OwnerOf returns the owner with the triggers of a ScaledJob, without the parts of its pods that
+// no trigger needs.
+func OwnerOf(s *manifest.ScaledJob) Owner {
+	o := Owner{Namespace: s.Namespace, Name: s.Name, UID: s.UID, Triggers: s.Spec.Triggers, Container: s.Spec.EnvSourceContainerName}
+	if s.Spec.JobTargetRef != nil {
+		o.Pod = environment(s.Spec.JobTargetRef.Template.Spec)
+	}
+	return o
+}
+
+// environment returns the parts of a pod that triggers may refer to.
+func environment(pod corev1.PodSpec) corev1.PodSpec {
+	is := corev1.PodSpec{ServiceAccountName: pod.ServiceAccountName}
+	for _, c := range pod.Containers {
+		is.Containers = append(is.Containers, corev1.Container{Name: c.Name, Env: c.Env, EnvFrom: c.EnvFrom})
+	}
+	return is
+}
+
+func (o *Owner) key() string { return o.Namespace + "/" + o.Name }
+
+// prefix begins the keys of the owner's triggers.
+func (o *Owner) prefix() string { return string(o.UID) + "/" }
+
+// names returns a name for each trigger, as the metrics have it.
+func (o *Owner) names() []string { return manifest.TriggerNames(o.Triggers) }
+
+// object returns the owner with a single trigger, in the form of KEDA's ScaledJob, and a number
+// that differs if the object does.
+func (o *Owner) object(position int) ([]byte, int64, error) {
+	pod := environment(o.Pod)
+	if len(pod.Containers) == 0 {
+		pod.Containers = []corev1.Container{{Name: "none"}}
+	}
+	s := map[string]any{
+		"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledJob",
+		"metadata": map[string]any{"namespace": o.Namespace, "name": o.Name, "uid": o.UID},
+		"spec": map[string]any{
+			"jobTargetRef": map[string]any{"template": map[string]any{"spec": pod}}, "envSourceContainerName": o.Container,
+			"triggers": o.Triggers[position : position+1],
+		},
+	}
+	data, err := json.Marshal(s)
+	if err == nil && len(data) > maxObject {
+		err = fmt.Errorf("the triggers and the environment have %d bytes; use at most %d", len(data), maxObject)
+	}
+	hash := fnv.New64a()
+	_, _ = hash.Write(data)
+	return data, int64(hash.Sum64() >> 1), err
+}
+
+// A Reader reads triggers. It has no goroutine for a trigger that is not being read.
+type Reader struct {
+	Options
+	pool *pool
+
+	mu      sync.Mutex
+	classes map[string]string // of triggers that need an identity, by their keys
+}
+
+// New returns a reader. Workers start with the first read.
+func New(o Options) (*Reader, error) {
+	if o.Start == nil || o.Client == nil || o.Dynamic == nil {
+		return nil, errors.New("triggers: Options.Start, Client and Dynamic: found nil; use values")
+	}
+	if o.ClusterNamespace == "" {
+		o.ClusterNamespace = "keda"
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = 10 * time.Second
+	}
+	r := &Reader{Options: o, pool: newPool(o.Start, o.Timeout), classes: map[string]string{}}
+	r.pool.setup = r.setup
+	r.pool.wake = func(key string) {
+		if uid, _, ok := strings.Cut(key, "/"); ok && r.Wake != nil {
+			r.Wake(types.UID(uid))
+		}
+	}
+	return r, nil
+}
+
+func (r *Reader) setup(class string) wire.Setup {
+	s := wire.Setup{Class: class, FileRoot: r.FileRoot}
+	for _, a := range r.Allow {
+		if a.Kind == "vault" {
+			s.VaultEndpoints = append(s.VaultEndpoints, a.Hosts...)
+		}
+	}
+	for account, audience := range r.Audiences {
+		namespace, name, _ := strings.Cut(account, "/")
+		s.Audiences = append(s.Audiences, wire.Audience{Namespace: namespace, ServiceAccount: name, Audience: audience})
+	}
+	return s
+}
+
+// Read reads all triggers of an owner, each within the timeout. A trigger that could not be read
+// is a failed metric, and the error has the reason. A trigger without a value, such as cpu, has no
+// metric, and the error says so. Read may be called for different owners at the same time.
+func (r *Reader) Read(ctx context.Context, o Owner) ([]scaling.Metric, error) {
+	if n := len(o.Triggers); n > MaxTriggers {
+		return failed(o.names()), &field.Error{Path: "spec.triggers", Found: strconv.Itoa(n), Fix: fmt.Sprintf("at most %d", MaxTriggers)}
+	}
+	alone, err := r.pool.blame.alone(o.key(), time.Now())
+	switch {
+	case err != nil:
+		return failed(o.names()), err
+	case alone:
+		return r.readAlone(ctx, &o)
+	default:
+		return r.readAll(ctx, &o, r.pool.shared)
+	}
+}
+
+// readAlone reads the triggers with workers that read nothing else.
+func (r *Reader) readAlone(ctx context.Context, o *Owner) ([]scaling.Metric, error) {
+	select {
+	case r.pool.alone <- struct{}{}:
+	case <-ctx.Done():
+		return failed(o.names()), ctx.Err()
+	}
+	defer func() { <-r.pool.alone }()
+	workers, killed := map[string]*workerConn{}, false
+	var mu sync.Mutex
+	metrics, err := r.readAll(ctx, o, func(_ context.Context, class string) (w *workerConn, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if w = workers[class]; w == nil {
+			w, err = r.pool.open(class, func(map[string]bool) {
+				mu.Lock()
+				defer mu.Unlock()
+				killed = true
+			})
+			workers[class] = w
+		}
+		return w, err
+	})
+	mu.Lock()
+	dead := killed
+	mu.Unlock()
+	for _, w := range workers {
+		if w != nil {
+			w.close()
+		}
+	}
+	if ctx.Err() == nil {
+		r.pool.blame.ended(o.key(), dead, time.Now())
+	}
+	return metrics, err
+}
+
+// A worker is found by its class.
+type finder func(ctx context.Context, class string) (*workerConn, error)
+
+func (r *Reader) readAll(ctx context.Context, o *Owner, find finder) ([]scaling.Metric, error) {
+	results, problems := make([]wire.Result, len(o.Triggers)), make([]error, len(o.Triggers))
+	atOnce := make(chan struct{}, perOwner)
+	var reads sync.WaitGroup
+	for i := range o.Triggers {
+		reads.Go(func() {
+			atOnce <- struct{}{}
+			defer func() { <-atOnce }()
+			results[i], problems[i] = r.readOne(ctx, o, i, find)
+		})
+	}
+	reads.Wait()
+	metrics := make([]scaling.Metric, 0, len(o.Triggers))
+	for i, name := range o.names() {
+		switch result := results[i]; {
+		case problems[i] != nil:
+			metrics = append(metrics, scaling.Metric{Name: name, Failed: true})
+		case result.Warning != "":
+			problems[i] = errors.New(result.Warning)
+		default:
+			m := scaling.Metric{Name: name, Value: result.Value, Target: result.Target, Activity: scaling.Inactive}
+			if result.Active {
+				m.Activity = scaling.Active
+			}
+			metrics = append(metrics, m)
+		}
+		if problems[i] != nil {
+			problems[i] = fmt.Errorf("trigger %s: %w", name, problems[i])
+		}
+	}
+	return metrics, errors.Join(problems...)
+}
+
+// readOne reads a trigger. If its authentication turns out to need an identity, it is read again
+// by a worker that has it. A worker that has gone while the read waited for its turn is no failure.
+func (r *Reader) readOne(ctx context.Context, o *Owner, position int, find finder) (wire.Result, error) {
+	object, revision, err := o.object(position)
+	if err != nil {
+		return wire.Result{}, err
+	}
+	key := o.prefix() + strconv.Itoa(position)
+	last := errors.New("the authentication changes while it is read")
+	for range 3 {
+		p := &policy{Reader: r, owner: o, position: position, object: object}
+		read := wire.Read{Key: key, Position: position, Revision: revision}
+		if read.Limits, err = p.trigger(); err != nil {
+			return wire.Result{}, err
+		}
+		r.mu.Lock()
+		p.class = r.classes[key]
+		r.mu.Unlock()
+		w, err := find(ctx, p.class)
+		if err != nil {
+			return wire.Result{}, err
+		}
+		result, err := r.pool.read(ctx, w, read, &stream{owner: o.key(), key: key, serve: func(a wire.Ask) wire.Answer { return p.serve(ctx, a) }})
+		if errors.Is(err, errGone) {
+			last = err
+			continue
+		}
+		r.pool.check(p.class, w)
+		if class, other := p.needs(); other {
+			r.mu.Lock()
+			if class == "" {
+				delete(r.classes, key)
+			} else {
+				r.classes[key] = class
+			}
+			r.mu.Unlock()
+			continue
+		}
+		switch {
+		case err != nil:
+			return result, err
+		case p.refusal() != nil:
+			return result, p.refusal() // whatever KEDA made of it
+		case result.Error != "":
+			return result, errors.New(result.Error)
+		}
+		return result, nil
+	}
+	return wire.Result{}, last
+}
+
+func failed(names []string) []scaling.Metric {
+	metrics := make([]scaling.Metric, len(names))
+	for i, name := range names {
+		metrics[i] = scaling.Metric{Name: name, Failed: true}
+	}
+	return metrics
+}
+
+// Forget closes the scalers of an owner that is gone, or that is not read any more.
+func (r *Reader) Forget(uid types.UID) {
+	prefix := string(uid) + "/"
+	r.mu.Lock()
+	for key := range r.classes {
+		if strings.HasPrefix(key, prefix) {
+			delete(r.classes, key)
+		}
+	}
+	r.mu.Unlock()
+	r.pool.all(func(w *workerConn) { w.forget(prefix) })
+}
+
+// Close ends all workers. Reads that are under way fail.
+func (r *Reader) Close() { r.pool.close() }

@@ -1,0 +1,443 @@
+package triggers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/adapter/triggers/internal/wire"
+)
+
+// A fakeWorker answers reads without KEDA. What it does depends on the trigger's key.
+type fakeWorker struct {
+	mu      sync.Mutex
+	started []string // classes
+	open    atomic.Int64
+	silent  bool
+	read    func(w *fakeConn, id uint64, r wire.Read)
+}
+
+type fakeConn struct {
+	*wire.Conn
+	conn    net.Conn
+	n       int // of the worker
+	answers chan wire.Message
+}
+
+func (f *fakeWorker) start(class string) (io.ReadWriteCloser, error) {
+	ours, theirs := net.Pipe()
+	f.mu.Lock()
+	f.started = append(f.started, class)
+	n := len(f.started)
+	f.mu.Unlock()
+	f.open.Add(1)
+	c := &fakeConn{Conn: wire.NewConn(theirs, wire.FromReader), conn: theirs, n: n, answers: make(chan wire.Message, 100)}
+	go func() {
+		defer f.open.Add(-1)
+		for {
+			m, err := c.Receive()
+			if err != nil {
+				return
+			}
+			switch {
+			case m.Read != nil:
+				go f.read(c, m.ID, *m.Read)
+			case m.Answer != nil:
+				c.answers <- m
+			case m.Ping && !f.silent:
+				time.Sleep(time.Millisecond)
+				_ = c.Send(m)
+			}
+		}
+	}()
+	return ours, nil
+}
+
+func (f *fakeWorker) classes() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]string{}, f.started...)
+}
+
+func (c *fakeConn) ask(id uint64, ask wire.Ask) wire.Answer {
+	ask.N = 1
+	_ = c.Send(wire.Message{ID: id, Ask: &ask})
+	m := <-c.answers
+	return *m.Answer
+}
+
+func (c *fakeConn) result(id uint64, r wire.Result) { _ = c.Send(wire.Message{ID: id, Result: &r}) }
+
+func newFake(t *testing.T, o Options, f *fakeWorker, core []runtime.Object, all ...runtime.Object) *Reader {
+	o.Start, o.Client = f.start, fake.NewClientset(core...)
+	kinds := map[schema.GroupVersionResource]string{
+		authentications.WithResource("triggerauthentications"): "TriggerAuthenticationList", authentications.WithResource("clustertriggerauthentications"): "ClusterTriggerAuthenticationList",
+	}
+	o.Dynamic = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, all...)
+	r, err := New(o)
+	require.NoError(t, err)
+	t.Cleanup(r.Close)
+	return r
+}
+
+func anOwner(name string, n int) Owner {
+	o := Owner{Namespace: "team", Name: name, UID: types.UID(name)}
+	for range n {
+		o.Triggers = append(o.Triggers, manifest.ScaleTrigger{Type: "redis", Metadata: map[string]string{"address": "a:1"}})
+	}
+	return o
+}
+
+// An owner that kills is read alone and then pauses; the others miss one read.
+func TestDeathsOfWorkers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeWorker{}
+		f.read = func(w *fakeConn, id uint64, r wire.Read) {
+			if strings.HasPrefix(r.Key, "bad/") {
+				time.Sleep(time.Second)
+				w.conn.Close()
+				return
+			}
+			time.Sleep(2 * time.Second)
+			w.result(id, wire.Result{Value: 7, Target: 2, Active: true})
+		}
+		r := newFake(t, Options{}, f, nil)
+		missed := map[string]int{}
+		var mu sync.Mutex
+		round := func() {
+			var reads sync.WaitGroup
+			for i := range 21 {
+				name := fmt.Sprintf("good%d", i)
+				if i == 20 {
+					name = "bad"
+				}
+				reads.Go(func() {
+					if _, err := r.Read(context.Background(), anOwner(name, 1)); err != nil {
+						mu.Lock()
+						defer mu.Unlock()
+						missed[name]++
+					}
+				})
+			}
+			reads.Wait()
+		}
+		for range 10 {
+			round()
+			time.Sleep(30 * time.Second)
+		}
+		require.Equal(t, 10, missed["bad"])
+		for name, n := range missed {
+			if name != "bad" {
+				require.LessOrEqual(t, n, 1, name)
+			}
+		}
+		require.Len(t, missed, 21, "the others were under way once")
+		shared := 0
+		for _, o := range r.pool.blame.owners {
+			if !o.once && time.Now().After(o.alone) {
+				shared++
+			}
+		}
+		require.Equal(t, 20, shared)
+		// At 0 s with the others; alone at 30 s; then after one, two and four minutes.
+		require.Less(t, len(f.classes()), 30)
+		require.EqualValues(t, 1, f.open.Load(), "only the shared worker runs")
+		r.Close()
+		synctest.Wait()
+	})
+}
+
+// A trigger that hangs is not read again, and the worker stays.
+func TestHangingTrigger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var reads atomic.Int64
+		f := &fakeWorker{}
+		f.read = func(w *fakeConn, id uint64, r wire.Read) {
+			if r.Key == "a/1" {
+				reads.Add(1)
+				time.Sleep(time.Minute)
+			}
+			w.result(id, wire.Result{Value: 7, Target: 2})
+		}
+		r := newFake(t, Options{}, f, nil)
+		for range 3 {
+			metrics, err := r.Read(context.Background(), anOwner("a", 2))
+			require.ErrorIs(t, err, errHangs)
+			require.False(t, metrics[0].Failed)
+			require.True(t, metrics[1].Failed)
+		}
+		require.EqualValues(t, 1, reads.Load())
+		require.Len(t, f.classes(), 1)
+		time.Sleep(time.Minute)
+		_, err := r.Read(context.Background(), anOwner("b", 1))
+		require.NoError(t, err)
+		r.Close()
+		synctest.Wait()
+	})
+}
+
+// A worker that answers nothing at all is ended.
+func TestSilentWorker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeWorker{silent: true, read: func(*fakeConn, uint64, wire.Read) {}}
+		r := newFake(t, Options{}, f, nil)
+		_, err := r.Read(context.Background(), anOwner("a", 1))
+		require.ErrorIs(t, err, errHangs)
+		time.Sleep(alive)
+		synctest.Wait()
+		require.Zero(t, f.open.Load())
+		r.Close()
+		synctest.Wait()
+	})
+}
+
+// After many builds another worker takes over, and the reads under way end with the old one.
+func TestReplacement(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var builds atomic.Int64
+		f := &fakeWorker{}
+		f.read = func(w *fakeConn, id uint64, r wire.Read) {
+			if r.Key == "slow/0" {
+				time.Sleep(5 * time.Second)
+			}
+			w.result(id, wire.Result{Value: float64(w.n), Target: 1, Load: wire.Load{Builds: builds.Load(), Scalers: 500}})
+		}
+		r := newFake(t, Options{}, f, nil)
+		slow := make(chan float64)
+		go func() {
+			metrics, _ := r.Read(context.Background(), anOwner("slow", 1))
+			slow <- metrics[0].Value
+		}()
+		synctest.Wait()
+		builds.Store(1500)
+		_, err := r.Read(context.Background(), anOwner("a", 1))
+		require.NoError(t, err)
+		require.Len(t, f.classes(), 1, "500 scalers are alive")
+		builds.Store(1501)
+		_, err = r.Read(context.Background(), anOwner("a", 1))
+		require.NoError(t, err)
+		builds.Store(0)
+		metrics, err := r.Read(context.Background(), anOwner("a", 1))
+		require.NoError(t, err)
+		require.Equal(t, 2., metrics[0].Value)
+		require.Equal(t, 1., <-slow)
+		synctest.Wait()
+		require.EqualValues(t, 1, f.open.Load())
+		r.Close()
+		synctest.Wait()
+	})
+}
+
+// Reads that wait for their turn while the worker is replaced are done by the next one.
+func TestReplacementWhileReadsWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeWorker{}
+		f.read = func(w *fakeConn, id uint64, _ wire.Read) {
+			time.Sleep(time.Second)
+			w.result(id, wire.Result{Value: 7, Target: 1, Load: wire.Load{Builds: maxBuilds + 1}})
+		}
+		r := newFake(t, Options{}, f, nil)
+		var reads sync.WaitGroup
+		for i := range 2 * inAll {
+			reads.Go(func() {
+				_, err := r.Read(context.Background(), anOwner(fmt.Sprint(i), 1))
+				assert.NoError(t, err)
+			})
+		}
+		reads.Wait()
+		require.Greater(t, len(f.classes()), 1)
+		r.Close()
+		synctest.Wait()
+	})
+}
+
+func secret(namespace, name string) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: map[string][]byte{"key": []byte("value")}}
+}
+
+func object(kind, namespace, name string, annotations map[string]any, spec map[string]any) runtime.Object {
+	metadata := map[string]any{"name": name, "annotations": annotations}
+	if namespace != "" {
+		metadata["namespace"] = namespace
+	}
+	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": authentications.String(), "kind": kind, "metadata": metadata, "spec": spec}}
+}
+
+func refersTo(name string) map[string]any {
+	return map[string]any{"secretTargetRef": []any{map[string]any{"parameter": "password", "name": name, "key": "key"}}}
+}
+
+// What the worker may have, and what not.
+func TestPolicy(t *testing.T) {
+	identity := map[string]any{"podIdentity": map[string]any{"provider": "aws"}}
+	core := []runtime.Object{secret("team", "own"), secret("other", "theirs"), secret("keda", "shared"), secret("keda", "internal")}
+	all := []runtime.Object{
+		object("TriggerAuthentication", "team", "auth", nil, refersTo("own")),
+		object("TriggerAuthentication", "team", "second", nil, refersTo("own")),
+		object("TriggerAuthentication", "team", "identity", nil, identity),
+		object("TriggerAuthentication", "team", "nested", nil, map[string]any{"azureKeyVault": map[string]any{"podIdentity": map[string]any{"provider": "azure-workload"}}}),
+		object("TriggerAuthentication", "team", "unknown", nil, map[string]any{"newWay": map[string]any{}}),
+		object("TriggerAuthentication", "team", "token", nil, map[string]any{"boundServiceAccountToken": []any{map[string]any{"serviceAccountName": "a"}}}),
+		object("TriggerAuthentication", "team", "vault", nil, map[string]any{"hashiCorpVault": map[string]any{"address": "https://v"}}),
+		object("TriggerAuthentication", "team", "file", nil, map[string]any{"filePath": "a"}),
+		object("ClusterTriggerAuthentication", "", "closed", nil, refersTo("shared")),
+		object("ClusterTriggerAuthentication", "", "served", map[string]any{AnnotationNamespaces: "team", AnnotationHosts: "a.example"}, refersTo("shared")),
+	}
+	get := func(kind, namespace, name string) wire.Ask {
+		return wire.Ask{Kind: kind, Namespace: namespace, Name: name}
+	}
+	for _, c := range []struct {
+		name    string
+		ref     manifest.AuthenticationRef
+		asks    []wire.Ask
+		refused string
+	}{
+		{"own Secret", manifest.AuthenticationRef{}, []wire.Ask{get("Secret", "team", "own")}, ""},
+		{"a Secret elsewhere", manifest.AuthenticationRef{}, []wire.Ask{get("Secret", "other", "theirs")}, "another namespace"},
+		{"a Secret of the cluster", manifest.AuthenticationRef{}, []wire.Ask{get("Secret", "keda", "shared")}, "another namespace"},
+		{"a Deployment", manifest.AuthenticationRef{}, []wire.Ask{get("Deployment", "team", "own")}, "no trigger may read"},
+		{"pods elsewhere", manifest.AuthenticationRef{}, []wire.Ask{get("Pod", "other", "")}, "another namespace"},
+		{"its authentication", manifest.AuthenticationRef{Name: "auth"}, []wire.Ask{get("TriggerAuthentication", "team", "auth"), get("Secret", "team", "own")}, ""},
+		{"another authentication", manifest.AuthenticationRef{Name: "auth"}, []wire.Ask{get("TriggerAuthentication", "team", "second")}, "does not refer to"},
+		{"an identity", manifest.AuthenticationRef{Name: "identity"}, []wire.Ask{get("TriggerAuthentication", "team", "identity")}, "-allow-trigger aws=team"},
+		{"an identity inside", manifest.AuthenticationRef{Name: "nested"}, []wire.Ask{get("TriggerAuthentication", "team", "nested")}, "-allow-trigger azure-workload=team"},
+		{"an unknown way", manifest.AuthenticationRef{Name: "unknown"}, []wire.Ask{get("TriggerAuthentication", "team", "unknown")}, "not known"},
+		{"a bound token", manifest.AuthenticationRef{Name: "token"}, []wire.Ask{get("TriggerAuthentication", "team", "token")}, "-allow-trigger token=team"},
+		{"Vault", manifest.AuthenticationRef{Name: "vault"}, []wire.Ask{get("TriggerAuthentication", "team", "vault")}, "-allow-trigger vault=team"},
+		{"a file", manifest.AuthenticationRef{Name: "file"}, []wire.Ask{get("TriggerAuthentication", "team", "file")}, "-allow-trigger file=team"},
+		{"a token", manifest.AuthenticationRef{}, []wire.Ask{get(wire.Token, "team", "default")}, "-token-audience team/default"},
+		{"of the cluster, closed", manifest.AuthenticationRef{Name: "closed", Kind: "ClusterTriggerAuthentication"}, []wire.Ask{get("ClusterTriggerAuthentication", "", "closed")}, "-open-cluster-authentication"},
+		{"of the cluster", manifest.AuthenticationRef{Name: "served", Kind: "ClusterTriggerAuthentication"}, []wire.Ask{get("ClusterTriggerAuthentication", "", "served"), get("Secret", "keda", "shared")}, ""},
+		{"of the cluster, another Secret", manifest.AuthenticationRef{Name: "served", Kind: "ClusterTriggerAuthentication"}, []wire.Ask{get("ClusterTriggerAuthentication", "", "served"), get("Secret", "keda", "internal")}, "another namespace"},
+		{"an absent Secret", manifest.AuthenticationRef{}, []wire.Ask{get("Secret", "team", "absent")}, "not found"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var last wire.Answer
+			f := &fakeWorker{}
+			f.read = func(w *fakeConn, id uint64, _ wire.Read) {
+				for _, ask := range c.asks {
+					last = w.ask(id, ask)
+				}
+				w.result(id, wire.Result{Value: 7, Target: 1}) // as KEDA does
+			}
+			o := anOwner("a", 1)
+			if c.ref.Name != "" {
+				o.Triggers[0].AuthenticationRef = &c.ref
+			}
+			metrics, err := newFake(t, Options{}, f, core, all...).Read(context.Background(), o)
+			if c.refused == "" {
+				require.NoError(t, err)
+				require.NotEmpty(t, last.Object)
+				return
+			}
+			require.ErrorContains(t, err, c.refused)
+			require.True(t, metrics[0].Failed, "whatever the worker made of it")
+		})
+	}
+}
+
+func TestOptionalSecretMayBeAbsent(t *testing.T) {
+	yes := true
+	var last wire.Answer
+	f := &fakeWorker{}
+	f.read = func(w *fakeConn, id uint64, _ wire.Read) {
+		last = w.ask(id, wire.Ask{Kind: "Secret", Namespace: "team", Name: "absent"})
+		w.result(id, wire.Result{Value: 7, Target: 1})
+	}
+	r := newFake(t, Options{}, f, nil)
+	o := anOwner("a", 1)
+	ref := &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "absent"}, Optional: &yes}
+	o.Pod.Containers = []corev1.Container{{EnvFrom: []corev1.EnvFromSource{{SecretRef: ref}}}}
+	_, err := r.Read(context.Background(), o)
+	require.NoError(t, err)
+	require.True(t, last.Absent)
+	ref.Optional = nil
+	_, err = r.Read(context.Background(), o)
+	require.ErrorContains(t, err, "not found")
+}
+
+// An identity has a worker of its own, once it is allowed.
+func TestIdentityHasItsWorker(t *testing.T) {
+	f := &fakeWorker{}
+	f.read = func(w *fakeConn, id uint64, _ wire.Read) {
+		a := w.ask(id, wire.Ask{Kind: "TriggerAuthentication", Namespace: "team", Name: "identity"})
+		if a.Refused == "" && a.Hosts[0] != "*.amazonaws.com" {
+			a.Refused = "hosts"
+		}
+		w.result(id, wire.Result{Error: a.Refused, Value: float64(w.n), Target: 1})
+	}
+	allowance, err := ParseAllowance("aws=team@*.amazonaws.com")
+	require.NoError(t, err)
+	r := newFake(t, Options{Allow: []Allowance{allowance}}, f, nil,
+		object("TriggerAuthentication", "team", "identity", nil, map[string]any{"podIdentity": map[string]any{"provider": "aws"}}))
+	o := anOwner("a", 1)
+	o.Triggers[0].AuthenticationRef = &manifest.AuthenticationRef{Name: "identity"}
+	for range 2 {
+		metrics, err := r.Read(context.Background(), o)
+		require.NoError(t, err)
+		require.Equal(t, 2., metrics[0].Value)
+	}
+	require.Equal(t, []string{"", "aws"}, f.classes())
+}
+
+func TestOffByDefault(t *testing.T) {
+	f := &fakeWorker{read: func(w *fakeConn, id uint64, _ wire.Read) { w.result(id, wire.Result{Target: 1}) }}
+	r := newFake(t, Options{}, f, nil)
+	for _, in := range []manifest.ScaleTrigger{
+		{Type: "external"}, {Type: "external-push"}, {Type: "gcp-pubsub", Metadata: map[string]string{"credentialsFromEnvFile": "/token"}},
+	} {
+		_, err := r.Read(context.Background(), Owner{Namespace: "team", Name: "a", Triggers: []manifest.ScaleTrigger{in}})
+		require.ErrorContains(t, err, "-allow-trigger")
+	}
+	_, err := r.Read(context.Background(), anOwner("a", MaxTriggers+1))
+	require.ErrorContains(t, err, "at most 32")
+	require.Empty(t, f.classes())
+}
+
+// A worker's message is bounded.
+func TestEndlessMessageEndsTheWorker(t *testing.T) {
+	f := &fakeWorker{read: func(w *fakeConn, id uint64, _ wire.Read) {
+		w.result(id, wire.Result{Error: strings.Repeat("x", wire.FromWorker)})
+	}}
+	_, err := newFake(t, Options{}, f, nil).Read(context.Background(), anOwner("a", 1))
+	require.ErrorIs(t, err, errEnded)
+}
+
+func TestStartFails(t *testing.T) {
+	r := newFake(t, Options{}, &fakeWorker{}, nil)
+	r.pool.start = func(string) (io.ReadWriteCloser, error) { return nil, errors.New("no such program") }
+	metrics, err := r.Read(context.Background(), anOwner("a", 2))
+	require.ErrorContains(t, err, "no such program")
+	require.Len(t, metrics, 2)
+}
+
+// A ScaledJob without a Job template, such as a ScaledObject's triggers, has no variables.
+func TestOwnerWithoutTemplate(t *testing.T) {
+	s := &manifest.ScaledJob{}
+	s.Spec.Triggers = []manifest.ScaleTrigger{{Type: "redis"}}
+	o := OwnerOf(s)
+	require.Empty(t, o.Pod.Containers)
+	data, _, err := o.object(0)
+	require.NoError(t, err)
+	require.Contains(t, string(data), `"containers":[{"name":"none"`, "KEDA needs one")
+}

@@ -1,0 +1,269 @@
+package triggers
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/scaledjob/scaledjob/adapter/triggers/internal/wire"
+)
+
+var (
+	errEnded  = errors.New("the worker ended while it read the trigger")
+	errGone   = errors.New("the worker ended before it read the trigger")
+	errHangs  = errors.New("the trigger did not answer in time")
+	errClosed = errors.New("the reader of triggers is closed")
+)
+
+const (
+	maxAsks   = 256     // of a read
+	asksAtOn  = 8       // of a read at the same time
+	maxServed = 8 << 20 // bytes served to a read
+)
+
+// A workerConn is a worker, as its reader has it.
+type workerConn struct {
+	conn   *wire.Conn
+	closer io.Closer
+	onWake func(key string)
+	onEnd  func(owners map[string]bool) // with the owners under way, unless this process has ended it
+
+	mu       sync.Mutex
+	streams  map[uint64]*stream
+	last     uint64
+	received time.Time // of the last message
+	load     wire.Load
+	retired  bool // takes no new reads, and ends after the last
+	closing  bool // by this process
+	probing  bool
+	closed   bool
+}
+
+// A stream is a read. The reader has bound it to an owner.
+type stream struct {
+	owner  string
+	key    string
+	serve  func(wire.Ask) wire.Answer
+	asks   int
+	atOnce chan struct{}
+	result chan wire.Result // closed if the worker has ended
+	late   bool             // nobody waits any more
+	begun  time.Time
+}
+
+func newWorkerConn(c io.ReadWriteCloser, setup wire.Setup, onWake func(string), onEnd func(map[string]bool)) (*workerConn, error) {
+	w := &workerConn{
+		conn: wire.NewConn(c, wire.FromWorker), closer: c, onWake: onWake, onEnd: onEnd,
+		received: time.Now(), streams: map[uint64]*stream{},
+	}
+	if err := w.conn.Send(wire.Message{Setup: &setup}); err != nil {
+		c.Close()
+		return nil, fmt.Errorf("worker of triggers: %w", err)
+	}
+	go w.receive()
+	return w, nil
+}
+
+// receive returns when the worker has ended.
+func (w *workerConn) receive() {
+	for {
+		m, err := w.conn.Receive()
+		if err != nil {
+			w.end()
+			return
+		}
+		w.mu.Lock()
+		w.received = time.Now()
+		s := w.streams[m.ID]
+		switch {
+		case m.Result != nil && s != nil:
+			delete(w.streams, m.ID)
+			w.load = m.Result.Load
+			s.result <- *m.Result
+		case m.Ask != nil:
+			w.answer(m.ID, *m.Ask, s)
+		case m.Wake != "":
+			go w.onWake(m.Wake)
+		}
+		idle := w.retired && len(w.streams) == 0
+		w.mu.Unlock()
+		if idle {
+			w.close()
+		}
+	}
+}
+
+// answer answers without the lock, and never waits for the owner's objects.
+func (w *workerConn) answer(id uint64, ask wire.Ask, s *stream) {
+	refuse := func(reason string) {
+		go func() { _ = w.conn.Send(wire.Message{ID: id, Answer: &wire.Answer{N: ask.N, Refused: reason}}) }()
+	}
+	switch {
+	case s == nil || s.late:
+		refuse("the read has ended")
+		return
+	case s.asks >= maxAsks:
+		refuse("more than 256 requests in one read")
+		return
+	}
+	s.asks++
+	select {
+	case s.atOnce <- struct{}{}:
+	default:
+		refuse("too many requests at the same time")
+		return
+	}
+	go func() {
+		defer func() { <-s.atOnce }()
+		answer := s.serve(ask)
+		answer.N = ask.N
+		_ = w.conn.Send(wire.Message{ID: id, Answer: &answer}) // receive sees that the worker has ended
+	}()
+}
+
+// begin sends a read. If the worker has ended or takes no reads, the error is errGone.
+func (w *workerConn) begin(read wire.Read, s *stream) error {
+	s.result, s.atOnce, s.begun = make(chan wire.Result, 1), make(chan struct{}, asksAtOn), time.Now()
+	w.mu.Lock()
+	if w.closed || w.retired {
+		w.mu.Unlock()
+		return errGone
+	}
+	w.last++
+	id := w.last
+	w.streams[id] = s
+	w.mu.Unlock()
+	if err := w.conn.Send(wire.Message{ID: id, Read: &read}); err != nil {
+		w.end()
+		return errEnded
+	}
+	return nil
+}
+
+// wait returns the result of a read. If the worker has ended, the error is errEnded. If the read
+// takes too long, the worker must show that it is alive.
+func (w *workerConn) wait(s *stream, done <-chan struct{}, timeout time.Duration) (wire.Result, error) {
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	var cause error
+	select {
+	case r, ok := <-s.result:
+		if !ok {
+			return r, errEnded
+		}
+		return r, nil
+	case <-timer.C:
+		cause = errHangs
+	case <-done:
+		cause = errClosed
+	}
+	w.mu.Lock()
+	s.late = true
+	probe := cause == errHangs && !w.received.After(s.begun) && !w.probing
+	w.probing = w.probing || probe
+	w.mu.Unlock()
+	if probe {
+		go w.probe()
+	}
+	return wire.Result{}, cause
+}
+
+// alive is the time within which a worker answers a ping.
+const alive = 5 * time.Second
+
+// probe ends a worker that does not answer.
+func (w *workerConn) probe() {
+	asked := time.Now()
+	late := time.AfterFunc(alive, func() {
+		w.mu.Lock()
+		dead := !w.received.After(asked)
+		w.probing = false
+		w.mu.Unlock()
+		if dead {
+			w.end()
+		}
+	})
+	if err := w.conn.Send(wire.Message{Ping: true}); err != nil {
+		late.Stop()
+		w.end()
+	}
+}
+
+// hanging returns the streams that nobody waits for, and that have not ended.
+func (w *workerConn) hanging() (all []*stream) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, s := range w.streams {
+		if s.late {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// hangs reports whether a read of the trigger has not ended.
+func (w *workerConn) hangs(key string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, s := range w.streams {
+		if s.key == key {
+			return true
+		}
+	}
+	return false
+}
+
+// retire lets the reads that are under way end, and closes the worker then, at the latest after
+// the time.
+func (w *workerConn) retire(after time.Duration) {
+	w.mu.Lock()
+	if w.retired {
+		w.mu.Unlock()
+		return
+	}
+	w.retired = true
+	idle := len(w.streams) == 0
+	w.mu.Unlock()
+	if idle {
+		w.close()
+		return
+	}
+	time.AfterFunc(after, w.close)
+}
+
+func (w *workerConn) forget(prefix string) {
+	_ = w.conn.Send(wire.Message{Forget: prefix})
+}
+
+// close ends a worker that is not needed any more.
+func (w *workerConn) close() {
+	w.mu.Lock()
+	w.retired, w.closing = true, true
+	w.mu.Unlock()
+	w.closer.Close()
+}
+
+// end ends the streams when the connection has ended, whatever the reason.
+func (w *workerConn) end() {
+	w.mu.Lock()
+	if w.closed {
+		w.mu.Unlock()
+		return
+	}
+	w.closed = true
+	streams, closing := w.streams, w.closing
+	w.streams = nil
+	w.mu.Unlock()
+	w.closer.Close()
+	if owners := map[string]bool{}; !closing {
+		for _, s := range streams {
+			owners[s.owner] = true
+		}
+		w.onEnd(owners)
+	}
+	for _, s := range streams {
+		close(s.result)
+	}
+}

@@ -1,0 +1,19 @@
+//go:build !linux
+
+package main
+
+import "errors"
+
+type confinement struct {
+	memory         uint64
+	local          bool
+	addresses, own []string
+	listener       int
+}
+
+func (c *confinement) apply() error {
+	if !c.local {
+		return errors.New("addresses are only filtered on Linux; use the flag -local for development")
+	}
+	return limit(c.memory)
+}

@@ -1,0 +1,384 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"runtime/metrics"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	kedav1alpha1 "github.com/kedacore/keda/v2/apis/keda/v1alpha1"
+	"github.com/kedacore/keda/v2/pkg/metricscollector"
+	"github.com/kedacore/keda/v2/pkg/scalers"
+	"github.com/kedacore/keda/v2/pkg/scalers/authentication"
+	"github.com/kedacore/keda/v2/pkg/scalers/scalersconfig"
+	"github.com/kedacore/keda/v2/pkg/scaling"
+	"github.com/kedacore/keda/v2/pkg/scaling/resolver"
+	"github.com/kedacore/keda/v2/pkg/scaling/scaledjob"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/scaledjob/scaledjob/adapter/triggers/internal/check"
+	"github.com/scaledjob/scaledjob/adapter/triggers/internal/redact"
+	"github.com/scaledjob/scaledjob/adapter/triggers/internal/wire"
+)
+
+// httpTimeout is KEDA's default for the HTTP requests of a scaler that has no timeout of its own.
+const httpTimeout = 3 * time.Second
+
+// A worker holds the scalers that it has built.
+type worker struct {
+	conn   *wire.Conn
+	tokens *authentication.AuthClientSet
+	builds atomic.Int64
+	start  int64 // bytes of live objects before the first read
+
+	mu       sync.Mutex
+	streams  map[uint64]*stream
+	triggers map[string]*trigger // by their keys
+	names    map[string]*trigger // by the names under which a handler has them
+	handlers []scaling.ScaleHandler
+}
+
+// A trigger is a trigger of an owner, with its scaler.
+type trigger struct {
+	key     string
+	handler scaling.ScaleHandler
+	reading sync.Mutex
+
+	// Only the read uses the fields below.
+	revision int64
+	object   *kedav1alpha1.ScaledJob
+	limits   wire.Limits
+	secrets  redact.Secrets
+	built    bool
+	stop     context.CancelFunc // of a push scaler
+}
+
+func newWorker(conn *wire.Conn) *worker {
+	return &worker{
+		conn: conn, tokens: &authentication.AuthClientSet{CoreV1Interface: tokens{}}, start: live(),
+		streams: map[uint64]*stream{}, triggers: map[string]*trigger{}, names: map[string]*trigger{},
+	}
+}
+
+// live returns the bytes of objects that the last garbage collection left.
+func live() int64 {
+	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(sample)
+	return int64(sample[0].Value.Uint64())
+}
+
+// run returns when the connection has ended.
+func (w *worker) run() error {
+	for {
+		m, err := w.conn.Receive()
+		if err != nil {
+			return err
+		}
+		switch {
+		case m.Setup != nil:
+			if err := configure(m.Setup); err != nil {
+				return err
+			}
+		case m.Read != nil:
+			s := &stream{id: m.ID, conn: w.conn, waiting: map[uint64]chan wire.Answer{}, known: map[string]wire.Answer{}}
+			w.mu.Lock()
+			w.streams[m.ID] = s
+			w.mu.Unlock()
+			go w.serve(s, *m.Read)
+		case m.Answer != nil:
+			w.mu.Lock()
+			s := w.streams[m.ID]
+			w.mu.Unlock()
+			if s != nil {
+				s.answered(*m.Answer)
+			}
+		case m.Forget != "":
+			go w.forget(m.Forget)
+		case m.Ping:
+			go func() { _ = w.conn.Send(wire.Message{Ping: true}) }()
+		}
+	}
+}
+
+// serve reads a trigger and sends the result.
+func (w *worker) serve(s *stream, r wire.Read) {
+	ctx, cancel := context.WithTimeout(context.WithValue(context.Background(), streamKey{}, s), time.Duration(r.Timeout)*time.Millisecond)
+	defer cancel()
+	t := w.trigger(r)
+	t.reading.Lock()
+	result, err := w.read(ctx, s, t, r)
+	if refused := s.refusal(); refused != nil {
+		err = refused
+	}
+	if err != nil {
+		result = wire.Result{Error: t.text(err)}
+		w.clear(t) // the next read builds anew, with the credentials of then
+	}
+	t.reading.Unlock()
+	w.mu.Lock()
+	delete(w.streams, s.id)
+	result.Load = wire.Load{Builds: w.builds.Load(), Scalers: int64(len(w.triggers)), Memory: live(), Start: w.start}
+	w.mu.Unlock()
+	_ = w.conn.Send(wire.Message{ID: s.id, Result: &result})
+}
+
+// text returns the text of an error, without credentials.
+func (t *trigger) text(err error) string {
+	if t.limits.Withhold {
+		return "the trigger could not be read; its error is not shown, because its values come from a secret manager"
+	}
+	text := err.Error()
+	if strings.Contains(text, "operation not permitted") {
+		text += " (loopback, link-local and own addresses are refused unless the administrator sets the flag -allow-local-addresses)"
+	}
+	return t.secrets.Text(text)
+}
+
+// trigger returns the state of a trigger. Another owner with the name of one before does not get
+// its scaler.
+func (w *worker) trigger(r wire.Read) *trigger {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for len(w.handlers) <= r.Position {
+		w.handlers = append(w.handlers, scaling.NewScaleHandler(reader{}, nil, runtime.NewScheme(), httpTimeout, httpTimeout, silent{}, w.tokens))
+	}
+	t := w.triggers[r.Key]
+	if t == nil {
+		t = &trigger{key: r.Key, handler: w.handlers[r.Position]}
+		w.triggers[r.Key] = t
+	}
+	return t
+}
+
+// forget closes the scalers of an owner, after the reads that are under way.
+func (w *worker) forget(prefix string) {
+	w.mu.Lock()
+	var gone []*trigger
+	for key, t := range w.triggers {
+		if strings.HasPrefix(key, prefix) {
+			gone = append(gone, t)
+			delete(w.triggers, key)
+		}
+	}
+	w.mu.Unlock()
+	for _, t := range gone {
+		go func() {
+			t.reading.Lock()
+			defer t.reading.Unlock()
+			w.clear(t)
+		}()
+	}
+}
+
+// clear closes the scaler of a trigger.
+func (w *worker) clear(t *trigger) {
+	if t.stop != nil {
+		t.stop()
+		t.stop = nil
+	}
+	if t.object == nil || !t.built {
+		return
+	}
+	t.built = false
+	w.mu.Lock()
+	name := w.name(t)
+	if w.names[name] != t {
+		w.mu.Unlock()
+		return // the handler has another owner's under this name
+	}
+	delete(w.names, name)
+	w.mu.Unlock()
+	_ = t.handler.ClearScalersCache(context.Background(), t.object)
+}
+
+func (w *worker) name(t *trigger) string {
+	_, position, _ := strings.Cut(t.key, "/")
+	return t.object.Namespace + "/" + t.object.Name + "/" + position
+}
+
+// read reads a trigger. A scaler that fails is built again, once, as KEDA does.
+func (w *worker) read(ctx context.Context, s *stream, t *trigger, r wire.Read) (result wire.Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the scaler panicked: %v", p)
+		}
+	}()
+	s.secrets = &t.secrets
+	if t.object == nil || t.revision != r.Revision {
+		w.clear(t)
+		a, err := s.ask(ctx, wire.Ask{Kind: wire.Owner})
+		if err != nil {
+			return result, err
+		}
+		object := &kedav1alpha1.ScaledJob{}
+		if err := json.Unmarshal(a.Object, object); err != nil {
+			return result, err
+		}
+		object.Generation = r.Revision
+		t.object, t.revision = object, r.Revision
+	}
+	for {
+		fresh := !t.built
+		if fresh {
+			if err := w.build(ctx, s, t, r.Limits); err != nil {
+				return result, err
+			}
+		}
+		result, err = w.measure(ctx, t)
+		if err == nil || fresh || ctx.Err() != nil || s.refusal() != nil {
+			return result, err
+		}
+		w.clear(t)
+		s.forgetAnswers()
+	}
+}
+
+// build resolves the trigger's parameters, checks them, and builds the scaler.
+func (w *worker) build(ctx context.Context, s *stream, t *trigger, limits wire.Limits) error {
+	t.secrets = redact.Secrets{}
+	spec, in := &t.object.Spec, &t.object.Spec.Triggers[0]
+	pod := &spec.JobTargetRef.Template
+	for name, value := range in.Metadata {
+		if strings.Contains(value, "://") && strings.Contains(value, "@") {
+			t.secrets.Add(value)
+		} else if strings.Contains(strings.ToLower(name), "password") || strings.Contains(strings.ToLower(name), "key") {
+			t.secrets.AddPlain(value)
+		}
+	}
+	env, err := resolver.ResolveContainerEnv(ctx, reader{}, logr.Discard(), &pod.Spec, spec.EnvSourceContainerName, t.object.Namespace, nil)
+	if err != nil {
+		return err
+	}
+	auth, _, err := resolver.ResolveAuthRefAndPodIdentity(ctx, reader{}, logr.Discard(), in.AuthenticationRef, pod, t.object.Namespace, w.tokens)
+	t.limits = wire.Limits{Hosts: limits.Hosts, Withhold: s.limits.Withhold}
+	if err != nil {
+		return err
+	}
+	if refused := s.refusal(); refused != nil {
+		return refused
+	}
+	all := parameters(in, env, auth, &t.secrets)
+	for _, hosts := range [][]string{limits.Hosts, s.limits.Hosts} {
+		if err := check.Parameters(in.Type, all, hosts); err != nil {
+			return err
+		}
+	}
+	w.mu.Lock()
+	if name := w.name(t); w.names[name] != t {
+		if other := w.names[name]; other != nil {
+			_ = t.handler.ClearScalersCache(context.Background(), t.object) // of an owner with this name before
+		}
+		w.names[name] = t
+	}
+	w.mu.Unlock()
+	w.builds.Add(1)
+	cache, err := t.handler.GetScalersCache(ctx, t.object)
+	if err != nil {
+		return err
+	}
+	t.built = true
+	if all, _ := cache.GetScalers(); len(all) == 1 {
+		w.push(t, all[0])
+	}
+	return s.refusal()
+}
+
+// parameters returns what a scaler may take as its parameters, and notes what no text may contain.
+func parameters(in *kedav1alpha1.ScaleTriggers, env, auth map[string]string, secrets *redact.Secrets) (all []check.Parameter) {
+	for _, value := range env {
+		secrets.AddPlain(value)
+	}
+	resolved := func(name, value string) {
+		secrets.Add(value)
+		all = append(all, check.Parameter{Name: name, Value: value})
+	}
+	for name, value := range in.Metadata {
+		all = append(all, check.Parameter{Name: name, Value: value})
+		if v, ok := env[value]; ok { // by FromEnv, or by the name of a variable as in KEDA 1
+			resolved(strings.TrimSuffix(name, "FromEnv"), v)
+		}
+	}
+	for name, value := range auth {
+		resolved(name, value)
+	}
+	for _, user := range []string{"username", "userName"} {
+		secrets.AddPair(auth[user], auth["password"])
+	}
+	return all
+}
+
+// push runs a push scaler until the scaler is closed.
+func (w *worker) push(t *trigger, s scalers.Scaler) {
+	p, ok := s.(scalers.PushScaler)
+	if !ok {
+		return
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	t.stop = stop
+	active := make(chan bool)
+	go func() {
+		defer func() { _ = recover() }()
+		p.Run(ctx, active)
+	}()
+	go func() {
+		for {
+			select {
+			case is, open := <-active:
+				if !open {
+					return
+				}
+				if is {
+					_ = w.conn.Send(wire.Message{Wake: t.key})
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+}
+
+// measure reads the trigger with the scaler that was built.
+func (w *worker) measure(ctx context.Context, t *trigger) (result wire.Result, err error) {
+	cache, err := t.handler.GetScalersCache(ctx, t.object)
+	if err != nil {
+		return result, err
+	}
+	all, configs := cache.GetScalers()
+	if len(all) != 1 {
+		return result, errors.New("the scaler was closed")
+	}
+	specs := all[0].GetMetricSpecForScaling(ctx)
+	if len(specs) == 0 {
+		return result, errors.New("the scaler has no metric")
+	}
+	for _, spec := range specs {
+		if spec.External == nil {
+			return wire.Result{Warning: fmt.Sprintf("a trigger of type %s has no queue, and is ignored", t.object.Spec.Triggers[0].Type)}, nil
+		}
+	}
+	var config scalersconfig.ScalerConfig = configs[0]
+	name := specs[0].External.Metric.Name
+	values, active, err := all[0].GetMetricsAndActivity(metricscollector.BuildScalerRequestCtx(ctx, config, name), name)
+	if err != nil {
+		return result, err
+	}
+	value, _, target := scaledjob.CalculateQueueLengthAndMaxValue(values, specs, math.MaxInt64)
+	for _, x := range []float64{value, target} {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return result, fmt.Errorf("found %v; use a finite number", x)
+		}
+	}
+	return wire.Result{Value: value, Target: target, Active: active}, nil
+}
+
+// silent is a recorder of events that records none.
+type silent struct{}
+
+func (silent) Eventf(_, _ runtime.Object, _, _, _, _ string, _ ...any) {}

@@ -1,0 +1,368 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/adapter/triggers"
+	"github.com/scaledjob/scaledjob/scaling"
+)
+
+// The test's program is the worker too.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "-memory" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func local(t *testing.T) triggers.Program {
+	path, err := os.Executable()
+	require.NoError(t, err)
+	return triggers.Program{Path: path, Local: true}
+}
+
+// reads returns a reader with these objects of core and these authentications.
+func reads(t *testing.T, o triggers.Options, core []kruntime.Object, authentications ...map[string]any) *triggers.Reader {
+	if o.Start == nil {
+		o.Start = local(t).Start
+	}
+	o.Client = fake.NewClientset(core...)
+	var all []kruntime.Object
+	for _, a := range authentications {
+		a["apiVersion"] = "keda.sh/v1alpha1"
+		all = append(all, &unstructured.Unstructured{Object: a})
+	}
+	o.Dynamic = dynamicfake.NewSimpleDynamicClient(kruntime.NewScheme(), all...)
+	r, err := triggers.New(o)
+	require.NoError(t, err)
+	t.Cleanup(r.Close)
+	return r
+}
+
+func owner(name string, all ...manifest.ScaleTrigger) triggers.Owner {
+	return triggers.Owner{Namespace: "team", Name: name, UID: types.UID("uid-" + name), Triggers: all}
+}
+
+// aRedis answers LLEN with 7, after the password if there is one.
+func aRedis(t *testing.T, password string) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go answerRedis(conn, password)
+		}
+	}()
+	return l.Addr().String()
+}
+
+func answerRedis(conn net.Conn, password string) {
+	defer conn.Close()
+	authenticated := password == ""
+	for {
+		command, err := readCommand(conn)
+		if err != nil {
+			return
+		}
+		answer := "+OK\r\n"
+		switch name := strings.ToUpper(command[0]); {
+		case name == "HELLO":
+			answer = "-ERR unknown command\r\n"
+		case name == "AUTH" && command[len(command)-1] == password:
+			authenticated = true
+		case name == "AUTH":
+			answer = "-WRONGPASS invalid password " + command[len(command)-1] + "\r\n"
+		case !authenticated:
+			answer = "-NOAUTH Authentication required.\r\n"
+		case name == "PING":
+			answer = "+PONG\r\n"
+		case name == "EVALSHA", name == "EVAL", name == "LLEN":
+			answer = ":7\r\n"
+		}
+		if _, err := conn.Write([]byte(answer)); err != nil {
+			return
+		}
+	}
+}
+
+func readCommand(conn net.Conn) ([]string, error) {
+	number := func(mark byte) (n int, err error) {
+		for b := [1]byte{}; ; {
+			if _, err := conn.Read(b[:]); err != nil {
+				return 0, err
+			}
+			switch {
+			case b[0] == '\n':
+				return n, nil
+			case b[0] >= '0' && b[0] <= '9':
+				n = 10*n + int(b[0]-'0')
+			}
+		}
+	}
+	count, err := number('*')
+	if err != nil || count == 0 {
+		return []string{""}, err
+	}
+	var all []string
+	for range count {
+		n, err := number('$')
+		if err != nil {
+			return nil, err
+		}
+		text := make([]byte, n+2)
+		for at := 0; at < len(text); {
+			k, err := conn.Read(text[at:])
+			if err != nil {
+				return nil, err
+			}
+			at += k
+		}
+		all = append(all, string(text[:n]))
+	}
+	return all, nil
+}
+
+func redis(address, list string) manifest.ScaleTrigger {
+	return manifest.ScaleTrigger{Type: "redis", Metadata: map[string]string{"address": address, "listName": list, "listLength": "2"}}
+}
+
+func TestReads(t *testing.T) {
+	r := reads(t, triggers.Options{}, nil)
+	o := owner("a", redis(aRedis(t, ""), "list"), manifest.ScaleTrigger{Type: "cpu", MetricType: "Utilization", Metadata: map[string]string{"value": "50"}})
+	metrics, err := r.Read(context.Background(), o)
+	require.ErrorContains(t, err, "has no queue")
+	require.Equal(t, []scaling.Metric{{Name: "redis", Value: 7, Target: 2, Activity: scaling.Active}}, metrics)
+}
+
+// A trigger takes its password from a Secret. A read that fails takes it anew.
+func TestNewPasswordNeedsNoRestart(t *testing.T) {
+	password := "first/pass?word#with@%"
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "redis"}, Data: map[string][]byte{"password": []byte("wrong/pass?word#with@%")}}
+	client := fake.NewClientset(secret)
+	dynamic := dynamicfake.NewSimpleDynamicClient(kruntime.NewScheme(), &unstructured.Unstructured{Object: secretAuth("auth", "redis", "password")})
+	r, err := triggers.New(triggers.Options{Start: local(t).Start, Client: client, Dynamic: dynamic})
+	require.NoError(t, err)
+	defer r.Close()
+	in := redis(aRedis(t, password), "list")
+	in.AuthenticationRef = &manifest.AuthenticationRef{Name: "auth"}
+	o := owner("a", in)
+	metrics, err := r.Read(context.Background(), o)
+	require.Error(t, err)
+	require.NotContains(t, err.Error(), "word#")
+	require.Equal(t, []scaling.Metric{{Name: "redis", Failed: true}}, metrics)
+	secret.Data["password"] = []byte(password)
+	_, err = client.CoreV1().Secrets("team").Update(context.Background(), secret, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	metrics, err = r.Read(context.Background(), o)
+	require.NoError(t, err)
+	require.Equal(t, 7., metrics[0].Value)
+}
+
+func secretAuth(name, secret, key string) map[string]any {
+	return map[string]any{
+		"apiVersion": "keda.sh/v1alpha1", "kind": "TriggerAuthentication", "metadata": map[string]any{"namespace": "team", "name": name},
+		"spec": map[string]any{"secretTargetRef": []any{map[string]any{"parameter": "password", "name": secret, "key": key}}},
+	}
+}
+
+// Without its Secret, KEDA would build the scaler without a password.
+func TestAbsentSecretIsUnreadable(t *testing.T) {
+	in := redis(aRedis(t, ""), "list")
+	in.AuthenticationRef = &manifest.AuthenticationRef{Name: "auth"}
+	r := reads(t, triggers.Options{}, nil, secretAuth("auth", "redis", "password"))
+	_, err := r.Read(context.Background(), owner("a", in))
+	require.ErrorContains(t, err, `secrets "redis" not found`)
+}
+
+// Doubled variables end the worker. Others miss at most one poll.
+func TestDoubledVariables(t *testing.T) {
+	r := reads(t, triggers.Options{Timeout: 20 * time.Second}, nil)
+	address := aRedis(t, "")
+	bad := owner("bad", redis(address, "list"))
+	env := []corev1.EnvVar{{Name: "A0", Value: strings.Repeat("x", 1000)}}
+	for i := 1; i <= 22; i++ {
+		name, before := "A"+string(rune('a'+i)), env[len(env)-1].Name
+		env = append(env, corev1.EnvVar{Name: name, Value: "$(" + before + ")$(" + before + ")"})
+	}
+	bad.Pod.Containers = []corev1.Container{{Name: "c", Env: env}}
+	_, err := r.Read(context.Background(), bad)
+	require.ErrorContains(t, err, "the worker ended")
+	metrics, err := r.Read(context.Background(), owner("good", redis(address, "list")))
+	require.NoError(t, err)
+	require.Equal(t, 7., metrics[0].Value)
+	_, err = r.Read(context.Background(), bad)
+	require.ErrorContains(t, err, "the worker ended", "alone")
+	_, err = r.Read(context.Background(), bad)
+	require.ErrorContains(t, err, "the next read is at")
+}
+
+// Without -local, no way leads to a loopback address: not by number or name.
+func TestLocalAddressesAreRefused(t *testing.T) {
+	p := local(t)
+	p.Local = false
+	r := reads(t, triggers.Options{Start: p.Start}, nil)
+	_, port, err := net.SplitHostPort(aRedis(t, ""))
+	require.NoError(t, err)
+	for _, host := range []string{"127.0.0.1", "localhost", "[::1]", "0.0.0.0", "[::ffff:127.0.0.1]", "169.254.169.254"} {
+		_, err := r.Read(context.Background(), owner("a", redis(host+":"+port, "list")))
+		require.ErrorContains(t, err, "-allow-local-addresses", host)
+	}
+}
+
+// A redirect from an allowed address to a loopback address fails.
+func TestRedirectToLocalAddress(t *testing.T) {
+	var reached atomic.Int64
+	inside := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		reached.Add(1)
+		_, _ = w.Write([]byte(`{"a": 7}`))
+	}))
+	t.Cleanup(inside.Close)
+	l, err := net.Listen("tcp", "127.0.0.2:0")
+	if err != nil {
+		t.Skip("127.0.0.2 is not an address here:", err)
+	}
+	outside := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/redirect" {
+			http.Redirect(w, r, inside.URL, http.StatusFound)
+			return
+		}
+		_, _ = w.Write([]byte(`{"a": 7}`))
+	}))
+	outside.Listener.Close()
+	outside.Listener = l
+	outside.Start()
+	t.Cleanup(outside.Close)
+	p := local(t)
+	p.Local = false
+	script := filepath.Join(t.TempDir(), "worker") // allows one of the loopback addresses
+	require.NoError(t, os.WriteFile(script, []byte("#!/bin/sh\nexec '"+p.Path+"' \"$@\" -addresses 127.0.0.2\n"), 0o700))
+	p.Path = script
+	r := reads(t, triggers.Options{Start: p.Start}, nil)
+	metrics, err := r.Read(context.Background(), owner("a", api(outside.URL, "a")))
+	require.NoError(t, err)
+	require.Equal(t, 7., metrics[0].Value)
+	_, err = r.Read(context.Background(), owner("b", api(outside.URL+"/redirect", "a")))
+	require.ErrorContains(t, err, "-allow-local-addresses")
+	require.Zero(t, reached.Load())
+}
+
+func api(url, location string) manifest.ScaleTrigger {
+	return manifest.ScaleTrigger{Type: "metrics-api", Metadata: map[string]string{"url": url, "valueLocation": location, "targetValue": "1"}}
+}
+
+// An endless answer, and a valueLocation that doubles the answer 22 times, end the worker or the
+// read. Others are read, and this process needs no more memory.
+func TestEndlessAnswers(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/endless" {
+			_, _ = w.Write([]byte(`{"a": "` + strings.Repeat("x", 1000) + `"}`))
+			return
+		}
+		for block := bytes.Repeat([]byte("1"), 1<<20); ; {
+			if _, err := w.Write(block); err != nil {
+				return
+			}
+		}
+	}))
+	t.Cleanup(server.Close)
+	r := reads(t, triggers.Options{Timeout: 20 * time.Second}, nil)
+	good := owner("good", redis(aRedis(t, ""), "list"))
+	before := memory()
+	for name, bad := range map[string]manifest.ScaleTrigger{
+		"endless": api(server.URL+"/endless", "a"),
+		"doubled": api(server.URL, strings.Repeat("[@this,@this]|", 22)+"0"),
+	} {
+		_, err := r.Read(context.Background(), owner(name, bad))
+		require.Error(t, err, name)
+		if name == "doubled" { // too slow for the limit of memory on a slow machine
+			require.Regexp(t, "the worker ended|did not answer in time", err.Error())
+		}
+		metrics, err := r.Read(context.Background(), good)
+		require.NoError(t, err, name)
+		require.Equal(t, 7., metrics[0].Value)
+	}
+	require.Less(t, memory()-before, uint64(64<<20))
+}
+
+// memory returns the most memory that this process has had of the system, in bytes.
+func memory() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.Sys
+}
+
+// A valueLocation could compare a token that the server repeats, one character in each read. The
+// token of a ClusterTriggerAuthentication only goes to the hosts in the annotation.
+func TestTokenStaysAtItsHosts(t *testing.T) {
+	var requests atomic.Int64
+	repeats := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests.Add(1)
+		_ = json.NewEncoder(w).Encode(map[string]any{"all": []map[string]string{{"token": r.Header.Get("Authorization")}}})
+	}))
+	t.Cleanup(repeats.Close)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "keda", Name: "http"}, Data: map[string][]byte{"token": []byte("secret-token")}}
+	cluster := func(hosts string) map[string]any {
+		return map[string]any{
+			"kind": "ClusterTriggerAuthentication", "metadata": map[string]any{"name": hosts, "annotations": map[string]any{
+				triggers.AnnotationNamespaces: "team", triggers.AnnotationHosts: hosts,
+			}},
+			"spec": map[string]any{"secretTargetRef": []any{map[string]any{"parameter": "token", "name": "http", "key": "token"}}},
+		}
+	}
+	r := reads(t, triggers.Options{ClusterNamespace: "keda"}, []kruntime.Object{secret}, cluster("queue.example"), cluster("127.0.0.1"))
+	compare := func(hosts string) ([]scaling.Metric, error) {
+		in := api(repeats.URL, `all.#(token>"Bearer r")#|#`)
+		in.Metadata["authMode"] = "bearer"
+		in.AuthenticationRef = &manifest.AuthenticationRef{Name: hosts, Kind: "ClusterTriggerAuthentication"}
+		return r.Read(context.Background(), owner(hosts, in))
+	}
+	_, err := compare("queue.example")
+	require.ErrorContains(t, err, "credentials may not go")
+	require.Zero(t, requests.Load())
+	metrics, err := compare("127.0.0.1")
+	require.NoError(t, err, "the same comparison at an allowed host")
+	require.Equal(t, 1., metrics[0].Value)
+}
+
+// What a tenant may not write is refused before a scaler is built.
+func TestParametersAreChecked(t *testing.T) {
+	r := reads(t, triggers.Options{}, nil)
+	prometheus := manifest.ScaleTrigger{Type: "prometheus", Metadata: map[string]string{
+		"serverAddress": "http://127.0.0.1:1", "query": "a\n+ b", "threshold": "1", "customHeaders": "Metadata-Flavor=Google",
+	}}
+	for text, in := range map[string]manifest.ScaleTrigger{
+		"Metadata*":          prometheus,
+		"control character":  redis("127.0.0.1:1", "a\r\nSET b c"),
+		"found 131073 bytes": redis("127.0.0.1:1", strings.Repeat("a", 128<<10+1)),
+	} {
+		_, err := r.Read(context.Background(), owner("a", in))
+		require.ErrorContains(t, err, text)
+	}
+}
