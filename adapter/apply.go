@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,11 +9,15 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	batchclient "k8s.io/client-go/kubernetes/typed/batch/v1"
 
 	"github.com/scaledjob/scaledjob/rollout"
+	"github.com/scaledjob/scaledjob/slots"
 )
 
 // A Result holds the numbers of Jobs that Apply created and deleted.
@@ -31,7 +36,7 @@ type CreateError struct {
 
 // Error returns the counts and the first reason.
 func (e *CreateError) Error() string {
-	return fmt.Sprintf("created %d of %d Jobs: %v", e.Created, e.Wanted, e.Err)
+	return fmt.Sprintf("created %d of %d Jobs: %s", e.Created, e.Wanted, words(e.Err))
 }
 
 // Unwrap returns the first reason.
@@ -39,8 +44,8 @@ func (e *CreateError) Unwrap() error { return e.Err }
 
 var (
 	// ErrOutdated is the error of a plan that stops: its Target was edited or
-	// untracked, the Jobs are not known yet, its age is above Options.MaxAge, or
-	// Options.MayAct reports false. Decide anew.
+	// untracked, the Jobs are not known yet, its age is above Options.MaxAge,
+	// Options.MayAct reports false, or a term has begun since. Decide anew.
 	ErrOutdated = errors.New("the plan is outdated")
 	// ErrNotSent is the error of a request that was never sent. A client that limits
 	// requests may return it, wrapped, so that the request is known to have no effect.
@@ -66,72 +71,375 @@ func WithoutOutdated(err error) error {
 // call creates further Jobs, up to the maximum.
 //
 // If the Target's maximum leaves no capacity, Apply creates fewer Jobs and returns no error.
-// It stops with [ErrOutdated] before a batch if the plan is outdated. It stops creating
-// after a batch with a failed create, and returns a [*CreateError]. Errors of deletes are
-// joined. A Job that is deleted already counts as deleted; a Job that has changed is left
-// to the next plan. The Result is also valid with an error.
-func (t *Tracker) Apply(ctx context.Context, client Client, p Plan) (Result, error) {
-	a := t.begin(&p)
-	a.jobs = client.BatchV1()
-	for batch := t.next(ctx, a); len(batch) > 0; batch = t.next(ctx, a) {
-		var group sync.WaitGroup
-		for i := range batch {
-			group.Go(func() { t.answered(a, &batch[i], a.send(ctx, &batch[i])) })
-		}
-		group.Wait()
-	}
-	return a.result, a.err()
+// It stops with [ErrOutdated] before a request if the plan is outdated. It stops creating
+// after a batch in which no create succeeded, and returns a [*CreateError]. Errors of
+// deletes are joined. A Job that is deleted already counts as deleted; a Job that has changed
+// is left to the next plan. The Result is also valid with an error.
+func (t *Tracker) Apply(ctx context.Context, client Client, p Plan) (result Result, err error) {
+	over := make(chan struct{})
+	t.Start(ctx, client, p, nil, func(r Result, e error) {
+		result, err = r, e
+		close(over)
+	})
+	<-over
+	return result, err
 }
 
-func (a *application) send(ctx context.Context, q *request) reply {
-	switch {
-	case q.stage == asking && q.delete != nil:
-		return a.gone(ctx, q.delete)
-	case q.stage == asking:
-		owner := &q.flight.from.Owner
-		return a.read(ctx, owner.Namespace, owner.jobName(a.tracker.options.place(), q.number))
-	case ctx.Err() != nil:
-		return reply{none, "", fmt.Errorf("%w: %w", ErrNotSent, ctx.Err())}
-	case q.stage == creating:
-		return a.create(ctx, q)
+// An application is a plan being carried out.
+type application struct {
+	tracker  *Tracker
+	plan     *Plan
+	deletes  map[types.UID]*Deletion
+	left     int64 // Jobs to create
+	labels   []map[string]string
+	begun    bool
+	mu       sync.Mutex // of what follows
+	result   Result
+	failed   error // the first reason why a Job was not created
+	skipped  int   // numbers
+	passed   error // why the last number was passed over
+	outdated error
+	problems []error
+}
+
+// apply returns the application of a plan, of which nothing has been sent. The rest of a plan
+// of the same owner that was begun before is dropped with its first request.
+func (t *Tracker) apply(p *Plan) *application {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	a := &application{tracker: t, plan: p, left: p.Create, labels: slices.Clone(p.Labels)}
+	if p.made.IsZero() {
+		p.made = t.now()
 	}
-	return a.delete(ctx, q.delete)
+	if o := t.owners[p.Owner]; o != nil {
+		p.target = cmp.Or(p.target, o.target)
+	}
+	return a
+}
+
+// begin gives the plan to the owner's set.
+func (a *application) begin(o *owned) {
+	p, now := a.plan, a.tracker.now()
+	w := slots.Want{Create: p.Create, Max: o.target.Policy.Bounds.Max, List: p.List}
+	a.deletes = make(map[types.UID]*Deletion, len(p.Delete))
+	for i := range p.Delete {
+		d := &p.Delete[i]
+		if a.deletes[d.UID] != nil {
+			continue
+		}
+		if a.deletes[d.UID] = d; d.Reason == HistoryLimit {
+			w.Prune = append(w.Prune, string(d.UID))
+		} else {
+			w.Remove = append(w.Remove, string(d.UID))
+		}
+	}
+	for i := range p.Items {
+		w.Items = append(w.Items, p.Items[i].slot())
+	}
+	o.set.Want(w, now)
+	o.now, a.begun = a, true
+}
+
+// next returns the requests to send now: none if the plan has been carried out or is
+// outdated. Numbers are chosen and the gates of pruning are checked here.
+func (a *application) next(ctx context.Context) []slots.Request {
+	t := a.tracker
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	leads := t.leads()
+	o := t.owners[a.plan.Owner]
+	if err := cmp.Or(ctx.Err(), t.outdated(o, a, leads)); err != nil {
+		if o != nil && o.now == a {
+			defer o.set.Stop()
+		}
+		if ctx.Err() != nil && a.left > 0 {
+			a.mu.Lock()
+			a.failed = cmp.Or(a.failed, err)
+			a.mu.Unlock()
+			return nil
+		}
+		if a.left > 0 || !a.begun && len(a.plan.Delete) > 0 || o != nil && o.now == a && o.set.Pending() {
+			a.outdated = cmp.Or(a.outdated, err)
+		}
+		return nil
+	}
+	if !a.begun {
+		a.begin(o)
+	}
+	for {
+		batch := o.set.Next(t.now())
+		o.pruning = int32(o.set.Pruning())
+		sent := batch[:0]
+		for _, q := range batch {
+			if t.internal(o, q) {
+				continue
+			}
+			if q.Kind == slots.Create {
+				a.from(o, q.Slot)
+			}
+			sent = append(sent, q)
+		}
+		if len(sent) > 0 || len(batch) == 0 {
+			return sent
+		}
+	}
+}
+
+// from notes what a Job is created from.
+func (a *application) from(o *owned, slot slots.Slot) {
+	is := &origin{from: o.target}
+	if len(a.labels) > 0 {
+		is.labels, a.labels = a.labels[0], a.labels[1:]
+	}
+	for i := range a.plan.Items {
+		if a.plan.Items[i].slot() == slot {
+			is.item = &a.plan.Items[i]
+		}
+	}
+	if o.sent == nil {
+		o.sent = map[slots.Slot]*origin{}
+	}
+	o.sent[slot] = is
+}
+
+// internal carries out a request that is not about a Job.
+func (t *Tracker) internal(o *owned, q slots.Request) bool {
+	r := slots.Reply{Result: slots.None}
+	switch q.Kind {
+	case slots.Relist:
+		if t.relist() {
+			r.Result = slots.Done
+		}
+	case slots.Mark, slots.Unmark:
+	default:
+		return false
+	}
+	o.set.Answer(q, r, t.now())
+	return true
+}
+
+// outdated returns why a plan stops, or nil.
+func (t *Tracker) outdated(o *owned, a *application, leads bool) error {
+	p := a.plan
+	age := t.now().Sub(p.made)
+	switch {
+	case !leads:
+		return fmt.Errorf("%w: this process may not act", ErrOutdated)
+	case p.made.Before(t.began):
+		return fmt.Errorf("%w: a term has begun since", ErrOutdated)
+	case age > t.options.MaxAge:
+		return fmt.Errorf("%w: it is %s old", ErrOutdated, age.Round(time.Millisecond))
+	case o == nil || o.target == nil:
+		return fmt.Errorf("%w: its owner is not tracked", ErrOutdated)
+	case t.unsynced > 0:
+		return fmt.Errorf("%w: its Jobs are not known yet", ErrOutdated)
+	case p.target != o.target:
+		return fmt.Errorf("%w: its owner was edited", ErrOutdated)
+	case a.begun && o.now != a:
+		return fmt.Errorf("%w: a newer plan of its owner has begun", ErrOutdated)
+	}
+	return nil
+}
+
+// check returns why a request of the plan may no longer be sent, or nil. A request may have
+// waited for long since Next.
+func (a *application) check() error {
+	t := a.tracker
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	leads := t.leads()
+	return t.outdated(t.owners[a.plan.Owner], a, leads)
+}
+
+// over returns what was done, and the errors joined.
+func (a *application) over() (Result, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	failed := a.failed
+	if failed == nil && a.left > 0 && a.passed != nil && a.outdated == nil {
+		failed = a.passed
+	}
+	switch {
+	case failed != nil && a.left > 0:
+		failed = &CreateError{a.result.Created, a.plan.Create, failed}
+	case failed != nil && a.plan.Create > 0: // other creates took its place
+		failed = fmt.Errorf("create a Job: %w", failed)
+	}
+	return a.result, errors.Join(append(slices.Clone(a.problems), failed, a.outdated)...)
+}
+
+// answered takes over the reply to a request.
+func (a *application) answered(q slots.Request, r reply) {
+	t := a.tracker
+	a.count(q, r)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	o := t.owners[a.plan.Owner]
+	if o == nil || o.set == nil {
+		return
+	}
+	o.set.Answer(q, slots.Reply{Result: r.Result, UID: string(r.uid)}, t.now())
+	o.landed(q.Slot)
+	if q.UID != "" && r.Result == slots.Done {
+		t.deleted(o, types.UID(q.UID))
+	}
+	o.pruning = int32(o.set.Pruning())
+	t.drop(o)
+}
+
+// deleted records that the API server accepted a delete.
+func (t *Tracker) deleted(o *owned, uid types.UID) {
+	for slot, f := range o.set.InFlight {
+		if f.UID == string(uid) {
+			o.sent[slot].deleted = uid
+		}
+	}
+	if j := o.jobs[uid]; j != nil {
+		before := *j
+		before.deleted = true
+		t.recount(j, before)
+	}
+}
+
+// count counts the reply to a request in the result.
+func (a *application) count(q slots.Request, r reply) {
+	from := a.origin(q.Slot)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	d := a.deletes[types.UID(q.UID)]
+	switch done := r.Result == slots.Done; {
+	case q.Kind == slots.Read && r.Result == slots.Unanswered:
+		a.problems = append(a.problems, fmt.Errorf("read a Job that was created or deleted before: %w", r.err))
+	case q.Kind == slots.Read:
+	case errors.Is(r.err, ErrOutdated):
+		a.outdated = cmp.Or(a.outdated, r.err)
+	case q.Kind == slots.Create && done:
+		a.left, a.result.Created = a.left-1, a.result.Created+1
+	case q.Kind == slots.Create && r.Result == slots.Exists:
+		a.left, a.result.Existing = a.left-1, a.result.Existing+1
+	case q.Kind == slots.Create && (r.Result == slots.Finished || r.Result == slots.Foreign):
+		if a.skipped++; a.skipped >= maxPassed {
+			a.passed = r.err
+		}
+		if from != nil { // its labels are for the next number
+			a.labels = append(a.labels, from.labels)
+		}
+	case q.Kind == slots.Create:
+		a.failed = cmp.Or(a.failed, r.err)
+	case done && d.Reason == Outdated:
+		a.result.Outdated++
+	case done && d.Reason == HistoryLimit:
+		a.result.Pruned++
+	case done:
+		a.result.Duplicates++
+	case !errors.Is(r.err, errChanged):
+		a.problems = append(a.problems, fmt.Errorf("delete Job %s: %w", d.Name, r.err))
+	}
+}
+
+const maxPassed = 64
+
+// A reply is the result of a request.
+type reply struct {
+	slots.Result
+	uid types.UID // of the Job that was created or has the name
+	err error     // nil if everything went as planned
+}
+
+func (a *application) send(ctx context.Context, jobs batchclient.JobsGetter, q slots.Request) reply {
+	ctx, cancel := context.WithTimeout(ctx, a.tracker.options.Timeout)
+	defer cancel()
+	if q.Kind == slots.Read && q.UID != "" {
+		return a.gone(ctx, jobs, a.deletion(q))
+	}
+	if q.Kind == slots.Read {
+		from := a.origin(q.Slot)
+		if from == nil { // the cache has shown it
+			return reply{slots.Unanswered, "", errChanged}
+		}
+		owner := &from.from.Owner
+		return a.read(ctx, jobs, owner.Namespace, owner.slotName(a.tracker.options.place(), q.Slot), q.Slot)
+	}
+	if err := cmp.Or(ctx.Err(), a.check()); err != nil {
+		return reply{slots.NotSent, "", fmt.Errorf("%w: %w", ErrNotSent, err)}
+	}
+	if q.Kind == slots.Create {
+		return a.create(ctx, jobs, q.Slot)
+	}
+	return a.delete(ctx, jobs, a.deletion(q))
+}
+
+// origin returns what the Job in a slot was created from.
+func (a *application) origin(slot slots.Slot) *origin {
+	a.tracker.mu.Lock()
+	defer a.tracker.mu.Unlock()
+	if o := a.tracker.owners[a.plan.Owner]; o != nil {
+		return o.sent[slot]
+	}
+	return nil
+}
+
+// deletion returns what a delete, or the read of a Job that was deleted, is about.
+func (a *application) deletion(q slots.Request) *Deletion {
+	if d := a.deletes[types.UID(q.UID)]; d != nil && q.Kind != slots.Read {
+		return d
+	}
+	a.tracker.mu.Lock()
+	defer a.tracker.mu.Unlock()
+	d := &Deletion{UID: types.UID(q.UID)}
+	if o := a.tracker.owners[a.plan.Owner]; o != nil {
+		if j := o.jobs[d.UID]; j != nil {
+			*d = j.Delete(rollout.Background, HistoryLimit)
+		}
+	}
+	return d
 }
 
 // create creates the Job, or finds out which Job has its name.
-func (a *application) create(ctx context.Context, q *request) reply {
-	job := q.flight.from.newJob(a.tracker.options.place(), q.number, q.flight.labels)
-	created, err := a.jobs.Jobs(job.Namespace).Create(ctx, job, metav1.CreateOptions{})
+func (a *application) create(ctx context.Context, jobs batchclient.JobsGetter, slot slots.Slot) reply {
+	from := a.origin(slot)
+	if from == nil { // a term has begun since the check
+		return reply{slots.NotSent, "", fmt.Errorf("%w: %w", ErrNotSent, ErrOutdated)}
+	}
+	job, err := from.job(a.tracker.options.place(), slot)
+	if err != nil {
+		return reply{slots.Refused, "", err}
+	}
+	created, err := jobs.Jobs(job.Namespace).Create(ctx, job, metav1.CreateOptions{})
 	switch {
 	case err == nil:
-		return reply{accepted, uidOf(created), nil}
+		return reply{slots.Done, uidOf(created), nil}
 	case !apierrors.IsAlreadyExists(err):
 		return failure(err)
 	}
-	r := a.read(ctx, job.Namespace, job.Name)
-	switch r.outcome {
-	case none, taken:
+	r := a.read(ctx, jobs, job.Namespace, job.Name, slot)
+	switch r.Result {
+	case slots.None, slots.Finished, slots.Foreign:
 		r.err = fmt.Errorf("%w: %w", err, r.err)
-	case unanswered:
+	case slots.Unanswered:
 		r.err = fmt.Errorf("the name exists, and its Job could not be read: %w", r.err)
 	}
 	return r
 }
 
 // read finds out which Job has a name.
-func (a *application) read(ctx context.Context, namespace, name string) reply {
-	job, err := a.jobs.Jobs(namespace).Get(ctx, name, metav1.GetOptions{})
+func (a *application) read(ctx context.Context, jobs batchclient.JobsGetter, namespace, name string, slot slots.Slot) reply {
+	job, err := jobs.Jobs(namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return reply{none, "", err}
+		return reply{slots.None, "", err}
 	case err != nil:
-		return reply{unanswered, "", err}
+		return reply{slots.Unanswered, "", err}
 	}
 	owner, _ := a.tracker.options.ownerOf(job)
-	if phase := end(job); owner != a.plan.Owner || phase == Succeeded || phase == Failed {
-		return reply{taken, uidOf(job), errTaken}
+	item := itemOf(job)
+	switch phase := end(job); {
+	case owner != a.plan.Owner, slot.Key != "" && (item == nil || *item != slot):
+		return reply{slots.Foreign, uidOf(job), errTaken}
+	case phase == Succeeded || phase == Failed:
+		return reply{slots.Finished, uidOf(job), errTaken}
 	}
-	return reply{exists, uidOf(job), nil}
+	return reply{slots.Exists, uidOf(job), nil}
 }
 
 var propagations = map[rollout.Propagation]metav1.DeletionPropagation{
@@ -140,9 +448,9 @@ var propagations = map[rollout.Propagation]metav1.DeletionPropagation{
 	rollout.Orphan:     metav1.DeletePropagationOrphan,
 }
 
-func (a *application) delete(ctx context.Context, d *Deletion) reply {
+func (a *application) delete(ctx context.Context, jobs batchclient.JobsGetter, d *Deletion) reply {
 	if d.UID == "" {
-		return reply{none, "", errors.New("found no UID; use the UID of a Job that was observed")}
+		return reply{slots.None, "", errors.New("found no UID; use the UID of a Job that was observed")}
 	}
 	options := metav1.DeleteOptions{
 		PropagationPolicy: new(propagations[d.Propagation]),
@@ -151,14 +459,14 @@ func (a *application) delete(ctx context.Context, d *Deletion) reply {
 	if d.ResourceVersion != "" {
 		options.Preconditions.ResourceVersion = &d.ResourceVersion
 	}
-	err := a.jobs.Jobs(d.Namespace).Delete(ctx, d.Name, options)
+	err := jobs.Jobs(d.Namespace).Delete(ctx, d.Name, options)
 	switch {
 	case err == nil, apierrors.IsNotFound(err):
-		return reply{outcome: accepted}
+		return reply{Result: slots.Done}
 	case apierrors.IsConflict(err):
-		r := a.gone(ctx, d)
-		if r.outcome == unanswered { // but the delete had no effect
-			r.outcome = none
+		r := a.gone(ctx, jobs, d)
+		if r.Result == slots.Unanswered { // but the delete had no effect
+			r.Result = slots.None
 		}
 		return r
 	}
@@ -166,29 +474,34 @@ func (a *application) delete(ctx context.Context, d *Deletion) reply {
 }
 
 // gone finds out whether the Job is deleted. Another Job may have its name.
-func (a *application) gone(ctx context.Context, d *Deletion) reply {
-	job, err := a.jobs.Jobs(d.Namespace).Get(ctx, d.Name, metav1.GetOptions{})
+func (a *application) gone(ctx context.Context, jobs batchclient.JobsGetter, d *Deletion) reply {
+	job, err := jobs.Jobs(d.Namespace).Get(ctx, d.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err), err == nil && (uidOf(job) != d.UID || job.DeletionTimestamp != nil):
-		return reply{outcome: accepted}
+		return reply{Result: slots.Done}
 	case err != nil:
-		return reply{unanswered, "", fmt.Errorf("it has changed, and could not be read: %w", err)}
+		return reply{slots.Unanswered, "", fmt.Errorf("it has changed, and could not be read: %w", err)}
 	}
-	return reply{none, "", errChanged}
+	return reply{slots.None, "", errChanged}
 }
 
-// failure returns the reply to a request that failed: none if it is certain that the
-// request had no effect.
+// failure returns the reply to a request that failed: None or Refused if it is certain that
+// the request had no effect, Refused if the reason is the Job.
 func failure(err error) reply {
 	var status apierrors.APIStatus
 	var network *net.OpError
-	r := reply{unanswered, "", err}
+	r := reply{slots.Unanswered, "", err}
 	switch {
-	case errors.Is(err, ErrNotSent), errors.As(err, &network) && network.Op == "dial":
-		r.outcome = none
+	case errors.Is(err, ErrNotSent):
+		r.Result = slots.NotSent
+	case errors.As(err, &network) && network.Op == "dial":
+		r.Result = slots.None
 	case errors.As(err, &status):
-		if code := status.Status().Code; code >= 400 && code < 500 && code != http.StatusRequestTimeout {
-			r.outcome = none
+		switch code := status.Status().Code; {
+		case code == http.StatusTooManyRequests, code == http.StatusUnauthorized:
+			r.Result = slots.None
+		case code >= 400 && code < 500 && code != http.StatusRequestTimeout:
+			r.Result = slots.Refused
 		}
 	}
 	return r

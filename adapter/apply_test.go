@@ -20,6 +20,7 @@ import (
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
+	"github.com/scaledjob/scaledjob/slots"
 )
 
 var jobs = batchv1.Resource("jobs")
@@ -120,9 +121,7 @@ func TestExisting(t *testing.T) {
 	w.catchUpBut(t, 2)
 	counts, _ := w.Counts(ownerUID, noon)
 	require.Equal(t, scaling.JobCounts{Running: 3, Pending: 3}, counts)
-	flights := w.owners[ownerUID].flights
-	require.Len(t, flights, 1)
-	require.Equal(t, taken, flights[2].state, "the cache does not show somebody else's Job")
+	require.True(t, w.owners[ownerUID].set.Flying(slots.Slot{Number: 2}), "the cache does not show somebody else's Job")
 }
 
 // If it cannot be read which Job has the name, the create counts as one that was not
@@ -179,7 +178,7 @@ func TestAllTaken(t *testing.T) {
 	})
 	_, err := w.poll(2)
 	require.ErrorContains(t, err, "the name belongs to a finished Job or to another owner")
-	require.Less(t, s.requests["create"], 2*maxBatch)
+	require.Less(t, s.requests["create"], 2*maxPassed)
 }
 
 // A request that failed had no effect if it was never sent, or if the API server rejected
@@ -188,13 +187,13 @@ func TestFailure(t *testing.T) {
 	status := func(code int32) error { return &apierrors.StatusError{ErrStatus: metav1.Status{Code: code}} }
 	for _, test := range []struct {
 		err  error
-		want outcome
+		want slots.Result
 	}{
-		{status(400), none}, {status(403), none}, {status(408), unanswered}, {status(422), none}, {status(429), none}, {status(499), none},
-		{status(399), unanswered}, {status(500), unanswered}, {status(504), unanswered},
-		{fmt.Errorf("%w: the limit", ErrNotSent), none},
-		{&net.OpError{Op: "dial", Err: errors.New("refused")}, none}, {&net.OpError{Op: "read", Err: errors.New("reset")}, unanswered},
-		{context.DeadlineExceeded, unanswered}, {errors.New("unexpected end"), unanswered},
+		{status(400), slots.Refused}, {status(403), slots.Refused}, {status(408), slots.Unanswered}, {status(422), slots.Refused}, {status(429), slots.None}, {status(499), slots.Refused},
+		{status(399), slots.Unanswered}, {status(500), slots.Unanswered}, {status(504), slots.Unanswered},
+		{fmt.Errorf("%w: the limit", ErrNotSent), slots.NotSent},
+		{&net.OpError{Op: "dial", Err: errors.New("refused")}, slots.None}, {&net.OpError{Op: "read", Err: errors.New("reset")}, slots.Unanswered},
+		{context.DeadlineExceeded, slots.Unanswered}, {errors.New("unexpected end"), slots.Unanswered},
 	} {
 		require.Equal(t, reply{test.want, "", test.err}, failure(test.err))
 	}
@@ -498,18 +497,20 @@ func TestNoRequest(t *testing.T) {
 func TestUntrackedMeanwhile(t *testing.T) {
 	target := newTarget()
 	w := newWriter(t, newServer(), target, Options{})
-	a := w.begin(&Plan{Owner: ownerUID, Create: 2})
-	sent := w.next(t.Context(), a)
+	a, sent, _ := w.choose(t, 2)
 	w.Untrack(ownerUID)
 	require.NoError(t, w.Track(target))
-	o := w.owners[ownerUID]
-	require.False(t, o.mayPrune(noon.Add(late), late))
-	require.Equal(t, []int64{2}, numbersOf(o.choose(1, noon)))
-	w.answered(a, &sent[0], reply{outcome: none})
+	again, second, numbers := w.choose(t, 1)
+	require.Equal(t, []int64{2}, numbers)
+	a.answered(sent[0], reply{Result: slots.None})
 	w.Untrack(ownerUID)
 	require.NotNil(t, w.owners[ownerUID], "a create is under way")
-	w.answered(a, &request{stage: creating, number: 2, flight: o.flights[2]}, reply{outcome: accepted, uid: "x"})
-	require.Nil(t, w.owners[ownerUID])
+	again.answered(second[0], reply{Result: slots.Done, uid: "x"})
+	require.NotNil(t, w.owners[ownerUID], "the cache does not show its Job")
+	w.clock = noon.Add(4 * late)
+	w.Untrack("another")
+	w.sweep()
+	require.Empty(t, w.owners)
 }
 
 // A plan of the program's own deletes finished Jobs behind the same gates, and no Job
@@ -530,7 +531,7 @@ func TestOwnDeletions(t *testing.T) {
 	result, err = w.Apply(t.Context(), s, plan)
 	require.Error(t, err)
 	require.Equal(t, Result{Outdated: 1}, result)
-	require.True(t, w.owners[ownerUID].pruning > 0)
+	require.Equal(t, 1, w.owners[ownerUID].set.Pruning())
 }
 
 // Labels of a plan do not replace those that ownership needs.

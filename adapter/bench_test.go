@@ -17,8 +17,10 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	ktesting "k8s.io/client-go/testing"
 
+	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
+	"github.com/scaledjob/scaledjob/slots"
 )
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -236,16 +238,22 @@ func numberOf(name string) int64 {
 // requireNoDoubt checks that every request of newTarget's owner has shown its effect.
 func requireNoDoubt(t require.TestingT, w *writer) {
 	o := w.owners[ownerUID]
-	require.Empty(t, o.flights)
-	require.Zero(t, o.pruning)
+	require.True(t, o.set.Settled())
+	require.Zero(t, o.set.Hidden())
+	require.Empty(t, o.sent)
 }
 
-func numbersOf(creates []request) (numbers []int64) {
-	for _, q := range creates {
-		numbers = append(numbers, q.number)
+// choose begins a plan that creates, and returns its first batch of each size and the numbers.
+func (w *writer) choose(t require.TestingT, n int64) (a *application, sent []slots.Request, numbers []int64) {
+	a = w.apply(&Plan{Owner: ownerUID, Create: n})
+	sent = a.next(context.Background())
+	for _, q := range sent {
+		numbers = append(numbers, q.Slot.Number)
 	}
-	return numbers
+	return a, sent, numbers
 }
+
+var keepNone = history.Limits{Succeeded: history.Keep(0), Failed: history.Keep(0)}
 
 func (t *Tracker) jobFeed() *feed { return &feed{Tracker: t} }
 

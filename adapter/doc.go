@@ -17,9 +17,8 @@
 // reference in every Job, also if the prototype has another. Labels only select the Jobs to
 // watch: a Job with the label and another controller is neither counted nor deleted.
 //
-// A Target is probably wrong if its owner has no Jobs, but its UID has Jobs in another
-// namespace, or its name (of the same API group and kind) has Jobs with another UID. Its
-// Jobs are then not known.
+// A Target is probably wrong if its owner has no Jobs, but its name (of the same API group
+// and kind) has unfinished Jobs with another UID in its namespace. Its Jobs are then not known.
 //
 // With [Options].Home the owners are in another cluster. The labels [LabelHome] and
 // [LabelOwner] then take the place of the reference.
@@ -35,60 +34,42 @@
 //
 // # Creating
 //
-// A Job's name depends on its owner's name and UID and on a number from 1, and on nothing
-// else. These rules keep the maximum:
+// Package slots decides which Jobs are created, read and deleted; its page has the rules, the
+// promise and the limits. A Job's name depends on its owner's name and UID and on a number
+// from 1, or on the key of an item if Target.Keyed is set. L is twice Options.Timeout, which
+// must be the timeout of the client that Apply gets.
 //
-//  1. A number is taken if the cache shows a Job with it, if a create of it is in
-//     flight, or if the API server has answered that its Job has finished or has another
-//     controller. Every other number is free.
-//  2. Jobs are created on the lowest free numbers, which are chosen when the request is
-//     sent. A finished Job keeps its number until it is deleted. Then the number recurs;
-//     the UID is the identity.
-//  3. An answered create is in flight until the cache shows its UID. If it does not within
-//     4 L, Apply reads the Job: it may have been deleted while the watch was interrupted.
-//  4. A create that was not answered is never sent again. At L after the call has returned,
-//     Apply reads the Job. L is twice Options.Timeout: a create cannot arrive later.
-//  5. Finished Jobs are deleted last in a poll. None is deleted while a create is
-//     unanswered, nor within L of the first Track of its owner. Nothing is created while
-//     the cache shows a Job that was pruned.
-//  6. The cache begins with a consistent read.
-//  7. Before each batch of requests a plan checks whether the process may act, whether its
-//     Target is the current one, and its age.
+// [Plan].Holds names each reason why fewer Jobs are created than the decision says.
 //
-// Two writers, or a writer before and after a restart, therefore choose the same names. The
-// API server keeps one Job of each. The rules compare no clocks with the API server's, and
-// need no bound on the lag of a cache. Grace periods may compare clocks.
+// # Keyed work
+//
+// A source lists items with unique keys, such as CI jobs. Each item is worked on by one Job.
+// For each poll call [Tracker.Listing], then ask the source, then [Tracker.PlanItems] and
+// [Tracker.Apply]. The Job's annotations hold the whole key. A Job of the owner that exists
+// already, under any name, is adopted if it has [AnnotationKey]: its item gets no other Job.
 //
 // # Limits of the promise
 //
-// A deletion frees a number that another writer may still count as taken, or the reverse.
-// While a create is under way or the cache is behind, each of these deletions may cost a
-// Job above the maximum:
+// Beside those of package slots: a finished Job that a time to live deletes counts as deleted
+// by others. After an edit, the maximum that counts is the largest under which the create of
+// an unfinished Job was decided. The cache is behind while the tracker lists anew, until it
+// has the whole list.
 //
-//   - a finished Job, deleted by a time to live, a user or a second active writer. A time
-//     to live above 2 L makes this unlikely.
-//   - a finished Job that a finalizer holds, when the finalizer is removed.
-//   - a finished Job, when the prune of a process that has ended arrives late. This needs
-//     two restarts within 2 L.
-//   - a finished Job, while another process is stopped just before it sends a create. No
-//     timeout covers the stop.
-//   - a Job of another controller with a name of the owner's Jobs.
-//
-// The cache is also behind while the tracker lists anew, until it has the whole list. After
-// an edit, the maximum that counts is the largest under which the create of an unfinished
-// Job was decided.
+// Jobs and pods in another namespace than the owner's change no decision, whatever UID they
+// name.
 //
 // # Tests
 //
 //	claim                                                         test
-//	the maximum holds over every interleaving of a small model    TestModel, TestBrokenRules
 //	two writers with partial views, edits, restarts, wrong clocks TestTwoWriters, TestEditOfOneWriter
 //	a cache that is late by any time                              TestLateCache, TestSlowCreates
 //	each answer of a create and a delete                          TestCreateFaults, TestDeleteFaults, TestUnanswered
 //	gates of pruning                                              TestPruningGates, TestUnansweredPrune
 //	a running plan stops                                          TestOutdated, TestPausedProcess
+//	a standby that becomes leader reads the Jobs anew             TestStandbyLeads, TestTermEnds
 //	counts are those of a recount                                 TestRecount
-//	a wrong UID or namespace is not an empty set                  TestMistaken, TestNamesakeOfAnotherGroup
+//	a wrong UID is not an empty set                               TestMistaken, TestNamesakeOfAnotherGroup
+//	objects in other namespaces change no decision                TestForger
 //	pending and stuck                                             TestPhase, TestPendingSince
 //	a drained Job that changes is kept                            TestDrainIsConditional
 //	owners that are edited, recreated or deleted                  TestHandler

@@ -51,6 +51,12 @@ func TestHandler(t *testing.T) {
 	require.False(t, known("b"))
 	handler.OnAdd(owner("c"), false)
 	handler.OnDelete(owner("c"))
+	problem = errors.New("no maximum")
+	handler.OnAdd(owner("d"), false)
+	require.Len(t, failures, 3)
+	require.False(t, known("d"), "it was not tracked before")
+	require.Empty(t, tracker.owners)
+	problem = nil
 	handler.OnAdd(owner("d"), false)
 	deleting := owner("d")
 	deleting.DeletionTimestamp = new(metav1.NewTime(noon))

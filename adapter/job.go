@@ -14,6 +14,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/rollout"
+	"github.com/scaledjob/scaledjob/slots"
 )
 
 // A Phase is the state of a Job. The zero value is Running.
@@ -89,12 +90,11 @@ type job struct {
 	fresh   bool  // suspended since it was created
 	marked  bool  // has a deletion timestamp
 
-	ran      bool      // a pod is known to have started
-	deleted  bool      // the API server accepted our delete
-	pruning  bool      // our delete was sent, and the cache does not show its effect
-	pruned   time.Time // when that delete was answered or given up; zero until then
-	outdated bool      // the rollout deletes it
-	stray    bool      // a copy in another namespace: not the owner's
+	ran      bool        // a pod is known to have started
+	deleted  bool        // the API server accepted our delete
+	item     *slots.Slot // that the Job works on; nil if it is numbered
+	outdated bool        // the rollout deletes it
+	stray    bool        // in another namespace: not the owner's
 }
 
 func newJob(object *batchv1.Job, o *Options) *job {
@@ -122,6 +122,7 @@ func newJob(object *batchv1.Job, o *Options) *job {
 		}.Finished()
 	}
 	j.of, j.called = o.ownerOf(object)
+	j.item = itemOf(object)
 	for _, key := range o.KeepLabels {
 		if value, ok := object.Labels[key]; ok {
 			metav1.SetMetaDataLabel(&kept, key, value)
@@ -129,6 +130,24 @@ func newJob(object *batchv1.Job, o *Options) *job {
 	}
 	j.Labels = kept.Labels
 	return j
+}
+
+// slot returns the slot of a Job.
+func (j *job) slot() slots.Slot {
+	if j.item != nil {
+		return *j.item
+	}
+	return slots.Slot{Number: j.Number}
+}
+
+// itemOf returns the item that a Job's annotations name, or nil.
+func itemOf(object *batchv1.Job) *slots.Slot {
+	key := object.Annotations[AnnotationKey]
+	attempt, err := strconv.ParseInt(cmp.Or(object.Annotations[AnnotationAttempt], "0"), 10, 64)
+	if key == "" || err != nil {
+		return nil
+	}
+	return &slots.Slot{Key: key, Number: attempt}
 }
 
 // GetObjectMeta returns the part of the metadata that a reflector reads.
@@ -232,7 +251,6 @@ func (j *job) classify(before job, pods []*pod, podsKnown bool, conditions []str
 	j.NeverStarted = !j.ran && j.Finished.IsZero() && (j.fresh || podsKnown && int32(len(pods)) >= j.pods)
 	j.deleted = before.deleted
 	j.Deleting = j.marked || j.deleted
-	j.pruning, j.pruned = before.pruning && !j.marked, before.pruned
 	switch j.Phase = j.end; {
 	case j.ended():
 	case j.deleted:

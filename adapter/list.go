@@ -50,9 +50,9 @@ func Observe(target Target, o Options, jobs []batchv1.Job, pods []corev1.Pod) (*
 	for i := range jobs {
 		t.jobShown(newJob(&jobs[i], &t.options))
 	}
+	t.once = true
 	if err := t.Track(target); err != nil {
 		return nil, err
 	}
-	t.owners[target.Owner.UID].start = nil
 	return t, nil
 }

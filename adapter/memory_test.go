@@ -15,6 +15,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/rollout"
+	"github.com/scaledjob/scaledjob/slots"
 )
 
 // A plan in which nothing is to be done allocates nothing.
@@ -82,8 +83,11 @@ func BenchmarkChoose(b *testing.B) {
 	target.Policy.Bounds.Max = 1000
 	for b.Loop() {
 		w := newWriter(b, newServer(), target, Options{})
-		o := w.owners[ownerUID]
-		for size := int64(1); len(o.choose(size, noon)) > 0; size = min(2*size, maxBatch) {
+		a, sent, _ := w.choose(b, 1000)
+		for ; len(sent) > 0; sent = a.next(b.Context()) {
+			for _, q := range sent {
+				a.answered(q, reply{slots.Done, types.UID(q.Slot.Name("")), nil})
+			}
 		}
 	}
 }
@@ -96,37 +100,33 @@ func BenchmarkMemory(b *testing.B) {
 		tracker, err := newTracker(Options{Pods: true})
 		require.NoError(b, err)
 		w := &writer{Tracker: tracker}
-		empty := heap()
+		empty := heapBytes()
 		for i := range owners {
 			require.NoError(b, w.Track(realistic(i)))
 		}
-		for _, o := range w.owners { // as a poll after L does
-			require.True(b, o.mayPrune(time.Now().Add(time.Hour), late))
-		}
-		tracked := heap()
+		tracked := heapBytes()
 		for i := range owners {
 			target := realistic(i)
 			for n := range int64(jobs) {
 				w.show(decoded(b, running(target, n+1)))
 			}
 		}
-		observed := heap()
+		observed := heapBytes()
 		for i := range owners {
 			target := realistic(i)
 			for n := range int64(jobs) {
 				w.showPod(decoded(b, podOf(running(target, n+1), corev1.PodRunning, "PodScheduled", "Initialized", "Ready", "ContainersReady")))
 			}
 		}
-		withPods := heap()
+		withPods := heapBytes()
 		other, err := newTracker(Options{})
 		require.NoError(b, err)
 		for i := range owners {
 			target := realistic(i)
 			target.Job.Spec.Template.Spec.Containers[0].Image = fmt.Sprint("example.com/worker:", i)
 			require.NoError(b, other.Track(target))
-			require.True(b, other.owners[target.Owner.UID].mayPrune(time.Now().Add(time.Hour), late))
 		}
-		ownPrototypes := heap()
+		ownPrototypes := heapBytes()
 		b.ReportMetric(float64(tracked-empty)/owners, "B/owner")
 		b.ReportMetric(float64(observed-tracked)/(owners*jobs), "B/Job")
 		b.ReportMetric(float64(withPods-observed)/(owners*jobs), "B/pod")
@@ -136,7 +136,7 @@ func BenchmarkMemory(b *testing.B) {
 	}
 }
 
-func heap() uint64 {
+func heapBytes() uint64 {
 	runtime.GC()
 	runtime.GC()
 	var m runtime.MemStats

@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/scaledjob/scaledjob/history"
-	"github.com/scaledjob/scaledjob/internal/premise"
+	"github.com/scaledjob/scaledjob/premise"
 	"github.com/scaledjob/scaledjob/rollout"
 )
 
@@ -51,21 +51,6 @@ func TestJobName(t *testing.T) {
 	require.Equal(t, "a-b-x", JobName("a.b", "x"))
 	require.Equal(t, long[:44]+"-x", JobName(long[:44]+"------b", "x"))
 	require.Equal(t, long[:51], JobName("b", long[:51]))
-}
-
-// Two answers about the same create: the second, which comes late, does not end another
-// create of the number.
-func TestAnsweredTwice(t *testing.T) {
-	w := newWriter(t, newServer(), newTarget(), Options{})
-	o := w.owners[ownerUID]
-	first := o.choose(1, noon)[0]
-	o.created(&first, reply{outcome: unanswered}, noon)
-	ask, again := o.due(noon.Add(late), late, late), o.due(noon.Add(late), late, late)
-	require.Len(t, ask, 1)
-	o.created(&ask[0], reply{outcome: none}, noon)
-	require.Equal(t, []int64{1}, numbersOf(o.choose(1, noon)))
-	o.created(&again[0], reply{outcome: none}, noon)
-	require.Equal(t, []int64{2}, numbersOf(o.choose(1, noon)), "1 is in flight")
 }
 
 // Names that the tracker did not make have no number, whatever annotations they have.
@@ -259,8 +244,9 @@ func TestUnanswered(t *testing.T) {
 		"succeeded and finished": {succeeds: true, then: complete, creates: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newServer()
-			w := newWriter(t, s, newTarget(), Options{})
+			s, target := newServer(), newTarget()
+			target.Policy.Bounds.Max = 3
+			w := newWriter(t, s, target, Options{})
 			lose := func(verb, job string) error {
 				if verb == "create" && numberOf(job) == 2 {
 					return context.DeadlineExceeded
@@ -313,18 +299,6 @@ func (w *writer) catchUpBut(t require.TestingT, hidden int64) {
 			w.show(&j)
 		}
 	}
-}
-
-// A start that was long enough ago stays so, also if the clock steps back.
-func TestPruningGateStaysOpen(t *testing.T) {
-	s, target := newServer(), newTarget()
-	target.History.Succeeded = history.Keep(0)
-	w := newWriter(t, s, target, Options{})
-	w.show(jobOf(target, 1, complete))
-	w.clock = noon.Add(late)
-	require.True(t, w.owners[ownerUID].mayPrune(w.clock, late))
-	w.clock = noon
-	require.True(t, w.owners[ownerUID].mayPrune(w.clock, late))
 }
 
 // Finished Jobs are deleted neither while a create is unanswered nor within L of the

@@ -2,27 +2,28 @@ package adapter
 
 import (
 	"cmp"
+	"container/heap"
 	"maps"
 	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
+	"github.com/scaledjob/scaledjob/slots"
 )
 
 // An owned holds the state of an owner's Jobs: the Jobs in the cache, counted as they
-// change, and the creates that the cache does not show yet. It decides which numbers are
-// free. It does no I/O and reads no clock, so that a model can explore it.
+// change, and the set that decides about creates and deletes.
 type owned struct {
-	uid     types.UID
-	target  *tracked // nil while the owner is not tracked
-	jobs    map[types.UID]*job
-	flights map[int64]*flight // by number
-	start   *time.Time        // when it was tracked; nil if creates of before can no longer arrive
-	called  string            // by the controller reference of a Job; "" if there was none
-	stuck   *stuck            // nil is not counted
+	uid    types.UID
+	target *tracked     // nil while the owner is not tracked
+	set    *slots.Set   // nil until the owner is tracked
+	now    *application // the plan being carried out
+	jobs   map[types.UID]*job
+	sent   map[slots.Slot]*origin // of the creates in flight, and of some before
+	called string                 // by the controller reference of a Job; "" if there was none
+	stuck  *stuck                 // nil is not counted
 	counted
 }
 
@@ -34,34 +35,55 @@ type counted struct {
 	pruning  int32
 }
 
-// A stuck remembers how many Jobs were pending before a limit. It holds until a pending
-// Job changes or the limit reaches next.
+// An origin is what a Job in flight was created from.
+type origin struct {
+	from    *tracked
+	item    *Item // nil if the Job is numbered
+	labels  map[string]string
+	deleted types.UID // the API server accepted our delete of it
+}
+
+// A stuck counts the Jobs that have been pending since the limit before, or longer.
 type stuck struct {
 	n      int64
-	before time.Time
-	next   time.Time // the earliest PendingSince after the limit; zero is none
+	before int64           // in nanoseconds since 1970
+	at     map[int64]int32 // Jobs by PendingSince
+	later  []int64         // a heap of the times after before
 }
 
-// A flight is a create whose Job the cache does not show.
-type flight struct {
-	from    *tracked // target of the Job
-	state   outcome
-	uid     types.UID // of the Job that the API server has under the number
-	shown   types.UID // of the last Job that the cache showed under the number
-	at      time.Time // of the last reply, or of its timeout
-	sent    time.Time
-	labels  map[string]string
-	deleted bool // the API server accepted our delete
+func (s *stuck) add(since time.Time, n int32) {
+	at := since.UnixNano()
+	if s.at[at] += n; at <= s.before {
+		s.n += int64(n)
+	} else if n > 0 && s.at[at] == n {
+		heap.Push((*times)(&s.later), at)
+	}
+	if s.at[at] == 0 {
+		delete(s.at, at)
+	}
 }
 
-// over reports whether the cache has shown the Job of the flight.
-func (f *flight) over() bool { return f.state > none && f.shown == f.uid }
+// advance counts the Jobs until a later limit.
+func (s *stuck) advance(limit int64) {
+	for s.before = limit; len(s.later) > 0 && s.later[0] <= limit; {
+		at := heap.Pop((*times)(&s.later)).(int64)
+		for len(s.later) > 0 && s.later[0] == at {
+			heap.Pop((*times)(&s.later))
+		}
+		s.n += int64(s.at[at])
+	}
+}
+
+type times []int64
+
+func (t times) Len() int           { return len(t) }
+func (t times) Less(i, j int) bool { return t[i] < t[j] }
+func (t times) Swap(i, j int)      { t[i], t[j] = t[j], t[i] }
+func (t *times) Push(x any)        { *t = append(*t, x.(int64)) }
+func (t *times) Pop() any          { x := (*t)[len(*t)-1]; *t = (*t)[:len(*t)-1]; return x }
 
 // tally adds n Jobs such as j to the counts.
 func (o *counted) tally(j *job, n int32) {
-	if j.pruning {
-		o.pruning += n
-	}
 	if j.stray {
 		return
 	}
@@ -99,45 +121,23 @@ func (o *owned) counts(now time.Time, leave bool) scaling.JobCounts {
 		Pending:     int64(c.phases[Pending] + c.phases[Suspended]),
 		Suspended:   int64(c.phases[Suspended]),
 		Terminating: int64(c.phases[Terminating]),
-		InFlight:    o.inFlight(),
+		InFlight:    o.set.Hidden(),
 		Stuck:       stuck,
 	}
 }
 
 // pendingBefore counts the Jobs that have been pending since the limit or longer.
 func (o *owned) pendingBefore(limit time.Time) int64 {
-	if s := o.stuck; s != nil && !limit.Before(s.before) && (s.next.IsZero() || limit.Before(s.next)) {
-		return s.n
-	}
-	s := &stuck{before: limit}
-	for _, j := range o.jobs {
-		switch {
-		case j.Phase != Pending || j.stray:
-		case !j.PendingSince.After(limit):
-			s.n++
-		case s.next.IsZero() || j.PendingSince.Before(s.next):
-			s.next = j.PendingSince
+	if at := limit.UnixNano(); o.stuck == nil || at < o.stuck.before {
+		o.stuck = &stuck{before: at, at: map[int64]int32{}}
+		for _, j := range o.jobs {
+			if j.Phase == Pending && !j.stray {
+				o.stuck.add(j.PendingSince, 1)
+			}
 		}
 	}
-	o.stuck = s
-	return s.n
-}
-
-// hidden reports whether the flight occupies capacity beside the Jobs in the cache:
-// no unfinished Job in the cache stands for it.
-func (o *owned) hidden(f *flight) bool {
-	j := o.jobs[f.shown]
-	return f.state != taken && (j == nil || j.ended())
-}
-
-// inFlight counts the flights that occupy capacity beside the Jobs in the cache.
-func (o *owned) inFlight() (n int64) {
-	for _, f := range o.flights {
-		if o.hidden(f) {
-			n++
-		}
-	}
-	return n
+	o.stuck.advance(limit.UnixNano())
+	return o.stuck.n
 }
 
 // describe returns the Jobs, then the Jobs in flight by number.
@@ -147,102 +147,45 @@ func (o *owned) describe(in place) (jobs []Job) {
 			jobs = append(jobs, j.Job)
 		}
 	}
-	for _, number := range slices.Sorted(maps.Keys(o.flights)) {
-		if f := o.flights[number]; o.hidden(f) {
-			jobs = append(jobs, Job{
-				Namespace: f.from.Owner.Namespace, Name: f.from.Owner.jobName(in, number), UID: f.uid, Number: number,
-				Phase: InFlight, Deleting: f.deleted, Created: f.sent, Revision: f.from.Revision, Labels: f.labels,
-			})
-		}
+	flights := len(jobs)
+	for slot, f := range o.set.InFlight {
+		from := o.sent[slot]
+		jobs = append(jobs, Job{
+			Namespace: from.from.Owner.Namespace, Name: from.from.Owner.slotName(in, slot), UID: types.UID(f.UID), Number: slot.Number,
+			Phase: InFlight, Deleting: f.UID != "" && from.deleted == types.UID(f.UID), Created: f.Sent, Revision: from.from.Revision, Labels: from.labels,
+		})
 	}
+	slices.SortFunc(jobs[flights:], func(a, b Job) int { return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Name, b.Name)) })
 	return jobs
 }
 
-// choose returns creates on the lowest free numbers, at most n and within the maximum.
-// They are in flight from now.
-func (o *owned) choose(n int64, now time.Time) (creates []request) {
-	unfinished := int64(o.running()+o.phases[Terminating]) + o.inFlight()
-	if n = min(n, max(0, o.target.Policy.Bounds.Max)-unfinished); n <= 0 || o.pruning > 0 {
-		return nil
+// show passes a Job of the cache on to the set.
+func (o *owned) show(j *job) {
+	if o.set == nil || j.stray {
+		return
 	}
-	busy := make(map[int64]bool, len(o.jobs))
-	for _, j := range o.jobs {
-		busy[j.Number] = true
-	}
-	if o.flights == nil {
-		o.flights = map[int64]*flight{}
-	}
-	for k := int64(1); int64(len(creates)) < n; k++ {
-		if o.flights[k] == nil && !busy[k] {
-			o.flights[k] = &flight{from: o.target, sent: now}
-			creates = append(creates, request{stage: creating, number: k, flight: o.flights[k]})
-		}
-	}
-	return creates
-}
-
-// shows takes over that the cache shows the Job.
-func (o *owned) shows(j *job) {
-	if f := o.flights[j.Number]; f != nil {
-		if f.shown = j.UID; f.over() {
-			delete(o.flights, j.Number)
-		}
+	o.set.Show(slots.Object{Slot: j.slot(), UID: string(j.UID), Finished: j.ended(), Deleting: j.marked})
+	if o.landed(j.slot()); o.pruning > 0 {
+		o.pruning = int32(o.set.Pruning())
 	}
 }
 
-// created records the reply to a create, or to reading its Job.
-func (o *owned) created(q *request, r reply, now time.Time) {
-	if f := q.flight; o.flights[q.number] == f {
-		f.state, f.uid, f.at = r.outcome, r.uid, now
-		if f.state == none || f.over() {
-			delete(o.flights, q.number)
-		}
+// gone passes on that the cache no longer shows a Job.
+func (o *owned) gone(j *job) {
+	if o.set != nil && !j.stray {
+		o.set.Gone(string(j.UID))
+		o.pruning = int32(o.set.Pruning())
 	}
 }
 
-// forget forgets the creates that can no longer arrive.
-func (o *owned) forget() {
-	maps.DeleteFunc(o.flights, func(_ int64, f *flight) bool { return f.state > unanswered })
-}
-
-// mayPrune reports whether finished Jobs may be deleted: no create is unanswered, and
-// none of another process can arrive any more. late is L.
-func (o *owned) mayPrune(now time.Time, late time.Duration) bool {
-	if o.start != nil && now.Sub(*o.start) < late {
-		return false
-	}
-	o.start = nil
-	for _, f := range o.flights {
-		if f.state <= unanswered {
-			return false
+// landed forgets from what the Job in a slot was created, if its create is no longer in
+// flight.
+func (o *owned) landed(slot slots.Slot) {
+	if o.sent[slot] != nil && !o.set.Flying(slot) {
+		if delete(o.sent, slot); len(o.sent) == 0 {
+			o.sent = nil
 		}
 	}
-	return true
-}
-
-// due returns the requests that ask, by number, for creates and prunes that were not
-// answered, and for numbers that were taken, after L. It asks later for created Jobs that
-// the cache does not show: under load it shows many late, and only the Jobs that came and
-// went while nothing was watched are never shown.
-func (o *owned) due(now time.Time, late, unshown time.Duration) (ask []request) {
-	for number, f := range o.flights {
-		wait := late
-		if f.state == accepted || f.state == exists {
-			wait = unshown
-		}
-		if f.state != sending && now.Sub(f.at) >= wait {
-			ask = append(ask, request{stage: asking, number: number, flight: f})
-		}
-	}
-	if o.pruning > 0 {
-		for _, j := range o.jobs {
-			if j.pruning && !j.pruned.IsZero() && now.Sub(j.pruned) >= late {
-				ask = append(ask, request{stage: asking, number: j.Number, delete: new(j.Delete(rollout.Background, HistoryLimit))})
-			}
-		}
-	}
-	slices.SortFunc(ask, func(a, b request) int { return cmp.Compare(a.number, b.number) })
-	return ask
 }
 
 // byNumber returns the Jobs in the order of their numbers, then names.

@@ -1,6 +1,8 @@
 package adapter
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -8,6 +10,7 @@ import (
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
+	"github.com/scaledjob/scaledjob/slots"
 )
 
 // A Plan holds the changes of a poll. [Tracker.Plan] returns it; a program with rules of
@@ -15,12 +18,17 @@ import (
 type Plan struct {
 	Owner    types.UID
 	Decision scaling.Decision // zero if the program made the plan
-	// Create is the number of Jobs to create: Decision.Create, or 0 while the cache
-	// shows a Job that was pruned.
-	Create int64
+	Create   int64            // Jobs to create: Decision.Create
+	// Holds are the reasons why fewer Jobs are created than the strategy proposed. If one of
+	// them stops all creates, Decision.Create is 0 and its Rule is scaling.RuleWaiting.
+	Holds []slots.Hold
 	// Labels are added to the first Jobs to create, a map for each.
 	Labels []map[string]string
 	Delete []Deletion
+	// Items are those of a keyed owner, and List is what [Tracker.Listing] returned before
+	// they were asked for.
+	Items []Item
+	List  slots.Listing
 
 	target *tracked  // the plan is outdated if the owner has another target; nil means the target at Apply
 	made   time.Time // the zero time is when Apply is called
@@ -74,10 +82,31 @@ func (o *owned) plan(metrics []scaling.Metric, known bool, now time.Time) Plan {
 		}
 	}
 	plan.Decision = scaling.Decide(t.Policy, state)
-	if o.pruning == 0 {
-		plan.Create = plan.Decision.Create
+	plan.Create = plan.Decision.Create
+	if known {
+		plan.hold(o.set.Holds(now))
 	}
 	return plan
+}
+
+// hold takes over the reasons why fewer Jobs are created.
+func (p *Plan) hold(holds []slots.Hold) {
+	p.Holds = holds
+	for _, h := range holds {
+		if h.All && p.Create > 0 {
+			p.Create, p.Decision.Create, p.Decision.Rule = 0, 0, scaling.RuleWaiting
+		}
+	}
+}
+
+// String returns the decision, and a line for each reason why fewer Jobs are created.
+func (p *Plan) String() string {
+	var b strings.Builder
+	b.WriteString(p.Decision.String())
+	for _, h := range p.Holds {
+		fmt.Fprintf(&b, "\nheld      %s: %s", h.Rule, h.Text)
+	}
+	return b.String()
 }
 
 // prune deletes the finished Jobs beyond the limits. Unfinished Jobs have no outcome.

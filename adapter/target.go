@@ -21,6 +21,7 @@ import (
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
+	"github.com/scaledjob/scaledjob/slots"
 )
 
 // An Owner identifies the object whose Jobs are scaled. Every field is needed.
@@ -49,6 +50,9 @@ func (o *Owner) called() string {
 // deleted.
 type Target struct {
 	Owner Owner
+	// Keyed makes one Job for each item of a source: see [Tracker.PlanItems]. The Jobs are
+	// named from the items' keys instead of numbers.
+	Keyed bool
 	// Job is the prototype of the Jobs: labels, annotations and spec. Its name and
 	// owner references are replaced. A namespace, if set, is the owner's. An empty
 	// restartPolicy becomes OnFailure.
@@ -77,6 +81,10 @@ const (
 	LabelHome = prefix + "home"
 	// AnnotationGeneration has the generation of the owner that the Job was made from.
 	AnnotationGeneration = prefix + "generation"
+	// AnnotationKey has the key of the item that a keyed Job works on, AnnotationAttempt the
+	// attempt if it is not 0.
+	AnnotationKey     = prefix + "key"
+	AnnotationAttempt = prefix + "attempt"
 	// AnnotationTemplateHash has the hash of the prototype that the Job was made from.
 	AnnotationTemplateHash = prefix + "template-hash"
 )
@@ -115,7 +123,7 @@ func (t *Target) NewJob(number int64) *batchv1.Job { return t.newJob(place{}, nu
 type place struct{ home, cluster string }
 
 func (t *Target) newJob(in place, number int64) *batchv1.Job {
-	return t.compile().newJob(in, number, nil)
+	return t.compile().newJob(in, slots.Slot{Number: number}, nil)
 }
 
 // TemplateHash returns a hash of a Job's spec, for [rollout.Revision].
@@ -147,6 +155,14 @@ func JobName(owner, suffix string) string {
 // jobName returns the name of the Job with that number.
 func (o *Owner) jobName(in place, number int64) string {
 	return o.base(in) + strconv.FormatInt(number, 10)
+}
+
+// slotName returns the name of the Job in a slot.
+func (o *Owner) slotName(in place, slot slots.Slot) string {
+	if slot.Key == "" {
+		return o.jobName(in, slot.Number)
+	}
+	return JobName(o.Name, slot.Name(string(o.UID)))
 }
 
 // base returns the names of the owner's Jobs without their numbers.
@@ -190,15 +206,25 @@ func (t Target) compile() *tracked {
 	return &tracked{t, string(encoded)}
 }
 
-// newJob returns the Job with that number and the labels beside the prototype's. The owner
-// is its controller, so that the garbage collector deletes the Job after the owner.
-func (t *tracked) newJob(in place, number int64, labels map[string]string) *batchv1.Job {
-	var prototype batchv1.JobTemplateSpec
+// prototype returns the prototype, which the caller may modify.
+func (t *tracked) prototype() *batchv1.JobTemplateSpec {
+	prototype := &batchv1.JobTemplateSpec{}
 	if err := prototype.Unmarshal([]byte(t.encoded)); err != nil { // it was encoded by compile
 		panic(err)
 	}
+	return prototype
+}
+
+// newJob returns the Job in a slot with the labels beside the prototype's.
+func (t *tracked) newJob(in place, slot slots.Slot, labels map[string]string) *batchv1.Job {
+	return t.finish(in, slot, t.prototype(), labels)
+}
+
+// finish returns the Job in a slot. The owner is its controller, so that the garbage collector
+// deletes the Job after the owner.
+func (t *tracked) finish(in place, slot slots.Slot, prototype *batchv1.JobTemplateSpec, labels map[string]string) *batchv1.Job {
 	job, o := &batchv1.Job{ObjectMeta: prototype.ObjectMeta, Spec: prototype.Spec}, &t.Owner
-	job.Namespace, job.Name = o.Namespace, o.jobName(in, number)
+	job.Namespace, job.Name = o.Namespace, o.slotName(in, slot)
 	for key, value := range labels {
 		metav1.SetMetaDataLabel(&job.ObjectMeta, key, value)
 	}

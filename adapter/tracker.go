@@ -2,7 +2,9 @@ package adapter
 
 import (
 	"cmp"
+	"context"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -15,11 +17,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	batchclient "k8s.io/client-go/kubernetes/typed/batch/v1"
 	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
+	"github.com/scaledjob/scaledjob/slots"
 )
 
 // DefaultTimeout is the timeout of requests if Options.Timeout is 0.
@@ -45,11 +47,14 @@ type Options struct {
 	// later than the rules expect, and the maximum may be exceeded.
 	Timeout time.Duration
 	MaxAge  time.Duration // of a plan that Apply carries out; 0 means twice Timeout
-	// MayAct reports whether this process may act, such as whether its lease is
-	// valid. Apply asks before each batch. nil means always.
+	// MayAct reports whether this process may act, such as whether its lease is valid. Plan
+	// and Apply ask, Apply before each batch and request. If it reports true after false, a
+	// term begins: the Jobs are read anew before one is created or a finished one is deleted,
+	// and plans of before stop. It must neither block nor call the Tracker. nil means always.
 	MayAct func() bool
 	// Changed, if set, is called after the number of a tracked owner's unfinished or
-	// terminating Jobs has changed in the cache, and when creating may go on after a prune.
+	// terminating Jobs has changed in the cache, and when creating may go on after a prune or
+	// begin in a term.
 	// It may be called from two goroutines at once, and must not block.
 	Changed func(Owner)
 	// Home is the name of the owners' cluster if it is another cluster. Jobs then have
@@ -63,23 +68,31 @@ type Options struct {
 // them out. A plan makes no request, and its cost depends on the number of Jobs only if
 // some have changed or are to be deleted. A Tracker may be used from several goroutines.
 //
-// A program that elects a leader makes and runs its Tracker after it has become
-// leader, and drops it afterwards: a cache from before is not a fresh view.
+// A program that elects a leader sets Options.MayAct, or makes its Tracker after it has
+// become leader and drops it afterwards. A Tracker does not notice that the lease was lost
+// and taken again between two calls.
 type Tracker struct {
 	options  Options
 	selector labels.Selector
 	now      func() time.Time // of requests; tests replace it
-	unshown  time.Duration    // an answered create is not shown for this time: it is asked for
-
-	reflectors []*cache.Reflector
+	watches  []func(context.Context)
+	began    time.Time // when the term began; zero if that is when an owner is first tracked
+	acts     bool      // MayAct reported true when it was last asked
+	renewed  bool      // no list of this term is shown, though there was a term or a view before
+	once     bool      // nothing changes the tracker
 
 	mu       sync.Mutex
-	unsynced int // feeds that have not listed yet
+	unsynced int             // feeds that have not listed yet
+	problem  error           // why the last list or watch failed; nil if it did not
+	listing  time.Time       // when the newest consistent read of Jobs began
+	read     time.Time       // when the one that the cache shows began
+	again    func()          // reads the Jobs anew; nil if that has begun
+	leaving  map[*owned]bool // not tracked, with creates in flight
 	owners   map[types.UID]*owned
 	jobs     map[types.NamespacedName]*job
-	pods     map[types.UID][]*pod // by Job
-	changing map[*owned]counted   // before the change that is being taken over; nil if there is none
-	encoded  string               // prototype of the last owner; shared with the next owner if it is equal
+	pods     map[podsOf][]*pod
+	changing map[*owned]counted // before the change that is being taken over; nil if there is none
+	encoded  string             // prototype of the last owner; shared with the next owner if it is equal
 }
 
 // NewTracker returns a tracker that [Tracker.Run] starts. The client watches:
@@ -104,15 +117,15 @@ func newTracker(o Options) (*Tracker, error) {
 	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
 	o.MaxAge = cmp.Or(o.MaxAge, 2*o.Timeout)
 	return &Tracker{
-		options: o, selector: selector, now: time.Now, unshown: 8 * o.Timeout,
-		owners: map[types.UID]*owned{}, jobs: map[types.NamespacedName]*job{}, pods: map[types.UID][]*pod{},
+		options: o, selector: selector, now: time.Now, acts: o.mayAct(), leaving: map[*owned]bool{},
+		owners: map[types.UID]*owned{}, jobs: map[types.NamespacedName]*job{}, pods: map[podsOf][]*pod{},
 	}, problems.Err()
 }
 
 // Track starts to track an owner, or replaces its Target, which is an edit: plans
 // that were made before stop. Equal targets are no edit; a strategy that holds a func
-// is never equal. The error has every problem of the target; the owner is then tracked
-// as before.
+// is never equal. The error has every problem of the target. An owner that was tracked
+// then stays so, with the Target of before; an owner that was not is not tracked.
 func (t *Tracker) Track(target Target) error {
 	if err := t.check(&target); err != nil {
 		return fmt.Errorf("target %s/%s: %w", target.Owner.Namespace, target.Owner.Name, err)
@@ -127,14 +140,71 @@ func (t *Tracker) Track(target Target) error {
 	if tracked.encoded == t.encoded {
 		tracked.encoded = t.encoded
 	}
-	if o.target == nil {
-		o.start = new(t.now())
-	}
 	o.target, t.encoded = tracked, tracked.encoded
+	if o.set == nil {
+		t.begin(o)
+	}
+	o.set.Stop()
+	o.stuck = nil
 	for _, j := range o.jobs {
 		t.recount(j, *j)
 	}
+	t.sweep()
 	return nil
+}
+
+// begin begins the owner's set.
+func (t *Tracker) begin(o *owned) {
+	start := t.began
+	if start.IsZero() {
+		start = t.now()
+	}
+	o.set = slots.New(slots.Options{Late: t.late(), Unshown: 4 * t.late(), Start: start, Clean: t.once, Keyed: o.target.Keyed})
+	switch {
+	case t.began.IsZero():
+		o.set.Listed(start)
+	case !t.read.IsZero():
+		o.set.Listed(t.read)
+	}
+}
+
+func (o *Options) mayAct() bool { return o.MayAct == nil || o.MayAct() }
+
+// leads reports whether this process may act. A term begins when that turns true.
+func (t *Tracker) leads() bool {
+	before := t.acts
+	if t.acts = t.options.mayAct(); t.acts && !before {
+		t.renew()
+	}
+	return t.acts
+}
+
+// renew begins a term of a tracker that has watched before.
+func (t *Tracker) renew() {
+	t.began, t.read, t.renewed = t.now(), time.Time{}, true
+	for _, o := range t.owners {
+		if o.set != nil {
+			o.set, o.now, o.sent, o.pruning = o.set.Renew(t.began), nil, nil, 0
+		}
+	}
+	t.sweep()
+	if t.again != nil {
+		t.again()
+		t.again = nil
+	}
+}
+
+// sweep drops the state of owners that are no longer tracked.
+func (t *Tracker) sweep() {
+	for o := range t.leaving {
+		if o.target == nil {
+			o.set.Forget(t.now())
+			t.drop(o)
+		}
+		if o.target != nil || t.owners[o.uid] != o {
+			delete(t.leaving, o)
+		}
+	}
 }
 
 // check returns every problem of a target for this tracker.
@@ -159,10 +229,11 @@ func (t *Tracker) Untrack(owner types.UID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if o := t.owners[owner]; o != nil {
-		o.target = nil
-		o.forget()
-		t.drop(o)
+		if o.target = nil; o.set != nil {
+			t.leaving[o] = true
+		}
 	}
+	t.sweep()
 }
 
 // Plan decides one poll: which outdated and finished Jobs to delete, and how many to
@@ -172,17 +243,38 @@ func (t *Tracker) Untrack(owner types.UID) {
 func (t *Tracker) Plan(owner types.UID, metrics []scaling.Metric, now time.Time) Plan {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	leads := t.leads()
 	o := t.owners[owner]
 	if o == nil || o.target == nil {
-		return Plan{Owner: owner, Decision: scaling.Decide(scaling.Policy{}, scaling.State{Metrics: metrics})}
+		return unknown(Plan{Owner: owner, Decision: scaling.Decide(scaling.Policy{}, scaling.State{Metrics: metrics})}, "the owner is not tracked")
 	}
 	plan := o.plan(metrics, t.unsynced == 0, now)
-	if plan.Create > 0 && t.mistaken(o) {
-		plan = o.plan(metrics, false, now)
+	switch {
+	case t.unsynced > 0 && t.problem != nil:
+		plan = unknown(plan, "the Jobs have not been listed: "+t.problem.Error())
+	case t.unsynced > 0:
+		plan = unknown(plan, "the Jobs have not been listed")
+	case plan.Create > 0 && t.mistaken(o):
+		plan = unknown(o.plan(metrics, false, now), "unfinished Jobs have the owner's name and another UID")
+	}
+	if !leads {
+		plan.hold(append(plan.Holds, slots.Hold{Rule: NotLeading, Text: "this process may not act", All: true}))
 	}
 	plan.made = t.now()
 	return plan
 }
+
+// unknown returns a plan with the reason why the Jobs are not known.
+func unknown(p Plan, why string) Plan {
+	p.Holds = []slots.Hold{{Rule: JobsUnknown, Text: why, All: true}}
+	return p
+}
+
+// Rules of [Plan].Holds beside those of package slots.
+const (
+	JobsUnknown slots.Rule = "jobsUnknown" // the owner's Jobs are not known
+	NotLeading  slots.Rule = "notLeading"  // Options.MayAct reports false
+)
 
 // Jobs returns the owner's Jobs in no order, Jobs in flight last, and reports whether they
 // are known. It returns no Jobs for an owner that is not tracked.
@@ -214,19 +306,14 @@ func (t *Tracker) known(owner types.UID) *owned {
 	return o
 }
 
-// mistaken reports whether an owner seems to have no Jobs only because its UID or
-// namespace is wrong: unfinished Jobs have its UID in another namespace, or its name
-// and another UID.
+// mistaken reports whether an owner seems to have no Jobs only because its UID is wrong:
+// unfinished Jobs in its namespace have its name and another UID. Jobs in other namespaces
+// do not matter, because anybody may have made them.
 func (t *Tracker) mistaken(o *owned) bool {
 	if o.phases != [InFlight]int32{} {
 		return false
 	}
-	for _, j := range o.jobs {
-		if !j.ended() {
-			return true
-		}
-	}
-	if o.inFlight() > 0 {
+	if o.set.Hidden() > 0 {
 		return false
 	}
 	called := o.target.Owner.called()
@@ -271,10 +358,13 @@ func (t *Tracker) drop(o *owned) {
 	if len(o.jobs) == 0 {
 		o.jobs = nil
 	}
-	if len(o.flights) == 0 {
-		o.flights = nil
+	if o.set != nil {
+		maps.DeleteFunc(o.sent, func(slot slots.Slot, _ *origin) bool { return !o.set.Flying(slot) })
+		if len(o.sent) == 0 {
+			o.sent = nil
+		}
 	}
-	if o.target == nil && o.jobs == nil && o.flights == nil {
+	if o.target == nil && o.jobs == nil && (o.set == nil || o.set.Empty()) {
 		delete(t.owners, o.uid)
 	}
 }
@@ -301,8 +391,7 @@ func (t *Tracker) jobShown(j *job) {
 	}
 	t.classify(j, value(before))
 	t.tally(j, 1)
-	o.shows(j)
-	t.drop(o)
+	o.show(j)
 }
 
 // jobGone forgets a Job that the cache no longer shows.
@@ -310,17 +399,25 @@ func (t *Tracker) jobGone(j *job) {
 	t.tally(j, -1)
 	delete(t.jobs, j.key())
 	delete(j.owner.jobs, j.UID)
+	j.owner.gone(j)
 	t.drop(j.owner)
+}
+
+// podsOf is the key of a Job's pods. Whoever makes pods elsewhere does not change it.
+type podsOf struct {
+	namespace string
+	job       types.UID
 }
 
 // podShown takes over a pod, or that it is gone.
 func (t *Tracker) podShown(p *pod, gone bool) {
-	pods := slices.DeleteFunc(t.pods[p.job], func(other *pod) bool { return other.uid == p.uid })
+	of := podsOf{p.namespace, p.job}
+	pods := slices.DeleteFunc(t.pods[of], func(other *pod) bool { return other.uid == p.uid })
 	if !gone {
 		pods = append(pods, p)
 	}
-	if t.pods[p.job] = pods; len(pods) == 0 {
-		delete(t.pods, p.job)
+	if t.pods[of] = pods; len(pods) == 0 {
+		delete(t.pods, of)
 	}
 	if j := t.jobs[types.NamespacedName{Namespace: p.namespace, Name: p.jobName}]; j != nil && j.UID == p.job {
 		t.recount(j, *j)
@@ -332,6 +429,7 @@ func (t *Tracker) recount(j *job, before job) {
 	t.tally(j, -1)
 	t.classify(j, before)
 	t.tally(j, 1)
+	j.owner.show(j)
 }
 
 // tally adds n Jobs such as j to the counts of its owner.
@@ -339,8 +437,8 @@ func (t *Tracker) tally(j *job, n int32) {
 	if _, noted := t.changing[j.owner]; t.changing != nil && !noted {
 		t.changing[j.owner] = j.owner.counted
 	}
-	if j.owner.tally(j, n); j.Phase == Pending {
-		j.owner.stuck = nil
+	if j.owner.tally(j, n); j.owner.stuck != nil && j.Phase == Pending && !j.stray {
+		j.owner.stuck.add(j.PendingSince, n)
 	}
 }
 
@@ -349,11 +447,16 @@ func (t *Tracker) classify(j *job, before job) {
 	target := j.owner.target
 	if j.Number, j.stray = 0, false; target != nil {
 		conditions = target.PendingPodConditions
-		if j.stray = t.options.Home == "" && j.Namespace != target.Owner.Namespace; !j.stray {
-			j.Number = target.Owner.number(t.options.place(), j.Name)
+		j.stray = t.options.Home == "" && j.Namespace != target.Owner.Namespace
+		switch {
+		case j.stray:
+		case !target.Keyed:
+			j.Number, j.item = target.Owner.number(t.options.place(), j.Name), nil
+		case j.item != nil:
+			j.Number = j.item.Number
 		}
 	}
-	j.classify(before, t.pods[j.UID], t.options.Pods, conditions, t.now())
+	j.classify(before, t.pods[podsOf{j.Namespace, j.UID}], t.options.Pods, conditions, t.now())
 	r := rollout.Job{Revision: j.Revision, NeverStarted: j.NeverStarted, Finished: j.ended(), Deleting: j.Deleting}
 	j.outdated = target != nil && !j.stray && target.Rollout.Deletes(r, target.Revision)
 }

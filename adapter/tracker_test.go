@@ -21,9 +21,10 @@ import (
 
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/history"
-	"github.com/scaledjob/scaledjob/internal/premise"
+	"github.com/scaledjob/scaledjob/premise"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
+	"github.com/scaledjob/scaledjob/slots"
 )
 
 func having(kind batchv1.JobConditionType) func(*batchv1.Job) {
@@ -115,33 +116,57 @@ func TestController(t *testing.T) {
 	require.Equal(t, "mine", target.Job.Name, "the prototype is not modified")
 }
 
-// A wrong UID or namespace that hides the owner's Jobs is not an empty set of Jobs.
+// A wrong UID that hides the owner's Jobs is not an empty set of Jobs.
 func TestMistaken(t *testing.T) {
-	for name, mistake := range map[string]func(*Owner){
-		"UID":       func(o *Owner) { o.UID = "another" },
-		"namespace": func(o *Owner) { o.Namespace = "mail" },
-	} {
-		t.Run(name, func(t *testing.T) {
-			s, target, wrong := newServer(), newTarget(), newTarget()
-			newWriter(t, s, target, Options{}).poll(1)
-			mistake(&wrong.Owner)
-			w := newWriter(t, s, wrong, Options{})
-			w.catchUp(t)
-			plan := w.Plan(wrong.Owner.UID, items(3), noon)
-			require.Zero(t, plan.Create)
-			require.Equal(t, scaling.RuleJobsUnknown, plan.Decision.Rule)
-			require.Equal(t, scaling.RuleInactive, w.Plan(wrong.Owner.UID, items(0), noon).Decision.Rule, "it is looked for before a create")
-			_, known := w.Counts(wrong.Owner.UID, noon)
-			require.False(t, known)
-			for _, j := range s.all(t) { // such as the garbage collector of an owner that was created anew
-				w.show(s.change(t, &j, deleting))
-			}
-			if name == "UID" {
-				require.Equal(t, int64(3), w.Plan(wrong.Owner.UID, items(3), noon).Create)
-			}
-		})
+	s, target, wrong := newServer(), newTarget(), newTarget()
+	newWriter(t, s, target, Options{}).poll(1)
+	wrong.Owner.UID = "another"
+	w := newWriter(t, s, wrong, Options{})
+	w.catchUp(t)
+	plan := w.Plan(wrong.Owner.UID, items(3), noon)
+	require.Zero(t, plan.Create)
+	require.Equal(t, scaling.RuleJobsUnknown, plan.Decision.Rule)
+	require.Equal(t, scaling.RuleInactive, w.Plan(wrong.Owner.UID, items(0), noon).Decision.Rule, "it is looked for before a create")
+	_, known := w.Counts(wrong.Owner.UID, noon)
+	require.False(t, known)
+	for _, j := range s.all(t) { // such as the garbage collector of an owner that was created anew
+		w.show(s.change(t, &j, deleting))
+	}
+	require.Equal(t, int64(3), w.Plan(wrong.Owner.UID, items(3), noon).Create)
+}
+
+// Whoever may create objects in another namespace changes no decision about an owner.
+func propForger(t *rapid.T) {
+	target := newTarget()
+	target.StuckAfter, target.History, target.Rollout = time.Minute, keepNone, rollout.DefaultPolicy()
+	a, b := newWriter(t, newServer(), target, Options{Pods: true}), newWriter(t, newServer(), target, Options{Pods: true})
+	for n := range rapid.Int64Range(0, 4).Draw(t, "Jobs") {
+		j := jobOf(target, n+1, rapid.SampledFrom([]func(*batchv1.Job){ready, complete, func(*batchv1.Job) {}}).Draw(t, "state"))
+		a.show(j)
+		b.show(j)
+	}
+	for n := range rapid.Int64Range(1, 4).Draw(t, "forged") {
+		change := rapid.SampledFrom([]func(*batchv1.Job){ready, complete, deleting, func(j *batchv1.Job) { j.Spec.Suspend = new(true) }}).Draw(t, "forged state")
+		j := jobOf(target, rapid.Int64Range(1, 4).Draw(t, "number"), change)
+		if rapid.Bool().Draw(t, "another UID") {
+			j.OwnerReferences[0].UID = "another"
+			j.Labels[LabelOwner] = "another"
+		}
+		j.Namespace, j.UID = "mail", types.UID(fmt.Sprint("forged-", n))
+		b.show(j)
+		p := podOf(jobOf(target, n+1), corev1.PodRunning)
+		p.Namespace = "mail"
+		p.Labels = map[string]string{batchv1.ControllerUidLabel: fmt.Sprint("uid-", n+1), batchv1.JobNameLabel: target.NewJob(n + 1).Name}
+		b.showPod(p)
+	}
+	for _, demand := range []float64{0, 3, 30} {
+		x, y := a.Plan(ownerUID, items(demand), noon.Add(time.Hour)), b.Plan(ownerUID, items(demand), noon.Add(time.Hour))
+		x.target, y.target = nil, nil
+		require.Equal(t, x, y)
 	}
 }
+
+func TestForger(t *testing.T) { rapid.Check(t, propForger) }
 
 // The Jobs of an owner of another API group, with the same kind and name, are no mistake; those of
 // another version of the API are.
@@ -199,7 +224,8 @@ func TestCopy(t *testing.T) {
 	for _, d := range plan.Delete {
 		require.Equal(t, "shop", d.Namespace)
 	}
-	require.Equal(t, []int64{2, 3}, numbersOf(w.owners[ownerUID].choose(2, noon)))
+	_, _, numbers := w.choose(t, 2)
+	require.Equal(t, []int64{2}, numbers)
 }
 
 func TestNotKnown(t *testing.T) {
@@ -253,14 +279,14 @@ func TestDeletedBeforeAdded(t *testing.T) {
 // A Job that was shown and deleted while its create was under way ends its flight.
 func TestShownBeforeAnswered(t *testing.T) {
 	w := newWriter(t, newServer(), newTarget(), Options{})
-	o := w.owners[ownerUID]
-	require.Equal(t, []int64{1}, numbersOf(o.choose(1, noon)))
-	j, f := jobOf(newTarget(), 1), o.flights[1]
+	a, sent, numbers := w.choose(t, 1)
+	require.Equal(t, []int64{1}, numbers)
+	j := jobOf(newTarget(), 1)
 	w.show(j)
 	counts, _ := w.Counts(ownerUID, noon)
 	require.Equal(t, scaling.JobCounts{Running: 1, Pending: 1}, counts, "it is counted once")
 	w.gone(j)
-	o.created(&request{stage: creating, number: 1, flight: f}, reply{accepted, j.UID, nil}, noon)
+	a.answered(sent[0], reply{slots.Done, j.UID, nil})
 	requireNoDoubt(t, w)
 }
 
@@ -339,13 +365,13 @@ func TestListAsks(t *testing.T) {
 	}
 }
 
-// A create that may arrive is remembered while its owner is not tracked. One that was
-// answered is not.
+// A create that the cache does not show is remembered while its owner is not tracked, until
+// it would be asked for.
 func TestUntrackedInFlight(t *testing.T) {
 	for name, test := range map[string]struct {
 		err      error
 		inFlight int64
-	}{"answered": {nil, 0}, "not answered": {errors.New("no answer"), 1}} {
+	}{"answered": {nil, 1}, "not answered": {errors.New("no answer"), 1}} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer()
 			w := newWriter(t, s, newTarget(), Options{})
@@ -357,6 +383,10 @@ func TestUntrackedInFlight(t *testing.T) {
 			require.NoError(t, w.Track(newTarget()))
 			counts, _ := w.Counts(ownerUID, noon)
 			require.Equal(t, scaling.JobCounts{InFlight: test.inFlight}, counts)
+			w.Untrack(ownerUID)
+			w.clock = noon.Add(4 * late)
+			w.Untrack("another")
+			require.Empty(t, w.owners)
 		})
 	}
 }

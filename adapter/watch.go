@@ -12,12 +12,12 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Run watches until the context ends, and is called once. It has no error: while a list
-// fails, HasSynced is false, and nothing is created or deleted.
+// Run watches until the context ends, and is called once. While a list fails, HasSynced is
+// false, Problem has the reason, and nothing is created or deleted.
 func (t *Tracker) Run(ctx context.Context) {
 	var group sync.WaitGroup
-	for _, r := range t.reflectors {
-		group.Go(func() { r.RunWithContext(ctx) })
+	for _, watch := range t.watches {
+		group.Go(func() { watch(ctx) })
 	}
 	group.Wait()
 }
@@ -31,33 +31,83 @@ func (t *Tracker) HasSynced() bool {
 }
 
 func (t *Tracker) watch(client Client) {
-	reflect := func(kind runtime.Object, ofPods bool, calls *cache.ListWatch) {
+	t.began = t.now()
+	reflect := func(kind runtime.Object, f *feed, calls *cache.ListWatch) {
 		t.unsynced++
-		t.reflectors = append(t.reflectors, cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(calls, client),
-			kind, &feed{t, ofPods, true}, cache.ReflectorOptions{}))
+		f.Tracker, f.unsynced = t, true
+		t.watches = append(t.watches, func(ctx context.Context) {
+			for ctx.Err() == nil {
+				running, stop := context.WithCancel(ctx)
+				if !f.ofPods {
+					t.mu.Lock()
+					t.again = stop
+					t.mu.Unlock()
+				}
+				cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(calls, client), kind, f, cache.ReflectorOptions{}).RunWithContext(running)
+				stop()
+			}
+		})
 	}
-	reflect(&batchv1.Job{}, false, source(client.BatchV1().Jobs(t.options.Namespace), t.selector.String()))
+	reflect(&batchv1.Job{}, &feed{}, source(client.BatchV1().Jobs(t.options.Namespace), t.selector.String(), t.lists, t.failed))
 	if t.options.Pods {
-		reflect(&corev1.Pod{}, true, source(client.CoreV1().Pods(t.options.Namespace), batchv1.JobNameLabel))
+		reflect(&corev1.Pod{}, &feed{ofPods: true}, source(client.CoreV1().Pods(t.options.Namespace), batchv1.JobNameLabel, func() {}, t.failed))
 	}
 }
 
-// source returns the calls of a client with a selector. The first list is a consistent
+// lists notes that a consistent read of the Jobs begins.
+func (t *Tracker) lists() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.listing = t.now()
+}
+
+// failed notes why the last list or watch failed.
+func (t *Tracker) failed(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.problem = err
+}
+
+// Problem returns why the last list or watch failed, such as for lack of a permission, or nil.
+func (t *Tracker) Problem() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.problem
+}
+
+// relist reads all Jobs anew, unless that began since. It reports whether it can.
+func (t *Tracker) relist() bool {
+	if t.again != nil && !t.listing.After(t.read) {
+		t.again()
+		t.again = nil
+	}
+	return len(t.watches) > 0
+}
+
+// source returns the calls of a client with a selector. Each list is a consistent
 // read: a list from the API server's cache may be older than the creates of another leader.
 func source[L runtime.Object](client interface {
 	List(context.Context, metav1.ListOptions) (L, error)
 	Watch(context.Context, metav1.ListOptions) (watch.Interface, error)
-}, selector string) *cache.ListWatch {
+}, selector string, begins func(), failed func(error)) *cache.ListWatch {
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			if o.LabelSelector = selector; o.ResourceVersion == "0" {
-				o.ResourceVersion = ""
+			if o.Continue == "" {
+				begins()
 			}
-			return client.List(ctx, o)
+			o.LabelSelector, o.ResourceVersion, o.ResourceVersionMatch = selector, "", ""
+			list, err := client.List(ctx, o)
+			failed(err)
+			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			o.LabelSelector = selector
-			return client.Watch(ctx, o)
+			if o.LabelSelector = selector; o.SendInitialEvents != nil && *o.SendInitialEvents {
+				begins()
+				o.ResourceVersion = ""
+			}
+			watch, err := client.Watch(ctx, o)
+			failed(err)
+			return watch, err
 		},
 	}
 }
@@ -144,8 +194,29 @@ func (f *feed) Replace(list []any, _ string) error {
 			f.unsynced = false
 			f.Tracker.unsynced--
 		}
+		if !f.ofPods {
+			f.listed()
+		}
 	})
 	return nil
+}
+
+// listed takes over that the cache shows everything that the last consistent read of Jobs
+// showed.
+func (t *Tracker) listed() {
+	if t.read = t.listing; t.read.IsZero() {
+		t.read = t.now()
+	}
+	first := t.renewed && !t.read.Before(t.began)
+	for _, o := range t.owners {
+		if o.set == nil {
+			continue
+		}
+		if o.set.Listed(t.read); first && t.changing != nil {
+			t.changing[o] = counted{pruning: -1} // creating may begin
+		}
+	}
+	t.renewed = t.renewed && !first
 }
 
 func (f *feed) Resync() error { return nil }
@@ -178,8 +249,9 @@ func (t *Tracker) change(do func()) {
 
 // Handler returns the event handler of an informer of owners. It calls Track with the
 // result of target for an added or updated owner, and Untrack for an owner that is
-// deleted or being deleted. If target or Track returns an error, failed gets it, and the
-// owner is tracked as before.
+// deleted or being deleted. If target or Track returns an error, failed gets it. An owner
+// that was tracked then stays so, with the Target of before; an owner that was not is not
+// tracked.
 func Handler[T metav1.Object](t *Tracker, target func(T) (Target, error), failed func(T, error)) cache.ResourceEventHandler {
 	track := func(object any) {
 		owner := object.(T)

@@ -3,7 +3,7 @@
 //	Connect   a client for requests, and another for watches
 //	Limited   a config for further clients that share timeout and limit
 //	Separate  a config for a lease, which shares nothing
-//	Limit     the requests that a process has in flight at the same time
+//	Limit     the requests that a process has in flight, with turns of their owners
 //
 // # Timeout
 //
@@ -19,10 +19,14 @@
 // [adapter.ErrOutdated] too. Any other error without an answer leaves open whether the
 // request took effect.
 //
-// client-go repeats a request up to ten times if the answer has the header Retry-After.
-// Each repetition waits for the limit again. A change with an answer of 500 or more may
-// still take effect, and must not be repeated: the header is removed from such answers. No
-// client waits for longer than 30 s, whatever the header is.
+// # Refusals
+//
+// client-go repeats a request up to ten times if the answer has the header Retry-After. The
+// clients here hide the header, so that every answer reaches the caller. [Limit] obeys it. No
+// client waits for longer than 30 s.
+//
+// A refusal concerns the owner of the request. The API server's own 429 is different: it is a
+// text, and a Status if a webhook has written it. The headers X-Kubernetes-PF-* are in both.
 package client
 
 import (
@@ -36,6 +40,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/fair"
 )
 
 // Clients are two clients of the same API server.
@@ -44,6 +49,8 @@ type Clients struct {
 	Requests kubernetes.Interface
 	// Watches has neither: a timeout would end a watch.
 	Watches kubernetes.Interface
+	// Queue has the slots of Requests. It is nil without a limit.
+	Queue *fair.Queue
 }
 
 // Connect returns the clients. The timeout must equal that of [adapter.Options]; 0 is
@@ -55,6 +62,9 @@ func Connect(config *rest.Config, timeout time.Duration, limit *Limit) (c Client
 	}
 	if c.Watches, err = kubernetes.NewForConfig(binary(unlimited(config))); err != nil {
 		return c, err
+	}
+	if limit != nil {
+		c.Queue = limit.Queue
 	}
 	c.Requests, err = kubernetes.NewForConfig(binary(Limited(config, timeout, limit)))
 	return c, err

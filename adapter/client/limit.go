@@ -1,142 +1,125 @@
 package client
 
 import (
-	"context"
+	"fmt"
+	"mime"
 	"net/http"
-	"slices"
 	"strconv"
-	"sync"
+	"strings"
 	"time"
+
+	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/fair"
 )
 
-// A Limit bounds the requests that are in flight at the same time, as TCP does. Each
-// answer raises the bound a little, up to the greatest. An answer with status 429, an
-// answer of 500 or more with Retry-After, and a timeout halve it. Nothing is sent for the
-// time in Retry-After. Requests are sent in the order in which they arrive. The zero value
-// allows one request in flight. Use [NewLimit].
+// A Limit is a fixed number of requests in flight. Their owners have turns as package fair
+// describes. The owner of a request is that of [fair.With], else the request's namespace.
 type Limit struct {
 	// MayAct, if set, reports whether this process may change anything, such as whether
 	// its lease is valid. It is asked right before a request other than a GET is sent:
 	// a process may have waited for long, or been stopped. Set it before the first request.
 	MayAct func() bool
+	// Observe, if set, is called after each answer. Set it before the first request. It must
+	// not block, and may be called from several goroutines.
+	Observe func(Answer)
 
-	mu       sync.Mutex
-	greatest float64
-	bound    float64
-	inFlight int
-	until    time.Time       // nothing is sent before
-	halved   time.Time       // a request that was sent before does not halve the bound again
-	waiting  []chan struct{} // in the order of arrival
+	*fair.Queue
 }
 
-// NewLimit returns a limit of at most n requests in flight. If n < 1, it is 1.
-func NewLimit(n int) *Limit {
-	n = max(1, n)
-	return &Limit{greatest: float64(n), bound: float64(n)}
+// An Answer is the API server's answer to a request.
+type Answer struct {
+	Owner fair.Owner
+	// Kind has the method and the resource of a namespace, such as "POST jobs".
+	Kind string
+	Code int // HTTP status; 0 if there was none
+	fair.Answer
+	RetryAfter time.Duration
 }
 
-// wait returns when a request may be sent. A nil limit never waits.
-func (l *Limit) wait(ctx context.Context) error {
-	if l == nil || ctx.Err() != nil {
-		return ctx.Err()
-	}
-	turn := make(chan struct{})
-	l.mu.Lock()
-	l.waiting = append(l.waiting, turn)
-	l.admit()
-	l.mu.Unlock()
-	select {
-	case <-turn:
-		return nil
-	case <-ctx.Done():
-	}
-	l.mu.Lock()
-	i := slices.Index(l.waiting, turn)
-	if i >= 0 {
-		l.waiting = slices.Delete(l.waiting, i, i+1)
-	}
-	l.mu.Unlock()
-	if i < 0 { // its turn came just now
-		l.leave()
-	}
-	return ctx.Err()
-}
+// NewLimit returns a limit of n requests in flight. If n < 1, it is 1.
+func NewLimit(n int) *Limit { return &Limit{Queue: fair.New(n)} }
 
-// leave gives back the place of a request that was not sent.
-func (l *Limit) leave() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.inFlight--
-	l.admit()
-}
-
-func (l *Limit) mayChange() bool { return l == nil || l.MayAct == nil || l.MayAct() }
-
-// admit lets waiting requests go, as many as the bound allows.
-func (l *Limit) admit() {
-	if time.Until(l.until) > 0 {
-		return // a timer calls admit then
-	}
-	n := min(len(l.waiting), max(1, int(l.bound))-l.inFlight)
-	for range n {
-		close(l.waiting[0])
-		l.waiting[0] = nil
-		l.waiting = l.waiting[1:]
-		l.inFlight++
-	}
-}
-
-// A congested reports whether the API server is overloaded, and how long it asks clients
-// to wait.
-type congested struct {
-	is    bool
-	pause time.Duration
-}
-
-// congestion reads an answer with a Retry-After of at most longestPause; nil is none.
-func congestion(r *http.Response, expired bool) congested {
-	if r == nil {
-		return congested{is: expired}
-	}
-	seconds, err := strconv.Atoi(r.Header.Get("Retry-After"))
-	asked := err == nil && seconds >= 0
-	switch {
-	case r.StatusCode == http.StatusTooManyRequests && !asked:
-		return congested{true, time.Second}
-	case r.StatusCode == http.StatusTooManyRequests, r.StatusCode >= 500 && asked:
-		return congested{true, time.Duration(seconds) * time.Second}
-	}
-	return congested{}
-}
-
-// done notes the end of a request.
-func (l *Limit) done(c congested, sent time.Time) {
+// admit waits until the request may be sent, or returns an error if it may not. A nil
+// limit never waits.
+func (l *Limit) admit(r *http.Request) (answered func(r *http.Response, expired bool), free func(), err error) {
 	if l == nil {
-		return
+		return func(*http.Response, bool) {}, func() {}, r.Context().Err()
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.inFlight--
+	ctx := r.Context()
+	if fair.OwnerOf(ctx) == (fair.Owner{}) {
+		ctx = fair.With(ctx, fair.Owner{Namespace: namespaceOf(r.URL.Path)})
+	}
+	slot, free, err := l.Wait(ctx)
 	switch {
-	case !c.is:
-		l.bound = min(l.greatest, l.bound+1/l.bound)
-	case sent.After(l.halved):
-		l.bound, l.halved = max(1, l.bound/2), time.Now()
+	case err != nil:
+		return nil, nil, fmt.Errorf("waiting for the limit on requests: %w", err)
+	case r.Method != http.MethodGet && l.MayAct != nil && !l.MayAct():
+		free()
+		return nil, nil, fmt.Errorf("%w: this process may not act", adapter.ErrOutdated)
 	}
-	l.pause(c.pause)
-	l.admit()
+	a := Answer{Owner: fair.OwnerOf(ctx), Kind: kindOf(r)}
+	slot.Sends(a.Kind)
+	return func(r *http.Response, expired bool) {
+		a.Answer, a.RetryAfter = judge(r, expired)
+		slot.Answered(a.Answer, a.RetryAfter)
+		if r != nil {
+			a.Code = r.StatusCode
+		}
+		if l.Observe != nil {
+			l.Observe(a)
+		}
+	}, free, nil
 }
 
-// pause stops sending for a while, if it does not already for longer.
-func (l *Limit) pause(d time.Duration) {
-	until := time.Now().Add(d)
-	if d <= 0 || !until.After(l.until) {
-		return
+// namespaceOf returns the namespace in a path of the API, or "".
+func namespaceOf(path string) string {
+	_, after, _ := strings.Cut(path, "/namespaces/")
+	name, _, _ := strings.Cut(after, "/")
+	return name
+}
+
+// kindOf returns the method and the resource of a request for an object of a namespace,
+// such as "POST jobs" or "PATCH scaledjobs/status".
+func kindOf(r *http.Request) string {
+	_, after, _ := strings.Cut(r.URL.Path, "/namespaces/")
+	parts := strings.Split(after, "/") // namespace, resource, name, subresource
+	kind := r.Method
+	for i, part := range parts {
+		switch i {
+		case 1:
+			kind += " " + part
+		case 3:
+			kind += "/" + part
+		}
 	}
-	l.until = until
-	time.AfterFunc(d, func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.admit()
-	})
+	return kind
+}
+
+// judge reads an answer; nil is none. The API server writes a refusal because of its own
+// load as text. A webhook's refusal is a Status, whatever its code and headers are. A name
+// that exists or does not, and a precondition that does not hold, are no refusals.
+func judge(r *http.Response, expired bool) (fair.Answer, time.Duration) {
+	if r == nil {
+		return map[bool]fair.Answer{true: fair.Refused}[expired], 0
+	}
+	after := time.Duration(max(0, retryAfter(r))) * time.Second
+	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	switch code := r.StatusCode; {
+	case code == http.StatusTooManyRequests && kind == "text/plain":
+		return fair.Overloaded, max(after, time.Second)
+	case code == http.StatusTooManyRequests:
+		return fair.Refused, max(after, time.Second)
+	case code == http.StatusNotFound, code == http.StatusConflict, code < 400:
+		return fair.Success, 0
+	}
+	return fair.Refused, after
+}
+
+// retryAfter returns the seconds of Retry-After, or -1.
+func retryAfter(r *http.Response) int {
+	seconds, err := strconv.Atoi(r.Header.Get("Retry-After"))
+	if err != nil {
+		return -1
+	}
+	return min(seconds, int(fair.LongestDelay/time.Second)+1)
 }

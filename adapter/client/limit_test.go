@@ -1,7 +1,6 @@
 package client
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -16,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/fair"
 )
 
 // A server is an API server: it answers after a time, or never, as the answer says.
@@ -76,10 +76,9 @@ func at(ctx context.Context, t http.RoundTripper, method, path string) (int, err
 	return response.StatusCode, errors.Join(err, response.Body.Close())
 }
 
-func (l *Limit) state() (inFlight, waiting int, bound float64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.inFlight, len(l.waiting), l.bound
+func (l *Limit) state() (inFlight, waiting int) {
+	s := l.Stats()
+	return s.InFlight, s.Waiting
 }
 
 // Requests are sent in the order in which they came, and never more at once than the
@@ -111,78 +110,45 @@ func TestLimitOrder(t *testing.T) {
 	}
 }
 
-// A 429 halves the bound once, however many requests of the same time are answered so,
-// and nothing is sent for the time of Retry-After. The bound recovers.
-func TestLimitAdapts(t *testing.T) {
+// An answer speaks about its owner, or about the load of the API server. Only the API
+// server itself refuses with a text instead of a Status.
+func TestJudge(t *testing.T) {
 	for name, c := range map[string]struct {
-		overload answer
-		pause    time.Duration
-		halves   bool
+		code             int
+		kind, retryAfter string
+		want             fair.Answer
+		after            time.Duration
 	}{
-		"429":                        {answer{code: 429, retryAfter: "7"}, 7 * time.Second, true},
-		"429 without a time":         {answer{code: 429}, time.Second, true},
-		"429 with an absurd time":    {answer{code: 429, retryAfter: "999999999999"}, 30 * time.Second, true},
-		"503 with a time":            {answer{code: 503, retryAfter: "3"}, 3 * time.Second, true},
-		"500":                        {answer{code: 500}, 0, false},
-		"403":                        {answer{code: 403}, 0, false},
-		"no answer in time":          {answer{after: -1}, 0, true},
-		"429 with a time below 0":    {answer{code: 429, retryAfter: "-1"}, time.Second, true},
-		"429 that may go on at once": {answer{code: 429, retryAfter: "0"}, 0, true},
+		"created":                  {201, "application/json", "", fair.Success, 0},
+		"absent":                   {404, "application/json", "", fair.Success, 0},
+		"exists":                   {409, "application/json", "", fair.Success, 0},
+		"the API server's load":    {429, "text/plain; charset=utf-8", "1", fair.Overloaded, time.Second},
+		"its load without a time":  {429, "text/plain", "", fair.Overloaded, time.Second},
+		"a webhook's 429":          {429, "application/json", "7", fair.Refused, 7 * time.Second},
+		"a webhook's, in protobuf": {429, "application/vnd.kubernetes.protobuf", "", fair.Refused, time.Second},
+		"a time below 0":           {429, "application/json", "-1", fair.Refused, time.Second},
+		"an absurd time":           {429, "application/json", "999999999999", fair.Refused, 31 * time.Second},
+		"no type":                  {429, "", "1", fair.Refused, time.Second},
+		"unavailable":              {503, "application/json", "3", fair.Refused, 3 * time.Second},
+		"unavailable, in text":     {503, "text/plain", "3", fair.Refused, 3 * time.Second},
+		"failed":                   {500, "application/json", "", fair.Refused, 0},
+		"denied":                   {403, "application/json", "", fair.Refused, 0},
+		"invalid":                  {422, "application/json", "", fair.Refused, 0},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := &server{}
-				limit := NewLimit(64)
-				transport := newTransport(shortPause{s}, time.Minute, limit)
-				send := func(n int, a answer) {
-					s.answer = func(*http.Request) answer { return a }
-					var all sync.WaitGroup
-					for range n {
-						all.Go(func() { _, _ = at(t.Context(), transport, "GET", "/") })
-					}
-					all.Wait()
-				}
-				c.overload.after = cmp.Or(c.overload.after, time.Millisecond) // all are under way then
-				send(64, c.overload)
-				_, _, bound := limit.state()
-				if c.halves {
-					require.Equal(t, 32.0, bound)
-				} else {
-					require.Equal(t, 64.0, bound)
-				}
-				begin := time.Now()
-				send(1, answer{})
-				require.Equal(t, c.pause, time.Since(begin))
-				s.most = 0
-				send(200, answer{after: time.Second})
-				if c.halves {
-					require.Greater(t, s.most, 31)
-					require.Less(t, s.most, 40)
-				}
-				for range 20 {
-					send(200, answer{})
-				}
-				_, _, bound = limit.state()
-				require.Equal(t, 64.0, bound)
-			})
-		})
-	}
-}
-
-// The bound is never below 1, so that requests go on.
-func TestLimitKeepsOne(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &server{answer: func(*http.Request) answer { return answer{code: 429, retryAfter: "1"} }}
-		limit := NewLimit(0)
-		transport := newTransport(s, time.Minute, limit)
-		for range 10 {
-			code, err := at(t.Context(), transport, "GET", "/")
-			require.NoError(t, err)
-			require.Equal(t, 429, code)
+		r := &http.Response{StatusCode: c.code, Header: http.Header{}}
+		r.Header.Set("Content-Type", c.kind)
+		r.Header.Set("X-Kubernetes-PF-FlowSchema-UID", "set in every answer")
+		if c.retryAfter != "" {
+			r.Header.Set("Retry-After", c.retryAfter)
 		}
-		_, _, bound := limit.state()
-		require.Equal(t, 1.0, bound)
-	})
+		got, after := judge(r, false)
+		require.Equal(t, c.want, got, name)
+		require.Equal(t, c.after, after, name)
+	}
+	got, _ := judge(nil, true)
+	require.Equal(t, fair.Refused, got, "no answer in time")
+	got, _ = judge(nil, false)
+	require.Equal(t, fair.Neutral, got, "the caller has ended it")
 }
 
 // A request that waits when its context ends was not sent, and leaves nothing behind.
@@ -206,12 +172,12 @@ func TestLimitCancelled(t *testing.T) {
 			})
 		}
 		time.Sleep(time.Minute)
-		inFlight, waiting, _ := limit.state()
+		inFlight, waiting := limit.state()
 		require.Equal(t, 2, inFlight)
 		require.Zero(t, waiting)
 		all.Wait()
 		require.Len(t, s.paths, 2)
-		inFlight, _, _ = limit.state()
+		inFlight, _ = limit.state()
 		require.Zero(t, inFlight)
 	})
 }
@@ -239,46 +205,9 @@ func TestMayAct(t *testing.T) {
 		}
 		all.Wait()
 		require.Equal(t, []string{"/POST", "/GET"}, s.paths)
-		inFlight, _, _ := limit.state()
+		inFlight, _ := limit.state()
 		require.Zero(t, inFlight)
 	})
-}
-
-// If the turn comes and the context ends at once, no place is lost.
-func TestLimitRace(t *testing.T) {
-	limit := NewLimit(1)
-	taken := 0
-	for range 100 {
-		if limit.wait(&ending{Context: t.Context()}) == nil {
-			taken++
-			limit.leave()
-		}
-		inFlight, waiting, _ := limit.state()
-		require.Zero(t, inFlight)
-		require.Zero(t, waiting)
-	}
-	require.Greater(t, taken, 10)
-	require.Less(t, taken, 90)
-}
-
-// An ending context ends after Err has been called once.
-type ending struct {
-	context.Context
-	asked bool
-}
-
-func (e *ending) Err() (err error) {
-	if e.asked {
-		err = context.Canceled
-	}
-	e.asked = true
-	return err
-}
-
-func (e *ending) Done() <-chan struct{} {
-	done := make(chan struct{})
-	close(done)
-	return done
 }
 
 // The timeout counts from when a request is sent, and is told to the API server. A
@@ -320,8 +249,7 @@ func TestCancelledIsNoCongestion(t *testing.T) {
 		_, err := at(ctx, newTransport(s, time.Minute, limit), "GET", "/")
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.NotErrorIs(t, err, adapter.ErrNotSent)
-		_, _, bound := limit.state()
-		require.Equal(t, 8.0, bound)
+		require.Zero(t, limit.Stats().Owners)
 	})
 }
 
@@ -340,7 +268,7 @@ func TestBody(t *testing.T) {
 		require.NoError(t, err)
 		response, err := transport.RoundTrip(r)
 		require.NoError(t, err)
-		inFlight, _, _ := limit.state()
+		inFlight, _ := limit.state()
 		require.Equal(t, 1, inFlight)
 		begin := time.Now()
 		_, err = io.ReadAll(response.Body)
@@ -348,7 +276,7 @@ func TestBody(t *testing.T) {
 		require.Equal(t, time.Minute, time.Since(begin))
 		require.NoError(t, response.Body.Close())
 		require.NoError(t, response.Body.Close(), "twice")
-		inFlight, _, _ = limit.state()
+		inFlight, _ = limit.state()
 		require.Zero(t, inFlight)
 	})
 }

@@ -54,6 +54,7 @@ func (c *Cluster) deleteJobs(ctx context.Context, owner types.UID) Cleanup {
 	client := c.sender(ctx, time.Now()).client().BatchV1()
 	o := metav1.ListOptions{Limit: 500, LabelSelector: labels.Set{adapter.LabelHome: c.options.Home, adapter.LabelOwner: string(owner)}.String()}
 	var problems []error
+	pages := 0
 	for {
 		page, err := client.Jobs(c.options.Namespace).List(ctx, o)
 		if err != nil {
@@ -62,6 +63,10 @@ func (c *Cluster) deleteJobs(ctx context.Context, owner types.UID) Cleanup {
 		}
 		mine := slices.DeleteFunc(page.Items, func(j batchv1.Job) bool { return metav1.GetControllerOfNoCopy(&j) != nil })
 		result.Left += len(mine)
+		if pages++; len(page.Items)+500*pages > c.options.MaxJobs+1000 {
+			problems = append(problems, fmt.Errorf("list Jobs: more than %d; if the member should have them, raise maxJobs of its registration", c.options.MaxJobs))
+			break
+		}
 		problems = append(problems, deleteEach(ctx, client, mine))
 		if o.Continue = page.Continue; o.Continue == "" {
 			break

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/placement/jobs"
 )
 
 // A Cluster is a member: a cluster with Jobs, or objects to scale, for owners in the hub
@@ -27,8 +28,10 @@ type Cluster struct {
 	hurry   chan struct{} // asks for a health check at once
 
 	mu       sync.Mutex
-	failures map[types.UID]*failures // of tracked owners
+	failures map[types.UID]jobs.Failures // of tracked owners, that have not been returned yet
 	creates  map[types.UID]creates
+	breach   error // of a bound, until the time
+	until    time.Time
 }
 
 // New returns a member that the clients reach. Requests and Watches must not be nil. New
@@ -39,13 +42,13 @@ func New(name string, clients Clients, o Options) (*Cluster, error) {
 	}
 	c := &Cluster{
 		name: name, clients: clients, options: o.withDefaults(),
-		hurry: make(chan struct{}, 1), failures: map[types.UID]*failures{}, creates: map[types.UID]creates{},
+		health: health{name: name}, hurry: make(chan struct{}, 1), failures: map[types.UID]jobs.Failures{}, creates: map[types.UID]creates{},
 	}
 	if o = c.options; o.QPS > 0 {
 		c.limiter = flowcontrol.NewTokenBucketRateLimiter(o.QPS, o.Burst)
 	}
 	var err error
-	c.tracker, err = adapter.NewTracker(via{clients.Watches, c.watching("watch of Jobs"), c.watching("watch of pods")}, adapter.Options{
+	c.tracker, err = adapter.NewTracker(via{clients.Watches, c.watching("watch of Jobs"), c.watching("watch of pods"), c.bound("Jobs"), c.bound("pods")}, adapter.Options{
 		Home: o.Home, Cluster: name, Namespace: o.Namespace, Pods: o.Pods, Timeout: o.Timeout, MaxAge: o.Deadline,
 		Selector: labels.Set{adapter.LabelHome: o.Home}.String(), KeepLabels: []string{LabelCreation, LabelSource, LabelAttempt},
 	})
@@ -87,15 +90,28 @@ func (c *Cluster) soon() {
 func (c *Cluster) Probe(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, c.options.Timeout)
 	defer cancel()
+	sent := time.Now()
 	err := c.check(bounded)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	c.health.note(healthCheck, err)
+	c.health.note(healthCheck, sent, err)
 	return err
 }
 
 func (c *Cluster) check(ctx context.Context) error {
+	if err := c.breached(); err != nil {
+		return err
+	}
+	if c.options.UID != "" {
+		system, err := c.clients.Requests.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if err := c.identify(string(system.UID)); err != nil {
+			return err
+		}
+	}
 	if c.options.Probe != nil {
 		return c.options.Probe(ctx)
 	}
@@ -113,10 +129,11 @@ func (c *Cluster) watching(what string) do {
 		if err := c.health.wait(ctx); err != nil {
 			return err
 		}
+		sent := time.Now()
 		err := call(ctx)
 		failed := failure(verb, err).Call
 		if ctx.Err() == nil && (err == nil || failed && !apierrors.IsBadRequest(err) && !apierrors.IsInvalid(err)) {
-			c.health.note(what, err)
+			c.health.note(what, sent, err)
 			if err != nil {
 				c.soon()
 			}
@@ -132,8 +149,8 @@ func (c *Cluster) track(o *owner) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if uid := o.target.Owner.UID; c.failures[uid] == nil {
-		c.failures[uid] = &failures{told: c.health.failures()}
+	if _, tracked := c.failures[o.target.Owner.UID]; !tracked {
+		c.failures[o.target.Owner.UID] = jobs.Failures{}
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"reflect"
 	"slices"
 	"sync"
@@ -13,11 +14,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/placement/taint"
 )
 
 // Clusters holds the registered members. The zero value has none. Clusters may be used
 // from several goroutines, but the plans of an owner must be applied in sequence.
 type Clusters struct {
+	// Taints are how long members are tainted for all owners after health checks, lists and
+	// watches that failed; nil means taint.DefaultDurations. It must not be modified after the first Add.
+	Taints *taint.Durations
+
+	jury    jury
 	mu      sync.Mutex
 	members map[string]registered
 	removed map[string]*sync.WaitGroup // plans that may not have finished, by name
@@ -89,6 +96,7 @@ func (all *Clusters) Add(ctx context.Context, c *Cluster) error {
 	if all.members == nil {
 		all.members = map[string]registered{}
 	}
+	all.admit(c)
 	ctx, stop := context.WithCancel(ctx)
 	r := registered{c, stop, &sync.WaitGroup{}}
 	all.members[c.name] = r
@@ -101,6 +109,19 @@ func (all *Clusters) Add(ctx context.Context, c *Cluster) error {
 		c.Run(ctx)
 	}()
 	return errors.Join(problems...)
+}
+
+// admit lets the health of the member be judged.
+func (all *Clusters) admit(c *Cluster) {
+	all.jury.mu.Lock()
+	all.jury.fleet.Durations, all.jury.fleet.Apart = taint.DefaultDurations(), c.options.Interval/2
+	if all.Taints != nil {
+		all.jury.fleet.Durations = *all.Taints
+	}
+	all.jury.mu.Unlock()
+	c.health.mu.Lock()
+	defer c.health.mu.Unlock()
+	c.health.jury = &all.jury
 }
 
 // Remove removes the member of that name, if there is one. Plans that are being applied
@@ -117,6 +138,13 @@ func (all *Clusters) remove(name string) {
 		return
 	}
 	r.stop()
+	r.health.mu.Lock()
+	r.health.jury = nil
+	r.health.mu.Unlock()
+	all.jury.mu.Lock()
+	all.jury.fleet.Remove(name)
+	maps.DeleteFunc(all.jury.owners, func(_ string, c *Cluster) bool { return c == r.Cluster })
+	all.jury.mu.Unlock()
 	delete(all.members, name)
 	if all.removed == nil {
 		all.removed = map[string]*sync.WaitGroup{}
@@ -174,6 +202,24 @@ func (all *Clusters) Problems() map[string]error {
 	return problems
 }
 
+// CutOff returns an error while no member answers, so that the hub may be cut off. The
+// error says so if all of them answer 401: then the credentials of the hub have ended.
+func (all *Clusters) CutOff() error {
+	all.jury.mu.Lock()
+	answers := all.jury.fleet.Answers()
+	all.jury.mu.Unlock()
+	problems := all.Problems()
+	if answers || len(problems) == 0 {
+		return nil
+	}
+	for _, err := range problems {
+		if code(err) != http.StatusUnauthorized {
+			return fmt.Errorf("none of %d members answers, so that the hub may be cut off: no Job is replaced, moved or lost", len(problems))
+		}
+	}
+	return fmt.Errorf("all %d members answer 401 (Unauthorized): the credentials of the hub have ended", len(problems))
+}
+
 // Track starts to track the Jobs of an owner, which is in the hub cluster, on every
 // member, and on members that are added later. Of the target the members use Owner, Job,
 // Revision, PendingPodConditions and Rollout.Propagation: package jobs decides the rest. The
@@ -181,7 +227,7 @@ func (all *Clusters) Problems() map[string]error {
 // tracked, Track is an edit, unless these parts and the overrides are equal to those before.
 //
 // The error has every problem of the target, or the members that cannot track it,
-// such as those without pods. On those the owner is tracked as before.
+// such as those without pods. Those keep the target of before, if they had one.
 func (all *Clusters) Track(target adapter.Target, overrides map[string]Override) error {
 	o, err := newOwner(target, overrides)
 	if err != nil {

@@ -54,7 +54,12 @@
 //
 // # Failures
 //
-//	Call      a health check, list, watch, get or delete failed, other than for a missing Job
+// Health checks, lists and watches that fail count against the member for all owners, by the
+// rules of [taint.Fleet]: only after another member has answered a request sent later. 401,
+// 407, 500 and above, and no answer are no answer of the member. [Clusters.CutOff] reports
+// that none answers. Requests of an owner count against him on that member only:
+//
+//	Call      a get or delete failed, other than for a missing Job
 //	Create    a create was not answered, or with 408, 429 or 5xx
 //	Rejected  a create was answered with another 4xx
 //
@@ -80,5 +85,7 @@
 //	a Job that has changed since the observation is not deleted           TestChangedSince
 //	an edit stops a plan; Jobs in another namespace stay the owner's      TestEditedSince, TestNamespaceIsEdited
 //	a member that hangs delays no other; an unreachable member is not asked TestOneHangs, TestHangsOnce, TestNotAsked
+//	nothing counts while no member answers, and 401 everywhere is shown  TestCutOff
+//	pods that never start cost no healthy member a replica                TestPodsThatNeverStart
 //	a merge of overrides changes neither argument, and nothing if again   TestMerge
 package member

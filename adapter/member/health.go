@@ -5,8 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"sync"
+	"time"
+
+	"github.com/scaledjob/scaledjob/placement/taint"
 )
 
 // A health knows whether a member is reachable. The zero value has not been checked.
@@ -14,7 +18,51 @@ type health struct {
 	mu       sync.Mutex
 	open     chan struct{}    // closed while the last health check passed and nothing has failed since
 	problems map[string]error // errors of the last attempts, by operation; nil if there was no attempt
-	failed   uint64           // number of failed calls
+	since    time.Time        // when the gate opened
+	jury     *jury            // nil if the member is not registered
+	name     string
+}
+
+// A jury judges which registered members do not answer.
+type jury struct {
+	mu     sync.Mutex
+	fleet  taint.Fleet
+	owners map[string]*Cluster // of the UIDs of clusters
+}
+
+// note notes the result of a call that was sent at that time.
+func (j *jury) note(name string, sent time.Time, err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	switch now := time.Now(); {
+	case err == nil:
+		j.fleet.Answered(name, sent, now)
+	case answered(err):
+		j.fleet.Refused(name, sent, now)
+	default:
+		j.fleet.Failed(name, sent, now)
+	}
+}
+
+// answered reports whether the member has answered with an error. A proxy or a gateway may
+// answer in its place with 407 or 500 and above, and 401 may mean that the credentials of
+// the hub have ended.
+func answered(err error) bool {
+	answer := code(err)
+	return answer >= 400 && answer < 500 && answer != http.StatusUnauthorized && answer != http.StatusProxyAuthRequired
+}
+
+// standing returns the judgement of the member.
+func (h *health) standing() taint.Standing {
+	h.mu.Lock()
+	jury := h.jury
+	h.mu.Unlock()
+	if jury == nil {
+		return taint.Standing{}
+	}
+	jury.mu.Lock()
+	defer jury.mu.Unlock()
+	return jury.fleet.Of(h.name, time.Now())
 }
 
 const healthCheck = "health check"
@@ -36,11 +84,14 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// note notes the result of a health check, a list or a watch. After a failure the
-// member is unreachable until the next health check passes.
-func (h *health) note(what string, err error) {
+// note notes the result of a health check, a list or a watch that was sent at that time.
+// After a failure the member is unreachable until the next health check passes.
+func (h *health) note(what string, sent time.Time, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.jury != nil {
+		h.jury.note(h.name, sent, err)
+	}
 	if h.problems == nil {
 		h.problems = map[string]error{}
 	}
@@ -48,12 +99,12 @@ func (h *health) note(what string, err error) {
 	switch open := isClosed(h.gate()); {
 	case err != nil:
 		h.problems[what] = err
-		h.failed++
 		if open {
 			h.open = nil
 		}
 	case what == healthCheck && !open:
 		close(h.open)
+		h.since = time.Now()
 	}
 }
 
@@ -69,10 +120,16 @@ func (h *health) problem() error {
 }
 
 // answers reports whether the last health check passed and nothing has failed since.
-func (h *health) answers() bool {
+func (h *health) answers() bool { return !h.answersSince().IsZero() }
+
+// answersSince returns the time since which the member is reachable, or the zero time.
+func (h *health) answersSince() time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return isClosed(h.gate()) && len(h.problems) == 0
+	if isClosed(h.gate()) && len(h.problems) == 0 {
+		return h.since
+	}
+	return time.Time{}
 }
 
 // mayAnswer reports whether the last health check passed or there was none.
@@ -93,11 +150,4 @@ func (h *health) wait(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-// failures returns the number of failed calls so far.
-func (h *health) failures() uint64 {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.failed
 }

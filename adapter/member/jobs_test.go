@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -263,7 +264,7 @@ func TestReplacedBeforeItWasKnown(t *testing.T) {
 	w.sites["a"].breaks(on("create", after(errReset)))
 	w.poll()
 	w.sites["a"].breaks(away)
-	w.eventually("it is away", func() bool { return w.observe()["a"].Reach != jobs.Reachable })
+	w.eventually("it is away", func() bool { return !w.observe()["a"].Since.IsZero() })
 	w.policy.Failover.GracePeriod, w.policy.Members = time.Millisecond, nil
 	time.Sleep(2 * time.Millisecond)
 	noErrors(t, w.poll())
@@ -407,9 +408,12 @@ func TestCancelled(t *testing.T) {
 	require.Empty(t, kinds(failures))
 }
 
-// The health check of a member that fails is told to every owner, each time once.
+// A member whose health check fails is tainted for all owners, and is no failure of theirs.
 func TestHealth(t *testing.T) {
-	w := newWorld(t, member.Options{}, "a", "b").ready()
+	w := newWorld(t, member.Options{}, "a", "b")
+	w.all.Taints = nil
+	w.add("b", member.Options{})
+	w.ready()
 	const other = "another owner"
 	require.NoError(t, w.all.Track(anOwner(other), nil))
 	w.demand = 4
@@ -420,8 +424,12 @@ func TestHealth(t *testing.T) {
 	seen := w.observe()["a"]
 	require.Equal(t, jobs.Unreachable, seen.Reach, "its Jobs are those that were last seen")
 	require.Len(t, seen.Jobs, 2)
-	require.Equal(t, "a:call", kinds(w.all.Observe(other).Clusters))
-	w.plan()
+	w.eventually("it counts for all", func() bool {
+		c := w.all.Observe(other).Clusters[0]
+		return c.Taint.Level != taint.None && !c.Since.IsZero()
+	})
+	_, failures := w.plan()
+	require.Empty(t, kinds(failures))
 	w.decided = jobs.Decision{Create: []jobs.Placement{{Cluster: "a", Additional: 9}}}
 	report := w.apply()[0]
 	require.ErrorContains(t, report.Err, "member a is unreachable: health check: ")
@@ -433,9 +441,39 @@ func TestHealth(t *testing.T) {
 	})
 	w.sites["a"].breaks(nil)
 	w.ready()
-	w.plan()
-	_, failures := w.plan()
-	require.Empty(t, kinds(failures))
+	require.Zero(t, w.observe()["a"].Since)
+	require.NoError(t, w.all.CutOff())
+}
+
+// While no member answers nothing counts against one, and the error says why.
+func TestCutOff(t *testing.T) {
+	for _, c := range []struct {
+		fault error
+		want  string
+	}{
+		{errReset, "none of 2 members answers, so that the hub may be cut off"},
+		{status(502), "none of 2 members answers"},
+		{status(401), "all 2 members answer 401 (Unauthorized): the credentials of the hub have ended"},
+	} {
+		w := newWorld(t, member.Options{}, "a", "b").ready()
+		fails := func(context.Context, string, string, func() error) error { return c.fault }
+		var at time.Time
+		for _, s := range w.sites {
+			s.breaks(fails)
+		}
+		w.eventually("neither answers", func() bool { at = time.Now(); return w.all.CutOff() != nil })
+		require.ErrorContains(t, w.all.CutOff(), c.want)
+		for time.Since(at) < 50*time.Millisecond { // some health checks
+			for name, c := range w.observe() {
+				require.NotEqual(t, taint.Hard, c.Taint.Level, name)
+				require.Zero(t, c.Since, name)
+			}
+			time.Sleep(time.Millisecond)
+		}
+		w.sites["b"].breaks(nil)
+		w.eventually("a counts from the return of b", func() bool { return w.observe()["a"].Since.After(at) })
+		require.NoError(t, w.all.CutOff())
+	}
 }
 
 // The end of the caller's context is no failure of the member.
@@ -485,8 +523,7 @@ func TestWatchFails(t *testing.T) {
 	w.sites["a"].breaks(on("watch", instead(errForbidden)))
 	w.add("a", member.Options{})
 	w.eventually("it does not count as answering", func() bool {
-		_, failures := w.plan()
-		return w.observe()["a"].Reach != jobs.Reachable && kinds(failures) == "a:call"
+		return w.observe()["a"].Reach != jobs.Reachable
 	})
 	w.eventually("it says why", func() bool {
 		err := w.all.Problems()["a"]
@@ -577,8 +614,10 @@ func TestPendingAgain(t *testing.T) {
 }
 
 // History and rollout go over the members.
-func TestDeletions(t *testing.T) {
-	w := newWorld(t, quick, "a", "b").ready()
+func TestDeletions(t *testing.T) { synctest.Test(t, testDeletions) }
+
+func testDeletions(t *testing.T) {
+	w := newWorld(t, slow, "a", "b").ready()
 	w.demand = 8
 	noErrors(t, w.poll())
 	w.shown(8)
@@ -590,6 +629,7 @@ func TestDeletions(t *testing.T) {
 		})
 	}
 	w.demand, w.policy.History = 0, history.Limits{Succeeded: history.Keep(5)}
+	time.Sleep(2 * slow.Timeout) // creates of a predecessor would have arrived
 	w.eventually("three are too many", func() bool { plan, _ := w.plan(); return len(plan.Finished) == 3 })
 	reports := w.apply()
 	noErrors(t, reports)

@@ -34,7 +34,8 @@ type seen struct {
 //
 // A member is NeverReached until it tracks the owner and its Jobs have been listed. Then it
 // is Reachable if its last health check passed and no list or watch has failed since. While
-// a member is unreachable its Jobs are the last observed.
+// a member is unreachable its Jobs are the last observed. Since and Taint are those of a
+// [taint.Fleet] that all owners share.
 func (all *Clusters) Observe(owner types.UID) Observation {
 	all.mu.Lock()
 	o := Observation{owner: all.owners[owner], made: time.Now(), seen: map[string]seen{}}
@@ -57,6 +58,11 @@ func (c *Cluster) observe(owner types.UID) (jobs.Cluster, []adapter.Job) {
 	case listed:
 		cluster.Reach = jobs.Unreachable
 	}
+	standing := c.health.standing()
+	cluster.Taint, cluster.Since = standing.Taint, standing.Since
+	if cluster.Reach == jobs.NeverReached && cluster.Since.IsZero() { // it answers, and does not list the owner's Jobs
+		cluster.Since = c.health.answersSince()
+	}
 	for i := range tracked {
 		cluster.Jobs = append(cluster.Jobs, describe(&tracked[i], cluster.Reach == jobs.Reachable))
 	}
@@ -75,8 +81,8 @@ type creates map[string]bool
 func (c *Cluster) late(owner types.UID, tracked []adapter.Job) (n int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.failures[owner] == nil {
-		return 0 // it is not tracked
+	if _, tracked := c.failures[owner]; !tracked {
+		return 0
 	}
 	all := c.creates[owner]
 	if all == nil {
@@ -117,7 +123,7 @@ var phases = map[adapter.Phase]jobs.Phase{
 // sent, so that it is replaced after the grace period as the other Jobs there.
 func describe(j *adapter.Job, reachable bool) jobs.Job {
 	job := jobs.Job{
-		Name: j.Name, UID: jobID(j), Phase: phases[j.Phase], PendingSince: j.PendingSince, Replaces: source(j),
+		Name: j.Name, UID: jobID(j), Phase: phases[j.Phase], PendingSince: j.PendingSince, Created: j.Created, Replaces: source(j),
 		Deleting: j.Deleting || j.Phase == adapter.Terminating, Finished: j.Finished, Revision: j.Revision, NeverStarted: j.NeverStarted,
 	}
 	switch {
@@ -149,24 +155,14 @@ func source(j *adapter.Job) jobs.Source {
 	return jobs.Source{UID: j.Labels[LabelSource], Attempt: int32(attempt)}
 }
 
-// failures are the failures of an owner on a member that have not been returned yet.
-type failures struct {
-	told uint64 // failures of the member that were returned
-	own  jobs.Failures
-}
-
-// tell returns each failure once.
+// tell returns each failure of the owner once.
 func (c *Cluster) tell(owner types.UID) (all jobs.Failures) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	f := c.failures[owner]
-	if f == nil {
-		return all
+	all, tracked := c.failures[owner]
+	if tracked {
+		c.failures[owner] = jobs.Failures{}
 	}
-	if n := c.health.failures(); n > f.told {
-		f.told, f.own.Call = n, true
-	}
-	all, f.own = f.own, jobs.Failures{}
 	return all
 }
 
@@ -174,7 +170,7 @@ func (c *Cluster) tell(owner types.UID) (all jobs.Failures) {
 func (c *Cluster) note(owner types.UID, failed jobs.Failures) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if f := c.failures[owner]; f != nil {
-		f.own = either(f.own, failed)
+	if before, tracked := c.failures[owner]; tracked {
+		c.failures[owner] = either(before, failed)
 	}
 }

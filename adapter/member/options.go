@@ -5,7 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"strings"
+	"syscall"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -44,6 +47,14 @@ type Options struct {
 	// Probe is the health check. nil lists a single Job, which needs an API server, its
 	// storage and the permission.
 	Probe func(context.Context) error
+	// UID is that of the member's namespace kube-system. A member with another UID is
+	// unreachable, and so is the later registered of two members with the same UID. It needs
+	// permission to get that namespace. "" means that it is not checked.
+	UID        string
+	Registered time.Time // decides which of two members with one UID is used
+	// MaxJobs is the most Jobs, and the most pods, of the hub on the member. A member with more
+	// is unreachable for a minute. 0 means 200,000.
+	MaxJobs int
 	// MayAct reports whether this process may send requests, such as whether its
 	// lease is valid. Health checks and watches do not ask. nil means always.
 	MayAct func() bool
@@ -54,6 +65,7 @@ func (o Options) withDefaults() Options {
 	o.Deadline = cmp.Or(max(0, o.Deadline), 10*time.Second)
 	o.Interval = cmp.Or(max(0, o.Interval), 10*time.Second)
 	o.QPS = cmp.Or(o.QPS, 100)
+	o.MaxJobs = cmp.Or(max(0, o.MaxJobs), 200_000)
 	o.Burst = cmp.Or(max(0, o.Burst), max(1, int(2*o.QPS)))
 	return o
 }
@@ -93,6 +105,8 @@ func Dial(name string, config *rest.Config, o Options) (*Cluster, error) {
 }
 
 func dial(config *rest.Config, timeout time.Duration) (c Clients, err error) {
+	config = rest.CopyConfig(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return closed{next} })
 	connected, err := client.Connect(config, timeout, nil)
 	if err != nil {
 		return c, err
@@ -107,4 +121,20 @@ func dial(config *rest.Config, timeout time.Duration) (c Clients, err error) {
 	c.Mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kinds))
 	c.Scales, err = scale.NewForConfig(config, c.Mapper, dynamic.LegacyAPIPathResolverFunc, scale.NewDiscoveryScaleKindResolver(kinds))
 	return c, err
+}
+
+// A closed words the error of a connection that the member closes. client-go would repeat a
+// read until its timeout, and then report that the read was not sent.
+type closed struct{ next http.RoundTripper }
+
+// RoundTrip sends the request.
+func (c closed) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := c.next.RoundTrip(r)
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		err = errors.New("the member closed the connection without an answer")
+	case errors.Is(err, syscall.ECONNRESET):
+		err = errors.New("the member reset the connection")
+	}
+	return response, err
 }

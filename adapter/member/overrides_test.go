@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"testing"
 
@@ -15,12 +14,13 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/scaledjob/scaledjob/adapter/member"
-	"github.com/scaledjob/scaledjob/internal/premise"
+	"github.com/scaledjob/scaledjob/premise"
+	"github.com/scaledjob/scaledjob/testdata"
 )
 
 // The cases of testdata/multicluster.json about pod overrides.
 func TestPodOverridesGolden(t *testing.T) {
-	data, err := os.ReadFile("../../testdata/multicluster.json")
+	data, err := testdata.Files.ReadFile("multicluster.json")
 	require.NoError(t, err)
 	var file struct {
 		Cases []json.RawMessage `json:"pod_overrides"`

@@ -34,7 +34,7 @@ func (c *Cluster) sender(ctx context.Context, from time.Time) *sender {
 
 // client returns the client that sends requests about Jobs.
 func (s *sender) client() kubernetes.Interface {
-	return via{s.cluster.clients.Requests, s.job, nil}
+	return via{Interface: s.cluster.clients.Requests, jobs: s.job}
 }
 
 func (s *sender) job(ctx context.Context, verb string, request func(context.Context) error) error {

@@ -9,6 +9,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -67,8 +68,9 @@ func (p *ReplicasPoll) failed(cluster string) bool {
 }
 
 // ObserveReplicas returns the members, by name, with the replicas in the workload's
-// scale, and the errors of members if it could not be read. Existing replicas are
-// status.replicas of the scale.
+// scale, and the errors of members if it could not be read. Existing replicas are the ready
+// pods of the scale's selector, with Options.Pods. Without it they are status.replicas,
+// among them pods that never start.
 //
 // All members are asked at once. Each takes Options.Deadline and Options.Timeout at
 // most. A member that failed its last health check is not asked, and is unreachable. A
@@ -94,25 +96,66 @@ func (all *Clusters) ObserveReplicas(ctx context.Context, w Workload, p Replicas
 
 func (c *Cluster) observeReplicas(ctx context.Context, w Workload) (replicas.Cluster, error) {
 	seen := replicas.Cluster{Name: c.name}
-	err := c.scaled(ctx, w, func(s scaled) error {
-		there, err := s.get()
-		if err == nil {
-			seen.UID = string(there.UID)
-			seen.Replicas, seen.Existing = there.Spec.Replicas, &there.Status.Replicas
-		}
+	var there *autoscalingv1.Scale
+	err := c.scaled(ctx, w, func(s scaled) (err error) {
+		there, err = s.get()
 		return err
 	})
+	if err == nil {
+		seen.Replicas, seen.Existing = there.Spec.Replicas, &there.Status.Replicas
+		if c.options.Pods && there.Status.Selector != "" && there.Spec.Replicas > 0 {
+			err = c.readyPods(ctx, w.namespace(c.name), there.Status.Selector, &seen)
+		}
+	}
+	standing := c.health.standing()
 	switch {
 	case err == nil:
 	case errors.Is(err, adapter.ErrNotSent), ctx.Err() != nil:
 		seen.Problem = replicas.ReasonNotAsked
+	case !c.health.answers() && standing.Since.IsZero():
+		seen.Problem = replicas.ReasonUnconfirmed
 	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 		seen.Problem = replicas.ReasonWorkloadMissing
 	default:
-		seen.Problem = replicas.ReasonUnreachable
+		seen.Problem, seen.Since = replicas.ReasonUnreachable, standing.Since
 	}
 	return seen, err
 }
+
+// readyPods counts the ready pods of a selector, and words why others are not ready.
+func (c *Cluster) readyPods(ctx context.Context, namespace, selector string, seen *replicas.Cluster) error {
+	var ready int32
+	var causes causes
+	o := metav1.ListOptions{LabelSelector: selector, Limit: 500}
+	s := c.sender(ctx, time.Now())
+	for pages := 0; ready < seen.Replicas; pages++ {
+		if pages == maxPages {
+			return fmt.Errorf("list pods of %s: more than %d; use a narrower selector", selector, maxPages*o.Limit)
+		}
+		var page *corev1.PodList
+		if err := s.send(ctx, func(ctx context.Context) (err error) {
+			page, err = c.clients.Requests.CoreV1().Pods(namespace).List(ctx, o)
+			return err
+		}); err != nil {
+			return fmt.Errorf("list pods of %s: %w", selector, err)
+		}
+		for i := range page.Items {
+			if p := &page.Items[i]; p.DeletionTimestamp == nil && isReady(p) {
+				ready++
+			} else if p.DeletionTimestamp == nil {
+				causes.add(podCause(p))
+			}
+		}
+		if o.Continue = page.Continue; o.Continue == "" {
+			break
+		}
+	}
+	seen.Existing, seen.Cause = &ready, causes.String()
+	return nil
+}
+
+// maxPages bounds the pages of a list, each of 500 objects.
+const maxPages = 200
 
 // A ScaleReport describes the actions of Scale on a member.
 type ScaleReport struct {
@@ -161,7 +204,7 @@ func (c *Cluster) scaled(ctx context.Context, w Workload, do func(scaled) error)
 		kind = appsv1.SchemeGroupVersion.WithKind("Deployment")
 	}
 	return c.sender(ctx, time.Now()).send(ctx, func(ctx context.Context) error {
-		mapping, err := meta.ToRESTMapperWithContext(c.clients.Mapper).RESTMappingWithContext(ctx, kind.GroupKind(), kind.Version)
+		mapping, err := c.clients.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
 		if err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,13 +31,14 @@ import (
 type deployment struct {
 	scale.ScaleInterface
 	mu       sync.Mutex
-	uid      types.UID
 	where    string // namespace/name of what was asked for last
 	replicas int32
 	missing  int32 // replicas that do not exist
 	asked    int
+	selector string
 	fault    func(context.Context) error
 	refused  error // of writes
+	absent   error // of reads; the member answers otherwise
 }
 
 func (d *deployment) Scales(namespace string) scale.ScaleInterface {
@@ -67,12 +69,14 @@ func (d *deployment) call(ctx context.Context, name string, do func()) (*autosca
 	d.where += "/" + name
 	do()
 	return &autoscalingv1.Scale{
-		ObjectMeta: metav1.ObjectMeta{UID: d.uid},
-		Spec:       autoscalingv1.ScaleSpec{Replicas: d.replicas}, Status: autoscalingv1.ScaleStatus{Replicas: d.replicas - d.missing},
+		Spec: autoscalingv1.ScaleSpec{Replicas: d.replicas}, Status: autoscalingv1.ScaleStatus{Replicas: d.replicas - d.missing, Selector: d.selector},
 	}, nil
 }
 
 func (d *deployment) Get(ctx context.Context, _ schema.GroupResource, name string, _ metav1.GetOptions) (*autoscalingv1.Scale, error) {
+	if d.absent != nil {
+		return nil, d.absent
+	}
 	return d.call(ctx, name, func() {})
 }
 
@@ -135,7 +139,7 @@ func newPolls(t *testing.T) *polls {
 	p := &polls{T: t, policy: replicas.NewPolicy(100, replicas.Member{Name: "a", Weight: 4}, replicas.Member{Name: "b", Weight: 6})}
 	p.all, p.deployments = scalable(t, member.Options{}, "a", "b")
 	p.workload = member.Workload{Namespace: "shop", Name: "nginx", Namespaces: map[string]string{"b": "elsewhere"}}
-	p.now = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	p.now = time.Now()
 	return p
 }
 
@@ -169,15 +173,19 @@ func TestReplicas(t *testing.T) {
 	require.False(t, plan.Shares[0].Write)
 
 	p.deployments["a"].breaks(func(context.Context) error { return errReset })
-	plan, errs = p.step(5)
+	require.Eventually(t, func() bool {
+		plan, errs = p.step(5)
+		return plan.Shares[0].Reason == replicas.ReasonUnreachable
+	}, 20*time.Second, time.Millisecond, "once the other has answered")
 	require.Len(t, errs, 1)
 	require.Error(t, errs["a"])
-	require.Equal(t, replicas.ReasonUnreachable, plan.Shares[0].Reason)
 	require.Equal(t, int32(2), plan.Shares[0].Current, "as last read")
 	require.Equal(t, [2]int32{2, 3}, p.has())
-	p.now = p.now.Add(time.Minute)
-	p.step(5)
-	require.Equal(t, [2]int32{2, 5}, p.has())
+	require.Eventually(t, func() bool {
+		p.now = time.Now().Add(time.Minute)
+		p.step(5)
+		return p.has() == [2]int32{2, 5}
+	}, 20*time.Second, time.Millisecond)
 
 	p.deployments["a"].breaks(nil)
 	require.Eventually(t, func() bool { _, errs = p.step(5); return len(errs) == 0 }, 20*time.Second, time.Millisecond)
@@ -197,12 +205,12 @@ func TestReplicas(t *testing.T) {
 func TestWorkloadMissing(t *testing.T) {
 	p := newPolls(t)
 	notFound := apierrors.NewNotFound(schema.GroupResource{Group: "apps", Resource: "deployments"}, "nginx")
-	p.deployments["b"].breaks(func(context.Context) error { return notFound })
+	p.deployments["b"].absent = notFound
 	plan, errs := p.step(10)
 	require.Equal(t, replicas.ReasonWorkloadMissing, plan.Shares[1].Reason)
 	require.ErrorIs(t, errs["b"], notFound)
 	require.Equal(t, [2]int32{10, 0}, p.has())
-	p.deployments["b"].breaks(nil)
+	p.deployments["b"].absent = nil
 	p.deployments["b"].missing = 6
 	require.Eventually(t, func() bool { _, errs = p.step(10); return len(errs) == 0 }, 20*time.Second, time.Millisecond)
 	p.step(10)
@@ -260,15 +268,6 @@ func TestFormerMember(t *testing.T) {
 	require.Equal(t, asked, p.deployments["b"].asked)
 }
 
-// One cluster under two names is told by the UID of the workload.
-func TestOneClusterTwice(t *testing.T) {
-	p := newPolls(t)
-	p.deployments["a"].uid, p.deployments["b"].uid = "x", "x"
-	plan, _ := p.step(6)
-	require.Equal(t, replicas.ReasonDuplicate, plan.Shares[1].Reason)
-	require.Equal(t, [2]int32{6, 0}, p.has())
-}
-
 // A kind that the member does not know is a workload that it does not have.
 func TestNoScale(t *testing.T) {
 	all, _ := scalable(t, member.Options{}, "a")
@@ -283,6 +282,7 @@ func TestNoScale(t *testing.T) {
 
 	c, err := member.New("x", both(fake.NewClientset()), member.Options{Home: home})
 	require.NoError(t, err)
+	require.NoError(t, c.Probe(t.Context()))
 	require.NoError(t, all.Add(t.Context(), c))
 	clusters, errs = all.ObserveReplicas(t.Context(), member.Workload{}, member.ReplicasPoll{Members: []replicas.Member{{Name: "x"}}})
 	require.Equal(t, []replicas.Cluster{{Name: "x", Problem: replicas.ReasonUnreachable}}, clusters)
@@ -297,7 +297,7 @@ func TestNotAsked(t *testing.T) {
 	w := member.Workload{Name: "nginx"}
 	read := func() error {
 		clusters, errs := all.ObserveReplicas(t.Context(), w, member.ReplicasPoll{})
-		require.Equal(t, replicas.ReasonUnreachable, clusters[0].Problem)
+		require.Contains(t, []replicas.Reason{replicas.ReasonUnreachable, replicas.ReasonUnconfirmed}, clusters[0].Problem)
 		require.Empty(t, clusters[1].Problem)
 		return errs["a"]
 	}
@@ -311,4 +311,61 @@ func TestNotAsked(t *testing.T) {
 	require.ErrorContains(t, reports[0].Err, "member a is unreachable: ")
 	require.NoError(t, reports[1].Err)
 	require.Equal(t, int32(3), deployments["b"].replicas)
+}
+
+// Pods that never become ready are no replicas that exist: the member that has ready pods
+// keeps them, gets the rest after the progress deadline, and the cause is in the plan.
+func TestPodsThatNeverStart(t *testing.T) {
+	p := newPolls(t)
+	pods := map[string]*fake.Clientset{}
+	p.all = &member.Clusters{}
+	for name, d := range p.deployments {
+		d.selector, pods[name] = "app=nginx", fake.NewClientset()
+		clients := both(pods[name])
+		mapper := meta.NewDefaultRESTMapper(nil)
+		mapper.Add(appsv1.SchemeGroupVersion.WithKind("Deployment"), meta.RESTScopeNamespace)
+		clients.Scales, clients.Mapper = d, mapper
+		c, err := member.New(name, clients, member.Options{Home: home, Pods: true})
+		require.NoError(t, err)
+		require.NoError(t, c.Probe(t.Context()))
+		require.NoError(t, p.all.Add(t.Context(), c))
+	}
+	starts := map[string]bool{"a": true}
+	follow := func() { // as the controllers of the members do
+		for name, d := range p.deployments {
+			namespace := map[string]string{"a": "shop", "b": "elsewhere"}[name]
+			for i := range 10 {
+				pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprint("nginx-", i), Labels: map[string]string{"app": "nginx"}}}
+				pod.Status = corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{
+					{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "0/3 nodes are available"}}}
+				if starts[name] {
+					pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}
+				}
+				of := pods[name].CoreV1().Pods(namespace)
+				_ = of.Delete(t.Context(), pod.Name, metav1.DeleteOptions{})
+				if int32(i) < d.replicas {
+					_, err := of.Create(t.Context(), pod, metav1.CreateOptions{})
+					require.NoError(t, err)
+				}
+			}
+		}
+	}
+	p.deployments["a"].replicas = 10
+	var plan replicas.Plan
+	for range 20 {
+		follow()
+		plan, _ = p.step(10)
+		require.Equal(t, int32(10), p.deployments["a"].replicas, "%s", plan)
+		p.now = p.now.Add(30 * time.Second)
+	}
+	b := plan.Shares[1]
+	require.Equal(t, replicas.ReasonNoProgress, b.Reason)
+	require.Equal(t, int32(1), p.deployments["b"].replicas, "one probes")
+	require.Contains(t, b.Description(), "0 of 1 replicas work: 1 Unschedulable: 0/3 nodes are available")
+	starts["b"] = true
+	for range 6 {
+		follow()
+		p.step(10)
+	}
+	require.Equal(t, [2]int32{4, 6}, p.has())
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/member"
 	"github.com/scaledjob/scaledjob/placement/jobs"
+	"github.com/scaledjob/scaledjob/placement/taint"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
 )
@@ -57,8 +58,12 @@ type site struct {
 	fault func(ctx context.Context, verb, name string, send func() error) error
 }
 
-func newSite(name string, uids *atomic.Int64) *site {
-	s := &site{Clientset: fake.NewClientset(), name: name, uids: uids}
+func newSite(name string, uids *atomic.Int64) *site { return siteOf(fake.NewClientset(), name, uids) }
+
+// siteOf returns a site with that fake. One without field management is faster by far, so
+// that a watch may be left behind: its buffer has room for 100 events.
+func siteOf(clients *fake.Clientset, name string, uids *atomic.Int64) *site {
+	s := &site{Clientset: clients, name: name, uids: uids}
 	s.PrependReactor("create", "jobs", func(a ktesting.Action) (bool, runtime.Object, error) {
 		j := a.(ktesting.CreateAction).GetObject().(*batchv1.Job)
 		if j.UID == "" {
@@ -208,8 +213,8 @@ type world struct {
 // quick are the options of members that are asked at once for creates that were not
 // answered, and unchecked are those of members whose health is checked once.
 var (
-	quick     = member.Options{Timeout: time.Millisecond}
-	unchecked = member.Options{Timeout: time.Millisecond, Interval: time.Hour}
+	quick     = member.Options{Timeout: 20 * time.Millisecond}
+	unchecked = member.Options{Timeout: 20 * time.Millisecond, Interval: time.Hour}
 )
 
 // anOwner returns the target of an owner.
@@ -223,9 +228,11 @@ func anOwner(uid types.UID) adapter.Target {
 	}
 }
 
+// newWorld returns a world in which clusters are not tainted for all owners, so that a
+// member that is back has its share at once.
 func newWorld(t testing.TB, options member.Options, names ...string) *world {
 	t.Helper()
-	w := &world{t: t, sites: map[string]*site{}, all: &member.Clusters{}, policy: jobs.DefaultPolicy(), target: anOwner(owner)}
+	w := &world{t: t, sites: map[string]*site{}, all: &member.Clusters{Taints: &taint.Durations{}}, policy: jobs.DefaultPolicy(), target: anOwner(owner)}
 	w.policy.Revision = w.target.Revision
 	w.policy.Failover.GracePeriod = time.Hour
 	w.track()
@@ -331,6 +338,7 @@ func withoutTaints(c jobs.Checkpoint) (after jobs.Checkpoint) {
 	if clusters, ok := stored["clusters"].(map[string]any); ok {
 		for _, cluster := range clusters {
 			delete(cluster.(map[string]any), "taint")
+			delete(cluster.(map[string]any), "starts")
 		}
 	}
 	if err == nil {

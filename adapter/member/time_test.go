@@ -210,8 +210,10 @@ func TestNumberRecurs(t *testing.T) {
 		require.True(t, missing.Unconfirmed)
 
 		w.policy.Failover.GracePeriod, w.policy.Members = time.Millisecond, nil
-		w.polls(2, func() {})
-		require.Len(t, w.jobs("b"), 1)
+		w.eventually("it is replaced", func() bool {
+			w.polls(1, func() {})
+			return len(w.jobs("b")) == 1
+		})
 		require.Equal(t, missing.UID, w.jobs("b")[0].Labels[member.LabelSource])
 		w.change("b", runs)
 

@@ -20,6 +20,8 @@ type do func(ctx context.Context, verb string, request func(context.Context) err
 type via struct {
 	kubernetes.Interface
 	jobs, pods do
+
+	jobBound, podBound *bound // of lists and watches; nil for none
 }
 
 // IsWatchListSemanticsUnSupported is what client-go asks fake clients.
@@ -27,26 +29,32 @@ func (v via) IsWatchListSemanticsUnSupported() bool {
 	return watchlist.DoesClientNotSupportWatchListSemantics(v.Interface)
 }
 
-func (v via) BatchV1() batchclient.BatchV1Interface { return viaBatch{v.Interface.BatchV1(), v.jobs} }
+func (v via) BatchV1() batchclient.BatchV1Interface {
+	return viaBatch{v.Interface.BatchV1(), v.jobs, v.jobBound}
+}
 
-func (v via) CoreV1() coreclient.CoreV1Interface { return viaCore{v.Interface.CoreV1(), v.pods} }
+func (v via) CoreV1() coreclient.CoreV1Interface {
+	return viaCore{v.Interface.CoreV1(), v.pods, v.podBound}
+}
 
 type viaBatch struct {
 	batchclient.BatchV1Interface
 	do
+	*bound
 }
 
 func (b viaBatch) Jobs(namespace string) batchclient.JobInterface {
-	return viaJobs{b.BatchV1Interface.Jobs(namespace), b.do}
+	return viaJobs{b.BatchV1Interface.Jobs(namespace), b.do, b.bound}
 }
 
 type viaCore struct {
 	coreclient.CoreV1Interface
 	do
+	*bound
 }
 
 func (c viaCore) Pods(namespace string) coreclient.PodInterface {
-	return viaPods{c.CoreV1Interface.Pods(namespace), c.do}
+	return viaPods{c.CoreV1Interface.Pods(namespace), c.do, c.bound}
 }
 
 func result[T any](ctx context.Context, do do, verb string, request func(context.Context) (T, error)) (there T, err error) {
@@ -57,6 +65,7 @@ func result[T any](ctx context.Context, do do, verb string, request func(context
 type viaJobs struct {
 	batchclient.JobInterface
 	do
+	*bound
 }
 
 func (j viaJobs) Create(ctx context.Context, job *batchv1.Job, o metav1.CreateOptions) (*batchv1.Job, error) {
@@ -68,11 +77,17 @@ func (j viaJobs) Get(ctx context.Context, name string, o metav1.GetOptions) (*ba
 }
 
 func (j viaJobs) List(ctx context.Context, o metav1.ListOptions) (*batchv1.JobList, error) {
-	return result(ctx, j.do, "list", func(ctx context.Context) (*batchv1.JobList, error) { return j.JobInterface.List(ctx, o) })
+	return result(ctx, j.do, "list", func(ctx context.Context) (*batchv1.JobList, error) {
+		page, err := j.JobInterface.List(ctx, o)
+		if err == nil {
+			err = j.page(o, len(page.Items))
+		}
+		return page, err
+	})
 }
 
 func (j viaJobs) Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-	return result(ctx, j.do, "watch", func(ctx context.Context) (watch.Interface, error) { return j.JobInterface.Watch(ctx, o) })
+	return result(ctx, j.do, "watch", func(ctx context.Context) (watch.Interface, error) { return j.watch(o)(j.JobInterface.Watch(ctx, o)) })
 }
 
 func (j viaJobs) Delete(ctx context.Context, name string, o metav1.DeleteOptions) error {
@@ -82,12 +97,19 @@ func (j viaJobs) Delete(ctx context.Context, name string, o metav1.DeleteOptions
 type viaPods struct {
 	coreclient.PodInterface
 	do
+	*bound
 }
 
 func (p viaPods) List(ctx context.Context, o metav1.ListOptions) (*corev1.PodList, error) {
-	return result(ctx, p.do, "list", func(ctx context.Context) (*corev1.PodList, error) { return p.PodInterface.List(ctx, o) })
+	return result(ctx, p.do, "list", func(ctx context.Context) (*corev1.PodList, error) {
+		page, err := p.PodInterface.List(ctx, o)
+		if err == nil {
+			err = p.page(o, len(page.Items))
+		}
+		return page, err
+	})
 }
 
 func (p viaPods) Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-	return result(ctx, p.do, "watch", func(ctx context.Context) (watch.Interface, error) { return p.PodInterface.Watch(ctx, o) })
+	return result(ctx, p.do, "watch", func(ctx context.Context) (watch.Interface, error) { return p.watch(o)(p.PodInterface.Watch(ctx, o)) })
 }

@@ -1,182 +1,44 @@
 package scaledjob
 
 import (
-	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/field"
-	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/rollout"
-	"github.com/scaledjob/scaledjob/scaling"
-	"github.com/scaledjob/scaledjob/strategy"
 )
 
-// A Config holds the settings of a ScaledJob. Unset fields have their defaults: no minimum,
-// at most 100 Jobs, a poll every 30 s, 100 succeeded and 100 failed Jobs kept, aggregation
-// max, strategy default, rollout immediate, propagation background.
+// A Config holds the settings of a ScaledJob: see [manifest.Config].
 type Config struct {
 	// Target is for [adapter.Tracker.Track], [adapter.List] and [adapter.Observe].
 	// No field of a ScaledJob sets Target.StuckAfter: at 0 no Job is stuck.
 	Target          adapter.Target
 	PollingInterval time.Duration
-	Triggers        []Trigger // in the order of the manifest
+	Triggers        []manifest.Trigger // in the order of the manifest
 	// Warnings are about valid fields that may surprise.
 	Warnings []*field.Error
 }
 
-// Config checks the ScaledJob and returns its settings. targets holds target average
-// values of triggers by name or type. They replace the manifest's values, and are required
-// for types that are not among [TriggerTypes].
+// Configure returns the settings of a ScaledJob, as [manifest.ScaledJob.Config] does with
+// the same targets.
 //
-// An error joins all problems, each a [*field.Error]. With an error only
-// Target.Policy.Paused is valid: an invalid pause annotation pauses. [adapter.Target.Validate]
-// checks the fields that the API server sets: the UID and the generation.
-func (s *ScaledJob) Config(targets map[string]float64) (Config, error) {
-	r := reader{spec: &s.Spec}
-	r.problems.Check(s.Name != "", "metadata.name", s.Name, "a name")
-	r.job()
-	c := Config{
+// With an error only Target.Policy.Paused is valid: an invalid pause annotation pauses.
+// [adapter.Target.Validate] checks the fields that the API server sets: the UID and the
+// generation.
+func Configure(s *manifest.ScaledJob, targets map[string]float64) (Config, error) {
+	c, err := s.Config(targets)
+	return Config{
 		Target: adapter.Target{
-			Owner:                adapter.OwnerOf(s, GroupVersionKind),
-			Job:                  s.prototype(),
+			Owner:                adapter.OwnerOf(s, manifest.GroupVersionKind),
+			Job:                  prototype(s),
 			Revision:             rollout.Revision{Generation: s.Generation},
-			Policy:               r.policy(),
-			History:              r.history(),
-			Rollout:              r.rollout(),
+			Policy:               c.Policy,
+			History:              c.History,
+			Rollout:              c.Rollout,
 			PendingPodConditions: slices.Clone(s.Spec.ScalingStrategy.PendingPodConditions),
 		},
-		PollingInterval: time.Duration(r.number("spec.pollingInterval", s.Spec.PollingInterval, 1, 30)) * time.Second,
-		Triggers:        r.triggers(targets),
-	}
-	c.Target.Policy.Paused = r.paused(s.Annotations)
-	c.Warnings = field.All(r.warnings.Err())
-	return c, r.problems.Err()
-}
-
-// A reader collects the problems of a spec.
-type reader struct {
-	spec               *Spec
-	problems, warnings field.Errors
-}
-
-// number returns *n, which must be at least least, or the default if n is nil.
-func (r *reader) number(path string, n *int32, least, unset int64) int64 {
-	if n == nil {
-		return unset
-	}
-	r.problems.AtLeast(path, int64(*n), least)
-	return int64(*n)
-}
-
-// parsed parses a name into to, which keeps its default if the name is "".
-func parsed[T any](r *reader, path, name string, to *T, parse func(string) (T, error), fix string) (ok bool) {
-	if name == "" {
-		return false
-	}
-	var err error
-	*to, err = parse(name)
-	r.problems.Check(err == nil, path, name, fix)
-	return err == nil
-}
-
-func (r *reader) job() {
-	const path = "spec.jobTargetRef"
-	job := r.spec.JobTargetRef
-	if job == nil {
-		r.problems.Check(false, path, nil, "the spec of a batch/v1 Job, with a template")
-		return
-	}
-	containers := job.Template.Spec.Containers
-	if len(containers) == 0 {
-		r.problems.Add(field.Error{Path: path + ".template", Found: "no container", Fix: "a pod template with at least one container"})
-	}
-	if n := job.ActiveDeadlineSeconds; n != nil {
-		r.problems.AtLeast(path+".activeDeadlineSeconds", *n, 1)
-	}
-	r.number(path+".parallelism", job.Parallelism, 0, 0)
-	r.number(path+".completions", job.Completions, 0, 0)
-	r.number(path+".backoffLimit", job.BackoffLimit, 0, 0)
-	r.number(path+".ttlSecondsAfterFinished", job.TTLSecondsAfterFinished, 0, 0)
-	name, known := r.spec.EnvSourceContainerName, func(c corev1.Container) bool { return c.Name == r.spec.EnvSourceContainerName }
-	r.problems.Check(name == "" || slices.ContainsFunc(containers, known),
-		"spec.envSourceContainerName", name, "the name of a container in spec.jobTargetRef.template")
-}
-
-func (r *reader) policy() scaling.Policy {
-	p, in := scaling.DefaultPolicy(), &r.spec.ScalingStrategy
-	p.Bounds.Min = r.number("spec.minReplicaCount", r.spec.MinReplicaCount, 0, p.Bounds.Min)
-	p.Bounds.Max = r.number("spec.maxReplicaCount", r.spec.MaxReplicaCount, 0, p.Bounds.Max)
-	r.warnings.Check(p.Bounds.Min <= p.Bounds.Max || p.Bounds.Max < 0, "spec.minReplicaCount", p.Bounds.Min,
-		fmt.Sprintf("maxReplicaCount or less; it is taken as %d", p.Bounds.Max))
-	if in.Strategy == "custom" {
-		p.Strategy = r.custom()
-	} else {
-		parsed(r, "spec.scalingStrategy.strategy", in.Strategy, &p.Strategy, strategy.Parse, "one of "+strings.Join(strategy.Names(), ", "))
-	}
-	parsed(r, "spec.scalingStrategy.multipleScalersCalculation", in.MultipleScalersCalculation, &p.Aggregation,
-		scaling.ParseAggregation, "max, min, avg or sum")
-	return p
-}
-
-// custom is default without a percentage, as documented.
-func (r *reader) custom() strategy.Strategy {
-	const path, fix = "spec.scalingStrategy.customScalingRunningJobPercentage", `a decimal of 0 or more, such as "0.5"`
-	in := &r.spec.ScalingStrategy
-	if in.CustomScalingRunningJobPercentage == "" {
-		r.warnings.Check(false, path, nil, fix+"; without it, custom is the strategy default")
-		return strategy.Default{}
-	}
-	var percentage strategy.Percentage
-	parsed(r, path, in.CustomScalingRunningJobPercentage, &percentage, strategy.ParsePercentage, fix)
-	var deduction int64
-	if n := in.CustomScalingQueueLengthDeduction; n != nil {
-		deduction = int64(*n)
-	}
-	return strategy.NewCustom(deduction, percentage)
-}
-
-func (r *reader) history() history.Limits {
-	limits := history.DefaultLimits()
-	limit := func(path string, n *int32, l *history.Limit) {
-		if n != nil {
-			r.problems.AtLeast(path, int64(*n), 0)
-			*l = history.Keep(int(*n))
-		}
-	}
-	limit("spec.successfulJobsHistoryLimit", r.spec.SuccessfulJobsHistoryLimit, &limits.Succeeded)
-	limit("spec.failedJobsHistoryLimit", r.spec.FailedJobsHistoryLimit, &limits.Failed)
-	return limits
-}
-
-func (r *reader) rollout() rollout.Policy {
-	const old, now, strategies = "spec.rolloutStrategy", "spec.rollout.strategy", "gradual, drain or immediate (default is the same as immediate)"
-	p := rollout.DefaultPolicy()
-	deprecated := p.Strategy
-	hasOld := parsed(r, old, r.spec.RolloutStrategy, &deprecated, rollout.ParseStrategy, strategies)
-	hasNow := parsed(r, now, r.spec.Rollout.Strategy, &p.Strategy, rollout.ParseStrategy, strategies)
-	switch {
-	case hasOld && hasNow && deprecated != p.Strategy:
-		r.problems.Add(field.Error{Path: old, Found: fmt.Sprintf("%q, while %s is %q", r.spec.RolloutStrategy, now, r.spec.Rollout.Strategy),
-			Fix: "only " + now + "; rolloutStrategy is deprecated"})
-	case hasOld && !hasNow:
-		p.Strategy = deprecated
-		r.warnings.Check(false, old, r.spec.RolloutStrategy, now+"; rolloutStrategy is deprecated")
-	}
-	parsed(r, "spec.rollout.propagationPolicy", r.spec.Rollout.PropagationPolicy, &p.Propagation,
-		rollout.ParsePropagation, "background, foreground or orphan")
-	return p
-}
-
-// paused accepts the spellings of strconv.ParseBool, as KEDA does.
-func (r *reader) paused(annotations map[string]string) bool {
-	text, ok := annotations[AnnotationPaused]
-	paused, err := strconv.ParseBool(text)
-	r.problems.Check(!ok || err == nil, "metadata.annotations["+AnnotationPaused+"]", text, `"true" or "false"; until then it means paused`)
-	return ok && (paused || err != nil)
+		PollingInterval: c.PollingInterval, Triggers: c.Triggers, Warnings: c.Warnings,
+	}, err
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/history"
@@ -22,6 +23,37 @@ import (
 	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/strategy"
 )
+
+const minimal = `
+apiVersion: keda.sh/v1alpha1
+kind: ScaledJob
+metadata:
+  name: consumer
+  namespace: shop
+  uid: 7d2b2f3c-6a55-4a4f-8f50-111111111111
+  generation: 2
+spec:
+  jobTargetRef:
+    template:
+      spec:
+        containers:
+          - name: main
+            image: example.com/consumer:1
+  triggers:
+    - type: rabbitmq
+      metadata:
+        queueLength: "5"
+`
+
+func read(t require.TestingT, text string) *manifest.ScaledJob {
+	found, err := manifest.Read([]byte(text))
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	return found[0]
+}
+
+// with adds lines to the spec.
+func with(lines string) string { return strings.Replace(minimal, "spec:\n", "spec:\n"+lines, 1) }
 
 // effects has for each field of a spec what it changes in a Config, and nothing else.
 var effects = []struct {
@@ -93,7 +125,7 @@ func TestEveryFieldHasAnEffect(t *testing.T) {
 		spec.Template.Spec.RestartPolicy = ""
 		require.Equal(t, want.Target.Job.Spec, spec, tt.lines)
 	}
-	for _, of := range []reflect.Type{reflect.TypeFor[scaledjob.Spec](), reflect.TypeFor[scaledjob.Rollout](), reflect.TypeFor[scaledjob.ScalingStrategy]()} {
+	for _, of := range []reflect.Type{reflect.TypeFor[manifest.Spec](), reflect.TypeFor[manifest.Rollout](), reflect.TypeFor[manifest.ScalingStrategy]()} {
 		for i := range of.NumField() {
 			name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
 			if name != "triggers" { // TestEveryDocumentedField
@@ -118,12 +150,12 @@ func TestJobSpec(t *testing.T) {
 }
 
 // jobOf returns a Job as KEDA creates it.
-func jobOf(owner *scaledjob.ScaledJob, name, generation string) *batchv1.Job {
+func jobOf(owner *manifest.ScaledJob, name, generation string) *batchv1.Job {
 	return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
 		Name: name, Namespace: owner.Namespace, UID: "job-" + owner.UID, ResourceVersion: "1",
-		Labels:          map[string]string{scaledjob.LabelName: owner.Name},
-		Annotations:     map[string]string{scaledjob.AnnotationGeneration: generation},
-		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, scaledjob.GroupVersionKind)},
+		Labels:          map[string]string{manifest.LabelName: owner.Name},
+		Annotations:     map[string]string{manifest.AnnotationGeneration: generation},
+		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, manifest.GroupVersionKind)},
 	}}
 }
 
@@ -157,7 +189,7 @@ func TestNamesake(t *testing.T) {
 		require.NoError(t, err)
 		require.NotContains(t, job.Labels, profile.TrackingLabel(), release)
 	}
-	job.Labels[scaledjob.LabelName] = s.Name // somebody else's
+	job.Labels[manifest.LabelName] = s.Name // somebody else's
 	jobs, err := adapter.Observe(target, options, []batchv1.Job{*job}, nil)
 	require.NoError(t, err)
 	counts, known := jobs.Counts(s.UID, noon)
@@ -173,7 +205,7 @@ func TestPendingPodConditions(t *testing.T) {
 		s := read(t, with("  scalingStrategy: {pendingPodConditions: ["+conditions+"]}\n"))
 		job := jobOf(s, "consumer-1", "2")
 		pod := corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))}},
+			ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))}},
 			Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{
 				{Type: corev1.PodReady, Status: corev1.ConditionTrue}, {Type: corev1.PodScheduled, Status: corev1.ConditionFalse},
 			}},

@@ -1,22 +1,19 @@
 // Package scaledjob turns KEDA's ScaledJob into an adapter.Target, and the polls of
 // a ScaledJob into conditions and events.
 //
-//	Read               a manifest      -> ScaledJob
-//	ScaledJob.Config   a ScaledJob     -> Config
+//	manifest.Read      a manifest      -> ScaledJob
+//	Configure          a ScaledJob     -> Config
 //	Config.Target      everything that package adapter needs
-//	Trigger.Metric     a queue length  -> a metric of package scaling
 //	PollResult         a poll          -> conditions and events
-//	ScaledJob.KEDA     a ScaledJob     -> the form that package keda reads
-//	Trigger.Scaler     a queue length  -> a scaler of package keda
 //
 // # Jobs
 //
 // A Job has the labels and annotations of the ScaledJob, except the following:
 // reserved keys (scaledjob.keda.sh/ and those of package adapter), the pause
 // annotation, the annotation of kubectl apply, and the labels that the annotation
-// [AnnotationExcludedLabels] excludes. The labels and annotations of the pod template
-// stay on the pods. A Job also has KEDA's label [LabelName] and annotation
-// [AnnotationGeneration], so that KEDA counts it too.
+// [manifest.AnnotationExcludedLabels] excludes. The labels and annotations of the pod template
+// stay on the pods. A Job also has KEDA's label [manifest.LabelName] and annotation
+// [manifest.AnnotationGeneration], so that KEDA counts it too.
 //
 // A tracker with the selector [Selector] counts the Jobs that KEDA created for the
 // ScaledJob, and the Jobs that package adapter created. In both cases the controller
@@ -24,11 +21,9 @@
 //
 // # Tests
 //
-//	every documented field is read                           TestEveryDocumentedField
 //	every field reaches the Target and the Job               TestEveryFieldHasAnEffect
 //	the Jobs of KEDA count, those of a namesake do not       TestJobsOfKEDACount, TestNamesake
 //	a state that lasts is reported once                      TestEventsOnce
 //	Jobs of an earlier call are not reported as created      TestCreatedOnce
 //	an outdated plan changes no condition                    TestOutdatedPlan
-//	package keda gets every field that it reads              TestKEDA
 package scaledjob

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/scaling"
 )
@@ -24,12 +25,12 @@ spec:
 // A program that polls once, from a manifest to Jobs.
 func Example() {
 	ctx, client := context.Background(), newCluster() // a *kubernetes.Clientset in a real program
-	found, err := scaledjob.Read([]byte(orders))
+	found, err := manifest.Read([]byte(orders))
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	config, err := found[0].Config(nil)
+	config, err := scaledjob.Configure(found[0], nil)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -70,8 +71,8 @@ func Example_tracker() {
 		time.Sleep(time.Millisecond)
 	}
 
-	found, _ := scaledjob.Read([]byte(orders))
-	config, _ := found[0].Config(nil)
+	found, _ := manifest.Read([]byte(orders))
+	config, _ := scaledjob.Configure(found[0], nil)
 	if err := tracker.Track(config.Target); err != nil { // again after each edit
 		fmt.Println(err)
 		return

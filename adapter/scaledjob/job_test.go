@@ -10,11 +10,12 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 )
 
-func config(t require.TestingT, s *scaledjob.ScaledJob) scaledjob.Config {
-	c, err := s.Config(nil)
+func config(t require.TestingT, s *manifest.ScaledJob) scaledjob.Config {
+	c, err := scaledjob.Configure(s, nil)
 	require.NoError(t, err)
 	return c
 }
@@ -22,18 +23,18 @@ func config(t require.TestingT, s *scaledjob.ScaledJob) scaledjob.Config {
 func TestPrototype(t *testing.T) {
 	s := read(t, minimal)
 	s.Labels = map[string]string{
-		"team": "shop", "secret": "x", "noisy": "y", scaledjob.LabelName: "other", "scaledjob.keda.sh/more": "z", adapter.LabelHome: "west",
+		"team": "shop", "secret": "x", "noisy": "y", manifest.LabelName: "other", "scaledjob.keda.sh/more": "z", adapter.LabelHome: "west",
 	}
 	s.Annotations = map[string]string{
-		"note": "n", scaledjob.AnnotationPaused: "false", corev1.LastAppliedConfigAnnotation: "{}",
-		scaledjob.AnnotationExcludedLabels: "secret , noisy", scaledjob.AnnotationGeneration: "99", adapter.AnnotationTemplateHash: "1",
+		"note": "n", manifest.AnnotationPaused: "false", corev1.LastAppliedConfigAnnotation: "{}",
+		manifest.AnnotationExcludedLabels: "secret , noisy", manifest.AnnotationGeneration: "99", adapter.AnnotationTemplateHash: "1",
 	}
 	c := config(t, s)
 	require.NoError(t, c.Target.Validate())
 	j := c.Target.NewJob(7)
-	require.Equal(t, map[string]string{"team": "shop", scaledjob.LabelName: "consumer", adapter.LabelOwner: string(s.UID)}, j.Labels)
+	require.Equal(t, map[string]string{"team": "shop", manifest.LabelName: "consumer", adapter.LabelOwner: string(s.UID)}, j.Labels)
 	require.Equal(t, map[string]string{
-		"note": "n", scaledjob.AnnotationGeneration: "2", adapter.AnnotationGeneration: "2",
+		"note": "n", manifest.AnnotationGeneration: "2", adapter.AnnotationGeneration: "2",
 		adapter.AnnotationTemplateHash: adapter.TemplateHash(s.Spec.JobTargetRef),
 	}, j.Annotations)
 	require.Equal(t, "shop", j.Namespace)
@@ -47,10 +48,10 @@ func TestPrototype(t *testing.T) {
 
 	for generation, want := range map[int64]string{1: "1", 34: "34"} {
 		s.Generation = generation
-		require.Equal(t, want, config(t, s).Target.Job.Annotations[scaledjob.AnnotationGeneration])
+		require.Equal(t, want, config(t, s).Target.Job.Annotations[manifest.AnnotationGeneration])
 	}
 	s.Generation = 0 // of a file
-	require.NotContains(t, config(t, s).Target.Job.Annotations, scaledjob.AnnotationGeneration)
+	require.NotContains(t, config(t, s).Target.Job.Annotations, manifest.AnnotationGeneration)
 }
 
 // A change of the prototype changes neither the ScaledJob nor another prototype.
@@ -69,12 +70,12 @@ func TestPrototypesShareNoMemory(t *testing.T) {
 // KEDA's label is a valid label value for any name of a ScaledJob.
 func TestLabelValue(t *testing.T) {
 	long := strings.Repeat("a", 64)
-	require.Equal(t, strings.Repeat("a", 63), scaledjob.LabelValue(long[:63]))
-	require.Regexp(t, "^a{52}-[0-9a-f]{10}$", scaledjob.LabelValue(long))
-	require.NotEqual(t, scaledjob.LabelValue(long), scaledjob.LabelValue(long+"b"))
+	require.Equal(t, strings.Repeat("a", 63), manifest.LabelValue(long[:63]))
+	require.Regexp(t, "^a{52}-[0-9a-f]{10}$", manifest.LabelValue(long))
+	require.NotEqual(t, manifest.LabelValue(long), manifest.LabelValue(long+"b"))
 	rapid.Check(t, func(t *rapid.T) {
 		s := read(t, minimal)
 		s.Name = rapid.StringMatching(`[a-z0-9]([-a-z0-9]{0,80}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,80}[a-z0-9])?){0,2}`).Draw(t, "name")
-		require.Empty(t, validation.IsValidLabelValue(config(t, s).Target.Job.Labels[scaledjob.LabelName]))
+		require.Empty(t, validation.IsValidLabelValue(config(t, s).Target.Job.Labels[manifest.LabelName]))
 	})
 }

@@ -68,6 +68,10 @@ func (p PollResult) Conditions(before []metav1.Condition, generation int64, now 
 		return after
 	}
 	current := []metav1.Condition{p.ready(), p.active(), p.paused()}
+	last := meta.FindStatusCondition(before, ConditionReady)
+	if p.Decision.Rule == scaling.RuleWaiting && current[0].Status == metav1.ConditionTrue && last != nil && last.Reason == ReasonCreateFailed {
+		current[0] = *last // the creates that failed wait for their next attempt
+	}
 	if p.Invalid != nil && meta.FindStatusCondition(before, ConditionPaused) != nil {
 		current = current[:2] // an invalid spec leaves the pause unknown
 	}

@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/scaling"
 )
@@ -106,7 +107,7 @@ func TestEvents(t *testing.T) {
 	for _, o := range []scaledjob.PollResult{idle, good, broken, broken, paused, idle} {
 		after := o.Conditions(before, 1, noon)
 		recorder := events.NewFakeRecorder(10)
-		scaledjob.Record(recorder, &scaledjob.ScaledJob{}, o.Events(before, after))
+		scaledjob.Record(recorder, &manifest.ScaledJob{}, o.Events(before, after))
 		close(recorder.Events)
 		var all []string
 		for e := range recorder.Events {

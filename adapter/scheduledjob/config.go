@@ -30,8 +30,10 @@ type Config struct {
 	PodCount    int32 // pods that a run starts together
 	MaxRestart  int32 // times that a failing pod is replaced
 	ExecTimeout int64 // seconds that a pod may be active; 0 means no limit
-	// TTL, ActiveDeadline and PodFailurePolicy apply to each Job; nil means none.
-	TTL              *int32
+	// TTL is the number of seconds for which a finished Job exists, after its outcome has been
+	// stored. nil means no limit.
+	TTL *int32
+	// ActiveDeadline and PodFailurePolicy apply to each Job; nil means none.
 	ActiveDeadline   *int64
 	PodFailurePolicy *batchv1.PodFailurePolicy
 	// Template is the pod template. It is nil if TemplateRef names a PodTemplate that
@@ -190,16 +192,11 @@ func (r *reader) jobs(c *Config) {
 	if n := c.TTL; n != nil {
 		const path = "spec.ttlSecondsAfterFinished"
 		r.within(path, int64(*n), 0, math.MaxInt32)
-		r.warnings.Check(*n >= leastTTL, path, *n, fmt.Sprintf("%d or more; a run executes twice if its Job is deleted before the controller has observed it", leastTTL))
 	}
 	if n := c.ActiveDeadline; n != nil {
 		r.within("spec.activeDeadlineSeconds", *n, 1, math.MaxInt32)
 	}
 }
-
-// leastTTL is the least time in seconds for which a finished Job should exist, so that a
-// controller that was replaced observes it.
-const leastTTL = 300
 
 func (r *reader) cron(path, text string, zone *time.Location) schedule.Schedule {
 	if r.inputs.Cron == nil {

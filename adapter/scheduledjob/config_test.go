@@ -2,7 +2,6 @@ package scheduledjob_test
 
 import (
 	"encoding/json"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +14,7 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/history"
-	"github.com/scaledjob/scaledjob/internal/premise"
+	"github.com/scaledjob/scaledjob/premise"
 	"github.com/scaledjob/scaledjob/schedule"
 	"github.com/scaledjob/scaledjob/schedule/interval"
 )
@@ -77,28 +76,6 @@ func TestDefaults(t *testing.T) {
 	require.Empty(t, s.Spec.Template.Spec.RestartPolicy, "the template was changed")
 	c.Template.Spec.Containers[0].Image = "x"
 	require.Equal(t, "example.com/report:1", s.Spec.Template.Spec.Containers[0].Image, "memory is shared")
-}
-
-// The proposal's own example, as JSON, with what it meant by PT01.
-func TestProposal(t *testing.T) {
-	text, err := os.ReadFile("../../examples/scheduled/manifests/proposal.json")
-	require.NoError(t, err)
-	c, err := read(t, string(text)).Config(scheduledjob.Inputs{})
-	require.NoError(t, err)
-	require.Equal(t, repeating(t, "R5/T01:00:00/PT1H", "UTC"), c.Schedule.Schedule)
-	require.Equal(t, [3]bool{true, false, false}, [3]bool{c.Schedule.SkipOutdated, c.Schedule.BlockOnFailure, c.Schedule.Concurrency == schedule.Allow})
-	require.Equal(t, [3]int64{2, 100, 1}, [3]int64{int64(c.MaxRestart), c.ExecTimeout, int64(c.PodCount)})
-	require.Equal(t, []string{
-		"spec.selector: found one; use none; it is ignored, because a Job makes its own",
-		`spec.template.spec.restartPolicy: found "OnFailure"; use Never, which replaces OnFailure; a failing pod is replaced up to maxRestart times`,
-	}, messages(c.Warnings))
-}
-
-func messages(all []*field.Error) (texts []string) {
-	for _, e := range all {
-		texts = append(texts, e.Error())
-	}
-	return texts
 }
 
 func TestEveryField(t *testing.T) {

@@ -36,18 +36,17 @@ func TestCronJobFields(t *testing.T) {
 	require.False(t, c.Schedule.History.Exceeded(3, 1))
 	require.True(t, c.Schedule.History.Exceeded(4, 1))
 	require.True(t, c.Schedule.History.Exceeded(3, 2))
-	require.Len(t, c.Warnings, 1)
-	require.Equal(t, "spec.ttlSecondsAfterFinished", c.Warnings[0].Path)
+	require.Empty(t, c.Warnings)
 
 	job := c.NewJob(metav1.OwnerReference{}, schedule.Run{Tag: "tag"}).Spec
-	require.EqualValues(t, 299, *job.TTLSecondsAfterFinished)
+	require.Nil(t, job.TTLSecondsAfterFinished, "Kubernetes would delete a Job whose outcome is not stored")
+	require.Equal(t, "299", c.NewJob(metav1.OwnerReference{}, schedule.Run{Tag: "tag"}).Annotations[scheduledjob.AnnotationTTL])
 	require.EqualValues(t, 60, *job.ActiveDeadlineSeconds)
 	require.Nil(t, job.Template.Spec.ActiveDeadlineSeconds, "which is execTimeout")
 	require.Equal(t, batchv1.PodFailurePolicyActionFailIndex, job.PodFailurePolicy.Rules[0].Action)
-	job.PodFailurePolicy.Rules[0].Action, *job.TTLSecondsAfterFinished, *job.ActiveDeadlineSeconds = "", 0, 0
+	job.PodFailurePolicy.Rules[0].Action, *job.ActiveDeadlineSeconds = "", 0
 	again := c.NewJob(metav1.OwnerReference{}, schedule.Run{Tag: "tag"}).Spec
 	require.NotEqual(t, job.PodFailurePolicy, again.PodFailurePolicy)
-	require.EqualValues(t, 299, *again.TTLSecondsAfterFinished)
 	require.EqualValues(t, 60, *again.ActiveDeadlineSeconds)
 
 	s.Spec.TTLSecondsAfterFinished = new(int32(300))

@@ -6,7 +6,10 @@
 //	Config.NewJob         a schedule.Run       -> a Job
 //	Observe               Jobs and their pods  -> schedule.Jobs
 //
-// The package does no I/O. The program in examples/scheduled does the rest.
+//	Tracker               stores states, creates and deletes Jobs, and knows late creates
+//
+// A [Tracker] sends requests. The other functions do no I/O. The program in examples/scheduled
+// does the rest.
 //
 // # Fields
 //
@@ -34,7 +37,8 @@
 //	startingDeadlineSeconds                a scheduled run that waits longer is missed
 //	concurrencyPolicy                      Allow and Wait are allowConcurrentRun true and false; Forbid and Replace
 //	successfulJobsHistoryLimit, failedJobsHistoryLimit   instead of historyLimit
-//	ttlSecondsAfterFinished, activeDeadlineSeconds, podFailurePolicy   copied to each Job
+//	activeDeadlineSeconds, podFailurePolicy   copied to each Job
+//	ttlSecondsAfterFinished                set on each Job when the outcome of its run is stored
 //	cancel                                 tags of runs to cancel
 //
 // # Jobs
@@ -42,6 +46,8 @@
 // A run is an Indexed Job of podCount pods, which start together. A pod that fails is
 // replaced by one with the same index, up to maxRestart times (backoffLimitPerIndex). Kubernetes counts these
 // restarts only if restartPolicy is Never. OnFailure becomes Never, with a warning.
+// Kubernetes keeps the last failed pod of an index until it is replaced. A namespace that ends
+// replaces none, so delete its ScheduledJobs too.
 //
 // Every container has JOB_POD_COUNT and JOB_POD_INDEX in its environment, unless the
 // template sets them. Jobs and pods have the labels jobName and jobTag. The name of a

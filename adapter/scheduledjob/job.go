@@ -21,6 +21,21 @@ const (
 	LabelTag  = "jobTag"  // tag of the run
 )
 
+// AnnotationTTL is the time to live of a Job in seconds. NewJob leaves ttlSecondsAfterFinished
+// unset, so that Kubernetes cannot delete a Job before its outcome has been stored. [TTLPatch]
+// sets it then.
+const AnnotationTTL = "scaledjob.github.io/ttl-seconds-after-finished"
+
+// TTLPatch returns the merge patch that lets the time to live of a Job begin, and nil if the Job
+// has none or it has begun.
+func TTLPatch(j *batchv1.Job) []byte {
+	ttl, err := strconv.ParseInt(j.Annotations[AnnotationTTL], 10, 32)
+	if err != nil || ttl < 0 || j.Spec.TTLSecondsAfterFinished != nil {
+		return nil
+	}
+	return fmt.Appendf(nil, `{"metadata":{"uid":%q},"spec":{"ttlSecondsAfterFinished":%d}}`, j.UID, ttl)
+}
+
 // Environment variables of the containers of a run.
 const (
 	EnvPodCount = "JOB_POD_COUNT" // number of pods of the run
@@ -34,12 +49,11 @@ const (
 //
 // Without a Template the Job has no containers, and the API server rejects it.
 func (c *Config) NewJob(owner metav1.OwnerReference, r schedule.Run) *batchv1.Job {
-	name := strings.TrimRight(fmt.Sprintf("%.63s", c.Name), "-.")
 	owner.Controller = new(true) // Observe finds no other Jobs
 	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: c.Namespace, Name: adapter.JobName(c.Name, r.Tag),
-			Labels:          map[string]string{LabelName: name, LabelTag: r.Tag},
+			Labels:          map[string]string{LabelName: labelOf(c.Name), LabelTag: r.Tag},
 			OwnerReferences: []metav1.OwnerReference{*owner.DeepCopy()},
 		},
 		Spec: batchv1.JobSpec{
@@ -48,10 +62,12 @@ func (c *Config) NewJob(owner metav1.OwnerReference, r schedule.Run) *batchv1.Jo
 			Completions:          new(c.PodCount),
 			BackoffLimitPerIndex: new(c.MaxRestart),
 
-			TTLSecondsAfterFinished: clone(c.TTL),
-			ActiveDeadlineSeconds:   clone(c.ActiveDeadline),
-			PodFailurePolicy:        c.PodFailurePolicy.DeepCopy(),
+			ActiveDeadlineSeconds: clone(c.ActiveDeadline),
+			PodFailurePolicy:      c.PodFailurePolicy.DeepCopy(),
 		},
+	}
+	if c.TTL != nil {
+		job.Annotations = map[string]string{AnnotationTTL: strconv.Itoa(int(*c.TTL))}
 	}
 	t := &job.Spec.Template
 	if c.Template != nil {
@@ -71,6 +87,9 @@ func (c *Config) NewJob(owner metav1.OwnerReference, r schedule.Run) *batchv1.Jo
 	}
 	return job
 }
+
+// labelOf returns the value of LabelName for a ScheduledJob.
+func labelOf(name string) string { return strings.TrimRight(fmt.Sprintf("%.63s", name), "-.") }
 
 func clone[T any](p *T) *T {
 	if p == nil {

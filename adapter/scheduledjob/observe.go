@@ -2,8 +2,10 @@ package scheduledjob
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -17,10 +19,14 @@ import (
 
 // Observe returns the runs of the Jobs that owner controls, in their order. The exit
 // code of a failed run is read from its failed pods. It is 0 if they are not among the
-// pods; other pods are ignored.
+// pods. A run whose Job is gone follows as long as one of its pods is not finished and has its
+// tag; so list the pods with the tags of active runs without a Job. Other pods are ignored.
 func Observe(owner types.UID, jobs []batchv1.Job, pods []corev1.Pod) []schedule.Job {
-	failed := map[types.UID][]*corev1.Pod{}
+	failed, left, there := map[types.UID][]*corev1.Pod{}, map[string]int32{}, map[string]bool{}
 	for i := range pods {
+		if tag := pods[i].Labels[LabelTag]; tag != "" && !over(&pods[i]) {
+			left[tag]++
+		}
 		if c := metav1.GetControllerOfNoCopy(&pods[i]); c != nil && pods[i].Status.Phase == corev1.PodFailed {
 			failed[c.UID] = append(failed[c.UID], &pods[i])
 		}
@@ -29,14 +35,28 @@ func Observe(owner types.UID, jobs []batchv1.Job, pods []corev1.Pod) []schedule.
 	for i := range jobs {
 		if Owned(owner, &jobs[i]) {
 			all = append(all, observe(&jobs[i], failed[jobs[i].UID]))
+			there[jobs[i].Labels[LabelTag]] = true
+		}
+	}
+	for _, tag := range slices.Sorted(maps.Keys(left)) {
+		if !there[tag] {
+			all = append(all, schedule.Job{Tag: tag, Deleting: true, Foreground: true, Pods: schedule.Pods{Active: left[tag]}})
 		}
 	}
 	return all
 }
 
+// over reports whether a pod has finished.
+func over(p *corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+}
+
 func observe(job *batchv1.Job, failed []*corev1.Pod) schedule.Job {
 	j := adapter.JobOf(job)
-	s := schedule.Job{Tag: job.Labels[LabelTag], Created: j.Created, Finished: j.Finished, Deleting: j.Deleting}
+	s := schedule.Job{Tag: job.Labels[LabelTag], Created: j.Created, Finished: j.Finished, Deleting: j.Deleting,
+		Foreground: slices.Contains(job.Finalizers, metav1.FinalizerDeleteDependents), Keeps: TTLPatch(job) != nil,
+		Pods: schedule.Pods{Active: job.Status.Active, Succeeded: job.Status.Succeeded, Failed: job.Status.Failed,
+			Restarts: max(0, job.Status.Failed-int32(indexes(value(job.Status.FailedIndexes))))}}
 	switch j.Phase {
 	case adapter.Succeeded:
 		s.Outcome = schedule.Succeeded
@@ -44,6 +64,23 @@ func observe(job *batchv1.Job, failed []*corev1.Pod) schedule.Job {
 		s.Outcome, s.ExitCode = schedule.Failed, exitCode(job, failed)
 	}
 	return s
+}
+
+// indexes returns the number of indexes in a text such as "1,3-5".
+func indexes(text string) (n int) {
+	for part := range strings.SplitSeq(text, ",") {
+		from, to, span := strings.Cut(part, "-")
+		first, err := strconv.Atoi(from)
+		if err != nil {
+			continue
+		}
+		last := first
+		if span {
+			last, _ = strconv.Atoi(to)
+		}
+		n += max(0, last-first+1)
+	}
+	return n
 }
 
 // Owned reports whether the Job belongs to a run, and owner is its controller.

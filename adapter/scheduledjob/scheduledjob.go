@@ -6,11 +6,12 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/scaledjob/scaledjob/adapter/internal/manifest"
+	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/schedule"
 )
@@ -50,7 +51,7 @@ type Spec struct {
 	ConcurrencyPolicy          schedule.Concurrency      `json:"concurrencyPolicy,omitempty"`          // Allow, Wait, Forbid or Replace; if unset, AllowConcurrentRun decides
 	SuccessfulJobsHistoryLimit *int32                    `json:"successfulJobsHistoryLimit,omitempty"` // HistoryLimit if unset
 	FailedJobsHistoryLimit     *int32                    `json:"failedJobsHistoryLimit,omitempty"`     // HistoryLimit if unset
-	TTLSecondsAfterFinished    *int32                    `json:"ttlSecondsAfterFinished,omitempty"`    // of each Job
+	TTLSecondsAfterFinished    *int32                    `json:"ttlSecondsAfterFinished,omitempty"`    // of each Job, and begins when its outcome is stored
 	ActiveDeadlineSeconds      *int64                    `json:"activeDeadlineSeconds,omitempty"`      // of each Job; ExecTimeout applies to a pod
 	PodFailurePolicy           *batchv1.PodFailurePolicy `json:"podFailurePolicy,omitempty"`           // of each Job
 
@@ -84,9 +85,39 @@ type Dependency struct {
 
 // A Status is the status of a ScheduledJob: the state of its runs, and conditions.
 type Status struct {
-	schedule.State     `json:",inline"`
+	schedule.State `json:",inline"`
+	// NextScheduleTime is the next occurrence. It is nil if there is none.
+	NextScheduleTime *metav1.Time `json:"nextScheduleTime,omitempty"`
+	// Reason is why no further run starts, such as Blocked or CreateRejected. It is empty if
+	// nothing waits.
+	Reason             string             `json:"reason,omitempty"`
+	ActiveRuns         int32              `json:"active,omitempty"`  // runs with a Job, or that may have one
+	WaitingRuns        int32              `json:"waiting,omitempty"` // other runs
 	ObservedGeneration int64              `json:"observedGeneration,omitempty"`
 	Conditions         []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// StatusOf returns the status after a decision, without generation and conditions.
+func StatusOf(d schedule.Decision) Status {
+	hold, _ := d.Waits()
+	status := Status{State: d.State, Reason: string(hold), ActiveRuns: int32(len(d.State.Running)), WaitingRuns: int32(len(d.State.Backlog))}
+	for _, r := range d.State.Pending {
+		if r.Tried.IsZero() {
+			status.WaitingRuns++
+		} else {
+			status.ActiveRuns++
+		}
+	}
+	if at := metav1.NewTime(d.NextRun).Rfc3339Copy(); !d.NextRun.IsZero() {
+		status.NextScheduleTime = at.DeepCopy()
+	}
+	return status
+}
+
+// Equal reports whether the statuses are the same, so that nothing need be stored.
+func (s Status) Equal(o Status) bool {
+	return s.State.Equal(o.State) && s.NextScheduleTime.Equal(o.NextScheduleTime) && s.Reason == o.Reason && s.ActiveRuns == o.ActiveRuns && s.WaitingRuns == o.WaitingRuns &&
+		s.ObservedGeneration == o.ObservedGeneration && equality.Semantic.DeepEqual(s.Conditions, o.Conditions)
 }
 
 // Owner returns a reference that makes s the controller of a Job, so that the garbage
@@ -115,11 +146,11 @@ func (s *ScheduledJob) DeepCopyObject() runtime.Object {
 // [ScheduledJob.Config] checks the values.
 func Read(data []byte) ([]*ScheduledJob, error) {
 	kind := manifest.Kind{GroupVersionKind: GroupVersionKind, Instead: instead}
-	found, err := manifest.Read[ScheduledJob](kind, data)
+	found, err := manifest.ReadAs[ScheduledJob](kind, data)
 	if err == nil {
 		return found, nil
 	}
-	for _, f := range manifest.Objects[ScheduledJob](kind, data) {
+	for _, f := range manifest.ObjectsAs[ScheduledJob](kind, data) {
 		if f.Kind == "Job" || f.Kind == "CronJob" {
 			wrong := &field.Error{Path: "kind", Found: f.Kind, Fix: GroupVersionKind.Kind + ", with apiVersion " + GroupVersionKind.GroupVersion().String()}
 			err = errors.Join(err, wrong)

@@ -1,5 +1,3 @@
-// Package manifest reads the objects of a kind from YAML or JSON, strictly, and returns
-// all problems at once.
 package manifest
 
 import (
@@ -45,13 +43,13 @@ type Found[P any] struct {
 	Err    error // every problem, joined; always nil of another kind
 }
 
-// Read returns the objects of the kind in a text. An error has every problem; it is
+// ReadAs returns the objects of a kind in a text. An error has every problem; it is
 // also an error if there is no such object.
-func Read[T any, P Pointer[T]](k Kind, data []byte) ([]P, error) {
+func ReadAs[T any, P Pointer[T]](k Kind, data []byte) ([]P, error) {
 	var objects []P
 	var others []string
 	var problems field.Errors
-	for _, f := range Objects[T, P](k, data) {
+	for _, f := range ObjectsAs[T, P](k, data) {
 		problems.Join("", f.Err)
 		switch {
 		case f.Object != nil:
@@ -73,9 +71,9 @@ func Read[T any, P Pointer[T]](k Kind, data []byte) ([]P, error) {
 	return nil, fmt.Errorf("no %s: the text is empty", k.Kind)
 }
 
-// Objects returns every object of a text, also the items of its lists.
-func Objects[T any, P Pointer[T]](k Kind, data []byte) (all []Found[P]) {
-	r := reader[T, P]{k, k.decoder(P(new(T)))}
+// ObjectsAs returns every object of a text, also the items of its lists.
+func ObjectsAs[T any, P Pointer[T]](k Kind, data []byte) (all []Found[P]) {
+	r := objectReader[T, P]{k, k.decoder(P(new(T)))}
 	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
 	for {
 		document, err := documents.Read()
@@ -89,12 +87,12 @@ func Objects[T any, P Pointer[T]](k Kind, data []byte) (all []Found[P]) {
 	}
 }
 
-type reader[T any, P Pointer[T]] struct {
+type objectReader[T any, P Pointer[T]] struct {
 	kind    Kind
 	decoder runtime.Decoder
 }
 
-func (r *reader[T, P]) document(document []byte) []Found[P] {
+func (r *objectReader[T, P]) document(document []byte) []Found[P] {
 	if directives.Match(document) {
 		return nil
 	}
@@ -132,7 +130,7 @@ func again(document []byte) bool {
 }
 
 // objects returns the object, or the items of a list, at least one.
-func (r *reader[T, P]) objects(tree map[string]any) (all []Found[P]) {
+func (r *objectReader[T, P]) objects(tree map[string]any) (all []Found[P]) {
 	kind, _ := tree["kind"].(string)
 	switch kind {
 	case r.kind.Kind:
@@ -157,7 +155,7 @@ func (r *reader[T, P]) objects(tree map[string]any) (all []Found[P]) {
 	return all
 }
 
-func (r *reader[T, P]) object(tree map[string]any) Found[P] {
+func (r *objectReader[T, P]) object(tree map[string]any) Found[P] {
 	var problems, mended field.Errors
 	version := r.kind.GroupVersion().String()
 	problems.Check(tree["apiVersion"] == version, "apiVersion", tree["apiVersion"], version)
@@ -166,7 +164,7 @@ func (r *reader[T, P]) object(tree map[string]any) Found[P] {
 		r.kind.Mend(tree, &mended)
 	}
 	problems.Join("", mended.Err())
-	if err := Quantities(tree); err != nil { // which could not be decoded in reasonable time
+	if err := CheckQuantities(tree); err != nil { // which could not be decoded in reasonable time
 		problems.Join("", err)
 		return Found[P]{r.kind.Kind, nil, problems.Err()}
 	}

@@ -10,10 +10,11 @@ import (
 	"github.com/scaledjob/scaledjob/field"
 )
 
-// Quantities returns a problem for each quantity of resources in a decoded object that has
-// an exponent of more than three digits. Package resource writes out all digits of
-// 1e2147483647, which takes hours and gigabytes.
-func Quantities(object map[string]any) error {
+// CheckQuantities returns a [*field.Error] for each quantity of resources in a decoded object
+// whose exponent has more than three digits. Package resource writes out all digits of
+// 1e2147483647, which takes hours and gigabytes. Read calls CheckQuantities. Call it before
+// the Job template of another kind of object is decoded.
+func CheckQuantities(object map[string]any) error {
 	var problems field.Errors
 	quantities("", object, &problems)
 	return problems.Err()

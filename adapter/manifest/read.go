@@ -1,11 +1,10 @@
-package scaledjob
+package manifest
 
 import (
 	"fmt"
 	"maps"
 	"slices"
 
-	"github.com/scaledjob/scaledjob/adapter/internal/manifest"
 	"github.com/scaledjob/scaledjob/field"
 )
 
@@ -18,13 +17,8 @@ import (
 // joins all others, each a [*field.Error] if it is about a field. [ScaledJob.Config] checks
 // the values.
 func Read(data []byte) ([]*ScaledJob, error) {
-	return manifest.Read[ScaledJob](kind, data)
+	return ReadAs[ScaledJob](kind, data)
 }
-
-// CheckQuantities returns a [*field.Error] for each quantity of resources whose exponent has
-// more than three digits. Such a quantity takes too long to decode. Read calls
-// CheckQuantities. Call it before the Job template of another kind of object is decoded.
-func CheckQuantities(object map[string]any) error { return manifest.Quantities(object) }
 
 // An Object is an object that [Objects] found.
 type Object struct {
@@ -37,13 +31,13 @@ type Object struct {
 // Objects returns the objects in a text as [Read] reads them. Unknown fields of a
 // ScaledJob are dropped, as on the API server.
 func Objects(data []byte) (all []Object) {
-	for _, f := range manifest.Objects[ScaledJob](kind, data) {
+	for _, f := range ObjectsAs[ScaledJob](kind, data) {
 		all = append(all, Object{f.Kind, f.Object, f.Err})
 	}
 	return all
 }
 
-var kind = manifest.Kind{GroupVersionKind: GroupVersionKind, Instead: instead, Mend: quote}
+var kind = Kind{GroupVersionKind: GroupVersionKind, Instead: instead, Mend: quote}
 
 // instead has the fixes of fields that do not exist.
 var instead = map[string]string{

@@ -1,4 +1,4 @@
-package scaledjob
+package manifest
 
 import (
 	"cmp"
@@ -43,7 +43,7 @@ func (r *reader) triggers(targets map[string]float64) []Trigger {
 		r.problems.Add(field.Error{Path: "spec.triggers", Found: "none", Fix: "at least one trigger"})
 	}
 	triggers := make([]Trigger, len(r.spec.Triggers))
-	for i, name := range triggerNames(r.spec.Triggers) {
+	for i, name := range TriggerNames(r.spec.Triggers) {
 		in := r.spec.Triggers[i]
 		triggers[i] = Trigger{Name: name, Type: in.Type}
 		r.trigger(fmt.Sprintf("spec.triggers[%d]", i), in, &triggers[i], targets)
@@ -51,9 +51,9 @@ func (r *reader) triggers(targets map[string]float64) []Trigger {
 	return triggers
 }
 
-// triggerNames returns a name for each trigger, all different. Names in the manifest
+// TriggerNames returns a name for each trigger, all different. Names in the manifest
 // are taken first, so that no other name gets the number of such a name.
-func triggerNames(triggers []ScaleTrigger) []string {
+func TriggerNames(triggers []ScaleTrigger) []string {
 	names, taken, last := make([]string, len(triggers)), map[string]bool{}, map[string]int{}
 	for i, t := range triggers {
 		if t.Name != "" && !taken[t.Name] {

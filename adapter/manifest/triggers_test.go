@@ -1,4 +1,4 @@
-package scaledjob_test
+package manifest_test
 
 import (
 	"fmt"
@@ -7,11 +7,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/adapter/manifest"
 )
 
 // triggersOf reads the triggers alone, each in YAML's flow style.
-func triggersOf(t *testing.T, triggers ...string) *scaledjob.ScaledJob {
+func triggersOf(t *testing.T, triggers ...string) *manifest.ScaledJob {
 	t.Helper()
 	head, _, _ := strings.Cut(minimal, "    - type:")
 	for _, trigger := range triggers {
@@ -57,7 +57,7 @@ func TestTriggerTargets(t *testing.T) {
 		t.Run(tt.kind+" "+tt.metadata, func(t *testing.T) {
 			c, err := triggersOf(t, fmt.Sprintf("{type: %s, metadata: {%s}}", tt.kind, tt.metadata)).Config(nil)
 			require.NoError(t, err)
-			require.Equal(t, []scaledjob.Trigger{{Name: tt.kind, Type: tt.kind, Target: tt.target, ActivationThreshold: tt.threshold}}, c.Triggers)
+			require.Equal(t, []manifest.Trigger{{Name: tt.kind, Type: tt.kind, Target: tt.target, ActivationThreshold: tt.threshold}}, c.Triggers)
 		})
 	}
 }
@@ -78,7 +78,7 @@ func TestTriggerProblems(t *testing.T) {
 	}
 	c, err := triggersOf(t, `{type: external}`, `{type: github-runner}`).Config(map[string]float64{"external": 4, "github-runner": 3})
 	require.NoError(t, err)
-	require.Equal(t, []scaledjob.Trigger{{Name: "external", Type: "external", Target: 4},
+	require.Equal(t, []manifest.Trigger{{Name: "external", Type: "external", Target: 4},
 		{Name: "github-runner", Type: "github-runner", Target: 3, ActivationThreshold: 2}}, c.Triggers)
 }
 

@@ -1,4 +1,4 @@
-package scaledjob
+package manifest
 
 import (
 	"encoding/json"

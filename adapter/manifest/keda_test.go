@@ -1,4 +1,4 @@
-package scaledjob_test
+package manifest_test
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/keda"
 	"github.com/scaledjob/scaledjob/scaling"
 )
@@ -54,11 +54,11 @@ func TestKEDA(t *testing.T) {
 	got.Labels["team"], got.PodLabels["app"], *got.Spec.MaxReplicaCount = "x", "x", 1
 	got.Spec.ScalingStrategy.PendingPodConditions[0] = "x"
 	require.Equal(t, read(t, everything), s)
-	require.Zero(t, *new(scaledjob.ScaledJob).KEDA())
+	require.Zero(t, *new(manifest.ScaledJob).KEDA())
 }
 
 func TestMetricAndScaler(t *testing.T) {
-	trigger := scaledjob.Trigger{Name: "orders", Type: "rabbitmq", Target: 5, ActivationThreshold: 2}
+	trigger := manifest.Trigger{Name: "orders", Type: "rabbitmq", Target: 5, ActivationThreshold: 2}
 	for _, queue := range []float64{0, 2, 3} {
 		require.Equal(t, keda.Scaler{QueueLength: queue, Target: 5, ActivationThreshold: 2}, trigger.Scaler(queue))
 		require.Equal(t, scaling.Metric{Name: "orders", Value: queue, Target: 5, ActivationThreshold: 2}, trigger.Metric(queue))
@@ -80,7 +80,7 @@ spec:
 // Two releases of KEDA and one manifest. 15 items wait for 15 pending Jobs; KEDA 2.18
 // creates Jobs for them again.
 func ExampleScaledJob_KEDA() {
-	found, err := scaledjob.Read([]byte(accurate))
+	found, err := manifest.Read([]byte(accurate))
 	if err != nil {
 		fmt.Println(err)
 		return

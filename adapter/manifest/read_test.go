@@ -1,20 +1,19 @@
-package scaledjob_test
+package manifest_test
 
 import (
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/scaledjob/scaledjob/adapter"
-	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/strategy"
+	"github.com/scaledjob/scaledjob/testdata"
 )
 
 const minimal = `
@@ -38,8 +37,8 @@ spec:
         queueLength: "5"
 `
 
-func read(t require.TestingT, text string) *scaledjob.ScaledJob {
-	found, err := scaledjob.Read([]byte(text))
+func read(t require.TestingT, text string) *manifest.ScaledJob {
+	found, err := manifest.Read([]byte(text))
 	require.NoError(t, err)
 	require.Len(t, found, 1)
 	return found[0]
@@ -52,20 +51,12 @@ func TestDefaults(t *testing.T) {
 	s := read(t, minimal)
 	c, err := s.Config(nil)
 	require.NoError(t, err)
-	job := c.Target.Job
-	c.Target.Job = nil // TestPrototype
-	require.NotNil(t, job)
-	require.Equal(t, scaledjob.Config{
-		Target: adapter.Target{
-			Owner: adapter.Owner{APIVersion: "keda.sh/v1alpha1", Kind: "ScaledJob", Namespace: "shop", Name: "consumer",
-				UID: "7d2b2f3c-6a55-4a4f-8f50-111111111111"},
-			Revision: rollout.Revision{Generation: 2},
-			Policy:   scaling.Policy{Bounds: scaling.Bounds{Max: 100}, Strategy: strategy.Default{}},
-			History:  history.Limits{Succeeded: history.Keep(100), Failed: history.Keep(100)},
-			Rollout:  rollout.Policy{Strategy: rollout.Immediate},
-		},
+	require.Equal(t, manifest.Config{
+		Policy:          scaling.Policy{Bounds: scaling.Bounds{Max: 100}, Strategy: strategy.Default{}},
+		History:         history.Limits{Succeeded: history.Keep(100), Failed: history.Keep(100)},
+		Rollout:         rollout.Policy{Strategy: rollout.Immediate},
 		PollingInterval: 30 * time.Second,
-		Triggers:        []scaledjob.Trigger{{Name: "rabbitmq", Type: "rabbitmq", Target: 5}},
+		Triggers:        []manifest.Trigger{{Name: "rabbitmq", Type: "rabbitmq", Target: 5}},
 	}, c)
 }
 
@@ -108,18 +99,13 @@ status: {paused: "0"}
 	require.NoError(t, err)
 	half, err := strategy.ParsePercentage("0.5")
 	require.NoError(t, err)
-	c.Target.Job = nil // TestPrototype
-	require.Equal(t, scaledjob.Config{
-		Target: adapter.Target{
-			Owner: adapter.Owner{APIVersion: "keda.sh/v1alpha1", Kind: "ScaledJob", Name: "all"},
-			Policy: scaling.Policy{Bounds: scaling.Bounds{Min: 10, Max: 50}, Aggregation: scaling.Sum,
-				Strategy: strategy.NewCustom(1, half), Paused: true},
-			History:              history.Limits{Succeeded: history.Keep(5), Failed: history.Keep(0)},
-			Rollout:              rollout.Policy{Strategy: rollout.Gradual, Propagation: rollout.Foreground},
-			PendingPodConditions: []string{"Ready", "PodScheduled"},
-		},
+	require.Equal(t, manifest.Config{
+		Policy: scaling.Policy{Bounds: scaling.Bounds{Min: 10, Max: 50}, Aggregation: scaling.Sum,
+			Strategy: strategy.NewCustom(1, half), Paused: true},
+		History:         history.Limits{Succeeded: history.Keep(5), Failed: history.Keep(0)},
+		Rollout:         rollout.Policy{Strategy: rollout.Gradual, Propagation: rollout.Foreground},
 		PollingInterval: 20 * time.Second,
-		Triggers: []scaledjob.Trigger{
+		Triggers: []manifest.Trigger{
 			{Name: "orders", Type: "aws-sqs-queue", Target: 2.5, ActivationThreshold: 3},
 			{Name: "redis", Type: "redis", Target: 5},
 			{Name: "redis-2", Type: "redis", Target: 7},
@@ -164,7 +150,7 @@ func TestUnreadable(t *testing.T) {
 		{"twice the same key", with("  pollingInterval: 1\n  pollingInterval: 2\n"), []string{`key "pollingInterval" already set`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := scaledjob.Read([]byte(tt.text))
+			_, err := manifest.Read([]byte(tt.text))
 			require.Error(t, err)
 			for _, want := range tt.want {
 				require.ErrorContains(t, err, want)
@@ -174,7 +160,7 @@ func TestUnreadable(t *testing.T) {
 }
 
 func TestSeveralDocuments(t *testing.T) {
-	found, err := scaledjob.Read([]byte("kind: Secret\n---" + minimal + "---" + strings.Replace(minimal, "consumer", "second", 1)))
+	found, err := manifest.Read([]byte("kind: Secret\n---" + minimal + "---" + strings.Replace(minimal, "consumer", "second", 1)))
 	require.NoError(t, err)
 	require.Len(t, found, 2)
 	require.Equal(t, "second", found[1].Name)
@@ -187,17 +173,17 @@ func indented(text string) string {
 func TestLists(t *testing.T) {
 	list := "apiVersion: v1\nkind: List\nitems:\n" + indented("kind: Secret") + indented(minimal) + indented(strings.Replace(minimal, "consumer", "second", 1))
 	for _, text := range []string{list, strings.Replace(list, "kind: List", "kind: ScaledJobList", 1), "kind: Secret\n---\n" + list} {
-		found, err := scaledjob.Read([]byte(text))
+		found, err := manifest.Read([]byte(text))
 		require.NoError(t, err)
 		require.Len(t, found, 2)
 		require.Equal(t, read(t, minimal), found[0])
 		require.Equal(t, "second", found[1].Name)
 	}
-	_, err := scaledjob.Read([]byte(list + indented(with("  jobs: 1\n")) + "  - 7\n"))
+	_, err := manifest.Read([]byte(list + indented(with("  jobs: 1\n")) + "  - 7\n"))
 	require.EqualError(t, err, "items[3].spec.jobs: found an unknown field; use a field that a ScaledJob has")
-	_, err = scaledjob.Read([]byte("kind: List\nitems: []\n"))
+	_, err = manifest.Read([]byte("kind: List\nitems: []\n"))
 	require.EqualError(t, err, "no ScaledJob: found a List")
-	_, err = scaledjob.Read([]byte("kind: List\nitems: [7, {kind: Pod}]\n"))
+	_, err = manifest.Read([]byte("kind: List\nitems: [7, {kind: Pod}]\n"))
 	require.EqualError(t, err, "no ScaledJob: found an object without a kind, a Pod")
 }
 
@@ -215,9 +201,9 @@ func TestObjects(t *testing.T) {
 		{"a string for a number", with("  maxReplicaCount: many\n"), "spec.maxReplicaCount: found a string", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			all := scaledjob.Objects([]byte("kind: Secret\ndata: 7\n---\n" + tt.text))
+			all := manifest.Objects([]byte("kind: Secret\ndata: 7\n---\n" + tt.text))
 			require.Len(t, all, 2)
-			require.Equal(t, scaledjob.Object{Kind: "Secret"}, all[0])
+			require.Equal(t, manifest.Object{Kind: "Secret"}, all[0])
 			require.Equal(t, "ScaledJob", all[1].Kind)
 			require.Equal(t, tt.object, all[1].ScaledJob != nil)
 			if tt.err == "" {
@@ -231,10 +217,10 @@ func TestObjects(t *testing.T) {
 			}
 		})
 	}
-	all := scaledjob.Objects([]byte("a: b: c\n---\nkind: ScaledJobList\n"))
+	all := manifest.Objects([]byte("a: b: c\n---\nkind: ScaledJobList\n"))
 	require.Len(t, all, 2)
 	require.ErrorContains(t, all[0].Err, "not YAML")
-	require.Equal(t, scaledjob.Object{Kind: "List"}, all[1])
+	require.Equal(t, manifest.Object{Kind: "List"}, all[1])
 }
 
 func TestProblems(t *testing.T) {
@@ -252,7 +238,7 @@ func TestProblems(t *testing.T) {
 			"spec.successfulJobsHistoryLimit: found -3; use 0 or more"}},
 		{"names", with("  scalingStrategy: {strategy: Eager, multipleScalersCalculation: mean}\n  rollout: {strategy: fast, propagationPolicy: Background}\n"), []string{
 			`spec.scalingStrategy.strategy: found "Eager"; use one of default, accurate, eager, custom, pendingAware`,
-			`spec.scalingStrategy.multipleScalersCalculation: found "mean"; use max, min, avg or sum`,
+			`spec.scalingStrategy.multipleScalersCalculation: found "mean"; use one of max, min, avg, sum`,
 			`spec.rollout.strategy: found "fast"; use gradual, drain or immediate`,
 			`spec.rollout.propagationPolicy: found "Background"; use background, foreground or orphan`}},
 		{"rollouts that disagree", with("  rolloutStrategy: gradual\n  rollout: {strategy: immediate}\n"),
@@ -291,7 +277,7 @@ func TestStrategies(t *testing.T) {
 	} {
 		c, err := read(t, with("  scalingStrategy: {strategy: "+text+"}\n")).Config(nil)
 		require.NoError(t, err, text)
-		require.Equal(t, want, c.Target.Policy.Strategy, text)
+		require.Equal(t, want, c.Policy.Strategy, text)
 	}
 }
 
@@ -303,15 +289,15 @@ func TestReplicaCounts(t *testing.T) {
 	} {
 		c, err := read(t, with(lines)).Config(nil)
 		require.NoError(t, err, lines)
-		require.Equal(t, want, c.Target.Policy.Bounds, lines)
+		require.Equal(t, want, c.Policy.Bounds, lines)
 	}
 }
 
 func TestWarnings(t *testing.T) {
 	c, err := read(t, with("  minReplicaCount: 5\n  maxReplicaCount: 2\n  rolloutStrategy: gradual\n  scalingStrategy: {strategy: custom, customScalingQueueLengthDeduction: 3}\n")).Config(nil)
 	require.NoError(t, err)
-	require.Equal(t, strategy.Default{}, c.Target.Policy.Strategy)
-	require.Equal(t, rollout.Gradual, c.Target.Rollout.Strategy)
+	require.Equal(t, strategy.Default{}, c.Policy.Strategy)
+	require.Equal(t, rollout.Gradual, c.Rollout.Strategy)
 	var warnings []string
 	for _, w := range c.Warnings {
 		warnings = append(warnings, w.Error())
@@ -326,17 +312,17 @@ func TestWarnings(t *testing.T) {
 func TestPaused(t *testing.T) {
 	for text, want := range map[string]bool{"true": true, "false": false, "1": true, "0": false, "t": true, "F": false, "TRUE": true} {
 		s := read(t, minimal)
-		s.Annotations = map[string]string{scaledjob.AnnotationPaused: text}
+		s.Annotations = map[string]string{manifest.AnnotationPaused: text}
 		c, err := s.Config(nil)
 		require.NoError(t, err)
-		require.Equal(t, want, c.Target.Policy.Paused, text)
+		require.Equal(t, want, c.Policy.Paused, text)
 	}
 	for _, text := range []string{"", "yes", "no"} {
 		s := read(t, minimal)
-		s.Annotations = map[string]string{scaledjob.AnnotationPaused: text}
+		s.Annotations = map[string]string{manifest.AnnotationPaused: text}
 		c, err := s.Config(nil)
 		require.ErrorContains(t, err, "until then it means paused")
-		require.True(t, c.Target.Policy.Paused, text)
+		require.True(t, c.Policy.Paused, text)
 	}
 }
 
@@ -354,7 +340,7 @@ func TestTargetsByNameAndType(t *testing.T) {
 	s := read(t, minimal+"    - {type: rabbitmq, name: second, metadata: {queueLength: \"5\"}}\n")
 	triggers, err := s.Triggers(map[string]float64{"second": 7, "rabbitmq": 6})
 	require.NoError(t, err)
-	require.Equal(t, []scaledjob.Trigger{{Name: "rabbitmq", Type: "rabbitmq", Target: 6}, {Name: "second", Type: "rabbitmq", Target: 7}}, triggers)
+	require.Equal(t, []manifest.Trigger{{Name: "rabbitmq", Type: "rabbitmq", Target: 6}, {Name: "second", Type: "rabbitmq", Target: 7}}, triggers)
 	triggers, err = s.Triggers(map[string]float64{"rabbitmq": 6})
 	require.NoError(t, err)
 	require.Equal(t, 6.0, triggers[1].Target)
@@ -364,7 +350,7 @@ func TestTargetsByNameAndType(t *testing.T) {
 }
 
 func TestTriggerTypes(t *testing.T) {
-	for _, kind := range scaledjob.TriggerTypes() {
+	for _, kind := range manifest.TriggerTypes() {
 		s := read(t, strings.Replace(minimal, "rabbitmq", kind, 1))
 		_, err := s.Config(map[string]float64{kind: 1})
 		require.NoError(t, err, kind)
@@ -372,18 +358,18 @@ func TestTriggerTypes(t *testing.T) {
 }
 
 func TestSampleManifest(t *testing.T) {
-	data, err := os.ReadFile("../../testdata/manifests/rabbitmq.yaml")
+	data, err := testdata.Files.ReadFile("manifests/rabbitmq.yaml")
 	require.NoError(t, err)
 	c, err := read(t, string(data)).Config(nil)
 	require.NoError(t, err)
 	require.Empty(t, c.Warnings)
-	require.Equal(t, int64(30), c.Target.Policy.Bounds.Max)
+	require.Equal(t, int64(30), c.Policy.Bounds.Max)
 	require.Equal(t, 10*time.Second, c.PollingInterval)
 }
 
 func TestDeepCopy(t *testing.T) {
 	s := read(t, minimal)
-	c := s.DeepCopyObject().(*scaledjob.ScaledJob)
+	c := s.DeepCopyObject().(*manifest.ScaledJob)
 	require.Equal(t, s, c)
 	c.Spec.JobTargetRef.Template.Spec.Containers[0].Image = "other"
 	c.Spec.Triggers[0].Metadata["queueLength"] = "6"
@@ -393,7 +379,7 @@ func TestDeepCopy(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(minimal))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		found, err := scaledjob.Read(data)
+		found, err := manifest.Read(data)
 		if (err == nil) != (len(found) > 0) {
 			t.Fatalf("%d found, and the error %v", len(found), err)
 		}
@@ -416,7 +402,7 @@ func TestQuantities(t *testing.T) {
 		"volumes: [{name: v, emptyDir: {sizeLimit: " + huge + "}}]":                           "volumes[0].emptyDir.sizeLimit",
 		"volumes: [{name: v, downwardAPI: {items: [{resourceFieldRef: {divisor: 1e1000}}]}}]": "volumes[0].downwardAPI.items[0].resourceFieldRef.divisor",
 	} {
-		_, err := scaledjob.Read(pod(strings.Replace(lines, "1e1000", `"1e1000"`, 1)))
+		_, err := manifest.Read(pod(strings.Replace(lines, "1e1000", `"1e1000"`, 1)))
 		all := field.All(err)
 		require.Len(t, all, 1, lines)
 		require.Equal(t, "spec.jobTargetRef.template.spec."+path, all[0].Path)

@@ -1,0 +1,45 @@
+// Package fair gives the requests of many owners turns at a fixed number of slots, so that
+// an owner whose requests fail delays no other.
+//
+//	New     a Queue with a number of slots
+//	Do      runs a function in a goroutine when a slot is free
+//	Wait    waits for a slot
+//	With    a context that names the owner of its requests
+//
+// # Rules
+//
+//  1. A request in flight occupies a slot. The next slot goes to the namespace with the
+//     fewest requests in flight, and there to the owner with the fewest. Among equals, the
+//     one that has waited longest since its last turn is next.
+//  2. An owner is congested if its last answer was a refusal, until a request succeeds. It
+//     is congested too if a request has no answer for [Patience], until a request of the
+//     same kind succeeds within Patience.
+//  3. Congested owners have at most a quarter of the slots together. Other owners have
+//     three quarters, and the whole if no owner is congested.
+//  4. An owner that becomes congested leaves its slots to the others, although its requests
+//     are still in flight. The requests in flight are then at most twice the slots.
+//  5. Retry-After delays the next turn of the owner, and of no other.
+//  6. A request that the API server refused because of its own load keeps its slot for once
+//     to twice Retry-After. The whole process is slower by that slot. The owner is not
+//     congested.
+//
+// A waiting request of [Queue.Do] has no goroutine.
+//
+// # Law
+//
+// Let any owners fail, in any way and in any number. The time until all Jobs of the others
+// exist is then at most twice the time without these owners. A new fault may cost Patience
+// in addition, because nobody can know of it earlier. More than twice as many owners as slots
+// may begin to hang at once. Then the others wait until the first of these requests end.
+//
+// # Tests
+//
+//	Claim                                           Test
+//	turns of namespaces and owners                  TestTurns
+//	a quarter for congested owners                  TestQuarter
+//	slots of requests that hang                     TestHanging
+//	Retry-After                                     TestRetryAfter
+//	load of the API server                          TestOverload
+//	no goroutine for a waiting request              TestManyWait
+//	the law, with client.Connect's transport        TestLaw in adapter/client
+package fair

@@ -1,0 +1,397 @@
+package fair
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+const (
+	// Patience is the time after which a request without an answer hangs.
+	Patience = 2 * time.Second
+	// LongestDelay bounds a Retry-After.
+	LongestDelay = 30 * time.Second
+	// memory is how long an idle owner stays congested.
+	memory = 10 * time.Minute
+)
+
+// An Owner is the object whose Jobs a request concerns. The zero value stands for all
+// requests of the process without an owner.
+type Owner struct{ Namespace, Name string }
+
+// An Answer is the result of a request for its owner.
+type Answer uint8
+
+const (
+	Neutral Answer = iota // no evidence about the owner, such as a request that was not sent
+	Success
+	Refused    // the owner is congested
+	Overloaded // the API server refused the request because of its own load
+)
+
+// A Queue lets requests wait for slots. The zero value is not ready; use [New].
+type Queue struct {
+	slots int
+
+	mu      sync.Mutex
+	owners  map[Owner]*owner
+	lanes   [2]lane // of owners that are not congested, and of congested owners
+	turns   uint64
+	swept   int // number of owners after the last sweep
+	hanging int
+	held    int // slots that are kept because of the API server's load
+}
+
+const (
+	healthy = iota
+	congested
+)
+
+// A lane holds the requests of the owners that are congested, or of those that are not.
+type lane struct {
+	inFlight   int
+	waiting    int
+	owners     int // congested owners; not counted in the other lane
+	namespaces map[string]*namespace
+	next       heap[*namespace] // with waiting owners
+}
+
+type namespace struct {
+	place
+	next heap[*owner] // with waiting requests, none delayed
+}
+
+type owner struct {
+	place
+	Owner
+	lane    int
+	refused bool
+	hanging int
+	slow    map[string]bool // kinds of requests that hung last
+	waiting []*Slot
+	until   time.Time // Retry-After
+	since   time.Time // of the last answer
+}
+
+// New returns a queue with n slots. If n < 1, it has a single slot.
+func New(n int) *Queue {
+	q := &Queue{slots: max(1, n), owners: map[Owner]*owner{}}
+	for i := range q.lanes {
+		q.lanes[i].namespaces = map[string]*namespace{}
+	}
+	return q
+}
+
+// A Slot is the right to send requests of an owner, one after another.
+type Slot struct {
+	queue *Queue
+	owner *owner
+	run   func()
+	timer *time.Timer // of Patience
+	kind  string      // of the last request
+	hangs bool
+	ended bool
+	last  Answer
+	after time.Duration
+}
+
+// Do calls f in a goroutine of its own when a slot is free, and frees the slot when f
+// returns. Requests of f that use its context share the slot. If ctx ends first, f is called
+// without a slot. A nil queue has a slot for every request.
+func (q *Queue) Do(ctx context.Context, o Owner, f func(context.Context)) {
+	if ctx = With(ctx, o); q == nil {
+		go f(ctx)
+		return
+	}
+	s := &Slot{queue: q}
+	q.mu.Lock() // remove waits until the slot is added
+	defer q.mu.Unlock()
+	stop := context.AfterFunc(ctx, func() {
+		if q.remove(s) {
+			f(ctx)
+		}
+	})
+	s.run = func() {
+		stop()
+		go func() {
+			defer s.Free()
+			f(context.WithValue(ctx, slotKey{}, s))
+		}()
+	}
+	q.add(s, o)
+}
+
+// Wait returns a slot for a request of the context's owner, to be freed. It fails if the
+// context ends first. If the context is one of [Queue.Do], its slot is returned, and free
+// does nothing.
+func (q *Queue) Wait(ctx context.Context) (s *Slot, free func(), err error) {
+	if s, ok := ctx.Value(slotKey{}).(*Slot); ok && s.queue == q {
+		return s, func() {}, ctx.Err()
+	}
+	if ctx.Err() != nil {
+		return nil, nil, ctx.Err()
+	}
+	turn := make(chan struct{})
+	s = &Slot{queue: q, run: func() { close(turn) }}
+	q.mu.Lock()
+	q.add(s, OwnerOf(ctx))
+	q.mu.Unlock()
+	select {
+	case <-turn:
+		return s, s.Free, nil
+	case <-ctx.Done():
+	}
+	if !q.remove(s) { // its turn came just now
+		s.Free()
+	}
+	return nil, nil, ctx.Err()
+}
+
+type (
+	slotKey  struct{}
+	ownerKey struct{}
+)
+
+// With returns a context for the requests of an owner.
+func With(ctx context.Context, o Owner) context.Context {
+	return context.WithValue(ctx, ownerKey{}, o)
+}
+
+// OwnerOf returns the owner that With has set, or the zero value.
+func OwnerOf(ctx context.Context) Owner {
+	o, _ := ctx.Value(ownerKey{}).(Owner)
+	return o
+}
+
+// add adds a slot that waits. The caller holds the lock.
+func (q *Queue) add(s *Slot, name Owner) {
+	o := q.owners[name]
+	if o == nil {
+		q.sweep()
+		o = &owner{Owner: name, place: place{index: -1}}
+		q.owners[name] = o
+	}
+	s.owner = o
+	o.waiting = append(o.waiting, s)
+	q.lanes[o.lane].waiting++
+	q.line(o)
+	q.admit()
+}
+
+// remove removes a slot that waits, and reports whether it did.
+func (q *Queue) remove(s *Slot) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	o := s.owner
+	for i, other := range o.waiting {
+		if other == s {
+			o.waiting = append(o.waiting[:i:i], o.waiting[i+1:]...)
+			q.lanes[o.lane].waiting--
+			q.line(o)
+			q.forget(o)
+			return true
+		}
+	}
+	return false
+}
+
+// Sends notes that a request of a kind is sent, such as "POST jobs". Patience begins.
+func (s *Slot) Sends(kind string) {
+	q := s.queue
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.calm(s)
+	s.kind, s.last = kind, Neutral
+	s.timer.Reset(Patience)
+}
+
+// Answered records the answer to the request, and the Retry-After that came with it.
+func (s *Slot) Answered(a Answer, after time.Duration) {
+	q := s.queue
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	o, after := s.owner, min(max(0, after), LongestDelay)
+	s.last, s.after, o.since = a, after, time.Now()
+	if a == Success || a == Refused {
+		o.refused = a == Refused
+	}
+	if a == Success && !s.hangs {
+		delete(o.slow, s.kind)
+	}
+	if until := o.since.Add(after); a == Refused && after > 0 && until.After(o.until) {
+		o.until = until
+		time.AfterFunc(after, func() { q.change(o) })
+	}
+	q.move(o)
+	q.admit()
+}
+
+// Free gives the slot back. A second call does nothing.
+func (s *Slot) Free() {
+	q := s.queue
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if s.ended {
+		return
+	}
+	s.ended = true
+	s.timer.Stop()
+	q.calm(s)
+	if s.last == Overloaded && s.after > 0 {
+		q.held++ // for up to twice the time, so that the next requests are not sent all at once
+		time.AfterFunc(s.after+rand.N(s.after), func() {
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			q.held--
+			q.admit()
+		})
+	}
+	q.count(s.owner, -1)
+	q.move(s.owner)
+	q.forget(s.owner)
+	q.admit()
+}
+
+// change lets an owner wait in its line again after a delay.
+func (q *Queue) change(o *owner) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.line(o)
+	q.forget(o)
+	q.admit()
+}
+
+// hang notes that a request has had no answer for Patience.
+func (s *Slot) hang() {
+	q := s.queue
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if s.ended || s.hangs {
+		return
+	}
+	s.hangs = true
+	o := s.owner
+	q.hanging++
+	if o.hanging++; o.slow == nil {
+		o.slow = map[string]bool{}
+	}
+	o.slow[s.kind] = true
+	q.move(o)
+	q.admit()
+}
+
+// calm notes that the request of a slot does not hang any more.
+func (q *Queue) calm(s *Slot) {
+	if s.hangs {
+		s.hangs = false
+		q.hanging--
+		s.owner.hanging--
+	}
+}
+
+// admit gives the free slots to those that are next. Congested owners come first, since
+// they have so few.
+func (q *Queue) admit() {
+	for {
+		in := [2]int{q.lanes[healthy].inFlight, q.lanes[congested].inFlight}
+		total, quarter := in[0]+in[1]+q.held, max(1, q.slots/4)
+		switch free := q.slots - q.held; {
+		case in[congested] < min(quarter, max(1, free)) && total < q.slots && q.begin(congested):
+		case total < 2*q.slots && in[healthy] < max(1, free-min(in[congested], quarter)) && q.begin(healthy):
+		default:
+			return
+		}
+	}
+}
+
+// begin gives a slot to the next owner of a lane, and reports whether there is one.
+func (q *Queue) begin(which int) bool {
+	l := &q.lanes[which]
+	if len(l.next) == 0 {
+		return false
+	}
+	o := l.next[0].next[0]
+	s := o.waiting[0]
+	o.waiting[0] = nil
+	o.waiting = o.waiting[1:]
+	l.waiting--
+	q.turns++
+	o.turn, l.namespaces[o.Namespace].turn = q.turns, q.turns
+	q.count(o, 1)
+	s.timer = time.AfterFunc(Patience, s.hang)
+	s.run()
+	return true
+}
+
+// count counts requests in flight of an owner.
+func (q *Queue) count(o *owner, n int) {
+	o.inFlight += n
+	l := &q.lanes[o.lane]
+	l.inFlight += n
+	l.namespace(o.Namespace).inFlight += n
+	q.line(o)
+}
+
+func (l *lane) namespace(name string) *namespace {
+	n := l.namespaces[name]
+	if n == nil {
+		n = &namespace{place: place{index: -1}}
+		l.namespaces[name] = n
+	}
+	return n
+}
+
+// move moves an owner to its lane.
+func (q *Queue) move(o *owner) {
+	to := healthy
+	if o.refused || o.hanging > 0 || len(o.slow) > 0 {
+		to = congested
+	}
+	if to == o.lane {
+		return
+	}
+	waiting, inFlight := o.waiting, o.inFlight
+	q.lanes[o.lane].waiting -= len(waiting)
+	q.lanes[congested].owners += to - o.lane
+	o.waiting = nil
+	q.count(o, -inFlight) // leaves the line too
+	o.lane, o.waiting = to, waiting
+	q.lanes[to].waiting += len(waiting)
+	q.count(o, inFlight)
+}
+
+// line puts an owner into the line of its lane, or takes it out, or corrects its place.
+func (q *Queue) line(o *owner) {
+	l := &q.lanes[o.lane]
+	n := l.namespace(o.Namespace)
+	n.next.set(o, len(o.waiting) > 0 && !time.Now().Before(o.until), &q.turns)
+	l.next.set(n, len(n.next) > 0, &q.turns)
+	if n.inFlight == 0 && len(n.next) == 0 {
+		delete(l.namespaces, o.Namespace)
+	}
+}
+
+// forget forgets an owner of whom nothing is to be known.
+func (q *Queue) forget(o *owner) {
+	if q.owners[o.Owner] == o && o.idle() && o.lane == healthy && !time.Now().Before(o.until) {
+		delete(q.owners, o.Owner)
+	}
+}
+
+func (o *owner) idle() bool { return o.inFlight == 0 && len(o.waiting) == 0 }
+
+// sweep forgets the congested owners that have been idle for long, when the number of
+// owners has doubled.
+func (q *Queue) sweep() {
+	if len(q.owners) < 2*q.swept+100 {
+		return
+	}
+	for name, o := range q.owners {
+		if o.idle() && time.Since(o.since) > memory {
+			q.lanes[congested].owners -= o.lane
+			delete(q.owners, name)
+		}
+	}
+	q.swept = len(q.owners)
+}

@@ -1,0 +1,264 @@
+package fair_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/scaledjob/scaledjob/adapter/fair"
+)
+
+func owner(namespace, name string) fair.Owner { return fair.Owner{Namespace: namespace, Name: name} }
+
+// A log notes the owners whose requests got a slot.
+type log struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (l *log) add(o fair.Owner) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = append(l.all, o.Namespace+o.Name)
+}
+
+func (l *log) got() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.all)
+}
+
+// ask sends a request of an owner that takes some time and has an answer.
+func (l *log) ask(ctx context.Context, q *fair.Queue, o fair.Owner, took time.Duration, a fair.Answer, after time.Duration) {
+	q.Do(ctx, o, func(ctx context.Context) {
+		l.add(o)
+		slot, free, err := q.Wait(ctx)
+		if err != nil {
+			return
+		}
+		defer free()
+		slot.Sends("POST jobs")
+		time.Sleep(took)
+		slot.Answered(a, after)
+	})
+}
+
+// Namespaces have turns, and the owners of a namespace have, however many requests they have.
+func TestTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, l := fair.New(1), &log{}
+		for range 4 {
+			l.ask(t.Context(), q, owner("a", "1"), time.Millisecond, fair.Success, 0)
+		}
+		l.ask(t.Context(), q, owner("a", "2"), time.Millisecond, fair.Success, 0)
+		for range 3 {
+			l.ask(t.Context(), q, owner("b", "1"), time.Millisecond, fair.Success, 0)
+		}
+		time.Sleep(time.Second)
+		require.Equal(t, []string{"a1", "a1", "b1", "a2", "b1", "a1", "b1", "a1"}, l.got())
+		require.Equal(t, fair.Stats{Slots: 1}, q.Stats())
+	})
+}
+
+// With several slots, the owner with the fewest requests in flight is next, so that an
+// owner whose requests take long does not come to hold all.
+func TestFewestInFlight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, l := fair.New(10), &log{}
+		for range 100 {
+			l.ask(t.Context(), q, owner("a", "long"), time.Second, fair.Success, 0)
+			l.ask(t.Context(), q, owner("a", "short"), time.Millisecond, fair.Success, 0)
+		}
+		time.Sleep(25 * time.Millisecond)
+		short := 0
+		for _, name := range l.got() {
+			if name == "ashort" {
+				short++
+			}
+		}
+		require.Equal(t, 100, short, "it has half of the slots at any time")
+		time.Sleep(time.Minute)
+	})
+}
+
+// Congested owners have a quarter of the slots until a request succeeds.
+func TestQuarter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, l := fair.New(16), &log{}
+		bad, good := owner("a", "bad"), owner("a", "good")
+		l.ask(t.Context(), q, bad, time.Millisecond, fair.Refused, 0)
+		time.Sleep(time.Second)
+		require.Equal(t, fair.Stats{Slots: 16, Owners: 1}, q.Stats())
+		require.Equal(t, []fair.Owner{bad}, q.Congested())
+		for range 50 {
+			l.ask(t.Context(), q, bad, time.Second, fair.Refused, 0)
+			l.ask(t.Context(), q, good, time.Second, fair.Success, 0)
+		}
+		synctest.Wait()
+		require.Equal(t, fair.Stats{Slots: 16, InFlight: 16, Congested: 4, Waiting: 84, Owners: 1}, q.Stats())
+		time.Sleep(time.Minute)
+		l.ask(t.Context(), q, bad, time.Millisecond, fair.Success, 0)
+		time.Sleep(time.Second)
+		require.Equal(t, fair.Stats{Slots: 16}, q.Stats())
+	})
+}
+
+// Requests that hang leave their slots to others. A success of another kind does not help
+// their owner.
+func TestHanging(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, l := fair.New(8), &log{}
+		bad, good := owner("a", "bad"), owner("a", "good")
+		for range 20 {
+			l.ask(t.Context(), q, bad, 15*time.Second, fair.Success, 0)
+		}
+		l.ask(t.Context(), q, good, time.Millisecond, fair.Success, 0)
+		time.Sleep(fair.Patience - time.Millisecond)
+		require.Len(t, l.got(), 8)
+		time.Sleep(3 * time.Millisecond)
+		require.Equal(t, "agood", l.got()[8])
+		require.Equal(t, fair.Stats{Slots: 8, InFlight: 8, Congested: 8, Hanging: 8, Waiting: 12, Owners: 1}, q.Stats())
+		q.Do(t.Context(), bad, func(ctx context.Context) {
+			slot, _, _ := q.Wait(ctx)
+			slot.Sends("GET jobs")
+			slot.Answered(fair.Success, 0)
+		})
+		time.Sleep(14 * time.Second)
+		require.Equal(t, 2, q.Stats().Congested, "a quarter, once the first have ended")
+		time.Sleep(3 * time.Minute)
+		require.Equal(t, fair.Stats{Slots: 8, Owners: 1}, q.Stats())
+		l.ask(t.Context(), q, bad, time.Second, fair.Success, 0)
+		time.Sleep(time.Minute)
+		require.Equal(t, fair.Stats{Slots: 8}, q.Stats())
+	})
+}
+
+// Retry-After delays its owner, for 30 s at most, and nobody else.
+func TestRetryAfter(t *testing.T) {
+	for after, want := range map[time.Duration]time.Duration{20 * time.Second: 20 * time.Second, time.Hour: fair.LongestDelay} {
+		synctest.Test(t, func(t *testing.T) {
+			q, l := fair.New(4), &log{}
+			bad, good := owner("a", "bad"), owner("a", "good")
+			l.ask(t.Context(), q, bad, 0, fair.Refused, after)
+			synctest.Wait()
+			l.ask(t.Context(), q, bad, 0, fair.Success, 0)
+			l.ask(t.Context(), q, good, 0, fair.Success, 0)
+			time.Sleep(want - time.Millisecond)
+			require.Equal(t, []string{"abad", "agood"}, l.got())
+			require.Equal(t, 1, q.Stats().Waiting)
+			time.Sleep(2 * time.Millisecond)
+			require.Equal(t, []string{"abad", "agood", "abad"}, l.got())
+			require.Equal(t, fair.Stats{Slots: 4}, q.Stats())
+		})
+	}
+}
+
+// A request that the API server refuses because of its own load keeps its slot for a while.
+// Its owner is not congested, and one slot always remains.
+func TestOverload(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, l := fair.New(4), &log{}
+		for i := range 3 {
+			l.ask(t.Context(), q, owner("a", fmt.Sprint(i)), 0, fair.Overloaded, time.Second)
+		}
+		synctest.Wait()
+		require.Equal(t, fair.Stats{Slots: 4, Held: 3}, q.Stats())
+		for range 3 {
+			l.ask(t.Context(), q, owner("a", "0"), 10*time.Second, fair.Success, 0)
+		}
+		synctest.Wait()
+		require.Equal(t, 1, q.Stats().InFlight)
+		time.Sleep(2 * time.Second)
+		require.Equal(t, 3, q.Stats().InFlight)
+		require.Zero(t, q.Stats().Held)
+		time.Sleep(time.Minute)
+		for range 10 {
+			l.ask(t.Context(), q, owner("a", "0"), 0, fair.Overloaded, time.Second)
+		}
+		synctest.Wait()
+		require.Equal(t, 4, q.Stats().Held)
+		time.Sleep(time.Minute)
+	})
+}
+
+// The requests of 5,000 owners that hang take a goroutine each only while they are in
+// flight, and the others have their turn within Patience.
+func TestManyWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const slots, owners = 16, 5000
+		q, l := fair.New(slots), &log{}
+		before := runtime.NumGoroutine()
+		ctx, stop := context.WithCancel(t.Context())
+		for i := range owners {
+			q.Do(ctx, owner("a", fmt.Sprint(i)), func(ctx context.Context) { <-ctx.Done() })
+		}
+		synctest.Wait()
+		require.LessOrEqual(t, runtime.NumGoroutine()-before, slots)
+		l.ask(ctx, q, owner("b", "good"), 0, fair.Success, 0)
+		time.Sleep(fair.Patience)
+		synctest.Wait()
+		require.Equal(t, []string{"bgood"}, l.got())
+		require.LessOrEqual(t, runtime.NumGoroutine()-before, 2*slots)
+		time.Sleep(time.Hour)
+		require.Equal(t, 2*slots, q.Stats().InFlight)
+		stop()
+		synctest.Wait()
+		require.Equal(t, 0, q.Stats().InFlight+q.Stats().Waiting, "what waited was called without a slot")
+	})
+}
+
+// If the turn comes and the context ends at once, no slot is lost.
+func TestWaitRace(t *testing.T) {
+	q := fair.New(1)
+	taken := 0
+	for range 100 {
+		if _, free, err := q.Wait(&ending{Context: t.Context()}); err == nil {
+			taken++
+			free()
+		}
+		require.Equal(t, fair.Stats{Slots: 1}, q.Stats())
+	}
+	require.Greater(t, taken, 10)
+	require.Less(t, taken, 90)
+}
+
+// An ending context ends after Err has been called once.
+type ending struct {
+	context.Context
+	asked bool
+}
+
+func (e *ending) Err() (err error) {
+	if e.asked {
+		err = context.Canceled
+	}
+	e.asked = true
+	return err
+}
+
+func (e *ending) Done() <-chan struct{} {
+	done := make(chan struct{})
+	close(done)
+	return done
+}
+
+// Functions whose context has ended before are called, each once.
+func TestDoAfterTheEnd(t *testing.T) {
+	q := fair.New(2)
+	var calls sync.WaitGroup
+	for range 5000 {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		calls.Add(1)
+		q.Do(ctx, owner("shop", "orders"), func(context.Context) { calls.Done() })
+	}
+	calls.Wait()
+	require.Zero(t, q.Stats().Waiting)
+}

@@ -1,0 +1,284 @@
+package adapter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+
+	"github.com/scaledjob/scaledjob/premise"
+	"github.com/scaledjob/scaledjob/slots"
+)
+
+// A dispatcher is a writer of a keyed owner whose term is older than L.
+func newDispatcher(t require.TestingT, s *server, most int64) *writer {
+	target := newTarget()
+	target.Keyed, target.History = true, keepNone
+	target.Policy.Bounds.Max = most
+	target.Job.Spec.Template.Spec.ServiceAccountName = "runner"
+	w := newWriter(t, s, target, Options{})
+	w.clock = noon.Add(late)
+	w.catchUp(t)
+	return w
+}
+
+// dispatch polls with items that the source lists now.
+func (w *writer) dispatch(list ...Item) (Result, error) {
+	at := w.Listing(ownerUID)
+	return w.Apply(context.Background(), w.server, w.PlanItems(ownerUID, list, at, w.clock))
+}
+
+func keys(names ...string) (list []Item) {
+	for _, name := range names {
+		list = append(list, Item{Key: name})
+	}
+	return list
+}
+
+// Each item gets a Job of its own, in the order of the source, up to the maximum.
+func TestItems(t *testing.T) {
+	s := newServer()
+	w := newDispatcher(t, s, 2)
+	result, err := w.dispatch(keys("a/1", "b/2", "c/3")...)
+	require.NoError(t, err)
+	require.Equal(t, Result{Created: 2}, result)
+	w.catchUp(t)
+	byKey := map[string]batchv1.Job{}
+	for _, j := range s.all(t) {
+		byKey[j.Annotations[AnnotationKey]] = j
+	}
+	require.Contains(t, byKey, "a/1")
+	require.Contains(t, byKey, "b/2")
+	require.Len(t, byKey["a/1"].Name, len("orders-")+32)
+	result, err = w.dispatch(keys("a/1", "b/2", "c/3")...)
+	require.NoError(t, err)
+	require.Zero(t, result)
+
+	a := byKey["a/1"]
+	s.change(t, &a, complete)
+	w.catchUp(t)
+	result, err = w.dispatch(keys("a/1", "b/2", "c/3")...)
+	require.NoError(t, err)
+	require.Equal(t, Result{Created: 1}, result, "a finished item that stays listed is not run again, and keeps its Job")
+	w.catchUp(t)
+	plan := w.PlanItems(ownerUID, keys("a/1", "b/2", "c/3"), w.Listing(ownerUID), w.clock)
+	require.Contains(t, plan.String(), `held      stillThere: 1 items stay listed though their objects have finished or are not ours, such as "a/1"`)
+	result, err = w.dispatch(keys("b/2", "c/3")...)
+	require.NoError(t, err)
+	require.Equal(t, Result{Pruned: 1}, result, "a list that began after the end was shown lacks the item")
+}
+
+// A raised attempt runs an item again after its Job has finished.
+func TestAttempt(t *testing.T) {
+	s := newServer()
+	w := newDispatcher(t, s, 5)
+	_, err := w.dispatch(keys("a")...)
+	require.NoError(t, err)
+	w.catchUp(t)
+	result, err := w.dispatch(Item{Key: "a", Attempt: 1})
+	require.NoError(t, err)
+	require.Zero(t, result, "the first attempt runs")
+	s.change(t, &s.all(t)[0], complete)
+	w.catchUp(t)
+	result, err = w.dispatch(Item{Key: "a", Attempt: 1})
+	require.NoError(t, err)
+	require.Equal(t, Result{Created: 1}, result)
+}
+
+// Before L of the term has passed, without a list, and from a list that began before the
+// read, nothing is created.
+func TestItemsWait(t *testing.T) {
+	s, target := newServer(), newTarget()
+	target.Keyed = true
+	w := newWriter(t, s, target, Options{})
+	result, err := w.dispatch(keys("a")...)
+	require.NoError(t, err)
+	require.Zero(t, result)
+	require.Contains(t, new(w.PlanItems(ownerUID, keys("a"), w.Listing(ownerUID), w.clock)).String(), "newTerm")
+	w.clock = noon.Add(late)
+	before := w.Listing(ownerUID)
+	w.catchUp(t)
+	for _, list := range []slots.Listing{0, before} {
+		result, err = w.Apply(t.Context(), s, w.PlanItems(ownerUID, keys("a"), list, w.clock))
+		require.NoError(t, err)
+		require.Zero(t, result)
+	}
+	result, err = w.dispatch(keys("a")...)
+	require.NoError(t, err)
+	require.Equal(t, Result{Created: 1}, result)
+}
+
+// An item's template, patch and labels cannot change what ownership needs.
+func TestItemsKeepOwnership(t *testing.T) {
+	s := newServer()
+	w := newDispatcher(t, s, 5)
+	item := Item{
+		Key: "a", Labels: map[string]string{LabelOwner: "another", "ci": "yes"},
+		Template: &batchv1.JobTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "mail", OwnerReferences: []metav1.OwnerReference{{UID: "another"}}},
+			Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+				ServiceAccountName: "admin", Containers: []corev1.Container{{Name: "build", Image: "golang"}},
+			}}},
+		},
+		Patch: []byte(`{"metadata": {"namespace": "mail", "name": "x", "annotations": {"scaledjob.github.io/key": "b"}},
+			"spec": {"template": {"spec": {"serviceAccountName": "admin", "containers": [{"name": "build", "image": "golang:1.26"}]}}}}`),
+	}
+	result, err := w.dispatch(item)
+	require.NoError(t, err)
+	require.Equal(t, Result{Created: 1}, result)
+	j := s.all(t)[0]
+	require.Equal(t, "shop", j.Namespace)
+	require.Equal(t, ownerUID, j.OwnerReferences[0].UID)
+	require.Len(t, j.OwnerReferences, 1)
+	require.Equal(t, string(ownerUID), j.Labels[LabelOwner])
+	require.Equal(t, "a", j.Annotations[AnnotationKey])
+	require.Equal(t, "runner", j.Spec.Template.Spec.ServiceAccountName)
+	require.Equal(t, "golang:1.26", j.Spec.Template.Spec.Containers[0].Image)
+	require.Equal(t, []string{"yes", "yes"}, []string{j.Labels["ci"], j.Spec.Template.Labels["ci"]})
+
+	_, err = w.dispatch(Item{Key: "broken", Patch: []byte("{")}, Item{Key: "b"})
+	require.ErrorContains(t, err, `item "broken": Patch`)
+}
+
+// A Job that the owner had before, under any name, is adopted by the annotation of its key.
+func TestAdopted(t *testing.T) {
+	s := newServer()
+	made := newTarget()
+	old := made.NewJob(1)
+	old.Name, old.Annotations[AnnotationKey] = "by-hand", "a"
+	_, err := s.BatchV1().Jobs("shop").Create(t.Context(), old, metav1.CreateOptions{})
+	require.NoError(t, err)
+	w := newDispatcher(t, s, 5)
+	result, err := w.dispatch(keys("a", "b")...)
+	require.NoError(t, err)
+	require.Equal(t, Result{Created: 1}, result)
+}
+
+// Whatever is lost, late, refused or restarted, no item gets two Jobs, no more than the
+// maximum run, and each item is served in the end.
+func propItems(t *rapid.T, c *premise.Counts) {
+	s, most := newServer(), rapid.Int64Range(1, 3).Draw(t, "maximum")
+	w := newDispatcher(t, s, most)
+	source, made := []string{"a", "b", "c", "d"}, map[string]int{}
+	lost, restarted := false, false
+	check := func() {
+		require.LessOrEqual(t, s.unfinished(t), most)
+		for _, j := range s.all(t) {
+			if key := j.Annotations[AnnotationKey]; made[string(j.UID)] == 0 {
+				made[string(j.UID)]++
+				made[key]++
+				require.Equal(t, 1, made[key], key)
+			}
+		}
+	}
+	finish := func(i int) {
+		all := s.all(t)
+		if len(all) == 0 {
+			return
+		}
+		if j := &all[i%len(all)]; end(j) == Running {
+			s.change(t, j, complete)
+			for n, key := range source {
+				if key == j.Annotations[AnnotationKey] {
+					source = append(source[:n:n], source[n+1:]...)
+					break
+				}
+			}
+		}
+	}
+	poll := func() {
+		_, _ = w.dispatch(keys(source...)...)
+		check()
+	}
+	for range rapid.IntRange(5, 25).Draw(t, "steps") {
+		switch rapid.SampledFrom([]string{"poll", "poll", "finish", "show", "fail", "later", "restart", "stale"}).Draw(t, "step") {
+		case "poll":
+			poll()
+		case "finish":
+			finish(rapid.IntRange(0, 5).Draw(t, "Job"))
+		case "show":
+			w.catchUp(t)
+		case "fail":
+			rest, after := rapid.IntRange(0, 3).Draw(t, "rest"), rapid.Bool().Draw(t, "after")
+			fails := func(verb, name string) error {
+				if (verb == "create" || verb == "delete") && int(name[len(name)-1])%3 == rest {
+					lost = true
+					return errors.New("no answer")
+				}
+				return nil
+			}
+			if s.before, s.after = fails, nil; after {
+				s.before, s.after = nil, fails
+			}
+		case "later":
+			w.clock = w.clock.Add(late)
+		case "restart":
+			restarted = true
+			w = newDispatcher(t, s, most)
+		case "stale": // an answer to a request of before is not used
+			at, old := w.Listing(ownerUID), keys(source...)
+			finish(0)
+			w.catchUp(t)
+			poll()
+			_, _ = w.Apply(context.Background(), s, w.PlanItems(ownerUID, old, at, w.clock))
+			check()
+		}
+	}
+	s.before, s.after = nil, nil
+	for i := 0; len(source) > 0; i++ {
+		require.Less(t, i, 60, "%v are never served", source)
+		w.clock = w.clock.Add(late)
+		poll()
+		w.catchUp(t)
+		finish(i)
+	}
+	c.Note("lost", lost)
+	c.Note("restarted", restarted)
+}
+
+func TestItemsOnce(t *testing.T) {
+	premise.CheckN(t, 100, propItems, premise.Least{"lost": 0.1, "restarted": 0.1})
+}
+
+// Whatever part of the DELETEs fails, as many Jobs are created as without failures, but for
+// a twentieth.
+func TestFailingDeletes(t *testing.T) {
+	created := map[int]int{}
+	for _, percent := range []int{0, 1, 5, 20, 100} {
+		s, target := newServer(), newTarget()
+		target.History, target.Policy.Bounds.Max = keepNone, 5
+		w := newWriter(t, s, target, Options{})
+		n := 0
+		s.before = func(verb, _ string) error {
+			if verb == "delete" {
+				if n++; n*percent/100 > (n-1)*percent/100 {
+					return errors.New("the webhook is down")
+				}
+			}
+			return nil
+		}
+		for range 360 { // an hour of 10 s
+			w.clock = w.clock.Add(10 * time.Second)
+			s.clock = w.clock
+			result, _ := w.poll(1)
+			created[percent] += int(result.Created)
+			for _, j := range s.all(t) {
+				if end(&j) == Running {
+					s.change(t, &j, complete)
+				}
+			}
+			w.catchUp(t)
+		}
+	}
+	t.Log("Jobs created by the percentage of DELETEs that fail:", fmt.Sprint(created))
+	for percent, n := range created {
+		require.GreaterOrEqual(t, n, created[0]*95/100, percent)
+	}
+}

@@ -1,0 +1,33 @@
+// Package loop polls the owners of a tracker: it reads metrics, plans, applies, and waits
+// until the next poll. It is for controllers without controller-runtime.
+//
+//	polls := loop.New(loop.Options{Tracker: tracker, Client: clients.Requests, Requests: limit.Queue})
+//	polls.Now(key) // when an owner appears or is edited
+//	polls.Run(ctx, func(ctx context.Context, turn loop.Turn) (adapter.Plan, loop.Done) {
+//		metrics := read(ctx, turn.Key)
+//		return tracker.Plan(uid, metrics, time.Now()), func(result adapter.Result, err error) time.Duration {
+//			return 30 * time.Second // until the next poll
+//		}
+//	})
+//
+// # Rules
+//
+//  1. Polls of a key never overlap. They follow the order of their times.
+//  2. At most [Options].Reads polls read at the same time. Owners have turns, and owners
+//     whose reads hang share a quarter, as package fair describes.
+//  3. Requests wait for slots of [Options].Requests. A poll that waits for a slot or an
+//     answer has neither a worker nor a goroutine, except one for each request in flight.
+//  4. After an error the key is polled again after 1 s, 2 s, 4 s and so on, each up to twice
+//     as long at random, but no later than without the error. After [adapter.ErrOutdated] it
+//     is polled again after 1 s.
+//
+// # Tests
+//
+//	Claim                                       Test
+//	times, order, no overlap                    TestKeys
+//	a hanging read delays no other              TestHangingReads
+//	5,000 owners whose creates hang             TestManyHang
+//	the law of package fair, with a tracker     TestLaw
+//	backoff                                     TestBackoff
+//	an end waits for the polls under way        TestEnd
+package loop

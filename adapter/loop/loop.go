@@ -1,0 +1,142 @@
+package loop
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/fair"
+)
+
+// again is the first wait after an error, and the wait after a plan was outdated.
+const again = time.Second
+
+// Options configure a [Loop]. Tracker and Client are needed.
+type Options struct {
+	Tracker  *adapter.Tracker
+	Client   adapter.Client // sends the requests of a plan
+	Requests *fair.Queue    // of the client's limit; nil does not limit
+	Reads    int            // polls that may read at the same time; 0 means 2048
+}
+
+// A Loop polls keys. Its methods may be called from several goroutines.
+type Loop struct {
+	*Keys
+	options Options
+
+	mu       sync.Mutex
+	failures map[cache.ObjectName]int // in a row
+}
+
+// New returns a loop that has no keys.
+func New(o Options) *Loop {
+	return &Loop{Keys: NewKeys(fair.New(cmp.Or(o.Reads, 2048))), options: o, failures: map[cache.ObjectName]int{}}
+}
+
+// Done takes over the result of a plan. It returns the time from the beginning of this poll
+// until the next. If that is 0 or less, the key is not polled again before Now or After is
+// called. It should not wait.
+type Done func(adapter.Result, error) (next time.Duration)
+
+// A Poll reads the metrics of a key, and returns a plan; the zero Plan changes nothing. If
+// done is nil, the plan is not applied, and the key is not polled again before Now or After is
+// called. The context ends with that of Run.
+type Poll func(ctx context.Context, turn Turn) (plan adapter.Plan, done Done)
+
+// Run polls the keys until the context ends, and returns after the last poll has ended. Keys
+// may be added before. Run is called once.
+func (l *Loop) Run(ctx context.Context, poll Poll) {
+	defer context.AfterFunc(ctx, l.Stop)()
+	l.Keys.Run(ctx, func(slot context.Context, turn Turn, ended func()) {
+		if ctx.Err() != nil {
+			ended()
+			return
+		}
+		begin := time.Now()
+		plan, done := poll(slot, turn)
+		if done == nil {
+			l.forget(turn.Key)
+			ended()
+			return
+		}
+		o := &l.options
+		end := func(result adapter.Result, err error) {
+			if next := done(result, err); next > 0 {
+				l.After(turn.Key, min(next-time.Since(begin), l.wait(turn.Key, err)))
+			}
+			ended()
+		}
+		if plan.Owner == "" {
+			end(adapter.Result{}, nil)
+			return
+		}
+		o.Tracker.Start(ctx, o.Client, plan, o.Requests, end)
+	})
+}
+
+// Handler returns a handler of an informer of owners. It passes each event on, such as to that
+// of [adapter.Handler], and then polls the owner that appeared or was edited.
+func (l *Loop) Handler(track cache.ResourceEventHandler) cache.ResourceEventHandler {
+	return handler{track, l}
+}
+
+type handler struct {
+	cache.ResourceEventHandler
+	loop *Loop
+}
+
+func (h handler) OnAdd(object any, initial bool) {
+	h.ResourceEventHandler.OnAdd(object, initial)
+	h.poll(object)
+}
+
+func (h handler) OnUpdate(before, object any) {
+	h.ResourceEventHandler.OnUpdate(before, object)
+	h.poll(object)
+}
+
+func (h handler) poll(object any) {
+	if key, err := cache.ObjectToName(object); err == nil {
+		h.loop.Now(key)
+	}
+}
+
+// Stored returns a Poll of the objects in a store. A key without an object is not polled again.
+func Stored[T any](store cache.Store, poll func(ctx context.Context, object T) (adapter.Plan, Done)) Poll {
+	return func(ctx context.Context, turn Turn) (adapter.Plan, Done) {
+		object, exists, err := store.GetByKey(turn.Key.String())
+		if err != nil || !exists {
+			return adapter.Plan{}, nil
+		}
+		return poll(ctx, object.(T))
+	}
+}
+
+// wait returns the longest time until the next poll after an error.
+func (l *Loop) wait(key cache.ObjectName, err error) time.Duration {
+	switch {
+	case adapter.WithoutOutdated(err) != nil:
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		wait := again << min(l.failures[key], 10)
+		l.failures[key]++
+		return wait + rand.N(wait)
+	case err != nil:
+		return again
+	}
+	l.forget(key)
+	return math.MaxInt64
+}
+
+// forget forgets the failures of a key.
+func (l *Loop) forget(key cache.ObjectName) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.failures, key)
+}

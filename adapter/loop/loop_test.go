@@ -1,0 +1,279 @@
+package loop_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"path"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/client"
+	"github.com/scaledjob/scaledjob/adapter/loop"
+	"github.com/scaledjob/scaledjob/scaling"
+)
+
+const serviceTime = 10 * time.Millisecond
+
+// A fault answers a create after a time; below 0 it never does.
+type fault struct {
+	name       string
+	after      time.Duration
+	code       int
+	retryAfter string
+}
+
+// faults are those of a webhook, a policy, a quota, or storage.
+var faults = []fault{
+	{"429", serviceTime, 429, "1"},
+	{"429 for long", serviceTime, 429, "20"},
+	{"503", serviceTime, 503, "20"},
+	{"500", serviceTime, 500, ""},
+	{"hanging", -1, 0, ""},
+	{"hanging for 14 s, then 500", 14 * time.Second, 500, ""},
+	{"slow", 5 * time.Second, 201, ""},
+	{"denied", serviceTime, 403, ""},
+	{"denied slowly", 9 * time.Second, 403, ""},
+	{"refused", serviceTime, 422, ""},
+}
+
+// A server creates Jobs. Names with a fault's owner fail.
+type server struct {
+	mu     sync.Mutex
+	faults map[string]fault // by owner
+	jobs   map[string]int   // by owner
+	limit  *client.Limit
+	exist  map[string]*batchv1.Job
+	calls  map[string][]time.Time
+}
+
+func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodGet {
+		s.mu.Lock()
+		job := s.exist[path.Base(r.URL.Path)]
+		s.mu.Unlock()
+		if job == nil {
+			return reply(r, 404, "", &metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Reason: metav1.StatusReasonNotFound, Code: 404})
+		}
+		return reply(r, 200, "", job)
+	}
+	data, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	object, _, err := scheme.Codecs.UniversalDeserializer().Decode(data, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	job := object.(*batchv1.Job)
+	job.UID = types.UID(job.Name)
+	job.TypeMeta = metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"}
+	owner := job.OwnerReferences[0].Name
+	s.mu.Lock()
+	f, failing := s.faults[owner]
+	s.calls[owner] = append(s.calls[owner], time.Now())
+	s.mu.Unlock()
+	if !failing {
+		f = fault{after: serviceTime, code: 201}
+	}
+	if f.after < 0 {
+		f.after = 1000 * time.Hour
+	}
+	select {
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	case <-time.After(f.after):
+	}
+	if f.code >= 400 {
+		return reply(r, f.code, f.retryAfter, &metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: int32(f.code), Message: "chaos"})
+	}
+	s.mu.Lock()
+	s.jobs[owner]++
+	s.exist[job.Name] = job
+	s.mu.Unlock()
+	return reply(r, f.code, "", job)
+}
+
+func reply(r *http.Request, code int, retryAfter string, object any) (*http.Response, error) {
+	header := http.Header{"Content-Type": {"application/json"}}
+	if retryAfter != "" {
+		header.Set("Retry-After", retryAfter)
+	}
+	body, err := json.Marshal(object)
+	return &http.Response{StatusCode: code, Header: header, Body: io.NopCloser(bytes.NewReader(body)), Request: r}, err
+}
+
+// A play is a controller of n owners, of which the first k fail.
+type play struct {
+	n, k, namespaces, slots, jobs int
+	fault                         fault
+	jump                          time.Duration // when the others have work
+	interval                      time.Duration
+}
+
+func (p *play) key(i int) cache.ObjectName {
+	return cache.NewObjectName(fmt.Sprintf("n%d", i%p.namespaces), fmt.Sprintf("o%d", i))
+}
+
+// run runs a controller of the owners from the given one. It calls do after the controller
+// has started, and ends when do has returned.
+func (p *play) run(t *testing.T, from int, do func(s *server, polls *loop.Loop)) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{faults: map[string]fault{}, jobs: map[string]int{}, exist: map[string]*batchv1.Job{}, calls: map[string][]time.Time{}}
+		limit := client.NewLimit(p.slots)
+		s.limit = limit
+		clients, err := client.Connect(&rest.Config{Host: "http://server", Transport: s}, 0, limit)
+		require.NoError(t, err)
+		tracker, err := adapter.NewTracker(fake.NewClientset(), adapter.Options{})
+		require.NoError(t, err)
+		ctx, stop := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { tracker.Run(ctx) })
+		synctest.Wait()
+		require.True(t, tracker.HasSynced())
+		polls := loop.New(loop.Options{Tracker: tracker, Client: clients.Requests, Requests: limit.Queue})
+		index := map[cache.ObjectName]int{}
+		for i := from; i < p.n; i++ {
+			target := adapter.Target{
+				Owner:  adapter.Owner{APIVersion: "v1", Kind: "Queue", Namespace: p.key(i).Namespace, Name: p.key(i).Name, UID: types.UID(p.key(i).Name)},
+				Policy: scaling.Policy{Bounds: scaling.Bounds{Max: int64(p.jobs)}},
+				Job:    &batchv1.Job{},
+			}
+			target.Job.Spec.Template.Spec.Containers = []corev1.Container{{Name: "a", Image: "a"}}
+			require.NoError(t, tracker.Track(target))
+			if index[p.key(i)] = i; i < p.k {
+				s.faults[p.key(i).Name] = p.fault
+			}
+			polls.Now(p.key(i))
+		}
+		begin := time.Now()
+		running.Go(func() {
+			polls.Run(ctx, func(_ context.Context, turn loop.Turn) (adapter.Plan, loop.Done) {
+				var m scaling.Metric
+				if index[turn.Key] < p.k || time.Since(begin) >= p.jump {
+					m = scaling.Metric{Value: float64(p.jobs), Target: 1}
+				}
+				plan := tracker.Plan(types.UID(turn.Key.Name), []scaling.Metric{m}, time.Now())
+				return plan, func(adapter.Result, error) time.Duration { return p.interval }
+			})
+		})
+		do(s, polls)
+		stop()
+		running.Wait()
+		synctest.Wait()
+		require.Zero(t, limit.Stats().InFlight+limit.Stats().Waiting)
+	})
+}
+
+// took returns how long after the jump the Jobs of the owners without a fault existed.
+func (p *play) took(t *testing.T, from int) (took time.Duration) {
+	p.run(t, from, func(s *server, polls *loop.Loop) {
+		begin := time.Now()
+		time.Sleep(p.jump)
+		for i := p.k; i < p.n; i++ {
+			polls.Now(p.key(i))
+		}
+		for i := p.k; i < p.n; i++ {
+			name := p.key(i).Name
+			for s.count(name) < p.jobs {
+				time.Sleep(serviceTime)
+				require.Less(t, time.Since(begin), p.jump+time.Hour, name)
+			}
+			took = max(took, time.Since(begin)-p.jump)
+		}
+	})
+	return took
+}
+
+func (s *server) count(owner string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.jobs[owner]
+}
+
+// With k of n owners failing in any way, the others need at most twice the time.
+func TestLaw(t *testing.T) {
+	for _, f := range faults {
+		t.Run(strings.ReplaceAll(f.name, " ", "_"), func(t *testing.T) {
+			for _, p := range []play{{n: 20, k: 19, namespaces: 1, slots: 16}, {n: 60, k: 40, namespaces: 3, slots: 16}} {
+				p.fault, p.jobs, p.jump, p.interval = f, 20, 90*time.Second, 10*time.Second
+				took, alone := p.took(t, 0), p.took(t, p.k)
+				require.LessOrEqual(t, took, 2*alone, "%+v", p)
+			}
+		})
+	}
+}
+
+// The creates of 5,000 owners hang. Their polls have no goroutine, and a new owner has its
+// Jobs at once.
+func TestManyHang(t *testing.T) {
+	const owners, slots = 5000, 256
+	p := play{n: owners + 1, k: owners, namespaces: 50, slots: slots, jobs: 5, fault: fault{after: -1}, jump: 4 * time.Minute, interval: 10 * time.Minute}
+	before := runtime.NumGoroutine()
+	p.run(t, 0, func(s *server, polls *loop.Loop) {
+		most, begun := 0, time.Now()
+		for s.limit.Stats().Owners < owners {
+			time.Sleep(10 * time.Second)
+			synctest.Wait()
+			most = max(most, runtime.NumGoroutine()-before)
+			require.Less(t, time.Since(begun), time.Hour)
+		}
+		t.Log(most, "goroutines, all known after", time.Since(begun))
+		require.Less(t, most, 2*slots+100, "a request in flight has one, a poll has none")
+		require.Less(t, time.Since(begun), p.jump-adapter.DefaultTimeout)
+		time.Sleep(p.jump - time.Since(begun)) // the first requests have ended
+		begin := time.Now()
+		polls.Now(p.key(owners))
+		for s.count(p.key(owners).Name) < p.jobs {
+			time.Sleep(time.Millisecond)
+			require.Less(t, time.Since(begin), time.Second)
+		}
+	})
+}
+
+// An owner whose creates fail is polled again after 1 to 2 s, 2 to 4 s and so on, at most
+// the interval.
+func TestBackoff(t *testing.T) {
+	p := play{n: 1, k: 1, namespaces: 1, slots: 4, jobs: 1, fault: fault{after: 0, code: 403}, interval: 30 * time.Second}
+	p.run(t, 0, func(s *server, _ *loop.Loop) {
+		time.Sleep(5 * time.Minute)
+		s.mu.Lock()
+		calls := slices.Clone(s.calls[p.key(0).Name])
+		s.mu.Unlock()
+		require.GreaterOrEqual(t, len(calls), 10)
+		for i := range calls[1:] {
+			wait, least := calls[i+1].Sub(calls[i]), min(time.Second<<i, p.interval)
+			require.GreaterOrEqual(t, wait, least)
+			require.LessOrEqual(t, wait, min(2*least, p.interval)+time.Millisecond)
+		}
+	})
+}
+
+// The loop ends after the polls under way.
+func TestEnd(t *testing.T) {
+	p := play{n: 3, k: 0, namespaces: 1, slots: 4, jobs: 100, interval: 30 * time.Second}
+	var s *server
+	p.run(t, 0, func(server *server, _ *loop.Loop) { s = server; time.Sleep(3 * serviceTime) })
+	for i := range p.n {
+		require.Less(t, s.count(p.key(i).Name), 100)
+	}
+}

@@ -1,0 +1,143 @@
+package member_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	batchclient "k8s.io/client-go/kubernetes/typed/batch/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/scaledjob/scaledjob/adapter/member"
+	"github.com/scaledjob/scaledjob/placement/jobs"
+)
+
+// An endless API server has another page of Jobs after each page.
+type endless struct {
+	kubernetes.Interface
+	pages *atomic.Int64
+	items int // of a page
+}
+
+// IsWatchListSemanticsUnSupported is what client-go asks fake clients.
+func (e endless) IsWatchListSemanticsUnSupported() bool { return true }
+
+func (e endless) BatchV1() batchclient.BatchV1Interface {
+	return endlessBatch{e.Interface.BatchV1(), e}
+}
+
+type endlessBatch struct {
+	batchclient.BatchV1Interface
+	endless
+}
+
+func (e endlessBatch) Jobs(namespace string) batchclient.JobInterface {
+	return endlessJobs{e.BatchV1Interface.Jobs(namespace), e.endless}
+}
+
+type endlessJobs struct {
+	batchclient.JobInterface
+	endless
+}
+
+func (e endlessJobs) List(_ context.Context, o metav1.ListOptions) (*batchv1.JobList, error) {
+	page := &batchv1.JobList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}}
+	if o.Limit == 1 {
+		return page, nil // the health check
+	}
+	n := e.pages.Add(1)
+	page.Continue = "more"
+	for i := range e.items {
+		page.Items = append(page.Items, batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("job-", n, "-", i), UID: types.UID(fmt.Sprint(n, i))}})
+	}
+	return page, nil
+}
+
+// A member whose list of Jobs never ends is unreachable, says why, and delays no other. Nor
+// does the deletion of Jobs read it without end.
+func TestEndlessList(t *testing.T) {
+	for _, items := range []int{0, 100} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, slow, "b")
+			var pages atomic.Int64
+			w.sites["a"] = newSite("a", w.sites["b"].uids)
+			c, err := member.New("a", both(endless{w.sites["a"], &pages, items}), member.Options{Home: home, Interval: time.Second, MaxJobs: 1000})
+			require.NoError(t, err)
+			require.NoError(t, w.all.Add(t.Context(), c))
+			time.Sleep(30 * time.Second)
+			require.LessOrEqual(t, pages.Load(), int64(1100))
+			require.ErrorContains(t, w.all.Problems()["a"], "the member has more than 1000 Jobs of this hub; if it should, raise maxJobs of its registration")
+			require.Equal(t, jobs.Reachable, w.observe()["b"].Reach)
+			require.NotEqual(t, jobs.Reachable, w.observe()["a"].Reach)
+			pages.Store(0)
+			for _, cleanup := range w.all.DeleteJobs(t.Context(), owner) {
+				if cleanup.Cluster == "a" {
+					require.Error(t, cleanup.Err)
+				}
+			}
+			require.LessOrEqual(t, pages.Load(), int64(1100))
+			w.all.Remove("a")
+			w.all.Remove("b")
+		})
+	}
+}
+
+// A watch that shows more Jobs than the member may have makes it unreachable.
+func TestTooManyJobs(t *testing.T) {
+	w := newWorld(t, member.Options{MaxJobs: 3}, "a").ready()
+	for i := range 5 {
+		j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprint("job-", i), Labels: map[string]string{"scaledjob.github.io/home": home}}}
+		_, err := w.sites["a"].Clientset.BatchV1().Jobs("shop").Create(t.Context(), j, metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+	w.eventually("it is unreachable", func() bool { return w.observe()["a"].Reach != jobs.Reachable })
+	require.ErrorContains(t, w.all.Problems()["a"], "more than 3 Jobs")
+}
+
+// A member that is another cluster than the registered one is unreachable. Of two that are
+// one cluster, the one that was registered later is.
+func TestIdentity(t *testing.T) {
+	w := newWorld(t, member.Options{}, "a", "b", "c").ready()
+	for name, uid := range map[string]types.UID{"a": "one", "b": "one", "c": "three"} {
+		system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: uid}}
+		_, err := w.sites[name].CoreV1().Namespaces().Create(t.Context(), system, metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+	now := time.Now()
+	w.add("a", member.Options{UID: "one", Registered: now})
+	w.add("b", member.Options{UID: "one", Registered: now.Add(-time.Hour)})
+	w.add("c", member.Options{UID: "two"})
+	w.eventually("each is judged", func() bool {
+		seen := w.observe()
+		return seen["a"].Reach != jobs.Reachable && seen["b"].Reach == jobs.Reachable && len(w.all.Problems()) == 2
+	})
+	require.ErrorContains(t, w.all.Problems()["a"], "it is the same cluster as member b, which was registered before")
+	require.ErrorContains(t, w.all.Problems()["c"], `its namespace kube-system has UID "three", and its registration has "two"`)
+	w.all.Remove("b")
+	w.eventually("it is the only one", func() bool { return w.observe()["a"].Reach == jobs.Reachable })
+}
+
+// A member that closes connections is described so, and not as a request that was not sent.
+func TestClosedConnection(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		c, _, err := w.(http.Hijacker).Hijack()
+		if err == nil {
+			c.Close()
+		}
+	}))
+	defer server.Close()
+	c, err := member.Dial("a", &rest.Config{Host: server.URL}, member.Options{Home: home})
+	require.NoError(t, err)
+	require.ErrorContains(t, c.Probe(t.Context()), "the member closed the connection without an answer")
+}

@@ -1,0 +1,152 @@
+package scheduledjob
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/schedule"
+)
+
+// An Observation holds the Jobs of a ScheduledJob, and the pods that are left of others.
+type Observation struct {
+	schedule.Observed               // without requests, cancellations and upstreams
+	Cached            []batchv1.Job // all Jobs of the ScheduledJob
+	Left              []corev1.Pod  // of active runs whose Job is gone
+}
+
+// Observe returns the observation of Jobs from a cache with a resource version; 0 is not known.
+// It reads from the API server what the cache does not have: the failed pods of Jobs that have
+// just failed, whether missing Jobs exist and which of their pods are left, and all Jobs if the
+// state is newer than the cache or of another ScheduledJob. After an error, the Jobs are not
+// known, and the observation can be used.
+func (t *Tracker) Observe(ctx context.Context, s *ScheduledJob, jobs []batchv1.Job, revision int64) (Observation, error) {
+	o := Observation{Cached: jobs, Observed: schedule.Observed{Revision: revision, DeletedBy: map[string]string{}}}
+	t.mutex.Lock()
+	o.Rejected = slices.Clone(t.rejected[s.UID])
+	t.mutex.Unlock()
+	newer := revision > 0 && revision < s.Status.JobsRevision || s.Status.UID != "" && s.Status.UID != string(s.UID)
+	if newer {
+		if err := t.consistent(ctx, s, &o); err != nil {
+			return o, err
+		}
+	}
+	pods, err := t.failedPods(ctx, s, o.Cached)
+	if err == nil {
+		err = t.missing(ctx, s, &o)
+	}
+	if err == nil {
+		o.JobsKnown, o.Jobs = true, Observe(s.UID, o.Cached, append(pods, o.Left...))
+	}
+	return o, err
+}
+
+// consistent replaces the Jobs by those that the API server reads from its storage.
+func (t *Tracker) consistent(ctx context.Context, s *ScheduledJob, o *Observation) error {
+	l, err := t.Client.BatchV1().Jobs(s.Namespace).List(ctx, metav1.ListOptions{LabelSelector: labels.Set{LabelName: labelOf(s.Name)}.String()})
+	if err != nil {
+		return fmt.Errorf("read the Jobs, which are older than the status: %w", err)
+	}
+	o.Consistent, o.Cached = true, nil
+	o.Revision, _ = strconv.ParseInt(l.ResourceVersion, 10, 64)
+	for _, j := range l.Items {
+		if Owned(s.UID, &j) {
+			o.Cached = append(o.Cached, j)
+		}
+	}
+	return nil
+}
+
+// failedPods lists the pods of Jobs that have failed since the state was stored. So the
+// controller need not watch pods.
+func (t *Tracker) failedPods(ctx context.Context, s *ScheduledJob, jobs []batchv1.Job) ([]corev1.Pod, error) {
+	known := map[string]bool{}
+	for _, r := range s.Status.Completed {
+		known[r.Tag] = true
+	}
+	for _, tag := range s.Status.PendingDeletion {
+		known[tag] = true
+	}
+	var pods []corev1.Pod
+	for _, j := range jobs {
+		if adapter.JobOf(&j).Phase != adapter.Failed || known[j.Labels[LabelTag]] {
+			continue
+		}
+		l, err := t.Client.CoreV1().Pods(j.Namespace).List(ctx, metav1.ListOptions{
+			LabelSelector: labels.Set{batchv1.JobNameLabel: j.Name}.String(), FieldSelector: "status.phase=Failed",
+		})
+		if err != nil {
+			return nil, fmt.Errorf("list the pods of Job %s: %w", j.Name, err)
+		}
+		pods = append(pods, l.Items...)
+	}
+	return pods, nil
+}
+
+// missing looks for the Jobs of active runs that are not in the list. It returns an error if
+// one exists: the cache of the controller before was ahead of this one. Otherwise the run is
+// active as long as its pods.
+func (t *Tracker) missing(ctx context.Context, s *ScheduledJob, o *Observation) error {
+	listed := map[string]bool{}
+	for _, j := range o.Cached {
+		listed[j.Labels[LabelTag]] = true
+		if by := j.Annotations[AnnotationDeletedBy]; by != "" {
+			o.DeletedBy[j.Labels[LabelTag]] = by
+		}
+	}
+	for _, r := range s.Status.Running {
+		if listed[r.Tag] {
+			continue
+		}
+		name := adapter.JobName(s.Name, r.Tag)
+		there, err := t.Client.BatchV1().Jobs(s.Namespace).Get(ctx, name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			return fmt.Errorf("find the Job of run %s: %w", r.Tag, err)
+		case Owned(s.UID, there):
+			return fmt.Errorf("the Job of run %s is not in the cache yet", r.Tag)
+		}
+		pods, err := t.Client.CoreV1().Pods(s.Namespace).List(ctx, metav1.ListOptions{LabelSelector: labels.Set{LabelName: labelOf(s.Name), LabelTag: r.Tag}.String()})
+		if err != nil {
+			return fmt.Errorf("list the pods of run %s: %w", r.Tag, err)
+		}
+		o.Left = append(o.Left, slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return over(&p) })...)
+		if by := cmp.Or(r.DeletedBy, t.deletedBy(ctx, s.Namespace, name)); by != "" {
+			o.DeletedBy[r.Tag] = by
+		}
+	}
+	return nil
+}
+
+// AnnotationDeletedBy is the annotation of a Job with the name of the client that deletes it.
+// Clients or admission policies may set it; it is shown in the status of a lost run.
+const AnnotationDeletedBy = "scaledjob.github.io/deleted-by"
+
+// deletedBy returns the client that reported the deletion of a Job in an event, if one did.
+func (t *Tracker) deletedBy(ctx context.Context, namespace, job string) (by string) {
+	l, err := t.Client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{
+		FieldSelector: fields.Set{"involvedObject.kind": "Job", "involvedObject.name": job}.String(),
+	})
+	if err != nil {
+		return "" // it is a hint only
+	}
+	for _, e := range l.Items {
+		reporter := cmp.Or(e.ReportingController, e.Source.Component)
+		if e.InvolvedObject.Name == job && reporter != "job-controller" && strings.Contains(strings.ToLower(e.Reason), "delet") {
+			by = reporter
+		}
+	}
+	return by
+}

@@ -1,0 +1,241 @@
+package scheduledjob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	typedbatchv1 "k8s.io/client-go/kubernetes/typed/batch/v1"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/schedule"
+)
+
+// A Tracker carries out the decisions of package schedule, and knows which creates may still
+// arrive. One Tracker is for all ScheduledJobs of a process, from several goroutines, and for
+// one term: make a new Tracker when the process leads again.
+//
+//	seen, err := tracker.Observe(ctx, s, jobs, revision)
+//	d := schedule.Decide(config.Schedule, s.Status.State, seen.Observed, now)
+//	err = tracker.Carry(ctx, Order{Owner: s.Owner(), Config: config, Decision: d, Seen: seen, Store: store})
+type Tracker struct {
+	Client Client
+	// Late is the time after which a create that was not answered can no longer arrive: twice
+	// the timeout of a request. Until then its Job is not deleted, and the run stays active.
+	Late time.Duration
+	Now  func() time.Time
+
+	mutex    sync.Mutex
+	started  time.Time                          // the term; a process before may have sent a create until then
+	until    map[types.NamespacedName]time.Time // when a create that was not answered can no longer arrive
+	rejected map[types.UID][]schedule.Rejection // since the last decision that was stored
+}
+
+// A Client is the part of a [kubernetes.Interface] that a Tracker needs.
+//
+// [kubernetes.Interface]: https://pkg.go.dev/k8s.io/client-go/kubernetes#Interface
+type Client interface {
+	BatchV1() typedbatchv1.BatchV1Interface
+	CoreV1() typedcorev1.CoreV1Interface
+}
+
+// Start begins the term. It must be called before the first decision is carried out.
+func (t *Tracker) Start() {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	t.started = t.Now()
+}
+
+// An Order is a decision to carry out.
+type Order struct {
+	Owner    metav1.OwnerReference
+	Config   Config // may be the zero value, if the decision starts nothing
+	Decision schedule.Decision
+	Seen     Observation // from which the decision was made
+	// Store stores the state of the decision in place of the state that was read. Nothing else
+	// is done if it fails.
+	Store func(context.Context) error
+}
+
+// Carry stores the state, and then creates and deletes Jobs, so that every later decision knows
+// what may have been done, wherever the process stops. The error joins all problems. A problem
+// is repaired by later decisions.
+func (t *Tracker) Carry(ctx context.Context, o Order) error {
+	if err := o.Store(ctx); err != nil {
+		return err
+	}
+	t.mutex.Lock()
+	delete(t.rejected, o.Owner.UID) // the stored decision has them
+	t.mutex.Unlock()
+	var problems []error
+	for _, r := range o.Decision.Start {
+		if err := t.start(ctx, o.Config.NewJob(o.Owner, r), o.Owner.UID, r); err != nil {
+			problems = append(problems, &StartError{Run: r, err: err})
+		}
+	}
+	foreground, background := metav1.DeletePropagationForeground, metav1.DeletePropagationBackground
+	for _, j := range o.Seen.Cached {
+		if t.mayArrive(&j) {
+			continue
+		}
+		var err error
+		switch tag := j.Labels[LabelTag]; {
+		case slices.Contains(o.Decision.Stop, tag):
+			err = t.delete(ctx, &j, foreground)
+		case slices.Contains(o.Decision.Delete, tag):
+			err = t.delete(ctx, &j, background)
+		case slices.Contains(o.Decision.Expire, tag):
+			err = t.expire(ctx, &j)
+		}
+		problems = append(problems, err)
+	}
+	return errors.Join(append(problems, t.deletePods(ctx, o.Seen.Left))...)
+}
+
+// A StartError is why a Job was not created.
+type StartError struct {
+	Run schedule.Run
+	err error
+}
+
+func (e *StartError) Error() string { return fmt.Sprintf("start run %s: %v", e.Run.Tag, e.err) }
+
+// Unwrap returns the error of the client.
+func (e *StartError) Unwrap() error { return e.err }
+
+// start creates the Job of a run, and notes what is known if that fails.
+func (t *Tracker) start(ctx context.Context, job *batchv1.Job, owner types.UID, r schedule.Run) error {
+	err := t.create(ctx, job, owner)
+	switch {
+	case err == nil:
+	case !answered(err):
+		t.late(job)
+	case t.absent(ctx, job, err):
+		// A run's first create follows no other, whichever process sends it.
+		rejection := schedule.Rejection{Tag: r.Tag, Attempt: r.Attempts, Reason: err.Error(), MayArrive: r.Attempts > 1 && t.mayArrive(job)}
+		t.mutex.Lock()
+		defer t.mutex.Unlock()
+		if t.rejected == nil {
+			t.rejected = map[types.UID][]schedule.Rejection{}
+		}
+		t.rejected[owner] = append(t.rejected[owner], rejection)
+	}
+	return err
+}
+
+// create creates the Job, unless it exists.
+func (t *Tracker) create(ctx context.Context, job *batchv1.Job, owner types.UID) error {
+	jobs := t.Client.BatchV1().Jobs(job.Namespace)
+	_, err := jobs.Create(ctx, job, metav1.CreateOptions{})
+	if !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	there, getErr := jobs.Get(ctx, job.Name, metav1.GetOptions{})
+	switch {
+	case getErr != nil:
+		return errors.Join(err, getErr)
+	case Owned(owner, there):
+		return nil
+	}
+	return fmt.Errorf("%w, and has %w", err, errTaken)
+}
+
+var errTaken = errors.New("another owner")
+
+// answered reports whether a create that failed had no effect and will have none: it was
+// not sent, or the API server rejected it. After a timeout or an error of the server, this
+// is not known. The code decides, because an admission webhook chooses the reason.
+func answered(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return errors.Is(err, adapter.ErrNotSent)
+	}
+	code := status.Status().Code
+	return code >= 400 && code < 500 && code != http.StatusRequestTimeout
+}
+
+// absent reports whether the API server has no Job of the run after a rejected create.
+func (t *Tracker) absent(ctx context.Context, job *batchv1.Job, err error) bool {
+	if errors.Is(err, errTaken) {
+		return true
+	}
+	if apierrors.IsAlreadyExists(err) || errors.Is(err, adapter.ErrNotSent) {
+		return false
+	}
+	_, err = t.Client.BatchV1().Jobs(job.Namespace).Get(ctx, job.Name, metav1.GetOptions{})
+	return apierrors.IsNotFound(err)
+}
+
+func nameOf(j *batchv1.Job) types.NamespacedName {
+	return types.NamespacedName{Namespace: j.Namespace, Name: j.Name}
+}
+
+// late notes a create that was not answered.
+func (t *Tracker) late(job *batchv1.Job) {
+	now := t.Now()
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	if t.until == nil {
+		t.until = map[types.NamespacedName]time.Time{}
+	}
+	maps.DeleteFunc(t.until, func(_ types.NamespacedName, until time.Time) bool { return !now.Before(until) })
+	t.until[nameOf(job)] = now.Add(t.Late)
+}
+
+// mayArrive reports whether a create of the Job may still arrive, of this process or of one
+// before. If the Job were deleted before, its run would start twice.
+func (t *Tracker) mayArrive(job *batchv1.Job) bool {
+	now := t.Now()
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	return now.Before(t.until[nameOf(job)]) || now.Before(t.started.Add(t.Late))
+}
+
+func (t *Tracker) delete(ctx context.Context, j *batchv1.Job, propagation metav1.DeletionPropagation) error {
+	err := t.Client.BatchV1().Jobs(j.Namespace).Delete(ctx, j.Name, metav1.DeleteOptions{
+		PropagationPolicy: &propagation, Preconditions: &metav1.Preconditions{UID: &j.UID},
+	})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("delete the Job of run %s: %w", j.Labels[LabelTag], err)
+	}
+	return nil
+}
+
+// expire lets the time to live of a finished Job begin.
+func (t *Tracker) expire(ctx context.Context, j *batchv1.Job) error {
+	patch := TTLPatch(j)
+	if patch == nil {
+		return nil
+	}
+	_, err := t.Client.BatchV1().Jobs(j.Namespace).Patch(ctx, j.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("set the time to live of the Job of run %s: %w", j.Labels[LabelTag], err)
+	}
+	return nil
+}
+
+// deletePods deletes the pods of Jobs that are gone, as with orphans, unless they end already.
+func (t *Tracker) deletePods(ctx context.Context, left []corev1.Pod) error {
+	var problems []error
+	for _, p := range left {
+		if p.DeletionTimestamp != nil || over(&p) {
+			continue
+		}
+		err := t.Client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &p.UID}})
+		if err != nil && !apierrors.IsNotFound(err) {
+			problems = append(problems, fmt.Errorf("delete the pod %s of run %s: %w", p.Name, p.Labels[LabelTag], err))
+		}
+	}
+	return errors.Join(problems...)
+}

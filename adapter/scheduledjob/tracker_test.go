@@ -1,0 +1,217 @@
+package scheduledjob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/schedule"
+)
+
+// A stand is a Tracker with a fake API server and a ScheduledJob.
+type stand struct {
+	*Tracker
+	client *fake.Clientset
+	at     time.Time
+	s      *ScheduledJob
+	config Config
+}
+
+func newStand() *stand {
+	st := &stand{client: fake.NewClientset(), at: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), s: &ScheduledJob{}}
+	st.s.Namespace, st.s.Name, st.s.UID = "n", "job", "u"
+	st.config = Config{Namespace: "n", Name: "job", TTL: new(int32(7))}
+	st.Tracker = &Tracker{Client: st.client, Late: 30 * time.Second, Now: func() time.Time { return st.at }}
+	return st
+}
+
+func (st *stand) job(tag string) *batchv1.Job {
+	return st.config.NewJob(st.s.Owner(), schedule.Run{Tag: tag})
+}
+
+// A create that was answered has no effect any more if it failed. The code decides.
+func TestAnswered(t *testing.T) {
+	for _, err := range []error{
+		errors.New("timeout"), apierrors.NewInternalError(errors.New("etcd")), apierrors.NewTimeoutError("slow", 1),
+		&apierrors.StatusError{ErrStatus: metav1.Status{Code: 408}},
+	} {
+		require.False(t, answered(err), "not known: %v", err)
+	}
+	st := newStand()
+	for _, err := range []error{fmt.Errorf("limit: %w", adapter.ErrNotSent), apierrors.NewAlreadyExists(schema.GroupResource{}, "job")} {
+		require.True(t, answered(err))
+		require.False(t, st.absent(t.Context(), st.job("tag"), err), "the run may start at once, or its name is taken: %v", err)
+	}
+	forbidden := apierrors.NewForbidden(schema.GroupResource{}, "", nil)
+	require.True(t, st.absent(t.Context(), st.job("tag"), forbidden))
+	require.NoError(t, st.client.Tracker().Add(st.job("tag")))
+	require.False(t, st.absent(t.Context(), st.job("tag"), forbidden), "it exists")
+}
+
+// A create of a Job that exists succeeds if the Job is the run's own.
+func TestCreate(t *testing.T) {
+	st := newStand()
+	own, foreign := st.job("own"), st.job("foreign")
+	foreign.OwnerReferences[0].UID = "another"
+	for _, job := range []*batchv1.Job{own, foreign} {
+		require.NoError(t, st.client.Tracker().Add(job))
+	}
+	require.NoError(t, st.create(t.Context(), st.job("new"), "u"))
+	require.NoError(t, st.create(t.Context(), own, "u"))
+	require.ErrorContains(t, st.create(t.Context(), foreign, "u"), "already exists, and has another owner")
+	st.client.PrependReactor("get", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("timeout")
+	})
+	err := st.create(t.Context(), own, "u")
+	require.ErrorContains(t, err, "already exists")
+	require.ErrorContains(t, err, "timeout")
+}
+
+// Only the Jobs of the runs that a decision names change: deleted, or with their time to live.
+// Nothing changes if the state is not stored, nor while a create may arrive.
+func TestCarry(t *testing.T) {
+	st := newStand()
+	var jobs []batchv1.Job
+	for _, tag := range []string{"stopped", "dropped", "done", "other"} {
+		job := st.job(tag)
+		job.UID = "uid-of-a-job"
+		require.NoError(t, st.client.Tracker().Add(job))
+		jobs = append(jobs, *job)
+	}
+	order := Order{Owner: st.s.Owner(), Config: st.config, Seen: Observation{Cached: jobs},
+		Decision: schedule.Decision{Stop: []string{"stopped"}, Delete: []string{"dropped"}, Expire: []string{"done"}, Start: []schedule.Run{{Tag: "new", Attempts: 1}}}}
+	verbs := func() (all []string) {
+		for _, a := range st.client.Actions() {
+			all = append(all, a.GetVerb()+" "+a.GetResource().Resource)
+		}
+		st.client.ClearActions()
+		return all
+	}
+	order.Store = func(context.Context) error { return errors.New("conflict") }
+	require.EqualError(t, st.Carry(t.Context(), order), "conflict")
+	require.Empty(t, verbs())
+	order.Store = func(context.Context) error { return nil }
+	st.Start()
+	require.NoError(t, st.Carry(t.Context(), order))
+	require.Equal(t, []string{"create jobs"}, verbs())
+	st.at = st.at.Add(30 * time.Second)
+	require.NoError(t, st.Carry(t.Context(), order))
+	require.Equal(t, []string{"create jobs", "get jobs", "delete jobs", "delete jobs", "patch jobs"}, verbs())
+	done, err := st.client.BatchV1().Jobs("n").Get(t.Context(), st.job("done").Name, metav1.GetOptions{})
+	require.NoError(t, err)
+	require.EqualValues(t, 7, *done.Spec.TTLSecondsAfterFinished)
+	require.Nil(t, TTLPatch(done), "it has begun")
+	l, err := st.client.BatchV1().Jobs("n").List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	require.Len(t, l.Items, 3)
+}
+
+// A rejected create is final, unless an earlier create of the run may still arrive: one of this
+// process that was not answered, or one of a process before.
+func TestMayArrive(t *testing.T) {
+	st := newStand()
+	st.Start()
+	var answer error
+	st.client.PrependReactor("create", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, answer })
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "job", errors.New("quota"))
+	try := func(attempts int64, err error) []schedule.Rejection {
+		answer = err
+		st.rejected = nil
+		require.Error(t, st.start(t.Context(), st.job("r"), "u", schedule.Run{Tag: "r", Attempts: attempts}))
+		return st.rejected["u"]
+	}
+	rejected := func(attempt int64, may bool) []schedule.Rejection {
+		return []schedule.Rejection{{Tag: "r", Attempt: attempt, Reason: forbidden.Error(), MayArrive: may}}
+	}
+	require.Equal(t, rejected(1, false), try(1, forbidden), "the first create of the run")
+	require.Equal(t, rejected(2, true), try(2, forbidden), "a process before may have sent the first")
+	st.at = st.at.Add(30 * time.Second)
+	require.Equal(t, rejected(3, false), try(3, forbidden))
+	require.Empty(t, try(4, errors.New("no answer")))
+	require.Equal(t, rejected(5, true), try(5, forbidden))
+	st.at = st.at.Add(30 * time.Second)
+	require.Equal(t, rejected(6, false), try(6, forbidden))
+	st.late(st.job("another"))
+	require.Len(t, st.until, 1, "expired names are forgotten")
+}
+
+// The pods of a Job are listed once, when the Job has failed: not for a Job that is active
+// or has succeeded, nor when the state has the exit code or has dropped the run.
+func TestPodsOfNewFailures(t *testing.T) {
+	st := newStand()
+	var jobs []batchv1.Job
+	for tag, condition := range map[string]batchv1.JobConditionType{
+		"active": "", "succeeded": batchv1.JobComplete, "new": batchv1.JobFailed, "known": batchv1.JobFailed, "dropped": batchv1.JobFailed,
+	} {
+		job := st.job(tag)
+		if condition != "" {
+			job.Status.Conditions = []batchv1.JobCondition{{Type: condition, Status: corev1.ConditionTrue}}
+		}
+		jobs = append(jobs, *job)
+	}
+	st.s.Status.Completed, st.s.Status.PendingDeletion = []schedule.Run{{Tag: "known"}}, []string{"dropped"}
+	require.NoError(t, st.client.Tracker().Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "n", Labels: map[string]string{batchv1.JobNameLabel: "job-new"}}}))
+	var selected []string
+	st.client.PrependReactor("list", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		r := a.(clienttesting.ListAction).GetListRestrictions()
+		selected = append(selected, r.Labels.String()+" "+r.Fields.String())
+		return false, nil, nil
+	})
+	pods, err := st.failedPods(t.Context(), st.s, jobs)
+	require.NoError(t, err)
+	require.Len(t, pods, 1)
+	require.Equal(t, []string{"batch.kubernetes.io/job-name=job-new status.phase=Failed"}, selected)
+}
+
+// A run whose Job is gone is active as long as its pods, which are deleted if nobody else does.
+// The status says who deleted the Job, if an event does.
+func TestPodsOfDeletedJobs(t *testing.T) {
+	st := newStand()
+	st.s.Status.State = schedule.State{Version: 1, Handled: st.at, Running: []schedule.Run{{Tag: "r", Status: schedule.Running}}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "n", UID: "p", Labels: map[string]string{LabelName: st.s.Name, LabelTag: "r"}}}
+	require.NoError(t, st.client.Tracker().Add(pod))
+	other := pod.DeepCopy() // of another ScheduledJob, whose short digests may be equal
+	other.Name, other.Labels[LabelName] = "other", "another"
+	require.NoError(t, st.client.Tracker().Add(other))
+	require.NoError(t, st.client.Tracker().Add(&corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: "e", Namespace: "n"}, Reason: "JobDeleted",
+		InvolvedObject: corev1.ObjectReference{Kind: "Job", Name: "job-r"}, ReportingController: "janitor"}))
+	decide := func() schedule.Decision {
+		seen, err := st.Observe(t.Context(), st.s, nil, 0)
+		require.NoError(t, err)
+		d := schedule.Decide(schedule.Spec{UID: "u"}, st.s.Status.State, seen.Observed, st.at)
+		require.NoError(t, st.Carry(t.Context(), Order{Owner: st.s.Owner(), Decision: d, Seen: seen, Store: func(context.Context) error { return nil }}))
+		st.s.Status.State = d.State
+		return d
+	}
+	require.Len(t, decide().State.Running, 1)
+	d := decide() // its pod has been deleted
+	require.Len(t, d.State.Completed, 1)
+	require.Equal(t, schedule.Lost, d.State.Last.Outcome())
+	require.Equal(t, "janitor", d.State.Last.DeletedBy)
+	_, err := st.client.CoreV1().Pods("n").Get(t.Context(), "other", metav1.GetOptions{})
+	require.NoError(t, err)
+}
+
+// The restarts are the failed pods that were replaced.
+func TestRestarts(t *testing.T) {
+	for text, want := range map[string]int{"": 0, "1": 1, "1,3-5": 4, "x": 0, "5-3": 0} {
+		require.Equal(t, want, indexes(text), text)
+	}
+	st := newStand()
+	job := st.job("r")
+	job.Status.Active, job.Status.Succeeded, job.Status.Failed, job.Status.FailedIndexes = 1, 2, 5, new("0,2")
+	require.Equal(t, schedule.Pods{Active: 1, Succeeded: 2, Failed: 5, Restarts: 3}, Observe("u", []batchv1.Job{*job}, nil)[0].Pods)
+}
