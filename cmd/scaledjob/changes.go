@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/keda"
 )
@@ -23,7 +24,7 @@ var strategies = []string{"accurate", "eager", "custom"}
 
 // rules finds the rules that cause the difference. A rule does if putting it into one
 // profile, or removing it from the other, changes a different answer.
-func (c *comparison) rules(from, to keda.Profile, m *manifest) {
+func (c *comparison) rules(from, to keda.Profile, m *scaledJob) {
 	before, after := kedaPlayer(from, m, c.triggers), kedaPlayer(to, m, c.triggers)
 	for _, r := range keda.Changes(from, to) {
 		with, without := kedaPlayer(from.With(r.To), m, c.triggers), kedaPlayer(to.With(r.From), m, c.triggers)
@@ -48,8 +49,53 @@ func (p player) differs(other player, c cell) bool {
 	return a != b
 }
 
+// counted names what a metric counts.
+var counted = map[triggers.Counting]string{0: "unknown", triggers.Includes: "counts in-progress items", triggers.LeavesOut: "leaves out in-progress items"}
+
+// metrics finds the triggers whose metric counts in-progress items under one release alone:
+// the same queue has another length.
+func (c *comparison) metrics(m *scaledJob) {
+	if c.From.profile == nil || c.To.profile == nil {
+		return
+	}
+	for i, t := range c.triggers {
+		in := triggerInput(m, i)
+		before, _ := triggers.Counts(t.Type, c.From.version(), in)
+		after, _ := triggers.Counts(t.Type, c.To.version(), in)
+		if before != after && before != 0 && after != 0 {
+			c.Metrics = append(c.Metrics, change{"the metric of " + t.Name, counted[before], counted[after]})
+		}
+	}
+}
+
+// brought finds the releases from one to the other that changed an answer of the differences,
+// or a metric.
+func (c *comparison) brought(m *scaledJob) {
+	if c.From.profile == nil || c.To.profile == nil || len(c.Differences)+len(c.Metrics) == 0 {
+		return
+	}
+	all := keda.Releases()
+	first, last := slices.Index(all, c.From.version()), slices.Index(all, c.To.version())
+	if first > last {
+		first, last = last, first
+	}
+	for i := max(0, first) + 1; i <= last; i++ {
+		before, errBefore := keda.Release(all[i-1])
+		after, errAfter := keda.Release(all[i])
+		if errBefore != nil || errAfter != nil {
+			continue
+		}
+		step := comparison{From: release{&before}, To: release{&after}, triggers: c.triggers}
+		step.metrics(m)
+		old, now := kedaPlayer(before, m, c.triggers), kedaPlayer(after, m, c.triggers)
+		if len(step.Metrics) > 0 || slices.ContainsFunc(c.Differences, func(d difference) bool { return old.differs(now, d.cell) }) {
+			c.Brought = append(c.Brought, all[i])
+		}
+	}
+}
+
 // notes adds the features that only one release lacks, and the fields that it rejects.
-func (c *comparison) notes(m *manifest) {
+func (c *comparison) notes(m *scaledJob) {
 	before, after := c.From.problems(m), c.To.problems(m)
 	for _, err := range before {
 		if !said(after, err) {
@@ -70,7 +116,7 @@ func (c *comparison) notes(m *manifest) {
 
 // problems are the features that a release lacks and the fields that it rejects. The
 // specification has none.
-func (e release) problems(m *manifest) []error {
+func (e release) problems(m *scaledJob) []error {
 	if e.profile == nil {
 		return nil
 	}
@@ -99,7 +145,7 @@ func about(err error) string {
 }
 
 // refusal returns the range of releases around this release that reject a field.
-func (e release) refusal(m *manifest, refused *field.Error) string {
+func (e release) refusal(m *scaledJob, refused *field.Error) string {
 	releases := keda.Releases()
 	refuses := func(i int) bool {
 		p, err := keda.Release(releases[i])

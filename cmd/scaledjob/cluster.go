@@ -3,12 +3,16 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/url"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,18 +22,25 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/text"
 )
 
 // clusterFlags choose a cluster, with the names that kubectl has for them.
 type clusterFlags struct {
 	kubeconfig, context, namespace string
+	timeout                        time.Duration    // of a request; 0 is none
+	said                           func() io.Writer // for a message while a request waits
 }
 
 func (f *clusterFlags) add(c *cobra.Command) {
 	c.Flags().StringVarP(&f.namespace, "namespace", "n", "", "`namespace` of the ScaledJob in the cluster (default: the context's)")
 	c.Flags().StringVar(&f.context, "context", "", "`context` of the kubeconfig (default the current one)")
 	c.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "`file` with the kubeconfig (default $KUBECONFIG, or ~/.kube/config)")
+	c.Flags().DurationVar(&f.timeout, "request-timeout", 30*time.Second, "longest `time` of a request to the cluster, such as 90s; 0 is no limit")
 	_ = c.MarkFlagFilename("kubeconfig")
+	f.said = c.ErrOrStderr
 }
 
 // split separates names in the cluster from files. A name is no path, and has no extension
@@ -51,18 +62,24 @@ func (f *clusterFlags) split(args []string) (names, files []string) {
 }
 
 // given reports whether a flag chooses a cluster.
-func (f *clusterFlags) given() bool { return *f != (clusterFlags{}) }
+func (f *clusterFlags) given() bool { return f.kubeconfig+f.context+f.namespace != "" }
 
 // A client reads a namespace of a cluster. It sends GET requests only.
 type client struct {
 	rest      *rest.RESTClient
 	namespace string
+	host      string
+	timeout   time.Duration
+	waits     func() // is called once, while the first slow request waits
 }
 
-// requestTimeout is the timeout of a request.
-const requestTimeout = 30 * time.Second
+// patience is the time without an answer after which a command says that it waits.
+const patience = 2 * time.Second
 
 func (f *clusterFlags) client() (*client, error) {
+	if f.timeout < 0 {
+		return nil, usagef("--request-timeout %s: less than 0; use a time such as 90s, or 0 for no limit", f.timeout)
+	}
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = f.kubeconfig
 	overrides := &clientcmd.ConfigOverrides{CurrentContext: f.context}
@@ -78,7 +95,7 @@ func (f *clusterFlags) client() (*client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig: %w", err)
 	}
-	config.Timeout, config.UserAgent = requestTimeout, "scaledjob"
+	config.Timeout, config.UserAgent = f.timeout, "scaledjob"
 	config.GroupVersion = &schema.GroupVersion{Version: "v1"}
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, *config.GroupVersion) // for the errors of the API server
@@ -87,7 +104,15 @@ func (f *clusterFlags) client() (*client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig: %w", err)
 	}
-	return &client{r, cmp.Or(f.namespace, namespace)}, nil
+	host := r.Get().URL().Host
+	waits := sync.OnceFunc(func() {
+		limit := "without a limit"
+		if f.timeout > 0 {
+			limit = fmt.Sprintf("for at most %s a request", f.timeout)
+		}
+		fmt.Fprintf(f.said(), "scaledjob: waiting for %s, %s (--request-timeout)\n", text.Clean(host), limit)
+	})
+	return &client{r, cmp.Or(f.namespace, namespace), host, f.timeout, waits}, nil
 }
 
 // subjects reads ScaledJobs, and all Jobs and their pods of the namespace.
@@ -113,12 +138,12 @@ func (c *client) subjects(ctx context.Context, names []string) (all []subject, p
 	return all, problems
 }
 
-func (c *client) scaledJob(ctx context.Context, name string) (*manifest, error) {
+func (c *client) scaledJob(ctx context.Context, name string) (*scaledJob, error) {
 	where := fmt.Sprintf("ScaledJob %s in namespace %s", name, c.namespace)
 	path := "/apis/keda.sh/v1alpha1/namespaces/" + c.namespace + "/scaledjobs/" + url.PathEscape(name)
-	data, err := get(ctx, c.rest.Get().AbsPath(path))
+	data, err := c.get(ctx, c.rest.Get().AbsPath(path))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", where, readable(err))
+		return nil, fmt.Errorf("%s: %w", where, err)
 	}
 	found, _, err := source{where, data}.manifests()
 	if err != nil {
@@ -131,12 +156,24 @@ func (c *client) scaledJob(ctx context.Context, name string) (*manifest, error) 
 }
 
 // get returns the body of the answer, or the API server's words as an error.
-func get(ctx context.Context, request *rest.Request) ([]byte, error) {
-	result := request.Do(ctx)
-	if err := result.Error(); err != nil {
-		return nil, err
+func (c *client) get(ctx context.Context, request *rest.Request) (data []byte, err error) {
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		result := request.Do(klog.NewContext(ctx, klog.Logger{})) // the error has its words
+		if err = result.Error(); err == nil {
+			data, err = result.Raw()
+		}
+	}()
+	slow := time.NewTimer(patience)
+	defer slow.Stop()
+	select {
+	case <-answered:
+	case <-slow.C:
+		c.waits() // here, so that the command writes from one goroutine
+		<-answered
 	}
-	return result.Raw()
+	return data, c.readable(err)
 }
 
 // completes completes the names of the cluster's ScaledJobs if a flag selects a cluster,
@@ -151,7 +188,8 @@ func (f *clusterFlags) completes(c *cobra.Command) {
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		data, err := get(c.Context(), client.rest.Get().AbsPath("/apis/keda.sh/v1alpha1/namespaces/"+client.namespace+"/scaledjobs"))
+		client.waits = func() {} // the shell shows the typed line
+		data, err := client.get(c.Context(), client.rest.Get().AbsPath("/apis/keda.sh/v1alpha1/namespaces/"+client.namespace+"/scaledjobs"))
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
@@ -176,9 +214,9 @@ func (c *client) list(ctx context.Context, d *dump, kind, path, selector string)
 				request = request.Param(key, value)
 			}
 		}
-		data, err := get(ctx, request)
+		data, err := c.get(ctx, request)
 		if err != nil {
-			return fmt.Errorf("list %ss in namespace %s: %w", kind, c.namespace, readable(err))
+			return fmt.Errorf("list %ss in namespace %s: %w", kind, c.namespace, err)
 		}
 		var page struct {
 			Metadata metav1.ListMeta   `json:"metadata"`
@@ -198,13 +236,23 @@ func (c *client) list(ctx context.Context, d *dump, kind, path, selector string)
 	}
 }
 
-// readable names the server of a request that could not be sent, and leaves out its URL.
-func readable(err error) error {
+// readable says what to do about a request without an answer, and leaves out its URL.
+func (c *client) readable(err error) error {
+	var untrusted *tls.CertificateVerificationError
+	var operation *net.OpError
+	var network net.Error
 	var sent *url.Error
-	if errors.As(err, &sent) {
-		if u, parseErr := url.Parse(sent.URL); parseErr == nil {
-			return fmt.Errorf("%s is unreachable: %w", u.Host, sent.Err)
-		}
+	switch {
+	case errors.As(err, &untrusted):
+		return fmt.Errorf("the certificate of %s is not trusted: %s; check certificate-authority and server in the kubeconfig",
+			c.host, strings.TrimPrefix(untrusted.Err.Error(), "x509: "))
+	case errors.As(err, &operation) && operation.Op == "remote error": // an alert of TLS
+		return fmt.Errorf("%s refuses the TLS connection: %s; check the client certificate in the kubeconfig",
+			c.host, strings.TrimPrefix(operation.Err.Error(), "tls: "))
+	case errors.As(err, &network) && network.Timeout():
+		return fmt.Errorf("%s sent no answer within %s; check the server, or use a longer --request-timeout", c.host, c.timeout)
+	case errors.As(err, &sent):
+		return fmt.Errorf("%s is unreachable: %w", c.host, sent.Err)
 	}
 	return err
 }

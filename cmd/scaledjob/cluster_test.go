@@ -2,8 +2,11 @@ package main
 
 import (
 	"bytes"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -197,4 +200,93 @@ func TestClusterFails(t *testing.T) {
 		require.NotRegexp(t, goWords, said)
 		require.NotRegexp(t, `\.go:|json:`, said)
 	}
+}
+
+// A kubeconfig of a server with TLS, without its certificate.
+func kubeconfigOf(t *testing.T, server *httptest.Server) string {
+	t.Helper()
+	t.Cleanup(server.Close)
+	return write(t, "kubeconfig", fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c}}],
+clusters: [{name: c, cluster: {server: %q}}]}`, server.URL))
+}
+
+// Problems of a connection are named, in every command that reads a cluster.
+func TestConnections(t *testing.T) {
+	quiet := log.New(io.Discard, "", 0)
+	ends := make(chan struct{})
+	defer close(ends)
+	silent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-ends }))
+	stops := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "100")
+		_, _ = io.WriteString(w, "{")
+		w.(http.Flusher).Flush()
+		<-ends
+	}))
+	untrusted := httptest.NewUnstartedServer(http.NotFoundHandler())
+	untrusted.Config.ErrorLog = quiet
+	untrusted.StartTLS()
+	private := httptest.NewUnstartedServer(http.NotFoundHandler())
+	private.Config.ErrorLog, private.TLS = quiet, &tls.Config{ClientAuth: tls.RequireAnyClientCert}
+	private.StartTLS()
+	gone := httptest.NewServer(http.NotFoundHandler())
+	for want, flags := range map[string]string{
+		"sent no answer within 100ms; check the server, or use a longer --request-timeout\n":                                  "--request-timeout 100ms --kubeconfig " + kubeconfigOf(t, silent),
+		"sent no answer within 150ms; check the server, or use a longer --request-timeout\n":                                  "--request-timeout 150ms --kubeconfig " + kubeconfigOf(t, stops),
+		"is not trusted: certificate signed by unknown authority; check certificate-authority and server in the kubeconfig\n": "--kubeconfig " + kubeconfigOf(t, untrusted),
+		"refuses the TLS connection: certificate required; check the client certificate in the kubeconfig\n":                  "--kubeconfig " + kubeconfigOf(t, private),
+		"is unreachable: ":                 "--kubeconfig " + kubeconfigOf(t, gone),
+		"--request-timeout -1s: less than": "--request-timeout -1s --kubeconfig " + kubeconfigOf(t, silent),
+	} {
+		if strings.HasPrefix(want, "refuses") {
+			config := strings.Fields(flags)[1]
+			data, err := os.ReadFile(config)
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(config, bytes.Replace(data, []byte("server:"), []byte("insecure-skip-tls-verify: true, server:"), 1), 0o600))
+		}
+		if strings.HasPrefix(want, "is unreachable") {
+			gone.Close()
+		}
+		for _, command := range []string{"explain a --queue 8 ", "explain scheduledjob/a ", "next a "} {
+			status, out, said := call(t, command+flags, "")
+			require.Equal(t, trouble, status)
+			require.Empty(t, out)
+			require.Contains(t, said, want)
+			require.NotRegexp(t, goWords, said)
+			require.NotContains(t, said, "x509")
+		}
+	}
+}
+
+// A command says that it waits for a cluster, once.
+func TestSlowCluster(t *testing.T) {
+	s := cluster(t)
+	healthy, said := s.answer, &waitedFor{seen: make(chan struct{})}
+	s.answer = func(path, next string) (int, any) {
+		<-said.seen
+		return healthy(path, next)
+	}
+	var out bytes.Buffer
+	command := "explain a -n default --queue 8 --kubeconfig " + s.start(t)
+	require.Equal(t, success, run(t.Context(), strings.Fields(command), nil, &out, said))
+	require.Contains(t, out.String(), "a: one poll")
+	require.Regexp(t, `^scaledjob: waiting for 127\.0\.0\.1:\d+, for at most 30s a request \(--request-timeout\)\n$`, said.String())
+}
+
+// waitedFor is an output that tells when something was written.
+type waitedFor struct {
+	bytes.Buffer
+	once sync.Once
+	seen chan struct{}
+}
+
+func (w *waitedFor) Write(p []byte) (int, error) {
+	defer w.once.Do(func() { close(w.seen) })
+	return w.Buffer.Write(p)
+}
+
+// The time of requests chooses no cluster: a file stays a file.
+func TestRequestTimeoutOfFiles(t *testing.T) {
+	status, out, said := call(t, "explain testdata/accurate.yaml --queue 8 --request-timeout 1s", "")
+	require.Equal(t, success, status, said)
+	require.Contains(t, out, "a: one poll")
 }

@@ -27,11 +27,16 @@ func cronOccurrences(text string, zone *time.Location, created time.Time) (sched
 	case strings.HasPrefix(text, "@every"):
 		return nil, errors.New("@every has no fixed times; use an interval such as R//PT1H")
 	}
-	parsed, err := cron.ParseStandard(text)
-	if err != nil {
+	if _, err := cron.ParseStandard(text); err != nil {
 		return nil, err
 	}
-	return schedule.FromNext(text, func(after time.Time) time.Time { return parsed.Next(after.In(zone)) }).From(created), nil
+	return cronSchedule(text, zone).From(created), nil
+}
+
+// cronSchedule returns the schedule of a valid cron expression.
+func cronSchedule(text string, zone *time.Location) schedule.Schedule {
+	parsed, _ := cron.ParseStandard(text)
+	return schedule.FromNext(text+" "+zone.String(), func(after time.Time) time.Time { return parsed.Next(after.In(zone)) })
 }
 
 // none has nothing to note of an occurrence.

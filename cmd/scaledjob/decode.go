@@ -16,8 +16,8 @@ import (
 	"go.yaml.in/yaml/v3"
 	k8syaml "sigs.k8s.io/yaml"
 
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
 	"github.com/scaledjob/scaledjob/field"
-	"github.com/scaledjob/scaledjob/internal/triggers"
 )
 
 // decode reads a YAML document into a pointer, and checks the result. The error has each

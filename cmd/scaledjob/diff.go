@@ -10,7 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/text"
 	"github.com/scaledjob/scaledjob/keda"
 	"github.com/scaledjob/scaledjob/scaling"
 )
@@ -83,13 +84,15 @@ type comparison struct {
 	Cases       int          `json:"cases"`
 	Differences []difference `json:"differences"`
 	First       []string     `json:"first,omitempty"`   // the traces of the first difference
+	Brought     []string     `json:"brought,omitempty"` // releases between the two that changed an answer or a metric
 	Because     []change     `json:"because,omitempty"` // of the differences
+	Metrics     []change     `json:"metrics,omitempty"` // triggers whose metric counts other items
 	Besides     []change     `json:"besides,omitempty"` // changes without a difference in the cases
 	Unused      []string     `json:"unused,omitempty"`  // strategies that changed and that the manifest does not use
 	Refused     []string     `json:"refused,omitempty"` // fields that the API server rejects with the second alone
 	Notes       []string     `json:"notes,omitempty"`   // fields that only one release ignores or rejects
 
-	triggers []scaledjob.Trigger
+	triggers []manifest.Trigger
 }
 
 func (d *diff) run(args []string, stdin io.Reader, out io.Writer) error {
@@ -97,14 +100,17 @@ func (d *diff) run(args []string, stdin io.Reader, out io.Writer) error {
 	if err := d.checkTargets(manifests); err != nil {
 		return errors.Join(problems, err)
 	}
-	differ, again := false, false
+	changed, compared, again := 0, 0, false
 	for _, m := range manifests {
 		c, err := d.compare(m, d.from.one(), d.to.one())
 		if err != nil {
 			problems = errors.Join(problems, m.where(err))
 			continue
 		}
-		differ = differ || len(c.Differences) > 0 || len(c.Refused) > 0
+		compared++
+		if len(c.Differences) > 0 || len(c.Refused) > 0 || len(c.Metrics) > 0 {
+			changed++
+		}
 		if d.output.text == "json" {
 			err = json.NewEncoder(out).Encode(c)
 		} else {
@@ -117,13 +123,16 @@ func (d *diff) run(args []string, stdin io.Reader, out io.Writer) error {
 			return err
 		}
 	}
-	return outcome(differ, problems)
+	if compared > 1 && d.output.text != "json" {
+		fmt.Fprintf(out, "\n%d of %s change from %s to %s.\n", changed, text.Plural(compared, "ScaledJob"), d.from.one(), d.to.one())
+	}
+	return outcome(changed > 0, problems)
 }
 
 // A player answers cells by the rules of a release. The decision explains the answer.
 type player func(cell) (a answer, decision fmt.Stringer)
 
-func (e release) player(m *manifest, triggers []scaledjob.Trigger, targets map[string]float64) (player, error) {
+func (e release) player(m *scaledJob, triggers []manifest.Trigger, targets map[string]float64) (player, error) {
 	if e.profile != nil {
 		return kedaPlayer(*e.profile, m, triggers), nil
 	}
@@ -133,19 +142,19 @@ func (e release) player(m *manifest, triggers []scaledjob.Trigger, targets map[s
 	config, err := m.spec.Config(targets)
 	return func(c cell) (answer, fmt.Stringer) {
 		jobs := scaling.JobCounts{Running: c.Running, Pending: c.Pending}
-		d := scaling.Decide(config.Target.Policy, scaling.State{Metrics: metrics(triggers, c.Queue), Jobs: &jobs})
+		d := scaling.Decide(config.Policy, scaling.State{Metrics: metrics(triggers, c.Queue), Jobs: &jobs})
 		return answer{Create: d.Create}, d
 	}, err
 }
 
-func kedaPlayer(p keda.Profile, m *manifest, triggers []scaledjob.Trigger) player {
+func kedaPlayer(p keda.Profile, m *scaledJob, triggers []manifest.Trigger) player {
 	return func(c cell) (answer, fmt.Stringer) {
 		d := p.Decide(m.keda, keda.State{Scalers: scalers(triggers, c.Queue), Running: c.Running, Pending: c.Pending})
 		return answer{d.Create, d.Fault.Panics()}, d
 	}
 }
 
-func (d *diff) compare(m *manifest, before, after release) (comparison, error) {
+func (d *diff) compare(m *scaledJob, before, after release) (comparison, error) {
 	c := comparison{Name: m.name(), From: before, To: after, Differences: []difference{}}
 	if before.paused(m) && after.paused(m) {
 		m = m.unpaused()
@@ -176,6 +185,8 @@ func (d *diff) compare(m *manifest, before, after release) (comparison, error) {
 		}
 	}
 	c.notes(m)
+	c.metrics(m)
+	c.brought(m)
 	if before.profile != nil && after.profile != nil {
 		c.rules(*before.profile, *after.profile, m)
 	}
@@ -183,10 +194,10 @@ func (d *diff) compare(m *manifest, before, after release) (comparison, error) {
 }
 
 // unpaused is a copy without the annotation that pauses.
-func (m *manifest) unpaused() *manifest {
+func (m *scaledJob) unpaused() *scaledJob {
 	without := *m
-	without.spec = m.spec.DeepCopyObject().(*scaledjob.ScaledJob)
-	delete(without.spec.Annotations, scaledjob.AnnotationPaused)
+	without.spec = m.spec.DeepCopyObject().(*manifest.ScaledJob)
+	delete(without.spec.Annotations, manifest.AnnotationPaused)
 	without.keda = without.spec.KEDA()
 	return &without
 }
@@ -206,6 +217,10 @@ func (c *comparison) print(out io.Writer, all bool) error {
 		fmt.Fprintf(out, "\nThe first difference by %s:\n\n%s\n\nand by %s:\n\n%s\n", c.From, c.First[0], c.To, c.First[1])
 	}
 	c.paragraph(out, "Because", c.Because)
+	c.paragraph(out, "The same queue has another length", c.Metrics)
+	if len(c.Brought) > 0 {
+		fmt.Fprintf(out, "\nBrought by KEDA %s.\n", strings.Join(c.Brought, ", "))
+	}
 	for _, r := range c.Refused {
 		fmt.Fprintf(out, "\nRejected: %s\n", r)
 	}

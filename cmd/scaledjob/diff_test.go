@@ -2,11 +2,12 @@ package main
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/adapter/manifest"
 )
 
 const paused, notPaused = `, annotations: {autoscaling.keda.sh/paused: "true"}`, `, annotations: {autoscaling.keda.sh/paused: "false"}`
@@ -27,7 +28,7 @@ func TestDiffPaused(t *testing.T) {
 		"neither":        {notPaused, "spec", "2.21", false, success},
 	} {
 		t.Run(name, func(t *testing.T) {
-			status, out, said := call(t, "diff -f "+scaledJob(t, c.metadata, "")+" --from "+c.from+" --to "+c.to, "")
+			status, out, said := call(t, "diff -f "+scaledJobFile(t, c.metadata, "")+" --from "+c.from+" --to "+c.to, "")
 			require.Empty(t, said)
 			require.Equal(t, c.status, status, out)
 			if c.noted {
@@ -50,7 +51,7 @@ func TestDiffRefused(t *testing.T) {
 		"  rollout: {strategy: default} \n":        {"2.20", "2.21", "create the same number", success},
 		"  rollout: {strategy: default}  \n":       {"2.20", "2.19", "\nNote: spec.rollout.strategy: found", success},
 	} {
-		status, out, said := call(t, "diff -f "+scaledJob(t, "", spec)+" --from "+want.from+" --to "+want.to, "")
+		status, out, said := call(t, "diff -f "+scaledJobFile(t, "", spec)+" --from "+want.from+" --to "+want.to, "")
 		require.Empty(t, said)
 		require.Equal(t, want.status, status, out)
 		require.Contains(t, out, want.said)
@@ -58,25 +59,25 @@ func TestDiffRefused(t *testing.T) {
 			require.NotContains(t, out, "spec.rollout.strategy")
 		}
 	}
-	_, out, _ := call(t, "diff -o json -f "+scaledJob(t, "", "")+" --from 2.18.0 --to 2.18.3", "")
+	_, out, _ := call(t, "diff -o json -f "+scaledJobFile(t, "", "")+" --from 2.18.0 --to 2.18.3", "")
 	require.Contains(t, out, `"differences":[]`)
 }
 
 // The grid has queues that are no multiple of the target, and parts of items only where
 // a metric can have them.
 func TestQueues(t *testing.T) {
-	redis, prometheus := scaledjob.Trigger{Type: "redis", Target: 5}, scaledjob.Trigger{Type: "prometheus", Target: 3}
-	got := queues([]scaledjob.Trigger{redis}, 10, []bool{true})
+	redis, prometheus := manifest.Trigger{Type: "redis", Target: 5}, manifest.Trigger{Type: "prometheus", Target: 3}
+	got := queues([]manifest.Trigger{redis}, 10, []bool{true})
 	require.Contains(t, got, []float64{1})
 	require.Contains(t, got, []float64{13})
 	for _, q := range got {
 		require.Equal(t, math.Trunc(q[0]), q[0])
 	}
-	got = queues([]scaledjob.Trigger{redis, prometheus}, 10, []bool{true, false})
+	got = queues([]manifest.Trigger{redis, prometheus}, 10, []bool{true, false})
 	for _, want := range [][]float64{{1, 1}, {13, 8}, {13, 7.5}} {
 		require.Contains(t, got, want)
 	}
-	require.Len(t, queues([]scaledjob.Trigger{{Target: 1}}, 10, []bool{true}), 14, "one item is one Job's worth")
+	require.Len(t, queues([]manifest.Trigger{{Target: 1}}, 10, []bool{true}), 14, "one item is one Job's worth")
 
 	for metadata, want := range map[string]bool{
 		`{type: redis, metadata: {listLength: "2"}}`:                  true,
@@ -90,4 +91,19 @@ func TestQueues(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []bool{want}, counting(manifests[0]), metadata)
 	}
+}
+
+// KEDA 2.20 leaves the taken jobs of Azure Pipelines out, and no decision shows it.
+func TestDiffOfMetrics(t *testing.T) {
+	pipelines := strings.Replace(hostileManifest, `{type: rabbitmq, metadata: {queueName: q, mode: QueueLength, value: "5", host: "amqp://h/"}}`,
+		`{type: azure-pipelines, metadata: {poolID: "1"}}`, 1)
+	for releases, want := range map[string]string{
+		"2.19 2.20": "Brought by KEDA 2.20.0.", "2.20 2.21": "Brought by KEDA 2.21.0.", "2.17 2.21": "", "2.20.0 2.20.1": "",
+	} {
+		from, to, _ := strings.Cut(releases, " ")
+		status, out, _ := callWith(t, "diff - --from "+from+" --to "+to, []byte(pipelines))
+		require.Equal(t, want != "", status == found && strings.Contains(out, "the metric of azure-pipelines") && strings.Contains(out, want), "%s: %s", releases, out)
+	}
+	_, out, _ := callWith(t, "diff - --from 2.20 --to 2.21", []byte(pipelines+"---\n"+hostileManifest))
+	require.True(t, strings.HasSuffix(out, "\n1 of 2 ScaledJobs change from KEDA 2.20.2 to KEDA 2.21.0.\n"), out)
 }

@@ -17,7 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
-	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/text"
 	"github.com/scaledjob/scaledjob/keda"
 )
 
@@ -36,7 +37,7 @@ const kubectlGet = "use the output of kubectl get jobs,pods -o json"
 func readDump(files []string, stdin io.Reader) (*dump, error) {
 	d := &dump{}
 	for _, name := range files {
-		s, err := readSource(name, stdin)
+		s, err := readSource(name, stdin, maxDump)
 		if err != nil {
 			return nil, err
 		}
@@ -139,7 +140,7 @@ func (d *dump) object(data []byte, kind string) error {
 	case kind == "":
 		err = fmt.Errorf("found no kind; %s", kubectlGet)
 	default:
-		err = fmt.Errorf("found %s; %s", article(kind), kubectlGet)
+		err = fmt.Errorf("found %s; %s", text.Article(kind), kubectlGet)
 	}
 	return plain(err)
 }
@@ -150,7 +151,7 @@ func plain(err error) error {
 	if !errors.As(err, &wrong) {
 		return err
 	}
-	found := article(strings.Fields(wrong.Value + " value")[0])
+	found := text.Article(strings.Fields(wrong.Value + " value")[0])
 	if wrong.Field == "" {
 		return fmt.Errorf("found %s", found)
 	}
@@ -159,7 +160,7 @@ func plain(err error) error {
 
 // owned are a ScaledJob's Jobs of a dump.
 type owned struct {
-	*manifest
+	*scaledJob
 	dump
 	uid    types.UID // of the owner; "" for KEDA, which does not read it
 	listed int       // Jobs in the dump, of any owner
@@ -168,8 +169,8 @@ type owned struct {
 // of returns the Jobs of the ScaledJob. KEDA finds them by the ScaledJob's name in the
 // tracking label, the specification by its UID. If the manifest has no UID, the dump must
 // have a single owner of that name. A manifest or a Job without a namespace matches any.
-func (d *dump) of(m *manifest, by release) (*owned, error) {
-	o := &owned{manifest: m, dump: dump{slices.Clone(d.jobs), d.pods, d.complete}, listed: len(d.jobs)}
+func (d *dump) of(m *scaledJob, by release) (*owned, error) {
+	o := &owned{scaledJob: m, dump: dump{slices.Clone(d.jobs), d.pods, d.complete}, listed: len(d.jobs)}
 	keep := func(mine func(*batchv1.Job) bool) {
 		o.jobs = slices.DeleteFunc(o.jobs, func(j batchv1.Job) bool { return !mine(&j) })
 	}
@@ -199,7 +200,7 @@ func (o *owned) owner() (types.UID, error) {
 	}
 	uids := map[types.UID]bool{}
 	for i := range o.jobs {
-		if c := metav1.GetControllerOf(&o.jobs[i]); c != nil && c.Kind == scaledjob.GroupVersionKind.Kind && c.Name == o.name() {
+		if c := metav1.GetControllerOf(&o.jobs[i]); c != nil && c.Kind == manifest.GroupVersionKind.Kind && c.Name == o.name() {
 			uids[c.UID] = true
 		}
 	}

@@ -9,8 +9,12 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/text"
 )
 
 type explain struct {
@@ -75,14 +79,19 @@ func (e *explain) run(ctx context.Context, args []string, stdin io.Reader, out, 
 	if err := e.check(args); err != nil {
 		return err
 	}
+	others, err := e.scheduled(ctx, args, out)
+	if err != nil || len(args) > 0 && len(others) == 0 && len(e.files) == 0 {
+		return err
+	}
+	args = others
 	names, files := e.split(args)
 	if files := append(files, e.files...); len(files) > 0 && e.clusterFlags.given() {
 		return usagef("%q: a file; leave out --namespace, --context and --kubeconfig, which are for names of ScaledJobs in a cluster", files[0])
 	}
 	found, problems := e.found(ctx, names, files, stdin)
-	var manifests []*manifest
+	var manifests []*scaledJob
 	for _, f := range found {
-		manifests = append(manifests, f.manifest)
+		manifests = append(manifests, f.scaledJob)
 	}
 	if err := e.checkTargets(manifests); err != nil {
 		return errors.Join(problems, err)
@@ -102,11 +111,39 @@ func (e *explain) run(ctx context.Context, args []string, stdin io.Reader, out, 
 		}
 		if e.output.text != "json" {
 			for _, n := range p.Notes {
-				fmt.Fprintf(notes, "note: %s\n", n)
+				fmt.Fprintf(notes, "note: %s\n", text.Clean(n))
 			}
 		}
 	}
 	return problems
+}
+
+// scheduled explains the ScheduledJobs among the arguments: scheduledjob/NAME in the cluster,
+// and files that have no ScaledJob. It returns the other arguments.
+func (e *explain) scheduled(ctx context.Context, args []string, out io.Writer) (others []string, problems error) {
+	for _, a := range args {
+		var found []*scheduledjob.ScheduledJob
+		var err error
+		if name, ok := strings.CutPrefix(a, "scheduledjob/"); ok {
+			var client *client
+			if client, err = e.clusterFlags.client(); err == nil {
+				var s *scheduledjob.ScheduledJob
+				if s, err = client.scheduledJob(ctx, name); err == nil {
+					found = append(found, s)
+				}
+			}
+		} else if s, unread := readSource(a, nil, maxFile); unread != nil || s.hasScaledJob() {
+			others = append(others, a)
+			continue
+		} else if found, err = s.scheduledJobs(); err == nil && found == nil {
+			others = append(others, a)
+		}
+		for _, s := range found {
+			err = errors.Join(err, explainScheduled(out, s, time.Now()))
+		}
+		problems = errors.Join(problems, err)
+	}
+	return others, problems
 }
 
 // check returns contradictions between flags.
@@ -130,7 +167,7 @@ func (e *explain) check(args []string) error {
 
 // A subject is a ScaledJob and the Jobs beside it.
 type subject struct {
-	*manifest
+	*scaledJob
 	dump *dump // nil if only counts are given
 }
 
@@ -178,15 +215,15 @@ func (e *explain) poll(f subject, r release) (*poll, error) {
 		for _, t := range f.spec.Spec.Triggers {
 			s.targets[t.Type] = 1
 		}
-		return r.poll(f.manifest, s)
+		return r.poll(f.scaledJob, s)
 	}
-	if s.triggers, s.targets, err = e.triggers(f.manifest); err != nil {
+	if s.triggers, s.targets, err = e.triggers(f.scaledJob); err != nil {
 		return nil, err
 	}
 	if s.lengths, err = e.lengths(s.triggers); err != nil {
 		return nil, err
 	}
-	return r.poll(f.manifest, s)
+	return r.poll(f.scaledJob, s)
 }
 
 func (p *poll) print(out io.Writer, format string, again bool) error {
@@ -195,7 +232,7 @@ func (p *poll) print(out io.Writer, format string, again bool) error {
 		return json.NewEncoder(out).Encode(p)
 	case "name":
 		for _, name := range p.deleted() {
-			fmt.Fprintf(out, "job.batch/%s\n", name)
+			fmt.Fprintf(out, "job.batch/%s\n", text.Clean(name))
 		}
 		return nil
 	}
@@ -237,10 +274,10 @@ func (r *removal) print(out io.Writer, part string) error {
 		fmt.Fprintf(out, "%-9s 0 Jobs: %s\n", part, strings.TrimSuffix(r.Nothing, "."))
 		return nil
 	}
-	fmt.Fprintf(out, "%-9s %s deleted, in this order:\n", part, plural(len(r.Jobs), "Job"))
+	fmt.Fprintf(out, "%-9s %s deleted, in this order:\n", part, text.Plural(len(r.Jobs), "Job"))
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, d := range r.Jobs {
-		fmt.Fprintf(w, "            %s\t%s\t%s\n", d.Name, d.Why, d.Detail)
+		fmt.Fprintf(w, "            %s\t%s\t%s\n", text.Clean(d.Name), d.Why, text.Clean(d.Detail))
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -249,14 +286,7 @@ func (r *removal) print(out io.Writer, part string) error {
 		fmt.Fprintf(out, "          rule: %s\n", r.Rule)
 	}
 	if r.Panic {
-		fmt.Fprintf(out, "          and then %s\n", r.Fault)
+		fmt.Fprintf(out, "          and then %s\n", text.Clean(r.Fault))
 	}
 	return nil
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/adapter/manifest"
 )
 
 // A cell is a case of the grid: the queue length of each trigger, and the Jobs.
@@ -16,7 +16,7 @@ type cell struct {
 
 // grid returns every combination of queue lengths, running and pending Jobs near the
 // numbers at which rules change: 0, the items of one Job, and the maximum.
-func grid(m *manifest, triggers []scaledjob.Trigger) []cell {
+func grid(m *scaledJob, triggers []manifest.Trigger) []cell {
 	most := int64(100)
 	if n := m.spec.Spec.MaxReplicaCount; n != nil {
 		most = max(0, int64(*n))
@@ -45,7 +45,7 @@ var counters = map[string]bool{
 }
 
 // counting reports for each trigger whether its metric is always whole.
-func counting(m *manifest) []bool {
+func counting(m *scaledJob) []bool {
 	all := make([]bool, len(m.spec.Spec.Triggers))
 	for i, t := range m.spec.Spec.Triggers {
 		all[i] = counters[t.Type] && t.Metadata["mode"] != "MessageRate" // of rabbitmq, items per second
@@ -56,7 +56,7 @@ func counting(m *manifest) []bool {
 // queues returns lengths for each trigger: the same work for all, work for the first only,
 // and an item each. It adds the items of two and a half Jobs, rounded up, and also exact if
 // the metric can be fractional.
-func queues(triggers []scaledjob.Trigger, most int64, whole []bool) [][]float64 {
+func queues(triggers []manifest.Trigger, most int64, whole []bool) [][]float64 {
 	var all [][]float64
 	for _, jobs := range append(spread(most+2, 13), 3*most+1) {
 		every, first := make([]float64, len(triggers)), make([]float64, len(triggers))

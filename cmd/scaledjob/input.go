@@ -17,29 +17,30 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/text"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint"
 	"github.com/scaledjob/scaledjob/keda"
 )
 
-// A manifest is a ScaledJob as it is written, in the forms that the specification and
+// A scaledJob is a ScaledJob as it is written, in the forms that the specification and
 // KEDA read.
-type manifest struct {
+type scaledJob struct {
 	file string
-	spec *scaledjob.ScaledJob
+	spec *manifest.ScaledJob
 	keda *keda.ScaledJob
-	// strict holds the problems for which scaledjob.Read rejects the manifest, such as
+	// strict holds the problems for which manifest.Read rejects the manifest, such as
 	// unknown fields. KEDA ignores these fields.
 	strict error
 }
 
-func (m *manifest) name() string { return m.spec.Name }
+func (m *scaledJob) name() string { return m.spec.Name }
 
 // titled returns a name for people.
 func titled(name string) string { return cmp.Or(name, "a ScaledJob without a name") }
 
 // where puts file and name before a problem.
-func (m *manifest) where(err error) error {
+func (m *scaledJob) where(err error) error {
 	return each(err, func(err error) error { return fmt.Errorf("%s: %s: %w", m.file, titled(m.name()), err) })
 }
 
@@ -48,6 +49,8 @@ type manifestFlags struct {
 	files []string
 	only  string
 	tests bool // directories have test files instead of manifests
+	// repository chooses among the files of directories; nil reads every manifest.
+	repository *repository
 }
 
 func (f *manifestFlags) add(c *cobra.Command) {
@@ -76,6 +79,9 @@ type source struct {
 // and the problems of the others.
 func (f *manifestFlags) sources(args []string, stdin io.Reader) (all []source, problems error) {
 	names := append(slices.Clone(f.files), args...)
+	if len(names) == 0 && f.repository != nil {
+		names = []string{"."}
+	}
 	if len(names) == 0 && f.tests {
 		return nil, usagef("no test file; use orders.test.yaml, a directory, or - for standard input")
 	}
@@ -89,14 +95,21 @@ func (f *manifestFlags) sources(args []string, stdin io.Reader) (all []source, p
 		}
 		files, err := f.expand(name)
 		problems = errors.Join(problems, err)
+		walked := f.repository != nil && !slices.Equal(files, []string{name})
+		if walked {
+			files = f.repository.keep(files)
+		}
 		for _, file := range files {
 			if seen[filepath.Clean(file)] {
 				continue
 			}
 			seen[filepath.Clean(file)] = true
-			s, err := readSource(file, stdin)
+			s, err := readSource(file, stdin, maxFile)
+			if walked && err == nil && f.repository.skips(s) {
+				continue
+			}
 			if err == nil {
-				err = s.rendered()
+				err = errors.Join(s.rendered(), s.documents())
 			}
 			if err != nil {
 				problems = errors.Join(problems, err)
@@ -115,30 +128,33 @@ var (
 )
 
 // expand returns the name of a file, or the manifests in a directory and below. It ignores
-// directories that begin with a dot.
-func (f *manifestFlags) expand(name string) (files []string, err error) {
+// directories that begin with a dot, links, and everything else that is no regular file.
+func (f *manifestFlags) expand(name string) (files []string, problems error) {
 	if info, err := os.Stat(name); name == "-" || err != nil || !info.IsDir() {
 		return []string{name}, nil
 	}
-	err = filepath.WalkDir(name, func(path string, e fs.DirEntry, err error) error {
+	err := filepath.WalkDir(name, func(path string, e fs.DirEntry, err error) error {
 		switch {
+		case err != nil && path != name: // the rest of the directory can be read
+			problems = errors.Join(problems, fileError(path, err))
+			return fs.SkipDir
 		case err != nil:
 			return err
 		case e.IsDir() && path != name && strings.HasPrefix(e.Name(), "."):
 			return fs.SkipDir
-		case !e.IsDir() && manifestName.MatchString(path) && testName.MatchString(path) == f.tests:
+		case e.Type().IsRegular() && manifestName.MatchString(path) && testName.MatchString(path) == f.tests:
 			files = append(files, path)
 		}
 		return nil
 	})
-	if err == nil && len(files) == 0 {
+	if err == nil && problems == nil && len(files) == 0 {
 		want := ".yaml, .yml or .json"
 		if f.tests {
 			want = ".test.yaml, .test.yml or .test.json"
 		}
 		err = fmt.Errorf("%s: no file ends with %s", name, want)
 	}
-	return files, fileError(name, err)
+	return files, errors.Join(problems, fileError(name, err))
 }
 
 // fileError names the file and the reason, and not the system call.
@@ -154,22 +170,54 @@ func fileError(name string, err error) error {
 	return fmt.Errorf("%s: %w", cmp.Or(path.Path, name), path.Err)
 }
 
-func readSource(name string, stdin io.Reader) (s source, err error) {
-	if name == "-" {
+// Limits of the texts that are read, in bytes.
+const (
+	maxFile     = 64 << 20
+	maxDocument = 5 << 20 // of a manifest: the parser needs up to 140 times as much memory
+	maxDump     = 512 << 20
+)
+
+// readSource reads a file of at most so many bytes. The name - is standard input, unless
+// stdin is nil.
+func readSource(name string, stdin io.Reader, most int64) (s source, err error) {
+	s.name = name
+	if name == "-" && stdin != nil {
 		s.name = "standard input"
-		s.data, err = io.ReadAll(stdin)
 	} else {
-		s.name = name
-		s.data, err = os.ReadFile(name)
+		f, err := os.Open(name)
+		if err != nil {
+			return s, fileError(name, err)
+		}
+		defer f.Close()
+		stdin = f
 	}
-	if err != nil {
+	s.data, err = io.ReadAll(io.LimitReader(stdin, most+1))
+	switch {
+	case err != nil:
 		return s, fileError(s.name, err)
+	case int64(len(s.data)) > most:
+		return s, fmt.Errorf("%s: more than %d MiB; use smaller files", s.name, most>>20)
 	}
 	s.data = decoded(s.data)
 	if !utf8.Valid(s.data) {
 		return s, fmt.Errorf("%s: not text; use YAML or JSON in UTF-8", s.name)
 	}
 	return s, nil
+}
+
+// documents returns an error if a document is too long.
+func (s source) documents() error {
+	line, first, length := 1, 1, 0
+	for part := range bytes.Lines(s.data) {
+		if bytes.HasPrefix(part, []byte("---")) {
+			first, length = line, 0
+		}
+		if length += len(part); length > maxDocument {
+			return fmt.Errorf("%s:%d: a document of more than %d MiB; use several documents", s.name, first, maxDocument>>20)
+		}
+		line++
+	}
+	return nil
 }
 
 // decoded returns the text in UTF-8 without a byte order mark. UTF-16 needs a mark.
@@ -189,15 +237,9 @@ func decoded(data []byte) []byte {
 	return []byte(string(utf16.Decode(units)))
 }
 
-var (
-	action = regexp.MustCompile(`\{\{-?\s*(?:/\*|\.(?:Values|Release|Chart|Capabilities|Files|Template)\b|(?:include|if|else|end|range|with|define|template|toYaml|tpl)\b)`)
-	// bare is an action that stands alone as a value, which YAML reads as a map.
-	bare = regexp.MustCompile(`(?m)^[^#"'\n]*:\s*\{\{`)
-)
-
 // rendered returns an error if the text is a template.
 func (s source) rendered() error {
-	if !action.Match(s.data) && !bare.Match(s.data) {
+	if !lint.Template(s.data) {
 		return nil
 	}
 	return fmt.Errorf("%s: a template; render first: helm template … | scaledjob lint -", s.name)
@@ -205,9 +247,9 @@ func (s source) rendered() error {
 
 // read returns the ScaledJobs that could be read, and the problems of the others. It
 // returns at least one of both.
-func (f *manifestFlags) read(args []string, stdin io.Reader) ([]*manifest, error) {
+func (f *manifestFlags) read(args []string, stdin io.Reader) ([]*scaledJob, error) {
 	sources, problems := f.sources(args, stdin)
-	var found []*manifest
+	var found []*scaledJob
 	var names, others []string
 	for _, s := range sources {
 		manifests, kinds, err := s.manifests()
@@ -252,7 +294,7 @@ func (f *manifestFlags) none(names, others []string) error {
 }
 
 // one returns the only ScaledJob.
-func (f *manifestFlags) one(args []string, stdin io.Reader) (*manifest, error) {
+func (f *manifestFlags) one(args []string, stdin io.Reader) (*scaledJob, error) {
 	found, err := f.read(args, stdin)
 	if err != nil {
 		return nil, err
@@ -265,12 +307,13 @@ func (f *manifestFlags) one(args []string, stdin io.Reader) (*manifest, error) {
 
 // manifests returns the ScaledJobs of a text that the API server would accept, and
 // the kinds of its other objects.
-func (s source) manifests() (found []*manifest, others []string, problems error) {
+func (s source) manifests() (found []*scaledJob, others []string, problems error) {
 	broken := 0
-	for _, o := range scaledjob.Objects(s.data) {
+	for _, o := range manifest.Objects(s.data) {
 		switch {
 		case o.ScaledJob != nil:
-			found = append(found, &manifest{s.name, o.ScaledJob, o.ScaledJob.KEDA(), o.Err})
+			clean(o.ScaledJob)
+			found = append(found, &scaledJob{s.name, o.ScaledJob, o.ScaledJob.KEDA(), o.Err})
 		case o.Err != nil && strings.HasPrefix(o.Err.Error(), "not YAML: "):
 			problems = errors.Join(problems, s.notYAML(broken, o.Err))
 			broken++
@@ -281,10 +324,20 @@ func (s source) manifests() (found []*manifest, others []string, problems error)
 		case o.Kind == "List":
 			others = append(others, "a List without items")
 		default:
-			others = append(others, article(o.Kind))
+			others = append(others, text.Article(text.Clean(o.Kind)))
 		}
 	}
 	return found, others, problems
+}
+
+// clean makes the names of a ScaledJob safe to print. It changes no name that Kubernetes or
+// KEDA accepts.
+func clean(s *manifest.ScaledJob) {
+	s.Name, s.Namespace = text.Clean(s.Name), text.Clean(s.Namespace)
+	for i := range s.Spec.Triggers {
+		t := &s.Spec.Triggers[i]
+		t.Type, t.Name = text.Clean(t.Type), text.Clean(t.Name)
+	}
 }
 
 // notYAML returns the error of the broken document with this index, at the line that lint
@@ -302,12 +355,4 @@ func (s source) notYAML(index int, err error) error {
 		index--
 	}
 	return fmt.Errorf("%s: %w", s.name, err)
-}
-
-// article puts "a" or "an" before a kind.
-func article(kind string) string {
-	if strings.ContainsRune("AEIOUaeiou", rune(kind[0])) {
-		return "an " + kind
-	}
-	return "a " + kind
 }

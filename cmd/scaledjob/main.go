@@ -23,13 +23,20 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/scaledjob/scaledjob/internal/triggers"
-	"github.com/scaledjob/scaledjob/internal/wrap"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/text"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	ctx, stop := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		if <-signals == syscall.SIGTERM {
+			stop(errTerminated)
+		}
+		stop(nil)
+	}()
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
@@ -38,8 +45,12 @@ const (
 	success     = 0
 	found       = 1   // lint, diff, oracle or test found a problem or a difference
 	trouble     = 2   // wrong usage, or an input that cannot be read
-	interrupted = 130 // Ctrl-C, or SIGTERM
+	interrupted = 130 // Ctrl-C
+	terminated  = 143 // SIGTERM
 )
+
+// errTerminated is the cause of a context that SIGTERM ended.
+var errTerminated = errors.New("terminated")
 
 // errFound ends a command that has printed its result.
 var errFound = errors.New("found")
@@ -63,9 +74,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root := newRoot()
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	out := &output{Writer: stdout}
+	out, said := text.NewWriter(stdout), text.NewWriter(stderr)
 	root.SetOut(out)
-	root.SetErr(stderr)
+	root.SetErr(said)
 	type result struct {
 		command *cobra.Command
 		err     error
@@ -78,33 +89,25 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	select {
 	case r := <-done:
 		if ctx.Err() == nil {
-			return finish(stderr, r.command, out.outcome(r.err))
+			status := finish(said, r.command, intact(r.err, out.Flush()))
+			_ = said.Flush()
+			return status
 		}
 	case <-ctx.Done():
 	}
-	fmt.Fprintln(stderr, "scaledjob: interrupted")
+	if context.Cause(ctx) == errTerminated {
+		_, _ = io.WriteString(stderr, "scaledjob: terminated\n")
+		return terminated
+	}
+	_, _ = io.WriteString(stderr, "scaledjob: interrupted\n")
 	return interrupted
 }
 
-// An output is standard output with its first error, so that no command takes a result
-// that was not written for a success.
-type output struct {
-	io.Writer
-	err error
-}
-
-// Write writes, unless an error has occurred before.
-func (o *output) Write(p []byte) (n int, err error) {
-	if o.err == nil {
-		n, o.err = o.Writer.Write(p)
-	}
-	return n, o.err
-}
-
-// outcome returns the error of a command, or of its output.
-func (o *output) outcome(err error) error {
-	if o.err != nil && (err == nil || errors.Is(err, errFound) || errors.Is(err, o.err)) {
-		return fmt.Errorf("the output is incomplete: %w", o.err)
+// intact returns the error of a command, or of its output: no command may take a result that
+// was not written for a success.
+func intact(err, output error) error {
+	if output != nil && (err == nil || errors.Is(err, errFound) || errors.Is(err, output)) {
+		return fmt.Errorf("the output is incomplete: %w", output)
 	}
 	return err
 }
@@ -161,9 +164,9 @@ func finish(stderr io.Writer, command *cobra.Command, err error) int {
 	}
 	said := map[string]bool{}
 	for _, problem := range problemsOf(err) {
-		if text := plainText(problem.Error()); !said[text] {
-			said[text] = true
-			fmt.Fprintf(stderr, "scaledjob: %s\n", text)
+		if line := text.Clean(plainText(problem.Error())); !said[line] {
+			said[line] = true
+			fmt.Fprintf(stderr, "scaledjob: %s\n", line)
 		}
 	}
 	if usage := (usageError{}); errors.As(err, &usage) {
@@ -230,17 +233,18 @@ func problemsOf(err error) []error {
 func wrapped(usage func(*cobra.Command) error) func(*cobra.Command) error {
 	return func(c *cobra.Command) error {
 		out := c.OutOrStderr()
+		width := min(columns(out), text.Columns)
 		var b strings.Builder
 		c.SetOut(&b)
 		err := usage(c)
 		c.SetOut(out)
-		text := b.String()
+		page := b.String()
 		for _, flags := range []*pflag.FlagSet{c.LocalFlags(), c.InheritedFlags()} {
 			if long := strings.TrimSpace(flags.FlagUsages()); long != "" {
-				text = strings.Replace(text, long, strings.TrimSpace(flags.FlagUsagesWrapped(wrap.Columns)), 1)
+				page = strings.Replace(page, long, strings.TrimSpace(flags.FlagUsagesWrapped(width)), 1)
 			}
 		}
-		_, printed := io.WriteString(out, text)
+		_, printed := io.WriteString(out, page)
 		return errors.Join(err, printed)
 	}
 }

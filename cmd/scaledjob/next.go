@@ -1,9 +1,14 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"regexp"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,9 +19,10 @@ import (
 
 // A nextCommand prints the next occurrences of a schedule.
 type nextCommand struct {
-	zone, from, created string
-	n                   int
-	output              choice
+	clusterFlags
+	zone, from, created, file string
+	n                         int
+	output                    choice
 }
 
 // mostOccurrences is the most that next prints.
@@ -25,26 +31,50 @@ const mostOccurrences = 10_000
 func newNext() *cobra.Command {
 	n := &nextCommand{}
 	c := &cobra.Command{
-		Use:   "next SCHEDULE",
-		Short: "Print the next occurrences of a repeating interval or cron expression",
+		Use:    "next SCHEDULE | next -f FILE | next NAME",
+		Hidden: true, // of the first page of the help
+		Short:  "Print the next occurrences of a schedule or a ScheduledJob",
 		Long: `Print the next occurrences of a schedule: an ISO 8601 repeating interval, such as
 the timeSpec of a ScheduledJob (R[n]/[start]/duration, R[n]/start/end or
-R[n]/duration/end), or a cron expression of five fields.
+R[n]/duration/end), or a cron expression of five fields. With -f, print those of the
+ScheduledJobs in a file. With a NAME, print those of a ScheduledJob in the cluster, and why
+its runs wait; -n is the namespace then. Otherwise -n is the number of occurrences.
 
 A note follows an occurrence of an interval that clocks skip (gap), that they show
 twice (overlap), or whose month is too short (clamped month). A cron expression has no
 occurrence at a time that clocks skip.`,
-		Example: "  scaledjob next 'R/T02:30:00/P1D' --zone Europe/Berlin -n 5\n  scaledjob next '0 6 * * *'",
+		Example: "  scaledjob next 'R/T02:30:00/P1D' --zone Europe/Berlin -n 5\n  scaledjob next '0 6 * * *'\n  scaledjob next -f report.yaml\n  scaledjob next report -n reports",
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
+			if n.file != "" && len(args) == 0 {
+				return nil
+			}
+			if len(args) != 1 || n.file != "" {
 				return usagef("found %d arguments; use one interval, such as 'R/T02:30:00/P1D', or one cron expression, in quotes", len(args))
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, args []string) error { return n.run(c.OutOrStdout(), args[0], time.Now()) },
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 1 && scheduledName.MatchString(args[0]) {
+				return n.named(c.Context(), c.OutOrStdout(), strings.TrimPrefix(args[0], "scheduledjob/"), time.Now())
+			}
+			if n.namespace != "" {
+				count, err := strconv.Atoi(n.namespace)
+				if err != nil || c.Flags().Changed("count") {
+					return usagef("--namespace %q: only for the name of a ScheduledJob in the cluster", n.namespace)
+				}
+				n.n = count
+			}
+			if n.file != "" {
+				return n.inFile(c.InOrStdin(), c.OutOrStdout(), time.Now())
+			}
+			return n.run(c.OutOrStdout(), args[0], time.Now())
+		},
 	}
+	n.clusterFlags.add(c)
+	c.Flag("namespace").Usage = "`namespace` of the ScheduledJob in the cluster (default: the context's); else the same as --count"
+	c.Flags().StringVarP(&n.file, "file", "f", "", "`file` with ScheduledJobs; - is standard input")
 	c.Flags().StringVar(&n.zone, "zone", "UTC", "time `zone`, such as Europe/Berlin")
-	c.Flags().IntVarP(&n.n, "count", "n", 5, "`number` of occurrences")
+	c.Flags().IntVar(&n.n, "count", 5, "`number` of occurrences")
 	c.Flags().StringVar(&n.from, "from", "", "print occurrences at or after this `time`, such as 2026-03-28T00:00:00Z (default now)")
 	c.Flags().StringVar(&n.created, "created", "", "creation `time` of the job, before which nothing is due (default --from)")
 	n.output.addOutput(c, "text", "json")
@@ -81,14 +111,57 @@ func (n *nextCommand) run(out io.Writer, text string, now time.Time) error {
 	found := []occurrence{}
 	t, ok := s.Next(from.Add(-1))
 	for ; ok && len(found) < n.n; t, ok = s.Next(t) {
-		found = append(found, occurrence{t, t.In(zone).Format("2006-01-02 15:04:05.999999999 -07:00 MST"), s.notes(t)})
+		found = append(found, occurrence{t, localTime(t, zone), s.notes(t)})
 	}
 	if n.output.text == "json" {
-		e := json.NewEncoder(out)
-		e.SetIndent("", "  ")
-		return e.Encode(map[string]any{s.kind: s.text, "zone": n.zone, "occurrences": found})
+		return n.encode(out, map[string]any{s.kind: s.text, "zone": n.zone, "occurrences": found})
 	}
 	return printOccurrences(out, found)
+}
+
+func localTime(t time.Time, zone *time.Location) string {
+	return t.In(zone).Format("2006-01-02 15:04:05.999999999 -07:00 MST")
+}
+
+func (n *nextCommand) encode(out io.Writer, value map[string]any) error {
+	e := json.NewEncoder(out)
+	e.SetIndent("", "  ")
+	return e.Encode(value)
+}
+
+// scheduledName matches the name of a ScheduledJob, and no schedule.
+var scheduledName = regexp.MustCompile(`^(scheduledjob/)?[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
+
+// named prints the occurrences of a ScheduledJob in the cluster.
+func (n *nextCommand) named(ctx context.Context, out io.Writer, name string, now time.Time) error {
+	client, err := n.clusterFlags.client()
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	s, err := client.scheduledJob(ctx, name)
+	if err != nil {
+		return err
+	}
+	return n.nextOf(out, s, now)
+}
+
+// inFile prints the occurrences of the ScheduledJobs in a file.
+func (n *nextCommand) inFile(stdin io.Reader, out io.Writer, now time.Time) error {
+	s, err := readSource(n.file, stdin, maxFile)
+	if err != nil {
+		return err
+	}
+	found, err := s.scheduledJobs()
+	if err == nil && len(found) == 0 {
+		err = fmt.Errorf("%s: no ScheduledJob", s.name)
+	}
+	for _, j := range found {
+		if len(found) > 1 && n.output.text != "json" {
+			fmt.Fprintf(out, "%s:\n", j.Name)
+		}
+		err = errors.Join(err, n.nextOf(out, j, now))
+	}
+	return err
 }
 
 // A parsed is a schedule of either notation.

@@ -1,88 +1,159 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/scaledjob/scaledjob/simulation"
+	"github.com/scaledjob/scaledjob/simulation/study"
 )
 
 // A goal is a bound that a policy has to meet.
 type goal struct {
-	text  string
-	value func(*simulation.Times) float64
-	most  float64 // seconds
-	equal bool    // most itself meets it
+	study.Condition
+	text   string
+	format func(float64) string
 }
 
-var quantiles = map[string]func(*simulation.Times) float64{
-	"mean": func(t *simulation.Times) float64 { return t.Mean },
-	"p50":  func(t *simulation.Times) float64 { return t.P50 },
-	"p95":  func(t *simulation.Times) float64 { return t.P95 },
-	"p99":  func(t *simulation.Times) float64 { return t.P99 },
-	"max":  func(t *simulation.Times) float64 { return t.Max },
+// A measured number can have a bound in a goal.
+type measured struct {
+	name   string
+	value  func(*simulation.Summary) float64
+	format func(float64) string // span for a time, count for a number
+	time   bool
 }
 
-// parseGoal reads a condition such as p95<2m. It returns nil for an empty text.
-func parseGoal(text string) (*goal, error) {
+var bounded = []measured{
+	{"mean", func(s *simulation.Summary) float64 { return s.Wait.Mean }, span, true},
+	{"p50", func(s *simulation.Summary) float64 { return s.Wait.P50 }, span, true},
+	{"p95", func(s *simulation.Summary) float64 { return s.Wait.P95 }, span, true},
+	{"p99", func(s *simulation.Summary) float64 { return s.Wait.P99 }, span, true},
+	{"max", func(s *simulation.Summary) float64 { return s.Wait.Max }, span, true},
+	{"idle", func(s *simulation.Summary) float64 { return s.IdleSeconds }, span, true},
+	{"undone", study.Undone, count, false},
+	{"peak", func(s *simulation.Summary) float64 { return float64(s.PeakJobs) }, count, false},
+	{"queue", func(s *simulation.Summary) float64 { return float64(s.PeakQueue) }, count, false},
+}
+
+// parseGoals reads conditions such as p95<2m,undone<=0,peak<=40. Without one on the undone
+// items, all items must be done. An empty text has no goals.
+func parseGoals(text string) (all []goal, err error) {
 	if text == "" {
 		return nil, nil
 	}
+	for one := range strings.SplitSeq(text, ",") {
+		g, err := parseGoal(strings.TrimSpace(one))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, g)
+	}
+	if !slices.ContainsFunc(all, func(g goal) bool { return strings.HasPrefix(g.text, "undone") }) {
+		all = append(all, goal{study.Condition{Value: study.Undone}, "undone<=0", count})
+	}
+	return all, nil
+}
+
+func parseGoal(text string) (g goal, err error) {
 	name, bound, found := strings.Cut(text, "<")
 	bound, equal := strings.CutPrefix(bound, "=")
-	value := quantiles[strings.TrimSpace(name)]
-	most, err := time.ParseDuration(strings.TrimSpace(bound))
-	if !found || value == nil || err != nil || most <= 0 {
-		return nil, usagef("--objective %q: use mean, p50, p95, p99 or max of the wait, and a time, such as p95<2m", text)
+	i := slices.IndexFunc(bounded, func(m measured) bool { return m.name == strings.TrimSpace(name) })
+	wrong := usagef("--objective %q: use mean, p50, p95, p99 or max of the wait, idle and a time, or undone, peak, queue and a number, such as p95<2m,peak<=40", text)
+	if !found || i < 0 {
+		return g, wrong
 	}
-	return &goal{text, value, most.Seconds(), equal}, nil
+	m := bounded[i]
+	var most float64
+	if bound = strings.TrimSpace(bound); m.time {
+		d, parseErr := time.ParseDuration(bound)
+		most, err = d.Seconds(), parseErr
+	} else {
+		most, err = strconv.ParseFloat(bound, 64)
+	}
+	if err != nil || !(most > 0 || most == 0 && equal && !m.time) {
+		return g, wrong
+	}
+	return goal{study.Condition{Value: m.value, Most: most, Below: !equal}, text, m.format}, nil
 }
 
-func (g *goal) met(s *simulation.Summary) bool {
-	n := g.value(&s.Wait)
-	return left(s) == 0 && (n < g.most || g.equal && n == g.most)
+// A goalResult reports whether a policy meets a goal.
+type goalResult struct {
+	Policy    string         `json:"policy"`
+	Objective string         `json:"objective"`
+	Result    string         `json:"result"` // pass, fail or cannot tell
+	Estimate  study.Estimate `json:"estimate"`
 }
 
-// searched returns a line about the search: the cheapest policy that meets the goal, or the
-// reason why there is none. The points are of a single seed; confirm reports whether the
-// policy of a point meets the goal under the other seeds too.
-func searched(points []simulation.Point, g *goal, confirm func(point int) (bool, error)) ([]string, error) {
-	var done, met []int
-	for i := range points {
-		if s := &points[i].Summary; left(s) == 0 {
-			done = append(done, i)
-			if g != nil && g.met(s) {
-				met = append(met, i)
+// judged returns whether each policy meets each goal.
+func judged(s *study.Study, goals []goal) (all []goalResult) {
+	for i := range s.Samples {
+		for _, g := range goals {
+			o := goalResult{s.Samples[i].Policy, g.text, string(study.CannotTell), s.Estimate(i, g.Value)}
+			switch {
+			case g.Meets(o.Estimate.High):
+				o.Result = "pass"
+			case !g.Meets(o.Estimate.Low):
+				o.Result = "fail"
 			}
+			all = append(all, o)
 		}
 	}
-	cheaper := func(a, b int) int {
-		x, y := &points[a].Summary, &points[b].Summary
-		return cmp.Or(cmp.Compare(x.Cost(), y.Cost()), cmp.Compare(x.Wait.P95, y.Wait.P95))
+	return all
+}
+
+// lineOf describes a goalResult.
+func (g *goal) lineOf(o *goalResult) string {
+	text := fmt.Sprintf("%s: %s %s: %s", o.Result, o.Policy, g.text, g.format(o.Estimate.Mean))
+	if o.Estimate.High > o.Estimate.Low {
+		text += fmt.Sprintf(" (%s to %s)", g.format(o.Estimate.Low), g.format(o.Estimate.High))
+	} else if !o.Estimate.Interval {
+		text += " (without an interval)"
 	}
-	switch {
-	case len(done) == 0:
-		return []string{fmt.Sprintf("None of %d policies tried finishes all items.", len(points))}, nil
-	case g == nil:
-		return nil, nil
-	case len(met) == 0:
-		best := &points[slices.MinFunc(done, func(a, b int) int {
-			return cmp.Compare(g.value(&points[a].Summary.Wait), g.value(&points[b].Summary.Wait))
-		})].Summary
-		return []string{fmt.Sprintf("None of %d policies tried meets %s: %s comes closest, at %s.",
-			len(points), g.text, best.Policy, span(g.value(&best.Wait)))}, nil
+	return text
+}
+
+// A searched is the result of a search.
+type searched struct {
+	*study.Found
+	Candidates int    `json:"candidates"`
+	Name       string `json:"name"` // of the policy
+	Line       string `json:"line"`
+}
+
+// describe describes what a search found.
+func (s *searched) describe(goals []goal) {
+	texts := make([]string, len(goals))
+	for i, g := range goals {
+		texts[i] = g.text
 	}
-	slices.SortStableFunc(met, cheaper)
-	for _, i := range met {
-		if ok, err := confirm(i); err != nil {
-			return nil, err
-		} else if ok {
-			best := &points[i].Summary
-			return []string{fmt.Sprintf("Cheapest of %d policies that meet %s: %s, at %s of Job time.", len(met), g.text, best.Policy, span(best.Cost()))}, nil
+	all := strings.Join(texts, " and ")
+	if s.Policy < 0 {
+		s.Line = fmt.Sprintf("None of %d policies meets %s.", s.Candidates, all)
+		if s.Study == nil {
+			return
 		}
+		s.Name = s.Study.Samples[0].Policy
+		s.Line = fmt.Sprintf("None of %d policies meets %s; the closest is %s, with %s.", s.Candidates, all, s.Name, s.numbers(goals))
+		return
 	}
-	return []string{fmt.Sprintf("None of %d policies tried meets %s under every seed; %d do under the first.", len(points), g.text, len(met))}, nil
+	s.Name = s.Study.Samples[0].Policy
+	s.Line = fmt.Sprintf("Smallest maximum that meets %s: %s, with %s. Of equal maxima it has the longest polling interval, then the fewest idle seconds; "+
+		"%d of %d policies were tried.", all, s.Name, s.numbers(goals), s.Tried, s.Candidates)
+}
+
+func (s *searched) numbers(goals []goal) string {
+	var parts []string
+	for _, g := range goals {
+		e := s.Study.Estimate(0, g.Value)
+		name, _, _ := strings.Cut(g.text, "<")
+		part := strings.TrimSpace(name) + " " + g.format(e.Mean)
+		if e.High > e.Low {
+			part += fmt.Sprintf(" (%s to %s)", g.format(e.Low), g.format(e.High))
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, ", ")
 }

@@ -1,67 +1,78 @@
 package main
 
 import (
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/scaledjob/scaledjob/simulation"
+	"github.com/scaledjob/scaledjob/simulation/study"
 )
 
-func TestObjective(t *testing.T) {
-	point := func(name string, wait, cost float64, done int64) simulation.Point {
-		var p simulation.Point
-		p.Summary.Policy, p.Summary.Arrived, p.Summary.Done, p.Summary.Wait.P95, p.Summary.BusySeconds = name, 10, done, wait, cost
-		return p
-	}
-	always := func(int) (bool, error) { return true, nil }
-	points := []simulation.Point{point("cheap", 200, 10, 9), point("slow", 120, 20, 10), point("fast", 60, 90, 10), point("good", 90, 30, 10)}
-	for text, want := range map[string]string{
-		"":          "",
-		"p95<2m":    "Cheapest of 2 policies that meet p95<2m: good, at 30.0s of Job time.",
-		"p95<=2m":   "Cheapest of 3 policies that meet p95<=2m: slow, at 20.0s of Job time.",
-		"p95 < 61s": "Cheapest of 1 policies that meet p95 < 61s: fast, at 1m30s of Job time.",
-		"p95<30s":   "None of 4 policies tried meets p95<30s: fast comes closest, at 1m.",
-	} {
-		g, err := parseGoal(text)
-		require.NoError(t, err)
-		lines, err := searched(points, g, always)
-		require.NoError(t, err)
-		require.Equal(t, want, strings.Join(lines, "\n"))
-	}
-	lines, err := searched(points[:1], nil, always)
+func TestGoals(t *testing.T) {
+	goals, err := parseGoals("")
 	require.NoError(t, err)
-	require.Equal(t, []string{"None of 1 policies tried finishes all items."}, lines)
-	// Of equally cheap policies it is the one with the shortest wait. A policy that does not meet
-	// the objective under another seed is passed over.
-	g, err := parseGoal("p95<2m")
+	require.Empty(t, goals)
+	goals, err = parseGoals("p95<2m, peak<=40")
 	require.NoError(t, err)
-	points = append(points, point("better", 80, 30, 10))
-	for but, want := range map[string]string{
-		"": "Cheapest of 3 policies that meet p95<2m: better, at 30.0s of Job time.", "better": "Cheapest of 3 policies that meet p95<2m: good, at 30.0s of Job time.",
-		"good better fast": "None of 5 policies tried meets p95<2m under every seed; 3 do under the first.",
-	} {
-		lines, err := searched(points, g, func(i int) (bool, error) { return !strings.Contains(but, points[i].Summary.Policy), nil })
-		require.NoError(t, err)
-		require.Equal(t, []string{want}, lines)
-	}
-	_, err = searched(points, g, func(int) (bool, error) { return false, os.ErrClosed })
-	require.ErrorIs(t, err, os.ErrClosed)
-	for _, wrong := range []string{"p95", "p95<", "p95<2", "p90<2m", "<2m", "p95>2m", "p95<-2m"} {
-		_, err := parseGoal(wrong)
+	require.Len(t, goals, 3, "all items must be done")
+	require.True(t, goals[0].Meets(119.9))
+	require.False(t, goals[0].Meets(120))
+	require.True(t, goals[1].Meets(40))
+	require.False(t, goals[2].Meets(1))
+	goals, err = parseGoals("undone<10")
+	require.NoError(t, err)
+	require.Len(t, goals, 1)
+	for _, wrong := range []string{"p95", "p95<", "p95<2", "p90<2m", "<2m", "p95>2m", "p95<-2m", "peak<2m", "p95<1m,", "undone<0", "peak<NaN"} {
+		_, err := parseGoals(wrong)
 		require.ErrorContains(t, err, "--objective", wrong)
 	}
-	_, _, said := call(t, workload+"--objective p95<2m", "")
-	require.Contains(t, said, "--objective without --search: use both")
+	_, _, said := call(t, workload+"--search", "")
+	require.Contains(t, said, "--search without --objective: use both")
 }
 
-// The search tries maxima that the load needs, also far above the manifest's.
-func TestSearchReachesTheLoad(t *testing.T) {
-	const flags = "simulate -f testdata/manifest.yaml --arrivals poisson:5/s --service 60s --startup 0s --duration 20m --seeds 1 --search --objective p95<1m"
-	_, out, said := call(t, flags, "")
-	require.Empty(t, said)
-	require.Contains(t, out, "Load: 5/s x 60s = 300 Jobs at work, 300 with startup; maximum 100.")
-	require.Contains(t, out, " policies that meet p95<1m: ")
+// Each policy passes or fails each objective, or nobody can tell.
+func TestJudged(t *testing.T) {
+	s := studyOf(map[string][]float64{"a": {10, 12, 11}, "b": {20, 23, 21}, "c": {9, 16, 11}})
+	goals, err := parseGoals("p95<15s,undone<=0")
+	require.NoError(t, err)
+	var lines []string
+	all := judged(s, goals)
+	for i := range all {
+		lines = append(lines, goals[i%len(goals)].lineOf(&all[i]))
+	}
+	require.Equal(t, []string{
+		"pass: a p95<15s: 11.0s (8.5s to 13.5s)", "pass: a undone<=0: 0", "fail: b p95<15s: 21.3s (17.5s to 25.1s)", "pass: b undone<=0: 0",
+		"cannot tell: c p95<15s: 12.0s (3.0s to 21.0s)", "pass: c undone<=0: 0",
+	}, lines)
+	s.Sampling = study.FewBlocks
+	all = judged(s, goals)
+	require.Equal(t, "pass: a p95<15s: 11.0s (without an interval)", goals[0].lineOf(&all[0]))
+}
+
+// The objective selects: a looser bound needs a smaller maximum. The smallest maximum is exact:
+// the policies with the maximum below it were tried.
+func TestSearch(t *testing.T) {
+	const flags = "simulate -f testdata/manifest.yaml --arrivals poisson:0.3/s --service 45s --startup 10s --duration 20m --search -o json --objective "
+	maxima := map[string]int32{}
+	for _, objective := range []string{"p95<2m", "p95<20m"} {
+		status, out, said := call(t, flags+objective, "")
+		require.Equal(t, success, status, said)
+		var r struct {
+			Search struct {
+				Found      struct{ Policy int }
+				Name, Line string
+				Study      struct{ Samples []study.Sample }
+			}
+		}
+		unmarshal(t, out, &r)
+		require.Contains(t, r.Search.Line, "Smallest maximum that meets "+objective+" and undone<=0: ")
+		var most int32
+		_, after, found := strings.Cut(r.Search.Name, "max ")
+		require.True(t, found)
+		_, err := sscan(after, &most)
+		require.NoError(t, err)
+		maxima[objective] = most
+	}
+	require.Less(t, maxima["p95<20m"], maxima["p95<2m"])
 }

@@ -11,8 +11,9 @@ import (
 
 func newOracle() *cobra.Command {
 	return &cobra.Command{
-		Use:   "oracle",
-		Short: "Answer JSON lines, to test another implementation against",
+		Use:    "oracle",
+		Hidden: true, // of the first page of the help
+		Short:  "Answer JSON lines, to test another implementation against",
 		Long: `Compute the decisions of the ScaledJob specification or of a release of KEDA, as JSON lines from
 standard input to standard output.
 

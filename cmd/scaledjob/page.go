@@ -28,8 +28,17 @@ func (p *page) add(format string, args ...any) {
 	fmt.Fprintf(p, format, escaped...)
 }
 
+// lines writes a list.
+func (p *page) lines(class string, all []string) {
+	p.add("<ul class=\"%s\">", class)
+	for _, line := range all {
+		p.add("<li>%s</li>\n", line)
+	}
+	p.add("</ul>\n")
+}
+
 // table writes a table that may be wider than the page.
-func (p *page) table(head []string, rows [][]any) {
+func (p *page) table(head []string, rows [][]string) {
 	p.add("<div class=\"wide\"><table>\n<thead><tr>")
 	for _, name := range head {
 		p.add("<th>%s</th>", name)
@@ -45,8 +54,8 @@ func (p *page) table(head []string, rows [][]any) {
 	p.add("\n</tbody></table></div>\n")
 }
 
-// folded writes what is hidden until the reader opens it.
-func (p *page) folded(summary string, head []string, rows [][]any) {
+// folded writes a part that is hidden until the reader opens it.
+func (p *page) folded(summary string, head []string, rows [][]string) {
 	p.add("<details><summary>%s</summary>", summary)
 	p.table(head, rows)
 	p.add("</details>\n")
@@ -58,35 +67,31 @@ func writeHTML(w io.Writer, r *report) error {
 		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n")
 	p.add("<title>%s: simulation</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>\n", r.Scenario.Name)
 	p.WriteString(":root { color-scheme: light dark; }\n" + picture.Style + style)
-	p.add("</style>\n</head>\n<body>\n<h1>%s</h1>\n<p>%s</p>\n<ul class=\"verdict\">", r.Scenario.Name, r.Workload())
-	for _, line := range r.Verdict {
-		p.add("<li>%s</li>\n", line)
+	p.add("</style>\n</head>\n<body>\n<h1>%s</h1>\n<p>%s</p>\n", r.Scenario.Name, r.Workload())
+	heads := len(r.Capacities)
+	p.lines("head", r.Verdict[:heads])
+	if len(r.Objectives) > 0 {
+		p.add("<ul class=\"objectives\">")
+		for i := range r.Objectives {
+			class := strings.ReplaceAll(r.Objectives[i].Result, " ", "-")
+			p.add("<li class=\"%s\">%s</li>\n", class, r.goals[i%len(r.goals)].lineOf(&r.Objectives[i]))
+		}
+		p.add("</ul>\n")
 	}
-	p.add("</ul>\n")
-	var first, more [][]any
-	for i := range r.Results {
-		c := rowOf(&r.Results[i])
-		first = append(first, []any{c.Policy, c.P95, c.PeakQueue, c.Jobs, c.PeakJobs, c.Idle})
-		more = append(more, []any{c.Policy, c.P50, c.Max, c.Drained, c.Empty, c.Over, c.Left, c.Duplicated, c.Used})
-	}
-	p.table([]string{"policy", "wait of 95 %", "peak queue", "Jobs", "peak Jobs", "idle"}, first)
-	p.folded("More numbers", []string{"policy", "wait of 50 %", "longest wait", "drained after", "idle Jobs", "above maximum", "undone", "duplicated", "busy"}, more)
+	p.lines("verdict", r.Verdict[heads+len(r.Objectives):])
+	rows := r.table(onPage)
+	p.table(rows[0], rows[1:])
+	rows = r.table(folded)
+	p.folded("More numbers", rows[0], rows[1:])
 	p.add("<div class=\"charts\">")
 	for _, chart := range r.charts() {
 		p.WriteString("\n<figure style=\"margin: 0\">" + chart + "</figure>")
 	}
-	p.add("\n</div>\n")
-	if best := picture.Best(r.Points); len(best) > 0 {
-		p.add("<h2>Best policies of %s</h2>\n<p>A shorter wait costs more. The numbers are those of the chart.</p>\n<ol>", len(r.Points))
-		for _, point := range best {
-			p.add("<li>%s</li>", point.Summary.Policy)
-		}
-		p.add("</ol>\n")
-	}
+	p.add("\n</div>\n<p>Lines are means of the runs; 90 %% of the runs are within a band.</p>\n")
 	if len(r.Assumptions) > 0 {
-		var rows [][]any
+		var rows [][]string
 		for _, a := range r.Assumptions {
-			rows = append(rows, []any{a.Name, a.Value, a.Source, a.Flag})
+			rows = append(rows, []string{a.Name, a.Value, a.Source, a.Flag})
 		}
 		p.folded("Assumptions", []string{"parameter", "value", "source", "flag"}, rows)
 	}

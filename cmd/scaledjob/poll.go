@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/keda"
 	"github.com/scaledjob/scaledjob/rollout"
@@ -57,7 +58,7 @@ type deletion struct {
 
 // A situation holds the inputs of a poll.
 type situation struct {
-	triggers []scaledjob.Trigger
+	triggers []manifest.Trigger
 	targets  map[string]float64
 	lengths  []float64          // of the queues; nil if they are not given
 	counts   *scaling.JobCounts // of Jobs, if there is no dump
@@ -65,7 +66,7 @@ type situation struct {
 }
 
 // poll returns the decisions of a poll.
-func (r release) poll(m *manifest, s *situation) (*poll, error) {
+func (r release) poll(m *scaledJob, s *situation) (*poll, error) {
 	p := &poll{Name: m.name(), Namespace: m.spec.Namespace, Release: r}
 	o, err := s.jobs(m, r)
 	if err != nil {
@@ -87,7 +88,7 @@ func (r release) poll(m *manifest, s *situation) (*poll, error) {
 	return p, p.specified(m, s, o)
 }
 
-func (s *situation) jobs(m *manifest, r release) (*owned, error) {
+func (s *situation) jobs(m *scaledJob, r release) (*owned, error) {
 	if s.dump == nil {
 		return nil, nil
 	}
@@ -95,7 +96,7 @@ func (s *situation) jobs(m *manifest, r release) (*owned, error) {
 }
 
 // keda sets the decisions of a KEDA release.
-func (p *poll) keda(profile keda.Profile, m *manifest, s *situation, o *owned) {
+func (p *poll) keda(profile keda.Profile, m *scaledJob, s *situation, o *owned) {
 	var all []keda.Scaler
 	if s.lengths != nil {
 		all = scalers(s.triggers, s.lengths)
@@ -119,7 +120,7 @@ func (p *poll) keda(profile keda.Profile, m *manifest, s *situation, o *owned) {
 }
 
 // notes are the features that a release lacks and the fields that it rejects.
-func (r release) notes(m *manifest, scalers []keda.Scaler) []string {
+func (r release) notes(m *scaledJob, scalers []keda.Scaler) []string {
 	var notes []string
 	for _, err := range []error{r.profile.Validate(m.keda, scalers...), m.strict} {
 		if err != nil {
@@ -148,7 +149,7 @@ func (r release) rollout(o *owned, jobs []keda.Job) *removal {
 	case len(d.Jobs) > 0:
 	case !r.rollsOut(1):
 		d.Nothing = rule
-	case r.paused(o.manifest):
+	case r.paused(o.scaledJob):
 		d.Nothing = "the ScaledJob is paused"
 	case o.none() != "":
 		d.Nothing = o.none()
@@ -164,7 +165,7 @@ func (r release) rollout(o *owned, jobs []keda.Job) *removal {
 // the ScaledJob.
 func (r release) rollsOut(n int64) bool {
 	const current = 2
-	job := keda.Job{Annotations: map[string]string{scaledjob.AnnotationGeneration: strconv.FormatInt(current-n, 10)}}
+	job := keda.Job{Annotations: map[string]string{manifest.AnnotationGeneration: strconv.FormatInt(current-n, 10)}}
 	return r.profile.Rollout(&keda.ScaledJob{Generation: current}, []keda.Job{job}).Deleted != nil
 }
 
@@ -181,7 +182,7 @@ func (r release) prune(o *owned, jobs []keda.Job) *removal {
 	case len(d.Jobs) > 0:
 	case d.Panic:
 		d.Nothing = d.Fault
-	case r.paused(o.manifest):
+	case r.paused(o.scaledJob):
 		d.Nothing = "the ScaledJob is paused; KEDA then deletes no finished Jobs"
 	default:
 		d.Nothing = cmp.Or(o.none(), "no more have finished than are kept")
@@ -213,18 +214,18 @@ func finished(j *batchv1.Job) deletion {
 
 // older describes the generation of a Job.
 func (o *owned) older(j *batchv1.Job) string {
-	if g := j.Annotations[scaledjob.AnnotationGeneration]; g != "" {
+	if g := j.Annotations[manifest.AnnotationGeneration]; g != "" {
 		return fmt.Sprintf("of generation %s, not %d", g, o.spec.Generation)
 	}
 	return "of an unknown generation"
 }
 
 // specified sets the decisions of the specification.
-func (p *poll) specified(m *manifest, s *situation, o *owned) error {
+func (p *poll) specified(m *scaledJob, s *situation, o *owned) error {
 	if m.strict != nil {
 		return m.strict
 	}
-	config, err := m.spec.Config(s.targets)
+	config, err := scaledjob.Configure(m.spec, s.targets)
 	if err != nil {
 		return err
 	}
@@ -265,19 +266,24 @@ func textOf(value encoding.TextMarshaler) string {
 
 // plan plans a poll from the dump.
 func (o *owned) plan(t adapter.Target, inputs []scaling.Metric) (adapter.Plan, error) {
-	t.Owner = adapter.OwnerOf(o.spec, scaledjob.GroupVersionKind)
+	t.Owner = adapter.OwnerOf(o.spec, manifest.GroupVersionKind)
 	t.Owner.UID, t.Owner.Namespace = cmp.Or(o.uid, "unknown"), cmp.Or(o.spec.Namespace, "default")
 	if t.Revision.Generation == 0 {
 		t.Rollout.Strategy = rollout.Gradual
 	}
-	pods := o.podsWithUIDs()
-	for i := range o.jobs { // the Jobs of an owner are in one namespace
-		o.jobs[i].Namespace = t.Owner.Namespace
+	jobs, pods := slices.Clone(o.jobs), o.podsWithUIDs()
+	for i := range pods {
+		if len(jobs) > 0 && pods[i].Namespace == jobs[0].Namespace {
+			pods[i].Namespace = t.Owner.Namespace
+		}
+	}
+	for i := range jobs { // all are in the same namespace, which the manifest may leave out
+		jobs[i].Namespace = t.Owner.Namespace
 	}
 	if !o.complete {
 		t.PendingPodConditions = nil
 	}
-	observed, err := adapter.Observe(t, adapter.Options{Pods: o.complete}, o.jobs, pods)
+	observed, err := adapter.Observe(t, adapter.Options{Pods: o.complete}, jobs, pods)
 	if err != nil {
 		return adapter.Plan{}, err
 	}

@@ -50,7 +50,7 @@ func write(t *testing.T, name, text string) string {
 const label24 = "scaledjob.keda.sh/name"
 
 // scaledJob writes a manifest of m at generation 3, with more of its metadata and spec.
-func scaledJob(t *testing.T, metadata, spec string) string {
+func scaledJobFile(t *testing.T, metadata, spec string) string {
 	t.Helper()
 	return write(t, "m.yaml", `apiVersion: keda.sh/v1alpha1
 kind: ScaledJob
@@ -79,7 +79,7 @@ func TestWhoseJobs(t *testing.T) {
 		"before 2.4":          {"", "scaledjob", []dumped{{"x", "zz", "m", "u", "2", ""}}, "", "x"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			command := "explain " + scaledJob(t, c.metadata, "  scalingStrategy: {pendingPodConditions: [Ready]}\n") + " --jobs " + dumpFile(t, c.tracking, c.jobs...) + " -o name"
+			command := "explain " + scaledJobFile(t, c.metadata, "  scalingStrategy: {pendingPodConditions: [Ready]}\n") + " --jobs " + dumpFile(t, c.tracking, c.jobs...) + " -o name"
 			for as, want := range map[string]string{"2.21": c.keda, "spec": c.spec} {
 				status, out, said := call(t, command+" --release "+as, "")
 				require.Equal(t, success, status, said)
@@ -88,10 +88,10 @@ func TestWhoseJobs(t *testing.T) {
 		})
 	}
 	jobs := dumpFile(t, "scaledjob", dumped{"x", "default", "m", "u", "", "Complete"})
-	_, out, _ := call(t, "explain --release 2.3 -o name -f "+scaledJob(t, "", "  successfulJobsHistoryLimit: 0\n")+" --jobs "+jobs, "")
+	_, out, _ := call(t, "explain --release 2.3 -o name -f "+scaledJobFile(t, "", "  successfulJobsHistoryLimit: 0\n")+" --jobs "+jobs, "")
 	require.Equal(t, "job.batch/x\n", out)
 
-	status, _, said := call(t, "explain -f "+scaledJob(t, "", "")+" --jobs "+dumpFile(t, label24, dumped{"x", "a", "m", "", "", ""}, dumped{"x", "b", "m", "", "", ""}), "")
+	status, _, said := call(t, "explain -f "+scaledJobFile(t, "", "")+" --jobs "+dumpFile(t, label24, dumped{"x", "a", "m", "", "", ""}, dumped{"x", "b", "m", "", "", ""}), "")
 	require.Equal(t, trouble, status)
 	require.Contains(t, said, "called m in the namespaces a, b; use a manifest with metadata.namespace")
 }
@@ -105,7 +105,7 @@ func TestDumps(t *testing.T) {
 	pod := func(job string) string {
 		return `{"kind":"Pod","metadata":{"name":"` + job + `-x","namespace":"n","labels":{"job-name":"` + job + `"}},"status":{"phase":"Running"}}`
 	}
-	manifest := scaledJob(t, "", "")
+	manifest := scaledJobFile(t, "", "")
 	for name, texts := range map[string][]string{
 		"a list":               {`{"kind":"List","items":[` + job("a") + "," + job("b") + "," + pod("a") + `]}`},
 		"objects one by one":   {job("a"), job("b"), pod("a")},
@@ -129,7 +129,7 @@ func TestDumps(t *testing.T) {
 		require.Contains(t, said, want, text)
 	}
 	done := dumpFile(t, label24, dumped{"x", "d", "m", "u", "2", "Complete"})
-	_, out, _ := call(t, "explain -o name "+scaledJob(t, "", "  successfulJobsHistoryLimit: 0\n")+" --jobs "+done, "")
+	_, out, _ := call(t, "explain -o name "+scaledJobFile(t, "", "  successfulJobsHistoryLimit: 0\n")+" --jobs "+done, "")
 	require.Equal(t, "job.batch/x\n", out)
 }
 
@@ -137,14 +137,14 @@ func TestDumps(t *testing.T) {
 func TestPodsOfADump(t *testing.T) {
 	const job = `{"kind":"Job","metadata":{"name":"j","namespace":"n","labels":{"scaledjob.keda.sh/name":"m"},"annotations":{"scaledjob.keda.sh/generation":"3"},` +
 		`"ownerReferences":[{"kind":"ScaledJob","name":"m","uid":"u","controller":true}]}}`
-	manifest := scaledJob(t, "", "")
+	manifest := scaledJobFile(t, "", "")
 	for _, about := range []string{`"labels":{"job-name":"j"}`, `"labels":{"batch.kubernetes.io/job-name":"j"}`, `"ownerReferences":[{"kind":"Job","name":"j","controller":true}]`} {
 		for phases, pending := range map[[2]string]string{{"Running", "Failed"}: "P=0", {"Failed", "Running"}: "P=0", {"Pending", "Succeeded"}: "P=0", {"Succeeded", "Unknown"}: "P=0", {"Failed", "Pending"}: "P=1"} {
 			text := job
 			for i, phase := range phases {
 				text += fmt.Sprintf(`{"kind":"Pod","metadata":{"name":"p%d","namespace":"n",%s},"status":{"phase":%q}}`, i, about, phase)
 			}
-			_, out, said := call(t, "explain --queue 1 --release 2.21,spec "+manifest+" --jobs "+write(t, "dump", text), "")
+			_, out, said := call(t, "explain --queue 1 --release spec,2.21 "+manifest+" --jobs "+write(t, "dump", text), "")
 			require.Equal(t, 2, strings.Count(out, "R=1 running, "+pending+" of them pending"), "%v with %s: %s%s", phases, about, out, said)
 		}
 	}
@@ -183,7 +183,7 @@ func TestWhyJobsAreDeleted(t *testing.T) {
 		"prune, panics after some": {"2.19", "", "  successfulJobsHistoryLimit: 0\n  failedJobsHistoryLimit: -1\n", []dumped{done}, "x  succeeded  finished 2026-01-01T00:00:00Z\n          and then KEDA panics: a negative history limit"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			status, out, said := call(t, "explain --queue 1 --release "+c.release+" "+scaledJob(t, c.metadata, c.spec)+" --jobs "+dumpFile(t, label24, c.jobs...), "")
+			status, out, said := call(t, "explain --queue 1 --release "+c.release+" "+scaledJobFile(t, c.metadata, c.spec)+" --jobs "+dumpFile(t, label24, c.jobs...), "")
 			require.Equal(t, success, status, said)
 			require.Contains(t, out, c.want)
 		})
@@ -193,12 +193,12 @@ func TestWhyJobsAreDeleted(t *testing.T) {
 // Fields that a release ignores or rejects are noted.
 func TestNotes(t *testing.T) {
 	jobs := dumpFile(t, label24)
-	file := scaledJob(t, "", "  rollout: {strategy: default}\n")
+	file := scaledJobFile(t, "", "  rollout: {strategy: default}\n")
 	_, out, said := call(t, "explain --release 2.20 "+file+" --jobs "+jobs, "")
 	require.Contains(t, said, `note: spec.rollout.strategy: found "default", which KEDA 2.20.2 rejects; use one of gradual, immediate`)
 	require.NotContains(t, out, "note")
 	_, out, _ = call(t, "explain --release 2.20 -o json "+file+" --jobs "+jobs, "")
 	require.Contains(t, out, `"notes":["spec.rollout.strategy`)
-	_, _, said = call(t, "explain --release spec "+scaledJob(t, "", "  scalingStrategy: {strategy: custom}\n")+" --jobs "+jobs, "")
+	_, _, said = call(t, "explain --release spec "+scaledJobFile(t, "", "  scalingStrategy: {strategy: custom}\n")+" --jobs "+jobs, "")
 	require.Contains(t, said, "note: spec.scalingStrategy.customScalingRunningJobPercentage")
 }

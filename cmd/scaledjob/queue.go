@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/keda"
 	"github.com/scaledjob/scaledjob/scaling"
 )
@@ -38,7 +38,7 @@ func (f *queueFlags) add(c *cobra.Command) {
 	f.addTarget(c)
 }
 
-// A pair is a comma-separated part of a flag: a text, and its name if it has one.
+// A pair is a comma-separated part of a flag: a text, and its name, if any.
 type pair struct{ name, text string }
 
 func pairs(text string) []pair {
@@ -55,7 +55,7 @@ func pairs(text string) []pair {
 
 // targets returns the targets of a manifest's triggers by name or type. A number without
 // a name is for each trigger without a number of its own.
-func (f *queueFlags) targets(m *manifest) (map[string]float64, error) {
+func (f *queueFlags) targets(m *scaledJob) (map[string]float64, error) {
 	targets, forAll, given := map[string]float64{}, 0.0, false
 	if f.target == "" {
 		return targets, nil
@@ -82,7 +82,7 @@ func (f *queueFlags) targets(m *manifest) (map[string]float64, error) {
 }
 
 // checkTargets returns an error for a target of a trigger that no manifest has.
-func (f *queueFlags) checkTargets(manifests []*manifest) error {
+func (f *queueFlags) checkTargets(manifests []*scaledJob) error {
 	if f.target == "" {
 		return nil
 	}
@@ -104,7 +104,7 @@ func (f *queueFlags) checkTargets(manifests []*manifest) error {
 }
 
 // triggers are the manifest's, with the targets of the command line.
-func (f *queueFlags) triggers(m *manifest) ([]scaledjob.Trigger, map[string]float64, error) {
+func (f *queueFlags) triggers(m *scaledJob) ([]manifest.Trigger, map[string]float64, error) {
 	targets, err := f.targets(m)
 	if err != nil {
 		return nil, nil, err
@@ -115,13 +115,15 @@ func (f *queueFlags) triggers(m *manifest) ([]scaledjob.Trigger, map[string]floa
 		if f.inFile {
 			flag = "target: 5"
 		}
-		return nil, nil, fmt.Errorf("no target average value; use %s, or correct the manifest:\n%w", flag, err)
+		return nil, nil, each(err, func(err error) error {
+			return fmt.Errorf("no target average value; use %s, or correct the manifest: %w", flag, err)
+		})
 	}
 	return triggers, targets, nil
 }
 
 // lengths returns the queue lengths of the triggers; NaN is unreadable.
-func (f *queueFlags) lengths(triggers []scaledjob.Trigger) ([]float64, error) {
+func (f *queueFlags) lengths(triggers []manifest.Trigger) ([]float64, error) {
 	if f.queue == "" {
 		return nil, usagef("no queue length; use --queue 12")
 	}
@@ -163,7 +165,7 @@ func (f *queueFlags) length(text string) (float64, error) {
 	return n, nil
 }
 
-func index(triggers []scaledjob.Trigger, name string) int {
+func index(triggers []manifest.Trigger, name string) int {
 	for i, t := range triggers {
 		if t.Name == name {
 			return i
@@ -172,7 +174,7 @@ func index(triggers []scaledjob.Trigger, name string) int {
 	return -1
 }
 
-func triggerNames(triggers []scaledjob.Trigger) string {
+func triggerNames(triggers []manifest.Trigger) string {
 	var names []string
 	for _, t := range triggers {
 		names = append(names, t.Name)
@@ -180,7 +182,7 @@ func triggerNames(triggers []scaledjob.Trigger) string {
 	return strings.Join(names, ", ")
 }
 
-func metrics(triggers []scaledjob.Trigger, lengths []float64) []scaling.Metric {
+func metrics(triggers []manifest.Trigger, lengths []float64) []scaling.Metric {
 	all := make([]scaling.Metric, len(triggers))
 	for i, t := range triggers {
 		all[i] = t.Metric(lengths[i])
@@ -188,7 +190,7 @@ func metrics(triggers []scaledjob.Trigger, lengths []float64) []scaling.Metric {
 	return all
 }
 
-func scalers(triggers []scaledjob.Trigger, lengths []float64) []keda.Scaler {
+func scalers(triggers []manifest.Trigger, lengths []float64) []keda.Scaler {
 	all := make([]keda.Scaler, len(triggers))
 	for i, t := range triggers {
 		all[i] = t.Scaler(lengths[i])

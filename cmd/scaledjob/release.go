@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/scaledjob/scaledjob/adapter/scaledjob"
-	"github.com/scaledjob/scaledjob/internal/triggers"
+	"github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
 	"github.com/scaledjob/scaledjob/keda"
 )
 
@@ -84,12 +84,20 @@ func (r *release) UnmarshalJSON(data []byte) error {
 	return err
 }
 
+// version returns the release, or for the specification the newest release.
+func (r release) version() string {
+	if r.profile == nil {
+		return newestKEDA().profile.Release()
+	}
+	return r.profile.Release()
+}
+
 // paused reports whether the ScaledJob is left alone.
-func (r release) paused(m *manifest) bool {
+func (r release) paused(m *scaledJob) bool {
 	if r.profile != nil {
 		return r.profile.Paused(m.keda)
 	}
-	text, found := m.spec.Annotations[scaledjob.AnnotationPaused]
+	text, found := m.spec.Annotations[manifest.AnnotationPaused]
 	on, err := strconv.ParseBool(text)
 	return found && (on || err != nil)
 }
@@ -141,7 +149,7 @@ func (r *releases) Type() string { return "release" }
 // one returns the release of a flag with a single value.
 func (r *releases) one() release { return r.all[0] }
 
-// add adds a flag, whose default is the newest KEDA.
+// add adds a flag. Its default is the newest KEDA.
 func (r *releases) add(c *cobra.Command, flag, usage string) {
 	r.all = newestOnly().all
 	c.Flags().Var(r, flag, usage+": `release` of KEDA such as 2.21 or 2.14.1, or spec for the written specification")

@@ -10,61 +10,79 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/text"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/picture"
-	"github.com/scaledjob/scaledjob/internal/wrap"
 	"github.com/scaledjob/scaledjob/simulation"
 )
 
-// A row is a policy in the table of a report.
-type row struct {
-	Policy                                 string
-	Drained, P50, P95, Max, Used, Idle     string
-	PeakQueue, Jobs, Empty, PeakJobs, Over int64
-	Left, Duplicated                       int64
-}
-
-func rowOf(r *simulation.Result) row {
-	s := &r.Summary
-	drained := "never"
-	if s.DrainSeconds != nil {
-		drained = span(*s.DrainSeconds)
+// table returns the columns of a place, a row for each policy, after the heads.
+func (r *report) table(where places) [][]string {
+	all := columnsAt(where)
+	rows := [][]string{{"policy"}}
+	for _, c := range all {
+		rows[0] = append(rows[0], c.name)
 	}
-	return row{
-		Policy: name(r), Drained: drained, P50: span(s.Wait.P50), P95: span(s.Wait.P95), Max: span(s.Wait.Max),
-		Used: span(s.BusySeconds), Idle: span(s.IdleSeconds), PeakQueue: s.PeakQueue,
-		Jobs: s.JobsCreated, Empty: s.IdleJobs, PeakJobs: s.PeakJobs, Over: s.ExcessOverMax, Left: left(s), Duplicated: s.Duplicated,
+	if r.Price > 0 {
+		rows[0] = append(rows[0], "cost")
 	}
+	for i := range r.Study.Samples {
+		row := []string{r.Study.Samples[i].Policy}
+		for _, c := range all {
+			row = append(row, c.cell(r.Study, i))
+		}
+		if r.Price > 0 {
+			row = append(row, fmt.Sprintf("%.2f", r.Study.Estimate(i, (*simulation.Summary).Cost).Mean/3600*r.Price))
+		}
+		rows = append(rows, row)
+	}
+	return rows
 }
 
 func printTable(out io.Writer, r *report) error {
 	if err := printAssumptions(out, r.Assumptions); err != nil {
 		return err
 	}
-	rows := [][]string{{"policy", "wait p50", "p95", "max", "peak queue", "Jobs", "idle Jobs", "peak Jobs", "busy", "idle"}}
-	for i := range r.Results {
-		x := rowOf(&r.Results[i])
-		rows = append(rows, []string{x.Policy, x.P50, x.P95, x.Max, fmt.Sprint(x.PeakQueue), fmt.Sprint(x.Jobs), fmt.Sprint(x.Empty),
-			fmt.Sprint(x.PeakJobs), x.Used, x.Idle})
+	heads := len(r.Capacities) + len(r.Objectives)
+	for _, line := range r.Verdict[:heads] {
+		fmt.Fprintln(out, strings.Join(text.Lines(line, "    ", text.Columns), "\n"))
 	}
-	fmt.Fprint(out, aligned("", true, rows), "\n")
-	for _, line := range r.Verdict {
-		fmt.Fprintln(out, strings.Join(wrap.Lines(line, "    "), "\n"))
+	fmt.Fprint(out, "\n", tabulated(r.table(onTerminal)), "\n")
+	for _, line := range r.Verdict[heads:] {
+		fmt.Fprintln(out, strings.Join(text.Lines(line, "    ", text.Columns), "\n"))
 	}
-	fmt.Fprint(out, "\n", terminalCharts(r))
-	best := picture.Best(r.Points)
-	if len(best) == 0 {
-		return nil
-	}
-	rows = [][]string{{"policy", "wait p95", "cost", "Jobs", "idle Jobs"}}
-	for _, p := range best {
-		s := &p.Summary
-		rows = append(rows, []string{s.Policy, span(s.Wait.P95), span(s.Cost()), fmt.Sprint(s.JobsCreated), fmt.Sprint(s.IdleJobs)})
-	}
-	_, err := fmt.Fprintf(out, "\nOf %d policies tried, these are the best: a shorter wait costs more.\n\n%s", len(r.Points), aligned("", true, rows))
+	_, err := fmt.Fprint(out, "\n", terminalCharts(r))
 	return err
 }
 
-// aligned returns a table in at most wrap.Columns: the widest columns are cut off if
+// tabulated returns a table. If it is wider than a line, the first column has lines of its own.
+func tabulated(rows [][]string) string {
+	wide := 0
+	for i := range rows[0] {
+		most := 0
+		for _, row := range rows {
+			most = max(most, utf8.RuneCountInString(row[i]))
+		}
+		wide += most + 2
+	}
+	if wide-2 <= text.Columns {
+		return aligned("", true, rows)
+	}
+	numbers := make([][]string, len(rows))
+	for i, row := range rows {
+		numbers[i] = append([]string{""}, row[1:]...)
+	}
+	lines := strings.Split(strings.TrimSuffix(aligned("", true, numbers), "\n"), "\n")
+	var b strings.Builder
+	for i, line := range lines {
+		if i > 0 {
+			fmt.Fprintln(&b, strings.Join(text.Lines(rows[i][0], "    ", text.Columns), "\n"))
+		}
+		fmt.Fprintln(&b, line)
+	}
+	return b.String()
+}
+
+// aligned returns a table in at most text.Columns: the widest columns are cut off if
 // needed. All columns but the first are at the right, if wanted.
 func aligned(indent string, right bool, rows [][]string) string {
 	widths := make([]int, len(rows[0]))
@@ -91,7 +109,7 @@ func aligned(indent string, right bool, rows [][]string) string {
 			longest = max(longest, utf8.RuneCountInString(line))
 			b.WriteString(line + "\n")
 		}
-		if longest <= wrap.Columns {
+		if longest <= text.Columns {
 			return b.String()
 		}
 		widths[slices.Index(widths, slices.Max(widths))]--
@@ -106,16 +124,15 @@ func cut(text string, n int) string {
 	return text
 }
 
-// charts returns the chart of a search, if there was one, and the charts of the runs.
+// charts returns the charts of a report.
 func (r *report) charts() []string {
-	var all []string
-	if len(r.Points) > 0 {
-		all = append(all, picture.Front(r.Points, &r.Results[0].Summary))
-	}
+	all := picture.Loads(r.Capacities)
 	if len(r.Measured) > 0 {
-		all = append(all, picture.Measured(r.Results, r.Measured))
+		all = append(all, picture.Measured(r.Study, r.Measured)...)
 	}
-	return append(all, picture.Items(r.Results), picture.Jobs(r.Results, r.Capacity.Max), picture.Waits(r.Results))
+	all = append(all, picture.Items(r.Study)...)
+	all = append(all, picture.Jobs(r.Study, r.Capacities[0].Load.Max)...)
+	return append(all, picture.Waits(r.Study)...)
 }
 
 func writeSVG(w io.Writer, r *report) error {
@@ -123,15 +140,16 @@ func writeSVG(w io.Writer, r *report) error {
 	return err
 }
 
-// writeCSV writes a line for each poll of each policy.
+// writeCSV writes a line for each poll of the first run of each policy.
 func writeCSV(w io.Writer, r *report) error {
 	c := csv.NewWriter(w)
 	if err := c.Write([]string{"policy", "seconds", "metric", "created", "rule", "queued", "in_progress", "done", "lost", "running", "pending", "finished"}); err != nil {
 		return err
 	}
-	for i := range r.Results {
-		for _, t := range r.Results[i].Ticks {
-			line := []string{name(&r.Results[i]), strconv.FormatFloat(t.Seconds, 'g', -1, 64), strconv.FormatFloat(t.Metric, 'g', -1, 64)}
+	for i := range r.Study.Samples {
+		first := &r.Study.Samples[i].First
+		for _, t := range first.Ticks {
+			line := []string{first.Summary.Policy, strconv.FormatFloat(t.Seconds, 'g', -1, 64), strconv.FormatFloat(t.Metric, 'g', -1, 64)}
 			line = append(line, strconv.FormatInt(t.Created, 10), t.Rule)
 			for _, n := range []int64{t.Queued, t.InProgress, t.Done, t.Lost, t.Running, t.Pending, t.Finished} {
 				line = append(line, strconv.FormatInt(n, 10))
@@ -162,11 +180,7 @@ func (r *report) Workload() string {
 	}
 	parts = append(parts, fmt.Sprintf("startup %s", brief(s.Jobs.Startup)))
 	parts = append(parts, faults(s)...)
-	seeds := fmt.Sprintf("%d seeds from %d", r.Seeds, s.Seed)
-	if r.Seeds < 2 {
-		seeds = fmt.Sprintf("seed %d", s.Seed)
-	}
-	parts = append(parts, "rules of "+r.Policies[0].Release.String(), seeds)
+	parts = append(parts, "rules of "+r.Policies[0].Release.String(), fmt.Sprintf("%s from %d", r.Study, s.Seed))
 	return strings.Join(parts, "; ") + "."
 }
 
@@ -198,8 +212,9 @@ func faults(s *simulation.Scenario) (parts []string) {
 
 // brief returns a distribution without its recorded values.
 func brief(d simulation.Distribution) string {
-	if d.Shape == simulation.Recorded && len(d.Values) > 3 {
-		return fmt.Sprintf("%d recorded times from %s to %s", len(d.Values), slices.Min(d.Values), slices.Max(d.Values))
+	text := d.String()
+	if values, recorded := strings.CutPrefix(text, "recorded:"); recorded && strings.Count(values, ",") > 2 {
+		return fmt.Sprintf("%d recorded times, %s on average", strings.Count(values, ",")+1, d.Mean())
 	}
-	return d.String()
+	return text
 }

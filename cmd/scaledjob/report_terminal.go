@@ -4,63 +4,84 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/scaledjob/scaledjob/internal/wrap"
-	"github.com/scaledjob/scaledjob/simulation"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/text"
+	"github.com/scaledjob/scaledjob/simulation/study"
 )
 
-// terminalCharts draws the waiting items and the Jobs over time, a row for each policy
-// with the same scale.
+// terminalCharts draws the means of the waiting items and the Jobs over time, a row for each
+// policy with the same scale, and has the maxima in a line below.
 func terminalCharts(r *report) string {
-	wide, names, end := 0, make([]string, len(r.Results)), 0.0
-	for i := range r.Results {
-		names[i] = cut(name(&r.Results[i]), 40)
+	wide, length := 0, 0.0
+	names := make([]string, len(r.Study.Samples))
+	for i := range r.Study.Samples {
+		s := &r.Study.Samples[i]
+		names[i] = s.Policy
 		wide = max(wide, len([]rune(names[i])))
-		end = max(end, r.Results[i].Summary.Seconds)
+		length = max(length, s.Step*float64(len(s.Queue.Mean)))
+	}
+	own := wide > 40 // names have lines of their own
+	if own {
+		wide = 0
 	}
 	var b strings.Builder
-	columns := wrap.Columns - wide - 1
-	chart := func(title string, value func(*simulation.Tick) float64) {
-		rows, highest := make([][]float64, len(r.Results)), 0.0
-		for i := range r.Results {
-			rows[i] = column(r.Results[i].Ticks, columns, end, value)
-			for _, v := range rows[i] {
-				highest = max(highest, v)
+	columns := text.Columns - wide - 1
+	chart := func(title string, band func(*study.Sample) *study.Band) {
+		rows, highest := make([][]float64, len(names)), 0.0
+		var most []string
+		for i := range rows {
+			s := &r.Study.Samples[i]
+			rows[i] = parts(band(s).Mean, s.Step, columns, length)
+			peak := 0.0
+			for k := range rows[i] {
+				highest = max(highest, rows[i][k])
+			}
+			for _, v := range band(s).High {
+				peak = max(peak, v)
+			}
+			most = append(most, fmt.Sprintf("%s %s", names[i], short(peak)))
+		}
+		fmt.Fprintf(&b, "%s: means, a full block is %s\n", title, short(highest))
+		for i, row := range rows {
+			line := strings.TrimRight(bars(row, highest), " ")
+			if own {
+				fmt.Fprintf(&b, "%s\n %s\n", strings.Join(text.Lines(names[i], "    ", text.Columns), "\n"), line)
+			} else {
+				fmt.Fprintf(&b, "%-*s %s\n", wide, names[i], line)
 			}
 		}
-		fmt.Fprintf(&b, "%s, at most %s\n", title, short(highest))
-		for i, row := range rows {
-			fmt.Fprintf(&b, "%-*s %s\n", wide, names[i], strings.TrimRight(bars(row, highest), " "))
-		}
+		fmt.Fprintln(&b, strings.Join(text.Lines("Highest: "+strings.Join(most, "; ")+".", "    ", text.Columns), "\n"))
 	}
-	chart("Items waiting", func(t *simulation.Tick) float64 { return float64(t.Queued) })
+	chart("Items waiting", func(s *study.Sample) *study.Band { return &s.Queue })
 	title := "Jobs"
-	if r.Capacity.Max > 0 {
-		title = fmt.Sprintf("Jobs (maximum %d)", r.Capacity.Max)
+	if most := r.Capacities[0].Load.Max; most > 0 {
+		title = fmt.Sprintf("Jobs (maximum %d)", most)
 	}
-	chart(title, func(t *simulation.Tick) float64 { return float64(t.Running) })
-	until := span(end)
+	chart(title, func(s *study.Sample) *study.Band { return &s.Jobs })
+	until := span(length)
 	fmt.Fprintf(&b, "%*s%*s\n", wide+2, "0", columns-1, until)
 	return b.String()
 }
 
-// column returns the largest value of each of n parts of the time, and -1 after the end
-// of the run. A part without a poll has the value of the part before.
-func column(ticks []simulation.Tick, n int, end float64, value func(*simulation.Tick) float64) []float64 {
-	all := make([]float64, n)
-	last := -1
-	for i := range ticks {
-		at := min(n-1, int(ticks[i].Seconds/max(end, 1e-9)*float64(n)))
-		v := value(&ticks[i])
-		for ; last < at-1 && last >= 0; last++ {
-			all[last+1] = all[last]
+// parts returns the mean of each of n parts of the time.
+func parts(values []float64, step float64, n int, length float64) []float64 {
+	all, weights := make([]float64, n), make([]float64, n)
+	part := length / float64(n)
+	for i, v := range values {
+		for at := float64(i) * step; at < float64(i+1)*step-1e-9; {
+			k := min(n-1, int(at/part+1e-9))
+			to := min(float64(i+1)*step, float64(k+1)*part)
+			if to <= at {
+				break
+			}
+			all[k] += v * (to - at)
+			weights[k] += to - at
+			at = to
 		}
-		if at == last {
-			v = max(v, all[at])
-		}
-		all[at], last = v, at
 	}
-	for i := last + 1; i < n; i++ {
-		all[i] = -1
+	for k := range all {
+		if weights[k] > 0 {
+			all[k] /= weights[k]
+		}
 	}
 	return all
 }

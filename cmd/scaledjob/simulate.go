@@ -16,10 +16,10 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/picture"
 	"github.com/scaledjob/scaledjob/simulation"
+	"github.com/scaledjob/scaledjob/simulation/study"
 )
 
 type simulate struct {
@@ -41,6 +41,8 @@ type simulate struct {
 	release   releases
 	search    bool
 	objective string
+	price     float64
+	loads     bool
 	output    string
 	interval  time.Duration
 	metricAge time.Duration
@@ -92,7 +94,7 @@ Without -o a table and a verdict are printed; -o writes a report that needs no n
   scaledjob simulate orders.yaml --arrivals poisson:2/s --fault rejects:10m-20m --list-age 10s
 
   # better parameters
-  scaledjob simulate orders.yaml --arrivals poisson:2/s --service exp:30s --search
+  scaledjob simulate orders.yaml --arrivals poisson:2/s --service exp:30s --search --objective 'p95<2m'
 
   # anything that flags cannot say: several clusters, outages, failures; scaledjob simulate --help-scenario
   scaledjob simulate --scenario scenario.yaml`,
@@ -118,10 +120,12 @@ Without -o a table and a verdict are printed; -o writes a report that needs no n
 	flags.StringVar(&s.ack, "acknowledge", "end", "when a Job tells the queue that it has an item: `end|start` of the work")
 	flags.Int64Var(&s.items, "items-per-job", 0, "`items` that a Job does before it ends; 0 is until the queue is empty; by default the target of the trigger")
 	flags.Uint64Var(&s.seed, "seed", 1, "first seed of the random numbers")
-	flags.IntVar(&s.seeds, "seeds", 5, "`number` of seeds under which each policy runs")
+	flags.IntVar(&s.seeds, "seeds", 0, "`number` of seeds under which each policy runs; by default from 10 to 200, until the intervals are narrow")
 	flags.StringSliceVar(&s.compare, "compare", nil, "`policies` to compare: strategies, releases such as 2.18, spec, or both such as eager@2.18")
-	flags.BoolVar(&s.search, "search", false, "try a grid of strategies and parameters, and propose those that nothing beats")
-	flags.StringVar(&s.objective, "objective", "", "`condition` on the wait, such as p95<2m: --search reports the cheapest policy that meets it")
+	flags.BoolVar(&s.search, "search", false, "try strategies and parameters, and propose the smallest maximum that meets --objective")
+	flags.StringVar(&s.objective, "objective", "", "`conditions` such as p95<2m,peak<=40, on the wait (mean, p50, p95, p99, max), idle, undone, peak or queue")
+	flags.Float64Var(&s.price, "price", 0, "`price` of a pod for an hour: the report has the cost of each policy")
+	flags.BoolVar(&s.loads, "loads", true, "also find the other loads at which the queue grows")
 	flags.StringVarP(&s.output, "output", "o", "", "`file` to write: .html, .svg, .csv or .json; a plain json prints that")
 	explainScenario := flags.Bool("help-scenario", false, "print what a scenario file may say")
 	s.changed = flags.Changed
@@ -158,52 +162,94 @@ func (s *simulate) run(ctx context.Context, c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	if s.seeds < 0 {
+		return usagef("--seeds %d: use 0 or more", s.seeds)
+	}
+	goals, err := parseGoals(s.objective)
+	if err != nil {
+		return err
+	}
+	if s.search && goals == nil {
+		return usagef("--search without --objective: use both, such as --objective 'p95<2m,peak<=40'")
+	}
+	r := &report{Scenario: scenario.Scenario, Policies: policies, Assumptions: s.assumptions, Command: repeated(c), Price: s.price, goals: goals}
 	bar := progress(c.ErrOrStderr())
-	stop := func(float64) error { return ctx.Err() }
-	o := simulation.Options{Progress: func(part float64) error {
-		bar(part)
-		return stop(part)
-	}}
-	if s.seeds < 1 {
-		return usagef("--seeds %d: use 1 or more", s.seeds)
-	}
-	goal, err := parseGoal(s.objective)
-	if err != nil {
+	o := study.Options{Seeds: s.seeds, Progress: bar.part(0, 0.05), Stop: ctx.Err}
+	if r.Capacities, err = study.Capacities(scenario.Scenario, built, o); err != nil {
 		return err
 	}
-	if goal != nil && !s.search {
-		return usagef("--objective without --search: use both")
-	}
-	runs, err := simulation.Replicate(scenario.Scenario, built, s.seeds, o)
-	if err != nil {
+	bar.say(r.head())
+	o.Progress = bar.part(0.05, 0.5)
+	if r.Study, err = study.Replicate(scenario.Scenario, built, o); err != nil {
 		return err
 	}
-	r := &report{Scenario: scenario.Scenario, Policies: policies, Assumptions: s.assumptions, Capacity: scenario.Capacity(), Seeds: s.seeds, Command: repeated(c)}
-	for _, of := range runs {
-		r.Results = append(r.Results, of[0])
+	for i := range r.Capacities {
+		if !s.loads {
+			break
+		}
+		o.Progress = bar.part(0.5+0.3*float64(i)/float64(len(built)), 0.5+0.3*float64(i+1)/float64(len(built)))
+		if err := r.Capacities[i].Measure(o); err != nil {
+			return err
+		}
 	}
-	r.Verdict = verdict(r.Capacity, runs)
+	r.Objectives = judged(r.Study, goals)
+	r.Verdict = append(r.head(), r.results()...)
+	r.Verdict = append(r.Verdict, verdict(r.Study, scenario.Jobs.Startup.Mean().Seconds())...)
 	if err := s.compareWithMeasured(r); err != nil {
 		return err
 	}
 	if s.search {
-		built, err := buildAll(tried(scenario.Policy, r.Capacity), len(scenario.Clusters))
-		if err != nil {
+		o.Progress = bar.part(0.8, 1)
+		if err := r.find(scenario, goals, o); err != nil {
 			return err
 		}
-		if r.Points, err = simulation.Search(scenario.Scenario, built, o); err != nil {
-			return err
-		}
-		lines, err := searched(r.Points, goal, func(i int) (bool, error) {
-			runs, err := simulation.Replicate(scenario.Scenario, built[i:i+1], s.seeds, simulation.Options{Progress: stop, SummaryOnly: true})
-			return err == nil && !slices.ContainsFunc(runs[0], func(r simulation.Result) bool { return !goal.met(&r.Summary) }), err
-		})
-		if err != nil {
-			return err
-		}
-		r.Verdict = append(r.Verdict, lines...)
 	}
+	bar.part(1, 1)(1)
 	return write(c.OutOrStdout(), r)
+}
+
+// find searches the policy with the smallest maximum that meets the goals: first among some
+// maxima, and then between the one that was found and the one before.
+func (r *report) find(s *scenario, goals []goal, o study.Options) error {
+	load := r.Capacities[0].Load
+	interval := 30.0
+	if n := s.Policy.Spec.PollingInterval; n != nil {
+		interval = float64(*n)
+	}
+	conditions := make([]study.Condition, len(goals))
+	for i, g := range goals {
+		conditions[i] = g.Condition
+	}
+	most := load.Arrivals * (load.Service + s.Jobs.Startup.Mean().Seconds() + interval)
+	from, to, candidates, attempts := int64(1), int64(min(max(2*most, 10), 1e5))+1, 0, 0
+	for {
+		some := maxima(from, to)
+		policies := tried(s.Policy, load.Busy, some)
+		built, err := buildAll(policies, len(s.Clusters))
+		if err != nil {
+			return err
+		}
+		found, err := study.Search(s.Scenario, built, conditions, o)
+		if err != nil {
+			return err
+		}
+		candidates += len(policies)
+		attempts += found.Tried
+		r.Search = &searched{Found: found, Candidates: candidates}
+		r.Search.Tried = attempts
+		if found.Policy < 0 {
+			break
+		}
+		r.Search.Name = policies[found.Policy].Name
+		i := slices.Index(some, *policies[found.Policy].Spec.MaxReplicaCount)
+		if i == 0 || some[i]-some[i-1] < 2 {
+			break
+		}
+		from, to = int64(some[i-1])+1, int64(some[i])
+	}
+	r.Search.describe(goals)
+	r.Verdict = append(r.Verdict, r.Search.Line)
+	return nil
 }
 
 // repeated returns the command with the flags that were given, without the output.
@@ -232,15 +278,37 @@ func repeated(c *cobra.Command) string {
 	return strings.Join(words, " ")
 }
 
-// progress tells on a terminal how far it is, and nowhere else.
-func progress(to io.Writer) func(part float64) {
-	file, ok := to.(*os.File)
-	if !ok || !term.IsTerminal(int(file.Fd())) {
-		return func(float64) {}
+// A bar shows the progress on a terminal, and nowhere else.
+type bar struct {
+	*progressbar.ProgressBar
+	to io.Writer
+}
+
+func progress(to io.Writer) *bar {
+	file := terminal(to)
+	if file == nil {
+		return &bar{}
 	}
-	bar := progressbar.NewOptions(1000, progressbar.OptionSetWriter(to), progressbar.OptionClearOnFinish(),
-		progressbar.OptionSetPredictTime(true), progressbar.OptionSetDescription("simulating"), progressbar.OptionThrottle(100*time.Millisecond))
-	return func(part float64) { _ = bar.Set(int(part * 1000)) }
+	return &bar{to: file, ProgressBar: progressbar.NewOptions(1000, progressbar.OptionSetWriter(file), progressbar.OptionClearOnFinish(),
+		progressbar.OptionSetPredictTime(true), progressbar.OptionSetDescription("simulating"), progressbar.OptionThrottle(100*time.Millisecond))}
+}
+
+// part returns the progress of a part of the work.
+func (b *bar) part(from, to float64) func(part float64) error {
+	return func(part float64) error {
+		if b.ProgressBar != nil {
+			_ = b.Set(int((from + (to-from)*part) * 1000))
+		}
+		return nil
+	}
+}
+
+// say prints lines above the bar, so that a user who waits has a first answer.
+func (b *bar) say(lines []string) {
+	if b.ProgressBar != nil {
+		_ = b.Clear()
+		fmt.Fprintln(b.to, strings.Join(lines, "\n"))
+	}
 }
 
 // read returns the scenario of the file, or of the flags.
@@ -258,7 +326,7 @@ func (s *simulate) read(stdin io.Reader) (*scenario, error) {
 		if len(overruled) > 0 {
 			return nil, usagef("both --scenario and %s: the scenario says that", strings.Join(overruled, ", "))
 		}
-		source, err := readSource(s.scenario, stdin)
+		source, err := readSource(s.scenario, stdin, maxDocument)
 		if err != nil {
 			return nil, err
 		}
@@ -268,7 +336,7 @@ func (s *simulate) read(stdin io.Reader) (*scenario, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.checkTargets([]*manifest{m}); err != nil {
+	if err := s.checkTargets([]*scaledJob{m}); err != nil {
 		return nil, err
 	}
 	triggers, _, err := s.triggers(m)
@@ -329,6 +397,7 @@ func (s *simulate) read(stdin io.Reader) (*scenario, error) {
 		}
 		s.began = began
 		scenario.Queues[0].Trace = trace
+		s.assumeTrace(trace)
 		if !s.changed("duration") {
 			scenario.Duration = 0
 		}
@@ -373,18 +442,37 @@ func addFault(s *simulation.Scenario, text string) error {
 	return nil
 }
 
-// A report is what simulate found.
+// A report is what simulate found. All numbers of a policy are of the same replications.
 type report struct {
 	Scenario    simulation.Scenario `json:"scenario"`
 	Policies    []policy            `json:"policies"`
 	Assumptions []assumption        `json:"assumptions,omitempty"`
-	Results     []simulation.Result `json:"results"` // of the first seed
+	Study       *study.Study        `json:"study"`
 	Measured    []picture.Sample    `json:"measured,omitempty"`
-	Points      []simulation.Point  `json:"search,omitempty"`
-	Capacity    simulation.Capacity `json:"capacity"`
-	Seeds       int                 `json:"seeds"`   // of the verdict
-	Command     string              `json:"command"` // to repeat the run
+	Capacities  []study.Capacity    `json:"capacities"`
+	Objectives  []goalResult        `json:"objectives,omitempty"`
+	Search      *searched           `json:"search,omitempty"`
+	Price       float64             `json:"price,omitempty"` // of a pod for an hour
+	Command     string              `json:"command"`         // to repeat the run
 	Verdict     []string            `json:"verdict"`
+
+	goals []goal
+}
+
+// head returns the lines that decide whether the policies sustain the load.
+func (r *report) head() (lines []string) {
+	for i := range r.Capacities {
+		lines = append(lines, capacityLine(&r.Capacities[i], &r.Scenario))
+	}
+	return lines
+}
+
+// results returns a line for each objective of each policy.
+func (r *report) results() (lines []string) {
+	for i := range r.Objectives {
+		lines = append(lines, r.goals[i%len(r.goals)].lineOf(&r.Objectives[i])+".")
+	}
+	return lines
 }
 
 // writer is chosen before anything is played: a wrong name should not cost

@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/scaledjob/scaledjob/adapter/scaledjob"
-	"github.com/scaledjob/scaledjob/internal/triggers"
+	"github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
 	"github.com/scaledjob/scaledjob/simulation"
 )
 
@@ -32,12 +33,12 @@ func (s *simulate) assume(name, value, source, flag string) {
 }
 
 // counts returns what the metric of a trigger counts.
-func (s *simulate) counts(m *manifest, i int, t scaledjob.Trigger) simulation.Metric {
+func (s *simulate) counts(m *scaledJob, i int, t manifest.Trigger) simulation.Metric {
 	how, source := simulation.AllItems, fmt.Sprintf("assumed for %s", t.Type)
 	if s.metric != "" {
 		how = simulation.Metric(s.metric)
 	} else {
-		switch counting, hidden := triggers.Counts(t.Type, triggerInput(m, i)); {
+		switch counting, hidden := triggers.Counts(t.Type, s.release.one().version(), triggerInput(m, i)); {
 		case counting == triggers.LeavesOut:
 			how, source = simulation.WaitingItems, "trigger of type "+t.Type
 		case counting == triggers.Includes:
@@ -52,7 +53,7 @@ func (s *simulate) counts(m *manifest, i int, t scaledjob.Trigger) simulation.Me
 }
 
 // triggerInput is a trigger with what the manifest alone shows of it.
-func triggerInput(m *manifest, i int) triggers.Input {
+func triggerInput(m *scaledJob, i int) triggers.Input {
 	t := m.spec.Spec.Triggers[i]
 	in := triggers.Input{Metadata: t.Metadata, Environment: func(name string) triggers.Value {
 		for _, env := range environment(m) {
@@ -70,7 +71,7 @@ func triggerInput(m *manifest, i int) triggers.Input {
 }
 
 // environment returns the variables of the container that KEDA reads.
-func environment(m *manifest) []corev1.EnvVar {
+func environment(m *scaledJob) []corev1.EnvVar {
 	if m.spec.Spec.JobTargetRef == nil {
 		return nil
 	}
@@ -87,8 +88,8 @@ func environment(m *manifest) []corev1.EnvVar {
 }
 
 // perJob returns the items of a Job: the largest target of the triggers, since a trigger
-// asks for one Job for so many items.
-func (s *simulate) perJob(all []scaledjob.Trigger) int64 {
+// asks for a Job for so many items.
+func (s *simulate) perJob(all []manifest.Trigger) int64 {
 	if s.changed("items-per-job") {
 		s.assume("items per Job", map[bool]string{true: "until the queue is empty", false: fmt.Sprint(s.items)}[s.items == 0], "", "items-per-job")
 		return s.items
@@ -120,6 +121,23 @@ func (s *simulate) assumeTimes(p *policy) {
 	s.assume("service", s.service, cmp.Or(s.recorded, "default of this command"), "service")
 	s.assume("startup", s.startup, cmp.Or(s.recorded, "default of this command"), "startup")
 	s.assume("acknowledge", "at the "+s.ack+" of the work", "default of this command", "acknowledge")
+}
+
+// assumeTrace corrects the assumption on the service, if rows of a trace have their own.
+func (s *simulate) assumeTrace(trace []simulation.Arrival) {
+	own := 0
+	for i := range trace {
+		if trace[i].Service > 0 {
+			own++
+		}
+	}
+	i := slices.IndexFunc(s.assumptions, func(a assumption) bool { return a.Name == "service" })
+	switch {
+	case own == len(trace):
+		s.assumptions[i].Value, s.assumptions[i].Source = "that of each row", "the trace"
+	case own > 0:
+		s.assumptions[i].Value += fmt.Sprintf(", or that of %d of %d rows", own, len(trace))
+	}
 }
 
 func printAssumptions(out io.Writer, all []assumption) error {

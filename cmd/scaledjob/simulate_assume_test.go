@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/text"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/picture"
-	"github.com/scaledjob/scaledjob/internal/wrap"
 	"github.com/scaledjob/scaledjob/simulation"
 )
 
@@ -100,7 +100,7 @@ func TestFaults(t *testing.T) {
 		_, out, _ := call(t, "simulate -f testdata/manifest.yaml --arrivals bursts:5/1h --duration 1m --seeds 1 --service 5m --startup 3m --metric all -o json "+flags, "")
 		var r report
 		require.NoError(t, json.Unmarshal([]byte(out), &r), out)
-		return r.Results[0].Summary.JobsCreated
+		return r.Study.Samples[0].First.Summary.JobsCreated
 	}
 	require.Equal(t, int64(5), jobs(""))
 	require.Equal(t, int64(10), jobs("--list-age 40s"), "KEDA does not see the Jobs that it created")
@@ -154,15 +154,24 @@ func TestTimesOfRealJobs(t *testing.T) {
 	_, _, said := call(t, "simulate "+manifest+assumed+" --items-per-job 0 --jobs "+dump, "")
 	require.Contains(t, said, "--jobs with --items-per-job 0: the number of items of a Job is not known; use --service")
 	_, _, said = call(t, "simulate "+manifest+assumed+" --jobs "+written(t, "none.json", dumpOf()), "")
-	require.Contains(t, said, "found no succeeded pod of orders; use the output of kubectl get jobs,pods -o json, with finished Jobs")
+	require.Contains(t, said, "found no succeeded pod or Job of orders; use the output of kubectl get jobs,pods -o json, with finished Jobs")
 
-	many := make([]simulation.Duration, 2500)
+	alone := written(t, "alone.json", `{"kind":"List","items":[{"kind":"Job","metadata":{"name":"orders-1","labels":{"scaledjob.keda.sh/name":"orders"}},
+		"status":{"startTime":"2026-01-31T12:00:00Z","completionTime":"2026-01-31T12:01:00Z","succeeded":1}}]}`)
+	status, out, said := call(t, "simulate "+manifest+assumed+" -o json --jobs "+alone, "")
+	require.Equal(t, success, status, said)
+	var of report
+	require.NoError(t, json.Unmarshal([]byte(out), &of))
+	require.Equal(t, "recorded:30s", of.Scenario.Queues[0].Service.String())
+	require.Contains(t, of.Assumptions, assumption{"service", "recorded:30s", "1 Jobs of --jobs without pods; service has the startup", "--service"})
+
+	many := make([]time.Duration, 2500)
 	for i := range many {
-		many[i] = simulation.Duration(i)
+		many[i] = time.Duration(i)
 	}
 	few := sampled(many)
 	require.Len(t, few, 1000)
-	require.Equal(t, []simulation.Duration{0, 2, 5, 7}, few[:4])
+	require.Equal(t, []time.Duration{0, 2, 5, 7}, few[:4])
 }
 
 // The measured queue length is compared with the simulated one, and drawn beside it.
@@ -218,7 +227,7 @@ func TestColumns(t *testing.T) {
 		require.Equal(t, success, status, said)
 		require.Greater(t, strings.Count(out, "\n"), 8)
 		for line := range strings.SplitSeq(out, "\n") {
-			require.LessOrEqual(t, utf8.RuneCountInString(line), wrap.Columns, line)
+			require.LessOrEqual(t, utf8.RuneCountInString(line), text.Columns, line)
 		}
 	}
 }
@@ -230,13 +239,19 @@ func TestAligned(t *testing.T) {
 	require.Equal(t, strings.Repeat("é", 67)+"…  "+strings.Repeat("y", 30)+"\n", aligned("", false, rows))
 }
 
-// The charts have the same scale for all policies.
+// The charts have the same scale for all policies, and means instead of maxima: a queue that is
+// long for a quarter of the time is not a black bar.
 func TestTerminalCharts(t *testing.T) {
-	ticks := []simulation.Tick{{Seconds: 0, Queued: 1}, {Seconds: 10, Queued: 8}, {Seconds: 11, Queued: 2}, {Seconds: 30}}
-	value := func(t *simulation.Tick) float64 { return float64(t.Queued) }
-	row := column(ticks, 8, 80, value)
-	require.Equal(t, []float64{1, 8, 8, 0, -1, -1, -1, -1}, row)
-	require.Equal(t, "▂██     ", bars(row, 8))
+	require.Equal(t, []float64{1, 8, 2, 0}, parts([]float64{1, 8, 2, 0}, 10, 4, 40))
+	require.Equal(t, []float64{4.5, 1}, parts([]float64{1, 8, 2, 0}, 10, 2, 40))
+	require.Equal(t, []float64{1, 1, 8, 8}, parts([]float64{1, 8}, 10, 4, 20))
+	require.Equal(t, []float64{2, 0}, parts([]float64{2}, 10, 2, 20), "the run has ended")
+	require.Equal(t, "▂██     ", bars([]float64{1, 8, 8, 0, 0, 0, 0, 0}, 8))
 	require.Equal(t, "▁▁▁     ", bars([]float64{.01, .1, .1, 0, 0, 0, 0, 0}, 8))
-	require.Equal(t, []float64{5, 5, 5}, column([]simulation.Tick{{Queued: 5}, {Seconds: 9, Queued: 5}}, 3, 9, value))
+	_, out, _ := call(t, "simulate -f testdata/manifest.yaml --arrivals bursts:10/20m --service 5m --startup 0s --duration 2h", "")
+	_, jobs, found := strings.Cut(out, "Jobs (maximum")
+	require.True(t, found)
+	row := strings.Split(jobs, "\n")[1]
+	require.Less(t, strings.Count(row, "█"), 45, row)
+	require.Contains(t, jobs, "Highest: ")
 }

@@ -21,7 +21,7 @@ type podTime struct{ scheduled, started, ended time.Time }
 
 // readTimes replaces the service and start times by times of real pods, unless the flags
 // set them.
-func (s *simulate) readTimes(m *manifest, items int64, stdin io.Reader) error {
+func (s *simulate) readTimes(m *scaledJob, items int64, stdin io.Reader) error {
 	if len(s.dumps) == 0 {
 		return nil
 	}
@@ -37,36 +37,53 @@ func (s *simulate) readTimes(m *manifest, items int64, stdin io.Reader) error {
 		return err
 	}
 	all := o.podTimes()
-	if len(all) == 0 {
-		return fmt.Errorf("--jobs: found no succeeded pod of %s; %s, with finished Jobs", m.name(), kubectlGet)
-	}
 	s.recorded = fmt.Sprintf("%d pods of --jobs", len(all))
-	var service, startup []simulation.Duration
+	if len(all) == 0 {
+		all = o.jobTimes()
+		s.recorded = fmt.Sprintf("%d Jobs of --jobs without pods; service has the startup", len(all))
+	}
+	if len(all) == 0 {
+		return fmt.Errorf("--jobs: found no succeeded pod or Job of %s; %s, with finished Jobs", m.name(), kubectlGet)
+	}
+	var service, startup []time.Duration
 	for _, p := range all {
-		service = append(service, simulation.Duration(p.ended.Sub(p.started)/time.Duration(max(1, items))))
-		startup = append(startup, simulation.Duration(p.started.Sub(p.scheduled)))
+		service = append(service, p.ended.Sub(p.started)/time.Duration(max(1, items)))
+		startup = append(startup, p.started.Sub(p.scheduled))
 	}
 	for flag, to := range map[string]struct {
 		text   *string
-		values []simulation.Duration
+		values []time.Duration
 	}{"service": {&s.service, service}, "startup": {&s.startup, startup}} {
 		if !s.changed(flag) {
-			*to.text = simulation.Distribution{Shape: simulation.Recorded, Values: sampled(to.values)}.String()
+			*to.text = simulation.Recorded(sampled(to.values)...).String()
 		}
 	}
 	return nil
 }
 
 // sampled returns at most 1,000 of the values, at even distances.
-func sampled(values []simulation.Duration) []simulation.Duration {
+func sampled(values []time.Duration) []time.Duration {
 	const most = 1000
 	if len(values) <= most {
 		return values
 	}
-	all := make([]simulation.Duration, most)
+	all := make([]time.Duration, most)
 	for i := range all {
 		all[i] = values[i*len(values)/most]
 	}
+	return all
+}
+
+// jobTimes returns the times of the Jobs that succeeded, in the order that they started. A Job
+// without a pod does not tell its startup.
+func (o *owned) jobTimes() (all []podTime) {
+	for i := range o.jobs {
+		s := &o.jobs[i].Status
+		if s.StartTime != nil && s.CompletionTime != nil && s.Succeeded > 0 && !s.CompletionTime.Before(s.StartTime) {
+			all = append(all, podTime{s.StartTime.Time, s.StartTime.Time, s.CompletionTime.Time})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b podTime) int { return a.started.Compare(b.started) })
 	return all
 }
 
@@ -126,7 +143,7 @@ func (s *simulate) compareWithMeasured(r *report) error {
 	for _, one := range samples {
 		r.Measured = append(r.Measured, picture.Sample{Seconds: (one.at + offset).Seconds(), Value: one.items})
 	}
-	line, err := differ(r.Measured, &r.Results[0])
+	line, err := differ(r.Measured, &r.Study.Samples[0].First)
 	if err != nil {
 		return inFile(s.measured, err)
 	}
@@ -175,7 +192,7 @@ func differ(measured []picture.Sample, r *simulation.Result) (string, error) {
 		return "", fmt.Errorf(" no time is within the %s of the run; use the same period as for the arrivals", span(r.Summary.Seconds))
 	}
 	text := fmt.Sprintf("Measured queue length: %s on average; simulated %s (%s); apart by %s on average",
-		short(sum/n), short(simulated/n), name(r), short(apart/n))
+		short(sum/n), short(simulated/n), r.Summary.Policy, short(apart/n))
 	if sum > 0 {
 		text += fmt.Sprintf(", %.0f %% of the measured", apart/sum*100)
 	}

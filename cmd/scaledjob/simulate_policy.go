@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -86,27 +87,18 @@ func (p *policy) build(clusters int) (simulation.Policy, error) {
 // strategy follows the specification. Custom without a percentage is default, as it is
 // documented.
 func (p *policy) strategy(problems *field.Errors) strategy.Strategy {
-	const path = "policy.spec.scalingStrategy."
+	const path = "policy.spec.scalingStrategy"
 	s := p.Spec.ScalingStrategy
-	switch {
-	case s.Strategy == "":
+	if s.Strategy == "" {
 		return nil
-	case s.Strategy == "custom" && s.CustomScalingRunningJobPercentage == "":
-		return strategy.Default{}
-	case s.Strategy == "accurate":
-		return strategy.Accurate{SubtractPending: p.SubtractPending}
-	case s.Strategy != "custom":
-		of, err := strategy.Parse(s.Strategy)
-		problems.Check(err == nil, path+"strategy", s.Strategy, "one of "+strings.Join(strategy.Names(), ", "))
-		return of
 	}
-	percentage, err := strategy.ParsePercentage(s.CustomScalingRunningJobPercentage)
-	problems.Check(err == nil, path+"customScalingRunningJobPercentage", s.CustomScalingRunningJobPercentage, "a decimal of 0 or more, such as 0.5")
-	deduction := int64(0)
+	in := strategy.Parameters{Percentage: s.CustomScalingRunningJobPercentage, SubtractPending: p.SubtractPending}
 	if n := s.CustomScalingQueueLengthDeduction; n != nil {
-		deduction = int64(*n)
+		in.Deduction = int64(*n)
 	}
-	return strategy.NewCustom(deduction, percentage)
+	of, err := strategy.FromSpec(s.Strategy, in)
+	problems.Join(path, err)
+	return of
 }
 
 // place returns the policy for several clusters, in which the minimum is a floor.
@@ -208,21 +200,24 @@ func buildAll(all []policy, clusters int) ([]simulation.Policy, error) {
 	return built, problems.Err()
 }
 
-// tried returns the policies of a search: the strategies, polling intervals around the
-// manifest's, and maxima from the load to twice as many, besides the manifest's own.
-func tried(base policy, c simulation.Capacity) (all []policy) {
-	interval, most := int64(30), int64(100)
+// tried returns the policies of a search for some maxima: the strategies, polling intervals
+// around the manifest's, and minima up to half of the Jobs at work.
+func tried(base policy, busy float64, maxima []int32) (all []policy) {
+	interval, least := int64(30), int64(0)
 	if n := base.Spec.PollingInterval; n != nil {
 		interval = int64(*n)
 	}
-	if n := base.Spec.MaxReplicaCount; n != nil {
-		most = int64(*n)
+	if n := base.Spec.MinReplicaCount; n != nil {
+		least = int64(*n)
 	}
-	enough := c.SufficientMax
+	minima := slices.Compact(slices.Sorted(slices.Values(append(values(least, int64(busy)/2), 0))))
 	for _, name := range []string{"default", "accurate", "eager"} {
-		for _, every := range values(interval/3, interval, 2*interval) {
-			for _, least := range append([]int32{0}, values(int64(c.Busy)/2)...) {
-				for _, most := range values(int64(math.Ceil(c.Needed)), enough, enough+(enough+1)/2, 2*enough, most) {
+		for _, every := range values(interval/3, interval, 2*interval, 4*interval) {
+			for _, least := range minima {
+				for _, most := range maxima {
+					if least > most {
+						continue
+					}
 					p := base
 					p.Spec.ScalingStrategy.Strategy = name
 					p.Spec.PollingInterval, p.Spec.MinReplicaCount, p.Spec.MaxReplicaCount = &every, &least, &most
@@ -233,6 +228,16 @@ func tried(base policy, c simulation.Capacity) (all []policy) {
 		}
 	}
 	return all
+}
+
+// maxima returns the numbers from one to another, or about forty of them.
+func maxima(from, to int64) []int32 {
+	const many = 40
+	var all []int64
+	for n := from; n <= to; n = max(n+1, int64(math.Ceil(float64(from)*math.Pow(float64(to)/float64(from), float64(len(all))/many)))) {
+		all = append(all, n)
+	}
+	return values(all...)
 }
 
 // values are valid in a manifest: at least 1, each once.

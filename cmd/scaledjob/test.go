@@ -14,9 +14,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/text"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/simulation"
+	"github.com/scaledjob/scaledjob/simulation/study"
 )
 
 type tester struct {
@@ -86,21 +88,21 @@ type mismatch struct {
 
 func (t *tester) run(ctx context.Context, args []string, stdin io.Reader, out io.Writer) error {
 	sources, problems := t.sources(args, stdin)
-	all := []testResult{}
-	for _, s := range sources {
-		f, err := readTestFile(s)
-		if err != nil {
-			problems = errors.Join(problems, err)
-			continue
-		}
-		results, err := f.run(ctx, s.name)
-		all, problems = append(all, results...), errors.Join(problems, err)
-	}
-	failed := 0
-	for _, r := range all {
-		if !r.Passed {
+	all, failed := []testResult{}, 0
+	done := func(r *testResult) {
+		if all = append(all, *r); !r.Passed {
 			failed++
 		}
+		if t.output.text == "text" {
+			r.print(out) // at once: an interrupt hides no result
+		}
+	}
+	for _, s := range sources {
+		f, err := readTestFile(s)
+		if err == nil {
+			err = f.run(ctx, s.name, done)
+		}
+		problems = errors.Join(problems, err)
 	}
 	if t.output.text == "json" {
 		if err := json.NewEncoder(out).Encode(all); err != nil {
@@ -108,11 +110,8 @@ func (t *tester) run(ctx context.Context, args []string, stdin io.Reader, out io
 		}
 		return outcome(failed > 0, problems)
 	}
-	for _, r := range all {
-		r.print(out)
-	}
 	if len(all) > 0 {
-		fmt.Fprintf(out, "%s, %d failed\n", plural(len(all), "test"), failed)
+		fmt.Fprintf(out, "%s, %d failed\n", text.Plural(len(all), "test"), failed)
 	}
 	return outcome(failed > 0, problems)
 }
@@ -213,7 +212,8 @@ func (c *testCase) validateRun() error {
 	problems.Check(!c.Expect.poll(), "expect", "create, rule or deleted", "bounds such as maxWaitP95: the test is a simulated run")
 	problems.Check(c.Queue == "", "queue", string(c.Queue), "simulate.arrivals: the test is a simulated run")
 	problems.Check(c.Jobs == nil && c.Dump == nil, "simulate", "jobs or dump beside it", "only one of them: a simulated run begins without Jobs")
-	problems.Check(len(w.Arrivals) > 0, "simulate.arrivals", nil, "a pattern such as poisson:0.2/s")
+	problems.Check(len(w.Arrivals) > 0 || w.Trace != "", "simulate.arrivals", nil, "a pattern such as poisson:0.2/s, or a trace")
+	problems.Check(len(w.Arrivals) == 0 || w.Trace == "", "simulate.trace", w.Trace, "one of arrivals and trace")
 	if w.Duration != nil {
 		problems.Check(*w.Duration > 0, "simulate.duration", *w.Duration, "a time longer than 0s")
 	}
@@ -224,12 +224,12 @@ func (c *testCase) validateRun() error {
 	return problems.Err()
 }
 
-// run runs each test for each of its releases.
-func (f *testFile) run(ctx context.Context, file string) (all []testResult, problems error) {
+// run runs each test for each of its releases, and calls done after each.
+func (f *testFile) run(ctx context.Context, file string, done func(*testResult)) (problems error) {
 	manifests, err := (&manifestFlags{files: f.Manifests}).read(nil, nil)
 	problems = each(err, func(err error) error { return fmt.Errorf("%s: %w", file, err) })
 	if len(manifests) == 0 {
-		return nil, problems
+		return problems
 	}
 	for i := range f.Tests {
 		c := &f.Tests[i]
@@ -239,7 +239,7 @@ func (f *testFile) run(ctx context.Context, file string) (all []testResult, prob
 		}
 		for _, r := range releases {
 			if ctx.Err() != nil {
-				return all, ctx.Err()
+				return ctx.Err()
 			}
 			result, err := c.run(manifests, r)
 			if err != nil {
@@ -252,19 +252,19 @@ func (f *testFile) run(ctx context.Context, file string) (all []testResult, prob
 			if result.Passed = len(result.Failures) == 0; result.Passed {
 				result.Trace = ""
 			}
-			all = append(all, *result)
+			done(result)
 		}
 	}
-	return all, problems
+	return problems
 }
 
-func (c *testCase) run(manifests []*manifest, r release) (*testResult, error) {
+func (c *testCase) run(manifests []*scaledJob, r release) (*testResult, error) {
 	m, err := c.of(manifests)
 	if err != nil {
 		return nil, err
 	}
 	flags := queueFlags{queue: string(c.Queue), target: string(c.Target), inFile: true}
-	if err := flags.checkTargets([]*manifest{m}); err != nil {
+	if err := flags.checkTargets([]*scaledJob{m}); err != nil {
 		return nil, err
 	}
 	if c.Simulate != nil {
@@ -308,7 +308,7 @@ func (t *testResult) compare(name string, equal bool, found, expected any) {
 }
 
 // of returns the ScaledJob of the test.
-func (c *testCase) of(manifests []*manifest) (*manifest, error) {
+func (c *testCase) of(manifests []*scaledJob) (*scaledJob, error) {
 	var names []string
 	for _, m := range manifests {
 		if m.name() == c.ScaledJob || c.ScaledJob == "" && len(manifests) == 1 {
@@ -322,7 +322,7 @@ func (c *testCase) of(manifests []*manifest) (*manifest, error) {
 	return nil, fmt.Errorf("scaledJob: found %q; use one of %s", c.ScaledJob, strings.Join(names, ", "))
 }
 
-func (c *testCase) poll(m *manifest, r release, flags queueFlags) (*poll, error) {
+func (c *testCase) poll(m *scaledJob, r release, flags queueFlags) (*poll, error) {
 	counts := scaling.JobCounts{}
 	if j := c.Jobs; j != nil {
 		counts = scaling.JobCounts{Running: j.Running, Pending: j.Pending, Stuck: j.Stuck, Terminating: j.Terminating}
@@ -332,7 +332,7 @@ func (c *testCase) poll(m *manifest, r release, flags queueFlags) (*poll, error)
 	}
 	e := explain{queueFlags: flags}
 	e.running.n, e.pending.n, e.stuck.n, e.terminating.n = counts.Running, counts.Pending, counts.Stuck, counts.Terminating
-	s := subject{manifest: m}
+	s := subject{scaledJob: m}
 	if c.Dump != nil {
 		d, err := readDump(c.Dump, nil)
 		if err != nil {
@@ -344,7 +344,7 @@ func (c *testCase) poll(m *manifest, r release, flags queueFlags) (*poll, error)
 }
 
 // simulated runs the workload under each seed, and compares the worst results.
-func (c *testCase) simulated(m *manifest, r release, flags *queueFlags) (*testResult, error) {
+func (c *testCase) simulated(m *scaledJob, r release, flags *queueFlags) (*testResult, error) {
 	scenario, err := c.scenario(m, r, flags)
 	if err != nil {
 		return nil, err
@@ -353,16 +353,17 @@ func (c *testCase) simulated(m *manifest, r release, flags *queueFlags) (*testRe
 	if c.Simulate.Seeds != nil {
 		seeds = *c.Simulate.Seeds
 	}
-	runs, err := simulation.Replicate(*scenario, []simulation.Policy{scenario.Policy}, seeds, simulation.Options{SummaryOnly: true})
+	of, err := study.Replicate(*scenario, []simulation.Policy{scenario.Policy}, study.Options{Seeds: seeds, SummaryOnly: true})
 	if err != nil {
 		return nil, err
 	}
 	t := &testResult{}
 	var wait float64
 	var peak, undone int64
-	least := runs[0][0].Summary.PeakJobs
-	for _, run := range runs[0] {
-		s := &run.Summary
+	runs := of.Samples[0].Runs
+	least := runs[0].PeakJobs
+	for i := range runs {
+		s := &runs[i]
 		wait, peak, least = max(wait, s.Wait.P95), max(peak, s.PeakJobs), min(least, s.PeakJobs)
 		undone = max(undone, s.Arrived-s.Done)
 		t.Trace += fmt.Sprintf("run: %d items, %d undone, p95 of the wait %s, %d Jobs created, at most %d at once\n",
@@ -388,13 +389,16 @@ func (c *testCase) simulated(m *manifest, r release, flags *queueFlags) (*testRe
 }
 
 // scenario is the workload with the ScaledJob as its policy.
-func (c *testCase) scenario(m *manifest, r release, flags *queueFlags) (*simulation.Scenario, error) {
+func (c *testCase) scenario(m *scaledJob, r release, flags *queueFlags) (*simulation.Scenario, error) {
 	w := c.Simulate
 	triggers, _, err := flags.triggers(m)
 	if err != nil {
 		return nil, err
 	}
 	s := &simulation.Scenario{Name: c.Name, Seed: 1, Duration: simulation.Duration(time.Hour)}
+	if w.Trace != "" {
+		s.Duration = 0
+	}
 	if w.Duration != nil {
 		s.Duration = *w.Duration
 	}
@@ -420,6 +424,11 @@ func (c *testCase) scenario(m *manifest, r release, flags *queueFlags) (*simulat
 		q := simulation.Queue{Name: t.Name, Target: t.Target, ActivationThreshold: t.ActivationThreshold, Metric: cmp.Or(w.Metric, "all")}
 		text("service", cmp.Or(w.Service, "30s"), &q.Service)
 		s.Queues = append(s.Queues, q)
+	}
+	if w.Trace != "" {
+		if s.Queues[0].Trace, _, err = readTrace(w.Trace, ""); err != nil {
+			return nil, err
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.Arrivals)) {
 		at := 0

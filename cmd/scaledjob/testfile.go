@@ -50,9 +50,10 @@ type testJobs struct {
 // A testWorkload is the part of a scenario that a manifest does not have.
 type testWorkload struct {
 	Arrivals    arrivals               `json:"arrivals"`
+	Trace       string                 `json:"trace"` // file, instead of Arrivals, for the first trigger
 	Service     string                 `json:"service"`
 	Startup     string                 `json:"startup"`
-	Duration    *simulation.Duration   `json:"duration"` // nil is an hour
+	Duration    *simulation.Duration   `json:"duration"` // nil is an hour, or the length of the trace
 	Metric      simulation.Metric      `json:"metric"`
 	Acknowledge simulation.Acknowledge `json:"acknowledge"`
 	ItemsPerJob *int64                 `json:"itemsPerJob"` // nil is 1; 0 is until the queue is empty
@@ -136,6 +137,11 @@ func readTestFile(s source) (*testFile, error) {
 	in(f.Manifests)
 	for i := range f.Tests {
 		in(f.Tests[i].Dump)
+		if w := f.Tests[i].Simulate; w != nil && w.Trace != "" {
+			one := []string{w.Trace}
+			in(one)
+			w.Trace = one[0]
+		}
 	}
 	if len(f.Releases) == 0 {
 		f.Releases = newestOnly().all

@@ -5,12 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"unicode/utf16"
 
@@ -18,7 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
-	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/adapter/manifest"
 )
 
 // Messages that spoke of the parser instead of the problem, or of another problem, with
@@ -67,7 +69,7 @@ func TestTexts(t *testing.T) {
 func callWith(t *testing.T, command string, input []byte) (status int, out, said string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	status = run(t.Context(), strings.Fields(command), bytes.NewReader(input), &stdout, &stderr)
+	status = run(t.Context(), words(command), bytes.NewReader(input), &stdout, &stderr)
 	return status, stdout.String(), stderr.String()
 }
 
@@ -168,7 +170,7 @@ func TestUnwrittenOutput(t *testing.T) {
 		"explain testdata/accurate.yaml --queue 1", "explain testdata/accurate.yaml --jobs testdata/jobs.json -o name", "diff testdata/accurate.yaml --from 2.18", "diff testdata/accurate.yaml --from 2.18 -o json",
 		"next R//P1D", "test testdata/tests/fails.test.yaml", "test --schema", "simulate testdata/accurate.yaml --arrivals constant:1/m --duration 1m"} {
 		var stderr bytes.Buffer
-		status := run(t.Context(), strings.Fields(command), strings.NewReader("{}\n"), fullDisk{}, &stderr)
+		status := run(t.Context(), words(command), strings.NewReader("{}\n"), fullDisk{}, &stderr)
 		require.Equal(t, trouble, status, command)
 		require.Contains(t, stderr.String(), "scaledjob: the output is incomplete: disk full\n", command)
 	}
@@ -198,7 +200,7 @@ func TestListIsReadTheSame(t *testing.T) {
 	for _, kind := range []string{"List", "ScaledJobList"} {
 		data, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": kind, "items": []any{item, item}})
 		require.NoError(t, err)
-		read, err := scaledjob.Read(data)
+		read, err := manifest.Read(data)
 		require.NoError(t, err)
 		require.Len(t, read, 2)
 		_, out, said := callWith(t, "explain - --queue 1 -o json", data)
@@ -280,7 +282,7 @@ func TestOddInputs(t *testing.T) {
 
 // No value of any flag panics, and no message has a type or a package of Go.
 func TestOddFlags(t *testing.T) {
-	values := []string{"", " ", "-1", "1.5", "x", "NaN", "1e400", "9999999999999999999999", ",", "=", "a=", "a=b=c", "2.21,", "[]", "{}", "0x1", "'", "\x00", "é", "--", "1h", "-", "/", "2.18,2.18"}
+	values := []string{"", " ", "-1", "1.5", "x", "NaN", "1e400", "9999999999999999999999", ",", "=", "a=", "a=b=c", "2.21,", "[]", "{}", "0x1", "'", "\x00", "é", "--", "1h", "-", "/dev/null/", "2.18,2.18"}
 	commands := map[string][]string{
 		"explain testdata/accurate.yaml":      {"--queue", "--target", "--running", "--pending", "--stuck", "--terminating", "--release", "--generation", "--jobs", "-o", "--name", "-n", "--context", "--kubeconfig", "-f"},
 		"diff testdata/accurate.yaml":         {"--from", "--to", "--target", "--all", "-o"},
@@ -335,4 +337,41 @@ func TestBrokenLines(t *testing.T) {
 	_, _, said := callWith(t, "explain - --queue 1", []byte("a: b: c\n---\na: 1\n---\nd: @\n"))
 	require.Equal(t, "scaledjob: standard input:1: not YAML: mapping values are not allowed in this context\n"+
 		"scaledjob: standard input:5: not YAML: found character that cannot start any token\n", said)
+}
+
+// An output that calls a function after each write.
+type watched struct {
+	mu    sync.Mutex
+	text  bytes.Buffer
+	after func()
+}
+
+func (w *watched) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	defer w.after()
+	return w.text.Write(p)
+}
+
+// An interrupted test prints the results of the tests before.
+func TestInterruptedTest(t *testing.T) {
+	first := write(t, "a.test.yaml", testOf(t, "first"))
+	second := write(t, "b.test.yaml", testOf(t, "second"))
+	for cause, want := range map[error]int{nil: interrupted, errTerminated: terminated} {
+		ctx, stop := context.WithCancelCause(t.Context())
+		out := &watched{after: func() { stop(cause) }}
+		require.Equal(t, want, run(ctx, []string{"test", first, second}, nil, out, io.Discard))
+		out.mu.Lock()
+		require.Contains(t, out.text.String(), "a.test.yaml: first, KEDA")
+		require.NotContains(t, out.text.String(), "b.test.yaml")
+		out.mu.Unlock()
+	}
+}
+
+// testOf is a test file with one test.
+func testOf(t *testing.T, name string) string {
+	t.Helper()
+	manifest, err := filepath.Abs("testdata/accurate.yaml")
+	require.NoError(t, err)
+	return fmt.Sprintf("manifests: [%q]\ntests:\n  - {name: %s, queue: 40, expect: {create: 20}}\n", manifest, name)
 }

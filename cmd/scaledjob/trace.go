@@ -10,7 +10,7 @@ import (
 	"io"
 	"maps"
 	"math"
-	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,11 +35,11 @@ func readTrace(name, as string) (all []simulation.Arrival, began time.Duration, 
 	if as != "" && as != "rate" && as != "counter" {
 		return nil, 0, usagef("--trace-as %q: use rate or counter", as)
 	}
-	data, err := os.ReadFile(name)
+	file, err := readSource(name, nil, maxFile)
 	if err != nil {
-		return nil, 0, fileError(name, err)
+		return nil, 0, err
 	}
-	if all, began, err = arrivalsIn(data, as); err != nil {
+	if all, began, err = arrivalsIn(file.data, as); err != nil {
 		return nil, 0, inFile(name, err)
 	}
 	return all, began, nil
@@ -62,11 +62,11 @@ func arrivalsIn(data []byte, as string) (all []simulation.Arrival, began time.Du
 
 // readSamples reads the rows of a file, and the answer of Prometheus by a function.
 func readSamples(name string, prometheus func(data []byte) ([]sample, error)) (samples []sample, err error) {
-	data, err := os.ReadFile(name)
+	file, err := readSource(name, nil, maxFile)
 	if err != nil {
-		return nil, fileError(name, err)
+		return nil, err
 	}
-	if samples, err = samplesIn(data, prometheus); err != nil {
+	if samples, err = samplesIn(file.data, prometheus); err != nil {
 		return nil, inFile(name, err)
 	}
 	return samples, nil
@@ -74,7 +74,6 @@ func readSamples(name string, prometheus func(data []byte) ([]sample, error)) (s
 
 // samplesIn is readSamples for the content of a file.
 func samplesIn(data []byte, prometheus func(data []byte) ([]sample, error)) ([]sample, error) {
-	data = decoded(data)
 	text := bytes.TrimSpace(data)
 	switch {
 	case len(text) == 0:
@@ -109,7 +108,8 @@ func inFile(name string, err error) error {
 // items and service.
 func samplesOfCSV(data []byte) (samples []sample, err error) {
 	r := csv.NewReader(bytes.NewReader(data))
-	r.TrimLeadingSpace, r.FieldsPerRecord = true, -1
+	r.TrimLeadingSpace, r.FieldsPerRecord, r.ReuseRecord = true, -1, true
+	samples = make([]sample, 0, bytes.Count(data, []byte("\n"))+1)
 	if first, _, _ := bytes.Cut(data, []byte("\n")); bytes.Count(first, []byte(";")) > bytes.Count(first, []byte(",")) {
 		r.Comma = ';'
 	}
@@ -144,6 +144,26 @@ func samplesOfCSV(data []byte) (samples []sample, err error) {
 
 var columnNames = []string{"time", "items", "service"}
 
+// columnForms are the names that databases, data frames and spreadsheets give these columns.
+var columnForms = map[string][]string{
+	"time": {"time", "timestamp", "ts", "date", "datetime", "arrival", "arrival_time", "arrived_at", "created_at", "created", "enqueued_at", "received_at",
+		"submit_time", "submitted_at", "start_time", "event_time"},
+	"items":   {"items", "count", "n", "number", "messages", "jobs", "requests", "value"},
+	"service": {"service", "service_time", "duration", "runtime", "run_time", "processing_time", "elapsed", "seconds"},
+}
+
+// columnOf returns the column that a name means, or "".
+func columnOf(name string) string {
+	name = strings.ToLower(strings.Trim(strings.TrimSpace(name), "\"'"))
+	name = strings.NewReplacer(" ", "_", "-", "_", ".", "_").Replace(name)
+	for column, forms := range columnForms {
+		if slices.Contains(forms, name) {
+			return column
+		}
+	}
+	return ""
+}
+
 // headerOf returns the names in the first row, or nil if it holds values.
 func headerOf(row []string) ([]string, error) {
 	if _, _, err := instant(row[0]); err == nil {
@@ -152,20 +172,17 @@ func headerOf(row []string) ([]string, error) {
 	return columnsOf(row)
 }
 
-// columnsOf checks the names of columns.
+// columnsOf returns what the columns of these names mean. Others are "", and are not read.
 func columnsOf(row []string) (columns []string, err error) {
-	for _, column := range row {
-		column = strings.ToLower(strings.TrimSpace(column))
-		if !slices.Contains(columnNames, column) {
-			return nil, fmt.Errorf("found the column %q; use time, items and service", column)
-		}
-		if slices.Contains(columns, column) {
+	for _, name := range row {
+		column := columnOf(name)
+		if column != "" && slices.Contains(columns, column) {
 			return nil, fmt.Errorf("found the column %s twice; use it once", column)
 		}
 		columns = append(columns, column)
 	}
 	if !slices.Contains(columns, "time") {
-		return nil, errors.New("no column time; use time,items")
+		return nil, errors.New("no column time; use time,items, or names such as timestamp, count and duration")
 	}
 	return columns, nil
 }
@@ -384,6 +401,7 @@ func fromTheFirst(samples []sample) (all []sample, first time.Duration, err erro
 // the sum is right.
 func whole(samples []sample) (all []simulation.Arrival) {
 	sum, given := 0.0, 0.0
+	all = make([]simulation.Arrival, 0, len(samples))
 	for _, s := range samples {
 		sum += s.items
 		if n := math.Floor(sum+1e-9) - given; n >= 1 {
@@ -397,7 +415,17 @@ func whole(samples []sample) (all []simulation.Arrival) {
 // latest is the Unix time in seconds from which a time is invalid, in 2262.
 const latest = math.MaxInt64 / 1_000_000_000
 
-// instant reads a time: RFC 3339, a Unix time in seconds, milliseconds, microseconds or
+// timeForms are RFC 3339, and the forms of SQL, data frames and spreadsheets. A fraction may
+// follow the seconds. Without a zone a time is in UTC; a date with slashes begins with
+// the month.
+var timeForms = []string{
+	"2006-01-02T15:04:05Z07:00", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04:05 Z07:00",
+	"2006-01-02 15:04:05Z0700", "2006-01-02 15:04:05 Z0700", "2006-01-02 15:04:05Z07", "2006-01-02 15:04:05 UTC", "2006-01-02 15:04:05 Z0700 UTC",
+	"2006-01-02 15:04", "2006-01-02", "2006/01/02 15:04:05", "2006/01/02 15:04", "1/2/2006 15:04:05", "1/2/2006 15:04", "1/2/2006 3:04:05 PM", "1/2/2006 3:04 PM",
+	"2.1.2006 15:04:05", "2.1.2006 15:04",
+}
+
+// instant reads a time: one of these forms, a Unix time in seconds, milliseconds, microseconds or
 // nanoseconds, or an offset from the start in seconds or as a duration. A number is a
 // Unix time from 100,000,000 on, which is in 1973, and an offset below.
 func instant(text string) (at time.Duration, absolute bool, err error) {
@@ -418,8 +446,11 @@ func instant(text string) (at time.Duration, absolute bool, err error) {
 	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
 		return d, false, nil
 	}
-	if t, err := time.Parse(time.RFC3339Nano, strings.ToUpper(strings.Replace(text, " ", "T", 1))); err == nil && t.Year() >= 1970 && t.Year() < 2262 {
-		return time.Duration(t.UnixNano()), true, nil
+	upper := strings.ToUpper(text)
+	for _, form := range timeForms {
+		if t, err := time.Parse(form, upper); err == nil && t.Year() >= 1970 && t.Year() < 2262 {
+			return time.Duration(t.UnixNano()), true, nil
+		}
 	}
 	return 0, false, fmt.Errorf("found %q; use RFC 3339 such as 2026-01-31T12:00:00Z, a Unix time, seconds since the start, or a duration such as 1m30s", text)
 }
@@ -433,12 +464,20 @@ func amount(text string) (float64, error) {
 	return n, nil
 }
 
+// clockForm is a time as spreadsheets and data frames write it.
+var clockForm = regexp.MustCompile(`^(?:(\d{1,4}) days? )?(?:(\d{1,3}):)?(\d{1,2}):(\d{1,2}(?:\.\d{1,9})?)$`)
+
 // lasting reads a number of seconds, or a duration.
 func lasting(text string) (simulation.Duration, error) {
 	if n, err := strconv.ParseFloat(text, 64); err == nil && n >= 0 && n < 1e8 {
 		return simulation.Duration(n * float64(time.Second)), nil
 	}
 	d, err := time.ParseDuration(text)
+	if clock := clockForm.FindStringSubmatch(text); clock != nil { // 0 days 00:01:30.5, or 1:30
+		d, err = time.ParseDuration(cmp.Or(clock[2], "0") + "h" + clock[3] + "m" + clock[4] + "s")
+		days, _ := strconv.Atoi(cmp.Or(clock[1], "0"))
+		d += time.Duration(days) * 24 * time.Hour
+	}
 	if err != nil || d < 0 {
 		return 0, fmt.Errorf("found %q; use seconds, or a duration such as 1m30s", text)
 	}

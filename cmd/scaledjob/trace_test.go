@@ -56,6 +56,15 @@ func TestTrace(t *testing.T) {
 		{prometheus(``, `[1700000000,"0.1"],[1700000020,"0.1"],[1700000040,"0"]`), "", "0sx1 10sx1 20sx1 30sx1"},
 		{prometheus(`"__name__":"published"`, counter), "counter", "0sx1 5sx1 15sx1"},
 
+		// the header and first rows of a public trace of requests, and of SQL, data frames and spreadsheets
+		{"TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03.9799600,4808,10\n2023-11-16 18:17:04.0319600,3180,8\n", "", "0sx1 52msx1"},
+		{",timestamp,duration\n0,2023-11-16 18:17:03.97+00:00,0 days 00:00:30.5\n1,2023-11-16 19:17:04.97+01:00,0 days 00:01:00\n", "", "0sx1/30.5s 1sx1/1m"},
+		{"created_at;count\n2023-11-16 18:17:03 UTC;2\n2023-11-16 18:18:03 +0000 UTC;1\n", "", "0sx2 1mx1"},
+		{"Start Time,Service Time\n11/16/2023 6:17 PM,0:30\n11/16/2023 6:18 PM,1:00:00\n", "", "0sx1/30s 1mx1/1h"},
+		{"Date\n2023-11-16\n2023-11-17\n", "", "0sx1 24hx1"},
+		{"datetime\n16.11.2023 18:17\n16.11.2023 18:19:30\n", "", "0sx1 2m30sx1"},
+		{`[{"ts":"2023-11-16 18:17:03.97","n":3,"user":"x"}]`, "", "0sx3"},
+
 		{"\xff\xfet\x00i\x00m\x00e\x00\n\x005\x00\n\x00", "", "5sx1"},
 		{"time\n2026-01-31t12:00:00z\n2026-01-31T13:00:30+01:00\n", "", "0sx1 30sx1"},
 		{`[{"Time":500,"ITEMS":3,"service":null},{"time":600,"items":null}]`, "", "8m20sx3 10mx1"},
@@ -66,18 +75,17 @@ func TestTrace(t *testing.T) {
 		{"[]", "", "FILE: no items; use rows with at least one item in all"},
 		{"time,items\n0,0\n", "", "FILE: no items; use rows with at least one item in all"},
 		{"[{\"time\":5}]\n[{\"time\":9}]", "", "FILE: invalid JSON; " + traceHelp},
-		{`[{"time":null},[3],{"time":[1],"items":true}]`, "", "FILE: [0]: no column time; use time,items\nFILE: [1]: found no object; use one such as {\"time\": 0, \"items\": 1}\n" +
+		{`[{"time":null},[3],{"time":[1],"items":true}]`, "", "FILE: [0]: no column time; use time,items, or names such as timestamp, count and duration\nFILE: [1]: found no object; use one such as {\"time\": 0, \"items\": 1}\n" +
 			`FILE: [2]: items: found "true"; use a number of 0 to 1e9` + "\nFILE: [2]: time: found \"[1]\"; " + timeHelp},
 		{"\n\ntime,items\n1,1\nx,y\n", "", "FILE:5: time: found \"x\"; " + timeHelp + "\nFILE:5: items: found \"y\"; use a number of 0 to 1e9"},
-		{"when,items\n1,2\n", "", `FILE:1: found the column "when"; use time, items and service`},
-		{"items\n1\n", "", "FILE:1: no column time; use time,items"},
+		{"when,items\n1,2\n", "", "FILE:1: no column time; use time,items, or names such as timestamp, count and duration"},
+		{"items\n1\n", "", "FILE:1: no column time; use time,items, or names such as timestamp, count and duration"},
 		{"time,time\n1,1\n", "", "FILE:1: found the column time twice; use it once"},
 		{"time,items\n1,x\n-1,3\n1\n", "", "FILE:2: items: found \"x\"; use a number of 0 to 1e9\nFILE:3: time: found \"-1\"; " +
 			"use RFC 3339 such as 2026-01-31T12:00:00Z, a Unix time, seconds since the start, or a duration such as 1m30s\nFILE:4: found 1 values; use 2, for time, items"},
 		{"time\n0\n1700000000\n", "", "FILE: found times since the start and times of day; use the same kind in all rows"},
 		{"time,items\n0,NaN\n", "", `FILE:2: items: found "NaN"; use a number of 0 to 1e9`},
-		{`[{"items":1},{"time":0,"n":1}]`, "", "FILE: [0]: no column time; use time,items\nFILE: [1]: found the column \"n\"; use time, items and service"},
-		{`[{"5":1,"time":0},{}]`, "", "FILE: [0]: found the column \"5\"; use time, items and service\nFILE: [1]: no column time; use time,items"},
+		{`[{"items":1},{"time":0,"n":1}]`, "", "FILE: [0]: no column time; use time,items, or names such as timestamp, count and duration"},
 		{`{"a":1}`, "", "FILE: neither a trace nor the answer of a Prometheus range query; " + traceHelp},
 		{`{"status":"error","error":"parse error"}`, "", `FILE: Prometheus answered "parse error"; use the answer of a query without an error`},
 		{`{"data":{"resultType":"vector","result":[]}}`, "", `FILE: found the result type "vector"; use matrix, from /api/v1/query_range`},

@@ -2,7 +2,9 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/picture"
 	"github.com/scaledjob/scaledjob/simulation"
+	"github.com/scaledjob/scaledjob/simulation/study"
 )
 
 // The known troubles of each strategy, with the remedy beside it: the numbers are those
@@ -37,18 +40,18 @@ func TestTroubles(t *testing.T) {
 			require.NoError(t, err)
 			s, err := readScenario(source{name, data})
 			require.NoError(t, err)
-			trouble, err := simulation.Run(s.Scenario, simulation.Options{})
+			both, err := study.Replicate(s.Scenario, []simulation.Policy{s.Scenario.Policy}, study.Options{})
 			require.NoError(t, err)
 			c.remedy(s)
 			require.NoError(t, s.check())
-			better, err := simulation.Run(s.Scenario, simulation.Options{})
+			better, err := study.Replicate(s.Scenario, []simulation.Policy{s.Scenario.Policy}, study.Options{})
 			require.NoError(t, err)
-			results := []simulation.Result{*trouble, *better}
-			require.Equal(t, c.jobs, results[0].Summary.JobsCreated)
-			require.Equal(t, c.empty, results[0].Summary.IdleJobs)
-			require.Equal(t, c.better, results[1].Summary.JobsCreated)
-			drawn := picture.Sheet(picture.Items(results), picture.Jobs(results, s.Capacity().Max))
-			file := filepath.Join("..", "..", "simulation", "pictures", name+".svg")
+			both.Samples = append(both.Samples, better.Samples...)
+			require.Equal(t, c.jobs, both.Samples[0].First.Summary.JobsCreated)
+			require.Equal(t, c.empty, both.Samples[0].First.Summary.IdleJobs)
+			require.Equal(t, c.better, both.Samples[1].First.Summary.JobsCreated)
+			drawn := picture.Sheet(append(picture.Items(both), picture.Jobs(both, s.Load().Max)...)...)
+			file := filepath.Join(pictures(t), name+".svg")
 			if os.Getenv("UPDATE") != "" {
 				require.NoError(t, os.WriteFile(file, drawn, 0o644))
 			}
@@ -57,4 +60,11 @@ func TestTroubles(t *testing.T) {
 			require.Equal(t, string(shown), string(drawn), "the picture is of another run")
 		})
 	}
+}
+
+// pictures returns the directory of the pictures, which the page of package simulation shows.
+func pictures(t *testing.T) string {
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.Dir}}", "github.com/scaledjob/scaledjob/simulation").Output()
+	require.NoError(t, err)
+	return filepath.Join(strings.TrimSpace(string(out)), "pictures")
 }

@@ -1,36 +1,33 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/scaledjob/scaledjob/simulation"
+	"github.com/scaledjob/scaledjob/simulation/study"
 )
 
-// verdict returns the lines that a user reads first: the capacity, how the policies
-// differ, and the troubles that occurred. The runs of a policy are its seeds.
-func verdict(c simulation.Capacity, runs [][]simulation.Result) []string {
-	lines := []string{c.String()}
-	if len(runs) > 1 {
-		lines = append(lines, differences(runs)...)
+// verdict returns the lines that a user reads after the capacity: the objectives, how the
+// policies differ, and the troubles that occurred.
+func verdict(s *study.Study, startup float64) []string {
+	var lines []string
+	if len(s.Samples) > 1 {
+		lines = append(lines, differences(s)...)
 	}
-	for _, of := range runs {
-		lines = append(lines, troubles(of)...)
+	for i := range s.Samples {
+		lines = append(lines, troubles(s, i, startup)...)
 	}
-	if len(runs) == 1 {
-		lines = append(lines, alone(runs[0]))
+	if len(s.Samples) == 1 {
+		lines = append(lines, alone(s))
 	}
-	return lines
+	return append(lines, "Numbers are means of "+s.String()+".")
 }
 
-func name(r *simulation.Result) string { return r.Summary.Policy }
-
-// left returns the number of items that are not done.
-func left(s *simulation.Summary) int64 { return s.Arrived - s.Done - s.Lost }
-
-// An objective is a value that should be small.
+// An objective is a number that should be small.
 type objective struct {
 	name   string
 	value  func(*simulation.Summary) float64
@@ -38,17 +35,15 @@ type objective struct {
 }
 
 var objectives = []objective{
-	{"Items left undone", func(s *simulation.Summary) float64 { return float64(left(s)) }, wholeNumber},
+	{"Items left undone", study.Undone, count},
 	{"Wait of 95 % of the items", func(s *simulation.Summary) float64 { return s.Wait.P95 }, span},
 	{"Time in which Jobs do no work", func(s *simulation.Summary) float64 { return s.IdleSeconds }, span},
 }
 
-func wholeNumber(n float64) string { return fmt.Sprintf("%.0f", n) }
-
-// differences returns a line for each objective that tells policies apart.
-func differences(runs [][]simulation.Result) (lines []string) {
+// differences returns a line for each objective that differs between policies.
+func differences(s *study.Study) (lines []string) {
 	for i, o := range objectives {
-		line, differ := o.compare(runs)
+		line, differ := o.compare(s)
 		if differ || i > 0 {
 			lines = append(lines, line)
 		}
@@ -57,116 +52,176 @@ func differences(runs [][]simulation.Result) (lines []string) {
 }
 
 // compare compares the policies with the policy that has the lowest mean.
-func (o *objective) compare(runs [][]simulation.Result) (line string, differ bool) {
-	best, means := 0, make([]float64, len(runs))
-	for i := range runs {
-		if means[i] = simulation.Difference(runs[i], nil, o.value).Mean; means[i] < means[best] {
+func (o *objective) compare(s *study.Study) (line string, differ bool) {
+	best, means := 0, make([]float64, len(s.Samples))
+	for i := range means {
+		if means[i] = s.Estimate(i, o.value).Mean; means[i] < means[best] {
 			best = i
 		}
 	}
-	all := []string{fmt.Sprintf("%s %s", name(&runs[best][0]), o.format(means[best]))}
-	for i := range runs {
-		if i == best {
-			continue
+	all := []string{fmt.Sprintf("%s %s", s.Samples[best].Policy, o.format(means[best]))}
+	for i := range s.Samples {
+		if i != best {
+			d := s.Difference(i, best, o.value)
+			differ = differ || d.Word != study.Same
+			all = append(all, s.Samples[i].Policy+" "+o.text(s, d))
 		}
-		d := simulation.Difference(runs[i], runs[best], o.value)
-		switch {
-		case !d.Differs():
-			all = append(all, name(&runs[i][0])+" no difference")
-		case len(runs[i]) == 1:
-			all = append(all, fmt.Sprintf("%s %s more, under one seed", name(&runs[i][0]), o.format(d.Mean)))
-		case d.Low == d.High:
-			all = append(all, fmt.Sprintf("%s %s more", name(&runs[i][0]), o.format(d.Mean)))
-		default:
-			all = append(all, fmt.Sprintf("%s %s more (%s to %s)", name(&runs[i][0]), o.format(d.Mean), o.format(d.Low), o.format(d.High)))
-		}
-		differ = differ || d.Differs()
 	}
 	return o.name + ": " + strings.Join(all, "; ") + ".", differ
 }
 
+// text describes a difference in one of three words.
+func (o *objective) text(s *study.Study, d study.Difference) string {
+	text := string(d.Word)
+	if d.Word == study.Same {
+		return text
+	}
+	text += fmt.Sprintf(" %s", o.signed(d.Mean))
+	if d.Interval && d.High > d.Low {
+		text += fmt.Sprintf(" (%s to %s)", o.signed(d.Low), o.signed(d.High))
+	}
+	what := "seeds"
+	if s.Sampling == study.Blocks || s.Sampling == study.FewBlocks {
+		what = "blocks of a trace"
+	}
+	switch {
+	case d.Needed > 0 && !d.Interval:
+		text += fmt.Sprintf(", an interval needs %d %s", d.Needed, what)
+	case d.Needed > 0:
+		text += fmt.Sprintf(", %d %s would", d.Needed, what)
+	}
+	return text
+}
+
+func (o *objective) signed(n float64) string {
+	if text := o.format(math.Abs(n)); n < 0 && text != o.format(0) {
+		return "-" + text
+	} else if text != o.format(0) {
+		return "+" + text
+	}
+	return o.format(0)
+}
+
 // A symptom is something that should not happen. Each has its number in every run.
 type symptom struct {
-	number func(*simulation.Summary) int64
+	number func(*simulation.Summary) float64
 	// matters reports whether the number is worth a sentence.
-	matters func(s *simulation.Summary, n int64) bool
-	text    func(s *simulation.Summary, n int64) string
+	matters func(s *simulation.Summary, n float64) bool
+	// format and, if not nil, of are the means that replace %s in text: of the number, and of
+	// a number that it is a part of.
+	format func(float64) string
+	of     func(*simulation.Summary) float64
+	text   string
 }
 
-func above0(_ *simulation.Summary, n int64) bool { return n > 0 }
+func above0(_ *simulation.Summary, n float64) bool { return n > 0 }
 
-var symptoms = []symptom{
-	{
-		func(s *simulation.Summary) int64 { return s.StarvedPolls },
-		func(s *simulation.Summary, n int64) bool { return n*10 > s.Polls && s.Wait.P95 > 0 },
-		func(s *simulation.Summary, n int64) string {
-			return fmt.Sprintf("starves: after %d of %d polls, items waited for which no Job existed, below the maximum", n, s.Polls)
+func polls(s *simulation.Summary) float64   { return float64(s.Polls) }
+func arrived(s *simulation.Summary) float64 { return float64(s.Arrived) }
+func created(s *simulation.Summary) float64 { return float64(s.JobsCreated) }
+
+// symptoms returns the symptoms, of pods that start within so many seconds on average.
+func symptoms(startup float64) []symptom {
+	return []symptom{
+		{
+			func(s *simulation.Summary) float64 { return float64(s.StarvedPolls) },
+			func(s *simulation.Summary, n float64) bool { return n*10 > float64(s.Polls) && s.Wait.P95 > 0 },
+			count, polls, "starves: after %s of %s polls, items waited for which no Job existed, below the maximum",
 		},
-	},
-	{
-		func(s *simulation.Summary) int64 { return s.IdleJobs },
-		func(s *simulation.Summary, n int64) bool { return n > 1 && n*20 > s.JobsCreated },
-		func(s *simulation.Summary, n int64) string {
-			return fmt.Sprintf("creates too many Jobs: %d of %d found no item", n, s.JobsCreated)
+		{
+			func(s *simulation.Summary) float64 { return float64(s.UnreadablePolls) }, above0,
+			count, polls, "cannot read a metric in %s of %s polls",
 		},
-	},
-	{
-		func(s *simulation.Summary) int64 { return s.Duplicated }, above0,
-		func(_ *simulation.Summary, n int64) string { return fmt.Sprintf("does work twice: %d times", n) },
-	},
-	{
-		func(s *simulation.Summary) int64 { return s.ExcessOverMax }, above0,
-		func(_ *simulation.Summary, n int64) string {
-			return fmt.Sprintf("runs up to %d Jobs more than the maximum", n)
+		{
+			func(s *simulation.Summary) float64 { return float64(s.UnknownPolls) }, above0,
+			count, polls, "cannot list Jobs in %s of %s polls: an API server does not answer",
 		},
-	},
-	{
-		func(s *simulation.Summary) int64 { return s.JobsRejected }, above0,
-		func(_ *simulation.Summary, n int64) string {
-			return fmt.Sprintf("is rejected: the API server did not create %d Jobs", n)
+		{
+			func(s *simulation.Summary) float64 { return s.LongestPending },
+			func(_ *simulation.Summary, n float64) bool { return n > max(300, 10*startup) },
+			span, nil, "has Jobs that stay pending for up to %s",
 		},
-	},
-	{
-		func(s *simulation.Summary) int64 { return s.Lost }, above0,
-		func(s *simulation.Summary, n int64) string { return fmt.Sprintf("loses %d of %d items", n, s.Arrived) },
-	},
-	{
-		left, above0,
-		func(s *simulation.Summary, n int64) string {
-			return fmt.Sprintf("leaves %d of %d items undone", n, s.Arrived)
+		{
+			func(s *simulation.Summary) float64 { return float64(s.IdleJobs) },
+			func(s *simulation.Summary, n float64) bool { return n > 1 && n*20 > float64(s.JobsCreated) },
+			count, created, "creates too many Jobs: %s of %s found no item",
 		},
-	},
+		{
+			func(s *simulation.Summary) float64 { return float64(s.Duplicated) }, above0,
+			count, nil, "does work twice: %s times",
+		},
+		{
+			func(s *simulation.Summary) float64 { return float64(s.ExcessOverMax) }, above0,
+			count, nil, "runs up to %s Jobs more than the maximum",
+		},
+		{
+			func(s *simulation.Summary) float64 { return float64(s.JobsRejected) }, above0,
+			count, nil, "is rejected: the API server did not create %s Jobs",
+		},
+		{
+			func(s *simulation.Summary) float64 { return float64(s.Lost) }, above0,
+			count, arrived, "loses %s of %s items",
+		},
+		{study.Undone, above0, count, arrived, "leaves %s of %s items undone"},
+	}
 }
 
-// troubles returns a line for each trouble that occurred, with the numbers of the first
-// seed in which it did.
-func troubles(runs []simulation.Result) (lines []string) {
-	for _, t := range symptoms {
-		occurred, first := 0, ""
-		for i := range runs {
-			s := &runs[i].Summary
-			if n := t.number(s); t.matters(s, n) {
-				if occurred++; occurred == 1 {
-					first = t.text(s, n)
-				}
+// troubles returns a line for each trouble that occurred under a policy, with the means of
+// its runs, and the rule of the polls that starved the queue.
+func troubles(of *study.Study, policy int, startup float64) (lines []string) {
+	sample := &of.Samples[policy]
+	for i, t := range symptoms(startup) {
+		occurred := 0
+		for k := range sample.Runs {
+			if s := &sample.Runs[k]; t.matters(s, t.number(s)) {
+				occurred++
 			}
 		}
-		switch {
-		case occurred == 0:
-		case len(runs) == 1 || occurred == len(runs):
-			lines = append(lines, fmt.Sprintf("%s %s.", name(&runs[0]), first))
-		default:
-			lines = append(lines, fmt.Sprintf("%s %s (in %d of %d seeds).", name(&runs[0]), first, occurred, len(runs)))
+		if occurred == 0 {
+			continue
 		}
+		means := []any{t.format(of.Estimate(policy, t.number).Mean)}
+		if t.of != nil {
+			means = append(means, t.format(of.Estimate(policy, t.of).Mean))
+		}
+		line := sample.Policy + " " + fmt.Sprintf(t.text, means...)
+		if rule := starvedBy(sample.Runs); i == 0 && rule != "" {
+			line += "; " + rule
+		}
+		if occurred < len(sample.Runs) {
+			line += fmt.Sprintf(" (in %d of %d runs)", occurred, len(sample.Runs))
+		}
+		lines = append(lines, line+".")
 	}
 	return lines
 }
 
+// starvedBy returns the rule that decided most of the polls that starved the queue.
+func starvedBy(runs []simulation.Summary) string {
+	sums, all := map[string]int64{}, int64(0)
+	for i := range runs {
+		for _, r := range runs[i].Rules {
+			sums[r.Rule] += r.Starved
+			all += r.Starved
+		}
+	}
+	best := ""
+	for rule, n := range sums {
+		if n > sums[best] || n == sums[best] && rule < best {
+			best = rule
+		}
+	}
+	if all == 0 || sums[best] == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the rule of %.0f %% of them is: %s", 100*float64(sums[best])/float64(all), best)
+}
+
 // alone describes a single policy.
-func alone(runs []simulation.Result) string {
-	wait := simulation.Difference(runs, nil, objectives[1].value)
-	idle := simulation.Difference(runs, nil, objectives[2].value)
-	cost := simulation.Difference(runs, nil, (*simulation.Summary).Cost)
+func alone(s *study.Study) string {
+	wait := s.Estimate(0, objectives[1].value)
+	idle := s.Estimate(0, objectives[2].value)
+	cost := s.Estimate(0, (*simulation.Summary).Cost)
 	text := fmt.Sprintf("95 %% of the items wait at most %s", span(wait.Mean))
 	if wait.Low < wait.High {
 		text += fmt.Sprintf(" (%s to %s)", span(max(0, wait.Low)), span(wait.High))
@@ -174,23 +229,92 @@ func alone(runs []simulation.Result) string {
 	return fmt.Sprintf("%s; Jobs do no work for %s of %s.", text, span(idle.Mean), span(cost.Mean))
 }
 
-// span formats a number of seconds.
-func span(seconds float64) string {
-	if seconds < 0 {
-		return "-" + span(-seconds)
+// capacityLine describes which loads a policy sustains, and whether the present load is one
+// of them.
+func capacityLine(c *study.Capacity, s *simulation.Scenario) string {
+	if c.Reason != "" {
+		return fmt.Sprintf("Capacity of %s is not measured: %s.", c.Policy, c.Reason)
 	}
-	d := time.Duration(math.Min(seconds*float64(time.Second), math.MaxInt64))
+	have := perSecond(c.Load.Arrivals)
+	if c.Load.PeakSeconds > 0 && c.Load.Peak > 1.01*c.Load.Arrivals {
+		have += fmt.Sprintf(" on average and %s in the busiest %s", perSecond(c.Load.Peak), span(c.Load.PeakSeconds))
+	}
+	have += fmt.Sprintf(" (%s x %s = %s Jobs at work, maximum %d)", perSecond(c.Load.Arrivals), span(c.Load.Service), short(c.Load.Busy), c.Load.Max)
+	text := fmt.Sprintf("%s at %s: %s", c.Policy, have, present(&c.Present, s))
+	if len(c.Probes) == 0 {
+		return text + "."
+	}
+	return fmt.Sprintf("%s sustains %s; you have %s: %s", c.Policy, sustained(c), have, present(&c.Present, s)) + "."
+}
+
+// sustained describes the loads that a policy sustains.
+func sustained(c *study.Capacity) string {
 	switch {
-	case d < time.Second:
-		return d.Round(10 * time.Millisecond).String()
-	case d < time.Minute:
-		return fmt.Sprintf("%.1fs", seconds)
-	case d < 100*time.Hour:
-		text := d.Round(time.Second).String()
-		if strings.HasSuffix(text, "m0s") {
-			return strings.TrimSuffix(text, "0s")
-		}
-		return text
+	case len(c.Growing) == 0:
+		return fmt.Sprintf("at least %s", perSecond(c.Sustained))
+	case c.Sustained == 0:
+		return fmt.Sprintf("not even %s", perSecond(c.Probes[0].Load))
 	}
-	return fmt.Sprintf("%.0fh", d.Hours())
+	text := perSecond(c.Sustained)
+	var again []string
+	for _, g := range c.Growing {
+		if g.High < c.Probes[len(c.Probes)-1].Load {
+			again = append(again, fmt.Sprintf("from %s to %s", perSecond(g.Low), perSecond(g.High)))
+		} else {
+			again = append(again, "from "+perSecond(g.Low))
+		}
+	}
+	if len(again) > 1 {
+		text += " (its queue grows " + strings.Join(again, ", ") + ")"
+	}
+	return text
+}
+
+// present describes whether the queue grows at the present load, and why.
+func present(p *study.Probe, s *simulation.Scenario) string {
+	growth := func(t *study.Trend) string {
+		if t.Grows {
+			return fmt.Sprintf("grows by %s items an hour", count(t.Growth*3600))
+		}
+		return "does not grow"
+	}
+	switch {
+	case p.Depends():
+		grows := &p.Empty
+		if p.Long.Grows {
+			grows = &p.Long
+		}
+		return fmt.Sprintf("it depends on the start: an empty queue %s, one of %d items %s%s", growth(&p.Empty), p.Long.Start, growth(&p.Long), cause(grows, s))
+	case p.Empty.Grows:
+		return "the queue " + growth(&p.Empty) + cause(&p.Empty, s)
+	}
+	return "the queue does not grow"
+}
+
+// cause names the most frequent cause of a growing queue, from the counts of its run.
+func cause(t *study.Trend, s *simulation.Scenario) string {
+	r := &t.Summary
+	starved := slices.MaxFunc(append(slices.Clone(r.Rules), simulation.RuleCount{}), func(a, b simulation.RuleCount) int { return cmp.Compare(a.Starved, b.Starved) })
+	switch {
+	case r.FullPolls*2 > r.Polls:
+		return fmt.Sprintf("; as many Jobs as the maximum exist after %d of %d polls", r.FullPolls, r.Polls)
+	case starved.Starved*2 > r.Polls:
+		return fmt.Sprintf("; in %d of %d polls, %s", starved.Polls, r.Polls, strings.ReplaceAll(starved.Rule, "the minimum; the queue is ignored", "R < min: the queue is ignored"))
+	case r.LongestPending > 60 && r.LongestPending > 3*s.Jobs.Startup.Mean().Seconds():
+		return fmt.Sprintf("; Jobs stay pending for up to %s", span(r.LongestPending))
+	case starved.Starved*10 > r.Polls:
+		return fmt.Sprintf("; %d of %d polls leave items without a Job, mostly by the rule: %s", r.StarvedPolls, r.Polls, starved.Rule)
+	}
+	return ""
+}
+
+// perSecond formats a rate in the largest unit that gives at least 0.01 items.
+func perSecond(n float64) string {
+	switch {
+	case n >= 0.01 || n == 0:
+		return short(n) + "/s"
+	case n*60 >= 0.01:
+		return short(n*60) + "/m"
+	}
+	return short(n*3600) + "/h"
 }

@@ -10,7 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/scaledjob/scaledjob/internal/triggers"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
 )
 
 // urls are the parameters to which scalers send HTTP requests.

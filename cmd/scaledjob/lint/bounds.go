@@ -3,6 +3,7 @@ package lint
 import (
 	"fmt"
 
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/text"
 	"github.com/scaledjob/scaledjob/keda"
 )
 
@@ -35,6 +36,18 @@ func minUsesUpMax(j *job) {
 		}, text: "the minimum uses up the maximum: the queue gets no Job"})
 }
 
+// minIsAdditional explains the commonest reports in KEDA's tracker: KEDA subtracts
+// the minimum from the running Jobs before the strategy sees them.
+func minIsAdditional(j *job) {
+	least, most := j.spec.MinReplicaCount, j.spec.MaxReplicaCount
+	if least == nil || *least < 1 || most == nil || *least >= *most {
+		return
+	}
+	j.find(j.at("spec", "minReplicaCount"), "Leave it out if the Jobs for the queue are enough",
+		effect{when: func(p keda.Profile) bool { return p.Replicas(j.model).Min > 0 },
+			text: "KEDA deducts these Jobs from the running Jobs: they are in addition to the Jobs for the queue"})
+}
+
 func minWithoutMax(j *job) {
 	if j.spec.MinReplicaCount == nil || j.spec.MaxReplicaCount != nil {
 		return
@@ -58,7 +71,7 @@ func minNegative(j *job) {
 	ghosts := -int(*n)
 	j.find(j.at("spec", "minReplicaCount"), "Write 0 or more",
 		effect{when: both(supports(keda.MinReplicaCount), not(j.refused(field))),
-			text: fmt.Sprintf("KEDA counts %s too many as running", plural(ghosts, "Job"))},
+			text: fmt.Sprintf("KEDA counts %s too many as running", text.Plural(ghosts, "Job"))},
 		effect{when: j.refused(field), text: refusal})
 }
 

@@ -52,12 +52,10 @@ func ExampleReport_WriteText() {
 	report := lint.Check([]lint.File{{Name: "job.yaml", Data: []byte(example)}}, release)
 	_ = report.WriteText(os.Stdout)
 	// Output:
-	// job.yaml:12:20: error: spec.minReplicaCount is 10: KEDA takes the minimum as 1, which uses up the
-	//     maximum: the queue gets no Job. Write at most maxReplicaCount, 1. [min-above-max]
+	// job.yaml:12:20: error: spec.minReplicaCount is 10: KEDA takes the minimum as 1, which uses up the maximum: the queue gets no Job. Write at most maxReplicaCount, 1. [min-above-max]
 	//   12 |   minReplicaCount: 10
 	//      |                    ^~
-	// job.yaml:16:85: error: spec.triggers[0].metadata.threshold is 5, which YAML reads as a number: the
-	//     API server rejects it. Write "5", with the quotes. [not-a-string]
+	// job.yaml:16:85: error: spec.triggers[0].metadata.threshold is 5, which YAML reads as a number: the API server rejects it. Write "5", with the quotes. [not-a-string]
 	//   16 |       metadata: {serverAddress: "http://prometheus", query: sum(orders), threshold: 5}
 	//      |                                                                                     ^~
 	// 2 errors in 1 ScaledJob

@@ -1,13 +1,13 @@
 package lint
 
-import "github.com/scaledjob/scaledjob/adapter/scaledjob"
+import "github.com/scaledjob/scaledjob/adapter/manifest"
 
 // Read returns the ScaledJobs in a text as rules get them.
-func Read(data []byte) (all []*scaledjob.ScaledJob) {
+func Read(data []byte) (all []*manifest.ScaledJob) {
 	c := &collector{}
 	for _, p := range split(string(data)) {
 		for _, d := range c.parse("", p) {
-			if d.kind() == scaledjob.GroupVersionKind.Kind {
+			if d.kind() == manifest.GroupVersionKind.Kind {
 				all = append(all, c.read(d))
 			}
 		}

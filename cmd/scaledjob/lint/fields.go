@@ -33,13 +33,13 @@ func mode() fieldRule {
 	return r
 }
 
-// text is a rule for a string that is not empty.
-func text(reason, fix string, accepts func(text string) bool) fieldRule {
+// word is a rule for a string that is not empty.
+func word(reason, fix string, accepts func(text string) bool) fieldRule {
 	return fieldRule{func(v any) bool { s, ok := v.(string); return !ok || s == "" || accepts(s) }, reason, fix}
 }
 
 func named(noun, fix string, problems func(string) []string) fieldRule {
-	return text("it is not the name of "+noun, fix, func(s string) bool { return len(problems(s)) == 0 })
+	return word("it is not the name of "+noun, fix, func(s string) bool { return len(problems(s)) == 0 })
 }
 
 func object(noun string) fieldRule {
@@ -53,8 +53,8 @@ var (
 	}, "it is empty", "Give a value"}
 	volume   = named("a volume", dnsLabel, validation.IsDNS1123Label)
 	host     = named("a host", dnsLabel, validation.IsDNS1123Label)
-	local    = text("it is not a path within the volume", "Write a relative path without ..", isLocal)
-	address  = text("it is not an IP address", "Write an IP address", func(s string) bool { return len(validation.IsValidIPForLegacyField(nil, s, false, nil)) == 0 })
+	local    = word("it is not a path within the volume", "Write a relative path without ..", isLocal)
+	address  = word("it is not an IP address", "Write an IP address", func(s string) bool { return len(validation.IsValidIPForLegacyField(nil, s, false, nil)) == 0 })
 	positive = within(1, math.MaxInt32)
 	natural  = within(0, math.MaxInt32)
 )
@@ -84,16 +84,16 @@ var fieldRules = map[string][]fieldRule{
 	"EnvFromSource.prefix":      {named("a variable", "Write letters, digits and _", validation.IsRelaxedEnvVarName)},
 	"ExecAction.command":        {some},
 	"HostAlias.ip":              {address},
-	"HostPathVolumeSource.path": {some, text("it has ..", "Write a path without ..", func(s string) bool { return !slices.Contains(strings.Split(s, "/"), "..") })},
-	"JobSpec.managedBy":         {text("it has no domain", "Write it as example.com/controller", func(s string) bool { return strings.Contains(s, "/") })},
+	"HostPathVolumeSource.path": {some, word("it has ..", "Write a path without ..", func(s string) bool { return !slices.Contains(strings.Split(s, "/"), "..") })},
+	"JobSpec.managedBy":         {word("it has no domain", "Write it as example.com/controller", func(s string) bool { return strings.Contains(s, "/") })},
 	"KeyToPath.key":             {some}, "KeyToPath.mode": {mode()}, "KeyToPath.path": {some, local},
-	"NFSVolumeSource.path": {some, text("it is not an absolute path", "Write a path that begins with /", gopath.IsAbs)}, "NFSVolumeSource.server": {some},
+	"NFSVolumeSource.path": {some, word("it is not an absolute path", "Write a path that begins with /", gopath.IsAbs)}, "NFSVolumeSource.server": {some},
 	"NodeSelector.nodeSelectorTerms":              {some},
-	"ObjectFieldSelector.fieldPath":               {text("there is no such field", "Write a field such as metadata.name or status.podIP", fieldPaths.MatchString)},
+	"ObjectFieldSelector.fieldPath":               {word("there is no such field", "Write a field such as metadata.name or status.podIP", fieldPaths.MatchString)},
 	"PersistentVolumeClaimVolumeSource.claimName": {some},
 	"PodAffinityTerm.topologyKey":                 {some}, "TopologySpreadConstraint.topologyKey": {some}, "TopologySpreadConstraint.maxSkew": {positive},
 	"PodFailurePolicyOnExitCodesRequirement.values": {some}, "SuccessPolicy.rules": {some},
-	"PodFailurePolicyOnPodConditionsPattern.status": {text("it is not a status", "Write True, False or Unknown", func(s string) bool { return slices.Contains([]string{"True", "False", "Unknown"}, s) })},
+	"PodFailurePolicyOnPodConditionsPattern.status": {word("it is not a status", "Write True, False or Unknown", func(s string) bool { return slices.Contains([]string{"True", "False", "Unknown"}, s) })},
 	"PodSecurityContext.fsGroup":                    {natural}, "PodSecurityContext.runAsGroup": {natural}, "PodSecurityContext.runAsUser": {natural},
 	"SecurityContext.runAsGroup": {natural}, "SecurityContext.runAsUser": {natural},
 	"PodSpec.activeDeadlineSeconds": {positive}, "PodSpec.hostname": {host}, "PodSpec.subdomain": {host},
@@ -102,7 +102,7 @@ var fieldRules = map[string][]fieldRule{
 	"Probe.failureThreshold": {natural}, "Probe.initialDelaySeconds": {natural}, "Probe.periodSeconds": {natural}, "Probe.successThreshold": {natural},
 	"Probe.terminationGracePeriodSeconds": {positive}, "Probe.timeoutSeconds": {natural},
 	"ProjectedVolumeSource.defaultMode": {mode()},
-	"ResourceFieldSelector.resource":    {text("there is no such resource", "Write a resource such as limits.cpu or requests.memory", resourceFields.MatchString)},
+	"ResourceFieldSelector.resource":    {word("there is no such resource", "Write a resource such as limits.cpu or requests.memory", resourceFields.MatchString)},
 	"SecretVolumeSource.defaultMode":    {mode()}, "SecretVolumeSource.secretName": {some},
 	"ServiceAccountTokenProjection.expirationSeconds": {within(600, 1<<32)},
 	"Toleration.key":        {named("a taint", "Write letters, digits, dots, - and _, after an optional domain and /", validation.IsQualifiedName)},

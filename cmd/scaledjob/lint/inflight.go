@@ -3,14 +3,18 @@ package lint
 import (
 	"fmt"
 
-	"github.com/scaledjob/scaledjob/adapter/scaledjob"
-	"github.com/scaledjob/scaledjob/internal/triggers"
+	"github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
+	"github.com/scaledjob/scaledjob/keda"
 )
 
-// countOf returns what a trigger's metric counts.
-func (j *job) countOf(trigger int) triggers.Counting {
-	how, _ := triggers.Counts(j.spec.Triggers[trigger].Type, j.input(trigger))
-	return how
+// counts returns the condition that a trigger's metric counts so.
+func (j *job) counts(trigger int, want triggers.Counting) condition {
+	in := j.input(trigger)
+	return func(p keda.Profile) bool {
+		how, _ := triggers.Counts(j.spec.Triggers[trigger].Type, p.Release(), in)
+		return how == want
+	}
 }
 
 // metricUnknown reports triggers for which the manifest does not show this.
@@ -22,7 +26,7 @@ func metricUnknown(j *job) {
 		if t.Type != "rabbitmq" {
 			continue
 		}
-		if _, hidden := triggers.Counts(t.Type, j.input(i)); hidden {
+		if _, hidden := triggers.Counts(t.Type, known()[len(known())-1].Release(), j.input(i)); hidden {
 			j.find(j.trigger(i, "type"), "Write protocol: amqp or protocol: http, or lint the manifest together with the Secret",
 				effect{text: "the URL's protocol is unknown: the metric may include in-progress items or leave them out"})
 		}
@@ -31,31 +35,29 @@ func metricUnknown(j *job) {
 
 // exclusions holds the settings that make a metric leave out in-progress items.
 var exclusions = map[string]string{
-	"aws-sqs-queue": `scaleOnInFlight: "false"`,
-	"azure-queue":   "queueLengthStrategy: visibleonly",
-	"rabbitmq":      `excludeUnacknowledged: "true" with protocol http, or protocol amqp`,
+	"azure-pipelines": `scaleOnInFlight: "false" with KEDA 2.21`,
+	"selenium-grid":   `includeOngoingSessions: "false" with KEDA 2.21`,
+	"aws-sqs-queue":   `scaleOnInFlight: "false"`,
+	"azure-queue":     "queueLengthStrategy: visibleonly",
+	"rabbitmq":        `excludeUnacknowledged: "true" with protocol http, or protocol amqp`,
 }
 
 // inFlight finds the triggers that count so under a strategy.
-func (j *job) inFlight(strategy string, how triggers.Counting, want func(t *scaledjob.ScaleTrigger) string, text string) {
+func (j *job) inFlight(strategy string, how triggers.Counting, want func(t *manifest.ScaleTrigger) string, text string) {
 	if name := j.spec.ScalingStrategy.Strategy; name != strategy && (strategy != "default" || name != "") {
 		return
 	}
 	for i := range j.spec.Triggers {
-		t := &j.spec.Triggers[i]
-		if j.countOf(i) == how {
-			at := j.trigger(i, "type")
-			at.found = t.Type
-			if strategy == "default" {
-				j.find(at, want(t), effect{text: text})
-			} else {
-				j.find(at, want(t), effect{when: j.selects(), text: text})
-			}
-		}
+		t, counts, selects := &j.spec.Triggers[i], j.counts(i, how), j.selects()
+		at := j.trigger(i, "type")
+		at.found = t.Type
+		j.find(at, want(t), effect{when: func(p keda.Profile) bool {
+			return counts(p) && (strategy == "default" || selects(p))
+		}, text: text})
 	}
 }
 
-func excluding(t *scaledjob.ScaleTrigger) string {
+func excluding(t *manifest.ScaleTrigger) string {
 	if by := exclusions[t.Type]; by != "" {
 		return fmt.Sprintf("Write %s, or use the strategy default", by)
 	}
@@ -63,7 +65,7 @@ func excluding(t *scaledjob.ScaleTrigger) string {
 }
 
 func defaultMissesUnacknowledged(j *job) {
-	j.inFlight("default", triggers.LeavesOut, func(*scaledjob.ScaleTrigger) string { return "Use the strategy accurate" },
+	j.inFlight("default", triggers.LeavesOut, func(*manifest.ScaleTrigger) string { return "Use the strategy accurate" },
 		"the metric leaves out in-progress items, and default deducts the running Jobs: waiting items get too few Jobs")
 }
 

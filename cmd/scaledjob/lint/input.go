@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/scaledjob/scaledjob/internal/triggers"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
 )
 
 // input is a trigger with all that its scaler can read of the documents.
@@ -137,10 +137,7 @@ var derived = map[string][]string{
 
 // parameter returns a parameter that a TriggerAuthentication gives.
 func (j *job) parameter(a authentication, name string) triggers.Value {
-	namespace := j.manifest.Namespace
-	if a.lookup.kind == "ClusterTriggerAuthentication" {
-		namespace = "" // the operator's, which is unknown
-	}
+	namespace, _ := j.namespaceOf(a)
 	d := a.document
 	if d.text("spec", "filePath") != "" {
 		return triggers.Value{State: triggers.Maybe}

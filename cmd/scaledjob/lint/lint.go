@@ -7,7 +7,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/text"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/keda"
 )
@@ -24,6 +25,7 @@ type Report struct {
 	ScaledJobs int       // how many were looked at
 	Ignored    int       // how many findings comments and Filter have silenced
 	Color      bool      // WriteText uses the colors of a terminal
+	Width      int       // columns of WriteText; 0 leaves lines whole
 
 	sources map[string][]string // lines of the files
 }
@@ -100,6 +102,22 @@ func (r *Report) Filter(ignore []string, least Severity) error {
 	return nil
 }
 
+// SetSeverities gives the findings of rules another severity. It returns an error if a rule is
+// unknown.
+func (r *Report) SetSeverities(of map[string]Severity) error {
+	for id := range of {
+		if !isRule(id) {
+			return unknownRule(id)
+		}
+	}
+	for i := range r.Findings {
+		if s, ok := of[r.Findings[i].Rule]; ok {
+			r.Findings[i].Severity = s
+		}
+	}
+	return nil
+}
+
 func isRule(id string) bool {
 	return slices.ContainsFunc(rules, func(r rule) bool { return r.ID == id })
 }
@@ -132,13 +150,13 @@ type effect struct {
 // add adds a finding, unless no effect holds in the releases in question.
 func (c *collector) add(r Rule, at place, want string, effects ...effect) {
 	f := Finding{Rule: r.ID, Severity: r.Severity, File: at.file, Line: at.line, Column: at.column,
-		Object: c.object, Path: at.path, Found: at.found, Fix: want}
+		Object: text.Clean(c.object), Path: text.Clean(at.path), Found: text.Clean(at.found), Fix: text.Clean(want)}
 	for _, e := range effects {
 		releases, any := c.scope.affected(e.when)
 		if !any {
 			continue
 		}
-		f.Effects = append(f.Effects, Effect{releases, e.text})
+		f.Effects = append(f.Effects, Effect{releases, text.Clean(e.text)})
 		if e.fatal && c.scope.named {
 			f.Severity = Error
 		}
@@ -152,7 +170,7 @@ func (c *collector) add(r Rule, at place, want string, effects ...effect) {
 func (c *collector) scaledJobs(all documents) int {
 	n, x := 0, indexOf(all)
 	for _, d := range all {
-		kind, want := d.kind(), scaledjob.GroupVersionKind
+		kind, want := d.kind(), manifest.GroupVersionKind
 		if !strings.EqualFold(kind, want.Kind) {
 			continue
 		}
@@ -192,10 +210,10 @@ type job struct {
 	*collector
 	rule Rule
 
-	manifest *scaledjob.ScaledJob
-	spec     *scaledjob.Spec
+	manifest *manifest.ScaledJob
+	spec     *manifest.Spec
 	model    *keda.ScaledJob // the same, as package keda reads it
-	config   scaledjob.Config
+	config   manifest.Config
 	problems []*field.Error // of config
 	all      *index
 	used     func() []authentication // by the triggers
@@ -219,10 +237,10 @@ func (c *collector) check(d *document, all *index) {
 
 // configOf reads the ScaledJob as adapter does, with any target for types of
 // triggers that it does not know.
-func configOf(s *scaledjob.ScaledJob) (scaledjob.Config, []*field.Error) {
+func configOf(s *manifest.ScaledJob) (manifest.Config, []*field.Error) {
 	targets := map[string]float64{}
 	for _, t := range s.Spec.Triggers {
-		if !slices.Contains(scaledjob.TriggerTypes(), t.Type) {
+		if !slices.Contains(manifest.TriggerTypes(), t.Type) {
 			targets[t.Type] = 1
 		}
 	}

@@ -16,14 +16,15 @@ import (
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint"
 	"github.com/scaledjob/scaledjob/keda"
+	"github.com/scaledjob/scaledjob/testdata"
 )
 
 var update = flag.Bool("update", false, "write testdata/findings.txt")
 
-// A manifest is a file of testdata, with what it says of itself in comments:
+// A sampleFile is a file of testdata, with what it says of itself in comments:
 // "# want 20 min-above-max" on a line is a finding there and its column, and
 // "# release 2.16" at the top is what it is checked for.
-type manifest struct {
+type sampleFile struct {
 	lint.File
 	releases []keda.Profile
 	want     []string // line:column rule
@@ -34,16 +35,16 @@ var (
 	releasePattern = regexp.MustCompile(`^# release (\S+)\n`)
 )
 
-func load(t testing.TB, pattern string) []manifest {
+func load(t testing.TB, pattern string) []sampleFile {
 	t.Helper()
 	names, err := filepath.Glob(pattern)
 	require.NoError(t, err)
 	require.NotEmpty(t, names, pattern)
-	var all []manifest
+	var all []sampleFile
 	for _, name := range names {
 		data, err := os.ReadFile(name)
 		require.NoError(t, err)
-		m := manifest{File: lint.File{Name: filepath.ToSlash(name), Data: data}}
+		m := sampleFile{File: lint.File{Name: filepath.ToSlash(name), Data: data}}
 		if r := releasePattern.FindSubmatch(data); r != nil {
 			m.releases = []keda.Profile{release(t, string(r[1]))}
 		}
@@ -66,7 +67,7 @@ func release(t testing.TB, name string) keda.Profile {
 	return p
 }
 
-func (m manifest) check() lint.Report { return lint.Check([]lint.File{m.File}, m.releases...) }
+func (m sampleFile) check() lint.Report { return lint.Check([]lint.File{m.File}, m.releases...) }
 
 func brief(findings []lint.Finding) []string {
 	var all []string
@@ -76,7 +77,7 @@ func brief(findings []lint.Finding) []string {
 	return all
 }
 
-func corpus(t testing.TB) []manifest {
+func corpus(t testing.TB) []sampleFile {
 	all := load(t, "testdata/rules/*.yaml")
 	all = append(all, load(t, "testdata/samples/*.yaml")...)
 	return append(all, load(t, "testdata/clean/*")...)
@@ -458,13 +459,13 @@ func TestSampleManifests(t *testing.T) {
 		// The Secret is for the cluster to have; the host was meant as hostFromEnv.
 		"rabbitmq.yaml": {"20:25 missing-secret", "26:15 custom-exceeds-max", "33:15 host-not-a-url"},
 	} {
-		data, err := os.ReadFile("../../../testdata/manifests/" + name)
+		data, err := testdata.Files.ReadFile("manifests/" + name)
 		require.NoError(t, err)
 		r := checkText(string(data))
 		require.Equal(t, want, brief(r.Findings))
 		require.Equal(t, lint.Note, r.Findings[0].Severity)
 	}
-	all, err := os.ReadDir("../../../testdata/manifests")
+	all, err := testdata.Files.ReadDir("manifests")
 	require.NoError(t, err)
 	require.Len(t, all, 1)
 }

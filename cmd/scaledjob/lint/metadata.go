@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/scaledjob/scaledjob/internal/triggers"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
 	"github.com/scaledjob/scaledjob/keda"
 )
 

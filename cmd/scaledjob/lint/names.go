@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/keda"
 )
 
@@ -29,7 +29,7 @@ func nameInvalid(j *job) {
 const oldLabelName = "scaledjob"
 
 func reservedLabel(j *job) {
-	for _, key := range []string{scaledjob.LabelName, oldLabelName} {
+	for _, key := range []string{manifest.LabelName, oldLabelName} {
 		value, ok := j.manifest.Labels[key]
 		if !ok {
 			continue
@@ -43,31 +43,31 @@ func reservedLabel(j *job) {
 }
 
 func reservedAnnotation(j *job) {
-	if _, ok := j.manifest.Annotations[scaledjob.AnnotationGeneration]; !ok {
+	if _, ok := j.manifest.Annotations[manifest.AnnotationGeneration]; !ok {
 		return
 	}
 	// A manifest does not hold its generation: the API server counts it.
 	with, without := *j.model, *j.model
 	with.Generation, without.Generation = 1<<40, 1<<40
 	without.Annotations = maps.Clone(with.Annotations)
-	delete(without.Annotations, scaledjob.AnnotationGeneration)
+	delete(without.Annotations, manifest.AnnotationGeneration)
 	deletesOwn := func(p keda.Profile, m *keda.ScaledJob) bool {
 		own := []keda.Job{{Annotations: p.Generate(m, p.Release()).Annotations}}
 		return len(p.Rollout(m, own).Deleted) > 0
 	}
-	j.find(j.key("metadata", "annotations", scaledjob.AnnotationGeneration), "Delete the annotation",
+	j.find(j.key("metadata", "annotations", manifest.AnnotationGeneration), "Delete the annotation",
 		effect{when: func(p keda.Profile) bool { return deletesOwn(p, &with) && !deletesOwn(p, &without) },
 			text: "it overwrites the annotation of the Jobs: KEDA takes each Job as outdated and deletes it at the next reconciliation"})
 }
 
 func excludedLabelsSpaces(j *job) {
-	list := j.manifest.Annotations[scaledjob.AnnotationExcludedLabels]
+	list := j.manifest.Annotations[manifest.AnnotationExcludedLabels]
 	var keys []string
 	for key := range strings.SplitSeq(list, ",") {
 		keys = append(keys, strings.TrimSpace(key))
 	}
 	if trimmed := strings.Join(keys, ","); trimmed != list {
-		j.find(j.annotation(scaledjob.AnnotationExcludedLabels), "Write "+strconv.Quote(trimmed),
+		j.find(j.annotation(manifest.AnnotationExcludedLabels), "Write "+strconv.Quote(trimmed),
 			effect{when: supports(keda.ExcludedLabels), text: "a space becomes part of the label's name: KEDA copies the labels to the Jobs"})
 	}
 }
@@ -80,7 +80,7 @@ func trackingCopied(j *job) {
 	const text = "KEDA copies it to each Job: the deployment tool takes the Jobs as its own and may delete them"
 	for _, key := range trackingKeys {
 		if value, ok := j.manifest.Labels[key]; ok {
-			j.find(j.key("metadata", "labels", key), "Add the label to the annotation "+scaledjob.AnnotationExcludedLabels+" (since 2.18), or delete the label",
+			j.find(j.key("metadata", "labels", key), "Add the label to the annotation "+manifest.AnnotationExcludedLabels+" (since 2.18), or delete the label",
 				effect{when: func(p keda.Profile) bool { return p.Generate(j.model, p.Release()).Labels[key] == value }, text: text})
 		}
 		if value, ok := j.manifest.Annotations[key]; ok {

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/keda"
 )
 
@@ -17,20 +17,20 @@ func (j *job) pausedBy() condition {
 }
 
 func pausedUnparseable(j *job) {
-	text, ok := j.manifest.Annotations[scaledjob.AnnotationPaused]
+	text, ok := j.manifest.Annotations[manifest.AnnotationPaused]
 	if _, err := strconv.ParseBool(text); !ok || err == nil {
 		return
 	}
-	j.find(j.annotation(scaledjob.AnnotationPaused), `Write "true" or "false"`,
+	j.find(j.annotation(manifest.AnnotationPaused), `Write "true" or "false"`,
 		effect{when: j.pausedBy(), text: "it is not a boolean, and pauses the ScaledJob: KEDA does not poll and deletes no finished Jobs"})
 }
 
 func pausedFalse(j *job) {
-	text, ok := j.manifest.Annotations[scaledjob.AnnotationPaused]
+	text, ok := j.manifest.Annotations[manifest.AnnotationPaused]
 	if paused, err := strconv.ParseBool(text); !ok || err != nil || paused {
 		return
 	}
-	j.find(j.annotation(scaledjob.AnnotationPaused), "Delete the annotation",
+	j.find(j.annotation(manifest.AnnotationPaused), "Delete the annotation",
 		effect{when: j.pausedBy(), text: "any value pauses the ScaledJob", fatal: true})
 }
 
@@ -38,7 +38,7 @@ func pausedIgnored(j *job) {
 	for _, name := range []string{"paused-replicas", "paused-scale-in", "paused-scale-out", "force-activation"} {
 		key := "autoscaling.keda.sh/" + name
 		if _, ok := j.manifest.Annotations[key]; ok {
-			j.find(j.key("metadata", "annotations", key), "Write "+scaledjob.AnnotationPaused+`: "true" to pause`,
+			j.find(j.key("metadata", "annotations", key), "Write "+manifest.AnnotationPaused+`: "true" to pause`,
 				effect{text: "it has no effect: KEDA reads it from ScaledObjects only"})
 		}
 	}
@@ -46,8 +46,8 @@ func pausedIgnored(j *job) {
 
 // annotationUnknown finds annotations of KEDA's domain that KEDA does not read.
 func annotationUnknown(j *job) {
-	known := []string{scaledjob.AnnotationPaused, scaledjob.AnnotationExcludedLabels}
-	others := []string{scaledjob.AnnotationGeneration, "autoscaling.keda.sh/paused-replicas", "autoscaling.keda.sh/paused-scale-in",
+	known := []string{manifest.AnnotationPaused, manifest.AnnotationExcludedLabels}
+	others := []string{manifest.AnnotationGeneration, "autoscaling.keda.sh/paused-replicas", "autoscaling.keda.sh/paused-scale-in",
 		"autoscaling.keda.sh/paused-scale-out", "autoscaling.keda.sh/force-activation"} // with rules of their own
 	for key := range j.manifest.Annotations {
 		domain, _, _ := strings.Cut(key, "/")

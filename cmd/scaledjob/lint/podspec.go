@@ -14,7 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/text"
 )
 
 // templateRejected finds what the API server refuses in a Job.
@@ -58,7 +59,7 @@ func (j *job) jobFields(ref *batchv1.JobSpec) {
 	j.refuse(ref.MaxFailedIndexes != nil && ref.Completions != nil && *ref.MaxFailedIndexes > *ref.Completions, j.target("maxFailedIndexes"), "it exceeds completions", "Write at most completions")
 	if ref.ManualSelector != nil && *ref.ManualSelector && ref.Selector != nil {
 		selector, err := metav1.LabelSelectorAsSelector(ref.Selector)
-		all := labels.Merge(ref.Template.Labels, labels.Set{scaledjob.LabelName: j.manifest.Name}) // KEDA adds it
+		all := labels.Merge(ref.Template.Labels, labels.Set{manifest.LabelName: j.manifest.Name}) // KEDA adds it
 		j.refuse(err == nil && !selector.Matches(all), j.target("selector"), "it does not match the labels of the template", "Write labels of the template, or delete selector and manualSelector")
 	}
 }
@@ -187,7 +188,7 @@ func variableDuplicate(j *job) {
 		seen := map[string]bool{}
 		for i, e := range c.Env {
 			if seen[e.Name] && e.Name != "" {
-				j.find(j.in(c, "env", i, "name"), "Delete one of the two", effect{text: "the container has this variable twice, and the last one wins"})
+				j.find(j.in(c, "env", i, "name"), "Delete one of the two", effect{text: "the container has this variable twice: " + refusal})
 			}
 			seen[e.Name] = true
 		}
@@ -279,7 +280,7 @@ func bytesOf(q resource.Quantity) string {
 	if q.MilliValue() < 1000 {
 		return "less than a byte"
 	}
-	return plural(int(q.Value()), "byte")
+	return text.Plural(int(q.Value()), "byte")
 }
 
 func (j *job) probes(c container) {

@@ -14,11 +14,11 @@ import (
 	"pgregory.net/rapid"
 	k8syaml "sigs.k8s.io/yaml"
 
-	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint"
 	"github.com/scaledjob/scaledjob/field"
-	"github.com/scaledjob/scaledjob/internal/premise"
 	"github.com/scaledjob/scaledjob/keda"
+	"github.com/scaledjob/scaledjob/premise"
 )
 
 // fields are what a drawn manifest may say, right and wrong.
@@ -74,7 +74,7 @@ func drawManifest(t *rapid.T) map[string]any {
 	}
 	metadata := map[string]any{"name": rapid.SampledFrom([]string{"orders", "Orders", strings.Repeat("a", 64)}).Draw(t, "name")}
 	annotations := map[string]any{}
-	for _, key := range []string{scaledjob.AnnotationPaused, scaledjob.AnnotationGeneration, scaledjob.AnnotationExcludedLabels} {
+	for _, key := range []string{manifest.AnnotationPaused, manifest.AnnotationGeneration, manifest.AnnotationExcludedLabels} {
 		if v := rapid.SampledFrom([]string{"", "true", "false", "no", "a, b", "-"}).Draw(t, key); v != "-" {
 			annotations[key] = v
 		}
@@ -115,7 +115,7 @@ func propModel(t *rapid.T, c *premise.Counts) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var s scaledjob.ScaledJob
+	var s manifest.ScaledJob
 	if err := k8syaml.Unmarshal(data, &s); err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func joined(err error) []error {
 // alone wants: one meaning of two rollout strategies.
 func propAdapter(t *rapid.T, c *premise.Counts) {
 	data := write(t, drawManifest(t))
-	jobs, err := scaledjob.Read(data)
+	jobs, err := manifest.Read(data)
 	if err == nil {
 		sameReading(t, data)
 		_, err = jobs[0].Config(map[string]float64{"cpu": 1})
@@ -175,7 +175,7 @@ func propAdapter(t *rapid.T, c *premise.Counts) {
 
 // Rules get the ScaledJobs that package scaledjob reads.
 func sameReading(t interface{ Fatalf(string, ...any) }, data []byte) {
-	want, err := scaledjob.Read(data)
+	want, err := manifest.Read(data)
 	if err != nil {
 		return
 	}
@@ -200,7 +200,7 @@ func TestSameReading(t *testing.T) {
 			"metadata:\n  creationTimestamp: %s\n", "metadata:\n  annotations:\n    a: %s\n", "spec:\n  jobTargetRef:\n    suspend: %s\n", "status:\n  a: %s\n",
 		} {
 			data := []byte("apiVersion: keda.sh/v1alpha1\nkind: ScaledJob\n" + fmt.Sprintf(place, text))
-			if _, err := scaledjob.Read(data); err == nil {
+			if _, err := manifest.Read(data); err == nil {
 				accepted++
 			}
 			sameReading(t, data)

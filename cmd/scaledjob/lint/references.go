@@ -7,14 +7,16 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/scaledjob/scaledjob/internal/triggers"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
 )
 
-// A reference is the use of one object in another. key is "" if the whole object is used.
+// A reference is the use of an object in another. key is "" if the whole object is used.
 type reference struct {
-	kind, name, key string
-	at, keyAt       place
-	effect          string // of a document that is missing
+	lookup
+	key       string
+	at, keyAt place
+	effect    string // of a document that is missing
+	where     string // the namespace in words
 }
 
 // references returns the required references of the containers' environments and of the
@@ -29,20 +31,21 @@ func (j *job) references() []reference {
 	}
 	for i, t := range j.spec.Triggers {
 		if kind := t.Metadata["resourceKind"]; t.Type == "kubernetes-resource" && (kind == "Secret" || kind == "ConfigMap") {
-			all = append(all, reference{kind, t.Metadata["resourceName"], t.Metadata["key"],
-				j.trigger(i, "metadata", "resourceName"), j.trigger(i, "metadata", "key"), "each poll fails"})
+			all = append(all, reference{j.lookup(kind, t.Metadata["resourceName"]), t.Metadata["key"],
+				j.trigger(i, "metadata", "resourceName"), j.trigger(i, "metadata", "key"), "each poll fails", ownNamespace})
 		}
 	}
 	for _, a := range j.authentications() {
 		if a.document == nil {
 			continue
 		}
+		namespace, where := j.namespaceOf(a)
 		for field, kind := range map[string]string{"secretTargetRef": "Secret", "configMapTargetRef": "ConfigMap"} {
 			for i := range a.document.length("spec", field) {
 				steps := []any{"spec", field, i}
 				name, key := append(slices.Clone(steps), "name"), append(slices.Clone(steps), "key")
-				all = append(all, reference{kind, a.document.text(name...), a.document.text(key...),
-					a.document.at(name...), a.document.at(key...), "KEDA reads an empty value"})
+				all = append(all, reference{lookup{kind, namespace, a.document.text(name...)}, a.document.text(key...),
+					a.document.at(name...), a.document.at(key...), "KEDA reads an empty value", where})
 			}
 		}
 	}
@@ -58,9 +61,9 @@ func (j *job) podReferences(pod *corev1.PodSpec) []reference {
 			return
 		}
 		at := func(more ...any) place { return j.at(j.pod(append(slices.Clone(steps), more...)...)...) }
-		all = append(all, reference{kind, name, "", at(field), at(field), text})
+		all = append(all, reference{j.lookup(kind, name), "", at(field), at(field), text, ownNamespace})
 		for i, item := range items {
-			all = append(all, reference{kind, name, item.Key, at(field), at("items", i, "key"), text})
+			all = append(all, reference{j.lookup(kind, name), item.Key, at(field), at("items", i, "key"), text, ownNamespace})
 		}
 	}
 	for i, v := range pod.Volumes {
@@ -98,7 +101,7 @@ func (j *job) containerReferences(i int) []reference {
 	}
 	add := func(kind, name, key string, optional *bool, steps ...any) {
 		if optional == nil || !*optional {
-			all = append(all, reference{kind, name, key, at(append(slices.Clone(steps), "name")...), at(append(slices.Clone(steps), "key")...), text})
+			all = append(all, reference{j.lookup(kind, name), key, at(append(slices.Clone(steps), "name")...), at(append(slices.Clone(steps), "key")...), text, ownNamespace})
 		}
 	}
 	for k, from := range container.EnvFrom {
@@ -145,6 +148,18 @@ func (j *job) envSource() *corev1.Container {
 	return nil
 }
 
+const ownNamespace = "the namespace"
+
+// namespaceOf returns the namespace of the objects that an authentication refers to. KEDA
+// reads those of a ClusterTriggerAuthentication in its operator's namespace, which no
+// manifest shows.
+func (j *job) namespaceOf(a authentication) (namespace, where string) {
+	if a.lookup.kind == "ClusterTriggerAuthentication" {
+		return "", "the namespace of KEDA's operator"
+	}
+	return j.manifest.Namespace, ownNamespace
+}
+
 func (j *job) lookup(kind, name string) lookup { return lookup{kind, j.manifest.Namespace, name} }
 
 func missingSecret(j *job)    { j.missing("Secret") }
@@ -155,14 +170,14 @@ func (j *job) missing(kind string) {
 		if r.kind != kind || r.name == "" {
 			continue
 		}
-		d, others := j.all.find(j.lookup(kind, r.name))
+		d, others := j.all.find(r.lookup)
 		switch {
 		case d != nil:
 		case others:
-			j.find(r.at, j.all.want(j.lookup(kind, r.name)),
+			j.find(r.at, j.all.want(r.lookup),
 				effect{text: fmt.Sprintf("no document has this %s: %s", kind, r.effect)})
 		default:
-			j.note(r.at, fmt.Sprintf("Create a %s of this name in the namespace, or lint its manifest too", kind),
+			j.note(r.at, fmt.Sprintf("Create a %s of this name in %s, or lint its manifest too", kind, r.where),
 				effect{text: fmt.Sprintf("no document has this %s: %s", kind, r.effect)})
 		}
 	}
@@ -170,7 +185,7 @@ func (j *job) missing(kind string) {
 
 func missingKey(j *job) {
 	for _, r := range j.references() {
-		d, _ := j.all.find(j.lookup(r.kind, r.name))
+		d, _ := j.all.find(r.lookup)
 		if d == nil || r.key == "" {
 			continue
 		}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/keda"
 )
 
@@ -68,9 +68,9 @@ var features = map[keda.Feature][]any{
 	keda.DeprecatedRollout: {"spec", "rolloutStrategy"},
 	keda.MinReplicaCount:   {"spec", "minReplicaCount"},
 	keda.RolloutFields:     {"spec", "rollout"},
-	keda.PauseAnnotation:   {"metadata", "annotations", scaledjob.AnnotationPaused},
+	keda.PauseAnnotation:   {"metadata", "annotations", manifest.AnnotationPaused},
 	keda.EagerStrategy:     {"spec", "scalingStrategy", "strategy"},
-	keda.ExcludedLabels:    {"metadata", "annotations", scaledjob.AnnotationExcludedLabels},
+	keda.ExcludedLabels:    {"metadata", "annotations", manifest.AnnotationExcludedLabels},
 }
 
 // unsupportedFeature holds back unless the caller names releases, since few

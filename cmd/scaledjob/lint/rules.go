@@ -1,6 +1,6 @@
 package lint
 
-import "github.com/scaledjob/scaledjob/internal/triggers"
+import "github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
 
 // A Rule describes a mistake.
 type Rule struct {
@@ -53,6 +53,7 @@ var rules = []rule{
 
 	{Rule{"min-above-max", Error, "minReplicaCount exceeds maxReplicaCount: up to twice the maximum runs, or the queue gets no Job"}, minAboveMax},
 	{Rule{"min-uses-up-max", Warning, "minReplicaCount equals maxReplicaCount: the queue gets no Job"}, minUsesUpMax},
+	{Rule{"min-is-additional", Note, "the Jobs of minReplicaCount are in addition to the Jobs for the queue"}, minIsAdditional},
 	{Rule{"min-without-max", Warning, "minReplicaCount is set and maxReplicaCount is not: the minimum is added to 100, or the operator panics"}, minWithoutMax},
 	{Rule{"min-negative", Error, "minReplicaCount is negative"}, minNegative},
 	{Rule{"max-below-1", Error, "maxReplicaCount is below 1: the queue gets no Job"}, maxBelow1},
@@ -114,7 +115,7 @@ var rules = []rule{
 	{Rule{"pull-policy-unknown", Error, "Kubernetes does not know the imagePullPolicy"}, pullPolicyUnknown},
 	{inTemplate, templateRejected},
 	{Rule{"pod-never-works", Error, "the pods of the Jobs cannot start, or a probe has no effect"}, podNeverWorks},
-	{Rule{"variable-duplicate", Warning, "two variables of a container have the same name: the last one wins"}, variableDuplicate},
+	{Rule{"variable-duplicate", Error, "two variables of a container have the same name: the API server rejects the ScaledJob"}, variableDuplicate},
 	{Rule{"variable-unknown", Warning, "a command refers to a variable that the container does not have"}, variableUnknown},
 	{Rule{"parallelism-not-counted", Note, "maxReplicaCount counts Jobs, and each Job has several pods"}, parallelismNotCounted},
 	{Rule{"env-container-unknown", Error, "envSourceContainerName names a container that the template does not have"}, envContainerUnknown},
@@ -145,6 +146,8 @@ var rules = []rule{
 	{Rule{"target-invalid", Error, "the target is missing, 0, negative or not a number"}, targetInvalid},
 	{Rule{"target-below-one", Warning, "the target is below 1, but each item gets at most one Job"}, targetBelowOne},
 	{Rule{"activation-invalid", Error, "the activation threshold is negative or not a number"}, activationInvalid},
+	{Rule{"activation-hides-items", Warning, "the activation threshold reaches the target: items that would fill a Job get none"}, activationHidesItems},
+	{Rule{"cron-repeats-jobs", Note, "only cron triggers: a Job that ends within the window is created again, unlike a CronJob's"}, cronRepeatsJobs},
 	{Rule{"host-not-a-url", Error, "the host is the name of an environment variable and not a URL"}, hostNotAURL},
 	{Rule{"calculation-compares-queues", Warning, "several triggers have different targets, and KEDA compares their queue lengths"}, calculationComparesQueues},
 	{Rule{"calculation-caps-first", Note, "avg caps the Jobs of each trigger before it takes the mean"}, calculationCapsFirst},

@@ -16,9 +16,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/scaledjob/scaledjob/adapter/scaledjob"
-	"github.com/scaledjob/scaledjob/internal/objects"
-	"github.com/scaledjob/scaledjob/internal/triggers"
+	"github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/podspec"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
 )
 
 // A reader compares a tree with a Go type, and copies the parts that fit.
@@ -30,11 +30,11 @@ type reader struct {
 
 // read returns the ScaledJob of a document. It reports unknown fields and values of the
 // wrong type, and leaves them out.
-func (c *collector) read(d *document) *scaledjob.ScaledJob {
-	r := reader{c, d, scaledjob.GroupVersionKind.Kind}
-	s := new(scaledjob.ScaledJob)
+func (c *collector) read(d *document) *manifest.ScaledJob {
+	r := reader{c, d, manifest.GroupVersionKind.Kind}
+	s := new(manifest.ScaledJob)
 	// The parts that fit can be written and read again.
-	if data, err := json.Marshal(r.value(d.root, reflect.TypeFor[scaledjob.ScaledJob](), nil)); err == nil {
+	if data, err := json.Marshal(r.value(d.root, reflect.TypeFor[manifest.ScaledJob](), nil)); err == nil {
 		_ = json.Unmarshal(data, s)
 	}
 	return s
@@ -66,7 +66,7 @@ func (r *reader) value(n *yaml.Node, t reflect.Type, at path) any {
 // custom leaves it to a type that reads itself.
 func (r *reader) custom(n *yaml.Node, t reflect.Type, at path) any {
 	v := plain(n)
-	if t == reflect.TypeFor[resource.Quantity]() && scaledjob.CheckQuantities(map[string]any{"limits": v}) != nil {
+	if t == reflect.TypeFor[resource.Quantity]() && manifest.CheckQuantities(map[string]any{"limits": v}) != nil {
 		return r.unfit(n, "a quantity with an exponent of at most three digits", at)
 	}
 	data, err := json.Marshal(v)
@@ -92,14 +92,16 @@ func (r *reader) object(n *yaml.Node, t reflect.Type, at path) any {
 		}
 		if field, ok := fields[key.Value]; !ok {
 			r.unknown(key, fields, at)
+		} else if podspec.TooNew(t, key.Value) {
+			r.tooNew(key, at)
 		} else if v := r.value(value, field.Type, at.with(key.Value)); v != nil {
 			object[key.Value] = v
 			r.allowed(v, field, at.with(key.Value))
 			r.field(t, key.Value, v, at.with(key.Value))
 		}
 	}
-	if t.PkgPath() != reflect.TypeFor[scaledjob.Spec]().PkgPath() { // these have their own rules
-		for _, name := range objects.Required(t) {
+	if t.PkgPath() != reflect.TypeFor[manifest.Spec]().PkgPath() { // these have their own rules
+		for _, name := range podspec.Required(t) {
 			if !present[name] && !slices.Contains(ownRules, t.Name()+"."+name) {
 				r.c.add(fieldMissing, r.d.at(at.with(name)...), "Add "+name, effect{text: refusal})
 			}
@@ -134,7 +136,7 @@ func (r *reader) allowed(v any, field reflect.StructField, at path) {
 // companions are the objects beside a ScaledJob that lint reads.
 var companions = map[string]reflect.Type{
 	"Secret": reflect.TypeFor[corev1.Secret](), "ConfigMap": reflect.TypeFor[corev1.ConfigMap](),
-	"TriggerAuthentication": reflect.TypeFor[objects.Authentication](), "ClusterTriggerAuthentication": reflect.TypeFor[objects.Authentication](),
+	"TriggerAuthentication": reflect.TypeFor[podspec.Authentication](), "ClusterTriggerAuthentication": reflect.TypeFor[podspec.Authentication](),
 }
 
 func (r *reader) entries(n *yaml.Node, t reflect.Type, at path) any {
@@ -265,6 +267,13 @@ func (r *reader) unknown(key *yaml.Node, fields map[string]reflect.StructField, 
 		effect{text: "kubectl rejects it, or the API server drops it, and KEDA never reads it"})
 }
 
+// tooNew reports a field of Kubernetes that KEDA's CRD does not have.
+func (r *reader) tooNew(key *yaml.Node, at path) {
+	place := r.d.key(at.with(key.Value)...)
+	place.found = "a field that KEDA's CRD does not have"
+	r.c.add(unknownField, place, "Delete it: no release of KEDA passes it on to the Jobs", effect{text: "the API server drops it, and the Jobs do not have it"})
+}
+
 // ofScaledObject are the fields that only a ScaledObject has.
 var ofScaledObject = []string{"advanced", "cooldownPeriod", "fallback", "idleReplicaCount", "initialCooldownPeriod", "scaleTargetRef"}
 
@@ -273,9 +282,9 @@ var homes = []struct {
 	path string
 	of   reflect.Type
 }{
-	{"spec", reflect.TypeFor[scaledjob.Spec]()},
-	{"spec.scalingStrategy", reflect.TypeFor[scaledjob.ScalingStrategy]()},
-	{"spec.rollout", reflect.TypeFor[scaledjob.Rollout]()},
+	{"spec", reflect.TypeFor[manifest.Spec]()},
+	{"spec.scalingStrategy", reflect.TypeFor[manifest.ScalingStrategy]()},
+	{"spec.rollout", reflect.TypeFor[manifest.Rollout]()},
 	{"spec.jobTargetRef", reflect.TypeFor[batchv1.JobSpec]()},
 }
 
@@ -284,7 +293,7 @@ func (r *reader) meant(key string, fields map[string]reflect.StructField, at pat
 	if name := nearest(key, slices.Sorted(maps.Keys(fields))); name != "" {
 		return "Write " + at.with(name).String()
 	}
-	if r.kind != scaledjob.GroupVersionKind.Kind {
+	if r.kind != manifest.GroupVersionKind.Kind {
 		return fmt.Sprintf("Delete it: a %s has no such field", r.kind)
 	}
 	if len(at) > 0 && at[0] == "spec" && len(at) <= 2 {

@@ -8,12 +8,13 @@ import (
 	"strings"
 
 	"github.com/scaledjob/scaledjob/keda"
+	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/strategy"
 )
 
 var (
 	strategies   = []string{"default", "accurate", "eager", "custom"}
-	calculations = []string{"max", "min", "avg", "sum"}
+	calculations = scaling.Aggregations()
 )
 
 const (

@@ -1,12 +1,13 @@
 package lint
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
 	"unicode"
 
-	"github.com/scaledjob/scaledjob/internal/wrap"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/text"
 )
 
 // ANSI escape codes.
@@ -21,12 +22,10 @@ const (
 
 var severityColors = map[Severity]string{Error: red, Warning: yellow, Note: cyan}
 
-// WriteText writes each finding with the line at fault, and a summary. Lines have at most 100
-// columns if the name of the file is short. Color adds colors for a terminal.
+// WriteText writes each finding on a line, however long, then the line at fault, and a summary
+// at the end. Width breaks the lines, and Color adds colors, for a terminal.
 //
-//	job.yaml:9:20: error: spec.minReplicaCount is 5: …. Write at most maxReplicaCount, 2.
-//	    [min-above-max]
-//	    |
+//	job.yaml:9:20: error: spec.minReplicaCount is 5: …. Write at most maxReplicaCount, 2. [min-above-max]
 //	  9 |   minReplicaCount: 5
 //	    |                    ^
 //	1 error in 1 ScaledJob
@@ -41,8 +40,11 @@ func (r *Report) WriteText(w io.Writer) error {
 }
 
 func (r *Report) writeFinding(b *strings.Builder, f *Finding) {
-	at := fmt.Sprintf("%s:%d:%d:", f.File, f.Line, f.Column)
-	lines := wrap.Lines(at+" "+f.Severity.String()+": "+f.Message()+" ["+f.Rule+"]", "    ")
+	at := fmt.Sprintf("%s:%d:%d:", text.Clean(f.File), f.Line, f.Column)
+	lines := []string{at + " " + f.Severity.String() + ": " + text.Clean(f.Message()) + " [" + f.Rule + "]"}
+	if r.Width > 0 {
+		lines = text.Lines(lines[0], "    ", r.Width)
+	}
 	if rest, ok := strings.CutPrefix(lines[0], at+" "+f.Severity.String()); ok && r.Color {
 		lines[0] = bold + at + reset + " " + severityColors[f.Severity] + f.Severity.String() + reset + rest
 	}
@@ -56,23 +58,23 @@ func (r *Report) writeExcerpt(b *strings.Builder, f *Finding) {
 	if f.Line > len(lines) {
 		return
 	}
-	text := []rune(lines[f.Line-1])
-	start := min(f.Column-1, len(text))
+	found := []rune(lines[f.Line-1])
+	start := min(f.Column-1, len(found))
 	end := start
-	for end < len(text) && !unicode.IsSpace(text[end]) {
+	for end < len(found) && !unicode.IsSpace(found[end]) {
 		end++
 	}
 	number := fmt.Sprintf("%4d | ", f.Line)
 	bar := "     | "
 	// A long line is cut before and behind the word.
-	room := wrap.Columns - len(number)
+	room := max(cmp.Or(r.Width, text.Columns)-len(number), 20)
 	from := 0
 	if end > room {
 		from = max(0, min(start, end-room))
 	}
-	to := min(len(text), from+room)
+	to := min(len(found), from+room)
 	line := make([]rune, 0, room)
-	for _, c := range text[from:to] {
+	for _, c := range found[from:to] {
 		if !unicode.IsPrint(c) {
 			c = ' '
 		}

@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
 	"github.com/scaledjob/scaledjob/field"
-	"github.com/scaledjob/scaledjob/internal/triggers"
 	"github.com/scaledjob/scaledjob/keda"
 )
 
@@ -118,6 +118,32 @@ func targetInvalid(j *job) {
 	}
 }
 
+// activationHidesItems finds a threshold at which the items of a whole Job do not activate the
+// trigger: it is active above the threshold.
+func activationHidesItems(j *job) {
+	for i, t := range j.config.Triggers {
+		for key := range j.spec.Triggers[i].Metadata {
+			if strings.HasPrefix(key, "activation") && t.Target > 0 && t.ActivationThreshold >= t.Target {
+				j.find(j.trigger(i, "metadata", key), "Write a number below the target, such as 0", effect{text: fmt.Sprintf(
+					"the trigger is active above the threshold: a queue of %v items gets no Job, and the target is %v", t.ActivationThreshold, t.Target)})
+			}
+		}
+	}
+}
+
+// cronRepeatsJobs finds a ScaledJob that stands for a CronJob.
+func cronRepeatsJobs(j *job) {
+	for _, t := range j.spec.Triggers {
+		if t.Type != "cron" {
+			return
+		}
+	}
+	if len(j.spec.Triggers) > 0 {
+		j.find(j.trigger(0, "type"), "Use a CronJob if the work is due once per window",
+			effect{text: "within the window KEDA keeps the Jobs at desiredReplicas: it creates another Job for each one that ends"})
+	}
+}
+
 func activationInvalid(j *job) {
 	for i := range j.spec.Triggers {
 		for key, p := range j.metadataProblems(i) {
@@ -139,7 +165,7 @@ func (j *job) targetKey(i int) (string, bool) {
 		without := j.spec.Triggers[i]
 		without.Metadata = maps.Clone(metadata)
 		delete(without.Metadata, key)
-		config, _ := configOf(&scaledjob.ScaledJob{Spec: scaledjob.Spec{Triggers: []scaledjob.ScaleTrigger{without}}})
+		config, _ := configOf(&manifest.ScaledJob{Spec: manifest.Spec{Triggers: []manifest.ScaleTrigger{without}}})
 		if config.Triggers[0].Target != j.config.Triggers[i].Target {
 			return key, true
 		}
@@ -198,7 +224,7 @@ func (j *job) calculation() place {
 func calculationComparesQueues(j *job) {
 	targets := map[float64]bool{}
 	for _, t := range j.config.Triggers {
-		if slices.Contains(scaledjob.TriggerTypes(), t.Type) {
+		if slices.Contains(manifest.TriggerTypes(), t.Type) {
 			targets[t.Target] = true
 		}
 	}

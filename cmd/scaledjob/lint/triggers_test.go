@@ -33,7 +33,7 @@ func TestUnacknowledged(t *testing.T) {
 		`{type: rabbitmq, metadata: {host: "http://a", mode: MessageRate, value: "5"}}`: "",
 		`{type: aws-sqs-queue, metadata: {}}`:                                           "yes",
 		`{type: aws-sqs-queue, metadata: {scaleOnInFlight: "false"}}`:                   "no",
-		`{type: azure-queue, metadata: {}}`:                                             "",
+		`{type: azure-queue, metadata: {}}`:                                             "yes",
 		`{type: azure-queue, metadata: {queueLengthStrategy: all}}`:                     "yes",
 		`{type: azure-queue, metadata: {queueLengthStrategy: visibleonly}}`:             "no",
 		`{type: gcp-pubsub, metadata: {}}`:                                              "yes",

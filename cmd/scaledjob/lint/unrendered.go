@@ -8,8 +8,30 @@ import (
 
 const renderFirst = "Render first: helm template … | scaledjob lint -"
 
-// actionPattern matches an action of a Helm template.
-var actionPattern = regexp.MustCompile(`\{\{-?\s*(\.Values|\.Release|\.Chart|\$|include\b|template\b|if\b|range\b|with\b|end\b|toYaml\b|tpl\b|quote\b|default\b)`)
+var (
+	// actionPattern matches an action of a Helm template.
+	actionPattern = regexp.MustCompile(`\{\{-?\s*(/\*|\.(Values|Release|Chart|Capabilities|Files|Template)\b|\$|(include|if|else|end|range|with|define|template|toYaml|tpl|quote|default)\b)`)
+	// barePattern matches an action that stands alone as a value, which YAML reads as a map.
+	barePattern  = regexp.MustCompile(`(?m)^[^#"'\n]*:\s*\{\{`)
+	kindPattern  = regexp.MustCompile(`(?m)^["']?kind["']?:\s*["']?ScaledJob\b`)
+	quotePattern = regexp.MustCompile(`\{\{-?\s*(\$|(quote|default)\b)`) // also of other tools
+)
+
+// Template reports whether a text is a template that Helm or Jinja renders. Other objects than
+// ScaledJobs may have actions of other tools as texts.
+func Template(data []byte) bool {
+	if barePattern.Match(data) {
+		return true
+	}
+	for _, p := range split(string(data)) {
+		all := actionPattern.FindAllString(p.text, -1)
+		other := len(quotePattern.FindAllString(p.text, -1))
+		if len(all) > other || len(all) > 0 && kindPattern.MatchString(p.text) {
+			return true
+		}
+	}
+	return false
+}
 
 // unrendered finds a ScaledJob that is a template, and reports whether it does. YAML reads
 // {{ }} without quotes as a map with a map as its key.

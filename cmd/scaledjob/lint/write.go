@@ -3,6 +3,7 @@ package lint
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/text"
 	"io"
 	"strings"
 )
@@ -12,13 +13,13 @@ func (r *Report) Summary() string {
 	var counts []string
 	for s := Error; s >= Note; s-- {
 		if n := r.count(s); n > 0 {
-			counts = append(counts, plural(n, s.String()))
+			counts = append(counts, text.Plural(n, s.String()))
 		}
 	}
 	if counts == nil {
 		counts = []string{"no findings"}
 	}
-	text := strings.Join(counts, ", ") + " in " + plural(r.ScaledJobs, "ScaledJob")
+	text := strings.Join(counts, ", ") + " in " + text.Plural(r.ScaledJobs, "ScaledJob")
 	if r.Ignored > 0 {
 		text += fmt.Sprintf(", and %d ignored", r.Ignored)
 	}
@@ -33,13 +34,6 @@ func (r *Report) count(s Severity) int {
 		}
 	}
 	return n
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // WriteJSON writes an object. Its version is 1 until a field changes its meaning; fields

@@ -28,9 +28,7 @@ var report = lint.Report{
 func TestText(t *testing.T) {
 	var b bytes.Buffer
 	require.NoError(t, report.WriteText(&b))
-	require.Equal(t, `a b,c:50%.yaml:9:20: error: spec.minReplicaCount is 5: 2.8 to 2.10, one; since 2.11, two <3. 100%
-or
-    less. [min-above-max]
+	require.Equal(t, `a b,c:50%.yaml:9:20: error: spec.minReplicaCount is 5: 2.8 to 2.10, one; since 2.11, two <3. 100%\nor less. [min-above-max]
 b.yaml:1:1: warning: There is x: y. z. [duplicate-key]
 b.yaml:2:3: note: There is x: y. z. [trigger-push]
 b.yaml:3:3: note: There is x: y. z. [trigger-push]

@@ -52,7 +52,7 @@ func (l *line) policy() (p scaling.Policy, err error) {
 		problems.Check(p.Bounds.Mode.UnmarshalText([]byte(l.Min)) == nil, "min", l.Min, "additive or floor")
 	}
 	if c := l.calculation(); c != "" {
-		problems.Check(p.Aggregation.UnmarshalText([]byte(c)) == nil, "calculation", c, "max, min, avg or sum")
+		problems.Check(p.Aggregation.UnmarshalText([]byte(c)) == nil, "calculation", c, "one of "+strings.Join(scaling.Aggregations(), ", "))
 	}
 	p.Strategy, err = l.strategy()
 	problems.Join("", err)
@@ -64,23 +64,12 @@ func (l *line) policy() (p scaling.Policy, err error) {
 func (l *line) strategy() (strategy.Strategy, error) {
 	var problems field.Errors
 	problems.Check(l.Accurate == "" || l.Accurate == "subtractPending", "accurate", l.Accurate, "subtractPending")
-	var s strategy.Strategy = strategy.Default{}
-	switch {
-	case l.Strategy == "accurate":
-		s = strategy.Accurate{SubtractPending: l.Accurate != ""}
-	case l.Strategy == "custom" && l.CustomScalingRunningJobPercentage != "":
-		percentage, err := strategy.ParsePercentage(string(l.CustomScalingRunningJobPercentage))
-		problems.Check(err == nil, "customScalingRunningJobPercentage", l.CustomScalingRunningJobPercentage, "a decimal that is not negative, such as 0.5")
-		var deduction int64
-		if n := l.CustomScalingQueueLengthDeduction; n != nil {
-			deduction = int64(*n)
-		}
-		s = strategy.NewCustom(deduction, percentage)
-	case l.Strategy != "" && l.Strategy != "custom":
-		var err error
-		s, err = strategy.Parse(l.Strategy)
-		problems.Check(err == nil, "strategy", l.Strategy, strings.Join(strategy.Names(), ", "))
+	p := strategy.Parameters{Percentage: string(l.CustomScalingRunningJobPercentage), SubtractPending: l.Accurate != ""}
+	if n := l.CustomScalingQueueLengthDeduction; n != nil {
+		p.Deduction = int64(*n)
 	}
+	s, err := strategy.FromSpec(l.Strategy, p)
+	problems.Join("", err)
 	return s, problems.Err()
 }
 
@@ -255,7 +244,7 @@ func (l *line) observe(t adapter.Target) (*adapter.Tracker, error) {
 				Status: corev1.ConditionStatus(c.Status), LastTransitionTime: metav1.NewTime(c.LastTransitionTime)})
 		}
 		for _, p := range j.Pods {
-			pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: controlledBy("Job", uid)}, Status: corev1.PodStatus{Phase: corev1.PodPhase(p.Phase)}}
+			pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: t.Owner.Namespace, OwnerReferences: controlledBy("Job", uid)}, Status: corev1.PodStatus{Phase: corev1.PodPhase(p.Phase)}}
 			for _, c := range p.all() {
 				pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodConditionType(c.Type), Status: corev1.ConditionStatus(c.Status)})
 			}

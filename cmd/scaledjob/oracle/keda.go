@@ -5,7 +5,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/keda"
 	"github.com/scaledjob/scaledjob/strategy"
 )
@@ -98,9 +98,9 @@ func (l *line) scaledJob(p keda.Profile) *keda.ScaledJob {
 		}
 	}
 	if l.Annotation != nil {
-		j.Annotations = map[string]string{scaledjob.AnnotationPaused: *l.Annotation}
+		j.Annotations = map[string]string{manifest.AnnotationPaused: *l.Annotation}
 	} else if l.Paused {
-		j.Annotations = map[string]string{scaledjob.AnnotationPaused: "true"}
+		j.Annotations = map[string]string{manifest.AnnotationPaused: "true"}
 	}
 	return j
 }

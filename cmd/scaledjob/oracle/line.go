@@ -2,9 +2,10 @@ package oracle
 
 import (
 	"encoding/json"
+	"fmt"
+	"math"
 	"time"
 
-	"github.com/scaledjob/scaledjob/internal/jsonform"
 	"github.com/scaledjob/scaledjob/keda"
 	"github.com/scaledjob/scaledjob/scaling"
 )
@@ -87,7 +88,7 @@ type metric struct {
 }
 
 // activity returns the activity of the line. If the line has none, it is by the threshold,
-// or for a scaler with several metrics, active if one of them is.
+// or for a scaler with several metrics, active if any of them is.
 func (s *scaler) activity() scaling.Activity {
 	said := s.IsActive
 	if said == nil {
@@ -207,7 +208,12 @@ type condition struct {
 // A number may be "NaN", "+Inf" or "-Inf".
 type number float64
 
-func (n number) MarshalJSON() ([]byte, error) { return jsonform.Float(n).MarshalJSON() }
+func (n number) MarshalJSON() ([]byte, error) {
+	if x := float64(n); math.IsInf(x, 0) || math.IsNaN(x) {
+		return fmt.Appendf(nil, `"%+v"`, x), nil
+	}
+	return json.Marshal(float64(n))
+}
 
 // A decimal is a text or a number.
 type decimal string

@@ -14,6 +14,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/oracle"
 	"github.com/scaledjob/scaledjob/keda"
+	"github.com/scaledjob/scaledjob/testdata"
 )
 
 // ask returns the answers to lines, and how many could not be read.
@@ -57,7 +58,7 @@ type vector struct {
 }
 
 func vectors(t testing.TB) []vector {
-	data, err := os.ReadFile("../../../testdata/keda.json")
+	data, err := testdata.Files.ReadFile("keda.json")
 	require.NoError(t, err)
 	var file struct{ Vectors []vector }
 	require.NoError(t, json.Unmarshal(data, &file))
@@ -92,7 +93,7 @@ func TestVectors(t *testing.T) {
 
 // Every case of testdata/decisions.json.
 func TestDecisions(t *testing.T) {
-	data, err := os.ReadFile("../../../testdata/decisions.json")
+	data, err := testdata.Files.ReadFile("decisions.json")
 	require.NoError(t, err)
 	var file struct {
 		Cases []struct {
@@ -176,12 +177,12 @@ func TestUnreadable(t *testing.T) {
 		`{"id":7,"release":"2.21","kind":"x"}`:                                          `kind: found "x"; use none, or one of aggregate`,
 		`{"id":7,"stuck":0,"agesUnknown":true}`:                                         "stuck: found 0, while agesUnknown is true; use only one of the two",
 		`{"id":7,"release":"2.21","stuck":2,"agesUnknown":true}`:                        "stuck: found 2, while agesUnknown is true; use only one of the two",
-		`{"id":7,"strategy":"best"}`:                                                    `strategy: found "best"; use default, accurate, eager, custom, pendingAware`,
-		`{"id":7,"calculation":"median"}`:                                               `calculation: found "median"; use max, min, avg or sum`,
+		`{"id":7,"strategy":"best"}`:                                                    `strategy: found "best"; use one of default, accurate, eager, custom, pendingAware`,
+		`{"id":7,"calculation":"median"}`:                                               `calculation: found "median"; use one of max, min, avg, sum`,
 		`{"id":7,"min":"top"}`:                                                          `min: found "top"; use additive or floor`,
 		`{"id":7,"accurate":"x"}`:                                                       `accurate: found "x"; use subtractPending`,
-		`{"id":7,"strategy":"custom","customScalingRunningJobPercentage":"50%"}`:        `customScalingRunningJobPercentage: found "50%"; use a decimal that is not negative, such as 0.5`,
-		`{"id":7,"strategy":"custom","customScalingRunningJobPercentage":-0.5}`:         `customScalingRunningJobPercentage: found "-0.5"; use a decimal that is not negative`,
+		`{"id":7,"strategy":"custom","customScalingRunningJobPercentage":"50%"}`:        `customScalingRunningJobPercentage: found "50%"; use a decimal of 0 or more, such as "0.5"`,
+		`{"id":7,"strategy":"custom","customScalingRunningJobPercentage":-0.5}`:         `customScalingRunningJobPercentage: found "-0.5"; use a decimal of 0 or more, such as "0.5"`,
 		`{"id":7,"kind":"rollout","rolloutStrategy":"gradual","rollout.strategy":"no"}`: `rolloutStrategy: found "gradual", while rollout.strategy is "no"; use only rollout.strategy`,
 		`{"id":7,"kind":"rollout","rollout.strategy":"no"}`:                             `rollout.strategy: found "no"; use gradual, immediate or drain`,
 		`{"id":7,"kind":"rollout","rollout.propagationPolicy":"no"}`:                    `rollout.propagationPolicy: found "no"; use background, foreground or orphan`,

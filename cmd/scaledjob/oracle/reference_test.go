@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/oracle"
-	"github.com/scaledjob/scaledjob/internal/premise"
+	"github.com/scaledjob/scaledjob/premise"
 )
 
 // A reference is a second implementation of the specification, in exact fractions and

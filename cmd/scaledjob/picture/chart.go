@@ -4,21 +4,25 @@ import (
 	"fmt"
 	"html"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// The size of a chart, and the margins around its plot, in the units of its viewBox. A
-// phone shows a chart at three quarters of this size.
+// The width of a chart, the height of its plot, and the margins around it, in the units of
+// its viewBox. A phone shows a chart at three quarters of this size.
 const (
-	width, height            = 480, 280
-	left, right, top, bottom = 52, 16, 56, 46
+	width, plot         = 480, 178
+	left, right, bottom = 52, 16, 46
+	line                = 18     // height of a line of text
+	letters, bold       = 54, 44 // of a line
 )
 
 // A chart is an SVG element in the making.
 type chart struct {
 	b    strings.Builder
 	x, y axis
+	rows int // lines of text above the plot
 }
 
 // An axis maps values to places.
@@ -28,6 +32,8 @@ type axis struct {
 	low      float64 // first place
 	high     float64 // last place
 	log      bool
+	times    bool // in seconds
+	unit     unit // of times on a linear axis
 }
 
 func (a *axis) at(v float64) float64 {
@@ -35,63 +41,158 @@ func (a *axis) at(v float64) float64 {
 	if a.log {
 		v, from, to = math.Log10(max(v, a.from)), math.Log10(from), math.Log10(to)
 	}
-	return a.low + (v-from)/(to-from)*(a.high-a.low)
+	return a.low + (min(v, to)-from)/(to-from)*(a.high-a.low)
 }
 
-// ticks returns at most seven round values, or the powers of ten of a logarithmic axis.
+// ticks returns at most seven round values, or those of a logarithmic axis.
 func (a *axis) ticks() (all []float64) {
 	if a.log {
-		for v := math.Pow(10, math.Ceil(math.Log10(a.from)-1e-9)); v <= a.to*(1+1e-9); v *= 10 {
-			all = append(all, v)
-		}
-		return all
+		return a.logTicks()
 	}
+	to := a.to / a.scale()
 	step := 1.0
-	if a.to < 3 {
-		step = math.Pow(10, math.Floor(math.Log10(a.to))-1)
+	if to < 3 {
+		step = math.Pow(10, math.Floor(math.Log10(to))-1)
 	}
-	for grow := 0; a.to/step > 6; grow++ {
+	for grow := 0; to/step > 6; grow++ {
 		step *= []float64{2, 2.5, 2}[grow%3]
 	}
-	for i := 0.0; i*step <= a.to*(1+1e-9); i++ {
-		all = append(all, i*step)
+	for i := 0.0; i*step <= to*(1+1e-9); i++ {
+		all = append(all, i*step*a.scale())
 	}
 	return all
 }
 
-// newChart begins a chart with a title and axes from 0, or from 0.1 if logarithmic. A y
-// axis without an end has no ticks.
-func newChart(title string, x, y axis) *chart {
-	x.low, x.high, y.low, y.high = left, width-right, height-bottom, top
-	ranged := y.to > 0
-	for _, a := range []*axis{&x, &y} {
-		if a.log {
-			a.from = 0.1
-			a.to = math.Pow(10, math.Ceil(math.Log10(max(a.to, 1))))
-		} else {
-			a.to = atLeast(a.to, 1e-3)
+func (a *axis) logTicks() (all []float64) {
+	digits := []float64{1}
+	if a.to/a.from <= 100 {
+		digits = []float64{1, 2, 5}
+	}
+	add := func(v float64) {
+		if v >= a.from*(1-1e-9) && v <= a.to*(1+1e-9) {
+			all = append(all, v)
 		}
 	}
-	c := &chart{x: x, y: y}
-	fmt.Fprintf(&c.b, `<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 %d %d" role="img" aria-label="%s">`, width, height, html.EscapeString(title))
-	fmt.Fprintf(&c.b, `<title>%s</title>`, html.EscapeString(title))
-	c.text(left, 20, "title", title)
-	for _, v := range y.ticks() {
-		if !ranged {
-			break
+	if a.times {
+		for _, v := range []float64{0.001, 0.01, 0.1, 1, 10, 60, 600, 3600, 36_000, 360_000, 3_600_000, 36_000_000, 360_000_000} {
+			add(v)
 		}
+		return all
+	}
+	for power := math.Floor(math.Log10(a.from)); power <= math.Log10(a.to)+1; power++ {
+		for _, d := range digits {
+			add(d * math.Pow(10, power))
+		}
+	}
+	return all
+}
+
+func (a *axis) scale() float64 {
+	if a.unit.seconds > 0 {
+		return a.unit.seconds
+	}
+	return 1
+}
+
+// label formats a tick.
+func (a *axis) label(v float64) string {
+	if !a.log || !a.times {
+		return number(v / a.scale())
+	}
+	for _, u := range slices.Backward(units) {
+		if v >= u.seconds {
+			return number(v/u.seconds) + u.short
+		}
+	}
+	return number(v*1000) + "ms"
+}
+
+// newChart begins a chart with a title, names with their colours, and axes from 0, or from a
+// number above 0 if logarithmic.
+func newChart(title string, names []name, x, y axis) *chart {
+	c := &chart{}
+	var lines []shown
+	for _, text := range wrapped(title, bold) {
+		lines = append(lines, shown{class: "title", text: text})
+	}
+	for _, n := range names {
+		for i, text := range wrapped(n.text, letters) {
+			lines = append(lines, shown{text: text, dot: map[bool]string{true: n.class}[i == 0], after: true})
+		}
+	}
+	c.rows = len(lines)
+	x.low, x.high, y.low, y.high = left, width-right, float64(c.top()+plot), float64(c.top())
+	for _, a := range []*axis{&x, &y} {
+		if a.to = atLeast(a.to, 1e-3); a.log {
+			a.from = min(a.from, a.to/10)
+		}
+	}
+	c.x, c.y = x, y
+	fmt.Fprintf(&c.b, `<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 %d %d" role="img" aria-label="%s">`, width, c.height(), html.EscapeString(title))
+	fmt.Fprintf(&c.b, `<title>%s</title>`, html.EscapeString(title))
+	for i, l := range lines {
+		at := float64(20 + line*i)
+		if l.dot != "" {
+			fmt.Fprintf(&c.b, `<circle class="%s dot" cx="%d" cy="%s" r="5"/>`, l.dot, left+5, place(at-5))
+		}
+		if l.after {
+			c.text(left+16, at, "name", l.text)
+		} else {
+			c.text(left, at, l.class, l.text)
+		}
+	}
+	for _, v := range y.ticks() {
 		at := c.y.at(v)
 		fmt.Fprintf(&c.b, `<path class="grid" d="M%d %sH%d"/>`, left, place(at), width-right)
-		c.text(left-8, at+5, "end", number(v))
+		c.text(left-8, at+5, "end", y.label(v))
 	}
+	before := -100.0
 	for _, v := range x.ticks() {
 		at := c.x.at(v)
-		fmt.Fprintf(&c.b, `<path class="grid" d="M%s %dv5"/>`, place(at), height-bottom)
-		text := number(v)
-		c.text(min(at, width-4.5*float64(len(text))), height-bottom+20, "middle", text)
+		fmt.Fprintf(&c.b, `<path class="grid" d="M%s %dv5"/>`, place(at), c.top()+plot)
+		text := x.label(v)
+		if middle := min(at, width-4.5*float64(len(text))); middle-before > 8*float64(len(text)) {
+			c.text(middle, float64(c.top()+plot+20), "middle", text)
+			before = middle
+		}
 	}
-	c.text((left+width-right)/2, height-8, "middle", x.name)
+	c.text((left+width-right)/2, float64(c.height()-8), "middle", x.name)
 	return c
+}
+
+// A name is a policy in a legend.
+type name struct{ text, class string }
+
+// A shown line is one of the text above a plot.
+type shown struct {
+	class, text, dot string
+	after            bool // a dot, or the place of one
+}
+
+func (c *chart) top() int    { return 20 + line*c.rows }
+func (c *chart) height() int { return c.top() + plot + bottom }
+
+// wrapped breaks a text at spaces, and words that are longer than a line.
+func wrapped(text string, letters int) (all []string) {
+	row := ""
+	for word := range strings.SplitSeq(text, " ") {
+		for runes := []rune(word); len(runes) > letters; runes = []rune(word) {
+			if row != "" {
+				all = append(all, row)
+				row = ""
+			}
+			all, word = append(all, string(runes[:letters])), string(runes[letters:])
+		}
+		switch {
+		case row == "":
+			row = word
+		case len([]rune(row))+1+len([]rune(word)) > letters:
+			all, row = append(all, row), word
+		default:
+			row += " " + word
+		}
+	}
+	return append(all, row)
 }
 
 func atLeast(x, least float64) float64 {
@@ -105,37 +206,40 @@ func (c *chart) text(x, y float64, class, text string) {
 	fmt.Fprintf(&c.b, `<text class="%s" x="%s" y="%s">%s</text>`, class, place(x), place(y), html.EscapeString(text))
 }
 
-// legend writes names with a dot each in a row above the plot. Names that do not fit
-// are cut off; hovering shows the whole.
-func (c *chart) legend(names []string) {
-	const perLetter, dot = 7, 26
-	each := float64(width-left-right) / float64(max(1, len(names)))
-	x := float64(left)
-	for i, name := range names {
-		shown := []rune(name)
-		if most := max(3, int((each-dot)/perLetter)); len(shown) > most {
-			shown = append(shown[:most-1], '…')
-		}
-		fmt.Fprintf(&c.b, `<g><title>%s</title><circle class="%s dot" cx="%s" cy="40" r="5"/>`, html.EscapeString(name), colour(i), place(x+5))
-		c.text(x+15, 45, "", string(shown))
-		c.b.WriteString("</g>")
-		x += min(each, dot+perLetter*float64(len(shown)))
+// path draws a line through points.
+func (c *chart) path(class string, wide float64, xs, ys []float64) {
+	if len(xs) == 0 {
+		return
 	}
+	fmt.Fprintf(&c.b, `<path class="%s line" stroke-width="%s" d="M%s"/>`, class, place(wide), strings.Join(c.points(xs, ys), "L"))
 }
 
-// step draws values that hold until the next. A wide line shows below a narrow one
-// with the same values.
-func (c *chart) step(class string, wide float64, xs, ys []float64) {
-	fmt.Fprintf(&c.b, `<path class="%s line" stroke-width="%s" d="`, class, place(wide))
+func (c *chart) points(xs, ys []float64) (all []string) {
 	for i := range xs {
-		x, y := place(c.x.at(xs[i])), place(c.y.at(ys[i]))
-		if i == 0 {
-			fmt.Fprintf(&c.b, "M%s %s", x, y)
-		} else {
-			fmt.Fprintf(&c.b, "H%sV%s", x, y)
-		}
+		all = append(all, place(c.x.at(xs[i]))+" "+place(c.y.at(ys[i])))
 	}
-	c.b.WriteString(`"/>`)
+	return all
+}
+
+// area fills the area between two lines.
+func (c *chart) area(class string, xs, low, high []float64) {
+	if len(xs) == 0 || slices.Equal(low, high) {
+		return
+	}
+	back := c.points(xs, low)
+	slices.Reverse(back)
+	fmt.Fprintf(&c.b, `<path class="%s area" d="M%sL%sZ"/>`, class, strings.Join(c.points(xs, high), "L"), strings.Join(back, "L"))
+}
+
+// mark draws a dashed line from the bottom to the top of the plot, with a text beside it.
+func (c *chart) mark(v float64, text string) {
+	at := c.x.at(v)
+	fmt.Fprintf(&c.b, `<path class="level" d="M%s %dv%d"/>`, place(at), c.top(), plot)
+	if class := "end"; at > (left+width-right)/2 {
+		c.text(at-5, float64(c.top()+14), class, text)
+	} else {
+		c.text(at+5, float64(c.top()+14), "", text)
+	}
 }
 
 // level draws a dashed line across the plot, with a text at its right end.
@@ -149,7 +253,7 @@ func (c *chart) level(v float64, text string) {
 func (c *chart) hover(from, to float64, text string) {
 	a, b := c.x.at(from), c.x.at(to)
 	fmt.Fprintf(&c.b, `<rect class="hover" x="%s" y="%d" width="%s" height="%d"><title>%s</title></rect>`,
-		place(a), top, place(max(0, b-a)), height-top-bottom, html.EscapeString(text))
+		place(a), c.top(), place(max(0, b-a)), plot, html.EscapeString(text))
 }
 
 func (c *chart) end() string {

@@ -1,7 +1,8 @@
-// Package picture draws simulations as SVG: items and Jobs over time, the waits of
-// items, and the wait against the cost of the policies that a search tried.
+// Package picture draws simulations as SVG: items and Jobs over time as bands over the
+// replications, the distribution of the wait, and the wait against the load.
 //
-// All policies are in one chart, each in the same colour everywhere. The colours differ
+// Up to four policies are in one chart, each in the same colour everywhere. More have a
+// chart each, with equal axes. Names are shown whole. The colours differ
 // for people with any kind of colour vision, and have a contrast of at least 3 to 1 on
 // their background; text has at least 4.5 to 1 (WCAG 2.2, level AA). They follow the
 // preferred colour scheme. Hovering over a chart shows its values. Nothing is loaded from
@@ -9,15 +10,14 @@
 package picture
 
 import (
-	"bytes"
-	"cmp"
 	"fmt"
 	"html"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
-	"github.com/scaledjob/scaledjob/simulation"
+	"github.com/scaledjob/scaledjob/simulation/study"
 )
 
 // Colours is the number of policies that have a colour of their own.
@@ -39,8 +39,8 @@ var Style = variables(light) + "@media (prefers-color-scheme: dark) {" + variabl
 .chart .middle { text-anchor: middle; } .chart .end { text-anchor: end; }
 .chart .grid { stroke: var(--faint); fill: none; } .chart .level { stroke: var(--ink); stroke-dasharray: 6 4; fill: none; }
 .chart .measured { stroke: var(--ink); stroke-dasharray: 5 3; }
-.chart .line { fill: none; stroke-linejoin: round; } 
-.chart .dot { stroke: var(--paper); } .chart .own { fill: none; stroke: var(--ink); stroke-width: 2; }
+.chart .line { fill: none; stroke-linejoin: round; }
+.chart .dot { stroke: var(--paper); }
 .chart .hover { fill: transparent; } .chart .hover:hover { fill: var(--faint); fill-opacity: .35; }
 ` + policyStyle()
 
@@ -60,9 +60,9 @@ func variables(colours [3 + Colours]string) string {
 func policyStyle() string {
 	var b strings.Builder
 	for i := range Colours {
-		fmt.Fprintf(&b, ".chart .p%d { stroke: var(--p%d); } .chart .p%d.dot { fill: var(--p%d); }\n", i, i, i, i)
+		fmt.Fprintf(&b, ".chart .p%d { stroke: var(--p%d); } .chart .p%d.dot, .chart .p%d.area { fill: var(--p%d); }\n", i, i, i, i, i)
 	}
-	return b.String() + ".chart .again.line { stroke-dasharray: 2 2; } .chart .again.dot { fill: var(--paper); }\n"
+	return b.String() + ".chart .again.line { stroke-dasharray: 2 2; } .chart .again.dot { fill: var(--paper); } .chart path.area { stroke: none; fill-opacity: .2; }\n"
 }
 
 // colour returns the class of a policy's lines and dots. Further policies have the same
@@ -78,24 +78,49 @@ func colour(policy int) string {
 // A unit divides a time axis.
 type unit struct {
 	name    string
+	short   string
 	seconds float64
 }
 
-var units = []unit{{"seconds", 1}, {"minutes", 60}, {"hours", 3600}, {"days", 86400}}
+var units = []unit{{"seconds", "s", 1}, {"minutes", "m", 60}, {"hours", "h", 3600}, {"days", "d", 86400}}
 
-// unitOf returns the largest unit of which the longest result has at least three.
-func unitOf(results []simulation.Result) unit {
-	var longest float64
-	for i := range results {
-		longest = max(longest, results[i].Summary.Seconds)
-	}
+// unitOf returns the largest unit of which a time has at least three.
+func unitOf(seconds float64) unit {
 	best := units[0]
 	for _, u := range units {
-		if longest >= 3*u.seconds {
+		if seconds >= 3*u.seconds {
 			best = u
 		}
 	}
 	return best
+}
+
+// together is the greatest number of policies in one chart.
+const together = 4
+
+// panels draws a chart of all policies, or one for each.
+func panels(title string, s *study.Study, draw func(title string, policies []int) string) (all []string) {
+	every := make([]int, len(s.Samples))
+	for i := range every {
+		every[i] = i
+	}
+	if len(every) <= together {
+		return []string{draw(title, every)}
+	}
+	for i := range every {
+		all = append(all, draw(title+", "+s.Samples[i].Policy, every[i:i+1]))
+	}
+	return all
+}
+
+// legend returns the names of policies. A single policy needs no name.
+func legend(s *study.Study, policies []int) (all []name) {
+	for _, i := range policies {
+		if len(policies) > 1 || len(s.Samples) == 1 {
+			all = append(all, name{s.Samples[i].Policy, colour(i)})
+		}
+	}
+	return all
 }
 
 // A Sample is a measured value.
@@ -104,201 +129,248 @@ type Sample struct {
 	Value   float64 `json:"value"`
 }
 
-// Measured draws the queue length that polls read over time, and the measured length, dashed.
-func Measured(results []simulation.Result, measured []Sample) string {
-	return overTime("Queue length; dashed: measured", results, 0, measured, func(t *simulation.Tick) float64 { return t.Metric })
-}
-
-// Items draws the waiting items over time.
-func Items(results []simulation.Result) string {
-	return overTime("Items waiting", results, 0, nil, func(t *simulation.Tick) float64 { return float64(t.Queued) })
-}
-
-// Jobs draws the unfinished Jobs over time, and their maximum.
-func Jobs(results []simulation.Result, most int64) string {
-	return overTime("Jobs", results, most, nil, func(t *simulation.Tick) float64 { return float64(t.Running) })
+// Measured draws the queue length that the polls of the first runs read over time, and the
+// measured length, dashed.
+func Measured(s *study.Study, measured []Sample) []string {
+	length, y := 0.0, axis{to: 1}
+	for i := range s.Samples {
+		first := &s.Samples[i].First
+		length = max(length, first.Summary.Seconds)
+		for k := range first.Ticks {
+			y.to = max(y.to, first.Ticks[k].Metric)
+		}
+	}
+	var xs, ys []float64
+	for _, m := range measured {
+		if m.Seconds >= 0 && m.Seconds <= length {
+			xs, ys = append(xs, m.Seconds), append(ys, m.Value)
+			y.to = max(y.to, m.Value)
+		}
+	}
+	u := unitOf(length)
+	return panels("Queue length; dashed: measured", s, func(title string, policies []int) string {
+		c := newChart(title, legend(s, policies), axis{name: u.name, to: length, unit: u}, y)
+		for _, i := range policies {
+			ticks := s.Samples[i].First.Ticks
+			var ats, values []float64
+			for part := range slices.Chunk(ticks, max(1, (len(ticks)+points-1)/points)) {
+				sum := 0.0
+				for k := range part {
+					sum += part[k].Metric
+				}
+				ats, values = append(ats, part[0].Seconds), append(values, sum/float64(len(part)))
+			}
+			c.path(colour(i), 1.5, ats, values)
+		}
+		c.path("measured", 2, xs, ys)
+		return c.end()
+	})
 }
 
 // points is the greatest number of points of a line: more would not be visible.
 const points = 300
 
-func overTime(title string, results []simulation.Result, most int64, measured []Sample, value func(*simulation.Tick) float64) string {
-	u := unitOf(results)
-	x, y := axis{name: u.name}, axis{}
-	lines := make([][]simulation.Tick, len(results))
-	for i := range results {
-		lines[i] = simulation.Downsample(results[i].Ticks, points)
-		x.to = max(x.to, results[i].Summary.Seconds/u.seconds)
-		for k := range lines[i] {
-			y.to = max(y.to, value(&lines[i][k]))
-		}
-	}
-	var xs, ys []float64
-	for _, m := range measured {
-		if m.Seconds >= 0 && m.Seconds/u.seconds <= x.to {
-			xs, ys = append(xs, m.Seconds/u.seconds), append(ys, m.Value)
-			y.to = max(y.to, m.Value)
-		}
+// Items draws the waiting items over time.
+func Items(s *study.Study) []string {
+	return overTime("Items waiting", s, 0, func(s *study.Sample) *study.Band { return &s.Queue })
+}
+
+// Jobs draws the unfinished Jobs over time, and their maximum.
+func Jobs(s *study.Study, most int64) []string {
+	return overTime("Jobs", s, most, func(s *study.Sample) *study.Band { return &s.Jobs })
+}
+
+// overTime draws the mean of the runs, and the band of 90 % of them.
+func overTime(title string, s *study.Study, most int64, band func(*study.Sample) *study.Band) []string {
+	length, y := 0.0, axis{}
+	for i := range s.Samples {
+		b := band(&s.Samples[i])
+		length = max(length, s.Samples[i].Step*float64(len(b.Mean)))
+		y.to = max(y.to, highest(b.High))
 	}
 	limited := most > 0 && float64(most) <= 4*max(1, y.to)
 	if limited {
 		y.to = max(y.to, float64(most))
 	}
 	y.to = max(1, y.to) * 1.05
-	c := newChart(title, x, y)
-	c.legend(names(results))
-	if limited {
-		c.level(float64(most), fmt.Sprintf("maximum %d", most))
-	}
-	for i, ticks := range lines {
-		xs, ys := make([]float64, len(ticks)), make([]float64, len(ticks))
-		for k := range ticks {
-			xs[k], ys[k] = ticks[k].Seconds/u.seconds, value(&ticks[k])
+	u := unitOf(length)
+	return panels(title, s, func(title string, policies []int) string {
+		c := newChart(title, legend(s, policies), axis{name: u.name, to: length, unit: u}, y)
+		if limited {
+			c.level(float64(most), fmt.Sprintf("maximum %d", most))
 		}
-		c.step(colour(i), 1.5+min(1.5*float64(len(lines)-1-i), 6), xs, ys)
-	}
-	if len(xs) > 0 {
-		c.step("measured", 2, xs, ys)
-	}
-	c.hovers(results, lines, u, x.to, value)
-	return c.end()
+		for at, i := range policies {
+			sample := &s.Samples[i]
+			b := band(sample)
+			xs := make([]float64, len(b.Mean))
+			for k := range xs {
+				xs[k] = sample.Step * (float64(k) + 0.5)
+			}
+			c.area(colour(i), xs, b.Low, b.High)
+			c.path(colour(i), 1.5+min(1.5*float64(len(policies)-1-at), 6), xs, b.Mean)
+		}
+		c.hovers(s, policies, u, length, band)
+		return c.end()
+	})
 }
 
-// hovers shows the value of every policy over each part of the plot.
-func (c *chart) hovers(results []simulation.Result, lines [][]simulation.Tick, u unit, end float64, value func(*simulation.Tick) float64) {
+func highest(all []float64) float64 {
+	most := 0.0
+	for _, v := range all {
+		most = max(most, v)
+	}
+	return most
+}
+
+// hovers shows the mean of every policy over each part of the plot.
+func (c *chart) hovers(s *study.Study, policies []int, u unit, length float64, band func(*study.Sample) *study.Band) {
 	const parts = 60
-	next := make([]int, len(lines))
 	for part := range parts {
-		from, to := end*float64(part)/parts, end*float64(part+1)/parts
-		text := fmt.Sprintf("%s %s", number(float64(int(from*10))/10), u.name)
-		for i, ticks := range lines {
-			for next[i]+1 < len(ticks) && ticks[next[i]+1].Seconds/u.seconds <= from {
-				next[i]++
-			}
-			if next[i] < len(ticks) {
-				text += fmt.Sprintf("\n%s: %g", results[i].Summary.Policy, value(&ticks[next[i]]))
+		from, to := length*float64(part)/parts, length*float64(part+1)/parts
+		text := fmt.Sprintf("%s %s", number(math.Floor(from/u.seconds*10)/10), u.name)
+		for _, i := range policies {
+			sample := &s.Samples[i]
+			b := band(sample)
+			if at := int(from / max(sample.Step, 1e-9)); at < len(b.Mean) {
+				text += fmt.Sprintf("\n%s: %.3g (%.3g to %.3g)", sample.Policy, b.Mean[at], b.Low[at], b.High[at])
 			}
 		}
 		c.hover(from, to, text)
 	}
 }
 
-func names(results []simulation.Result) (all []string) {
-	for i := range results {
-		all = append(all, results[i].Summary.Policy)
-	}
-	return all
-}
-
-// Waits draws, for each policy, the wait of the items: half of them wait in the thick
-// part at most, 95 % up to the first mark, 99 % up to the second, all up to the end.
-func Waits(results []simulation.Result) string {
-	x := axis{name: "seconds: thick 50 %, dots 95 % and 99 %, line all items", log: true}
-	for i := range results {
-		x.to = max(x.to, results[i].Summary.Wait.Max)
-	}
-	c := newChart("Wait of the items", x, axis{})
-	c.legend(names(results))
-	for i := range results {
-		w := results[i].Summary.Wait
-		at := place(top + (float64(i)+0.5)*float64(height-top-bottom)/float64(len(results)))
-		fmt.Fprintf(&c.b, `<g><title>%s</title>`, html.EscapeString(fmt.Sprintf("%s: 50 %% %gs, 95 %% %gs, 99 %% %gs, all %gs", results[i].Summary.Policy, w.P50, w.P95, w.P99, w.Max)))
-		fmt.Fprintf(&c.b, `<path class="%s line" stroke-width="2" d="M%d %sH%s"/>`, colour(i), left, at, place(c.x.at(w.Max)))
-		fmt.Fprintf(&c.b, `<path class="%s line" stroke-width="6" d="M%d %sH%s"/>`, colour(i), left, at, place(c.x.at(w.P50)))
-		for _, q := range []float64{w.P95, w.P99} {
-			fmt.Fprintf(&c.b, `<circle class="%s dot" cx="%s" cy="%s" r="6"/>`, colour(i), place(c.x.at(q)), at)
-		}
-		c.b.WriteString("</g>")
-	}
-	return c.end()
-}
-
-// Front draws the wait against the cost of the policies that a search tried. The Pareto
-// optimal points are connected and numbered in the order of [Best]; own, if not nil, is
-// circled.
-func Front(points []simulation.Point, own *simulation.Summary) string {
-	x, y := axis{name: "cost, in Job-hours"}, axis{log: true}
-	for i := range points {
-		x.to, y.to = max(x.to, hours(&points[i].Summary)), max(y.to, points[i].Summary.Wait.P95)
-	}
-	if own != nil {
-		x.to, y.to = max(x.to, hours(own)), max(y.to, own.Wait.P95)
-	}
-	x.to *= 1.05
-	c := newChart("Wait of 95 % of the items, in seconds", x, y)
-	for i := range points {
-		if !points[i].ParetoOptimal {
-			c.point(&points[i].Summary, "p6", 3)
+// Waits draws the share of the items that wait at most so long.
+func Waits(s *study.Study) []string {
+	x := axis{name: "wait", times: true}
+	shortest := math.Inf(1)
+	for i := range s.Samples {
+		if w := s.Samples[i].Waits.Mean; len(w) > 100 {
+			x.to, shortest = max(x.to, w[99]), min(shortest, w[95])
 		}
 	}
-	var xs, ys []float64
-	best := Best(points)
-	for i := range best {
-		xs, ys = append(xs, hours(&best[i].Summary)), append(ys, best[i].Summary.Wait.P95)
+	if x.to > 20*max(shortest, 1) { // a linear axis would hide the shortest
+		x.log, x.from = true, 1
+		x.name = "wait, from 1 s on"
+	} else {
+		x.unit = unitOf(x.to)
+		x.name = "wait in " + x.unit.name + ", up to that of 99 % of the items"
 	}
-	c.step("p0", 1.5, xs, ys)
-	for i := range best {
-		c.point(&best[i].Summary, "p0", 5)
-	}
-	c.numbers(xs, ys)
-	if own != nil {
-		fmt.Fprintf(&c.b, `<circle class="own" cx="%s" cy="%s" r="10"/>`, place(c.x.at(hours(own))), place(c.y.at(own.Wait.P95)))
-	}
-	c.text(left, 45, "", "● optimal, numbered   ○ the manifest's own policy")
-	return c.end()
+	return panels("Share of the items that wait at most so long", s, func(title string, policies []int) string {
+		c := newChart(title, legend(s, policies), x, axis{to: 100})
+		for at, i := range policies {
+			w := &s.Samples[i].Waits
+			ys := make([]float64, len(w.Mean))
+			for k := range ys {
+				ys[k] = float64(k)
+			}
+			if len(ys) == 0 {
+				continue
+			}
+			c.between(colour(i), w.Low, w.High, ys)
+			c.path(colour(i), 2+1.5*float64(len(policies)-1-at), w.Mean, ys)
+		}
+		return c.end()
+	})
 }
 
-// numbers writes numbers beside points, each at the nearest free place.
-func (c *chart) numbers(xs, ys []float64) {
-	type spot struct{ x, y float64 }
-	var taken []spot
-	for i := range xs {
-		taken = append(taken, spot{c.x.at(xs[i]), c.y.at(ys[i]) + 5})
+// between fills the area between two curves over the same values of y.
+func (c *chart) between(class string, low, high, ys []float64) {
+	if slices.Equal(low, high) {
+		return
 	}
-	free := func(s spot) bool {
-		return !slices.ContainsFunc(taken, func(t spot) bool { return math.Abs(s.x-t.x) < 17 && math.Abs(s.y-t.y) < 15 })
-	}
-	for i := range xs {
-		for k := 0; ; k++ { // a spiral around the point
-			angle, far := -math.Pi/2+float64(k)*0.7, 16+float64(k)
-			s := spot{taken[i].x + far*math.Cos(angle), taken[i].y + far*math.Sin(angle)}
-			inside := s.x > left && s.x < width-10 && s.y > top && s.y < height-bottom
-			if inside && free(s) || k == 400 {
-				taken = append(taken, s)
-				c.text(s.x, s.y, "middle number", fmt.Sprint(i+1))
-				break
+	back := c.points(high, ys)
+	slices.Reverse(back)
+	fmt.Fprintf(&c.b, `<path class="%s area" d="M%sL%sZ"/>`, class, strings.Join(c.points(low, ys), "L"), strings.Join(back, "L"))
+}
+
+// Loads draws the wait of 95 % of the items against the load, with the present load marked.
+// A line ends where the queue grows.
+func Loads(all []study.Capacity) []string {
+	x, y := axis{name: "load in items per second", log: true, from: math.Inf(1)}, axis{log: true, times: true, from: math.Inf(1)}
+	present := 0.0
+	for i := range all {
+		for k := range all[i].Probes {
+			p := &all[i].Probes[k]
+			x.from, x.to = min(x.from, p.Load), max(x.to, p.Load)
+			if wait := p.Empty.Summary.Wait.P95; !p.Grows() {
+				y.to = max(y.to, wait)
+				y.from = min(y.from, max(wait, 1))
 			}
 		}
+		present = max(present, all[i].Present.Load)
 	}
+	if x.to == 0 {
+		return nil
+	}
+	y.to = max(y.to*2, 10)
+	y.from = min(math.Pow(10, math.Floor(math.Log10(y.from))), y.to/10)
+	draw := func(title string, some []int) string {
+		var names []name
+		for _, i := range some {
+			if len(some) > 1 || len(all) == 1 {
+				names = append(names, name{all[i].Policy, colour(i)})
+			}
+		}
+		c := newChart(title, names, x, y)
+		c.mark(present, "now "+number(present)+"/s")
+		for at, i := range some {
+			c.load(colour(i), 2+1.5*float64(len(some)-1-at), &all[i])
+		}
+		return c.end()
+	}
+	const title = "Wait of 95 % of the items by load; dotted: the queue grows"
+	some := make([]int, len(all))
+	for i := range some {
+		some[i] = i
+	}
+	if len(all) <= together {
+		return []string{draw(title, some)}
+	}
+	var charts []string
+	for i := range all {
+		charts = append(charts, draw("Wait of 95 % by load, "+all[i].Policy, some[i:i+1]))
+	}
+	return charts
 }
 
-func hours(s *simulation.Summary) float64 { return s.Cost() / 3600 }
-
-func (c *chart) point(s *simulation.Summary, class string, radius int) {
-	fmt.Fprintf(&c.b, `<circle class="%s dot" cx="%s" cy="%s" r="%d"><title>%s</title></circle>`, class,
-		place(c.x.at(hours(s))), place(c.y.at(s.Wait.P95)), radius, html.EscapeString(fmt.Sprintf("%s: wait %gs, %.4g Job-hours", s.Policy, s.Wait.P95, hours(s))))
-}
-
-// Best returns the Pareto optimal points, the cheapest first. Of several points at the
-// same place it returns the first.
-func Best(points []simulation.Point) []simulation.Point {
-	front := slices.DeleteFunc(slices.Clone(points), func(p simulation.Point) bool { return !p.ParetoOptimal })
-	slices.SortStableFunc(front, func(a, b simulation.Point) int {
-		return cmp.Or(cmp.Compare(a.Summary.Cost(), b.Summary.Cost()), cmp.Compare(b.Summary.Wait.P95, a.Summary.Wait.P95))
-	})
-	return slices.CompactFunc(front, func(a, b simulation.Point) bool {
-		return a.Summary.Cost() == b.Summary.Cost() && a.Summary.Wait.P95 == b.Summary.Wait.P95
-	})
+// load draws the line of a policy, in parts where the queue does not grow.
+func (c *chart) load(class string, wide float64, of *study.Capacity) {
+	var xs, ys []float64
+	flush := func(grows float64) {
+		c.path(class, wide, xs, ys)
+		for k := range xs {
+			fmt.Fprintf(&c.b, `<circle class="%s dot" cx="%s" cy="%s" r="%s"><title>%s</title></circle>`, class, place(c.x.at(xs[k])), place(c.y.at(ys[k])), place(1+wide),
+				html.EscapeString(fmt.Sprintf("%s at %s/s: %.3gs", of.Policy, number(xs[k]), ys[k])))
+		}
+		if n := len(xs); n > 0 && grows > 0 {
+			c.path(class+" again", 2, []float64{xs[n-1], grows}, []float64{ys[n-1], c.y.to})
+		}
+		xs, ys = nil, nil
+	}
+	for k := range of.Probes {
+		p := &of.Probes[k]
+		if p.Grows() {
+			flush(p.Load)
+			continue
+		}
+		xs, ys = append(xs, p.Load), append(ys, p.Empty.Summary.Wait.P95)
+	}
+	flush(0)
 }
 
 // Sheet returns an SVG file with the charts below each other.
 func Sheet(charts ...string) []byte {
-	var b bytes.Buffer
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d"><style>%s</style>`+"\n", width, height*len(charts), width, Style)
-	b.WriteString(`<rect width="100%" height="100%" style="fill: var(--paper)"/>` + "\n")
-	for i, c := range charts {
-		b.WriteString(strings.Replace(c, "<svg ", fmt.Sprintf(`<svg y="%d" height="%d" `, i*height, height), 1) + "\n")
+	var b, in strings.Builder
+	at := 0
+	for _, c := range charts {
+		var height int
+		if _, size, found := strings.Cut(c, `viewBox="0 0 `+strconv.Itoa(width)+" "); found {
+			_, _ = fmt.Sscan(strings.SplitN(size, `"`, 2)[0], &height)
+		}
+		in.WriteString(strings.Replace(c, "<svg ", fmt.Sprintf(`<svg y="%d" height="%d" `, at, height), 1) + "\n")
+		at += height
 	}
-	b.WriteString("</svg>\n")
-	return b.Bytes()
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d"><style>%s</style>`+"\n", width, at, width, Style)
+	b.WriteString(`<rect width="100%" height="100%" style="fill: var(--paper)"/>` + "\n" + in.String() + "</svg>\n")
+	return []byte(b.String())
 }

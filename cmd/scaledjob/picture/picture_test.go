@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/scaledjob/scaledjob/simulation"
+	"github.com/scaledjob/scaledjob/simulation/study"
 )
 
 // wellFormed fails unless the text is XML, and returns its words.
@@ -30,44 +30,57 @@ func wellFormed(t *testing.T, svg string) string {
 	}
 }
 
-// result is a run of a policy in which a poll each minute leaves so many items.
-func result(policy string, queued ...int64) simulation.Result {
-	var r simulation.Result
-	for i, n := range queued {
-		r.Ticks = append(r.Ticks, simulation.Tick{Seconds: float64(60 * i), Queued: n, Running: 2 * n})
+// of is a study of policies with a step each minute, in which so many items wait on average.
+func of(names []string, queued ...[]float64) *study.Study {
+	s := &study.Study{Seeds: 3}
+	for i, name := range names {
+		sample := study.Sample{Policy: name, Step: 60}
+		for _, n := range queued[i] {
+			sample.Queue.Mean = append(sample.Queue.Mean, n)
+			sample.Queue.Low, sample.Queue.High = append(sample.Queue.Low, n/2), append(sample.Queue.High, n*2)
+		}
+		sample.Jobs = sample.Queue
+		for k := range 101 {
+			sample.Waits.Mean = append(sample.Waits.Mean, float64(k))
+		}
+		sample.Waits.Low, sample.Waits.High = sample.Waits.Mean, sample.Waits.Mean
+		s.Samples = append(s.Samples, sample)
 	}
-	r.Summary.Policy, r.Summary.Seconds = policy, float64(60*len(queued))
-	r.Summary.Wait = simulation.Times{P50: 10, P95: 100, P99: 200, Max: 1000}
-	return r
+	return s
 }
 
 // Policies share a chart, with the maximum, and names are escaped.
 func TestCharts(t *testing.T) {
-	results := []simulation.Result{result("a<b", 5, 9, 1), result("c", 2, 3, 4)}
-	items := wellFormed(t, Items(results))
-	require.Contains(t, items, "Items waiting|")
-	require.Contains(t, items, "a<b|")
-	require.Contains(t, items, "minutes\na<b: 9\nc: 3", "hovering over the second minute")
-	jobs := Jobs(results, 15)
+	s := of([]string{"a<b", "c"}, []float64{5, 9, 1}, []float64{2, 3, 4})
+	items := Items(s)
+	require.Len(t, items, 1)
+	words := wellFormed(t, items[0])
+	require.Contains(t, words, "Items waiting|")
+	require.Contains(t, words, "a<b|")
+	require.Contains(t, words, "minutes\na<b: 9 (4.5 to 18)\nc: 3 (1.5 to 6)", "hovering over the second minute")
+	jobs := Jobs(s, 15)[0]
 	require.Contains(t, wellFormed(t, jobs), "maximum 15|")
-	require.Contains(t, jobs, `class="p0 line"`)
-	require.Contains(t, jobs, `class="p1 line"`)
-	require.NotContains(t, wellFormed(t, Jobs(results, 100)), "maximum", "a maximum far above would hide the Jobs")
-	require.Contains(t, wellFormed(t, Waits(results)), "c: 50 % 10s, 95 % 100s, 99 % 200s, all 1000s")
-	sheet := wellFormed(t, string(Sheet(Items(results), jobs)))
-	require.Contains(t, sheet, "maximum 15|")
+	for _, class := range []string{"p0 line", "p1 line", "p0 area", "p1 area"} {
+		require.Contains(t, jobs, `class="`+class+`"`)
+	}
+	require.NotContains(t, wellFormed(t, Jobs(s, 100)[0]), "maximum", "a maximum far above would hide the Jobs")
+	require.Contains(t, wellFormed(t, Waits(s)[0]), "Share of the items that wait at most so long|")
+	require.Contains(t, wellFormed(t, string(Sheet(items[0], jobs))), "maximum 15|")
 }
 
-// Each of many policies looks different.
-func TestManyPolicies(t *testing.T) {
-	var results []simulation.Result
-	for i := range 2 * Colours {
-		results = append(results, result(fmt.Sprint("policy ", i), 1, 2))
+// More policies than fit in a chart have a chart each, with the whole name and equal axes.
+func TestSmallMultiples(t *testing.T) {
+	var names []string
+	var queued [][]float64
+	for i := range 7 {
+		names = append(names, fmt.Sprintf("KEDA 2.%d.0 custom 0 0.5, min 5, max 300, every 10s, of a long name that needs two lines", i))
+		queued = append(queued, []float64{1, 2, float64(i)})
 	}
-	for _, chart := range []string{Items(results), Waits(results)} {
-		for i := range results {
-			require.Contains(t, chart, `class="`+colour(i)+` line"`)
-			require.Contains(t, chart, `class="`+colour(i)+` dot"`)
+	for _, charts := range [][]string{Items(of(names, queued...)), Waits(of(names, queued...))} {
+		require.Len(t, charts, 7)
+		for i, c := range charts {
+			require.Contains(t, strings.ReplaceAll(wellFormed(t, c), "|", " "), names[i])
+			require.Contains(t, c, `class="`+colour(i)+` line"`)
 		}
 	}
 	require.Equal(t, "p0 again", colour(Colours))
@@ -76,53 +89,39 @@ func TestManyPolicies(t *testing.T) {
 
 func TestUnits(t *testing.T) {
 	for unit, seconds := range map[string]float64{"seconds": 100, "minutes": 4000, "hours": 40_000, "days": 400_000} {
-		r := result("a", 1, 2)
-		r.Summary.Seconds = seconds
-		require.Contains(t, wellFormed(t, Items([]simulation.Result{r})), "|"+unit+"|")
+		require.Equal(t, unit, unitOf(seconds).name)
 	}
 }
 
-// Results may be empty, and numbers of any size.
+// The line of a policy ends where its queue grows.
+func TestLoads(t *testing.T) {
+	require.Empty(t, Loads(nil))
+	c := study.Capacity{Policy: "it", Present: study.Probe{Load: 0.3}}
+	for i, grows := range []bool{false, false, true, false, true} {
+		p := study.Probe{Load: 0.1 * float64(i+1), Empty: study.Trend{Grows: grows}}
+		p.Empty.Summary.Wait.P95 = float64(10 * i)
+		c.Probes = append(c.Probes, p)
+	}
+	chart := Loads([]study.Capacity{c})[0]
+	require.Contains(t, wellFormed(t, chart), "now 0.3/s|")
+	require.Equal(t, 3, strings.Count(chart, `r="3"`), "a dot for each load at which the queue does not grow")
+	require.Equal(t, 2, strings.Count(chart, `class="p0 again line"`))
+}
+
+// Studies may be empty, and numbers of any size.
 func TestEmptyAndExtreme(t *testing.T) {
-	huge := result("huge", math.MaxInt64, 0)
-	huge.Summary.Wait.Max = 1e300
-	for _, svg := range []string{
-		Items(nil), Items([]simulation.Result{{}}), Jobs([]simulation.Result{result("a", 0)}, 0), Waits(nil), Waits([]simulation.Result{{}}),
-		Front(nil, nil), Front([]simulation.Point{{}}, nil), Front([]simulation.Point{{ParetoOptimal: true}}, &simulation.Summary{}),
-		Items([]simulation.Result{huge}), Jobs([]simulation.Result{huge}, 3), Waits([]simulation.Result{huge}), string(Sheet()),
-	} {
-		wellFormed(t, svg)
-		require.NotContains(t, svg, "NaN")
-		require.NotContains(t, svg, "Inf")
-	}
-}
-
-// The numbers in the chart are those of Best, and do not overlap.
-func TestFront(t *testing.T) {
-	point := func(cost, wait float64, front bool) simulation.Point {
-		return simulation.Point{ParetoOptimal: front, Summary: simulation.Summary{BusySeconds: cost, Wait: simulation.Times{P95: wait}}}
-	}
-	points := []simulation.Point{point(9000, 1, true), point(3600, 100, true), point(9000, 200, false)}
-	require.Equal(t, []simulation.Point{points[1], points[0]}, Best(points), "the cheapest first")
-	words := wellFormed(t, Front(points, &points[2].Summary))
-	require.Contains(t, words, "|1|")
-	require.Contains(t, words, "|2|")
-	require.Contains(t, Front(points, &points[2].Summary), `class="own"`)
-	var near []simulation.Point
-	for i := range 30 {
-		near = append(near, point(9000+float64(i), 100-float64(i)/10, true))
-	}
-	var xs, ys []float64
-	for _, label := range strings.Split(Front(near, nil), `class="middle number"`)[1:] {
-		var x, y float64
-		_, err := fmt.Sscanf(label, ` x="%g" y="%g"`, &x, &y)
-		require.NoError(t, err)
-		for k := range xs {
-			require.True(t, math.Abs(x-xs[k]) >= 16 || math.Abs(y-ys[k]) >= 14, "%d and %d", k+1, len(xs)+1)
+	empty, huge := of([]string{"a"}, nil), of([]string{"huge"}, []float64{math.MaxInt64, 0})
+	empty.Samples[0].Waits = study.Band{}
+	huge.Samples[0].Waits.Mean[99] = 1e300
+	for _, s := range []*study.Study{{}, empty, huge} {
+		for _, charts := range [][]string{Items(s), Jobs(s, 3), Waits(s), Measured(s, []Sample{{1, 2}}), {string(Sheet())}} {
+			for _, svg := range charts {
+				wellFormed(t, svg)
+				require.NotContains(t, svg, "NaN")
+				require.NotContains(t, svg, "Inf")
+			}
 		}
-		xs, ys = append(xs, x), append(ys, y)
 	}
-	require.Len(t, xs, 30)
 }
 
 // luminance is defined by WCAG 2.2.

@@ -1,0 +1,139 @@
+package text
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Clean returns a text from outside as a part of a line: line breaks, other control
+// characters, marks of the writing direction and invalid bytes are written as escapes.
+func Clean(text string) string {
+	if !strings.ContainsFunc(text, func(r rune) bool { return r == '\n' || r == '\t' || hidden(r) }) {
+		return text
+	}
+	var b strings.Builder
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		switch {
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		default:
+			b.Write(visible(r, []byte(text[i:i+size])))
+		}
+		i += size
+	}
+	return b.String()
+}
+
+// hidden reports whether a character may change how a terminal shows the text around it.
+func hidden(r rune) bool {
+	return r == utf8.RuneError || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Cs)
+}
+
+// visible returns a character, or its escape if it is hidden. The escapes are those of JSON.
+func visible(r rune, encoded []byte) []byte {
+	switch {
+	case r == utf8.RuneError && len(encoded) == 1:
+		return []byte("\uFFFD")
+	case r == utf8.RuneError || !hidden(r):
+		return encoded
+	case r > 0xFFFF:
+		high, low := (r-0x10000)>>10+0xD800, (r-0x10000)&0x3FF+0xDC00
+		return fmt.Appendf(nil, `\u%04x\u%04x`, high, low)
+	}
+	return fmt.Appendf(nil, `\u%04x`, r)
+}
+
+// A Writer writes lines without characters that a terminal or a runner obeys:
+//
+//   - A control character other than a line break and a tab is written as an escape of JSON.
+//   - "##[" and a line that begins with "::" are commands of runners. An escape breaks them.
+//
+// The value of JSON stays the same. A Writer keeps the last line until it is complete: call
+// Flush at the end.
+type Writer struct {
+	to   io.Writer
+	line []byte
+	err  error
+	// Colors lets the colors of the command pass. Every other text in the output must
+	// then be clean.
+	Colors bool
+	// Commands lets lines that begin with "::" pass, which the command has written for a
+	// runner of GitHub.
+	Commands bool
+}
+
+// NewWriter returns a Writer to w.
+func NewWriter(w io.Writer) *Writer { return &Writer{to: w} }
+
+// To returns what the Writer writes to.
+func (w *Writer) To() io.Writer { return w.to }
+
+// Write writes the complete lines of p and of earlier calls. After an error it writes
+// nothing more, and returns the error again.
+func (w *Writer) Write(p []byte) (n int, err error) {
+	if w.err != nil {
+		return 0, w.err
+	}
+	w.line = append(w.line, p...)
+	end := bytes.LastIndexByte(w.line, '\n') + 1
+	if end > 0 {
+		w.put(w.line[:end])
+		w.line = append(w.line[:0], w.line[end:]...)
+	}
+	if w.err != nil {
+		return 0, w.err
+	}
+	return len(p), nil
+}
+
+// Flush writes the last line without its end, and returns the first error of the Writer.
+func (w *Writer) Flush() error {
+	if w.err == nil && len(w.line) > 0 {
+		w.put(w.line)
+		w.line = nil
+	}
+	return w.err
+}
+
+func (w *Writer) put(lines []byte) {
+	var out []byte
+	for line := range bytes.Lines(lines) {
+		out = append(out, w.safe(line)...)
+	}
+	_, w.err = w.to.Write(out)
+}
+
+var color = regexp.MustCompile(`^\x1b\[[0-9]*m`)
+
+func (w *Writer) safe(line []byte) []byte {
+	out := make([]byte, 0, len(line))
+	start := true // nothing but spaces so far
+	for i := 0; i < len(line); {
+		r, size := utf8.DecodeRune(line[i:])
+		char := line[i : i+size]
+		switch {
+		case r == '\n' || r == '\t':
+			out = append(out, char...)
+		case r == 0x1b && w.Colors && color.Match(line[i:]):
+			size = len(color.Find(line[i:]))
+			out = append(out, line[i:i+size]...)
+		case start && !w.Commands && bytes.HasPrefix(line[i:], []byte("::")):
+			out = append(out, `\u003a`...)
+		case r == '[' && bytes.HasSuffix(out, []byte("##")):
+			out = append(out, `\u005b`...)
+		default:
+			out = append(out, visible(r, char)...)
+		}
+		start = start && unicode.IsSpace(r)
+		i += size
+	}
+	return out
+}

@@ -1,0 +1,215 @@
+package triggers
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Kind is the kind of a problem.
+type Kind uint8
+
+// Kinds of problems. KEDA ignores an unknown key and a value in a wrong place. It rejects the
+// trigger for any other problem.
+const (
+	UnknownKey Kind = iota + 1
+	WrongPlace      // the key exists at another place only
+	Missing
+	WrongType
+	WrongValue  // not an allowed value
+	Removed     // KEDA rejects the key
+	Announced   // KEDA accepts the key, and announces its removal
+	Broken      // a rule that KEDA checks in code
+	Ineffective // KEDA accepts the value, and it has another effect than it seems to have, or none
+)
+
+// A Problem is a problem of a trigger's metadata.
+type Problem struct {
+	Kind Kind
+	// Key is the key of the metadata at fault. It is the parameter's name if the parameter
+	// is missing, and "" if none is at fault.
+	Key     string
+	Text    string // the problem and its consequence, a sentence without a full stop
+	Fix     string // an imperative sentence without a full stop
+	Rule    string // name of the rule in Rules; "" if a declaration is the rule
+	Warning bool   // KEDA does not refuse the trigger
+}
+
+// Check returns the problems of a trigger in a release, sorted by key.
+func Check(name, release string, in Input) []Problem {
+	d, ok := Lookup(name, release)
+	if !ok {
+		return nil
+	}
+	c := checker{name: name, release: release, d: d, in: in}
+	c.unknown()
+	if d.Full {
+		for _, p := range d.Parameters {
+			c.parameter(p)
+		}
+		c.rules()
+	}
+	slices.SortStableFunc(c.problems, func(a, b Problem) int { return strings.Compare(a.Key, b.Key) })
+	return c.problems
+}
+
+type checker struct {
+	name, release string
+	d             Declaration
+	in            Input
+	problems      []Problem
+}
+
+func (c *checker) add(p Problem) {
+	if !slices.Contains(c.problems, p) {
+		c.problems = append(c.problems, p)
+	}
+}
+
+// common are keys that old manifests have for every type, and that KEDA ignores by design.
+var common = []string{"metricName", "scalerIndex"}
+
+func (c *checker) unknown() {
+	keys := c.d.Keys()
+	for _, key := range slices.Sorted(maps.Keys(c.in.Metadata)) {
+		if c.d.Open || slices.Contains(keys, key) {
+			continue
+		}
+		if c.wrongPlace(key) {
+			continue
+		}
+		text := fmt.Sprintf("%s has no parameter %s, and KEDA ignores the key", c.name, key)
+		c.add(Problem{Kind: UnknownKey, Key: key, Text: text, Fix: c.instead(key, keys), Warning: true})
+	}
+}
+
+// wrongPlace finds a key that the type has, but not in the metadata.
+func (c *checker) wrongPlace(key string) bool {
+	name, fromEnv := strings.CutSuffix(key, "FromEnv")
+	for _, p := range c.d.Parameters {
+		if !slices.Contains(p.Names, name) && !slices.Contains(p.Names, key) {
+			continue
+		}
+		where := "environment variables"
+		if !fromEnv {
+			where = "the metadata"
+		}
+		c.add(Problem{Kind: WrongPlace, Key: key, Warning: true,
+			Text: fmt.Sprintf("KEDA does not read %s of %s from %s, and ignores the key", strings.TrimSuffix(key, "FromEnv"), c.name, where),
+			Fix:  "Give " + Ways(p)})
+		return true
+	}
+	return false
+}
+
+func (c *checker) instead(key string, keys []string) string {
+	if slices.Contains(common, key) {
+		return "Delete " + key + ": KEDA makes the name itself"
+	}
+	if near := Nearest(key, keys); near != "" {
+		return "Write " + near
+	}
+	if len(keys) == 0 {
+		return "Delete the key"
+	}
+	return fmt.Sprintf("Delete the key, or write one that %s has: %s", c.name, strings.Join(keys, ", "))
+}
+
+// Ways lists all ways to give a parameter in a manifest.
+func Ways(p Parameter) string {
+	var ways []string
+	for _, place := range p.From {
+		switch name := p.Names[0]; place {
+		case 'm':
+			ways = append(ways, name+" in the metadata")
+		case 'e':
+			ways = append(ways, name+"FromEnv with the name of a variable")
+		case 'a':
+			ways = append(ways, name+" in a TriggerAuthentication")
+		}
+	}
+	return join(ways, "or")
+}
+
+func join(list []string, word string) string {
+	switch n := len(list); n {
+	case 0:
+		return ""
+	case 1:
+		return list[0]
+	case 2:
+		return list[0] + " " + word + " " + list[1]
+	default:
+		return strings.Join(list[:n-1], ", ") + " " + word + " " + list[n-1]
+	}
+}
+
+func (c *checker) parameter(p Parameter) {
+	if p.Declared == "" {
+		return
+	}
+	v := c.in.find(p)
+	switch {
+	case v.State == Absent && p.Required:
+		c.add(Problem{Kind: Missing, Key: p.Names[0], Text: fmt.Sprintf("%s needs %s, and KEDA never polls without it", c.name, p.Names[0]),
+			Fix: "Give " + Ways(p)})
+	case v.State == Absent || v.State == Maybe:
+	case p.Deprecated != "":
+		c.add(Problem{Kind: Removed, Key: v.Key, Text: fmt.Sprintf("KEDA rejects %s and never polls", v.Key), Fix: "Delete the key. " + sentence(p.Deprecated)})
+	default:
+		if p.Announced != "" && v.Key != "" {
+			c.add(Problem{Kind: Announced, Key: v.Key, Warning: true, Text: v.Key + " is deprecated", Fix: sentence(p.Announced)})
+		}
+		if v.State == Known {
+			c.value(p, v)
+		}
+	}
+}
+
+// sentence begins with a capital letter and has no full stop.
+func sentence(text string) string {
+	text = strings.TrimSuffix(strings.TrimSpace(text), ".")
+	if text == "" || text == "deprecated" {
+		return "It has no effect"
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+// value checks the text of a parameter as KEDA's parser does: allowed values, then type.
+func (c *checker) value(p Parameter, v Value) {
+	separator := p.Separator
+	if separator == "" {
+		separator = ","
+	}
+	exclusive := 0
+	for item := range strings.SplitSeq(v.Text, separator) {
+		item = strings.TrimSpace(item)
+		if len(p.Enum) > 0 && !slices.Contains(p.Enum, item) {
+			c.add(Problem{Kind: WrongValue, Key: v.Key, Text: fmt.Sprintf("KEDA rejects %q as %s and never polls", item, p.Names[0]), Fix: "Write " + choice(item, p.Enum)})
+			return
+		}
+		if slices.Contains(p.Exclusive, item) {
+			exclusive++
+		}
+	}
+	if exclusive > 1 {
+		c.add(Problem{Kind: WrongValue, Key: v.Key, Text: fmt.Sprintf("KEDA rejects several of %s in %s and never polls", join(p.Exclusive, "and"), p.Names[0]), Fix: "Write one of them"})
+		return
+	}
+	if n, err := strconv.Atoi(v.Text); err == nil && 0 < n && n < 100 && p.Type == "time.Duration" {
+		c.add(Problem{Kind: Ineffective, Key: v.Key, Warning: true, Text: fmt.Sprintf("KEDA reads %d as %d milliseconds", n, n), Fix: fmt.Sprintf("Write %ds for seconds", n)})
+	}
+	if want := unfit(p, v.Text); want != "" {
+		c.add(Problem{Kind: WrongType, Key: v.Key, Text: fmt.Sprintf("KEDA cannot read %q as %s and never polls", v.Text, p.Names[0]), Fix: "Write " + want})
+	}
+}
+
+// choice names the value that was meant, or else all of them.
+func choice(got string, values []string) string {
+	if near := Nearest(got, values); near != "" {
+		return near
+	}
+	return join(values, "or")
+}

@@ -1,0 +1,155 @@
+package triggers
+
+import (
+	"strconv"
+	"strings"
+)
+
+// A Counting reports whether a metric includes in-progress items. The zero value is
+// unknown.
+type Counting uint8
+
+const (
+	Includes Counting = iota + 1
+	LeavesOut
+)
+
+// Counts returns what the metric of a trigger counts under a release such as "2.20", if KEDA's
+// scaler decides it and not how the workers take their items. Hidden reports that a document
+// which is not given decides it.
+func Counts(kind, release string, in Input) (how Counting, hidden bool) {
+	for _, f := range inFlight[kind] {
+		if !Within(release, f.Releases) {
+			continue
+		}
+		if kind == "rabbitmq" {
+			return rabbitmq(in)
+		}
+		return f.counts(in.Metadata), false
+	}
+	return 0, false
+}
+
+// rabbitmq counts the ready messages over AMQP. Over HTTP it counts all messages, unless
+// excludeUnacknowledged is set. Without a protocol, the scheme of the URL decides, also if
+// the URL comes from another document.
+func rabbitmq(in Input) (how Counting, hidden bool) {
+	get := func(name string) Value { return Get("rabbitmq", name, in) }
+	if mode := get("mode"); mode.State == Known && mode.Text != "QueueLength" && mode.Text != "Unknown" {
+		return 0, false
+	}
+	if exclude, err := strconv.ParseBool(get("excludeUnacknowledged").Text); exclude && err == nil {
+		return LeavesOut, false // KEDA rejects it over AMQP
+	}
+	switch protocol := get("protocol"); {
+	case protocol.State == Known && protocol.Text == "amqp":
+		return LeavesOut, false
+	case protocol.State == Known && protocol.Text == "http":
+		return Includes, false
+	case protocol.State == Given:
+		return 0, true
+	}
+	host := get("host")
+	scheme, _, _ := strings.Cut(host.Text, "://")
+	switch {
+	case host.State != Known:
+		return 0, host.State != Absent
+	case scheme == "amqp" || scheme == "amqps":
+		return LeavesOut, false
+	case scheme == "http" || scheme == "https":
+		return Includes, false
+	}
+	return 0, false // KEDA rejects it
+}
+
+// A Proof is what shows whether a metric includes in-progress items in some releases: a
+// function of KEDA's source code.
+type Proof struct {
+	Releases string // first and last minor: "2.8 2.19"
+	// Depends is the parameter that decides it, or "".
+	Depends        string
+	File, Function string // in pkg/scalers
+	counts         func(metadata map[string]string) Counting
+}
+
+// Proofs returns the proofs by type of trigger. What a type without a proof counts is unknown:
+// it depends on the server or on how workers take their items. The releases before 2.8 are
+// unknown too: their source code was not read.
+func Proofs() map[string][]Proof { return inFlight }
+
+var inFlight = map[string][]Proof{
+	"activemq":      {{"2.8 2.21", "", "activemq_scaler.go", "getQueueMessageCount", always}},
+	"apache-kafka":  {{"2.12 2.21", "", "apache_kafka_scaler.go", "getLagForPartition", always}}, // until the offset is committed
+	"artemis-queue": {{"2.8 2.21", "", "artemis_scaler.go", "getQueueMessageCount", always}},     // messageCount has the messages in delivery
+	"aws-sqs-queue": {{"2.8 2.21", "scaleOnInFlight", "aws_sqs_queue_scaler.go", "getAwsSqsQueueLength", unlessOff("scaleOnInFlight")}},
+	"azure-pipelines": {
+		{"2.9 2.19", "", "azure_pipelines_scaler.go", "stripDeadJobs", always},
+		{"2.20 2.20", "", "azure_pipelines_scaler.go", "stripDeadJobs", never},
+		{"2.21 2.21", "scaleOnInFlight", "azure_pipelines_scaler.go", "stripDeadJobs", unlessOff("scaleOnInFlight")},
+	},
+	"azure-queue":      {{"2.15 2.21", "queueLengthStrategy", "azure_queue_scaler.go", "getMessageCount", azureQueue}},
+	"azure-servicebus": {{"2.9 2.21", "", "azure_servicebus_scaler.go", "getQueueLength", always}},
+	"beanstalkd":       {{"2.16 2.21", "", "beanstalkd_scaler.go", "GetMetricsAndActivity", always}}, // ready and reserved
+	"gcp-pubsub":       {{"2.9 2.21", "mode", "gcp_pubsub_scaler.go", "GetMetricsAndActivity", pubsub}},
+	"github-runner": {
+		{"2.10 2.13", "", "github_runner_scaler.go", "GetWorkflowQueueLength", never},
+		{"2.14 2.21", "", "github_runner_scaler.go", "GetWorkflowQueueLength", always},
+	},
+	"kafka":                  {{"2.8 2.21", "", "kafka_scaler.go", "getLagForPartition", always}},
+	"liiklus":                {{"2.8 2.21", "", "liiklus_scaler.go", "getLag", always}},
+	"nats-jetstream":         {{"2.8 2.21", "", "nats_jetstream_scaler.go", "getMaxMsgLag", always}},
+	"rabbitmq":               {{"2.8 2.21", "protocol", "rabbitmq_scaler.go", "getQueueStatus", nil}},
+	"redis":                  {{"2.8 2.21", "", "redis_scaler.go", "NewRedisScaler", never}}, // a worker pops its item
+	"redis-cluster":          {{"2.8 2.21", "", "redis_scaler.go", "NewRedisScaler", never}},
+	"redis-sentinel":         {{"2.8 2.21", "", "redis_scaler.go", "NewRedisScaler", never}},
+	"redis-streams":          {{"2.8 2.21", "lagCount", "redis_streams_scaler.go", "NewRedisStreamsScaler", stream}},
+	"redis-cluster-streams":  {{"2.8 2.21", "lagCount", "redis_streams_scaler.go", "NewRedisStreamsScaler", stream}},
+	"redis-sentinel-streams": {{"2.8 2.21", "lagCount", "redis_streams_scaler.go", "NewRedisStreamsScaler", stream}},
+	"selenium-grid": {
+		{"2.16 2.20", "", "selenium_grid_scaler.go", "GetMetricsAndActivity", always},
+		{"2.21 2.21", "includeOngoingSessions", "selenium_grid_scaler.go", "GetMetricsAndActivity", unlessOff("includeOngoingSessions")},
+	},
+}
+
+func always(map[string]string) Counting { return Includes }
+
+func never(map[string]string) Counting { return LeavesOut }
+
+// unlessOff includes in-progress items unless a parameter is false.
+func unlessOff(name string) func(map[string]string) Counting {
+	return func(m map[string]string) Counting {
+		on, err := strconv.ParseBool(m[name])
+		return unless(err == nil && !on)
+	}
+}
+
+func unless(without bool) Counting {
+	if without {
+		return LeavesOut
+	}
+	return Includes
+}
+
+func azureQueue(m map[string]string) Counting {
+	return unless(strings.EqualFold(m["queueLengthStrategy"], "visibleonly"))
+}
+
+func pubsub(m map[string]string) Counting {
+	switch m["mode"] {
+	case "", "SubscriptionSize", "NumUndeliveredMessages":
+		return Includes
+	}
+	return 0
+}
+
+// stream is the length of the stream, from which acknowledged entries may be deleted or not,
+// the entries that were delivered and not acknowledged, or those that were not delivered.
+func stream(m map[string]string) Counting {
+	switch lag, _ := strconv.ParseFloat(m["lagCount"], 64); {
+	case m["consumerGroup"] == "":
+		return 0
+	case lag != 0:
+		return LeavesOut
+	}
+	return Includes
+}

@@ -1,0 +1,100 @@
+package triggers
+
+import "strings"
+
+// A Value is the content of a parameter, as far as a manifest shows it.
+type Value struct {
+	State State
+	Text  string // if State is Known
+	// Key is the key of the metadata with the value or with the variable's name; "" if the
+	// value is from a TriggerAuthentication, or if there is none.
+	Key string
+}
+
+// A State is the knowledge of a value. The zero value is Absent.
+type State uint8
+
+const (
+	Absent State = iota // KEDA finds no value
+	Maybe               // KEDA may find a value: a document is not given
+	Given               // there is a value; its text is not in a manifest
+	Known
+)
+
+// An Input is a trigger with all that its scaler can read. The zero value has nothing.
+type Input struct {
+	Metadata map[string]string
+	// Environment returns the value of a variable of the container; nil is Maybe for all.
+	Environment func(name string) Value
+	// Authentication returns a parameter of the TriggerAuthentication; nil is Absent for
+	// all, since the trigger has none.
+	Authentication func(parameter string) Value
+	// PodIdentity is the provider of the TriggerAuthentication's pod identity. Any is true
+	// if the provider is not known.
+	PodIdentity string
+	AnyIdentity bool
+}
+
+// find looks for a parameter in KEDA's order.
+func (in Input) find(p Parameter) Value {
+	maybe := false
+	for _, place := range p.From {
+		for _, name := range p.Names {
+			v := in.at(place, name)
+			switch {
+			case v.State == Maybe:
+				maybe = true
+			case v.State != Absent && maybe: // another value may have precedence
+				return Value{State: Given, Key: v.Key}
+			case v.State != Absent:
+				return v
+			}
+		}
+	}
+	if maybe {
+		return Value{State: Maybe}
+	}
+	return Value{}
+}
+
+func (in Input) at(place rune, name string) (v Value) {
+	switch place {
+	case 'm':
+		v = known(in.Metadata[name])
+		v.Key = name
+	case 'e':
+		variable := strings.TrimSpace(in.Metadata[name+"FromEnv"])
+		if variable == "" {
+			return Value{}
+		}
+		if v.State = Maybe; in.Environment != nil {
+			v = in.Environment(variable)
+		}
+		v.Key = name + "FromEnv"
+	case 'a':
+		if in.Authentication != nil {
+			v = in.Authentication(name)
+		}
+	}
+	if v.State == Known && strings.TrimSpace(v.Text) == "" {
+		return Value{}
+	}
+	return v
+}
+
+// known is a value that a manifest has. KEDA cuts spaces, and takes an empty text for none.
+func known(text string) Value {
+	if text = strings.TrimSpace(text); text == "" {
+		return Value{}
+	}
+	return Value{State: Known, Text: text}
+}
+
+// Get returns a parameter as the newest release that has the type reads it. A default is a
+// known value.
+func Get(kind, parameter string, in Input) Value {
+	_, newest, _ := strings.Cut(table()[kind].Releases, " ")
+	d, _ := Lookup(kind, newest)
+	c := checker{name: kind, release: newest, d: d, in: in}
+	return c.get(parameter)
+}

@@ -1,0 +1,373 @@
+package triggers
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// A Rule is a rule that KEDA checks in code and not in a declaration.
+type Rule struct {
+	Types []string
+	// Message is a piece of KEDA's error, or of the code that fails. Package conformance looks
+	// for it in the source code of the releases.
+	Message string
+	Since   string // first release of the table's full declarations with the rule
+	check   check
+	// Effect is the consequence of a value that KEDA accepts; "" if KEDA rejects the trigger.
+	Effect string
+}
+
+// Rules returns the rules that this package knows.
+func Rules() []Rule { return slices.Clone(ruleList()) }
+
+// A refusal is a Rule without an Effect.
+type refusal struct {
+	types          []string
+	message, since string
+	check          check
+}
+
+var ruleList = sync.OnceValue(func() []Rule {
+	all := slices.Clone(oddities)
+	for _, r := range refusals {
+		all = append(all, Rule{Types: r.types, Message: r.message, Since: r.since, check: r.check})
+	}
+	return all
+})
+
+func (c *checker) rules() {
+	for _, r := range ruleList() {
+		if !slices.Contains(r.Types, c.name) || number(c.release) < number(r.Since) {
+			continue
+		}
+		key, text, fix := r.check(c)
+		if text == "" {
+			continue
+		}
+		// A value of the wrong form has its own problem.
+		if slices.ContainsFunc(c.problems, func(p Problem) bool { return p.Key == key && !p.Warning }) {
+			continue
+		}
+		p := Problem{Kind: Broken, Key: key, Text: text + ", and KEDA never polls", Fix: fix, Rule: r.Message}
+		if r.Effect != "" {
+			p.Kind, p.Text, p.Warning = Ineffective, text+", and "+r.Effect, true
+		}
+		c.add(p)
+	}
+}
+
+// get returns a parameter. A default is a known value.
+func (c *checker) get(name string) Value {
+	for _, p := range c.d.Parameters {
+		if slices.Contains(p.Names, name) && p.Declared != "" {
+			v := c.in.find(p)
+			if v.State == Absent && p.Default != "" {
+				return Value{State: Known, Text: p.Default}
+			}
+			if v.State != Absent {
+				return v
+			}
+		}
+	}
+	for _, p := range c.d.Parameters { // keys that code reads
+		if slices.Contains(p.Names, name) && p.Declared == "" {
+			if v := c.in.find(p); v.State != Absent {
+				return v
+			}
+		}
+	}
+	return Value{}
+}
+
+func (c *checker) text(name string) string { return c.get(name).Text }
+
+func (c *checker) absent(names ...string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool { return c.get(name).State != Absent })
+}
+
+// present reports whether a parameter has a value that is not a default.
+func (c *checker) present(name string) bool {
+	return slices.ContainsFunc(c.d.Parameters, func(p Parameter) bool { return slices.Contains(p.Names, name) && c.in.find(p).State != Absent })
+}
+
+// given reports whether all of the parameters have a value.
+func (c *checker) given(names ...string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool { s := c.get(name).State; return s != Given && s != Known })
+}
+
+func (c *checker) is(name string, texts ...string) bool {
+	v := c.get(name)
+	return v.State == Known && slices.Contains(texts, v.Text)
+}
+
+func (c *checker) isTrue(name string) bool {
+	b, err := strconv.ParseBool(c.text(name))
+	return b && err == nil
+}
+
+func (c *checker) float(name string) (float64, bool) {
+	x, err := strconv.ParseFloat(c.text(name), 64)
+	return x, err == nil
+}
+
+// ways returns a fix with the ways to give parameters.
+func (c *checker) ways(names ...string) string {
+	var all []string
+	for _, name := range names {
+		for _, p := range c.d.Parameters {
+			if slices.Contains(p.Names, name) {
+				p.Names = []string{name}
+				all = append(all, Ways(p))
+				break
+			}
+		}
+	}
+	return "Give " + strings.Join(all, "; and ")
+}
+
+// A check is the function of a Rule.
+type check = func(c *checker) (key, text, fix string)
+
+// together finds a parameter without the other parameter of its pair.
+func together(a, b string) check {
+	return func(c *checker) (string, string, string) {
+		for _, pair := range [][2]string{{a, b}, {b, a}} {
+			if c.given(pair[0]) && c.absent(pair[1]) {
+				return c.get(pair[0]).Key, fmt.Sprintf("%s needs %s", pair[0], pair[1]), c.ways(pair[1])
+			}
+		}
+		return "", "", ""
+	}
+}
+
+// apart finds two parameters that exclude each other.
+func apart(a, b string) check {
+	return func(c *checker) (string, string, string) {
+		if c.given(a, b) {
+			return c.get(b).Key, fmt.Sprintf("%s and %s exclude each other", a, b), "Delete one of the two"
+		}
+		return "", "", ""
+	}
+}
+
+// apartIfTrue is apart for two booleans.
+func apartIfTrue(a, b string) check {
+	return func(c *checker) (string, string, string) {
+		if c.isTrue(a) && c.isTrue(b) {
+			return b, fmt.Sprintf("%s and %s exclude each other", a, b), "Delete one of the two"
+		}
+		return "", "", ""
+	}
+}
+
+// oneOf finds that none of several ways is used. Each way is a list of parameters, with spaces
+// between them.
+func oneOf(ways ...string) check {
+	return func(c *checker) (string, string, string) {
+		var fix []string
+		for _, way := range ways {
+			names := strings.Fields(way)
+			if !slices.ContainsFunc(names, func(name string) bool { return c.absent(name) }) {
+				return "", "", ""
+			}
+			fix = append(fix, join(names, "and"))
+		}
+		// A way that the trigger uses in part shows best which parameter is missing.
+		for _, way := range ways {
+			names := strings.Fields(way)
+			i := slices.IndexFunc(names, func(name string) bool { return c.absent(name) })
+			if i >= 0 && len(names) > 1 && slices.ContainsFunc(names, func(name string) bool { return !c.absent(name) }) {
+				return names[i], fmt.Sprintf("%s needs %s", c.name, names[i]), c.ways(names[i])
+			}
+		}
+		return "", fmt.Sprintf("%s needs %s", c.name, strings.Join(fix, ", or else ")), c.ways(strings.Fields(ways[0])...)
+	}
+}
+
+// needs finds that parameters are absent while a condition holds.
+func needs(when func(c *checker) bool, reason string, names ...string) check {
+	return func(c *checker) (string, string, string) {
+		if !when(c) {
+			return "", "", ""
+		}
+		for _, name := range names {
+			if c.absent(name) {
+				return name, fmt.Sprintf("%s needs %s %s", c.name, name, reason), c.ways(name)
+			}
+		}
+		return "", "", ""
+	}
+}
+
+// A condition is met by a trigger.
+type condition = func(c *checker) bool
+
+// when is a check under conditions that must all be met.
+func when(check check, conditions ...condition) check {
+	return func(c *checker) (string, string, string) {
+		if slices.ContainsFunc(conditions, func(met condition) bool { return !met(c) }) {
+			return "", "", ""
+		}
+		return check(c)
+	}
+}
+
+// shown reports whether a manifest shows the parameter's value, or that there is none.
+func (c *checker) shown(name string) bool {
+	state := c.get(name).State
+	return state == Known || state == Absent
+}
+
+// isNot is met by a value that is none of several. An unknown value may be one of them.
+func isNot(name string, texts ...string) condition {
+	return func(c *checker) bool { return c.shown(name) && !c.is(name, texts...) }
+}
+
+// isNotTrue is met by a boolean that is false or absent.
+func isNotTrue(name string) condition {
+	return func(c *checker) bool { return c.shown(name) && !c.isTrue(name) }
+}
+
+// isNotIdentity is met if the trigger has no pod identity, or another provider's.
+func isNotIdentity(provider string) condition {
+	return func(c *checker) bool { return !c.in.AnyIdentity && c.in.PodIdentity != provider }
+}
+
+func all(conditions ...condition) condition {
+	return func(c *checker) bool {
+		return !slices.ContainsFunc(conditions, func(met condition) bool { return !met(c) })
+	}
+}
+
+func isTrue(name string) condition { return func(c *checker) bool { return c.isTrue(name) } }
+
+func given(name string) condition { return func(c *checker) bool { return c.given(name) } }
+
+// inMetadata is met if the metadata has a key with a value.
+func inMetadata(name string) condition {
+	return func(c *checker) bool { return c.in.at('m', name).State == Known }
+}
+
+// mustBe finds a known value that is not the one that another parameter needs.
+func mustBe(name, text, reason string) check {
+	return func(c *checker) (string, string, string) {
+		if v := c.get(name); v.State == Known && v.Text != text {
+			key := v.Key
+			if !c.present(name) {
+				key = name
+			}
+			return key, fmt.Sprintf("%s needs %s: %s", reason, name, text), fmt.Sprintf("Write %s: %s", name, text)
+		}
+		return "", "", ""
+	}
+}
+
+// unused finds a key of the metadata that has no effect.
+func unused(reason string, names ...string) check {
+	return func(c *checker) (string, string, string) {
+		for _, name := range names {
+			if c.in.at('m', name).State == Known {
+				return name, fmt.Sprintf("%s has no effect %s", name, reason), "Delete " + name
+			}
+		}
+		return "", "", ""
+	}
+}
+
+// identity is met by a provider of pod identity.
+func identity(provider string) condition {
+	return func(c *checker) bool { return !c.in.AnyIdentity && c.in.PodIdentity == provider }
+}
+
+// onlyIdentity finds a provider of pod identity that the scaler does not support.
+func onlyIdentity(provider string) check {
+	return func(c *checker) (string, string, string) {
+		if noIdentity(c) || c.in.AnyIdentity || identity(provider)(c) {
+			return "", "", ""
+		}
+		return "", fmt.Sprintf("%s does not support the pod identity %s", c.name, c.in.PodIdentity), "Write provider: " + provider + " in the TriggerAuthentication"
+	}
+}
+
+// noIdentity is met if the trigger has no pod identity.
+func noIdentity(c *checker) bool {
+	return !c.in.AnyIdentity && (c.in.PodIdentity == "" || c.in.PodIdentity == "none")
+}
+
+func isSet(name string, texts ...string) func(*checker) bool {
+	return func(c *checker) bool { return c.is(name, texts...) }
+}
+
+// allowed finds a known value that is none of several.
+func allowed(name string, texts ...string) check { return values(name, "", false, texts) }
+
+// allowedInAnyCase is allowed for texts in upper or lower case.
+func allowedInAnyCase(name string, texts ...string) check { return values(name, "", true, texts) }
+
+// values finds a known value, or an item of a known list, that is none of several.
+func values(name, separator string, anyCase bool, texts []string) check {
+	return func(c *checker) (string, string, string) {
+		v := c.get(name)
+		if v.State != Known {
+			return "", "", ""
+		}
+		items := []string{v.Text}
+		if separator != "" {
+			items = strings.Split(v.Text, separator)
+		}
+		for _, item := range items {
+			item = strings.TrimSpace(item)
+			if !slices.ContainsFunc(texts, func(text string) bool { return text == item || anyCase && strings.EqualFold(text, item) }) {
+				return v.Key, fmt.Sprintf("KEDA does not know %q as %s", item, name), "Write " + choice(item, texts)
+			}
+		}
+		return "", "", ""
+	}
+}
+
+// parts finds a known value that has another number of parts.
+func parts(name, separator string, n int, form string) check {
+	return func(c *checker) (string, string, string) {
+		if v := c.get(name); v.State == Known && len(strings.Split(v.Text, separator)) != n {
+			return v.Key, fmt.Sprintf("%s is %q and not of the form %s", name, v.Text, form), "Write it as " + form
+		}
+		return "", "", ""
+	}
+}
+
+// atLeast finds a known number below another.
+func atLeast(name string, least float64) check {
+	return func(c *checker) (string, string, string) {
+		if x, ok := c.float(name); ok && x < least {
+			return name, fmt.Sprintf("%s is %s", name, c.text(name)), fmt.Sprintf("Write %v or more", least)
+		}
+		return "", "", ""
+	}
+}
+
+// matches finds a known value that a function rejects.
+func matches(name, form string, accepts func(text string) bool) check {
+	return func(c *checker) (string, string, string) {
+		if v := c.get(name); v.State == Known && !accepts(v.Text) {
+			if v.Key == "" { // its place does not show it
+				return "", fmt.Sprintf("%s %q has another form", name, v.Text), "Write " + form
+			}
+			return v.Key, "it has another form", "Write " + form
+		}
+		return "", "", ""
+	}
+}
+
+// sameLength finds two known lists of different lengths.
+func sameLength(a, b, separator string) check {
+	return func(c *checker) (string, string, string) {
+		x, y := c.get(a), c.get(b)
+		if x.State != Known || y.State != Known || strings.Count(x.Text, separator) == strings.Count(y.Text, separator) {
+			return "", "", ""
+		}
+		return y.Key, fmt.Sprintf("%s and %s have different numbers of items", a, b), fmt.Sprintf("Write as many items in %s as in %s, with %q between them", b, a, separator)
+	}
+}

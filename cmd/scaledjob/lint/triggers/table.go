@@ -1,0 +1,168 @@
+// Package triggers holds the parameters of KEDA's scalers, as each release of KEDA since
+// 2.8 declares them, and finds the problems of a trigger's metadata.
+//
+// The table is generated from KEDA's source code by conformance/triggers. Since 2.18,
+// KEDA's scalers declare their parameters in struct tags: name, place, type, default,
+// allowed values. For earlier releases the table holds the names and places that the code
+// reads, and only unknown keys are reported.
+//
+// KEDA checks further rules in code. [Rules] lists the known rules, with KEDA's messages.
+//
+// # Tests
+//
+// Package conformance compares the table with the JSON schema that KEDA ships, the
+// messages of [Rules] with KEDA's source code, and [Check] with KEDA's parser.
+package triggers
+
+import (
+	_ "embed"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// A Parameter is a parameter of a trigger.
+type Parameter struct {
+	Releases string   `json:"releases"` // first and last minor release: "2.8 2.21"
+	Names    []string `json:"names"`    // the first name that has a value counts
+	// From holds the places in KEDA's order: m is the metadata, e the environment variable
+	// named by the key with the suffix FromEnv, a the TriggerAuthentication.
+	From string `json:"from"`
+	// Declared is "tag" if a struct tag of KEDA's declares the parameter, and "hand" if a
+	// person read its declaration in the source code. If it is "", only Names and From are
+	// known.
+	Declared   string   `json:"declared"`
+	Type       string   `json:"type"` // Go's name
+	Required   bool     `json:"required"`
+	Default    string   `json:"default"`
+	Enum       []string `json:"enum"`
+	Exclusive  []string `json:"exclusive"` // at most one may be given
+	Separator  string   `json:"separator"` // of lists; "" is a comma
+	Range      string   `json:"range"`     // between the ends of a range in a list; "" is no ranges
+	Deprecated string   `json:"deprecated"`
+	Announced  string   `json:"announced"`
+}
+
+type kind struct {
+	Releases   string      `json:"releases"`
+	Open       bool        `json:"open"`
+	Parameters []Parameter `json:"parameters"`
+}
+
+//go:embed table.json
+var tableJSON []byte
+
+var table = sync.OnceValue(func() map[string]kind {
+	var t map[string]kind
+	if err := json.Unmarshal(tableJSON, &t); err != nil {
+		panic(err) // the table is generated
+	}
+	return t
+})
+
+// Within reports whether a release such as "2.18.1" is within releases such as
+// "2.8 2.21".
+func Within(release, releases string) bool {
+	first, last, _ := strings.Cut(releases, " ")
+	return number(first) <= number(release) && number(release) <= number(last)
+}
+
+// number returns the minor of a release: 18 of "2.18.1".
+func number(release string) int {
+	parts := strings.Split(release, ".")
+	if len(parts) < 2 {
+		return 0
+	}
+	n, _ := strconv.Atoi(parts[1])
+	return n
+}
+
+// Covers reports whether the table has the release: 2.8 to 2.21.
+func Covers(release string) bool { return Within(release, table()["rabbitmq"].Releases) }
+
+var types = sync.OnceValue(func() []string { return slices.Sorted(maps.Keys(table())) })
+
+// Types returns the types of triggers that any release has, sorted. The caller must not
+// modify the list.
+func Types() []string { return types() }
+
+// A Declaration holds the parameters of a type in a release.
+type Declaration struct {
+	Parameters []Parameter
+	// Open is true if the scaler ranges over the metadata, so that any key may count.
+	Open bool
+	// Full is true if the parameters are declared. Else only their names are known.
+	Full bool
+	keys []string
+}
+
+// declared holds the declarations of all types by their minor release.
+var declared = sync.OnceValue(func() map[string]map[int]Declaration {
+	all := map[string]map[int]Declaration{}
+	for name, k := range table() {
+		all[name] = map[int]Declaration{}
+		first, last, _ := strings.Cut(k.Releases, " ")
+		for n := number(first); n <= number(last); n++ {
+			d := Declaration{Open: k.Open, Full: n >= 18}
+			for _, p := range k.Parameters {
+				if Within("2."+strconv.Itoa(n), p.Releases) {
+					d.Parameters = append(d.Parameters, p)
+				}
+			}
+			d.keys = keysOf(d.Parameters)
+			all[name][n] = d
+		}
+	}
+	return all
+})
+
+// Lookup returns the declaration of a type in a release, such as "2.21.0". It reports
+// whether the release has the type. The caller must not modify the declaration.
+func Lookup(name, release string) (Declaration, bool) {
+	d, ok := declared()[name][number(release)]
+	return d, ok
+}
+
+// Keys returns the keys of the metadata that the scaler reads, sorted.
+func (d Declaration) Keys() []string { return d.keys }
+
+func keysOf(parameters []Parameter) []string {
+	keys := map[string]bool{}
+	for _, p := range parameters {
+		for _, name := range p.Names {
+			if strings.Contains(p.From, "m") {
+				keys[name] = true
+			}
+			if strings.Contains(p.From, "e") {
+				keys[name+"FromEnv"] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(keys))
+}
+
+// HasKey reports whether any release reads a key of the metadata.
+func HasKey(name, key string) bool {
+	for _, d := range declared()[name] {
+		if slices.Contains(d.keys, key) {
+			return true
+		}
+	}
+	return false
+}
+
+// AuthenticationParameters returns the parameters that a scaler takes from a
+// TriggerAuthentication in any release. It reports whether the scaler takes all, or whether
+// the type is unknown.
+func AuthenticationParameters(name string) (names []string, all bool) {
+	k, ok := table()[name]
+	for _, p := range k.Parameters {
+		if strings.Contains(p.From, "a") {
+			names = append(names, p.Names...)
+		}
+	}
+	return names, k.Open || !ok
+}

@@ -1,0 +1,85 @@
+package triggers
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The number of types of each minor release is KEDA's.
+func TestTypes(t *testing.T) {
+	counts := []int{57, 60, 62, 63, 65, 65, 65, 67, 68, 70, 75, 75, 77, 80}
+	for i, want := range counts {
+		release, n := fmt.Sprintf("2.%d.1", 8+i), 0
+		for _, name := range Types() {
+			d, ok := Lookup(name, release)
+			if !ok {
+				continue
+			}
+			n++
+			require.Equal(t, i >= 10, d.Full, release)
+			if d.Full && name != "external-mock" {
+				require.True(t, slices.ContainsFunc(d.Parameters, func(p Parameter) bool { return p.Declared != "" }), "%s %s", release, name)
+			}
+		}
+		require.Equal(t, want, n, release)
+		require.True(t, Covers(release))
+	}
+	require.False(t, Covers("2.7.1"))
+	_, ok := Lookup("rabbitmq", "2.7.1")
+	require.False(t, ok)
+}
+
+func TestSchedules(t *testing.T) {
+	for text, want := range map[string]bool{
+		"0 6 * * *": true, "*/5 * * * *": true, "0 6 * * 1-5": true, "0 6 * * MON-FRI": true, "0 6 1,15 jan-mar ?": true, "5/10 * * * *": true,
+		"TZ=Europe/Berlin 0 6 * * *": true, "59 23 31 12 6": true,
+		"0 6 * *": false, "0 6 * * * *": false, "60 * * * *": false, "0 24 * * *": false, "0 6 0 * *": false, "0 6 * 13 *": false, "0 6 * * 7": false,
+		"0 6 * * 5-1": false, "*/0 * * * *": false, "@daily": false, "a b c d e": false, "": false, "TZ=Europe/Berln 0 6 * * *": false, "-1 * * * *": false,
+	} {
+		require.Equal(t, want, cronProblem(text) == "", "%q: %s", text, cronProblem(text))
+	}
+}
+
+func TestNearest(t *testing.T) {
+	keys := []string{"queueName", "queueURL", "lagThreshold", "bootstrapServers", "tls"}
+	for got, want := range map[string]string{
+		"queuName": "queueName", "queueUrl": "queueURL", "lagTreshold": "lagThreshold", "bootstrapServer": "bootstrapServers", "bootstrap_servers": "bootstrapServers",
+		"lagThersholds": "lagThreshold", "tsl": "tls", "region": "", "x": "",
+	} {
+		require.Equal(t, want, Nearest(got, keys), got)
+	}
+}
+
+// kinds returns the kinds of problems by key.
+func kinds(name, release string, in Input) map[string]Kind {
+	all := map[string]Kind{}
+	for _, p := range Check(name, release, in) {
+		all[p.Key] = p.Kind
+	}
+	return all
+}
+
+func TestCheck(t *testing.T) {
+	given := func(string) Value { return Value{State: Given} }
+	for _, tt := range []struct {
+		name, release string
+		in            Input
+		want          map[string]Kind
+	}{
+		{"kafka", "2.21.0", Input{Metadata: map[string]string{"bootstrapServers": "a:1", "consumerGroup": "a", "topic": "a"}}, map[string]Kind{}},
+		{"kafka", "2.21.0", Input{Metadata: map[string]string{"bootstrapServer": "a:1", "consumerGroup": " ", "topic": "a"}},
+			map[string]Kind{"bootstrapServer": UnknownKey, "bootstrapServers": Missing, "consumerGroup": Missing}},
+		{"kafka", "2.17.0", Input{Metadata: map[string]string{"bootstrapServer": "a:1"}}, map[string]Kind{"bootstrapServer": UnknownKey}},
+		{"postgresql", "2.21.0", Input{Metadata: map[string]string{"connection": "a", "query": "a", "targetQueryValue": "1"}, Authentication: given},
+			map[string]Kind{"connection": WrongPlace}},
+		{"activemq", "2.21.0", Input{Metadata: map[string]string{"managementEndpoint": "a", "destinationName": "a", "brokerName": "a"}, Authentication: given}, map[string]Kind{}},
+		{"external", "2.21.0", Input{Metadata: map[string]string{"scalerAddress": "a:1", "anything": "a"}}, map[string]Kind{}},
+		{"azure-servicebus", "2.21.0", Input{Metadata: map[string]string{"queueName": "a", "namespace": "a"}, Authentication: given, PodIdentity: "azure-workload"}, map[string]Kind{}},
+		{"rabitmq", "2.21.0", Input{}, map[string]Kind{}},
+	} {
+		require.Equal(t, tt.want, kinds(tt.name, tt.release, tt.in), "%s %s", tt.name, tt.release)
+	}
+}

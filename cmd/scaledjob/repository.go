@@ -1,0 +1,197 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/text"
+)
+
+// A repository holds what a walk of lint leaves out: files that are no manifests on their own.
+type repository struct {
+	exclude []*regexp.Regexp
+	patches map[string]bool // files that a kustomization lists
+	skipped map[string]int  // by reason
+}
+
+// Reasons of skipped files, in the words of the summary.
+const (
+	skippedTemplate = "Helm template"
+	skippedPatch    = "Kustomize patch"
+	skippedOther    = "file without a manifest"
+	skippedExcluded = "excluded file"
+)
+
+// newRepository compiles patterns such as vendor/ and **/*.gen.yaml.
+func newRepository(exclude []string) (*repository, error) {
+	r := &repository{patches: map[string]bool{}, skipped: map[string]int{}}
+	for _, pattern := range exclude {
+		e, err := globOf(pattern)
+		if err != nil {
+			return nil, usagef("exclude %q: not a pattern; use names such as vendor/ and **/*.gen.yaml", pattern)
+		}
+		r.exclude = append(r.exclude, e)
+	}
+	return r, nil
+}
+
+// globOf returns the expression of a pattern: * is within a name, ** is any directories, and
+// a pattern without a slash, other than at its end, matches at every depth.
+func globOf(pattern string) (*regexp.Regexp, error) {
+	p := strings.TrimSuffix(strings.TrimPrefix(filepath.ToSlash(pattern), "./"), "/")
+	if p == "" {
+		return nil, errors.New("empty")
+	}
+	e := regexp.QuoteMeta(p)
+	e = strings.NewReplacer(`\*\*/`, `(?:.*/)?`, `\*\*`, `.*`, `\*`, `[^/]*`, `\?`, `[^/]`).Replace(e)
+	if !strings.Contains(p, "/") {
+		e = `(?:.*/)?` + e
+	}
+	return regexp.Compile(`^` + e + `(?:/.*)?$`)
+}
+
+func (r *repository) excluded(path string) bool {
+	path = filepath.ToSlash(filepath.Clean(path))
+	return slices.ContainsFunc(r.exclude, func(e *regexp.Regexp) bool { return e.MatchString(path) })
+}
+
+// keep returns the files to read of a walk, and notes the patches that kustomizations list.
+func (r *repository) keep(files []string) (kept []string) {
+	for _, file := range files {
+		if r.excluded(file) {
+			r.skipped[skippedExcluded]++
+			continue
+		}
+		kept = append(kept, file)
+		if name := filepath.Base(file); name == "kustomization.yaml" || name == "kustomization.yml" {
+			r.kustomization(file)
+		}
+	}
+	return kept
+}
+
+// kustomization notes the patches of a kustomization. A broken one is a finding later.
+func (r *repository) kustomization(file string) {
+	s, err := readSource(file, nil, maxDocument)
+	var k struct {
+		Patches []struct{ Path string } `yaml:"patches"`
+		Merge   []string                `yaml:"patchesStrategicMerge"`
+		JSON    []struct{ Path string } `yaml:"patchesJson6902"`
+	}
+	if err != nil || yaml.Unmarshal(s.data, &k) != nil {
+		return
+	}
+	for _, p := range append(k.Patches, k.JSON...) {
+		k.Merge = append(k.Merge, p.Path)
+	}
+	for _, path := range k.Merge {
+		if path != "" && !strings.Contains(path, "\n") {
+			r.patches[filepath.Join(filepath.Dir(file), path)] = true
+		}
+	}
+}
+
+var (
+	patchPattern = regexp.MustCompile(`(?m)^\s*(?:- )?\$patch:`)
+	kedaPattern  = regexp.MustCompile(`keda\.sh|(?i:scaledjob)`)
+)
+
+// skips reports whether a file of a walk is no manifest on its own, and counts it.
+func (r *repository) skips(s source) bool {
+	reason := ""
+	var n yaml.Node
+	switch {
+	case r.patches[filepath.Clean(s.name)] || patchPattern.Match(s.data):
+		reason = skippedPatch
+	case s.rendered() != nil:
+		reason = skippedTemplate
+	case !kedaPattern.Match(s.data) && yaml.Unmarshal(s.data, &n) != nil:
+		reason = skippedOther
+	default:
+		return false
+	}
+	r.skipped[reason]++
+	return true
+}
+
+// summary counts the skipped files and explains how to check them. It is empty without any.
+func (r *repository) summary(out io.Writer) {
+	for _, reason := range slices.Sorted(maps.Keys(r.skipped)) {
+		hint := map[string]string{
+			skippedTemplate: "; to check charts rendered, use --helm DIR",
+			skippedPatch:    "; to check overlays rendered, use --kustomize DIR",
+		}[reason]
+		fmt.Fprintf(out, "skipped %s%s\n", text.Plural(r.skipped[reason], reason), hint)
+	}
+}
+
+// A renderer runs a program that prints manifests.
+type renderer struct {
+	flag     string
+	programs [][]string // the first that is there
+}
+
+var (
+	kustomize = renderer{"--kustomize", [][]string{{"kustomize", "build"}, {"kubectl", "kustomize"}}}
+	helm      = renderer{"--helm", [][]string{{"helm", "template"}}}
+)
+
+// render returns the manifests of a directory.
+func (r renderer) render(ctx context.Context, dir string) (source, error) {
+	for _, program := range r.programs {
+		path, err := exec.LookPath(program[0])
+		if err != nil {
+			continue
+		}
+		var said bytes.Buffer
+		dir, err := filepath.Abs(dir) // so that no name is taken for a flag
+		if err != nil {
+			return source{}, err
+		}
+		c := exec.CommandContext(ctx, path, append(slices.Clone(program[1:]), dir)...)
+		c.Stderr = &said
+		data, err := c.Output()
+		if err != nil {
+			return source{}, fmt.Errorf("%s %s: %s", strings.Join(program, " "), dir, cmp.Or(strings.TrimSpace(said.String()), err.Error()))
+		}
+		return source{strings.Join(program, " ") + " " + dir, data}, nil
+	}
+	return source{}, fmt.Errorf("%s: found no program %s; install it, or render first and lint the output", r.flag, r.programs[0][0])
+}
+
+// settingsFile is the file of a repository with the settings of lint.
+const settingsFile = ".scaledjob.yaml"
+
+// settings are the settings of lint in a repository. A flag of the command line counts instead.
+type settings struct {
+	Exclude    []string          `json:"exclude"`    // patterns of files
+	Ignore     []string          `json:"ignore"`     // rules
+	Releases   []string          `json:"releases"`   // of KEDA
+	Severities map[string]string `json:"severities"` // of rules
+}
+
+// readSettings reads the settings of a file, or none if there is no such file.
+func readSettings(name string) (set settings, err error) {
+	s, err := readSource(name, nil, maxDocument)
+	if _, missing := os.Stat(name); errors.Is(missing, fs.ErrNotExist) && name == settingsFile {
+		return set, nil
+	}
+	if err != nil {
+		return set, err
+	}
+	return set, decode(s, &set, func() error { return nil }, "lint --help")
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// tree writes files below a new directory, and makes it the working directory.
+func tree(t *testing.T, files map[string]string) string {
+	dir := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	}
+	t.Chdir(dir)
+	return dir
+}
+
+var repositoryFiles = map[string]string{
+	"base/orders.yaml":                   hostileManifest,
+	"base/kustomization.yaml":            "resources: [orders.yaml]\n",
+	"overlays/big/kustomization.yaml":    "resources: [../../base]\npatches:\n- path: more.yaml\n- patch: |-\n    - {op: remove, path: /spec}\n",
+	"overlays/big/more.yaml":             "apiVersion: keda.sh/v1alpha1\nkind: ScaledJob\nmetadata: {name: orders}\nspec: {maxReplicaCount: 300}\n",
+	"overlays/big/less.yaml":             "apiVersion: keda.sh/v1alpha1\nkind: ScaledJob\nmetadata: {name: orders}\nspec:\n  triggers:\n  - $patch: replace\n",
+	"charts/orders/templates/job.yaml":   "kind: ScaledJob\nmetadata: {name: {{ .Release.Name }}}\n",
+	"charts/orders/templates/quote.yaml": "kind: ScaledJob\nmetadata:\n  name: 'a-{{ default \"x\" .Values.n }}'\n",
+	"tsconfig.json":                      "{\n  // a comment\n  \"a\": 1,\n}\n",
+	"crds/other.yaml":                    "apiVersion: example.com/v1\nkind: Widget\nspec: {template: '{{ .name }}'}\n",
+	"vendor/broken.yaml":                 "kind: ScaledJob\nspec: [\n",
+}
+
+// Lint without arguments works on a repository with manifests, overlays, charts and others.
+func TestRepository(t *testing.T) {
+	tree(t, repositoryFiles)
+	status, out, said := call(t, "lint --exclude vendor/", "")
+	require.Equal(t, success, status, out+said)
+	require.Empty(t, said)
+	require.Contains(t, out, " in 1 ScaledJob\n")
+	for _, line := range []string{"skipped 2 Helm templates; to check charts rendered, use --helm DIR\n", "skipped 1 file without a manifest\n",
+		"skipped 2 Kustomize patches; to check overlays rendered, use --kustomize DIR\n", "skipped 1 excluded file\n"} {
+		require.Contains(t, out, line)
+	}
+	status, out, _ = call(t, "lint", "")
+	require.Equal(t, found, status, "broken YAML of a ScaledJob is found")
+	require.Contains(t, out, "vendor/broken.yaml:")
+	status, _, said = call(t, "lint charts/orders/templates/job.yaml", "")
+	require.Equal(t, trouble, status, "a file that is named is read")
+	require.Contains(t, said, "a template")
+}
+
+// The settings of a repository count unless a flag says otherwise, and run no program.
+func TestSettings(t *testing.T) {
+	tree(t, repositoryFiles)
+	write := func(text string) { require.NoError(t, os.WriteFile(settingsFile, []byte(text), 0o600)) }
+	write("exclude: [vendor/]\nreleases: [\"2.18\"]\nignore: [metric-unknown]\nseverities: {default-misses-unacknowledged: error}\n")
+	status, out, said := call(t, "lint", "")
+	require.Equal(t, found, status, out+said)
+	require.Contains(t, out, "error: spec.triggers[0].type is rabbitmq")
+	require.Contains(t, out, "checked for KEDA 2.18.3\n")
+	status, out, _ = call(t, "lint --release 2.20 --ignore default-misses-unacknowledged", "")
+	require.Equal(t, success, status, out)
+	require.Contains(t, out, "checked for KEDA 2.20.2\n")
+	for text, want := range map[string]string{
+		"exlude: []\n":             `.scaledjob.yaml:1: unknown field "exlude"; use exclude`,
+		"ignore: [nothing]\n":      "unknown rule",
+		"severities: {x: error}\n": "unknown rule",
+		"severities: {x: fatal}\n": `severities.x: found "fatal"; use error, warning or note`,
+		"releases: [\"9.9\"]\n":    "releases: ",
+		"helm: [charts/orders]\n":  "unknown field",
+		"exclude: [\"\"]\n":        "not a pattern",
+	} {
+		write(text)
+		status, out, said := call(t, "lint", "")
+		require.Equal(t, trouble, status, text+out)
+		require.Contains(t, said, want)
+	}
+}
+
+// --kustomize and --helm run a program of the PATH, and say what it said.
+func TestRender(t *testing.T) {
+	dir := tree(t, map[string]string{"orders.yaml": hostileManifest, "charts/a": "", "bin/kubectl": "#!/bin/sh\n[ \"$1\" = kustomize ] && cat " + "orders.yaml\n",
+		"bin/helm": "#!/bin/sh\necho 'no chart' >&2\nexit 1\n"})
+	t.Setenv("PATH", filepath.Join(dir, "bin")+":/bin:/usr/bin")
+	for _, name := range []string{"kubectl", "helm"} {
+		require.NoError(t, os.Chmod(filepath.Join(dir, "bin", name), 0o755))
+	}
+	status, out, said := call(t, "lint --kustomize .", "")
+	require.Equal(t, success, status, out+said)
+	require.Contains(t, out, "kubectl kustomize "+dir+":7:")
+	status, _, said = call(t, "lint --helm charts", "")
+	require.Equal(t, trouble, status)
+	require.Contains(t, said, "no chart")
+	t.Setenv("PATH", "")
+	_, _, said = call(t, "lint --helm charts", "")
+	require.Contains(t, said, "--helm: found no program helm; install it, or render first and lint the output")
+}
+
+func TestGlob(t *testing.T) {
+	for pattern, names := range map[string][2]string{
+		"vendor/": {"vendor/a.yaml a/vendor/b/c.yaml", "vendors/a.yaml avendor/b.yaml"}, "**/*.gen.yaml": {"a.gen.yaml a/b.gen.yaml", "a.yaml"},
+		"deploy/*.yaml": {"deploy/a.yaml", "deploy/a/b.yaml x/deploy/a.yaml"}, "./a?c.yml": {"abc.yml x/abc.yml", "abbc.yml"},
+	} {
+		e, err := globOf(pattern)
+		require.NoError(t, err)
+		for _, name := range strings.Fields(names[0]) {
+			require.True(t, e.MatchString(name), "%s %s", pattern, name)
+		}
+		for _, name := range strings.Fields(names[1]) {
+			require.False(t, e.MatchString(name), "%s %s", pattern, name)
+		}
+	}
+}

@@ -1,0 +1,59 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A walk opens regular files only, and reports every other problem beside the findings.
+func TestWalk(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	outside := filepath.Join(t.TempDir(), "secret.yaml")
+	require.NoError(t, os.WriteFile(outside, []byte("password: hunter2: x\n"), 0o600))
+	write("a/good.yaml", hostileManifest)
+	require.NoError(t, os.Symlink(outside, filepath.Join(dir, "link.yaml")))
+	require.NoError(t, os.Symlink("/dev/zero", filepath.Join(dir, "endless.yaml")))
+	require.NoError(t, os.Symlink(dir, filepath.Join(dir, "a/loop")))
+	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "pipe.yaml"), 0o600))
+	status, out, said := call(t, "lint "+dir, "")
+	require.Equal(t, success, status, said)
+	require.Contains(t, out, " in 1 ScaledJob\n")
+	require.NotContains(t, out+said, "hunter2")
+
+	closed := filepath.Join(dir, "b")
+	write("b/c.yaml", hostileManifest)
+	write("z.yaml", hostileManifest)
+	require.NoError(t, os.Chmod(closed, 0))
+	t.Cleanup(func() { _ = os.Chmod(closed, 0o755) })
+	if _, err := os.ReadDir(closed); err == nil {
+		t.Skip("this user may read every directory")
+	}
+	status, out, said = call(t, "lint "+dir, "")
+	require.Equal(t, trouble, status)
+	require.Contains(t, out, " in 2 ScaledJobs\n", "what lies behind the directory is checked")
+	require.Equal(t, 1, strings.Count(said, "\n"))
+	require.Contains(t, said, closed+": permission denied")
+}
+
+// A text that is too long is an error that names the limit.
+func TestLimits(t *testing.T) {
+	status, _, said := callWith(t, "lint -", []byte(hostileManifest+"---\na: ["+strings.Repeat("1,", maxDocument/2)+"1]\n"))
+	require.Equal(t, trouble, status)
+	require.Equal(t, fmt.Sprintf("scaledjob: standard input:%d: a document of more than 5 MiB; use several documents\n", strings.Count(hostileManifest, "\n")+1), said)
+	_, err := readSource("/dev/zero", nil, maxDocument)
+	require.EqualError(t, err, "/dev/zero: more than 5 MiB; use smaller files")
+}
