@@ -21,7 +21,7 @@ var (
 
 // sameDemand compares IsScaledJobActive, given each scaler's queue and Jobs.
 func sameDemand(t tb, j *keda.ScaledJob, scalers []keda.Scaler) {
-	model, operator := profile.Aggregate(j, scalers), manifest(j)
+	model, operator := profile.Aggregate(j, scalers), operatorOf(j)
 	entries := make([]scaledjob.ScalerMetrics, len(scalers))
 	for i, s := range scalers {
 		entries[i] = scaledjob.ScalerMetrics{QueueLength: s.QueueLength, MaxValue: *s.MaxValue, IsActive: s.Activity == scaling.Active}
@@ -86,7 +86,7 @@ func TestRandomAggregate(t *testing.T) {
 func sameReading(t tb, j *keda.ScaledJob, scalers []keda.Scaler) {
 	model := profile.Aggregate(j, scalers)
 	var got demanded
-	panicked := panics(func() { got = demand(manifest(j), scalers) })
+	panicked := panics(func() { got = demand(operatorOf(j), scalers) })
 	same(t, [2]any{demanded{model.Active, model.QueueLength, model.MaxScale}, model.Fault.Panics()}, [2]any{got, panicked},
 		func() string { return fmt.Sprintf("%+v of %+v", scalers, j.Spec) })
 }

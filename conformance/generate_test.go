@@ -25,7 +25,7 @@ func TestRandomGenerate(t *testing.T) {
 		j.PodLabels = labels.Draw(t, "pods")
 		j.RestartPolicy = oneOf(t, "restart", "", "Never", "OnFailure")
 		c := clusterOf(j, nil)
-		newOperator(c)(manifest(j), true, 1, 1)
+		newOperator(c)(operatorOf(j), true, 1, 1)
 		job := c.created[0]
 		model := profile.Generate(j, version.Version)
 		operator := keda.GeneratedJob{
@@ -33,7 +33,7 @@ func TestRandomGenerate(t *testing.T) {
 			PodLabels: job.Spec.Template.Labels, RestartPolicy: string(job.Spec.Template.Spec.RestartPolicy),
 		}
 		c.jobs, c.created = c.created, nil
-		newOperator(c)(manifest(j), true, 1, 1)
+		newOperator(c)(operatorOf(j), true, 1, 1)
 		operator.Tracked = len(c.created) == 0
 		same(t, fmt.Sprintf("%+v", model), fmt.Sprintf("%+v", operator), func() string { return fmt.Sprintf("%+v", j) })
 		same(t, true, maps.Equal(model.Annotations, operator.Annotations), func() string { return fmt.Sprintf("%+v", j) })

@@ -11,8 +11,8 @@ import (
 	"github.com/scaledjob/scaledjob/keda"
 )
 
-// manifest is the model's ScaledJob as KEDA reads it.
-func manifest(j *keda.ScaledJob) *v1alpha1.ScaledJob {
+// operatorOf returns the model's ScaledJob as KEDA reads it.
+func operatorOf(j *keda.ScaledJob) *v1alpha1.ScaledJob {
 	strategy := j.Spec.ScalingStrategy
 	return &v1alpha1.ScaledJob{
 		ObjectMeta: metav1.ObjectMeta{

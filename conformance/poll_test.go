@@ -20,7 +20,7 @@ func samePoll(t tb, j *keda.ScaledJob, s keda.State, jobs []keda.Job) {
 	c := clusterOf(j, jobs)
 	c.broken = s.JobsUnknown
 	panicked := panics(func() {
-		operator := manifest(j)
+		operator := operatorOf(j)
 		d := demand(operator, s.Scalers)
 		newOperator(c)(operator, d.active, d.queueLength, d.maxScale)
 	})
@@ -105,7 +105,7 @@ func TestRandomCounts(t *testing.T) {
 		created := func(strategy string) int64 {
 			j.Spec.ScalingStrategy.Strategy = strategy
 			c := clusterOf(j, jobs)
-			newOperator(c)(manifest(j), true, 20, 20)
+			newOperator(c)(operatorOf(j), true, 20, 20)
 			return int64(len(c.created))
 		}
 		same(t, counts, keda.JobCounts{Running: 20 - created("default"), Pending: 20 - created("accurate")},
@@ -122,7 +122,7 @@ func TestRandomHistory(t *testing.T) {
 		j.Spec.SuccessfulJobsHistoryLimit, j.Spec.FailedJobsHistoryLimit = limit.Draw(t, "succeeded"), limit.Draw(t, "failed")
 		jobs := drawFinished(t)
 		c := clusterOf(j, jobs)
-		panicked := panics(func() { newOperator(c)(manifest(j), false, 0, 0) })
+		panicked := panics(func() { newOperator(c)(operatorOf(j), false, 0, 0) })
 		model := profile.History(j, jobs)
 		of := func() string { return fmt.Sprintf("%+v of %+v", j.Spec, jobs) }
 		if model.Fault == keda.NoFault {

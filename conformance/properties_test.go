@@ -62,7 +62,7 @@ func TestProperties(t *testing.T) {
 		{more, []strategytest.Property{strategytest.EmptyQueueCreatesNothing, strategytest.WithinHeadroom, strategytest.Converges}},
 	} {
 		j := &keda.ScaledJob{Spec: keda.Spec{ScalingStrategy: tt.spec}}
-		operator := operatorStrategy{executor.NewScalingStrategy(logr.Discard(), manifest(j))}
+		operator := operatorStrategy{executor.NewScalingStrategy(logr.Discard(), operatorOf(j))}
 		model := profile.Strategy(j)
 		broken := []string{}
 		for _, p := range properties {

@@ -22,7 +22,7 @@ func TestReplicas(t *testing.T) {
 	for _, least := range bounds() {
 		for _, most := range bounds() {
 			j := &keda.ScaledJob{Spec: keda.Spec{MinReplicaCount: least, MaxReplicaCount: most}}
-			model, operator := profile.Replicas(j), manifest(j)
+			model, operator := profile.Replicas(j), operatorOf(j)
 			var got keda.Replicas
 			if panics(func() { got.Min = operator.MinReplicaCount() }) {
 				got.Fault = keda.NoMaximum

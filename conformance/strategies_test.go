@@ -52,7 +52,7 @@ func sameScale(t tb, model keda.Strategy, s executor.ScalingStrategy, l strategy
 
 func TestStrategies(t *testing.T) {
 	for _, j := range every() {
-		model, operator := profile.Strategy(j), executor.NewScalingStrategy(logr.Discard(), manifest(j))
+		model, operator := profile.Strategy(j), executor.NewScalingStrategy(logr.Discard(), operatorOf(j))
 		for i := range int64(7 * 7 * 7 * 7) {
 			l := strategy.Load{Target: i % 7, Running: i / 7 % 7, Pending: i / 49 % 7, Max: i / 343}
 			sameScale(t, model, operator, l, 3)
@@ -66,6 +66,6 @@ func TestRandomStrategies(t *testing.T) {
 		j := rapid.SampledFrom(jobs).Draw(t, "scaledjob")
 		l := rapid.OneOf(strategytest.Arbitrary(), strategytest.Loads()).Draw(t, "load")
 		l.Stuck = 0
-		sameScale(t, profile.Strategy(j), executor.NewScalingStrategy(logr.Discard(), manifest(j)), l, rapid.Int64().Draw(t, "scaleTo"))
+		sameScale(t, profile.Strategy(j), executor.NewScalingStrategy(logr.Discard(), operatorOf(j)), l, rapid.Int64().Draw(t, "scaleTo"))
 	})
 }

@@ -17,7 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/adapter/manifest"
 )
 
 // A parameter is a number in a trigger's metadata, as the tag of a field in a scaler
@@ -154,9 +154,9 @@ func parameterOf(tag string) (p parameter) {
 	return p
 }
 
-func trigger(kind string, metadata map[string]string) (scaledjob.Trigger, error) {
-	s := &scaledjob.ScaledJob{}
-	s.Spec.Triggers = []scaledjob.ScaleTrigger{{Type: kind, Metadata: metadata}}
+func trigger(kind string, metadata map[string]string) (manifest.Trigger, error) {
+	s := &manifest.ScaledJob{}
+	s.Spec.Triggers = []manifest.ScaleTrigger{{Type: kind, Metadata: metadata}}
 	triggers, err := s.Triggers(nil)
 	return triggers[0], err
 }
@@ -165,7 +165,7 @@ func trigger(kind string, metadata map[string]string) (scaledjob.Trigger, error)
 func TestTriggerTypes(t *testing.T) {
 	kinds := slices.Sorted(maps.Keys(scalersOfKEDA(t)))
 	require.Greater(t, len(kinds), 70)
-	own := append(slices.DeleteFunc(scaledjob.TriggerTypes(), func(kind string) bool { return kind == "stan" }), refused...)
+	own := append(slices.DeleteFunc(manifest.TriggerTypes(), func(kind string) bool { return kind == "stan" }), refused...)
 	slices.Sort(own)
 	require.Equal(t, kinds, own)
 	for _, kind := range refused {

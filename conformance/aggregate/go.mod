@@ -197,7 +197,6 @@ require (
 )
 
 replace (
-
 	github.com/chzyer/logex => github.com/chzyer/logex v1.2.1
 	github.com/dgrijalva/jwt-go => github.com/golang-jwt/jwt/v4 v4.1.0
 	github.com/emicklei/go-restful => github.com/emicklei/go-restful v2.16.0+incompatible

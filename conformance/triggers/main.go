@@ -1,5 +1,5 @@
 // Command triggers reads the parameters of KEDA's scalers out of KEDA's source code. It
-// writes the table of internal/triggers and the targets of adapter/scaledjob:
+// writes the table of cmd/scaledjob/lint/triggers and the targets of adapter/scaledjob:
 //
 //	go run ./triggers -C ..
 package main
@@ -32,8 +32,8 @@ func generate(root string) error {
 		return err
 	}
 	for name, data := range map[string][]byte{
-		"internal/triggers/table.json":            encode(tableOf(readings)),
-		"adapter/scaledjob/triggers_generated.go": newest.targets(),
+		"cmd/scaledjob/lint/triggers/table.json": encode(tableOf(readings)),
+		"adapter/manifest/triggers_generated.go": newest.targets(),
 	} {
 		if err := os.WriteFile(filepath.Join(root, filepath.FromSlash(name)), data, 0o644); err != nil {
 			return err

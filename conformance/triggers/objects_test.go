@@ -14,7 +14,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/scaledjob/scaledjob/internal/objects"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/podspec"
 )
 
 // A schema is a part of a CRD.
@@ -52,7 +52,7 @@ func readCRD(t *testing.T, name string) *schema {
 func TestObjects(t *testing.T) {
 	compareObjects(t, readCRD(t, "scaledjobs").Properties["jobTargetRef"], reflect.TypeFor[batchv1.JobSpec](), "jobTargetRef", false)
 	for _, name := range []string{"triggerauthentications", "clustertriggerauthentications"} {
-		compareObjects(t, readCRD(t, name), reflect.TypeFor[objects.AuthenticationSpec](), "spec", true)
+		compareObjects(t, readCRD(t, name), reflect.TypeFor[podspec.AuthenticationSpec](), "spec", true)
 	}
 }
 
@@ -66,14 +66,14 @@ func compareObjects(t *testing.T, s *schema, of reflect.Type, at string, exact b
 	if of.Kind() != reflect.Struct || len(s.Properties) == 0 {
 		return
 	}
-	for _, name := range objects.Required(of) {
+	for _, name := range podspec.Required(of) {
 		if s.Properties[name] != nil {
 			assert.Contains(t, s.Required, name, at)
 		}
 	}
 	for _, name := range s.Required {
 		if exact && s.Properties[name].Default == nil {
-			assert.Contains(t, objects.Required(of), name, at)
+			assert.Contains(t, podspec.Required(of), name, at)
 		}
 	}
 	names := []string{}
@@ -82,6 +82,9 @@ func compareObjects(t *testing.T, s *schema, of reflect.Type, at string, exact b
 		p := s.Properties[name]
 		if p == nil {
 			require.False(t, exact, "%s.%s", at, name)
+			if len(f.Index) == 1 && of.Name() != "ObjectMeta" && name != "" {
+				assert.True(t, podspec.TooNew(of, name), "%s.%s: list it in podspec.TooNew", of.Name(), name)
+			}
 			continue
 		}
 		names = append(names, name)

@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,20 +12,22 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/scaledjob/scaledjob/internal/triggers"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
 )
 
 // The tables in the repository are the ones that the generator writes.
 func TestGenerated(t *testing.T) {
 	root := t.TempDir()
-	for _, dir := range []string{"internal/triggers", "adapter/scaledjob"} {
+	for _, dir := range []string{"cmd/scaledjob/lint/triggers", "adapter/manifest"} {
 		require.NoError(t, os.MkdirAll(filepath.Join(root, dir), 0o755))
 	}
 	require.NoError(t, generate(root))
-	for _, name := range []string{"internal/triggers/table.json", "adapter/scaledjob/triggers_generated.go"} {
+	for _, name := range []string{"cmd/scaledjob/lint/triggers/table.json", "adapter/manifest/triggers_generated.go"} {
 		got, err := os.ReadFile(filepath.Join(root, name))
 		require.NoError(t, err)
-		want, err := os.ReadFile(filepath.Join("../..", name))
+		dir, err := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.Dir}}", "github.com/scaledjob/scaledjob/"+path.Dir(name)).Output()
+		require.NoError(t, err)
+		want, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), path.Base(name)))
 		require.NoError(t, err)
 		require.True(t, string(want) == string(got), "%s is outdated: go run ./triggers -C ..", name)
 	}
