@@ -11,25 +11,28 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/scaledjob/scaledjob/adapter/client"
-	"github.com/scaledjob/scaledjob/examples/controller/source"
 	"github.com/scaledjob/scaledjob/examples/internal/cluster"
 	"github.com/scaledjob/scaledjob/examples/internal/process"
+	"github.com/scaledjob/scaledjob/examples/internal/reading"
 )
 
 // A controller watches the ScaledJobs, and acts on them while it leads.
 type controller struct {
 	*options
 	clients
-	log      *slog.Logger
-	resolver *source.Resolver
-	watched  cache.SharedIndexInformer // of ScaledJobs
-	term     atomic.Pointer[term]      // nil while another controller leads
+	log     *slog.Logger
+	reader  reading.Reader
+	watched cache.SharedIndexInformer // of ScaledJobs
+	term    atomic.Pointer[term]      // nil while another controller leads
+	totals  *totals
+	warned  atomic.Int64 // when an overload was logged, in Unix seconds
 }
 
 // clients are clients of the API server. Requests share a limit, and are not sent when
 // this process may not act. The lease is renewed whether or not they wait.
 type clients struct {
 	client.Clients
+	limit   *client.Limit
 	dynamic dynamic.Interface // with a timeout and the limit
 	watches dynamic.Interface
 	lease   process.Lease
@@ -40,7 +43,7 @@ func (o *options) connect(config *rest.Config, log *slog.Logger) (c clients, err
 		return c, err
 	}
 	limit := client.NewLimit(o.maxRequests)
-	limit.MayAct = c.lease.MayAct
+	limit.MayAct, c.limit = c.lease.MayAct, limit
 	if c.Clients, err = client.Connect(config, o.requestTimeout, limit); err != nil {
 		return c, err
 	}
@@ -52,8 +55,10 @@ func (o *options) connect(config *rest.Config, log *slog.Logger) (c clients, err
 
 func newController(o *options, clients clients, log *slog.Logger) (*controller, error) {
 	c := &controller{
-		options: o, clients: clients, log: log,
-		resolver: &source.Resolver{Client: clients.Requests, Dynamic: clients.dynamic, ClusterNamespace: o.clusterNamespace},
+		options: o, clients: clients, log: log, totals: newTotals(),
+	}
+	if clients.limit != nil {
+		clients.limit.Observe = c.observe
 	}
 	var err error
 	if c.watched, err = cluster.Informer(clients.watches, scaledJobs, o.Namespace); err != nil {

@@ -1,10 +1,11 @@
 // Controller creates Jobs for queued work as the ScaledJobs of a cluster describe,
 // deletes finished Jobs, and rolls out changes. It acts in place of KEDA's operator for
-// ScaledJobs. Package source reads the queues, scaledjob decides, and its adapter acts.
+// ScaledJobs. KEDA's scalers read the queues in a worker, scaledjob decides, and its adapter acts.
 //
 //	make cluster                               # in another terminal, if you have no cluster
+//	make worker                                # KEDA's scalers: worker.out
 //	export KUBECONFIG=$PWD/kubeconfig
-//	go run ./examples/controller -install
+//	go run ./examples/controller -install -trigger-worker worker.out
 package main
 
 import (
@@ -17,16 +18,17 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/scaledjob/scaledjob/adapter"
-	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/examples/internal/cluster"
 	"github.com/scaledjob/scaledjob/examples/internal/process"
+	"github.com/scaledjob/scaledjob/examples/internal/reading"
 	"github.com/scaledjob/scaledjob/field"
 )
 
 // name is the name of the controller in events, requests and leases.
 const name = "scaledjob-controller"
 
-var scaledJobs = scaledjob.GroupVersionKind.GroupVersion().WithResource("scaledjobs")
+var scaledJobs = manifest.GroupVersionKind.GroupVersion().WithResource("scaledjobs")
 
 //go:embed manifests/crds/scaledjobs.yaml manifests/crds/*triggerauthentications.yaml manifests/flowschema.yaml
 var installed embed.FS
@@ -35,11 +37,11 @@ func main() { process.Main(newOptions(), klog.SetSlogLogger) }
 
 type options struct {
 	process.Options
-	clusterNamespace string
-	sourceTimeout    time.Duration
-	requestTimeout   time.Duration
-	maxRequests      int
-	watchPods        bool
+	triggers       reading.Options
+	requestTimeout time.Duration
+	maxRequests    int
+	watchPods      bool
+	aggregate      bool
 }
 
 func newOptions() *options {
@@ -49,18 +51,19 @@ func newOptions() *options {
 // Flags adds the flags.
 func (o *options) Flags(flags *flag.FlagSet) {
 	o.Options.Flags(flags)
-	flags.StringVar(&o.clusterNamespace, "cluster-object-namespace", "keda", "`namespace` of the objects that ClusterTriggerAuthentications refer to")
+	o.triggers.Flags(flags)
+	flags.StringVar(&o.triggers.ClusterNamespace, "cluster-object-namespace", "keda", "`namespace` of the objects that ClusterTriggerAuthentications refer to")
 	flags.BoolVar(&o.watchPods, "watch-pods", true, "find pending Jobs by their pods; if false, by the Jobs' status, which needs no access to pods")
-	flags.DurationVar(&o.sourceTimeout, "source-timeout", 10*time.Second, "`time` within which a trigger must answer")
+	flags.BoolVar(&o.aggregate, "aggregate-metrics", false, "serve the sums of all ScaledJobs, and of each ScaledJob only its faults; for thousands of ScaledJobs")
 	flags.DurationVar(&o.requestTimeout, "request-timeout", adapter.DefaultTimeout, "`time` within which the API server must answer; finished Jobs are first deleted after twice that")
-	flags.IntVar(&o.maxRequests, "max-requests", 128, "greatest `number` of requests to the API server at once, except watches and the lease; fewer while it is overloaded")
+	flags.IntVar(&o.maxRequests, "max-requests", 128, "greatest `number` of requests to the API server at once, except watches, the lease and requests that have hung for 2s")
 }
 
 // Check returns every problem of the flags, joined.
 func (o *options) Check() error {
 	var problems field.Errors
 	problems.Join("", o.Options.Check())
-	problems.Check(o.sourceTimeout > 0, "-source-timeout", o.sourceTimeout, "a time above 0")
+	problems.Join("", o.triggers.Check())
 	problems.Check(o.requestTimeout >= time.Second, "-request-timeout", o.requestTimeout, "1s or more")
 	problems.AtLeast("-max-requests", int64(o.maxRequests), 1)
 	return problems.Err()
@@ -68,6 +71,9 @@ func (o *options) Check() error {
 
 // Run returns nil when the context has ended and all work is done.
 func (o *options) Run(ctx context.Context, log *slog.Logger) error {
+	if o.triggers.Listen != "" {
+		return o.triggers.Serve(ctx)
+	}
 	config, err := o.Connect(ctx, log)
 	if err != nil {
 		return err
@@ -83,6 +89,12 @@ func (o *options) Run(ctx context.Context, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	reader, err := o.triggers.Reader(clients.Requests, clients.dynamic, c.wake)
+	if err != nil {
+		return err
+	}
+	defer reader.Close()
+	c.reader = reader
 	stop, err := o.Serve(c.watched.HasSynced, c.metrics(), log)
 	if err != nil {
 		return err

@@ -3,34 +3,117 @@ package main
 import (
 	"errors"
 	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/client"
+	"github.com/scaledjob/scaledjob/adapter/fair"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
 func description(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc("scaledjob_"+name, help, append([]string{"namespace", "scaledjob"}, labels...), nil)
+	return prometheus.NewDesc("scaledjob_"+name, help, labels, nil)
 }
 
+func each(name, help string, labels ...string) *prometheus.Desc {
+	return description(name, help, append([]string{"namespace", "scaledjob"}, labels...)...)
+}
+
+// Metrics of the process.
 var (
-	queueLength = description("queue_length", "Queue length that a trigger read last; none if it could not be read.", "trigger")
-	jobs        = description("jobs", "Unfinished Jobs at the last poll, before it created any. Pending Jobs are running too, and stuck Jobs pending.", "state")
-	created     = description("jobs_created_total", "Jobs created.")
-	deleted     = description("jobs_deleted_total", "Jobs deleted: by rollout, or by the limits of the history.", "reason")
-	failures    = description("errors_total", "Polls with an invalid spec, or in which an operation failed.", "operation")
+	leader        = description("leader", "1 if this process acts, 0 if another process leads.")
+	objects       = description("scaledjobs", "ScaledJobs that this process polls.")
+	lastPoll      = description("last_poll_timestamp_seconds", "When a poll ended last, or when this process became the leader.")
+	lag           = description("scheduler_lag_seconds", "Time for which the poll has waited that is due the longest and has not begun.")
+	polls         = description("polls", "Polls that are due or under way.", "state")
+	slots         = description("request_slots", "Requests that may be in flight.")
+	requests      = description("requests", "Requests to the API server that are in flight, or wait.", "state")
+	congestedJobs = description("congested_scaledjobs", "ScaledJobs whose requests were refused or hang, and share a quarter of the slots.")
+	synced        = description("cache_synced", "1 if the Jobs are known.")
 )
 
-// pollDuration is of all ScaledJobs together: a histogram for each would take more memory
-// than all else about a ScaledJob.
-var pollDuration = prometheus.NewHistogram(prometheus.HistogramOpts{
-	Namespace: "scaledjob", Name: "poll_duration_seconds", Help: "Time from the beginning of a poll until its Jobs are created.",
-	Buckets: []float64{.001, .005, .025, .1, .5, 2.5, 10, 60},
-})
+// Metrics of a ScaledJob. A series appears when it is not 0.
+var (
+	queueLength = each("queue_length", "Queue length that a trigger read last; none if it could not be read.", "trigger")
+	jobs        = each("jobs", "Unfinished Jobs at the last poll, before it created any. Pending Jobs are running too, and stuck Jobs pending.", "state")
+	maximum     = each("jobs_max", "Greatest number of unfinished Jobs.")
+	created     = each("jobs_created_total", "Jobs created.")
+	deleted     = each("jobs_deleted_total", "Jobs deleted: by rollout, or by the limits of the history.", "reason")
+	failures    = each("errors_total", "Polls with an invalid spec, or in which an operation failed.", "operation")
+	isCongested = each("congested", "1 while requests of the ScaledJob are refused or hang.")
+)
+
+// totals are counters of the process that begin at 0.
+type totals struct {
+	created          prometheus.Counter
+	deleted, errors  *prometheus.CounterVec
+	stopped, answers *prometheus.CounterVec
+	pollDuration     prometheus.Histogram
+}
+
+func newTotals() *totals {
+	counters := func(name, help string, label string, values ...string) *prometheus.CounterVec {
+		v := prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "scaledjob", Name: name, Help: help}, []string{label})
+		for _, value := range values {
+			v.WithLabelValues(value)
+		}
+		return v
+	}
+	t := &totals{
+		created: prometheus.NewCounter(prometheus.CounterOpts{Namespace: "scaledjob", Name: "all_jobs_created_total", Help: "Jobs created, of all ScaledJobs."}),
+		deleted: counters("all_jobs_deleted_total", "Jobs deleted, of all ScaledJobs.", "reason", "rollout", "history"),
+		errors:  counters("all_errors_total", "Polls in which an operation failed, of all ScaledJobs.", "operation", operationNames[:]...),
+		stopped: counters("plans_stopped_total", "Plans that stopped before they were carried out.", "reason", stops...),
+		answers: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: "scaledjob", Name: "requests_total", Help: "Answers of the API server. Code 0 is no answer in time. Overload is the API server's own refusal.",
+		}, []string{"verb", "resource", "code", "overload"}),
+		// A histogram for each ScaledJob would take more memory than all else about it.
+		pollDuration: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Namespace: "scaledjob", Name: "poll_duration_seconds", Help: "Time from when a poll is due until its Jobs are created.",
+			Buckets: []float64{.001, .005, .025, .1, .5, 2.5, 10, 60},
+		}),
+	}
+	for _, code := range []string{"0", "429", "500"} {
+		t.answers.WithLabelValues("POST", "jobs", code, "false")
+	}
+	t.answers.WithLabelValues("POST", "jobs", "429", "true")
+	return t
+}
+
+// stops are the reasons that stop a plan.
+var stops = []string{"edit", "age", "lease", "other"}
+
+// stop returns the reason that stopped a plan.
+func stop(err error) string {
+	text := err.Error()
+	for i, part := range []string{"was edited", " old", "may not act"} {
+		if strings.Contains(text, part) {
+			return stops[i]
+		}
+	}
+	return "other"
+}
+
+// observe counts an answer, and logs that the API server is overloaded, once in a while.
+func (c *controller) observe(a client.Answer) {
+	verb, resource, _ := strings.Cut(a.Kind, " ")
+	overloaded := a.Answer == fair.Overloaded
+	c.totals.answers.WithLabelValues(verb, resource, strconv.Itoa(a.Code), strconv.FormatBool(overloaded)).Inc()
+	if now := time.Now().Unix(); overloaded && now-c.warned.Load() >= 10 {
+		c.warned.Store(now)
+		c.log.Warn("the API server is overloaded: it refused a request, and fewer are sent", "status", a.Code, "kind", a.Kind,
+			"rest", a.RetryAfter, "held", c.Queue.Stats().Held)
+	}
+}
 
 // Operations that may fail.
 const (
@@ -44,11 +127,18 @@ const (
 
 var operationNames = [operations]string{"spec", "triggers", "create", "delete", "status"}
 
+// mostTriggers and longestLabel bound the series of a ScaledJob.
+const (
+	mostTriggers = 32
+	longestLabel = 63
+)
+
 // A tally holds the metrics of a ScaledJob. The zero value was never polled.
 type tally struct {
 	polled                    bool
 	queues                    []queue
 	counts                    scaling.JobCounts
+	max                       int64
 	created, rollout, history int64
 	errors                    [operations]int64
 }
@@ -59,16 +149,25 @@ type queue struct {
 }
 
 // add adds a poll. Without a valid spec no queue is read, and no Job counted.
-func (t *tally) add(p scaledjob.PollResult, metrics []scaling.Metric) {
-	t.polled, t.queues, t.counts = p.Invalid == nil, t.queues[:0], p.Decision.Trace.Jobs
-	for _, m := range metrics {
-		if !m.Failed {
-			t.queues = append(t.queues, queue{m.Name, m.Value})
+func (t *tally) add(all *totals, p scaledjob.PollResult, metrics []scaling.Metric) {
+	t.polled, t.queues, t.counts, t.max = p.Invalid == nil, t.queues[:0], p.Decision.Trace.Jobs, p.Decision.Trace.Bounds.Max
+	names := map[string]bool{}
+	for _, m := range metrics[:min(len(metrics), mostTriggers)] {
+		name := label(m.Name)
+		if !m.Failed && !names[name] {
+			names[name] = true
+			t.queues = append(t.queues, queue{name, m.Value})
 		}
 	}
 	t.created += p.Result.Created
 	t.rollout += int64(p.Result.Outdated)
 	t.history += int64(p.Result.Pruned)
+	all.created.Add(float64(p.Result.Created))
+	all.deleted.WithLabelValues("rollout").Add(float64(p.Result.Outdated))
+	all.deleted.WithLabelValues("history").Add(float64(p.Result.Pruned))
+	if errors.Is(p.Applied, adapter.ErrOutdated) {
+		all.stopped.WithLabelValues(stop(p.Applied)).Inc()
+	}
 	failed := adapter.WithoutOutdated(p.Applied) != nil
 	var create *adapter.CreateError
 	creating := errors.As(p.Applied, &create)
@@ -76,19 +175,43 @@ func (t *tally) add(p scaledjob.PollResult, metrics []scaling.Metric) {
 		failedSpec: p.Invalid != nil, failedTriggers: p.Unread != nil, failedCreate: failed && creating, failedDelete: failed && !creating,
 	} {
 		if is {
-			t.errors[operation]++
+			t.fail(all, operation)
 		}
 	}
 }
 
-// send sends the metrics of a ScaledJob.
-func (e *entry) send(to chan<- prometheus.Metric) {
+func (t *tally) fail(all *totals, operation int) {
+	t.errors[operation]++
+	all.errors.WithLabelValues(operationNames[operation]).Inc()
+}
+
+// label cuts a label's value, between characters.
+func label(s string) string {
+	s = strings.ToValidUTF8(s, "")
+	for i := range s {
+		if i > longestLabel-utf8.UTFMax {
+			return s[:i]
+		}
+	}
+	return s
+}
+
+// send sends the metrics of a ScaledJob: only its faults if brief.
+func (e *entry) send(to chan<- prometheus.Metric, brief bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	send := func(d *prometheus.Desc, kind prometheus.ValueType, value float64, labels ...string) {
-		to <- prometheus.MustNewConstMetric(d, kind, value, append([]string{e.name.Namespace, e.name.Name}, labels...)...)
+		if value != 0 || d == queueLength {
+			to <- prometheus.MustNewConstMetric(d, kind, value, append([]string{e.name.Namespace, e.name.Name}, labels...)...)
+		}
 	}
 	t := &e.tally
+	for operation, n := range t.errors {
+		send(failures, prometheus.CounterValue, float64(n), operationNames[operation])
+	}
+	if brief {
+		return
+	}
 	if t.polled {
 		for _, q := range t.queues {
 			send(queueLength, prometheus.GaugeValue, q.length, q.trigger)
@@ -97,35 +220,81 @@ func (e *entry) send(to chan<- prometheus.Metric) {
 		send(jobs, prometheus.GaugeValue, float64(t.counts.Pending), "pending")
 		send(jobs, prometheus.GaugeValue, float64(t.counts.Stuck), "stuck")
 		send(jobs, prometheus.GaugeValue, float64(t.counts.Terminating), "terminating")
+		send(jobs, prometheus.GaugeValue, float64(t.counts.InFlight), "in_flight")
+		send(maximum, prometheus.GaugeValue, float64(t.max))
 	}
 	send(created, prometheus.CounterValue, float64(t.created))
 	send(deleted, prometheus.CounterValue, float64(t.rollout), "rollout")
 	send(deleted, prometheus.CounterValue, float64(t.history), "history")
-	for operation, n := range t.errors {
-		if n > 0 {
-			send(failures, prometheus.CounterValue, float64(n), operationNames[operation])
+}
+
+// unanswered sends how many creates of a ScaledJob have no answer: they hold capacity.
+func (e *entry) unanswered(t *term, to chan<- prometheus.Metric) {
+	e.mu.Lock()
+	flying := e.tally.counts.InFlight > 0
+	e.mu.Unlock()
+	if !flying {
+		return
+	}
+	n := 0
+	all, _ := t.tracker.Jobs(e.uid)
+	for _, j := range all {
+		if j.Phase == adapter.InFlight && j.UID == "" {
+			n++
 		}
 	}
-}
-
-// Describe sends the descriptions.
-func (c *controller) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{queueLength, jobs, created, deleted, failures} {
-		to <- d
+	if n > 0 {
+		to <- prometheus.MustNewConstMetric(jobs, prometheus.GaugeValue, float64(n), e.name.Namespace, e.name.Name, "unanswered")
 	}
 }
 
-// Collect sends the metrics of all ScaledJobs. A controller that does not lead has none.
+// Describe sends no descriptions: the series come and go.
+func (c *controller) Describe(chan<- *prometheus.Desc) {}
+
+// Collect sends the metrics of the process, and of each ScaledJob while it leads.
 func (c *controller) Collect(to chan<- prometheus.Metric) {
-	if t := c.term.Load(); t != nil {
-		for _, e := range t.all() {
-			e.send(to)
+	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+	}
+	s := c.Queue.Stats()
+	gauge(slots, float64(s.Slots))
+	gauge(congestedJobs, float64(s.Owners))
+	for state, n := range map[string]int{"in_flight": s.InFlight, "congested": s.Congested, "hanging": s.Hanging, "waiting": s.Waiting, "held": s.Held} {
+		gauge(requests, float64(n), state)
+	}
+	t := c.term.Load()
+	if t == nil {
+		gauge(leader, 0)
+		return
+	}
+	all := t.all()
+	p := t.polls.Stats()
+	gauge(leader, 1)
+	gauge(objects, float64(len(all)))
+	gauge(lastPoll, float64(p.Last.UnixMilli())/1000)
+	gauge(lag, p.Lag.Seconds())
+	gauge(polls, float64(p.Busy), "busy")
+	gauge(polls, float64(p.Waiting), "waiting")
+	known := 0.
+	if t.tracker.HasSynced() {
+		known = 1
+	}
+	gauge(synced, known)
+	for _, e := range all {
+		e.send(to, c.aggregate)
+		e.unanswered(t, to)
+	}
+	for _, o := range c.Queue.Congested() {
+		if t.entry(cache.ObjectName(o)) != nil {
+			gauge(isCongested, 1, o.Namespace, o.Name)
 		}
 	}
 }
 
 func (c *controller) metrics() http.Handler {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(c, pollDuration, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	t := c.totals
+	registry.MustRegister(c, t.created, t.deleted, t.errors, t.stopped, t.answers, t.pollDuration,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 }

@@ -1,59 +1,58 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"time"
 
-	"k8s.io/client-go/tools/cache"
-
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/fair"
+	"github.com/scaledjob/scaledjob/adapter/loop"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
-// again is the time after which a poll that was interrupted is repeated.
+// again is the time after which a poll is repeated that may not act yet.
 const again = time.Second
 
-// poll reads the queues of a ScaledJob, decides, acts, and reports.
-func (t *term) poll(key cache.ObjectName, aside func(func())) {
-	e := t.entry(key)
-	if e == nil || t.ctx.Err() != nil {
-		return
+// poll reads the queues of a ScaledJob and decides. done reports what was done.
+func (t *term) poll(ctx context.Context, turn loop.Turn) (plan adapter.Plan, done loop.Done) {
+	e := t.entry(turn.Key)
+	if e == nil {
+		return plan, nil
 	}
 	if !t.lease.MayAct() { // the term is about to end, or the lease to be renewed
-		t.polls.after(key, again)
-		return
+		t.polls.After(turn.Key, again)
+		return plan, nil
 	}
 	e.mu.Lock()
 	spec := e.spec
 	e.mu.Unlock()
-	t.polls.after(key, spec.interval) // from the beginning, however long the poll takes
-	begin := time.Now()
 	result := scaledjob.PollResult{Invalid: spec.invalid}
 	var metrics []scaling.Metric
 	if spec.invalid == nil {
-		aside(func() { metrics, result.Unread = spec.queues.Read(t.ctx) })
-		if t.ctx.Err() != nil {
-			return // and unread for that reason only
+		metrics, result.Unread = spec.queues.Read(ctx)
+		if ctx.Err() != nil {
+			return plan, nil // and unread for that reason only
 		}
-		plan, ok := e.plan(t, spec, metrics)
-		if !ok {
-			return // the edit has scheduled the next poll
+		var current bool
+		if plan, current = e.plan(t, spec, metrics); !current {
+			return plan, nil // the edit has scheduled the next poll
 		}
 		result.Decision = plan.Decision
-		result.Result, result.Applied = t.tracker.Apply(t.ctx, t.Requests, plan)
-		if errors.Is(result.Applied, adapter.ErrOutdated) {
-			t.polls.after(key, again)
-		}
 	}
-	if t.ctx.Err() != nil {
-		result.Applied = nil // it ended for that reason, as far as is known
-		if result.Result == (adapter.Result{}) {
-			return
+	return plan, func(applied adapter.Result, err error) time.Duration {
+		result.Result, result.Applied = applied, err
+		if t.ctx.Err() != nil {
+			result.Applied = nil // it ended for that reason, as far as is known
+			if result.Result == (adapter.Result{}) {
+				return 0
+			}
 		}
+		e.tell(t, result)
+		e.done(t, spec, result, metrics, time.Since(turn.Due))
+		return spec.interval
 	}
-	e.tell(t, result)
-	e.done(t, spec, result, metrics, time.Since(begin))
 }
 
 // plan decides, unless the ScaledJob was edited since its queues were read.
@@ -79,6 +78,11 @@ func (e *entry) tell(t *term, p scaledjob.PollResult) {
 	if failed := adapter.WithoutOutdated(p.Applied); failed != nil || p.Applied == nil {
 		e.problems.Warn("failed", failed)
 	}
+	var slow error
+	if t.Queue.IsCongested(fair.Owner(e.name)) {
+		slow = errors.New("requests of this ScaledJob were refused or hang; with others such it shares a quarter of -max-requests")
+	}
+	e.problems.Warn("congested", slow)
 	log.Debug("decided", "decision", p.Decision)
 	e.problems.Log = nil
 }

@@ -13,8 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
-	"github.com/scaledjob/scaledjob/examples/controller/source"
+	"github.com/scaledjob/scaledjob/examples/internal/reading"
 )
 
 // A stored ScaledJob is the informer's form of it, a tenth of the size of a decoded
@@ -60,8 +61,8 @@ func (s *stored) same(other *stored) bool { return bytes.Equal(s.manifest, other
 
 // read decodes the ScaledJob. An unknown field is an error: nothing else checks the Job
 // template of a custom resource before a Job is created.
-func (s *stored) read() (*scaledjob.ScaledJob, error) {
-	found, err := scaledjob.Read(s.manifest)
+func (s *stored) read() (*manifest.ScaledJob, error) {
+	found, err := manifest.Read(s.manifest)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +74,7 @@ type spec struct {
 	generation int64
 	invalid    error // then the fields below are not set
 	interval   time.Duration
-	queues     *source.Queues
+	queues     reading.Queues
 	status     // the parts that follow from the spec
 }
 
@@ -82,18 +83,18 @@ type spec struct {
 const unreadable = 30 * time.Second
 
 // config reads the spec. The ScaledJob is nil if it could not be read.
-func (s *stored) config() (*scaledjob.ScaledJob, scaledjob.Config, error) {
+func (s *stored) config() (*manifest.ScaledJob, scaledjob.Config, error) {
 	job, err := s.read()
 	if err != nil {
 		return nil, scaledjob.Config{}, err
 	}
-	config, err := job.Config(nil)
+	config, err := scaledjob.Configure(job, nil)
 	return job, config, err
 }
 
 // earlyDeletion returns a warning if the control plane may delete a finished Job while a
 // create can still arrive, within late: its number is free then, and the Job made again.
-func earlyDeletion(s *scaledjob.ScaledJob, late time.Duration) error {
+func earlyDeletion(s *manifest.ScaledJob, late time.Duration) error {
 	ttl := s.Spec.JobTargetRef.TTLSecondsAfterFinished
 	if ttl == nil || time.Duration(*ttl)*time.Second >= late {
 		return nil
@@ -103,7 +104,7 @@ func earlyDeletion(s *scaledjob.ScaledJob, late time.Duration) error {
 }
 
 // list returns a property of all triggers, without duplicates, in KEDA's format.
-func list(s *scaledjob.ScaledJob, of func(scaledjob.ScaleTrigger) string) string {
+func list(s *manifest.ScaledJob, of func(manifest.ScaleTrigger) string) string {
 	var all []string
 	for _, t := range s.Spec.Triggers {
 		all = append(all, of(t))
@@ -113,9 +114,9 @@ func list(s *scaledjob.ScaledJob, of func(scaledjob.ScaleTrigger) string) string
 	return strings.Join(all, ",")
 }
 
-func triggerType(t scaledjob.ScaleTrigger) string { return t.Type }
+func triggerType(t manifest.ScaleTrigger) string { return t.Type }
 
-func authentication(t scaledjob.ScaleTrigger) string {
+func authentication(t manifest.ScaleTrigger) string {
 	if t.AuthenticationRef == nil {
 		return ""
 	}

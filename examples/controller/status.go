@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/flowcontrol"
 
+	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/scaling"
 )
@@ -58,9 +59,9 @@ func (r *report) tell(all ...scaledjob.Event) {
 func (e *entry) done(t *term, s *spec, p scaledjob.PollResult, metrics []scaling.Metric, took time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.tally.add(p, metrics)
+	e.tally.add(t.totals, p, metrics)
 	if p.Invalid == nil {
-		pollDuration.Observe(took.Seconds())
+		t.totals.pollDuration.Observe(took.Seconds())
 	}
 	r := &e.report
 	if r.status == nil {
@@ -80,7 +81,7 @@ func (e *entry) done(t *term, s *spec, p scaledjob.PollResult, metrics []scaling
 	r.tell(p.Events(was.Conditions, is.Conditions)...)
 	r.status = &is
 	if r.unwritten || len(r.events) > 0 {
-		t.reports.now(e.name)
+		t.reports.Now(e.name)
 	}
 }
 
@@ -104,7 +105,7 @@ func (t *term) write(ctx context.Context, key cache.ObjectName) {
 			t.log.Warn("status not written, will try again", "namespace", key.Namespace, "scaledjob", key.Name, "err", err)
 			e.mu.Lock()
 			e.report.unwritten = true
-			e.tally.errors[failedStatus]++
+			e.tally.fail(t.totals, failedStatus)
 			e.mu.Unlock()
 		}
 	}
@@ -157,7 +158,7 @@ func (t *term) writeEvent(ctx context.Context, e *entry, event scaledjob.Event) 
 		ReportingController: name, ReportingInstance: instance(),
 		Type: event.Type, Reason: event.Reason, Action: event.Reason, Note: event.Message,
 		Regarding: corev1.ObjectReference{
-			APIVersion: scaledjob.GroupVersionKind.GroupVersion().String(), Kind: scaledjob.GroupVersionKind.Kind,
+			APIVersion: manifest.GroupVersionKind.GroupVersion().String(), Kind: manifest.GroupVersionKind.Kind,
 			Namespace: e.name.Namespace, Name: e.name.Name, UID: e.uid,
 		},
 	}, metav1.CreateOptions{})

@@ -9,26 +9,32 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/fair"
+	"github.com/scaledjob/scaledjob/adapter/loop"
+	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/adapter/triggers"
 	"github.com/scaledjob/scaledjob/examples/internal/poll"
+	"github.com/scaledjob/scaledjob/examples/internal/reading"
 )
 
 const (
 	// reporters is how many statuses and events are written at once: few, so that they
 	// leave the limit on requests to the Jobs.
-	reporters = 2
+	reporters = 4
 	// lastReports is how long statuses and events are written after the last poll.
 	lastReports = 5 * time.Second
 )
 
-// A term is the time in which this process leads. Its knowledge of Jobs begins with it.
+// A term is the time while this process leads. Its knowledge of Jobs begins with it.
 type term struct {
 	*controller
-	ctx            context.Context
-	tracker        *adapter.Tracker
-	polls, reports *scheduler
-	spread         poll.Spread    // only the informer's goroutine uses it
-	closing        sync.WaitGroup // of queues
+	ctx     context.Context
+	tracker *adapter.Tracker
+	polls   *loop.Loop
+	reports *loop.Keys
+	spread  poll.Spread    // only the informer's goroutine uses it
+	closing sync.WaitGroup // of queues
 
 	mu      sync.Mutex
 	entries map[cache.ObjectName]*entry
@@ -48,11 +54,12 @@ type entry struct {
 }
 
 func (c *controller) newTerm(ctx context.Context) (*term, error) {
-	t := &term{controller: c, ctx: ctx, polls: newScheduler(workers), reports: newScheduler(reporters), entries: map[cache.ObjectName]*entry{}}
+	t := &term{controller: c, ctx: ctx, reports: loop.NewKeys(fair.New(reporters)), entries: map[cache.ObjectName]*entry{}}
 	var err error
 	t.tracker, err = adapter.NewTracker(c.Watches, adapter.Options{
 		Namespace: c.Namespace, Selector: scaledjob.Selector, Pods: c.watchPods, Timeout: c.requestTimeout, MayAct: c.lease.MayAct,
 	})
+	t.polls = loop.New(loop.Options{Tracker: t.tracker, Client: c.Requests, Requests: c.Queue})
 	return t, err
 }
 
@@ -75,14 +82,18 @@ func (t *term) run() error {
 	}
 	last, end := context.WithCancel(context.WithoutCancel(t.ctx))
 	defer end()
-	polling.Go(func() { t.polls.run(t.poll) })
-	reporting.Go(func() { t.reports.run(func(key cache.ObjectName, _ func(func())) { t.write(last, key) }) })
+	polling.Go(func() { t.polls.Run(t.ctx, t.poll) })
+	reporting.Go(func() {
+		t.reports.Run(last, func(ctx context.Context, turn loop.Turn, ended func()) {
+			defer ended()
+			t.write(ctx, turn.Key)
+		})
+	})
 	<-t.ctx.Done()
 	err = t.watched.RemoveEventHandler(registration)
-	t.polls.stop()
 	polling.Wait()
 	time.AfterFunc(lastReports, end)
-	t.reports.stop()
+	t.reports.Stop()
 	reporting.Wait()
 	for _, e := range t.all() {
 		e.close(t)
@@ -124,9 +135,9 @@ func (t *term) changed(s *stored, initial bool) {
 		t.mu.Lock()
 		t.entries[key] = e
 		t.mu.Unlock()
-		t.polls.after(key, t.spread.Delay(initial))
+		t.polls.After(key, t.spread.Delay(initial))
 	case e.edit(t, s):
-		t.polls.now(key)
+		t.polls.Now(key)
 	}
 }
 
@@ -152,7 +163,7 @@ func (t *term) remove(key cache.ObjectName) {
 func (e *entry) close(t *term) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.spec != nil {
+	if e.spec != nil && e.spec.queues != nil {
 		t.closing.Go(e.spec.queues.Close)
 	}
 }
@@ -177,28 +188,34 @@ func (e *entry) edit(t *term, s *stored) (edited bool) {
 		t.tracker.Untrack(e.uid)
 	} else {
 		is.interval = config.PollingInterval
-		is.queues = t.resolver.Queues(e.read, config.Triggers, t.sourceTimeout)
+		is.queues = reading.Of(t.reader, triggers.OwnerOf(job))
 		e.warn(t, job, &config)
 	}
 	if job != nil {
 		is.TriggersTypes, is.AuthenticationsTypes = list(job, triggerType), list(job, authentication)
 	}
-	if e.spec != nil {
+	if e.spec != nil && e.spec.queues != nil {
 		t.closing.Go(e.spec.queues.Close)
 	}
 	e.spec = is
 	return true
 }
 
-func (e *entry) read() (*scaledjob.ScaledJob, error) {
-	e.mu.Lock()
-	from := e.from
-	e.mu.Unlock()
-	return from.read()
+// wake polls the owner of a push scaler that became active.
+func (c *controller) wake(uid types.UID) {
+	t := c.term.Load()
+	if t == nil {
+		return
+	}
+	for _, e := range t.all() {
+		if e.uid == uid {
+			t.polls.Now(e.name)
+		}
+	}
 }
 
 // warn logs valid fields that may surprise.
-func (e *entry) warn(t *term, job *scaledjob.ScaledJob, config *scaledjob.Config) {
+func (e *entry) warn(t *term, job *manifest.ScaledJob, config *scaledjob.Config) {
 	log := t.log.With("namespace", e.name.Namespace, "scaledjob", e.name.Name)
 	for _, w := range config.Warnings {
 		log.Warn(w.Error())

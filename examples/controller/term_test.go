@@ -35,7 +35,9 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/scaledjob/scaledjob/adapter/client"
+	"github.com/scaledjob/scaledjob/adapter/fair"
 	"github.com/scaledjob/scaledjob/examples/internal/process"
+	"github.com/scaledjob/scaledjob/examples/internal/readingtest"
 )
 
 // A bench is a controller whose API server is a fake, in virtual time.
@@ -122,9 +124,10 @@ func benched(t *testing.T, elect bool, do func(b *bench), scaledJobs ...runtime.
 		}
 		var err error
 		b.controller, err = newController(o, clients{
-			Clients: client.Clients{Requests: slow, Watches: b.kube}, dynamic: b.dynamic, watches: b.dynamic, lease: lease,
+			Clients: client.Clients{Queue: fair.New(128), Requests: slow, Watches: b.kube}, dynamic: b.dynamic, watches: b.dynamic, lease: lease,
 		}, log)
 		require.NoError(t, err)
+		b.reader = readingtest.ConfigMaps{Client: slow}
 		var ctx context.Context
 		ctx, b.stop = context.WithCancel(t.Context())
 		defer func() {
@@ -294,12 +297,16 @@ func (b *bench) events() (reasons []string) {
 	return reasons
 }
 
-func (b *bench) scraped() string {
+// scraped returns the metrics of ScaledJobs.
+func (b *bench) scraped() string { return b.series(`scaledjob="`) }
+
+// series returns our series with a text.
+func (b *bench) series(text string) string {
 	answer := httptest.NewRecorder()
 	b.metrics().ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
 	var ours strings.Builder
 	for line := range strings.Lines(answer.Body.String()) {
-		if strings.HasPrefix(line, "scaledjob_") && !strings.HasPrefix(line, "scaledjob_poll_duration") {
+		if strings.HasPrefix(line, "scaledjob_") && strings.Contains(line, text) {
 			ours.WriteString(line)
 		}
 	}
@@ -486,7 +493,7 @@ func TestSeries(t *testing.T) {
 		require.Contains(b, b.scraped(), `operation="triggers"`)
 		b.edits(object("consumer", "2", nil))
 		time.Sleep(time.Second)
-		require.Contains(b, b.scraped(), `scaledjob_jobs_created_total{namespace="mail",scaledjob="consumer"} `)
+		require.Contains(b, b.scraped(), `scaledjob_jobs_max{namespace="mail",scaledjob="consumer"} 100`)
 		require.NotContains(b, b.scraped(), `errors_total`)
 		b.edits(object("consumer", "2", invalid))
 		time.Sleep(time.Second)
@@ -609,4 +616,29 @@ func TestStore(t *testing.T) {
 	require.True(t, s.same(change(func(u *unstructured.Unstructured) { u.SetResourceVersion("8"); u.SetManagedFields(nil) })))
 	require.True(t, s.same(change(func(u *unstructured.Unstructured) { delete(u.Object, "status") })))
 	require.False(t, s.same(change(func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"a": "c"}) })))
+}
+
+// Everything stops at once when the process is told to, in the middle of a burst. The next
+// process goes on, and creates no Job twice.
+func TestStopAndGoOn(t *testing.T) {
+	benched(t, true, func(b *bench) {
+		b.holds("consumer", 1000)
+		b.delay.create.Store(int64(time.Second))
+		time.Sleep(4500 * time.Millisecond)
+		b.stop()
+		require.NoError(b, <-b.ended)
+		stopped := b.jobs()
+		require.Greater(b, stopped, 6)
+		require.Less(b, stopped, 100)
+		time.Sleep(10 * time.Minute)
+		require.Equal(b, stopped, b.jobs())
+		next, err := newController(b.options, b.controller.clients, b.controller.log)
+		require.NoError(b, err)
+		next.reader = b.reader
+		ctx, stop := context.WithCancel(b.Context())
+		b.stop = stop
+		go func() { b.ended <- next.run(ctx) }()
+		time.Sleep(2 * time.Minute)
+		require.Equal(b, 300, b.jobs())
+	}, object("consumer", "1", limits(300)))
 }

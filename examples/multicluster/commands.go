@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -32,6 +33,7 @@ type command struct {
 	member                      string
 	home, kubeconfig, namespace string
 	url                         string
+	allow                       []registry.Allowance
 }
 
 // parse reads the flags, before or behind the name of a member.
@@ -78,6 +80,14 @@ func setupMember(args []string, to streams) (task, error) {
 	flags := flag.NewFlagSet("setup-member", flag.ContinueOnError)
 	flags.StringVar(&c.kubeconfig, "member-kubeconfig", "", "kubeconfig `file` of the member, with the right to make a namespace, a ServiceAccount and RBAC")
 	flags.StringVar(&c.url, "member-api-url", "", "`URL` by which the home cluster reaches the member, if it is another than that in its kubeconfig")
+	flags.Func("allow", "`from=to`: objects of the namespace from may act in the member's namespace to, by targetNamespace; may be repeated", func(pair string) error {
+		from, to, ok := strings.Cut(pair, "=")
+		if !ok {
+			return errors.New("use from=to, two namespaces")
+		}
+		c.allow = append(c.allow, registry.Allowance{From: from, To: to})
+		return nil
+	})
 	return c.setup, c.parse(flags, args, true)
 }
 
@@ -93,11 +103,12 @@ func (c *command) setup(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("member %s: %w", c.member, err)
 	}
-	kubeconfig, err := registry.Setup(ctx, registry.NewMember{Name: c.member, Admin: admin, URL: c.url})
+	kubeconfig, uid, err := registry.Setup(ctx, registry.NewMember{Name: c.member, Admin: admin, URL: c.url})
 	if err != nil {
 		return err
 	}
-	if err := home.Add(ctx, c.member, kubeconfig); err != nil {
+	of := registry.Registration{Allow: c.allow, UID: uid, Registered: time.Now().UTC().Truncate(time.Second)}
+	if err := home.Add(ctx, c.member, kubeconfig, of); err != nil {
 		return err
 	}
 	fmt.Fprintf(c.to.out, "member %s is registered\n", c.member)

@@ -21,9 +21,10 @@ const (
 	reasonScaleFailed = "ScaleFailed"
 	reasonJobsUnknown = "JobsUnknown"
 	reasonNotStored   = "StatusNotWritten"
+	reasonUnreachable = "MembersUnreachable"
 )
 
-// conditions returns the previous conditions, replaced by new ones of the same type. Each has
+// conditions returns the previous conditions, replaced by new conditions of the same type. Each has
 // the generation, and the time at which its status last changed.
 func conditions(before []metav1.Condition, generation int64, is ...metav1.Condition) []metav1.Condition {
 	after := append([]metav1.Condition(nil), before...)
@@ -54,6 +55,8 @@ func (o *jobOutcome) ready() metav1.Condition {
 	switch {
 	case o.invalid != nil:
 		return notReady(reasonInvalid, o.invalid.Error())
+	case o.cutOff != nil:
+		return notReady(string(jobs.ReasonCutOff), o.cutOff.Error())
 	case plan.Scaling.Rule == scaling.RuleJobsUnknown:
 		return unknown(reasonJobsUnknown, "The Jobs of a member are not known yet, so that none is created")
 	case err != nil:
@@ -64,6 +67,21 @@ func (o *jobOutcome) ready() metav1.Condition {
 		return notReady(string(plan.Reason), fmt.Sprintf("No member can take %d Jobs", plan.Unplaced))
 	case o.unread != nil:
 		return unread(plan.Scaling.Trace.Demand, o.unread)
+	}
+	var away []string
+	var held, lost int64
+	for i := range plan.Members {
+		if m := &plan.Members[i]; m.Excluded == jobs.ReasonUnreachable || m.Excluded == jobs.ReasonUnconfirmed || m.Excluded == jobs.ReasonNeverReached {
+			away = append(away, m.Name)
+			held, lost = held+m.Jobs.Running+m.Jobs.Terminating, lost+m.Lost
+		}
+	}
+	if len(away) > 0 {
+		text := membersAway(away, len(plan.Members)) + fmt.Sprintf("; they hold %d of the maximum", held)
+		if lost > 0 {
+			text += fmt.Sprintf(", and %d lost Jobs there may run twice", lost)
+		}
+		return unknown(reasonUnreachable, text)
 	}
 	return ready("The DistributedScaledJob is valid, and its triggers can be read")
 }
@@ -100,6 +118,8 @@ func (out *objectOutcome) ready() metav1.Condition {
 		return notReady(string(replicas.ReasonCheckpointVersion), out.unusable.Error())
 	case out.unstored != nil:
 		return notReady(reasonNotStored, out.unstored.Error())
+	case out.cutOff != nil:
+		return notReady(string(jobs.ReasonCutOff), out.cutOff.Error())
 	case out.plan.Reason == replicas.ReasonNoMembers:
 		return notReady(string(out.plan.Reason), "No member is registered and has weight and the workload")
 	case out.plan.Reason == replicas.ReasonAllExcluded:
@@ -111,7 +131,25 @@ func (out *objectOutcome) ready() metav1.Condition {
 	case out.plan.Reason == replicas.ReasonAtMax:
 		return unknown(string(out.plan.Reason), fmt.Sprintf("%d replicas stay where they are, because maxSurge is 0 and there are maxReplicaCount replicas", out.plan.Remaining))
 	}
+	var away []string
+	for i := range out.plan.Shares {
+		if s := &out.plan.Shares[i]; s.Reason == replicas.ReasonUnreachable || s.Reason == replicas.ReasonUnconfirmed {
+			away = append(away, s.Name)
+		}
+	}
+	if len(away) > 0 {
+		return unknown(reasonUnreachable, membersAway(away, len(out.plan.Shares)))
+	}
 	return ready("The DistributedScaledObject is valid, and its triggers can be read")
+}
+
+// membersAway words how many members are unreachable, with the names of the first.
+func membersAway(names []string, of int) string {
+	text := fmt.Sprintf("%d of %d members unreachable: %s", len(names), of, strings.Join(names[:min(len(names), 10)], ", "))
+	if len(names) > 10 {
+		text += " and others"
+	}
+	return text
 }
 
 func unread(d scaling.Demand, err error) metav1.Condition {

@@ -16,10 +16,11 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 
-	"github.com/scaledjob/scaledjob/examples/controller/source"
+	"github.com/scaledjob/scaledjob/adapter/member"
 	"github.com/scaledjob/scaledjob/examples/internal/cluster"
 	"github.com/scaledjob/scaledjob/examples/internal/poll"
 	"github.com/scaledjob/scaledjob/examples/internal/process"
+	"github.com/scaledjob/scaledjob/examples/internal/reading"
 	"github.com/scaledjob/scaledjob/examples/multicluster/api"
 	"github.com/scaledjob/scaledjob/examples/multicluster/registry"
 )
@@ -33,7 +34,7 @@ type controller struct {
 	registry registry.Registry
 	members  *members
 	taints   taints
-	resolver *source.Resolver
+	reader   reading.Reader
 	events   events.EventBroadcaster
 	recorder events.EventRecorder
 	kinds    []*kind
@@ -66,10 +67,9 @@ func newController(ctx context.Context, o *options, via clients, log *slog.Logge
 	c := &controller{
 		options: o, clients: via, log: log, home: string(system.UID),
 		registry: registry.Registry{Client: via.watches, Namespace: o.kedaNamespace},
-		resolver: &source.Resolver{Client: via.client, Dynamic: via.dynamic, ClusterNamespace: o.kedaNamespace},
 		events:   events.NewBroadcaster(&events.EventSinkImpl{Interface: via.client.EventsV1()}),
 	}
-	c.members = &members{controller: c, kubeconfigs: map[string]string{}}
+	c.members = &members{Clusters: member.Clusters{Taints: &o.taints}, controller: c, kubeconfigs: map[string]string{}}
 	c.recorder = c.events.NewRecorder(scheme.Scheme, name)
 	for _, r := range o.resources() {
 		k := &kind{controller: c, resource: r, subject: newJob, pollers: map[cache.ObjectName]*poller{}}

@@ -140,7 +140,7 @@ func (out *objectOutcome) events(before, after objectStatus) []scaledjob.Event {
 	return told
 }
 
-// memberEvents returns the event of a member whose state has changed.
+// memberEvents returns the event of a member with a changed state.
 func memberEvents(name string, was, is api.MemberState, description string) []scaledjob.Event {
 	switch {
 	case was == is:

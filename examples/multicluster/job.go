@@ -11,7 +11,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter/member"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
-	"github.com/scaledjob/scaledjob/examples/controller/source"
+	"github.com/scaledjob/scaledjob/examples/internal/reading"
 	"github.com/scaledjob/scaledjob/examples/multicluster/api"
 	"github.com/scaledjob/scaledjob/placement/jobs"
 	"github.com/scaledjob/scaledjob/scaling"
@@ -25,7 +25,7 @@ type job struct {
 	// unreadable is the error of the stored status. Nothing is created and the status is
 	// not overwritten, because it has the Jobs that may exist.
 	unreadable error
-	queues     *source.Queues
+	queues     reading.Queues
 	status     jobStatus
 	refused    error // why Jobs were not created at the last attempt
 	// The members that the clean-up waits for, and the members with Jobs left behind.
@@ -44,6 +44,7 @@ type jobStatus struct {
 type jobPrint struct {
 	MembersCount string `json:"membersCount,omitempty"` // healthy/total
 	RunningJobs  string `json:"runningJobs,omitempty"`  // running/desired
+	Why          string `json:"why,omitempty"`          // why fewer run than are desired
 }
 
 func newJob(p *poller) subject {
@@ -55,7 +56,7 @@ func newJob(p *poller) subject {
 }
 
 func (j *job) read() {
-	j.queues.Close()
+	closeQueues(j.queues)
 	object, meta, err := api.Read[api.DistributedScaledJob](j.seen)
 	object.Meta = meta
 	if j.config, j.invalid = object.Config(); err != nil {
@@ -64,11 +65,11 @@ func (j *job) read() {
 	if j.invalid == nil {
 		j.invalid = j.members.Track(j.config.Target, j.config.Overrides)
 	}
-	j.queues = j.resolver.Queues(func() (*scaledjob.ScaledJob, error) { return j.config.Source, nil }, j.config.Triggers, j.sourceTimeout)
+	j.queues = j.queuesOf(j.config.Source)
 }
 
 func (j *job) close() {
-	j.queues.Close()
+	closeQueues(j.queues)
 	j.members.Untrack(j.uid)
 }
 
@@ -76,10 +77,11 @@ func (j *job) close() {
 type jobOutcome struct {
 	invalid error
 	unread  error // why metrics could not be read
+	cutOff  error // why no member answers
 	plan    jobs.Decision
 	reports []member.Report
 	// refused is why Jobs were not created, by this poll or by the previous poll, if this
-	// poll leaves a member out for that.
+	// poll leaves a member out for that or waits before it tries again.
 	refused error
 }
 
@@ -94,7 +96,10 @@ func (j *job) poll(ctx context.Context) time.Time {
 		return begin.Add(max(time.Second, j.config.PollingInterval))
 	}
 	o := jobOutcome{invalid: j.invalid}
-	if j.invalid == nil {
+	if o.invalid == nil {
+		o.invalid = j.members.allowed(j.seen.GetNamespace(), j.namespaces())
+	}
+	if o.invalid == nil {
 		if err := j.finalize(ctx); err != nil {
 			j.problems.Warn("finalizer not added: nothing is created", err)
 			return begin.Add(time.Second)
@@ -105,7 +110,7 @@ func (j *job) poll(ctx context.Context) time.Time {
 		}
 	}
 	o.refused = o.applied()
-	if o.refused == nil && o.leavesOut(jobs.ReasonRejected) {
+	if o.refused == nil && (o.leavesOut(jobs.ReasonRejected) || o.waits()) {
 		o.refused = j.refused
 	}
 	j.refused = o.refused
@@ -120,9 +125,50 @@ func (j *job) poll(ctx context.Context) time.Time {
 	return earliest(begin.Add(interval), o.plan.NextCheck)
 }
 
+// namespaces returns the targetNamespaces, by member.
+func (j *job) namespaces() map[string]string {
+	all := map[string]string{}
+	for name, o := range j.config.Overrides {
+		all[name] = o.Namespace
+	}
+	return all
+}
+
+// why returns why fewer Jobs run than are desired, or nothing if as many do.
+func (o *jobOutcome) why() string {
+	var running int64
+	excluded := map[jobs.Reason]bool{}
+	for i := range o.plan.Members {
+		m := &o.plan.Members[i]
+		running += m.Jobs.Running - m.Jobs.Pending
+		excluded[m.Excluded] = true
+	}
+	switch ready := o.ready(); {
+	case running >= o.plan.Target:
+		return ""
+	case ready.Status != metav1.ConditionTrue:
+		return ready.Reason
+	case excluded[jobs.ReasonNotStarting] || excluded[jobs.ReasonProbing] || excluded[jobs.ReasonWorkloadTainted]:
+		return string(jobs.ReasonNotStarting)
+	case excluded[jobs.ReasonRequestsFail]:
+		return string(jobs.ReasonRequestsFail)
+	}
+	return "Starting"
+}
+
 // leavesOut reports whether a member gets no Jobs for that reason.
 func (o *jobOutcome) leavesOut(reason jobs.Reason) bool {
 	return slices.ContainsFunc(o.plan.Members, func(m jobs.MemberPlan) bool { return m.Excluded == reason })
+}
+
+// waits reports whether a member was to create Jobs, and created none without an error:
+// creates that failed are tried again with a backoff.
+func (o *jobOutcome) waits() bool {
+	return slices.ContainsFunc(o.reports, func(r member.Report) bool {
+		return r.Err == nil && r.Created == 0 && slices.ContainsFunc(o.plan.Create, func(c jobs.Placement) bool {
+			return c.Cluster == r.Cluster && c.Jobs() > 0
+		})
+	})
 }
 
 // act reads the queues, plans, and carries the plan out.
@@ -134,13 +180,17 @@ func (j *job) act(ctx context.Context, o *jobOutcome) {
 	}
 	now := time.Now()
 	seen := j.members.Observe(j.uid)
+	if o.invalid = j.members.allowed(j.seen.GetNamespace(), j.namespaces()); o.invalid != nil {
+		return // a member has been registered since
+	}
 	state := jobs.State{
 		Metrics: metrics, Clusters: seen.Clusters, Checkpoint: j.status.Checkpoint,
-		Shared: j.taints.merge(j.status.Checkpoint.Exclusions(), now), Now: now,
+		Shared: j.taints.merge(j.seen.GetNamespace(), j.status.Checkpoint.Workloads(), now), Now: now,
 	}
 	j.problems.Warn("observation", state.Validate())
 	o.plan = jobs.Plan(j.config.Policy, state)
-	j.taints.merge(o.plan.Checkpoint.Exclusions(), now)
+	j.taints.merge(j.seen.GetNamespace(), o.plan.Checkpoint.Workloads(), now)
+	o.cutOff = j.members.CutOff()
 	if len(o.plan.Create) > 0 { // so that they count also if this process does not live to see them
 		j.status.Checkpoint = o.plan.Checkpoint
 		if err := j.write(ctx, j.status); err != nil {
@@ -169,6 +219,7 @@ func (j *job) after(o *jobOutcome, now time.Time) jobStatus {
 		s.Print = jobPrint{
 			MembersCount: fmt.Sprintf("%d/%d", healthy, len(s.MemberClusterStatuses)),
 			RunningJobs:  fmt.Sprintf("%d/%d", s.RunningJobs, s.DesiredJobs),
+			Why:          o.why(),
 		}
 	}
 	s.Conditions = conditions(s.Conditions, j.seen.GetGeneration(),

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -25,11 +26,11 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/scaledjob/scaledjob/adapter/member"
-	"github.com/scaledjob/scaledjob/examples/controller/source"
 	"github.com/scaledjob/scaledjob/examples/internal/poll"
+	"github.com/scaledjob/scaledjob/examples/internal/readingtest"
 	"github.com/scaledjob/scaledjob/examples/multicluster/api"
+	"github.com/scaledjob/scaledjob/examples/multicluster/registry"
 	"github.com/scaledjob/scaledjob/placement/jobs"
-	"github.com/scaledjob/scaledjob/placement/taint"
 )
 
 const threeItems = `
@@ -66,8 +67,8 @@ func newBench(t *testing.T, names ...string) *bench {
 		return false, nil, nil
 	})
 	log := slog.New(slog.NewTextHandler(&b.log, nil))
-	c := &controller{options: newOptions(), log: log, home: "home", resolver: &source.Resolver{}, recorder: events.NewFakeRecorder(100)}
-	c.dynamic, c.sourceTimeout = b.home, 10*time.Second
+	c := &controller{options: newOptions(), log: log, home: "home", reader: readingtest.Constant(3), recorder: events.NewFakeRecorder(100)}
+	c.dynamic, c.triggers.Timeout = b.home, 10*time.Second
 	c.members = &members{controller: c}
 	for _, name := range names {
 		m, err := member.New(name, member.Clients{Requests: b.member, Watches: b.member}, member.Options{Home: "home"})
@@ -126,15 +127,6 @@ func TestNothingIsCreatedWithoutCheckpoint(t *testing.T) {
 	}
 }
 
-// A hard taint that another DistributedScaledJob has found excludes the member here too.
-func TestTaintsOfOthers(t *testing.T) {
-	b := newBench(t, "a")
-	b.taints.merge(taint.Exclusions{Clusters: map[string]time.Time{"a": time.Now().Add(time.Hour)}}, time.Now())
-	b.poll(t.Context())
-	require.Empty(t, b.jobs(t))
-	require.True(t, b.status.MemberClusterStatuses["a"].HardTainted)
-}
-
 // A cluster that is registered under two names is reported.
 func TestTwoNames(t *testing.T) {
 	b := newBench(t, "a", "b")
@@ -143,4 +135,49 @@ func TestTwoNames(t *testing.T) {
 		b.poll(t.Context())
 		return bytes.Contains(b.log.Bytes(), []byte(`it is the same cluster as`))
 	}, 10*time.Second, 10*time.Millisecond, "%s", &b.log)
+}
+
+// An object acts in another namespace of a member only if the registration of the member
+// allows the pair. If that ends while Jobs run, they stay, nothing is created, and Ready
+// says why.
+func TestTargetNamespace(t *testing.T) {
+	b := newBench(t, "a")
+	members := []any{map[string]any{"name": "a", "targetNamespace": "kube-system"}}
+	require.NoError(t, unstructured.SetNestedSlice(b.seen.Object, members, "spec", "memberClusters"))
+	b.read()
+	created := func() int {
+		b.poll(t.Context())
+		all, err := b.member.BatchV1().Jobs("").List(t.Context(), metav1.ListOptions{})
+		require.NoError(t, err)
+		return len(all.Items)
+	}
+	ready := func() string {
+		c := meta.FindStatusCondition(b.status.Conditions, "Ready")
+		return string(c.Status) + " " + c.Reason + " " + c.Message
+	}
+	denied := `False SpecCheckFailed spec.memberClusters[a].targetNamespace: found "kube-system"; use nothing, or a namespace that the registration of the member allows for "shop"`
+	require.Zero(t, created())
+	require.Contains(t, ready(), denied)
+	b.members.registrations = map[string]registry.Registration{"a": {Allow: []registry.Allowance{{From: "team-b", To: "kube-system"}}}}
+	require.Zero(t, created(), "another namespace's allowance")
+	b.members.registrations["a"] = registry.Registration{Allow: []registry.Allowance{{From: "shop", To: "kube-system"}}}
+	require.Eventually(t, func() bool { return created() == 3 }, 10*time.Second, 10*time.Millisecond)
+	require.Contains(t, ready(), "True Ready")
+	b.members.registrations = nil
+	require.Equal(t, 3, created())
+	require.Contains(t, ready(), denied)
+}
+
+// A member that is not registered, or no longer, keeps no Job from the others. Once it is
+// registered, it needs an allowance.
+func TestTargetNamespaceOfAnAbsentMember(t *testing.T) {
+	b := newBench(t, "a")
+	b.members.registrations = map[string]registry.Registration{"a": {}}
+	members := []any{map[string]any{"name": "a"}, map[string]any{"name": "gone", "targetNamespace": "kube-system"}}
+	require.NoError(t, unstructured.SetNestedSlice(b.seen.Object, members, "spec", "memberClusters"))
+	b.read()
+	require.Eventually(t, func() bool { b.poll(t.Context()); return len(b.jobs(t)) == 3 }, 10*time.Second, 10*time.Millisecond)
+	b.members.registrations["gone"] = registry.Registration{}
+	b.poll(t.Context())
+	require.Contains(t, meta.FindStatusCondition(b.status.Conditions, "Ready").Message, `spec.memberClusters[gone].targetNamespace: found "kube-system"`)
 }

@@ -4,8 +4,9 @@
 // watches and polls.
 //
 //	go run ./examples/multicluster/local                     # in another terminal: a hub and three members
+//	make worker                                              # KEDA's scalers: worker.out
 //	export KUBECONFIG=$PWD/fleet/home.kubeconfig
-//	DSJ_ENABLED=true DSO_ENABLED=true go run ./examples/multicluster
+//	DSJ_ENABLED=true DSO_ENABLED=true go run ./examples/multicluster -trigger-worker worker.out
 //
 // Three commands register members:
 //
@@ -35,10 +36,12 @@ import (
 
 	"github.com/scaledjob/scaledjob/examples/internal/cluster"
 	"github.com/scaledjob/scaledjob/examples/internal/process"
+	"github.com/scaledjob/scaledjob/examples/internal/reading"
 	"github.com/scaledjob/scaledjob/examples/multicluster/api"
 	"github.com/scaledjob/scaledjob/examples/multicluster/manifests"
 	"github.com/scaledjob/scaledjob/examples/multicluster/registry"
 	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/placement/taint"
 )
 
 // name is the name of the controller in events, requests and leases.
@@ -51,7 +54,8 @@ const guide = `To start a hub cluster with three members on this machine, with n
 and in another terminal
 
     export KUBECONFIG=$PWD/fleet/home.kubeconfig
-    DSJ_ENABLED=true DSO_ENABLED=true go run ./examples/multicluster`
+    make worker                             # builds KEDA's scalers, also about ten minutes
+    DSJ_ENABLED=true DSO_ENABLED=true go run ./examples/multicluster -trigger-worker worker.out`
 
 func main() {
 	if isController(os.Args[1:]) {
@@ -97,9 +101,10 @@ type options struct {
 	kedaNamespace string
 	jobs, objects switched
 	watchPods     bool
-	sourceTimeout time.Duration
+	triggers      reading.Options
 	timeout       time.Duration
 	probe         time.Duration
+	taints        taint.Durations
 }
 
 func newOptions() *options {
@@ -113,8 +118,11 @@ func (o *options) Flags(flags *flag.FlagSet) {
 	o.jobs.flag(flags, "dsj", "DSJ_ENABLED", "act on DistributedScaledJobs")
 	o.objects.flag(flags, "dso", "DSO_ENABLED", "act on DistributedScaledObjects")
 	flags.BoolVar(&o.watchPods, "watch-pods", true, "find pending Jobs by their pods; if false, by the Jobs' status, which needs no access to pods")
-	flags.DurationVar(&o.sourceTimeout, "source-timeout", 10*time.Second, "`time` within which a trigger must answer")
+	o.triggers.Flags(flags)
 	flags.DurationVar(&o.timeout, "member-timeout", 5*time.Second, "`time` within which a member must answer a request")
+	all := taint.DefaultDurations()
+	flags.DurationVar(&o.taints.Soft, "soft-taint", all.Soft, "`time` for which the first failure of a member is remembered; at 0 it excludes the member")
+	flags.DurationVar(&o.taints.Hard, "hard-taint", all.Hard, "`time` for which a member that failed twice gets no Jobs")
 	flags.DurationVar(&o.probe, "probe-interval", 10*time.Second, "`time` between two health checks of a member")
 }
 
@@ -137,8 +145,10 @@ func (s *switched) flag(flags *flag.FlagSet, name, variable, usage string) {
 func (o *options) Check() error {
 	var problems field.Errors
 	problems.Join("", errors.Join(o.Options.Check(), o.jobs.invalid, o.objects.invalid))
-	problems.Check(o.sourceTimeout > 0, "-source-timeout", o.sourceTimeout, "a time above 0")
+	problems.Join("", o.triggers.Check())
 	problems.Check(o.timeout > 0, "-member-timeout", o.timeout, "a time above 0")
+	problems.Check(o.taints.Soft >= 0, "-soft-taint", o.taints.Soft, "a time of 0 or more")
+	problems.Check(o.taints.Hard >= 0, "-hard-taint", o.taints.Hard, "a time of 0 or more")
 	problems.Check(o.probe > 0, "-probe-interval", o.probe, "a time above 0")
 	return problems.Err()
 }
@@ -156,6 +166,9 @@ func (o *options) resources() (all []schema.GroupVersionResource) {
 
 // Run returns nil when the context has ended and all polls have.
 func (o *options) Run(ctx context.Context, log *slog.Logger) error {
+	if o.triggers.Listen != "" {
+		return o.triggers.Serve(ctx)
+	}
 	config, err := o.Connect(ctx, log)
 	if err != nil {
 		return err
@@ -170,6 +183,15 @@ func (o *options) Run(ctx context.Context, log *slog.Logger) error {
 	c, err := newController(ctx, o, via, log)
 	if err != nil {
 		return err
+	}
+	o.triggers.ClusterNamespace = o.kedaNamespace
+	if len(c.kinds) > 0 {
+		reader, err := o.triggers.Reader(via.client, via.dynamic, nil)
+		if err != nil {
+			return err
+		}
+		defer reader.Close()
+		c.reader = reader
 	}
 	stop, err := o.Serve(c.synced, nil, log)
 	if err != nil {

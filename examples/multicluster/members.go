@@ -2,38 +2,73 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"net/http"
+	"slices"
+	"strconv"
+	"sync"
 
 	"k8s.io/client-go/rest"
 
 	"github.com/scaledjob/scaledjob/adapter/member"
 	"github.com/scaledjob/scaledjob/examples/multicluster/registry"
+	"github.com/scaledjob/scaledjob/field"
 )
 
 // members are the clusters that are registered.
 type members struct {
 	member.Clusters
 	controller  *controller
-	kubeconfigs map[string]string // by member; only the registry's goroutine uses it
+	kubeconfigs map[string]string // with registrations, by member; only the registry's goroutine uses it
+
+	mu            sync.Mutex
+	registrations map[string]registry.Registration
+}
+
+// allowed returns an error for each member in which objects of the namespace may not act in
+// the namespaces, which are by member. A member that is not registered gets no requests, so
+// that it keeps no object from the others.
+func (m *members) allowed(from string, to map[string]string) error {
+	there := m.Names()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var problems field.Errors
+	for _, name := range slices.Sorted(maps.Keys(to)) {
+		of, registered := m.registrations[name]
+		if !registered && !slices.Contains(there, name) {
+			continue
+		}
+		if to[name] != "" && !of.Allows(registry.Allowance{From: from, To: to[name]}) {
+			problems.Add(field.Error{Path: fmt.Sprintf("spec.memberClusters[%s].targetNamespace", name), Found: strconv.Quote(to[name]),
+				Fix: fmt.Sprintf("nothing, or a namespace that the registration of the member allows for %q (setup-member -allow %s=%s)", from, from, to[name])})
+		}
+	}
+	return problems.Err()
 }
 
 // register adds and removes members as the registry does. A member with the same
 // kubeconfig is not changed, and neither is a member with an invalid kubeconfig, because
 // its Jobs still run.
 func (m *members) register(ctx context.Context, all []registry.Member) {
-	there := map[string]bool{}
+	registrations := map[string]registry.Registration{}
 	for _, r := range all {
-		there[r.Name] = true
+		registrations[r.Name] = r.Registration
+	}
+	m.mu.Lock()
+	m.registrations = registrations // before a new member gets a request
+	m.mu.Unlock()
+	for _, r := range all {
 		was, known := m.kubeconfigs[r.Name]
 		if r.Err != nil {
 			m.controller.log.Error("member not usable", "member", r.Name, "err", r.Err)
 		}
-		if !known || was != r.Kubeconfig && r.Err == nil {
+		if !known || was != r.Kubeconfig+r.Key() && r.Err == nil {
 			m.dial(ctx, r)
 		}
 	}
 	for name := range m.kubeconfigs {
-		if !there[name] {
+		if _, is := registrations[name]; !is {
 			m.Remove(name)
 			delete(m.kubeconfigs, name)
 			m.controller.log.Info("member removed", "member", name)
@@ -47,7 +82,8 @@ func (m *members) dial(ctx context.Context, r registry.Member) {
 	if r.Err != nil {
 		config = nowhere(r.Err)
 	}
-	o := member.Options{ID: c.registry.ID(r), Home: c.home, Pods: c.watchPods, Timeout: c.timeout, Interval: c.probe, MayAct: c.lease.MayAct}
+	o := member.Options{ID: c.registry.ID(r), Home: c.home, Pods: c.watchPods, Timeout: c.timeout, Interval: c.probe, MayAct: c.lease.MayAct,
+		UID: r.UID, Registered: r.Registered, MaxJobs: r.MaxJobs}
 	cluster, err := member.Dial(r.Name, config, o)
 	if err != nil {
 		c.log.Error("member not usable", "member", r.Name, "err", err)
@@ -56,7 +92,7 @@ func (m *members) dial(ctx context.Context, r registry.Member) {
 	if err := m.Add(ctx, cluster); err != nil {
 		c.log.Warn("not every DistributedScaledJob is tracked on the member", "member", r.Name, "err", err)
 	}
-	m.kubeconfigs[r.Name] = r.Kubeconfig
+	m.kubeconfigs[r.Name] = r.Kubeconfig + r.Key()
 	c.log.Info("member registered", "member", r.Name, "server", r.Server())
 }
 

@@ -12,8 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/scaledjob/scaledjob/adapter/member"
-	"github.com/scaledjob/scaledjob/adapter/scaledjob"
-	"github.com/scaledjob/scaledjob/examples/controller/source"
+	"github.com/scaledjob/scaledjob/examples/internal/reading"
 	"github.com/scaledjob/scaledjob/examples/multicluster/api"
 	"github.com/scaledjob/scaledjob/placement/replicas"
 	"github.com/scaledjob/scaledjob/scaling"
@@ -24,7 +23,7 @@ type object struct {
 	*poller
 	config     api.ObjectConfig
 	invalid    error
-	queues     *source.Queues
+	queues     reading.Queues
 	checkpoint replicas.Checkpoint
 	unusable   error // why the checkpoint in the status cannot be used
 	reports    []member.ScaleReport
@@ -58,16 +57,16 @@ func newObject(p *poller) subject {
 }
 
 func (o *object) read() {
-	o.queues.Close()
+	closeQueues(o.queues)
 	object, meta, err := api.Read[api.DistributedScaledObject](o.seen)
 	object.Meta = meta
 	if o.config, o.invalid = object.Config(); err != nil {
 		o.invalid = err
 	}
-	o.queues = o.resolver.Queues(func() (*scaledjob.ScaledJob, error) { return o.config.Source, nil }, o.config.Triggers, o.sourceTimeout)
+	o.queues = o.queuesOf(o.config.Source)
 }
 
-func (o *object) close() { o.queues.Close() }
+func (o *object) close() { closeQueues(o.queues) }
 
 // An objectOutcome is the result of a poll.
 type objectOutcome struct {
@@ -75,6 +74,7 @@ type objectOutcome struct {
 	unusable error // why the checkpoint cannot be used
 	unread   error // why metrics could not be read
 	unstored error // why the checkpoint was not stored
+	cutOff   error // why no member answers
 	demand   scaling.Demand
 	plan     replicas.Plan
 	unseen   map[string]error // why members could not be read
@@ -87,6 +87,9 @@ func (o *object) poll(ctx context.Context) time.Time {
 	}
 	begin := time.Now()
 	out := objectOutcome{invalid: o.invalid, unusable: o.unusable}
+	if out.invalid == nil {
+		out.invalid = o.members.allowed(o.seen.GetNamespace(), o.config.Workload.Namespaces)
+	}
 	if out.planned() {
 		o.act(ctx, &out)
 		if ctx.Err() != nil && len(out.reports) == 0 {
@@ -115,7 +118,10 @@ func (o *object) act(ctx context.Context, out *objectOutcome) {
 	if ctx.Err() != nil {
 		return // and unseen for that reason only
 	}
-	out.unseen = unseen
+	if out.invalid = o.members.allowed(o.seen.GetNamespace(), o.config.Workload.Namespaces); out.invalid != nil {
+		return // a member has been registered since
+	}
+	out.unseen, out.cutOff = unseen, o.members.CutOff()
 	out.plan = replicas.NewPlan(o.config.Policy, replicas.State{
 		Replicas: o.config.Replicas(metrics, current(clusters, o.checkpoint)), Clusters: clusters, Checkpoint: o.checkpoint, Now: now,
 	})

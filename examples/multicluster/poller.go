@@ -15,8 +15,11 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/adapter/triggers"
 	"github.com/scaledjob/scaledjob/examples/internal/poll"
+	"github.com/scaledjob/scaledjob/examples/internal/reading"
 )
 
 // A poller polls an object, from when it is observed until it is deleted. It waits for no
@@ -160,4 +163,20 @@ func (p *poller) patch(ctx context.Context, operations []operation, subresources
 // client returns the client of the object's resource and namespace.
 func (p *poller) client() dynamic.ResourceInterface {
 	return p.dynamic.Resource(p.resource).Namespace(p.seen.GetNamespace())
+}
+
+// queuesOf returns the queues of the triggers.
+func (p *poller) queuesOf(from *manifest.ScaledJob) reading.Queues {
+	owner := triggers.Owner{}
+	if from != nil {
+		owner = triggers.OwnerOf(from)
+	}
+	owner.Namespace, owner.Name, owner.UID = p.seen.GetNamespace(), p.seen.GetName(), p.uid
+	return reading.Of(p.reader, owner)
+}
+
+func closeQueues(q reading.Queues) {
+	if q != nil {
+		q.Close()
+	}
 }

@@ -10,19 +10,22 @@ import (
 	"github.com/scaledjob/scaledjob/placement/taint"
 )
 
-// taints are the exclusions that all DistributedScaledJobs share: hard taints of clusters,
-// and taints against workloads. The zero value has none.
+// taints are the taints against workloads that the DistributedScaledJobs of a namespace
+// share. The zero value has none.
 type taints struct {
 	mu  sync.Mutex
-	all taint.Exclusions
+	all map[string]taint.Set // by namespace
 }
 
-// merge adds more, drops those that have ended, and returns all.
-func (t *taints) merge(more taint.Exclusions, now time.Time) taint.Exclusions {
+// merge adds more, drops those that have ended, and returns all of the namespace.
+func (t *taints) merge(namespace string, more taint.Set, now time.Time) taint.Set {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.all = t.all.Merge(more).At(now)
-	return t.all.Merge(taint.Exclusions{})
+	if t.all == nil {
+		t.all = map[string]taint.Set{}
+	}
+	t.all[namespace] = taint.Merge(t.all[namespace], more).At(now)
+	return taint.Merge(t.all[namespace])
 }
 
 // remember takes over the taints in the object's status, from before a restart. The
@@ -31,6 +34,6 @@ func (c *controller) remember(u *unstructured.Unstructured) {
 	var status jobStatus
 	data, err := json.Marshal(u.Object["status"])
 	if err == nil && json.Unmarshal(data, &status) == nil {
-		c.taints.merge(status.Checkpoint.Exclusions(), time.Now())
+		c.taints.merge(u.GetNamespace(), status.Checkpoint.Workloads(), time.Now())
 	}
 }

@@ -17,12 +17,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	informers "k8s.io/client-go/informers/core/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/client"
+	"github.com/scaledjob/scaledjob/adapter/loop"
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/scaling"
 )
@@ -33,17 +33,16 @@ func run(ctx context.Context, clients client.Clients) {
 	exitOn(err)
 	queues := informers.NewFilteredConfigMapInformer(clients.Watches, "", 0, nil,
 		func(o *metav1.ListOptions) { o.LabelSelector = "example.com/queue" })
-	_, err = queues.AddEventHandler(adapter.Handler(tracker, target, func(queue *corev1.ConfigMap, err error) {
+	polls := loop.New(loop.Options{Tracker: tracker, Client: clients.Requests, Requests: clients.Queue})
+	_, err = queues.AddEventHandler(polls.Handler(adapter.Handler(tracker, target, func(queue *corev1.ConfigMap, err error) {
 		slog.Error("edit ignored", "queue", cache.MetaObjectToName(queue), "err", err)
-	}))
+	})))
 	exitOn(err)
 	go tracker.Run(ctx)
 	go queues.RunWithContext(ctx)
-	for ; ctx.Err() == nil; time.Sleep(time.Second) {
-		for _, queue := range queues.GetStore().List() {
-			poll(ctx, tracker, clients.Requests, queue.(*corev1.ConfigMap))
-		}
-	}
+	polls.Run(ctx, loop.Stored(queues.GetStore(), func(_ context.Context, queue *corev1.ConfigMap) (adapter.Plan, loop.Done) {
+		return poll(tracker, queue)
+	}))
 }
 
 // target describes the Jobs of a queue. An edit stops a plan that is under way.
@@ -57,14 +56,16 @@ func target(queue *corev1.ConfigMap) (t adapter.Target, err error) {
 	return t, err
 }
 
-// poll creates the Jobs that the queue asks for, one for each item, and deletes old ones.
-func poll(ctx context.Context, t *adapter.Tracker, requests kubernetes.Interface, queue *corev1.ConfigMap) {
+// poll asks for a Job for each item of the queue. Finished Jobs beyond the limits are deleted.
+func poll(t *adapter.Tracker, queue *corev1.ConfigMap) (adapter.Plan, loop.Done) {
 	items, unreadable := strconv.ParseUint(queue.Data["items"], 10, 64)
 	metrics := []scaling.Metric{{Value: float64(items), Target: 1, Failed: unreadable != nil}}
-	result, err := t.Apply(ctx, requests, t.Plan(queue.UID, metrics, time.Now()))
-	if err = errors.Join(unreadable, err); err != nil || result != (adapter.Result{}) {
-		slog.Info("polled", "queue", cache.MetaObjectToName(queue), "items", items,
-			"created", result.Created, "deleted", result.Pruned, "err", err)
+	return t.Plan(queue.UID, metrics, time.Now()), func(result adapter.Result, err error) time.Duration {
+		if err = errors.Join(unreadable, err); err != nil || result != (adapter.Result{}) {
+			slog.Info("polled", "queue", cache.MetaObjectToName(queue), "items", items,
+				"created", result.Created, "deleted", result.Pruned, "err", err)
+		}
+		return time.Second
 	}
 }
 

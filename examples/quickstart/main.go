@@ -29,6 +29,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 )
 
@@ -90,7 +91,7 @@ func (o options) play(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	config, err := s.Config(targets)
+	config, err := scaledjob.Configure(s, targets)
 	if err != nil {
 		return fmt.Errorf("%s:\n%w", o.manifest, err)
 	}
@@ -123,12 +124,12 @@ func (o options) play(ctx context.Context, out io.Writer) error {
 	return p.play(ctx)
 }
 
-func (o options) scaledJob() (*scaledjob.ScaledJob, error) {
+func (o options) scaledJob() (*manifest.ScaledJob, error) {
 	data, err := os.ReadFile(o.manifest)
 	if err != nil {
 		return nil, err
 	}
-	found, err := scaledjob.Read(data)
+	found, err := manifest.Read(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s:\n%w", o.manifest, err)
 	}
@@ -146,7 +147,7 @@ func (o options) scaledJob() (*scaledjob.ScaledJob, error) {
 }
 
 // targets takes a plain number for the triggers of unknown types.
-func (o options) targets(s *scaledjob.ScaledJob) (map[string]float64, error) {
+func (o options) targets(s *manifest.ScaledJob) (map[string]float64, error) {
 	targets := map[string]float64{}
 	if o.target == "" {
 		return targets, nil
@@ -165,7 +166,7 @@ func (o options) targets(s *scaledjob.ScaledJob) (map[string]float64, error) {
 			continue
 		}
 		for _, t := range s.Spec.Triggers {
-			if !slices.Contains(scaledjob.TriggerTypes(), t.Type) {
+			if !slices.Contains(manifest.TriggerTypes(), t.Type) {
 				targets[t.Type] = n
 			}
 		}

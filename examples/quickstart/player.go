@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/scaling"
 )
@@ -24,7 +25,7 @@ import (
 type player struct {
 	out    io.Writer
 	client kubernetes.Interface
-	s      *scaledjob.ScaledJob
+	s      *manifest.ScaledJob
 	config scaledjob.Config
 	queue  queue
 	now    func() time.Time
@@ -82,7 +83,7 @@ func (p *player) own(ctx context.Context) error {
 	t := &p.config.Target
 	t.Owner = adapter.OwnerOf(m, corev1.SchemeGroupVersion.WithKind("ConfigMap"))
 	t.Revision.Generation, err = strconv.ParseInt(m.Data[generation], 10, 64)
-	delete(t.Job.Labels, scaledjob.LabelName) // the label by which KEDA would count the Jobs
+	delete(t.Job.Labels, manifest.LabelName) // KEDA would count the Jobs by this label
 	return err
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 )
 
-// A queue is what the triggers report over time.
+// A queue holds the reports of the triggers over time.
 type queue []sample
 
 // A sample is the length of each trigger's queue from a time on.

@@ -14,10 +14,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 )
 
-const manifest = `
+const manifestText = `
 apiVersion: keda.sh/v1alpha1
 kind: ScaledJob
 metadata: {name: consumer}
@@ -47,7 +48,7 @@ func quickstart(args ...string) (status int, stdout, stderr string) {
 // The story of the strategy default: 3 messages get 3 Jobs, the same 3 get none
 // more, 3 more get 3, and once the first have finished 3 messages get none.
 func TestStory(t *testing.T) {
-	status, out, errs := quickstart("-f", write(t, "s.yaml", manifest), "-queue", "3,3,6,6,3")
+	status, out, errs := quickstart("-f", write(t, "s.yaml", manifestText), "-queue", "3,3,6,6,3")
 	require.Zero(t, status, errs)
 	var created []string
 	for line := range strings.Lines(out) {
@@ -62,7 +63,7 @@ func TestStory(t *testing.T) {
 }
 
 func TestHistoryIsPruned(t *testing.T) {
-	limited := strings.Replace(manifest, "spec:\n", "spec:\n  successfulJobsHistoryLimit: 1\n", 1)
+	limited := strings.Replace(manifestText, "spec:\n", "spec:\n  successfulJobsHistoryLimit: 1\n", 1)
 	status, out, errs := quickstart("-f", write(t, "s.yaml", limited), "-queue", "4,0,0,0,0,0")
 	require.Zero(t, status, errs)
 	require.Contains(t, out, "4 Jobs created, 0 rolled out, 3 pruned")
@@ -70,7 +71,7 @@ func TestHistoryIsPruned(t *testing.T) {
 }
 
 func TestCSV(t *testing.T) {
-	two := strings.Replace(manifest, "  triggers:\n", "  triggers:\n    - {type: aws-sqs-queue, name: orders, metadata: {queueLength: \"2\"}}\n", 1)
+	two := strings.Replace(manifestText, "  triggers:\n", "  triggers:\n    - {type: aws-sqs-queue, name: orders, metadata: {queueLength: \"2\"}}\n", 1)
 	file := write(t, "s.yaml", two)
 	status, out, errs := quickstart("-f", file, "-queue", write(t, "q.csv", "time,rabbitmq,orders\n0,1,0\n45,1,40\n1m15s,0,0\n"), "-poll", "15s")
 	require.Zero(t, status, errs)
@@ -80,7 +81,7 @@ func TestCSV(t *testing.T) {
 }
 
 func TestUnknownTrigger(t *testing.T) {
-	file := write(t, "s.yaml", strings.Replace(manifest, "rabbitmq", "our-own", 1))
+	file := write(t, "s.yaml", strings.Replace(manifestText, "rabbitmq", "our-own", 1))
 	status, _, errs := quickstart("-f", file)
 	require.Equal(t, 1, status)
 	require.Contains(t, errs, `or a target average value given by the caller for "our-own"`)
@@ -92,7 +93,7 @@ func TestUnknownTrigger(t *testing.T) {
 }
 
 func TestBadInput(t *testing.T) {
-	good := write(t, "s.yaml", manifest)
+	good := write(t, "s.yaml", manifestText)
 	for _, tt := range []struct {
 		name   string
 		args   []string
@@ -101,7 +102,7 @@ func TestBadInput(t *testing.T) {
 	}{
 		{"no such file", []string{"-f", "nowhere.yaml"}, 1, "nowhere.yaml: no such file"},
 		{"not a ScaledJob", []string{"-f", write(t, "d.yaml", "apiVersion: apps/v1\nkind: Deployment\n")}, 1, "no ScaledJob: found a Deployment"},
-		{"unknown field", []string{"-f", write(t, "u.yaml", manifest+"  maxReplicas: 3\n")}, 1, "spec.maxReplicas: found an unknown field"},
+		{"unknown field", []string{"-f", write(t, "u.yaml", manifestText+"  maxReplicas: 3\n")}, 1, "spec.maxReplicas: found an unknown field"},
 		{"negative queue", []string{"-f", good, "-queue", "0,-3"}, 1, `poll 2: queue length "-3": want a number of 0 or more`},
 		{"unreadable queue", []string{"-f", good, "-queue", "0,x"}, 1, `poll 2: queue length "x"`},
 		{"no such queue", []string{"-f", good, "-queue", "nowhere.csv"}, 1, "neither queue lengths such as 0,3,6,3 nor a CSV file"},
@@ -124,7 +125,7 @@ func TestBadInput(t *testing.T) {
 }
 
 func TestMinAboveMaxIsAWarning(t *testing.T) {
-	file := write(t, "s.yaml", strings.Replace(manifest, "spec:\n", "spec:\n  minReplicaCount: 5\n  maxReplicaCount: 2\n", 1))
+	file := write(t, "s.yaml", strings.Replace(manifestText, "spec:\n", "spec:\n  minReplicaCount: 5\n  maxReplicaCount: 2\n", 1))
 	status, out, errs := quickstart("-f", file, "-queue", "0")
 	require.Zero(t, status, errs)
 	require.Contains(t, out, "warning: spec.minReplicaCount: found 5; use maxReplicaCount or less; it is taken as 2")
@@ -133,10 +134,10 @@ func TestMinAboveMaxIsAWarning(t *testing.T) {
 
 // The Jobs belong to the ConfigMap, and KEDA does not count them.
 func TestJobsBelongToTheConfigMap(t *testing.T) {
-	o := options{manifest: write(t, "s.yaml", manifest)}
+	o := options{manifest: write(t, "s.yaml", manifestText)}
 	s, err := o.scaledJob()
 	require.NoError(t, err)
-	config, err := s.Config(nil)
+	config, err := scaledjob.Configure(s, nil)
 	require.NoError(t, err)
 	local := newCluster(time.Now())
 	p := player{
@@ -148,7 +149,7 @@ func TestJobsBelongToTheConfigMap(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, jobs.Items, 2)
 	for _, j := range jobs.Items {
-		require.NotContains(t, j.Labels, scaledjob.LabelName)
+		require.NotContains(t, j.Labels, manifest.LabelName)
 		require.Equal(t, "ConfigMap", j.OwnerReferences[0].Kind)
 		require.Equal(t, "1", j.Annotations[adapter.AnnotationGeneration])
 	}

@@ -116,7 +116,7 @@ func (o *options) manager(config *rest.Config, lease process.Lease, log *slog.Lo
 	return ctrl.NewManager(config, options)
 }
 
-// managed returns what the flags ask of the manager.
+// managed returns the manager's options of the flags.
 func (o *options) managed(lease process.Lease) ctrl.Options {
 	options := ctrl.Options{
 		Cache:                         cache.Options{DefaultTransform: cache.TransformStripManagedFields()},

@@ -42,8 +42,7 @@ type controller struct {
 	requests  cache.Indexer       // of *unstructured.Unstructured
 	jobs      cache.Indexer       // of *batchv1.Job
 	templates corelisters.PodTemplateLister
-	rejected  rejections
-	late      lateCreates
+	tracker   *scheduledjob.Tracker
 	queue     workqueue.TypedRateLimitingInterface[cache.ObjectName]
 }
 
@@ -71,6 +70,7 @@ func newController(o *options, clients clients, log *slog.Logger) *controller {
 		queue:  workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[cache.ObjectName]()),
 	}
 	c.recorder = c.events.NewRecorder(scheme.Scheme, name)
+	c.tracker = &scheduledjob.Tracker{Client: c.client, Late: 2 * c.requestTimeout, Now: func() time.Time { return c.now() }}
 	factory := func(tweak func(*metav1.ListOptions)) informers.SharedInformerFactory {
 		return informers.NewSharedInformerFactoryWithOptions(c.watches, 0, informers.WithNamespace(o.Namespace), informers.WithTweakListOptions(tweak))
 	}
@@ -241,7 +241,7 @@ func (c *controller) sync(ctx context.Context) bool {
 
 // act reconciles until the context ends.
 func (c *controller) act(ctx context.Context) error {
-	c.late.start(c.now())
+	c.tracker.Start()
 	c.log.Info("acting", "namespace", c.Namespace, "resync", c.resync)
 	var working sync.WaitGroup
 	for range c.workers {

@@ -263,7 +263,7 @@ func TestWatched(t *testing.T) {
 func TestMetrics(t *testing.T) {
 	w := newWorld(t, "  maxRestart: 0\n")
 	run := schedule.Run{Tag: "a", OnDemand: true}
-	w.give(schedule.State{Due: 9, Missed: 3, Dropped: 2, Succeeded: 4, Failed: 1, Blocked: true, Pending: []schedule.Run{run, run}, Running: []schedule.Run{run, run, run}})
+	w.give(schedule.State{Due: 9, Missed: 3, MissedBy: schedule.Missed{Rejected: 3}, Dropped: 2, Succeeded: 4, Failed: 1, Blocked: true, Pending: []schedule.Run{run, run}, Running: []schedule.Run{run, run, run}})
 	get := func() string {
 		r := httptest.NewRecorder()
 		w.metrics().ServeHTTP(r, httptest.NewRequest(http.MethodGet, "/metrics", nil))
@@ -277,7 +277,7 @@ func TestMetrics(t *testing.T) {
 		`scheduledjob_runs_completed_total{` + labels + `outcome="succeeded",scheduledjob="job"} 4`,
 		`scheduledjob_runs_completed_total{` + labels + `outcome="failed",scheduledjob="job"} 1`,
 		`scheduledjob_occurrences_due_total{` + labels + `scheduledjob="job"} 9`,
-		`scheduledjob_occurrences_lost_total{` + labels + `reason="missed",scheduledjob="job"} 3`,
+		`scheduledjob_occurrences_lost_total{` + labels + `reason="rejected",scheduledjob="job"} 3`,
 		`scheduledjob_occurrences_lost_total{` + labels + `reason="dropped",scheduledjob="job"} 2`,
 		`scheduledjob_blocked{` + labels + `scheduledjob="job"} 1`,
 		"scheduledjob_reconcile_errors_total",
@@ -332,9 +332,9 @@ func TestReadStrips(t *testing.T) {
 
 // Ready has the warnings of a valid spec.
 func TestWarnings(t *testing.T) {
-	w := newWorld(t, "  ttlSecondsAfterFinished: 1\n")
+	w := newWorld(t, "  selector: {a: b}\n")
 	w.reconciles()
-	require.Regexp(t, "^True Valid: The spec is valid; spec.ttlSecondsAfterFinished: ", w.readyIs())
+	require.Regexp(t, "^True Valid: The spec is valid; spec.selector: ", w.readyIs())
 }
 
 // read keeps the name and the status of a ScheduledJob that it cannot read.

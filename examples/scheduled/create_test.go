@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
@@ -14,9 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clienttesting "k8s.io/client-go/testing"
-	"k8s.io/client-go/tools/cache"
-
-	"github.com/scaledjob/scaledjob/adapter"
 )
 
 // A replaced or cancelled run is deleted in the foreground, a dropped one in the
@@ -57,7 +53,6 @@ func TestPropagation(t *testing.T) {
 		return true, nil, errors.New("no")
 	})
 	_, err = w.reconcile(t.Context(), w.sees().key())
-	require.NoError(t, w.deleteAll(t.Context(), w.sees(), nil, metav1.DeletePropagationBackground))
 	require.ErrorContains(t, err, "delete the Job of run ")
 }
 
@@ -77,28 +72,14 @@ func TestRejectedCreate(t *testing.T) {
 			w.client.PrependReactor("create", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, err })
 			_, got := w.reconcile(t.Context(), w.sees().key())
 			require.ErrorContains(t, got, "start run ")
-			require.Contains(t, w.told()[0], "Warning RunNotStarted start run ")
 			w.did()
 			w.sees()
 			require.Equal(t, []string{"update scheduledjobs"}, w.reconciles())
+			require.Contains(t, w.told()[0], "Warning CreateRejected ")
 			require.Zero(t, w.sees().Status.Pending[0].Tried, "it has not started")
-			require.Empty(t, w.rejected.of("u"))
 			require.Empty(t, w.reconciles())
 		})
 	}
-	for _, err := range []error{
-		errors.New("timeout"), apierrors.NewInternalError(errors.New("etcd")), apierrors.NewTimeoutError("slow", 1),
-		&apierrors.StatusError{ErrStatus: metav1.Status{Code: 408}},
-	} {
-		require.False(t, answered(err), "not known: %v", err)
-	}
-	w := newWorld(t, once)
-	for _, err := range []error{fmt.Errorf("limit: %w", adapter.ErrNotSent), apierrors.NewAlreadyExists(schema.GroupResource{}, "job")} {
-		require.True(t, answered(err))
-		require.False(t, w.failed(t.Context(), w.job("tag"), err), "the run may start at once, or its name is taken: %v", err)
-	}
-	require.NoError(t, w.client.Tracker().Add(w.job("tag")))
-	require.False(t, w.failed(t.Context(), w.job("tag"), apierrors.NewForbidden(schema.GroupResource{}, "", nil)), "it exists")
 }
 
 // A process that ends does not report the runs that it leaves to the next one.
@@ -140,8 +121,6 @@ func TestLateCreate(t *testing.T) {
 	require.True(t, apierrors.IsAlreadyExists(w.client.Tracker().Create(batchv1.SchemeGroupVersion.WithResource("jobs"), late, "n")), "it arrives")
 	at = at.Add(time.Second)
 	require.Contains(t, w.reconciles(), "delete jobs")
-	w.late.add(cache.NewObjectName("n", "another"), at, at.Add(1))
-	require.Len(t, w.late.until, 1, "expired names are forgotten")
 }
 
 // A process that starts deletes no Job of which the process before may have sent a create.
@@ -159,40 +138,6 @@ func TestLateCreateOfAnotherProcess(t *testing.T) {
 	require.NotContains(t, w.reconciles(), "delete jobs")
 	at = at.Add(1)
 	require.Contains(t, w.reconciles(), "delete jobs")
-}
-
-// A create of a Job that exists succeeds if the Job is the run's own.
-func TestStart(t *testing.T) {
-	w := newWorld(t, once)
-	own, foreign := w.job("own"), w.job("foreign")
-	foreign.OwnerReferences[0].UID = "another"
-	for _, job := range []*batchv1.Job{own, foreign} {
-		require.NoError(t, w.client.Tracker().Add(job))
-	}
-	require.NoError(t, w.start(t.Context(), w.sees(), w.job("new")))
-	require.NoError(t, w.start(t.Context(), w.sees(), own))
-	require.ErrorContains(t, w.start(t.Context(), w.sees(), foreign), "already exists, and has another owner")
-	w.client.PrependReactor("get", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return true, nil, errors.New("timeout")
-	})
-	err := w.start(t.Context(), w.sees(), own)
-	require.ErrorContains(t, err, "already exists")
-	require.ErrorContains(t, err, "timeout")
-}
-
-// Only the Jobs of the runs that a decision names are deleted.
-func TestDeleteAll(t *testing.T) {
-	w := newWorld(t, once)
-	for _, tag := range []string{"a", "b", "c"} {
-		require.NoError(t, w.jobs.Add(w.job(tag)))
-		require.NoError(t, w.client.Tracker().Add(w.job(tag)))
-	}
-	require.NoError(t, w.deleteAll(t.Context(), w.sees(), []string{"a", "c"}, metav1.DeletePropagationBackground))
-	l, err := w.client.BatchV1().Jobs("n").List(t.Context(), metav1.ListOptions{})
-	require.NoError(t, err)
-	require.Len(t, l.Items, 1)
-	require.Equal(t, "job-b", l.Items[0].Name)
-	require.NoError(t, w.deleteAll(t.Context(), w.sees(), []string{"a"}, metav1.DeletePropagationBackground), "it is deleted already")
 }
 
 // A process without the lease stores nothing, and so starts nothing.

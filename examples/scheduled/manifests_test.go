@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
 	"github.com/scaledjob/scaledjob/examples/internal/processtest"
+	"github.com/scaledjob/scaledjob/schedule/interval"
 )
 
 // The resources have the fields of the types, and no others. The API server removes
@@ -158,4 +160,26 @@ func TestDeployment(t *testing.T) {
 	o := processtest.Parse(t, newOptions(), args...)
 	require.Equal(t, ":8080", o.MetricsAddress, "for the NetworkPolicy's namespaces")
 	require.True(t, o.LeaderElect)
+}
+
+// The API server accepts every timeSpec that the controller can read, and rejects most others.
+func TestPatternOfTimeSpec(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("manifests", "crds", "scheduledjobs.yaml"))
+	require.NoError(t, err)
+	found := regexp.MustCompile(`pattern: '(\^\(R.*)'`).FindSubmatch(data)
+	require.NotNil(t, found)
+	pattern := regexp.MustCompile(string(found[1]))
+	for _, text := range []string{
+		"", "R//PT1H", "R5/T01:00:00/PT1.5S", "R/2026-01-31T09:00:00+02:00/P1M", "R0/2026-01-01T00:00Z/P1Y2M3W4DT5H6M7S", "R/T02:30/P1D",
+		"R5/2026-01-01T02:00:00Z/2026-01-02T02:00:00Z", "R5/P1D/2026-01-02T02:00:00Z", "R1/2099-12-31T23:59:59.999999999Z/PT0,5S",
+	} {
+		require.True(t, pattern.MatchString(text), text)
+		if text != "" {
+			_, err := interval.Parse(text)
+			require.NoError(t, err)
+		}
+	}
+	for _, text := range []string{"R//PT01", "R//PT", "R//every hour", "daily", "R5/tomorrow/P1D", "PT1H", "R//PT1h", "R//-P1D"} {
+		require.False(t, pattern.MatchString(text), text)
+	}
 }

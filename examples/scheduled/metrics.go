@@ -18,8 +18,10 @@ var (
 	runs      = description("runs", "Runs that wait or are active.", "status")
 	completed = description("runs_completed_total", "Completed runs that had started.", "outcome")
 	due       = description("occurrences_due_total", "Occurrences that became due since the schedule was changed.")
-	lost      = description("occurrences_lost_total", "Occurrences without a run since the schedule was changed: missed, or dropped because too many waited.", "reason")
+	lost      = description("occurrences_lost_total", "Occurrences without a run since the schedule was changed: missed, by cause, or dropped because too many waited.", "reason")
 	blocked   = description("blocked", "1 if a failed run keeps scheduled runs from starting.")
+	held      = description("held", "1 if runs wait, by the reason in the status.", "reason")
+	next      = description("next_occurrence_timestamp_seconds", "Time of the next occurrence.")
 )
 
 var failures = prometheus.NewCounter(prometheus.CounterOpts{
@@ -28,7 +30,7 @@ var failures = prometheus.NewCounter(prometheus.CounterOpts{
 
 // Describe sends the descriptions.
 func (c *controller) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{runs, completed, due, lost, blocked} {
+	for _, d := range []*prometheus.Desc{runs, completed, due, lost, blocked, held, next} {
 		to <- d
 	}
 }
@@ -44,12 +46,21 @@ func (c *controller) Collect(to chan<- prometheus.Metric) {
 		send := func(d *prometheus.Desc, kind prometheus.ValueType, value int, labels ...string) {
 			to <- prometheus.MustNewConstMetric(d, kind, float64(value), append([]string{s.Namespace, s.Name}, labels...)...)
 		}
-		send(runs, prometheus.GaugeValue, len(s.Status.Pending), string(schedule.Pending))
+		send(runs, prometheus.GaugeValue, len(s.Status.Pending)+len(s.Status.Backlog), string(schedule.Pending))
 		send(runs, prometheus.GaugeValue, len(s.Status.Running), string(schedule.Running))
 		send(completed, prometheus.CounterValue, int(s.Status.Succeeded), string(schedule.Succeeded))
 		send(completed, prometheus.CounterValue, int(s.Status.Failed), string(schedule.Failed))
 		send(due, prometheus.CounterValue, int(s.Status.Due))
-		send(lost, prometheus.CounterValue, int(s.Status.Missed), "missed")
+		send(completed, prometheus.CounterValue, int(s.Status.Lost), string(schedule.Lost))
+		for cause, n := range s.Status.MissedBy.All() {
+			send(lost, prometheus.CounterValue, int(n), string(cause))
+		}
+		if s.Status.Reason != "" {
+			send(held, prometheus.GaugeValue, 1, s.Status.Reason)
+		}
+		if t := s.Status.NextScheduleTime; t != nil {
+			send(next, prometheus.GaugeValue, int(t.Unix()))
+		}
 		send(lost, prometheus.CounterValue, int(s.Status.Dropped), "dropped")
 		is := 0
 		if s.Status.Blocked {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,12 +8,8 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/schedule"
@@ -92,28 +87,6 @@ func (c *controller) other(s *scheduledJob, name string) *scheduledJob {
 	return c.stored(cache.NewObjectName(s.Namespace, name))
 }
 
-// observe returns the observation for a decision. It is usable after an error, too: then
-// the state of unknown Jobs and requests does not change.
-func (c *controller) observe(ctx context.Context, s *scheduledJob) (schedule.Observed, []*request, error) {
-	requests, claimErr := c.claim(ctx, s)
-	seen := schedule.Observed{Upstreams: c.upstreams(s), Rejected: c.rejected.of(s.UID), Cancelled: s.Spec.Cancel}
-	seen.Revision, _ = strconv.ParseInt(c.jobs.LastStoreSyncResourceVersion(), 10, 64) // before the Jobs are read; 0 is not known
-	for _, r := range requests {
-		seen.Requests = append(seen.Requests, schedule.Request{
-			ID: string(r.UID), RequestedAt: r.CreationTimestamp.Time, Answered: r.Status.Status == schedule.Completed,
-		})
-	}
-	jobs := c.jobsOf(s)
-	pods, err := c.failedPods(ctx, s, jobs)
-	if err == nil {
-		err = c.upToDate(ctx, s, jobs)
-	}
-	if err == nil {
-		seen.JobsKnown, seen.Jobs = true, scheduledjob.Observe(s.UID, jobs, pods)
-	}
-	return seen, requests, errors.Join(claimErr, err)
-}
-
 func (c *controller) jobsOf(s *scheduledJob) []batchv1.Job {
 	found, _ := c.jobs.ByIndex(byOwner, string(s.UID)) // it has that index
 	jobs := make([]batchv1.Job, len(found))
@@ -121,56 +94,6 @@ func (c *controller) jobsOf(s *scheduledJob) []batchv1.Job {
 		jobs[i] = *found[i].(*batchv1.Job)
 	}
 	return jobs
-}
-
-// failedPods lists the pods of Jobs that have failed since the state was stored. So the
-// controller need not watch pods.
-func (c *controller) failedPods(ctx context.Context, s *scheduledJob, jobs []batchv1.Job) ([]corev1.Pod, error) {
-	known := map[string]bool{}
-	for _, r := range s.Status.Completed {
-		known[r.Tag] = true
-	}
-	for _, tag := range s.Status.PendingDeletion {
-		known[tag] = true
-	}
-	var pods []corev1.Pod
-	for _, j := range jobs {
-		if adapter.JobOf(&j).Phase != adapter.Failed || known[j.Labels[scheduledjob.LabelTag]] {
-			continue
-		}
-		l, err := c.client.CoreV1().Pods(j.Namespace).List(ctx, metav1.ListOptions{
-			LabelSelector: labels.Set{batchv1.JobNameLabel: j.Name}.String(), FieldSelector: "status.phase=Failed",
-		})
-		if err != nil {
-			return nil, fmt.Errorf("list the pods of Job %s: %w", j.Name, err)
-		}
-		pods = append(pods, l.Items...)
-	}
-	return pods, nil
-}
-
-// upToDate returns an error if the cache lacks a Job that the state has observed, and that
-// exists: another controller's cache was ahead of this one. Without this check the run
-// would count as lost.
-func (c *controller) upToDate(ctx context.Context, s *scheduledJob, jobs []batchv1.Job) error {
-	cached := map[string]bool{}
-	for _, j := range jobs {
-		cached[j.Labels[scheduledjob.LabelTag]] = true
-	}
-	for _, r := range s.Status.Running {
-		if cached[r.Tag] {
-			continue
-		}
-		there, err := c.client.BatchV1().Jobs(s.Namespace).Get(ctx, adapter.JobName(s.Name, r.Tag), metav1.GetOptions{})
-		switch {
-		case apierrors.IsNotFound(err):
-		case err != nil:
-			return fmt.Errorf("find the Job of run %s: %w", r.Tag, err)
-		case scheduledjob.Owned(s.UID, there):
-			return fmt.Errorf("the Job of run %s is not in the cache yet", r.Tag)
-		}
-	}
-	return nil
 }
 
 // upstreams returns the ScheduledJobs that this one depends on.

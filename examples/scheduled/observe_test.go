@@ -11,8 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
@@ -54,7 +52,8 @@ func TestStaleJobs(t *testing.T) {
 	before := w.sees().Status
 	require.EqualValues(t, 19, before.JobsRevision)
 	require.NoError(t, w.jobs.Replace(old, "18"))
-	require.Empty(t, w.reconciles())
+	w.listsAt(func() int { return 19 })
+	require.Equal(t, []string{"list jobs"}, w.reconciles())
 	require.Equal(t, before, w.sees().Status)
 }
 
@@ -150,33 +149,4 @@ func TestPodTemplate(t *testing.T) {
 	require.Equal(t, "i", config.Template.Spec.Containers[0].Image)
 	_, err = w.config(&scheduledJob{ScheduledJob: s, problem: errors.New("unreadable")})
 	require.EqualError(t, err, "unreadable")
-}
-
-// The pods of a Job are listed once, when the Job has failed: not for a Job that is active
-// or has succeeded, nor when the state has the exit code or has dropped the run.
-func TestPodsOfNewFailures(t *testing.T) {
-	w := newWorld(t, "  historyLimit: 0\n")
-	for tag, condition := range map[string]batchv1.JobConditionType{
-		"active": "", "succeeded": batchv1.JobComplete, "new": batchv1.JobFailed, "known": batchv1.JobFailed, "dropped": batchv1.JobFailed,
-	} {
-		job := w.job(tag)
-		if condition != "" {
-			job.Status.Conditions = []batchv1.JobCondition{{Type: condition, Status: corev1.ConditionTrue}}
-		}
-		require.NoError(t, w.jobs.Add(job))
-	}
-	s := w.sees()
-	s.Status.Completed, s.Status.PendingDeletion = []schedule.Run{{Tag: "known"}}, []string{"dropped"}
-	w.did()
-	require.NoError(t, w.client.Tracker().Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "n", Labels: map[string]string{batchv1.JobNameLabel: "job-new"}}}))
-	var selected []string
-	w.client.PrependReactor("list", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
-		r := a.(clienttesting.ListAction).GetListRestrictions()
-		selected = append(selected, r.Labels.String()+" "+r.Fields.String())
-		return false, nil, nil
-	})
-	pods, err := w.failedPods(t.Context(), s, w.jobsOf(s))
-	require.NoError(t, err)
-	require.Len(t, pods, 1)
-	require.Equal(t, []string{"batch.kubernetes.io/job-name=job-new status.phase=Failed"}, selected)
 }

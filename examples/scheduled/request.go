@@ -138,6 +138,10 @@ func (c *controller) answer(ctx context.Context, s *scheduledJob, own []*request
 			runs[r.Request] = r
 		}
 	}
+	dropped := map[string]bool{}
+	for _, tag := range s.Status.Requested {
+		dropped[tag] = true
+	}
 	var problems []error
 	for _, r := range own {
 		is, there := runs[string(r.UID)]
@@ -145,9 +149,9 @@ func (c *controller) answer(ctx context.Context, s *scheduledJob, own []*request
 		switch {
 		case there:
 			problems = append(problems, c.report(ctx, r, requestStatus{Run: is}))
-		case answered && c.now().Sub(r.Status.Completed) >= c.requestTTL, !answered && decided:
+		case answered && c.now().Sub(r.Status.Completed) >= c.requestTTL, dropped[schedule.RequestTag(string(s.UID), string(r.UID))] && !answered:
 			problems = append(problems, c.remove(ctx, r))
-		case !answered:
+		case !answered && !decided:
 			problems = append(problems, c.report(ctx, r, requestStatus{Run: schedule.Run{Status: schedule.Pending}, Message: invalidJob}))
 		}
 	}
@@ -176,6 +180,14 @@ func (c *controller) report(ctx context.Context, r *request, is requestStatus) e
 		status[name] = nil // null removes a field
 	}
 	for name, value := range fields(is) {
+		before, _ := old[name].(map[string]any)
+		if now, ok := value.(map[string]any); ok { // the pods
+			for key := range before {
+				if _, ok := now[key]; !ok {
+					now[key] = nil
+				}
+			}
+		}
 		if value != "" && value != "0001-01-01T00:00:00Z" {
 			status[name] = value
 		}

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/scaledjob/scaledjob/schedule"
 )
 
 // A RunRequest for an unknown job has a message and an event, once. When the job exists,
@@ -168,6 +170,9 @@ func TestDroppedBeforeAnswer(t *testing.T) {
 	w.custom.PrependReactor("delete", "runrequests", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, errors.New("no")
 	})
+	require.NoError(t, w.answer(t.Context(), w.sees(), own, true))
+	require.Empty(t, w.did(), "it waits")
+	w.give(schedule.State{Requested: []string{schedule.RequestTag("u", "uid-now")}})
 	require.ErrorContains(t, w.answer(t.Context(), w.sees(), own, true), "delete the RunRequest now: no")
 	w.custom.ReactionChain = w.custom.ReactionChain[1:]
 	require.NoError(t, w.answer(t.Context(), w.sees(), own, true))

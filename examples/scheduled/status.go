@@ -10,7 +10,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -25,12 +24,14 @@ import (
 )
 
 const (
-	conditionReady    = "Ready" // reports whether a ScheduledJob does what its spec says
+	conditionReady       = "Ready"       // reports whether the spec is valid
+	conditionProgressing = "Progressing" // reports whether runs that are due start, or wait as the spec says
+	conditionRestored    = "Restored"    // reports that the status was older than the cluster once, or from another
+
 	reasonValid       = "Valid"
 	reasonInvalid     = "Invalid"
 	reasonJobNotFound = "JobNotFound" // also the reason of an event of a RunRequest
-
-	reasonNotStarted = "RunNotStarted" // an event's
+	reasonProgressing = "Progressing"
 )
 
 // ready returns the condition for a valid spec, with an error for missing dependencies.
@@ -50,12 +51,38 @@ func (s *scheduledJob) notReady(reason string, err error) metav1.Condition {
 }
 
 // status returns the status to store.
-func (s *scheduledJob) status(state schedule.State, ready metav1.Condition) scheduledjob.Status {
-	ready.Type, ready.ObservedGeneration, ready.LastTransitionTime = conditionReady, s.Generation, metav1.NewTime(time.Now())
-	ready.Message = cluster.ConditionMessage(ready.Message)
-	status := scheduledjob.Status{State: state, ObservedGeneration: s.Generation, Conditions: slices.Clone(s.Status.Conditions)}
-	meta.SetStatusCondition(&status.Conditions, ready)
+func (s *scheduledJob) status(d schedule.Decision, ready metav1.Condition) scheduledjob.Status {
+	status := scheduledjob.StatusOf(d)
+	status.ObservedGeneration, status.Conditions = s.Generation, slices.Clone(s.Status.Conditions)
+	set := func(kind string, c metav1.Condition) {
+		c.Type, c.ObservedGeneration, c.LastTransitionTime = kind, s.Generation, metav1.NewTime(time.Now())
+		c.Message = cluster.EventMessage(c.Message)
+		meta.SetStatusCondition(&status.Conditions, c)
+	}
+	set(conditionReady, ready)
+	set(conditionProgressing, progressing(d, ready))
+	for _, e := range d.Events {
+		if e.Reason == schedule.Restored {
+			set(conditionRestored, metav1.Condition{Status: metav1.ConditionTrue, Reason: string(schedule.Restored),
+				Message: fmt.Sprintf("%s (the status was of resource version %d, the Jobs are of %d)", e, s.Status.JobsRevision, d.State.JobsRevision)})
+		}
+	}
 	return status
+}
+
+// progressing returns the condition of the same name. It is false if an operator must act: runs
+// that are due do not start, for a reason that the spec does not want.
+func progressing(d schedule.Decision, ready metav1.Condition) metav1.Condition {
+	hold, why := d.Waits()
+	switch {
+	case ready.Reason == reasonInvalid:
+		return metav1.Condition{Status: metav1.ConditionFalse, Reason: reasonInvalid, Message: "The spec is invalid: see Ready"}
+	case hold == schedule.Rejecting, hold == schedule.IsBlocked, hold == schedule.Unknown, hold == schedule.StateFull:
+		return metav1.Condition{Status: metav1.ConditionFalse, Reason: string(hold), Message: why}
+	case hold == schedule.NotHeld:
+		return metav1.Condition{Status: metav1.ConditionTrue, Reason: reasonProgressing, Message: "Runs start when they are due"}
+	}
+	return metav1.Condition{Status: metav1.ConditionTrue, Reason: string(hold), Message: why}
 }
 
 // store writes the status if it has changed. It fails if the ScheduledJob has been
@@ -63,8 +90,10 @@ func (s *scheduledJob) status(state schedule.State, ready metav1.Condition) sche
 // ScheduledJob.
 func (c *controller) store(ctx context.Context, s *scheduledJob, status scheduledjob.Status) (*scheduledJob, error) {
 	was := s.Status
-	if status.State.Equal(was.State) && status.ObservedGeneration == was.ObservedGeneration &&
-		equality.Semantic.DeepEqual(status.Conditions, was.Conditions) {
+	if s.foreign != nil { // only the conditions are written
+		status.NextScheduleTime, status.Reason, status.ActiveRuns, status.WaitingRuns = was.NextScheduleTime, was.Reason, was.ActiveRuns, was.WaitingRuns
+	}
+	if status.Equal(was) {
 		return s, nil
 	}
 	if !c.lease.MayAct() {
@@ -81,6 +110,7 @@ func (c *controller) store(ctx context.Context, s *scheduledJob, status schedule
 	stored := read(u)
 	c.newest.Mutation(stored)
 	c.tellReady(stored, meta.FindStatusCondition(was.Conditions, conditionReady), meta.FindStatusCondition(status.Conditions, conditionReady))
+	c.tellProgressing(stored, meta.FindStatusCondition(was.Conditions, conditionProgressing), meta.FindStatusCondition(status.Conditions, conditionProgressing))
 	return stored, nil
 }
 
@@ -111,6 +141,17 @@ func (c *controller) tellReady(s *scheduledJob, was, is *metav1.Condition) {
 		c.record(s, corev1.EventTypeWarning, is.Reason, is.Message, "")
 	case is.Status == metav1.ConditionTrue && was != nil && was.Status != is.Status:
 		c.record(s, corev1.EventTypeNormal, is.Reason, is.Message, "")
+	}
+}
+
+// tellProgressing records an event if a ScheduledJob progresses no longer, or again.
+func (c *controller) tellProgressing(s *scheduledJob, was, is *metav1.Condition) {
+	switch {
+	case is.Reason == reasonInvalid || is.Reason == string(schedule.IsBlocked): // other events have these
+	case is.Status == metav1.ConditionFalse && (was == nil || was.Reason != is.Reason):
+		c.record(s, corev1.EventTypeWarning, is.Reason, is.Message, "")
+	case is.Status == metav1.ConditionTrue && was != nil && was.Status != is.Status && was.Reason != reasonInvalid && was.Reason != string(schedule.IsBlocked):
+		c.record(s, corev1.EventTypeNormal, reasonProgressing, "Runs start again", "")
 	}
 }
 

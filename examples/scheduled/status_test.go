@@ -8,12 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	clienttesting "k8s.io/client-go/testing"
 	"sigs.k8s.io/yaml"
 
 	"github.com/scaledjob/scaledjob/schedule"
@@ -45,7 +42,7 @@ func TestStatusOfAnotherRelease(t *testing.T) {
 		require.Contains(t, w.readyIs(), "False Invalid")
 		require.Contains(t, w.readyIs(), problem)
 		is := at().Object["status"].(map[string]any)
-		require.Len(t, is["conditions"], 1)
+		require.Len(t, is["conditions"], 2)
 		delete(is, "conditions")
 		delete(is, "observedGeneration")
 		require.Equal(t, fields(status), fields(is))
@@ -85,21 +82,12 @@ func TestRelated(t *testing.T) {
 	require.Equal(t, &corev1.ObjectReference{APIVersion: "batch/v1", Kind: "Job", Namespace: "n", Name: "job-tag"}, r.related)
 	w.record(w.sees(), corev1.EventTypeNormal, "Reason", "message", "")
 	require.Nil(t, r.related)
-
-	rejected := apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "job", errors.New("quota"))
-	w.client.PrependReactor("create", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, rejected })
-	config, err := w.config(w.sees())
-	require.NoError(t, err)
-	for _, tag := range []string{"a", "b"} {
-		require.Error(t, w.startAll(t.Context(), w.sees(), config, []schedule.Run{{Tag: tag}}))
-		require.Equal(t, "job-"+tag, r.related.(*corev1.ObjectReference).Name)
-	}
 }
 
 // The API server rejects longer messages.
 func TestLongMessage(t *testing.T) {
 	s := newWorld(t, once).sees()
-	status := s.status(schedule.State{}, s.notReady(reasonInvalid, errors.New(strings.Repeat("x", 40_000))))
+	status := s.status(schedule.Decision{}, s.notReady(reasonInvalid, errors.New(strings.Repeat("x", 40_000))))
 	require.LessOrEqual(t, len(status.Conditions[0].Message), 32_768)
 }
 

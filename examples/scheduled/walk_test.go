@@ -58,6 +58,7 @@ func newWalk(t *rapid.T, premises map[string]int, spec string) *walk {
 	k.now = func() time.Time { return k.at }
 	k.states = append(k.states, k.sees())
 	k.snapshot()
+	k.listsAt(func() int { return len(k.jobLists) })
 	k.client.PrependReactor("create", "jobs", k.create)
 	k.client.PrependReactor("delete", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
 		k.stops("before a delete")

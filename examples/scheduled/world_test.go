@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/stretchr/testify/require"
@@ -9,6 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -31,6 +34,15 @@ func (w *world) lists(revision string) {
 	}
 	require.NoError(w.t, w.jobs.Replace(all, revision))
 	w.did()
+}
+
+// listsAt sets the resource version of lists of Jobs.
+func (w *world) listsAt(revision func() int) {
+	w.client.PrependReactor("list", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+		l, err := w.client.Tracker().List(batchv1.SchemeGroupVersion.WithResource("jobs"), batchv1.SchemeGroupVersion.WithKind("Job"), "n")
+		l.(*batchv1.JobList).ResourceVersion = strconv.Itoa(revision())
+		return true, l, err
+	})
 }
 
 // finishes ends all Jobs.

@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/e2e/process"
 	"github.com/scaledjob/scaledjob/examples/internal/apiserver"
 )
@@ -43,7 +43,7 @@ func TestScale(t *testing.T) {
 		fmt.Fprintf(w, `{"length": %d}`, length)
 	}))
 	defer queues.Close()
-	group, version := scaledjob.GroupVersionKind.Group, scaledjob.GroupVersionKind.Version
+	group, version := manifest.GroupVersionKind.Group, manifest.GroupVersionKind.Version
 	api := &apiserver.Server{Custom: []metav1.APIResource{
 		{Group: group, Version: version, Name: "scaledjobs", Kind: "ScaledJob"},
 		{Group: group, Version: version, Name: "triggerauthentications", Kind: "TriggerAuthentication"},
@@ -56,6 +56,7 @@ func TestScale(t *testing.T) {
 	}
 	binary := process.Build(t, "..")
 	p := process.Start(t, exec.Command(binary, "-kubeconfig", api.Start(t, objects), "-lease-namespace", "scaledjob",
+		"-trigger-worker", process.BuildAlone(t, "../../../adapter/triggers/worker"), "-allow-local-addresses",
 		"-metrics-bind-address", "127.0.0.1:0", "-health-probe-bind-address", "127.0.0.1:0"))
 	eventually := func(what string, holds func() bool) {
 		t.Helper()

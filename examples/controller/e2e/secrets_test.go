@@ -47,7 +47,7 @@ spec: {secretTargetRef: [{parameter: token, name: brokers, key: token}]}
 ---
 apiVersion: keda.sh/v1alpha1
 kind: ClusterTriggerAuthentication
-metadata: {name: rabbitmq}
+metadata: {name: rabbitmq, annotations: {scaledjob.github.io/namespaces: secrets, scaledjob.github.io/hosts: 127.0.0.1}}
 spec: {secretTargetRef: [{parameter: host, name: brokers, key: host}]}
 `, password, token, login, e.HTTP))
 	q := &queue{s, t, "secrets"}

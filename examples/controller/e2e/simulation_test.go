@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -19,8 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/scaledjob/scaledjob/e2e/cluster"
-	"github.com/scaledjob/scaledjob/history"
-	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/simulation"
 	"github.com/scaledjob/scaledjob/strategy"
 )
@@ -52,7 +51,7 @@ type load struct {
 	since      map[string]time.Time // creation of the newest Job of a name
 	unfinished map[string]bool
 	most       int
-	startups   []simulation.Duration
+	startups   []time.Duration
 }
 
 // run is the worker of a pod: it takes an item, and works as long as that takes.
@@ -62,7 +61,7 @@ func (l *load) run(p *corev1.Pod) cluster.Run {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if since, known := l.since[p.Labels[batchv1.JobNameLabel]]; known {
-		l.startups = append(l.startups, simulation.Duration(now.Sub(since)))
+		l.startups = append(l.startups, now.Sub(since))
 	}
 	if err != nil {
 		return cluster.Run{} // it found nothing
@@ -128,24 +127,28 @@ func (l *load) figures() figures {
 	return figures{float64(len(l.created)), float64(l.most), sum.Seconds() / float64(len(l.waits))}
 }
 
-// simulated returns the figures of runs with the start times of the real pods.
+// simulated returns the figures of runs of the recorded items with the start times of the
+// real pods. The runs differ in what is not recorded: the time of the first poll, and which
+// pod had which start time.
 func (l *load) simulated(t *testing.T, name string, n int) (all []figures) {
-	p := simulation.Scaling{Policy: scaling.DefaultPolicy(), Interval: simulation.Duration(loadInterval * time.Second), History: history.DefaultLimits()}
 	of, err := strategy.Parse(name)
 	require.NoError(t, err)
-	p.Policy.Strategy, p.Policy.Bounds.Max = of, loadMax
-	s := simulation.Scenario{
-		Seed: 1, Policy: p, Duration: simulation.Duration(loadItems / loadRate * float64(time.Second)),
-		Queues: []simulation.Queue{{
-			Arrivals: simulation.Arrivals{Pattern: simulation.Poisson, Rates: []simulation.Rate{{Items: loadRate, Per: simulation.Duration(time.Second)}}},
-			Service:  simulation.Distribution{Shape: simulation.Exponential, Mean: simulation.Duration(loadService)},
-			Metric:   simulation.WaitingItems,
-		}},
-		Jobs: simulation.JobBehavior{Startup: simulation.Distribution{Shape: simulation.Recorded, Values: l.startups}},
-	}
-	runs, err := simulation.Replicate(s, []simulation.Policy{p}, n, simulation.Options{SummaryOnly: true})
-	require.NoError(t, err)
-	for _, r := range runs[0] {
+	p := simulation.NewScaling(of, loadMax)
+	p.Interval = simulation.Duration(loadInterval * time.Second)
+	random := rand.New(rand.NewPCG(3, 4))
+	startups := slices.Clone(l.startups)
+	for k := range n {
+		random.Shuffle(len(startups), func(i, j int) { startups[i], startups[j] = startups[j], startups[i] })
+		offset := p.Interval * simulation.Duration(k) / simulation.Duration(n)
+		var trace []simulation.Arrival
+		for i, at := range l.arrived {
+			trace = append(trace, simulation.Arrival{At: offset + simulation.Duration(at.Sub(l.arrived[0])), Service: simulation.Duration(l.service[i])})
+		}
+		r, err := simulation.Run(simulation.Scenario{
+			Seed: uint64(k), Policy: p, Queues: []simulation.Queue{{Trace: trace, Metric: simulation.WaitingItems}},
+			Jobs: simulation.JobBehavior{Startup: simulation.Recorded(startups...)},
+		}, simulation.Options{SummaryOnly: true})
+		require.NoError(t, err)
 		all = append(all, figures{float64(r.Summary.JobsCreated), float64(r.Summary.PeakJobs), r.Summary.Wait.Mean})
 	}
 	return all

@@ -22,7 +22,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 
-	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	kedamanifest "github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/e2e/cluster"
 	"github.com/scaledjob/scaledjob/e2e/manifest"
 	"github.com/scaledjob/scaledjob/e2e/process"
@@ -33,7 +33,7 @@ const requestTimeout = 5 * time.Second
 
 const account = "system:serviceaccount:scaledjob:scaledjob-controller"
 
-var scaledJobs = scaledjob.GroupVersionKind.GroupVersion().WithResource("scaledjobs")
+var scaledJobs = kedamanifest.GroupVersionKind.GroupVersion().WithResource("scaledjobs")
 
 // A stand is a cluster, the controller's binary and its access.
 type stand struct {
@@ -41,6 +41,7 @@ type stand struct {
 	client     kubernetes.Interface
 	dynamic    dynamic.Interface
 	binary     string
+	worker     string // reads the triggers
 	kubeconfig string
 	workers    *workers
 }
@@ -50,7 +51,7 @@ func newStand(t *testing.T) *stand {
 	c := cluster.Start(t)
 	dynamic, err := dynamic.NewForConfig(c.Config())
 	require.NoError(t, err)
-	s := &stand{cluster: c, client: c.Client(t), dynamic: dynamic, binary: process.Build(t, ".."), workers: w}
+	s := &stand{cluster: c, client: c.Client(t), dynamic: dynamic, binary: process.Build(t, ".."), worker: process.BuildAlone(t, "../../../adapter/triggers/worker"), workers: w}
 	c.Kubelet(t, s.workers.run)
 	s.apply(t, manifest.Read(t, "../manifests/namespace.yaml"))
 	s.apply(t, manifest.Read(t, "../manifests/rbac.yaml"))
@@ -66,7 +67,7 @@ func (s *stand) apply(t *testing.T, documents string) {
 func (s *stand) start(t *testing.T, args ...string) *process.Process {
 	t.Helper()
 	args = append([]string{"-kubeconfig", s.kubeconfig, "-metrics-bind-address", "127.0.0.1:0", "-health-probe-bind-address", "127.0.0.1:0",
-		"-request-timeout", requestTimeout.String()}, args...)
+		"-request-timeout", requestTimeout.String(), "-trigger-worker", s.worker, "-allow-local-addresses"}, args...)
 	return process.Start(t, exec.Command(s.binary, args...))
 }
 

@@ -1,7 +1,9 @@
 package process
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"log/slog"
 	"os"
@@ -9,7 +11,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
@@ -26,6 +27,11 @@ type Lease struct {
 	Client    kubernetes.Interface
 	Namespace string
 	Name      string
+	// Identity is the name of this process among all that compete. client-go compares
+	// nothing else: two processes with one identity would both act. Use [NewIdentity], once
+	// for each start of a process, so that a term that follows a lost one need not wait
+	// until its own lease expires. "" is a new identity for each term.
+	Identity string
 	// Duration is the time after which another process takes over from one that has
 	// died: 2 s or more, because the object holds whole seconds.
 	Duration time.Duration
@@ -117,11 +123,13 @@ func (l Lease) MayAct() bool { return l.Client == nil || l.Term.Valid() }
 // renewals in Term.
 func (l Lease) Lock() (resourcelock.Interface, error) { return l.lock() }
 
+// NewIdentity returns the host's name and 128 random bits.
+func NewIdentity() string {
+	host, _ := os.Hostname() // for people only
+	return host + "_" + rand.Text()
+}
+
 func (l Lease) lock() (*lock, error) {
-	host, err := os.Hostname()
-	if err != nil {
-		return nil, err
-	}
 	term := l.Term
 	if term == nil {
 		term = &Term{}
@@ -129,7 +137,7 @@ func (l Lease) lock() (*lock, error) {
 	return &lock{term: term, length: l.RenewDeadline(), LeaseLock: resourcelock.LeaseLock{
 		LeaseMeta:  metav1.ObjectMeta{Namespace: l.Namespace, Name: l.Name},
 		Client:     l.Client.CoordinationV1(),
-		LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())},
+		LockConfig: resourcelock.ResourceLockConfig{Identity: cmp.Or(l.Identity, NewIdentity())},
 	}}, nil
 }
 
@@ -137,7 +145,7 @@ func (l Lease) lock() (*lock, error) {
 type lock struct {
 	resourcelock.LeaseLock
 	term   *Term
-	length time.Duration // time for which a renewal is valid
+	length time.Duration // validity of a renewal
 }
 
 // Create takes the lease.

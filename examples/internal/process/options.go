@@ -118,7 +118,7 @@ func (o *Options) Serve(synced func() bool, metrics http.Handler, log *slog.Logg
 // Lease returns the lease of the controller. It has a connection of its own. Without
 // -leader-elect it has no Client, and [Lease.Keep] acts at once.
 func (o *Options) Lease(config *rest.Config, log *slog.Logger) (Lease, error) {
-	l := Lease{Namespace: o.leaseNamespace(), Name: o.Name, Duration: o.LeaseDuration, Term: &Term{}, Log: log}
+	l := Lease{Namespace: o.leaseNamespace(), Name: o.Name, Identity: NewIdentity(), Duration: o.LeaseDuration, Term: &Term{}, Log: log}
 	if !o.LeaderElect {
 		return l, nil
 	}

@@ -198,6 +198,55 @@ func TestLease(t *testing.T) {
 	require.Equal(t, problem, l.Keep(t.Context(), func(context.Context) error { return problem }))
 }
 
+// After an API server was away, the process that held the lease acts again at the next
+// attempt: its own lease does not stop it. Another process waits until the lease expires.
+func TestOwnLease(t *testing.T) {
+	for same, want := range map[bool]time.Duration{true: duration / 3, false: 2 * duration} {
+		synctest.Test(t, func(t *testing.T) {
+			client := fake.NewClientset()
+			var away atomic.Bool
+			client.PrependReactor("*", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+				return away.Load(), nil, errors.New("no")
+			})
+			l := lease(client)
+			if l.Identity = ""; same {
+				l.Identity = process.NewIdentity()
+			}
+			l.Term, l.Log = &process.Term{}, slog.New(slog.DiscardHandler)
+			ctx, stop := context.WithCancel(t.Context())
+			began := make(chan time.Time, 10)
+			ended := make(chan error, 1)
+			go func() {
+				ended <- l.Keep(ctx, func(ctx context.Context) error {
+					began <- time.Now()
+					<-ctx.Done()
+					return nil
+				})
+			}()
+			<-began
+			time.Sleep(duration)
+			away.Store(true)
+			time.Sleep(l.RenewDeadline() + l.RetryPeriod())
+			require.False(t, l.MayAct())
+			away.Store(false)
+			back := time.Now()
+			took := (<-began).Sub(back)
+			require.LessOrEqual(t, took, want)
+			require.Equal(t, same, took <= duration/3, "%s", took)
+			stop()
+			require.NoError(t, <-ended)
+		})
+	}
+}
+
+// No two identities are equal, on the same host either.
+func TestIdentity(t *testing.T) {
+	require.NotEqual(t, process.NewIdentity(), process.NewIdentity())
+	host, err := os.Hostname()
+	require.NoError(t, err)
+	require.NotEqual(t, host, process.NewIdentity())
+}
+
 // A controller that has lost its lease acts again when it has the lease again.
 func TestKeep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/placement/jobs"
@@ -158,8 +158,8 @@ func TestEveryJobField(t *testing.T) {
 	require.EqualValues(t, "c", c.Target.Owner.UID)
 	require.Equal(t, "c", c.Source.Spec.EnvSourceContainerName)
 	require.Equal(t, "z", c.Triggers[0].Name)
-	require.NotContains(t, c.Target.Job.Labels, scaledjob.LabelName, "KEDA on a member must not count the Jobs")
-	require.NotContains(t, c.Target.Job.Annotations, scaledjob.AnnotationGeneration)
+	require.NotContains(t, c.Target.Job.Labels, manifest.LabelName, "KEDA on a member must not count the Jobs")
+	require.NotContains(t, c.Target.Job.Annotations, manifest.AnnotationGeneration)
 	require.Equal(t, "keda.kedify.io/v1alpha1 DistributedScaledJob b/a", fmt.Sprintf("%s %s %s/%s",
 		c.Target.Owner.APIVersion, c.Target.Owner.Kind, c.Target.Owner.Namespace, c.Target.Owner.Name))
 }
@@ -319,11 +319,6 @@ metadata: {name: a}
 spec:
   scaledObjectSpec:
     scaleTargetRef: {name: b, envSourceContainerName: c}
-    initialCooldownPeriod: 1
-    cooldownPeriod: 0
-    idleReplicaCount: 0
-    fallback: {failureThreshold: 3, replicas: 6}
-    advanced: {restoreToOriginalReplicaCount: true}
     triggers: [{type: redis, useCachedMetrics: true, metricType: AverageValue}]
 `)
 	require.NoError(t, err)
@@ -333,9 +328,29 @@ spec:
 	for _, w := range c.Warnings {
 		fields = append(fields, strings.TrimPrefix(w.Path, "spec.scaledObjectSpec."))
 	}
-	require.Equal(t, []string{
-		"advanced", "cooldownPeriod", "fallback", "idleReplicaCount", "initialCooldownPeriod", "triggers[0].useCachedMetrics", "scaleTargetRef.envSourceContainerName",
-	}, fields)
+	require.Equal(t, []string{"triggers[0].useCachedMetrics", "scaleTargetRef.envSourceContainerName"}, fields)
+}
+
+// Fields whose effect a user would rely on are rejected, each with the reason.
+func TestFieldsWithoutEffect(t *testing.T) {
+	d, err := parse[DistributedScaledObject](t, `
+metadata: {name: a}
+spec:
+  scaledObjectSpec:
+    scaleTargetRef: {name: b}
+    initialCooldownPeriod: 1
+    cooldownPeriod: 0
+    idleReplicaCount: 0
+    fallback: {failureThreshold: 3, replicas: 6}
+    advanced: {restoreToOriginalReplicaCount: true}
+    triggers: [{type: redis}]
+`)
+	require.NoError(t, err)
+	_, err = d.Config()
+	for _, name := range []string{"advanced", "cooldownPeriod", "fallback", "idleReplicaCount", "initialCooldownPeriod"} {
+		require.ErrorContains(t, err, "spec.scaledObjectSpec."+name+": found ")
+	}
+	require.ErrorContains(t, err, "use nothing: it would have no effect here")
 }
 
 func TestNoEffectOfJob(t *testing.T) {

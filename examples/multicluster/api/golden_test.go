@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -15,11 +13,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/placement/jobs"
 	"github.com/scaledjob/scaledjob/placement/taint"
 	"github.com/scaledjob/scaledjob/scaling"
+	"github.com/scaledjob/scaledjob/testdata"
 )
 
 var epoch = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -27,7 +26,7 @@ var epoch = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 // cases reads one kind of the shared cases, of which there must be so many.
 func cases[T any](t *testing.T, kind string, want int) []T {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("..", "..", "..", "testdata", "multicluster.json"))
+	data, err := testdata.Files.ReadFile("multicluster.json")
 	require.NoError(t, err)
 	var file map[string]json.RawMessage
 	require.NoError(t, json.Unmarshal(data, &file))
@@ -95,7 +94,7 @@ func TestValidation(t *testing.T) {
 		}
 		s := &d.Spec.ScaledJobSpec
 		s.JobTargetRef = &batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c"}}}}}
-		s.Triggers = []scaledjob.ScaleTrigger{{Type: "redis"}}
+		s.Triggers = []manifest.ScaleTrigger{{Type: "redis"}}
 		s.ScalingStrategy.Strategy, s.ScalingStrategy.CustomScalingRunningJobPercentage = c.Spec.ScalingStrategy, c.Spec.RunningJobPercentage
 		s.MinReplicaCount, s.MaxReplicaCount = c.Spec.Min, c.Spec.Max
 		config, err := d.Config()
@@ -151,8 +150,8 @@ func TestJobStatus(t *testing.T) {
 	pending := jobs.Job{UID: "3", Phase: jobs.Pending, PendingSince: epoch}
 	s := jobs.State{Now: epoch, Metrics: []scaling.Metric{{Value: 3, Target: 1}},
 		Clusters: []jobs.Cluster{jobs.NewCluster("a", jobs.Job{UID: "1"}, jobs.Job{UID: "2"}, pending), jobs.NewCluster("b"), {Name: "d", Reach: jobs.Unreachable}},
-		Shared:   taint.Exclusions{Clusters: map[string]time.Time{"b": epoch.Add(90 * time.Second)}},
 	}
+	s.Clusters[1].Taint = taint.State{Level: taint.Hard, Until: epoch.Add(90 * time.Second)}
 	s.Clusters[0].Failures.Call = true
 	at := func(second int) time.Time { return epoch.Add(time.Duration(second) * time.Second) }
 	r := JobReport{Name: "etl", Decision: jobs.Plan(p, s), IDs: map[string]string{"a": "id-a"}, Now: epoch}
@@ -164,7 +163,7 @@ func TestJobStatus(t *testing.T) {
 	require.JSONEq(t, `{
 		"desiredJobs": 3, "runningJobs": 3, "pendingJobs": 1, "selector": "kedify-agent-distributedscaledjob=etl",
 		"memberClusterStatuses": {
-			"a": {"description": "Cluster is healthy; a failure counts until 2026-01-01T12:03:00Z", "id": "id-a", "state": "Ready",
+			"a": {"description": "Cluster is healthy; Jobs or requests of this owner failed there, and another failure counts until 2026-01-01T12:03:00Z", "id": "id-a", "state": "Ready",
 				"runningJobs": 3, "pendingJobs": 1, "stuckJobs": 0, "softTainted": true, "hardTainted": false, "excluded": false,
 				"lastStatusChangeTime": "2026-01-01T11:59:00Z", "lastScalingProgressTime": "2026-01-01T12:00:00Z"},
 			"b": {"description": "Cluster has failed, and gets no Job until 2026-01-01T12:01:30Z", "state": "Ready",
@@ -173,7 +172,7 @@ func TestJobStatus(t *testing.T) {
 			"c": {"description": "Cluster is not registered", "state": "NotRegistered",
 				"runningJobs": 0, "pendingJobs": 0, "stuckJobs": 0, "softTainted": false, "hardTainted": false, "excluded": true,
 				"lastStatusChangeTime": "2026-01-01T12:00:00Z", "lastScalingProgressTime": "2026-01-01T12:00:00Z"},
-			"d": {"description": "Cluster is unreachable", "state": "NotReady",
+			"d": {"description": "Cluster is unreachable, and no other has answered since: the hub may be cut off", "state": "NotReady",
 				"runningJobs": 0, "pendingJobs": 0, "stuckJobs": 0, "softTainted": false, "hardTainted": false, "excluded": true,
 				"lastStatusChangeTime": "2026-01-01T12:00:00Z", "lastScalingProgressTime": "2026-01-01T12:00:00Z"}
 		}

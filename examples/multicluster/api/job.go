@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/adapter/member"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/field"
@@ -33,7 +34,7 @@ type DistributedScaledJobSpec struct {
 
 // ScaledJobSpec is the spec of a ScaledJob.
 type ScaledJobSpec struct {
-	scaledjob.Spec  `json:",inline"`
+	manifest.Spec   `json:",inline"`
 	FailoverOverMax bool `json:"failoverOverMax,omitempty"`
 }
 
@@ -55,6 +56,7 @@ type FailoverPolicy struct {
 	GracePeriod       *metav1.Duration `json:"gracePeriod,omitempty"`       // 1m if unset
 	HardTaintDuration *metav1.Duration `json:"hardTaintDuration,omitempty"` // 5m if unset
 	SoftTaintDuration *metav1.Duration `json:"softTaintDuration,omitempty"` // 3m if unset
+	LostAfter         *metav1.Duration `json:"lostAfter,omitempty"`         // never if unset
 	DuplicationPolicy string           `json:"duplicationPolicy,omitempty"`
 }
 
@@ -64,8 +66,8 @@ type JobConfig struct {
 	PollingInterval time.Duration
 	Target          adapter.Target             // the Jobs' template and owner
 	Overrides       map[string]member.Override // by member
-	Source          *scaledjob.ScaledJob       // has the triggers, to be read
-	Triggers        []scaledjob.Trigger
+	Source          *manifest.ScaledJob        // has the triggers, to be read
+	Triggers        []manifest.Trigger
 	Warnings        []*field.Error // valid fields that may surprise
 }
 
@@ -77,10 +79,10 @@ func (d *DistributedScaledJob) Config() (JobConfig, error) {
 	spec := &d.Spec.ScaledJobSpec
 	c := JobConfig{
 		Policy:    d.policy(),
-		Source:    &scaledjob.ScaledJob{ObjectMeta: d.ObjectMeta, Spec: spec.Spec},
+		Source:    &manifest.ScaledJob{ObjectMeta: d.ObjectMeta, Spec: spec.Spec},
 		Overrides: map[string]member.Override{},
 	}
-	standard, err := d.standard().Config(nil)
+	standard, err := scaledjob.Configure(d.standard(), nil)
 	problems := within(jobField, err)
 	for _, w := range standard.Warnings {
 		c.Warnings = append(c.Warnings, moved(jobField, w))
@@ -97,10 +99,10 @@ func (d *DistributedScaledJob) Config() (JobConfig, error) {
 	d.check(&c, &e)
 	warnings, err := c.Policy.Validate()
 	for _, w := range warnings {
-		c.Warnings = append(c.Warnings, manifest(w))
+		c.Warnings = append(c.Warnings, inManifest(w))
 	}
 	for _, problem := range field.All(err) {
-		e.Add(*manifest(problem))
+		e.Add(*inManifest(problem))
 	}
 	c.Warnings = append(c.Warnings, d.overrides(c.Overrides)...)
 	return c, errors.Join(append(problems, e.Err())...)
@@ -119,11 +121,11 @@ func (s *ScaledJobSpec) warnings() []*field.Error {
 
 // standard is the ScaledJob in d without the fields that package jobs reads: strategies and
 // bounds mean something else there.
-func (d *DistributedScaledJob) standard() *scaledjob.ScaledJob {
-	s := &scaledjob.ScaledJob{ObjectMeta: *d.ObjectMeta.DeepCopy(), Spec: d.Spec.ScaledJobSpec.Spec}
-	delete(s.Annotations, scaledjob.AnnotationPaused)
+func (d *DistributedScaledJob) standard() *manifest.ScaledJob {
+	s := &manifest.ScaledJob{ObjectMeta: *d.ObjectMeta.DeepCopy(), Spec: d.Spec.ScaledJobSpec.Spec}
+	delete(s.Annotations, manifest.AnnotationPaused)
 	s.Spec.MinReplicaCount, s.Spec.MaxReplicaCount = nil, nil
-	s.Spec.ScalingStrategy = scaledjob.ScalingStrategy{
+	s.Spec.ScalingStrategy = manifest.ScalingStrategy{
 		MultipleScalersCalculation: s.Spec.ScalingStrategy.MultipleScalersCalculation,
 		PendingPodConditions:       s.Spec.ScalingStrategy.PendingPodConditions,
 	}
@@ -136,8 +138,8 @@ func (d *DistributedScaledJob) target(t adapter.Target) adapter.Target {
 	t.Owner = adapter.OwnerOf(&d.ObjectMeta, GroupVersion.WithKind("DistributedScaledJob"))
 	t.Rollout.TemplateOnly = true
 	if t.Job != nil {
-		delete(t.Job.Labels, scaledjob.LabelName)
-		delete(t.Job.Annotations, scaledjob.AnnotationGeneration)
+		delete(t.Job.Labels, manifest.LabelName)
+		delete(t.Job.Annotations, manifest.AnnotationGeneration)
 		t.Revision.TemplateHash = adapter.TemplateHash(&t.Job.Spec)
 	}
 	return t
@@ -164,6 +166,7 @@ func (d *DistributedScaledJob) policy() jobs.Policy {
 	duration(&p.Failover.GracePeriod, f.GracePeriod)
 	duration(&p.Failover.HardTaint, f.HardTaintDuration)
 	duration(&p.Failover.SoftTaint, f.SoftTaintDuration)
+	duration(&p.Failover.LostAfter, f.LostAfter)
 	spec := &d.Spec.ScaledJobSpec
 	p.FailoverOverMax = spec.FailoverOverMax
 	number(&p.Scaling.Bounds.Min, spec.MinReplicaCount)

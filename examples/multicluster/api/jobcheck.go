@@ -28,21 +28,21 @@ func (d *DistributedScaledJob) paused(c *JobConfig, e *field.Errors) bool {
 	return paused
 }
 
-// strategy returns the scaling strategy; an unset one is pendingAware. A custom strategy
+// strategy returns the scaling strategy; an unset strategy is pendingAware. A custom strategy
 // with an invalid percentage is basic, with a warning.
 func (d *DistributedScaledJob) strategy(c *JobConfig, e *field.Errors) strategy.Strategy {
 	in := &d.Spec.ScaledJobSpec.ScalingStrategy
 	deduction, percentage := in.CustomScalingQueueLengthDeduction, in.CustomScalingRunningJobPercentage
 	if in.Strategy == "custom" {
-		parsed, err := strategy.ParsePercentage(percentage)
-		if err != nil {
+		n := int64(0)
+		number(&n, deduction)
+		custom, err := strategy.FromSpec("custom", strategy.Parameters{Deduction: n, Percentage: percentage})
+		if err != nil || percentage == "" {
 			c.Warnings = append(c.Warnings, &field.Error{Path: strategyField + "customScalingRunningJobPercentage", Found: strconv.Quote(percentage),
 				Fix: "a decimal such as 0.5: otherwise custom is the strategy basic"})
 			return strategy.Default{}
 		}
-		n := int64(0)
-		number(&n, deduction)
-		return strategy.NewCustom(n, parsed)
+		return custom
 	}
 	if deduction != nil && *deduction != 0 {
 		c.Warnings = append(c.Warnings, noEffect(strategyField+"customScalingQueueLengthDeduction", fmt.Sprint(*deduction)))
@@ -95,13 +95,14 @@ var paths = strings.NewReplacer(
 	"Failover.GracePeriod", scheduling+"failoverPolicy.gracePeriod",
 	"Failover.HardTaint", scheduling+"failoverPolicy.hardTaintDuration",
 	"Failover.SoftTaint", scheduling+"failoverPolicy.softTaintDuration",
+	"Failover.LostAfter", scheduling+"failoverPolicy.lostAfter",
 	"Failover.Duplication", scheduling+"failoverPolicy.duplicationPolicy",
 	"FailoverOverMax", jobField+".failoverOverMax",
 	"Scaling.Bounds.Min", jobField+".minReplicaCount", "Scaling.Bounds.Max", jobField+".maxReplicaCount",
 	"Scaling.Strategy", strategyField+"strategy",
 )
 
-// manifest returns the problem with the path of a DistributedScaledJob.
-func manifest(f *field.Error) *field.Error {
+// inManifest returns the problem with the path of a DistributedScaledJob.
+func inManifest(f *field.Error) *field.Error {
 	return &field.Error{Path: paths.Replace(f.Path), Found: f.Found, Fix: f.Fix}
 }

@@ -12,6 +12,7 @@ type JobStatus struct {
 	DesiredJobs           int64                      `json:"desiredJobs"`
 	RunningJobs           int64                      `json:"runningJobs"` // including pending Jobs
 	PendingJobs           int64                      `json:"pendingJobs"`
+	LostJobs              int64                      `json:"lostJobs,omitempty"` // on members that have not answered for lostAfter
 	MemberClusterStatuses map[string]JobMemberStatus `json:"memberClusterStatuses,omitempty"`
 	Selector              string                     `json:"selector,omitempty"`
 }
@@ -25,6 +26,7 @@ type JobMemberStatus struct {
 	ID                      string       `json:"id,omitempty"`
 	LastScalingProgressTime time.Time    `json:"lastScalingProgressTime,omitzero"` // when RunningJobs or PendingJobs last changed
 	LastStatusChangeTime    time.Time    `json:"lastStatusChangeTime,omitzero"`    // when State last changed
+	LostJobs                int64        `json:"lostJobs,omitempty"`               // not in RunningJobs
 	PendingJobs             int64        `json:"pendingJobs"`
 	RunningJobs             int64        `json:"runningJobs"`
 	SoftTainted             bool         `json:"softTainted"`
@@ -61,6 +63,7 @@ func (r *JobReport) Status() JobStatus {
 		m := &r.Decision.Members[i]
 		s.RunningJobs += m.Jobs.Running
 		s.PendingJobs += m.Jobs.Pending
+		s.LostJobs += m.Lost
 		was, known := r.Before.MemberClusterStatuses[m.Name]
 		is := memberStatus(m)
 		is.ID = r.IDs[m.Name]
@@ -75,7 +78,8 @@ func (r *JobReport) Status() JobStatus {
 func memberStatus(m *jobs.MemberPlan) JobMemberStatus {
 	s := JobMemberStatus{
 		RunningJobs: m.Jobs.Running, PendingJobs: m.Jobs.Pending, StuckJobs: m.Jobs.Stuck,
-		SoftTainted: m.Taint.Level == taint.Soft, HardTainted: m.Taint.Level == taint.Hard,
+		LostJobs:    m.Lost,
+		SoftTainted: m.Taint.Level == taint.Soft || m.Own.Level == taint.Soft, HardTainted: m.Taint.Level == taint.Hard || m.Own.Level == taint.Hard,
 		Excluded: m.Excluded != "", State: NotReady, Description: m.String(),
 	}
 	switch {

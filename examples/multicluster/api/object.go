@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/adapter/member"
-	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/placement/replicas"
 	"github.com/scaledjob/scaledjob/scaling"
@@ -43,19 +43,19 @@ type RebalancingPolicy struct {
 	MaxSurge               *int32           `json:"maxSurge,omitempty"`               // a quarter of maxReplicaCount if unset
 }
 
-// ScaledObjectSpec is the spec of a ScaledObject. Fields that are kept as raw JSON have no
-// effect.
+// ScaledObjectSpec is the spec of a ScaledObject. Fields that are kept as raw JSON would have
+// no effect, and are rejected.
 type ScaledObjectSpec struct {
-	ScaleTargetRef        ScaleTarget              `json:"scaleTargetRef"`
-	PollingInterval       *int32                   `json:"pollingInterval,omitempty"` // in seconds; 30 if unset
-	InitialCooldownPeriod json.RawMessage          `json:"initialCooldownPeriod,omitempty"`
-	CooldownPeriod        json.RawMessage          `json:"cooldownPeriod,omitempty"`
-	IdleReplicaCount      json.RawMessage          `json:"idleReplicaCount,omitempty"`
-	MinReplicaCount       *int32                   `json:"minReplicaCount,omitempty"` // 0 if unset
-	MaxReplicaCount       *int32                   `json:"maxReplicaCount,omitempty"` // 100 if unset
-	Fallback              json.RawMessage          `json:"fallback,omitempty"`
-	Advanced              json.RawMessage          `json:"advanced,omitempty"`
-	Triggers              []scaledjob.ScaleTrigger `json:"triggers,omitempty"`
+	ScaleTargetRef        ScaleTarget             `json:"scaleTargetRef"`
+	PollingInterval       *int32                  `json:"pollingInterval,omitempty"` // in seconds; 30 if unset
+	InitialCooldownPeriod json.RawMessage         `json:"initialCooldownPeriod,omitempty"`
+	CooldownPeriod        json.RawMessage         `json:"cooldownPeriod,omitempty"`
+	IdleReplicaCount      json.RawMessage         `json:"idleReplicaCount,omitempty"`
+	MinReplicaCount       *int32                  `json:"minReplicaCount,omitempty"` // 0 if unset
+	MaxReplicaCount       *int32                  `json:"maxReplicaCount,omitempty"` // 100 if unset
+	Fallback              json.RawMessage         `json:"fallback,omitempty"`
+	Advanced              json.RawMessage         `json:"advanced,omitempty"`
+	Triggers              []manifest.ScaleTrigger `json:"triggers,omitempty"`
 }
 
 // A ScaleTarget names the workload: a Deployment if no kind is given.
@@ -71,8 +71,8 @@ type ObjectConfig struct {
 	Policy          replicas.Policy
 	Workload        member.Workload
 	PollingInterval time.Duration
-	Source          *scaledjob.ScaledJob // has the triggers, to be read
-	Triggers        []scaledjob.Trigger
+	Source          *manifest.ScaledJob // has the triggers, to be read
+	Triggers        []manifest.Trigger
 	Warnings        []*field.Error // valid fields that may surprise
 }
 
@@ -84,7 +84,7 @@ func (d *DistributedScaledObject) Config() (ObjectConfig, error) {
 	spec := &d.Spec.ScaledObjectSpec
 	c := ObjectConfig{
 		Policy: d.policy(), PollingInterval: 30 * time.Second,
-		Source: &scaledjob.ScaledJob{ObjectMeta: d.ObjectMeta, Spec: scaledjob.Spec{Triggers: spec.Triggers}},
+		Source: &manifest.ScaledJob{ObjectMeta: d.ObjectMeta, Spec: manifest.Spec{Triggers: spec.Triggers}},
 	}
 	if n := spec.PollingInterval; n != nil {
 		c.PollingInterval = time.Duration(*n) * time.Second
@@ -177,10 +177,6 @@ func (s *ScaledObjectSpec) check(problems *field.Errors) {
 		problems.Check(t.MetricType == "" || t.MetricType == "AverageValue", fmt.Sprintf("%s.triggers[%d].metricType", objectField, i), string(t.MetricType),
 			"AverageValue, which is the default")
 	}
-}
-
-// warnings returns the fields without effect.
-func (s *ScaledObjectSpec) warnings() (all []*field.Error) {
 	for _, f := range []struct {
 		name  string
 		value json.RawMessage
@@ -188,10 +184,12 @@ func (s *ScaledObjectSpec) warnings() (all []*field.Error) {
 		{"advanced", s.Advanced}, {"cooldownPeriod", s.CooldownPeriod}, {"fallback", s.Fallback},
 		{"idleReplicaCount", s.IdleReplicaCount}, {"initialCooldownPeriod", s.InitialCooldownPeriod},
 	} {
-		if len(f.value) > 0 {
-			all = append(all, noEffect(objectField+"."+f.name, string(f.value)))
-		}
+		problems.Check(len(f.value) == 0, objectField+"."+f.name, string(f.value), "nothing: it would have no effect here, and replicas follow the metrics at once")
 	}
+}
+
+// warnings returns the fields without effect that KEDA's users set without a need for it.
+func (s *ScaledObjectSpec) warnings() (all []*field.Error) {
 	all = append(all, cached(objectField, s.Triggers)...)
 	if name := s.ScaleTargetRef.EnvSourceContainerName; name != "" {
 		all = append(all, noEffect(objectField+".scaleTargetRef.envSourceContainerName", strconv.Quote(name)))

@@ -177,7 +177,7 @@ func TestState(t *testing.T) {
 	for reason, want := range map[replicas.Reason]MemberState{
 		"": Ready, replicas.ReasonRecovering: Ready, replicas.ReasonNoProgress: Ready, replicas.ReasonNotListed: Ready, replicas.ReasonNoWeight: Ready,
 		replicas.ReasonUnreachable: NotReady, replicas.ReasonWriteFailed: NotReady, replicas.ReasonWorkloadMissing: NotReady,
-		replicas.ReasonDuplicate: NotReady, replicas.ReasonNotRegistered: NotRegistered,
+		replicas.ReasonUnconfirmed: NotReady, replicas.ReasonNotRegistered: NotRegistered,
 	} {
 		require.Equal(t, want, state(reason), reason)
 	}

@@ -66,7 +66,7 @@ func state(why replicas.Reason) MemberState {
 	switch why {
 	case replicas.ReasonNotRegistered:
 		return NotRegistered
-	case replicas.ReasonUnreachable, replicas.ReasonNotAsked, replicas.ReasonWriteFailed, replicas.ReasonWorkloadMissing, replicas.ReasonDuplicate:
+	case replicas.ReasonUnreachable, replicas.ReasonUnconfirmed, replicas.ReasonNotAsked, replicas.ReasonWriteFailed, replicas.ReasonWorkloadMissing:
 		return NotReady
 	}
 	return Ready

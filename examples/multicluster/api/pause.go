@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/placement/replicas"
 )
@@ -34,14 +34,14 @@ func objectPause(annotations map[string]string) (replicas.Pause, error) {
 
 // paused reads the annotation, which is a boolean. Another value is an error, and pauses.
 func paused(annotations map[string]string) (bool, error) {
-	text, ok := annotations[scaledjob.AnnotationPaused]
+	text, ok := annotations[manifest.AnnotationPaused]
 	if !ok {
 		return false, nil
 	}
 	paused, err := strconv.ParseBool(text)
 	if err != nil {
 		return true, &field.Error{
-			Path: "metadata.annotations[" + scaledjob.AnnotationPaused + "]", Found: strconv.Quote(text),
+			Path: "metadata.annotations[" + manifest.AnnotationPaused + "]", Found: strconv.Quote(text),
 			Fix: `"true" or "false"; until then it means paused`,
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/field"
 )
 
@@ -40,7 +40,7 @@ func Read[T any](u *unstructured.Unstructured) (*T, Meta, error) {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(metadata, &m.ObjectMeta); err != nil {
 		return new(T), m, err
 	}
-	if err := scaledjob.CheckQuantities(u.Object); err != nil {
+	if err := manifest.CheckQuantities(u.Object); err != nil {
 		return new(T), m, err
 	}
 	object, unknown := new(T), []error(nil)
@@ -79,7 +79,7 @@ func moved(path string, f *field.Error) *field.Error {
 }
 
 // cached warns of triggers with useCachedMetrics, which has no effect.
-func cached(path string, triggers []scaledjob.ScaleTrigger) (warnings []*field.Error) {
+func cached(path string, triggers []manifest.ScaleTrigger) (warnings []*field.Error) {
 	for i, t := range triggers {
 		if t.UseCachedMetrics {
 			warnings = append(warnings, noEffect(fmt.Sprintf("%s.triggers[%d].useCachedMetrics", path, i), "true"))

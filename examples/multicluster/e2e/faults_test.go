@@ -49,8 +49,8 @@ func (s *stand) finishesBetweenPolls(t *testing.T) {
 }
 
 // A stuck Job counts once: after a restart, with an unknown member in the first plans, the
-// soft taint of its cluster does not become hard. The hard taint of the unknown member holds
-// for an object, too, that was created after the member was back.
+// soft taint of its cluster does not become hard. It holds for its owner: another owner's
+// Job goes there.
 func (s *stand) countsOnce(t *testing.T) {
 	q := s.space(t, "once")
 	q.waiting("queue", 1)
@@ -71,10 +71,10 @@ func (s *stand) countsOnce(t *testing.T) {
 	})
 
 	q.waiting("queue", 2)
-	q.job("other", strings.ReplaceAll(prefer, two, three), "")
+	q.job("other", prefer, "")
 	q.becomes(func(t *assert.CollectT) {
-		require.Equal(t, []int{2, 0}, q.counts(t, "other", one, three))
-		require.Equal(t, true, q.member(t, dsj, "other", three)["hardTainted"])
+		require.Equal(t, []int{0, 2}, q.counts(t, "other", one, two))
+		require.Equal(t, false, q.member(t, dsj, "other", two)["softTainted"])
 	})
 }
 
@@ -125,7 +125,7 @@ func (s *stand) register(t *testing.T, name string, server *httptest.Server) {
 	}
 	data, err := clientcmd.Write(*file)
 	require.NoError(t, err)
-	require.NoError(t, r.Add(t.Context(), name, data))
+	require.NoError(t, r.Add(t.Context(), name, data, registry.Registration{}))
 	t.Cleanup(func() { require.NoError(t, r.Remove(context.Background(), name)) })
 }
 

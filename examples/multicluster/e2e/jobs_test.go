@@ -41,7 +41,6 @@ func (s *stand) survives(t *testing.T) {
 		require.Equal(t, true, m["hardTainted"])
 		require.Equal(t, true, m["excluded"])
 		require.EqualValues(t, 12, m["runningJobs"], "as last seen")
-		q.told(t, "work", "Warning MemberSoftTainted", two)
 		q.told(t, "work", "Warning MemberHardTainted", two)
 	})
 	q.waiting("queue", 25)

@@ -36,7 +36,7 @@ func (s *stand) setsUp(t *testing.T) {
 	p := s.start(t, "-namespace", "none")
 	p.Said("acting")
 	for _, name := range names[:2] {
-		out, err := setup(name)
+		out, err := setup(name, "--allow", "sets=sets-there", "--allow", "refuses=missing")
 		require.NoError(t, err, out)
 		p.Said("member registered\" member=" + name)
 	}
@@ -238,7 +238,7 @@ func TestLocal(t *testing.T) {
 		require.NoError(t, err)
 		return c, d
 	}
-	s := &stand{binary: process.Build(t, ".."), members: map[string]site{}}
+	s := &stand{binary: process.Build(t, ".."), worker: process.BuildAlone(t, "../../../adapter/triggers/worker"), members: map[string]site{}}
 	s.kubeconfig = filepath.Join(dir, "home.kubeconfig")
 	s.home, s.dynamic = of("home")
 	s.members["member-1"], _ = of("member-1")

@@ -27,7 +27,6 @@ spec:
   rebalancingPolicy: {gracePeriod: 5s}
   scaledObjectSpec:
     pollingInterval: 1
-    cooldownPeriod: 60
     scaleTargetRef: {name: nginx}
     triggers: [{type: kubernetes-resource, metadata: {resourceKind: ConfigMap, resourceName: queue, key: waiting, targetValue: "1"}}]`)
 	s.start(t, "-namespace", q.namespace)
@@ -38,7 +37,6 @@ spec:
 		})
 	}
 	shared(2, 3)
-	q.becomes(func(t *assert.CollectT) { q.told(t, "nginx", "Warning SpecWarning", "cooldownPeriod") })
 
 	gone := time.Now()
 	q.away(one)

@@ -54,11 +54,12 @@ type stand struct {
 	dynamic    dynamic.Interface // of the home cluster
 	members    map[string]site
 	binary     string
+	worker     string // reads the triggers
 	kubeconfig string
 }
 
 func newStand(t *testing.T) *stand {
-	s := &stand{members: map[string]site{}, binary: process.Build(t, "..")}
+	s := &stand{members: map[string]site{}, binary: process.Build(t, ".."), worker: process.BuildAlone(t, "../../../adapter/triggers/worker")}
 	s.home = newSite(t)
 	var err error
 	s.dynamic, err = dynamic.NewForConfig(s.home.Config())
@@ -123,7 +124,8 @@ func (s *stand) start(t *testing.T, args ...string) *process.Process {
 	t.Helper()
 	args = append([]string{
 		"-kubeconfig", s.kubeconfig, "-health-probe-bind-address", "127.0.0.1:0", "-leader-elect=false",
-		"-probe-interval=500ms", "-member-timeout=3s", "-log-level=info",
+		"-probe-interval=500ms", "-member-timeout=3s", "-soft-taint=20s", "-hard-taint=8s", "-log-level=info",
+		"-trigger-worker", s.worker, "-allow-local-addresses",
 	}, args...)
 	command := exec.Command(s.binary, args...)
 	command.Env = append(os.Environ(), "DSJ_ENABLED=true", "DSO_ENABLED=true")

@@ -141,11 +141,11 @@ func connect(ctx context.Context, at site, members []site) error {
 	}
 	home := registry.Registry{Client: client, Namespace: registry.Namespace}
 	for _, m := range members {
-		kubeconfig, err := registry.Setup(ctx, registry.NewMember{Name: m.name, Admin: m.Config()})
+		kubeconfig, uid, err := registry.Setup(ctx, registry.NewMember{Name: m.name, Admin: m.Config()})
 		if err != nil {
 			return err
 		}
-		if err := home.Add(ctx, m.name, kubeconfig); err != nil {
+		if err := home.Add(ctx, m.name, kubeconfig, registry.Registration{UID: uid}); err != nil {
 			return err
 		}
 	}
@@ -162,7 +162,8 @@ ready. In another terminal:
 
     export KUBECONFIG=HOME
     go run ./examples/multicluster list-members
-    DSJ_ENABLED=true DSO_ENABLED=true go run ./examples/multicluster
+    make worker
+    DSJ_ENABLED=true DSO_ENABLED=true go run ./examples/multicluster -trigger-worker worker.out
 
 and in a third:
 

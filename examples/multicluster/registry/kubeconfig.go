@@ -22,7 +22,8 @@ const suffix = ".kubeconfig"
 
 // A Member is a registered cluster.
 type Member struct {
-	Name       string
+	Name string
+	Registration
 	Kubeconfig string
 	Context    string // of the kubeconfig
 	// Config is the access to the member; nil if Err is set.
@@ -40,6 +41,13 @@ func Parse(data map[string][]byte) []Member {
 		}
 		m := Member{Name: name, Kubeconfig: string(data[key])}
 		m.Context, m.Config, m.Err = parse(data[key])
+		var err error
+		if m.Registration, err = parseRegistration(data[name+registrationSuffix]); err != nil {
+			m.Config, m.Err = nil, errors.Join(m.Err, err)
+		}
+		if m.Config != nil {
+			limit(m.Config, m.MaxBytes)
+		}
 		members = append(members, m)
 	}
 	return members

@@ -33,17 +33,24 @@ func (r Registry) ID(m Member) string {
 	return fmt.Sprintf("%s/%s/%s%s+%s", r.Namespace, Secret, m.Name, suffix, m.Context)
 }
 
-// Add registers a member, or gives it another kubeconfig. It needs to patch the Secret,
-// and to create it if there is none.
-func (r Registry) Add(ctx context.Context, name string, kubeconfig []byte) error {
+// Add registers a member, or gives it another kubeconfig and registration. It needs to patch
+// the Secret, and to create it if there is none.
+func (r Registry) Add(ctx context.Context, name string, kubeconfig []byte, of Registration) error {
 	if err := checkName(name); err != nil {
 		return err
 	}
 	if _, _, err := parse(kubeconfig); err != nil {
 		return fmt.Errorf("member %s: %w", name, err)
 	}
-	data := map[string][]byte{name + suffix: kubeconfig}
-	err := r.patch(ctx, types.MergePatchType, map[string]any{"data": data})
+	registration, err := of.json()
+	if err == nil {
+		_, err = parseRegistration(registration)
+	}
+	if err != nil {
+		return fmt.Errorf("member %s: %w", name, err)
+	}
+	data := map[string][]byte{name + suffix: kubeconfig, name + registrationSuffix: registration}
+	err = r.patch(ctx, types.MergePatchType, map[string]any{"data": data})
 	if apierrors.IsNotFound(err) {
 		_, err = r.Client.CoreV1().Secrets(r.Namespace).Create(ctx,
 			&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: Secret, Namespace: r.Namespace}, Data: data}, metav1.CreateOptions{})
@@ -69,7 +76,9 @@ func (r Registry) Remove(ctx context.Context, name string) error {
 	if err := checkName(name); err != nil {
 		return err
 	}
-	err := r.patch(ctx, types.JSONPatchType, []map[string]string{{"op": "remove", "path": "/data/" + name + suffix}})
+	registration := "/data/" + name + registrationSuffix
+	err := r.patch(ctx, types.JSONPatchType, []map[string]string{{"op": "remove", "path": "/data/" + name + suffix},
+		{"op": "add", "path": registration, "value": ""}, {"op": "remove", "path": registration}}) // which may not exist
 	if apierrors.IsNotFound(err) || apierrors.IsInvalid(err) {
 		return fmt.Errorf("there is no member %q", name)
 	}

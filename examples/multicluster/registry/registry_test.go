@@ -3,9 +3,12 @@ package registry
 import (
 	"errors"
 	"fmt"
+	"io"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -79,9 +82,9 @@ func TestParseCertificates(t *testing.T) {
 func TestLongestName(t *testing.T) {
 	name := strings.Repeat("a", 242)
 	r := Registry{Client: fake.NewClientset(), Namespace: "keda"}
-	require.NoError(t, r.Add(t.Context(), name, access(t, "a", "https://a")))
+	require.NoError(t, r.Add(t.Context(), name, access(t, "a", "https://a"), Registration{}))
 	require.NoError(t, r.Remove(t.Context(), name))
-	_, err := Setup(t.Context(), NewMember{Name: name + "a"})
+	_, _, err := Setup(t.Context(), NewMember{Name: name + "a"})
 	require.ErrorContains(t, err, "must be no more than 242 characters")
 }
 
@@ -101,17 +104,71 @@ func TestRegistry(t *testing.T) {
 		}
 		seen <- names
 	}))
-	require.NoError(t, r.Add(ctx, "b", access(t, "b", "https://b")))
+	require.NoError(t, r.Add(ctx, "b", access(t, "b", "https://b"), Registration{}))
 	require.Equal(t, []string{"b"}, <-seen)
-	require.NoError(t, r.Add(ctx, "a", access(t, "a", "https://a")))
+	require.NoError(t, r.Add(ctx, "a", access(t, "a", "https://a"), Registration{}))
 	require.Equal(t, []string{"a", "b"}, <-seen)
 	require.NoError(t, r.Remove(ctx, "b"))
 	require.Equal(t, []string{"a"}, <-seen)
 	require.ErrorContains(t, r.Remove(ctx, "b"), `there is no member "b"`)
-	require.ErrorContains(t, r.Add(ctx, "A/b", access(t, "a", "https://a")), `member "A/b"`)
-	require.Error(t, r.Add(ctx, "c", []byte("kubeconfig")))
+	require.ErrorContains(t, r.Add(ctx, "A/b", access(t, "a", "https://a"), Registration{}), `member "A/b"`)
+	require.Error(t, r.Add(ctx, "c", []byte("kubeconfig"), Registration{}))
 	require.NoError(t, r.Client.CoreV1().Secrets("keda").Delete(ctx, Secret, metav1.DeleteOptions{}))
 	require.Empty(t, <-seen)
+}
+
+// A registration allows pairs of namespaces and no others, has default bounds, and a member
+// with an invalid registration is not used.
+func TestRegistration(t *testing.T) {
+	data := map[string][]byte{"a.kubeconfig": access(t, "a", "https://a")}
+	of := func(text string) Member {
+		data["a.registration"] = []byte(text)
+		return Parse(data)[0]
+	}
+	m := of("")
+	require.NoError(t, m.Err)
+	require.EqualValues(t, DefaultMaxJobs, m.MaxJobs)
+	require.EqualValues(t, DefaultMaxBytes, m.MaxBytes)
+	require.True(t, m.Allows(Allowance{"team-a", "team-a"}))
+	for _, to := range []string{"kube-system", "team-b", ""} {
+		require.False(t, m.Allows(Allowance{"team-a", to}), to)
+	}
+	m = of(`{"allow": [{"from": "team-a", "to": "shop"}], "uid": "u", "maxJobs": 5}`)
+	require.NoError(t, m.Err)
+	require.True(t, m.Allows(Allowance{"team-a", "shop"}))
+	require.False(t, m.Allows(Allowance{"team-b", "shop"}))
+	require.False(t, m.Allows(Allowance{"shop", "team-a"}))
+	require.Equal(t, 5, m.MaxJobs)
+	for text, want := range map[string]string{
+		`{"alow": []}`: "unknown field", `{`: "registration: ", `{"maxJobs": -1}`: "registration.maxJobs: found -1",
+		`{"allow": [{"from": "*", "to": "shop"}]}`: `registration.allow[0].from: found "*"; use the name of a namespace`,
+	} {
+		m := of(text)
+		require.ErrorContains(t, m.Err, want)
+		require.Nil(t, m.Config)
+	}
+}
+
+// An answer above the bound is an error, and a watch may send as much in each minute.
+func TestLimit(t *testing.T) {
+	b := &limitedBody{ReadCloser: io.NopCloser(strings.NewReader(strings.Repeat("x", 1000))), most: 100}
+	data, err := io.ReadAll(io.LimitReader(b, 10_000))
+	require.ErrorContains(t, err, "the answer of the member has more than 100 bytes; if it should, raise maxBytes of its registration")
+	require.LessOrEqual(t, len(data), 1000)
+	data, err = io.ReadAll(&limitedBody{ReadCloser: io.NopCloser(strings.NewReader("all")), most: math.MaxInt64})
+	require.NoError(t, err)
+	require.Equal(t, "all", string(data))
+	b = &limitedBody{ReadCloser: io.NopCloser(strings.NewReader(strings.Repeat("x", 250))), most: 100, watch: true, begin: time.Now()}
+	p := make([]byte, 60)
+	for range 2 {
+		_, err = b.Read(p)
+		require.NoError(t, err)
+	}
+	_, err = b.Read(p)
+	require.Error(t, err)
+	b.begin = b.begin.Add(-2 * time.Minute)
+	_, err = b.Read(p)
+	require.NoError(t, err)
 }
 
 // rejectMissing has the server reject the removal of a key that is not there, as an API
@@ -145,11 +202,11 @@ func TestPatchIsEnough(t *testing.T) {
 		return true, nil, apierrors.NewForbidden(action.GetResource().GroupResource(), action.GetVerb(), errors.New("not granted"))
 	})
 	r := Registry{Client: client, Namespace: "keda"}
-	require.NoError(t, r.Add(ctx, "a", access(t, "a", "https://a")))
+	require.NoError(t, r.Add(ctx, "a", access(t, "a", "https://a"), Registration{}))
 	require.NoError(t, r.Remove(ctx, "a"))
 	require.ErrorContains(t, r.Remove(ctx, "a"), `there is no member "a"`)
 	require.NoError(t, client.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("secrets"), "keda", Secret))
-	require.ErrorContains(t, r.Add(ctx, "a", access(t, "a", "https://a")), "kubectl create secret generic -n keda "+Secret)
+	require.ErrorContains(t, r.Add(ctx, "a", access(t, "a", "https://a"), Registration{}), "kubectl create secret generic -n keda "+Secret)
 	require.ErrorContains(t, r.Remove(ctx, "a"), `there is no member "a"`)
 }
 
@@ -170,7 +227,7 @@ func TestCredentialsAreNotTold(t *testing.T) {
 		"s3cret", "s3cret: [", "{users: s3cret}",
 	} {
 		m := Parse(map[string][]byte{"a.kubeconfig": []byte(kubeconfig)})[0]
-		told := fmt.Sprint(m.Server(), m.Context, Registry{}.ID(m), m.Err, (&Registry{Client: fake.NewClientset()}).Add(t.Context(), "a", []byte(kubeconfig)))
+		told := fmt.Sprint(m.Server(), m.Context, Registry{}.ID(m), m.Err, (&Registry{Client: fake.NewClientset()}).Add(t.Context(), "a", []byte(kubeconfig), Registration{}))
 		require.NotContains(t, told, secret, kubeconfig)
 		if m.Err == nil {
 			require.Equal(t, "https://a:6443/base", m.Server())

@@ -23,6 +23,7 @@ func Rights() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, Verbs: []string{"get", "list", "watch", "create", "delete"}},
 		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "watch"}},
+		{APIGroups: []string{""}, Resources: []string{"namespaces"}, ResourceNames: []string{metav1.NamespaceSystem}, Verbs: []string{"get"}}, // its UID
 		{APIGroups: []string{"apps"}, Resources: []string{"deployments/scale", "statefulsets/scale"}, Verbs: []string{"get", "patch"}},
 	}
 }
@@ -36,34 +37,40 @@ type NewMember struct {
 }
 
 // Setup makes a ServiceAccount on the member, with Rights, and returns a kubeconfig
-// with its token. It may be called again: to renew the Rights, or for another URL.
-func Setup(ctx context.Context, m NewMember) ([]byte, error) {
+// with its token, and the UID of the member's namespace kube-system. It may be called again:
+// to renew the Rights, or for another URL.
+func Setup(ctx context.Context, m NewMember) (access []byte, uid string, err error) {
 	if err := checkName(m.Name); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	admin := rest.CopyConfig(m.Admin)
 	if err := WithoutUser(admin); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if err := rest.LoadTLSFiles(admin); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	client, err := kubernetes.NewForConfig(admin)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if err := grant(ctx, client); err != nil {
-		return nil, fmt.Errorf("member %s: %w", m.Name, err)
+		return nil, "", fmt.Errorf("member %s: %w", m.Name, err)
 	}
 	token, err := await(ctx, client)
 	if err != nil {
-		return nil, fmt.Errorf("member %s: no token for its ServiceAccount: %w", m.Name, err)
+		return nil, "", fmt.Errorf("member %s: no token for its ServiceAccount: %w", m.Name, err)
 	}
 	if err := try(ctx, admin, token); err != nil {
-		return nil, fmt.Errorf("member %s: its ServiceAccount may not list Jobs: %w", m.Name, err)
+		return nil, "", fmt.Errorf("member %s: its ServiceAccount may not list Jobs: %w", m.Name, err)
+	}
+	system, err := client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	if err != nil {
+		return nil, "", fmt.Errorf("member %s: %w", m.Name, err)
 	}
 	admin.Host = cmp.Or(m.URL, admin.Host)
-	return kubeconfig(m.Name, token, admin)
+	access, err = kubeconfig(m.Name, token, admin)
+	return access, string(system.UID), err
 }
 
 var manager = metav1.ApplyOptions{FieldManager: "multicluster-setup", Force: true}
@@ -72,7 +79,7 @@ var manager = metav1.ApplyOptions{FieldManager: "multicluster-setup", Force: tru
 func grant(ctx context.Context, c kubernetes.Interface) error {
 	rules := make([]*rbac.PolicyRuleApplyConfiguration, 0, len(Rights()))
 	for _, r := range Rights() {
-		rules = append(rules, rbac.PolicyRule().WithAPIGroups(r.APIGroups...).WithResources(r.Resources...).WithVerbs(r.Verbs...))
+		rules = append(rules, rbac.PolicyRule().WithAPIGroups(r.APIGroups...).WithResources(r.Resources...).WithResourceNames(r.ResourceNames...).WithVerbs(r.Verbs...))
 	}
 	_, err := c.CoreV1().Namespaces().Apply(ctx, core.Namespace(Namespace), manager)
 	if err == nil {

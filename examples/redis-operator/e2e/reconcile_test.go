@@ -287,12 +287,13 @@ func (s *stand) quota(t *testing.T) {
 	status := p.get(t, "consumer").Status
 	require.EqualValues(t, 3, status.ActiveJobs)
 	require.EqualValues(t, 5, *status.DesiredJobs)
-	require.Contains(t, status.Conditions[1].Message, "created 3 of 5 Jobs: exceeded quota")
+	require.Contains(t, status.Conditions[1].Message, "created 3 of 5 Jobs: 403 Forbidden: exceeded quota")
 
 	left.Store(100)
-	_, err = p.reconcile(r)
-	require.NoError(t, err)
-	require.Len(t, p.jobs(t), 5)
+	require.Eventually(t, func() bool { // a refused create waits before it is tried again
+		_, err = p.reconcile(r)
+		return err == nil && len(p.jobs(t)) == 5
+	}, time.Minute, time.Second)
 	require.Equal(t, "True Reconciled", p.condition(t, "consumer", "Ready"))
 }
 

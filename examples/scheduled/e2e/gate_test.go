@@ -21,6 +21,11 @@ import (
 type gate struct {
 	t    *testing.T
 	shut func(r *http.Request, created bool) bool
+	// after lets a request that is shut reach the API server, and holds its answer.
+	after bool
+	// answer answers a request instead of the API server, or returns false.
+	answer func(http.ResponseWriter, *http.Request) bool
+	proxy  *httputil.ReverseProxy
 
 	mu      sync.Mutex
 	created bool // a Job
@@ -37,20 +42,26 @@ func (s *stand) gated(t *testing.T, shut func(r *http.Request, created bool) boo
 	require.NoError(t, err)
 	target, err := url.Parse(s.cluster.Config().Host)
 	require.NoError(t, err)
-	proxy := &httputil.ReverseProxy{
+	g.proxy = &httputil.ReverseProxy{
 		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport:      &http.Transport{TLSClientConfig: tls},
 		FlushInterval:  -1,
 		ModifyResponse: g.see,
 	}
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if g.answer != nil && g.answer(w, r) {
+			return
+		}
 		if g.isShut(r) {
+			if g.after {
+				g.forward(r)
+			}
 			g.once.Do(func() { close(g.held) })
 			_, _ = io.Copy(io.Discard, r.Body) // without which the server does not see the controller go
 			<-r.Context().Done()
 			return
 		}
-		proxy.ServeHTTP(w, r)
+		g.proxy.ServeHTTP(w, r)
 	}))
 	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
 	config, err := clientcmd.LoadFromFile(s.kubeconfig)
@@ -62,6 +73,9 @@ func (s *stand) gated(t *testing.T, shut func(r *http.Request, created bool) boo
 	require.NoError(t, clientcmd.WriteToFile(*config, kubeconfig))
 	return g, kubeconfig
 }
+
+// forward sends a request to the API server, whose answer is lost.
+func (g *gate) forward(r *http.Request) { g.proxy.ServeHTTP(httptest.NewRecorder(), r) }
 
 func (g *gate) isShut(r *http.Request) bool {
 	g.mu.Lock()

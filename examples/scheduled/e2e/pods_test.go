@@ -15,6 +15,7 @@ import (
 
 // Annotations of pods that say what they do.
 const (
+	pends          = "test/pends"           // that they never run
 	works          = "test/works"           // how long
 	exits          = "test/exits"           // with which code
 	exitsScheduled = "test/exits-scheduled" // with which code, unless the run is on demand
@@ -42,6 +43,9 @@ func (p *pods) run(pod *corev1.Pod) (r cluster.Run) {
 	p.mu.Lock()
 	p.seen = append(p.seen, sight{pod.Namespace, tag, strings.Join(environments, ", "), time.Now()})
 	p.mu.Unlock()
+	if pod.Annotations[pends] != "" {
+		r.Start = -1
+	}
 	r.Work, _ = time.ParseDuration(pod.Annotations[works])
 	exit := pod.Annotations[exits]
 	if code, ok := pod.Annotations[exitsScheduled]; ok && !strings.HasPrefix(tag, "asked-") {

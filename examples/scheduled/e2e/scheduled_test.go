@@ -50,6 +50,12 @@ func TestScheduled(t *testing.T) {
 		{"a PodTemplate", (*stand).refers},
 		{"a Job that is refused", (*stand).refusedJob},
 		{"a Job that is deleted", (*stand).loses},
+		{"killed anywhere", (*stand).killedAnywhere},
+		{"unanswered", (*stand).unanswered},
+		{"denied", (*stand).denied},
+		{"deleted by hand", (*stand).deletedByHand},
+		{"uninstalled", (*stand).uninstalled},
+		{"schedules are checked", (*stand).refusesSchedules},
 		{"made anew", (*stand).replaced},
 		{"killed", (*stand).killed},
 		{"a lost status", (*stand).adopts},
@@ -76,7 +82,7 @@ func TestScheduled(t *testing.T) {
 
 // The controller needs each of its permissions, and no others.
 func (s *stand) permissions(t *testing.T) {
-	permissions.Exact(t, s.cluster.Requests(t), account, manifest.Read(t, "../manifests/rbac.yaml"), permissions.RepeatedEvent)
+	permissions.Exact(t, s.cluster.Requests(t), account, manifest.Read(t, "../manifests/rbac.yaml"), permissions.RepeatedEvent, "delete pods")
 }
 
 // Where an API server cannot begin a watch with the objects that there are, they are listed.
@@ -271,7 +277,7 @@ func (s *stand) forgets(t *testing.T) {
 	j, _ := s.scheduled(t, "forgets", "  schedule: {timeSpec: R4//PT1S, skipOutdated: false}\n  historyLimit: 2\n  maxRestart: 0\n"+pod(map[string]string{exitsScheduled: "3"}), "-request-ttl=0s")
 	for i := range 3 {
 		j.request(fmt.Sprintf("now-%d", i))
-		j.becomes(60*time.Second, func(t *assert.CollectT) { require.NotEmpty(t, j.status(t).Requested) })
+		j.becomes(60*time.Second, func(t *assert.CollectT) { require.NotEmpty(t, j.answer(t, fmt.Sprintf("now-%d", i)).Tag) })
 		time.Sleep(time.Second) // so that they differ in when they were asked for
 	}
 	j.becomes(60*time.Second, func(t *assert.CollectT) {
@@ -379,7 +385,7 @@ func (s *stand) refusedJob(t *testing.T) {
 	wrong := "  template: {spec: {containers: [{name: c, image: example.com/c:1, env: [{name: TOKEN, value: " + secret.New("token") + "}], resources: {requests: {cpu: 2}, limits: {cpu: 1}}}]}}\n"
 	j, p := s.scheduled(t, "refused", wrong, "-log-level=debug", "-metrics-bind-address=127.0.0.1:0")
 	j.request("now")
-	j.becomes(30*time.Second, func(t *assert.CollectT) { require.Contains(t, j.events(t), "RunNotStarted") })
+	j.becomes(30*time.Second, func(t *assert.CollectT) { require.Contains(t, j.events(t), "CreateRejected") })
 	require.Empty(t, j.jobs(t))
 	j.apply("job", strings.Replace(wrong, "cpu: 2", "cpu: 1", 1))
 	j.becomes(30*time.Second, func(t *assert.CollectT) { require.True(t, j.answer(t, "now").Success) })
@@ -388,7 +394,7 @@ func (s *stand) refusedJob(t *testing.T) {
 	secret.Absent(t, "metrics", metrics)
 }
 
-// A run whose Job somebody deletes has failed, and does not start again.
+// A run whose Job somebody deletes is lost, and does not start again.
 func (s *stand) loses(t *testing.T) {
 	j, _ := s.scheduled(t, "loses", pod(map[string]string{works: "1h"}))
 	j.request("now")
@@ -399,7 +405,7 @@ func (s *stand) loses(t *testing.T) {
 		metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}))
 	j.becomes(30*time.Second, func(t *assert.CollectT) {
 		require.True(t, j.answer(t, "now").Lost)
-		require.Equal(t, []string{"RunFailed"}, j.events(t))
+		require.Equal(t, []string{"RunLost"}, j.events(t))
 	})
 	j.stays(3*time.Second, func(t require.TestingT) { require.Empty(t, j.jobs(t)) })
 }
@@ -579,14 +585,18 @@ func (s *stand) accepts(t *testing.T) {
 	}
 }
 
-// The proposal's own example has a mistake, which is told with what was meant.
+// The proposal's own example has a mistake, which the API server refuses. A mistake that no
+// pattern finds is told by the controller.
 func (s *stand) proposal(t *testing.T) {
 	j := s.namespace(t, "proposal")
 	j.controller()
-	text := strings.ReplaceAll(manifest.Read(t, "../manifests/proposal.json"), "R5/T01:00:00/PT1H", "R5/T01:00:00/PT01")
-	s.apply(t, strings.Replace(text, `"name": "my-job",`, `"name": "job", "namespace": "proposal",`, 1))
+	text := strings.Replace(manifest.Read(t, "../manifests/proposal.json"), `"name": "my-job",`, `"name": "job", "namespace": "proposal",`, 1)
+	own := manifest.Objects(t, strings.ReplaceAll(text, "R5/T01:00:00/PT1H", "R5/T01:00:00/PT01"))[0]
+	_, err := manifest.Client(t, s.cluster.Config(), own).Create(t.Context(), own, metav1.CreateOptions{})
+	require.ErrorContains(t, err, "spec.schedule.timeSpec")
+	s.apply(t, strings.ReplaceAll(text, "R5/T01:00:00/PT1H", "R5/T25:00:00/PT1H"))
 	j.becomes(30*time.Second, func(t *assert.CollectT) {
-		require.Contains(t, j.ready(t, "job"), `False Invalid: spec.schedule.timeSpec: found "R5/T01:00:00/PT01", whose byte 15 is "01"; use a unit behind the number: H, M or S; was R5/T01:00:00/PT1H meant?`)
+		require.Contains(t, j.ready(t, "job"), `False Invalid: spec.schedule.timeSpec: found "R5/T25:00:00/PT1H"`)
 		require.Equal(t, []string{"Invalid"}, j.events(t))
 	})
 	j.patch(`{"spec": {"schedule": {"timeSpec": "R5/T01:00:00/PT1H"}}}`)

@@ -78,7 +78,12 @@ type job struct {
 // scheduled makes a namespace with the ScheduledJob, and a controller for it alone.
 func (s *stand) scheduled(t *testing.T, namespace, spec string, args ...string) (*job, *process.Process) {
 	t.Helper()
-	j := s.namespace(t, namespace)
+	return s.scheduledIn(t, s.namespace(t, namespace), spec, args...)
+}
+
+// scheduledIn is the same in a namespace that exists.
+func (s *stand) scheduledIn(t *testing.T, j *job, spec string, args ...string) (*job, *process.Process) {
+	t.Helper()
 	p := j.controller(args...)
 	j.apply("job", spec)
 	return j, p

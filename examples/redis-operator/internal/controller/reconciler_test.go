@@ -268,6 +268,7 @@ func TestCreateFails(t *testing.T) {
 		require.Equal(t, []string{"Normal CreatedJobs Created 3 Jobs for 50 items: 3 of 5 are active"}, b.told())
 		require.Equal(t, measures(50, 5, 3, 1), b.measured())
 		left = 100
+		time.Sleep(time.Minute) // a refused create waits before it is tried again
 		require.Equal(t, poll, b.reconciles())
 		require.Len(t, b.jobs(), 5)
 	}, scaledJob())

@@ -1,4 +1,4 @@
-// Package metrics is what the operator tells Prometheus.
+// Package metrics has the operator's metrics for Prometheus.
 package metrics
 
 import (
@@ -48,7 +48,7 @@ func (m *Metrics) Reconciling(sj *v1.ScaledJob) {
 	m.errors.With(labels(sj)).Add(0)
 }
 
-// Failed counts a reconcile in which something failed.
+// Failed counts a failed reconcile.
 func (m *Metrics) Failed(sj *v1.ScaledJob) { m.errors.With(labels(sj)).Inc() }
 
 // Active is how many Jobs are active.
@@ -60,7 +60,7 @@ func (m *Metrics) Queue(sj *v1.ScaledJob, depth int64, desired int32) {
 	m.desired.With(labels(sj)).Set(float64(desired))
 }
 
-// QueueUnknown says that the queue could not be read: unknown is not 0.
+// QueueUnknown notes that the queue could not be read: unknown is not 0.
 func (m *Metrics) QueueUnknown(sj *v1.ScaledJob) {
 	m.depth.Delete(labels(sj))
 	m.desired.Delete(labels(sj))

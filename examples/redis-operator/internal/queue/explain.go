@@ -56,7 +56,7 @@ func (r *Redis) reason(ctx context.Context, err error) string {
 	return "answered with something that is not Redis's protocol"
 }
 
-// answers describes the codes with which errors of Redis begin.
+// answers describes the codes at the start of Redis errors.
 var answers = map[string]string{
 	"":            "answered with an error",
 	"WRONGTYPE":   "has something else than a list under the queue's name",

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Hostile is what servers may do that are not Redis, or want to do harm. Each is given
+// Hostile has the actions of servers that are not Redis, or want to do harm. Each is given
 // a connection, and what the client has sent first.
 var Hostile = map[string]func(c net.Conn, sent []byte){
 	"never answers":                    func(c net.Conn, _ []byte) { io.Copy(io.Discard, c) },
@@ -71,7 +71,7 @@ func answerLength(c net.Conn, sent []byte, answer string) {
 	})
 }
 
-// ListenSlowly is a Redis that takes its time to say how long each list is.
+// ListenSlowly is a Redis that reports the length of a list slowly.
 func ListenSlowly(t testing.TB, delay time.Duration, length int) *Listener {
 	return Listen(t, func(c net.Conn, sent []byte) {
 		answerEach(c, sent, func(command string) string {

@@ -1,0 +1,148 @@
+// Package reading has a controller's flags for triggers, which KEDA's scalers read.
+package reading
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/scaledjob/scaledjob/adapter/triggers"
+	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/scaling"
+)
+
+// Queues are the queues of an object's triggers.
+type Queues interface {
+	// Read reads all queues. An unreadable queue is a failed metric, and the error has the reason.
+	Read(ctx context.Context) ([]scaling.Metric, error)
+	// Close closes their connections after a running read.
+	Close()
+}
+
+// A Reader reads triggers: a [triggers.Reader], or a fake of a test.
+type Reader interface {
+	Read(ctx context.Context, owner triggers.Owner) ([]scaling.Metric, error)
+	Forget(uid types.UID)
+}
+
+// Of returns the queues of an owner's triggers.
+func Of(reader Reader, owner triggers.Owner) Queues { return &queues{reader, owner} }
+
+type queues struct {
+	reader Reader
+	owner  triggers.Owner
+}
+
+func (q *queues) Read(ctx context.Context) ([]scaling.Metric, error) {
+	return q.reader.Read(ctx, q.owner)
+}
+
+func (q *queues) Close() { q.reader.Forget(q.owner.UID) }
+
+// Options are the flags.
+type Options struct {
+	Worker  string // program
+	Socket  string // of a supervisor
+	Listen  string // socket on which to be the supervisor
+	Timeout time.Duration
+	// ClusterNamespace is the namespace of the objects that ClusterTriggerAuthentications refer to.
+	ClusterNamespace string
+
+	memory    int64
+	local     bool
+	open      bool
+	fileRoot  string
+	allow     []triggers.Allowance
+	audiences map[string]string
+}
+
+// Flags adds the flags.
+func (o *Options) Flags(flags *flag.FlagSet) {
+	flags.StringVar(&o.Worker, "trigger-worker", "", "`program` that reads triggers with KEDA's scalers; make worker builds it")
+	flags.StringVar(&o.Socket, "trigger-supervisor", "", "Unix `socket` of a supervisor that runs the workers in another container")
+	flags.StringVar(&o.Listen, "serve-triggers", "", "be the supervisor at a Unix `socket`, and do nothing else")
+	flags.DurationVar(&o.Timeout, "source-timeout", 10*time.Second, "`time` within which a trigger must answer")
+	flags.Int64Var(&o.memory, "worker-memory", 300_000_000, "most `bytes` of data of a worker, enough for 1,000 Redis triggers at the default; its container needs five times as much")
+	flags.BoolVar(&o.local, "allow-local-addresses", false, "let triggers use loopback, link-local and own addresses, for development")
+	flags.BoolVar(&o.open, "open-cluster-authentication", false, "let each namespace use each ClusterTriggerAuthentication with any host, as KEDA does")
+	flags.StringVar(&o.fileRoot, "file-root", "", "`directory` of the filePath of ClusterTriggerAuthentications, in the workers' container")
+	flags.Func("allow-trigger", "`KIND=NAMESPACES@HOSTS` of what is off by default, separated by commas; the kinds are "+strings.Join(triggers.Kinds(), ", "), func(text string) error {
+		a, err := triggers.ParseAllowance(text)
+		o.allow = append(o.allow, a)
+		return err
+	})
+	flags.Func("token-audience", "`NAMESPACE/SERVICEACCOUNT=AUDIENCE` of the tokens that triggers may create", func(text string) error {
+		account, audience, found := strings.Cut(text, "=")
+		if namespace, name, ok := strings.Cut(account, "/"); !found || !ok || namespace == "" || name == "" || audience == "" {
+			return &field.Error{Path: "-token-audience", Found: fmt.Sprintf("%q", text), Fix: "NAMESPACE/SERVICEACCOUNT=AUDIENCE"}
+		}
+		if o.audiences == nil {
+			o.audiences = map[string]string{}
+		}
+		o.audiences[account] = audience
+		return nil
+	})
+}
+
+// Check returns every problem of the flags, joined.
+func (o *Options) Check() error {
+	var problems field.Errors
+	problems.Check(o.Timeout > 0, "-source-timeout", o.Timeout, "a time above 0")
+	problems.Check(o.memory >= 200_000_000, "-worker-memory", o.memory, "200000000 or more")
+	problems.Check(o.Worker == "" || o.Socket == "", "-trigger-worker", o.Worker, "either it or -trigger-supervisor")
+	problems.Check(o.Listen == "" || o.Worker != "", "-serve-triggers", o.Listen, "-trigger-worker with it")
+	return problems.Err()
+}
+
+func (o *Options) program() (triggers.Program, error) {
+	path, err := filepath.Abs(o.Worker)
+	return triggers.Program{Path: path, Memory: o.memory, ClusterNamespace: o.ClusterNamespace, Local: o.local}, err
+}
+
+// Reader returns a reader of triggers. wake, unless nil, is called for an owner with an active push
+// scaler.
+func (o *Options) Reader(client kubernetes.Interface, dynamic dynamic.Interface, wake func(types.UID)) (*triggers.Reader, error) {
+	if (o.Worker == "") == (o.Socket == "") {
+		return nil, &field.Error{Path: "-trigger-worker", Found: fmt.Sprintf("%q", o.Worker), Fix: "the program that make worker builds, or -trigger-supervisor with a socket"}
+	}
+	start := triggers.Dial(o.Socket)
+	if o.Worker != "" {
+		p, err := o.program()
+		if err != nil {
+			return nil, err
+		}
+		start = p.Start
+	}
+	return triggers.New(triggers.Options{
+		Start: start, Client: client, Dynamic: dynamic, ClusterNamespace: o.ClusterNamespace, Timeout: o.Timeout, Allow: o.allow,
+		Audiences: o.audiences, OpenClusterAuthentication: o.open, FileRoot: o.fileRoot, Wake: wake,
+	})
+}
+
+// Serve is the supervisor until the context ends. Only this user may connect.
+func (o *Options) Serve(ctx context.Context) error {
+	p, err := o.program()
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(o.Listen); err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	l, err := net.Listen("unix", o.Listen)
+	if err != nil {
+		return err
+	}
+	if err := os.Chmod(o.Listen, 0o600); err != nil {
+		return err
+	}
+	return triggers.Serve(ctx, l, p.Start)
+}

@@ -1,0 +1,90 @@
+package registry
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/scaledjob/scaledjob/field"
+)
+
+const registrationSuffix = ".registration"
+
+// A Registration holds what an administrator of the hub cluster allows a member. It is JSON
+// in the members' Secret, under the member's name and .registration. The zero value allows
+// no other namespace, and has the default bounds.
+type Registration struct {
+	// Allow has the pairs of namespaces for targetNamespace. A namespace may always use the
+	// namespace of its own name.
+	Allow []Allowance `json:"allow,omitempty"`
+	// UID is that of the member's namespace kube-system. A member with another UID is
+	// unreachable. If it is empty, the UID is not checked.
+	UID string `json:"uid,omitempty"`
+	// Registered decides which of two members with one UID is the older one, which is used.
+	Registered time.Time `json:"registered,omitzero"`
+	// MaxJobs is the most Jobs of this hub on the member, and MaxBytes the most bytes of an
+	// answer of its API server. A member that exceeds them is unreachable.
+	MaxJobs  int   `json:"maxJobs,omitempty"`  // 0 means DefaultMaxJobs
+	MaxBytes int64 `json:"maxBytes,omitempty"` // 0 means DefaultMaxBytes
+}
+
+// Bounds of a member without bounds in its registration.
+const (
+	DefaultMaxJobs  = 200_000
+	DefaultMaxBytes = 256 << 20
+)
+
+// An Allowance lets the objects of a namespace of the hub cluster act in a namespace of the
+// member.
+type Allowance struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+// Allows reports whether objects of the hub's namespace may act in the member's.
+func (r *Registration) Allows(a Allowance) bool {
+	if a.From == a.To {
+		return true
+	}
+	for _, allowed := range r.Allow {
+		if allowed == a {
+			return true
+		}
+	}
+	return false
+}
+
+// parseRegistration reads a registration. An error has every problem.
+func parseRegistration(data []byte) (r Registration, err error) {
+	if len(data) > 0 {
+		unknown, err := kjson.UnmarshalStrict(data, &r)
+		for _, u := range unknown {
+			err = cmp.Or(err, u)
+		}
+		if err != nil {
+			return Registration{}, fmt.Errorf("registration: %w", err)
+		}
+	}
+	var problems field.Errors
+	for i, a := range r.Allow {
+		for _, n := range []struct{ path, name string }{{"from", a.From}, {"to", a.To}} {
+			problems.Check(len(validation.IsDNS1123Label(n.name)) == 0, fmt.Sprintf("registration.allow[%d].%s", i, n.path), n.name, "the name of a namespace")
+		}
+	}
+	problems.AtLeast("registration.maxJobs", int64(r.MaxJobs), 0)
+	problems.AtLeast("registration.maxBytes", r.MaxBytes, 0)
+	if err := problems.Err(); err != nil {
+		return Registration{}, err
+	}
+	r.MaxJobs, r.MaxBytes = cmp.Or(r.MaxJobs, DefaultMaxJobs), cmp.Or(r.MaxBytes, DefaultMaxBytes)
+	return r, nil
+}
+
+// Key returns the parts that connect a member anew when they change.
+func (r *Registration) Key() string { return fmt.Sprint(r.UID, r.Registered, r.MaxJobs, r.MaxBytes) }
+
+func (r Registration) json() ([]byte, error) { return json.Marshal(r) }

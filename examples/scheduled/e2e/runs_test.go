@@ -1,0 +1,267 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/scaledjob/scaledjob/e2e/manifest"
+	"github.com/scaledjob/scaledjob/schedule"
+)
+
+// steps are the requests of a run: the state with the create, the create, the state with the
+// Job, the state with the outcome, and the patch of the time to live.
+const steps = 5
+
+// A controller that is killed at any step of a run, before a request or after it, and is away
+// for longer than the time to live: the run executes once, and has succeeded. Its Job is deleted.
+func (s *stand) killedAnywhere(t *testing.T) {
+	for step := range steps {
+		for _, after := range []bool{false, true} {
+			t.Run(fmt.Sprintf("step %d after %t", step+1, after), func(t *testing.T) {
+				t.Parallel()
+				j := s.namespace(t, fmt.Sprintf("step-%d-%t", step+1, after))
+				at := 0
+				g, kubeconfig := s.gated(t, func(r *http.Request, _ bool) bool {
+					if isStatus(r) || isJob(r, http.MethodPost) || r.Method == http.MethodPatch && strings.Contains(r.URL.Path, "/jobs/") {
+						at++
+						return at > step
+					}
+					return false
+				})
+				g.after = after
+				p := j.controller("-kubeconfig", kubeconfig, "-request-timeout=1s")
+				j.apply("job", "  schedule: {timeSpec: R1//PT1S, blockOnFailure: true}\n  ttlSecondsAfterFinished: 0\n"+pod(map[string]string{works: "1s"}))
+				g.waits()
+				p.Kill()
+				time.Sleep(4 * time.Second)
+				j.controller("-request-timeout=1s", "-resync=1s")
+				j.becomes(90*time.Second, func(t *assert.CollectT) {
+					status := j.status(t)
+					require.Len(t, status.Completed, 1)
+					require.True(t, status.Last.Success, "%+v", status.Last)
+					require.False(t, status.Blocked)
+					require.Empty(t, j.jobs(t))
+				})
+				j.stays(3*time.Second, func(t require.TestingT) { require.Empty(t, j.jobs(t)) })
+				require.Len(t, s.pods.of(j.namespace), 1)
+				require.EqualValues(t, 1, j.status(t).Started)
+			})
+		}
+	}
+}
+
+// A create is not answered and arrives late, and the creates in between are rejected: no second
+// run starts.
+func (s *stand) unanswered(t *testing.T) {
+	j := s.namespace(t, "unanswered")
+	var mu sync.Mutex
+	var late *http.Request
+	rejects := true
+	g, kubeconfig := s.gated(t, func(*http.Request, bool) bool { return false })
+	g.answer = func(w http.ResponseWriter, r *http.Request) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case !isJob(r, http.MethodPost):
+			return false
+		case late == nil:
+			body, _ := io.ReadAll(r.Body)
+			late = r.Clone(context.Background())
+			late.Body = io.NopCloser(bytes.NewReader(body))
+			mu.Unlock()
+			<-r.Context().Done()
+			mu.Lock()
+			return true
+		case rejects:
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusForbidden)
+			_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","message":"denied by policy no-jobs","code":403}`)
+			return true
+		}
+		return false
+	}
+	j.controller("-kubeconfig", kubeconfig, "-request-timeout=10s", "-resync=1s")
+	j.apply("job", "  schedule: {timeSpec: R3//PT12S, skipOutdated: false}\n  allowConcurrentRun: false\n"+pod(map[string]string{works: "1h"}))
+	j.becomes(60*time.Second, func(t *assert.CollectT) {
+		require.Equal(t, "CreateRejected", j.status(t).Reason)
+		require.EqualValues(t, 1, j.status(t).ActiveRuns)
+		require.Contains(t, j.events(t), "CreateRejected")
+	})
+	mu.Lock()
+	rejects = false
+	r := late
+	mu.Unlock()
+	g.forward(r)
+	j.stays(10*time.Second, func(t require.TestingT) { require.LessOrEqual(t, len(j.jobs(t)), 1) })
+	j.becomes(60*time.Second, func(t *assert.CollectT) { require.Len(t, j.status(t).Running, 1) })
+	require.Len(t, s.pods.of(j.namespace), 1)
+}
+
+// While an admission policy denies Jobs, the status says so, in the words of the policy. It
+// ends with the policy.
+func (s *stand) denied(t *testing.T) {
+	j := s.namespace(t, "denied")
+	policy := `apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: no-jobs}
+spec:
+  failurePolicy: Fail
+  matchConstraints: {resourceRules: [{apiGroups: [batch], apiVersions: [v1], operations: [CREATE], resources: [jobs]}]}
+  validations: [{expression: "namespaceObject.metadata.name != 'denied'", message: no Jobs in this namespace}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: no-jobs}
+spec: {policyName: no-jobs, validationActions: [Deny]}
+`
+	s.apply(t, policy)
+	time.Sleep(3 * time.Second) // until the API server uses it
+	_, p := s.scheduledIn(t, j, "  schedule: {timeSpec: R//PT2S}\n"+pod(nil), "-resync=1s", "-metrics-bind-address=127.0.0.1:0")
+	j.becomes(60*time.Second, func(t *assert.CollectT) {
+		status := j.status(t)
+		require.Equal(t, "CreateRejected", status.Reason)
+		require.Positive(t, status.MissedBy.Rejected)
+		require.Equal(t, status.Missed, status.MissedBy.Rejected)
+		require.NotNil(t, status.NextScheduleTime)
+		condition := ""
+		for _, c := range status.Conditions {
+			if c.Type == "Progressing" {
+				condition = string(c.Status) + " " + c.Reason + " " + c.Message
+			}
+		}
+		require.Regexp(t, "^False CreateRejected .*no Jobs in this namespace", condition)
+		_, metrics := p.Get("/metrics")
+		require.Contains(t, metrics, `scheduledjob_held{namespace="denied",reason="CreateRejected",scheduledjob="job"} 1`)
+	})
+	for _, o := range manifest.Objects(t, policy) {
+		require.NoError(t, manifest.Client(t, s.cluster.Config(), o).Delete(t.Context(), o.GetName(), metav1.DeleteOptions{}))
+	}
+	j.becomes(60*time.Second, func(t *assert.CollectT) {
+		require.NotEqual(t, "CreateRejected", j.status(t).Reason)
+		require.Positive(t, j.status(t).Started)
+	})
+}
+
+// The Job of an active run is deleted by a user, in each way, while its pod is pending, runs, or
+// waits for its restart: the run is active until its pods are gone, and is lost. The next run
+// does not overlap.
+func (s *stand) deletedByHand(t *testing.T) {
+	for _, how := range []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan} {
+		for _, test := range []struct {
+			name, does string
+			ready      func(schedule.Pods) bool // for the deletion of the Job
+		}{
+			{"pending", pod(map[string]string{pends: "true"}), func(p schedule.Pods) bool { return p.Active == 1 }},
+			{"running", pod(map[string]string{works: "1h"}), func(p schedule.Pods) bool { return p.Active == 1 }},
+			{"restarting", pod(map[string]string{exits: "1"}), func(p schedule.Pods) bool { return p.Failed > 0 }},
+		} {
+			t.Run(string(how)+" "+test.name, func(t *testing.T) {
+				t.Parallel()
+				j := s.namespace(t, "deleted-"+strings.ToLower(string(how))+"-"+test.name)
+				j.controller("-request-timeout=1s", "-resync=1s")
+				j.apply("job", "  allowConcurrentRun: false\n  maxRestart: 20\n"+test.does)
+				j.request("one")
+				j.becomes(60*time.Second, func(t *assert.CollectT) {
+					running := j.status(t).Running
+					require.Len(t, running, 1)
+					require.True(t, test.ready(running[0].Pods), "%+v", running[0].Pods)
+				})
+				j.request("two")
+				require.NoError(t, j.client.BatchV1().Jobs(j.namespace).Delete(t.Context(), j.jobs(t)[0].Name, metav1.DeleteOptions{PropagationPolicy: &how}))
+				j.becomes(60*time.Second, func(t *assert.CollectT) {
+					require.LessOrEqual(j.t, len(j.unfinishedPods(t)), 1, "the runs overlap")
+					require.Equal(t, schedule.Lost, j.answer(t, "one").Outcome())
+					require.Equal(t, schedule.Running, j.answer(t, "two").Status)
+				})
+				require.Contains(t, j.events(t), "RunLost")
+			})
+		}
+	}
+}
+
+// unfinishedPods are the names of the pods of the namespace that have not ended.
+func (j *job) unfinishedPods(t require.TestingT) (names []string) {
+	l, err := j.client.CoreV1().Pods(j.namespace).List(j.t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	for _, p := range l.Items {
+		if p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+// Without the controller a ScheduledJob and its namespace can be deleted, with an active run.
+// Kubernetes keeps the namespace as long as a deleted pod is to be restarted, which it cannot
+// be. So the ScheduledJobs of such a namespace are deleted too, before it or after it.
+func (s *stand) uninstalled(t *testing.T) {
+	for _, test := range []struct {
+		name                    string
+		restarts                int
+		namespace, scheduledJob bool
+	}{
+		{"scheduledjob", 1, false, true},
+		{"namespace", 0, true, false},
+		{"both", 1, true, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			j := s.namespace(t, "uninstalled-"+test.name)
+			p := j.controller("-request-timeout=1s")
+			j.apply("job", fmt.Sprintf("  ttlSecondsAfterFinished: 0\n  maxRestart: %d\n%s", test.restarts, pod(map[string]string{works: "1h"})))
+			j.request("one")
+			j.becomes(60*time.Second, func(t *assert.CollectT) {
+				running := j.status(t).Running
+				require.Len(t, running, 1)
+				require.EqualValues(t, 1, running[0].Pods.Active)
+			})
+			p.Kill()
+			namespaces := j.client.CoreV1().Namespaces()
+			if test.namespace {
+				require.NoError(t, namespaces.Delete(t.Context(), j.namespace, metav1.DeleteOptions{}))
+			}
+			if test.scheduledJob && test.namespace {
+				j.becomes(60*time.Second, func(t *assert.CollectT) { require.Empty(t, j.unfinishedPods(t)) })
+			}
+			if test.scheduledJob {
+				j.delete(scheduledJobs, "job")
+			}
+			j.becomes(90*time.Second, func(t *assert.CollectT) {
+				require.Empty(t, j.jobs(t))
+				pods, err := j.client.CoreV1().Pods(j.namespace).List(j.t.Context(), metav1.ListOptions{})
+				require.NoError(t, err)
+				require.Empty(t, pods.Items)
+				if test.namespace {
+					_, err := namespaces.Get(j.t.Context(), j.namespace, metav1.GetOptions{})
+					require.True(t, apierrors.IsNotFound(err), "%v", err)
+				}
+			})
+		})
+	}
+}
+
+// What the API server can check of a spec, it rejects.
+func (s *stand) refusesSchedules(t *testing.T) {
+	for _, spec := range []string{
+		"schedule: {timeSpec: R//PT01}", "schedule: {timeSpec: R//P}", "schedule: {timeSpec: daily}", "schedule: {cron: '0 6 * *'}",
+		"schedule: {timeSpec: R//PT1H, cron: '0 6 * * *'}", "schedule: {timeZone: Local}", "{concurrencyPolicy: Forbid, allowConcurrentRun: true}",
+	} {
+		u := manifest.Objects(t, "apiVersion: scaledjob.github.io/v1alpha1\nkind: ScheduledJob\nmetadata: {name: wrong, namespace: default}\nspec:\n  "+
+			strings.NewReplacer("{concurrencyPolicy: Forbid, allowConcurrentRun: true}", "concurrencyPolicy: Forbid\n  allowConcurrentRun: true").Replace(spec)+"\n"+pod(nil))[0]
+		_, err := manifest.Client(t, s.cluster.Config(), u).Create(t.Context(), u, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		require.Error(t, err, spec)
+	}
+}
