@@ -7,6 +7,7 @@ require (
 	github.com/karmada-io/karmada v1.18.1
 	github.com/kedacore/keda/v2 v2.21.0
 	github.com/scaledjob/scaledjob v0.0.0
+	github.com/scaledjob/scaledjob/adapter v0.0.0
 	k8s.io/api v0.37.2
 	k8s.io/apimachinery v0.37.2
 	k8s.io/client-go v0.37.2
@@ -194,3 +195,5 @@ require (
 )
 
 replace github.com/scaledjob/scaledjob => ../
+
+replace github.com/scaledjob/scaledjob/adapter => ../adapter

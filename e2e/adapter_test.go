@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/e2e/cluster"
 	"github.com/scaledjob/scaledjob/history"
@@ -66,7 +67,7 @@ func newFleet(t *testing.T, client kubernetes.Interface, namespace string) *flee
 	require.NoError(t, err)
 	m, err := client.CoreV1().ConfigMaps(namespace).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "owner"}}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	config, err := scaledJob(t).Config(nil)
+	config, err := scaledjob.Configure(scaledJob(t), nil)
 	require.NoError(t, err)
 	target := config.Target
 	target.Owner = adapter.OwnerOf(m, corev1.SchemeGroupVersion.WithKind("ConfigMap"))
@@ -74,9 +75,9 @@ func newFleet(t *testing.T, client kubernetes.Interface, namespace string) *flee
 }
 
 // scaledJob returns a ScaledJob each of whose items asks for a Job.
-func scaledJob(t *testing.T) *scaledjob.ScaledJob {
+func scaledJob(t *testing.T) *manifest.ScaledJob {
 	t.Helper()
-	found, err := scaledjob.Read([]byte(`
+	found, err := manifest.Read([]byte(`
 apiVersion: keda.sh/v1alpha1
 kind: ScaledJob
 metadata: {name: orders.consumer-of-a-shop-with-a-name-that-is-longer-than-a-label-may-be, generation: 1, labels: {team: a}}

@@ -117,7 +117,7 @@ func TestExplainCluster(t *testing.T) {
 		require.Equal(t, map[adapter.Phase]int{adapter.Succeeded: 3, adapter.Running: 2, adapter.Pending: 1}, phases)
 	}, 2*time.Minute, 100*time.Millisecond)
 
-	binary := process.Build(t, "../cmd/scaledjob")
+	binary := process.Build(t, process.Dir(t, "cmd/scaledjob"))
 	plugin := filepath.Join(t.TempDir(), "kubectl-scaledjob")
 	require.NoError(t, os.Symlink(binary, plugin))
 	command := exec.CommandContext(t.Context(), plugin, "explain", "orders", "--queue", "6", "--release", "2.21,spec", "-o", "json")

@@ -40,6 +40,7 @@ type wire struct {
 	fault func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error)
 	late  time.Duration // by which watch events come
 	cut   chan struct{} // closed to cut all watches
+	limit *client.Limit // of requests; nil is none
 	sent  atomic.Int64
 }
 
@@ -53,7 +54,7 @@ func (w *wire) clients(t *testing.T, c *cluster.Cluster) client.Clients {
 		w.next = next
 		return w
 	})
-	clients, err := client.Connect(config, timeout, nil)
+	clients, err := client.Connect(config, timeout, w.limit)
 	require.NoError(t, err)
 	w.cut = make(chan struct{})
 	return clients
@@ -536,21 +537,32 @@ func testConflict(t *testing.T, c *cluster.Cluster, f *fleet) {
 	require.Empty(t, there.OwnerReferences)
 }
 
+// A refusal is told at once, so that it holds nobody up. The limit sends nothing more for
+// the owner before the time that the server has named.
 func testRetryAfter(t *testing.T, c *cluster.Cluster, f *fleet) {
-	w := newWriter(f, c, &wire{}).synced()
-	var n atomic.Int64
+	w := newWriter(f, c, &wire{limit: client.NewLimit(8)}).synced()
+	const after = 2 * time.Second // longer than a create that failed waits by itself
+	var mu sync.Mutex
+	var sent []time.Time
 	w.wire.breaks(func(r *http.Request, _ func() (*http.Response, error)) (*http.Response, error) {
-		if creates(r) && n.Add(1) <= 3 {
-			return status(r, http.StatusTooManyRequests, "Retry-After", "1"), nil
+		if !creates(r) {
+			return nil, nil
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if sent = append(sent, time.Now()); len(sent) <= 2 {
+			return status(r, http.StatusTooManyRequests, "Retry-After", "2"), nil
 		}
 		return nil, nil
 	})
-	begin := time.Now()
-	r := w.pollOnce(10)
-	require.Equal(t, int64(10), r.Created, "%v", w.errs)
-	require.GreaterOrEqual(t, time.Since(begin), time.Second, "it waited as it was told")
-	require.Empty(t, w.errs)
+	require.Zero(t, w.pollOnce(10).Created)
+	require.Len(t, w.errs, 1)
+	require.True(t, apierrors.IsTooManyRequests(w.errs[0]), "%v", w.errs[0])
+	require.Len(t, sent, 1)
 	w.converges(10, 10)
+	for i := range 2 {
+		require.GreaterOrEqual(t, sent[i+1].Sub(sent[i]), after, "it waited as it was told")
+	}
 }
 
 func testQuota(t *testing.T, c *cluster.Cluster, f *fleet) {

@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/scaledjob/scaledjob v0.0.0
+	github.com/scaledjob/scaledjob/adapter v0.0.0
 	github.com/stretchr/testify v1.12.1
 	k8s.io/api v0.37.2
 	k8s.io/apimachinery v0.37.2
@@ -59,3 +60,5 @@ require (
 )
 
 replace github.com/scaledjob/scaledjob => ../
+
+replace github.com/scaledjob/scaledjob/adapter => ../adapter

@@ -21,6 +21,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/member"
+	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/e2e/cluster"
 	"github.com/scaledjob/scaledjob/placement/jobs"
 	"github.com/scaledjob/scaledjob/placement/replicas"
@@ -49,11 +50,11 @@ func newFleetwide(t *testing.T, names ...string) *fleetwide {
 	t.Helper()
 	f := &fleetwide{
 		t: t, clusters: map[string]*cluster.Cluster{}, clients: map[string]kubernetes.Interface{}, wires: map[string]*wire{},
-		all: &member.Clusters{}, policy: jobs.DefaultPolicy(),
+		all: &member.Clusters{Taints: &taint.Durations{Soft: 20 * time.Second, Hard: 3 * time.Second}}, policy: jobs.DefaultPolicy(),
 	}
 	s := scaledJob(t)
 	s.Namespace, s.UID = "shop", types.UID("6f1f3d3e-0000-4000-8000-000000000001")
-	config, err := s.Config(nil)
+	config, err := scaledjob.Configure(s, nil)
 	require.NoError(t, err)
 	f.target = config.Target
 	f.policy.Revision, f.policy.Failover.GracePeriod = f.target.Revision, time.Hour
@@ -122,6 +123,20 @@ func (f *fleetwide) reachable(name string) bool {
 		}
 	}
 	return false
+}
+
+// admits waits until the member has no taint, which outlasts a member's return and a new
+// checkpoint.
+func (f *fleetwide) admits(name string) {
+	f.t.Helper()
+	f.eventually(name+" gets Jobs", func() bool {
+		for _, c := range f.observe().Clusters {
+			if c.Name == name {
+				return c.Taint.Level == taint.None
+			}
+		}
+		return false
+	})
 }
 
 // poll observes, plans and applies, and keeps the errors.
@@ -221,6 +236,7 @@ func (f *fleetwide) testOneAway(t *testing.T) {
 	require.NoError(t, f.clusters["b"].StartAPIServer(t.Context()))
 	f.eventually("it answers", func() bool { return f.reachable("b") })
 	f.checkpoint, f.errs = jobs.Checkpoint{}, nil
+	f.admits("b")
 	f.settled(40)
 	for _, j := range f.jobs("b") {
 		delete(before, j.UID)
@@ -259,6 +275,7 @@ func (f *fleetwide) testAnswersLost(t *testing.T) {
 // answered may have succeeded.
 func (f *fleetwide) testKilledInABurst(t *testing.T) {
 	f.demand = 1000
+	f.admits("b")
 	done, most := make(chan struct{}), 0
 	var watcher sync.WaitGroup
 	watcher.Go(func() {

@@ -24,7 +24,7 @@ import (
 // TestOwnController runs examples/own-controller on its queue.yaml, with no other
 // permissions than those of its rbac.yaml. Each pod works for two seconds.
 func TestOwnController(t *testing.T) {
-	const folder = "../examples/own-controller"
+	folder := process.Dir(t, "examples/own-controller")
 	c := cluster.Start(t)
 	c.Kubelet(t, func(*corev1.Pod) cluster.Run { return cluster.Run{Work: 2 * time.Second} })
 	client := c.Client(t)

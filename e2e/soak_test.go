@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,7 +28,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	kedamanifest "github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/e2e/cluster"
 	"github.com/scaledjob/scaledjob/e2e/manifest"
 	"github.com/scaledjob/scaledjob/e2e/process"
@@ -41,7 +42,6 @@ var (
 
 const (
 	jobsEach       = 10
-	manifests      = "../examples/controller/manifests/"
 	serviceAccount = "system:serviceaccount:scaledjob:scaledjob-controller"
 )
 
@@ -67,16 +67,18 @@ func TestSoak(t *testing.T) {
 	s := &soakTest{T: t, cluster: cluster.Start(t), read: map[string]bool{}, jobs: map[types.UID]string{}}
 	queues := httptest.NewServer(s)
 	defer queues.Close()
+	dir := process.Dir(t, "examples/controller")
 	for _, file := range []string{"namespace.yaml", "rbac.yaml", "flowschema.yaml", "crds/scaledjobs.yaml"} {
-		manifest.Apply(t, s.cluster.Config(), manifest.Objects(t, manifest.Read(t, manifests+file))...)
+		manifest.Apply(t, s.cluster.Config(), manifest.Objects(t, manifest.Read(t, filepath.Join(dir, "manifests", file)))...)
 	}
 	s.create(queues.URL)
 	go s.watch()
 	if *controller == "" {
-		*controller = process.Build(t, "../examples/controller")
+		*controller = process.Build(t, dir)
 	}
 	s.controller = process.Start(t, exec.Command(*controller, "-kubeconfig", s.cluster.UserKubeconfig(t, serviceAccount),
-		"-metrics-bind-address", "127.0.0.1:0", "-health-probe-bind-address", "127.0.0.1:0", "-lease-namespace", "scaledjob"))
+		"-metrics-bind-address", "127.0.0.1:0", "-health-probe-bind-address", "127.0.0.1:0", "-lease-namespace", "scaledjob",
+		"-trigger-worker", process.BuildAlone(t, "../adapter/triggers/worker"), "-allow-local-addresses"))
 	started := time.Now()
 	s.await("every queue was read", 5*time.Minute, func() bool { return len(s.read) == *scaledJobs })
 	s.Logf("every queue was read after %s", time.Since(started).Round(time.Second))
@@ -97,15 +99,21 @@ func (s *soakTest) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]int64{"length": s.length.Load()})
 }
 
-// create creates the ScaledJobs in ten namespaces.
+// create creates the ScaledJobs in ten namespaces. The Secret of their pods has to exist: KEDA's
+// scalers resolve all variables of a container.
 func (s *soakTest) create(url string) {
 	for i := range 10 {
-		_, err := s.cluster.Client(s).CoreV1().Namespaces().Create(s.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("soak-", i)}}, metav1.CreateOptions{})
+		core, namespace := s.cluster.Client(s).CoreV1(), fmt.Sprint("soak-", i)
+		_, err := core.Namespaces().Create(s.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
+		require.NoError(s, err)
+		_, err = core.Secrets(namespace).Create(s.Context(), &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Name: "broker"}, StringData: map[string]string{"password": "of-no-broker"},
+		}, metav1.CreateOptions{})
 		require.NoError(s, err)
 	}
 	client, err := dynamic.NewForConfig(s.cluster.Config())
 	require.NoError(s, err)
-	resource := client.Resource(scaledjob.GroupVersionKind.GroupVersion().WithResource("scaledjobs"))
+	resource := client.Resource(kedamanifest.GroupVersionKind.GroupVersion().WithResource("scaledjobs"))
 	var creating sync.WaitGroup
 	for worker := range 10 {
 		creating.Go(func() {
@@ -163,7 +171,7 @@ func (s *soakTest) watch() {
 		if m, ok := object.(*metav1.PartialObjectMetadata); ok {
 			object = &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 				Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion,
-				Labels: map[string]string{scaledjob.LabelName: m.Labels[scaledjob.LabelName]},
+				Labels: map[string]string{kedamanifest.LabelName: m.Labels[kedamanifest.LabelName]},
 			}}
 		}
 		return object, nil
@@ -173,7 +181,7 @@ func (s *soakTest) watch() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.jobs[m.UID] == "" {
-			s.jobs[m.UID] = m.Namespace + "/" + m.Labels[scaledjob.LabelName]
+			s.jobs[m.UID] = m.Namespace + "/" + m.Labels[kedamanifest.LabelName]
 			s.arrived = append(s.arrived, time.Now())
 		}
 	}})

@@ -2,7 +2,7 @@
 //
 //	permissions.Exact(t, c.Requests(t), account, manifest.Read(t, "../manifests/rbac.yaml"))
 //
-// A permission is one verb for one resource, and for one name if the rule has names. A program
+// A permission is a verb for a resource, and for a name if the rule has names. A program
 // needs it if the API server has allowed a request that no other permission allows: without the
 // permission, the request would have been forbidden.
 package permissions

@@ -12,6 +12,7 @@ package process
 import (
 	"io"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -33,6 +34,14 @@ const (
 	toStop = 30 * time.Second
 )
 
+// Dir returns the directory of a package of the workspace, such as examples/controller.
+func Dir(t testing.TB, name string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.Dir}}", "github.com/scaledjob/scaledjob/"+name).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return strings.TrimSpace(string(out))
+}
+
 // Build builds the program in the folder, and returns its path.
 func Build(t testing.TB, folder string) string {
 	t.Helper()
@@ -40,6 +49,17 @@ func Build(t testing.TB, folder string) string {
 	require.NoError(t, err)
 	binary := filepath.Join(t.TempDir(), filepath.Base(path))
 	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, folder).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return binary
+}
+
+// BuildAlone builds the program of a module that is not in the workspace, and returns its path.
+func BuildAlone(t testing.TB, folder string) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "alone")
+	command := exec.CommandContext(t.Context(), "go", "build", "-ldflags", "-s -w", "-o", binary, ".")
+	command.Dir, command.Env = folder, append(os.Environ(), "GOWORK=off")
+	out, err := command.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return binary
 }
