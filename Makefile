@@ -99,7 +99,7 @@ e2e:
 	go build -o retry.out ./tools/retry
 	@set -e; for m in $(call with,cluster); do (cd $$m && $(CURDIR)/retry.out -timeout 40m ./...); done
 	@set -e; for m in $(PURE); do cd $$m; p=$$(go list ./... | grep /e2e$$ || true); \
-	test -z "$$p" || $(CURDIR)/retry.out -p 1 -timeout 20m $$p; cd $(CURDIR); done
+	test -z "$$p" || $(CURDIR)/retry.out -p 2 -timeout 30m $$p; cd $(CURDIR); done
 
 # The tests of the adapter and the command on an older Kubernetes.
 e2e-oldest:
