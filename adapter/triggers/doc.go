@@ -19,6 +19,9 @@
 // hour. A trigger that hangs is unreadable until its read has returned. If 64 reads hang, the worker is
 // replaced, and so it is after building 1,000 scalers again and after growing by 50 MiB.
 //
+// Owners are spread over several workers: each is filled to 500 triggers before another is started,
+// up to [Options].Workers. An owner stays with its worker.
+//
 // # Access
 //
 // A worker asks the [Reader] for the objects that a trigger refers to. The Reader serves the owner's

@@ -2,6 +2,8 @@ package triggers
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,6 +30,7 @@ type pool struct {
 	start   Starter
 	setup   func(class string) wire.Setup
 	timeout time.Duration
+	most    int // shared workers of a class
 	wake    func(key string)
 	blame   blame
 	done    chan struct{} // closed at the end
@@ -39,16 +42,9 @@ type pool struct {
 	classes map[string]*class
 }
 
-// A class holds the shared worker of an identity.
-type class struct {
-	mu      sync.Mutex // held while a worker starts
-	worker  *workerConn
-	started time.Time
-}
-
-func newPool(start Starter, timeout time.Duration) *pool {
+func newPool(o *Options) *pool {
 	p := &pool{
-		start: start, timeout: timeout, done: make(chan struct{}), slots: make(chan struct{}, inAll), alone: make(chan struct{}, aloneAtOn),
+		start: o.Start, timeout: o.Timeout, most: o.Workers, done: make(chan struct{}), slots: make(chan struct{}, inAll), alone: make(chan struct{}, aloneAtOn),
 		classes: map[string]*class{},
 	}
 	p.end = sync.OnceFunc(func() { close(p.done) })
@@ -60,38 +56,16 @@ func (p *pool) class(name string) *class {
 	defer p.mu.Unlock()
 	c := p.classes[name]
 	if c == nil {
-		c = &class{}
+		c = &class{name: name, pool: p, most: p.most, owners: map[string]place{}}
 		p.classes[name] = c
 	}
 	return c
 }
 
-// shared returns the worker of a class, and starts it if there is none.
-func (p *pool) shared(ctx context.Context, name string) (*workerConn, error) {
+// shared returns the worker of a class that reads an owner, and starts it if there is none.
+func (p *pool) shared(ctx context.Context, name string, o *Owner) (*workerConn, error) {
 	c := p.class(name)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.worker != nil {
-		c.worker.mu.Lock()
-		gone := c.worker.retired || c.worker.closed
-		c.worker.mu.Unlock()
-		if !gone {
-			return c.worker, nil
-		}
-	}
-	if wait := time.Until(c.started.Add(betweenStarts)); wait > 0 {
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-p.done:
-			return nil, errClosed
-		}
-	}
-	c.started = time.Now()
-	var err error
-	c.worker, err = p.open(name, func(owners map[string]bool) { p.blame.underWay(owners, time.Now()) })
-	return c.worker, err
+	return c.of(o.prefix(), len(o.Triggers)).get(ctx, c)
 }
 
 func (p *pool) open(class string, onEnd func(map[string]bool)) (*workerConn, error) {
@@ -140,38 +114,32 @@ func (p *pool) check(name string, w *workerConn) {
 	if !hangs && load.Builds-load.Scalers <= maxBuilds && load.Memory-load.Start <= maxGrowth+perScaler*load.Scalers {
 		return
 	}
-	c := p.class(name)
-	c.mu.Lock()
-	if c.worker == w {
-		c.worker = nil
-	}
-	c.mu.Unlock()
 	if hangs {
 		for _, s := range hanging {
 			p.blame.hangs(s.owner, time.Now())
 		}
 	}
+	for _, s := range p.class(name).all() {
+		s.release(w)
+	}
 	w.retire(p.timeout + 2*grace)
 }
 
-// all calls do for each shared worker.
-func (p *pool) all(do func(*workerConn)) {
+// all calls do for each class.
+func (p *pool) all(do func(*class)) {
 	p.mu.Lock()
-	var all []*class
-	for _, c := range p.classes {
-		all = append(all, c)
-	}
+	all := slices.Collect(maps.Values(p.classes))
 	p.mu.Unlock()
 	for _, c := range all {
-		c.mu.Lock()
-		if c.worker != nil {
-			do(c.worker)
-		}
-		c.mu.Unlock()
+		do(c)
 	}
 }
 
 func (p *pool) close() {
 	p.end()
-	p.all((*workerConn).close)
+	p.all(func(c *class) {
+		for _, s := range c.all() {
+			s.use((*workerConn).close)
+		}
+	})
 }

@@ -52,6 +52,9 @@ type Options struct {
 	OpenClusterAuthentication bool
 	// FileRoot is the directory of filePath, as the workers see it.
 	FileRoot string
+	// Workers is the most workers that share the owners of an identity, or of none. The default
+	// is 4. A worker is meant for 500 triggers; with more than 500 for each, all get more.
+	Workers int
 	// Wake, unless nil, is called with an owner's UID when a push scaler becomes active.
 	Wake func(types.UID)
 }
@@ -139,7 +142,10 @@ func New(o Options) (*Reader, error) {
 	if o.Timeout <= 0 {
 		o.Timeout = 10 * time.Second
 	}
-	r := &Reader{Options: o, pool: newPool(o.Start, o.Timeout), classes: map[string]string{}}
+	if o.Workers <= 0 {
+		o.Workers = 4
+	}
+	r := &Reader{Options: o, pool: newPool(&o), classes: map[string]string{}}
 	r.pool.setup = r.setup
 	r.pool.wake = func(key string) {
 		if uid, _, ok := strings.Cut(key, "/"); ok && r.Wake != nil {
@@ -177,7 +183,7 @@ func (r *Reader) Read(ctx context.Context, o Owner) ([]scaling.Metric, error) {
 	case alone:
 		return r.readAlone(ctx, &o)
 	default:
-		return r.readAll(ctx, &o, r.pool.shared)
+		return r.readAll(ctx, &o, func(ctx context.Context, class string) (*workerConn, error) { return r.pool.shared(ctx, class, &o) })
 	}
 }
 
@@ -323,7 +329,7 @@ func (r *Reader) Forget(uid types.UID) {
 		}
 	}
 	r.mu.Unlock()
-	r.pool.all(func(w *workerConn) { w.forget(prefix) })
+	r.pool.all(func(c *class) { c.forget(prefix) })
 }
 
 // Close ends all workers. Reads that are under way fail.

@@ -441,3 +441,49 @@ func TestOwnerWithoutTemplate(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(data), `"containers":[{"name":"none"`, "KEDA needs one")
 }
+
+// Each worker has at most 500 triggers. An owner stays with its worker, and a worker ends after the
+// last of its owners, except the first.
+func TestOwnersAreSpread(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		reads := map[int]map[string]bool{} // keys, by worker
+		f := &fakeWorker{}
+		f.read = func(w *fakeConn, id uint64, r wire.Read) {
+			mu.Lock()
+			if reads[w.n] == nil {
+				reads[w.n] = map[string]bool{}
+			}
+			reads[w.n][r.Key] = true
+			mu.Unlock()
+			w.result(id, wire.Result{Value: 7, Target: 1})
+		}
+		r := newFake(t, Options{Workers: 3}, f, nil)
+		for range 2 {
+			for i := range 48 {
+				_, err := r.Read(context.Background(), anOwner(fmt.Sprint(i), 25))
+				require.NoError(t, err)
+			}
+		}
+		require.Len(t, f.classes(), 3)
+		for n, triggers := range map[int]int{1: 500, 2: 500, 3: 200} {
+			require.Len(t, reads[n], triggers)
+		}
+		for i := range 40 { // a fourth worker would be needed
+			_, err := r.Read(context.Background(), anOwner(fmt.Sprint("more", i), 25))
+			require.NoError(t, err)
+		}
+		require.Len(t, f.classes(), 3)
+		require.InDelta(t, len(reads[1]), len(reads[3]), 25, "those above are spread as well")
+		for i := range 48 {
+			r.Forget(types.UID(fmt.Sprint(i)))
+		}
+		for i := range 40 {
+			r.Forget(types.UID(fmt.Sprint("more", i)))
+		}
+		synctest.Wait()
+		require.EqualValues(t, 1, f.open.Load())
+		r.Close()
+		synctest.Wait()
+	})
+}

@@ -26,7 +26,8 @@ type Starter func(class string) (io.ReadWriteCloser, error)
 type Program struct {
 	Path string // of the worker's program
 	// Memory is the most bytes of data that a worker may have. The default is 300 MB, enough for
-	// 1,000 triggers of Redis, but not for 2,000. A container needs five times as much.
+	// 1,000 triggers of Redis, but not for 2,000; [Options].Workers spreads them. A container needs
+	// as much for each of these workers, and for three more.
 	Memory int64
 	// ClusterNamespace is the namespace of the objects that ClusterTriggerAuthentications refer
 	// to. The default is keda.
@@ -134,8 +135,8 @@ func Dial(socket string) Starter {
 	}
 }
 
-// maxWorkers is the most workers that Serve runs at once.
-const maxWorkers = 8
+// maxWorkers is the most workers that Serve runs at once, whatever the reader asks for.
+const maxWorkers = 64
 
 // Serve starts a worker for each connection to l, until the context ends. It never ends because
 // of a worker.

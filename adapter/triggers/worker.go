@@ -191,6 +191,13 @@ func (w *workerConn) probe() {
 	}
 }
 
+// takes reports whether the worker takes new reads.
+func (w *workerConn) takes() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !w.closed && !w.retired
+}
+
 // hanging returns the streams that nobody waits for, and that have not ended.
 func (w *workerConn) hanging() (all []*stream) {
 	w.mu.Lock()

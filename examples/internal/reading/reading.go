@@ -58,6 +58,7 @@ type Options struct {
 	ClusterNamespace string
 
 	memory    int64
+	workers   int
 	local     bool
 	open      bool
 	fileRoot  string
@@ -71,7 +72,8 @@ func (o *Options) Flags(flags *flag.FlagSet) {
 	flags.StringVar(&o.Socket, "trigger-supervisor", "", "Unix `socket` of a supervisor that runs the workers in another container")
 	flags.StringVar(&o.Listen, "serve-triggers", "", "be the supervisor at a Unix `socket`, and do nothing else")
 	flags.DurationVar(&o.Timeout, "source-timeout", 10*time.Second, "`time` within which a trigger must answer")
-	flags.Int64Var(&o.memory, "worker-memory", 300_000_000, "most `bytes` of data of a worker, enough for 1,000 Redis triggers at the default; its container needs five times as much")
+	flags.Int64Var(&o.memory, "worker-memory", 300_000_000, "most `bytes` of data of a worker, the container needs as much for each of -max-workers, and for three more")
+	flags.IntVar(&o.workers, "max-workers", 4, "most `number` of workers that share the triggers of an identity; each is filled to 500 triggers before the next starts")
 	flags.BoolVar(&o.local, "allow-local-addresses", false, "let triggers use loopback, link-local and own addresses, for development")
 	flags.BoolVar(&o.open, "open-cluster-authentication", false, "let each namespace use each ClusterTriggerAuthentication with any host, as KEDA does")
 	flags.StringVar(&o.fileRoot, "file-root", "", "`directory` of the filePath of ClusterTriggerAuthentications, in the workers' container")
@@ -98,6 +100,7 @@ func (o *Options) Check() error {
 	var problems field.Errors
 	problems.Check(o.Timeout > 0, "-source-timeout", o.Timeout, "a time above 0")
 	problems.Check(o.memory >= 200_000_000, "-worker-memory", o.memory, "200000000 or more")
+	problems.AtLeast("-max-workers", int64(o.workers), 1)
 	problems.Check(o.Worker == "" || o.Socket == "", "-trigger-worker", o.Worker, "either it or -trigger-supervisor")
 	problems.Check(o.Listen == "" || o.Worker != "", "-serve-triggers", o.Listen, "-trigger-worker with it")
 	return problems.Err()
@@ -124,7 +127,7 @@ func (o *Options) Reader(client kubernetes.Interface, dynamic dynamic.Interface,
 	}
 	return triggers.New(triggers.Options{
 		Start: start, Client: client, Dynamic: dynamic, ClusterNamespace: o.ClusterNamespace, Timeout: o.Timeout, Allow: o.allow,
-		Audiences: o.audiences, OpenClusterAuthentication: o.open, FileRoot: o.fileRoot, Wake: wake,
+		Audiences: o.audiences, OpenClusterAuthentication: o.open, FileRoot: o.fileRoot, Workers: o.workers, Wake: wake,
 	})
 }
 
