@@ -1,0 +1,7 @@
+//go:build tools
+
+// Package binaries holds the version of KEDA whose operator is built and run
+// beside the library.
+package binaries
+
+import _ "github.com/kedacore/keda/v2/cmd/operator"
