@@ -24,7 +24,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/text"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 )
 
 // clusterFlags choose a cluster, with the names that kubectl has for them.
@@ -110,7 +110,7 @@ func (f *clusterFlags) client() (*client, error) {
 		if f.timeout > 0 {
 			limit = fmt.Sprintf("for at most %s a request", f.timeout)
 		}
-		fmt.Fprintf(f.said(), "scaledjob: waiting for %s, %s (--request-timeout)\n", text.Clean(host), limit)
+		fmt.Fprintf(f.said(), "scaledjob: waiting for %s, %s (--request-timeout)\n", report.Clean(host), limit)
 	})
 	return &client{r, cmp.Or(f.namespace, namespace), host, f.timeout, waits}, nil
 }

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"fmt"
 	"math"
-	"strings"
-	"time"
 
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/simulation"
 	"github.com/scaledjob/scaledjob/simulation/study"
 )
@@ -30,19 +28,19 @@ const (
 
 // tableColumns are all columns, in their order in the table.
 var tableColumns = []column{
-	{"wait p50", func(s *simulation.Summary) float64 { return s.Wait.P50 }, span, onTerminal | folded, false},
-	{"p95", func(s *simulation.Summary) float64 { return s.Wait.P95 }, span, onTerminal | onPage, true},
-	{"longest wait", func(s *simulation.Summary) float64 { return s.Wait.Max }, span, folded, false},
-	{"undone", study.Undone, count, onTerminal | onPage, false},
-	{"peak queue", func(s *simulation.Summary) float64 { return float64(s.PeakQueue) }, count, onTerminal | onPage, false},
-	{"Jobs", func(s *simulation.Summary) float64 { return float64(s.JobsCreated) }, count, onTerminal | onPage, false},
-	{"idle Jobs", func(s *simulation.Summary) float64 { return float64(s.IdleJobs) }, count, onTerminal | folded, false},
-	{"peak Jobs", func(s *simulation.Summary) float64 { return float64(s.PeakJobs) }, count, onTerminal | onPage, false},
-	{"busy", func(s *simulation.Summary) float64 { return s.BusySeconds }, span, onTerminal | folded, false},
-	{"idle", func(s *simulation.Summary) float64 { return s.IdleSeconds }, span, onTerminal | onPage, true},
-	{"drained after", drained, span, folded, false},
-	{"above maximum", func(s *simulation.Summary) float64 { return float64(s.ExcessOverMax) }, count, folded, false},
-	{"duplicated", func(s *simulation.Summary) float64 { return float64(s.Duplicated) }, count, folded, false},
+	{"wait p50", func(s *simulation.Summary) float64 { return s.Wait.P50 }, report.Span, onTerminal | folded, false},
+	{"p95", func(s *simulation.Summary) float64 { return s.Wait.P95 }, report.Span, onTerminal | onPage, true},
+	{"longest wait", func(s *simulation.Summary) float64 { return s.Wait.Max }, report.Span, folded, false},
+	{"undone", study.Undone, report.Count, onTerminal | onPage, false},
+	{"peak queue", func(s *simulation.Summary) float64 { return float64(s.PeakQueue) }, report.Count, onTerminal | onPage, false},
+	{"Jobs", func(s *simulation.Summary) float64 { return float64(s.JobsCreated) }, report.Count, onTerminal | onPage, false},
+	{"idle Jobs", func(s *simulation.Summary) float64 { return float64(s.IdleJobs) }, report.Count, onTerminal | folded, false},
+	{"peak Jobs", func(s *simulation.Summary) float64 { return float64(s.PeakJobs) }, report.Count, onTerminal | onPage, false},
+	{"busy", func(s *simulation.Summary) float64 { return s.BusySeconds }, report.Span, onTerminal | folded, false},
+	{"idle", func(s *simulation.Summary) float64 { return s.IdleSeconds }, report.Span, onTerminal | onPage, true},
+	{"drained after", drained, report.Span, folded, false},
+	{"above maximum", func(s *simulation.Summary) float64 { return float64(s.ExcessOverMax) }, report.Count, folded, false},
+	{"duplicated", func(s *simulation.Summary) float64 { return float64(s.Duplicated) }, report.Count, folded, false},
 }
 
 // columnsAt returns the columns of a table.
@@ -72,45 +70,4 @@ func (c *column) cell(s *study.Study, policy int) string {
 		text += " ±" + half
 	}
 	return text
-}
-
-// count formats a number of items or Jobs, or a mean of such numbers.
-func count(n float64) string {
-	if n >= 10 || n == math.Trunc(n) {
-		return wholeNumber(n)
-	}
-	return strings.TrimSuffix(fmt.Sprintf("%.1f", n), ".0")
-}
-
-func wholeNumber(n float64) string { return fmt.Sprintf("%.0f", n) }
-
-// span formats a number of seconds.
-func span(seconds float64) string {
-	switch {
-	case math.IsInf(seconds, 1):
-		return "never"
-	case seconds < 0:
-		return "-" + span(-seconds)
-	}
-	d := time.Duration(math.Min(seconds*float64(time.Second), math.MaxInt64))
-	switch {
-	case d < time.Second:
-		return d.Round(10 * time.Millisecond).String()
-	case d < time.Minute:
-		return fmt.Sprintf("%.1fs", seconds)
-	case d < 100*time.Hour:
-		text := d.Round(time.Second).String()
-		if d >= 10*time.Hour {
-			text = d.Round(time.Minute).String()
-		}
-		text = strings.TrimSuffix(text, "0s")
-		if strings.HasSuffix(text, "h0m") {
-			return strings.TrimSuffix(text, "0m")
-		}
-		if !strings.HasSuffix(text, "m") {
-			return d.Round(time.Second).String()
-		}
-		return text
-	}
-	return fmt.Sprintf("%.0fh", d.Hours())
 }

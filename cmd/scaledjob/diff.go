@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/text"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/keda"
 	"github.com/scaledjob/scaledjob/scaling"
 )
@@ -124,7 +124,7 @@ func (d *diff) run(args []string, stdin io.Reader, out io.Writer) error {
 		}
 	}
 	if compared > 1 && d.output.text != "json" {
-		fmt.Fprintf(out, "\n%d of %s change from %s to %s.\n", changed, text.Plural(compared, "ScaledJob"), d.from.one(), d.to.one())
+		fmt.Fprintf(out, "\n%d of %s change from %s to %s.\n", changed, report.Plural(compared, "ScaledJob"), d.from.one(), d.to.one())
 	}
 	return outcome(changed > 0, problems)
 }

@@ -18,7 +18,7 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/text"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/keda"
 )
 
@@ -140,7 +140,7 @@ func (d *dump) object(data []byte, kind string) error {
 	case kind == "":
 		err = fmt.Errorf("found no kind; %s", kubectlGet)
 	default:
-		err = fmt.Errorf("found %s; %s", text.Article(kind), kubectlGet)
+		err = fmt.Errorf("found %s; %s", report.Article(kind), kubectlGet)
 	}
 	return plain(err)
 }
@@ -151,7 +151,7 @@ func plain(err error) error {
 	if !errors.As(err, &wrong) {
 		return err
 	}
-	found := text.Article(strings.Fields(wrong.Value + " value")[0])
+	found := report.Article(strings.Fields(wrong.Value + " value")[0])
 	if wrong.Field == "" {
 		return fmt.Errorf("found %s", found)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/text"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 )
 
 type explain struct {
@@ -111,7 +111,7 @@ func (e *explain) run(ctx context.Context, args []string, stdin io.Reader, out, 
 		}
 		if e.output.text != "json" {
 			for _, n := range p.Notes {
-				fmt.Fprintf(notes, "note: %s\n", text.Clean(n))
+				fmt.Fprintf(notes, "note: %s\n", report.Clean(n))
 			}
 		}
 	}
@@ -232,7 +232,7 @@ func (p *poll) print(out io.Writer, format string, again bool) error {
 		return json.NewEncoder(out).Encode(p)
 	case "name":
 		for _, name := range p.deleted() {
-			fmt.Fprintf(out, "job.batch/%s\n", text.Clean(name))
+			fmt.Fprintf(out, "job.batch/%s\n", report.Clean(name))
 		}
 		return nil
 	}
@@ -274,10 +274,10 @@ func (r *removal) print(out io.Writer, part string) error {
 		fmt.Fprintf(out, "%-9s 0 Jobs: %s\n", part, strings.TrimSuffix(r.Nothing, "."))
 		return nil
 	}
-	fmt.Fprintf(out, "%-9s %s deleted, in this order:\n", part, text.Plural(len(r.Jobs), "Job"))
+	fmt.Fprintf(out, "%-9s %s deleted, in this order:\n", part, report.Plural(len(r.Jobs), "Job"))
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, d := range r.Jobs {
-		fmt.Fprintf(w, "            %s\t%s\t%s\n", text.Clean(d.Name), d.Why, text.Clean(d.Detail))
+		fmt.Fprintf(w, "            %s\t%s\t%s\n", report.Clean(d.Name), d.Why, report.Clean(d.Detail))
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -286,7 +286,7 @@ func (r *removal) print(out io.Writer, part string) error {
 		fmt.Fprintf(out, "          rule: %s\n", r.Rule)
 	}
 	if r.Panic {
-		fmt.Fprintf(out, "          and then %s\n", text.Clean(r.Fault))
+		fmt.Fprintf(out, "          and then %s\n", report.Clean(r.Fault))
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/text"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint"
 	"github.com/scaledjob/scaledjob/keda"
 )
@@ -324,7 +324,7 @@ func (s source) manifests() (found []*scaledJob, others []string, problems error
 		case o.Kind == "List":
 			others = append(others, "a List without items")
 		default:
-			others = append(others, text.Article(text.Clean(o.Kind)))
+			others = append(others, report.Article(report.Clean(o.Kind)))
 		}
 	}
 	return found, others, problems
@@ -333,10 +333,10 @@ func (s source) manifests() (found []*scaledJob, others []string, problems error
 // clean makes the names of a ScaledJob safe to print. It changes no name that Kubernetes or
 // KEDA accepts.
 func clean(s *manifest.ScaledJob) {
-	s.Name, s.Namespace = text.Clean(s.Name), text.Clean(s.Namespace)
+	s.Name, s.Namespace = report.Clean(s.Name), report.Clean(s.Namespace)
 	for i := range s.Spec.Triggers {
 		t := &s.Spec.Triggers[i]
-		t.Type, t.Name = text.Clean(t.Type), text.Clean(t.Name)
+		t.Type, t.Name = report.Clean(t.Type), report.Clean(t.Name)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/text"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint"
 	"github.com/scaledjob/scaledjob/keda"
 )
@@ -180,7 +180,7 @@ func (l *linter) run(c *cobra.Command, args []string, stdin io.Reader, out io.Wr
 	if terminal(out) != nil {
 		found.Width = columns(out)
 	}
-	if w, ok := out.(*text.Writer); ok {
+	if w, ok := out.(*report.Writer); ok {
 		w.Colors, w.Commands = found.Color, l.output.text == "github"
 	}
 	write := map[string]func(io.Writer) error{
@@ -224,7 +224,7 @@ func (l *linter) serve(c *cobra.Command, args []string) error {
 		return err
 	}
 	out := c.OutOrStdout()
-	if w, ok := out.(*text.Writer); ok {
+	if w, ok := out.(*report.Writer); ok {
 		out = w.To() // JSON, in which control characters are escapes
 	}
 	s := &languageServer{repository: l.repository, check: func(files []lint.File) (lint.Report, error) {
@@ -242,7 +242,7 @@ func colored(out io.Writer) bool {
 
 // terminal returns the terminal to which a command writes, or nil.
 func terminal(out io.Writer) *os.File {
-	if w, ok := out.(*text.Writer); ok {
+	if w, ok := out.(*report.Writer); ok {
 		out = w.To()
 	}
 	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
@@ -251,14 +251,14 @@ func terminal(out io.Writer) *os.File {
 	return nil
 }
 
-// columns returns the width of the terminal, or text.Columns without a terminal.
+// columns returns the width of the terminal, or report.Columns without a terminal.
 func columns(out io.Writer) int {
 	if f := terminal(out); f != nil {
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
 			return max(40, width)
 		}
 	}
-	return text.Columns
+	return report.Columns
 }
 
 func ruleNames() (all []string) {

@@ -18,12 +18,12 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	_ "time/tzdata" // a machine may have no time zones
+	_ "time/tzdata"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/text"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
 )
 
@@ -74,7 +74,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root := newRoot()
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	out, said := text.NewWriter(stdout), text.NewWriter(stderr)
+	out, said := report.NewWriter(stdout), report.NewWriter(stderr)
 	root.SetOut(out)
 	root.SetErr(said)
 	type result struct {
@@ -164,7 +164,7 @@ func finish(stderr io.Writer, command *cobra.Command, err error) int {
 	}
 	said := map[string]bool{}
 	for _, problem := range problemsOf(err) {
-		if line := text.Clean(plainText(problem.Error())); !said[line] {
+		if line := report.Clean(plainText(problem.Error())); !said[line] {
 			said[line] = true
 			fmt.Fprintf(stderr, "scaledjob: %s\n", line)
 		}
@@ -233,7 +233,7 @@ func problemsOf(err error) []error {
 func wrapped(usage func(*cobra.Command) error) func(*cobra.Command) error {
 	return func(c *cobra.Command) error {
 		out := c.OutOrStderr()
-		width := min(columns(out), text.Columns)
+		width := min(columns(out), report.Columns)
 		var b strings.Builder
 		c.SetOut(&b)
 		err := usage(c)

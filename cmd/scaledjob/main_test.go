@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/text"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
+
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 )
 
 // call runs a command as a shell would, with a file as standard input if there is
@@ -309,8 +310,8 @@ func TestTable(t *testing.T) {
 }
 
 func TestArticle(t *testing.T) {
-	require.Equal(t, "an Ingress", text.Article("Ingress"))
-	require.Equal(t, "a Job", text.Article("Job"))
+	require.Equal(t, "an Ingress", report.Article("Ingress"))
+	require.Equal(t, "a Job", report.Article("Job"))
 }
 
 func TestVersion(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/simulation"
 	"github.com/scaledjob/scaledjob/simulation/study"
 )
@@ -27,15 +28,15 @@ type measured struct {
 }
 
 var bounded = []measured{
-	{"mean", func(s *simulation.Summary) float64 { return s.Wait.Mean }, span, true},
-	{"p50", func(s *simulation.Summary) float64 { return s.Wait.P50 }, span, true},
-	{"p95", func(s *simulation.Summary) float64 { return s.Wait.P95 }, span, true},
-	{"p99", func(s *simulation.Summary) float64 { return s.Wait.P99 }, span, true},
-	{"max", func(s *simulation.Summary) float64 { return s.Wait.Max }, span, true},
-	{"idle", func(s *simulation.Summary) float64 { return s.IdleSeconds }, span, true},
-	{"undone", study.Undone, count, false},
-	{"peak", func(s *simulation.Summary) float64 { return float64(s.PeakJobs) }, count, false},
-	{"queue", func(s *simulation.Summary) float64 { return float64(s.PeakQueue) }, count, false},
+	{"mean", func(s *simulation.Summary) float64 { return s.Wait.Mean }, report.Span, true},
+	{"p50", func(s *simulation.Summary) float64 { return s.Wait.P50 }, report.Span, true},
+	{"p95", func(s *simulation.Summary) float64 { return s.Wait.P95 }, report.Span, true},
+	{"p99", func(s *simulation.Summary) float64 { return s.Wait.P99 }, report.Span, true},
+	{"max", func(s *simulation.Summary) float64 { return s.Wait.Max }, report.Span, true},
+	{"idle", func(s *simulation.Summary) float64 { return s.IdleSeconds }, report.Span, true},
+	{"undone", study.Undone, report.Count, false},
+	{"peak", func(s *simulation.Summary) float64 { return float64(s.PeakJobs) }, report.Count, false},
+	{"queue", func(s *simulation.Summary) float64 { return float64(s.PeakQueue) }, report.Count, false},
 }
 
 // parseGoals reads conditions such as p95<2m,undone<=0,peak<=40. Without one on the undone
@@ -52,7 +53,7 @@ func parseGoals(text string) (all []goal, err error) {
 		all = append(all, g)
 	}
 	if !slices.ContainsFunc(all, func(g goal) bool { return strings.HasPrefix(g.text, "undone") }) {
-		all = append(all, goal{study.Condition{Value: study.Undone}, "undone<=0", count})
+		all = append(all, goal{study.Condition{Value: study.Undone}, "undone<=0", report.Count})
 	}
 	return all, nil
 }

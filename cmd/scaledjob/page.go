@@ -61,7 +61,7 @@ func (p *page) folded(summary string, head []string, rows [][]string) {
 	p.add("</details>\n")
 }
 
-func writeHTML(w io.Writer, r *report) error {
+func writeHTML(w io.Writer, r *findings) error {
 	var p page
 	p.add("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n" +
 		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n")

@@ -5,18 +5,16 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/text"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/picture"
 	"github.com/scaledjob/scaledjob/simulation"
 )
 
 // table returns the columns of a place, a row for each policy, after the heads.
-func (r *report) table(where places) [][]string {
+func (r *findings) table(where places) [][]string {
 	all := columnsAt(where)
 	rows := [][]string{{"policy"}}
 	for _, c := range all {
@@ -38,94 +36,24 @@ func (r *report) table(where places) [][]string {
 	return rows
 }
 
-func printTable(out io.Writer, r *report) error {
+func printTable(out io.Writer, r *findings) error {
 	if err := printAssumptions(out, r.Assumptions); err != nil {
 		return err
 	}
 	heads := len(r.Capacities) + len(r.Objectives)
 	for _, line := range r.Verdict[:heads] {
-		fmt.Fprintln(out, strings.Join(text.Lines(line, "    ", text.Columns), "\n"))
+		fmt.Fprintln(out, strings.Join(report.Lines(line, "    ", report.Columns), "\n"))
 	}
-	fmt.Fprint(out, "\n", tabulated(r.table(onTerminal)), "\n")
+	fmt.Fprint(out, "\n", report.Tabulated(r.table(onTerminal)), "\n")
 	for _, line := range r.Verdict[heads:] {
-		fmt.Fprintln(out, strings.Join(text.Lines(line, "    ", text.Columns), "\n"))
+		fmt.Fprintln(out, strings.Join(report.Lines(line, "    ", report.Columns), "\n"))
 	}
 	_, err := fmt.Fprint(out, "\n", terminalCharts(r))
 	return err
 }
 
-// tabulated returns a table. If it is wider than a line, the first column has lines of its own.
-func tabulated(rows [][]string) string {
-	wide := 0
-	for i := range rows[0] {
-		most := 0
-		for _, row := range rows {
-			most = max(most, utf8.RuneCountInString(row[i]))
-		}
-		wide += most + 2
-	}
-	if wide-2 <= text.Columns {
-		return aligned("", true, rows)
-	}
-	numbers := make([][]string, len(rows))
-	for i, row := range rows {
-		numbers[i] = append([]string{""}, row[1:]...)
-	}
-	lines := strings.Split(strings.TrimSuffix(aligned("", true, numbers), "\n"), "\n")
-	var b strings.Builder
-	for i, line := range lines {
-		if i > 0 {
-			fmt.Fprintln(&b, strings.Join(text.Lines(rows[i][0], "    ", text.Columns), "\n"))
-		}
-		fmt.Fprintln(&b, line)
-	}
-	return b.String()
-}
-
-// aligned returns a table in at most text.Columns: the widest columns are cut off if
-// needed. All columns but the first are at the right, if wanted.
-func aligned(indent string, right bool, rows [][]string) string {
-	widths := make([]int, len(rows[0]))
-	for i := range widths {
-		for _, row := range rows {
-			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
-		}
-	}
-	for {
-		var b strings.Builder
-		longest := 0
-		for _, row := range rows {
-			line := indent
-			for i, cell := range row {
-				cell = cut(cell, widths[i])
-				pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-				if i > 0 && right {
-					line += pad + cell + "  "
-				} else {
-					line += cell + pad + "  "
-				}
-			}
-			line = strings.TrimRight(line, " ")
-			longest = max(longest, utf8.RuneCountInString(line))
-			b.WriteString(line + "\n")
-		}
-		if longest <= text.Columns {
-			return b.String()
-		}
-		widths[slices.Index(widths, slices.Max(widths))]--
-	}
-}
-
-// cut returns the beginning of a text that is longer than n.
-func cut(text string, n int) string {
-	if letters := []rune(text); len(letters) > n {
-		return string(letters[:n-1]) + "…"
-	}
-	return text
-}
-
 // charts returns the charts of a report.
-func (r *report) charts() []string {
+func (r *findings) charts() []string {
 	all := picture.Loads(r.Capacities)
 	if len(r.Measured) > 0 {
 		all = append(all, picture.Measured(r.Study, r.Measured)...)
@@ -135,13 +63,13 @@ func (r *report) charts() []string {
 	return append(all, picture.Waits(r.Study)...)
 }
 
-func writeSVG(w io.Writer, r *report) error {
+func writeSVG(w io.Writer, r *findings) error {
 	_, err := w.Write(picture.Sheet(r.charts()...))
 	return err
 }
 
 // writeCSV writes a line for each poll of the first run of each policy.
-func writeCSV(w io.Writer, r *report) error {
+func writeCSV(w io.Writer, r *findings) error {
 	c := csv.NewWriter(w)
 	if err := c.Write([]string{"policy", "seconds", "metric", "created", "rule", "queued", "in_progress", "done", "lost", "running", "pending", "finished"}); err != nil {
 		return err
@@ -164,7 +92,7 @@ func writeCSV(w io.Writer, r *report) error {
 }
 
 // Workload describes the items, the Jobs and the rules in a single line.
-func (r *report) Workload() string {
+func (r *findings) Workload() string {
 	s := &r.Scenario
 	var parts []string
 	for i := range s.Queues {

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/text"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/simulation/study"
 )
 
 // terminalCharts draws the means of the waiting items and the Jobs over time, a row for each
 // policy with the same scale, and has the maxima in a line below.
-func terminalCharts(r *report) string {
+func terminalCharts(r *findings) string {
 	wide, length := 0, 0.0
 	names := make([]string, len(r.Study.Samples))
 	for i := range r.Study.Samples {
@@ -24,7 +24,7 @@ func terminalCharts(r *report) string {
 		wide = 0
 	}
 	var b strings.Builder
-	columns := text.Columns - wide - 1
+	columns := report.Columns - wide - 1
 	chart := func(title string, band func(*study.Sample) *study.Band) {
 		rows, highest := make([][]float64, len(names)), 0.0
 		var most []string
@@ -38,18 +38,18 @@ func terminalCharts(r *report) string {
 			for _, v := range band(s).High {
 				peak = max(peak, v)
 			}
-			most = append(most, fmt.Sprintf("%s %s", names[i], short(peak)))
+			most = append(most, fmt.Sprintf("%s %s", names[i], report.Short(peak)))
 		}
-		fmt.Fprintf(&b, "%s: means, a full block is %s\n", title, short(highest))
+		fmt.Fprintf(&b, "%s: means, a full block is %s\n", title, report.Short(highest))
 		for i, row := range rows {
 			line := strings.TrimRight(bars(row, highest), " ")
 			if own {
-				fmt.Fprintf(&b, "%s\n %s\n", strings.Join(text.Lines(names[i], "    ", text.Columns), "\n"), line)
+				fmt.Fprintf(&b, "%s\n %s\n", strings.Join(report.Lines(names[i], "    ", report.Columns), "\n"), line)
 			} else {
 				fmt.Fprintf(&b, "%-*s %s\n", wide, names[i], line)
 			}
 		}
-		fmt.Fprintln(&b, strings.Join(text.Lines("Highest: "+strings.Join(most, "; ")+".", "    ", text.Columns), "\n"))
+		fmt.Fprintln(&b, strings.Join(report.Lines("Highest: "+strings.Join(most, "; ")+".", "    ", report.Columns), "\n"))
 	}
 	chart("Items waiting", func(s *study.Sample) *study.Band { return &s.Queue })
 	title := "Jobs"
@@ -57,7 +57,7 @@ func terminalCharts(r *report) string {
 		title = fmt.Sprintf("Jobs (maximum %d)", most)
 	}
 	chart(title, func(s *study.Sample) *study.Band { return &s.Jobs })
-	until := span(length)
+	until := report.Span(length)
 	fmt.Fprintf(&b, "%*s%*s\n", wide+2, "0", columns-1, until)
 	return b.String()
 }

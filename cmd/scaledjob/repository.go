@@ -18,7 +18,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/text"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 )
 
 // A repository holds what a walk of lint leaves out: files that are no manifests on their own.
@@ -135,7 +135,7 @@ func (r *repository) summary(out io.Writer) {
 			skippedTemplate: "; to check charts rendered, use --helm DIR",
 			skippedPatch:    "; to check overlays rendered, use --kustomize DIR",
 		}[reason]
-		fmt.Fprintf(out, "skipped %s%s\n", text.Plural(r.skipped[reason], reason), hint)
+		fmt.Fprintf(out, "skipped %s%s\n", report.Plural(r.skipped[reason], reason), hint)
 	}
 }
 

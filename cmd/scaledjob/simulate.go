@@ -172,7 +172,7 @@ func (s *simulate) run(ctx context.Context, c *cobra.Command) error {
 	if s.search && goals == nil {
 		return usagef("--search without --objective: use both, such as --objective 'p95<2m,peak<=40'")
 	}
-	r := &report{Scenario: scenario.Scenario, Policies: policies, Assumptions: s.assumptions, Command: repeated(c), Price: s.price, goals: goals}
+	r := &findings{Scenario: scenario.Scenario, Policies: policies, Assumptions: s.assumptions, Command: repeated(c), Price: s.price, goals: goals}
 	bar := progress(c.ErrOrStderr())
 	o := study.Options{Seeds: s.seeds, Progress: bar.part(0, 0.05), Stop: ctx.Err}
 	if r.Capacities, err = study.Capacities(scenario.Scenario, built, o); err != nil {
@@ -210,7 +210,7 @@ func (s *simulate) run(ctx context.Context, c *cobra.Command) error {
 
 // find searches the policy with the smallest maximum that meets the goals: first among some
 // maxima, and then between the one that was found and the one before.
-func (r *report) find(s *scenario, goals []goal, o study.Options) error {
+func (r *findings) find(s *scenario, goals []goal, o study.Options) error {
 	load := r.Capacities[0].Load
 	interval := 30.0
 	if n := s.Policy.Spec.PollingInterval; n != nil {
@@ -442,8 +442,8 @@ func addFault(s *simulation.Scenario, text string) error {
 	return nil
 }
 
-// A report is what simulate found. All numbers of a policy are of the same replications.
-type report struct {
+// Findings are the results of a simulation. All numbers of a policy are of the same replications.
+type findings struct {
 	Scenario    simulation.Scenario `json:"scenario"`
 	Policies    []policy            `json:"policies"`
 	Assumptions []assumption        `json:"assumptions,omitempty"`
@@ -460,7 +460,7 @@ type report struct {
 }
 
 // head returns the lines that decide whether the policies sustain the load.
-func (r *report) head() (lines []string) {
+func (r *findings) head() (lines []string) {
 	for i := range r.Capacities {
 		lines = append(lines, capacityLine(&r.Capacities[i], &r.Scenario))
 	}
@@ -468,7 +468,7 @@ func (r *report) head() (lines []string) {
 }
 
 // results returns a line for each objective of each policy.
-func (r *report) results() (lines []string) {
+func (r *findings) results() (lines []string) {
 	for i := range r.Objectives {
 		lines = append(lines, r.goals[i%len(r.goals)].lineOf(&r.Objectives[i])+".")
 	}
@@ -477,23 +477,23 @@ func (r *report) results() (lines []string) {
 
 // writer is chosen before anything is played: a wrong name should not cost
 // minutes.
-func (s *simulate) writer() (func(stdout io.Writer, r *report) error, error) {
+func (s *simulate) writer() (func(stdout io.Writer, r *findings) error, error) {
 	if s.output == "" {
 		return printTable, nil
 	}
 	if s.output == "json" {
-		return func(stdout io.Writer, r *report) error { return json.NewEncoder(stdout).Encode(r) }, nil
+		return func(stdout io.Writer, r *findings) error { return json.NewEncoder(stdout).Encode(r) }, nil
 	}
-	formats := map[string]func(io.Writer, *report) error{
+	formats := map[string]func(io.Writer, *findings) error{
 		".html": writeHTML, ".svg": writeSVG, ".csv": writeCSV,
-		".json": func(w io.Writer, r *report) error { return json.NewEncoder(w).Encode(r) },
+		".json": func(w io.Writer, r *findings) error { return json.NewEncoder(w).Encode(r) },
 	}
 	extension := s.output[max(0, strings.LastIndexByte(s.output, '.')):]
 	format, ok := formats[extension]
 	if !ok {
 		return nil, usagef("-o %q: want a file that ends with .html, .svg, .csv or .json, or json", s.output)
 	}
-	return func(stdout io.Writer, r *report) error {
+	return func(stdout io.Writer, r *findings) error {
 		f, err := os.Create(s.output)
 		if err != nil {
 			return err

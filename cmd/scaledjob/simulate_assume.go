@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
 	"github.com/scaledjob/scaledjob/simulation"
 )
@@ -29,7 +30,7 @@ func (s *simulate) assume(name, value, source, flag string) {
 	if s.changed(flag) {
 		source = "given"
 	}
-	s.assumptions = append(s.assumptions, assumption{name, cut(value, 40), source, "--" + flag})
+	s.assumptions = append(s.assumptions, assumption{name, report.Cut(value, 40), source, "--" + flag})
 }
 
 // counts returns what the metric of a trigger counts.
@@ -148,6 +149,6 @@ func printAssumptions(out io.Writer, all []assumption) error {
 	for _, a := range all {
 		rows = append(rows, []string{a.Name, a.Value, a.Source, a.Flag})
 	}
-	_, err := fmt.Fprintf(out, "Assumptions, their sources, and the flags that change them:\n%s\n", aligned("  ", false, rows))
+	_, err := fmt.Fprintf(out, "Assumptions, their sources, and the flags that change them:\n%s\n", report.Aligned("  ", false, rows))
 	return err
 }

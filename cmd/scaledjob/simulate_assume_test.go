@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/text"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/picture"
 	"github.com/scaledjob/scaledjob/simulation"
 )
@@ -98,7 +98,7 @@ func TestFaults(t *testing.T) {
 	}
 	jobs := func(flags string) (n int64) {
 		_, out, _ := call(t, "simulate -f testdata/manifest.yaml --arrivals bursts:5/1h --duration 1m --seeds 1 --service 5m --startup 3m --metric all -o json "+flags, "")
-		var r report
+		var r findings
 		require.NoError(t, json.Unmarshal([]byte(out), &r), out)
 		return r.Study.Samples[0].First.Summary.JobsCreated
 	}
@@ -137,10 +137,10 @@ func dumpOf(times ...[2]int) string {
 func TestTimesOfRealJobs(t *testing.T) {
 	manifest := written(t, "m.yaml", trigger("redis", `listLength: "2"`, ""))
 	dump := written(t, "jobs.json", dumpOf([2]int{3, 40}, [2]int{7, 60}, [2]int{1, 20}))
-	read := func(flags string) *report {
+	read := func(flags string) *findings {
 		status, out, said := call(t, "simulate "+manifest+assumed+" --jobs "+dump+" -o json "+flags, "")
 		require.Equal(t, success, status, said)
-		var r report
+		var r findings
 		require.NoError(t, json.Unmarshal([]byte(out), &r))
 		return &r
 	}
@@ -160,7 +160,7 @@ func TestTimesOfRealJobs(t *testing.T) {
 		"status":{"startTime":"2026-01-31T12:00:00Z","completionTime":"2026-01-31T12:01:00Z","succeeded":1}}]}`)
 	status, out, said := call(t, "simulate "+manifest+assumed+" -o json --jobs "+alone, "")
 	require.Equal(t, success, status, said)
-	var of report
+	var of findings
 	require.NoError(t, json.Unmarshal([]byte(out), &of))
 	require.Equal(t, "recorded:30s", of.Scenario.Queues[0].Service.String())
 	require.Contains(t, of.Assumptions, assumption{"service", "recorded:30s", "1 Jobs of --jobs without pods; service has the startup", "--service"})
@@ -227,16 +227,9 @@ func TestColumns(t *testing.T) {
 		require.Equal(t, success, status, said)
 		require.Greater(t, strings.Count(out, "\n"), 8)
 		for line := range strings.SplitSeq(out, "\n") {
-			require.LessOrEqual(t, utf8.RuneCountInString(line), text.Columns, line)
+			require.LessOrEqual(t, utf8.RuneCountInString(line), report.Columns, line)
 		}
 	}
-}
-
-// The widest column is cut off.
-func TestAligned(t *testing.T) {
-	require.Equal(t, "  a      n\n  bé  1234\n", aligned("  ", true, [][]string{{"a", "n"}, {"bé", "1234"}}))
-	rows := [][]string{{strings.Repeat("é", 120), strings.Repeat("y", 30)}}
-	require.Equal(t, strings.Repeat("é", 67)+"…  "+strings.Repeat("y", 30)+"\n", aligned("", false, rows))
 }
 
 // The charts have the same scale for all policies, and means instead of maxima: a queue that is

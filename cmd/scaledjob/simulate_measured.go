@@ -5,13 +5,13 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strconv"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/picture"
 	"github.com/scaledjob/scaledjob/simulation"
 )
@@ -124,7 +124,7 @@ func (o *owned) podTimes() (all []podTime) {
 
 // compareWithMeasured adds the measured queue length, and a line about how far the first
 // policy differs from it.
-func (s *simulate) compareWithMeasured(r *report) error {
+func (s *simulate) compareWithMeasured(r *findings) error {
 	if s.measured == "" {
 		return nil
 	}
@@ -189,10 +189,10 @@ func differ(measured []picture.Sample, r *simulation.Result) (string, error) {
 		sum, simulated, apart = sum+m.Value, simulated+is, apart+math.Abs(is-m.Value)
 	}
 	if n == 0 {
-		return "", fmt.Errorf(" no time is within the %s of the run; use the same period as for the arrivals", span(r.Summary.Seconds))
+		return "", fmt.Errorf(" no time is within the %s of the run; use the same period as for the arrivals", report.Span(r.Summary.Seconds))
 	}
 	text := fmt.Sprintf("Measured queue length: %s on average; simulated %s (%s); apart by %s on average",
-		short(sum/n), short(simulated/n), r.Summary.Policy, short(apart/n))
+		report.Short(sum/n), report.Short(simulated/n), r.Summary.Policy, report.Short(apart/n))
 	if sum > 0 {
 		text += fmt.Sprintf(", %.0f %% of the measured", apart/sum*100)
 	}
@@ -200,12 +200,4 @@ func differ(measured []picture.Sample, r *simulation.Result) (string, error) {
 		return text + ". The simulation does not describe this queue: check the assumptions.", nil
 	}
 	return text + ".", nil
-}
-
-// short formats a number to three digits.
-func short(x float64) string {
-	if x >= 100 {
-		return strconv.FormatFloat(x, 'f', 0, 64)
-	}
-	return strconv.FormatFloat(x, 'g', 3, 64)
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/text"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/simulation"
@@ -111,7 +111,7 @@ func (t *tester) run(ctx context.Context, args []string, stdin io.Reader, out io
 		return outcome(failed > 0, problems)
 	}
 	if len(all) > 0 {
-		fmt.Fprintf(out, "%s, %d failed\n", text.Plural(len(all), "test"), failed)
+		fmt.Fprintf(out, "%s, %d failed\n", report.Plural(len(all), "test"), failed)
 	}
 	return outcome(failed > 0, problems)
 }
@@ -367,11 +367,11 @@ func (c *testCase) simulated(m *scaledJob, r release, flags *queueFlags) (*testR
 		wait, peak, least = max(wait, s.Wait.P95), max(peak, s.PeakJobs), min(least, s.PeakJobs)
 		undone = max(undone, s.Arrived-s.Done)
 		t.Trace += fmt.Sprintf("run: %d items, %d undone, p95 of the wait %s, %d Jobs created, at most %d at once\n",
-			s.Arrived, s.Arrived-s.Done, span(s.Wait.P95), s.JobsCreated, s.PeakJobs)
+			s.Arrived, s.Arrived-s.Done, report.Span(s.Wait.P95), s.JobsCreated, s.PeakJobs)
 	}
 	t.Trace = strings.TrimSuffix(t.Trace, "\n")
 	if d := c.Expect.MaxWaitP95; d != nil {
-		t.compare("maxWaitP95", wait <= time.Duration(*d).Seconds(), span(wait), "at most "+time.Duration(*d).String())
+		t.compare("maxWaitP95", wait <= time.Duration(*d).Seconds(), report.Span(wait), "at most "+time.Duration(*d).String())
 	}
 	for _, bound := range []struct {
 		name  string

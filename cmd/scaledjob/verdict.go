@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/simulation"
 	"github.com/scaledjob/scaledjob/simulation/study"
 )
@@ -35,9 +36,9 @@ type objective struct {
 }
 
 var objectives = []objective{
-	{"Items left undone", study.Undone, count},
-	{"Wait of 95 % of the items", func(s *simulation.Summary) float64 { return s.Wait.P95 }, span},
-	{"Time in which Jobs do no work", func(s *simulation.Summary) float64 { return s.IdleSeconds }, span},
+	{"Items left undone", study.Undone, report.Count},
+	{"Wait of 95 % of the items", func(s *simulation.Summary) float64 { return s.Wait.P95 }, report.Span},
+	{"Time in which Jobs do no work", func(s *simulation.Summary) float64 { return s.IdleSeconds }, report.Span},
 }
 
 // differences returns a line for each objective that differs between policies.
@@ -126,43 +127,43 @@ func symptoms(startup float64) []symptom {
 		{
 			func(s *simulation.Summary) float64 { return float64(s.StarvedPolls) },
 			func(s *simulation.Summary, n float64) bool { return n*10 > float64(s.Polls) && s.Wait.P95 > 0 },
-			count, polls, "starves: after %s of %s polls, items waited for which no Job existed, below the maximum",
+			report.Count, polls, "starves: after %s of %s polls, items waited for which no Job existed, below the maximum",
 		},
 		{
 			func(s *simulation.Summary) float64 { return float64(s.UnreadablePolls) }, above0,
-			count, polls, "cannot read a metric in %s of %s polls",
+			report.Count, polls, "cannot read a metric in %s of %s polls",
 		},
 		{
 			func(s *simulation.Summary) float64 { return float64(s.UnknownPolls) }, above0,
-			count, polls, "cannot list Jobs in %s of %s polls: an API server does not answer",
+			report.Count, polls, "cannot list Jobs in %s of %s polls: an API server does not answer",
 		},
 		{
 			func(s *simulation.Summary) float64 { return s.LongestPending },
 			func(_ *simulation.Summary, n float64) bool { return n > max(300, 10*startup) },
-			span, nil, "has Jobs that stay pending for up to %s",
+			report.Span, nil, "has Jobs that stay pending for up to %s",
 		},
 		{
 			func(s *simulation.Summary) float64 { return float64(s.IdleJobs) },
 			func(s *simulation.Summary, n float64) bool { return n > 1 && n*20 > float64(s.JobsCreated) },
-			count, created, "creates too many Jobs: %s of %s found no item",
+			report.Count, created, "creates too many Jobs: %s of %s found no item",
 		},
 		{
 			func(s *simulation.Summary) float64 { return float64(s.Duplicated) }, above0,
-			count, nil, "does work twice: %s times",
+			report.Count, nil, "does work twice: %s times",
 		},
 		{
 			func(s *simulation.Summary) float64 { return float64(s.ExcessOverMax) }, above0,
-			count, nil, "runs up to %s Jobs more than the maximum",
+			report.Count, nil, "runs up to %s Jobs more than the maximum",
 		},
 		{
 			func(s *simulation.Summary) float64 { return float64(s.JobsRejected) }, above0,
-			count, nil, "is rejected: the API server did not create %s Jobs",
+			report.Count, nil, "is rejected: the API server did not create %s Jobs",
 		},
 		{
 			func(s *simulation.Summary) float64 { return float64(s.Lost) }, above0,
-			count, arrived, "loses %s of %s items",
+			report.Count, arrived, "loses %s of %s items",
 		},
-		{study.Undone, above0, count, arrived, "leaves %s of %s items undone"},
+		{study.Undone, above0, report.Count, arrived, "leaves %s of %s items undone"},
 	}
 }
 
@@ -222,11 +223,11 @@ func alone(s *study.Study) string {
 	wait := s.Estimate(0, objectives[1].value)
 	idle := s.Estimate(0, objectives[2].value)
 	cost := s.Estimate(0, (*simulation.Summary).Cost)
-	text := fmt.Sprintf("95 %% of the items wait at most %s", span(wait.Mean))
+	text := fmt.Sprintf("95 %% of the items wait at most %s", report.Span(wait.Mean))
 	if wait.Low < wait.High {
-		text += fmt.Sprintf(" (%s to %s)", span(max(0, wait.Low)), span(wait.High))
+		text += fmt.Sprintf(" (%s to %s)", report.Span(max(0, wait.Low)), report.Span(wait.High))
 	}
-	return fmt.Sprintf("%s; Jobs do no work for %s of %s.", text, span(idle.Mean), span(cost.Mean))
+	return fmt.Sprintf("%s; Jobs do no work for %s of %s.", text, report.Span(idle.Mean), report.Span(cost.Mean))
 }
 
 // capacityLine describes which loads a policy sustains, and whether the present load is one
@@ -235,11 +236,11 @@ func capacityLine(c *study.Capacity, s *simulation.Scenario) string {
 	if c.Reason != "" {
 		return fmt.Sprintf("Capacity of %s is not measured: %s.", c.Policy, c.Reason)
 	}
-	have := perSecond(c.Load.Arrivals)
+	have := report.Rate(c.Load.Arrivals)
 	if c.Load.PeakSeconds > 0 && c.Load.Peak > 1.01*c.Load.Arrivals {
-		have += fmt.Sprintf(" on average and %s in the busiest %s", perSecond(c.Load.Peak), span(c.Load.PeakSeconds))
+		have += fmt.Sprintf(" on average and %s in the busiest %s", report.Rate(c.Load.Peak), report.Span(c.Load.PeakSeconds))
 	}
-	have += fmt.Sprintf(" (%s x %s = %s Jobs at work, maximum %d)", perSecond(c.Load.Arrivals), span(c.Load.Service), short(c.Load.Busy), c.Load.Max)
+	have += fmt.Sprintf(" (%s x %s = %s Jobs at work, maximum %d)", report.Rate(c.Load.Arrivals), report.Span(c.Load.Service), report.Short(c.Load.Busy), c.Load.Max)
 	text := fmt.Sprintf("%s at %s: %s", c.Policy, have, present(&c.Present, s))
 	if len(c.Probes) == 0 {
 		return text + "."
@@ -251,17 +252,17 @@ func capacityLine(c *study.Capacity, s *simulation.Scenario) string {
 func sustained(c *study.Capacity) string {
 	switch {
 	case len(c.Growing) == 0:
-		return fmt.Sprintf("at least %s", perSecond(c.Sustained))
+		return fmt.Sprintf("at least %s", report.Rate(c.Sustained))
 	case c.Sustained == 0:
-		return fmt.Sprintf("not even %s", perSecond(c.Probes[0].Load))
+		return fmt.Sprintf("not even %s", report.Rate(c.Probes[0].Load))
 	}
-	text := perSecond(c.Sustained)
+	text := report.Rate(c.Sustained)
 	var again []string
 	for _, g := range c.Growing {
 		if g.High < c.Probes[len(c.Probes)-1].Load {
-			again = append(again, fmt.Sprintf("from %s to %s", perSecond(g.Low), perSecond(g.High)))
+			again = append(again, fmt.Sprintf("from %s to %s", report.Rate(g.Low), report.Rate(g.High)))
 		} else {
-			again = append(again, "from "+perSecond(g.Low))
+			again = append(again, "from "+report.Rate(g.Low))
 		}
 	}
 	if len(again) > 1 {
@@ -274,7 +275,7 @@ func sustained(c *study.Capacity) string {
 func present(p *study.Probe, s *simulation.Scenario) string {
 	growth := func(t *study.Trend) string {
 		if t.Grows {
-			return fmt.Sprintf("grows by %s items an hour", count(t.Growth*3600))
+			return fmt.Sprintf("grows by %s items an hour", report.Count(t.Growth*3600))
 		}
 		return "does not grow"
 	}
@@ -301,20 +302,9 @@ func cause(t *study.Trend, s *simulation.Scenario) string {
 	case starved.Starved*2 > r.Polls:
 		return fmt.Sprintf("; in %d of %d polls, %s", starved.Polls, r.Polls, strings.ReplaceAll(starved.Rule, "the minimum; the queue is ignored", "R < min: the queue is ignored"))
 	case r.LongestPending > 60 && r.LongestPending > 3*s.Jobs.Startup.Mean().Seconds():
-		return fmt.Sprintf("; Jobs stay pending for up to %s", span(r.LongestPending))
+		return fmt.Sprintf("; Jobs stay pending for up to %s", report.Span(r.LongestPending))
 	case starved.Starved*10 > r.Polls:
 		return fmt.Sprintf("; %d of %d polls leave items without a Job, mostly by the rule: %s", r.StarvedPolls, r.Polls, starved.Rule)
 	}
 	return ""
-}
-
-// perSecond formats a rate in the largest unit that gives at least 0.01 items.
-func perSecond(n float64) string {
-	switch {
-	case n >= 0.01 || n == 0:
-		return short(n) + "/s"
-	case n*60 >= 0.01:
-		return short(n*60) + "/m"
-	}
-	return short(n*3600) + "/h"
 }

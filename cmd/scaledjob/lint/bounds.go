@@ -3,7 +3,7 @@ package lint
 import (
 	"fmt"
 
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/text"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/keda"
 )
 
@@ -71,7 +71,7 @@ func minNegative(j *job) {
 	ghosts := -int(*n)
 	j.find(j.at("spec", "minReplicaCount"), "Write 0 or more",
 		effect{when: both(supports(keda.MinReplicaCount), not(j.refused(field))),
-			text: fmt.Sprintf("KEDA counts %s too many as running", text.Plural(ghosts, "Job"))},
+			text: fmt.Sprintf("KEDA counts %s too many as running", report.Plural(ghosts, "Job"))},
 		effect{when: j.refused(field), text: refusal})
 }
 

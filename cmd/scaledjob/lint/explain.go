@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/text"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 )
 
 //go:embed examples.txt
@@ -60,7 +60,7 @@ func page() string {
 	}
 	for _, r := range Rules() {
 		e := r.Example()
-		doc := strings.Join(text.Lines(capital(r.Severity.String())+": "+r.Doc+".", "", text.Columns), "\n")
+		doc := strings.Join(report.Lines(capital(r.Severity.String())+": "+r.Doc+".", "", report.Columns), "\n")
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\nBad:\n\n```yaml\n%s```\n\nGood:\n\n```yaml\n%s```\n", r.ID, doc, e.Bad, e.Good)
 	}
 	return b.String()

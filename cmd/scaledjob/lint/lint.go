@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/text"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/keda"
 )
@@ -150,13 +150,13 @@ type effect struct {
 // add adds a finding, unless no effect holds in the releases in question.
 func (c *collector) add(r Rule, at place, want string, effects ...effect) {
 	f := Finding{Rule: r.ID, Severity: r.Severity, File: at.file, Line: at.line, Column: at.column,
-		Object: text.Clean(c.object), Path: text.Clean(at.path), Found: text.Clean(at.found), Fix: text.Clean(want)}
+		Object: report.Clean(c.object), Path: report.Clean(at.path), Found: report.Clean(at.found), Fix: report.Clean(want)}
 	for _, e := range effects {
 		releases, any := c.scope.affected(e.when)
 		if !any {
 			continue
 		}
-		f.Effects = append(f.Effects, Effect{releases, text.Clean(e.text)})
+		f.Effects = append(f.Effects, Effect{releases, report.Clean(e.text)})
 		if e.fatal && c.scope.named {
 			f.Severity = Error
 		}

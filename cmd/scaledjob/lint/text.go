@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/text"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 )
 
 // ANSI escape codes.
@@ -40,10 +40,10 @@ func (r *Report) WriteText(w io.Writer) error {
 }
 
 func (r *Report) writeFinding(b *strings.Builder, f *Finding) {
-	at := fmt.Sprintf("%s:%d:%d:", text.Clean(f.File), f.Line, f.Column)
-	lines := []string{at + " " + f.Severity.String() + ": " + text.Clean(f.Message()) + " [" + f.Rule + "]"}
+	at := fmt.Sprintf("%s:%d:%d:", report.Clean(f.File), f.Line, f.Column)
+	lines := []string{at + " " + f.Severity.String() + ": " + report.Clean(f.Message()) + " [" + f.Rule + "]"}
 	if r.Width > 0 {
-		lines = text.Lines(lines[0], "    ", r.Width)
+		lines = report.Lines(lines[0], "    ", r.Width)
 	}
 	if rest, ok := strings.CutPrefix(lines[0], at+" "+f.Severity.String()); ok && r.Color {
 		lines[0] = bold + at + reset + " " + severityColors[f.Severity] + f.Severity.String() + reset + rest
@@ -67,7 +67,7 @@ func (r *Report) writeExcerpt(b *strings.Builder, f *Finding) {
 	number := fmt.Sprintf("%4d | ", f.Line)
 	bar := "     | "
 	// A long line is cut before and behind the word.
-	room := max(cmp.Or(r.Width, text.Columns)-len(number), 20)
+	room := max(cmp.Or(r.Width, report.Columns)-len(number), 20)
 	from := 0
 	if end > room {
 		from = max(0, min(start, end-room))

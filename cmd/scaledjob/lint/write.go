@@ -3,7 +3,7 @@ package lint
 import (
 	"encoding/json"
 	"fmt"
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/text"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"io"
 	"strings"
 )
@@ -13,13 +13,13 @@ func (r *Report) Summary() string {
 	var counts []string
 	for s := Error; s >= Note; s-- {
 		if n := r.count(s); n > 0 {
-			counts = append(counts, text.Plural(n, s.String()))
+			counts = append(counts, report.Plural(n, s.String()))
 		}
 	}
 	if counts == nil {
 		counts = []string{"no findings"}
 	}
-	text := strings.Join(counts, ", ") + " in " + text.Plural(r.ScaledJobs, "ScaledJob")
+	text := strings.Join(counts, ", ") + " in " + report.Plural(r.ScaledJobs, "ScaledJob")
 	if r.Ignored > 0 {
 		text += fmt.Sprintf(", and %d ignored", r.Ignored)
 	}

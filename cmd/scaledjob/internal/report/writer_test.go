@@ -1,4 +1,4 @@
-package text_test
+package report_test
 
 import (
 	"bytes"
@@ -9,12 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/text"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 )
 
 func written(t require.TestingT, chunks ...string) string {
 	var b bytes.Buffer
-	w := text.NewWriter(&b)
+	w := report.NewWriter(&b)
 	for _, c := range chunks {
 		_, err := w.Write([]byte(c))
 		require.NoError(t, err)
@@ -36,7 +36,7 @@ func TestWriter(t *testing.T) {
 		require.Equal(t, want, written(t, in))
 	}
 	require.Equal(t, "##\\u005bx", written(t, "#", "#", "[x"), "in pieces")
-	require.Equal(t, `a\nb\tc\u001b`, text.Clean("a\nb\tc\x1b"))
+	require.Equal(t, `a\nb\tc\u001b`, report.Clean("a\nb\tc\x1b"))
 }
 
 // JSON has the same value after the Writer, which leaves nothing to obey.

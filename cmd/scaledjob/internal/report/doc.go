@@ -1,5 +1,5 @@
-// Package text holds how the command writes: the writer that every byte of its output
-// passes, and the words that several commands share.
+// Package report holds how the command writes: the writer that every byte of its output
+// passes, and the words, numbers and tables that several commands share.
 //
 // # Text from outside
 //
@@ -11,4 +11,4 @@
 //
 //	no text from outside reaches the output unescaped   TestTextFromOutside
 //	the writer changes no value of JSON                 TestWriterKeepsJSON
-package text
+package report

@@ -1,0 +1,69 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Count formats a number of items or Jobs, or a mean of such numbers.
+func Count(n float64) string {
+	if n >= 10 || n == math.Trunc(n) {
+		return wholeNumber(n)
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%.1f", n), ".0")
+}
+
+func wholeNumber(n float64) string { return fmt.Sprintf("%.0f", n) }
+
+// Span formats a number of seconds.
+func Span(seconds float64) string {
+	switch {
+	case math.IsInf(seconds, 1):
+		return "never"
+	case seconds < 0:
+		return "-" + Span(-seconds)
+	}
+	d := time.Duration(math.Min(seconds*float64(time.Second), math.MaxInt64))
+	switch {
+	case d < time.Second:
+		return d.Round(10 * time.Millisecond).String()
+	case d < time.Minute:
+		return fmt.Sprintf("%.1fs", seconds)
+	case d < 100*time.Hour:
+		text := d.Round(time.Second).String()
+		if d >= 10*time.Hour {
+			text = d.Round(time.Minute).String()
+		}
+		text = strings.TrimSuffix(text, "0s")
+		if strings.HasSuffix(text, "h0m") {
+			return strings.TrimSuffix(text, "0m")
+		}
+		if !strings.HasSuffix(text, "m") {
+			return d.Round(time.Second).String()
+		}
+		return text
+	}
+	return fmt.Sprintf("%.0fh", d.Hours())
+}
+
+// Short formats a number to three digits.
+func Short(x float64) string {
+	if x >= 100 {
+		return strconv.FormatFloat(x, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(x, 'g', 3, 64)
+}
+
+// Rate formats a rate in the largest unit that gives at least 0.01 items.
+func Rate(n float64) string {
+	switch {
+	case n >= 0.01 || n == 0:
+		return Short(n) + "/s"
+	case n*60 >= 0.01:
+		return Short(n*60) + "/m"
+	}
+	return Short(n*3600) + "/h"
+}
