@@ -4,14 +4,16 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/scaledjob/scaledjob/adapter/client"
-	"github.com/scaledjob/scaledjob/examples/internal/cluster"
 	"github.com/scaledjob/scaledjob/examples/internal/process"
 	"github.com/scaledjob/scaledjob/examples/internal/reading"
 )
@@ -25,6 +27,7 @@ type controller struct {
 	watched cache.SharedIndexInformer // of ScaledJobs
 	term    atomic.Pointer[term]      // nil while another controller leads
 	totals  *totals
+	begin   sync.Map     // the time from which a ScaledJob with the label is polled, by its UID
 	warned  atomic.Int64 // when an overload was logged, in Unix seconds
 }
 
@@ -60,11 +63,12 @@ func newController(o *options, clients clients, log *slog.Logger) (*controller, 
 	if clients.limit != nil {
 		clients.limit.Observe = c.observe
 	}
-	var err error
-	if c.watched, err = cluster.Informer(clients.watches, scaledJobs, o.Namespace); err != nil {
-		return nil, err
+	c.watched = dynamicinformer.NewFilteredDynamicInformer(clients.watches, scaledJobs, o.Namespace, 0, cache.Indexers{},
+		func(l *metav1.ListOptions) { l.LabelSelector = o.label }).Informer()
+	if err := c.watched.SetTransform(store); err != nil || o.label == "" {
+		return c, err
 	}
-	return c, c.watched.SetTransform(store)
+	return c, c.watchLabels()
 }
 
 // run watches until the context ends, and acts while it leads.

@@ -37,6 +37,7 @@ func main() { process.Main(newOptions(), klog.SetSlogLogger) }
 
 type options struct {
 	process.Options
+	transition
 	triggers       reading.Options
 	requestTimeout time.Duration
 	maxRequests    int
@@ -52,6 +53,7 @@ func newOptions() *options {
 func (o *options) Flags(flags *flag.FlagSet) {
 	o.Options.Flags(flags)
 	o.triggers.Flags(flags)
+	o.transition.flags(flags)
 	flags.StringVar(&o.triggers.ClusterNamespace, "cluster-object-namespace", "keda", "`namespace` of the objects that ClusterTriggerAuthentications refer to")
 	flags.BoolVar(&o.watchPods, "watch-pods", true, "find pending Jobs by their pods; if false, by the Jobs' status, which needs no access to pods")
 	flags.BoolVar(&o.aggregate, "aggregate-metrics", false, "serve the sums of all ScaledJobs, and of each ScaledJob only its faults; for thousands of ScaledJobs")
@@ -64,6 +66,7 @@ func (o *options) Check() error {
 	var problems field.Errors
 	problems.Join("", o.Options.Check())
 	problems.Join("", o.triggers.Check())
+	o.transition.check(&problems)
 	problems.Check(o.requestTimeout >= time.Second, "-request-timeout", o.requestTimeout, "1s or more")
 	problems.AtLeast("-max-requests", int64(o.maxRequests), 1)
 	return problems.Err()

@@ -15,6 +15,9 @@ func TestFlags(t *testing.T) {
 		{"-source-timeout", "0s"}:   "-source-timeout: found 0s; use a time above 0",
 		{"-request-timeout", "1ms"}: "-request-timeout: found 1ms; use 1s or more",
 		{"-max-requests", "0"}:      "-max-requests: found 0; use 1 or more",
+		{"-max-workers", "0"}:       "-max-workers: found 0; use 1 or more",
+		{"-label", "a b"}:           "-label: found \"a b\"; use the key of a label",
+		{"-as-keda", "1.5"}:         "1.5",
 	} {
 		status, said := processtest.Run(t, newOptions(), args[:]...)
 		require.Equal(t, 2, status, args)

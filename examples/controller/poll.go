@@ -26,8 +26,12 @@ func (t *term) poll(ctx context.Context, turn loop.Turn) (plan adapter.Plan, don
 		return plan, nil
 	}
 	e.mu.Lock()
-	spec := e.spec
+	spec, begins := e.spec, e.begins
 	e.mu.Unlock()
+	if wait := time.Until(begins); wait > 0 {
+		t.polls.After(turn.Key, wait)
+		return plan, nil
+	}
 	result := scaledjob.PollResult{Invalid: spec.invalid}
 	var metrics []scaling.Metric
 	if spec.invalid == nil {
@@ -39,6 +43,7 @@ func (t *term) poll(ctx context.Context, turn loop.Turn) (plan adapter.Plan, don
 		if plan, current = e.plan(t, spec, metrics); !current {
 			return plan, nil // the edit has scheduled the next poll
 		}
+		t.transition.decide(&plan, spec.keda, metrics)
 		result.Decision = plan.Decision
 	}
 	return plan, func(applied adapter.Result, err error) time.Duration {

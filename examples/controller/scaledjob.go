@@ -16,12 +16,13 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/examples/internal/reading"
+	"github.com/scaledjob/scaledjob/keda"
 )
 
 // A stored ScaledJob is the informer's form of it, a tenth of the size of a decoded
 // ScaledJob. It is not modified.
 type stored struct {
-	metav1.ObjectMeta        // names, UID, versions, generation and deletion
+	metav1.ObjectMeta        // names, UID, versions, generation, deletion and finalizers
 	manifest          []byte // JSON of the fields that users write
 	status            []byte // JSON
 }
@@ -34,7 +35,8 @@ func store(object any) (any, error) {
 	}
 	s := &stored{ObjectMeta: metav1.ObjectMeta{
 		Namespace: u.GetNamespace(), Name: u.GetName(), UID: u.GetUID(),
-		ResourceVersion: u.GetResourceVersion(), Generation: u.GetGeneration(), DeletionTimestamp: u.GetDeletionTimestamp(),
+		ResourceVersion: u.GetResourceVersion(), Generation: u.GetGeneration(),
+		DeletionTimestamp: u.GetDeletionTimestamp(), Finalizers: u.GetFinalizers(),
 	}}
 	manifest := maps.Clone(u.Object)
 	delete(manifest, "status")
@@ -75,7 +77,8 @@ type spec struct {
 	invalid    error // then the fields below are not set
 	interval   time.Duration
 	queues     reading.Queues
-	status     // the parts that follow from the spec
+	keda       *keda.ScaledJob // with -as-keda
+	status                     // the parts that follow from the spec
 }
 
 // unreadable is the interval of polls with an invalid spec. Only an edit corrects the spec,

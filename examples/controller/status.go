@@ -90,10 +90,15 @@ func (s *status) same(t *status) bool {
 		equality.Semantic.DeepEqual(s.Conditions, t.Conditions)
 }
 
-// write writes the status if it has changed, and the events.
+// write writes the status if it has changed, and the events. It frees a ScaledJob that is being
+// deleted.
 func (t *term) write(ctx context.Context, key cache.ObjectName) {
 	e := t.entry(key)
-	if e == nil || ctx.Err() != nil || !t.lease.MayAct() {
+	switch {
+	case ctx.Err() != nil || !t.lease.MayAct():
+		return
+	case e == nil:
+		t.free(ctx, key)
 		return
 	}
 	e.mu.Lock()

@@ -44,6 +44,7 @@ type term struct {
 type entry struct {
 	name     cache.ObjectName
 	uid      types.UID
+	begins   time.Time     // with -label
 	problems poll.Warnings // only polls use it
 
 	mu     sync.Mutex
@@ -128,14 +129,16 @@ func (t *term) changed(s *stored, initial bool) {
 		e = nil
 	}
 	switch {
-	case s.DeletionTimestamp != nil || t.ctx.Err() != nil:
+	case t.ctx.Err() != nil:
+	case s.DeletionTimestamp != nil:
+		t.reports.Now(key) // see free
 	case e == nil:
-		e = &entry{name: key, uid: s.UID}
+		e = &entry{name: key, uid: s.UID, begins: t.begins(s)}
 		e.edit(t, s)
 		t.mu.Lock()
 		t.entries[key] = e
 		t.mu.Unlock()
-		t.polls.After(key, t.spread.Delay(initial))
+		t.polls.After(key, max(t.spread.Delay(initial), time.Until(e.begins)))
 	case e.edit(t, s):
 		t.polls.Now(key)
 	}
@@ -154,6 +157,7 @@ func (t *term) remove(key cache.ObjectName) {
 	delete(t.entries, key)
 	t.mu.Unlock()
 	if e != nil {
+		t.begin.Delete(e.uid)
 		t.tracker.Untrack(e.uid)
 		e.close(t)
 	}
@@ -179,6 +183,9 @@ func (e *entry) edit(t *term, s *stored) (edited bool) {
 	}
 	job, config, err := s.config()
 	is := &spec{generation: s.Generation, invalid: err, interval: unreadable}
+	if err == nil {
+		is.keda = t.transition.as(job, &config.Target)
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if is.invalid == nil {

@@ -91,6 +91,12 @@ func (b *bench) refuse(err error) {
 // benched calls do with a bench whose cluster has the ScaledJobs.
 func benched(t *testing.T, elect bool, do func(b *bench), scaledJobs ...runtime.Object) {
 	t.Helper()
+	benchedWith(t, elect, nil, do, scaledJobs...)
+}
+
+// benchedWith calls do with a bench of a controller with these flags.
+func benchedWith(t *testing.T, elect bool, args []string, do func(b *bench), scaledJobs ...runtime.Object) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		b := &bench{T: t, kube: fake.NewClientset(), leases: fake.NewClientset(), ended: make(chan error, 1)}
 		b.dynamic = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
@@ -116,7 +122,7 @@ func benched(t *testing.T, elect bool, do func(b *bench), scaledJobs ...runtime.
 		})
 		slow := slow{b.kube, &b.delay}
 		o := newOptions()
-		require.NoError(t, process.Parse(o, nil, b))
+		require.NoError(t, process.Parse(o, args, b))
 		log := slog.New(slog.NewTextHandler(b, nil))
 		lease := process.Lease{Namespace: "n", Name: name, Duration: o.LeaseDuration, Term: &process.Term{}, Log: log}
 		if elect {

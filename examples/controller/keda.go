@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"slices"
+	"strconv"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/keda"
+	"github.com/scaledjob/scaledjob/scaling"
+)
+
+const (
+	// kedaFinalizer is on each ScaledJob that KEDA's operator has seen.
+	kedaFinalizer = "finalizer.keda.sh"
+	// kedaCreates is how long a poll of KEDA's operator may create Jobs, beyond a polling interval.
+	kedaCreates = time.Minute
+	// releaseAgain is the time after which the finalizer is removed again.
+	releaseAgain = 5 * time.Second
+)
+
+// A transition is for clusters that move from KEDA's operator to this controller, or back.
+type transition struct {
+	label   string
+	release *keda.Profile // nil: decide as specified
+}
+
+func (o *transition) flags(flags *flag.FlagSet) {
+	flags.StringVar(&o.label, "label", "", "`key` of the label of the ScaledJobs to serve, beside an operator of KEDA with WATCH_LABEL_SELECTOR=!key; the others are KEDA's")
+	flags.Func("as-keda", "`release` of KEDA, such as 2.21, as which to decide how many Jobs to create, its faults included", func(name string) error {
+		p, err := keda.Release(name)
+		o.release = &p
+		return err
+	})
+}
+
+func (o *transition) check(problems *field.Errors) {
+	problems.Check(o.label == "" || len(validation.IsQualifiedName(o.label)) == 0, "-label", o.label, "the key of a label, such as scaledjob.github.io/serve")
+}
+
+// begins returns the time from which a ScaledJob with the label is polled: KEDA's operator may
+// have begun a poll just before it was labelled. A ScaledJob that loses the label and gets it
+// again is new.
+func (c *controller) begins(s *stored) time.Time {
+	if c.label == "" {
+		return time.Time{}
+	}
+	var m struct {
+		Spec struct {
+			PollingInterval *int32 `json:"pollingInterval"`
+		} `json:"spec"`
+	}
+	interval := 30 * time.Second
+	if json.Unmarshal(s.manifest, &m) == nil && m.Spec.PollingInterval != nil {
+		interval = time.Duration(*m.Spec.PollingInterval) * time.Second
+	}
+	at, _ := c.begin.LoadOrStore(s.UID, time.Now().Add(interval+kedaCreates))
+	return at.(time.Time)
+}
+
+// watchLabels notes when ScaledJobs appear, also while another controller leads.
+func (c *controller) watchLabels() error {
+	_, err := c.watched.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(object any) { c.begins(object.(*stored)) },
+		DeleteFunc: func(object any) {
+			if unknown, ok := object.(cache.DeletedFinalStateUnknown); ok {
+				object = unknown.Obj
+			}
+			if s, ok := object.(*stored); ok {
+				c.begin.Delete(s.UID)
+			}
+		},
+	})
+	return err
+}
+
+// as changes a target for the decisions of a release of KEDA. Under custom, KEDA does not keep the
+// maximum. Any edit makes the Jobs outdated.
+func (o *transition) as(job *manifest.ScaledJob, target *adapter.Target) *keda.ScaledJob {
+	if o.release == nil {
+		return nil
+	}
+	j := job.KEDA()
+	r := o.release.Replicas(j)
+	if target.Policy.Bounds.Max = r.Min + r.QueueMax; j.Spec.ScalingStrategy.Strategy == "custom" {
+		target.Policy.Bounds.Max = scaling.NoMax
+	}
+	target.Revision.TemplateHash = "generation-" + strconv.FormatInt(job.Generation, 10)
+	return j
+}
+
+var kedaRules = map[keda.Reason]scaling.Rule{
+	keda.ReasonMinimum: scaling.RuleMin, keda.ReasonInactive: scaling.RuleInactive, keda.ReasonPaused: scaling.RulePaused,
+}
+
+// decide replaces the number of Jobs of a plan by that of the release. While the Jobs are not known,
+// or requests must have their effect first, no Job is created; KEDA creates some then.
+func (o *transition) decide(p *adapter.Plan, job *keda.ScaledJob, metrics []scaling.Metric) {
+	d := &p.Decision
+	if job == nil || !d.Trace.JobsKnown {
+		return
+	}
+	for _, h := range p.Holds {
+		if h.All {
+			return
+		}
+	}
+	state := keda.State{Running: d.Trace.Jobs.Running + d.Trace.Jobs.Terminating, Pending: d.Trace.Jobs.Pending}
+	for _, m := range metrics {
+		state.Scalers = append(state.Scalers, keda.Scaler{QueueLength: m.Value, Target: m.Target, Activity: m.Activity, Failed: m.Failed})
+	}
+	is := o.release.Decide(job, state)
+	rule, found := kedaRules[is.Reason]
+	switch {
+	case !found:
+		d.Rule = scaling.RuleStrategy
+	case d.Rule != scaling.RuleUnreadable || rule != scaling.RuleInactive:
+		d.Rule = rule
+	}
+	p.Create, d.Create = is.Create, is.Create
+	d.Trace.Strategy, d.Trace.Load, d.Trace.Proposal = is.Strategy.String(), is.Load, is.EffectiveMaxScale
+}
+
+// free removes KEDA's finalizer from a ScaledJob that is being deleted. KEDA's operator does not see
+// this ScaledJob, which would stay for ever.
+func (t *term) free(ctx context.Context, key cache.ObjectName) {
+	object, _, _ := t.watched.GetStore().GetByKey(key.String())
+	s, ok := object.(*stored)
+	if !ok || s.DeletionTimestamp == nil {
+		return
+	}
+	at := slices.Index(s.Finalizers, kedaFinalizer)
+	if at < 0 {
+		return
+	}
+	path := "/metadata/finalizers/" + strconv.Itoa(at)
+	patch, err := json.Marshal([]map[string]any{
+		{"op": "test", "path": "/metadata/uid", "value": s.UID},
+		{"op": "test", "path": path, "value": kedaFinalizer},
+		{"op": "remove", "path": path},
+	})
+	if err == nil {
+		_, err = t.dynamic.Resource(scaledJobs).Namespace(key.Namespace).Patch(ctx, key.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: name})
+	}
+	if err != nil && !apierrors.IsNotFound(err) && !replaced(err) { // another client was faster; an event follows
+		t.log.Warn("finalizer of KEDA not removed, will try again", "namespace", key.Namespace, "scaledjob", key.Name, "err", err)
+		t.reports.After(key, releaseAgain)
+	}
+}
