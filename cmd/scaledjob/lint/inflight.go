@@ -2,6 +2,8 @@ package lint
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
@@ -11,10 +13,32 @@ import (
 // counts returns the condition that a trigger's metric counts so.
 func (j *job) counts(trigger int, want triggers.Counting) condition {
 	in := j.input(trigger)
+	if j.bull(trigger) {
+		return func(keda.Profile) bool { return want == triggers.Includes }
+	}
 	return func(p keda.Profile) bool {
 		how, _ := triggers.Counts(j.spec.Triggers[trigger].Type, p.Release(), in)
 		return how == want
 	}
+}
+
+// bull reports whether the trigger is one of two Redis lists of a BullMQ queue, waiting and
+// active items, that are added up.
+func (j *job) bull(trigger int) bool {
+	list := func(i int) string {
+		t := j.spec.Triggers[i]
+		return t.Type + " " + t.Metadata["listName"]
+	}
+	if !j.compares("sum") {
+		return false
+	}
+	name, wait := strings.CutSuffix(list(trigger), ":wait")
+	other := name + ":active"
+	if !wait {
+		name, wait = strings.CutSuffix(list(trigger), ":active")
+		other = name + ":wait"
+	}
+	return wait && slices.ContainsFunc(j.spec.Triggers, func(t manifest.ScaleTrigger) bool { return t.Type+" "+t.Metadata["listName"] == other })
 }
 
 // metricUnknown reports triggers for which the manifest does not show this.

@@ -45,6 +45,12 @@ func TestUnacknowledged(t *testing.T) {
 		`{type: redis-streams, metadata: {streamLength: "5"}}`:                          "",
 		`{type: kafka, metadata: {}}`:                                                   "yes",
 		`{type: redis, metadata: {}}`:                                                   "no",
+		`{type: pulsar, metadata: {}}`:                                                  "yes",
+		`{type: azure-eventhub, metadata: {}}`:                                          "yes",
+		`{type: temporal, metadata: {}}`:                                                "no",
+		`{type: nsq, metadata: {}}`:                                                     "no",
+		`{type: solace-event-queue, metadata: {messageCountTarget: "5"}}`:               "yes",
+		`{type: solace-event-queue, metadata: {messageReceiveRateTarget: "5"}}`:         "",
 		`{type: prometheus, metadata: {threshold: "5"}}`:                                "",
 	} {
 		for strategy, rule := range map[string]string{"": "default-misses-unacknowledged no", "accurate": "accurate-counts-unacknowledged yes",
@@ -53,6 +59,18 @@ func TestUnacknowledged(t *testing.T) {
 			r := checkText(withTrigger(strategy, trigger))
 			require.Equal(t, includes == when, has(r, id), "%s %s", strategy, trigger)
 		}
+	}
+}
+
+// BullMQ keeps waiting and active items in two lists: their sum includes in-progress items.
+func TestUnacknowledgedBullMQ(t *testing.T) {
+	text := func(calculation, other string) string {
+		return strings.Replace(withTrigger("accurate", `{type: redis, metadata: {listName: "bull:mail:wait"}}`), "strategy: accurate", "strategy: accurate, multipleScalersCalculation: "+calculation, 1) +
+			`    - {type: redis, metadata: {listName: "` + other + `"}}` + "\n"
+	}
+	for calculation, want := range map[string]bool{"sum": true, "max": false} {
+		require.Equal(t, want, has(checkText(text(calculation, "bull:mail:active")), "accurate-counts-unacknowledged"), calculation)
+		require.False(t, has(checkText(text(calculation, "bull:news:active")), "accurate-counts-unacknowledged"), calculation)
 	}
 }
 

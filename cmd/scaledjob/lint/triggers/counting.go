@@ -87,6 +87,7 @@ var inFlight = map[string][]Proof{
 		{"2.20 2.20", "", "azure_pipelines_scaler.go", "stripDeadJobs", never},
 		{"2.21 2.21", "scaleOnInFlight", "azure_pipelines_scaler.go", "stripDeadJobs", unlessOff("scaleOnInFlight")},
 	},
+	"azure-eventhub":   {{"2.8 2.21", "", "azure_eventhub_scaler.go", "GetUnprocessedEventCountInPartition", always}}, // until the checkpoint
 	"azure-queue":      {{"2.15 2.21", "queueLengthStrategy", "azure_queue_scaler.go", "getMessageCount", azureQueue}},
 	"azure-servicebus": {{"2.9 2.21", "", "azure_servicebus_scaler.go", "getQueueLength", always}},
 	"beanstalkd":       {{"2.16 2.21", "", "beanstalkd_scaler.go", "GetMetricsAndActivity", always}}, // ready and reserved
@@ -98,6 +99,8 @@ var inFlight = map[string][]Proof{
 	"kafka":                  {{"2.8 2.21", "", "kafka_scaler.go", "getLagForPartition", always}},
 	"liiklus":                {{"2.8 2.21", "", "liiklus_scaler.go", "getLag", always}},
 	"nats-jetstream":         {{"2.8 2.21", "", "nats_jetstream_scaler.go", "getMaxMsgLag", always}},
+	"nsq":                    {{"2.17 2.21", "", "nsq_scaler.go", "aggregateDepth", never}},   // in_flight_count is another figure
+	"pulsar":                 {{"2.8 2.21", "", "pulsar_scaler.go", "getMsgBackLog", always}}, // until it is acknowledged
 	"rabbitmq":               {{"2.8 2.21", "protocol", "rabbitmq_scaler.go", "getQueueStatus", nil}},
 	"redis":                  {{"2.8 2.21", "", "redis_scaler.go", "NewRedisScaler", never}}, // a worker pops its item
 	"redis-cluster":          {{"2.8 2.21", "", "redis_scaler.go", "NewRedisScaler", never}},
@@ -105,6 +108,11 @@ var inFlight = map[string][]Proof{
 	"redis-streams":          {{"2.8 2.21", "lagCount", "redis_streams_scaler.go", "NewRedisStreamsScaler", stream}},
 	"redis-cluster-streams":  {{"2.8 2.21", "lagCount", "redis_streams_scaler.go", "NewRedisStreamsScaler", stream}},
 	"redis-sentinel-streams": {{"2.8 2.21", "lagCount", "redis_streams_scaler.go", "NewRedisStreamsScaler", stream}},
+	"solace-event-queue":     {{"2.8 2.21", "messageCountTarget", "solace_scaler.go", "getSolaceQueueMetricsFromSEMP", spooled}},
+	"temporal": {
+		{"2.18 2.19", "", "temporal_scaler.go", "getQueueSize", never},
+		{"2.20 2.21", "", "temporal_scaler.go", "getUnversionedBacklogCount", never},
+	},
 	"selenium-grid": {
 		{"2.16 2.20", "", "selenium_grid_scaler.go", "GetMetricsAndActivity", always},
 		{"2.21 2.21", "includeOngoingSessions", "selenium_grid_scaler.go", "GetMetricsAndActivity", unlessOff("includeOngoingSessions")},
@@ -140,6 +148,14 @@ func pubsub(m map[string]string) Counting {
 		return Includes
 	}
 	return 0
+}
+
+// spooled messages stay in the queue until they are acknowledged.
+func spooled(m map[string]string) Counting {
+	if m["messageCountTarget"] == "" || m["messageSpoolUsageTarget"] != "" || m["messageReceiveRateTarget"] != "" {
+		return 0
+	}
+	return Includes
 }
 
 // stream is the length of the stream, from which acknowledged entries may be deleted or not,
