@@ -85,7 +85,7 @@ func (c *comparison) brought(m *scaledJob) {
 		if errBefore != nil || errAfter != nil {
 			continue
 		}
-		step := comparison{From: release{&before}, To: release{&after}, triggers: c.triggers}
+		step := comparison{From: release{profile: &before}, To: release{profile: &after}, triggers: c.triggers}
 		step.metrics(m)
 		old, now := kedaPlayer(before, m, c.triggers), kedaPlayer(after, m, c.triggers)
 		if len(step.Metrics) > 0 || slices.ContainsFunc(c.Differences, func(d difference) bool { return old.differs(now, d.cell) }) {
@@ -96,7 +96,7 @@ func (c *comparison) brought(m *scaledJob) {
 
 // notes adds the features that only one release lacks, and the fields that it rejects.
 func (c *comparison) notes(m *scaledJob) {
-	before, after := c.From.problems(m), c.To.problems(m)
+	before, after := problemsUnder(c.From, m), problemsUnder(c.To, m)
 	for _, err := range before {
 		if !said(after, err) {
 			c.Notes = append(c.Notes, err.Error())
@@ -107,16 +107,16 @@ func (c *comparison) notes(m *scaledJob) {
 		switch {
 		case said(before, err):
 		case errors.As(err, &refused):
-			c.Refused = append(c.Refused, c.To.refusal(m, refused))
+			c.Refused = append(c.Refused, refusal(c.To, m, refused))
 		default:
 			c.Notes = append(c.Notes, err.Error())
 		}
 	}
 }
 
-// problems are the features that a release lacks and the fields that it rejects. The
+// problemsUnder returns the features that a release lacks and the fields that it rejects. The
 // specification has none.
-func (e release) problems(m *scaledJob) []error {
+func problemsUnder(e release, m *scaledJob) []error {
 	if e.profile == nil {
 		return nil
 	}
@@ -145,11 +145,11 @@ func about(err error) string {
 }
 
 // refusal returns the range of releases around this release that reject a field.
-func (e release) refusal(m *scaledJob, refused *field.Error) string {
+func refusal(e release, m *scaledJob, refused *field.Error) string {
 	releases := keda.Releases()
 	refuses := func(i int) bool {
 		p, err := keda.Release(releases[i])
-		return err == nil && said(release{&p}.problems(m), refused)
+		return err == nil && said(problemsUnder(release{&p}, m), refused)
 	}
 	first := slices.Index(releases, e.profile.Release())
 	last := first

@@ -140,8 +140,7 @@ func (c *client) subjects(ctx context.Context, names []string) (all []subject, p
 
 func (c *client) scaledJob(ctx context.Context, name string) (*scaledJob, error) {
 	where := fmt.Sprintf("ScaledJob %s in namespace %s", name, c.namespace)
-	path := "/apis/keda.sh/v1alpha1/namespaces/" + c.namespace + "/scaledjobs/" + url.PathEscape(name)
-	data, err := c.get(ctx, c.rest.Get().AbsPath(path))
+	data, err := c.object(ctx, "keda.sh/v1alpha1", "scaledjobs", name)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", where, err)
 	}
@@ -153,6 +152,11 @@ func (c *client) scaledJob(ctx context.Context, name string) (*scaledJob, error)
 		return nil, fmt.Errorf("%s: the API server returned another kind", where)
 	}
 	return found[0], nil
+}
+
+// object reads a custom object of the namespace, or all of them without a name.
+func (c *client) object(ctx context.Context, group, resource, name string) ([]byte, error) {
+	return c.get(ctx, c.rest.Get().AbsPath("/apis", group, "namespaces", c.namespace, resource, name))
 }
 
 // get returns the body of the answer, or the API server's words as an error.
@@ -189,7 +193,7 @@ func (f *clusterFlags) completes(c *cobra.Command) {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		client.waits = func() {} // the shell shows the typed line
-		data, err := client.get(c.Context(), client.rest.Get().AbsPath("/apis/keda.sh/v1alpha1/namespaces/"+client.namespace+"/scaledjobs"))
+		data, err := client.object(c.Context(), "keda.sh/v1alpha1", "scaledjobs", "")
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}

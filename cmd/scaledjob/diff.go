@@ -132,7 +132,7 @@ func (d *diff) run(args []string, stdin io.Reader, out io.Writer) error {
 // A player answers cells by the rules of a release. The decision explains the answer.
 type player func(cell) (a answer, decision fmt.Stringer)
 
-func (e release) player(m *scaledJob, triggers []manifest.Trigger, targets map[string]float64) (player, error) {
+func playerOf(e release, m *scaledJob, triggers []manifest.Trigger, targets map[string]float64) (player, error) {
 	if e.profile != nil {
 		return kedaPlayer(*e.profile, m, triggers), nil
 	}
@@ -157,7 +157,7 @@ func kedaPlayer(p keda.Profile, m *scaledJob, triggers []manifest.Trigger) playe
 func (d *diff) compare(m *scaledJob, before, after release) (comparison, error) {
 	c := comparison{Name: m.name(), From: before, To: after, Differences: []difference{}}
 	if before.paused(m) && after.paused(m) {
-		m = m.unpaused()
+		m = unpaused(m)
 		c.Notes = append(c.Notes, "the ScaledJob is paused; compared without the annotation")
 	}
 	triggers, targets, err := d.triggers(m)
@@ -165,11 +165,11 @@ func (d *diff) compare(m *scaledJob, before, after release) (comparison, error) 
 		return c, err
 	}
 	c.triggers = triggers
-	from, err := before.player(m, triggers, targets)
+	from, err := playerOf(before, m, triggers, targets)
 	if err != nil {
 		return c, err
 	}
-	to, err := after.player(m, triggers, targets)
+	to, err := playerOf(after, m, triggers, targets)
 	if err != nil {
 		return c, err
 	}
@@ -194,7 +194,7 @@ func (d *diff) compare(m *scaledJob, before, after release) (comparison, error) 
 }
 
 // unpaused is a copy without the annotation that pauses.
-func (m *scaledJob) unpaused() *scaledJob {
+func unpaused(m *scaledJob) *scaledJob {
 	without := *m
 	without.spec = m.spec.DeepCopyObject().(*manifest.ScaledJob)
 	delete(without.spec.Annotations, manifest.AnnotationPaused)

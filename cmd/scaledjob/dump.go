@@ -308,3 +308,9 @@ func (o *owned) kedaJobs() []keda.Job {
 	}
 	return jobs
 }
+
+// A subject is a ScaledJob and the Jobs beside it.
+type subject struct {
+	*scaledJob
+	dump *dump // nil if only counts are given
+}

@@ -2,13 +2,11 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -99,7 +97,7 @@ func (e *explain) run(ctx context.Context, args []string, stdin io.Reader, out, 
 	var polls []*poll
 	for _, f := range found {
 		for _, r := range e.releases.all {
-			p, err := e.poll(f, r)
+			p, err := pollOf(f, r, &e.queueFlags, e.jobFlags.jobs())
 			if problems = errors.Join(problems, f.where(err)); err == nil {
 				polls = append(polls, p)
 			}
@@ -128,14 +126,14 @@ func (e *explain) scheduled(ctx context.Context, args []string, out io.Writer) (
 			var client *client
 			if client, err = e.clusterFlags.client(); err == nil {
 				var s *scheduledjob.ScheduledJob
-				if s, err = client.scheduledJob(ctx, name); err == nil {
+				if s, err = readScheduledJob(ctx, client, name); err == nil {
 					found = append(found, s)
 				}
 			}
 		} else if s, unread := readSource(a, nil, maxFile); unread != nil || s.hasScaledJob() {
 			others = append(others, a)
 			continue
-		} else if found, err = s.scheduledJobs(); err == nil && found == nil {
+		} else if found, err = scheduledJobsIn(s); err == nil && found == nil {
 			others = append(others, a)
 		}
 		for _, s := range found {
@@ -163,12 +161,6 @@ func (e *explain) check(args []string) error {
 		return usagef("--generation %d: use 1 or more", e.generation)
 	}
 	return e.jobFlags.check(e.releases.all)
-}
-
-// A subject is a ScaledJob and the Jobs beside it.
-type subject struct {
-	*scaledJob
-	dump *dump // nil if only counts are given
 }
 
 // found returns the ScaledJobs of the files and of the cluster.
@@ -202,91 +194,4 @@ func (e *explain) found(ctx context.Context, names, files []string, stdin io.Rea
 		}
 	}
 	return all, problems
-}
-
-func (e *explain) poll(f subject, r release) (*poll, error) {
-	if e.queue == "" && f.dump == nil {
-		return nil, usagef("no queue length; use --queue 12")
-	}
-	s := &situation{counts: e.jobFlags.jobs(), dump: f.dump}
-	var err error
-	if e.queue == "" { // targets do not matter
-		s.targets = map[string]float64{}
-		for _, t := range f.spec.Spec.Triggers {
-			s.targets[t.Type] = 1
-		}
-		return r.poll(f.scaledJob, s)
-	}
-	if s.triggers, s.targets, err = e.triggers(f.scaledJob); err != nil {
-		return nil, err
-	}
-	if s.lengths, err = e.lengths(s.triggers); err != nil {
-		return nil, err
-	}
-	return r.poll(f.scaledJob, s)
-}
-
-func (p *poll) print(out io.Writer, format string, again bool) error {
-	switch format {
-	case "json":
-		return json.NewEncoder(out).Encode(p)
-	case "name":
-		for _, name := range p.deleted() {
-			fmt.Fprintf(out, "job.batch/%s\n", report.Clean(name))
-		}
-		return nil
-	}
-	if again {
-		fmt.Fprintln(out)
-	}
-	fmt.Fprintf(out, "%s: one poll of %s\n", titled(p.Name), p.Release)
-	if err := p.Rollout.print(out, "rollout"); err != nil {
-		return err
-	}
-	if p.Create != nil {
-		fmt.Fprintln(out, p.Create.trace)
-	} else {
-		fmt.Fprintln(out, "create    not known: no queue length; use --queue 12")
-	}
-	return p.Prune.print(out, "prune")
-}
-
-// deleted returns the names of the deleted Jobs. A finished Job may be outdated as well.
-func (p *poll) deleted() (names []string) {
-	for _, r := range []*removal{p.Rollout, p.Prune} {
-		if r == nil {
-			continue
-		}
-		for _, d := range r.Jobs {
-			if !slices.Contains(names, d.Name) {
-				names = append(names, d.Name)
-			}
-		}
-	}
-	return names
-}
-
-func (r *removal) print(out io.Writer, part string) error {
-	if r == nil {
-		return nil
-	}
-	if len(r.Jobs) == 0 {
-		fmt.Fprintf(out, "%-9s 0 Jobs: %s\n", part, strings.TrimSuffix(r.Nothing, "."))
-		return nil
-	}
-	fmt.Fprintf(out, "%-9s %s deleted, in this order:\n", part, report.Plural(len(r.Jobs), "Job"))
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, d := range r.Jobs {
-		fmt.Fprintf(w, "            %s\t%s\t%s\n", report.Clean(d.Name), d.Why, report.Clean(d.Detail))
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	if r.Rule != "" {
-		fmt.Fprintf(out, "          rule: %s\n", r.Rule)
-	}
-	if r.Panic {
-		fmt.Fprintf(out, "          and then %s\n", report.Clean(r.Fault))
-	}
-	return nil
 }

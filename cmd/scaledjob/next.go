@@ -138,7 +138,7 @@ func (n *nextCommand) named(ctx context.Context, out io.Writer, name string, now
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	s, err := client.scheduledJob(ctx, name)
+	s, err := readScheduledJob(ctx, client, name)
 	if err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func (n *nextCommand) inFile(stdin io.Reader, out io.Writer, now time.Time) erro
 	if err != nil {
 		return err
 	}
-	found, err := s.scheduledJobs()
+	found, err := scheduledJobsIn(s)
 	if err == nil && len(found) == 0 {
 		err = fmt.Errorf("%s: no ScheduledJob", s.name)
 	}

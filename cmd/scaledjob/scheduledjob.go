@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"slices"
 	"time"
 
@@ -16,8 +15,8 @@ import (
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
-// scheduledJobs returns the ScheduledJobs of a source. Without one there is no error.
-func (s source) scheduledJobs() ([]*scheduledjob.ScheduledJob, error) {
+// scheduledJobsIn returns the ScheduledJobs of a source. Without one there is no error.
+func scheduledJobsIn(s source) ([]*scheduledjob.ScheduledJob, error) {
 	if !slices.ContainsFunc(manifest.Objects(s.data), func(o manifest.Object) bool { return o.Kind == scheduledjob.GroupVersionKind.Kind }) {
 		return nil, nil
 	}
@@ -33,15 +32,15 @@ func (s source) hasScaledJob() bool {
 	return slices.ContainsFunc(manifest.Objects(s.data), func(o manifest.Object) bool { return o.Kind == "ScaledJob" })
 }
 
-// scheduledJob reads a ScheduledJob of the cluster.
-func (c *client) scheduledJob(ctx context.Context, name string) (*scheduledjob.ScheduledJob, error) {
+// readScheduledJob reads a ScheduledJob of the cluster.
+func readScheduledJob(ctx context.Context, c *client, name string) (*scheduledjob.ScheduledJob, error) {
 	where := fmt.Sprintf("ScheduledJob %s in namespace %s", name, c.namespace)
 	group := scheduledjob.GroupVersionKind.GroupVersion().String()
-	data, err := c.get(ctx, c.rest.Get().AbsPath("/apis/"+group+"/namespaces/"+c.namespace+"/scheduledjobs/"+url.PathEscape(name)))
+	data, err := c.object(ctx, group, "scheduledjobs", name)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", where, err)
 	}
-	found, err := source{where, data}.scheduledJobs()
+	found, err := scheduledJobsIn(source{where, data})
 	if err == nil && len(found) != 1 {
 		err = fmt.Errorf("%s: the API server returned another kind", where)
 	}
@@ -142,7 +141,7 @@ func explainScheduled(out io.Writer, s *scheduledjob.ScheduledJob, now time.Time
 // lintScheduled prints the problems and warnings of the ScheduledJobs of a source, and reports
 // whether there are problems.
 func lintScheduled(out io.Writer, s source) (checked, problems bool) {
-	found, err := s.scheduledJobs()
+	found, err := scheduledJobsIn(s)
 	for _, j := range found {
 		if j.CreationTimestamp.IsZero() {
 			j.CreationTimestamp.Time = time.Unix(0, 0).UTC()

@@ -128,50 +128,16 @@ func (s *simulate) compareWithMeasured(r *findings) error {
 	if s.measured == "" {
 		return nil
 	}
-	samples, err := readSamples(s.measured, samplesOfGauge)
-	if err != nil {
+	var err error
+	if r.Measured, err = readLengths(s.measured, s.began); err != nil {
 		return err
-	}
-	samples, first, err := fromTheFirst(samples)
-	if err != nil {
-		return inFile(s.measured, err)
-	}
-	offset := time.Duration(0)
-	if first > 0 && s.began > 0 {
-		offset = first - s.began
-	}
-	for _, one := range samples {
-		r.Measured = append(r.Measured, picture.Sample{Seconds: (one.at + offset).Seconds(), Value: one.items})
 	}
 	line, err := differ(r.Measured, &r.Study.Samples[0].First)
 	if err != nil {
-		return inFile(s.measured, err)
+		return fmt.Errorf("%s: %w", s.measured, err)
 	}
 	r.Verdict = append(r.Verdict, line)
 	return nil
-}
-
-// samplesOfGauge reads a range query's answer, as the sum of its series at each time.
-func samplesOfGauge(data []byte) ([]sample, error) {
-	all, err := rangeQuery(data)
-	if err != nil {
-		return nil, err
-	}
-	sums := map[time.Duration]float64{}
-	for i, series := range all {
-		for k, v := range series.Values {
-			p, err := pointOf(v)
-			if err != nil {
-				return nil, fmt.Errorf(" data.result[%d].values[%d]: %w", i, k, err)
-			}
-			sums[p.at] += p.items
-		}
-	}
-	var samples []sample
-	for at, sum := range sums {
-		samples = append(samples, sample{at: at, absolute: true, items: sum})
-	}
-	return samples, nil
 }
 
 // differ compares the measured queue length with the length that the polls of a run read.
@@ -189,7 +155,7 @@ func differ(measured []picture.Sample, r *simulation.Result) (string, error) {
 		sum, simulated, apart = sum+m.Value, simulated+is, apart+math.Abs(is-m.Value)
 	}
 	if n == 0 {
-		return "", fmt.Errorf(" no time is within the %s of the run; use the same period as for the arrivals", report.Span(r.Summary.Seconds))
+		return "", fmt.Errorf("no time is within the %s of the run; use the same period as for the arrivals", report.Span(r.Summary.Seconds))
 	}
 	text := fmt.Sprintf("Measured queue length: %s on average; simulated %s (%s); apart by %s on average",
 		report.Short(sum/n), report.Short(simulated/n), r.Summary.Policy, report.Short(apart/n))

@@ -293,14 +293,6 @@ func (c *testCase) run(manifests []*scaledJob, r release) (*testResult, error) {
 	return t, nil
 }
 
-// deletions describes the deleted Jobs.
-func (p *poll) deletions() string {
-	var b strings.Builder
-	_ = p.Rollout.print(&b, "rollout")
-	_ = p.Prune.print(&b, "prune")
-	return strings.TrimSuffix(b.String(), "\n")
-}
-
 func (t *testResult) compare(name string, equal bool, found, expected any) {
 	if !equal {
 		t.Failures = append(t.Failures, mismatch{name, fmt.Sprint(found), fmt.Sprint(expected)})
@@ -330,8 +322,6 @@ func (c *testCase) poll(m *scaledJob, r release, flags queueFlags) (*poll, error
 			return nil, fmt.Errorf("jobs: %s counts neither stuck nor terminating Jobs; use releases: [spec]", r)
 		}
 	}
-	e := explain{queueFlags: flags}
-	e.running.n, e.pending.n, e.stuck.n, e.terminating.n = counts.Running, counts.Pending, counts.Stuck, counts.Terminating
 	s := subject{scaledJob: m}
 	if c.Dump != nil {
 		d, err := readDump(c.Dump, nil)
@@ -340,7 +330,7 @@ func (c *testCase) poll(m *scaledJob, r release, flags queueFlags) (*poll, error
 		}
 		s.dump = d
 	}
-	return e.poll(s, r)
+	return pollOf(s, r, &flags, &counts)
 }
 
 // simulated runs the workload under each seed, and compares the worst results.

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/picture"
 	"github.com/scaledjob/scaledjob/simulation"
 )
 
@@ -482,4 +483,48 @@ func lasting(text string) (simulation.Duration, error) {
 		return 0, fmt.Errorf("found %q; use seconds, or a duration such as 1m30s", text)
 	}
 	return simulation.Duration(d), nil
+}
+
+// readLengths reads the measured lengths of a queue. Their times are since the first arrival
+// of a trace that began at this time; 0 is since the first length.
+func readLengths(name string, began time.Duration) (all []picture.Sample, err error) {
+	samples, err := readSamples(name, samplesOfGauge)
+	if err != nil {
+		return nil, err
+	}
+	samples, first, err := fromTheFirst(samples)
+	if err != nil {
+		return nil, inFile(name, err)
+	}
+	offset := time.Duration(0)
+	if first > 0 && began > 0 {
+		offset = first - began
+	}
+	for _, one := range samples {
+		all = append(all, picture.Sample{Seconds: (one.at + offset).Seconds(), Value: one.items})
+	}
+	return all, nil
+}
+
+// samplesOfGauge reads a range query's answer, as the sum of its series at each time.
+func samplesOfGauge(data []byte) ([]sample, error) {
+	all, err := rangeQuery(data)
+	if err != nil {
+		return nil, err
+	}
+	sums := map[time.Duration]float64{}
+	for i, series := range all {
+		for k, v := range series.Values {
+			p, err := pointOf(v)
+			if err != nil {
+				return nil, fmt.Errorf(" data.result[%d].values[%d]: %w", i, k, err)
+			}
+			sums[p.at] += p.items
+		}
+	}
+	var samples []sample
+	for at, sum := range sums {
+		samples = append(samples, sample{at: at, absolute: true, items: sum})
+	}
+	return samples, nil
 }

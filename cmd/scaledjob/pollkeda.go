@@ -1,0 +1,112 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/keda"
+)
+
+// A kedaEngine decides a poll by the rules of a release of KEDA.
+type kedaEngine struct {
+	release
+	m *scaledJob
+	o *owned // nil without a dump
+}
+
+func (e *kedaEngine) decide(p *poll, s *situation) {
+	var all []keda.Scaler
+	if s.lengths != nil {
+		all = scalers(s.triggers, s.lengths)
+	}
+	var jobs []keda.Job
+	var counts keda.JobCounts
+	if e.o != nil {
+		jobs = e.o.kedaJobs()
+		counts = e.profile.Count(e.m.keda, jobs)
+	} else {
+		counts = keda.JobCounts{Running: s.counts.Running, Pending: s.counts.Pending}
+	}
+	if s.lengths != nil {
+		d := e.profile.Decide(e.m.keda, keda.State{Scalers: all, Running: counts.Running, Pending: counts.Pending})
+		p.Create = &creation{Jobs: d.Create, Rule: textOf(d.Reason), Panic: d.Fault.Panics(), Decision: d, trace: d.String()}
+	}
+	if e.o != nil {
+		p.Rollout, p.Prune = e.rollout(jobs), e.prune(jobs)
+	}
+	p.Notes = append(p.Notes, e.notes(all)...)
+}
+
+// notes are the features that a release lacks and the fields that it rejects.
+func (e *kedaEngine) notes(scalers []keda.Scaler) []string {
+	var notes []string
+	for _, err := range []error{e.profile.Validate(e.m.keda, scalers...), e.m.strict} {
+		if err != nil {
+			notes = append(notes, strings.Split(err.Error(), "\n")...)
+		}
+	}
+	return notes
+}
+
+func (e *kedaEngine) rollout(jobs []keda.Job) *removal {
+	d := &removal{Jobs: []deletion{}}
+	rule := e.profile.Rule("rollout").Text
+	if e.o.spec.Generation == 0 && !e.rollsOut(0) && e.rollsOut(1) {
+		d.Nothing = "metadata.generation is not known"
+		return d
+	}
+	done := e.profile.Rollout(e.o.keda, jobs)
+	for _, i := range done.Deleted {
+		why := olderThan(e.o, &e.o.jobs[i])
+		if e.rollsOut(0) {
+			why, d.Rule = "of any generation", rule
+		}
+		d.Jobs = append(d.Jobs, deletion{e.o.jobs[i].Name, why, done.PropagationPolicy})
+	}
+	switch {
+	case len(d.Jobs) > 0:
+	case !e.rollsOut(1):
+		d.Nothing = rule
+	case e.paused(e.o.scaledJob):
+		d.Nothing = "the ScaledJob is paused"
+	case e.o.none() != "":
+		d.Nothing = e.o.none()
+	case done.Strategy == "gradual":
+		d.Nothing = "the rollout strategy is gradual"
+	default:
+		d.Nothing = fmt.Sprintf("all are of generation %d", e.o.spec.Generation)
+	}
+	return d
+}
+
+// rollsOut reports whether a release, by default, deletes a Job n generations older than
+// the ScaledJob.
+func (e *kedaEngine) rollsOut(n int64) bool {
+	const current = 2
+	job := keda.Job{Annotations: map[string]string{manifest.AnnotationGeneration: strconv.FormatInt(current-n, 10)}}
+	return e.profile.Rollout(&keda.ScaledJob{Generation: current}, []keda.Job{job}).Deleted != nil
+}
+
+func (e *kedaEngine) prune(jobs []keda.Job) *removal {
+	h := e.profile.History(e.o.keda, jobs)
+	d := &removal{Jobs: []deletion{}, Panic: h.Fault.Panics()}
+	if d.Panic {
+		d.Fault = h.Fault.String()
+	}
+	for _, i := range h.Deleted {
+		d.Jobs = append(d.Jobs, finished(&e.o.jobs[i]))
+	}
+	switch {
+	case len(d.Jobs) > 0:
+	case d.Panic:
+		d.Nothing = d.Fault
+	case e.paused(e.o.scaledJob):
+		d.Nothing = "the ScaledJob is paused; KEDA then deletes no finished Jobs"
+	default:
+		d.Nothing = cmp.Or(e.o.none(), "no more have finished than are kept")
+	}
+	return d
+}

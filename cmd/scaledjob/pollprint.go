@@ -1,0 +1,85 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
+)
+
+func (p *poll) print(out io.Writer, format string, again bool) error {
+	switch format {
+	case "json":
+		return json.NewEncoder(out).Encode(p)
+	case "name":
+		for _, name := range p.deleted() {
+			fmt.Fprintf(out, "job.batch/%s\n", report.Clean(name))
+		}
+		return nil
+	}
+	if again {
+		fmt.Fprintln(out)
+	}
+	fmt.Fprintf(out, "%s: one poll of %s\n", titled(p.Name), p.Release)
+	if err := p.Rollout.print(out, "rollout"); err != nil {
+		return err
+	}
+	if p.Create != nil {
+		fmt.Fprintln(out, p.Create.trace)
+	} else {
+		fmt.Fprintln(out, "create    not known: no queue length; use --queue 12")
+	}
+	return p.Prune.print(out, "prune")
+}
+
+// deleted returns the names of the deleted Jobs. A finished Job may be outdated as well.
+func (p *poll) deleted() (names []string) {
+	for _, r := range []*removal{p.Rollout, p.Prune} {
+		if r == nil {
+			continue
+		}
+		for _, d := range r.Jobs {
+			if !slices.Contains(names, d.Name) {
+				names = append(names, d.Name)
+			}
+		}
+	}
+	return names
+}
+
+func (r *removal) print(out io.Writer, part string) error {
+	if r == nil {
+		return nil
+	}
+	if len(r.Jobs) == 0 {
+		fmt.Fprintf(out, "%-9s 0 Jobs: %s\n", part, strings.TrimSuffix(r.Nothing, "."))
+		return nil
+	}
+	fmt.Fprintf(out, "%-9s %s deleted, in this order:\n", part, report.Plural(len(r.Jobs), "Job"))
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, d := range r.Jobs {
+		fmt.Fprintf(w, "            %s\t%s\t%s\n", report.Clean(d.Name), d.Why, report.Clean(d.Detail))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if r.Rule != "" {
+		fmt.Fprintf(out, "          rule: %s\n", r.Rule)
+	}
+	if r.Panic {
+		fmt.Fprintf(out, "          and then %s\n", report.Clean(r.Fault))
+	}
+	return nil
+}
+
+// deletions describes the deleted Jobs.
+func (p *poll) deletions() string {
+	var b strings.Builder
+	_ = p.Rollout.print(&b, "rollout")
+	_ = p.Prune.print(&b, "prune")
+	return strings.TrimSuffix(b.String(), "\n")
+}
