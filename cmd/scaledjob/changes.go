@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/keda"
@@ -24,11 +25,11 @@ var strategies = []string{"accurate", "eager", "custom"}
 
 // rules finds the rules that cause the difference. A rule does if putting it into one
 // profile, or removing it from the other, changes a different answer.
-func (c *comparison) rules(from, to keda.Profile, m *scaledJob) {
+func (c *comparison) rules(from, to keda.Profile, m *input.ScaledJob) {
 	before, after := kedaPlayer(from, m, c.triggers), kedaPlayer(to, m, c.triggers)
 	for _, r := range keda.Changes(from, to) {
 		with, without := kedaPlayer(from.With(r.To), m, c.triggers), kedaPlayer(to.With(r.From), m, c.triggers)
-		if name := r.From.Behavior; slices.Contains(strategies, name) && m.keda.Spec.ScalingStrategy.Strategy != name {
+		if name := r.From.Behavior; slices.Contains(strategies, name) && m.KEDA.Spec.ScalingStrategy.Strategy != name {
 			c.Unused = append(c.Unused, name)
 			continue
 		}
@@ -54,14 +55,14 @@ var counted = map[triggers.Counting]string{0: "unknown", triggers.Includes: "cou
 
 // metrics finds the triggers whose metric counts in-progress items under one release alone:
 // the same queue has another length.
-func (c *comparison) metrics(m *scaledJob) {
-	if c.From.profile == nil || c.To.profile == nil {
+func (c *comparison) metrics(m *input.ScaledJob) {
+	if c.From.Profile == nil || c.To.Profile == nil {
 		return
 	}
 	for i, t := range c.triggers {
 		in := triggerInput(m, i)
-		before, _ := triggers.Counts(t.Type, c.From.version(), in)
-		after, _ := triggers.Counts(t.Type, c.To.version(), in)
+		before, _ := triggers.Counts(t.Type, c.From.Version(), in)
+		after, _ := triggers.Counts(t.Type, c.To.Version(), in)
 		if before != after && before != 0 && after != 0 {
 			c.Metrics = append(c.Metrics, change{"the metric of " + t.Name, counted[before], counted[after]})
 		}
@@ -70,12 +71,12 @@ func (c *comparison) metrics(m *scaledJob) {
 
 // brought finds the releases from one to the other that changed an answer of the differences,
 // or a metric.
-func (c *comparison) brought(m *scaledJob) {
-	if c.From.profile == nil || c.To.profile == nil || len(c.Differences)+len(c.Metrics) == 0 {
+func (c *comparison) brought(m *input.ScaledJob) {
+	if c.From.Profile == nil || c.To.Profile == nil || len(c.Differences)+len(c.Metrics) == 0 {
 		return
 	}
 	all := keda.Releases()
-	first, last := slices.Index(all, c.From.version()), slices.Index(all, c.To.version())
+	first, last := slices.Index(all, c.From.Version()), slices.Index(all, c.To.Version())
 	if first > last {
 		first, last = last, first
 	}
@@ -85,7 +86,7 @@ func (c *comparison) brought(m *scaledJob) {
 		if errBefore != nil || errAfter != nil {
 			continue
 		}
-		step := comparison{From: release{profile: &before}, To: release{profile: &after}, triggers: c.triggers}
+		step := comparison{From: input.Release{Profile: &before}, To: input.Release{Profile: &after}, triggers: c.triggers}
 		step.metrics(m)
 		old, now := kedaPlayer(before, m, c.triggers), kedaPlayer(after, m, c.triggers)
 		if len(step.Metrics) > 0 || slices.ContainsFunc(c.Differences, func(d difference) bool { return old.differs(now, d.cell) }) {
@@ -95,7 +96,7 @@ func (c *comparison) brought(m *scaledJob) {
 }
 
 // notes adds the features that only one release lacks, and the fields that it rejects.
-func (c *comparison) notes(m *scaledJob) {
+func (c *comparison) notes(m *input.ScaledJob) {
 	before, after := problemsUnder(c.From, m), problemsUnder(c.To, m)
 	for _, err := range before {
 		if !said(after, err) {
@@ -116,11 +117,11 @@ func (c *comparison) notes(m *scaledJob) {
 
 // problemsUnder returns the features that a release lacks and the fields that it rejects. The
 // specification has none.
-func problemsUnder(e release, m *scaledJob) []error {
-	if e.profile == nil {
+func problemsUnder(e input.Release, m *input.ScaledJob) []error {
+	if e.Profile == nil {
 		return nil
 	}
-	joined, ok := e.profile.Validate(m.keda).(interface{ Unwrap() []error })
+	joined, ok := e.Profile.Validate(m.KEDA).(interface{ Unwrap() []error })
 	if !ok {
 		return nil
 	}
@@ -145,13 +146,13 @@ func about(err error) string {
 }
 
 // refusal returns the range of releases around this release that reject a field.
-func refusal(e release, m *scaledJob, refused *field.Error) string {
+func refusal(e input.Release, m *input.ScaledJob, refused *field.Error) string {
 	releases := keda.Releases()
 	refuses := func(i int) bool {
 		p, err := keda.Release(releases[i])
-		return err == nil && said(problemsUnder(release{&p}, m), refused)
+		return err == nil && said(problemsUnder(input.Release{Profile: &p}, m), refused)
 	}
-	first := slices.Index(releases, e.profile.Release())
+	first := slices.Index(releases, e.Profile.Release())
 	last := first
 	for first > 0 && refuses(first-1) {
 		first--

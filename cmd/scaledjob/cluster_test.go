@@ -58,7 +58,7 @@ func status(code int, reason, message string) (int, any) {
 
 // cluster answers as an API server that has one ScaledJob with the Jobs and pods of
 // testdata, each Job on a page of its own.
-func cluster(t *testing.T) *apiServer {
+func fakeCluster(t *testing.T) *apiServer {
 	t.Helper()
 	read := func(file string) (object map[string]any) {
 		data, err := os.ReadFile(file)
@@ -96,7 +96,7 @@ func cluster(t *testing.T) *apiServer {
 
 // The cluster and a dump of it have the same answer, and reading sends GET requests only.
 func TestCluster(t *testing.T) {
-	s := cluster(t)
+	s := fakeCluster(t)
 	kubeconfig := s.start(t)
 	for _, release := range []string{"2.21", "spec"} {
 		_, want, _ := call(t, "explain testdata/accurate.yaml --queue 8 --jobs testdata/jobs.json --jobs testdata/pods.json --release "+release, "")
@@ -114,7 +114,7 @@ func TestCluster(t *testing.T) {
 
 // Without -n and --context, an argument that is no file is a name, and the namespace is the context's.
 func TestClusterDefaults(t *testing.T) {
-	s := cluster(t)
+	s := fakeCluster(t)
 	kubeconfig := s.start(t)
 	t.Setenv("KUBECONFIG", kubeconfig)
 	status, _, said := call(t, "explain orders --queue 8", "")
@@ -129,7 +129,7 @@ func TestClusterDefaults(t *testing.T) {
 
 // Names complete from the files, and with a flag of the cluster from there.
 func TestCompletionOfNames(t *testing.T) {
-	kubeconfig := cluster(t).start(t)
+	kubeconfig := fakeCluster(t).start(t)
 	for command, want := range map[string]string{
 		"__complete explain testdata/two.yaml --name ":                                  "both\nwrong\n:4\n",
 		"__complete diff testdata/two.yaml --name ":                                     "both\nwrong\n:4\n",
@@ -158,7 +158,7 @@ func TestClusterFails(t *testing.T) {
 		"no list": {func(string) (int, any) { return http.StatusOK, []int{} }, "list Jobs in namespace default: found an array"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := cluster(t)
+			s := fakeCluster(t)
 			healthy := s.answer
 			s.answer = func(path, next string) (int, any) {
 				if strings.HasSuffix(path, "/jobs") {
@@ -172,7 +172,7 @@ func TestClusterFails(t *testing.T) {
 			require.Contains(t, said, c.want)
 		})
 	}
-	kubeconfig := cluster(t).start(t)
+	kubeconfig := fakeCluster(t).start(t)
 	for flags, want := range map[string]string{
 		"a -n default --context none --kubeconfig " + kubeconfig: `context "none" does not exist`,
 		"a -n default --kubeconfig testdata/gone":                "testdata/gone: no such file",
@@ -259,7 +259,7 @@ func TestConnections(t *testing.T) {
 
 // A command says that it waits for a cluster, once.
 func TestSlowCluster(t *testing.T) {
-	s := cluster(t)
+	s := fakeCluster(t)
 	healthy, said := s.answer, &waitedFor{seen: make(chan struct{})}
 	s.answer = func(path, next string) (int, any) {
 		<-said.seen

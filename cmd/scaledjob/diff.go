@@ -11,17 +11,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/keda"
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
 type diff struct {
-	manifestFlags
-	queueFlags
-	from, to releases
+	input.ManifestFlags
+	input.QueueFlags
+	from, to input.Releases
 	all      bool
-	output   choice
+	output   input.Choice
 }
 
 func newDiff() *cobra.Command {
@@ -40,18 +41,18 @@ The exit status is 1 if there are differences, or if the API server accepts the 
   scaledjob diff orders.yaml --from spec --to 2.21 --all`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if !c.Flags().Changed("from") {
-				return usagef("nothing to compare with; use --from 2.18, the release that you have")
+				return input.Usagef("nothing to compare with; use --from 2.18, the release that you have")
 			}
 			return d.run(args, c.InOrStdin(), c.OutOrStdout())
 		},
 	}
-	d.manifestFlags.add(c)
-	d.addTarget(c)
-	d.from.add(c, "from", "compare this")
+	d.ManifestFlags.Add(c)
+	d.AddTarget(c)
+	d.from.Add(c, "from", "compare this")
 	c.Flag("from").DefValue = ""
-	d.to.add(c, "to", "with this")
+	d.to.Add(c, "to", "with this")
 	c.Flags().BoolVar(&d.all, "all", false, "print every case that differs, not the first few")
-	d.output.addOutput(c, "text", "json")
+	d.output.AddOutput(c, "text", "json")
 	return c
 }
 
@@ -78,40 +79,40 @@ type difference struct {
 
 // A comparison is the result of diff for a ScaledJob.
 type comparison struct {
-	Name        string       `json:"name"`
-	From        release      `json:"from"`
-	To          release      `json:"to"`
-	Cases       int          `json:"cases"`
-	Differences []difference `json:"differences"`
-	First       []string     `json:"first,omitempty"`   // the traces of the first difference
-	Brought     []string     `json:"brought,omitempty"` // releases between the two that changed an answer or a metric
-	Because     []change     `json:"because,omitempty"` // of the differences
-	Metrics     []change     `json:"metrics,omitempty"` // triggers whose metric counts other items
-	Besides     []change     `json:"besides,omitempty"` // changes without a difference in the cases
-	Unused      []string     `json:"unused,omitempty"`  // strategies that changed and that the manifest does not use
-	Refused     []string     `json:"refused,omitempty"` // fields that the API server rejects with the second alone
-	Notes       []string     `json:"notes,omitempty"`   // fields that only one release ignores or rejects
+	Name        string        `json:"name"`
+	From        input.Release `json:"from"`
+	To          input.Release `json:"to"`
+	Cases       int           `json:"cases"`
+	Differences []difference  `json:"differences"`
+	First       []string      `json:"first,omitempty"`   // the traces of the first difference
+	Brought     []string      `json:"brought,omitempty"` // releases between the two that changed an answer or a metric
+	Because     []change      `json:"because,omitempty"` // of the differences
+	Metrics     []change      `json:"metrics,omitempty"` // triggers whose metric counts other items
+	Besides     []change      `json:"besides,omitempty"` // changes without a difference in the cases
+	Unused      []string      `json:"unused,omitempty"`  // strategies that changed and that the manifest does not use
+	Refused     []string      `json:"refused,omitempty"` // fields that the API server rejects with the second alone
+	Notes       []string      `json:"notes,omitempty"`   // fields that only one release ignores or rejects
 
 	triggers []manifest.Trigger
 }
 
 func (d *diff) run(args []string, stdin io.Reader, out io.Writer) error {
-	manifests, problems := d.read(args, stdin)
-	if err := d.checkTargets(manifests); err != nil {
+	manifests, problems := d.Read(args, stdin)
+	if err := d.CheckTargets(manifests); err != nil {
 		return errors.Join(problems, err)
 	}
 	changed, compared, again := 0, 0, false
 	for _, m := range manifests {
-		c, err := d.compare(m, d.from.one(), d.to.one())
+		c, err := d.compare(m, d.from.One(), d.to.One())
 		if err != nil {
-			problems = errors.Join(problems, m.where(err))
+			problems = errors.Join(problems, m.Where(err))
 			continue
 		}
 		compared++
 		if len(c.Differences) > 0 || len(c.Refused) > 0 || len(c.Metrics) > 0 {
 			changed++
 		}
-		if d.output.text == "json" {
+		if d.output.Text == "json" {
 			err = json.NewEncoder(out).Encode(c)
 		} else {
 			if again {
@@ -123,44 +124,44 @@ func (d *diff) run(args []string, stdin io.Reader, out io.Writer) error {
 			return err
 		}
 	}
-	if compared > 1 && d.output.text != "json" {
-		fmt.Fprintf(out, "\n%d of %s change from %s to %s.\n", changed, report.Plural(compared, "ScaledJob"), d.from.one(), d.to.one())
+	if compared > 1 && d.output.Text != "json" {
+		fmt.Fprintf(out, "\n%d of %s change from %s to %s.\n", changed, report.Plural(compared, "ScaledJob"), d.from.One(), d.to.One())
 	}
-	return outcome(changed > 0, problems)
+	return input.Outcome(changed > 0, problems)
 }
 
 // A player answers cells by the rules of a release. The decision explains the answer.
 type player func(cell) (a answer, decision fmt.Stringer)
 
-func playerOf(e release, m *scaledJob, triggers []manifest.Trigger, targets map[string]float64) (player, error) {
-	if e.profile != nil {
-		return kedaPlayer(*e.profile, m, triggers), nil
+func playerOf(e input.Release, m *input.ScaledJob, triggers []manifest.Trigger, targets map[string]float64) (player, error) {
+	if e.Profile != nil {
+		return kedaPlayer(*e.Profile, m, triggers), nil
 	}
-	if m.strict != nil {
-		return nil, m.strict
+	if m.Strict != nil {
+		return nil, m.Strict
 	}
-	config, err := m.spec.Config(targets)
+	config, err := m.Spec.Config(targets)
 	return func(c cell) (answer, fmt.Stringer) {
 		jobs := scaling.JobCounts{Running: c.Running, Pending: c.Pending}
-		d := scaling.Decide(config.Policy, scaling.State{Metrics: metrics(triggers, c.Queue), Jobs: &jobs})
+		d := scaling.Decide(config.Policy, scaling.State{Metrics: input.Metrics(triggers, c.Queue), Jobs: &jobs})
 		return answer{Create: d.Create}, d
 	}, err
 }
 
-func kedaPlayer(p keda.Profile, m *scaledJob, triggers []manifest.Trigger) player {
+func kedaPlayer(p keda.Profile, m *input.ScaledJob, triggers []manifest.Trigger) player {
 	return func(c cell) (answer, fmt.Stringer) {
-		d := p.Decide(m.keda, keda.State{Scalers: scalers(triggers, c.Queue), Running: c.Running, Pending: c.Pending})
+		d := p.Decide(m.KEDA, keda.State{Scalers: input.Scalers(triggers, c.Queue), Running: c.Running, Pending: c.Pending})
 		return answer{d.Create, d.Fault.Panics()}, d
 	}
 }
 
-func (d *diff) compare(m *scaledJob, before, after release) (comparison, error) {
-	c := comparison{Name: m.name(), From: before, To: after, Differences: []difference{}}
-	if before.paused(m) && after.paused(m) {
+func (d *diff) compare(m *input.ScaledJob, before, after input.Release) (comparison, error) {
+	c := comparison{Name: m.Name(), From: before, To: after, Differences: []difference{}}
+	if before.Paused(m) && after.Paused(m) {
 		m = unpaused(m)
 		c.Notes = append(c.Notes, "the ScaledJob is paused; compared without the annotation")
 	}
-	triggers, targets, err := d.triggers(m)
+	triggers, targets, err := d.Triggers(m)
 	if err != nil {
 		return c, err
 	}
@@ -187,18 +188,18 @@ func (d *diff) compare(m *scaledJob, before, after release) (comparison, error) 
 	c.notes(m)
 	c.metrics(m)
 	c.brought(m)
-	if before.profile != nil && after.profile != nil {
-		c.rules(*before.profile, *after.profile, m)
+	if before.Profile != nil && after.Profile != nil {
+		c.rules(*before.Profile, *after.Profile, m)
 	}
 	return c, nil
 }
 
 // unpaused is a copy without the annotation that pauses.
-func unpaused(m *scaledJob) *scaledJob {
+func unpaused(m *input.ScaledJob) *input.ScaledJob {
 	without := *m
-	without.spec = m.spec.DeepCopyObject().(*manifest.ScaledJob)
-	delete(without.spec.Annotations, manifest.AnnotationPaused)
-	without.keda = without.spec.KEDA()
+	without.Spec = m.Spec.DeepCopyObject().(*manifest.ScaledJob)
+	delete(without.Spec.Annotations, manifest.AnnotationPaused)
+	without.KEDA = without.Spec.KEDA()
 	return &without
 }
 
@@ -206,9 +207,9 @@ const few = 12
 
 func (c *comparison) print(out io.Writer, all bool) error {
 	if len(c.Differences) == 0 {
-		fmt.Fprintf(out, "%s: %s and %s create the same number of Jobs in all of %d cases.\n", titled(c.Name), c.From, c.To, c.Cases)
+		fmt.Fprintf(out, "%s: %s and %s create the same number of Jobs in all of %d cases.\n", input.Titled(c.Name), c.From, c.To, c.Cases)
 	} else {
-		fmt.Fprintf(out, "%s: %s and %s create different numbers of Jobs in %d of %d cases.\n\n", titled(c.Name), c.From, c.To, len(c.Differences), c.Cases)
+		fmt.Fprintf(out, "%s: %s and %s create different numbers of Jobs in %d of %d cases.\n\n", input.Titled(c.Name), c.From, c.To, len(c.Differences), c.Cases)
 		if err := c.table(out, all); err != nil {
 			return err
 		}

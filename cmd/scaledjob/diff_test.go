@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 )
 
 const paused, notPaused = `, annotations: {autoscaling.keda.sh/paused: "true"}`, `, annotations: {autoscaling.keda.sh/paused: "false"}`
@@ -87,7 +88,7 @@ func TestQueues(t *testing.T) {
 		`{type: their-own, metadata: {}}`:                             false,
 	} {
 		file := write(t, "m.yaml", "apiVersion: keda.sh/v1alpha1\nkind: ScaledJob\nmetadata: {name: m}\nspec:\n  triggers: ["+metadata+"]\n")
-		manifests, err := (&manifestFlags{files: []string{file}}).read(nil, nil)
+		manifests, err := (&input.ManifestFlags{Files: []string{file}}).Read(nil, nil)
 		require.NoError(t, err)
 		require.Equal(t, []bool{want}, counting(manifests[0]), metadata)
 	}

@@ -12,22 +12,25 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/cluster"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/explain"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 )
 
-type explain struct {
-	manifestFlags
-	queueFlags
-	jobFlags
-	clusterFlags
-	releases   releases
+type explainCommand struct {
+	input.ManifestFlags
+	input.QueueFlags
+	input.JobFlags
+	cluster.ClusterFlags
+	releases   input.Releases
 	dumps      []string
 	generation int64
-	output     choice
+	output     input.Choice
 }
 
 func newExplain() *cobra.Command {
-	e := &explain{}
+	e := &explainCommand{}
 	c := &cobra.Command{
 		Use:   "explain FILE... --queue 12",
 		Short: "Explain one poll of a ScaledJob: the Jobs created and deleted, and why",
@@ -60,54 +63,54 @@ ScaledJob owns.`,
 			return e.run(c.Context(), args, c.InOrStdin(), c.OutOrStdout(), c.ErrOrStderr())
 		},
 	}
-	e.manifestFlags.add(c)
-	e.queueFlags.add(c)
-	e.jobFlags.add(c)
+	e.ManifestFlags.Add(c)
+	e.QueueFlags.Add(c)
+	e.JobFlags.Add(c)
 	c.Flags().StringArrayVar(&e.dumps, "jobs", nil, "`file` with Jobs and pods, as kubectl get jobs,pods -o json prints them; - is standard input; may be repeated")
 	c.Flags().Int64Var(&e.generation, "generation", 0, "the ScaledJob's metadata.`generation`, if the manifest has none")
-	e.clusterFlags.add(c)
-	e.completes(c)
-	e.releases.addSeveral(c, "release", "rules of this")
-	e.output.addOutput(c, "text", "json", "name")
+	e.ClusterFlags.Add(c)
+	e.Completes(c)
+	e.releases.AddSeveral(c, "release", "rules of this")
+	e.output.AddOutput(c, "text", "json", "name")
 	c.Flag("output").Usage += "; name prints the Jobs to delete"
 	return c
 }
 
-func (e *explain) run(ctx context.Context, args []string, stdin io.Reader, out, notes io.Writer) error {
+func (e *explainCommand) run(ctx context.Context, args []string, stdin io.Reader, out, notes io.Writer) error {
 	if err := e.check(args); err != nil {
 		return err
 	}
 	others, err := e.scheduled(ctx, args, out)
-	if err != nil || len(args) > 0 && len(others) == 0 && len(e.files) == 0 {
+	if err != nil || len(args) > 0 && len(others) == 0 && len(e.Files) == 0 {
 		return err
 	}
 	args = others
-	names, files := e.split(args)
-	if files := append(files, e.files...); len(files) > 0 && e.clusterFlags.given() {
-		return usagef("%q: a file; leave out --namespace, --context and --kubeconfig, which are for names of ScaledJobs in a cluster", files[0])
+	names, files := e.Split(args)
+	if files := append(files, e.Files...); len(files) > 0 && e.ClusterFlags.Given() {
+		return input.Usagef("%q: a file; leave out --namespace, --context and --kubeconfig, which are for names of ScaledJobs in a cluster", files[0])
 	}
 	found, problems := e.found(ctx, names, files, stdin)
-	var manifests []*scaledJob
+	var manifests []*input.ScaledJob
 	for _, f := range found {
-		manifests = append(manifests, f.scaledJob)
+		manifests = append(manifests, f.ScaledJob)
 	}
-	if err := e.checkTargets(manifests); err != nil {
+	if err := e.CheckTargets(manifests); err != nil {
 		return errors.Join(problems, err)
 	}
-	var polls []*poll
+	var polls []*explain.Poll
 	for _, f := range found {
-		for _, r := range e.releases.all {
-			p, err := pollOf(f, r, &e.queueFlags, e.jobFlags.jobs())
-			if problems = errors.Join(problems, f.where(err)); err == nil {
+		for _, r := range e.releases.All {
+			p, err := explain.Of(f, r, &e.QueueFlags, e.JobFlags.Jobs())
+			if problems = errors.Join(problems, f.Where(err)); err == nil {
 				polls = append(polls, p)
 			}
 		}
 	}
 	for i, p := range polls {
-		if err := p.print(out, e.output.text, i > 0); err != nil {
+		if err := p.Print(out, e.output.Text, i > 0); err != nil {
 			return err
 		}
-		if e.output.text != "json" {
+		if e.output.Text != "json" {
 			for _, n := range p.Notes {
 				fmt.Fprintf(notes, "note: %s\n", report.Clean(n))
 			}
@@ -118,19 +121,19 @@ func (e *explain) run(ctx context.Context, args []string, stdin io.Reader, out, 
 
 // scheduled explains the ScheduledJobs among the arguments: scheduledjob/NAME in the cluster,
 // and files that have no ScaledJob. It returns the other arguments.
-func (e *explain) scheduled(ctx context.Context, args []string, out io.Writer) (others []string, problems error) {
+func (e *explainCommand) scheduled(ctx context.Context, args []string, out io.Writer) (others []string, problems error) {
 	for _, a := range args {
 		var found []*scheduledjob.ScheduledJob
 		var err error
 		if name, ok := strings.CutPrefix(a, "scheduledjob/"); ok {
-			var client *client
-			if client, err = e.clusterFlags.client(); err == nil {
+			var client *cluster.Client
+			if client, err = e.ClusterFlags.Client(); err == nil {
 				var s *scheduledjob.ScheduledJob
 				if s, err = readScheduledJob(ctx, client, name); err == nil {
 					found = append(found, s)
 				}
 			}
-		} else if s, unread := readSource(a, nil, maxFile); unread != nil || s.hasScaledJob() {
+		} else if s, unread := input.ReadSource(a, nil, input.MaxFile); unread != nil || s.HasScaledJob() {
 			others = append(others, a)
 			continue
 		} else if found, err = scheduledJobsIn(s); err == nil && found == nil {
@@ -145,52 +148,52 @@ func (e *explain) scheduled(ctx context.Context, args []string, out io.Writer) (
 }
 
 // check returns contradictions between flags.
-func (e *explain) check(args []string) error {
+func (e *explainCommand) check(args []string) error {
 	stdin := 0
-	for _, name := range slices.Concat(e.files, args, e.dumps) {
+	for _, name := range slices.Concat(e.Files, args, e.dumps) {
 		if name == "-" {
 			stdin++
 		}
 	}
 	switch {
 	case stdin > 1:
-		return usagef("standard input is used %d times; use it once, and files such as --jobs jobs.json", stdin)
-	case len(e.dumps) > 0 && e.jobFlags.given():
-		return usagef("both --jobs and counts of Jobs; use one of them")
+		return input.Usagef("standard input is used %d times; use it once, and files such as --jobs jobs.json", stdin)
+	case len(e.dumps) > 0 && e.JobFlags.Given():
+		return input.Usagef("both --jobs and counts of Jobs; use one of them")
 	case e.generation < 0:
-		return usagef("--generation %d: use 1 or more", e.generation)
+		return input.Usagef("--generation %d: use 1 or more", e.generation)
 	}
-	return e.jobFlags.check(e.releases.all)
+	return e.JobFlags.Check(e.releases.All)
 }
 
 // found returns the ScaledJobs of the files and of the cluster.
-func (e *explain) found(ctx context.Context, names, files []string, stdin io.Reader) (all []subject, problems error) {
+func (e *explainCommand) found(ctx context.Context, names, files []string, stdin io.Reader) (all []cluster.Subject, problems error) {
 	if len(names) > 0 {
-		if len(e.dumps) > 0 || e.jobFlags.given() {
-			return nil, usagef("%s is read from the cluster; use a file with --jobs and counts of Jobs", names[0])
+		if len(e.dumps) > 0 || e.JobFlags.Given() {
+			return nil, input.Usagef("%s is read from the cluster; use a file with --jobs and counts of Jobs", names[0])
 		}
-		if client, err := e.clusterFlags.client(); err != nil {
+		if client, err := e.ClusterFlags.Client(); err != nil {
 			problems = fmt.Errorf("%s: %w", strings.Join(names, ", "), err)
 		} else {
-			all, problems = client.subjects(ctx, names)
+			all, problems = client.Subjects(ctx, names)
 		}
 	}
-	if len(files)+len(e.files) > 0 || len(names) == 0 {
-		manifests, err := e.manifestFlags.read(files, stdin)
+	if len(files)+len(e.Files) > 0 || len(names) == 0 {
+		manifests, err := e.ManifestFlags.Read(files, stdin)
 		problems = errors.Join(problems, err)
-		var d *dump
+		var d *cluster.Dump
 		if len(e.dumps) > 0 {
-			if d, err = readDump(e.dumps, stdin); err != nil {
+			if d, err = cluster.Read(e.dumps, stdin); err != nil {
 				return nil, errors.Join(problems, err)
 			}
 		}
 		for _, m := range manifests {
-			all = append(all, subject{m, d})
+			all = append(all, cluster.Subject{ScaledJob: m, Dump: d})
 		}
 	}
 	if e.generation != 0 {
 		for _, s := range all {
-			s.spec.Generation, s.keda.Generation = e.generation, e.generation
+			s.Spec.Generation, s.KEDA.Generation = e.generation, e.generation
 		}
 	}
 	return all, problems

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 )
 
 // A cell is a case of the grid: the queue length of each trigger, and the Jobs.
@@ -16,12 +17,12 @@ type cell struct {
 
 // grid returns every combination of queue lengths, running and pending Jobs near the
 // numbers at which rules change: 0, the items of one Job, and the maximum.
-func grid(m *scaledJob, triggers []manifest.Trigger) []cell {
+func grid(m *input.ScaledJob, triggers []manifest.Trigger) []cell {
 	most := int64(100)
-	if n := m.spec.Spec.MaxReplicaCount; n != nil {
+	if n := m.Spec.Spec.MaxReplicaCount; n != nil {
 		most = max(0, int64(*n))
 	}
-	if n := m.spec.Spec.MinReplicaCount; n != nil {
+	if n := m.Spec.Spec.MinReplicaCount; n != nil {
 		most = max(most, int64(*n))
 	}
 	var cells []cell
@@ -45,9 +46,9 @@ var counters = map[string]bool{
 }
 
 // counting reports for each trigger whether its metric is always whole.
-func counting(m *scaledJob) []bool {
-	all := make([]bool, len(m.spec.Spec.Triggers))
-	for i, t := range m.spec.Spec.Triggers {
+func counting(m *input.ScaledJob) []bool {
+	all := make([]bool, len(m.Spec.Spec.Triggers))
+	for i, t := range m.Spec.Spec.Triggers {
 		all[i] = counters[t.Type] && t.Metadata["mode"] != "MessageRate" // of rabbitmq, items per second
 	}
 	return all

@@ -6,21 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint"
 	"github.com/scaledjob/scaledjob/keda"
 )
 
 type linter struct {
-	manifestFlags
-	releases releases
+	input.ManifestFlags
+	releases input.Releases
 	rules    bool
 	lsp      bool
 	explain  string
@@ -29,9 +28,9 @@ type linter struct {
 	config   string
 	overlays []string // directories for kustomize
 	charts   []string // directories for helm
-	severity choice
-	failOn   choice
-	output   choice
+	severity input.Choice
+	failOn   input.Choice
+	output   input.Choice
 }
 
 func newLint() *cobra.Command {
@@ -77,14 +76,14 @@ The exit status is 1 if there are findings of --fail-on or worse.`,
 			return l.run(c, args, c.InOrStdin(), c.OutOrStdout())
 		},
 	}
-	l.addFiles(c)
-	l.releases.addSeveral(c, "release", "check for this")
+	l.AddFiles(c)
+	l.releases.AddSeveral(c, "release", "check for this")
 	c.Flags().BoolVar(&l.rules, "rules", false, "print all rules, and check nothing")
 	c.Flags().BoolVar(&l.lsp, "lsp", false, "serve the Language Server Protocol for an editor on standard input and output")
 	c.Flags().StringVar(&l.explain, "explain", "", "print this `rule` with a bad and a good example, and check nothing")
 	c.Flags().StringSliceVar(&l.ignore, "ignore", nil, "`rules` without findings (one,two); may be repeated")
 	c.Flags().StringSliceVar(&l.exclude, "exclude", nil, "`patterns` of files in directories, such as vendor/ or **/*.gen.yaml; may be repeated")
-	c.Flags().StringVar(&l.config, "config", settingsFile, "`file` with the settings of the repository; \"\" is none")
+	c.Flags().StringVar(&l.config, "config", input.SettingsFile, "`file` with the settings of the repository; \"\" is none")
 	c.Flags().StringArrayVar(&l.overlays, "kustomize", nil, "`directory` to render with kustomize or kubectl, and to check; may be repeated")
 	c.Flags().StringArrayVar(&l.charts, "helm", nil, "`directory` of a chart to render with helm, and to check; may be repeated")
 	for _, name := range []string{"explain", "ignore"} {
@@ -92,17 +91,17 @@ The exit status is 1 if there are findings of --fail-on or worse.`,
 			return ruleNames(), cobra.ShellCompDirectiveNoFileComp
 		})
 	}
-	l.severity.add(c, "severity", "least severity that is printed", "note", "warning", "error")
-	l.failOn.add(c, "fail-on", "least severity that makes the exit status 1", "error", "warning", "note")
-	l.output.addOutput(c, "text", "json", "github", "sarif")
+	l.severity.Add(c, "severity", "least severity that is printed", "note", "warning", "error")
+	l.failOn.Add(c, "fail-on", "least severity that makes the exit status 1", "error", "warning", "note")
+	l.output.AddOutput(c, "text", "json", "github", "sarif")
 	return c
 }
 
 // configure adds the settings of the repository, which flags overrule.
 func (l *linter) configure(c *cobra.Command) (severity map[string]lint.Severity, err error) {
-	var set settings
+	var set input.Settings
 	if l.config != "" {
-		if set, err = readSettings(l.config); err != nil {
+		if set, err = input.ReadSettings(l.config); err != nil {
 			return nil, err
 		}
 	}
@@ -120,27 +119,27 @@ func (l *linter) configure(c *cobra.Command) (severity map[string]lint.Severity,
 		severity[rule] = s
 	}
 	l.ignore = append(l.ignore, set.Ignore...)
-	l.repository, err = newRepository(append(l.exclude, set.Exclude...))
+	l.Repository, err = input.NewRepository(append(l.exclude, set.Exclude...))
 	return severity, err
 }
 
 // inputs reads the files, and renders the directories that flags name.
-func (l *linter) inputs(ctx context.Context, args []string, stdin io.Reader) (sources []source, problems error) {
+func (l *linter) inputs(ctx context.Context, args []string, stdin io.Reader) (sources []input.Source, problems error) {
 	for _, dirs := range []struct {
-		renderer
+		input.Renderer
 		names []string
-	}{{kustomize, l.overlays}, {helm, l.charts}} {
+	}{{input.Kustomize, l.overlays}, {input.Helm, l.charts}} {
 		for _, dir := range dirs.names {
-			s, err := dirs.render(ctx, dir)
+			s, err := dirs.Render(ctx, dir)
 			if problems = errors.Join(problems, err); err == nil {
 				sources = append(sources, s)
 			}
 		}
 	}
-	if len(l.overlays)+len(l.charts) > 0 && len(args)+len(l.files) == 0 {
+	if len(l.overlays)+len(l.charts) > 0 && len(args)+len(l.Files) == 0 {
 		return sources, problems
 	}
-	read, err := l.sources(args, stdin)
+	read, err := l.Sources(args, stdin)
 	return append(sources, read...), errors.Join(problems, err)
 }
 
@@ -154,48 +153,48 @@ func (l *linter) run(c *cobra.Command, args []string, stdin io.Reader, out io.Wr
 		return err
 	}
 	sources, problems := l.inputs(c.Context(), args, stdin)
-	structured := l.output.text == "json" || l.output.text == "sarif"
-	if usage := (usageError{}); len(sources) == 0 && (!structured || errors.As(problems, &usage)) {
+	structured := l.output.Text == "json" || l.output.Text == "sarif"
+	if usage := (input.UsageError{}); len(sources) == 0 && (!structured || errors.As(problems, &usage)) {
 		return problems
 	}
 	var files []lint.File
 	invalid := false
 	for _, s := range sources {
-		if l.output.text == "text" {
+		if l.output.Text == "text" {
 			checked, wrong := lintScheduled(out, s)
-			if invalid = invalid || wrong; checked && !s.hasScaledJob() {
+			if invalid = invalid || wrong; checked && !s.HasScaledJob() {
 				continue
 			}
 		}
-		files = append(files, lint.File{Name: s.name, Data: s.data})
+		files = append(files, lint.File{Name: s.Name, Data: s.Data})
 	}
 	if len(files) == 0 && len(sources) > 0 {
-		return outcome(invalid, problems)
+		return input.Outcome(invalid, problems)
 	}
 	found, err := l.check(files, profiles, severity)
 	if err != nil {
 		return err
 	}
-	found.Color = colored(out)
-	if terminal(out) != nil {
-		found.Width = columns(out)
+	found.Color = report.Colored(out)
+	if report.Terminal(out) != nil {
+		found.Width = report.Width(out)
 	}
 	if w, ok := out.(*report.Writer); ok {
-		w.Colors, w.Commands = found.Color, l.output.text == "github"
+		w.Colors, w.Commands = found.Color, l.output.Text == "github"
 	}
 	write := map[string]func(io.Writer) error{
 		"text": found.WriteText, "json": found.WriteJSON, "github": found.WriteGitHub, "sarif": found.WriteSARIF,
-	}[l.output.text]
+	}[l.output.Text]
 	if err := write(out); err != nil {
 		return err
 	}
 	if !structured {
-		l.repository.summary(out)
+		l.Repository.Summary(out)
 	}
-	if l.output.text == "text" {
+	if l.output.Text == "text" {
 		fmt.Fprintf(out, "checked for KEDA %s\n", l.releases.String())
 	}
-	return outcome(invalid || found.Worst() >= severities[l.failOn.text], problems)
+	return input.Outcome(invalid || found.Worst() >= severities[l.failOn.Text], problems)
 }
 
 // check returns the findings with the severities of the settings.
@@ -204,16 +203,16 @@ func (l *linter) check(files []lint.File, profiles []keda.Profile, severity map[
 	if err := found.SetSeverities(severity); err != nil {
 		return found, fmt.Errorf("%s: severities: %w", l.config, err)
 	}
-	if err := found.Filter(l.ignore, severities[l.severity.text]); err != nil {
-		return found, usagef("--ignore: %w", err)
+	if err := found.Filter(l.ignore, severities[l.severity.Text]); err != nil {
+		return found, input.Usagef("--ignore: %w", err)
 	}
 	return found, nil
 }
 
 // serve serves the Language Server Protocol with the flags and settings of lint.
 func (l *linter) serve(c *cobra.Command, args []string) error {
-	if args = append(args, l.files...); len(args) > 0 {
-		return usagef("%q: a file; leave it out, the editor opens files for --lsp", args[0])
+	if args = append(args, l.Files...); len(args) > 0 {
+		return input.Usagef("%q: a file; leave it out, the editor opens files for --lsp", args[0])
 	}
 	severity, err := l.configure(c)
 	if err != nil {
@@ -227,39 +226,13 @@ func (l *linter) serve(c *cobra.Command, args []string) error {
 	if w, ok := out.(*report.Writer); ok {
 		out = w.To() // JSON, in which control characters are escapes
 	}
-	s := &languageServer{repository: l.repository, check: func(files []lint.File) (lint.Report, error) {
+	s := &languageServer{repository: l.Repository, check: func(files []lint.File) (lint.Report, error) {
 		return l.check(files, profiles, severity)
 	}}
 	return s.serve(c.InOrStdin(), out)
 }
 
 var severities = map[string]lint.Severity{"error": lint.Error, "warning": lint.Warning, "note": lint.Note}
-
-// colored reports whether the output is a terminal with colors, and NO_COLOR is not set.
-func colored(out io.Writer) bool {
-	return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && terminal(out) != nil
-}
-
-// terminal returns the terminal to which a command writes, or nil.
-func terminal(out io.Writer) *os.File {
-	if w, ok := out.(*report.Writer); ok {
-		out = w.To()
-	}
-	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		return f
-	}
-	return nil
-}
-
-// columns returns the width of the terminal, or report.Columns without a terminal.
-func columns(out io.Writer) int {
-	if f := terminal(out); f != nil {
-		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
-			return max(40, width)
-		}
-	}
-	return report.Columns
-}
 
 func ruleNames() (all []string) {
 	for _, r := range lint.Rules() {
@@ -271,7 +244,7 @@ func ruleNames() (all []string) {
 func (l *linter) printExplanation(out io.Writer) error {
 	text, err := lint.Explain(l.explain)
 	if err != nil {
-		return usagef("--explain: %w", err)
+		return input.Usagef("--explain: %w", err)
 	}
 	_, err = io.WriteString(out, text)
 	return err
@@ -279,18 +252,18 @@ func (l *linter) printExplanation(out io.Writer) error {
 
 // profiles are the releases to check for.
 func (l *linter) profiles() (all []keda.Profile, err error) {
-	for _, r := range l.releases.all {
-		if r.profile == nil {
-			return nil, usagef("--release spec: lint checks for releases of KEDA; use one such as 2.21")
+	for _, r := range l.releases.All {
+		if r.Profile == nil {
+			return nil, input.Usagef("--release spec: lint checks for releases of KEDA; use one such as 2.21")
 		}
-		all = append(all, *r.profile)
+		all = append(all, *r.Profile)
 	}
 	return all, nil
 }
 
 // printRules prints the rules, as text or as JSON.
 func (l *linter) printRules(out io.Writer) error {
-	if l.output.text != "text" {
+	if l.output.Text != "text" {
 		type rule struct {
 			ID       string `json:"id"`
 			Severity string `json:"severity"`

@@ -16,6 +16,7 @@ import (
 	"github.com/creachadair/jrpc2"
 	"github.com/creachadair/jrpc2/channel"
 
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint"
 )
 
@@ -23,7 +24,7 @@ import (
 // The findings equal the findings of lint for all open documents, with the settings of the repository.
 type languageServer struct {
 	check      func([]lint.File) (lint.Report, error)
-	repository *repository
+	repository *input.Repository
 	server     *jrpc2.Server
 
 	mu        sync.Mutex
@@ -112,7 +113,7 @@ func (s *languageServer) serve(in io.Reader, out io.Writer) error {
 		}),
 		"exit": on(func(context.Context, *lspParams) (any, error) {
 			select {
-			case exit <- outcome(!s.ended, nil):
+			case exit <- input.Outcome(!s.ended, nil):
 			default: // the second time
 			}
 			return nil, nil
@@ -164,7 +165,7 @@ func (s *languageServer) close(ctx context.Context, p *lspParams) (any, error) {
 var breaks = strings.NewReplacer("\u0085", " ", "\u2028", " ", "\u2029", " ")
 
 func (s *languageServer) set(ctx context.Context, d lspDocument) error {
-	if len(d.Text) > maxDocument {
+	if len(d.Text) > input.MaxDocument {
 		d.Text = ""
 	}
 	s.open[d.URI] = breaks.Replace(d.Text)
@@ -184,7 +185,7 @@ func (s *languageServer) findings(open map[string]string) (found []lint.Finding,
 				}
 			}
 		}
-		if s.repository.excluded(name) || s.repository.skips(source{name, []byte(text)}) {
+		if s.repository.Excluded(name) || s.repository.Skips(input.Source{Name: name, Data: []byte(text)}) {
 			continue
 		}
 		files = append(files, lint.File{Name: uri, Data: []byte(text)})
@@ -192,7 +193,7 @@ func (s *languageServer) findings(open map[string]string) (found []lint.Finding,
 	slices.SortFunc(files, func(a, b lint.File) int { return strings.Compare(a.Name, b.Name) })
 	report, err := s.check(files)
 	for _, f := range report.Findings {
-		if kedaPattern.MatchString(open[f.File]) {
+		if input.KedaPattern.MatchString(open[f.File]) {
 			found = append(found, f)
 		}
 	}

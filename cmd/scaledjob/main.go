@@ -23,6 +23,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
 )
@@ -51,22 +52,6 @@ const (
 
 // errTerminated is the cause of a context that SIGTERM ended.
 var errTerminated = errors.New("terminated")
-
-// errFound ends a command that has printed its result.
-var errFound = errors.New("found")
-
-// outcome is the error of a command that looks for something.
-func outcome(isFound bool, problems error) error {
-	if problems == nil && isFound {
-		return errFound
-	}
-	return problems
-}
-
-// A usageError is about the command line.
-type usageError struct{ error }
-
-func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
 // run is main with its surroundings as arguments. It does not wait for a command that
 // is interrupted: a read of standard input does not end.
@@ -106,7 +91,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 // intact returns the error of a command, or of its output: no command may take a result that
 // was not written for a success.
 func intact(err, output error) error {
-	if output != nil && (err == nil || errors.Is(err, errFound) || errors.Is(err, output)) {
+	if output != nil && (err == nil || errors.Is(err, input.ErrFound) || errors.Is(err, output)) {
 		return fmt.Errorf("the output is incomplete: %w", output)
 	}
 	return err
@@ -119,7 +104,7 @@ func execute(ctx context.Context, root *cobra.Command, args []string) (*cobra.Co
 	root.InitDefaultCompletionCmd() // which takes the output as it is now
 	for _, group := range root.Commands() {
 		for _, c := range group.Commands() {
-			c.Args = noArguments // in place of cobra's, with words of its own
+			c.Args = input.NoArguments // in place of cobra's, with words of its own
 		}
 	}
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
@@ -151,7 +136,7 @@ func unknown(group *cobra.Command, name string) error {
 	if len(meant) == 0 {
 		meant = all
 	}
-	return usagef("unknown command %q; use %s", name, strings.Join(meant, ", "))
+	return input.Usagef("unknown command %q; use %s", name, strings.Join(meant, ", "))
 }
 
 // finish prints each problem once, and returns the exit status.
@@ -159,29 +144,20 @@ func finish(stderr io.Writer, command *cobra.Command, err error) int {
 	switch {
 	case err == nil:
 		return success
-	case errors.Is(err, errFound):
+	case errors.Is(err, input.ErrFound):
 		return found
 	}
 	said := map[string]bool{}
-	for _, problem := range problemsOf(err) {
+	for _, problem := range input.Problems(err) {
 		if line := report.Clean(plainText(problem.Error())); !said[line] {
 			said[line] = true
 			fmt.Fprintf(stderr, "scaledjob: %s\n", line)
 		}
 	}
-	if usage := (usageError{}); errors.As(err, &usage) {
+	if usage := (input.UsageError{}); errors.As(err, &usage) {
 		fmt.Fprintf(stderr, "See '%s --help'.\n", command.CommandPath())
 	}
 	return trouble
-}
-
-// each wraps every error that was joined.
-func each(err error, wrap func(error) error) error {
-	all := problemsOf(err)
-	for i := range all {
-		all[i] = wrap(all[i])
-	}
-	return errors.Join(all...)
 }
 
 // parserWords are words of parsers, and words for people instead.
@@ -205,35 +181,12 @@ func plainText(text string) string {
 	return text
 }
 
-// problemsOf returns the errors that were joined, and none of nil.
-func problemsOf(err error) []error {
-	if err == nil {
-		return nil
-	}
-	if usage, ok := err.(usageError); ok {
-		all := problemsOf(usage.error)
-		for i := range all {
-			all[i] = usageError{all[i]}
-		}
-		return all
-	}
-	joined, ok := err.(interface{ Unwrap() []error })
-	if !ok || strings.Count(err.Error(), "\n") == 0 {
-		return []error{err}
-	}
-	var all []error
-	for _, e := range joined.Unwrap() {
-		all = append(all, problemsOf(e)...)
-	}
-	return all
-}
-
 // wrapped writes the usage with flags of at most 100 columns. A template of one's own would
 // add 8 MB to the command: text/template keeps every method of every type.
 func wrapped(usage func(*cobra.Command) error) func(*cobra.Command) error {
 	return func(c *cobra.Command) error {
 		out := c.OutOrStderr()
-		width := min(columns(out), report.Columns)
+		width := min(report.Width(out), report.Columns)
 		var b strings.Builder
 		c.SetOut(&b)
 		err := usage(c)
@@ -262,7 +215,7 @@ func newRoot() *cobra.Command {
 		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl scaledjob"}
 	}
 	root.SetUsageFunc(wrapped(root.UsageFunc()))
-	root.SetFlagErrorFunc(flagError)
+	root.SetFlagErrorFunc(input.FlagError)
 	root.SetHelpCommand(newHelp())
 	root.AddCommand(newExplain(), newDiff(), newLint(), newOracle(), newSimulate(), newTest(), newNext(), newVersion())
 	return root
@@ -281,7 +234,7 @@ func newHelp() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			command, rest, err := c.Root().Find(args)
 			if !command.HasSubCommands() && len(rest) > 0 {
-				return noArguments(command, rest)
+				return input.NoArguments(command, rest)
 			}
 			if err != nil || len(rest) > 0 {
 				return unknown(command, cmp.Or(slices.Concat(rest, args)...))
@@ -292,18 +245,11 @@ func newHelp() *cobra.Command {
 	}
 }
 
-func noArguments(_ *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	return usagef("unexpected argument %q", args[0])
-}
-
 func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args:  noArguments,
+		Args:  input.NoArguments,
 		Run:   func(c *cobra.Command, _ []string) { fmt.Fprintln(c.OutOrStdout(), version()) },
 	}
 }

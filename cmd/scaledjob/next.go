@@ -13,16 +13,18 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/cluster"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/schedule"
 	"github.com/scaledjob/scaledjob/schedule/interval"
 )
 
 // A nextCommand prints the next occurrences of a schedule.
 type nextCommand struct {
-	clusterFlags
+	cluster.ClusterFlags
 	zone, from, created, file string
 	n                         int
-	output                    choice
+	output                    input.Choice
 }
 
 // mostOccurrences is the most that next prints.
@@ -49,7 +51,7 @@ occurrence at a time that clocks skip.`,
 				return nil
 			}
 			if len(args) != 1 || n.file != "" {
-				return usagef("found %d arguments; use one interval, such as 'R/T02:30:00/P1D', or one cron expression, in quotes", len(args))
+				return input.Usagef("found %d arguments; use one interval, such as 'R/T02:30:00/P1D', or one cron expression, in quotes", len(args))
 			}
 			return nil
 		},
@@ -57,10 +59,10 @@ occurrence at a time that clocks skip.`,
 			if len(args) == 1 && scheduledName.MatchString(args[0]) {
 				return n.named(c.Context(), c.OutOrStdout(), strings.TrimPrefix(args[0], "scheduledjob/"), time.Now())
 			}
-			if n.namespace != "" {
-				count, err := strconv.Atoi(n.namespace)
+			if n.Namespace != "" {
+				count, err := strconv.Atoi(n.Namespace)
 				if err != nil || c.Flags().Changed("count") {
-					return usagef("--namespace %q: only for the name of a ScheduledJob in the cluster", n.namespace)
+					return input.Usagef("--namespace %q: only for the name of a ScheduledJob in the cluster", n.Namespace)
 				}
 				n.n = count
 			}
@@ -70,14 +72,14 @@ occurrence at a time that clocks skip.`,
 			return n.run(c.OutOrStdout(), args[0], time.Now())
 		},
 	}
-	n.clusterFlags.add(c)
+	n.ClusterFlags.Add(c)
 	c.Flag("namespace").Usage = "`namespace` of the ScheduledJob in the cluster (default: the context's); else the same as --count"
 	c.Flags().StringVarP(&n.file, "file", "f", "", "`file` with ScheduledJobs; - is standard input")
 	c.Flags().StringVar(&n.zone, "zone", "UTC", "time `zone`, such as Europe/Berlin")
 	c.Flags().IntVar(&n.n, "count", 5, "`number` of occurrences")
 	c.Flags().StringVar(&n.from, "from", "", "print occurrences at or after this `time`, such as 2026-03-28T00:00:00Z (default now)")
 	c.Flags().StringVar(&n.created, "created", "", "creation `time` of the job, before which nothing is due (default --from)")
-	n.output.addOutput(c, "text", "json")
+	n.output.AddOutput(c, "text", "json")
 	return c
 }
 
@@ -91,10 +93,10 @@ type occurrence struct {
 func (n *nextCommand) run(out io.Writer, text string, now time.Time) error {
 	zone, err := time.LoadLocation(n.zone)
 	if err != nil || n.zone == "" || zone == time.Local {
-		return usagef("--zone %q: unknown time zone; use a name such as Europe/Berlin", n.zone)
+		return input.Usagef("--zone %q: unknown time zone; use a name such as Europe/Berlin", n.zone)
 	}
 	if n.n < 1 || n.n > mostOccurrences {
-		return usagef("--count %d: out of range; use 1 to %d", n.n, mostOccurrences)
+		return input.Usagef("--count %d: out of range; use 1 to %d", n.n, mostOccurrences)
 	}
 	from, err := flagTime("from", n.from, now)
 	if err != nil {
@@ -113,7 +115,7 @@ func (n *nextCommand) run(out io.Writer, text string, now time.Time) error {
 	for ; ok && len(found) < n.n; t, ok = s.Next(t) {
 		found = append(found, occurrence{t, localTime(t, zone), s.notes(t)})
 	}
-	if n.output.text == "json" {
+	if n.output.Text == "json" {
 		return n.encode(out, map[string]any{s.kind: s.text, "zone": n.zone, "occurrences": found})
 	}
 	return printOccurrences(out, found)
@@ -134,7 +136,7 @@ var scheduledName = regexp.MustCompile(`^(scheduledjob/)?[a-z0-9]([-a-z0-9.]*[a-
 
 // named prints the occurrences of a ScheduledJob in the cluster.
 func (n *nextCommand) named(ctx context.Context, out io.Writer, name string, now time.Time) error {
-	client, err := n.clusterFlags.client()
+	client, err := n.ClusterFlags.Client()
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
@@ -147,16 +149,16 @@ func (n *nextCommand) named(ctx context.Context, out io.Writer, name string, now
 
 // inFile prints the occurrences of the ScheduledJobs in a file.
 func (n *nextCommand) inFile(stdin io.Reader, out io.Writer, now time.Time) error {
-	s, err := readSource(n.file, stdin, maxFile)
+	s, err := input.ReadSource(n.file, stdin, input.MaxFile)
 	if err != nil {
 		return err
 	}
 	found, err := scheduledJobsIn(s)
 	if err == nil && len(found) == 0 {
-		err = fmt.Errorf("%s: no ScheduledJob", s.name)
+		err = fmt.Errorf("%s: no ScheduledJob", s.Name)
 	}
 	for _, j := range found {
-		if len(found) > 1 && n.output.text != "json" {
+		if len(found) > 1 && n.output.Text != "json" {
 			fmt.Fprintf(out, "%s:\n", j.Name)
 		}
 		err = errors.Join(err, n.nextOf(out, j, now))
@@ -175,13 +177,13 @@ func parseSchedule(text string, zone *time.Location, created time.Time) (parsed,
 	if isCron(text) {
 		all, err := cronOccurrences(text, zone, created)
 		if err != nil {
-			return parsed{}, usagef("cron expression %q: %v", text, err)
+			return parsed{}, input.Usagef("cron expression %q: %v", text, err)
 		}
 		return parsed{all, "cron", text, none}, nil
 	}
 	i, err := interval.Parse(text)
 	if err != nil {
-		return parsed{}, usagef("interval %q: %v", text, err)
+		return parsed{}, input.Usagef("interval %q: %v", text, err)
 	}
 	all, err := i.Occurrences(created, zone)
 	return parsed{all, "interval", i.String(), all.Notes}, err
@@ -211,7 +213,7 @@ func flagTime(name, text string, other time.Time) (time.Time, error) {
 	}
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil || t.IsZero() {
-		return t, usagef("--%s %q: invalid time; use one such as 2026-03-28T00:00:00Z", name, text)
+		return t, input.Usagef("--%s %q: invalid time; use one such as 2026-03-28T00:00:00Z", name, text)
 	}
 	return t, nil
 }

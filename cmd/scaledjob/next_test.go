@@ -64,7 +64,7 @@ func TestNextCron(t *testing.T) {
 	require.NoError(t, n.run(&out, "30 2 * * *", from))
 	require.Equal(t, "2026-03-28 02:30:00 +01:00 CET\n2026-03-30 02:30:00 +02:00 CEST\n", out.String())
 	out.Reset()
-	n.output.text, n.n = "json", 1
+	n.output.Text, n.n = "json", 1
 	require.NoError(t, n.run(&out, "0 6 * * *", from))
 	require.Contains(t, out.String(), `"cron": "0 6 * * *"`)
 	require.Contains(t, out.String(), `"time": "2026-03-28T05:00:00Z"`)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/simulation"
 	"github.com/scaledjob/scaledjob/simulation/study"
@@ -62,7 +63,7 @@ func parseGoal(text string) (g goal, err error) {
 	name, bound, found := strings.Cut(text, "<")
 	bound, equal := strings.CutPrefix(bound, "=")
 	i := slices.IndexFunc(bounded, func(m measured) bool { return m.name == strings.TrimSpace(name) })
-	wrong := usagef("--objective %q: use mean, p50, p95, p99 or max of the wait, idle and a time, or undone, peak, queue and a number, such as p95<2m,peak<=40", text)
+	wrong := input.Usagef("--objective %q: use mean, p50, p95, p99 or max of the wait, idle and a time, or undone, peak, queue and a number, such as p95<2m,peak<=40", text)
 	if !found || i < 0 {
 		return g, wrong
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/oracle"
 )
 
@@ -19,7 +20,7 @@ standard input to standard output.
 
 ` + oracle.Help,
 		Example: `  echo '{"id":1,"release":"2.21","scalers":[{"queueLength":10,"target":2,"isActive":true}],"maxReplicaCount":3,"running":1}' | scaledjob oracle`,
-		Args:    noArguments,
+		Args:    input.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			debug.SetGCPercent(400) // lines are small and many; a few more MiB make them a fifth faster
 			unreadable, err := oracle.Run(c.InOrStdin(), c.OutOrStdout())
@@ -28,7 +29,7 @@ standard input to standard output.
 			}
 			if unreadable > 0 {
 				fmt.Fprintf(c.ErrOrStderr(), "scaledjob: lines that could not be read: %d\n", unreadable)
-				return errFound
+				return input.ErrFound
 			}
 			return nil
 		},

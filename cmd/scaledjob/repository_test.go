@@ -3,10 +3,11 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 )
 
 // tree writes files below a new directory, and makes it the working directory.
@@ -56,7 +57,7 @@ func TestRepository(t *testing.T) {
 // The settings of a repository count unless a flag says otherwise, and run no program.
 func TestSettings(t *testing.T) {
 	tree(t, repositoryFiles)
-	write := func(text string) { require.NoError(t, os.WriteFile(settingsFile, []byte(text), 0o600)) }
+	write := func(text string) { require.NoError(t, os.WriteFile(input.SettingsFile, []byte(text), 0o600)) }
 	write("exclude: [vendor/]\nreleases: [\"2.18\"]\nignore: [metric-unknown]\nseverities: {default-misses-unacknowledged: error}\n")
 	status, out, said := call(t, "lint", "")
 	require.Equal(t, found, status, out+said)
@@ -98,20 +99,4 @@ func TestRender(t *testing.T) {
 	t.Setenv("PATH", "")
 	_, _, said = call(t, "lint --helm charts", "")
 	require.Contains(t, said, "--helm: found no program helm; install it, or render first and lint the output")
-}
-
-func TestGlob(t *testing.T) {
-	for pattern, names := range map[string][2]string{
-		"vendor/": {"vendor/a.yaml a/vendor/b/c.yaml", "vendors/a.yaml avendor/b.yaml"}, "**/*.gen.yaml": {"a.gen.yaml a/b.gen.yaml", "a.yaml"},
-		"deploy/*.yaml": {"deploy/a.yaml", "deploy/a/b.yaml x/deploy/a.yaml"}, "./a?c.yml": {"abc.yml x/abc.yml", "abbc.yml"},
-	} {
-		e, err := globOf(pattern)
-		require.NoError(t, err)
-		for _, name := range strings.Fields(names[0]) {
-			require.True(t, e.MatchString(name), "%s %s", pattern, name)
-		}
-		for _, name := range strings.Fields(names[1]) {
-			require.False(t, e.MatchString(name), "%s %s", pattern, name)
-		}
-	}
 }

@@ -12,35 +12,32 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/cluster"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
 // scheduledJobsIn returns the ScheduledJobs of a source. Without one there is no error.
-func scheduledJobsIn(s source) ([]*scheduledjob.ScheduledJob, error) {
-	if !slices.ContainsFunc(manifest.Objects(s.data), func(o manifest.Object) bool { return o.Kind == scheduledjob.GroupVersionKind.Kind }) {
+func scheduledJobsIn(s input.Source) ([]*scheduledjob.ScheduledJob, error) {
+	if !slices.ContainsFunc(manifest.Objects(s.Data), func(o manifest.Object) bool { return o.Kind == scheduledjob.GroupVersionKind.Kind }) {
 		return nil, nil
 	}
-	found, err := scheduledjob.Read(s.data)
+	found, err := scheduledjob.Read(s.Data)
 	if err != nil {
-		err = fmt.Errorf("%s: %w", s.name, err)
+		err = fmt.Errorf("%s: %w", s.Name, err)
 	}
 	return found, err
 }
 
-// hasScaledJob reports whether a source has a ScaledJob of KEDA.
-func (s source) hasScaledJob() bool {
-	return slices.ContainsFunc(manifest.Objects(s.data), func(o manifest.Object) bool { return o.Kind == "ScaledJob" })
-}
-
 // readScheduledJob reads a ScheduledJob of the cluster.
-func readScheduledJob(ctx context.Context, c *client, name string) (*scheduledjob.ScheduledJob, error) {
-	where := fmt.Sprintf("ScheduledJob %s in namespace %s", name, c.namespace)
+func readScheduledJob(ctx context.Context, c *cluster.Client, name string) (*scheduledjob.ScheduledJob, error) {
+	where := fmt.Sprintf("ScheduledJob %s in namespace %s", name, c.Namespace)
 	group := scheduledjob.GroupVersionKind.GroupVersion().String()
-	data, err := c.object(ctx, group, "scheduledjobs", name)
+	data, err := c.Object(ctx, group, "scheduledjobs", name)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", where, err)
 	}
-	found, err := scheduledJobsIn(source{where, data})
+	found, err := scheduledJobsIn(input.Source{Name: where, Data: data})
 	if err == nil && len(found) != 1 {
 		err = fmt.Errorf("%s: the API server returned another kind", where)
 	}
@@ -90,7 +87,7 @@ func (n *nextCommand) nextOf(out io.Writer, s *scheduledjob.ScheduledJob, now ti
 			found = append(found, occurrence{Time: t, Local: localTime(t, zone)})
 		}
 	}
-	if n.output.text == "json" {
+	if n.output.Text == "json" {
 		return n.encode(out, map[string]any{"name": s.Name, "zone": zone.String(), "occurrences": found, "reason": s.Status.Reason})
 	}
 	if c.Schedule.Schedule == nil {
@@ -140,7 +137,7 @@ func explainScheduled(out io.Writer, s *scheduledjob.ScheduledJob, now time.Time
 
 // lintScheduled prints the problems and warnings of the ScheduledJobs of a source, and reports
 // whether there are problems.
-func lintScheduled(out io.Writer, s source) (checked, problems bool) {
+func lintScheduled(out io.Writer, s input.Source) (checked, problems bool) {
 	found, err := scheduledJobsIn(s)
 	for _, j := range found {
 		if j.CreationTimestamp.IsZero() {
@@ -149,14 +146,14 @@ func lintScheduled(out io.Writer, s source) (checked, problems bool) {
 		c, invalid := j.Config(scheduledjob.Inputs{Cron: cronIn})
 		err = errors.Join(err, invalid)
 		for _, w := range c.Warnings {
-			fmt.Fprintf(out, "%s: warning: ScheduledJob %s: %v\n", s.name, j.Name, w)
+			fmt.Fprintf(out, "%s: warning: ScheduledJob %s: %v\n", s.Name, j.Name, w)
 		}
 	}
 	if err != nil {
-		fmt.Fprintf(out, "%s: error: %v\n", s.name, err)
+		fmt.Fprintf(out, "%s: error: %v\n", s.Name, err)
 	}
 	if err == nil && len(found) > 0 {
-		fmt.Fprintf(out, "%s: %d ScheduledJob, no problem\n", s.name, len(found))
+		fmt.Fprintf(out, "%s: %d ScheduledJob, no problem\n", s.Name, len(found))
 	}
 	return len(found) > 0 || err != nil, err != nil
 }

@@ -17,14 +17,18 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/scenario"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/trace"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/picture"
 	"github.com/scaledjob/scaledjob/simulation"
 	"github.com/scaledjob/scaledjob/simulation/study"
 )
 
 type simulate struct {
-	manifestFlags
-	queueFlags
+	input.ManifestFlags
+	input.QueueFlags
 	scenario  string
 	arrivals  []string
 	trace     string
@@ -38,7 +42,7 @@ type simulate struct {
 	seed      uint64
 	seeds     int
 	compare   []string
-	release   releases
+	release   input.Releases
 	search    bool
 	objective string
 	price     float64
@@ -100,9 +104,9 @@ Without -o a table and a verdict are printed; -o writes a report that needs no n
   scaledjob simulate --scenario scenario.yaml`,
 	}
 	flags := c.Flags()
-	s.manifestFlags.add(c)
-	s.addTarget(c)
-	s.release.add(c, "release", "rules of this")
+	s.ManifestFlags.Add(c)
+	s.AddTarget(c)
+	s.release.Add(c, "release", "rules of this")
 	flags.StringVar(&s.scenario, "scenario", "", "`file` with a scenario in YAML, instead of -f and the flags about the workload")
 	flags.StringArrayVar(&s.arrivals, "arrivals", nil, "when items arrive, `[trigger=]pattern:rate`; once for each trigger")
 	flags.StringVar(&s.trace, "trace", "", "`file` of the times at which items arrived, for the first trigger: CSV, JSON, or a Prometheus range query")
@@ -131,13 +135,13 @@ Without -o a table and a verdict are printed; -o writes a report that needs no n
 	s.changed = flags.Changed
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if *explainScenario {
-			_, err := fmt.Fprint(c.OutOrStdout(), scenarioHelp)
+			_, err := fmt.Fprint(c.OutOrStdout(), scenario.Help)
 			return err
 		}
 		if c.Flags().Changed("compare") && len(s.compare) == 0 {
-			return usagef("--compare: found no policy; use strategies, or releases such as 2.18")
+			return input.Usagef("--compare: found no policy; use strategies, or releases such as 2.18")
 		}
-		s.files = append(s.files, args...)
+		s.Files = append(s.Files, args...)
 		return s.run(c.Context(), c)
 	}
 	_ = c.MarkFlagFilename("scenario", "yaml", "yml", "json")
@@ -150,37 +154,37 @@ func (s *simulate) run(ctx context.Context, c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	scenario, err := s.read(c.InOrStdin())
+	world, err := s.read(c.InOrStdin())
 	if err != nil {
 		return err
 	}
-	policies, err := compared(scenario.Policy, s.compare)
+	policies, err := scenario.Compared(world.Policy, s.compare)
 	if err != nil {
 		return err
 	}
-	built, err := buildAll(policies, len(scenario.Clusters))
+	built, err := scenario.BuildAll(policies, len(world.Clusters))
 	if err != nil {
 		return err
 	}
 	if s.seeds < 0 {
-		return usagef("--seeds %d: use 0 or more", s.seeds)
+		return input.Usagef("--seeds %d: use 0 or more", s.seeds)
 	}
 	goals, err := parseGoals(s.objective)
 	if err != nil {
 		return err
 	}
 	if s.search && goals == nil {
-		return usagef("--search without --objective: use both, such as --objective 'p95<2m,peak<=40'")
+		return input.Usagef("--search without --objective: use both, such as --objective 'p95<2m,peak<=40'")
 	}
-	r := &findings{Scenario: scenario.Scenario, Policies: policies, Assumptions: s.assumptions, Command: repeated(c), Price: s.price, goals: goals}
+	r := &findings{Scenario: world.Scenario, Policies: policies, Assumptions: s.assumptions, Command: repeated(c), Price: s.price, goals: goals}
 	bar := progress(c.ErrOrStderr())
 	o := study.Options{Seeds: s.seeds, Progress: bar.part(0, 0.05), Stop: ctx.Err}
-	if r.Capacities, err = study.Capacities(scenario.Scenario, built, o); err != nil {
+	if r.Capacities, err = study.Capacities(world.Scenario, built, o); err != nil {
 		return err
 	}
 	bar.say(r.head())
 	o.Progress = bar.part(0.05, 0.5)
-	if r.Study, err = study.Replicate(scenario.Scenario, built, o); err != nil {
+	if r.Study, err = study.Replicate(world.Scenario, built, o); err != nil {
 		return err
 	}
 	for i := range r.Capacities {
@@ -194,13 +198,13 @@ func (s *simulate) run(ctx context.Context, c *cobra.Command) error {
 	}
 	r.Objectives = judged(r.Study, goals)
 	r.Verdict = append(r.head(), r.results()...)
-	r.Verdict = append(r.Verdict, verdict(r.Study, scenario.Jobs.Startup.Mean().Seconds())...)
+	r.Verdict = append(r.Verdict, verdict(r.Study, world.Jobs.Startup.Mean().Seconds())...)
 	if err := s.compareWithMeasured(r); err != nil {
 		return err
 	}
 	if s.search {
 		o.Progress = bar.part(0.8, 1)
-		if err := r.find(scenario, goals, o); err != nil {
+		if err := r.find(world, goals, o); err != nil {
 			return err
 		}
 	}
@@ -210,7 +214,7 @@ func (s *simulate) run(ctx context.Context, c *cobra.Command) error {
 
 // find searches the policy with the smallest maximum that meets the goals: first among some
 // maxima, and then between the one that was found and the one before.
-func (r *findings) find(s *scenario, goals []goal, o study.Options) error {
+func (r *findings) find(s *scenario.Scenario, goals []goal, o study.Options) error {
 	load := r.Capacities[0].Load
 	interval := 30.0
 	if n := s.Policy.Spec.PollingInterval; n != nil {
@@ -223,9 +227,9 @@ func (r *findings) find(s *scenario, goals []goal, o study.Options) error {
 	most := load.Arrivals * (load.Service + s.Jobs.Startup.Mean().Seconds() + interval)
 	from, to, candidates, attempts := int64(1), int64(min(max(2*most, 10), 1e5))+1, 0, 0
 	for {
-		some := maxima(from, to)
-		policies := tried(s.Policy, load.Busy, some)
-		built, err := buildAll(policies, len(s.Clusters))
+		some := scenario.Maxima(from, to)
+		policies := scenario.Tried(s.Policy, load.Busy, some)
+		built, err := scenario.BuildAll(policies, len(s.Clusters))
 		if err != nil {
 			return err
 		}
@@ -285,7 +289,7 @@ type bar struct {
 }
 
 func progress(to io.Writer) *bar {
-	file := terminal(to)
+	file := report.Terminal(to)
 	if file == nil {
 		return &bar{}
 	}
@@ -312,10 +316,10 @@ func (b *bar) say(lines []string) {
 }
 
 // read returns the scenario of the file, or of the flags.
-func (s *simulate) read(stdin io.Reader) (*scenario, error) {
+func (s *simulate) read(stdin io.Reader) (*scenario.Scenario, error) {
 	if s.scenario != "" {
-		if len(s.files) > 0 {
-			return nil, usagef("both --scenario and -f: the scenario has the policy")
+		if len(s.Files) > 0 {
+			return nil, input.Usagef("both --scenario and -f: the scenario has the policy")
 		}
 		var overruled []string
 		for _, flag := range worldly {
@@ -324,53 +328,53 @@ func (s *simulate) read(stdin io.Reader) (*scenario, error) {
 			}
 		}
 		if len(overruled) > 0 {
-			return nil, usagef("both --scenario and %s: the scenario says that", strings.Join(overruled, ", "))
+			return nil, input.Usagef("both --scenario and %s: the scenario says that", strings.Join(overruled, ", "))
 		}
-		source, err := readSource(s.scenario, stdin, maxDocument)
+		source, err := input.ReadSource(s.scenario, stdin, input.MaxDocument)
 		if err != nil {
 			return nil, err
 		}
-		return readScenario(source)
+		return scenario.Read(source)
 	}
-	m, err := s.one(nil, stdin)
+	m, err := s.One(nil, stdin)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.checkTargets([]*scaledJob{m}); err != nil {
+	if err := s.CheckTargets([]*input.ScaledJob{m}); err != nil {
 		return nil, err
 	}
-	triggers, _, err := s.triggers(m)
+	triggers, _, err := s.Triggers(m)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", m.file, err)
+		return nil, fmt.Errorf("%s: %w", m.File, err)
 	}
-	scenario := &scenario{Policy: policy{Release: s.release.one(), Spec: m.keda.Spec}}
-	scenario.Name, scenario.Seed, scenario.Duration = m.name(), s.seed, simulation.Duration(s.duration)
+	world := &scenario.Scenario{Policy: scenario.Policy{Release: s.release.One(), Spec: m.KEDA.Spec}}
+	world.Name, world.Seed, world.Duration = m.Name(), s.seed, simulation.Duration(s.duration)
 	if s.interval%time.Second != 0 || s.interval < 0 || s.interval > math.MaxInt32*time.Second {
-		return nil, usagef("--polling-interval %s: use whole seconds", s.interval)
+		return nil, input.Usagef("--polling-interval %s: use whole seconds", s.interval)
 	}
 	metrics := make([]simulation.Metric, len(triggers))
 	for i, t := range triggers {
 		metrics[i] = s.counts(m, i, t)
 	}
 	items := s.perJob(triggers)
-	scenario.Jobs = simulation.JobBehavior{Acknowledge: simulation.Acknowledge(s.ack), ItemsPerJob: items, DrainQueue: items == 0}
+	world.Jobs = simulation.JobBehavior{Acknowledge: simulation.Acknowledge(s.ack), ItemsPerJob: items, DrainQueue: items == 0}
 	if err := s.readTimes(m, items, stdin); err != nil {
 		return nil, err
 	}
-	s.assumeTimes(&scenario.Policy)
+	s.assumeTimes(&world.Policy)
 	var problems []error
 	text := func(flag, value string, to interface{ UnmarshalText([]byte) error }) {
 		if err := to.UnmarshalText([]byte(value)); err != nil {
 			problems = append(problems, fmt.Errorf("--%s %q: %w", flag, value, err))
 		}
 	}
-	text("startup", s.startup, &scenario.Jobs.Startup)
+	text("startup", s.startup, &world.Jobs.Startup)
 	for i, t := range triggers {
 		q := simulation.Queue{
 			Name: t.Name, Target: t.Target, ActivationThreshold: t.ActivationThreshold, Metric: metrics[i], Staleness: simulation.Duration(s.metricAge),
 		}
 		text("service", s.service, &q.Service)
-		scenario.Queues = append(scenario.Queues, q)
+		world.Queues = append(world.Queues, q)
 	}
 	if len(s.arrivals) == 0 && s.trace == "" {
 		problems = append(problems, errors.New("nothing arrives: want --arrivals poisson:2/s, or --trace queue.csv"))
@@ -380,41 +384,41 @@ func (s *simulate) read(stdin io.Reader) (*scenario, error) {
 		name, pattern, named := strings.Cut(a, "=")
 		if !named {
 			pattern = a
-		} else if at = index(triggers, name); at < 0 {
-			problems = append(problems, fmt.Errorf("--arrivals %q: no trigger is called %q: want %s", a, name, triggerNames(triggers)))
+		} else if at = input.Index(triggers, name); at < 0 {
+			problems = append(problems, fmt.Errorf("--arrivals %q: no trigger is called %q: want %s", a, name, input.TriggerNames(triggers)))
 			continue
 		}
 		if at >= len(triggers) {
-			problems = append(problems, fmt.Errorf("--arrivals %q: there are only the triggers %s", a, triggerNames(triggers)))
+			problems = append(problems, fmt.Errorf("--arrivals %q: there are only the triggers %s", a, input.TriggerNames(triggers)))
 			continue
 		}
-		text("arrivals", pattern, &scenario.Queues[at].Arrivals)
+		text("arrivals", pattern, &world.Queues[at].Arrivals)
 	}
 	if s.trace != "" {
-		trace, began, err := readTrace(s.trace, s.traceAs)
+		trace, began, err := trace.Read(s.trace, s.traceAs)
 		if err != nil {
 			return nil, err
 		}
 		s.began = began
-		scenario.Queues[0].Trace = trace
+		world.Queues[0].Trace = trace
 		s.assumeTrace(trace)
 		if !s.changed("duration") {
-			scenario.Duration = 0
+			world.Duration = 0
 		}
 	}
 	if s.listAge != 0 {
-		scenario.Clusters = []simulation.Cluster{{ListAge: simulation.Duration(s.listAge)}}
+		world.Clusters = []simulation.Cluster{{ListAge: simulation.Duration(s.listAge)}}
 	}
 	for _, fault := range s.faults {
-		problems = append(problems, addFault(&scenario.Scenario, fault))
+		problems = append(problems, addFault(&world.Scenario, fault))
 	}
 	if err := errors.Join(problems...); err != nil {
-		return nil, usageError{err}
+		return nil, input.Usage(err)
 	}
-	if err := scenario.check(); err != nil {
-		return nil, fmt.Errorf("%s: %w", m.file, err)
+	if err := world.Check(); err != nil {
+		return nil, fmt.Errorf("%s: %w", m.File, err)
 	}
-	return scenario, nil
+	return world, nil
 }
 
 // addFault adds a fault such as rejects:10m-20m.
@@ -445,7 +449,7 @@ func addFault(s *simulation.Scenario, text string) error {
 // Findings are the results of a simulation. All numbers of a policy are of the same replications.
 type findings struct {
 	Scenario    simulation.Scenario `json:"scenario"`
-	Policies    []policy            `json:"policies"`
+	Policies    []scenario.Policy   `json:"policies"`
 	Assumptions []assumption        `json:"assumptions,omitempty"`
 	Study       *study.Study        `json:"study"`
 	Measured    []picture.Sample    `json:"measured,omitempty"`
@@ -491,7 +495,7 @@ func (s *simulate) writer() (func(stdout io.Writer, r *findings) error, error) {
 	extension := s.output[max(0, strings.LastIndexByte(s.output, '.')):]
 	format, ok := formats[extension]
 	if !ok {
-		return nil, usagef("-o %q: want a file that ends with .html, .svg, .csv or .json, or json", s.output)
+		return nil, input.Usagef("-o %q: want a file that ends with .html, .svg, .csv or .json, or json", s.output)
 	}
 	return func(stdout io.Writer, r *findings) error {
 		f, err := os.Create(s.output)

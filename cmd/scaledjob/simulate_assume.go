@@ -12,7 +12,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/scenario"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
 	"github.com/scaledjob/scaledjob/simulation"
 )
@@ -34,12 +36,12 @@ func (s *simulate) assume(name, value, source, flag string) {
 }
 
 // counts returns what the metric of a trigger counts.
-func (s *simulate) counts(m *scaledJob, i int, t manifest.Trigger) simulation.Metric {
+func (s *simulate) counts(m *input.ScaledJob, i int, t manifest.Trigger) simulation.Metric {
 	how, source := simulation.AllItems, fmt.Sprintf("assumed for %s", t.Type)
 	if s.metric != "" {
 		how = simulation.Metric(s.metric)
 	} else {
-		switch counting, hidden := triggers.Counts(t.Type, s.release.one().version(), triggerInput(m, i)); {
+		switch counting, hidden := triggers.Counts(t.Type, s.release.One().Version(), triggerInput(m, i)); {
 		case counting == triggers.LeavesOut:
 			how, source = simulation.WaitingItems, "trigger of type "+t.Type
 		case counting == triggers.Includes:
@@ -54,8 +56,8 @@ func (s *simulate) counts(m *scaledJob, i int, t manifest.Trigger) simulation.Me
 }
 
 // triggerInput is a trigger with what the manifest alone shows of it.
-func triggerInput(m *scaledJob, i int) triggers.Input {
-	t := m.spec.Spec.Triggers[i]
+func triggerInput(m *input.ScaledJob, i int) triggers.Input {
+	t := m.Spec.Spec.Triggers[i]
 	in := triggers.Input{Metadata: t.Metadata, Environment: func(name string) triggers.Value {
 		for _, env := range environment(m) {
 			if env.Name == name && env.ValueFrom == nil && !strings.Contains(env.Value, "$(") && strings.TrimSpace(env.Value) != "" {
@@ -72,13 +74,13 @@ func triggerInput(m *scaledJob, i int) triggers.Input {
 }
 
 // environment returns the variables of the container that KEDA reads.
-func environment(m *scaledJob) []corev1.EnvVar {
-	if m.spec.Spec.JobTargetRef == nil {
+func environment(m *input.ScaledJob) []corev1.EnvVar {
+	if m.Spec.Spec.JobTargetRef == nil {
 		return nil
 	}
-	containers := m.spec.Spec.JobTargetRef.Template.Spec.Containers
+	containers := m.Spec.Spec.JobTargetRef.Template.Spec.Containers
 	for _, c := range containers {
-		if c.Name == m.spec.Spec.EnvSourceContainerName {
+		if c.Name == m.Spec.Spec.EnvSourceContainerName {
 			return c.Env
 		}
 	}
@@ -108,7 +110,7 @@ func (s *simulate) perJob(all []manifest.Trigger) int64 {
 
 // assumeTimes sets the polling interval of the policy, and adds the assumptions about
 // times and the release.
-func (s *simulate) assumeTimes(p *policy) {
+func (s *simulate) assumeTimes(p *scenario.Policy) {
 	s.assume("release", p.Release.String(), "the newest", "release")
 	source := "default of a ScaledJob"
 	if p.Spec.PollingInterval != nil {

@@ -4,51 +4,46 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/cluster"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/trace"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/picture"
 	"github.com/scaledjob/scaledjob/simulation"
 )
 
-// A podTime is when a pod that succeeded was ready to start, started and ended.
-type podTime struct{ scheduled, started, ended time.Time }
-
 // readTimes replaces the service and start times by times of real pods, unless the flags
 // set them.
-func (s *simulate) readTimes(m *scaledJob, items int64, stdin io.Reader) error {
+func (s *simulate) readTimes(m *input.ScaledJob, items int64, stdin io.Reader) error {
 	if len(s.dumps) == 0 {
 		return nil
 	}
 	if items == 0 && !s.changed("service") {
-		return usagef("--jobs with --items-per-job 0: the number of items of a Job is not known; use --service")
+		return input.Usagef("--jobs with --items-per-job 0: the number of items of a Job is not known; use --service")
 	}
-	d, err := readDump(s.dumps, stdin)
+	d, err := cluster.Read(s.dumps, stdin)
 	if err != nil {
 		return err
 	}
-	o, err := d.of(m, s.release.one())
+	o, err := d.Of(m, s.release.One())
 	if err != nil {
 		return err
 	}
-	all := o.podTimes()
+	all := o.PodTimes()
 	s.recorded = fmt.Sprintf("%d pods of --jobs", len(all))
 	if len(all) == 0 {
-		all = o.jobTimes()
+		all = o.JobTimes()
 		s.recorded = fmt.Sprintf("%d Jobs of --jobs without pods; service has the startup", len(all))
 	}
 	if len(all) == 0 {
-		return fmt.Errorf("--jobs: found no succeeded pod or Job of %s; %s, with finished Jobs", m.name(), kubectlGet)
+		return fmt.Errorf("--jobs: found no succeeded pod or Job of %s; %s, with finished Jobs", m.Name(), cluster.KubectlGet)
 	}
 	var service, startup []time.Duration
 	for _, p := range all {
-		service = append(service, p.ended.Sub(p.started)/time.Duration(max(1, items)))
-		startup = append(startup, p.started.Sub(p.scheduled))
+		service = append(service, p.Ended.Sub(p.Started)/time.Duration(max(1, items)))
+		startup = append(startup, p.Started.Sub(p.Scheduled))
 	}
 	for flag, to := range map[string]struct {
 		text   *string
@@ -74,54 +69,6 @@ func sampled(values []time.Duration) []time.Duration {
 	return all
 }
 
-// jobTimes returns the times of the Jobs that succeeded, in the order that they started. A Job
-// without a pod does not tell its startup.
-func (o *owned) jobTimes() (all []podTime) {
-	for i := range o.jobs {
-		s := &o.jobs[i].Status
-		if s.StartTime != nil && s.CompletionTime != nil && s.Succeeded > 0 && !s.CompletionTime.Before(s.StartTime) {
-			all = append(all, podTime{s.StartTime.Time, s.StartTime.Time, s.CompletionTime.Time})
-		}
-	}
-	slices.SortStableFunc(all, func(a, b podTime) int { return a.started.Compare(b.started) })
-	return all
-}
-
-// podTimes returns the times of the pods that succeeded, in the order that they
-// started.
-func (o *owned) podTimes() (all []podTime) {
-	mine := map[string]bool{}
-	for i := range o.jobs {
-		mine[o.jobs[i].Namespace+"/"+o.jobs[i].Name] = true
-	}
-	for i := range o.pods {
-		p := &o.pods[i]
-		name := p.Labels[batchv1.JobNameLabel]
-		if c := metav1.GetControllerOf(p); c != nil && name == "" {
-			name = c.Name
-		}
-		if !mine[p.Namespace+"/"+name] || p.Status.Phase != corev1.PodSucceeded {
-			continue
-		}
-		t := podTime{scheduled: p.CreationTimestamp.Time}
-		for _, c := range p.Status.Conditions {
-			if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue {
-				t.scheduled = c.LastTransitionTime.Time
-			}
-		}
-		for _, c := range p.Status.ContainerStatuses {
-			if end := c.State.Terminated; end != nil && (t.ended.IsZero() || end.FinishedAt.After(t.ended)) {
-				t.started, t.ended = end.StartedAt.Time, end.FinishedAt.Time
-			}
-		}
-		if !t.ended.Before(t.started) && !t.started.Before(t.scheduled) && !t.ended.IsZero() {
-			all = append(all, t)
-		}
-	}
-	slices.SortStableFunc(all, func(a, b podTime) int { return a.started.Compare(b.started) })
-	return all
-}
-
 // compareWithMeasured adds the measured queue length, and a line about how far the first
 // policy differs from it.
 func (s *simulate) compareWithMeasured(r *findings) error {
@@ -129,7 +76,7 @@ func (s *simulate) compareWithMeasured(r *findings) error {
 		return nil
 	}
 	var err error
-	if r.Measured, err = readLengths(s.measured, s.began); err != nil {
+	if r.Measured, err = trace.ReadLengths(s.measured, s.began); err != nil {
 		return err
 	}
 	line, err := differ(r.Measured, &r.Study.Samples[0].First)

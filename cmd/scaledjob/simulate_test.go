@@ -6,7 +6,6 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
-	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -344,10 +343,4 @@ func TestScenarioOverrules(t *testing.T) {
 	status, _, said := call(t, "simulate --scenario testdata/troubles/overshoots.yaml --seed 7 --service 1h", "")
 	require.Equal(t, trouble, status)
 	require.Contains(t, said, "both --scenario and --service, --seed")
-}
-
-// Parameters to try are such as a manifest can have, each once.
-func TestValues(t *testing.T) {
-	require.Equal(t, []int32{1, 2}, values(0, 1, 2))
-	require.Equal(t, []int32{math.MaxInt32 / 2, math.MaxInt32}, values(math.MaxInt32/2, math.MaxInt32, 2*math.MaxInt32))
 }

@@ -14,7 +14,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/cluster"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/explain"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/scenario"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/trace"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/simulation"
@@ -22,13 +27,13 @@ import (
 )
 
 type tester struct {
-	manifestFlags
+	input.ManifestFlags
 	schema bool
-	output choice
+	output input.Choice
 }
 
 func newTest() *cobra.Command {
-	t := &tester{manifestFlags: manifestFlags{tests: true}}
+	t := &tester{ManifestFlags: input.ManifestFlags{Tests: true}}
 	c := &cobra.Command{
 		Use:   "test FILE...",
 		Short: "Run unit tests of ScaledJobs",
@@ -63,20 +68,20 @@ The exit status is 1 if a test fails.
 			return t.run(c.Context(), args, c.InOrStdin(), c.OutOrStdout())
 		},
 	}
-	t.addFiles(c)
+	t.AddFiles(c)
 	c.Flags().BoolVar(&t.schema, "schema", false, "print the JSON schema of a test file, and run nothing")
-	t.output.addOutput(c, "text", "json")
+	t.output.AddOutput(c, "text", "json")
 	return c
 }
 
 // A testResult is the result of a test for one release.
 type testResult struct {
-	File     string     `json:"file"`
-	Name     string     `json:"name"`
-	Release  release    `json:"release"`
-	Passed   bool       `json:"passed"`
-	Failures []mismatch `json:"failures,omitempty"`
-	Trace    string     `json:"trace,omitempty"` // of a failure
+	File     string        `json:"file"`
+	Name     string        `json:"name"`
+	Release  input.Release `json:"release"`
+	Passed   bool          `json:"passed"`
+	Failures []mismatch    `json:"failures,omitempty"`
+	Trace    string        `json:"trace,omitempty"` // of a failure
 }
 
 // A mismatch is a value that differs from the expectation.
@@ -87,33 +92,33 @@ type mismatch struct {
 }
 
 func (t *tester) run(ctx context.Context, args []string, stdin io.Reader, out io.Writer) error {
-	sources, problems := t.sources(args, stdin)
+	sources, problems := t.Sources(args, stdin)
 	all, failed := []testResult{}, 0
 	done := func(r *testResult) {
 		if all = append(all, *r); !r.Passed {
 			failed++
 		}
-		if t.output.text == "text" {
+		if t.output.Text == "text" {
 			r.print(out) // at once: an interrupt hides no result
 		}
 	}
 	for _, s := range sources {
 		f, err := readTestFile(s)
 		if err == nil {
-			err = f.run(ctx, s.name, done)
+			err = f.run(ctx, s.Name, done)
 		}
 		problems = errors.Join(problems, err)
 	}
-	if t.output.text == "json" {
+	if t.output.Text == "json" {
 		if err := json.NewEncoder(out).Encode(all); err != nil {
 			return err
 		}
-		return outcome(failed > 0, problems)
+		return input.Outcome(failed > 0, problems)
 	}
 	if len(all) > 0 {
 		fmt.Fprintf(out, "%s, %d failed\n", report.Plural(len(all), "test"), failed)
 	}
-	return outcome(failed > 0, problems)
+	return input.Outcome(failed > 0, problems)
 }
 
 func (r *testResult) print(out io.Writer) {
@@ -226,8 +231,8 @@ func (c *testCase) validateRun() error {
 
 // run runs each test for each of its releases, and calls done after each.
 func (f *testFile) run(ctx context.Context, file string, done func(*testResult)) (problems error) {
-	manifests, err := (&manifestFlags{files: f.Manifests}).read(nil, nil)
-	problems = each(err, func(err error) error { return fmt.Errorf("%s: %w", file, err) })
+	manifests, err := (&input.ManifestFlags{Files: f.Manifests}).Read(nil, nil)
+	problems = input.Each(err, func(err error) error { return fmt.Errorf("%s: %w", file, err) })
 	if len(manifests) == 0 {
 		return problems
 	}
@@ -243,7 +248,7 @@ func (f *testFile) run(ctx context.Context, file string, done func(*testResult))
 			}
 			result, err := c.run(manifests, r)
 			if err != nil {
-				problems = errors.Join(problems, each(err, func(err error) error {
+				problems = errors.Join(problems, input.Each(err, func(err error) error {
 					return fmt.Errorf("%s: tests[%d] %q, %s: %w", file, i, c.Name, r, err)
 				}))
 				continue
@@ -258,13 +263,13 @@ func (f *testFile) run(ctx context.Context, file string, done func(*testResult))
 	return problems
 }
 
-func (c *testCase) run(manifests []*scaledJob, r release) (*testResult, error) {
+func (c *testCase) run(manifests []*input.ScaledJob, r input.Release) (*testResult, error) {
 	m, err := c.of(manifests)
 	if err != nil {
 		return nil, err
 	}
-	flags := queueFlags{queue: string(c.Queue), target: string(c.Target), inFile: true}
-	if err := flags.checkTargets([]*scaledJob{m}); err != nil {
+	flags := input.QueueFlags{Queue: string(c.Queue), Target: string(c.Target), InFile: true}
+	if err := flags.CheckTargets([]*input.ScaledJob{m}); err != nil {
 		return nil, err
 	}
 	if c.Simulate != nil {
@@ -276,7 +281,7 @@ func (c *testCase) run(manifests []*scaledJob, r release) (*testResult, error) {
 	}
 	t := &testResult{}
 	if p.Create != nil {
-		t.Trace = p.Create.trace
+		t.Trace = p.Create.Trace
 		if n := c.Expect.Create; n != nil {
 			t.compare("create", p.Create.Jobs == *n, p.Create.Jobs, *n)
 		}
@@ -285,10 +290,10 @@ func (c *testCase) run(manifests []*scaledJob, r release) (*testResult, error) {
 		}
 	}
 	if c.Expect.Deleted != nil {
-		names := slices.Sorted(slices.Values(p.deleted()))
+		names := slices.Sorted(slices.Values(p.Deleted()))
 		expected := slices.Sorted(slices.Values(*c.Expect.Deleted))
 		t.compare("deleted", slices.Equal(names, expected), names, expected)
-		t.Trace = strings.TrimPrefix(t.Trace+"\n"+p.deletions(), "\n")
+		t.Trace = strings.TrimPrefix(t.Trace+"\n"+p.Deletions(), "\n")
 	}
 	return t, nil
 }
@@ -300,13 +305,13 @@ func (t *testResult) compare(name string, equal bool, found, expected any) {
 }
 
 // of returns the ScaledJob of the test.
-func (c *testCase) of(manifests []*scaledJob) (*scaledJob, error) {
+func (c *testCase) of(manifests []*input.ScaledJob) (*input.ScaledJob, error) {
 	var names []string
 	for _, m := range manifests {
-		if m.name() == c.ScaledJob || c.ScaledJob == "" && len(manifests) == 1 {
+		if m.Name() == c.ScaledJob || c.ScaledJob == "" && len(manifests) == 1 {
 			return m, nil
 		}
-		names = append(names, m.name())
+		names = append(names, m.Name())
 	}
 	if c.ScaledJob == "" {
 		return nil, fmt.Errorf("scaledJob: found none, and the manifests have several; use one of %s", strings.Join(names, ", "))
@@ -314,27 +319,27 @@ func (c *testCase) of(manifests []*scaledJob) (*scaledJob, error) {
 	return nil, fmt.Errorf("scaledJob: found %q; use one of %s", c.ScaledJob, strings.Join(names, ", "))
 }
 
-func (c *testCase) poll(m *scaledJob, r release, flags queueFlags) (*poll, error) {
+func (c *testCase) poll(m *input.ScaledJob, r input.Release, flags input.QueueFlags) (*explain.Poll, error) {
 	counts := scaling.JobCounts{}
 	if j := c.Jobs; j != nil {
 		counts = scaling.JobCounts{Running: j.Running, Pending: j.Pending, Stuck: j.Stuck, Terminating: j.Terminating}
-		if r.profile != nil && (j.Stuck > 0 || j.Terminating > 0) {
+		if r.Profile != nil && (j.Stuck > 0 || j.Terminating > 0) {
 			return nil, fmt.Errorf("jobs: %s counts neither stuck nor terminating Jobs; use releases: [spec]", r)
 		}
 	}
-	s := subject{scaledJob: m}
+	s := cluster.Subject{ScaledJob: m}
 	if c.Dump != nil {
-		d, err := readDump(c.Dump, nil)
+		d, err := cluster.Read(c.Dump, nil)
 		if err != nil {
 			return nil, err
 		}
-		s.dump = d
+		s.Dump = d
 	}
-	return pollOf(s, r, &flags, &counts)
+	return explain.Of(s, r, &flags, &counts)
 }
 
 // simulated runs the workload under each seed, and compares the worst results.
-func (c *testCase) simulated(m *scaledJob, r release, flags *queueFlags) (*testResult, error) {
+func (c *testCase) simulated(m *input.ScaledJob, r input.Release, flags *input.QueueFlags) (*testResult, error) {
 	scenario, err := c.scenario(m, r, flags)
 	if err != nil {
 		return nil, err
@@ -379,9 +384,9 @@ func (c *testCase) simulated(m *scaledJob, r release, flags *queueFlags) (*testR
 }
 
 // scenario is the workload with the ScaledJob as its policy.
-func (c *testCase) scenario(m *scaledJob, r release, flags *queueFlags) (*simulation.Scenario, error) {
+func (c *testCase) scenario(m *input.ScaledJob, r input.Release, flags *input.QueueFlags) (*simulation.Scenario, error) {
 	w := c.Simulate
-	triggers, _, err := flags.triggers(m)
+	triggers, _, err := flags.Triggers(m)
 	if err != nil {
 		return nil, err
 	}
@@ -395,8 +400,8 @@ func (c *testCase) scenario(m *scaledJob, r release, flags *queueFlags) (*simula
 	if w.Seed != nil {
 		s.Seed = *w.Seed
 	}
-	p := policy{Release: r, Spec: m.keda.Spec}
-	if s.Policy, err = p.build(1); err != nil {
+	p := scenario.Policy{Release: r, Spec: m.KEDA.Spec}
+	if s.Policy, err = p.Build(1); err != nil {
 		return nil, err
 	}
 	s.Jobs = simulation.JobBehavior{Acknowledge: cmp.Or(w.Acknowledge, "end"), ItemsPerJob: 1}
@@ -416,17 +421,17 @@ func (c *testCase) scenario(m *scaledJob, r release, flags *queueFlags) (*simula
 		s.Queues = append(s.Queues, q)
 	}
 	if w.Trace != "" {
-		if s.Queues[0].Trace, _, err = readTrace(w.Trace, ""); err != nil {
+		if s.Queues[0].Trace, _, err = trace.Read(w.Trace, ""); err != nil {
 			return nil, err
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.Arrivals)) {
 		at := 0
 		if name != "" {
-			at = index(triggers, name)
+			at = input.Index(triggers, name)
 		}
 		if at < 0 {
-			problems = append(problems, fmt.Errorf("simulate.arrivals: no trigger is called %q; use %s", name, triggerNames(triggers)))
+			problems = append(problems, fmt.Errorf("simulate.arrivals: no trigger is called %q; use %s", name, input.TriggerNames(triggers)))
 			continue
 		}
 		text("arrivals", w.Arrivals[name], &s.Queues[at].Arrivals)

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/simulation"
 )
 
@@ -21,22 +22,22 @@ var testSchema string
 
 // A testFile holds tests of manifests. Paths are relative to the file.
 type testFile struct {
-	Manifests []string   `json:"manifests"`
-	Releases  []release  `json:"releases"` // none is the newest KEDA
-	Tests     []testCase `json:"tests"`
+	Manifests []string        `json:"manifests"`
+	Releases  []input.Release `json:"releases"` // none is the newest KEDA
+	Tests     []testCase      `json:"tests"`
 }
 
 // A testCase is a poll or a simulated run of a ScaledJob.
 type testCase struct {
-	Name      string        `json:"name"`
-	ScaledJob string        `json:"scaledJob"` // needed if the manifests have several
-	Releases  []release     `json:"releases"`  // in place of the file's
-	Queue     perTrigger    `json:"queue"`
-	Target    perTrigger    `json:"target"`
-	Jobs      *testJobs     `json:"jobs"`
-	Dump      []string      `json:"dump"` // files with Jobs and pods, instead of jobs
-	Simulate  *testWorkload `json:"simulate"`
-	Expect    expectation   `json:"expect"`
+	Name      string          `json:"name"`
+	ScaledJob string          `json:"scaledJob"` // needed if the manifests have several
+	Releases  []input.Release `json:"releases"`  // in place of the file's
+	Queue     perTrigger      `json:"queue"`
+	Target    perTrigger      `json:"target"`
+	Jobs      *testJobs       `json:"jobs"`
+	Dump      []string        `json:"dump"` // files with Jobs and pods, instead of jobs
+	Simulate  *testWorkload   `json:"simulate"`
+	Expect    expectation     `json:"expect"`
 }
 
 // testJobs are counts of Jobs.
@@ -122,15 +123,15 @@ func (a *arrivals) UnmarshalJSON(data []byte) error {
 }
 
 // readTestFile reads a test file. Relative paths in it begin at its directory.
-func readTestFile(s source) (*testFile, error) {
+func readTestFile(s input.Source) (*testFile, error) {
 	f := &testFile{}
-	if err := decode(s, f, f.validate, "test --help"); err != nil {
+	if err := input.Decode(s, f, f.validate, "test --help"); err != nil {
 		return nil, err
 	}
 	in := func(paths []string) {
 		for i, p := range paths {
 			if !filepath.IsAbs(p) {
-				paths[i] = filepath.Join(filepath.Dir(s.name), p)
+				paths[i] = filepath.Join(filepath.Dir(s.Name), p)
 			}
 		}
 	}
@@ -144,7 +145,7 @@ func readTestFile(s source) (*testFile, error) {
 		}
 	}
 	if len(f.Releases) == 0 {
-		f.Releases = newestOnly().all
+		f.Releases = input.NewestOnly().All
 	}
 	return f, nil
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
+
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 )
 
 // printedSchema compiles the schema that is printed.
@@ -51,7 +53,7 @@ func TestSchemaAcceptsExamples(t *testing.T) {
 	example, _, found = strings.Cut("  manifests: "+example, "\n\n")
 	require.True(t, found)
 	require.NoError(t, valid(t, s, example))
-	_, err = readTestFile(source{"help", []byte(example)})
+	_, err = readTestFile(input.Source{Name: "help", Data: []byte(example)})
 	require.NoError(t, err)
 }
 
@@ -71,7 +73,7 @@ tests:
 `
 	require.NoError(t, valid(t, s, good))
 	check := func(text string) error {
-		f, err := readTestFile(source{"x.test.yaml", []byte(text)})
+		f, err := readTestFile(input.Source{Name: "x.test.yaml", Data: []byte(text)})
 		if err == nil {
 			f.Manifests = []string{"testdata/accurate.yaml"}
 			err = f.run(t.Context(), "x.test.yaml", func(*testResult) {})

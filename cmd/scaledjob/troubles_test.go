@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/scenario"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/picture"
 	"github.com/scaledjob/scaledjob/simulation"
 	"github.com/scaledjob/scaledjob/simulation/study"
@@ -19,31 +21,31 @@ import (
 // of the Examples of package simulation, whose README shows these pictures. UPDATE=1
 // draws them anew.
 func TestTroubles(t *testing.T) {
-	strategy := func(name string) func(*scenario) {
-		return func(s *scenario) { s.Policy.Spec.ScalingStrategy.Strategy = name }
+	strategy := func(name string) func(*scenario.Scenario) {
+		return func(s *scenario.Scenario) { s.Policy.Spec.ScalingStrategy.Strategy = name }
 	}
 	for name, c := range map[string]struct {
-		remedy      func(*scenario)
+		remedy      func(*scenario.Scenario)
 		jobs, empty int64 // in trouble
 		better      int64 // Jobs with the remedy
 	}{
 		"starves":   {strategy("accurate"), 180, 0, 180},
 		"doubles":   {strategy("default"), 783, 603, 180},
 		"reissues":  {strategy("default"), 30, 24, 6},
-		"runs-away": {func(s *scenario) { s.Policy.StuckAfter = new(simulation.Duration(5 * time.Minute)) }, 40, 30, 10},
-		"overshoots": {func(s *scenario) {
+		"runs-away": {func(s *scenario.Scenario) { s.Policy.StuckAfter = new(simulation.Duration(5 * time.Minute)) }, 40, 30, 10},
+		"overshoots": {func(s *scenario.Scenario) {
 			s.Queues[0].Staleness, s.Policy.Name = 0, "accurate, with a fresh metric"
 		}, 40, 30, 10},
 	} {
 		t.Run(name, func(t *testing.T) {
 			data, err := os.ReadFile(filepath.Join("testdata", "troubles", name+".yaml"))
 			require.NoError(t, err)
-			s, err := readScenario(source{name, data})
+			s, err := scenario.Read(input.Source{Name: name, Data: data})
 			require.NoError(t, err)
 			both, err := study.Replicate(s.Scenario, []simulation.Policy{s.Scenario.Policy}, study.Options{})
 			require.NoError(t, err)
 			c.remedy(s)
-			require.NoError(t, s.check())
+			require.NoError(t, s.Check())
 			better, err := study.Replicate(s.Scenario, []simulation.Policy{s.Scenario.Policy}, study.Options{})
 			require.NoError(t, err)
 			both.Samples = append(both.Samples, better.Samples...)

@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/scenario"
 	"github.com/scaledjob/scaledjob/simulation"
 	"github.com/scaledjob/scaledjob/simulation/study"
 )
@@ -121,14 +123,14 @@ func TestTroublesAreEvidence(t *testing.T) {
 			s.Jobs.FailureProbability, s.Jobs.Acknowledge = 0.2, simulation.Acknowledge(pick("start", "end"))
 			s.Jobs.BackoffLimit = new(int64(0))
 		}
-		p := policy{Name: "it"}
+		p := scenario.Policy{Name: "it"}
 		p.Spec.MaxReplicaCount = new(int32(2 + random.IntN(40)))
-		of, err := parseRelease(pick(spec, "2.4", "2.18", "2.21"))
+		of, err := input.ParseRelease(pick(input.Spec, "2.4", "2.18", "2.21"))
 		require.NoError(t, err)
 		p.Release = of
 		p.Spec.ScalingStrategy.Strategy = pick("default", "accurate", "eager", "custom")
 		p.Spec.MinReplicaCount = new(int32(random.IntN(2) * random.IntN(20)))
-		s.Policy, err = p.build(1)
+		s.Policy, err = p.Build(1)
 		require.NoError(t, err)
 		if random.IntN(4) == 0 {
 			s.Clusters = []simulation.Cluster{{ListAge: simulation.Duration(20 * time.Second), Outages: []simulation.Outage{

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 )
 
 // A walk opens regular files only, and reports every other problem beside the findings.
@@ -51,9 +53,9 @@ func TestWalk(t *testing.T) {
 
 // A text that is too long is an error that names the limit.
 func TestLimits(t *testing.T) {
-	status, _, said := callWith(t, "lint -", []byte(hostileManifest+"---\na: ["+strings.Repeat("1,", maxDocument/2)+"1]\n"))
+	status, _, said := callWith(t, "lint -", []byte(hostileManifest+"---\na: ["+strings.Repeat("1,", input.MaxDocument/2)+"1]\n"))
 	require.Equal(t, trouble, status)
 	require.Equal(t, fmt.Sprintf("scaledjob: standard input:%d: a document of more than 5 MiB; use several documents\n", strings.Count(hostileManifest, "\n")+1), said)
-	_, err := readSource("/dev/zero", nil, maxDocument)
+	_, err := input.ReadSource("/dev/zero", nil, input.MaxDocument)
 	require.EqualError(t, err, "/dev/zero: more than 5 MiB; use smaller files")
 }

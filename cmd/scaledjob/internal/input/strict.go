@@ -1,4 +1,4 @@
-package main
+package input
 
 import (
 	"bytes"
@@ -16,54 +16,55 @@ import (
 	"go.yaml.in/yaml/v3"
 	k8syaml "sigs.k8s.io/yaml"
 
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
 	"github.com/scaledjob/scaledjob/field"
 )
 
-// decode reads a YAML document into a pointer, and checks the result. The error has each
+// Decode reads a YAML document into a pointer, and checks the result. The error has each
 // unknown field, each value of a wrong type and each problem that check finds, by line.
-func decode(s source, into any, check func() error, help string) error {
+func Decode(s Source, into any, check func() error, help string) error {
 	var document yaml.Node
-	documents := yaml.NewDecoder(bytes.NewReader(s.data))
+	documents := yaml.NewDecoder(bytes.NewReader(s.Data))
 	if err := documents.Decode(&document); err != nil && !errors.Is(err, io.EOF) {
 		return s.notYAML(0, fmt.Errorf("not YAML: %w", err))
 	}
 	if len(document.Content) == 0 || document.Content[0].Tag == "!!null" {
-		return fmt.Errorf("%s: empty; see scaledjob %s", s.name, help)
+		return fmt.Errorf("%s: empty; see scaledjob %s", s.Name, help)
 	}
 	root := document.Content[0]
 	switch err := documents.Decode(&document); {
 	case err == nil && document.Content[0].Tag != "!!null":
-		return fmt.Errorf("%s:%d: found a second document; use one", s.name, document.Line)
+		return fmt.Errorf("%s:%d: found a second document; use one", s.Name, document.Line)
 	case err != nil && !errors.Is(err, io.EOF):
 		return s.notYAML(0, fmt.Errorf("not YAML: %w", err))
 	}
-	err := strictly(s.data, into)
+	err := strictly(s.Data, into)
 	d := decoder{decoded: err == nil}
 	if err != nil {
-		if _, err := k8syaml.YAMLToJSON(s.data); err != nil {
-			return fmt.Errorf("%s: %w", s.name, err)
+		if _, err := k8syaml.YAMLToJSON(s.Data); err != nil {
+			return fmt.Errorf("%s: %w", s.Name, err)
 		}
 		spellNulls(root)
 	}
 	d.value(root, reflect.TypeOf(into), "")
 	if err != nil {
 		if len(d.problems) == 0 {
-			return fmt.Errorf("%s: %w", s.name, plain(err))
+			return fmt.Errorf("%s: %w", s.Name, Plain(err))
 		}
 		data, err := jsonOf(root) // without the wrong values
 		if err == nil {
 			err = json.Unmarshal(data, into)
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", s.name, plain(err))
+			return fmt.Errorf("%s: %w", s.Name, Plain(err))
 		}
 	}
 	d.check(root, check())
 	slices.SortStableFunc(d.problems, func(a, b located) int { return cmp.Compare(a.line, b.line) })
 	var all []error
 	for _, p := range d.problems {
-		all = append(all, fmt.Errorf("%s:%d: %w", s.name, p.line, p.err))
+		all = append(all, fmt.Errorf("%s:%d: %w", s.Name, p.line, p.err))
 	}
 	return errors.Join(all...)
 }
@@ -179,7 +180,7 @@ func (d *decoder) merged(n *yaml.Node, t reflect.Type, path string) {
 // value: they are about the field, a field in it, or a field that it is in.
 func (d *decoder) check(root *yaml.Node, err error) {
 	wrong := d.problems
-	for _, problem := range problemsOf(err) {
+	for _, problem := range Problems(err) {
 		found, ok := errors.AsType[*field.Error](problem)
 		if !ok {
 			d.add("", root.Line, problem)
@@ -298,4 +299,17 @@ func child(n *yaml.Node, step string) *yaml.Node {
 		}
 	}
 	return nil
+}
+
+// Plain replaces the types of a JSON decoder by the field and the value.
+func Plain(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	found := report.Article(strings.Fields(wrong.Value + " value")[0])
+	if wrong.Field == "" {
+		return fmt.Errorf("found %s", found)
+	}
+	return fmt.Errorf("%s: found %s", strings.TrimPrefix(wrong.Field, "Scenario."), found) // which is embedded
 }

@@ -1,4 +1,6 @@
-package main
+// Package input reads what the commands are given: files, ScaledJobs, releases, queue lengths
+// and counts of Jobs. An error names the file, the line and the fix.
+package input
 
 import (
 	"bytes"
@@ -23,89 +25,89 @@ import (
 	"github.com/scaledjob/scaledjob/keda"
 )
 
-// A scaledJob is a ScaledJob as it is written, in the forms that the specification and
+// A ScaledJob is a ScaledJob as it is written, in the forms that the specification and
 // KEDA read.
-type scaledJob struct {
-	file string
-	spec *manifest.ScaledJob
-	keda *keda.ScaledJob
+type ScaledJob struct {
+	File string
+	Spec *manifest.ScaledJob
+	KEDA *keda.ScaledJob
 	// strict holds the problems for which manifest.Read rejects the manifest, such as
 	// unknown fields. KEDA ignores these fields.
-	strict error
+	Strict error
 }
 
-func (m *scaledJob) name() string { return m.spec.Name }
+func (m *ScaledJob) Name() string { return m.Spec.Name }
 
-// titled returns a name for people.
-func titled(name string) string { return cmp.Or(name, "a ScaledJob without a name") }
+// Titled returns a name for people.
+func Titled(name string) string { return cmp.Or(name, "a ScaledJob without a name") }
 
-// where puts file and name before a problem.
-func (m *scaledJob) where(err error) error {
-	return each(err, func(err error) error { return fmt.Errorf("%s: %s: %w", m.file, titled(m.name()), err) })
+// Where puts file and name before a problem.
+func (m *ScaledJob) Where(err error) error {
+	return Each(err, func(err error) error { return fmt.Errorf("%s: %s: %w", m.File, Titled(m.Name()), err) })
 }
 
-// manifestFlags choose manifests.
-type manifestFlags struct {
-	files []string
+// ManifestFlags choose manifests.
+type ManifestFlags struct {
+	Files []string
 	only  string
-	tests bool // directories have test files instead of manifests
+	Tests bool // directories have test files instead of manifests
 	// repository chooses among the files of directories; nil reads every manifest.
-	repository *repository
+	Repository *Repository
 }
 
-func (f *manifestFlags) add(c *cobra.Command) {
-	f.addFiles(c)
+func (f *ManifestFlags) Add(c *cobra.Command) {
+	f.AddFiles(c)
 	c.Flags().StringVar(&f.only, "name", "", "the only ScaledJob to check, by its `name`")
 	_ = c.RegisterFlagCompletionFunc("name", func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return f.names(args), cobra.ShellCompDirectiveNoFileComp
 	})
 }
 
-func (f *manifestFlags) addFiles(c *cobra.Command) {
-	c.Flags().StringArrayVarP(&f.files, "filename", "f", nil, "`file` or directory, as an argument would be; - is standard input; may be repeated")
+func (f *ManifestFlags) AddFiles(c *cobra.Command) {
+	c.Flags().StringArrayVarP(&f.Files, "filename", "f", nil, "`file` or directory, as an argument would be; - is standard input; may be repeated")
 	_ = c.MarkFlagFilename("filename", "yaml", "yml", "json")
 	c.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return []string{"yaml", "yml", "json"}, cobra.ShellCompDirectiveFilterFileExt
 	}
 }
 
-// A source is a text as it was read.
-type source struct {
-	name string
-	data []byte
+// A Source is a text as it was read.
+type Source struct {
+	Name string
+	Data []byte
 }
 
-// sources reads the files, and the files of directories. It returns the readable texts
+// Sources reads the files, and the files of directories. It returns the readable texts
 // and the problems of the others.
-func (f *manifestFlags) sources(args []string, stdin io.Reader) (all []source, problems error) {
-	names := append(slices.Clone(f.files), args...)
-	if len(names) == 0 && f.repository != nil {
+func (f *ManifestFlags) Sources(args []string, stdin io.Reader) (all []Source, problems error) {
+	names := append(slices.Clone(f.Files), args...)
+	if len(names) == 0 && f.Repository != nil {
 		names = []string{"."}
 	}
-	if len(names) == 0 && f.tests {
-		return nil, usagef("no test file; use orders.test.yaml, a directory, or - for standard input")
+	if len(names) == 0 && f.Tests {
+		return nil, Usagef("no test file; use orders.test.yaml, a directory, or - for standard input")
 	}
 	if len(names) == 0 {
-		return nil, usagef("no manifest; use scaledjob.yaml, a directory, or - for standard input")
+		return nil, Usagef("no manifest; use scaledjob.yaml, a directory, or - for standard input")
 	}
 	seen := map[string]bool{}
 	for _, name := range names {
 		if name == "" {
-			return nil, usagef("found an empty name; use the name of a file")
+			return nil, Usagef("found an empty name; use the name of a file")
 		}
 		files, err := f.expand(name)
 		problems = errors.Join(problems, err)
-		walked := f.repository != nil && !slices.Equal(files, []string{name})
+		walked := f.Repository != nil && !slices.Equal(files, []string{name})
 		if walked {
-			files = f.repository.keep(files)
+			files = f.Repository.keep(files)
 		}
 		for _, file := range files {
 			if seen[filepath.Clean(file)] {
 				continue
 			}
 			seen[filepath.Clean(file)] = true
-			s, err := readSource(file, stdin, maxFile)
-			if walked && err == nil && f.repository.skips(s) {
+			s, err := ReadSource(file, stdin, MaxFile)
+			if walked && err == nil && f.Repository.Skips(s) {
 				continue
 			}
 			if err == nil {
@@ -121,44 +123,44 @@ func (f *manifestFlags) sources(args []string, stdin io.Reader) (all []source, p
 	return all, problems
 }
 
-// manifestName and testName match the names of files in a directory.
+// ManifestName and testName match the names of files in a directory.
 var (
-	manifestName = regexp.MustCompile(`\.(?:yaml|yml|json)$`)
+	ManifestName = regexp.MustCompile(`\.(?:yaml|yml|json)$`)
 	testName     = regexp.MustCompile(`\.test\.(?:yaml|yml|json)$`)
 )
 
 // expand returns the name of a file, or the manifests in a directory and below. It ignores
 // directories that begin with a dot, links, and everything else that is no regular file.
-func (f *manifestFlags) expand(name string) (files []string, problems error) {
+func (f *ManifestFlags) expand(name string) (files []string, problems error) {
 	if info, err := os.Stat(name); name == "-" || err != nil || !info.IsDir() {
 		return []string{name}, nil
 	}
 	err := filepath.WalkDir(name, func(path string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil && path != name: // the rest of the directory can be read
-			problems = errors.Join(problems, fileError(path, err))
+			problems = errors.Join(problems, FileError(path, err))
 			return fs.SkipDir
 		case err != nil:
 			return err
 		case e.IsDir() && path != name && strings.HasPrefix(e.Name(), "."):
 			return fs.SkipDir
-		case e.Type().IsRegular() && manifestName.MatchString(path) && testName.MatchString(path) == f.tests:
+		case e.Type().IsRegular() && ManifestName.MatchString(path) && testName.MatchString(path) == f.Tests:
 			files = append(files, path)
 		}
 		return nil
 	})
 	if err == nil && problems == nil && len(files) == 0 {
 		want := ".yaml, .yml or .json"
-		if f.tests {
+		if f.Tests {
 			want = ".test.yaml, .test.yml or .test.json"
 		}
 		err = fmt.Errorf("%s: no file ends with %s", name, want)
 	}
-	return files, errors.Join(problems, fileError(name, err))
+	return files, errors.Join(problems, FileError(name, err))
 }
 
-// fileError names the file and the reason, and not the system call.
-func fileError(name string, err error) error {
+// FileError names the file and the reason, and not the system call.
+func FileError(name string, err error) error {
 	var path *fs.PathError
 	if !errors.As(err, &path) {
 		return err
@@ -172,48 +174,48 @@ func fileError(name string, err error) error {
 
 // Limits of the texts that are read, in bytes.
 const (
-	maxFile     = 64 << 20
-	maxDocument = 5 << 20 // of a manifest: the parser needs up to 140 times as much memory
-	maxDump     = 512 << 20
+	MaxFile     = 64 << 20
+	MaxDocument = 5 << 20 // of a manifest: the parser needs up to 140 times as much memory
+	MaxDump     = 512 << 20
 )
 
-// readSource reads a file of at most so many bytes. The name - is standard input, unless
+// ReadSource reads a file of at most so many bytes. The name - is standard input, unless
 // stdin is nil.
-func readSource(name string, stdin io.Reader, most int64) (s source, err error) {
-	s.name = name
+func ReadSource(name string, stdin io.Reader, most int64) (s Source, err error) {
+	s.Name = name
 	if name == "-" && stdin != nil {
-		s.name = "standard input"
+		s.Name = "standard input"
 	} else {
 		f, err := os.Open(name)
 		if err != nil {
-			return s, fileError(name, err)
+			return s, FileError(name, err)
 		}
 		defer f.Close()
 		stdin = f
 	}
-	s.data, err = io.ReadAll(io.LimitReader(stdin, most+1))
+	s.Data, err = io.ReadAll(io.LimitReader(stdin, most+1))
 	switch {
 	case err != nil:
-		return s, fileError(s.name, err)
-	case int64(len(s.data)) > most:
-		return s, fmt.Errorf("%s: more than %d MiB; use smaller files", s.name, most>>20)
+		return s, FileError(s.Name, err)
+	case int64(len(s.Data)) > most:
+		return s, fmt.Errorf("%s: more than %d MiB; use smaller files", s.Name, most>>20)
 	}
-	s.data = decoded(s.data)
-	if !utf8.Valid(s.data) {
-		return s, fmt.Errorf("%s: not text; use YAML or JSON in UTF-8", s.name)
+	s.Data = decoded(s.Data)
+	if !utf8.Valid(s.Data) {
+		return s, fmt.Errorf("%s: not text; use YAML or JSON in UTF-8", s.Name)
 	}
 	return s, nil
 }
 
 // documents returns an error if a document is too long.
-func (s source) documents() error {
+func (s Source) documents() error {
 	line, first, length := 1, 1, 0
-	for part := range bytes.Lines(s.data) {
+	for part := range bytes.Lines(s.Data) {
 		if bytes.HasPrefix(part, []byte("---")) {
 			first, length = line, 0
 		}
-		if length += len(part); length > maxDocument {
-			return fmt.Errorf("%s:%d: a document of more than %d MiB; use several documents", s.name, first, maxDocument>>20)
+		if length += len(part); length > MaxDocument {
+			return fmt.Errorf("%s:%d: a document of more than %d MiB; use several documents", s.Name, first, MaxDocument>>20)
 		}
 		line++
 	}
@@ -238,26 +240,26 @@ func decoded(data []byte) []byte {
 }
 
 // rendered returns an error if the text is a template.
-func (s source) rendered() error {
-	if !lint.Template(s.data) {
+func (s Source) rendered() error {
+	if !lint.Template(s.Data) {
 		return nil
 	}
-	return fmt.Errorf("%s: a template; render first: helm template … | scaledjob lint -", s.name)
+	return fmt.Errorf("%s: a template; render first: helm template … | scaledjob lint -", s.Name)
 }
 
-// read returns the ScaledJobs that could be read, and the problems of the others. It
+// Read returns the ScaledJobs that could be read, and the problems of the others. It
 // returns at least one of both.
-func (f *manifestFlags) read(args []string, stdin io.Reader) ([]*scaledJob, error) {
-	sources, problems := f.sources(args, stdin)
-	var found []*scaledJob
+func (f *ManifestFlags) Read(args []string, stdin io.Reader) ([]*ScaledJob, error) {
+	sources, problems := f.Sources(args, stdin)
+	var found []*ScaledJob
 	var names, others []string
 	for _, s := range sources {
-		manifests, kinds, err := s.manifests()
+		manifests, kinds, err := s.Manifests()
 		problems = errors.Join(problems, err)
 		others = append(others, kinds...)
 		for _, m := range manifests {
-			names = append(names, m.name())
-			if f.only == "" || f.only == m.name() {
+			names = append(names, m.Name())
+			if f.only == "" || f.only == m.Name() {
 				found = append(found, m)
 			}
 		}
@@ -269,19 +271,19 @@ func (f *manifestFlags) read(args []string, stdin io.Reader) ([]*scaledJob, erro
 }
 
 // names completes the names of the ScaledJobs in the files. Standard input stays unread.
-func (f *manifestFlags) names(args []string) (names []string) {
-	in := manifestFlags{files: slices.Concat(f.files, args)}
-	if !slices.Contains(in.files, "-") {
-		found, _ := in.read(nil, nil)
+func (f *ManifestFlags) names(args []string) (names []string) {
+	in := ManifestFlags{Files: slices.Concat(f.Files, args)}
+	if !slices.Contains(in.Files, "-") {
+		found, _ := in.Read(nil, nil)
 		for _, m := range found {
-			names = append(names, m.name())
+			names = append(names, m.Name())
 		}
 	}
 	return names
 }
 
 // none returns the error for files without a ScaledJob.
-func (f *manifestFlags) none(names, others []string) error {
+func (f *ManifestFlags) none(names, others []string) error {
 	switch {
 	case len(names) > 0:
 		return fmt.Errorf("no ScaledJob called %q: found %s", f.only, strings.Join(names, ", "))
@@ -293,32 +295,32 @@ func (f *manifestFlags) none(names, others []string) error {
 	return errors.New("no ScaledJob: the input is empty")
 }
 
-// one returns the only ScaledJob.
-func (f *manifestFlags) one(args []string, stdin io.Reader) (*scaledJob, error) {
-	found, err := f.read(args, stdin)
+// One returns the only ScaledJob.
+func (f *ManifestFlags) One(args []string, stdin io.Reader) (*ScaledJob, error) {
+	found, err := f.Read(args, stdin)
 	if err != nil {
 		return nil, err
 	}
 	if len(found) > 1 {
-		return nil, usagef("found %d ScaledJobs; use --name to choose one", len(found))
+		return nil, Usagef("found %d ScaledJobs; use --name to choose one", len(found))
 	}
 	return found[0], nil
 }
 
-// manifests returns the ScaledJobs of a text that the API server would accept, and
+// Manifests returns the ScaledJobs of a text that the API server would accept, and
 // the kinds of its other objects.
-func (s source) manifests() (found []*scaledJob, others []string, problems error) {
+func (s Source) Manifests() (found []*ScaledJob, others []string, problems error) {
 	broken := 0
-	for _, o := range manifest.Objects(s.data) {
+	for _, o := range manifest.Objects(s.Data) {
 		switch {
 		case o.ScaledJob != nil:
 			clean(o.ScaledJob)
-			found = append(found, &scaledJob{s.name, o.ScaledJob, o.ScaledJob.KEDA(), o.Err})
+			found = append(found, &ScaledJob{s.Name, o.ScaledJob, o.ScaledJob.KEDA(), o.Err})
 		case o.Err != nil && strings.HasPrefix(o.Err.Error(), "not YAML: "):
 			problems = errors.Join(problems, s.notYAML(broken, o.Err))
 			broken++
 		case o.Err != nil:
-			problems = errors.Join(problems, fmt.Errorf("%s: %w", s.name, o.Err))
+			problems = errors.Join(problems, fmt.Errorf("%s: %w", s.Name, o.Err))
 		case o.Kind == "":
 			others = append(others, "a document without a kind")
 		case o.Kind == "List":
@@ -342,17 +344,22 @@ func clean(s *manifest.ScaledJob) {
 
 // notYAML returns the error of the broken document with this index, at the line that lint
 // reports.
-func (s source) notYAML(index int, err error) error {
-	report := lint.Check([]lint.File{{Name: s.name, Data: s.data}})
+func (s Source) notYAML(index int, err error) error {
+	report := lint.Check([]lint.File{{Name: s.Name, Data: s.Data}})
 	for _, f := range report.Findings {
 		problem, broken := strings.CutPrefix(f.Found, "broken YAML, ")
 		if !broken {
 			continue
 		}
 		if index == 0 {
-			return fmt.Errorf("%s:%d: not YAML: %s", s.name, f.Line, problem)
+			return fmt.Errorf("%s:%d: not YAML: %s", s.Name, f.Line, problem)
 		}
 		index--
 	}
-	return fmt.Errorf("%s: %w", s.name, err)
+	return fmt.Errorf("%s: %w", s.Name, err)
+}
+
+// HasScaledJob reports whether a source has a ScaledJob of KEDA.
+func (s Source) HasScaledJob() bool {
+	return slices.ContainsFunc(manifest.Objects(s.Data), func(o manifest.Object) bool { return o.Kind == "ScaledJob" })
 }

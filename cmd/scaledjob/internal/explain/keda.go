@@ -1,4 +1,4 @@
-package main
+package explain
 
 import (
 	"cmp"
@@ -7,32 +7,34 @@ import (
 	"strings"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/cluster"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/keda"
 )
 
 // A kedaEngine decides a poll by the rules of a release of KEDA.
 type kedaEngine struct {
-	release
-	m *scaledJob
-	o *owned // nil without a dump
+	input.Release
+	m *input.ScaledJob
+	o *cluster.Owned // nil without a dump
 }
 
-func (e *kedaEngine) decide(p *poll, s *situation) {
+func (e *kedaEngine) decide(p *Poll, s *situation) {
 	var all []keda.Scaler
 	if s.lengths != nil {
-		all = scalers(s.triggers, s.lengths)
+		all = input.Scalers(s.triggers, s.lengths)
 	}
 	var jobs []keda.Job
 	var counts keda.JobCounts
 	if e.o != nil {
-		jobs = e.o.kedaJobs()
-		counts = e.profile.Count(e.m.keda, jobs)
+		jobs = e.o.KedaJobs()
+		counts = e.Profile.Count(e.m.KEDA, jobs)
 	} else {
 		counts = keda.JobCounts{Running: s.counts.Running, Pending: s.counts.Pending}
 	}
 	if s.lengths != nil {
-		d := e.profile.Decide(e.m.keda, keda.State{Scalers: all, Running: counts.Running, Pending: counts.Pending})
-		p.Create = &creation{Jobs: d.Create, Rule: textOf(d.Reason), Panic: d.Fault.Panics(), Decision: d, trace: d.String()}
+		d := e.Profile.Decide(e.m.KEDA, keda.State{Scalers: all, Running: counts.Running, Pending: counts.Pending})
+		p.Create = &creation{Jobs: d.Create, Rule: textOf(d.Reason), Panic: d.Fault.Panics(), Decision: d, Trace: d.String()}
 	}
 	if e.o != nil {
 		p.Rollout, p.Prune = e.rollout(jobs), e.prune(jobs)
@@ -43,7 +45,7 @@ func (e *kedaEngine) decide(p *poll, s *situation) {
 // notes are the features that a release lacks and the fields that it rejects.
 func (e *kedaEngine) notes(scalers []keda.Scaler) []string {
 	var notes []string
-	for _, err := range []error{e.profile.Validate(e.m.keda, scalers...), e.m.strict} {
+	for _, err := range []error{e.Profile.Validate(e.m.KEDA, scalers...), e.m.Strict} {
 		if err != nil {
 			notes = append(notes, strings.Split(err.Error(), "\n")...)
 		}
@@ -53,31 +55,31 @@ func (e *kedaEngine) notes(scalers []keda.Scaler) []string {
 
 func (e *kedaEngine) rollout(jobs []keda.Job) *removal {
 	d := &removal{Jobs: []deletion{}}
-	rule := e.profile.Rule("rollout").Text
-	if e.o.spec.Generation == 0 && !e.rollsOut(0) && e.rollsOut(1) {
+	rule := e.Profile.Rule("rollout").Text
+	if e.o.Spec.Generation == 0 && !e.rollsOut(0) && e.rollsOut(1) {
 		d.Nothing = "metadata.generation is not known"
 		return d
 	}
-	done := e.profile.Rollout(e.o.keda, jobs)
+	done := e.Profile.Rollout(e.o.KEDA, jobs)
 	for _, i := range done.Deleted {
-		why := olderThan(e.o, &e.o.jobs[i])
+		why := olderThan(e.o, &e.o.Jobs[i])
 		if e.rollsOut(0) {
 			why, d.Rule = "of any generation", rule
 		}
-		d.Jobs = append(d.Jobs, deletion{e.o.jobs[i].Name, why, done.PropagationPolicy})
+		d.Jobs = append(d.Jobs, deletion{e.o.Jobs[i].Name, why, done.PropagationPolicy})
 	}
 	switch {
 	case len(d.Jobs) > 0:
 	case !e.rollsOut(1):
 		d.Nothing = rule
-	case e.paused(e.o.scaledJob):
+	case e.Paused(e.o.ScaledJob):
 		d.Nothing = "the ScaledJob is paused"
-	case e.o.none() != "":
-		d.Nothing = e.o.none()
+	case e.o.None() != "":
+		d.Nothing = e.o.None()
 	case done.Strategy == "gradual":
 		d.Nothing = "the rollout strategy is gradual"
 	default:
-		d.Nothing = fmt.Sprintf("all are of generation %d", e.o.spec.Generation)
+		d.Nothing = fmt.Sprintf("all are of generation %d", e.o.Spec.Generation)
 	}
 	return d
 }
@@ -87,26 +89,26 @@ func (e *kedaEngine) rollout(jobs []keda.Job) *removal {
 func (e *kedaEngine) rollsOut(n int64) bool {
 	const current = 2
 	job := keda.Job{Annotations: map[string]string{manifest.AnnotationGeneration: strconv.FormatInt(current-n, 10)}}
-	return e.profile.Rollout(&keda.ScaledJob{Generation: current}, []keda.Job{job}).Deleted != nil
+	return e.Profile.Rollout(&keda.ScaledJob{Generation: current}, []keda.Job{job}).Deleted != nil
 }
 
 func (e *kedaEngine) prune(jobs []keda.Job) *removal {
-	h := e.profile.History(e.o.keda, jobs)
+	h := e.Profile.History(e.o.KEDA, jobs)
 	d := &removal{Jobs: []deletion{}, Panic: h.Fault.Panics()}
 	if d.Panic {
 		d.Fault = h.Fault.String()
 	}
 	for _, i := range h.Deleted {
-		d.Jobs = append(d.Jobs, finished(&e.o.jobs[i]))
+		d.Jobs = append(d.Jobs, finished(&e.o.Jobs[i]))
 	}
 	switch {
 	case len(d.Jobs) > 0:
 	case d.Panic:
 		d.Nothing = d.Fault
-	case e.paused(e.o.scaledJob):
+	case e.Paused(e.o.ScaledJob):
 		d.Nothing = "the ScaledJob is paused; KEDA then deletes no finished Jobs"
 	default:
-		d.Nothing = cmp.Or(e.o.none(), "no more have finished than are kept")
+		d.Nothing = cmp.Or(e.o.None(), "no more have finished than are kept")
 	}
 	return d
 }

@@ -1,4 +1,4 @@
-package main
+package input
 
 import (
 	"bytes"
@@ -21,8 +21,8 @@ import (
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 )
 
-// A repository holds what a walk of lint leaves out: files that are no manifests on their own.
-type repository struct {
+// A Repository holds what a walk of lint leaves out: files that are no manifests on their own.
+type Repository struct {
 	exclude []*regexp.Regexp
 	patches map[string]bool // files that a kustomization lists
 	skipped map[string]int  // by reason
@@ -36,13 +36,13 @@ const (
 	skippedExcluded = "excluded file"
 )
 
-// newRepository compiles patterns such as vendor/ and **/*.gen.yaml.
-func newRepository(exclude []string) (*repository, error) {
-	r := &repository{patches: map[string]bool{}, skipped: map[string]int{}}
+// NewRepository compiles patterns such as vendor/ and **/*.gen.yaml.
+func NewRepository(exclude []string) (*Repository, error) {
+	r := &Repository{patches: map[string]bool{}, skipped: map[string]int{}}
 	for _, pattern := range exclude {
 		e, err := globOf(pattern)
 		if err != nil {
-			return nil, usagef("exclude %q: not a pattern; use names such as vendor/ and **/*.gen.yaml", pattern)
+			return nil, Usagef("exclude %q: not a pattern; use names such as vendor/ and **/*.gen.yaml", pattern)
 		}
 		r.exclude = append(r.exclude, e)
 	}
@@ -64,15 +64,15 @@ func globOf(pattern string) (*regexp.Regexp, error) {
 	return regexp.Compile(`^` + e + `(?:/.*)?$`)
 }
 
-func (r *repository) excluded(path string) bool {
+func (r *Repository) Excluded(path string) bool {
 	path = filepath.ToSlash(filepath.Clean(path))
 	return slices.ContainsFunc(r.exclude, func(e *regexp.Regexp) bool { return e.MatchString(path) })
 }
 
 // keep returns the files to read of a walk, and notes the patches that kustomizations list.
-func (r *repository) keep(files []string) (kept []string) {
+func (r *Repository) keep(files []string) (kept []string) {
 	for _, file := range files {
-		if r.excluded(file) {
+		if r.Excluded(file) {
 			r.skipped[skippedExcluded]++
 			continue
 		}
@@ -85,14 +85,14 @@ func (r *repository) keep(files []string) (kept []string) {
 }
 
 // kustomization notes the patches of a kustomization. A broken one is a finding later.
-func (r *repository) kustomization(file string) {
-	s, err := readSource(file, nil, maxDocument)
+func (r *Repository) kustomization(file string) {
+	s, err := ReadSource(file, nil, MaxDocument)
 	var k struct {
 		Patches []struct{ Path string } `yaml:"patches"`
 		Merge   []string                `yaml:"patchesStrategicMerge"`
 		JSON    []struct{ Path string } `yaml:"patchesJson6902"`
 	}
-	if err != nil || yaml.Unmarshal(s.data, &k) != nil {
+	if err != nil || yaml.Unmarshal(s.Data, &k) != nil {
 		return
 	}
 	for _, p := range append(k.Patches, k.JSON...) {
@@ -107,19 +107,19 @@ func (r *repository) kustomization(file string) {
 
 var (
 	patchPattern = regexp.MustCompile(`(?m)^\s*(?:- )?\$patch:`)
-	kedaPattern  = regexp.MustCompile(`keda\.sh|(?i:scaledjob)`)
+	KedaPattern  = regexp.MustCompile(`keda\.sh|(?i:scaledjob)`)
 )
 
-// skips reports whether a file of a walk is no manifest on its own, and counts it.
-func (r *repository) skips(s source) bool {
+// Skips reports whether a file of a walk is no manifest on its own, and counts it.
+func (r *Repository) Skips(s Source) bool {
 	reason := ""
 	var n yaml.Node
 	switch {
-	case r.patches[filepath.Clean(s.name)] || patchPattern.Match(s.data):
+	case r.patches[filepath.Clean(s.Name)] || patchPattern.Match(s.Data):
 		reason = skippedPatch
 	case s.rendered() != nil:
 		reason = skippedTemplate
-	case !kedaPattern.Match(s.data) && yaml.Unmarshal(s.data, &n) != nil:
+	case !KedaPattern.Match(s.Data) && yaml.Unmarshal(s.Data, &n) != nil:
 		reason = skippedOther
 	default:
 		return false
@@ -128,8 +128,8 @@ func (r *repository) skips(s source) bool {
 	return true
 }
 
-// summary counts the skipped files and explains how to check them. It is empty without any.
-func (r *repository) summary(out io.Writer) {
+// Summary counts the skipped files and explains how to check them. It is empty without any.
+func (r *Repository) Summary(out io.Writer) {
 	for _, reason := range slices.Sorted(maps.Keys(r.skipped)) {
 		hint := map[string]string{
 			skippedTemplate: "; to check charts rendered, use --helm DIR",
@@ -139,19 +139,19 @@ func (r *repository) summary(out io.Writer) {
 	}
 }
 
-// A renderer runs a program that prints manifests.
-type renderer struct {
+// A Renderer runs a program that prints manifests.
+type Renderer struct {
 	flag     string
 	programs [][]string // the first that is there
 }
 
 var (
-	kustomize = renderer{"--kustomize", [][]string{{"kustomize", "build"}, {"kubectl", "kustomize"}}}
-	helm      = renderer{"--helm", [][]string{{"helm", "template"}}}
+	Kustomize = Renderer{"--kustomize", [][]string{{"kustomize", "build"}, {"kubectl", "kustomize"}}}
+	Helm      = Renderer{"--helm", [][]string{{"helm", "template"}}}
 )
 
-// render returns the manifests of a directory.
-func (r renderer) render(ctx context.Context, dir string) (source, error) {
+// Render returns the manifests of a directory.
+func (r Renderer) Render(ctx context.Context, dir string) (Source, error) {
 	for _, program := range r.programs {
 		path, err := exec.LookPath(program[0])
 		if err != nil {
@@ -160,38 +160,38 @@ func (r renderer) render(ctx context.Context, dir string) (source, error) {
 		var said bytes.Buffer
 		dir, err := filepath.Abs(dir) // so that no name is taken for a flag
 		if err != nil {
-			return source{}, err
+			return Source{}, err
 		}
 		c := exec.CommandContext(ctx, path, append(slices.Clone(program[1:]), dir)...)
 		c.Stderr = &said
 		data, err := c.Output()
 		if err != nil {
-			return source{}, fmt.Errorf("%s %s: %s", strings.Join(program, " "), dir, cmp.Or(strings.TrimSpace(said.String()), err.Error()))
+			return Source{}, fmt.Errorf("%s %s: %s", strings.Join(program, " "), dir, cmp.Or(strings.TrimSpace(said.String()), err.Error()))
 		}
-		return source{strings.Join(program, " ") + " " + dir, data}, nil
+		return Source{strings.Join(program, " ") + " " + dir, data}, nil
 	}
-	return source{}, fmt.Errorf("%s: found no program %s; install it, or render first and lint the output", r.flag, r.programs[0][0])
+	return Source{}, fmt.Errorf("%s: found no program %s; install it, or render first and lint the output", r.flag, r.programs[0][0])
 }
 
-// settingsFile is the file of a repository with the settings of lint.
-const settingsFile = ".scaledjob.yaml"
+// SettingsFile is the file of a repository with the settings of lint.
+const SettingsFile = ".scaledjob.yaml"
 
-// settings are the settings of lint in a repository. A flag of the command line counts instead.
-type settings struct {
+// Settings are the settings of lint in a repository. A flag of the command line counts instead.
+type Settings struct {
 	Exclude    []string          `json:"exclude"`    // patterns of files
 	Ignore     []string          `json:"ignore"`     // rules
 	Releases   []string          `json:"releases"`   // of KEDA
 	Severities map[string]string `json:"severities"` // of rules
 }
 
-// readSettings reads the settings of a file, or none if there is no such file.
-func readSettings(name string) (set settings, err error) {
-	s, err := readSource(name, nil, maxDocument)
-	if _, missing := os.Stat(name); errors.Is(missing, fs.ErrNotExist) && name == settingsFile {
+// ReadSettings reads the settings of a file, or none if there is no such file.
+func ReadSettings(name string) (set Settings, err error) {
+	s, err := ReadSource(name, nil, MaxDocument)
+	if _, missing := os.Stat(name); errors.Is(missing, fs.ErrNotExist) && name == SettingsFile {
 		return set, nil
 	}
 	if err != nil {
 		return set, err
 	}
-	return set, decode(s, &set, func() error { return nil }, "lint --help")
+	return set, Decode(s, &set, func() error { return nil }, "lint --help")
 }

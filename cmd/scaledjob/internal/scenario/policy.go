@@ -1,4 +1,4 @@
-package main
+package scenario
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/keda"
@@ -18,12 +19,12 @@ import (
 	"github.com/scaledjob/scaledjob/strategy"
 )
 
-// A policy is a policy as a scenario file has it. The zero value is the specification
+// A Policy is a policy as a scenario file has it. The zero value is the specification
 // with the defaults of a ScaledJob.
-type policy struct {
-	Name    string    `json:"name,omitempty"`
-	Release release   `json:"release"`
-	Spec    keda.Spec `json:"spec"`
+type Policy struct {
+	Name    string        `json:"name,omitempty"`
+	Release input.Release `json:"release"`
+	Spec    keda.Spec     `json:"spec"`
 
 	// The specification only:
 	SubtractPending bool                 `json:"subtractPending,omitempty"` // see strategy.Accurate
@@ -57,11 +58,11 @@ type member struct {
 	MaxJobs  *int64 `json:"maxJobs,omitempty"`
 }
 
-// build returns the policy for so many clusters, or all its problems. The problems of a
+// Build returns the policy for so many clusters, or all its problems. The problems of a
 // release of KEDA are found by package simulation.
-func (p *policy) build(clusters int) (simulation.Policy, error) {
-	if p.Release.profile != nil {
-		return simulation.KEDA{Name: p.Name, Profile: *p.Release.profile, Spec: p.Spec}, nil
+func (p *Policy) Build(clusters int) (simulation.Policy, error) {
+	if p.Release.Profile != nil {
+		return simulation.KEDA{Name: p.Name, Profile: *p.Release.Profile, Spec: p.Spec}, nil
 	}
 	var problems field.Errors
 	documented := simulation.KEDA{Spec: p.Spec}
@@ -86,7 +87,7 @@ func (p *policy) build(clusters int) (simulation.Policy, error) {
 
 // strategy follows the specification. Custom without a percentage is default, as it is
 // documented.
-func (p *policy) strategy(problems *field.Errors) strategy.Strategy {
+func (p *Policy) strategy(problems *field.Errors) strategy.Strategy {
 	const path = "policy.spec.scalingStrategy"
 	s := p.Spec.ScalingStrategy
 	if s.Strategy == "" {
@@ -102,7 +103,7 @@ func (p *policy) strategy(problems *field.Errors) strategy.Strategy {
 }
 
 // place returns the policy for several clusters, in which the minimum is a floor.
-func (p *policy) place(of scaling.Policy, limits history.Limits, problems *field.Errors) jobs.Policy {
+func (p *Policy) place(of scaling.Policy, limits history.Limits, problems *field.Errors) jobs.Policy {
 	in := p.Placement
 	if in == nil {
 		in = &placement{}
@@ -163,20 +164,20 @@ func lower(path string) string {
 	return strings.Join(steps, ".")
 }
 
-// compared are the policies to compare; without names, the base alone.
-func compared(base policy, names []string) (all []policy, err error) {
+// Compared are the policies to compare; without names, the base alone.
+func Compared(base Policy, names []string) (all []Policy, err error) {
 	if len(names) == 0 {
-		return []policy{base}, nil
+		return []Policy{base}, nil
 	}
 	for _, name := range names {
 		p := base
 		strategy, of, both := strings.Cut(name, "@")
-		if !both && (name == spec || strings.ContainsRune(name, '.')) {
+		if !both && (name == input.Spec || strings.ContainsRune(name, '.')) {
 			strategy, of = "", name
 		}
 		if of != "" || both {
-			if p.Release, err = parseRelease(of); err != nil {
-				return nil, usagef("--compare %s: %w", name, err)
+			if p.Release, err = input.ParseRelease(of); err != nil {
+				return nil, input.Usagef("--compare %s: %w", name, err)
 			}
 		}
 		if strategy != "" {
@@ -188,21 +189,21 @@ func compared(base policy, names []string) (all []policy, err error) {
 	return all, nil
 }
 
-// buildAll builds the policies, and returns the problems of all of them.
-func buildAll(all []policy, clusters int) ([]simulation.Policy, error) {
+// BuildAll builds the policies, and returns the problems of all of them.
+func BuildAll(all []Policy, clusters int) ([]simulation.Policy, error) {
 	var problems field.Errors
 	var built []simulation.Policy
 	for i := range all {
-		p, err := all[i].build(clusters)
+		p, err := all[i].Build(clusters)
 		problems.Join(all[i].Name, err)
 		built = append(built, p)
 	}
 	return built, problems.Err()
 }
 
-// tried returns the policies of a search for some maxima: the strategies, polling intervals
+// Tried returns the policies of a search for some maxima: the strategies, polling intervals
 // around the manifest's, and minima up to half of the Jobs at work.
-func tried(base policy, busy float64, maxima []int32) (all []policy) {
+func Tried(base Policy, busy float64, maxima []int32) (all []Policy) {
 	interval, least := int64(30), int64(0)
 	if n := base.Spec.PollingInterval; n != nil {
 		interval = int64(*n)
@@ -230,8 +231,8 @@ func tried(base policy, busy float64, maxima []int32) (all []policy) {
 	return all
 }
 
-// maxima returns the numbers from one to another, or about forty of them.
-func maxima(from, to int64) []int32 {
+// Maxima returns the numbers from one to another, or about forty of them.
+func Maxima(from, to int64) []int32 {
 	const many = 40
 	var all []int64
 	for n := from; n <= to; n = max(n+1, int64(math.Ceil(float64(from)*math.Pow(float64(to)/float64(from), float64(len(all))/many)))) {
@@ -250,35 +251,4 @@ func values(of ...int64) (all []int32) {
 		}
 	}
 	return all
-}
-
-// A scenario is a scenario file. Its policy is a manifest's, which package simulation
-// does not know.
-type scenario struct {
-	simulation.Scenario
-	Policy policy `json:"policy"`
-}
-
-// check builds the policy, and returns all problems.
-func (s *scenario) check() error {
-	var problems field.Errors
-	built, err := s.Policy.build(len(s.Clusters))
-	problems.Join("", err)
-	if s.Scenario.Policy = built; err != nil {
-		s.Scenario.Policy = simulation.Scaling{StuckAfter: s.Policy.StuckAfter} // its other problems are known
-		if len(s.Clusters) > 1 {
-			s.Scenario.Policy = simulation.Placement{}
-		}
-	}
-	if r := s.Policy.Release; r.profile != nil {
-		of := "nothing under " + r.String() + ", or release: spec"
-		problems.Check(s.Policy.StuckAfter == nil, "policy.stuckAfter", s.Policy.StuckAfter, of)
-		problems.Check(!s.Policy.SubtractPending, "policy.subtractPending", true, of)
-		problems.Check(!s.Policy.MinAsFloor, "policy.minAsFloor", true, of)
-		if s.Policy.Placement != nil {
-			problems.Add(field.Error{Path: "policy.placement", Found: "a placement", Fix: of})
-		}
-	}
-	problems.Join("", s.Validate())
-	return problems.Err()
 }

@@ -1,4 +1,4 @@
-package main
+package explain
 
 import (
 	"encoding/json"
@@ -8,15 +8,16 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 )
 
-func (p *poll) print(out io.Writer, format string, again bool) error {
+func (p *Poll) Print(out io.Writer, format string, again bool) error {
 	switch format {
 	case "json":
 		return json.NewEncoder(out).Encode(p)
 	case "name":
-		for _, name := range p.deleted() {
+		for _, name := range p.Deleted() {
 			fmt.Fprintf(out, "job.batch/%s\n", report.Clean(name))
 		}
 		return nil
@@ -24,20 +25,20 @@ func (p *poll) print(out io.Writer, format string, again bool) error {
 	if again {
 		fmt.Fprintln(out)
 	}
-	fmt.Fprintf(out, "%s: one poll of %s\n", titled(p.Name), p.Release)
+	fmt.Fprintf(out, "%s: one poll of %s\n", input.Titled(p.Name), p.Release)
 	if err := p.Rollout.print(out, "rollout"); err != nil {
 		return err
 	}
 	if p.Create != nil {
-		fmt.Fprintln(out, p.Create.trace)
+		fmt.Fprintln(out, p.Create.Trace)
 	} else {
 		fmt.Fprintln(out, "create    not known: no queue length; use --queue 12")
 	}
 	return p.Prune.print(out, "prune")
 }
 
-// deleted returns the names of the deleted Jobs. A finished Job may be outdated as well.
-func (p *poll) deleted() (names []string) {
+// Deleted returns the names of the deleted Jobs. A finished Job may be outdated as well.
+func (p *Poll) Deleted() (names []string) {
 	for _, r := range []*removal{p.Rollout, p.Prune} {
 		if r == nil {
 			continue
@@ -76,8 +77,8 @@ func (r *removal) print(out io.Writer, part string) error {
 	return nil
 }
 
-// deletions describes the deleted Jobs.
-func (p *poll) deletions() string {
+// Deletions describes the deleted Jobs.
+func (p *Poll) Deletions() string {
 	var b strings.Builder
 	_ = p.Rollout.print(&b, "rollout")
 	_ = p.Prune.print(&b, "prune")

@@ -1,4 +1,4 @@
-package main
+package cluster
 
 import (
 	"cmp"
@@ -24,18 +24,19 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 )
 
-// clusterFlags choose a cluster, with the names that kubectl has for them.
-type clusterFlags struct {
-	kubeconfig, context, namespace string
+// ClusterFlags choose a cluster, with the names that kubectl has for them.
+type ClusterFlags struct {
+	kubeconfig, context, Namespace string
 	timeout                        time.Duration    // of a request; 0 is none
 	said                           func() io.Writer // for a message while a request waits
 }
 
-func (f *clusterFlags) add(c *cobra.Command) {
-	c.Flags().StringVarP(&f.namespace, "namespace", "n", "", "`namespace` of the ScaledJob in the cluster (default: the context's)")
+func (f *ClusterFlags) Add(c *cobra.Command) {
+	c.Flags().StringVarP(&f.Namespace, "namespace", "n", "", "`namespace` of the ScaledJob in the cluster (default: the context's)")
 	c.Flags().StringVar(&f.context, "context", "", "`context` of the kubeconfig (default the current one)")
 	c.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "`file` with the kubeconfig (default $KUBECONFIG, or ~/.kube/config)")
 	c.Flags().DurationVar(&f.timeout, "request-timeout", 30*time.Second, "longest `time` of a request to the cluster, such as 90s; 0 is no limit")
@@ -43,12 +44,12 @@ func (f *clusterFlags) add(c *cobra.Command) {
 	f.said = c.ErrOrStderr
 }
 
-// split separates names in the cluster from files. A name is no path, and has no extension
+// Split separates names in the cluster from files. A name is no path, and has no extension
 // of a manifest. It is no file either, unless a flag chooses a cluster.
-func (f *clusterFlags) split(args []string) (names, files []string) {
+func (f *ClusterFlags) Split(args []string) (names, files []string) {
 	for _, a := range args {
 		_, err := os.Stat(a)
-		file := a == "-" || a == "" || strings.ContainsRune(a, os.PathSeparator) || manifestName.MatchString(a) || err == nil && !f.given()
+		file := a == "-" || a == "" || strings.ContainsRune(a, os.PathSeparator) || input.ManifestName.MatchString(a) || err == nil && !f.Given()
 		if name, ok := strings.CutPrefix(a, "scaledjob/"); ok && err != nil {
 			a, file = name, false
 		}
@@ -61,13 +62,13 @@ func (f *clusterFlags) split(args []string) (names, files []string) {
 	return names, files
 }
 
-// given reports whether a flag chooses a cluster.
-func (f *clusterFlags) given() bool { return f.kubeconfig+f.context+f.namespace != "" }
+// Given reports whether a flag chooses a cluster.
+func (f *ClusterFlags) Given() bool { return f.kubeconfig+f.context+f.Namespace != "" }
 
-// A client reads a namespace of a cluster. It sends GET requests only.
-type client struct {
+// A Client reads a namespace of a cluster. It sends GET requests only.
+type Client struct {
 	rest      *rest.RESTClient
-	namespace string
+	Namespace string
 	host      string
 	timeout   time.Duration
 	waits     func() // is called once, while the first slow request waits
@@ -76,9 +77,9 @@ type client struct {
 // patience is the time without an answer after which a command says that it waits.
 const patience = 2 * time.Second
 
-func (f *clusterFlags) client() (*client, error) {
+func (f *ClusterFlags) Client() (*Client, error) {
 	if f.timeout < 0 {
-		return nil, usagef("--request-timeout %s: less than 0; use a time such as 90s, or 0 for no limit", f.timeout)
+		return nil, input.Usagef("--request-timeout %s: less than 0; use a time such as 90s, or 0 for no limit", f.timeout)
 	}
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = f.kubeconfig
@@ -89,7 +90,7 @@ func (f *clusterFlags) client() (*client, error) {
 		return nil, errors.New("no such file, and no kubeconfig; use the file of a manifest, or --kubeconfig")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("kubeconfig: %w", fileError(f.kubeconfig, err))
+		return nil, fmt.Errorf("kubeconfig: %w", input.FileError(f.kubeconfig, err))
 	}
 	namespace, _, err := loaded.Namespace()
 	if err != nil {
@@ -112,39 +113,39 @@ func (f *clusterFlags) client() (*client, error) {
 		}
 		fmt.Fprintf(f.said(), "scaledjob: waiting for %s, %s (--request-timeout)\n", report.Clean(host), limit)
 	})
-	return &client{r, cmp.Or(f.namespace, namespace), host, f.timeout, waits}, nil
+	return &Client{r, cmp.Or(f.Namespace, namespace), host, f.timeout, waits}, nil
 }
 
-// subjects reads ScaledJobs, and all Jobs and their pods of the namespace.
-func (c *client) subjects(ctx context.Context, names []string) (all []subject, problems error) {
-	d := &dump{complete: true}
+// Subjects reads ScaledJobs, and all Jobs and their pods of the namespace.
+func (c *Client) Subjects(ctx context.Context, names []string) (all []Subject, problems error) {
+	d := &Dump{Complete: true}
 	for _, name := range names {
 		m, err := c.scaledJob(ctx, name)
 		if err != nil {
 			problems = errors.Join(problems, err)
 			continue
 		}
-		all = append(all, subject{m, d})
+		all = append(all, Subject{m, d})
 	}
 	if len(all) == 0 {
 		return nil, problems
 	}
 	if err := errors.Join(
-		c.list(ctx, d, "Job", "/apis/batch/v1/namespaces/"+c.namespace+"/jobs", ""),
-		c.list(ctx, d, "Pod", "/api/v1/namespaces/"+c.namespace+"/pods", "job-name"),
+		c.list(ctx, d, "Job", "/apis/batch/v1/namespaces/"+c.Namespace+"/jobs", ""),
+		c.list(ctx, d, "Pod", "/api/v1/namespaces/"+c.Namespace+"/pods", "job-name"),
 	); err != nil {
 		return nil, errors.Join(problems, err)
 	}
 	return all, problems
 }
 
-func (c *client) scaledJob(ctx context.Context, name string) (*scaledJob, error) {
-	where := fmt.Sprintf("ScaledJob %s in namespace %s", name, c.namespace)
-	data, err := c.object(ctx, "keda.sh/v1alpha1", "scaledjobs", name)
+func (c *Client) scaledJob(ctx context.Context, name string) (*input.ScaledJob, error) {
+	where := fmt.Sprintf("ScaledJob %s in namespace %s", name, c.Namespace)
+	data, err := c.Object(ctx, "keda.sh/v1alpha1", "scaledjobs", name)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", where, err)
 	}
-	found, _, err := source{where, data}.manifests()
+	found, _, err := input.Source{Name: where, Data: data}.Manifests()
 	if err != nil {
 		return nil, err
 	}
@@ -154,13 +155,13 @@ func (c *client) scaledJob(ctx context.Context, name string) (*scaledJob, error)
 	return found[0], nil
 }
 
-// object reads a custom object of the namespace, or all of them without a name.
-func (c *client) object(ctx context.Context, group, resource, name string) ([]byte, error) {
-	return c.get(ctx, c.rest.Get().AbsPath("/apis", group, "namespaces", c.namespace, resource, name))
+// Object reads a custom object of the namespace, or all of them without a name.
+func (c *Client) Object(ctx context.Context, group, resource, name string) ([]byte, error) {
+	return c.get(ctx, c.rest.Get().AbsPath("/apis", group, "namespaces", c.Namespace, resource, name))
 }
 
 // get returns the body of the answer, or the API server's words as an error.
-func (c *client) get(ctx context.Context, request *rest.Request) (data []byte, err error) {
+func (c *Client) get(ctx context.Context, request *rest.Request) (data []byte, err error) {
 	answered := make(chan struct{})
 	go func() {
 		defer close(answered)
@@ -180,27 +181,27 @@ func (c *client) get(ctx context.Context, request *rest.Request) (data []byte, e
 	return data, c.readable(err)
 }
 
-// completes completes the names of the cluster's ScaledJobs if a flag selects a cluster,
+// Completes completes the names of the cluster's ScaledJobs if a flag selects a cluster,
 // and files otherwise.
-func (f *clusterFlags) completes(c *cobra.Command) {
+func (f *ClusterFlags) Completes(c *cobra.Command) {
 	files := c.ValidArgsFunction
 	c.ValidArgsFunction = func(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-		if !f.given() {
+		if !f.Given() {
 			return files(c, args, typed)
 		}
-		client, err := f.client()
+		client, err := f.Client()
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		client.waits = func() {} // the shell shows the typed line
-		data, err := client.object(c.Context(), "keda.sh/v1alpha1", "scaledjobs", "")
+		data, err := client.Object(c.Context(), "keda.sh/v1alpha1", "scaledjobs", "")
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		found, _, _ := source{"the cluster", data}.manifests()
+		found, _, _ := input.Source{Name: "the cluster", Data: data}.Manifests()
 		var names []string
 		for _, m := range found {
-			names = append(names, m.name())
+			names = append(names, m.Name())
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -210,7 +211,7 @@ func (f *clusterFlags) completes(c *cobra.Command) {
 const pageSize = "500"
 
 // list adds the objects of a path to the dump.
-func (c *client) list(ctx context.Context, d *dump, kind, path, selector string) error {
+func (c *Client) list(ctx context.Context, d *Dump, kind, path, selector string) error {
 	for next := ""; ; {
 		request := c.rest.Get().AbsPath(path).Param("limit", pageSize)
 		for key, value := range map[string]string{"labelSelector": selector, "continue": next} {
@@ -220,18 +221,18 @@ func (c *client) list(ctx context.Context, d *dump, kind, path, selector string)
 		}
 		data, err := c.get(ctx, request)
 		if err != nil {
-			return fmt.Errorf("list %ss in namespace %s: %w", kind, c.namespace, err)
+			return fmt.Errorf("list %ss in namespace %s: %w", kind, c.Namespace, err)
 		}
 		var page struct {
 			Metadata metav1.ListMeta   `json:"metadata"`
 			Items    []json.RawMessage `json:"items"`
 		}
 		if err := json.Unmarshal(data, &page); err != nil {
-			return fmt.Errorf("list %ss in namespace %s: %w", kind, c.namespace, plain(err))
+			return fmt.Errorf("list %ss in namespace %s: %w", kind, c.Namespace, input.Plain(err))
 		}
 		for _, item := range page.Items {
 			if err := d.object(item, kind); err != nil {
-				return fmt.Errorf("list %ss in namespace %s: %w", kind, c.namespace, err)
+				return fmt.Errorf("list %ss in namespace %s: %w", kind, c.Namespace, err)
 			}
 		}
 		if next = page.Metadata.Continue; next == "" {
@@ -241,7 +242,7 @@ func (c *client) list(ctx context.Context, d *dump, kind, path, selector string)
 }
 
 // readable says what to do about a request without an answer, and leaves out its URL.
-func (c *client) readable(err error) error {
+func (c *Client) readable(err error) error {
 	var untrusted *tls.CertificateVerificationError
 	var operation *net.OpError
 	var network net.Error

@@ -1,4 +1,6 @@
-package main
+// Package trace reads the arrivals and the measured lengths of a queue: CSV, JSON, or the answer
+// of a Prometheus range query.
+package trace
 
 import (
 	"bytes"
@@ -16,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/picture"
 	"github.com/scaledjob/scaledjob/simulation"
 )
@@ -30,17 +33,17 @@ type sample struct {
 	service  simulation.Duration
 }
 
-// readTrace reads the arrivals of a file, and when the first of them was, since 1970; 0 if
+// Read reads the arrivals of a file, and when the first of them was, since 1970; 0 if
 // the times are offsets.
-func readTrace(name, as string) (all []simulation.Arrival, began time.Duration, err error) {
+func Read(name, as string) (all []simulation.Arrival, began time.Duration, err error) {
 	if as != "" && as != "rate" && as != "counter" {
-		return nil, 0, usagef("--trace-as %q: use rate or counter", as)
+		return nil, 0, input.Usagef("--trace-as %q: use rate or counter", as)
 	}
-	file, err := readSource(name, nil, maxFile)
+	file, err := input.ReadSource(name, nil, input.MaxFile)
 	if err != nil {
 		return nil, 0, err
 	}
-	if all, began, err = arrivalsIn(file.data, as); err != nil {
+	if all, began, err = arrivalsIn(file.Data, as); err != nil {
 		return nil, 0, inFile(name, err)
 	}
 	return all, began, nil
@@ -63,11 +66,11 @@ func arrivalsIn(data []byte, as string) (all []simulation.Arrival, began time.Du
 
 // readSamples reads the rows of a file, and the answer of Prometheus by a function.
 func readSamples(name string, prometheus func(data []byte) ([]sample, error)) (samples []sample, err error) {
-	file, err := readSource(name, nil, maxFile)
+	file, err := input.ReadSource(name, nil, input.MaxFile)
 	if err != nil {
 		return nil, err
 	}
-	if samples, err = samplesIn(file.data, prometheus); err != nil {
+	if samples, err = samplesIn(file.Data, prometheus); err != nil {
 		return nil, inFile(name, err)
 	}
 	return samples, nil
@@ -136,7 +139,7 @@ func samplesOfCSV(data []byte) (samples []sample, err error) {
 			columns = columnNames[:min(len(columnNames), len(row))]
 		}
 		s, err := sampleOf(columns, row)
-		for _, problem := range problemsOf(err) {
+		for _, problem := range input.Problems(err) {
 			problems = append(problems, fmt.Errorf("%d: %w", line, problem))
 		}
 		samples = append(samples, s)
@@ -224,7 +227,7 @@ func samplesOfJSON(data []byte) (samples []sample, err error) {
 	var problems []error
 	for i, row := range rows {
 		s, err := sampleOfJSON(row)
-		for _, problem := range problemsOf(err) {
+		for _, problem := range input.Problems(err) {
 			problems = append(problems, fmt.Errorf(" [%d]: %w", i, problem))
 		}
 		samples = append(samples, s)
@@ -485,9 +488,9 @@ func lasting(text string) (simulation.Duration, error) {
 	return simulation.Duration(d), nil
 }
 
-// readLengths reads the measured lengths of a queue. Their times are since the first arrival
+// ReadLengths reads the measured lengths of a queue. Their times are since the first arrival
 // of a trace that began at this time; 0 is since the first length.
-func readLengths(name string, began time.Duration) (all []picture.Sample, err error) {
+func ReadLengths(name string, began time.Duration) (all []picture.Sample, err error) {
 	samples, err := readSamples(name, samplesOfGauge)
 	if err != nil {
 		return nil, err

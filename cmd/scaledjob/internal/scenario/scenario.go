@@ -1,6 +1,13 @@
-package main
+// Package scenario reads scenario files, and builds the policies of a simulation.
+package scenario
 
-const scenarioHelp = `# A scenario. Times are text such as 30s or 1h30m; what is left out has the default. What follows #| is another choice.
+import (
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
+	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/simulation"
+)
+
+const Help = `# A scenario. Times are text such as 30s or 1h30m; what is left out has the default. What follows #| is another choice.
 name: nightly import
 seed: 1                         # makes the random numbers
 duration: 2h                    # how long items arrive; until the last of the traces if left out
@@ -48,8 +55,39 @@ clusters:
     listAge: 5s                 # how old the list of Jobs is when a poll reads it
 `
 
-// readScenario reads a scenario.
-func readScenario(s source) (*scenario, error) {
-	read := &scenario{}
-	return read, decode(s, read, read.check, "simulate --help-scenario")
+// Read reads a scenario.
+func Read(s input.Source) (*Scenario, error) {
+	read := &Scenario{}
+	return read, input.Decode(s, read, read.Check, "simulate --help-scenario")
+}
+
+// A Scenario is a scenario file. Its policy is a manifest's, which package simulation
+// does not know.
+type Scenario struct {
+	simulation.Scenario
+	Policy Policy `json:"policy"`
+}
+
+// Check builds the policy, and returns all problems.
+func (s *Scenario) Check() error {
+	var problems field.Errors
+	built, err := s.Policy.Build(len(s.Clusters))
+	problems.Join("", err)
+	if s.Scenario.Policy = built; err != nil {
+		s.Scenario.Policy = simulation.Scaling{StuckAfter: s.Policy.StuckAfter} // its other problems are known
+		if len(s.Clusters) > 1 {
+			s.Scenario.Policy = simulation.Placement{}
+		}
+	}
+	if r := s.Policy.Release; r.Profile != nil {
+		of := "nothing under " + r.String() + ", or release: spec"
+		problems.Check(s.Policy.StuckAfter == nil, "policy.stuckAfter", s.Policy.StuckAfter, of)
+		problems.Check(!s.Policy.SubtractPending, "policy.subtractPending", true, of)
+		problems.Check(!s.Policy.MinAsFloor, "policy.minAsFloor", true, of)
+		if s.Policy.Placement != nil {
+			problems.Add(field.Error{Path: "policy.placement", Found: "a placement", Fix: of})
+		}
+	}
+	problems.Join("", s.Validate())
+	return problems.Err()
 }

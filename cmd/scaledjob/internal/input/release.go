@@ -1,4 +1,4 @@
-package main
+package input
 
 import (
 	"cmp"
@@ -17,59 +17,59 @@ import (
 	"github.com/scaledjob/scaledjob/keda"
 )
 
-// spec is the name of the written specification, beside the releases of KEDA.
-const spec = "spec"
+// Spec is the name of the written specification, beside the releases of KEDA.
+const Spec = "spec"
 
-// A release is a release of KEDA, or the written specification.
-type release struct {
-	profile *keda.Profile // nil is the specification
+// A Release is a release of KEDA, or the written specification.
+type Release struct {
+	Profile *keda.Profile // nil is the specification
 }
 
-func newestKEDA() release {
+func newestKEDA() Release {
 	p := keda.Newest()
-	return release{&p}
+	return Release{&p}
 }
 
-// parseRelease reads "2.18", which is its last patch, "2.18.1", "v2.18.1", or "spec".
-func parseRelease(name string) (release, error) {
+// ParseRelease reads "2.18", which is its last patch, "2.18.1", "v2.18.1", or "spec".
+func ParseRelease(name string) (Release, error) {
 	name = strings.TrimSpace(name)
-	if name == spec {
-		return release{}, nil
+	if name == Spec {
+		return Release{}, nil
 	}
 	p, err := keda.Release(name)
 	if err != nil {
 		all := keda.Releases()
-		return release{}, fmt.Errorf("unknown release %q; use 2.0 to %s, a patch such as 2.14.1, or spec for the written specification",
+		return Release{}, fmt.Errorf("unknown release %q; use 2.0 to %s, a patch such as 2.14.1, or spec for the written specification",
 			name, minor(all[len(all)-1]))
 	}
-	return release{&p}, nil
+	return Release{&p}, nil
 }
 
 // minor returns a release without its patch.
 func minor(release string) string { return release[:strings.LastIndexByte(release, '.')] }
 
 // name is the release as --release reads it.
-func (r release) name() string {
-	if r.profile == nil {
-		return spec
+func (r Release) name() string {
+	if r.Profile == nil {
+		return Spec
 	}
-	return r.profile.Release()
+	return r.Profile.Release()
 }
 
 // String is the release for people.
-func (r release) String() string {
-	if r.profile == nil {
+func (r Release) String() string {
+	if r.Profile == nil {
 		return "the specification"
 	}
 	return "KEDA " + r.name()
 }
 
 // MarshalText returns the release as --release reads it.
-func (r release) MarshalText() ([]byte, error) { return []byte(r.name()), nil }
+func (r Release) MarshalText() ([]byte, error) { return []byte(r.name()), nil }
 
 // UnmarshalJSON reads a release. It must be a string: YAML reads 2.20 as the number 2.2.
 // A null is ignored.
-func (r *release) UnmarshalJSON(data []byte) error {
+func (r *Release) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil
 	}
@@ -77,93 +77,93 @@ func (r *release) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &text); err != nil {
 		return fmt.Errorf("release %s: not a string; use quotes, such as \"2.20\"", data)
 	}
-	read, err := parseRelease(text)
+	read, err := ParseRelease(text)
 	if err == nil {
 		*r = read
 	}
 	return err
 }
 
-// version returns the release, or for the specification the newest release.
-func (r release) version() string {
-	if r.profile == nil {
-		return newestKEDA().profile.Release()
+// Version returns the release, or for the specification the newest release.
+func (r Release) Version() string {
+	if r.Profile == nil {
+		return newestKEDA().Profile.Release()
 	}
-	return r.profile.Release()
+	return r.Profile.Release()
 }
 
-// paused reports whether the ScaledJob is left alone.
-func (r release) paused(m *scaledJob) bool {
-	if r.profile != nil {
-		return r.profile.Paused(m.keda)
+// Paused reports whether the ScaledJob is left alone.
+func (r Release) Paused(m *ScaledJob) bool {
+	if r.Profile != nil {
+		return r.Profile.Paused(m.KEDA)
 	}
-	text, found := m.spec.Annotations[manifest.AnnotationPaused]
+	text, found := m.Spec.Annotations[manifest.AnnotationPaused]
 	on, err := strconv.ParseBool(text)
 	return found && (on || err != nil)
 }
 
-// releases is a flag of one or several releases. Its first use replaces the default.
-type releases struct {
-	all     []release
+// Releases is a flag of one or several releases. Its first use replaces the default.
+type Releases struct {
+	All     []Release
 	several bool
 	given   bool
 }
 
-func newestOnly() releases { return releases{all: []release{newestKEDA()}} }
+func NewestOnly() Releases { return Releases{All: []Release{newestKEDA()}} }
 
 // String lists the releases.
-func (r *releases) String() string {
+func (r *Releases) String() string {
 	var names []string
-	for _, one := range r.all {
+	for _, one := range r.All {
 		names = append(names, one.name())
 	}
 	return strings.Join(names, ",")
 }
 
 // Set reads a release, or several between commas.
-func (r *releases) Set(text string) error {
+func (r *Releases) Set(text string) error {
 	if strings.TrimSpace(text) == "" {
 		return errors.New("found no release; use one such as 2.21, or spec")
 	}
 	if !r.given || !r.several {
-		r.all, r.given = nil, true
+		r.All, r.given = nil, true
 	}
 	for name := range strings.SplitSeq(text, ",") {
-		one, err := parseRelease(name)
+		one, err := ParseRelease(name)
 		if err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(r.all, func(has release) bool { return has.name() == one.name() }) {
-			r.all = append(r.all, one)
+		if !slices.ContainsFunc(r.All, func(has Release) bool { return has.name() == one.name() }) {
+			r.All = append(r.All, one)
 		}
 	}
-	if !r.several && len(r.all) != 1 {
-		return fmt.Errorf("found %d releases; use one", len(r.all))
+	if !r.several && len(r.All) != 1 {
+		return fmt.Errorf("found %d releases; use one", len(r.All))
 	}
 	return nil
 }
 
 // Type names the value in the help.
-func (r *releases) Type() string { return "release" }
+func (r *Releases) Type() string { return "release" }
 
-// one returns the release of a flag with a single value.
-func (r *releases) one() release { return r.all[0] }
+// One returns the release of a flag with a single value.
+func (r *Releases) One() Release { return r.All[0] }
 
-// add adds a flag. Its default is the newest KEDA.
-func (r *releases) add(c *cobra.Command, flag, usage string) {
-	r.all = newestOnly().all
+// Add adds a flag. Its default is the newest KEDA.
+func (r *Releases) Add(c *cobra.Command, flag, usage string) {
+	r.All = NewestOnly().All
 	c.Flags().Var(r, flag, usage+": `release` of KEDA such as 2.21 or 2.14.1, or spec for the written specification")
 	complete(c, flag, releaseNames)
 }
 
-// addSeveral adds a flag that takes several.
-func (r *releases) addSeveral(c *cobra.Command, flag, usage string) {
+// AddSeveral adds a flag that takes several.
+func (r *Releases) AddSeveral(c *cobra.Command, flag, usage string) {
 	r.several = true
-	r.add(c, flag, usage)
+	r.Add(c, flag, usage)
 	c.Flag(flag).Usage += "; several between commas"
 }
 
-func releaseNames() []string { return append([]string{spec}, keda.Releases()...) }
+func releaseNames() []string { return append([]string{Spec}, keda.Releases()...) }
 
 // complete completes a flag with names, also the last of several between commas.
 func complete(c *cobra.Command, flag string, names func() []string) {
@@ -177,59 +177,59 @@ func complete(c *cobra.Command, flag string, names func() []string) {
 	})
 }
 
-// A choice is a flag with a few values.
-type choice struct {
-	text   string
+// A Choice is a flag with a few values.
+type Choice struct {
+	Text   string
 	others []string
 }
 
 // String is the chosen value.
-func (f *choice) String() string { return f.text }
+func (f *Choice) String() string { return f.Text }
 
 // Set accepts a value of the list.
-func (f *choice) Set(name string) error {
+func (f *Choice) Set(name string) error {
 	if !slices.Contains(f.others, name) {
 		return fmt.Errorf("use one of %s", strings.Join(f.others, ", "))
 	}
-	f.text = name
+	f.Text = name
 	return nil
 }
 
 // Type names the value in the help.
-func (f *choice) Type() string { return "choice" }
+func (f *Choice) Type() string { return "choice" }
 
-// add adds a flag, with a shorthand after a comma. Its default is the first value.
-func (f *choice) add(c *cobra.Command, flag, usage string, values ...string) {
-	f.text, f.others = values[0], values
+// Add adds a flag, with a shorthand after a comma. Its default is the first value.
+func (f *Choice) Add(c *cobra.Command, flag, usage string, values ...string) {
+	f.Text, f.others = values[0], values
 	flag, short, _ := strings.Cut(flag, ",")
 	c.Flags().VarP(f, flag, short, usage+": `"+strings.Join(values, "|")+"`")
 	complete(c, flag, func() []string { return values })
 }
 
-// addOutput adds -o.
-func (f *choice) addOutput(c *cobra.Command, values ...string) {
-	f.add(c, "output,o", "format of the output", values...)
+// AddOutput adds -o.
+func (f *Choice) AddOutput(c *cobra.Command, values ...string) {
+	f.Add(c, "output,o", "format of the output", values...)
 }
 
-// flagError rewrites an error of the flag parser as a fix.
-func flagError(c *cobra.Command, err error) error {
+// FlagError rewrites an error of the flag parser as a fix.
+func FlagError(c *cobra.Command, err error) error {
 	var missing *pflag.NotExistError
 	if errors.As(err, &missing) && missing.GetSpecifiedShortnames() == "" {
 		var names []string
 		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		if near := triggers.Nearest(missing.GetSpecifiedName(), names); near != "" {
-			return usagef("unknown flag --%s; use --%s", missing.GetSpecifiedName(), near)
+			return Usagef("unknown flag --%s; use --%s", missing.GetSpecifiedName(), near)
 		}
 	}
 	var invalid *pflag.InvalidValueError
 	if !errors.As(err, &invalid) {
-		return usageError{err}
+		return Usage(err)
 	}
 	fix := map[string]string{
 		"int": "use a whole number", "int64": "use a whole number", "uint64": "use a whole number of 0 or more",
 		"bool": "use true or false", "duration": "use a time such as 30s or 1h30m",
 	}[invalid.GetFlag().Value.Type()]
-	return usagef("--%s %q: %s", invalid.GetFlag().Name, invalid.GetValue(), cmp.Or(fix, errorText(invalid.Unwrap())))
+	return Usagef("--%s %q: %s", invalid.GetFlag().Name, invalid.GetValue(), cmp.Or(fix, errorText(invalid.Unwrap())))
 }
 
 func errorText(err error) string {

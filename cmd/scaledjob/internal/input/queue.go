@@ -1,4 +1,4 @@
-package main
+package input
 
 import (
 	"errors"
@@ -15,27 +15,27 @@ import (
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
-// queueFlags hold the queue lengths and targets of the triggers.
-type queueFlags struct {
-	queue, target string
-	inFile        bool // they are fields of a test file
+// QueueFlags hold the queue lengths and targets of the triggers.
+type QueueFlags struct {
+	Queue, Target string
+	InFile        bool // they are fields of a test file
 }
 
 // wrongf returns an error about the flag or field of this name.
-func (f *queueFlags) wrongf(name, format string, args ...any) error {
-	if f.inFile {
+func (f *QueueFlags) wrongf(name, format string, args ...any) error {
+	if f.InFile {
 		return fmt.Errorf(name+format, args...)
 	}
-	return usagef("--"+name+format, args...)
+	return Usagef("--"+name+format, args...)
 }
 
-func (f *queueFlags) addTarget(c *cobra.Command) {
-	c.Flags().StringVar(&f.target, "target", "", "target average value, instead of the manifest's: a `number` of items per Job, or trigger=number,…")
+func (f *QueueFlags) AddTarget(c *cobra.Command) {
+	c.Flags().StringVar(&f.Target, "target", "", "target average value, instead of the manifest's: a `number` of items per Job, or trigger=number,…")
 }
 
-func (f *queueFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&f.queue, "queue", "", "queue length: a `number`, one for each trigger (12,5), or trigger=number,…; unread for a queue that cannot be read")
-	f.addTarget(c)
+func (f *QueueFlags) Add(c *cobra.Command) {
+	c.Flags().StringVar(&f.Queue, "queue", "", "queue length: a `number`, one for each trigger (12,5), or trigger=number,…; unread for a queue that cannot be read")
+	f.AddTarget(c)
 }
 
 // A pair is a comma-separated part of a flag: a text, and its name, if any.
@@ -55,25 +55,25 @@ func pairs(text string) []pair {
 
 // targets returns the targets of a manifest's triggers by name or type. A number without
 // a name is for each trigger without a number of its own.
-func (f *queueFlags) targets(m *scaledJob) (map[string]float64, error) {
+func (f *QueueFlags) targets(m *ScaledJob) (map[string]float64, error) {
 	targets, forAll, given := map[string]float64{}, 0.0, false
-	if f.target == "" {
+	if f.Target == "" {
 		return targets, nil
 	}
-	for _, p := range pairs(f.target) {
+	for _, p := range pairs(f.Target) {
 		n, err := strconv.ParseFloat(p.text, 64)
 		switch _, again := targets[p.name]; {
 		case err != nil:
-			return nil, f.wrongf("target", " %q: not a number; use 5, or trigger=5", f.target)
+			return nil, f.wrongf("target", " %q: not a number; use 5, or trigger=5", f.Target)
 		case again, p.name == "" && given:
-			return nil, f.wrongf("target", " %q: use one number, or trigger=number once for each trigger", f.target)
+			return nil, f.wrongf("target", " %q: use one number, or trigger=number once for each trigger", f.Target)
 		case p.name == "":
 			forAll, given = n, true
 		default:
 			targets[p.name] = n
 		}
 	}
-	for _, t := range m.spec.Spec.Triggers {
+	for _, t := range m.Spec.Spec.Triggers {
 		if _, own := targets[t.Type]; given && !own {
 			targets[t.Type] = forAll
 		}
@@ -81,21 +81,21 @@ func (f *queueFlags) targets(m *scaledJob) (map[string]float64, error) {
 	return targets, nil
 }
 
-// checkTargets returns an error for a target of a trigger that no manifest has.
-func (f *queueFlags) checkTargets(manifests []*scaledJob) error {
-	if f.target == "" {
+// CheckTargets returns an error for a target of a trigger that no manifest has.
+func (f *QueueFlags) CheckTargets(manifests []*ScaledJob) error {
+	if f.Target == "" {
 		return nil
 	}
 	var names []string
 	for _, m := range manifests {
-		triggers, _ := m.spec.Triggers(nil)
+		triggers, _ := m.Spec.Triggers(nil)
 		for _, t := range triggers {
 			names = append(names, t.Name, t.Type)
 		}
 	}
 	slices.Sort(names)
 	names = slices.Compact(names)
-	for _, p := range pairs(f.target) {
+	for _, p := range pairs(f.Target) {
 		if p.name != "" && len(names) > 0 && !slices.Contains(names, p.name) {
 			return f.wrongf("target", ": no trigger is called %q; use %s", p.name, strings.Join(names, ", "))
 		}
@@ -103,31 +103,31 @@ func (f *queueFlags) checkTargets(manifests []*scaledJob) error {
 	return nil
 }
 
-// triggers are the manifest's, with the targets of the command line.
-func (f *queueFlags) triggers(m *scaledJob) ([]manifest.Trigger, map[string]float64, error) {
+// Triggers are the manifest's, with the targets of the command line.
+func (f *QueueFlags) Triggers(m *ScaledJob) ([]manifest.Trigger, map[string]float64, error) {
 	targets, err := f.targets(m)
 	if err != nil {
 		return nil, nil, err
 	}
-	triggers, err := m.spec.Triggers(targets)
+	triggers, err := m.Spec.Triggers(targets)
 	if err != nil {
 		flag := "--target 5"
-		if f.inFile {
+		if f.InFile {
 			flag = "target: 5"
 		}
-		return nil, nil, each(err, func(err error) error {
+		return nil, nil, Each(err, func(err error) error {
 			return fmt.Errorf("no target average value; use %s, or correct the manifest: %w", flag, err)
 		})
 	}
 	return triggers, targets, nil
 }
 
-// lengths returns the queue lengths of the triggers; NaN is unreadable.
-func (f *queueFlags) lengths(triggers []manifest.Trigger) ([]float64, error) {
-	if f.queue == "" {
-		return nil, usagef("no queue length; use --queue 12")
+// Lengths returns the queue lengths of the triggers; NaN is unreadable.
+func (f *QueueFlags) Lengths(triggers []manifest.Trigger) ([]float64, error) {
+	if f.Queue == "" {
+		return nil, Usagef("no queue length; use --queue 12")
 	}
-	given := pairs(f.queue)
+	given := pairs(f.Queue)
 	lengths := make([]float64, len(triggers))
 	seen := make([]bool, len(triggers))
 	for i, p := range given {
@@ -137,24 +137,24 @@ func (f *queueFlags) lengths(triggers []manifest.Trigger) ([]float64, error) {
 		}
 		at := i
 		if p.name != "" {
-			if at = index(triggers, p.name); at < 0 {
-				return nil, f.wrongf("queue", ": no trigger is called %q; use %s", p.name, triggerNames(triggers))
+			if at = Index(triggers, p.name); at < 0 {
+				return nil, f.wrongf("queue", ": no trigger is called %q; use %s", p.name, TriggerNames(triggers))
 			}
 		}
 		if at >= len(triggers) || seen[at] || p.name == "" && given[0].name != "" {
-			return nil, f.wrongf("queue", " %q: use one number for each of %s", f.queue, triggerNames(triggers))
+			return nil, f.wrongf("queue", " %q: use one number for each of %s", f.Queue, TriggerNames(triggers))
 		}
 		lengths[at], seen[at] = n, true
 	}
 	for i, ok := range seen {
 		if !ok {
-			return nil, f.wrongf("queue", " %q: no number for the trigger %s", f.queue, triggers[i].Name)
+			return nil, f.wrongf("queue", " %q: no number for the trigger %s", f.Queue, triggers[i].Name)
 		}
 	}
 	return lengths, nil
 }
 
-func (f *queueFlags) length(text string) (float64, error) {
+func (f *QueueFlags) length(text string) (float64, error) {
 	if text == "unread" {
 		return math.NaN(), nil
 	}
@@ -165,7 +165,7 @@ func (f *queueFlags) length(text string) (float64, error) {
 	return n, nil
 }
 
-func index(triggers []manifest.Trigger, name string) int {
+func Index(triggers []manifest.Trigger, name string) int {
 	for i, t := range triggers {
 		if t.Name == name {
 			return i
@@ -174,7 +174,7 @@ func index(triggers []manifest.Trigger, name string) int {
 	return -1
 }
 
-func triggerNames(triggers []manifest.Trigger) string {
+func TriggerNames(triggers []manifest.Trigger) string {
 	var names []string
 	for _, t := range triggers {
 		names = append(names, t.Name)
@@ -182,7 +182,7 @@ func triggerNames(triggers []manifest.Trigger) string {
 	return strings.Join(names, ", ")
 }
 
-func metrics(triggers []manifest.Trigger, lengths []float64) []scaling.Metric {
+func Metrics(triggers []manifest.Trigger, lengths []float64) []scaling.Metric {
 	all := make([]scaling.Metric, len(triggers))
 	for i, t := range triggers {
 		all[i] = t.Metric(lengths[i])
@@ -190,7 +190,7 @@ func metrics(triggers []manifest.Trigger, lengths []float64) []scaling.Metric {
 	return all
 }
 
-func scalers(triggers []manifest.Trigger, lengths []float64) []keda.Scaler {
+func Scalers(triggers []manifest.Trigger, lengths []float64) []keda.Scaler {
 	all := make([]keda.Scaler, len(triggers))
 	for i, t := range triggers {
 		all[i] = t.Scaler(lengths[i])
@@ -220,25 +220,25 @@ func (c *jobCount) Set(text string) error {
 // Type names the value in the help.
 func (c *jobCount) Type() string { return "Jobs" }
 
-// jobFlags are counts of Jobs.
-type jobFlags struct {
+// JobFlags are counts of Jobs.
+type JobFlags struct {
 	running, pending, stuck, terminating jobCount
 }
 
-func (f *jobFlags) add(c *cobra.Command) {
+func (f *JobFlags) Add(c *cobra.Command) {
 	c.Flags().Var(&f.running, "running", "`Jobs` that have not finished, including pending ones")
 	c.Flags().Var(&f.pending, "pending", "pending `Jobs`, included in --running")
 	c.Flags().Var(&f.stuck, "stuck", "stuck `Jobs`, included in --pending; needs --release spec")
 	c.Flags().Var(&f.terminating, "terminating", "terminating `Jobs`, beside --running; needs --release spec")
 }
 
-// given reports whether any count was given.
-func (f *jobFlags) given() bool {
+// Given reports whether any count was given.
+func (f *JobFlags) Given() bool {
 	return f.running.given || f.pending.given || f.stuck.given || f.terminating.given
 }
 
-// check returns all that cannot be.
-func (f *jobFlags) check(all []release) error {
+// Check returns all that cannot be.
+func (f *JobFlags) Check(all []Release) error {
 	var problems []error
 	if f.pending.n > f.running.n {
 		problems = append(problems, fmt.Errorf("--pending %d: more than --running %d; pending Jobs are included in the running ones", f.pending.n, f.running.n))
@@ -247,7 +247,7 @@ func (f *jobFlags) check(all []release) error {
 		problems = append(problems, fmt.Errorf("--stuck %d: more than --pending %d; stuck Jobs are included in the pending ones", f.stuck.n, f.pending.n))
 	}
 	for _, r := range all {
-		if r.profile == nil {
+		if r.Profile == nil {
 			continue
 		}
 		if f.stuck.n > 0 {
@@ -258,12 +258,12 @@ func (f *jobFlags) check(all []release) error {
 		}
 	}
 	if err := errors.Join(problems...); err != nil {
-		return usageError{err}
+		return Usage(err)
 	}
 	return nil
 }
 
-// jobs are the counts as the specification reads them.
-func (f *jobFlags) jobs() *scaling.JobCounts {
+// Jobs are the counts as the specification reads them.
+func (f *JobFlags) Jobs() *scaling.JobCounts {
 	return &scaling.JobCounts{Running: f.running.n, Pending: f.pending.n, Stuck: f.stuck.n, Terminating: f.terminating.n}
 }

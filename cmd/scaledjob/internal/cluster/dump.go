@@ -1,4 +1,6 @@
-package main
+// Package cluster reads the Jobs and pods of a cluster, from its API server or from files that
+// kubectl has written.
+package cluster
 
 import (
 	"bytes"
@@ -18,37 +20,38 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/keda"
 )
 
-// A dump holds the Jobs and pods of a cluster.
-type dump struct {
-	jobs []batchv1.Job
+// A Dump holds the Jobs and pods of a cluster.
+type Dump struct {
+	Jobs []batchv1.Job
 	pods []corev1.Pod
 	// complete reports whether the pods were read. A file without pods may be the
 	// output of kubectl get jobs.
-	complete bool
+	Complete bool
 }
 
-const kubectlGet = "use the output of kubectl get jobs,pods -o json"
+const KubectlGet = "use the output of kubectl get jobs,pods -o json"
 
-// readDump reads files with Jobs and pods.
-func readDump(files []string, stdin io.Reader) (*dump, error) {
-	d := &dump{}
+// Read reads files with Jobs and pods.
+func Read(files []string, stdin io.Reader) (*Dump, error) {
+	d := &Dump{}
 	for _, name := range files {
-		s, err := readSource(name, stdin, maxDump)
+		s, err := input.ReadSource(name, stdin, input.MaxDump)
 		if err != nil {
 			return nil, err
 		}
-		if err := d.add(s.data); err != nil {
-			return nil, fmt.Errorf("%s: %w", s.name, err)
+		if err := d.add(s.Data); err != nil {
+			return nil, fmt.Errorf("%s: %w", s.Name, err)
 		}
 	}
 	// An object may be in several files.
-	d.jobs = distinct(d.jobs, func(j *batchv1.Job) metav1.Object { return j })
+	d.Jobs = distinct(d.Jobs, func(j *batchv1.Job) metav1.Object { return j })
 	d.pods = distinct(d.pods, func(p *corev1.Pod) metav1.Object { return p })
-	d.complete = len(d.pods) > 0
+	d.Complete = len(d.pods) > 0
 	return d, nil
 }
 
@@ -65,9 +68,9 @@ func distinct[T any](all []T, meta func(*T) metav1.Object) []T {
 }
 
 // add adds the Jobs and pods of a text of one or several objects, in JSON or YAML.
-func (d *dump) add(text []byte) error {
+func (d *Dump) add(text []byte) error {
 	if first, _, _ := strings.Cut(string(text), " "); first == "NAME" || first == "NAMESPACE" {
-		return fmt.Errorf("found a table; %s", kubectlGet)
+		return fmt.Errorf("found a table; %s", KubectlGet)
 	}
 	documents := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
 	for found := false; ; {
@@ -79,7 +82,7 @@ func (d *dump) add(text []byte) error {
 		case err == nil && (len(data) == 0 || string(data) == "null"): // between separators
 			continue
 		case err != nil || data[0] != '{':
-			return fmt.Errorf("not JSON; %s", kubectlGet)
+			return fmt.Errorf("not JSON; %s", KubectlGet)
 		}
 		if err := d.document(data); err != nil {
 			return err
@@ -89,13 +92,13 @@ func (d *dump) add(text []byte) error {
 }
 
 // document adds the Jobs and pods of a list, or a single object.
-func (d *dump) document(data []byte) error {
+func (d *Dump) document(data []byte) error {
 	var list struct {
 		Kind  string            `json:"kind"`
 		Items []json.RawMessage `json:"items"`
 	}
 	if err := json.Unmarshal(data, &list); err != nil {
-		return fmt.Errorf("%w; %s", plain(err), kubectlGet)
+		return fmt.Errorf("%w; %s", input.Plain(err), KubectlGet)
 	}
 	items, of, isList := list.Items, "", true
 	switch list.Kind {
@@ -117,7 +120,7 @@ func (d *dump) document(data []byte) error {
 }
 
 // object adds a Job or a pod, of a kind that it may leave out.
-func (d *dump) object(data []byte, kind string) error {
+func (d *Dump) object(data []byte, kind string) error {
 	var typed struct {
 		Kind string `json:"kind"`
 	}
@@ -130,7 +133,7 @@ func (d *dump) object(data []byte, kind string) error {
 	case kind == "Job":
 		var j batchv1.Job
 		if err = json.Unmarshal(data, &j); err == nil {
-			d.jobs = append(d.jobs, j)
+			d.Jobs = append(d.Jobs, j)
 		}
 	case kind == "Pod":
 		var p corev1.Pod
@@ -138,74 +141,61 @@ func (d *dump) object(data []byte, kind string) error {
 			d.pods = append(d.pods, p)
 		}
 	case kind == "":
-		err = fmt.Errorf("found no kind; %s", kubectlGet)
+		err = fmt.Errorf("found no kind; %s", KubectlGet)
 	default:
-		err = fmt.Errorf("found %s; %s", report.Article(kind), kubectlGet)
+		err = fmt.Errorf("found %s; %s", report.Article(kind), KubectlGet)
 	}
-	return plain(err)
+	return input.Plain(err)
 }
 
-// plain replaces the types of a JSON decoder by the field and the value.
-func plain(err error) error {
-	var wrong *json.UnmarshalTypeError
-	if !errors.As(err, &wrong) {
-		return err
-	}
-	found := report.Article(strings.Fields(wrong.Value + " value")[0])
-	if wrong.Field == "" {
-		return fmt.Errorf("found %s", found)
-	}
-	return fmt.Errorf("%s: found %s", strings.TrimPrefix(wrong.Field, "Scenario."), found) // which is embedded
-}
-
-// owned are a ScaledJob's Jobs of a dump.
-type owned struct {
-	*scaledJob
-	dump
-	uid    types.UID // of the owner; "" for KEDA, which does not read it
+// Owned are a ScaledJob's Jobs of a dump.
+type Owned struct {
+	*input.ScaledJob
+	Dump
+	UID    types.UID // of the owner; "" for KEDA, which does not read it
 	listed int       // Jobs in the dump, of any owner
 }
 
-// of returns the Jobs of the ScaledJob. KEDA finds them by the ScaledJob's name in the
+// Of returns the Jobs of the ScaledJob. KEDA finds them by the ScaledJob's name in the
 // tracking label, the specification by its UID. If the manifest has no UID, the dump must
 // have a single owner of that name. A manifest or a Job without a namespace matches any.
-func (d *dump) of(m *scaledJob, by release) (*owned, error) {
-	o := &owned{scaledJob: m, dump: dump{slices.Clone(d.jobs), d.pods, d.complete}, listed: len(d.jobs)}
+func (d *Dump) Of(m *input.ScaledJob, by input.Release) (*Owned, error) {
+	o := &Owned{ScaledJob: m, Dump: Dump{slices.Clone(d.Jobs), d.pods, d.Complete}, listed: len(d.Jobs)}
 	keep := func(mine func(*batchv1.Job) bool) {
-		o.jobs = slices.DeleteFunc(o.jobs, func(j batchv1.Job) bool { return !mine(&j) })
+		o.Jobs = slices.DeleteFunc(o.Jobs, func(j batchv1.Job) bool { return !mine(&j) })
 	}
-	if namespace := m.spec.Namespace; namespace != "" {
+	if namespace := m.Spec.Namespace; namespace != "" {
 		keep(func(j *batchv1.Job) bool { return j.Namespace == namespace || j.Namespace == "" })
 	}
-	if by.profile != nil {
-		label := by.profile.TrackingLabel()
-		keep(func(j *batchv1.Job) bool { return j.Labels[label] == m.name() })
+	if by.Profile != nil {
+		label := by.Profile.TrackingLabel()
+		keep(func(j *batchv1.Job) bool { return j.Labels[label] == m.Name() })
 		return o, o.oneNamespace()
 	}
 	var err error
-	if o.uid, err = o.owner(); err != nil {
+	if o.UID, err = o.owner(); err != nil {
 		return nil, err
 	}
 	keep(func(j *batchv1.Job) bool {
 		c := metav1.GetControllerOf(j)
-		return c != nil && c.UID == o.uid
+		return c != nil && c.UID == o.UID
 	})
 	return o, nil
 }
 
 // owner returns the UID of the ScaledJob, or "" if no Job has it.
-func (o *owned) owner() (types.UID, error) {
-	if o.spec.UID != "" {
-		return o.spec.UID, nil
+func (o *Owned) owner() (types.UID, error) {
+	if o.Spec.UID != "" {
+		return o.Spec.UID, nil
 	}
 	uids := map[types.UID]bool{}
-	for i := range o.jobs {
-		if c := metav1.GetControllerOf(&o.jobs[i]); c != nil && c.Kind == manifest.GroupVersionKind.Kind && c.Name == o.name() {
+	for i := range o.Jobs {
+		if c := metav1.GetControllerOf(&o.Jobs[i]); c != nil && c.Kind == manifest.GroupVersionKind.Kind && c.Name == o.Name() {
 			uids[c.UID] = true
 		}
 	}
 	if len(uids) > 1 {
-		return "", fmt.Errorf("%d ScaledJobs called %s own Jobs in the dump; use the manifest with its UID, as kubectl get scaledjob %[2]s -o yaml prints it", len(uids), o.name())
+		return "", fmt.Errorf("%d ScaledJobs called %s own Jobs in the dump; use the manifest with its UID, as kubectl get scaledjob %[2]s -o yaml prints it", len(uids), o.Name())
 	}
 	for uid := range uids {
 		return uid, nil
@@ -214,33 +204,33 @@ func (o *owned) owner() (types.UID, error) {
 }
 
 // oneNamespace rejects Jobs of several namespaces, because KEDA counts one namespace.
-func (o *owned) oneNamespace() error {
+func (o *Owned) oneNamespace() error {
 	namespaces := map[string]bool{}
-	for i := range o.jobs {
-		namespaces[o.jobs[i].Namespace] = true
+	for i := range o.Jobs {
+		namespaces[o.Jobs[i].Namespace] = true
 	}
 	if len(namespaces) > 1 {
 		return fmt.Errorf("found Jobs of ScaledJobs called %s in the namespaces %s; use a manifest with metadata.namespace",
-			o.name(), strings.Join(slices.Sorted(maps.Keys(namespaces)), ", "))
+			o.Name(), strings.Join(slices.Sorted(maps.Keys(namespaces)), ", "))
 	}
 	return nil
 }
 
-// none returns the reason for no Jobs, or "" if there are any.
-func (o *owned) none() string {
+// None returns the reason for no Jobs, or "" if there are any.
+func (o *Owned) None() string {
 	switch {
 	case o.listed == 0:
 		return "there are no Jobs"
-	case len(o.jobs) == 0:
-		return fmt.Sprintf("none of %d Jobs belongs to %s", o.listed, o.name())
+	case len(o.Jobs) == 0:
+		return fmt.Sprintf("none of %d Jobs belongs to %s", o.listed, o.Name())
 	}
 	return ""
 }
 
 // readyPod is a Running pod that has all conditions of the ScaledJob.
-func (o *owned) readyPod() keda.Pod {
+func (o *Owned) readyPod() keda.Pod {
 	pod := keda.Pod{Phase: string(corev1.PodRunning)}
-	for _, name := range o.spec.Spec.ScalingStrategy.PendingPodConditions {
+	for _, name := range o.Spec.Spec.ScalingStrategy.PendingPodConditions {
 		pod.Conditions = append(pod.Conditions, keda.Condition{Type: name, Status: string(corev1.ConditionTrue)})
 	}
 	return pod
@@ -255,12 +245,12 @@ func jobOf(p *corev1.Pod) types.NamespacedName {
 	return of
 }
 
-// podsWithUIDs returns the pods with a UID and the UID of their Job. A dump that somebody
+// PodsWithUIDs returns the pods with a UID and the UID of their Job. A dump that somebody
 // wrote may have none.
-func (o *owned) podsWithUIDs() []corev1.Pod {
+func (o *Owned) PodsWithUIDs() []corev1.Pod {
 	jobs := map[types.NamespacedName]types.UID{}
-	for i := range o.jobs {
-		j := &o.jobs[i]
+	for i := range o.Jobs {
+		j := &o.Jobs[i]
 		jobs[types.NamespacedName{Namespace: j.Namespace, Name: j.Name}] = cmp.Or(j.UID, types.UID(j.Name))
 	}
 	pods := slices.Clone(o.pods)
@@ -279,9 +269,9 @@ func (o *owned) podsWithUIDs() []corev1.Pod {
 	return pods
 }
 
-// kedaJobs returns the Jobs in KEDA's form. Without pods, a Job with a ready or succeeded
+// KedaJobs returns the Jobs in KEDA's form. Without pods, a Job with a ready or succeeded
 // pod in its status has a readyPod.
-func (o *owned) kedaJobs() []keda.Job {
+func (o *Owned) KedaJobs() []keda.Job {
 	pods := map[types.NamespacedName][]keda.Pod{}
 	for i := range o.pods {
 		p := &o.pods[i]
@@ -292,11 +282,11 @@ func (o *owned) kedaJobs() []keda.Job {
 		}
 		pods[of] = append(pods[of], pod)
 	}
-	jobs := make([]keda.Job, len(o.jobs))
-	for i := range o.jobs {
-		j := &o.jobs[i]
+	jobs := make([]keda.Job, len(o.Jobs))
+	for i := range o.Jobs {
+		j := &o.Jobs[i]
 		jobs[i] = keda.Job{Name: j.Name, Annotations: j.Annotations, Pods: pods[types.NamespacedName{Namespace: j.Namespace, Name: j.Name}]}
-		if !o.complete && (j.Status.Ready != nil && *j.Status.Ready > 0 || j.Status.Succeeded > 0) {
+		if !o.Complete && (j.Status.Ready != nil && *j.Status.Ready > 0 || j.Status.Succeeded > 0) {
 			jobs[i].Pods = []keda.Pod{o.readyPod()}
 		}
 		if t := j.Status.CompletionTime; t != nil {
@@ -309,8 +299,8 @@ func (o *owned) kedaJobs() []keda.Job {
 	return jobs
 }
 
-// A subject is a ScaledJob and the Jobs beside it.
-type subject struct {
-	*scaledJob
-	dump *dump // nil if only counts are given
+// A Subject is a ScaledJob and the Jobs beside it.
+type Subject struct {
+	*input.ScaledJob
+	Dump *Dump // nil if only counts are given
 }

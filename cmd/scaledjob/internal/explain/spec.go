@@ -1,4 +1,4 @@
-package main
+package explain
 
 import (
 	"cmp"
@@ -11,16 +11,18 @@ import (
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/cluster"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
 // specified sets the decisions of the specification.
-func (p *poll) specified(m *scaledJob, s *situation, o *owned) error {
-	if m.strict != nil {
-		return m.strict
+func (p *Poll) specified(m *input.ScaledJob, s *situation, o *cluster.Owned) error {
+	if m.Strict != nil {
+		return m.Strict
 	}
-	config, err := scaledjob.Configure(m.spec, s.targets)
+	config, err := scaledjob.Configure(m.Spec, s.targets)
 	if err != nil {
 		return err
 	}
@@ -29,7 +31,7 @@ func (p *poll) specified(m *scaledJob, s *situation, o *owned) error {
 	}
 	var inputs []scaling.Metric
 	if s.lengths != nil {
-		inputs = metrics(s.triggers, s.lengths)
+		inputs = input.Metrics(s.triggers, s.lengths)
 	}
 	if o == nil {
 		p.decided(scaling.Decide(config.Target.Policy, scaling.State{Metrics: inputs, Jobs: s.counts}), s)
@@ -44,20 +46,20 @@ func (p *poll) specified(m *scaledJob, s *situation, o *owned) error {
 	return nil
 }
 
-func (p *poll) decided(d scaling.Decision, s *situation) {
+func (p *Poll) decided(d scaling.Decision, s *situation) {
 	if s.lengths != nil {
-		p.Create = &creation{Jobs: d.Create, Rule: textOf(d.Rule), Decision: d, trace: d.String()}
+		p.Create = &creation{Jobs: d.Create, Rule: textOf(d.Rule), Decision: d, Trace: d.String()}
 	}
 }
 
 // planOf plans a poll from the dump.
-func planOf(o *owned, t adapter.Target, inputs []scaling.Metric) (adapter.Plan, error) {
-	t.Owner = adapter.OwnerOf(o.spec, manifest.GroupVersionKind)
-	t.Owner.UID, t.Owner.Namespace = cmp.Or(o.uid, "unknown"), cmp.Or(o.spec.Namespace, "default")
+func planOf(o *cluster.Owned, t adapter.Target, inputs []scaling.Metric) (adapter.Plan, error) {
+	t.Owner = adapter.OwnerOf(o.Spec, manifest.GroupVersionKind)
+	t.Owner.UID, t.Owner.Namespace = cmp.Or(o.UID, "unknown"), cmp.Or(o.Spec.Namespace, "default")
 	if t.Revision.Generation == 0 {
 		t.Rollout.Strategy = rollout.Gradual
 	}
-	jobs, pods := slices.Clone(o.jobs), o.podsWithUIDs()
+	jobs, pods := slices.Clone(o.Jobs), o.PodsWithUIDs()
 	for i := range pods {
 		if len(jobs) > 0 && pods[i].Namespace == jobs[0].Namespace {
 			pods[i].Namespace = t.Owner.Namespace
@@ -66,10 +68,10 @@ func planOf(o *owned, t adapter.Target, inputs []scaling.Metric) (adapter.Plan, 
 	for i := range jobs { // all are in the same namespace, which the manifest may leave out
 		jobs[i].Namespace = t.Owner.Namespace
 	}
-	if !o.complete {
+	if !o.Complete {
 		t.PendingPodConditions = nil
 	}
-	observed, err := adapter.Observe(t, adapter.Options{Pods: o.complete}, jobs, pods)
+	observed, err := adapter.Observe(t, adapter.Options{Pods: o.Complete}, jobs, pods)
 	if err != nil {
 		return adapter.Plan{}, err
 	}
@@ -77,32 +79,32 @@ func planOf(o *owned, t adapter.Target, inputs []scaling.Metric) (adapter.Plan, 
 }
 
 // removals fills in the Jobs that a plan deletes.
-func (p *poll) removals(t adapter.Target, plan adapter.Plan, o *owned) {
+func (p *Poll) removals(t adapter.Target, plan adapter.Plan, o *cluster.Owned) {
 	p.Rollout, p.Prune = &removal{Jobs: []deletion{}}, &removal{Jobs: []deletion{}}
 	for _, d := range plan.Delete {
-		i := slices.IndexFunc(o.jobs, func(j batchv1.Job) bool { return j.Name == d.Name })
+		i := slices.IndexFunc(o.Jobs, func(j batchv1.Job) bool { return j.Name == d.Name })
 		if d.Reason == adapter.HistoryLimit {
-			p.Prune.Jobs = append(p.Prune.Jobs, finished(&o.jobs[i]))
+			p.Prune.Jobs = append(p.Prune.Jobs, finished(&o.Jobs[i]))
 		} else {
-			p.Rollout.Jobs = append(p.Rollout.Jobs, deletion{d.Name, olderThan(o, &o.jobs[i]), d.Propagation.String()})
+			p.Rollout.Jobs = append(p.Rollout.Jobs, deletion{d.Name, olderThan(o, &o.Jobs[i]), d.Propagation.String()})
 		}
 	}
 	if len(p.Prune.Jobs) == 0 {
-		p.Prune.Nothing = cmp.Or(o.none(), "no more have finished than are kept")
+		p.Prune.Nothing = cmp.Or(o.None(), "no more have finished than are kept")
 	}
 	switch {
 	case len(p.Rollout.Jobs) > 0:
 	case t.Policy.Paused:
 		p.Rollout.Nothing = "the ScaledJob is paused"
-	case o.none() != "":
-		p.Rollout.Nothing = o.none()
+	case o.None() != "":
+		p.Rollout.Nothing = o.None()
 	case t.Rollout.Strategy == rollout.Gradual:
 		p.Rollout.Nothing = "the rollout strategy is gradual"
-	case o.spec.Generation == 0:
+	case o.Spec.Generation == 0:
 		p.Rollout.Nothing = "metadata.generation is not known"
 	case t.Rollout.Strategy == rollout.Drain:
-		p.Rollout.Nothing = fmt.Sprintf("no Job that has not started is of a generation below %d", o.spec.Generation)
+		p.Rollout.Nothing = fmt.Sprintf("no Job that has not started is of a generation below %d", o.Spec.Generation)
 	default:
-		p.Rollout.Nothing = fmt.Sprintf("no unfinished Job is of a generation below %d", o.spec.Generation)
+		p.Rollout.Nothing = fmt.Sprintf("no unfinished Job is of a generation below %d", o.Spec.Generation)
 	}
 }

@@ -1,4 +1,6 @@
-package main
+// Package explain decides one poll of a ScaledJob and says why: by the rules of a release of
+// KEDA (keda.go), or by the written specification (spec.go).
+package explain
 
 import (
 	"encoding"
@@ -10,18 +12,20 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/cluster"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
-// A poll holds all decisions of a poll of a ScaledJob.
-type poll struct {
-	Name      string    `json:"name"`
-	Namespace string    `json:"namespace,omitempty"`
-	Release   release   `json:"release"`
-	Create    *creation `json:"create,omitempty"`  // nil without a queue length
-	Rollout   *removal  `json:"rollout,omitempty"` // nil without Jobs
-	Prune     *removal  `json:"prune,omitempty"`   // nil without Jobs
-	Notes     []string  `json:"notes,omitempty"`
+// A Poll holds all decisions of a poll of a ScaledJob.
+type Poll struct {
+	Name      string        `json:"name"`
+	Namespace string        `json:"namespace,omitempty"`
+	Release   input.Release `json:"release"`
+	Create    *creation     `json:"create,omitempty"`  // nil without a queue length
+	Rollout   *removal      `json:"rollout,omitempty"` // nil without Jobs
+	Prune     *removal      `json:"prune,omitempty"`   // nil without Jobs
+	Notes     []string      `json:"notes,omitempty"`
 }
 
 // A creation is the number of Jobs to create, and why.
@@ -30,7 +34,7 @@ type creation struct {
 	Rule     string `json:"rule"`
 	Panic    bool   `json:"panic,omitempty"`
 	Decision any    `json:"decision"`
-	trace    string
+	Trace    string `json:"-"`
 }
 
 // A removal is the Jobs that a part of a poll deletes, in this order.
@@ -55,21 +59,21 @@ type situation struct {
 	targets  map[string]float64
 	lengths  []float64          // of the queues; nil if they are not given
 	counts   *scaling.JobCounts // of Jobs, if there is no dump
-	dump     *dump              // nil if only counts are given
+	dump     *cluster.Dump      // nil if only counts are given
 }
 
 // poll returns the decisions of a poll by the rules of a release.
-func (s *situation) poll(m *scaledJob, r release) (*poll, error) {
-	p := &poll{Name: m.name(), Namespace: m.spec.Namespace, Release: r}
-	var o *owned
+func (s *situation) poll(m *input.ScaledJob, r input.Release) (*Poll, error) {
+	p := &Poll{Name: m.Name(), Namespace: m.Spec.Namespace, Release: r}
+	var o *cluster.Owned
 	if s.dump != nil {
 		var err error
-		if o, err = s.dump.of(m, r); err != nil {
+		if o, err = s.dump.Of(m, r); err != nil {
 			return nil, err
 		}
 	}
 	p.noteDump(m, o)
-	if r.profile != nil {
+	if r.Profile != nil {
 		engine := kedaEngine{r, m, o}
 		engine.decide(p, s)
 		return p, nil
@@ -77,42 +81,42 @@ func (s *situation) poll(m *scaledJob, r release) (*poll, error) {
 	return p, p.specified(m, s, o)
 }
 
-// pollOf returns the decisions of a poll by the rules of a release, with these queue lengths. The
+// Of returns the decisions of a poll by the rules of a release, with these queue lengths. The
 // counts matter if the subject has no dump.
-func pollOf(f subject, r release, q *queueFlags, counts *scaling.JobCounts) (*poll, error) {
-	if q.queue == "" && f.dump == nil {
-		return nil, usagef("no queue length; use --queue 12")
+func Of(f cluster.Subject, r input.Release, q *input.QueueFlags, counts *scaling.JobCounts) (*Poll, error) {
+	if q.Queue == "" && f.Dump == nil {
+		return nil, input.Usagef("no queue length; use --queue 12")
 	}
-	s := &situation{counts: counts, dump: f.dump}
+	s := &situation{counts: counts, dump: f.Dump}
 	var err error
-	if q.queue == "" { // targets do not matter
+	if q.Queue == "" { // targets do not matter
 		s.targets = map[string]float64{}
-		for _, t := range f.spec.Spec.Triggers {
+		for _, t := range f.Spec.Spec.Triggers {
 			s.targets[t.Type] = 1
 		}
-		return s.poll(f.scaledJob, r)
+		return s.poll(f.ScaledJob, r)
 	}
-	if s.triggers, s.targets, err = q.triggers(f.scaledJob); err != nil {
+	if s.triggers, s.targets, err = q.Triggers(f.ScaledJob); err != nil {
 		return nil, err
 	}
-	if s.lengths, err = q.lengths(s.triggers); err != nil {
+	if s.lengths, err = q.Lengths(s.triggers); err != nil {
 		return nil, err
 	}
-	return s.poll(f.scaledJob, r)
+	return s.poll(f.ScaledJob, r)
 }
 
 // noteDump notes what a dump does not say.
-func (p *poll) noteDump(m *scaledJob, o *owned) {
+func (p *Poll) noteDump(m *input.ScaledJob, o *cluster.Owned) {
 	if o == nil {
 		return
 	}
-	if !o.complete && slices.ContainsFunc(o.jobs, func(j batchv1.Job) bool { return j.Status.Active > 0 }) {
+	if !o.Complete && slices.ContainsFunc(o.Jobs, func(j batchv1.Job) bool { return j.Status.Active > 0 }) {
 		p.Notes = append(p.Notes, "the dump has no pods; a Job is pending if its status counts no ready or succeeded pod")
-		if len(m.spec.Spec.ScalingStrategy.PendingPodConditions) > 0 {
+		if len(m.Spec.Spec.ScalingStrategy.PendingPodConditions) > 0 {
 			p.Notes = append(p.Notes, "the dump has no pods; spec.scalingStrategy.pendingPodConditions is not checked")
 		}
 	}
-	if m.spec.Generation == 0 {
+	if m.Spec.Generation == 0 {
 		p.Notes = append(p.Notes, "metadata.generation: not known, so no Job is outdated; use the manifest from the cluster, or --generation 7")
 	}
 }
@@ -140,9 +144,9 @@ func finished(j *batchv1.Job) deletion {
 }
 
 // olderThan describes the generation of a Job.
-func olderThan(o *owned, j *batchv1.Job) string {
+func olderThan(o *cluster.Owned, j *batchv1.Job) string {
 	if g := j.Annotations[manifest.AnnotationGeneration]; g != "" {
-		return fmt.Sprintf("of generation %s, not %d", g, o.spec.Generation)
+		return fmt.Sprintf("of generation %s, not %d", g, o.Spec.Generation)
 	}
 	return "of an unknown generation"
 }

@@ -1,0 +1,68 @@
+package input
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// ErrFound ends a command that has printed its result.
+var ErrFound = errors.New("found")
+
+// Outcome is the error of a command that looks for something.
+func Outcome(isFound bool, problems error) error {
+	if problems == nil && isFound {
+		return ErrFound
+	}
+	return problems
+}
+
+// A UsageError is about the command line.
+type UsageError struct{ error }
+
+// Usage returns an error about the command line.
+func Usage(err error) error { return UsageError{err} }
+
+// Usagef is Usage with a format.
+func Usagef(format string, args ...any) error { return UsageError{fmt.Errorf(format, args...)} }
+
+// Each wraps every error that was joined.
+func Each(err error, wrap func(error) error) error {
+	all := Problems(err)
+	for i := range all {
+		all[i] = wrap(all[i])
+	}
+	return errors.Join(all...)
+}
+
+// Problems returns the errors that were joined, and none of nil.
+func Problems(err error) []error {
+	if err == nil {
+		return nil
+	}
+	if usage, ok := err.(UsageError); ok {
+		all := Problems(usage.error)
+		for i := range all {
+			all[i] = UsageError{all[i]}
+		}
+		return all
+	}
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok || strings.Count(err.Error(), "\n") == 0 {
+		return []error{err}
+	}
+	var all []error
+	for _, e := range joined.Unwrap() {
+		all = append(all, Problems(e)...)
+	}
+	return all
+}
+
+func NoArguments(_ *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return Usagef("unexpected argument %q", args[0])
+}
