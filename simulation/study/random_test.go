@@ -81,7 +81,10 @@ func TestProbesAgreeWithLongRuns(t *testing.T) {
 	}
 	random := rand.New(rand.NewPCG(5, 6))
 	checked, wrong, grow := 0, 0, 0
-	for range workloads {
+	for n := range workloads {
+		if n > 0 && n%10 == 0 {
+			t.Logf("%d workloads: of %d loads %d grow, and %d differ", n, checked, grow, wrong)
+		}
 		s := workload(random)
 		c := capacity(t, s)
 		require.NoError(t, c.Measure(study.Options{}))
