@@ -67,7 +67,7 @@ func (d *decider) read(seen Observed) {
 			d.problems.Add(field.Error{Path: fmt.Sprintf("Requests[%d].ID", i), Found: "nothing", Fix: "an ID unlike that of any other request, such as a UID"})
 			continue
 		}
-		run := Run{Tag: requestTag(d.spec.UID, r.ID), Request: r.ID, Due: utc(r.RequestedAt), OnDemand: true, Status: Pending, Created: d.now}
+		run := Run{Tag: requestTag(d.spec.UID, r.ID), Request: r.ID, Due: utc(r.RequestedAt), Occurrence: utc(r.Occurrence), OnDemand: true, Status: Pending, Created: d.now}
 		d.answered[run.Tag] = r.Answered
 		if run.Due.IsZero() {
 			run.Due = d.now

@@ -113,7 +113,7 @@ type decider struct {
 	jobs      []Job // by tag
 	jobsKnown bool
 	now       time.Time
-	due       Occurrences
+	due       Counter
 	requests  []Run              // that are listed, by due time
 	listed    map[string]bool    // tags of the requested runs
 	answered  map[string]bool    // tags of the listed requests, and whether they are answered

@@ -413,7 +413,7 @@ func propAllDue(t *rapid.T, c *premise.Counts) {
 	w := newWorld(drawSpec.Draw(t, "spec"))
 	live(t, c, w, func(schedule.State, schedule.Decision) {}, nil)
 	d := w.decide()
-	due := w.spec.Schedule.From(w.spec.Created)
+	due := w.spec.Schedule.From(w.spec.Created).(schedule.Counter)
 	if want := due.Count(interval.Span{Until: d.State.Handled}); d.State.Due != want {
 		t.Fatalf("%d due, want %d", d.State.Due, want)
 	}

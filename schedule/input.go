@@ -96,6 +96,8 @@ type Request struct {
 	// request asks for no run. History keeps the completed run of a request until the
 	// request is answered or no longer listed.
 	Answered bool
+	// Occurrence is the occurrence that the run stands for, of a [Backfill]; else zero.
+	Occurrence time.Time
 }
 
 // sorted returns the Jobs by tag. If several Jobs have the same tag, which no caller

@@ -18,14 +18,17 @@ type Schedule interface {
 	From(time.Time) Occurrences
 }
 
-// Occurrences are the times at which runs are due. They strictly increase.
-//
-// The decision asks for the number of occurrences since the last one it handled. An
-// interval counts them in constant time. An implementation that counts singly is
-// as correct, and slow after a long outage.
+// Occurrences are the times at which runs are due. They strictly increase. Occurrences that are
+// a [Counter], too, are faster after a long outage.
 type Occurrences interface {
 	// Next returns the first occurrence later than a time, and false if there is none.
 	Next(after time.Time) (time.Time, bool)
+}
+
+// A Counter counts occurrences without a call of Next for each. Those of an interval are counted
+// in constant time.
+type Counter interface {
+	Occurrences
 	// Count returns the number of occurrences in a span.
 	Count(interval.Span) int64
 	// Backward returns the occurrences in a span, latest first.
@@ -66,15 +69,22 @@ func (r repeating) From(since time.Time) Occurrences {
 }
 
 // occurrences returns the occurrences of a schedule; without a schedule there are none.
-func occurrences(s Schedule, since time.Time) Occurrences {
+func occurrences(s Schedule, since time.Time) Counter {
 	if s == nil {
 		return interval.Occurrences{}
 	}
-	return s.From(since)
+	o := s.From(since)
+	if c, ok := o.(Counter); ok {
+		return c
+	}
+	return stepwise{next: func(after time.Time) time.Time {
+		t, _ := o.Next(after)
+		return t
+	}, since: interval.Clamp(since)}
 }
 
 // last returns the last occurrence that is not after a time.
-func last(o Occurrences, until time.Time) (time.Time, bool) {
+func last(o Counter, until time.Time) (time.Time, bool) {
 	for t := range o.Backward(interval.Span{Until: until}) {
 		return t, true
 	}

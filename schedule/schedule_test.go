@@ -58,11 +58,11 @@ func TestNextOfAFunction(t *testing.T) {
 // Spans without an end reach to the year 9999, also backward through long windows.
 func TestFunctionWithoutAnEnd(t *testing.T) {
 	for _, text := range []string{"R3/2026-01-01T00:00:00Z/PT7S", "R5/2026-01-01T00:00:00Z/P1000Y", "R/2026-01-01T00:00:00Z/P150Y"} {
-		want := schedule.ISO8601(parse(t, text), nil).From(created)
+		want := schedule.ISO8601(parse(t, text), nil).From(created).(schedule.Counter)
 		got := schedule.FromNext(text, func(after time.Time) time.Time {
 			next, _ := want.Next(after)
 			return next
-		}).From(created)
+		}).From(created).(schedule.Counter)
 		for _, in := range []interval.Span{{}, {After: created}, {After: created.AddDate(700, 0, 0)}, {Until: time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)}} {
 			require.Equal(t, want.Count(in), got.Count(in), text)
 			var a, b []time.Time
@@ -88,7 +88,7 @@ func TestBurst(t *testing.T) {
 			return time.Time{}
 		}
 		return after
-	}).From(created)
+	}).From(created).(schedule.Counter)
 	want := to
 	for at := range burst.Backward(interval.Span{Until: created.AddDate(9, 0, 0)}) {
 		require.Equal(t, want, at)
@@ -99,7 +99,7 @@ func TestBurst(t *testing.T) {
 
 // The latest occurrences are found at once, however many there are.
 func TestEveryNanosecond(t *testing.T) {
-	o := schedule.FromNext("each nanosecond", func(after time.Time) time.Time { return after.Add(1) }).From(created)
+	o := schedule.FromNext("each nanosecond", func(after time.Time) time.Time { return after.Add(1) }).From(created).(schedule.Counter)
 	until, n := minute(90), 0
 	for at := range o.Backward(interval.Span{Until: until}) {
 		require.Equal(t, until.Add(time.Duration(-n)), at)

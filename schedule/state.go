@@ -72,7 +72,10 @@ type Run struct {
 	Request  string `json:"request,omitempty"`  // the id of the request, or the tag of the run of another job
 	Status   Status `json:"status"`
 
-	Due       time.Time `json:"dueAt"`                // the occurrence, or the time of the request
+	Due time.Time `json:"dueAt"` // the occurrence, or the time of the request
+	// Occurrence is the occurrence that a requested run stands for, of a [Backfill]; else zero.
+	Occurrence time.Time `json:"occurrence,omitzero"`
+
 	Created   time.Time `json:"createdAt"`            // when it began to wait
 	Tried     time.Time `json:"triedAt,omitzero"`     // when its first create was decided; zero if no create can have succeeded
 	Attempts  int64     `json:"attempts,omitempty"`   // number of creates of its Job that were decided
@@ -204,7 +207,9 @@ func (s State) clone() State {
 }
 
 func (r Run) utc() Run {
-	r.Due, r.Created, r.Tried, r.Started, r.Completed = utc(r.Due), utc(r.Created), utc(r.Tried), utc(r.Started), utc(r.Completed)
+	for _, t := range []*time.Time{&r.Due, &r.Occurrence, &r.Created, &r.Tried, &r.Started, &r.Completed} {
+		*t = utc(*t)
+	}
 	return r
 }
 

@@ -243,7 +243,7 @@ func TestFromNext(t *testing.T) {
 		})
 		require.Equal(t, text, s.String())
 		since := created.Add(90 * time.Minute)
-		got, want := s.From(since), schedule.ISO8601(parse(t, text), nil).From(since)
+		got, want := s.From(since).(schedule.Counter), schedule.ISO8601(parse(t, text), nil).From(since).(schedule.Counter)
 		for _, in := range []interval.Span{{Until: since.Add(time.Hour)}, {After: since.Add(20 * time.Minute), Until: since.Add(30 * time.Hour)}, {After: since, Until: since}} {
 			require.Equal(t, want.Count(in), got.Count(in), text)
 			var a, b []time.Time
@@ -264,9 +264,9 @@ func TestFromNext(t *testing.T) {
 		require.True(t, ok)
 		require.Equal(t, w, g)
 	}
-	seconds := schedule.FromNext("seconds", func(after time.Time) time.Time { return after.Truncate(time.Second).Add(time.Second) }).From(created)
+	seconds := schedule.FromNext("seconds", func(after time.Time) time.Time { return after.Truncate(time.Second).Add(time.Second) }).From(created).(schedule.Counter)
 	require.EqualValues(t, 1_000_000, seconds.Count(interval.Span{Until: created.AddDate(1, 0, 0)}))
-	stuck := schedule.FromNext("stuck", func(after time.Time) time.Time { return after }).From(created)
+	stuck := schedule.FromNext("stuck", func(after time.Time) time.Time { return after }).From(created).(schedule.Counter)
 	_, ok := stuck.Next(created)
 	require.False(t, ok, "a function that does not go on has no more occurrences")
 	require.Zero(t, stuck.Count(interval.Span{After: created, Until: minute(9)}))

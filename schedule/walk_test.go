@@ -302,7 +302,7 @@ func propWalk(t *rapid.T, premises map[string]int) {
 			scheduled++
 		}
 	}
-	if all := spec.Schedule.From(created).Count(interval.Span{}); s.Due != all || s.Started != int64(scheduled) || s.Missed+s.Dropped != all-int64(scheduled) {
+	if all := spec.Schedule.From(created).(schedule.Counter).Count(interval.Span{}); s.Due != all || s.Started != int64(scheduled) || s.Missed+s.Dropped != all-int64(scheduled) {
 		t.Fatalf("%d occurrences, %d Jobs: %+v", all, scheduled, s)
 	}
 	if n := len(c.created) - scheduled; n != len(c.requests) {

@@ -69,6 +69,9 @@ func (s *ScheduledJob) Config(in Inputs) (Config, error) {
 	r := reader{spec: &s.Spec, inputs: in}
 	c := Config{Namespace: s.Namespace, Name: s.Name, Schedule: schedule.DefaultSpec()}
 	r.object(s.Name)
+	for _, w := range s.renamed {
+		r.warnings.Add(*w)
+	}
 	c.Schedule.UID, c.Schedule.Created = string(s.UID), s.CreationTimestamp.Time
 	r.schedule(&c.Schedule)
 	r.after(s.Name, &c.Schedule)
@@ -90,27 +93,11 @@ type reader struct {
 	problems, warnings field.Errors
 }
 
-// A spelling is a field that may hold a value.
-type spelling[T comparable] struct {
-	path  string
-	value *T // nil if the field is unset
-}
-
-func at[T comparable](path string, value *T) spelling[T] { return spelling[T]{path, value} }
-
-// pick sets a value to that of its spellings, and leaves it if all are unset. It
-// returns the path of the first spelling that is set, or else of the first.
-func pick[T comparable](r *reader, to *T, spellings ...spelling[T]) (path string) {
-	for _, s := range spellings {
-		switch {
-		case s.value == nil:
-		case path == "":
-			path, *to = s.path, *s.value
-		default:
-			equal(r, s.path, *s.value, path, *to)
-		}
+// or sets a value to that of a field, unless the field is unset.
+func or[T any](to, of *T) {
+	if of != nil {
+		*to = *of
 	}
-	return cmp.Or(path, spellings[0].path)
 }
 
 // equal reports a value that differs from the value of another field.
@@ -118,38 +105,28 @@ func equal[T comparable](r *reader, path string, found T, other string, value T)
 	r.problems.Check(found == value, path, found, fmt.Sprintf("%#v, the value of %s, or only one of the two", value, other))
 }
 
-// set returns nil for an empty string.
-func set(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
 func (r *reader) schedule(s *schedule.Spec) {
-	const one, other = "spec.schedule.", "spec.scheduleSpec."
-	a, b := value(r.spec.Schedule), value(r.spec.ScheduleSpec)
-	var timeSpec, timeZone string
-	timePath := pick(r, &timeSpec, at(one+"timeSpec", set(a.TimeSpec)), at(other+"timeSpec", set(b.TimeSpec)))
-	repeating := r.interval(timePath, timeSpec)
-	path := pick(r, &timeZone, at(one+"timeZone", set(a.TimeZone)), at(other+"timeZone", set(b.TimeZone)))
-	zone := r.zone(path, timeZone)
-	s.Schedule = schedule.ISO8601(repeating, zone)
-	var cron string
-	path = pick(r, &cron, at(one+"cron", set(a.Cron)), at(other+"cron", set(b.Cron)))
+	const path = "spec.schedule."
+	of := value(r.spec.Schedule)
+	zone := r.zone(path+"timeZone", of.TimeZone)
+	text, name := of.TimeSpec, path+"timeSpec"
+	s.Schedule = schedule.ISO8601(r.interval(name, text), zone)
 	switch {
-	case cron == "":
-	case timeSpec != "":
-		r.problems.Add(field.Error{Path: path, Found: strconv.Quote(cron) + ", and a timeSpec", Fix: "only one of the two"})
+	case of.Cron == "":
+	case text != "":
+		r.problems.Add(field.Error{Path: path + "cron", Found: strconv.Quote(of.Cron) + ", and a timeSpec", Fix: "only one of the two"})
 	default:
-		s.Schedule = r.cron(path, cron, zone)
-		timeSpec, timePath = cron, path
+		text, name = of.Cron, path+"cron"
+		s.Schedule = r.cron(name, text, zone)
 	}
-	r.occurs(timePath, timeSpec, s)
-	pick(r, &s.SkipOutdated, at(one+"skipOutdated", a.SkipOutdated), at(other+"skipOutdated", b.SkipOutdated))
-	pick(r, &s.BlockOnFailure,
-		at(one+"blockOnFailure", a.BlockOnFailure), at(one+"suspendOnFailure", a.SuspendOnFailure),
-		at(other+"blockOnFailure", b.BlockOnFailure), at(other+"suspendOnFailure", b.SuspendOnFailure))
+	if n := of.JitterSeconds; n != nil {
+		r.within(path+"jitterSeconds", *n, 0, math.MaxInt32)
+		s.Schedule = schedule.Jitter(s.Schedule, time.Duration(*n)*time.Second, s.UID)
+	}
+	s.Schedule = schedule.Until(s.Schedule, value(of.EndTime).Time)
+	r.occurs(name, text, s)
+	or(&s.SkipOutdated, of.SkipOutdated)
+	or(&s.BlockOnFailure, of.BlockOnFailure)
 	s.Suspended = value(r.spec.Suspend)
 	if n := r.spec.StartingDeadlineSeconds; n != nil {
 		r.within("spec.startingDeadlineSeconds", *n, 1, math.MaxInt32)
@@ -171,7 +148,7 @@ func (r *reader) occurs(path, text string, s *schedule.Spec) {
 func (r *reader) concurrency(s *schedule.Spec) {
 	const path = "spec.concurrencyPolicy"
 	policy, allow := r.spec.ConcurrencyPolicy, true
-	also := pick(r, &allow, at("spec.allowConcurrentRun", r.spec.AllowConcurrentRun), at("spec.allowConcurrent", r.spec.AllowConcurrent))
+	or(&allow, r.spec.AllowConcurrentRun)
 	if !allow {
 		s.Concurrency = schedule.Wait
 	}
@@ -179,8 +156,8 @@ func (r *reader) concurrency(s *schedule.Spec) {
 	case policy == "":
 	case !slices.Contains([]schedule.Concurrency{schedule.Allow, schedule.Wait, schedule.Forbid, schedule.Replace}, policy):
 		r.problems.Check(false, path, policy, "Allow, Wait, Forbid or Replace")
-	case (r.spec.AllowConcurrentRun != nil || r.spec.AllowConcurrent != nil) && allow != (policy == schedule.Allow):
-		r.problems.Check(false, path, policy, fmt.Sprintf("a policy that agrees with %t, the value of %s, or only one of the two", allow, also))
+	case r.spec.AllowConcurrentRun != nil && allow != (policy == schedule.Allow):
+		r.problems.Check(false, path, policy, fmt.Sprintf("a policy that agrees with %t, the value of spec.allowConcurrentRun, or only one of the two", allow))
 	default:
 		s.Concurrency = policy
 	}
@@ -272,9 +249,9 @@ func (r *reader) after(name string, s *schedule.Spec) {
 
 func (r *reader) numbers(c *Config) {
 	c.PodCount, c.MaxRestart = 1, 1
-	path := pick(r, &c.PodCount, at("spec.podCount", r.spec.PodCount), at("spec.PodCount", r.spec.CapitalPodCount))
-	r.within(path, int64(c.PodCount), 1, MaxPodCount)
-	pick(r, &c.MaxRestart, at("spec.maxRestart", r.spec.MaxRestart))
+	or(&c.PodCount, r.spec.PodCount)
+	r.within("spec.podCount", int64(c.PodCount), 1, MaxPodCount)
+	or(&c.MaxRestart, r.spec.MaxRestart)
 	r.within("spec.maxRestart", int64(c.MaxRestart), 0, math.MaxInt32)
 	if n := r.spec.ExecTimeout; n != nil {
 		r.within("spec.execTimeout", *n, 1, math.MaxInt32)

@@ -99,8 +99,8 @@ func TestEveryField(t *testing.T) {
 	require.Empty(t, c.Warnings)
 }
 
-// Either spelling is as good; two that say the same are too, and two that do not
-// are an error.
+// Other spellings are converted with a warning, also beside the field with the same value. Two
+// values are an error.
 func TestSpellings(t *testing.T) {
 	for _, tt := range []struct {
 		one, other, differs, problem string
@@ -114,7 +114,7 @@ func TestSpellings(t *testing.T) {
 		{"  schedule: {blockOnFailure: true}", "  scheduleSpec: {blockOnFailure: true}", "  scheduleSpec: {blockOnFailure: false}",
 			"spec.scheduleSpec.blockOnFailure: found false; use true, the value of spec.schedule.blockOnFailure"},
 		{"  schedule: {blockOnFailure: true}", "  scheduleSpec: {suspendOnFailure: true}", "  scheduleSpec: {suspendOnFailure: false}",
-			"spec.scheduleSpec.suspendOnFailure: found false; use true, the value of spec.schedule.blockOnFailure"},
+			"spec.scheduleSpec.blockOnFailure: found false; use true, the value of spec.schedule.blockOnFailure"},
 		{"  allowConcurrentRun: false", "  allowConcurrent: false", "  allowConcurrent: true",
 			"spec.allowConcurrent: found true; use false, the value of spec.allowConcurrentRun"},
 		{"  podCount: 3", "  PodCount: 3", "  PodCount: 4",
@@ -123,17 +123,20 @@ func TestSpellings(t *testing.T) {
 		t.Run(tt.other, func(t *testing.T) {
 			one, err := read(t, with(tt.one+"\n")).Config(scheduledjob.Inputs{})
 			require.NoError(t, err)
-			other, err := read(t, with(tt.other+"\n")).Config(scheduledjob.Inputs{})
-			require.NoError(t, err)
-			require.Equal(t, one, other)
-			both, err := read(t, with(tt.one+"\n"+tt.other+"\n")).Config(scheduledjob.Inputs{})
-			require.NoError(t, err)
-			require.Equal(t, one, both)
-			_, err = read(t, with(tt.one+"\n"+tt.differs+"\n")).Config(scheduledjob.Inputs{})
+			require.Empty(t, one.Warnings)
+			for _, text := range []string{tt.other, tt.one + "\n" + tt.other} {
+				other, err := read(t, with(text+"\n")).Config(scheduledjob.Inputs{})
+				require.NoError(t, err)
+				require.NotEmpty(t, other.Warnings)
+				require.Contains(t, other.Warnings[0].Error(), "found another spelling")
+				other.Warnings = nil
+				require.Equal(t, one, other)
+			}
+			_, err = scheduledjob.Read([]byte(with(tt.one + "\n" + tt.differs + "\n")))
 			require.ErrorContains(t, err, tt.problem)
 		})
 	}
-	_, err := read(t, with("  schedule: {blockOnFailure: true, suspendOnFailure: false}\n")).Config(scheduledjob.Inputs{})
+	_, err := scheduledjob.Read([]byte(with("  schedule: {blockOnFailure: true, suspendOnFailure: false}\n")))
 	require.ErrorContains(t, err, "spec.schedule.suspendOnFailure: found false; use true, the value of spec.schedule.blockOnFailure")
 }
 
@@ -150,12 +153,12 @@ func TestProblems(t *testing.T) {
 			"spec.maxRestart: found -1; use 0 to 2147483647",
 			"spec.execTimeout: found 0; use 1 to 2147483647",
 			"spec.historyLimit: found -2; use 0 to 1000"}},
-		{"too many pods", with("  PodCount: 100001\n"), []string{"spec.PodCount: found 100001; use 1 to 100000"}},
+		{"too many pods", with("  PodCount: 100001\n"), []string{"spec.podCount: found 100001; use 1 to 100000"}},
 		{"time spec", with("  schedule: {timeSpec: R5/T01:00:00/PT01, timeZone: CET/Berlin}\n"), []string{
 			`spec.schedule.timeSpec: found "R5/T01:00:00/PT01", whose byte 15 is "01"; use a unit behind the number: H, M or S; was R5/T01:00:00/PT1H meant?`,
 			`spec.schedule.timeZone: found "CET/Berlin"; use the name of a time zone, such as "Europe/Berlin"`}},
 		{"the machine's zone", with("  scheduleSpec: {timeZone: Local}\n"), []string{
-			`spec.scheduleSpec.timeZone: found "Local"; use the name of a time zone, such as "Europe/Berlin"`}},
+			`spec.schedule.timeZone: found "Local"; use the name of a time zone, such as "Europe/Berlin"`}},
 		{"after", with("  after: [{outcome: done}, {job: report}, {job: a}, {job: a, outcome: succeeded}]\n"), []string{
 			"spec.after[0].job: found nothing; use the name of another ScheduledJob",
 			`spec.after[0].outcome: found "done"; use succeeded, failed or any`,
@@ -257,10 +260,6 @@ func drawSpec(t *rapid.T) (s scheduledjob.Spec) {
 		}
 		return text
 	}
-	either := func() (one, other bool) {
-		one = rapid.Bool().Draw(t, "the one")
-		return one, !one || invalid
-	}
 	template := corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
 	s = scheduledjob.Spec{
 		ConcurrencyPolicy:       schedule.Concurrency(text("concurrencyPolicy", string(schedule.Allow), string(schedule.Wait), string(schedule.Replace), "x")),
@@ -274,29 +273,15 @@ func drawSpec(t *rapid.T) (s scheduledjob.Spec) {
 		TimeSpec: rapid.SampledFrom([]string{"R3//PT1S", "R//P1D"}).Draw(t, "timeSpec") + text("more of the timeSpec", "", "x"), TimeZone: text("timeZone", "Asia/Tokyo", "UTC", "Local"),
 		SkipOutdated: drawn(t, "skipOutdated", true, true, false),
 	}
-	if one, other := either(); one || other {
-		if one {
-			when.BlockOnFailure = drawn(t, "blockOnFailure", true, true, false)
-		}
-		if other {
-			when.SuspendOnFailure = drawn(t, "suspendOnFailure", true, true, false)
-		}
-	}
-	one, other := either()
-	if one {
+	when.BlockOnFailure = drawn(t, "blockOnFailure", true, true, false)
+	when.JitterSeconds = drawn(t, "jitterSeconds", invalid, int64(0), 60, -1)
+	if rapid.Bool().Draw(t, "a schedule") {
 		s.Schedule = when
 	}
-	if other {
-		s.ScheduleSpec = when
-	}
 	if s.ConcurrencyPolicy == "" || invalid {
-		s.AllowConcurrent = drawn(t, "allowConcurrent", true, true, false)
+		s.AllowConcurrentRun = drawn(t, "allowConcurrentRun", true, true, false)
 	}
-	if one, other = either(); one {
-		s.PodCount = drawn(t, "podCount", invalid, int32(1), scheduledjob.MaxPodCount, 0)
-	} else if other {
-		s.CapitalPodCount = drawn(t, "PodCount", invalid, int32(1), scheduledjob.MaxPodCount+1)
-	}
+	s.PodCount = drawn(t, "podCount", invalid, int32(1), scheduledjob.MaxPodCount, 0)
 	s.Template = &template
 	if invalid {
 		s.Template = drawn(t, "template", true, template, corev1.PodTemplateSpec{})

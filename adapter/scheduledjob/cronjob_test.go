@@ -74,7 +74,7 @@ func TestConcurrencyPolicy(t *testing.T) {
 	for text, want := range map[string]string{
 		"concurrencyPolicy: forbid":                             `spec.concurrencyPolicy: found "forbid"; use Allow, Wait, Forbid or Replace`,
 		"concurrencyPolicy: Forbid\n  allowConcurrentRun: true": `spec.concurrencyPolicy: found "Forbid"; use a policy that agrees with true, the value of spec.allowConcurrentRun, or only one of the two`,
-		"concurrencyPolicy: Allow\n  allowConcurrent: false":    `spec.concurrencyPolicy: found "Allow"; use a policy that agrees with false, the value of spec.allowConcurrent, or only one of the two`,
+		"concurrencyPolicy: Allow\n  allowConcurrent: false":    `spec.concurrencyPolicy: found "Allow"; use a policy that agrees with false, the value of spec.allowConcurrentRun, or only one of the two`,
 		"startingDeadlineSeconds: 0":                            "spec.startingDeadlineSeconds: found 0; use 1 to 2147483647",
 		"activeDeadlineSeconds: 0":                              "spec.activeDeadlineSeconds: found 0; use 1 to 2147483647",
 		"ttlSecondsAfterFinished: -1":                           "spec.ttlSecondsAfterFinished: found -1; use 0 to 2147483647",
@@ -83,7 +83,6 @@ func TestConcurrencyPolicy(t *testing.T) {
 		"schedule: {cron: '0 6 * * *'}":                         `spec.schedule.cron: found "0 6 * * *"; use timeSpec; this program reads no cron expressions`,
 		"schedule: {timeSpec: '0 6 * * *'}":                     "use spec.schedule.cron for a cron expression",
 		"schedule: {timeSpec: R//PT1H, cron: '0 6 * * *'}":      `spec.schedule.cron: found "0 6 * * *", and a timeSpec; use only one of the two`,
-		"schedule: {cron: a}\n  scheduleSpec: {cron: b}":        `spec.scheduleSpec.cron: found "b"; use "a", the value of spec.schedule.cron, or only one of the two`,
 	} {
 		_, err := read(t, with("  "+text+"\n")).Config(scheduledjob.Inputs{})
 		require.ErrorContains(t, err, want, text)

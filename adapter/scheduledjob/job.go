@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -40,6 +41,7 @@ func TTLPatch(j *batchv1.Job) []byte {
 const (
 	EnvPodCount = "JOB_POD_COUNT" // number of pods of the run
 	EnvPodIndex = "JOB_POD_INDEX" // index of this pod, from 0
+	EnvDue      = "JOB_DUE_AT"    // occurrence of the run, RFC 3339; not of other requested runs than those of a backfill
 )
 
 // NewJob returns the Job of a run of package schedule. Its controller is owner, also if the
@@ -57,10 +59,9 @@ func (c *Config) NewJob(owner metav1.OwnerReference, r schedule.Run) *batchv1.Jo
 			OwnerReferences: []metav1.OwnerReference{*owner.DeepCopy()},
 		},
 		Spec: batchv1.JobSpec{
-			CompletionMode:       new(batchv1.IndexedCompletion),
-			Parallelism:          new(c.PodCount),
-			Completions:          new(c.PodCount),
-			BackoffLimitPerIndex: new(c.MaxRestart),
+			CompletionMode: new(batchv1.IndexedCompletion),
+			Parallelism:    new(c.PodCount),
+			Completions:    new(c.PodCount),
 
 			ActiveDeadlineSeconds: clone(c.ActiveDeadline),
 			PodFailurePolicy:      c.PodFailurePolicy.DeepCopy(),
@@ -69,6 +70,7 @@ func (c *Config) NewJob(owner metav1.OwnerReference, r schedule.Run) *batchv1.Jo
 	if c.TTL != nil {
 		job.Annotations = map[string]string{AnnotationTTL: strconv.Itoa(int(*c.TTL))}
 	}
+	c.limit(&job.Spec)
 	t := &job.Spec.Template
 	if c.Template != nil {
 		c.Template.DeepCopyInto(t)
@@ -82,10 +84,21 @@ func (c *Config) NewJob(owner metav1.OwnerReference, r schedule.Run) *batchv1.Jo
 	}
 	for _, containers := range [][]corev1.Container{t.Spec.InitContainers, t.Spec.Containers} {
 		for i := range containers {
-			containers[i].Env = c.env(containers[i].Env)
+			containers[i].Env = c.env(r, containers[i].Env)
 		}
 	}
 	return job
+}
+
+// limit sets the limit of restarts. A Job of one pod has one limit, because a limit for each index
+// lets Kubernetes keep a deleted pod until it is replaced, which a namespace that ends refuses.
+func (c *Config) limit(s *batchv1.JobSpec) {
+	byIndex := func(r batchv1.PodFailurePolicyRule) bool { return r.Action == batchv1.PodFailurePolicyActionFailIndex }
+	if c.PodCount > 1 || slices.ContainsFunc(value(c.PodFailurePolicy).Rules, byIndex) {
+		s.BackoffLimitPerIndex = new(c.MaxRestart)
+	} else {
+		s.BackoffLimit = new(c.MaxRestart)
+	}
 }
 
 // labelOf returns the value of LabelName for a ScheduledJob.
@@ -100,13 +113,20 @@ func clone[T any](p *T) *T {
 
 // env returns the variables of the template after those of the run that it does not
 // set, so that the template's may refer to the run's.
-func (c *Config) env(own []corev1.EnvVar) []corev1.EnvVar {
+func (c *Config) env(r schedule.Run, own []corev1.EnvVar) []corev1.EnvVar {
 	index := &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{
 		APIVersion: "v1", FieldPath: fmt.Sprintf("metadata.annotations['%s']", batchv1.JobCompletionIndexAnnotation),
 	}}
 	env := []corev1.EnvVar{
 		{Name: EnvPodCount, Value: strconv.Itoa(int(c.PodCount))},
 		{Name: EnvPodIndex, ValueFrom: index},
+	}
+	due := r.Occurrence
+	if !r.OnDemand {
+		due = r.Due
+	}
+	if !due.IsZero() {
+		env = append(env, corev1.EnvVar{Name: EnvDue, Value: due.Format(time.RFC3339Nano)})
 	}
 	env = slices.DeleteFunc(env, func(e corev1.EnvVar) bool {
 		return slices.ContainsFunc(own, func(o corev1.EnvVar) bool { return o.Name == e.Name })

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -24,6 +25,9 @@ type Observation struct {
 	schedule.Observed               // without requests, cancellations and upstreams
 	Cached            []batchv1.Job // all Jobs of the ScheduledJob
 	Left              []corev1.Pod  // of active runs whose Job is gone
+	// Ending reports that the namespace is being deleted. Unfinished Jobs are deleted then,
+	// because Kubernetes keeps the deleted pods of a Job that cannot replace them.
+	Ending bool
 }
 
 // Observe returns the observation of Jobs from a cache with a resource version; 0 is not known.
@@ -49,7 +53,27 @@ func (t *Tracker) Observe(ctx context.Context, s *ScheduledJob, jobs []batchv1.J
 	if err == nil {
 		o.JobsKnown, o.Jobs = true, Observe(s.UID, o.Cached, append(pods, o.Left...))
 	}
+	o.Ending = t.ending(ctx, o.Cached)
 	return o, err
+}
+
+// ending reports whether the namespace of unfinished Jobs without an active pod is being deleted.
+func (t *Tracker) ending(ctx context.Context, jobs []batchv1.Job) bool {
+	for i := range jobs {
+		if j := &jobs[i]; unfinished(j) && j.Status.Active == 0 && j.DeletionTimestamp == nil && t.Now().Sub(j.CreationTimestamp.Time) > inactive {
+			n, err := t.Client.CoreV1().Namespaces().Get(ctx, j.Namespace, metav1.GetOptions{})
+			return err == nil && n.DeletionTimestamp != nil
+		}
+	}
+	return false
+}
+
+// inactive is the age of a Job without an active pod at which its namespace is read.
+const inactive = 10 * time.Second
+
+func unfinished(j *batchv1.Job) bool {
+	phase := adapter.JobOf(j).Phase
+	return phase != adapter.Succeeded && phase != adapter.Failed
 }
 
 // consistent replaces the Jobs by those that the API server reads from its storage.

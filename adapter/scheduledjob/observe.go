@@ -56,7 +56,7 @@ func observe(job *batchv1.Job, failed []*corev1.Pod) schedule.Job {
 	s := schedule.Job{Tag: job.Labels[LabelTag], Created: j.Created, Finished: j.Finished, Deleting: j.Deleting,
 		Foreground: slices.Contains(job.Finalizers, metav1.FinalizerDeleteDependents), Keeps: TTLPatch(job) != nil,
 		Pods: schedule.Pods{Active: job.Status.Active, Succeeded: job.Status.Succeeded, Failed: job.Status.Failed,
-			Restarts: max(0, job.Status.Failed-int32(indexes(value(job.Status.FailedIndexes))))}}
+			Restarts: restarts(job, j.Phase)}}
 	switch j.Phase {
 	case adapter.Succeeded:
 		s.Outcome = schedule.Succeeded
@@ -64,6 +64,15 @@ func observe(job *batchv1.Job, failed []*corev1.Pod) schedule.Job {
 		s.Outcome, s.ExitCode = schedule.Failed, exitCode(job, failed)
 	}
 	return s
+}
+
+// restarts returns the number of failed pods that were replaced.
+func restarts(j *batchv1.Job, phase adapter.Phase) int32 {
+	lasting := int32(indexes(value(j.Status.FailedIndexes)))
+	if j.Spec.BackoffLimitPerIndex == nil && phase == adapter.Failed {
+		lasting = 1
+	}
+	return max(0, j.Status.Failed-lasting)
 }
 
 // indexes returns the number of indexes in a text such as "1,3-5".
@@ -93,7 +102,7 @@ func Owned(owner types.UID, j *batchv1.Job) bool {
 func exitCode(j *batchv1.Job, failed []*corev1.Pod) int32 {
 	var first failure
 	for _, p := range failed {
-		if f := failureOf(p); forGood(j, p) && (first.pod == "" || f.compare(first) < 0) {
+		if f := failureOf(p); forGood(j, p, failed) && (first.pod == "" || f.compare(first) < 0) {
 			first = f
 		}
 	}
@@ -102,7 +111,7 @@ func exitCode(j *batchv1.Job, failed []*corev1.Pod) int32 {
 
 // forGood reports whether a failed pod is not replaced: a rule of the podFailurePolicy says
 // so, or no restart is left.
-func forGood(j *batchv1.Job, p *corev1.Pod) bool {
+func forGood(j *batchv1.Job, p *corev1.Pod, failed []*corev1.Pod) bool {
 	for _, rule := range value(j.Spec.PodFailurePolicy).Rules {
 		if !matches(&rule, &p.Status) {
 			continue
@@ -114,6 +123,10 @@ func forGood(j *batchv1.Job, p *corev1.Pod) bool {
 			return false
 		}
 		break
+	}
+	if limit := j.Spec.BackoffLimit; j.Spec.BackoffLimitPerIndex == nil && limit != nil { // of a Job of one pod
+		last := !slices.ContainsFunc(failed, func(o *corev1.Pod) bool { return o.CreationTimestamp.After(p.CreationTimestamp.Time) })
+		return last && j.Status.Failed > *limit
 	}
 	restarts, err := strconv.ParseInt(p.Annotations[batchv1.JobIndexFailureCountAnnotation], 10, 64)
 	return err == nil && j.Spec.BackoffLimitPerIndex != nil && restarts >= int64(*j.Spec.BackoffLimitPerIndex)

@@ -3,6 +3,11 @@ package scheduledjob
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -26,19 +31,17 @@ type ScheduledJob struct {
 
 	Spec   Spec   `json:"spec,omitempty"`
 	Status Status `json:"status,omitzero"`
+
+	renamed []*field.Error // other spellings that Read has found
 }
 
-// A Spec is the spec of a ScheduledJob. [ScheduledJob.Config] reads it. Some fields
-// have two spellings, whose values must not differ.
+// A Spec is the spec of a ScheduledJob. [ScheduledJob.Config] reads it.
 type Spec struct {
 	Schedule           *Schedule               `json:"schedule,omitempty"`
-	ScheduleSpec       *Schedule               `json:"scheduleSpec,omitempty"`       // Schedule
 	AllowConcurrentRun *bool                   `json:"allowConcurrentRun,omitempty"` // true if unset
-	AllowConcurrent    *bool                   `json:"allowConcurrent,omitempty"`    // AllowConcurrentRun
 	MaxRestart         *int32                  `json:"maxRestart,omitempty"`         // of a failing pod; 1 if unset
 	ExecTimeout        *int64                  `json:"execTimeout,omitempty"`        // seconds that a pod may be active; no limit if unset
 	PodCount           *int32                  `json:"podCount,omitempty"`           // pods of a run; 1 if unset
-	CapitalPodCount    *int32                  `json:"PodCount,omitempty"`           // PodCount
 	Selector           map[string]string       `json:"selector,omitempty"`           // ignored: a Job makes its own
 	Template           *corev1.PodTemplateSpec `json:"template,omitempty"`           // either this or TemplateRef
 	TemplateRef        *TemplateRef            `json:"templateRef,omitempty"`
@@ -60,12 +63,14 @@ type Spec struct {
 
 // A Schedule describes when runs are due.
 type Schedule struct {
-	TimeSpec         string `json:"timeSpec,omitempty"`         // see package interval
-	Cron             string `json:"cron,omitempty"`             // a cron expression instead; on demand only if both are unset
-	TimeZone         string `json:"timeZone,omitempty"`         // IANA name; UTC if unset
-	SkipOutdated     *bool  `json:"skipOutdated,omitempty"`     // true if unset
-	BlockOnFailure   *bool  `json:"blockOnFailure,omitempty"`   // false if unset
-	SuspendOnFailure *bool  `json:"suspendOnFailure,omitempty"` // BlockOnFailure
+	TimeSpec       string `json:"timeSpec,omitempty"`       // see package interval
+	Cron           string `json:"cron,omitempty"`           // a cron expression instead; on demand only if both are unset
+	TimeZone       string `json:"timeZone,omitempty"`       // IANA name; UTC if unset
+	SkipOutdated   *bool  `json:"skipOutdated,omitempty"`   // true if unset
+	BlockOnFailure *bool  `json:"blockOnFailure,omitempty"` // false if unset
+	// EndTime is the time after which no run is due. nil means none.
+	EndTime       *metav1.Time `json:"endTime,omitempty"`
+	JitterSeconds *int64       `json:"jitterSeconds,omitempty"` // each run is due later by less than this; 0 if unset
 }
 
 // A TemplateRef names a core/v1 PodTemplate in the namespace of the ScheduledJob.
@@ -145,9 +150,15 @@ func (s *ScheduledJob) DeepCopyObject() runtime.Object {
 // than three digits. All others are joined, each a [*field.Error] if it is about one field.
 // [ScheduledJob.Config] checks the values.
 func Read(data []byte) ([]*ScheduledJob, error) {
-	kind := manifest.Kind{GroupVersionKind: GroupVersionKind, Instead: instead}
+	var renamed [][]*field.Error // of each object
+	kind := manifest.Kind{GroupVersionKind: GroupVersionKind, Instead: instead, Mend: func(tree map[string]any, problems *field.Errors) {
+		renamed = append(renamed, rename(tree, problems))
+	}}
 	found, err := manifest.ReadAs[ScheduledJob](kind, data)
 	if err == nil {
+		for i := range found {
+			found[i].renamed = renamed[i]
+		}
 		return found, nil
 	}
 	for _, f := range manifest.ObjectsAs[ScheduledJob](kind, data) {
@@ -173,4 +184,53 @@ var instead = map[string]string{
 	"spec.backoffLimitPerIndex":             "spec.maxRestart",
 	"spec.parallelism":                      "spec.podCount",
 	"spec.completions":                      "spec.podCount",
+}
+
+// spellings are the other spellings of fields in the proposal: the object, the spelling and the
+// field.
+var spellings = [][3]string{
+	{"spec.schedule", "suspendOnFailure", "blockOnFailure"},
+	{"spec.scheduleSpec", "suspendOnFailure", "blockOnFailure"},
+	{"spec", "scheduleSpec", "schedule"},
+	{"spec", "allowConcurrent", "allowConcurrentRun"},
+	{"spec", "PodCount", "podCount"},
+}
+
+// rename replaces other spellings, and returns a warning of each. Two spellings with different
+// values are a problem.
+func rename(tree map[string]any, problems *field.Errors) (warnings []*field.Error) {
+	for _, s := range spellings {
+		path, in := s[0], tree
+		for name := range strings.SplitSeq(path, ".") {
+			in, _ = in[name].(map[string]any)
+		}
+		found, ok := in[s[1]]
+		if !ok {
+			continue
+		}
+		delete(in, s[1])
+		was, both := in[s[2]]
+		one, several := was.(map[string]any)
+		other, _ := found.(map[string]any)
+		switch {
+		case !both:
+			in[s[2]] = found
+		case several && other != nil:
+			for _, name := range slices.Sorted(maps.Keys(other)) {
+				if _, both := one[name]; both {
+					differ(problems, path+"."+s[1]+"."+name, other[name], path+"."+s[2]+"."+name, one[name])
+				} else {
+					one[name] = other[name]
+				}
+			}
+		default:
+			differ(problems, path+"."+s[1], found, path+"."+s[2], was)
+		}
+		warnings = append(warnings, &field.Error{Path: path + "." + s[1], Found: "another spelling, which a cluster does not know", Fix: s[2]})
+	}
+	return warnings
+}
+
+func differ(problems *field.Errors, path string, found any, other string, is any) {
+	problems.Check(reflect.DeepEqual(found, is), path, found, fmt.Sprintf("%#v, the value of %s, or only one of the two", is, other))
 }

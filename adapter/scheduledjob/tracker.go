@@ -91,7 +91,7 @@ func (t *Tracker) Carry(ctx context.Context, o Order) error {
 		}
 		var err error
 		switch tag := j.Labels[LabelTag]; {
-		case slices.Contains(o.Decision.Stop, tag):
+		case slices.Contains(o.Decision.Stop, tag), o.Seen.Ending && unfinished(&j):
 			err = t.delete(ctx, &j, foreground)
 		case slices.Contains(o.Decision.Delete, tag):
 			err = t.delete(ctx, &j, background)

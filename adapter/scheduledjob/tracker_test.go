@@ -211,6 +211,7 @@ func TestRestarts(t *testing.T) {
 		require.Equal(t, want, indexes(text), text)
 	}
 	st := newStand()
+	st.config.PodCount = 4
 	job := st.job("r")
 	job.Status.Active, job.Status.Succeeded, job.Status.Failed, job.Status.FailedIndexes = 1, 2, 5, new("0,2")
 	require.Equal(t, schedule.Pods{Active: 1, Succeeded: 2, Failed: 5, Restarts: 3}, Observe("u", []batchv1.Job{*job}, nil)[0].Pods)

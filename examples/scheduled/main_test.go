@@ -110,7 +110,7 @@ func TestProcess(t *testing.T) {
 	require.Regexp(t, `"holderIdentity":"[^"]`, held[0].Body)
 	require.NotRegexp(t, `"holderIdentity":"[^"]`, kept[len(kept)-1].Body, "released")
 	for _, request := range api.Requests("", "") {
-		require.Contains(t, request.Path, "/namespaces/n/")
+		require.Contains(t, request.Path+"/", "/namespaces/n/")
 		if request.Method == http.MethodGet && strings.HasSuffix(request.Path, "/jobs") {
 			require.Contains(t, request.Query, "labelSelector=jobTag")
 		}

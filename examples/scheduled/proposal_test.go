@@ -31,6 +31,7 @@ func TestProposal(t *testing.T) {
 		warnings = append(warnings, w.Error())
 	}
 	require.Equal(t, []string{
+		"spec.PodCount: found another spelling, which a cluster does not know; use podCount",
 		"spec.selector: found one; use none; it is ignored, because a Job makes its own",
 		`spec.template.spec.restartPolicy: found "OnFailure"; use Never, which replaces OnFailure; a failing pod is replaced up to maxRestart times`,
 	}, warnings)

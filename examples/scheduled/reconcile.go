@@ -32,9 +32,7 @@ func (c *controller) reconcile(ctx context.Context, key cache.ObjectName) (time.
 	problem = errors.Join(claimErr, problem)
 	seen.Upstreams, seen.Cancelled = c.upstreams(s), s.Spec.Cancel
 	for _, r := range requests {
-		seen.Requests = append(seen.Requests, schedule.Request{
-			ID: string(r.UID), RequestedAt: r.CreationTimestamp.Time, Answered: r.Status.Status == schedule.Completed,
-		})
+		seen.Requests = append(seen.Requests, r.requests(config)...)
 	}
 	var d schedule.Decision
 	var ready metav1.Condition

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,7 +25,12 @@ import (
 // no run.
 type request struct {
 	metav1.ObjectMeta `json:"metadata"`
-	Status            requestStatus `json:"status"`
+	Spec              struct {
+		Backfill *schedule.Backfill `json:"backfill"`
+	} `json:"spec"`
+	Status requestStatus `json:"status"`
+
+	now []schedule.Request // of a backfill: for which runs may start
 
 	object *unstructured.Unstructured
 }
@@ -32,6 +38,50 @@ type request struct {
 type requestStatus struct {
 	schedule.Run `json:",inline"`
 	Message      string `json:"message,omitempty"`
+	// Of a backfill.
+	Runs     int32 `json:"runs,omitempty"`
+	Done     int32 `json:"done,omitempty"`     // of the first runs, those that have completed
+	Failures int32 `json:"failures,omitempty"` // of those, the ones that did not succeed
+}
+
+// requests returns the requests for the decision.
+func (r *request) requests(config scheduledjob.Config) []schedule.Request {
+	answered := r.Status.Status == schedule.Completed
+	if r.Spec.Backfill == nil || answered {
+		return []schedule.Request{{ID: string(r.UID), RequestedAt: r.CreationTimestamp.Time, Answered: answered}}
+	}
+	of := config.Schedule
+	if of.Schedule != nil {
+		var all int
+		r.now, all = r.Spec.Backfill.Requests(of.Schedule, of.Created, string(r.UID), int(r.Status.Done))
+		r.Status.Runs = int32(all)
+	}
+	return r.now
+}
+
+// backfilled returns the status of a backfill, by the runs of its requests.
+func (r *request) backfilled(runs map[string]schedule.Run, now time.Time) requestStatus {
+	is := r.Status
+	is.Message, is.Status, is.OnDemand = "", schedule.Pending, true
+	for i, next := range r.now {
+		run, there := runs[next.ID]
+		switch {
+		case there && run.Status == schedule.Completed && is.Done == r.Status.Done+int32(i):
+			is.Done++
+			if run.Outcome() != schedule.Succeeded {
+				is.Failures++
+			}
+		case there && run.Status == schedule.Running:
+			is.Status = schedule.Running
+		}
+	}
+	if is.Done == is.Runs {
+		is.Status, is.Completed, is.Success = schedule.Completed, now.UTC().Truncate(time.Second), is.Failures == 0
+		if is.Runs == 0 {
+			is.Message = "the schedule has no occurrence in the span"
+		}
+	}
+	return is
 }
 
 // requestOf reads a RunRequest. A status that cannot be read is empty.
@@ -147,6 +197,8 @@ func (c *controller) answer(ctx context.Context, s *scheduledJob, own []*request
 		is, there := runs[string(r.UID)]
 		answered := r.Status.Status == schedule.Completed
 		switch {
+		case r.Spec.Backfill != nil && decided && !answered:
+			problems = append(problems, c.report(ctx, r, r.backfilled(runs, c.now())))
 		case there:
 			problems = append(problems, c.report(ctx, r, requestStatus{Run: is}))
 		case answered && c.now().Sub(r.Status.Completed) >= c.requestTTL, dropped[schedule.RequestTag(string(s.UID), string(r.UID))] && !answered:

@@ -223,3 +223,48 @@ func TestUnreadableAnswer(t *testing.T) {
 	require.Equal(t, "pending", w.answerTo("now")["status"])
 	require.NotContains(t, w.answerTo("now"), "exitCode")
 }
+
+// A backfill has its runs one after another, or ten at a time, and its status counts them. After
+// a restart it goes on.
+func TestBackfill(t *testing.T) {
+	for _, together := range []bool{false, true} {
+		w := newWorld(t, "  schedule: {timeSpec: R/2025-12-01T00:00:00Z/PT1H}\n  suspend: true\n  historyLimit: 1\n")
+		u := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "scaledjob.github.io/v1alpha1", "kind": "RunRequest",
+			"metadata": map[string]any{"name": "back", "namespace": "n", "uid": "uid-back", "creationTimestamp": "2026-01-01T00:00:00Z"},
+			"spec": map[string]any{"job": "job", "backfill": map[string]any{
+				"from": "2025-12-02T00:00:00Z", "to": "2025-12-31T00:00:00Z", "limit": int64(12), "together": together}},
+		}}
+		_, err := w.custom.Resource(runRequests).Namespace("n").Create(w.ctx, u, metav1.CreateOptions{})
+		require.NoError(t, err)
+		due, most := map[string]int{}, 0
+		for range 60 {
+			w.sees()
+			w.seesRequests()
+			w.lists("")
+			w.reconciles()
+			active := 0
+			l, err := w.client.BatchV1().Jobs("n").List(w.ctx, metav1.ListOptions{})
+			require.NoError(t, err)
+			for _, j := range l.Items {
+				if len(j.Status.Conditions) == 0 {
+					active++
+					for _, e := range j.Spec.Template.Spec.Containers[0].Env {
+						if e.Name == "JOB_DUE_AT" {
+							due[e.Value] = due[e.Value] | 1
+						}
+					}
+				}
+			}
+			most = max(most, active)
+			w.lists("")
+			w.reconciles()
+			w.finishes(batchv1.JobComplete)
+		}
+		require.Len(t, due, 12)
+		require.Contains(t, due, "2025-12-02T11:00:00Z")
+		require.Equal(t, map[bool]int{false: 1, true: 10}[together], most)
+		is := w.answerTo("back")
+		require.Equal(t, []any{"completed", true, int64(12), int64(12)}, []any{is["status"], is["success"], is["done"], is["runs"]})
+	}
+}
