@@ -67,6 +67,8 @@ func (f *Finding) Problem() string {
 		b.WriteString("There is " + f.Found)
 	case f.Found == nothing:
 		b.WriteString(f.Path + " is missing")
+	case (f.Found == "a map" || f.Found == "a list") && f.Rule != "wrong-type": // its form is not the problem
+		b.WriteString(f.Path)
 	default:
 		b.WriteString(f.Path + " is " + f.Found)
 	}

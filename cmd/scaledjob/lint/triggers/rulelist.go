@@ -76,6 +76,11 @@ var refusals = []refusal{
 	{[]string{"kafka"}, "invalid partition limitation", "2.20", matches("partitionLimitation", "numbers and ranges, such as 1,3,5-9", partitionList.MatchString)},
 	{[]string{"kafka"}, "error parsing kafka version", "2.18", matches("version", "a version such as 2.8.0", regexp.MustCompile(`^(0\.\d+|\d+)\.\d+\.\d+$`).MatchString)},
 
+	{[]string{"apache-kafka"}, "unable to set `sasl` in both", "2.18", twice("sasl")},
+	{[]string{"apache-kafka"}, "unable to set `tls` in both", "2.18", twice("tls")},
+	{[]string{"kafka"}, "exactly one of 'password', 'keytab' or 'ccacheName'", "2.21", when(oneSecret, isSet("sasl", "gssapi"))},
+	{[]string{"kafka"}, "ccacheName must be a file name and not a path", "2.21", when(fileName("ccacheName"), isSet("sasl", "gssapi"))},
+
 	{[]string{"rabbitmq"}, "the protocol has to be either", "2.18", allowed("protocol", "amqp", "http", "auto")},
 	{[]string{"rabbitmq"}, "queueLength is deprecated; use", "2.18", rabbitLength},
 	{[]string{"rabbitmq"}, "%s must be specified", "2.18", rabbitHalf},
@@ -92,6 +97,9 @@ var refusals = []refusal{
 	{[]string{"rabbitmq"}, "workload identity is not supported for the AMQP protocol", "2.18", rabbitAMQP("workloadIdentityResource")},
 	{[]string{"rabbitmq"}, "OAuth2 authentication is only supported with HTTP protocol", "2.20", rabbitAMQP("oauthTokenURI")},
 	{[]string{"rabbitmq"}, "username and password must be given together", "2.18", together("username", "password")},
+
+	{[]string{"rabbitmq"}, "OAuth2 requires tokenUrl", "2.20", rabbitOAuth},
+	{[]string{"rabbitmq"}, "OAuth2 authentication cannot be combined", "2.20", rabbitOneLogin},
 
 	{redises, "no addresses or hosts given", "2.18", oneOf("address", "host port")},
 	{redises, "not enough hosts or ports given", "2.18", redisPorts},
@@ -132,6 +140,7 @@ var refusals = []refusal{
 	{[]string{"azure-queue", "azure-blob", "azure-eventhub"}, "must be provided for %s cloud type", "2.18", needs(privateCloud, "with cloud Private", "endpointSuffix")},
 	{[]string{"azure-servicebus"}, "must be provided for %s cloud type", "2.18", needs(all(privateCloud, identity("azure-workload")), "with cloud Private", "endpointSuffix")},
 	{[]string{"azure-log-analytics"}, "logAnalyticsResourceURL must be provided for", "2.18", needs(privateCloud, "with cloud Private", "logAnalyticsResourceURL")},
+	{[]string{"azure-monitor"}, "logAnalyticsResourceURL must be provided for", "2.18", needs(privateCloud, "with cloud Private", "azureResourceManagerEndpoint")},
 	{[]string{"azure-app-insights"}, "appInsightsResourceURL must be provided for", "2.20", needs(privateCloud, "with cloud Private", "appInsightsResourceURL")},
 	{[]string{"azure-app-insights", "azure-monitor"}, "no activeDirectoryClientId given", "2.18",
 		needs(noIdentity, "without a pod identity", "activeDirectoryClientId", "activeDirectoryClientPassword")},
@@ -148,6 +157,7 @@ var refusals = []refusal{
 	{[]string{"azure-eventhub"}, "no event hub name string given", "2.18", needs(identity("azure-workload"), "with azure-workload", "eventHubNamespace", "eventHubName")},
 	{[]string{"azure-eventhub"}, "no storage connection string or storage account name", "2.18", when(oneOf("storageAccountName", "storageConnection"), identity("azure-workload"))},
 	{[]string{"azure-cosmosdb"}, "connection string or endpoint is required for the data account", "2.21", oneOf("connection", "endpoint")},
+	{[]string{"azure-cosmosdb"}, "connection string or endpoint is required for the lease account", "2.21", oneOf("leaseConnection", "leaseEndpoint")},
 	{[]string{"azure-cosmosdb"}, "activationChangeFeedLagThreshold must be less than changeFeedLagThreshold", "2.21", less("activationChangeFeedLagThreshold", "changeFeedLagThreshold")},
 	{[]string{"azure-cosmosdb"}, "or complete service-principal credentials are required", "2.21",
 		when(oneOf("connection", "cosmosDBKey", "tenantId clientId clientSecret"), noIdentity)},
@@ -247,6 +257,9 @@ var refusals = []refusal{
 			}
 			return "", "", ""
 		}},
+	{[]string{"opensearch"}, "expected key:value", "2.20", matches("parameters", "a list of pairs such as a:1,b:2", isPairs)},
+	{[]string{"solace-direct-messaging"}, "empty host url value", "2.18", solaceURL(true)},
+	{[]string{"solace-direct-messaging"}, "invalid host url value", "2.18", solaceURL(false)},
 	{[]string{"solace-direct-messaging"}, "client-name-pattern should not contain '*'", "2.18",
 		matches("clientNamePattern", "a part of a client's name, without *", func(text string) bool { return !strings.Contains(text, "*") })},
 	{[]string{"solace-direct-messaging"}, "queued messages factor should be", "2.18", between("queuedMessagesFactor", 1, 100)},
@@ -255,6 +268,8 @@ var refusals = []refusal{
 	{[]string{"solace-event-queue"}, "no target value found in the scaler configuration", "2.18", anyPositive("messageCountTarget", "messageSpoolUsageTarget", "messageReceiveRateTarget")},
 	{[]string{"splunk", "solarwinds"}, "invalid value for host. Must be a valid URL", "2.18", requestURI("host")},
 	{[]string{"splunk"}, "API token and Password were all set", "2.18", apart("apiToken", "password")},
+	{[]string{"sumologic"}, "only one of query or query.<RowId>", "2.18", sumologicQueries},
+	{[]string{"temporal"}, "not allowed in Temporal visibility queries", "2.21", visibility},
 	{[]string{"sumologic"}, "not found in queries", "2.18", sumologicRow},
 	{[]string{"sumologic"}, "missing required metadata: query", "2.18", needs(isSet("queryType", "logs"), "with queryType logs", "query", "resultField")},
 	{[]string{"sumologic"}, "missing required metadata: quantization", "2.18", needs(isSet("queryType", "metrics"), "with queryType metrics", "quantization")},
@@ -266,6 +281,9 @@ var refusals = []refusal{
 	{[]string{"influxdb"}, "database is required if influxVersion is 3", "2.18", needs(isSet("influxVersion", "3"), "with influxVersion 3", "database", "metricKey")},
 	{[]string{"activemq"}, "unable to parse ActiveMQ restAPITemplate", "2.18", requestURI("restAPITemplate")},
 	{[]string{"artemis-queue"}, "unable to parse the artemis restAPITemplate", "2.18", requestURI("restApiTemplate")},
+	{[]string{"activemq"}, "no destinationName is given", "2.18", activemqTemplate("destinationName")},
+	{[]string{"activemq"}, "no brokerName given", "2.18", activemqTemplate("brokerName")},
+	{[]string{"artemis-queue"}, "both cert and key must be provided", "2.18", together("cert", "key")},
 	{[]string{"activemq"}, "no management endpoint given", "2.18", needs(without("restAPITemplate"), "without restAPITemplate", "managementEndpoint", "destinationName", "brokerName")},
 	{[]string{"artemis-queue"}, "no management endpoint given", "2.18",
 		needs(without("restApiTemplate"), "without restApiTemplate", "managementEndpoint", "queueName", "brokerName", "brokerAddress")},

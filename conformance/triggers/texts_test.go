@@ -1,0 +1,171 @@
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
+	"github.com/scaledjob/scaledjob/keda"
+)
+
+// builds are the functions that read a trigger before its first poll.
+var builds = regexp.MustCompile(`^((P|p)arse|(V|v)alidate|New.*Scaler$|new.*Scaler$|(get|resolve|check|build|handle|set|create|configure).*(Metadata|Auth|Config|Credentials))`)
+
+// errorTexts returns the texts of the errors with which the scalers of a release reject a
+// trigger, each behind the name of its file. Texts that wrap another error are left out.
+func errorTexts(t *testing.T, version string) []string {
+	dir, err := download(version)
+	require.NoError(t, err)
+	files, err := filepath.Glob(filepath.Join(dir, "pkg", "scalers", "*_scaler.go"))
+	require.NoError(t, err)
+	found := map[string]bool{}
+	for _, file := range files {
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		for _, d := range parsed.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || f.Body == nil || !builds.MatchString(f.Name.Name) {
+				continue
+			}
+			for _, text := range errorsIn(t, f.Body) {
+				found[strings.TrimSuffix(filepath.Base(file), "_scaler.go")+": "+text] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+func errorsIn(t *testing.T, body ast.Node) (texts []string) {
+	ast.Inspect(body, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok || len(call.Args) == 0 {
+			return true
+		}
+		name, _ := call.Fun.(*ast.SelectorExpr)
+		text, _ := call.Args[0].(*ast.BasicLit)
+		if name != nil && text != nil && (name.Sel.Name == "Errorf" || name.Sel.Name == "New" && fmt.Sprint(name.X) == "errors") {
+			s, err := strconv.Unquote(text.Value)
+			require.NoError(t, err)
+			if !strings.Contains(s, "%w") {
+				texts = append(texts, strings.Join(strings.Fields(s), " "))
+			}
+		}
+		return true
+	})
+	return texts
+}
+
+// Every text is that of a rule, or has a trigger that lint rejects, or a reason. A new release
+// fails here until its new texts have one of them.
+func TestErrorTexts(t *testing.T) {
+	data, err := os.ReadFile("testdata/errors.txt")
+	require.NoError(t, err)
+	listed := map[string]string{}
+	for line := range strings.Lines(string(data)) {
+		if text, example, ok := strings.Cut(strings.TrimSpace(line), " => "); ok && !strings.HasPrefix(line, "#") {
+			listed[text] = example
+		}
+	}
+	ruled, rejected, reasons := 0, 0, 0
+	for _, text := range errorTexts(t, versions[len(versions)-1]) {
+		example, ok := listed[text]
+		delete(listed, text)
+		reason, isReason := strings.CutPrefix(example, "not provable: ")
+		switch {
+		case !ok:
+			assert.True(t, hasRule(text), "no rule, no trigger and no reason for %q", text)
+			ruled++
+		case isReason:
+			assert.NotEmpty(t, reason, text)
+			reasons++
+		default:
+			assert.True(t, rejects(example), "lint accepts %q", example)
+			rejected++
+		}
+	}
+	require.Empty(t, listed, "KEDA no longer has these texts")
+	t.Logf("%d texts of rules, %d of triggers that lint rejects, %d that it cannot know", ruled, rejected, reasons)
+}
+
+// hasRule reports whether a rule of a type in the text's file has the text's words.
+func hasRule(line string) bool {
+	plain := strings.NewReplacer("-", "", "_", "", "solacedirectmessaging", "solacedm")
+	file, text, _ := strings.Cut(line, ": ")
+	return slices.ContainsFunc(triggers.Rules(), func(r triggers.Rule) bool {
+		return strings.Contains(text, r.Message) && slices.ContainsFunc(r.Types, func(kind string) bool {
+			kind, file := plain.Replace(strings.ReplaceAll(kind, "solace-direct-messaging", "solacedm")), plain.Replace(file)
+			return strings.HasPrefix(kind, file) || strings.HasPrefix(file, kind)
+		})
+	})
+}
+
+// rejects reports whether lint finds an error in a trigger with this text: its type, its metadata,
+// and in brackets its TriggerAuthentication.
+func rejects(example string) bool {
+	head, brackets, _ := strings.Cut(example, "[")
+	kind, metadata, _ := strings.Cut(strings.TrimSpace(head), " ")
+	authentication := entries(strings.TrimSuffix(brackets, "]"))
+	var identity string
+	secrets := strings.Builder{}
+	refs := strings.Builder{}
+	for _, e := range authentication {
+		if e[0] == "podIdentity" {
+			identity = "  podIdentity: {provider: " + e[1] + "}\n"
+			continue
+		}
+		fmt.Fprintf(&secrets, "%q: %q, ", e[0], e[1])
+		fmt.Fprintf(&refs, "{parameter: %s, name: given, key: %s}, ", e[0], e[0])
+	}
+	values := strings.Builder{}
+	for _, e := range entries(metadata) {
+		fmt.Fprintf(&values, "%q: %q, ", e[0], e[1])
+	}
+	text := fmt.Sprintf(`apiVersion: keda.sh/v1alpha1
+kind: ScaledJob
+metadata: {name: orders, namespace: shop}
+spec:
+  jobTargetRef: {template: {spec: {restartPolicy: Never, containers: [{name: worker, image: registry.example.com/orders:1}]}}}
+  maxReplicaCount: 5
+  triggers:
+    - type: %s
+      authenticationRef: {name: given}
+      metadata: {%s}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: given, namespace: shop}
+stringData: {%s}
+---
+apiVersion: keda.sh/v1alpha1
+kind: TriggerAuthentication
+metadata: {name: given, namespace: shop}
+spec:
+  secretTargetRef: [%s]
+%s`, kind, values.String(), secrets.String(), refs.String(), identity)
+	r := lint.Check([]lint.File{{Name: "a.yaml", Data: []byte(text)}}, keda.Newest())
+	return r.ScaledJobs == 1 && slices.ContainsFunc(r.Findings, func(f lint.Finding) bool {
+		return f.Severity == lint.Error && strings.HasPrefix(f.Path, "spec.triggers[0]")
+	})
+}
+
+func entries(text string) (all [][2]string) {
+	for item := range strings.FieldsSeq(text) {
+		key, value, _ := strings.Cut(item, "=")
+		all = append(all, [2]string{key, value})
+	}
+	return all
+}
