@@ -16,6 +16,7 @@ import (
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/explain"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/scheduled"
 )
 
 type explainCommand struct {
@@ -129,18 +130,18 @@ func (e *explainCommand) scheduled(ctx context.Context, args []string, out io.Wr
 			var client *cluster.Client
 			if client, err = e.ClusterFlags.Client(); err == nil {
 				var s *scheduledjob.ScheduledJob
-				if s, err = readScheduledJob(ctx, client, name); err == nil {
+				if s, err = scheduled.Read(ctx, client, name); err == nil {
 					found = append(found, s)
 				}
 			}
 		} else if s, unread := input.ReadSource(a, nil, input.MaxFile); unread != nil || s.HasScaledJob() {
 			others = append(others, a)
 			continue
-		} else if found, err = scheduledJobsIn(s); err == nil && found == nil {
+		} else if found, err = scheduled.In(s); err == nil && found == nil {
 			others = append(others, a)
 		}
 		for _, s := range found {
-			err = errors.Join(err, explainScheduled(out, s, time.Now()))
+			err = errors.Join(err, scheduled.Explain(out, s, time.Now()))
 		}
 		problems = errors.Join(problems, err)
 	}

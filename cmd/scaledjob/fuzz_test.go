@@ -1,15 +1,10 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 )
 
 // A schedule that can be read has occurrences in the order of time, and its own text reads
@@ -43,27 +38,5 @@ func FuzzSchedule(f *testing.F) {
 		again, err := parseSchedule(s.text, berlin, created)
 		require.NoError(t, err, s.text)
 		require.Equal(t, next(s), next(again), s.text)
-	})
-}
-
-// A test file that can be read has tests with a name, and each problem has the file's name.
-func FuzzTestFile(f *testing.F) {
-	files, err := filepath.Glob("testdata/tests/*.test.yaml")
-	require.NoError(f, err)
-	require.NotEmpty(f, files)
-	for _, name := range files {
-		data, err := os.ReadFile(name)
-		require.NoError(f, err)
-		f.Add(data)
-	}
-	f.Add([]byte("tests: [{name: a, queue: {redis: 12}, releases: ['2.20'], simulate: {arrivals: {redis: constant:1/s}}}]"))
-	f.Add([]byte("a: &a [*a]"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		file, err := readTestFile(input.Source{Name: "a.test.yaml", Data: data})
-		if err != nil {
-			require.True(t, strings.HasPrefix(err.Error(), "a.test.yaml:"), "%v", err)
-			return
-		}
-		require.NotEmpty(t, file.Releases)
 	})
 }

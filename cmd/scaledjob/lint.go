@@ -11,8 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/editor"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/scheduled"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint"
 	"github.com/scaledjob/scaledjob/keda"
 )
@@ -161,7 +163,7 @@ func (l *linter) run(c *cobra.Command, args []string, stdin io.Reader, out io.Wr
 	invalid := false
 	for _, s := range sources {
 		if l.output.Text == "text" {
-			checked, wrong := lintScheduled(out, s)
+			checked, wrong := scheduled.Lint(out, s)
 			if invalid = invalid || wrong; checked && !s.HasScaledJob() {
 				continue
 			}
@@ -226,10 +228,10 @@ func (l *linter) serve(c *cobra.Command, args []string) error {
 	if w, ok := out.(*report.Writer); ok {
 		out = w.To() // JSON, in which control characters are escapes
 	}
-	s := &languageServer{repository: l.Repository, check: func(files []lint.File) (lint.Report, error) {
+	s := &editor.Server{Repository: l.Repository, Version: version(), Check: func(files []lint.File) (lint.Report, error) {
 		return l.check(files, profiles, severity)
 	}}
-	return s.serve(c.InOrStdin(), out)
+	return s.Serve(c.InOrStdin(), out)
 }
 
 var severities = map[string]lint.Severity{"error": lint.Error, "warning": lint.Warning, "note": lint.Note}

@@ -13,10 +13,12 @@ import (
 	"github.com/creachadair/jrpc2"
 	"github.com/creachadair/jrpc2/channel"
 	"github.com/stretchr/testify/require"
+
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/editor"
 )
 
 // An editor is a client of the language server.
-type editor struct {
+type editorClient struct {
 	*jrpc2.Client
 	t         *testing.T
 	published chan diagnostics
@@ -24,16 +26,16 @@ type editor struct {
 }
 
 type diagnostics struct {
-	URI         string          `json:"uri"`
-	Diagnostics []lspDiagnostic `json:"diagnostics"`
+	URI         string              `json:"uri"`
+	Diagnostics []editor.Diagnostic `json:"diagnostics"`
 }
 
 // openEditor starts `lint --lsp` with its input and output as pipes.
-func openEditor(t *testing.T, flags ...string) *editor {
+func openEditor(t *testing.T, flags ...string) *editorClient {
 	t.Helper()
 	in, toServer := io.Pipe()
 	fromServer, out := io.Pipe()
-	e := &editor{t: t, published: make(chan diagnostics, 100), status: make(chan int, 1)}
+	e := &editorClient{t: t, published: make(chan diagnostics, 100), status: make(chan int, 1)}
 	go func() {
 		e.status <- run(t.Context(), append([]string{"lint", "--lsp"}, flags...), in, out, io.Discard)
 		_ = out.Close()
@@ -50,7 +52,7 @@ func openEditor(t *testing.T, flags ...string) *editor {
 	return e
 }
 
-func (e *editor) call(method string, params, result any) {
+func (e *editorClient) call(method string, params, result any) {
 	e.t.Helper()
 	response, err := e.Call(e.t.Context(), method, params)
 	require.NoError(e.t, err)
@@ -59,13 +61,13 @@ func (e *editor) call(method string, params, result any) {
 	}
 }
 
-func (e *editor) notify(method string, params any) {
+func (e *editorClient) notify(method string, params any) {
 	e.t.Helper()
 	require.NoError(e.t, e.Notify(context.Background(), method, params))
 }
 
 // shows opens or changes a document, and returns its diagnostics.
-func (e *editor) shows(method, uri, text string) []lspDiagnostic {
+func (e *editorClient) shows(method, uri, text string) []editor.Diagnostic {
 	e.t.Helper()
 	document := map[string]any{"uri": uri, "languageId": "yaml", "version": 1, "text": text}
 	e.notify("textDocument/"+method, map[string]any{"textDocument": document, "contentChanges": []any{map[string]any{"text": text}}})
@@ -113,14 +115,14 @@ func TestLanguageServer(t *testing.T) {
 	}
 	require.GreaterOrEqual(t, at, 0, printed)
 	d := found[at]
-	require.Equal(t, lspRange{lspPosition{6, 14}, lspPosition{6, 21}}, d.Range)
+	require.Equal(t, editor.Range{Start: editor.Position{Line: 6, Character: 14}, End: editor.Position{Line: 6, Character: 21}}, d.Range)
 
 	var hover struct{ Contents struct{ Value string } }
-	e.call("textDocument/hover", map[string]any{"textDocument": map[string]any{"uri": uri}, "position": lspPosition{6, 16}}, &hover)
+	e.call("textDocument/hover", map[string]any{"textDocument": map[string]any{"uri": uri}, "position": editor.Position{Line: 6, Character: 16}}, &hover)
 	require.Contains(t, hover.Contents.Value, d.Message)
 	require.Contains(t, hover.Contents.Value, "Good:")
 	hover.Contents.Value = ""
-	e.call("textDocument/hover", map[string]any{"textDocument": map[string]any{"uri": uri}, "position": lspPosition{6, 2}}, &hover)
+	e.call("textDocument/hover", map[string]any{"textDocument": map[string]any{"uri": uri}, "position": editor.Position{Line: 6, Character: 2}}, &hover)
 	require.Empty(t, hover.Contents.Value)
 
 	fixed := e.fix(uri, misspelled, d)
@@ -145,20 +147,20 @@ func TestLanguageServer(t *testing.T) {
 }
 
 // fix applies the first fix of a diagnostic that the server offers.
-func (e *editor) fix(uri, text string, d lspDiagnostic) string {
+func (e *editorClient) fix(uri, text string, d editor.Diagnostic) string {
 	e.t.Helper()
 	var actions []struct {
 		Title, Kind string
-		Diagnostics []lspDiagnostic
-		Edit        struct{ Changes map[string][]lspEdit }
+		Diagnostics []editor.Diagnostic
+		Edit        struct{ Changes map[string][]editor.Edit }
 	}
 	e.call("textDocument/codeAction", map[string]any{"textDocument": map[string]any{"uri": uri}, "range": d.Range,
-		"context": map[string]any{"diagnostics": []lspDiagnostic{d}}}, &actions)
+		"context": map[string]any{"diagnostics": []editor.Diagnostic{d}}}, &actions)
 	for _, a := range actions {
 		if a.Diagnostics[0].Code == d.Code && strings.Contains(d.Message, a.Title) {
 			require.Equal(e.t, "quickfix", a.Kind)
 			require.Len(e.t, a.Edit.Changes[uri], 1)
-			return a.Edit.Changes[uri][0].apply(text)
+			return a.Edit.Changes[uri][0].Apply(text)
 		}
 	}
 	return ""

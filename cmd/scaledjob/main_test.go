@@ -328,13 +328,3 @@ func TestCompletion(t *testing.T) {
 		require.Contains(t, out, "scaledjob")
 	}
 }
-
-func TestSpread(t *testing.T) {
-	require.Equal(t, []int64{0}, spread(0, 13))
-	require.Equal(t, []int64{0, 1, 2, 3}, spread(3, 13))
-	got := spread(1000, 13)
-	require.LessOrEqual(t, len(got), 14)
-	for _, n := range []int64{0, 1, 2, 998, 999, 1000} {
-		require.Contains(t, got, n)
-	}
-}

@@ -12,9 +12,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
 
+	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/cluster"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/scheduled"
 	"github.com/scaledjob/scaledjob/schedule"
 	"github.com/scaledjob/scaledjob/schedule/interval"
 )
@@ -140,7 +143,7 @@ func (n *nextCommand) named(ctx context.Context, out io.Writer, name string, now
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	s, err := readScheduledJob(ctx, client, name)
+	s, err := scheduled.Read(ctx, client, name)
 	if err != nil {
 		return err
 	}
@@ -153,7 +156,7 @@ func (n *nextCommand) inFile(stdin io.Reader, out io.Writer, now time.Time) erro
 	if err != nil {
 		return err
 	}
-	found, err := scheduledJobsIn(s)
+	found, err := scheduled.In(s)
 	if err == nil && len(found) == 0 {
 		err = fmt.Errorf("%s: no ScheduledJob", s.Name)
 	}
@@ -174,12 +177,12 @@ type parsed struct {
 }
 
 func parseSchedule(text string, zone *time.Location, created time.Time) (parsed, error) {
-	if isCron(text) {
-		all, err := cronOccurrences(text, zone, created)
+	if scheduled.IsCron(text) {
+		all, err := scheduled.CronOccurrences(text, zone, created)
 		if err != nil {
 			return parsed{}, input.Usagef("cron expression %q: %v", text, err)
 		}
-		return parsed{all, "cron", text, none}, nil
+		return parsed{all, "cron", text, scheduled.None}, nil
 	}
 	i, err := interval.Parse(text)
 	if err != nil {
@@ -216,4 +219,50 @@ func flagTime(name, text string, other time.Time) (time.Time, error) {
 		return t, input.Usagef("--%s %q: invalid time; use one such as 2026-03-28T00:00:00Z", name, text)
 	}
 	return t, nil
+}
+
+// nextOf prints the next occurrences of a ScheduledJob, and why its runs wait.
+func (n *nextCommand) nextOf(out io.Writer, s *scheduledjob.ScheduledJob, now time.Time) error {
+	from, err := flagTime("from", n.from, now)
+	if err != nil {
+		return err
+	}
+	if s.CreationTimestamp.IsZero() {
+		created, err := flagTime("created", n.created, from)
+		if err != nil {
+			return err
+		}
+		s.CreationTimestamp.Time = created
+	}
+	c, err := s.Config(scheduledjob.Inputs{Cron: scheduled.CronIn})
+	if err != nil {
+		return fmt.Errorf("ScheduledJob %s: %w", s.Name, err)
+	}
+	found := []occurrence{}
+	zone := time.UTC
+	if o := s.Spec.Schedule; o != nil && o.TimeZone != "" {
+		zone, _ = time.LoadLocation(o.TimeZone) // Config has read it
+	}
+	since := c.Schedule.Created
+	if s.Status.Since.After(since) {
+		since = s.Status.Since
+	}
+	if c.Schedule.Schedule != nil {
+		all := c.Schedule.Schedule.From(since)
+		for t, ok := all.Next(from.Add(-1)); ok && len(found) < n.n; t, ok = all.Next(t) {
+			found = append(found, occurrence{Time: t, Local: localTime(t, zone)})
+		}
+	}
+	if n.output.Text == "json" {
+		return n.encode(out, map[string]any{"name": s.Name, "zone": zone.String(), "occurrences": found, "reason": s.Status.Reason})
+	}
+	if c.Schedule.Schedule == nil {
+		fmt.Fprintln(out, "no schedule; runs are on demand, or after runs of other ScheduledJobs")
+	} else if err := printOccurrences(out, found); err != nil {
+		return err
+	}
+	if p := meta.FindStatusCondition(s.Status.Conditions, "Progressing"); s.Status.Reason != "" && p != nil {
+		fmt.Fprintf(out, "runs wait: %s: %s\n", s.Status.Reason, p.Message)
+	}
+	return nil
 }

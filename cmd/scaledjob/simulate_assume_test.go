@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/picture"
-	"github.com/scaledjob/scaledjob/simulation"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/results"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/scenario"
 )
 
 // written writes a file of the test.
@@ -98,7 +98,7 @@ func TestFaults(t *testing.T) {
 	}
 	jobs := func(flags string) (n int64) {
 		_, out, _ := call(t, "simulate -f testdata/manifest.yaml --arrivals bursts:5/1h --duration 1m --seeds 1 --service 5m --startup 3m --metric all -o json "+flags, "")
-		var r findings
+		var r results.Findings
 		require.NoError(t, json.Unmarshal([]byte(out), &r), out)
 		return r.Study.Samples[0].First.Summary.JobsCreated
 	}
@@ -137,17 +137,17 @@ func dumpOf(times ...[2]int) string {
 func TestTimesOfRealJobs(t *testing.T) {
 	manifest := written(t, "m.yaml", trigger("redis", `listLength: "2"`, ""))
 	dump := written(t, "jobs.json", dumpOf([2]int{3, 40}, [2]int{7, 60}, [2]int{1, 20}))
-	read := func(flags string) *findings {
+	read := func(flags string) *results.Findings {
 		status, out, said := call(t, "simulate "+manifest+assumed+" --jobs "+dump+" -o json "+flags, "")
 		require.Equal(t, success, status, said)
-		var r findings
+		var r results.Findings
 		require.NoError(t, json.Unmarshal([]byte(out), &r))
 		return &r
 	}
 	r := read("")
 	require.Equal(t, "recorded:20s,30s,10s", r.Scenario.Queues[0].Service.String(), "two items a Job")
 	require.Equal(t, "recorded:3s,7s,1s", r.Scenario.Jobs.Startup.String())
-	require.Contains(t, r.Assumptions, assumption{"service", "recorded:20s,30s,10s", "3 pods of --jobs", "--service"})
+	require.Contains(t, r.Assumptions, scenario.Assumption{Name: "service", Value: "recorded:20s,30s,10s", Source: "3 pods of --jobs", Flag: "--service"})
 	r = read("--service 9s")
 	require.Equal(t, "9s", r.Scenario.Queues[0].Service.String())
 	require.Equal(t, "recorded:3s,7s,1s", r.Scenario.Jobs.Startup.String())
@@ -160,18 +160,10 @@ func TestTimesOfRealJobs(t *testing.T) {
 		"status":{"startTime":"2026-01-31T12:00:00Z","completionTime":"2026-01-31T12:01:00Z","succeeded":1}}]}`)
 	status, out, said := call(t, "simulate "+manifest+assumed+" -o json --jobs "+alone, "")
 	require.Equal(t, success, status, said)
-	var of findings
+	var of results.Findings
 	require.NoError(t, json.Unmarshal([]byte(out), &of))
 	require.Equal(t, "recorded:30s", of.Scenario.Queues[0].Service.String())
-	require.Contains(t, of.Assumptions, assumption{"service", "recorded:30s", "1 Jobs of --jobs without pods; service has the startup", "--service"})
-
-	many := make([]time.Duration, 2500)
-	for i := range many {
-		many[i] = time.Duration(i)
-	}
-	few := sampled(many)
-	require.Len(t, few, 1000)
-	require.Equal(t, []time.Duration{0, 2, 5, 7}, few[:4])
+	require.Contains(t, of.Assumptions, scenario.Assumption{Name: "service", Value: "recorded:30s", Source: "1 Jobs of --jobs without pods; service has the startup", Flag: "--service"})
 }
 
 // The measured queue length is compared with the simulated one, and drawn beside it.
@@ -201,14 +193,6 @@ func TestMeasured(t *testing.T) {
 	require.Contains(t, said, "gone.csv: no such file")
 }
 
-func TestDiffer(t *testing.T) {
-	r := &simulation.Result{Ticks: []simulation.Tick{{Seconds: 0, Metric: 10}, {Seconds: 30, Metric: 20}}}
-	r.Summary.Seconds, r.Summary.Policy = 60, "it"
-	line, err := differ([]picture.Sample{{Seconds: -1, Value: 1000}, {Seconds: 29, Value: 8}, {Seconds: 30, Value: 24}, {Seconds: 61, Value: 1000}}, r)
-	require.NoError(t, err)
-	require.Equal(t, "Measured queue length: 16 on average; simulated 15 (it); apart by 3 on average, 19 % of the measured.", line)
-}
-
 // All that simulate prints has at most 100 columns, however long the names are.
 func TestColumns(t *testing.T) {
 	long := strings.Repeat("long-name-", 9)
@@ -235,12 +219,6 @@ func TestColumns(t *testing.T) {
 // The charts have the same scale for all policies, and means instead of maxima: a queue that is
 // long for a quarter of the time is not a black bar.
 func TestTerminalCharts(t *testing.T) {
-	require.Equal(t, []float64{1, 8, 2, 0}, parts([]float64{1, 8, 2, 0}, 10, 4, 40))
-	require.Equal(t, []float64{4.5, 1}, parts([]float64{1, 8, 2, 0}, 10, 2, 40))
-	require.Equal(t, []float64{1, 1, 8, 8}, parts([]float64{1, 8}, 10, 4, 20))
-	require.Equal(t, []float64{2, 0}, parts([]float64{2}, 10, 2, 20), "the run has ended")
-	require.Equal(t, "▂██     ", bars([]float64{1, 8, 8, 0, 0, 0, 0, 0}, 8))
-	require.Equal(t, "▁▁▁     ", bars([]float64{.01, .1, .1, 0, 0, 0, 0, 0}, 8))
 	_, out, _ := call(t, "simulate -f testdata/manifest.yaml --arrivals bursts:10/20m --service 5m --startup 0s --duration 2h", "")
 	_, jobs, found := strings.Cut(out, "Jobs (maximum")
 	require.True(t, found)

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/testfile"
 )
 
 // printedSchema compiles the schema that is printed.
@@ -53,7 +54,7 @@ func TestSchemaAcceptsExamples(t *testing.T) {
 	example, _, found = strings.Cut("  manifests: "+example, "\n\n")
 	require.True(t, found)
 	require.NoError(t, valid(t, s, example))
-	_, err = readTestFile(input.Source{Name: "help", Data: []byte(example)})
+	_, err = testfile.Read(input.Source{Name: "help", Data: []byte(example)})
 	require.NoError(t, err)
 }
 
@@ -73,10 +74,10 @@ tests:
 `
 	require.NoError(t, valid(t, s, good))
 	check := func(text string) error {
-		f, err := readTestFile(input.Source{Name: "x.test.yaml", Data: []byte(text)})
+		f, err := testfile.Read(input.Source{Name: "x.test.yaml", Data: []byte(text)})
 		if err == nil {
 			f.Manifests = []string{"testdata/accurate.yaml"}
-			err = f.run(t.Context(), "x.test.yaml", func(*testResult) {})
+			err = f.Run(t.Context(), "x.test.yaml", func(*testfile.Result) {})
 		}
 		return err
 	}

@@ -35,6 +35,7 @@ type ClusterFlags struct {
 	said                           func() io.Writer // for a message while a request waits
 }
 
+// Add adds the flags to a command.
 func (f *ClusterFlags) Add(c *cobra.Command) {
 	c.Flags().StringVarP(&f.Namespace, "namespace", "n", "", "`namespace` of the ScaledJob in the cluster (default: the context's)")
 	c.Flags().StringVar(&f.context, "context", "", "`context` of the kubeconfig (default the current one)")
@@ -77,6 +78,7 @@ type Client struct {
 // patience is the time without an answer after which a command says that it waits.
 const patience = 2 * time.Second
 
+// Client returns a client of the chosen cluster and namespace.
 func (f *ClusterFlags) Client() (*Client, error) {
 	if f.timeout < 0 {
 		return nil, input.Usagef("--request-timeout %s: less than 0; use a time such as 90s, or 0 for no limit", f.timeout)

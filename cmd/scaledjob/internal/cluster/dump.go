@@ -34,6 +34,7 @@ type Dump struct {
 	Complete bool
 }
 
+// KubectlGet is the fix of a dump that cannot be read.
 const KubectlGet = "use the output of kubectl get jobs,pods -o json"
 
 // Read reads files with Jobs and pods.

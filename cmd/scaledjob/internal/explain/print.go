@@ -12,6 +12,7 @@ import (
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 )
 
+// Print prints a poll as text, JSON or the names of the deleted Jobs.
 func (p *Poll) Print(out io.Writer, format string, again bool) error {
 	switch format {
 	case "json":

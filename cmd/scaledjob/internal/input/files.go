@@ -36,6 +36,7 @@ type ScaledJob struct {
 	Strict error
 }
 
+// Name returns metadata.name.
 func (m *ScaledJob) Name() string { return m.Spec.Name }
 
 // Titled returns a name for people.
@@ -55,6 +56,7 @@ type ManifestFlags struct {
 	Repository *Repository
 }
 
+// Add adds the flags to a command.
 func (f *ManifestFlags) Add(c *cobra.Command) {
 	f.AddFiles(c)
 	c.Flags().StringVar(&f.only, "name", "", "the only ScaledJob to check, by its `name`")
@@ -63,6 +65,7 @@ func (f *ManifestFlags) Add(c *cobra.Command) {
 	})
 }
 
+// AddFiles adds -f only.
 func (f *ManifestFlags) AddFiles(c *cobra.Command) {
 	c.Flags().StringArrayVarP(&f.Files, "filename", "f", nil, "`file` or directory, as an argument would be; - is standard input; may be repeated")
 	_ = c.MarkFlagFilename("filename", "yaml", "yml", "json")

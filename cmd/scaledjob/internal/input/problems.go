@@ -60,6 +60,7 @@ func Problems(err error) []error {
 	return all
 }
 
+// NoArguments rejects arguments.
 func NoArguments(_ *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

@@ -29,10 +29,12 @@ func (f *QueueFlags) wrongf(name, format string, args ...any) error {
 	return Usagef("--"+name+format, args...)
 }
 
+// AddTarget adds --target only.
 func (f *QueueFlags) AddTarget(c *cobra.Command) {
 	c.Flags().StringVar(&f.Target, "target", "", "target average value, instead of the manifest's: a `number` of items per Job, or trigger=number,…")
 }
 
+// Add adds the flags to a command.
 func (f *QueueFlags) Add(c *cobra.Command) {
 	c.Flags().StringVar(&f.Queue, "queue", "", "queue length: a `number`, one for each trigger (12,5), or trigger=number,…; unread for a queue that cannot be read")
 	f.AddTarget(c)
@@ -165,6 +167,7 @@ func (f *QueueFlags) length(text string) (float64, error) {
 	return n, nil
 }
 
+// Index returns the index of the trigger of this name, or -1.
 func Index(triggers []manifest.Trigger, name string) int {
 	for i, t := range triggers {
 		if t.Name == name {
@@ -174,6 +177,7 @@ func Index(triggers []manifest.Trigger, name string) int {
 	return -1
 }
 
+// TriggerNames lists the names of triggers.
 func TriggerNames(triggers []manifest.Trigger) string {
 	var names []string
 	for _, t := range triggers {
@@ -182,6 +186,7 @@ func TriggerNames(triggers []manifest.Trigger) string {
 	return strings.Join(names, ", ")
 }
 
+// Metrics returns the metrics of triggers with these lengths, as the specification reads them.
 func Metrics(triggers []manifest.Trigger, lengths []float64) []scaling.Metric {
 	all := make([]scaling.Metric, len(triggers))
 	for i, t := range triggers {
@@ -190,6 +195,7 @@ func Metrics(triggers []manifest.Trigger, lengths []float64) []scaling.Metric {
 	return all
 }
 
+// Scalers returns the scalers of triggers with these lengths, as KEDA reads them.
 func Scalers(triggers []manifest.Trigger, lengths []float64) []keda.Scaler {
 	all := make([]keda.Scaler, len(triggers))
 	for i, t := range triggers {
@@ -225,6 +231,7 @@ type JobFlags struct {
 	running, pending, stuck, terminating jobCount
 }
 
+// Add adds the flags to a command.
 func (f *JobFlags) Add(c *cobra.Command) {
 	c.Flags().Var(&f.running, "running", "`Jobs` that have not finished, including pending ones")
 	c.Flags().Var(&f.pending, "pending", "pending `Jobs`, included in --running")

@@ -109,6 +109,7 @@ type Releases struct {
 	given   bool
 }
 
+// NewestOnly returns the newest release of KEDA alone.
 func NewestOnly() Releases { return Releases{All: []Release{newestKEDA()}} }
 
 // String lists the releases.

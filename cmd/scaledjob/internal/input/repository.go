@@ -64,6 +64,7 @@ func globOf(pattern string) (*regexp.Regexp, error) {
 	return regexp.Compile(`^` + e + `(?:/.*)?$`)
 }
 
+// Excluded reports whether a pattern excludes a file.
 func (r *Repository) Excluded(path string) bool {
 	path = filepath.ToSlash(filepath.Clean(path))
 	return slices.ContainsFunc(r.exclude, func(e *regexp.Regexp) bool { return e.MatchString(path) })

@@ -7,6 +7,7 @@ import (
 	"github.com/scaledjob/scaledjob/simulation"
 )
 
+// Help is a scenario file with every field.
 const Help = `# A scenario. Times are text such as 30s or 1h30m; what is left out has the default. What follows #| is another choice.
 name: nightly import
 seed: 1                         # makes the random numbers

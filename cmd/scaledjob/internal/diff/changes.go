@@ -1,4 +1,4 @@
-package main
+package diff
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/scenario"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/keda"
@@ -60,7 +61,7 @@ func (c *comparison) metrics(m *input.ScaledJob) {
 		return
 	}
 	for i, t := range c.triggers {
-		in := triggerInput(m, i)
+		in := scenario.TriggerInput(m, i)
 		before, _ := triggers.Counts(t.Type, c.From.Version(), in)
 		after, _ := triggers.Counts(t.Type, c.To.Version(), in)
 		if before != after && before != 0 && after != 0 {

@@ -1,4 +1,4 @@
-package main
+package results
 
 import (
 	"cmp"
@@ -12,9 +12,9 @@ import (
 	"github.com/scaledjob/scaledjob/simulation/study"
 )
 
-// verdict returns the lines that a user reads after the capacity: the objectives, how the
+// Verdict returns the lines that a user reads after the capacity: the objectives, how the
 // policies differ, and the troubles that occurred.
-func verdict(s *study.Study, startup float64) []string {
+func Verdict(s *study.Study, startup float64) []string {
 	var lines []string
 	if len(s.Samples) > 1 {
 		lines = append(lines, differences(s)...)
@@ -28,18 +28,8 @@ func verdict(s *study.Study, startup float64) []string {
 	return append(lines, "Numbers are means of "+s.String()+".")
 }
 
-// An objective is a number that should be small.
-type objective struct {
-	name   string
-	value  func(*simulation.Summary) float64
-	format func(float64) string
-}
-
-var objectives = []objective{
-	{"Items left undone", study.Undone, report.Count},
-	{"Wait of 95 % of the items", func(s *simulation.Summary) float64 { return s.Wait.P95 }, report.Span},
-	{"Time in which Jobs do no work", func(s *simulation.Summary) float64 { return s.IdleSeconds }, report.Span},
-}
+// objectives are the numbers that should be small, the most important first.
+var objectives = []*column{columnOf("undone"), columnOf("p95"), columnOf("idle")}
 
 // differences returns a line for each objective that differs between policies.
 func differences(s *study.Study) (lines []string) {
@@ -53,33 +43,33 @@ func differences(s *study.Study) (lines []string) {
 }
 
 // compare compares the policies with the policy that has the lowest mean.
-func (o *objective) compare(s *study.Study) (line string, differ bool) {
+func (c *column) compare(s *study.Study) (line string, differ bool) {
 	best, means := 0, make([]float64, len(s.Samples))
 	for i := range means {
-		if means[i] = s.Estimate(i, o.value).Mean; means[i] < means[best] {
+		if means[i] = s.Estimate(i, c.value).Mean; means[i] < means[best] {
 			best = i
 		}
 	}
-	all := []string{fmt.Sprintf("%s %s", s.Samples[best].Policy, o.format(means[best]))}
+	all := []string{fmt.Sprintf("%s %s", s.Samples[best].Policy, c.format(means[best]))}
 	for i := range s.Samples {
 		if i != best {
-			d := s.Difference(i, best, o.value)
+			d := s.Difference(i, best, c.value)
 			differ = differ || d.Word != study.Same
-			all = append(all, s.Samples[i].Policy+" "+o.text(s, d))
+			all = append(all, s.Samples[i].Policy+" "+c.text(s, d))
 		}
 	}
-	return o.name + ": " + strings.Join(all, "; ") + ".", differ
+	return c.verdict + ": " + strings.Join(all, "; ") + ".", differ
 }
 
 // text describes a difference in one of three words.
-func (o *objective) text(s *study.Study, d study.Difference) string {
+func (c *column) text(s *study.Study, d study.Difference) string {
 	text := string(d.Word)
 	if d.Word == study.Same {
 		return text
 	}
-	text += fmt.Sprintf(" %s", o.signed(d.Mean))
+	text += fmt.Sprintf(" %s", c.signed(d.Mean))
 	if d.Interval && d.High > d.Low {
-		text += fmt.Sprintf(" (%s to %s)", o.signed(d.Low), o.signed(d.High))
+		text += fmt.Sprintf(" (%s to %s)", c.signed(d.Low), c.signed(d.High))
 	}
 	what := "seeds"
 	if s.Sampling == study.Blocks || s.Sampling == study.FewBlocks {
@@ -94,13 +84,13 @@ func (o *objective) text(s *study.Study, d study.Difference) string {
 	return text
 }
 
-func (o *objective) signed(n float64) string {
-	if text := o.format(math.Abs(n)); n < 0 && text != o.format(0) {
+func (c *column) signed(n float64) string {
+	if text := c.format(math.Abs(n)); n < 0 && text != c.format(0) {
 		return "-" + text
-	} else if text != o.format(0) {
+	} else if text != c.format(0) {
 		return "+" + text
 	}
-	return o.format(0)
+	return c.format(0)
 }
 
 // A symptom is something that should not happen. Each has its number in every run.

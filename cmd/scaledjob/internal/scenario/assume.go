@@ -1,9 +1,8 @@
-package main
+package scenario
 
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strings"
@@ -14,13 +13,12 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/scenario"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
 	"github.com/scaledjob/scaledjob/simulation"
 )
 
-// An assumption is a parameter of a simulation, with its source.
-type assumption struct {
+// An Assumption is a parameter of a simulation, with its source.
+type Assumption struct {
 	Name   string `json:"name"`
 	Value  string `json:"value"`
 	Source string `json:"source"`
@@ -28,20 +26,20 @@ type assumption struct {
 }
 
 // assume adds an assumption. A flag that was given is its source.
-func (s *simulate) assume(name, value, source, flag string) {
+func (s *Flags) assume(name, value, source, flag string) {
 	if s.changed(flag) {
 		source = "given"
 	}
-	s.assumptions = append(s.assumptions, assumption{name, report.Cut(value, 40), source, "--" + flag})
+	s.Assumptions = append(s.Assumptions, Assumption{name, report.Cut(value, 40), source, "--" + flag})
 }
 
 // counts returns what the metric of a trigger counts.
-func (s *simulate) counts(m *input.ScaledJob, i int, t manifest.Trigger) simulation.Metric {
+func (s *Flags) counts(m *input.ScaledJob, i int, t manifest.Trigger) simulation.Metric {
 	how, source := simulation.AllItems, fmt.Sprintf("assumed for %s", t.Type)
 	if s.metric != "" {
 		how = simulation.Metric(s.metric)
 	} else {
-		switch counting, hidden := triggers.Counts(t.Type, s.release.One().Version(), triggerInput(m, i)); {
+		switch counting, hidden := triggers.Counts(t.Type, s.release.One().Version(), TriggerInput(m, i)); {
 		case counting == triggers.LeavesOut:
 			how, source = simulation.WaitingItems, "trigger of type "+t.Type
 		case counting == triggers.Includes:
@@ -55,8 +53,8 @@ func (s *simulate) counts(m *input.ScaledJob, i int, t manifest.Trigger) simulat
 	return how
 }
 
-// triggerInput is a trigger with what the manifest alone shows of it.
-func triggerInput(m *input.ScaledJob, i int) triggers.Input {
+// TriggerInput is a trigger with what the manifest alone shows of it.
+func TriggerInput(m *input.ScaledJob, i int) triggers.Input {
 	t := m.Spec.Spec.Triggers[i]
 	in := triggers.Input{Metadata: t.Metadata, Environment: func(name string) triggers.Value {
 		for _, env := range environment(m) {
@@ -92,7 +90,7 @@ func environment(m *input.ScaledJob) []corev1.EnvVar {
 
 // perJob returns the items of a Job: the largest target of the triggers, since a trigger
 // asks for a Job for so many items.
-func (s *simulate) perJob(all []manifest.Trigger) int64 {
+func (s *Flags) perJob(all []manifest.Trigger) int64 {
 	if s.changed("items-per-job") {
 		s.assume("items per Job", map[bool]string{true: "until the queue is empty", false: fmt.Sprint(s.items)}[s.items == 0], "", "items-per-job")
 		return s.items
@@ -110,7 +108,7 @@ func (s *simulate) perJob(all []manifest.Trigger) int64 {
 
 // assumeTimes sets the polling interval of the policy, and adds the assumptions about
 // times and the release.
-func (s *simulate) assumeTimes(p *scenario.Policy) {
+func (s *Flags) assumeTimes(p *Policy) {
 	s.assume("release", p.Release.String(), "the newest", "release")
 	source := "default of a ScaledJob"
 	if p.Spec.PollingInterval != nil {
@@ -127,30 +125,18 @@ func (s *simulate) assumeTimes(p *scenario.Policy) {
 }
 
 // assumeTrace corrects the assumption on the service, if rows of a trace have their own.
-func (s *simulate) assumeTrace(trace []simulation.Arrival) {
+func (s *Flags) assumeTrace(trace []simulation.Arrival) {
 	own := 0
 	for i := range trace {
 		if trace[i].Service > 0 {
 			own++
 		}
 	}
-	i := slices.IndexFunc(s.assumptions, func(a assumption) bool { return a.Name == "service" })
+	i := slices.IndexFunc(s.Assumptions, func(a Assumption) bool { return a.Name == "service" })
 	switch {
 	case own == len(trace):
-		s.assumptions[i].Value, s.assumptions[i].Source = "that of each row", "the trace"
+		s.Assumptions[i].Value, s.Assumptions[i].Source = "that of each row", "the trace"
 	case own > 0:
-		s.assumptions[i].Value += fmt.Sprintf(", or that of %d of %d rows", own, len(trace))
+		s.Assumptions[i].Value += fmt.Sprintf(", or that of %d of %d rows", own, len(trace))
 	}
-}
-
-func printAssumptions(out io.Writer, all []assumption) error {
-	if len(all) == 0 {
-		return nil
-	}
-	var rows [][]string
-	for _, a := range all {
-		rows = append(rows, []string{a.Name, a.Value, a.Source, a.Flag})
-	}
-	_, err := fmt.Fprintf(out, "Assumptions, their sources, and the flags that change them:\n%s\n", report.Aligned("  ", false, rows))
-	return err
 }

@@ -1,4 +1,4 @@
-package main
+package scheduled
 
 import (
 	"errors"
@@ -11,16 +11,16 @@ import (
 	"github.com/scaledjob/scaledjob/schedule/interval"
 )
 
-// isCron reports whether a text is meant as a cron expression: it begins with @, or has
+// IsCron reports whether a text is meant as a cron expression: it begins with @, or has
 // several words and does not look like an interval.
-func isCron(text string) bool {
+func IsCron(text string) bool {
 	looksLikeInterval := strings.HasPrefix(text, "R") || strings.Contains(text, "/P")
 	return strings.HasPrefix(text, "@") || len(strings.Fields(text)) > 1 && !looksLikeInterval
 }
 
-// cronOccurrences returns the occurrences of a cron expression as a CronJob has them: a
+// CronOccurrences returns the occurrences of a cron expression as a CronJob has them: a
 // time that the clocks of the zone skip has no run.
-func cronOccurrences(text string, zone *time.Location, created time.Time) (schedule.Occurrences, error) {
+func CronOccurrences(text string, zone *time.Location, created time.Time) (schedule.Occurrences, error) {
 	switch {
 	case strings.Contains(text, "TZ"):
 		return nil, errors.New("a zone belongs in --zone")
@@ -39,5 +39,5 @@ func cronSchedule(text string, zone *time.Location) schedule.Schedule {
 	return schedule.FromNext(text+" "+zone.String(), func(after time.Time) time.Time { return parsed.Next(after.In(zone)) })
 }
 
-// none has nothing to note of an occurrence.
-func none(time.Time) []interval.Note { return nil }
+// None has nothing to note of an occurrence.
+func None(time.Time) []interval.Note { return nil }

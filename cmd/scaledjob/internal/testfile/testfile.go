@@ -1,4 +1,5 @@
-package main
+// Package testfile reads and runs unit tests of ScaledJobs.
+package testfile
 
 import (
 	"bytes"
@@ -15,10 +16,10 @@ import (
 	"github.com/scaledjob/scaledjob/simulation"
 )
 
-// testSchema is the JSON schema of a test file.
+// Schema is the JSON schema of a test file.
 //
 //go:embed test.schema.json
-var testSchema string
+var Schema string
 
 // A testFile holds tests of manifests. Paths are relative to the file.
 type testFile struct {
@@ -122,8 +123,8 @@ func (a *arrivals) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// readTestFile reads a test file. Relative paths in it begin at its directory.
-func readTestFile(s input.Source) (*testFile, error) {
+// Read reads a test file. Relative paths in it begin at its directory.
+func Read(s input.Source) (*testFile, error) {
 	f := &testFile{}
 	if err := input.Decode(s, f, f.validate, "test --help"); err != nil {
 		return nil, err

@@ -1,20 +1,28 @@
-package main
+// Package results prints the results of simulations: tables, verdicts, pages and charts. A
+// number that a table shows is a column of columns.go.
+package results
 
 import (
 	"cmp"
 	"encoding/csv"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 	"strings"
 
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/scenario"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/picture"
 	"github.com/scaledjob/scaledjob/simulation"
+	"github.com/scaledjob/scaledjob/simulation/study"
 )
 
 // table returns the columns of a place, a row for each policy, after the heads.
-func (r *findings) table(where places) [][]string {
+func (r *Findings) table(where places) [][]string {
 	all := columnsAt(where)
 	rows := [][]string{{"policy"}}
 	for _, c := range all {
@@ -36,7 +44,7 @@ func (r *findings) table(where places) [][]string {
 	return rows
 }
 
-func printTable(out io.Writer, r *findings) error {
+func printTable(out io.Writer, r *Findings) error {
 	if err := printAssumptions(out, r.Assumptions); err != nil {
 		return err
 	}
@@ -53,7 +61,7 @@ func printTable(out io.Writer, r *findings) error {
 }
 
 // charts returns the charts of a report.
-func (r *findings) charts() []string {
+func (r *Findings) charts() []string {
 	all := picture.Loads(r.Capacities)
 	if len(r.Measured) > 0 {
 		all = append(all, picture.Measured(r.Study, r.Measured)...)
@@ -63,13 +71,13 @@ func (r *findings) charts() []string {
 	return append(all, picture.Waits(r.Study)...)
 }
 
-func writeSVG(w io.Writer, r *findings) error {
+func writeSVG(w io.Writer, r *Findings) error {
 	_, err := w.Write(picture.Sheet(r.charts()...))
 	return err
 }
 
 // writeCSV writes a line for each poll of the first run of each policy.
-func writeCSV(w io.Writer, r *findings) error {
+func writeCSV(w io.Writer, r *Findings) error {
 	c := csv.NewWriter(w)
 	if err := c.Write([]string{"policy", "seconds", "metric", "created", "rule", "queued", "in_progress", "done", "lost", "running", "pending", "finished"}); err != nil {
 		return err
@@ -92,7 +100,7 @@ func writeCSV(w io.Writer, r *findings) error {
 }
 
 // Workload describes the items, the Jobs and the rules in a single line.
-func (r *findings) Workload() string {
+func (r *Findings) Workload() string {
 	s := &r.Scenario
 	var parts []string
 	for i := range s.Queues {
@@ -145,4 +153,83 @@ func brief(d simulation.Distribution) string {
 		return fmt.Sprintf("%d recorded times, %s on average", strings.Count(values, ",")+1, d.Mean())
 	}
 	return text
+}
+
+// Findings are the results of a simulation. All numbers of a policy are of the same replications.
+type Findings struct {
+	Scenario    simulation.Scenario   `json:"scenario"`
+	Policies    []scenario.Policy     `json:"policies"`
+	Assumptions []scenario.Assumption `json:"assumptions,omitempty"`
+	Study       *study.Study          `json:"study"`
+	Measured    []picture.Sample      `json:"measured,omitempty"`
+	Capacities  []study.Capacity      `json:"capacities"`
+	Objectives  []goalResult          `json:"objectives,omitempty"`
+	Search      *searched             `json:"search,omitempty"`
+	Price       float64               `json:"price,omitempty"` // of a pod for an hour
+	Command     string                `json:"command"`         // to repeat the run
+	Verdict     []string              `json:"verdict"`
+
+	Goals []goal `json:"-"`
+}
+
+// Head returns the lines that decide whether the policies sustain the load.
+func (r *Findings) Head() (lines []string) {
+	for i := range r.Capacities {
+		lines = append(lines, capacityLine(&r.Capacities[i], &r.Scenario))
+	}
+	return lines
+}
+
+// Results returns a line for each objective of each policy.
+func (r *Findings) Results() (lines []string) {
+	for i := range r.Objectives {
+		lines = append(lines, r.Goals[i%len(r.Goals)].lineOf(&r.Objectives[i])+".")
+	}
+	return lines
+}
+
+// Writer returns the writer of a format or a file. It is chosen before anything is played: a wrong name should not cost
+// minutes.
+func Writer(output string) (func(stdout io.Writer, r *Findings) error, error) {
+	if output == "" {
+		return printTable, nil
+	}
+	if output == "json" {
+		return func(stdout io.Writer, r *Findings) error { return json.NewEncoder(stdout).Encode(r) }, nil
+	}
+	formats := map[string]func(io.Writer, *Findings) error{
+		".html": writeHTML, ".svg": writeSVG, ".csv": writeCSV,
+		".json": func(w io.Writer, r *Findings) error { return json.NewEncoder(w).Encode(r) },
+	}
+	extension := output[max(0, strings.LastIndexByte(output, '.')):]
+	format, ok := formats[extension]
+	if !ok {
+		return nil, input.Usagef("-o %q: want a file that ends with .html, .svg, .csv or .json, or json", output)
+	}
+	return func(stdout io.Writer, r *Findings) error {
+		f, err := os.Create(output)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(format(f, r), f.Close()); err != nil {
+			return err
+		}
+		if err := printTable(stdout, r); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(stdout, "\nwritten: %s\n", output)
+		return err
+	}, nil
+}
+
+func printAssumptions(out io.Writer, all []scenario.Assumption) error {
+	if len(all) == 0 {
+		return nil
+	}
+	var rows [][]string
+	for _, a := range all {
+		rows = append(rows, []string{a.Name, a.Value, a.Source, a.Flag})
+	}
+	_, err := fmt.Fprintf(out, "Assumptions, their sources, and the flags that change them:\n%s\n", report.Aligned("  ", false, rows))
+	return err
 }

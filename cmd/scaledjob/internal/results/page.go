@@ -1,4 +1,4 @@
-package main
+package results
 
 import (
 	_ "embed"
@@ -61,7 +61,7 @@ func (p *page) folded(summary string, head []string, rows [][]string) {
 	p.add("</details>\n")
 }
 
-func writeHTML(w io.Writer, r *findings) error {
+func writeHTML(w io.Writer, r *Findings) error {
 	var p page
 	p.add("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n" +
 		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n")
@@ -74,7 +74,7 @@ func writeHTML(w io.Writer, r *findings) error {
 		p.add("<ul class=\"objectives\">")
 		for i := range r.Objectives {
 			class := strings.ReplaceAll(r.Objectives[i].Result, " ", "-")
-			p.add("<li class=\"%s\">%s</li>\n", class, r.goals[i%len(r.goals)].lineOf(&r.Objectives[i]))
+			p.add("<li class=\"%s\">%s</li>\n", class, r.Goals[i%len(r.Goals)].lineOf(&r.Objectives[i]))
 		}
 		p.add("</ul>\n")
 	}

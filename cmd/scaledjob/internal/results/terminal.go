@@ -1,4 +1,4 @@
-package main
+package results
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 
 // terminalCharts draws the means of the waiting items and the Jobs over time, a row for each
 // policy with the same scale, and has the maxima in a line below.
-func terminalCharts(r *findings) string {
+func terminalCharts(r *Findings) string {
 	wide, length := 0, 0.0
 	names := make([]string, len(r.Study.Samples))
 	for i := range r.Study.Samples {

@@ -1,4 +1,5 @@
-package main
+// Package editor serves the Language Server Protocol: the findings of lint in an editor.
+package editor
 
 import (
 	"context"
@@ -20,34 +21,35 @@ import (
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint"
 )
 
-// A languageServer speaks the Language Server Protocol about the open documents of an editor.
+// A Server speaks the Language Server Protocol about the open documents of an editor.
 // The findings equal the findings of lint for all open documents, with the settings of the repository.
-type languageServer struct {
-	check      func([]lint.File) (lint.Report, error)
-	repository *input.Repository
+type Server struct {
+	Check      func([]lint.File) (lint.Report, error)
+	Repository *input.Repository
+	Version    string
 	server     *jrpc2.Server
 
 	mu        sync.Mutex
 	open      map[string]string // texts by URI
-	published map[string][]lspDiagnostic
+	published map[string][]Diagnostic
 	ended     bool // shutdown was called
 }
 
 // Types of the protocol, with the fields that the server uses.
 type (
-	lspPosition struct {
+	Position struct {
 		Line      int `json:"line"`      // from 0
 		Character int `json:"character"` // from 0, in units of UTF-16
 	}
-	lspRange struct {
-		Start lspPosition `json:"start"`
-		End   lspPosition `json:"end"`
+	Range struct {
+		Start Position `json:"start"`
+		End   Position `json:"end"`
 	}
 	lspLink struct {
 		Href string `json:"href"`
 	}
-	lspDiagnostic struct {
-		Range       lspRange `json:"range"`
+	Diagnostic struct {
+		Range       Range    `json:"range"`
 		Severity    int      `json:"severity"`
 		Code        string   `json:"code"`
 		Description *lspLink `json:"codeDescription,omitempty"`
@@ -60,19 +62,19 @@ type (
 	}
 	lspParams struct {
 		Document lspDocument   `json:"textDocument"`
-		Position lspPosition   `json:"position"`
-		Range    lspRange      `json:"range"`
+		Position Position      `json:"position"`
+		Range    Range         `json:"range"`
 		Changes  []lspDocument `json:"contentChanges"`
 	}
-	lspEdit struct {
-		Range   lspRange `json:"range"`
-		NewText string   `json:"newText"`
+	Edit struct {
+		Range   Range  `json:"range"`
+		NewText string `json:"newText"`
 	}
 	lspAction struct {
-		Title       string          `json:"title"`
-		Kind        string          `json:"kind"`
-		Diagnostics []lspDiagnostic `json:"diagnostics"`
-		Edit        map[string]any  `json:"edit"`
+		Title       string         `json:"title"`
+		Kind        string         `json:"kind"`
+		Diagnostics []Diagnostic   `json:"diagnostics"`
+		Edit        map[string]any `json:"edit"`
 	}
 )
 
@@ -82,10 +84,10 @@ type methods map[string]jrpc2.Handler
 // Assign returns the method, or nil if there is none.
 func (m methods) Assign(_ context.Context, name string) jrpc2.Handler { return m[name] }
 
-// serve serves the protocol until the client says exit, or the input ends.
-func (s *languageServer) serve(in io.Reader, out io.Writer) error {
+// Serve serves the protocol until the client says exit, or the input ends.
+func (s *Server) Serve(in io.Reader, out io.Writer) error {
 	exit, ended := make(chan error, 1), make(chan error, 1)
-	s.open, s.published = map[string]string{}, map[string][]lspDiagnostic{}
+	s.open, s.published = map[string]string{}, map[string][]Diagnostic{}
 	on := func(answer func(context.Context, *lspParams) (any, error)) jrpc2.Handler {
 		return func(ctx context.Context, request *jrpc2.Request) (any, error) {
 			var p lspParams
@@ -137,25 +139,25 @@ type unclosed struct{ io.Writer }
 
 func (unclosed) Close() error { return nil }
 
-func (s *languageServer) initialize(context.Context, *lspParams) (any, error) {
+func (s *Server) initialize(context.Context, *lspParams) (any, error) {
 	return map[string]any{
 		"capabilities": map[string]any{
 			"textDocumentSync":   map[string]any{"openClose": true, "change": 1}, // whole documents
 			"hoverProvider":      true,
 			"codeActionProvider": map[string]any{"codeActionKinds": []string{"quickfix"}},
 		},
-		"serverInfo": map[string]any{"name": "scaledjob", "version": version()},
+		"serverInfo": map[string]any{"name": "scaledjob", "version": s.Version},
 	}, nil
 }
 
-func (s *languageServer) change(ctx context.Context, p *lspParams) (any, error) {
+func (s *Server) change(ctx context.Context, p *lspParams) (any, error) {
 	if len(p.Changes) == 0 {
 		return nil, nil
 	}
 	return nil, s.set(ctx, lspDocument{p.Document.URI, p.Changes[len(p.Changes)-1].Text})
 }
 
-func (s *languageServer) close(ctx context.Context, p *lspParams) (any, error) {
+func (s *Server) close(ctx context.Context, p *lspParams) (any, error) {
 	delete(s.open, p.Document.URI)
 	defer delete(s.published, p.Document.URI)
 	return nil, s.publish(ctx, p.Document.URI)
@@ -164,7 +166,7 @@ func (s *languageServer) close(ctx context.Context, p *lspParams) (any, error) {
 // breaks are characters that end a line in YAML 1.1, and none in the protocol.
 var breaks = strings.NewReplacer("\u0085", " ", "\u2028", " ", "\u2029", " ")
 
-func (s *languageServer) set(ctx context.Context, d lspDocument) error {
+func (s *Server) set(ctx context.Context, d lspDocument) error {
 	if len(d.Text) > input.MaxDocument {
 		d.Text = ""
 	}
@@ -173,7 +175,7 @@ func (s *languageServer) set(ctx context.Context, d lspDocument) error {
 }
 
 // findings belong to the documents that may have a ScaledJob.
-func (s *languageServer) findings(open map[string]string) (found []lint.Finding, err error) {
+func (s *Server) findings(open map[string]string) (found []lint.Finding, err error) {
 	var files []lint.File
 	for uri, text := range open {
 		name := uri
@@ -185,13 +187,13 @@ func (s *languageServer) findings(open map[string]string) (found []lint.Finding,
 				}
 			}
 		}
-		if s.repository.Excluded(name) || s.repository.Skips(input.Source{Name: name, Data: []byte(text)}) {
+		if s.Repository.Excluded(name) || s.Repository.Skips(input.Source{Name: name, Data: []byte(text)}) {
 			continue
 		}
 		files = append(files, lint.File{Name: uri, Data: []byte(text)})
 	}
 	slices.SortFunc(files, func(a, b lint.File) int { return strings.Compare(a.Name, b.Name) })
-	report, err := s.check(files)
+	report, err := s.Check(files)
 	for _, f := range report.Findings {
 		if input.KedaPattern.MatchString(open[f.File]) {
 			found = append(found, f)
@@ -202,14 +204,14 @@ func (s *languageServer) findings(open map[string]string) (found []lint.Finding,
 
 // publish sends the diagnostics of a document that has changed, and those that differ in other
 // open documents: a name in one may be that of an object in another.
-func (s *languageServer) publish(ctx context.Context, changed string) error {
+func (s *Server) publish(ctx context.Context, changed string) error {
 	found, err := s.findings(s.open)
 	if err != nil {
 		return err
 	}
-	all := map[string][]lspDiagnostic{changed: {}}
+	all := map[string][]Diagnostic{changed: {}}
 	for uri := range s.open {
-		all[uri] = []lspDiagnostic{}
+		all[uri] = []Diagnostic{}
 	}
 	for _, f := range found {
 		all[f.File] = append(all[f.File], s.diagnostic(f))
@@ -226,8 +228,8 @@ func (s *languageServer) publish(ctx context.Context, changed string) error {
 	return nil
 }
 
-func (s *languageServer) diagnostic(f lint.Finding) lspDiagnostic {
-	d := lspDiagnostic{Severity: 1, Code: f.Rule, Source: "scaledjob", Message: f.Message(), Range: s.extent(f)}
+func (s *Server) diagnostic(f lint.Finding) Diagnostic {
+	d := Diagnostic{Severity: 1, Code: f.Rule, Source: "scaledjob", Message: f.Message(), Range: s.extent(f)}
 	switch f.Severity {
 	case lint.Warning:
 		d.Severity = 2
@@ -251,21 +253,21 @@ func lines(text string) []string {
 }
 
 // extent is the range of the key or value at a finding.
-func (s *languageServer) extent(f lint.Finding) lspRange {
+func (s *Server) extent(f lint.Finding) Range {
 	all := lines(s.open[f.File])
 	n := min(max(f.Line-1, 0), len(all)-1)
 	line := []rune(all[n])
 	column := min(max(f.Column-1, 0), len(line))
-	start := lspPosition{n, units(line[:column])}
+	start := Position{n, units(line[:column])}
 	text := token.FindString(string(line[column:]))
-	return lspRange{start, lspPosition{n, start.Character + units([]rune(text))}}
+	return Range{start, Position{n, start.Character + units([]rune(text))}}
 }
 
 // units is the length of a text in UTF-16.
 func units(text []rune) int { return len(utf16.Encode(text)) }
 
 // within returns the findings of a document whose lines overlap a range.
-func (s *languageServer) within(uri string, r lspRange) (found []lint.Finding, err error) {
+func (s *Server) within(uri string, r Range) (found []lint.Finding, err error) {
 	all, err := s.findings(s.open)
 	for _, f := range all {
 		if f.File == uri && r.Start.Line <= f.Line-1 && f.Line-1 <= r.End.Line {
@@ -275,8 +277,8 @@ func (s *languageServer) within(uri string, r lspRange) (found []lint.Finding, e
 	return found, err
 }
 
-func (s *languageServer) hover(_ context.Context, p *lspParams) (any, error) {
-	found, err := s.within(p.Document.URI, lspRange{p.Position, p.Position})
+func (s *Server) hover(_ context.Context, p *lspParams) (any, error) {
+	found, err := s.within(p.Document.URI, Range{p.Position, p.Position})
 	var parts []string
 	for _, f := range found {
 		if r := s.extent(f); p.Position.Character < r.Start.Character || p.Position.Character > r.End.Character {
@@ -294,14 +296,14 @@ func (s *languageServer) hover(_ context.Context, p *lspParams) (any, error) {
 	return map[string]any{"contents": map[string]any{"kind": "plaintext", "value": strings.Join(parts, "\n\n")}}, nil
 }
 
-func (s *languageServer) actions(_ context.Context, p *lspParams) (any, error) {
+func (s *Server) actions(_ context.Context, p *lspParams) (any, error) {
 	found, err := s.within(p.Document.URI, p.Range)
 	actions := []lspAction{}
 	for _, f := range found {
 		for _, e := range s.candidates(f) {
 			if title := s.fixes(f, e); title {
-				actions = append(actions, lspAction{f.Fix, "quickfix", []lspDiagnostic{s.diagnostic(f)},
-					map[string]any{"changes": map[string][]lspEdit{f.File: {e}}}})
+				actions = append(actions, lspAction{f.Fix, "quickfix", []Diagnostic{s.diagnostic(f)},
+					map[string]any{"changes": map[string][]Edit{f.File: {e}}}})
 				break
 			}
 		}
@@ -316,20 +318,20 @@ var (
 )
 
 // candidates are edits that a fix may mean. Only one that fixes is offered.
-func (s *languageServer) candidates(f lint.Finding) (edits []lspEdit) {
+func (s *Server) candidates(f lint.Finding) (edits []Edit) {
 	r, all := s.extent(f), lines(s.open[f.File])
 	if m := writesValue.FindStringSubmatch(f.Fix); m != nil {
 		parent := f.Path[:strings.LastIndexByte(f.Path, '.')+1] // a key is written with its path
-		return []lspEdit{{r, strings.TrimPrefix(m[1], parent)}}
+		return []Edit{{r, strings.TrimPrefix(m[1], parent)}}
 	}
 	n := r.Start.Line
 	begin := entry.FindStringSubmatch(all[n])
 	if begin == nil {
 		return nil
 	}
-	end := lspPosition{n, units([]rune(all[n]))}
+	end := Position{n, units([]rune(all[n]))}
 	if m := writesEntry.FindStringSubmatch(f.Fix); m != nil {
-		return []lspEdit{{lspRange{lspPosition{n, units([]rune(begin[1]))}, end}, m[1] + ": " + m[2]}}
+		return []Edit{{Range{Position{n, units([]rune(begin[1]))}, end}, m[1] + ": " + m[2]}}
 	}
 	if !strings.HasPrefix(f.Fix, "Delete ") || strings.Contains(begin[1], "-") {
 		return nil
@@ -341,16 +343,16 @@ func (s *languageServer) candidates(f lint.Finding) (edits []lspEdit) {
 			break
 		}
 	}
-	return []lspEdit{{lspRange{lspPosition{n, 0}, lspPosition{last, 0}}, ""}}
+	return []Edit{{Range{Position{n, 0}, Position{last, 0}}, ""}}
 }
 
 // fixes reports whether an edit removes the finding, and adds none but notes.
-func (s *languageServer) fixes(f lint.Finding, e lspEdit) bool {
+func (s *Server) fixes(f lint.Finding, e Edit) bool {
 	open := map[string]string{}
 	for uri, text := range s.open {
 		open[uri] = text
 	}
-	open[f.File] = e.apply(open[f.File])
+	open[f.File] = e.Apply(open[f.File])
 	before, err := s.findings(s.open)
 	after, wrong := s.findings(open)
 	if err != nil || wrong != nil {
@@ -371,10 +373,10 @@ func (s *languageServer) fixes(f lint.Finding, e lspEdit) bool {
 	return count(after, same) < count(before, same) && count(after, worse) <= count(before, worse)
 }
 
-// apply returns a text after the edit.
-func (e *lspEdit) apply(text string) string {
+// Apply returns a text after the edit.
+func (e *Edit) Apply(text string) string {
 	all := lines(text)
-	offset := func(p lspPosition) string { // the text before a position
+	offset := func(p Position) string { // the text before a position
 		line := utf16.Encode([]rune(all[p.Line]))
 		before := append(slices.Clone(all[:p.Line]), string(utf16.Decode(line[:p.Character])))
 		return strings.Join(before, "\n")

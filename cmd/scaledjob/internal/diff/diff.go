@@ -1,0 +1,186 @@
+// Package diff compares two releases of KEDA for a ScaledJob, over a grid of queue lengths and
+// Jobs.
+package diff
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
+	"github.com/scaledjob/scaledjob/keda"
+	"github.com/scaledjob/scaledjob/scaling"
+)
+
+// An answer is the number of Jobs that a release creates in a cell.
+type answer struct {
+	Create int64 `json:"create"`
+	Panic  bool  `json:"panic,omitempty"`
+}
+
+// String is the number of Jobs, or that there is none.
+func (a answer) String() string {
+	if a.Panic {
+		return "panics"
+	}
+	return fmt.Sprint(a.Create)
+}
+
+// A difference is a cell and its two answers.
+type difference struct {
+	cell
+	From answer `json:"from"`
+	To   answer `json:"to"`
+}
+
+// A comparison is the result of diff for a ScaledJob.
+type comparison struct {
+	Name        string        `json:"name"`
+	From        input.Release `json:"from"`
+	To          input.Release `json:"to"`
+	Cases       int           `json:"cases"`
+	Differences []difference  `json:"differences"`
+	First       []string      `json:"first,omitempty"`   // the traces of the first difference
+	Brought     []string      `json:"brought,omitempty"` // releases between the two that changed an answer or a metric
+	Because     []change      `json:"because,omitempty"` // of the differences
+	Metrics     []change      `json:"metrics,omitempty"` // triggers whose metric counts other items
+	Besides     []change      `json:"besides,omitempty"` // changes without a difference in the cases
+	Unused      []string      `json:"unused,omitempty"`  // strategies that changed and that the manifest does not use
+	Refused     []string      `json:"refused,omitempty"` // fields that the API server rejects with the second alone
+	Notes       []string      `json:"notes,omitempty"`   // fields that only one release ignores or rejects
+
+	triggers []manifest.Trigger
+}
+
+// A player answers cells by the rules of a release. The decision explains the answer.
+type player func(cell) (a answer, decision fmt.Stringer)
+
+func playerOf(e input.Release, m *input.ScaledJob, triggers []manifest.Trigger, targets map[string]float64) (player, error) {
+	if e.Profile != nil {
+		return kedaPlayer(*e.Profile, m, triggers), nil
+	}
+	if m.Strict != nil {
+		return nil, m.Strict
+	}
+	config, err := m.Spec.Config(targets)
+	return func(c cell) (answer, fmt.Stringer) {
+		jobs := scaling.JobCounts{Running: c.Running, Pending: c.Pending}
+		d := scaling.Decide(config.Policy, scaling.State{Metrics: input.Metrics(triggers, c.Queue), Jobs: &jobs})
+		return answer{Create: d.Create}, d
+	}, err
+}
+
+func kedaPlayer(p keda.Profile, m *input.ScaledJob, triggers []manifest.Trigger) player {
+	return func(c cell) (answer, fmt.Stringer) {
+		d := p.Decide(m.KEDA, keda.State{Scalers: input.Scalers(triggers, c.Queue), Running: c.Running, Pending: c.Pending})
+		return answer{d.Create, d.Fault.Panics()}, d
+	}
+}
+
+// Of compares two releases for a ScaledJob.
+func Of(flags *input.QueueFlags, m *input.ScaledJob, before, after input.Release) (comparison, error) {
+	c := comparison{Name: m.Name(), From: before, To: after, Differences: []difference{}}
+	if before.Paused(m) && after.Paused(m) {
+		m = unpaused(m)
+		c.Notes = append(c.Notes, "the ScaledJob is paused; compared without the annotation")
+	}
+	triggers, targets, err := flags.Triggers(m)
+	if err != nil {
+		return c, err
+	}
+	c.triggers = triggers
+	from, err := playerOf(before, m, triggers, targets)
+	if err != nil {
+		return c, err
+	}
+	to, err := playerOf(after, m, triggers, targets)
+	if err != nil {
+		return c, err
+	}
+	for _, cell := range grid(m, triggers) {
+		c.Cases++
+		a, why := from(cell)
+		b, whyNot := to(cell)
+		if a == b {
+			continue
+		}
+		if c.Differences = append(c.Differences, difference{cell, a, b}); len(c.Differences) == 1 {
+			c.First = []string{why.String(), whyNot.String()}
+		}
+	}
+	c.notes(m)
+	c.metrics(m)
+	c.brought(m)
+	if before.Profile != nil && after.Profile != nil {
+		c.rules(*before.Profile, *after.Profile, m)
+	}
+	return c, nil
+}
+
+// unpaused is a copy without the annotation that pauses.
+func unpaused(m *input.ScaledJob) *input.ScaledJob {
+	without := *m
+	without.Spec = m.Spec.DeepCopyObject().(*manifest.ScaledJob)
+	delete(without.Spec.Annotations, manifest.AnnotationPaused)
+	without.KEDA = without.Spec.KEDA()
+	return &without
+}
+
+const few = 12
+
+func (c *comparison) Print(out io.Writer, all bool) error {
+	if len(c.Differences) == 0 {
+		fmt.Fprintf(out, "%s: %s and %s create the same number of Jobs in all of %d cases.\n", input.Titled(c.Name), c.From, c.To, c.Cases)
+	} else {
+		fmt.Fprintf(out, "%s: %s and %s create different numbers of Jobs in %d of %d cases.\n\n", input.Titled(c.Name), c.From, c.To, len(c.Differences), c.Cases)
+		if err := c.table(out, all); err != nil {
+			return err
+		}
+	}
+	if len(c.Because) == 0 && len(c.First) > 0 {
+		fmt.Fprintf(out, "\nThe first difference by %s:\n\n%s\n\nand by %s:\n\n%s\n", c.From, c.First[0], c.To, c.First[1])
+	}
+	c.paragraph(out, "Because", c.Because)
+	c.paragraph(out, "The same queue has another length", c.Metrics)
+	if len(c.Brought) > 0 {
+		fmt.Fprintf(out, "\nBrought by KEDA %s.\n", strings.Join(c.Brought, ", "))
+	}
+	for _, r := range c.Refused {
+		fmt.Fprintf(out, "\nRejected: %s\n", r)
+	}
+	for _, n := range c.Notes {
+		fmt.Fprintf(out, "\nNote: %s\n", n)
+	}
+	c.paragraph(out, "Changed as well, but not in these cases", c.Besides)
+	if len(c.Unused) > 0 {
+		fmt.Fprintf(out, "\nNot listed are changes of strategies that the manifest does not use: %s.\n", strings.Join(c.Unused, ", "))
+	}
+	return nil
+}
+
+func (c *comparison) table(out io.Writer, all bool) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	for _, t := range c.triggers {
+		fmt.Fprintf(w, "%s\t", t.Name)
+	}
+	fmt.Fprintf(w, "running\tpending\t%s\t%s\t\n", c.From, c.To)
+	rows := c.Differences
+	if !all && len(rows) > few {
+		rows = rows[:few]
+	}
+	for _, d := range rows {
+		for _, q := range d.Queue {
+			fmt.Fprintf(w, "%g\t", q)
+		}
+		fmt.Fprintf(w, "%d\t%d\t%s\t%s\t\n", d.Running, d.Pending, d.From, d.To)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if more := len(c.Differences) - len(rows); more > 0 {
+		fmt.Fprintf(out, "… and %d more; use --all\n", more)
+	}
+	return nil
+}

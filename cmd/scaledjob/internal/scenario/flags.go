@@ -1,0 +1,226 @@
+package scenario
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/trace"
+	"github.com/scaledjob/scaledjob/simulation"
+)
+
+// Flags choose a scenario: a ScaledJob with a workload, or a file.
+type Flags struct {
+	input.ManifestFlags
+	input.QueueFlags
+	scenario  string
+	arrivals  []string
+	trace     string
+	traceAs   string
+	service   string
+	startup   string
+	duration  time.Duration
+	metric    string
+	ack       string
+	items     int64
+	seed      uint64
+	release   input.Releases
+	interval  time.Duration
+	metricAge time.Duration
+	listAge   time.Duration
+	faults    []string
+	dumps     []string
+
+	// changed reports whether a flag was given.
+	changed     func(flag string) bool
+	Assumptions []Assumption
+	recorded    string // the source of service and start times, if not the flags
+	Began       time.Duration
+}
+
+// worldly are the flags that a scenario file replaces.
+var worldly = []string{"arrivals", "trace", "trace-as", "service", "startup", "duration", "metric", "acknowledge", "name", "items-per-job", "seed",
+	"release", "target", "polling-interval", "metric-age", "list-age", "fault", "jobs"}
+
+// Add adds the flags to a command.
+func (f *Flags) Add(c *cobra.Command) {
+	flags := c.Flags()
+	f.ManifestFlags.Add(c)
+	f.AddTarget(c)
+	f.release.Add(c, "release", "rules of this")
+	flags.StringVar(&f.scenario, "scenario", "", "`file` with a scenario in YAML, instead of -f and the flags about the workload")
+	flags.StringArrayVar(&f.arrivals, "arrivals", nil, "when items arrive, `[trigger=]pattern:rate`; once for each trigger")
+	flags.StringVar(&f.trace, "trace", "", "`file` of the times at which items arrived, for the first trigger: CSV, JSON, or a Prometheus range query")
+	flags.StringVar(&f.traceAs, "trace-as", "", "`rate|counter`: meaning of a Prometheus series; by default from its name")
+	flags.StringVar(&f.service, "service", "30s", "how long a Job works on an item: a `time` or distribution")
+	flags.StringVar(&f.startup, "startup", "5s", "how long a pod takes to start: a `time` or distribution")
+	flags.DurationVar(&f.duration, "duration", time.Hour, "`time` for which items arrive; with --trace, by default until its end")
+	flags.StringVar(&f.metric, "metric", "", "what the triggers count: `all|waiting`, with or without the items being worked on; by default from the manifest")
+	flags.DurationVar(&f.interval, "polling-interval", 0, "`time` from poll to poll; by default that of the manifest")
+	flags.DurationVar(&f.metricAge, "metric-age", 0, "age of a metric when a poll reads it, a `time`")
+	flags.DurationVar(&f.listAge, "list-age", 0, "age of the list of Jobs when a poll reads it, a `time`")
+	flags.StringArrayVar(&f.faults, "fault", nil, "`kind:from-until` such as metric:10m-20m; metric (cannot be read), rejects (creates are rejected), unreachable, noStart or down; may be repeated")
+	flags.StringArrayVar(&f.dumps, "jobs", nil, "`file` with real Jobs and pods, as kubectl get jobs,pods -o json prints them, for service and start times; may be repeated")
+	flags.StringVar(&f.ack, "acknowledge", "end", "when a Job tells the queue that it has an item: `end|start` of the work")
+	flags.Int64Var(&f.items, "items-per-job", 0, "`items` that a Job does before it ends; 0 is until the queue is empty; by default the target of the trigger")
+	flags.Uint64Var(&f.seed, "seed", 1, "first seed of the random numbers")
+	f.changed = flags.Changed
+	_ = c.MarkFlagFilename("scenario", "yaml", "yml", "json")
+	_ = c.MarkFlagFilename("trace", "csv")
+}
+
+// Read returns the scenario of the file, or of the flags.
+func (f *Flags) Read(stdin io.Reader) (*Scenario, error) {
+	if f.scenario != "" {
+		return f.fromFile(stdin)
+	}
+	m, err := f.One(nil, stdin)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.CheckTargets([]*input.ScaledJob{m}); err != nil {
+		return nil, err
+	}
+	triggers, _, err := f.Triggers(m)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", m.File, err)
+	}
+	if f.interval%time.Second != 0 || f.interval < 0 || f.interval > math.MaxInt32*time.Second {
+		return nil, input.Usagef("--polling-interval %s: use whole seconds", f.interval)
+	}
+	world := &Scenario{Policy: Policy{Release: f.release.One(), Spec: m.KEDA.Spec}}
+	world.Name, world.Seed, world.Duration = m.Name(), f.seed, simulation.Duration(f.duration)
+	metrics := make([]simulation.Metric, len(triggers))
+	for i, t := range triggers {
+		metrics[i] = f.counts(m, i, t)
+	}
+	items := f.perJob(triggers)
+	world.Jobs = simulation.JobBehavior{Acknowledge: simulation.Acknowledge(f.ack), ItemsPerJob: items, DrainQueue: items == 0}
+	if err := f.readTimes(m, items, stdin); err != nil {
+		return nil, err
+	}
+	f.assumeTimes(&world.Policy)
+	problems := f.setQueues(world, triggers, metrics)
+	if f.trace != "" {
+		if err := f.setTrace(world); err != nil {
+			return nil, err
+		}
+	}
+	if f.listAge != 0 {
+		world.Clusters = []simulation.Cluster{{ListAge: simulation.Duration(f.listAge)}}
+	}
+	for _, fault := range f.faults {
+		problems = append(problems, addFault(&world.Scenario, fault))
+	}
+	if err := errors.Join(problems...); err != nil {
+		return nil, input.Usage(err)
+	}
+	if err := world.Check(); err != nil {
+		return nil, fmt.Errorf("%s: %w", m.File, err)
+	}
+	return world, nil
+}
+
+func (f *Flags) fromFile(stdin io.Reader) (*Scenario, error) {
+	if len(f.Files) > 0 {
+		return nil, input.Usagef("both --scenario and -f: the scenario has the policy")
+	}
+	var overruled []string
+	for _, flag := range worldly {
+		if f.changed(flag) {
+			overruled = append(overruled, "--"+flag)
+		}
+	}
+	if len(overruled) > 0 {
+		return nil, input.Usagef("both --scenario and %s: the scenario says that", strings.Join(overruled, ", "))
+	}
+	source, err := input.ReadSource(f.scenario, stdin, input.MaxDocument)
+	if err != nil {
+		return nil, err
+	}
+	return Read(source)
+}
+
+// setQueues sets the startup of pods and the queues with their arrivals, and returns the
+// problems of the flags.
+func (f *Flags) setQueues(world *Scenario, triggers []manifest.Trigger, metrics []simulation.Metric) (problems []error) {
+	text := func(flag, value string, to interface{ UnmarshalText([]byte) error }) {
+		if err := to.UnmarshalText([]byte(value)); err != nil {
+			problems = append(problems, fmt.Errorf("--%s %q: %w", flag, value, err))
+		}
+	}
+	text("startup", f.startup, &world.Jobs.Startup)
+	for i, t := range triggers {
+		q := simulation.Queue{
+			Name: t.Name, Target: t.Target, ActivationThreshold: t.ActivationThreshold, Metric: metrics[i], Staleness: simulation.Duration(f.metricAge),
+		}
+		text("service", f.service, &q.Service)
+		world.Queues = append(world.Queues, q)
+	}
+	if len(f.arrivals) == 0 && f.trace == "" {
+		problems = append(problems, errors.New("nothing arrives: want --arrivals poisson:2/s, or --trace queue.csv"))
+	}
+	for i, a := range f.arrivals {
+		at := i
+		name, pattern, named := strings.Cut(a, "=")
+		if !named {
+			pattern = a
+		} else if at = input.Index(triggers, name); at < 0 {
+			problems = append(problems, fmt.Errorf("--arrivals %q: no trigger is called %q: want %s", a, name, input.TriggerNames(triggers)))
+			continue
+		}
+		if at >= len(triggers) {
+			problems = append(problems, fmt.Errorf("--arrivals %q: there are only the triggers %s", a, input.TriggerNames(triggers)))
+			continue
+		}
+		text("arrivals", pattern, &world.Queues[at].Arrivals)
+	}
+	return problems
+}
+
+// setTrace sets the arrivals of the first queue to those of a trace.
+func (f *Flags) setTrace(world *Scenario) (err error) {
+	all, began, err := trace.Read(f.trace, f.traceAs)
+	if err != nil {
+		return err
+	}
+	f.Began, world.Queues[0].Trace = began, all
+	f.assumeTrace(all)
+	if !f.changed("duration") {
+		world.Duration = 0
+	}
+	return nil
+}
+
+// addFault adds a fault such as rejects:10m-20m.
+func addFault(s *simulation.Scenario, text string) error {
+	kind, span, _ := strings.Cut(text, ":")
+	from, until, _ := strings.Cut(span, "-")
+	var o simulation.Outage
+	if o.From.UnmarshalText([]byte(from)) != nil || o.Until.UnmarshalText([]byte(until)) != nil || o.Until <= o.From || kind == "" {
+		return fmt.Errorf("--fault %q: use a kind and two times, such as metric:10m-20m", text)
+	}
+	if kind == "metric" {
+		for i := range s.Queues {
+			s.Queues[i].Outages = append(s.Queues[i].Outages, o)
+		}
+		return nil
+	}
+	o.Kind = simulation.OutageKind(kind)
+	if !slices.Contains([]simulation.OutageKind{simulation.Rejects, simulation.Unreachable, simulation.NoStart, simulation.Down}, o.Kind) {
+		return fmt.Errorf("--fault %q: use metric, rejects, unreachable, noStart or down", text)
+	}
+	if len(s.Clusters) == 0 {
+		s.Clusters = make([]simulation.Cluster, 1)
+	}
+	s.Clusters[0].Outages = append(s.Clusters[0].Outages, o)
+	return nil
+}

@@ -1,0 +1,112 @@
+// Package scheduled reads ScheduledJobs and cron expressions, and explains and checks them.
+package scheduled
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/cluster"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
+	"github.com/scaledjob/scaledjob/schedule"
+)
+
+// In returns the ScheduledJobs of a source. Without one there is no error.
+func In(s input.Source) ([]*scheduledjob.ScheduledJob, error) {
+	if !slices.ContainsFunc(manifest.Objects(s.Data), func(o manifest.Object) bool { return o.Kind == scheduledjob.GroupVersionKind.Kind }) {
+		return nil, nil
+	}
+	found, err := scheduledjob.Read(s.Data)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", s.Name, err)
+	}
+	return found, err
+}
+
+// Read reads a ScheduledJob of the cluster.
+func Read(ctx context.Context, c *cluster.Client, name string) (*scheduledjob.ScheduledJob, error) {
+	where := fmt.Sprintf("ScheduledJob %s in namespace %s", name, c.Namespace)
+	group := scheduledjob.GroupVersionKind.GroupVersion().String()
+	data, err := c.Object(ctx, group, "scheduledjobs", name)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", where, err)
+	}
+	found, err := In(input.Source{Name: where, Data: data})
+	if err == nil && len(found) != 1 {
+		err = fmt.Errorf("%s: the API server returned another kind", where)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return found[0], nil
+}
+
+// CronIn reads a cron expression in a zone, as a ScheduledJob has it.
+func CronIn(text string, zone *time.Location) (schedule.Schedule, error) {
+	if _, err := CronOccurrences(text, zone, time.Time{}); err != nil {
+		return nil, err
+	}
+	return cronSchedule(text, zone), nil
+}
+
+// Explain prints the schedule of a ScheduledJob, and its status: which runs are
+// active, which wait, and why.
+func Explain(out io.Writer, s *scheduledjob.ScheduledJob, now time.Time) error {
+	if s.CreationTimestamp.IsZero() {
+		s.CreationTimestamp.Time = now
+	}
+	c, err := s.Config(scheduledjob.Inputs{Cron: CronIn})
+	if err != nil {
+		return fmt.Errorf("ScheduledJob %s: %w", s.Name, err)
+	}
+	text := "on demand"
+	if c.Schedule.Schedule != nil {
+		text = c.Schedule.Schedule.String()
+	}
+	d := schedule.Decision{State: s.Status.State, Suspended: c.Schedule.Suspended}
+	if c.Schedule.Schedule != nil {
+		since := c.Schedule.Created
+		if s.Status.Since.After(since) {
+			since = s.Status.Since
+		}
+		d.NextRun, _ = c.Schedule.Schedule.From(since).Next(now)
+		d.NextCheck = d.NextRun
+	}
+	hold, why := d.Waits()
+	_, err = fmt.Fprintf(out, "%s\nschedule %s, concurrency %s\n%s\n", s.Name, text, c.Schedule.Concurrency, d)
+	if err == nil && hold != schedule.NotHeld {
+		_, err = fmt.Fprintf(out, "reason   %s: %s\n", hold, why)
+	}
+	for _, w := range c.Warnings {
+		_, err = fmt.Fprintf(out, "warning  %s\n", w)
+	}
+	return err
+}
+
+// Lint prints the problems and warnings of the ScheduledJobs of a source, and reports
+// whether there are problems.
+func Lint(out io.Writer, s input.Source) (checked, problems bool) {
+	found, err := In(s)
+	for _, j := range found {
+		if j.CreationTimestamp.IsZero() {
+			j.CreationTimestamp.Time = time.Unix(0, 0).UTC()
+		}
+		c, invalid := j.Config(scheduledjob.Inputs{Cron: CronIn})
+		err = errors.Join(err, invalid)
+		for _, w := range c.Warnings {
+			fmt.Fprintf(out, "%s: warning: ScheduledJob %s: %v\n", s.Name, j.Name, w)
+		}
+	}
+	if err != nil {
+		fmt.Fprintf(out, "%s: error: %v\n", s.Name, err)
+	}
+	if err == nil && len(found) > 0 {
+		fmt.Fprintf(out, "%s: %d ScheduledJob, no problem\n", s.Name, len(found))
+	}
+	return len(found) > 0 || err != nil, err != nil
+}

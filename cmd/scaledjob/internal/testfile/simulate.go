@@ -1,0 +1,122 @@
+package testfile
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/scenario"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/trace"
+	"github.com/scaledjob/scaledjob/simulation"
+	"github.com/scaledjob/scaledjob/simulation/study"
+)
+
+// simulated runs the workload under each seed, and compares the worst results.
+func (c *testCase) simulated(m *input.ScaledJob, r input.Release, flags *input.QueueFlags) (*Result, error) {
+	scenario, err := c.scenario(m, r, flags)
+	if err != nil {
+		return nil, err
+	}
+	seeds := 5
+	if c.Simulate.Seeds != nil {
+		seeds = *c.Simulate.Seeds
+	}
+	of, err := study.Replicate(*scenario, []simulation.Policy{scenario.Policy}, study.Options{Seeds: seeds, SummaryOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	t := &Result{}
+	var wait float64
+	var peak, undone int64
+	runs := of.Samples[0].Runs
+	least := runs[0].PeakJobs
+	for i := range runs {
+		s := &runs[i]
+		wait, peak, least = max(wait, s.Wait.P95), max(peak, s.PeakJobs), min(least, s.PeakJobs)
+		undone = max(undone, s.Arrived-s.Done)
+		t.Trace += fmt.Sprintf("run: %d items, %d undone, p95 of the wait %s, %d Jobs created, at most %d at once\n",
+			s.Arrived, s.Arrived-s.Done, report.Span(s.Wait.P95), s.JobsCreated, s.PeakJobs)
+	}
+	t.Trace = strings.TrimSuffix(t.Trace, "\n")
+	if d := c.Expect.MaxWaitP95; d != nil {
+		t.compare("maxWaitP95", wait <= time.Duration(*d).Seconds(), report.Span(wait), "at most "+time.Duration(*d).String())
+	}
+	for _, bound := range []struct {
+		name  string
+		bound *int64
+		n     int64
+	}{{"maxPeakJobs", c.Expect.MaxPeakJobs, peak}, {"maxUndone", c.Expect.MaxUndone, undone}} {
+		if bound.bound != nil {
+			t.compare(bound.name, bound.n <= *bound.bound, bound.n, fmt.Sprintf("at most %d", *bound.bound))
+		}
+	}
+	if n := c.Expect.MinPeakJobs; n != nil {
+		t.compare("minPeakJobs", least >= *n, least, fmt.Sprintf("at least %d", *n))
+	}
+	return t, nil
+}
+
+// scenario is the workload with the ScaledJob as its policy.
+func (c *testCase) scenario(m *input.ScaledJob, r input.Release, flags *input.QueueFlags) (*simulation.Scenario, error) {
+	w := c.Simulate
+	triggers, _, err := flags.Triggers(m)
+	if err != nil {
+		return nil, err
+	}
+	s := &simulation.Scenario{Name: c.Name, Seed: 1, Duration: simulation.Duration(time.Hour)}
+	if w.Trace != "" {
+		s.Duration = 0
+	}
+	if w.Duration != nil {
+		s.Duration = *w.Duration
+	}
+	if w.Seed != nil {
+		s.Seed = *w.Seed
+	}
+	p := scenario.Policy{Release: r, Spec: m.KEDA.Spec}
+	if s.Policy, err = p.Build(1); err != nil {
+		return nil, err
+	}
+	s.Jobs = simulation.JobBehavior{Acknowledge: cmp.Or(w.Acknowledge, "end"), ItemsPerJob: 1}
+	if w.ItemsPerJob != nil {
+		s.Jobs.ItemsPerJob, s.Jobs.DrainQueue = *w.ItemsPerJob, *w.ItemsPerJob == 0
+	}
+	var problems []error
+	text := func(name, value string, to interface{ UnmarshalText([]byte) error }) {
+		if err := to.UnmarshalText([]byte(value)); err != nil {
+			problems = append(problems, fmt.Errorf("simulate.%s %q: %w", name, value, err))
+		}
+	}
+	text("startup", cmp.Or(w.Startup, "5s"), &s.Jobs.Startup)
+	for _, t := range triggers {
+		q := simulation.Queue{Name: t.Name, Target: t.Target, ActivationThreshold: t.ActivationThreshold, Metric: cmp.Or(w.Metric, "all")}
+		text("service", cmp.Or(w.Service, "30s"), &q.Service)
+		s.Queues = append(s.Queues, q)
+	}
+	if w.Trace != "" {
+		if s.Queues[0].Trace, _, err = trace.Read(w.Trace, ""); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.Arrivals)) {
+		at := 0
+		if name != "" {
+			at = input.Index(triggers, name)
+		}
+		if at < 0 {
+			problems = append(problems, fmt.Errorf("simulate.arrivals: no trigger is called %q; use %s", name, input.TriggerNames(triggers)))
+			continue
+		}
+		text("arrivals", w.Arrivals[name], &s.Queues[at].Arrivals)
+	}
+	if err := errors.Join(problems...); err != nil {
+		return nil, err
+	}
+	return s, s.Validate()
+}
