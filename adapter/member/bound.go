@@ -1,12 +1,15 @@
 package member
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 )
@@ -112,16 +115,28 @@ func (c *Cluster) breached() error {
 	return c.breach
 }
 
-// identify returns an error if the member is not the registered cluster, or is one that
-// another member is.
-func (c *Cluster) identify(uid string) error {
-	if uid != c.options.UID {
-		return fmt.Errorf("it is another cluster: its namespace kube-system has UID %q, and its registration has %q; register it anew", short(uid), c.options.UID)
+// identify returns an error if the member is another cluster than at its registration or, without
+// a UID there, at the first contact, or if it is one that another member is.
+func (c *Cluster) identify(ctx context.Context) error {
+	system, err := c.clients.Requests.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	if c.options.UID == "" && (apierrors.IsForbidden(err) || apierrors.IsNotFound(err)) && c.known("") == "" {
+		return nil // no registration asks for it, and the member has never shown it
+	}
+	if err != nil {
+		return err
+	}
+	uid := string(system.UID)
+	if was := c.known(uid); uid != was {
+		of := "its registration"
+		if c.options.UID == "" {
+			of = "the first contact"
+		}
+		return fmt.Errorf("it is another cluster: its namespace kube-system has UID %q, and %s has %q; register it anew", short(uid), of, was)
 	}
 	c.health.mu.Lock()
 	jury := c.health.jury
 	c.health.mu.Unlock()
-	if jury == nil {
+	if jury == nil || uid == "" {
 		return nil
 	}
 	jury.mu.Lock()
@@ -135,6 +150,14 @@ func (c *Cluster) identify(uid string) error {
 	}
 	jury.owners[uid] = c
 	return nil
+}
+
+// known returns the UID of the member, which is this one if there is none yet.
+func (c *Cluster) known(uid string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.uid = cmp.Or(c.uid, uid)
+	return c.uid
 }
 
 // before reports whether the member was registered before the other, or has the first name.

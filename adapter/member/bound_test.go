@@ -128,6 +128,29 @@ func TestIdentity(t *testing.T) {
 	w.eventually("it is the only one", func() bool { return w.observe()["a"].Reach == jobs.Reachable })
 }
 
+// A member that was registered without a UID has the UID of the first contact, and keeps it.
+func TestFirstContact(t *testing.T) {
+	w := newWorld(t, member.Options{Interval: 10 * time.Millisecond}, "a", "b")
+	system := func(name string, uid types.UID) {
+		namespaces := w.sites[name].CoreV1().Namespaces()
+		_ = namespaces.Delete(t.Context(), "kube-system", metav1.DeleteOptions{}) // which may not exist
+		_, err := namespaces.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: uid}}, metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+	system("a", "one")
+	w.add("a", member.Options{Interval: 10 * time.Millisecond})
+	w.ready()
+	system("a", "two")
+	w.eventually("it is another cluster", func() bool { return w.all.Problems()["a"] != nil })
+	require.ErrorContains(t, w.all.Problems()["a"], `its namespace kube-system has UID "two", and the first contact has "one"`)
+	require.NotContains(t, w.all.Problems(), "b", "it shows no UID")
+	system("a", "one")
+	w.eventually("it is back", func() bool { return w.observe()["a"].Reach == jobs.Reachable })
+	system("b", "one")
+	w.eventually("one of two is used", func() bool { return len(w.all.Problems()) == 1 })
+	require.ErrorContains(t, w.all.Problems()["b"], "it is the same cluster as member a")
+}
+
 // A member that closes connections is described so, and not as a request that was not sent.
 func TestClosedConnection(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -30,7 +30,8 @@ type Cluster struct {
 	mu       sync.Mutex
 	failures map[types.UID]jobs.Failures // of tracked owners, that have not been returned yet
 	creates  map[types.UID]creates
-	breach   error // of a bound, until the time
+	uid      string // of its namespace kube-system: of Options, or else of the first contact
+	breach   error  // of a bound, until the time
 	until    time.Time
 }
 
@@ -42,7 +43,7 @@ func New(name string, clients Clients, o Options) (*Cluster, error) {
 	}
 	c := &Cluster{
 		name: name, clients: clients, options: o.withDefaults(),
-		health: health{name: name}, hurry: make(chan struct{}, 1), failures: map[types.UID]jobs.Failures{}, creates: map[types.UID]creates{},
+		uid: o.UID, health: health{name: name}, hurry: make(chan struct{}, 1), failures: map[types.UID]jobs.Failures{}, creates: map[types.UID]creates{},
 	}
 	if o = c.options; o.QPS > 0 {
 		c.limiter = flowcontrol.NewTokenBucketRateLimiter(o.QPS, o.Burst)
@@ -103,14 +104,8 @@ func (c *Cluster) check(ctx context.Context) error {
 	if err := c.breached(); err != nil {
 		return err
 	}
-	if c.options.UID != "" {
-		system, err := c.clients.Requests.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		if err := c.identify(string(system.UID)); err != nil {
-			return err
-		}
+	if err := c.identify(ctx); err != nil {
+		return err
 	}
 	if c.options.Probe != nil {
 		return c.options.Probe(ctx)

@@ -49,7 +49,8 @@ type Options struct {
 	Probe func(context.Context) error
 	// UID is that of the member's namespace kube-system. A member with another UID is
 	// unreachable, and so is the later registered of two members with the same UID. It needs
-	// permission to get that namespace. "" means that it is not checked.
+	// permission to get that namespace. "" means the UID at the first contact, or none if the
+	// member does not show it.
 	UID        string
 	Registered time.Time // decides which of two members with one UID is used
 	// MaxJobs is the most Jobs, and the most pods, of the hub on the member. A member with more

@@ -21,8 +21,8 @@ type Registration struct {
 	// Allow has the pairs of namespaces for targetNamespace. A namespace may always use the
 	// namespace of its own name.
 	Allow []Allowance `json:"allow,omitempty"`
-	// UID is that of the member's namespace kube-system. A member with another UID is
-	// unreachable. If it is empty, the UID is not checked.
+	// UID is that of the member's namespace kube-system, which setup-member stores. A member with
+	// another UID is unreachable. If it is empty, the UID of the first contact counts.
 	UID string `json:"uid,omitempty"`
 	// Registered decides which of two members with one UID is the older one, which is used.
 	Registered time.Time `json:"registered,omitzero"`
