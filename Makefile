@@ -122,8 +122,9 @@ mutate:
 
 # Makes a commit without replace directives beside the branch, and the tags of the modules. It
 # pushes nothing: git push origin v0.1.0 cmd/scaledjob/v0.1.0
+# The manifests name IMAGES='scaledjob-controller=REGISTRY/NAME@sha256:DIGEST ...' by digest.
 release:
-	go run ./tools/release '$(VERSION)'
+	go run ./tools/release '$(VERSION)' $(IMAGES)
 
 # Publishes HEAD to a module proxy in a temporary directory, and installs and imports it from there.
 release-check:

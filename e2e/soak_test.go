@@ -68,8 +68,10 @@ func TestSoak(t *testing.T) {
 	queues := httptest.NewServer(s)
 	defer queues.Close()
 	dir := process.Dir(t, "examples/controller")
-	for _, file := range []string{"namespace.yaml", "rbac.yaml", "flowschema.yaml", "crds/scaledjobs.yaml"} {
-		manifest.Apply(t, s.cluster.Config(), manifest.Objects(t, manifest.Read(t, filepath.Join(dir, "manifests", file)))...)
+	for _, file := range []string{"tenant/controller.yaml", "cluster/rbac.yaml", "cluster/flowschema.yaml", "crds/scaledjobs.yaml"} {
+		text := strings.ReplaceAll(manifest.Read(t, filepath.Join(dir, "manifests", file)), "scaledjob-tenant", "scaledjob")
+		text = strings.ReplaceAll(text, "namespace: tenant", "namespace: scaledjob")
+		manifest.Apply(t, s.cluster.Config(), manifest.Without(manifest.Objects(t, text), "Deployment")...)
 	}
 	s.create(queues.URL)
 	go s.watch()

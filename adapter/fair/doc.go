@@ -19,7 +19,9 @@
 //  4. An owner that becomes congested leaves its slots to the others, although its requests
 //     are still in flight. The requests in flight are then at most twice the slots.
 //  5. Retry-After delays the next turn of the owner, and of no other.
-//  6. A request that the API server refused because of its own load keeps its slot for once
+//  6. If congested owners have requests in flight in at least three namespaces, and in at least
+//     half of the namespaces with requests, the whole process sends five eighths as much.
+//  7. A request that the API server refused because of its own load keeps its slot for once
 //     to twice Retry-After. The whole process is slower by that slot. The owner is not
 //     congested.
 //
@@ -40,6 +42,7 @@
 //	slots of requests that hang                     TestHanging
 //	Retry-After                                     TestRetryAfter
 //	load of the API server                          TestOverload
+//	congestion in many namespaces                   TestWidespread
 //	no goroutine for a waiting request              TestManyWait
 //	the law, with client.Connect's transport        TestLaw in adapter/client
 package fair

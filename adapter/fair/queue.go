@@ -38,6 +38,7 @@ type Queue struct {
 	owners  map[Owner]*owner
 	lanes   [2]lane // of owners that are not congested, and of congested owners
 	turns   uint64
+	active  int // namespaces with requests in flight
 	swept   int // number of owners after the last sweep
 	hanging int
 	held    int // slots that are kept because of the API server's load
@@ -51,6 +52,7 @@ const (
 // A lane holds the requests of the owners that are congested, or of those that are not.
 type lane struct {
 	inFlight   int
+	active     int // namespaces with requests in flight
 	waiting    int
 	owners     int // congested owners; not counted in the other lane
 	namespaces map[string]*namespace
@@ -290,14 +292,24 @@ func (q *Queue) calm(s *Slot) {
 	}
 }
 
+// widespread reports whether congestion is not a matter of few tenants.
+func (q *Queue) widespread() bool {
+	n := q.lanes[congested].active
+	return n >= 3 && 2*n >= q.active
+}
+
 // admit gives the free slots to those that are next. Congested owners come first, since
 // they have so few.
 func (q *Queue) admit() {
 	for {
 		in := [2]int{q.lanes[healthy].inFlight, q.lanes[congested].inFlight}
-		total, quarter := in[0]+in[1]+q.held, max(1, q.slots/4)
-		switch free := q.slots - q.held; {
-		case in[congested] < min(quarter, max(1, free)) && total < q.slots && q.begin(congested):
+		total, slots := in[0]+in[1]+q.held, q.slots
+		if q.widespread() {
+			slots = max(1, slots/2+slots/8)
+		}
+		quarter := max(1, slots/4)
+		switch free := slots - q.held; {
+		case in[congested] < min(quarter, max(1, free)) && total < slots && q.begin(congested):
 		case total < 2*q.slots && in[healthy] < max(1, free-min(in[congested], quarter)) && q.begin(healthy):
 		default:
 			return
@@ -327,9 +339,18 @@ func (q *Queue) begin(which int) bool {
 // count counts requests in flight of an owner.
 func (q *Queue) count(o *owner, n int) {
 	o.inFlight += n
-	l := &q.lanes[o.lane]
+	l, other := &q.lanes[o.lane], q.lanes[1-o.lane].namespaces[o.Namespace]
 	l.inFlight += n
-	l.namespace(o.Namespace).inFlight += n
+	at := l.namespace(o.Namespace)
+	was := at.inFlight > 0
+	at.inFlight += n
+	if is := at.inFlight > 0; is != was {
+		change := map[bool]int{true: 1, false: -1}[is]
+		l.active += change
+		if other == nil || other.inFlight == 0 {
+			q.active += change
+		}
+	}
 	q.line(o)
 }
 

@@ -188,6 +188,34 @@ func TestOverload(t *testing.T) {
 	})
 }
 
+// Congestion in half of the namespaces, and in three at least, slows the whole process down.
+func TestWidespread(t *testing.T) {
+	for _, c := range []struct {
+		refused, well int // namespaces
+		want          int // requests in flight of owners that are not congested
+	}{{2, 1, 24}, {3, 4, 24}, {3, 3, 16}, {6, 1, 16}} {
+		synctest.Test(t, func(t *testing.T) {
+			q, l := fair.New(32), &log{}
+			for i := range c.refused {
+				l.ask(t.Context(), q, owner(fmt.Sprint("bad", i), ""), 0, fair.Refused, 0)
+			}
+			synctest.Wait()
+			for i := range c.refused {
+				l.ask(t.Context(), q, owner(fmt.Sprint("bad", i), ""), time.Second, fair.Refused, 0)
+			}
+			for i := range 100 * c.well {
+				l.ask(t.Context(), q, owner(fmt.Sprint("good", i%c.well), ""), 100*time.Millisecond, fair.Success, 0)
+			}
+			time.Sleep(250 * time.Millisecond) // the first turns are from before
+			s := q.Stats()
+			require.Equal(t, c.want < 24, s.Widespread)
+			require.Equal(t, c.want, s.InFlight-s.Congested+min(c.refused, c.refused*(24-c.want)), "%+v %+v", c, s)
+			time.Sleep(time.Hour)
+			require.False(t, q.Stats().Widespread)
+		})
+	}
+}
+
 // The requests of 5,000 owners that hang take a goroutine each only while they are in
 // flight, and the others have their turn within Patience.
 func TestManyWait(t *testing.T) {

@@ -9,6 +9,9 @@ type Stats struct {
 	Waiting   int // requests that wait for a slot, or for Retry-After
 	Held      int // slots without a request, because the API server is overloaded
 	Owners    int // congested owners
+	// Widespread reports whether the whole process sends less, because owners of many
+	// namespaces are congested.
+	Widespread bool
 }
 
 // Stats returns the present state.
@@ -23,6 +26,8 @@ func (q *Queue) Stats() Stats {
 		Waiting:   q.lanes[healthy].waiting + q.lanes[congested].waiting,
 		Held:      q.held,
 		Owners:    q.lanes[congested].owners,
+
+		Widespread: q.widespread(),
 	}
 }
 

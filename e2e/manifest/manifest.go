@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -45,6 +46,11 @@ func Objects(t testing.TB, documents string) (all []*unstructured.Unstructured) 
 			all = append(all, u)
 		}
 	}
+}
+
+// Without returns the objects that have none of the kinds.
+func Without(all []*unstructured.Unstructured, kinds ...string) []*unstructured.Unstructured {
+	return slices.DeleteFunc(all, func(u *unstructured.Unstructured) bool { return slices.Contains(kinds, u.GetKind()) })
 }
 
 // Apply creates the objects in the cluster of config, or updates existing objects. It rejects

@@ -30,7 +30,7 @@ const name = "scaledjob-controller"
 
 var scaledJobs = manifest.GroupVersionKind.GroupVersion().WithResource("scaledjobs")
 
-//go:embed manifests/crds/scaledjobs.yaml manifests/crds/*triggerauthentications.yaml manifests/flowschema.yaml
+//go:embed manifests/crds/scaledjobs.yaml manifests/crds/*triggerauthentications.yaml manifests/cluster/flowschema.yaml
 var installed embed.FS
 
 func main() { process.Main(newOptions(), klog.SetSlogLogger) }

@@ -4,7 +4,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -12,35 +11,30 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/scaledjob/scaledjob/examples/internal/process"
 )
 
-// The manifests of the controller leave out the custom resources, which may be KEDA's. They
-// are a kustomization of their own. -install installs them and the FlowSchema.
+// -install installs the custom resources, which may be KEDA's, and the FlowSchema. The other
+// manifests do not have them.
 func TestManifests(t *testing.T) {
-	resources := func(directory string) []string {
-		data, err := os.ReadFile(filepath.Join(directory, "kustomization.yaml"))
-		require.NoError(t, err)
-		var k struct {
-			Resources []string `json:"resources"`
-		}
-		require.NoError(t, yaml.Unmarshal(data, &k))
-		return k.Resources
+	data, err := os.ReadFile("manifests/crds/kustomization.yaml")
+	require.NoError(t, err)
+	var k struct {
+		Resources []string `json:"resources"`
 	}
-	require.Equal(t, []string{"namespace.yaml", "rbac.yaml", "flowschema.yaml", "deployment"}, resources("manifests"))
+	require.NoError(t, yaml.Unmarshal(data, &k))
 	crds, err := installed.ReadDir("manifests/crds")
 	require.NoError(t, err)
 	var files []string
 	for _, file := range crds {
 		files = append(files, file.Name())
 	}
-	require.ElementsMatch(t, files, resources("manifests/crds"))
+	require.ElementsMatch(t, files, k.Resources)
 	require.Len(t, files, 3)
-	_, err = installed.ReadFile("manifests/flowschema.yaml")
+	_, err = installed.ReadFile("manifests/cluster/flowschema.yaml")
 	require.NoError(t, err)
 }
 
@@ -54,7 +48,7 @@ func decode[T any](t *testing.T, file string, index int) (object T) {
 
 // The Deployment starts, and survives a drain. Metrics are open to nobody else.
 func TestDeployment(t *testing.T) {
-	d := decode[appsv1.Deployment](t, "deployment/deployment.yaml", 0)
+	d := decode[appsv1.Deployment](t, "tenant/controller.yaml", 6)
 	pod := d.Spec.Template.Spec
 	o := newOptions()
 	require.NoError(t, process.Parse(o, pod.Containers[0].Args, io.Discard))
@@ -66,21 +60,9 @@ func TestDeployment(t *testing.T) {
 	require.EqualValues(t, 2, *d.Spec.Replicas)
 	term := pod.Affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution[0].PodAffinityTerm
 	require.Equal(t, d.Spec.Selector, term.LabelSelector)
-	budget := decode[policyv1.PodDisruptionBudget](t, "deployment/disruption.yaml", 0)
+	budget := decode[policyv1.PodDisruptionBudget](t, "tenant/controller.yaml", 7)
 	require.Equal(t, d.Spec.Selector, budget.Spec.Selector)
 	require.Equal(t, 1, budget.Spec.MaxUnavailable.IntValue())
-}
-
-// A controller for one namespace has the same permissions there, but for resources of the
-// cluster.
-func TestPermissions(t *testing.T) {
-	cluster, role := decode[rbacv1.ClusterRole](t, "rbac.yaml", 1), decode[rbacv1.Role](t, "rbac.yaml", 3)
-	rules := append(cluster.Rules, role.Rules...)
-	for i := range rules {
-		rules[i].Resources = slices.DeleteFunc(rules[i].Resources, func(r string) bool { return r == "clustertriggerauthentications" })
-	}
-	require.ElementsMatch(t, rules, decode[rbacv1.Role](t, "namespaced/rbac.yaml", 1).Rules)
-	require.Equal(t, "RoleBinding", decode[rbacv1.RoleBinding](t, "namespaced/rbac.yaml", 2).Kind)
 }
 
 // kubectl explain describes every field.

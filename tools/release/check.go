@@ -33,7 +33,7 @@ func (r *repository) check(ctx context.Context, out io.Writer) error {
 	}
 	in := *r
 	in.env = []string{"GIT_AUTHOR_NAME=check", "GIT_AUTHOR_EMAIL=check@localhost", "GIT_COMMITTER_NAME=check", "GIT_COMMITTER_EMAIL=check@localhost"}
-	commit, err := in.commit(ctx, version)
+	commit, _, err := in.commit(ctx, version, nil)
 	if err != nil {
 		return err
 	}

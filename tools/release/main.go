@@ -1,7 +1,8 @@
 // Release creates the commit and the tags of a release, and checks a release before it is
 // published.
 //
-//	release v0.1.0      create the commit and the tags in this clone
+//	release v0.1.0 [NAME=REGISTRY/NAME@sha256:DIGEST ...]
+//	                    create the commit and the tags in this clone; the manifests name these images
 //	release check       publish to a module proxy in a temporary directory, and use it
 //	release compare     compare the Go API with the newest release
 //	release licenses    print the licenses of the dependencies
@@ -13,6 +14,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -28,8 +30,8 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) error {
-	if len(args) != 1 {
-		return fmt.Errorf("%d arguments; use one: a version such as v0.1.0, check, compare or licenses", len(args))
+	if len(args) == 0 {
+		return errors.New("no arguments; use a version such as v0.1.0 with images, check, compare or licenses")
 	}
 	r, err := open(ctx, ".")
 	if err != nil {
@@ -43,9 +45,16 @@ func run(ctx context.Context, args []string) error {
 	case "licenses":
 		return r.licenses(ctx, os.Stdout)
 	}
-	tags, err := r.release(ctx, args[0])
+	images, err := parseImages(args[1:])
+	if err != nil {
+		return err
+	}
+	tags, tagged, err := r.release(ctx, args[0], images)
 	for _, tag := range tags {
 		fmt.Println("tagged", tag)
+	}
+	for _, image := range tagged {
+		fmt.Printf("image %s has no digest: its manifest names the tag %s\n", image, args[0])
 	}
 	return err
 }

@@ -115,24 +115,23 @@ func (r *repository) git(ctx context.Context, stdin io.Reader, args ...string) (
 	return strings.TrimSuffix(string(out), "\n"), nil
 }
 
-// release makes the commit and the tags, and returns the tags.
-func (r *repository) release(ctx context.Context, version string) ([]string, error) {
+// release makes the commit and the tags. It returns the tags, and the images without digest.
+func (r *repository) release(ctx context.Context, version string, images map[string]string) (tags, tagged []string, err error) {
 	if err := r.ready(ctx, version); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	commit, err := r.commit(ctx, version)
+	commit, tagged, err := r.commit(ctx, version, images)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var tags []string
 	for _, dir := range r.released {
 		tag := strings.TrimPrefix(dir+"/"+version, "./")
 		if _, err := r.git(ctx, nil, "tag", "-a", "-m", tag, tag, commit); err != nil {
-			return tags, err
+			return tags, tagged, err
 		}
 		tags = append(tags, tag)
 	}
-	return tags, nil
+	return tags, tagged, nil
 }
 
 // ready returns every reason why the version cannot be released.
@@ -154,19 +153,22 @@ func (r *repository) ready(ctx context.Context, version string) error {
 	return errors.Join(problems...)
 }
 
-// commit makes the commit of a version and returns its hash. It changes no branch, no tag
+// commit makes the commit of a version. It returns its hash, and the images without digest. It changes no branch, no tag
 // and no file. The hash of a module is part of the modules that require it, so that they
 // come later.
-func (r *repository) commit(ctx context.Context, version string) (string, error) {
+func (r *repository) commit(ctx context.Context, version string, images map[string]string) (hash string, tagged []string, err error) {
 	dir, err := r.extract(ctx, "HEAD")
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	defer os.RemoveAll(dir)
 	in := *r
 	in.env = append(slices.Clone(r.env), "GIT_INDEX_FILE="+filepath.Join(dir, "index"))
 	if _, err := in.git(ctx, nil, "read-tree", "HEAD"); err != nil {
-		return "", err
+		return "", nil, err
+	}
+	if tagged, err = in.setImages(ctx, filepath.Join(dir, "tree"), version, images); err != nil {
+		return "", nil, err
 	}
 	sums := map[string][]string{} // of the modules so far, by directory
 	for _, module := range r.released {
@@ -175,18 +177,19 @@ func (r *repository) commit(ctx context.Context, version string) (string, error)
 			"go.sum": func(data []byte) ([]byte, error) { return r.addSums(data, sums), nil },
 		} {
 			if err := in.edit(ctx, filepath.Join(dir, "tree"), filepath.ToSlash(filepath.Join(module, file)), edit); err != nil {
-				return "", fmt.Errorf("%s/%s: %w", module, file, err)
+				return "", nil, fmt.Errorf("%s/%s: %w", module, file, err)
 			}
 		}
 		if sums[module], err = r.sums(filepath.Join(dir, "tree", module), module, version); err != nil {
-			return "", err
+			return "", nil, err
 		}
 	}
 	tree, err := in.git(ctx, nil, "write-tree")
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	return r.git(ctx, nil, "commit-tree", tree, "-p", "HEAD", "-m", "release: "+version)
+	hash, err = r.git(ctx, nil, "commit-tree", tree, "-p", "HEAD", "-m", "release: "+version)
+	return hash, tagged, err
 }
 
 // edit replaces a file in a tree and in the index, if it changes.

@@ -48,7 +48,7 @@ const tied = "module example.com/root/cmd/scaledjob\n\ngo 1.26.0\n\nrequire (\n\
 func TestRelease(t *testing.T) {
 	r := project(t, tied)
 	before := r.run(t, "rev-parse", "HEAD")
-	tags, err := r.release(t.Context(), "v0.1.0")
+	tags, _, err := r.release(t.Context(), "v0.1.0", nil)
 	require.NoError(t, err)
 	require.Equal(t, []string{"v0.1.0", "adapter/v0.1.0", "cmd/scaledjob/v0.1.0"}, tags)
 	require.Equal(t, before, r.run(t, "rev-parse", "HEAD"))
@@ -75,7 +75,7 @@ func TestRelease(t *testing.T) {
 func TestSums(t *testing.T) {
 	r := project(t, tied)
 	hashes := func() (all [2]string) {
-		commit, err := r.commit(t.Context(), "v0.1.0")
+		commit, _, err := r.commit(t.Context(), "v0.1.0", nil)
 		require.NoError(t, err)
 		for i, path := range []string{"example.com/root v", "example.com/root/adapter v"} {
 			for line := range strings.Lines(r.run(t, "show", commit+":cmd/scaledjob/go.sum")) {
@@ -132,14 +132,14 @@ func TestNotReleased(t *testing.T) {
 			if c.dirty {
 				require.NoError(t, os.WriteFile(filepath.Join(r.dir, "new.go"), nil, 0o644))
 			}
-			_, err := r.release(t.Context(), c.version)
+			_, _, err := r.release(t.Context(), c.version, nil)
 			require.ErrorContains(t, err, c.want)
 			require.Empty(t, r.run(t, "tag"))
 		})
 	}
 	r := project(t, tied)
-	_, err := r.release(t.Context(), "v0.1.0")
+	_, _, err := r.release(t.Context(), "v0.1.0", nil)
 	require.NoError(t, err)
-	_, err = r.release(t.Context(), "v0.1.0")
+	_, _, err = r.release(t.Context(), "v0.1.0", nil)
 	require.ErrorContains(t, err, "exist; use a new version")
 }

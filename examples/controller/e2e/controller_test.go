@@ -16,6 +16,7 @@ import (
 	"github.com/scaledjob/scaledjob/e2e/manifest"
 	"github.com/scaledjob/scaledjob/e2e/process"
 	"github.com/scaledjob/scaledjob/e2e/secret"
+	"github.com/scaledjob/scaledjob/examples/internal/processtest"
 )
 
 // One cluster serves all; each has a namespace of its own, and a controller that
@@ -345,13 +346,13 @@ func (s *stand) elects(t *testing.T) {
 	third.Stop()
 }
 
-// The controller of manifests/namespaced, which has no ClusterRole, gets the lease and
-// creates Jobs in its namespace.
+// The controller of manifests/tenant, which has no ClusterRole, gets the lease and creates Jobs in
+// its namespace.
 func (s *stand) namespaced(t *testing.T) {
 	q, _ := s.long(t, "mail", job(map[string]string{works: "1h"})+"  maxReplicaCount: 3\n")
-	s.apply(t, manifest.Read(t, "../manifests/namespaced/rbac.yaml"))
-	access := s.cluster.UserKubeconfig(t, "system:serviceaccount:mail:scaledjob-controller")
-	p := s.start(t, "-kubeconfig", access, "-namespace", q.namespace)
+	s.apply(t, strings.ReplaceAll(processtest.Permissions(t, "../manifests/tenant"), "tenant", "mail"))
+	access := s.cluster.UserKubeconfig(t, "system:serviceaccount:scaledjob-mail:scaledjob-controller")
+	p := s.start(t, "-kubeconfig", access, "-namespace", q.namespace, "-lease-namespace=scaledjob-mail")
 	q.becomes(30*time.Second, func(t *assert.CollectT) {
 		require.Len(t, q.jobs(t), 3)
 		require.Equal(t, "True ScaledJobReady", q.condition(t, "Ready"))
@@ -398,7 +399,7 @@ func (s *stand) killedBeforeStatus(t *testing.T) {
 	s.workers.send(t, list, 0, 5)
 	may := s.kubeconfig
 	defer func() { s.kubeconfig = may }()
-	s.apply(t, strings.NewReplacer("name: scaledjob-controller", "name: without-status", "[patch]", "[get]").Replace(manifest.Read(t, "../manifests/rbac.yaml")))
+	s.apply(t, strings.NewReplacer("name: scaledjob-controller", "name: without-status", "[patch]", "[get]").Replace(installed(t)))
 	s.kubeconfig = s.cluster.UserKubeconfig(t, strings.Replace(account, "scaledjob-controller", "without-status", 1))
 	q, p := s.scaled(t, "status", job(map[string]string{works: "1h"})+s.redisTrigger(list, 1))
 	p.Said("status not written")

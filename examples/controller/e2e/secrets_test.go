@@ -8,14 +8,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/scaledjob/scaledjob/e2e/manifest"
 	"github.com/scaledjob/scaledjob/e2e/permissions"
 	"github.com/scaledjob/scaledjob/e2e/secret"
 )
 
 // The controller needs each of its permissions, and no others.
 func (s *stand) permissions(t *testing.T) {
-	permissions.Exact(t, s.cluster.Requests(t), account, manifest.Read(t, "../manifests/rbac.yaml"))
+	permissions.Exact(t, s.cluster.Requests(t), account, installed(t))
 }
 
 // No event, status or other object has a secret of the other tests.

@@ -26,6 +26,7 @@ import (
 	"github.com/scaledjob/scaledjob/e2e/cluster"
 	"github.com/scaledjob/scaledjob/e2e/manifest"
 	"github.com/scaledjob/scaledjob/e2e/process"
+	"github.com/scaledjob/scaledjob/examples/internal/processtest"
 )
 
 // requestTimeout is short, so that finished Jobs are deleted soon after a start.
@@ -53,11 +54,26 @@ func newStand(t *testing.T) *stand {
 	require.NoError(t, err)
 	s := &stand{cluster: c, client: c.Client(t), dynamic: dynamic, binary: process.Build(t, ".."), worker: process.BuildAlone(t, "../../../adapter/triggers/worker"), workers: w}
 	c.Kubelet(t, s.workers.run)
-	s.apply(t, manifest.Read(t, "../manifests/namespace.yaml"))
-	s.apply(t, manifest.Read(t, "../manifests/rbac.yaml"))
+	s.apply(t, installed(t))
+	s.apply(t, secrets)
 	s.kubeconfig = c.UserKubeconfig(t, account)
 	return s
 }
+
+// installed are the namespace and the permissions of manifests/cluster.
+func installed(t *testing.T) string { return processtest.Permissions(t, "../manifests/cluster") }
+
+// secrets lets the controller read all Secrets, which manifests/secrets.yaml does by name.
+const secrets = `apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: secrets}
+rules: [{apiGroups: [""], resources: [secrets], verbs: [get]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: secrets}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: secrets}
+subjects: [{kind: Group, name: "system:serviceaccounts:scaledjob"}]`
 
 func (s *stand) apply(t *testing.T, documents string) {
 	t.Helper()

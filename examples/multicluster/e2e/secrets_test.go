@@ -17,13 +17,14 @@ import (
 	"github.com/scaledjob/scaledjob/e2e/manifest"
 	"github.com/scaledjob/scaledjob/e2e/permissions"
 	"github.com/scaledjob/scaledjob/e2e/secret"
+	"github.com/scaledjob/scaledjob/examples/internal/processtest"
 	"github.com/scaledjob/scaledjob/examples/multicluster/registry"
 )
 
 // The controller needs each of its permissions, on the home cluster and on the members, and
 // no others.
 func (s *stand) permissions(t *testing.T) {
-	permissions.Exact(t, s.home.Requests(t), account, manifest.Read(t, "../manifests/rbac.yaml"), permissions.RepeatedEvent)
+	permissions.Exact(t, s.home.Requests(t), account, processtest.Permissions(t, "../manifests/cluster"), permissions.RepeatedEvent)
 	role, err := yaml.Marshal(rbacv1.ClusterRole{TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"}, Rules: registry.Rights()})
 	require.NoError(t, err)
 	var requests []cluster.Request

@@ -30,6 +30,7 @@ import (
 	"github.com/scaledjob/scaledjob/e2e/manifest"
 	"github.com/scaledjob/scaledjob/e2e/process"
 	"github.com/scaledjob/scaledjob/e2e/secret"
+	"github.com/scaledjob/scaledjob/examples/internal/processtest"
 	"github.com/scaledjob/scaledjob/examples/multicluster/api"
 )
 
@@ -78,7 +79,9 @@ func newStand(t *testing.T) *stand {
 			return cluster.Run{Start: start, Work: work}
 		})
 	}
-	for _, name := range []string{"namespace.yaml", "rbac.yaml", "crds/distributedscaledjobs.yaml", "crds/distributedscaledobjects.yaml"} {
+	s.apply(t, "", processtest.Permissions(t, "../manifests/cluster"))
+	s.apply(t, "", secrets)
+	for _, name := range []string{"crds/distributedscaledjobs.yaml", "crds/distributedscaledobjects.yaml"} {
 		s.apply(t, "", manifest.Read(t, "../manifests/"+name))
 	}
 	for _, r := range []schema.GroupVersionResource{dsj, dso} {
@@ -90,6 +93,18 @@ func newStand(t *testing.T) *stand {
 	s.kubeconfig = s.home.UserKubeconfig(t, account)
 	return s
 }
+
+// secrets lets the controller read all Secrets, which manifests/secrets.yaml does by name.
+const secrets = `apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: secrets}
+rules: [{apiGroups: [""], resources: [secrets], verbs: [get]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: secrets}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: secrets}
+subjects: [{kind: ServiceAccount, name: multicluster, namespace: keda}]`
 
 func newSite(t *testing.T) site {
 	c := cluster.Start(t, cluster.WithControllers("deployment-controller", "replicaset-controller", "statefulset-controller"))

@@ -5,5 +5,5 @@ import "embed"
 
 // CRDs are the files that define them.
 //
-//go:embed crds/*.yaml
+//go:embed crds/distributed*.yaml
 var CRDs embed.FS

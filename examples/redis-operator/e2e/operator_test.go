@@ -21,6 +21,7 @@ import (
 	"github.com/scaledjob/scaledjob/e2e/manifest"
 	"github.com/scaledjob/scaledjob/e2e/permissions"
 	"github.com/scaledjob/scaledjob/e2e/secret"
+	"github.com/scaledjob/scaledjob/examples/internal/processtest"
 
 	v1 "github.com/scaledjob/scaledjob/examples/redis-operator/api/v1"
 	"github.com/scaledjob/scaledjob/examples/redis-operator/internal/redistest"
@@ -438,7 +439,7 @@ func (s *stand) rests(t *testing.T) {
 
 // The operator needs each of its permissions, and no others.
 func (s *stand) rights(t *testing.T) {
-	permissions.Exact(t, s.cluster.Requests(t), account, manifest.Read(t, "../config/rbac/role.yaml"), permissions.RepeatedEvent)
+	permissions.Exact(t, s.cluster.Requests(t), account, processtest.Permissions(t, "../config/cluster"), permissions.RepeatedEvent)
 }
 
 // No event, status or other object has a secret of the other tests.

@@ -18,10 +18,9 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"github.com/scaledjob/scaledjob/e2e/secret"
+	"github.com/scaledjob/scaledjob/examples/internal/processtest"
 	v1 "github.com/scaledjob/scaledjob/examples/redis-operator/api/v1"
 	"github.com/scaledjob/scaledjob/examples/redis-operator/internal/redistest"
 )
@@ -93,20 +92,17 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: redis-operator-
 subjects: [{kind: ServiceAccount, name: redis-operator, namespace: redis-operator}]`, p.namespace, name))
 }
 
-// The operator of config/namespaced, which has no ClusterRole, gets the lease and creates
-// Jobs in its namespace.
+// The operator of config/tenant, which has no ClusterRole, gets the lease and creates Jobs in its
+// namespace.
 func (s *stand) namespaced(t *testing.T) {
-	rendered, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), "../config/namespaced")
-	require.NoError(t, err)
-	text, err := rendered.AsYaml()
-	require.NoError(t, err)
-	s.apply(t, string(text)) // the namespace production is that of the article's manifest
+	// The namespace production is that of the article's manifest.
+	s.apply(t, strings.ReplaceAll(processtest.Permissions(t, "../config/tenant"), "tenant", "production"))
 	const list = "scaledjob-e2e-namespaced"
 	s.push(t, s.list(t, list), 30)
 	p := &place{s, t, "production"}
 	require.NoError(t, s.client.Create(t.Context(), p.scaledJob("namespaced", s.address, list, "1h")))
-	access := s.cluster.UserKubeconfig(t, "system:serviceaccount:production:redis-operator")
-	o := s.start(t, "-kubeconfig", access, "-namespace=production", "-lease-namespace=")
+	access := s.cluster.UserKubeconfig(t, "system:serviceaccount:redis-operator-production:redis-operator")
+	o := s.start(t, "-kubeconfig", access, "-namespace=production", "-lease-namespace=redis-operator-production")
 	p.becomes(30*time.Second, func(t *assert.CollectT) {
 		require.Equal(t, "True Reconciled", p.condition(t, "namespaced", "Ready"))
 		require.EqualValues(t, 3, p.get(t, "namespaced").Status.ActiveJobs)

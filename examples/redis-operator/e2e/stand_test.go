@@ -97,10 +97,10 @@ func (s *stand) missesKind(t *testing.T) {
 	require.Contains(t, p.Output(), "kubectl apply -k examples/redis-operator/config/crd")
 }
 
-// install applies all of config, as kubectl apply -k does.
+// install applies all of config/cluster, as kubectl apply -k does.
 func (s *stand) install(t *testing.T) {
 	t.Helper()
-	rendered, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), "../config")
+	rendered, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), "../config/cluster")
 	require.NoError(t, err)
 	text, err := rendered.AsYaml()
 	require.NoError(t, err)

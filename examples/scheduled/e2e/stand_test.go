@@ -25,6 +25,7 @@ import (
 	"github.com/scaledjob/scaledjob/e2e/cluster"
 	"github.com/scaledjob/scaledjob/e2e/manifest"
 	"github.com/scaledjob/scaledjob/e2e/process"
+	"github.com/scaledjob/scaledjob/examples/internal/processtest"
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
@@ -51,11 +52,13 @@ func newStand(t *testing.T) *stand {
 	require.NoError(t, err)
 	s := &stand{cluster: c, client: c.Client(t), dynamic: dynamic, binary: process.Build(t, ".."), pods: &pods{}}
 	c.Kubelet(t, s.pods.run)
-	s.apply(t, manifest.Read(t, "../manifests/namespace.yaml"))
-	s.apply(t, manifest.Read(t, "../manifests/rbac.yaml"))
+	s.apply(t, installed(t))
 	s.kubeconfig = c.UserKubeconfig(t, account)
 	return s
 }
+
+// installed are the namespace and the permissions of manifests/cluster.
+func installed(t *testing.T) string { return processtest.Permissions(t, "../manifests/cluster") }
 
 func (s *stand) apply(t *testing.T, documents string) {
 	t.Helper()
