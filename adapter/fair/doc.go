@@ -20,7 +20,7 @@
 //     are still in flight. The requests in flight are then at most twice the slots.
 //  5. Retry-After delays the next turn of the owner, and of no other.
 //  6. If congested owners have requests in flight in at least three namespaces, and in at least
-//     half of the namespaces with requests, the whole process sends five eighths as much.
+//     half of the namespaces with requests, the whole process has a third less of the slots.
 //  7. A request that the API server refused because of its own load keeps its slot for once
 //     to twice Retry-After. The whole process is slower by that slot. The owner is not
 //     congested.

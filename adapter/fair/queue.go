@@ -305,7 +305,7 @@ func (q *Queue) admit() {
 		in := [2]int{q.lanes[healthy].inFlight, q.lanes[congested].inFlight}
 		total, slots := in[0]+in[1]+q.held, q.slots
 		if q.widespread() {
-			slots = max(1, slots/2+slots/8)
+			slots -= slots / 3 // so that others keep half of all slots
 		}
 		quarter := max(1, slots/4)
 		switch free := slots - q.held; {
