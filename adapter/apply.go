@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	batchclient "k8s.io/client-go/kubernetes/typed/batch/v1"
 
+	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/slots"
 )
@@ -44,8 +45,8 @@ func (e *CreateError) Unwrap() error { return e.Err }
 
 var (
 	// ErrOutdated is the error of a plan that stops: its Target was edited or
-	// untracked, the Jobs are not known yet, its age is above Options.MaxAge,
-	// Options.MayAct reports false, or a term has begun since. Decide anew.
+	// untracked, the Jobs are not known yet, its age is above Options.MaxAge, or its
+	// term has ended, which is also a [term.ErrEnded]. Decide anew.
 	ErrOutdated = errors.New("the plan is outdated")
 	// ErrNotSent is the error of a request that was never sent. A client that limits
 	// requests may return it, wrapped, so that the request is known to have no effect.
@@ -64,7 +65,8 @@ func WithoutOutdated(err error) error {
 	return errors.Join(slices.DeleteFunc(all, func(err error) bool { return errors.Is(err, ErrOutdated) })...)
 }
 
-// Apply carries a plan out with a client whose timeout is Options.Timeout. It reads the
+// Apply carries a plan out with a client whose timeout is Options.Timeout. Each request has
+// that deadline in any case, but only a client of adapter/client tells it the API server. Apply reads the
 // Jobs of earlier requests that were not answered for twice the timeout, or not shown by the
 // cache for eight times the timeout. Then it deletes unfinished Jobs, creates Jobs, and
 // deletes finished Jobs, in batches that double from 1 to 64. Apply a plan once: a second
@@ -109,7 +111,8 @@ func (t *Tracker) apply(p *Plan) *application {
 	defer t.mu.Unlock()
 	a := &application{tracker: t, plan: p, left: p.Create, labels: slices.Clone(p.Labels)}
 	if p.made.IsZero() {
-		p.made = t.now()
+		_ = t.leads() // next has the error
+		p.made, p.term = t.now(), t.term
 	}
 	if o := t.owners[p.Owner]; o != nil {
 		p.target = cmp.Or(p.target, o.target)
@@ -171,7 +174,8 @@ func (a *application) next(ctx context.Context) []slots.Request {
 		o.pruning = int32(o.set.Pruning())
 		sent := batch[:0]
 		for _, q := range batch {
-			if t.internal(o, q) {
+			if q.Kind == slots.Relist {
+				t.readAgain(o, q)
 				continue
 			}
 			if q.Kind == slots.Create {
@@ -202,31 +206,40 @@ func (a *application) from(o *owned, slot slots.Slot) {
 	o.sent[slot] = is
 }
 
-// internal carries out a request that is not about a Job.
-func (t *Tracker) internal(o *owned, q slots.Request) bool {
+// readAgain reads all Jobs anew.
+func (t *Tracker) readAgain(o *owned, q slots.Request) {
 	r := slots.Reply{Result: slots.None}
-	switch q.Kind {
-	case slots.Relist:
-		if t.relist() {
-			r.Result = slots.Done
-		}
-	case slots.Mark, slots.Unmark:
-	default:
-		return false
+	if t.relist() {
+		r.Result = slots.Done
 	}
 	o.set.Answer(q, r, t.now())
-	return true
+}
+
+// mark carries out a request to mark the lease.
+func (a *application) mark(ctx context.Context, q slots.Request) reply {
+	t := a.tracker
+	t.mu.Lock()
+	of, o := t.term, t.owners[a.plan.Owner]
+	t.mu.Unlock()
+	do := of.Aside
+	if q.Kind == slots.Unmark {
+		do = of.Unaside
+	}
+	if err := do(ctx, o); err != nil {
+		return reply{slots.None, "", err}
+	}
+	return reply{Result: slots.Done}
 }
 
 // outdated returns why a plan stops, or nil.
-func (t *Tracker) outdated(o *owned, a *application, leads bool) error {
+func (t *Tracker) outdated(o *owned, a *application, leads error) error {
 	p := a.plan
 	age := t.now().Sub(p.made)
 	switch {
-	case !leads:
-		return fmt.Errorf("%w: this process may not act", ErrOutdated)
-	case p.made.Before(t.began):
-		return fmt.Errorf("%w: a term has begun since", ErrOutdated)
+	case leads != nil:
+		return fmt.Errorf("%w: %w", ErrOutdated, leads)
+	case p.term != t.term:
+		return fmt.Errorf("%w: %w; another has begun", ErrOutdated, term.ErrEnded)
 	case age > t.options.MaxAge:
 		return fmt.Errorf("%w: it is %s old", ErrOutdated, age.Round(time.Millisecond))
 	case o == nil || o.target == nil:
@@ -311,6 +324,10 @@ func (a *application) count(q slots.Request, r reply) {
 	case q.Kind == slots.Read && r.Result == slots.Unanswered:
 		a.problems = append(a.problems, fmt.Errorf("read a Job that was created or deleted before: %w", r.err))
 	case q.Kind == slots.Read:
+	case q.Kind == slots.Mark || q.Kind == slots.Unmark:
+		if r.err != nil && !errors.Is(r.err, term.ErrNoMark) {
+			a.problems = append(a.problems, fmt.Errorf("mark the lease, so that a number whose Job is refused is passed over: %w", r.err))
+		}
 	case errors.Is(r.err, ErrOutdated):
 		a.outdated = cmp.Or(a.outdated, r.err)
 	case q.Kind == slots.Create && done:
@@ -362,6 +379,9 @@ func (a *application) send(ctx context.Context, jobs batchclient.JobsGetter, q s
 	}
 	if err := cmp.Or(ctx.Err(), a.check()); err != nil {
 		return reply{slots.NotSent, "", fmt.Errorf("%w: %w", ErrNotSent, err)}
+	}
+	if q.Kind == slots.Mark || q.Kind == slots.Unmark {
+		return a.mark(ctx, q)
 	}
 	if q.Kind == slots.Create {
 		return a.create(ctx, jobs, q.Slot)

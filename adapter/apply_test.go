@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -254,7 +253,7 @@ func TestReplacedUnderItsName(t *testing.T) {
 // A running plan stops when its owner is edited or untracked, when it gets too old, when
 // the process may not act any more, and when its context ends.
 func TestOutdated(t *testing.T) {
-	var lost atomic.Bool
+	var lease *office
 	for name, test := range map[string]struct {
 		stop func(w *writer, cancel context.CancelFunc)
 		want string
@@ -266,14 +265,14 @@ func TestOutdated(t *testing.T) {
 		}, "the plan is outdated: its owner was edited"},
 		"untracked": {func(w *writer, _ context.CancelFunc) { w.Untrack(ownerUID) }, "the plan is outdated: its owner is not tracked"},
 		"age":       {func(w *writer, _ context.CancelFunc) { w.passes(late + time.Second) }, "the plan is outdated: it is 31s old"},
-		"lease":     {func(*writer, context.CancelFunc) { lost.Store(true) }, "the plan is outdated: this process may not act"},
+		"lease":     {func(*writer, context.CancelFunc) { lease.lost.Store(true) }, "the plan is outdated: this process may not act: its term has ended"},
 		"context":   {func(_ *writer, cancel context.CancelFunc) { cancel() }, "context canceled"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(context.Background())
 			s := newServer()
-			lost.Store(false)
-			w := newWriter(t, s, newTarget(), Options{MayAct: func() bool { return !lost.Load() }})
+			lease = newOffice(true)
+			w := newWriter(t, s, newTarget(), Options{Terms: lease.Holder})
 			plan := w.Plan(ownerUID, items(20), noon)
 			creates := 0
 			s.after = func(verb, _ string) error {
@@ -297,15 +296,15 @@ func TestOutdated(t *testing.T) {
 // The first batch of deletes is one, and a plan without the right to act sends no second.
 func TestFirstBatch(t *testing.T) {
 	s, old := newServer(), newTarget()
-	var lost atomic.Bool
-	w := newWriter(t, s, old, Options{MayAct: func() bool { return !lost.Load() }})
+	lease := newOffice(true)
+	w := newWriter(t, s, old, Options{Terms: lease.Holder})
 	_, err := w.poll(5)
 	require.NoError(t, err)
 	w.catchUp(t)
 	target := newTarget()
 	target.Rollout, target.Revision.Generation = rollout.DefaultPolicy(), 2
 	require.NoError(t, w.Track(target))
-	s.after = func(string, string) error { lost.Store(true); return nil }
+	s.after = func(string, string) error { lease.lost.Store(true); return nil }
 	result, err := w.poll(5)
 	require.ErrorIs(t, err, ErrOutdated)
 	require.Equal(t, Result{Outdated: 1}, result)

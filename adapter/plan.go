@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
@@ -32,6 +33,7 @@ type Plan struct {
 
 	target *tracked  // the plan is outdated if the owner has another target; nil means the target at Apply
 	made   time.Time // the zero time is when Apply is called
+	term   *term.Term
 }
 
 // A Deletion names a Job to delete, and why.

@@ -2,13 +2,15 @@ package adapter
 
 import (
 	"context"
-	"sync/atomic"
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/slots"
 )
@@ -29,15 +31,15 @@ func standby(t *testing.T, o Options) (*server, *writer) {
 // A standby that becomes leader creates and prunes nothing from the view that it had. It
 // prunes nothing within L.
 func TestStandbyLeads(t *testing.T) {
-	var leads atomic.Bool
-	s, w := standby(t, Options{MayAct: leads.Load})
+	lease := newOffice(false)
+	s, w := standby(t, Options{Terms: lease.Holder})
 	w.clock = noon.Add(time.Hour)
 	plan := w.Plan(ownerUID, items(5), w.clock)
 	require.Zero(t, plan.Create)
 	require.Equal(t, scaling.RuleWaiting, plan.Decision.Rule)
 	require.Equal(t, NotLeading, plan.Holds[len(plan.Holds)-1].Rule)
 
-	leads.Store(true)
+	lease.takes(term.Mark{})
 	for range 2 {
 		result, err := w.poll(5)
 		require.NoError(t, err)
@@ -58,15 +60,25 @@ func TestStandbyLeads(t *testing.T) {
 // The end of a term ends its plans, also if a term begins before they go on. Creates of
 // before are forgotten, and their replies change nothing.
 func TestTermEnds(t *testing.T) {
-	var lost atomic.Bool
-	s := newServer()
-	w := newWriter(t, s, newTarget(), Options{MayAct: func() bool { return !lost.Load() }})
+	for _, noticed := range []bool{false, true} {
+		testTermEnds(t, noticed)
+	}
+}
+
+// testTermEnds ends a term. The tracker is asked in between, or not.
+func testTermEnds(t *testing.T, noticed bool) {
+	lease, s := newOffice(true), newServer()
+	w := newWriter(t, s, newTarget(), Options{Terms: lease.Holder})
 	restart := func() {
-		lost.Store(true)
-		require.Zero(t, w.Plan(ownerUID, items(1), w.clock).Create)
-		lost.Store(false)
-		w.passes(time.Second)
-		w.Plan(ownerUID, items(1), w.clock)
+		lease.lost.Store(true)
+		if noticed {
+			require.Zero(t, w.Plan(ownerUID, items(1), w.clock).Create)
+		}
+		lease.takes(term.Mark{})
+		if noticed {
+			w.passes(time.Second)
+			w.Plan(ownerUID, items(1), w.clock)
+		}
 	}
 	a, sent, _ := w.choose(t, 1)
 	old := w.Plan(ownerUID, items(3), w.clock)
@@ -74,7 +86,7 @@ func TestTermEnds(t *testing.T) {
 	require.ErrorIs(t, a.send(t.Context(), s.BatchV1(), sent[0]).err, ErrOutdated)
 	require.ErrorIs(t, a.create(t.Context(), s.BatchV1(), sent[0].Slot).err, ErrOutdated)
 	_, err := w.Apply(t.Context(), s, old)
-	require.EqualError(t, err, "the plan is outdated: a term has begun since")
+	require.EqualError(t, err, "the plan is outdated: this process may not act: its term has ended; another has begun")
 	require.Empty(t, s.all(t))
 	w.catchUp(t)
 	b, again, numbers := w.choose(t, 1)
@@ -89,16 +101,16 @@ func TestTermEnds(t *testing.T) {
 
 // A tracker that watched as a standby lists the Jobs anew, and tells when it has.
 func TestStandbyLists(t *testing.T) {
-	var leads atomic.Bool
+	lease := newOffice(false)
 	changed := make(chan Owner, 10)
 	s := newServer()
-	w, err := NewTracker(s, Options{MayAct: leads.Load, Changed: func(o Owner) { changed <- o }})
+	w, err := NewTracker(s, Options{Terms: lease.Holder, Changed: func(o Owner) { changed <- o }})
 	require.NoError(t, err)
 	require.NoError(t, w.Track(newTarget()))
 	go w.Run(t.Context())
 	require.Eventually(t, w.HasSynced, 10*time.Second, time.Millisecond)
 	require.Empty(t, changed)
-	leads.Store(true)
+	lease.takes(term.Mark{})
 	require.Zero(t, w.Plan(ownerUID, items(3), time.Now()).Create)
 	select {
 	case <-changed:
@@ -110,12 +122,12 @@ func TestStandbyLists(t *testing.T) {
 
 // What a source was asked before the term is no list.
 func TestListOfEarlierTerm(t *testing.T) {
-	var leads atomic.Bool
+	lease := newOffice(false)
 	target := newTarget()
 	target.Keyed = true
-	w := newWriter(t, newServer(), target, Options{MayAct: leads.Load})
+	w := newWriter(t, newServer(), target, Options{Terms: lease.Holder})
 	list := w.Listing(ownerUID)
-	leads.Store(true)
+	lease.takes(term.Mark{})
 	for range 2 {
 		p := w.PlanItems(ownerUID, []Item{{Key: "a"}}, list, w.clock)
 		p.Create = 1
@@ -129,4 +141,67 @@ func TestListOfEarlierTerm(t *testing.T) {
 	result, err := w.Apply(t.Context(), w.server, w.PlanItems(ownerUID, []Item{{Key: "a"}}, list, w.clock))
 	require.NoError(t, err)
 	require.Equal(t, int64(1), result.Created)
+}
+
+// A number whose creates are refused for ever blocks the higher numbers, until the lease has
+// the mark.
+func TestSetAside(t *testing.T) {
+	lease, s := newOffice(true), newServer()
+	w := newWriter(t, s, newTarget(), Options{Terms: lease.Holder})
+	refused := w.Plan(ownerUID, items(1), w.clock).target.Owner.jobName(place{}, 1)
+	s.before = func(verb, name string) error {
+		if verb == "create" && name == refused {
+			return apierrors.NewForbidden(batchv1.Resource("jobs"), name, errors.New("a policy"))
+		}
+		return nil
+	}
+	poll := func(after time.Duration) (int64, error) {
+		w.clock = w.clock.Add(after)
+		w.catchUp(t)
+		result, err := w.poll(3)
+		return result.Created, err
+	}
+	_, err := w.poll(3)
+	require.Error(t, err)
+	lease.fails = errors.New("no lease")
+	created, err := poll(late)
+	require.ErrorContains(t, err, "mark the lease")
+	require.Zero(t, created)
+	lease.fails = nil
+	for range 120 { // which try the number again now and then
+		more, _ := poll(time.Second)
+		created += more
+	}
+	require.Equal(t, int64(3), created)
+	require.Equal(t, []term.Mark{{Aside: true}, {Aside: true}}, lease.marks)
+
+	lease.takes(term.Mark{Aside: true})
+	w.clock = w.clock.Add(time.Second)
+	s.before = nil
+	require.Equal(t, slots.Unlisted, w.Plan(ownerUID, items(9), w.clock).Holds[0].Rule)
+	w.catchUp(t)
+	result, err := w.poll(9)
+	require.NoError(t, err)
+	require.Zero(t, result.Created, "the number may arrive")
+	w.clock = w.clock.Add(late)
+	w.catchUp(t)
+	result, err = w.poll(9)
+	require.NoError(t, err)
+	require.Positive(t, result.Created)
+}
+
+// The mark of an orderly end saves the wait of keyed work.
+func TestCleanTerm(t *testing.T) {
+	for _, clean := range []bool{false, true} {
+		lease, s, target := newOffice(false), newServer(), newTarget()
+		target.Keyed = true
+		lease.takes(term.Mark{Clean: clean})
+		w := newWriter(t, s, target, Options{Terms: lease.Holder})
+		w.catchUp(t)
+		plan := w.PlanItems(ownerUID, []Item{{Key: "a"}}, w.Listing(ownerUID), w.clock)
+		result, err := w.Apply(t.Context(), s, plan)
+		require.NoError(t, err)
+		require.Equal(t, clean, result.Created == 1)
+		require.Equal(t, clean, w.settled())
+	}
 }

@@ -18,6 +18,7 @@ import (
 	batchclient "k8s.io/client-go/kubernetes/typed/batch/v1"
 	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 
+	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
@@ -47,11 +48,11 @@ type Options struct {
 	// later than the rules expect, and the maximum may be exceeded.
 	Timeout time.Duration
 	MaxAge  time.Duration // of a plan that Apply carries out; 0 means twice Timeout
-	// MayAct reports whether this process may act, such as whether its lease is valid. Plan
-	// and Apply ask, Apply before each batch and request. If it reports true after false, a
-	// term begins: the Jobs are read anew before one is created or a finished one is deleted,
-	// and plans of before stop. It must neither block nor call the Tracker. nil means always.
-	MayAct func() bool
+	// Terms say whether this process may act, such as those of its lease; NewTracker needs
+	// them. Plan and Apply ask, Apply before each batch and request. When a term begins, the
+	// Jobs are read anew before one is created or a finished one is deleted, and plans of
+	// before stop. For List and Observe, nil is [term.Alone].
+	Terms *term.Holder
 	// Changed, if set, is called after the number of a tracked owner's unfinished or
 	// terminating Jobs has changed in the cache, and when creating may go on after a prune or
 	// begin in a term.
@@ -68,18 +69,16 @@ type Options struct {
 // them out. A plan makes no request, and its cost depends on the number of Jobs only if
 // some have changed or are to be deleted. A Tracker may be used from several goroutines.
 //
-// A program that elects a leader sets Options.MayAct, or makes its Tracker after it has
-// become leader and drops it afterwards. A Tracker does not notice that the lease was lost
-// and taken again between two calls.
+// A Tracker acts in the terms of Options.Terms only, and may watch before the first.
 type Tracker struct {
 	options  Options
 	selector labels.Selector
 	now      func() time.Time // of requests; tests replace it
 	watches  []func(context.Context)
-	began    time.Time // when the term began; zero if that is when an owner is first tracked
-	acts     bool      // MayAct reported true when it was last asked
-	renewed  bool      // no list of this term is shown, though there was a term or a view before
-	once     bool      // nothing changes the tracker
+	began    time.Time  // when the term began; zero if that is when an owner is first tracked
+	term     *term.Term // when it was last asked for; nil is none
+	renewed  bool       // no list of this term is shown, though there was a term or a view before
+	once     bool       // nothing changes the tracker
 
 	mu       sync.Mutex
 	unsynced int             // feeds that have not listed yet
@@ -99,8 +98,11 @@ type Tracker struct {
 // it must not have a timeout, which would end a watch, and must not be nil. An error has
 // every problem of the options.
 func NewTracker(client Client, o Options) (*Tracker, error) {
+	var problems field.Errors
+	problems.Check(o.Terms != nil, "Options.Terms", o.Terms, "the terms of a lease, or term.Alone()")
 	t, err := newTracker(o)
-	if err != nil {
+	problems.Join("", err)
+	if err := problems.Err(); err != nil {
 		return nil, err
 	}
 	t.watch(client)
@@ -116,10 +118,42 @@ func newTracker(o Options) (*Tracker, error) {
 	problems.Check(o.MaxAge >= 0, "Options.MaxAge", o.MaxAge, "a duration of 0 or more")
 	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
 	o.MaxAge = cmp.Or(o.MaxAge, 2*o.Timeout)
-	return &Tracker{
-		options: o, selector: selector, now: time.Now, acts: o.mayAct(), leaving: map[*owned]bool{},
+	if o.Terms == nil {
+		o.Terms = term.Alone()
+	}
+	t := &Tracker{
+		options: o, selector: selector, now: time.Now, term: o.Terms.Term(), leaving: map[*owned]bool{},
 		owners: map[types.UID]*owned{}, jobs: map[types.NamespacedName]*job{}, pods: map[podsOf][]*pod{},
-	}, problems.Err()
+	}
+	t.join()
+	return t, problems.Err()
+}
+
+// join makes the tracker's creates part of the mark that the term leaves on the lease.
+func (t *Tracker) join() {
+	if t.term != nil {
+		t.term.Join(t.late(), t.settled)
+	}
+}
+
+// settled reports whether the outcome of each create is known.
+func (t *Tracker) settled() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, o := range t.owners {
+		if o.set != nil && !o.set.Settled() {
+			return false
+		}
+	}
+	return true
+}
+
+// mark returns the mark of the term before.
+func (t *Tracker) mark() term.Mark {
+	if t.once || t.term == nil {
+		return term.Mark{Clean: t.once}
+	}
+	return t.term.Found()
 }
 
 // Track starts to track an owner, or replaces its Target, which is an edit: plans
@@ -159,7 +193,11 @@ func (t *Tracker) begin(o *owned) {
 	if start.IsZero() {
 		start = t.now()
 	}
-	o.set = slots.New(slots.Options{Late: t.late(), Unshown: 4 * t.late(), Start: start, Clean: t.once, Keyed: o.target.Keyed})
+	mark := t.mark()
+	o.set = slots.New(slots.Options{
+		Late: t.late(), Unshown: 4 * t.late(), Start: start, Clean: mark.Clean, Aside: mark.Aside, Keyed: o.target.Keyed,
+	})
+	t.keep(o)
 	switch {
 	case t.began.IsZero():
 		o.set.Listed(start)
@@ -168,15 +206,21 @@ func (t *Tracker) begin(o *owned) {
 	}
 }
 
-func (o *Options) mayAct() bool { return o.MayAct == nil || o.MayAct() }
+// keep keeps the lease's mark until the owner's set asks to remove it.
+func (t *Tracker) keep(o *owned) {
+	if t.term != nil && t.term.Found().Aside {
+		t.term.Keep(o)
+	}
+}
 
-// leads reports whether this process may act. A term begins when that turns true.
-func (t *Tracker) leads() bool {
-	before := t.acts
-	if t.acts = t.options.mayAct(); t.acts && !before {
+// leads returns nil if this process may act. A term begins when its lease has been taken.
+func (t *Tracker) leads() error {
+	if now := t.options.Terms.Term(); now != t.term {
+		t.term = now
+		t.join()
 		t.renew()
 	}
-	return t.acts
+	return t.term.Err()
 }
 
 // renew begins a term of a tracker that has watched before.
@@ -184,7 +228,9 @@ func (t *Tracker) renew() {
 	t.began, t.read, t.renewed = t.now(), time.Time{}, true
 	for _, o := range t.owners {
 		if o.set != nil {
-			o.set, o.now, o.sent, o.pruning = o.set.Renew(t.began), nil, nil, 0
+			mark := t.mark()
+			o.set, o.now, o.sent, o.pruning = o.set.Renew(slots.Options{Start: t.began, Clean: mark.Clean, Aside: mark.Aside}), nil, nil, 0
+			t.keep(o)
 		}
 	}
 	t.sweep()
@@ -257,10 +303,10 @@ func (t *Tracker) Plan(owner types.UID, metrics []scaling.Metric, now time.Time)
 	case plan.Create > 0 && t.mistaken(o):
 		plan = unknown(o.plan(metrics, false, now), "unfinished Jobs have the owner's name and another UID")
 	}
-	if !leads {
-		plan.hold(append(plan.Holds, slots.Hold{Rule: NotLeading, Text: "this process may not act", All: true}))
+	if leads != nil {
+		plan.hold(append(plan.Holds, slots.Hold{Rule: NotLeading, Text: leads.Error(), All: true}))
 	}
-	plan.made = t.now()
+	plan.made, plan.term = t.now(), t.term
 	return plan
 }
 
@@ -273,7 +319,7 @@ func unknown(p Plan, why string) Plan {
 // Rules of [Plan].Holds beside those of package slots.
 const (
 	JobsUnknown slots.Rule = "jobsUnknown" // the owner's Jobs are not known
-	NotLeading  slots.Rule = "notLeading"  // Options.MayAct reports false
+	NotLeading  slots.Rule = "notLeading"  // this process is in no term
 )
 
 // Jobs returns the owner's Jobs in no order, Jobs in flight last, and reports whether they

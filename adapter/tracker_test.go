@@ -19,6 +19,7 @@ import (
 	ktesting "k8s.io/client-go/testing"
 	"pgregory.net/rapid"
 
+	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/premise"
@@ -139,7 +140,8 @@ func TestMistaken(t *testing.T) {
 func propForger(t *rapid.T) {
 	target := newTarget()
 	target.StuckAfter, target.History, target.Rollout = time.Minute, keepNone, rollout.DefaultPolicy()
-	a, b := newWriter(t, newServer(), target, Options{Pods: true}), newWriter(t, newServer(), target, Options{Pods: true})
+	o := Options{Terms: term.Alone(), Pods: true}
+	a, b := newWriter(t, newServer(), target, o), newWriter(t, newServer(), target, o)
 	for n := range rapid.Int64Range(0, 4).Draw(t, "Jobs") {
 		j := jobOf(target, n+1, rapid.SampledFrom([]func(*batchv1.Job){ready, complete, func(*batchv1.Job) {}}).Draw(t, "state"))
 		a.show(j)
@@ -548,7 +550,7 @@ func TestRun(t *testing.T) {
 	_, err := client.BatchV1().Jobs("shop").Create(ctx, jobOf(target, 1), metav1.CreateOptions{})
 	require.NoError(t, err)
 	changed := make(chan Owner, 10)
-	w, err := NewTracker(client, Options{Pods: true, Changed: func(o Owner) { changed <- o }})
+	w, err := NewTracker(client, Options{Terms: term.Alone(), Pods: true, Changed: func(o Owner) { changed <- o }})
 	require.NoError(t, err)
 	require.NoError(t, w.Track(target))
 	require.False(t, w.HasSynced())

@@ -15,6 +15,7 @@ import (
 	ktesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
@@ -39,7 +40,7 @@ func TestWatch(t *testing.T) {
 			s.PrependReactor("list", kind, func(ktesting.Action) (bool, runtime.Object, error) {
 				return away.Load(), nil, errors.New("away")
 			})
-			w, err := NewTracker(s, Options{Namespace: "shop", Pods: withPods})
+			w, err := NewTracker(s, Options{Terms: term.Alone(), Namespace: "shop", Pods: withPods})
 			require.NoError(t, err)
 			require.NoError(t, w.Track(target))
 			go w.Run(t.Context())
@@ -101,7 +102,7 @@ func TestNewTracker(t *testing.T) {
 	for _, path := range []string{"Options.Selector", "Options.Home", "Options.Timeout", "Options.MaxAge"} {
 		require.ErrorContains(t, err, path)
 	}
-	w, err = NewTracker(newServer(), Options{})
+	w, err = NewTracker(newServer(), Options{Terms: term.Alone()})
 	require.NoError(t, err)
 	require.False(t, w.HasSynced(), "before Run")
 }
@@ -121,7 +122,7 @@ func TestKeys(t *testing.T) {
 
 // A list that comes again, as after a broken watch, changes nothing about what has synced.
 func TestListedAgain(t *testing.T) {
-	w, err := NewTracker(newServer(), Options{Pods: true})
+	w, err := NewTracker(newServer(), Options{Terms: term.Alone(), Pods: true})
 	require.NoError(t, err)
 	jobs, pods := &feed{w, false, true}, &feed{w, true, true}
 	for range 2 {

@@ -27,6 +27,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/client"
+	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/e2e/cluster"
 	"github.com/scaledjob/scaledjob/rollout"
 )
@@ -175,7 +176,7 @@ func newWriter(f *fleet, c *cluster.Cluster, w *wire) *writer {
 	f.t.Helper()
 	clients := w.clients(f.t, c)
 	tracker, err := adapter.NewTracker(clients.Watches, adapter.Options{
-		Namespace: f.target.Owner.Namespace, Timeout: timeout, MaxAge: time.Minute, // a busy machine takes long for 1,000 Jobs
+		Terms: term.Alone(), Namespace: f.target.Owner.Namespace, Timeout: timeout, MaxAge: time.Minute, // a busy machine takes long for 1,000 Jobs
 	})
 	require.NoError(f.t, err)
 	own := *f

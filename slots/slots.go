@@ -162,13 +162,13 @@ func New(o Options) *Set {
 	return &Set{options: o, marked: o.Aside}
 }
 
-// Renew returns the set of another term of the same process, which begins then without a mark
-// of the lease. It shows the same objects. Nothing is created or deleted until [Set.Listed] was
+// Renew returns the set of another term of the same process. Of the options it takes Start,
+// Clean and Aside. It shows the same objects. Nothing is created or deleted until [Set.Listed] was
 // called with a read of the new term. Replies to requests of the old set have no effect on it,
 // and a [Listing] of the old set is none.
-func (s *Set) Renew(start time.Time) *Set {
+func (s *Set) Renew(in Options) *Set {
 	o := s.options
-	o.Start, o.Clean, o.Aside = start, false, false
+	o.Start, o.Clean, o.Aside = in.Start, in.Clean, in.Aside
 	renewed := New(o)
 	renewed.seq, renewed.work.round, renewed.work.stage = s.seq, s.work.round, over
 	for _, uid := range sorted(s.objects) {

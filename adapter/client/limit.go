@@ -10,15 +10,16 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/fair"
+	"github.com/scaledjob/scaledjob/adapter/term"
 )
 
 // A Limit is a fixed number of requests in flight. Their owners have turns as package fair
 // describes. The owner of a request is that of [fair.With], else the request's namespace.
 type Limit struct {
-	// MayAct, if set, reports whether this process may change anything, such as whether
-	// its lease is valid. It is asked right before a request other than a GET is sent:
-	// a process may have waited for long, or been stopped. Set it before the first request.
-	MayAct func() bool
+	// Terms, if set, say whether this process may change anything. They are asked right
+	// before a request other than a GET is sent: a process may have waited for long, or been
+	// stopped. Set it before the first request.
+	Terms *term.Holder
 	// Observe, if set, is called after each answer. Set it before the first request. It must
 	// not block, and may be called from several goroutines.
 	Observe func(Answer)
@@ -53,9 +54,9 @@ func (l *Limit) admit(r *http.Request) (answered func(r *http.Response, expired 
 	switch {
 	case err != nil:
 		return nil, nil, fmt.Errorf("waiting for the limit on requests: %w", err)
-	case r.Method != http.MethodGet && l.MayAct != nil && !l.MayAct():
+	case r.Method != http.MethodGet && l.Terms != nil && !l.Terms.MayAct():
 		free()
-		return nil, nil, fmt.Errorf("%w: this process may not act", adapter.ErrOutdated)
+		return nil, nil, fmt.Errorf("%w: %w", adapter.ErrOutdated, term.ErrEnded)
 	}
 	a := Answer{Owner: fair.OwnerOf(ctx), Kind: kindOf(r)}
 	slot.Sends(a.Kind)

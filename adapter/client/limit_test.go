@@ -16,6 +16,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/fair"
+	"github.com/scaledjob/scaledjob/adapter/term"
 )
 
 // A server is an API server: it answers after a time, or never, as the answer says.
@@ -182,13 +183,20 @@ func TestLimitCancelled(t *testing.T) {
 	})
 }
 
+// An until is a lease that ends then.
+type until time.Time
+
+func (u until) Valid() bool                         { return time.Now().Before(time.Time(u)) }
+func (until) Mark(context.Context, term.Mark) error { return nil }
+
 // A change that has waited is not sent if the process may not act any more; a read is.
 func TestMayAct(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{answer: func(*http.Request) answer { return answer{after: time.Hour} }}
 		limit := NewLimit(1)
 		begin := time.Now()
-		limit.MayAct = func() bool { return time.Since(begin) < time.Minute }
+		limit.Terms = &term.Holder{}
+		limit.Terms.Begin(until(begin.Add(time.Minute)), term.Mark{})
 		transport := newTransport(s, 2*time.Hour, limit)
 		var all sync.WaitGroup
 		for _, method := range []string{"POST", "POST", "DELETE", "PATCH", "GET"} {

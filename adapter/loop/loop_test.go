@@ -29,6 +29,7 @@ import (
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/client"
 	"github.com/scaledjob/scaledjob/adapter/loop"
+	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
@@ -143,7 +144,7 @@ func (p *play) run(t *testing.T, from int, do func(s *server, polls *loop.Loop))
 		s.limit = limit
 		clients, err := client.Connect(&rest.Config{Host: "http://server", Transport: s}, 0, limit)
 		require.NoError(t, err)
-		tracker, err := adapter.NewTracker(fake.NewClientset(), adapter.Options{})
+		tracker, err := adapter.NewTracker(fake.NewClientset(), adapter.Options{Terms: term.Alone()})
 		require.NoError(t, err)
 		ctx, stop := context.WithCancel(t.Context())
 		var running sync.WaitGroup

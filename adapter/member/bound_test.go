@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/scaledjob/scaledjob/adapter/member"
+	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/placement/jobs"
 )
 
@@ -72,7 +73,7 @@ func TestEndlessList(t *testing.T) {
 			w := newWorld(t, slow, "b")
 			var pages atomic.Int64
 			w.sites["a"] = newSite("a", w.sites["b"].uids)
-			c, err := member.New("a", both(endless{w.sites["a"], &pages, items}), member.Options{Home: home, Interval: time.Second, MaxJobs: 1000})
+			c, err := member.New("a", both(endless{w.sites["a"], &pages, items}), member.Options{Terms: term.Alone(), Home: home, Interval: time.Second, MaxJobs: 1000})
 			require.NoError(t, err)
 			require.NoError(t, w.all.Add(t.Context(), c))
 			time.Sleep(30 * time.Second)
@@ -160,7 +161,7 @@ func TestClosedConnection(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	c, err := member.Dial("a", &rest.Config{Host: server.URL}, member.Options{Home: home})
+	c, err := member.Dial("a", &rest.Config{Host: server.URL}, member.Options{Terms: term.Alone(), Home: home})
 	require.NoError(t, err)
 	require.ErrorContains(t, c.Probe(t.Context()), "the member closed the connection without an answer")
 }

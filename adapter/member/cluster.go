@@ -50,7 +50,7 @@ func New(name string, clients Clients, o Options) (*Cluster, error) {
 	}
 	var err error
 	c.tracker, err = adapter.NewTracker(via{clients.Watches, c.watching("watch of Jobs"), c.watching("watch of pods"), c.bound("Jobs"), c.bound("pods")}, adapter.Options{
-		Home: o.Home, Cluster: name, Namespace: o.Namespace, Pods: o.Pods, Timeout: o.Timeout, MaxAge: o.Deadline,
+		Home: o.Home, Cluster: name, Namespace: o.Namespace, Pods: o.Pods, Timeout: o.Timeout, MaxAge: o.Deadline, Terms: o.Terms,
 		Selector: labels.Set{adapter.LabelHome: o.Home}.String(), KeepLabels: []string{LabelCreation, LabelSource, LabelAttempt},
 	})
 	return c, err

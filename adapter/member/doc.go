@@ -48,7 +48,7 @@
 // The sum over all members never exceeds the maximum under these conditions:
 //
 //   - One process at a time acts. Its successor starts twice Options.Timeout after the last
-//     request, such as by a lease that lasts longer. Options.MayAct checks the lease.
+//     request, such as by a lease that lasts longer. Options.Terms check the lease.
 //   - The Checkpoint of a decision is stored before Apply. It has the Jobs of members that are
 //     unreachable after a restart.
 //

@@ -2,7 +2,6 @@ package member_test
 
 import (
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/member"
+	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/placement/jobs"
 	"github.com/scaledjob/scaledjob/rollout"
 )
@@ -116,17 +116,19 @@ func TestOldObservation(t *testing.T) {
 
 // A process that may not act sends nothing.
 func TestMayAct(t *testing.T) {
-	var may atomic.Bool
-	w := newWorld(t, member.Options{MayAct: may.Load}, "a").ready()
+	terms := &term.Holder{}
+	w := newWorld(t, member.Options{Terms: terms}, "a").ready()
 	w.demand = 1
 	reports := w.poll()
-	require.ErrorIs(t, reports[0].Err, adapter.ErrNotSent)
+	require.ErrorIs(t, reports[0].Err, term.ErrEnded)
 	require.Empty(t, reports[0].Failures)
 	require.Error(t, w.all.DeleteJobs(t.Context(), owner)[0].Err)
 	require.Empty(t, w.jobs("a"))
-	may.Store(true)
-	noErrors(t, w.poll())
-	require.Len(t, w.jobs("a"), 1)
+	terms.Begin(while(func() bool { return true }), term.Mark{})
+	w.eventually("the Jobs are read in the term", func() bool {
+		noErrors(t, w.poll())
+		return len(w.jobs("a")) == 1
+	})
 }
 
 // An observation from before a member was registered anew is not acted on there.

@@ -22,10 +22,11 @@ import (
 	"k8s.io/client-go/scale"
 
 	"github.com/scaledjob/scaledjob/adapter/client"
+	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/field"
 )
 
-// Options configure a member. Home is required.
+// Options configure a member. Home and Terms are required.
 type Options struct {
 	ID string // the address of the member, for the status
 	// Home names the hub cluster. It is a label value, best the UID of the hub's
@@ -56,9 +57,9 @@ type Options struct {
 	// MaxJobs is the most Jobs, and the most pods, of the hub on the member. A member with more
 	// is unreachable for a minute. 0 means 200,000.
 	MaxJobs int
-	// MayAct reports whether this process may send requests, such as whether its
-	// lease is valid. Health checks and watches do not ask. nil means always.
-	MayAct func() bool
+	// Terms say whether this process may send requests, such as those of its lease; needed.
+	// Health checks and watches do not ask.
+	Terms *term.Holder
 }
 
 func (o Options) withDefaults() Options {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/scaledjob/scaledjob/adapter/member"
+	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/placement/jobs"
 )
 
@@ -39,7 +40,7 @@ func TestPods(t *testing.T) {
 
 // Dialing makes no request, and a member that is away is not reachable.
 func TestDial(t *testing.T) {
-	c, err := member.Dial("a", &rest.Config{Host: "127.0.0.1:1"}, member.Options{Home: home, Timeout: time.Second})
+	c, err := member.Dial("a", &rest.Config{Host: "127.0.0.1:1"}, member.Options{Terms: term.Alone(), Home: home, Timeout: time.Second})
 	require.NoError(t, err)
 	require.Equal(t, "a", c.Name())
 	var all member.Clusters
@@ -48,6 +49,6 @@ func TestDial(t *testing.T) {
 	require.Equal(t, []jobs.Cluster{{Name: "a"}}, all.Observe(owner).Clusters)
 	_, errs := all.ObserveReplicas(t.Context(), member.Workload{}, member.ReplicasPoll{})
 	require.Error(t, errs["a"])
-	_, err = member.Dial("a", &rest.Config{Host: "a b"}, member.Options{Home: home})
+	_, err = member.Dial("a", &rest.Config{Host: "a b"}, member.Options{Terms: term.Alone(), Home: home})
 	require.ErrorContains(t, err, "member a: ")
 }

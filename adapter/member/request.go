@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/placement/jobs"
 )
 
@@ -84,8 +85,8 @@ func (s *sender) check(ctx context.Context) error {
 	switch o := &s.cluster.options; {
 	case s.unanswered:
 		return errors.New("the previous request was not answered")
-	case o.MayAct != nil && !o.MayAct():
-		return fmt.Errorf("%w: this process may not act", adapter.ErrOutdated)
+	case !o.Terms.MayAct():
+		return fmt.Errorf("%w: %w", adapter.ErrOutdated, term.ErrEnded)
 	}
 	return ctx.Err()
 }

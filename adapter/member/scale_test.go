@@ -24,6 +24,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/member"
+	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/placement/replicas"
 )
 
@@ -97,6 +98,9 @@ func scalable(t *testing.T, o member.Options, names ...string) (*member.Clusters
 	mapper.Add(appsv1.SchemeGroupVersion.WithKind("Deployment"), meta.RESTScopeNamespace)
 	all, deployments := &member.Clusters{}, map[string]*deployment{}
 	o.Home = home
+	if o.Terms == nil {
+		o.Terms = term.Alone()
+	}
 	if o.Interval == 0 {
 		o.Interval = 5 * time.Millisecond
 	}
@@ -280,7 +284,7 @@ func TestNoScale(t *testing.T) {
 	require.ErrorContains(t, reports[0].Err, "Robot")
 	require.EqualError(t, reports[1].Err, "it is not registered")
 
-	c, err := member.New("x", both(fake.NewClientset()), member.Options{Home: home})
+	c, err := member.New("x", both(fake.NewClientset()), member.Options{Terms: term.Alone(), Home: home})
 	require.NoError(t, err)
 	require.NoError(t, c.Probe(t.Context()))
 	require.NoError(t, all.Add(t.Context(), c))
@@ -325,7 +329,7 @@ func TestPodsThatNeverStart(t *testing.T) {
 		mapper := meta.NewDefaultRESTMapper(nil)
 		mapper.Add(appsv1.SchemeGroupVersion.WithKind("Deployment"), meta.RESTScopeNamespace)
 		clients.Scales, clients.Mapper = d, mapper
-		c, err := member.New(name, clients, member.Options{Home: home, Pods: true})
+		c, err := member.New(name, clients, member.Options{Terms: term.Alone(), Home: home, Pods: true})
 		require.NoError(t, err)
 		require.NoError(t, c.Probe(t.Context()))
 		require.NoError(t, p.all.Add(t.Context(), c))

@@ -28,6 +28,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/member"
+	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/placement/jobs"
 	"github.com/scaledjob/scaledjob/placement/taint"
 	"github.com/scaledjob/scaledjob/rollout"
@@ -265,6 +266,9 @@ func (w *world) add(name string, o member.Options) *member.Cluster {
 func (w *world) member(name string, o member.Options) *member.Cluster {
 	w.t.Helper()
 	o.Home, o.ID = home, "to-"+name
+	if o.Terms == nil {
+		o.Terms = term.Alone()
+	}
 	if o.Interval == 0 {
 		o.Interval = 5 * time.Millisecond
 	}

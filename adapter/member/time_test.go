@@ -12,6 +12,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/member"
+	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/placement/jobs"
 	"github.com/scaledjob/scaledjob/rollout"
 )
@@ -47,7 +48,7 @@ func TestDefaults(t *testing.T) {
 			}
 			return send()
 		})
-		c, err := member.New("a", both(w.sites["a"]), member.Options{Home: home})
+		c, err := member.New("a", both(w.sites["a"]), member.Options{Terms: term.Alone(), Home: home})
 		require.NoError(t, err)
 		require.NoError(t, w.all.Add(t.Context(), c))
 		w.ready()
@@ -258,11 +259,18 @@ func testLimit(t *testing.T) {
 	require.Len(t, w.observe()["slow"].Jobs, int(reports[1].Created))
 }
 
+// A while is a lease that is held while the function says so.
+type while func() bool
+
+func (w while) Valid() bool                         { return w() }
+func (while) Mark(context.Context, term.Mark) error { return nil }
+
 // A process that may act no longer sends nothing that has waited for the rate limit.
 func TestMayActAfterWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		end := time.Now().Add(time.Hour)
-		w := newWorld(t, member.Options{QPS: 1, Burst: 1, MayAct: func() bool { return time.Now().Before(end) }}, "a").ready()
+		end, terms := time.Now().Add(time.Hour), &term.Holder{}
+		terms.Begin(while(func() bool { return time.Now().Before(end) }), term.Mark{})
+		w := newWorld(t, member.Options{QPS: 1, Burst: 1, Terms: terms}, "a").ready()
 		w.demand = 5
 		w.plan()
 		end = time.Now().Add(1500 * time.Millisecond)

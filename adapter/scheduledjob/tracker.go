@@ -1,6 +1,7 @@
 package scheduledjob
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
@@ -34,7 +36,9 @@ type Tracker struct {
 	// Late is the time after which a create that was not answered can no longer arrive: twice
 	// the timeout of a request. Until then its Job is not deleted, and the run stays active.
 	Late time.Duration
-	Now  func() time.Time
+	// Terms say whether this process may act; needed. Nothing is sent outside of a term.
+	Terms *term.Holder
+	Now   func() time.Time
 
 	mutex    sync.Mutex
 	started  time.Time                          // the term; a process before may have sent a create until then
@@ -134,10 +138,24 @@ func (t *Tracker) start(ctx context.Context, job *batchv1.Job, owner types.UID, 
 	return err
 }
 
+// request returns a context for a request, with a deadline of its own, if the process may act.
+func (t *Tracker) request(ctx context.Context) (context.Context, context.CancelFunc, error) {
+	ctx, cancel, err := t.Terms.Request(ctx, cmp.Or(t.Late/2, adapter.DefaultTimeout))
+	if err != nil {
+		err = fmt.Errorf("%w: %w", adapter.ErrNotSent, err)
+	}
+	return ctx, cancel, err
+}
+
 // create creates the Job, unless it exists.
 func (t *Tracker) create(ctx context.Context, job *batchv1.Job, owner types.UID) error {
+	ctx, cancel, err := t.request(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
 	jobs := t.Client.BatchV1().Jobs(job.Namespace)
-	_, err := jobs.Create(ctx, job, metav1.CreateOptions{})
+	_, err = jobs.Create(ctx, job, metav1.CreateOptions{})
 	if !apierrors.IsAlreadyExists(err) {
 		return err
 	}
@@ -203,7 +221,12 @@ func (t *Tracker) mayArrive(job *batchv1.Job) bool {
 }
 
 func (t *Tracker) delete(ctx context.Context, j *batchv1.Job, propagation metav1.DeletionPropagation) error {
-	err := t.Client.BatchV1().Jobs(j.Namespace).Delete(ctx, j.Name, metav1.DeleteOptions{
+	ctx, cancel, err := t.request(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	err = t.Client.BatchV1().Jobs(j.Namespace).Delete(ctx, j.Name, metav1.DeleteOptions{
 		PropagationPolicy: &propagation, Preconditions: &metav1.Preconditions{UID: &j.UID},
 	})
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -218,7 +241,12 @@ func (t *Tracker) expire(ctx context.Context, j *batchv1.Job) error {
 	if patch == nil {
 		return nil
 	}
-	_, err := t.Client.BatchV1().Jobs(j.Namespace).Patch(ctx, j.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	ctx, cancel, err := t.request(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	_, err = t.Client.BatchV1().Jobs(j.Namespace).Patch(ctx, j.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("set the time to live of the Job of run %s: %w", j.Labels[LabelTag], err)
 	}
@@ -227,6 +255,11 @@ func (t *Tracker) expire(ctx context.Context, j *batchv1.Job) error {
 
 // deletePods deletes the pods of Jobs that are gone, as with orphans, unless they end already.
 func (t *Tracker) deletePods(ctx context.Context, left []corev1.Pod) error {
+	ctx, cancel, err := t.request(ctx)
+	if err != nil || len(left) == 0 {
+		return nil
+	}
+	defer cancel()
 	var problems []error
 	for _, p := range left {
 		if p.DeletionTimestamp != nil || over(&p) {

@@ -18,6 +18,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
@@ -34,7 +35,7 @@ func newStand() *stand {
 	st := &stand{client: fake.NewClientset(), at: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), s: &ScheduledJob{}}
 	st.s.Namespace, st.s.Name, st.s.UID = "n", "job", "u"
 	st.config = Config{Namespace: "n", Name: "job", TTL: new(int32(7))}
-	st.Tracker = &Tracker{Client: st.client, Late: 30 * time.Second, Now: func() time.Time { return st.at }}
+	st.Tracker = &Tracker{Client: st.client, Late: 30 * time.Second, Terms: term.Alone(), Now: func() time.Time { return st.at }}
 	return st
 }
 

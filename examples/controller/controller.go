@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/scaledjob/scaledjob/adapter/client"
-	"github.com/scaledjob/scaledjob/examples/internal/process"
+	"github.com/scaledjob/scaledjob/adapter/term/kube"
 	"github.com/scaledjob/scaledjob/examples/internal/reading"
 )
 
@@ -38,7 +38,7 @@ type clients struct {
 	limit   *client.Limit
 	dynamic dynamic.Interface // with a timeout and the limit
 	watches dynamic.Interface
-	lease   process.Lease
+	lease   kube.Lease
 }
 
 func (o *options) connect(config *rest.Config, log *slog.Logger) (c clients, err error) {
@@ -46,7 +46,7 @@ func (o *options) connect(config *rest.Config, log *slog.Logger) (c clients, err
 		return c, err
 	}
 	limit := client.NewLimit(o.maxRequests)
-	limit.MayAct, c.limit = c.lease.MayAct, limit
+	limit.Terms, c.limit = c.lease.Holder, limit
 	if c.Clients, err = client.Connect(config, o.requestTimeout, limit); err != nil {
 		return c, err
 	}

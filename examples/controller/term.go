@@ -58,7 +58,7 @@ func (c *controller) newTerm(ctx context.Context) (*term, error) {
 	t := &term{controller: c, ctx: ctx, reports: loop.NewKeys(fair.New(reporters)), entries: map[cache.ObjectName]*entry{}}
 	var err error
 	t.tracker, err = adapter.NewTracker(c.Watches, adapter.Options{
-		Namespace: c.Namespace, Selector: scaledjob.Selector, Pods: c.watchPods, Timeout: c.requestTimeout, MayAct: c.lease.MayAct,
+		Namespace: c.Namespace, Selector: scaledjob.Selector, Pods: c.watchPods, Timeout: c.requestTimeout, Terms: c.lease.Holder,
 	})
 	t.polls = loop.New(loop.Options{Tracker: t.tracker, Client: c.Requests, Requests: c.Queue})
 	return t, err

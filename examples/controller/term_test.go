@@ -36,6 +36,8 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter/client"
 	"github.com/scaledjob/scaledjob/adapter/fair"
+	terms "github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/adapter/term/kube"
 	"github.com/scaledjob/scaledjob/examples/internal/process"
 	"github.com/scaledjob/scaledjob/examples/internal/readingtest"
 )
@@ -124,9 +126,9 @@ func benchedWith(t *testing.T, elect bool, args []string, do func(b *bench), sca
 		o := newOptions()
 		require.NoError(t, process.Parse(o, args, b))
 		log := slog.New(slog.NewTextHandler(b, nil))
-		lease := process.Lease{Namespace: "n", Name: name, Duration: o.LeaseDuration, Term: &process.Term{}, Log: log}
+		lease := kube.Lease{Holder: terms.Alone(), Namespace: "n", Name: name, Duration: o.LeaseDuration, Log: log}
 		if elect {
-			lease.Client = b.leases
+			lease.Holder, lease.Client = &terms.Holder{}, b.leases.CoordinationV1()
 		}
 		var err error
 		b.controller, err = newController(o, clients{

@@ -17,9 +17,9 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	"github.com/scaledjob/scaledjob/adapter/member"
+	"github.com/scaledjob/scaledjob/adapter/term/kube"
 	"github.com/scaledjob/scaledjob/examples/internal/cluster"
 	"github.com/scaledjob/scaledjob/examples/internal/poll"
-	"github.com/scaledjob/scaledjob/examples/internal/process"
 	"github.com/scaledjob/scaledjob/examples/internal/reading"
 	"github.com/scaledjob/scaledjob/examples/multicluster/api"
 	"github.com/scaledjob/scaledjob/examples/multicluster/registry"
@@ -46,7 +46,7 @@ type clients struct {
 	dynamic        dynamic.Interface
 	watches        kubernetes.Interface // of informers
 	dynamicWatches dynamic.Interface    // of informers
-	lease          process.Lease
+	lease          kube.Lease
 }
 
 // A kind holds the pollers of all objects of a kind.

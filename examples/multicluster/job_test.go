@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/scaledjob/scaledjob/adapter/member"
+	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/examples/internal/poll"
 	"github.com/scaledjob/scaledjob/examples/internal/readingtest"
 	"github.com/scaledjob/scaledjob/examples/multicluster/api"
@@ -71,7 +72,7 @@ func newBench(t *testing.T, names ...string) *bench {
 	c.dynamic, c.triggers.Timeout = b.home, 10*time.Second
 	c.members = &members{controller: c}
 	for _, name := range names {
-		m, err := member.New(name, member.Clients{Requests: b.member, Watches: b.member}, member.Options{Home: "home"})
+		m, err := member.New(name, member.Clients{Requests: b.member, Watches: b.member}, member.Options{Terms: term.Alone(), Home: "home"})
 		require.NoError(t, err)
 		require.NoError(t, c.members.Add(t.Context(), m))
 	}

@@ -29,6 +29,8 @@ import (
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/member"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/adapter/term/kube"
 	"github.com/scaledjob/scaledjob/examples/internal/apiserver"
 	"github.com/scaledjob/scaledjob/examples/internal/process"
 	"github.com/scaledjob/scaledjob/examples/multicluster/api"
@@ -275,7 +277,7 @@ func TestEvents(t *testing.T) {
 // A member whose kubeconfig cannot be used is a member: it is one that does not answer,
 // or goes on as before. Only one that is not in the registry is none.
 func TestRegister(t *testing.T) {
-	m := &members{controller: &controller{options: newOptions(), log: slog.New(slog.DiscardHandler), home: "home"}, kubeconfigs: map[string]string{}}
+	m := &members{controller: &controller{options: newOptions(), log: slog.New(slog.DiscardHandler), home: "home", clients: clients{lease: kube.Lease{Holder: term.Alone()}}}, kubeconfigs: map[string]string{}}
 	bad := registry.Member{Name: "a", Kubeconfig: "bad", Err: errors.New("it names a program")}
 	good := registry.Member{Name: "a", Kubeconfig: "good", Config: &rest.Config{Host: "https://127.0.0.1:1"}}
 	m.register(t.Context(), []registry.Member{bad})

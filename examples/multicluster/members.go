@@ -82,7 +82,7 @@ func (m *members) dial(ctx context.Context, r registry.Member) {
 	if r.Err != nil {
 		config = nowhere(r.Err)
 	}
-	o := member.Options{ID: c.registry.ID(r), Home: c.home, Pods: c.watchPods, Timeout: c.timeout, Interval: c.probe, MayAct: c.lease.MayAct,
+	o := member.Options{ID: c.registry.ID(r), Home: c.home, Pods: c.watchPods, Timeout: c.timeout, Interval: c.probe, Terms: c.lease.Holder,
 		UID: r.UID, Registered: r.Registered, MaxJobs: r.MaxJobs}
 	cluster, err := member.Dial(r.Name, config, o)
 	if err != nil {

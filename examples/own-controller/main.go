@@ -23,13 +23,15 @@ import (
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/client"
 	"github.com/scaledjob/scaledjob/adapter/loop"
+	"github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/adapter/term/kube"
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
-// run tracks the queues and polls each of them every second, until the context ends.
-func run(ctx context.Context, clients client.Clients) {
-	tracker, err := adapter.NewTracker(clients.Watches, adapter.Options{})
+// run is a term: it polls each queue every second, until the lease or the program ends.
+func run(ctx context.Context, clients client.Clients, terms *term.Holder) {
+	tracker, err := adapter.NewTracker(clients.Watches, adapter.Options{Terms: terms})
 	exitOn(err)
 	queues := informers.NewFilteredConfigMapInformer(clients.Watches, "", 0, nil,
 		func(o *metav1.ListOptions) { o.LabelSelector = "example.com/queue" })
@@ -77,7 +79,12 @@ func main() {
 	exitOn(err)
 	clients, err := client.Connect(config, 0, client.NewLimit(64))
 	exitOn(err)
-	run(ctx, clients)
+	lease, err := kube.Connect(config, "default", "own-controller", 0)
+	exitOn(err)
+	exitOn(lease.Keep(ctx, func(ctx context.Context) error {
+		run(ctx, clients, lease.Holder)
+		return nil
+	}))
 }
 
 func exitOn(err error) {

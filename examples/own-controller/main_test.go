@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/scaledjob/scaledjob/adapter/client"
+	"github.com/scaledjob/scaledjob/adapter/term"
 )
 
 // A bench runs the controller on a fake API server, in virtual time.
@@ -48,7 +49,7 @@ func onBench(t *testing.T, test func(b bench)) {
 		})
 		ctx, stop := context.WithCancel(t.Context())
 		var running sync.WaitGroup
-		running.Go(func() { run(ctx, client.Clients{Requests: slow{c}, Watches: c}) })
+		running.Go(func() { run(ctx, client.Clients{Requests: slow{c}, Watches: c}, term.Alone()) })
 		test(bench{t, c})
 		stop()
 		running.Wait()

@@ -25,7 +25,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/client"
-	"github.com/scaledjob/scaledjob/examples/internal/process"
+	"github.com/scaledjob/scaledjob/adapter/term/kube"
 	v1 "github.com/scaledjob/scaledjob/examples/redis-operator/api/v1"
 	"github.com/scaledjob/scaledjob/examples/redis-operator/internal/controller"
 	"github.com/scaledjob/scaledjob/examples/redis-operator/internal/metrics"
@@ -61,19 +61,19 @@ func (o *options) Run(ctx context.Context, log *slog.Logger) error {
 
 // connect returns clients that create nothing after the lease has ended: a process that was
 // stopped and continues does not send its next creates.
-func connect(config *rest.Config, lease process.Lease) (client.Clients, error) {
+func connect(config *rest.Config, lease kube.Lease) (client.Clients, error) {
 	limit := client.NewLimit(maxInFlight)
-	limit.MayAct = lease.MayAct
+	limit.Terms = lease.Holder
 	return client.Connect(config, 0, limit)
 }
 
 // add adds the reconciler and the checks to a manager.
-func (o *options) add(manager ctrl.Manager, lease process.Lease) error {
+func (o *options) add(manager ctrl.Manager, lease kube.Lease) error {
 	clients, err := connect(manager.GetConfig(), lease)
 	if err != nil {
 		return err
 	}
-	jobs, err := controller.NewJobs(clients.Watches, adapter.Options{Namespace: o.Namespace, MayAct: lease.MayAct})
+	jobs, err := controller.NewJobs(clients.Watches, adapter.Options{Namespace: o.Namespace, Terms: lease.Holder})
 	if err != nil {
 		return err
 	}
@@ -97,22 +97,19 @@ func (o *options) add(manager ctrl.Manager, lease process.Lease) error {
 	)
 }
 
-func (o *options) manager(config *rest.Config, lease process.Lease, log *slog.Logger) (ctrl.Manager, error) {
+func (o *options) manager(config *rest.Config, lease kube.Lease, log *slog.Logger) (ctrl.Manager, error) {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(errors.Join(clientgo.AddToScheme(scheme), v1.AddToScheme(scheme)))
 	options := o.managed(lease)
 	options.Scheme, options.Logger = scheme, logr.FromSlogHandler(log.Handler())
 	if o.LeaderElect {
-		var err error
-		if options.LeaderElectionResourceLockInterface, err = lease.Lock(); err != nil {
-			return nil, err
-		}
+		options.LeaderElectionResourceLockInterface = lease.Lock()
 	}
 	return ctrl.NewManager(config, options)
 }
 
 // managed returns the manager's options of the flags.
-func (o *options) managed(lease process.Lease) ctrl.Options {
+func (o *options) managed(lease kube.Lease) ctrl.Options {
 	options := ctrl.Options{
 		Cache:                         cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
 		Metrics:                       server.Options{BindAddress: cmp.Or(o.MetricsAddress, "0")},

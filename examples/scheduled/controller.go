@@ -23,7 +23,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
-	"github.com/scaledjob/scaledjob/examples/internal/process"
+	"github.com/scaledjob/scaledjob/adapter/term/kube"
 )
 
 // A controller reconciles a ScheduledJob after each change, when a run is due, and after
@@ -52,7 +52,7 @@ type clients struct {
 	dynamic        dynamic.Interface
 	watches        kubernetes.Interface // of informers
 	dynamicWatches dynamic.Interface    // of informers
-	lease          process.Lease
+	lease          kube.Lease
 }
 
 // Indexes of the caches
@@ -70,7 +70,7 @@ func newController(o *options, clients clients, log *slog.Logger) *controller {
 		queue:  workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[cache.ObjectName]()),
 	}
 	c.recorder = c.events.NewRecorder(scheme.Scheme, name)
-	c.tracker = &scheduledjob.Tracker{Client: c.client, Late: 2 * c.requestTimeout, Now: func() time.Time { return c.now() }}
+	c.tracker = &scheduledjob.Tracker{Client: c.client, Late: 2 * c.requestTimeout, Terms: c.lease.Holder, Now: func() time.Time { return c.now() }}
 	factory := func(tweak func(*metav1.ListOptions)) informers.SharedInformerFactory {
 		return informers.NewSharedInformerFactoryWithOptions(c.watches, 0, informers.WithNamespace(o.Namespace), informers.WithTweakListOptions(tweak))
 	}

@@ -21,7 +21,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
-	"github.com/scaledjob/scaledjob/examples/internal/process"
+	"github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/adapter/term/kube"
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
@@ -102,7 +103,7 @@ func TestNext(t *testing.T) {
 	require.True(t, w.next(t.Context()))
 	require.Equal(t, 1, w.queue.NumRequeues(w.sees().key()))
 	require.Eventually(t, func() bool { return w.queue.Len() == 1 }, time.Minute, time.Millisecond)
-	w.lease = process.Lease{}
+	w.leads(kube.Lease{Holder: term.Alone()})
 	require.True(t, w.next(t.Context()))
 	require.Zero(t, w.queue.NumRequeues(w.sees().key()))
 	w.resync = time.Millisecond
@@ -150,7 +151,7 @@ func TestRun(t *testing.T) {
 	stop()
 	require.NoError(t, <-ended)
 	require.True(t, w.queue.ShuttingDown())
-	lease, err := w.lease.Client.CoordinationV1().Leases("n").Get(t.Context(), name, metav1.GetOptions{})
+	lease, err := w.lease.Client.Leases("n").Get(t.Context(), name, metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Empty(t, *lease.Spec.HolderIdentity)
 	require.False(t, w.lease.MayAct())

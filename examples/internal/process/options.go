@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/scaledjob/scaledjob/adapter/client"
+	"github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/adapter/term/kube"
 	"github.com/scaledjob/scaledjob/examples/internal/cluster"
 	"github.com/scaledjob/scaledjob/field"
 )
@@ -115,15 +115,14 @@ func (o *Options) Serve(synced func() bool, metrics http.Handler, log *slog.Logg
 	return close, nil
 }
 
-// Lease returns the lease of the controller. It has a connection of its own. Without
-// -leader-elect it has no Client, and [Lease.Keep] acts at once.
-func (o *Options) Lease(config *rest.Config, log *slog.Logger) (Lease, error) {
-	l := Lease{Namespace: o.leaseNamespace(), Name: o.Name, Identity: NewIdentity(), Duration: o.LeaseDuration, Term: &Term{}, Log: log}
+// Lease returns the lease of the controller. Without -leader-elect it has no Client, and
+// [kube.Lease.Keep] acts at once.
+func (o *Options) Lease(config *rest.Config, log *slog.Logger) (l kube.Lease, err error) {
 	if !o.LeaderElect {
-		return l, nil
+		return kube.Lease{Holder: term.Alone(), Name: o.Name, Duration: o.LeaseDuration, Log: log}, nil
 	}
-	clients, err := kubernetes.NewForConfig(client.Separate(config, l.Timeout()))
-	l.Client = clients
+	l, err = kube.Connect(config, o.leaseNamespace(), o.Name, o.LeaseDuration)
+	l.Log = log
 	return l, err
 }
 

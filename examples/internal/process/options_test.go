@@ -14,14 +14,10 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/fstest"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
-	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/scaledjob/scaledjob/examples/internal/process"
 )
@@ -184,103 +180,16 @@ func TestLease(t *testing.T) {
 		"mail":    {Namespace: "mail"},
 		"default": {},
 	} {
-		o.Name, o.LeaseDuration, o.LeaderElect = "counter", duration, true
+		o.Name, o.LeaseDuration, o.LeaderElect = "counter", 15*time.Second, true
 		l, err := o.Lease(&rest.Config{}, slog.New(slog.DiscardHandler))
 		require.NoError(t, err)
 		require.NotNil(t, l.Client)
 		require.False(t, l.MayAct(), "it is not held")
-		require.Equal(t, []any{want, "counter", duration}, []any{l.Namespace, l.Name, l.Duration})
+		require.Equal(t, []any{want, "counter", 15 * time.Second}, []any{l.Namespace, l.Name, l.Duration})
 	}
 	l, err := (&process.Options{}).Lease(&rest.Config{}, nil)
 	require.NoError(t, err)
 	require.True(t, l.MayAct(), "there is none")
 	problem := errors.New("problem")
 	require.Equal(t, problem, l.Keep(t.Context(), func(context.Context) error { return problem }))
-}
-
-// After an API server was away, the process that held the lease acts again at the next
-// attempt: its own lease does not stop it. Another process waits until the lease expires.
-func TestOwnLease(t *testing.T) {
-	for same, want := range map[bool]time.Duration{true: duration / 3, false: 2 * duration} {
-		synctest.Test(t, func(t *testing.T) {
-			client := fake.NewClientset()
-			var away atomic.Bool
-			client.PrependReactor("*", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
-				return away.Load(), nil, errors.New("no")
-			})
-			l := lease(client)
-			if l.Identity = ""; same {
-				l.Identity = process.NewIdentity()
-			}
-			l.Term, l.Log = &process.Term{}, slog.New(slog.DiscardHandler)
-			ctx, stop := context.WithCancel(t.Context())
-			began := make(chan time.Time, 10)
-			ended := make(chan error, 1)
-			go func() {
-				ended <- l.Keep(ctx, func(ctx context.Context) error {
-					began <- time.Now()
-					<-ctx.Done()
-					return nil
-				})
-			}()
-			<-began
-			time.Sleep(duration)
-			away.Store(true)
-			time.Sleep(l.RenewDeadline() + l.RetryPeriod())
-			require.False(t, l.MayAct())
-			away.Store(false)
-			back := time.Now()
-			took := (<-began).Sub(back)
-			require.LessOrEqual(t, took, want)
-			require.Equal(t, same, took <= duration/3, "%s", took)
-			stop()
-			require.NoError(t, <-ended)
-		})
-	}
-}
-
-// No two identities are equal, on the same host either.
-func TestIdentity(t *testing.T) {
-	require.NotEqual(t, process.NewIdentity(), process.NewIdentity())
-	host, err := os.Hostname()
-	require.NoError(t, err)
-	require.NotEqual(t, host, process.NewIdentity())
-}
-
-// A controller that has lost its lease acts again when it has the lease again.
-func TestKeep(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		client := fake.NewClientset()
-		var away atomic.Bool
-		client.PrependReactor("*", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
-			return away.Load(), nil, errors.New("no")
-		})
-		l := lease(client)
-		l.Term = &process.Term{}
-		var log bytes.Buffer
-		l.Log = slog.New(slog.NewTextHandler(&log, nil))
-		ctx, stop := context.WithCancel(t.Context())
-		var terms atomic.Int64
-		ended := make(chan error, 1)
-		go func() {
-			ended <- l.Keep(ctx, func(ctx context.Context) error {
-				require.True(t, l.MayAct())
-				terms.Add(1)
-				<-ctx.Done()
-				return nil
-			})
-		}()
-		time.Sleep(duration)
-		away.Store(true)
-		time.Sleep(duration)
-		require.False(t, l.MayAct())
-		require.EqualValues(t, 1, terms.Load())
-		away.Store(false)
-		time.Sleep(2 * duration)
-		require.EqualValues(t, 2, terms.Load())
-		require.True(t, l.MayAct())
-		stop()
-		require.NoError(t, <-ended)
-		require.Equal(t, 1, strings.Count(log.String(), "the lease is lost; competing for it again"))
-	})
 }

@@ -1,9 +1,14 @@
-package process_test
+package kube_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -19,13 +24,14 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
-	"github.com/scaledjob/scaledjob/examples/internal/process"
+	"github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/adapter/term/kube"
 )
 
 const duration = 15 * time.Second
 
-func lease(client kubernetes.Interface) process.Lease {
-	return process.Lease{Client: client, Namespace: "n", Name: "l", Duration: duration, Log: slog.New(slog.DiscardHandler)}
+func lease(client kubernetes.Interface) kube.Lease {
+	return kube.Lease{Holder: &term.Holder{}, Client: client.CoordinationV1(), Namespace: "n", Name: "l", Duration: duration, Log: slog.New(slog.DiscardHandler)}
 }
 
 // A leader is one that leads in a goroutine of its own.
@@ -36,7 +42,7 @@ type leader struct {
 	led            chan error
 }
 
-func lead(t *testing.T, l process.Lease) *leader {
+func lead(t *testing.T, l kube.Lease) *leader {
 	ctx, stop := context.WithCancel(t.Context())
 	s := &leader{stop: stop, acting: make(chan struct{}), ending: make(chan struct{}), end: make(chan error), led: make(chan error, 1)}
 	go func() {
@@ -146,33 +152,32 @@ func (l silentLeases) Update(ctx context.Context, lease *v1.Lease, o metav1.Upda
 // again.
 func TestLeadLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client, term := &silent{Interface: fake.NewClientset()}, &process.Term{}
+		client := &silent{Interface: fake.NewClientset()}
 		kept := lease(client)
-		kept.Term = term
-		require.False(t, term.Valid())
+		require.False(t, kept.MayAct())
 		l := lead(t, kept)
 		<-l.acting
-		require.True(t, term.Valid())
+		require.True(t, kept.MayAct())
 		time.Sleep(10 * duration)
-		require.True(t, term.Valid(), "it is renewed")
+		require.True(t, kept.MayAct(), "it is renewed")
 		begin := time.Now()
 		client.gone.Store(true)
 		time.Sleep(duration * 2 / 3)
-		require.False(t, term.Valid())
+		require.False(t, kept.MayAct())
 		<-l.ending
 		require.Less(t, time.Since(begin), duration)
 		l.end <- nil
-		require.ErrorIs(t, <-l.led, process.ErrLost)
+		require.ErrorIs(t, <-l.led, kube.ErrLost)
 		client.gone.Store(false)
 		again := lead(t, kept)
 		<-again.acting
-		require.True(t, term.Valid())
+		require.True(t, kept.MayAct())
 		again.stop()
 		<-again.ending
-		require.True(t, term.Valid(), "until all is put down")
+		require.True(t, kept.MayAct(), "until all is put down")
 		again.end <- nil
 		require.NoError(t, <-again.led)
-		require.False(t, term.Valid())
+		require.False(t, kept.MayAct())
 	})
 }
 
@@ -195,7 +200,7 @@ func TestLostIsNotReleasedEarly(t *testing.T) {
 		require.NoError(t, err)
 		require.NotEmpty(t, *held.Spec.HolderIdentity)
 		first.end <- nil
-		require.ErrorIs(t, <-first.led, process.ErrLost)
+		require.ErrorIs(t, <-first.led, kube.ErrLost)
 		held, err = inner.CoordinationV1().Leases("n").Get(t.Context(), "l", metav1.GetOptions{})
 		require.NoError(t, err)
 		require.Empty(t, *held.Spec.HolderIdentity, "released")
@@ -229,7 +234,7 @@ func TestLostToAnother(t *testing.T) {
 // which is old, for a lease that is valid.
 func TestStoppedProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		inner, term := fake.NewClientset(), &process.Term{}
+		inner := fake.NewClientset()
 		var stop atomic.Bool
 		inner.PrependReactor("update", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
 			if stop.Load() {
@@ -238,12 +243,11 @@ func TestStoppedProcess(t *testing.T) {
 			return false, nil, nil
 		})
 		l := lease(inner)
-		l.Term = term
 		led := lead(t, l)
 		<-led.acting
 		stop.Store(true)
 		time.Sleep(75 * time.Second)
-		require.False(t, term.Valid())
+		require.False(t, l.MayAct())
 		stop.Store(false)
 		led.stop()
 		led.end <- nil
@@ -271,13 +275,11 @@ func TestLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, atRequest := fake.NewClientset(), false
 		l := lease(client)
-		l.Term = &process.Term{}
 		client.PrependReactor("update", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
 			atRequest = l.MayAct()
 			return false, nil, nil
 		})
-		lock, err := l.Lock()
-		require.NoError(t, err)
+		lock := l.Lock()
 		held := resourcelock.LeaderElectionRecord{HolderIdentity: lock.Identity(), LeaseDurationSeconds: 15}
 		require.False(t, l.MayAct())
 		require.NoError(t, lock.Create(t.Context(), held))
@@ -291,5 +293,161 @@ func TestLock(t *testing.T) {
 		require.NoError(t, lock.Update(t.Context(), resourcelock.LeaderElectionRecord{LeaseDurationSeconds: 1}))
 		require.False(t, atRequest)
 		require.False(t, l.MayAct())
+	})
+}
+
+// After an API server was away, the process that held the lease acts again at the next
+// attempt: its own lease does not stop it. Another process waits until the lease expires.
+func TestOwnLease(t *testing.T) {
+	for same, want := range map[bool]time.Duration{true: duration / 3, false: 2 * duration} {
+		synctest.Test(t, func(t *testing.T) {
+			client := fake.NewClientset()
+			var away atomic.Bool
+			client.PrependReactor("*", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+				return away.Load(), nil, errors.New("no")
+			})
+			l := lease(client)
+			if l.Identity = ""; same {
+				l.Identity = kube.NewIdentity()
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			began := make(chan time.Time, 10)
+			ended := make(chan error, 1)
+			go func() {
+				ended <- l.Keep(ctx, func(ctx context.Context) error {
+					began <- time.Now()
+					<-ctx.Done()
+					return nil
+				})
+			}()
+			<-began
+			time.Sleep(duration)
+			away.Store(true)
+			time.Sleep(l.RenewDeadline() + l.RetryPeriod())
+			require.False(t, l.MayAct())
+			away.Store(false)
+			back := time.Now()
+			took := (<-began).Sub(back)
+			require.LessOrEqual(t, took, want)
+			require.Equal(t, same, took <= duration/3, "%s", took)
+			stop()
+			require.NoError(t, <-ended)
+		})
+	}
+}
+
+// No two identities are equal, on the same host either.
+func TestIdentity(t *testing.T) {
+	require.NotEqual(t, kube.NewIdentity(), kube.NewIdentity())
+	host, err := os.Hostname()
+	require.NoError(t, err)
+	require.NotEqual(t, host, kube.NewIdentity())
+}
+
+// A controller that has lost its lease acts again when it has the lease again.
+func TestKeep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		var away atomic.Bool
+		client.PrependReactor("*", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return away.Load(), nil, errors.New("no")
+		})
+		l := lease(client)
+		var log bytes.Buffer
+		l.Log = slog.New(slog.NewTextHandler(&log, nil))
+		ctx, stop := context.WithCancel(t.Context())
+		var terms atomic.Int64
+		ended := make(chan error, 1)
+		go func() {
+			ended <- l.Keep(ctx, func(ctx context.Context) error {
+				require.True(t, l.MayAct())
+				terms.Add(1)
+				<-ctx.Done()
+				return nil
+			})
+		}()
+		time.Sleep(duration)
+		away.Store(true)
+		time.Sleep(duration)
+		require.False(t, l.MayAct())
+		require.EqualValues(t, 1, terms.Load())
+		away.Store(false)
+		time.Sleep(2 * duration)
+		require.EqualValues(t, 2, terms.Load())
+		require.True(t, l.MayAct())
+		stop()
+		require.NoError(t, <-ended)
+		require.Equal(t, 1, strings.Count(log.String(), "the lease is lost; competing for it again"))
+	})
+}
+
+// A term ends for good when a renewal comes too late, also if nobody has noticed and the
+// elector goes on. The renewal begins another.
+func TestTakenAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := lease(fake.NewClientset())
+		lock := l.Lock()
+		held := resourcelock.LeaderElectionRecord{HolderIdentity: lock.Identity(), LeaseDurationSeconds: 15}
+		require.NoError(t, lock.Create(t.Context(), held))
+		first := l.Holder.Term()
+		time.Sleep(l.RenewDeadline() - 1)
+		require.NoError(t, lock.Update(t.Context(), held))
+		require.Same(t, first, l.Holder.Term())
+		time.Sleep(l.RenewDeadline())
+		require.NoError(t, lock.Update(t.Context(), held))
+		require.NotSame(t, first, l.Holder.Term())
+		require.ErrorIs(t, first.Err(), term.ErrEnded)
+		require.True(t, l.MayAct())
+	})
+}
+
+// The write that takes the lease removes the mark of an orderly end; renewals keep the other,
+// and a mark is refused when another process has taken the lease.
+func TestMarks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		marks := func() (all []string) {
+			stored, err := client.CoordinationV1().Leases("n").Get(t.Context(), "l", metav1.GetOptions{})
+			require.NoError(t, err)
+			return slices.Sorted(maps.Keys(stored.Annotations))
+		}
+		for _, run := range []struct {
+			settled, aside bool
+			found          term.Mark
+			left           []string
+		}{
+			{true, false, term.Mark{}, []string{kube.AnnotationClean}},
+			{false, true, term.Mark{Clean: true}, []string{kube.AnnotationAside}},
+			{false, false, term.Mark{Aside: true}, []string{kube.AnnotationAside}},
+		} {
+			l := lease(client)
+			leading, stop := context.WithCancel(t.Context())
+			require.NoError(t, l.Lead(leading, func(ctx context.Context) error {
+				is := l.Holder.Term()
+				require.Equal(t, run.found, is.Found())
+				is.Join(time.Second, func() bool { return run.settled })
+				require.NotContains(t, marks(), kube.AnnotationClean)
+				if run.aside {
+					require.NoError(t, is.Aside(ctx, "a number"))
+				}
+				time.Sleep(duration)
+				require.Equal(t, run.aside || run.found.Aside, len(marks()) == 1, "renewals keep it")
+				stop()
+				return nil
+			}))
+			require.Equal(t, run.left, marks())
+		}
+		l := lease(client)
+		ctx, stop := context.WithCancel(t.Context())
+		require.NoError(t, l.Lead(ctx, func(context.Context) error {
+			require.NoError(t, l.Holder.Term().Unaside(ctx, "nothing"))
+			require.Empty(t, marks())
+			another := lease(client).Lock()
+			_, _, err := another.Get(ctx)
+			require.NoError(t, err)
+			require.NoError(t, another.Update(ctx, resourcelock.LeaderElectionRecord{HolderIdentity: another.Identity()}))
+			stop()
+			return nil
+		}))
 	})
 }

@@ -1,0 +1,157 @@
+// Package kube has the lease of Kubernetes, for package term.
+//
+//	lease, err := kube.Connect(config, "shop", "shop-controller", 0)
+//	err = lease.Keep(ctx, func(ctx context.Context) error { return act(ctx, lease.Holder) })
+//
+// Its marks are annotations of the lease.
+//
+// # Tests
+//
+//	one process after another              TestLeadOneAfterAnother, TestLeadWaiting
+//	a process that was stopped             TestStoppedProcess, TestTakenAgain
+//	an elector of another library          TestLock
+//	marks                                  TestMarks
+package kube
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"os"
+	"time"
+
+	coordination "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"github.com/scaledjob/scaledjob/adapter/client"
+	"github.com/scaledjob/scaledjob/adapter/term"
+)
+
+// ErrLost is the error of [Lease.Lead] if the lease could not be renewed in time. The
+// caller may call Lead again.
+var ErrLost = errors.New("the lease is lost")
+
+// A Lease lets a single process act at a time. Its holder has the terms.
+type Lease struct {
+	*term.Holder
+	// Client should have connections of its own, so that nothing delays a renewal, and
+	// a timeout of [Lease.Timeout].
+	Client    coordination.LeasesGetter
+	Namespace string
+	Name      string
+	// Identity is the name of this process among all that compete. client-go compares
+	// nothing else: two processes with one identity would both act. Use [NewIdentity], once
+	// for each start of a process, so that a term that follows a lost one need not wait
+	// until its own lease expires.
+	Identity string
+	// Duration is the time after which another process takes over from one that has
+	// died: 2 s or more, because the object holds whole seconds.
+	Duration time.Duration
+	Log      *slog.Logger
+}
+
+// Connect returns the lease of that name for this start of the process, with a connection of
+// its own. A duration of 0 is 15 s.
+func Connect(config *rest.Config, namespace, name string, duration time.Duration) (Lease, error) {
+	l := Lease{
+		Holder: &term.Holder{}, Namespace: namespace, Name: name, Identity: NewIdentity(),
+		Duration: cmp.Or(duration, 15*time.Second), Log: slog.Default(),
+	}
+	var err error
+	l.Client, err = coordination.NewForConfig(client.Separate(config, l.Timeout()))
+	return l, err
+}
+
+// Timeout returns the timeout of a request, so that a renewal has several attempts.
+func (l Lease) Timeout() time.Duration { return l.Duration / 5 }
+
+// RenewDeadline returns the age of the last renewal at which the process stops to act.
+// Requests under way end in the rest of the duration.
+func (l Lease) RenewDeadline() time.Duration { return l.Duration * 2 / 3 }
+
+// RetryPeriod returns the time between two attempts to take or renew the lease.
+func (l Lease) RetryPeriod() time.Duration { return l.Duration * 2 / 15 }
+
+// Lead waits for the lease, and acts while it holds the lease. When ctx or the lease ends,
+// the context of act ends. When act has returned, Lead releases the lease, so that the
+// next process need not wait until it expires. Lead returns the error of act, else nil if
+// ctx has ended, else [ErrLost]. Without a Client there is no lease: Lead acts at once, and
+// the Holder should be [term.Alone].
+func (l Lease) Lead(ctx context.Context, act func(context.Context) error) error {
+	if l.Client == nil {
+		return act(ctx)
+	}
+	lock := l.lock()
+	elect, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	acting, acted := make(chan struct{}), make(chan error, 1)
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Name: l.Name, Lock: lock,
+		LeaseDuration: l.Duration, RenewDeadline: l.RenewDeadline(), RetryPeriod: l.RetryPeriod(),
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(leading context.Context) {
+				close(acting)
+				defer stop()
+				leading, cancel := context.WithCancel(leading)
+				defer cancel()
+				defer context.AfterFunc(ctx, cancel)()
+				acted <- act(leading)
+			},
+			OnStoppedLeading: func() {},
+			OnNewLeader:      func(identity string) { l.Log.Info("the lease is held", "by", identity) },
+		},
+	})
+	if err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, func() {
+		select {
+		case <-acting: // act ends, and stops the elector
+		default:
+			stop()
+		}
+	})()
+	elector.Run(elect)
+	select {
+	case <-acting:
+		err = <-acted
+		lock.release(l.Timeout())
+	default:
+	}
+	if err == nil && ctx.Err() == nil {
+		err = ErrLost
+	}
+	return err
+}
+
+// Keep acts while it holds the lease, and competes for the lease again when it is lost.
+// It returns the error of act, or nil if ctx has ended.
+func (l Lease) Keep(ctx context.Context, act func(context.Context) error) error {
+	for {
+		err := l.Lead(ctx, act)
+		if !errors.Is(err, ErrLost) {
+			return err
+		}
+		l.Log.Warn("the lease is lost; competing for it again")
+	}
+}
+
+// Lock returns the lock of the lease, for a program with an elector of its own, such as
+// controller-runtime's. Terms begin and end by the renewals of the lock.
+func (l Lease) Lock() resourcelock.Interface { return l.lock() }
+
+// NewIdentity returns the host's name and 128 random bits.
+func NewIdentity() string {
+	host, _ := os.Hostname() // for people only
+	return host + "_" + rand.Text()
+}
+
+func (l Lease) lock() *lock {
+	l.Holder = cmp.Or(l.Holder, &term.Holder{})
+	l.Identity = cmp.Or(l.Identity, NewIdentity())
+	return &lock{of: l}
+}

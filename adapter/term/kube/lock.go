@@ -1,0 +1,192 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"github.com/scaledjob/scaledjob/adapter/term"
+)
+
+// Annotations of a lease: its marks.
+const (
+	AnnotationClean = "scaledjob.dev/ended-in-order"
+	AnnotationAside = "scaledjob.dev/number-set-aside"
+)
+
+// A lock begins a term when the lease is taken, and notes the time of its renewals.
+type lock struct {
+	of Lease
+
+	mu    sync.Mutex            // held during a write
+	lease *coordinationv1.Lease // as it was read or written last
+	held  *hold                 // nil while this process does not hold the lease
+}
+
+// Get reads the lease.
+func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	lease, err := l.of.Client.Leases(l.of.Namespace).Get(ctx, l.of.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, nil, err
+	}
+	l.lease = lease
+	record := resourcelock.LeaseSpecToLeaderElectionRecord(&lease.Spec)
+	raw, err := json.Marshal(record)
+	return record, raw, err
+}
+
+// Create takes the lease.
+func (l *lock) Create(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: l.of.Namespace, Name: l.of.Name}}
+	leases := l.of.Client.Leases(l.of.Namespace)
+	return l.write(ctx, &r, func(to *coordinationv1.Lease) (*coordinationv1.Lease, error) {
+		return leases.Create(ctx, to, metav1.CreateOptions{})
+	})
+}
+
+// Update takes, renews or releases the lease.
+func (l *lock) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.update(ctx, &r)
+}
+
+func (l *lock) update(ctx context.Context, r *resourcelock.LeaderElectionRecord) error {
+	if l.lease == nil {
+		return errors.New("the lease was not read")
+	}
+	leases := l.of.Client.Leases(l.of.Namespace)
+	return l.write(ctx, r, func(to *coordinationv1.Lease) (*coordinationv1.Lease, error) {
+		return leases.Update(ctx, to, metav1.UpdateOptions{})
+	})
+}
+
+// write notes the time before the request: other processes count from when the API server has
+// answered it, and this process may be stopped for any time until then. A release ends the
+// term before the request, because another process may lead at once. A renewal after the end
+// of the term before begins another term.
+func (l *lock) write(ctx context.Context, r *resourcelock.LeaderElectionRecord, send func(*coordinationv1.Lease) (*coordinationv1.Lease, error)) error {
+	found := term.Mark{Clean: l.lease.Annotations[AnnotationClean] != "", Aside: l.lease.Annotations[AnnotationAside] != ""}
+	mark := term.Mark{Aside: found.Aside}
+	held := r.HolderIdentity == l.of.Identity
+	if !held {
+		if l.held != nil {
+			mark = l.of.End()
+		}
+		l.held = nil
+	}
+	sent := now()
+	if err := l.store(r, mark, send); err != nil || !held {
+		return err
+	}
+	if h := l.held; h == nil || l.of.Err() != nil || sent.since(h.renewed.Load().instant) >= l.of.RenewDeadline() {
+		l.held = &hold{lock: l, length: l.of.RenewDeadline()}
+		l.held.renewed.Store(&renewal{sent})
+		l.of.Begin(l.held, found)
+	}
+	l.held.renewed.Store(&renewal{sent})
+	return nil
+}
+
+// store writes the lease with the record and the mark.
+func (l *lock) store(r *resourcelock.LeaderElectionRecord, mark term.Mark, send func(*coordinationv1.Lease) (*coordinationv1.Lease, error)) error {
+	to := l.lease.DeepCopy()
+	to.Spec = resourcelock.LeaderElectionRecordToLeaseSpec(r)
+	for key, is := range map[string]bool{AnnotationClean: mark.Clean, AnnotationAside: mark.Aside} {
+		if delete(to.Annotations, key); is {
+			metav1.SetMetaDataAnnotation(&to.ObjectMeta, key, "true")
+		}
+	}
+	stored, err := send(to)
+	if err == nil {
+		l.lease = stored
+	}
+	return err
+}
+
+// mark stores a mark. The API server refuses it if the lease has changed since it was read.
+func (l *lock) mark(ctx context.Context, h *hold, mark term.Mark) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	record := resourcelock.LeaseSpecToLeaderElectionRecord(&l.lease.Spec)
+	if l.held != h || record.HolderIdentity != l.of.Identity {
+		return term.ErrEnded
+	}
+	leases := l.of.Client.Leases(l.of.Namespace)
+	return l.store(record, mark, func(to *coordinationv1.Lease) (*coordinationv1.Lease, error) {
+		return leases.Update(ctx, to, metav1.UpdateOptions{})
+	})
+}
+
+// RecordEvent does nothing.
+func (l *lock) RecordEvent(string) {}
+
+// Identity returns the name of this process.
+func (l *lock) Identity() string { return l.of.Identity }
+
+// Describe returns the lease's name.
+func (l *lock) Describe() string { return l.of.Namespace + "/" + l.of.Name }
+
+// release releases the lease if this process still holds it.
+func (l *lock) release(timeout time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	mark := l.of.End()
+	held, _, err := l.Get(ctx)
+	if err != nil || held.HolderIdentity != l.of.Identity {
+		return // it expires
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held = nil
+	released := metav1.Now()
+	// It fails if another process has taken it since.
+	_ = l.store(&resourcelock.LeaderElectionRecord{
+		LeaseDurationSeconds: 1, AcquireTime: released, RenewTime: released, LeaderTransitions: held.LeaderTransitions,
+	}, mark, func(to *coordinationv1.Lease) (*coordinationv1.Lease, error) {
+		return l.of.Client.Leases(l.of.Namespace).Update(ctx, to, metav1.UpdateOptions{})
+	})
+}
+
+// A hold is the time for which the lease is renewed without a gap.
+type hold struct {
+	lock    *lock
+	length  time.Duration // validity of a renewal
+	renewed atomic.Pointer[renewal]
+}
+
+// A renewal is when the last renewal was sent.
+type renewal struct{ instant }
+
+// Valid reports whether the lease was renewed so recently that no other process can hold it.
+// The report is right in a process that was stopped and continues, and after the machine was
+// suspended.
+func (h *hold) Valid() bool { return now().since(h.renewed.Load().instant) < h.length }
+
+// Mark stores a mark.
+func (h *hold) Mark(ctx context.Context, m term.Mark) error { return h.lock.mark(ctx, h, m) }
+
+// An instant holds a time of two clocks. The monotonic clock stops while a machine is
+// suspended, and the wall clock may be set back.
+type instant struct{ monotonic, wall time.Time }
+
+func now() instant {
+	now := time.Now()
+	return instant{now, now.Round(0)}
+}
+
+// since returns the longer of the times that the two clocks show.
+func (i instant) since(from instant) time.Duration {
+	return max(i.monotonic.Sub(from.monotonic), i.wall.Sub(from.wall))
+}

@@ -1,0 +1,229 @@
+// Package term says whether a process may act: from becoming the leader until its lease ends.
+//
+//	terms := &term.Holder{}       // one for each process
+//	terms.Begin(lease, found)     // the process has taken the lease
+//	ctx, cancel, err := terms.Request(ctx, timeout) // before each request
+//
+// The lease is an interface. Package kube has that of Kubernetes. A program whose world is not
+// Kubernetes writes its own.
+//
+// # Marks
+//
+// A lease stores a [Mark], which tells the next term what this one left behind. The write that
+// takes the lease removes Clean, and the write that releases it stores what [Holder.End]
+// returned. A process that is killed stores nothing:
+//
+//   - Keyed work then waits for twice the request timeout before its first create.
+//   - Numbered work waits only if the lease has the mark Aside, which is written before a
+//     number whose creates are refused is passed over.
+//
+// A lease without storage finds no mark, and its Mark returns [ErrNoMark]. Keyed work then
+// always waits, and a number whose creates are refused blocks its owner.
+//
+// # Tests
+//
+//	a term ends for good, also if the lease is taken again   TestTerms
+//	what the marks say                                       TestMarks, TestClean
+//	a request has a deadline of its own                      TestRequest
+package term
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A Lease lets a single process act at a time. This process has taken it.
+type Lease interface {
+	// Valid reports whether no other process can hold the lease now. It must be right in a
+	// process that was stopped and continues. It must neither block nor fail.
+	Valid() bool
+	// Mark stores a mark, with a write that fails if another process has taken the lease.
+	Mark(context.Context, Mark) error
+}
+
+// A Mark is what a lease says about earlier terms. The zero value says nothing.
+type Mark struct {
+	Clean bool // the term before ended in order, with no create in doubt
+	Aside bool // a term before may have set aside a number whose creates were refused
+}
+
+// ErrEnded is the error of acting without a term, or after its end.
+var ErrEnded = errors.New("this process may not act: its term has ended")
+
+// ErrNoMark is the error of a lease that stores no marks.
+var ErrNoMark = errors.New("the lease stores no marks")
+
+// A Term is the time for which this process leads. It ends for good when its lease is not
+// valid, or [Holder.End] is called.
+type Term struct {
+	lease Lease
+	found Mark
+	began time.Time
+	ended atomic.Bool
+
+	mu       sync.Mutex
+	works    []Work
+	late     time.Duration // the longest of them
+	marked   bool          // the lease has the mark Aside
+	reasons  map[any]bool  // for the mark
+	deciding sync.Mutex    // held while the mark is written
+}
+
+// A Work is what acts in a term, such as a tracker of Jobs. It reports whether it knows the
+// outcome of all its creates.
+type Work func() (settled bool)
+
+// Found returns the mark that the lease had when it was taken.
+func (t *Term) Found() Mark { return t.found }
+
+// Err returns nil while the process may act, and else [ErrEnded].
+func (t *Term) Err() error {
+	if t == nil || t.ended.Load() {
+		return ErrEnded
+	}
+	if !t.lease.Valid() {
+		t.ended.Store(true)
+		return ErrEnded
+	}
+	return nil
+}
+
+// Join adds a work to the term, whose requests have their effect within late.
+func (t *Term) Join(late time.Duration, w Work) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.works, t.late = append(t.works, w), max(t.late, late)
+}
+
+// Aside stores the mark Aside, unless the lease has it. It is kept for this reason until
+// Unaside is called with an equal one.
+func (t *Term) Aside(ctx context.Context, reason any) error {
+	t.deciding.Lock()
+	defer t.deciding.Unlock()
+	t.Keep(reason)
+	t.mu.Lock()
+	marked := t.marked
+	t.mu.Unlock()
+	if marked {
+		return t.Err()
+	}
+	return t.mark(ctx, true)
+}
+
+// Keep keeps the mark Aside for a reason, if the lease has it.
+func (t *Term) Keep(reason any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.reasons == nil {
+		t.reasons = map[any]bool{}
+	}
+	t.reasons[reason] = true
+}
+
+// Unaside removes the mark Aside if there is no other reason for it, and the term is so old
+// that no create of an earlier one may still arrive.
+func (t *Term) Unaside(ctx context.Context, reason any) error {
+	t.deciding.Lock()
+	defer t.deciding.Unlock()
+	t.mu.Lock()
+	delete(t.reasons, reason)
+	need := !t.marked || len(t.reasons) > 0 || time.Since(t.began) < t.late
+	t.mu.Unlock()
+	if need {
+		return t.Err()
+	}
+	return t.mark(ctx, false)
+}
+
+// mark stores the mark Aside, or removes it. If the write fails, the lease may have the mark,
+// which does no harm; nobody relies on it.
+func (t *Term) mark(ctx context.Context, aside bool) error {
+	if err := t.Err(); err != nil {
+		return err
+	}
+	err := t.lease.Mark(ctx, Mark{Aside: aside})
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.marked = aside && err == nil
+	return err
+}
+
+// end ends the term, and returns what the lease may say about it.
+func (t *Term) end() Mark {
+	if t == nil {
+		return Mark{}
+	}
+	t.ended.Store(true)
+	t.mu.Lock()
+	works, is := t.works, Mark{Aside: t.marked}
+	is.Clean = t.found.Clean || len(works) > 0 && time.Since(t.began) >= t.late
+	t.mu.Unlock()
+	for _, settled := range works {
+		is.Clean = is.Clean && settled()
+	}
+	return is
+}
+
+// A Holder has the terms of a process, one after another. The zero value has none. It is the
+// one place that says whether the process may act.
+type Holder struct{ term atomic.Pointer[Term] }
+
+// Alone returns a holder whose term never ends, for a program that runs once and has no
+// replicas: nothing prevents that two of them act. It is as after a kill: keyed work waits.
+func Alone() *Holder {
+	h := &Holder{}
+	h.Begin(alone{}, Mark{})
+	return h
+}
+
+type alone struct{}
+
+func (alone) Valid() bool                      { return true }
+func (alone) Mark(context.Context, Mark) error { return ErrNoMark }
+
+// Begin begins a term, after the process has taken the lease, which had that mark. It ends the
+// term before.
+func (h *Holder) Begin(l Lease, found Mark) *Term {
+	t := &Term{lease: l, found: found, marked: found.Aside, began: time.Now()}
+	if before := h.term.Swap(t); before != nil {
+		before.ended.Store(true)
+	}
+	return t
+}
+
+// End ends the term, right before the process releases the lease, and returns the mark to
+// store with the release.
+func (h *Holder) End() Mark { return h.Term().end() }
+
+// Term returns the present term, which may have ended. It is nil before the first, and for a
+// nil Holder.
+func (h *Holder) Term() *Term {
+	if h == nil {
+		return nil
+	}
+	return h.term.Load()
+}
+
+// Err returns nil while the process may act, and else [ErrEnded].
+func (h *Holder) Err() error { return h.Term().Err() }
+
+// MayAct reports whether the process may act.
+func (h *Holder) MayAct() bool { return h.Err() == nil }
+
+// Request returns a context for a request, which ends after the timeout, or [ErrEnded].
+func (h *Holder) Request(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc, error) {
+	return h.Term().Request(ctx, timeout)
+}
+
+// Request returns a context for a request, which ends after the timeout, or [ErrEnded].
+func (t *Term) Request(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	if err := t.Err(); err != nil {
+		cancel()
+		return ctx, func() {}, err
+	}
+	return ctx, cancel, nil
+}

@@ -1,0 +1,133 @@
+package term_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/scaledjob/scaledjob/adapter/term"
+)
+
+// A lease may be lost, and its writes may fail.
+type lease struct {
+	lost  bool
+	fails error
+	marks []term.Mark
+}
+
+func (l *lease) Valid() bool { return !l.lost }
+
+func (l *lease) Mark(_ context.Context, m term.Mark) error {
+	l.marks = append(l.marks, m)
+	return l.fails
+}
+
+// A term ends for good, also if its lease is valid again. Without a term nobody may act.
+func TestTerms(t *testing.T) {
+	var none *term.Holder
+	require.ErrorIs(t, none.Err(), term.ErrEnded)
+	h, l := &term.Holder{}, &lease{}
+	require.False(t, h.MayAct())
+	require.Equal(t, term.Mark{}, h.End())
+	first := h.Begin(l, term.Mark{})
+	require.True(t, h.MayAct())
+	l.lost = true
+	require.ErrorIs(t, first.Err(), term.ErrEnded)
+	l.lost = false
+	require.ErrorIs(t, h.Err(), term.ErrEnded, "it has ended for good")
+	second := h.Begin(l, term.Mark{})
+	require.NoError(t, h.Err())
+	h.Begin(l, term.Mark{})
+	require.ErrorIs(t, second.Err(), term.ErrEnded, "another has begun")
+	h.End()
+	require.False(t, h.MayAct())
+	require.NoError(t, term.Alone().Err())
+}
+
+// A request ends after the timeout with any client, and there is none without a term.
+func TestRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := term.Alone()
+		ctx, cancel, err := h.Request(t.Context(), time.Second)
+		defer cancel()
+		require.NoError(t, err)
+		begin := time.Now()
+		<-ctx.Done()
+		require.Equal(t, time.Second, time.Since(begin))
+		h.End()
+		_, _, err = h.Request(t.Context(), time.Second)
+		require.ErrorIs(t, err, term.ErrEnded)
+	})
+}
+
+// The mark of an orderly end needs a term that is older than L, in which each create has an
+// outcome; or one that found it.
+func TestClean(t *testing.T) {
+	const late = time.Minute
+	for _, c := range []struct {
+		found   bool
+		works   int
+		settled bool
+		age     time.Duration
+		want    bool
+	}{
+		{false, 0, true, 2 * late, false},
+		{false, 1, true, late - 1, false},
+		{false, 1, true, late, true},
+		{false, 2, false, late, false},
+		{true, 0, true, 0, true},
+		{true, 1, true, 0, true},
+		{true, 1, false, 2 * late, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			h := &term.Holder{}
+			is := h.Begin(&lease{}, term.Mark{Clean: c.found})
+			for i := range c.works {
+				is.Join(late, func() bool { return c.settled || i > 0 })
+			}
+			time.Sleep(c.age)
+			require.Equal(t, term.Mark{Clean: c.want}, h.End(), "%+v", c)
+		})
+	}
+}
+
+// The mark of numbers that are set aside is written before, and kept while anybody needs it
+// and for L.
+func TestMarks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, l, ctx := &term.Holder{}, &lease{}, t.Context()
+		is := h.Begin(l, term.Mark{})
+		is.Join(time.Minute, func() bool { return true })
+		l.fails = errors.New("no")
+		require.Error(t, is.Aside(ctx, "a"))
+		l.fails = nil
+		require.NoError(t, is.Aside(ctx, "a"))
+		require.NoError(t, is.Aside(ctx, "b"))
+		require.Equal(t, []term.Mark{{Aside: true}, {Aside: true}}, l.marks)
+		require.NoError(t, is.Unaside(ctx, "a"))
+		require.NoError(t, is.Unaside(ctx, "b"))
+		require.Len(t, l.marks, 2, "creates of an earlier term may still arrive")
+		require.NoError(t, is.Aside(ctx, "b"))
+		time.Sleep(time.Minute)
+		require.NoError(t, is.Unaside(ctx, "a"))
+		require.Len(t, l.marks, 2, "b needs it")
+		l.fails = errors.New("no")
+		require.Error(t, is.Unaside(ctx, "b"))
+		l.fails = nil
+		require.NoError(t, is.Aside(ctx, "b"))
+		require.Equal(t, []term.Mark{{Aside: true}, {Aside: true}, {}, {Aside: true}}, l.marks, "it may have been removed")
+		require.Equal(t, term.Mark{Clean: true, Aside: true}, h.End())
+		require.ErrorIs(t, is.Aside(ctx, "b"), term.ErrEnded)
+
+		is = h.Begin(l, term.Mark{Aside: true})
+		is.Keep("b")
+		require.NoError(t, is.Unaside(ctx, "c"))
+		require.Len(t, l.marks, 4)
+		require.NoError(t, is.Unaside(ctx, "b"))
+		require.Equal(t, term.Mark{}, l.marks[4])
+	})
+}
