@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -400,18 +402,56 @@ func TestIdentityHasItsWorker(t *testing.T) {
 	require.Equal(t, []string{"", "aws"}, f.classes())
 }
 
+// Whatever an administrator has not allowed is refused, and the error has the flag. With the flag,
+// it is not.
 func TestOffByDefault(t *testing.T) {
-	f := &fakeWorker{read: func(w *fakeConn, id uint64, _ wire.Read) { w.result(id, wire.Result{Target: 1}) }}
-	r := newFake(t, Options{}, f, nil)
-	for _, in := range []manifest.ScaleTrigger{
-		{Type: "external"}, {Type: "external-push"}, {Type: "gcp-pubsub", Metadata: map[string]string{"credentialsFromEnvFile": "/token"}},
-	} {
-		_, err := r.Read(context.Background(), Owner{Namespace: "team", Name: "a", Triggers: []manifest.ScaleTrigger{in}})
-		require.ErrorContains(t, err, "-allow-trigger")
+	provider := func(name string) map[string]any { return map[string]any{"provider": name} }
+	tried := map[string]any{ // a trigger, or the specification of its authentication
+		"aws":                map[string]any{"podIdentity": provider("aws")},
+		"aws-eks":            map[string]any{"podIdentity": provider("aws-eks")},
+		"azure-workload":     map[string]any{"azureKeyVault": map[string]any{"vaultUri": "https://v.example"}, "podIdentity": provider("azure-workload")},
+		"gcp":                map[string]any{"podIdentity": provider("gcp")},
+		"vault":              map[string]any{"hashiCorpVault": map[string]any{"address": "https://v.example"}},
+		"azure-key-vault":    map[string]any{"azureKeyVault": map[string]any{"vaultUri": "https://v.example"}},
+		"aws-secret-manager": map[string]any{"awsSecretManager": map[string]any{"secrets": []any{}}},
+		"gcp-secret-manager": map[string]any{"gcpSecretManager": map[string]any{"secrets": []any{}}},
+		"file":               map[string]any{"filePath": "../token"},
+		"token":              map[string]any{"boundServiceAccountToken": []any{map[string]any{"serviceAccountName": "default"}}},
+		"credentials-file":   manifest.ScaleTrigger{Type: "gcp-pubsub", Metadata: map[string]string{"credentialsFromEnvFile": "/token"}},
+		"external":           manifest.ScaleTrigger{Type: "external"},
+		"external-push":      manifest.ScaleTrigger{Type: "external-push"},
 	}
-	_, err := r.Read(context.Background(), anOwner("a", MaxTriggers+1))
+	require.ElementsMatch(t, Kinds(), slices.Collect(maps.Keys(tried)))
+	f := &fakeWorker{}
+	f.read = func(w *fakeConn, id uint64, r wire.Read) {
+		if !strings.HasPrefix(r.Key, "external") && !strings.HasPrefix(r.Key, "credentials") {
+			w.ask(id, wire.Ask{Kind: "TriggerAuthentication", Namespace: "team", Name: "auth"})
+		}
+		w.result(id, wire.Result{Value: 7, Target: 1}) // as KEDA does
+	}
+	for kind, how := range tried {
+		o, objects := anOwner(kind, 1), []runtime.Object(nil)
+		switch how := how.(type) {
+		case manifest.ScaleTrigger:
+			o.Triggers[0] = how
+		case map[string]any:
+			o.Triggers[0].AuthenticationRef = &manifest.AuthenticationRef{Name: "auth"}
+			objects = []runtime.Object{object("TriggerAuthentication", "team", "auth", nil, how)}
+		}
+		metrics, err := newFake(t, Options{}, f, nil, objects...).Read(context.Background(), o)
+		require.ErrorContains(t, err, "-allow-trigger "+kind+"=team", kind)
+		require.True(t, metrics[0].Failed, kind)
+		var all []Allowance
+		for _, k := range Kinds() {
+			all = append(all, Allowance{Kind: k, Namespaces: []string{"team"}})
+		}
+		_, err = newFake(t, Options{Allow: all}, f, nil, objects...).Read(context.Background(), o)
+		require.NoError(t, err, kind)
+	}
+	before := len(f.classes())
+	_, err := newFake(t, Options{}, f, nil).Read(context.Background(), anOwner("a", MaxTriggers+1))
 	require.ErrorContains(t, err, "at most 32")
-	require.Empty(t, f.classes())
+	require.Len(t, f.classes(), before)
 }
 
 // A worker's message is bounded.

@@ -31,6 +31,7 @@ func TestController(t *testing.T) {
 		{"no ScaledJob is accepted that is wrong", (*stand).refuses},
 		{"redis", (*stand).usesRedis},
 		{"rabbitmq", (*stand).usesRabbitMQ},
+		{"servers", (*stand).usesServers},
 		{"pause, resume", (*stand).pauses},
 		{"rollout", (*stand).rollsOut},
 		{"a queue that is not there", (*stand).tellsFailures},

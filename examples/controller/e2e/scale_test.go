@@ -89,23 +89,57 @@ func TestScale(t *testing.T) {
 	for name, n := range of {
 		require.Equal(t, jobsEach, n, name)
 	}
-	t.Logf("%d ScaledJobs and %d Jobs after %.0f s; %d requests before, %d since; memory %d MiB without Jobs, %d MiB with them",
-		*scale, created, took.Seconds(), before, len(api.Requests("", ""))-before, empty>>20, full>>20)
+	t.Logf("%d ScaledJobs and %d Jobs after %.0f s; %d requests before, %d since; memory %v without Jobs, %v with them",
+		*scale, created, took.Seconds(), before, len(api.Requests("", ""))-before, empty, full)
 }
 
 var jobName = regexp.MustCompile(`"name":"(consumer-[0-9]+)-[0-9a-f]{8}-[0-9]+"`)
 
-// residentMemory returns the memory of a process in bytes, or 0 if the system is not Linux.
-func residentMemory(t *testing.T, p *process.Process) int {
+// A memory is the resident memory of a controller and its workers, in MiB.
+type memory struct {
+	anonymous, mapped int // of the controller
+	workers           int
+	workersAnonymous  int
+	workersMapped     int // the pages are shared
+}
+
+func (m memory) String() string {
+	return fmt.Sprintf("%d MiB anonymous and %d mapped, and %d workers with %d and %d", m.anonymous, m.mapped, m.workers, m.workersAnonymous, m.workersMapped)
+}
+
+// residentMemory returns the memory of a controller, or zeros if the system is not Linux.
+func residentMemory(t *testing.T, p *process.Process) (m memory) {
 	t.Helper()
 	if runtime.GOOS != "linux" {
-		return 0
+		return m
 	}
-	statm, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.Command.Process.Pid))
+	pid := strconv.Itoa(p.Command.Process.Pid)
+	m.anonymous, m.mapped = resident(t, pid)
+	threads, err := os.ReadDir("/proc/" + pid + "/task")
 	require.NoError(t, err)
-	pages, err := strconv.Atoi(strings.Fields(string(statm))[1])
+	for _, thread := range threads {
+		children, err := os.ReadFile("/proc/" + pid + "/task/" + thread.Name() + "/children")
+		require.NoError(t, err)
+		for child := range strings.FieldsSeq(string(children)) {
+			anonymous, mapped := resident(t, child)
+			m.workers, m.workersAnonymous, m.workersMapped = m.workers+1, m.workersAnonymous+anonymous, max(m.workersMapped, mapped)
+		}
+	}
+	return m
+}
+
+func resident(t *testing.T, pid string) (anonymous, mapped int) {
+	t.Helper()
+	status, err := os.ReadFile("/proc/" + pid + "/status")
 	require.NoError(t, err)
-	return pages * os.Getpagesize()
+	of := func(name string) int {
+		found := regexp.MustCompile(name + `:\s*(\d+) kB`).FindSubmatch(status)
+		require.NotNil(t, found, name)
+		n, err := strconv.Atoi(string(found[1]))
+		require.NoError(t, err)
+		return n >> 10
+	}
+	return of("RssAnon"), of("RssFile")
 }
 
 const scaled = `{"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledJob",
