@@ -75,7 +75,7 @@ func fakeCluster(t *testing.T) *apiServer {
 	}
 	return &apiServer{answer: func(path, next string) (int, any) {
 		switch path {
-		case "/apis/keda.sh/v1alpha1/namespaces/default/scaledjobs":
+		case "/apis/keda.sh/v1alpha1/namespaces/default/scaledjobs", "/apis/keda.sh/v1alpha1/scaledjobs":
 			return http.StatusOK, map[string]any{"kind": "ScaledJobList", "items": []any{scaledJob}}
 		case "/apis/keda.sh/v1alpha1/namespaces/default/scaledjobs/a":
 			return http.StatusOK, scaledJob
@@ -109,6 +109,26 @@ func TestCluster(t *testing.T) {
 	require.NotEmpty(t, s.requests)
 	for _, r := range s.requests {
 		require.True(t, strings.HasPrefix(r, "GET "), r)
+	}
+}
+
+// The ScaledJobs of a cluster are compared like files.
+func TestDiffCluster(t *testing.T) {
+	kubeconfig := fakeCluster(t).start(t)
+	_, want, _ := call(t, "diff testdata/accurate.yaml --from 2.18 --to 2.19", "")
+	require.Contains(t, want, "accurate")
+	for _, which := range []string{"a -n default", "-n default", "-A"} {
+		status, got, said := call(t, "diff "+which+" --kubeconfig "+kubeconfig+" --from 2.18 --to 2.19", "")
+		require.Equal(t, 1, status, "%s: %s", which, said)
+		require.Equal(t, want, got, which)
+	}
+	for args, want := range map[string]string{
+		"testdata/accurate.yaml -n default": "use one of them",
+		"a -A":                              "use one of them",
+		"-n mail":                           "scaledjobs.keda.sh",
+	} {
+		_, _, said := call(t, "diff "+args+" --kubeconfig "+kubeconfig+" --from 2.18 --to 2.19", "")
+		require.Contains(t, said, want, args)
 	}
 }
 

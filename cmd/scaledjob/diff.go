@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/cluster"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/diff"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
@@ -16,22 +17,29 @@ import (
 type diffCommand struct {
 	input.ManifestFlags
 	input.QueueFlags
-	from, to input.Releases
-	all      bool
-	output   input.Choice
+	cluster.ClusterFlags
+	from, to        input.Releases
+	all, everywhere bool
+	output          input.Choice
 }
 
 func newDiff() *cobra.Command {
 	d := &diffCommand{}
 	c := &cobra.Command{
-		Use:   "diff FILE... --from 2.18 --to 2.19",
+		Use:   "diff [FILE... | NAME...] --from 2.18 --to 2.19",
 		Short: "Compare two releases of KEDA for a ScaledJob",
 		Long: `Compare two releases of KEDA, or one with the written specification, over a grid of queue lengths
 and Jobs, and print where they create different numbers of Jobs, and by which rule.
 
 The exit status is 1 if there are differences, or if the API server accepts the manifest under
---from and rejects it under --to.`,
+--from and rejects it under --to.
+
+Files and directories are compared, or ScaledJobs in the cluster: those that are named, all of a
+namespace with -n, or all with -A.`,
 		Example: `  scaledjob diff orders.yaml --from 2.18 --to 2.19
+
+  # every ScaledJob of a namespace
+  scaledjob diff -n shop --from 2.18 --to 2.21
 
   # differences between KEDA and its documentation
   scaledjob diff orders.yaml --from spec --to 2.21 --all`,
@@ -39,11 +47,15 @@ The exit status is 1 if there are differences, or if the API server accepts the 
 			if !c.Flags().Changed("from") {
 				return input.Usagef("nothing to compare with; use --from 2.18, the release that you have")
 			}
-			return d.run(args, c.InOrStdin(), c.OutOrStdout())
+			manifests, problems := d.manifests(c, args)
+			return d.run(manifests, problems, c.OutOrStdout())
 		},
 	}
 	d.ManifestFlags.Add(c)
 	d.AddTarget(c)
+	d.ClusterFlags.Add(c)
+	d.Completes(c)
+	c.Flags().BoolVarP(&d.everywhere, "all-namespaces", "A", false, "compare the ScaledJobs of all namespaces of the cluster")
 	d.from.Add(c, "from", "compare this")
 	c.Flag("from").DefValue = ""
 	d.to.Add(c, "to", "with this")
@@ -52,8 +64,26 @@ The exit status is 1 if there are differences, or if the API server accepts the 
 	return c
 }
 
-func (d *diffCommand) run(args []string, stdin io.Reader, out io.Writer) error {
-	manifests, problems := d.Read(args, stdin)
+// manifests reads the files, or the cluster if there is a name or a flag that chooses it.
+func (d *diffCommand) manifests(c *cobra.Command, args []string) ([]*input.ScaledJob, error) {
+	names, files := d.Split(args)
+	inCluster := len(names) > 0 || d.ClusterFlags.Given() || d.everywhere
+	switch {
+	case !inCluster:
+		return d.Read(args, c.InOrStdin())
+	case len(files)+len(d.Files) > 0:
+		return nil, input.Usagef("found files and ScaledJobs of the cluster; use one of them")
+	case d.everywhere && (len(names) > 0 || d.Namespace != ""):
+		return nil, input.Usagef("--all-namespaces with a name or a namespace; use one of them")
+	}
+	client, err := d.Client()
+	if err != nil {
+		return nil, err
+	}
+	return client.ScaledJobs(c.Context(), names, d.everywhere)
+}
+
+func (d *diffCommand) run(manifests []*input.ScaledJob, problems error, out io.Writer) error {
 	if err := d.CheckTargets(manifests); err != nil {
 		return errors.Join(problems, err)
 	}

@@ -141,6 +141,54 @@ func (c *Client) Subjects(ctx context.Context, names []string) (all []Subject, p
 	return all, problems
 }
 
+// ScaledJobs reads ScaledJobs by name: without a name all of the namespace, or of the cluster.
+func (c *Client) ScaledJobs(ctx context.Context, names []string, everywhere bool) (all []*input.ScaledJob, problems error) {
+	for _, name := range names {
+		m, err := c.scaledJob(ctx, name)
+		if problems = errors.Join(problems, err); err == nil {
+			all = append(all, m)
+		}
+	}
+	if len(names) > 0 {
+		return all, problems
+	}
+	where, path := "namespace "+c.Namespace, "/apis/keda.sh/v1alpha1/namespaces/"+c.Namespace+"/scaledjobs"
+	if everywhere {
+		where, path = "the cluster", "/apis/keda.sh/v1alpha1/scaledjobs"
+	}
+	err := c.pages(ctx, "ScaledJob", path, "", func(item json.RawMessage) error {
+		var named struct {
+			Metadata struct{ Name, Namespace string } `json:"metadata"`
+		}
+		if err := json.Unmarshal(item, &named); err != nil {
+			return err
+		}
+		s := input.Source{Name: fmt.Sprintf("ScaledJob %s in namespace %s", named.Metadata.Name, named.Metadata.Namespace), Data: whole(item)}
+		found, _, err := s.Manifests()
+		problems = errors.Join(problems, err)
+		all = append(all, found...)
+		return nil
+	})
+	if err == nil && len(all) == 0 && problems == nil {
+		err = fmt.Errorf("no ScaledJob in %s", where)
+	}
+	return all, errors.Join(problems, err)
+}
+
+// whole adds the kind that the items of a list lack.
+func whole(item json.RawMessage) []byte {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(item, &fields) != nil || fields["kind"] != nil {
+		return item
+	}
+	fields["kind"], fields["apiVersion"] = json.RawMessage(`"ScaledJob"`), json.RawMessage(`"keda.sh/v1alpha1"`)
+	data, err := json.Marshal(fields)
+	if err != nil {
+		return item
+	}
+	return data
+}
+
 func (c *Client) scaledJob(ctx context.Context, name string) (*input.ScaledJob, error) {
 	where := fmt.Sprintf("ScaledJob %s in namespace %s", name, c.Namespace)
 	data, err := c.Object(ctx, "keda.sh/v1alpha1", "scaledjobs", name)
@@ -214,6 +262,11 @@ const pageSize = "500"
 
 // list adds the objects of a path to the dump.
 func (c *Client) list(ctx context.Context, d *Dump, kind, path, selector string) error {
+	return c.pages(ctx, kind, path, selector, func(item json.RawMessage) error { return d.object(item, kind) })
+}
+
+// pages calls each for the objects of a path.
+func (c *Client) pages(ctx context.Context, kind, path, selector string, each func(json.RawMessage) error) error {
 	for next := ""; ; {
 		request := c.rest.Get().AbsPath(path).Param("limit", pageSize)
 		for key, value := range map[string]string{"labelSelector": selector, "continue": next} {
@@ -233,7 +286,7 @@ func (c *Client) list(ctx context.Context, d *Dump, kind, path, selector string)
 			return fmt.Errorf("list %ss in namespace %s: %w", kind, c.Namespace, input.Plain(err))
 		}
 		for _, item := range page.Items {
-			if err := d.object(item, kind); err != nil {
+			if err := each(item); err != nil {
 				return fmt.Errorf("list %ss in namespace %s: %w", kind, c.Namespace, err)
 			}
 		}
