@@ -1,0 +1,321 @@
+package why
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
+)
+
+// answer sets the causes of the moment asked about, and the sentences about it.
+func (j *judge) answer(l *Log, s *Subject, a *Account, at time.Time) {
+	complete := slices.DeleteFunc(slices.Clone(a.verdicts), func(v *Verdict) bool { return v.Cut })
+	if !at.IsZero() {
+		complete = until(complete, at)
+	}
+	stop := j.stops(s)
+	if len(complete) == 0 || stop != nil && after(stop.at, stop.line, complete[len(complete)-1]) {
+		j.notPolled(a, stop, complete)
+		return
+	}
+	last := complete[len(complete)-1]
+	a.Causes = last.Causes
+	if value(last.Jobs) > 0 {
+		j.creating(a, complete)
+	} else {
+		j.idleSince(a, complete)
+	}
+	for _, c := range a.Also {
+		a.Answer += " " + sentence(c.Text)
+		if c.Fix != "" && !strings.Contains(a.Answer, c.Fix) {
+			a.Answer += " " + sentence(c.Fix)
+		}
+	}
+}
+
+// until returns the verdicts until a moment.
+func until(all []*Verdict, at time.Time) []*Verdict {
+	for i, v := range all {
+		if v.At.After(at) {
+			return all[:i]
+		}
+	}
+	return all
+}
+
+// A stop is the reason why a ScaledJob is not polled.
+type stop struct {
+	cause Cause
+	at    time.Time
+	line  int
+	run   int
+}
+
+func after(at time.Time, line int, v *Verdict) bool {
+	if at.IsZero() || v.At.IsZero() {
+		return line > v.Line
+	}
+	return at.After(v.At)
+}
+
+// stops returns the last event that ends polling, unless a later one begins it.
+func (j *judge) stops(s *Subject) (found *stop) {
+	for _, e := range s.Events {
+		switch e.kind {
+		case paused:
+			found = &stop{Cause{ID: "paused", Basis: Seen, Text: "the ScaledJob is paused, so KEDA does not poll it",
+				Fix: "Remove the annotation autoscaling.keda.sh/paused: from 2.13 on every value but false pauses"}, e.At, e.Line, e.Run}
+		case invalid:
+			means, fix := in(readErrors, e.Text)
+			c := Cause{ID: "invalid", Basis: Seen, Text: "KEDA rejects the ScaledJob and does not poll it: " + quote(e.Text), Fix: "Correct the manifest; scaledjob lint names the field"}
+			if means != "" {
+				c.Text = "KEDA does not poll the ScaledJob, because " + means + ": " + quote(e.Text)
+				c.Fix = upper(fix)
+			}
+			found = &stop{c, e.At, e.Line, e.Run}
+		case unpaused, looped:
+			found = nil
+		}
+	}
+	return found
+}
+
+func (j *judge) notPolled(a *Account, stop *stop, complete []*Verdict) {
+	a.State = "unknown"
+	if j.spec != nil && j.profile.Paused(j.keda) && (stop == nil || stop.cause.ID != "invalid") {
+		stop = nil
+		a.Causes = []Cause{{ID: "paused", Basis: Seen, Text: "the manifest pauses the ScaledJob (autoscaling.keda.sh/paused), so KEDA does not poll it; since 2.20 no line of the log says so",
+			Fix: "Remove the annotation: from 2.13 on every value but false pauses"}}
+		a.State = "paused"
+	}
+	if stop != nil {
+		a.Causes, a.State = []Cause{stop.cause}, stop.cause.ID
+	}
+	switch {
+	case len(a.Causes) > 0:
+		since := ""
+		if stop != nil && !stop.at.IsZero() {
+			since = " since " + clockOf(stop.at, false)
+		}
+		a.Answer = "No poll" + since + ": " + a.Causes[0].Text + "."
+		if a.Causes[0].Fix != "" {
+			a.Answer += " " + sentence(a.Causes[0].Fix)
+		}
+	case len(a.verdicts) > 0 && len(complete) == 0:
+		a.Answer = "The log has no complete poll at this time, so no cause can be told. Give more lines around it, all that name the ScaledJob."
+	default:
+		a.Answer = "The log shows no poll of the ScaledJob. Give the lines of the logger scaleexecutor."
+	}
+}
+
+func sentence(text string) string { return upper(strings.TrimSuffix(text, ".")) + "." }
+
+// idleSince answers for polls that create nothing.
+func (j *judge) idleSince(a *Account, complete []*Verdict) {
+	last := complete[len(complete)-1]
+	first := last
+	polls := 0
+	for _, v := range slices.Backward(complete) {
+		if value(v.Jobs) > 0 || len(v.Causes) == 0 || len(last.Causes) > 0 && v.Causes[0].ID != last.Causes[0].ID {
+			break
+		}
+		first = v
+		polls++
+	}
+	since := ""
+	if !first.At.IsZero() {
+		since = " since " + clockOf(first.At, false)
+	}
+	if polls > 1 {
+		since += fmt.Sprintf(" (%d polls)", polls)
+	}
+	if len(a.Causes) == 0 {
+		a.State, a.Answer = "idle", "No Job was created"+since+"."
+		return
+	}
+	a.State = a.Causes[0].ID
+	if len(a.Causes) == 1 || a.Causes[0].Basis != Inferred {
+		a.Answer = "No Job was created" + since + " because " + a.Causes[0].Text + "."
+	} else {
+		var all []string
+		for i, c := range a.Causes {
+			all = append(all, fmt.Sprintf("(%d) %s", i+1, c.Text))
+		}
+		a.Answer = fmt.Sprintf("No Job was created%s. %d causes fit: %s.", since, len(all), strings.Join(all, "; "))
+	}
+	for _, c := range a.Causes[1:] {
+		if c.Basis == Seen && a.Causes[0].Basis != Inferred {
+			a.Answer += " " + sentence(c.Text)
+		}
+	}
+	if fix := a.Causes[0].Fix; fix != "" {
+		a.Answer += " " + sentence(fix)
+	}
+	if d := a.Causes[0].Decide; d != "" && a.Causes[0].Basis == Inferred {
+		a.Answer += " To decide: " + d + "."
+	}
+	if a.Causes[0].ID == "empty" || a.Causes[0].ID == "running-deducted" {
+		a.State = "idle"
+	}
+}
+
+// creating answers for a last poll that creates Jobs.
+func (j *judge) creating(a *Account, complete []*Verdict) {
+	a.State = "creating"
+	var total int64
+	polls := 0
+	for _, v := range complete {
+		if value(v.Jobs) > 0 {
+			polls++
+			total += *v.Jobs
+		}
+	}
+	last := complete[len(complete)-1]
+	when := ""
+	if !last.At.IsZero() {
+		when = " at " + clockOf(last.At, false)
+	}
+	for _, c := range last.Causes {
+		if c.ID == "created" || c.ID == "below-min" {
+			a.Answer = fmt.Sprintf("KEDA did its part: the last poll%s created %s, because %s.", when, count(int(*last.Jobs), "Job"), c.Text)
+			continue
+		}
+		a.Answer += " " + sentence(c.Text)
+	}
+	if polls > 1 {
+		a.Answer += fmt.Sprintf(" In all %d Jobs in %d of %d polls.", total, polls, len(complete))
+	}
+}
+
+// also finds what is not a matter of a single poll: deletions, restarts, gaps, too many Jobs.
+func (j *judge) also(l *Log, s *Subject, verdicts []*Verdict, interval time.Duration) (all []Cause) {
+	for _, e := range s.Events {
+		if e.kind == rollout {
+			c := Cause{ID: "rollout", Basis: Seen, Text: fmt.Sprintf("at %s a rollout deleted %s of the ScaledJob, running ones too", clockOf(e.At, false), count(int(e.number), "Job")),
+				Fix: "Write rollout.strategy: gradual to let running Jobs end"}
+			if compare(j.profile.Release(), "2.14") < 0 || j.profile.Release() == "2.14.0" {
+				c.Text += "; up to 2.14.0 each restart of the operator does so too, without a change of the ScaledJob"
+			}
+			if !e.count {
+				c.Text = fmt.Sprintf("at %s a rollout deleted the Jobs of the ScaledJob; the number in the line is not one of Jobs", clockOf(e.At, false))
+			}
+			all = append(all, c)
+		}
+	}
+	all = append(all, j.restarts(l)...)
+	all = append(all, j.gaps(l, s, interval)...)
+	return append(all, j.tooMany(verdicts)...)
+}
+
+func (j *judge) restarts(l *Log) []Cause {
+	var at []string
+	lost := false
+	for i, e := range l.Operator {
+		switch e.kind {
+		case version:
+			at = append(at, clockOf(e.At, false))
+		case started:
+			if i == 0 || l.Operator[i-1].kind != version {
+				at = append(at, clockOf(e.At, false))
+			}
+		case stopped:
+			lost = true
+		}
+	}
+	text := ""
+	if len(at) > 0 {
+		text = "the operator started at " + strings.Join(at, ", ")
+	}
+	if lost {
+		text = strings.TrimPrefix(text+", and stopped or lost its lease", ", and ")
+		if !strings.HasPrefix(text, "the operator") {
+			text = "the operator " + text
+		}
+	}
+	if text == "" || len(at) < 2 && !lost {
+		return nil
+	}
+	return []Cause{{ID: "restart", Basis: Seen, Text: text + ": nothing is polled until another operator leads",
+		Decide: "kubectl -n keda get pods -l app=keda-operator; kubectl -n keda logs deploy/keda-operator --previous", Fix: "Look for the reason in the end of the previous log: memory, probes, or the API server"}}
+}
+
+// gaps finds polls that are late although the operator logged in between.
+func (j *judge) gaps(l *Log, s *Subject, interval time.Duration) (all []Cause) {
+	if interval <= 0 {
+		return nil
+	}
+	for i := 1; i < len(s.Polls); i++ {
+		before, p := s.Polls[i-1], s.Polls[i]
+		if p.Run != before.Run || before.At.IsZero() || p.At.Sub(before.At) < 2*interval+settled {
+			continue
+		}
+		took := before.until.Sub(before.At)
+		switch {
+		case took > interval && value(before.Wanted) > 0:
+			all = append(all, Cause{ID: "slow-poll", Basis: Seen,
+				Text: fmt.Sprintf("the poll at %s took %s to create %d Jobs, longer than the interval of %s: polls in between did not happen", clockOf(before.At, false), took.Round(time.Second), value(before.Wanted), interval),
+				Fix:  "KEDA creates Jobs one after the other: raise --kube-api-qps and --kube-api-burst of the operator, or remove slow admission webhooks"})
+		case j.others(l, s, before, p):
+			all = append(all, Cause{ID: "gap", Basis: Seen, Decide: j.kubectl("describe scaledjob %s"),
+				Text: fmt.Sprintf("no poll from %s to %s, although the operator worked: paused, changed, or a trigger that answers late", clockOf(before.At, false), clockOf(p.At, false))})
+		}
+		if len(all) == 3 {
+			break
+		}
+	}
+	return all
+}
+
+// others reports whether the log has lines of others between two polls.
+func (j *judge) others(l *Log, s *Subject, from, to *Poll) bool {
+	for _, m := range l.times {
+		if m.run == from.Run && m.subject != s && m.at.After(from.until.Add(settled)) && m.at.Before(to.At.Add(-settled)) {
+			return true
+		}
+	}
+	return false
+}
+
+// tooMany finds more Jobs than the maximum or than the queue needs.
+func (j *judge) tooMany(verdicts []*Verdict) (all []Cause) {
+	var most int64
+	again := 0
+	for i, v := range verdicts {
+		if v.Cut {
+			continue
+		}
+		most = max(most, value(v.Running)+value(v.Jobs))
+		if i > 0 && value(v.Jobs) > 0 && value(verdicts[i-1].Jobs) > 0 && value(v.Running) >= value(verdicts[i-1].Jobs) {
+			again++
+		}
+	}
+	if j.spec == nil {
+		return nil
+	}
+	name := j.profile.Strategy(j.keda).Name()
+	if limit := j.bounds.Min + j.bounds.QueueMax; most > limit {
+		c := Cause{ID: "above-maximum", Basis: Seen, Text: fmt.Sprintf("up to %d Jobs, above the maximum of %d", most, limit)}
+		if name == "custom" {
+			c.Text += ": custom holds each poll to maxReplicaCount, and not the total"
+			c.Fix = "Use default or accurate if the total must not exceed maxReplicaCount"
+		} else {
+			c.Text += ": Jobs that KEDA counts were not made for it, or the maximum was lowered"
+			c.Decide = j.jobsCommand()
+		}
+		all = append(all, c)
+	}
+	if how, trigger := j.counting(); again > 0 && how == triggers.Includes && (name == "accurate" || name == "eager") {
+		all = append(all, Cause{ID: "counted-twice", Basis: Inferred,
+			Text: fmt.Sprintf("%s creates Jobs again for items in progress: the metric of %s counts them, and %s does not subtract running Jobs", name, trigger, name),
+			Fix:  "Use the strategy default, or exclude in-progress items from the metric"})
+	} else if how == triggers.LeavesOut && name == "default" && slices.ContainsFunc(verdicts, func(v *Verdict) bool {
+		return !v.Cut && value(v.Jobs) == 0 && v.Effective != nil && value(v.Running) > j.bounds.Min
+	}) {
+		all = append(all, Cause{ID: "not-counted", Basis: Inferred,
+			Text: fmt.Sprintf("the metric of %s leaves out in-progress items, and default subtracts the running Jobs from the waiting items: waiting items get too few Jobs", trigger),
+			Fix:  "Use the strategy accurate"})
+	}
+	return all
+}

@@ -1,0 +1,334 @@
+package why
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/keda"
+	"github.com/scaledjob/scaledjob/scaling"
+	"github.com/scaledjob/scaledjob/strategy"
+)
+
+// A Basis is how a statement is known.
+type Basis string
+
+// Bases, from the strongest.
+const (
+	Seen     Basis = "seen"     // a line of the log or a field of the cluster says it
+	Computed Basis = "computed" // from values that were seen, with the rules of the release
+	Inferred Basis = "inferred" // the only or one of several explanations of the lines
+)
+
+// A Cause is a reason why a poll created as many Jobs as it did.
+type Cause struct {
+	ID     string `json:"id"`
+	Basis  Basis  `json:"basis"`
+	Text   string `json:"text"`
+	Decide string `json:"decide,omitempty"` // the command that shows whether it is this cause
+	Fix    string `json:"fix,omitempty"`
+}
+
+// A Verdict is a poll with its causes. A poll that the log cuts has none.
+type Verdict struct {
+	*Poll
+	Jobs   *int64  `json:"jobs,omitempty"`  // created
+	T      *Range  `json:"t,omitempty"`     // Jobs that the queue asks for
+	Queue  *Range  `json:"queue,omitempty"` // queue length
+	Causes []Cause `json:"causes,omitempty"`
+	// Differs says how the log differs from the rules of the release; "" if it does not, or if
+	// values are missing.
+	Differs  string `json:"differs,omitempty"`
+	Compared bool   `json:"compared,omitempty"` // the poll was computed again
+}
+
+// A Range is a range of a number that the log does not show. Max is nil without a bound.
+type Range struct {
+	Min float64  `json:"min"`
+	Max *float64 `json:"max,omitempty"`
+}
+
+// String returns "3", "at least 3", "at most 3" or "3 to 5".
+func (r *Range) String() string {
+	switch {
+	case r.Max == nil:
+		return fmt.Sprintf("at least %v", r.Min)
+	case *r.Max == r.Min:
+		return fmt.Sprint(r.Min)
+	case r.Min <= 0:
+		return fmt.Sprintf("at most %v", *r.Max)
+	}
+	return fmt.Sprintf("%v to %v", r.Min, *r.Max)
+}
+
+// A judge decides with the manifest and the rules of a release.
+type judge struct {
+	log      *Log
+	spec     *manifest.ScaledJob // nil if it is not known
+	keda     *keda.ScaledJob
+	triggers []manifest.Trigger
+	profile  keda.Profile
+	bounds   keda.Replicas
+	name, ns string
+}
+
+func newJudge(l *Log, s *Subject, spec *manifest.ScaledJob, profile keda.Profile) *judge {
+	j := &judge{log: l, spec: spec, profile: profile, name: s.Name, ns: s.Namespace}
+	if spec == nil {
+		j.keda = &keda.ScaledJob{}
+		j.bounds.QueueMax = math.MaxInt32
+		return j
+	}
+	j.name, j.ns = spec.Name, spec.Namespace
+	j.keda = spec.KEDA()
+	j.bounds = profile.Replicas(j.keda)
+	j.triggers, _ = spec.Triggers(nil)
+	return j
+}
+
+// strategyOf returns the name of the poll's strategy, or "" if it is not known.
+func (j *judge) strategyOf(p *Poll) string {
+	if p.Strategy != "" {
+		return p.Strategy
+	}
+	if j.spec == nil {
+		return ""
+	}
+	return j.profile.Strategy(j.keda).Name()
+}
+
+func value(n *int64) int64 {
+	if n == nil {
+		return 0
+	}
+	return *n
+}
+
+// verdict judges a poll.
+func (j *judge) verdict(p *Poll) *Verdict {
+	v := &Verdict{Poll: p}
+	if p.Cut {
+		return v
+	}
+	jobs := j.jobsOf(p)
+	v.Jobs = &jobs
+	j.compare(v)
+	j.ranges(v)
+	if n := len(p.Refused); n > 0 {
+		v.Causes = append(v.Causes, j.refusal(p))
+		if jobs == 0 {
+			return v
+		}
+	}
+	switch {
+	case jobs > 0:
+		v.Causes = append(v.Causes, j.creation(v))
+	case p.Effective == nil:
+		v.Causes = append(v.Causes, j.idle(v)...)
+	case len(p.Refused) == 0:
+		v.Causes = append(v.Causes, j.covered(v)...)
+	}
+	return v
+}
+
+// jobsOf returns the number of Jobs that a poll created. Up to 2.20, KEDA prints the number
+// that it wanted, also if creates fail.
+func (j *judge) jobsOf(p *Poll) int64 {
+	switch {
+	case p.Created == nil && p.Wanted != nil:
+		return max(0, *p.Wanted-int64(len(p.Refused)))
+	case p.Created == nil:
+		return 0
+	case p.Wanted != nil && *p.Created == *p.Wanted && len(p.Refused) > 0:
+		return max(0, *p.Created-int64(len(p.Refused)))
+	}
+	return *p.Created
+}
+
+// compare computes a poll with all its values again.
+func (j *judge) compare(v *Verdict) {
+	read := len(v.Triggers) + len(v.Errors)
+	if j.spec == nil || v.Running == nil || v.Pending == nil || !v.Began || v.MaxValue == nil && v.IsActive == nil || read < len(j.keda0()) || read == 0 {
+		return
+	}
+	d := j.profile.Decide(j.keda, keda.State{Scalers: j.scalers(v.Poll), Running: *v.Running, Pending: *v.Pending})
+	v.Compared = true
+	var all []string
+	differ := func(what string, logged, computed int64) {
+		if logged != computed {
+			all = append(all, fmt.Sprintf("%s is %d in the log and %d by the rules", what, logged, computed))
+		}
+	}
+	if v.Effective != nil {
+		differ("the strategy's answer", *v.Effective, max(0, d.EffectiveMaxScale))
+	}
+	if wanted := v.Wanted; wanted != nil {
+		differ("the number of Jobs", *wanted, d.Create)
+	} else {
+		differ("the number of Jobs", 0, d.Create)
+	}
+	v.Differs = strings.Join(all, "; ")
+}
+
+// keda0 returns the triggers of the manifest, of which resource metrics have no line.
+func (j *judge) keda0() (all []manifest.ScaleTrigger) {
+	for _, t := range j.spec.Spec.Triggers {
+		if t.Type != "cpu" && t.Type != "memory" {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// ranges finds T and the queue length.
+func (j *judge) ranges(v *Verdict) {
+	if v.MaxValue != nil && j.profile != (keda.Profile{}) {
+		t := math.Ceil(*v.MaxValue)
+		v.T = &Range{t, &t}
+		return
+	}
+	if v.Effective == nil || j.spec == nil || v.Running == nil || *v.Running < j.bounds.Min {
+		return
+	}
+	chosen := j.profile.Strategy(j.keda)
+	load := strategy.Load{Running: *v.Running - j.bounds.Min, Pending: value(v.Pending), Max: j.bounds.QueueMax}
+	low, high := int64(-1), int64(-1)
+	const most = 20000
+	for t := range min(j.bounds.QueueMax, most) + 1 {
+		load.Target = t
+		answer := chosen.Scale(load, math.MaxInt32)
+		if max(0, answer.EffectiveMaxScale) == *v.Effective {
+			if low < 0 {
+				low = t
+			}
+			high = t
+		}
+	}
+	if low < 0 {
+		return
+	}
+	v.T = &Range{Min: float64(low)}
+	if high < most {
+		n := float64(high)
+		v.T.Max = &n
+	}
+	j.queue(v, high >= j.bounds.QueueMax)
+}
+
+// queue finds the queue length of a single trigger.
+func (j *judge) queue(v *Verdict, capped bool) {
+	if len(j.triggers) != 1 || j.triggers[0].Target <= 0 {
+		return
+	}
+	target := j.triggers[0].Target
+	v.Queue = &Range{Min: max(0, math.Floor((v.T.Min-1)*target)+1)}
+	if v.T.Max != nil && !capped {
+		n := math.Floor(*v.T.Max * target)
+		v.Queue.Max = &n
+	}
+	if wanted := v.Wanted; wanted != nil && *wanted < value(v.Effective) && j.strategyOf(v.Poll) != "eager" {
+		n := float64(*wanted)
+		v.Queue = &Range{max(0, n), &n}
+	}
+}
+
+// creation is the cause of created Jobs.
+func (j *judge) creation(v *Verdict) Cause {
+	c := Cause{ID: "created", Basis: Seen}
+	r := value(v.Running)
+	if j.spec != nil && r < j.bounds.Min {
+		c.ID = "below-min"
+		c.Text = fmt.Sprintf("%s and min is %d: KEDA creates the missing Jobs and ignores the queue in this poll", jobsRun(r), j.bounds.Min)
+		return c
+	}
+	if v.T == nil {
+		c.Text = fmt.Sprintf("the queue asks for more Jobs than run (R=%d)", r)
+		return c
+	}
+	c.Text = fmt.Sprintf("the queue asks for T=%s, R=%d, P=%d", v.T, r, value(v.Pending))
+	if name := j.strategyOf(v.Poll); name != "" {
+		c.Text += ", strategy " + name
+	}
+	if wanted := value(v.Wanted); wanted < value(v.Effective) {
+		c.Text += fmt.Sprintf("; the strategy answers %d, and the queue length limits it to %d", *v.Effective, wanted)
+	}
+	if v.MaxValue == nil {
+		c.Basis = Inferred
+	} else if v.Compared {
+		c.Basis = Computed
+	}
+	return c
+}
+
+func jobsRun(n int64) string {
+	if n == 1 {
+		return "1 Job runs"
+	}
+	return fmt.Sprintf("%d Jobs run", n)
+}
+
+func (j *judge) refusal(p *Poll) Cause {
+	c := Cause{ID: "create-failed", Basis: Seen}
+	means, fix := in(createErrors, p.Refused[0])
+	c.Text = fmt.Sprintf("%s failed: %s", count(len(p.Refused), "create"), quote(p.Refused[0]))
+	if means != "" {
+		c.Text = fmt.Sprintf("%s failed, because %s: %s", count(len(p.Refused), "create"), means, quote(p.Refused[0]))
+		c.Fix = upper(fix)
+	} else {
+		c.Decide = j.kubectl("describe scaledjob %s")
+		c.Fix = "Remove the reason that the API server gives"
+	}
+	return c
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func upper(text string) string {
+	if text == "" {
+		return ""
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+// kubectl returns a command for the ScaledJob.
+func (j *judge) kubectl(format string) string {
+	name, ns := j.name, j.ns
+	if name == "" {
+		name = "NAME"
+	}
+	if ns == "" {
+		ns = "NAMESPACE"
+	}
+	return "kubectl -n " + ns + " " + fmt.Sprintf(format, name)
+}
+
+// jobsCommand lists the Jobs that KEDA counts.
+func (j *judge) jobsCommand() string {
+	return j.kubectl("get jobs,pods -l scaledjob.keda.sh/name=%s")
+}
+
+func (j *judge) has(p *Poll, name string) bool {
+	return slices.Contains([]string{"", name}, j.strategyOf(p))
+}
+
+// scalers are the triggers as the log shows them.
+func (j *judge) scalers(p *Poll) (all []keda.Scaler) {
+	for _, t := range p.Triggers {
+		s := keda.Scaler{QueueLength: t.Value, Target: t.Target, Activity: scaling.Inactive}
+		if t.Active {
+			s.Activity = scaling.Active
+		}
+		all = append(all, s)
+	}
+	for range p.Errors {
+		all = append(all, keda.Scaler{Failed: true})
+	}
+	return all
+}

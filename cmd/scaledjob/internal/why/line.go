@@ -1,0 +1,150 @@
+package why
+
+import (
+	"encoding/csv"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A line is a line of a log without the marks of the program that printed it.
+type line struct {
+	number int    // from 1
+	paste  int    // of the fenced blocks and files, from 0
+	source string // the operator's pod, if a prefix names it
+	at     time.Time
+	text   string
+	fields map[string]string
+}
+
+// split returns the lines of a text. A Markdown fence begins another paste: its lines may be
+// of another day, and in another order.
+func split(text string, first int) (all []line, pastes int) {
+	pastes = first
+	filled := false
+	for i, raw := range strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n") {
+		quoted := strings.TrimLeft(raw, "> ")
+		if strings.HasPrefix(quoted, "```") || strings.HasPrefix(quoted, "~~~") {
+			if filled {
+				pastes++
+			}
+			filled = false
+			continue
+		}
+		if strings.TrimSpace(raw) == "" {
+			continue
+		}
+		l := unwrap(raw)
+		l.number, l.paste = i+1, pastes
+		filled = true
+		all = append(all, l)
+	}
+	return all, pastes + 1
+}
+
+var (
+	podName = regexp.MustCompile(`^\s*\[?(?:pod/)?(keda-operator-[a-z0-9-]+)`)
+	field   = regexp.MustCompile(`"([A-Za-z0-9_.:/% -]+?)\s*"\s*:\s*("(?:[^"\\]|\\.)*"?|\[[^\]]*\]?|-?[0-9][0-9.eE+-]*|true|false|null)`)
+	inJSON  = regexp.MustCompile(`\\"(?:msg|ts|level|logger|scaledJob\.Name|ScaledJob|error)\\"`)
+)
+
+// unwrap removes quotes of CSV and the escapes of JSON in JSON, and reads the fields and the time.
+func unwrap(raw string) line {
+	l := line{text: strings.TrimSpace(strings.TrimLeft(raw, "> "))}
+	if strings.Contains(l.text, `""`) && strings.Contains(l.text, `"":`) {
+		l.text = fromCSV(l.text)
+	}
+	if inJSON.MatchString(l.text) || strings.Contains(l.text, `\t{\"`) {
+		l.text = strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\t`, "\t", `\n`, " ").Replace(l.text)
+	}
+	if m := podName.FindStringSubmatch(l.text); m != nil {
+		l.source = m[1]
+	}
+	l.fields = map[string]string{}
+	for _, m := range field.FindAllStringSubmatch(l.text, -1) {
+		value := m[2]
+		if strings.HasPrefix(value, `"`) {
+			if s, err := strconv.Unquote(value); err == nil {
+				value = s
+			} else {
+				value = strings.Trim(value, `"`)
+			}
+		}
+		if _, known := l.fields[m[1]]; !known {
+			l.fields[m[1]] = value
+		}
+	}
+	l.at = timeOf(l.text, l.fields["ts"])
+	return l
+}
+
+// fromCSV returns the longest column of a line in quotes, or the line with single quotes.
+func fromCSV(text string) string {
+	r := csv.NewReader(strings.NewReader(text))
+	r.FieldsPerRecord, r.LazyQuotes = -1, false
+	row, err := r.Read()
+	if err != nil { // a cut line has no closing quote
+		// an empty value in quotes, doubled, is four quotes
+		text = strings.TrimSuffix(strings.TrimPrefix(text, `"`), `"`)
+		return strings.ReplaceAll(text, `""`, `"`)
+	}
+	longest := ""
+	for _, column := range row {
+		if len(column) > len(longest) {
+			longest = column
+		}
+	}
+	if t := timeOf(longest, ""); t.IsZero() && len(row) > 1 {
+		return strings.Join(row, "\t")
+	}
+	return longest
+}
+
+const stamp = `\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?`
+
+var (
+	leveled = regexp.MustCompile(`(` + stamp + `|1\.\d+e\+09|\d{10}\.\d+)\s+(?:INFO|DEBUG|ERROR|WARN)`)
+	dated   = regexp.MustCompile(stamp)
+	epoch   = regexp.MustCompile(`\b(1\.\d+e\+09|1\d{9}(?:\.\d+)?)\b`)
+	clock   = regexp.MustCompile(`^(\d\d:\d\d:\d\d)(?:[.,]\d+)?\b`)
+	layouts = []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999Z0700", "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00",
+		"2006-01-02 15:04:05Z0700", "2006-01-02 15:04:05"}
+)
+
+// timeOf returns the time that zap wrote, or else the first time of the line. A time without a
+// day is on the first day of the year 0.
+func timeOf(text, ts string) time.Time {
+	if m := leveled.FindStringSubmatch(text); ts == "" && m != nil {
+		ts = m[1]
+	}
+	if t := parseTime(ts); !t.IsZero() {
+		return t
+	}
+	if t := parseTime(dated.FindString(text)); !t.IsZero() {
+		return t
+	}
+	if m := epoch.FindString(text); m != "" && strings.Index(text, m) < 40 {
+		if t := parseTime(m); !t.IsZero() {
+			return t
+		}
+	}
+	if m := clock.FindStringSubmatch(text); m != nil {
+		t, _ := time.Parse(time.TimeOnly, m[1])
+		return t
+	}
+	return time.Time{}
+}
+
+func parseTime(text string) time.Time {
+	text = strings.ReplaceAll(text, ",", ".")
+	for _, layout := range layouts {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t.UTC()
+		}
+	}
+	if seconds, err := strconv.ParseFloat(text, 64); err == nil && seconds > 1e9 && seconds < 1e10 {
+		return time.UnixMicro(int64(seconds * 1e6)).UTC()
+	}
+	return time.Time{}
+}

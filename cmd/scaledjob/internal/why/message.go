@@ -1,0 +1,151 @@
+package why
+
+import (
+	"strconv"
+	"strings"
+)
+
+// A kind is a message that KEDA's operator logs, or a group of messages with the same meaning.
+type kind int
+
+const (
+	unknown    kind = iota
+	metric          // a value of a trigger; level 1
+	unreadable      // a trigger failed
+	checked         // all triggers are read; level 1
+	running
+	pending
+	selected // the strategy; level 1
+	percentage
+	active   // level 1
+	inactive // level 1
+	nothing  // no need to create Jobs; since 2.14.1
+	effective
+	wanted
+	refused // a create failed
+	created
+	pruned
+	unpruned
+	failed // error during scaling; since 2.20
+	rollout
+	gradual
+	paused
+	unpaused
+	reconciled
+	invalid // the ScaledJob is not polled
+	looped
+	version
+	started
+	leads
+	stopped
+	unsaved // the status could not be written
+)
+
+// messages are searched in this order, because some contain others. The texts are those of
+// KEDA 2.4 to 2.21; key is a field that the line must have too, if there is one.
+var messages = []struct {
+	text string
+	kind kind
+	key  string
+}{
+	{"Number of running Jobs", running, "Number of running Jobs"},
+	{"Number of pending Jobs", pending, "Number of pending Jobs"},
+	{"Effective number of max jobs", effective, "Effective number of max jobs"},
+	{"No need to create jobs", nothing, ""},
+	{"Created jobs", created, "Number of jobs"},
+	{"Creating jobs", wanted, "Number of jobs"},
+	{"Failed to create a new Job", refused, ""},
+	{"Scaler Metric value", metric, ""},
+	{"Checking if ScaleJob Scalers are active", checked, ""},
+	{"Error getting scaler metrics", unreadable, ""},
+	{"Error getting scaler.IsActive", unreadable, ""},
+	{"Error getting scale decision, but continue", unreadable, ""},
+	{"error getting scalers cache", unreadable, ""},
+	{"Selecting Scale Strategy", selected, ""},
+	{"Fail to convert CustomScalingRunningJobPercentage", percentage, ""},
+	{"At least one scaler is active", active, ""},
+	{"No change in activity", inactive, ""},
+	{"Remove a job by reaching the historyLimit", pruned, ""},
+	{"Failed to cleanUp jobs", unpruned, ""},
+	{"error during scaling", failed, ""},
+	{"eleting jobs owned by the previous version", rollout, ""},
+	{"RolloutStrategy: gradual", gradual, ""},
+	{"ScaledJob is paused", paused, ""},
+	{"Unpausing ScaledJob", unpaused, ""},
+	{"Failed to ensure ScaledJob is correctly created", invalid, ""},
+	{"metricType cannot be set in ScaledJob triggers", invalid, ""},
+	{"doesn't have correct triggers specification", invalid, ""},
+	{"Not able to delete job", invalid, ""},
+	{"ScaledJob.spec.jobTargetRef not found", invalid, ""},
+	{"Reconciler error", invalid, ""},
+	{"Error getting scalers", invalid, ""},
+	{"Reconciling ScaledJob", reconciled, ""},
+	{"Initializing Scaling logic according to ScaledJob", looped, ""},
+	{"KEDA Version:", version, ""},
+	{"Starting manager", started, ""},
+	{"successfully acquired lease", leads, ""},
+	{"leader election lost", stopped, ""},
+	{"failed to renew lease", stopped, ""},
+	{"Stopping and waiting for", stopped, ""},
+	{"failed to update status", unsaved, ""},
+	{"Number of jobs", wanted, "Number of jobs"},
+}
+
+// An entry is a known message.
+type entry struct {
+	line
+	kind            kind
+	name, namespace string
+	named           bool // the line has a name, which may be empty
+	number          int64
+	numbered        bool
+}
+
+// known returns the message of a line, and whether it belongs to a ScaledJob or to the operator.
+func known(l line) (e entry, ok bool) {
+	e.line = l
+	if l.fields["controllerKind"] == "ScaledObject" || l.fields["type"] == "ScaledObject" || l.fields["controller"] == "scaledobject" {
+		return e, false
+	}
+	for _, m := range messages {
+		if !strings.Contains(l.text, m.text) {
+			continue
+		}
+		e.kind = m.kind
+		if m.key != "" {
+			if n, err := strconv.ParseFloat(l.fields[m.key], 64); err == nil {
+				e.number, e.numbered = int64(n), true
+			} else if m.kind != created { // the number was cut off
+				return e, false
+			}
+		}
+		break
+	}
+	if e.kind == unknown {
+		return e, false
+	}
+	if n, err := strconv.ParseInt(l.fields["numJobsToDelete"], 10, 64); err == nil && e.kind == rollout {
+		e.number, e.numbered = n, true
+	}
+	e.owner()
+	if operator := e.kind == version || e.kind == started || e.kind == leads || e.kind == stopped; operator {
+		return e, true
+	}
+	return e, e.kind != invalid || l.fields["controllerKind"] != "" || e.named
+}
+
+// owner reads the ScaledJob's name and namespace in the fields that the releases use.
+func (e *entry) owner() {
+	for _, key := range []string{"scaledJob.Name", "ScaledJob.Name", "ScaledJob", "name"} {
+		if name, found := e.fields[key]; found {
+			e.name, e.named = name, true
+			break
+		}
+	}
+	for _, key := range []string{"scaledJob.Namespace", "ScaledJob.Namespace", "namespace"} {
+		if namespace, found := e.fields[key]; found {
+			e.namespace = namespace
+			break
+		}
+	}
+}

@@ -1,0 +1,444 @@
+package why
+
+import (
+	"cmp"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A Poll is a poll of a ScaledJob as the log shows it. A pointer is nil if its line is missing.
+type Poll struct {
+	At    time.Time `json:"at,omitzero"` // the first line's
+	Line  int       `json:"line"`        // the first line's number
+	Run   int       `json:"run"`         // the run of the operator, or the paste, from 0
+	Cut   bool      `json:"cut,omitempty"`
+	Began bool      `json:"-"` // lines before the count of running Jobs are known
+
+	Triggers  []Trigger `json:"triggers,omitempty"`
+	Errors    []string  `json:"errors,omitempty"`    // of triggers
+	MaxValue  *float64  `json:"maxValue,omitempty"`  // T before it is rounded up
+	IsActive  *bool     `json:"active,omitempty"`    // seen; at level info an active poll has lines about creating
+	Running   *int64    `json:"running,omitempty"`   // R
+	Pending   *int64    `json:"pending,omitempty"`   // P
+	Strategy  string    `json:"strategy,omitempty"`  // the selected strategy
+	Effective *int64    `json:"effective,omitempty"` // the strategy's answer, at least 0
+	Wanted    *int64    `json:"wanted,omitempty"`
+	Created   *int64    `json:"created,omitempty"`
+	Refused   []string  `json:"refused,omitempty"` // errors of creates
+	Pruned    int       `json:"pruned,omitempty"`
+	BadNumber bool      `json:"badPercentage,omitempty"`
+
+	until time.Time // the last line's
+	last  int       // the last line's number
+	stage int
+	ended bool // a later line shows that nothing is missing
+}
+
+// A Trigger is the value of a trigger in the log.
+type Trigger struct {
+	Name   string  `json:"name"` // of the metric
+	Value  float64 `json:"value"`
+	Target float64 `json:"target"`
+	Active bool    `json:"active"`
+}
+
+// An Event is a line about a ScaledJob or the operator outside of polls.
+type Event struct {
+	At   time.Time `json:"at,omitzero"`
+	Line int       `json:"line"`
+	Run  int       `json:"run"`
+	Text string    `json:"text"`
+
+	kind   kind
+	number int64
+	count  bool
+}
+
+// A Subject is a ScaledJob in the log.
+type Subject struct {
+	Name, Namespace string
+	Polls           []*Poll
+	Events          []Event
+	// Mixed reports that several namespaces have the name, so that lines of level 1,
+	// which have no namespace, belong to none of them.
+	Mixed bool
+
+	open *Poll
+}
+
+// A Log is the content of a log, by ScaledJob.
+type Log struct {
+	Subjects []*Subject
+	Operator []Event // of starts, stops and leases
+	Lines    int
+	Known    int // lines with a known message
+	Reversed bool
+	Undated  bool // no line has a time
+	Version  string
+	From, To time.Time
+	Runs     int
+	// Releases are the first and the last release that write such lines; "" is no bound.
+	First, Last string
+	First1      string   // the message that shows First
+	Last1       string   // the message that shows Last
+	level1      bool     // a line of level 1 was found
+	times       []moment // of all dated lines, in their order
+}
+
+type moment struct {
+	at      time.Time
+	run     int
+	subject *Subject
+}
+
+// Read reads a log in any of the forms in which people paste it.
+func Read(texts ...string) *Log {
+	l := &Log{Undated: true}
+	var entries []entry
+	pastes := 0
+	for _, text := range texts {
+		lines, next := split(text, pastes)
+		pastes = next
+		l.Lines += len(lines)
+		for _, line := range lines {
+			if e, ok := known(line); ok {
+				entries = append(entries, e)
+			}
+		}
+	}
+	l.Known = len(entries)
+	l.order(entries)
+	for _, e := range entries {
+		l.bound(e)
+	}
+	entries = l.assign(entries)
+	l.join(entries)
+	return l
+}
+
+// order brings each paste into the order of time.
+func (l *Log) order(entries []entry) {
+	for start := 0; start < len(entries); {
+		end := start
+		for end < len(entries) && entries[end].paste == entries[start].paste {
+			end++
+		}
+		if part := entries[start:end]; backwards(part) {
+			slices.Reverse(part)
+			l.Reversed = true
+		}
+		start = end
+	}
+	// pastes in the order of their times; files that overlap are merged
+	first := map[int]time.Time{}
+	for _, e := range entries {
+		if _, ok := first[e.paste]; !ok && !e.at.IsZero() {
+			first[e.paste] = e.at
+		}
+	}
+	slices.SortStableFunc(entries, func(a, b entry) int {
+		if a.paste == b.paste || first[a.paste].IsZero() || first[b.paste].IsZero() {
+			return cmp.Compare(a.paste, b.paste) * boolInt(a.paste != b.paste)
+		}
+		return first[a.paste].Compare(first[b.paste])
+	})
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// backwards reports whether the newest line is first: by the times, or if they are equal or
+// missing by the order in which the operator writes the lines of a poll.
+func backwards(part []entry) bool {
+	balance := 0
+	for i := 1; i < len(part); i++ {
+		a, b := part[i-1], part[i]
+		if !a.at.IsZero() && !b.at.IsZero() && a.source == b.source {
+			balance += b.at.Compare(a.at)
+		}
+	}
+	if balance != 0 {
+		return balance < 0
+	}
+	for i := 1; i < len(part); i++ {
+		a, b := part[i-1], part[i]
+		switch {
+		case a.kind == running && b.kind == pending, a.kind == effective && b.kind == wanted, a.kind == wanted && b.kind == created:
+			balance++
+		case a.kind == pending && b.kind == running, a.kind == wanted && b.kind == effective, a.kind == created && b.kind == wanted:
+			balance--
+		}
+	}
+	return balance < 0
+}
+
+// assign gives lines without a namespace to the only ScaledJob of the name.
+func (l *Log) assign(entries []entry) (kept []entry) {
+	spaces := map[string]map[string]bool{}
+	for _, e := range entries {
+		if e.namespace != "" {
+			if spaces[e.name] == nil {
+				spaces[e.name] = map[string]bool{}
+			}
+			spaces[e.name][e.namespace] = true
+		}
+	}
+	for _, e := range entries {
+		if e.kind == version || e.kind == started || e.kind == leads || e.kind == stopped {
+			kept = append(kept, e)
+			continue
+		}
+		if e.namespace == "" && len(spaces[e.name]) == 1 {
+			e.namespace = slices.Collect(maps.Keys(spaces[e.name]))[0]
+		}
+		if e.namespace == "" && len(spaces[e.name]) > 1 {
+			for namespace := range spaces[e.name] {
+				l.subject(e.name, namespace).Mixed = true
+			}
+			continue
+		}
+		kept = append(kept, e)
+	}
+	return kept
+}
+
+func (l *Log) subject(name, namespace string) *Subject {
+	for _, s := range l.Subjects {
+		if s.Name == name && s.Namespace == namespace {
+			return s
+		}
+	}
+	s := &Subject{Name: name, Namespace: namespace}
+	l.Subjects = append(l.Subjects, s)
+	return s
+}
+
+// join puts the lines of each ScaledJob into polls.
+func (l *Log) join(entries []entry) {
+	run, paste, source := 0, -1, ""
+	for i, e := range entries {
+		moved := e.source != "" && source != "" && e.source != source && (e.kind == running || e.kind == metric)
+		restarted := e.kind == version && i > 0 || e.kind == started && i > 0 && entries[i-1].kind != version && !recently(entries[:i], version)
+		if paste >= 0 && e.paste != paste || moved || restarted {
+			if i > 0 {
+				run++
+			}
+			l.close(!moved && !restarted)
+		}
+		paste, source = e.paste, cmp.Or(e.source, source)
+		l.see(e, run)
+	}
+	l.Runs = run + 1
+	l.close(true)
+	for _, s := range l.Subjects {
+		s.finish(l)
+	}
+	slices.SortStableFunc(l.Subjects, func(a, b *Subject) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+func recently(entries []entry, k kind) bool {
+	for _, e := range entries[max(0, len(entries)-20):] {
+		if e.kind == k {
+			return true
+		}
+	}
+	return false
+}
+
+// close ends all polls at the end of a paste or of a run.
+func (l *Log) close(cut bool) {
+	for _, s := range l.Subjects {
+		if s.open != nil && cut {
+			s.open.Cut = s.open.Cut || !s.open.concluded()
+		}
+		s.open = nil
+	}
+}
+
+// concluded reports whether the poll has a line that only the end of a poll has.
+func (p *Poll) concluded() bool {
+	return p.Created != nil || p.stage >= stageOf[nothing] || p.IsActive != nil && !*p.IsActive && p.Pending != nil
+}
+
+var versionText = regexp.MustCompile(`KEDA Version: v?([0-9]+\.[0-9]+(?:\.[0-9]+)?)`)
+
+func (l *Log) see(e entry, run int) {
+	if !e.at.IsZero() {
+		l.Undated = false
+		if l.From.IsZero() || e.at.Before(l.From) {
+			l.From = e.at
+		}
+		if e.at.After(l.To) {
+			l.To = e.at
+		}
+	}
+	event := Event{At: e.at, Line: e.line.number, Run: run, Text: e.text, kind: e.kind, number: e.number, count: e.numbered}
+	switch e.kind {
+	case version, started, leads, stopped:
+		if m := versionText.FindStringSubmatch(e.text); m != nil {
+			l.Version = m[1]
+		}
+		l.Operator = append(l.Operator, event)
+		l.times = append(l.times, moment{at: e.at, run: run})
+		return
+	}
+	s := l.subject(e.name, e.namespace)
+	l.times = append(l.times, moment{e.at, run, s})
+	switch e.kind {
+	case rollout, gradual, paused, unpaused, reconciled, invalid, looped, unsaved, unpruned:
+		event.Text = cmp.Or(e.fields["error"], e.fields["err"], event.Text)
+		s.Events = append(s.Events, event)
+	default:
+		s.add(e, run)
+	}
+}
+
+// stageOf orders the lines of a poll.
+var stageOf = map[kind]int{
+	metric: 1, unreadable: 1, checked: 2, running: 3, pending: 4, selected: 5, percentage: 5, active: 6, inactive: 6,
+	nothing: 7, effective: 7, wanted: 8, refused: 9, created: 10, pruned: 11, failed: 12,
+}
+
+// add adds a line to the poll of the ScaledJob, or begins the next poll.
+func (s *Subject) add(e entry, run int) {
+	stage := stageOf[e.kind]
+	p := s.open
+	next := p == nil || stage < p.stage || stage == p.stage && (e.kind == running || e.kind == pending || e.kind == checked ||
+		e.kind == effective || e.kind == created || e.kind == wanted || e.kind == nothing)
+	if next && p != nil && e.kind == metric && p.stage == stageOf[checked] { // a line out of order within a second
+		next = !p.At.Equal(e.at)
+	}
+	if next {
+		if p != nil {
+			p.ended = true
+		}
+		p = &Poll{At: e.at, Line: e.line.number, Run: run, Cut: stage > stageOf[running], Began: stage < stageOf[running]}
+		s.Polls = append(s.Polls, p)
+		s.open = p
+	}
+	p.stage, p.last = stage, e.line.number
+	if !e.at.IsZero() {
+		p.until = e.at
+	}
+	p.set(e)
+}
+
+func (p *Poll) set(e entry) {
+	n := &e.number
+	switch e.kind {
+	case metric:
+		if t, ok := triggerOf(e); ok {
+			p.Triggers = append(p.Triggers, t)
+		}
+	case unreadable:
+		p.Errors = append(p.Errors, cmp.Or(e.fields["error"], e.fields["Error"], "no text"))
+	case checked:
+		on := e.fields["isActive"] == "true"
+		p.IsActive = &on
+		if v, err := strconv.ParseFloat(e.fields["maxValue"], 64); err == nil {
+			p.MaxValue = &v
+		}
+	case running:
+		p.Running = n
+	case pending:
+		p.Pending = n
+	case selected:
+		p.Strategy = cmp.Or(e.fields["selected"], e.fields["selected:"], p.Strategy)
+	case percentage:
+		p.BadNumber, p.Strategy = true, "default"
+	case active, inactive:
+		on := e.kind == active
+		p.IsActive = &on
+	case nothing:
+		p.IsActive, p.Effective, p.Wanted, p.Created = new(bool), new(int64), new(int64), new(int64)
+		*p.IsActive = true
+	case effective:
+		p.Effective, p.IsActive = n, new(bool)
+		*p.IsActive = true
+	case wanted:
+		p.Wanted = n
+	case refused:
+		p.Refused = append(p.Refused, cmp.Or(e.fields["error"], "no text"))
+	case created:
+		if e.numbered {
+			p.Created = n
+		}
+	case pruned:
+		p.Pruned++
+	}
+}
+
+var metricName = regexp.MustCompile(`"(s[0-9]+-[^"]*|queueLength)"\s*:\s*(-?[0-9][0-9.eE+]*)`)
+
+func triggerOf(e entry) (t Trigger, ok bool) {
+	m := metricName.FindStringSubmatch(e.text)
+	if m == nil {
+		return t, false
+	}
+	t.Name = m[1]
+	value, err := strconv.ParseFloat(m[2], 64)
+	target, failed := strconv.ParseFloat(e.fields["targetAverageValue"], 64)
+	t.Value, t.Target, t.Active = value, target, e.fields["isTriggerActive"] == "true"
+	return t, err == nil && failed == nil && e.fields["isTriggerActive"] != ""
+}
+
+// settled is the time after which a missing line of a poll is not late but was not written.
+const settled = 2 * time.Second
+
+// finish removes polls that were pasted twice, and decides which polls are complete.
+func (s *Subject) finish(l *Log) {
+	seen := map[string]bool{}
+	s.Polls = slices.DeleteFunc(s.Polls, func(p *Poll) bool {
+		if p.At.IsZero() || p.Running == nil {
+			return false
+		}
+		key := p.key()
+		again := seen[key]
+		seen[key] = true
+		return again
+	})
+	for _, p := range s.Polls {
+		if p.Cut && p.ended && p.Running != nil {
+			p.Cut = false
+		}
+		if p.Cut && p.Running != nil && p.Pending != nil && p.IsActive == nil && l.later(p) {
+			p.Cut = false
+		}
+		if p.Running == nil || p.Effective != nil && *p.Effective > 0 && p.Created == nil && len(p.Refused) == 0 {
+			p.Cut = true
+		}
+	}
+}
+
+func (p *Poll) key() string {
+	text := p.At.String() + strconv.FormatInt(*p.Running, 10)
+	for _, n := range []*int64{p.Pending, p.Created} {
+		if n != nil {
+			text += " " + strconv.FormatInt(*n, 10)
+		}
+	}
+	return text + strings.Join(p.Errors, "")
+}
+
+// later reports whether the log of the run goes on long after the poll's last line.
+func (l *Log) later(p *Poll) bool {
+	if p.until.IsZero() {
+		return false
+	}
+	for _, m := range l.times {
+		if m.run == p.Run && m.at.Sub(p.until) >= settled {
+			return true
+		}
+	}
+	return false
+}

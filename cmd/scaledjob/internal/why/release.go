@@ -1,0 +1,86 @@
+package why
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+
+	"github.com/scaledjob/scaledjob/keda"
+)
+
+// signs are the messages that only some releases write, as their sources show.
+var signs = []struct {
+	text        string
+	first, last string
+}{
+	{`"Number of pending Jobs "`, "", "2.14"},
+	{`"Number of pending Jobs"`, "2.15", ""},
+	{"No need to create jobs", "2.14.1", ""},
+	{`"queueLength":`, "2.5", "2.7"},
+	{`"selected": "eager"`, "2.15", ""},
+	{`"selected":"eager"`, "2.15", ""},
+	{`"activeTriggers"`, "2.19", ""},
+	{`Error getting scaler.IsActive, but continue`, "2.5", "2.10"},
+	{`Error getting scaler metrics, but continue`, "2.5", "2.10"},
+	{`Error getting scaler metrics and activity`, "2.11", ""},
+	{"error during scaling", "2.20", ""},
+	{"ScaledJob is paused, stopping scaling loop", "2.11", "2.19"},
+	{"Unpausing ScaledJob", "2.11", "2.19"},
+	{"RolloutStrategy: ", "2.5", ""},
+	{"RolloutStrategy: immediate, No jobs owned", "2.14.1", ""},
+	{"please us Rollout.Strategy", "2.8", "2.19"},
+	{"please use Rollout.Strategy", "2.20", ""},
+	{`"Number of jobs to delete"`, "2.4", "2.4"},
+}
+
+// bound narrows the releases that can have written the log.
+func (l *Log) bound(e entry) {
+	switch e.kind {
+	case metric, checked, selected, active, inactive, percentage:
+		l.level1 = true
+	}
+	for _, s := range signs {
+		if !strings.Contains(e.text, s.text) {
+			continue
+		}
+		if s.first != "" && (l.First == "" || compare(s.first, l.First) > 0) {
+			l.First, l.First1 = s.first, s.text
+		}
+		if s.last != "" && (l.Last == "" || compare(s.last, l.Last) < 0) {
+			l.Last, l.Last1 = s.last, s.text
+		}
+	}
+	if e.kind == unreadable && strings.Contains(e.text, "and activity") {
+		if level := strings.ToUpper(e.text); strings.Contains(level, "\tERROR\t") || strings.EqualFold(e.fields["level"], "error") {
+			if l.First == "" || compare("2.14.1", l.First) > 0 {
+				l.First, l.First1 = "2.14.1", "a failed trigger is an error"
+			}
+		}
+	}
+}
+
+// compare compares releases; a missing patch is the first for a first release and any for a last.
+func compare(a, b string) int {
+	x, y := strings.Split(a, "."), strings.Split(b, ".")
+	for i := range min(len(x), len(y)) {
+		m, _ := strconv.Atoi(x[i])
+		n, _ := strconv.Atoi(y[i])
+		if c := cmp.Compare(m, n); c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+// Candidates returns the releases that can have written the log, oldest first.
+func (l *Log) Candidates() (all []keda.Profile) {
+	for _, name := range keda.Releases() {
+		if compare(name, "2.4") < 0 || l.First != "" && compare(name, l.First) < 0 || l.Last != "" && compare(name, l.Last) > 0 {
+			continue
+		}
+		if p, err := keda.Release(name); err == nil {
+			all = append(all, p)
+		}
+	}
+	return all
+}

@@ -1,0 +1,369 @@
+package why
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/keda"
+)
+
+// A Question is what to explain.
+type Question struct {
+	Name, Namespace string // "" is all
+	Manifests       []*manifest.ScaledJob
+	Release         string    // "" is found in the log
+	At              time.Time // the moment asked about; the zero value is the end of the log
+}
+
+// A Report explains the ScaledJobs of a log.
+type Report struct {
+	Release  string     `json:"release"`
+	Basis    Basis      `json:"releaseBasis"`
+	Why      string     `json:"releaseWhy,omitempty"`
+	Notes    []string   `json:"notes,omitempty"`
+	Subjects []*Account `json:"scaledJobs"`
+}
+
+// An Account is what a log shows of a ScaledJob.
+type Account struct {
+	Name      string     `json:"name"`
+	Namespace string     `json:"namespace,omitempty"`
+	State     string     `json:"state"` // for a list of many: stuck, unreadable, …
+	Polls     int        `json:"polls"`
+	Complete  int        `json:"complete"`
+	Compared  int        `json:"compared"` // computed again
+	Differ    int        `json:"differ"`
+	Interval  string     `json:"interval,omitempty"`
+	Groups    []Group    `json:"timeline"`
+	Causes    []Cause    `json:"causes"` // of the moment asked about, the most important first
+	Also      []Cause    `json:"also,omitempty"`
+	Answer    string     `json:"answer"`
+	Notes     []string   `json:"notes,omitempty"`
+	verdicts  []*Verdict `json:"-"`
+}
+
+// A Group is a line of the timeline: polls that are alike, or an event.
+type Group struct {
+	From  time.Time `json:"from,omitzero"`
+	To    time.Time `json:"to,omitzero"`
+	Line  int       `json:"line"`
+	Run   int       `json:"run"`
+	Polls int       `json:"polls,omitempty"` // 0 is an event
+	Text  string    `json:"text"`
+	Cause *Cause    `json:"cause,omitempty"`
+	like  string
+}
+
+// Explain answers a question about a log.
+func Explain(l *Log, q Question) *Report {
+	r := &Report{}
+	profile := r.release(l, q)
+	switch {
+	case l.Known == 0:
+		r.Notes = append(r.Notes, "no line of KEDA's operator that is about a ScaledJob was found; use kubectl logs -n keda deploy/keda-operator")
+	case l.Reversed:
+		r.Notes = append(r.Notes, "the log has the newest line first")
+	}
+	if l.Undated && l.Known > 0 {
+		r.Notes = append(r.Notes, "the lines have no time: gaps and the polling interval are not known")
+	}
+	if !q.At.IsZero() && (l.From.IsZero() || q.At.Before(l.From) || q.At.After(l.To)) {
+		r.Notes = slices.Insert(r.Notes, 0, fmt.Sprintf("the moment asked about, %s, is not in the log, which has %s to %s", clockOf(q.At, true), clockOf(l.From, true), clockOf(l.To, true)))
+	}
+	for _, s := range l.Subjects {
+		spec, note := q.manifest(s, len(l.Subjects))
+		if q.Name != "" && s.Name != q.Name && !(s.Name == "" && spec != nil) || q.Namespace != "" && s.Namespace != "" && s.Namespace != q.Namespace {
+			continue
+		}
+		a := account(l, s, newJudge(l, s, spec, profile), q.At)
+		if note != "" {
+			a.Notes = append(a.Notes, note)
+		}
+		r.Subjects = append(r.Subjects, a)
+	}
+	if q.Name != "" && len(r.Subjects) == 0 && l.Known > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("no line is about the ScaledJob %q: KEDA does not poll it, or the log is of another time or operator. The log has %s", q.Name, names(l)))
+	}
+	return r
+}
+
+func names(l *Log) string {
+	var all []string
+	for _, s := range l.Subjects {
+		all = append(all, titled(s.Namespace, s.Name))
+	}
+	if len(all) == 0 {
+		return "no ScaledJob"
+	}
+	if len(all) > 10 {
+		all = append(all[:10], "…")
+	}
+	return strings.Join(all, ", ")
+}
+
+func titled(namespace, name string) string {
+	if name == "" {
+		name = "(without a name)"
+	}
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
+}
+
+// manifest returns the manifest of a ScaledJob of the log.
+func (q *Question) manifest(s *Subject, subjects int) (*manifest.ScaledJob, string) {
+	for _, m := range q.Manifests {
+		if m.Name == s.Name && (m.Namespace == "" || s.Namespace == "" || m.Namespace == s.Namespace) {
+			return m, ""
+		}
+	}
+	if len(q.Manifests) == 1 && (s.Name == "" || subjects == 1) {
+		return q.Manifests[0], fmt.Sprintf("the lines have the name %q; the manifest of %q is taken for theirs", s.Name, q.Manifests[0].Name)
+	}
+	return nil, "no manifest of it is given: min, max and the strategy are not known; add the file, or kubectl get scaledjob -o yaml"
+}
+
+// release finds the release whose rules are used.
+func (r *Report) release(l *Log, q Question) keda.Profile {
+	profile := keda.Newest()
+	switch {
+	case q.Release != "":
+		if p, err := keda.Release(q.Release); err == nil {
+			profile = p
+		}
+		r.Basis, r.Why = Seen, "given"
+		if l.Version != "" && compare(l.Version, profile.Release()) != 0 {
+			r.Notes = append(r.Notes, fmt.Sprintf("the log says KEDA %s, not %s", l.Version, profile.Release()))
+		}
+	case l.Version != "":
+		if p, err := keda.Release(l.Version); err == nil {
+			profile, r.Basis, r.Why = p, Seen, "the log says so"
+			break
+		}
+		fallthrough
+	default:
+		all := l.Candidates()
+		r.Basis = Inferred
+		if len(all) == 0 {
+			r.Why = "the lines are of several releases"
+			r.Notes = append(r.Notes, fmt.Sprintf("the lines are of several releases: %s and later, %s and earlier; pastes of different operators?", l.First, l.Last))
+			break
+		}
+		profile = fitting(l, q, all)
+		r.Why = fmt.Sprintf("the lines are those of %s to %s; use --release", all[0].Release(), all[len(all)-1].Release())
+	}
+	r.Release = profile.Release()
+	return profile
+}
+
+// fitting returns the newest candidate whose rules agree with most polls.
+func fitting(l *Log, q Question, all []keda.Profile) keda.Profile {
+	best, fewest := all[len(all)-1], -1
+	for _, p := range slices.Backward(all) {
+		differ := 0
+		for _, s := range l.Subjects {
+			spec, _ := q.manifest(s, len(l.Subjects))
+			j := newJudge(l, s, spec, p)
+			for _, poll := range s.Polls {
+				if v := (&Verdict{Poll: poll}); !poll.Cut {
+					if j.compare(v); v.Differs != "" {
+						differ++
+					}
+				}
+			}
+		}
+		if fewest < 0 || differ < fewest {
+			best, fewest = p, differ
+		}
+	}
+	return best
+}
+
+// account judges the polls of a ScaledJob, and answers.
+func account(l *Log, s *Subject, j *judge, at time.Time) *Account {
+	a := &Account{Name: s.Name, Namespace: s.Namespace, Polls: len(s.Polls)}
+	for _, p := range s.Polls {
+		v := j.verdict(p)
+		a.verdicts = append(a.verdicts, v)
+		if !p.Cut {
+			a.Complete++
+		}
+		if v.Compared {
+			a.Compared++
+		}
+		if v.Differs != "" {
+			a.Differ++
+		}
+	}
+	if s.Mixed {
+		a.Notes = append(a.Notes, "several namespaces have a ScaledJob of this name: lines of level 1, which have no namespace, are left out")
+	}
+	interval := j.interval(s)
+	if interval > 0 {
+		a.Interval = interval.Round(time.Second).String()
+	}
+	a.Also = j.also(l, s, a.verdicts, interval)
+	a.Groups = j.timeline(l, s, a.verdicts)
+	j.answer(l, s, a, at)
+	return a
+}
+
+// interval returns the manifest's polling interval, or the median of the log.
+func (j *judge) interval(s *Subject) time.Duration {
+	if j.spec != nil {
+		if n := j.keda.Spec.PollingInterval; n != nil {
+			return time.Duration(*n) * time.Second
+		}
+		return 30 * time.Second
+	}
+	var all []time.Duration
+	for i := 1; i < len(s.Polls); i++ {
+		if p, before := s.Polls[i], s.Polls[i-1]; p.Run == before.Run && !p.At.IsZero() && p.At.After(before.At) {
+			all = append(all, p.At.Sub(before.At))
+		}
+	}
+	if len(all) < 2 {
+		return 0
+	}
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+// timeline folds the polls that are alike, and puts the events between them.
+func (j *judge) timeline(l *Log, s *Subject, verdicts []*Verdict) (all []Group) {
+	for _, v := range verdicts {
+		all = append(all, groupOf(v))
+	}
+	for _, e := range s.Events {
+		if text := j.eventText(e); text != "" {
+			all = append(all, Group{From: e.At, To: e.At, Line: e.Line, Run: e.Run, Text: text, like: text})
+		}
+	}
+	for _, e := range l.Operator {
+		if text := operatorText(e); text != "" {
+			all = append(all, Group{From: e.At, To: e.At, Line: e.Line, Run: e.Run, Text: text, like: text})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Group) int {
+		if a.Run != b.Run {
+			return a.Run - b.Run
+		}
+		if a.From.IsZero() || b.From.IsZero() || a.From.Equal(b.From) {
+			if l.Reversed {
+				return 0
+			}
+			return a.Line - b.Line
+		}
+		return a.From.Compare(b.From)
+	})
+	return fold(all)
+}
+
+func fold(all []Group) (folded []Group) {
+	for _, g := range all {
+		if n := len(folded); n > 0 && folded[n-1].like == g.like && folded[n-1].Run == g.Run {
+			folded[n-1].To = g.To
+			folded[n-1].Polls += g.Polls
+			continue
+		}
+		folded = append(folded, g)
+	}
+	return folded
+}
+
+// groupOf is a poll as a line of the timeline.
+func groupOf(v *Verdict) Group {
+	g := Group{From: v.At, To: v.At, Line: v.Line, Run: v.Run, Polls: 1}
+	var parts []string
+	for _, t := range v.Triggers {
+		state := ""
+		if !t.Active {
+			state = ", inactive"
+		}
+		parts = append(parts, fmt.Sprintf("%s %v (target %v%s)", t.Name, t.Value, t.Target, state))
+	}
+	if len(v.Errors) > 0 {
+		parts = append(parts, count(len(v.Errors), "trigger")+" unreadable")
+	}
+	if v.Running != nil {
+		parts = append(parts, fmt.Sprintf("R=%d", *v.Running))
+	}
+	if v.Pending != nil {
+		parts = append(parts, fmt.Sprintf("P=%d", *v.Pending))
+	}
+	if v.MaxValue != nil {
+		parts = append(parts, fmt.Sprintf("T=%s", v.T))
+	}
+	if v.Cut {
+		g.Text = strings.Join(append(parts, "cut by the log: no verdict"), " ")
+		g.like = g.Text
+		return g
+	}
+	parts = append(parts, "created "+fmt.Sprint(*v.Jobs))
+	if len(v.Refused) > 0 {
+		parts = append(parts, count(len(v.Refused), "create")+" failed")
+	}
+	if v.Pruned > 0 {
+		parts = append(parts, count(v.Pruned, "finished Job")+" deleted")
+	}
+	g.Text = strings.Join(parts, " ")
+	if v.Differs != "" {
+		g.Text += " (differs: " + v.Differs + ")"
+	}
+	if len(v.Causes) > 0 {
+		g.Cause = &v.Causes[0]
+	}
+	g.like = g.Text
+	if g.Cause != nil {
+		g.like += g.Cause.ID
+	}
+	return g
+}
+
+func (j *judge) eventText(e Event) string {
+	switch e.kind {
+	case rollout:
+		if !e.count || compare(j.profile.Release(), "2.4") <= 0 {
+			return "rollout: outdated Jobs deleted; the number in this line is not one of Jobs"
+		}
+		return fmt.Sprintf("rollout: %s deleted, running or not, after the ScaledJob changed", count(int(e.number), "Job"))
+	case paused:
+		return "paused: polling stops"
+	case unpaused:
+		return "unpaused"
+	case invalid:
+		return "not polled: " + quote(e.Text)
+	case looped:
+		return "the ScaledJob was read; polling begins anew"
+	case unpruned:
+		return "finished Jobs could not be deleted: " + quote(e.Text)
+	}
+	return ""
+}
+
+func operatorText(e Event) string {
+	switch e.kind {
+	case version, started:
+		return "the operator starts"
+	case leads:
+		return "the operator becomes leader"
+	case stopped:
+		return "the operator stops or loses its lease"
+	}
+	return ""
+}
+
+// clockOf is a time for people: with its day, or the time of the day.
+func clockOf(t time.Time, day bool) string {
+	switch {
+	case t.IsZero():
+		return "an unknown time"
+	case day && t.Year() > 0:
+		return t.Format("2006-01-02 15:04:05")
+	}
+	return t.Format("15:04:05")
+}

@@ -1,0 +1,202 @@
+package why
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
+)
+
+// idle returns the causes of a poll without an active trigger.
+func (j *judge) idle(v *Verdict) (all []Cause) {
+	for _, text := range distinct(v.Errors) {
+		all = append(all, j.unreadable(text))
+	}
+	if len(v.Triggers) > 0 {
+		return append(all, j.inactive(v)...)
+	}
+	if len(all) > 0 {
+		return all
+	}
+	if j.spec != nil && j.bounds.Min > 0 {
+		return []Cause{{ID: "other-manifest", Basis: Inferred,
+			Text:   fmt.Sprintf("the poll was inactive, and with min %d KEDA's polls are always active: the manifest is not the one of the log", j.bounds.Min),
+			Decide: j.kubectl("get scaledjob %s -o yaml"), Fix: "Give the manifest that the cluster had then"}}
+	}
+	empty := Cause{ID: "empty", Basis: Inferred, Text: "the queue length is 0" + j.thresholds() + ": no line about creating follows, so no trigger was active",
+		Decide: "set --zap-log-level=debug in the operator's Deployment: \"Scaler Metric value\" shows the value that KEDA reads",
+		Fix:    "If work waits: check that the trigger names the right queue, virtual host and database, and that workers have not taken the items already"}
+	if compare(j.profile.Release(), "2.14") > 0 || compare(j.profile.Release(), "2.14") == 0 && j.profile.Release() != "2.14.0" {
+		return []Cause{empty}
+	}
+	empty.ID, empty.Text = "empty-or-failed", "inactive or failed: the queue length is 0"+j.thresholds()+", or the trigger cannot be read. KEDA up to 2.14.0 writes a failed trigger only at level debug"
+	empty.Decide = j.kubectl("get events --field-selector involvedObject.name=%s") + " shows KEDAScalerFailed if the trigger fails"
+	return []Cause{empty}
+}
+
+// thresholds names the activation values above 0.
+func (j *judge) thresholds() string {
+	for _, t := range j.triggers {
+		if t.ActivationThreshold > 0 {
+			return fmt.Sprintf(", or at most the activation value %v", t.ActivationThreshold)
+		}
+	}
+	return ""
+}
+
+func distinct(texts []string) (all []string) {
+	seen := map[string]bool{}
+	for _, t := range texts {
+		if !seen[t] {
+			seen[t] = true
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+func (j *judge) unreadable(text string) Cause {
+	c := Cause{ID: "unreadable", Basis: Seen, Text: "the metric cannot be read: " + quote(text)}
+	if means, fix := in(readErrors, text); means != "" {
+		c.Text = "the metric cannot be read, because " + means + ": " + quote(text)
+		c.Fix = upper(fix)
+	} else {
+		c.Fix = "Correct the trigger or its TriggerAuthentication, as the error says"
+		c.Decide = j.kubectl("describe scaledjob %s")
+	}
+	return c
+}
+
+// inactive returns the causes of triggers that were read and are not active.
+func (j *judge) inactive(v *Verdict) (all []Cause) {
+	var above, zero []string
+	for _, t := range v.Triggers {
+		switch {
+		case t.Active && t.Value > 0:
+		case t.Value > 0:
+			above = append(above, fmt.Sprintf("%s is %v", t.Name, t.Value))
+		default:
+			zero = append(zero, t.Name)
+		}
+	}
+	if len(above) > 0 {
+		all = append(all, Cause{ID: "activation", Basis: Seen,
+			Text: strings.Join(above, ", ") + " and the trigger is inactive: the value does not exceed the activation value" + j.thresholdText(),
+			Fix:  "Lower the activation value (activationValue, activationListLength, …) below the smallest queue that needs a Job; its default is 0"})
+	}
+	if len(zero) > 0 {
+		all = append(all, Cause{ID: "empty", Basis: Seen, Text: "the queue length is 0 (" + strings.Join(zero, ", ") + ")",
+			Fix: "If work waits: check that the trigger names the right queue, virtual host and database, and that workers have not taken the items already"})
+	}
+	return all
+}
+
+func (j *judge) thresholdText() string {
+	for _, t := range j.triggers {
+		if t.ActivationThreshold > 0 {
+			return fmt.Sprintf(" %v", t.ActivationThreshold)
+		}
+	}
+	return ""
+}
+
+// covered returns the causes of an active poll in which the strategy asks for no Job.
+func (j *judge) covered(v *Verdict) (all []Cause) {
+	r, p, m, most := value(v.Running), value(v.Pending), j.bounds.Min, j.bounds.QueueMax
+	basis := Computed
+	if j.spec == nil || v.T == nil {
+		basis = Inferred
+	}
+	switch name := j.strategyOf(v.Poll); {
+	case j.spec != nil && r > m+most && name != "custom":
+		all = append(all, Cause{ID: "foreign-jobs", Basis: Inferred, Decide: j.jobsCommand() + " -o wide",
+			Text: fmt.Sprintf("R=%d is above the maximum of %d: Jobs of another ScaledJob, or made by hand, have the label scaledjob.keda.sh/name=%s, or maxReplicaCount was lowered", r, m+most, j.name),
+			Fix:  "Remove the label from other Jobs; no ScaledJob may copy another's label into its template"})
+	case j.spec != nil && r >= m+most && name != "custom":
+		all = append(all, Cause{ID: "maximum", Basis: Computed,
+			Text: fmt.Sprintf("the maximum is reached: %s, and maxReplicaCount allows %d%s", jobsRun(r), m+most, pendingWords(p)),
+			Fix:  "Raise maxReplicaCount, or make Jobs shorter"})
+	case m > 0 && r-m <= 0 && (name == "" || name == "default" || name == "accurate" && p == 0):
+		all = append(all, Cause{ID: "min", Basis: basis,
+			Text: fmt.Sprintf("%s and min is %d: KEDA creates for the queue only above min (R - min = %d, T = 0)", jobsRun(r), m, r-m),
+			Fix:  "If items wait, no trigger counts them: see the value of the trigger; the Jobs of the minimum must take them"})
+	default:
+		all = append(all, j.deducted(v, name)...)
+	}
+	if r > 0 && p == r {
+		all = append(all, Cause{ID: "stuck", Basis: Seen, Decide: j.jobsCommand() + ", then kubectl describe of a pod that is Pending",
+			Text: fmt.Sprintf("none of the %d Jobs has a running pod (P=%d): KEDA counts Jobs that do not work, for example without a node, an image, a quota for pods, or in back-off after failures", r, p),
+			Fix:  "Make the pods start, or delete the Jobs; set activeDeadlineSeconds and backoffLimit so that they end"})
+	}
+	return all
+}
+
+func pendingWords(p int64) string {
+	if p == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d of them without a running pod)", p)
+}
+
+// deducted returns the cause for each strategy that the poll may have.
+func (j *judge) deducted(v *Verdict, name string) (all []Cause) {
+	r, p, m := value(v.Running), value(v.Pending), j.bounds.Min
+	basis := Computed
+	if name == "" || v.T == nil {
+		basis = Inferred
+	}
+	t := "T"
+	if v.T != nil {
+		t = "T=" + v.T.String()
+	}
+	if name == "" || name == "default" {
+		c := Cause{ID: "running-deducted", Basis: basis,
+			Text: fmt.Sprintf("the strategy default subtracts the running Jobs: T - R = %s - %d, so no Job is missing%s", t, r-m, aboveMin(m))}
+		c.Fix = "If items wait while these Jobs work on others, use the strategy accurate: the metric then must not count in-progress items"
+		if how, trigger := j.counting(); how == triggers.Includes {
+			c.Fix = fmt.Sprintf("KEDA did its part: the metric of %s counts in-progress items too, so each item has its Job; check that the Jobs take their items", trigger)
+		}
+		all = append(all, c)
+	}
+	if (name == "" && p > 0) || name == "accurate" {
+		all = append(all, Cause{ID: "pending-deducted", Basis: basis,
+			Text: fmt.Sprintf("the strategy accurate subtracts the pending Jobs: T - P = %s - %d. Pending are Jobs without a running pod, a part of R, and not waiting work", t, p),
+			Fix:  "Make the pending pods start; pendingPodConditions decides which Jobs are pending"})
+	}
+	if name == "eager" {
+		all = append(all, Cause{ID: "eager-deducted", Basis: basis,
+			Text: fmt.Sprintf("the strategy eager creates at most M - R - P = %d - %d - %d, and R contains P already", j.bounds.QueueMax, r-m, p),
+			Fix:  "Make the pending pods start, raise maxReplicaCount, or use default or accurate"})
+	}
+	if name == "custom" {
+		all = append(all, Cause{ID: "custom-deducted", Basis: basis,
+			Text: fmt.Sprintf("the strategy custom (%s) answers at most 0 for %s, R=%d", j.profile.Strategy(j.keda), t, r-m),
+			Fix:  "Lower customScalingQueueLengthDeduction or customScalingRunningJobPercentage"})
+	}
+	if name == "" {
+		for i := range all {
+			all[i].Decide = j.kubectl("get scaledjob %s -o yaml") + " shows the strategy"
+		}
+	}
+	return all
+}
+
+func aboveMin(m int64) string {
+	if m == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (R counts above min %d)", m)
+}
+
+// counting returns how the metric of the first trigger with a known way counts in-progress items.
+func (j *judge) counting() (triggers.Counting, string) {
+	if j.spec == nil {
+		return 0, ""
+	}
+	for _, t := range j.spec.Spec.Triggers {
+		if how, _ := triggers.Counts(t.Type, j.profile.Release(), triggers.Input{Metadata: t.Metadata}); how != 0 {
+			return how, t.Type
+		}
+	}
+	return 0, ""
+}
