@@ -27,6 +27,9 @@ func (j *judge) answer(l *Log, s *Subject, a *Account, at time.Time) {
 	} else {
 		j.idleSince(a, complete)
 	}
+	if a.Differ > 0 {
+		a.Answer += fmt.Sprintf(" But %d of %d polls that were computed again differ from the rules of KEDA %s: the manifest or the release is not the one of the log.", a.Differ, a.Compared, j.profile.Release())
+	}
 	for _, c := range a.Also {
 		a.Answer += " " + sentence(c.Text)
 		if c.Fix != "" && !strings.Contains(a.Answer, c.Fix) {

@@ -139,6 +139,8 @@ func (j *judge) jobsOf(p *Poll) int64 {
 	switch {
 	case p.Created == nil && p.Wanted != nil:
 		return max(0, *p.Wanted-int64(len(p.Refused)))
+	case p.Created == nil && p.Effective != nil && len(p.Refused) == 0: // the lines in between are left out
+		return *p.Effective
 	case p.Created == nil:
 		return 0
 	case p.Wanted != nil && *p.Created == *p.Wanted && len(p.Refused) > 0:
@@ -320,7 +322,10 @@ func (j *judge) has(p *Poll, name string) bool {
 
 // scalers are the triggers as the log shows them.
 func (j *judge) scalers(p *Poll) (all []keda.Scaler) {
-	for _, t := range p.Triggers {
+	for i, t := range p.Triggers {
+		if t.Target < 0 && i < len(j.triggers) {
+			t.Target = j.triggers[i].Target
+		}
 		s := keda.Scaler{QueueLength: t.Value, Target: t.Target, Activity: scaling.Inactive}
 		if t.Active {
 			s.Activity = scaling.Active

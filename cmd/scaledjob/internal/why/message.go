@@ -89,6 +89,7 @@ var messages = []struct {
 	{"Stopping and waiting for", stopped, ""},
 	{"failed to update status", unsaved, ""},
 	{"Number of jobs", wanted, "Number of jobs"},
+	{`"maxValue"`, checked, "maxValue"},
 }
 
 // An entry is a known message.
@@ -120,6 +121,9 @@ func known(l line) (e entry, ok bool) {
 			}
 		}
 		break
+	}
+	if e.kind == unknown && strings.HasPrefix(l.text, `"s`) && metricName.MatchString(l.text) {
+		e.kind = metric // a message without its text
 	}
 	if e.kind == unknown {
 		return e, false

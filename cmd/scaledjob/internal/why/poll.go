@@ -343,8 +343,10 @@ func (p *Poll) set(e entry) {
 	case unreadable:
 		p.Errors = append(p.Errors, cmp.Or(e.fields["error"], e.fields["Error"], "no text"))
 	case checked:
-		on := e.fields["isActive"] == "true"
-		p.IsActive = &on
+		if text, found := e.fields["isActive"]; found {
+			on := text == "true"
+			p.IsActive = &on
+		}
 		if v, err := strconv.ParseFloat(e.fields["maxValue"], 64); err == nil {
 			p.MaxValue = &v
 		}
@@ -389,7 +391,10 @@ func triggerOf(e entry) (t Trigger, ok bool) {
 	value, err := strconv.ParseFloat(m[2], 64)
 	target, failed := strconv.ParseFloat(e.fields["targetAverageValue"], 64)
 	t.Value, t.Target, t.Active = value, target, e.fields["isTriggerActive"] == "true"
-	return t, err == nil && failed == nil && e.fields["isTriggerActive"] != ""
+	if fragment := !strings.Contains(e.text, "Scaler Metric value"); fragment { // the activity and the target are left out
+		t.Active, t.Target, failed = value > 0, -1, nil
+	}
+	return t, err == nil && failed == nil
 }
 
 // settled is the time after which a missing line of a poll is not late but was not written.
@@ -414,7 +419,7 @@ func (s *Subject) finish(l *Log) {
 		if p.Cut && p.Running != nil && p.Pending != nil && p.IsActive == nil && l.later(p) {
 			p.Cut = false
 		}
-		if p.Running == nil || p.Effective != nil && *p.Effective > 0 && p.Created == nil && len(p.Refused) == 0 {
+		if open := p.Effective != nil && *p.Effective > 0 && p.Created == nil && len(p.Refused) == 0; p.Running == nil || open && !p.ended {
 			p.Cut = true
 		}
 	}

@@ -14,7 +14,7 @@ var secrets = []struct {
 	{regexp.MustCompile(`(?i)([a-z_.-]*(?:password|passwd|pwd|secret|token|api[_-]?key|access[_-]?key|account[_-]?key|shared[_-]?key|private[_-]?key|` +
 		`sharedaccesssignature|credentials?|sig|signature|x-amz-[a-z-]+)["']?\s*[:=]\s*)("[^"]*"|'[^']*'|[^\s"'&,;)}]+)`), "$1***"},
 	{regexp.MustCompile(`\b(?:AKIA|ASIA|AROA|AIDA)[A-Z0-9]{12,}\b`), "***"},
-	{regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)*`), "***"},
+	{regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)*`), "***"},
 	{regexp.MustCompile(`\b(?:gh[pousr]_|github_pat_|glpat-|xox[abprs]-|sk-|pk_|rk_|npm_|dckr_pat_|hvs\.|AIza|ya29\.|SG\.|dop_v1_|shpat_)[A-Za-z0-9_.-]{8,}`), "***"},
 	{regexp.MustCompile(`\b[A-Za-z0-9+/_-]{32,}={0,2}`), "***"},
 }

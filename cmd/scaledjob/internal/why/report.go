@@ -199,6 +199,13 @@ func account(l *Log, s *Subject, j *judge, at time.Time) *Account {
 			a.Differ++
 		}
 	}
+	if j.spec != nil {
+		for _, text := range strings.Split(errorText(j.profile.Validate(j.keda)), "\n") {
+			if text != "" {
+				a.Notes = append(a.Notes, text)
+			}
+		}
+	}
 	if s.Mixed {
 		a.Notes = append(a.Notes, "several namespaces have a ScaledJob of this name: lines of level 1, which have no namespace, are left out")
 	}
@@ -210,6 +217,13 @@ func account(l *Log, s *Subject, j *judge, at time.Time) *Account {
 	a.Groups = j.timeline(l, s, a.verdicts)
 	j.answer(l, s, a, at)
 	return a
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
 }
 
 // interval returns the manifest's polling interval, or the median of the log.
@@ -280,11 +294,7 @@ func groupOf(v *Verdict) Group {
 	g := Group{From: v.At, To: v.At, Line: v.Line, Run: v.Run, Polls: 1}
 	var parts []string
 	for _, t := range v.Triggers {
-		state := ""
-		if !t.Active {
-			state = ", inactive"
-		}
-		parts = append(parts, fmt.Sprintf("%s %v (target %v%s)", t.Name, t.Value, t.Target, state))
+		parts = append(parts, t.String())
 	}
 	if len(v.Errors) > 0 {
 		parts = append(parts, count(len(v.Errors), "trigger")+" unreadable")
@@ -355,6 +365,19 @@ func operatorText(e Event) string {
 		return "the operator stops or loses its lease"
 	}
 	return ""
+}
+
+// String returns the value with its target and activity, as far as they are known.
+func (t Trigger) String() string {
+	text := fmt.Sprintf("%s %v", t.Name, t.Value)
+	switch {
+	case t.Target < 0:
+	case t.Active:
+		text += fmt.Sprintf(" (target %v)", t.Target)
+	default:
+		text += fmt.Sprintf(" (target %v, inactive)", t.Target)
+	}
+	return text
 }
 
 // clockOf is a time for people: with its day, or the time of the day.

@@ -1,0 +1,222 @@
+package why
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/scaledjob/scaledjob/adapter/manifest"
+)
+
+// infoOf leaves out the lines that the operator writes at level 1 only.
+func infoOf(log string) string {
+	var b strings.Builder
+	for line := range strings.Lines(log) {
+		if !strings.Contains(line, `"level":"debug"`) {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
+
+// expected are the causes of situations that KEDA's operator was brought into (e2e, TestSituations):
+// the first cause of the last poll with a log at level 1, and at level info if it differs.
+var expected = map[string]struct{ level1, info, says string }{}
+
+// TestSituations explains logs of the real operator.
+func TestSituations(t *testing.T) {
+	files, err := filepath.Glob("testdata/situations/*.log")
+	require.NoError(t, err)
+	require.Len(t, files, len(expected))
+	same := 0
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".log")
+		log, err := os.ReadFile(file)
+		require.NoError(t, err)
+		text, err := os.ReadFile(strings.TrimSuffix(file, ".log") + ".yaml")
+		require.NoError(t, err)
+		manifests, err := manifest.Read(text)
+		require.NoError(t, err)
+		want := expected[name]
+		for level, log := range map[string]string{want.level1: string(log), want.info: infoOf(string(log))} {
+			r := Explain(Read(log), Question{Manifests: manifests})
+			require.Len(t, r.Subjects, 1, name)
+			a := r.Subjects[0]
+			require.Zero(t, a.Differ, name)
+			require.NotEmpty(t, append(a.Causes, a.Also...), name+": "+a.Answer)
+			var ids []string
+			for _, c := range append(a.Causes, a.Also...) {
+				ids = append(ids, c.ID)
+			}
+			require.Contains(t, ids, level, "%s: %s", name, a.Answer)
+			require.Contains(t, a.Answer, want.says, name)
+		}
+		if want.level1 == want.info {
+			same++
+		}
+	}
+	require.GreaterOrEqual(t, same, 12, "situations for which level info is enough")
+}
+
+// poll writes the lines of a poll in the console format.
+func pollLines(second int, name string, r, p, created int) (all []string) {
+	line := func(message, fields string) {
+		all = append(all, fmt.Sprintf("2026-01-02T10:%02d:%02dZ\tINFO\tscaleexecutor\t%s\t{\"scaledJob.Name\": %q, \"scaledJob.Namespace\": \"shop\", %s}",
+			second/60, second%60, message, name, fields))
+	}
+	line("Scaling Jobs", fmt.Sprintf(`"Number of running Jobs": %d`, r))
+	line("Scaling Jobs", fmt.Sprintf(`"Number of pending Jobs": %d`, p))
+	if created == 0 {
+		line("No need to create jobs - all requested jobs already exist", `"jobs": 0`)
+		return all
+	}
+	line("Creating jobs", fmt.Sprintf(`"Effective number of max jobs": %d`, created))
+	line("Creating jobs", fmt.Sprintf(`"Number of jobs": %d`, created))
+	line("Created jobs", fmt.Sprintf(`"Number of jobs": %d`, created))
+	return all
+}
+
+func reversed(lines []string) (all []string) {
+	for i := range lines {
+		all = append(all, lines[len(lines)-1-i])
+	}
+	return all
+}
+
+func each(lines []string, change func(i int, line string) string) (all []string) {
+	for i, line := range lines {
+		all = append(all, change(i, line))
+	}
+	return all
+}
+
+// TestForms reads the same polls in the forms in which people paste them.
+func TestForms(t *testing.T) {
+	var lines []string
+	lines = append(lines, pollLines(0, "orders", 0, 0, 3)...)
+	other := pollLines(5, "mails", 9, 2, 0)
+	second := pollLines(30, "orders", 3, 3, 0)
+	for i := range second { // interleaved
+		lines = append(lines, second[i])
+		if i < len(other) {
+			lines = append(lines, strings.ReplaceAll(other[i], ":05Z", ":30Z"))
+		}
+	}
+	toJSON := func(_ int, line string) string {
+		part := strings.SplitN(line, "\t", 5)
+		return fmt.Sprintf(`{"level":"info","ts":%q,"logger":%q,"msg":%q,%s`, part[0], part[2], part[3], part[4][1:])
+	}
+	forms := map[string][]string{
+		"console":  lines,
+		"JSON":     each(lines, toJSON),
+		"reversed": reversed(lines),
+		"kubectl":  each(lines, func(_ int, l string) string { return "[pod/keda-operator-6d5c-x2x/keda-operator] " + l }),
+		"stern":    each(lines, func(_ int, l string) string { return "keda-operator-6d5c-x2x keda-operator " + l }),
+		"Loki":     each(lines, func(_ int, l string) string { return "2026-01-02 12:00:00.123\t" + l }),
+		"in JSON": each(lines, func(_ int, l string) string {
+			return fmt.Sprintf(`{"line":%s,"timestamp":"1767348000000"}`, strconv.Quote(toJSON(0, l)))
+		}),
+		"CSV":    each(lines, func(_ int, l string) string { return `"` + strings.ReplaceAll(l, `"`, `""`) + `"` }),
+		"quoted": each(lines, func(_ int, l string) string { return "> " + l }),
+		"fences": append(append([]string{"See:", "```text"}, lines...), "```", "Thanks"),
+		"epoch": each(lines, func(i int, l string) string {
+			return fmt.Sprintf("%d.25\t%s", 1767348000+i/6*30, strings.SplitN(l, "\t", 2)[1])
+		}),
+		"no times": each(lines, func(_ int, l string) string { return strings.SplitN(l, "\t", 2)[1] }),
+		"spaces":   each(lines, func(_ int, l string) string { return strings.ReplaceAll(l, "\t", "    ") }),
+		"CRLF":     each(lines, func(_ int, l string) string { return l + "\r" }),
+	}
+	for name, form := range forms {
+		l := Read(strings.Join(form, "\n"))
+		require.Len(t, l.Subjects, 2, name)
+		s := l.Subjects[1]
+		require.Equal(t, "shop/orders", titled(s.Namespace, s.Name), name)
+		require.Len(t, s.Polls, 2, name)
+		require.EqualValues(t, 3, *s.Polls[0].Created, name)
+		require.EqualValues(t, 0, *s.Polls[1].Created, name)
+		require.EqualValues(t, 3, *s.Polls[1].Pending, name)
+		require.False(t, s.Polls[0].Cut || s.Polls[1].Cut, name)
+		require.Equal(t, "2.15", l.First, name)
+	}
+}
+
+// TestCut has polls that the log begins or ends within.
+func TestCut(t *testing.T) {
+	first, second := pollLines(0, "a", 1, 0, 2), pollLines(30, "a", 3, 0, 0)
+	for name, lines := range map[string][]string{
+		"begin": append(first[3:len(first):len(first)], second...),
+		"end":   append(append([]string{}, first...), second[:2]...),
+		"both":  append(first[2:len(first):len(first)], second[:1]...),
+	} {
+		a := Explain(Read(strings.Join(lines, "\n")), Question{}).Subjects[0]
+		want := 1
+		if name == "both" {
+			want = 0
+			require.Contains(t, a.Answer, "no complete poll")
+		}
+		require.Equal(t, want, a.Complete, name)
+	}
+}
+
+// TestSameName has two ScaledJobs of a name, and lines of level 1 that may be of both.
+func TestSameName(t *testing.T) {
+	lines := pollLines(0, "a", 1, 0, 2)
+	lines = append(lines, each(lines, func(_ int, l string) string { return strings.ReplaceAll(l, `"shop"`, `"mail"`) })...)
+	lines = append(lines, "2026-01-02T10:00:20Z\tDEBUG\tscale_handler\tScaler Metric value\t"+`{"scaledJob.Name": "a", "isTriggerActive": true, "s0-x": 7, "targetAverageValue": 1}`)
+	r := Explain(Read(strings.Join(lines, "\n")), Question{})
+	require.Len(t, r.Subjects, 2)
+	for _, a := range r.Subjects {
+		require.Equal(t, 1, a.Polls)
+		require.Contains(t, strings.Join(a.Notes, ""), "several namespaces")
+	}
+}
+
+// TestMoment asks about a time outside of the log.
+func TestMoment(t *testing.T) {
+	l := Read(strings.Join(pollLines(0, "a", 1, 0, 2), "\n"))
+	r := Explain(l, Question{At: l.To.AddDate(0, 0, 1)})
+	require.Contains(t, r.Notes[0], "is not in the log")
+}
+
+// TestRedact plants credentials in the errors of a log.
+func TestRedact(t *testing.T) {
+	planted := []string{
+		"amqp://user:hunter2secret@rabbit:5672/vhost", "redis://:hunter2secret@redis:6379", "postgres://u:hunter2secret@db/x?sslmode=disable",
+		"mongodb+srv://admin:hunter2secret@c.example", "https://hunter2secret@github.com/x", "password=hunter2secret", "Password: hunter2secret;",
+		"pwd=hunter2secret;Server=x", "AccountKey=hunter2secret==;EndpointSuffix=x", "SharedAccessKey=hunter2secret;", "sharedAccessKey: hunter2secret",
+		"token=hunter2secret&x=1", "api_key=hunter2secret", "apiKey: hunter2secret", `"password":"hunter2secret"`, `secret: 'hunter2secret'`,
+		"Authorization: Bearer hunter2secret", "Authorization: Basic hunter2secret", "authorization=hunter2secret", "bearer hunter2secret",
+		"?sig=hunter2secret&se=1", "X-Amz-Signature=hunter2secret", "aws_secret_access_key=hunter2secret", "AKIAHUNTER2SECRETXX", "ghp_hunter2secretAAAA",
+		"xoxb-hunter2secret-1", "eyJhbGciOi.hunter2secret.x", "-----BEGIN RSA PRIVATE KEY-----hunter2secret", "glpat-hunter2secret", "client_secret=hunter2secret",
+	}
+	require.Len(t, planted, 30)
+	for _, text := range planted {
+		lines := pollLines(0, "a", 1, 0, 0)
+		lines = append([]string{"2026-01-02T10:00:00Z\tERROR\tscale_handler\tError getting scaler metrics and activity, but continue\t{\"scaledJob.Name\": \"a\", \"error\": " +
+			strconv.Quote("cannot connect: "+text) + "}", "a line of others: " + text}, lines[:2]...)
+		lines = append(lines, pollLines(30, "a", 1, 0, 0)...)
+		r := Explain(Read(strings.Join(lines, "\n")), Question{})
+		var b strings.Builder
+		r.Print(&b)
+		r.PrintRanked(&b)
+		data, err := json.Marshal(r)
+		require.NoError(t, err)
+		require.Contains(t, b.String(), "cannot connect")
+		require.NotContains(t, strings.ToLower(b.String()+string(data)), "hunter2secret", text)
+	}
+}
+
+// FuzzRead reads any text.
+func FuzzRead(f *testing.F) {
+	f.Add(strings.Join(pollLines(0, "a", 1, 0, 2), "\n"))
+	f.Fuzz(func(t *testing.T, text string) {
+		var b strings.Builder
+		Explain(Read(text), Question{}).Print(&b)
+	})
+}

@@ -1,0 +1,197 @@
+// Package operator runs KEDA's operator on a control plane of package cluster, as a process.
+//
+//	o := operator.Start(t, c)
+//	...
+//	log := o.Log()
+//
+// The operator is built from its module in e2e/binaries/keda: 11 CPU minutes the first time. It is
+// kept beside the binaries of package cluster.
+package operator
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/scaledjob/scaledjob/e2e/cluster"
+	"github.com/scaledjob/scaledjob/e2e/internal/child"
+	"github.com/scaledjob/scaledjob/e2e/manifest"
+)
+
+// An Operator is KEDA's operator as a process.
+type Operator struct {
+	Metrics string // address of its metrics
+	Process *os.Process
+
+	log  string
+	args []string
+	bin  string
+	end  func()
+}
+
+// module is the directory of the operator's module.
+func module() string {
+	_, here, _, _ := runtime.Caller(0)
+	return filepath.Join(filepath.Dir(here), "..", "binaries", "keda")
+}
+
+// Release returns the release of the operator, such as 2.21.0.
+func Release(t testing.TB) string {
+	t.Helper()
+	file, err := os.ReadFile(filepath.Join(module(), "go.mod"))
+	require.NoError(t, err)
+	found := regexp.MustCompile(`(?m)^require github\.com/kedacore/keda/v2 v(\S+)$`).FindSubmatch(file)
+	require.NotNil(t, found, "go.mod has no requirement of KEDA on a line of its own")
+	return string(found[1])
+}
+
+// Build returns the path of the operator, which it builds if that was not done before.
+func Build(t testing.TB) string {
+	t.Helper()
+	folder := os.Getenv("SCALEDJOB_E2E_BINARIES")
+	if folder == "" {
+		cache, err := os.UserCacheDir()
+		require.NoError(t, err)
+		folder = filepath.Join(cache, "scaledjob-e2e")
+	}
+	path := filepath.Join(folder, "keda-"+Release(t), "keda-operator")
+	if _, err := os.Stat(path); err == nil {
+		return path
+	}
+	const name = "github.com/kedacore/keda/v2"
+	output, err := inModule("build", "-ldflags=-s -w -X "+name+"/version.Version="+Release(t), "-o", path+".new", name+"/cmd/operator").CombinedOutput()
+	require.NoError(t, err, string(output))
+	require.NoError(t, os.Rename(path+".new", path))
+	return path
+}
+
+func inModule(args ...string) *exec.Cmd {
+	cmd := exec.Command("go", args...)
+	cmd.Dir = module()
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-buildvcs=false")
+	return cmd
+}
+
+// Definitions applies the definitions of KEDA's resources, as its module has them.
+func Definitions(t testing.TB, c *cluster.Cluster) {
+	t.Helper()
+	output, err := inModule("list", "-m", "-f", "{{.Dir}}", "github.com/kedacore/keda/v2").Output()
+	require.NoError(t, err)
+	files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(output)), "config/crd/bases/*.yaml"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		manifest.Apply(t, c.Config(), manifest.Objects(t, manifest.Read(t, file))...)
+	}
+}
+
+// Start applies the definitions, and starts the operator with the log level 1 in JSON. Args are
+// further flags, and replace these. The operator is killed when the test ends.
+func Start(t testing.TB, c *cluster.Cluster, args ...string) *Operator {
+	t.Helper()
+	Definitions(t, c)
+	certificates := t.TempDir()
+	certify(t, certificates)
+	o := &Operator{bin: Build(t), log: filepath.Join(t.TempDir(), "operator.log"), Metrics: free(t)}
+	o.args = slices.Concat([]string{
+		"--kubeconfig=" + c.Kubeconfig(), "--cert-dir=" + certificates, "--zap-log-level=1", "--zap-encoder=json",
+		"--metrics-bind-address=" + o.Metrics, "--health-probe-bind-address=" + free(t), "--metrics-service-bind-address=" + free(t),
+	}, args)
+	o.Restart(t)
+	t.Cleanup(func() { o.end() })
+	return o
+}
+
+// Restart kills the operator if it runs, and starts it again with the same log.
+func (o *Operator) Restart(t testing.TB) {
+	t.Helper()
+	if o.end != nil {
+		o.end()
+	}
+	begin := 0
+	if info, err := os.Stat(o.log); err == nil {
+		begin = int(info.Size())
+	}
+	log, err := os.OpenFile(o.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	require.NoError(t, err)
+	cmd := exec.Command(o.bin, o.args...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Env = append(os.Environ(), "WATCH_NAMESPACE=", "KEDA_CLUSTER_OBJECT_NAMESPACE=keda", "POD_NAMESPACE=keda")
+	ended, err := child.Start(cmd)
+	require.NoError(t, err)
+	o.Process = cmd.Process
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer log.Close()
+		<-ended
+	}()
+	o.end = func() {
+		_ = cmd.Process.Kill() // an error means that it has ended
+		<-done
+	}
+	require.Eventually(t, func() bool {
+		select {
+		case <-done:
+			t.Fatal("KEDA's operator has ended: " + o.Log(t))
+		default:
+		}
+		return strings.Contains(o.Log(t)[begin:], `"msg":"Starting workers"`)
+	}, 2*time.Minute, 100*time.Millisecond, "KEDA's operator does not start")
+}
+
+// Log returns the log so far.
+func (o *Operator) Log(t testing.TB) string {
+	t.Helper()
+	data, err := os.ReadFile(o.log)
+	require.NoError(t, err)
+	return string(data)
+}
+
+// File is the path of the log.
+func (o *Operator) File() string { return o.log }
+
+func free(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// certify writes a certificate that is its own authority.
+func certify(t testing.TB, folder string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "keda-operator"}, DNSNames: []string{"localhost"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+	}
+	certificate, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	require.NoError(t, err)
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	require.NoError(t, err)
+	for name, block := range map[string]*pem.Block{
+		"ca.crt": {Type: "CERTIFICATE", Bytes: certificate}, "tls.crt": {Type: "CERTIFICATE", Bytes: certificate}, "tls.key": {Type: "PRIVATE KEY", Bytes: private},
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(folder, name), pem.EncodeToMemory(block), 0o600))
+	}
+}
