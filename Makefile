@@ -1,6 +1,7 @@
 FUZZTIME  ?= 5s
 BENCHTIME ?= 1s
 SOAK      ?= 1m
+BESIDE    ?= 20m
 SCALEDJOBS ?= 500
 # What make mutate changes.
 PACKAGES ?= ./strategy ./scaling ./history ./rollout ./placement/jobs ./placement/replicas ./placement/apportion ./placement/taint ./schedule ./keda
@@ -27,7 +28,7 @@ PACKAGED  = $$(go list $(PURE:%=%/...) | grep -v /e2e$$)
 RELEASES = 2.8 2.13 2.16 2.18 2.19 2.20
 CONFORM = go test -count=1 -v -timeout 30m -rapid.nofailfile
 
-.PHONY: ci test oldest imports check race fuzz examples worker bench conformance conformance-all newest e2e e2e-oldest soak scale agree mutate cluster fleet \
+.PHONY: ci test oldest imports check race fuzz examples worker bench conformance conformance-all newest e2e e2e-oldest beside soak scale agree mutate cluster fleet \
 	release release-check compare licenses vulnerabilities peers snapshot archives image-check
 
 ci: test oldest imports check race fuzz examples worker bench conformance e2e release-check compare licenses image-check
@@ -104,6 +105,11 @@ e2e:
 # The tests of the adapter and the command on an older Kubernetes.
 e2e-oldest:
 	cd e2e && SCALEDJOB_KUBERNETES=1.31 go test -count=1 -v -timeout 60m . ./cluster
+
+# KEDA's operator on the control plane with a real Redis: each poll of its log is computed again. 11 CPU
+# minutes for the operator the first time.
+beside:
+	cd e2e && go test -count=1 -v -run TestBesideOperator -timeout 90m . -beside $(BESIDE)
 
 soak:
 	cd e2e && go test -count=1 -v -run TestSoak -timeout 90m . -soak $(SOAK) -scaledjobs $(SCALEDJOBS)

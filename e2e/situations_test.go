@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -89,7 +90,11 @@ var situations = []situation{
 	{name: "paused", queue: 1, after: patched(`{"metadata":{"annotations":{"autoscaling.keda.sh/paused":"true"}}}`)},
 	{name: "no-list", meta: `address: "127.0.0.1:6379", listLength: "1"`},
 	{name: "no-authentication"},
-	{name: "foreign-jobs", spec: "  maxReplicaCount: 1\n", queue: 1},
+	{name: "foreign-jobs", spec: "  maxReplicaCount: 1\n", queue: 1, after: func(t *testing.T, c *cluster.Cluster, _ *situation) {
+		for n := range 3 {
+			manifest.Apply(t, c.Config(), manifest.Objects(t, fmt.Sprintf(foreignJob, n))...)
+		}
+	}},
 	{name: "eager-pending", spec: "  maxReplicaCount: 4\n  scalingStrategy: {strategy: eager}\n", queue: 3, stuck: true},
 	{name: "custom-above", spec: "  maxReplicaCount: 2\n  scalingStrategy: {strategy: custom, customScalingQueueLengthDeduction: 0, customScalingRunningJobPercentage: \"0\"}\n", queue: 2},
 	{name: "accurate-again", spec: "  maxReplicaCount: 50\n  scalingStrategy: {strategy: accurate}\n", queue: 2},
@@ -105,7 +110,7 @@ func TestSituations(t *testing.T) {
 		t.Skip("use -situations DIRECTORY")
 	}
 	redis := redisConn(t)
-	c := cluster.Start(t)
+	c := cluster.Start(t, cluster.WithControllers("resourcequota-controller"))
 	stuck := map[string]bool{}
 	for _, s := range situations {
 		stuck[s.name] = s.stuck
@@ -131,20 +136,15 @@ func TestSituations(t *testing.T) {
 			manifest.Apply(t, c.Config(), manifest.Objects(t, s.before)...)
 			time.Sleep(2 * time.Second)
 		}
-		if s.name == "foreign-jobs" {
-			for n := range 3 {
-				manifest.Apply(t, c.Config(), manifest.Objects(t, fmt.Sprintf(foreignJob, n))...)
-			}
-		}
 		manifest.Apply(t, c.Config(), manifest.Objects(t, s.manifest())...)
 	}
-	time.Sleep(14 * time.Second)
+	time.Sleep(45 * time.Second)
 	for i := range situations {
 		if s := &situations[i]; s.after != nil {
 			s.after(t, c, s)
 		}
 	}
-	time.Sleep(10 * time.Second)
+	time.Sleep(20 * time.Second)
 	log := o.Log(t)
 	o.Restart(t)
 	time.Sleep(25 * time.Second)
@@ -152,11 +152,14 @@ func TestSituations(t *testing.T) {
 	require.NoError(t, os.MkdirAll(*situationsTo, 0o755))
 	for i := range situations {
 		s := &situations[i]
-		text := about(t, log, s.name)
 		if s.name == "running-deducted" {
-			writeSituation(t, "restart", s.manifest(), text+about(t, restarted, s.name))
+			writeSituation(t, "restart", s.manifest(), about(t, log, s.name)+about(t, restarted, s.name))
 		}
-		writeSituation(t, s.name, s.manifest(), text)
+		text, yaml := about(t, log, s.name), s.manifest()
+		if s.name == "paused" {
+			yaml = strings.Replace(yaml, "namespace: default}", "namespace: default, annotations: {autoscaling.keda.sh/paused: \"true\"}}", 1)
+		}
+		writeSituation(t, s.name, yaml, text)
 	}
 }
 
@@ -170,21 +173,25 @@ func writeSituation(t *testing.T, name, manifest, log string) {
 // about returns the lines about a ScaledJob and the operator, without stack traces.
 func about(t *testing.T, log, name string) string {
 	t.Helper()
-	var b strings.Builder
-	lines := 0
+	lines := 30
+	if slices.Contains([]string{"rollout", "gradual", "below-minimum", "no-authentication"}, name) { // the cause is at the beginning
+		lines = 90
+	}
+	var first, all []string
 	for line := range strings.Lines(log) {
-		text := strings.Contains(line, `"`+name+`"`) || strings.Contains(line, "KEDA Version") || strings.Contains(line, "Starting manager")
+		start := strings.Contains(line, "KEDA Version")
 		var fields map[string]any
-		if !text || json.Unmarshal([]byte(line), &fields) != nil || strings.Contains(line, "Updating ScaledJob status") {
+		if !start && !strings.Contains(line, `"`+name+`"`) || json.Unmarshal([]byte(line), &fields) != nil || strings.Contains(line, "Updating ScaledJob status") {
 			continue
-		}
-		if lines++; lines > 60 {
-			break
 		}
 		if at := strings.Index(line, `,"stacktrace":`); at > 0 {
 			line = line[:at] + "}\n"
 		}
-		b.WriteString(line)
+		if start {
+			first = append(first, line)
+		} else {
+			all = append(all, line)
+		}
 	}
-	return b.String()
+	return strings.Join(append(first, all[max(0, len(all)-lines):]...), "")
 }

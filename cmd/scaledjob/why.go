@@ -5,110 +5,253 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/cluster"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/why"
 )
 
 type whyCommand struct {
-	manifestFlags
+	input.ManifestFlags
+	cluster.ClusterFlags
 	logs    []string
 	all     bool
-	release releases
+	release string
 	at      string
-	output  choice
+	bundle  string
+	since   time.Duration
+	output  input.Choice
 }
 
 func newWhy() *cobra.Command {
 	w := &whyCommand{}
 	c := &cobra.Command{
-		Use:   "why --log operator.log [FILE...]",
-		Short: "Explain from the operator's log why Jobs were created, or not",
-		Long: `Explain from the log of KEDA's operator why a ScaledJob was scaled, or was not.
+		Use:   "why NAME | --log operator.log [FILE...]",
+		Short: "Explain why KEDA created Jobs, or did not, from its operator's log or the cluster",
+		Long: `Explain why KEDA created Jobs for a ScaledJob, or did not.
 
-The log may be of any release from 2.4 on, in the form in which it was copied: JSON or console, with the
-prefixes of kubectl, stern or Loki, as CSV, newest line first, between Markdown fences, cut. Files
-are manifests of the ScaledJobs in the log. Without a manifest, min, max and the strategy are not known.
+A name is a ScaledJob in the cluster. Its conditions, events, Jobs and pods are read through the
+kubeconfig, and the release and the log of KEDA's operator. Secrets are never read. What cannot be
+read is reported, and the rest is explained.
 
-Each statement is seen (in the log), computed (from values in the log, with the rules of the release)
-or inferred. At KEDA's default log level, the log has R (running Jobs), P (the pending ones among
-them) and the created Jobs, but no queue length. Credentials in errors are not printed.`,
-		Example: `  kubectl logs -n keda deploy/keda-operator --since=1h | scaledjob why --log - orders.yaml
+With --log, the log may be of any release from 2.4 on, in the form in which it was copied: JSON or
+console, with the prefixes of kubectl, stern or Loki, as CSV, newest line first, between Markdown
+fences, cut. Files are manifests of the ScaledJobs in the log. Without a manifest, min, max and the
+strategy are not known.
+
+Each statement is seen (in the log or the cluster), computed (from values in the log, with the rules
+of the release) or inferred. At KEDA's default log level, the log has R (running Jobs), P (the
+pending ones among them) and the created Jobs, but no queue length. Credentials in errors are not
+printed.`,
+		Example: `  # in the cluster
+  scaledjob why orders -n shop
+
+  # from a log
+  kubectl logs -n keda deploy/keda-operator --since=1h | scaledjob why --log - orders.yaml
 
   # a paste from an issue, of a known release
   scaledjob why --log paste.txt --release 2.17 orders.yaml
 
-  # all ScaledJobs of a log, those with problems first; the exit status is 1 if there are any
-  scaledjob why --all --log operator.log manifests/`,
+  # all ScaledJobs, those with problems first; the exit status is 1 if there are any
+  scaledjob why --all -n shop`,
 		RunE: func(c *cobra.Command, args []string) error {
 			return w.run(c.Context(), args, c.InOrStdin(), c.OutOrStdout())
 		},
 	}
-	w.manifestFlags.add(c)
+	w.ManifestFlags.AddFiles(c)
 	c.Flags().StringArrayVar(&w.logs, "log", nil, "`file` with the operator's log; - is standard input; may be repeated")
 	c.Flags().BoolVar(&w.all, "all", false, "one line for each ScaledJob, those with problems first")
+	c.Flags().StringVar(&w.bundle, "bundle", "", "`file` to write with the lines and fields that the explanation reads, to attach to an issue; its content is printed first. why FILE explains it")
 	c.Flags().StringVar(&w.at, "at", "", "the `time` to explain, such as 2026-01-02T15:04:05Z (default the end of the log)")
-	w.release.add(c, "release", "the operator's release, instead of the one that the log shows")
-	c.Flag("release").DefValue = ""
-	w.output.addOutput(c, "text", "json")
+	c.Flags().DurationVar(&w.since, "since", time.Hour, "`time` of the operator's log to read from the cluster")
+	c.Flags().StringVar(&w.release, "release", "", "the operator's `release`, such as 2.17, instead of the one that the log shows")
+	w.ClusterFlags.Add(c)
+	w.Completes(c)
+	w.output.AddOutput(c, "text", "json")
 	return c
 }
 
-func (w *whyCommand) run(_ context.Context, args []string, stdin io.Reader, out io.Writer) error {
+func (w *whyCommand) run(ctx context.Context, args []string, stdin io.Reader, out io.Writer) error {
+	q, err := w.question()
+	if err != nil {
+		return err
+	}
 	if len(w.logs) == 0 {
-		return usagef("no log; use --log operator.log, or - for standard input")
+		names, files := w.Split(args)
+		if len(args) == 1 && len(w.Files) == 0 && isArchive(args[0]) {
+			return w.replay(args[0], q, out)
+		}
+		switch {
+		case len(files)+len(w.Files) > 0:
+			return input.Usagef("no log; use --log operator.log, or the name of a ScaledJob in the cluster")
+		case len(names) == 0 && !w.all:
+			return input.Usagef("no ScaledJob; use its name, --all, or --log operator.log")
+		}
+		return w.live(ctx, names, q, out)
 	}
-	q, problems := w.question(args, stdin)
-	if problems != nil {
-		return problems
-	}
-	var texts []string
-	for _, name := range w.logs {
-		s, err := readSource(name, stdin, maxDump)
+	if len(args)+len(w.Files) > 0 {
+		found, err := w.Read(args, stdin)
 		if err != nil {
 			return err
 		}
-		texts = append(texts, string(s.data))
+		for _, m := range found {
+			q.Manifests = append(q.Manifests, m.Spec)
+		}
 	}
-	return w.print(out, why.Explain(why.Read(texts...), q))
+	var texts []string
+	for _, name := range w.logs {
+		s, err := input.ReadSource(name, stdin, input.MaxDump)
+		if err != nil {
+			return err
+		}
+		texts = append(texts, string(s.Data))
+	}
+	return w.explain(out, why.Read(texts...), q)
 }
 
-// question reads the manifests and the flags.
-func (w *whyCommand) question(args []string, stdin io.Reader) (q why.Question, err error) {
+// explain writes the bundle, if one is asked for, and the report.
+func (w *whyCommand) explain(out io.Writer, l *why.Log, q why.Question, notes ...string) error {
+	if w.bundle != "" {
+		if err := w.pack(out, l, q); err != nil {
+			return err
+		}
+	}
+	r := why.Explain(l, q)
+	for _, n := range notes {
+		r.Notes = append(r.Notes, "not read: "+n)
+	}
+	return w.print(out, r)
+}
+
+// isArchive reports whether a file is compressed, as bundles are.
+func isArchive(name string) bool {
+	f, err := os.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	var magic [2]byte
+	_, err = io.ReadFull(f, magic[:])
+	return err == nil && magic == [2]byte{0x1f, 0x8b}
+}
+
+// replay explains a bundle.
+func (w *whyCommand) replay(name string, q why.Question, out io.Writer) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return input.FileError(name, err)
+	}
+	defer f.Close()
+	log, scaledJobs, err := why.ReadBundle(f)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	found, _, err := input.Source{Name: name, Data: scaledJobs}.Manifests()
+	if err != nil {
+		return err
+	}
+	for _, m := range found {
+		q.Manifests = append(q.Manifests, m.Spec)
+	}
+	return w.print(out, why.Explain(why.Read(log), q))
+}
+
+// pack prints the content of a bundle, and writes it. It replaces no file.
+func (w *whyCommand) pack(out io.Writer, l *why.Log, q why.Question) error {
+	log, scaledJobs, err := why.Files(l, q.Manifests)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "The bundle %s has this content:\n%s\n%s\n", w.bundle, scaledJobs, log)
+	f, err := os.OpenFile(w.bundle, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return input.FileError(w.bundle, err)
+	}
+	return errors.Join(why.WriteBundle(f, log, scaledJobs), f.Close())
+}
+
+// question reads the flags.
+func (w *whyCommand) question() (q why.Question, err error) {
 	if w.at != "" {
 		if q.At, err = time.Parse(time.RFC3339, w.at); err != nil {
-			return q, usagef("--at %q: use a time such as 2026-01-02T15:04:05Z", w.at)
+			return q, input.Usagef("--at %q: use a time such as 2026-01-02T15:04:05Z", w.at)
 		}
 	}
-	if w.release.given {
-		if w.release.one().profile == nil {
-			return q, usagef("--release spec: only KEDA writes logs; use one such as 2.21")
+	if w.release != "" {
+		r, err := input.ParseRelease(w.release)
+		if err != nil || r.Profile == nil {
+			return q, input.Usagef("--release %q: use a release of KEDA such as 2.17", w.release)
 		}
-		q.Release = w.release.one().name()
+		q.Release = r.Profile.Release()
 	}
-	if len(args)+len(w.files) > 0 {
-		found, err := w.read(args, stdin)
-		for _, m := range found {
-			q.Manifests = append(q.Manifests, m.spec)
-		}
-		if err != nil {
-			return q, err
-		}
-	}
-	q.Name = w.only
 	return q, nil
+}
+
+// live reads the cluster.
+func (w *whyCommand) live(ctx context.Context, names []string, q why.Question, out io.Writer) error {
+	client, err := w.ClusterFlags.Client()
+	if err != nil {
+		return err
+	}
+	if w.all {
+		all, err := cluster.List[struct{ Metadata struct{ Name string } }](ctx, client, "/apis/keda.sh/v1alpha1/namespaces/"+client.Namespace+"/scaledjobs")
+		if err != nil {
+			return installed(err)
+		}
+		for _, s := range all {
+			names = append(names, s.Metadata.Name)
+		}
+		if len(names) == 0 {
+			return fmt.Errorf("no ScaledJob in namespace %s", client.Namespace)
+		}
+	}
+	operator := cluster.FindOperator(ctx, client, w.since)
+	if q.Release == "" {
+		q.Release = operator.Release
+	}
+	q.Namespace, q.Live = client.Namespace, map[string]*why.Live{}
+	notes := operator.Missing
+	var problems error
+	for _, name := range names {
+		m, live, missing, err := liveOf(ctx, client, name, q.Release)
+		if err != nil {
+			problems = errors.Join(problems, installed(err))
+			continue
+		}
+		notes = append(notes, missing...)
+		q.Manifests, q.Live[name] = append(q.Manifests, m.Spec), live
+	}
+	if len(q.Live) == 0 {
+		return problems
+	}
+	if len(names) == 1 {
+		q.Name = names[0]
+	}
+	return errors.Join(problems, w.explain(out, why.Read(operator.Logs...), q, notes...))
+}
+
+// installed explains the answer of a cluster without KEDA.
+func installed(err error) error {
+	if strings.Contains(err.Error(), "could not find the requested resource") {
+		return fmt.Errorf("KEDA is not installed: the API server knows no ScaledJobs (%w)", err)
+	}
+	return err
 }
 
 func (w *whyCommand) print(out io.Writer, r *why.Report) error {
 	if w.all {
-		rank(r.Subjects)
+		slices.SortStableFunc(r.Subjects, func(a, b *why.Account) int { return cmp.Compare(urgency(a), urgency(b)) })
 	}
 	switch {
-	case w.output.text == "json":
+	case w.output.Text == "json":
 		if err := json.NewEncoder(out).Encode(r); err != nil {
 			return err
 		}
@@ -117,10 +260,10 @@ func (w *whyCommand) print(out io.Writer, r *why.Report) error {
 	default:
 		r.Print(out)
 	}
-	if len(r.Subjects) == 0 && !w.all {
+	if len(r.Subjects) == 0 {
 		return errors.New("the log shows no ScaledJob of the question")
 	}
-	return outcome(w.all && slices.ContainsFunc(r.Subjects, func(a *why.Account) bool { return urgency(a) < len(urgent) }), nil)
+	return input.Outcome(w.all && slices.ContainsFunc(r.Subjects, func(a *why.Account) bool { return urgency(a) < len(urgent) }), nil)
 }
 
 // urgent are the states that --all lists first.
@@ -131,8 +274,4 @@ func urgency(a *why.Account) int {
 		return i
 	}
 	return len(urgent)
-}
-
-func rank(all []*why.Account) {
-	slices.SortStableFunc(all, func(a, b *why.Account) int { return cmp.Compare(urgency(a), urgency(b)) })
 }

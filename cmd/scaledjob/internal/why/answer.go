@@ -16,6 +16,10 @@ func (j *judge) answer(l *Log, s *Subject, a *Account, at time.Time) {
 		complete = until(complete, at)
 	}
 	stop := j.stops(s)
+	if at.IsZero() && j.spec != nil && j.profile.Paused(j.keda) && len(s.Polls) > 0 {
+		j.notPolled(a, nil, complete)
+		return
+	}
 	if len(complete) == 0 || stop != nil && after(stop.at, stop.line, complete[len(complete)-1]) {
 		j.notPolled(a, stop, complete)
 		return
@@ -207,21 +211,31 @@ func (j *judge) also(l *Log, s *Subject, verdicts []*Verdict, interval time.Dura
 			all = append(all, c)
 		}
 	}
+	for _, e := range s.Events {
+		if e.kind == absent {
+			all = append(all, Cause{ID: "no-authentication", Basis: Seen, Text: "a TriggerAuthentication is missing, so its parameters are left out: " + quote(e.Text),
+				Fix: "Create it in the ScaledJob's namespace, or write the kind ClusterTriggerAuthentication"})
+			break
+		}
+	}
 	all = append(all, j.restarts(l)...)
 	all = append(all, j.gaps(l, s, interval)...)
 	return append(all, j.tooMany(verdicts)...)
 }
 
+// startup is the longest time between the lines of a start.
+const startup = 10 * time.Second
+
 func (j *judge) restarts(l *Log) []Cause {
 	var at []string
+	var before time.Time
 	lost := false
 	for i, e := range l.Operator {
 		switch e.kind {
-		case version:
-			at = append(at, clockOf(e.At, false))
-		case started:
-			if i == 0 || l.Operator[i-1].kind != version {
+		case version, started:
+			if again := i > 0 && (e.At.IsZero() || e.At.Sub(before) < startup); !again { // the two lines of a start
 				at = append(at, clockOf(e.At, false))
+				before = e.At
 			}
 		case stopped:
 			lost = true
@@ -313,12 +327,6 @@ func (j *judge) tooMany(verdicts []*Verdict) (all []Cause) {
 		all = append(all, Cause{ID: "counted-twice", Basis: Inferred,
 			Text: fmt.Sprintf("%s creates Jobs again for items in progress: the metric of %s counts them, and %s does not subtract running Jobs", name, trigger, name),
 			Fix:  "Use the strategy default, or exclude in-progress items from the metric"})
-	} else if how == triggers.LeavesOut && name == "default" && slices.ContainsFunc(verdicts, func(v *Verdict) bool {
-		return !v.Cut && value(v.Jobs) == 0 && v.Effective != nil && value(v.Running) > j.bounds.Min
-	}) {
-		all = append(all, Cause{ID: "not-counted", Basis: Inferred,
-			Text: fmt.Sprintf("the metric of %s leaves out in-progress items, and default subtracts the running Jobs from the waiting items: waiting items get too few Jobs", trigger),
-			Fix:  "Use the strategy accurate"})
 	}
 	return all
 }

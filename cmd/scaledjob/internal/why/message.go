@@ -38,6 +38,7 @@ const (
 	started
 	leads
 	stopped
+	absent  // a TriggerAuthentication is missing
 	unsaved // the status could not be written
 )
 
@@ -68,8 +69,10 @@ var messages = []struct {
 	{"Remove a job by reaching the historyLimit", pruned, ""},
 	{"Failed to cleanUp jobs", unpruned, ""},
 	{"error during scaling", failed, ""},
-	{"eleting jobs owned by the previous version", rollout, ""},
 	{"RolloutStrategy: gradual", gradual, ""},
+	{"eleting jobs owned by the previous version", rollout, ""},
+	{"error getting triggerAuth", absent, ""},
+	{"Failed to get TriggerAuthentication", absent, ""},
 	{"ScaledJob is paused", paused, ""},
 	{"Unpausing ScaledJob", unpaused, ""},
 	{"Failed to ensure ScaledJob is correctly created", invalid, ""},
@@ -79,6 +82,7 @@ var messages = []struct {
 	{"ScaledJob.spec.jobTargetRef not found", invalid, ""},
 	{"Reconciler error", invalid, ""},
 	{"Error getting scalers", invalid, ""},
+	{"is paused, skipping reconcile loop", paused, ""},
 	{"Reconciling ScaledJob", reconciled, ""},
 	{"Initializing Scaling logic according to ScaledJob", looped, ""},
 	{"KEDA Version:", version, ""},

@@ -36,6 +36,7 @@ var createErrors = []plainError{
 	{regexp.MustCompile(`(?i)no more than 63|must be no more|too long`), "the name of the ScaledJob is too long for the label of a Job", "use a name of at most 63 characters"},
 	{regexp.MustCompile(`(?i)forbidden|cannot create resource`), "KEDA's ServiceAccount may not create Jobs, or the namespace forbids them", "grant create on jobs in batch to the keda-operator, or end the deletion of the namespace"},
 	{regexp.MustCompile(`(?i)is invalid|Invalid value|Required value|Unsupported value`), "the API server rejects the Job template", "correct the template: scaledjob lint names the field"},
+	{regexp.MustCompile(`(?i)client rate limiter|context canceled`), "KEDA ended the poll while its own limit of requests delayed it, as a change of the ScaledJob does", "raise --kube-api-qps and --kube-api-burst of the operator"},
 	{regexp.MustCompile(`(?i)deadline exceeded|timed? ?out|timeout|connection refused|EOF|etcdserver`), "the API server does not answer", "check the control plane and the webhooks that it calls"},
 }
 

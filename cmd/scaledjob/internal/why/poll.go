@@ -87,6 +87,7 @@ type Log struct {
 	Last1       string   // the message that shows Last
 	level1      bool     // a line of level 1 was found
 	times       []moment // of all dated lines, in their order
+	entries     []entry
 }
 
 type moment struct {
@@ -115,6 +116,7 @@ func Read(texts ...string) *Log {
 	for _, e := range entries {
 		l.bound(e)
 	}
+	l.entries = slices.Clone(entries)
 	entries = l.assign(entries)
 	l.join(entries)
 	return l
@@ -226,7 +228,7 @@ func (l *Log) join(entries []entry) {
 	run, paste, source := 0, -1, ""
 	for i, e := range entries {
 		moved := e.source != "" && source != "" && e.source != source && (e.kind == running || e.kind == metric)
-		restarted := e.kind == version && i > 0 || e.kind == started && i > 0 && entries[i-1].kind != version && !recently(entries[:i], version)
+		restarted := i > 0 && (e.kind == version || e.kind == started) && !starting(entries[:i])
 		if paste >= 0 && e.paste != paste || moved || restarted {
 			if i > 0 {
 				run++
@@ -246,9 +248,10 @@ func (l *Log) join(entries []entry) {
 	})
 }
 
-func recently(entries []entry, k kind) bool {
+// starting reports whether the last lines are of a start: two messages name it.
+func starting(entries []entry) bool {
 	for _, e := range entries[max(0, len(entries)-20):] {
-		if e.kind == k {
+		if e.kind == version || e.kind == started {
 			return true
 		}
 	}
@@ -295,7 +298,7 @@ func (l *Log) see(e entry, run int) {
 	s := l.subject(e.name, e.namespace)
 	l.times = append(l.times, moment{e.at, run, s})
 	switch e.kind {
-	case rollout, gradual, paused, unpaused, reconciled, invalid, looped, unsaved, unpruned:
+	case rollout, gradual, paused, unpaused, reconciled, invalid, looped, unsaved, unpruned, absent:
 		event.Text = cmp.Or(e.fields["error"], e.fields["err"], event.Text)
 		s.Events = append(s.Events, event)
 	default:

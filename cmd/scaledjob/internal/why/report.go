@@ -14,8 +14,9 @@ import (
 type Question struct {
 	Name, Namespace string // "" is all
 	Manifests       []*manifest.ScaledJob
-	Release         string    // "" is found in the log
-	At              time.Time // the moment asked about; the zero value is the end of the log
+	Release         string           // "" is found in the log
+	Live            map[string]*Live // of the cluster, by name
+	At              time.Time        // the moment asked about; the zero value is the end of the log
 }
 
 // A Report explains the ScaledJobs of a log.
@@ -73,12 +74,22 @@ func Explain(l *Log, q Question) *Report {
 	if !q.At.IsZero() && (l.From.IsZero() || q.At.Before(l.From) || q.At.After(l.To)) {
 		r.Notes = slices.Insert(r.Notes, 0, fmt.Sprintf("the moment asked about, %s, is not in the log, which has %s to %s", clockOf(q.At, true), clockOf(l.From, true), clockOf(l.To, true)))
 	}
+	for name := range q.Live { // also ScaledJobs without a line
+		if !slices.ContainsFunc(l.Subjects, func(s *Subject) bool { return s.Name == name }) {
+			l.Subjects = append(l.Subjects, &Subject{Name: name, Namespace: q.Namespace})
+		}
+	}
 	for _, s := range l.Subjects {
 		spec, note := q.manifest(s, len(l.Subjects))
+		if q.Live != nil && q.Live[s.Name] == nil {
+			continue
+		}
 		if q.Name != "" && s.Name != q.Name && !(s.Name == "" && spec != nil) || q.Namespace != "" && s.Namespace != "" && s.Namespace != q.Namespace {
 			continue
 		}
-		a := account(l, s, newJudge(l, s, spec, profile), q.At)
+		j := newJudge(l, s, spec, profile)
+		a := account(l, s, j, q.At)
+		j.live(a, q.Live[s.Name])
 		if note != "" {
 			a.Notes = append(a.Notes, note)
 		}
@@ -349,6 +360,8 @@ func (j *judge) eventText(e Event) string {
 		return "not polled: " + quote(e.Text)
 	case looped:
 		return "the ScaledJob was read; polling begins anew"
+	case absent:
+		return "a TriggerAuthentication is missing: " + quote(e.Text)
 	case unpruned:
 		return "finished Jobs could not be deleted: " + quote(e.Text)
 	}

@@ -153,22 +153,30 @@ func (j *judge) deducted(v *Verdict, name string) (all []Cause) {
 	if name == "" || v.T == nil {
 		basis = Inferred
 	}
-	t := "T"
-	if v.T != nil {
-		t = "T=" + v.T.String()
+	minus := func(letter string, n int64) string {
+		switch {
+		case v.T == nil:
+			return fmt.Sprintf("T - %s is at most 0, %s=%d", letter, letter, n)
+		case v.T.Max != nil && *v.T.Max == v.T.Min:
+			return fmt.Sprintf("T - %s = %v - %d", letter, v.T.Min, n)
+		}
+		return fmt.Sprintf("T is %s, %s=%d", v.T, letter, n)
 	}
 	if name == "" || name == "default" {
 		c := Cause{ID: "running-deducted", Basis: basis,
-			Text: fmt.Sprintf("the strategy default subtracts the running Jobs: T - R = %s - %d, so no Job is missing%s", t, r-m, aboveMin(m))}
+			Text: fmt.Sprintf("the strategy default subtracts the running Jobs, and no Job is missing: %s%s", minus("R", r-m), aboveMin(m))}
 		c.Fix = "If items wait while these Jobs work on others, use the strategy accurate: the metric then must not count in-progress items"
-		if how, trigger := j.counting(); how == triggers.Includes {
+		switch how, trigger := j.counting(); how {
+		case triggers.Includes:
 			c.Fix = fmt.Sprintf("KEDA did its part: the metric of %s counts in-progress items too, so each item has its Job; check that the Jobs take their items", trigger)
+		case triggers.LeavesOut:
+			c.Fix = fmt.Sprintf("The metric of %s leaves out in-progress items, so that items wait while these Jobs work on others: use the strategy accurate", trigger)
 		}
 		all = append(all, c)
 	}
 	if (name == "" && p > 0) || name == "accurate" {
 		all = append(all, Cause{ID: "pending-deducted", Basis: basis,
-			Text: fmt.Sprintf("the strategy accurate subtracts the pending Jobs: T - P = %s - %d. Pending are Jobs without a running pod, a part of R, and not waiting work", t, p),
+			Text: fmt.Sprintf("the strategy accurate subtracts the pending Jobs: %s. Pending are Jobs without a running pod, a part of R, and not waiting work", minus("P", p)),
 			Fix:  "Make the pending pods start; pendingPodConditions decides which Jobs are pending"})
 	}
 	if name == "eager" {
@@ -178,7 +186,7 @@ func (j *judge) deducted(v *Verdict, name string) (all []Cause) {
 	}
 	if name == "custom" {
 		all = append(all, Cause{ID: "custom-deducted", Basis: basis,
-			Text: fmt.Sprintf("the strategy custom (%s) answers at most 0 for %s, R=%d", j.profile.Strategy(j.keda), t, r-m),
+			Text: fmt.Sprintf("the strategy custom (%s) answers at most 0: %s", j.profile.Strategy(j.keda), minus("R", r-m)),
 			Fix:  "Lower customScalingQueueLengthDeduction or customScalingRunningJobPercentage"})
 	}
 	if name == "" {

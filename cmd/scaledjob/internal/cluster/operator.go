@@ -1,0 +1,73 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// An Operator is KEDA's operator in a cluster.
+type Operator struct {
+	Release string // of the image, or "" if it is not known
+	Logs    []string
+	Missing []string // what could not be read
+}
+
+var imageRelease = regexp.MustCompile(`:v?(\d+\.\d+\.\d+)(?:[-@]|$)`)
+
+// logBytes is the most that is read of a log.
+const logBytes = 64 << 20
+
+// FindOperator reads the release and the logs of the operator. It asks for the Deployments of all
+// namespaces, and if they may not be listed for those of the namespace keda.
+func FindOperator(ctx context.Context, c *Client, since time.Duration) (o Operator) {
+	type deployment struct {
+		Metadata struct{ Name, Namespace string }
+		Spec     struct {
+			Replicas *int
+			Template struct {
+				Spec struct{ Containers []struct{ Image string } }
+			}
+		}
+	}
+	const selector = "app=keda-operator"
+	all, err := List[deployment](ctx, c, "/apis/apps/v1/deployments", "labelSelector", selector)
+	if err != nil {
+		o.Missing = append(o.Missing, fmt.Sprintf("Deployments of all namespaces: %v; the namespace keda is tried", err))
+		all, err = List[deployment](ctx, c, "/apis/apps/v1/namespaces/keda/deployments", "labelSelector", selector)
+	}
+	switch {
+	case err != nil:
+		o.Missing = append(o.Missing, fmt.Sprintf("the operator's Deployment: %v; use --release and --log", err))
+		return o
+	case len(all) == 0:
+		o.Missing = append(o.Missing, "no Deployment has the label app=keda-operator: KEDA's operator does not run in this cluster, or has other labels")
+		return o
+	}
+	d := all[0]
+	if d.Spec.Replicas != nil && *d.Spec.Replicas == 0 {
+		o.Missing = append(o.Missing, fmt.Sprintf("the Deployment %s/%s has 0 replicas: nothing is polled", d.Metadata.Namespace, d.Metadata.Name))
+	}
+	for _, container := range d.Spec.Template.Spec.Containers {
+		if m := imageRelease.FindStringSubmatch(container.Image); m != nil && o.Release == "" {
+			o.Release = m[1]
+		}
+	}
+	pods, err := List[struct{ Metadata struct{ Name string } }](ctx, c, "/api/v1/namespaces/"+d.Metadata.Namespace+"/pods", "labelSelector", selector)
+	if err != nil {
+		o.Missing = append(o.Missing, fmt.Sprintf("the operator's pods: %v", err))
+	}
+	for _, p := range pods {
+		data, err := c.Read(ctx, "/api/v1/namespaces/"+d.Metadata.Namespace+"/pods/"+p.Metadata.Name+"/log",
+			"sinceSeconds", strconv.Itoa(max(1, int(since.Seconds()))), "limitBytes", strconv.Itoa(logBytes))
+		if err != nil {
+			o.Missing = append(o.Missing, fmt.Sprintf("the log of %s: %v", p.Metadata.Name, err))
+			continue
+		}
+		o.Logs = append(o.Logs, strings.ToValidUTF8(string(data), "?"))
+	}
+	return o
+}

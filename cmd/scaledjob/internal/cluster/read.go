@@ -1,0 +1,36 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+)
+
+// Read reads a path of the API server, with pairs of parameters.
+func (c *Client) Read(ctx context.Context, path string, parameters ...string) ([]byte, error) {
+	request := c.rest.Get().AbsPath(path)
+	for i := 0; i+1 < len(parameters); i += 2 {
+		request = request.Param(parameters[i], parameters[i+1])
+	}
+	return c.get(ctx, request)
+}
+
+// List reads the items of a path, of all pages.
+func List[T any](ctx context.Context, c *Client, path string, parameters ...string) (all []T, err error) {
+	for next := ""; ; {
+		data, err := c.Read(ctx, path, append([]string{"limit", pageSize, "continue", next}, parameters...)...)
+		if err != nil {
+			return nil, err
+		}
+		var page struct {
+			Metadata struct{ Continue string }
+			Items    []T
+		}
+		if err := json.Unmarshal(data, &page); err != nil {
+			return nil, err
+		}
+		all = append(all, page.Items...)
+		if next = page.Metadata.Continue; next == "" {
+			return all, nil
+		}
+	}
+}

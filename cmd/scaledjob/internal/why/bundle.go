@@ -1,0 +1,239 @@
+package why
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/scaledjob/scaledjob/adapter/manifest"
+)
+
+// The entries of a bundle.
+const (
+	bundledLog        = "log.jsonl"
+	bundledScaledJobs = "scaledjobs.json"
+)
+
+// Limits of a bundle that is read.
+const (
+	maxEntries = 4
+	maxEntry   = 64 << 20
+)
+
+// bundledFields are the fields of the log's lines that a bundle has, if the value is a number, a
+// truth value or a word.
+var bundledFields = regexp.MustCompile(`^(?:scaledJob\.Name|scaledJob\.Namespace|ScaledJob\.Name|ScaledJob\.Namespace|ScaledJob|name|namespace|controllerKind|type|` +
+	`Number of running Jobs|Number of pending Jobs|Effective number of max jobs|Number of jobs|jobs|isActive|isTriggerActive|targetAverageValue|maxValue|selected|selected:|numJobsToDelete|historyLimit)$`)
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9._:/+-]{0,253}$`)
+
+// bundledKeys are the keys of a trigger's metadata that the decision reads.
+var bundledKeys = regexp.MustCompile(`^(?:activation[A-Za-z]*|value|targetValue|threshold|[a-zA-Z]*(?:Length|Count|Threshold|Backlog|Lag)|mode|protocol|excludeUnacknowledged|scaleOnInFlight|queueLengthStrategy|includeOngoingSessions)$`)
+
+var plainValue = regexp.MustCompile(`^(?:[0-9.]{1,20}|true|false|auto|amqp|http|QueueLength|MessageRate|visibleonly|all)$`)
+
+// Files returns the entries of a bundle: the known lines of the log and the manifests, each with
+// listed fields only. An error becomes the part of it that names its kind.
+func Files(l *Log, manifests []*manifest.ScaledJob) (log, scaledJobs []byte, err error) {
+	var b bytes.Buffer
+	for _, e := range l.entries {
+		line, err := json.Marshal(e.bundled())
+		if err != nil {
+			return nil, nil, err
+		}
+		b.Write(line)
+		b.WriteByte('\n')
+	}
+	items := []any{}
+	for _, m := range manifests {
+		items = append(items, bundledManifest(m))
+	}
+	scaledJobs, err = json.MarshalIndent(map[string]any{"apiVersion": "v1", "kind": "List", "items": items}, "", " ")
+	return b.Bytes(), scaledJobs, err
+}
+
+// bundled returns the fields of a line for a bundle.
+func (e *entry) bundled() map[string]any {
+	out := map[string]any{"msg": messageOf(e.kind, e.text)}
+	if !e.at.IsZero() {
+		out["ts"] = e.at.Format("2006-01-02T15:04:05.999999Z07:00")
+	}
+	for key, value := range e.fields {
+		if !bundledFields.MatchString(key) || !plainWord.MatchString(value) {
+			continue
+		}
+		if strings.Contains(e.text, `"`+key+` "`) {
+			key += " " // up to 2.14, and a sign of it
+		}
+		out[key] = scalar(value)
+	}
+	if t, ok := triggerOf(*e); ok && e.kind == metric {
+		key := "queueLength"
+		if index, _, found := strings.Cut(t.Name, "-"); found {
+			key = index + "-metric"
+		}
+		out[key] = t.Value
+	}
+	switch e.kind {
+	case refused:
+		out["error"] = kindOf(createErrors, e.fields["error"])
+	case unreadable, invalid:
+		out["error"] = kindOf(readErrors, e.fields["error"]+e.fields["Error"])
+	}
+	if strings.EqualFold(e.fields["level"], "error") || strings.Contains(e.text, "\tERROR\t") {
+		out["level"] = "error"
+	}
+	return out
+}
+
+func scalar(value string) any {
+	if value == "true" || value == "false" {
+		return value == "true"
+	}
+	if _, err := strconv.ParseFloat(value, 64); err == nil && !strings.ContainsAny(value, "xXnNiI_") {
+		return json.Number(value)
+	}
+	return value
+}
+
+// messageOf is the longest known text of the line.
+func messageOf(k kind, text string) string {
+	if k == version {
+		return versionText.FindString(text)
+	}
+	longest := ""
+	for _, m := range messages {
+		if m.kind == k && strings.Contains(text, m.text) && len(m.text) > len(longest) && !strings.HasPrefix(m.text, "\"") {
+			longest = m.text
+		}
+	}
+	if k == running || k == pending {
+		longest = "Scaling Jobs"
+	}
+	if k == effective {
+		longest = "Creating jobs"
+	}
+	for _, s := range signs {
+		if strings.Contains(text, s.text) && len(s.text) > len(longest) && !strings.Contains(s.text, `"`) {
+			longest = s.text
+		}
+	}
+	return longest
+}
+
+// kindOf is the part of an error by which its kind is known.
+func kindOf(known []plainError, text string) string {
+	for _, e := range known {
+		if found := e.pattern.FindString(text); found != "" && len(found) < 40 {
+			return found
+		}
+	}
+	return "an error of another kind"
+}
+
+func bundledManifest(m *manifest.ScaledJob) map[string]any {
+	k := m.KEDA()
+	triggers := []any{}
+	for _, t := range m.Spec.Triggers {
+		metadata := map[string]string{}
+		for key, value := range t.Metadata {
+			if bundledKeys.MatchString(key) && plainValue.MatchString(value) {
+				metadata[key] = value
+			}
+		}
+		triggers = append(triggers, map[string]any{"type": t.Type, "metadata": metadata})
+	}
+	spec := map[string]any{
+		"triggers":     triggers,
+		"jobTargetRef": map[string]any{"template": map[string]any{"spec": map[string]any{"restartPolicy": "Never", "containers": []any{map[string]any{"name": "c", "image": "i"}}}}},
+	}
+	set := func(key string, n *int32) {
+		if n != nil {
+			spec[key] = *n
+		}
+	}
+	set("pollingInterval", k.Spec.PollingInterval)
+	set("minReplicaCount", k.Spec.MinReplicaCount)
+	set("maxReplicaCount", k.Spec.MaxReplicaCount)
+	set("successfulJobsHistoryLimit", k.Spec.SuccessfulJobsHistoryLimit)
+	set("failedJobsHistoryLimit", k.Spec.FailedJobsHistoryLimit)
+	scaling := map[string]any{}
+	s := k.Spec.ScalingStrategy
+	for key, value := range map[string]string{"strategy": s.Strategy, "multipleScalersCalculation": s.MultipleScalersCalculation, "customScalingRunningJobPercentage": s.CustomScalingRunningJobPercentage} {
+		if value != "" && plainWord.MatchString(value) {
+			scaling[key] = value
+		}
+	}
+	if n := s.CustomScalingQueueLengthDeduction; n != nil {
+		scaling["customScalingQueueLengthDeduction"] = *n
+	}
+	spec["scalingStrategy"] = scaling
+	meta := map[string]any{"name": m.Name}
+	if m.Namespace != "" {
+		meta["namespace"] = m.Namespace
+	}
+	if text, found := m.Annotations[manifest.AnnotationPaused]; found {
+		if _, err := strconv.ParseBool(text); err != nil {
+			text = "unreadable" // it pauses
+		}
+		meta["annotations"] = map[string]string{manifest.AnnotationPaused: text}
+	}
+	return map[string]any{"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledJob", "metadata": meta, "spec": spec}
+}
+
+// WriteBundle writes an archive.
+func WriteBundle(out io.Writer, log, scaledJobs []byte) error {
+	zip := gzip.NewWriter(out)
+	t := tar.NewWriter(zip)
+	for name, data := range map[string][]byte{bundledLog: log, bundledScaledJobs: scaledJobs} {
+		if err := t.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: int64(len(data))}); err != nil {
+			return err
+		}
+		if _, err := t.Write(data); err != nil {
+			return err
+		}
+	}
+	return errors.Join(t.Close(), zip.Close())
+}
+
+// ReadBundle reads an archive. It accepts the entries that WriteBundle writes and no others.
+func ReadBundle(in io.Reader) (log string, scaledJobs []byte, err error) {
+	zip, err := gzip.NewReader(in)
+	if err != nil {
+		return "", nil, fmt.Errorf("not a bundle: %w", err)
+	}
+	t := tar.NewReader(zip)
+	for n := 0; ; n++ {
+		h, err := t.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		switch {
+		case err != nil:
+			return "", nil, fmt.Errorf("not a bundle: %w", err)
+		case n == maxEntries:
+			return "", nil, fmt.Errorf("the bundle has more than %d entries", maxEntries)
+		case h.Typeflag != tar.TypeReg || h.Name != bundledLog && h.Name != bundledScaledJobs:
+			return "", nil, fmt.Errorf("the bundle has an entry %q, which no bundle has", h.Name)
+		}
+		data, err := io.ReadAll(io.LimitReader(t, maxEntry+1))
+		switch {
+		case err != nil:
+			return "", nil, fmt.Errorf("not a bundle: %w", err)
+		case len(data) > maxEntry:
+			return "", nil, fmt.Errorf("%s in the bundle has more than %d MiB", h.Name, maxEntry>>20)
+		case h.Name == bundledLog:
+			log = string(data)
+		default:
+			scaledJobs = data
+		}
+	}
+	return log, scaledJobs, nil
+}

@@ -1,0 +1,107 @@
+package why
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Live is the state of a ScaledJob in a cluster.
+type Live struct {
+	Conditions []Condition `json:"conditions,omitempty"`
+	Events     []Notice    `json:"events,omitempty"` // oldest first
+	Running    int64       `json:"running"`
+	Pending    int64       `json:"pending"`
+	Counted    bool        `json:"counted"`           // the Jobs were read
+	Waiting    []string    `json:"waiting,omitempty"` // reasons of pods that do not run, with their numbers
+}
+
+// A Condition is a condition of the ScaledJob's status.
+type Condition struct {
+	Type    string `json:"type"`
+	Status  string `json:"status"`
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+}
+
+// A Notice is an event about the ScaledJob.
+type Notice struct {
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+// causes returns what the cluster shows, the most important first.
+func (l *Live) causes(j *judge) (all []Cause) {
+	for _, c := range l.Conditions {
+		switch {
+		case c.Type == "Paused" && c.Status == "True":
+			all = append(all, Cause{ID: "paused", Basis: Seen, Text: "the ScaledJob is paused, so KEDA does not poll it", Fix: "Remove the annotation autoscaling.keda.sh/paused"})
+		case c.Type == "Ready" && c.Status != "True" && c.Reason != "" && c.Reason != "Initialized":
+			all = append(all, l.notReady(j, c))
+		}
+	}
+	if l.Counted && l.Running > 0 && l.Pending == l.Running || len(l.Waiting) > 0 {
+		text := fmt.Sprintf("%d of %d running Jobs have no running pod", l.Pending, l.Running)
+		if len(l.Waiting) > 0 {
+			text += ": " + strings.Join(l.Waiting, "; ")
+		}
+		all = append(all, Cause{ID: "stuck", Basis: Seen, Text: text, Decide: j.jobsCommand(), Fix: "Make the pods start, or delete the Jobs: KEDA counts them"})
+	}
+	return all
+}
+
+func (l *Live) notReady(j *judge, c Condition) Cause {
+	text, known := c.Message, readErrors
+	id, does := "invalid", "KEDA rejects the ScaledJob and does not poll it: "
+	switch c.Reason {
+	case "TriggerError", "PartialTriggerError":
+		id, does = "unreadable", "a trigger cannot be read: "
+	case "KEDAJobCreateFailed":
+		id, does, known = "create-failed", "creates fail: ", createErrors
+	}
+	for _, e := range slices.Backward(l.Events) {
+		if e.Reason == "KEDAScalerFailed" && id != "create-failed" || e.Reason == "KEDAJobCreateFailed" && id == "create-failed" {
+			text = e.Message
+			break
+		}
+	}
+	means, fix := in(known, text)
+	if means != "" {
+		does += means + ": "
+	}
+	if fix == "" {
+		fix = "correct what the message names"
+	}
+	return Cause{ID: id, Basis: Seen, Text: does + quote(text), Fix: upper(fix), Decide: j.kubectl("describe scaledjob %s")}
+}
+
+// live adds the state of the cluster to an account, and answers if the log has no poll.
+func (j *judge) live(a *Account, l *Live) {
+	if l == nil {
+		return
+	}
+	found := l.causes(j)
+	if l.Counted {
+		a.Notes = append(a.Notes, fmt.Sprintf("in the cluster now: R=%d, P=%d", l.Running, l.Pending))
+	}
+	for _, c := range l.Conditions {
+		a.Notes = append(a.Notes, fmt.Sprintf("condition %s is %s: %s", c.Type, c.Status, Redact(c.Message)))
+	}
+	for _, c := range found {
+		if !slices.ContainsFunc(append(a.Causes, a.Also...), func(other Cause) bool { return other.ID == c.ID }) {
+			a.Also = append(a.Also, c)
+			if a.Complete > 0 {
+				a.Answer += " " + sentence(c.Text) + " " + sentence(c.Fix)
+			}
+		}
+	}
+	if a.Complete > 0 {
+		return
+	}
+	if len(found) > 0 {
+		a.Causes, a.State = found, found[0].ID
+		a.Answer = sentence(found[0].Text) + " " + sentence(found[0].Fix)
+		return
+	}
+	a.Answer = "The operator's log has no poll of the ScaledJob, and its conditions and events show no problem. " + a.Answer
+}
