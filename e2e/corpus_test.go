@@ -98,11 +98,14 @@ func applied(t *testing.T, c *cluster.Cluster, text, namespace string) (state st
 		if err != nil {
 			return "unparsed " + err.Error()
 		}
-		if o.Object == nil || o.GetKind() == "" || o.GetAPIVersion() == "" {
+		if !slices.Contains([]string{"ScaledJob", "TriggerAuthentication", "Secret", "ConfigMap"}, o.GetKind()) || o.GetAPIVersion() != "v1" && !strings.HasPrefix(o.GetAPIVersion(), "keda.sh/v1") {
 			continue
 		}
 		found = found || o.GetKind() == "ScaledJob"
 		o.SetNamespace(namespace)
+		if o.GetAPIVersion() != "v1" && o.GetAPIVersion() != "keda.sh/v1alpha1" {
+			return "refused no such version " + o.GetAPIVersion()
+		}
 		client := manifest.Client(t, c.Config(), o)
 		_, err = client.Create(t.Context(), o, metav1.CreateOptions{FieldValidation: "Strict"})
 		if err != nil && o.GetKind() == "ScaledJob" {
