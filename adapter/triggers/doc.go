@@ -44,4 +44,11 @@
 //
 // Value, target and activity of a metric are what KEDA's functions compute. If a scaler has several
 // metrics, the first counts. Triggers cpu and memory have no queue, and no metric.
+//
+// # Tests
+//
+// TestOffByDefault and TestPolicy try each refusal, TestPlantedPasswords and TestLocalAddressesAreRefused
+// in worker what a tenant may write. TestDeathsOfWorkers, TestHangingTrigger and TestOwnersAreSpread are
+// about workers, TestEditsLeaveNothing about 10,000 edits. TestController/servers in examples/controller
+// reads six kinds of real servers.
 package triggers

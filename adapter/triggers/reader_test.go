@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"net"
+	goruntime "runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -526,4 +527,29 @@ func TestOwnersAreSpread(t *testing.T) {
 		r.Close()
 		synctest.Wait()
 	})
+}
+
+// Ten thousand edits leave no goroutine and no state.
+func TestEditsLeaveNothing(t *testing.T) {
+	f := &fakeWorker{read: func(w *fakeConn, id uint64, _ wire.Read) { w.result(id, wire.Result{Target: 1}) }}
+	r := newFake(t, Options{}, f, nil)
+	edit := func(i int) {
+		o := anOwner("a", 1)
+		o.Triggers[0].Metadata = map[string]string{"address": fmt.Sprint("a:", i)}
+		_, err := r.Read(context.Background(), o)
+		require.NoError(t, err)
+		r.Forget(o.UID)
+	}
+	edit(0)
+	before := goruntime.NumGoroutine()
+	for i := range 10_000 {
+		edit(i)
+	}
+	require.Eventually(t, func() bool { return goruntime.NumGoroutine() <= before }, 10*time.Second, time.Millisecond)
+	require.Len(t, f.classes(), 1)
+	require.Empty(t, r.classes)
+	require.Empty(t, r.pool.blame.owners)
+	require.Empty(t, r.pool.class("").owners)
+	require.Zero(t, r.pool.class("").shards[0].triggers)
+	require.Empty(t, r.pool.class("").shards[0].worker.streams)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -365,4 +366,42 @@ func TestParametersAreChecked(t *testing.T) {
 		_, err := r.Read(context.Background(), owner("a", in))
 		require.ErrorContains(t, err, text)
 	}
+}
+
+// Edits close the connections of the scalers before, in the worker and in those that replace it, and
+// leave no descriptor here.
+func TestEditsCloseConnections(t *testing.T) {
+	var open atomic.Int64
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			open.Add(1)
+			go func() { defer open.Add(-1); answerRedis(conn, "") }()
+		}
+	}()
+	r := reads(t, triggers.Options{}, nil)
+	descriptors := func() int {
+		all, err := os.ReadDir("/proc/self/fd")
+		require.NoError(t, err)
+		return len(all) - int(open.Load()) // the server's
+	}
+	edit := func(i int) {
+		o := owner("a", redis(l.Addr().String(), fmt.Sprint("list-", i)))
+		metrics, err := r.Read(context.Background(), o)
+		require.NoError(t, err)
+		require.Equal(t, 7., metrics[0].Value)
+		r.Forget(o.UID)
+	}
+	edit(0)
+	before := descriptors()
+	for i := range 1500 { // a worker is replaced after 1,000
+		edit(i)
+	}
+	require.Eventually(t, func() bool { return open.Load() <= 2 && descriptors() <= before }, 20*time.Second, 10*time.Millisecond)
 }
