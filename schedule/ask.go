@@ -57,7 +57,7 @@ func (d *decider) room(n int, prefix string, cancelled []string) int {
 			unanswered++
 		}
 	}
-	return min(n, mostUnanswered-unanswered)
+	return d.fits(min(n, mostUnanswered-unanswered))
 }
 
 // read reads the requests, in the order in which they wait.

@@ -31,7 +31,7 @@ func (d *decider) reject(all []Rejection) {
 				if !rejected.MayArrive {
 					r.Tried = time.Time{}
 				}
-				d.state.Rejected = short(cmp.Or(rejected.Reason, "no reason"))
+				d.state.Rejected = short(cmp.Or(rejected.Reason, "no reason"), mostReason)
 				d.state.Tries = max(d.state.Tries, failing)
 				d.state.RetryAt = interval.Clamp(d.now.Add(retry(d.state.Tries)))
 			}
@@ -100,9 +100,13 @@ func (d *decider) late(r Run) bool { return !r.OnDemand && r.Due.Before(d.state.
 // bounded leaves out runs that would catch up above the limit, and all runs if the state is
 // full.
 func (d *decider) bounded(fresh []int) []int {
-	if d.waits = ""; len(fresh) > 0 && d.full() {
-		d.waits = StateFull
-		return nil
+	d.waits = ""
+	fits := d.fits(len(fresh))
+	if len(d.state.Running)+len(d.state.PendingDeletion) == 0 {
+		fits = max(fits, min(1, len(fresh)))
+	}
+	if fits < len(fresh) {
+		d.waits, fresh = StateFull, fresh[:fits]
 	}
 	room := d.spec.MaxCatchUp
 	for _, runs := range [][]Run{d.state.Running, d.state.Pending} {

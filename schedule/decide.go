@@ -76,8 +76,8 @@ func Decide(spec Spec, state State, seen Observed, now time.Time) Decision {
 		d.start()
 		d.forbid()
 	}
-	d.tellLost()
 	d.prune()
+	d.tellLost()
 	d.forgetRequested()
 	d.pack()
 	return d.decision(seen.Revision)

@@ -3,6 +3,7 @@ package schedule_test
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand"
 	"slices"
 	"strings"
 	"testing"
@@ -740,4 +741,60 @@ func TestZeroTime(t *testing.T) {
 func hourly(t *testing.T, interval string) schedule.Spec {
 	t.Helper()
 	return schedule.Spec{Schedule: schedule.ISO8601(parse(t, interval), nil), Created: created, MaxWaiting: 10}
+}
+
+// The state stays small in a mix of everything that it holds: requests that are never answered,
+// completions of another job, active runs, a backlog with fractions of seconds, lost runs with long
+// names, and long words of the API server.
+func TestStateSizeOfMixes(t *testing.T) {
+	largest, backlogs, unanswered, dropped := 0, 0, 0, int64(0)
+	for seed := range 2 {
+		r := rand.New(rand.NewSource(int64(seed)))
+		s := minutely(t)
+		s.Schedule = schedule.ISO8601(parse(t, "R/2026-01-01T00:00:00.123456789Z/PT1S"), nil)
+		s.SkipOutdated, s.History, s.MaxCatchUp, s.After = false, history.Limits{}, 1000, after("other")
+		s.Concurrency = []schedule.Concurrency{schedule.Allow, schedule.Wait}[seed%2]
+		seen := schedule.Observed{JobsKnown: true, DeletedBy: map[string]string{}}
+		for i := range 1000 {
+			seen.Requests = append(seen.Requests, schedule.Request{ID: fmt.Sprintf("%036d", i), RequestedAt: created.Add(time.Duration(i + 1)), Occurrence: created.Add(time.Duration(i + 1))})
+		}
+		jobs := map[string]schedule.Job{}
+		var state schedule.State
+		for step := range 90 {
+			now := created.Add(time.Duration(step)*30*time.Second + 123456789)
+			s.Suspended = r.Intn(3) == 0
+			seen.Jobs, seen.Rejected = nil, nil
+			seen.Upstreams = []schedule.Upstream{{Job: "other", UID: "o", Created: created, Succeeded: int64(10 * step)}}
+			for tag, j := range jobs {
+				switch {
+				case j.Outcome == "" && r.Intn(8) == 0:
+					j.Outcome, j.Finished = schedule.Failed, now
+					jobs[tag] = j
+				case j.Outcome == "" && r.Intn(8) == 0:
+					seen.DeletedBy[tag] = strings.Repeat("d", 500)
+					delete(jobs, tag)
+					continue
+				}
+				seen.Jobs = append(seen.Jobs, j)
+			}
+			d := schedule.Decide(s, state, seen, now)
+			state = d.State
+			for _, run := range d.Start {
+				jobs[run.Tag] = schedule.Job{Tag: run.Tag, Created: now, Pods: schedule.Pods{Active: 1 << 30, Succeeded: 1 << 30, Failed: 1 << 30, Restarts: 1 << 30}}
+			}
+			for _, tag := range d.Delete {
+				delete(jobs, tag)
+			}
+			data, err := json.Marshal(state)
+			require.NoError(t, err)
+			require.Less(t, len(data), 60<<10, "step %d: %d pending, %d backlog, %d running, %d completed, %d requested, %d to delete", step,
+				len(state.Pending), len(state.Backlog), len(state.Running), len(state.Completed), len(state.Requested), len(state.PendingDeletion))
+			largest, backlogs, unanswered = max(largest, len(data)), max(backlogs, len(state.Backlog)), max(unanswered, len(state.Completed))
+			require.Equal(t, state.Due, state.Started+state.Waiting()+state.Missed+state.Dropped)
+		}
+		dropped += state.Dropped
+	}
+	t.Logf("at most %d bytes; a backlog of %d, %d completed runs; %d dropped", largest, backlogs, unanswered, dropped)
+	require.Greater(t, backlogs, 500)
+	require.Greater(t, unanswered, 50)
 }

@@ -86,8 +86,10 @@
 //
 // The state is below 60 KiB as JSON. History drops the oldest completed runs until the others
 // fit. Of the scheduled runs that wait, 20 are in Pending, and the due times of the others in
-// Backlog. No further run starts while Pending, Running and the tags of undeleted Jobs take more
-// than 50 KiB, which is about 150 active runs. The tags of the last 200 requested runs that
+// Backlog. No further run starts, and no request is taken up, while Pending, Running, Backlog and
+// the tags of undeleted Jobs take more than 36 KiB, which is about 100 active runs. If the state is
+// still too large, the oldest runs of the backlog are dropped, and at last completed runs whose
+// requests are not answered. The tags of the last 200 requested runs that
 // history has dropped are remembered, and those of requests that are listed and not answered.
 //
 // # The proposal

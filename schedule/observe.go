@@ -131,13 +131,13 @@ func (d *decider) bringUp(r Run) Run {
 			r.Pods = j.Pods // pods that are being deleted show nothing
 		}
 		if by := d.deletedBy[r.Tag]; by != "" {
-			r.DeletedBy = short(by)
+			r.DeletedBy = short(by, mostName)
 		}
 		return r
 	case ok:
 		r.Success, r.ExitCode, r.Completed, r.Pods = j.Outcome == Succeeded, j.ExitCode, utc(j.Finished), j.Pods
 	case r.Stopped == "":
-		r.Lost, r.DeletedBy = true, short(cmp.Or(d.deletedBy[r.Tag], r.DeletedBy))
+		r.Lost, r.DeletedBy = true, short(cmp.Or(d.deletedBy[r.Tag], r.DeletedBy), mostName)
 	}
 	if r.Success {
 		r.Stopped = "" // it was faster

@@ -6,11 +6,14 @@ import (
 	"time"
 )
 
-// The state takes at most about maxState bytes as JSON. No run starts while more than
-// startBelow bytes are taken by other lists than Completed.
+// The state takes at most about maxState bytes as JSON. No run starts and no request is taken up
+// while more than startBelow bytes are taken by other lists than Completed: an active run grows by
+// about 150 bytes until it has completed.
 const (
 	maxState   = 58 << 10
-	startBelow = 50 << 10
+	startBelow = 36 << 10
+	largeRun   = 750 // bytes that a run does not exceed
+	usualRun   = 400 // of a request
 )
 
 const (
@@ -21,13 +24,15 @@ const (
 	mostUnanswered = 100
 	remembered     = 200 // requested runs that history has dropped, and that nobody asks for any more
 	mostReason     = 300 // bytes of a reason of the API server
+	mostName       = 60  // bytes of the name of a client
 )
 
-// full reports whether the state has no room for another active run. A job without Jobs may
-// start one.
-func (d *decider) full() bool {
-	s := &d.state
-	return len(s.Running)+len(s.PendingDeletion) > 0 && d.rough(0) > startBelow && d.fixed() > startBelow
+// fits returns how many of n runs the state has room for. A job without Jobs may start one.
+func (d *decider) fits(n int) int {
+	if d.rough(0)+n*largeRun > startBelow {
+		n = min(n, max(0, (startBelow-d.fixed())/usualRun))
+	}
+	return n
 }
 
 // rough returns a size of the state with a number of completed runs that it does not exceed.
@@ -35,10 +40,10 @@ func (d *decider) rough(completed int) int {
 	s, n := &d.state, 4<<10+40*(len(d.state.Requested)+len(d.state.PendingDeletion))
 	for i := range s.Pending {
 		if n += 40; s.Pending[i].Tag != "" {
-			n += 660
+			n += largeRun - 40
 		}
 	}
-	return n + 700*(len(s.Running)+completed)
+	return n + largeRun*(len(s.Running)+completed)
 }
 
 // fixed returns the size of the state without the completed runs.
@@ -55,10 +60,11 @@ func (d *decider) fixed() int {
 	return len(data)
 }
 
-// fit lets history drop the oldest completed runs until the state is small enough. The run of
-// a request that is not answered stays.
+// fit makes the state small enough. It drops the oldest completed runs, then the oldest runs of the
+// backlog, and at last completed runs whose requests are not answered.
 func (d *decider) fit() {
 	s := &d.state
+	d.nameFirst()
 	if d.rough(len(s.Completed)) < maxState {
 		return
 	}
@@ -67,14 +73,36 @@ func (d *decider) fit() {
 		data, _ := json.Marshal(r)
 		size += len(data) + 1
 	}
-	for i := 0; i < len(s.Completed) && size > maxState; i++ {
-		if r := &s.Completed[i]; !d.unanswered(r.Tag) {
-			data, _ := json.Marshal(*r)
-			size -= len(data) - len(r.Tag) - 2
-			d.drop(i)
+	dropRuns := func(all bool) {
+		for i := 0; i < len(s.Completed) && size > maxState; i++ {
+			if r := &s.Completed[i]; r.Tag != "" && (all || !d.unanswered(r.Tag)) {
+				data, _ := json.Marshal(*r)
+				size -= len(data) - 2*len(r.Tag) - 6
+				d.drop(i)
+			}
 		}
 	}
+	dropRuns(false)
+	size -= d.shed(size - maxState)
+	dropRuns(true)
 	d.compact()
+}
+
+// shed drops the oldest scheduled runs that wait, of which others are in the backlog, to save
+// bytes. It returns the bytes saved.
+func (d *decider) shed(bytes int) int {
+	const entry = len(`"2026-01-01T00:00:00Z",`)
+	n := min((bytes+entry-1)/entry, int(d.state.Waiting())-mostPending)
+	if bytes <= 0 || n <= 0 {
+		return 0
+	}
+	saved, left := n*entry, n
+	d.dropped += d.discard(func(Run) bool {
+		left--
+		return left >= 0
+	})
+	d.nameFirst()
+	return saved
 }
 
 // wanted returns the tags of scheduled runs that Jobs and cancellations name, by due time. Other
@@ -112,29 +140,46 @@ func (d *decider) named(r *Run) {
 	}
 }
 
+// first calls do for the scheduled runs that have not been tried, and whether they stay in Pending.
+func (d *decider) first(do func(r *Run, stays bool)) {
+	n := 0
+	for i := range d.state.Pending {
+		if r := &d.state.Pending[i]; !r.OnDemand && r.Attempts == 0 {
+			n++
+			do(r, n <= mostPending)
+		}
+	}
+}
+
+// nameFirst gives the runs that stay in Pending their tags.
+func (d *decider) nameFirst() {
+	d.first(func(r *Run, stays bool) {
+		if stays {
+			d.named(r)
+		}
+	})
+}
+
 // pack puts the scheduled runs behind the first into the backlog, except those that were
 // tried.
 func (d *decider) pack() {
-	s, n := &d.state, 0
-	for i := range s.Pending {
-		if r := &s.Pending[i]; !r.OnDemand && r.Attempts == 0 {
-			if n++; n <= mostPending {
-				d.named(r)
-			} else if r.Tag == "" || r.Tag == scheduledTag(d.spec.UID, r.Due) {
-				s.Backlog = append(s.Backlog, r.Due)
-				*r = Run{}
-			}
+	s := &d.state
+	d.nameFirst()
+	d.first(func(r *Run, stays bool) {
+		if !stays && (r.Tag == "" || r.Tag == scheduledTag(d.spec.UID, r.Due)) {
+			s.Backlog = append(s.Backlog, r.Due)
+			*r = Run{OnDemand: true} // removed below
 		}
-	}
-	s.Pending = slices.DeleteFunc(s.Pending, func(r Run) bool { return r == Run{} })
+	})
+	s.Pending = slices.DeleteFunc(s.Pending, func(r Run) bool { return r == Run{OnDemand: true} })
 }
 
-// short returns the start of a text.
-func short(text string) string {
-	if len(text) <= mostReason {
+// short returns the start of a text, of at most some bytes.
+func short(text string, most int) string {
+	if len(text) <= most {
 		return text
 	}
-	n := mostReason - len("…")
+	n := most - len("…")
 	for n > 0 && text[n]&0xC0 == 0x80 {
 		n--
 	}

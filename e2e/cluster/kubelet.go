@@ -24,6 +24,8 @@ type Run struct {
 	Start time.Duration // from when it is seen until it runs; below 0, it never does
 	Work  time.Duration // from then until it ends; below 0, it never does
 	Exit  int32         // its exit code: other than 0, it fails
+	// Do is called when the pod begins to run, and returns Work. nil means Work.
+	Do func() time.Duration
 }
 
 // Kubelet is [Cluster.RunPods] until the test ends.
@@ -166,6 +168,9 @@ func (k *kubelet) work(ctx context.Context, pod *corev1.Pod, r Run) (over bool) 
 		if !k.patch(ctx, pod, started(pod, start)) {
 			return false
 		}
+	}
+	if r.Do != nil {
+		r.Work = r.Do()
 	}
 	length, end := r.Work, exit{code: r.Exit}
 	if d := deadline(pod); d >= 0 && (length < 0 || d < length) {

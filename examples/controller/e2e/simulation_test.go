@@ -28,11 +28,13 @@ var agree = flag.Bool("agree", false, "compare a real run with simulated runs")
 
 // The workload of TestAgreesWithSimulation.
 const (
-	loadItems    = 60
-	loadRate     = 0.5 // items per second
+	loadItems    = 90
+	loadRate     = 1 // items per second
 	loadService  = 8 * time.Second
 	loadInterval = 5 // seconds from poll to poll
 	loadMax      = 30
+	loadStartup  = 6 * time.Second // of a pod at least; at most as much and loadSpread
+	loadSpread   = 8 * time.Second
 )
 
 // takesLoad is the annotation of pods that take one item of a load.
@@ -54,8 +56,13 @@ type load struct {
 	startups   []time.Duration
 }
 
-// run is the worker of a pod: it takes an item, and works as long as that takes.
+// run is the worker of a pod: once it has started, it takes an item, and works as long as that
+// takes.
 func (l *load) run(p *corev1.Pod) cluster.Run {
+	return cluster.Run{Start: loadStartup + time.Duration(rand.Int64N(int64(loadSpread))), Do: func() time.Duration { return l.take(p) }}
+}
+
+func (l *load) take(p *corev1.Pod) time.Duration {
 	item, err := l.redis.LPop(context.Background(), l.list).Result()
 	now := time.Now()
 	l.mu.Lock()
@@ -64,11 +71,11 @@ func (l *load) run(p *corev1.Pod) cluster.Run {
 		l.startups = append(l.startups, now.Sub(since))
 	}
 	if err != nil {
-		return cluster.Run{} // it found nothing
+		return 0 // it found nothing
 	}
 	i, _ := strconv.Atoi(item)
 	l.waits = append(l.waits, now.Sub(l.arrived[i]))
-	return cluster.Run{Work: l.service[i]}
+	return l.service[i]
 }
 
 // watch follows the Jobs of a namespace.
@@ -127,22 +134,41 @@ func (l *load) figures() figures {
 	return figures{float64(len(l.created)), float64(l.most), sum.Seconds() / float64(len(l.waits))}
 }
 
+// A change is one of the simulation, which the comparison must notice.
+type change struct{ startup, service, strategy float64 }
+
+// changes are by a fifth.
+var changes = map[string]change{"startup": {1.2, 1, 1}, "service": {1, 1.2, 1}, "strategy": {1, 1, 0.8}}
+
+// A weaker strategy creates a share of what another would.
+type weaker struct {
+	strategy.Strategy
+	share float64
+}
+
+func (s weaker) Propose(l strategy.Load) int64 {
+	return int64(math.Round(s.share * float64(s.Strategy.Propose(l))))
+}
+
 // simulated returns the figures of runs of the recorded items with the start times of the
 // real pods. The runs differ in what is not recorded: the time of the first poll, and which
 // pod had which start time.
-func (l *load) simulated(t *testing.T, name string, n int) (all []figures) {
+func (l *load) simulated(t *testing.T, name string, n int, with change) (all []figures) {
 	of, err := strategy.Parse(name)
 	require.NoError(t, err)
-	p := simulation.NewScaling(of, loadMax)
+	p := simulation.NewScaling(weaker{of, with.strategy}, loadMax)
 	p.Interval = simulation.Duration(loadInterval * time.Second)
 	random := rand.New(rand.NewPCG(3, 4))
 	startups := slices.Clone(l.startups)
+	for i := range startups {
+		startups[i] = time.Duration(with.startup * float64(startups[i]))
+	}
 	for k := range n {
 		random.Shuffle(len(startups), func(i, j int) { startups[i], startups[j] = startups[j], startups[i] })
 		offset := p.Interval * simulation.Duration(k) / simulation.Duration(n)
 		var trace []simulation.Arrival
 		for i, at := range l.arrived {
-			trace = append(trace, simulation.Arrival{At: offset + simulation.Duration(at.Sub(l.arrived[0])), Service: simulation.Duration(l.service[i])})
+			trace = append(trace, simulation.Arrival{At: offset + simulation.Duration(at.Sub(l.arrived[0])), Service: simulation.Duration(with.service * float64(l.service[i]))})
 		}
 		r, err := simulation.Run(simulation.Scenario{
 			Seed: uint64(k), Policy: p, Queues: []simulation.Queue{{Trace: trace, Metric: simulation.WaitingItems}},
@@ -185,6 +211,10 @@ func TestAgreesWithSimulation(t *testing.T) {
 	s.install(t)
 	var mu sync.Mutex
 	real, predictions := map[string]figures{}, map[string][]figures{}
+	changed := map[string]map[string][]figures{}
+	for name := range changes {
+		changed[name] = map[string][]figures{}
+	}
 	t.Run("runs", func(t *testing.T) {
 		for _, name := range []string{"default", "accurate", "eager"} {
 			t.Run(name, func(t *testing.T) {
@@ -192,11 +222,15 @@ func TestAgreesWithSimulation(t *testing.T) {
 				l := s.works(t, name)
 				mu.Lock()
 				defer mu.Unlock()
-				real[name], predictions[name] = l.figures(), l.simulated(t, name, 40)
+				real[name], predictions[name] = l.figures(), l.simulated(t, name, 40, change{1, 1, 1})
+				for what, with := range changes {
+					changed[what][name] = l.simulated(t, name, 40, with)
+				}
 			})
 		}
 	})
 	require.Len(t, real, 3)
+	noticed := map[string]int{}
 	for name, is := range real {
 		for figure, of := range map[string]func(figures) float64{
 			"Jobs created": func(f figures) float64 { return f.created },
@@ -206,7 +240,16 @@ func TestAgreesWithSimulation(t *testing.T) {
 			i := predicted(predictions[name], of)
 			t.Logf("%-8s %-12s real %6.1f, predicted %6.1f to %6.1f", name, figure, of(is), i.low, i.high)
 			assert.True(t, i.has(of(is)), "%s: %s", name, figure)
+			for what := range changes {
+				if i := predicted(changed[what][name], of); !i.has(of(is)) {
+					noticed[what]++
+					t.Logf("  with another %s %.1f to %.1f", what, i.low, i.high)
+				}
+			}
 		}
+	}
+	for what := range changes {
+		assert.Positive(t, noticed[what], "no figure shows that the %s of the simulation is changed by a fifth", what)
 	}
 	wait := predicted(predictions["accurate"], func(f figures) float64 { return f.wait })
 	require.False(t, wait.has(real["default"].wait), "the prediction for accurate")

@@ -204,31 +204,36 @@ func (j *job) unfinishedPods(t require.TestingT) (names []string) {
 	return names
 }
 
-// Without the controller a ScheduledJob and its namespace can be deleted, with an active run.
-// Kubernetes keeps the namespace as long as a deleted pod is to be restarted, which it cannot
-// be. So the ScheduledJobs of such a namespace are deleted too, before it or after it.
+// Without the controller a ScheduledJob and its namespace can be deleted, with an active run that
+// may restart its pod. If the run has several pods, Kubernetes keeps the namespace as long as a
+// deleted pod is to be restarted, which it cannot be: the controller deletes the Job, or the user
+// the ScheduledJob.
 func (s *stand) uninstalled(t *testing.T) {
 	for _, test := range []struct {
 		name                    string
-		restarts                int
+		pods                    int
 		namespace, scheduledJob bool
+		controller              bool
 	}{
-		{"scheduledjob", 1, false, true},
-		{"namespace", 0, true, false},
-		{"both", 1, true, true},
+		{"scheduledjob", 1, false, true, false},
+		{"namespace", 1, true, false, false},
+		{"both", 2, true, true, false},
+		{"namespace-controller", 2, true, false, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			j := s.namespace(t, "uninstalled-"+test.name)
-			p := j.controller("-request-timeout=1s")
-			j.apply("job", fmt.Sprintf("  ttlSecondsAfterFinished: 0\n  maxRestart: %d\n%s", test.restarts, pod(map[string]string{works: "1h"})))
+			p := j.controller("-request-timeout=1s", "-resync=1s")
+			j.apply("job", fmt.Sprintf("  ttlSecondsAfterFinished: 0\n  maxRestart: 3\n  podCount: %d\n%s", test.pods, pod(map[string]string{works: "1h"})))
 			j.request("one")
 			j.becomes(60*time.Second, func(t *assert.CollectT) {
 				running := j.status(t).Running
 				require.Len(t, running, 1)
-				require.EqualValues(t, 1, running[0].Pods.Active)
+				require.EqualValues(t, test.pods, running[0].Pods.Active)
 			})
-			p.Kill()
+			if !test.controller {
+				p.Kill()
+			}
 			namespaces := j.client.CoreV1().Namespaces()
 			if test.namespace {
 				require.NoError(t, namespaces.Delete(t.Context(), j.namespace, metav1.DeleteOptions{}))

@@ -55,6 +55,7 @@ func TestScheduled(t *testing.T) {
 		{"denied", (*stand).denied},
 		{"deleted by hand", (*stand).deletedByHand},
 		{"uninstalled", (*stand).uninstalled},
+		{"printed", (*stand).printed},
 		{"schedules are checked", (*stand).refusesSchedules},
 		{"made anew", (*stand).replaced},
 		{"killed", (*stand).killed},
