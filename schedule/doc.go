@@ -10,7 +10,8 @@
 // A [Schedule] is an interface. [ISO8601] returns the Schedule of a repeating interval of
 // package interval. [FromNext] returns the Schedule of any function that computes the next
 // occurrence, such as a cron expression. Occurrences before the creation of a job are
-// never due.
+// never due. [Until] ends a Schedule, and [Jitter] delays its occurrences. A [Backfill] requests
+// the runs of a span of time.
 //
 // # Rules
 //
@@ -125,6 +126,8 @@
 //	each completion of a dependency is named once             TestMeet, TestNamesTheCompletedRun
 //	each waiting run has a reason, each event a message       TestWhy, TestEvent
 //	the order of the state's lists makes no difference        TestStateOrder
-//	the size of the state                                     TestStateSize, TestRejected
+//	the size of the state                                     TestStateSize, TestStateSizeOfMixes, TestRejected
+//	an end and a jitter; schedules that cannot count          TestShifts, TestNextAlone
+//	a backfill runs each occurrence once                      TestBackfill, TestBackfillRuns
 //	late creates, deletions by hand, times to live, restarts  TestEdges
 package schedule

@@ -13,8 +13,7 @@
 //
 // # Fields
 //
-// A field with a second spelling, in parentheses, may have either, or both with equal
-// values.
+// Read converts the spelling in parentheses, with a warning. A cluster does not know it.
 //
 //	schedule.timeSpec (scheduleSpec.)      times at which runs are due, R[n]/[start]/duration; unset: on demand only
 //	schedule.skipOutdated                  of the due runs that have not started, only the latest waits
@@ -32,6 +31,8 @@
 //
 //	schedule.timeZone                      zone that governs the schedule
 //	schedule.cron                          a cron expression instead of timeSpec
+//	schedule.endTime                       no run is due later
+//	schedule.jitterSeconds                 each run is due later by less than this
 //	after                                  other ScheduledJobs whose completed runs request a run of this one
 //	suspend                                no scheduled run starts; the latest waits, or all with skipOutdated false
 //	startingDeadlineSeconds                a scheduled run that waits longer is missed
@@ -44,13 +45,13 @@
 // # Jobs
 //
 // A run is an Indexed Job of podCount pods, which start together. A pod that fails is
-// replaced by one with the same index, up to maxRestart times (backoffLimitPerIndex). Kubernetes counts these
-// restarts only if restartPolicy is Never. OnFailure becomes Never, with a warning.
-// Kubernetes keeps the last failed pod of an index until it is replaced. A namespace that ends
-// replaces none, so delete its ScheduledJobs too.
+// replaced by one with the same index, up to maxRestart times (backoffLimitPerIndex, or backoffLimit
+// of a run of one pod). Kubernetes counts these restarts only if restartPolicy is Never. OnFailure
+// becomes Never, with a warning. With a limit for each index, Kubernetes keeps the last failed pod
+// until it is replaced. A namespace that ends replaces none, so a [Tracker] deletes the Job.
 //
-// Every container has JOB_POD_COUNT and JOB_POD_INDEX in its environment, unless the
-// template sets them. Jobs and pods have the labels jobName and jobTag. The name of a
+// Every container has JOB_POD_COUNT and JOB_POD_INDEX in its environment, and JOB_DUE_AT if the run
+// stands for an occurrence, unless the template sets them. Jobs and pods have the labels jobName and jobTag. The name of a
 // Job is made of the ScheduledJob's name and the tag, so that each run has one Job,
 // whoever creates it.
 //
@@ -61,7 +62,7 @@
 //
 //	claim                                            test
 //	defaults                                         TestDefaults
-//	either spelling; both with equal values          TestSpellings
+//	other spellings are converted with a warning     TestSpellings
 //	every problem is reported at once, with its path TestProblems, TestConfig
 //	names and labels are valid, and differ by run    TestNames
 //	the fields of a CronJob                          TestCronJobFields

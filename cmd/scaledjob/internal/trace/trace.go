@@ -12,11 +12,13 @@ import (
 	"io"
 	"maps"
 	"math"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/picture"
@@ -27,10 +29,9 @@ const traceHelp = "use CSV with the columns time, items and service, JSON with t
 
 // A sample is a row of a trace, before times are relative to the first.
 type sample struct {
-	at       time.Duration // since the start, or since 1970 if absolute
-	absolute bool
-	items    float64
-	service  simulation.Duration
+	at      time.Duration // since the start; of a time since 1970 the complement, which is below 0
+	items   float64
+	service simulation.Duration
 }
 
 // Read reads the arrivals of a file, and when the first of them was, since 1970; 0 if
@@ -39,19 +40,49 @@ func Read(name, as string) (all []simulation.Arrival, began time.Duration, err e
 	if as != "" && as != "rate" && as != "counter" {
 		return nil, 0, input.Usagef("--trace-as %q: use rate or counter", as)
 	}
-	file, err := input.ReadSource(name, nil, input.MaxFile)
-	if err != nil {
-		return nil, 0, err
+	samples, streamed, err := stream(name)
+	if !streamed {
+		var file input.Source
+		if file, err = input.ReadSource(name, nil, input.MaxFile); err != nil {
+			return nil, 0, err
+		}
+		samples, err = samplesIn(file.Data, func(data []byte) ([]sample, error) { return samplesOfPrometheus(data, as) })
 	}
-	if all, began, err = arrivalsIn(file.Data, as); err != nil {
+	if all, began, err = arrivals(samples, err); err != nil {
 		return nil, 0, inFile(name, err)
 	}
 	return all, began, nil
 }
 
-// arrivalsIn is readTrace for the content of a file.
-func arrivalsIn(data []byte, as string) (all []simulation.Arrival, began time.Duration, err error) {
-	samples, err := samplesIn(data, func(data []byte) ([]sample, error) { return samplesOfPrometheus(data, as) })
+// stream reads the rows of a CSV file without its text in memory. streamed is false if the file is
+// not CSV in UTF-8 without a mark, or cannot be read.
+func stream(name string) (samples []sample, streamed bool, err error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, false, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	head := make([]byte, 4096)
+	n, _ := io.ReadFull(f, head)
+	head = head[:n]
+	text := bytes.TrimSpace(head)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > input.MaxFile || len(text) == 0 || text[0] == '[' || text[0] == '{' || text[0] >= utf8.RuneSelf || text[0] == 0 || bytes.IndexByte(head, 0) >= 0 {
+		return nil, false, err
+	}
+	rows := int(float64(bytes.Count(head, []byte("\n"))+1) * float64(info.Size()) / float64(n) * 1.05)
+	samples, err = samplesOfCSV(io.MultiReader(bytes.NewReader(head), f), head, rows)
+	return samples, !errors.Is(err, errNotText), err
+}
+
+var errNotText = errors.New("not text")
+
+// arrivalsIn is Read for the content of a file.
+func arrivalsIn(data []byte, as string) ([]simulation.Arrival, time.Duration, error) {
+	return arrivals(samplesIn(data, func(data []byte) ([]sample, error) { return samplesOfPrometheus(data, as) }))
+}
+
+func arrivals(samples []sample, err error) (all []simulation.Arrival, began time.Duration, _ error) {
 	if err == nil {
 		samples, began, err = fromTheFirst(samples)
 	}
@@ -87,7 +118,7 @@ func samplesIn(data []byte, prometheus func(data []byte) ([]sample, error)) ([]s
 	case text[0] == '{':
 		return prometheus(text)
 	}
-	return samplesOfCSV(data)
+	return samplesOfCSV(bytes.NewReader(data), data, bytes.Count(data, []byte("\n"))+1)
 }
 
 // inFile puts the name of the file in front of each of the first errors.
@@ -109,12 +140,12 @@ func inFile(name string, err error) error {
 }
 
 // samplesOfCSV reads rows. The first may name the columns; otherwise they are time,
-// items and service.
-func samplesOfCSV(data []byte) (samples []sample, err error) {
-	r := csv.NewReader(bytes.NewReader(data))
+// items and service. head is the start of the text, and rows about their number.
+func samplesOfCSV(text io.Reader, head []byte, rows int) (samples []sample, err error) {
+	r := csv.NewReader(text)
 	r.TrimLeadingSpace, r.FieldsPerRecord, r.ReuseRecord = true, -1, true
-	samples = make([]sample, 0, bytes.Count(data, []byte("\n"))+1)
-	if first, _, _ := bytes.Cut(data, []byte("\n")); bytes.Count(first, []byte(";")) > bytes.Count(first, []byte(",")) {
+	samples = make([]sample, 0, rows)
+	if first, _, _ := bytes.Cut(head, []byte("\n")); bytes.Count(first, []byte(";")) > bytes.Count(first, []byte(",")) {
 		r.Comma = ';'
 	}
 	var columns []string
@@ -126,6 +157,9 @@ func samplesOfCSV(data []byte) (samples []sample, err error) {
 		}
 		if err != nil {
 			return nil, fmt.Errorf(" %w", err)
+		}
+		if slices.ContainsFunc(row, func(s string) bool { return !utf8.ValidString(s) }) {
+			return nil, errNotText
 		}
 		line, _ := r.FieldPos(0)
 		if columns == nil {
@@ -201,7 +235,7 @@ func sampleOf(columns, row []string) (s sample, err error) {
 		var err error
 		switch text := strings.TrimSpace(row[i]); column {
 		case "time":
-			s.at, s.absolute, err = instant(text)
+			s.at, err = mark(instant(text))
 		case "items":
 			s.items, err = amount(text)
 		case "service":
@@ -341,7 +375,7 @@ func pointOf(v [2]any) (p sample, err error) {
 	if !isNumber || !(seconds >= 0 && seconds < latest) || !isText || err != nil || !(p.items >= 0 && p.items <= math.MaxFloat64) {
 		return p, fmt.Errorf("found %v; use a time and a number of 0 or more as text", v)
 	}
-	p.at, p.absolute = time.Duration(seconds*float64(time.Second)), true
+	p.at = ^time.Duration(seconds * float64(time.Second))
 	return p, nil
 }
 
@@ -354,7 +388,7 @@ func between(samples, points []sample, counter bool) ([]sample, error) {
 	owed := 0.0
 	for i := 1; i < len(points); i++ {
 		from, to := points[i-1], points[i]
-		gap := to.at - from.at
+		gap := from.at - to.at // complements
 		items := from.items * gap.Seconds()
 		if counter {
 			if items = to.items - from.items; items < 0 {
@@ -369,7 +403,7 @@ func between(samples, points []sample, counter bool) ([]sample, error) {
 		n := 1.0
 		for ; n <= owed+1e-9; n++ {
 			s := from
-			s.at += time.Duration(float64(gap) * (n - before) / items)
+			s.at -= time.Duration(float64(gap) * (n - before) / items)
 			s.items = 1
 			samples = append(samples, s)
 		}
@@ -381,13 +415,14 @@ func between(samples, points []sample, counter bool) ([]sample, error) {
 // fromTheFirst makes times relative to the first, if they are absolute, and returns the
 // first.
 func fromTheFirst(samples []sample) (all []sample, first time.Duration, err error) {
-	slices.SortStableFunc(samples, func(a, b sample) int { return cmp.Compare(a.at, b.at) })
 	absolute := 0
 	for i := range samples {
-		if samples[i].absolute {
+		if samples[i].at < 0 {
+			samples[i].at = ^samples[i].at
 			absolute++
 		}
 	}
+	slices.SortStableFunc(samples, func(a, b sample) int { return cmp.Compare(a.at, b.at) })
 	switch absolute {
 	case 0:
 		return samples, 0, nil
@@ -459,6 +494,14 @@ func instant(text string) (at time.Duration, absolute bool, err error) {
 	return 0, false, fmt.Errorf("found %q; use RFC 3339 such as 2026-01-31T12:00:00Z, a Unix time, seconds since the start, or a duration such as 1m30s", text)
 }
 
+// mark returns the time of a sample.
+func mark(at time.Duration, absolute bool, err error) (time.Duration, error) {
+	if absolute {
+		at = ^at
+	}
+	return at, err
+}
+
 // amount reads a number of items, which may have a fraction.
 func amount(text string) (float64, error) {
 	n, err := strconv.ParseFloat(text, 64)
@@ -527,7 +570,7 @@ func samplesOfGauge(data []byte) ([]sample, error) {
 	}
 	var samples []sample
 	for at, sum := range sums {
-		samples = append(samples, sample{at: at, absolute: true, items: sum})
+		samples = append(samples, sample{at: at, items: sum})
 	}
 	return samples, nil
 }
