@@ -2,44 +2,118 @@ package member
 
 import (
 	"cmp"
-	"context"
 	"fmt"
+	"hash/maphash"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/scaledjob/scaledjob/adapter"
 )
 
-// A bound counts the objects of a kind that a member's lists and watches show. Its API
-// server is not trusted: lists may be endless. A nil bound does not count.
+// A bound knows the objects of a kind that a member's lists and watches have shown, each once.
+// Its API server is not trusted: lists may be endless. A nil bound knows none.
 type bound struct {
 	cluster *Cluster
 	kind    string
-	n       atomic.Int64
+
+	mu    sync.Mutex
+	there map[uint64]*Owned // by the hash of namespace and name
+	owned map[types.UID]*Owned
+	read  int // objects of the present list, and empty pages
+	empty int // pages without an object of ours
 }
 
-func (c *Cluster) bound(kind string) *bound { return &bound{cluster: c, kind: kind} }
+// An Owned holds the number of Jobs on a member that this hub created for an owner, with
+// finished ones.
+type Owned struct {
+	Owner     types.UID
+	Namespace string // of the owner
+	Jobs      int
+}
 
-// page counts a page of a list, which is an object at least.
-func (b *bound) page(o metav1.ListOptions, items int) error {
+var seed = maphash.MakeSeed()
+
+func (c *Cluster) bound(kind string) *bound {
+	b := &bound{cluster: c, kind: kind}
+	b.begin()
+	return b
+}
+
+// begin begins a list.
+func (b *bound) begin() {
+	b.there, b.owned, b.read, b.empty = map[uint64]*Owned{}, map[types.UID]*Owned{}, 0, 0
+}
+
+// page takes over a page of a list.
+func page[T any, P interface {
+	*T
+	metav1.Object
+}](b *bound, o metav1.ListOptions, all int, items []T) error {
 	if b == nil {
 		return nil
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if o.Continue == "" {
-		b.n.Store(0)
+		b.begin()
 	}
-	return b.add(max(1, items))
+	for i := range items {
+		b.show(P(&items[i]))
+	}
+	if b.read += max(1, all); len(items) == 0 {
+		b.empty++
+	}
+	return b.check()
 }
 
-func (b *bound) add(n int) error {
-	if b.n.Add(int64(n)) <= int64(b.cluster.options.MaxJobs) {
+// show takes over an object.
+func (b *bound) show(object metav1.Object) {
+	key, labels := keyOf(object), object.GetLabels()
+	b.hide(key)
+	uid := types.UID(labels[adapter.LabelOwner])
+	of := b.owned[uid]
+	if of == nil {
+		of = &Owned{Owner: uid, Namespace: labels[LabelOwnerNamespace]}
+		b.owned[uid] = of
+	}
+	of.Jobs++
+	b.there[key] = of
+}
+
+// hide takes over that an object is gone, and reports whether it was there.
+func (b *bound) hide(key uint64) bool {
+	of := b.there[key]
+	if of == nil {
+		return false
+	}
+	if of.Jobs--; of.Jobs == 0 {
+		delete(b.owned, of.Owner)
+	}
+	delete(b.there, key)
+	return true
+}
+
+func keyOf(object metav1.Object) uint64 {
+	return maphash.Comparable(seed, [2]string{object.GetNamespace(), object.GetName()})
+}
+
+// foreign is how many times its bound a list may have objects that are not ours.
+const foreign = 4
+
+func (b *bound) check() error {
+	most := b.cluster.options.MaxJobs
+	if len(b.there)+b.empty <= most && b.read <= foreign*most {
 		return nil
 	}
-	err := fmt.Errorf("the member has more than %d %s of this hub; if it should, raise maxJobs of its registration", b.cluster.options.MaxJobs, b.kind)
+	err := fmt.Errorf("the member has more than %d %s of this hub; if it should, raise maxJobs of its registration", most, b.kind)
 	b.cluster.exceed(err)
 	return err
 }
@@ -51,7 +125,9 @@ func (b *bound) watch(o metav1.ListOptions) func(watch.Interface, error) (watch.
 			return w, err
 		}
 		if o.SendInitialEvents != nil && *o.SendInitialEvents {
-			b.n.Store(0)
+			b.mu.Lock()
+			b.begin()
+			b.mu.Unlock()
 		}
 		bounded := &boundedWatch{Interface: w, of: b, events: make(chan watch.Event), stopped: make(chan struct{})}
 		bounded.stop = sync.OnceFunc(func() { close(bounded.stopped); w.Stop() })
@@ -60,7 +136,8 @@ func (b *bound) watch(o metav1.ListOptions) func(watch.Interface, error) (watch.
 	}
 }
 
-// A boundedWatch ends with an error when the bound is exceeded.
+// A boundedWatch shows the objects that are ours, and ends with an error when the bound is
+// exceeded.
 type boundedWatch struct {
 	watch.Interface
 	of      *bound
@@ -77,25 +154,84 @@ func (w *boundedWatch) run() {
 	defer close(w.events)
 	defer w.stop()
 	for e := range w.Interface.ResultChan() {
-		var err error
-		switch e.Type {
-		case watch.Added:
-			err = w.of.add(1)
-		case watch.Deleted:
-			w.of.n.Add(-1)
-		}
-		if err != nil {
-			e = watch.Event{Type: watch.Error, Object: &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInsufficientStorage, Message: err.Error()}}
+		if !w.of.take(&e) {
+			continue
 		}
 		select {
 		case w.events <- e:
 		case <-w.stopped:
 			return
 		}
-		if err != nil {
+		if e.Type == watch.Error {
 			return
 		}
 	}
+}
+
+// take takes over an event, and reports whether it shows anything. An object that is not ours
+// any more is gone.
+func (b *bound) take(e *watch.Event) bool {
+	object, ok := e.Object.(metav1.Object)
+	if !ok || e.Type != watch.Added && e.Type != watch.Modified && e.Type != watch.Deleted {
+		return true
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if j, is := object.(*batchv1.Job); is && !b.cluster.ours(j) {
+		e.Type = watch.Deleted
+	}
+	if e.Type == watch.Deleted {
+		return b.hide(keyOf(object))
+	}
+	b.show(object)
+	if err := b.check(); err != nil {
+		*e = watch.Event{Type: watch.Error, Object: &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInsufficientStorage, Message: err.Error()}}
+	}
+	return true
+}
+
+// size returns the number of objects, and of those of the owner.
+func (b *bound) size(owner types.UID) (all, owned int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if of := b.owned[owner]; of != nil {
+		owned = int64(of.Jobs)
+	}
+	return int64(len(b.there)), owned
+}
+
+// room returns how many Jobs of the owner may be added, each with as many pods. An owner may
+// have as many as remain free, so that no owner uses up what the others have, and a new one
+// always finds room.
+func (c *Cluster) room(owner types.UID, pods int64) int64 {
+	all, owned := c.jobs.size(owner)
+	if c.options.Pods {
+		n, _ := c.pods.size("")
+		all, owned = max(all, n), owned*pods
+	} else {
+		pods = 1
+	}
+	c.mu.Lock()
+	owners := int64(len(c.failures))
+	c.mu.Unlock()
+	return max(0, int64(c.options.MaxJobs)-all-owned) / ((1 + owners) * pods)
+}
+
+// Owners returns the owners of the Jobs on each member that this hub created, by the name of
+// the member, tracked or not. Jobs of an owner that does not exist any more are orphans.
+func (all *Clusters) Owners() map[string][]Owned {
+	owners := map[string][]Owned{}
+	for _, c := range all.list() {
+		c.jobs.mu.Lock()
+		for _, of := range c.jobs.owned {
+			owners[c.name] = append(owners[c.name], *of)
+		}
+		c.jobs.mu.Unlock()
+		slices.SortFunc(owners[c.name], func(a, b Owned) int {
+			return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(string(a.Owner), string(b.Owner)))
+		})
+	}
+	return owners
 }
 
 // exceed makes the member unreachable for a minute.
@@ -113,57 +249,4 @@ func (c *Cluster) breached() error {
 		c.breach = nil
 	}
 	return c.breach
-}
-
-// identify returns an error if the member is another cluster than at its registration or, without
-// a UID there, at the first contact, or if it is one that another member is.
-func (c *Cluster) identify(ctx context.Context) error {
-	system, err := c.clients.Requests.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
-	if c.options.UID == "" && (apierrors.IsForbidden(err) || apierrors.IsNotFound(err)) && c.known("") == "" {
-		return nil // no registration asks for it, and the member has never shown it
-	}
-	if err != nil {
-		return err
-	}
-	uid := string(system.UID)
-	if was := c.known(uid); uid != was {
-		of := "its registration"
-		if c.options.UID == "" {
-			of = "the first contact"
-		}
-		return fmt.Errorf("it is another cluster: its namespace kube-system has UID %q, and %s has %q; register it anew", short(uid), of, was)
-	}
-	c.health.mu.Lock()
-	jury := c.health.jury
-	c.health.mu.Unlock()
-	if jury == nil || uid == "" {
-		return nil
-	}
-	jury.mu.Lock()
-	defer jury.mu.Unlock()
-	other := jury.owners[uid]
-	if other != nil && other != c && !c.before(other) {
-		return fmt.Errorf("it is the same cluster as member %s, which was registered before; delete one of them", other.name)
-	}
-	if jury.owners == nil {
-		jury.owners = map[string]*Cluster{}
-	}
-	jury.owners[uid] = c
-	return nil
-}
-
-// known returns the UID of the member, which is this one if there is none yet.
-func (c *Cluster) known(uid string) string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.uid = cmp.Or(c.uid, uid)
-	return c.uid
-}
-
-// before reports whether the member was registered before the other, or has the first name.
-func (c *Cluster) before(other *Cluster) bool {
-	if n := c.options.Registered.Compare(other.options.Registered); n != 0 {
-		return n < 0
-	}
-	return c.name < other.name
 }

@@ -25,6 +25,8 @@ type Cluster struct {
 	limiter flowcontrol.RateLimiter // nil if there is no limit
 	tracker *adapter.Tracker
 	health  health
+	jobs    *bound        // this hub's
+	pods    *bound        // of Jobs
 	hurry   chan struct{} // asks for a health check at once
 
 	mu       sync.Mutex
@@ -48,8 +50,9 @@ func New(name string, clients Clients, o Options) (*Cluster, error) {
 	if o = c.options; o.QPS > 0 {
 		c.limiter = flowcontrol.NewTokenBucketRateLimiter(o.QPS, o.Burst)
 	}
+	c.jobs, c.pods = c.bound("Jobs"), c.bound("pods")
 	var err error
-	c.tracker, err = adapter.NewTracker(via{clients.Watches, c.watching("watch of Jobs"), c.watching("watch of pods"), c.bound("Jobs"), c.bound("pods")}, adapter.Options{
+	c.tracker, err = adapter.NewTracker(via{clients.Watches, c, c.watching("watch of Jobs"), c.watching("watch of pods"), c.jobs, c.pods}, adapter.Options{
 		Home: o.Home, Cluster: name, Namespace: o.Namespace, Pods: o.Pods, Timeout: o.Timeout, MaxAge: o.Deadline, Terms: o.Terms,
 		Selector: labels.Set{adapter.LabelHome: o.Home}.String(), KeepLabels: []string{LabelCreation, LabelSource, LabelAttempt},
 	})

@@ -41,7 +41,7 @@ func (all *Clusters) Observe(owner types.UID) Observation {
 	o := Observation{owner: all.owners[owner], made: time.Now(), seen: map[string]seen{}}
 	all.mu.Unlock()
 	for _, c := range all.list() {
-		cluster, tracked := c.observe(owner)
+		cluster, tracked := c.observe(owner, o.owner.pods())
 		cluster.Failures = c.tell(owner)
 		o.Clusters = append(o.Clusters, cluster)
 		o.seen[c.name] = seen{c, cluster.Reach != jobs.NeverReached, tracked}
@@ -49,7 +49,7 @@ func (all *Clusters) Observe(owner types.UID) Observation {
 	return o
 }
 
-func (c *Cluster) observe(owner types.UID) (jobs.Cluster, []adapter.Job) {
+func (c *Cluster) observe(owner types.UID, pods int64) (jobs.Cluster, []adapter.Job) {
 	cluster := jobs.Cluster{Name: c.name}
 	tracked, listed := c.tracker.Jobs(owner)
 	switch {
@@ -68,6 +68,13 @@ func (c *Cluster) observe(owner types.UID) (jobs.Cluster, []adapter.Job) {
 	}
 	if listed {
 		cluster.Late = c.late(owner, tracked)
+		most := c.room(owner, pods)
+		for i := range tracked {
+			if p := tracked[i].Phase; p != adapter.Succeeded && p != adapter.Failed {
+				most++
+			}
+		}
+		cluster.MaxJobs = &most
 	}
 	return cluster, tracked
 }

@@ -29,6 +29,9 @@ import (
 // Options configure a member. Home and Terms are required.
 type Options struct {
 	ID string // the address of the member, for the status
+	// Key proves which Jobs this hub created: see LabelProof. It must be secret, the same for
+	// all members, and survive a restart. Without it the labels are the proof.
+	Key []byte
 	// Home names the hub cluster. It is a label value, best the UID of the hub's
 	// namespace kube-system.
 	Home      string

@@ -89,6 +89,14 @@ func (o *owner) on(member string) adapter.Target {
 	return t
 }
 
+// pods returns how many pods a Job has at once.
+func (o *owner) pods() int64 {
+	if o == nil || o.target.Job.Spec.Parallelism == nil {
+		return 1
+	}
+	return max(1, int64(*o.target.Job.Spec.Parallelism))
+}
+
 // labels returns the labels of the Jobs to create, replacements first.
 func (p *part) labels() []map[string]string {
 	all := make([]map[string]string, p.Jobs())

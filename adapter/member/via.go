@@ -2,6 +2,7 @@ package member
 
 import (
 	"context"
+	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -19,6 +20,7 @@ type do func(ctx context.Context, verb string, request func(context.Context) err
 // A via is a client whose requests about Jobs and pods are sent by functions.
 type via struct {
 	kubernetes.Interface
+	cluster    *Cluster
 	jobs, pods do
 
 	jobBound, podBound *bound // of lists and watches; nil for none
@@ -30,7 +32,7 @@ func (v via) IsWatchListSemanticsUnSupported() bool {
 }
 
 func (v via) BatchV1() batchclient.BatchV1Interface {
-	return viaBatch{v.Interface.BatchV1(), v.jobs, v.jobBound}
+	return viaBatch{v.Interface.BatchV1(), v}
 }
 
 func (v via) CoreV1() coreclient.CoreV1Interface {
@@ -39,12 +41,11 @@ func (v via) CoreV1() coreclient.CoreV1Interface {
 
 type viaBatch struct {
 	batchclient.BatchV1Interface
-	do
-	*bound
+	via
 }
 
 func (b viaBatch) Jobs(namespace string) batchclient.JobInterface {
-	return viaJobs{b.BatchV1Interface.Jobs(namespace), b.do, b.bound}
+	return viaJobs{b.BatchV1Interface.Jobs(namespace), b.jobs, b.jobBound, b.cluster}
 }
 
 type viaCore struct {
@@ -62,27 +63,37 @@ func result[T any](ctx context.Context, do do, verb string, request func(context
 	return there, err
 }
 
+// viaJobs are the Jobs that this hub created: see LabelProof.
 type viaJobs struct {
 	batchclient.JobInterface
 	do
 	*bound
+	cluster *Cluster
 }
 
 func (j viaJobs) Create(ctx context.Context, job *batchv1.Job, o metav1.CreateOptions) (*batchv1.Job, error) {
-	return result(ctx, j.do, "create", func(ctx context.Context) (*batchv1.Job, error) { return j.JobInterface.Create(ctx, job, o) })
+	return result(ctx, j.do, "create", func(ctx context.Context) (*batchv1.Job, error) {
+		return j.JobInterface.Create(ctx, j.cluster.prove(job), o)
+	})
 }
 
 func (j viaJobs) Get(ctx context.Context, name string, o metav1.GetOptions) (*batchv1.Job, error) {
-	return result(ctx, j.do, "get", func(ctx context.Context) (*batchv1.Job, error) { return j.JobInterface.Get(ctx, name, o) })
+	job, err := result(ctx, j.do, "get", func(ctx context.Context) (*batchv1.Job, error) { return j.JobInterface.Get(ctx, name, o) })
+	if err != nil {
+		return nil, err
+	}
+	return j.cluster.disown(job), nil
 }
 
 func (j viaJobs) List(ctx context.Context, o metav1.ListOptions) (*batchv1.JobList, error) {
 	return result(ctx, j.do, "list", func(ctx context.Context) (*batchv1.JobList, error) {
-		page, err := j.JobInterface.List(ctx, o)
-		if err == nil {
-			err = j.page(o, len(page.Items))
+		there, err := j.JobInterface.List(ctx, o)
+		if err != nil {
+			return nil, err
 		}
-		return page, err
+		all := len(there.Items)
+		there.Items = slices.DeleteFunc(there.Items, func(job batchv1.Job) bool { return !j.cluster.ours(&job) })
+		return there, page(j.bound, o, all, there.Items)
 	})
 }
 
@@ -102,11 +113,11 @@ type viaPods struct {
 
 func (p viaPods) List(ctx context.Context, o metav1.ListOptions) (*corev1.PodList, error) {
 	return result(ctx, p.do, "list", func(ctx context.Context) (*corev1.PodList, error) {
-		page, err := p.PodInterface.List(ctx, o)
-		if err == nil {
-			err = p.page(o, len(page.Items))
+		there, err := p.PodInterface.List(ctx, o)
+		if err != nil {
+			return nil, err
 		}
-		return page, err
+		return there, page(p.bound, o, len(there.Items), there.Items)
 	})
 }
 

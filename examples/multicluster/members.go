@@ -59,11 +59,12 @@ func (m *members) register(ctx context.Context, all []registry.Member) {
 	m.registrations = registrations // before a new member gets a request
 	m.mu.Unlock()
 	for _, r := range all {
+		connection := r.Kubeconfig + r.Key() + string(r.Proof)
 		was, known := m.kubeconfigs[r.Name]
 		if r.Err != nil {
 			m.controller.log.Error("member not usable", "member", r.Name, "err", r.Err)
 		}
-		if !known || was != r.Kubeconfig+r.Key() && r.Err == nil {
+		if !known || was != connection && r.Err == nil {
 			m.dial(ctx, r)
 		}
 	}
@@ -83,7 +84,7 @@ func (m *members) dial(ctx context.Context, r registry.Member) {
 		config = nowhere(r.Err)
 	}
 	o := member.Options{ID: c.registry.ID(r), Home: c.home, Pods: c.watchPods, Timeout: c.timeout, Interval: c.probe, Terms: c.lease.Holder,
-		UID: r.UID, Registered: r.Registered, MaxJobs: r.MaxJobs}
+		UID: r.UID, Registered: r.Registered, MaxJobs: r.MaxJobs, Key: r.Proof}
 	cluster, err := member.Dial(r.Name, config, o)
 	if err != nil {
 		c.log.Error("member not usable", "member", r.Name, "err", err)
@@ -92,7 +93,7 @@ func (m *members) dial(ctx context.Context, r registry.Member) {
 	if err := m.Add(ctx, cluster); err != nil {
 		c.log.Warn("not every DistributedScaledJob is tracked on the member", "member", r.Name, "err", err)
 	}
-	m.kubeconfigs[r.Name] = r.Kubeconfig + r.Key()
+	m.kubeconfigs[r.Name] = r.Kubeconfig + r.Key() + string(r.Proof)
 	c.log.Info("member registered", "member", r.Name, "server", r.Server())
 }
 

@@ -87,9 +87,8 @@ const (
 	ReasonProbing         Reason = "Probing"         // a single Job shows whether Jobs of this owner start there again
 	ReasonWorkloadTainted Reason = "WorkloadTainted" // Jobs of this class and size were stuck on it
 	ReasonRejected        Reason = "CreateRejected"  // it has rejected the Jobs of the previous decision
-	ReasonOverloaded      Reason = "Overloaded"      // State.Clusters marks it so
 	ReasonNoWeight        Reason = "NoWeight"
-	ReasonFull            Reason = "MaxJobsReached" // it has MaxJobs; of a decision: all members that are not excluded
+	ReasonFull            Reason = "MaxJobsReached" // it has the most Jobs; of a decision: all members that are not excluded
 )
 
 // Reasons of decisions. The first that applies is reported.

@@ -22,7 +22,6 @@ var descriptions = map[Reason]string{
 	ReasonProbing:         "Jobs of this owner did not start on the cluster, and a single Job probes it",
 	ReasonWorkloadTainted: "Jobs of this class and size were stuck on the cluster",
 	ReasonRejected:        "Cluster has rejected a Job",
-	ReasonOverloaded:      "Cluster is overloaded",
 	ReasonNoWeight:        "Cluster has no weight",
 	ReasonFull:            "Cluster has the most Jobs that it may have",
 }

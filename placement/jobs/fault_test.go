@@ -374,7 +374,6 @@ func TestMemberPlanString(t *testing.T) {
 		{jobs.ReasonHardTainted, hard, "Cluster has failed, and gets no Job until 2026-01-01T12:00:05Z"},
 		{jobs.ReasonWorkloadTainted, taint.State{}, "Jobs of this class and size were stuck on the cluster"},
 		{jobs.ReasonRejected, soft, "Cluster has rejected a Job"},
-		{jobs.ReasonOverloaded, taint.State{}, "Cluster is overloaded"},
 		{jobs.ReasonNoWeight, taint.State{}, "Cluster has no weight"},
 		{jobs.ReasonFull, taint.State{}, "Cluster has the most Jobs that it may have"},
 	} {

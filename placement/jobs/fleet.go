@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -39,6 +40,17 @@ type member struct {
 }
 
 func (m *member) name() string { return m.Member.Name }
+
+// maxJobs returns the most unfinished Jobs there.
+func (m *member) maxJobs() int64 {
+	most := int64(math.MaxInt64)
+	for _, limit := range []*int64{m.Member.MaxJobs, m.Cluster.MaxJobs} {
+		if limit != nil {
+			most = min(most, *limit)
+		}
+	}
+	return most
+}
 
 func (m *member) path() taint.Path {
 	return taint.Path{Cluster: m.name(), Priority: m.priority()}

@@ -47,8 +47,6 @@ func (m *member) judge(tainted bool) Reason {
 		return ReasonProbing
 	case m.Failures.Rejected:
 		return ReasonRejected
-	case m.Overloaded:
-		return ReasonOverloaded
 	case m.Weight <= 0:
 		return ReasonNoWeight
 	case plus(m.counts.Running, m.counts.Terminating) >= m.maxJobs():

@@ -318,7 +318,7 @@ func TestUnplaced(t *testing.T) {
 		{"nobody is registered", func(f *fleet) { f.Clusters = nil }, jobs.ReasonNoMembers},
 		{"nobody has weight", func(f *fleet) { f.Members[0].Weight, f.Members[1].Weight = 0, 0 }, jobs.ReasonNoMembers},
 		{"nobody answers", func(f *fleet) { f.Clusters[0].Reach, f.Clusters[1].Reach = jobs.Unreachable, jobs.Unreachable }, jobs.ReasonCutOff},
-		{"all are overloaded", func(f *fleet) { f.Clusters[0].Overloaded, f.Clusters[1].Overloaded = true, true }, jobs.ReasonAllExcluded},
+		{"all are full for the caller", func(f *fleet) { f.Clusters[0].MaxJobs, f.Clusters[1].MaxJobs = new(int64), new(int64) }, jobs.ReasonFull},
 		{"all are full", func(f *fleet) { full(f, "a"); full(f, "b") }, jobs.ReasonFull},
 		{"one is full, one does not answer", func(f *fleet) { full(f, "a"); f.Clusters[1].Reach = jobs.Unreachable }, jobs.ReasonFull},
 		{"all become full", func(f *fleet) { f.Members[0].MaxJobs, f.Members[1].MaxJobs = new(int64(1)), new(int64(1)) }, jobs.ReasonFull},
@@ -401,7 +401,6 @@ func TestReasons(t *testing.T) {
 		jobs.ReasonNotRegistered: func(f *fleet) { f.Clusters = f.Clusters[1:] },
 		jobs.ReasonUnconfirmed:   func(f *fleet) { f.Clusters[0].Reach = jobs.Unreachable },
 		jobs.ReasonUnreachable:   func(f *fleet) { f.Clusters[0].Reach, f.Clusters[0].Since = jobs.Unreachable, at(0) },
-		jobs.ReasonOverloaded:    func(f *fleet) { f.Clusters[0].Overloaded = true },
 		jobs.ReasonNoWeight:      func(f *fleet) { f.Members[0].Weight = 0 },
 		jobs.ReasonHardTainted:   func(f *fleet) { f.Clusters[0].Taint = taint.State{Level: taint.Hard, Until: at(1)} },
 		jobs.ReasonRequestsFail: func(f *fleet) {

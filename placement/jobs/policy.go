@@ -1,7 +1,6 @@
 package jobs
 
 import (
-	"math"
 	"time"
 
 	"github.com/scaledjob/scaledjob/history"
@@ -109,13 +108,6 @@ func (p *Policy) replaces() bool {
 
 // lowest is the priority of a member without Priority.
 const lowest = -1
-
-func (m *Member) maxJobs() int64 {
-	if m.MaxJobs == nil {
-		return math.MaxInt64
-	}
-	return *m.MaxJobs
-}
 
 func (m *Member) priority() int32 {
 	if m.Priority == nil {

@@ -1,6 +1,7 @@
 package jobs_test
 
 import (
+	"cmp"
 	"fmt"
 	"math/big"
 	"reflect"
@@ -49,8 +50,10 @@ func drawFleet(t *rapid.T) *fleet {
 		m.Priority = new(rapid.Int32Range(0, 2).Draw(t, "priority"))
 		if one(t, 5, "capped") {
 			m.MaxJobs = new(rapid.Int64Range(0, 8).Draw(t, "max jobs"))
+		} else if one(t, 5, "capped by the caller") {
+			c.MaxJobs = new(rapid.Int64Range(0, 8).Draw(t, "max jobs of the caller"))
 		}
-		c.Overloaded, c.Failures.Call, c.Failures.Create, c.Failures.Rejected = one(t, 20, "overloaded"), one(t, 12, "call"), one(t, 12, "create"), one(t, 20, "rejected")
+		c.Failures.Call, c.Failures.Create, c.Failures.Rejected = one(t, 12, "call"), one(t, 12, "create"), one(t, 20, "rejected")
 		if one(t, 8, "away") {
 			c.Reach = rapid.SampledFrom([]jobs.Reach{jobs.Unreachable, jobs.Unreachable, jobs.NeverReached}).Draw(t, "reach")
 			if !one(t, 4, "does not count") {
@@ -191,6 +194,7 @@ func oracle(f *fleet, d jobs.Decision) (placed map[string][2]int64, replaced int
 			return apportion.Rank(f.Seed, x.Name) < apportion.Rank(f.Seed, y.Name)
 		}
 		for i, m := range f.Members {
+			m.MaxJobs = cmp.Or(m.MaxJobs, f.Clusters[i].MaxJobs)
 			full := m.MaxJobs != nil && held(d, placed, i)+d.Members[i].Jobs.Terminating >= *m.MaxJobs ||
 				open(d.Checkpoint).Clusters[m.Name].Starts.Failed > 0 && held(d, placed, i) > d.Members[i].Jobs.Running
 			if d.Members[i].Excluded == "" && !full && !avoid[m.Name] && (chosen < 0 || better(i, chosen)) {

@@ -32,9 +32,11 @@ type Cluster struct {
 	// Since is the start of the time for which the cluster has not answered while another
 	// cluster did: see [taint.Standing]. While it is the zero time, no Job there is replaced
 	// or lost, and a NeverReached cluster is awaited.
-	Since      time.Time
-	Overloaded bool // the caller wants no more Jobs there
-	Failures   Failures
+	Since time.Time
+	// MaxJobs is the most unfinished Jobs of this owner there, beside Member.MaxJobs, such as
+	// for what the caller can observe. nil means no limit.
+	MaxJobs  *int64
+	Failures Failures
 	// Late counts creates without an answer. Their Jobs do not exist, but may still appear.
 	// They occupy capacity. New Jobs on this cluster take their names first, and need no
 	// further capacity for them.

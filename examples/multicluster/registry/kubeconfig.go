@@ -26,6 +26,7 @@ type Member struct {
 	Registration
 	Kubeconfig string
 	Context    string // of the kubeconfig
+	Proof      []byte // the key that proves which Jobs the hub created; nil for none
 	// Config is the access to the member; nil if Err is set.
 	Config *rest.Config
 	Err    error
@@ -39,7 +40,7 @@ func Parse(data map[string][]byte) []Member {
 		if !ok {
 			continue
 		}
-		m := Member{Name: name, Kubeconfig: string(data[key])}
+		m := Member{Name: name, Kubeconfig: string(data[key]), Proof: data[keyOfJobs]}
 		m.Context, m.Config, m.Err = parse(data[key])
 		var err error
 		if m.Registration, err = parseRegistration(data[name+registrationSuffix]); err != nil {

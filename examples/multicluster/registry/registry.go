@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 
@@ -20,6 +21,9 @@ const (
 	Secret    = "kedify-agent-multicluster-kubeconfigs"
 	Namespace = "keda"         // of the Secret and, on members, of the ServiceAccount
 	Account   = "kedify-agent" // the ServiceAccount
+	// keyOfJobs is the entry of the Secret that proves which Jobs the hub created. The first
+	// Add makes it.
+	keyOfJobs = "jobs.key"
 )
 
 // A Registry is the Secret of the home cluster.
@@ -50,8 +54,12 @@ func (r Registry) Add(ctx context.Context, name string, kubeconfig []byte, of Re
 		return fmt.Errorf("member %s: %w", name, err)
 	}
 	data := map[string][]byte{name + suffix: kubeconfig, name + registrationSuffix: registration}
-	err = r.patch(ctx, types.MergePatchType, map[string]any{"data": data})
-	if apierrors.IsNotFound(err) {
+	there, err := r.patch(ctx, types.MergePatchType, map[string]any{"data": data})
+	switch data[keyOfJobs] = []byte(rand.Text()); {
+	case err == nil && there.Data[keyOfJobs] == nil:
+		_, err = r.patch(ctx, types.JSONPatchType, []map[string]any{{"op": "test", "path": "/metadata/resourceVersion", "value": there.ResourceVersion},
+			{"op": "add", "path": "/data/" + keyOfJobs, "value": data[keyOfJobs]}})
+	case apierrors.IsNotFound(err):
 		_, err = r.Client.CoreV1().Secrets(r.Namespace).Create(ctx,
 			&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: Secret, Namespace: r.Namespace}, Data: data}, metav1.CreateOptions{})
 	}
@@ -77,7 +85,7 @@ func (r Registry) Remove(ctx context.Context, name string) error {
 		return err
 	}
 	registration := "/data/" + name + registrationSuffix
-	err := r.patch(ctx, types.JSONPatchType, []map[string]string{{"op": "remove", "path": "/data/" + name + suffix},
+	_, err := r.patch(ctx, types.JSONPatchType, []map[string]string{{"op": "remove", "path": "/data/" + name + suffix},
 		{"op": "add", "path": registration, "value": ""}, {"op": "remove", "path": registration}}) // which may not exist
 	if apierrors.IsNotFound(err) || apierrors.IsInvalid(err) {
 		return fmt.Errorf("there is no member %q", name)
@@ -85,12 +93,12 @@ func (r Registry) Remove(ctx context.Context, name string) error {
 	return err
 }
 
-func (r Registry) patch(ctx context.Context, kind types.PatchType, patch any) error {
+func (r Registry) patch(ctx context.Context, kind types.PatchType, patch any) (*corev1.Secret, error) {
 	data, err := json.Marshal(patch)
-	if err == nil {
-		_, err = r.Client.CoreV1().Secrets(r.Namespace).Patch(ctx, Secret, kind, data, metav1.PatchOptions{})
+	if err != nil {
+		return nil, err
 	}
-	return err
+	return r.Client.CoreV1().Secrets(r.Namespace).Patch(ctx, Secret, kind, data, metav1.PatchOptions{})
 }
 
 // List returns the members, by name.

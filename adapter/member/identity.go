@@ -1,0 +1,63 @@
+package member
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// identify returns an error if the member is another cluster than at its registration or, without
+// a UID there, at the first contact, or if it is one that another member is.
+func (c *Cluster) identify(ctx context.Context) error {
+	system, err := c.clients.Requests.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	if c.options.UID == "" && (apierrors.IsForbidden(err) || apierrors.IsNotFound(err)) && c.known("") == "" {
+		return nil // no registration asks for it, and the member has never shown it
+	}
+	if err != nil {
+		return err
+	}
+	uid := string(system.UID)
+	if was := c.known(uid); uid != was {
+		of := "its registration"
+		if c.options.UID == "" {
+			of = "the first contact"
+		}
+		return fmt.Errorf("it is another cluster: its namespace kube-system has UID %q, and %s has %q; register it anew", short(uid), of, was)
+	}
+	c.health.mu.Lock()
+	jury := c.health.jury
+	c.health.mu.Unlock()
+	if jury == nil || uid == "" {
+		return nil
+	}
+	jury.mu.Lock()
+	defer jury.mu.Unlock()
+	other := jury.owners[uid]
+	if other != nil && other != c && !c.before(other) {
+		return fmt.Errorf("it is the same cluster as member %s, which was registered before; delete one of them", other.name)
+	}
+	if jury.owners == nil {
+		jury.owners = map[string]*Cluster{}
+	}
+	jury.owners[uid] = c
+	return nil
+}
+
+// known returns the UID of the member, which is this one if there is none yet.
+func (c *Cluster) known(uid string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.uid = cmp.Or(c.uid, uid)
+	return c.uid
+}
+
+// before reports whether the member was registered before the other, or has the first name.
+func (c *Cluster) before(other *Cluster) bool {
+	if n := c.options.Registered.Compare(other.options.Registered); n != 0 {
+		return n < 0
+	}
+	return c.name < other.name
+}
