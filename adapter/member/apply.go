@@ -1,13 +1,15 @@
 package member
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"maps"
 	"slices"
+	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/placement/jobs"
@@ -24,7 +26,9 @@ type Report struct {
 	Err error
 }
 
-// Apply carries out a plan that was made from the observation, on all members at once.
+// Apply carries out a plan that was made from the observation, on all members at once. It
+// waits for them for Clusters.Patience. On slower members the plan goes on until the next
+// observation of the owner, and the next Apply returns their reports.
 // On each member it acts as [adapter.Tracker.Apply] does, and stops at the first
 // request that is not answered. It returns after Options.Deadline and Options.Timeout at
 // the latest, with a report for each member that the plan changes, by name. The reports
@@ -37,20 +41,114 @@ func (all *Clusters) Apply(ctx context.Context, o Observation, plan jobs.Decisio
 	parts := o.parts(&plan)
 	names := slices.Sorted(maps.Keys(parts))
 	members, err := all.begin(names, o.owner)
-	reports := make([]Report, len(names))
-	together(len(names), func(i int) {
-		r, ok := members[names[i]]
-		if !ok {
-			reports[i] = Report{Cluster: names[i], Err: cmp.Or(err, errNotRegistered)}
-			return
+	if err != nil {
+		var reports []Report
+		for _, name := range names {
+			reports = append(reports, Report{Cluster: name, Err: err})
 		}
-		reports[i] = r.apply(ctx, &o, parts[names[i]])
-		if reports[i].Failures.Create || ctx.Err() != nil {
-			all.mayArrive(ownerOn{o.owner.target.Owner.UID, names[i]}, 2*r.options.Timeout)
+		return reports
+	}
+	uid := o.owner.target.Owner.UID
+	next, stop := context.WithCancel(ctx)
+	reports, rest := all.over(uid), &remainder{stop: stop, over: make(chan struct{})}
+	done := make(chan Report, len(names))
+	for _, name := range names {
+		go func() {
+			r, ok := members[name]
+			if !ok {
+				done <- Report{Cluster: name, Err: errNotRegistered}
+				return
+			}
+			report := r.apply(ctx, next, &o, parts[name])
+			if report.Failures.Create || ctx.Err() != nil {
+				all.mayArrive(ownerOn{uid, name}, 2*r.options.Timeout)
+			}
+			r.done(report.Err)
+			done <- report
+		}()
+	}
+	var patience <-chan time.Time
+	if all.Patience > 0 {
+		timer := time.NewTimer(all.Patience)
+		defer timer.Stop()
+		patience = timer.C
+	}
+	take := func(r Report, to []Report) []Report {
+		if r.Err == nil && parts[r.Cluster].empty() {
+			return to
 		}
-		r.done(reports[i].Err)
+		return append(to, r)
+	}
+	for left := len(names); left > 0; left-- {
+		select {
+		case r := <-done:
+			reports = take(r, reports)
+		case <-patience:
+			all.later(uid, rest)
+			go func() {
+				defer stop()
+				for range left {
+					rest.reports = take(<-done, rest.reports)
+				}
+				close(rest.over)
+			}()
+			return byCluster(reports)
+		}
+	}
+	stop()
+	return byCluster(reports)
+}
+
+func byCluster(reports []Report) []Report {
+	slices.SortStableFunc(reports, func(a, b Report) int { return strings.Compare(a.Cluster, b.Cluster) })
+	return reports
+}
+
+// A remainder is the part of a plan on members that Apply has not waited for.
+type remainder struct {
+	stop    context.CancelFunc // sends no further batch
+	over    chan struct{}
+	reports []Report // may be read when it is over
+}
+
+func (all *Clusters) later(owner types.UID, r *remainder) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if all.remainders == nil {
+		all.remainders = map[types.UID][]*remainder{}
+	}
+	all.remainders[owner] = append(all.remainders[owner], r)
+}
+
+// over returns the reports of the owner's remainders that are over, and forgets these.
+func (all *Clusters) over(owner types.UID) (reports []Report) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if all.remainders[owner] == nil {
+		return nil
+	}
+	all.remainders[owner] = slices.DeleteFunc(all.remainders[owner], func(r *remainder) bool {
+		select {
+		case <-r.over:
+			reports = append(reports, r.reports...)
+			return true
+		default:
+			return false
+		}
 	})
-	return slices.DeleteFunc(reports, func(r Report) bool { return r.Err == nil && parts[r.Cluster].empty() })
+	if len(all.remainders[owner]) == 0 {
+		delete(all.remainders, owner)
+	}
+	return reports
+}
+
+// stopRemainders lets the owner's remainders send no further batch, and returns them. The caller
+// holds the lock.
+func (all *Clusters) stopRemainders(owner types.UID) []*remainder {
+	for _, r := range all.remainders[owner] {
+		r.stop()
+	}
+	return slices.Clone(all.remainders[owner])
 }
 
 // A part holds the changes of a plan on a member.
@@ -107,7 +205,7 @@ func (o *Observation) parts(plan *jobs.Decision) map[string]*part {
 
 var errNotKnown = errors.New("its Jobs are not known")
 
-func (c *Cluster) apply(ctx context.Context, o *Observation, p *part) Report {
+func (c *Cluster) apply(ctx, next context.Context, o *Observation, p *part) Report {
 	r := Report{Cluster: c.name}
 	switch s := o.seen[c.name]; {
 	case s.cluster != c || !s.known:
@@ -118,13 +216,15 @@ func (c *Cluster) apply(ctx context.Context, o *Observation, p *part) Report {
 		return r
 	}
 	owner, s := o.owner.target.Owner.UID, c.sender(ctx, o.made)
-	r.Result, r.Err = c.tracker.Apply(ctx, s.client(), adapter.Plan{
+	r.Result, r.Err = c.tracker.Apply(next, s.client(), adapter.Plan{
 		Owner: owner, Create: p.Jobs(), Labels: p.labels(), Delete: p.delete,
 	})
 	if failed, ok := errors.AsType[*adapter.CreateError](r.Err); ok && apierrors.IsAlreadyExists(failed) {
 		s.fail(jobs.Failures{Rejected: true}) // every number that was tried belongs to another owner
 	}
-	r.Failures = s.failed
+	if r.Failures = s.failed; s.failed == (jobs.Failures{}) && ctx.Err() == nil && errors.Is(r.Err, context.Canceled) {
+		r.Err = nil // the next observation has stopped it
+	}
 	c.note(owner, r.Failures)
 	return r
 }

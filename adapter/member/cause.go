@@ -1,11 +1,19 @@
 package member
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/scaledjob/scaledjob/adapter"
 )
 
 // causes count why pods do not work.
@@ -77,6 +85,81 @@ func podCause(p *corev1.Pod) string {
 		return "pending without a node"
 	}
 	return "not ready"
+}
+
+// maxAsked is the number of Jobs of a member whose pods and events are read.
+const maxAsked = 5
+
+// Causes returns why Jobs of the observation have been pending the longest, by member, of the
+// members that are named: from their pods, and from FailedCreate events, such as for a quota
+// or an admission. It lists pods and events, all members at once, within the rate limit and
+// the timeouts. A member that does not answer has no cause.
+func (all *Clusters) Causes(ctx context.Context, o Observation, of []string) map[string]string {
+	texts := make([]string, len(of))
+	together(len(of), func(i int) {
+		if s := o.seen[of[i]]; s.cluster != nil && s.cluster.health.mayAnswer() {
+			texts[i] = s.cluster.cause(ctx, s.jobs)
+		}
+	})
+	found := map[string]string{}
+	for i, text := range texts {
+		if text != "" {
+			found[of[i]] = text
+		}
+	}
+	return found
+}
+
+func (c *Cluster) cause(ctx context.Context, all []adapter.Job) string {
+	pending := slices.DeleteFunc(slices.Clone(all), func(j adapter.Job) bool { return j.Phase != adapter.Pending })
+	slices.SortFunc(pending, func(a, b adapter.Job) int {
+		return cmp.Or(a.PendingSince.Compare(b.PendingSince), strings.Compare(a.Name, b.Name))
+	})
+	names := map[string][]string{} // by namespace
+	for _, j := range pending[:min(len(pending), maxAsked)] {
+		names[j.Namespace] = append(names[j.Namespace], j.Name)
+	}
+	var causes causes
+	s := c.sender(ctx, time.Now())
+	for namespace, names := range names {
+		var pods *corev1.PodList
+		var events *corev1.EventList
+		err := s.send(ctx, func(ctx context.Context) (err error) {
+			selector := batchv1.JobNameLabel + " in (" + strings.Join(names, ",") + ")"
+			pods, err = c.clients.Requests.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector, Limit: 100})
+			return err
+		})
+		if err == nil {
+			for i := range pods.Items {
+				if p := &pods.Items[i]; !isReady(p) && p.Status.Phase == corev1.PodPending {
+					causes.add(podCause(p))
+				}
+			}
+		}
+		if err := s.send(ctx, func(ctx context.Context) (err error) {
+			events, err = c.clients.Requests.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Job,reason=FailedCreate", Limit: 500})
+			return err
+		}); err != nil {
+			if apierrors.IsForbidden(err) && len(causes.texts) == 0 {
+				causes.add("without a known cause: the hub may not list events there")
+			}
+			continue
+		}
+		for i := range events.Items {
+			if e := &events.Items[i]; e.Reason == "FailedCreate" && slices.Contains(names, e.InvolvedObject.Name) {
+				causes.add(short("without a pod: " + rejection(e.Message)))
+			}
+		}
+	}
+	return causes.String()
+}
+
+// rejection returns the message of a FailedCreate event without the name of the pod.
+func rejection(message string) string {
+	if _, why, ok := strings.Cut(message, " is forbidden: "); ok {
+		return why
+	}
+	return strings.TrimPrefix(message, "Error creating: ")
 }
 
 // short cuts a text of a member after its first line and 120 bytes, and drops what is not

@@ -35,6 +35,12 @@ type Cleanup struct {
 // until it finds none without an error and without a late create. Untrack the owner
 // before, and wait for its plans.
 func (all *Clusters) DeleteJobs(ctx context.Context, owner types.UID) []Cleanup {
+	all.mu.Lock()
+	remainders := all.stopRemainders(owner)
+	all.mu.Unlock()
+	for _, r := range remainders {
+		<-r.over
+	}
 	members := all.list()
 	cleanups := make([]Cleanup, len(members))
 	together(len(members), func(i int) {
@@ -52,28 +58,52 @@ func (c *Cluster) deleteJobs(ctx context.Context, owner types.UID) Cleanup {
 		return result
 	}
 	client := c.sender(ctx, time.Now()).client().BatchV1()
-	o := metav1.ListOptions{Limit: 500, LabelSelector: labels.Set{adapter.LabelHome: c.options.Home, adapter.LabelOwner: string(owner)}.String()}
 	var problems []error
-	pages := 0
-	for {
+	err := c.pagesOf(ctx, client, labels.Set{adapter.LabelOwner: string(owner)}, func(mine []batchv1.Job) {
+		result.Left += len(mine)
+		problems = append(problems, deleteEach(ctx, client, mine))
+	})
+	result.Err = errors.Join(append(problems, err)...)
+	return result
+}
+
+// pagesOf lists the Jobs with the labels that this hub created, page by page.
+func (c *Cluster) pagesOf(ctx context.Context, client batchclient.JobsGetter, of labels.Set, take func([]batchv1.Job)) error {
+	of[adapter.LabelHome] = c.options.Home
+	o := metav1.ListOptions{Limit: 500, LabelSelector: of.String()}
+	for pages := 1; ; pages++ {
 		page, err := client.Jobs(c.options.Namespace).List(ctx, o)
 		if err != nil {
-			problems = append(problems, fmt.Errorf("list Jobs: %w", err))
-			break
+			return fmt.Errorf("list Jobs: %w", err)
 		}
-		mine := slices.DeleteFunc(page.Items, func(j batchv1.Job) bool { return metav1.GetControllerOfNoCopy(&j) != nil })
-		result.Left += len(mine)
-		if pages++; len(page.Items)+500*pages > c.options.MaxJobs+1000 {
-			problems = append(problems, fmt.Errorf("list Jobs: more than %d; if the member should have them, raise maxJobs of its registration", c.options.MaxJobs))
-			break
+		if len(page.Items)+500*pages > c.options.MaxJobs+1000 {
+			return fmt.Errorf("list Jobs: more than %d; if the member should have them, raise maxJobs of its registration", c.options.MaxJobs)
 		}
-		problems = append(problems, deleteEach(ctx, client, mine))
+		take(slices.DeleteFunc(page.Items, func(j batchv1.Job) bool { return metav1.GetControllerOfNoCopy(&j) != nil }))
 		if o.Continue = page.Continue; o.Continue == "" {
-			break
+			return nil
 		}
 	}
-	result.Err = errors.Join(problems...)
-	return result
+}
+
+// Orphans returns the Jobs on the member that this hub created for owners without a UID
+// of the function. It lists the Jobs first, and then calls exist, which must read the hub cluster
+// consistently: an owner is older than his Jobs, and his UID does not recur.
+func (c *Cluster) Orphans(ctx context.Context, exist func(context.Context) (map[types.UID]bool, error)) (orphans []batchv1.Job, err error) {
+	client := c.sender(ctx, time.Now()).client().BatchV1()
+	if err := c.pagesOf(ctx, client, labels.Set{}, func(page []batchv1.Job) { orphans = append(orphans, page...) }); err != nil {
+		return nil, err
+	}
+	owners, err := exist(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(orphans, func(j batchv1.Job) bool { return owners[types.UID(j.Labels[adapter.LabelOwner])] }), nil
+}
+
+// Delete deletes Jobs that Orphans has returned, unless they have changed their UID.
+func (c *Cluster) Delete(ctx context.Context, orphans []batchv1.Job) error {
+	return deleteEach(ctx, c.sender(ctx, time.Now()).client().BatchV1(), orphans)
 }
 
 // deleteEach deletes Jobs, 16 at once.

@@ -24,12 +24,17 @@ type Clusters struct {
 	// watches that failed; nil means taint.DefaultDurations. It must not be modified after the first Add.
 	Taints *taint.Durations
 
-	jury    jury
-	mu      sync.Mutex
-	members map[string]registered
-	removed map[string]*sync.WaitGroup // plans that may not have finished, by name
-	owners  map[types.UID]*owner
-	late    map[ownerOn]time.Time // until when an unanswered create may arrive
+	// Patience is how long Apply waits for slow members; 0 means until all are done. It must
+	// not be modified after the first Add.
+	Patience time.Duration
+
+	jury       jury
+	mu         sync.Mutex
+	members    map[string]registered
+	removed    map[string]*sync.WaitGroup // plans that may not have finished, by name
+	owners     map[types.UID]*owner
+	remainders map[types.UID][]*remainder
+	late       map[ownerOn]time.Time // until when an unanswered create may arrive
 }
 
 // An ownerOn is an owner on the member of that name.

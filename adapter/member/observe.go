@@ -38,6 +38,7 @@ type seen struct {
 // [taint.Fleet] that all owners share.
 func (all *Clusters) Observe(owner types.UID) Observation {
 	all.mu.Lock()
+	all.stopRemainders(owner)
 	o := Observation{owner: all.owners[owner], made: time.Now(), seen: map[string]seen{}}
 	all.mu.Unlock()
 	for _, c := range all.list() {

@@ -35,6 +35,9 @@ func propNothingTwice(t *rapid.T, outer *testing.T) (doubt bool) {
 	w := newWorld(outer, slow)
 	var uids atomic.Int64
 	names := []string{"a", "b", "c"}
+	if rapid.Bool().Draw(t, "patience") {
+		w.all.Patience = 500 * time.Millisecond
+	}
 	if rapid.Bool().Draw(t, "taints") {
 		w.all.Taints = nil
 	}

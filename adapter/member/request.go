@@ -51,7 +51,7 @@ func (s *sender) send(ctx context.Context, request func(context.Context) error) 
 	if err := s.admit(ctx); err != nil {
 		return fmt.Errorf("%w: %w", adapter.ErrNotSent, err)
 	}
-	bounded, cancel := context.WithTimeout(ctx, s.cluster.options.Timeout)
+	bounded, cancel := context.WithTimeout(s.caller, s.cluster.options.Timeout)
 	defer cancel()
 	err := request(bounded)
 	switch answer := code(err); {

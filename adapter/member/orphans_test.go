@@ -1,0 +1,130 @@
+package member_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	ktesting "k8s.io/client-go/testing"
+
+	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/member"
+)
+
+// Jobs of an owner that does not exist any more are orphans: they are counted, listed, and
+// deleted only by Delete. An owner that appears while the Jobs are listed has none, and without
+// a read of the hub cluster there are none.
+func TestOrphans(t *testing.T) {
+	o := member.Options{Key: []byte("the hub's")}
+	w := newWorld(t, o, "a").ready()
+	w.demand = 3
+	noErrors(t, w.poll())
+	w.shown(3)
+	w.forge("a", w.jobs("a")[0], func(j *batchv1.Job) { j.Name, j.Labels[adapter.LabelOwner] = "forged", "gone" })
+	w.all.Untrack(owner)
+	require.Equal(t, map[string][]member.Owned{"a": {{Owner: owner, Namespace: "shop", Jobs: 3}}}, w.all.Owners())
+	c := w.member("a", o)
+	exist := func(uids ...types.UID) func(context.Context) (map[types.UID]bool, error) {
+		return func(context.Context) (map[types.UID]bool, error) {
+			all := map[types.UID]bool{}
+			for _, uid := range uids {
+				all[uid] = true
+			}
+			return all, nil
+		}
+	}
+	found, err := c.Orphans(t.Context(), exist("another", owner))
+	require.NoError(t, err)
+	require.Empty(t, found)
+	_, err = c.Orphans(t.Context(), func(context.Context) (map[types.UID]bool, error) { return nil, errors.New("forbidden") })
+	require.ErrorContains(t, err, "forbidden")
+	found, err = c.Orphans(t.Context(), exist("another"))
+	require.NoError(t, err)
+	require.Len(t, found, 3)
+	require.Len(t, w.jobs("a"), 4)
+	require.NoError(t, c.Delete(t.Context(), found))
+	require.Len(t, w.jobs("a"), 1, "and not the forged one")
+	w.eventually("none is left", func() bool { return len(w.all.Owners()["a"]) == 0 })
+}
+
+// The causes of pending Jobs are those of their pods, and of their events if they have none.
+func TestCauses(t *testing.T) {
+	w := newWorld(t, member.Options{}, "a", "b").ready()
+	w.demand = 4
+	noErrors(t, w.poll())
+	w.shown(4)
+	w.plan()
+	name := func(on string, i int) string { return w.jobs(on)[i].Name }
+	for i, status := range []corev1.PodStatus{
+		{Phase: corev1.PodPending, ContainerStatuses: []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "no such image"}}}}},
+		{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "0/3 nodes"}}},
+	} {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name("a", i), Labels: map[string]string{batchv1.JobNameLabel: name("a", i)}}, Status: status}
+		_, err := w.sites["a"].CoreV1().Pods("shop").Create(t.Context(), p, metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+	for i, message := range []string{`Error creating: pods "x-1" is forbidden: exceeded quota: pods`, `Error creating: pods "x-2" is forbidden: exceeded quota: pods`, "of another"} {
+		e := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: string(rune('a' + i))}, Reason: "FailedCreate", Message: message}
+		if e.InvolvedObject.Name = name("b", i%2); i == 2 {
+			e.InvolvedObject.Name = "another"
+		}
+		_, err := w.sites["b"].CoreV1().Events("shop").Create(t.Context(), e, metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+	require.Equal(t, map[string]string{
+		"a": "1 ImagePullBackOff: no such image; 1 Unschedulable: 0/3 nodes", "b": "2 without a pod: exceeded quota: pods",
+	}, w.all.Causes(t.Context(), w.seen, []string{"a", "b", "c"}))
+	w.sites["b"].PrependReactor("list", "events", func(ktesting.Action) (bool, runtime.Object, error) { return true, nil, errForbidden })
+	require.Equal(t, map[string]string{"b": "1 without a known cause: the hub may not list events there"}, w.all.Causes(t.Context(), w.seen, []string{"b"}))
+	require.Empty(t, w.observe()["b"].Failures, "a cause that cannot be read is no failure of the owner")
+}
+
+// With 3 s of latency to a member a poll takes as long as Patience allows, other members get
+// their Jobs at once, and the slow one its own with the following polls, never too many.
+func TestSlowMember(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, slow)
+		w.all.Patience = time.Second
+		w.policy.Scaling.Bounds.Max = 40
+		var uids atomic.Int64
+		for _, name := range []string{"a", "b"} {
+			w.sites[name] = newSite(name, &uids)
+			w.add(name, slow)
+		}
+		w.ready()
+		w.sites["a"].breaks(on("create", func(send func() error) error { time.Sleep(3 * time.Second); return send() }))
+		w.demand = 40
+		begin := time.Now()
+		for poll := range 12 {
+			sent := time.Now()
+			reports := w.poll()
+			require.LessOrEqual(t, time.Since(sent), time.Second)
+			noErrors(t, reports)
+			if poll == 0 {
+				require.Len(t, w.jobs("b"), 20)
+			}
+			time.Sleep(4 * time.Second)
+			require.LessOrEqual(t, len(w.jobs("a"))+len(w.jobs("b")), 40)
+		}
+		require.Len(t, append(w.jobs("a"), w.jobs("b")...), 40, "after %s", time.Since(begin))
+		w.demand = 0
+		w.sites["a"].breaks(nil)
+		w.poll()
+		w.all.Untrack(owner)
+		for _, c := range w.all.DeleteJobs(t.Context(), owner) {
+			require.NoError(t, c.Err)
+		}
+		require.Empty(t, append(w.jobs("a"), w.jobs("b")...))
+		w.all.Remove("a")
+		w.all.Remove("b")
+	})
+}
