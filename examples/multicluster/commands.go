@@ -25,6 +25,9 @@ var commands = map[string]func(args []string, to streams) (task, error){
 	"setup-member":  setupMember,
 	"list-members":  listMembers,
 	"delete-member": deleteMember,
+
+	"list-orphans":   func(args []string, to streams) (task, error) { return orphansOf(args, to, false) },
+	"delete-orphans": func(args []string, to streams) (task, error) { return orphansOf(args, to, true) },
 }
 
 // A command registers or lists members.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -69,7 +70,7 @@ func newController(ctx context.Context, o *options, via clients, log *slog.Logge
 		registry: registry.Registry{Client: via.watches, Namespace: o.kedaNamespace},
 		events:   events.NewBroadcaster(&events.EventSinkImpl{Interface: via.client.EventsV1()}),
 	}
-	c.members = &members{Clusters: member.Clusters{Taints: &o.taints}, controller: c, kubeconfigs: map[string]string{}}
+	c.members = &members{Clusters: member.Clusters{Taints: &o.taints, Patience: time.Second}, controller: c, kubeconfigs: map[string]string{}}
 	c.recorder = c.events.NewRecorder(scheme.Scheme, name)
 	for _, r := range o.resources() {
 		k := &kind{controller: c, resource: r, subject: newJob, pollers: map[cache.ObjectName]*poller{}}

@@ -27,7 +27,9 @@ type job struct {
 	unreadable error
 	queues     reading.Queues
 	status     jobStatus
-	refused    error // why Jobs were not created at the last attempt
+	refused    error             // why Jobs were not created at the last attempt
+	pending    map[string]string // why Jobs are stuck, by member
+	explained  time.Time         // when that was found out
 	// The members that the clean-up waits for, and the members with Jobs left behind.
 	waiting, abandoned string
 }
@@ -43,7 +45,7 @@ type jobStatus struct {
 // A jobPrint holds the columns of kubectl get.
 type jobPrint struct {
 	MembersCount string `json:"membersCount,omitempty"` // healthy/total
-	RunningJobs  string `json:"runningJobs,omitempty"`  // running/desired
+	Running      int64  `json:"running"`                // without pending Jobs
 	Why          string `json:"why,omitempty"`          // why fewer run than are desired
 }
 
@@ -199,6 +201,20 @@ func (j *job) act(ctx context.Context, o *jobOutcome) {
 		}
 	}
 	o.reports = j.members.Apply(ctx, seen, o.plan)
+	j.explain(ctx, seen, &o.plan, now)
+}
+
+// explain finds out why Jobs are stuck, at most every 30 s.
+func (j *job) explain(ctx context.Context, seen member.Observation, plan *jobs.Decision, now time.Time) {
+	var stuck []string
+	for i := range plan.Members {
+		if m := &plan.Members[i]; m.Jobs.Stuck > 0 {
+			stuck = append(stuck, m.Name)
+		}
+	}
+	if len(stuck) > 0 && now.Sub(j.explained) >= 30*time.Second {
+		j.explained, j.pending = now, j.members.Causes(ctx, seen, stuck)
+	}
 }
 
 // after returns the status after the poll. An invalid spec changes the conditions
@@ -208,9 +224,13 @@ func (j *job) after(o *jobOutcome, now time.Time) jobStatus {
 	if o.invalid == nil {
 		report := api.JobReport{Name: member.LabelValue(j.seen.GetName()), Decision: o.plan, IDs: j.members.IDs(), Before: s.JobStatus, Now: now}
 		s.JobStatus, s.Checkpoint = report.Status(), o.plan.Checkpoint
-		problems, healthy := j.members.Problems(), 0
+		problems, orphans, healthy := j.members.Problems(), j.orphans(j.seen.GetNamespace()), 0
 		for name, m := range s.MemberClusterStatuses {
 			m.Description += j.causes.of(name, m.State, problems[name])
+			if m.StuckJobs > 0 && j.pending[name] != "" {
+				m.Description += "; pending: " + j.pending[name]
+			}
+			m.OrphanedJobs = int64(orphans[name])
 			s.MemberClusterStatuses[name] = m
 			if m.State == api.Ready {
 				healthy++
@@ -218,7 +238,7 @@ func (j *job) after(o *jobOutcome, now time.Time) jobStatus {
 		}
 		s.Print = jobPrint{
 			MembersCount: fmt.Sprintf("%d/%d", healthy, len(s.MemberClusterStatuses)),
-			RunningJobs:  fmt.Sprintf("%d/%d", s.RunningJobs, s.DesiredJobs),
+			Running:      s.RunningJobs - s.PendingJobs,
 			Why:          o.why(),
 		}
 	}

@@ -13,6 +13,11 @@
 //	multicluster setup-member <name> --keda-kubeconfig <path> --member-kubeconfig <path> [--member-api-url <url>]
 //	multicluster list-members --keda-kubeconfig <path>
 //	multicluster delete-member <name> --keda-kubeconfig <path> [--member-kubeconfig <path>]
+//
+// Two commands are about Jobs whose DistributedScaledJob does not exist any more:
+//
+//	multicluster list-orphans <member> --keda-kubeconfig <path>
+//	multicluster delete-orphans <member> --keda-kubeconfig <path>
 package main
 
 import (
@@ -79,7 +84,7 @@ func run(ctx context.Context, args []string, to streams) int {
 	}
 	command := commands[args[0]]
 	if command == nil {
-		fmt.Fprintf(to.err, "multicluster: unknown command %q; use setup-member, list-members, delete-member, or flags only\n", args[0])
+		fmt.Fprintf(to.err, "multicluster: unknown command %q; use setup-member, list-members, delete-member, list-orphans, delete-orphans, or flags only\n", args[0])
 		return 2
 	}
 	task, err := command(args[1:], to)
@@ -108,7 +113,7 @@ type options struct {
 }
 
 func newOptions() *options {
-	return &options{Options: process.Options{Name: name, Guide: guide, Install: manifests.CRDs, NoMetrics: true}}
+	return &options{Options: process.Options{Name: name, Guide: guide, Install: manifests.CRDs}}
 }
 
 // Flags adds the flags.
@@ -193,7 +198,7 @@ func (o *options) Run(ctx context.Context, log *slog.Logger) error {
 		defer reader.Close()
 		c.reader = reader
 	}
-	stop, err := o.Serve(c.synced, nil, log)
+	stop, err := o.Serve(c.synced, c.metrics(), log)
 	if err != nil {
 		return err
 	}

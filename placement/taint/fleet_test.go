@@ -19,8 +19,13 @@ var minutes = taint.Durations{Soft: 3 * time.Minute, Hard: 5 * time.Minute}
 type network struct {
 	taint.Fleet
 	clusters []string
-	broken   func(cluster string, at int) (how string) // "", refused or silent
+	broken   func(cluster string, at int) (how string) // "", refused, silent, or slow, which answers within 4 s
 	calls    []call
+}
+
+func (n *network) fails(cluster string, at int) bool {
+	how := n.broken(cluster, at)
+	return how == "refused" || how == "silent"
 }
 
 type call struct {
@@ -38,8 +43,10 @@ func (n *network) run(seconds, offset int, check func(second int)) {
 				continue
 			}
 			switch n.broken(name, second) {
+			case "slow":
+				n.calls = append(n.calls, call{name, second, second + 4, n.fails(name, second+4)})
 			case "":
-				n.calls = append(n.calls, call{name, second, second + 1, n.broken(name, second+1) != ""})
+				n.calls = append(n.calls, call{name, second, second + 1, n.fails(name, second+1)})
 			case "refused":
 				n.calls = append(n.calls, call{name, second, second, true})
 			case "silent":
@@ -95,6 +102,63 @@ func TestHubCutOff(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Clusters fail 0 to 15 s apart and return in each order, after a restart of the hub in between
+// or without: while none answers nothing begins and nothing counts; from the first return on the
+// silence of the others counts from then; and a cluster that has returned has no silence. A slow
+// cluster answers.
+func TestReturnsInEachOrder(t *testing.T) {
+	const begin, first, every = 100, 300, 13
+	counted := 0
+	for _, size := range []int{1, 2, 3, 10} {
+		for _, how := range []string{"refused", "silent", "slow"} {
+			for _, apart := range []int{0, 1, 7, 15} {
+				for _, restart := range []int{0, begin + 7, 200, first + every/2} {
+					for order := range min(size*(size-1)+1, 4) {
+						returned := func(i int) int { return first + every*((i*(1+order/size)+order)%size) }
+						n := network{Fleet: taint.Fleet{Durations: minutes, Apart: 5 * time.Second}}
+						for i := range size {
+							n.clusters = append(n.clusters, fmt.Sprint("c", i))
+						}
+						n.broken = func(c string, at int) string {
+							i := int(c[1] - '0')
+							if at >= begin+apart*i/max(1, size-1) && at < returned(i) {
+								return how
+							}
+							return ""
+						}
+						before := map[string]taint.Standing{}
+						n.run(first+every*size+40, order, func(second int) {
+							if second == restart && restart > 0 {
+								n.Fleet = taint.Fleet{Durations: minutes, Apart: 5 * time.Second}
+								clear(before)
+							}
+							for i, c := range n.clusters {
+								is, wrong := n.Of(c, at(second)), false
+								switch was := before[c]; {
+								case how == "slow" || size == 1:
+									wrong = is != taint.Standing{}
+								case second > begin+apart+16 && second < first:
+									wrong = !is.Since.IsZero() || is != was && is.Taint.Level != taint.None
+								case second >= first && second < returned(i) && !is.Since.IsZero():
+									wrong = is.Since.Before(at(first - apart - 16))
+									counted++
+								case second >= returned(i)+12:
+									wrong = !is.Since.IsZero()
+								}
+								if wrong {
+									t.Fatalf("%d %s, %d apart, restart at %d, order %d: %s at %d: %v", size, how, apart, restart, order, c, second, is)
+								}
+								before[c] = is
+							}
+						})
+					}
+				}
+			}
+		}
+	}
+	require.Greater(t, counted, 1000)
 }
 
 // One of several clusters that is away is tainted softly, then hard, and its silence

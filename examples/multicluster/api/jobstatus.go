@@ -27,6 +27,7 @@ type JobMemberStatus struct {
 	LastScalingProgressTime time.Time    `json:"lastScalingProgressTime,omitzero"` // when RunningJobs or PendingJobs last changed
 	LastStatusChangeTime    time.Time    `json:"lastStatusChangeTime,omitzero"`    // when State last changed
 	LostJobs                int64        `json:"lostJobs,omitempty"`               // not in RunningJobs
+	OrphanedJobs            int64        `json:"orphanedJobs,omitempty"`           // of owners of this namespace that do not exist
 	PendingJobs             int64        `json:"pendingJobs"`
 	RunningJobs             int64        `json:"runningJobs"`
 	SoftTainted             bool         `json:"softTainted"`

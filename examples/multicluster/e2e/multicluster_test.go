@@ -38,6 +38,7 @@ func TestMulticluster(t *testing.T) {
 		{"pods that are never ready", (*stand).readyPodsCount},
 		{"a hub without network", (*stand).losesNetwork},
 		{"lost Jobs", (*stand).losesJobs},
+		{"orphans", (*stand).findsOrphans},
 		{"deletion", (*stand).cleansUp},
 		{"a kubeconfig that cannot be used", (*stand).breaks},
 		{"a member that refuses", (*stand).refuses},

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -36,6 +37,7 @@ func (s *stand) keepsApart(t *testing.T) {
 			require.Equal(t, true, m["hardTainted"])
 			require.Equal(t, "Ready", m["state"])
 			require.Contains(t, m["description"], "Jobs of this owner do not start on the cluster")
+			require.Contains(t, m["description"], "exceeded quota: none")
 		}
 	})
 	b.waiting("queue", 6)
@@ -127,4 +129,37 @@ func (s *stand) losesJobs(t *testing.T) {
 	q.back(two)
 	q.becomes(func(t *assert.CollectT) { require.Equal(t, "Ready", q.member(t, dsj, "work", two)["state"]) })
 	q.stays(4*time.Second, func(t require.TestingT) { require.Equal(t, []int{10, 5}, q.counts(t, "work", one, two)) })
+}
+
+// Jobs whose owner does not exist any more stay, are counted, listed by a command, and deleted
+// by another.
+func (s *stand) findsOrphans(t *testing.T) {
+	q := s.space(t, "orphans")
+	q.waiting("queue", 2)
+	q.job("gone", weights(1), "")
+	q.job("work", weights(1), "")
+	p := s.start(t, "-namespace", q.namespace)
+	q.becomes(func(t *assert.CollectT) {
+		require.Equal(t, []int{2}, q.counts(t, "gone", one))
+		require.Equal(t, []int{2}, q.counts(t, "work", one))
+	})
+	p.Stop()
+	objects := s.dynamic.Resource(dsj).Namespace(q.namespace)
+	_, err := objects.Patch(t.Context(), "gone", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+	require.NoError(t, objects.Delete(t.Context(), "gone", metav1.DeleteOptions{}))
+	s.start(t, "-namespace", q.namespace)
+	q.becomes(func(t *assert.CollectT) { require.EqualValues(t, 2, q.member(t, dsj, "work", one)["orphanedJobs"]) })
+	require.Equal(t, []int{2}, q.counts(t, "gone", one))
+	out, err := s.command(t, "list-orphans", one, "--keda-kubeconfig", s.home.Kubeconfig())
+	require.NoError(t, err, out)
+	require.Equal(t, 2, strings.Count(out, "orphans/gone"), out)
+	require.NotContains(t, out, "orphans/work")
+	out, err = s.command(t, "delete-orphans", one, "--keda-kubeconfig", s.home.Kubeconfig())
+	require.NoError(t, err, out)
+	q.becomes(func(t *assert.CollectT) {
+		require.Equal(t, []int{0}, q.counts(t, "gone", one))
+		require.Nil(t, q.member(t, dsj, "work", one)["orphanedJobs"])
+	})
+	require.Equal(t, []int{2}, q.counts(t, "work", one))
 }

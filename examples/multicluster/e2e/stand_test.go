@@ -138,7 +138,7 @@ func (s *stand) command(t *testing.T, args ...string) (string, error) {
 func (s *stand) start(t *testing.T, args ...string) *process.Process {
 	t.Helper()
 	args = append([]string{
-		"-kubeconfig", s.kubeconfig, "-health-probe-bind-address", "127.0.0.1:0", "-leader-elect=false",
+		"-kubeconfig", s.kubeconfig, "-health-probe-bind-address", "127.0.0.1:0", "-metrics-bind-address", "", "-leader-elect=false",
 		"-probe-interval=500ms", "-member-timeout=3s", "-soft-taint=20s", "-hard-taint=8s", "-log-level=info",
 		"-trigger-worker", s.worker, "-allow-local-addresses",
 	}, args...)

@@ -57,8 +57,10 @@ func (r Registry) Add(ctx context.Context, name string, kubeconfig []byte, of Re
 	there, err := r.patch(ctx, types.MergePatchType, map[string]any{"data": data})
 	switch data[keyOfJobs] = []byte(rand.Text()); {
 	case err == nil && there.Data[keyOfJobs] == nil:
-		_, err = r.patch(ctx, types.JSONPatchType, []map[string]any{{"op": "test", "path": "/metadata/resourceVersion", "value": there.ResourceVersion},
-			{"op": "add", "path": "/data/" + keyOfJobs, "value": data[keyOfJobs]}})
+		_, err = r.patch(ctx, types.MergePatchType, map[string]any{"metadata": map[string]string{"resourceVersion": there.ResourceVersion}, "data": data})
+		if apierrors.IsConflict(err) { // another Add made it
+			err = nil
+		}
 	case apierrors.IsNotFound(err):
 		_, err = r.Client.CoreV1().Secrets(r.Namespace).Create(ctx,
 			&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: Secret, Namespace: r.Namespace}, Data: data}, metav1.CreateOptions{})
