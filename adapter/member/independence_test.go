@@ -42,7 +42,7 @@ type tenancy struct {
 
 // Faults of an owner's pods, and of his requests by what becomes of them.
 var (
-	podFaults  = []string{"never starts", "starts late", "deadline"}
+	podFaults  = []string{"never starts", "starts late", "deadline", "lies"}
 	callFaults = map[string]func(verb string, ctx context.Context, send func() error) error{
 		"quota": func(verb string, _ context.Context, send func() error) error {
 			return ifVerb(verb == "create", errForbidden, send)
@@ -172,6 +172,10 @@ func (s *tenancy) play(t *testing.T, fails bool) (after [][]string, failed bool)
 				bad := fails && mine(j.Name) && (s.on == "" || s.on == name)
 				late := bad && s.fault == "starts late" && time.Since(j.CreationTimestamp.Time) < 90*time.Second
 				met.Store(met.Load() || bad)
+				if bad && s.fault == "lies" {
+					w.lie(name, &j, poll)
+					continue
+				}
 				switch {
 				case bad && s.fault == "never starts", late, len(j.Status.Conditions) > 0:
 				case j.Status.Ready != nil:

@@ -58,7 +58,6 @@ func TestFlags(t *testing.T) {
 		"-dso start":                 `arguments: found [start]; use flags only`,
 		"-source-timeout 0s":         "-source-timeout: found 0s; use a time above 0",
 		"start":                      `unknown command "start"; use setup-member, list-members, delete-member`,
-		"-metrics-bind-address :1":   "flag provided but not defined: -metrics-bind-address",
 		"-kube x":                    "flag provided but not defined: -kube",
 		"setup-member":               "want the name of one member",
 		"setup-member a b":           "want the name of one member",
