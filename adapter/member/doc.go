@@ -16,7 +16,9 @@
 // Each [Cluster] has clients, a rate limit, a tracker and a health check of its own.
 // Observe makes no request. Apply, ObserveReplicas and Scale act on all members at once,
 // each within its own timeouts: a member that hangs delays no other. A member that
-// failed its health check gets no request until a health check passes.
+// failed its health check gets no request until a health check passes. With Clusters.Patience
+// Apply does not wait for slow members. An owner may have as many Jobs on a member as remain
+// free of Options.MaxJobs, so that no owner uses up what the others have.
 //
 // # Ownership
 //
@@ -33,6 +35,15 @@
 //
 // The first two are ownership. A Job that has them and a controller is neither counted
 // nor changed. [Clusters.DeleteJobs] deletes the Jobs that an owner leaves behind.
+//
+// Anybody who may create Jobs on the member can copy these labels. With Options.Key each Job
+// has a proof as well, LabelProof: a code of the member, the namespace, the name, the owner and
+// the labels above, which only the key makes. A Job without it is not counted, replaces nothing
+// and is not deleted; its number is taken. One forgery is left: a Job of ours that was deleted,
+// created again in its namespace with its name and labels, counts until it finishes.
+//
+// [Clusters.Owners] counts the Jobs of each owner on each member. [Cluster.Orphans] lists those
+// of owners that do not exist in the hub cluster. They are deleted by [Cluster.Delete] only.
 //
 // # Idempotent creation
 //
@@ -69,7 +80,8 @@
 // # Permissions
 //
 // On a member the clients need to get, list, watch, create and delete Jobs. With
-// Options.Pods they list and watch pods. For replicas they get and patch the subresource
+// Options.Pods they list and watch pods. [Clusters.Causes] lists pods and events: Jobs that a
+// quota or an admission keeps without pods have FailedCreate events only. For replicas they get and patch the subresource
 // scale, such as deployments/scale.
 //
 // # Tests
@@ -85,6 +97,12 @@
 //	a Job that has changed since the observation is not deleted           TestChangedSince
 //	an edit stops a plan; Jobs in another namespace stay the owner's      TestEditedSince, TestNamespaceIsEdited
 //	a member that hangs delays no other; an unreachable member is not asked TestOneHangs, TestHangsOnce, TestNotAsked
+//	a copy of a Job is not ours, wherever it is                           TestForger, TestLostProof
+//	a lying member has no effect on Jobs of other members and owners      TestLyingMember, TestEndlessList
+//	no owner uses up what the others have                                 TestShareOfBound
+//	a poll does not wait for a slow member                                TestSlowMember
+//	one owner's failures change no other owner's Jobs                     TestIndependence
+//	orphans are deleted only on request; causes are worded                TestOrphans, TestCauses
 //	nothing counts while no member answers, and 401 everywhere is shown  TestCutOff
 //	pods that never start cost no healthy member a replica                TestPodsThatNeverStart
 //	a merge of overrides changes neither argument, and nothing if again   TestMerge

@@ -61,34 +61,36 @@ func superfluous(policy jobs.Duplication, j, other *link, newer bool) bool {
 // Job superfluous is not deleted with it.
 func TestChains(t *testing.T) {
 	deleted, pruned := map[jobs.Duplication]int{}, 0
-	rapid.Check(t, func(t *rapid.T) {
-		f := drawFleet(t)
-		policy := f.Failover.Duplication
-		for source, chain := range chainsOf(f, f.plan()) {
-			left, gone, succeeded := 0, 0, 0
-			for i := range chain {
-				j := &chain[i]
-				want := false
-				for k := range chain {
-					want = want || k != i && superfluous(policy, j, &chain[k], k > i)
+	for range 10 { // duplicates are rare
+		rapid.Check(t, func(t *rapid.T) {
+			f := drawFleet(t)
+			policy := f.Failover.Duplication
+			for source, chain := range chainsOf(f, f.plan()) {
+				left, gone, succeeded := 0, 0, 0
+				for i := range chain {
+					j := &chain[i]
+					want := false
+					for k := range chain {
+						want = want || k != i && superfluous(policy, j, &chain[k], k > i)
+					}
+					live := !j.Deleting && j.Phase <= jobs.Pending && !j.outdated
+					require.Equal(t, want && live, j.duplicate, "%s: %s of chain %s: %+v", policy, j.UID, source, chain)
+					switch {
+					case j.duplicate:
+						gone++
+						deleted[policy]++
+					case j.Phase == jobs.Succeeded && j.pruned:
+						succeeded++
+					case j.stays, j.Phase == jobs.Succeeded:
+						left++
+					}
 				}
-				live := !j.Deleting && j.Phase <= jobs.Pending && !j.outdated
-				require.Equal(t, want && live, j.duplicate, "%s: %s of chain %s: %+v", policy, j.UID, source, chain)
-				switch {
-				case j.duplicate:
-					gone++
-					deleted[policy]++
-				case j.Phase == jobs.Succeeded && j.pruned:
-					succeeded++
-				case j.stays, j.Phase == jobs.Succeeded:
-					left++
-				}
+				pruned += succeeded
+				require.True(t, gone == 0 || succeeded == 0, "the deletion may fail: %s: chain %s: %+v", policy, source, chain)
+				require.True(t, gone == 0 || left > 0, "%s: chain %s: %+v", policy, source, chain)
 			}
-			pruned += succeeded
-			require.True(t, gone == 0 || succeeded == 0, "the deletion may fail: %s: chain %s: %+v", policy, source, chain)
-			require.True(t, gone == 0 || left > 0, "%s: chain %s: %+v", policy, source, chain)
-		}
-	})
+		})
+	}
 	require.Zero(t, deleted[""])
 	require.Greater(t, pruned, 20)
 	for _, policy := range []jobs.Duplication{jobs.PreferFailover, jobs.PreferSource, jobs.ImmediateSourceCleanup} {

@@ -11,7 +11,7 @@
 //
 // Each new Job goes to the member with the fewest Jobs for its weight ([Scheduling],
 // package apportion). Ties go to the member with fewer Jobs, then by [Policy].Seed, then by
-// name. Of members or clusters of the same name the first counts.
+// name.
 //
 // # Stuck Jobs
 //
@@ -69,6 +69,7 @@
 // # Tests
 //
 //	an oracle finds the same places, replacements and maximum       TestPlaces
+//	duplicates are deleted by the rule, and never the last of a chain TestChains
 //	the order of members, clusters and Jobs does not matter         TestOrder
 //	nothing changes before NextCheck                                TestOrder
 //	a replacement that finishes between two polls removes its source TestReplacementFinishesBetweenPolls

@@ -117,12 +117,11 @@ func (f *fleet) lose(m *member) {
 	}
 }
 
-// byName returns copies of all, by name. Of elements of the same name, which Validate
-// reports, the first counts.
+// byName returns copies of all, by name, which Validate requires to differ.
 func byName[T any](all []T, name func(*T) string) []T {
 	sorted := slices.Clone(all)
 	slices.SortStableFunc(sorted, func(a, b T) int { return strings.Compare(name(&a), name(&b)) })
-	return slices.CompactFunc(sorted, func(a, b T) bool { return name(&a) == name(&b) })
+	return sorted
 }
 
 // see lists the Jobs. What a cluster says of its Jobs concerns its own: a UID that another

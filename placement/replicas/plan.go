@@ -136,12 +136,11 @@ func newFleet(p *Policy, s *State) *fleet {
 	return f
 }
 
-// byName returns copies of all, by name. Of elements of the same name, which Validate
-// reports, the first counts.
+// byName returns copies of all, by name, which Validate requires to differ.
 func byName[T any](all []T, name func(*T) string) []T {
 	sorted := slices.Clone(all)
 	slices.SortStableFunc(sorted, func(a, b T) int { return strings.Compare(name(&a), name(&b)) })
-	return slices.CompactFunc(sorted, func(a, b T) bool { return name(&a) == name(&b) })
+	return sorted
 }
 
 // change takes into account when something changes by itself.
