@@ -19,6 +19,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/member"
+	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/examples/multicluster/api"
 )
 
@@ -143,7 +144,7 @@ func (c *command) dial(ctx context.Context, home string) (*member.Cluster, error
 		case m.Err != nil:
 			return nil, fmt.Errorf("member %s: %w", m.Name, m.Err)
 		default:
-			return member.Dial(m.Name, m.Config, member.Options{Home: home, MaxJobs: m.MaxJobs, Key: m.Proof})
+			return member.Dial(m.Name, m.Config, member.Options{Terms: term.Alone(), Home: home, MaxJobs: m.MaxJobs, Key: m.Proof})
 		}
 	}
 	return nil, fmt.Errorf("there is no member %q", c.member)
