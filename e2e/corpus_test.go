@@ -61,7 +61,7 @@ func TestCorpus(t *testing.T) {
 			spaces[name] = namespace
 		}
 	}
-	time.Sleep(4 * time.Minute)
+	time.Sleep(150 * time.Second)
 	log := o.Log(t)
 	for name, namespace := range spaces {
 		if states[name] == "" {

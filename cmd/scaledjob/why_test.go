@@ -69,3 +69,11 @@ func TestWhyArguments(t *testing.T) {
 		require.NotEmpty(t, problems.String())
 	}
 }
+
+// TestExplainBlocked explains a ScaledJob that KEDA has rejected.
+func TestExplainBlocked(t *testing.T) {
+	text := strings.ReplaceAll(strings.ReplaceAll(whyScaledJob, `"TriggerError"`, `"ScaledJobCheckFailed"`), "Triggers defined", "No listName, triggers")
+	var out, problems strings.Builder
+	require.Equal(t, success, run(t.Context(), []string{"explain", "-", "--queue", "12"}, strings.NewReader(text), &out, &problems), problems.String())
+	require.Contains(t, out.String(), "create    0 Jobs: KEDA does not poll this ScaledJob, whose status is not ready: No listName")
+}

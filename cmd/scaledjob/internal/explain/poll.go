@@ -3,7 +3,9 @@
 package explain
 
 import (
+	"cmp"
 	"encoding"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -26,6 +28,9 @@ type Poll struct {
 	Rollout   *removal      `json:"rollout,omitempty"` // nil without Jobs
 	Prune     *removal      `json:"prune,omitempty"`   // nil without Jobs
 	Notes     []string      `json:"notes,omitempty"`
+	// Blocked is the message of the ScaledJob's status if KEDA rejects the ScaledJob, and so does not
+	// poll it.
+	Blocked string `json:"blocked,omitempty"`
 }
 
 // A creation is the number of Jobs to create, and why.
@@ -84,6 +89,30 @@ func (s *situation) poll(m *input.ScaledJob, r input.Release) (*Poll, error) {
 // Of returns the decisions of a poll by the rules of a release, with these queue lengths. The
 // counts matter if the subject has no dump.
 func Of(f cluster.Subject, r input.Release, q *input.QueueFlags, counts *scaling.JobCounts) (*Poll, error) {
+	p, err := of(f, r, q, counts)
+	if err == nil && r.Profile != nil {
+		p.Blocked = blocked(f.ScaledJob)
+	}
+	return p, err
+}
+
+// blocked returns the message of a status that is not ready because KEDA rejects the ScaledJob.
+func blocked(m *input.ScaledJob) string {
+	var status struct {
+		Conditions []struct{ Type, Status, Reason, Message string }
+	}
+	if json.Unmarshal(m.Spec.Status, &status) != nil {
+		return ""
+	}
+	for _, c := range status.Conditions {
+		if c.Type == "Ready" && c.Status == "False" && c.Reason == "ScaledJobCheckFailed" {
+			return cmp.Or(c.Message, c.Reason)
+		}
+	}
+	return ""
+}
+
+func of(f cluster.Subject, r input.Release, q *input.QueueFlags, counts *scaling.JobCounts) (*Poll, error) {
 	if q.Queue == "" && f.Dump == nil {
 		return nil, input.Usagef("no queue length; use --queue 12")
 	}

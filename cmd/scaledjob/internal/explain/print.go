@@ -30,6 +30,13 @@ func (p *Poll) Print(out io.Writer, format string, again bool) error {
 	if err := p.Rollout.print(out, "rollout"); err != nil {
 		return err
 	}
+	if p.Blocked != "" {
+		fmt.Fprintf(out, "create    0 Jobs: KEDA does not poll this ScaledJob, whose status is not ready: %s\n", report.Clean(p.Blocked))
+		if p.Create == nil {
+			return p.Prune.print(out, "prune")
+		}
+		fmt.Fprintln(out, "after the correction:")
+	}
 	if p.Create != nil {
 		fmt.Fprintln(out, p.Create.Trace)
 	} else {

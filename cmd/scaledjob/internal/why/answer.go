@@ -78,7 +78,7 @@ func (j *judge) stops(s *Subject) (found *stop) {
 			means, fix := in(readErrors, e.Text)
 			c := Cause{ID: "invalid", Basis: Seen, Text: "KEDA rejects the ScaledJob and does not poll it: " + quote(e.Text), Fix: "Correct the manifest; scaledjob lint names the field"}
 			if means != "" {
-				c.Text = "KEDA does not poll the ScaledJob, because " + means + ": " + quote(e.Text)
+				c.Text = "KEDA does not poll the ScaledJob: " + means + ": " + quote(e.Text)
 				c.Fix = upper(fix)
 			}
 			found = &stop{c, e.At, e.Line, e.Run}

@@ -72,6 +72,7 @@ type judge struct {
 	profile  keda.Profile
 	bounds   keda.Replicas
 	name, ns string
+	sure     bool // the release is given, or the log says it
 }
 
 func newJudge(l *Log, s *Subject, spec *manifest.ScaledJob, profile keda.Profile) *judge {
@@ -276,7 +277,7 @@ func (j *judge) refusal(p *Poll) Cause {
 	means, fix := in(createErrors, p.Refused[0])
 	c.Text = fmt.Sprintf("%s failed: %s", count(len(p.Refused), "create"), quote(p.Refused[0]))
 	if means != "" {
-		c.Text = fmt.Sprintf("%s failed, because %s: %s", count(len(p.Refused), "create"), means, quote(p.Refused[0]))
+		c.Text = fmt.Sprintf("%s failed: %s: %s", count(len(p.Refused), "create"), means, quote(p.Refused[0]))
 		c.Fix = upper(fix)
 	} else {
 		c.Decide = j.kubectl("describe scaledjob %s")

@@ -50,6 +50,9 @@ func (l *Log) bound(e entry) {
 			l.Last, l.Last1 = s.last, s.text
 		}
 	}
+	if e.kind == effective && e.number == 0 && (l.Last == "" || compare("2.14.0", l.Last) <= 0) { // since 2.14.1: no need to create
+		l.Last, l.Last1 = "2.14.0", "a line about creating 0 Jobs"
+	}
 	if e.kind == unreadable && strings.Contains(e.text, "and activity") {
 		if level := strings.ToUpper(e.text); strings.Contains(level, "\tERROR\t") || strings.EqualFold(e.fields["level"], "error") {
 			if l.First == "" || compare("2.14.1", l.First) > 0 {

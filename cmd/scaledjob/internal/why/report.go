@@ -88,6 +88,7 @@ func Explain(l *Log, q Question) *Report {
 			continue
 		}
 		j := newJudge(l, s, spec, profile)
+		j.sure = r.Basis == Seen
 		a := account(l, s, j, q.At)
 		j.live(a, q.Live[s.Name])
 		if note != "" {

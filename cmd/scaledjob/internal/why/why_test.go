@@ -301,3 +301,15 @@ func TestWrongBundle(t *testing.T) {
 	_, _, err := ReadBundle(strings.NewReader("text"))
 	require.ErrorContains(t, err, "not a bundle")
 }
+
+// TestSilent has a log of a release that writes a failed trigger only at level debug.
+func TestSilent(t *testing.T) {
+	lines := strings.Split(strings.ReplaceAll(strings.Join(pollLines(0, "a", 1, 0, 2), "\n"), "pending Jobs\"", "pending Jobs \""), "\n")
+	lines = append(lines, pollLines(30, "a", 3, 0, 0)[:2]...)
+	lines = append(lines, pollLines(60, "a", 3, 0, 0)[:2]...)
+	text := strings.ReplaceAll(strings.Join(lines, "\n"), "pending Jobs\"", "pending Jobs \"")
+	a := Explain(Read(text), Question{}).Subjects[0]
+	require.Equal(t, "empty-or-failed", a.Causes[0].ID)
+	require.Contains(t, a.Answer, "inactive or failed")
+	require.Equal(t, "empty", Explain(Read(text), Question{Release: "2.21"}).Subjects[0].Causes[0].ID)
+}

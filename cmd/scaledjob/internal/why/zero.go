@@ -30,12 +30,22 @@ func (j *judge) idle(v *Verdict) (all []Cause) {
 	empty := Cause{ID: "empty", Basis: Inferred, Text: "the queue length is 0" + j.thresholds() + ": no line about creating follows, so no trigger was active",
 		Decide: "set --zap-log-level=debug in the operator's Deployment: \"Scaler Metric value\" shows the value that KEDA reads",
 		Fix:    "If work waits: check that the trigger names the right queue, virtual host and database, and that workers have not taken the items already"}
-	if compare(j.profile.Release(), "2.14") > 0 || compare(j.profile.Release(), "2.14") == 0 && j.profile.Release() != "2.14.0" {
+	if !j.silent() {
 		return []Cause{empty}
 	}
 	empty.ID, empty.Text = "empty-or-failed", "inactive or failed: the queue length is 0"+j.thresholds()+", or the trigger cannot be read. KEDA up to 2.14.0 writes a failed trigger only at level debug"
 	empty.Decide = j.kubectl("get events --field-selector involvedObject.name=%s") + " shows KEDAScalerFailed if the trigger fails"
 	return []Cause{empty}
+}
+
+// silent reports whether the release, or one of those that can have written the log, writes a failed
+// trigger only at level debug: up to 2.14.0.
+func (j *judge) silent() bool {
+	release := j.profile.Release()
+	if all := j.log.Candidates(); !j.sure && len(all) > 0 {
+		release = all[0].Release()
+	}
+	return compare(release, "2.14.1") < 0
 }
 
 // thresholds names the activation values above 0.
@@ -62,7 +72,7 @@ func distinct(texts []string) (all []string) {
 func (j *judge) unreadable(text string) Cause {
 	c := Cause{ID: "unreadable", Basis: Seen, Text: "the metric cannot be read: " + quote(text)}
 	if means, fix := in(readErrors, text); means != "" {
-		c.Text = "the metric cannot be read, because " + means + ": " + quote(text)
+		c.Text = "the metric cannot be read: " + means + ": " + quote(text)
 		c.Fix = upper(fix)
 	} else {
 		c.Fix = "Correct the trigger or its TriggerAuthentication, as the error says"
