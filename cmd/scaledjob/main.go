@@ -217,7 +217,7 @@ func newRoot() *cobra.Command {
 	root.SetUsageFunc(wrapped(root.UsageFunc()))
 	root.SetFlagErrorFunc(input.FlagError)
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newExplain(), newDiff(), newLint(), newOracle(), newSimulate(), newTest(), newNext(), newWhy(), newVersion())
+	root.AddCommand(newExplain(), newDiff(), newLint(), newOracle(), newSimulate(), newTest(), newNext(), newWhy(), newVersion(), newMan())
 	return root
 }
 

@@ -328,3 +328,22 @@ func TestCompletion(t *testing.T) {
 		require.Contains(t, out, "scaledjob")
 	}
 }
+
+// Each command of the first page has a manual page.
+func TestManualPages(t *testing.T) {
+	folder := t.TempDir()
+	status, _, said := call(t, "man "+folder, "")
+	require.Equal(t, success, status, said)
+	for _, c := range newRoot().Commands() {
+		page, err := os.ReadFile(filepath.Join(folder, "scaledjob-"+c.Name()+".1"))
+		if c.Hidden {
+			require.ErrorIs(t, err, os.ErrNotExist, c.Name())
+			continue
+		}
+		require.NoError(t, err)
+		require.Contains(t, string(page), "scaledjob-"+c.Name()+" - "+c.Short)
+	}
+	status, _, said = call(t, "man", "")
+	require.Equal(t, trouble, status)
+	require.Contains(t, said, "found 0 directories")
+}

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
+)
+
+// newMan writes the manual pages, which the archives of a release contain.
+func newMan() *cobra.Command {
+	return &cobra.Command{
+		Use:    "man DIRECTORY",
+		Short:  "Write the manual pages",
+		Long:   "Write a manual page for each command into a directory, such as /usr/local/share/man/man1.",
+		Hidden: true,
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return input.Usagef("found %d directories; use one, such as /usr/local/share/man/man1", len(args))
+			}
+			if err := os.MkdirAll(filepath.Clean(args[0]), 0o755); err != nil {
+				return input.FileError(args[0], err)
+			}
+			root := c.Root()
+			root.DisableAutoGenTag = true // its date would change each release's files
+			if err := doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "scaledjob", Manual: "scaledjob"}, args[0]); err != nil {
+				return fmt.Errorf("manual pages: %w", err)
+			}
+			return nil
+		},
+	}
+}
