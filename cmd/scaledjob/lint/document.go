@@ -204,13 +204,43 @@ var (
 
 // syntax reports the line at which a part is invalid.
 func (c *collector) syntax(file string, p part, err error) {
-	line, problem := problemLine(p.text, err)
+	b := p.broken(err)
 	fix := "Correct the YAML"
-	if strings.Contains(p.text, "{{") {
+	if templated(p) {
 		fix = renderFirst
 	}
-	c.add(yamlSyntax, place{file: file, line: min(max(1, line), len(strings.Split(p.text, "\n"))) + p.above, column: 1, found: "broken YAML, " + problem}, fix,
+	c.add(yamlSyntax, place{file: file, line: b.Line, column: 1, found: "broken YAML, " + b.Problem}, fix,
 		effect{text: "neither KEDA nor lint can read it"})
+}
+
+// A Broken is a document that is not YAML.
+type Broken struct {
+	Line    int // in the file, from 1
+	Problem string
+}
+
+// NotYAML returns the documents of a text that are not YAML.
+func NotYAML(data []byte) (all []Broken) {
+	for _, p := range split(string(data)) {
+		decoder := yaml.NewDecoder(strings.NewReader(p.text))
+		for {
+			var n yaml.Node
+			err := decoder.Decode(&n)
+			if err == nil {
+				continue
+			}
+			if !errors.Is(err, io.EOF) {
+				all = append(all, p.broken(err))
+			}
+			break
+		}
+	}
+	return all
+}
+
+func (p part) broken(err error) Broken {
+	line, problem := problemLine(p.text, err)
+	return Broken{min(max(1, line), len(strings.Split(p.text, "\n"))) + p.above, problem}
 }
 
 // problemLine returns the line of an error, from 1, or 0 if it is unknown. The parser counts

@@ -1,7 +1,11 @@
 package lint
 
 import (
+	"errors"
+	"io"
 	"regexp"
+	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -13,34 +17,36 @@ var (
 	actionPattern = regexp.MustCompile(`\{\{-?\s*(/\*|\.(Values|Release|Chart|Capabilities|Files|Template)\b|\$|(include|if|else|end|range|with|define|template|toYaml|tpl|quote|default)\b)`)
 	// barePattern matches an action that stands alone as a value, which YAML reads as a map.
 	barePattern  = regexp.MustCompile(`(?m)^[^#"'\n]*:\s*\{\{`)
-	kindPattern  = regexp.MustCompile(`(?m)^["']?kind["']?:\s*["']?ScaledJob\b`)
 	quotePattern = regexp.MustCompile(`\{\{-?\s*(\$|(quote|default)\b)`) // also of other tools
 )
 
-// Template reports whether a text is a template that Helm or Jinja renders. Other objects than
-// ScaledJobs may have actions of other tools as texts.
+// Template reports whether a text is a template that Helm or Jinja renders.
 func Template(data []byte) bool {
-	if barePattern.Match(data) {
-		return true
-	}
-	for _, p := range split(string(data)) {
-		all := actionPattern.FindAllString(p.text, -1)
-		other := len(quotePattern.FindAllString(p.text, -1))
-		if len(all) > other || len(all) > 0 && kindPattern.MatchString(p.text) {
-			return true
+	return slices.ContainsFunc(split(string(data)), func(p part) bool {
+		decoder := yaml.NewDecoder(strings.NewReader(p.text))
+		for {
+			var n yaml.Node
+			switch err := decoder.Decode(&n); {
+			case errors.Is(err, io.EOF):
+				return false
+			case err != nil:
+				return templated(p)
+			case action(&n, false) != nil:
+				return true
+			}
 		}
-	}
-	return false
+	})
+}
+
+// templated reports whether a part that is not YAML is a template.
+func templated(p part) bool {
+	return barePattern.MatchString(p.text) || actionPattern.MatchString(p.text)
 }
 
 // unrendered finds a ScaledJob that is a template, and reports whether it does. YAML reads
 // {{ }} without quotes as a map with a map as its key.
 func (c *collector) unrendered(file string, n *yaml.Node) bool {
-	root := n
-	if n.Kind == yaml.DocumentNode && len(n.Content) > 0 {
-		root = n.Content[0]
-	}
-	at := action(root, (&document{root: root}).kind() == "ScaledJob")
+	at := action(n, false)
 	if at == nil {
 		return false
 	}
@@ -49,17 +55,18 @@ func (c *collector) unrendered(file string, n *yaml.Node) bool {
 	return true
 }
 
-// action returns the first node of a template's action, or nil. Texts count if inTexts is
-// true: other objects may have templates as texts.
-func action(n *yaml.Node, inTexts bool) *yaml.Node {
-	if n.Kind == yaml.ScalarNode && inTexts && actionPattern.MatchString(n.Value) {
+// action returns the first node of a template's action, or nil. In a ScaledJob every action in a
+// text counts; other objects may have actions of other tools as texts.
+func action(n *yaml.Node, inScaledJob bool) *yaml.Node {
+	if n.Kind == yaml.ScalarNode && actionPattern.MatchString(n.Value) && (inScaledJob || len(actionPattern.FindAllString(n.Value, -1)) > len(quotePattern.FindAllString(n.Value, -1))) {
 		return n
 	}
+	inScaledJob = inScaledJob || n.Kind == yaml.MappingNode && (&document{root: n}).kind() == "ScaledJob"
 	for i, child := range n.Content {
-		if n.Kind == yaml.MappingNode && i%2 == 0 && child.Kind == yaml.MappingNode {
+		if n.Kind == yaml.MappingNode && i%2 == 0 && child.Kind == yaml.MappingNode { // {{ }} without quotes
 			return n
 		}
-		if found := action(child, inTexts); found != nil {
+		if found := action(child, inScaledJob); found != nil {
 			return found
 		}
 	}

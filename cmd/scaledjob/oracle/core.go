@@ -51,8 +51,8 @@ func (l *line) policy() (p scaling.Policy, err error) {
 	if l.Min != "" {
 		problems.Check(p.Bounds.Mode.UnmarshalText([]byte(l.Min)) == nil, "min", l.Min, "additive or floor")
 	}
-	if c := l.calculation(); c != "" {
-		problems.Check(p.Aggregation.UnmarshalText([]byte(c)) == nil, "calculation", c, "one of "+strings.Join(scaling.Aggregations(), ", "))
+	if c := l.MultipleScalersCalculation; c != "" {
+		problems.Check(p.Aggregation.UnmarshalText([]byte(c)) == nil, "multipleScalersCalculation", c, "one of "+strings.Join(scaling.Aggregations(), ", "))
 	}
 	p.Strategy, err = l.strategy()
 	problems.Join("", err)
@@ -130,6 +130,7 @@ type coreDecision struct {
 	Target      int64           `json:"target"`
 	Create      int64           `json:"create"`
 	Total       int64           `json:"total"`
+	Rule        scaling.Rule    `json:"rule"`
 	Trace       string          `json:"trace"`
 }
 
@@ -138,7 +139,7 @@ func (l *line) coreDecide() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return coreDecision{l.ID, d.Trace.Demand.Active > 0, number(math.Ceil(d.Trace.Demand.Queue)), d.Trace.Load.Target, d.Create, l.Running + d.Create, d.String()}, nil
+	return coreDecision{l.ID, d.Trace.Demand.Active > 0, number(math.Ceil(d.Trace.Demand.Queue)), d.Trace.Load.Target, d.Create, l.Running + d.Create, d.Rule, d.String()}, nil
 }
 
 func (l *line) decision() (scaling.Decision, error) {
@@ -161,7 +162,7 @@ func (l *line) coreAggregate() (any, error) {
 	}
 	return struct {
 		ID          json.RawMessage `json:"id"`
-		Active      bool            `json:"active"`
+		Active      bool            `json:"isActive"`
 		QueueLength number          `json:"queueLength"`
 		MaxScale    int64           `json:"maxScale"`
 	}{l.ID, d.Trace.Demand.Active > 0, number(math.Ceil(d.Trace.Demand.Queue)), d.Trace.Load.Target}, nil

@@ -25,7 +25,8 @@ Decisions (kind "create", or none)
                     failed or error: it could not be read
                     KEDA only: metrics in place of queueLength and target: [{"name":"a","value":10,"averageValue":2}, …];
                     isActive left out: those of them with "isActive":true are active
-  calculation       max (default), min, avg or sum
+  multipleScalersCalculation
+                    max (default), min, avg or sum
   minReplicaCount   null and 0 differ for KEDA
   maxReplicaCount   null is 100
   strategy          default, accurate, eager, custom, and pendingAware in spec
@@ -45,7 +46,7 @@ Decisions (kind "create", or none)
   hold              true: keep to the minimum as soon as one scaler could not be read
   accurate          "subtractPending": accurate compares T + R - P with M
 -> isActive, queueLength, target (Jobs, within the bounds), create, total (running and create), trace
-   KEDA: effectiveMaxScale and scaleTo too; "wrapsAround":true if a number left the range of int64
+   spec: rule, which determined create; KEDA: effectiveMaxScale and scaleTo too; "wrapsAround":true if a number left the range of int64
 
 Jobs (kinds "history", "pending" and "rollout")
   jobs              [{"name":"a","creationTimestamp":…,"completionTime":…,"deletionTimestamp":…,"suspend":false,"annotations":{},
@@ -59,7 +60,7 @@ Jobs (kinds "history", "pending" and "rollout")
                     strategy is short for the one of the two that the release reads
 
 Parts (KEDA; those marked * in spec too)
-  aggregate *           scalers, calculation, minReplicaCount, maxReplicaCount                             -> active, queueLength, maxScale
+  aggregate *           scalers, multipleScalersCalculation, minReplicaCount, maxReplicaCount              -> isActive, queueLength, maxScale
   strategy *            maxScale, the counts of Jobs as above, maxReplicaCount (for the queue), scaleTo    -> effectiveMaxScale, scaleTo (KEDA)
   strategy-select *     strategy, customScalingRunningJobPercentage                                        -> selected
   replicas *            minReplicaCount, maxReplicaCount                                                   -> min, queueMax

@@ -82,7 +82,7 @@ func (l *line) scaledJob(p keda.Profile) *keda.ScaledJob {
 			SuccessfulJobsHistoryLimit: l.SuccessfulJobsHistoryLimit, FailedJobsHistoryLimit: l.FailedJobsHistoryLimit,
 			RolloutStrategy: l.RolloutStrategy, Rollout: l.rollout(),
 			ScalingStrategy: keda.ScalingStrategy{
-				Strategy: l.Strategy, MultipleScalersCalculation: l.calculation(), PendingPodConditions: l.PendingPodConditions,
+				Strategy: l.Strategy, MultipleScalersCalculation: l.MultipleScalersCalculation, PendingPodConditions: l.PendingPodConditions,
 				CustomScalingQueueLengthDeduction: l.CustomScalingQueueLengthDeduction,
 				CustomScalingRunningJobPercentage: string(l.CustomScalingRunningJobPercentage),
 			},
@@ -171,7 +171,7 @@ func (q *question) decide() any {
 
 type aggregate struct {
 	ID          json.RawMessage `json:"id"`
-	Active      bool            `json:"active"`
+	Active      bool            `json:"isActive"`
 	QueueLength int64           `json:"queueLength"`
 	MaxScale    int64           `json:"maxScale"`
 	WrapsAround bool            `json:"wrapsAround,omitempty"`

@@ -18,7 +18,6 @@ type line struct {
 	Comment json.RawMessage `json:"comment"`
 
 	Scalers                           []scaler `json:"scalers"`
-	Calculation                       string   `json:"calculation"`
 	MultipleScalersCalculation        string   `json:"multipleScalersCalculation"`
 	MinReplicaCount                   *int32   `json:"minReplicaCount"`
 	MaxReplicaCount                   *int32   `json:"maxReplicaCount"`
@@ -71,7 +70,6 @@ type scaler struct {
 	Target           number   `json:"target"`
 	MaxValue         *number  `json:"maxValue"`
 	IsActive         *bool    `json:"isActive"`
-	Active           *bool    `json:"active"`
 	ActivationTarget number   `json:"activationTarget"`
 	Failed           failure  `json:"failed"`
 	Error            failure  `json:"error"`
@@ -90,14 +88,10 @@ type metric struct {
 // activity returns the activity of the line. If the line has none, it is by the threshold,
 // or for a scaler with several metrics, active if any of them is.
 func (s *scaler) activity() scaling.Activity {
-	said := s.IsActive
-	if said == nil {
-		said = s.Active
-	}
 	switch {
-	case said == nil && s.Metrics == nil:
+	case s.IsActive == nil && s.Metrics == nil:
 		return scaling.ByThreshold
-	case said != nil && *said:
+	case s.IsActive != nil && *s.IsActive:
 		return scaling.Active
 	}
 	return scaling.Inactive
@@ -177,13 +171,6 @@ func (l *line) jobs() []job {
 		return []job{{Pods: l.Pods, Finished: l.JobFinished}}
 	}
 	return l.Jobs
-}
-
-func (l *line) calculation() string {
-	if l.Calculation != "" {
-		return l.Calculation
-	}
-	return l.MultipleScalersCalculation
 }
 
 // rollout returns spec.rollout of the manifest.

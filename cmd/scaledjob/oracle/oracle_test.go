@@ -100,6 +100,7 @@ func TestDecisions(t *testing.T) {
 			Name   string
 			Input  json.RawMessage
 			Create float64
+			Rule   string
 		}
 	}
 	require.NoError(t, json.Unmarshal(data, &file))
@@ -108,6 +109,9 @@ func TestDecisions(t *testing.T) {
 		answers, unreadable := ask(t, string(c.Input))
 		require.Zero(t, unreadable, answers)
 		require.Equal(t, c.Create, answers[0]["create"], c.Name)
+		if c.Rule != "" {
+			require.Equal(t, c.Rule, answers[0]["rule"], c.Name)
+		}
 	}
 }
 
@@ -178,7 +182,7 @@ func TestUnreadable(t *testing.T) {
 		`{"id":7,"stuck":0,"agesUnknown":true}`:                                         "stuck: found 0, while agesUnknown is true; use only one of the two",
 		`{"id":7,"release":"2.21","stuck":2,"agesUnknown":true}`:                        "stuck: found 2, while agesUnknown is true; use only one of the two",
 		`{"id":7,"strategy":"best"}`:                                                    `strategy: found "best"; use one of default, accurate, eager, custom, pendingAware`,
-		`{"id":7,"calculation":"median"}`:                                               `calculation: found "median"; use one of max, min, avg, sum`,
+		`{"id":7,"multipleScalersCalculation":"median"}`:                                `multipleScalersCalculation: found "median"; use one of max, min, avg, sum`,
 		`{"id":7,"min":"top"}`:                                                          `min: found "top"; use additive or floor`,
 		`{"id":7,"accurate":"x"}`:                                                       `accurate: found "x"; use subtractPending`,
 		`{"id":7,"strategy":"custom","customScalingRunningJobPercentage":"50%"}`:        `customScalingRunningJobPercentage: found "50%"; use a decimal of 0 or more, such as "0.5"`,
@@ -202,13 +206,13 @@ func TestUnreadable(t *testing.T) {
 
 // All problems of a line are reported at once.
 func TestAllProblems(t *testing.T) {
-	answers, _ := ask(t, `{"strategy":"best","calculation":"median","min":"top","accurate":"x","scalers":[{"metrics":[]},{"maxValue":1,"target":"x"}],"running":"2","hold":3,"stuck":1,"agesUnknown":true,"x":1}`)
+	answers, _ := ask(t, `{"strategy":"best","multipleScalersCalculation":"median","min":"top","accurate":"x","scalers":[{"metrics":[]},{"maxValue":1,"target":"x"}],"running":"2","hold":3,"stuck":1,"agesUnknown":true,"x":1}`)
 	var paths []string
 	for _, problem := range strings.Split(answers[0]["error"].(string), "\n") {
 		path, _, _ := strings.Cut(problem, ":")
 		paths = append(paths, path)
 	}
-	require.Equal(t, []string{"hold", "running", "scalers[1].target", "x", "stuck", "min", "calculation", "accurate", "strategy",
+	require.Equal(t, []string{"hold", "running", "scalers[1].target", "x", "stuck", "min", "multipleScalersCalculation", "accurate", "strategy",
 		"scalers[0].metrics", "scalers[1].maxValue"}, paths)
 	answers, _ = ask(t, `{"release":"1.0","kind":"best","running":true}`)
 	require.Equal(t, 2, strings.Count(answers[0]["error"].(string), "\n"), answers)
@@ -285,7 +289,7 @@ func BenchmarkRun(b *testing.B) {
 	for _, release := range []string{"spec", "2.21"} {
 		b.Run(release, func(b *testing.B) {
 			const lines = 1000
-			line := `{"id":1,"release":"` + release + `","scalers":[{"queueLength":10,"target":2,"isActive":true}],"calculation":"max","minReplicaCount":null,` +
+			line := `{"id":1,"release":"` + release + `","scalers":[{"queueLength":10,"target":2,"isActive":true}],"multipleScalersCalculation":"max","minReplicaCount":null,` +
 				`"maxReplicaCount":3,"strategy":"default","customScalingQueueLengthDeduction":null,"customScalingRunningJobPercentage":null,"running":0,"pending":0}` + "\n"
 			in := []byte(strings.Repeat(line, lines))
 			b.ReportAllocs()

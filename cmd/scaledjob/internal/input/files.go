@@ -348,16 +348,8 @@ func clean(s *manifest.ScaledJob) {
 // notYAML returns the error of the broken document with this index, at the line that lint
 // reports.
 func (s Source) notYAML(index int, err error) error {
-	report := lint.Check([]lint.File{{Name: s.Name, Data: s.Data}})
-	for _, f := range report.Findings {
-		problem, broken := strings.CutPrefix(f.Found, "broken YAML, ")
-		if !broken {
-			continue
-		}
-		if index == 0 {
-			return fmt.Errorf("%s:%d: not YAML: %s", s.Name, f.Line, problem)
-		}
-		index--
+	if all := lint.NotYAML(s.Data); index < len(all) {
+		return fmt.Errorf("%s:%d: not YAML: %s", s.Name, all[index].Line, all[index].Problem)
 	}
 	return fmt.Errorf("%s: %w", s.Name, err)
 }
