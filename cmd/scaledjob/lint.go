@@ -35,12 +35,7 @@ type linter struct {
 	output   input.Choice
 }
 
-func newLint() *cobra.Command {
-	l := &linter{}
-	c := &cobra.Command{
-		Use:   "lint [FILE...]",
-		Short: "Check ScaledJobs for mistakes and surprises",
-		Long: `Check ScaledJobs for mistakes and surprises. Each finding has a rule, a line and column, a
+const lintLong = `Check ScaledJobs for mistakes and surprises. Each finding has a rule, a line and column, a
 consequence and a fix. Names of Secrets, ConfigMaps and TriggerAuthentications are looked up in
 all documents of all files.
 
@@ -50,8 +45,9 @@ repository: exclude, ignore, releases, and severities of rules. Only flags run o
 
 A comment  # scaledjob:ignore RULE why  on a line, or on the one above, silences the rule there.
 
-The exit status is 1 if there are findings of --fail-on or worse.`,
-		Example: `  scaledjob lint orders.yaml
+The exit status is 1 if there are findings of --fail-on or worse.`
+
+const lintExample = `  scaledjob lint orders.yaml
   scaledjob lint deploy/
   helm template deploy | scaledjob lint -
   scaledjob lint --helm charts/orders --kustomize overlays/production
@@ -64,7 +60,15 @@ The exit status is 1 if there are findings of --fail-on or worse.`,
 
   # all rules, and one rule with examples
   scaledjob lint --rules
-  scaledjob lint --explain trigger-key-unknown`,
+  scaledjob lint --explain trigger-key-unknown`
+
+func newLint() *cobra.Command {
+	l := &linter{}
+	c := &cobra.Command{
+		Use:     "lint [FILE...]",
+		Short:   "Check ScaledJobs for mistakes and surprises",
+		Long:    lintLong,
+		Example: lintExample,
 		RunE: func(c *cobra.Command, args []string) error {
 			if l.explain != "" {
 				return l.printExplanation(c.OutOrStdout())
@@ -177,6 +181,14 @@ func (l *linter) run(c *cobra.Command, args []string, stdin io.Reader, out io.Wr
 	if err != nil {
 		return err
 	}
+	if err := l.write(out, &found); err != nil {
+		return err
+	}
+	return input.Outcome(invalid || found.Worst() >= severities[l.failOn.Text], problems)
+}
+
+// write prints the findings in the format of the output.
+func (l *linter) write(out io.Writer, found *lint.Report) error {
 	found.Color = report.Colored(out)
 	if report.Terminal(out) != nil {
 		found.Width = report.Width(out)
@@ -190,13 +202,13 @@ func (l *linter) run(c *cobra.Command, args []string, stdin io.Reader, out io.Wr
 	if err := write(out); err != nil {
 		return err
 	}
-	if !structured {
+	if l.output.Text == "text" || l.output.Text == "github" {
 		l.Repository.Summary(out)
 	}
 	if l.output.Text == "text" {
 		fmt.Fprintf(out, "checked for KEDA %s\n", l.releases.String())
 	}
-	return input.Outcome(invalid || found.Worst() >= severities[l.failOn.Text], problems)
+	return nil
 }
 
 // check returns the findings with the severities of the settings.

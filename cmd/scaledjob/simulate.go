@@ -16,6 +16,7 @@ import (
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/results"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/scenario"
+	"github.com/scaledjob/scaledjob/simulation"
 	"github.com/scaledjob/scaledjob/simulation/study"
 )
 
@@ -125,7 +126,14 @@ func (s *simulate) run(ctx context.Context, c *cobra.Command) error {
 		return input.Usagef("--search without --objective: use both, such as --objective 'p95<2m,peak<=40'")
 	}
 	r := &results.Findings{Scenario: world.Scenario, Policies: policies, Assumptions: s.Assumptions, Command: repeated(c), Price: s.price, Goals: goals}
-	bar := progress(c.ErrOrStderr())
+	if err := s.play(ctx, r, world, built, progress(c.ErrOrStderr())); err != nil {
+		return err
+	}
+	return write(c.OutOrStdout(), r)
+}
+
+// play simulates the policies, and adds what was found.
+func (s *simulate) play(ctx context.Context, r *results.Findings, world *scenario.Scenario, built []simulation.Policy, bar *bar) (err error) {
 	o := study.Options{Seeds: s.seeds, Progress: bar.part(0, 0.05), Stop: ctx.Err}
 	if r.Capacities, err = study.Capacities(world.Scenario, built, o); err != nil {
 		return err
@@ -144,9 +152,7 @@ func (s *simulate) run(ctx context.Context, c *cobra.Command) error {
 			return err
 		}
 	}
-	r.Objectives = results.Judged(r.Study, goals)
-	r.Verdict = append(r.Head(), r.Results()...)
-	r.Verdict = append(r.Verdict, results.Verdict(r.Study, world.Jobs.Startup.Mean().Seconds())...)
+	r.Judge(world.Jobs.Startup.Mean().Seconds())
 	if s.measured != "" {
 		if err := r.CompareWith(s.measured, s.Began); err != nil {
 			return err
@@ -154,12 +160,11 @@ func (s *simulate) run(ctx context.Context, c *cobra.Command) error {
 	}
 	if s.search {
 		o.Progress = bar.part(0.8, 1)
-		if err := r.Find(world, goals, o); err != nil {
+		if err := r.Find(world, r.Goals, o); err != nil {
 			return err
 		}
 	}
-	bar.part(1, 1)(1)
-	return write(c.OutOrStdout(), r)
+	return bar.part(1, 1)(1)
 }
 
 // repeated returns the command with the flags that were given, without the output.

@@ -67,8 +67,8 @@ type goalResult struct {
 	Estimate  study.Estimate `json:"estimate"`
 }
 
-// Judged returns whether each policy meets each goal.
-func Judged(s *study.Study, goals []goal) (all []goalResult) {
+// judged returns whether each policy meets each goal.
+func judged(s *study.Study, goals []goal) (all []goalResult) {
 	for i := range s.Samples {
 		for _, g := range goals {
 			o := goalResult{s.Samples[i].Policy, g.text, string(study.CannotTell), s.Estimate(i, g.Value)}

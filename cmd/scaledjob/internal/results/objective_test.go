@@ -14,7 +14,7 @@ func TestJudged(t *testing.T) {
 	goals, err := ParseGoals("p95<15s,undone<=0")
 	require.NoError(t, err)
 	var lines []string
-	all := Judged(s, goals)
+	all := judged(s, goals)
 	for i := range all {
 		lines = append(lines, goals[i%len(goals)].lineOf(&all[i]))
 	}
@@ -23,6 +23,6 @@ func TestJudged(t *testing.T) {
 		"cannot tell: c p95<15s: 12.0s (3.0s to 21.0s)", "pass: c undone<=0: 0",
 	}, lines)
 	s.Sampling = study.FewBlocks
-	all = Judged(s, goals)
+	all = judged(s, goals)
 	require.Equal(t, "pass: a p95<15s: 11.0s (without an interval)", goals[0].lineOf(&all[0]))
 }

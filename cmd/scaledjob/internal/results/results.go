@@ -180,8 +180,16 @@ func (r *Findings) Head() (lines []string) {
 	return lines
 }
 
-// Results returns a line for each objective of each policy.
-func (r *Findings) Results() (lines []string) {
+// Judge fills in the objectives and the verdict, of pods that start within so many seconds on
+// average.
+func (r *Findings) Judge(startup float64) {
+	r.Objectives = judged(r.Study, r.Goals)
+	r.Verdict = append(r.Head(), r.results()...)
+	r.Verdict = append(r.Verdict, verdict(r.Study, startup)...)
+}
+
+// results returns a line for each objective of each policy.
+func (r *Findings) results() (lines []string) {
 	for i := range r.Objectives {
 		lines = append(lines, r.Goals[i%len(r.Goals)].lineOf(&r.Objectives[i])+".")
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/scaledjob/scaledjob/simulation/study"
 )
 
-// Verdict returns the lines that a user reads after the capacity: the objectives, how the
+// verdict returns the lines that a user reads after the capacity: the objectives, how the
 // policies differ, and the troubles that occurred.
-func Verdict(s *study.Study, startup float64) []string {
+func verdict(s *study.Study, startup float64) []string {
 	var lines []string
 	if len(s.Samples) > 1 {
 		lines = append(lines, differences(s)...)

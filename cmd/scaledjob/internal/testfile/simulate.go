@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/scenario"
@@ -87,6 +88,14 @@ func (c *testCase) scenario(m *input.ScaledJob, r input.Release, flags *input.Qu
 	if w.ItemsPerJob != nil {
 		s.Jobs.ItemsPerJob, s.Jobs.DrainQueue = *w.ItemsPerJob, *w.ItemsPerJob == 0
 	}
+	if err := w.setQueues(s, triggers); err != nil {
+		return nil, err
+	}
+	return s, s.Validate()
+}
+
+// setQueues sets the startup of pods, and the queues with their arrivals.
+func (w *testWorkload) setQueues(s *simulation.Scenario, triggers []manifest.Trigger) (err error) {
 	var problems []error
 	text := func(name, value string, to interface{ UnmarshalText([]byte) error }) {
 		if err := to.UnmarshalText([]byte(value)); err != nil {
@@ -101,7 +110,7 @@ func (c *testCase) scenario(m *input.ScaledJob, r input.Release, flags *input.Qu
 	}
 	if w.Trace != "" {
 		if s.Queues[0].Trace, _, err = trace.Read(w.Trace, ""); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.Arrivals)) {
@@ -115,8 +124,5 @@ func (c *testCase) scenario(m *input.ScaledJob, r input.Release, flags *input.Qu
 		}
 		text("arrivals", w.Arrivals[name], &s.Queues[at].Arrivals)
 	}
-	if err := errors.Join(problems...); err != nil {
-		return nil, err
-	}
-	return s, s.Validate()
+	return errors.Join(problems...)
 }
