@@ -13,7 +13,6 @@
 // # Tests
 //
 //	the newest of each outcome are kept                       TestKeepsTheNewest
-//	every list of up to three Jobs                            TestEverySmallHistory
 //	the order of the Jobs does not matter                     TestOrderOfJobs
 //	nothing is chosen once the chosen Jobs are being deleted  TestIdempotent
 package history

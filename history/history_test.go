@@ -3,8 +3,6 @@ package history_test
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
-	"sort"
 	"testing"
 	"time"
 
@@ -17,67 +15,12 @@ func at(minute int) time.Time {
 	return time.Date(2026, 1, 1, 0, minute, 0, 0, time.UTC)
 }
 
-func succeeded(name string, minute int) history.Job {
-	return history.Job{Name: name, Outcome: history.Succeeded, Finished: at(minute)}
-}
-
-func failed(name string, minute int) history.Job {
-	return history.Job{Name: name, Outcome: history.Failed, Finished: at(minute)}
-}
-
-func deleting(j history.Job) history.Job {
-	j.Deleting = true
-	return j
-}
-
 func names(jobs []history.Job, chosen []int) []string {
 	var s []string
 	for _, i := range chosen {
 		s = append(s, jobs[i].Name)
 	}
 	return s
-}
-
-func TestToDelete(t *testing.T) {
-	one := history.Limits{Succeeded: history.Keep(1), Failed: history.Keep(1)}
-	none := history.Limits{Succeeded: history.Keep(0), Failed: history.Keep(0)}
-	for _, tt := range []struct {
-		name   string
-		limits history.Limits
-		jobs   []history.Job
-		want   []string
-	}{
-		{"no Jobs", none, nil, nil},
-		{"no limits keep all", history.Limits{}, []history.Job{succeeded("a", 1), failed("b", 2)}, nil},
-		{"as many as the limit", history.Limits{Succeeded: history.Keep(2)}, []history.Job{succeeded("a", 1), succeeded("b", 2)}, nil},
-		{"the oldest goes", history.Limits{Succeeded: history.Keep(2)},
-			[]history.Job{succeeded("a", 37), succeeded("b", 36), succeeded("c", 38)}, []string{"b"}},
-		{"outcomes apart, succeeded first", one,
-			[]history.Job{failed("f1", 1), succeeded("s2", 2), failed("f0", 0), succeeded("s1", 1), failed("f9", 9)},
-			[]string{"s1", "f0", "f1"}},
-		{"many successes displace no failure", one,
-			[]history.Job{failed("f", 0), succeeded("s1", 1), succeeded("s2", 2)}, []string{"s1"}},
-		{"ties by name", one, []history.Job{failed("b", 1), failed("c", 1), failed("a", 1)}, []string{"a", "b"}},
-		{"ties in another time zone", one,
-			[]history.Job{{Name: "b", Outcome: history.Failed, Finished: at(1).In(time.FixedZone("east", 3600))}, failed("a", 1)},
-			[]string{"a"}},
-		{"fractions of a second count", one,
-			[]history.Job{{Name: "a", Outcome: history.Failed, Finished: at(1).Add(1)}, failed("b", 1)}, []string{"b"}},
-		{"no time at all is the oldest", one, []history.Job{succeeded("a", 1), {Name: "b", Outcome: history.Succeeded}}, []string{"b"}},
-		{"0 keeps none", none, []history.Job{succeeded("a", 1), failed("b", 2)}, []string{"a", "b"}},
-		{"0 of one outcome", history.Limits{Failed: history.Keep(0)}, []history.Job{succeeded("a", 1), failed("b", 2)}, []string{"b"}},
-		{"negative is 0", history.Limits{Failed: history.Keep(-3)}, []history.Job{failed("b", 2)}, []string{"b"}},
-		{"deleting is not chosen again", none, []history.Job{deleting(succeeded("a", 1))}, nil},
-		{"deleting is not kept", one, []history.Job{deleting(succeeded("new", 9)), succeeded("a", 1)}, nil},
-		{"unfinished is never chosen", none, []history.Job{{}, {Name: "runs", Finished: at(1)}}, nil},
-		{"nor what is no outcome", none, []history.Job{{Name: "odd", Outcome: 3}, {Name: "odder", Outcome: 255}}, nil},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			chosen := history.ToDelete(tt.limits, tt.jobs)
-			require.Equal(t, tt.want, names(tt.jobs, chosen))
-			require.Equal(t, tt.want == nil, chosen == nil)
-		})
-	}
 }
 
 func TestFinished(t *testing.T) {
@@ -135,71 +78,4 @@ func TestOutcomeJSON(t *testing.T) {
 	require.NoError(t, json.Unmarshal(data, &back))
 	require.Equal(t, all, back)
 	require.EqualError(t, json.Unmarshal([]byte(`["lost"]`), &back), `unknown Outcome "lost"; use unfinished, succeeded or failed`)
-}
-
-// oracle sorts each outcome as a whole and cuts it.
-func oracle(limits history.Limits, jobs []history.Job) []int {
-	var gone []int
-	for _, o := range []struct {
-		outcome history.Outcome
-		limit   history.Limit
-	}{{history.Succeeded, limits.Succeeded}, {history.Failed, limits.Failed}} {
-		var of []int
-		for i, j := range jobs {
-			if j.Outcome == o.outcome && !j.Deleting {
-				of = append(of, i)
-			}
-		}
-		sort.SliceStable(of, func(a, b int) bool { return jobs[of[a]].Name < jobs[of[b]].Name })
-		sort.SliceStable(of, func(a, b int) bool { return jobs[of[a]].Finished.Before(jobs[of[b]].Finished) })
-		if keep, limited := o.limit.Value(); limited && len(of) > keep {
-			gone = append(gone, of[:len(of)-keep]...)
-		}
-	}
-	return gone
-}
-
-// Every list of up to three Jobs that differ in outcome, name, time and being
-// deleted, under every pair of limits that makes a difference.
-func TestEverySmallHistory(t *testing.T) {
-	var kinds []history.Job
-	for i := range 3 * 2 * 2 * 2 {
-		kinds = append(kinds, history.Job{
-			Outcome: history.Outcome(i % 3), Name: "ab"[i/3%2 : i/3%2+1], Finished: at(i / 6 % 2), Deleting: i/12 == 1,
-		})
-	}
-	limits := []history.Limit{{}, history.Keep(0), history.Keep(1), history.Keep(2)}
-	states := 0
-	var try func(jobs []history.Job)
-	try = func(jobs []history.Job) {
-		for _, s := range limits {
-			for _, f := range limits {
-				l := history.Limits{Succeeded: s, Failed: f}
-				if got, want := history.ToDelete(l, jobs), oracle(l, jobs); !slices.Equal(got, want) {
-					t.Fatalf("%v of %v: got %v, want %v", l, jobs, got, want)
-				}
-				states++
-			}
-		}
-		if len(jobs) == 3 {
-			return
-		}
-		for _, k := range kinds {
-			try(append(slices.Clone(jobs), k))
-		}
-	}
-	try(nil)
-	require.Equal(t, 16*(1+24+24*24+24*24*24), states)
-}
-
-// Many Jobs, in random and in sorted order.
-func TestManyJobs(t *testing.T) {
-	const n = 20_000
-	for _, order := range orders {
-		jobs := finished(n, order)
-		for _, k := range []int{1, 10, n / 2, n - 1, n} {
-			limits := history.Limits{Succeeded: history.Keep(n - k)}
-			require.Equal(t, oracle(limits, jobs), history.ToDelete(limits, jobs), "%s, %d to go", order, k)
-		}
-	}
 }

@@ -17,11 +17,6 @@ func TestKeepsTheNewest(t *testing.T) {
 }
 func FuzzKeepsTheNewest(f *testing.F) { premise.Fuzz(f, propKeepsTheNewest) }
 
-func TestOracle(t *testing.T) {
-	premise.Check(t, propOracle, premise.Least{"chosen": 0.3, "both outcomes": 0.12})
-}
-func FuzzOracle(f *testing.F) { premise.Fuzz(f, propOracle) }
-
 func TestIdempotent(t *testing.T) {
 	premise.Check(t, propIdempotent, premise.Least{"chosen": 0.3})
 }
@@ -147,17 +142,6 @@ func propKeepsTheNewest(t *rapid.T, c *premise.Counts) {
 	c.Note("a tie of times", slices.ContainsFunc(chosen, func(i int) bool {
 		return slices.ContainsFunc(left, func(k history.Job) bool { return k.Finished.Equal(jobs[i].Finished) && k.Outcome == jobs[i].Outcome })
 	}))
-}
-
-// The same Jobs in the same order as when everything is sorted.
-func propOracle(t *rapid.T, c *premise.Counts) {
-	jobs, limits := drawJobs(t), drawLimits(t)
-	got, want := history.ToDelete(limits, jobs), oracle(limits, jobs)
-	if !slices.Equal(got, want) {
-		t.Fatalf("got %v, want %v", got, want)
-	}
-	c.Note("chosen", len(want) > 0)
-	c.Note("both outcomes", len(want) > 0 && jobs[want[0]].Outcome != jobs[want[len(want)-1]].Outcome)
 }
 
 // Once the chosen are on their way out, or gone, no more are chosen.

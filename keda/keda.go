@@ -39,8 +39,8 @@
 //
 // # Tests
 //
-// TestVectors runs testdata/keda.json at each release that a case names. The module
-// conformance compares the model with KEDA's own code, release by release; its README
+// The tests of cmd/scaledjob/oracle run testdata/keda.json at each release that a case names. The
+// module conformance compares the model with KEDA's own code, release by release; its README
 // has the table. For 2.0 to 2.3 the model follows the source, which was not compiled.
 package keda
 

@@ -54,8 +54,6 @@
 //
 // # Tests
 //
-//	the examples of the specification                                 TestDocuments
-//	testdata/keda.json, as far as the specification decides           TestKEDACases
 //	R + terminating + create exceeds max only if R + terminating did  TestBounds
 //	under Sum, a longer queue never gets fewer Jobs                   TestMonotone
 //	the order of the metrics does not matter                          TestOrder
