@@ -43,30 +43,47 @@ func templated(p part) bool {
 	return barePattern.MatchString(p.text) || actionPattern.MatchString(p.text)
 }
 
-// unrendered finds a ScaledJob that is a template, and reports whether it does. YAML reads
-// {{ }} without quotes as a map with a map as its key.
+// unrendered finds a document that is a template or that has a map as a key, and reports whether
+// it does.
 func (c *collector) unrendered(file string, n *yaml.Node) bool {
-	at := action(n, false)
+	at, found, fix := action(n, false), "a template's action", renderFirst
+	if at == nil {
+		at, found, fix = mapAsKey(n), "a map as a key", "Write a string"
+	}
 	if at == nil {
 		return false
 	}
-	c.add(yamlSyntax, place{file: file, line: at.Line, column: at.Column, found: "a template's action"}, renderFirst,
+	c.add(yamlSyntax, place{file: file, line: at.Line, column: at.Column, found: found}, fix,
 		effect{text: "lint reads rendered manifests only"})
 	return true
 }
 
 // action returns the first node of a template's action, or nil. In a ScaledJob every action in a
-// text counts; other objects may have actions of other tools as texts.
+// text counts; other objects may have actions of other tools as texts. YAML reads {{ }} without
+// quotes as a map with a map as its key.
 func action(n *yaml.Node, inScaledJob bool) *yaml.Node {
 	if n.Kind == yaml.ScalarNode && actionPattern.MatchString(n.Value) && (inScaledJob || len(actionPattern.FindAllString(n.Value, -1)) > len(quotePattern.FindAllString(n.Value, -1))) {
 		return n
 	}
 	inScaledJob = inScaledJob || n.Kind == yaml.MappingNode && (&document{root: n}).kind() == "ScaledJob"
 	for i, child := range n.Content {
-		if n.Kind == yaml.MappingNode && i%2 == 0 && child.Kind == yaml.MappingNode { // {{ }} without quotes
+		if n.Kind == yaml.MappingNode && i%2 == 0 && child.Kind == yaml.MappingNode && child.Line == n.Line && child.Column == n.Column+1 {
 			return n
 		}
 		if found := action(child, inScaledJob); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// mapAsKey returns the first map with a map as its key, or nil.
+func mapAsKey(n *yaml.Node) *yaml.Node {
+	for i, child := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 && child.Kind == yaml.MappingNode {
+			return n
+		}
+		if found := mapAsKey(child); found != nil {
 			return found
 		}
 	}
