@@ -41,8 +41,37 @@ type objectStatus struct {
 
 // An objectPrint holds the columns of kubectl get.
 type objectPrint struct {
-	MembersCount  string `json:"membersCount,omitempty"`  // healthy/total
-	TotalReplicas string `json:"totalReplicas,omitempty"` // current/desired
+	MembersCount string `json:"membersCount,omitempty"` // healthy/total
+	Wanted       int32  `json:"wanted"`
+	Running      int32  `json:"running"`       // that are ready
+	Pending      int32  `json:"pending"`       // that are not
+	Lost         int32  `json:"lost"`          // last read on members that do not answer, and wanted elsewhere
+	Why          string `json:"why,omitempty"` // why fewer run than are wanted
+}
+
+// columns returns the columns about replicas.
+func (out *objectOutcome) columns() objectPrint {
+	p := objectPrint{Wanted: out.plan.Total}
+	reason := "Starting"
+	for i := range out.plan.Shares {
+		switch s := &out.plan.Shares[i]; {
+		case s.Excluded && s.Desired == 0 && s.Reason == replicas.ReasonUnreachable:
+			p.Lost += s.Current
+		default:
+			p.Running += min(s.Existing, s.Current)
+			p.Pending += max(0, s.Current-s.Existing)
+			if s.Reason == replicas.ReasonNoProgress {
+				reason = string(s.Reason)
+			}
+		}
+	}
+	if is := out.ready(); is.Status != metav1.ConditionTrue {
+		reason = is.Reason
+	}
+	if p.Running < p.Wanted {
+		p.Why = reason
+	}
+	return p
 }
 
 func newObject(p *poller) subject {
@@ -190,10 +219,8 @@ func (o *object) after(out *objectOutcome, now time.Time) objectStatus {
 			m.Description += o.causes.of(name, m.State, out.unseen[name])
 			s.MemberClusterStatuses[name] = m
 		}
-		s.Print = objectPrint{
-			MembersCount:  fmt.Sprintf("%d/%d", s.MembersHealthyCount, s.MembersTotalCount),
-			TotalReplicas: fmt.Sprintf("%d/%d", s.TotalCurrentReplicas, out.plan.Total),
-		}
+		s.Print = out.columns()
+		s.Print.MembersCount = fmt.Sprintf("%d/%d", s.MembersHealthyCount, s.MembersTotalCount)
 	}
 	s.Conditions = conditions(s.Conditions, o.seen.GetGeneration(),
 		out.ready(), active(out.invalid, out.demand), paused(o.config.Policy.Pause.Paused))
