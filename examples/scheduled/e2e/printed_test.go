@@ -45,17 +45,13 @@ func (j *job) table(t require.TestingT) string {
 func (s *stand) printed(t *testing.T) {
 	for name, test := range map[string]struct{ spec, reason, progressing string }{
 		"healthy":  {"  schedule: {timeSpec: R//PT2S}\n" + pod(nil), "", "True Progressing"},
-		"rejected": {"  schedule: {timeSpec: R//PT2S}\n" + pod(nil), "CreateRejected", "False CreateRejected"},
+		"rejected": {"  schedule: {timeSpec: R//PT2S}\n  template: {spec: {containers: [{name: c, image: i, resources: {requests: {cpu: 2}, limits: {cpu: 1}}}]}}\n", "CreateRejected", "False CreateRejected"},
 		"blocked":  {"  schedule: {timeSpec: R//PT2S, blockOnFailure: true}\n  maxRestart: 0\n" + pod(map[string]string{exits: "3"}), "Blocked", "False Blocked"},
 		"late":     {"  schedule: {timeSpec: R//PT2S, skipOutdated: false}\n  concurrencyPolicy: Wait\n" + pod(map[string]string{works: "1h"}), "OtherRunIsActive", "True OtherRunIsActive"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			j := s.namespace(t, "printed-"+name)
-			if name == "rejected" {
-				s.apply(t, "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: none, namespace: printed-rejected}\nspec: {hard: {count/jobs.batch: 0}}\n")
-				time.Sleep(2 * time.Second)
-			}
 			j.controller("-request-timeout=1s", "-resync=1s")
 			j.apply("job", test.spec)
 			j.becomes(60*time.Second, func(t *assert.CollectT) {

@@ -592,6 +592,7 @@ func (s *stand) proposal(t *testing.T) {
 	j := s.namespace(t, "proposal")
 	j.controller()
 	text := strings.Replace(manifest.Read(t, "../manifests/proposal.json"), `"name": "my-job",`, `"name": "job", "namespace": "proposal",`, 1)
+	text = strings.Replace(text, `"PodCount"`, `"podCount"`, 1) // as scheduledjob.Read does
 	own := manifest.Objects(t, strings.ReplaceAll(text, "R5/T01:00:00/PT1H", "R5/T01:00:00/PT01"))[0]
 	_, err := manifest.Client(t, s.cluster.Config(), own).Create(t.Context(), own, metav1.CreateOptions{})
 	require.ErrorContains(t, err, "spec.schedule.timeSpec")
