@@ -110,6 +110,7 @@ e2e-oldest:
 # minutes for the operator the first time.
 beside:
 	cd e2e && go test -count=1 -v -run TestBesideOperator -timeout 90m . -beside $(BESIDE)
+	cd examples && go test -count=1 -v -run TestBesideKEDA -timeout 20m ./controller/e2e -beside
 
 soak:
 	cd e2e && go test -count=1 -v -run TestSoak -timeout 90m . -soak $(SOAK) -scaledjobs $(SCALEDJOBS)
