@@ -86,7 +86,7 @@ func (c *controller) watchLabels() error {
 }
 
 // as changes a target for the decisions of a release of KEDA. Under custom, KEDA does not keep the
-// maximum. Any edit makes the Jobs outdated.
+// maximum.
 func (o *transition) as(job *manifest.ScaledJob, target *adapter.Target) *keda.ScaledJob {
 	if o.release == nil {
 		return nil
@@ -96,7 +96,6 @@ func (o *transition) as(job *manifest.ScaledJob, target *adapter.Target) *keda.S
 	if target.Policy.Bounds.Max = r.Min + r.QueueMax; j.Spec.ScalingStrategy.Strategy == "custom" {
 		target.Policy.Bounds.Max = scaling.NoMax
 	}
-	target.Revision.TemplateHash = "generation-" + strconv.FormatInt(job.Generation, 10)
 	return j
 }
 
