@@ -24,6 +24,7 @@ type whyCommand struct {
 	cluster.ClusterFlags
 	logs    []string
 	all     bool
+	name    string
 	release string
 	at      string
 	bundle  string
@@ -68,6 +69,7 @@ printed.`,
 	}
 	w.ManifestFlags.AddFiles(c)
 	c.Flags().StringArrayVar(&w.logs, "log", nil, "`file` with the operator's log; - is standard input; may be repeated")
+	c.Flags().StringVar(&w.name, "name", "", "the only ScaledJob of the log to explain, by its `name`")
 	c.Flags().BoolVar(&w.all, "all", false, "one line for each ScaledJob, those with problems first")
 	c.Flags().StringVar(&w.bundle, "bundle", "", "`file` to write with the lines and fields that the explanation reads, to attach to an issue; its content is printed first. why FILE explains it")
 	c.Flags().StringVar(&w.at, "at", "", "the `time` to explain, such as 2026-01-02T15:04:05Z (default the end of the log)")
@@ -185,6 +187,7 @@ func (w *whyCommand) question() (q why.Question, err error) {
 			return q, input.Usagef("--at %q: use a time such as 2026-01-02T15:04:05Z", w.at)
 		}
 	}
+	q.Name = w.name
 	if w.release != "" {
 		r, err := input.ParseRelease(w.release)
 		if err != nil || r.Profile == nil {

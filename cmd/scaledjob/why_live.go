@@ -11,7 +11,9 @@ import (
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/cluster"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/why"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint"
 	"github.com/scaledjob/scaledjob/keda"
 )
 
@@ -27,7 +29,7 @@ func liveOf(ctx context.Context, client *cluster.Client, name, release string) (
 	if err != nil || len(found) != 1 {
 		return nil, nil, nil, fmt.Errorf("%s: the API server returned another kind: %w", where, err)
 	}
-	m, live = found[0], &why.Live{}
+	m, live = found[0], &why.Live{Lint: linted(name, data, release)}
 	var status struct{ Conditions []why.Condition }
 	if json.Unmarshal(m.Spec.Status, &status) == nil {
 		live.Conditions = status.Conditions
@@ -50,6 +52,20 @@ func liveOf(ctx context.Context, client *cluster.Client, name, release string) (
 		missing = append(missing, err.Error())
 	}
 	return m, live, missing, nil
+}
+
+// linted returns the errors and warnings of lint about the object.
+func linted(name string, data []byte, release string) (all []string) {
+	profile := keda.Newest()
+	if p, err := keda.Release(release); err == nil {
+		profile = p
+	}
+	for _, f := range lint.Check([]lint.File{{Name: name, Data: data}}, profile).Findings {
+		if f.Severity >= lint.Warning {
+			all = append(all, fmt.Sprintf("%s: %s [%s]", f.Severity, f.Message(), f.Rule))
+		}
+	}
+	return all
 }
 
 // countJobs counts the Jobs as KEDA does, and the reasons of pods that do not run.
@@ -92,12 +108,12 @@ func waiting(p *corev1.Pod) string {
 	}
 	for _, c := range p.Status.ContainerStatuses {
 		if w := c.State.Waiting; w != nil && w.Reason != "" {
-			return w.Reason
+			return report.Clean(w.Reason)
 		}
 	}
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-			return why.Redact(c.Reason + ": " + c.Message)
+			return report.Clean(why.Redact(c.Reason + ": " + c.Message))
 		}
 	}
 	return "no node and no reason yet"

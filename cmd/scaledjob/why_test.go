@@ -54,7 +54,7 @@ func TestWhyCluster(t *testing.T) {
 	require.Equal(t, success, status, problems.String())
 	for _, text := range []string{
 		"KEDA 2.17.", "5 Jobs run and min is 5: KEDA creates for the queue only above min (R - min = 0, T = 0)", "not read: the log of b",
-		"does not exist for the operator's pod", "in the cluster now: R=0, P=0",
+		"does not exist for the operator's pod", "in the cluster now: R=0, P=0", "lint      warning: spec.minReplicaCount is 5",
 	} {
 		require.Contains(t, out.String(), text)
 	}

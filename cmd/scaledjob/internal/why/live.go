@@ -13,6 +13,7 @@ type Live struct {
 	Running    int64       `json:"running"`
 	Pending    int64       `json:"pending"`
 	Counted    bool        `json:"counted"`           // the Jobs were read
+	Lint       []string    `json:"lint,omitempty"`    // errors and warnings of the object, from lint
 	Waiting    []string    `json:"waiting,omitempty"` // reasons of pods that do not run, with their numbers
 }
 
@@ -81,11 +82,14 @@ func (j *judge) live(a *Account, l *Live) {
 		return
 	}
 	found := l.causes(j)
+	for _, text := range l.Lint {
+		a.Lint = append(a.Lint, Redact(text))
+	}
 	if l.Counted {
 		a.Notes = append(a.Notes, fmt.Sprintf("in the cluster now: R=%d, P=%d", l.Running, l.Pending))
 	}
 	for _, c := range l.Conditions {
-		a.Notes = append(a.Notes, fmt.Sprintf("condition %s is %s: %s", c.Type, c.Status, Redact(c.Message)))
+		a.Notes = append(a.Notes, fmt.Sprintf("condition %s is %s: %s", c.Type, c.Status, quote(c.Message)))
 	}
 	for _, c := range found {
 		if !slices.ContainsFunc(append(a.Causes, a.Also...), func(other Cause) bool { return other.ID == c.ID }) {

@@ -3,6 +3,8 @@ package why
 import (
 	"strconv"
 	"strings"
+
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 )
 
 // A kind is a message that KEDA's operator logs, or a group of messages with the same meaning.
@@ -146,13 +148,13 @@ func known(l line) (e entry, ok bool) {
 func (e *entry) owner() {
 	for _, key := range []string{"scaledJob.Name", "ScaledJob.Name", "ScaledJob", "name"} {
 		if name, found := e.fields[key]; found {
-			e.name, e.named = name, true
+			e.name, e.named = report.Clean(name), true
 			break
 		}
 	}
 	for _, key := range []string{"scaledJob.Namespace", "ScaledJob.Namespace", "namespace"} {
 		if namespace, found := e.fields[key]; found {
-			e.namespace = namespace
+			e.namespace = report.Clean(namespace)
 			break
 		}
 	}

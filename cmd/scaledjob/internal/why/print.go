@@ -65,6 +65,9 @@ func (a *Account) print(out io.Writer) {
 		}
 		g.print(out)
 	}
+	for _, text := range a.Lint {
+		fmt.Fprintf(out, "lint      %s\n", text)
+	}
 	fmt.Fprintf(out, "why       %s\n", a.Answer)
 }
 

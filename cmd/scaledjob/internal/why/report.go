@@ -43,6 +43,7 @@ type Account struct {
 	Also      []Cause    `json:"also,omitempty"`
 	Answer    string     `json:"answer"`
 	Notes     []string   `json:"notes,omitempty"`
+	Lint      []string   `json:"lint,omitempty"`
 	verdicts  []*Verdict `json:"-"`
 }
 

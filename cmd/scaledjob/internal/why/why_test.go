@@ -313,3 +313,11 @@ func TestSilent(t *testing.T) {
 	require.Contains(t, a.Answer, "inactive or failed")
 	require.Equal(t, "empty", Explain(Read(text), Question{Release: "2.21"}).Subjects[0].Causes[0].ID)
 }
+
+// TestHostileName has a name that breaks a line.
+func TestHostileName(t *testing.T) {
+	text := strings.ReplaceAll(strings.Join(pollLines(0, "x", 1, 0, 0), "\n"), `"x"`, `"x\n::error::y"`)
+	var b strings.Builder
+	Explain(Read(text), Question{}).Print(&b)
+	require.NotContains(t, b.String(), "\n::error")
+}
