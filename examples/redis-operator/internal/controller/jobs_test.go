@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/scaling"
 
 	v1 "github.com/scaledjob/scaledjob/examples/redis-operator/api/v1"
@@ -26,7 +27,7 @@ import (
 
 // A tracker that would not work is an error at the start.
 func TestNewJobs(t *testing.T) {
-	_, err := NewJobs(fake.NewClientset(), adapter.Options{Timeout: -1})
+	_, err := NewJobs(fake.NewClientset(), adapter.Options{Terms: term.Alone(), Timeout: -1})
 	require.ErrorContains(t, err, "Options.Timeout")
 }
 
@@ -83,7 +84,7 @@ func newQueue(t *testing.T) requestQueue {
 // running returns Jobs that watch a fake API server, and their queue.
 func running(t *testing.T) (*Jobs, kubernetes.Interface, requestQueue) {
 	client := fake.NewClientset()
-	jobs, err := NewJobs(client, adapter.Options{})
+	jobs, err := NewJobs(client, adapter.Options{Terms: term.Alone()})
 	require.NoError(t, err)
 	queue := newQueue(t)
 	require.NoError(t, jobs.Start(t.Context(), queue))

@@ -32,6 +32,7 @@ import (
 	kube "k8s.io/client-go/kubernetes/fake"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/term"
 
 	v1 "github.com/scaledjob/scaledjob/examples/redis-operator/api/v1"
 	"github.com/scaledjob/scaledjob/examples/redis-operator/internal/metrics"
@@ -93,7 +94,7 @@ func benched(t *testing.T, do func(b *bench), objects ...client.Object) {
 			a.(clienttesting.CreateAction).GetObject().(*batchv1.Job).UID = types.UID(fmt.Sprint("job-", uid))
 			return false, nil, nil
 		})
-		jobs, err := NewJobs(b.kube, adapter.Options{})
+		jobs, err := NewJobs(b.kube, adapter.Options{Terms: term.Alone()})
 		require.NoError(t, err)
 		requests := newQueue(t)
 		b.Reconciler = &Reconciler{
@@ -430,7 +431,7 @@ func TestJobsUnknown(t *testing.T) {
 	sj.Status.ActiveJobs = 7
 	benched(t, func(b *bench) {
 		var err error
-		b.Jobs, err = NewJobs(b.kube, adapter.Options{}) // which does not watch
+		b.Jobs, err = NewJobs(b.kube, adapter.Options{Terms: term.Alone()}) // which does not watch
 		require.NoError(t, err)
 		b.depth = 50
 		require.Equal(t, retryAfter, b.reconciles())
