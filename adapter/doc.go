@@ -50,8 +50,9 @@
 //
 // # Limits of the promise
 //
-// Beside those of package slots: a finished Job that a time to live deletes counts as deleted
-// by others. After an edit, the maximum that counts is the largest under which the create of
+// Beside those of package slots: Jobs are created without ttlSecondsAfterFinished, and the
+// tracker deletes them at that age itself. Jobs of others that have the field are counted in
+// Plan.Expiring: their deletion is one by others. After an edit, the maximum that counts is the largest under which the create of
 // an unfinished Job was decided. The cache is behind while the tracker lists anew, until it
 // has the whole list.
 //
@@ -67,6 +68,10 @@
 //	gates of pruning                                              TestPruningGates, TestUnansweredPrune
 //	a running plan stops                                          TestOutdated, TestPausedProcess
 //	a standby that becomes leader reads the Jobs anew             TestStandbyLeads, TestTermEnds
+//	a number whose create is always refused                       TestSetAside
+//	the lease's mark of an orderly end                            TestCleanTerm
+//	an owner changes between numbers and keys                     TestKeyedChanges
+//	finished Jobs are deleted by their age                        TestTimeToLive
 //	counts are those of a recount                                 TestRecount
 //	a wrong UID is not an empty set                               TestMistaken, TestNamesakeOfAnotherGroup
 //	objects in other namespaces change no decision                TestForger

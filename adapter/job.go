@@ -89,6 +89,7 @@ type job struct {
 	took    bool  // its status counts a pod that is ready or has succeeded
 	fresh   bool  // suspended since it was created
 	marked  bool  // has a deletion timestamp
+	ttl     bool  // has a time to live after its end
 
 	ran      bool        // a pod is known to have started
 	deleted  bool        // the API server accepted our delete
@@ -112,7 +113,7 @@ func newJob(object *batchv1.Job, o *Options) *job {
 		},
 		end: end, started: value(s.StartTime).Time, pods: s.Active + value(s.Terminating),
 		took: value(s.Ready) > 0 || s.Succeeded > 0, fresh: value(object.Spec.Suspend) && s.StartTime == nil,
-		marked: object.DeletionTimestamp != nil,
+		marked: object.DeletionTimestamp != nil, ttl: object.Spec.TTLSecondsAfterFinished != nil,
 	}
 	j.ran = j.took || s.Failed > 0
 	if end == Succeeded || end == Failed {

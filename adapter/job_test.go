@@ -409,6 +409,38 @@ func TestHistory(t *testing.T) {
 	require.Equal(t, []string{target.NewJob(3).Name, target.NewJob(2).Name, target.NewJob(4).Name}, names)
 }
 
+// A time to live is the tracker's to carry out: no Job has it, and finished Jobs are deleted at
+// their age, under the gates of pruning. Jobs of others that have one are counted.
+func TestTimeToLive(t *testing.T) {
+	s, target := newServer(), newTarget()
+	target.Job.Spec.TTLSecondsAfterFinished = new(int32(100))
+	w := newWriter(t, s, target, Options{})
+	_, err := w.poll(2)
+	require.NoError(t, err)
+	all := s.all(t)
+	require.Len(t, all, 2)
+	require.Nil(t, all[0].Spec.TTLSecondsAfterFinished)
+	require.NotNil(t, target.Job.Spec.TTLSecondsAfterFinished, "no memory is shared")
+	s.change(t, &all[0], complete) // at noon
+	w.catchUp(t)
+	w.clock = noon.Add(100*time.Second - 1)
+	plan := w.Plan(ownerUID, items(0), w.clock)
+	require.Empty(t, plan.Delete)
+	require.True(t, plan.NextCheck.Equal(noon.Add(100*time.Second)), plan.NextCheck)
+	require.Empty(t, w.Plan(ownerUID, items(0), w.clock).Delete, "known already")
+	w.clock = noon.Add(100 * time.Second)
+	result, err := w.poll(0)
+	require.NoError(t, err)
+	require.Equal(t, Result{Pruned: 1}, result)
+	w.catchUp(t)
+	require.Empty(t, w.Plan(ownerUID, items(0), w.clock.Add(time.Hour)).Delete)
+
+	w.show(jobOf(target, 7, func(j *batchv1.Job) { j.Spec.TTLSecondsAfterFinished = new(int32(9)) }))
+	plan = w.Plan(ownerUID, items(0), w.clock)
+	require.Equal(t, int32(1), plan.Expiring)
+	require.Contains(t, plan.String(), "1 Jobs have ttlSecondsAfterFinished")
+}
+
 // A Job that the API server has agreed to delete is terminating, and a finished one
 // is waited for.
 func TestDeleted(t *testing.T) {

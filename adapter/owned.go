@@ -19,11 +19,14 @@ type owned struct {
 	uid    types.UID
 	target *tracked     // nil while the owner is not tracked
 	set    *slots.Set   // nil until the owner is tracked
+	keyed  bool         // the set is
 	now    *application // the plan being carried out
 	jobs   map[types.UID]*job
 	sent   map[slots.Slot]*origin // of the creates in flight, and of some before
 	called string                 // by the controller reference of a Job; "" if there was none
 	stuck  *stuck                 // nil is not counted
+	aged   bool                   // expiry is known
+	expiry time.Time              // when the next finished Job reaches its age; zero if none does
 	counted
 }
 
@@ -33,6 +36,7 @@ type counted struct {
 	outdated int32
 	surplus  [2]int32 // finished and not being deleted: succeeded and failed
 	pruning  int32
+	foreign  int32 // Jobs with a time to live, which somebody else carries out
 }
 
 // An origin is what a Job in flight was created from.
@@ -90,6 +94,9 @@ func (o *counted) tally(j *job, n int32) {
 	o.phases[j.Phase] += n
 	if j.outdated {
 		o.outdated += n
+	}
+	if j.ttl {
+		o.foreign += n
 	}
 	if j.ended() && !j.Deleting {
 		o.surplus[j.Phase-Succeeded] += n

@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,6 +27,11 @@ type Plan struct {
 	// Labels are added to the first Jobs to create, a map for each.
 	Labels []map[string]string
 	Delete []Deletion
+	// NextCheck is when a plan may differ without an event; zero if unknown.
+	NextCheck time.Time
+	// Expiring is the number of Jobs that have ttlSecondsAfterFinished, such as KEDA's. Jobs of
+	// a Tracker have none. Whoever else deletes finished Jobs may cost a Job above the maximum.
+	Expiring int32
 	// Items are those of a keyed owner, and List is what [Tracker.Listing] returned before
 	// they were asked for.
 	Items []Item
@@ -79,9 +85,10 @@ func (o *owned) plan(metrics []scaling.Metric, known bool, now time.Time) Plan {
 				}
 			}
 		}
-		if t.History.Exceeded(int(o.surplus[0]), int(o.surplus[1])) {
-			plan.Delete = append(plan.Delete, o.prune()...)
+		if t.History.Exceeded(int(o.surplus[0]), int(o.surplus[1])) || o.expires(now) {
+			plan.Delete = append(plan.Delete, o.prune(now)...)
 		}
+		plan.NextCheck, plan.Expiring = o.expiry, o.foreign
 	}
 	plan.Decision = scaling.Decide(t.Policy, state)
 	plan.Create = plan.Decision.Create
@@ -95,6 +102,9 @@ func (o *owned) plan(metrics []scaling.Metric, known bool, now time.Time) Plan {
 func (p *Plan) hold(holds []slots.Hold) {
 	p.Holds = holds
 	for _, h := range holds {
+		if !h.Until.IsZero() && (p.NextCheck.IsZero() || h.Until.Before(p.NextCheck)) {
+			p.NextCheck = h.Until
+		}
 		if h.All && p.Create > 0 {
 			p.Create, p.Decision.Create, p.Decision.Rule = 0, 0, scaling.RuleWaiting
 		}
@@ -108,11 +118,20 @@ func (p *Plan) String() string {
 	for _, h := range p.Holds {
 		fmt.Fprintf(&b, "\nheld      %s: %s", h.Rule, h.Text)
 	}
+	if p.Expiring > 0 {
+		fmt.Fprintf(&b, "\nexpiring  %d Jobs have ttlSecondsAfterFinished; their early deletion may cost a Job above the maximum", p.Expiring)
+	}
 	return b.String()
 }
 
+// expires reports whether a finished Job may have reached its age.
+func (o *owned) expires(now time.Time) bool {
+	_, limited := o.target.History.Age.Value()
+	return limited && (!o.aged || !o.expiry.IsZero() && !now.Before(o.expiry))
+}
+
 // prune deletes the finished Jobs beyond the limits. Unfinished Jobs have no outcome.
-func (o *owned) prune() (deletions []Deletion) {
+func (o *owned) prune(now time.Time) (deletions []Deletion) {
 	var jobs []*job
 	var finished []history.Job
 	for _, j := range o.jobs {
@@ -121,7 +140,16 @@ func (o *owned) prune() (deletions []Deletion) {
 			finished = append(finished, history.Job{Name: j.Name, Deleting: j.Deleting, Finished: j.Finished, Outcome: outcomes[j.Phase]})
 		}
 	}
-	for _, i := range history.ToDelete(o.target.History, finished) {
+	chosen := history.ToDelete(o.target.History, finished)
+	var expired []int
+	expired, o.expiry = history.Expired(o.target.History.Age, finished, now)
+	o.aged = len(expired) == 0 // else they are chosen again until they are deleted
+	for _, i := range expired {
+		if !slices.Contains(chosen, i) {
+			chosen = append(chosen, i)
+		}
+	}
+	for _, i := range chosen {
 		d := jobs[i].Delete(rollout.Background, HistoryLimit)
 		d.ResourceVersion = ""
 		deletions = append(deletions, d)

@@ -202,6 +202,9 @@ func (t Target) compile() *tracked {
 	if t.Revision.TemplateHash == "" {
 		t.Revision.TemplateHash = TemplateHash(&t.Job.Spec)
 	}
+	if _, limited := t.History.Age.Value(); t.Job.Spec.TTLSecondsAfterFinished != nil && !limited {
+		t.History.Age = history.After(time.Duration(*t.Job.Spec.TTLSecondsAfterFinished) * time.Second)
+	}
 	t.Job, t.PendingPodConditions = nil, slices.Clone(t.PendingPodConditions)
 	return &tracked{t, string(encoded)}
 }
@@ -225,6 +228,7 @@ func (t *tracked) newJob(in place, slot slots.Slot, labels map[string]string) *b
 func (t *tracked) finish(in place, slot slots.Slot, prototype *batchv1.JobTemplateSpec, labels map[string]string) *batchv1.Job {
 	job, o := &batchv1.Job{ObjectMeta: prototype.ObjectMeta, Spec: prototype.Spec}, &t.Owner
 	job.Namespace, job.Name = o.Namespace, o.slotName(in, slot)
+	job.Spec.TTLSecondsAfterFinished = nil // History.Age has it: others that delete finished Jobs break the rules of package slots
 	for key, value := range labels {
 		metav1.SetMetaDataLabel(&job.ObjectMeta, key, value)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/scaling"
@@ -204,4 +205,38 @@ func TestCleanTerm(t *testing.T) {
 		require.Equal(t, clean, result.Created == 1)
 		require.Equal(t, clean, w.settled())
 	}
+}
+
+// An owner whose Jobs get the other identity waits for creates of the one before.
+func TestKeyedChanges(t *testing.T) {
+	s, target := newServer(), newTarget()
+	target.Policy.Bounds.Max = 1
+	w := newWriter(t, s, target, Options{})
+	s.before = func(verb, _ string) error {
+		if verb == "create" {
+			return context.DeadlineExceeded // and it arrives later
+		}
+		return nil
+	}
+	_, err := w.poll(1)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	s.before = nil
+	target.Keyed = true
+	require.NoError(t, w.Track(target))
+	create := func(after time.Duration) int64 {
+		w.clock = w.clock.Add(after)
+		w.catchUp(t)
+		result, err := w.Apply(t.Context(), s, w.PlanItems(ownerUID, []Item{{Key: "a"}}, w.Listing(ownerUID), w.clock))
+		require.NoError(t, err)
+		return result.Created
+	}
+	require.Zero(t, create(time.Second))
+	late1 := jobOf(newTarget(), 1)
+	_, err = s.BatchV1().Jobs("shop").Create(t.Context(), late1, metav1CreateOptions)
+	require.NoError(t, err)
+	require.Zero(t, create(late), "the Job has arrived")
+	require.Equal(t, int64(1), s.unfinished(t))
+	require.NoError(t, s.BatchV1().Jobs("shop").Delete(t.Context(), late1.Name, metav1.DeleteOptions{}))
+	w.gone(late1)
+	require.Equal(t, int64(1), create(time.Second))
 }

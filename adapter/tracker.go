@@ -3,6 +3,7 @@ package adapter
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -82,7 +83,7 @@ type Tracker struct {
 
 	mu       sync.Mutex
 	unsynced int             // feeds that have not listed yet
-	problem  error           // why the last list or watch failed; nil if it did not
+	problems [2]error        // why the last list or watch of Jobs and of pods failed; nil if it did not
 	listing  time.Time       // when the newest consistent read of Jobs began
 	read     time.Time       // when the one that the cache shows began
 	again    func()          // reads the Jobs anew; nil if that has begun
@@ -177,9 +178,11 @@ func (t *Tracker) Track(target Target) error {
 	o.target, t.encoded = tracked, tracked.encoded
 	if o.set == nil {
 		t.begin(o)
+	} else if o.keyed != o.target.Keyed {
+		t.rename(o)
 	}
 	o.set.Stop()
-	o.stuck = nil
+	o.stuck, o.aged = nil, false
 	for _, j := range o.jobs {
 		t.recount(j, *j)
 	}
@@ -193,10 +196,7 @@ func (t *Tracker) begin(o *owned) {
 	if start.IsZero() {
 		start = t.now()
 	}
-	mark := t.mark()
-	o.set = slots.New(slots.Options{
-		Late: t.late(), Unshown: 4 * t.late(), Start: start, Clean: mark.Clean, Aside: mark.Aside, Keyed: o.target.Keyed,
-	})
+	t.setOf(o, start, t.mark())
 	t.keep(o)
 	switch {
 	case t.began.IsZero():
@@ -204,6 +204,22 @@ func (t *Tracker) begin(o *owned) {
 	case !t.read.IsZero():
 		o.set.Listed(t.read)
 	}
+}
+
+// setOf gives an owner a set that knows of no request.
+func (t *Tracker) setOf(o *owned, start time.Time, mark term.Mark) {
+	o.keyed = o.target.Keyed
+	o.set = slots.New(slots.Options{
+		Late: t.late(), Unshown: 4 * t.late(), Start: start, Clean: mark.Clean, Aside: mark.Aside, Keyed: o.keyed,
+	})
+}
+
+// rename begins the other identity of an owner's Jobs. Creates of the identity before may still
+// arrive, so that nothing is created until L has passed and the Jobs have been read again.
+func (t *Tracker) rename(o *owned) {
+	t.setOf(o, t.now(), term.Mark{Aside: true})
+	o.now, o.sent, o.pruning = nil, nil, 0
+	t.relist()
 }
 
 // keep keeps the lease's mark until the owner's set asks to remove it.
@@ -296,8 +312,8 @@ func (t *Tracker) Plan(owner types.UID, metrics []scaling.Metric, now time.Time)
 	}
 	plan := o.plan(metrics, t.unsynced == 0, now)
 	switch {
-	case t.unsynced > 0 && t.problem != nil:
-		plan = unknown(plan, "the Jobs have not been listed: "+t.problem.Error())
+	case t.unsynced > 0 && t.problems != [2]error{}:
+		plan = unknown(plan, "the Jobs have not been listed: "+errors.Join(t.problems[:]...).Error())
 	case t.unsynced > 0:
 		plan = unknown(plan, "the Jobs have not been listed")
 	case plan.Create > 0 && t.mistaken(o):
@@ -482,6 +498,9 @@ func (t *Tracker) recount(j *job, before job) {
 func (t *Tracker) tally(j *job, n int32) {
 	if _, noted := t.changing[j.owner]; t.changing != nil && !noted {
 		t.changing[j.owner] = j.owner.counted
+	}
+	if j.ended() {
+		j.owner.aged = false
 	}
 	if j.owner.tally(j, n); j.owner.stuck != nil && j.Phase == Pending && !j.stray {
 		j.owner.stuck.add(j.PendingSince, n)

@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -48,9 +49,9 @@ func (t *Tracker) watch(client Client) {
 			}
 		})
 	}
-	reflect(&batchv1.Job{}, &feed{}, source(client.BatchV1().Jobs(t.options.Namespace), t.selector.String(), t.lists, t.failed))
+	reflect(&batchv1.Job{}, &feed{}, source(client.BatchV1().Jobs(t.options.Namespace), t.selector.String(), t.lists, t.failed(0)))
 	if t.options.Pods {
-		reflect(&corev1.Pod{}, &feed{ofPods: true}, source(client.CoreV1().Pods(t.options.Namespace), batchv1.JobNameLabel, func() {}, t.failed))
+		reflect(&corev1.Pod{}, &feed{ofPods: true}, source(client.CoreV1().Pods(t.options.Namespace), batchv1.JobNameLabel, func() {}, t.failed(1)))
 	}
 }
 
@@ -61,18 +62,21 @@ func (t *Tracker) lists() {
 	t.listing = t.now()
 }
 
-// failed notes why the last list or watch failed.
-func (t *Tracker) failed(err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.problem = err
+// failed returns a function that notes why the last list or watch of a kind failed.
+func (t *Tracker) failed(kind int) func(error) {
+	return func(err error) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.problems[kind] = err
+	}
 }
 
-// Problem returns why the last list or watch failed, such as for lack of a permission, or nil.
+// Problem returns why the last list or watch of Jobs, or of pods, failed, such as for lack of a
+// permission, or nil.
 func (t *Tracker) Problem() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.problem
+	return errors.Join(t.problems[:]...)
 }
 
 // relist reads all Jobs anew, unless that began since. It reports whether it can.

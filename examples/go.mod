@@ -11,6 +11,7 @@ require (
 	github.com/robfig/cron/v3 v3.0.1
 	github.com/scaledjob/scaledjob v0.0.0
 	github.com/scaledjob/scaledjob/adapter v0.0.0
+	github.com/scaledjob/scaledjob/adapter/runtime v0.0.0
 	github.com/scaledjob/scaledjob/e2e v0.0.0
 	github.com/stretchr/testify v1.12.1
 	k8s.io/api v0.37.2
@@ -89,5 +90,7 @@ require (
 replace github.com/scaledjob/scaledjob => ..
 
 replace github.com/scaledjob/scaledjob/adapter => ../adapter
+
+replace github.com/scaledjob/scaledjob/adapter/runtime => ../adapter/runtime
 
 replace github.com/scaledjob/scaledjob/e2e => ../e2e

@@ -6,6 +6,8 @@
 // Jobs have separate limits. Unfinished Jobs and Jobs that are being deleted are
 // neither chosen nor counted as kept.
 //
+// [Expired] chooses the Jobs that finished a time ago, whatever their number.
+//
 // A Job finished when it completed, else when its condition Failed became true, else
 // when it was created: [Times.Finished]. Only succeeded Jobs have a completion time,
 // which alone would leave failed Jobs without an order.
@@ -15,6 +17,7 @@
 //	the newest of each outcome are kept                       TestKeepsTheNewest
 //	the order of the Jobs does not matter                     TestOrderOfJobs
 //	nothing is chosen once the chosen Jobs are being deleted  TestIdempotent
+//	the age of a Job, and the next time                       TestExpired
 package history
 
 import (
@@ -105,18 +108,56 @@ func (l Limit) excess(n int) int {
 	return max(0, n-l.keep)
 }
 
-// Limits holds the numbers of finished Jobs to keep. The zero value keeps all.
+// An Age is a time after which finished Jobs are deleted. The zero value keeps all; After(0)
+// deletes each Job when it finishes. Ages can be compared with ==.
+type Age struct {
+	after time.Duration
+	set   bool
+}
+
+// After returns the age d. A negative d counts as 0.
+func After(d time.Duration) Age { return Age{max(0, d), true} }
+
+// Value returns the age and true, or 0 and false if Jobs of any age are kept.
+func (a Age) Value() (after time.Duration, ok bool) { return a.after, a.set }
+
+// Limits holds the limits of finished Jobs to keep. The zero value keeps all.
 type Limits struct {
 	Succeeded Limit
 	Failed    Limit
+	Age       Age // of both; for [Expired]
 }
 
 // DefaultLimits returns the limits of a manifest that sets none: 100 of each outcome.
-func DefaultLimits() Limits { return Limits{Keep(100), Keep(100)} }
+func DefaultLimits() Limits { return Limits{Succeeded: Keep(100), Failed: Keep(100)} }
 
 // String returns both limits.
 func (l Limits) String() string {
+	if l.Age.set {
+		return fmt.Sprintf("%v succeeded, %v failed, for %v", l.Succeeded, l.Failed, l.Age.after)
+	}
 	return fmt.Sprintf("%v succeeded, %v failed", l.Succeeded, l.Failed)
+}
+
+// Expired returns the indexes of the finished Jobs that have reached the age, in the order of
+// the Jobs, and when the next one does; the zero time means none. Jobs that are being deleted
+// are ignored.
+func Expired(age Age, jobs []Job, now time.Time) (expired []int, next time.Time) {
+	if !age.set {
+		return nil, time.Time{}
+	}
+	for i := range jobs {
+		if j := &jobs[i]; j.Deleting || j.Outcome != Succeeded && j.Outcome != Failed {
+			continue
+		}
+		switch at := jobs[i].Finished.Add(age.after); {
+		case !now.Before(at):
+			expired = append(expired, i)
+		case next.IsZero() || at.Before(next):
+			next = at
+		}
+	}
+	return expired, next
 }
 
 // Exceeded reports whether [ToDelete] chooses any of so many finished Jobs, none of

@@ -79,3 +79,34 @@ func TestOutcomeJSON(t *testing.T) {
 	require.Equal(t, all, back)
 	require.EqualError(t, json.Unmarshal([]byte(`["lost"]`), &back), `unknown Outcome "lost"; use unfinished, succeeded or failed`)
 }
+
+// A Job expires at its age and not before. The next time is that of the next Job.
+func TestExpired(t *testing.T) {
+	jobs := []history.Job{
+		{Name: "a", Outcome: history.Succeeded, Finished: at(10)},
+		{Name: "b", Outcome: history.Failed, Finished: at(5)},
+		{Name: "c", Outcome: history.Unfinished},
+		{Name: "d", Outcome: history.Succeeded, Finished: at(1), Deleting: true},
+	}
+	minute := at(1).Sub(at(0))
+	for _, c := range []struct {
+		age  history.Age
+		now  int
+		want []int
+		next time.Time
+	}{
+		{history.Age{}, 100, nil, time.Time{}},
+		{history.After(3 * minute), 7, nil, at(8)},
+		{history.After(3 * minute), 8, []int{1}, at(13)},
+		{history.After(3 * minute), 13, []int{0, 1}, time.Time{}},
+		{history.After(-1), 5, []int{1}, at(10)},
+	} {
+		got, next := history.Expired(c.age, jobs, at(c.now))
+		require.Equal(t, c.want, got, "%+v", c)
+		require.True(t, next.Equal(c.next), "%v", next)
+	}
+	require.Equal(t, "all succeeded, 1 failed, for 9s", history.Limits{Failed: history.Keep(1), Age: history.After(9 * time.Second)}.String())
+	after, ok := history.After(time.Second).Value()
+	require.True(t, ok)
+	require.Equal(t, time.Second, after)
+}

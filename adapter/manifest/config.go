@@ -137,6 +137,9 @@ func (r *reader) history() history.Limits {
 	}
 	limit("spec.successfulJobsHistoryLimit", r.spec.SuccessfulJobsHistoryLimit, &limits.Succeeded)
 	limit("spec.failedJobsHistoryLimit", r.spec.FailedJobsHistoryLimit, &limits.Failed)
+	if job := r.spec.JobTargetRef; job != nil && job.TTLSecondsAfterFinished != nil {
+		limits.Age = history.After(time.Duration(*job.TTLSecondsAfterFinished) * time.Second)
+	}
 	return limits
 }
 

@@ -64,7 +64,9 @@ var effects = []struct {
 	{"jobTargetRef: {completions: 3}", func(c *scaledjob.Config) { c.Target.Job.Spec.Completions = new(int32(3)) }},
 	{"jobTargetRef: {activeDeadlineSeconds: 600}", func(c *scaledjob.Config) { c.Target.Job.Spec.ActiveDeadlineSeconds = new(int64(600)) }},
 	{"jobTargetRef: {backoffLimit: 0}", func(c *scaledjob.Config) { c.Target.Job.Spec.BackoffLimit = new(int32(0)) }},
-	{"jobTargetRef: {ttlSecondsAfterFinished: 9}", func(c *scaledjob.Config) { c.Target.Job.Spec.TTLSecondsAfterFinished = new(int32(9)) }},
+	{"jobTargetRef: {ttlSecondsAfterFinished: 9}", func(c *scaledjob.Config) {
+		c.Target.Job.Spec.TTLSecondsAfterFinished, c.Target.History.Age = new(int32(9)), history.After(9*time.Second)
+	}},
 	{"jobTargetRef: {suspend: true}", func(c *scaledjob.Config) { c.Target.Job.Spec.Suspend = new(true) }},
 	{"pollingInterval: 1", func(c *scaledjob.Config) { c.PollingInterval = time.Second }},
 	{"successfulJobsHistoryLimit: 0", func(c *scaledjob.Config) { c.Target.History.Succeeded = history.Keep(0) }},

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -93,17 +92,6 @@ func (s *stored) config() (*manifest.ScaledJob, scaledjob.Config, error) {
 	}
 	config, err := scaledjob.Configure(job, nil)
 	return job, config, err
-}
-
-// earlyDeletion returns a warning if the control plane may delete a finished Job while a
-// create can still arrive, within late: its number is free then, and the Job made again.
-func earlyDeletion(s *manifest.ScaledJob, late time.Duration) error {
-	ttl := s.Spec.JobTargetRef.TTLSecondsAfterFinished
-	if ttl == nil || time.Duration(*ttl)*time.Second >= late {
-		return nil
-	}
-	return fmt.Errorf("spec.jobTargetRef.ttlSecondsAfterFinished: found %d; use %d or more, or successfulJobsHistoryLimit and "+
-		"failedJobsHistoryLimit: a Job that is deleted earlier may cost one Job above the maximum", *ttl, int(late.Seconds()))
 }
 
 // list returns a property of all triggers, without duplicates, in KEDA's format.

@@ -227,8 +227,4 @@ func (e *entry) warn(t *term, job *manifest.ScaledJob, config *scaledjob.Config)
 	for _, w := range config.Warnings {
 		log.Warn(w.Error())
 	}
-	if err := earlyDeletion(job, 2*t.requestTimeout*2); err != nil {
-		log.Warn(err.Error())
-		e.report.tell(scaledjob.Event{Type: "Warning", Reason: "TTLTooShort", Message: err.Error()})
-	}
 }

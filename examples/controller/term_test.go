@@ -573,22 +573,33 @@ func TestRestart(t *testing.T) {
 	}, u)
 }
 
-// A time to live below twice the time in which a create may arrive is told.
-func TestEarlyDeletion(t *testing.T) {
-	ttl := func(seconds int64) func(map[string]any) {
-		return func(spec map[string]any) { spec["jobTargetRef"].(map[string]any)["ttlSecondsAfterFinished"] = seconds }
+// Jobs have no time to live. The controller deletes them by their age, when no create can
+// arrive any more.
+func TestTimeToLive(t *testing.T) {
+	ttl := func(spec map[string]any) {
+		spec["jobTargetRef"].(map[string]any)["ttlSecondsAfterFinished"] = int64(120)
 	}
 	benched(t, false, func(b *bench) {
+		b.holds("consumer", 2)
+		time.Sleep(15 * time.Second)
+		jobs := b.kube.BatchV1().Jobs("mail")
+		all, err := jobs.List(b.Context(), metav1.ListOptions{})
+		require.NoError(b, err)
+		require.Len(b, all.Items, 2)
 		b.holds("consumer", 0)
-		time.Sleep(15 * time.Second)
-		require.Contains(b, b.said(), "ttlSecondsAfterFinished: found 59; use 60 or more")
-		require.Contains(b, b.events(), "TTLTooShort")
-		told := len(b.events())
-		b.edits(object("consumer", "1", ttl(60)))
-		time.Sleep(15 * time.Second)
-		require.Len(b, b.events(), told)
-		require.Equal(b, 1, strings.Count(b.said(), "ttlSecondsAfterFinished"))
-	}, object("consumer", "1", ttl(59)))
+		for _, j := range all.Items {
+			require.Nil(b, j.Spec.TTLSecondsAfterFinished)
+			now := metav1.Now()
+			j.Status.CompletionTime = &now
+			j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue, LastTransitionTime: now}}
+			_, err := jobs.UpdateStatus(b.Context(), &j, metav1.UpdateOptions{})
+			require.NoError(b, err)
+		}
+		time.Sleep(100 * time.Second)
+		require.Equal(b, 2, b.jobs())
+		time.Sleep(40 * time.Second)
+		require.Zero(b, b.jobs())
+	}, object("consumer", "1", ttl))
 }
 
 // The informer keeps what users write and no more, and changes nothing of what it got.

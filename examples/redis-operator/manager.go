@@ -12,7 +12,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/redis/go-redis/v9/logging"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgo "k8s.io/client-go/kubernetes/scheme"
@@ -25,6 +25,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/client"
+	"github.com/scaledjob/scaledjob/adapter/runtime"
 	"github.com/scaledjob/scaledjob/adapter/term/kube"
 	v1 "github.com/scaledjob/scaledjob/examples/redis-operator/api/v1"
 	"github.com/scaledjob/scaledjob/examples/redis-operator/internal/controller"
@@ -73,21 +74,20 @@ func (o *options) add(manager ctrl.Manager, lease kube.Lease) error {
 	if err != nil {
 		return err
 	}
-	jobs, err := controller.NewJobs(clients.Watches, adapter.Options{Namespace: o.Namespace, Terms: lease.Holder})
+	jobs, err := runtime.New(clients, adapter.Options{Namespace: o.Namespace, Terms: lease.Holder})
 	if err != nil {
 		return err
 	}
 	redis := &queue.Redis{Timeout: o.redisTimeout, Idle: o.redisIdle}
 	reconciler := &controller.Reconciler{
-		Client:   manager.GetClient(),
-		Live:     manager.GetAPIReader(),
-		Jobs:     jobs,
-		Requests: clients.Requests,
-		Queues:   redis,
-		Metrics:  metrics.New(registry.Registry),
-		Events:   manager.GetEventRecorder(name),
-		Now:      time.Now,
-		Poll:     o.poll, Retry: o.retry, Workers: o.workers,
+		Client:  manager.GetClient(),
+		Live:    manager.GetAPIReader(),
+		Jobs:    jobs,
+		Queues:  redis,
+		Metrics: metrics.New(registry.Registry),
+		Events:  manager.GetEventRecorder(name),
+		Now:     time.Now,
+		Poll:    o.poll, Retry: o.retry, Workers: o.workers,
 	}
 	return errors.Join(
 		reconciler.SetupWithManager(manager),
@@ -98,29 +98,22 @@ func (o *options) add(manager ctrl.Manager, lease kube.Lease) error {
 }
 
 func (o *options) manager(config *rest.Config, lease kube.Lease, log *slog.Logger) (ctrl.Manager, error) {
-	scheme := runtime.NewScheme()
+	scheme := apiruntime.NewScheme()
 	utilruntime.Must(errors.Join(clientgo.AddToScheme(scheme), v1.AddToScheme(scheme)))
-	options := o.managed(lease)
+	options := o.managed()
 	options.Scheme, options.Logger = scheme, logr.FromSlogHandler(log.Handler())
 	if o.LeaderElect {
-		options.LeaderElectionResourceLockInterface = lease.Lock()
+		runtime.Elect(&options, lease)
 	}
 	return ctrl.NewManager(config, options)
 }
 
 // managed returns the manager's options of the flags.
-func (o *options) managed(lease kube.Lease) ctrl.Options {
+func (o *options) managed() ctrl.Options {
 	options := ctrl.Options{
-		Cache:                         cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
-		Metrics:                       server.Options{BindAddress: cmp.Or(o.MetricsAddress, "0")},
-		HealthProbeBindAddress:        cmp.Or(o.ProbesAddress, "0"),
-		LeaderElection:                o.LeaderElect,
-		LeaderElectionID:              lease.Name,
-		LeaderElectionNamespace:       lease.Namespace,
-		LeaderElectionReleaseOnCancel: true,
-		LeaseDuration:                 &lease.Duration,
-		RenewDeadline:                 new(lease.RenewDeadline()),
-		RetryPeriod:                   new(lease.RetryPeriod()),
+		Cache:                  cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
+		Metrics:                server.Options{BindAddress: cmp.Or(o.MetricsAddress, "0")},
+		HealthProbeBindAddress: cmp.Or(o.ProbesAddress, "0"),
 	}
 	if o.Namespace != "" {
 		options.Cache.DefaultNamespaces = map[string]cache.Config{o.Namespace: {}}

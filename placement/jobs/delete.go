@@ -63,7 +63,15 @@ func (f *fleet) history() (chosen []int32) {
 		finished = append(finished, history.Job{Name: j.Name, Deleting: j.Deleting, Finished: j.Finished, Outcome: outcome})
 		at = append(at, int32(i))
 	}
-	for _, i := range history.ToDelete(f.History, finished) {
+	all := history.ToDelete(f.History, finished)
+	expired, next := history.Expired(f.History.Age, finished, f.Now)
+	f.change.add(next)
+	for _, i := range expired {
+		if !slices.Contains(all, i) {
+			all = append(all, i)
+		}
+	}
+	for _, i := range all {
 		chosen = append(chosen, at[i])
 	}
 	return chosen

@@ -29,6 +29,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter"
 	adapterclient "github.com/scaledjob/scaledjob/adapter/client"
+	"github.com/scaledjob/scaledjob/adapter/runtime"
 	"github.com/scaledjob/scaledjob/adapter/term"
 
 	v1 "github.com/scaledjob/scaledjob/examples/redis-operator/api/v1"
@@ -62,10 +63,10 @@ func (s *stand) managed(t *testing.T, queues queue.Reader, faults ...fault) *con
 	}
 	clients, err := adapterclient.Connect(config, 0, nil)
 	require.NoError(t, err)
-	jobs, err := controller.NewJobs(clients.Watches, adapter.Options{Terms: term.Alone()})
+	jobs, err := runtime.New(clients, adapter.Options{Terms: term.Alone()})
 	require.NoError(t, err)
 	return &controller.Reconciler{
-		Client: c, Live: c, Jobs: jobs, Requests: clients.Requests, Queues: queues,
+		Client: c, Live: c, Jobs: jobs, Queues: queues,
 		Now: time.Now, Poll: 30 * time.Second, Retry: 10 * time.Second, Workers: 1,
 		Metrics: metrics.New(prometheus.NewRegistry()), Events: events.NewFakeRecorder(100),
 	}

@@ -17,19 +17,16 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	jobsclient "github.com/scaledjob/scaledjob/adapter/client"
+	"github.com/scaledjob/scaledjob/adapter/runtime"
 	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/scaling"
 
 	v1 "github.com/scaledjob/scaledjob/examples/redis-operator/api/v1"
 )
-
-// A tracker that would not work is an error at the start.
-func TestNewJobs(t *testing.T) {
-	_, err := NewJobs(fake.NewClientset(), adapter.Options{Terms: term.Alone(), Timeout: -1})
-	require.ErrorContains(t, err, "Options.Timeout")
-}
 
 func scaledJob() *v1.ScaledJob {
 	sj := &v1.ScaledJob{
@@ -82,9 +79,9 @@ func newQueue(t *testing.T) requestQueue {
 }
 
 // running returns Jobs that watch a fake API server, and their queue.
-func running(t *testing.T) (*Jobs, kubernetes.Interface, requestQueue) {
+func running(t *testing.T) (*runtime.Jobs, kubernetes.Interface, requestQueue) {
 	client := fake.NewClientset()
-	jobs, err := NewJobs(client, adapter.Options{Terms: term.Alone()})
+	jobs, err := runtime.New(jobsclient.Clients{Requests: client, Watches: client}, adapter.Options{Terms: term.Alone()})
 	require.NoError(t, err)
 	queue := newQueue(t)
 	require.NoError(t, jobs.Start(t.Context(), queue))
@@ -110,7 +107,7 @@ func TestEventsOfJobs(t *testing.T) {
 		jobs, client, queue := running(t)
 		sj, other := scaledJob(), scaledJob()
 		other.Name, other.UID = "other", "1f8fad5b-d9cb-469f-a165-70867728950e"
-		require.NoError(t, jobs.track(sj))
+		require.NoError(t, track(jobs, sj))
 		api := client.BatchV1().Jobs(sj.Namespace)
 		create := func(of *v1.ScaledJob, number int64) *batchv1.Job {
 			target := target(of)
@@ -155,29 +152,29 @@ func TestEventsOfScaledJobs(t *testing.T) {
 	edited.Generation++
 	replaced.UID = "another"
 	for name, e := range map[string]struct {
-		event func(handler *edits, queue requestQueue)
+		event func(handler handler.EventHandler, queue requestQueue)
 		stops bool
 	}{
-		"status": {func(h *edits, q requestQueue) {
+		"status": {func(h handler.EventHandler, q requestQueue) {
 			h.Update(t.Context(), event.UpdateEvent{ObjectOld: before, ObjectNew: status}, q)
 		}, false},
-		"edited": {func(h *edits, q requestQueue) {
+		"edited": {func(h handler.EventHandler, q requestQueue) {
 			h.Update(t.Context(), event.UpdateEvent{ObjectOld: before, ObjectNew: edited}, q)
 		}, true},
-		"replaced": {func(h *edits, q requestQueue) {
+		"replaced": {func(h handler.EventHandler, q requestQueue) {
 			h.Update(t.Context(), event.UpdateEvent{ObjectOld: before, ObjectNew: replaced}, q)
 		}, true},
-		"deleted": {func(h *edits, q requestQueue) {
+		"deleted": {func(h handler.EventHandler, q requestQueue) {
 			h.Delete(t.Context(), event.DeleteEvent{Object: before}, q)
 		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				jobs, client, queue := running(t)
-				require.NoError(t, jobs.track(before))
+				require.NoError(t, track(jobs, before))
 				plan := jobs.Plan(before.UID, waiting(&before.Spec, 30), time.Now())
-				e.event(&edits{jobs: jobs}, queue)
-				_, err := jobs.Apply(t.Context(), client, plan)
+				e.event(jobs.Edits(), queue)
+				_, err := jobs.Apply(t.Context(), plan)
 				if e.stops {
 					require.ErrorIs(t, err, adapter.ErrOutdated)
 					require.Equal(t, []string{"production/image-processor"}, requests(queue))

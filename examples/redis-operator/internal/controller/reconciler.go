@@ -8,13 +8,13 @@ import (
 	"errors"
 	"time"
 
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/runtime"
 	"github.com/scaledjob/scaledjob/scaling"
 
 	v1 "github.com/scaledjob/scaledjob/examples/redis-operator/api/v1"
@@ -25,10 +25,9 @@ import (
 // A Reconciler creates the Jobs that the queues of ScaledJobs ask for. All fields are
 // needed.
 type Reconciler struct {
-	client.Client                      // reads ScaledJobs from the cache, and writes their status
-	Live          client.Reader        // reads ScaledJobs and Secrets from the API server
-	Jobs          *Jobs                // counts Jobs from watch events
-	Requests      kubernetes.Interface // creates Jobs; it and Jobs have the same timeout
+	client.Client               // reads ScaledJobs from the cache, and writes their status
+	Live          client.Reader // reads ScaledJobs and Secrets from the API server
+	Jobs          *runtime.Jobs // counts Jobs from watch events, and creates them
 	Queues        queue.Reader
 	Metrics       *metrics.Metrics
 	Events        events.EventRecorder
@@ -38,13 +37,13 @@ type Reconciler struct {
 	Workers       int           // number of ScaledJobs that are reconciled at once
 }
 
-// The permissions that Reconcile needs. None of them is to delete or change a Job. That
+// The permissions that Reconcile needs. Finished Jobs are deleted at the age in their template. That
 // of the finalizers is needed where a cluster checks who may block a deletion.
 //
 // +kubebuilder:rbac:groups=batch.miracle.dev,resources=scaledjobs,verbs=get;list;watch
 // +kubebuilder:rbac:groups=batch.miracle.dev,resources=scaledjobs/status,verbs=update
 // +kubebuilder:rbac:groups=batch.miracle.dev,resources=scaledjobs/finalizers,verbs=update
-// +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;create
+// +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;create;delete
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 var errUnknown = errors.New("the Jobs are not known yet")
@@ -63,7 +62,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	r.Metrics.Reconciling(sj)
 
 	// Track its Jobs. For an invalid spec nothing is read and no Job is created.
-	if invalid := r.Jobs.track(sj); invalid != nil {
+	if invalid := track(r.Jobs, sj); invalid != nil {
 		return r.report(ctx, sj, outcome{invalid: invalid, active: r.active(sj)})
 	}
 
@@ -80,22 +79,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	case err != nil:
 		return ctrl.Result{}, err
 	case latest == nil || latest.UID != sj.UID || latest.Generation != sj.Generation:
-		r.Jobs.untrack(sj)
+		r.Jobs.Untrack(sj.UID)
 		return ctrl.Result{}, nil
 	case unread != nil:
 		return r.report(ctx, latest, outcome{unread: unread, active: r.active(latest)})
 	}
 
-	// Decide how many Jobs to create, and create them. Surplus Jobs end by themselves:
-	// none is ever deleted.
+	// Decide how many Jobs to create, and create them. Surplus Jobs end by themselves.
 	plan := r.Jobs.Plan(sj.UID, waiting(&sj.Spec, depth), r.Now())
-	result, err := r.Jobs.Apply(ctx, r.Requests, plan)
-	outdated := errors.Is(err, adapter.ErrOutdated) // the next reconcile creates the rest
-	err = adapter.WithoutOutdated(err)
+	result, applied := r.Jobs.Apply(ctx, plan)
+	err = adapter.WithoutOutdated(applied) // the next reconcile creates the rest
 	switch {
 	case ctx.Err() != nil: // the next leader creates the rest
 		err = nil
-	case err == nil && !outdated && plan.Decision.Rule == scaling.RuleJobsUnknown:
+	case applied == nil && plan.Decision.Rule == scaling.RuleJobsUnknown:
 		err = errUnknown
 	}
 
@@ -104,14 +101,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		depth: depth, desired: desired(&sj.Spec, depth),
 		active: r.active(latest), created: int32(result.Created), createFailed: err,
 	})
-	if outdated && err == nil {
-		next.RequeueAfter = again
+	if err == nil {
+		next = r.Jobs.Next(plan, applied, next.RequeueAfter)
 	}
 	return next, err
 }
-
-// again is the time after which a plan that was outdated is decided anew.
-const again = time.Second
 
 // depth returns the number of items that wait.
 func (r *Reconciler) depth(ctx context.Context, sj *v1.ScaledJob) (int64, error) {
@@ -146,7 +140,7 @@ func (r *Reconciler) active(sj *v1.ScaledJob) int32 {
 func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(manager).
 		Named("scaledjob").
-		Watches(&v1.ScaledJob{}, &edits{jobs: r.Jobs}).
+		Watches(&v1.ScaledJob{}, r.Jobs.Edits()).
 		WatchesRawSource(r.Jobs).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.Workers}).
 		Complete(r)

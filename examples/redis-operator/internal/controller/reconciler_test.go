@@ -32,6 +32,8 @@ import (
 	kube "k8s.io/client-go/kubernetes/fake"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	jobsclient "github.com/scaledjob/scaledjob/adapter/client"
+	jobsruntime "github.com/scaledjob/scaledjob/adapter/runtime"
 	"github.com/scaledjob/scaledjob/adapter/term"
 
 	v1 "github.com/scaledjob/scaledjob/examples/redis-operator/api/v1"
@@ -94,11 +96,11 @@ func benched(t *testing.T, do func(b *bench), objects ...client.Object) {
 			a.(clienttesting.CreateAction).GetObject().(*batchv1.Job).UID = types.UID(fmt.Sprint("job-", uid))
 			return false, nil, nil
 		})
-		jobs, err := NewJobs(b.kube, adapter.Options{Terms: term.Alone()})
+		jobs, err := jobsruntime.New(jobsclient.Clients{Requests: b.kube, Watches: b.kube}, adapter.Options{Terms: term.Alone()})
 		require.NoError(t, err)
 		requests := newQueue(t)
 		b.Reconciler = &Reconciler{
-			Client: c, Live: c, Jobs: jobs, Requests: b.kube, Metrics: metrics.New(b.registry), Events: b.recorder,
+			Client: c, Live: c, Jobs: jobs, Metrics: metrics.New(b.registry), Events: b.recorder,
 			Now: time.Now, Poll: poll, Retry: retryAfter, Workers: 1,
 			Queues: queue.Fake(func(_ context.Context, s queue.Server, _ string) (int64, error) {
 				b.reads = append(b.reads, s)
@@ -383,7 +385,7 @@ func TestStops(t *testing.T) {
 func TestEditStopsCreates(t *testing.T) {
 	benched(t, func(b *bench) {
 		t := b.T
-		before, handler := b.stored(), &edits{jobs: b.Jobs}
+		before, handler := b.stored(), b.Jobs.Edits()
 		b.kube.PrependReactor("create", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
 			if b.stored().Generation == before.Generation {
 				b.edit(func(sj *v1.ScaledJob) { sj.Spec.MaxReplicas = 3 })
@@ -414,7 +416,7 @@ func TestFailureBeforeEdit(t *testing.T) {
 		answers = true
 		time.Sleep(time.Minute) // until the Job is read
 		b.kube.PrependReactor("get", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
-			b.Jobs.untrack(scaledJob())
+			b.Jobs.Untrack(scaledJob().UID)
 			return true, nil, errors.New("no answer")
 		})
 		require.Equal(t, time.Second, b.reconciles())
@@ -431,7 +433,7 @@ func TestJobsUnknown(t *testing.T) {
 	sj.Status.ActiveJobs = 7
 	benched(t, func(b *bench) {
 		var err error
-		b.Jobs, err = NewJobs(b.kube, adapter.Options{Terms: term.Alone()}) // which does not watch
+		b.Jobs, err = jobsruntime.New(jobsclient.Clients{Requests: b.kube, Watches: b.kube}, adapter.Options{Terms: term.Alone()}) // which does not watch
 		require.NoError(t, err)
 		b.depth = 50
 		require.Equal(t, retryAfter, b.reconciles())
@@ -464,7 +466,7 @@ func TestInvalidEdit(t *testing.T) {
 				b.reconciles()
 				b.told()
 				b.edit(c.invalid)
-				b.Jobs.untrack(scaledJob()) // as the event of the edit does
+				b.Jobs.Untrack(scaledJob().UID) // as the event of the edit does
 				b.depth = 100
 				reads := len(b.reads)
 				require.Equal(t, retryAfter, b.reconciles())
