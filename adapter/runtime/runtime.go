@@ -106,7 +106,8 @@ func (j *Jobs) Apply(ctx context.Context, p adapter.Plan) (adapter.Result, error
 	return j.Tracker.Apply(ctx, j.requests, p)
 }
 
-// again is the time after which a plan that was outdated is decided anew.
+// again is the time after which a plan that was outdated is decided anew, and the shortest time
+// until a reconcile without an event.
 const again = time.Second
 
 // Next returns the result of a reconcile that applied the plan. The next reconcile follows
@@ -117,7 +118,7 @@ func (j *Jobs) Next(p adapter.Plan, applied error, interval time.Duration) ctrl.
 		interval = min(interval, again)
 	}
 	if !p.NextCheck.IsZero() {
-		interval = min(interval, max(time.Millisecond, time.Until(p.NextCheck)))
+		interval = min(interval, max(again, time.Until(p.NextCheck)))
 	}
 	return ctrl.Result{RequeueAfter: interval}
 }

@@ -115,7 +115,7 @@ func TestNext(t *testing.T) {
 		}{
 			{adapter.Plan{}, nil, time.Minute},
 			{at(time.Second), nil, time.Second},
-			{at(-time.Second), nil, time.Millisecond},
+			{at(-time.Second), nil, time.Second},
 			{at(time.Hour), nil, time.Minute},
 			{at(time.Hour), fmt.Errorf("%w: edited", adapter.ErrOutdated), time.Second},
 		} {

@@ -170,7 +170,7 @@ func TestEventsOfScaledJobs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				jobs, client, queue := running(t)
+				jobs, _, queue := running(t)
 				require.NoError(t, track(jobs, before))
 				plan := jobs.Plan(before.UID, waiting(&before.Spec, 30), time.Now())
 				e.event(jobs.Edits(), queue)

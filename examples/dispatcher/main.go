@@ -1,0 +1,131 @@
+// Dispatcher runs the jobs of a CI queue: a Job for each, with an image and a script of its own,
+// and no CI job twice. The queue is a URL that returns the jobs to run as JSON, the first one
+// first; a ConfigMap owns the Jobs.
+//
+//	kubectl create configmap ci
+//	go run ./examples/dispatcher -queue https://ci.example.com/jobs -max 20
+//
+// A CI job leaves the list when its result is known. One that fails and stays listed runs
+// again when the queue raises its attempt.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/client"
+	"github.com/scaledjob/scaledjob/adapter/loop"
+	"github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/adapter/term/kube"
+	"github.com/scaledjob/scaledjob/history"
+)
+
+// A job is a job of the CI.
+type job struct {
+	ID            string
+	Attempt       int64
+	Image, Script string
+}
+
+// item returns the Job of a CI job. Its Pod needs no permission.
+func (j job) item() adapter.Item {
+	pod := corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{
+		{Name: "ci", Image: j.Image, Command: []string{"sh", "-ec", j.Script}},
+	}}
+	return adapter.Item{Key: j.ID, Attempt: j.Attempt, Template: &batchv1.JobTemplateSpec{
+		Spec: batchv1.JobSpec{BackoffLimit: new(int32), Template: corev1.PodTemplateSpec{Spec: pod}},
+	}}
+}
+
+// run dispatches every five seconds, until the lease or the program ends.
+func run(ctx context.Context, clients client.Clients, terms *term.Holder, owner *corev1.ConfigMap, most int64, list func(context.Context) ([]job, error)) error {
+	tracker, err := adapter.NewTracker(clients.Watches, adapter.Options{Terms: terms, Namespace: owner.Namespace})
+	if err != nil {
+		return err
+	}
+	t := adapter.Target{Owner: adapter.OwnerOf(owner, corev1.SchemeGroupVersion.WithKind("ConfigMap")), Job: &batchv1.Job{}, Keyed: true}
+	t.Job.Spec.Template.Spec = job{}.item().Template.Spec.Template.Spec // each item has its own
+	t.Policy.Bounds.Max, t.History.Age = most, history.After(time.Hour)
+	if err := tracker.Track(t); err != nil {
+		return err
+	}
+	go tracker.Run(ctx)
+	polls := loop.New(loop.Options{Tracker: tracker, Client: clients.Requests, Requests: clients.Queue})
+	polls.Now(cache.MetaObjectToName(owner))
+	polls.Run(ctx, func(ctx context.Context, _ loop.Turn) (adapter.Plan, loop.Done) {
+		listing := tracker.Listing(owner.UID)
+		jobs, unread := list(ctx)
+		if unread != nil {
+			listing = 0 // a list that failed is none
+		}
+		var items []adapter.Item
+		for _, j := range jobs {
+			items = append(items, j.item())
+		}
+		plan := tracker.PlanItems(owner.UID, items, listing, time.Now())
+		return plan, func(result adapter.Result, err error) time.Duration {
+			slog.Info("dispatched", "listed", len(jobs), "created", result.Created, "deleted", result.Pruned, "held", plan.Holds, "unread", unread, "err", err)
+			return 5 * time.Second
+		}
+	})
+	return nil
+}
+
+// get reads the queue. A list that is not complete is an error.
+func get(ctx context.Context, url string) (jobs []job, err error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := (&http.Client{Timeout: 10 * time.Second}).Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("read the queue: %s", answer.Status)
+	}
+	err = json.NewDecoder(answer.Body).Decode(&jobs)
+	return jobs, err
+}
+
+func main() {
+	queue, most := flag.String("queue", "", "`URL` of the jobs"), flag.Int64("max", 10, "greatest `number` of unfinished Jobs")
+	namespace, name := flag.String("namespace", "default", "`namespace` of the Jobs"), flag.String("owner", "ci", "`name` of the ConfigMap")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil).ClientConfig()
+	exitOn(err)
+	clients, err := client.Connect(config, 0, client.NewLimit(64))
+	exitOn(err)
+	owner, err := clients.Requests.CoreV1().ConfigMaps(*namespace).Get(ctx, *name, metav1.GetOptions{})
+	exitOn(err)
+	lease, err := kube.Connect(config, *namespace, "dispatcher-"+*name, 0)
+	exitOn(err)
+	exitOn(lease.Keep(ctx, func(ctx context.Context) error {
+		return run(ctx, clients, lease.Holder, owner, *most, func(ctx context.Context) ([]job, error) { return get(ctx, *queue) })
+	}))
+}
+
+func exitOn(err error) {
+	if err != nil {
+		slog.Error("stopped", "err", err)
+		os.Exit(1)
+	}
+}
