@@ -38,7 +38,8 @@ type tenancy struct {
 	failover         jobs.Failover
 	demand           []int64
 	polls            int
-	down             string // a cluster that answers nothing from the third poll on
+	soft             time.Duration // of the fleet
+	down             string        // a cluster that answers nothing from the third poll on
 }
 
 // Faults of an owner's pods, and of his requests by what becomes of them.
@@ -98,7 +99,7 @@ const tick = 20 * time.Second
 // play returns the Jobs of the owners after each poll, by owner.
 func (s *tenancy) play(t *testing.T, fails bool) (after [][]string, failed bool) {
 	var uids atomic.Int64
-	all := &member.Clusters{}
+	all := &member.Clusters{Taints: &taint.Durations{Soft: s.soft, Hard: 5 * time.Minute}}
 	w := &world{t: t, all: all, sites: map[string]*site{}}
 	names := []string{}
 	for i := range s.clusters {
@@ -241,7 +242,7 @@ func TestIndependence(t *testing.T) {
 	}
 	for seed := range n {
 		s := cases.Example(seed)
-		s.fault = kinds[seed%len(kinds)]
+		s.fault, s.soft = kinds[seed%len(kinds)], time.Duration(seed/len(kinds)%2)*3*time.Minute
 		if seed%50 == 7 {
 			s.clusters, s.owners, s.on, s.down = 30, 2, "", ""
 		}
