@@ -54,6 +54,5 @@
 //	orders that are carried out lead to the shares             TestArrive
 //	nothing changes before NextCheck, something at it          TestNextCheck
 //	hours with failures, restarts, edits and new clusters      TestReplay
-//	single steps of growing and shrinking                      TestOracle
 //	each rule above, poll by poll                              plan_test.go
 package replicas
