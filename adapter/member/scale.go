@@ -102,7 +102,7 @@ func (c *Cluster) observeReplicas(ctx context.Context, w Workload) (replicas.Clu
 		return err
 	})
 	if err == nil {
-		seen.Replicas, seen.Existing = there.Spec.Replicas, &there.Status.Replicas
+		seen.Replicas, seen.Reported, seen.Existing = there.Spec.Replicas, there.Status.Replicas, &there.Status.Replicas
 		if c.options.Pods && there.Status.Selector != "" && there.Spec.Replicas > 0 {
 			err = c.readyPods(ctx, w.namespace(c.name), there.Status.Selector, &seen)
 		}

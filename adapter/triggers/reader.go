@@ -69,6 +69,8 @@ type Owner struct {
 	Pod corev1.PodSpec
 	// Container is the container whose environment is used, the first by default.
 	Container string
+	// Skip holds the positions of triggers that are not read now. They have no metric.
+	Skip map[int]bool
 }
 
 // OwnerOf returns the owner with the triggers of a ScaledJob, without the parts of its pods that
@@ -176,28 +178,41 @@ func (r *Reader) Read(ctx context.Context, o Owner) ([]scaling.Metric, error) {
 	if n := len(o.Triggers); n > MaxTriggers {
 		return failed(o.names()), &field.Error{Path: "spec.triggers", Found: strconv.Itoa(n), Fix: fmt.Sprintf("at most %d", MaxTriggers)}
 	}
-	alone, err := r.pool.blame.alone(o.key(), time.Now())
-	switch {
-	case err != nil:
-		return failed(o.names()), err
-	case alone:
-		return r.readAlone(ctx, &o)
-	default:
-		return r.readAll(ctx, &o, func(ctx context.Context, class string) (*workerConn, error) { return r.pool.shared(ctx, class, &o) })
+	var metrics []scaling.Metric
+	err := r.with(ctx, &o, o.key(), func(find finder) (err error) {
+		metrics, err = r.readAll(ctx, &o, find)
+		return err
+	})
+	if metrics == nil {
+		metrics = failed(o.names())
 	}
+	return metrics, err
 }
 
-// readAlone reads the triggers with workers that read nothing else.
-func (r *Reader) readAlone(ctx context.Context, o *Owner) ([]scaling.Metric, error) {
+// with calls do with the owner's shared workers, or with workers of its own if the key has a part
+// in the ends of workers.
+func (r *Reader) with(ctx context.Context, o *Owner, key string, do func(finder) error) error {
+	alone, err := r.pool.blame.alone(key, time.Now())
+	switch {
+	case err != nil:
+		return err
+	case alone:
+		return r.alone(ctx, key, do)
+	}
+	return do(func(ctx context.Context, class string) (*workerConn, error) { return r.pool.shared(ctx, class, o) })
+}
+
+// alone calls do with workers that serve nothing else.
+func (r *Reader) alone(ctx context.Context, key string, do func(finder) error) error {
 	select {
 	case r.pool.alone <- struct{}{}:
 	case <-ctx.Done():
-		return failed(o.names()), ctx.Err()
+		return ctx.Err()
 	}
 	defer func() { <-r.pool.alone }()
 	workers, killed := map[string]*workerConn{}, false
 	var mu sync.Mutex
-	metrics, err := r.readAll(ctx, o, func(_ context.Context, class string) (w *workerConn, err error) {
+	err := do(func(_ context.Context, class string) (w *workerConn, err error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if w = workers[class]; w == nil {
@@ -219,9 +234,9 @@ func (r *Reader) readAlone(ctx context.Context, o *Owner) ([]scaling.Metric, err
 		}
 	}
 	if ctx.Err() == nil {
-		r.pool.blame.ended(o.key(), dead, time.Now())
+		r.pool.blame.ended(key, dead, time.Now())
 	}
-	return metrics, err
+	return err
 }
 
 // A worker is found by its class.
@@ -232,6 +247,9 @@ func (r *Reader) readAll(ctx context.Context, o *Owner, find finder) ([]scaling.
 	atOnce := make(chan struct{}, perOwner)
 	var reads sync.WaitGroup
 	for i := range o.Triggers {
+		if o.Skip[i] {
+			continue
+		}
 		reads.Go(func() {
 			atOnce <- struct{}{}
 			defer func() { <-atOnce }()
@@ -242,6 +260,7 @@ func (r *Reader) readAll(ctx context.Context, o *Owner, find finder) ([]scaling.
 	metrics := make([]scaling.Metric, 0, len(o.Triggers))
 	for i, name := range o.names() {
 		switch result := results[i]; {
+		case o.Skip[i]:
 		case problems[i] != nil:
 			metrics = append(metrics, scaling.Metric{Name: name, Failed: true})
 		case result.Warning != "":

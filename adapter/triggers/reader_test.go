@@ -29,6 +29,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/adapter/triggers/internal/wire"
+	"github.com/scaledjob/scaledjob/scaling"
 )
 
 // A fakeWorker answers reads without KEDA. What it does depends on the trigger's key.
@@ -194,6 +195,64 @@ func TestHangingTrigger(t *testing.T) {
 		time.Sleep(time.Minute)
 		_, err := r.Read(context.Background(), anOwner("b", 1))
 		require.NoError(t, err)
+		r.Close()
+		synctest.Wait()
+	})
+}
+
+// A formula that does not end ends its worker, and is then evaluated alone. The owner's triggers
+// are read as before.
+func TestHangingFormula(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeWorker{}
+		f.read = func(w *fakeConn, id uint64, r wire.Read) {
+			switch {
+			case r.Formula == nil:
+				w.result(id, wire.Result{Value: 7, Target: 2})
+			case r.Formula.Text == "none":
+				w.result(id, wire.Result{None: true})
+			case r.Formula.Text == "bad":
+				w.result(id, wire.Result{Error: "bad"})
+			case r.Formula.Text == "sum":
+				w.result(id, wire.Result{Value: *r.Formula.Values["a"] + 1})
+			}
+		}
+		r := newFake(t, Options{}, f, nil)
+		a := 2.
+		values := map[string]*float64{"a": &a, "b": nil}
+		sum, err := r.Formula(context.Background(), anOwner("good", 1), "sum", values)
+		require.NoError(t, err)
+		require.Equal(t, 3., *sum)
+		none, err := r.Formula(context.Background(), anOwner("good", 1), "none", values)
+		require.NoError(t, err)
+		require.Nil(t, none)
+		_, err = r.Formula(context.Background(), anOwner("good", 1), "bad", values)
+		require.EqualError(t, err, "bad")
+		for _, want := range []string{"did not end in time", "did not end in time", "has ended a worker"} {
+			_, err = r.Formula(context.Background(), anOwner("loop", 1), "loop", values)
+			require.ErrorContains(t, err, want)
+			_, err = r.Read(context.Background(), anOwner("loop", 1))
+			require.NoError(t, err)
+		}
+		require.Len(t, f.classes(), 3, "the first, the second for reads, and one that was alone")
+		r.Close()
+		synctest.Wait()
+	})
+}
+
+// Triggers that are skipped have no metric, and the others keep their names.
+func TestSkip(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeWorker{}
+		f.read = func(w *fakeConn, id uint64, r wire.Read) {
+			w.result(id, wire.Result{Value: float64(r.Position), Target: 1})
+		}
+		r := newFake(t, Options{}, f, nil)
+		o := anOwner("a", 3)
+		o.Skip = map[int]bool{0: true, 2: true}
+		metrics, err := r.Read(context.Background(), o)
+		require.NoError(t, err)
+		require.Equal(t, []scaling.Metric{{Name: "redis-2", Value: 1, Target: 1, Activity: scaling.Inactive}}, metrics)
 		r.Close()
 		synctest.Wait()
 	})

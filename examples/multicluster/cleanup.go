@@ -13,42 +13,54 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/examples/multicluster/api"
 )
 
 const (
 	// finalizer keeps a DistributedScaledJob until its Jobs are gone from all members.
 	// The garbage collector of a member does not know the object.
 	finalizer = "keda.kedify.io/distributedscaledjob"
+	// finalizerObject keeps a DistributedScaledObject until its members have their original
+	// counts, with restoreToOriginalReplicaCount.
+	finalizerObject = "keda.kedify.io/distributedscaledobject"
 	// annotationAbandon names members, separated by commas. Their Jobs are left behind
 	// when the DistributedScaledJob is deleted.
 	annotationAbandon = "scaledjob.keda.sh/abandon-members"
 )
 
+// finalizer returns the finalizer of the object's kind.
+func (p *poller) finalizer() string {
+	if p.resource == api.Objects {
+		return finalizerObject
+	}
+	return finalizer
+}
+
 // finalize adds the finalizer, before the first Job is created.
-func (j *job) finalize(ctx context.Context) error {
-	if slices.Contains(j.seen.GetFinalizers(), finalizer) {
+func (p *poller) finalize(ctx context.Context) error {
+	if slices.Contains(p.seen.GetFinalizers(), p.finalizer()) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, homeTimeout)
 	defer cancel()
 	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(j.seen.GroupVersionKind())
-	u.SetName(j.seen.GetName())
-	u.SetUID(j.uid)
-	u.SetFinalizers([]string{finalizer}) // others' stay as they are
-	there, err := j.client().Apply(ctx, u.GetName(), u, metav1.ApplyOptions{FieldManager: name, Force: true})
+	u.SetGroupVersionKind(p.seen.GroupVersionKind())
+	u.SetName(p.seen.GetName())
+	u.SetUID(p.uid)
+	u.SetFinalizers([]string{p.finalizer()}) // others' stay as they are
+	there, err := p.client().Apply(ctx, u.GetName(), u, metav1.ApplyOptions{FieldManager: name, Force: true})
 	if err == nil {
-		j.seen = j.seen.DeepCopy()
-		j.seen.SetFinalizers(there.GetFinalizers())
+		p.seen = p.seen.DeepCopy()
+		p.seen.SetFinalizers(there.GetFinalizers())
 	}
 	return err
 }
 
 // release removes the finalizer, also if another client has applied it, such as with a
 // restored backup. It fails if the finalizers have changed meanwhile.
-func (j *job) release(ctx context.Context) error {
-	path := fmt.Sprint("/metadata/finalizers/", slices.Index(j.seen.GetFinalizers(), finalizer))
-	return j.patch(ctx, []operation{{"test", path, finalizer}, {Op: "remove", Path: path}})
+func (p *poller) release(ctx context.Context) error {
+	path := fmt.Sprint("/metadata/finalizers/", slices.Index(p.seen.GetFinalizers(), p.finalizer()))
+	return p.patch(ctx, []operation{{"test", path, p.finalizer()}, {Op: "remove", Path: path}})
 }
 
 // cleanUp deletes the Jobs on all members, and then lets the object go. It waits for
@@ -96,8 +108,8 @@ func (j *job) gone() (left []error) {
 	return left
 }
 
-func (j *job) abandons(member string) bool {
-	return slices.Contains(strings.Split(strings.ReplaceAll(j.seen.GetAnnotations()[annotationAbandon], " ", ""), ","), member)
+func (p *poller) abandons(member string) bool {
+	return slices.Contains(strings.Split(strings.ReplaceAll(p.seen.GetAnnotations()[annotationAbandon], " ", ""), ","), member)
 }
 
 // tellWaiting reports, once, the errors that the deletion waits for.

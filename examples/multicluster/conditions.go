@@ -9,6 +9,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/examples/internal/cluster"
+	"github.com/scaledjob/scaledjob/horizontal/scaledobject"
 	"github.com/scaledjob/scaledjob/placement/jobs"
 	"github.com/scaledjob/scaledjob/placement/replicas"
 	"github.com/scaledjob/scaledjob/scaling"
@@ -170,6 +171,15 @@ func active(invalid error, d scaling.Demand) metav1.Condition {
 		}
 	}
 	return metav1.Condition{Type: scaledjob.ConditionActive, Status: metav1.ConditionFalse, Reason: scaledjob.ReasonInactive, Message: "No trigger is active"}
+}
+
+// active is as the triggers are, or as KEDA's rules make of them.
+func (out *objectOutcome) active(d *scaledobject.Decision) metav1.Condition {
+	c := active(out.invalid, out.demand)
+	if out.invalid == nil && d.Active && c.Status != metav1.ConditionTrue {
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, scaledjob.ReasonActive, "A fallback, a formula or an annotation makes it active"
+	}
+	return c
 }
 
 func paused(is bool) metav1.Condition {

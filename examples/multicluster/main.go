@@ -109,6 +109,7 @@ type options struct {
 	triggers      reading.Options
 	timeout       time.Duration
 	probe         time.Duration
+	syncPeriod    time.Duration
 	taints        taint.Durations
 }
 
@@ -128,6 +129,7 @@ func (o *options) Flags(flags *flag.FlagSet) {
 	all := taint.DefaultDurations()
 	flags.DurationVar(&o.taints.Soft, "soft-taint", all.Soft, "`time` for which the first failure of a member is remembered; at 0 it excludes the member")
 	flags.DurationVar(&o.taints.Hard, "hard-taint", all.Hard, "`time` for which a member that failed twice gets no Jobs")
+	flags.DurationVar(&o.syncPeriod, "sync-period", 15*time.Second, "`time` between two decisions about the replicas of a DistributedScaledObject")
 	flags.DurationVar(&o.probe, "probe-interval", 10*time.Second, "`time` between two health checks of a member")
 }
 
@@ -154,6 +156,7 @@ func (o *options) Check() error {
 	problems.Check(o.timeout > 0, "-member-timeout", o.timeout, "a time above 0")
 	problems.Check(o.taints.Soft >= 0, "-soft-taint", o.taints.Soft, "a time of 0 or more")
 	problems.Check(o.taints.Hard >= 0, "-hard-taint", o.taints.Hard, "a time of 0 or more")
+	problems.Check(o.syncPeriod > 0, "-sync-period", o.syncPeriod, "a time above 0")
 	problems.Check(o.probe > 0, "-probe-interval", o.probe, "a time above 0")
 	return problems.Err()
 }

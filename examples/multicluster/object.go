@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/scaledjob/scaledjob/adapter/member"
-	"github.com/scaledjob/scaledjob/examples/internal/reading"
+	"github.com/scaledjob/scaledjob/adapter/triggers"
 	"github.com/scaledjob/scaledjob/examples/multicluster/api"
 	"github.com/scaledjob/scaledjob/placement/replicas"
 	"github.com/scaledjob/scaledjob/scaling"
@@ -21,9 +21,10 @@ import (
 // An object is a DistributedScaledObject that is polled.
 type object struct {
 	*poller
+	autoscaler
 	config     api.ObjectConfig
 	invalid    error
-	queues     reading.Queues
+	owner      triggers.Owner
 	checkpoint replicas.Checkpoint
 	unusable   error // why the checkpoint in the status cannot be used
 	reports    []member.ScaleReport
@@ -33,7 +34,10 @@ type object struct {
 // An objectStatus is the status of a DistributedScaledObject.
 type objectStatus struct {
 	api.ObjectStatus `json:",inline"`
-	Print            objectPrint `json:"print,omitzero"`
+	Print            objectPrint        `json:"print,omitzero"`
+	Scaling          *api.ObjectScaling `json:"scaling,omitempty"`
+	Autoscaler       json.RawMessage    `json:"autoscaler,omitempty"`            // a scaledobject.State
+	Original         map[string]int32   `json:"originalReplicaCounts,omitempty"` // by member
 	// Checkpoint is a replicas.Checkpoint, of a version that may be unknown here.
 	Checkpoint json.RawMessage    `json:"checkpoint,omitempty"`
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
@@ -82,20 +86,25 @@ func newObject(p *poller) subject {
 			o.unusable = fmt.Errorf("status.checkpoint: %w", err)
 		}
 	}
+	o.resume(&o.status, time.Now())
 	return o
 }
 
 func (o *object) read() {
-	closeQueues(o.queues)
 	object, meta, err := api.Read[api.DistributedScaledObject](o.seen)
 	object.Meta = meta
 	if o.config, o.invalid = object.Config(); err != nil {
 		o.invalid = err
 	}
-	o.queues = o.queuesOf(o.config.Source)
+	o.owner = o.ownerOf(o.config.Source)
+	o.owner.Triggers = slices.Clone(o.owner.Triggers)
+	for i := range o.owner.Triggers {
+		o.owner.Triggers[i].MetricType = "" // the target is the same number, as an average value
+	}
+	o.nextRead, o.nextSync = time.Time{}, time.Time{}
 }
 
-func (o *object) close() { closeQueues(o.queues) }
+func (o *object) close() { o.reader.Forget(o.uid) }
 
 // An objectOutcome is the result of a poll.
 type objectOutcome struct {
@@ -108,16 +117,23 @@ type objectOutcome struct {
 	plan     replicas.Plan
 	unseen   map[string]error // why members could not be read
 	reports  []member.ScaleReport
+	rescaled bool // the number was changed
 }
 
 func (o *object) poll(ctx context.Context) time.Time {
 	if o.seen.GetDeletionTimestamp() != nil {
-		return time.Time{} // the workloads are not ours
+		return o.giveBack(ctx)
 	}
 	begin := time.Now()
 	out := objectOutcome{invalid: o.invalid, unusable: o.unusable}
 	if out.invalid == nil {
 		out.invalid = o.members.allowed(o.seen.GetNamespace(), o.config.Workload.Namespaces)
+	}
+	if out.planned() && o.config.Restore {
+		if err := o.finalize(ctx); err != nil {
+			o.problems.Warn("finalizer not added: nothing is scaled", err)
+			return begin.Add(time.Second)
+		}
 	}
 	if out.planned() {
 		o.act(ctx, &out)
@@ -129,7 +145,10 @@ func (o *object) poll(ctx context.Context) time.Time {
 	before := o.status
 	o.status = o.after(&out, time.Now())
 	o.report(ctx, o.status, append(o.warnings(o.config.Warnings), out.events(before, o.status)...))
-	return earliest(begin.Add(max(time.Second, o.config.PollingInterval)), out.plan.NextCheck)
+	if !out.planned() {
+		return begin.Add(max(time.Second, o.config.PollingInterval))
+	}
+	return earliest(earliest(o.nextRead, o.nextSync), out.plan.NextCheck)
 }
 
 // planned reports whether there is a plan.
@@ -137,10 +156,6 @@ func (out *objectOutcome) planned() bool { return out.invalid == nil && out.unus
 
 // act reads the queues and the replicas, plans, and writes.
 func (o *object) act(ctx context.Context, out *objectOutcome) {
-	var metrics []scaling.Metric
-	metrics, out.unread = o.queues.Read(ctx)
-	out.demand = scaling.Aggregate(scaling.Max, metrics, false)
-	now := time.Now()
 	clusters, unseen := o.members.ObserveReplicas(ctx, o.config.Workload, member.ReplicasPoll{
 		Members: o.config.Policy.Members, Checkpoint: o.checkpoint, Reports: o.reports,
 	})
@@ -151,20 +166,32 @@ func (o *object) act(ctx context.Context, out *objectOutcome) {
 		return // a member has been registered since
 	}
 	out.unseen, out.cutOff = unseen, o.members.CutOff()
-	out.plan = replicas.NewPlan(o.config.Policy, replicas.State{
-		Replicas: o.config.Replicas(metrics, current(clusters, o.checkpoint)), Clusters: clusters, Checkpoint: o.checkpoint, Now: now,
-	})
-	if out.unstored = o.store(ctx, out.plan.Checkpoint); out.unstored != nil {
+	o.remember(clusters)
+	now, number, before := time.Now(), o.number, o.state
+	before.Autoscaler = clone(before.Autoscaler)
+	o.decide(ctx, clusters, now)
+	if ctx.Err() != nil {
 		return
 	}
+	out.unread, out.demand = o.unread, scaling.Aggregate(scaling.Max, o.metrics, false)
+	out.plan = replicas.NewPlan(o.config.Policy, replicas.State{
+		Replicas: o.number, Clusters: clusters, Checkpoint: o.checkpoint, Now: now,
+	})
+	rescaled := o.number != nil && (number == nil || *number != *o.number)
+	if out.unstored = o.store(ctx, out.plan.Checkpoint, rescaled); out.unstored != nil {
+		o.number, o.state, o.nextSync = number, before, time.Time{}
+		return
+	}
+	out.rescaled = rescaled
 	out.reports = o.members.Scale(ctx, o.config.Workload, out.plan)
 	o.reports = out.reports
 	out.write()
 }
 
 // store keeps the checkpoint. It is written before the first replica goes to a member,
-// so that a member that leaves the list after a restart is known to have replicas.
-func (o *object) store(ctx context.Context, c replicas.Checkpoint) error {
+// so that a member that leaves the list after a restart is known to have replicas, and
+// when the number has changed, which is the autoscaler's write.
+func (o *object) store(ctx context.Context, c replicas.Checkpoint, rescaled bool) error {
 	first := slices.ContainsFunc(slices.Collect(maps.Keys(c.Members)), func(name string) bool {
 		_, known := o.checkpoint.Members[name]
 		return !known
@@ -174,26 +201,15 @@ func (o *object) store(ctx context.Context, c replicas.Checkpoint) error {
 		return err
 	}
 	o.status.Checkpoint = data
-	if first {
+	if first || rescaled {
+		o.status.Scaling, _ = o.scalingStatus()
+		o.status.Autoscaler, _ = json.Marshal(o.state)
 		err = o.poller.write(ctx, o.status)
 	}
 	if err == nil {
 		o.checkpoint = c
 	}
 	return err
-}
-
-// current returns the replicas of all members, as last read.
-func current(clusters []replicas.Cluster, before replicas.Checkpoint) (sum int64) {
-	for _, c := range clusters {
-		switch c.Problem {
-		case "", replicas.ReasonWriteFailed:
-			sum += int64(c.Replicas)
-		case replicas.ReasonUnreachable, replicas.ReasonNotAsked:
-			sum += int64(before.Members[c.Name].Replicas)
-		}
-	}
-	return sum
 }
 
 // write notes the numbers that have been written: they are the current numbers.
@@ -222,8 +238,16 @@ func (o *object) after(out *objectOutcome, now time.Time) objectStatus {
 		s.Print = out.columns()
 		s.Print.MembersCount = fmt.Sprintf("%d/%d", s.MembersHealthyCount, s.MembersTotalCount)
 	}
-	s.Conditions = conditions(s.Conditions, o.seen.GetGeneration(),
-		out.ready(), active(out.invalid, out.demand), paused(o.config.Policy.Pause.Paused))
+	var autoscaler []metav1.Condition
+	if out.planned() && out.unstored == nil {
+		s.Scaling, autoscaler = o.scalingStatus()
+		if changed(s.Autoscaler, o.state) || !now.Before(o.stored.Add(storeInterval)) {
+			s.Autoscaler, _ = json.Marshal(o.state)
+			o.stored = now
+		}
+	}
+	s.Conditions = conditions(s.Conditions, o.seen.GetGeneration(), append(autoscaler,
+		out.ready(), out.active(&o.decision), paused(o.config.Policy.Pause.Paused))...)
 	return s
 }
 

@@ -167,12 +167,16 @@ func (p *poller) client() dynamic.ResourceInterface {
 
 // queuesOf returns the queues of the triggers.
 func (p *poller) queuesOf(from *manifest.ScaledJob) reading.Queues {
+	return reading.Of(p.reader, p.ownerOf(from))
+}
+
+func (p *poller) ownerOf(from *manifest.ScaledJob) triggers.Owner {
 	owner := triggers.Owner{}
 	if from != nil {
 		owner = triggers.OwnerOf(from)
 	}
 	owner.Namespace, owner.Name, owner.UID = p.seen.GetNamespace(), p.seen.GetName(), p.uid
-	return reading.Of(p.reader, owner)
+	return owner
 }
 
 func closeQueues(q reading.Queues) {

@@ -33,6 +33,10 @@ func Decide(p Policy, s State, o Observation) Decision {
 		d.Rule = RuleIdle
 		return d
 	}
+	if o.Between {
+		d.Rule = RuleBetween
+		return d
+	}
 	decision := horizontal.Decide(p.autoscaler(), s.Autoscaler, horizontal.Observation{
 		Now: o.Now, Replicas: o.Replicas, StatusReplicas: o.StatusReplicas, Pods: o.Pods, Metrics: metrics,
 	})
@@ -158,9 +162,7 @@ func (r *reader) read(d *Decision, failures map[string]int32) (metrics []horizon
 			metrics = append(metrics, m)
 		}
 	}
-	if r.o.Fresh {
-		d.failures = r.known(counted)
-	}
+	d.failures = r.known(counted)
 	if r.p.Modifiers != nil {
 		metrics = append(metrics, r.combine(values))
 	}
@@ -199,7 +201,7 @@ func (r *reader) trigger(t *Trigger, failures *map[string]int32) (horizontal.Met
 		return t.Metric, &value
 	}
 	failed := (*failures)[t.Name]
-	if r.o.Fresh {
+	if r.o.Fresh || t.Fresh {
 		failed = min(failed, math.MaxInt32-1) + 1
 		if *failures == nil {
 			*failures = map[string]int32{}

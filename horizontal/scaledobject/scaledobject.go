@@ -3,7 +3,8 @@
 //
 // Call [Decide] every 15 seconds, as the HorizontalPodAutoscaler does. Set
 // [Observation].Fresh if the triggers were read since the previous call, which KEDA does
-// every pollingInterval. Then call [State.Record], and after a write [State.Wrote].
+// every pollingInterval. If that is between two decisions of the autoscaler, set
+// [Observation].Between as well. Then call [State.Record], and after a write [State.Wrote].
 //
 // # Steps
 //
@@ -183,6 +184,9 @@ type Trigger struct {
 	Name   string            `json:"name"`   // unique in the ScaledObject
 	Active bool              `json:"active"` // not used for the sources Resource and ContainerResource, cpu and memory
 	Metric horizontal.Metric `json:"metric"` // Unreadable if the read failed
+	// Fresh reports whether this trigger alone was read since the previous decision, as the
+	// autoscaler does without useCachedMetrics. It counts failures, and activates nothing.
+	Fresh bool `json:"fresh,omitempty"`
 }
 
 // resource reports whether the trigger is cpu or memory.
@@ -198,6 +202,8 @@ type Observation struct {
 	Pods           []horizontal.Pod `json:"pods,omitempty"` // as in horizontal.Observation
 	Triggers       []Trigger        `json:"triggers"`
 	Fresh          bool             `json:"fresh"` // whether the triggers were read since the previous decision
+	// Between reports whether the autoscaler does not decide now: only activation does.
+	Between bool `json:"between,omitempty"`
 }
 
 // A State is the memory of a ScaledObject. The zero value has seen nothing. It is a plain
@@ -267,9 +273,10 @@ const (
 	RuleIdle                    // an inactive workload stays at its idle count
 	RulePausedIn                // PausedIn kept the count
 	RulePausedOut               // PausedOut kept the count
+	RuleBetween                 // the autoscaler's turn has not come
 )
 
-var rules = []string{"autoscaler", "paused", "activated", "deactivated", "raised", "idle", "pausedIn", "pausedOut"}
+var rules = []string{"autoscaler", "paused", "activated", "deactivated", "raised", "idle", "pausedIn", "pausedOut", "between"}
 
 // String returns the name of the rule.
 func (r Rule) String() string { return jsonform.Name(rules, r) }

@@ -343,3 +343,29 @@ Modifiers.Type: found "Utilization"; use AverageValue or Value
 Autoscaler.DownWindow: found -1ns; use 0 or more`)
 	assert.Equal(t, so.RulePaused, play(so.Policy{}, 7).after(tick, queue(9)).Rule, "the zero policy keeps the count")
 }
+
+// Between two decisions of the autoscaler only activation decides, and a trigger that was
+// read alone counts its failures.
+func TestBetween(t *testing.T) {
+	p := so.DefaultPolicy()
+	decide := func(s so.State, replicas int32, fresh, between bool, triggers ...so.Trigger) so.Decision {
+		return so.Decide(p, s, so.Observation{Now: start, Replicas: replicas, StatusReplicas: replicas, Triggers: triggers, Fresh: fresh, Between: between})
+	}
+	assert.Equal(t, so.RuleActivated, decide(so.State{}, 0, true, true, queue(9)).Rule)
+	d := decide(so.State{}, 5, true, true, queue(9))
+	assert.Equal(t, so.RuleBetween, d.Rule)
+	assert.EqualValues(t, 5, d.Replicas)
+	assert.EqualValues(t, 9, decide(so.State{}, 5, true, false, queue(9)).Replicas)
+	p.Fallback = &so.Fallback{FailureThreshold: 1, Replicas: 8}
+	var s so.State
+	for _, want := range []bool{false, true} {
+		alone := broken("queue")
+		alone.Fresh = true
+		d := decide(s, 5, false, false, alone)
+		s.Record(p, d)
+		assert.Equal(t, want, d.Fallback)
+		d = decide(s, 5, false, false, broken("queue"))
+		assert.Equal(t, want, d.Fallback, "not read again")
+	}
+	assert.Equal(t, map[string]int32{"queue": 2}, s.Failures)
+}

@@ -38,6 +38,8 @@ type Cluster struct {
 	// Existing is the number of replicas that work, such as the number of ready pods. nil
 	// means all of them. Replicas that never become ready must not be among them.
 	Existing *int32
+	// Reported is status.replicas of the workload, for the caller. It changes no plan.
+	Reported int32
 	// Cause is why replicas do not work there, as the caller words it. It changes no plan.
 	Cause string
 }

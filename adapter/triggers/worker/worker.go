@@ -111,6 +111,10 @@ func (w *worker) run() error {
 func (w *worker) serve(s *stream, r wire.Read) {
 	ctx, cancel := context.WithTimeout(context.WithValue(context.Background(), streamKey{}, s), time.Duration(r.Timeout)*time.Millisecond)
 	defer cancel()
+	if r.Formula != nil {
+		w.finish(s, evaluate(r.Formula))
+		return
+	}
 	t := w.trigger(r)
 	t.reading.Lock()
 	result, err := w.read(ctx, s, t, r)
@@ -122,6 +126,11 @@ func (w *worker) serve(s *stream, r wire.Read) {
 		w.clear(t) // the next read builds anew, with the credentials of then
 	}
 	t.reading.Unlock()
+	w.finish(s, result)
+}
+
+// finish sends the result of a read.
+func (w *worker) finish(s *stream, result wire.Result) {
 	w.mu.Lock()
 	delete(w.streams, s.id)
 	result.Load = wire.Load{Builds: w.builds.Load(), Scalers: int64(len(w.triggers)), Memory: live(), Start: w.start}

@@ -31,6 +31,7 @@ type Queues interface {
 // A Reader reads triggers: a [triggers.Reader], or a fake of a test.
 type Reader interface {
 	Read(ctx context.Context, owner triggers.Owner) ([]scaling.Metric, error)
+	Formula(ctx context.Context, owner triggers.Owner, text string, values map[string]*float64) (*float64, error)
 	Forget(uid types.UID)
 }
 

@@ -18,8 +18,19 @@ import (
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
+// noFormula evaluates no formula.
+type noFormula struct{}
+
+// Formula returns an error.
+func (noFormula) Formula(context.Context, triggers.Owner, string, map[string]*float64) (*float64, error) {
+	return nil, errors.New("formulas need a worker")
+}
+
 // ConfigMaps reads triggers of type kubernetes-resource from the ConfigMaps that they name.
-type ConfigMaps struct{ Client kubernetes.Interface }
+type ConfigMaps struct {
+	noFormula
+	Client kubernetes.Interface
+}
 
 // Read reads all triggers within 10 s.
 func (c ConfigMaps) Read(ctx context.Context, o triggers.Owner) ([]scaling.Metric, error) {
@@ -65,6 +76,11 @@ func (c Constant) Read(_ context.Context, o triggers.Owner) (all []scaling.Metri
 		all = append(all, scaling.Metric{Name: name, Value: float64(c), Target: 1})
 	}
 	return all, nil
+}
+
+// Formula returns an error.
+func (Constant) Formula(ctx context.Context, o triggers.Owner, text string, values map[string]*float64) (*float64, error) {
+	return noFormula{}.Formula(ctx, o, text, values)
 }
 
 // Forget does nothing.

@@ -96,7 +96,7 @@ func TestDocumentedObject(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, c.Warnings)
 	want := replicas.NewPolicy(10, replicas.Member{Name: "member-cluster-1", Weight: 4}, replicas.Member{Name: "member-cluster-2", Weight: 6})
-	want.Min, want.Seed = 1, "/nginx"
+	want.Seed = "/nginx"
 	require.Equal(t, want, c.Policy)
 	require.Equal(t, 30*time.Second, c.PollingInterval)
 	require.Equal(t, "nginx", c.Workload.Name)
@@ -190,7 +190,7 @@ spec:
 	o, err := parse[DistributedScaledObject](t, `
 metadata: {name: a, annotations: {autoscaling.keda.sh/paused-replicas: "-3"}}
 spec:
-  scaledObjectSpec: {scaleTargetRef: {apiVersion: a/b/c}, pollingInterval: 0, minReplicaCount: 3, maxReplicaCount: 2, triggers: [{type: redis, metricType: Value}]}
+  scaledObjectSpec: {scaleTargetRef: {apiVersion: a/b/c}, pollingInterval: 0, minReplicaCount: 3, maxReplicaCount: 2, triggers: [{type: redis, metricType: Utilization}]}
 `)
 	require.NoError(t, err)
 	_, err = o.Config()
@@ -313,46 +313,6 @@ spec:
 	require.NoError(t, err)
 }
 
-func TestNoEffect(t *testing.T) {
-	d, err := parse[DistributedScaledObject](t, `
-metadata: {name: a}
-spec:
-  scaledObjectSpec:
-    scaleTargetRef: {name: b, envSourceContainerName: c}
-    triggers: [{type: redis, useCachedMetrics: true, metricType: AverageValue}]
-`)
-	require.NoError(t, err)
-	c, err := d.Config()
-	require.NoError(t, err)
-	var fields []string
-	for _, w := range c.Warnings {
-		fields = append(fields, strings.TrimPrefix(w.Path, "spec.scaledObjectSpec."))
-	}
-	require.Equal(t, []string{"triggers[0].useCachedMetrics", "scaleTargetRef.envSourceContainerName"}, fields)
-}
-
-// Fields whose effect a user would rely on are rejected, each with the reason.
-func TestFieldsWithoutEffect(t *testing.T) {
-	d, err := parse[DistributedScaledObject](t, `
-metadata: {name: a}
-spec:
-  scaledObjectSpec:
-    scaleTargetRef: {name: b}
-    initialCooldownPeriod: 1
-    cooldownPeriod: 0
-    idleReplicaCount: 0
-    fallback: {failureThreshold: 3, replicas: 6}
-    advanced: {restoreToOriginalReplicaCount: true}
-    triggers: [{type: redis}]
-`)
-	require.NoError(t, err)
-	_, err = d.Config()
-	for _, name := range []string{"advanced", "cooldownPeriod", "fallback", "idleReplicaCount", "initialCooldownPeriod"} {
-		require.ErrorContains(t, err, "spec.scaledObjectSpec."+name+": found ")
-	}
-	require.ErrorContains(t, err, "use nothing: it would have no effect here")
-}
-
 func TestNoEffectOfJob(t *testing.T) {
 	d, err := parse[DistributedScaledJob](t, `
 metadata: {name: a, annotations: {autoscaling.keda.sh/paused-replicas: "3"}}
@@ -396,32 +356,6 @@ spec:
 	require.Len(t, c.Warnings, 1)
 	require.Equal(t, "spec.memberClusters[1].podOverrides.containerOverrides[nope]", c.Warnings[0].Path)
 	require.Equal(t, "no such container", c.Warnings[0].Found)
-}
-
-func TestReplicas(t *testing.T) {
-	metric := func(value float64) scaling.Metric { return scaling.Metric{Value: value, Target: 5} }
-	idle := scaling.Metric{Value: 4, Target: 1, ActivationThreshold: 4}
-	failed := scaling.Metric{Target: 1, Failed: true}
-	for name, test := range map[string]struct {
-		metrics []scaling.Metric
-		min     int32
-		want    *int32
-	}{
-		"rounded up":                       {[]scaling.Metric{metric(26)}, 0, size(6)},
-		"the most of several":              {[]scaling.Metric{metric(26), {Value: 7, Target: 1}}, 0, size(7)},
-		"none active":                      {[]scaling.Metric{idle}, 0, size(0)},
-		"none active, but a minimum":       {[]scaling.Metric{idle}, 1, size(4)},
-		"nothing waits, but a minimum":     {[]scaling.Metric{{Target: 1}}, 1, size(0)},
-		"one active, the other asks too":   {[]scaling.Metric{idle, metric(1)}, 0, size(4)},
-		"active without an item":           {[]scaling.Metric{{Target: 1, Activity: scaling.Active}}, 0, size(1)},
-		"nothing read":                     {[]scaling.Metric{failed}, 0, nil},
-		"no trigger":                       {nil, 0, nil},
-		"some read, and they ask for few":  {[]scaling.Metric{failed, metric(10)}, 0, nil},
-		"some read, and they ask for more": {[]scaling.Metric{failed, metric(20)}, 0, size(4)},
-	} {
-		c := &ObjectConfig{Policy: replicas.Policy{Min: test.min}}
-		require.Equal(t, test.want, c.Replicas(test.metrics, 3), name)
-	}
 }
 
 // The custom resources have exactly the fields of the types.

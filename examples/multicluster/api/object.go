@@ -3,8 +3,6 @@ package api
 import (
 	"encoding/json"
 	"fmt"
-	"math"
-	"strconv"
 	"strings"
 	"time"
 
@@ -15,8 +13,8 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/adapter/member"
 	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/horizontal/scaledobject"
 	"github.com/scaledjob/scaledjob/placement/replicas"
-	"github.com/scaledjob/scaledjob/scaling"
 )
 
 // A DistributedScaledObject shares the replicas of a workload among several clusters.
@@ -43,18 +41,17 @@ type RebalancingPolicy struct {
 	MaxSurge               *int32           `json:"maxSurge,omitempty"`               // a quarter of maxReplicaCount if unset
 }
 
-// ScaledObjectSpec is the spec of a ScaledObject. Fields that are kept as raw JSON would have
-// no effect, and are rejected.
+// ScaledObjectSpec is the spec of a ScaledObject.
 type ScaledObjectSpec struct {
 	ScaleTargetRef        ScaleTarget             `json:"scaleTargetRef"`
-	PollingInterval       *int32                  `json:"pollingInterval,omitempty"` // in seconds; 30 if unset
-	InitialCooldownPeriod json.RawMessage         `json:"initialCooldownPeriod,omitempty"`
-	CooldownPeriod        json.RawMessage         `json:"cooldownPeriod,omitempty"`
-	IdleReplicaCount      json.RawMessage         `json:"idleReplicaCount,omitempty"`
+	PollingInterval       *int32                  `json:"pollingInterval,omitempty"`       // in seconds; 30 if unset
+	InitialCooldownPeriod *int32                  `json:"initialCooldownPeriod,omitempty"` // in seconds; 0 if unset
+	CooldownPeriod        *int32                  `json:"cooldownPeriod,omitempty"`        // in seconds; 300 if unset
+	IdleReplicaCount      *int32                  `json:"idleReplicaCount,omitempty"`
 	MinReplicaCount       *int32                  `json:"minReplicaCount,omitempty"` // 0 if unset
 	MaxReplicaCount       *int32                  `json:"maxReplicaCount,omitempty"` // 100 if unset
-	Fallback              json.RawMessage         `json:"fallback,omitempty"`
-	Advanced              json.RawMessage         `json:"advanced,omitempty"`
+	Fallback              *Fallback               `json:"fallback,omitempty"`
+	Advanced              AdvancedConfig          `json:"advanced,omitzero"`
 	Triggers              []manifest.ScaleTrigger `json:"triggers,omitempty"`
 }
 
@@ -68,7 +65,11 @@ type ScaleTarget struct {
 
 // An ObjectConfig is a DistributedScaledObject with its defaults filled in.
 type ObjectConfig struct {
-	Policy          replicas.Policy
+	Policy          replicas.Policy     // shares the number; its Min is 0
+	Scaling         scaledobject.Policy // decides the number, without the formula's function
+	Formula         string
+	Restore         bool   // write the original counts when the object is deleted
+	Container       string // of the hub's workload, whose environment triggers refer to; "" for none
 	Workload        member.Workload
 	PollingInterval time.Duration
 	Source          *manifest.ScaledJob // has the triggers, to be read
@@ -90,12 +91,14 @@ func (d *DistributedScaledObject) Config() (ObjectConfig, error) {
 		c.PollingInterval = time.Duration(*n) * time.Second
 	}
 	var problems field.Errors
-	triggers, err := c.Source.Triggers(nil)
+	triggers, err := c.Source.Triggers(spec.given())
 	c.Triggers = triggers
 	for _, err := range within(objectField, err) {
 		problems.Join("", err)
 	}
 	spec.check(&problems)
+	c.Scaling = d.scaling(&problems)
+	c.Formula, c.Restore, c.Container = spec.Advanced.ScalingModifiers.Formula, spec.Advanced.RestoreToOriginalReplicaCount, spec.ScaleTargetRef.EnvSourceContainerName
 	c.Workload = spec.ScaleTargetRef.workload(d.Namespace, &problems)
 	for i := range d.Spec.MemberClusters {
 		if m := &d.Spec.MemberClusters[i]; m.TargetNamespace != "" {
@@ -107,7 +110,8 @@ func (d *DistributedScaledObject) Config() (ObjectConfig, error) {
 	for _, e := range field.All(c.Policy.Validate()) {
 		problems.Add(field.Error{Path: manifestPath(e.Path), Found: e.Found, Fix: e.Fix})
 	}
-	c.Warnings = append(c.warnings(), spec.warnings()...)
+	c.Policy.Min = 0 // an idle count is below it
+	c.Warnings = c.warnings()
 	return c, problems.Err()
 }
 
@@ -167,55 +171,4 @@ func (t *ScaleTarget) workload(namespace string, problems *field.Errors) member.
 		w.Kind = version.WithKind(w.Kind.Kind)
 	}
 	return w
-}
-
-func (s *ScaledObjectSpec) check(problems *field.Errors) {
-	if n := s.PollingInterval; n != nil {
-		problems.Check(*n >= 1, objectField+".pollingInterval", *n, "1 or more (seconds)")
-	}
-	for i, t := range s.Triggers {
-		problems.Check(t.MetricType == "" || t.MetricType == "AverageValue", fmt.Sprintf("%s.triggers[%d].metricType", objectField, i), string(t.MetricType),
-			"AverageValue, which is the default")
-	}
-	for _, f := range []struct {
-		name  string
-		value json.RawMessage
-	}{
-		{"advanced", s.Advanced}, {"cooldownPeriod", s.CooldownPeriod}, {"fallback", s.Fallback},
-		{"idleReplicaCount", s.IdleReplicaCount}, {"initialCooldownPeriod", s.InitialCooldownPeriod},
-	} {
-		problems.Check(len(f.value) == 0, objectField+"."+f.name, string(f.value), "nothing: it would have no effect here, and replicas follow the metrics at once")
-	}
-}
-
-// warnings returns the fields without effect that KEDA's users set without a need for it.
-func (s *ScaledObjectSpec) warnings() (all []*field.Error) {
-	all = append(all, cached(objectField, s.Triggers)...)
-	if name := s.ScaleTargetRef.EnvSourceContainerName; name != "" {
-		all = append(all, noEffect(objectField+".scaleTargetRef.envSourceContainerName", strconv.Quote(name)))
-	}
-	return all
-}
-
-// Replicas returns the number that the metrics ask for, before the bounds: the greatest
-// quotient of value and target, rounded up. Without an active metric it is 0, unless there
-// is a minimum. It is nil if no metric could be read, and if some could not and the others
-// ask for fewer than the current replicas.
-func (c *ObjectConfig) Replicas(metrics []scaling.Metric, current int64) *int32 {
-	var most int64
-	all := scaling.Aggregate(scaling.Max, metrics, false)
-	for _, m := range metrics {
-		m.Activity = scaling.Active
-		most = max(most, scaling.Aggregate(scaling.Max, []scaling.Metric{m}, false).Jobs)
-	}
-	switch {
-	case all.Active == 0 && c.Policy.Min <= 0:
-		most = 0
-	case all.Active > 0:
-		most = max(1, most)
-	}
-	if all.Read == 0 || all.Read < all.Metrics && most < current {
-		return nil
-	}
-	return new(int32(min(most, math.MaxInt32)))
 }

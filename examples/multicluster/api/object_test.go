@@ -2,6 +2,8 @@ package api
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -12,20 +14,34 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter/member"
 	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/horizontal"
+	"github.com/scaledjob/scaledjob/horizontal/scaledobject"
 	"github.com/scaledjob/scaledjob/placement/replicas"
+	"github.com/scaledjob/scaledjob/scaling"
 )
 
 const everyObjectField = `
-metadata: {name: db, namespace: shop, annotations: {autoscaling.keda.sh/paused-replicas: "4"}}
+metadata: {name: db, namespace: shop, annotations: {autoscaling.keda.sh/paused-replicas: "4", autoscaling.keda.sh/paused-scale-in: "", autoscaling.keda.sh/paused-scale-out: "1", autoscaling.keda.sh/force-activation: "true"}, creationTimestamp: "2026-01-01T12:00:00Z"}
 spec:
   memberClusters: [{name: x, weight: 0, targetNamespace: there}, {name: w}]
   rebalancingPolicy: {gracePeriod: 45s, recoveryDelay: 2m, progressDeadline: 0s, maxRebalancePercentage: 25, maxSurge: 0}
   scaledObjectSpec:
-    scaleTargetRef: {apiVersion: apps.kruise.io/v1beta1, kind: StatefulSet, name: postgres}
+    scaleTargetRef: {apiVersion: apps.kruise.io/v1beta1, kind: StatefulSet, name: postgres, envSourceContainerName: main}
     pollingInterval: 7
     minReplicaCount: 3
     maxReplicaCount: 9
-    triggers: [{type: redis, name: z, metadata: {listLength: "8"}}]
+    idleReplicaCount: 2
+    cooldownPeriod: 11
+    initialCooldownPeriod: 12
+    fallback: {failureThreshold: 3, replicas: 6, behavior: currentReplicasIfHigher}
+    advanced:
+      restoreToOriginalReplicaCount: true
+      scalingModifiers: {formula: z + 1, target: "2.5", activationTarget: "0.5", metricType: Value}
+      horizontalPodAutoscalerConfig:
+        behavior:
+          scaleUp: {stabilizationWindowSeconds: 20, selectPolicy: Min, tolerance: 50m, policies: [{type: Pods, value: 2, periodSeconds: 30}]}
+          scaleDown: {stabilizationWindowSeconds: 0}
+    triggers: [{type: redis, name: z, metricType: Value, useCachedMetrics: true, metadata: {listLength: "8"}}]
 `
 
 // Each field has its effect, and none has another's.
@@ -36,16 +52,101 @@ func TestEveryObjectField(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, c.Warnings)
 	require.Equal(t, replicas.Policy{
-		Members: []replicas.Member{{Name: "x"}, {Name: "w", Weight: 1}}, Min: 3, Max: 9,
+		Members: []replicas.Member{{Name: "x"}, {Name: "w", Weight: 1}}, Max: 9,
 		GracePeriod: 45 * time.Second, RecoveryDelay: 2 * time.Minute, MaxPercentage: size(25),
 		Pause: replicas.Pause{Paused: true, Replicas: size(4)}, Seed: "shop/db",
 	}, c.Policy)
 	require.Equal(t, 7*time.Second, c.PollingInterval)
+	require.NotNil(t, c.Scaling.Modifiers.Formula)
+	c.Scaling.Modifiers.Formula = nil
+	behavior := horizontal.DefaultBehavior()
+	behavior.Up = horizontal.Rules{Window: 20 * time.Second, Select: "Min", Tolerance: new(0.05), Policies: []horizontal.Limit{{Type: "Pods", Value: 2, Period: 30 * time.Second}}}
+	behavior.Down.Window = 0
+	autoscaler := horizontal.DefaultPolicy(100)
+	autoscaler.Behavior = &behavior
+	require.Equal(t, scaledobject.Policy{
+		Min: 3, Max: 9, Idle: size(2), Cooldown: 11 * time.Second, InitialCooldown: 12 * time.Second, Created: epoch.Local(),
+		Fallback:  &scaledobject.Fallback{FailureThreshold: 3, Replicas: 6, Behavior: "currentReplicasIfHigher"},
+		Modifiers: &scaledobject.Modifiers{Target: 2.5, Activation: 0.5, Type: "Value"}, Autoscaler: autoscaler,
+		PausedReplicas: size(4), PausedIn: true, PausedOut: true, ForceActive: true,
+	}, c.Scaling)
+	require.Equal(t, "z + 1 main true", fmt.Sprint(c.Formula, " ", c.Container, " ", c.Restore))
+	require.Equal(t, map[int]bool{0: true}, c.Cached())
 	require.Equal(t, "apps.kruise.io/v1beta1, Kind=StatefulSet", c.Workload.Kind.String())
 	require.Equal(t, "postgres", c.Workload.Name)
 	require.Equal(t, "shop", c.Workload.Namespace)
 	require.Equal(t, map[string]string{"x": "there"}, c.Workload.Namespaces)
 	require.Equal(t, "z", c.Triggers[0].Name)
+}
+
+// Fields that cannot have a meaning across clusters are rejected with the reason, and so are
+// invalid values.
+func TestRejectedObjectFields(t *testing.T) {
+	d, err := parse[DistributedScaledObject](t, `
+metadata: {name: a}
+spec:
+  scaledObjectSpec:
+    scaleTargetRef: {name: b, kind: Worker, envSourceContainerName: c}
+    minReplicaCount: 1
+    idleReplicaCount: 1
+    cooldownPeriod: -1
+    fallback: {failureThreshold: -1, replicas: -1, behavior: never}
+    advanced:
+      scalingModifiers: {target: "0", activationTarget: x, metricType: Utilization}
+      horizontalPodAutoscalerConfig:
+        name: mine
+        behavior: {scaleUp: {stabilizationWindowSeconds: 3601, selectPolicy: All, policies: []}, scaleDown: {policies: [{type: Nodes, value: 0, periodSeconds: 1801}]}}
+    triggers: [{type: cpu, metadata: {value: "50"}}, {type: redis, name: q, metricType: Utilization}, {type: external, name: q}]
+`)
+	require.NoError(t, err)
+	_, err = d.Config()
+	var got []string
+	for _, e := range field.All(err) {
+		got = append(got, strings.ReplaceAll(strings.TrimPrefix(e.Error(), "spec.scaledObjectSpec."), `"`, ""))
+	}
+	require.ElementsMatch(t, []string{
+		"advanced.horizontalPodAutoscalerConfig.name: found mine; use nothing: no HorizontalPodAutoscaler is created, on the hub or on a member",
+		"triggers[0].type: found cpu; use a trigger with a value of its own, such as prometheus: the usage of pods on several clusters has no common source",
+		"triggers[1].metricType: found Utilization; use AverageValue, which is the default, or Value",
+		"scaleTargetRef.envSourceContainerName: found c; use nothing: only the containers of Deployments and StatefulSets can be read",
+		"advanced.scalingModifiers.formula: found nothing; use an expression over the names of the triggers",
+		"advanced.scalingModifiers.activationTarget: found x; use a number in quotes",
+		"triggers[0].name: found nothing; use a name, with which the formula refers to the trigger",
+		"triggers[2].name: found q; use a name that no other trigger has",
+		"idleReplicaCount: found 1; use 0 or more, and less than Min, 1",
+		"cooldownPeriod: found -1s; use 0 or more",
+		"fallback.failureThreshold: found -1; use 0 or more",
+		"fallback.replicas: found -1; use 0 or more",
+		"fallback.behavior: found never; use static, currentReplicas, currentReplicasIfHigher, currentReplicasIfLower or scalingModifiers",
+		"advanced.scalingModifiers.target: found 0; use a positive, finite number",
+		"advanced.scalingModifiers.metricType: found Utilization; use AverageValue or Value",
+		behaviorField + ".scaleUp.stabilizationWindowSeconds: found 1h0m1s; use 0 to 1h",
+		behaviorField + ".scaleUp.selectPolicy: found All; use Max, Min or Disabled",
+		behaviorField + ".scaleUp.policies: found nothing; use at least one policy",
+		behaviorField + ".scaleDown.policies[0].type: found Nodes; use Pods or Percent",
+		behaviorField + ".scaleDown.policies[0].value: found 0; use 1 or more",
+		behaviorField + ".scaleDown.policies[0].periodSeconds: found 30m1s; use more than 0 and at most 30m",
+	}, got)
+}
+
+// Readings become triggers: absent and failed readings are unreadable.
+func TestObserve(t *testing.T) {
+	d, err := parse[DistributedScaledObject](t, `
+metadata: {name: a}
+spec:
+  scaledObjectSpec:
+    scaleTargetRef: {name: b}
+    triggers: [{type: redis, name: x}, {type: redis, name: w, metricType: Value}, {type: redis, name: z}]
+`)
+	require.NoError(t, err)
+	c, err := d.Config()
+	require.NoError(t, err)
+	got := c.Observe([]scaling.Metric{{Name: "w", Value: 0.289, Target: 2, Activity: scaling.Active}, {Name: "x", Failed: true}}, errors.New("timeout"), map[string]bool{"w": true})
+	require.Equal(t, []scaledobject.Trigger{
+		{Name: "x", Metric: horizontal.Metric{Name: "x", Target: "AverageValue", Amount: 5000, Unreadable: "the trigger could not be read"}},
+		{Name: "w", Active: true, Fresh: true, Metric: horizontal.Metric{Name: "w", Target: "Value", Amount: 2000, Values: []int64{289}}},
+		{Name: "z", Metric: horizontal.Metric{Name: "z", Target: "AverageValue", Amount: 5000, Unreadable: "the trigger could not be read"}},
+	}, got)
 }
 
 // A kind without a version is one of apps/v1, a version without a kind a Deployment.

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/scaledjob/scaledjob/adapter/member"
+	"github.com/scaledjob/scaledjob/horizontal"
+	"github.com/scaledjob/scaledjob/horizontal/scaledobject"
 	"github.com/scaledjob/scaledjob/placement/replicas"
 )
 
@@ -79,4 +81,38 @@ func changed(same bool, before, now time.Time) time.Time {
 		return before
 	}
 	return now.UTC().Truncate(time.Second)
+}
+
+// An ObjectScaling describes the last decision about the number of replicas of all members.
+type ObjectScaling struct {
+	// DesiredReplicas is nil as long as no trigger could be read: the members stay as they are.
+	DesiredReplicas *int32 `json:"desiredReplicas,omitempty"`
+	Active          bool   `json:"active"`
+	// Rule is the rule that determined the number: of package scaledobject, or of package
+	// horizontal if the autoscaler decided.
+	Rule string `json:"rule"`
+	// Limit is the reason of the condition ScalingLimited, or of a stabilization, if one acted.
+	Limit string `json:"limit,omitempty"`
+	// Proposals are the numbers that the metrics ask for.
+	Proposals []horizontal.Proposal `json:"proposals,omitempty"`
+}
+
+// NewObjectScaling returns the status of a decision, with the number that it led to.
+func NewObjectScaling(d scaledobject.Decision, number *int32) *ObjectScaling {
+	s := &ObjectScaling{DesiredReplicas: number, Active: d.Active, Rule: d.Rule.String()}
+	a := d.Autoscaler
+	if a == nil {
+		return s
+	}
+	s.Proposals = a.Proposals
+	if d.Rule == scaledobject.RuleAutoscaler {
+		s.Rule = a.Rule.String()
+	}
+	switch {
+	case a.Limited.True:
+		s.Limit = a.Limited.Reason
+	case a.Rule == horizontal.RuleStabilized:
+		s.Limit = a.AbleToScale.Reason
+	}
+	return s
 }

@@ -57,6 +57,15 @@ type Read struct {
 	Revision int64  `json:"revision"` // of the object; another revision builds a new scaler
 	Timeout  int64  `json:"timeout"`  // in milliseconds
 	Limits
+
+	Formula *Formula `json:"formula,omitempty"` // to be evaluated instead of a trigger
+}
+
+// A Formula is an expression over the values of triggers, by name. A null value is a trigger that
+// failed too often.
+type Formula struct {
+	Text   string              `json:"text"`
+	Values map[string]*float64 `json:"values"`
 }
 
 // Limits restrict what a trigger may do with what it was given. They add up.
@@ -101,6 +110,7 @@ type Result struct {
 	Value   float64 `json:"value,omitempty"`
 	Target  float64 `json:"target,omitempty"`
 	Active  bool    `json:"active,omitempty"`
+	None    bool    `json:"none,omitempty"` // a formula has no value
 	Load    Load    `json:"load"`
 }
 
