@@ -32,6 +32,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/adapter/member"
+	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/adapter/triggers"
 	"github.com/scaledjob/scaledjob/examples/internal/poll"
 	"github.com/scaledjob/scaledjob/examples/multicluster/api"
@@ -136,7 +137,7 @@ spec:
 		for _, name := range []string{"a", "b"} {
 			f.on[name] = &workload{}
 			client := kube.NewClientset()
-			m, err := member.New(name, member.Clients{Requests: client, Watches: client, Scales: f.on[name], Mapper: mapper}, member.Options{Home: "home"})
+			m, err := member.New(name, member.Clients{Requests: client, Watches: client, Scales: f.on[name], Mapper: mapper}, member.Options{Home: "home", Terms: term.Alone()})
 			require.NoError(t, err)
 			require.NoError(t, c.members.Add(t.Context(), m))
 		}
