@@ -140,7 +140,7 @@ func (s *stand) start(t *testing.T, args ...string) *process.Process {
 	args = append([]string{
 		"-kubeconfig", s.kubeconfig, "-health-probe-bind-address", "127.0.0.1:0", "-metrics-bind-address", "", "-leader-elect=false",
 		"-probe-interval=500ms", "-member-timeout=3s", "-soft-taint=20s", "-hard-taint=8s", "-log-level=info",
-		"-trigger-worker", s.worker, "-allow-local-addresses",
+		"-trigger-worker", s.worker, "-allow-local-addresses", "-sync-period=1s",
 	}, args...)
 	command := exec.Command(s.binary, args...)
 	command.Env = append(os.Environ(), "DSJ_ENABLED=true", "DSO_ENABLED=true")
