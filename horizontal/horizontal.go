@@ -56,6 +56,13 @@
 //	                                              future count as     clock has caught up
 //	                                              made now
 //
+// # A loop
+//
+// Every 15 seconds: read the scale subresource and the metrics, call Decide and Record,
+// write a Decision.Replicas that differs from Current, and call Wrote if the write
+// succeeded. The program examples/autoscaler does this in a step of 30 lines. A metric
+// that cannot be read has a reason in Unreadable, and is still passed to Decide.
+//
 // # Sources
 //
 // The rules are documented at

@@ -44,6 +44,7 @@
 //	bounds, pauses, and failures of every kind              TestBounds
 //	a demand that alternates writes as often as the HPA     TestAlternating
 //	the same without the order of triggers                  TestOrder
+//	between two decisions only activation decides           TestBetween
 package scaledobject
 
 import (
