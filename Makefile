@@ -2,6 +2,7 @@ FUZZTIME  ?= 5s
 BENCHTIME ?= 1s
 SOAK      ?= 1m
 BESIDE    ?= 20m
+HOSTILE   ?= 30s
 SCALEDJOBS ?= 500
 # What make mutate changes.
 PACKAGES ?= ./strategy ./scaling ./history ./rollout ./placement/jobs ./placement/replicas ./placement/apportion ./placement/taint ./schedule ./keda
@@ -28,7 +29,7 @@ PACKAGED  = $$(go list $(PURE:%=%/...) | grep -v /e2e$$)
 RELEASES = 2.8 2.13 2.16 2.18 2.19 2.20
 CONFORM = go test -count=1 -v -timeout 30m -rapid.nofailfile
 
-.PHONY: ci test oldest imports check race fuzz examples worker bench conformance conformance-all newest e2e e2e-oldest beside soak scale agree mutate cluster fleet \
+.PHONY: ci test oldest imports check race fuzz examples worker bench conformance conformance-all newest e2e e2e-oldest beside soak scale agree hostile law mutate cluster fleet \
 	release release-check compare licenses vulnerabilities peers snapshot archives image-check
 
 ci: test oldest imports check race fuzz examples worker bench conformance e2e release-check compare licenses image-check
@@ -118,6 +119,14 @@ soak:
 # Without a control plane, which would be the bottleneck.
 scale:
 	cd examples && go test -count=1 -v -run TestScale -timeout 30m ./controller/e2e -scale 10000
+
+# A tenant's hostile resources, for HOSTILE, against the controllers on the control plane.
+hostile:
+	cd examples && go test -count=1 -v -run TestHostileTenant -timeout 30m ./controller/e2e -hostile $(HOSTILE)
+
+# The time of healthy ScaledJobs beside failing ones, on the control plane.
+law:
+	cd examples && go test -count=1 -v -run TestLawOnCluster -timeout 60m ./controller/e2e -law
 
 # A real run on the control plane, compared with simulated runs.
 agree:

@@ -86,6 +86,7 @@ type Tracker struct {
 	problems [2]error        // why the last list or watch of Jobs and of pods failed; nil if it did not
 	listing  time.Time       // when the newest consistent read of Jobs began
 	read     time.Time       // when the one that the cache shows began
+	heard    time.Time       // when the watch of Jobs last delivered something
 	again    func()          // reads the Jobs anew; nil if that has begun
 	leaving  map[*owned]bool // not tracked, with creates in flight
 	owners   map[types.UID]*owned

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -53,6 +54,14 @@ func (t *Tracker) watch(client Client) {
 	if t.options.Pods {
 		reflect(&corev1.Pod{}, &feed{ofPods: true}, source(client.CoreV1().Pods(t.options.Namespace), batchv1.JobNameLabel, func() {}, t.failed(1)))
 	}
+}
+
+// Heard returns when the watch of Jobs last delivered an event or a bookmark, which the API server
+// sends about every minute; it is the zero time before.
+func (t *Tracker) Heard() time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.heard
 }
 
 // lists notes that a consistent read of the Jobs begins.
@@ -199,6 +208,7 @@ func (f *feed) Replace(list []any, _ string) error {
 			f.Tracker.unsynced--
 		}
 		if !f.ofPods {
+			f.heard = f.now()
 			f.listed()
 		}
 	})
@@ -224,6 +234,15 @@ func (t *Tracker) listed() {
 }
 
 func (f *feed) Resync() error { return nil }
+
+// UpdateResourceVersion is called after each event and bookmark.
+func (f *feed) UpdateResourceVersion(string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.ofPods {
+		f.heard = f.now()
+	}
+}
 
 // Transformer lets the reflector keep compact objects while it reads a list.
 func (f *feed) Transformer() cache.TransformFunc {

@@ -67,7 +67,10 @@ func TestWatch(t *testing.T) {
 			require.Eventually(t, func() bool { // the fake does not tell a watch what was deleted before
 				return slices.ContainsFunc(s.Actions(), func(a ktesting.Action) bool { return a.Matches("watch", "jobs") })
 			}, 10*time.Second, time.Millisecond)
+			heard := w.Heard()
+			require.NotZero(t, heard)
 			require.NoError(t, s.BatchV1().Jobs("shop").Delete(t.Context(), running.Name, metav1.DeleteOptions{}))
+			require.Eventually(t, func() bool { return w.Heard().After(heard) }, 10*time.Second, time.Millisecond)
 			require.Eventually(t, func() bool { return counts() == scaling.JobCounts{Running: 1, Pending: 1} }, 10*time.Second, time.Millisecond)
 
 			selectors := map[string]string{"jobs": LabelOwner}

@@ -16,7 +16,7 @@ func WithControllers(names ...string) Option {
 func newOptions(opts []Option) options {
 	o := options{controllers: []string{
 		"job-controller", "garbage-collector-controller", "ttl-after-finished-controller", "namespace-controller",
-		"serviceaccount-controller", "pod-garbage-collector-controller",
+		"serviceaccount-controller", "pod-garbage-collector-controller", "resourcequota-controller",
 	}}
 	for _, opt := range opts {
 		opt(&o)

@@ -1,11 +1,17 @@
 package permissions
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/scaledjob/scaledjob/e2e/cluster"
+	"github.com/scaledjob/scaledjob/e2e/manifest"
 )
 
 const documents = `
@@ -80,4 +86,27 @@ func TestExact(t *testing.T) {
 	unneeded, _ = check(nil, user, rules(t, rare))
 	require.Equal(t, []string{RepeatedEvent}, unneeded)
 	Exact(t, nil, user, rare, RepeatedEvent)
+}
+
+// Each permission is left out once, and no other is.
+func TestWithout(t *testing.T) {
+	granted := func(objects []*unstructured.Unstructured) (all []string) {
+		for _, u := range objects {
+			var role rbacv1.ClusterRole
+			require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &role))
+			for _, p := range permissions(role.Rules, u.GetNamespace()) {
+				if p.resource != "nothing" {
+					all = append(all, p.verb+" "+p.resource)
+				}
+			}
+		}
+		slices.Sort(all)
+		return slices.Compact(all)
+	}
+	all := granted(manifest.Objects(t, strings.Replace(documents, "[jobs], verbs: [list]", "[jobs], verbs: [get]", 1)))
+	found := Without(t, strings.Replace(documents, "[jobs], verbs: [list]", "[jobs], verbs: [get]", 1))
+	require.Len(t, found, len(all))
+	for name, objects := range found {
+		require.Equal(t, slices.DeleteFunc(slices.Clone(all), func(p string) bool { return p == name }), granted(objects), name)
+	}
 }

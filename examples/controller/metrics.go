@@ -39,6 +39,7 @@ var (
 	requests      = description("requests", "Requests to the API server that are in flight, or wait.", "state")
 	congestedJobs = description("congested_scaledjobs", "ScaledJobs whose requests were refused or hang, and share a quarter of the slots.")
 	synced        = description("cache_synced", "1 if the Jobs are known.")
+	cacheAge      = description("cache_age_seconds", "Time since the watch of Jobs delivered an event or a bookmark, which comes about every minute.")
 )
 
 // Metrics of a ScaledJob. A series appears when it is not 0.
@@ -108,10 +109,19 @@ func (c *controller) observe(a client.Answer) {
 	verb, resource, _ := strings.Cut(a.Kind, " ")
 	overloaded := a.Answer == fair.Overloaded
 	c.totals.answers.WithLabelValues(verb, resource, strconv.Itoa(a.Code), strconv.FormatBool(overloaded)).Inc()
-	if now := time.Now().Unix(); overloaded && now-c.warned.Load() >= 10 {
+	now := time.Now().Unix()
+	if a.Answer == fair.Success || a.Answer == fair.Neutral || now-c.warned.Load() < 10 {
+		return
+	}
+	switch s := c.Queue.Stats(); {
+	case overloaded:
 		c.warned.Store(now)
 		c.log.Warn("the API server is overloaded: it refused a request, and fewer are sent", "status", a.Code, "kind", a.Kind,
-			"rest", a.RetryAfter, "held", c.Queue.Stats().Held)
+			"rest", a.RetryAfter, "held", s.Held)
+	case s.Widespread:
+		c.warned.Store(now)
+		c.log.Warn("requests of ScaledJobs in half of the namespaces are refused or hang, and a third fewer are sent", "status", a.Code,
+			"kind", a.Kind, "scaledjobs", s.Owners)
 	}
 }
 
@@ -280,6 +290,9 @@ func (c *controller) Collect(to chan<- prometheus.Metric) {
 		known = 1
 	}
 	gauge(synced, known)
+	if heard := t.tracker.Heard(); !heard.IsZero() {
+		gauge(cacheAge, time.Since(heard).Seconds())
+	}
 	for _, e := range all {
 		e.send(to, c.aggregate)
 		e.unanswered(t, to)

@@ -33,6 +33,7 @@ func TestMetricsOfProcess(t *testing.T) {
 			require.Contains(t, all, series+"\n")
 		}
 		require.Contains(t, all, "scaledjob_last_poll_timestamp_seconds ")
+		require.Contains(t, all, "scaledjob_cache_age_seconds ")
 		require.NotContains(t, all, `state="terminating"`, "a series of a ScaledJob appears when it is not 0")
 		b.aggregate = true
 		require.Empty(t, b.scraped())

@@ -63,6 +63,9 @@ func TestUnknownDependency(t *testing.T) {
 	other := w.sees().DeepCopyObject().(*scheduledjob.ScheduledJob)
 	other.Name, other.UID, other.Spec.After = "other", "o", nil
 	require.NoError(t, w.scheduled.Add(&scheduledJob{ScheduledJob: other}))
+	elsewhere := other.DeepCopyObject().(*scheduledjob.ScheduledJob)
+	elsewhere.Namespace, elsewhere.Name, elsewhere.UID = "elsewhere", "typo", "e"
+	require.NoError(t, w.scheduled.Add(&scheduledJob{ScheduledJob: elsewhere}))
 	require.Contains(t, w.reconciles(), "create jobs")
 	require.Equal(t, `False JobNotFound: spec.after[1].job: found "typo"; use the name of a ScheduledJob of the namespace; none has this name`, w.readyIs())
 	require.Contains(t, w.told()[0], "Warning JobNotFound")

@@ -13,6 +13,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
+
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
@@ -20,6 +22,9 @@ import (
 // the request gets its run.
 func TestUnknownJob(t *testing.T) {
 	w := newWorld(t, "  maxRestart: 0\n")
+	elsewhere := w.sees().DeepCopyObject().(*scheduledjob.ScheduledJob)
+	elsewhere.Namespace, elsewhere.Name, elsewhere.UID = "elsewhere", "typo", "e"
+	require.NoError(t, w.scheduled.Add(&scheduledJob{ScheduledJob: elsewhere}))
 	w.request("now", "typo")
 	_, err := w.reconcile(t.Context(), cache.NewObjectName("n", "typo"))
 	require.NoError(t, err)

@@ -244,6 +244,7 @@ type proxy struct {
 	kubeconfig string
 	late       time.Duration
 	next       *httputil.ReverseProxy
+	fault      func(*http.Request) func(http.ResponseWriter, *http.Request) // unless nil, answers requests in place of late
 
 	mu      sync.Mutex
 	creates int
@@ -270,6 +271,14 @@ func (s *stand) proxy(t *testing.T, late time.Duration) *proxy {
 }
 
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if p.fault != nil {
+		answer := p.fault(r)
+		if answer == nil {
+			answer = p.next.ServeHTTP
+		}
+		answer(w, r)
+		return
+	}
 	if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/jobs") {
 		p.next.ServeHTTP(w, r)
 		return

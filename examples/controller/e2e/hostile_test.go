@@ -1,0 +1,292 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/scaledjob/scaledjob/e2e/cluster"
+	"github.com/scaledjob/scaledjob/e2e/manifest"
+	"github.com/scaledjob/scaledjob/e2e/process"
+)
+
+var hostile = flag.Duration("hostile", 0, "how long TestHostileTenant lasts; 0 skips it")
+
+// mostMemory is the bound of each controller, in MB.
+const mostMemory = 300
+
+const valid = `apiVersion: keda.sh/v1alpha1
+kind: ScaledJob
+metadata: {name: a, namespace: tenant, annotations: {autoscaling.keda.sh/paused: "false"}, finalizers: [finalizer.keda.sh]}
+spec:
+  pollingInterval: 1
+  minReplicaCount: 1
+  maxReplicaCount: 2
+  successfulJobsHistoryLimit: 1
+  envSourceContainerName: c
+  rollout: {strategy: gradual, propagationPolicy: background}
+  scalingStrategy: {strategy: custom, customScalingQueueLengthDeduction: 1, customScalingRunningJobPercentage: "0.5", multipleScalersCalculation: max, pendingPodConditions: [Ready]}
+  jobTargetRef: {backoffLimit: 1, ttlSecondsAfterFinished: 1, template: {metadata: {labels: {a: b}}, spec: {restartPolicy: Never, containers: [{name: c, image: c, env: [{name: A, value: $(A)}], resources: {limits: {cpu: "1"}}}]}}}
+  triggers: [{type: redis, name: a, metadata: {address: "127.0.0.1:1", listName: a, listLength: "1"}, authenticationRef: {name: a}}]
+---
+apiVersion: scaledjob.github.io/v1alpha1
+kind: ScheduledJob
+metadata: {name: a, namespace: tenant}
+spec:
+  schedule: {timeSpec: R//PT1S, timeZone: Europe/Berlin, skipOutdated: false}
+  maxRestart: 1
+  execTimeout: 1
+  podCount: 1
+  historyLimit: 1
+  after: [{job: a, outcome: any}]
+  template: {spec: {containers: [{name: c, image: c, env: [{name: A, value: $(A)}]}]}}
+---
+apiVersion: scaledjob.github.io/v1alpha1
+kind: RunRequest
+metadata: {name: a, namespace: tenant}
+spec: {job: a}
+`
+
+const victims = `apiVersion: v1
+kind: Namespace
+metadata: {name: tenant}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: victim}
+---
+apiVersion: keda.sh/v1alpha1
+kind: ScaledJob
+metadata: {name: a, namespace: victim}
+spec:
+  pollingInterval: 1
+  minReplicaCount: 3
+  jobTargetRef: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: c}]}}}
+  triggers: [{type: redis, metadata: {address: "127.0.0.1:1", listName: a, listLength: "1"}}]
+---
+apiVersion: scaledjob.github.io/v1alpha1
+kind: ScheduledJob
+metadata: {name: a, namespace: victim}
+spec:
+  schedule: {timeSpec: R//PT1H}
+  maxRestart: 0
+  template: {spec: {containers: [{name: c, image: c}]}}
+---
+apiVersion: scaledjob.github.io/v1alpha1
+kind: RunRequest
+metadata: {name: a, namespace: victim}
+spec: {job: a}
+`
+
+// A tenant creates, edits and deletes hostile resources. The controllers live on within a bound of
+// memory, and the Jobs of another tenant stay the same.
+func TestHostileTenant(t *testing.T) {
+	if *hostile == 0 {
+		t.Skip("takes minutes: make hostile")
+	}
+	c := cluster.Start(t)
+	c.Kubelet(t, func(p *corev1.Pod) cluster.Run {
+		if p.Namespace == "victim" {
+			return cluster.Run{Work: -1}
+		}
+		return cluster.Run{Work: time.Second}
+	})
+	for _, dir := range []string{"../manifests/crds", "../../scheduled/manifests/crds"} {
+		files, err := filepath.Glob(dir + "/*s.yaml")
+		require.NoError(t, err)
+		for _, file := range files {
+			manifest.Apply(t, c.Config(), manifest.Objects(t, manifest.Read(t, file))...)
+		}
+	}
+	manifest.Apply(t, c.Config(), manifest.Objects(t, victims)...)
+	flags := []string{"-kubeconfig", c.Kubeconfig(), "-leader-elect=false", "-metrics-bind-address=", "-health-probe-bind-address=127.0.0.1:0", "-request-timeout=2s"}
+	all := []*process.Process{
+		process.Start(t, exec.Command(process.Build(t, ".."), append(flags, "-trigger-worker=/bin/false")...)),
+		process.Start(t, exec.Command(process.Build(t, "../../scheduled"), flags...)),
+	}
+	client := c.Client(t)
+	jobs := func() (names []string) {
+		l, err := client.BatchV1().Jobs("victim").List(t.Context(), metav1.ListOptions{})
+		require.NoError(t, err)
+		for _, j := range l.Items {
+			names = append(names, j.Name+" "+string(j.UID))
+		}
+		return names
+	}
+	require.Eventually(t, func() bool { return len(jobs()) == 5 }, time.Minute, 100*time.Millisecond, "the victim's Jobs")
+	before := jobs()
+	a := newAttacker(t, c)
+	ctx, stop := context.WithTimeout(t.Context(), *hostile)
+	defer stop()
+	for checked := time.Now(); ctx.Err() == nil; {
+		a.act(ctx)
+		if time.Since(checked) > 5*time.Second {
+			checked = time.Now()
+			require.Equal(t, before, jobs(), "the victim's Jobs")
+		}
+	}
+	// The victim is served: its Jobs are replaced when they are deleted.
+	require.NoError(t, client.BatchV1().Jobs("victim").DeleteCollection(t.Context(), metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)},
+		metav1.ListOptions{LabelSelector: "scaledjob.keda.sh/name"}))
+	require.Eventually(t, func() bool {
+		l, err := client.BatchV1().Jobs("victim").List(t.Context(), metav1.ListOptions{LabelSelector: "scaledjob.keda.sh/name"})
+		return err == nil && len(l.Items) == 3 && !containsDeleted(l.Items)
+	}, time.Minute, 100*time.Millisecond)
+	for _, p := range all {
+		mb := peak(t, p.Command.Process.Pid)
+		t.Logf("%s: %d MB at most", filepath.Base(p.Command.Path), mb)
+		require.Less(t, mb, mostMemory)
+		require.NotContains(t, p.Output(), "panic")
+		p.Stop()
+	}
+	t.Logf("%d requests, of which the API server accepted %d", a.sent, a.accepted)
+	require.Greater(t, a.accepted, a.sent/20)
+}
+
+func containsDeleted(jobs []batchv1.Job) bool {
+	for _, j := range jobs {
+		if j.DeletionTimestamp != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// peak is the most memory that a process has had, in MB.
+func peak(t *testing.T, pid int) int {
+	t.Helper()
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	require.NoError(t, err)
+	found := regexp.MustCompile(`VmHWM:\s+(\d+) kB`).FindSubmatch(data)
+	require.NotNil(t, found)
+	kB, err := strconv.Atoi(string(found[1]))
+	require.NoError(t, err)
+	return kB / 1000
+}
+
+// An attacker changes valid resources in random places.
+type attacker struct {
+	random         *rand.Rand
+	client         dynamic.Interface
+	valid          []*unstructured.Unstructured
+	sent, accepted int
+}
+
+func newAttacker(t *testing.T, c *cluster.Cluster) *attacker {
+	client, err := dynamic.NewForConfig(c.Config())
+	require.NoError(t, err)
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	return &attacker{random: rand.New(rand.NewPCG(seed, 1)), client: client, valid: manifest.Objects(t, valid)}
+}
+
+func (a *attacker) act(ctx context.Context) {
+	u := a.valid[a.random.IntN(len(a.valid))].DeepCopy()
+	group, err := schema.ParseGroupVersion(u.GetAPIVersion())
+	if err != nil {
+		return
+	}
+	client := a.client.Resource(group.WithResource(strings.ToLower(u.GetKind()) + "s")).Namespace("tenant")
+	name := fmt.Sprint("a", a.random.IntN(40)) // so that resources are edited, too
+	if a.random.IntN(10) == 0 {
+		name = strings.Repeat("a.b-c", 1+a.random.IntN(50))
+	}
+	if a.random.IntN(4) == 0 {
+		a.count(client.Delete(ctx, name, metav1.DeleteOptions{}))
+		return
+	}
+	spec := u.Object["spec"]
+	for range 1 + a.random.IntN(3) {
+		a.spoil(&spec)
+	}
+	u.Object["spec"] = spec
+	u.SetName(name)
+	if a.random.IntN(5) == 0 {
+		u.SetAnnotations(map[string]string{"autoscaling.keda.sh/paused": a.text(), "a": a.text()})
+	}
+	patch, err := json.Marshal(u)
+	if err != nil {
+		return
+	}
+	_, err = client.Patch(ctx, name, "application/merge-patch+json", patch, metav1.PatchOptions{})
+	if err != nil {
+		_, err = client.Create(ctx, u, metav1.CreateOptions{})
+	}
+	a.count(err)
+}
+
+func (a *attacker) count(err error) {
+	a.sent++
+	if err == nil {
+		a.accepted++
+	}
+}
+
+// spoil replaces a random value.
+func (a *attacker) spoil(at *any) {
+	switch v := (*at).(type) {
+	case map[string]any:
+		if n := a.random.IntN(len(v) + 1); len(v) > 0 && a.random.IntN(8) > 0 {
+			for key, inner := range v {
+				if n--; n <= 0 {
+					a.spoil(&inner)
+					v[key] = inner
+					return
+				}
+			}
+		}
+	case []any:
+		if len(v) > 0 && a.random.IntN(4) > 0 {
+			i := a.random.IntN(len(v))
+			if a.random.IntN(4) == 0 { // many
+				for range a.random.IntN(300) {
+					v = append(v, runtime.DeepCopyJSONValue(v[i]))
+				}
+				*at = v
+				return
+			}
+			a.spoil(&v[i])
+			return
+		}
+	}
+	switch (*at).(type) {
+	case string:
+		*at = a.text()
+	case int64:
+		*at = []int64{-1, 0, 1, 2, 1 << 31, 1<<31 - 1, -1 << 31, 1 << 62, 1000}[a.random.IntN(9)]
+	default:
+		*at = []any{nil, a.text(), int64(-1), 1e300, true, []any{}, map[string]any{}, map[string]any{a.text(): a.text()}, []any{nil, int64(1), "a"}}[a.random.IntN(9)]
+	}
+}
+
+func (a *attacker) text() string {
+	texts := []string{
+		"", " ", "\x00", "\u202eevil", "é\u0301😀", "..", "../../etc/passwd", "/", "a/b", "default", "kube-system", "-1", "NaN", "1e400", "1e-400", "99999999999999999999",
+		"0.29", "R//PT0.000000001S", "R/0001-01-01T00:00:00Z/PT1S", "R99999999/9999-12-31T23:59:59Z/P9999Y", "R//P1M", "R/T24:00:00/P1D", "* * * * *", "Local", "Asia/Kathmandu",
+		"9999-12-31T23:59:59Z", "1ns", "2147483647e2147483647", "http://169.254.169.254/latest", "[::1]:6379", "redis", "kubernetes-resource", "cron", "ClusterTriggerAuthentication",
+		"$(A)$(B)", "{{.}}", "%s%n", "<script>", "\r\nlevel=error", "tenant", "victim",
+	}
+	if n := a.random.IntN(len(texts) + 2); n < len(texts) {
+		return texts[n]
+	}
+	return strings.Repeat([]string{"a", "(", "世", "\"", "a,", "$(A)"}[a.random.IntN(6)], 1<<a.random.IntN(18))
+}

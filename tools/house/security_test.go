@@ -1,0 +1,87 @@
+package house
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+)
+
+// refers matches the names of fields that may hold a name, a namespace, a path or an address.
+var refers = regexp.MustCompile(`(?i)(name|namespace|ref|path|address|url|host|zone|image|kind|job|selector|metadata|template|affinity)$`)
+
+// references collects the fields of a schema that hold text, or anything, and may refer to something.
+func references(found map[string]bool, path string, schema map[string]any) {
+	properties, _ := schema["properties"].(map[string]any)
+	for name, p := range properties {
+		p, at := p.(map[string]any), strings.TrimPrefix(path+"."+name, ".")
+		inner := p
+		if items, ok := p["items"].(map[string]any); ok {
+			inner, at = items, at+"[]"
+		} else if more, ok := p["additionalProperties"].(map[string]any); ok {
+			inner, at = more, at+"{}"
+		}
+		leaf := inner["properties"] == nil
+		if leaf && refers.MatchString(name) && inner["type"] != "integer" && inner["type"] != "boolean" && inner["enum"] == nil || inner["x-kubernetes-preserve-unknown-fields"] == true && inner["properties"] == nil {
+			found[at] = true
+			continue
+		}
+		references(found, at, inner)
+	}
+}
+
+// SECURITY.md has each field of the custom resources that may refer to something, with a test.
+func TestFieldsAreGuarded(t *testing.T) {
+	data, err := os.ReadFile("SECURITY.md")
+	require.NoError(t, err)
+	rows := map[string]string{}
+	for line := range strings.Lines(string(data)) {
+		cells := strings.Split(line, "|")
+		if len(cells) != 6 {
+			continue
+		}
+		for _, field := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(cells[2], -1) {
+			rows[strings.TrimSpace(cells[1])+" "+field[1]] = cells[4]
+		}
+	}
+	seen := 0
+	for kind, file := range map[string]string{
+		"ScaledJob": "controller/manifests/crds/scaledjobs.yaml", "TriggerAuthentication": "controller/manifests/crds/triggerauthentications.yaml",
+		"ScheduledJob": "scheduled/manifests/crds/scheduledjobs.yaml", "RunRequest": "scheduled/manifests/crds/runrequests.yaml",
+		"DistributedScaledJob": "multicluster/manifests/crds/distributedscaledjobs.yaml", "DistributedScaledObject": "multicluster/manifests/crds/distributedscaledobjects.yaml",
+		"Redis ScaledJob": "redis-operator/config/crd/batch.miracle.dev_scaledjobs.yaml",
+	} {
+		data, err := os.ReadFile(filepath.Join("examples", file))
+		require.NoError(t, err)
+		var crd struct {
+			Spec struct {
+				Versions []struct {
+					Schema struct {
+						OpenAPIV3Schema map[string]any `yaml:"openAPIV3Schema"`
+					}
+				}
+			}
+		}
+		require.NoError(t, yaml.Unmarshal(data, &crd))
+		found := map[string]bool{}
+		spec := crd.Spec.Versions[0].Schema.OpenAPIV3Schema["properties"].(map[string]any)["spec"].(map[string]any)
+		if job, ok := spec["properties"].(map[string]any)["jobTemplate"].(map[string]any); ok {
+			delete(job, "properties") // that of a CronJob
+		}
+		references(found, "", spec)
+		for _, field := range slices.Sorted(maps.Keys(found)) {
+			t.Log(kind, field)
+			if !strings.Contains(rows[kind+" "+field], "`Test") {
+				t.Errorf("%s: %s: SECURITY.md has no row with a test", kind, field)
+			}
+			seen++
+		}
+	}
+	require.Greater(t, seen, 30)
+}
