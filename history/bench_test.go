@@ -10,8 +10,6 @@ import (
 	"github.com/scaledjob/scaledjob/history"
 )
 
-var orders = []string{"random", "oldest first", "newest first", "all at once"}
-
 // finished returns n succeeded Jobs of the last 30 days, in seconds as Kubernetes
 // records them.
 func finished(n int, order string) []history.Job {

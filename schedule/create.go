@@ -101,13 +101,6 @@ func (d *decider) late(r Run) bool { return !r.OnDemand && r.Due.Before(d.state.
 // full.
 func (d *decider) bounded(fresh []int) []int {
 	d.waits = ""
-	fits := d.fits(len(fresh))
-	if len(d.state.Running)+len(d.state.PendingDeletion) == 0 {
-		fits = max(fits, min(1, len(fresh)))
-	}
-	if fits < len(fresh) {
-		d.waits, fresh = StateFull, fresh[:fits]
-	}
 	room := d.spec.MaxCatchUp
 	for _, runs := range [][]Run{d.state.Running, d.state.Pending} {
 		for _, r := range runs {
@@ -116,7 +109,7 @@ func (d *decider) bounded(fresh []int) []int {
 			}
 		}
 	}
-	return slices.DeleteFunc(fresh, func(i int) bool {
+	fresh = slices.DeleteFunc(fresh, func(i int) bool {
 		if !d.late(d.state.Pending[i]) {
 			return false
 		}
@@ -125,6 +118,14 @@ func (d *decider) bounded(fresh []int) []int {
 		}
 		return room < 0
 	})
+	fits := d.fits(len(fresh))
+	if len(d.state.Running)+len(d.state.PendingDeletion) == 0 {
+		fits = max(fits, min(1, len(fresh)))
+	}
+	if fits < len(fresh) {
+		d.waits, fresh = StateFull, fresh[:fits]
+	}
+	return fresh
 }
 
 // holds reports whether the schedule keeps a run from starting.

@@ -72,7 +72,7 @@ func linted(name string, data []byte, release string) (all []string) {
 func countJobs(ctx context.Context, client *cluster.Client, m *input.ScaledJob, live *why.Live, release string) error {
 	subjects, err := client.Subjects(ctx, []string{m.Spec.Name})
 	if err != nil {
-		return fmt.Errorf("Jobs and pods: %w", err)
+		return fmt.Errorf("reading Jobs and pods: %w", err)
 	}
 	profile := keda.Newest()
 	if p, err := keda.Release(release); err == nil {

@@ -3,7 +3,6 @@ package why
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
@@ -315,10 +314,6 @@ func (j *judge) kubectl(format string) string {
 // jobsCommand lists the Jobs that KEDA counts.
 func (j *judge) jobsCommand() string {
 	return j.kubectl("get jobs,pods -l scaledjob.keda.sh/name=%s")
-}
-
-func (j *judge) has(p *Poll, name string) bool {
-	return slices.Contains([]string{"", name}, j.strategyOf(p))
 }
 
 // scalers are the triggers as the log shows them.
