@@ -21,7 +21,6 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -567,15 +566,7 @@ func testRetryAfter(t *testing.T, c *cluster.Cluster, f *fleet) {
 }
 
 func testQuota(t *testing.T, c *cluster.Cluster, f *fleet) {
-	quotas := f.client.CoreV1().ResourceQuotas(f.target.Owner.Namespace)
-	five := corev1.ResourceList{"count/jobs.batch": resource.MustParse("5")}
-	quota, err := quotas.Create(t.Context(), &corev1.ResourceQuota{
-		ObjectMeta: metav1.ObjectMeta{Name: "few"}, Spec: corev1.ResourceQuotaSpec{Hard: five},
-	}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	quota.Status = corev1.ResourceQuotaStatus{Hard: five, Used: corev1.ResourceList{"count/jobs.batch": resource.MustParse("0")}}
-	_, err = quotas.UpdateStatus(t.Context(), quota, metav1.UpdateOptions{}) // which is its controller's to do
-	require.NoError(t, err)
+	cluster.Quota(t, f.client, f.target.Owner.Namespace, "few", "count/jobs.batch", "5")
 	w := newWriter(f, c, &wire{}).synced()
 	r := w.pollOnce(20)
 	require.Len(t, w.errs, 1, "%+v", r)
@@ -585,7 +576,7 @@ func testQuota(t *testing.T, c *cluster.Cluster, f *fleet) {
 	require.Equal(t, refused.Created, r.Created)
 	require.Len(t, f.jobs(), int(r.Created))
 	require.Equal(t, int64(5), r.Created)
-	require.NoError(t, quotas.Delete(t.Context(), "few", metav1.DeleteOptions{}))
+	require.NoError(t, f.client.CoreV1().ResourceQuotas(f.target.Owner.Namespace).Delete(t.Context(), "few", metav1.DeleteOptions{}))
 	w.converges(20, 20)
 }
 

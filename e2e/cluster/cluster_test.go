@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -287,20 +286,13 @@ func TestRequestsAreComplete(t *testing.T) {
 // The quota controller counts Jobs, and the API server rejects a Job above the quota with its words.
 func testQuota(t *testing.T, c *cluster.Cluster, namespace string) {
 	client := c.Client(t)
-	hard := corev1.ResourceList{"count/jobs.batch": resource.MustParse("2")}
-	quotas := client.CoreV1().ResourceQuotas(namespace)
-	_, err := quotas.Create(t.Context(), &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "jobs"}, Spec: corev1.ResourceQuotaSpec{Hard: hard}}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	used := func() (n int64) {
-		q, err := quotas.Get(t.Context(), "jobs", metav1.GetOptions{})
+	cluster.Quota(t, client, namespace, "jobs", "count/jobs.batch", "2")
+	used := func() int64 {
+		q, err := client.CoreV1().ResourceQuotas(namespace).Get(t.Context(), "jobs", metav1.GetOptions{})
 		require.NoError(t, err)
-		is, known := q.Status.Used["count/jobs.batch"]
-		if !known {
-			return -1
-		}
+		is := q.Status.Used["count/jobs.batch"]
 		return is.Value()
 	}
-	require.Eventually(t, func() bool { return used() == 0 }, time.Minute, 50*time.Millisecond)
 	create := func(name string) error {
 		_, err := client.BatchV1().Jobs(namespace).Create(t.Context(), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: batchv1.JobSpec{
 			Suspend: new(true), Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "c", Image: "c"}}}},
@@ -309,7 +301,7 @@ func testQuota(t *testing.T, c *cluster.Cluster, namespace string) {
 	}
 	require.NoError(t, create("a"))
 	require.NoError(t, create("b"))
-	err = create("c")
+	err := create("c")
 	require.True(t, apierrors.IsForbidden(err), "%v", err)
 	require.ErrorContains(t, err, "exceeded quota: jobs, requested: count/jobs.batch=1, used: count/jobs.batch=2, limited: count/jobs.batch=2")
 	require.NoError(t, client.BatchV1().Jobs(namespace).Delete(t.Context(), "a", metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}))

@@ -8,8 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/scaledjob/scaledjob/e2e/cluster"
 )
 
 // A Deployment 4:6: a member that is gone keeps its part for the grace period, then
@@ -109,19 +110,11 @@ func (s *stand) growsFirst(t *testing.T) {
 	})
 	q.stays(4*time.Second, func(t require.TestingT) { has(t, one, 10) })
 
-	none := corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}
-	quotas := q.members[two].client.CoreV1().ResourceQuotas(q.namespace)
-	quota, err := quotas.Create(t.Context(), &corev1.ResourceQuota{
-		ObjectMeta: metav1.ObjectMeta{Name: "none"}, Spec: corev1.ResourceQuotaSpec{Hard: none},
-	}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	quota.Status = corev1.ResourceQuotaStatus{Hard: none, Used: none} // no controller sets it here
-	_, err = quotas.UpdateStatus(t.Context(), quota, metav1.UpdateOptions{})
-	require.NoError(t, err)
+	cluster.Quota(t, q.members[two].client, q.namespace, "none", corev1.ResourcePods, "0")
 	q.deployment(two, "nginx")
 	q.becomes(func(t *assert.CollectT) { has(t, two, 5) })
 	q.stays(4*time.Second, func(t require.TestingT) { has(t, one, 10) })
-	require.NoError(t, quotas.Delete(t.Context(), "none", metav1.DeleteOptions{}))
+	require.NoError(t, q.members[two].client.CoreV1().ResourceQuotas(q.namespace).Delete(t.Context(), "none", metav1.DeleteOptions{}))
 	q.becomes(func(t *assert.CollectT) { has(t, one, 5); has(t, two, 5) })
 }
 

@@ -8,25 +8,18 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/scaledjob/scaledjob/e2e/cluster"
 )
 
 // A quota of no pods stops one owner on every member, and no other owner: not by his stuck
 // Jobs, nor by the longest taints.
 func (s *stand) keepsApart(t *testing.T) {
 	a, b := s.space(t, "team-a"), s.space(t, "team-b")
-	none := corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}
 	for _, name := range names[:2] {
-		quotas := s.members[name].client.CoreV1().ResourceQuotas(a.namespace)
-		quota, err := quotas.Create(t.Context(), &corev1.ResourceQuota{
-			ObjectMeta: metav1.ObjectMeta{Name: "none"}, Spec: corev1.ResourceQuotaSpec{Hard: none},
-		}, metav1.CreateOptions{})
-		require.NoError(t, err)
-		quota.Status = corev1.ResourceQuotaStatus{Hard: none, Used: none} // no controller sets it here
-		_, err = quotas.UpdateStatus(t.Context(), quota, metav1.UpdateOptions{})
-		require.NoError(t, err)
+		cluster.Quota(t, s.members[name].client, a.namespace, "none", corev1.ResourcePods, "0")
 	}
 	a.waiting("queue", 4)
 	a.job("work", weights(1, 1)+"\n  clusterScheduling: {failoverPolicy: {gracePeriod: 2s, softTaintDuration: 0s, hardTaintDuration: 100h}}", "")
