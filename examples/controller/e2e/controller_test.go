@@ -17,6 +17,7 @@ import (
 	"github.com/scaledjob/scaledjob/e2e/process"
 	"github.com/scaledjob/scaledjob/e2e/secret"
 	"github.com/scaledjob/scaledjob/examples/internal/processtest"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // One cluster serves all; each has a namespace of its own, and a controller that
@@ -38,6 +39,7 @@ func TestController(t *testing.T) {
 		{"a spec that is wrong", (*stand).tellsInvalid},
 		{"goes and comes back", (*stand).replaced},
 		{"a name that is taken", (*stand).taken},
+		{"a finalizer of KEDA", (*stand).frees},
 		{"at rest", (*stand).rests},
 		{"two controllers", (*stand).elects},
 		{"one namespace", (*stand).namespaced},
@@ -283,6 +285,20 @@ func (s *stand) replaced(t *testing.T) {
 	})
 }
 
+// A ScaledJob that KEDA's operator has seen goes when it is deleted, without the operator.
+func (s *stand) frees(t *testing.T) {
+	list := s.workers.list(t)
+	q, p := s.scaled(t, "finalizer", job(map[string]string{works: "1h"})+s.redisTrigger(list, 1))
+	p.Said("acting")
+	q.patch("metadata: {finalizers: [finalizer.keda.sh]}")
+	objects := q.dynamic.Resource(scaledJobs).Namespace(q.namespace)
+	require.NoError(t, objects.Delete(t.Context(), "consumer", metav1.DeleteOptions{}))
+	q.becomes(20*time.Second, func(t *assert.CollectT) {
+		_, err := objects.Get(q.t.Context(), "consumer", metav1.GetOptions{})
+		require.True(t, apierrors.IsNotFound(err), "%v", err)
+	})
+}
+
 // A name that another owner's Job has is passed over.
 func (s *stand) taken(t *testing.T) {
 	list := s.workers.list(t)
@@ -400,7 +416,7 @@ func (s *stand) killedBeforeStatus(t *testing.T) {
 	s.workers.send(t, list, 0, 5)
 	may := s.kubeconfig
 	defer func() { s.kubeconfig = may }()
-	s.apply(t, strings.NewReplacer("name: scaledjob-controller", "name: without-status", "[patch]", "[get]").Replace(installed(t)))
+	s.apply(t, strings.NewReplacer("name: scaledjob-controller", "name: without-status", "- patch", "- get").Replace(installed(t)))
 	s.kubeconfig = s.cluster.UserKubeconfig(t, strings.Replace(account, "scaledjob-controller", "without-status", 1))
 	q, p := s.scaled(t, "status", job(map[string]string{works: "1h"})+s.redisTrigger(list, 1))
 	p.Said("status not written")

@@ -113,20 +113,25 @@ func (s *stand) arrivesLate(t *testing.T) {
 	require.Equal(t, []int{0, 0}, q.counts(t, "work", one, two))
 }
 
-// register registers the second member once more until the test ends, with another URL.
+// register registers the second member with another name and URL, until the test ends.
 func (s *stand) register(t *testing.T, name string, server *httptest.Server) {
 	r := registry.Registry{Client: s.home.client, Namespace: registry.Namespace}
 	members, err := r.List(t.Context())
 	require.NoError(t, err)
-	file, err := clientcmd.Load([]byte(members[slices.IndexFunc(members, func(m registry.Member) bool { return m.Name == two })].Kubeconfig))
+	is := members[slices.IndexFunc(members, func(m registry.Member) bool { return m.Name == two })]
+	file, err := clientcmd.Load([]byte(is.Kubeconfig))
 	require.NoError(t, err)
 	for _, c := range file.Clusters {
 		c.Server, c.CertificateAuthorityData, c.InsecureSkipTLSVerify = server.URL, nil, true
 	}
 	data, err := clientcmd.Write(*file)
 	require.NoError(t, err)
+	require.NoError(t, r.Remove(t.Context(), two)) // a cluster is one member
 	require.NoError(t, r.Add(t.Context(), name, data, registry.Registration{}))
-	t.Cleanup(func() { require.NoError(t, r.Remove(context.Background(), name)) })
+	t.Cleanup(func() {
+		require.NoError(t, r.Remove(context.Background(), name))
+		require.NoError(t, r.Add(context.Background(), two, []byte(is.Kubeconfig), is.Registration))
+	})
 }
 
 // created returns how many Jobs members have ever created in the namespace.

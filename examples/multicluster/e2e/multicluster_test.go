@@ -31,6 +31,7 @@ func TestMulticluster(t *testing.T) {
 		{"replicas", (*stand).rebalances},
 		{"replicas grow before others shrink", (*stand).growsFirst},
 		{"a member that leaves the list", (*stand).leaves},
+		{"a formula, an idle count, original counts", (*stand).scalesLikeKEDA},
 		{"a StatefulSet", (*stand).statefulSets},
 		{"killed in a burst", (*stand).killedInBurst},
 		{"an API server that dies in a burst", (*stand).diesInBurst},

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/scaledjob/scaledjob/e2e/cluster"
@@ -149,14 +150,67 @@ func (s *stand) leaves(t *testing.T) {
 	})
 }
 
+// A formula of two triggers decides the number for all members. An idle workload has the idle
+// count after the cooldown, and the members have their own counts again at the end.
+func (s *stand) scalesLikeKEDA(t *testing.T) {
+	q := s.space(t, "like-keda")
+	q.waiting("a", 3)
+	q.waiting("b", 5)
+	q.deployment(one, "nginx")
+	q.deployment(two, "nginx")
+	q.deploymentAt(s.home, "nginx") // with the environment of the triggers
+	q.apply(t, q.namespace, `apiVersion: keda.kedify.io/v1alpha1
+kind: DistributedScaledObject
+metadata: {name: nginx}
+spec:
+  memberClusters: [{name: `+one+`}, {name: `+two+`}]
+  scaledObjectSpec:
+    pollingInterval: 1
+    cooldownPeriod: 3
+    minReplicaCount: 4
+    idleReplicaCount: 2
+    maxReplicaCount: 20
+    scaleTargetRef: {name: nginx, envSourceContainerName: c}
+    advanced: {restoreToOriginalReplicaCount: true, scalingModifiers: {formula: a + b, target: "1"}}
+    triggers:
+      - {name: a, type: kubernetes-resource, metadata: {resourceKind: ConfigMap, resourceName: a, key: waiting, targetValue: "1"}}
+      - {name: b, type: kubernetes-resource, metadata: {resourceKind: ConfigMap, resourceName: b, key: waiting, targetValue: "1"}}`)
+	s.start(t, "-namespace", q.namespace)
+	shared := func(want ...int) {
+		t.Helper()
+		q.becomes(func(t *assert.CollectT) {
+			require.Equal(t, want, []int{q.replicas(t, one, "nginx"), q.replicas(t, two, "nginx")})
+		})
+	}
+	shared(4, 4)
+	q.becomes(func(t *assert.CollectT) {
+		active, _ := q.condition(t, dso, "nginx", "ScalingActive")
+		require.Regexp(t, "^True", active)
+		require.EqualValues(t, 8, q.status(t, dso, "nginx")["scaling"].(map[string]any)["desiredReplicas"])
+	})
+	empty := time.Now()
+	q.waiting("a", 0)
+	q.waiting("b", 0)
+	shared(1, 1)
+	require.GreaterOrEqual(t, time.Since(empty), 3*time.Second, "the cooldown")
+	objects := q.dynamic.Resource(dso).Namespace(q.namespace)
+	require.NoError(t, objects.Delete(t.Context(), "nginx", metav1.DeleteOptions{}))
+	shared(0, 0)
+	q.becomes(func(t *assert.CollectT) {
+		_, err := objects.Get(q.t.Context(), "nginx", metav1.GetOptions{})
+		require.True(t, apierrors.IsNotFound(err), "%v", err)
+	})
+}
+
 // A StatefulSet, in a namespace of its own on one member.
 func (s *stand) statefulSets(t *testing.T) {
 	q := s.space(t, "sets")
 	_, err := s.members[two].client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "sets-there"}}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	q.waiting("queue", 5)
-	q.statefulSet(one, q.namespace, "db")
-	q.statefulSet(two, "sets-there", "db")
+	q.statefulSet(s.members[one], q.namespace, "db")
+	q.statefulSet(s.members[two], "sets-there", "db")
+	q.statefulSet(s.home, q.namespace, "db") // with the environment of the triggers
 	q.apply(t, q.namespace, `apiVersion: keda.kedify.io/v1alpha1
 kind: DistributedScaledObject
 metadata: {name: db}
@@ -164,7 +218,7 @@ spec:
   memberClusters: [{name: `+one+`, weight: 4}, {name: `+two+`, weight: 6, targetNamespace: sets-there}]
   scaledObjectSpec:
     pollingInterval: 1
-    scaleTargetRef: {apiVersion: apps/v1, kind: StatefulSet, name: db}
+    scaleTargetRef: {apiVersion: apps/v1, kind: StatefulSet, name: db, envSourceContainerName: c}
     triggers: [{type: kubernetes-resource, metadata: {resourceKind: ConfigMap, resourceName: queue, key: waiting, targetValue: "1"}}]`)
 	s.start(t, "-namespace", q.namespace)
 	q.becomes(func(t *assert.CollectT) {

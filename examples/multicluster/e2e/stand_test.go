@@ -222,8 +222,13 @@ func (q *space) counts(t require.TestingT, of string, members ...string) (counts
 // deployment makes a Deployment without replicas on a member.
 func (q *space) deployment(member, name string) {
 	q.t.Helper()
+	q.deploymentAt(q.members[member], name)
+}
+
+func (q *space) deploymentAt(at site, name string) {
+	q.t.Helper()
 	labels := map[string]string{"app": name}
-	_, err := q.members[member].client.AppsV1().Deployments(q.namespace).Create(q.t.Context(), &appsv1.Deployment{
+	_, err := at.client.AppsV1().Deployments(q.namespace).Create(q.t.Context(), &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: new(int32), Selector: &metav1.LabelSelector{MatchLabels: labels},
@@ -236,11 +241,11 @@ func (q *space) deployment(member, name string) {
 	require.NoError(q.t, err)
 }
 
-// statefulSet makes a StatefulSet without replicas in a namespace of a member.
-func (q *space) statefulSet(member, namespace, name string) {
+// statefulSet makes a StatefulSet without replicas in a namespace of a cluster.
+func (q *space) statefulSet(at site, namespace, name string) {
 	q.t.Helper()
 	labels := map[string]string{"app": name}
-	_, err := q.members[member].client.AppsV1().StatefulSets(namespace).Create(q.t.Context(), &appsv1.StatefulSet{
+	_, err := at.client.AppsV1().StatefulSets(namespace).Create(q.t.Context(), &appsv1.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: appsv1.StatefulSetSpec{
 			Replicas: new(int32), Selector: &metav1.LabelSelector{MatchLabels: labels}, PodManagementPolicy: appsv1.ParallelPodManagement,
