@@ -178,8 +178,12 @@ func prometheus(t *testing.T) server {
 func beanstalkd(t *testing.T) server {
 	port := freePort(t)
 	runs(t, port, "beanstalkd", "-l", "127.0.0.1", "-p", port)
-	conn, err := net.Dial("tcp", "127.0.0.1:"+port)
-	require.NoError(t, err)
+	var conn net.Conn
+	require.Eventually(t, func() bool { // the port of monitoring is open before
+		var err error
+		conn, err = net.Dial("tcp", "127.0.0.1:"+port)
+		return err == nil
+	}, 30*time.Second, 50*time.Millisecond)
 	t.Cleanup(func() { conn.Close() })
 	answers := bufio.NewReader(conn)
 	ask := func(t *testing.T, text string) string {
@@ -235,8 +239,12 @@ func etcd(t *testing.T) server {
 func nats(t *testing.T) server {
 	port, monitoring := freePort(t), freePort(t)
 	runs(t, monitoring, "nats-server", "-a", "127.0.0.1", "-p", port, "-m", monitoring, "-js", "-sd", t.TempDir())
-	conn, err := net.Dial("tcp", "127.0.0.1:"+port)
-	require.NoError(t, err)
+	var conn net.Conn
+	require.Eventually(t, func() bool { // the port of monitoring is open before
+		var err error
+		conn, err = net.Dial("tcp", "127.0.0.1:"+port)
+		return err == nil
+	}, 30*time.Second, 50*time.Millisecond)
 	t.Cleanup(func() { conn.Close() })
 	answers := bufio.NewReader(conn)
 	ask := func(t *testing.T, subject, body string) {
@@ -253,7 +261,7 @@ func nats(t *testing.T) server {
 			}
 		}
 	}
-	_, err = io.WriteString(conn, "CONNECT {\"verbose\":false}\r\nSUB answer 1\r\n")
+	_, err := io.WriteString(conn, "CONNECT {\"verbose\":false}\r\nSUB answer 1\r\n")
 	require.NoError(t, err)
 	ask(t, "$JS.API.STREAM.CREATE.items", `{"name":"items","subjects":["item"],"storage":"memory"}`)
 	ask(t, "$JS.API.CONSUMER.DURABLE.CREATE.items.worker", `{"stream_name":"items","config":{"durable_name":"worker","ack_policy":"explicit"}}`)
