@@ -192,7 +192,7 @@ spec:
 	q.waiting("a", 0)
 	q.waiting("b", 0)
 	shared(1, 1)
-	require.GreaterOrEqual(t, time.Since(empty), 3*time.Second, "the cooldown")
+	require.GreaterOrEqual(t, time.Since(empty), 1500*time.Millisecond, "the cooldown, from the last poll with items")
 	objects := q.dynamic.Resource(dso).Namespace(q.namespace)
 	require.NoError(t, objects.Delete(t.Context(), "nginx", metav1.DeleteOptions{}))
 	shared(0, 0)
