@@ -106,6 +106,23 @@ func TestTooManyJobs(t *testing.T) {
 	require.ErrorContains(t, w.all.Problems()["a"], "more than 3 Jobs")
 }
 
+// A member that was registered without a UID cannot take that of another's registration.
+func TestIdentityWithoutUID(t *testing.T) {
+	w := newWorld(t, member.Options{}, "a", "b").ready()
+	for _, name := range []string{"a", "b"} {
+		system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: "one"}}
+		_, err := w.sites[name].CoreV1().Namespaces().Create(t.Context(), system, metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+	w.add("b", member.Options{UID: "one", Registered: time.Now()})
+	w.add("a", member.Options{})
+	w.eventually("one is judged", func() bool {
+		seen := w.observe()
+		return seen["a"].Reach != jobs.Reachable && seen["b"].Reach == jobs.Reachable
+	})
+	require.ErrorContains(t, w.all.Problems()["a"], "it is the same cluster as member b")
+}
+
 // A member that is another cluster than the registered one is unreachable. Of two that are
 // one cluster, the one that was registered later is.
 func TestIdentity(t *testing.T) {

@@ -41,6 +41,7 @@ func (all *Clusters) DeleteJobs(ctx context.Context, owner types.UID) []Cleanup 
 	for _, r := range remainders {
 		<-r.over
 	}
+	all.over(owner) // nobody asks for their reports any more
 	members := all.list()
 	cleanups := make([]Cleanup, len(members))
 	together(len(members), func(i int) {

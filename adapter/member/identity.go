@@ -54,8 +54,12 @@ func (c *Cluster) known(uid string) string {
 	return c.uid
 }
 
-// before reports whether the member was registered before the other, or has the first name.
+// before reports whether the member keeps a UID that the other shows, too: if its registration has
+// it, or it was registered before, or has the first name.
 func (c *Cluster) before(other *Cluster) bool {
+	if has := c.options.UID != ""; has != (other.options.UID != "") {
+		return has
+	}
 	if n := c.options.Registered.Compare(other.options.Registered); n != 0 {
 		return n < 0
 	}

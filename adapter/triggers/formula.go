@@ -7,18 +7,22 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/triggers/internal/wire"
 )
 
+// formulas is the class of the workers that evaluate formulas. Those that read triggers must not
+// end because of one.
+const formulas = "formula"
+
 // Formula evaluates the formula of KEDA's scalingModifiers over the values of an owner's triggers,
 // by name. A nil value is a trigger that failed too often, and a nil result is a formula without a
 // value.
 //
 // A formula is a tenant's code, and need not end. Its worker is ended at the timeout, and the
 // owner's formula is then evaluated as triggers are read that have ended a worker: alone, and after
-// pauses. The owner's triggers are not affected.
+// pauses. Formulas have workers of their own: no trigger is affected.
 func (r *Reader) Formula(ctx context.Context, o Owner, text string, values map[string]*float64) (*float64, error) {
 	var result wire.Result
 	key := o.key() + " formula"
 	err := r.with(ctx, &o, key, func(find finder) error {
-		w, err := find(ctx, "")
+		w, err := find(ctx, formulas)
 		if err != nil {
 			return err
 		}

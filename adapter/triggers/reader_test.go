@@ -207,6 +207,8 @@ func TestHangingFormula(t *testing.T) {
 		f := &fakeWorker{}
 		f.read = func(w *fakeConn, id uint64, r wire.Read) {
 			switch {
+			case strings.Contains(r.Key, "slow"): // and is answered after the formula's deadline
+				time.AfterFunc(time.Duration(r.Timeout)*time.Millisecond+grace-time.Millisecond/2, func() { w.result(id, wire.Result{Value: 7, Target: 2}) })
 			case r.Formula == nil:
 				w.result(id, wire.Result{Value: 7, Target: 2})
 			case r.Formula.Text == "none":
@@ -229,8 +231,16 @@ func TestHangingFormula(t *testing.T) {
 		_, err = r.Formula(context.Background(), anOwner("good", 1), "bad", values)
 		require.EqualError(t, err, "bad")
 		for _, want := range []string{"did not end in time", "did not end in time", "has ended a worker"} {
+			var other error
+			var reading sync.WaitGroup
+			reading.Go(func() {
+				time.Sleep(time.Millisecond)
+				_, other = r.Read(context.Background(), anOwner("slow", 1))
+			})
 			_, err = r.Formula(context.Background(), anOwner("loop", 1), "loop", values)
 			require.ErrorContains(t, err, want)
+			reading.Wait()
+			require.NoError(t, other, "a read that is under way when the formula's worker ends")
 			_, err = r.Read(context.Background(), anOwner("loop", 1))
 			require.NoError(t, err)
 		}

@@ -107,7 +107,7 @@ var kedaRules = map[keda.Reason]scaling.Rule{
 // or requests must have their effect first, no Job is created; KEDA creates some then.
 func (o *transition) decide(p *adapter.Plan, job *keda.ScaledJob, metrics []scaling.Metric) {
 	d := &p.Decision
-	if job == nil || !d.Trace.JobsKnown {
+	if job == nil || !d.Trace.JobsKnown || d.Rule == scaling.RulePaused { // releases before 2.11 know no pause
 		return
 	}
 	for _, h := range p.Holds {

@@ -121,14 +121,16 @@ func TestAsKEDA(t *testing.T) {
 // While Jobs cannot be created for a reason of ours, a release of KEDA creates none either, and it
 // does not while the ScaledJob is paused.
 func TestAsKEDAPaused(t *testing.T) {
-	u := object("consumer", "1", limits(3))
-	u.SetAnnotations(map[string]string{"autoscaling.keda.sh/paused": "true"})
-	benchedWith(t, false, []string{"-as-keda=2.21"}, func(b *bench) {
-		b.holds("consumer", 9)
-		time.Sleep(30 * time.Second)
-		require.Zero(b, b.jobs())
-		require.Contains(b, b.last(), "ScaledJobPaused")
-	}, u)
+	for _, release := range []string{"2.21", "2.10"} { // which does not know the annotation
+		u := object("consumer", "1", limits(3))
+		u.SetAnnotations(map[string]string{"autoscaling.keda.sh/paused": "true"})
+		benchedWith(t, false, []string{"-as-keda=" + release}, func(b *bench) {
+			b.holds("consumer", 9)
+			time.Sleep(30 * time.Second)
+			require.Zero(b, b.jobs(), release)
+			require.Contains(b, b.last(), "ScaledJobPaused")
+		}, u)
+	}
 }
 
 // KEDA's finalizer is removed from a ScaledJob that is being deleted, and from no other.

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -55,17 +56,41 @@ func (r Registry) Add(ctx context.Context, name string, kubeconfig []byte, of Re
 	}
 	data := map[string][]byte{name + suffix: kubeconfig, name + registrationSuffix: registration}
 	there, err := r.patch(ctx, types.MergePatchType, map[string]any{"data": data})
-	switch data[keyOfJobs] = []byte(rand.Text()); {
-	case err == nil && there.Data[keyOfJobs] == nil:
-		_, err = r.patch(ctx, types.MergePatchType, map[string]any{"metadata": map[string]string{"resourceVersion": there.ResourceVersion}, "data": data})
-		if apierrors.IsConflict(err) { // another Add made it
-			err = nil
-		}
+	switch {
 	case apierrors.IsNotFound(err):
+		data[keyOfJobs] = []byte(rand.Text())
 		_, err = r.Client.CoreV1().Secrets(r.Namespace).Create(ctx,
 			&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: Secret, Namespace: r.Namespace}, Data: data}, metav1.CreateOptions{})
+	case err == nil && alone(there, name):
+		err = r.makeKey(ctx, there)
 	}
 	return r.explain(err)
+}
+
+// makeKey stores a key unless the Secret has one, also if other members are being registered.
+func (r Registry) makeKey(ctx context.Context, there *corev1.Secret) (err error) {
+	for there.Data[keyOfJobs] == nil {
+		_, err = r.patch(ctx, types.MergePatchType, map[string]any{"metadata": map[string]string{"resourceVersion": there.ResourceVersion},
+			"data": map[string][]byte{keyOfJobs: []byte(rand.Text())}})
+		if !apierrors.IsConflict(err) {
+			return err
+		}
+		if there, err = r.patch(ctx, types.MergePatchType, map[string]any{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// alone reports whether the Secret has no other member. With others there may be Jobs without a
+// proof, which a new key would make foreign: they would be created again.
+func alone(s *corev1.Secret, name string) bool {
+	for key := range s.Data {
+		if other, ok := strings.CutSuffix(key, suffix); ok && other != name {
+			return false
+		}
+	}
+	return true
 }
 
 // explain adds the objects to create first.

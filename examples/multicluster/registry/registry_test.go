@@ -117,6 +117,27 @@ func TestRegistry(t *testing.T) {
 	require.Empty(t, <-seen)
 }
 
+// The first member brings the key of the Jobs. With other members there may be Jobs without a
+// proof, and none is made.
+func TestKeyOfJobs(t *testing.T) {
+	for name, data := range map[string]map[string][]byte{
+		"none": nil, "empty": {}, "the same": {"a.kubeconfig": []byte("old")}, "others": {"b.kubeconfig": []byte("old")}, "a key": {"jobs.key": []byte("key")},
+	} {
+		client := fake.NewClientset()
+		rejectMissing(client)
+		r := Registry{Client: client, Namespace: "keda"}
+		if data != nil {
+			_, err := client.CoreV1().Secrets("keda").Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "keda", Name: Secret}, Data: data}, metav1.CreateOptions{})
+			require.NoError(t, err)
+		}
+		require.NoError(t, r.Add(t.Context(), "a", access(t, "a", "https://a"), Registration{}))
+		s, err := client.CoreV1().Secrets("keda").Get(t.Context(), Secret, metav1.GetOptions{})
+		require.NoError(t, err)
+		require.Equal(t, name != "others", len(s.Data["jobs.key"]) > 0, name)
+		require.True(t, name != "a key" || string(s.Data["jobs.key"]) == "key")
+	}
+}
+
 // A registration allows pairs of namespaces and no others, has default bounds, and a member
 // with an invalid registration is not used.
 func TestRegistration(t *testing.T) {
