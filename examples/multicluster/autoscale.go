@@ -195,33 +195,60 @@ func (o *object) workload(clusters []replicas.Cluster) scaledobject.Observation 
 	}
 }
 
-// remember notes the counts that members had before this object scaled them.
+// An original is the count that a workload on a member had before this object scaled it.
+type original struct {
+	Replicas  int32  `json:"replicas"`
+	Kind      string `json:"kind"` // and group
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+}
+
+// original returns a count of the object's workload on the member.
+func (o *object) original(member string, count int32) original {
+	w := &o.config.Workload
+	is := original{Replicas: count, Kind: w.Kind.GroupKind().String(), Namespace: w.Namespace, Name: w.Name}
+	if other, ok := w.Namespaces[member]; ok {
+		is.Namespace = other
+	}
+	return is
+}
+
+// remember notes the counts that workloads had before this object scaled them: one for each
+// member that is registered or has replicas.
 func (o *object) remember(clusters []replicas.Cluster) {
-	listed := o.config.Policy.Members
+	registered := o.members.Names()
+	maps.DeleteFunc(o.status.Original, func(name string, _ original) bool {
+		_, used := o.checkpoint.Members[name]
+		return !used && !slices.Contains(registered, name)
+	})
 	for _, c := range clusters {
-		_, known := o.status.Original[c.Name]
-		is := len(listed) == 0 || slices.ContainsFunc(listed, func(m replicas.Member) bool { return m.Name == c.Name })
-		if !known && is && c.Problem == "" {
+		was := o.status.Original[c.Name]
+		read := c.Problem == "" || c.Problem == replicas.ReasonWriteFailed
+		if read && was != o.original(c.Name, was.Replicas) {
 			if o.status.Original == nil {
-				o.status.Original = map[string]int32{}
+				o.status.Original = map[string]original{}
 			}
-			o.status.Original[c.Name] = c.Replicas
+			o.status.Original[c.Name] = o.original(c.Name, c.Replicas)
 		}
 	}
 }
 
 // giveBack writes the original counts after a deletion, and then lets the object go. It
-// waits for members that do not answer, unless the annotation names them.
+// waits for members that do not answer, unless the annotation names them. Only a workload
+// that was scaled gets its count, and only if the object may still scale it.
 func (o *object) giveBack(ctx context.Context) time.Time {
 	if !slices.Contains(o.seen.GetFinalizers(), o.finalizer()) {
 		return time.Time{} // the workloads are not ours
 	}
-	if o.config.Restore {
-		registered := o.members.Names()
+	registered := o.members.Names() // before their registrations are checked
+	refusal := o.refusal()
+	o.problems.Warn("original replicas are not written", refusal)
+	if o.config.Restore && refusal == nil {
 		var plan replicas.Plan
 		for _, name := range slices.Sorted(maps.Keys(o.status.Original)) {
-			if slices.Contains(registered, name) && !o.abandons(name) {
-				plan.Shares = append(plan.Shares, replicas.Share{Name: name, Next: o.status.Original[name], Write: true})
+			was := o.status.Original[name]
+			if was == o.original(name, was.Replicas) && slices.Contains(registered, name) && !o.abandons(name) {
+				plan.Shares = append(plan.Shares, replicas.Share{Name: name, Next: was.Replicas, Write: true})
 			}
 		}
 		var failed []error

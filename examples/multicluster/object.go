@@ -34,10 +34,10 @@ type object struct {
 // An objectStatus is the status of a DistributedScaledObject.
 type objectStatus struct {
 	api.ObjectStatus `json:",inline"`
-	Print            objectPrint        `json:"print,omitzero"`
-	Scaling          *api.ObjectScaling `json:"scaling,omitempty"`
-	Autoscaler       json.RawMessage    `json:"autoscaler,omitempty"`            // a scaledobject.State
-	Original         map[string]int32   `json:"originalReplicaCounts,omitempty"` // by member
+	Print            objectPrint         `json:"print,omitzero"`
+	Scaling          *api.ObjectScaling  `json:"scaling,omitempty"`
+	Autoscaler       json.RawMessage     `json:"autoscaler,omitempty"`            // a scaledobject.State
+	Original         map[string]original `json:"originalReplicaCounts,omitempty"` // by member
 	// Checkpoint is a replicas.Checkpoint, of a version that may be unknown here.
 	Checkpoint json.RawMessage    `json:"checkpoint,omitempty"`
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
@@ -125,10 +125,7 @@ func (o *object) poll(ctx context.Context) time.Time {
 		return o.giveBack(ctx)
 	}
 	begin := time.Now()
-	out := objectOutcome{invalid: o.invalid, unusable: o.unusable}
-	if out.invalid == nil {
-		out.invalid = o.members.allowed(o.seen.GetNamespace(), o.config.Workload.Namespaces)
-	}
+	out := objectOutcome{invalid: o.refusal(), unusable: o.unusable}
 	if out.planned() && o.config.Restore {
 		if err := o.finalize(ctx); err != nil {
 			o.problems.Warn("finalizer not added: nothing is scaled", err)
@@ -151,6 +148,15 @@ func (o *object) poll(ctx context.Context) time.Time {
 	return earliest(earliest(o.nextRead, o.nextSync), out.plan.NextCheck)
 }
 
+// refusal returns why the object may scale nothing: its spec is invalid, or names a namespace
+// of others.
+func (o *object) refusal() error {
+	if o.invalid != nil {
+		return o.invalid
+	}
+	return o.members.allowed(o.seen.GetNamespace(), o.config.Workload.Namespaces)
+}
+
 // planned reports whether there is a plan.
 func (out *objectOutcome) planned() bool { return out.invalid == nil && out.unusable == nil }
 
@@ -162,7 +168,7 @@ func (o *object) act(ctx context.Context, out *objectOutcome) {
 	if ctx.Err() != nil {
 		return // and unseen for that reason only
 	}
-	if out.invalid = o.members.allowed(o.seen.GetNamespace(), o.config.Workload.Namespaces); out.invalid != nil {
+	if out.invalid = o.refusal(); out.invalid != nil {
 		return // a member has been registered since
 	}
 	out.unseen, out.cutOff = unseen, o.members.CutOff()

@@ -36,6 +36,7 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/triggers"
 	"github.com/scaledjob/scaledjob/examples/internal/poll"
 	"github.com/scaledjob/scaledjob/examples/multicluster/api"
+	"github.com/scaledjob/scaledjob/examples/multicluster/registry"
 	"github.com/scaledjob/scaledjob/horizontal"
 	"github.com/scaledjob/scaledjob/scaling"
 )
@@ -45,22 +46,25 @@ type workload struct {
 	scale.ScaleInterface
 	replicas int32
 	writes   int
+	written  []string // namespace/name
+	there    string   // the namespace of the last request
 	away     error
 }
 
-func (w *workload) Scales(string) scale.ScaleInterface { return w }
+func (w *workload) Scales(namespace string) scale.ScaleInterface { w.there = namespace; return w }
 
 func (w *workload) Get(context.Context, schema.GroupResource, string, metav1.GetOptions) (*autoscalingv1.Scale, error) {
 	return &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: w.replicas}, Status: autoscalingv1.ScaleStatus{Replicas: w.replicas}}, w.away
 }
 
-func (w *workload) Patch(_ context.Context, _ schema.GroupVersionResource, _ string, _ types.PatchType, data []byte, _ metav1.PatchOptions) (*autoscalingv1.Scale, error) {
+func (w *workload) Patch(_ context.Context, _ schema.GroupVersionResource, name string, _ types.PatchType, data []byte, _ metav1.PatchOptions) (*autoscalingv1.Scale, error) {
 	var patch autoscalingv1.Scale
 	if err := json.Unmarshal(data, &patch); err != nil || w.away != nil {
 		return nil, errors.Join(err, w.away)
 	}
 	w.replicas = patch.Spec.Replicas
 	w.writes++
+	w.written = append(w.written, w.there+"/"+name)
 	return &patch, nil
 }
 
@@ -350,15 +354,80 @@ func TestObjectRestores(t *testing.T) {
 		f.on["b"].away = errors.New("no answer")
 		f.poll(t.Context())
 		require.EqualValues(t, 3, f.on["a"].replicas)
-		finalizers := func() []string {
-			u, err := f.home.Resource(api.Objects).Namespace("shop").Get(t.Context(), "web", metav1.GetOptions{})
-			require.NoError(t, err)
-			return u.GetFinalizers()
-		}
-		require.NotEmpty(t, finalizers())
+		require.NotEmpty(t, f.finalizers(t))
 		f.on["b"].away = apierrors.NewNotFound(schema.GroupResource{}, "web")
 		f.poll(t.Context())
-		require.Empty(t, finalizers())
+		require.Empty(t, f.finalizers(t))
+	})
+}
+
+func (f *scene) finalizers(t *testing.T) []string {
+	t.Helper()
+	u, err := f.home.Resource(api.Objects).Namespace("shop").Get(t.Context(), "web", metav1.GetOptions{})
+	require.NoError(t, err)
+	return u.GetFinalizers()
+}
+
+// Nothing is restored to a workload that has not been scaled, or may not be. The object goes.
+func TestObjectRestoresItsOwnWorkloads(t *testing.T) {
+	elsewhere := func(u *unstructured.Unstructured) {
+		must(unstructured.SetNestedSlice(u.Object, []any{map[string]any{"name": "a", "targetNamespace": "bank"}}, "spec", "memberClusters"))
+	}
+	for name, test := range map[string]struct {
+		edit  func(*unstructured.Unstructured)
+		allow string
+		want  []string
+	}{
+		"the same": {edit: func(*unstructured.Unstructured) {}, want: []string{"shop/web"}},
+		"invalid": {edit: func(u *unstructured.Unstructured) {
+			must(unstructured.SetNestedField(u.Object, int64(-1), "spec", "scaledObjectSpec", "maxReplicaCount"))
+		}},
+		"another workload": {edit: func(u *unstructured.Unstructured) {
+			must(unstructured.SetNestedField(u.Object, "db", "spec", "scaledObjectSpec", "scaleTargetRef", "name"))
+		}},
+		"a namespace of others":       {edit: elsewhere},
+		"a namespace that is allowed": {edit: elsewhere, allow: "bank"},
+	} {
+		newScene(t, "", oneQueue+"    advanced: {restoreToOriginalReplicaCount: true}\n  memberClusters: [{name: a}]\n", func(t *testing.T, f *scene) {
+			f.on["a"].replicas = 3
+			f.of["queue"] = 8
+			require.Equal(t, 8, f.after(t, time.Minute), name)
+			f.kind.members.registrations = map[string]registry.Registration{"a": {Allow: []registry.Allowance{{From: "shop", To: test.allow}}}}
+			f.on["a"].written = nil
+			test.edit(f.seen)
+			f.seen.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
+			f.object.read()
+			f.poll(t.Context())
+			require.Equal(t, test.want, f.on["a"].written, name)
+			require.Empty(t, f.finalizers(t), name)
+		})
+	}
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// A count belongs to a workload: another workload has its own, also if it is scaled before the deletion.
+func TestObjectRemembersTheWorkload(t *testing.T) {
+	newScene(t, "", oneQueue+"    advanced: {restoreToOriginalReplicaCount: true}\n", func(t *testing.T, f *scene) {
+		f.on["a"].replicas, f.of["queue"] = 3, 8
+		require.Equal(t, 8, f.after(t, time.Minute))
+		require.EqualValues(t, 3, f.status.Original["a"].Replicas)
+		must(unstructured.SetNestedField(f.seen.Object, "db", "spec", "scaledObjectSpec", "scaleTargetRef", "name"))
+		f.object.read()
+		f.on["a"].replicas, f.on["b"].replicas = 1, 2
+		f.status.Original["gone"] = original{Replicas: 1}
+		require.Equal(t, 8, f.after(t, time.Minute))
+		require.Len(t, f.status.Original, 2, "not of members that are gone")
+		f.restart(t)
+		f.seen.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
+		must(unstructured.SetNestedField(f.seen.Object, "db", "spec", "scaledObjectSpec", "scaleTargetRef", "name"))
+		f.object.read()
+		f.poll(t.Context())
+		require.EqualValues(t, 1, f.on["a"].replicas)
 	})
 }
 
