@@ -168,7 +168,7 @@ func (w *whyCommand) replay(name string, q why.Question, out io.Writer) error {
 
 // pack prints the content of a bundle, and writes it. It replaces no file.
 func (w *whyCommand) pack(out io.Writer, l *why.Log, q why.Question) error {
-	log, scaledJobs, err := why.Files(l, q.Manifests)
+	log, scaledJobs, err := why.Files(l, q)
 	if err != nil {
 		return err
 	}

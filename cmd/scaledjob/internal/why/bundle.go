@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -40,10 +41,14 @@ var bundledKeys = regexp.MustCompile(`^(?:activation[A-Za-z]*|value|targetValue|
 var plainValue = regexp.MustCompile(`^(?:[0-9.]{1,20}|true|false|auto|amqp|http|QueueLength|MessageRate|visibleonly|all)$`)
 
 // Files returns the entries of a bundle: the known lines of the log and the manifests, each with
-// listed fields only. An error becomes the part of it that names its kind.
-func Files(l *Log, manifests []*manifest.ScaledJob) (log, scaledJobs []byte, err error) {
+// listed fields only, of the ScaledJobs asked about. An error becomes a word for its kind.
+func Files(l *Log, q Question) (log, scaledJobs []byte, err error) {
 	var b bytes.Buffer
 	for _, e := range l.entries {
+		unclear := q.Namespace != "" && e.namespace == "" && slices.ContainsFunc(l.Subjects, func(s *Subject) bool { return s.Name == e.name && s.Mixed })
+		if !e.kind.ofOperator() && (unclear || !q.asks(e.name, e.namespace)) {
+			continue
+		}
 		line, err := json.Marshal(e.bundled())
 		if err != nil {
 			return nil, nil, err
@@ -52,8 +57,10 @@ func Files(l *Log, manifests []*manifest.ScaledJob) (log, scaledJobs []byte, err
 		b.WriteByte('\n')
 	}
 	items := []any{}
-	for _, m := range manifests {
-		items = append(items, bundledManifest(m))
+	for _, m := range q.Manifests {
+		if len(q.Manifests) == 1 || q.asks(m.Name, m.Namespace) {
+			items = append(items, bundledManifest(m))
+		}
 	}
 	scaledJobs, err = json.MarshalIndent(map[string]any{"apiVersion": "v1", "kind": "List", "items": items}, "", " ")
 	return b.Bytes(), scaledJobs, err
@@ -128,11 +135,11 @@ func messageOf(k kind, text string) string {
 	return longest
 }
 
-// kindOf is the part of an error by which its kind is known.
+// kindOf is the word for an error's kind. It has no part of the error.
 func kindOf(known []plainError, text string) string {
 	for _, e := range known {
-		if found := e.pattern.FindString(text); found != "" && len(found) < 40 {
-			return found
+		if e.pattern.MatchString(text) {
+			return e.word
 		}
 	}
 	return "an error of another kind"

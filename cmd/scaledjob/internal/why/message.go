@@ -98,6 +98,9 @@ var messages = []struct {
 	{`"maxValue"`, checked, "maxValue"},
 }
 
+// ofOperator reports whether the message is about the operator and no ScaledJob.
+func (k kind) ofOperator() bool { return k == version || k == started || k == leads || k == stopped }
+
 // An entry is a known message.
 type entry struct {
 	line
@@ -138,7 +141,7 @@ func known(l line) (e entry, ok bool) {
 		e.number, e.numbered = n, true
 	}
 	e.owner()
-	if operator := e.kind == version || e.kind == started || e.kind == leads || e.kind == stopped; operator {
+	if e.kind.ofOperator() {
 		return e, true
 	}
 	return e, e.kind != invalid || l.fields["controllerKind"] != "" || e.named

@@ -9,35 +9,36 @@ import (
 // A plainError is an error of KEDA or of the API server in plain words.
 type plainError struct {
 	pattern *regexp.Regexp
+	word    string // the whole error in a bundle
 	means   string
 	fix     string
 }
 
 // readErrors are the errors of scalers.
 var readErrors = []plainError{
-	{regexp.MustCompile(`(?i)no such host|server misbehaving`), "the name of the host does not exist for the operator's pod", "correct the host; the name must resolve from KEDA's namespace, so write the full name such as redis.shop.svc.cluster.local"},
-	{regexp.MustCompile(`(?i)connection refused`), "nothing listens at the address", "correct host and port, or start the server"},
-	{regexp.MustCompile(`(?i)x509|certificate|tls:`), "the certificate is not accepted", "give the CA in the TriggerAuthentication, or correct the host"},
-	{regexp.MustCompile(`(?i)NOT_FOUND - no queue|no queue|queue.*(?:not exist|not found)|NonExistentQueue|404`), "the queue does not exist", "correct its name, or create the queue"},
-	{regexp.MustCompile(`(?i)401|403|unauthori[sz]ed|forbidden|ACCESS_REFUSED|WRONGPASS|NOAUTH|access ?denied|invalid (?:password|token|credential)|authentication failed|login (?:was )?refused|expired ?token`), "the server rejects the credentials", "correct the Secret or the TriggerAuthentication; environment variables are read from the Job's container and never from the operator"},
-	{regexp.MustCompile(`(?i)i/o timeout|deadline exceeded|timed? ?out|timeout`), "the server does not answer in time", "check network policies between KEDA's namespace and the server, and KEDA_HTTP_DEFAULT_TIMEOUT"},
-	{regexp.MustCompile(`(?i)secret.*not found|secrets? ".*" (?:not found|is forbidden)`), "the Secret does not exist, or KEDA may not read it", "create the Secret in the ScaledJob's namespace"},
-	{regexp.MustCompile(`(?i)triggerauthentication.*not found`), "the TriggerAuthentication does not exist in the namespace", "create it in the ScaledJob's namespace, or use a ClusterTriggerAuthentication with its kind"},
-	{regexp.MustCompile(`(?i)error parsing|missing required|must be|no .* (?:given|provided|specified)|invalid syntax|parse`), "the metadata of the trigger is invalid", "correct the trigger: scaledjob lint names the field"},
-	{regexp.MustCompile(`(?i)no scaler found|unsupported scaler|unknown scaler`), "KEDA has no scaler of this type", "correct the type of the trigger"},
-	{regexp.MustCompile(`(?i)connection reset|EOF|broken pipe|channel/connection is not open`), "the server closes the connection", "check the protocol, TLS and the port"},
-	{regexp.MustCompile(`(?i)429|throttl|rate exceeded|too many requests`), "the server limits requests", "use a longer pollingInterval"},
+	{regexp.MustCompile(`(?i)no such host|server misbehaving`), "no such host", "the name of the host does not exist for the operator's pod", "correct the host; the name must resolve from KEDA's namespace, so write the full name such as redis.shop.svc.cluster.local"},
+	{regexp.MustCompile(`(?i)connection refused`), "connection refused", "nothing listens at the address", "correct host and port, or start the server"},
+	{regexp.MustCompile(`(?i)x509|certificate|tls:`), "certificate", "the certificate is not accepted", "give the CA in the TriggerAuthentication, or correct the host"},
+	{regexp.MustCompile(`(?i)NOT_FOUND - no queue|no queue|queue.*(?:not exist|not found)|NonExistentQueue|404`), "queue not found", "the queue does not exist", "correct its name, or create the queue"},
+	{regexp.MustCompile(`(?i)401|403|unauthori[sz]ed|forbidden|ACCESS_REFUSED|WRONGPASS|NOAUTH|access ?denied|invalid (?:password|token|credential)|authentication failed|login (?:was )?refused|expired ?token`), "unauthorized", "the server rejects the credentials", "correct the Secret or the TriggerAuthentication; environment variables are read from the Job's container and never from the operator"},
+	{regexp.MustCompile(`(?i)i/o timeout|deadline exceeded|timed? ?out|timeout`), "timeout", "the server does not answer in time", "check network policies between KEDA's namespace and the server, and KEDA_HTTP_DEFAULT_TIMEOUT"},
+	{regexp.MustCompile(`(?i)secret.*not found|secrets? ".*" (?:not found|is forbidden)`), "secret not found", "the Secret does not exist, or KEDA may not read it", "create the Secret in the ScaledJob's namespace"},
+	{regexp.MustCompile(`(?i)triggerauthentication.*not found`), "triggerauthentication not found", "the TriggerAuthentication does not exist in the namespace", "create it in the ScaledJob's namespace, or use a ClusterTriggerAuthentication with its kind"},
+	{regexp.MustCompile(`(?i)error parsing|missing required|must be|no .* (?:given|provided|specified)|invalid syntax|parse`), "error parsing", "the metadata of the trigger is invalid", "correct the trigger: scaledjob lint names the field"},
+	{regexp.MustCompile(`(?i)no scaler found|unsupported scaler|unknown scaler`), "no scaler found", "KEDA has no scaler of this type", "correct the type of the trigger"},
+	{regexp.MustCompile(`(?i)connection reset|EOF|broken pipe|channel/connection is not open`), "EOF", "the server closes the connection", "check the protocol, TLS and the port"},
+	{regexp.MustCompile(`(?i)429|throttl|rate exceeded|too many requests`), "too many requests", "the server limits requests", "use a longer pollingInterval"},
 }
 
 // createErrors are the errors of creates.
 var createErrors = []plainError{
-	{regexp.MustCompile(`(?i)exceeded quota`), "a ResourceQuota of the namespace is used up", "raise the quota, lower maxReplicaCount, or keep fewer finished Jobs (successfulJobsHistoryLimit, failedJobsHistoryLimit)"},
-	{regexp.MustCompile(`(?i)admission webhook|denied the request|violates PodSecurity|ValidatingAdmissionPolicy`), "an admission policy rejects the Job", "change the Job template as the policy asks"},
-	{regexp.MustCompile(`(?i)no more than 63|must be no more|too long`), "the name of the ScaledJob is too long for the label of a Job", "use a name of at most 63 characters"},
-	{regexp.MustCompile(`(?i)forbidden|cannot create resource`), "KEDA's ServiceAccount may not create Jobs, or the namespace forbids them", "grant create on jobs in batch to the keda-operator, or end the deletion of the namespace"},
-	{regexp.MustCompile(`(?i)is invalid|Invalid value|Required value|Unsupported value`), "the API server rejects the Job template", "correct the template: scaledjob lint names the field"},
-	{regexp.MustCompile(`(?i)client rate limiter|context canceled`), "KEDA ended the poll while its own limit of requests delayed it, as a change of the ScaledJob does", "raise --kube-api-qps and --kube-api-burst of the operator"},
-	{regexp.MustCompile(`(?i)deadline exceeded|timed? ?out|timeout|connection refused|EOF|etcdserver`), "the API server does not answer", "check the control plane and the webhooks that it calls"},
+	{regexp.MustCompile(`(?i)exceeded quota`), "exceeded quota", "a ResourceQuota of the namespace is used up", "raise the quota, lower maxReplicaCount, or keep fewer finished Jobs (successfulJobsHistoryLimit, failedJobsHistoryLimit)"},
+	{regexp.MustCompile(`(?i)admission webhook|denied the request|violates PodSecurity|ValidatingAdmissionPolicy`), "admission webhook", "an admission policy rejects the Job", "change the Job template as the policy asks"},
+	{regexp.MustCompile(`(?i)no more than 63|must be no more|too long`), "too long", "the name of the ScaledJob is too long for the label of a Job", "use a name of at most 63 characters"},
+	{regexp.MustCompile(`(?i)forbidden|cannot create resource`), "forbidden", "KEDA's ServiceAccount may not create Jobs, or the namespace forbids them", "grant create on jobs in batch to the keda-operator, or end the deletion of the namespace"},
+	{regexp.MustCompile(`(?i)is invalid|Invalid value|Required value|Unsupported value`), "is invalid", "the API server rejects the Job template", "correct the template: scaledjob lint names the field"},
+	{regexp.MustCompile(`(?i)client rate limiter|context canceled`), "client rate limiter", "KEDA ended the poll while its own limit of requests delayed it, as a change of the ScaledJob does", "raise --kube-api-qps and --kube-api-burst of the operator"},
+	{regexp.MustCompile(`(?i)deadline exceeded|timed? ?out|timeout|connection refused|EOF|etcdserver`), "timeout", "the API server does not answer", "check the control plane and the webhooks that it calls"},
 }
 
 // in returns an error in plain words.

@@ -194,7 +194,7 @@ func (l *Log) assign(entries []entry) (kept []entry) {
 		}
 	}
 	for _, e := range entries {
-		if e.kind == version || e.kind == started || e.kind == leads || e.kind == stopped {
+		if e.kind.ofOperator() {
 			kept = append(kept, e)
 			continue
 		}

@@ -82,10 +82,7 @@ func Explain(l *Log, q Question) *Report {
 	}
 	for _, s := range l.Subjects {
 		spec, note := q.manifest(s, len(l.Subjects))
-		if q.Live != nil && q.Live[s.Name] == nil {
-			continue
-		}
-		if q.Name != "" && s.Name != q.Name && !(s.Name == "" && spec != nil) || q.Namespace != "" && s.Namespace != "" && s.Namespace != q.Namespace {
+		if !q.asks(s.Name, s.Namespace) {
 			continue
 		}
 		j := newJudge(l, s, spec, profile)
@@ -101,6 +98,15 @@ func Explain(l *Log, q Question) *Report {
 		r.Notes = append(r.Notes, fmt.Sprintf("no line is about the ScaledJob %q: KEDA does not poll it, or the log is of another time or operator. The log has %s", q.Name, names(l)))
 	}
 	return r
+}
+
+// asks reports whether the question is about the ScaledJob of a line. A line without a name may be
+// of the only manifest.
+func (q *Question) asks(name, namespace string) bool {
+	if q.Live != nil && q.Live[name] == nil || q.Namespace != "" && namespace != "" && namespace != q.Namespace {
+		return false
+	}
+	return q.Name == "" || name == q.Name || name == "" && len(q.Manifests) == 1
 }
 
 func names(l *Log) string {

@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -215,34 +214,6 @@ func TestMoment(t *testing.T) {
 	require.Contains(t, r.Notes[0], "is not in the log")
 }
 
-// TestRedact plants credentials in the errors of a log.
-func TestRedact(t *testing.T) {
-	planted := []string{
-		"amqp://user:hunter2secret@rabbit:5672/vhost", "redis://:hunter2secret@redis:6379", "postgres://u:hunter2secret@db/x?sslmode=disable",
-		"mongodb+srv://admin:hunter2secret@c.example", "https://hunter2secret@github.com/x", "password=hunter2secret", "Password: hunter2secret;",
-		"pwd=hunter2secret;Server=x", "AccountKey=hunter2secret==;EndpointSuffix=x", "SharedAccessKey=hunter2secret;", "sharedAccessKey: hunter2secret",
-		"token=hunter2secret&x=1", "api_key=hunter2secret", "apiKey: hunter2secret", `"password":"hunter2secret"`, `secret: 'hunter2secret'`,
-		"Authorization: Bearer hunter2secret", "Authorization: Basic hunter2secret", "authorization=hunter2secret", "bearer hunter2secret",
-		"?sig=hunter2secret&se=1", "X-Amz-Signature=hunter2secret", "aws_secret_access_key=hunter2secret", "AKIAHUNTER2SECRETXX", "ghp_hunter2secretAAAA",
-		"xoxb-hunter2secret-1", "eyJhbGciOi.hunter2secret.x", "-----BEGIN RSA PRIVATE KEY-----hunter2secret", "glpat-hunter2secret", "client_secret=hunter2secret",
-	}
-	require.Len(t, planted, 30)
-	for _, text := range planted {
-		lines := pollLines(0, "a", 1, 0, 0)
-		lines = append([]string{"2026-01-02T10:00:00Z\tERROR\tscale_handler\tError getting scaler metrics and activity, but continue\t{\"scaledJob.Name\": \"a\", \"error\": " +
-			strconv.Quote("cannot connect: "+text) + "}", "a line of others: " + text}, lines[:2]...)
-		lines = append(lines, pollLines(30, "a", 1, 0, 0)...)
-		r := Explain(Read(strings.Join(lines, "\n")), Question{})
-		var b strings.Builder
-		r.Print(&b)
-		r.PrintRanked(&b)
-		data, err := json.Marshal(r)
-		require.NoError(t, err)
-		require.Contains(t, b.String(), "cannot connect")
-		require.NotContains(t, strings.ToLower(b.String()+string(data)), "hunter2secret", text)
-	}
-}
-
 // FuzzRead reads any text.
 func FuzzRead(f *testing.F) {
 	f.Add(strings.Join(pollLines(0, "a", 1, 0, 2), "\n"))
@@ -270,7 +241,7 @@ spec:
 	}, pollLines(0, "a", 1, 0, 0)...)
 	l := Read(strings.Join(lines, "\n"))
 	specs := []*manifest.ScaledJob{manifests[0].ScaledJob}
-	log, scaledJobs, err := Files(l, specs)
+	log, scaledJobs, err := Files(l, Question{Manifests: specs})
 	require.NoError(t, err)
 	require.NotContains(t, string(log)+string(scaledJobs), "hunter2secret")
 	var b bytes.Buffer
@@ -284,6 +255,53 @@ spec:
 	require.Equal(t, want.Causes, got.Causes)
 	require.Equal(t, want.Polls, got.Polls)
 	require.Equal(t, "2.15", Read(again).First)
+}
+
+// TestBundledErrors has errors that match a pattern of a kind around a credential.
+func TestBundledErrors(t *testing.T) {
+	for _, known := range [][]plainError{readErrors, createErrors} {
+		for _, e := range known {
+			means, _ := in(known, e.word)
+			require.Equal(t, e.means, means, e.word)
+			require.Equal(t, e.word, kindOf(known, e.word))
+		}
+	}
+	for _, text := range []string{`queue "tok-hunter2" not found`, "secret hunter2 not found", "triggerauthentication hunter2 not found", "no hunter2 given"} {
+		text = kindOf(readErrors, text)
+		require.NotContains(t, text, "hunter2")
+		require.NotEqual(t, "an error of another kind", text)
+	}
+}
+
+// TestBundleOfOne has lines and manifests of two ScaledJobs in two namespaces.
+func TestBundleOfOne(t *testing.T) {
+	lines := append(pollLines(0, "orders", 1, 0, 2), pollLines(5, "mails", 1, 0, 2)...)
+	lines = append(lines, each(pollLines(10, "orders", 7, 0, 0), func(_ int, l string) string { return strings.ReplaceAll(l, `"shop"`, `"bank"`) })...)
+	lines = append(lines, "2026-01-02T10:00:20Z\tDEBUG\tscale_handler\tScaler Metric value\t"+`{"scaledJob.Name": "orders", "isTriggerActive": true, "s0-x": 7, "targetAverageValue": 1}`,
+		"2026-01-02T10:00:21Z\tINFO\tsetup\tKEDA Version: 2.17.0", "2026-01-02T10:00:22Z\tDEBUG\tscale_handler\tScaler Metric value\t"+`{"isTriggerActive": true, "s0-x": 9}`)
+	one, other := &manifest.ScaledJob{}, &manifest.ScaledJob{}
+	one.Name, one.Namespace, other.Name, other.Namespace = "orders", "shop", "mails", "shop"
+	l := Read(strings.Join(lines, "\n"))
+	for name, q := range map[string]Question{
+		"cluster": {Name: "orders", Namespace: "shop", Live: map[string]*Live{"orders": {}}, Manifests: []*manifest.ScaledJob{one}},
+		"log":     {Name: "orders", Namespace: "shop", Manifests: []*manifest.ScaledJob{one, other}},
+		"all":     {Namespace: "shop", Live: map[string]*Live{"orders": {}}, Manifests: []*manifest.ScaledJob{one}},
+	} {
+		log, scaledJobs, err := Files(l, q)
+		require.NoError(t, err)
+		require.NotContains(t, string(log)+string(scaledJobs), "mails", name)
+		require.NotContains(t, string(log), "bank", name)
+		require.NotContains(t, string(log), ": 9", name)
+		require.Contains(t, string(log), "KEDA Version: 2.17.0", name)
+		require.Equal(t, len(pollLines(0, "orders", 1, 0, 2)), strings.Count(string(log), `"shop"`), name)
+		require.NotContains(t, string(log), "s0-metric", "a line that may be of another namespace")
+		alone, _, err := Files(Read(strings.ReplaceAll(strings.Join(lines, "\n"), "bank", "shop")), q)
+		require.NoError(t, err)
+		require.Contains(t, string(alone), `"s0-metric":7`, name)
+	}
+	log, _, err := Files(l, Question{})
+	require.NoError(t, err)
+	require.Contains(t, string(log), "bank")
 }
 
 // TestWrongBundle reads archives that no bundle is.
