@@ -28,6 +28,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/scaledjob/scaledjob/e2e/cluster"
 	"github.com/scaledjob/scaledjob/e2e/internal/child"
@@ -96,8 +97,19 @@ func Definitions(t testing.TB, c *cluster.Cluster) {
 	files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(output)), "config/crd/bases/*.yaml"))
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
+	var defined []*unstructured.Unstructured
 	for _, file := range files {
-		manifest.Apply(t, c.Config(), manifest.Objects(t, manifest.Read(t, file))...)
+		defined = append(defined, manifest.Objects(t, manifest.Read(t, file))...)
+	}
+	manifest.Apply(t, c.Config(), defined...)
+	for _, crd := range defined { // the operator ends if a kind is not served yet
+		group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
+		kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
+		versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+		of := &unstructured.Unstructured{}
+		of.SetAPIVersion(group + "/" + versions[0].(map[string]any)["name"].(string))
+		of.SetKind(kind)
+		manifest.Client(t, c.Config(), of)
 	}
 }
 
