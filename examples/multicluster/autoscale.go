@@ -34,6 +34,7 @@ type autoscaler struct {
 	nextRead time.Time             // of the next read of all triggers
 	nextSync time.Time             // of the next decision
 	stored   time.Time             // when the state was put into the status
+	delay    time.Duration         // since a decision that was not stored; 0 if it was
 }
 
 // resume goes on with a stored state. The newest recommendation held until the process
@@ -166,6 +167,18 @@ func (o *object) decide(ctx context.Context, clusters []replicas.Cluster, now ti
 	o.decision = d
 }
 
+// undo takes back a decision that was not stored, and has it made again soon: after a second,
+// then later and later. What was read for it is read again.
+func (o *object) undo(before autoscaler, now time.Time) {
+	o.number, o.state, o.decision = before.number, before.state, before.decision
+	o.delay = min(max(time.Second, 2*o.delay), o.syncPeriod)
+	again := now.Add(o.delay)
+	o.nextSync = earliest(o.nextSync, again)
+	if o.nextRead != before.nextRead {
+		o.nextRead = earliest(o.nextRead, again)
+	}
+}
+
 // workload returns the members as one workload: its replicas are the number as last
 // decided, at first the sum of the members'. Replicas that are moving do not count twice.
 func (o *object) workload(clusters []replicas.Cluster) scaledobject.Observation {
@@ -213,24 +226,24 @@ func (o *object) original(member string, count int32) original {
 	return is
 }
 
-// remember notes the counts that workloads had before this object scaled them: one for each
-// member that is registered or has replicas.
-func (o *object) remember(clusters []replicas.Cluster) {
+// originals returns the counts that workloads had before this object scaled them, one for
+// each member that is registered or has replicas, and whether one has been added.
+func (o *object) originals(clusters []replicas.Cluster) (all map[string]original, added bool) {
+	all = map[string]original{}
 	registered := o.members.Names()
-	maps.DeleteFunc(o.status.Original, func(name string, _ original) bool {
-		_, used := o.checkpoint.Members[name]
-		return !used && !slices.Contains(registered, name)
-	})
-	for _, c := range clusters {
-		was := o.status.Original[c.Name]
-		read := c.Problem == "" || c.Problem == replicas.ReasonWriteFailed
-		if read && was != o.original(c.Name, was.Replicas) {
-			if o.status.Original == nil {
-				o.status.Original = map[string]original{}
-			}
-			o.status.Original[c.Name] = o.original(c.Name, c.Replicas)
+	for name, was := range o.status.Original {
+		if _, used := o.checkpoint.Members[name]; used || slices.Contains(registered, name) {
+			all[name] = was
 		}
 	}
+	for _, c := range clusters {
+		was := all[c.Name]
+		read := c.Problem == "" || c.Problem == replicas.ReasonWriteFailed
+		if read && was != o.original(c.Name, was.Replicas) {
+			all[c.Name], added = o.original(c.Name, c.Replicas), true
+		}
+	}
+	return all, added
 }
 
 // giveBack writes the original counts after a deletion, and then lets the object go. It

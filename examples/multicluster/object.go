@@ -172,9 +172,9 @@ func (o *object) act(ctx context.Context, out *objectOutcome) {
 		return // a member has been registered since
 	}
 	out.unseen, out.cutOff = unseen, o.members.CutOff()
-	o.remember(clusters)
-	now, number, before := time.Now(), o.number, o.state
-	before.Autoscaler = clone(before.Autoscaler)
+	originals, added := o.originals(clusters)
+	now, before := time.Now(), o.autoscaler
+	before.state.Autoscaler = clone(before.state.Autoscaler)
 	o.decide(ctx, clusters, now)
 	if ctx.Err() != nil {
 		return
@@ -183,21 +183,23 @@ func (o *object) act(ctx context.Context, out *objectOutcome) {
 	out.plan = replicas.NewPlan(o.config.Policy, replicas.State{
 		Replicas: o.number, Clusters: clusters, Checkpoint: o.checkpoint, Now: now,
 	})
-	rescaled := o.number != nil && (number == nil || *number != *o.number)
-	if out.unstored = o.store(ctx, out.plan.Checkpoint, rescaled); out.unstored != nil {
-		o.number, o.state, o.nextSync = number, before, time.Time{}
+	rescaled := o.number != nil && (before.number == nil || *before.number != *o.number)
+	if out.unstored = o.store(ctx, out.plan.Checkpoint, originals, added || rescaled); out.unstored != nil {
+		o.undo(before, now)
 		return
 	}
+	o.delay = 0
 	out.rescaled = rescaled
 	out.reports = o.members.Scale(ctx, o.config.Workload, out.plan)
 	o.reports = out.reports
 	out.write()
 }
 
-// store keeps the checkpoint. It is written before the first replica goes to a member,
-// so that a member that leaves the list after a restart is known to have replicas, and
-// when the number has changed, which is the autoscaler's write.
-func (o *object) store(ctx context.Context, c replicas.Checkpoint, rescaled bool) error {
+// store keeps the checkpoint and the original counts. They are written before the first
+// replica goes to a member, so that a member that leaves the list after a restart is known
+// to have replicas, and if now: when a count has been added, or the number has changed,
+// which is the autoscaler's write. The status is as before if it is not written.
+func (o *object) store(ctx context.Context, c replicas.Checkpoint, originals map[string]original, now bool) error {
 	first := slices.ContainsFunc(slices.Collect(maps.Keys(c.Members)), func(name string) bool {
 		_, known := o.checkpoint.Members[name]
 		return !known
@@ -206,16 +208,17 @@ func (o *object) store(ctx context.Context, c replicas.Checkpoint, rescaled bool
 	if err != nil {
 		return err
 	}
-	o.status.Checkpoint = data
-	if first || rescaled {
-		o.status.Scaling, _ = o.scalingStatus()
-		o.status.Autoscaler, _ = json.Marshal(o.state)
-		err = o.poller.write(ctx, o.status)
+	s := o.status
+	s.Checkpoint, s.Original = data, originals
+	if first || now {
+		s.Scaling, _ = o.scalingStatus()
+		s.Autoscaler, _ = json.Marshal(o.state)
+		if err := o.poller.write(ctx, s); err != nil {
+			return err
+		}
 	}
-	if err == nil {
-		o.checkpoint = c
-	}
-	return err
+	o.status, o.checkpoint = s, c
+	return nil
 }
 
 // write notes the numbers that have been written: they are the current numbers.
@@ -229,11 +232,12 @@ func (out *objectOutcome) write() {
 	}
 }
 
-// after returns the status after the poll. An invalid spec changes the conditions
-// only.
+// after returns the status after the poll. An invalid spec, and a plan that is not stored,
+// change the conditions only.
 func (o *object) after(out *objectOutcome, now time.Time) objectStatus {
 	s := o.status
-	if out.planned() {
+	stored := out.planned() && out.unstored == nil
+	if stored {
 		s.ObjectStatus = api.NewObjectStatus(o.seen.GetName(), out.plan, s.ObjectStatus, now)
 		ids := o.members.IDs()
 		for name, m := range s.MemberClusterStatuses {
@@ -245,7 +249,7 @@ func (o *object) after(out *objectOutcome, now time.Time) objectStatus {
 		s.Print.MembersCount = fmt.Sprintf("%d/%d", s.MembersHealthyCount, s.MembersTotalCount)
 	}
 	var autoscaler []metav1.Condition
-	if out.planned() && out.unstored == nil {
+	if stored {
 		s.Scaling, autoscaler = o.scalingStatus()
 		if changed(s.Autoscaler, o.state) || !now.Before(o.stored.Add(storeInterval)) {
 			s.Autoscaler, _ = json.Marshal(o.state)

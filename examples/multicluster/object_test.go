@@ -27,6 +27,7 @@ import (
 	"k8s.io/client-go/dynamic/fake"
 	kube "k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/scale"
+	k8stesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/yaml"
 
@@ -450,18 +451,55 @@ func TestObjectAnnotations(t *testing.T) {
 	}
 }
 
-// If the hub does not store the number, no member is scaled.
+// refuse makes the next writes of the status fail.
+func (f *scene) refuse(writes int) {
+	f.home.PrependReactor("patch", "*", func(k8stesting.Action) (bool, runtime.Object, error) {
+		writes--
+		return writes >= 0, nil, errors.New("not now")
+	})
+}
+
+// If the hub does not store the number, no member is scaled, and the status has what was
+// stored. The next attempt is made soon, later and later, and no later than a decision.
 func TestObjectNotStored(t *testing.T) {
 	newScene(t, "", oneQueue, func(t *testing.T, f *scene) {
 		f.of["queue"] = 8
-		f.after(t, 20*time.Second)
-		was, state := *f.number, clone(f.object.state.Autoscaler)
-		f.uid = "another"
-		f.object.nextSync = time.Time{}
-		f.poll(t.Context())
+		f.refuse(1)
+		require.Zero(t, f.after(t, 900*time.Millisecond))
 		require.Equal(t, "False StatusNotWritten", f.condition("Ready"))
-		require.EqualValues(t, was, f.on["a"].replicas+f.on["b"].replicas)
+		require.Nil(t, f.status.Scaling)
+		require.Empty(t, f.status.Checkpoint)
+		require.Zero(t, f.status.Print.Wanted)
+		require.Equal(t, 1, f.after(t, 200*time.Millisecond), "activated by a read of the same triggers")
+		require.Equal(t, "True Ready", f.condition("Ready"))
+
+		require.Equal(t, 4, f.after(t, 15*time.Second))
+		stored, state := f.status, clone(f.object.state.Autoscaler)
+		f.refuse(1000)
+		reads := f.reads["queue"]
+		require.Equal(t, 4, f.after(t, 10*time.Minute))
+		require.Equal(t, stored.Scaling, f.status.Scaling)
+		require.JSONEq(t, string(stored.Autoscaler), string(f.status.Autoscaler))
+		require.EqualValues(t, 4, f.status.Print.Wanted)
 		require.Equal(t, state, f.object.state.Autoscaler)
+		require.InDelta(t, 600/15, f.reads["queue"]-reads, 6)
+	})
+}
+
+// The count of a member that answers late is stored before it is overwritten.
+func TestObjectStoresOriginals(t *testing.T) {
+	newScene(t, "", oneQueue, func(t *testing.T, f *scene) {
+		f.on["b"].replicas, f.on["b"].away = 7, errors.New("no answer")
+		f.of["queue"] = 8
+		require.Equal(t, 7+8, f.after(t, 5*time.Minute))
+		f.refuse(1000)
+		f.on["b"].away = nil
+		f.after(t, 5*time.Minute)
+		require.Zero(t, f.on["b"].writes)
+		f.home.ReactionChain = f.home.ReactionChain[1:]
+		require.Equal(t, 8, f.after(t, 5*time.Minute))
+		f.restart(t)
+		require.EqualValues(t, 7, f.status.Original["b"].Replicas)
 	})
 }
 
