@@ -3,13 +3,11 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"maps"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -206,79 +204,6 @@ func (o *object) workload(clusters []replicas.Cluster) scaledobject.Observation 
 		Replicas: int32(min(sum, 1<<31-1)), StatusReplicas: int32(min(reported, most)),
 		Pods: slices.Repeat([]horizontal.Pod{{Ready: string(corev1.ConditionTrue)}}, int(min(ready, most, 100_000))),
 	}
-}
-
-// An original is the count that a workload on a member had before this object scaled it.
-type original struct {
-	Replicas  int32  `json:"replicas"`
-	Kind      string `json:"kind"` // and group
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-}
-
-// original returns a count of the object's workload on the member.
-func (o *object) original(member string, count int32) original {
-	w := &o.config.Workload
-	is := original{Replicas: count, Kind: w.Kind.GroupKind().String(), Namespace: w.Namespace, Name: w.Name}
-	if other, ok := w.Namespaces[member]; ok {
-		is.Namespace = other
-	}
-	return is
-}
-
-// originals returns the counts that workloads had before this object scaled them, one for
-// each member that is registered or has replicas, and whether one has been added.
-func (o *object) originals(clusters []replicas.Cluster) (all map[string]original, added bool) {
-	all = map[string]original{}
-	registered := o.members.Names()
-	for name, was := range o.status.Original {
-		if _, used := o.checkpoint.Members[name]; used || slices.Contains(registered, name) {
-			all[name] = was
-		}
-	}
-	for _, c := range clusters {
-		was := all[c.Name]
-		read := c.Problem == "" || c.Problem == replicas.ReasonWriteFailed
-		if read && was != o.original(c.Name, was.Replicas) {
-			all[c.Name], added = o.original(c.Name, c.Replicas), true
-		}
-	}
-	return all, added
-}
-
-// giveBack writes the original counts after a deletion, and then lets the object go. It
-// waits for members that do not answer, unless the annotation names them. Only a workload
-// that was scaled gets its count, and only if the object may still scale it.
-func (o *object) giveBack(ctx context.Context) time.Time {
-	if !slices.Contains(o.seen.GetFinalizers(), o.finalizer()) {
-		return time.Time{} // the workloads are not ours
-	}
-	registered := o.members.Names() // before their registrations are checked
-	refusal := o.refusal()
-	o.problems.Warn("original replicas are not written", refusal)
-	if o.config.Restore && refusal == nil {
-		var plan replicas.Plan
-		for _, name := range slices.Sorted(maps.Keys(o.status.Original)) {
-			was := o.status.Original[name]
-			if was == o.original(name, was.Replicas) && slices.Contains(registered, name) && !o.abandons(name) {
-				plan.Shares = append(plan.Shares, replicas.Share{Name: name, Next: was.Replicas, Write: true})
-			}
-		}
-		var failed []error
-		for _, r := range o.members.Scale(ctx, o.config.Workload, plan) {
-			if !apierrors.IsNotFound(r.Err) {
-				failed = append(failed, on(r.Cluster, r.Err))
-			}
-		}
-		if err := errors.Join(failed...); err != nil {
-			o.problems.Warn("original replicas not written, will try again", err)
-			return time.Now().Add(time.Second)
-		}
-	}
-	if err := o.release(ctx); err != nil && ctx.Err() == nil {
-		o.problems.Warn("finalizer not removed, will try again", err)
-	}
-	return time.Now().Add(time.Second)
 }
 
 // scalingStatus returns the decision as a status, and its conditions.

@@ -9,11 +9,14 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/examples/multicluster/api"
+	"github.com/scaledjob/scaledjob/placement/replicas"
 )
 
 const (
@@ -24,7 +27,7 @@ const (
 	// counts, with restoreToOriginalReplicaCount.
 	finalizerObject = "keda.kedify.io/distributedscaledobject"
 	// annotationAbandon names members, separated by commas. Their Jobs are left behind
-	// when the DistributedScaledJob is deleted.
+	// when the DistributedScaledJob is deleted, and their replicas stay as they are.
 	annotationAbandon = "scaledjob.keda.sh/abandon-members"
 )
 
@@ -86,7 +89,7 @@ func (j *job) cleanUp(ctx context.Context) time.Time {
 	if ctx.Err() != nil {
 		return time.Time{}
 	}
-	j.tellWaiting(failed)
+	j.tellWaiting(failed, "leave its Jobs behind")
 	if len(left)+len(failed) > 0 {
 		return time.Now().Add(time.Second)
 	}
@@ -112,18 +115,18 @@ func (p *poller) abandons(member string) bool {
 	return slices.Contains(strings.Split(strings.ReplaceAll(p.seen.GetAnnotations()[annotationAbandon], " ", ""), ","), member)
 }
 
-// tellWaiting reports, once, the errors that the deletion waits for.
-func (j *job) tellWaiting(failed []error) {
+// tellWaiting reports, once, the errors that the deletion waits for, and what to do.
+func (p *poller) tellWaiting(failed []error, instead string) {
 	text := ""
 	if err := errors.Join(failed...); err != nil {
 		text = err.Error()
 	}
-	if text != "" && text != j.waiting {
-		j.log.Warn("clean-up waits", "err", text)
-		scaledjob.Record(j.recorder, j.seen, []scaledjob.Event{warning("CleanupWaits",
-			"%s\nTo leave its Jobs behind, name the member in the annotation %s", text, annotationAbandon)})
+	if text != "" && text != p.waiting {
+		p.log.Warn("clean-up waits", "err", text)
+		scaledjob.Record(p.recorder, p.seen, []scaledjob.Event{warning("CleanupWaits",
+			"%s\nTo %s, name the member in the annotation %s", text, instead, annotationAbandon)})
 	}
-	j.waiting = text
+	p.waiting = text
 }
 
 // tellAbandoned reports, once, the members with Jobs left behind.
@@ -137,4 +140,80 @@ func (j *job) tellAbandoned(abandoned []error) {
 		scaledjob.Record(j.recorder, j.seen, []scaledjob.Event{warning("JobsLeftBehind", "%s", text)})
 	}
 	j.abandoned = text
+}
+
+// An original is the count that a workload on a member had before this object scaled it.
+type original struct {
+	Replicas  int32  `json:"replicas"`
+	Kind      string `json:"kind"` // and group
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+}
+
+// original returns a count of the object's workload on the member.
+func (o *object) original(member string, count int32) original {
+	w := &o.config.Workload
+	is := original{Replicas: count, Kind: w.Kind.GroupKind().String(), Namespace: w.Namespace, Name: w.Name}
+	if other, ok := w.Namespaces[member]; ok {
+		is.Namespace = other
+	}
+	return is
+}
+
+// originals returns the counts that workloads had before this object scaled them, one for
+// each member that is registered or has replicas, and whether one has been added.
+func (o *object) originals(clusters []replicas.Cluster) (all map[string]original, added bool) {
+	all = map[string]original{}
+	registered := o.members.Names()
+	for name, was := range o.status.Original {
+		if _, used := o.checkpoint.Members[name]; used || slices.Contains(registered, name) {
+			all[name] = was
+		}
+	}
+	for _, c := range clusters {
+		was := all[c.Name]
+		read := c.Problem == "" || c.Problem == replicas.ReasonWriteFailed
+		if read && was != o.original(c.Name, was.Replicas) {
+			all[c.Name], added = o.original(c.Name, c.Replicas), true
+		}
+	}
+	return all, added
+}
+
+// giveBack writes the original counts after a deletion, and then lets the object go. It
+// waits for members that do not answer, unless the annotation names them. Only a workload
+// that was scaled gets its count, and only if the object may still scale it.
+func (o *object) giveBack(ctx context.Context) time.Time {
+	if !slices.Contains(o.seen.GetFinalizers(), o.finalizer()) {
+		return time.Time{} // the workloads are not ours
+	}
+	registered := o.members.Names() // before their registrations are checked
+	refusal := o.refusal()
+	o.problems.Warn("original replicas are not written", refusal)
+	if o.config.Restore && refusal == nil {
+		var plan replicas.Plan
+		for _, name := range slices.Sorted(maps.Keys(o.status.Original)) {
+			was := o.status.Original[name]
+			if was == o.original(name, was.Replicas) && slices.Contains(registered, name) && !o.abandons(name) {
+				plan.Shares = append(plan.Shares, replicas.Share{Name: name, Next: was.Replicas, Write: true})
+			}
+		}
+		var failed []error
+		for _, r := range o.members.Scale(ctx, o.config.Workload, plan) {
+			if !apierrors.IsNotFound(r.Err) && !meta.IsNoMatchError(r.Err) {
+				failed = append(failed, on(r.Cluster, r.Err))
+			}
+		}
+		if ctx.Err() != nil {
+			return time.Time{}
+		}
+		o.tellWaiting(failed, "leave its replicas as they are")
+		if errors.Join(failed...) != nil {
+			return time.Now().Add(time.Second)
+		}
+	}
+	if err := o.release(ctx); err != nil && ctx.Err() == nil {
+		o.problems.Warn("finalizer not removed, will try again", err)
+	}
+	return time.Now().Add(time.Second)
 }

@@ -30,8 +30,7 @@ type job struct {
 	refused    error             // why Jobs were not created at the last attempt
 	pending    map[string]string // why Jobs are stuck, by member
 	explained  time.Time         // when that was found out
-	// The members that the clean-up waits for, and the members with Jobs left behind.
-	waiting, abandoned string
+	abandoned  string            // the members with Jobs left behind
 }
 
 // A jobStatus is the status of a DistributedScaledJob.

@@ -345,8 +345,14 @@ func TestObjectMemberAway(t *testing.T) {
 }
 
 // The original counts are written when the object is deleted; a member that does not
-// answer is waited for, one without the workload is not.
+// answer is waited for, which an event says; one without the workload or its kind is not.
 func TestObjectRestores(t *testing.T) {
+	for _, missing := range []error{apierrors.NewNotFound(schema.GroupResource{}, "web"), &meta.NoKindMatchError{}} {
+		testObjectRestores(t, missing)
+	}
+}
+
+func testObjectRestores(t *testing.T, missing error) {
 	newScene(t, "", oneQueue+"    advanced: {restoreToOriginalReplicaCount: true}\n", func(t *testing.T, f *scene) {
 		f.on["a"].replicas, f.on["b"].replicas = 3, 1
 		f.of["queue"] = 8
@@ -355,11 +361,23 @@ func TestObjectRestores(t *testing.T) {
 		f.on["b"].away = errors.New("no answer")
 		f.poll(t.Context())
 		require.EqualValues(t, 3, f.on["a"].replicas)
+		f.poll(t.Context())
 		require.NotEmpty(t, f.finalizers(t))
-		f.on["b"].away = apierrors.NewNotFound(schema.GroupResource{}, "web")
+		require.Regexp(t, "(?s)^Warning CleanupWaits member b: .*no answer\nTo leave its replicas as they are, name the member in the annotation "+annotationAbandon+"$", strings.Join(f.events("CleanupWaits"), "|"), "once")
+		f.on["b"].away = missing
 		f.poll(t.Context())
 		require.Empty(t, f.finalizers(t))
 	})
+}
+
+// events returns the events of the reason that have not been returned.
+func (f *scene) events(reason string) (all []string) {
+	for told := f.kind.recorder.(*events.FakeRecorder).Events; len(told) > 0; {
+		if e := <-told; strings.Contains(e, reason) {
+			all = append(all, e)
+		}
+	}
+	return all
 }
 
 func (f *scene) finalizers(t *testing.T) []string {

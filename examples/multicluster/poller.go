@@ -36,6 +36,7 @@ type poller struct {
 	seen     *unstructured.Unstructured // the object as it is now
 	written  []byte                     // the status that the API server has
 	told     []string                   // the present warnings, which have been reported
+	waiting  string                     // the members that the clean-up waits for
 	causes   causes
 }
 
