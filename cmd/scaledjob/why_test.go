@@ -29,7 +29,7 @@ func TestWhyCluster(t *testing.T) {
 		"/apis/apps/v1/deployments": `{"items": [{"metadata": {"name": "keda-operator", "namespace": "keda"},
 			"spec": {"template": {"spec": {"containers": [{"image": "ghcr.io/kedacore/keda:2.17.2"}]}}}}]}`,
 		"/api/v1/namespaces/keda/pods":        `{"items": [{"metadata": {"name": "a"}}, {"metadata": {"name": "b"}}]}`,
-		"/api/v1/namespaces/keda/pods/a/log":  whyLog,
+		"/api/v1/namespaces/keda/pods/a/log":  whyLog + strings.ReplaceAll(whyLog, "shop", "bank") + strings.ReplaceAll(whyLog, "orders", "mails"),
 		"/apis/batch/v1/namespaces/shop/jobs": `{"items": []}`,
 		"/api/v1/namespaces/shop/pods":        `{"items": []}`,
 		"/api/v1/namespaces/shop/events":      `{"items": [{"reason": "KEDAScalerFailed", "message": "dial tcp: lookup redis: no such host, password=hunter2secret"}]}`,
@@ -59,6 +59,14 @@ func TestWhyCluster(t *testing.T) {
 		require.Contains(t, out.String(), text)
 	}
 	require.NotContains(t, out.String(), "hunter2secret")
+	out.Reset()
+	bundle := filepath.Join(t.TempDir(), "orders.tgz")
+	require.Equal(t, success, run(t.Context(), []string{"why", "orders", "-n", "shop", "--kubeconfig", config, "--bundle", bundle}, strings.NewReader(""), &out, &problems), problems.String())
+	require.Contains(t, out.String(), `"scaledJob.Name":"orders"`)
+	require.NotRegexp(t, "bank|mails", out.String(), "the content of the bundle is printed")
+	out.Reset()
+	require.Equal(t, success, run(t.Context(), []string{"why", bundle}, strings.NewReader(""), &out, &problems), problems.String())
+	require.Contains(t, out.String(), "5 Jobs run and min is 5")
 }
 
 // TestWhyArguments has wrong arguments.
