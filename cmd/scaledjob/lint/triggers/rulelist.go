@@ -281,6 +281,7 @@ var refusals = []refusal{
 	{[]string{"influxdb"}, "database is required if influxVersion is 3", "2.18", needs(isSet("influxVersion", "3"), "with influxVersion 3", "database", "metricKey")},
 	{[]string{"activemq"}, "unable to parse ActiveMQ restAPITemplate", "2.18", requestURI("restAPITemplate")},
 	{[]string{"artemis-queue"}, "unable to parse the artemis restAPITemplate", "2.18", requestURI("restApiTemplate")},
+	{[]string{"postgresql"}, "error establishing postgreSQL connection", "2.18", between("port", 1, 65535)},
 	{[]string{"activemq"}, "no destinationName is given", "2.18", activemqTemplate("destinationName")},
 	{[]string{"activemq"}, "no brokerName given", "2.18", activemqTemplate("brokerName")},
 	{[]string{"artemis-queue"}, "both cert and key must be provided", "2.18", together("cert", "key")},
