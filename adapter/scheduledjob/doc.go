@@ -66,7 +66,7 @@
 //	every problem is reported at once, with its path TestProblems, TestConfig
 //	names and labels are valid, and differ by run    TestNames
 //	the fields of a CronJob                          TestCronJobFields
-//	the proposal's own text                          TestProposal, TestProposalsText
+//	the proposal's own text                          TestProposalsText; TestProposal of examples/scheduled
 //	each variable once; the template's stay          TestEnvironment
 //	the exit code of a failed run                    TestExitCode
 package scheduledjob

@@ -255,20 +255,24 @@ func (t *Tracker) expire(ctx context.Context, j *batchv1.Job) error {
 
 // deletePods deletes the pods of Jobs that are gone, as with orphans, unless they end already.
 func (t *Tracker) deletePods(ctx context.Context, left []corev1.Pod) error {
-	ctx, cancel, err := t.request(ctx)
-	if err != nil || len(left) == 0 {
-		return nil
-	}
-	defer cancel()
 	var problems []error
 	for _, p := range left {
-		if p.DeletionTimestamp != nil || over(&p) {
-			continue
-		}
-		err := t.Client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &p.UID}})
-		if err != nil && !apierrors.IsNotFound(err) {
-			problems = append(problems, fmt.Errorf("delete the pod %s of run %s: %w", p.Name, p.Labels[LabelTag], err))
+		if p.DeletionTimestamp == nil && !over(&p) {
+			problems = append(problems, t.deletePod(ctx, &p))
 		}
 	}
 	return errors.Join(problems...)
+}
+
+func (t *Tracker) deletePod(ctx context.Context, p *corev1.Pod) error {
+	ctx, cancel, err := t.request(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	err = t.Client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &p.UID}})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("delete the pod %s of run %s: %w", p.Name, p.Labels[LabelTag], err)
+	}
+	return nil
 }
