@@ -44,7 +44,7 @@ func (d *decider) takeUp(seen Observed, all bool) {
 }
 
 // room returns how many of at most n requested runs of a kind may be added. A waiting run that
-// is cancelled takes none.
+// is cancelled takes none. Where nothing else can make the state smaller, one may: it can end a block.
 func (d *decider) room(n int, prefix string, cancelled []string) int {
 	for _, r := range d.state.Pending {
 		if r.OnDemand && strings.HasPrefix(r.Tag, prefix) && (r.tried() || !slices.Contains(cancelled, r.Tag)) {
@@ -57,7 +57,11 @@ func (d *decider) room(n int, prefix string, cancelled []string) int {
 			unanswered++
 		}
 	}
-	return d.fits(min(n, mostUnanswered-unanswered))
+	n = min(n, mostUnanswered-unanswered)
+	if len(d.state.Running)+len(d.state.PendingDeletion) == 0 && !slices.ContainsFunc(d.state.Pending, func(r Run) bool { return r.OnDemand || r.tried() }) {
+		return max(d.fits(n), min(1, n))
+	}
+	return d.fits(n)
 }
 
 // read reads the requests, in the order in which they wait.

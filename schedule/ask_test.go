@@ -165,3 +165,28 @@ func TestForgottenRequest(t *testing.T) {
 		require.Equal(t, []string{tag}, tagsOf(slices.Concat(d.State.Pending, d.State.Running, d.State.Completed)))
 	}
 }
+
+// A backlog that fills the state keeps no request from ending the block.
+func TestFullBacklogOfABlock(t *testing.T) {
+	for name, requested := range map[string]schedule.Observed{
+		"request":    {JobsKnown: true, Requests: []schedule.Request{{ID: "a"}, {ID: "b"}}},
+		"completion": {JobsKnown: true, Upstreams: []schedule.Upstream{{Job: "other", UID: "o", Created: created, Succeeded: 2}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := minutely(t)
+			s.SkipOutdated, s.BlockOnFailure, s.MaxWaiting, s.After = false, true, 1600, after("other")
+			d := schedule.Decide(s, schedule.State{}, none, minute(0))
+			failed := schedule.Observed{JobsKnown: true, Jobs: []schedule.Job{job(d.Start[0], schedule.Failed, minute(1))}}
+			d = schedule.Decide(s, d.State, failed, minute(3000))
+			require.True(t, d.State.Blocked)
+			require.EqualValues(t, 1600, d.State.Waiting())
+			requested.Jobs = failed.Jobs
+			d = schedule.Decide(s, d.State, requested, minute(3000))
+			require.Len(t, d.Start, 1, "there is room for one")
+			requested.Jobs = append(requested.Jobs, job(d.Start[0], schedule.Succeeded, minute(3000)))
+			d = schedule.Decide(s, d.State, requested, minute(3000))
+			require.False(t, d.State.Blocked)
+			require.NotEmpty(t, d.Start)
+		})
+	}
+}

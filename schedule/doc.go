@@ -88,7 +88,8 @@
 // The state is below 60 KiB as JSON. History drops the oldest completed runs until the others
 // fit. Of the scheduled runs that wait, 20 are in Pending, and the due times of the others in
 // Backlog. No further run starts, and no request is taken up, while Pending, Running, Backlog and
-// the tags of undeleted Jobs take more than 36 KiB, which is about 100 active runs. If the state is
+// the tags of undeleted Jobs take more than 36 KiB, which is about 100 active runs. A job without a
+// requested run, a Job or a create takes up one request, which can end a block. If the state is
 // still too large, the oldest runs of the backlog are dropped, and at last completed runs whose
 // requests are not answered. The tags of the last 200 requested runs that
 // history has dropped are remembered, and those of requests that are listed and not answered.
@@ -116,7 +117,7 @@
 //	a dependent job runs once after each run                  TestWalk
 //	at most one active run, unless Allow                      TestOneAtATime
 //	a bounded number of waiting runs                          TestWaiting
-//	a block ends with the first requested run that succeeds   TestBlocked, TestBlockEnds
+//	a block ends with the first requested run that succeeds   TestBlocked, TestBlockEnds, TestFullBacklogOfABlock
 //	due = started + waiting + missed + dropped                TestConservation
 //	each occurrence is due once                               TestAllDue
 //	the same runs start as with a decision every second       TestSecondBySecond
