@@ -26,7 +26,7 @@ import (
 
 // A Tracker carries out the decisions of package schedule, and knows which creates may still
 // arrive. One Tracker is for all ScheduledJobs of a process, from several goroutines, and for
-// one term: make a new Tracker when the process leads again.
+// one term: make a new Tracker when the process leads again, or call Start.
 //
 //	seen, err := tracker.Observe(ctx, s, jobs, revision)
 //	d := schedule.Decide(config.Schedule, s.Status.State, seen.Observed, now)
@@ -41,7 +41,8 @@ type Tracker struct {
 	Now   func() time.Time
 
 	mutex    sync.Mutex
-	started  time.Time                          // the term; a process before may have sent a create until then
+	term     *term.Term                         // that began at started
+	started  time.Time                          // a process before may have sent a create until then
 	until    map[types.NamespacedName]time.Time // when a create that was not answered can no longer arrive
 	rejected map[types.UID][]schedule.Rejection // since the last decision that was stored
 }
@@ -58,7 +59,18 @@ type Client interface {
 func (t *Tracker) Start() {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	t.started = t.Now()
+	t.term, t.started = t.Terms.Term(), t.Now()
+}
+
+// turned begins another term, in case that Start was not called, and reports whether there was one
+// before. In between, another process may have sent creates. The caller has the mutex.
+func (t *Tracker) turned() bool {
+	before, present := t.term, t.Terms.Term()
+	if before == present {
+		return false
+	}
+	t.term, t.started = present, t.Now()
+	return before != nil
 }
 
 // An Order is a decision to carry out.
@@ -138,8 +150,15 @@ func (t *Tracker) start(ctx context.Context, job *batchv1.Job, owner types.UID, 
 	return err
 }
 
-// request returns a context for a request, with a deadline of its own, if the process may act.
+// request returns a context for a request, with a deadline of its own, if the process may act. What
+// was decided in a term before is not sent.
 func (t *Tracker) request(ctx context.Context) (context.Context, context.CancelFunc, error) {
+	t.mutex.Lock()
+	turned := t.turned()
+	t.mutex.Unlock()
+	if turned {
+		return ctx, func() {}, fmt.Errorf("%w: %w", adapter.ErrNotSent, term.ErrEnded)
+	}
 	ctx, cancel, err := t.Terms.Request(ctx, cmp.Or(t.Late/2, adapter.DefaultTimeout))
 	if err != nil {
 		err = fmt.Errorf("%w: %w", adapter.ErrNotSent, err)
@@ -217,6 +236,7 @@ func (t *Tracker) mayArrive(job *batchv1.Job) bool {
 	now := t.Now()
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
+	t.turned()
 	return now.Before(t.until[nameOf(job)]) || now.Before(t.started.Add(t.Late))
 }
 

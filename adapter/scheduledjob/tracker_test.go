@@ -227,3 +227,27 @@ func TestPodsOutsideOfATerm(t *testing.T) {
 	require.ErrorIs(t, err, adapter.ErrNotSent)
 	require.Empty(t, st.client.Actions())
 }
+
+// Another term begins anew without Start, too: what was decided before is not sent, and a create of
+// a process in between may still arrive.
+func TestAnotherTerm(t *testing.T) {
+	for name, notices := range map[string]func(*stand) bool{
+		"request":  func(st *stand) bool { return errors.Is(st.create(t.Context(), st.job("r"), "u"), adapter.ErrNotSent) },
+		"deletion": func(st *stand) bool { return st.mayArrive(st.job("r")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			st := newStand()
+			st.Start()
+			st.at = st.at.Add(30 * time.Second)
+			require.False(t, st.mayArrive(st.job("r")))
+			st.Terms = term.Alone() // as after Begin
+			require.True(t, notices(st))
+			require.Empty(t, st.client.Actions())
+			st.at = st.at.Add(29 * time.Second)
+			require.True(t, st.mayArrive(st.job("r")))
+			st.at = st.at.Add(time.Second)
+			require.False(t, st.mayArrive(st.job("r")))
+			require.NoError(t, st.create(t.Context(), st.job("r"), "u"))
+		})
+	}
+}
