@@ -20,6 +20,7 @@ type owned struct {
 	target *tracked     // nil while the owner is not tracked
 	set    *slots.Set   // nil until the owner is tracked
 	keyed  bool         // the set is
+	before time.Time    // creates of another identity may arrive until then
 	now    *application // the plan being carried out
 	jobs   map[types.UID]*job
 	sent   map[slots.Slot]*origin // of the creates in flight, and of some before

@@ -93,16 +93,16 @@ func (o *owned) plan(metrics []scaling.Metric, known bool, now time.Time) Plan {
 	plan.Decision = scaling.Decide(t.Policy, state)
 	plan.Create = plan.Decision.Create
 	if known {
-		plan.hold(o.set.Holds(now))
+		plan.hold(o.set.Holds(now), now)
 	}
 	return plan
 }
 
 // hold takes over the reasons why fewer Jobs are created.
-func (p *Plan) hold(holds []slots.Hold) {
+func (p *Plan) hold(holds []slots.Hold, now time.Time) {
 	p.Holds = holds
 	for _, h := range holds {
-		if !h.Until.IsZero() && (p.NextCheck.IsZero() || h.Until.Before(p.NextCheck)) {
+		if h.Until.After(now) && (p.NextCheck.IsZero() || h.Until.Before(p.NextCheck)) {
 			p.NextCheck = h.Until
 		}
 		if h.All && p.Create > 0 {

@@ -221,8 +221,10 @@ func TestKeyedChanges(t *testing.T) {
 	_, err := w.poll(1)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	s.before = nil
+	require.False(t, w.settled())
 	target.Keyed = true
 	require.NoError(t, w.Track(target))
+	require.False(t, w.settled(), "the create of the identity before may still arrive")
 	create := func(after time.Duration) int64 {
 		w.clock = w.clock.Add(after)
 		w.catchUp(t)
@@ -235,6 +237,7 @@ func TestKeyedChanges(t *testing.T) {
 	_, err = s.BatchV1().Jobs("shop").Create(t.Context(), late1, metav1CreateOptions)
 	require.NoError(t, err)
 	require.Zero(t, create(late), "the Job has arrived")
+	require.True(t, w.settled())
 	require.Equal(t, int64(1), s.unfinished(t))
 	require.NoError(t, s.BatchV1().Jobs("shop").Delete(t.Context(), late1.Name, metav1.DeleteOptions{}))
 	w.gone(late1)

@@ -107,6 +107,7 @@ func NewTracker(client Client, o Options) (*Tracker, error) {
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
+	t.join()
 	t.watch(client)
 	return t, nil
 }
@@ -127,7 +128,6 @@ func newTracker(o Options) (*Tracker, error) {
 		options: o, selector: selector, now: time.Now, term: o.Terms.Term(), leaving: map[*owned]bool{},
 		owners: map[types.UID]*owned{}, jobs: map[types.NamespacedName]*job{}, pods: map[podsOf][]*pod{},
 	}
-	t.join()
 	return t, problems.Err()
 }
 
@@ -143,7 +143,7 @@ func (t *Tracker) settled() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, o := range t.owners {
-		if o.set != nil && !o.set.Settled() {
+		if o.set != nil && (!o.set.Settled() || t.now().Before(o.before)) {
 			return false
 		}
 	}
@@ -183,7 +183,7 @@ func (t *Tracker) Track(target Target) error {
 		t.rename(o)
 	}
 	o.set.Stop()
-	o.stuck, o.aged = nil, false
+	o.stuck, o.aged, o.expiry = nil, false, time.Time{}
 	for _, j := range o.jobs {
 		t.recount(j, *j)
 	}
@@ -211,14 +211,15 @@ func (t *Tracker) begin(o *owned) {
 func (t *Tracker) setOf(o *owned, start time.Time, mark term.Mark) {
 	o.keyed = o.target.Keyed
 	o.set = slots.New(slots.Options{
-		Late: t.late(), Unshown: 4 * t.late(), Start: start, Clean: mark.Clean, Aside: mark.Aside, Keyed: o.keyed,
+		Late: t.late(), Unshown: 4 * t.late(), Start: start, Clean: mark.Clean, Aside: mark.Aside, Wait: t.now().Before(o.before), Keyed: o.keyed,
 	})
 }
 
 // rename begins the other identity of an owner's Jobs. Creates of the identity before may still
 // arrive, so that nothing is created until L has passed and the Jobs have been read again.
 func (t *Tracker) rename(o *owned) {
-	t.setOf(o, t.now(), term.Mark{Aside: true})
+	o.before = t.now().Add(t.late())
+	t.setOf(o, t.now(), term.Mark{})
 	o.now, o.sent, o.pruning = nil, nil, 0
 	t.relist()
 }
@@ -233,8 +234,9 @@ func (t *Tracker) keep(o *owned) {
 // leads returns nil if this process may act. A term begins when its lease has been taken.
 func (t *Tracker) leads() error {
 	if now := t.options.Terms.Term(); now != t.term {
-		t.term = now
-		t.join()
+		if t.term = now; !t.once {
+			t.join()
+		}
 		t.renew()
 	}
 	return t.term.Err()
@@ -321,7 +323,7 @@ func (t *Tracker) Plan(owner types.UID, metrics []scaling.Metric, now time.Time)
 		plan = unknown(o.plan(metrics, false, now), "unfinished Jobs have the owner's name and another UID")
 	}
 	if leads != nil {
-		plan.hold(append(plan.Holds, slots.Hold{Rule: NotLeading, Text: leads.Error(), All: true}))
+		plan.hold(append(plan.Holds, slots.Hold{Rule: NotLeading, Text: leads.Error(), All: true}), now)
 	}
 	plan.made, plan.term = t.now(), t.term
 	return plan
@@ -429,6 +431,9 @@ func (t *Tracker) drop(o *owned) {
 	}
 	if o.target == nil && o.jobs == nil && (o.set == nil || o.set.Empty()) {
 		delete(t.owners, o.uid)
+		if t.term != nil {
+			t.term.Forget(o)
+		}
 	}
 }
 

@@ -50,6 +50,7 @@ type Options struct {
 	Start time.Time
 	Clean bool          // the term before ended in order, with nothing in doubt
 	Aside bool          // a term before set a number aside
+	Wait  bool          // nothing is created until L has passed, whatever the mark says
 	Rest  time.Duration // pause between two deletes in doubt, doubling; 0 means 20 Late
 }
 
@@ -352,7 +353,9 @@ func (s *Set) ready() time.Time {
 }
 
 // waits reports whether the term creates nothing until L has passed.
-func (s *Set) waits() bool { return s.options.Aside || s.options.Keyed && !s.options.Clean }
+func (s *Set) waits() bool {
+	return s.options.Aside || s.options.Wait || s.options.Keyed && !s.options.Clean
+}
 
 // past returns when no request of an earlier term can have an effect any more.
 func (s *Set) past() time.Time {

@@ -16,7 +16,10 @@
 //
 //	plan := jobs.Plan(owner.UID, metrics, time.Now())
 //	result, err := jobs.Apply(ctx, plan)
-//	return jobs.Next(plan, err, 30*time.Second), adapter.WithoutOutdated(err)
+//	if failed := adapter.WithoutOutdated(err); failed != nil {
+//		return ctrl.Result{}, failed // controller-runtime tries again, and ignores a result
+//	}
+//	return jobs.Next(plan, err, 30*time.Second), nil
 //
 // # Terms
 //

@@ -123,6 +123,13 @@ func (t *Term) Keep(reason any) {
 	t.reasons[reason] = true
 }
 
+// Forget drops a reason that is gone, such as a deleted owner. The mark goes with the term.
+func (t *Term) Forget(reason any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.reasons, reason)
+}
+
 // Unaside removes the mark Aside if there is no other reason for it, and the term is so old
 // that no create of an earlier one may still arrive.
 func (t *Term) Unaside(ctx context.Context, reason any) error {
@@ -158,13 +165,17 @@ func (t *Term) end() Mark {
 	}
 	t.ended.Store(true)
 	t.mu.Lock()
-	works, is := t.works, Mark{Aside: t.marked}
-	is.Clean = t.found.Clean || len(works) > 0 && time.Since(t.began) >= t.late
+	works, marked, needed := t.works, t.marked, len(t.reasons) > 0
+	old := time.Since(t.began) >= t.late
 	t.mu.Unlock()
+	all := true
 	for _, settled := range works {
-		is.Clean = is.Clean && settled()
+		all = all && settled()
 	}
-	return is
+	return Mark{
+		Clean: all && (t.found.Clean || len(works) > 0 && old),
+		Aside: marked && (needed || !all || !old),
+	}
 }
 
 // A Holder has the terms of a process, one after another. The zero value has none. It is the

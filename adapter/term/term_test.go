@@ -95,6 +95,21 @@ func TestClean(t *testing.T) {
 	}
 }
 
+// The mark goes with the term when the owner that needed it is gone, but not within L.
+func TestForget(t *testing.T) {
+	for age, want := range map[time.Duration]bool{time.Second: true, time.Minute: false} {
+		synctest.Test(t, func(t *testing.T) {
+			h := &term.Holder{}
+			is := h.Begin(&lease{}, term.Mark{})
+			is.Join(time.Minute, func() bool { return true })
+			require.NoError(t, is.Aside(t.Context(), "a"))
+			is.Forget("a")
+			time.Sleep(age)
+			require.Equal(t, want, h.End().Aside)
+		})
+	}
+}
+
 // The mark of numbers that are set aside is written before, and kept while anybody needs it
 // and for L.
 func TestMarks(t *testing.T) {
