@@ -12,8 +12,10 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"os"
@@ -23,6 +25,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
@@ -68,6 +71,10 @@ func run(ctx context.Context, clients client.Clients, terms *term.Holder, owner 
 	polls := loop.New(loop.Options{Tracker: tracker, Client: clients.Requests, Requests: clients.Queue})
 	polls.Now(cache.MetaObjectToName(owner))
 	polls.Run(ctx, func(ctx context.Context, _ loop.Turn) (adapter.Plan, loop.Done) {
+		is, err := clients.Requests.CoreV1().ConfigMaps(owner.Namespace).Get(ctx, owner.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) || err == nil && is.UID != owner.UID {
+			tracker.Untrack(owner.UID) // its Jobs are deleted with it, and must not be made again
+		}
 		listing := tracker.Listing(owner.UID)
 		jobs, unread := list(ctx)
 		if unread != nil {
@@ -86,6 +93,9 @@ func run(ctx context.Context, clients client.Clients, terms *term.Holder, owner 
 	return nil
 }
 
+// most is the greatest length of a list in bytes.
+const most = 16 << 20
+
 // get reads the queue. A list that is not complete is an error.
 func get(ctx context.Context, url string) (jobs []job, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
@@ -100,7 +110,16 @@ func get(ctx context.Context, url string) (jobs []job, err error) {
 	if answer.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("read the queue: %s", answer.Status)
 	}
-	err = json.NewDecoder(answer.Body).Decode(&jobs)
+	text, err := io.ReadAll(io.LimitReader(answer.Body, most+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(text) > most:
+		return nil, fmt.Errorf("read the queue: more than %d bytes", most)
+	}
+	if err = json.Unmarshal(text, &jobs); err == nil && jobs == nil {
+		err = errors.New("read the queue: found null; a list without jobs is []")
+	}
 	return jobs, err
 }
 

@@ -76,12 +76,12 @@ func (c *ci) finish(j *batchv1.Job) {
 // dispatched runs 30 CI jobs with at most 5 Jobs, from a queue that lists so.
 func dispatched(t *testing.T, list func(c *ci) ([]job, error), after func(c *ci)) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &ci{api: fake.NewClientset(), runs: map[string]int{}}
+		owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ci", Name: "ci", UID: "u"}}
+		c := &ci{api: fake.NewClientset(owner), runs: map[string]int{}}
 		for i := range 30 {
 			c.waiting = append(c.waiting, job{ID: fmt.Sprint("job-", i), Image: "golang", Script: "go test ./..."})
 		}
 		c.api.PrependReactor("create", "jobs", c.created)
-		owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ci", Name: "ci", UID: "u"}}
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() {
@@ -111,6 +111,23 @@ func TestDispatch(t *testing.T) {
 			panic(len(c.runs))
 		}
 		c.waiting = []job{{ID: "job-3", Attempt: 1, Image: "golang"}} // it is to run again
+	})
+}
+
+// After the owner is gone nothing runs, although the queue lists jobs and the Jobs are deleted.
+func TestOwnerGone(t *testing.T) {
+	runs := 0
+	dispatched(t, (*ci).list, func(c *ci) {
+		require.NoError(t, c.api.CoreV1().ConfigMaps("ci").Delete(t.Context(), "ci", metav1.DeleteOptions{}))
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.waiting, runs = []job{{ID: "job-3", Attempt: 1}}, len(c.runs)
+		time.AfterFunc(5*time.Minute, func() {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			require.Len(t, c.runs, runs)
+			c.waiting = nil
+		})
 	})
 }
 
@@ -150,7 +167,7 @@ func TestGet(t *testing.T) {
 	jobs, err := get(t.Context(), s.URL)
 	require.NoError(t, err)
 	require.Equal(t, []job{{"1", 2, "golang", "go vet"}}, jobs)
-	for _, answer = range []string{`[{"id": "1"}`, `{}`, ""} {
+	for _, answer = range []string{`[{"id": "1"}`, `{}`, "", "null", "[] x"} {
 		_, err = get(t.Context(), s.URL)
 		require.Error(t, err, answer)
 	}
