@@ -62,15 +62,15 @@ func (t *Tracker) Start() {
 	t.term, t.started = t.Terms.Term(), t.Now()
 }
 
-// turned begins another term, in case that Start was not called, and reports whether there was one
-// before. In between, another process may have sent creates. The caller has the mutex.
+// turned begins another term than that of Start, and reports whether it is one. In between, another
+// process may have sent creates. The caller has the mutex.
 func (t *Tracker) turned() bool {
-	before, present := t.term, t.Terms.Term()
-	if before == present {
+	present := t.Terms.Term()
+	if t.term == nil || t.term == present {
 		return false
 	}
 	t.term, t.started = present, t.Now()
-	return before != nil
+	return true
 }
 
 // An Order is a decision to carry out.
