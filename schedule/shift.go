@@ -55,6 +55,9 @@ func (e ended) cut(in interval.Span) interval.Span {
 // Jitter returns the schedule with each occurrence later by less than a duration, so that jobs
 // with one schedule do not start together. The delay is whole seconds, ends before the next
 // occurrence of s, and depends only on the occurrence and the seed, such as the UID of the job.
+// A run is due at the delayed time. A job whose jitter changes starts anew, by rule 1 of the package
+// comment: an occurrence before the change does not start again, and is left out if its delay has
+// not passed.
 func Jitter(s Schedule, most time.Duration, seed string) Schedule {
 	if s == nil || most <= 0 {
 		return s

@@ -98,3 +98,19 @@ func TestJitterSpreads(t *testing.T) {
 	}
 	require.Greater(t, len(at), 6)
 }
+
+// An occurrence before a change of the jitter does not become due again, nor later.
+func TestJitterChanges(t *testing.T) {
+	hourly := schedule.ISO8601(parse(t, "R/2026-01-01T00:00:00Z/PT1H"), nil)
+	for m := 61; m < 120; m++ {
+		s := minutely(t)
+		var state schedule.State
+		for _, at := range []int{0, 60, m} {
+			s.Schedule = schedule.Jitter(hourly, 10*time.Minute, "uid")
+			state = schedule.Decide(s, state, none, minute(at)).State
+		}
+		s.Schedule = schedule.Jitter(hourly, 50*time.Minute, "uid")
+		changed := schedule.Decide(s, state, none, minute(m))
+		require.False(t, changed.NextRun.Before(minute(120)), "changed at %d", m)
+	}
+}
