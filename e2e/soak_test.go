@@ -102,6 +102,11 @@ func (s *soakTest) controller(url string) {
 		manifest.Apply(s, s.cluster.Config(), manifest.Without(manifest.Objects(s, text), "Deployment")...)
 	}
 	s.create(url)
+	secrets := manifest.Read(s, filepath.Join(dir, "manifests/secrets.yaml"))
+	for i := range 10 {
+		text := strings.NewReplacer("scaledjob-tenant", "scaledjob", "namespace: tenant", fmt.Sprint("namespace: soak-", i), "[brokers]", "[broker]").Replace(secrets)
+		manifest.Apply(s, s.cluster.Config(), manifest.Objects(s, text)...)
+	}
 	go s.watch()
 	if *controller == "" {
 		*controller = process.Build(s, dir)
