@@ -118,7 +118,7 @@ func TestIdentityWithoutUID(t *testing.T) {
 	w.add("a", member.Options{})
 	w.eventually("one is judged", func() bool {
 		seen := w.observe()
-		return seen["a"].Reach != jobs.Reachable && seen["b"].Reach == jobs.Reachable
+		return seen["a"].Reach != jobs.Reachable && seen["b"].Reach == jobs.Reachable && w.all.Problems()["a"] != nil
 	})
 	require.ErrorContains(t, w.all.Problems()["a"], "it is the same cluster as member b")
 }
