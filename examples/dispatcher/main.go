@@ -93,8 +93,8 @@ func run(ctx context.Context, clients client.Clients, terms *term.Holder, owner 
 	return nil
 }
 
-// most is the greatest length of a list in bytes.
-const most = 16 << 20
+// maxList is the greatest length of a list in bytes.
+const maxList = 16 << 20
 
 // get reads the queue. A list that is not complete is an error.
 func get(ctx context.Context, url string) (jobs []job, err error) {
@@ -110,12 +110,12 @@ func get(ctx context.Context, url string) (jobs []job, err error) {
 	if answer.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("read the queue: %s", answer.Status)
 	}
-	text, err := io.ReadAll(io.LimitReader(answer.Body, most+1))
+	text, err := io.ReadAll(io.LimitReader(answer.Body, maxList+1))
 	switch {
 	case err != nil:
 		return nil, err
-	case len(text) > most:
-		return nil, fmt.Errorf("read the queue: more than %d bytes", most)
+	case len(text) > maxList:
+		return nil, fmt.Errorf("read the queue: more than %d bytes", maxList)
 	}
 	if err = json.Unmarshal(text, &jobs); err == nil && jobs == nil {
 		err = errors.New("read the queue: found null; a list without jobs is []")
