@@ -58,7 +58,16 @@ func TestOrphans(t *testing.T) {
 
 // The causes of pending Jobs are those of their pods, and of their events if they have none.
 func TestCauses(t *testing.T) {
-	w := newWorld(t, member.Options{}, "a", "b").ready()
+	w := newWorld(t, member.Options{})
+	var uids atomic.Int64
+	var forbidden atomic.Bool
+	for _, name := range []string{"a", "b"} {
+		s := newSite(name, &uids)
+		s.PrependReactor("list", "events", func(ktesting.Action) (bool, runtime.Object, error) { return forbidden.Load(), nil, errForbidden })
+		w.sites[name] = s
+		w.add(name, member.Options{})
+	}
+	w.ready()
 	w.demand = 4
 	noErrors(t, w.poll())
 	w.shown(4)
@@ -83,7 +92,7 @@ func TestCauses(t *testing.T) {
 	require.Equal(t, map[string]string{
 		"a": "1 ImagePullBackOff: no such image; 1 Unschedulable: 0/3 nodes", "b": "2 without a pod: exceeded quota: pods",
 	}, w.all.Causes(t.Context(), w.seen, []string{"a", "b", "c"}))
-	w.sites["b"].PrependReactor("list", "events", func(ktesting.Action) (bool, runtime.Object, error) { return true, nil, errForbidden })
+	forbidden.Store(true)
 	require.Equal(t, map[string]string{"b": "1 without a known cause: the hub may not list events there"}, w.all.Causes(t.Context(), w.seen, []string{"b"}))
 	require.Empty(t, w.observe()["b"].Failures, "a cause that cannot be read is no failure of the owner")
 }

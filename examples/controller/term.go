@@ -73,10 +73,10 @@ func (t *term) run() error {
 		return nil
 	}
 	t.log.Info("acting", "namespace", t.Namespace, "watchPods", t.watchPods)
-	registration, err := t.watched.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+	remove, err := poll.Handle(t.ctx, t.watched, cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc:    func(object any, initial bool) { t.changed(object.(*stored), initial) },
 		UpdateFunc: func(_, object any) { t.changed(object.(*stored), false) },
-		DeleteFunc: func(object any) { t.deleted(object) },
+		DeleteFunc: t.deleted,
 	})
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func (t *term) run() error {
 		})
 	})
 	<-t.ctx.Done()
-	err = t.watched.RemoveEventHandler(registration)
+	err = remove()
 	polling.Wait()
 	time.AfterFunc(lastReports, end)
 	t.reports.Stop()
@@ -129,7 +129,6 @@ func (t *term) changed(s *stored, initial bool) {
 		e = nil
 	}
 	switch {
-	case t.ctx.Err() != nil:
 	case s.DeletionTimestamp != nil:
 		t.reports.Now(key) // see free
 	case e == nil:

@@ -123,17 +123,17 @@ func (c *controller) act(ctx context.Context) error {
 		return err
 	}
 	c.log.Info("acting", "namespace", c.Namespace, "members", c.members.Names(), "jobs", c.jobs.on, "objects", c.objects.on)
-	var registrations []func() error
+	var removals []func() error
 	for _, k := range c.kinds {
-		r, err := k.watch(ctx)
+		remove, err := k.watch(ctx)
 		if err != nil {
 			return err
 		}
-		registrations = append(registrations, func() error { return k.watched.RemoveEventHandler(r) })
+		removals = append(removals, remove)
 	}
 	<-ctx.Done()
 	var problems []error
-	for _, remove := range registrations {
+	for _, remove := range removals {
 		problems = append(problems, remove())
 	}
 	c.polling.Wait()
@@ -141,11 +141,11 @@ func (c *controller) act(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-func (k *kind) watch(ctx context.Context) (cache.ResourceEventHandlerRegistration, error) {
+func (k *kind) watch(ctx context.Context) (remove func() error, err error) {
 	for _, object := range k.watched.GetStore().List() {
 		k.remember(object.(*unstructured.Unstructured))
 	}
-	return k.watched.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+	return poll.Handle(ctx, k.watched, cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc:    func(object any, initial bool) { k.changed(ctx, object.(*unstructured.Unstructured), initial) },
 		UpdateFunc: func(_, object any) { k.changed(ctx, object.(*unstructured.Unstructured), false) },
 		DeleteFunc: k.deleted,
@@ -160,11 +160,9 @@ func (k *kind) changed(ctx context.Context, u *unstructured.Unstructured, initia
 		k.stop(name)
 		p = nil
 	}
-	switch {
-	case ctx.Err() != nil:
-	case p == nil:
+	if p == nil {
 		k.pollers[name] = k.start(ctx, u, k.spread.Delay(initial))
-	default:
+	} else {
 		p.updates.Send(u)
 	}
 }

@@ -51,6 +51,7 @@ type bench struct {
 	home   *fake.FakeDynamicClient
 	log    bytes.Buffer
 	member *kube.Clientset
+	create func() error // answers a create, unless it is nil
 }
 
 // newBench registers the same API server under each of the names.
@@ -65,6 +66,10 @@ func newBench(t *testing.T, names ...string) *bench {
 	b.member.PrependReactor("create", "jobs", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		n++
 		a.(clienttesting.CreateAction).GetObject().(*batchv1.Job).UID = types.UID(fmt.Sprint("job-", n))
+		if b.create != nil {
+			err := b.create()
+			return err != nil, nil, err
+		}
 		return false, nil, nil
 	})
 	log := slog.New(slog.NewTextHandler(&b.log, nil))
@@ -102,17 +107,17 @@ func (b *bench) jobs(t *testing.T) []batchv1.Job {
 // The checkpoint with the Jobs to create is stored before the first create.
 func TestCheckpointIsStoredFirst(t *testing.T) {
 	b := newBench(t, "a")
-	b.member.PrependReactor("create", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+	b.create = func() error {
 		stored, err := b.home.Tracker().Get(api.Jobs, "shop", "work")
 		if err != nil {
-			return true, nil, err
+			return err
 		}
 		status, err := json.Marshal(stored.(*unstructured.Unstructured).Object["status"].(map[string]any)["checkpoint"])
 		if string(status) != `{"clusters":{"a":{"pending":3,"running":3}},"version":1}` {
-			return true, nil, errors.Join(err, fmt.Errorf("stored: %s", status))
+			return errors.Join(err, fmt.Errorf("stored: %s", status))
 		}
-		return false, nil, nil
-	})
+		return nil
+	}
 	b.poll(t.Context())
 	require.Len(t, b.jobs(t), 3, "%s", &b.log)
 }

@@ -6,9 +6,12 @@
 package poll
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"time"
+
+	"k8s.io/client-go/tools/cache"
 )
 
 // A Latest passes values on, and only the newest counts: a value that has not been received
@@ -40,6 +43,30 @@ func (s *Spread) Delay(initial bool) time.Duration {
 	}
 	s.initial++
 	return time.Duration(s.initial) * 10 * time.Millisecond % (30 * time.Second)
+}
+
+// Handle calls h with the informer's events until the context ends. The function that it
+// returns removes h, and returns when no call of it is under way: what a call starts can
+// then be waited for.
+func Handle(ctx context.Context, informer cache.SharedInformer, h cache.ResourceEventHandlerDetailedFuncs) (remove func() error, err error) {
+	handling := make(chan struct{}, 1)
+	unlessEnded := func(call func()) {
+		handling <- struct{}{}
+		defer func() { <-handling }()
+		if ctx.Err() == nil {
+			call()
+		}
+	}
+	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc:    func(object any, initial bool) { unlessEnded(func() { h.OnAdd(object, initial) }) },
+		UpdateFunc: func(old, object any) { unlessEnded(func() { h.OnUpdate(old, object) }) },
+		DeleteFunc: func(object any) { unlessEnded(func() { h.OnDelete(object) }) },
+	})
+	return func() error {
+		err := informer.RemoveEventHandler(registration)
+		handling <- struct{}{}
+		return err
+	}, err
 }
 
 // Warnings logs a problem once, and not again in every poll. It needs a Log: the zero value

@@ -2,13 +2,20 @@ package poll_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+	fakecache "k8s.io/client-go/tools/cache/testing"
 
 	"github.com/scaledjob/scaledjob/examples/internal/poll"
 )
@@ -34,6 +41,47 @@ func TestSpread(t *testing.T) {
 	}
 	require.Len(t, seen, 1000)
 	require.Zero(t, s.Delay(false))
+}
+
+// After the end no event is handled, and the call that was under way has ended.
+func TestHandle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := fakecache.NewFakeControllerSource()
+		defer source.Shutdown()
+		informer := cache.NewSharedInformer(source, &corev1.ConfigMap{}, 0)
+		go informer.RunWithContext(t.Context())
+		ctx, end := context.WithCancel(t.Context())
+		var started sync.WaitGroup
+		var seen []string
+		remove, err := poll.Handle(ctx, informer, cache.ResourceEventHandlerDetailedFuncs{
+			AddFunc: func(object any, _ bool) {
+				time.Sleep(time.Second)
+				seen = append(seen, "added "+object.(*corev1.ConfigMap).Name)
+				started.Go(func() { time.Sleep(time.Second) })
+			},
+			UpdateFunc: func(_, object any) { seen = append(seen, "updated "+object.(*corev1.ConfigMap).Name) },
+			DeleteFunc: func(object any) { seen = append(seen, "deleted "+object.(*corev1.ConfigMap).Name) },
+		})
+		require.NoError(t, err)
+		named := func(name string) *corev1.ConfigMap {
+			return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		}
+		source.Add(named("a"))
+		time.Sleep(2 * time.Second)
+		source.Modify(named("a"))
+		source.Delete(named("a"))
+		time.Sleep(time.Second)
+		source.Add(named("b"))
+		source.Modify(named("b"))
+		time.Sleep(time.Second / 2)
+		end()
+		require.NoError(t, remove())
+		require.Equal(t, []string{"added a", "updated a", "deleted a", "added b"}, seen)
+		started.Wait()
+		source.Add(named("c"))
+		time.Sleep(time.Second)
+		require.Len(t, seen, 4)
+	})
 }
 
 // What is wrong is told once, and again when it has been right, or is something else.
