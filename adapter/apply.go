@@ -130,11 +130,8 @@ func (a *application) begin(o *owned) {
 		if a.deletes[d.UID] != nil {
 			continue
 		}
-		if a.deletes[d.UID] = d; d.Reason == HistoryLimit {
-			w.Prune = append(w.Prune, string(d.UID))
-		} else {
-			w.Remove = append(w.Remove, string(d.UID))
-		}
+		a.deletes[d.UID] = d
+		w.Delete = append(w.Delete, string(d.UID))
 	}
 	for i := range p.Items {
 		w.Items = append(w.Items, p.Items[i].slot())
@@ -191,7 +188,7 @@ func (a *application) next(ctx context.Context) []slots.Request {
 
 // from notes what a Job is created from.
 func (a *application) from(o *owned, slot slots.Slot) {
-	is := &origin{from: o.target}
+	is := &origin{from: o.target, at: a.tracker.now()}
 	if len(a.labels) > 0 {
 		is.labels, a.labels = a.labels[0], a.labels[1:]
 	}
@@ -302,8 +299,8 @@ func (a *application) answered(q slots.Request, r reply) {
 
 // deleted records that the API server accepted a delete.
 func (t *Tracker) deleted(o *owned, uid types.UID) {
-	for slot, f := range o.set.InFlight {
-		if f.UID == string(uid) {
+	for slot, is := range o.set.InFlight {
+		if is == string(uid) {
 			o.sent[slot].deleted = uid
 		}
 	}
@@ -330,11 +327,11 @@ func (a *application) count(q slots.Request, r reply) {
 		}
 	case errors.Is(r.err, ErrOutdated):
 		a.outdated = cmp.Or(a.outdated, r.err)
-	case q.Kind == slots.Create && done:
+	case q.Kind == slots.Create && done && r.err == nil:
 		a.left, a.result.Created = a.left-1, a.result.Created+1
-	case q.Kind == slots.Create && r.Result == slots.Exists:
+	case q.Kind == slots.Create && done:
 		a.left, a.result.Existing = a.left-1, a.result.Existing+1
-	case q.Kind == slots.Create && (r.Result == slots.Finished || r.Result == slots.Foreign):
+	case q.Kind == slots.Create && r.Result == slots.Taken:
 		if a.skipped++; a.skipped >= maxPassed {
 			a.passed = r.err
 		}
@@ -434,7 +431,9 @@ func (a *application) create(ctx context.Context, jobs batchclient.JobsGetter, s
 	}
 	r := a.read(ctx, jobs, job.Namespace, job.Name, slot)
 	switch r.Result {
-	case slots.None, slots.Finished, slots.Foreign:
+	case slots.Done:
+		r.err = err
+	case slots.None, slots.Taken:
 		r.err = fmt.Errorf("%w: %w", err, r.err)
 	case slots.Unanswered:
 		r.err = fmt.Errorf("the name exists, and its Job could not be read: %w", r.err)
@@ -454,12 +453,10 @@ func (a *application) read(ctx context.Context, jobs batchclient.JobsGetter, nam
 	owner, _ := a.tracker.options.ownerOf(job)
 	item := itemOf(job)
 	switch phase := end(job); {
-	case owner != a.plan.Owner, slot.Key != "" && (item == nil || *item != slot):
-		return reply{slots.Foreign, uidOf(job), errTaken}
-	case phase == Succeeded || phase == Failed:
-		return reply{slots.Finished, uidOf(job), errTaken}
+	case owner != a.plan.Owner, slot.Key != "" && (item == nil || *item != slot), phase == Succeeded, phase == Failed:
+		return reply{slots.Taken, uidOf(job), errTaken}
 	}
-	return reply{slots.Exists, uidOf(job), nil}
+	return reply{slots.Done, uidOf(job), nil}
 }
 
 var propagations = map[rollout.Propagation]metav1.DeletionPropagation{

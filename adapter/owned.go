@@ -43,7 +43,8 @@ type counted struct {
 // An origin is what a Job in flight was created from.
 type origin struct {
 	from    *tracked
-	item    *Item // nil if the Job is numbered
+	at      time.Time // when the create was sent
+	item    *Item     // nil if the Job is numbered
 	labels  map[string]string
 	deleted types.UID // the API server accepted our delete of it
 }
@@ -156,11 +157,11 @@ func (o *owned) describe(in place) (jobs []Job) {
 		}
 	}
 	flights := len(jobs)
-	for slot, f := range o.set.InFlight {
+	for slot, uid := range o.set.InFlight {
 		from := o.sent[slot]
 		jobs = append(jobs, Job{
-			Namespace: from.from.Owner.Namespace, Name: from.from.Owner.slotName(in, slot), UID: types.UID(f.UID), Number: slot.Number,
-			Phase: InFlight, Deleting: f.UID != "" && from.deleted == types.UID(f.UID), Created: f.Sent, Revision: from.from.Revision, Labels: from.labels,
+			Namespace: from.from.Owner.Namespace, Name: from.from.Owner.slotName(in, slot), UID: types.UID(uid), Number: slot.Number,
+			Phase: InFlight, Deleting: uid != "" && from.deleted == types.UID(uid), Created: from.at, Revision: from.from.Revision, Labels: from.labels,
 		})
 	}
 	slices.SortFunc(jobs[flights:], func(a, b Job) int { return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Name, b.Name)) })

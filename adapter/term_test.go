@@ -46,7 +46,7 @@ func TestStandbyLeads(t *testing.T) {
 		require.NoError(t, err)
 		require.Zero(t, result)
 	}
-	require.Equal(t, slots.Unlisted, w.Plan(ownerUID, items(5), w.clock).Holds[0].Rule)
+	require.Equal(t, "unlisted", w.Plan(ownerUID, items(5), w.clock).Holds[0].Rule)
 	w.catchUp(t)
 	for _, at := range []time.Duration{0, late - 1, late} {
 		w.clock = noon.Add(time.Hour + at)
@@ -179,7 +179,7 @@ func TestSetAside(t *testing.T) {
 	lease.takes(term.Mark{Aside: true})
 	w.clock = w.clock.Add(time.Second)
 	s.before = nil
-	require.Equal(t, slots.Unlisted, w.Plan(ownerUID, items(9), w.clock).Holds[0].Rule)
+	require.Equal(t, "unlisted", w.Plan(ownerUID, items(9), w.clock).Holds[0].Rule)
 	w.catchUp(t)
 	result, err := w.poll(9)
 	require.NoError(t, err)

@@ -337,8 +337,8 @@ func unknown(p Plan, why string) Plan {
 
 // Rules of [Plan].Holds beside those of package slots.
 const (
-	JobsUnknown slots.Rule = "jobsUnknown" // the owner's Jobs are not known
-	NotLeading  slots.Rule = "notLeading"  // this process is in no term
+	JobsUnknown = "jobsUnknown" // the owner's Jobs are not known
+	NotLeading  = "notLeading"  // this process is in no term
 )
 
 // Jobs returns the owner's Jobs in no order, Jobs in flight last, and reports whether they

@@ -145,7 +145,7 @@ func rules() []rule {
 			b.EndFlights(func(answered, _ bool, _ time.Duration) bool { return answered }, now)
 		}}},
 		{name: "keyed: deleted at once", config: keyed, loop: broken{polled: func(b *broken, p slotstest.Poll, now time.Time) {
-			b.PruneAll(b.Wanted(p).Prune)
+			b.PruneAll(b.Wanted(p).Delete)
 		}}},
 		{name: "keyed: a list begun before the end was shown", config: with(keyed, func(c *slotstest.Config) { c.Budget.Return = 1 }), loop: broken{polled: func(b *broken, p slotstest.Poll, now time.Time) {
 			b.EarlyEnds()

@@ -48,7 +48,7 @@
 // # Rules of keyed objects
 //
 //  1. The name depends on the owner's UID, the key and the attempt: [Slot.Name]. The object
-//     stores the whole key. A name with another owner or key is [Foreign]: its item is skipped.
+//     stores the whole key. A name with another owner or key is [Taken]: its item is skipped.
 //  2. A term waits L, then reads its objects, then asks the source. It need not wait if the
 //     lease says that the term before ended in order: [Options].Clean and [Set.Settled]. That
 //     mark is removed by the write that takes the lease.
@@ -61,7 +61,7 @@
 //
 // A source must return lists that are no older than their request, and complete. A list that
 // failed or that is partial is no list: call [Set.Want] without it. A source with stale
-// lists must never delete: leave Want.Prune empty. An object that has finished while its
+// lists must never delete: leave Want.Delete empty. An object that has finished while its
 // item stays listed is not created again; the source raises the attempt, in Slot.Number.
 //
 // # Limits

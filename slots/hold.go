@@ -7,26 +7,20 @@ import (
 	"time"
 )
 
-// A Rule names why a [Set] creates fewer objects than it is asked for. In JSON it is the name.
-type Rule string
-
-// The rules of a [Hold].
-const (
-	Unlisted   Rule = "unlisted"   // the objects have not been read
-	NewTerm    Rule = "newTerm"    // a create of an earlier term may still arrive
-	Pruned     Rule = "pruned"     // a pruned object is still shown, or its delete is in doubt
-	Draining   Rule = "draining"   // the history waits for creates in doubt
-	BackedOff  Rule = "backedOff"  // the last creates failed
-	Blocked    Rule = "blocked"    // the lowest free number is refused, and may not be set aside yet
-	InDoubt    Rule = "inDoubt"    // creates that were not answered take capacity
-	SetAside   Rule = "setAside"   // slots whose creates are refused are skipped
-	NoList     Rule = "noList"     // keyed: there is no list of this term
-	StillThere Rule = "stillThere" // keyed: items whose object has finished, or is not ours
-)
-
-// A Hold is a reason why fewer objects are created than asked for.
+// A Hold is a reason why a [Set] creates fewer objects than it is asked for. The rules are:
+//
+//	unlisted    the objects have not been read
+//	newTerm     a create of an earlier term may still arrive
+//	pruned      a pruned object is still shown, or its delete is in doubt
+//	draining    the history waits for creates in doubt
+//	backedOff   the last creates failed
+//	blocked     the lowest free number is refused, and may not be set aside yet
+//	inDoubt     creates that were not answered take capacity
+//	setAside    slots whose creates are refused are skipped
+//	noList      keyed: there is no list of this term
+//	stillThere  keyed: items whose object has finished, or is not ours
 type Hold struct {
-	Rule  Rule
+	Rule  string
 	Text  string
 	All   bool      // nothing at all is created
 	Until time.Time // when it may end without an event; zero if unknown
@@ -41,9 +35,9 @@ func (s *Set) Holds(now time.Time) (holds []Hold) {
 	}
 	late := s.options.Late
 	if s.reads == 0 {
-		add(true, Hold{Rule: Unlisted, Text: "the objects have not been read in this term", All: true})
+		add(true, Hold{Rule: "unlisted", Text: "the objects have not been read in this term", All: true})
 	} else if !s.fresh() {
-		add(true, Hold{NewTerm, "creates of an earlier term may still arrive; the objects are read again after that", true, s.past()})
+		add(true, Hold{"newTerm", "creates of an earlier term may still arrive; the objects are read again after that", true, s.past()})
 	}
 	if len(s.deletes) > 0 && !s.options.Keyed {
 		text := fmt.Sprintf("%d deleted objects are still shown", len(s.deletes))
@@ -53,7 +47,7 @@ func (s *Set) Holds(now time.Time) (holds []Hold) {
 				text, until = "a delete was not answered and may still arrive", latest(until, d.at.Add(late))
 			}
 		}
-		add(true, Hold{Pruned, text, true, until})
+		add(true, Hold{"pruned", text, true, until})
 	}
 	if len(s.flights) > 0 {
 		if n, until := s.unanswered(); n > 0 {
@@ -61,13 +55,13 @@ func (s *Set) Holds(now time.Time) (holds []Hold) {
 			if s.unread {
 				text += "; reading them failed"
 			}
-			add(true, Hold{InDoubt, text, false, until})
+			add(true, Hold{"inDoubt", text, false, until})
 		}
 	}
 	if !s.blocked.IsZero() {
-		add(s.drains(now), Hold{Draining, "finished objects wait to be deleted until no create is in doubt", true, time.Time{}})
+		add(s.drains(now), Hold{"draining", "finished objects wait to be deleted until no create is in doubt", true, time.Time{}})
 	}
-	add(now.Before(s.retry.until), Hold{BackedOff, "the last creates failed", true, s.retry.until})
+	add(now.Before(s.retry.until), Hold{"backedOff", "the last creates failed", true, s.retry.until})
 	if len(s.refused) > 0 {
 		var until time.Time
 		for _, r := range s.refused {
@@ -76,15 +70,15 @@ func (s *Set) Holds(now time.Time) (holds []Hold) {
 			}
 		}
 		if s.options.Keyed || s.mayAside() && len(s.refused) < mostAside {
-			add(true, Hold{SetAside, fmt.Sprintf("%d objects are refused and skipped", len(s.refused)), false, until})
+			add(true, Hold{"setAside", fmt.Sprintf("%d objects are refused and skipped", len(s.refused)), false, until})
 		} else {
-			add(now.Before(until), Hold{Blocked, "the create of the lowest free number is refused", true, until})
+			add(now.Before(until), Hold{"blocked", "the create of the lowest free number is refused", true, until})
 		}
 	}
 	if s.options.Keyed {
-		add(s.list == 0 && s.listing == 0, Hold{Rule: NoList, Text: "no list of items began in this term"})
+		add(s.list == 0 && s.listing == 0, Hold{Rule: "noList", Text: "no list of items began in this term"})
 		if n, key := s.done(); n > 0 {
-			add(true, Hold{Rule: StillThere, Text: fmt.Sprintf("%d items stay listed though their objects have finished or are not ours, such as %q", n, key)})
+			add(true, Hold{Rule: "stillThere", Text: fmt.Sprintf("%d items stay listed though their objects have finished or are not ours, such as %q", n, key)})
 		}
 	}
 	return holds
@@ -139,7 +133,7 @@ func (s *Set) NextCheck(now time.Time) (next time.Time) {
 	}
 	for _, f := range s.flights {
 		switch f.state {
-		case unanswered, taken, foreign:
+		case unanswered, taken:
 			at(f.at.Add(s.options.Late))
 		case accepted:
 			at(f.at.Add(s.options.Unshown))
@@ -197,6 +191,7 @@ func (s *Set) Fingerprint(now time.Time) string {
 		num(int64(q.Kind))
 		slot(q.Slot)
 		b = append(b, q.UID...)
+		bit(q.Finished)
 		f := s.flights[q.Slot]
 		bit(f != nil && f.id == q.id)
 		bit(q.round == s.work.round)

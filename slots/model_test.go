@@ -42,12 +42,12 @@ func persistent() (all []slotstest.Config) {
 			c.Name, c.Faults = what+" "+name, faults
 			all = append(all, c)
 		}
-		add(one, "deletes", F{Kind: slots.Prune, Result: result})
-		add(one, "delete of 1", F{Kind: slots.Prune, Number: 1, Result: result})
+		add(one, "deletes", F{Kind: slots.Delete, Result: result})
+		add(one, "delete of 1", F{Kind: slots.Delete, Number: 1, Result: result})
 		add(one, "create of 1", F{Kind: slots.Create, Number: 1, Result: result})
-		add(one, "create of 1 and deletes", F{Kind: slots.Create, Number: 1, Result: result}, F{Kind: slots.Prune, Result: result})
+		add(one, "create of 1 and deletes", F{Kind: slots.Create, Number: 1, Result: result}, F{Kind: slots.Delete, Result: result})
 		add(keyed, "keyed: create of a", F{Kind: slots.Create, Number: 1, Result: result})
-		add(keyed, "keyed: deletes", F{Kind: slots.Prune, Result: result})
+		add(keyed, "keyed: deletes", F{Kind: slots.Delete, Result: result})
 		if result == slots.Unanswered {
 			add(one, "reads", F{Kind: slots.Read, Result: result})
 		}

@@ -100,7 +100,6 @@ type flight struct {
 	uid   string    // of the object that has the slot's name
 	shown string    // UID of the last object that was shown in the slot
 	at    time.Time // of the last reply, or of its timeout
-	sent  time.Time
 }
 
 // A state is what is known of a flight.
@@ -111,7 +110,6 @@ const (
 	unanswered              // the create may still have its effect
 	accepted                // the object exists
 	taken                   // the name belongs to a finished object, or to somebody else
-	foreign                 // the name belongs to somebody else
 )
 
 // over reports whether an observation has shown the flight's object.
@@ -286,16 +284,11 @@ func (s *Set) Objects(yield func(Object) bool) {
 // Unfinished returns the number of unfinished objects that are shown.
 func (s *Set) Unfinished() int64 { return s.unfinished }
 
-// A Flight is a create that takes capacity and that the observation does not show.
-type Flight struct {
-	UID  string // if the object is known to exist
-	Sent time.Time
-}
-
-// InFlight calls yield for each create in flight, in no order.
-func (s *Set) InFlight(yield func(Slot, Flight) bool) {
+// InFlight calls yield for each create that takes capacity and that the observation does not
+// show, with the UID if the object is known to exist, in no order.
+func (s *Set) InFlight(yield func(slot Slot, uid string) bool) {
 	for slot, f := range s.flights {
-		if s.hidden(f) && !yield(slot, Flight{f.uid, f.sent}) {
+		if s.hidden(f) && !yield(slot, f.uid) {
 			return
 		}
 	}

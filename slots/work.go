@@ -27,8 +27,9 @@ type Want struct {
 	// 0, there is no list: nothing keyed is created or deleted.
 	Items []Slot
 	List  Listing
-	// Remove and Prune are UIDs of objects to delete: unfinished ones, and finished ones.
-	Remove, Prune []string
+	// Delete are UIDs. Finished objects are deleted last, when the rules allow it; an object that
+	// is not shown counts as unfinished.
+	Delete []string
 }
 
 // A Kind is the action of a request.
@@ -39,9 +40,8 @@ const (
 	Relist             // read all objects consistently, then call Listed
 	Mark               // write to the lease, as its holder, that a number may be set aside
 	Unmark             // remove that mark
-	Remove             // delete the unfinished object with the UID
 	Create             // create the object of the slot; if the name exists, read it
-	Prune              // delete the finished object with the UID, as a precondition
+	Delete             // delete the object with the UID, as a precondition; see Request.Finished
 )
 
 // A Request is a request to send. Send each at most once, and pass its reply to
@@ -50,6 +50,9 @@ type Request struct {
 	Kind Kind
 	Slot Slot
 	UID  string
+	// Finished reports whether the object of a Delete had finished. If it had not, the delete
+	// must fail once it has: send the resourceVersion that the observation showed as well.
+	Finished bool
 
 	id, round int64
 }
@@ -62,10 +65,8 @@ const (
 	None                     // it had no effect and will have none; for Read, nothing is there
 	NotSent                  // as None, and nothing failed: the client did not send it
 	Refused                  // as None, and the reason is this object: the next attempt may fail as well
-	Done                     // it had its effect; for the Read of a UID, the object is gone or being deleted
-	Exists                   // our unfinished object has the name
-	Finished                 // our finished object has the name
-	Foreign                  // an object that is not ours, or has another key, has the name
+	Done                     // our unfinished object has the slot's name; the object with the UID is gone or being deleted
+	Taken                    // an object that has finished, is not ours, or has another key has the name
 )
 
 // A Reply is the result of a request, with the UID of the object that was created or found.
@@ -111,19 +112,12 @@ func (s *Set) Want(w Want, now time.Time) {
 	s.work = work{round: s.work.round + 1, size: 1, max: w.Max, left: w.Create}
 	s.takeList(w)
 	s.work.queues[reading] = s.due(now)
-	for _, uid := range w.Remove {
-		if o := s.objects[uid]; o == nil || !o.Finished {
-			s.queue(removing, Request{Kind: Remove, UID: uid}, now)
-		} else {
-			s.queue(pruning, Request{Kind: Prune, UID: uid, Slot: o.Slot}, now)
-		}
-	}
-	for _, uid := range w.Prune {
-		q := Request{Kind: Prune, UID: uid}
+	for _, uid := range w.Delete {
+		q := Request{Kind: Delete, UID: uid}
 		if o := s.objects[uid]; o != nil {
-			q.Slot = o.Slot
+			q.Slot, q.Finished = o.Slot, o.Finished
 		}
-		s.queue(pruning, q, now)
+		s.queue(q, now)
 	}
 	if len(s.work.queues[pruning]) == 0 {
 		s.blocked = time.Time{}
@@ -131,7 +125,11 @@ func (s *Set) Want(w Want, now time.Time) {
 }
 
 // queue adds a delete, unless its object was refused a short time ago, or has one already.
-func (s *Set) queue(at stage, q Request, now time.Time) {
+func (s *Set) queue(q Request, now time.Time) {
+	at := removing
+	if q.Finished {
+		at = pruning
+	}
 	if now.Before(s.held[q.UID].until) || s.deletes[q.UID] != nil || at == pruning && s.options.Keyed && !s.mayDelete(q.UID) {
 		return
 	}
@@ -302,8 +300,8 @@ func (s *Set) creates(now time.Time) []Request {
 }
 
 // fly begins a flight.
-func (s *Set) fly(slot Slot, now time.Time) Request {
-	f := &flight{id: s.next(), sent: now}
+func (s *Set) fly(slot Slot) Request {
+	f := &flight{id: s.next()}
 	put(&s.flights, slot, f)
 	return Request{Kind: Create, Slot: slot, id: f.id}
 }
@@ -327,7 +325,7 @@ func (s *Set) numbers(n int64, now time.Time) (batch []Request) {
 				break
 			}
 		}
-		batch = append(batch, s.fly(slot, now))
+		batch = append(batch, s.fly(slot))
 	}
 	return batch
 }
@@ -356,7 +354,7 @@ func (s *Set) keys(n int64, now time.Time) (batch []Request) {
 		if known, is := s.known[item.Key]; busy[item.Key] || done[item] || is && known >= s.list || now.Before(s.refused[item].until) {
 			continue
 		}
-		batch = append(batch, s.fly(item, now))
+		batch = append(batch, s.fly(item))
 	}
 	return batch
 }
@@ -423,7 +421,7 @@ func (s *Set) Answer(q Request, r Reply, now time.Time) {
 	case q.Kind == Create:
 		s.created(q, r, now)
 		s.progress(q, r.Result, now)
-	case q.Kind == Prune, q.Kind == Remove:
+	case q.Kind == Delete:
 		s.pruned(q, r.Result, now)
 	}
 }
@@ -433,12 +431,12 @@ func (s *Set) progress(q Request, r Result, now time.Time) {
 	w := &s.work
 	mine := q.round == w.round
 	switch {
-	case r == Done || r == Exists:
+	case r == Done:
 		s.retry = backoff{}
 		if mine {
 			w.left, w.made = w.left-1, true
 		}
-	case r == Finished || r == Foreign:
+	case r == Taken:
 		if mine && w.passed < maxBatch { // the next slot takes its place
 			w.passed, w.made = w.passed+1, true
 		}
@@ -468,14 +466,11 @@ func (s *Set) created(q Request, r Reply, now time.Time) {
 		} else if q.Kind == Read { // a create that is never answered again counts as refused
 			put(&s.refused, q.Slot, backoff{n: 1, until: now})
 		}
-	case Done, Exists:
+	case Done:
 		f.state = accepted
 		remove(&s.refused, q.Slot)
-	case Finished:
+	case Taken:
 		f.state = taken
-		remove(&s.refused, q.Slot)
-	case Foreign:
-		f.state = foreign
 		remove(&s.refused, q.Slot)
 	}
 	if f.over() {
@@ -489,10 +484,10 @@ func (s *Set) pruned(q Request, r Result, now time.Time) {
 	switch {
 	case r == Refused && s.objects[q.UID] != nil:
 		put(&s.held, q.UID, s.held[q.UID].fail(firstRetry, mostAsideRetry, now))
-	case r == Done && q.Kind == Prune:
+	case r == Done && q.Finished:
 		s.resting.n = 0
 	}
-	if q.Kind == Prune && r == Unanswered {
+	if q.Finished && r == Unanswered {
 		s.resting = s.resting.fail(s.options.Rest, s.options.Rest<<6, now)
 	}
 	if d == nil {

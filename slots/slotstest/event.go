@@ -177,7 +177,7 @@ func (m *model) eachOfSource(from *world, try try) {
 func (m *model) eachOfMessage(from *world, i int, try try) {
 	sent := from.messages[i]
 	for hold := range uint8(2) {
-		if hold > 0 && (from.left.Hold == 0 || sent.kind != slots.Remove && sent.kind != slots.Prune || sent.phase == replied) {
+		if hold > 0 && (from.left.Hold == 0 || sent.kind != slots.Delete || sent.phase == replied) {
 			break
 		}
 		switch sent.phase {
@@ -191,7 +191,7 @@ func (m *model) eachOfMessage(from *world, i int, try try) {
 				return ok
 			})
 		case waiting, reading:
-			if _, never := m.fault(&sent); !never && sent.kind < slots.Remove == (sent.kind == slots.Read) {
+			if _, never := m.fault(&sent); !never && sent.kind < slots.Create == (sent.kind == slots.Read) {
 				try(event{kind: executes, sent: sent, value: hold}, func(w *world) bool {
 					ok := m.execute(w, i, hold > 0)
 					w.sort()

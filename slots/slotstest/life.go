@@ -180,7 +180,7 @@ func (l *lives) messageOf(x *life, q slots.Request) message {
 	m.number = l.model.number(q.Slot)
 	if q.UID != "" {
 		m.number, m.uid = parse(q.UID)
-		if v := x.view[m.number-1]; q.Kind == slots.Remove && v.uid == m.uid {
+		if v := x.view[m.number-1]; q.Kind == slots.Delete && !q.Finished && v.uid == m.uid {
 			m.job = v
 		}
 	}

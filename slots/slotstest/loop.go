@@ -69,10 +69,10 @@ func (p *Plain) Wanted(poll Poll) slots.Want {
 	}
 	for o := range p.Objects {
 		if o.Finished && !o.Deleting {
-			w.Prune = append(w.Prune, o.UID)
+			w.Delete = append(w.Delete, o.UID)
 		}
 	}
-	slices.Sort(w.Prune)
+	slices.Sort(w.Delete)
 	return w
 }
 

@@ -112,7 +112,7 @@ func newModel(c *Config, loop func(slots.Options, int64) Loop) *model {
 	return m
 }
 
-var kindNames = [...]string{"read", "relist", "mark", "unmark", "remove", "create", "prune"}
+var kindNames = [...]string{"read", "relist", "mark", "unmark", "create", "delete"}
 
 func (m *model) note(sent *message, what string) { m.notes[kindNames[sent.kind]+" "+what]++ }
 

@@ -46,7 +46,7 @@ type message struct {
 	kind   slots.Kind
 	number uint8
 	uid    uint8  // of the object that it is about; 0 is none
-	job    object // that a Remove is about, as it was shown; of a Create: its spec
+	job    object // that the Delete of an unfinished object is about, as it was shown; of a Create: its spec
 	by     uint8  // the process
 	phase  phase
 	result slots.Result // of the reply
@@ -67,7 +67,7 @@ const (
 )
 
 func (m *message) changes() bool {
-	return m.kind == slots.Create || m.kind == slots.Prune || m.kind == slots.Remove
+	return m.kind >= slots.Create
 }
 
 // sent returns the message as it was sent.
@@ -221,7 +221,7 @@ func (m *model) execute(w *world, i int, hold bool) bool {
 	switch {
 	case o.uid == 0 || o.uid != sent.uid: // deleted already
 		return true
-	case sent.kind == slots.Read, sent.kind == slots.Remove && *o != sent.job:
+	case sent.kind == slots.Read, sent.job.uid != 0 && *o != sent.job:
 		if !o.deleting {
 			sent.result = slots.None
 			m.note(sent, "has changed")
@@ -229,7 +229,7 @@ func (m *model) execute(w *world, i int, hold bool) bool {
 		return true
 	case o.deleting:
 		return true
-	case sent.kind == slots.Prune && !o.finished:
+	case !o.finished && sent.job.uid == 0:
 		m.problem = fmt.Sprintf("object %d has not finished, and is pruned", sent.number)
 	}
 	if late {
@@ -274,14 +274,12 @@ func (m *model) found(sent *message, o object) {
 	switch {
 	case o.uid == 0:
 		sent.result = slots.None
-	case o.foreign:
-		sent.result = slots.Foreign
-	case o.finished:
-		sent.result = slots.Finished
+	case o.foreign, o.finished:
+		sent.result = slots.Taken
 	default:
-		sent.result = slots.Exists
+		sent.result = slots.Done
 	}
-	m.note(sent, [...]string{slots.None: "finds nothing", slots.Finished: "finds a finished object", slots.Exists: "finds an unfinished object", slots.Foreign: "finds another's object"}[sent.result])
+	m.note(sent, [...]string{slots.None: "finds nothing", slots.Taken: "finds a finished object, or another's", slots.Done: "finds an unfinished object"}[sent.result])
 }
 
 // deleted deletes an object, now or when its finalizer is removed. Each slot that others
