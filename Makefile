@@ -39,7 +39,7 @@ test:
 
 # The library with the oldest versions of its requirements: the workspace selects the newest.
 oldest:
-	@set -e; for m in . ./adapter; do (cd $$m && GOWORK=off go test -short -timeout 30m ./...); done
+	@set -e; for m in . ./adapter ./adapter/triggers; do (cd $$m && GOWORK=off go test -short -timeout 30m ./...); done
 
 # Imports the library beside each supported controller-runtime: no other version may change.
 imports:

@@ -12,6 +12,7 @@ require (
 	github.com/scaledjob/scaledjob v0.0.0
 	github.com/scaledjob/scaledjob/adapter v0.0.0
 	github.com/scaledjob/scaledjob/adapter/runtime v0.0.0
+	github.com/scaledjob/scaledjob/adapter/triggers v0.0.0
 	github.com/scaledjob/scaledjob/e2e v0.0.0
 	github.com/stretchr/testify v1.12.1
 	k8s.io/api v0.37.2
@@ -92,5 +93,7 @@ replace github.com/scaledjob/scaledjob => ..
 replace github.com/scaledjob/scaledjob/adapter => ../adapter
 
 replace github.com/scaledjob/scaledjob/adapter/runtime => ../adapter/runtime
+
+replace github.com/scaledjob/scaledjob/adapter/triggers => ../adapter/triggers
 
 replace github.com/scaledjob/scaledjob/e2e => ../e2e

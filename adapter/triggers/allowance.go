@@ -12,7 +12,9 @@ import (
 
 // An Allowance allows a way of authentication, or a type of trigger, that is off otherwise.
 type Allowance struct {
-	// Kind is one of [Kinds].
+	// Kind is aws, aws-eks, azure-workload or gcp (identities of pods), vault, azure-key-vault,
+	// aws-secret-manager or gcp-secret-manager, file, token (bound to a ServiceAccount),
+	// credentials-file, external or external-push.
 	Kind string
 	// Namespaces may use it. "*" stands for all.
 	Namespaces []string
@@ -29,16 +31,13 @@ var kinds = map[string]string{
 	"external": "type external", "external-push": "type external-push",
 }
 
-// Kinds returns the kinds of an [Allowance], sorted.
-func Kinds() []string { return slices.Sorted(maps.Keys(kinds)) }
-
 // ParseAllowance reads KIND=NAMESPACE,NAMESPACE@HOST,HOST. The hosts may be absent.
 func ParseAllowance(text string) (Allowance, error) {
 	kind, rest, found := strings.Cut(text, "=")
 	namespaces, hosts, _ := strings.Cut(rest, "@")
 	a := Allowance{Kind: kind, Namespaces: list(namespaces), Hosts: list(hosts)}
 	if _, known := kinds[kind]; !known || !found || len(a.Namespaces) == 0 {
-		return a, &field.Error{Path: "allowance", Found: fmt.Sprintf("%q", text), Fix: "KIND=NAMESPACES[@HOSTS] with one of the kinds " + strings.Join(Kinds(), ", ")}
+		return a, &field.Error{Path: "allowance", Found: fmt.Sprintf("%q", text), Fix: "KIND=NAMESPACES[@HOSTS] with one of the kinds " + strings.Join(slices.Sorted(maps.Keys(kinds)), ", ")}
 	}
 	if kind == "vault" {
 		for _, h := range a.Hosts {

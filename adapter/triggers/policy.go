@@ -22,11 +22,11 @@ import (
 )
 
 const (
-	// AnnotationNamespaces and AnnotationHosts are the annotations of a
+	// annotationNamespaces and annotationHosts are the annotations of a
 	// ClusterTriggerAuthentication: the namespaces that may use it, and the hosts to which its
 	// credentials may go. Both are lists with commas.
-	AnnotationNamespaces = "scaledjob.github.io/namespaces"
-	AnnotationHosts      = "scaledjob.github.io/hosts"
+	annotationNamespaces = "scaledjob.github.io/namespaces"
+	annotationHosts      = "scaledjob.github.io/hosts"
 
 	maxList = 5000 // objects
 	page    = 500
@@ -322,12 +322,12 @@ func (p *policy) authentication(ctx context.Context, ask wire.Ask) (wire.Answer,
 	var answer wire.Answer
 	if cluster && !p.OpenClusterAuthentication {
 		annotations := u.GetAnnotations()
-		namespaces := Allowance{Namespaces: list(annotations[AnnotationNamespaces])}
+		namespaces := Allowance{Namespaces: list(annotations[annotationNamespaces])}
 		if !namespaces.serves(p.owner.Namespace) {
 			return wire.Answer{}, fmt.Errorf("%s: found no namespace %s in its annotation %s; the administrator may add it there, or use the flag -open-cluster-authentication",
-				what, p.owner.Namespace, AnnotationNamespaces)
+				what, p.owner.Namespace, annotationNamespaces)
 		}
-		answer.Hosts = append([]string{}, list(annotations[AnnotationHosts])...)
+		answer.Hosts = append([]string{}, list(annotations[annotationHosts])...)
 	}
 	spec, _ := u.Object["spec"].(map[string]any)
 	hosts, withhold, err := p.inspect(spec, cluster)

@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	// MaxTriggers is the most triggers of an owner.
-	MaxTriggers = 32
+	// maxTriggers is the most triggers of an owner.
+	maxTriggers = 32
 	// maxObject is the most bytes of an owner's triggers and environment.
 	maxObject = 1 << 20
 )
@@ -175,8 +175,8 @@ func (r *Reader) setup(class string) wire.Setup {
 // is a failed metric, and the error has the reason. A trigger without a value, such as cpu, has no
 // metric, and the error says so. Read may be called for different owners at the same time.
 func (r *Reader) Read(ctx context.Context, o Owner) ([]scaling.Metric, error) {
-	if n := len(o.Triggers); n > MaxTriggers {
-		return failed(o.names()), &field.Error{Path: "spec.triggers", Found: strconv.Itoa(n), Fix: fmt.Sprintf("at most %d", MaxTriggers)}
+	if n := len(o.Triggers); n > maxTriggers {
+		return failed(o.names()), &field.Error{Path: "spec.triggers", Found: strconv.Itoa(n), Fix: fmt.Sprintf("at most %d", maxTriggers)}
 	}
 	var metrics []scaling.Metric
 	err := r.with(ctx, &o, o.key(), func(find finder) (err error) {

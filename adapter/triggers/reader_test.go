@@ -373,7 +373,7 @@ func TestPolicy(t *testing.T) {
 		object("TriggerAuthentication", "team", "vault", nil, map[string]any{"hashiCorpVault": map[string]any{"address": "https://v"}}),
 		object("TriggerAuthentication", "team", "file", nil, map[string]any{"filePath": "a"}),
 		object("ClusterTriggerAuthentication", "", "closed", nil, refersTo("shared")),
-		object("ClusterTriggerAuthentication", "", "served", map[string]any{AnnotationNamespaces: "team", AnnotationHosts: "a.example"}, refersTo("shared")),
+		object("ClusterTriggerAuthentication", "", "served", map[string]any{annotationNamespaces: "team", annotationHosts: "a.example"}, refersTo("shared")),
 	}
 	get := func(kind, namespace, name string) wire.Ask {
 		return wire.Ask{Kind: kind, Namespace: namespace, Name: name}
@@ -491,7 +491,7 @@ func TestOffByDefault(t *testing.T) {
 		"external":           manifest.ScaleTrigger{Type: "external"},
 		"external-push":      manifest.ScaleTrigger{Type: "external-push"},
 	}
-	require.ElementsMatch(t, Kinds(), slices.Collect(maps.Keys(tried)))
+	require.ElementsMatch(t, slices.Collect(maps.Keys(kinds)), slices.Collect(maps.Keys(tried)))
 	f := &fakeWorker{}
 	f.read = func(w *fakeConn, id uint64, r wire.Read) {
 		if !strings.HasPrefix(r.Key, "external") && !strings.HasPrefix(r.Key, "credentials") {
@@ -512,14 +512,14 @@ func TestOffByDefault(t *testing.T) {
 		require.ErrorContains(t, err, "-allow-trigger "+kind+"=team", kind)
 		require.True(t, metrics[0].Failed, kind)
 		var all []Allowance
-		for _, k := range Kinds() {
+		for k := range kinds {
 			all = append(all, Allowance{Kind: k, Namespaces: []string{"team"}})
 		}
 		_, err = newFake(t, Options{Allow: all}, f, nil, objects...).Read(context.Background(), o)
 		require.NoError(t, err, kind)
 	}
 	before := len(f.classes())
-	_, err := newFake(t, Options{}, f, nil).Read(context.Background(), anOwner("a", MaxTriggers+1))
+	_, err := newFake(t, Options{}, f, nil).Read(context.Background(), anOwner("a", maxTriggers+1))
 	require.ErrorContains(t, err, "at most 32")
 	require.Len(t, f.classes(), before)
 }

@@ -14,6 +14,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,17 +24,17 @@ import (
 // supported, the oldest first.
 var runtimes = []string{"v0.22.4", "v0.23.3", "v0.24.1", "v0.25.2"}
 
-// A library is a module that programs import, the packages to import, and the first
-// controller-runtime beside which it builds.
+// A library is a set of modules that programs import, the packages to import, and the first
+// controller-runtime beside which they build.
 type library struct {
-	module   string // its directory
+	modules  []string // their directories
 	packages []string
 	first    string
 }
 
 var libraries = []library{
-	{".", []string{"scaling", "slots", "history", "placement/jobs", "schedule"}, "v0.22.4"},
-	{"adapter", []string{"adapter", "adapter/scaledjob", "adapter/member"}, "v0.23.3"},
+	{[]string{"."}, []string{"scaling", "slots", "history", "placement/jobs", "schedule"}, "v0.22.4"},
+	{[]string{".", "adapter", "adapter/triggers"}, []string{"adapter", "adapter/scaledjob", "adapter/member", "adapter/triggers"}, "v0.23.3"},
 }
 
 var build bool
@@ -52,7 +53,7 @@ func main() {
 
 // check builds all programs, and compares the table with the one of README.md.
 func check(ctx context.Context, write bool, log io.Writer) error {
-	rows := []string{"| controller-runtime | its client-go | its go line | packages of the root | `adapter` |", "|---|---|---|---|---|"}
+	rows := []string{"| controller-runtime | its client-go | its go line | packages of the root | `adapter`, `adapter/triggers` |", "|---|---|---|---|---|"}
 	for _, version := range runtimes {
 		row, err := beside(ctx, version)
 		if err != nil {
@@ -98,7 +99,7 @@ func beside(ctx context.Context, version string) (string, error) {
 			continue
 		}
 		if err := p.add(ctx, l); err != nil {
-			return "", fmt.Errorf("%s: %w", l.module, err)
+			return "", fmt.Errorf("%s: %w", l.modules, err)
 		}
 		cells = append(cells, "yes")
 	}
@@ -152,10 +153,10 @@ func (p *program) add(ctx context.Context, l library) error {
 	if err := os.WriteFile(filepath.Join(p.dir, "main.go"), []byte(b.String()), 0o644); err != nil {
 		return err
 	}
-	edits := []string{"mod", "edit", "-require=" + root + "@v0.0.0", "-replace=" + root + "=" + here}
-	if l.module != "." {
-		path := root + "/" + l.module
-		edits = append(edits, "-require="+path+"@v0.0.0", "-replace="+path+"="+filepath.Join(here, l.module))
+	edits := []string{"mod", "edit"}
+	for _, module := range l.modules {
+		is := path.Join(root, module)
+		edits = append(edits, "-require="+is+"@v0.0.0", "-replace="+is+"="+filepath.Join(here, module))
 	}
 	load := []string{"list", "-mod=mod", "-deps", "."}
 	if build {

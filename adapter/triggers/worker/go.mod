@@ -8,6 +8,7 @@ require (
 	github.com/kedacore/keda/v2 v2.21.0
 	github.com/scaledjob/scaledjob v0.0.0
 	github.com/scaledjob/scaledjob/adapter v0.0.0
+	github.com/scaledjob/scaledjob/adapter/triggers v0.0.0
 	github.com/stretchr/testify v1.12.1
 	golang.org/x/sys v0.47.0
 	k8s.io/api v0.37.2
@@ -317,3 +318,5 @@ require (
 replace github.com/scaledjob/scaledjob => ../../..
 
 replace github.com/scaledjob/scaledjob/adapter => ../..
+
+replace github.com/scaledjob/scaledjob/adapter/triggers => ..

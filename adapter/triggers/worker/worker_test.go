@@ -332,7 +332,7 @@ func TestTokenStaysAtItsHosts(t *testing.T) {
 	cluster := func(hosts string) map[string]any {
 		return map[string]any{
 			"kind": "ClusterTriggerAuthentication", "metadata": map[string]any{"name": hosts, "annotations": map[string]any{
-				triggers.AnnotationNamespaces: "team", triggers.AnnotationHosts: hosts,
+				"scaledjob.github.io/namespaces": "team", "scaledjob.github.io/hosts": hosts,
 			}},
 			"spec": map[string]any{"secretTargetRef": []any{map[string]any{"parameter": "token", "name": "http", "key": "token"}}},
 		}

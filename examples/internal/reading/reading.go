@@ -78,7 +78,7 @@ func (o *Options) Flags(flags *flag.FlagSet) {
 	flags.BoolVar(&o.local, "allow-local-addresses", false, "let triggers use loopback, link-local and own addresses, for development")
 	flags.BoolVar(&o.open, "open-cluster-authentication", false, "let each namespace use each ClusterTriggerAuthentication with any host, as KEDA does")
 	flags.StringVar(&o.fileRoot, "file-root", "", "`directory` of the filePath of ClusterTriggerAuthentications, in the workers' container")
-	flags.Func("allow-trigger", "`KIND=NAMESPACES@HOSTS` of what is off by default, separated by commas; the kinds are "+strings.Join(triggers.Kinds(), ", "), func(text string) error {
+	flags.Func("allow-trigger", "`KIND=NAMESPACES@HOSTS` of what is off by default, separated by commas; the error of an unknown one lists the kinds", func(text string) error {
 		a, err := triggers.ParseAllowance(text)
 		o.allow = append(o.allow, a)
 		return err
