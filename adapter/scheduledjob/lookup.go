@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
@@ -28,6 +29,8 @@ type Observation struct {
 	// Ending reports that the namespace is being deleted. Unfinished Jobs are deleted then,
 	// because Kubernetes keeps the deleted pods of a Job that cannot replace them.
 	Ending bool
+
+	term *term.Term // in which it was made
 }
 
 // Observe returns the observation of Jobs from a cache with a resource version; 0 is not known.
@@ -36,7 +39,7 @@ type Observation struct {
 // state is newer than the cache or of another ScheduledJob. After an error, the Jobs are not
 // known, and the observation can be used.
 func (t *Tracker) Observe(ctx context.Context, s *ScheduledJob, jobs []batchv1.Job, revision int64) (Observation, error) {
-	o := Observation{Cached: jobs, Observed: schedule.Observed{Revision: revision, DeletedBy: map[string]string{}}}
+	o := Observation{term: t.Terms.Term(), Cached: jobs, Observed: schedule.Observed{Revision: revision, DeletedBy: map[string]string{}}}
 	t.mutex.Lock()
 	o.Rejected = slices.Clone(t.rejected[s.UID])
 	t.mutex.Unlock()

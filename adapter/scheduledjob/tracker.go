@@ -62,17 +62,6 @@ func (t *Tracker) Start() {
 	t.term, t.started = t.Terms.Term(), t.Now()
 }
 
-// turned begins another term than that of Start, and reports whether it is one. In between, another
-// process may have sent creates. The caller has the mutex.
-func (t *Tracker) turned() bool {
-	present := t.Terms.Term()
-	if t.term == nil || t.term == present {
-		return false
-	}
-	t.term, t.started = present, t.Now()
-	return true
-}
-
 // An Order is a decision to carry out.
 type Order struct {
 	Owner    metav1.OwnerReference
@@ -94,13 +83,13 @@ func (t *Tracker) Carry(ctx context.Context, o Order) error {
 	t.mutex.Lock()
 	delete(t.rejected, o.Owner.UID) // the stored decision has them
 	t.mutex.Unlock()
+	send := sender{t, o.Seen.term}
 	var problems []error
 	for _, r := range o.Decision.Start {
-		if err := t.start(ctx, o.Config.NewJob(o.Owner, r), o.Owner.UID, r); err != nil {
+		if err := send.start(ctx, o.Config.NewJob(o.Owner, r), o.Owner.UID, r); err != nil {
 			problems = append(problems, &StartError{Run: r, err: err})
 		}
 	}
-	foreground, background := metav1.DeletePropagationForeground, metav1.DeletePropagationBackground
 	for _, j := range o.Seen.Cached {
 		if t.mayArrive(&j) {
 			continue
@@ -108,15 +97,21 @@ func (t *Tracker) Carry(ctx context.Context, o Order) error {
 		var err error
 		switch tag := j.Labels[LabelTag]; {
 		case slices.Contains(o.Decision.Stop, tag), o.Seen.Ending && unfinished(&j):
-			err = t.delete(ctx, &j, foreground)
+			err = send.delete(ctx, &j, metav1.DeletePropagationForeground)
 		case slices.Contains(o.Decision.Delete, tag):
-			err = t.delete(ctx, &j, background)
+			err = send.delete(ctx, &j, metav1.DeletePropagationBackground)
 		case slices.Contains(o.Decision.Expire, tag):
-			err = t.expire(ctx, &j)
+			err = send.expire(ctx, &j)
 		}
 		problems = append(problems, err)
 	}
-	return errors.Join(append(problems, t.deletePods(ctx, o.Seen.Left))...)
+	return errors.Join(append(problems, send.deletePods(ctx, o.Seen.Left))...)
+}
+
+// A sender sends what was decided in a term, and nothing after its end.
+type sender struct {
+	*Tracker
+	decided *term.Term // nil if nothing is known of it
 }
 
 // A StartError is why a Job was not created.
@@ -131,7 +126,7 @@ func (e *StartError) Error() string { return fmt.Sprintf("start run %s: %v", e.R
 func (e *StartError) Unwrap() error { return e.err }
 
 // start creates the Job of a run, and notes what is known if that fails.
-func (t *Tracker) start(ctx context.Context, job *batchv1.Job, owner types.UID, r schedule.Run) error {
+func (t sender) start(ctx context.Context, job *batchv1.Job, owner types.UID, r schedule.Run) error {
 	err := t.create(ctx, job, owner)
 	switch {
 	case err == nil:
@@ -150,16 +145,26 @@ func (t *Tracker) start(ctx context.Context, job *batchv1.Job, owner types.UID, 
 	return err
 }
 
-// request returns a context for a request, with a deadline of its own, if the process may act. What
-// was decided in a term before is not sent.
-func (t *Tracker) request(ctx context.Context) (context.Context, context.CancelFunc, error) {
-	t.mutex.Lock()
-	turned := t.turned()
-	t.mutex.Unlock()
-	if turned {
-		return ctx, func() {}, fmt.Errorf("%w: %w", adapter.ErrNotSent, term.ErrEnded)
+// request sends a request, with a deadline of its own, if the process may act in the term. An object
+// that is gone is no problem.
+func (t sender) request(ctx context.Context, what, run string, send func(context.Context) error) error {
+	ctx, cancel, err := t.allowed(ctx)
+	if err != nil {
+		return err
 	}
-	ctx, cancel, err := t.Terms.Request(ctx, cmp.Or(t.Late/2, adapter.DefaultTimeout))
+	defer cancel()
+	if err := send(ctx); err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("%s of run %s: %w", what, run, err)
+	}
+	return nil
+}
+
+func (t sender) allowed(ctx context.Context) (context.Context, context.CancelFunc, error) {
+	decided := t.decided
+	if decided == nil {
+		decided = t.Terms.Term()
+	}
+	ctx, cancel, err := decided.Request(ctx, cmp.Or(t.Late/2, adapter.DefaultTimeout))
 	if err != nil {
 		err = fmt.Errorf("%w: %w", adapter.ErrNotSent, err)
 	}
@@ -167,8 +172,8 @@ func (t *Tracker) request(ctx context.Context) (context.Context, context.CancelF
 }
 
 // create creates the Job, unless it exists.
-func (t *Tracker) create(ctx context.Context, job *batchv1.Job, owner types.UID) error {
-	ctx, cancel, err := t.request(ctx)
+func (t sender) create(ctx context.Context, job *batchv1.Job, owner types.UID) error {
+	ctx, cancel, err := t.allowed(ctx)
 	if err != nil {
 		return err
 	}
@@ -236,63 +241,41 @@ func (t *Tracker) mayArrive(job *batchv1.Job) bool {
 	now := t.Now()
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	t.turned()
+	if present := t.Terms.Term(); t.term != nil && t.term != present {
+		t.term, t.started = present, now // in between, another process may have sent creates
+	}
 	return now.Before(t.until[nameOf(job)]) || now.Before(t.started.Add(t.Late))
 }
 
-func (t *Tracker) delete(ctx context.Context, j *batchv1.Job, propagation metav1.DeletionPropagation) error {
-	ctx, cancel, err := t.request(ctx)
-	if err != nil {
-		return err
-	}
-	defer cancel()
-	err = t.Client.BatchV1().Jobs(j.Namespace).Delete(ctx, j.Name, metav1.DeleteOptions{
-		PropagationPolicy: &propagation, Preconditions: &metav1.Preconditions{UID: &j.UID},
+func (t sender) delete(ctx context.Context, j *batchv1.Job, propagation metav1.DeletionPropagation) error {
+	return t.request(ctx, "delete the Job", j.Labels[LabelTag], func(ctx context.Context) error {
+		return t.Client.BatchV1().Jobs(j.Namespace).Delete(ctx, j.Name, metav1.DeleteOptions{
+			PropagationPolicy: &propagation, Preconditions: &metav1.Preconditions{UID: &j.UID},
+		})
 	})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("delete the Job of run %s: %w", j.Labels[LabelTag], err)
-	}
-	return nil
 }
 
 // expire lets the time to live of a finished Job begin.
-func (t *Tracker) expire(ctx context.Context, j *batchv1.Job) error {
+func (t sender) expire(ctx context.Context, j *batchv1.Job) error {
 	patch := TTLPatch(j)
 	if patch == nil {
 		return nil
 	}
-	ctx, cancel, err := t.request(ctx)
-	if err != nil {
+	return t.request(ctx, "set the time to live of the Job", j.Labels[LabelTag], func(ctx context.Context) error {
+		_, err := t.Client.BatchV1().Jobs(j.Namespace).Patch(ctx, j.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 		return err
-	}
-	defer cancel()
-	_, err = t.Client.BatchV1().Jobs(j.Namespace).Patch(ctx, j.Name, types.MergePatchType, patch, metav1.PatchOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("set the time to live of the Job of run %s: %w", j.Labels[LabelTag], err)
-	}
-	return nil
+	})
 }
 
 // deletePods deletes the pods of Jobs that are gone, as with orphans, unless they end already.
-func (t *Tracker) deletePods(ctx context.Context, left []corev1.Pod) error {
+func (t sender) deletePods(ctx context.Context, left []corev1.Pod) error {
 	var problems []error
 	for _, p := range left {
 		if p.DeletionTimestamp == nil && !over(&p) {
-			problems = append(problems, t.deletePod(ctx, &p))
+			problems = append(problems, t.request(ctx, "delete the pod "+p.Name, p.Labels[LabelTag], func(ctx context.Context) error {
+				return t.Client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &p.UID}})
+			}))
 		}
 	}
 	return errors.Join(problems...)
-}
-
-func (t *Tracker) deletePod(ctx context.Context, p *corev1.Pod) error {
-	ctx, cancel, err := t.request(ctx)
-	if err != nil {
-		return err
-	}
-	defer cancel()
-	err = t.Client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &p.UID}})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("delete the pod %s of run %s: %w", p.Name, p.Labels[LabelTag], err)
-	}
-	return nil
 }

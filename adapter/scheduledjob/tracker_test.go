@@ -39,6 +39,9 @@ func newStand() *stand {
 	return st
 }
 
+// now sends what was decided in the present term.
+func (st *stand) now() sender { return sender{st.Tracker, nil} }
+
 func (st *stand) job(tag string) *batchv1.Job {
 	return st.config.NewJob(st.s.Owner(), schedule.Run{Tag: tag})
 }
@@ -70,13 +73,13 @@ func TestCreate(t *testing.T) {
 	for _, job := range []*batchv1.Job{own, foreign} {
 		require.NoError(t, st.client.Tracker().Add(job))
 	}
-	require.NoError(t, st.create(t.Context(), st.job("new"), "u"))
-	require.NoError(t, st.create(t.Context(), own, "u"))
-	require.ErrorContains(t, st.create(t.Context(), foreign, "u"), "already exists, and has another owner")
+	require.NoError(t, st.now().create(t.Context(), st.job("new"), "u"))
+	require.NoError(t, st.now().create(t.Context(), own, "u"))
+	require.ErrorContains(t, st.now().create(t.Context(), foreign, "u"), "already exists, and has another owner")
 	st.client.PrependReactor("get", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, errors.New("timeout")
 	})
-	err := st.create(t.Context(), own, "u")
+	err := st.now().create(t.Context(), own, "u")
 	require.ErrorContains(t, err, "already exists")
 	require.ErrorContains(t, err, "timeout")
 }
@@ -131,7 +134,7 @@ func TestMayArrive(t *testing.T) {
 	try := func(attempts int64, err error) []schedule.Rejection {
 		answer = err
 		st.rejected = nil
-		require.Error(t, st.start(t.Context(), st.job("r"), "u", schedule.Run{Tag: "r", Attempts: attempts}))
+		require.Error(t, st.now().start(t.Context(), st.job("r"), "u", schedule.Run{Tag: "r", Attempts: attempts}))
 		return st.rejected["u"]
 	}
 	rejected := func(attempt int64, may bool) []schedule.Rejection {
@@ -222,32 +225,41 @@ func TestRestarts(t *testing.T) {
 func TestPodsOutsideOfATerm(t *testing.T) {
 	st := newStand()
 	st.Terms = &term.Holder{}
-	require.NoError(t, st.deletePods(t.Context(), nil), "no request is needed")
-	err := st.deletePods(t.Context(), []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "n"}}})
+	require.NoError(t, st.now().deletePods(t.Context(), nil), "no request is needed")
+	err := st.now().deletePods(t.Context(), []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "n"}}})
 	require.ErrorIs(t, err, adapter.ErrNotSent)
 	require.Empty(t, st.client.Actions())
 }
 
-// Another term begins anew without Start, too: what was decided before is not sent, and a create of
-// a process in between may still arrive.
+// What was decided in a term before is not sent, and a create of a process in between may still
+// arrive, also without Start.
 func TestAnotherTerm(t *testing.T) {
-	for name, notices := range map[string]func(*stand) bool{
-		"request":  func(st *stand) bool { return errors.Is(st.create(t.Context(), st.job("r"), "u"), adapter.ErrNotSent) },
-		"deletion": func(st *stand) bool { return st.mayArrive(st.job("r")) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			st := newStand()
-			st.Start()
-			st.at = st.at.Add(30 * time.Second)
-			require.False(t, st.mayArrive(st.job("r")))
-			st.Terms = term.Alone() // as after Begin
-			require.True(t, notices(st))
-			require.Empty(t, st.client.Actions())
-			st.at = st.at.Add(29 * time.Second)
-			require.True(t, st.mayArrive(st.job("r")))
-			st.at = st.at.Add(time.Second)
-			require.False(t, st.mayArrive(st.job("r")))
-			require.NoError(t, st.create(t.Context(), st.job("r"), "u"))
-		})
+	st := newStand()
+	st.Start()
+	st.at = st.at.Add(30 * time.Second)
+	require.False(t, st.mayArrive(st.job("r")))
+	seen, err := st.Observe(t.Context(), st.s, []batchv1.Job{*st.job("old")}, 0)
+	require.NoError(t, err)
+	seen.Left = []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "n"}}}
+	st.client.ClearActions()
+	order := Order{Owner: st.s.Owner(), Config: st.config, Seen: seen, Decision: schedule.Decision{
+		Start: []schedule.Run{{Tag: "r", Attempts: 1}, {Tag: "q", Attempts: 1}}, Delete: []string{"old"}}}
+	order.Store = func(context.Context) error {
+		st.Terms.End()
+		st.Terms = term.Alone() // as after Begin
+		st.at = st.at.Add(time.Hour)
+		return nil
 	}
+	for range 2 {
+		require.ErrorIs(t, st.Carry(t.Context(), order), adapter.ErrNotSent)
+		order.Store = func(context.Context) error { return nil }
+		require.Empty(t, st.client.Actions(), "every request is checked")
+	}
+	st.at = st.at.Add(29 * time.Second)
+	require.True(t, st.mayArrive(st.job("r")))
+	st.at = st.at.Add(time.Second)
+	require.False(t, st.mayArrive(st.job("r")))
+	order.Seen.term = st.Terms.Term()
+	require.NoError(t, st.Carry(t.Context(), order))
+	require.Len(t, st.client.Actions(), 4)
 }
