@@ -98,13 +98,10 @@ func (o Occurrences) Notes(occurrence time.Time) []Note {
 		}
 	}
 	shown := clockIn(o.zone, occurrence)
-	for _, other := range []struct {
-		which string
-		days  time.Duration
-	}{{"first", 1}, {"second", -1}} {
-		at := shown.Add(-offset(o.zone, occurrence.Add(other.days*day)))
+	for n, which := range []string{"first", "second"} {
+		at := shown.Add(-offset(o.zone, occurrence.Add(time.Duration(1-2*n)*day)))
 		if !at.Equal(occurrence) && clockIn(o.zone, at).Equal(shown) {
-			add("overlap", "%s occurs twice in %s; this is the %s", shown.Format(local), o.zone, other.which)
+			add("overlap", "%s occurs twice in %s; this is the %s", shown.Format(local), o.zone, which)
 		}
 	}
 	return notes

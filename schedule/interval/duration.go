@@ -28,110 +28,85 @@ const day = 24 * time.Hour
 // A unit of a duration is an amount of a part of a step.
 type unit struct {
 	letter byte
-	clock  bool // stands behind the T
 	months int64
 	days   int64
 	exact  time.Duration // what a fraction is of, in weeks and days too
 }
 
-var units = []unit{
-	{letter: 'Y', months: 12},
-	{letter: 'M', months: 1},
-	{letter: 'W', days: 7, exact: 7 * day},
-	{letter: 'D', days: 1, exact: day},
-	{letter: 'H', clock: true, exact: time.Hour},
-	{letter: 'M', clock: true, exact: time.Minute},
-	{letter: 'S', clock: true, exact: time.Second},
-}
+// The units before the T, and those behind it.
+var (
+	dateUnits  = []unit{{'Y', 12, 0, 0}, {'M', 1, 0, 0}, {'W', 0, 7, 7 * day}, {'D', 0, 1, day}}
+	clockUnits = []unit{{'H', 0, 0, time.Hour}, {'M', 0, 0, time.Minute}, {'S', 0, 0, time.Second}}
+)
 
 // duration reads a duration, up to a slash or the end.
-func (p *parser) duration(i *Interval) *ParseError {
-	from := p.pos
-	if !p.take("P") {
-		return p.here("a duration such as P1D or PT1H")
-	}
-	left, clock := units, false
-	for first := true; first || !p.done(); first = false {
+func (p *parser) duration() (s step) {
+	from, left, clock := p.pos, dateUnits, false
+	p.expect("P", "a duration such as P1D or PT1H")
+	for first := true; p.err == nil && (first || !p.done()); first = false {
 		if !clock && p.take("T") {
-			clock = true
+			left, clock = clockUnits, true
 		}
-		var err *ParseError
-		if left, err = p.element(&i.step, left, clock); err != nil {
-			return err
-		}
+		left = p.element(&s, left, letters(left, clock))
 	}
-	if i.step == (step{}) {
-		return p.fail(from, p.pos, "a duration longer than 0")
+	if s == (step{}) {
+		p.fail(from, p.pos, "a duration longer than 0")
 	}
-	return nil
+	return s
 }
 
 // element adds a number with its unit, which must be among the units that are left,
 // to a step, and returns the units that are left then.
-func (p *parser) element(s *step, left []unit, clock bool) ([]unit, *ParseError) {
-	if !slices.ContainsFunc(left, func(u unit) bool { return u.clock == clock }) {
-		return nil, p.here(letters(left, clock))
+func (p *parser) element(s *step, left []unit, letters string) []unit {
+	if len(left) == 0 {
+		p.here(letters)
 	}
 	at := p.pos
 	whole := p.digits()
 	if whole == "" {
-		return nil, p.here("a number and a unit: " + letters(left, clock))
+		p.here("a number and a unit: " + letters)
 	}
 	point := p.pos
-	decimals, err := p.decimals()
-	if err != nil {
-		return nil, err
-	}
+	decimals := p.decimals()
 	end := p.pos
-	u, left, ok := find(p.next(), left, clock)
+	n := slices.IndexFunc(left, func(u unit) bool { return u.letter == p.next() })
 	switch {
-	case !ok && p.done():
-		return nil, p.fail(at, end, "a unit behind the number: "+letters(left, clock))
-	case !ok:
+	case n < 0 && p.done():
+		p.fail(at, end, "a unit behind the number: "+letters)
+	case n < 0:
 		_, width := utf8.DecodeRuneInString(p.text[end:])
-		return nil, p.fail(end, end+width, letters(left, clock))
-	case end > point && u.months > 0:
-		return nil, p.fail(point, end, "a whole number of years or months")
+		p.fail(end, end+width, letters)
+	case end > point && left[n].months > 0:
+		p.fail(point, end, "a whole number of years or months")
 	case end > point && end+1 < p.end():
-		return nil, p.fail(point, end, "a fraction in the last unit only")
+		p.fail(point, end, "a fraction in the last unit only")
+	}
+	if p.err != nil {
+		return nil
 	}
 	p.pos++
-	fraction, ok := exactly(decimals, u.exact)
+	fraction, ok := exactly(decimals, left[n].exact)
 	if !ok {
-		return nil, p.fail(point, end, "a fraction that comes to whole nanoseconds")
+		p.fail(point, end, "a fraction that comes to whole nanoseconds")
 	}
-	if n, err := strconv.ParseInt(whole, 10, 64); err != nil || !s.add(n, u, fraction) {
-		return nil, p.fail(at, p.pos, u.most())
+	if count, err := strconv.ParseInt(whole, 10, 64); err != nil || !s.add(count, left[n], fraction) {
+		p.fail(at, p.pos, left[n].most())
 	}
-	return left, nil
-}
-
-// find returns the unit of that letter, and the units that may follow it.
-func find(letter byte, left []unit, clock bool) (unit, []unit, bool) {
-	for n, u := range left {
-		if u.letter == letter && u.clock == clock {
-			return u, left[n+1:], true
-		}
-	}
-	return unit{}, left, false
+	return left[n+1:]
 }
 
 // letters lists the units that may follow.
 func letters(left []unit, clock bool) string {
-	var all []string
-	for _, u := range left {
-		if u.clock == clock {
-			all = append(all, string(u.letter))
+	text := "the end"
+	for n, u := range left {
+		switch n {
+		case 0:
+			text = string(u.letter)
+		case len(left) - 1:
+			text += " or " + string(u.letter)
+		default:
+			text += ", " + string(u.letter)
 		}
-	}
-	text := ""
-	switch n := len(all); n {
-	case 0:
-		text = "the end"
-	case 1:
-		text = all[0]
-	default:
-		text = strings.Join(all[:n-1], ", ") + " or " + all[n-1]
 	}
 	if !clock {
 		text += ", or H, M or S behind a T"
@@ -158,7 +133,7 @@ func (s *step) add(n int64, u unit, fraction int64) bool {
 
 // most is how much of a unit a step can hold.
 func (u unit) most() string {
-	if u.clock {
+	if u.months == 0 && u.days == 0 {
 		return "less than 292 years of hours, minutes and seconds"
 	}
 	return "at most 10000 years"

@@ -28,7 +28,7 @@ func ExampleInterval_Occurrences() {
 	if err != nil {
 		panic(err)
 	}
-	for t := range all.All(interval.Span{}) {
+	for t, ok := all.Next(time.Time{}); ok; t, ok = all.Next(t) {
 		fmt.Println(t.In(berlin))
 	}
 	// Output:
@@ -48,7 +48,7 @@ func ExampleInterval_Occurrences_creation() {
 }
 
 // At half past two in Berlin every day, also when clocks go forward or back.
-func ExampleOccurrences_NextN() {
+func ExampleOccurrences_Notes() {
 	i, _ := interval.Parse("R/T02:30:00/P1D")
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
@@ -59,7 +59,9 @@ func ExampleOccurrences_NextN() {
 		if err != nil {
 			panic(err)
 		}
-		for _, t := range daily.NextN(created, 3) {
+		t := created.Add(-1)
+		for range 3 {
+			t, _ = daily.Next(t)
 			fmt.Println(t.In(berlin), daily.Notes(t))
 		}
 	}

@@ -75,10 +75,7 @@
 //	no memory                                                 TestAllocations
 package interval
 
-import (
-	"math"
-	"strconv"
-)
+import "strconv"
 
 // An Interval is an ISO 8601 repeating interval. The zero value has no occurrences
 // and prints as "". Intervals can be compared with ==. Equal intervals have the same
@@ -92,15 +89,6 @@ type Interval struct {
 	step      step
 }
 
-// Repetitions returns the n of R[n] and true, or 0 and false for an interval
-// without n.
-func (i Interval) Repetitions() (n int64, ok bool) {
-	if i.unbounded {
-		return 0, false
-	}
-	return i.times, true
-}
-
 // String returns the interval in a canonical spelling. [Parse] reads an equal
 // interval from it. Units are carried: P12M becomes P1Y, P14D becomes P2W, PT90M
 // becomes PT1H30M. Days and hours never become one another. A fraction of a week or
@@ -109,15 +97,12 @@ func (i Interval) String() string {
 	if !i.set {
 		return ""
 	}
-	n := ""
+	text, first, second := "R", i.start.String(), i.step.String()
 	if !i.unbounded {
-		n = strconv.FormatInt(i.times, 10)
+		text += strconv.FormatInt(i.times, 10)
 	}
 	if i.ends {
-		return "R" + n + "/" + i.step.String() + "/" + i.start.String()
+		first, second = second, first
 	}
-	return "R" + n + "/" + i.start.String() + "/" + i.step.String()
+	return text + "/" + first + "/" + second
 }
-
-// endless stands for an unbounded number of repetitions: 292 years of nanoseconds.
-const endless = math.MaxInt64

@@ -10,17 +10,12 @@ import (
 // meant returns the time spec that a text with mistakes was probably meant to be,
 // or "".
 func meant(text string) string {
-	text = strings.NewReplacer("\u2212", "-", "--", "/").Replace(text)
-	parts := strings.Split(strings.ToUpper(strings.TrimSpace(text)), "/")
-	for n := range parts {
-		parts[n] = strings.TrimSpace(parts[n])
-	}
-	parts = complete(parts)
+	parts := strings.Split(repaired(strings.ToUpper(strings.TrimSpace(text)), textRepairs), "/")
 	for n, part := range parts {
 		switch {
 		case n == 0:
 			parts[n] = repaired(part, timesRepairs)
-		case durations.MatchString(part) || n == 2 && !dates.MatchString(part):
+		case strings.HasPrefix(part, "P") || n == 2 && !dates.MatchString(part):
 			parts[n] = repaired(part, durationRepairs)
 		default:
 			parts[n] = repaired(weekDates.ReplaceAllStringFunc(part, calendarDate), startRepairs)
@@ -33,25 +28,7 @@ func meant(text string) string {
 	return text
 }
 
-// complete puts in the part that was left out, where it is plain which.
-func complete(parts []string) []string {
-	first, last := parts[0], parts[len(parts)-1]
-	repeats, lasts := strings.HasPrefix(first, "R"), strings.HasPrefix(last, "P")
-	switch {
-	case len(parts) == 1 && lasts:
-		return []string{"R", "", last}
-	case len(parts) == 2 && repeats && lasts:
-		return []string{first, "", last}
-	case len(parts) == 2 && !repeats && lasts:
-		return []string{"R", first, last}
-	case len(parts) == 4 && last == "":
-		return parts[:3]
-	}
-	return parts
-}
-
 var (
-	durations = regexp.MustCompile(`^P`)
 	dates     = regexp.MustCompile(`^\d{4}-?(\d\d|W)`)
 	weekDates = regexp.MustCompile(`^(\d{4})-?W(\d\d)(?:-?([1-7]))?`)
 )
@@ -70,33 +47,31 @@ func calendarDate(text string) string {
 	return monday.AddDate(0, 0, (week-1)*7+weekday-1).Format(time.DateOnly)
 }
 
-func repaired(part string, repairs []repair) string {
-	for _, r := range repairs {
-		part = r.wrong.ReplaceAllString(part, r.right)
+// repaired applies repairs, each a pattern and its replacement, which leave alone what is right.
+func repaired(part string, repairs []string) string {
+	for n := 0; n < len(repairs); n += 2 {
+		part = regexp.MustCompile(repairs[n]).ReplaceAllString(part, repairs[n+1])
 	}
 	return part
 }
 
-// A repair is applied to a part, right or wrong, and leaves what is right alone.
-type repair struct {
-	wrong *regexp.Regexp
-	right string
+// textRepairs put in the part that was left out, where it is plain which.
+var textRepairs = []string{
+	"\u2212", "-",
+	`--`, "/",
+	`\s*/\s*`, "/",
+	`^(P[^/]*)$`, "R//$1",
+	`^(R[^/]*)/(P[^/]*)$`, "$1//$2",
+	`^([^R/][^/]*|)/(P[^/]*)$`, "R/$1/$2",
+	`^([^/]*/[^/]*/[^/]*)/$`, "$1",
 }
 
-func repairs(pairs ...string) []repair {
-	var all []repair
-	for n := 0; n < len(pairs); n += 2 {
-		all = append(all, repair{regexp.MustCompile(pairs[n]), pairs[n+1]})
-	}
-	return all
-}
-
-var timesRepairs = repairs(
+var timesRepairs = []string{
 	`^R?(\d*)$`, "R$1",
 	`^R-1$`, "R", // other schedulers' spelling
-)
+}
 
-var startRepairs = repairs(
+var startRepairs = []string{
 	`^(\d{4}-\d\d-\d\d)[ _]+(\d.*)$`, "${1}T$2",
 	`^(\d{4})(\d\d)(\d\d)(T.*|)$`, "$1-$2-$3$4",
 	`^(\d{4}-\d\d-\d\d)$`, "${1}T00:00:00Z",
@@ -109,9 +84,9 @@ var startRepairs = repairs(
 	` +(Z|[+-]\d\d.*)$`, "$1",
 	`(T.*)-00:00$`, "${1}Z",
 	`^(\d.*T[\d:.,]*)$`, "${1}Z",
-)
+}
 
-var durationRepairs = repairs(
+var durationRepairs = []string{
 	`^(\d|T\d)`, "P$1",
 	` `, "",
 	`(^|[^\d])([.,]\d)`, "${1}0$2",
@@ -121,4 +96,4 @@ var durationRepairs = repairs(
 	`T0*(\d+)$`, "T${1}H",
 	`^P0*(\d+)$`, "P${1}D",
 	`(\d)T$`, "$1",
-)
+}

@@ -37,20 +37,14 @@ func (i Interval) Occurrences(created time.Time, zone *time.Location) (Occurrenc
 	created = Clamp(created)
 	o := Occurrences{step: i.step, zone: zone}
 	o.base, o.wall = i.start.from(created, zone)
-	o.bound(i, created)
-	return o, nil
-}
-
-// bound sets the first step and the step after the last.
-func (o *Occurrences) bound(i Interval, created time.Time) {
-	n := min(i.times, o.step.most())
-	if i.ends {
+	if n := min(i.times, o.step.most()); i.ends {
 		o.first = -n
 	} else {
 		o.end = n
 	}
 	o.end = o.after(lastMoment)
 	o.first = o.after(created.Add(-1))
+	return o, nil
 }
 
 // at returns base + k durations.
@@ -109,35 +103,10 @@ func (o Occurrences) Next(after time.Time) (time.Time, bool) {
 	return o.at(k), true
 }
 
-// NextN returns the first n occurrences later than a time, or fewer if there are no
-// more.
-func (o Occurrences) NextN(after time.Time, n int) []time.Time {
-	var next []time.Time
-	for t := range o.All(Span{After: after}) {
-		if len(next) >= n {
-			break
-		}
-		next = append(next, t)
-	}
-	return next
-}
-
 // Count returns the number of occurrences in the span.
 func (o Occurrences) Count(in Span) int64 {
 	from, to := o.steps(in)
 	return to - from - o.skipped(from, to)
-}
-
-// All returns the occurrences in the span, earliest first.
-func (o Occurrences) All(in Span) iter.Seq[time.Time] {
-	from, to := o.steps(in)
-	return func(yield func(time.Time) bool) {
-		for k := from; k < to; k++ {
-			if !o.repeats(k) && !yield(o.at(k)) {
-				return
-			}
-		}
-	}
 }
 
 // Backward returns the occurrences in the span, latest first.

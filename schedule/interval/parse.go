@@ -2,6 +2,7 @@ package interval
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
 	"strconv"
 	"strings"
@@ -28,12 +29,16 @@ type ParseError struct {
 	Meant  string // a valid time spec that the author probably meant; "" if unknown
 }
 
-// Error names the offset, the text found, the expected text, and the spelling that the
+// Error names the offset, the beginning of the text found, the expected text, and the spelling that the
 // author probably meant.
 func (e *ParseError) Error() string {
 	found := "nothing"
 	if e.Found != "" {
-		found = strconv.Quote(shorten(e.Found))
+		start := fmt.Sprintf("%.40s", e.Found)
+		if start != e.Found {
+			start += "…"
+		}
+		found = strconv.Quote(start)
 	}
 	text := fmt.Sprintf("byte %d is %s: want %s", e.Offset, found, e.Want)
 	if e.Meant != "" {
@@ -42,39 +47,37 @@ func (e *ParseError) Error() string {
 	return text
 }
 
-// shorten returns s, or the beginning of a long s.
-func shorten(s string) string {
-	const most = 40
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
-}
-
 func parse(text string) (Interval, *ParseError) {
 	p := parser{text: text}
 	i := Interval{set: true}
-	for _, part := range []func(*Interval) *ParseError{p.times, p.begin, p.finish} {
-		if err := part(&i); err != nil {
-			return Interval{}, err
+	for _, part := range []func(*Interval){p.times, p.begin, p.finish} {
+		if part(&i); p.err != nil {
+			return Interval{}, p.err
 		}
+	}
+	if p.pos < len(text) {
+		p.here("the end")
+		return Interval{}, p.err
 	}
 	return i, nil
 }
 
-// A parser reads a text from pos on.
+// A parser reads a text from pos on. What it reads after the first problem has no meaning.
 type parser struct {
 	text string
 	pos  int
+	err  *ParseError
 }
 
-// fail returns the error of the text from at to end.
-func (p *parser) fail(at, end int, want string) *ParseError {
-	return &ParseError{Text: p.text, Offset: at, Found: p.text[at:end], Want: want}
+// fail notes a problem of the text from at to end, if it is the first.
+func (p *parser) fail(at, end int, want string) {
+	if p.err == nil {
+		p.err = &ParseError{Text: p.text, Offset: at, Found: p.text[at:end], Want: want}
+	}
 }
 
-// here returns the error of the rest of the current part.
-func (p *parser) here(want string) *ParseError { return p.fail(p.pos, p.end(), want) }
+// here notes a problem of the rest of the current part.
+func (p *parser) here(want string) { p.fail(p.pos, p.end(), want) }
 
 // end returns the end of the current part.
 func (p *parser) end() int {
@@ -113,31 +116,33 @@ func (p *parser) digits() string {
 	return p.text[from:p.pos]
 }
 
-func (p *parser) times(i *Interval) *ParseError {
-	if !p.take("R") {
-		return p.here("R, or R and a number of repetitions, as in R5/2026-01-01T02:00:00Z/P1D")
+// expect reads a byte of any.
+func (p *parser) expect(any, want string) {
+	if !p.take(any) {
+		p.here(want)
 	}
-	at := p.pos
+}
+
+// atDigit reports whether the next byte is a digit.
+func (p *parser) atDigit() bool { return '0' <= p.next() && p.next() <= '9' }
+
+func (p *parser) times(i *Interval) {
+	p.expect("R", "R, or R and a number of repetitions, as in R5/2026-01-01T02:00:00Z/P1D")
+	at, want := p.pos, "/ and the start"
 	digits := p.digits()
 	n, err := strconv.ParseInt(digits, 10, 64)
 	switch {
 	case digits == "":
-		n, i.unbounded = endless, true
+		n, i.unbounded, want = math.MaxInt64, true, "a number, or / and the start"
 	case err != nil:
-		return p.fail(at, p.pos, "a number up to 9223372036854775807, or none for no end")
+		p.fail(at, p.pos, "a number up to 9223372036854775807, or none for no end")
 	}
 	i.times = n
-	if !p.take("/") {
-		if digits == "" {
-			return p.here("a number, or / and the start")
-		}
-		return p.here("/ and the start")
-	}
-	return nil
+	p.expect("/", want)
 }
 
 // field reads a number of exactly width digits.
-func (p *parser) field(width, least, most int, what string) (int, *ParseError) {
+func (p *parser) field(width, least, most int, what string) int {
 	at := p.pos
 	digits := p.digits()
 	n, err := strconv.Atoi(digits)
@@ -146,29 +151,22 @@ func (p *parser) field(width, least, most int, what string) (int, *ParseError) {
 		if digits == "" {
 			end = p.end()
 		}
-		return 0, p.fail(at, end, fmt.Sprintf("%s, %0*d to %d", what, width, least, most))
+		p.fail(at, end, fmt.Sprintf("%s, %0*d to %d", what, width, least, most))
 	}
-	return n, nil
-}
-
-func (p *parser) sign(sign, before string) *ParseError {
-	if !p.take(sign) {
-		return p.here(sign + " and " + before)
-	}
-	return nil
+	return n
 }
 
 // decimals reads a point or comma and the digits after it, without zeros at the end. It
 // returns "" if there is no point.
-func (p *parser) decimals() (string, *ParseError) {
+func (p *parser) decimals() string {
 	if !p.take(".,") {
-		return "", nil
+		return ""
 	}
 	digits := p.digits()
 	if digits == "" {
-		return "", p.here("a digit behind the point")
+		p.here("a digit behind the point")
 	}
-	return strings.TrimRight(digits, "0"), nil
+	return strings.TrimRight(digits, "0")
 }
 
 // exactly returns a decimal fraction of a unit in nanoseconds, and false if that is not a

@@ -97,15 +97,6 @@ func checkParse(t require.TestingT, text string) {
 }
 
 func TestIntervalParts(t *testing.T) {
-	n, ok := parse(t, "R5//P1D").Repetitions()
-	require.Equal(t, int64(5), n)
-	require.True(t, ok)
-	n, ok = parse(t, "R//P1D").Repetitions()
-	require.Zero(t, n)
-	require.False(t, ok)
-	n, ok = interval.Interval{}.Repetitions()
-	require.Zero(t, n)
-	require.True(t, ok)
 	require.Equal(t, "", interval.Interval{}.String())
 	require.NotZero(t, parse(t, "R0//P1D"))
 	require.NotEqual(t, parse(t, "R//P1D"), parse(t, "R9223372036854775807//P1D"))
