@@ -63,6 +63,24 @@ func BenchmarkPlan(b *testing.B) {
 	}
 }
 
+// A pending Job becomes another between two polls, and time passes: stuck Jobs are counted anew.
+func BenchmarkPlanChanged(b *testing.B) {
+	for _, n := range []int64{10, 1000, 100_000} {
+		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
+			w, target := busy(b, n), newTarget()
+			now, feed := noon.Add(time.Hour), w.jobFeed()
+			changed := []*batchv1.Job{jobOf(target, 2, ready), jobOf(target, 2, func(*batchv1.Job) {})}
+			w.Plan(ownerUID, queue, now)
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				_ = feed.Add(changed[i%2])
+				now = now.Add(time.Second)
+				w.Plan(ownerUID, queue, now)
+			}
+		})
+	}
+}
+
 // One event about a Job.
 func BenchmarkEvent(b *testing.B) {
 	for _, n := range []int64{10, 100_000} {
