@@ -123,7 +123,8 @@ func (t *Tracker) apply(p *Plan) *application {
 // begin gives the plan to the owner's set.
 func (a *application) begin(o *owned) {
 	p, now := a.plan, a.tracker.now()
-	w := slots.Want{Create: p.Create, Max: o.target.Policy.Bounds.Max, List: p.List}
+	w := o.want(p.Items, p.List)
+	w.Create, w.Max = p.Create, o.target.Policy.Bounds.Max
 	a.deletes = make(map[types.UID]*Deletion, len(p.Delete))
 	for i := range p.Delete {
 		d := &p.Delete[i]
@@ -132,9 +133,6 @@ func (a *application) begin(o *owned) {
 		}
 		a.deletes[d.UID] = d
 		w.Delete = append(w.Delete, string(d.UID))
-	}
-	for i := range p.Items {
-		w.Items = append(w.Items, p.Items[i].slot())
 	}
 	o.set.Want(w, now)
 	o.now, a.begun = a, true
@@ -193,8 +191,9 @@ func (a *application) from(o *owned, slot slots.Slot) {
 		is.labels, a.labels = a.labels[0], a.labels[1:]
 	}
 	for i := range a.plan.Items {
-		if a.plan.Items[i].slot() == slot {
+		if a.plan.Items[i].Key == slot.Key {
 			is.item = &a.plan.Items[i]
+			break
 		}
 	}
 	if o.sent == nil {

@@ -29,7 +29,14 @@ type Item struct {
 	Labels   map[string]string // of the Job and its pods
 }
 
-func (i *Item) slot() slots.Slot { return slots.Slot{Key: i.Key, Number: i.Attempt} }
+// want returns what a list of items asks for.
+func (o *owned) want(items []Item, list slots.Listing) slots.Want {
+	w := slots.Want{List: list, Retries: o.target.Retries}
+	for i := range items {
+		w.Items = append(w.Items, slots.Slot{Key: items[i].Key, Number: items[i].Attempt})
+	}
+	return w
+}
 
 // Listing marks the begin of a list of an owner's items. Call it right before the source is
 // asked: what a source returned to an earlier request is not used.
@@ -48,18 +55,9 @@ func (t *Tracker) Listing(owner types.UID) slots.Listing {
 // and no finished Job is deleted.
 func (t *Tracker) PlanItems(owner types.UID, items []Item, list slots.Listing, now time.Time) Plan {
 	t.mu.Lock()
-	waiting, queue := 0, scaling.Metric{Name: "items", Target: 1}
-	if o := t.owners[owner]; o != nil && o.set != nil {
-		known := map[slots.Slot]bool{}
-		for _, j := range o.jobs {
-			known[j.slot()] = true
-		}
-		for i := range items {
-			if slot := items[i].slot(); !known[slot] && !o.set.Flying(slot) {
-				waiting++
-			}
-		}
-		queue.Value = float64(int64(waiting) + int64(o.running()) + o.set.Hidden())
+	queue := scaling.Metric{Name: "items", Target: 1}
+	if o := t.owners[owner]; o != nil && o.target != nil {
+		queue.Value = float64(o.set.Waiting(o.want(items, list)) + int64(o.running()) + o.set.Hidden())
 	}
 	t.mu.Unlock()
 	if list == 0 {

@@ -92,6 +92,46 @@ func TestAttempt(t *testing.T) {
 	require.Equal(t, Result{Created: 1}, result)
 }
 
+// An item whose Job has failed runs again, as often as Retries allows. One that succeeded does not.
+func TestRetries(t *testing.T) {
+	s := newServer()
+	w, target := newDispatcher(t, s, 5), newTarget()
+	target.Keyed, target.Retries, target.Policy.Bounds.Max = true, 2, 5
+	require.NoError(t, w.Track(target))
+	end := func(is batchv1.JobConditionType) {
+		w.catchUp(t)
+		for _, j := range s.all(t) {
+			s.change(t, &j, func(j *batchv1.Job) {
+				j.Status.Conditions = []batchv1.JobCondition{{Type: is, Status: corev1.ConditionTrue}}
+			})
+		}
+	}
+	for attempt := range 3 {
+		result, err := w.dispatch(keys("a")...)
+		require.NoError(t, err)
+		require.Equal(t, Result{Created: 1}, result)
+		begun := w.Listing(ownerUID)
+		end(batchv1.JobFailed)
+		w.catchUp(t)
+		result, err = w.Apply(t.Context(), s, w.PlanItems(ownerUID, keys("a"), begun, w.clock))
+		require.NoError(t, err)
+		require.Zero(t, result, "the list began before the end was shown")
+		require.Len(t, s.all(t), attempt+1)
+	}
+	result, err := w.dispatch(keys("a", "b")...)
+	require.NoError(t, err)
+	require.Equal(t, Result{Created: 1}, result, "of b")
+	require.Contains(t, new(w.PlanItems(ownerUID, keys("a", "b"), w.Listing(ownerUID), w.clock)).String(), `stillThere: 1 items stay listed though their objects have finished or are not ours, such as "a"`)
+	end(batchv1.JobComplete)
+	w.catchUp(t)
+	result, err = w.dispatch(keys("a", "b")...)
+	require.NoError(t, err)
+	require.Zero(t, result)
+
+	target.Keyed = false
+	require.ErrorContains(t, target.Validate(), "Retries: found 2")
+}
+
 // Before L of the term has passed, without a list, and from a list that began before the
 // read, nothing is created.
 func TestItemsWait(t *testing.T) {

@@ -173,7 +173,7 @@ func (o *owned) show(j *job) {
 	if o.set == nil || j.stray {
 		return
 	}
-	o.set.Show(slots.Object{Slot: j.slot(), UID: string(j.UID), Finished: j.ended(), Deleting: j.marked})
+	o.set.Show(slots.Object{Slot: j.slot(), UID: string(j.UID), Finished: j.ended(), Failed: j.Phase == Failed, Deleting: j.marked})
 	if o.landed(j.slot()); o.pruning > 0 {
 		o.pruning = int32(o.set.Pruning())
 	}

@@ -53,6 +53,9 @@ type Target struct {
 	// Keyed makes one Job for each item of a source: see [Tracker.PlanItems]. The Jobs are
 	// named from the items' keys instead of numbers.
 	Keyed bool
+	// Retries is how many times an item runs again whose Job has failed, while the source lists
+	// it. The source then raises an item's Attempt by more than Retries.
+	Retries int64
 	// Job is the prototype of the Jobs: labels, annotations and spec. Its name and
 	// owner references are replaced. A namespace, if set, is the owner's. An empty
 	// restartPolicy becomes OnFailure.
@@ -107,6 +110,7 @@ func (t *Target) Validate() error {
 		}
 	}
 	problems.Join("Policy", scaling.Validate(t.Policy))
+	problems.Check(t.Retries >= 0 && (t.Keyed || t.Retries == 0), "Retries", t.Retries, "a number of 0 or more, and 0 without Keyed")
 	problems.Check(t.StuckAfter >= 0, "StuckAfter", t.StuckAfter, "a duration of 0 or more")
 	problems.Check(t.Rollout.Strategy == rollout.Gradual || t.Revision.Generation > 0, "Revision.Generation", t.Revision.Generation,
 		"the owner's generation, without which no outdated Job is found, or Rollout.Strategy Gradual")

@@ -151,6 +151,10 @@ func rules() []rule {
 			b.EarlyEnds()
 			b.Want(b.Wanted(p), now)
 		}}},
+		{name: "keyed: a retry from a list begun before the end was shown", config: with(keyed, func(c *slotstest.Config) { c.Retries, c.Budget = 1, B{Finish: 1} }), loop: broken{polled: func(b *broken, p slotstest.Poll, now time.Time) {
+			b.EarlyEnds()
+			b.Want(b.Wanted(p), now)
+		}}},
 		{name: "keyed: a key known since the list began", config: with(keyed, func(c *slotstest.Config) { c.Budget.External = 1 }), loop: broken{around: func(b *broken) func() { b.ForgetKnown(); return func() {} }}},
 	}
 }

@@ -62,7 +62,9 @@
 // A source must return lists that are no older than their request, and complete. A list that
 // failed or that is partial is no list: call [Set.Want] without it. A source with stale
 // lists must never delete: leave Want.Delete empty. An object that has finished while its
-// item stays listed is not created again; the source raises the attempt, in Slot.Number.
+// item stays listed is not created again, and a [Hold] names it, unless the source raises the
+// attempt, in Slot.Number, or the object failed and Want.Retries allows it. With retries, the
+// source raises the attempt by more than their number.
 //
 // # Limits
 //

@@ -87,14 +87,14 @@ func (s *Set) Holds(now time.Time) (holds []Hold) {
 // done counts the items that are listed, and are not run again.
 func (s *Set) done() (n int, first string) {
 	note := func(slot Slot) {
-		if attempt, is := s.items[slot.Key]; is && attempt == slot.Number {
+		if attempt, is := s.items[slot.Key]; is && attempt <= slot.Number && slot.Number <= attempt+s.retries {
 			if n++; n == 1 || slot.Key < first {
 				first = slot.Key
 			}
 		}
 	}
 	for _, o := range s.objects {
-		if o.Finished {
+		if o.Finished && !(o.Failed && o.Number < s.items[o.Key]+s.retries) {
 			note(o.Slot)
 		}
 	}
@@ -196,7 +196,7 @@ func (s *Set) Fingerprint(now time.Time) string {
 		bit(f != nil && f.id == q.id)
 		bit(q.round == s.work.round)
 	}
-	num(age(s.options.Start), rank(s.reads), age(s.read), rank(s.list), rank(s.listing), left(s.retry.until), int64(s.retry.n), left(s.resting.until), int64(s.resting.n), age(s.blocked))
+	num(age(s.options.Start), rank(s.reads), age(s.read), rank(s.list), rank(s.listing), left(s.retry.until), int64(s.retry.n), s.retries, left(s.resting.until), int64(s.resting.n), age(s.blocked))
 	bit(s.marked)
 	bit(s.unread)
 	bit(s.reads > 0 && s.fresh())
@@ -206,6 +206,7 @@ func (s *Set) Fingerprint(now time.Time) string {
 		b = append(append(b, ";o"...), uid...)
 		slot(o.Slot)
 		bit(o.Finished)
+		bit(o.Failed)
 		bit(o.Deleting)
 		if s.options.Keyed {
 			num(rank(o.ended))

@@ -24,6 +24,7 @@ func configs() []slotstest.Config {
 		{Name: "edits", Max: []int64{2, 1, 3}, Demands: []uint8{3}, Depth: 9, Initial: starts, Budget: B{Finish: 1, Fault: 1, Restart: 1, Edit: 2}},
 		{Name: "two writers", Writers: 2, Max: []int64{2, 1}, Demands: []uint8{2}, Depth: 7, Initial: starts, Budget: B{Finish: 1, Fault: 1, Restart: 1, Edit: 1}},
 		{Name: "keyed", Keyed: true, Items: 2, Max: []int64{1}, Depth: 19, Budget: B{Finish: 2, Fault: 2, Restart: 1, End: 1, Warm: 1, Relist: 1, Return: 1}},
+		{Name: "keyed, a retry", Keyed: true, Items: 2, Retries: 1, Max: []int64{1}, Depth: 18, Budget: B{Finish: 2, Fault: 1, Restart: 1, Relist: 1}},
 		{Name: "keyed, two at once", Keyed: true, Items: 3, Max: []int64{2}, Depth: 18, Budget: B{Finish: 2, Fault: 2, Restart: 2, External: 1}},
 	}
 }

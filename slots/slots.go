@@ -32,6 +32,7 @@ type Object struct {
 	Slot
 	UID      string
 	Finished bool // it does no more work, and takes no capacity
+	Failed   bool // it has finished, and its item may run again: Want.Retries
 	Deleting bool // it has a deletion timestamp
 }
 
@@ -75,6 +76,7 @@ type Set struct {
 	listing int64            // seq of the newest Listing
 	list    int64            // seq when the newest list of items began
 	items   map[string]int64 // attempts by key, in that list
+	retries int64            // of items
 	known   map[string]int64 // seq when a key was last known to have had an object
 
 	marked  bool      // the lease says that a number may be set aside

@@ -27,6 +27,9 @@ type Want struct {
 	// 0, there is no list: nothing keyed is created or deleted.
 	Items []Slot
 	List  Listing
+	// Retries is how many times an item runs again whose object has failed, if a list that began
+	// after that still has the item. Each time has the next attempt as its Number.
+	Retries int64
 	// Delete are UIDs. Finished objects are deleted last, when the rules allow it; an object that
 	// is not shown counts as unfinished.
 	Delete []string
@@ -142,7 +145,7 @@ func (s *Set) takeList(w Want) {
 		s.work.left = min(s.work.left, s.numbered())
 		return
 	}
-	s.list = int64(w.List)
+	s.list, s.retries = int64(w.List), w.Retries
 	s.items = make(map[string]int64, len(w.Items))
 	for _, item := range w.Items {
 		if _, twice := s.items[item.Key]; item.Key != "" && !twice {
@@ -332,32 +335,55 @@ func (s *Set) numbers(n int64, now time.Time) (batch []Request) {
 
 // keys returns creates for the first items that have no object. Those that failed come last.
 func (s *Set) keys(n int64, now time.Time) (batch []Request) {
-	busy := map[string]bool{} // keys with unfinished objects or creates
-	done := map[Slot]bool{}
-	for _, o := range s.objects {
-		done[o.Slot] = true
-		busy[o.Key] = busy[o.Key] || !o.Finished
-	}
-	for slot, f := range s.flights {
-		done[slot] = true
-		busy[slot.Key] = busy[slot.Key] || f.state < taken
-	}
-	items := s.work.items
+	open := s.open(s.work.items, s.list, s.retries)
 	if len(s.refused) > 0 {
-		items = slices.Clone(items)
-		slices.SortStableFunc(items, func(a, b Slot) int { return cmp.Compare(s.refused[a].n, s.refused[b].n) })
+		slices.SortStableFunc(open, func(a, b Slot) int { return cmp.Compare(s.refused[a].n, s.refused[b].n) })
 	}
-	for _, item := range items {
+	for _, slot := range open {
 		if int64(len(batch)) == n {
 			break
 		}
-		if known, is := s.known[item.Key]; busy[item.Key] || done[item] || is && known >= s.list || now.Before(s.refused[item].until) {
+		if known, is := s.known[slot.Key]; is && known >= s.list || now.Before(s.refused[slot].until) {
 			continue
 		}
-		batch = append(batch, s.fly(item))
+		batch = append(batch, s.fly(slot))
 	}
 	return batch
 }
+
+// open returns the slots of the items of a list that have no object: with the item's attempt,
+// or the one after an object that failed before the list began.
+func (s *Set) open(items []Slot, list, retries int64) (open []Slot) {
+	busy := map[string]bool{"": true} // keys with unfinished objects or creates
+	done := map[Slot]*object{}
+	for _, o := range s.objects {
+		done[o.Slot] = o
+		busy[o.Key] = busy[o.Key] || !o.Finished
+	}
+	for slot, f := range s.flights {
+		done[slot] = nil
+		busy[slot.Key] = busy[slot.Key] || f.state < taken
+	}
+	for _, slot := range items {
+		last := slot.Number + max(0, retries)
+		for n := last; n >= slot.Number; n-- {
+			if o, is := done[Slot{slot.Key, n}]; is {
+				if slot.Number = n; o != nil && o.Failed && o.ended < list {
+					slot.Number++
+				}
+				break
+			}
+		}
+		if _, is := done[slot]; !is && !busy[slot.Key] && slot.Number <= last {
+			busy[slot.Key] = true
+			open = append(open, slot)
+		}
+	}
+	return open
+}
+
+// Waiting returns how many items of a list have no object.
+func (s *Set) Waiting(w Want) int64 { return int64(len(s.open(w.Items, int64(w.List), w.Retries))) }
 
 // due returns the reads that are due, and what the term needs, in a fixed order.
 func (s *Set) due(now time.Time) (due []Request) {

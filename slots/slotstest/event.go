@@ -159,16 +159,26 @@ func (m *model) eachRestart(from *world, i uint8, try try) {
 	}
 }
 
+// list lets the source answer. It notes the items whose objects have finished: these may run again.
+func (m *model) list(w *world) bool {
+	w.list = source{2, w.listed}
+	for i := range uint8(m.width()) {
+		w.again[i] = w.again[i] || m.Retries > 0 && w.listed[i] && w.latest(i, m.width()).finished
+	}
+	return true
+}
+
 // eachOfSource lets the source list its items, and lose those of finished objects.
 func (m *model) eachOfSource(from *world, try try) {
 	if from.list.phase == 1 {
-		try(event{kind: lists}, func(w *world) bool { w.list = source{2, w.listed}; return true })
+		try(event{kind: lists}, m.list)
 	}
-	for i := range uint8(most) {
-		if o := from.objects[i]; from.listed[i] && (o.finished || o.uid != 0 && from.left.Return > 0) {
+	for i := range uint8(m.width()) {
+		o := from.latest(i, m.width())
+		if from.listed[i] && (o.finished || o.uid != 0 && from.left.Return > 0) {
 			try(event{kind: consumes, number: i + 1}, func(w *world) bool { w.listed[i] = false; return true })
 		}
-		if !from.listed[i] && from.left.Return > 0 && from.objects[i].uid != 0 && !from.objects[i].finished {
+		if !from.listed[i] && from.left.Return > 0 && o.uid != 0 && !o.finished {
 			try(event{kind: returns, number: i + 1}, func(w *world) bool { w.left.Return--; w.listed[i] = true; return true })
 		}
 	}
@@ -237,7 +247,7 @@ func (m *model) eachOfObject(from *world, number uint8, try try) {
 			return w.update(number, func(o *object) { o.finished = true })
 		})
 	}
-	if !o.deleting && from.left.External > 0 && !(m.Keyed && from.listed[number-1]) {
+	if !o.deleting && from.left.External > 0 && !(m.Keyed && from.listed[int(number-1)%m.width()]) {
 		try(event{kind: deletes, number: number}, func(w *world) bool {
 			w.left.External--
 			return m.deleted(w, number, false, false)
@@ -404,8 +414,8 @@ func (m *model) calm(w *world, turn int) (event, func(*world) bool) {
 			return event{kind: finalizes, number: number}, func(w *world) bool { return m.deleted(w, number, false, false) }
 		case m.Keyed && o.uid != 0 && !o.finished && !o.foreign:
 			return event{kind: finishes, number: number}, func(w *world) bool { return w.update(number, func(o *object) { o.finished = true }) }
-		case m.Keyed && o.finished && w.listed[i]:
-			return event{kind: consumes, number: number}, func(w *world) bool { w.listed[i] = false; return true }
+		case m.Keyed && o.finished && w.listed[i%m.width()]:
+			return event{kind: consumes, number: number}, func(w *world) bool { w.listed[i%m.width()] = false; return true }
 		}
 	}
 	writer := uint8(turn / 2 % m.Writers)
@@ -415,7 +425,7 @@ func (m *model) calm(w *world, turn int) (event, func(*world) bool) {
 	case m.Keyed && w.list.phase == 0:
 		return event{kind: asks, writer: writer}, func(w *world) bool { w.list.phase = 1; return m.feed(w, writer, input{kind: ask}) }
 	case m.Keyed && w.list.phase == 1:
-		return event{kind: lists}, func(w *world) bool { w.list = source{2, w.listed}; return true }
+		return event{kind: lists}, m.list
 	}
 	return event{kind: polls, writer: writer, value: m.demand()}, func(w *world) bool { return m.poll(w, writer, m.demand()) }
 }

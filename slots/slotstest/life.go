@@ -114,7 +114,7 @@ func (l *lives) run(x *life, in input) (sent []slots.Request) {
 		}, c.Max[in.spec])
 		l.replace(x, in.list, began)
 	case poll:
-		p := Poll{Demand: int64(in.demand)}
+		p := Poll{Demand: int64(in.demand), Retries: int64(c.Retries)}
 		for i, listed := range in.items {
 			if listed {
 				p.Items = append(p.Items, l.model.slot(uint8(i+1)))
@@ -188,19 +188,20 @@ func (l *lives) messageOf(x *life, q slots.Request) message {
 }
 
 func (m *model) object(number uint8, o object) slots.Object {
-	return slots.Object{Slot: m.slot(number), UID: uidOf(number, o.uid), Finished: o.finished, Deleting: o.deleting}
+	return slots.Object{Slot: m.slot(number), UID: uidOf(number, o.uid), Finished: o.finished, Failed: o.finished && m.Retries > 0, Deleting: o.deleting}
 }
 
 func (m *model) slot(number uint8) slots.Slot {
 	if m.Keyed {
-		return slots.Slot{Key: string(rune('a' + number - 1))}
+		i := int(number) - 1
+		return slots.Slot{Key: string(rune('a' + i%m.width())), Number: int64(i / m.width())}
 	}
 	return slots.Slot{Number: int64(number)}
 }
 
 func (m *model) number(s slots.Slot) uint8 {
 	if s.Key != "" {
-		return s.Key[0] - 'a' + 1
+		return s.Key[0] - 'a' + 1 + uint8(s.Number)*uint8(m.width())
 	}
 	return uint8(min(s.Number, most+1))
 }

@@ -31,8 +31,9 @@ type Loop interface {
 
 // A Poll is the report of a source: the objects that it asks for, or its items.
 type Poll struct {
-	Demand int64
-	Items  []slots.Slot
+	Demand  int64
+	Items   []slots.Slot
+	Retries int64
 }
 
 // A Plain is the shortest loop over a [slots.Set]: it creates what is missing, and prunes
@@ -65,7 +66,7 @@ func (p *Plain) Poll(poll Poll, now time.Time) []slots.Request {
 func (p *Plain) Wanted(poll Poll) slots.Want {
 	w := slots.Want{Max: p.Max, Create: max(0, poll.Demand-p.Unfinished()-p.Hidden())}
 	if p.Keyed {
-		w.Create, w.Items, w.List = p.Max, poll.Items, p.List
+		w.Create, w.Items, w.List, w.Retries = p.Max, poll.Items, p.List, poll.Retries
 	}
 	for o := range p.Objects {
 		if o.Finished && !o.Deleting {

@@ -19,6 +19,7 @@ type Config struct {
 	Ticks   int      // of the clock in L; 0 means 1
 	Writers int      // processes that act at once; 0 means 1
 	Items   int      // of the source, at the start
+	Retries int      // of an item; each object then fails
 	Budget  Budget   // events that may happen
 	Initial [][]Held // objects at the start, by slot; none means a start without objects
 	Depth   int      // events
@@ -44,6 +45,14 @@ type Fault struct {
 	Kind   slots.Kind
 	Number uint8 // of the slot; 0 is all
 	Result slots.Result
+}
+
+// width is the number of slots for the attempts of the same number.
+func (c *Config) width() int {
+	if c.Retries > 0 {
+		return c.Items
+	}
+	return most
 }
 
 func (c *Config) ticks() int          { return max(1, c.Ticks) }

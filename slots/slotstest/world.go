@@ -120,6 +120,7 @@ type world struct {
 	excess uint8
 
 	listed [most]bool // items of the source
+	again  [most]bool // items that a list had after their objects finished
 	list   source     // under way
 }
 
@@ -142,6 +143,16 @@ func (w *world) changed(number uint8, is object, gone bool) bool {
 		w.notices[i][free] = notice{number: number, is: is, gone: gone}
 	}
 	return true
+}
+
+// latest returns the object of the latest attempt of an item.
+func (w *world) latest(item uint8, width int) (o object) {
+	for i := int(item); i < most; i += width {
+		if w.objects[i].uid != 0 {
+			o = w.objects[i]
+		}
+	}
+	return o
 }
 
 // snapshot returns a consistent read.
@@ -258,6 +269,13 @@ func (m *model) created(w *world, sent *message) bool {
 	}
 	if m.Keyed && *made > 1 && m.problem == "" {
 		m.problem = fmt.Sprintf("item %d has a second object", sent.number)
+	}
+	if i := int(sent.number - 1); m.Retries > 0 && i >= m.width() {
+		item := uint8(i % m.width())
+		if o := w.latest(item, m.width()); m.problem == "" && (!w.again[item] || o.uid != 0 && !o.finished) {
+			m.problem = fmt.Sprintf("item %d runs again, and its object has not finished, or no list had it since", item+1)
+		}
+		w.again[item] = false
 	}
 	if sent.phase >= orphan {
 		m.note(sent, "arrives late")
