@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -30,8 +29,6 @@ func TestAdapter(t *testing.T) {
 	c := cluster.Start(t)
 	c.Kubelet(t, func(p *corev1.Pod) cluster.Run {
 		switch {
-		case strings.HasPrefix(p.Namespace, "quickstart"):
-			return cluster.Run{Start: 100 * time.Millisecond, Work: 1500 * time.Millisecond}
 		case strings.HasPrefix(p.Namespace, "finish"):
 			return cluster.Run{Exit: int32(len(p.Labels["fails"]))}
 		case strings.HasPrefix(p.Namespace, "drain") && strings.HasSuffix(p.Labels[batchv1.JobNameLabel], "-1"):
@@ -51,7 +48,6 @@ func TestAdapter(t *testing.T) {
 	t.Run("refused", func(t *testing.T) { testRefused(t, client) })
 	t.Run("owner goes", func(t *testing.T) { testOwnerGoes(t, client) })
 	t.Run("three ways of pending", func(t *testing.T) { testPending(t, client) })
-	t.Run("quickstart", func(t *testing.T) { testQuickstart(t, c, client) })
 }
 
 // A fleet is a ScaledJob in a namespace of its own, owned by a ConfigMap.
@@ -331,20 +327,4 @@ func testPending(t *testing.T, client kubernetes.Interface) {
 			})
 		}
 	}
-}
-
-// The quickstart, as a user runs it.
-func testQuickstart(t *testing.T, c *cluster.Cluster, client kubernetes.Interface) {
-	_, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "quickstart"}}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	cmd := exec.CommandContext(t.Context(), "go", "run", "./examples/quickstart",
-		"-f", "testdata/manifests/rabbitmq.yaml", "-queue", "0,30,30,0,0,0,0,0", "-poll", "1s", "-kubeconfig", c.Kubeconfig(), "-namespace", "quickstart")
-	cmd.Dir = ".."
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	t.Logf("%s", out)
-	l, err := client.BatchV1().Jobs("quickstart").List(t.Context(), metav1.ListOptions{})
-	require.NoError(t, err)
-	require.Len(t, l.Items, 3, "pruned to the history limit\n%s", out)
-	require.Contains(t, string(out), "0 running, 0 pending, 3 succeeded, 0 failed")
 }

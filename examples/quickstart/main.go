@@ -1,184 +1,134 @@
-// Quickstart runs a queue against a ScaledJob. For each poll it prints the observation, the
-// decision with its reason, and the changes.
+// Quickstart runs a queue against a ScaledJob on a simulated cluster in the program. For each
+// poll it prints the observation, the decision with its reason, and the changes.
 //
 //	go run ./examples/quickstart
 //	go run ./examples/quickstart -f scaledjob.yaml -queue 0,3,6,3
-//	go run ./examples/quickstart -f scaledjob.yaml -queue queue.csv -kubeconfig ~/.kube/config -namespace test
 //
-// Without -kubeconfig the Jobs run on a simulated cluster in the program. Pods are pending
-// at the first poll after their Job was created, run at the next two, and succeed; the time
-// between polls is skipped. With -kubeconfig the Jobs run on a real cluster in real time.
-// Their owner is then a ConfigMap and not the ScaledJob, so that KEDA need not be installed
-// and does not act. Delete the ConfigMap to delete the Jobs.
+// Pods are pending at the first poll after their Job was created, run at the next two, and
+// succeed; the time between polls is skipped. Package own-controller is the same on a real
+// cluster.
 package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"os"
-	"os/signal"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
-
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/scaling"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	file := flag.String("f", "testdata/manifests/rabbitmq.yaml", "`file` with a ScaledJob with one trigger")
+	queue := flag.String("queue", "0,3,30,120,120,60,10,0,0", "queue `lengths`, one for each poll")
+	flag.Parse()
+	if err := run(context.Background(), *file, *queue, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "quickstart:", err)
+		os.Exit(1)
+	}
 }
 
-// run is main with its surroundings as arguments; it returns the exit status.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	o, err := parse(args, stderr)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return 0
-	case err != nil:
-		return 2
+// run reads everything before it polls.
+func run(ctx context.Context, file, queue string, out io.Writer) error {
+	config, err := read(file)
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
 	}
-	if err := o.play(ctx, stdout); err != nil {
-		fmt.Fprintf(stderr, "quickstart: %v\n", err)
-		return 1
-	}
-	return 0
-}
-
-type options struct {
-	manifest, queue, target, kubeconfig, namespace string
-	poll                                           time.Duration
-}
-
-func parse(args []string, stderr io.Writer) (o options, err error) {
-	flags := flag.NewFlagSet("quickstart", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	flags.StringVar(&o.manifest, "f", "testdata/manifests/rabbitmq.yaml", "`file` with a ScaledJob")
-	flags.StringVar(&o.queue, "queue", "0,3,30,120,120,60,10,0,0", "queue length at each poll, or a CSV `file` of times and queue lengths:\n"+
-		"the header is time and the name (or type) of each trigger; times are seconds or durations such as 1m30s")
-	flags.StringVar(&o.target, "target", "", "items that one Job serves, where the manifest cannot tell: a `number`, or trigger=number,…")
-	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig `file` of a cluster to really create Jobs on")
-	flags.StringVar(&o.namespace, "namespace", "", "namespace of the Jobs, instead of the manifest's")
-	flags.DurationVar(&o.poll, "poll", 0, "time between polls, instead of the manifest's pollingInterval")
-	if err := flags.Parse(args); err != nil {
-		return o, err
-	}
-	if flags.NArg() > 0 {
-		fmt.Fprintf(stderr, "quickstart: unexpected argument %q\n", flags.Arg(0))
-		flags.Usage()
-		return o, errors.New("usage")
-	}
-	return o, nil
-}
-
-// play reads everything before it does anything.
-func (o options) play(ctx context.Context, out io.Writer) error {
-	s, err := o.scaledJob()
+	lengths, err := parse(queue)
 	if err != nil {
 		return err
 	}
-	targets, err := o.targets(s)
-	if err != nil {
-		return err
+	for _, w := range config.Warnings {
+		fmt.Fprintf(out, "warning: %s\n", w)
 	}
-	config, err := scaledjob.Configure(s, targets)
-	if err != nil {
-		return fmt.Errorf("%s:\n%w", o.manifest, err)
+	p := player{out: out, cluster: newCluster(), config: config}
+	for i, n := range lengths {
+		fmt.Fprintf(out, "\npoll %d: %g items", i+1, n)
+		if err := p.poll(ctx, n); err != nil {
+			return err
+		}
 	}
-	config.Target.StuckAfter = time.Minute
-	if o.poll < 0 {
-		return fmt.Errorf("-poll %s: want a time that is not negative", o.poll)
-	}
-	if o.poll > 0 {
-		config.PollingInterval = o.poll
-	}
-	queue, err := readQueue(o.queue, config)
-	if err != nil {
-		return fmt.Errorf("-queue %w", err)
-	}
-	p := player{out: out, s: s, config: config, queue: queue}
-	if o.kubeconfig == "" {
-		local := newCluster(time.Now())
-		p.client, p.now, p.wait = local.client, local.time, local.advance
-		return p.play(ctx)
-	}
-	rest, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
-	if err != nil {
-		return fmt.Errorf("-kubeconfig: %w", err)
-	}
-	rest.QPS, rest.Burst, rest.Timeout = 100, 200, adapter.DefaultTimeout
-	if p.client, err = kubernetes.NewForConfig(rest); err != nil {
-		return fmt.Errorf("-kubeconfig: %w", err)
-	}
-	p.now, p.wait = time.Now, sleep
-	return p.play(ctx)
+	fmt.Fprintf(out, "\n%d polls: %d Jobs created, %d pruned; at most %d unfinished, of %d allowed\n",
+		len(lengths), p.created, p.pruned, p.most, config.Target.Policy.Bounds.Max)
+	return nil
 }
 
-func (o options) scaledJob() (*manifest.ScaledJob, error) {
-	data, err := os.ReadFile(o.manifest)
+func read(file string) (c scaledjob.Config, err error) {
+	data, err := os.ReadFile(file)
 	if err != nil {
-		return nil, err
+		return c, err
 	}
 	found, err := manifest.Read(data)
 	if err != nil {
-		return nil, fmt.Errorf("%s:\n%w", o.manifest, err)
-	}
-	if len(found) > 1 {
-		return nil, fmt.Errorf("%s: %d ScaledJobs: want one", o.manifest, len(found))
+		return c, err
 	}
 	s := found[0]
-	if o.namespace != "" {
-		s.Namespace = o.namespace
+	s.UID, s.Generation = "00000000-0000-4000-8000-000000000000", 1 // the API server sets them
+	if c, err = scaledjob.Configure(s, nil); err == nil && len(c.Triggers) > 1 {
+		err = fmt.Errorf("found %d triggers; use one", len(c.Triggers))
 	}
-	if s.Namespace == "" {
-		s.Namespace = "default"
-	}
-	return s, nil
+	c.Target.StuckAfter = time.Minute
+	return c, err
 }
 
-// targets takes a plain number for the triggers of unknown types.
-func (o options) targets(s *manifest.ScaledJob) (map[string]float64, error) {
-	targets := map[string]float64{}
-	if o.target == "" {
-		return targets, nil
+func parse(queue string) (lengths []float64, err error) {
+	for text := range strings.SplitSeq(queue, ",") {
+		n, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+		if err != nil || !(n >= 0 && n <= math.MaxFloat64) {
+			return nil, fmt.Errorf("queue: found %q; use a number of 0 or more", text)
+		}
+		lengths = append(lengths, n)
 	}
-	for part := range strings.SplitSeq(o.target, ",") {
-		name, number, named := strings.Cut(part, "=")
-		if !named {
-			number = name
-		}
-		n, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-		if err != nil {
-			return nil, fmt.Errorf("-target %q: want a number such as 5, or trigger=5", part)
-		}
-		if named {
-			targets[strings.TrimSpace(name)] = n
-			continue
-		}
-		for _, t := range s.Spec.Triggers {
-			if !slices.Contains(manifest.TriggerTypes(), t.Type) {
-				targets[t.Type] = n
-			}
-		}
-	}
-	return targets, nil
+	return lengths, nil
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
+// A player polls: it observes, plans, applies, and prints each step.
+type player struct {
+	out           io.Writer
+	cluster       *cluster
+	config        scaledjob.Config
+	created, most int64
+	pruned        int
+}
+
+func (p *player) poll(ctx context.Context, queue float64) error {
+	jobs, err := adapter.List(ctx, p.cluster.client, p.config.Target, adapter.Options{Pods: true})
+	if err != nil {
+		return err
 	}
+	owner := p.config.Target.Owner.UID
+	all, _ := jobs.Jobs(owner)
+	fmt.Fprintf(p.out, "; %s\n", count(all))
+	plan := jobs.Plan(owner, []scaling.Metric{p.config.Triggers[0].Metric(queue)}, p.cluster.now)
+	fmt.Fprintf(p.out, "  %s\n", strings.ReplaceAll(plan.Decision.String(), "\n", "\n  "))
+	result, err := jobs.Apply(ctx, p.cluster.client, plan)
+	if err != nil {
+		return err
+	}
+	if result.Created > 0 {
+		fmt.Fprintf(p.out, "  created   %d\n", result.Created)
+	}
+	if result.Pruned > 0 {
+		fmt.Fprintf(p.out, "  pruned    %d, such as %s\n", result.Pruned, plan.Delete[0].Name)
+	}
+	running := plan.Decision.Trace.Jobs
+	p.created, p.pruned = p.created+result.Created, p.pruned+result.Pruned
+	p.most = max(p.most, running.Running+running.Terminating+plan.Decision.Create)
+	return p.cluster.advance(ctx, p.config.PollingInterval)
+}
+
+func count(all []adapter.Job) string {
+	n := map[adapter.Phase]int{}
+	for _, j := range all {
+		n[j.Phase]++
+	}
+	return fmt.Sprintf("Jobs: %d running, %d pending, %d succeeded", n[adapter.Running], n[adapter.Pending], n[adapter.Succeeded])
 }

@@ -1,27 +1,18 @@
 package main
 
 import (
-	"bytes"
-	"context"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/scaledjob/scaledjob/adapter"
-	"github.com/scaledjob/scaledjob/adapter/manifest"
-	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 )
 
 const manifestText = `
 apiVersion: keda.sh/v1alpha1
 kind: ScaledJob
-metadata: {name: consumer}
+metadata: {name: consumer, namespace: shop}
 spec:
   jobTargetRef:
     template:
@@ -32,24 +23,20 @@ spec:
       metadata: {value: "1"}
 `
 
-func write(t *testing.T, name, text string) string {
+func quickstart(t *testing.T, text, queue string) (string, error) {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-	return path
-}
-
-func quickstart(args ...string) (status int, stdout, stderr string) {
-	var out, errs bytes.Buffer
-	status = run(context.Background(), args, &out, &errs)
-	return status, out.String(), errs.String()
+	file := filepath.Join(t.TempDir(), "s.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	var out strings.Builder
+	err := run(t.Context(), file, queue, &out)
+	return out.String(), err
 }
 
 // The story of the strategy default: 3 messages get 3 Jobs, the same 3 get none
 // more, 3 more get 3, and once the first have finished 3 messages get none.
 func TestStory(t *testing.T) {
-	status, out, errs := quickstart("-f", write(t, "s.yaml", manifestText), "-queue", "3,3,6,6,3")
-	require.Zero(t, status, errs)
+	out, err := quickstart(t, manifestText, "3,3,6,6,3")
+	require.NoError(t, err)
 	var created []string
 	for line := range strings.Lines(out) {
 		if n, ok := strings.CutPrefix(line, "  create    "); ok {
@@ -58,99 +45,28 @@ func TestStory(t *testing.T) {
 	}
 	require.Equal(t, []string{"3: the strategy's proposal", "0: the strategy's proposal", "3: the strategy's proposal",
 		"0: the strategy's proposal", "0: the strategy's proposal"}, created, out)
-	require.Contains(t, out, "5 polls, longest queue 6: 6 Jobs created, 0 rolled out, 0 pruned; at most 6 unfinished at once, of 100 allowed")
-	require.Contains(t, out, "Jobs: 3 running, 0 pending, 3 succeeded, 0 failed\n")
+	require.Contains(t, out, "poll 5: 3 items; Jobs: 3 running, 0 pending, 3 succeeded\n")
+	require.True(t, strings.HasSuffix(out, "\n5 polls: 6 Jobs created, 0 pruned; at most 6 unfinished, of 100 allowed\n"), out)
 }
 
 func TestHistoryIsPruned(t *testing.T) {
-	limited := strings.Replace(manifestText, "spec:\n", "spec:\n  successfulJobsHistoryLimit: 1\n", 1)
-	status, out, errs := quickstart("-f", write(t, "s.yaml", limited), "-queue", "4,0,0,0,0,0")
-	require.Zero(t, status, errs)
-	require.Contains(t, out, "4 Jobs created, 0 rolled out, 3 pruned")
-	require.Contains(t, out, "Jobs: 0 running, 0 pending, 1 succeeded, 0 failed\n")
-}
-
-func TestCSV(t *testing.T) {
-	two := strings.Replace(manifestText, "  triggers:\n", "  triggers:\n    - {type: aws-sqs-queue, name: orders, metadata: {queueLength: \"2\"}}\n", 1)
-	file := write(t, "s.yaml", two)
-	status, out, errs := quickstart("-f", file, "-queue", write(t, "q.csv", "time,rabbitmq,orders\n0,1,0\n45,1,40\n1m15s,0,0\n"), "-poll", "15s")
-	require.Zero(t, status, errs)
-	require.Contains(t, out, "poll 4 at 45s: orders has 40 items; rabbitmq has 1 items;")
-	require.Contains(t, out, "max is orders: queue length 40 asks for 20 Jobs, rounded up to 20")
-	require.Contains(t, out, "6 polls, longest queue 40: 21 Jobs created")
-}
-
-func TestUnknownTrigger(t *testing.T) {
-	file := write(t, "s.yaml", strings.Replace(manifestText, "rabbitmq", "our-own", 1))
-	status, _, errs := quickstart("-f", file)
-	require.Equal(t, 1, status)
-	require.Contains(t, errs, `or a target average value given by the caller for "our-own"`)
-	for _, target := range []string{"5", "our-own=5"} {
-		status, out, errs := quickstart("-f", file, "-queue", "11", "-target", target)
-		require.Zero(t, status, errs)
-		require.Contains(t, out, "created   3: ")
-	}
+	out, err := quickstart(t, strings.Replace(manifestText, "spec:\n", "spec:\n  minReplicaCount: 200\n  successfulJobsHistoryLimit: 1\n  maxReplicaCount: 4\n", 1), "0,0,0,0,0,0")
+	require.NoError(t, err)
+	require.Contains(t, out, "warning: spec.minReplicaCount: found 200; use maxReplicaCount or less; it is taken as 4\n")
+	require.Contains(t, out, "8 Jobs created, 3 pruned; at most 4 unfinished, of 4 allowed")
 }
 
 func TestBadInput(t *testing.T) {
-	good := write(t, "s.yaml", manifestText)
-	for _, tt := range []struct {
-		name   string
-		args   []string
-		status int
-		want   string
-	}{
-		{"no such file", []string{"-f", "nowhere.yaml"}, 1, "nowhere.yaml: no such file"},
-		{"not a ScaledJob", []string{"-f", write(t, "d.yaml", "apiVersion: apps/v1\nkind: Deployment\n")}, 1, "no ScaledJob: found a Deployment"},
-		{"unknown field", []string{"-f", write(t, "u.yaml", manifestText+"  maxReplicas: 3\n")}, 1, "spec.maxReplicas: found an unknown field"},
-		{"negative queue", []string{"-f", good, "-queue", "0,-3"}, 1, `poll 2: queue length "-3": want a number of 0 or more`},
-		{"unreadable queue", []string{"-f", good, "-queue", "0,x"}, 1, `poll 2: queue length "x"`},
-		{"no such queue", []string{"-f", good, "-queue", "nowhere.csv"}, 1, "neither queue lengths such as 0,3,6,3 nor a CSV file"},
-		{"bad header", []string{"-f", good, "-queue", write(t, "q.csv", "t,n\n0,1\n")}, 1, "the header is t,n: want time,rabbitmq"},
-		{"bad time", []string{"-f", good, "-queue", write(t, "q.csv", "time,rabbitmq\nnoon,1\n")}, 1, `line 2: time "noon"`},
-		{"time goes back", []string{"-f", good, "-queue", write(t, "q.csv", "time,rabbitmq\n5,1\n5,1\n")}, 1, "line 3: want a later time"},
-		{"bad target", []string{"-f", good, "-target", "many"}, 1, `-target "many": want a number`},
-		{"bad kubeconfig", []string{"-f", good, "-kubeconfig", "nowhere"}, 1, "-kubeconfig: "},
-		{"negative poll", []string{"-f", good, "-poll", "-1s"}, 1, "-poll -1s: want a time"},
-		{"unknown flag", []string{"-x"}, 2, "flag provided but not defined: -x"},
-		{"argument", []string{"s.yaml"}, 2, `unexpected argument "s.yaml"`},
+	for _, tt := range []struct{ text, queue, want string }{
+		{"apiVersion: apps/v1\nkind: Deployment\n", "1", "no ScaledJob: found a Deployment"},
+		{manifestText + "  maxReplicas: 3\n", "1", "spec.maxReplicas: found an unknown field"},
+		{manifestText + "    - {type: redis, metadata: {listLength: \"1\"}}\n", "1", "found 2 triggers; use one"},
+		{manifestText, "0,-3", `queue: found "-3"; use a number of 0 or more`},
+		{manifestText, "x", `queue: found "x"`},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			status, out, errs := quickstart(tt.args...)
-			require.Equal(t, tt.status, status)
-			require.Contains(t, errs, tt.want)
-			require.Empty(t, out)
-		})
+		out, err := quickstart(t, tt.text, tt.queue)
+		require.ErrorContains(t, err, tt.want)
+		require.Empty(t, out)
 	}
-}
-
-func TestMinAboveMaxIsAWarning(t *testing.T) {
-	file := write(t, "s.yaml", strings.Replace(manifestText, "spec:\n", "spec:\n  minReplicaCount: 5\n  maxReplicaCount: 2\n", 1))
-	status, out, errs := quickstart("-f", file, "-queue", "0")
-	require.Zero(t, status, errs)
-	require.Contains(t, out, "warning: spec.minReplicaCount: found 5; use maxReplicaCount or less; it is taken as 2")
-	require.Contains(t, out, "create    2: ")
-}
-
-// The Jobs belong to the ConfigMap, and KEDA does not count them.
-func TestJobsBelongToTheConfigMap(t *testing.T) {
-	o := options{manifest: write(t, "s.yaml", manifestText)}
-	s, err := o.scaledJob()
-	require.NoError(t, err)
-	config, err := scaledjob.Configure(s, nil)
-	require.NoError(t, err)
-	local := newCluster(time.Now())
-	p := player{
-		out: io.Discard, s: s, config: config, queue: queue{{lengths: []float64{2}}},
-		client: local.client, now: local.time, wait: local.advance,
-	}
-	require.NoError(t, p.play(t.Context()))
-	jobs, err := local.client.BatchV1().Jobs("default").List(t.Context(), metav1.ListOptions{})
-	require.NoError(t, err)
-	require.Len(t, jobs.Items, 2)
-	for _, j := range jobs.Items {
-		require.NotContains(t, j.Labels, manifest.LabelName)
-		require.Equal(t, "ConfigMap", j.OwnerReferences[0].Kind)
-		require.Equal(t, "1", j.Annotations[adapter.AnnotationGeneration])
-	}
+	require.ErrorContains(t, run(t.Context(), "nowhere.yaml", "1", nil), "nowhere.yaml: no such file")
 }
