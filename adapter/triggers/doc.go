@@ -48,7 +48,7 @@
 // # Tests
 //
 // TestOffByDefault and TestPolicy try each refusal, TestPlantedPasswords and TestLocalAddressesAreRefused
-// in worker what a tenant may write. TestDeathsOfWorkers, TestHangingTrigger and TestOwnersAreSpread are
-// about workers, TestEditsLeaveNothing about 10,000 edits. TestController/servers in examples/controller
-// reads six kinds of real servers.
+// in worker what a tenant may write, TestHostileTriggers what his servers answer. TestDeathsOfWorkers,
+// TestHangingTrigger and TestOwnersAreSpread are about workers, TestEditsLeaveNothing about 10,000
+// edits. TestController/servers in examples/controller reads six kinds of real servers.
 package triggers

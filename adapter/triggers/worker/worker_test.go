@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -202,28 +200,6 @@ func TestAbsentSecretIsUnreadable(t *testing.T) {
 	require.ErrorContains(t, err, `secrets "redis" not found`)
 }
 
-// Doubled variables end the worker. Others miss at most one poll.
-func TestDoubledVariables(t *testing.T) {
-	r := reads(t, triggers.Options{Timeout: 20 * time.Second}, nil)
-	address := aRedis(t, "")
-	bad := owner("bad", redis(address, "list"))
-	env := []corev1.EnvVar{{Name: "A0", Value: strings.Repeat("x", 1000)}}
-	for i := 1; i <= 22; i++ {
-		name, before := "A"+string(rune('a'+i)), env[len(env)-1].Name
-		env = append(env, corev1.EnvVar{Name: name, Value: "$(" + before + ")$(" + before + ")"})
-	}
-	bad.Pod.Containers = []corev1.Container{{Name: "c", Env: env}}
-	_, err := r.Read(context.Background(), bad)
-	require.ErrorContains(t, err, "the worker ended")
-	metrics, err := r.Read(context.Background(), owner("good", redis(address, "list")))
-	require.NoError(t, err)
-	require.Equal(t, 7., metrics[0].Value)
-	_, err = r.Read(context.Background(), bad)
-	require.ErrorContains(t, err, "the worker ended", "alone")
-	_, err = r.Read(context.Background(), bad)
-	require.ErrorContains(t, err, "the next read is at")
-}
-
 // Without -local, no way leads to a loopback address: not by number or name.
 func TestLocalAddressesAreRefused(t *testing.T) {
 	p := local(t)
@@ -276,47 +252,6 @@ func TestRedirectToLocalAddress(t *testing.T) {
 
 func api(url, location string) manifest.ScaleTrigger {
 	return manifest.ScaleTrigger{Type: "metrics-api", Metadata: map[string]string{"url": url, "valueLocation": location, "targetValue": "1"}}
-}
-
-// An endless answer, and a valueLocation that doubles the answer 22 times, end the worker or the
-// read. Others are read, and this process needs no more memory.
-func TestEndlessAnswers(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/endless" {
-			_, _ = w.Write([]byte(`{"a": "` + strings.Repeat("x", 1000) + `"}`))
-			return
-		}
-		for block := bytes.Repeat([]byte("1"), 1<<20); ; {
-			if _, err := w.Write(block); err != nil {
-				return
-			}
-		}
-	}))
-	t.Cleanup(server.Close)
-	r := reads(t, triggers.Options{Timeout: 20 * time.Second}, nil)
-	good := owner("good", redis(aRedis(t, ""), "list"))
-	before := memory()
-	for name, bad := range map[string]manifest.ScaleTrigger{
-		"endless": api(server.URL+"/endless", "a"),
-		"doubled": api(server.URL, strings.Repeat("[@this,@this]|", 22)+"0"),
-	} {
-		_, err := r.Read(context.Background(), owner(name, bad))
-		require.Error(t, err, name)
-		if name == "doubled" { // too slow for the limit of memory on a slow machine
-			require.Regexp(t, "the worker ended|did not answer in time", err.Error())
-		}
-		metrics, err := r.Read(context.Background(), good)
-		require.NoError(t, err, name)
-		require.Equal(t, 7., metrics[0].Value)
-	}
-	require.Less(t, memory()-before, uint64(64<<20))
-}
-
-// memory returns the most memory that this process has had of the system, in bytes.
-func memory() uint64 {
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.Sys
 }
 
 // A valueLocation could compare a token that the server repeats, one character in each read. The
