@@ -371,7 +371,7 @@ func (a *application) send(ctx context.Context, jobs batchclient.JobsGetter, q s
 			return reply{slots.Unanswered, "", errChanged}
 		}
 		owner := &from.from.Owner
-		return a.read(ctx, jobs, owner.Namespace, owner.slotName(a.tracker.options.place(), q.Slot), q.Slot)
+		return a.read(ctx, jobs, owner.Namespace, owner.slotName(a.tracker.options.Hub.Place, q.Slot), q.Slot)
 	}
 	if err := cmp.Or(ctx.Err(), a.check()); err != nil {
 		return reply{slots.NotSent, "", fmt.Errorf("%w: %w", ErrNotSent, err)}
@@ -417,7 +417,7 @@ func (a *application) create(ctx context.Context, jobs batchclient.JobsGetter, s
 	if from == nil { // a term has begun since the check
 		return reply{slots.NotSent, "", fmt.Errorf("%w: %w", ErrNotSent, ErrOutdated)}
 	}
-	job, err := from.job(a.tracker.options.place(), slot)
+	job, err := from.job(a.tracker.options.Hub.Place, slot)
 	if err != nil {
 		return reply{slots.Refused, "", err}
 	}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	ktesting "k8s.io/client-go/testing"
 
+	"github.com/scaledjob/scaledjob/adapter/internal/hub"
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
@@ -432,7 +433,7 @@ func TestPruneConflicts(t *testing.T) {
 func TestOwnPlan(t *testing.T) {
 	s, target := newServer(), newTarget()
 	target.Policy.Bounds.Max = scaling.NoMax
-	w := newWriter(t, s, target, Options{Home: "home", KeepLabels: []string{"replaces"}})
+	w := newWriter(t, s, target, Options{Hub: hub.Options{Place: hub.Place{Home: "home"}, Labels: []string{"replaces"}}})
 	s.before = failing("create", 2, context.DeadlineExceeded)
 	_, err := w.Apply(context.Background(), s, Plan{Owner: ownerUID, Create: 2, Labels: []map[string]string{{"replaces": "a"}, {"replaces": "b"}}})
 	require.Error(t, err)
@@ -440,7 +441,7 @@ func TestOwnPlan(t *testing.T) {
 	require.True(t, known)
 	require.Len(t, created, 2)
 	require.Equal(t, Job{
-		Namespace: "shop", Name: target.newJob(place{home: "home"}, 2).Name, Number: 2, Phase: InFlight, Created: noon,
+		Namespace: "shop", Name: target.newJob(hub.Place{Home: "home"}, 2).Name, Number: 2, Phase: InFlight, Created: noon,
 		Revision: rollout.Revision{Generation: 1, TemplateHash: TemplateHash(&target.Job.Spec)}, Labels: map[string]string{"replaces": "b"},
 	}, created[1])
 	require.Equal(t, types.UID("uid-1"), created[0].UID)

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	ktesting "k8s.io/client-go/testing"
 
+	"github.com/scaledjob/scaledjob/adapter/internal/hub"
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
@@ -232,7 +233,7 @@ func failed(ktesting.Action) (bool, runtime.Object, error) { return true, nil, f
 // numberOf returns the number of a Job of newTarget.
 func numberOf(name string) int64 {
 	owner := newTarget().Owner
-	return owner.number(place{}, name)
+	return owner.number(hub.Place{}, name)
 }
 
 // requireNoDoubt checks that every request of newTarget's owner has shown its effect.

@@ -20,7 +20,7 @@
 // A Target is probably wrong if its owner has no Jobs, but its name (of the same API group
 // and kind) has unfinished Jobs with another UID in its namespace. Its Jobs are then not known.
 //
-// With [Options].Home the owners are in another cluster. The labels [LabelHome] and
+// Package adapter/member sets [Options].Hub: the owners are in another cluster. The labels [LabelHome] and
 // [LabelOwner] then take the place of the reference.
 //
 // # Pending Jobs

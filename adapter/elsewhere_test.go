@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	ktesting "k8s.io/client-go/testing"
 
+	"github.com/scaledjob/scaledjob/adapter/internal/hub"
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
@@ -24,8 +25,10 @@ func elsewhere() (Target, Options) {
 		Owner:  Owner{"example.com/v1", "Queue", "shop", "orders", "uid-1"},
 		Job:    &batchv1.Job{Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: pod}}},
 		Policy: scaling.Policy{Bounds: scaling.Bounds{Max: scaling.NoMax}},
-	}, Options{Home: "home", Cluster: "a", Selector: LabelHome, Timeout: time.Second, KeepLabels: []string{"id"}}
+	}, Options{Selector: LabelHome, Timeout: time.Second, Hub: hub.Options{Place: hub.Place{Home: "home", Cluster: "a"}, Labels: []string{"id"}}}
 }
+
+func inHub(home string) hub.Options { return hub.Options{Place: hub.Place{Home: home}} }
 
 // cluster answers creates with UIDs.
 func cluster(t *testing.T) *fake.Clientset {
@@ -51,7 +54,7 @@ func TestLabelsOfTakenNumbers(t *testing.T) {
 	target, o := elsewhere()
 	client := cluster(t)
 	for _, number := range []int64{2, 5} {
-		job := target.newJob(o.place(), number)
+		job := target.newJob(o.Hub.Place, number)
 		job.Labels[LabelOwner] = "another"
 		_, err := client.BatchV1().Jobs("shop").Create(t.Context(), job, metav1.CreateOptions{})
 		require.NoError(t, err)
@@ -104,7 +107,7 @@ func TestWhose(t *testing.T) {
 		var j batchv1.Job
 		test.labels(&j)
 		test.reference(&j)
-		uid, _ := (&Options{Home: test.home}).ownerOf(&j)
+		uid, _ := (&Options{Hub: inHub(test.home)}).ownerOf(&j)
 		require.Equal(t, test.want, uid, "%+v", test)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
+	"github.com/scaledjob/scaledjob/adapter/internal/hub"
 	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/slots"
 )
@@ -69,7 +70,7 @@ func (t *Tracker) PlanItems(owner types.UID, items []Item, list slots.Listing, n
 }
 
 // job returns the Job in a slot.
-func (from *origin) job(in place, slot slots.Slot) (*batchv1.Job, error) {
+func (from *origin) job(in hub.Place, slot slots.Slot) (*batchv1.Job, error) {
 	if from.item == nil {
 		return from.from.newJob(in, slot, from.labels), nil
 	}

@@ -53,7 +53,7 @@ type Job struct {
 	Finished     time.Time // zero if the Job has not finished
 	Revision     rollout.Revision
 	NeverStarted bool              // no pod has ever started; false if unknown
-	Labels       map[string]string // labels of Options.KeepLabels; shared, must not be modified
+	Labels       map[string]string // labels of Options.Hub; shared, must not be modified
 }
 
 // JobOf describes a Job from its status alone. Number and Labels are not set, nor is
@@ -124,7 +124,7 @@ func newJob(object *batchv1.Job, o *Options) *job {
 	}
 	j.of, j.called = o.ownerOf(object)
 	j.item = itemOf(object)
-	for _, key := range o.KeepLabels {
+	for _, key := range o.Hub.Labels {
 		if value, ok := object.Labels[key]; ok {
 			metav1.SetMetaDataLabel(&kept, key, value)
 		}

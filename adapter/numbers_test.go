@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"pgregory.net/rapid"
 
+	"github.com/scaledjob/scaledjob/adapter/internal/hub"
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/premise"
 	"github.com/scaledjob/scaledjob/rollout"
@@ -33,11 +34,11 @@ func propName(t *rapid.T) {
 	name := target.NewJob(n).Name
 	require.Empty(t, validation.IsDNS1123Label(name), name)
 	require.LessOrEqual(t, len(name), 52)
-	require.Equal(t, n, a.number(place{}, name))
+	require.Equal(t, n, a.number(hub.Place{}, name))
 	if a.UID != b.UID {
-		require.Zero(t, b.number(place{}, name))
+		require.Zero(t, b.number(hub.Place{}, name))
 	}
-	require.Zero(t, a.number(place{home: "home"}, name))
+	require.Zero(t, a.number(hub.Place{Home: "home"}, name))
 }
 
 func TestName(t *testing.T) { rapid.Check(t, propName) }
@@ -57,9 +58,9 @@ func TestJobName(t *testing.T) {
 func TestNoNumber(t *testing.T) {
 	owner := newTarget().Owner
 	for _, suffix := range []string{"", "0", "01", "-1", "+1", "1x", "1-2", "99999999999999999999"} {
-		require.Zero(t, owner.number(place{}, owner.base(place{})+suffix), suffix)
+		require.Zero(t, owner.number(hub.Place{}, owner.base(hub.Place{})+suffix), suffix)
 	}
-	require.Equal(t, int64(1<<53), owner.number(place{}, owner.base(place{})+"9007199254740992"))
+	require.Equal(t, int64(1<<53), owner.number(hub.Place{}, owner.base(hub.Place{})+"9007199254740992"))
 }
 
 // A Job with a huge number takes that number only.

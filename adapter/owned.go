@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/scaledjob/scaledjob/adapter/internal/hub"
 	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/slots"
 )
@@ -150,7 +151,7 @@ func (o *owned) pendingBefore(limit time.Time) int64 {
 }
 
 // describe returns the Jobs, then the Jobs in flight by number.
-func (o *owned) describe(in place) (jobs []Job) {
+func (o *owned) describe(in hub.Place) (jobs []Job) {
 	for _, j := range o.jobs {
 		if !j.stray {
 			jobs = append(jobs, j.Job)

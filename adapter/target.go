@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/scaledjob/scaledjob/adapter/internal/hub"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/rollout"
@@ -121,12 +122,9 @@ func (t *Target) Validate() error {
 //
 // The name depends on the owner's name and UID and on the number, and on nothing
 // else. It is valid for any owner and leaves room for the suffixes of pods.
-func (t *Target) NewJob(number int64) *batchv1.Job { return t.newJob(place{}, number) }
+func (t *Target) NewJob(number int64) *batchv1.Job { return t.newJob(hub.Place{}, number) }
 
-// A place is a cluster that is not the owner's. The zero value is the owner's cluster.
-type place struct{ home, cluster string }
-
-func (t *Target) newJob(in place, number int64) *batchv1.Job {
+func (t *Target) newJob(in hub.Place, number int64) *batchv1.Job {
 	return t.compile().newJob(in, slots.Slot{Number: number}, nil)
 }
 
@@ -157,12 +155,12 @@ func JobName(owner, suffix string) string {
 }
 
 // jobName returns the name of the Job with that number.
-func (o *Owner) jobName(in place, number int64) string {
+func (o *Owner) jobName(in hub.Place, number int64) string {
 	return o.base(in) + strconv.FormatInt(number, 10)
 }
 
 // slotName returns the name of the Job in a slot.
-func (o *Owner) slotName(in place, slot slots.Slot) string {
+func (o *Owner) slotName(in hub.Place, slot slots.Slot) string {
 	if slot.Key == "" {
 		return o.jobName(in, slot.Number)
 	}
@@ -170,18 +168,18 @@ func (o *Owner) slotName(in place, slot slots.Slot) string {
 }
 
 // base returns the names of the owner's Jobs without their numbers.
-func (o *Owner) base(in place) string {
+func (o *Owner) base(in hub.Place) string {
 	const digits = "0000000000"
 	id := string(o.UID)
-	if in != (place{}) {
-		id += "/" + in.home + "/" + in.cluster
+	if in != (hub.Place{}) {
+		id += "/" + in.Home + "/" + in.Cluster
 	}
 	return strings.TrimSuffix(JobName(o.Name, hash(id, 8)+"-"+digits), digits)
 }
 
 // number returns the number in the name of a Job, or 0 if the owner's Jobs are not
 // named so.
-func (o *Owner) number(in place, name string) int64 {
+func (o *Owner) number(in hub.Place, name string) int64 {
 	i := strings.LastIndexByte(name, '-') + 1
 	n, err := strconv.ParseInt(name[i:], 10, 64)
 	if err != nil || n <= 0 || name != o.jobName(in, n) {
@@ -223,13 +221,13 @@ func (t *tracked) prototype() *batchv1.JobTemplateSpec {
 }
 
 // newJob returns the Job in a slot with the labels beside the prototype's.
-func (t *tracked) newJob(in place, slot slots.Slot, labels map[string]string) *batchv1.Job {
+func (t *tracked) newJob(in hub.Place, slot slots.Slot, labels map[string]string) *batchv1.Job {
 	return t.finish(in, slot, t.prototype(), labels)
 }
 
 // finish returns the Job in a slot. The owner is its controller, so that the garbage collector
 // deletes the Job after the owner.
-func (t *tracked) finish(in place, slot slots.Slot, prototype *batchv1.JobTemplateSpec, labels map[string]string) *batchv1.Job {
+func (t *tracked) finish(in hub.Place, slot slots.Slot, prototype *batchv1.JobTemplateSpec, labels map[string]string) *batchv1.Job {
 	job, o := &batchv1.Job{ObjectMeta: prototype.ObjectMeta, Spec: prototype.Spec}, &t.Owner
 	job.Namespace, job.Name = o.Namespace, o.slotName(in, slot)
 	job.Spec.TTLSecondsAfterFinished = nil // History.Age has it: others that delete finished Jobs break the rules of package slots
@@ -237,12 +235,12 @@ func (t *tracked) finish(in place, slot slots.Slot, prototype *batchv1.JobTempla
 		metav1.SetMetaDataLabel(&job.ObjectMeta, key, value)
 	}
 	metav1.SetMetaDataLabel(&job.ObjectMeta, LabelOwner, string(o.UID))
-	if in == (place{}) {
+	if in == (hub.Place{}) {
 		job.OwnerReferences = []metav1.OwnerReference{{
 			APIVersion: o.APIVersion, Kind: o.Kind, Name: o.Name, UID: o.UID, Controller: new(true), BlockOwnerDeletion: new(true),
 		}}
 	} else {
-		metav1.SetMetaDataLabel(&job.ObjectMeta, LabelHome, in.home)
+		metav1.SetMetaDataLabel(&job.ObjectMeta, LabelHome, in.Home)
 	}
 	metav1.SetMetaDataAnnotation(&job.ObjectMeta, AnnotationGeneration, strconv.FormatInt(t.Revision.Generation, 10))
 	metav1.SetMetaDataAnnotation(&job.ObjectMeta, AnnotationTemplateHash, t.Revision.TemplateHash)

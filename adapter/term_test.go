@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/scaledjob/scaledjob/adapter/internal/hub"
 	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/slots"
@@ -149,7 +150,7 @@ func TestListOfEarlierTerm(t *testing.T) {
 func TestSetAside(t *testing.T) {
 	lease, s := newOffice(true), newServer()
 	w := newWriter(t, s, newTarget(), Options{Terms: lease.Holder})
-	refused := w.Plan(ownerUID, items(1), w.clock).target.Owner.jobName(place{}, 1)
+	refused := w.Plan(ownerUID, items(1), w.clock).target.Owner.jobName(hub.Place{}, 1)
 	s.before = func(verb, name string) error {
 		if verb == "create" && name == refused {
 			return apierrors.NewForbidden(batchv1.Resource("jobs"), name, errors.New("a policy"))

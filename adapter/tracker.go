@@ -19,6 +19,7 @@ import (
 	batchclient "k8s.io/client-go/kubernetes/typed/batch/v1"
 	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 
+	"github.com/scaledjob/scaledjob/adapter/internal/hub"
 	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/rollout"
@@ -59,11 +60,7 @@ type Options struct {
 	// begin in a term.
 	// It may be called from two goroutines at once, and must not block.
 	Changed func(Owner)
-	// Home is the name of the owners' cluster if it is another cluster. Jobs then have
-	// labels instead of an owner reference, which the garbage collector would act on.
-	Home       string
-	Cluster    string   // makes the names of an owner's Jobs differ between clusters; needs Home
-	KeepLabels []string // keys of the labels that Job.Labels has
+	Hub     hub.Options // set by adapter/member only: the owners are in another cluster
 }
 
 // A Tracker counts the Jobs of owners from watch events, plans polls and carries
@@ -116,7 +113,7 @@ func newTracker(o Options) (*Tracker, error) {
 	var problems field.Errors
 	selector, err := labels.Parse(cmp.Or(o.Selector, LabelOwner))
 	problems.Join("Options.Selector", err)
-	problems.Check(o.Cluster == "" || o.Home != "", "Options.Home", o.Home, "the name of the owners' cluster, which Cluster needs")
+	problems.Check(o.Hub.Cluster == "" || o.Hub.Home != "", "Options.Hub.Home", o.Hub.Home, "the name of the owners' cluster, which Cluster needs")
 	problems.Check(o.Timeout >= 0, "Options.Timeout", o.Timeout, "a duration of 0 or more")
 	problems.Check(o.MaxAge >= 0, "Options.MaxAge", o.MaxAge, "a duration of 0 or more")
 	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
@@ -282,7 +279,7 @@ func (t *Tracker) check(target *Target) error {
 	problems.Check(len(target.PendingPodConditions) == 0 || t.options.Pods, "PendingPodConditions", target.PendingPodConditions,
 		"none, or a tracker with Options.Pods")
 	if target.Job != nil {
-		job := target.newJob(t.options.place(), 1)
+		job := target.newJob(t.options.Hub.Place, 1)
 		problems.Check(t.selector.Matches(labels.Set(job.Labels)), "Job.Labels", job.Labels,
 			"labels that the tracker selects ("+t.selector.String()+")")
 	}
@@ -347,7 +344,7 @@ func (t *Tracker) Jobs(owner types.UID) (jobs []Job, known bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if o := t.known(owner); o != nil {
-		return o.describe(t.options.place()), true
+		return o.describe(t.options.Hub.Place), true
 	}
 	return nil, false
 }
@@ -390,8 +387,6 @@ func (t *Tracker) mistaken(o *owned) bool {
 	return false
 }
 
-func (o *Options) place() place { return place{o.Home, o.Cluster} }
-
 // late is L, the time after which a request can no longer arrive.
 func (t *Tracker) late() time.Duration { return 2 * t.options.Timeout }
 
@@ -400,9 +395,9 @@ func (t *Tracker) late() time.Duration { return 2 * t.options.Timeout }
 func (o *Options) ownerOf(j *batchv1.Job) (uid types.UID, called string) {
 	controller := metav1.GetControllerOfNoCopy(j)
 	switch {
-	case o.Home == "" && controller != nil:
+	case o.Hub.Home == "" && controller != nil:
 		return controller.UID, (&Owner{controller.APIVersion, controller.Kind, j.Namespace, controller.Name, ""}).called()
-	case o.Home != "" && controller == nil && j.Labels[LabelHome] == o.Home:
+	case o.Hub.Home != "" && controller == nil && j.Labels[LabelHome] == o.Hub.Home:
 		return types.UID(j.Labels[LabelOwner]), ""
 	}
 	return "", ""
@@ -518,11 +513,11 @@ func (t *Tracker) classify(j *job, before job) {
 	target := j.owner.target
 	if j.Number, j.stray = 0, false; target != nil {
 		conditions = target.PendingPodConditions
-		j.stray = t.options.Home == "" && j.Namespace != target.Owner.Namespace
+		j.stray = t.options.Hub.Home == "" && j.Namespace != target.Owner.Namespace
 		switch {
 		case j.stray:
 		case !target.Keyed:
-			j.Number, j.item = target.Owner.number(t.options.place(), j.Name), nil
+			j.Number, j.item = target.Owner.number(t.options.Hub.Place, j.Name), nil
 		case j.item != nil:
 			j.Number = j.item.Number
 		}

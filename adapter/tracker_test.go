@@ -19,6 +19,7 @@ import (
 	ktesting "k8s.io/client-go/testing"
 	"pgregory.net/rapid"
 
+	"github.com/scaledjob/scaledjob/adapter/internal/hub"
 	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/history"
@@ -255,9 +256,9 @@ func TestNotKnown(t *testing.T) {
 // Jobs of one name in two namespaces are two Jobs.
 func TestTwoNamespaces(t *testing.T) {
 	target := newTarget()
-	w := newWriter(t, newServer(), target, Options{Home: "home"})
+	w := newWriter(t, newServer(), target, Options{Hub: inHub("home")})
 	for i, namespace := range []string{"shop", "mail"} {
-		j := target.newJob(place{home: "home"}, 1)
+		j := target.newJob(hub.Place{Home: "home"}, 1)
 		j.Namespace, j.UID = namespace, types.UID(fmt.Sprint(i))
 		w.show(j)
 	}

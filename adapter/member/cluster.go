@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/internal/hub"
 	"github.com/scaledjob/scaledjob/placement/jobs"
 )
 
@@ -53,8 +54,9 @@ func New(name string, clients Clients, o Options) (*Cluster, error) {
 	c.jobs, c.pods = c.bound("Jobs"), c.bound("pods")
 	var err error
 	c.tracker, err = adapter.NewTracker(via{clients.Watches, c, c.watching("watch of Jobs"), c.watching("watch of pods"), c.jobs, c.pods}, adapter.Options{
-		Home: o.Home, Cluster: name, Namespace: o.Namespace, Pods: o.Pods, Timeout: o.Timeout, MaxAge: o.Deadline, Terms: o.Terms,
-		Selector: labels.Set{adapter.LabelHome: o.Home}.String(), KeepLabels: []string{LabelCreation, LabelSource, LabelAttempt},
+		Namespace: o.Namespace, Pods: o.Pods, Timeout: o.Timeout, MaxAge: o.Deadline, Terms: o.Terms,
+		Selector: labels.Set{adapter.LabelHome: o.Home}.String(),
+		Hub:      hub.Options{Place: hub.Place{Home: o.Home, Cluster: name}, Labels: []string{LabelCreation, LabelSource, LabelAttempt}},
 	})
 	return c, err
 }
