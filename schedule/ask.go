@@ -8,9 +8,9 @@ import (
 	"github.com/scaledjob/scaledjob/field"
 )
 
-// takeUp is rule 2. First, only requests whose Job exists are taken up. Then all are, as far as
-// there is room; the others wait where they are.
-func (d *decider) takeUp(seen Observed, all bool) {
+// takeUp is rule 2. Requests and completions are taken up as far as there is room; the others wait
+// where they are.
+func (d *decider) takeUp(seen Observed) {
 	s, known := &d.state, d.startedTags()
 	for _, tag := range s.Requested {
 		known[tag] = true
@@ -27,18 +27,15 @@ func (d *decider) takeUp(seen Observed, all bool) {
 	room := d.room(mostRequested, requestPrefix, seen.Cancelled)
 	for _, r := range d.requests {
 		d.listed[r.Tag] = true
-		_, exists := tagged(d.jobs, r.Tag)
-		if known[r.Tag] || d.answered[r.Tag] || !exists && (!all || room <= 0) {
+		if known[r.Tag] || d.answered[r.Tag] || room <= 0 {
 			continue
 		}
 		if add(r); !slices.Contains(seen.Cancelled, r.Tag) {
 			room--
 		}
 	}
-	if all {
-		for _, r := range d.follow(seen.Upstreams, d.room(min(d.spec.MaxWaiting, 2*mostRequested), "", seen.Cancelled)) {
-			add(r)
-		}
+	for _, r := range d.follow(seen.Upstreams, d.room(min(d.spec.MaxWaiting, 2*mostRequested), "", seen.Cancelled)) {
+		add(r)
 	}
 	slices.SortFunc(s.Pending, byDue)
 }
@@ -71,7 +68,7 @@ func (d *decider) read(seen Observed) {
 			d.problems.Add(field.Error{Path: fmt.Sprintf("Requests[%d].ID", i), Found: "nothing", Fix: "an ID unlike that of any other request, such as a UID"})
 			continue
 		}
-		run := Run{Tag: requestTag(d.spec.UID, r.ID), Request: r.ID, Due: utc(r.RequestedAt), Occurrence: utc(r.Occurrence), OnDemand: true, Status: Pending, Created: d.now}
+		run := Run{Tag: RequestTag(d.spec.UID, r.ID), Request: r.ID, Due: utc(r.RequestedAt), Occurrence: utc(r.Occurrence), OnDemand: true, Status: Pending, Created: d.now}
 		d.answered[run.Tag] = r.Answered
 		if run.Due.IsZero() {
 			run.Due = d.now
@@ -91,17 +88,14 @@ func (d *decider) follow(upstreams []Upstream, room int) (runs []Run) {
 				continue
 			}
 			c.meet(u)
-			for _, side := range []struct {
-				outcome  Outcome
-				answered *int64
-				all      int64
-			}{{Succeeded, &c.Succeeded, u.Succeeded}, {Failed, &c.Failed, u.Failed}, {Lost, &c.Lost, u.Lost}} {
-				if c.Outcome != side.outcome && c.Outcome != Any {
-					*side.answered = max(*side.answered, side.all)
+			for _, outcome := range []Outcome{Succeeded, Failed, Lost} {
+				answered, all := c.of(outcome), *u.of(outcome)
+				if c.Outcome != outcome && c.Outcome != Any {
+					*answered = max(*answered, all)
 				}
-				for ; *side.answered < side.all && room > 0; room-- {
-					*side.answered++
-					runs = append(runs, d.answer(u, side.outcome, *side.answered))
+				for ; *answered < all && room > 0; room-- {
+					*answered++
+					runs = append(runs, d.answer(u, outcome, *answered))
 				}
 			}
 		}
@@ -112,7 +106,7 @@ func (d *decider) follow(upstreams []Upstream, room int) (runs []Run) {
 // answer returns the run for the n-th completion of an outcome.
 func (d *decider) answer(u Upstream, outcome Outcome, n int64) Run {
 	r := Run{Tag: completionTag(d.spec.UID, u, outcome, n), Due: d.now, OnDemand: true, Status: Pending, Created: d.now}
-	behind := map[Outcome]int64{Succeeded: u.Succeeded, Failed: u.Failed, Lost: u.Lost}[outcome] - n
+	behind := *u.of(outcome) - n
 	for _, c := range slices.Backward(u.Recent) {
 		if c.Outcome() != outcome {
 			continue
@@ -132,20 +126,14 @@ func (c *Connection) meet(u Upstream) {
 	if c.UID == u.UID {
 		return
 	}
-	c.UID, c.Succeeded, c.Failed, c.Lost = u.UID, u.Succeeded, u.Failed, u.Lost
+	c.UID, c.Counts = u.UID, u.Counts
 	if !u.Created.Before(c.Since) {
-		c.Succeeded, c.Failed, c.Lost = 0, 0, 0
+		c.Counts = Counts{}
 		return
 	}
 	for _, r := range u.Recent {
-		switch {
-		case r.Completed.Before(c.Since):
-		case r.Outcome() == Succeeded:
-			c.Succeeded = max(0, c.Succeeded-1)
-		case r.Outcome() == Failed:
-			c.Failed = max(0, c.Failed-1)
-		case r.Outcome() == Lost:
-			c.Lost = max(0, c.Lost-1)
+		if n := c.of(r.Outcome()); n != nil && !r.Completed.Before(c.Since) {
+			*n = max(0, *n-1)
 		}
 	}
 }

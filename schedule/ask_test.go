@@ -36,7 +36,7 @@ func ran(tag string, at int, success bool) schedule.Run {
 func TestMeet(t *testing.T) {
 	cancelled := schedule.Run{Tag: "c", Status: schedule.Completed, Completed: minute(6), Stopped: "cancelled"}
 	recent := []schedule.Run{ran("a", 4, false), ran("b", 4, true), ran("d", 5, true), cancelled, ran("e", 6, false), ran("f", 7, true)}
-	up := schedule.Upstream{Job: "up", UID: "u", Succeeded: 9, Failed: 8, Recent: recent}
+	up := schedule.Upstream{Job: "up", UID: "u", Counts: schedule.Counts{Succeeded: 9, Failed: 8}, Recent: recent}
 	for outcome, want := range map[schedule.Outcome][]string{
 		schedule.Succeeded: {"d", "f"}, schedule.Failed: {"e"}, schedule.Any: {"d", "e", "f"}, "other": nil,
 	} {
@@ -47,7 +47,7 @@ func TestMeet(t *testing.T) {
 			requests = append(requests, r.Request)
 		}
 		require.Equal(t, want, requests, "%s", outcome)
-		require.Equal(t, []schedule.Connection{{Dependency: s.After[0], Since: minute(5), UID: "u", Succeeded: 9, Failed: 8}}, d.State.After)
+		require.Equal(t, []schedule.Connection{{Dependency: s.After[0], Since: minute(5), UID: "u", Counts: schedule.Counts{Succeeded: 9, Failed: 8}}}, d.State.After)
 	}
 }
 
@@ -56,7 +56,7 @@ func TestMeet(t *testing.T) {
 func TestMeetMoreThanCounted(t *testing.T) {
 	recent := []schedule.Run{ran("a", 6, true), ran("b", 6, true), ran("c", 6, false), ran("d", 6, false)}
 	s, state := follower(t, schedule.Any)
-	d := schedule.Decide(s, state, following(schedule.Upstream{Job: "up", UID: "u", Succeeded: 1, Failed: 1, Recent: recent}), minute(8))
+	d := schedule.Decide(s, state, following(schedule.Upstream{Job: "up", UID: "u", Counts: schedule.Counts{Succeeded: 1, Failed: 1}, Recent: recent}), minute(8))
 	require.Len(t, d.Start, 2)
 }
 
@@ -71,7 +71,7 @@ func TestNamesTheCompletedRun(t *testing.T) {
 	} {
 		s, state := follower(t, schedule.Succeeded)
 		state = schedule.Decide(s, state, following(schedule.Upstream{Job: "up", UID: "u"}), minute(6)).State
-		up := schedule.Upstream{Job: "up", UID: "u", Succeeded: 4, Failed: 1}
+		up := schedule.Upstream{Job: "up", UID: "u", Counts: schedule.Counts{Succeeded: 4, Failed: 1}}
 		for n := range tt.kept {
 			at := 7 - tt.kept + n
 			up.Recent = append(up.Recent, ran(fmt.Sprint(at), at, true), ran("failed", at, false))
@@ -170,7 +170,7 @@ func TestForgottenRequest(t *testing.T) {
 func TestFullBacklogOfABlock(t *testing.T) {
 	for name, requested := range map[string]schedule.Observed{
 		"request":    {JobsKnown: true, Requests: []schedule.Request{{ID: "a"}, {ID: "b"}}},
-		"completion": {JobsKnown: true, Upstreams: []schedule.Upstream{{Job: "other", UID: "o", Created: created, Succeeded: 2}}},
+		"completion": {JobsKnown: true, Upstreams: []schedule.Upstream{{Job: "other", UID: "o", Created: created, Counts: schedule.Counts{Succeeded: 2}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := minutely(t)

@@ -62,11 +62,10 @@ func Decide(spec Spec, state State, seen Observed, now time.Time) Decision {
 	d.state.Version, d.state.UID = stateVersion, d.uid()
 	d.due = occurrences(d.spec.Schedule, d.state.Since)
 	d.read(seen)
-	d.takeUp(seen, false)
 	if d.jobsKnown {
 		d.observe()
 	}
-	d.takeUp(seen, true)
+	d.takeUp(seen)
 	d.reject(seen.Rejected)
 	d.becomeDue()
 	d.block()
@@ -134,7 +133,7 @@ type decider struct {
 
 func newDecider(spec Spec, state State, seen Observed, now time.Time) *decider {
 	d := &decider{spec: spec, state: state.clone(), jobs: sorted(seen.Jobs), jobsKnown: seen.JobsKnown, deletedBy: seen.DeletedBy, tags: wanted(spec.UID, seen),
-		now: interval.Clamp(now), adopted: map[time.Time]bool{}, answered: map[string]bool{}, listed: map[string]bool{}}
+		now: interval.Clamp(now), missed: Missed{}, adopted: map[time.Time]bool{}, answered: map[string]bool{}, listed: map[string]bool{}}
 	d.restore(seen)
 	if d.spec.MaxWaiting <= 0 {
 		d.spec.MaxWaiting = DefaultMaxWaiting
@@ -211,7 +210,7 @@ func (d *decider) renew() {
 		s.Since = interval.Clamp(d.now)
 	}
 	s.TimeSpec, s.Handled = text, interval.Clamp(latest(s.Handled, s.Since.Add(-1)))
-	s.Due, s.Started, s.Missed, s.Dropped, s.MissedBy, s.Missing = s.Waiting(), 0, 0, 0, Missed{}, nil
+	s.Due, s.Started, s.Missed, s.Dropped, s.MissedBy, s.Missing = s.Waiting(), 0, 0, 0, nil, nil
 }
 
 func (d *decider) tell(e Event) { d.events = append(d.events, e) }

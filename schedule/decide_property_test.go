@@ -480,7 +480,7 @@ func propAnyInput(t *rapid.T) {
 	spec.After = []schedule.Dependency{{Job: "a", Outcome: outcome.Draw(t, "after")}}
 	s := schedule.State{
 		Version: rapid.SampledFrom([]int32{1, 1, 1, 0, 2, -1}).Draw(t, "version"), Tries: count.Draw(t, "tries"), RetryAt: at.Draw(t, "retryAt"),
-		After:    []schedule.Connection{{Dependency: spec.After[0], Succeeded: count.Draw(t, "answered")}},
+		After:    []schedule.Connection{{Dependency: spec.After[0], Counts: schedule.Counts{Succeeded: count.Draw(t, "answered")}}},
 		TimeSpec: spec.Schedule.String(), Since: at.Draw(t, "since"), Handled: at.Draw(t, "handled"),
 		Due: count.Draw(t, "due"), Started: count.Draw(t, "started"), Missed: count.Draw(t, "missed"), Dropped: count.Draw(t, "dropped"),
 		Pending: runs.Draw(t, "pending"), Running: runs.Draw(t, "running"), Completed: runs.Draw(t, "completed"),
@@ -494,7 +494,7 @@ func propAnyInput(t *rapid.T) {
 		Requests:  []schedule.Request{{ID: tag.Draw(t, "id"), RequestedAt: at.Draw(t, "asked")}},
 		Rejected:  []schedule.Rejection{{Tag: tag.Draw(t, "rejected"), Attempt: count.Draw(t, "attempt")}},
 		Revision:  count.Draw(t, "revision"),
-		Upstreams: []schedule.Upstream{{Job: "a", UID: tag.Draw(t, "uid"), Succeeded: count.Draw(t, "succeeded"), Failed: count.Draw(t, "failed"), Recent: runs.Draw(t, "recent")}},
+		Upstreams: []schedule.Upstream{{Job: "a", UID: tag.Draw(t, "uid"), Counts: schedule.Counts{Succeeded: count.Draw(t, "succeeded"), Failed: count.Draw(t, "failed")}, Recent: runs.Draw(t, "recent")}},
 	}
 	d := schedule.Decide(spec, s, seen, at.Draw(t, "now"))
 	if _, err := json.Marshal(d); err != nil {

@@ -605,7 +605,7 @@ func TestTags(t *testing.T) {
 	s.Schedule = schedule.ISO8601(parse(t, "R/2026-01-01T00:00:00Z/PT0.5S"), nil)
 	s.SkipOutdated, s.MaxWaiting, s.After = false, 2, after("a")
 	d := schedule.Decide(s, schedule.State{}, schedule.Observed{JobsKnown: true, Requests: []schedule.Request{{ID: "r"}},
-		Upstreams: []schedule.Upstream{{Job: "a", UID: "u", Failed: 1, Recent: []schedule.Run{{Status: schedule.Completed, Completed: minute(1)}}}}}, minute(0).Add(time.Second))
+		Upstreams: []schedule.Upstream{{Job: "a", UID: "u", Counts: schedule.Counts{Failed: 1}, Recent: []schedule.Run{{Status: schedule.Completed, Completed: minute(1)}}}}}, minute(0).Add(time.Second))
 	var tags []string
 	for _, r := range d.Start {
 		tags = append(tags, r.Tag)
@@ -764,7 +764,7 @@ func TestStateSizeOfMixes(t *testing.T) {
 			now := created.Add(time.Duration(step)*30*time.Second + 123456789)
 			s.Suspended = r.Intn(3) == 0
 			seen.Jobs, seen.Rejected = nil, nil
-			seen.Upstreams = []schedule.Upstream{{Job: "other", UID: "o", Created: created, Succeeded: int64(10 * step)}}
+			seen.Upstreams = []schedule.Upstream{{Job: "other", UID: "o", Created: created, Counts: schedule.Counts{Succeeded: int64(10 * step)}}}
 			for tag, j := range jobs {
 				switch {
 				case j.Outcome == "" && r.Intn(8) == 0:

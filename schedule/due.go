@@ -28,7 +28,7 @@ func (d *decider) miss(why Cause, n int64) {
 	if s := &d.state; (why == Outdated || why == TooLate) && s.Rejected != "" && !s.Blocked && !d.spec.Suspended {
 		why = CreateRejected
 	}
-	*d.missed.of(why) += n
+	d.missed[why] += n
 }
 
 // becomeDue is rule 4. An adopted run shows that the clock has been at its occurrence.

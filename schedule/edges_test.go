@@ -311,7 +311,7 @@ func (e *edge) check(d schedule.Decision) {
 		e.fail("%d due: %d started, %d wait, %d missed, %d dropped", s.Due, s.Started, s.Waiting(), s.Missed, s.Dropped)
 	}
 	sum, catching := int64(0), 0
-	for _, n := range s.MissedBy.All() {
+	for _, n := range s.MissedBy {
 		sum += n
 	}
 	if sum != s.Missed && s.TimeSpec == e.state.TimeSpec {
@@ -437,7 +437,7 @@ func TestEdgesNotice(t *testing.T) {
 		{"decide.go", "for _, c := range slices.Concat(d.state.Completed, d.state.Running) {\n\t\tif j, ok := tagged(d.jobs, c.Tag); ok && j.Keeps {",
 			"for _, c := range d.state.Completed {\n\t\tif j, ok := tagged(d.jobs, c.Tag); ok && j.Keeps && !j.Deleting && finished(j) == 1 {"},
 		{"due.go", "if r.OnDemand || !which(r) {", "if r.OnDemand || !which(r) || r.tried() {"},
-		{"stop.go", "*total = plus(*total, n)", "*total, s.Missed = plus(*total, n), plus(s.Missed, n)"},
+		{"stop.go", "s.MissedBy = s.MissedBy.plus(why, n)", "s.MissedBy, s.Missed = s.MissedBy.plus(why, n), plus(s.Missed, n)"},
 		{"observe.go", "if !started[j.Tag] && j.Created.IsZero() {", "if !started[j.Tag] {"},
 	} {
 		source, err := os.ReadFile(m.file)

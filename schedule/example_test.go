@@ -43,7 +43,7 @@ func ExampleDecide() {
 	// next     2026-01-01T01:00:01Z
 	//
 	// due      3: 1 started, 1 waiting, 1 missed, 0 dropped
-	// waiting  20260101t030000-ad843406: blocked, because run 20260101t010000-ec8f89cd failed
+	// waiting  20260101t030000-ad843406: run 20260101t010000-ec8f89cd failed; a requested run that succeeds ends the block
 	// next     2026-01-01T04:00:00Z
 	// event    Run 20260101t010000-ec8f89cd started
 	// event    Run 20260101t010000-ec8f89cd failed after 1h0m0s

@@ -60,24 +60,17 @@ const (
 	OtherActive Hold = "OtherRunIsActive"
 )
 
-// Waits returns why the schedule does not progress, and in words. Without a waiting run it
-// reports rejected creates, a block and a suspension.
+// Waits returns why the schedule does not progress, and in words: why its first waiting run does
+// not start, or why none would.
 func (d Decision) Waits() (Hold, string) {
 	for _, r := range d.State.Pending {
 		if !slices.Contains(d.Start, r) {
 			return d.WaitOf(r)
 		}
 	}
-	s := &d.State
-	switch {
-	case d.JobsUnknown:
-		return Unknown, "the Jobs are not known"
-	case s.Rejected != "":
-		return Rejecting, d.rejecting()
-	case s.Blocked:
-		return IsBlocked, fmt.Sprintf("run %s failed; a requested run that succeeds ends the block", s.Last.Tag)
-	case d.Suspended:
-		return IsSuspended, "the schedule is suspended"
+	switch hold, why := d.WaitOf(Run{}); hold {
+	case Unknown, Rejecting, IsBlocked, IsSuspended:
+		return hold, why
 	}
 	return NotHeld, ""
 }
@@ -101,7 +94,7 @@ func (d Decision) WaitOf(r Run) (Hold, string) {
 	case r.tried():
 		return Unanswered, "its Job was asked for and has not been observed"
 	case s.Blocked && !r.OnDemand:
-		return IsBlocked, fmt.Sprintf("blocked, because run %s failed", s.Last.Tag)
+		return IsBlocked, fmt.Sprintf("run %s failed; a requested run that succeeds ends the block", s.Last.Tag)
 	case d.Suspended && !r.OnDemand:
 		return IsSuspended, "the schedule is suspended"
 	case s.Tries >= failing:

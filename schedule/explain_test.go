@@ -37,7 +37,7 @@ func TestWhy(t *testing.T) {
 	const (
 		asked     = "its Job was asked for and has not been observed"
 		unknown   = "the Jobs are not known"
-		isBlocked = "blocked, because run f failed"
+		isBlocked = "run f failed; a requested run that succeeds ends the block"
 		suspended = "the schedule is suspended"
 		fail      = "creates are not answered; the next is tried at 2026-01-01T00:05:00Z"
 		rejecting = "quota; the next create is tried at 2026-01-01T00:05:00Z"

@@ -53,12 +53,10 @@ type Rejection struct {
 // An Upstream is a job that other jobs depend on; see [State.Upstream]. It counts
 // completions instead of listing them, so that a history limit loses no completion.
 type Upstream struct {
-	Job       string // its name
-	UID       string // distinguishes a recreated job from its predecessor
-	Succeeded int64  // runs that succeeded, ever
-	Failed    int64  // runs that failed, ever
-	Lost      int64  // runs that were lost, ever
-	Recent    []Run  // completed runs that its history still has
+	Job    string // its name
+	UID    string // distinguishes a recreated job from its predecessor
+	Counts        // of all runs, ever
+	Recent []Run  // completed runs that its history still has
 	// Created is the creation time of the job. If the job is older than the dependency, or
 	// if Created is zero, only Recent shows which completions before the first decision count.
 	Created time.Time

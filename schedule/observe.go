@@ -71,6 +71,7 @@ func (d *decider) adopt(j Job) {
 	r := Run{Tag: j.Tag, Created: created}
 	due, scheduled := scheduledAt(d.spec.UID, j.Tag)
 	waiting := slices.IndexFunc(s.Pending, func(r Run) bool { return r.Tag == j.Tag })
+	requested := slices.IndexFunc(d.requests, func(r Run) bool { return r.Tag == j.Tag })
 	switch {
 	case waiting >= 0:
 		r = s.Pending[waiting]
@@ -87,6 +88,8 @@ func (d *decider) adopt(j Job) {
 	case scheduled:
 		r.Due = due
 		d.count(due)
+	case requested >= 0 && !d.answered[j.Tag]:
+		r = d.requests[requested]
 	default:
 		r.Due, r.OnDemand = created, true
 	}
@@ -109,8 +112,10 @@ func (d *decider) count(due time.Time) {
 	case s.Missed > 0:
 		s.Missed--
 		for _, why := range lostCauses {
-			if n := s.MissedBy.of(why); *n > 0 {
-				*n--
+			if n := s.MissedBy[why]; n > 0 {
+				if s.MissedBy[why]--; n == 1 {
+					delete(s.MissedBy, why)
+				}
 				break
 			}
 		}

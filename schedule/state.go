@@ -3,6 +3,7 @@ package schedule
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"time"
@@ -30,7 +31,7 @@ type State struct {
 	Missed  int64 `json:"missedCount"`   // runs that never started: the sum of MissedBy
 	Dropped int64 `json:"droppedCount"`  // runs above MaxWaiting
 
-	MissedBy Missed `json:"missedBy,omitzero"` // Missed, by cause
+	MissedBy Missed `json:"missedBy,omitempty"` // Missed, by cause
 	// Missing holds the causes for which runs were missed since a scheduled run last started.
 	Missing []Cause `json:"missing,omitempty"`
 
@@ -133,11 +134,20 @@ type Connection struct {
 	// "" until the other job has been observed.
 	Since time.Time `json:"since"`
 	UID   string    `json:"uid,omitempty"`
-	// Succeeded and Failed count the completions of the other job that have led to a run,
-	// or happened before Since.
+	// Counts has the completions of the other job that have led to a run, or happened before Since.
+	Counts
+}
+
+// Counts counts completed runs by outcome.
+type Counts struct {
 	Succeeded int64 `json:"succeeded,omitempty"`
 	Failed    int64 `json:"failed,omitempty"`
 	Lost      int64 `json:"lost,omitempty"`
+}
+
+// of returns the count of an outcome, and nil for other outcomes.
+func (c *Counts) of(o Outcome) *int64 {
+	return map[Outcome]*int64{Succeeded: &c.Succeeded, Failed: &c.Failed, Lost: &c.Lost}[o]
 }
 
 // Waiting returns how many scheduled runs wait, those in Backlog included.
@@ -154,7 +164,7 @@ func (s State) Waiting() int64 {
 // Upstream returns the input for jobs that depend on the job with this state, name and
 // UID. The caller sets Created.
 func (s State) Upstream(job, uid string) Upstream {
-	return Upstream{Job: job, UID: uid, Succeeded: s.Succeeded, Failed: s.Failed, Lost: s.Lost, Recent: slices.Clone(s.Completed)}
+	return Upstream{Job: job, UID: uid, Counts: Counts{s.Succeeded, s.Failed, s.Lost}, Recent: slices.Clone(s.Completed)}
 }
 
 // Validate returns a [*field.Error] if the state has a version that this package does
@@ -174,29 +184,21 @@ func (s State) fresh() bool { return s.Since.IsZero() && s.Handled.IsZero() }
 
 // Equal reports whether the states are the same. A state that equals its predecessor need
 // not be stored.
-func (s State) Equal(o State) bool {
-	s, o = s.clone(), o.clone()
-	same := slices.Equal(s.Pending, o.Pending) && slices.Equal(s.Running, o.Running) && slices.Equal(s.Completed, o.Completed) &&
-		slices.Equal(s.Requested, o.Requested) && slices.Equal(s.PendingDeletion, o.PendingDeletion) && slices.Equal(s.After, o.After) &&
-		slices.Equal(s.Backlog, o.Backlog) && slices.Equal(s.Missing, o.Missing)
-	for _, state := range []*State{&s, &o} {
-		state.Pending, state.Running, state.Completed, state.Backlog, state.Missing = nil, nil, nil, nil, nil
-		state.Requested, state.PendingDeletion, state.After = nil, nil, nil
-	}
-	return same && reflect.DeepEqual(s, o)
-}
+func (s State) Equal(o State) bool { return reflect.DeepEqual(s.clone(), o.clone()) }
 
-// clone copies the state, with its times in UTC.
+// clone copies the state, with its times in UTC and without empty lists.
 func (s State) clone() State {
 	s.Since, s.Handled, s.RetryAt, s.Last = utc(s.Since), utc(s.Handled), utc(s.RetryAt), s.Last.utc()
 	for _, runs := range []*[]Run{&s.Pending, &s.Running, &s.Completed} {
-		*runs = slices.Clone(*runs)
+		*runs = copied(*runs)
 		for i := range *runs {
 			(*runs)[i] = (*runs)[i].utc()
 		}
 	}
-	s.Requested, s.PendingDeletion, s.After, s.Backlog = slices.Clone(s.Requested), slices.Clone(s.PendingDeletion), slices.Clone(s.After), slices.Clone(s.Backlog)
-	s.Missing = slices.Clone(s.Missing)
+	s.Requested, s.PendingDeletion, s.After, s.Backlog, s.Missing = copied(s.Requested), copied(s.PendingDeletion), copied(s.After), copied(s.Backlog), copied(s.Missing)
+	if s.MissedBy = maps.Clone(s.MissedBy); len(s.MissedBy) == 0 {
+		s.MissedBy = nil
+	}
 	for i := range s.Backlog {
 		s.Backlog[i] = utc(s.Backlog[i])
 	}
@@ -205,6 +207,8 @@ func (s State) clone() State {
 	}
 	return s
 }
+
+func copied[T any](list []T) []T { return append([]T(nil), list...) }
 
 func (r Run) utc() Run {
 	for _, t := range []*time.Time{&r.Due, &r.Occurrence, &r.Created, &r.Tried, &r.Started, &r.Completed} {

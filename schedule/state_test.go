@@ -22,7 +22,7 @@ func TestStateEqual(t *testing.T) {
 			Pending: runs("a"), Running: runs("b"), Completed: runs("c"), Succeeded: 5, Failed: 6, Last: runs("d")[0], Blocked: true,
 			Tries: 7, RetryAt: minute(6), JobsRevision: 8, Requested: []string{"e"}, PendingDeletion: []string{"f"},
 			After:    []schedule.Connection{{Dependency: after("g")[0], Since: minute(7)}},
-			MissedBy: schedule.Missed{Outdated: 3}, Missing: []schedule.Cause{"h"}, Backlog: []time.Time{minute(9)}, Lost: 9, Rejected: "i", UID: "j",
+			MissedBy: schedule.Missed{schedule.Outdated: 3}, Missing: []schedule.Cause{"h"}, Backlog: []time.Time{minute(9)}, Lost: 9, Rejected: "i", UID: "j",
 		}
 	}
 	fields := reflect.TypeFor[schedule.State]()
@@ -77,5 +77,5 @@ func TestUpstreamIsACopy(t *testing.T) {
 	state := schedule.State{Succeeded: 3, Failed: 4, Completed: []schedule.Run{ran("r", 1, true)}}
 	up := state.Upstream("job", "uid")
 	state.Completed[0].Tag = "other"
-	require.Equal(t, schedule.Upstream{Job: "job", UID: "uid", Succeeded: 3, Failed: 4, Recent: []schedule.Run{ran("r", 1, true)}}, up)
+	require.Equal(t, schedule.Upstream{Job: "job", UID: "uid", Counts: schedule.Counts{Succeeded: 3, Failed: 4}, Recent: []schedule.Run{ran("r", 1, true)}}, up)
 }

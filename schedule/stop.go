@@ -13,7 +13,7 @@ func (d *decider) cancel(tags []string) {
 		}
 		if !r.OnDemand {
 			s.Missed = plus(s.Missed, 1)
-			s.MissedBy.Cancelled = plus(s.MissedBy.Cancelled, 1)
+			s.MissedBy = s.MissedBy.plus(Cancelled, 1)
 		}
 		r.Status, r.Stopped, r.Completed = Completed, cancelled, latest(d.now, s.Last.Completed)
 		s.Completed = append(s.Completed, r)
@@ -59,39 +59,15 @@ const (
 	Cancelled      Cause = "cancelled" // before it started
 )
 
-// Missed counts the missed runs by their causes.
-type Missed struct {
-	Outdated  int64 `json:"outdated,omitempty"`
-	TooLate   int64 `json:"deadline,omitempty"`
-	Forbidden int64 `json:"forbidden,omitempty"`
-	Rejected  int64 `json:"rejected,omitempty"`
-	Cancelled int64 `json:"cancelled,omitempty"`
-}
+// Missed counts the missed runs by their causes. It has no counts of 0.
+type Missed map[Cause]int64
 
-// of returns the count of a cause.
-func (m *Missed) of(why Cause) *int64 {
-	switch why {
-	case TooLate:
-		return &m.TooLate
-	case Forbidden:
-		return &m.Forbidden
-	case CreateRejected:
-		return &m.Rejected
-	case Cancelled:
-		return &m.Cancelled
+func (m Missed) plus(why Cause, n int64) Missed {
+	if m == nil {
+		m = Missed{}
 	}
-	return &m.Outdated
-}
-
-// All returns the counts by cause, without causes of no run.
-func (m Missed) All() map[Cause]int64 {
-	all := map[Cause]int64{}
-	for _, why := range lostCauses {
-		if n := *m.of(why); n != 0 {
-			all[why] = n
-		}
-	}
-	return all
+	m[why] = plus(m[why], n)
+	return m
 }
 
 // lostCauses are the causes in the order in which they are reported.
@@ -101,13 +77,10 @@ var lostCauses = []Cause{Outdated, TooLate, Forbidden, CreateRejected, Cancelled
 func (d *decider) tellLost() {
 	s := &d.state
 	for _, why := range lostCauses {
-		n := *d.missed.of(why)
-		if n <= 0 {
-			continue
+		if n := d.missed[why]; n > 0 {
+			s.MissedBy, s.Missed = s.MissedBy.plus(why, n), plus(s.Missed, n)
+			d.tellOnce(Event{Reason: RunsMissed, Count: n, Cause: why})
 		}
-		total := s.MissedBy.of(why)
-		*total, s.Missed = plus(*total, n), plus(s.Missed, n)
-		d.tellOnce(Event{Reason: RunsMissed, Count: n, Cause: why})
 	}
 	if d.dropped > 0 {
 		s.Dropped = plus(s.Dropped, d.dropped)

@@ -33,10 +33,7 @@ func scheduledAt(uid, tag string) (time.Time, bool) {
 }
 
 // RequestTag returns the tag of the run that a request with an ID asks for, of a job with a UID.
-func RequestTag(uid, id string) string { return requestTag(uid, id) }
-
-// requestTag is the tag of the run that a request asks for.
-func requestTag(uid, id string) string { return requestPrefix + digest(12, uid, id) }
+func RequestTag(uid, id string) string { return requestPrefix + digest(12, uid, id) }
 
 const (
 	requestPrefix    = "asked-"

@@ -264,7 +264,7 @@ func TestWatched(t *testing.T) {
 func TestMetrics(t *testing.T) {
 	w := newWorld(t, "  maxRestart: 0\n")
 	run := schedule.Run{Tag: "a", OnDemand: true}
-	w.give(schedule.State{Due: 9, Missed: 3, MissedBy: schedule.Missed{Rejected: 3}, Dropped: 2, Succeeded: 4, Failed: 1, Blocked: true, Pending: []schedule.Run{run, run}, Running: []schedule.Run{run, run, run}})
+	w.give(schedule.State{Due: 9, Missed: 3, MissedBy: schedule.Missed{schedule.CreateRejected: 3}, Dropped: 2, Succeeded: 4, Failed: 1, Blocked: true, Pending: []schedule.Run{run, run}, Running: []schedule.Run{run, run, run}})
 	get := func() string {
 		r := httptest.NewRecorder()
 		w.metrics().ServeHTTP(r, httptest.NewRequest(http.MethodGet, "/metrics", nil))

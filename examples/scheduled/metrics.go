@@ -52,7 +52,7 @@ func (c *controller) Collect(to chan<- prometheus.Metric) {
 		send(completed, prometheus.CounterValue, int(s.Status.Failed), string(schedule.Failed))
 		send(due, prometheus.CounterValue, int(s.Status.Due))
 		send(completed, prometheus.CounterValue, int(s.Status.Lost), string(schedule.Lost))
-		for cause, n := range s.Status.MissedBy.All() {
+		for cause, n := range s.Status.MissedBy {
 			send(lost, prometheus.CounterValue, int(n), string(cause))
 		}
 		if s.Status.Reason != "" {

@@ -40,6 +40,19 @@ func (j *job) table(t require.TestingT) string {
 	return b.String()
 }
 
+// described is what kubectl describe prints of the events of the ScheduledJob.
+func (j *job) described(t require.TestingT) string {
+	l, err := j.client.EventsV1().Events(j.namespace).List(j.t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	var b strings.Builder
+	for _, e := range l.Items {
+		if e.Regarding.Kind == "ScheduledJob" {
+			fmt.Fprintf(&b, "%-8s %-15s %s\n", e.Type, e.Reason, e.Note)
+		}
+	}
+	return b.String()
+}
+
 // The columns and the status of a healthy, a rejected, a blocked and a late schedule say which is
 // which. With -v they are printed.
 func (s *stand) printed(t *testing.T) {
@@ -70,7 +83,7 @@ func (s *stand) printed(t *testing.T) {
 			status.Completed = nil
 			data, err := yaml.Marshal(status)
 			require.NoError(t, err)
-			t.Logf("\n%s\n%s", j.table(t), data)
+			t.Logf("\n%s\n%s%s", j.table(t), data, j.described(t))
 		})
 	}
 }

@@ -133,8 +133,8 @@ spec: {policyName: no-jobs, validationActions: [Deny]}
 	j.becomes(60*time.Second, func(t *assert.CollectT) {
 		status := j.status(t)
 		require.Equal(t, "CreateRejected", status.Reason)
-		require.Positive(t, status.MissedBy.Rejected)
-		require.Equal(t, status.Missed, status.MissedBy.Rejected)
+		require.Positive(t, status.MissedBy[schedule.CreateRejected])
+		require.Equal(t, status.Missed, status.MissedBy[schedule.CreateRejected])
 		require.NotNil(t, status.NextScheduleTime)
 		condition := ""
 		for _, c := range status.Conditions {
@@ -187,6 +187,39 @@ func (s *stand) deletedByHand(t *testing.T) {
 					require.Equal(t, schedule.Running, j.answer(t, "two").Status)
 				})
 				require.Contains(t, j.events(t), "RunLost")
+			})
+		}
+	}
+}
+
+// The same of several pods with restarts left, while no controller runs: those of a Job that is
+// deleted with them go without it, and it deletes those of an orphan when it is back.
+func (s *stand) deletedWhileAway(t *testing.T) {
+	for _, how := range []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan} {
+		for name, does := range map[string]map[string]string{"running": {works: "1h"}, "restarting": {exits: "1"}} {
+			t.Run(string(how)+" "+name, func(t *testing.T) {
+				t.Parallel()
+				j := s.namespace(t, "away-"+strings.ToLower(string(how))+"-"+name)
+				p := j.controller("-request-timeout=1s", "-resync=1s")
+				j.apply("job", "  allowConcurrentRun: false\n  maxRestart: 20\n  podCount: 3\n"+pod(does))
+				j.request("one")
+				j.becomes(60*time.Second, func(t *assert.CollectT) {
+					running := j.status(t).Running
+					require.Len(t, running, 1)
+					require.True(t, name == "running" && running[0].Pods.Active == 3 || running[0].Pods.Restarts > 0, "%+v", running[0].Pods)
+				})
+				p.Kill()
+				require.NoError(t, j.client.BatchV1().Jobs(j.namespace).Delete(t.Context(), j.jobs(t)[0].Name, metav1.DeleteOptions{PropagationPolicy: &how}))
+				j.request("two")
+				if how != metav1.DeletePropagationOrphan {
+					j.becomes(60*time.Second, func(t *assert.CollectT) { require.Empty(t, j.unfinishedPods(t)) })
+				}
+				j.controller("-request-timeout=1s", "-resync=1s")
+				j.becomes(60*time.Second, func(t *assert.CollectT) {
+					require.LessOrEqual(j.t, len(j.unfinishedPods(t)), 3, "the runs overlap")
+					require.Equal(t, schedule.Lost, j.answer(t, "one").Outcome())
+					require.Equal(t, schedule.Running, j.answer(t, "two").Status)
+				})
 			})
 		}
 	}

@@ -54,6 +54,7 @@ func TestScheduled(t *testing.T) {
 		{"unanswered", (*stand).unanswered},
 		{"denied", (*stand).denied},
 		{"deleted by hand", (*stand).deletedByHand},
+		{"deleted while no controller runs", (*stand).deletedWhileAway},
 		{"uninstalled", (*stand).uninstalled},
 		{"printed", (*stand).printed},
 		{"schedules are checked", (*stand).refusesSchedules},
