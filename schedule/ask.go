@@ -11,12 +11,10 @@ import (
 // takeUp is rule 2. Requests and completions are taken up as far as there is room; the others wait
 // where they are.
 func (d *decider) takeUp(seen Observed) {
-	s, known := &d.state, d.startedTags()
+	s := &d.state
+	known := d.tagsOf(s.Pending, s.Running, s.Completed)
 	for _, tag := range s.Requested {
 		known[tag] = true
-	}
-	for _, r := range s.Pending {
-		known[r.Tag] = true
 	}
 	add := func(r Run) {
 		if !known[r.Tag] {
@@ -26,7 +24,6 @@ func (d *decider) takeUp(seen Observed) {
 	}
 	room := d.room(mostRequested, requestPrefix, seen.Cancelled)
 	for _, r := range d.requests {
-		d.listed[r.Tag] = true
 		if known[r.Tag] || d.answered[r.Tag] || room <= 0 {
 			continue
 		}
@@ -141,18 +138,17 @@ func (c *Connection) meet(u Upstream) {
 // forgetRequested forgets the oldest runs on demand that nobody lists, or whose requests are
 // answered: they ask for no run.
 func (d *decider) forgetRequested() {
-	needed := func(tag string) bool { return d.listed[tag] && !d.answered[tag] }
-	excess := -remembered
-	for _, tag := range d.state.Requested {
-		if !needed(tag) {
-			excess++
+	var kept []string
+	n := 0
+	for _, tag := range slices.Backward(d.state.Requested) {
+		needed := d.unanswered(tag)
+		if !needed {
+			n++
+		}
+		if needed || n <= remembered {
+			kept = append(kept, tag)
 		}
 	}
-	d.state.Requested = slices.DeleteFunc(d.state.Requested, func(tag string) bool {
-		if excess <= 0 || needed(tag) {
-			return false
-		}
-		excess--
-		return true
-	})
+	slices.Reverse(kept)
+	d.state.Requested = kept
 }

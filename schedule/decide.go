@@ -92,10 +92,7 @@ func Refresh(state State, seen Observed, now time.Time) Decision {
 	d := newDecider(Spec{}, state, seen, now)
 	d.due = interval.Occurrences{}
 	if d.jobsKnown {
-		known := d.startedTags()
-		for _, r := range d.state.Pending {
-			known[r.Tag] = true
-		}
+		known := d.tagsOf(d.state.Pending, d.state.Running, d.state.Completed)
 		d.jobs = slices.DeleteFunc(d.jobs, func(j Job) bool { return !known[j.Tag] })
 		d.observe()
 	}
@@ -114,7 +111,6 @@ type decider struct {
 	now       time.Time
 	due       Counter
 	requests  []Run              // that are listed, by due time
-	listed    map[string]bool    // tags of the requested runs
 	answered  map[string]bool    // tags of the listed requests, and whether they are answered
 	adopted   map[time.Time]bool // occurrences of adopted runs that had not been handled
 	ran       time.Time          // the latest occurrence of an adopted run, of another schedule included
@@ -133,7 +129,7 @@ type decider struct {
 
 func newDecider(spec Spec, state State, seen Observed, now time.Time) *decider {
 	d := &decider{spec: spec, state: state.clone(), jobs: sorted(seen.Jobs), jobsKnown: seen.JobsKnown, deletedBy: seen.DeletedBy, tags: wanted(spec.UID, seen),
-		now: interval.Clamp(now), missed: Missed{}, adopted: map[time.Time]bool{}, answered: map[string]bool{}, listed: map[string]bool{}}
+		now: interval.Clamp(now), missed: Missed{}, adopted: map[time.Time]bool{}, answered: map[string]bool{}}
 	d.restore(seen)
 	if d.spec.MaxWaiting <= 0 {
 		d.spec.MaxWaiting = DefaultMaxWaiting

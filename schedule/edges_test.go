@@ -438,7 +438,7 @@ func TestEdgesNotice(t *testing.T) {
 			"for _, c := range d.state.Completed {\n\t\tif j, ok := tagged(d.jobs, c.Tag); ok && j.Keeps && !j.Deleting && finished(j) == 1 {"},
 		{"due.go", "if r.OnDemand || !which(r) {", "if r.OnDemand || !which(r) || r.tried() {"},
 		{"stop.go", "s.MissedBy = s.MissedBy.plus(why, n)", "s.MissedBy, s.Missed = s.MissedBy.plus(why, n), plus(s.Missed, n)"},
-		{"observe.go", "if !started[j.Tag] && j.Created.IsZero() {", "if !started[j.Tag] {"},
+		{"observe.go", "case !started[j.Tag] && j.Created.IsZero():", "case !started[j.Tag]:"},
 	} {
 		source, err := os.ReadFile(m.file)
 		require.NoError(t, err)

@@ -52,9 +52,13 @@ func (e Event) String() string {
 	case RunFailed:
 		return fmt.Sprintf("Run %s failed%s", e.Run.Tag, e.Run.failure())
 	case RunLost:
-		return fmt.Sprintf("Run %s is lost: its Job was deleted%s before it had finished; %s", e.Run.Tag, e.Run.by(), e.Run.Pods)
+		by := ""
+		if e.Run.DeletedBy != "" {
+			by = " by " + e.Run.DeletedBy
+		}
+		return fmt.Sprintf("Run %s is lost: its Job was deleted%s before it had finished; %s", e.Run.Tag, by, e.Run.Pods)
 	case RunsMissed:
-		return fmt.Sprintf("Scheduled runs are missed, because %s: %d so far", e.Cause.because(), e.Count)
+		return fmt.Sprintf("Scheduled runs are missed, because %s: %d so far", because[e.Cause], e.Count)
 	case RunsDropped:
 		return fmt.Sprintf("Scheduled runs are dropped, because too many wait: %d so far", e.Count)
 	case Restored:
@@ -67,26 +71,10 @@ func (e Event) String() string {
 	return string(e.Reason)
 }
 
-// because returns the cause as part of a sentence.
-func (c Cause) because() string {
-	switch c {
-	case Outdated:
-		return "later runs were due"
-	case TooLate:
-		return "their starting deadline passed"
-	case Forbidden:
-		return "another run was active"
-	case CreateRejected:
-		return "the API server rejects their Jobs"
-	}
-	return string(c)
-}
-
-func (r Run) by() string {
-	if r.DeletedBy == "" {
-		return ""
-	}
-	return " by " + r.DeletedBy
+// because has the causes as parts of a sentence.
+var because = map[Cause]string{
+	Outdated: "later runs were due", TooLate: "their starting deadline passed",
+	Forbidden: "another run was active", CreateRejected: "the API server rejects their Jobs",
 }
 
 // String returns the counts, such as "1 pod active, 2 failed".

@@ -10,14 +10,12 @@ import (
 
 // observe is rule 3.
 func (d *decider) observe() {
-	started := d.startedTags()
+	started := d.tagsOf(d.state.Running, d.state.Completed)
 	for _, j := range d.jobs {
-		if !started[j.Tag] {
+		switch {
+		case !started[j.Tag]:
 			d.adopt(j)
-		}
-	}
-	for _, j := range d.jobs {
-		if finished(j) == 0 && d.completed(j.Tag) {
+		case finished(j) == 0 && !slices.ContainsFunc(d.state.Running, func(r Run) bool { return r.Tag == j.Tag }):
 			d.again = append(d.again, j.Tag)
 		}
 	}
@@ -39,18 +37,11 @@ func (d *decider) observe() {
 	slices.SortFunc(d.state.Completed, byCompletion)
 }
 
-// completed reports whether the run with the tag has completed.
-func (d *decider) completed(tag string) bool {
-	return slices.ContainsFunc(d.state.Completed, func(r Run) bool { return r.Tag == tag }) || slices.Contains(d.state.PendingDeletion, tag)
-}
-
-// startedTags are the tags of the runs that the state has as started.
-func (d *decider) startedTags() map[string]bool {
+// tagsOf returns the tags of runs, and of those that history has dropped and whose Jobs exist.
+func (d *decider) tagsOf(lists ...[]Run) map[string]bool {
 	tags := map[string]bool{}
-	for _, runs := range [][]Run{d.state.Running, d.state.Completed} {
-		for i := range runs {
-			tags[runs[i].Tag] = true
-		}
+	for _, r := range slices.Concat(lists...) {
+		tags[r.Tag] = true
 	}
 	for _, tag := range d.state.PendingDeletion {
 		tags[tag] = true
