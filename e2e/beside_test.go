@@ -32,8 +32,9 @@ var (
 	besideLog  = flag.String("beside-log", "", "`directory` that keeps the log and the manifests")
 )
 
-// TestBesideOperator runs KEDA's operator with ScaledJobs on a real Redis whose queues change, and
-// computes every poll of its log again.
+// TestBesideOperator runs KEDA's operator with ScaledJobs on a real Redis, and a real RabbitMQ if
+// there is one, whose queues change. It computes every poll of its log again, and every deletion of
+// a Job.
 func TestBesideOperator(t *testing.T) {
 	if *besideFor == 0 {
 		t.Skip("use -beside 20m")
@@ -41,10 +42,25 @@ func TestBesideOperator(t *testing.T) {
 	redis := redisConn(t)
 	c := cluster.Start(t)
 	c.Kubelet(t, func(p *corev1.Pod) cluster.Run { return lifeOf(p.Name) })
+	drawn, fill := drawScaledJobs(*besideJobs), map[string]func(n int){}
+	for i, text := range drawn {
+		for k := range strings.Count(text, "- {type") {
+			key := fmt.Sprintf("beside-%d-%d", i, k)
+			fill[key] = func(n int) {
+				redis("DEL %s", key)
+				if n > 0 {
+					redis("RPUSH %s%s", key, strings.Repeat(" x", n))
+				}
+			}
+			if strings.Contains(text, "queueName: "+key+",") {
+				fill[key] = rabbitQueue(t, key)
+			}
+		}
+	}
 	o := operator.Start(t, c)
-	drawn := drawScaledJobs(*besideJobs)
 	text := strings.Join(drawn, "---\n")
 	objects := manifest.Objects(t, text)
+	deletions := watchDeletions(t, c, objects)
 	manifest.Apply(t, c.Config(), objects...)
 
 	draw := rand.New(rand.NewPCG(1, 2))
@@ -54,26 +70,24 @@ func TestBesideOperator(t *testing.T) {
 		for range 1 + len(drawn)/15 {
 			i := draw.IntN(len(drawn))
 			for k := range 3 {
-				key := fmt.Sprintf("beside-%d-%d", i, k)
-				redis("DEL %s", key)
-				if n := draw.IntN(30); n > 0 && draw.IntN(3) > 0 {
-					redis("RPUSH %s%s", key, strings.Repeat(" x", n))
+				n := draw.IntN(30) * min(1, draw.IntN(3))
+				if set := fill[fmt.Sprintf("beside-%d-%d", i, k)]; set != nil {
+					set(n)
 				}
 			}
 		}
-		switch i := draw.IntN(len(drawn)); draw.IntN(40) {
+		switch name := objects[draw.IntN(len(drawn))].GetName(); draw.IntN(40) {
 		case 0: // an edit of the template: a rollout
-			patch(t, c, objects[i].GetName(), fmt.Sprintf(`{"spec":{"jobTargetRef":{"template":{"metadata":{"annotations":{"edit":"%d"}}}}}}`, draw.Int()))
+			deletions.edit(t, c, name, fmt.Sprintf(`{"spec":{"jobTargetRef":{"template":{"metadata":{"annotations":{"edit":"%d"}}}}}}`, draw.Int()))
 		case 1:
-			patch(t, c, objects[i].GetName(), `{"metadata":{"annotations":{"autoscaling.keda.sh/paused":"true"}}}`)
+			deletions.edit(t, c, name, pausedBy(`"true"`))
 		case 2, 3, 4:
-			patch(t, c, objects[i].GetName(), `{"metadata":{"annotations":{"autoscaling.keda.sh/paused":null}}}`)
-		case 5, 6: // a Job deleted by hand
+			deletions.edit(t, c, name, pausedBy("null"))
+		case 5, 6:
 			list, err := jobs.List(t.Context(), metav1.ListOptions{Limit: 20})
 			require.NoError(t, err)
 			if len(list.Items) > 0 {
-				policy := metav1.DeletePropagationBackground
-				_ = jobs.Delete(t.Context(), list.Items[draw.IntN(len(list.Items))].Name, metav1.DeleteOptions{PropagationPolicy: &policy}) // it may be gone
+				deletions.byHand(t, jobs, list.Items[draw.IntN(len(list.Items))].Name)
 			}
 		}
 	}
@@ -86,7 +100,13 @@ func TestBesideOperator(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
-	recompute(t, write("operator.log", o.Log(t)), write("scaledjobs.yaml", text))
+	log := o.Log(t)
+	recompute(t, write("operator.log", log), write("scaledjobs.yaml", text))
+	deletions.compare(t, log)
+}
+
+func pausedBy(value string) string {
+	return `{"metadata":{"annotations":{"autoscaling.keda.sh/paused":` + value + `}}}`
 }
 
 // recompute computes the polls of a log again, and prints the numbers of polls and differences.
@@ -121,11 +141,13 @@ func recompute(t *testing.T, log, manifests string) {
 	require.Zero(t, differ)
 }
 
-func patch(t *testing.T, c *cluster.Cluster, name, text string) {
+// patch changes a ScaledJob, and returns its generation.
+func patch(t *testing.T, c *cluster.Cluster, name, text string) int64 {
 	t.Helper()
 	client := manifest.Client(t, c.Config(), manifest.Objects(t, "apiVersion: keda.sh/v1alpha1\nkind: ScaledJob\nmetadata: {name: "+name+", namespace: default}\n")[0])
-	_, err := client.Patch(t.Context(), name, types.MergePatchType, []byte(text), metav1.PatchOptions{})
+	changed, err := client.Patch(t.Context(), name, types.MergePatchType, []byte(text), metav1.PatchOptions{})
 	require.NoError(t, err)
+	return changed.GetGeneration()
 }
 
 // lifeOf draws the life of a pod by its name.
@@ -161,8 +183,13 @@ func drawScaledJobs(n int) (all []string) {
 		if draw.IntN(3) == 0 {
 			b.WriteString("    pendingPodConditions: [Ready]\n")
 		}
-		b.WriteString("  jobTargetRef: {backoffLimit: 1, template: {spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}}\n  triggers:\n")
+		fmt.Fprintf(&b, "  jobTargetRef: {backoffLimit: 1, template: {spec: {restartPolicy: Never, containers: [{name: c, image: i, env: [{name: RABBITMQ, value: %q}]}]}}}\n  triggers:\n", os.Getenv("SCALEDJOB_RABBITMQ"))
 		for k := range 1 + draw.IntN(3) {
+			if os.Getenv("SCALEDJOB_RABBITMQ_HTTP") != "" && draw.IntN(3) == 0 {
+				fmt.Fprintf(&b, "    - {type: rabbitmq, metadata: {hostFromEnv: RABBITMQ, queueName: beside-%d-%d, mode: QueueLength, value: %q, activationValue: %q}}\n",
+					i, k, pick("1", "2", "5"), pick("0", "0", "2"))
+				continue
+			}
 			fmt.Fprintf(&b, "    - {type: redis, metadata: {address: %q, listName: beside-%d-%d, listLength: %q, activationListLength: %q}}\n",
 				redisAddress(), i, k, pick("1", "1", "2", "3", "5"), pick("0", "0", "0", "2", "10"))
 		}

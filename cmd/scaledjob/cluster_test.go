@@ -142,7 +142,7 @@ func TestClusterDefaults(t *testing.T) {
 	require.Equal(t, "scaledjob: ScaledJob orders in namespace mail: scaledjobs.keda.sh \"orders\" not found\n", said)
 	require.Equal(t, []string{"GET /apis/keda.sh/v1alpha1/namespaces/mail/scaledjobs/orders"}, s.requests)
 
-	_, out, said := call(t, "explain a gone -n default --queue 8 --context other -o json", "")
+	_, out, said := call(t, "explain a gone -n default --queue 8 --release 2.21 --context other -o json", "")
 	require.Contains(t, out, `"name":"a"`)
 	require.Equal(t, "scaledjob: ScaledJob gone in namespace default: scaledjobs.keda.sh \"gone\" not found\n", said)
 }
@@ -286,7 +286,7 @@ func TestSlowCluster(t *testing.T) {
 		return healthy(path, next)
 	}
 	var out bytes.Buffer
-	command := "explain a -n default --queue 8 --kubeconfig " + s.start(t)
+	command := "explain a -n default --queue 8 --release 2.21 --kubeconfig " + s.start(t)
 	require.Equal(t, success, run(t.Context(), strings.Fields(command), nil, &out, said))
 	require.Contains(t, out.String(), "a: one poll")
 	require.Regexp(t, `^scaledjob: waiting for 127\.0\.0\.1:\d+, for at most 30s a request \(--request-timeout\)\n$`, said.String())

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,6 +19,7 @@ import (
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/scheduled"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/why"
 )
 
 type explainCommand struct {
@@ -45,7 +48,8 @@ The Jobs are counts (--running 3), a dump of a cluster (--jobs), or those of a c
 without a slash or an extension is the name of a ScaledJob in the cluster, unless it is a file.
 The ScaledJob, its Jobs and their pods are then read through the kubeconfig. KEDA counts the Jobs
 of the namespace that have the ScaledJob's name in its label; the specification those that the
-ScaledJob owns.`,
+ScaledJob owns. Without --queue and --release, the queue length is that of the metrics of KEDA's
+operator, and the release that of its image.`,
 		Example: `  # 12 items wait; 3 Jobs run, one of them is pending
   scaledjob explain orders.yaml --queue 12 --running 3 --pending 1
 
@@ -98,10 +102,13 @@ func (e *explainCommand) run(ctx context.Context, args []string, stdin io.Reader
 	if err := e.CheckTargets(manifests); err != nil {
 		return errors.Join(problems, err)
 	}
+	lengths := e.operator(ctx, names, manifests, notes)
 	var polls []*explain.Poll
 	for _, f := range found {
+		queue := e.QueueFlags
+		queue.Queue = cmp.Or(queue.Queue, lengths[f.ScaledJob])
 		for _, r := range e.releases.All {
-			p, err := explain.Of(f, r, &e.QueueFlags, e.JobFlags.Jobs())
+			p, err := explain.Of(f, r, &queue, e.JobFlags.Jobs())
 			if problems = errors.Join(problems, f.Where(err)); err == nil {
 				polls = append(polls, p)
 			}
@@ -118,6 +125,45 @@ func (e *explainCommand) run(ctx context.Context, args []string, stdin io.Reader
 		}
 	}
 	return problems
+}
+
+// operator reads the release and the queue lengths from KEDA's operator, as far as flags do not give
+// them, and notes what it cannot read. It returns the lengths of the ScaledJobs with these names.
+func (e *explainCommand) operator(ctx context.Context, names []string, manifests []*input.ScaledJob, notes io.Writer) map[*input.ScaledJob]string {
+	if len(names) == 0 || len(manifests) == 0 || e.Queue != "" && e.releases.Given() {
+		return nil
+	}
+	client, err := e.ClusterFlags.Client()
+	if err != nil {
+		return nil // found has reported it
+	}
+	operator := cluster.FindOperator(ctx, client, 0)
+	for _, n := range operator.Missing {
+		fmt.Fprintf(notes, "note: not read: %s\n", report.Clean(n))
+	}
+	if r, err := input.ParseRelease(operator.Release); err == nil && !e.releases.Given() {
+		e.releases.All = []input.Release{r}
+	}
+	lengths := map[*input.ScaledJob]string{}
+	for _, m := range manifests {
+		triggers, err := m.Spec.Triggers(nil)
+		if err != nil || !slices.Contains(names, m.Spec.Name) || m.Spec.Namespace != client.Namespace {
+			continue
+		}
+		var of why.Metrics
+		for _, text := range operator.Metrics {
+			of = append(of, why.ReadMetrics(text, time.Now()).Of(client.Namespace, m.Spec.Name)...)
+		}
+		if values, complete := of.Values(len(triggers), time.Time{}, time.Now()); complete && e.Queue == "" {
+			var texts []string
+			for _, v := range values {
+				texts = append(texts, strconv.FormatFloat(v.Value, 'f', -1, 64))
+			}
+			lengths[m] = strings.Join(texts, ",")
+			fmt.Fprintf(notes, "note: queue length %s of the operator's metrics\n", lengths[m])
+		}
+	}
+	return lengths
 }
 
 // scheduled explains the ScheduledJobs among the arguments: scheduledjob/NAME in the cluster,

@@ -29,6 +29,8 @@ type whyCommand struct {
 	at      string
 	bundle  string
 	since   time.Duration
+	past    string
+	play    bool
 	output  input.Choice
 }
 
@@ -40,8 +42,8 @@ func newWhy() *cobra.Command {
 		Long: `Explain why KEDA created Jobs for a ScaledJob, or did not.
 
 A name is a ScaledJob in the cluster. Its conditions, events, Jobs and pods are read through the
-kubeconfig, and the release and the log of KEDA's operator. Secrets are never read. What cannot be
-read is reported, and the rest is explained.
+kubeconfig, its TriggerAuthentications, and the release, the metrics and the log of KEDA's operator.
+Secrets are never read. What cannot be read is reported, and the rest is explained.
 
 With --log, the log may be of any release from 2.4 on, in the form in which it was copied: JSON or
 console, with the prefixes of kubectl, stern or Loki, as CSV, newest line first, between Markdown
@@ -61,6 +63,9 @@ printed.`,
   # a paste from an issue, of a known release
   scaledjob why --log paste.txt --release 2.17 orders.yaml
 
+  # with the values of the last day, and the polls with the fix
+  scaledjob why orders -n shop --prometheus http://localhost:9090 --since 24h --simulate
+
   # all ScaledJobs, those with problems first; the exit status is 1 if there are any
   scaledjob why --all -n shop`,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -72,8 +77,10 @@ printed.`,
 	c.Flags().StringVar(&w.name, "name", "", "the only ScaledJob of the log to explain, by its `name`")
 	c.Flags().BoolVar(&w.all, "all", false, "one line for each ScaledJob, those with problems first")
 	c.Flags().StringVar(&w.bundle, "bundle", "", "`file` to write with the lines and fields that the explanation reads, to attach to an issue; its content is printed first. why FILE explains it")
+	c.Flags().StringVar(&w.past, "prometheus", "", "`URL` of Prometheus, such as http://localhost:9090, for the past of keda_scaler_metrics_value and its kin")
+	c.Flags().BoolVar(&w.play, "simulate", false, "decide the polls again with the fix, if it is a field of the manifest")
 	c.Flags().StringVar(&w.at, "at", "", "the `time` to explain, such as 2026-01-02T15:04:05Z (default the end of the log)")
-	c.Flags().DurationVar(&w.since, "since", time.Hour, "`time` of the operator's log to read from the cluster")
+	c.Flags().DurationVar(&w.since, "since", time.Hour, "`time` of the operator's log and of Prometheus to read")
 	c.Flags().StringVar(&w.release, "release", "", "the operator's `release`, such as 2.17, instead of the one that the log shows")
 	w.ClusterFlags.Add(c)
 	w.Completes(c)
@@ -116,11 +123,22 @@ func (w *whyCommand) run(ctx context.Context, args []string, stdin io.Reader, ou
 		}
 		texts = append(texts, string(s.Data))
 	}
-	return w.explain(out, why.Read(texts...), q)
+	l := why.Read(texts...)
+	if q.Name == "" && len(q.Manifests) == 1 {
+		return w.explain(ctx, out, l, q, q.Manifests[0].Name)
+	}
+	return w.explain(ctx, out, l, q, q.Name)
 }
 
-// explain writes the bundle, if one is asked for, and the report.
-func (w *whyCommand) explain(out io.Writer, l *why.Log, q why.Question, notes ...string) error {
+// explain reads the past of a ScaledJob, or of all without a name, and writes the bundle, if one is
+// asked for, and the report.
+func (w *whyCommand) explain(ctx context.Context, out io.Writer, l *why.Log, q why.Question, name string, notes ...string) error {
+	if w.past != "" {
+		var err error
+		if q.Past, err = prometheus(ctx, w.past, name, w.since, l, q.At); err != nil {
+			notes = append(notes, "Prometheus: "+why.Redact(err.Error()))
+		}
+	}
 	if w.bundle != "" {
 		if err := w.pack(out, l, q); err != nil {
 			return err
@@ -187,7 +205,7 @@ func (w *whyCommand) question() (q why.Question, err error) {
 			return q, input.Usagef("--at %q: use a time such as 2026-01-02T15:04:05Z", w.at)
 		}
 	}
-	q.Name = w.name
+	q.Name, q.Simulate = w.name, w.play
 	if w.release != "" {
 		r, err := input.ParseRelease(w.release)
 		if err != nil || r.Profile == nil {
@@ -222,6 +240,10 @@ func (w *whyCommand) live(ctx context.Context, names []string, q why.Question, o
 	}
 	q.Namespace, q.Live = client.Namespace, map[string]*why.Live{}
 	notes := operator.Missing
+	var metrics why.Metrics
+	for _, text := range operator.Metrics {
+		metrics = append(metrics, why.ReadMetrics(text, time.Now())...)
+	}
 	var problems error
 	for _, name := range names {
 		m, live, missing, err := liveOf(ctx, client, name, q.Release)
@@ -230,6 +252,7 @@ func (w *whyCommand) live(ctx context.Context, names []string, q why.Question, o
 			continue
 		}
 		notes = append(notes, missing...)
+		live.Metrics = metrics.Of(client.Namespace, name)
 		q.Manifests, q.Live[name] = append(q.Manifests, m.Spec), live
 	}
 	if len(q.Live) == 0 {
@@ -238,7 +261,7 @@ func (w *whyCommand) live(ctx context.Context, names []string, q why.Question, o
 	if len(names) == 1 {
 		q.Name = names[0]
 	}
-	return errors.Join(problems, w.explain(out, why.Read(operator.Logs...), q, notes...))
+	return errors.Join(problems, w.explain(ctx, out, why.Read(operator.Logs...), q, q.Name, notes...))
 }
 
 // installed explains the answer of a cluster without KEDA.

@@ -4,10 +4,16 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/url"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/cluster"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
@@ -29,7 +35,22 @@ func liveOf(ctx context.Context, client *cluster.Client, name, release string) (
 	if err != nil || len(found) != 1 {
 		return nil, nil, nil, fmt.Errorf("%s: the API server returned another kind: %w", where, err)
 	}
-	m, live = found[0], &why.Live{Lint: linted(name, data, release)}
+	m, live = found[0], &why.Live{}
+	files := []lint.File{{Name: name, Data: data}}
+	for _, t := range m.Spec.Spec.Triggers {
+		if ref := t.AuthenticationRef; ref != nil {
+			f, absent, err := authentication(ctx, client, ref.Kind, ref.Name)
+			switch {
+			case err != nil:
+				missing = append(missing, err.Error())
+			case absent != "":
+				live.Absent = append(live.Absent, absent)
+			case !slices.ContainsFunc(files, func(has lint.File) bool { return has.Name == f.Name }):
+				files = append(files, f)
+			}
+		}
+	}
+	live.Lint = linted(files, release)
 	var status struct{ Conditions []why.Condition }
 	if json.Unmarshal(m.Spec.Status, &status) == nil {
 		live.Conditions = status.Conditions
@@ -54,13 +75,69 @@ func liveOf(ctx context.Context, client *cluster.Client, name, release string) (
 	return m, live, missing, nil
 }
 
-// linted returns the errors and warnings of lint about the object.
-func linted(name string, data []byte, release string) (all []string) {
+// authentication reads a TriggerAuthentication, or describes the one that does not exist.
+func authentication(ctx context.Context, client *cluster.Client, kind, name string) (f lint.File, absent string, err error) {
+	path, where := "/apis/keda.sh/v1alpha1/namespaces/"+client.Namespace+"/triggerauthentications/", "TriggerAuthentication "+name+" in namespace "+client.Namespace
+	if kind == "ClusterTriggerAuthentication" {
+		path, where = "/apis/keda.sh/v1alpha1/clustertriggerauthentications/", kind+" "+name
+	}
+	data, err := client.Read(ctx, path+name)
+	if apierrors.IsNotFound(err) {
+		return f, where, nil
+	}
+	if err != nil {
+		return f, "", fmt.Errorf("%s: %w", where, err)
+	}
+	return lint.File{Name: where, Data: data}, "", nil
+}
+
+// prometheus reads the past of a ScaledJob, or of all without a name: of the log, or until a moment.
+func prometheus(ctx context.Context, address, name string, since time.Duration, l *why.Log, at time.Time) (why.Metrics, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, errors.New("use a URL such as http://localhost:9090")
+	}
+	if at.IsZero() && !l.To.IsZero() && l.To.Before(time.Now().Add(-since)) {
+		at = l.To
+	}
+	if !l.From.IsZero() {
+		since = max(since, at.Sub(l.From))
+	}
+	query := url.Values{"query": {why.Query(name, since)}}
+	if !at.IsZero() {
+		query.Set("time", at.Add(time.Minute).UTC().Format(time.RFC3339))
+	}
+	u = u.JoinPath("api/v1/query")
+	u.RawQuery = query.Encode()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := (&http.Client{Timeout: 30 * time.Second}).Do(request)
+	if sent := (*url.Error)(nil); errors.As(err, &sent) {
+		return nil, fmt.Errorf("%s is unreachable: %w", u.Host, sent.Err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(answer.Body, input.MaxDump))
+	if err != nil {
+		return nil, err
+	}
+	if answer.StatusCode/100 != 2 && !json.Valid(data) {
+		return nil, fmt.Errorf("%s answers %s", u.Host, answer.Status)
+	}
+	return why.ReadPrometheus(data)
+}
+
+// linted returns the errors and warnings of lint about the ScaledJob with its TriggerAuthentications.
+func linted(files []lint.File, release string) (all []string) {
 	profile := keda.Newest()
 	if p, err := keda.Release(release); err == nil {
 		profile = p
 	}
-	for _, f := range lint.Check([]lint.File{{Name: name, Data: data}}, profile).Findings {
+	for _, f := range lint.Check(files, profile).Findings {
 		if f.Severity >= lint.Warning {
 			all = append(all, fmt.Sprintf("%s: %s [%s]", f.Severity, f.Message(), f.Rule))
 		}

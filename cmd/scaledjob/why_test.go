@@ -8,8 +8,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/why"
 )
 
 const whyLog = `2026-01-02T10:00:00Z	INFO	scaleexecutor	Scaling Jobs	{"scaledJob.Name": "orders", "scaledJob.Namespace": "shop", "Number of running Jobs": 5}
@@ -17,9 +22,16 @@ const whyLog = `2026-01-02T10:00:00Z	INFO	scaleexecutor	Scaling Jobs	{"scaledJob
 2026-01-02T10:00:00Z	INFO	scaleexecutor	No need to create jobs - all requested jobs already exist	{"scaledJob.Name": "orders", "scaledJob.Namespace": "shop", "jobs": 0}
 `
 
+const whyMetrics = `# TYPE keda_scaler_metrics_value gauge
+keda_scaler_metrics_value{metric="s0-redis-a",namespace="shop",scaledObject="orders",scaler="redisScaler",triggerIndex="0",type="scaledjob"} 12
+keda_scaler_active{metric="s0-redis-a",namespace="shop",scaledObject="orders",scaler="redisScaler",triggerIndex="0",type="scaledjob"} 1
+keda_scaler_metrics_value{metric="s1-redis-b",namespace="shop",scaledObject="orders",scaler="redisScaler",triggerIndex="1",type="scaledjob"} 3
+keda_scaler_metrics_value{metric="s0-redis-a",namespace="bank",scaledObject="orders",scaler="redisScaler",triggerIndex="0",type="scaledjob"} 99
+`
+
 const whyScaledJob = `{"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledJob", "metadata": {"name": "orders", "namespace": "shop"}, "spec": {"minReplicaCount": 5,
  "jobTargetRef": {"template": {"spec": {"containers": [{"name": "c", "image": "i"}]}}},
- "triggers": [{"type": "redis", "metadata": {"listLength": "1"}}]},
+ "triggers": [{"type": "redis", "metadata": {"listLength": "1"}, "authenticationRef": {"name": "redis"}}, {"type": "redis", "metadata": {"listLength": "2"}, "authenticationRef": {"name": "secret"}}]},
  "status": {"conditions": [{"type": "Ready", "status": "False", "reason": "TriggerError", "message": "Triggers defined in ScaledJob are not working correctly"}]}}`
 
 // TestWhyCluster reads a cluster that refuses the log of one of two operators.
@@ -28,11 +40,13 @@ func TestWhyCluster(t *testing.T) {
 		"/apis/keda.sh/v1alpha1/namespaces/shop/scaledjobs/orders": whyScaledJob,
 		"/apis/apps/v1/deployments": `{"items": [{"metadata": {"name": "keda-operator", "namespace": "keda"},
 			"spec": {"template": {"spec": {"containers": [{"image": "ghcr.io/kedacore/keda:2.17.2"}]}}}}]}`,
-		"/api/v1/namespaces/keda/pods":        `{"items": [{"metadata": {"name": "a"}}, {"metadata": {"name": "b"}}]}`,
-		"/api/v1/namespaces/keda/pods/a/log":  whyLog + strings.ReplaceAll(whyLog, "shop", "bank") + strings.ReplaceAll(whyLog, "orders", "mails"),
-		"/apis/batch/v1/namespaces/shop/jobs": `{"items": []}`,
-		"/api/v1/namespaces/shop/pods":        `{"items": []}`,
-		"/api/v1/namespaces/shop/events":      `{"items": [{"reason": "KEDAScalerFailed", "message": "dial tcp: lookup redis: no such host, password=hunter2secret"}]}`,
+		"/api/v1/namespaces/keda/pods":                                        `{"items": [{"metadata": {"name": "a"}}, {"metadata": {"name": "b"}}]}`,
+		"/api/v1/namespaces/keda/pods/a:8080/proxy/metrics":                   whyMetrics,
+		"/apis/keda.sh/v1alpha1/namespaces/shop/triggerauthentications/redis": `{"apiVersion": "keda.sh/v1alpha1", "kind": "TriggerAuthentication", "metadata": {"name": "redis", "namespace": "shop"}, "spec": {"secretTargetRef": [{"parameter": "passwrd", "name": "redis", "key": "p"}]}}`,
+		"/api/v1/namespaces/keda/pods/a/log":                                  whyLog + strings.ReplaceAll(whyLog, "shop", "bank") + strings.ReplaceAll(whyLog, "orders", "mails"),
+		"/apis/batch/v1/namespaces/shop/jobs":                                 `{"items": []}`,
+		"/api/v1/namespaces/shop/pods":                                        `{"items": []}`,
+		"/api/v1/namespaces/shop/events":                                      `{"items": [{"reason": "KEDAScalerFailed", "message": "dial tcp: lookup redis: no such host, password=hunter2secret"}]}`,
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer, found := answers[r.URL.Path]
@@ -59,6 +73,16 @@ func TestWhyCluster(t *testing.T) {
 		require.Contains(t, out.String(), text)
 	}
 	require.NotContains(t, out.String(), "hunter2secret")
+	require.Contains(t, out.String(), "not read: TriggerAuthentication secret in namespace shop")
+	require.Contains(t, out.String(), "the operator's metrics now: s0-redis-a 12 (target 1), s1-redis-b 3 (target 2)")
+	require.Contains(t, out.String(), "passwrd")
+	out.Reset()
+	problems.Reset()
+	require.Equal(t, success, run(t.Context(), []string{"explain", "orders", "-n", "shop", "--kubeconfig", config}, strings.NewReader(""), &out, &problems), problems.String())
+	require.Contains(t, out.String(), "one poll of KEDA 2.17")
+	require.Contains(t, out.String(), "create    0 Jobs: KEDA can read no trigger of this ScaledJob, whose status is not ready: Triggers defined")
+	require.Contains(t, problems.String(), "queue length 12,3 of the operator's metrics")
+	require.Contains(t, problems.String(), "not read: the metrics of b")
 	out.Reset()
 	bundle := filepath.Join(t.TempDir(), "orders.tgz")
 	require.Equal(t, success, run(t.Context(), []string{"why", "orders", "-n", "shop", "--kubeconfig", config, "--bundle", bundle}, strings.NewReader(""), &out, &problems), problems.String())
@@ -67,6 +91,57 @@ func TestWhyCluster(t *testing.T) {
 	out.Reset()
 	require.Equal(t, success, run(t.Context(), []string{"why", bundle}, strings.NewReader(""), &out, &problems), problems.String())
 	require.Contains(t, out.String(), "5 Jobs run and min is 5")
+}
+
+// TestWhyPrometheus explains a log of level info with the values of Prometheus, and plays the fix.
+func TestWhyPrometheus(t *testing.T) {
+	const series = `{"status": "success", "data": {"resultType": "matrix", "result": [
+		{"metric": {"__name__": "keda_scaler_metrics_value", "exported_namespace": "shop", "namespace": "keda", "scaledObject": "orders", "metric": "s0-redis-a", "triggerIndex": "0", "type": "scaledjob"},
+		 "values": [[1767347985, "0"], [1767348005, "9"], [1767348035, "9"]]},
+		{"metric": {"__name__": "keda_scaler_detail_errors_total", "namespace": "shop", "scaledObject": "orders", "triggerIndex": "0"}, "values": [[1767347985, "1"], [1767348035, "4"]]}]}}`
+	var asked []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.Method+" "+r.URL.Path+" "+r.FormValue("query")+" "+r.FormValue("time"))
+		_, _ = io.WriteString(w, series)
+	}))
+	defer server.Close()
+	file := filepath.Join(t.TempDir(), "orders.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(`{apiVersion: keda.sh/v1alpha1, kind: ScaledJob, metadata: {name: orders, namespace: shop},
+spec: {maxReplicaCount: 5, jobTargetRef: {template: {}}, triggers: [{type: redis, metadata: {listLength: "1"}}]}}`), 0o600))
+	var out, problems strings.Builder
+	args := []string{"why", "--log", "-", "--release", "2.21", "--prometheus", server.URL, "--simulate", file}
+	require.Equal(t, success, run(t.Context(), args, strings.NewReader(whyLog), &out, &problems), problems.String())
+	require.Equal(t, []string{`GET /api/v1/query {__name__=~"keda_scaler_(metrics_value|active|errors|detail_errors_total)",scaledObject="orders"}[3600s] 2026-01-02T10:01:00Z`}, asked)
+	for _, text := range []string{
+		"09:59:45           Prometheus: s0-redis-a 0 (target 1, inactive)", "s0-redis-a 9 (target 1) R=5 P=0", "(value of Prometheus)",
+		"errors of these triggers increase: trigger 0", "the maximum is reached",
+		"simulate  with maxReplicaCount 10 the last of these polls creates 4 Jobs instead of 0; of 1 poll, each by itself, 1 create more and 0 fewer",
+	} {
+		require.Contains(t, out.String(), text)
+	}
+	out.Reset()
+	args[6] = strings.Replace(server.URL, "http://", "http://user:hunter2secret@", 1) + "1/"
+	require.Equal(t, success, run(t.Context(), args, strings.NewReader(whyLog), &out, &problems), problems.String())
+	require.Contains(t, out.String(), "not read: Prometheus: ")
+	require.NotContains(t, out.String(), "hunter2secret")
+}
+
+// TestWhyMetrics explains a ScaledJob without a log, by the operator's metrics.
+func TestWhyMetrics(t *testing.T) {
+	for text, want := range map[string]string{
+		"active{%s} 0":              "s0-redis-a is 12 and the trigger is inactive",
+		"active{%s} 1":              "creates 12 Jobs: the queue asks for T=12, R=0, P=0",
+		"detail_errors_total{%s} 1": "creates 12 Jobs",
+	} {
+		labels := `metric="s0-redis-a",namespace="shop",scaledObject="orders",triggerIndex="0"`
+		log := "keda_scaler_metrics_value{" + labels + "} 12\nkeda_scaler_" + strings.ReplaceAll(text, "%s", labels) + "\n"
+		found, _, err := input.Source{Name: "f", Data: []byte(`{apiVersion: keda.sh/v1alpha1, kind: ScaledJob, metadata: {name: orders, namespace: shop},
+spec: {jobTargetRef: {template: {}}, triggers: [{type: redis, metadata: {listLength: "1"}}]}}`)}.Manifests()
+		require.NoError(t, err)
+		r := why.Explain(why.Read(), why.Question{Manifests: []*manifest.ScaledJob{found[0].Spec}, Release: "2.21", Namespace: "shop",
+			Live: map[string]*why.Live{"orders": {Counted: true, Metrics: why.ReadMetrics(log, time.Now())}}})
+		require.Contains(t, r.Subjects[0].Answer, want, text)
+	}
 }
 
 // TestWhyArguments has wrong arguments.
@@ -82,6 +157,6 @@ func TestWhyArguments(t *testing.T) {
 func TestExplainBlocked(t *testing.T) {
 	text := strings.ReplaceAll(strings.ReplaceAll(whyScaledJob, `"TriggerError"`, `"ScaledJobCheckFailed"`), "Triggers defined", "No listName, triggers")
 	var out, problems strings.Builder
-	require.Equal(t, success, run(t.Context(), []string{"explain", "-", "--queue", "12"}, strings.NewReader(text), &out, &problems), problems.String())
+	require.Equal(t, success, run(t.Context(), []string{"explain", "-", "--queue", "12,3"}, strings.NewReader(text), &out, &problems), problems.String())
 	require.Contains(t, out.String(), "create    0 Jobs: KEDA does not poll this ScaledJob, whose status is not ready: No listName")
 }

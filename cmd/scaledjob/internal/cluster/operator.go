@@ -13,6 +13,7 @@ import (
 type Operator struct {
 	Release string // of the image, or "" if it is not known
 	Logs    []string
+	Metrics []string // of the pods
 	Missing []string // what could not be read
 }
 
@@ -21,7 +22,7 @@ var imageRelease = regexp.MustCompile(`:v?(\d+\.\d+\.\d+)(?:[-@]|$)`)
 // logBytes is the most that is read of a log.
 const logBytes = 64 << 20
 
-// FindOperator reads the release and the logs of the operator. It asks for the Deployments of all
+// FindOperator reads the release, the metrics and, unless since is 0, the logs of the operator. It asks for the Deployments of all
 // namespaces, and if they may not be listed for those of the namespace keda.
 func FindOperator(ctx context.Context, c *Client, since time.Duration) (o Operator) {
 	type deployment struct {
@@ -61,13 +62,26 @@ func FindOperator(ctx context.Context, c *Client, since time.Duration) (o Operat
 		o.Missing = append(o.Missing, fmt.Sprintf("the operator's pods: %v", err))
 	}
 	for _, p := range pods {
-		data, err := c.Read(ctx, "/api/v1/namespaces/"+d.Metadata.Namespace+"/pods/"+p.Metadata.Name+"/log",
-			"sinceSeconds", strconv.Itoa(max(1, int(since.Seconds()))), "limitBytes", strconv.Itoa(logBytes))
-		if err != nil {
-			o.Missing = append(o.Missing, fmt.Sprintf("the log of %s: %v", p.Metadata.Name, err))
-			continue
-		}
-		o.Logs = append(o.Logs, strings.ToValidUTF8(string(data), "?"))
+		o.pod(ctx, c, "/api/v1/namespaces/"+d.Metadata.Namespace+"/pods/", p.Metadata.Name, since)
 	}
 	return o
+}
+
+// pod reads the metrics and the log of a pod.
+func (o *Operator) pod(ctx context.Context, c *Client, path, name string, since time.Duration) {
+	data, err := c.Read(ctx, path+name+":8080/proxy/metrics")
+	if err != nil {
+		o.Missing = append(o.Missing, fmt.Sprintf("the metrics of %s: %v", name, err))
+	} else {
+		o.Metrics = append(o.Metrics, string(data))
+	}
+	if since == 0 {
+		return
+	}
+	data, err = c.Read(ctx, path+name+"/log", "sinceSeconds", strconv.Itoa(max(1, int(since.Seconds()))), "limitBytes", strconv.Itoa(logBytes))
+	if err != nil {
+		o.Missing = append(o.Missing, fmt.Sprintf("the log of %s: %v", name, err))
+		return
+	}
+	o.Logs = append(o.Logs, strings.ToValidUTF8(string(data), "?"))
 }

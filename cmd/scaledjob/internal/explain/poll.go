@@ -28,8 +28,8 @@ type Poll struct {
 	Rollout   *removal      `json:"rollout,omitempty"` // nil without Jobs
 	Prune     *removal      `json:"prune,omitempty"`   // nil without Jobs
 	Notes     []string      `json:"notes,omitempty"`
-	// Blocked is the message of the ScaledJob's status if KEDA rejects the ScaledJob, and so does not
-	// poll it.
+	// Blocked is the reason of the ScaledJob's status if KEDA creates no Job: it rejects the ScaledJob,
+	// or can read no trigger.
 	Blocked string `json:"blocked,omitempty"`
 }
 
@@ -96,7 +96,8 @@ func Of(f cluster.Subject, r input.Release, q *input.QueueFlags, counts *scaling
 	return p, err
 }
 
-// blocked returns the message of a status that is not ready because KEDA rejects the ScaledJob.
+// blocked returns why KEDA creates no Job, by a status that is not ready: KEDA rejects the ScaledJob,
+// or can read none of its triggers.
 func blocked(m *input.ScaledJob) string {
 	var status struct {
 		Conditions []struct{ Type, Status, Reason, Message string }
@@ -105,8 +106,14 @@ func blocked(m *input.ScaledJob) string {
 		return ""
 	}
 	for _, c := range status.Conditions {
-		if c.Type == "Ready" && c.Status == "False" && c.Reason == "ScaledJobCheckFailed" {
-			return cmp.Or(c.Message, c.Reason)
+		if c.Type != "Ready" || c.Status != "False" {
+			continue
+		}
+		switch c.Reason {
+		case "ScaledJobCheckFailed":
+			return "KEDA does not poll this ScaledJob, whose status is not ready: " + cmp.Or(c.Message, c.Reason)
+		case "TriggerError":
+			return "KEDA can read no trigger of this ScaledJob, whose status is not ready: " + cmp.Or(c.Message, c.Reason)
 		}
 	}
 	return ""

@@ -31,7 +31,7 @@ func (p *Poll) Print(out io.Writer, format string, again bool) error {
 		return err
 	}
 	if p.Blocked != "" {
-		fmt.Fprintf(out, "create    0 Jobs: KEDA does not poll this ScaledJob, whose status is not ready: %s\n", report.Clean(p.Blocked))
+		fmt.Fprintf(out, "create    0 Jobs: %s\n", report.Clean(p.Blocked))
 		if p.Create == nil {
 			return p.Prune.print(out, "prune")
 		}

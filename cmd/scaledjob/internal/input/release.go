@@ -144,6 +144,9 @@ func (r *Releases) Set(text string) error {
 	return nil
 }
 
+// Given reports whether the flag is used.
+func (r *Releases) Given() bool { return r.given }
+
 // Type names the value in the help.
 func (r *Releases) Type() string { return "release" }
 

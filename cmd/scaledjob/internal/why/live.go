@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // A Live is the state of a ScaledJob in a cluster.
@@ -15,6 +16,8 @@ type Live struct {
 	Counted    bool        `json:"counted"`           // the Jobs were read
 	Lint       []string    `json:"lint,omitempty"`    // errors and warnings of the object, from lint
 	Waiting    []string    `json:"waiting,omitempty"` // reasons of pods that do not run, with their numbers
+	Absent     []string    `json:"absent,omitempty"`  // TriggerAuthentications that do not exist
+	Metrics    Metrics     `json:"-"`                 // of the operator's endpoint
 }
 
 // A Condition is a condition of the ScaledJob's status.
@@ -40,6 +43,10 @@ func (l *Live) causes(j *judge) (all []Cause) {
 		case c.Type == "Ready" && c.Status != "True" && c.Reason != "" && c.Reason != "Initialized":
 			all = append(all, l.notReady(j, c))
 		}
+	}
+	for _, name := range l.Absent {
+		all = append(all, Cause{ID: "no-authentication", Basis: Seen, Text: name + " does not exist, and a trigger refers to it",
+			Fix: "Create it in the ScaledJob's namespace, or write the kind ClusterTriggerAuthentication"})
 	}
 	if l.Counted && l.Running > 0 && l.Pending == l.Running || len(l.Waiting) > 0 {
 		text := fmt.Sprintf("%d of %d running Jobs have no running pod", l.Pending, l.Running)
@@ -88,6 +95,9 @@ func (j *judge) live(a *Account, l *Live) {
 	if l.Counted {
 		a.Notes = append(a.Notes, fmt.Sprintf("in the cluster now: R=%d, P=%d", l.Running, l.Pending))
 	}
+	if values, complete := j.values(l.Metrics, time.Time{}, time.Now()); complete {
+		a.Notes = append(a.Notes, "the operator's metrics now: "+valuesText(values))
+	}
 	for _, c := range l.Conditions {
 		a.Notes = append(a.Notes, fmt.Sprintf("condition %s is %s: %s", c.Type, c.Status, quote(c.Message)))
 	}
@@ -105,6 +115,9 @@ func (j *judge) live(a *Account, l *Live) {
 	if len(found) > 0 {
 		a.Causes, a.State = found, found[0].ID
 		a.Answer = sentence(found[0].Text) + " " + sentence(found[0].Fix)
+		return
+	}
+	if j.answerNow(a, l) {
 		return
 	}
 	a.Answer = "The operator's log has no poll of the ScaledJob, and its conditions and events show no problem. " + a.Answer

@@ -31,6 +31,7 @@ type Poll struct {
 	Refused   []string  `json:"refused,omitempty"` // errors of creates
 	Pruned    int       `json:"pruned,omitempty"`
 	BadNumber bool      `json:"badPercentage,omitempty"`
+	Measured  bool      `json:"measured,omitempty"` // Triggers are of Prometheus
 
 	until time.Time // the last line's
 	last  int       // the last line's number

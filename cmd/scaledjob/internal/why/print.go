@@ -69,6 +69,9 @@ func (a *Account) print(out io.Writer) {
 		fmt.Fprintf(out, "lint      %s\n", text)
 	}
 	fmt.Fprintf(out, "why       %s\n", a.Answer)
+	for _, text := range a.Played {
+		fmt.Fprintf(out, "simulate  %s\n", text)
+	}
 }
 
 func (g *Group) print(out io.Writer) {

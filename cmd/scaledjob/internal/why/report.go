@@ -16,7 +16,9 @@ type Question struct {
 	Manifests       []*manifest.ScaledJob
 	Release         string           // "" is found in the log
 	Live            map[string]*Live // of the cluster, by name
+	Past            Metrics          // of Prometheus
 	At              time.Time        // the moment asked about; the zero value is the end of the log
+	Simulate        bool             // the fixes are played
 }
 
 // A Report explains the ScaledJobs of a log.
@@ -44,6 +46,7 @@ type Account struct {
 	Answer    string     `json:"answer"`
 	Notes     []string   `json:"notes,omitempty"`
 	Lint      []string   `json:"lint,omitempty"`
+	Played    []string   `json:"played,omitempty"` // what the fixes change
 	verdicts  []*Verdict `json:"-"`
 }
 
@@ -87,8 +90,13 @@ func Explain(l *Log, q Question) *Report {
 		}
 		j := newJudge(l, s, spec, profile)
 		j.sure = r.Basis == Seen
-		a := account(l, s, j, q.At)
+		past := q.Past.Of(q.Namespace, s.Name)
+		j.measure(s, past)
+		a := account(l, s, j, q.At, past)
 		j.live(a, q.Live[s.Name])
+		if q.Simulate {
+			j.play(a)
+		}
 		if note != "" {
 			a.Notes = append(a.Notes, note)
 		}
@@ -203,7 +211,7 @@ func fitting(l *Log, q Question, all []keda.Profile) keda.Profile {
 }
 
 // account judges the polls of a ScaledJob, and answers.
-func account(l *Log, s *Subject, j *judge, at time.Time) *Account {
+func account(l *Log, s *Subject, j *judge, at time.Time, past Metrics) *Account {
 	a := &Account{Name: s.Name, Namespace: s.Namespace, Polls: len(s.Polls)}
 	for _, p := range s.Polls {
 		v := j.verdict(p)
@@ -233,7 +241,10 @@ func account(l *Log, s *Subject, j *judge, at time.Time) *Account {
 		a.Interval = interval.Round(time.Second).String()
 	}
 	a.Also = j.also(l, s, a.verdicts, interval)
-	a.Groups = j.timeline(l, s, a.verdicts)
+	a.Groups = j.timeline(l, s, a.verdicts, j.past(s, past))
+	if names := past.failing(); len(names) > 0 {
+		a.Notes = append(a.Notes, "in Prometheus the errors of these triggers increase: "+strings.Join(names, ", "))
+	}
 	j.answer(l, s, a, at)
 	return a
 }
@@ -267,7 +278,8 @@ func (j *judge) interval(s *Subject) time.Duration {
 }
 
 // timeline folds the polls that are alike, and puts the events between them.
-func (j *judge) timeline(l *Log, s *Subject, verdicts []*Verdict) (all []Group) {
+func (j *judge) timeline(l *Log, s *Subject, verdicts []*Verdict, past []Group) (all []Group) {
+	all = past
 	for _, v := range verdicts {
 		all = append(all, groupOf(v))
 	}
@@ -333,6 +345,9 @@ func groupOf(v *Verdict) Group {
 		return g
 	}
 	parts = append(parts, "created "+fmt.Sprint(*v.Jobs))
+	if v.Measured {
+		parts = append(parts, "(value of Prometheus)")
+	}
 	if len(v.Refused) > 0 {
 		parts = append(parts, count(len(v.Refused), "create")+" failed")
 	}

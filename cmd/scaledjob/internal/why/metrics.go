@@ -1,0 +1,147 @@
+package why
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Query is the expression of Prometheus for the metrics of a ScaledJob, or of all without a name.
+func Query(name string, since time.Duration) string {
+	selector := `__name__=~"keda_scaler_(metrics_value|active|errors|detail_errors_total)"`
+	if name != "" {
+		selector += ",scaledObject=" + strconv.Quote(name)
+	}
+	return fmt.Sprintf("{%s}[%ds]", selector, max(1, int(since.Seconds())))
+}
+
+// Metrics are samples of the operator's metrics about triggers, from its endpoint or Prometheus.
+type Metrics []sample
+
+type sample struct {
+	name, namespace string // of the ScaledJob
+	metric          string // metrics_value, active, errors or detail_errors_total
+	trigger         int
+	of              string // name of the trigger's metric
+	at              time.Time
+	value           float64
+}
+
+var (
+	metricLine  = regexp.MustCompile(`(?m)^(keda_scaler_(?:metrics_value|active|errors|detail_errors_total))\{(.*)\} (\S+)$`)
+	metricLabel = regexp.MustCompile(`(\w+)="((?:[^"\\]|\\.)*)"`)
+)
+
+// ReadMetrics reads the text of the operator's endpoint at a time.
+func ReadMetrics(text string, at time.Time) (all Metrics) {
+	for _, m := range metricLine.FindAllStringSubmatch(text, -1) {
+		labels := map[string]string{"__name__": m[1]}
+		for _, l := range metricLabel.FindAllStringSubmatch(m[2], -1) {
+			labels[l[1]] = l[2]
+		}
+		all = all.add(labels, at, m[3])
+	}
+	return all
+}
+
+// ReadPrometheus reads an answer of Prometheus to Query.
+func ReadPrometheus(data []byte) (all Metrics, err error) {
+	var answer struct {
+		Status, Error string
+		Data          struct {
+			Result []struct {
+				Metric map[string]string
+				Values [][2]any
+			}
+		}
+	}
+	if err := json.Unmarshal(data, &answer); err != nil {
+		return nil, errors.New("the answer is not that of Prometheus")
+	}
+	if answer.Status != "success" {
+		return nil, errors.New(quote(answer.Error))
+	}
+	for _, r := range answer.Data.Result {
+		for _, v := range r.Values {
+			seconds, _ := v[0].(float64)
+			text, _ := v[1].(string)
+			all = all.add(r.Metric, time.UnixMilli(int64(seconds*1000)).UTC(), text)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b sample) int { return a.at.Compare(b.at) })
+	return all, nil
+}
+
+// add adds a sample of a ScaledJob. Prometheus may have moved the label namespace.
+func (all Metrics) add(labels map[string]string, at time.Time, text string) Metrics {
+	s := sample{name: labels["scaledObject"], namespace: labels["exported_namespace"], of: labels["metric"], at: at}
+	if s.namespace == "" {
+		s.namespace = labels["namespace"]
+	}
+	index := labels["triggerIndex"]
+	if index == "" { // before 2.14
+		index = labels["scalerIndex"]
+	}
+	var err, unread error
+	s.metric = strings.TrimPrefix(labels["__name__"], "keda_scaler_")
+	s.trigger, err = strconv.Atoi(index)
+	s.value, unread = strconv.ParseFloat(text, 64)
+	if kind := labels["type"]; err != nil || unread != nil || kind != "" && kind != "scaledjob" {
+		return all
+	}
+	return append(all, s)
+}
+
+// Of returns the samples of a ScaledJob.
+func (all Metrics) Of(namespace, name string) (own Metrics) {
+	for _, s := range all {
+		if s.name == name && (namespace == "" || s.namespace == namespace) {
+			own = append(own, s)
+		}
+	}
+	return own
+}
+
+// Values returns the last values of the triggers from a time until another, and reports whether
+// each of the triggers has one.
+func (all Metrics) Values(triggers int, from, to time.Time) (values []Trigger, complete bool) {
+	values = make([]Trigger, triggers)
+	found, told := make([]bool, triggers), make([]bool, triggers)
+	for _, s := range all {
+		if s.trigger < 0 || s.trigger >= triggers || s.at.Before(from) || s.at.After(to) {
+			continue
+		}
+		t := &values[s.trigger]
+		switch s.metric {
+		case "metrics_value":
+			found[s.trigger], t.Name, t.Value = true, s.of, s.value
+			t.Active = t.Active && told[s.trigger] || !told[s.trigger] && s.value > 0
+		case "active":
+			told[s.trigger], t.Active = true, s.value > 0
+		}
+	}
+	return values, triggers > 0 && !slices.Contains(found, false)
+}
+
+// failing returns the names of the triggers whose errors increase.
+func (all Metrics) failing() (names []string) {
+	first := map[int]float64{}
+	for _, s := range all {
+		if s.metric != "errors" && s.metric != "detail_errors_total" {
+			continue
+		}
+		before, seen := first[s.trigger]
+		if !seen {
+			first[s.trigger] = s.value
+		}
+		if name := fmt.Sprintf("trigger %d", s.trigger); seen && s.value > before && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
