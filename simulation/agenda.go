@@ -10,6 +10,7 @@ const (
 	dutyOutage   duty = iota // an outage begins or ends
 	dutyWorkEnds             // a Job is at the end of its work on an item, or fails
 	dutyGone                 // a Job that is deleted is gone
+	dutyFinished             // a Job is finished some time after its work
 	dutyVisible              // an item can be taken again
 	dutyArrival              // items arrive
 	dutyRetry                // a pod that failed is replaced

@@ -45,6 +45,7 @@
 //	working      on an item
 //	looking      for an item, for at most Wait
 //	backing off  pending: the pod failed, and its replacement is not created yet
+//	completing   the work has ended, and the Job not yet
 //	terminating  the Job is deleted, and its pod not gone yet
 //
 // A poll reads the metrics and the list of Jobs, as old as they are. What it creates exists

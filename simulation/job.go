@@ -15,6 +15,7 @@ const (
 	backingOff               // pending: its pod failed, and is not replaced yet
 	working                  // on an item
 	looking                  // waits for an item
+	completing               // its work has ended, and the Job not yet
 	terminating              // is deleted, and its pod not gone yet
 	phases
 )
@@ -117,14 +118,14 @@ func (w *world) look(slot int32) {
 	j := &w.jobs[slot]
 	switch {
 	case !w.Jobs.DrainQueue && j.taken >= w.Jobs.itemsPerJob():
-		w.finish(slot, true)
+		w.succeed(slot)
 	case w.take(slot):
 	case w.Jobs.Wait > 0:
 		w.enter(slot, looking)
 		w.idle.pushBack(ref{slot, j.epoch})
 		w.agenda.add(w.now+w.Jobs.Wait, dutyGiveUp, slot, j.epoch)
 	default:
-		w.finish(slot, true)
+		w.succeed(slot)
 	}
 }
 
@@ -158,6 +159,16 @@ func (w *world) failPod(slot int32) {
 		j.taken-- // the next pod takes another in its place
 	}
 	w.agenda.add(w.now+w.Jobs.backoff(j.failures), dutyRetry, slot, j.epoch)
+}
+
+// succeed ends the work of a Job, and the Job after its completion.
+func (w *world) succeed(slot int32) {
+	if after := w.completion.draw(); after > 0 {
+		w.enter(slot, completing)
+		w.agenda.add(w.now+after, dutyFinished, slot, w.jobs[slot].epoch)
+		return
+	}
+	w.finish(slot, true)
 }
 
 // finish ends a Job.

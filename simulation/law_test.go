@@ -108,6 +108,7 @@ func drawQueue(t *rapid.T) simulation.Queue {
 func drawJobs(t *rapid.T) simulation.JobBehavior {
 	j := simulation.JobBehavior{
 		Startup:            drawDistribution(t, 2*minute, "startup"),
+		Completion:         drawDistribution(t, 5*second, "completion"),
 		Acknowledge:        rapid.SampledFrom([]simulation.Acknowledge{"", simulation.AtEnd, simulation.AtStart}).Draw(t, "acknowledge"),
 		Wait:               drawDuration(t, minute, "wait"),
 		FailureProbability: rapid.SampledFrom([]float64{0, 0, 0.3, 1}).Draw(t, "failures"),

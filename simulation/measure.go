@@ -82,7 +82,7 @@ func (w *world) starves(most int64) bool {
 		q := &w.queues[i]
 		wanted += math.Ceil(float64(q.waiting) / q.target())
 	}
-	available := w.total((*site).running) - w.lastItem
+	available := w.total(func(s *site) int64 { return s.running() - s.phase[completing] }) - w.lastItem
 	for i := range w.sites {
 		if s := &w.sites[i]; s.stopped > 0 {
 			available -= s.pending()

@@ -260,6 +260,8 @@ var podOf = func() (all [phases][]keda.Job) {
 			ready, placed = "False", "False"
 		case starting:
 			ready, placed = "False", "True"
+		case completing:
+			ready, placed, pod.Phase = "False", "True", "Succeeded"
 		default:
 			ready, placed, pod.Phase = "True", "True", "Running"
 		}

@@ -21,7 +21,9 @@ type view struct {
 }
 
 func (v *view) pending() int64 { return v.phase[unscheduled] + v.phase[starting] + v.phase[backingOff] }
-func (v *view) running() int64 { return v.pending() + v.phase[working] + v.phase[looking] }
+func (v *view) running() int64 {
+	return v.pending() + v.phase[working] + v.phase[looking] + v.phase[completing]
+}
 
 // A control is the state between polls.
 type control struct {

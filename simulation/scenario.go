@@ -80,7 +80,10 @@ const (
 type JobBehavior struct {
 	// Startup is the time from the scheduling of a pod until it asks for an item. The pod is
 	// pending during that time.
-	Startup     Distribution `json:"startup,omitzero"`
+	Startup Distribution `json:"startup,omitzero"`
+	// Completion is the time from the end of the work until the Job has succeeded: about 1s in
+	// Kubernetes, whose Job controller collects changes. The Job counts as running.
+	Completion  Distribution `json:"completion,omitzero"`
 	Acknowledge Acknowledge  `json:"acknowledge,omitempty"` // "" is AtEnd
 	// ItemsPerJob is the number of items after which a Job ends; 0 means 1.
 	ItemsPerJob int64 `json:"itemsPerJob,omitempty"`

@@ -40,10 +40,12 @@ func newSite(c Cluster) site {
 func (s *site) pending() int64 {
 	return s.phase[unscheduled] + s.phase[starting] + s.phase[backingOff]
 }
-func (s *site) running() int64    { return s.pending() + s.phase[working] + s.phase[looking] }
+func (s *site) running() int64 {
+	return s.pending() + s.phase[working] + s.phase[looking] + s.phase[completing]
+}
 func (s *site) unfinished() int64 { return s.running() + s.phase[terminating] }
 func (s *site) idlePods() int64 {
-	return s.phase[starting] + s.phase[looking] + s.phase[terminating]
+	return s.phase[starting] + s.phase[looking] + s.phase[completing] + s.phase[terminating]
 }
 
 // total adds up the numbers of the sites.

@@ -106,7 +106,7 @@ func TestValidate(t *testing.T) {
 			 "visibilityTimeout": "-1s", "maxDeliveries": -1}
 		],
 		"jobs": {"acknowledge": "x", "itemsPerJob": 2, "drainQueue": true, "wait": "-1s", "failureProbability": -1, "backoffLimit": -1,
-			"backoff": "-1s", "termination": "-1s", "startup": "-1s"},
+			"backoff": "-1s", "termination": "-1s", "startup": "-1s", "completion": "-1s"},
 		"clusters": [{"capacity": -1, "outages": [{"from": "2s", "until": "1s", "kind": "x"}]}]
 	}`), &s))
 	s.Queues[0].Outages = []simulation.Outage{{Kind: simulation.Down}}
@@ -126,7 +126,7 @@ func TestValidate(t *testing.T) {
 		"queues[0].outages[0].until", "queues[0].outages[0].kind",
 		"queues[1].arrivals", "queues[1].arrivals", "queues[1].trace[0].at", "queues[1].trace[0].service", "queues[1].trace[0].items",
 		"queues[1].metric", "queues[1].visibilityTimeout", "queues[1].maxDeliveries", "queues[1].name",
-		"jobs.startup", "jobs.acknowledge", "jobs.itemsPerJob", "jobs.wait", "jobs.failureProbability", "jobs.backoffLimit",
+		"jobs.startup", "jobs.completion", "jobs.acknowledge", "jobs.itemsPerJob", "jobs.wait", "jobs.failureProbability", "jobs.backoffLimit",
 		"jobs.backoff", "jobs.termination",
 		"clusters[0].capacity", "clusters[0].listAge", "clusters[0].outages[0].until", "clusters[0].outages[0].kind",
 		"policy.spec.pollingInterval", "policy.spec.minReplicaCount", "policy.spec.maxReplicaCount",

@@ -162,6 +162,7 @@ func (r *report) distribution(path string, d *Distribution) {
 
 func (r *report) jobs(j *JobBehavior) {
 	r.distribution("jobs.startup", &j.Startup)
+	r.distribution("jobs.completion", &j.Completion)
 	r.Check(slices.Contains([]Acknowledge{"", AtEnd, AtStart}, j.Acknowledge), "jobs.acknowledge", j.Acknowledge, "end or start")
 	r.AtLeast("jobs.itemsPerJob", j.ItemsPerJob, 0)
 	r.Check(!j.DrainQueue || j.ItemsPerJob == 0, "jobs.itemsPerJob", j.ItemsPerJob, "0, since drainQueue is true")

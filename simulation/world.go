@@ -20,12 +20,12 @@ type world struct {
 	items    []item
 	freeItem []int32
 
-	jobs    []job
-	freeJob []int32
-	live    []int32 // slots of the Jobs that exist and have not ended
-	created int64
-	idle    deque[ref] // Jobs that wait for an item, the one that has waited longest first
-	startup sampler
+	jobs                []job
+	freeJob             []int32
+	live                []int32 // slots of the Jobs that exist and have not ended
+	created             int64
+	idle                deque[ref] // Jobs that wait for an item, the one that has waited longest first
+	startup, completion sampler
 
 	sites []site // one for each cluster
 	err   error
@@ -40,10 +40,11 @@ type ref struct {
 // The streams of random numbers. Each has its own, so that what a policy does has no
 // effect on the items that it meets.
 const (
-	streamStartup = 1 << 32
-	streamArrival = 2 << 32
-	streamService = 3 << 32
-	streamFailure = 4 << 32
+	streamStartup    = 1 << 32
+	streamArrival    = 2 << 32
+	streamService    = 3 << 32
+	streamFailure    = 4 << 32
+	streamCompletion = 5 << 32
 )
 
 func (s *Scenario) stream(which uint64) *rand.Rand { return rand.New(rand.NewPCG(s.Seed, which)) }
@@ -57,6 +58,7 @@ func newWorld(s *Scenario, o Options) *world {
 		w.ticks = make([]Tick, 0, min(arrivals/w.polling.interval()+3, 1<<17))
 	}
 	w.startup = newSampler(s.Jobs.Startup, s.stream(streamStartup))
+	w.completion = newSampler(s.Jobs.Completion, s.stream(streamCompletion))
 	for i, c := range s.clusters() {
 		w.sites = append(w.sites, newSite(c))
 		w.schedule(int32(i), c.Outages)
@@ -126,6 +128,8 @@ func (w *world) proceed(d duty, slot int32) {
 		w.endWork(slot)
 	case dutyGone:
 		w.remove(slot)
+	case dutyFinished:
+		w.finish(slot, true)
 	case dutyRetry:
 		w.enter(slot, unscheduled)
 		w.queueUp(slot)
@@ -134,7 +138,7 @@ func (w *world) proceed(d duty, slot int32) {
 		w.tell(Started, nil, slot)
 		w.look(slot)
 	case dutyGiveUp:
-		w.finish(slot, true)
+		w.succeed(slot)
 	}
 }
 
