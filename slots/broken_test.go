@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/scaledjob/scaledjob/slots"
 	"github.com/scaledjob/scaledjob/slots/slotstest"
 )
@@ -157,6 +159,27 @@ func rules() []rule {
 		}}},
 		{name: "keyed: a key known since the list began", config: with(keyed, func(c *slotstest.Config) { c.Budget.External = 1 }), loop: broken{around: func(b *broken) func() { b.ForgetKnown(); return func() {} }}},
 	}
+}
+
+// If every term waits, deletes of others and of earlier processes cost nothing, and a number may
+// be set aside without a mark.
+func TestEveryTermWaits(t *testing.T) {
+	waits := 0
+	for _, r := range rules() {
+		switch r.name {
+		case "a number is set aside without the mark", "a finished object is deleted from outside", "a delete of an earlier process arrives":
+			waits++
+			r.config.Depth = 12
+			report := slotstest.Explore(r.config, func(o slots.Options, most int64) slotstest.Loop {
+				o.Wait = true
+				b := r.loop
+				b.Plain = slotstest.NewPlain(o, most).(*slotstest.Plain)
+				return &b
+			})
+			require.Empty(t, report.Broken, r.name)
+		}
+	}
+	require.Equal(t, 3, waits)
 }
 
 // The model fails if a rule is broken, and finds the shortest way.

@@ -14,6 +14,8 @@
 //		}
 //	}
 //
+// A program that lists instead of watching calls [Set.Replace] before each poll.
+//
 // There are two identities. A numbered object is named from its owner and the lowest free
 // number. A keyed object is named from its owner and the key of an item of a source, such
 // as a CI job: each item is worked on by a single object in its life.
@@ -70,7 +72,10 @@
 //
 //   - A finished numbered object that somebody else deletes while a create is under way, or
 //     that a finalizer held, may cost an object above Max. So does a delete of a process
-//     that has ended, if two restarts follow within 2 L.
+//     that has ended, if two restarts follow within 2 L. With [Options].Wait neither happens
+//     (TestEveryTermWaits), and no mark is needed to set a number aside. But after a kill, numbered
+//     objects are then created L later: with Kubernetes' lease and the default timeout of
+//     adapter, 45 s after it instead of 15 s.
 //   - A process that is stopped for longer than L between its check of the lease and a
 //     request may cost a batch above Max, or create an object of an item again.
 //   - An object that is deleted by hand, or by a time to live, while its item is listed is
@@ -82,6 +87,7 @@
 //
 //	every order of the events of a small cluster, with faults that stay   TestModel
 //	each rule is needed                                                    TestBrokenRules
+//	what a term that always waits saves                                    TestEveryTermWaits
 //
 // Package slotstest explores the loop of any controller in the same way.
 package slots

@@ -51,7 +51,7 @@ type Options struct {
 	Start time.Time
 	Clean bool          // the term before ended in order, with nothing in doubt
 	Aside bool          // a term before set a number aside
-	Wait  bool          // nothing is created until L has passed, whatever the mark says
+	Wait  bool          // nothing is created until L has passed, unless Clean: see the package's limits
 	Rest  time.Duration // pause between two deletes in doubt, doubling; 0 means 20 Late
 }
 

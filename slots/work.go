@@ -40,8 +40,8 @@ type Kind uint8
 
 const (
 	Read   Kind = iota // read the object in the slot, or the one with the UID; report what there is
-	Relist             // read all objects consistently, then call Listed
-	Mark               // write to the lease, as its holder, that a number may be set aside
+	Relist             // read all objects consistently; then call Replace, or Listed when the observation shows them
+	Mark               // write to the lease, as its holder, that a number may be set aside; without a lease, None
 	Unmark             // remove that mark
 	Create             // create the object of the slot; if the name exists, read it
 	Delete             // delete the object with the UID, as a precondition; see Request.Finished
