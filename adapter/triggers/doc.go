@@ -35,6 +35,10 @@
 // [Allowance] names them. An identity has workers of its own, which alone have its variables and reach
 // its metadata service.
 //
+// A worker reads no files but those of the system, of its identity and in [Program].Files: drivers of
+// databases read files for whoever writes a connection string. This needs Landlock, of Linux 5.13;
+// without it, a worker may read what its container has.
+//
 // A worker refuses loopback, link-local and own addresses in connect itself, so that names, redirects
 // and clients with resolvers of their own are no way around it. The servers in /etc/resolv.conf are
 // reachable at port 53. It also refuses headers Metadata*, X-aws-* and Host, control characters in
@@ -48,7 +52,7 @@
 // # Tests
 //
 // TestOffByDefault and TestPolicy try each refusal, TestPlantedPasswords and TestLocalAddressesAreRefused
-// in worker what a tenant may write, TestHostileTriggers what his servers answer. TestDeathsOfWorkers,
-// TestHangingTrigger and TestOwnersAreSpread are about workers, TestEditsLeaveNothing about 10,000
+// in worker what a tenant may write, TestHostileTriggers what his servers answer, TestFilesAreRefused
+// which files he may name. TestDeathsOfWorkers, TestHangingTrigger and TestOwnersAreSpread are about workers, TestEditsLeaveNothing about 10,000
 // edits. TestController/servers in examples/controller reads six kinds of real servers.
 package triggers

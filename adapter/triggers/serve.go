@@ -32,8 +32,11 @@ type Program struct {
 	// ClusterNamespace is the namespace of the objects that ClusterTriggerAuthentications refer
 	// to. The default is keda.
 	ClusterNamespace string
-	// Local allows loopback, link-local and own addresses, for development and tests.
+	// Local allows loopback, link-local and own addresses, and all files, for development and tests.
 	Local bool
+	// Files are directories that workers may read besides those of the system and the files of their
+	// identity, where the kernel has Landlock. None has a comma.
+	Files []string
 }
 
 const defaultMemory = 300_000_000
@@ -87,6 +90,9 @@ func (p Program) arguments(class string) []string {
 	args := []string{"-memory", strconv.FormatInt(cmp.Or(p.Memory, defaultMemory), 10)}
 	if p.Local {
 		args = append(args, "-local")
+	}
+	if len(p.Files) > 0 {
+		args = append(args, "-files", strings.Join(p.Files, ","))
 	}
 	if addresses := identities[class].addresses; addresses != nil {
 		args = append(args, "-addresses", strings.Join(addresses, ","))

@@ -17,7 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A confinement limits the memory of the process and the addresses to which it connects.
+// A confinement limits the memory of the process, the addresses to which it connects, and the files
+// that it reads.
 //
 // A seccomp filter asks a goroutine of this process about each address. It therefore holds for
 // names, redirects, and clients with resolvers of their own. What KEDA's scalers read cannot change
@@ -26,6 +27,7 @@ type confinement struct {
 	memory         uint64
 	local          bool
 	addresses, own []string // allowed nevertheless; refused besides
+	files          []string // directories that it may read besides those of the system
 	listener       int      // descriptor of the filter's questions, if the filter is installed
 }
 
@@ -49,6 +51,14 @@ func (c *confinement) apply() error {
 		}
 	}
 	runtime.LockOSThread()
+	var variables []string
+	for _, v := range os.Environ() {
+		_, value, _ := strings.Cut(v, "=")
+		variables = append(variables, value)
+	}
+	if err := restrict(c.files, variables); err != nil {
+		return fmt.Errorf("files cannot be restricted here: landlock: %w", err)
+	}
 	listener, err := install()
 	if err != nil {
 		return fmt.Errorf("addresses cannot be filtered here: seccomp: %w; use Linux 5.5 or newer, or the flag that allows local addresses", err)

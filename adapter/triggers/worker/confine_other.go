@@ -8,6 +8,7 @@ type confinement struct {
 	memory         uint64
 	local          bool
 	addresses, own []string
+	files          []string
 	listener       int
 }
 

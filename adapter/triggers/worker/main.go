@@ -1,6 +1,6 @@
 // Worker reads triggers with KEDA's scalers, for the reader of package triggers. It has no access
 // to Kubernetes, no variable but those of its identity, a limit of memory, and, unless -local is
-// set, no way to a loopback, link-local or own address. It speaks on file descriptor 3.
+// set, no way to a loopback, link-local or own address, and no files but those of the system. It speaks on file descriptor 3.
 //
 // Only a supervisor starts it: the reader's process, or triggers.Serve.
 package main
@@ -40,10 +40,11 @@ func run() error {
 	flag.Uint64Var(&c.memory, "memory", 300_000_000, "most `bytes` of data")
 	flag.BoolVar(&c.local, "local", false, "allow loopback, link-local and own addresses")
 	addresses := flag.String("addresses", "", "comma-separated `addresses` that are allowed nevertheless")
+	files := flag.String("files", "", "comma-separated `directories` that it may read")
 	flag.IntVar(&c.listener, "listener", 0, "set by the program itself")
 	own := flag.String("own", "", "set by the program itself")
 	flag.Parse()
-	c.addresses, c.own = list(*addresses), list(*own)
+	c.addresses, c.own, c.files = list(*addresses), list(*own), list(*files)
 	if err := c.apply(); err != nil {
 		return err
 	}

@@ -147,6 +147,9 @@ func (t *trigger) text(err error) string {
 	if strings.Contains(text, "operation not permitted") {
 		text += " (loopback, link-local and own addresses are refused unless the administrator sets the flag -allow-local-addresses)"
 	}
+	if strings.Contains(text, "permission denied") {
+		text += " (files are refused unless the administrator sets the flag -file-root)"
+	}
 	return t.secrets.Text(text)
 }
 

@@ -77,7 +77,7 @@ func (o *Options) Flags(flags *flag.FlagSet) {
 	flags.IntVar(&o.workers, "max-workers", 4, "most `number` of workers that share the triggers of an identity; each is filled to 500 triggers before the next starts")
 	flags.BoolVar(&o.local, "allow-local-addresses", false, "let triggers use loopback, link-local and own addresses, for development")
 	flags.BoolVar(&o.open, "open-cluster-authentication", false, "let each namespace use each ClusterTriggerAuthentication with any host, as KEDA does")
-	flags.StringVar(&o.fileRoot, "file-root", "", "`directory` of the filePath of ClusterTriggerAuthentications, in the workers' container")
+	flags.StringVar(&o.fileRoot, "file-root", "", "`directory` of filePath and credentialsFromEnvFile in the workers' container, the only files that triggers may read; a supervisor needs it too")
 	flags.Func("allow-trigger", "`KIND=NAMESPACES@HOSTS` of what is off by default, separated by commas; the error of an unknown one lists the kinds", func(text string) error {
 		a, err := triggers.ParseAllowance(text)
 		o.allow = append(o.allow, a)
@@ -109,7 +109,11 @@ func (o *Options) Check() error {
 
 func (o *Options) program() (triggers.Program, error) {
 	path, err := filepath.Abs(o.Worker)
-	return triggers.Program{Path: path, Memory: o.memory, ClusterNamespace: o.ClusterNamespace, Local: o.local}, err
+	p := triggers.Program{Path: path, Memory: o.memory, ClusterNamespace: o.ClusterNamespace, Local: o.local}
+	if o.fileRoot != "" {
+		p.Files = []string{o.fileRoot}
+	}
+	return p, err
 }
 
 // Reader returns a reader of triggers. wake, unless nil, is called for an owner with an active push
