@@ -3,6 +3,7 @@ package manifest
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,9 +11,7 @@ import (
 	"regexp"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	serializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
@@ -29,27 +28,21 @@ type Kind struct {
 	Mend func(tree map[string]any, problems *field.Errors)
 }
 
-// A Pointer is a pointer to a T that is an object.
-type Pointer[T any] interface {
-	*T
-	runtime.Object
-}
-
 // Found is an object of a text.
-type Found[P any] struct {
+type Found[T any] struct {
 	Kind string // "" if it has none; "List" of a list without items
 	// Object is nil if it is of another kind, or has a value of another type.
-	Object P
+	Object *T
 	Err    error // every problem, joined; always nil of another kind
 }
 
 // ReadAs returns the objects of a kind in a text. An error has every problem; it is
 // also an error if there is no such object.
-func ReadAs[T any, P Pointer[T]](k Kind, data []byte) ([]P, error) {
-	var objects []P
+func ReadAs[T any](k Kind, data []byte) ([]*T, error) {
+	var objects []*T
 	var others []string
 	var problems field.Errors
-	for _, f := range ObjectsAs[T, P](k, data) {
+	for _, f := range ObjectsAs[T](k, data) {
 		problems.Join("", f.Err)
 		switch {
 		case f.Object != nil:
@@ -72,8 +65,8 @@ func ReadAs[T any, P Pointer[T]](k Kind, data []byte) ([]P, error) {
 }
 
 // ObjectsAs returns every object of a text, also the items of its lists.
-func ObjectsAs[T any, P Pointer[T]](k Kind, data []byte) (all []Found[P]) {
-	r := objectReader[T, P]{k, k.decoder(P(new(T)))}
+func ObjectsAs[T any](k Kind, data []byte) (all []Found[T]) {
+	r := objectReader[T]{k}
 	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
 	for {
 		document, err := documents.Read()
@@ -81,30 +74,27 @@ func ObjectsAs[T any, P Pointer[T]](k Kind, data []byte) (all []Found[P]) {
 			return all
 		}
 		if err != nil {
-			return append(all, Found[P]{Err: notYAML(err)})
+			return append(all, Found[T]{Err: notYAML(err)})
 		}
 		all = append(all, r.document(document)...)
 	}
 }
 
-type objectReader[T any, P Pointer[T]] struct {
-	kind    Kind
-	decoder runtime.Decoder
-}
+type objectReader[T any] struct{ kind Kind }
 
-func (r *objectReader[T, P]) document(document []byte) []Found[P] {
+func (r *objectReader[T]) document(document []byte) []Found[T] {
 	if directives.Match(document) {
 		return nil
 	}
 	data, err := yaml.YAMLToJSON(document)
 	if err != nil {
-		return []Found[P]{{Err: notYAML(err)}}
+		return []Found[T]{{Err: notYAML(err)}}
 	}
 	if string(data) == "null" {
 		return nil
 	}
 	if again(document) {
-		return []Found[P]{{Err: errors.New("not YAML: found an object after the first; use --- between objects")}}
+		return []Found[T]{{Err: errors.New("not YAML: found an object after the first; use --- between objects")}}
 	}
 	var tree map[string]any
 	_ = json.Unmarshal(data, &tree) // other values have no kind
@@ -130,18 +120,18 @@ func again(document []byte) bool {
 }
 
 // objects returns the object, or the items of a list, at least one.
-func (r *objectReader[T, P]) objects(tree map[string]any) (all []Found[P]) {
+func (r *objectReader[T]) objects(tree map[string]any) (all []Found[T]) {
 	kind, _ := tree["kind"].(string)
 	switch kind {
 	case r.kind.Kind:
-		return []Found[P]{r.object(tree)}
+		return []Found[T]{r.object(tree)}
 	case "List", r.kind.Kind + "List":
 	default:
-		return []Found[P]{{Kind: kind}}
+		return []Found[T]{{Kind: kind}}
 	}
 	items, _ := tree["items"].([]any)
 	if len(items) == 0 {
-		return []Found[P]{{Kind: "List"}}
+		return []Found[T]{{Kind: "List"}}
 	}
 	for i, item := range items {
 		tree, _ := item.(map[string]any)
@@ -155,7 +145,7 @@ func (r *objectReader[T, P]) objects(tree map[string]any) (all []Found[P]) {
 	return all
 }
 
-func (r *objectReader[T, P]) object(tree map[string]any) Found[P] {
+func (r *objectReader[T]) object(tree map[string]any) Found[T] {
 	var problems, mended field.Errors
 	version := r.kind.GroupVersion().String()
 	problems.Check(tree["apiVersion"] == version, "apiVersion", tree["apiVersion"], version)
@@ -166,41 +156,25 @@ func (r *objectReader[T, P]) object(tree map[string]any) Found[P] {
 	problems.Join("", mended.Err())
 	if err := CheckQuantities(tree); err != nil { // which could not be decoded in reasonable time
 		problems.Join("", err)
-		return Found[P]{r.kind.Kind, nil, problems.Err()}
+		return Found[T]{r.kind.Kind, nil, problems.Err()}
 	}
-	object := P(new(T))
-	strict, err := r.kind.decode(tree, r.decoder, object)
-	problems.Join("", strict)
+	object := new(T)
+	data, err := json.Marshal(tree)
+	if err == nil {
+		var unknown error
+		unknown, err = field.Decoder{Unknown: r.kind.instead}.Decode(data, object)
+		problems.Join("", unknown)
+	}
 	problems.Join("", err)
 	if err != nil || mended.Err() != nil {
 		object = nil
 	}
-	return Found[P]{r.kind.Kind, object, problems.Err()}
+	return Found[T]{r.kind.Kind, object, problems.Err()}
 }
 
-// decoder rejects fields that the object does not have.
-func (k *Kind) decoder(object runtime.Object) runtime.Decoder {
-	scheme := runtime.NewScheme()
-	scheme.AddKnownTypeWithName(k.GroupVersionKind, object)
-	return serializer.NewSerializerWithOptions(serializer.DefaultMetaFactory, scheme, scheme, serializer.SerializerOptions{Strict: true})
-}
-
-// decode returns the problems of an object, whether it could be decoded or not.
-func (k *Kind) decode(tree map[string]any, decoder runtime.Decoder, object runtime.Object) (strict, err error) {
-	data, err := json.Marshal(tree)
-	if err != nil {
-		return nil, err
-	}
-	_, _, err = decoder.Decode(data, &k.GroupVersionKind, object)
-	unknown, ok := runtime.AsStrictDecodingError(err)
-	if !ok {
-		return nil, ofType(err)
-	}
-	var problems field.Errors
-	for _, e := range unknown.Errors() {
-		problems.Join("", k.unknown(e))
-	}
-	return problems.Err(), nil
+// instead returns the fix for a field that does not exist.
+func (k *Kind) instead(path string, _ []string) string {
+	return cmp.Or(k.Instead[path], k.Instead[path[strings.LastIndex(path, ".")+1:]], "a field that a "+k.Kind+" has")
 }
 
 // directives match the lines before the first document, such as %YAML 1.1.
@@ -220,54 +194,6 @@ func plain(err error) error {
 		text = before + "found a map or a list as a key; use a string"
 	}
 	return errors.New(strings.TrimSuffix(text, " in map"))
-}
-
-// wanted names a type of Go in the words of YAML.
-func wanted(name string) string {
-	switch {
-	case name == "string":
-		return "a string, in quotes"
-	case name == "bool":
-		return "true or false"
-	case strings.HasPrefix(name, "int"), strings.HasPrefix(name, "uint"):
-		return "a whole number"
-	case strings.HasPrefix(name, "float"):
-		return "a number"
-	case strings.HasPrefix(name, "[]"):
-		return "a list"
-	}
-	return "an object"
-}
-
-var (
-	unknownPattern = regexp.MustCompile(`unknown field "(.*)"`)
-	typePattern    = regexp.MustCompile(`cannot unmarshal (.+) into Go struct field \w+\.(.+) of type (.+)$`)
-)
-
-func (k *Kind) unknown(err error) error {
-	m := unknownPattern.FindStringSubmatch(err.Error())
-	if m == nil {
-		return err
-	}
-	fix := fmt.Sprintf("a field that a %s has", k.Kind)
-	for _, name := range []string{m[1][strings.LastIndex(m[1], ".")+1:], m[1]} {
-		if instead, ok := k.Instead[name]; ok {
-			fix = instead
-		}
-	}
-	return &field.Error{Path: m[1], Found: "an unknown field", Fix: fix}
-}
-
-func ofType(err error) error {
-	if err == nil {
-		return nil
-	}
-	m := typePattern.FindStringSubmatch(err.Error())
-	if m == nil {
-		return err
-	}
-	fix := wanted(strings.TrimLeft(m[3], "*"))
-	return &field.Error{Path: m[2], Found: article(m[1]), Fix: fix}
 }
 
 func article(noun string) string {

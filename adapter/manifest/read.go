@@ -12,10 +12,9 @@ import (
 // of its lists. Objects of other kinds are ignored.
 //
 // It returns an error if there is no ScaledJob, or if a ScaledJob has an unknown field, a
-// value of the wrong type, or a duplicate key. A value of the wrong type hides the other
-// problems of its ScaledJob, and so does a quantity that [CheckQuantities] rejects. The error
-// joins all others, each a [*field.Error] if it is about a field. [ScaledJob.Config] checks
-// the values.
+// value of the wrong type, or a duplicate key. The error joins all problems, each a
+// [*field.Error] if it is about a field. A quantity that [CheckQuantities] rejects hides the
+// other problems of its ScaledJob. [ScaledJob.Config] checks the values.
 func Read(data []byte) ([]*ScaledJob, error) {
 	return ReadAs[ScaledJob](kind, data)
 }

@@ -145,8 +145,11 @@ func TestUnreadable(t *testing.T) {
 			`spec.scalingStrategy.customScalingRunningJobPercentage: found 0.5, which YAML reads as a number`,
 			"spec.jobs: found an unknown field",
 		}},
-		{"another type", with("  maxReplicaCount: many\n"), []string{"spec.maxReplicaCount: found a string; use a whole number"}},
-		{"another kind of value", with("  rollout: []\n"), []string{"spec.rollout: found an array; use an object"}},
+		{"another type", with("  maxReplicaCount: many\n"), []string{"spec.maxReplicaCount: found \"many\"; use a whole number"}},
+		{"all problems of all kinds", with("  maxReplicaCount: many\n  minReplicaCount: 1.5\n  jobs: 1\n  rollout: {strategy: [a]}\n"), []string{
+			"spec.jobs: found an unknown field", `spec.maxReplicaCount: found "many"; use a whole number of 32 bits`,
+			"spec.minReplicaCount: found 1.5; use a whole number of 32 bits", "spec.rollout.strategy: found a list; use a string, in quotes"}},
+		{"another kind of value", with("  rollout: []\n"), []string{"spec.rollout: found a list; use an object"}},
 		{"twice the same key", with("  pollingInterval: 1\n  pollingInterval: 2\n"), []string{`key "pollingInterval" already set`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -198,7 +201,7 @@ func TestObjects(t *testing.T) {
 		{"a key twice", with("  pollingInterval: 1\n  pollingInterval: 1\n"), `key "pollingInterval" already set`, true},
 		{"another version", strings.Replace(minimal, "v1alpha1", "v2", 1), `apiVersion: found "keda.sh/v2"; use keda.sh/v1alpha1`, true},
 		{"a number for a string", strings.Replace(minimal, `"5"`, "5", 1), "spec.triggers[0].metadata.queueLength: found 5", false},
-		{"a string for a number", with("  maxReplicaCount: many\n"), "spec.maxReplicaCount: found a string", false},
+		{"a string for a number", with("  maxReplicaCount: many\n"), "spec.maxReplicaCount: found \"many\"", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			all := manifest.Objects([]byte("kind: Secret\ndata: 7\n---\n" + tt.text))

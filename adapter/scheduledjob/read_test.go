@@ -32,8 +32,8 @@ func TestUnreadable(t *testing.T) {
 		{"within the template", strings.Replace(minimal, "image:", "imagePullPolice: Always\n          image:", 1),
 			[]string{"spec.template.spec.containers[0].imagePullPolice: found an unknown field"}},
 		{"a field in capitals", with("  MaxRestart: 1\n"), []string{"spec.MaxRestart: found an unknown field"}},
-		{"another type", with("  maxRestart: many\n"), []string{"spec.maxRestart: found a string; use a whole number"}},
-		{"a boolean without quotes", with("  selector: {a: y}\n"), []string{"spec.selector: found a bool; use a string, in quotes"}},
+		{"another type", with("  maxRestart: many\n"), []string{"spec.maxRestart: found \"many\"; use a whole number"}},
+		{"a boolean without quotes", with("  selector: {a: y}\n"), []string{"spec.selector.a: found true; use a string, in quotes"}},
 		{"twice the same key", with("  maxRestart: 1\n  maxRestart: 2\n"), []string{`key "maxRestart" already set`}},
 		{"several documents", with("  jobs: 1\n") + "---\n" + with("  runs: 1\n"), []string{"spec.jobs: found", "spec.runs: found"}},
 	} {

@@ -145,9 +145,9 @@ func (s *ScheduledJob) DeepCopyObject() runtime.Object {
 // of its lists. Objects of other kinds are ignored.
 //
 // It is an error if there is no ScheduledJob. It is also an error if one has an unknown
-// field, a value of another type, or a key twice. A value of another type hides the other
-// problems of its ScheduledJob, and so does a quantity of resources whose exponent has more
-// than three digits. All others are joined, each a [*field.Error] if it is about one field.
+// field, a value of another type, or a key twice. All problems are joined, each a
+// [*field.Error] if it is about one field. A quantity of resources whose exponent has more
+// than three digits hides the other problems of its ScheduledJob.
 // [ScheduledJob.Config] checks the values.
 func Read(data []byte) ([]*ScheduledJob, error) {
 	var renamed [][]*field.Error // of each object

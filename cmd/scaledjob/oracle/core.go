@@ -242,12 +242,12 @@ func (l *line) observe(t adapter.Target) (*adapter.Tracker, error) {
 		b.Spec.Suspend = &j.Suspend
 		for _, c := range j.all() {
 			b.Status.Conditions = append(b.Status.Conditions, batchv1.JobCondition{Type: batchv1.JobConditionType(c.Type),
-				Status: corev1.ConditionStatus(c.Status), LastTransitionTime: metav1.NewTime(c.LastTransitionTime)})
+				Status: corev1.ConditionStatus(c.status()), LastTransitionTime: metav1.NewTime(c.LastTransitionTime)})
 		}
 		for _, p := range j.Pods {
 			pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: t.Owner.Namespace, OwnerReferences: controlledBy("Job", uid)}, Status: corev1.PodStatus{Phase: corev1.PodPhase(p.Phase)}}
 			for _, c := range p.all() {
-				pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodConditionType(c.Type), Status: corev1.ConditionStatus(c.Status)})
+				pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodConditionType(c.Type), Status: corev1.ConditionStatus(c.status())})
 			}
 			pods = append(pods, pod)
 		}

@@ -138,7 +138,7 @@ func (l *line) kedaJobs() []keda.Job {
 func kedaConditions(all []condition) []keda.Condition {
 	var conditions []keda.Condition
 	for _, c := range all {
-		conditions = append(conditions, keda.Condition{Type: c.Type, Status: c.Status})
+		conditions = append(conditions, keda.Condition{Type: c.Type, Status: c.status()})
 	}
 	return conditions
 }

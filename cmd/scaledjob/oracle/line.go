@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -191,6 +192,8 @@ type condition struct {
 	Status             string    `json:"status"`
 	LastTransitionTime time.Time `json:"lastTransitionTime"`
 }
+
+func (c *condition) status() string { return cmp.Or(c.Status, "True") }
 
 // A number may be "NaN", "+Inf" or "-Inf".
 type number float64

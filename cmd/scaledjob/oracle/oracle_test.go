@@ -152,11 +152,11 @@ func TestUnreadable(t *testing.T) {
 		`nope`:                                   `line: found "o" as byte 2, which is not JSON; use one JSON object`,
 		`{} {}`:                                  `line: found "{" as byte 4, which is not JSON; use one JSON object`,
 		`{"id":7`:                                "line: found the end of the line within its object; use one JSON object",
-		`{"id":7,"running":1.5}`:                 "running: found 1.5; use a whole number, of 64 bits",
-		`{"id":7,"running":1e-400}`:              "running: found 1e-400; use a whole number, of 64 bits",
-		`{"id":7,"running":"3"}`:                 `running: found "3"; use a whole number, of 64 bits`,
-		`{"id":7,"running":9223372036854775808}`: "running: found 9223372036854775808; use a whole number, of 64 bits",
-		`{"id":7,"maxReplicaCount":5e9}`:         "maxReplicaCount: found 5e9; use a whole number from -2147483648 to 2147483647",
+		`{"id":7,"running":1.5}`:                 "running: found 1.5; use a whole number of 64 bits",
+		`{"id":7,"running":1e-400}`:              "running: found 1e-400; use a whole number of 64 bits",
+		`{"id":7,"running":"3"}`:                 `running: found "3"; use a whole number of 64 bits`,
+		`{"id":7,"running":9223372036854775808}`: "running: found 9223372036854775808; use a whole number of 64 bits",
+		`{"id":7,"maxReplicaCount":5e9}`:         "maxReplicaCount: found 5e9; use a whole number of 32 bits",
 		`{"id":7,"paused":1}`:                    "paused: found 1; use true or false",
 		`{"id":7,"hold":"yes"}`:                  `hold: found "yes"; use true or false`,
 		`{"id":7,"scalers":{}}`:                  "scalers: found an object; use a list",
@@ -164,8 +164,8 @@ func TestUnreadable(t *testing.T) {
 		`{"id":7,"scalers":[1]}`:                 "scalers[0]: found 1; use an object",
 		`{"id":7,"jobs":[{},{"suspend":"no"}]}`:  `jobs[1].suspend: found "no"; use true or false`,
 		`{"id":7,"jobs":[{"completionTime":"x"}]}`:                                      `jobs[0].completionTime: found "x"; use a time such as 2026-01-01T00:00:00Z`,
-		`{"id":7,"jobs":[{"conditions":["Complete",{"status":1}]}]}`:                    `jobs[0].conditions[1].status: found 1; use a text`,
-		`{"id":7,"labels":{"a":1}}`:                                                     "labels: found an object; use an object of texts",
+		`{"id":7,"jobs":[{"conditions":["Complete",{"status":1}]}]}`:                    `jobs[0].conditions[1].status: found 1; use a string`,
+		`{"id":7,"labels":{"a":1}}`:                                                     "labels.a: found 1; use a string",
 		`{"id":7,"customScalingRunningJobPercentage":true}`:                             `customScalingRunningJobPercentage: found true; use a number, or one as a text, such as "0.5"`,
 		`{"id":7,"release":"3.0"}`:                                                      `release: found "3.0"; use "spec", or a release of KEDA from 2.0 to 2.21.0, such as "2.21" or "2.14.1"`,
 		`{"id":7,"release":"keda@2.20"}`:                                                `release: found "keda@2.20"; use "spec"`,
@@ -212,7 +212,7 @@ func TestAllProblems(t *testing.T) {
 		path, _, _ := strings.Cut(problem, ":")
 		paths = append(paths, path)
 	}
-	require.Equal(t, []string{"hold", "running", "scalers[1].target", "x", "stuck", "min", "multipleScalersCalculation", "accurate", "strategy",
+	require.Equal(t, []string{"x", "hold", "running", "scalers[1].target", "stuck", "min", "multipleScalersCalculation", "accurate", "strategy",
 		"scalers[0].metrics", "scalers[1].maxValue"}, paths)
 	answers, _ = ask(t, `{"release":"1.0","kind":"best","running":true}`)
 	require.Equal(t, 2, strings.Count(answers[0]["error"].(string), "\n"), answers)

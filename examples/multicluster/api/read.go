@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	kjson "sigs.k8s.io/json"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/field"
@@ -43,26 +42,16 @@ func Read[T any](u *unstructured.Unstructured) (*T, Meta, error) {
 	if err := manifest.CheckQuantities(u.Object); err != nil {
 		return new(T), m, err
 	}
-	object, unknown := new(T), []error(nil)
 	data, err := json.Marshal(u.Object)
-	if err == nil {
-		unknown, err = kjson.UnmarshalStrict(data, object)
-	}
 	if err != nil {
 		return new(T), m, err
 	}
-	problems := make([]error, len(unknown))
-	for i, err := range unknown {
-		problems[i] = strictError(err)
+	object := new(T)
+	unknown, wrong := field.Decoder{Unknown: func(string, []string) string { return "a field of this resource" }}.Decode(data, object)
+	if wrong != nil {
+		return new(T), m, errors.Join(unknown, wrong)
 	}
-	return object, m, errors.Join(problems...)
-}
-
-// strictError is the error of a field that does not exist. No field exists twice in an
-// object that was read.
-func strictError(err error) error {
-	_, path, _ := strings.Cut(err.Error(), `unknown field "`)
-	return &field.Error{Path: strings.TrimSuffix(path, `"`), Found: "an unknown field", Fix: "a field of this resource"}
+	return object, m, unknown
 }
 
 // within returns the problems of a ScaledJob with the path of the field that holds its

@@ -3,11 +3,11 @@ package registry
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
-	kjson "sigs.k8s.io/json"
 
 	"github.com/scaledjob/scaledjob/field"
 )
@@ -61,11 +61,7 @@ func (r *Registration) Allows(a Allowance) bool {
 // parseRegistration reads a registration. An error has every problem.
 func parseRegistration(data []byte) (r Registration, err error) {
 	if len(data) > 0 {
-		unknown, err := kjson.UnmarshalStrict(data, &r)
-		for _, u := range unknown {
-			err = cmp.Or(err, u)
-		}
-		if err != nil {
+		if err := errors.Join(field.Decoder{Root: "registration"}.Decode(data, &r)); err != nil {
 			return Registration{}, fmt.Errorf("registration: %w", err)
 		}
 	}

@@ -1,0 +1,76 @@
+package field_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/scaledjob/scaledjob/field"
+)
+
+type Inline struct {
+	Kind string `json:"kind"`
+}
+
+type short struct {
+	Name string `json:"name"`
+}
+
+func (s *short) UnmarshalText(text []byte) error { s.Name = string(text); return nil }
+
+type all struct {
+	Inline `json:",inline"`
+	List   []*short         `json:"list,omitempty"`
+	Map    map[string]int32 `json:"map"`
+	Count  *int64           `json:"count"`
+	Flag   bool             `json:"flag"`
+	Time   time.Time        `json:"time"`
+	Data   []byte           `json:"data"`
+	Part   float64          `json:"part"`
+	Any    any              `json:"any"`
+	Hidden int              `json:"-"`
+	hidden int
+}
+
+func TestDecode(t *testing.T) {
+	var v all
+	unknown, wrong := field.Decoder{}.Decode([]byte(` {"kind": "a", "list": [{"name": "b"}, "c", null], "map": {"x": 1e2, "y": null}, "count": 2.0,
+		"flag": null, "time": "2026-01-01T00:00:00Z", "data": "YQ==", "part": 0.5, "any": {"z": [1]}} `), &v)
+	require.NoError(t, unknown)
+	require.NoError(t, wrong)
+	require.Equal(t, all{Inline: Inline{"a"}, List: []*short{{"b"}, {"c"}, nil}, Map: map[string]int32{"x": 100, "y": 0}, Count: new(int64(2)),
+		Time: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Data: []byte("a"), Part: 0.5, Any: map[string]any{"z": []any{1.0}}}, v)
+}
+
+// Every problem is reported, and what fits is read.
+func TestDecodeProblems(t *testing.T) {
+	v := all{Hidden: 1, hidden: 2}
+	unknown, wrong := field.Decoder{}.Decode([]byte(`{"kind": 1, "list": [{"nam": 1}, 2, "c"], "map": {"x": "1", "y": 3e9, "z": 4}, "count": 1.5, "Flag": true, "Hidden": 3, "hidden": 3,
+		"flag": "`+strings.Repeat("ä", 40)+`", "time": "noon", "data": 7, "part": {}}`), &v)
+	require.EqualError(t, unknown, `Flag: found an unknown field; use flag
+Hidden: found an unknown field; use a field of this object
+hidden: found an unknown field; use a field of this object
+list[0].nam: found an unknown field; use a field of this object`)
+	require.EqualError(t, wrong, `count: found 1.5; use a whole number of 64 bits
+data: found 7; use a list
+flag: found "`+strings.Repeat("ä", 31)+`…; use true or false
+kind: found 1; use a string, in quotes
+list[1]: found 2; use an object
+map.x: found "1"; use a whole number of 32 bits
+map.y: found 3e9; use a whole number of 32 bits
+part: found an object; use a number
+time: found "noon"; use a time such as 2026-01-01T00:00:00Z`)
+	require.Len(t, field.All(wrong), 9)
+	require.Equal(t, "c", v.List[2].Name)
+	require.Equal(t, int32(4), v.Map["z"])
+	require.Equal(t, 3, v.Hidden+v.hidden)
+
+	_, wrong = field.Decoder{Root: "line"}.Decode([]byte("[]"), &v)
+	require.EqualError(t, wrong, "line: found a list; use an object")
+	unknown, _ = field.Decoder{Unknown: func(path string, names []string) string { return path + " of " + strings.Join(names, " ") }}.Decode([]byte(`{"list": [{"a": 1}]}`), &v)
+	require.EqualError(t, unknown, "list[0].a: found an unknown field; use list[0].a of name")
+	_, wrong = field.Decoder{}.Decode([]byte("{"), &v)
+	require.ErrorContains(t, wrong, "unexpected end")
+}
