@@ -46,8 +46,10 @@ package runtime
 import (
 	"context"
 	"errors"
+	"maps"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
@@ -126,8 +128,9 @@ func (j *Jobs) Next(p adapter.Plan, applied error, interval time.Duration) ctrl.
 	return ctrl.Result{RequeueAfter: interval}
 }
 
-// Edits returns the handler of events of owners. An edit or a deletion stops a plan that is
-// under way, and brings a reconcile, which should call Track. Changes of a status do neither.
+// Edits returns the handler of events of owners. An edit, also of a label or an annotation, or a
+// deletion stops a plan that is under way, and brings a reconcile, which should call Track.
+// Changes of a status do neither, if the kind has generations.
 func (j *Jobs) Edits() handler.EventHandler { return &edits{jobs: j} }
 
 type edits struct {
@@ -137,10 +140,16 @@ type edits struct {
 
 // Update stops a plan of the spec before.
 func (e *edits) Update(ctx context.Context, u event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) {
-	if u.ObjectOld.GetGeneration() != u.ObjectNew.GetGeneration() || u.ObjectOld.GetUID() != u.ObjectNew.GetUID() {
+	if edited(u.ObjectOld, u.ObjectNew) {
 		e.jobs.Untrack(u.ObjectOld.GetUID())
 		e.EnqueueRequestForObject.Update(ctx, u, queue)
 	}
+}
+
+func edited(before, after metav1.Object) bool {
+	return before.GetGeneration() != after.GetGeneration() || before.GetUID() != after.GetUID() ||
+		!maps.Equal(before.GetLabels(), after.GetLabels()) || !maps.Equal(before.GetAnnotations(), after.GetAnnotations()) ||
+		after.GetGeneration() == 0 && before.GetResourceVersion() != after.GetResourceVersion()
 }
 
 // Delete stops a plan of the deleted owner.

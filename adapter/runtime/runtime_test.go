@@ -1,7 +1,9 @@
 package runtime
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -81,27 +83,40 @@ func TestSource(t *testing.T) {
 
 // An edit and a deletion stop plans, and bring a reconcile. A new status does neither.
 func TestEdits(t *testing.T) {
-	api, q := fake.NewClientset(), newQueue()
-	defer q.ShutDown()
+	api := fake.NewClientset()
 	j, err := New(client.Clients{Requests: api, Watches: api}, adapter.Options{Terms: term.Alone()})
 	require.NoError(t, err)
-	owner := func(generation int64) *corev1.ConfigMap {
-		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders", UID: "u", Generation: generation}}
+	for _, c := range []struct {
+		what          string
+		before, after metav1.ObjectMeta
+		stops         bool
+	}{
+		{"status", metav1.ObjectMeta{Generation: 1, ResourceVersion: "1"}, metav1.ObjectMeta{Generation: 1, ResourceVersion: "2"}, false},
+		{"spec", metav1.ObjectMeta{Generation: 1}, metav1.ObjectMeta{Generation: 2}, true},
+		{"replaced", metav1.ObjectMeta{Generation: 1}, metav1.ObjectMeta{Generation: 1, UID: "v"}, true},
+		{"label", metav1.ObjectMeta{Generation: 1}, metav1.ObjectMeta{Generation: 1, Labels: map[string]string{"a": "b"}}, true},
+		{"pause", metav1.ObjectMeta{Generation: 1}, metav1.ObjectMeta{Generation: 1, Annotations: map[string]string{"paused": "true"}}, true},
+		{"without generations", metav1.ObjectMeta{ResourceVersion: "1"}, metav1.ObjectMeta{ResourceVersion: "2"}, true},
+		{"listed anew", metav1.ObjectMeta{ResourceVersion: "1"}, metav1.ObjectMeta{ResourceVersion: "1"}, false},
+		{"deleted", metav1.ObjectMeta{}, metav1.ObjectMeta{}, true},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			q := newQueue()
+			defer q.ShutDown()
+			require.NoError(t, j.Track(target()))
+			object := func(m metav1.ObjectMeta) *corev1.ConfigMap {
+				m.Namespace, m.Name, m.UID = "shop", "orders", cmp.Or(m.UID, "u")
+				return &corev1.ConfigMap{ObjectMeta: m}
+			}
+			if before, after := object(c.before), object(c.after); c.what == "deleted" {
+				j.Edits().Delete(t.Context(), event.DeleteEvent{Object: before}, q)
+			} else {
+				j.Edits().Update(t.Context(), event.UpdateEvent{ObjectOld: before, ObjectNew: after}, q)
+			}
+			require.Equal(t, c.stops, q.Len() == 1)
+			require.Equal(t, c.stops, strings.Contains(fmt.Sprint(j.Plan("u", items, time.Now()).Holds), "not tracked"))
+		})
 	}
-	tracked := func() bool {
-		require.NoError(t, j.Track(target()))
-		return q.Len() == 0
-	}
-	require.True(t, tracked())
-	e := j.Edits()
-	e.Update(t.Context(), event.UpdateEvent{ObjectOld: owner(1), ObjectNew: owner(1)}, q)
-	require.Zero(t, q.Len())
-	e.Update(t.Context(), event.UpdateEvent{ObjectOld: owner(1), ObjectNew: owner(2)}, q)
-	require.Equal(t, 1, q.Len())
-	require.Contains(t, fmt.Sprint(j.Plan("u", items, time.Now()).Holds), "not tracked")
-	require.False(t, tracked())
-	e.Delete(t.Context(), event.DeleteEvent{Object: owner(2)}, q)
-	require.Contains(t, fmt.Sprint(j.Plan("u", items, time.Now()).Holds), "not tracked")
 }
 
 func TestNext(t *testing.T) {
