@@ -88,23 +88,23 @@ func (o *owned) plan(metrics []scaling.Metric, known bool, now time.Time) Plan {
 		if t.History.Exceeded(int(o.surplus[0]), int(o.surplus[1])) || o.expires(now) {
 			plan.Delete = append(plan.Delete, o.prune(now)...)
 		}
-		plan.NextCheck, plan.Expiring = o.expiry, o.foreign
+		plan.NextCheck, plan.Expiring = o.set.NextCheck(now), o.foreign
+		if next := o.expiry; !next.IsZero() && (plan.NextCheck.IsZero() || next.Before(plan.NextCheck)) {
+			plan.NextCheck = next
+		}
 	}
 	plan.Decision = scaling.Decide(t.Policy, state)
 	plan.Create = plan.Decision.Create
 	if known {
-		plan.hold(o.set.Holds(now), now)
+		plan.hold(o.set.Holds(now))
 	}
 	return plan
 }
 
 // hold takes over the reasons why fewer Jobs are created.
-func (p *Plan) hold(holds []slots.Hold, now time.Time) {
+func (p *Plan) hold(holds []slots.Hold) {
 	p.Holds = holds
 	for _, h := range holds {
-		if h.Until.After(now) && (p.NextCheck.IsZero() || h.Until.Before(p.NextCheck)) {
-			p.NextCheck = h.Until
-		}
 		if h.All && p.Create > 0 {
 			p.Create, p.Decision.Create, p.Decision.Rule = 0, 0, scaling.RuleWaiting
 		}

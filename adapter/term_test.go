@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -243,4 +244,15 @@ func TestKeyedChanges(t *testing.T) {
 	require.NoError(t, s.BatchV1().Jobs("shop").Delete(t.Context(), late1.Name, metav1.DeleteOptions{}))
 	w.gone(late1)
 	require.Equal(t, int64(1), create(time.Second))
+}
+
+// A tracker for one poll leaves nothing in its term.
+func TestObserveJoinsNoTerm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := term.Alone()
+		_, err := Observe(newTarget(), Options{Terms: h}, nil, nil)
+		require.NoError(t, err)
+		time.Sleep(time.Hour)
+		require.False(t, h.End().Clean, "no work speaks for it")
+	})
 }

@@ -320,7 +320,7 @@ func (t *Tracker) Plan(owner types.UID, metrics []scaling.Metric, now time.Time)
 		plan = unknown(o.plan(metrics, false, now), "unfinished Jobs have the owner's name and another UID")
 	}
 	if leads != nil {
-		plan.hold(append(plan.Holds, slots.Hold{Rule: NotLeading, Text: leads.Error(), All: true}), now)
+		plan.hold(append(plan.Holds, slots.Hold{Rule: NotLeading, Text: leads.Error(), All: true}))
 	}
 	plan.made, plan.term = t.now(), t.term
 	return plan

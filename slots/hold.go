@@ -20,10 +20,9 @@ import (
 //	noList      keyed: there is no list of this term
 //	stillThere  keyed: items whose object has finished, or is not ours
 type Hold struct {
-	Rule  string
-	Text  string
-	All   bool      // nothing at all is created
-	Until time.Time // when it may end without an event; zero if unknown
+	Rule string
+	Text string
+	All  bool // nothing at all is created
 }
 
 // Holds returns the reasons for which [Set.Next] creates less than it is asked for now.
@@ -33,35 +32,33 @@ func (s *Set) Holds(now time.Time) (holds []Hold) {
 			holds = append(holds, h)
 		}
 	}
-	late := s.options.Late
 	if s.reads == 0 {
 		add(true, Hold{Rule: "unlisted", Text: "the objects have not been read in this term", All: true})
 	} else if !s.fresh() {
-		add(true, Hold{"newTerm", "creates of an earlier term may still arrive; the objects are read again after that", true, s.past()})
+		add(true, Hold{"newTerm", "creates of an earlier term may still arrive; the objects are read again after that", true})
 	}
 	if len(s.deletes) > 0 && !s.options.Keyed {
 		text := fmt.Sprintf("%d deleted objects are still shown", len(s.deletes))
-		var until time.Time
 		for _, d := range s.deletes {
 			if d.unsure {
-				text, until = "a delete was not answered and may still arrive", latest(until, d.at.Add(late))
+				text = "a delete was not answered and may still arrive"
 			}
 		}
-		add(true, Hold{"pruned", text, true, until})
+		add(true, Hold{"pruned", text, true})
 	}
 	if len(s.flights) > 0 {
-		if n, until := s.unanswered(); n > 0 {
+		if n := s.unanswered(); n > 0 {
 			text := fmt.Sprintf("%d creates were not answered and take capacity", n)
 			if s.unread {
 				text += "; reading them failed"
 			}
-			add(true, Hold{"inDoubt", text, false, until})
+			add(true, Hold{"inDoubt", text, false})
 		}
 	}
 	if !s.blocked.IsZero() {
-		add(s.drains(now), Hold{"draining", "finished objects wait to be deleted until no create is in doubt", true, time.Time{}})
+		add(s.drains(now), Hold{"draining", "finished objects wait to be deleted until no create is in doubt", true})
 	}
-	add(now.Before(s.retry.until), Hold{"backedOff", "the last creates failed", true, s.retry.until})
+	add(now.Before(s.retry.until), Hold{"backedOff", "the last creates failed", true})
 	if len(s.refused) > 0 {
 		var until time.Time
 		for _, r := range s.refused {
@@ -70,9 +67,9 @@ func (s *Set) Holds(now time.Time) (holds []Hold) {
 			}
 		}
 		if s.options.Keyed || s.mayAside() && len(s.refused) < mostAside {
-			add(true, Hold{"setAside", fmt.Sprintf("%d objects are refused and skipped", len(s.refused)), false, until})
+			add(true, Hold{"setAside", fmt.Sprintf("%d objects are refused and skipped", len(s.refused)), false})
 		} else {
-			add(now.Before(until), Hold{"blocked", "the create of the lowest free number is refused", true, until})
+			add(now.Before(until), Hold{"blocked", "the create of the lowest free number is refused", true})
 		}
 	}
 	if s.options.Keyed {
@@ -106,21 +103,13 @@ func (s *Set) done() (n int, first string) {
 	return n, first
 }
 
-func (s *Set) unanswered() (n int, until time.Time) {
+func (s *Set) unanswered() (n int) {
 	for _, f := range s.flights {
 		if f.state == unanswered {
 			n++
-			until = latest(until, f.at.Add(s.options.Late))
 		}
 	}
-	return n, until
-}
-
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
+	return n
 }
 
 // NextCheck returns the earliest time at which another poll can do something that this one

@@ -12,7 +12,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -107,18 +106,12 @@ func get(ctx context.Context, url string) (jobs []job, err error) {
 		return nil, err
 	}
 	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("read the queue: %s", answer.Status)
+	text, err := io.ReadAll(http.MaxBytesReader(nil, answer.Body, maxList))
+	if err == nil {
+		err = json.Unmarshal(text, &jobs)
 	}
-	text, err := io.ReadAll(io.LimitReader(answer.Body, maxList+1))
-	switch {
-	case err != nil:
-		return nil, err
-	case len(text) > maxList:
-		return nil, fmt.Errorf("read the queue: more than %d bytes", maxList)
-	}
-	if err = json.Unmarshal(text, &jobs); err == nil && jobs == nil {
-		err = errors.New("read the queue: found null; a list without jobs is []")
+	if answer.StatusCode != http.StatusOK || err == nil && jobs == nil {
+		err = fmt.Errorf("read the queue: found %s and no list; a list without jobs is []", answer.Status)
 	}
 	return jobs, err
 }
