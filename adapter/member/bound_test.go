@@ -11,13 +11,18 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
 	batchclient "k8s.io/client-go/kubernetes/typed/batch/v1"
 	"k8s.io/client-go/rest"
+	ktesting "k8s.io/client-go/testing"
 
 	"github.com/scaledjob/scaledjob/adapter/member"
 	"github.com/scaledjob/scaledjob/adapter/term"
@@ -94,16 +99,48 @@ func TestEndlessList(t *testing.T) {
 	}
 }
 
-// A watch that shows more Jobs than the member may have makes it unreachable.
+// A watch that shows more Jobs or pods than the member may have makes it unreachable.
 func TestTooManyJobs(t *testing.T) {
-	w := newWorld(t, member.Options{MaxJobs: 3}, "a").ready()
-	for i := range 5 {
-		j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprint("job-", i), Labels: map[string]string{"scaledjob.github.io/home": home}}}
-		_, err := w.sites["a"].Clientset.BatchV1().Jobs("shop").Create(t.Context(), j, metav1.CreateOptions{})
-		require.NoError(t, err)
+	create := map[string]func(kubernetes.Interface, metav1.ObjectMeta) error{
+		"Jobs": func(c kubernetes.Interface, m metav1.ObjectMeta) error {
+			_, err := c.BatchV1().Jobs("shop").Create(t.Context(), &batchv1.Job{ObjectMeta: m}, metav1.CreateOptions{})
+			return err
+		},
+		"pods": func(c kubernetes.Interface, m metav1.ObjectMeta) error {
+			_, err := c.CoreV1().Pods("shop").Create(t.Context(), &corev1.Pod{ObjectMeta: m}, metav1.CreateOptions{})
+			return err
+		},
 	}
-	w.eventually("it is unreachable", func() bool { return w.observe()["a"].Reach != jobs.Reachable })
-	require.ErrorContains(t, w.all.Problems()["a"], "more than 3 Jobs")
+	for kind, create := range create {
+		w := newWorld(t, member.Options{MaxJobs: 3, Pods: true}, "a").ready()
+		for i := range 5 {
+			of := metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprint("a-", i), Labels: map[string]string{"scaledjob.github.io/home": home, batchv1.JobNameLabel: "a"}}
+			require.NoError(t, create(w.sites["a"].Clientset, of))
+		}
+		w.eventually("it is unreachable", func() bool { return w.observe()["a"].Reach != jobs.Reachable })
+		require.ErrorContains(t, w.all.Problems()["a"], "more than 3 "+kind)
+	}
+}
+
+// A list of pods that never ends is given up, and names the selector.
+func TestEndlessPods(t *testing.T) {
+	pages, clients := 0, fake.NewClientset()
+	clients.PrependReactor("list", "pods", func(ktesting.Action) (bool, runtime.Object, error) {
+		pages++
+		return true, &corev1.PodList{ListMeta: metav1.ListMeta{Continue: "more"}}, nil
+	})
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(appsv1.SchemeGroupVersion.WithKind("Deployment"), meta.RESTScopeNamespace)
+	c, err := member.New("a", member.Clients{Requests: clients, Watches: fake.NewClientset(), Scales: &deployment{replicas: 1, selector: "app=nginx"}, Mapper: mapper},
+		member.Options{Terms: term.Alone(), Home: home, Pods: true, QPS: -1})
+	require.NoError(t, err)
+	var all member.Clusters
+	require.NoError(t, c.Probe(t.Context()))
+	require.NoError(t, all.Add(t.Context(), c))
+	w := member.Workload{Namespace: "shop", Name: "nginx"}
+	_, problems := all.ObserveReplicas(t.Context(), w, member.ReplicasPoll{})
+	require.ErrorContains(t, problems["a"], "list pods of app=nginx: more than 100000; use a narrower selector")
+	require.Equal(t, 200, pages)
 }
 
 // A member that was registered without a UID cannot take that of another's registration.

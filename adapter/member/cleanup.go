@@ -73,7 +73,7 @@ func (c *Cluster) pagesOf(ctx context.Context, client batchclient.JobsGetter, of
 	of[adapter.LabelHome] = c.options.Home
 	o := metav1.ListOptions{Limit: 500, LabelSelector: of.String()}
 	for pages := 1; ; pages++ {
-		page, err := client.Jobs(c.options.Namespace).List(ctx, o)
+		page, err := client.Jobs(c.only()).List(ctx, o)
 		if err != nil {
 			return fmt.Errorf("list Jobs: %w", err)
 		}

@@ -3,6 +3,7 @@ package member
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -54,11 +55,19 @@ func New(name string, clients Clients, o Options) (*Cluster, error) {
 	c.jobs, c.pods = c.bound("Jobs"), c.bound("pods")
 	var err error
 	c.tracker, err = adapter.NewTracker(via{clients.Watches, c, c.watching("watch of Jobs"), c.watching("watch of pods"), c.jobs, c.pods}, adapter.Options{
-		Namespace: o.Namespace, Pods: o.Pods, Timeout: o.Timeout, MaxAge: o.Deadline, Terms: o.Terms,
+		Namespace: c.only(), Pods: o.Pods, Timeout: o.Timeout, MaxAge: o.Deadline, Terms: o.Terms,
 		Selector: labels.Set{adapter.LabelHome: o.Home}.String(),
 		Hub:      hub.Options{Place: hub.Place{Home: o.Home, Cluster: name}, Labels: []string{LabelCreation, LabelSource, LabelAttempt}},
 	})
 	return c, err
+}
+
+// only returns the namespace if there is a single one.
+func (c *Cluster) only() string {
+	if n := c.options.Namespaces; len(n) == 1 {
+		return n[0]
+	}
+	return ""
 }
 
 // Name returns the member's name.
@@ -115,7 +124,11 @@ func (c *Cluster) check(ctx context.Context) error {
 	if c.options.Probe != nil {
 		return c.options.Probe(ctx)
 	}
-	_, err := c.clients.Requests.BatchV1().Jobs(c.options.Namespace).List(ctx, metav1.ListOptions{
+	namespace := ""
+	if len(c.options.Namespaces) > 0 {
+		namespace = c.options.Namespaces[0]
+	}
+	_, err := c.clients.Requests.BatchV1().Jobs(namespace).List(ctx, metav1.ListOptions{
 		LabelSelector: labels.Set{adapter.LabelHome: c.options.Home}.String(), Limit: 1,
 	})
 	return err
@@ -142,9 +155,15 @@ func (c *Cluster) watching(what string) do {
 	}
 }
 
-// track starts to track an owner, or replaces its target.
+// track starts to track an owner, or replaces its target. An owner whose namespace the member does
+// not serve is not tracked.
 func (c *Cluster) track(o *owner) error {
-	if err := c.tracker.Track(o.on(c.name)); err != nil {
+	target := o.on(c.name)
+	if n := c.options.Namespaces; n != nil && !slices.Contains(n, target.Owner.Namespace) {
+		c.untrack(target.Owner.UID)
+		return nil
+	}
+	if err := c.tracker.Track(target); err != nil {
 		return fmt.Errorf("member %s: %w", c.name, err)
 	}
 	c.mu.Lock()

@@ -20,7 +20,11 @@ func (c *Cluster) identify(ctx context.Context) error {
 		return err
 	}
 	uid := string(system.UID)
-	if was := c.known(uid); uid != was {
+	was, err := c.stored(ctx, uid)
+	if err != nil {
+		return fmt.Errorf("the UID of the first contact: %w", err)
+	}
+	if uid != was {
 		of := "its registration"
 		if c.options.UID == "" {
 			of = "the first contact"
@@ -44,6 +48,18 @@ func (c *Cluster) identify(ctx context.Context) error {
 	}
 	jury.owners[uid] = c
 	return nil
+}
+
+// stored returns the UID of the member, which is this one at the first contact.
+func (c *Cluster) stored(ctx context.Context, uid string) (string, error) {
+	if was := c.known(""); was != "" || c.options.FirstContact == nil {
+		return c.known(uid), nil
+	}
+	was, err := c.options.FirstContact(ctx, uid)
+	if err != nil {
+		return "", err
+	}
+	return c.known(was), nil
 }
 
 // known returns the UID of the member, which is this one if there is none yet.

@@ -34,9 +34,11 @@ type Options struct {
 	Key []byte
 	// Home names the hub cluster. It is a label value, best the UID of the hub's
 	// namespace kube-system.
-	Home      string
-	Namespace string // the only namespace that is watched; "" means all
-	Pods      bool   // watch pods too: see adapter.Options
+	Home string
+	// Namespaces are the only namespaces of the member that are watched, for which alone the clients
+	// need permissions; nil means all. The member is NeverReached for owners in others.
+	Namespaces []string
+	Pods       bool // watch pods too: see adapter.Options
 	// Timeout is the timeout of each request; 0 means 5 s. A create that was not
 	// answered is asked for after twice this time.
 	Timeout time.Duration
@@ -55,7 +57,11 @@ type Options struct {
 	// unreachable, and so is the later registered of two members with the same UID. It needs
 	// permission to get that namespace. "" means the UID at the first contact, or none if the
 	// member does not show it.
-	UID        string
+	UID string
+	// FirstContact stores the UID of a member without one in Options, unless another is stored, and
+	// returns the stored one. While it fails the member is unreachable. nil keeps the UID in memory.
+	FirstContact func(ctx context.Context, uid string) (string, error)
+
 	Registered time.Time // decides which of two members with one UID is used
 	// MaxJobs is the most Jobs, and the most pods, of the hub on the member. A member with more
 	// is unreachable for a minute. 0 means 200,000.

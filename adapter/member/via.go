@@ -28,7 +28,7 @@ type via struct {
 
 // IsWatchListSemanticsUnSupported is what client-go asks fake clients.
 func (v via) IsWatchListSemanticsUnSupported() bool {
-	return watchlist.DoesClientNotSupportWatchListSemantics(v.Interface)
+	return len(v.cluster.options.Namespaces) > 1 || watchlist.DoesClientNotSupportWatchListSemantics(v.Interface)
 }
 
 func (v via) BatchV1() batchclient.BatchV1Interface {
@@ -36,7 +36,7 @@ func (v via) BatchV1() batchclient.BatchV1Interface {
 }
 
 func (v via) CoreV1() coreclient.CoreV1Interface {
-	return viaCore{v.Interface.CoreV1(), v.pods, v.podBound}
+	return viaCore{v.Interface.CoreV1(), v}
 }
 
 type viaBatch struct {
@@ -45,17 +45,17 @@ type viaBatch struct {
 }
 
 func (b viaBatch) Jobs(namespace string) batchclient.JobInterface {
-	return viaJobs{b.BatchV1Interface.Jobs(namespace), b.jobs, b.jobBound, b.cluster}
+	there := in[*batchv1.JobList](b.cluster, namespace, b.BatchV1Interface.Jobs)
+	return viaJobs{b.BatchV1Interface.Jobs(namespace), b.jobs, b.jobBound, b.cluster, there}
 }
 
 type viaCore struct {
 	coreclient.CoreV1Interface
-	do
-	*bound
+	via
 }
 
 func (c viaCore) Pods(namespace string) coreclient.PodInterface {
-	return viaPods{c.CoreV1Interface.Pods(namespace), c.do, c.bound}
+	return viaPods{c.CoreV1Interface.Pods(namespace), c.pods, c.podBound, in[*corev1.PodList](c.cluster, namespace, c.CoreV1Interface.Pods)}
 }
 
 func result[T any](ctx context.Context, do do, verb string, request func(context.Context) (T, error)) (there T, err error) {
@@ -69,6 +69,7 @@ type viaJobs struct {
 	do
 	*bound
 	cluster *Cluster
+	there   listWatcher[*batchv1.JobList]
 }
 
 func (j viaJobs) Create(ctx context.Context, job *batchv1.Job, o metav1.CreateOptions) (*batchv1.Job, error) {
@@ -87,7 +88,7 @@ func (j viaJobs) Get(ctx context.Context, name string, o metav1.GetOptions) (*ba
 
 func (j viaJobs) List(ctx context.Context, o metav1.ListOptions) (*batchv1.JobList, error) {
 	return result(ctx, j.do, "list", func(ctx context.Context) (*batchv1.JobList, error) {
-		there, err := j.JobInterface.List(ctx, o)
+		there, err := j.there.List(ctx, o)
 		if err != nil {
 			return nil, err
 		}
@@ -98,7 +99,7 @@ func (j viaJobs) List(ctx context.Context, o metav1.ListOptions) (*batchv1.JobLi
 }
 
 func (j viaJobs) Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-	return result(ctx, j.do, "watch", func(ctx context.Context) (watch.Interface, error) { return j.watch(o)(j.JobInterface.Watch(ctx, o)) })
+	return result(ctx, j.do, "watch", func(ctx context.Context) (watch.Interface, error) { return j.watch(o)(j.there.Watch(ctx, o)) })
 }
 
 func (j viaJobs) Delete(ctx context.Context, name string, o metav1.DeleteOptions) error {
@@ -109,11 +110,12 @@ type viaPods struct {
 	coreclient.PodInterface
 	do
 	*bound
+	there listWatcher[*corev1.PodList]
 }
 
 func (p viaPods) List(ctx context.Context, o metav1.ListOptions) (*corev1.PodList, error) {
 	return result(ctx, p.do, "list", func(ctx context.Context) (*corev1.PodList, error) {
-		there, err := p.PodInterface.List(ctx, o)
+		there, err := p.there.List(ctx, o)
 		if err != nil {
 			return nil, err
 		}
@@ -122,5 +124,5 @@ func (p viaPods) List(ctx context.Context, o metav1.ListOptions) (*corev1.PodLis
 }
 
 func (p viaPods) Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-	return result(ctx, p.do, "watch", func(ctx context.Context) (watch.Interface, error) { return p.watch(o)(p.PodInterface.Watch(ctx, o)) })
+	return result(ctx, p.do, "watch", func(ctx context.Context) (watch.Interface, error) { return p.watch(o)(p.there.Watch(ctx, o)) })
 }

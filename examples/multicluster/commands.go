@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -35,7 +36,7 @@ type command struct {
 	to                          streams
 	member                      string
 	home, kubeconfig, namespace string
-	url                         string
+	url, serve                  string
 	allow                       []registry.Allowance
 }
 
@@ -83,6 +84,7 @@ func setupMember(args []string, to streams) (task, error) {
 	flags := flag.NewFlagSet("setup-member", flag.ContinueOnError)
 	flags.StringVar(&c.kubeconfig, "member-kubeconfig", "", "kubeconfig `file` of the member, with the right to make a namespace, a ServiceAccount and RBAC")
 	flags.StringVar(&c.url, "member-api-url", "", "`URL` by which the home cluster reaches the member, if it is another than that in its kubeconfig")
+	flags.StringVar(&c.serve, "serve", metav1.NamespaceDefault, "`namespaces` of the member, separated by commas, in which the controller gets permissions; * is all, also those to come")
 	flags.Func("allow", "`from=to`: objects of the namespace from may act in the member's namespace to, by targetNamespace; may be repeated", func(pair string) error {
 		from, to, ok := strings.Cut(pair, "=")
 		if !ok {
@@ -106,15 +108,19 @@ func (c *command) setup(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("member %s: %w", c.member, err)
 	}
-	kubeconfig, uid, err := registry.Setup(ctx, registry.NewMember{Name: c.member, Admin: admin, URL: c.url})
+	var namespaces []string
+	if c.serve != "*" {
+		namespaces = strings.Split(c.serve, ",")
+	}
+	kubeconfig, uid, err := registry.Setup(ctx, registry.NewMember{Name: c.member, Admin: admin, URL: c.url, Namespaces: namespaces})
 	if err != nil {
 		return err
 	}
-	of := registry.Registration{Allow: c.allow, UID: uid, Registered: time.Now().UTC().Truncate(time.Second)}
+	of := registry.Registration{Allow: c.allow, Namespaces: namespaces, UID: uid, Registered: time.Now().UTC().Truncate(time.Second)}
 	if err := home.Add(ctx, c.member, kubeconfig, of); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.to.out, "member %s is registered\n", c.member)
+	fmt.Fprintf(c.to.out, "member %s is registered, with permissions in its namespaces %s\n", c.member, c.serve)
 	return nil
 }
 

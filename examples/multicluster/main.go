@@ -10,7 +10,7 @@
 //
 // Three commands register members:
 //
-//	multicluster setup-member <name> --keda-kubeconfig <path> --member-kubeconfig <path> [--member-api-url <url>]
+//	multicluster setup-member <name> --keda-kubeconfig <path> --member-kubeconfig <path> [--serve <namespaces>] [--member-api-url <url>]
 //	multicluster list-members --keda-kubeconfig <path>
 //	multicluster delete-member <name> --keda-kubeconfig <path> [--member-kubeconfig <path>]
 //

@@ -1,14 +1,20 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/scaledjob/scaledjob/adapter/member"
@@ -27,7 +33,7 @@ type members struct {
 }
 
 // allowed returns an error for each member in which objects of the namespace may not act in
-// the namespaces, which are by member. A member that is not registered gets no requests, so
+// the namespaces, which are by member; "" is the same namespace. A member that is not registered gets no requests, so
 // that it keeps no object from the others.
 func (m *members) allowed(from string, to map[string]string) error {
 	there := m.Names()
@@ -38,6 +44,10 @@ func (m *members) allowed(from string, to map[string]string) error {
 		of, registered := m.registrations[name]
 		if !registered && !slices.Contains(there, name) {
 			continue
+		}
+		if n := cmp.Or(to[name], from); registered && !of.Serves(n) {
+			problems.Add(field.Error{Path: fmt.Sprintf("spec.memberClusters[%s]", name), Found: fmt.Sprintf("the namespace %q", n),
+				Fix: fmt.Sprintf("one for which the hub has permissions on the member: %s (setup-member -serve)", strings.Join(of.Namespaces, ", "))})
 		}
 		if to[name] != "" && !of.Allows(registry.Allowance{From: from, To: to[name]}) {
 			problems.Add(field.Error{Path: fmt.Sprintf("spec.memberClusters[%s].targetNamespace", name), Found: strconv.Quote(to[name]),
@@ -84,7 +94,7 @@ func (m *members) dial(ctx context.Context, r registry.Member) {
 		config = nowhere(r.Err)
 	}
 	o := member.Options{ID: c.registry.ID(r), Home: c.home, Pods: c.watchPods, Timeout: c.timeout, Interval: c.probe, Terms: c.lease.Holder,
-		UID: r.UID, Registered: r.Registered, MaxJobs: r.MaxJobs, Key: r.Proof}
+		UID: r.UID, Registered: r.Registered, MaxJobs: r.MaxJobs, Key: r.Proof, Namespaces: r.Namespaces, FirstContact: contact{c.client, c.OwnNamespace(), r.Name}.store}
 	cluster, err := member.Dial(r.Name, config, o)
 	if err != nil {
 		c.log.Error("member not usable", "member", r.Name, "err", err)
@@ -95,6 +105,33 @@ func (m *members) dial(ctx context.Context, r registry.Member) {
 	}
 	m.kubeconfigs[r.Name] = r.Kubeconfig + r.Key() + string(r.Proof)
 	c.log.Info("member registered", "member", r.Name, "server", r.Server())
+}
+
+// A contact stores the UID of a member without one in its registration, in a ConfigMap beside the
+// lease: the controller may not change registrations.
+type contact struct {
+	client            kubernetes.Interface
+	namespace, member string
+}
+
+const contactsName = "multicluster-members"
+
+// store stores the UID of the first contact, and returns the stored UID.
+func (c contact) store(ctx context.Context, uid string) (string, error) {
+	objects := c.client.CoreV1().ConfigMaps(c.namespace)
+	all, err := objects.Get(ctx, contactsName, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		all = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: contactsName}, Data: map[string]string{c.member: uid}}
+		_, err = objects.Create(ctx, all, metav1.CreateOptions{})
+	case err == nil && all.Data[c.member] == "":
+		if all.Data == nil {
+			all.Data = map[string]string{}
+		}
+		all.Data[c.member] = uid
+		_, err = objects.Update(ctx, all, metav1.UpdateOptions{}) // unless another member was stored meanwhile
+	}
+	return all.Data[c.member], err
 }
 
 // nowhere returns the access to a member without a valid kubeconfig: it is registered, and

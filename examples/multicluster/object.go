@@ -154,7 +154,11 @@ func (o *object) refusal() error {
 	if o.invalid != nil {
 		return o.invalid
 	}
-	return o.members.allowed(o.seen.GetNamespace(), o.config.Workload.Namespaces)
+	namespaces := map[string]string{}
+	for _, m := range o.config.Policy.Members {
+		namespaces[m.Name] = o.config.Workload.Namespaces[m.Name]
+	}
+	return o.members.allowed(o.seen.GetNamespace(), namespaces)
 }
 
 // planned reports whether there is a plan.

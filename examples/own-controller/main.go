@@ -31,9 +31,9 @@ import (
 
 // run is a term: it polls each queue every second, until the lease or the program ends.
 func run(ctx context.Context, clients client.Clients, terms *term.Holder) {
-	tracker, err := adapter.NewTracker(clients.Watches, adapter.Options{Terms: terms})
+	tracker, err := adapter.NewTracker(clients.Watches, adapter.Options{Terms: terms, Namespace: "default"})
 	exitOn(err)
-	queues := informers.NewFilteredConfigMapInformer(clients.Watches, "", 0, nil,
+	queues := informers.NewFilteredConfigMapInformer(clients.Watches, "default", 0, nil,
 		func(o *metav1.ListOptions) { o.LabelSelector = "example.com/queue" })
 	polls := loop.New(loop.Options{Tracker: tracker, Client: clients.Requests, Requests: clients.Queue})
 	_, err = queues.AddEventHandler(polls.Handler(adapter.Handler(tracker, target, func(queue *corev1.ConfigMap, err error) {

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -15,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -64,9 +67,57 @@ apiVersion: scaledjob.github.io/v1alpha1
 kind: RunRequest
 metadata: {name: a, namespace: tenant}
 spec: {job: a}
+---
+apiVersion: batch.miracle.dev/v1
+kind: ScaledJob
+metadata: {name: a, namespace: tenant}
+spec:
+  queueName: a
+  redisAddress: "127.0.0.1:1"
+  redisAuth: {username: a, secretKeyRef: {name: a, key: a}}
+  redisTLS: {secretName: a}
+  threshold: 1
+  minReplicas: 1
+  maxReplicas: 2
+  jobTemplate: {spec: {backoffLimit: 1, template: {spec: {restartPolicy: Never, containers: [{name: c, image: c}]}}}}
+---
+apiVersion: keda.kedify.io/v1alpha1
+kind: DistributedScaledJob
+metadata: {name: a, namespace: tenant}
+spec:
+  memberClusters: [{name: member, weight: 1, targetNamespace: tenant, podOverrides: {nodeSelector: {a: b}, tolerations: [{key: a}], containerOverrides: {c: {image: d, env: [{name: A, value: b}], resources: {limits: {cpu: "1"}}}}}}]
+  clusterScheduling: {strategy: weightedRoundRobin, failoverPolicy: {gracePeriod: 1s, hardTaintDuration: 1s, softTaintDuration: 1s, duplicationPolicy: keepAll, lostAfter: 1m}}
+  scaledJobSpec:
+    pollingInterval: 1
+    minReplicaCount: 1
+    maxReplicaCount: 2
+    jobTargetRef: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: c}]}}}
+    triggers: [{type: redis, metadata: {address: "127.0.0.1:1", listName: a, listLength: "1"}}]
+---
+apiVersion: keda.kedify.io/v1alpha1
+kind: DistributedScaledObject
+metadata: {name: a, namespace: tenant}
+spec:
+  memberClusters: [{name: member, weight: 1, targetNamespace: tenant}]
+  rebalancingPolicy: {gracePeriod: 1s}
+  scaledObjectSpec:
+    scaleTargetRef: {kind: Deployment, name: web, envSourceContainerName: c}
+    pollingInterval: 1
+    minReplicaCount: 1
+    maxReplicaCount: 2
+    fallback: {failureThreshold: 1, replicas: 1}
+    advanced: {restoreToOriginalReplicaCount: true, scalingModifiers: {formula: a + 1, target: "1"}}
+    triggers: [{type: redis, name: a, metadata: {address: "127.0.0.1:1", listName: a, listLength: "1"}}]
 `
 
-const victims = `apiVersion: v1
+// victims returns what another tenant has: the Redis is empty, the other queues are unreadable.
+func victims(t *testing.T, c *cluster.Cluster) string {
+	kubeconfig, err := os.ReadFile(c.Kubeconfig())
+	require.NoError(t, err)
+	return fmt.Sprintf(victim, miniredis.RunT(t).Addr(), base64.StdEncoding.EncodeToString(kubeconfig))
+}
+
+const victim = `apiVersion: v1
 kind: Namespace
 metadata: {name: tenant}
 ---
@@ -95,6 +146,59 @@ apiVersion: scaledjob.github.io/v1alpha1
 kind: RunRequest
 metadata: {name: a, namespace: victim}
 spec: {job: a}
+---
+apiVersion: batch.miracle.dev/v1
+kind: ScaledJob
+metadata: {name: a, namespace: victim}
+spec:
+  queueName: a
+  redisAddress: %q
+  threshold: 1
+  minReplicas: 2
+  maxReplicas: 2
+  jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: c}]}}}}
+---
+apiVersion: keda.kedify.io/v1alpha1
+kind: DistributedScaledJob
+metadata: {name: a, namespace: victim}
+spec:
+  memberClusters: [{name: member}]
+  scaledJobSpec:
+    pollingInterval: 1
+    minReplicaCount: 4
+    jobTargetRef: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: c}]}}}
+    triggers: [{type: redis, metadata: {address: "127.0.0.1:1", listName: a, listLength: "1"}}]
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: victim}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: c, image: c}]}
+---
+apiVersion: keda.kedify.io/v1alpha1
+kind: DistributedScaledObject
+metadata: {name: a, namespace: victim}
+spec:
+  memberClusters: [{name: member}]
+  scaledObjectSpec:
+    scaleTargetRef: {kind: Deployment, name: web}
+    minReplicaCount: 3
+    maxReplicaCount: 3
+    triggers: [{type: redis, metadata: {address: "127.0.0.1:1", listName: a, listLength: "1"}}]
+---
+# The cluster is its own member.
+apiVersion: v1
+kind: Namespace
+metadata: {name: keda}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: kedify-agent-multicluster-kubeconfigs, namespace: keda}
+data: {member.kubeconfig: %s, jobs.key: a2V5}
 `
 
 // A tenant creates, edits and deletes hostile resources. The controllers live on within a bound of
@@ -110,18 +214,22 @@ func TestHostileTenant(t *testing.T) {
 		}
 		return cluster.Run{Work: time.Second}
 	})
-	for _, dir := range []string{"../manifests/crds", "../../scheduled/manifests/crds"} {
+	for _, dir := range []string{"../manifests/crds", "../../scheduled/manifests/crds", "../../redis-operator/config/crd", "../../multicluster/manifests/crds"} {
 		files, err := filepath.Glob(dir + "/*s.yaml")
 		require.NoError(t, err)
 		for _, file := range files {
 			manifest.Apply(t, c.Config(), manifest.Objects(t, manifest.Read(t, file))...)
 		}
 	}
-	manifest.Apply(t, c.Config(), manifest.Objects(t, victims)...)
-	flags := []string{"-kubeconfig", c.Kubeconfig(), "-leader-elect=false", "-metrics-bind-address=", "-health-probe-bind-address=127.0.0.1:0", "-request-timeout=2s"}
+	manifest.Apply(t, c.Config(), manifest.Objects(t, victims(t, c))...)
+	start := func(dir string, flags ...string) *process.Process {
+		flags = append([]string{"-kubeconfig", c.Kubeconfig(), "-leader-elect=false", "-metrics-bind-address=", "-health-probe-bind-address=127.0.0.1:0"}, flags...)
+		return process.Start(t, exec.Command(process.Build(t, dir), flags...))
+	}
 	all := []*process.Process{
-		process.Start(t, exec.Command(process.Build(t, ".."), append(flags, "-trigger-worker=/bin/false")...)),
-		process.Start(t, exec.Command(process.Build(t, "../../scheduled"), flags...)),
+		start("..", "-request-timeout=2s", "-trigger-worker=/bin/false"), start("../../scheduled", "-request-timeout=2s"),
+		start("../../redis-operator", "-poll=1s", "-retry=1s"),
+		start("../../multicluster", "-dsj", "-dso", "-sync-period=1s", "-probe-interval=1s", "-trigger-worker=/bin/false"),
 	}
 	client := c.Client(t)
 	jobs := func() (names []string) {
@@ -130,9 +238,15 @@ func TestHostileTenant(t *testing.T) {
 		for _, j := range l.Items {
 			names = append(names, j.Name+" "+string(j.UID))
 		}
-		return names
+		web, err := client.AppsV1().Deployments("victim").Get(t.Context(), "web", metav1.GetOptions{})
+		require.NoError(t, err)
+		return append(names, fmt.Sprint("replicas ", *web.Spec.Replicas))
 	}
-	require.Eventually(t, func() bool { return len(jobs()) == 5 }, time.Minute, 100*time.Millisecond, "the victim's Jobs")
+	require.EventuallyWithT(t, func(t *assert.CollectT) {
+		now := jobs()
+		require.Len(t, now, 5+2+4+1)
+		require.Equal(t, "replicas 3", now[len(now)-1])
+	}, time.Minute, 100*time.Millisecond, "the victim's Jobs and replicas")
 	before := jobs()
 	a := newAttacker(t, c)
 	ctx, stop := context.WithTimeout(t.Context(), *hostile)

@@ -121,14 +121,15 @@ func (o *Options) Lease(config *rest.Config, log *slog.Logger) (l kube.Lease, er
 	if !o.LeaderElect {
 		return kube.Lease{Holder: term.Alone(), Name: o.Name, Duration: o.LeaseDuration, Log: log}, nil
 	}
-	l, err = kube.Connect(config, o.leaseNamespace(), o.Name, o.LeaseDuration)
+	l, err = kube.Connect(config, o.OwnNamespace(), o.Name, o.LeaseDuration)
 	l.Log = log
 	return l, err
 }
 
 const podNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
-func (o *Options) leaseNamespace() string {
+// OwnNamespace returns the namespace of the lease, which is the controller's own.
+func (o *Options) OwnNamespace() string {
 	data, _ := os.ReadFile(podNamespace) // there is no file outside a pod
 	return cmp.Or(o.LeaseNamespace, o.Namespace, strings.TrimSpace(string(data)), "default")
 }

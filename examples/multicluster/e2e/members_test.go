@@ -36,12 +36,12 @@ func (s *stand) setsUp(t *testing.T) {
 	p := s.start(t, "-namespace", "none")
 	p.Said("acting")
 	for _, name := range names[:2] {
-		out, err := setup(name, "--allow", "sets=sets-there", "--allow", "refuses=missing")
+		out, err := setup(name, "--serve", "*", "--allow", "sets=sets-there", "--allow", "refuses=missing")
 		require.NoError(t, err, out)
 		p.Said("member registered\" member=" + name)
 	}
 	elsewhere := strings.Replace(s.members[three].Config().Host, "127.0.0.1", "localhost", 1)
-	out, err := setup(three, "--member-api-url", elsewhere)
+	out, err := setup(three, "--serve", "*", "--member-api-url", elsewhere)
 	require.NoError(t, err, out)
 	p.Said("server=" + elsewhere)
 
@@ -59,12 +59,55 @@ func (s *stand) setsUp(t *testing.T) {
 	out, err = s.command(t, "delete-member", three, "--keda-kubeconfig", patcher)
 	require.Error(t, err)
 	require.Contains(t, out, "there is no member")
-	out, err = setup(three)
+	p.Stop()
+	s.servesNamespaces(t, setup)
+	s.addTokens(t)
+	s.hasLeastPrivilege(t)
+}
+
+// servesNamespaces checks that a member has Roles in the namespaces that it serves, and that the
+// controller needs no more, nor a UID in the registration.
+func (s *stand) servesNamespaces(t *testing.T, setup func(string, ...string) (string, error)) {
+	q, other := s.space(t, "served"), s.space(t, "unserved")
+	s.space(t, "also")
+	out, err := setup(three, "--serve", "also,served")
+	require.NoError(t, err, out)
+	hub := s.home.client.CoreV1()
+	_, err = hub.Secrets(registry.Namespace).Patch(t.Context(), registry.Secret, types.MergePatchType,
+		secretData(t, map[string][]byte{three + ".registration": []byte(`{"namespaces": ["also", "served"]}`)}), metav1.PatchOptions{})
+	require.NoError(t, err)
+	_, err = hub.ConfigMaps(registry.Namespace).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "multicluster-members"}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	for _, q := range []*space{q, other} {
+		q.waiting("queue", 2)
+		q.job("work", "  memberClusters: [{name: "+three+"}]", "")
+	}
+	p := s.start(t, "-lease-namespace", registry.Namespace)
+	q.becomes(func(t *assert.CollectT) {
+		require.Equal(t, []int{2}, q.counts(t, "work", three))
+		ready, why := other.condition(t, dsj, "work", "Ready")
+		require.Equal(t, "False SpecCheckFailed", ready)
+		require.Contains(t, why, `found the namespace "unserved"; use one for which the hub has permissions on the member: also, served (setup-member -serve)`)
+	})
+	stored, err := hub.ConfigMaps(registry.Namespace).Get(t.Context(), "multicluster-members", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.NotEmpty(t, stored.Data[three])
+	members, err := registry.Registry{Client: s.home.client, Namespace: registry.Namespace}.List(t.Context())
+	require.NoError(t, err)
+	c, err := kubernetes.NewForConfig(members[2].Config)
+	require.NoError(t, err)
+	for _, namespace := range []string{"", "unserved"} {
+		_, err = c.BatchV1().Jobs(namespace).List(t.Context(), metav1.ListOptions{})
+		require.True(t, apierrors.IsForbidden(err), err)
+	}
+	for _, q := range []*space{q, other} {
+		require.NoError(t, q.dynamic.Resource(dsj).Namespace(q.namespace).Delete(t.Context(), "work", metav1.DeleteOptions{}))
+	}
+	q.becomes(func(t *assert.CollectT) { require.Equal(t, []int{0}, q.counts(t, "work", three)) })
+	out, err = setup(three, "--serve", "*")
 	require.NoError(t, err, out)
 	p.Said("server=" + s.members[three].Config().Host)
 	p.Stop()
-	s.addTokens(t)
-	s.hasLeastPrivilege(t)
 }
 
 // patcher returns the kubeconfig of a user of the home cluster who may patch the Secret of
@@ -90,11 +133,12 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: patcher}]`)
 func (s *stand) isSetUp(t *testing.T, member string, is bool) {
 	t.Helper()
 	c := s.members[member].client
+	_, system := c.RbacV1().RoleBindings(metav1.NamespaceSystem).Get(t.Context(), registry.Role, metav1.GetOptions{})
 	_, role := c.RbacV1().ClusterRoles().Get(t.Context(), registry.Role, metav1.GetOptions{})
 	_, binding := c.RbacV1().ClusterRoleBindings().Get(t.Context(), registry.Role, metav1.GetOptions{})
 	_, account := c.CoreV1().ServiceAccounts(registry.Namespace).Get(t.Context(), registry.Account, metav1.GetOptions{})
 	_, token := c.CoreV1().Secrets(registry.Namespace).Get(t.Context(), registry.Account+"-token", metav1.GetOptions{})
-	for what, err := range map[string]error{"role": role, "binding": binding, "account": account, "token": token} {
+	for what, err := range map[string]error{"role": role, "in kube-system": system, "binding": binding, "account": account, "token": token} {
 		if is {
 			require.NoError(t, err, what)
 		} else {

@@ -24,9 +24,16 @@ import (
 // The controller needs each of its permissions, on the home cluster and on the members, and
 // no others.
 func (s *stand) permissions(t *testing.T) {
-	permissions.Exact(t, s.home.Requests(t), account, processtest.Permissions(t, "../manifests/cluster"), permissions.RepeatedEvent)
-	role, err := yaml.Marshal(rbacv1.ClusterRole{TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"}, Rules: registry.Rights()})
-	require.NoError(t, err)
+	permissions.Exact(t, s.home.Requests(t), account, processtest.Permissions(t, "../manifests/cluster"), permissions.RepeatedEvent,
+		"get configmaps keda multicluster-members") // which the ClusterRole allows, too
+	var roles []string
+	for namespace, rules := range map[string][]rbacv1.PolicyRule{"": registry.Rights(), metav1.NamespaceSystem: registry.SystemRights()} {
+		role := rbacv1.Role{TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "Role"}, Rules: rules}
+		role.Namespace = namespace
+		data, err := yaml.Marshal(role)
+		require.NoError(t, err)
+		roles = append(roles, string(data))
+	}
 	var requests []cluster.Request
 	for _, name := range names {
 		requests = append(requests, s.members[name].Requests(t)...)
@@ -35,7 +42,7 @@ func (s *stand) permissions(t *testing.T) {
 		tried := r.Verb == "list" && r.Resource == "jobs" && r.Code == http.StatusForbidden // by setup-member, until the new binding counts
 		return tried || strings.HasPrefix(r.UserAgent, "e2e.test/")                         // of hasLeastPrivilege
 	})
-	permissions.Exact(t, requests, "system:serviceaccount:"+registry.Namespace+":"+registry.Account, string(role))
+	permissions.Exact(t, requests, "system:serviceaccount:"+registry.Namespace+":"+registry.Account, strings.Join(roles, "---\n"))
 }
 
 // No event, status or other object has a secret of the other tests, nor a token of a member.

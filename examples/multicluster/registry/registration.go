@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -21,6 +22,8 @@ type Registration struct {
 	// Allow has the pairs of namespaces for targetNamespace. A namespace may always use the
 	// namespace of its own name.
 	Allow []Allowance `json:"allow,omitempty"`
+	// Namespaces are the namespaces of the member for which the hub has permissions; none means all.
+	Namespaces []string `json:"namespaces,omitempty"`
 	// UID is that of the member's namespace kube-system, which setup-member stores. A member with
 	// another UID is unreachable. If it is empty, the UID of the first contact counts.
 	UID string `json:"uid,omitempty"`
@@ -58,6 +61,11 @@ func (r *Registration) Allows(a Allowance) bool {
 	return false
 }
 
+// Serves reports whether the hub has permissions in the namespace of the member.
+func (r *Registration) Serves(namespace string) bool {
+	return len(r.Namespaces) == 0 || slices.Contains(r.Namespaces, namespace)
+}
+
 // parseRegistration reads a registration. An error has every problem.
 func parseRegistration(data []byte) (r Registration, err error) {
 	if len(data) > 0 {
@@ -66,6 +74,9 @@ func parseRegistration(data []byte) (r Registration, err error) {
 		}
 	}
 	var problems field.Errors
+	for i, n := range r.Namespaces {
+		problems.Check(len(validation.IsDNS1123Label(n)) == 0, fmt.Sprintf("registration.namespaces[%d]", i), n, "the name of a namespace")
+	}
 	for i, a := range r.Allow {
 		for _, n := range []struct{ path, name string }{{"from", a.From}, {"to", a.To}} {
 			problems.Check(len(validation.IsDNS1123Label(n.name)) == 0, fmt.Sprintf("registration.allow[%d].%s", i, n.path), n.name, "the name of a namespace")
@@ -81,6 +92,8 @@ func parseRegistration(data []byte) (r Registration, err error) {
 }
 
 // Key returns the parts that connect a member anew when they change.
-func (r *Registration) Key() string { return fmt.Sprint(r.UID, r.Registered, r.MaxJobs, r.MaxBytes) }
+func (r *Registration) Key() string {
+	return fmt.Sprint(r.Namespaces, r.UID, r.Registered, r.MaxJobs, r.MaxBytes)
+}
 
 func (r Registration) json() ([]byte, error) { return json.Marshal(r) }

@@ -10,6 +10,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/wait"
 	core "k8s.io/client-go/applyconfigurations/core/v1"
 	meta "k8s.io/client-go/applyconfigurations/meta/v1"
@@ -18,15 +19,19 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Rights are the permissions of the controller on a member.
+// Rights are the permissions of the controller in each namespace that it serves on a member.
 func Rights() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, Verbs: []string{"get", "list", "watch", "create", "delete"}},
 		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "watch"}},
-		{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"list"}},                                                     // why a Job has no pods: quota, admission
-		{APIGroups: []string{""}, Resources: []string{"namespaces"}, ResourceNames: []string{metav1.NamespaceSystem}, Verbs: []string{"get"}}, // its UID
+		{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"list"}}, // why a Job has no pods: quota, admission
 		{APIGroups: []string{"apps"}, Resources: []string{"deployments/scale", "statefulsets/scale"}, Verbs: []string{"get", "patch"}},
 	}
+}
+
+// SystemRights are those in the namespace kube-system, whose UID names the member.
+func SystemRights() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"namespaces"}, ResourceNames: []string{metav1.NamespaceSystem}, Verbs: []string{"get"}}}
 }
 
 // A NewMember is a cluster to set up.
@@ -35,6 +40,8 @@ type NewMember struct {
 	Admin *rest.Config // with the right to make namespaces, ServiceAccounts and RBAC
 	// URL is how the home cluster reaches it; "" is as Admin does.
 	URL string
+	// Namespaces get a Role with Rights each; if there are none, a ClusterRole grants them in all.
+	Namespaces []string
 }
 
 // Setup makes a ServiceAccount on the member, with Rights, and returns a kubeconfig
@@ -55,14 +62,14 @@ func Setup(ctx context.Context, m NewMember) (access []byte, uid string, err err
 	if err != nil {
 		return nil, "", err
 	}
-	if err := grant(ctx, client); err != nil {
+	if err := grant(ctx, client, m.Namespaces); err != nil {
 		return nil, "", fmt.Errorf("member %s: %w", m.Name, err)
 	}
 	token, err := await(ctx, client)
 	if err != nil {
 		return nil, "", fmt.Errorf("member %s: no token for its ServiceAccount: %w", m.Name, err)
 	}
-	if err := try(ctx, admin, token); err != nil {
+	if err := try(ctx, admin, token, m.Namespaces); err != nil {
 		return nil, "", fmt.Errorf("member %s: its ServiceAccount may not list Jobs: %w", m.Name, err)
 	}
 	system, err := client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
@@ -76,23 +83,22 @@ func Setup(ctx context.Context, m NewMember) (access []byte, uid string, err err
 
 var manager = metav1.ApplyOptions{FieldManager: "multicluster-setup", Force: true}
 
-// grant applies the ServiceAccount with its RBAC.
-func grant(ctx context.Context, c kubernetes.Interface) error {
-	rules := make([]*rbac.PolicyRuleApplyConfiguration, 0, len(Rights()))
-	for _, r := range Rights() {
-		rules = append(rules, rbac.PolicyRule().WithAPIGroups(r.APIGroups...).WithResources(r.Resources...).WithResourceNames(r.ResourceNames...).WithVerbs(r.Verbs...))
-	}
+// grant applies the ServiceAccount with its RBAC. It takes nothing away: Revoke does.
+func grant(ctx context.Context, c kubernetes.Interface, namespaces []string) error {
 	_, err := c.CoreV1().Namespaces().Apply(ctx, core.Namespace(Namespace), manager)
 	if err == nil {
 		_, err = c.CoreV1().ServiceAccounts(Namespace).Apply(ctx, core.ServiceAccount(Account, Namespace), manager)
 	}
 	if err == nil {
-		_, err = c.RbacV1().ClusterRoles().Apply(ctx, rbac.ClusterRole(Role).WithRules(rules...), manager)
+		err = grantIn(ctx, c, metav1.NamespaceSystem, SystemRights())
 	}
-	if err == nil {
-		_, err = c.RbacV1().ClusterRoleBindings().Apply(ctx, rbac.ClusterRoleBinding(Role).
-			WithRoleRef(rbac.RoleRef().WithAPIGroup(rbacv1.GroupName).WithKind("ClusterRole").WithName(Role)).
-			WithSubjects(rbac.Subject().WithKind(rbacv1.ServiceAccountKind).WithName(Account).WithNamespace(Namespace)), manager)
+	for _, n := range namespaces {
+		if err == nil {
+			err = grantIn(ctx, c, n, Rights())
+		}
+	}
+	if err == nil && len(namespaces) == 0 {
+		err = grantEverywhere(ctx, c)
 	}
 	if err == nil {
 		_, err = c.CoreV1().Secrets(Namespace).Apply(ctx, &core.SecretApplyConfiguration{
@@ -105,9 +111,40 @@ func grant(ctx context.Context, c kubernetes.Interface) error {
 	return err
 }
 
+func subject() *rbac.SubjectApplyConfiguration {
+	return rbac.Subject().WithKind(rbacv1.ServiceAccountKind).WithName(Account).WithNamespace(Namespace)
+}
+
+func applied(of []rbacv1.PolicyRule) (rules []*rbac.PolicyRuleApplyConfiguration) {
+	for _, r := range of {
+		rules = append(rules, rbac.PolicyRule().WithAPIGroups(r.APIGroups...).WithResources(r.Resources...).WithResourceNames(r.ResourceNames...).WithVerbs(r.Verbs...))
+	}
+	return rules
+}
+
+// grantIn grants the rules in a namespace, which must exist.
+func grantIn(ctx context.Context, c kubernetes.Interface, namespace string, rules []rbacv1.PolicyRule) error {
+	_, err := c.RbacV1().Roles(namespace).Apply(ctx, rbac.Role(Role, namespace).WithRules(applied(rules)...), manager)
+	if err == nil {
+		_, err = c.RbacV1().RoleBindings(namespace).Apply(ctx, rbac.RoleBinding(Role, namespace).WithSubjects(subject()).
+			WithRoleRef(rbac.RoleRef().WithAPIGroup(rbacv1.GroupName).WithKind("Role").WithName(Role)), manager)
+	}
+	return err
+}
+
+// grantEverywhere grants Rights in all namespaces.
+func grantEverywhere(ctx context.Context, c kubernetes.Interface) error {
+	_, err := c.RbacV1().ClusterRoles().Apply(ctx, rbac.ClusterRole(Role).WithRules(applied(Rights())...), manager)
+	if err == nil {
+		_, err = c.RbacV1().ClusterRoleBindings().Apply(ctx, rbac.ClusterRoleBinding(Role).WithSubjects(subject()).
+			WithRoleRef(rbac.RoleRef().WithAPIGroup(rbacv1.GroupName).WithKind("ClusterRole").WithName(Role)), manager)
+	}
+	return err
+}
+
 const (
 	tokenName = Account + "-token"
-	// Role is the name of the ClusterRole on members, and of its binding.
+	// Role is the name of the Roles or the ClusterRole on members, and of their bindings.
 	Role = "scaledjob-multicluster-member"
 )
 
@@ -123,8 +160,11 @@ func await(ctx context.Context, c kubernetes.Interface) (token string, err error
 	return token, err
 }
 
-// try makes a request as the ServiceAccount: a new binding takes a moment to count.
-func try(ctx context.Context, admin *rest.Config, token string) error {
+// try makes a request in each namespace as the ServiceAccount: a new binding takes a moment to count.
+func try(ctx context.Context, admin *rest.Config, token string, namespaces []string) error {
+	if len(namespaces) == 0 {
+		namespaces = []string{""}
+	}
 	config := rest.AnonymousClientConfig(admin)
 	config.BearerToken = token
 	c, err := kubernetes.NewForConfig(config)
@@ -133,8 +173,12 @@ func try(ctx context.Context, admin *rest.Config, token string) error {
 	}
 	var last error
 	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
-		_, last = c.BatchV1().Jobs("").List(ctx, metav1.ListOptions{Limit: 1})
-		return last == nil, nil
+		for _, n := range namespaces {
+			if _, last = c.BatchV1().Jobs(n).List(ctx, metav1.ListOptions{Limit: 1}); last != nil {
+				return false, nil
+			}
+		}
+		return true, nil
 	})
 	return cmp.Or(last, err)
 }
@@ -145,13 +189,22 @@ func Revoke(ctx context.Context, admin *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	for _, of := range []struct {
+	type object struct {
 		remove func(context.Context, string, metav1.DeleteOptions) error
 		name   string
-	}{
+	}
+	bindings, err := c.RbacV1().RoleBindings("").List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, Role).String()})
+	if err != nil {
+		return err
+	}
+	var all []object
+	for _, b := range bindings.Items {
+		all = append(all, object{c.RbacV1().RoleBindings(b.Namespace).Delete, Role}, object{c.RbacV1().Roles(b.Namespace).Delete, Role})
+	}
+	for _, of := range append(all, []object{
 		{c.RbacV1().ClusterRoleBindings().Delete, Role}, {c.RbacV1().ClusterRoles().Delete, Role},
 		{c.CoreV1().ServiceAccounts(Namespace).Delete, Account}, {c.CoreV1().Secrets(Namespace).Delete, tokenName},
-	} {
+	}...) {
 		if err := of.remove(ctx, of.name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
