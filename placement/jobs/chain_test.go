@@ -36,9 +36,17 @@ func chainsOf(f *fleet, d jobs.Decision) map[string][]link {
 		}
 	}
 	for _, c := range chains {
-		slices.SortFunc(c, func(a, b link) int { return cmp.Compare(a.Replaces.Attempt, b.Replaces.Attempt) })
+		slices.SortFunc(c, func(a, b link) int { return cmp.Compare(attempt(&a.Job), attempt(&b.Job)) })
 	}
 	return chains
+}
+
+// attempt returns the number of a replacement; a Job that names itself is a source.
+func attempt(j *jobs.Job) int32 {
+	if j.Replaces.UID == j.UID {
+		return 0
+	}
+	return j.Replaces.Attempt
 }
 
 // superfluous reports whether a Job of a chain is superfluous beside another Job of it, of

@@ -98,7 +98,9 @@ func drawFleet(t *rapid.T) *fleet {
 				j.PendingSince = at(-rapid.IntRange(0, 8).Draw(t, "since"))
 			}
 			if source.UID == "" {
-				source.UID = j.UID
+				if source.UID = j.UID; one(t, 6, "names itself") { // as a member may claim
+					j.Replaces = jobs.Source{UID: j.UID, Attempt: 9}
+				}
 			}
 			source.Attempt = attempt + 1
 			c := &f.Clusters[rapid.IntRange(0, len(names)-1).Draw(t, "cluster")]
@@ -266,7 +268,7 @@ func stuckChains(f *fleet, d jobs.Decision) (clusters []map[string]bool) {
 		}
 		g.clusters[c.Name] = true
 		g.moves = g.moves || !f.stuck(c, j) && !f.lost(c)
-		if g.newest == nil || j.Replaces.Attempt > g.newest.Replaces.Attempt {
+		if g.newest == nil || attempt(j) > attempt(g.newest) {
 			if g.newest, g.on, g.since = j, c.Name, j.PendingSince; g.since.IsZero() {
 				g.since = c.Since // it is lost
 			}
