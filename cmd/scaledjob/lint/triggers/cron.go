@@ -1,11 +1,69 @@
 package triggers
 
 import (
+	"fmt"
 	"strings"
+	"time"
 	_ "time/tzdata" // a time zone is known on every machine
 
 	"github.com/robfig/cron/v3"
 )
+
+// cronRules are the rules of triggers for schedules.
+var cronRules = family{
+	oddities: []Rule{
+		{[]string{"cron"}, "DesiredReplicas", "2.18", when(atLeast("desiredReplicas", 0), given("desiredReplicas")), "KEDA never creates a Job"},
+	},
+	refusals: []refusal{
+		{[]string{"cron"}, "error parsing start schedule", "2.18", schedule("start")},
+		{[]string{"cron"}, "error parsing end schedule", "2.18", schedule("end")},
+		{[]string{"cron"}, "start and end can not have exactly same time input", "2.18", cronEqual},
+		{[]string{"cron"}, "no desiredReplicas specified", "2.18", cronNone},
+		{[]string{"cron"}, "unable to load timezone", "2.18", timezone},
+	},
+}
+
+func schedule(name string) check {
+	return func(c *checker) (string, string, string) {
+		v := c.get(name)
+		if v.State != Known {
+			return "", "", ""
+		}
+		if problem := cronProblem(v.Text); problem != "" {
+			return v.Key, fmt.Sprintf("%s %q is not a schedule: %s", name, v.Text, problem), "Write minute, hour, day of month, month and day of week, such as 0 6 * * 1-5"
+		}
+		return "", "", ""
+	}
+}
+
+func cronEqual(c *checker) (string, string, string) {
+	if a, b := c.get("start"), c.get("end"); a.State == Known && a.Text == b.Text {
+		return "end", "start and end are the same", "Write an end after the start"
+	}
+	return "", "", ""
+}
+
+func cronNone(c *checker) (string, string, string) {
+	if x, ok := c.float("desiredReplicas"); ok && x == 0 {
+		return "desiredReplicas", "desiredReplicas is 0", "Write 1 or more"
+	}
+	return "", "", ""
+}
+
+func timezone(c *checker) (string, string, string) {
+	v := c.get("timezone")
+	if v.State != Known {
+		return "", "", ""
+	}
+	if _, err := time.LoadLocation(v.Text); err == nil {
+		return "", "", ""
+	}
+	fix := "Write a name of the IANA time zone database, such as Europe/Berlin"
+	if near := Nearest(v.Text, zones); near != "" {
+		fix = "Write " + near
+	}
+	return v.Key, fmt.Sprintf("there is no time zone %q", v.Text), fix
+}
 
 // cronParser accepts what KEDA's scaler accepts: five fields, and no names such as @daily.
 var cronParser = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow)

@@ -30,10 +30,24 @@ type refusal struct {
 	check          check
 }
 
-var ruleList = sync.OnceValue(func() []Rule {
-	all := slices.Clone(oddities)
-	for _, r := range refusals {
-		all = append(all, Rule{Types: r.types, Message: r.message, Since: r.since, check: r.check})
+// A family holds the rules of related types.
+type family struct {
+	oddities []Rule // values that KEDA accepts
+	refusals []refusal
+}
+
+// families holds all rules. The rules of a type are checked in this order.
+var families = []family{
+	cronRules, kafkaRules, rabbitmqRules, redisRules, awsRules, gcpRules,
+	azureRules, databaseRules, monitoringRules, brokerRules, platformRules, sharedRules,
+}
+
+var ruleList = sync.OnceValue(func() (all []Rule) {
+	for _, f := range families {
+		all = append(all, f.oddities...)
+		for _, r := range f.refusals {
+			all = append(all, Rule{Types: r.types, Message: r.message, Since: r.since, check: r.check})
+		}
 	}
 	return all
 })

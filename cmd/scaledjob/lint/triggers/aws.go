@@ -1,0 +1,102 @@
+package triggers
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// awsRules are the rules of triggers for Amazon Web Services.
+var awsRules = family{
+	oddities: []Rule{
+		{[]string{"aws-sqs-queue"}, "QueueUrl:", "2.18", when(matches("queueURL", "a URL that begins with https://, or a queue's name", queueName.MatchString), notURL("queueURL")), polls},
+		{[]string{"aws-cloudwatch"}, "MetricStat", "2.18", matches("metricStat", "a statistic such as Average, Sum, Maximum or p99", statistic.MatchString), polls},
+		{[]string{"aws-cloudwatch"}, "namespace not given", "2.18",
+			when(unused("with expression", "namespace", "metricName", "dimensionName", "dimensionValue", "metricStat", "metricUnit"), given("expression")), "KEDA ignores it"},
+		{awsTypes, "PodIdentityOwner = false", "2.18", when(allowed("identityOwner", "pod", "operator"), isNotIdentity("aws")), "KEDA takes it as operator"},
+	},
+	refusals: []refusal{
+		{[]string{"aws-sqs-queue"}, "cannot get queueName from queueURL", "2.18", queueURL},
+		{[]string{"aws-cloudwatch"}, "namespace not given", "2.18", needs(without("expression"), "without expression", "namespace", "metricName", "dimensionName", "dimensionValue")},
+		{[]string{"aws-cloudwatch"}, "dimensionName and dimensionValue are not matching in size", "2.18", when(sameLength("dimensionName", "dimensionValue", ";"), without("expression"))},
+		{[]string{"aws-cloudwatch"}, "metricUnit '%s' is not one of", "2.18", when(allowed("metricUnit", units...), without("expression"))},
+		{[]string{"aws-cloudwatch"}, "metricCollectionTime must be greater than 0 and a multiple", "2.18", collectionTime},
+		{[]string{"aws-dynamodb"}, "error parsing expressionAttributeNames", "2.18", jsonObject("expressionAttributeNames")},
+		{[]string{"aws-dynamodb"}, "error parsing expressionAttributeValues", "2.18", dynamoValues},
+		{awsTypes, "awsSecretAccessKey not found", "2.18", awsSecretKey},
+		{[]string{"aws-cloudwatch"}, "metricStatPeriod >= 60 has to be a multiple of 60", "2.18", statPeriod},
+	},
+}
+
+var awsTypes = []string{"aws-cloudwatch", "aws-dynamodb", "aws-dynamodb-streams", "aws-kinesis-stream", "aws-sqs-queue"}
+
+var statistic = regexp.MustCompile(`^(Average|Sum|Minimum|Maximum|SampleCount|IQM|(p|tm|wm|tc|ts|PR|TM|WM|TC|TS)[0-9(].*)$`)
+
+func statPeriod(c *checker) (string, string, string) {
+	x, ok := c.float("metricStatPeriod")
+	if n := int(x); ok && (n >= 60 && n%60 != 0 || n < 60 && n != 1 && n != 5 && n != 10 && n != 30) {
+		return "metricStatPeriod", "metricStatPeriod is " + c.text("metricStatPeriod"), "Write 1, 5, 10, 30 or a multiple of 60"
+	}
+	return "", "", ""
+}
+
+func collectionTime(c *checker) (string, string, string) {
+	period, ok := c.float("metricStatPeriod")
+	x, okX := c.float("metricCollectionTime")
+	if !ok || !okX || period < 1 || x >= 0 && int(x)%int(period) == 0 {
+		return "", "", ""
+	}
+	key := c.get("metricCollectionTime").Key
+	if key == "" {
+		key = "metricStatPeriod"
+	}
+	return key, fmt.Sprintf("metricCollectionTime %v is not a multiple of metricStatPeriod %v", x, period), fmt.Sprintf("Write a metricCollectionTime such as %v", max(1, math.Ceil(x/period))*period)
+}
+
+// awsSecretKey finds half of a pair of AWS keys.
+func awsSecretKey(c *checker) (string, string, string) {
+	if c.in.AnyIdentity || strings.HasPrefix(c.in.PodIdentity, "aws") || c.given("identityOwner") && !c.is("identityOwner", "pod") || !c.absent("awsRoleArn") {
+		return "", "", ""
+	}
+	if !c.absent("awsAccessKeyID", "awsAccessKeyId") && c.absent("awsSecretAccessKey") {
+		return "awsSecretAccessKey", "an AWS access key needs awsSecretAccessKey", c.ways("awsSecretAccessKey")
+	}
+	return "", "", ""
+}
+
+// dynamoTypes are the types of values in expressions of AWS DynamoDB.
+var dynamoTypes = []string{"S", "N", "BOOL", "B", "L", "M", "NULL"}
+
+// dynamoValues finds a value without its type.
+func dynamoValues(c *checker) (string, string, string) {
+	v := c.get("expressionAttributeValues")
+	var all map[string]any
+	if json.Unmarshal([]byte(v.Text), &all) != nil {
+		return jsonObject("expressionAttributeValues")(c)
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		value, _ := all[name].(map[string]any)
+		typed := len(value) == 1
+		for key, x := range value {
+			_, isText := x.(string)
+			typed = typed && slices.Contains(dynamoTypes, key) && (key != "N" && key != "S" || isText)
+		}
+		if !typed {
+			return v.Key, fmt.Sprintf("%s of expressionAttributeValues has no type of DynamoDB", name), fmt.Sprintf(`Write {"%s": {"S": "text"}}, or {"N": "1"} for a number`, name)
+		}
+	}
+	return "", "", ""
+}
+
+// notURL is met by a value that is not a URL, or not known.
+func notURL(name string) condition {
+	return func(c *checker) bool {
+		_, err := url.ParseRequestURI(c.text(name))
+		return err != nil
+	}
+}

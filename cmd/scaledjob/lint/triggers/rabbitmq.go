@@ -1,0 +1,138 @@
+package triggers
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// rabbitmqRules are the rules of triggers for RabbitMQ.
+var rabbitmqRules = family{
+	oddities: []Rule{
+		{[]string{"rabbitmq"}, "s.httpClient", "2.18", rabbitHostOf("http"), polls},
+		{[]string{"rabbitmq"}, "operation mode %s must be one of", "2.18", when(allowed("operation", "sum", "avg", "max"), isTrue("useRegex")), polls},
+		{[]string{"rabbitmq"}, "operation mode %s must be one of", "2.18", when(unused("without useRegex", "operation", "pageSize"), isNotTrue("useRegex")), "KEDA ignores it"},
+	},
+	refusals: []refusal{
+		{[]string{"rabbitmq"}, "the protocol has to be either", "2.18", allowed("protocol", "amqp", "http", "auto")},
+		{[]string{"rabbitmq"}, "queueLength is deprecated; use", "2.18", rabbitLength},
+		{[]string{"rabbitmq"}, "%s must be specified", "2.18", rabbitHalf},
+		{[]string{"rabbitmq"}, "trigger mode %s must be one of", "2.18", rabbitMode},
+		{[]string{"rabbitmq"}, "not supported; must be HTTP to use trigger mode", "2.18", rabbitRate},
+		{[]string{"rabbitmq"}, "AMQP protocol doesn't support custom timeouts", "2.18", rabbitTimeout},
+		{[]string{"rabbitmq"}, "unknown host URL scheme", "2.18", rabbitScheme},
+		{[]string{"rabbitmq"}, "configure excludeUnacknowledged=true only with HTTP protocol", "2.18", rabbitHTTP("excludeUnacknowledged")},
+		{[]string{"rabbitmq"}, "configure useRegex=true only with HTTP protocol", "2.18", rabbitHTTP("useRegex")},
+		{[]string{"rabbitmq"}, "pageSize should be 1 or greater", "2.18", atLeast("pageSize", 1)},
+		{[]string{"rabbitmq"}, "amqp.DialConfig", "2.18", rabbitHostOf("amqp")},
+		{[]string{"rabbitmq"}, "incorrect value for TLS given", "2.18", allowed("tls", "enable", "disable")},
+		{[]string{"rabbitmq"}, "both key and certificate must be provided", "2.18", together("cert", "key")},
+		{[]string{"rabbitmq"}, "workload identity is not supported for the AMQP protocol", "2.18", rabbitAMQP("workloadIdentityResource")},
+		{[]string{"rabbitmq"}, "OAuth2 authentication is only supported with HTTP protocol", "2.20", rabbitAMQP("oauthTokenURI")},
+		{[]string{"rabbitmq"}, "username and password must be given together", "2.18", together("username", "password")},
+		{[]string{"rabbitmq"}, "OAuth2 requires tokenUrl", "2.20", rabbitOAuth},
+		{[]string{"rabbitmq"}, "OAuth2 authentication cannot be combined", "2.20", rabbitOneLogin},
+	},
+}
+
+// rabbitProtocol returns http or amqp, or "" if the protocol is not known.
+func (c *checker) rabbitProtocol() string {
+	switch v := c.get("protocol"); {
+	case v.State != Known:
+		return ""
+	case v.Text != "auto":
+		return v.Text
+	}
+	if v := c.get("host"); v.State == Known {
+		if u, err := url.Parse(v.Text); err == nil {
+			return map[string]string{"amqp": "amqp", "amqps": "amqp", "http": "http", "https": "http"}[u.Scheme]
+		}
+	}
+	return ""
+}
+
+func rabbitLength(c *checker) (string, string, string) {
+	if x, ok := c.float("queueLength"); ok && x != 0 && (c.given("value") || c.given("mode") && !c.is("mode", "Unknown")) {
+		return "queueLength", "queueLength with mode or value is given twice", "Delete queueLength: mode and value replace it"
+	}
+	return "", "", ""
+}
+
+func rabbitHalf(c *checker) (string, string, string) {
+	if !c.absent("queueLength") {
+		return "", "", ""
+	}
+	x, ok := c.float("value")
+	switch hasMode := c.given("mode") && !c.is("mode", "Unknown"); {
+	case ok && x != 0 && c.is("mode", "Unknown"):
+		return "mode", "value without mode has no meaning", "Give mode in the metadata, such as mode: QueueLength"
+	case hasMode && (c.absent("value") || ok && x == 0):
+		return "value", "mode without value has no target", "Give value in the metadata"
+	}
+	return "", "", ""
+}
+
+func rabbitMode(c *checker) (string, string, string) {
+	if v := c.get("mode"); v.State == Known && v.Key != "" && c.absent("queueLength") {
+		return allowed("mode", "QueueLength", "MessageRate", "DeliverGetRate", "PublishedToDeliveredRatio", "ExpectedQueueConsumptionTime", "Unknown")(c)
+	}
+	return "", "", ""
+}
+
+// rabbitRate finds a mode that the AMQP protocol does not have.
+func rabbitRate(c *checker) (string, string, string) {
+	v := c.get("mode")
+	if v.State == Known && c.rabbitProtocol() == "amqp" && slices.Contains([]string{"MessageRate", "DeliverGetRate", "PublishedToDeliveredRatio", "ExpectedQueueConsumptionTime"}, v.Text) {
+		return v.Key, "mode " + v.Text + " works with HTTP, and the protocol is AMQP", "Write QueueLength, or an http URL as host"
+	}
+	return "", "", ""
+}
+
+func rabbitTimeout(c *checker) (string, string, string) {
+	if x, ok := c.float("timeout"); ok && x != 0 && c.rabbitProtocol() == "amqp" {
+		return "timeout", "timeout works with HTTP, and the protocol is AMQP", "Delete it, or write an http URL as host"
+	}
+	return "", "", ""
+}
+
+func rabbitScheme(c *checker) (string, string, string) {
+	if v := c.get("host"); v.State == Known && c.is("protocol", "auto") && c.rabbitProtocol() == "" {
+		fix := "Write a URL such as amqp://user:password@host:5672/vhost or http://host:15672"
+		if !strings.ContainsAny(v.Text, "./:@") && v.Key == "host" {
+			fix = "Write hostFromEnv: " + v.Text + " for that variable, or a URL such as amqp://host:5672"
+		}
+		return v.Key, fmt.Sprintf("host %q has no scheme amqp, amqps, http or https", v.Text), fix
+	}
+	return "", "", ""
+}
+
+func rabbitHTTP(name string) check {
+	return func(c *checker) (string, string, string) {
+		if c.isTrue(name) && c.rabbitProtocol() == "amqp" {
+			return name, name + " works with HTTP, and the protocol is AMQP", "Delete it, or write an http URL as host"
+		}
+		return "", "", ""
+	}
+}
+
+// rabbitAMQP finds a parameter that the AMQP protocol does not have.
+func rabbitAMQP(name string) check {
+	return func(c *checker) (string, string, string) {
+		if c.given(name) && c.rabbitProtocol() == "amqp" {
+			return c.get(name).Key, name + " works with HTTP, and the protocol is AMQP", "Write an http URL as host, or delete " + name
+		}
+		return "", "", ""
+	}
+}
+
+// rabbitHostOf finds a host of another protocol than the one that is given.
+func rabbitHostOf(protocol string) check {
+	return func(c *checker) (string, string, string) {
+		v := c.get("host")
+		if scheme, _, _ := strings.Cut(v.Text, "://"); v.State == Known && !placeholder(v, "host") && c.is("protocol", protocol) && scheme != protocol && scheme != protocol+"s" {
+			return v.Key, "the protocol is " + protocol + ", and host has another scheme or none", fmt.Sprintf("Write a host that begins with %s://, or another protocol", protocol)
+		}
+		return "", "", ""
+	}
+}
