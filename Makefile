@@ -29,7 +29,7 @@ PACKAGED  = $$(go list $(PURE:%=%/...) | grep -v /e2e$$)
 RELEASES = 2.8 2.13 2.16 2.18 2.19 2.20
 CONFORM = go test -count=1 -v -timeout 30m -rapid.nofailfile
 
-.PHONY: ci test oldest imports check race fuzz examples worker bench conformance conformance-all newest e2e e2e-oldest beside soak scale agree hostile law mutate cluster fleet \
+.PHONY: ci test oldest imports check race fuzz examples worker bench conformance conformance-all newest e2e e2e-oldest beside resources soak scale agree hostile law mutate cluster fleet \
 	release release-check compare licenses vulnerabilities peers snapshot archives image-check
 
 ci: test oldest imports check race fuzz examples worker bench conformance e2e release-check compare licenses image-check
@@ -107,11 +107,17 @@ e2e:
 e2e-oldest:
 	cd e2e && SCALEDJOB_KUBERNETES=1.31 go test -count=1 -v -timeout 60m . ./cluster
 
-# KEDA's operator on the control plane with a real Redis: each poll of its log is computed again. 11 CPU
-# minutes for the operator the first time.
+# KEDA's operator on the control plane with a real Redis and RabbitMQ: each poll of its log, and each
+# deletion of a Job, is computed again. 11 CPU minutes for the operator the first time. SCALEDJOB_KEDA=2.18.3
+# selects another release.
 beside:
 	cd e2e && go test -count=1 -v -run TestBesideOperator -timeout 90m . -beside $(BESIDE)
 	cd examples && go test -count=1 -v -run TestBesideKEDA -timeout 20m ./controller/e2e -beside
+
+# The numbers of bench/README.md: KEDA's operator, then examples/controller.
+resources:
+	cd e2e && for n in 100 1000; do for which in -operator ""; do \
+	go test -count=1 -v -run 'TestSoak$$' -timeout 60m . -soak 30s -scaledjobs $$n $$which; done; done
 
 soak:
 	cd e2e && go test -count=1 -v -run TestSoak -timeout 90m . -soak $(SOAK) -scaledjobs $(SCALEDJOBS)

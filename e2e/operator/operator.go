@@ -5,7 +5,9 @@
 //	log := o.Log()
 //
 // The operator is built from its module in e2e/binaries/keda: 11 CPU minutes the first time. It is
-// kept beside the binaries of package cluster.
+// kept beside the binaries of package cluster. SCALEDJOB_KEDA=2.18.3 selects another release, which is
+// built in its own source, without the scalers of New Relic and SolarWinds: some proxies do not serve
+// their modules.
 package operator
 
 import (
@@ -14,6 +16,7 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/json"
 	"encoding/pem"
 	"math/big"
 	"net"
@@ -55,6 +58,9 @@ func module() string {
 // Release returns the release of the operator, such as 2.21.0.
 func Release(t testing.TB) string {
 	t.Helper()
+	if other := os.Getenv("SCALEDJOB_KEDA"); other != "" {
+		return other
+	}
 	file, err := os.ReadFile(filepath.Join(module(), "go.mod"))
 	require.NoError(t, err)
 	found := regexp.MustCompile(`(?m)^require github\.com/kedacore/keda/v2 v(\S+)$`).FindSubmatch(file)
@@ -75,11 +81,44 @@ func Build(t testing.TB) string {
 	if _, err := os.Stat(path); err == nil {
 		return path
 	}
-	const name = "github.com/kedacore/keda/v2"
-	output, err := inModule("build", "-ldflags=-s -w -X "+name+"/version.Version="+Release(t), "-o", path+".new", name+"/cmd/operator").CombinedOutput()
+	args := []string{"build", "-ldflags=-s -w -X " + keda + "/version.Version=" + Release(t), "-o", path + ".new"}
+	build := inModule(append(args, keda+"/cmd/operator")...)
+	if os.Getenv("SCALEDJOB_KEDA") != "" {
+		build.Dir = copied(t)
+	}
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	output, err := build.CombinedOutput()
 	require.NoError(t, err, string(output))
 	require.NoError(t, os.Rename(path+".new", path))
 	return path
+}
+
+const keda = "github.com/kedacore/keda/v2"
+
+// source returns the directory of KEDA's source.
+func source(t testing.TB) string {
+	t.Helper()
+	output, err := inModule("mod", "download", "-json", keda+"@v"+Release(t)).Output()
+	require.NoError(t, err)
+	var downloaded struct{ Dir string }
+	require.NoError(t, json.Unmarshal(output, &downloaded))
+	return downloaded.Dir
+}
+
+// copied returns a copy of KEDA's source in which two scalers cannot be built.
+func copied(t testing.TB) string {
+	t.Helper()
+	folder := filepath.Join(t.TempDir(), "keda")
+	require.NoError(t, os.CopyFS(folder, os.DirFS(source(t))))
+	for file, name := range map[string]string{"newrelic_scaler.go": "NewNewRelicScaler", "solarwinds_scaler.go": "NewSolarWindsScaler"} {
+		path := filepath.Join(folder, "pkg/scalers", file)
+		if os.Remove(path) != nil { // an older release
+			continue
+		}
+		require.NoError(t, os.WriteFile(path, []byte("package scalers\n\nimport (\n\t\"errors\"\n\n\t\""+keda+"/pkg/scalers/scalersconfig\"\n)\n\n"+
+			"func "+name+"(*scalersconfig.ScalerConfig) (Scaler, error) {\n\treturn nil, errors.New(\"left out of this build\")\n}\n"), 0o600))
+	}
+	return folder
 }
 
 func inModule(args ...string) *exec.Cmd {
@@ -92,9 +131,7 @@ func inModule(args ...string) *exec.Cmd {
 // Definitions applies the definitions of KEDA's resources, as its module has them.
 func Definitions(t testing.TB, c *cluster.Cluster) {
 	t.Helper()
-	output, err := inModule("list", "-m", "-f", "{{.Dir}}", "github.com/kedacore/keda/v2").Output()
-	require.NoError(t, err)
-	files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(output)), "config/crd/bases/*.yaml"))
+	files, err := filepath.Glob(filepath.Join(source(t), "config/crd/bases/*.yaml"))
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	var defined []*unstructured.Unstructured

@@ -110,8 +110,23 @@ func (j *judge) notPolled(a *Account, stop *stop, complete []*Verdict) {
 		if a.Causes[0].Fix != "" {
 			a.Answer += " " + sentence(a.Causes[0].Fix)
 		}
+	case len(a.verdicts) > 0 && len(complete) == 0 && len(a.verdicts[len(a.verdicts)-1].Causes) > 0:
+		a.Causes = a.verdicts[len(a.verdicts)-1].Causes
+		a.State = a.Causes[0].ID
+		a.Answer = "The log cuts the poll, but shows this: " + a.Causes[0].Text + "."
+		if a.Causes[0].Fix != "" {
+			a.Answer += " " + sentence(a.Causes[0].Fix)
+		}
 	case len(a.verdicts) > 0 && len(complete) == 0:
 		a.Answer = "The log has no complete poll at this time, so no cause can be told. Give more lines around it, all that name the ScaledJob."
+	case len(a.Also) > 0:
+		a.State, a.Answer = a.Also[0].ID, "The log shows no poll of the ScaledJob, but this:"
+		for _, c := range a.Also {
+			a.Answer += " " + sentence(c.Text)
+			if c.Fix != "" {
+				a.Answer += " " + sentence(c.Fix)
+			}
+		}
 	default:
 		a.Answer = "The log shows no poll of the ScaledJob. Give the lines of the logger scaleexecutor."
 	}
@@ -216,6 +231,14 @@ func (j *judge) also(l *Log, s *Subject, verdicts []*Verdict, interval time.Dura
 			all = append(all, Cause{ID: "no-authentication", Basis: Seen, Text: "a TriggerAuthentication is missing, so its parameters are left out: " + quote(e.Text),
 				Fix: "Create it in the ScaledJob's namespace, or write the kind ClusterTriggerAuthentication"})
 			break
+		}
+	}
+	if !slices.ContainsFunc(verdicts, func(v *Verdict) bool { return len(v.Errors) > 0 }) {
+		for _, e := range slices.Backward(s.Events) {
+			if e.kind == scaler {
+				all = append(all, j.unreadable(e.Text))
+				break
+			}
 		}
 	}
 	all = append(all, j.restarts(l)...)

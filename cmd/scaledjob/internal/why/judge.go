@@ -109,7 +109,13 @@ func value(n *int64) int64 {
 // verdict judges a poll.
 func (j *judge) verdict(p *Poll) *Verdict {
 	v := &Verdict{Poll: p}
-	if p.Cut {
+	if p.Cut { // its errors are seen nevertheless
+		if len(p.Refused) > 0 {
+			v.Causes = append(v.Causes, j.refusal(p))
+		}
+		for _, text := range distinct(p.Errors) {
+			v.Causes = append(v.Causes, j.unreadable(text))
+		}
 		return v
 	}
 	jobs := j.jobsOf(p)

@@ -42,6 +42,7 @@ const (
 	stopped
 	absent  // a TriggerAuthentication is missing
 	unsaved // the status could not be written
+	scaler  // an error of a scaler
 )
 
 // messages are searched in this order, because some contain others. The texts are those of
@@ -133,6 +134,9 @@ func known(l line) (e entry, ok bool) {
 	}
 	if e.kind == unknown && strings.HasPrefix(l.text, `"s`) && metricName.MatchString(l.text) {
 		e.kind = metric // a message without its text
+	}
+	if e.kind == unknown && l.fields["type"] == "ScaledJob" && l.fields["error"] != "" { // of a scaler's own logger
+		e.kind = scaler
 	}
 	if e.kind == unknown {
 		return e, false

@@ -299,7 +299,7 @@ func (l *Log) see(e entry, run int) {
 	s := l.subject(e.name, e.namespace)
 	l.times = append(l.times, moment{e.at, run, s})
 	switch e.kind {
-	case rollout, gradual, paused, unpaused, reconciled, invalid, looped, unsaved, unpruned, absent:
+	case rollout, gradual, paused, unpaused, reconciled, invalid, looped, unsaved, unpruned, absent, scaler:
 		event.Text = cmp.Or(e.fields["error"], e.fields["err"], event.Text)
 		s.Events = append(s.Events, event)
 	default:

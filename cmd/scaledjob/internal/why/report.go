@@ -2,6 +2,7 @@ package why
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -337,10 +338,13 @@ func groupOf(v *Verdict) Group {
 		parts = append(parts, fmt.Sprintf("P=%d", *v.Pending))
 	}
 	if v.MaxValue != nil {
-		parts = append(parts, fmt.Sprintf("T=%s", v.T))
+		parts = append(parts, fmt.Sprintf("T=%v", math.Ceil(*v.MaxValue)))
 	}
 	if v.Cut {
 		g.Text = strings.Join(append(parts, "cut by the log: no verdict"), " ")
+		if len(v.Causes) > 0 {
+			g.Cause = &v.Causes[0]
+		}
 		g.like = g.Text
 		return g
 	}

@@ -194,6 +194,24 @@ func TestCut(t *testing.T) {
 	}
 }
 
+// TestFragments has pastes without a complete poll.
+func TestFragments(t *testing.T) {
+	const at, of = "2026-01-02T10:00:00Z\t", `{"scaledJob.Name": "a", "scaledJob.Namespace": "shop"`
+	for line, want := range map[string]string{
+		at + "ERROR\tscaleexecutor\tFailed to create a new Job\t" + of + `, "error": "jobs.batch \"x\" is forbidden: cannot set blockOwnerDeletion if an ownerReference"}`:   "Grant update on scaledjobs/finalizers",
+		at + "ERROR\tscale_handler\tError getting scaler metrics and activity, but continue\t" + of + `, "error": "dial tcp: lookup x: no such host"}`:                       "shows this: the metric cannot be read",
+		at + "ERROR\tmysql_scaler\tFound error when pinging database\t" + `{"type": "ScaledJob", "namespace": "shop", "name": "a", "error": "connection refused"}`:           "but this: The metric cannot be read",
+		at + "INFO\tRolloutStrategy: immediate, Deleting jobs owned by the previous version of the scaledJob\t" + `{"name": "a", "namespace": "shop", "numJobsToDelete": 3}`: "but this: At 10:00:00 a rollout deleted 3 Jobs",
+	} {
+		r := Explain(Read(line), Question{})
+		require.Len(t, r.Subjects, 1, line)
+		require.Contains(t, r.Subjects[0].Answer, want)
+	}
+	lines := []string{at + "INFO\tscaleexecutor\tScaling Jobs\t" + of + `, "Number of running Jobs": 2}`, at + "INFO\tscaleexecutor\tScaling Jobs\t" + of + `, "Number of pending Jobs": 0}`,
+		at + "DEBUG\tscaleexecutor\tSelecting Scale Strategy\t" + of + `, "selected": "accurate"}`, at + "INFO\tscaleexecutor\tNo need to create jobs\t" + of + `, "jobs": 0}`}
+	require.Contains(t, Explain(Read(strings.Join(lines, "\n")), Question{}).Subjects[0].Answer, "accurate subtracts only pending Jobs, and P=0: T is 0")
+}
+
 // TestSameName has two ScaledJobs of a name, and lines of level 1 that may be of both.
 func TestSameName(t *testing.T) {
 	lines := pollLines(0, "a", 1, 0, 2)

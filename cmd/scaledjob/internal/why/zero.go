@@ -184,7 +184,12 @@ func (j *judge) deducted(v *Verdict, name string) (all []Cause) {
 		}
 		all = append(all, c)
 	}
-	if (name == "" && p > 0) || name == "accurate" {
+	if name == "accurate" && p == 0 && v.T == nil {
+		all = append(all, Cause{ID: "nothing-asked", Basis: Inferred,
+			Text:   fmt.Sprintf("the strategy accurate subtracts only pending Jobs, and P=0: T is 0 and a minimum keeps the poll active, or R=%d is the maximum", r),
+			Decide: j.kubectl("get scaledjob %s -o yaml") + " shows minReplicaCount and maxReplicaCount",
+			Fix:    "If items wait, see the value of the trigger, or raise maxReplicaCount"})
+	} else if (name == "" && p > 0) || name == "accurate" {
 		all = append(all, Cause{ID: "pending-deducted", Basis: basis,
 			Text: fmt.Sprintf("the strategy accurate subtracts the pending Jobs: %s. Pending are Jobs without a running pod, a part of R, and not waiting work", minus("P", p)),
 			Fix:  "Make the pending pods start; pendingPodConditions decides which Jobs are pending"})
