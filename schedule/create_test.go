@@ -2,6 +2,7 @@ package schedule_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,7 +48,7 @@ func outage(t *testing.T, s schedule.Spec, days int, lost bool) (state schedule.
 		seen.Rejected = nil
 		for _, r := range d.Start {
 			if creates++; !lost {
-				seen.Rejected = append(seen.Rejected, schedule.Rejection{Tag: r.Tag, Attempt: r.Attempts})
+				seen.Rejected = append(seen.Rejected, schedule.Rejection{Tag: r.Tag, Attempt: r.Attempts, Reason: strings.Repeat("r", 400)})
 			}
 		}
 		state = d.State
@@ -79,21 +80,22 @@ func TestRejected(t *testing.T) {
 	for _, tt := range []struct {
 		name       string
 		skip, lost bool
-		size       int
+		policy     schedule.Concurrency
 		starts     int // when creates succeed again
 	}{
-		{"skip outdated", true, false, 60 << 10, 1},
-		{"keep all", false, false, 60 << 10, 12}, // ten catch up
-		{"skip outdated, no answers", true, true, 60 << 10, 4},
-		{"keep all, no answers", false, true, 60 << 10, 14},
+		{"keep all", false, false, schedule.Allow, 12}, // ten catch up
+		{"keep all, no answers", false, true, schedule.Allow, 14},
+		{"one at a time", false, false, schedule.Wait, 2},
+		{"forbid", true, false, schedule.Forbid, 2},
+		{"replace, no answers", true, true, schedule.Replace, 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			s := minutely(t)
-			s.SkipOutdated, s.MaxWaiting = tt.skip, most
+			s.SkipOutdated, s.MaxWaiting, s.Concurrency = tt.skip, most, tt.policy
 			state, now, size, creates := outage(t, s, days, tt.lost)
 			t.Logf("state %d bytes at most, %d creates, %d due", size, creates, state.Due)
-			require.Less(t, size, tt.size)
+			require.Less(t, size, 60<<10)
 			require.Less(t, creates, 24*12+days*24+1100, "one at a time, and what was tried before")
 			require.GreaterOrEqual(t, state.Due, int64(days*24*60))
 			require.EqualValues(t, 200, state.Started)
