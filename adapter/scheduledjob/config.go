@@ -44,7 +44,7 @@ type Config struct {
 }
 
 const (
-	// MaxHistory is the greatest limit of the history, for each outcome. The status holds the completed runs, and
+	// MaxHistory is the greatest limit of the history, for each outcome, and the greatest maxCatchUp. The status holds the completed runs, and
 	// the API server limits the size of an object.
 	MaxHistory = 1000
 	// MaxPodCount is the greatest podCount, which the API server limits.
@@ -125,6 +125,10 @@ func (r *reader) schedule(s *schedule.Spec) {
 	}
 	s.Schedule = schedule.Until(s.Schedule, value(of.EndTime).Time)
 	r.occurs(name, text, s)
+	if n := of.MaxCatchUp; n != nil {
+		r.within(path+"maxCatchUp", int64(*n), 1, MaxHistory)
+		s.MaxCatchUp = int(*n)
+	}
 	or(&s.SkipOutdated, of.SkipOutdated)
 	or(&s.BlockOnFailure, of.BlockOnFailure)
 	s.Suspended = value(r.spec.Suspend)

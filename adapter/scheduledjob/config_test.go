@@ -275,6 +275,7 @@ func drawSpec(t *rapid.T) (s scheduledjob.Spec) {
 	}
 	when.BlockOnFailure = drawn(t, "blockOnFailure", true, true, false)
 	when.JitterSeconds = drawn(t, "jitterSeconds", invalid, int64(0), 60, -1)
+	when.MaxCatchUp = drawn(t, "maxCatchUp", invalid, int32(1), 1000, 0)
 	if rapid.Bool().Draw(t, "a schedule") {
 		s.Schedule = when
 	}

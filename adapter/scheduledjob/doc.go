@@ -33,6 +33,7 @@
 //	schedule.cron                          a cron expression instead of timeSpec
 //	schedule.endTime                       no run is due later
 //	schedule.jitterSeconds                 each run is due later by less than this
+//	schedule.maxCatchUp                    unfinished runs that started while a later run was due
 //	after                                  other ScheduledJobs whose completed runs request a run of this one
 //	suspend                                no scheduled run starts; the latest waits, or all with skipOutdated false
 //	startingDeadlineSeconds                a scheduled run that waits longer is missed

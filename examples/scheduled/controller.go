@@ -146,6 +146,7 @@ func (c *controller) updated(old, s *scheduledJob) {
 // deleted is also for RunRequests that no reconciliation has claimed before the deletion.
 func (c *controller) deleted(object any) {
 	if key, err := cache.DeletionHandlingObjectToName(object); err == nil {
+		failures.DeleteLabelValues(key.Namespace, key.Name)
 		c.enqueue(key)
 	}
 	c.enqueueIndexed(byAfter, object)
@@ -269,7 +270,7 @@ func (c *controller) next(ctx context.Context) bool {
 	case err == nil:
 		c.queue.Forget(key)
 	case ctx.Err() == nil:
-		failures.Inc()
+		failures.WithLabelValues(key.Namespace, key.Name).Inc()
 		c.log.Warn("will try again", "scheduledJob", key.String(), "err", err)
 		c.queue.AddRateLimited(key)
 	}

@@ -102,6 +102,7 @@ func TestNext(t *testing.T) {
 	w.enqueue(w.sees().key())
 	require.True(t, w.next(t.Context()))
 	require.Equal(t, 1, w.queue.NumRequeues(w.sees().key()))
+	require.Contains(t, w.metered(), `scheduledjob_reconcile_errors_total{namespace="n",scheduledjob="job"} 1`)
 	require.Eventually(t, func() bool { return w.queue.Len() == 1 }, time.Minute, time.Millisecond)
 	w.leads(kube.Lease{Holder: term.Alone()})
 	require.True(t, w.next(t.Context()))
@@ -118,6 +119,8 @@ func TestNext(t *testing.T) {
 	require.Zero(t, w.queue.Len(), "it waits for a change")
 	w.queue.ShutDown()
 	require.False(t, w.next(t.Context()))
+	w.deleted(w.sees())
+	require.NotContains(t, w.metered(), "scheduledjob_reconcile_errors_total{")
 	require.Contains(t, log.String(), `level=DEBUG msg=decided scheduledJob=n/job decision=`)
 	require.Contains(t, log.String(), `level=WARN msg="will try again" scheduledJob=n/job err="store the status: `)
 }
@@ -260,17 +263,19 @@ func TestWatched(t *testing.T) {
 	queued("a request", "n/job")
 }
 
+// metered are the metrics.
+func (w *world) metered() string {
+	r := httptest.NewRecorder()
+	w.metrics().ServeHTTP(r, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	return r.Body.String()
+}
+
 // Metrics are those of the status. A controller that does not lead has none of runs.
 func TestMetrics(t *testing.T) {
 	w := newWorld(t, "  maxRestart: 0\n")
 	run := schedule.Run{Tag: "a", OnDemand: true}
 	w.give(schedule.State{Due: 9, Missed: 3, MissedBy: schedule.Missed{schedule.CreateRejected: 3}, Dropped: 2, Succeeded: 4, Failed: 1, Blocked: true, Pending: []schedule.Run{run, run}, Running: []schedule.Run{run, run, run}})
-	get := func() string {
-		r := httptest.NewRecorder()
-		w.metrics().ServeHTTP(r, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-		return r.Body.String()
-	}
-	text := get()
+	text := w.metered()
 	const labels = `namespace="n",`
 	for _, want := range []string{
 		`scheduledjob_runs{` + labels + `scheduledjob="job",status="pending"} 2`,
@@ -281,15 +286,14 @@ func TestMetrics(t *testing.T) {
 		`scheduledjob_occurrences_lost_total{` + labels + `reason="rejected",scheduledjob="job"} 3`,
 		`scheduledjob_occurrences_lost_total{` + labels + `reason="dropped",scheduledjob="job"} 2`,
 		`scheduledjob_blocked{` + labels + `scheduledjob="job"} 1`,
-		"scheduledjob_reconcile_errors_total",
 	} {
 		require.Contains(t, text, want)
 	}
 	w.give(schedule.State{})
-	text = get()
+	text = w.metered()
 	require.Contains(t, text, `scheduledjob_blocked{namespace="n",scheduledjob="job"} 0`)
 	w.follows()
-	text = get()
+	text = w.metered()
 	require.NotContains(t, text, "scheduledjob_runs{")
 	require.Contains(t, text, "go_goroutines")
 	require.Contains(t, text, "process_start_time_seconds")

@@ -24,9 +24,9 @@ var (
 	next      = description("next_occurrence_timestamp_seconds", "Time of the next occurrence.")
 )
 
-var failures = prometheus.NewCounter(prometheus.CounterOpts{
+var failures = prometheus.NewCounterVec(prometheus.CounterOpts{
 	Namespace: "scheduledjob", Name: "reconcile_errors_total", Help: "Reconciliations that failed and are repeated.",
-})
+}, []string{"namespace", "scheduledjob"})
 
 // Describe sends the descriptions.
 func (c *controller) Describe(to chan<- *prometheus.Desc) {
