@@ -7,7 +7,7 @@
 //
 // # Isolation
 //
-// KEDA's scalers take what a tenant has written: they may need any memory, hang, panic, or repeat a
+// KEDA's scalers take a tenant's input: they may need any memory, hang, panic, or repeat a
 // password. They therefore run in workers: child processes that have no access to Kubernetes, no
 // variables, a limit of memory, and a filter of addresses. Program worker below this package is such a
 // process; build it and name it in [Program]. A worker that ends makes the triggers that it was reading
@@ -35,9 +35,9 @@
 // [Allowance] names them. An identity has workers of its own, which alone have its variables and reach
 // its metadata service.
 //
-// A worker reads no files but those of the system, of its identity and in [Program].Files: drivers of
-// databases read files for whoever writes a connection string. This needs Landlock, of Linux 5.13;
-// without it, a worker may read what its container has.
+// A worker reads only the files of the system, of its identity and in [Program].Files: a connection
+// string can make a database driver read files. This needs Landlock (Linux 5.13). Without Landlock, a
+// worker may read all files of its container.
 //
 // A worker refuses loopback, link-local and own addresses in connect itself, so that names, redirects
 // and clients with resolvers of their own are no way around it. The servers in /etc/resolv.conf are
@@ -46,7 +46,7 @@
 //
 // # Values
 //
-// Value, target and activity of a metric are what KEDA's functions compute. If a scaler has several
+// KEDA's functions compute the value, target and activity of a metric. If a scaler has several
 // metrics, the first counts. Triggers cpu and memory have no queue, and no metric.
 //
 // # Tests

@@ -10,12 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// system is what a program needs of the system: libraries, certificates, time zones, and what Go reads.
+// system are the directories of libraries, certificates, time zones and devices.
 var system = []string{"/dev", "/etc", "/lib", "/lib64", "/proc", "/sys", "/usr", os.TempDir()}
 
-// restrict keeps this thread, and what it becomes, from reading other files than those of the system,
-// in these directories, and beside a file that a variable of the identity names. Drivers read files
-// for whoever writes a connection string. A kernel without Landlock does not restrict.
+// restrict refuses this thread, and the program that it starts, all files outside of the system's
+// directories, these directories, and the directories of files that a variable names. It does nothing
+// if the kernel has no Landlock.
 func restrict(directories, variables []string) error {
 	const read, readAny = unix.LANDLOCK_ACCESS_FS_READ_FILE, unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
 	attr := unix.LandlockRulesetAttr{Access_fs: readAny}
