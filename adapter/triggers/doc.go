@@ -51,8 +51,9 @@
 //
 // # Tests
 //
-// TestOffByDefault and TestPolicy try each refusal, TestPlantedPasswords and TestLocalAddressesAreRefused
-// in worker what a tenant may write, TestHostileTriggers what his servers answer, TestFilesAreRefused
-// which files he may name. TestDeathsOfWorkers, TestHangingTrigger and TestOwnersAreSpread are about workers, TestEditsLeaveNothing about 10,000
+// TestOffByDefault, TestPolicy, and TestParameters and TestHosts in internal/check try each refusal.
+// In worker, TestPlantedPasswords and TestLocalAddressesAreRefused try a tenant's input,
+// TestHostileTriggers his servers' answers, and TestFilesAreRefused files. TestDeathsOfWorkers,
+// TestHangingTrigger and TestOwnersAreSpread are about workers, TestEditsLeaveNothing about 10,000
 // edits. TestController/servers in examples/controller reads six kinds of real servers.
 package triggers

@@ -1,0 +1,70 @@
+package check
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Each value that a tenant may not write is refused. Line breaks are normal in documents.
+func TestParameters(t *testing.T) {
+	const pem = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
+	for _, c := range []struct {
+		kind, name, value string
+		refused           string
+	}{
+		{"prometheus", "customHeaders", "Metadata-Flavor=Google", "Metadata*"},
+		{"prometheus", "customHeaders", "a=b, x-AWS-ec2-metadata-token=c", "X-aws-*"},
+		{"prometheus", "customAuthHeader", "Host", "Host"},
+		{"metrics-api", "keyParamName", " metadata", "Metadata*"},
+		{"prometheus", "customAuthHeader", "X-Token", ""},
+		{"prometheus", "serverAddress", "http://a\r\nb", "control character"},
+		{"prometheus", "customHeaders", "a\r\nb=c", "control character"},
+		{"prometheus", "customHeaders", "a=b\r\nc", "control character"},
+		{"postgresql", "userName", "a\x00b", "control character"},
+		{"redis", "listName", "a\r\nSET b c", "control character"},
+		{"redis-streams", "stream", "a\nb", "control character"},
+		{"redis", "username", "a\nb", "control character"},
+		{"redis", "password", "a\nb", "control character"},
+		{"redis", "password", "a/b?c#d@e%\n", ""}, // KEDA removes the space
+		{"redis", "ca", pem, ""},
+		{"kafka", "cert", pem, ""},
+		{"postgresql", "query", "SELECT 1\nFROM a", ""},
+		{"prometheus", "query", "sum(a)\n+ b", ""},
+		{"gcp-pubsub", "credentialsJson", "{\n}", ""},
+		{"prometheus", "query", strings.Repeat("a", MaxValue), ""},
+		{"prometheus", "query", strings.Repeat("a", MaxValue+1), "use at most 131072"},
+	} {
+		err := Parameters(c.kind, []Parameter{{c.name, c.value}}, nil)
+		if c.refused == "" {
+			require.NoError(t, err, "%s: %.40q", c.name, c.value)
+			continue
+		}
+		require.ErrorContains(t, err, c.refused, "%s: %.40q", c.name, c.value)
+	}
+}
+
+// Credentials go to the hosts of their allowance only.
+func TestHosts(t *testing.T) {
+	hosts := []string{"queue.example", "*.amazonaws.com", "https://vault.example:8200"}
+	for _, c := range []struct {
+		name, value string
+		allowed     bool
+	}{
+		{"host", "amqp://u:p@queue.example:5672/v", true},
+		{"address", "QUEUE.example.:6379", true},
+		{"queueURL", "https://sqs.eu-west-1.amazonaws.com/1/q", true},
+		{"url", "https://vault.example:8200/v1", true},
+		{"url", "https://amazonaws.com", false},
+		{"url", "https://queue.example.evil.example", false},
+		{"url", "https://queue.example@evil.example", false},
+		{"brokers", "queue.example:9092,evil.example:9092", false},
+		{"connection", "Endpoint=sb://evil.example/;Key=a", false},
+		{"url", "https://[::1", false},
+		{"query", "a b", true},
+	} {
+		err := Parameters("a", []Parameter{{c.name, c.value}}, hosts)
+		require.Equal(t, c.allowed, err == nil, "%s: %s: %v", c.name, c.value, err)
+	}
+}
