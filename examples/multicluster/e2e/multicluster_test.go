@@ -32,6 +32,8 @@ func TestMulticluster(t *testing.T) {
 		{"replicas grow before others shrink", (*stand).growsFirst},
 		{"a member that leaves the list", (*stand).leaves},
 		{"a formula, an idle count, original counts", (*stand).scalesLikeKEDA},
+		{"windows, a fallback", (*stand).holdsAndFallsBack},
+		{"the autoscaler", (*stand).autoscales},
 		{"a StatefulSet", (*stand).statefulSets},
 		{"killed in a burst", (*stand).killedInBurst},
 		{"an API server that dies in a burst", (*stand).diesInBurst},

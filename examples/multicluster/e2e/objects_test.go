@@ -1,6 +1,9 @@
 package e2e
 
 import (
+	"fmt"
+	"os"
+	"os/exec"
 	"testing"
 	"time"
 
@@ -12,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/scaledjob/scaledjob/e2e/cluster"
+	"github.com/scaledjob/scaledjob/e2e/process"
 )
 
 // A Deployment 4:6: a member that is gone keeps its part for the grace period, then
@@ -199,6 +203,68 @@ spec:
 	q.becomes(func(t *assert.CollectT) {
 		_, err := objects.Get(q.t.Context(), "nginx", metav1.GetOptions{})
 		require.True(t, apierrors.IsNotFound(err), "%v", err)
+	})
+}
+
+// While the demand alternates within the window, the number stays, as that of an HPA with this
+// behavior. After three failed reads it is that of the fallback. The status reports both.
+func (s *stand) holdsAndFallsBack(t *testing.T) {
+	q := s.space(t, "holds")
+	q.waiting("queue", 8)
+	q.deployment(one, "nginx")
+	q.apply(t, q.namespace, `apiVersion: keda.kedify.io/v1alpha1
+kind: DistributedScaledObject
+metadata: {name: nginx}
+spec:
+  memberClusters: [{name: `+one+`}]
+  scaledObjectSpec:
+    pollingInterval: 1
+    minReplicaCount: 1
+    scaleTargetRef: {name: nginx}
+    fallback: {failureThreshold: 2, replicas: 6}
+    advanced: {horizontalPodAutoscalerConfig: {behavior: {scaleDown: {stabilizationWindowSeconds: 8}}}}
+    triggers: [{type: kubernetes-resource, metadata: {resourceKind: ConfigMap, resourceName: queue, key: waiting, targetValue: "1"}}]`)
+	s.start(t, "-namespace", q.namespace)
+	has := func(t require.TestingT, replicas int, key, value string) {
+		require.Equal(t, replicas, q.replicas(t, one, "nginx"))
+		scaling, _ := q.status(t, dso, "nginx")["scaling"].(map[string]any)
+		require.EqualValues(t, replicas, scaling["desiredReplicas"])
+		require.Equal(t, value, fmt.Sprint(scaling[key]))
+	}
+	q.becomes(func(t *assert.CollectT) { has(t, 8, "rule", "metrics") })
+	for _, n := range []int{0, 8, 0, 8, 0} {
+		q.waiting("queue", n)
+		q.stays(2*time.Second, func(t require.TestingT) { require.Equal(t, 8, q.replicas(t, one, "nginx")) })
+	}
+	has(t, 8, "limit", "ScaleDownStabilized")
+	q.becomes(func(t *assert.CollectT) { has(t, 1, "currentReplicas", "1") })
+	require.NoError(t, q.home.client.CoreV1().ConfigMaps(q.namespace).Delete(t.Context(), "queue", metav1.DeleteOptions{}))
+	q.becomes(func(t *assert.CollectT) {
+		has(t, 6, "rule", "metrics")
+		fallback, _ := q.condition(t, dso, "nginx", "Fallback")
+		require.Equal(t, "True FallbackExists", fallback)
+	})
+}
+
+// The autoscaler of examples/autoscaler scales by the scale subresource.
+func (s *stand) autoscales(t *testing.T) {
+	q := s.space(t, "autoscaler")
+	q.deploymentAt(s.home, "web")
+	items := func(n int) {
+		q.apply(t, q.namespace, fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: queue}\ndata: {items: '%d'}", n))
+	}
+	items(19)
+	deployments := s.home.client.AppsV1().Deployments(q.namespace)
+	_, err := deployments.UpdateScale(t.Context(), "web", &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: q.namespace}, Spec: autoscalingv1.ScaleSpec{Replicas: 1}}, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	command := exec.Command(process.Build(t, "../../autoscaler"), "-namespace", q.namespace)
+	command.Env = append(os.Environ(), "KUBECONFIG="+s.home.Kubeconfig())
+	p := process.Start(t, command)
+	p.Said(`replicas 1 -> 4 (metrics); "queue" asks for 4`)
+	q.becomes(func(t *assert.CollectT) {
+		d, err := deployments.Get(q.t.Context(), "web", metav1.GetOptions{})
+		require.NoError(t, err)
+		require.EqualValues(t, 4, *d.Spec.Replicas)
 	})
 }
 
