@@ -207,8 +207,8 @@ spec:
 }
 
 // While the demand alternates within the window, the number stays, as that of an HPA with this
-// behavior. After three failed reads it is that of the fallback. The status reports both.
-func (s *stand) holdsAndFallsBack(t *testing.T) {
+// behavior, and the status reports why.
+func (s *stand) holds(t *testing.T) {
 	q := s.space(t, "holds")
 	q.waiting("queue", 8)
 	q.deployment(one, "nginx")
@@ -221,7 +221,6 @@ spec:
     pollingInterval: 1
     minReplicaCount: 1
     scaleTargetRef: {name: nginx}
-    fallback: {failureThreshold: 2, replicas: 6}
     advanced: {horizontalPodAutoscalerConfig: {behavior: {scaleDown: {stabilizationWindowSeconds: 8}}}}
     triggers: [{type: kubernetes-resource, metadata: {resourceKind: ConfigMap, resourceName: queue, key: waiting, targetValue: "1"}}]`)
 	s.start(t, "-namespace", q.namespace)
@@ -237,13 +236,7 @@ spec:
 		q.stays(2*time.Second, func(t require.TestingT) { require.Equal(t, 8, q.replicas(t, one, "nginx")) })
 	}
 	has(t, 8, "limit", "ScaleDownStabilized")
-	q.becomes(func(t *assert.CollectT) { has(t, 1, "currentReplicas", "1") })
-	require.NoError(t, q.home.client.CoreV1().ConfigMaps(q.namespace).Delete(t.Context(), "queue", metav1.DeleteOptions{}))
-	q.becomes(func(t *assert.CollectT) {
-		has(t, 6, "rule", "metrics")
-		fallback, _ := q.condition(t, dso, "nginx", "Fallback")
-		require.Equal(t, "True FallbackExists", fallback)
-	})
+	q.becomes(func(t *assert.CollectT) { has(t, 1, "desiredReplicas", "1") })
 }
 
 // The autoscaler of examples/autoscaler scales by the scale subresource.
