@@ -23,7 +23,7 @@ func scaled(name string, most int64) simulation.Scaling {
 
 // load is a queue for the examples: an item every ten seconds for half an hour, which
 // takes two minutes, so that twelve Jobs are busy all the time.
-func load(metric simulation.Metric, name string) simulation.Scenario {
+func load(metric string, name string) simulation.Scenario {
 	return simulation.Scenario{
 		Duration: simulation.Duration(30 * time.Minute),
 		Policy:   scaled(name, 40),
@@ -37,7 +37,7 @@ func load(metric simulation.Metric, name string) simulation.Scenario {
 }
 
 // burst is the same, but for so many items at once.
-func burst(metric simulation.Metric, name string, items int64) simulation.Scenario {
+func burst(metric string, name string, items int64) simulation.Scenario {
 	s := load(metric, name)
 	s.Queues[0].Arrivals = simulation.Arrivals{}
 	s.Queues[0].Trace = []simulation.Arrival{{Items: items}}
@@ -116,7 +116,7 @@ func Example() {
 
 // The same load, whose metric counts the items in progress, under three strategies.
 func ExampleScaling() {
-	s := load(simulation.AllItems, "")
+	s := load("all", "")
 	for _, name := range []string{"default", "accurate", "eager"} {
 		s.Policy = scaled(name, 40)
 		r := mustRun(s).Summary
@@ -133,10 +133,10 @@ func ExampleScaling() {
 // the items in work out, the queue starves: as many have to wait as are being worked on,
 // though there is room for forty Jobs.
 func ExampleRun_starves() {
-	show(mustRun(load(simulation.WaitingItems, "default")), 300)
+	show(mustRun(load("waiting", "default")), 300)
 	fmt.Println()
 	for _, name := range []string{"default", "accurate"} {
-		r := mustRun(load(simulation.WaitingItems, name))
+		r := mustRun(load("waiting", name))
 		fmt.Printf("%s: wait p95 %gs, %d of %d polls starved the queue\n", name, r.Summary.Wait.P95, r.Summary.StarvedPolls, r.Summary.Polls)
 	}
 	// Output:
@@ -160,10 +160,10 @@ func ExampleRun_starves() {
 // accurate subtracts only pending Jobs. Where the metric includes the items in work, it
 // creates Jobs for them once more in every poll, up to the maximum.
 func ExampleRun_doubles() {
-	show(mustRun(load(simulation.AllItems, "accurate")), 240)
+	show(mustRun(load("all", "accurate")), 240)
 	fmt.Println()
 	for _, name := range []string{"accurate", "default"} {
-		r := mustRun(load(simulation.AllItems, name))
+		r := mustRun(load("all", name))
 		fmt.Printf("%s: %d items, %d Jobs, %d of them found nothing to do\n", name, r.Summary.Arrived, r.Summary.JobsCreated, r.Summary.IdleJobs)
 	}
 	// Output:
@@ -185,7 +185,7 @@ func ExampleRun_doubles() {
 // eager creates a Job for each item in every poll, also for those that are not
 // acknowledged because a Job works on them.
 func ExampleRun_reissues() {
-	r := mustRun(burst(simulation.AllItems, "eager", 6))
+	r := mustRun(burst("all", "eager", 6))
 	show(r, 150)
 	fmt.Printf("%d Jobs for %d items\n", r.Summary.JobsCreated, r.Summary.Arrived)
 	// Output:
@@ -203,7 +203,7 @@ func ExampleRun_reissues() {
 // pendingAware's formula says when it is read literally, as many are created in every
 // poll. Where only those do that have been pending for a minute, as many are every minute.
 func ExampleRun_runsAway() {
-	s := burst(simulation.AllItems, "pendingAware", 10)
+	s := burst("all", "pendingAware", 10)
 	s.Jobs.Startup = simulation.Fixed(4 * time.Minute)
 	for _, grace := range []simulation.Duration{0, simulation.Duration(time.Minute), simulation.Duration(5 * time.Minute)} {
 		p := scaled("pendingAware", 40)
@@ -225,7 +225,7 @@ func ExampleRun_runsAway() {
 // A metric that is a minute and a half old: after a burst nothing happens at first, and
 // then Jobs are created for items that are being worked on, or done.
 func ExampleRun_overshoots() {
-	s := burst(simulation.WaitingItems, "accurate", 10)
+	s := burst("waiting", "accurate", 10)
 	s.Queues[0].Service = simulation.Fixed(30 * time.Second)
 	s.Queues[0].Staleness = simulation.Duration(90 * time.Second)
 	r := mustRun(s)
@@ -246,13 +246,13 @@ func ExampleRun_overshoots() {
 
 // Two clusters, of which one is down for ten minutes.
 func ExampleRun_outage() {
-	s := load(simulation.AllItems, "")
+	s := load("all", "")
 	p := jobs.DefaultPolicy()
 	p.Scaling.Bounds.Max = 40
 	s.Policy = simulation.Placement{Policy: p}
 	s.Clusters = []simulation.Cluster{
 		{Name: "east", Outages: []simulation.Outage{{
-			From: simulation.Duration(10 * time.Minute), Until: simulation.Duration(20 * time.Minute), Kind: simulation.Down,
+			From: simulation.Duration(10 * time.Minute), Until: simulation.Duration(20 * time.Minute), Kind: "down",
 		}}},
 		{Name: "west"},
 	}
@@ -277,7 +277,7 @@ func ExampleRun_outage() {
 
 // Every event of a run: one item, for which the second poll creates a Job.
 func ExampleOptions_observe() {
-	s := burst(simulation.AllItems, "default", 1)
+	s := burst("all", "default", 1)
 	s.Queues[0].Trace[0].At = simulation.Duration(5 * time.Second)
 	_, err := simulation.Run(s, simulation.Options{Observe: func(e simulation.Event) { fmt.Println(e) }})
 	if err != nil {

@@ -78,7 +78,7 @@ func (w *world) put(i int, n int64, service Duration) {
 		w.offered += it.service.seconds()
 		w.unfinishedWork += it.service.seconds()
 		q.counts.Arrived++
-		w.tellItem(Arrived, it)
+		w.tellItem("arrived", it)
 		w.enqueue(slot, false)
 	}
 }
@@ -128,7 +128,7 @@ func (w *world) forget(q *queueState) {
 
 // items is the metric as it is.
 func (q *queueState) items() int64 {
-	if q.Metric == WaitingItems {
+	if q.Metric == "waiting" {
 		return q.waiting
 	}
 	return q.waiting + q.unacknowledged
@@ -184,7 +184,7 @@ func (w *world) take(slot int32) bool {
 	q.waiting--
 	w.queued--
 	w.inProgress++
-	if w.Jobs.Acknowledge != AtStart {
+	if w.Jobs.Acknowledge != "start" {
 		q.unacknowledged++
 		if q.VisibilityTimeout > 0 {
 			w.agenda.add(w.now+q.VisibilityTimeout, dutyVisible, i, it.epoch)
@@ -197,7 +197,7 @@ func (w *world) take(slot int32) bool {
 	w.ending(j, 1)
 	j.fed = true
 	w.enter(slot, working)
-	w.tell(Delivered, it, slot)
+	w.tell("delivered", it, slot)
 	var took Duration
 	j.fails, took = w.failure(it)
 	w.agenda.add(w.now+took, dutyWorkEnds, slot, j.epoch)
@@ -238,7 +238,7 @@ func (w *world) leave(it *item) {
 		return
 	}
 	w.inProgress--
-	if w.Jobs.Acknowledge != AtStart {
+	if w.Jobs.Acknowledge != "start" {
 		q.unacknowledged--
 	}
 }
@@ -250,7 +250,7 @@ func (w *world) complete(slot, by int32) {
 	switch it.state {
 	case done, lost:
 		w.repeated++
-		w.tell(Duplicated, it, by)
+		w.tell("duplicated", it, by)
 	default:
 		w.leave(it)
 		it.state = done
@@ -259,7 +259,7 @@ func (w *world) complete(slot, by int32) {
 		w.queues[it.queue].counts.Done++
 		w.responses = append(w.responses, w.now-it.arrived)
 		w.note(&w.queues[it.queue])
-		w.tell(Done, it, by)
+		w.tell("done", it, by)
 	}
 	w.release(slot)
 	w.settled()
@@ -272,7 +272,7 @@ func (w *world) drop(slot int32) {
 	switch {
 	case it.state != taken:
 		w.release(slot)
-	case w.Jobs.Acknowledge == AtStart:
+	case w.Jobs.Acknowledge == "start":
 		w.lose(slot)
 	case w.queues[it.queue].VisibilityTimeout == 0:
 		w.giveBack(slot)
@@ -288,7 +288,7 @@ func (w *world) giveBack(slot int32) {
 	}
 	w.leave(it)
 	w.enqueue(slot, true)
-	w.tellItem(Redelivered, it)
+	w.tellItem("redelivered", it)
 }
 
 // lose gives up an item that was taken.
@@ -301,7 +301,7 @@ func (w *world) lose(slot int32) {
 	w.queues[it.queue].counts.Lost++
 	w.responses = append(w.responses, w.now-it.arrived)
 	w.note(&w.queues[it.queue])
-	w.tellItem(Lost, it)
+	w.tellItem("lost", it)
 	w.release(slot)
 	w.settled()
 }

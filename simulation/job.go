@@ -61,7 +61,7 @@ func (w *world) create(site int32, n int64, replaces jobs.Source) {
 		s.phase[unscheduled]++
 		s.created++
 		s.most = max(s.most, s.unfinished())
-		w.tell(Created, nil, slot)
+		w.tell("created", nil, slot)
 		w.queueUp(slot)
 	}
 	w.most = max(w.most, int64(len(w.live)))
@@ -72,7 +72,7 @@ func (w *world) reject(site int32, n int64) {
 	if s := &w.sites[site]; n > 0 && s.silent == 0 {
 		s.rejected = true
 		w.rejected += n
-		w.observe(Event{Kind: Rejected, Number: n, Cluster: int(site)})
+		w.observe(Event{Kind: "rejected", Number: n, Cluster: int(site)})
 	}
 }
 
@@ -153,7 +153,7 @@ func (w *world) failPod(slot int32) {
 		w.finish(slot, false)
 		return
 	}
-	w.tell(Retried, nil, slot)
+	w.tell("retried", nil, slot)
 	w.vacate(slot, backingOff)
 	if worked {
 		j.taken-- // the next pod takes another in its place
@@ -174,9 +174,9 @@ func (w *world) succeed(slot int32) {
 // finish ends a Job.
 func (w *world) finish(slot int32, succeeded bool) {
 	j := &w.jobs[slot]
-	kind, count := Succeeded, &w.jobsSucceeded
+	kind, count := "succeeded", &w.jobsSucceeded
 	if !succeeded {
-		kind, count = Failed, &w.jobsFailed
+		kind, count = "failed", &w.jobsFailed
 	} else if !j.fed {
 		w.idleJobs++
 	}
@@ -195,7 +195,7 @@ func (w *world) delete(slot int32) {
 		w.drop(j.item)
 	}
 	w.jobsDeleted++
-	w.tell(Deleted, nil, slot)
+	w.tell("deleted", nil, slot)
 	if w.Jobs.Termination == 0 || !j.phase.holdsRoom() {
 		w.remove(slot)
 	} else {

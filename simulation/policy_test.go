@@ -114,16 +114,16 @@ func TestRejects(t *testing.T) {
 	for _, as := range []string{"spec", "2.21"} {
 		s := story(hour, items(0, 4))
 		s.Policy.As = as
-		s.Clusters = []simulation.Cluster{{Outages: []simulation.Outage{{Until: 60 * second, Kind: simulation.Rejects}}}}
+		s.Clusters = []simulation.Cluster{{Outages: []simulation.Outage{{Until: 60 * second, Kind: "rejects"}}}}
 		r := play(t, s)
 		require.Equal(t, []int64{0, 0, 4, 0}, created(r, 4), as)
 		require.Equal(t, int64(8), r.Summary.JobsRejected)
-		require.Equal(t, []string{"0s rejected: 4", "30s rejected: 4"}, happens(t, s, 2*minute, simulation.Rejected))
+		require.Equal(t, []string{"0s rejected: 4", "30s rejected: 4"}, happens(t, s, 2*minute, "rejected"))
 	}
 	// Placement goes to another cluster.
 	s := story(hour, items(0, 4))
 	s.Policy.Spec = spec("pendingAware", 10)
-	s.Clusters = []simulation.Cluster{{Name: "a", Outages: []simulation.Outage{{Until: hour, Kind: simulation.Rejects}}}, {Name: "b"}}
+	s.Clusters = []simulation.Cluster{{Name: "a", Outages: []simulation.Outage{{Until: hour, Kind: "rejects"}}}, {Name: "b"}}
 	r := play(t, s)
 	require.Equal(t, int64(4), r.Summary.JobsCreated)
 	require.Equal(t, int64(4), r.Ticks[1].Clusters[1].Running)

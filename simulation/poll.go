@@ -54,7 +54,7 @@ func (w *world) poll() {
 		return
 	}
 	w.count(rule)
-	w.observe(Event{Kind: Polled, Number: w.created - before})
+	w.observe(Event{Kind: "polled", Number: w.created - before})
 	if !w.options.SummaryOnly || w.options.EachPoll != nil {
 		w.tick(rule, w.created-before, sites)
 	}
@@ -373,7 +373,7 @@ func (w *world) prune(n int64) {
 	if n > 0 {
 		w.finished -= n
 		w.pruned += n
-		w.observe(Event{Kind: Pruned, Number: n})
+		w.observe(Event{Kind: "pruned", Number: n})
 	}
 }
 

@@ -37,8 +37,10 @@ type Queue struct {
 	Target float64 `json:"target,omitempty"`
 	// ActivationThreshold is the value above which the trigger is active.
 	ActivationThreshold float64 `json:"activationThreshold,omitempty"`
-	// Metric selects the items that the queue's metric counts; "" means AllItems.
-	Metric Metric `json:"metric,omitempty"`
+	// Metric selects the items that the queue's metric counts: all (also ""), which are waiting
+	// and unacknowledged items, as the length of a RabbitMQ queue; or waiting, as that of a
+	// Redis list.
+	Metric string `json:"metric,omitempty"`
 	// Staleness is the age of the value that a poll reads.
 	Staleness Duration `json:"staleness,omitempty"`
 	// Outages are times in which the metric cannot be read. They have no kind.
@@ -55,26 +57,6 @@ type Queue struct {
 	scale float64  // of the items of a trace or a burst; 0 is 1
 }
 
-// A Metric selects the items that the metric of a queue counts.
-type Metric string
-
-const (
-	// AllItems counts waiting and unacknowledged items, as the length of a RabbitMQ queue does.
-	AllItems Metric = "all"
-	// WaitingItems counts waiting items, as the length of a Redis list does.
-	WaitingItems Metric = "waiting"
-)
-
-// Acknowledge is the time at which a Job acknowledges an item.
-type Acknowledge string
-
-const (
-	// AtEnd acknowledges an item that is done. If the Job fails, the item waits again.
-	AtEnd Acknowledge = "end"
-	// AtStart acknowledges an item that is taken. If the Job fails, the item is lost.
-	AtStart Acknowledge = "start"
-)
-
 // JobBehavior describes the Jobs. Each has one pod, which works on one item at a time. The
 // zero value starts at once and ends after one item, or if there is no item.
 type JobBehavior struct {
@@ -83,8 +65,10 @@ type JobBehavior struct {
 	Startup Distribution `json:"startup,omitzero"`
 	// Completion is the time from the end of the work until the Job has succeeded: about 1s in
 	// Kubernetes, whose Job controller collects changes. The Job counts as running.
-	Completion  Distribution `json:"completion,omitzero"`
-	Acknowledge Acknowledge  `json:"acknowledge,omitempty"` // "" is AtEnd
+	Completion Distribution `json:"completion,omitzero"`
+	// Acknowledge is the time at which a Job acknowledges an item: end (also ""), when it is
+	// done, so that it waits again if the Job fails; or start, so that it is then lost.
+	Acknowledge string `json:"acknowledge,omitempty"`
 	// ItemsPerJob is the number of items after which a Job ends; 0 means 1.
 	ItemsPerJob int64 `json:"itemsPerJob,omitempty"`
 	// DrainQueue lets a Job continue until it finds no item, instead of ItemsPerJob.
@@ -119,25 +103,18 @@ type Cluster struct {
 
 // An Outage is a fault that lasts from From on, and ends at Until.
 type Outage struct {
-	From  Duration   `json:"from"`
-	Until Duration   `json:"until"`
-	Kind  OutageKind `json:"kind,omitempty"` // "" is Down
+	From  Duration `json:"from"`
+	Until Duration `json:"until"`
+	// Kind is the effect on a cluster:
+	//
+	//	unreachable  the API server does not answer: no Job is listed, created or deleted
+	//	noStart      no pod starts
+	//	rejects      the API server rejects new Jobs, as a quota does
+	//	down         unreachable and noStart, and running pods fail; also ""
+	//
+	// Otherwise running Jobs continue.
+	Kind string `json:"kind,omitempty"`
 }
-
-// An OutageKind is the effect of an outage on a cluster.
-type OutageKind string
-
-const (
-	// Unreachable means that the API server does not answer: no Job is listed, created or
-	// deleted. Running Jobs continue.
-	Unreachable OutageKind = "unreachable"
-	// NoStart means that no pod starts. Running Jobs continue.
-	NoStart OutageKind = "noStart"
-	// Rejects means that the API server rejects new Jobs, as a quota does.
-	Rejects OutageKind = "rejects"
-	// Down means Unreachable and NoStart, and running pods fail.
-	Down OutageKind = "down"
-)
 
 func (s *Scenario) clusters() []Cluster {
 	if len(s.Clusters) == 0 {

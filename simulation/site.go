@@ -73,7 +73,7 @@ func (w *world) fill(at int32) {
 		}
 		s.pods++
 		w.enter(r.slot, starting)
-		w.tell(Scheduled, nil, r.slot)
+		w.tell("scheduled", nil, r.slot)
 		w.agenda.add(w.now+w.startup.draw(), dutyStarted, r.slot, w.jobs[r.slot].epoch)
 	}
 }
@@ -90,17 +90,17 @@ func (w *world) schedule(at int32, outages []Outage) {
 func (w *world) outage(at int32, which uint32) {
 	s := &w.sites[at]
 	kind, begins, by := s.outages[which/2].Kind, which%2 == 0, 1
-	e := Event{Kind: OutageStarted, Cluster: int(at)}
+	e := Event{Kind: "outage started", Cluster: int(at)}
 	if !begins {
-		by, e.Kind = -1, OutageEnded
+		by, e.Kind = -1, "outage ended"
 	}
 	w.observe(e)
 	switch kind {
-	case Unreachable:
+	case "unreachable":
 		s.silent += by
-	case NoStart:
+	case "noStart":
 		s.stopped += by
-	case Rejects:
+	case "rejects":
 		s.rejecting += by
 	default:
 		s.silent += by
@@ -109,8 +109,8 @@ func (w *world) outage(at int32, which uint32) {
 	switch {
 	case !begins:
 		w.fill(at)
-	case s.stopped > 0 && kind != Unreachable && kind != Rejects:
-		w.stop(at, kind != NoStart)
+	case s.stopped > 0 && kind != "unreachable" && kind != "rejects":
+		w.stop(at, kind != "noStart")
 	}
 }
 
@@ -124,7 +124,7 @@ func (w *world) stop(at int32, fail bool) {
 		switch {
 		case j.phase == starting:
 			w.vacate(slot, unscheduled)
-			w.tell(Unscheduled, nil, slot)
+			w.tell("unscheduled", nil, slot)
 			w.sites[at].line.pushFront(ref{slot, j.epoch})
 		case fail && (j.phase == working || j.phase == looking):
 			w.failPod(slot)

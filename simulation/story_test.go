@@ -102,7 +102,7 @@ func TestStoryOfMin(t *testing.T) {
 		s.Policy.Spec.MinReplicaCount = new(int32(2))
 		var takers []int64
 		r := run(t, s, simulation.Options{Observe: func(e simulation.Event) {
-			if e.Kind == simulation.Delivered {
+			if e.Kind == "delivered" {
 				takers = append(takers, e.Job)
 			}
 		}})
@@ -147,7 +147,7 @@ func TestStoryOfMessages(t *testing.T) {
 // Failed Jobs have a limit of their own.
 func TestStoryOfFailures(t *testing.T) {
 	s := story(10*second, items(0, 7))
-	s.Jobs = simulation.JobBehavior{FailureProbability: 1, BackoffLimit: new(int64(0)), Acknowledge: simulation.AtStart}
+	s.Jobs = simulation.JobBehavior{FailureProbability: 1, BackoffLimit: new(int64(0)), Acknowledge: "start"}
 	for _, as := range []string{"spec", "2.21"} {
 		s.Policy = manifest{As: as, Spec: spec("accurate", 100)}
 		s.Policy.Spec.FailedJobsHistoryLimit = new(int32(2))
@@ -193,7 +193,7 @@ func TestStoryOfEager(t *testing.T) {
 func TestStoryOfAccurateNearTheMaximum(t *testing.T) {
 	for as, want := range map[string][]int64{"2.18": {15, 5}, "2.19": {15, 0}} {
 		s := story(hour, items(0, 15))
-		s.Queues[0].Metric = simulation.WaitingItems
+		s.Queues[0].Metric = "waiting"
 		s.Jobs.Startup = simulation.Fixed(40 * time.Second)
 		s.Policy = manifest{As: as, Spec: spec("accurate", 20)}
 		require.Equal(t, want, created(play(t, s), 2), as)
@@ -304,7 +304,7 @@ func TestStoryOfTwoClusters(t *testing.T) {
 func TestStoryOfPriorityFailover(t *testing.T) {
 	s := story(20*second, items(0, 4), items(100*second, 4), items(361*second, 4))
 	s.Clusters = []simulation.Cluster{
-		{Name: "member-primary", Outages: []simulation.Outage{{Until: 5 * minute, Kind: simulation.NoStart}}},
+		{Name: "member-primary", Outages: []simulation.Outage{{Until: 5 * minute, Kind: "noStart"}}},
 		{Name: "member-failover"},
 	}
 	s.Policy.Spec = spec("pendingAware", 100)
@@ -329,8 +329,8 @@ func TestStoryOfPriorityFailover(t *testing.T) {
 func TestStoryOfTheDeadCluster(t *testing.T) {
 	s := story(20*second, items(0, 20))
 	s.Clusters = []simulation.Cluster{
-		{Name: "a", Outages: []simulation.Outage{{Until: hour, Kind: simulation.NoStart}}},
-		{Name: "b", Outages: []simulation.Outage{{Until: minute, Kind: simulation.Unreachable}}},
+		{Name: "a", Outages: []simulation.Outage{{Until: hour, Kind: "noStart"}}},
+		{Name: "b", Outages: []simulation.Outage{{Until: minute, Kind: "unreachable"}}},
 	}
 	s.Policy.Spec = spec("pendingAware", 20)
 	s.Policy.Failover = failover("")
@@ -350,7 +350,7 @@ func TestStoryOfTheDeadCluster(t *testing.T) {
 // Jobs that take several items starve a queue as those that take one do.
 func TestStarvedWithSeveralItems(t *testing.T) {
 	for items := range int64(3) {
-		s := load(simulation.WaitingItems, "default")
+		s := load("waiting", "default")
 		s.Jobs.ItemsPerJob = items + 1
 		r := mustRun(s)
 		require.Greater(t, r.Summary.StarvedPolls, r.Summary.Polls/2, "%d items a Job", items+1)

@@ -109,7 +109,7 @@ func TestValidate(t *testing.T) {
 			"backoff": "-1s", "termination": "-1s", "startup": "-1s", "completion": "-1s"},
 		"clusters": [{"capacity": -1, "outages": [{"from": "2s", "until": "1s", "kind": "x"}]}]
 	}`), &s))
-	s.Queues[0].Outages = []simulation.Outage{{Kind: simulation.Down}}
+	s.Queues[0].Outages = []simulation.Outage{{Kind: "down"}}
 	s.Clusters[0].ListAge = -1
 	s.Policy = simulation.KEDA{Spec: keda.Spec{
 		PollingInterval: new(int32(0)), MinReplicaCount: new(int32(-1)), MaxReplicaCount: new(int32(-2)),
@@ -176,7 +176,7 @@ func TestPatterns(t *testing.T) {
 		s.Duration = duration
 		require.NoError(t, s.Queues[0].Arrivals.UnmarshalText([]byte(text)))
 		run(t, s, simulation.Options{SummaryOnly: true, Observe: func(e simulation.Event) {
-			if e.Kind == simulation.Arrived {
+			if e.Kind == "arrived" {
 				at = append(at, e.At)
 			}
 		}})

@@ -135,7 +135,7 @@ func (w *world) proceed(d duty, slot int32) {
 		w.queueUp(slot)
 	case dutyStarted:
 		w.jobs[slot].started = true
-		w.tell(Started, nil, slot)
+		w.tell("started", nil, slot)
 		w.look(slot)
 	case dutyGiveUp:
 		w.succeed(slot)
@@ -150,12 +150,12 @@ func (w *world) observe(e Event) {
 }
 
 // tell reports an event of a Job, and of an item if it is not nil.
-func (w *world) tell(k Kind, it *item, slot int32) {
+func (w *world) tell(kind string, it *item, slot int32) {
 	if w.options.Observe == nil {
 		return
 	}
 	j := &w.jobs[slot]
-	e := Event{Kind: k, Job: j.number, Cluster: int(j.site)}
+	e := Event{Kind: kind, Job: j.number, Cluster: int(j.site)}
 	if it != nil {
 		e.Item, e.Queue = it.number, int(it.queue)
 	}
@@ -163,6 +163,6 @@ func (w *world) tell(k Kind, it *item, slot int32) {
 }
 
 // tellItem reports an event of an item alone.
-func (w *world) tellItem(k Kind, it *item) {
-	w.observe(Event{Kind: k, Item: it.number, Queue: int(it.queue)})
+func (w *world) tellItem(kind string, it *item) {
+	w.observe(Event{Kind: kind, Item: it.number, Queue: int(it.queue)})
 }

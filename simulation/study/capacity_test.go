@@ -85,7 +85,7 @@ func TestPresentLoad(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := minimum(0, 30, simulation.Poisson(0.25), 30*time.Second)
-			s.Queues[0].Metric = simulation.WaitingItems
+			s.Queues[0].Metric = "waiting"
 			c.change(&s)
 			of := capacity(t, s)
 			require.Empty(t, of.Reason)

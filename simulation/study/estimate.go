@@ -68,11 +68,11 @@ func (s *Study) Difference(a, b int, value func(*simulation.Summary) float64) Di
 func (s *Study) needed(e Estimate) int {
 	have := s.Seeds
 	switch {
-	case s.Sampling == FewBlocks:
+	case s.Sampling == "fewBlocks":
 		return fewestBlocks
 	case !e.Interval:
 		return fewestSeeds
-	case s.Sampling == Blocks:
+	case s.Sampling == "blocks":
 		have = s.Blocks
 	}
 	half := (e.High - e.Low) / 2
@@ -94,11 +94,11 @@ func (s *Study) estimate(values []float64) Estimate {
 	}
 	e := Estimate{Mean: mean, Low: mean, High: mean}
 	switch {
-	case s.Sampling == Exact:
+	case s.Sampling == "exact":
 		e.Interval = true
-	case s.Sampling != FewBlocks && len(values) > 1:
+	case s.Sampling != "fewBlocks" && len(values) > 1:
 		half := student95(len(values)-1) * math.Sqrt(squares/(n-1))
-		if s.Sampling == Seeds {
+		if s.Sampling == "seeds" {
 			half /= math.Sqrt(n)
 		}
 		e.Low, e.High, e.Interval = mean-half, mean+half, true
@@ -132,11 +132,11 @@ func student(few []float64, z float64, freedom int) float64 {
 // String describes how the replications were made.
 func (s *Study) String() string {
 	switch s.Sampling {
-	case Exact:
+	case "exact":
 		return "nothing is random: a single run, whose numbers are exact"
-	case FewBlocks:
+	case "fewBlocks":
 		return fmt.Sprintf("no intervals: the trace has %d blocks of 20 polls, and 10 are needed", s.Blocks)
-	case Blocks:
+	case "blocks":
 		return fmt.Sprintf("%d resamples of the trace, in %d blocks of at least 20 polls", s.Seeds, s.Blocks)
 	}
 	return fmt.Sprintf("%d seeds", s.Seeds)

@@ -22,7 +22,7 @@ func workload(random *rand.Rand) simulation.Scenario {
 	pick := func(all ...string) string { return all[random.IntN(len(all))] }
 	s := simulation.Scenario{Seed: random.Uint64(), Duration: simulation.Duration(4 * time.Hour)}
 	service := time.Duration(5+random.IntN(60)) * time.Second
-	q := simulation.Queue{Metric: simulation.Metric(pick("all", "waiting")), Arrivals: simulation.Poisson(0.05 + random.Float64()), Service: simulation.Exp(service)}
+	q := simulation.Queue{Metric: pick("all", "waiting"), Arrivals: simulation.Poisson(0.05 + random.Float64()), Service: simulation.Exp(service)}
 	if random.IntN(2) == 0 {
 		q.Service = simulation.Fixed(service)
 	}

@@ -34,19 +34,15 @@ const (
 	resamples   = 40
 )
 
-// Sampling is the source of the differences between replications.
-type Sampling string
-
-const (
-	Seeds     Sampling = "seeds"     // random numbers; intervals are of means
-	Blocks    Sampling = "blocks"    // blocks of the trace; intervals are of a trace of this length
-	FewBlocks Sampling = "fewBlocks" // the trace has fewer than 10 blocks; there are no intervals
-	Exact     Sampling = "exact"     // nothing is random; intervals have no width
-)
-
 // A Study holds replications of several policies.
 type Study struct {
-	Sampling Sampling `json:"sampling"`
+	// Sampling is the source of the differences between replications:
+	//
+	//	seeds      random numbers; intervals are of means
+	//	blocks     blocks of the trace; intervals are of a trace of this length
+	//	fewBlocks  the trace has fewer than 10 blocks; there are no intervals
+	//	exact      nothing is random; intervals have no width
+	Sampling string   `json:"sampling"`
 	Seeds    int      `json:"seeds"`            // runs of each policy
 	Blocks   int      `json:"blocks,omitempty"` // of the trace
 	Samples  []Sample `json:"samples"`          // in the order of the policies
@@ -89,7 +85,7 @@ func Replicate(s simulation.Scenario, policies []simulation.Policy, o Options) (
 	if err := r.grow(r.first()); err != nil {
 		return nil, err
 	}
-	for r.study.Sampling == Seeds && o.Seeds == 0 {
+	for r.study.Sampling == "seeds" && o.Seeds == 0 {
 		n := r.study.wanted()
 		if n <= r.study.Seeds {
 			break
@@ -135,7 +131,7 @@ type replicator struct {
 }
 
 func newReplicator(s simulation.Scenario, policies []simulation.Policy, o Options) *replicator {
-	r := &replicator{scenario: s, policies: policies, options: o, study: &Study{Sampling: Exact, Samples: make([]Sample, len(policies))}}
+	r := &replicator{scenario: s, policies: policies, options: o, study: &Study{Sampling: "exact", Samples: make([]Sample, len(policies))}}
 	r.bar.tell, r.bar.stop = o.Progress, o.Stop
 	r.curves = make([][]curves, len(policies))
 	for i, p := range policies {
@@ -144,13 +140,13 @@ func newReplicator(s simulation.Scenario, policies []simulation.Policy, o Option
 	hasTrace := slices.ContainsFunc(s.Queues, func(q simulation.Queue) bool { return len(q.Trace) > 0 })
 	switch {
 	case hasTrace:
-		r.study.Sampling = FewBlocks
+		r.study.Sampling = "fewBlocks"
 		b := blocksOf(s, policies)
 		if r.study.Blocks = b.n; b.n >= fewestBlocks {
-			r.study.Sampling, r.splice = Blocks, b.scenario
+			r.study.Sampling, r.splice = "blocks", b.scenario
 		}
 	case s.Random():
-		r.study.Sampling = Seeds
+		r.study.Sampling = "seeds"
 	}
 	return r
 }
@@ -158,11 +154,11 @@ func newReplicator(s simulation.Scenario, policies []simulation.Policy, o Option
 // first returns the number of runs to begin with.
 func (r *replicator) first() int {
 	switch {
-	case r.study.Sampling == Exact || r.study.Sampling == FewBlocks && !r.scenario.Random():
+	case r.study.Sampling == "exact" || r.study.Sampling == "fewBlocks" && !r.scenario.Random():
 		return 1
 	case r.options.Seeds > 0:
 		return r.options.Seeds
-	case r.study.Sampling == Blocks:
+	case r.study.Sampling == "blocks":
 		return resamples
 	}
 	return fewestSeeds

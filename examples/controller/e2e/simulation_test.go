@@ -206,7 +206,7 @@ func (l *load) simulated(t *testing.T, name string, n int, with change) (all []f
 			trace = append(trace, simulation.Arrival{At: offset + simulation.Duration(at.Sub(l.arrived[0])), Service: simulation.Duration(with.service * float64(l.service[i]))})
 		}
 		r, err := simulation.Run(simulation.Scenario{
-			Seed: uint64(k), Policy: p, Queues: []simulation.Queue{{Trace: trace, Metric: simulation.WaitingItems}},
+			Seed: uint64(k), Policy: p, Queues: []simulation.Queue{{Trace: trace, Metric: "waiting"}},
 			Jobs: simulation.JobBehavior{Startup: simulation.Recorded(startups...), Completion: simulation.Recorded(l.endings...)},
 		}, simulation.Options{SummaryOnly: true})
 		require.NoError(t, err)

@@ -4,8 +4,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/scaledjob/scaledjob/simulation/study"
 )
 
 // Each policy passes or fails each objective, or nobody can tell.
@@ -22,7 +20,7 @@ func TestJudged(t *testing.T) {
 		"pass: a p95<15s: 11.0s (8.5s to 13.5s)", "pass: a undone<=0: 0", "fail: b p95<15s: 21.3s (17.5s to 25.1s)", "pass: b undone<=0: 0",
 		"cannot tell: c p95<15s: 12.0s (3.0s to 21.0s)", "pass: c undone<=0: 0",
 	}, lines)
-	s.Sampling = study.FewBlocks
+	s.Sampling = "fewBlocks"
 	all = judged(s, goals)
 	require.Equal(t, "pass: a p95<15s: 11.0s (without an interval)", goals[0].lineOf(&all[0]))
 }

@@ -137,7 +137,7 @@ func faults(s *simulation.Scenario) (parts []string) {
 			parts = append(parts, fmt.Sprintf("list of Jobs of the %s %s old", of, c.ListAge))
 		}
 		for _, o := range c.Outages {
-			parts = append(parts, fmt.Sprintf("%s %s from %s to %s", of, cmp.Or(o.Kind, simulation.Down), o.From, o.Until))
+			parts = append(parts, fmt.Sprintf("%s %s from %s to %s", of, cmp.Or(o.Kind, "down"), o.From, o.Until))
 		}
 	}
 	if p := s.Jobs.FailureProbability; p > 0 {

@@ -72,7 +72,7 @@ func (c *column) text(s *study.Study, d study.Difference) string {
 		text += fmt.Sprintf(" (%s to %s)", c.signed(d.Low), c.signed(d.High))
 	}
 	what := "seeds"
-	if s.Sampling == study.Blocks || s.Sampling == study.FewBlocks {
+	if s.Sampling == "blocks" || s.Sampling == "fewBlocks" {
 		what = "blocks of a trace"
 	}
 	switch {

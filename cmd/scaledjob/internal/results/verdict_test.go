@@ -19,7 +19,7 @@ import (
 
 // studyOf is a study of policies whose waits are these.
 func studyOf(policies map[string][]float64) *study.Study {
-	s := &study.Study{Sampling: study.Seeds}
+	s := &study.Study{Sampling: "seeds"}
 	for _, policy := range slices.Sorted(maps.Keys(policies)) {
 		of := study.Sample{Policy: policy}
 		for _, w := range policies[policy] {
@@ -45,7 +45,7 @@ func TestDifferences(t *testing.T) {
 	require.Equal(t, "Items left undone: a 0; b differs by +10 (+7.5 to +12); c same.", differences(s)[0])
 	require.Equal(t, "Wait of 95 % of the items: a 10.0s; b differs by +10.0s.", differences(studyOf(map[string][]float64{"a": {10, 10}, "b": {20, 20}}))[0])
 	s = studyOf(map[string][]float64{"a": {10}, "b": {20}})
-	s.Sampling, s.Blocks = study.FewBlocks, 4
+	s.Sampling, s.Blocks = "fewBlocks", 4
 	require.Equal(t, "Wait of 95 % of the items: a 10.0s; b cannot tell +10.0s, an interval needs 10 blocks of a trace.", differences(s)[0])
 }
 
@@ -61,25 +61,25 @@ type observer struct {
 
 func (o *observer) see(e simulation.Event) {
 	switch e.Kind {
-	case simulation.Arrived:
+	case "arrived":
 		o.arrived++
-	case simulation.Delivered:
+	case "delivered":
 		o.delivered[e.Job] = true
-	case simulation.Done:
+	case "done":
 		o.done++
-	case simulation.Duplicated:
+	case "duplicated":
 		o.double++
-	case simulation.Lost:
+	case "lost":
 		o.lost++
-	case simulation.Created:
+	case "created":
 		o.unfinished[e.Job] = true
 		o.most = max(o.most, len(o.unfinished))
-	case simulation.Rejected:
+	case "rejected":
 		o.rejected += e.Number
-	case simulation.Succeeded:
+	case "succeeded":
 		o.succeeded = append(o.succeeded, e.Job)
 		delete(o.unfinished, e.Job)
-	case simulation.Failed:
+	case "failed":
 		delete(o.unfinished, e.Job)
 	}
 }
@@ -92,7 +92,7 @@ func TestTroublesAreEvidence(t *testing.T) {
 	said := map[string]int{}
 	for range 600 {
 		s := simulation.Scenario{Seed: random.Uint64(), Duration: simulation.Duration(20 * time.Minute), Drain: new(simulation.Duration(10 * time.Minute))}
-		q := simulation.Queue{Metric: simulation.Metric(pick("all", "waiting"))}
+		q := simulation.Queue{Metric: pick("all", "waiting")}
 		require.NoError(t, q.Arrivals.UnmarshalText([]byte(pick("poisson:3/m", "constant:12/m", "bursts:30/5m"))))
 		require.NoError(t, q.Service.UnmarshalText([]byte(pick("10s", "exp:1m", "2m"))))
 		if random.IntN(4) == 0 {
@@ -101,7 +101,7 @@ func TestTroublesAreEvidence(t *testing.T) {
 		s.Queues = []simulation.Queue{q}
 		s.Jobs.Startup = simulation.Fixed(time.Duration(random.IntN(60)) * time.Second)
 		if random.IntN(4) == 0 {
-			s.Jobs.FailureProbability, s.Jobs.Acknowledge = 0.2, simulation.Acknowledge(pick("start", "end"))
+			s.Jobs.FailureProbability, s.Jobs.Acknowledge = 0.2, pick("start", "end")
 			s.Jobs.BackoffLimit = new(int64(0))
 		}
 		p := scenario.Policy{Name: "it"}
@@ -115,7 +115,7 @@ func TestTroublesAreEvidence(t *testing.T) {
 		require.NoError(t, err)
 		if random.IntN(4) == 0 {
 			s.Clusters = []simulation.Cluster{{ListAge: simulation.Duration(20 * time.Second), Outages: []simulation.Outage{
-				{From: simulation.Duration(2 * time.Minute), Until: simulation.Duration(6 * time.Minute), Kind: simulation.OutageKind(pick("rejects", "noStart"))},
+				{From: simulation.Duration(2 * time.Minute), Until: simulation.Duration(6 * time.Minute), Kind: pick("rejects", "noStart")},
 			}}}
 		}
 		o := &observer{delivered: map[int64]bool{}, unfinished: map[int64]bool{}}
@@ -140,7 +140,7 @@ func TestTroublesAreEvidence(t *testing.T) {
 		claim(o.lost > 0, "loses %d of %d items.", o.lost, o.arrived)
 		claim(o.arrived > o.done+o.lost, "leaves %d of %d items undone.", o.arrived-o.done-o.lost, o.arrived)
 		var got []string
-		one := &study.Study{Sampling: study.Exact, Seeds: 1, Samples: []study.Sample{{Policy: "it", Runs: []simulation.Summary{r.Summary}}}}
+		one := &study.Study{Sampling: "exact", Seeds: 1, Samples: []study.Sample{{Policy: "it", Runs: []simulation.Summary{r.Summary}}}}
 		for _, line := range troubles(one, 0, s.Jobs.Startup.Mean().Seconds()) {
 			said[strings.Fields(line)[1]]++
 			if !strings.Contains(line, "starves") && !strings.Contains(line, "stay pending") {

@@ -34,21 +34,21 @@ func (s *Flags) assume(name, value, source, flag string) {
 }
 
 // counts returns what the metric of a trigger counts.
-func (s *Flags) counts(m *input.ScaledJob, i int, t manifest.Trigger) simulation.Metric {
-	how, source := simulation.AllItems, fmt.Sprintf("assumed for %s", t.Type)
+func (s *Flags) counts(m *input.ScaledJob, i int, t manifest.Trigger) string {
+	how, source := "all", fmt.Sprintf("assumed for %s", t.Type)
 	if s.metric != "" {
-		how = simulation.Metric(s.metric)
+		how = s.metric
 	} else {
 		switch counting, hidden := triggers.Counts(t.Type, s.release.One().Version(), TriggerInput(m, i)); {
 		case counting == triggers.LeavesOut:
-			how, source = simulation.WaitingItems, "trigger of type "+t.Type
+			how, source = "waiting", "trigger of type "+t.Type
 		case counting == triggers.Includes:
 			source = "trigger of type " + t.Type
 		case hidden:
 			source = "protocol not in the manifest"
 		}
 	}
-	text := map[simulation.Metric]string{simulation.AllItems: "waiting and in-progress items", simulation.WaitingItems: "waiting items"}[how]
+	text := map[string]string{"all": "waiting and in-progress items", "waiting": "waiting items"}[how]
 	s.assume(t.Name+" counts", cmp.Or(text, string(how)), source, "metric")
 	return how
 }

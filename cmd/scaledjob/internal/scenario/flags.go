@@ -98,12 +98,12 @@ func (f *Flags) Read(stdin io.Reader) (*Scenario, error) {
 	}
 	world := &Scenario{Policy: Policy{Release: f.release.One(), Spec: m.KEDA.Spec}}
 	world.Name, world.Seed, world.Duration = m.Name(), f.seed, simulation.Duration(f.duration)
-	metrics := make([]simulation.Metric, len(triggers))
+	metrics := make([]string, len(triggers))
 	for i, t := range triggers {
 		metrics[i] = f.counts(m, i, t)
 	}
 	items := f.perJob(triggers)
-	world.Jobs = simulation.JobBehavior{Acknowledge: simulation.Acknowledge(f.ack), ItemsPerJob: items, DrainQueue: items == 0}
+	world.Jobs = simulation.JobBehavior{Acknowledge: f.ack, ItemsPerJob: items, DrainQueue: items == 0}
 	if err := f.readTimes(m, items, stdin); err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ func (f *Flags) fromFile(stdin io.Reader) (*Scenario, error) {
 
 // setQueues sets the startup of pods and the queues with their arrivals, and returns the
 // problems of the flags.
-func (f *Flags) setQueues(world *Scenario, triggers []manifest.Trigger, metrics []simulation.Metric) (problems []error) {
+func (f *Flags) setQueues(world *Scenario, triggers []manifest.Trigger, metrics []string) (problems []error) {
 	text := func(flag, value string, to interface{ UnmarshalText([]byte) error }) {
 		if err := to.UnmarshalText([]byte(value)); err != nil {
 			problems = append(problems, fmt.Errorf("--%s %q: %w", flag, value, err))
@@ -214,8 +214,8 @@ func addFault(s *simulation.Scenario, text string) error {
 		}
 		return nil
 	}
-	o.Kind = simulation.OutageKind(kind)
-	if !slices.Contains([]simulation.OutageKind{simulation.Rejects, simulation.Unreachable, simulation.NoStart, simulation.Down}, o.Kind) {
+	o.Kind = kind
+	if !slices.Contains([]string{"rejects", "unreachable", "noStart", "down"}, o.Kind) {
 		return fmt.Errorf("--fault %q: use metric, rejects, unreachable, noStart or down", text)
 	}
 	if len(s.Clusters) == 0 {

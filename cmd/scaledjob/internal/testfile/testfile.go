@@ -51,16 +51,16 @@ type testJobs struct {
 
 // A testWorkload is the part of a scenario that a manifest does not have.
 type testWorkload struct {
-	Arrivals    arrivals               `json:"arrivals"`
-	Trace       string                 `json:"trace"` // file, instead of Arrivals, for the first trigger
-	Service     string                 `json:"service"`
-	Startup     string                 `json:"startup"`
-	Duration    *simulation.Duration   `json:"duration"` // nil is an hour, or the length of the trace
-	Metric      simulation.Metric      `json:"metric"`
-	Acknowledge simulation.Acknowledge `json:"acknowledge"`
-	ItemsPerJob *int64                 `json:"itemsPerJob"` // nil is 1; 0 is until the queue is empty
-	Seed        *uint64                `json:"seed"`        // nil is 1
-	Seeds       *int                   `json:"seeds"`       // nil is 5
+	Arrivals    arrivals             `json:"arrivals"`
+	Trace       string               `json:"trace"` // file, instead of Arrivals, for the first trigger
+	Service     string               `json:"service"`
+	Startup     string               `json:"startup"`
+	Duration    *simulation.Duration `json:"duration"` // nil is an hour, or the length of the trace
+	Metric      string               `json:"metric"`
+	Acknowledge string               `json:"acknowledge"`
+	ItemsPerJob *int64               `json:"itemsPerJob"` // nil is 1; 0 is until the queue is empty
+	Seed        *uint64              `json:"seed"`        // nil is 1
+	Seeds       *int                 `json:"seeds"`       // nil is 5
 }
 
 // An expectation holds expected values. Only the fields that are set are compared.
