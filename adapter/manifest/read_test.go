@@ -16,26 +16,7 @@ import (
 	"github.com/scaledjob/scaledjob/testdata"
 )
 
-const minimal = `
-apiVersion: keda.sh/v1alpha1
-kind: ScaledJob
-metadata:
-  name: consumer
-  namespace: shop
-  uid: 7d2b2f3c-6a55-4a4f-8f50-111111111111
-  generation: 2
-spec:
-  jobTargetRef:
-    template:
-      spec:
-        containers:
-          - name: main
-            image: example.com/consumer:1
-  triggers:
-    - type: rabbitmq
-      metadata:
-        queueLength: "5"
-`
+const minimal = testdata.ScaledJob
 
 func read(t require.TestingT, text string) *manifest.ScaledJob {
 	found, err := manifest.Read([]byte(text))

@@ -13,9 +13,7 @@ import (
 	"maps"
 	"math"
 	"os"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -297,121 +295,6 @@ func sampleOfJSON(row any) (s sample, err error) {
 	return sampleOf(columns, values)
 }
 
-// samplesOfPrometheus reads the answer of a range query. A series is a counter of
-// messages if its name ends with _total or _count, or if the user says so; a series
-// without a name is a rate of items per second, as rate() returns.
-func samplesOfPrometheus(data []byte, as string) (samples []sample, err error) {
-	answer, err := rangeQuery(data)
-	if err != nil {
-		return nil, err
-	}
-	var problems []error
-	for i, series := range answer {
-		name := series.Metric["__name__"]
-		kind := as
-		if kind == "" {
-			switch {
-			case strings.HasSuffix(name, "_total"), strings.HasSuffix(name, "_count"):
-				kind = "counter"
-			case name == "":
-				kind = "rate"
-			default:
-				problems = append(problems, fmt.Errorf(" data.result[%d]: %s may be a rate or a counter; use --trace-as rate or --trace-as counter", i, name))
-				continue
-			}
-		}
-		var points []sample
-		for k, v := range series.Values {
-			p, err := pointOf(v)
-			if err != nil {
-				problems = append(problems, fmt.Errorf(" data.result[%d].values[%d]: %w", i, k, err))
-			}
-			points = append(points, p)
-		}
-		if len(problems) > 0 {
-			continue
-		}
-		if samples, err = between(samples, points, kind == "counter"); err != nil {
-			return nil, fmt.Errorf(" data.result[%d]: %w", i, err)
-		}
-	}
-	if len(problems) == 0 && len(samples) == 0 {
-		problems = append(problems, errors.New(" no values; use a query that returns at least two points"))
-	}
-	return samples, errors.Join(problems...)
-}
-
-// A series is a time series of a range query's answer.
-type series struct {
-	Metric map[string]string
-	Values [][2]any
-}
-
-// rangeQuery reads the answer of a Prometheus range query.
-func rangeQuery(data []byte) ([]series, error) {
-	var answer struct {
-		Data struct {
-			ResultType string
-			Result     []series
-		}
-		Error string
-	}
-	switch err := json.Unmarshal(data, &answer); {
-	case err != nil || answer.Error == "" && answer.Data.ResultType == "":
-		return nil, fmt.Errorf(" neither a trace nor the answer of a Prometheus range query; %s", traceHelp)
-	case answer.Error != "":
-		return nil, fmt.Errorf(" Prometheus answered %q; use the answer of a query without an error", answer.Error)
-	case answer.Data.ResultType != "matrix":
-		return nil, fmt.Errorf(" found the result type %q; use matrix, from /api/v1/query_range", answer.Data.ResultType)
-	}
-	return answer.Data.Result, nil
-}
-
-// pointOf reads a time and a value, which Prometheus writes as text.
-func pointOf(v [2]any) (p sample, err error) {
-	seconds, isNumber := v[0].(float64)
-	text, isText := v[1].(string)
-	p.items, err = strconv.ParseFloat(text, 64)
-	if !isNumber || !(seconds >= 0 && seconds < latest) || !isText || err != nil || !(p.items >= 0 && p.items <= math.MaxFloat64) {
-		return p, fmt.Errorf("found %v; use a time and a number of 0 or more as text", v)
-	}
-	p.at = ^time.Duration(seconds * float64(time.Second))
-	return p, nil
-}
-
-// mostSamples is the most items of a Prometheus answer.
-const mostSamples = 1e7
-
-// between appends the items that arrived from each point to the next, at even distances.
-// A counter that falls was reset to 0.
-func between(samples, points []sample, counter bool) ([]sample, error) {
-	owed := 0.0
-	for i := 1; i < len(points); i++ {
-		from, to := points[i-1], points[i]
-		gap := from.at - to.at // complements
-		items := from.items * gap.Seconds()
-		if counter {
-			if items = to.items - from.items; items < 0 {
-				items = to.items
-			}
-		}
-		if float64(len(samples))+items > mostSamples {
-			return nil, errors.New("found more than 1e7 items; use a shorter time, or CSV with the number of items in each row")
-		}
-		before := owed
-		owed += items
-		n := 1.0
-		for ; n <= owed+1e-9; n++ {
-			s := from
-			s.at -= time.Duration(float64(gap) * (n - before) / items)
-			s.items = 1
-			samples = append(samples, s)
-		}
-		owed = max(0, owed-(n-1))
-	}
-	return samples, nil
-}
-
 // fromTheFirst makes times relative to the first, if they are absolute, and returns the
 // first.
 func fromTheFirst(samples []sample) (all []sample, first time.Duration, err error) {
@@ -451,86 +334,6 @@ func whole(samples []sample) (all []simulation.Arrival) {
 	return all
 }
 
-// latest is the Unix time in seconds from which a time is invalid, in 2262.
-const latest = math.MaxInt64 / 1_000_000_000
-
-// timeForms are RFC 3339, and the forms of SQL, data frames and spreadsheets. A fraction may
-// follow the seconds. Without a zone a time is in UTC; a date with slashes begins with
-// the month.
-var timeForms = []string{
-	"2006-01-02T15:04:05Z07:00", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04:05 Z07:00",
-	"2006-01-02 15:04:05Z0700", "2006-01-02 15:04:05 Z0700", "2006-01-02 15:04:05Z07", "2006-01-02 15:04:05 UTC", "2006-01-02 15:04:05 Z0700 UTC",
-	"2006-01-02 15:04", "2006-01-02", "2006/01/02 15:04:05", "2006/01/02 15:04", "1/2/2006 15:04:05", "1/2/2006 15:04", "1/2/2006 3:04:05 PM", "1/2/2006 3:04 PM",
-	"2.1.2006 15:04:05", "2.1.2006 15:04",
-}
-
-// instant reads a time: one of these forms, a Unix time in seconds, milliseconds, microseconds or
-// nanoseconds, or an offset from the start in seconds or as a duration. A number is a
-// Unix time from 100,000,000 on, which is in 1973, and an offset below.
-func instant(text string) (at time.Duration, absolute bool, err error) {
-	if n, err := strconv.ParseFloat(text, 64); err == nil {
-		for _, unit := range []struct {
-			from float64
-			unit time.Duration
-		}{{1e17, 1}, {1e14, time.Microsecond}, {1e11, time.Millisecond}, {1e8, time.Second}} {
-			if n >= unit.from && n < latest*float64(time.Second/unit.unit) {
-				whole, fraction := math.Modf(n)
-				return time.Duration(whole)*unit.unit + time.Duration(fraction*float64(unit.unit)), true, nil
-			}
-		}
-		if n >= 0 && n < 1e8 {
-			return time.Duration(n * float64(time.Second)), false, nil
-		}
-	}
-	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
-		return d, false, nil
-	}
-	upper := strings.ToUpper(text)
-	for _, form := range timeForms {
-		if t, err := time.Parse(form, upper); err == nil && t.Year() >= 1970 && t.Year() < 2262 {
-			return time.Duration(t.UnixNano()), true, nil
-		}
-	}
-	return 0, false, fmt.Errorf("found %q; use RFC 3339 such as 2026-01-31T12:00:00Z, a Unix time, seconds since the start, or a duration such as 1m30s", text)
-}
-
-// mark returns the time of a sample.
-func mark(at time.Duration, absolute bool, err error) (time.Duration, error) {
-	if absolute {
-		at = ^at
-	}
-	return at, err
-}
-
-// amount reads a number of items, which may have a fraction.
-func amount(text string) (float64, error) {
-	n, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(n >= 0 && n <= 1e9) {
-		return 0, fmt.Errorf("found %q; use a number of 0 to 1e9", text)
-	}
-	return n, nil
-}
-
-// clockForm is a time as spreadsheets and data frames write it.
-var clockForm = regexp.MustCompile(`^(?:(\d{1,4}) days? )?(?:(\d{1,3}):)?(\d{1,2}):(\d{1,2}(?:\.\d{1,9})?)$`)
-
-// lasting reads a number of seconds, or a duration.
-func lasting(text string) (simulation.Duration, error) {
-	if n, err := strconv.ParseFloat(text, 64); err == nil && n >= 0 && n < 1e8 {
-		return simulation.Duration(n * float64(time.Second)), nil
-	}
-	d, err := time.ParseDuration(text)
-	if clock := clockForm.FindStringSubmatch(text); clock != nil { // 0 days 00:01:30.5, or 1:30
-		d, err = time.ParseDuration(cmp.Or(clock[2], "0") + "h" + clock[3] + "m" + clock[4] + "s")
-		days, _ := strconv.Atoi(cmp.Or(clock[1], "0"))
-		d += time.Duration(days) * 24 * time.Hour
-	}
-	if err != nil || d < 0 {
-		return 0, fmt.Errorf("found %q; use seconds, or a duration such as 1m30s", text)
-	}
-	return simulation.Duration(d), nil
-}
-
 // ReadLengths reads the measured lengths of a queue. Their times are since the first arrival
 // of a trace that began at this time; 0 is since the first length.
 func ReadLengths(name string, began time.Duration) (all []picture.Sample, err error) {
@@ -550,27 +353,4 @@ func ReadLengths(name string, began time.Duration) (all []picture.Sample, err er
 		all = append(all, picture.Sample{Seconds: (one.at + offset).Seconds(), Value: one.items})
 	}
 	return all, nil
-}
-
-// samplesOfGauge reads a range query's answer, as the sum of its series at each time.
-func samplesOfGauge(data []byte) ([]sample, error) {
-	all, err := rangeQuery(data)
-	if err != nil {
-		return nil, err
-	}
-	sums := map[time.Duration]float64{}
-	for i, series := range all {
-		for k, v := range series.Values {
-			p, err := pointOf(v)
-			if err != nil {
-				return nil, fmt.Errorf(" data.result[%d].values[%d]: %w", i, k, err)
-			}
-			sums[p.at] += p.items
-		}
-	}
-	var samples []sample
-	for at, sum := range sums {
-		samples = append(samples, sample{at: at, items: sum})
-	}
-	return samples, nil
 }
