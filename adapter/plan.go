@@ -21,7 +21,8 @@ type Plan struct {
 	Owner    types.UID
 	Decision scaling.Decision // zero if the program made the plan
 	Create   int64            // Jobs to create: Decision.Create
-	// Holds are the reasons why fewer Jobs are created than the strategy proposed. If one of
+	// Holds are the reasons why fewer Jobs are created than the strategy proposed: those of
+	// slots.Hold, jobsUnknown, and notLeading in a process without a term. If one of
 	// them stops all creates, Decision.Create is 0 and its Rule is scaling.RuleWaiting.
 	Holds []slots.Hold
 	// Labels are added to the first Jobs to create, a map for each.

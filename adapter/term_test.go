@@ -40,7 +40,7 @@ func TestStandbyLeads(t *testing.T) {
 	plan := w.Plan(ownerUID, items(5), w.clock)
 	require.Zero(t, plan.Create)
 	require.Equal(t, scaling.RuleWaiting, plan.Decision.Rule)
-	require.Equal(t, NotLeading, plan.Holds[len(plan.Holds)-1].Rule)
+	require.Equal(t, notLeading, plan.Holds[len(plan.Holds)-1].Rule)
 
 	lease.takes(term.Mark{})
 	for range 2 {

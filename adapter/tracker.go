@@ -5,15 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	batchclient "k8s.io/client-go/kubernetes/typed/batch/v1"
@@ -22,7 +18,6 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/internal/hub"
 	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/field"
-	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/slots"
 )
@@ -320,7 +315,7 @@ func (t *Tracker) Plan(owner types.UID, metrics []scaling.Metric, now time.Time)
 		plan = unknown(o.plan(metrics, false, now), "unfinished Jobs have the owner's name and another UID")
 	}
 	if leads != nil {
-		plan.hold(append(plan.Holds, slots.Hold{Rule: NotLeading, Text: leads.Error(), All: true}))
+		plan.hold(append(plan.Holds, slots.Hold{Rule: notLeading, Text: leads.Error(), All: true}))
 	}
 	plan.made, plan.term = t.now(), t.term
 	return plan
@@ -328,14 +323,14 @@ func (t *Tracker) Plan(owner types.UID, metrics []scaling.Metric, now time.Time)
 
 // unknown returns a plan with the reason why the Jobs are not known.
 func unknown(p Plan, why string) Plan {
-	p.Holds = []slots.Hold{{Rule: JobsUnknown, Text: why, All: true}}
+	p.Holds = []slots.Hold{{Rule: jobsUnknown, Text: why, All: true}}
 	return p
 }
 
-// Rules of [Plan].Holds beside those of package slots.
+// Rules of Plan.Holds beside those of package slots.
 const (
-	JobsUnknown = "jobsUnknown" // the owner's Jobs are not known
-	NotLeading  = "notLeading"  // this process is in no term
+	jobsUnknown = "jobsUnknown" // the owner's Jobs are not known
+	notLeading  = "notLeading"  // this process is in no term
 )
 
 // Jobs returns the owner's Jobs in no order, Jobs in flight last, and reports whether they
@@ -389,140 +384,3 @@ func (t *Tracker) mistaken(o *owned) bool {
 
 // late is L, the time after which a request can no longer arrive.
 func (t *Tracker) late() time.Duration { return 2 * t.options.Timeout }
-
-// ownerOf returns the UID of the owner, or "" if the Job has none that the tracker knows
-// of, and the rest of the controller reference.
-func (o *Options) ownerOf(j *batchv1.Job) (uid types.UID, called string) {
-	controller := metav1.GetControllerOfNoCopy(j)
-	switch {
-	case o.Hub.Home == "" && controller != nil:
-		return controller.UID, (&Owner{controller.APIVersion, controller.Kind, j.Namespace, controller.Name, ""}).called()
-	case o.Hub.Home != "" && controller == nil && j.Labels[LabelHome] == o.Hub.Home:
-		return types.UID(j.Labels[LabelOwner]), ""
-	}
-	return "", ""
-}
-
-// owner returns the state of an owner, tracked or not.
-func (t *Tracker) owner(uid types.UID) *owned {
-	o := t.owners[uid]
-	if o == nil {
-		o = &owned{uid: uid}
-		t.owners[uid] = o
-	}
-	return o
-}
-
-// drop frees empty state, and the owner if it has none left.
-func (t *Tracker) drop(o *owned) {
-	if len(o.jobs) == 0 {
-		o.jobs = nil
-	}
-	if o.set != nil {
-		maps.DeleteFunc(o.sent, func(slot slots.Slot, _ *origin) bool { return !o.set.Flying(slot) })
-		if len(o.sent) == 0 {
-			o.sent = nil
-		}
-	}
-	if o.target == nil && o.jobs == nil && (o.set == nil || o.set.Empty()) {
-		delete(t.owners, o.uid)
-		if t.term != nil {
-			t.term.Forget(o)
-		}
-	}
-}
-
-// jobShown takes over a Job as the cache shows it now.
-func (t *Tracker) jobShown(j *job) {
-	uid, before := j.of, t.jobs[j.key()]
-	if before != nil && (before.UID != j.UID || before.owner.uid != uid) {
-		t.jobGone(before)
-		before = nil
-	}
-	if uid == "" {
-		return
-	}
-	o := t.owner(uid)
-	o.called = cmp.Or(o.called, j.called)
-	j.owner, j.of, j.called = o, "", ""
-	if o.jobs == nil {
-		o.jobs = map[types.UID]*job{}
-	}
-	t.jobs[j.key()], o.jobs[j.UID] = j, j
-	if before != nil {
-		t.tally(before, -1)
-	}
-	t.classify(j, value(before))
-	t.tally(j, 1)
-	o.show(j)
-}
-
-// jobGone forgets a Job that the cache no longer shows.
-func (t *Tracker) jobGone(j *job) {
-	t.tally(j, -1)
-	delete(t.jobs, j.key())
-	delete(j.owner.jobs, j.UID)
-	j.owner.gone(j)
-	t.drop(j.owner)
-}
-
-// podsOf is the key of a Job's pods. Whoever makes pods elsewhere does not change it.
-type podsOf struct {
-	namespace string
-	job       types.UID
-}
-
-// podShown takes over a pod, or that it is gone.
-func (t *Tracker) podShown(p *pod, gone bool) {
-	of := podsOf{p.namespace, p.job}
-	pods := slices.DeleteFunc(t.pods[of], func(other *pod) bool { return other.uid == p.uid })
-	if !gone {
-		pods = append(pods, p)
-	}
-	if t.pods[of] = pods; len(pods) == 0 {
-		delete(t.pods, of)
-	}
-	if j := t.jobs[types.NamespacedName{Namespace: p.namespace, Name: p.jobName}]; j != nil && j.UID == p.job {
-		t.recount(j, *j)
-	}
-}
-
-// recount classifies a Job in the cache anew; before is its earlier state.
-func (t *Tracker) recount(j *job, before job) {
-	t.tally(j, -1)
-	t.classify(j, before)
-	t.tally(j, 1)
-	j.owner.show(j)
-}
-
-// tally adds n Jobs such as j to the counts of its owner.
-func (t *Tracker) tally(j *job, n int32) {
-	if _, noted := t.changing[j.owner]; t.changing != nil && !noted {
-		t.changing[j.owner] = j.owner.counted
-	}
-	if j.ended() {
-		j.owner.aged = false
-	}
-	if j.owner.tally(j, n); j.owner.stuck != nil && j.Phase == Pending && !j.stray {
-		j.owner.stuck.add(j.PendingSince, n)
-	}
-}
-
-func (t *Tracker) classify(j *job, before job) {
-	var conditions []string
-	target := j.owner.target
-	if j.Number, j.stray = 0, false; target != nil {
-		conditions = target.PendingPodConditions
-		j.stray = t.options.Hub.Home == "" && j.Namespace != target.Owner.Namespace
-		switch {
-		case j.stray:
-		case !target.Keyed:
-			j.Number, j.item = target.Owner.number(t.options.Hub.Place, j.Name), nil
-		case j.item != nil:
-			j.Number = j.item.Number
-		}
-	}
-	j.classify(before, t.pods[podsOf{j.Namespace, j.UID}], t.options.Pods, conditions, t.now())
-	r := rollout.Job{Revision: j.Revision, NeverStarted: j.NeverStarted, Finished: j.ended(), Deleting: j.Deleting}
-	j.outdated = target != nil && !j.stray && target.Rollout.Deletes(r, target.Revision)
-}

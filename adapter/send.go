@@ -1,0 +1,215 @@
+package adapter
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"unicode"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	batchclient "k8s.io/client-go/kubernetes/typed/batch/v1"
+
+	"github.com/scaledjob/scaledjob/rollout"
+	"github.com/scaledjob/scaledjob/slots"
+)
+
+// A reply is the result of a request.
+type reply struct {
+	slots.Result
+	uid types.UID // of the Job that was created or has the name
+	err error     // nil if everything went as planned
+}
+
+func (a *application) send(ctx context.Context, jobs batchclient.JobsGetter, q slots.Request) reply {
+	ctx, cancel := context.WithTimeout(ctx, a.tracker.options.Timeout)
+	defer cancel()
+	if q.Kind == slots.Read && q.UID != "" {
+		return a.gone(ctx, jobs, a.deletion(q))
+	}
+	if q.Kind == slots.Read {
+		from := a.origin(q.Slot)
+		if from == nil { // the cache has shown it
+			return reply{slots.Unanswered, "", errChanged}
+		}
+		owner := &from.from.Owner
+		return a.read(ctx, jobs, owner.Namespace, owner.slotName(a.tracker.options.Hub.Place, q.Slot), q.Slot)
+	}
+	if err := cmp.Or(ctx.Err(), a.check()); err != nil {
+		return reply{slots.NotSent, "", fmt.Errorf("%w: %w", ErrNotSent, err)}
+	}
+	if q.Kind == slots.Mark || q.Kind == slots.Unmark {
+		return a.mark(ctx, q)
+	}
+	if q.Kind == slots.Create {
+		return a.create(ctx, jobs, q.Slot)
+	}
+	return a.delete(ctx, jobs, a.deletion(q))
+}
+
+// origin returns what the Job in a slot was created from.
+func (a *application) origin(slot slots.Slot) *origin {
+	a.tracker.mu.Lock()
+	defer a.tracker.mu.Unlock()
+	if o := a.tracker.owners[a.plan.Owner]; o != nil {
+		return o.sent[slot]
+	}
+	return nil
+}
+
+// deletion returns what a delete, or the read of a Job that was deleted, is about.
+func (a *application) deletion(q slots.Request) *Deletion {
+	if d := a.deletes[types.UID(q.UID)]; d != nil && q.Kind != slots.Read {
+		return d
+	}
+	a.tracker.mu.Lock()
+	defer a.tracker.mu.Unlock()
+	d := &Deletion{UID: types.UID(q.UID)}
+	if o := a.tracker.owners[a.plan.Owner]; o != nil {
+		if j := o.jobs[d.UID]; j != nil {
+			*d = j.Delete(rollout.Background, HistoryLimit)
+		}
+	}
+	return d
+}
+
+// create creates the Job, or finds out which Job has its name.
+func (a *application) create(ctx context.Context, jobs batchclient.JobsGetter, slot slots.Slot) reply {
+	from := a.origin(slot)
+	if from == nil { // a term has begun since the check
+		return reply{slots.NotSent, "", fmt.Errorf("%w: %w", ErrNotSent, ErrOutdated)}
+	}
+	job, err := from.job(a.tracker.options.Hub.Place, slot)
+	if err != nil {
+		return reply{slots.Refused, "", err}
+	}
+	created, err := jobs.Jobs(job.Namespace).Create(ctx, job, metav1.CreateOptions{})
+	switch {
+	case err == nil:
+		return reply{slots.Done, uidOf(created), nil}
+	case !apierrors.IsAlreadyExists(err):
+		return failure(err)
+	}
+	r := a.read(ctx, jobs, job.Namespace, job.Name, slot)
+	switch r.Result {
+	case slots.Done:
+		r.err = err
+	case slots.None, slots.Taken:
+		r.err = fmt.Errorf("%w: %w", err, r.err)
+	case slots.Unanswered:
+		r.err = fmt.Errorf("the name exists, and its Job could not be read: %w", r.err)
+	}
+	return r
+}
+
+// read finds out which Job has a name.
+func (a *application) read(ctx context.Context, jobs batchclient.JobsGetter, namespace, name string, slot slots.Slot) reply {
+	job, err := jobs.Jobs(namespace).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return reply{slots.None, "", err}
+	case err != nil:
+		return reply{slots.Unanswered, "", err}
+	}
+	owner, _ := a.tracker.options.ownerOf(job)
+	item := itemOf(job)
+	switch phase := end(job); {
+	case owner != a.plan.Owner, slot.Key != "" && (item == nil || *item != slot), phase == Succeeded, phase == Failed:
+		return reply{slots.Taken, uidOf(job), errTaken}
+	}
+	return reply{slots.Done, uidOf(job), nil}
+}
+
+var propagations = map[rollout.Propagation]metav1.DeletionPropagation{
+	rollout.Background: metav1.DeletePropagationBackground,
+	rollout.Foreground: metav1.DeletePropagationForeground,
+	rollout.Orphan:     metav1.DeletePropagationOrphan,
+}
+
+func (a *application) delete(ctx context.Context, jobs batchclient.JobsGetter, d *Deletion) reply {
+	if d.UID == "" {
+		return reply{slots.None, "", errors.New("found no UID; use the UID of a Job that was observed")}
+	}
+	options := metav1.DeleteOptions{
+		PropagationPolicy: new(propagations[d.Propagation]),
+		Preconditions:     &metav1.Preconditions{UID: &d.UID},
+	}
+	if d.ResourceVersion != "" {
+		options.Preconditions.ResourceVersion = &d.ResourceVersion
+	}
+	err := jobs.Jobs(d.Namespace).Delete(ctx, d.Name, options)
+	switch {
+	case err == nil, apierrors.IsNotFound(err):
+		return reply{Result: slots.Done}
+	case apierrors.IsConflict(err):
+		r := a.gone(ctx, jobs, d)
+		if r.Result == slots.Unanswered { // but the delete had no effect
+			r.Result = slots.None
+		}
+		return r
+	}
+	return failure(err)
+}
+
+// gone finds out whether the Job is deleted. Another Job may have its name.
+func (a *application) gone(ctx context.Context, jobs batchclient.JobsGetter, d *Deletion) reply {
+	job, err := jobs.Jobs(d.Namespace).Get(ctx, d.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err), err == nil && (uidOf(job) != d.UID || job.DeletionTimestamp != nil):
+		return reply{Result: slots.Done}
+	case err != nil:
+		return reply{slots.Unanswered, "", fmt.Errorf("it has changed, and could not be read: %w", err)}
+	}
+	return reply{slots.None, "", errChanged}
+}
+
+// failure returns the reply to a request that failed: None or Refused if it is certain that
+// the request had no effect, Refused if the reason is the Job.
+func failure(err error) reply {
+	var status apierrors.APIStatus
+	var network *net.OpError
+	r := reply{slots.Unanswered, "", err}
+	switch {
+	case errors.Is(err, ErrNotSent):
+		r.Result = slots.NotSent
+	case errors.As(err, &network) && network.Op == "dial":
+		r.Result = slots.None
+	case errors.As(err, &status):
+		switch code := status.Status().Code; {
+		case code == http.StatusTooManyRequests, code == http.StatusUnauthorized:
+			r.Result = slots.None
+		case code >= 400 && code < 500 && code != http.StatusRequestTimeout:
+			r.Result = slots.Refused
+		}
+	}
+	return r
+}
+
+// longestWords bounds the API server's words in an error, in characters.
+const longestWords = 300
+
+// words returns an error's text without control characters: at most 300 characters of it. An
+// answer of the API server begins with its status, such as "403 Forbidden: exceeded quota".
+func words(err error) string {
+	text := []rune(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == unicode.ReplacementChar {
+			return ' '
+		}
+		return r
+	}, err.Error()))
+	if len(text) > longestWords {
+		text = append(text[:longestWords-1], '…')
+	}
+	var status apierrors.APIStatus
+	if code := int32(0); errors.As(err, &status) {
+		if code = status.Status().Code; code > 0 {
+			return strings.TrimSpace(fmt.Sprintf("%d %s", code, http.StatusText(int(code)))) + ": " + string(text)
+		}
+	}
+	return string(text)
+}
