@@ -20,10 +20,10 @@ var rabbitmqRules = family{
 		{[]string{"rabbitmq"}, "%s must be specified", "2.18", rabbitHalf},
 		{[]string{"rabbitmq"}, "trigger mode %s must be one of", "2.18", rabbitMode},
 		{[]string{"rabbitmq"}, "not supported; must be HTTP to use trigger mode", "2.18", rabbitRate},
-		{[]string{"rabbitmq"}, "AMQP protocol doesn't support custom timeouts", "2.18", rabbitTimeout},
+		{[]string{"rabbitmq"}, "AMQP protocol doesn't support custom timeouts", "2.18", when(rabbitAMQP("timeout"), isNot("timeout", "0"))},
 		{[]string{"rabbitmq"}, "unknown host URL scheme", "2.18", rabbitScheme},
-		{[]string{"rabbitmq"}, "configure excludeUnacknowledged=true only with HTTP protocol", "2.18", rabbitHTTP("excludeUnacknowledged")},
-		{[]string{"rabbitmq"}, "configure useRegex=true only with HTTP protocol", "2.18", rabbitHTTP("useRegex")},
+		{[]string{"rabbitmq"}, "configure excludeUnacknowledged=true only with HTTP protocol", "2.18", when(rabbitAMQP("excludeUnacknowledged"), isTrue("excludeUnacknowledged"))},
+		{[]string{"rabbitmq"}, "configure useRegex=true only with HTTP protocol", "2.18", when(rabbitAMQP("useRegex"), isTrue("useRegex"))},
 		{[]string{"rabbitmq"}, "pageSize should be 1 or greater", "2.18", atLeast("pageSize", 1)},
 		{[]string{"rabbitmq"}, "amqp.DialConfig", "2.18", rabbitHostOf("amqp")},
 		{[]string{"rabbitmq"}, "incorrect value for TLS given", "2.18", allowed("tls", "enable", "disable")},
@@ -89,13 +89,6 @@ func rabbitRate(c *checker) (string, string, string) {
 	return "", "", ""
 }
 
-func rabbitTimeout(c *checker) (string, string, string) {
-	if x, ok := c.float("timeout"); ok && x != 0 && c.rabbitProtocol() == "amqp" {
-		return "timeout", "timeout works with HTTP, and the protocol is AMQP", "Delete it, or write an http URL as host"
-	}
-	return "", "", ""
-}
-
 func rabbitScheme(c *checker) (string, string, string) {
 	if v := c.get("host"); v.State == Known && c.is("protocol", "auto") && c.rabbitProtocol() == "" {
 		fix := "Write a URL such as amqp://user:password@host:5672/vhost or http://host:15672"
@@ -105,15 +98,6 @@ func rabbitScheme(c *checker) (string, string, string) {
 		return v.Key, fmt.Sprintf("host %q has no scheme amqp, amqps, http or https", v.Text), fix
 	}
 	return "", "", ""
-}
-
-func rabbitHTTP(name string) check {
-	return func(c *checker) (string, string, string) {
-		if c.isTrue(name) && c.rabbitProtocol() == "amqp" {
-			return name, name + " works with HTTP, and the protocol is AMQP", "Delete it, or write an http URL as host"
-		}
-		return "", "", ""
-	}
 }
 
 // rabbitAMQP finds a parameter that the AMQP protocol does not have.
