@@ -28,6 +28,9 @@ func restrict(directories, variables []string) error {
 	}
 	defer unix.Close(int(rules))
 	all := slices.Concat(system, directories)
+	if servers, err := filepath.EvalSymlinks("/etc/resolv.conf"); err == nil {
+		all = append(all, filepath.Dir(servers)) // below /run with systemd
+	}
 	for _, v := range variables {
 		if filepath.IsAbs(v) {
 			all = append(all, filepath.Dir(v))
