@@ -25,7 +25,6 @@ type Config struct {
 	Depth   int      // events
 	Faults  []Fault  // that stay for ever
 	AnyAge  bool     // requests arrive later than L
-	Lag     int8     // a list of the source may be older than its request: the contract is broken
 	Strict  bool     // what others delete is not excused
 	Deaf    bool     // whether the demand is served is not checked
 }
