@@ -28,6 +28,9 @@ type site struct {
 
 	failed         bool // the last write
 	spec, existing int32
+
+	seen int32     // existing, as last read
+	grew time.Time // when it was more than before
 }
 
 // able reports whether the cluster can take any share.
@@ -120,6 +123,12 @@ func (w *world) poll() replicas.Plan {
 	for _, name := range siteNames {
 		if at := w.sites[name]; !at.unregistered {
 			s.Clusters = append(s.Clusters, at.observed(name))
+			if at.read() && at.existing > at.seen {
+				at.grew = w.now
+			}
+			if !at.away && !at.busy {
+				at.seen = at.existing
+			}
 		}
 	}
 	plan := replicas.NewPlan(w.policy, s)
@@ -133,6 +142,9 @@ func (w *world) poll() replicas.Plan {
 		w.see("a member makes no progress", share.Reason == replicas.ReasonNoProgress)
 		w.see("a former member", share.Reason == replicas.ReasonNotListed)
 		w.see("a write fails", share.Reason == replicas.ReasonWriteFailed)
+		if share.Reason == replicas.ReasonNoProgress && w.now.Sub(at.grew) < w.policy.ProgressDeadline {
+			w.Fatalf("%s makes progress\n%s", share.Name, plan)
+		}
 		if share.Write && !at.read() {
 			w.Fatalf("%s is written to\n%s", share.Name, plan)
 		}
@@ -235,7 +247,7 @@ func propReplay(t *rapid.T, c *premise.Counts) {
 	}
 	w.see("the end", true)
 	for _, s := range w.sites {
-		*s = site{spec: s.spec, existing: s.existing}
+		*s = site{spec: s.spec, existing: s.existing, seen: s.seen, grew: s.grew}
 	}
 	w.calm = w.now
 	plan := w.poll()
