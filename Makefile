@@ -29,7 +29,7 @@ PACKAGED  = $$(go list $(PURE:%=%/...) | grep -v /e2e$$)
 RELEASES = 2.8 2.13 2.16 2.18 2.19 2.20
 CONFORM = go test -count=1 -v -timeout 30m -rapid.nofailfile
 
-.PHONY: ci test oldest imports check race fuzz examples worker bench conformance conformance-all newest e2e e2e-oldest beside resources soak scale agree hostile law mutate cluster fleet \
+.PHONY: ci test oldest imports check race fuzz examples worker bench conformance conformance-all newest e2e e2e-oldest beside resources soak scale agree hostile law overload mutate cluster fleet \
 	release release-check compare licenses vulnerabilities peers snapshot archives image-check
 
 ci: test oldest imports check race fuzz examples worker bench conformance e2e release-check compare licenses image-check
@@ -130,9 +130,13 @@ scale:
 hostile:
 	cd examples && go test -count=1 -v -run TestHostileTenant -timeout 30m ./controller/e2e -hostile $(HOSTILE)
 
-# The time of healthy ScaledJobs beside failing ones, on the control plane.
+# The time of healthy ScaledJobs beside failing ones, on the control plane, and who is named.
 law:
-	cd examples && go test -count=1 -v -run TestLawOnCluster -timeout 60m ./controller/e2e -law
+	cd examples && go test -count=1 -v -run 'TestLawOnCluster|TestCulprit' -timeout 60m ./controller/e2e -law
+
+# A jump to SCALEDJOBS times ten Jobs, on an API server that answers few requests at a time.
+overload:
+	cd examples && go test -count=1 -v -run TestOverload -timeout 30m ./controller/e2e -overload $(SCALEDJOBS)
 
 # A real run on the control plane, compared with simulated runs.
 agree:

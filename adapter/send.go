@@ -27,7 +27,8 @@ type reply struct {
 }
 
 func (a *application) send(ctx context.Context, jobs batchclient.JobsGetter, q slots.Request) reply {
-	ctx, cancel := context.WithTimeout(ctx, a.tracker.options.Timeout)
+	timeout := a.tracker.options.Timeout
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no answer within %s: %w", timeout, context.DeadlineExceeded))
 	defer cancel()
 	if q.Kind == slots.Read && q.UID != "" {
 		return a.gone(ctx, jobs, a.deletion(q))

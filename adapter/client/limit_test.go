@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -296,3 +297,26 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 type reader func(p []byte) (int, error)
 
 func (f reader) Read(p []byte) (int, error) { return f(p) }
+
+// A request without an answer is refused, also if its caller has the same timeout and says so.
+func TestCallersTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limit := NewLimit(1)
+		var seen []Answer
+		limit.Observe = func(a Answer) { seen = append(seen, a) }
+		transport := newTransport(&server{answer: func(*http.Request) answer { return answer{after: -1} }}, time.Second, limit)
+		for _, c := range []struct {
+			cause error
+			want  fair.Answer
+		}{{fmt.Errorf("no answer within 1s: %w", context.DeadlineExceeded), fair.Refused}, {nil, fair.Neutral}} {
+			ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second-1, c.cause)
+			r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://server/apis/batch/v1/namespaces/a/jobs", nil)
+			require.NoError(t, err)
+			_, err = transport.RoundTrip(r)
+			cancel()
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.Equal(t, c.cause != nil, err == c.cause)
+			require.Equal(t, c.want, seen[len(seen)-1].Answer)
+		}
+	})
+}

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -46,9 +47,10 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	target.RawQuery, r.URL = query.Encode(), &target
 	response, err := t.next.RoundTrip(r)
 	if err != nil {
-		expired := context.Cause(ctx) == t.expired
+		cause := context.Cause(ctx) // a caller's timeout may be the same
+		expired := cause != context.DeadlineExceeded && errors.Is(cause, context.DeadlineExceeded)
 		if cancel(); expired {
-			err = t.expired
+			err = cause
 		}
 		answered(nil, expired)
 		free()

@@ -162,7 +162,7 @@ func (c *Cluster) start(ctx context.Context, bin string, o options) error {
 	if err := c.etcd.start(); err != nil {
 		return err
 	}
-	c.server = c.process(bin, "kube-apiserver", "--etcd-servers", client, "--cert-dir", c.file("certificates"),
+	c.server = c.process(bin, "kube-apiserver", append(o.server, "--etcd-servers", client, "--cert-dir", c.file("certificates"),
 		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", ports[2]),
 		"--token-auth-file", c.file("tokens"), "--authorization-mode=RBAC",
 		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file", c.file("key"),
@@ -170,7 +170,7 @@ func (c *Cluster) start(ctx context.Context, bin string, o options) error {
 		"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
 		"--enable-admission-plugins=OwnerReferencesPermissionEnforcement", // as some clusters do
 		"--audit-policy-file", c.file("audit-policy.yaml"), "--audit-log-path", c.file(auditLog),
-		"--audit-log-mode=blocking", "--audit-log-maxsize=0") // 0: a single file
+		"--audit-log-mode=blocking", "--audit-log-maxsize=0")...) // 0: a single file
 	if err := c.startServer(ctx); err != nil {
 		return err
 	}

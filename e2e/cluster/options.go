@@ -4,7 +4,12 @@ package cluster
 type Option func(*options)
 
 type options struct {
-	controllers []string
+	controllers, server []string
+}
+
+// WithServer adds flags of kube-apiserver.
+func WithServer(flags ...string) Option {
+	return func(o *options) { o.server = append(o.server, flags...) }
 }
 
 // WithControllers switches further controllers of kube-controller-manager on,
