@@ -14,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/cluster"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
@@ -80,6 +81,9 @@ func authentication(ctx context.Context, client *cluster.Client, kind, name stri
 	path, where := "/apis/keda.sh/v1alpha1/namespaces/"+client.Namespace+"/triggerauthentications/", "TriggerAuthentication "+name+" in namespace "+client.Namespace
 	if kind == "ClusterTriggerAuthentication" {
 		path, where = "/apis/keda.sh/v1alpha1/clustertriggerauthentications/", kind+" "+name
+	}
+	if len(validation.IsDNS1123Subdomain(name)) > 0 { // no object has the name, and it could lead to another path
+		return f, fmt.Sprintf("%s %q", cmp.Or(kind, "TriggerAuthentication"), name), nil
 	}
 	data, err := client.Read(ctx, path+name)
 	if apierrors.IsNotFound(err) {

@@ -207,7 +207,7 @@ func (c *Client) scaledJob(ctx context.Context, name string) (*input.ScaledJob, 
 
 // Object reads a custom object of the namespace, or all of them without a name.
 func (c *Client) Object(ctx context.Context, group, resource, name string) ([]byte, error) {
-	return c.get(ctx, c.rest.Get().AbsPath("/apis", group, "namespaces", c.Namespace, resource, name))
+	return c.Read(ctx, strings.TrimSuffix("/apis/"+group+"/namespaces/"+c.Namespace+"/"+resource+"/"+name, "/"))
 }
 
 // get returns the body of the answer, or the API server's words as an error.
@@ -268,13 +268,7 @@ func (c *Client) list(ctx context.Context, d *Dump, kind, path, selector string)
 // pages calls each for the objects of a path.
 func (c *Client) pages(ctx context.Context, kind, path, selector string, each func(json.RawMessage) error) error {
 	for next := ""; ; {
-		request := c.rest.Get().AbsPath(path).Param("limit", pageSize)
-		for key, value := range map[string]string{"labelSelector": selector, "continue": next} {
-			if value != "" {
-				request = request.Param(key, value)
-			}
-		}
-		data, err := c.get(ctx, request)
+		data, err := c.Read(ctx, path, "limit", pageSize, "labelSelector", selector, "continue", next)
 		if err != nil {
 			return fmt.Errorf("list %ss in namespace %s: %w", kind, c.Namespace, err)
 		}

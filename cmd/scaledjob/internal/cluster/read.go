@@ -3,13 +3,21 @@ package cluster
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"strings"
 )
 
-// Read reads a path of the API server, with pairs of parameters.
+// Read reads a path of the API server, with pairs of parameters. It refuses a path that a name in it
+// leads elsewhere. A parameter without a value is left out.
 func (c *Client) Read(ctx context.Context, path string, parameters ...string) ([]byte, error) {
+	if strings.Contains(path, "..") || strings.ContainsAny(path, "%?#") {
+		return nil, fmt.Errorf("%q is not read: a name in it is not that of an object", path)
+	}
 	request := c.rest.Get().AbsPath(path)
 	for i := 0; i+1 < len(parameters); i += 2 {
-		request = request.Param(parameters[i], parameters[i+1])
+		if parameters[i+1] != "" {
+			request = request.Param(parameters[i], parameters[i+1])
+		}
 	}
 	return c.get(ctx, request)
 }
