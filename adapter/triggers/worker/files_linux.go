@@ -13,20 +13,30 @@ import (
 // system are the directories of libraries, certificates, time zones and devices.
 var system = []string{"/dev", "/etc", "/lib", "/lib64", "/proc", "/sys", "/usr", os.TempDir()}
 
+const read, readAny = unix.LANDLOCK_ACCESS_FS_READ_FILE, unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
+
+// ruleset returns a new set of rules, which is negative if the kernel has no Landlock.
+func ruleset() (int, error) {
+	attr := unix.LandlockRulesetAttr{Access_fs: readAny}
+	rules, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr.Access_fs), 0)
+	switch errno {
+	case 0:
+		return int(rules), nil
+	case unix.ENOSYS, unix.EOPNOTSUPP, unix.EPERM: // EPERM is of a container's profile
+		return -1, nil
+	}
+	return -1, errno
+}
+
 // restrict refuses this thread, and the program that it starts, all files outside of the system's
 // directories, these directories, and the directories of files that a variable names. It does nothing
 // if the kernel has no Landlock.
 func restrict(directories, variables []string) error {
-	const read, readAny = unix.LANDLOCK_ACCESS_FS_READ_FILE, unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
-	attr := unix.LandlockRulesetAttr{Access_fs: readAny}
-	rules, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr.Access_fs), 0)
-	if errno == unix.ENOSYS || errno == unix.EOPNOTSUPP || errno == unix.EPERM { // of a container's profile
-		return nil
+	rules, err := ruleset()
+	if rules < 0 || err != nil {
+		return err
 	}
-	if errno != 0 {
-		return errno
-	}
-	defer unix.Close(int(rules))
+	defer unix.Close(rules)
 	all := slices.Concat(system, directories)
 	if servers, err := filepath.EvalSymlinks("/etc/resolv.conf"); err == nil {
 		all = append(all, filepath.Dir(servers)) // below /run with systemd
@@ -48,7 +58,7 @@ func restrict(directories, variables []string) error {
 		if info, err := os.Stat(name); err == nil && !info.IsDir() {
 			rule.Allowed_access = read
 		}
-		_, _, errno = unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, rules, unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
+		_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(rules), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
 		unix.Close(fd)
 		if errno != 0 {
 			return errno
@@ -57,7 +67,7 @@ func restrict(directories, variables []string) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
 	}
-	if _, _, errno = unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, rules, 0, 0); errno != 0 {
+	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(rules), 0, 0); errno != 0 {
 		return errno
 	}
 	return nil

@@ -213,29 +213,6 @@ func TestLocalAddressesAreRefused(t *testing.T) {
 	}
 }
 
-// A trigger reads a file only in the directories that an administrator has named, also if a driver
-// would read others.
-func TestFilesAreRefused(t *testing.T) {
-	home, err := os.Getwd() // not below the directory for temporary files, which KEDA needs
-	require.NoError(t, err)
-	directory, err := os.MkdirTemp(home, "files-")
-	require.NoError(t, err)
-	t.Cleanup(func() { os.RemoveAll(directory) })
-	file := filepath.Join(directory, "token")
-	require.NoError(t, os.WriteFile(file, []byte("planted"), 0o600))
-	in := manifest.ScaleTrigger{Type: "gcp-storage", Metadata: map[string]string{"bucketName": "a", "credentialsFromEnvFile": "FILE"}}
-	o := owner("a", in)
-	o.Pod.Containers = []corev1.Container{{Name: "c", Env: []corev1.EnvVar{{Name: "FILE", Value: file}}}}
-	p := local(t)
-	p.Local = false
-	allow := []triggers.Allowance{{Kind: "credentials-file", Namespaces: []string{"team"}, Hosts: []string{"*"}}}
-	_, err = reads(t, triggers.Options{Start: p.Start, Allow: allow}, nil).Read(t.Context(), o)
-	require.ErrorContains(t, err, "-file-root")
-	p.Files = []string{directory}
-	_, err = reads(t, triggers.Options{Start: p.Start, Allow: allow}, nil).Read(t.Context(), o)
-	require.ErrorContains(t, err, "invalid character 'p'", "it was read")
-}
-
 // A redirect from an allowed address to a loopback address fails.
 func TestRedirectToLocalAddress(t *testing.T) {
 	var reached atomic.Int64
