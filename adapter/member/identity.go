@@ -25,11 +25,11 @@ func (c *Cluster) identify(ctx context.Context) error {
 		return fmt.Errorf("the UID of the first contact: %w", err)
 	}
 	if uid != was {
-		of := "its registration"
+		of, fix := "its registration", "register it anew"
 		if c.options.UID == "" {
-			of = "the first contact"
+			of, fix = "the first contact", "set its UID in its registration, if that is right"
 		}
-		return fmt.Errorf("it is another cluster: its namespace kube-system has UID %q, and %s has %q; register it anew", short(uid), of, was)
+		return fmt.Errorf("it is another cluster: its namespace kube-system has UID %q, and %s has %q; %s", short(uid), of, was, fix)
 	}
 	c.health.mu.Lock()
 	jury := c.health.jury

@@ -10,12 +10,15 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/scaledjob/scaledjob/adapter/member"
 	"github.com/scaledjob/scaledjob/examples/multicluster/registry"
@@ -116,8 +119,18 @@ type contact struct {
 
 const contactsName = "multicluster-members"
 
-// store stores the UID of the first contact, and returns the stored UID.
-func (c contact) store(ctx context.Context, uid string) (string, error) {
+// store stores the UID of the first contact, and returns the stored UID. All members may meet the
+// hub at the same time.
+func (c contact) store(ctx context.Context, uid string) (was string, err error) {
+	again := func(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
+	err = retry.OnError(wait.Backoff{Steps: 20, Duration: 10 * time.Millisecond, Jitter: 1}, again, func() error {
+		was, err = c.try(ctx, uid)
+		return err
+	})
+	return was, err
+}
+
+func (c contact) try(ctx context.Context, uid string) (was string, err error) {
 	objects := c.client.CoreV1().ConfigMaps(c.namespace)
 	all, err := objects.Get(ctx, contactsName, metav1.GetOptions{})
 	switch {
@@ -129,9 +142,12 @@ func (c contact) store(ctx context.Context, uid string) (string, error) {
 			all.Data = map[string]string{}
 		}
 		all.Data[c.member] = uid
-		_, err = objects.Update(ctx, all, metav1.UpdateOptions{}) // unless another member was stored meanwhile
+		_, err = objects.Update(ctx, all, metav1.UpdateOptions{}) // fails if another member was stored meanwhile
 	}
-	return all.Data[c.member], err
+	if err != nil {
+		return "", err
+	}
+	return all.Data[c.member], nil
 }
 
 // nowhere returns the access to a member without a valid kubeconfig: it is registered, and
