@@ -46,8 +46,8 @@ func (s *Spread) Delay(initial bool) time.Duration {
 }
 
 // Handle calls h with the informer's events until the context ends. The function that it
-// returns removes h, and returns when no call of it is under way: what a call starts can
-// then be waited for.
+// returns is called after that: it removes h, and returns when no call of it is under way,
+// so that what a call has started can be waited for.
 func Handle(ctx context.Context, informer cache.SharedInformer, h cache.ResourceEventHandlerDetailedFuncs) (remove func() error, err error) {
 	handling := make(chan struct{}, 1)
 	unlessEnded := func(call func()) {
@@ -65,6 +65,7 @@ func Handle(ctx context.Context, informer cache.SharedInformer, h cache.Resource
 	return func() error {
 		err := informer.RemoveEventHandler(registration)
 		handling <- struct{}{}
+		<-handling // what comes late still finds out that the context has ended
 		return err
 	}, err
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -82,6 +83,30 @@ func TestHandle(t *testing.T) {
 		time.Sleep(time.Second)
 		require.Len(t, seen, 4)
 	})
+}
+
+// The informer ends, also if events are on their way when the handlers are removed.
+func TestHandleEnds(t *testing.T) {
+	for range 50 {
+		source := fakecache.NewFakeControllerSource()
+		for i := range 100 {
+			source.Add(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(i)}})
+		}
+		informer := cache.NewSharedInformer(source, &corev1.ConfigMap{}, 0)
+		running, stop := context.WithCancel(t.Context())
+		var ended sync.WaitGroup
+		ended.Go(func() { informer.RunWithContext(running) })
+		ctx, end := context.WithCancel(t.Context())
+		first := make(chan struct{}, 100)
+		remove, err := poll.Handle(ctx, informer, cache.ResourceEventHandlerDetailedFuncs{AddFunc: func(any, bool) { first <- struct{}{} }})
+		require.NoError(t, err)
+		<-first
+		end()
+		require.NoError(t, remove())
+		stop()
+		ended.Wait()
+		source.Shutdown()
+	}
 }
 
 // What is wrong is told once, and again when it has been right, or is something else.
