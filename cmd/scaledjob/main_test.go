@@ -291,7 +291,7 @@ func TestList(t *testing.T) {
 		list(map[string]any{"x": 1}):        "found only a document without a kind;",
 		write(t, "a.yaml", "x: 1\n"):        "found only a document without a kind;",
 		write(t, "b.yaml", "- x\n---\n- y"): "found only a document without a kind;",
-		list(map[string]any{"kind": "ScaledJob", "metadata": []int{}}):       "items[0].metadata: found an array",
+		list(map[string]any{"kind": "ScaledJob", "metadata": []int{}}):       "items[0].metadata: found a list",
 		scaledJobFile(t, "", "  pollingInterval: 1\n  pollingInterval: 2\n"): `key "pollingInterval" already set`,
 	} {
 		_, _, said := call(t, "explain --queue 8 -f "+file, "")

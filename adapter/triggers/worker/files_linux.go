@@ -28,6 +28,15 @@ func ruleset() (int, error) {
 	return -1, errno
 }
 
+// around returns the directory of a file, in which another may take its place, or the file itself
+// if the directory has others' files as well.
+func around(file string) string {
+	if d := filepath.Dir(file); !slices.Contains([]string{"/", "/run", "/var/run", "/home", "/root", "/var", "/srv", "/mnt"}, d) {
+		return d
+	}
+	return file
+}
+
 // restrict refuses this thread, and the program that it starts, all files outside of the system's
 // directories, these directories, and the directories of files that a variable names. It does nothing
 // if the kernel has no Landlock.
@@ -37,13 +46,13 @@ func restrict(directories, variables []string) error {
 		return err
 	}
 	defer unix.Close(rules)
-	all := slices.Concat(system, directories)
-	if servers, err := filepath.EvalSymlinks("/etc/resolv.conf"); err == nil {
-		all = append(all, filepath.Dir(servers)) // below /run with systemd
+	all := slices.Concat(system, directories, []string{"/proc/self/exe"})      // the program is started again
+	if servers, err := filepath.EvalSymlinks("/etc/resolv.conf"); err == nil { // below /run with systemd
+		all = append(all, around(servers))
 	}
 	for _, v := range variables {
-		if filepath.IsAbs(v) {
-			all = append(all, filepath.Dir(v))
+		if _, err := os.Stat(v); err == nil && filepath.IsAbs(v) {
+			all = append(all, around(v))
 		}
 	}
 	for _, name := range all {

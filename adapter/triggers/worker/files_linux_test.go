@@ -16,9 +16,7 @@ import (
 // A trigger reads a file only in the directories that an administrator has named, also if a driver
 // would read others; a kernel without Landlock cannot refuse it.
 func TestFilesAreRefused(t *testing.T) {
-	home, err := os.Getwd() // not below the directory for temporary files, which KEDA needs
-	require.NoError(t, err)
-	directory, err := os.MkdirTemp(home, "files-")
+	directory, err := os.MkdirTemp("/var/tmp", "files-") // not below the directory for temporary files, which KEDA needs
 	require.NoError(t, err)
 	t.Cleanup(func() { os.RemoveAll(directory) })
 	file := filepath.Join(directory, "token")
@@ -26,8 +24,10 @@ func TestFilesAreRefused(t *testing.T) {
 	in := manifest.ScaleTrigger{Type: "gcp-storage", Metadata: map[string]string{"bucketName": "a", "credentialsFromEnvFile": "FILE"}}
 	o := owner("a", in)
 	o.Pod.Containers = []corev1.Container{{Name: "c", Env: []corev1.EnvVar{{Name: "FILE", Value: file}}}}
-	p := local(t)
-	p.Local = false
+	program, err := os.ReadFile(local(t).Path)
+	require.NoError(t, err)
+	p := triggers.Program{Path: filepath.Join(directory, "worker")}
+	require.NoError(t, os.WriteFile(p.Path, program, 0o700))
 	allow := []triggers.Allowance{{Kind: "credentials-file", Namespaces: []string{"team"}, Hosts: []string{"*"}}}
 	_, err = reads(t, triggers.Options{Start: p.Start, Allow: allow}, nil).Read(t.Context(), o)
 	rules, none := ruleset()
@@ -41,4 +41,9 @@ func TestFilesAreRefused(t *testing.T) {
 	p.Files = []string{directory}
 	_, err = reads(t, triggers.Options{Start: p.Start, Allow: allow}, nil).Read(t.Context(), o)
 	require.ErrorContains(t, err, "invalid character 'p'", "it was read")
+}
+
+func TestAround(t *testing.T) {
+	require.Equal(t, "/var/run/secrets/eks", around("/var/run/secrets/eks/token"))
+	require.Equal(t, "/key.json", around("/key.json"))
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"runtime/metrics"
 	"strings"
 	"sync"
@@ -138,6 +139,8 @@ func (w *worker) finish(s *stream, result wire.Result) {
 	_ = w.conn.Send(wire.Message{ID: s.id, Result: &result})
 }
 
+var fileRefused = regexp.MustCompile(`\bopen \S+: permission denied`)
+
 // text returns the text of an error, without credentials.
 func (t *trigger) text(err error) string {
 	if t.limits.Withhold {
@@ -147,7 +150,7 @@ func (t *trigger) text(err error) string {
 	if strings.Contains(text, "operation not permitted") {
 		text += " (loopback, link-local and own addresses are refused unless the administrator sets the flag -allow-local-addresses)"
 	}
-	if strings.Contains(text, "permission denied") {
+	if fileRefused.MatchString(text) {
 		text += " (files are refused unless the administrator sets the flag -file-root)"
 	}
 	return t.secrets.Text(text)
