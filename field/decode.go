@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 )
 
 // A Decoder reads JSON strictly. The zero value is ready to use.
@@ -23,18 +22,26 @@ type Decoder struct {
 }
 
 // Decode sets the value that v points to, as far as the JSON fits. unknown has the fields that
-// do not exist, and wrong the values of another type, each an [*Error]. wrong is another error
-// if data is not JSON.
+// do not exist, and wrong the values of another type and the names that an object has twice, each
+// an [*Error]. wrong is another error if data is not JSON, or v no pointer.
 //
-// Names must match exactly. null leaves a value as it is. A whole number may have an exponent.
-// A struct that implements [encoding.TextUnmarshaler] is an object or a string. A type may name
-// its values by a method Wanted() string.
+// It differs from [json.Unmarshal]: Names must match exactly. null leaves a value as it is. A whole
+// number may have an exponent. The items of a slice are new. A list may not be longer than its array.
+// The option string of a tag has no effect. A struct that implements [encoding.TextUnmarshaler] is
+// an object or a string. A type may name its values by a method Wanted() string.
+//
+// It is not strict inside an interface, a map whose keys are no strings, and a type that
+// implements [json.Unmarshaler].
 func (d Decoder) Decode(data []byte, v any) (unknown, wrong error) {
+	into := reflect.ValueOf(v)
+	if into.Kind() != reflect.Pointer || into.IsNil() {
+		return nil, &json.InvalidUnmarshalError{Type: reflect.TypeOf(v)}
+	}
 	if err := json.Unmarshal(data, new(json.RawMessage)); err != nil {
 		return nil, err
 	}
 	r := reading{Decoder: d}
-	r.value(bytes.TrimSpace(data), reflect.ValueOf(v).Elem(), "")
+	r.value(bytes.TrimSpace(data), into.Elem(), "")
 	return r.unknown.Err(), r.wrong.Err()
 }
 
@@ -48,8 +55,7 @@ func (r *reading) value(data []byte, v reflect.Value, path string) {
 		return
 	}
 	if v.Kind() == reflect.Pointer {
-		v.Set(reflect.New(v.Type().Elem()))
-		r.value(data, v.Elem(), path)
+		r.value(data, pointed(v), path)
 		return
 	}
 	into := v.Addr().Interface()
@@ -63,7 +69,7 @@ func (r *reading) value(data []byte, v reflect.Value, path string) {
 		ok = r.object(data, v, path)
 	case kind == reflect.Map && v.Type().Key().Kind() == reflect.String:
 		ok = r.entries(data, v, path)
-	case kind == reflect.Slice && v.Type().Elem().Kind() != reflect.Uint8:
+	case kind == reflect.Array, kind == reflect.Slice && v.Type().Elem().Kind() != reflect.Uint8:
 		ok = r.list(data, v, path)
 	case v.CanInt():
 		ok = json.Unmarshal(whole(data), into) == nil
@@ -75,12 +81,25 @@ func (r *reading) value(data []byte, v reflect.Value, path string) {
 	}
 }
 
+// pointed returns the value that a pointer points to, a new one if it is nil.
+func pointed(v reflect.Value) reflect.Value {
+	if v.IsNil() {
+		v.Set(reflect.New(v.Type().Elem()))
+	}
+	return v.Elem()
+}
+
 func (r *reading) list(data []byte, v reflect.Value, path string) bool {
 	var all []json.RawMessage
-	if json.Unmarshal(data, &all) != nil {
+	if json.Unmarshal(data, &all) != nil || v.Kind() == reflect.Array && len(all) > v.Len() {
 		return false
 	}
-	v.Set(reflect.MakeSlice(v.Type(), len(all), len(all)))
+	if v.Kind() == reflect.Slice {
+		v.Set(reflect.MakeSlice(v.Type(), len(all), len(all)))
+	}
+	for i := len(all); i < v.Len(); i++ {
+		v.Index(i).SetZero()
+	}
 	for i := range all {
 		r.value(all[i], v.Index(i), path+"["+strconv.Itoa(i)+"]")
 	}
@@ -88,8 +107,8 @@ func (r *reading) list(data []byte, v reflect.Value, path string) bool {
 }
 
 func (r *reading) entries(data []byte, v reflect.Value, path string) bool {
-	keys, ok := object(data)
-	if ok {
+	keys, ok := r.members(data, path)
+	if ok && v.IsNil() {
 		v.Set(reflect.MakeMapWithSize(v.Type(), len(keys)))
 	}
 	for _, k := range keys {
@@ -101,15 +120,15 @@ func (r *reading) entries(data []byte, v reflect.Value, path string) bool {
 }
 
 func (r *reading) object(data []byte, v reflect.Value, path string) bool {
-	keys, ok := object(data)
+	keys, ok := r.members(data, path)
 	known := fields(v.Type())
 	for _, k := range keys {
-		at := path + "." + k.name
 		if index, found := known[k.name]; found {
-			r.value(k.value, v.FieldByIndex(index), at)
+			r.value(k.value, fieldOf(v, index), path+"."+k.name)
 			continue
 		}
-		r.unknown.Add(Error{at[1:], "an unknown field", r.instead(at[1:], k.name, known)})
+		at := strings.TrimPrefix(path+"."+k.name, ".")
+		r.unknown.Add(Error{at, "an unknown field", r.instead(at, k.name, known)})
 	}
 	return ok
 }
@@ -135,42 +154,28 @@ type member struct {
 	value json.RawMessage
 }
 
-// object returns the members of an object, sorted by name. Of equal names the last counts.
-func object(data []byte) ([]member, bool) {
-	var keys map[string]json.RawMessage
-	if json.Unmarshal(data, &keys) != nil {
+// members returns the members of an object, sorted by name, and reports each name that occurs twice.
+func (r *reading) members(data []byte, path string) (all []member, ok bool) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	if data[0] != '{' {
 		return nil, false
 	}
-	all := make([]member, 0, len(keys))
-	for name, value := range keys {
-		all = append(all, member{name, value})
-	}
-	slices.SortFunc(all, func(a, b member) int { return strings.Compare(a.name, b.name) })
-	return all, true
-}
-
-var indexes sync.Map // of types
-
-// fields returns the index of each field by its name in JSON.
-func fields(t reflect.Type) map[string][]int {
-	if known, found := indexes.Load(t); found {
-		return known.(map[string][]int)
-	}
-	known := map[string][]int{}
-	for i := range t.NumField() {
-		f := t.Field(i)
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		switch {
-		case name == "" && f.Anonymous && f.Type.Kind() == reflect.Struct:
-			for name, index := range fields(f.Type) {
-				known[name] = append([]int{i}, index...)
-			}
-		case f.IsExported() && name != "-":
-			known[cmp.Or(name, f.Name)] = f.Index
+	_, err := d.Token()
+	for err == nil && d.More() {
+		var name json.Token
+		var value json.RawMessage
+		if name, err = d.Token(); err == nil {
+			err = d.Decode(&value)
+			all = append(all, member{name.(string), value})
 		}
 	}
-	indexes.Store(t, known)
-	return known
+	slices.SortStableFunc(all, func(a, b member) int { return strings.Compare(a.name, b.name) })
+	for i := 1; i < len(all); i++ {
+		if all[i].name == all[i-1].name {
+			r.wrong.Add(Error{strings.TrimPrefix(path+"."+all[i].name, "."), "the name twice in an object", "it once"})
+		}
+	}
+	return all, err == nil
 }
 
 // whole returns a whole number without a fraction or an exponent, and other texts unchanged.
@@ -219,6 +224,8 @@ func wanted(v reflect.Value) string {
 		return "true or false"
 	case kind == reflect.String:
 		return "a string, in quotes"
+	case kind == reflect.Array:
+		return "a list of at most " + strconv.Itoa(v.Len()) + " values"
 	case kind == reflect.Slice:
 		return "a list"
 	case reflect.PointerTo(v.Type()).Implements(reflect.TypeFor[json.Unmarshaler]()):

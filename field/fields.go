@@ -1,0 +1,83 @@
+package field
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+)
+
+var indexes sync.Map // of types
+
+// fields returns the index of each field by its name in JSON, as encoding/json selects it: of equal
+// names the outermost, then the one with a tag, or else none.
+func fields(t reflect.Type) map[string][]int {
+	if known, found := indexes.Load(t); found {
+		return known.(map[string][]int)
+	}
+	all := map[string][]place{}
+	gather(t, nil, nil, all)
+	known := map[string][]int{}
+	for name, places := range all {
+		slices.SortStableFunc(places, place.compare)
+		if len(places) == 1 || places[0].compare(places[1]) != 0 {
+			known[name] = places[0].index
+		}
+	}
+	indexes.Store(t, known)
+	return known
+}
+
+// A place is one of the fields with a name.
+type place struct {
+	index  []int
+	tagged bool
+}
+
+func (p place) compare(q place) int {
+	if p.tagged != q.tagged && len(p.index) == len(q.index) {
+		if p.tagged {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Compare(len(p.index), len(q.index))
+}
+
+// gather adds the fields of a struct, which is embedded in others.
+func gather(t reflect.Type, others []reflect.Type, at []int, all map[string][]place) {
+	if slices.Contains(others, t) {
+		return
+	}
+	others = append(slices.Clip(others), t)
+	for i := range t.NumField() {
+		f := t.Field(i)
+		index := append(slices.Clip(at), i)
+		tag := f.Tag.Get("json")
+		name, _, _ := strings.Cut(tag, ",")
+		inner := f.Type
+		if inner.Kind() == reflect.Pointer && f.IsExported() {
+			inner = inner.Elem()
+		}
+		switch {
+		case tag == "-":
+		case name == "" && f.Anonymous && inner.Kind() == reflect.Struct:
+			gather(inner, others, index, all)
+		case f.IsExported():
+			name := cmp.Or(name, f.Name)
+			all[name] = append(all[name], place{index, tag != "" && tag[0] != ','})
+		}
+	}
+}
+
+// fieldOf returns a field of a struct, with new values for the nil pointers on the way.
+func fieldOf(v reflect.Value, index []int) reflect.Value {
+	for _, i := range index {
+		if v.Kind() == reflect.Pointer {
+			v = pointed(v)
+		}
+		v = v.Field(i)
+	}
+	return v
+}
