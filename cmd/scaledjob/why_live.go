@@ -101,16 +101,19 @@ func prometheus(ctx context.Context, address, name string, since time.Duration, 
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, errors.New("use a URL such as http://localhost:9090")
 	}
-	if at.IsZero() && !l.To.IsZero() && l.To.Before(time.Now().Add(-since)) {
-		at = l.To
+	end := at
+	if end.IsZero() && dated(l.To) && l.To.Before(time.Now().Add(-since)) {
+		end = l.To
 	}
-	if !l.From.IsZero() {
-		since = max(since, at.Sub(l.From))
+	if end.IsZero() {
+		end = time.Now()
+	} else {
+		end = end.Add(time.Minute)
 	}
-	query := url.Values{"query": {why.Query(name, since)}}
-	if !at.IsZero() {
-		query.Set("time", at.Add(time.Minute).UTC().Format(time.RFC3339))
+	if dated(l.From) {
+		since = max(since, end.Sub(l.From))
 	}
+	query := url.Values{"query": {why.Query(name, since)}, "time": {end.UTC().Format(time.RFC3339)}}
 	u = u.JoinPath("api/v1/query")
 	u.RawQuery = query.Encode()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
@@ -134,6 +137,9 @@ func prometheus(ctx context.Context, address, name string, since time.Duration, 
 	}
 	return why.ReadPrometheus(data)
 }
+
+// dated reports whether a time of a log has a year, which klog leaves out.
+func dated(t time.Time) bool { return t.Year() >= 2000 }
 
 // linted returns the errors and warnings of lint about the ScaledJob with its TriggerAuthentications.
 func linted(files []lint.File, release string) (all []string) {

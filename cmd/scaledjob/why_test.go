@@ -160,3 +160,36 @@ func TestExplainBlocked(t *testing.T) {
 	require.Equal(t, success, run(t.Context(), []string{"explain", "-", "--queue", "12,3"}, strings.NewReader(text), &out, &problems), problems.String())
 	require.Contains(t, out.String(), "create    0 Jobs: KEDA does not poll this ScaledJob, whose status is not ready: No listName")
 }
+
+// TestWhySpan asks Prometheus for the span of a log, to the first minute of it.
+func TestWhySpan(t *testing.T) {
+	now := time.Now()
+	recent := now.Add(-10 * time.Minute)
+	for name, c := range map[string]struct {
+		from, to, at, end time.Time
+		span              time.Duration
+	}{
+		"recent":        {now.Add(-3 * time.Hour), recent, time.Time{}, now, 3 * time.Hour},
+		"old":           {recent.AddDate(0, -1, 0).Add(-3 * time.Hour), recent.AddDate(0, -1, 0), time.Time{}, recent.AddDate(0, -1, 0).Add(time.Minute), 3*time.Hour + time.Minute},
+		"moment":        {now.Add(-3 * time.Hour), now, recent, recent.Add(time.Minute), 3*time.Hour - 9*time.Minute},
+		"without years": {time.Date(0, 5, 1, 0, 0, 0, 0, time.UTC), time.Date(0, 5, 2, 0, 0, 0, 0, time.UTC), time.Time{}, now, time.Hour},
+		"no times":      {time.Time{}, time.Time{}, time.Time{}, now, time.Hour},
+	} {
+		var query string
+		var end time.Time
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			query = r.FormValue("query")
+			end, _ = time.Parse(time.RFC3339, r.FormValue("time"))
+			_, _ = io.WriteString(w, `{"status": "success"}`)
+		}))
+		_, err := prometheus(t.Context(), server.URL, "orders", time.Hour, &why.Log{From: c.from, To: c.to}, c.at)
+		server.Close()
+		require.NoError(t, err, name)
+		require.WithinDuration(t, c.end, end, 10*time.Minute-time.Second, name)
+		_, text, _ := strings.Cut(query, "[")
+		span, err := time.ParseDuration(strings.TrimSuffix(text, "]"))
+		require.NoError(t, err, name)
+		require.GreaterOrEqual(t, span, c.span-time.Second, name)
+		require.Less(t, span, c.span+10*time.Minute, name)
+	}
+}
