@@ -135,7 +135,7 @@ func (w *whyCommand) run(ctx context.Context, args []string, stdin io.Reader, ou
 func (w *whyCommand) explain(ctx context.Context, out io.Writer, l *why.Log, q why.Question, name string, notes ...string) error {
 	if w.past != "" {
 		var err error
-		if q.Past, err = prometheus(ctx, w.past, name, w.since, l, q.At); err != nil {
+		if q.Past, err = prometheus(ctx, w.past, q.Namespace, name, w.since, l, q.At); err != nil {
 			notes = append(notes, "Prometheus: "+why.Redact(err.Error()))
 		}
 	}

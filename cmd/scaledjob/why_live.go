@@ -95,8 +95,8 @@ func authentication(ctx context.Context, client *cluster.Client, kind, name stri
 	return lint.File{Name: where, Data: data}, "", nil
 }
 
-// prometheus reads the past of a ScaledJob, or of all without a name: of the log, or until a moment.
-func prometheus(ctx context.Context, address, name string, since time.Duration, l *why.Log, at time.Time) (why.Metrics, error) {
+// prometheus reads the past of a ScaledJob, or of all without a namespace or a name: of the log, or until a moment.
+func prometheus(ctx context.Context, address, namespace, name string, since time.Duration, l *why.Log, at time.Time) (why.Metrics, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, errors.New("use a URL such as http://localhost:9090")
@@ -113,7 +113,7 @@ func prometheus(ctx context.Context, address, name string, since time.Duration, 
 	if dated(l.From) {
 		since = max(since, end.Sub(l.From))
 	}
-	query := url.Values{"query": {why.Query(name, since)}, "time": {end.UTC().Format(time.RFC3339)}}
+	query := url.Values{"query": {why.Query(namespace, name, since)}, "time": {end.UTC().Format(time.RFC3339)}}
 	u = u.JoinPath("api/v1/query")
 	u.RawQuery = query.Encode()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)

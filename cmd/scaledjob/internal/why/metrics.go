@@ -11,11 +11,15 @@ import (
 	"time"
 )
 
-// Query is the expression of Prometheus for the metrics of a ScaledJob, or of all without a name.
-func Query(name string, since time.Duration) string {
+// Query is the expression of Prometheus for the metrics of a ScaledJob, or of all without a namespace or
+// a name. A server that keeps the namespace in another label gives those of all namespaces.
+func Query(namespace, name string, since time.Duration) string {
 	selector := `__name__=~"keda_scaler_(metrics_value|active|errors|detail_errors_total)"`
 	if name != "" {
 		selector += ",scaledObject=" + strconv.Quote(name)
+	}
+	if namespace != "" {
+		selector += ",exported_namespace=~" + strconv.Quote(regexp.QuoteMeta(namespace)+"|")
 	}
 	return fmt.Sprintf("{%s}[%ds]", selector, max(1, int(since.Seconds())))
 }

@@ -1,6 +1,7 @@
 package why
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -91,7 +92,7 @@ func Explain(l *Log, q Question) *Report {
 		}
 		j := newJudge(l, s, spec, profile)
 		j.sure = r.Basis == Seen
-		past := q.Past.Of(q.Namespace, s.Name)
+		past := q.Past.Of(cmp.Or(q.Namespace, s.Namespace, j.ns), s.Name)
 		j.measure(s, past)
 		a := account(l, s, j, q.At, past)
 		j.live(a, q.Live[s.Name])

@@ -1,0 +1,46 @@
+package why
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/scaledjob/scaledjob/adapter/manifest"
+)
+
+const pastScaledJob = `apiVersion: keda.sh/v1alpha1
+kind: ScaledJob
+metadata: {name: orders, namespace: shop}
+spec: {maxReplicaCount: 5, jobTargetRef: {template: {}}, triggers: [{type: redis, metadata: {listLength: "1"}}]}
+`
+
+// withPast explains a log with samples of the past, by the second after 10:00.
+func withPast(t *testing.T, lines []string, q Question, samples map[int]string) *Account {
+	t.Helper()
+	q.Release = "2.21"
+	q.Manifests = []*manifest.ScaledJob{manifest.Objects([]byte(pastScaledJob))[0].ScaledJob}
+	for _, second := range slices.Sorted(maps.Keys(samples)) {
+		q.Past = append(q.Past, ReadMetrics(samples[second], time.Date(2026, 1, 2, 10, 0, second, 0, time.UTC))...)
+	}
+	r := Explain(Read(strings.Join(lines, "\n")), q)
+	require.NotEmpty(t, r.Subjects)
+	return r.Subjects[0]
+}
+
+// series is a line of the operator's endpoint.
+func series(name, namespace string, labels string, value float64) string {
+	return fmt.Sprintf("keda_scaler_%s{metric=\"s0-redis-a\",namespace=%q,scaledObject=\"orders\",triggerIndex=\"0\",type=\"scaledjob\"%s} %v\n", name, namespace, labels, value)
+}
+
+// TestPastNamespace has samples of two ScaledJobs of a name, and a log that tells the namespace.
+func TestPastNamespace(t *testing.T) {
+	a := withPast(t, pollLines(0, "orders", 5, 0, 0), Question{}, map[int]string{
+		1: series("metrics_value", "shop", "", 9) + series("metrics_value", "bank", "", 0),
+		2: series("metrics_value", "shop", "", 9) + series("metrics_value", "bank", "", 99)})
+	require.Contains(t, a.Groups[0].Text, "s0-redis-a 9 (target 1)")
+}
