@@ -104,6 +104,9 @@ func (c *command) orphans(ctx context.Context, remove bool) error {
 	if err != nil {
 		return err
 	}
+	if err := at.Probe(ctx); err != nil { // it may be another cluster than at its registration
+		return fmt.Errorf("member %s: %w", c.member, err)
+	}
 	found, err := at.Orphans(ctx, func(ctx context.Context) (map[types.UID]bool, error) {
 		there, err := objects.Resource(api.Jobs).List(ctx, metav1.ListOptions{}) // of all namespaces, and consistent
 		if err != nil {
@@ -144,7 +147,7 @@ func (c *command) dial(ctx context.Context, home string) (*member.Cluster, error
 		case m.Err != nil:
 			return nil, fmt.Errorf("member %s: %w", m.Name, m.Err)
 		default:
-			return member.Dial(m.Name, m.Config, member.Options{Terms: term.Alone(), Home: home, MaxJobs: m.MaxJobs, Key: m.Proof})
+			return member.Dial(m.Name, m.Config, member.Options{Terms: term.Alone(), Home: home, UID: m.UID, Namespaces: m.Namespaces, MaxJobs: m.MaxJobs, Key: m.Proof})
 		}
 	}
 	return nil, fmt.Errorf("there is no member %q", c.member)

@@ -92,6 +92,8 @@ func (s *stand) servesNamespaces(t *testing.T, setup func(string, ...string) (st
 	stored, err := hub.ConfigMaps(registry.Namespace).Get(t.Context(), "multicluster-members", metav1.GetOptions{})
 	require.NoError(t, err)
 	require.NotEmpty(t, stored.Data[three])
+	out, err = s.command(t, "list-orphans", three, "--keda-kubeconfig", s.home.Kubeconfig())
+	require.NoError(t, err, out)
 	members, err := registry.Registry{Client: s.home.client, Namespace: registry.Namespace}.List(t.Context())
 	require.NoError(t, err)
 	c, err := kubernetes.NewForConfig(members[2].Config)
