@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -44,6 +45,7 @@ type controller struct {
 	templates corelisters.PodTemplateLister
 	tracker   *scheduledjob.Tracker
 	queue     workqueue.TypedRateLimitingInterface[cache.ObjectName]
+	failures  *prometheus.CounterVec // of the ScheduledJobs that exist
 }
 
 // clients are clients of the API server. Nothing delays the renewal of the lease.
@@ -66,8 +68,9 @@ const (
 func newController(o *options, clients clients, log *slog.Logger) *controller {
 	c := &controller{
 		options: o, clients: clients, now: time.Now, log: log,
-		events: events.NewBroadcaster(&events.EventSinkImpl{Interface: clients.client.EventsV1()}),
-		queue:  workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[cache.ObjectName]()),
+		events:   events.NewBroadcaster(&events.EventSinkImpl{Interface: clients.client.EventsV1()}),
+		queue:    workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[cache.ObjectName]()),
+		failures: newFailures(),
 	}
 	c.recorder = c.events.NewRecorder(scheme.Scheme, name)
 	c.tracker = &scheduledjob.Tracker{Client: c.client, Late: 2 * c.requestTimeout, Terms: c.lease.Holder, Now: func() time.Time { return c.now() }}
@@ -146,7 +149,6 @@ func (c *controller) updated(old, s *scheduledJob) {
 // deleted is also for RunRequests that no reconciliation has claimed before the deletion.
 func (c *controller) deleted(object any) {
 	if key, err := cache.DeletionHandlingObjectToName(object); err == nil {
-		failures.DeleteLabelValues(key.Namespace, key.Name)
 		c.enqueue(key)
 	}
 	c.enqueueIndexed(byAfter, object)
@@ -270,7 +272,7 @@ func (c *controller) next(ctx context.Context) bool {
 	case err == nil:
 		c.queue.Forget(key)
 	case ctx.Err() == nil:
-		failures.WithLabelValues(key.Namespace, key.Name).Inc()
+		c.failed(key)
 		c.log.Warn("will try again", "scheduledJob", key.String(), "err", err)
 		c.queue.AddRateLimited(key)
 	}
@@ -278,4 +280,13 @@ func (c *controller) next(ctx context.Context) bool {
 		c.queue.AddAfter(key, wait)
 	}
 	return true
+}
+
+// failed counts a failure. Users choose the names of ScheduledJobs that do not exist, so
+// those have no metric of their own.
+func (c *controller) failed(key cache.ObjectName) {
+	if c.stored(key) == nil {
+		key = cache.ObjectName{}
+	}
+	c.failures.WithLabelValues(key.Namespace, key.Name).Inc()
 }

@@ -119,10 +119,31 @@ func TestNext(t *testing.T) {
 	require.Zero(t, w.queue.Len(), "it waits for a change")
 	w.queue.ShutDown()
 	require.False(t, w.next(t.Context()))
-	w.deleted(w.sees())
-	require.NotContains(t, w.metered(), "scheduledjob_reconcile_errors_total{")
 	require.Contains(t, log.String(), `level=DEBUG msg=decided scheduledJob=n/job decision=`)
 	require.Contains(t, log.String(), `level=WARN msg="will try again" scheduledJob=n/job err="store the status: `)
+}
+
+// Failures count for ScheduledJobs that exist, and no longer than they do. Those of others count
+// together, because users choose the names.
+func TestFailuresOfTheUnknown(t *testing.T) {
+	w := newWorld(t, "  maxRestart: 0\n")
+	job, metric := w.sees().key(), "scheduledjob_reconcile_errors_total{"
+	w.failed(job)
+	require.Contains(t, w.metered(), metric+`namespace="n",scheduledjob="job"} 1`)
+	require.NoError(t, w.scheduled.Delete(w.sees()))
+	w.deleted(cache.DeletedFinalStateUnknown{Key: job.String(), Obj: &scheduledJob{ScheduledJob: &scheduledjob.ScheduledJob{}}})
+	require.True(t, w.next(t.Context()))
+	require.NotContains(t, w.metered(), metric)
+	w.custom.PrependReactor("patch", "runrequests", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("forbidden")
+	})
+	for _, name := range []string{"job", "typo"} {
+		w.request("for-"+name, name)
+		w.enqueue(cache.NewObjectName("n", name))
+		require.True(t, w.next(t.Context()))
+	}
+	require.Contains(t, w.metered(), metric+`namespace="",scheduledjob=""} 2`)
+	require.NotContains(t, w.metered(), metric+`namespace="n"`)
 }
 
 // The controller with a lease watches, starts a run, completes it, and releases the lease

@@ -24,9 +24,11 @@ var (
 	next      = description("next_occurrence_timestamp_seconds", "Time of the next occurrence.")
 )
 
-var failures = prometheus.NewCounterVec(prometheus.CounterOpts{
-	Namespace: "scheduledjob", Name: "reconcile_errors_total", Help: "Reconciliations that failed and are repeated.",
-}, []string{"namespace", "scheduledjob"})
+func newFailures() *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{
+		Namespace: "scheduledjob", Name: "reconcile_errors_total", Help: "Reconciliations that failed and are repeated. Without a name: of requests for ScheduledJobs that do not exist.",
+	}, []string{"namespace", "scheduledjob"})
+}
 
 // Describe sends the descriptions.
 func (c *controller) Describe(to chan<- *prometheus.Desc) {
@@ -72,6 +74,6 @@ func (c *controller) Collect(to chan<- prometheus.Metric) {
 
 func (c *controller) metrics() http.Handler {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(c, failures, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(c, c.failures, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 }

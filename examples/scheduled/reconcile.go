@@ -20,6 +20,7 @@ import (
 func (c *controller) reconcile(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
 	s := c.stored(key)
 	if s == nil {
+		c.failures.DeleteLabelValues(key.Namespace, key.Name)
 		return -1, c.answerUnknown(ctx, key)
 	}
 	if s.DeletionTimestamp != nil {
