@@ -97,6 +97,7 @@ func TestNext(t *testing.T) {
 	w.enqueue(w.sees().key())
 	require.True(t, w.next(t.Context()))
 	require.Zero(t, w.queue.Len())
+	require.Contains(t, w.metered(), `scheduledjob_reconcile_errors_total{namespace="n",scheduledjob="job"} 0`)
 	w.follows() // so that nothing is stored
 	w.edit("spec.maxRestart", int64(1))
 	w.enqueue(w.sees().key())

@@ -23,6 +23,7 @@ func (c *controller) reconcile(ctx context.Context, key cache.ObjectName) (time.
 		c.failures.DeleteLabelValues(key.Namespace, key.Name)
 		return -1, c.answerUnknown(ctx, key)
 	}
+	c.failures.WithLabelValues(key.Namespace, key.Name) // 0, so that the first failure is an increase
 	if s.DeletionTimestamp != nil {
 		return -1, nil // the garbage collector deletes its Jobs
 	}
