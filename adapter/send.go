@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	batchclient "k8s.io/client-go/kubernetes/typed/batch/v1"
 
+	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/slots"
 )
@@ -27,8 +28,7 @@ type reply struct {
 }
 
 func (a *application) send(ctx context.Context, jobs batchclient.JobsGetter, q slots.Request) reply {
-	timeout := a.tracker.options.Timeout
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no answer within %s: %w", timeout, context.DeadlineExceeded))
+	ctx, cancel := term.Timeout(ctx, a.tracker.options.Timeout)
 	defer cancel()
 	if q.Kind == slots.Read && q.UID != "" {
 		return a.gone(ctx, jobs, a.deletion(q))

@@ -298,25 +298,39 @@ type reader func(p []byte) (int, error)
 
 func (f reader) Read(p []byte) (int, error) { return f(p) }
 
-// A request without an answer is refused, also if its caller has the same timeout and says so.
+// A request without an answer is refused, also if its caller's timeout for it is shorter, such as that of a
+// term. A caller who gives up for a reason of his own says nothing about the API server.
 func TestCallersTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limit := NewLimit(1)
 		var seen []Answer
 		limit.Observe = func(a Answer) { seen = append(seen, a) }
 		transport := newTransport(&server{answer: func(*http.Request) answer { return answer{after: -1} }}, time.Second, limit)
-		for _, c := range []struct {
-			cause error
-			want  fair.Answer
-		}{{fmt.Errorf("no answer within 1s: %w", context.DeadlineExceeded), fair.Refused}, {nil, fair.Neutral}} {
-			ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second-1, c.cause)
+		of := func(cause error) func() (context.Context, context.CancelFunc, error) {
+			return func() (context.Context, context.CancelFunc, error) {
+				ctx, cancel := context.WithTimeoutCause(t.Context(), time.Millisecond, cause)
+				return ctx, cancel, nil
+			}
+		}
+		terms := term.Alone()
+		for name, c := range map[string]struct {
+			caller   func() (context.Context, context.CancelFunc, error)
+			noAnswer bool
+			want     fair.Answer
+		}{
+			"of a term":   {func() (context.Context, context.CancelFunc, error) { return terms.Request(t.Context(), time.Second-1) }, true, fair.Refused},
+			"plain":       {of(nil), false, fair.Neutral},
+			"of a budget": {of(fmt.Errorf("budget: %w", context.DeadlineExceeded)), false, fair.Neutral},
+		} {
+			ctx, cancel, err := c.caller()
+			require.NoError(t, err)
 			r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://server/apis/batch/v1/namespaces/a/jobs", nil)
 			require.NoError(t, err)
 			_, err = transport.RoundTrip(r)
 			cancel()
 			require.ErrorIs(t, err, context.DeadlineExceeded)
-			require.Equal(t, c.cause != nil, err == c.cause)
-			require.Equal(t, c.want, seen[len(seen)-1].Answer)
+			require.Equal(t, c.noAnswer, errors.Is(err, term.ErrNoAnswer), name)
+			require.Equal(t, c.want, seen[len(seen)-1].Answer, name)
 		}
 	})
 }

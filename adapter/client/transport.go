@@ -12,6 +12,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/fair"
+	"github.com/scaledjob/scaledjob/adapter/term"
 )
 
 // A transport sends requests within the limit, each with the timeout. It hides Retry-After
@@ -20,11 +21,10 @@ type transport struct {
 	next    http.RoundTripper
 	timeout time.Duration
 	limit   *Limit // nil is none
-	expired error  // of a request that was not answered in time
 }
 
 func newTransport(next http.RoundTripper, timeout time.Duration, limit *Limit) *transport {
-	return &transport{next, timeout, limit, fmt.Errorf("no answer within %s: %w", timeout, context.DeadlineExceeded)}
+	return &transport{next, timeout, limit}
 }
 
 // RoundTrip holds the request's slot until the answer has been read.
@@ -40,15 +40,15 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		return nil, fmt.Errorf("%w: %w", adapter.ErrNotSent, err)
 	}
-	ctx, cancel := context.WithTimeoutCause(r.Context(), t.timeout, t.expired)
+	ctx, cancel := term.Timeout(r.Context(), t.timeout)
 	r = r.WithContext(ctx)
 	target := *r.URL
 	query.Set("timeout", t.timeout.String())
 	target.RawQuery, r.URL = query.Encode(), &target
 	response, err := t.next.RoundTrip(r)
 	if err != nil {
-		cause := context.Cause(ctx) // a caller's timeout may be the same
-		expired := cause != context.DeadlineExceeded && errors.Is(cause, context.DeadlineExceeded)
+		cause := context.Cause(ctx) // a caller's timeout for the request may be shorter
+		expired := errors.Is(cause, term.ErrNoAnswer)
 		if cancel(); expired {
 			err = cause
 		}

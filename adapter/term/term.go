@@ -24,12 +24,13 @@
 //
 //	a term ends for good, also if the lease is taken again   TestTerms
 //	what the marks say                                       TestMarks, TestClean
-//	a request has a deadline of its own                      TestRequest
+//	a request has a deadline of its own, and says so         TestRequest
 package term
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -52,6 +53,10 @@ type Mark struct {
 
 // ErrEnded is the error of acting without a term, or after its end.
 var ErrEnded = errors.New("this process may not act: its term has ended")
+
+// ErrNoAnswer is the cause of a context of [Timeout] whose time is over. It is then a
+// context.DeadlineExceeded too.
+var ErrNoAnswer = errors.New("no answer")
 
 // ErrNoMark is the error of a lease that stores no marks.
 var ErrNoMark = errors.New("the lease stores no marks")
@@ -231,10 +236,15 @@ func (h *Holder) Request(ctx context.Context, timeout time.Duration) (context.Co
 
 // Request returns a context for a request, which ends after the timeout, or [ErrEnded].
 func (t *Term) Request(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := Timeout(ctx, timeout)
 	if err := t.Err(); err != nil {
 		cancel()
 		return ctx, func() {}, err
 	}
 	return ctx, cancel, nil
+}
+
+// Timeout returns a context for a request, which ends after the timeout with [ErrNoAnswer].
+func Timeout(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, timeout, fmt.Errorf("%w within %s: %w", ErrNoAnswer, timeout, context.DeadlineExceeded))
 }

@@ -58,6 +58,8 @@ func TestRequest(t *testing.T) {
 		begin := time.Now()
 		<-ctx.Done()
 		require.Equal(t, time.Second, time.Since(begin))
+		require.ErrorIs(t, context.Cause(ctx), term.ErrNoAnswer)
+		require.EqualError(t, context.Cause(ctx), "no answer within 1s: context deadline exceeded")
 		h.End()
 		_, _, err = h.Request(t.Context(), time.Second)
 		require.ErrorIs(t, err, term.ErrEnded)
