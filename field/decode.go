@@ -71,7 +71,7 @@ func (r *reading) value(data []byte, v reflect.Value, path string) {
 		ok = r.entries(data, v, path)
 	case kind == reflect.Array, kind == reflect.Slice && v.Type().Elem().Kind() != reflect.Uint8:
 		ok = r.list(data, v, path)
-	case v.CanInt():
+	case v.CanInt(), v.CanUint():
 		ok = json.Unmarshal(whole(data), into) == nil
 	default:
 		ok = json.Unmarshal(data, into) == nil
@@ -195,17 +195,22 @@ func whole(data []byte) []byte {
 	return data
 }
 
-// shown returns a value for an error.
+// shown returns a value for an error, a string without the escapes of JSON.
 func shown(data []byte) string {
-	switch {
-	case data[0] == '{':
+	all := string(data)
+	switch data[0] {
+	case '{':
 		return "an object"
-	case data[0] == '[':
+	case '[':
 		return "a list"
-	case len(data) > 64:
-		return strings.ToValidUTF8(string(data[:64]), "") + "…"
+	case '"':
+		_ = json.Unmarshal(data, &all) // Decode has checked it
+		all = strconv.Quote(all)
 	}
-	return string(data)
+	if len(all) > 64 {
+		return strings.ToValidUTF8(all[:64], "") + "…"
+	}
+	return all
 }
 
 // wanted describes the values of a type.
@@ -213,12 +218,16 @@ func wanted(v reflect.Value) string {
 	if named, ok := v.Addr().Interface().(interface{ Wanted() string }); ok {
 		return named.Wanted()
 	}
+	name, bits := v.Type().Name(), v.Type().Bits
+	_, reads := v.Addr().Interface().(json.Unmarshaler)
 	switch kind := v.Kind(); {
-	case v.Type().Name() == "Time":
-		return "a time such as 2026-01-01T00:00:00Z"
+	case reads && forms[name] != "":
+		return forms[name]
 	case v.CanInt():
-		return "a whole number of " + strconv.Itoa(v.Type().Bits()) + " bits"
-	case v.CanUint() || v.CanFloat():
+		return "a whole number of " + strconv.Itoa(bits()) + " bits"
+	case v.CanUint():
+		return "a whole number of 0 to " + strconv.FormatUint(math.MaxUint64>>(64-bits()), 10)
+	case v.CanFloat():
 		return "a number"
 	case kind == reflect.Bool:
 		return "true or false"
@@ -226,10 +235,21 @@ func wanted(v reflect.Value) string {
 		return "a string, in quotes"
 	case kind == reflect.Array:
 		return "a list of at most " + strconv.Itoa(v.Len()) + " values"
+	case kind == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8:
+		return "a string in base64"
 	case kind == reflect.Slice:
 		return "a list"
-	case reflect.PointerTo(v.Type()).Implements(reflect.TypeFor[json.Unmarshaler]()):
-		return "a " + v.Type().Name()
+	case reads:
+		return "a value of the form " + name
 	}
 	return "an object"
+}
+
+// forms describe what common types read, by the names of the types.
+var forms = map[string]string{
+	"Time":        "a time such as 2026-01-01T00:00:00Z",
+	"MicroTime":   "a time such as 2026-01-01T00:00:00.000000Z",
+	"Duration":    "a duration such as 1m30s",
+	"IntOrString": "a whole number or a string",
+	"Quantity":    "a quantity such as 500m",
 }

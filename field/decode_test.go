@@ -1,6 +1,7 @@
 package field_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -54,7 +55,7 @@ Hidden: found an unknown field; use a field of this object
 hidden: found an unknown field; use a field of this object
 list[0].nam: found an unknown field; use a field of this object`)
 	require.EqualError(t, wrong, `count: found 1.5; use a whole number of 64 bits
-data: found 7; use a list
+data: found 7; use a string in base64
 flag: found "`+strings.Repeat("ä", 31)+`…; use true or false
 kind: found 1; use a string, in quotes
 list[1]: found 2; use an object
@@ -74,3 +75,35 @@ time: found "noon"; use a time such as 2026-01-01T00:00:00Z`)
 	_, wrong = field.Decoder{}.Decode([]byte("{"), &v)
 	require.ErrorContains(t, wrong, "unexpected end")
 }
+
+// Quantity stands for the type of Kubernetes.
+type Quantity struct{}
+
+func (*Quantity) UnmarshalJSON([]byte) error { return errors.ErrUnsupported }
+
+// A fix is in the words of JSON, and a string is shown without its escapes.
+func TestDecodeFixes(t *testing.T) {
+	for _, tt := range []struct {
+		data string
+		into any
+		want string
+	}{
+		{`"\u003cno value\u003e"`, new(int), `found "<no value>"; use a whole number of 64 bits`},
+		{`"\u00e4\n"`, new(bool), `found "ä\n"; use true or false`},
+		{`-1`, new(uint8), "found -1; use a whole number of 0 to 255"},
+		{`0.5`, new(uint64), "found 0.5; use a whole number of 0 to 18446744073709551615"},
+		{`2e2`, new(uint8), ""},
+		{`"x"`, &Quantity{}, `found "x"; use a quantity such as 500m`},
+		{`"x"`, &odd{}, `found "x"; use a value of the form odd`},
+		{`"x"`, new([]byte), `found "x"; use a string in base64`},
+	} {
+		_, err := field.Decoder{}.Decode([]byte(tt.data), tt.into)
+		if tt.want == "" {
+			require.NoError(t, err, tt.data)
+			continue
+		}
+		require.EqualError(t, err, "document: "+tt.want)
+	}
+}
+
+type odd struct{ Quantity }

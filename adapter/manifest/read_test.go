@@ -127,6 +127,9 @@ func TestUnreadable(t *testing.T) {
 			"spec.jobs: found an unknown field",
 		}},
 		{"another type", with("  maxReplicaCount: many\n"), []string{"spec.maxReplicaCount: found \"many\"; use a whole number"}},
+		{"a template without its values", with("  maxReplicaCount: <no value>\n"), []string{`spec.maxReplicaCount: found "<no value>"; use a whole number`}},
+		{"types of Kubernetes", strings.Replace(minimal, "image:", "resources: {limits: {cpu: many}}\n            livenessProbe: {tcpSocket: {port: true}}\n            image:", 1), []string{
+			`resources.limits.cpu: found "many"; use a quantity such as 500m`, "livenessProbe.tcpSocket.port: found true; use a whole number or a string"}},
 		{"all problems of all kinds", with("  maxReplicaCount: many\n  minReplicaCount: 1.5\n  jobs: 1\n  rollout: {strategy: [a]}\n"), []string{
 			"spec.jobs: found an unknown field", `spec.maxReplicaCount: found "many"; use a whole number of 32 bits`,
 			"spec.minReplicaCount: found 1.5; use a whole number of 32 bits", "spec.rollout.strategy: found a list; use a string, in quotes"}},
