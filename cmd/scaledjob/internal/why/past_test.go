@@ -3,6 +3,7 @@ package why
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/keda"
 )
 
 const pastScaledJob = `apiVersion: keda.sh/v1alpha1
@@ -43,4 +45,36 @@ func TestPastNamespace(t *testing.T) {
 		1: series("metrics_value", "shop", "", 9) + series("metrics_value", "bank", "", 0),
 		2: series("metrics_value", "shop", "", 9) + series("metrics_value", "bank", "", 99)})
 	require.Contains(t, a.Groups[0].Text, "s0-redis-a 9 (target 1)")
+}
+
+// maximumReached are the lines of an active poll with 5 running Jobs at level info.
+func maximumReached(second int) []string {
+	return append(pollLines(second, "orders", 5, 0, 0)[:2], each(pollLines(second, "orders", 5, 0, 1)[2:], func(_ int, l string) string {
+		return strings.ReplaceAll(l, `obs": 1`, `obs": 0`)
+	})...)
+}
+
+// TestPlay plays a higher maximum with logs that do not show T.
+func TestPlay(t *testing.T) {
+	a := withPast(t, maximumReached(0), Question{Simulate: true}, nil)
+	require.Equal(t, []string{"with maxReplicaCount 10 the last of these polls creates at least 0 Jobs instead of 0; of 1 poll, each by itself, 0 create more and 0 fewer; the log does not show T, and the least that fits is taken"}, a.Played)
+	a = withPast(t, append(maximumReached(60), pollLines(120, "orders", 0, 0, 5)...), Question{Simulate: true, At: time.Date(2026, 1, 2, 10, 1, 30, 0, time.UTC)}, nil)
+	require.Contains(t, a.Played[0], "creates at least 0 Jobs instead of 0; of 1 poll")
+}
+
+// TestActiveT decides a poll at level info whose T may be 0 but for its lines about creating.
+func TestActiveT(t *testing.T) {
+	one := int64(0)
+	v := &Verdict{Poll: &Poll{Effective: &one}, T: &Range{}}
+	require.EqualValues(t, 1, *(&judge{}).asking(v)[0].MaxValue)
+	v.Effective = nil
+	require.EqualValues(t, 0, *(&judge{}).asking(v)[0].MaxValue)
+}
+
+// TestHigherMaximum has maxima of which the double is too much.
+func TestHigherMaximum(t *testing.T) {
+	for most, want := range map[int64]string{5: "maxReplicaCount 10", 6000: "maxReplicaCount 10000", 20000: "maxReplicaCount 20001", math.MaxInt32: ""} {
+		c, _ := (&judge{bounds: keda.Replicas{QueueMax: most}}).changeFor("maximum")
+		require.Equal(t, want, c.text)
+	}
 }

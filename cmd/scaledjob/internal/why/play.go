@@ -2,6 +2,8 @@ package why
 
 import (
 	"fmt"
+	"math"
+	"time"
 
 	"github.com/scaledjob/scaledjob/keda"
 )
@@ -20,7 +22,11 @@ func strategyIs(name string) change {
 func (j *judge) changeFor(id string) (c change, found bool) {
 	switch id {
 	case "maximum", "eager-deducted":
-		n := int32(min(2*(j.bounds.Min+j.bounds.QueueMax), 10000))
+		most := j.bounds.Min + j.bounds.QueueMax
+		if most >= math.MaxInt32 {
+			return c, false
+		}
+		n := int32(max(most+1, min(2*most, 10000)))
 		return change{fmt.Sprintf("maxReplicaCount %d", n), func(s *keda.Spec) { s.MaxReplicaCount = &n }}, true
 	case "running-deducted":
 		return strategyIs("accurate"), true
@@ -30,11 +36,15 @@ func (j *judge) changeFor(id string) (c change, found bool) {
 	return c, false
 }
 
-// play decides the polls again with the fix of each cause, each poll by itself. T that the log does
-// not show is the least that fits.
-func (j *judge) play(a *Account) {
+// play decides the polls until a moment again with the fix of each cause, each poll by itself. T that
+// the log does not show is the least that fits.
+func (j *judge) play(a *Account, at time.Time) {
 	if j.spec == nil {
 		return
+	}
+	verdicts := a.verdicts
+	if !at.IsZero() {
+		verdicts = until(verdicts, at)
 	}
 	played := map[string]bool{}
 	for _, cause := range append(append([]Cause{}, a.Causes...), a.Also...) {
@@ -45,13 +55,16 @@ func (j *judge) play(a *Account) {
 		played[c.text] = true
 		changed := *j.keda
 		c.apply(&changed.Spec)
-		polls, less, more, was, is := 0, 0, 0, int64(0), int64(0)
-		for _, v := range a.verdicts {
+		polls, less, more, was, is, least := 0, 0, 0, int64(0), int64(0), ""
+		for _, v := range verdicts {
 			if v.T == nil || v.Running == nil || v.Pending == nil || v.Jobs == nil {
 				continue
 			}
 			d := j.profile.Decide(&changed, keda.State{Scalers: j.asking(v), Running: *v.Running, Pending: *v.Pending})
-			polls, was, is = polls+1, *v.Jobs, d.Create
+			polls, was, is, least = polls+1, *v.Jobs, d.Create, ""
+			if v.T.Max == nil || *v.T.Max != v.T.Min {
+				least = "at least "
+			}
 			switch {
 			case is < was:
 				less++
@@ -60,8 +73,12 @@ func (j *judge) play(a *Account) {
 			}
 		}
 		if polls > 0 {
-			a.Played = append(a.Played, fmt.Sprintf("with %s the last of these polls creates %s instead of %d; of %s, each by itself, %d create more and %d fewer",
-				c.text, count(int(is), "Job"), was, count(polls, "poll"), more, less))
+			text := fmt.Sprintf("with %s the last of these polls creates %s%s instead of %d; of %s, each by itself, %d create more and %d fewer",
+				c.text, least, count(int(is), "Job"), was, count(polls, "poll"), more, less)
+			if least != "" {
+				text += "; the log does not show T, and the least that fits is taken"
+			}
+			a.Played = append(a.Played, text)
 		}
 	}
 }
@@ -71,5 +88,9 @@ func (j *judge) asking(v *Verdict) []keda.Scaler {
 	if len(v.Triggers) > 0 {
 		return j.scalers(v.Poll)
 	}
-	return []keda.Scaler{{QueueLength: max(1, v.T.Min), Target: 1, MaxValue: &v.T.Min}}
+	least := v.T.Min
+	if v.Effective != nil { // the poll was active
+		least = max(1, least)
+	}
+	return []keda.Scaler{{QueueLength: max(1, least), Target: 1, MaxValue: &least}}
 }
