@@ -203,6 +203,9 @@ func (d *deletions) compare(t *testing.T, log string) {
 	t.Logf("deletions by history limits: %d, with %d Jobs due in %d polls; by rollouts: %d, with %d due; by the test: %d; %d differences",
 		d.history, due, len(all), d.rollouts, outdated, d.byTest, len(d.differences))
 	require.NotZero(t, d.history)
+	if *besideFor >= 20*time.Minute {
+		require.NotZero(t, outdated)
+	}
 	require.Empty(t, d.differences)
 }
 
@@ -283,7 +286,7 @@ func rabbitQueue(t *testing.T, name string) func(n int) {
 		answer.Body.Close()
 		require.Less(t, answer.StatusCode, 300, method+" "+path)
 	}
-	send("PUT", "/queues/%2f/"+name, `{"durable": false, "auto_delete": false, "arguments": {"x-expires": 600000}}`)
+	send("PUT", "/queues/%2f/"+name, `{"durable": true, "auto_delete": false, "arguments": {"x-expires": 3600000}}`)
 	return func(n int) {
 		send("DELETE", "/queues/%2f/"+name+"/contents", "")
 		for i := range n {

@@ -70,6 +70,9 @@ func read(file string) (c scaledjob.Config, err error) {
 	if err != nil {
 		return c, err
 	}
+	if len(found) > 1 {
+		return c, fmt.Errorf("found %d ScaledJobs; use one", len(found))
+	}
 	s := found[0]
 	s.UID, s.Generation = "00000000-0000-4000-8000-000000000000", 1 // the API server sets them
 	if c, err = scaledjob.Configure(s, nil); err == nil && len(c.Triggers) > 1 {

@@ -61,6 +61,7 @@ func TestBadInput(t *testing.T) {
 		{"apiVersion: apps/v1\nkind: Deployment\n", "1", "no ScaledJob: found a Deployment"},
 		{manifestText + "  maxReplicas: 3\n", "1", "spec.maxReplicas: found an unknown field"},
 		{manifestText + "    - {type: redis, metadata: {listLength: \"1\"}}\n", "1", "found 2 triggers; use one"},
+		{manifestText + "---" + manifestText, "1", "found 2 ScaledJobs; use one"},
 		{manifestText, "0,-3", `queue: found "-3"; use a number of 0 or more`},
 		{manifestText, "x", `queue: found "x"`},
 	} {
