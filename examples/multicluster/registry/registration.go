@@ -68,12 +68,13 @@ func (r *Registration) Serves(namespace string) bool {
 
 // parseRegistration reads a registration. An error has every problem.
 func parseRegistration(data []byte) (r Registration, err error) {
+	var problems field.Errors
 	if len(data) > 0 {
-		if err := errors.Join(field.Decoder{Root: "registration"}.Decode(data, &r)); err != nil {
-			return Registration{}, fmt.Errorf("registration: %w", err)
+		problems.Join("registration", errors.Join(field.Decoder{}.Decode(data, &r)))
+		if err := problems.Err(); err != nil {
+			return Registration{}, err
 		}
 	}
-	var problems field.Errors
 	for i, n := range r.Namespaces {
 		problems.Check(len(validation.IsDNS1123Label(n)) == 0, fmt.Sprintf("registration.namespaces[%d]", i), n, "the name of a namespace")
 	}
