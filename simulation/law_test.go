@@ -277,6 +277,9 @@ func (a *audit) observe(e simulation.Event) {
 		a.t.Fatalf("%v after %v", e, a.last)
 	}
 	a.last = e.At
+	if !slices.Contains(kinds, e.Kind) {
+		a.t.Fatalf("%v: its kind is not in the list of the test", e)
+	}
 	switch e.Kind {
 	case "arrived":
 		a.items[e.Item] = &auditedItem{queue: e.Queue, arrived: e.At, since: e.At, firstTaken: -1, ended: -1, state: "queued"}

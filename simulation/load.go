@@ -182,7 +182,7 @@ func (d *Distribution) varies() bool {
 
 // Random reports whether runs under several seeds differ.
 func (s *Scenario) Random() bool {
-	return s.Jobs.FailureProbability > 0 || s.Jobs.Startup.varies() || slices.ContainsFunc(s.Queues, func(q Queue) bool {
+	return s.Jobs.FailureProbability > 0 || s.Jobs.Startup.varies() || s.Jobs.Completion.varies() || slices.ContainsFunc(s.Queues, func(q Queue) bool {
 		return q.Service.varies() || len(q.Arrivals.rates) > 0 && (q.Arrivals.pattern == poisson || q.Arrivals.pattern == daily)
 	})
 }

@@ -2,6 +2,7 @@ package simulation_test
 
 import (
 	"math"
+	"reflect"
 	"testing"
 	"time"
 
@@ -50,6 +51,37 @@ func TestDrainAndWait(t *testing.T) {
 		"20s item 3 done by Job 1", "25s Job 1 succeeded",
 		"30s item 4 delivered to Job 2",
 	}, happens(t, s, 31*second, ofWork...))
+}
+
+// Each distribution that varies makes the runs random.
+func TestRandom(t *testing.T) {
+	s := story(second)
+	require.False(t, s.Random())
+	found := 0
+	for _, of := range []reflect.Value{reflect.ValueOf(&s.Jobs).Elem(), reflect.ValueOf(&s.Queues[0]).Elem()} {
+		for i := range of.NumField() {
+			if field := of.Field(i); field.Type() == reflect.TypeFor[simulation.Distribution]() {
+				found++
+				before := field.Interface()
+				field.Set(reflect.ValueOf(simulation.Exp(time.Second)))
+				require.True(t, s.Random(), of.Type().Field(i).Name)
+				field.Set(reflect.ValueOf(before))
+			}
+		}
+	}
+	require.Equal(t, 3, found)
+}
+
+// Job 1 completes from 10 s to 30 s. Until then it counts as running; nothing else does its item, so the
+// second one starves if the maximum has room.
+func TestCompletion(t *testing.T) {
+	s := story(10*second, items(0, 1), items(15*second, 1))
+	s.Policy.Spec = spec("", 2)
+	s.Policy.Spec.PollingInterval = new(int32(20))
+	s.Jobs.Completion = simulation.Fixed(20 * time.Second)
+	require.Equal(t, []string{"0s Job 1 created", "10s item 1 done by Job 1", "30s Job 1 succeeded", "40s Job 2 created"},
+		happens(t, s, 45*second, "created", "done", "succeeded"), "at 20s one item and one Job")
+	require.EqualValues(t, 1, run(t, s, simulation.Options{}).Summary.StarvedPolls)
 }
 
 // The pod fails each time: the item waits again, or is lost.
