@@ -33,7 +33,7 @@ type Options struct {
 	Namespace      string // the only namespace to act in; "" means all
 	MetricsAddress string // "" serves no metrics
 	ProbesAddress  string // "" serves no probes
-	LeaseNamespace string // "" is Namespace, else the pod's namespace, else default
+	LeaseNamespace string // "" is the pod's namespace, else Namespace, else default
 	LeaseDuration  time.Duration
 	LeaderElect    bool
 	Log            Log
@@ -55,7 +55,7 @@ func (o *Options) Flags(flags *flag.FlagSet) {
 	}
 	flags.StringVar(&o.ProbesAddress, "health-probe-bind-address", ":8081", "`address` of /healthz and /readyz; empty means none")
 	flags.BoolVar(&o.LeaderElect, "leader-elect", true, "act only while holding the lease, so that several replicas may run")
-	flags.StringVar(&o.LeaseNamespace, "lease-namespace", "", "`namespace` of the lease (default: that in -namespace, else the pod's, else default)")
+	flags.StringVar(&o.LeaseNamespace, "lease-namespace", "", "`namespace` of the lease (default: the pod's, else that in -namespace, else default)")
 	flags.DurationVar(&o.LeaseDuration, "lease-duration", 15*time.Second, "`time` after which another replica takes over from one that has died")
 	if o.Install != nil {
 		flags.BoolVar(&o.install, "install", false, "install the custom resources that the cluster does not have")
@@ -128,8 +128,9 @@ func (o *Options) Lease(config *rest.Config, log *slog.Logger) (l kube.Lease, er
 
 const podNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
-// OwnNamespace returns the namespace of the lease, which is the controller's own.
+// OwnNamespace returns the namespace of the lease: that of -lease-namespace, or else the pod's own.
+// Outside of a pod it is the served one.
 func (o *Options) OwnNamespace() string {
 	data, _ := os.ReadFile(podNamespace) // there is no file outside a pod
-	return cmp.Or(o.LeaseNamespace, o.Namespace, strings.TrimSpace(string(data)), "default")
+	return cmp.Or(o.LeaseNamespace, strings.TrimSpace(string(data)), o.Namespace, "default")
 }

@@ -76,13 +76,11 @@ func (s *stand) servesNamespaces(t *testing.T, setup func(string, ...string) (st
 	_, err = hub.Secrets(registry.Namespace).Patch(t.Context(), registry.Secret, types.MergePatchType,
 		secretData(t, map[string][]byte{three + ".registration": []byte(`{"namespaces": ["also", "served"]}`)}), metav1.PatchOptions{})
 	require.NoError(t, err)
-	_, err = hub.ConfigMaps(registry.Namespace).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "multicluster-members"}}, metav1.CreateOptions{})
-	require.NoError(t, err)
 	for _, q := range []*space{q, other} {
 		q.waiting("queue", 2)
 		q.job("work", "  memberClusters: [{name: "+three+"}]", "")
 	}
-	p := s.start(t, "-lease-namespace", registry.Namespace)
+	p := s.start(t)
 	q.becomes(func(t *assert.CollectT) {
 		require.Equal(t, []int{2}, q.counts(t, "work", three))
 		ready, why := other.condition(t, dsj, "work", "Ready")

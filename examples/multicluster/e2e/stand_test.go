@@ -32,6 +32,7 @@ import (
 	"github.com/scaledjob/scaledjob/e2e/secret"
 	"github.com/scaledjob/scaledjob/examples/internal/processtest"
 	"github.com/scaledjob/scaledjob/examples/multicluster/api"
+	"github.com/scaledjob/scaledjob/examples/multicluster/registry"
 )
 
 const account = "system:serviceaccount:keda:multicluster"
@@ -81,6 +82,7 @@ func newStand(t *testing.T) *stand {
 	}
 	s.apply(t, "", processtest.Permissions(t, "../manifests/cluster"))
 	s.apply(t, "", secrets)
+	s.apply(t, registry.Namespace, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: multicluster-members}")
 	for _, name := range []string{"crds/distributedscaledjobs.yaml", "crds/distributedscaledobjects.yaml"} {
 		s.apply(t, "", manifest.Read(t, "../manifests/"+name))
 	}
@@ -140,7 +142,7 @@ func (s *stand) start(t *testing.T, args ...string) *process.Process {
 	args = append([]string{
 		"-kubeconfig", s.kubeconfig, "-health-probe-bind-address", "127.0.0.1:0", "-metrics-bind-address", "", "-leader-elect=false",
 		"-probe-interval=500ms", "-member-timeout=3s", "-soft-taint=20s", "-hard-taint=8s", "-log-level=info",
-		"-trigger-worker", s.worker, "-allow-local-addresses", "-sync-period=1s",
+		"-trigger-worker", s.worker, "-allow-local-addresses", "-sync-period=1s", "-lease-namespace", registry.Namespace,
 	}, args...)
 	command := exec.Command(s.binary, args...)
 	command.Env = append(os.Environ(), "DSJ_ENABLED=true", "DSO_ENABLED=true")
