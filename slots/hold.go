@@ -84,14 +84,14 @@ func (s *Set) Holds(now time.Time) (holds []Hold) {
 // done counts the items that are listed, and are not run again.
 func (s *Set) done() (n int, first string) {
 	note := func(slot Slot) {
-		if attempt, is := s.items[slot.Key]; is && attempt <= slot.Number && slot.Number <= attempt+s.retries {
+		if attempt, is := s.items[slot.Key]; is && attempt <= slot.Number && slot.Number <= lastAttempt(attempt, s.retries) {
 			if n++; n == 1 || slot.Key < first {
 				first = slot.Key
 			}
 		}
 	}
 	for _, o := range s.objects {
-		if o.Finished && !(o.Failed && o.Number < s.items[o.Key]+s.retries) {
+		if o.Finished && !(o.Failed && o.Number < lastAttempt(s.items[o.Key], s.retries)) {
 			note(o.Slot)
 		}
 	}

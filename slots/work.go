@@ -2,6 +2,7 @@ package slots
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -354,32 +355,57 @@ func (s *Set) keys(n int64, now time.Time) (batch []Request) {
 // open returns the slots of the items of a list that have no object: with the item's attempt,
 // or the one after an object that failed before the list began.
 func (s *Set) open(items []Slot, list, retries int64) (open []Slot) {
+	type attempt struct {
+		number int64
+		again  bool // the next one may begin
+	}
 	busy := map[string]bool{"": true} // keys with unfinished objects or creates
-	done := map[Slot]*object{}
+	first := make(map[string]int64, len(items))
+	for _, slot := range items {
+		if _, twice := first[slot.Key]; !twice {
+			first[slot.Key] = slot.Number
+		}
+	}
+	newest := map[string]attempt{}
+	note := func(slot Slot, again bool) {
+		if n, listed := first[slot.Key]; !listed || slot.Number < n || slot.Number > lastAttempt(n, retries) {
+			return
+		}
+		is, known := newest[slot.Key]
+		switch {
+		case !known || slot.Number > is.number:
+			newest[slot.Key] = attempt{slot.Number, again}
+		case slot.Number == is.number:
+			newest[slot.Key] = attempt{slot.Number, is.again && again}
+		}
+	}
 	for _, o := range s.objects {
-		done[o.Slot] = o
+		note(o.Slot, o.Failed && o.ended < list)
 		busy[o.Key] = busy[o.Key] || !o.Finished
 	}
 	for slot, f := range s.flights {
-		done[slot] = nil
+		note(slot, false)
 		busy[slot.Key] = busy[slot.Key] || f.state < taken
 	}
 	for _, slot := range items {
-		last := slot.Number + max(0, retries)
-		for n := last; n >= slot.Number; n-- {
-			if o, is := done[Slot{slot.Key, n}]; is {
-				if slot.Number = n; o != nil && o.Failed && o.ended < list {
-					slot.Number++
-				}
-				break
-			}
+		if busy[slot.Key] {
+			continue
 		}
-		if _, is := done[slot]; !is && !busy[slot.Key] && slot.Number <= last {
-			busy[slot.Key] = true
-			open = append(open, slot)
+		busy[slot.Key] = true
+		is, known := newest[slot.Key]
+		switch {
+		case !known:
+			open = append(open, Slot{slot.Key, first[slot.Key]})
+		case is.again && is.number < lastAttempt(first[slot.Key], retries):
+			open = append(open, Slot{slot.Key, is.number + 1})
 		}
 	}
 	return open
+}
+
+// lastAttempt returns the last attempt of an item whose first is that.
+func lastAttempt(first, retries int64) int64 {
+	return first + min(max(0, retries), math.MaxInt64-max(0, first))
 }
 
 // Waiting returns how many items of a list have no object.
