@@ -21,7 +21,8 @@ import (
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
-// An Observation holds the Jobs of a ScheduledJob, and the pods that are left of others.
+// An Observation holds the Jobs of a ScheduledJob, and the pods that are left of others. Only
+// [Tracker.Observe] makes one: [Tracker.Carry] sends nothing from another.
 type Observation struct {
 	schedule.Observed               // without requests, cancellations and upstreams
 	Cached            []batchv1.Job // all Jobs of the ScheduledJob

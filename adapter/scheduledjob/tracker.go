@@ -111,7 +111,7 @@ func (t *Tracker) Carry(ctx context.Context, o Order) error {
 // A sender sends what was decided in a term, and nothing after its end.
 type sender struct {
 	*Tracker
-	decided *term.Term // nil if nothing is known of it
+	decided *term.Term // nil before the first
 }
 
 // A StartError is why a Job was not created.
@@ -160,11 +160,7 @@ func (t sender) request(ctx context.Context, what, run string, send func(context
 }
 
 func (t sender) allowed(ctx context.Context) (context.Context, context.CancelFunc, error) {
-	decided := t.decided
-	if decided == nil {
-		decided = t.Terms.Term()
-	}
-	ctx, cancel, err := decided.Request(ctx, cmp.Or(t.Late/2, adapter.DefaultTimeout))
+	ctx, cancel, err := t.decided.Request(ctx, cmp.Or(t.Late/2, adapter.DefaultTimeout))
 	if err != nil {
 		err = fmt.Errorf("%w: %w", adapter.ErrNotSent, err)
 	}

@@ -40,7 +40,7 @@ func newStand() *stand {
 }
 
 // now sends what was decided in the present term.
-func (st *stand) now() sender { return sender{st.Tracker, nil} }
+func (st *stand) now() sender { return sender{st.Tracker, st.Terms.Term()} }
 
 func (st *stand) job(tag string) *batchv1.Job {
 	return st.config.NewJob(st.s.Owner(), schedule.Run{Tag: tag})
@@ -95,7 +95,7 @@ func TestCarry(t *testing.T) {
 		require.NoError(t, st.client.Tracker().Add(job))
 		jobs = append(jobs, *job)
 	}
-	order := Order{Owner: st.s.Owner(), Config: st.config, Seen: Observation{Cached: jobs},
+	order := Order{Owner: st.s.Owner(), Config: st.config, Seen: Observation{Cached: jobs, term: st.Terms.Term()},
 		Decision: schedule.Decision{Stop: []string{"stopped"}, Delete: []string{"dropped"}, Expire: []string{"done"}, Start: []schedule.Run{{Tag: "new", Attempts: 1}}}}
 	verbs := func() (all []string) {
 		for _, a := range st.client.Actions() {
@@ -228,6 +228,20 @@ func TestPodsOutsideOfATerm(t *testing.T) {
 	require.NoError(t, st.now().deletePods(t.Context(), nil), "no request is needed")
 	err := st.now().deletePods(t.Context(), []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "n"}}})
 	require.ErrorIs(t, err, adapter.ErrNotSent)
+	require.Empty(t, st.client.Actions())
+}
+
+// What was decided before the first term is not sent in it.
+func TestDecidedBeforeTheFirstTerm(t *testing.T) {
+	st := newStand()
+	st.Terms = &term.Holder{}
+	seen, err := st.Observe(t.Context(), st.s, nil, 0)
+	require.NoError(t, err)
+	st.Terms = term.Alone() // as after Begin
+	st.client.ClearActions()
+	err = st.Carry(t.Context(), Order{Owner: st.s.Owner(), Config: st.config, Seen: seen, Store: func(context.Context) error { return nil },
+		Decision: schedule.Decision{Start: []schedule.Run{{Tag: "r", Attempts: 1}}}})
+	require.ErrorIs(t, err, term.ErrEnded)
 	require.Empty(t, st.client.Actions())
 }
 
