@@ -83,10 +83,10 @@ func (t *Tracker) Carry(ctx context.Context, o Order) error {
 	t.mutex.Lock()
 	delete(t.rejected, o.Owner.UID) // the stored decision has them
 	t.mutex.Unlock()
-	send := sender{t, o.Seen.term}
+	s := sender{t, o.Seen.term}
 	var problems []error
 	for _, r := range o.Decision.Start {
-		if err := send.start(ctx, o.Config.NewJob(o.Owner, r), o.Owner.UID, r); err != nil {
+		if err := s.start(ctx, o.Config.NewJob(o.Owner, r), o.Owner.UID, r); err != nil {
 			problems = append(problems, &StartError{Run: r, err: err})
 		}
 	}
@@ -97,20 +97,20 @@ func (t *Tracker) Carry(ctx context.Context, o Order) error {
 		var err error
 		switch tag := j.Labels[LabelTag]; {
 		case slices.Contains(o.Decision.Stop, tag), o.Seen.Ending && unfinished(&j):
-			err = send.delete(ctx, &j, metav1.DeletePropagationForeground)
+			err = s.delete(ctx, &j, metav1.DeletePropagationForeground)
 		case slices.Contains(o.Decision.Delete, tag):
-			err = send.delete(ctx, &j, metav1.DeletePropagationBackground)
+			err = s.delete(ctx, &j, metav1.DeletePropagationBackground)
 		case slices.Contains(o.Decision.Expire, tag):
-			err = send.expire(ctx, &j)
+			err = s.expire(ctx, &j)
 		}
 		problems = append(problems, err)
 	}
-	return errors.Join(append(problems, send.deletePods(ctx, o.Seen.Left))...)
+	return errors.Join(append(problems, s.deletePods(ctx, o.Seen.Left))...)
 }
 
 // A sender sends what was decided in a term, and nothing after its end.
 type sender struct {
-	*Tracker
+	tracker *Tracker
 	decided *term.Term // nil before the first
 }
 
@@ -126,41 +126,41 @@ func (e *StartError) Error() string { return fmt.Sprintf("start run %s: %v", e.R
 func (e *StartError) Unwrap() error { return e.err }
 
 // start creates the Job of a run, and notes what is known if that fails.
-func (t sender) start(ctx context.Context, job *batchv1.Job, owner types.UID, r schedule.Run) error {
-	err := t.create(ctx, job, owner)
+func (s sender) start(ctx context.Context, job *batchv1.Job, owner types.UID, r schedule.Run) error {
+	err := s.create(ctx, job, owner)
 	switch {
 	case err == nil:
 	case !answered(err):
-		t.late(job)
-	case t.absent(ctx, job, err):
+		s.tracker.late(job)
+	case s.tracker.absent(ctx, job, err):
 		// A run's first create follows no other, whichever process sends it.
-		rejection := schedule.Rejection{Tag: r.Tag, Attempt: r.Attempts, Reason: err.Error(), MayArrive: r.Attempts > 1 && t.mayArrive(job)}
-		t.mutex.Lock()
-		defer t.mutex.Unlock()
-		if t.rejected == nil {
-			t.rejected = map[types.UID][]schedule.Rejection{}
+		rejection := schedule.Rejection{Tag: r.Tag, Attempt: r.Attempts, Reason: err.Error(), MayArrive: r.Attempts > 1 && s.tracker.mayArrive(job)}
+		s.tracker.mutex.Lock()
+		defer s.tracker.mutex.Unlock()
+		if s.tracker.rejected == nil {
+			s.tracker.rejected = map[types.UID][]schedule.Rejection{}
 		}
-		t.rejected[owner] = append(t.rejected[owner], rejection)
+		s.tracker.rejected[owner] = append(s.tracker.rejected[owner], rejection)
 	}
 	return err
 }
 
 // request sends a request, with a deadline of its own, if the process may act in the term. An object
 // that is gone is no problem.
-func (t sender) request(ctx context.Context, what, run string, send func(context.Context) error) error {
-	ctx, cancel, err := t.allowed(ctx)
+func (s sender) request(ctx context.Context, what, run string, call func(context.Context) error) error {
+	ctx, cancel, err := s.context(ctx)
 	if err != nil {
 		return err
 	}
 	defer cancel()
-	if err := send(ctx); err != nil && !apierrors.IsNotFound(err) {
+	if err := call(ctx); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("%s of run %s: %w", what, run, err)
 	}
 	return nil
 }
 
-func (t sender) allowed(ctx context.Context) (context.Context, context.CancelFunc, error) {
-	ctx, cancel, err := t.decided.Request(ctx, cmp.Or(t.Late/2, adapter.DefaultTimeout))
+func (s sender) context(ctx context.Context) (context.Context, context.CancelFunc, error) {
+	ctx, cancel, err := s.decided.Request(ctx, cmp.Or(s.tracker.Late/2, adapter.DefaultTimeout))
 	if err != nil {
 		err = fmt.Errorf("%w: %w", adapter.ErrNotSent, err)
 	}
@@ -168,13 +168,13 @@ func (t sender) allowed(ctx context.Context) (context.Context, context.CancelFun
 }
 
 // create creates the Job, unless it exists.
-func (t sender) create(ctx context.Context, job *batchv1.Job, owner types.UID) error {
-	ctx, cancel, err := t.allowed(ctx)
+func (s sender) create(ctx context.Context, job *batchv1.Job, owner types.UID) error {
+	ctx, cancel, err := s.context(ctx)
 	if err != nil {
 		return err
 	}
 	defer cancel()
-	jobs := t.Client.BatchV1().Jobs(job.Namespace)
+	jobs := s.tracker.Client.BatchV1().Jobs(job.Namespace)
 	_, err = jobs.Create(ctx, job, metav1.CreateOptions{})
 	if !apierrors.IsAlreadyExists(err) {
 		return err
@@ -243,33 +243,33 @@ func (t *Tracker) mayArrive(job *batchv1.Job) bool {
 	return now.Before(t.until[nameOf(job)]) || now.Before(t.started.Add(t.Late))
 }
 
-func (t sender) delete(ctx context.Context, j *batchv1.Job, propagation metav1.DeletionPropagation) error {
-	return t.request(ctx, "delete the Job", j.Labels[LabelTag], func(ctx context.Context) error {
-		return t.Client.BatchV1().Jobs(j.Namespace).Delete(ctx, j.Name, metav1.DeleteOptions{
+func (s sender) delete(ctx context.Context, j *batchv1.Job, propagation metav1.DeletionPropagation) error {
+	return s.request(ctx, "delete the Job", j.Labels[LabelTag], func(ctx context.Context) error {
+		return s.tracker.Client.BatchV1().Jobs(j.Namespace).Delete(ctx, j.Name, metav1.DeleteOptions{
 			PropagationPolicy: &propagation, Preconditions: &metav1.Preconditions{UID: &j.UID},
 		})
 	})
 }
 
 // expire lets the time to live of a finished Job begin.
-func (t sender) expire(ctx context.Context, j *batchv1.Job) error {
+func (s sender) expire(ctx context.Context, j *batchv1.Job) error {
 	patch := TTLPatch(j)
 	if patch == nil {
 		return nil
 	}
-	return t.request(ctx, "set the time to live of the Job", j.Labels[LabelTag], func(ctx context.Context) error {
-		_, err := t.Client.BatchV1().Jobs(j.Namespace).Patch(ctx, j.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	return s.request(ctx, "set the time to live of the Job", j.Labels[LabelTag], func(ctx context.Context) error {
+		_, err := s.tracker.Client.BatchV1().Jobs(j.Namespace).Patch(ctx, j.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 		return err
 	})
 }
 
 // deletePods deletes the pods of Jobs that are gone, as with orphans, unless they end already.
-func (t sender) deletePods(ctx context.Context, left []corev1.Pod) error {
+func (s sender) deletePods(ctx context.Context, left []corev1.Pod) error {
 	var problems []error
 	for _, p := range left {
 		if p.DeletionTimestamp == nil && !over(&p) {
-			problems = append(problems, t.request(ctx, "delete the pod "+p.Name, p.Labels[LabelTag], func(ctx context.Context) error {
-				return t.Client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &p.UID}})
+			problems = append(problems, s.request(ctx, "delete the pod "+p.Name, p.Labels[LabelTag], func(ctx context.Context) error {
+				return s.tracker.Client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &p.UID}})
 			}))
 		}
 	}
