@@ -29,7 +29,7 @@ type (
 		*Right
 		hidden
 		Ring
-		Dash int `json:"-,"`
+		Dash int `json:"-,"` //lint:ignore SA5008 the name is a dash
 	}
 )
 

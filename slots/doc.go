@@ -73,9 +73,9 @@
 //   - A finished numbered object that somebody else deletes while a create is under way, or
 //     that a finalizer held, may cost an object above Max. So does a delete of a process
 //     that has ended, if two restarts follow within 2 L. With [Options].Wait neither happens
-//     (TestEveryTermWaits), and no mark is needed to set a number aside. But after a kill, numbered
-//     objects are then created L later: with Kubernetes' lease and the default timeout of
-//     adapter, 45 s after it instead of 15 s.
+//     (TestEveryTermWaits), and a program whose terms all wait may answer [Mark] with Done without
+//     a lease. But after a kill, numbered objects are then created L later: with Kubernetes'
+//     lease and the default timeout of adapter, 45 s after it instead of 15 s.
 //   - A process that is stopped for longer than L between its check of the lease and a
 //     request may cost a batch above Max, or create an object of an item again.
 //   - An object that is deleted by hand, or by a time to live, while its item is listed is

@@ -342,18 +342,18 @@ func (s *stand) noServer(t *testing.T) {
 // After SIGTERM in a burst no Job is created or deleted, and those that run go on. The next
 // process creates the rest, and none twice. operations.md has the commands.
 func (s *stand) stopsAndGoesOn(t *testing.T) {
-	q, c := s.long(t, "halt", job(map[string]string{works: "1h"})+"  maxReplicaCount: 400\n")
+	q, c := s.long(t, "halt", job(map[string]string{works: "1h"})+"  maxReplicaCount: 2000\n")
 	args := []string{"-namespace", "halt", "-leader-elect=false", "-max-requests=4"}
 	p := s.start(t, args...)
 	q.becomes(time.Minute, func(t *assert.CollectT) { _, _, created, _ := c.counts(); require.Greater(t, created, 20) })
 	p.Stop()
 	before := names(q.jobs(t))
-	require.Less(t, len(before), 400)
+	require.Less(t, len(before), 2000)
 	q.stays(3*time.Second, func(t require.TestingT) { require.Equal(t, before, names(q.jobs(t))) })
 	next := s.start(t, args...)
-	q.becomes(time.Minute, func(t *assert.CollectT) { require.Len(t, q.jobs(t), 400) })
-	q.stays(3*time.Second, func(t require.TestingT) { require.Len(t, q.jobs(t), 400) })
+	q.becomes(2*time.Minute, func(t *assert.CollectT) { require.Len(t, q.jobs(t), 2000) })
+	q.stays(3*time.Second, func(t require.TestingT) { require.Len(t, q.jobs(t), 2000) })
 	_, most, created, deleted := c.counts()
-	require.Equal(t, []int{400, 400, 0}, []int{most, created, deleted})
+	require.Equal(t, []int{2000, 2000, 0}, []int{most, created, deleted})
 	next.Stop()
 }
