@@ -45,12 +45,12 @@
 //	working      on an item
 //	looking      for an item, for at most Wait
 //	backing off  pending: the pod failed, and its replacement is not created yet
-//	completing   the work has ended, and the Job not yet
+//	completing   the work has ended, and the Job not yet; its pod holds room, unlike a finished one in Kubernetes
 //	terminating  the Job is deleted, and its pod not gone yet
 //
 // A poll reads the metrics and the list of Jobs, as old as they are. What it creates exists
 // at once, unless an API server rejects it. At one instant things happen in this order:
-// outages, work that ends, items that become visible, arrivals, starts, and at last the
+// outages, work, completion and termination that end, items that become visible, arrivals, starts, and at last the
 // poll, which therefore sees all of them. The first poll is at the start.
 //
 // # Results

@@ -130,7 +130,8 @@ func (j *Jobs) Next(p adapter.Plan, applied error, interval time.Duration) ctrl.
 
 // Edits returns the handler of events of owners. An edit, also of a label or an annotation, or a
 // deletion stops a plan that is under way, and brings a reconcile, which should call Track.
-// Changes of a status do neither, if the kind has generations.
+// Changes of a status do neither, if the kind has generations. A reconcile must not write a label or
+// an annotation of its owner each time: it would bring the next one without a pause.
 func (j *Jobs) Edits() handler.EventHandler { return &edits{jobs: j} }
 
 type edits struct {

@@ -115,6 +115,9 @@ func (r *Findings) Workload() string {
 		parts = append(parts, "for "+s.Duration.String())
 	}
 	parts = append(parts, fmt.Sprintf("startup %s", brief(s.Jobs.Startup)))
+	if s.Jobs.Completion.Mean() > 0 {
+		parts = append(parts, fmt.Sprintf("completion %s", brief(s.Jobs.Completion)))
+	}
 	parts = append(parts, faults(s)...)
 	parts = append(parts, "rules of "+r.Policies[0].Release.String(), fmt.Sprintf("%s from %d", r.Study, s.Seed))
 	return strings.Join(parts, "; ") + "."
