@@ -76,7 +76,7 @@ printed.`,
 	c.Flags().StringArrayVar(&w.logs, "log", nil, "`file` with the operator's log; - is standard input; may be repeated")
 	c.Flags().StringVar(&w.name, "name", "", "the only ScaledJob of the log to explain, by its `name`")
 	c.Flags().BoolVar(&w.all, "all", false, "one line for each ScaledJob, those with problems first")
-	c.Flags().StringVar(&w.bundle, "bundle", "", "`file` to write with the lines and fields that the explanation reads, to attach to an issue; its content is printed first. why FILE explains it")
+	c.Flags().StringVar(&w.bundle, "bundle", "", "`file` to write with the lines and fields that the explanation reads, to attach to an issue; its content is printed first. why FILE explains it, without the values of Prometheus")
 	c.Flags().StringVar(&w.past, "prometheus", "", "`URL` of Prometheus, such as http://localhost:9090, for the past of keda_scaler_metrics_value and its kin")
 	c.Flags().BoolVar(&w.play, "simulate", false, "decide the polls again with the fix, if it is a field of the manifest")
 	c.Flags().StringVar(&w.at, "at", "", "the `time` to explain, such as 2026-01-02T15:04:05Z (default the end of the log)")

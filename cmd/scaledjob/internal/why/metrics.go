@@ -32,6 +32,7 @@ type sample struct {
 	metric          string // metrics_value, active, errors or detail_errors_total
 	trigger         int
 	of              string // name of the trigger's metric
+	labels          string // all of them
 	at              time.Time
 	value           float64
 }
@@ -83,7 +84,7 @@ func ReadPrometheus(data []byte) (all Metrics, err error) {
 
 // add adds a sample of a ScaledJob. Prometheus may have moved the label namespace.
 func (all Metrics) add(labels map[string]string, at time.Time, text string) Metrics {
-	s := sample{name: labels["scaledObject"], namespace: labels["exported_namespace"], of: labels["metric"], at: at}
+	s := sample{name: labels["scaledObject"], namespace: labels["exported_namespace"], of: labels["metric"], labels: fmt.Sprint(labels), at: at}
 	if s.namespace == "" {
 		s.namespace = labels["namespace"]
 	}
@@ -132,17 +133,16 @@ func (all Metrics) Values(triggers int, from, to time.Time) (values []Trigger, c
 	return values, triggers > 0 && !slices.Contains(found, false)
 }
 
-// failing returns the names of the triggers whose errors increase.
+// failing returns the names of the triggers whose errors increase. A lower value is a counter that begins
+// anew.
 func (all Metrics) failing() (names []string) {
-	first := map[int]float64{}
+	last := map[string]float64{} // by the labels
 	for _, s := range all {
 		if s.metric != "errors" && s.metric != "detail_errors_total" {
 			continue
 		}
-		before, seen := first[s.trigger]
-		if !seen {
-			first[s.trigger] = s.value
-		}
+		before, seen := last[s.labels]
+		last[s.labels] = s.value
 		if name := fmt.Sprintf("trigger %d", s.trigger); seen && s.value > before && !slices.Contains(names, name) {
 			names = append(names, name)
 		}

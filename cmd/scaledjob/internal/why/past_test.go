@@ -78,3 +78,16 @@ func TestHigherMaximum(t *testing.T) {
 		require.Equal(t, want, c.text)
 	}
 }
+
+// TestFailing has counters of two pods of the operator, one of which starts again.
+func TestFailing(t *testing.T) {
+	at := time.Date(2026, 1, 2, 10, 0, 0, 0, time.UTC)
+	past := func(pairs ...float64) (all Metrics) {
+		for i, value := range pairs {
+			all = append(all, ReadMetrics(series("detail_errors_total", "shop", fmt.Sprintf(",pod=\"%d\"", i%2), value), at)...)
+		}
+		return all
+	}
+	require.Empty(t, past(1, 9, 1, 9, 0, 9, 0, 9).failing())
+	require.Equal(t, []string{"trigger 0"}, past(9, 2, 0, 2, 3, 2).failing())
+}
