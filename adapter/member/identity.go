@@ -13,18 +13,23 @@ import (
 // a UID there, at the first contact, or if it is one that another member is.
 func (c *Cluster) identify(ctx context.Context) error {
 	system, err := c.clients.Requests.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
-	if c.options.UID == "" && (apierrors.IsForbidden(err) || apierrors.IsNotFound(err)) && c.known("") == "" {
-		return nil // no registration asks for it, and the member has never shown it
-	}
-	if err != nil {
+	hidden := c.options.UID == "" && (apierrors.IsForbidden(err) || apierrors.IsNotFound(err))
+	if err != nil && !hidden {
 		return err
 	}
-	uid := string(system.UID)
-	was, err := c.stored(ctx, uid)
-	if err != nil {
-		return fmt.Errorf("the UID of the first contact: %w", err)
+	uid := ""
+	if !hidden {
+		uid = string(system.UID)
 	}
-	if uid != was {
+	was, failed := c.stored(ctx, uid)
+	switch {
+	case failed != nil:
+		return fmt.Errorf("the UID of the first contact: %w", failed)
+	case was == "":
+		return nil // no registration asks for it, and the member has never shown it
+	case hidden:
+		return err
+	case uid != was:
 		of, fix := "its registration", "register it anew"
 		if c.options.UID == "" {
 			of, fix = "the first contact", "set its UID in its registration, if that is right"
@@ -50,7 +55,7 @@ func (c *Cluster) identify(ctx context.Context) error {
 	return nil
 }
 
-// stored returns the UID of the member, which is this one at the first contact.
+// stored returns the UID of the member, which is this one at the first contact. "" is none.
 func (c *Cluster) stored(ctx context.Context, uid string) (string, error) {
 	if was := c.known(""); was != "" || c.options.FirstContact == nil {
 		return c.known(uid), nil

@@ -59,7 +59,7 @@ type Options struct {
 	// member does not show it.
 	UID string
 	// FirstContact stores the UID of a member without one in Options, unless another is stored, and
-	// returns the stored one. While it fails the member is unreachable. nil keeps the UID in memory.
+	// returns the stored one. "" stores nothing. While it fails the member is unreachable. nil keeps the UID in memory.
 	FirstContact func(ctx context.Context, uid string) (string, error)
 
 	Registered time.Time // decides which of two members with one UID is used

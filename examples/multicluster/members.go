@@ -119,7 +119,7 @@ type contact struct {
 
 const contactsName = "multicluster-members"
 
-// store stores the UID of the first contact, and returns the stored UID. All members may meet the
+// store stores the UID of the first contact, unless it is "", and returns the stored UID. All members may meet the
 // hub at the same time.
 func (c contact) store(ctx context.Context, uid string) (was string, err error) {
 	again := func(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
@@ -134,10 +134,12 @@ func (c contact) try(ctx context.Context, uid string) (was string, err error) {
 	objects := c.client.CoreV1().ConfigMaps(c.namespace)
 	all, err := objects.Get(ctx, contactsName, metav1.GetOptions{})
 	switch {
+	case uid == "" && apierrors.IsNotFound(err):
+		return "", nil
 	case apierrors.IsNotFound(err):
 		all = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: contactsName}, Data: map[string]string{c.member: uid}}
 		_, err = objects.Create(ctx, all, metav1.CreateOptions{})
-	case err == nil && all.Data[c.member] == "":
+	case err == nil && all.Data[c.member] == "" && uid != "":
 		if all.Data == nil {
 			all.Data = map[string]string{}
 		}

@@ -31,10 +31,15 @@ func TestContacts(t *testing.T) {
 		require.Zero(t, left)
 		return was
 	}
+	left = 0
+	require.Empty(t, store("a", ""), "which creates nothing")
+	left = 3
 	require.Equal(t, "1", store("a", "1"))
 	which, left = "update", 3
 	require.Equal(t, "2", store("b", "2"))
 	require.Equal(t, "1", store("a", "3"))
+	require.Equal(t, "1", store("a", ""))
+	require.Empty(t, store("c", ""))
 	all, err := client.CoreV1().ConfigMaps("keda").Get(t.Context(), contactsName, metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"a": "1", "b": "2"}, all.Data)
