@@ -159,7 +159,7 @@ func (c *Cluster) watching(what string) do {
 // not serve is not tracked.
 func (c *Cluster) track(o *owner) error {
 	target := o.on(c.name)
-	if n := c.options.Namespaces; n != nil && !slices.Contains(n, target.Owner.Namespace) {
+	if n := c.options.Namespaces; len(n) > 0 && !slices.Contains(n, target.Owner.Namespace) {
 		c.untrack(target.Owner.UID)
 		return nil
 	}

@@ -75,6 +75,7 @@ func parseRegistration(data []byte) (r Registration, err error) {
 			return Registration{}, err
 		}
 	}
+	problems.Check(r.Namespaces == nil || len(r.Namespaces) > 0, "registration.namespaces", "[]", "at least one namespace, or leave it out for all")
 	for i, n := range r.Namespaces {
 		problems.Check(len(validation.IsDNS1123Label(n)) == 0, fmt.Sprintf("registration.namespaces[%d]", i), n, "the name of a namespace")
 	}

@@ -162,6 +162,7 @@ func TestRegistration(t *testing.T) {
 	require.Equal(t, 5, m.MaxJobs)
 	for text, want := range map[string]string{
 		`{"alow": [], "maxJobs": "x"}`: "registration.maxJobs: found \"x\"", `{"alow": []}`: "registration.alow: found an unknown field", `{`: "registration: ", `{"maxJobs": -1}`: "registration.maxJobs: found -1",
+		`{"namespaces": []}`:                       `registration.namespaces: found "[]"; use at least one namespace`,
 		`{"allow": [{"from": "*", "to": "shop"}]}`: `registration.allow[0].from: found "*"; use the name of a namespace`,
 	} {
 		m := of(text)
