@@ -44,7 +44,7 @@ func retry(tries int64) time.Duration {
 	return min(lastRetry, firstRetry<<min(tries-1, 16))
 }
 
-// start is rule 5: it asks for the Jobs of runs that may start, and again for Jobs
+// start is rules 6 and 7: it asks for the Jobs of runs that may start, and again for Jobs
 // that should have been observed.
 func (d *decider) start() {
 	s := &d.state

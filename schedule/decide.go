@@ -49,7 +49,8 @@ type Decision struct {
 // Decide returns the state of a job's runs at a time, and the actions. No input makes
 // it panic, and equal inputs give equal decisions. The package comment has its rules.
 //
-// The cost is linear in the number of runs, requests and Jobs. With an interval as the
+// The cost is linear in the number of runs, requests and Jobs, unless Jobs are adopted: each of
+// them is compared with each waiting run and request. With an interval as the
 // schedule, it does not depend on the number of missed occurrences (BenchmarkDecide).
 func Decide(spec Spec, state State, seen Observed, now time.Time) Decision {
 	if err := state.Validate(); err != nil {

@@ -20,16 +20,16 @@
 //  1. A schedule other than the state's starts anew: it holds from now on, and of the
 //     counters only the waiting runs are left.
 //
-//  2. Each new request asks for a run, which waits. So does each completion of a
-//     dependency. While 20 requests wait, or 100 are not answered, other requests wait where
-//     they are. While 40 requested runs wait, or MaxWaiting, further completions stay in the
-//     count of the other job.
-//
-//  3. A Job without a started run belongs to a waiting run, which has started now, or is
+//  2. A Job without a started run belongs to a waiting run, which has started now, or is
 //     adopted: it was created, and the state with its run was lost. Its occurrence counts
 //     as due and started. A finished Job completes its run. A Job that is gone with its pods
 //     completes its run as lost. A run completes no earlier than it started, nor than the
 //     last completed run.
+//
+//  3. Each new request asks for a run, which waits. So does each completion of a
+//     dependency. While 20 requests wait, or 100 are not answered, other requests wait where
+//     they are. While 40 requested runs wait, or MaxWaiting, further completions stay in the
+//     count of the other job.
 //
 //  4. A run whose create was rejected waits again, unless an earlier create may still arrive:
 //     then it stays active. Every occurrence after the last handled
@@ -63,7 +63,7 @@
 //     Then the Jobs are not known until they were read consistently.
 //
 // If the Jobs are not known, or their list is older than a list that changed the state,
-// rules 3 and 5 to 7 are left out and no Job is deleted.
+// rules 2 and 5 to 7 are left out and no Job is deleted.
 //
 // A stopped run has failed. A lost run has neither failed nor succeeded. Both neither block the
 // schedule nor end a block.

@@ -61,7 +61,8 @@ const (
 )
 
 // Waits returns why the schedule does not progress, and in words: why its first waiting run does
-// not start, or why none would.
+// not start, or, without a waiting run, that Jobs are unknown, or that the schedule is rejected,
+// blocked or suspended.
 func (d Decision) Waits() (Hold, string) {
 	for _, r := range d.State.Pending {
 		if !slices.Contains(d.Start, r) {

@@ -8,14 +8,18 @@ import (
 	"github.com/scaledjob/scaledjob/schedule/interval"
 )
 
-// observe is rule 3.
+// observe is rule 2.
 func (d *decider) observe() {
 	started := d.tagsOf(d.state.Running, d.state.Completed)
+	active := map[string]bool{}
+	for _, r := range d.state.Running {
+		active[r.Tag] = true
+	}
 	for _, j := range d.jobs {
 		switch {
 		case !started[j.Tag]:
 			d.adopt(j)
-		case finished(j) == 0 && !slices.ContainsFunc(d.state.Running, func(r Run) bool { return r.Tag == j.Tag }):
+		case finished(j) == 0 && !active[j.Tag]:
 			d.again = append(d.again, j.Tag)
 		}
 	}

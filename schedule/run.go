@@ -24,7 +24,7 @@ func (d *decider) block() {
 	s.Blocked = blocked
 }
 
-// prune is rule 6.
+// prune is rule 8.
 func (d *decider) prune() {
 	s := &d.state
 	for _, i := range d.outlived() {

@@ -71,7 +71,8 @@ type Schedule struct {
 	// EndTime is the time after which no run is due. nil means none.
 	EndTime       *metav1.Time `json:"endTime,omitempty"`
 	JitterSeconds *int64       `json:"jitterSeconds,omitempty"` // each run is due later by less than this; 0 if unset
-	// MaxCatchUp is the number of unfinished runs that started while a later run was due; 10 if unset.
+	// MaxCatchUp is the greatest number of unfinished runs that started while a later run was due;
+	// further late runs wait. 10 if unset.
 	MaxCatchUp *int32 `json:"maxCatchUp,omitempty"`
 }
 
