@@ -5,11 +5,13 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -36,7 +38,9 @@ type command struct {
 	to                          streams
 	member                      string
 	home, kubeconfig, namespace string
-	url, serve                  string
+	url                         string
+	served                      bool     // -serve is set
+	serve                       []string // nil is all namespaces
 	allow                       []registry.Allowance
 }
 
@@ -84,7 +88,7 @@ func setupMember(args []string, to streams) (task, error) {
 	flags := flag.NewFlagSet("setup-member", flag.ContinueOnError)
 	flags.StringVar(&c.kubeconfig, "member-kubeconfig", "", "kubeconfig `file` of the member, with the right to make a namespace, a ServiceAccount and RBAC")
 	flags.StringVar(&c.url, "member-api-url", "", "`URL` by which the home cluster reaches the member, if it is another than that in its kubeconfig")
-	flags.StringVar(&c.serve, "serve", metav1.NamespaceDefault, "`namespaces` of the member, separated by commas, in which the controller gets permissions; * is all, also those to come")
+	flags.Func("serve", "`namespaces` of the member, separated by commas, in which the controller gets permissions; * is all, also those to come (default: those of its registration, or else default)", c.setServe)
 	flags.Func("allow", "`from=to`: objects of the namespace from may act in the member's namespace to, by targetNamespace; may be repeated", func(pair string) error {
 		from, to, ok := strings.Cut(pair, "=")
 		if !ok {
@@ -108,9 +112,13 @@ func (c *command) setup(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("member %s: %w", c.member, err)
 	}
-	var namespaces []string
-	if c.serve != "*" {
-		namespaces = strings.Split(c.serve, ",")
+	members, err := home.ListForChange(ctx)
+	if err != nil {
+		return err
+	}
+	namespaces, err := c.namespaces(members)
+	if err != nil {
+		return fmt.Errorf("member %s: %w", c.member, err)
 	}
 	kubeconfig, uid, err := registry.Setup(ctx, registry.NewMember{Name: c.member, Admin: admin, URL: c.url, Namespaces: namespaces})
 	if err != nil {
@@ -120,8 +128,55 @@ func (c *command) setup(ctx context.Context) error {
 	if err := home.Add(ctx, c.member, kubeconfig, of); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.to.out, "member %s is registered, with permissions in its namespaces %s\n", c.member, c.serve)
+	fmt.Fprintf(c.to.out, "member %s is registered, with permissions in %s\n", c.member, named(namespaces))
 	return nil
+}
+
+func named(namespaces []string) string {
+	if namespaces == nil {
+		return "all its namespaces"
+	}
+	return "its namespaces " + strings.Join(namespaces, ",")
+}
+
+// setServe reads -serve.
+func (c *command) setServe(text string) error {
+	if c.served, c.serve = true, nil; strings.TrimSpace(text) == "*" {
+		return nil
+	}
+	for _, n := range strings.Split(text, ",") {
+		if n = strings.TrimSpace(n); len(validation.IsDNS1123Label(n)) > 0 {
+			return fmt.Errorf("found %q; use names of namespaces, or * alone", n)
+		}
+		if !slices.Contains(c.serve, n) {
+			c.serve = append(c.serve, n)
+		}
+	}
+	return nil
+}
+
+// namespaces returns those to serve, nil for all. A member that is registered keeps its namespaces:
+// the Jobs in one that is served no more would run on, with nobody to delete them.
+func (c *command) namespaces(members []registry.Member) ([]string, error) {
+	i := slices.IndexFunc(members, func(m registry.Member) bool { return m.Name == c.member })
+	switch {
+	case i < 0 && !c.served:
+		return []string{metav1.NamespaceDefault}, nil
+	case i < 0:
+		return c.serve, nil
+	}
+	was, err := members[i].Namespaces, members[i].Invalid
+	if err != nil {
+		return nil, fmt.Errorf("its registration cannot be read; mend it, or run delete-member first: %w", err)
+	}
+	if !c.served {
+		return was, nil
+	}
+	gone := slices.DeleteFunc(slices.Clone(was), func(n string) bool { return slices.Contains(c.serve, n) })
+	if c.serve != nil && (was == nil || len(gone) > 0) {
+		return nil, fmt.Errorf("it serves %s; to take some away, run delete-member with -member-kubeconfig first", named(was))
+	}
+	return c.serve, nil
 }
 
 func listMembers(args []string, to streams) (task, error) {

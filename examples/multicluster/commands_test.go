@@ -66,3 +66,48 @@ func TestOrphansOfAServedNamespace(t *testing.T) {
 		}
 	}
 }
+
+// A member that is set up again keeps its namespaces, and a narrowing is rejected.
+func TestServe(t *testing.T) {
+	for _, c := range []struct {
+		was, serve string
+		want       []string
+		problem    string
+	}{
+		{"", "", []string{"default"}, ""},
+		{"", " a, b,a", []string{"a", "b"}, ""},
+		{"", "*", nil, ""},
+		{`{"namespaces": ["a", "b"]}`, "", []string{"a", "b"}, ""},
+		{`{"namespaces": ["a", "b"]}`, "b,c,a", []string{"b", "c", "a"}, ""},
+		{`{"namespaces": ["a", "b"]}`, "*", nil, ""},
+		{`{"namespaces": ["a", "b"]}`, "b", nil, "it serves its namespaces a,b; to take some away, run delete-member"},
+		{"{}", "", nil, ""},
+		{"{}", "a", nil, "it serves all its namespaces; to take some away"},
+		{`{"namespaces": []}`, "a", nil, "its registration cannot be read"},
+	} {
+		cmd := &command{member: "a"}
+		if c.serve != "" {
+			require.NoError(t, cmd.setServe(c.serve))
+		}
+		data := map[string][]byte{}
+		if c.was != "" {
+			data = map[string][]byte{"a.kubeconfig": nil, "a.registration": []byte(c.was)}
+		}
+		found, err := cmd.namespaces(registry.Parse(data))
+		if c.problem != "" {
+			require.ErrorContains(t, err, c.problem)
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, c.want, found, "%s %s", c.was, c.serve)
+	}
+	for _, serve := range []string{"", "a,,b", "a,*", "A"} {
+		status, said := execute(t, "setup-member", "a", "--serve", serve)
+		require.Equal(t, 2, status, serve)
+		require.Contains(t, said, "use names of namespaces, or * alone")
+	}
+	hub, member := hubWith(t, `{"namespaces": ["a", "b"]}`)
+	status, said := execute(t, "setup-member", "a", "--serve", "b", "--keda-kubeconfig", hub, "--member-kubeconfig", member)
+	require.Equal(t, 1, status)
+	require.Contains(t, said, "it serves its namespaces a,b", "before anything is granted")
+}

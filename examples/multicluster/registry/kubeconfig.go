@@ -30,6 +30,8 @@ type Member struct {
 	// Config is the access to the member; nil if Err is set.
 	Config *rest.Config
 	Err    error
+	// Invalid is the error of the registration alone.
+	Invalid error
 }
 
 // Parse returns the members that a Secret's data has, by name.
@@ -42,9 +44,8 @@ func Parse(data map[string][]byte) []Member {
 		}
 		m := Member{Name: name, Kubeconfig: string(data[key]), Proof: data[keyOfJobs]}
 		m.Context, m.Config, m.Err = parse(data[key])
-		var err error
-		if m.Registration, err = parseRegistration(data[name+registrationSuffix]); err != nil {
-			m.Config, m.Err = nil, errors.Join(m.Err, err)
+		if m.Registration, m.Invalid = parseRegistration(data[name+registrationSuffix]); m.Invalid != nil {
+			m.Config, m.Err = nil, errors.Join(m.Err, m.Invalid)
 		}
 		if m.Config != nil {
 			limit(m.Config, m.MaxBytes)

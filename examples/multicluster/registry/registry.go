@@ -140,6 +140,18 @@ func (r Registry) List(ctx context.Context) ([]Member, error) {
 	return Parse(s.Data), nil
 }
 
+// ListForChange returns the members as List does. It needs to patch the Secret, as Add does.
+func (r Registry) ListForChange(ctx context.Context) ([]Member, error) {
+	s, err := r.patch(ctx, types.MergePatchType, map[string]any{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, r.explain(err)
+	}
+	return Parse(s.Data), nil
+}
+
 // Watch calls changed with all members, by name, at first and whenever they are
 // others, until the context ends. It returns after the first call. While the API
 // server does not answer, the members are the last observed.

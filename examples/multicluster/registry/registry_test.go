@@ -162,7 +162,7 @@ func TestRegistration(t *testing.T) {
 	require.Equal(t, 5, m.MaxJobs)
 	for text, want := range map[string]string{
 		`{"alow": [], "maxJobs": "x"}`: "registration.maxJobs: found \"x\"", `{"alow": []}`: "registration.alow: found an unknown field", `{`: "registration: ", `{"maxJobs": -1}`: "registration.maxJobs: found -1",
-		`{"namespaces": []}`:                       `registration.namespaces: found "[]"; use at least one namespace`,
+		`{"namespaces": []}`:                       `registration.namespaces: found "[]"; use at least one namespace, or leave it out for all`,
 		`{"allow": [{"from": "*", "to": "shop"}]}`: `registration.allow[0].from: found "*"; use the name of a namespace`,
 	} {
 		m := of(text)
@@ -225,6 +225,9 @@ func TestPatchIsEnough(t *testing.T) {
 	})
 	r := Registry{Client: client, Namespace: "keda"}
 	require.NoError(t, r.Add(ctx, "a", access(t, "a", "https://a"), Registration{}))
+	all, err := r.ListForChange(ctx)
+	require.NoError(t, err)
+	require.Len(t, all, 1)
 	require.NoError(t, r.Remove(ctx, "a"))
 	require.ErrorContains(t, r.Remove(ctx, "a"), `there is no member "a"`)
 	require.NoError(t, client.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("secrets"), "keda", Secret))
