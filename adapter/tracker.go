@@ -45,7 +45,7 @@ type Options struct {
 	// later than the rules expect, and the maximum may be exceeded.
 	Timeout time.Duration
 	MaxAge  time.Duration // of a plan that Apply carries out; 0 means twice Timeout
-	// Terms say whether this process may act, such as those of its lease; NewTracker needs
+	// Terms decide whether this process may act, such as those of its lease; NewTracker needs
 	// them. Plan and Apply ask, Apply before each batch and request. When a term begins, the
 	// Jobs are read anew before one is created or a finished one is deleted, and plans of
 	// before stop. For List and Observe, nil is [term.Alone].

@@ -58,7 +58,7 @@ func decisions() []row {
 	}}
 }
 
-// scaled returns a target whose Jobs number n at most, and the ScaledJob that says the same.
+// scaled returns a target whose Jobs number n at most, and the ScaledJob that is the same.
 func scaled(n int, kept int32) (adapter.Target, *v1alpha1.ScaledJob) {
 	template := corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 		RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "worker", Image: "example.com/worker:1"}},

@@ -36,7 +36,8 @@ type Options struct {
 	// namespace kube-system.
 	Home string
 	// Namespaces are the only namespaces of the member that are watched, for which alone the clients
-	// need permissions; nil means all. The member is NeverReached for owners in others.
+	// need permissions; none means all. The member is NeverReached for owners in others. Without the
+	// permission for one of them the member is unreachable for all owners.
 	Namespaces []string
 	Pods       bool // watch pods too: see adapter.Options
 	// Timeout is the timeout of each request; 0 means 5 s. A create that was not
@@ -66,7 +67,7 @@ type Options struct {
 	// MaxJobs is the most Jobs, and the most pods, of the hub on the member. A member with more
 	// is unreachable for a minute. 0 means 200,000.
 	MaxJobs int
-	// Terms say whether this process may send requests, such as those of its lease; needed.
+	// Terms decide whether this process may send requests, such as those of its lease; needed.
 	// Health checks and watches do not ask.
 	Terms *term.Holder
 }

@@ -36,7 +36,7 @@ type Tracker struct {
 	// Late is the time after which a create that was not answered can no longer arrive: twice
 	// the timeout of a request. Until then its Job is not deleted, and the run stays active.
 	Late time.Duration
-	// Terms say whether this process may act; needed. Nothing is sent outside of a term.
+	// Terms decide whether this process may act; needed. Nothing is sent outside of a term.
 	Terms *term.Holder
 	Now   func() time.Time
 

@@ -1,4 +1,4 @@
-// Package term says whether a process may act: from becoming the leader until its lease ends.
+// Package term decides whether a process may act: from becoming the leader until its lease ends.
 //
 //	terms := &term.Holder{}       // one for each process
 //	terms.Begin(lease, found)     // the process has taken the lease
@@ -45,7 +45,7 @@ type Lease interface {
 	Mark(context.Context, Mark) error
 }
 
-// A Mark is what a lease says about earlier terms. The zero value says nothing.
+// A Mark is the note of a lease about earlier terms. The zero value is none.
 type Mark struct {
 	Clean bool // the term before ended in order, with no create in doubt
 	Aside bool // a term before may have set aside a number whose creates were refused
@@ -184,7 +184,7 @@ func (t *Term) end() Mark {
 }
 
 // A Holder has the terms of a process, one after another. The zero value has none. It is the
-// one place that says whether the process may act.
+// one place that decides whether the process may act.
 type Holder struct{ term atomic.Pointer[Term] }
 
 // Alone returns a holder whose term never ends, for a program that runs once and has no

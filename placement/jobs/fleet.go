@@ -124,7 +124,7 @@ func byName[T any](all []T, name func(*T) string) []T {
 	return sorted
 }
 
-// see lists the Jobs. What a cluster says of its Jobs concerns its own: a UID that another
+// see lists the Jobs. A report of a cluster about its Jobs concerns its own: a UID that another
 // cluster has too is another Job's.
 func (f *fleet) see() {
 	n := 0

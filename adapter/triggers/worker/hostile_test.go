@@ -49,21 +49,7 @@ func doubled() []corev1.Container {
 }
 
 // silentServer accepts connections and says nothing.
-func silentServer(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			defer conn.Close()
-		}
-	}()
-	return l.Addr().String()
-}
+func silentServer(t *testing.T) string { return serve(t, func(net.Conn) {}) }
 
 // Beside what hangs, panics, is slow, lies or needs any memory, 20 healthy owners miss at most one
 // poll for each of them, and this process keeps its memory.

@@ -65,8 +65,8 @@ func owner(name string, all ...manifest.ScaleTrigger) triggers.Owner {
 	return triggers.Owner{Namespace: "team", Name: name, UID: types.UID("uid-" + name), Triggers: all}
 }
 
-// aRedis answers LLEN with 7, after the password if there is one.
-func aRedis(t *testing.T, password string) string {
+// serve calls handle with each connection to the address that it returns.
+func serve(t *testing.T, handle func(net.Conn)) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { l.Close() })
@@ -76,10 +76,16 @@ func aRedis(t *testing.T, password string) string {
 			if err != nil {
 				return
 			}
-			go answerRedis(conn, password)
+			defer conn.Close() // when nobody connects any more
+			go handle(conn)
 		}
 	}()
 	return l.Addr().String()
+}
+
+// aRedis answers LLEN with 7, after the password if there is one.
+func aRedis(t *testing.T, password string) string {
+	return serve(t, func(conn net.Conn) { answerRedis(conn, password) })
 }
 
 func answerRedis(conn net.Conn, password string) {
@@ -307,19 +313,11 @@ func TestParametersAreChecked(t *testing.T) {
 // leave no descriptor here.
 func TestEditsCloseConnections(t *testing.T) {
 	var open atomic.Int64
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			open.Add(1)
-			go func() { defer open.Add(-1); answerRedis(conn, "") }()
-		}
-	}()
+	address := serve(t, func(conn net.Conn) {
+		open.Add(1)
+		defer open.Add(-1)
+		answerRedis(conn, "")
+	})
 	r := reads(t, triggers.Options{}, nil)
 	descriptors := func() int {
 		all, err := os.ReadDir("/proc/self/fd")
@@ -327,7 +325,7 @@ func TestEditsCloseConnections(t *testing.T) {
 		return len(all) - int(open.Load()) // the server's
 	}
 	edit := func(i int) {
-		o := owner("a", redis(l.Addr().String(), fmt.Sprint("list-", i)))
+		o := owner("a", redis(address, fmt.Sprint("list-", i)))
 		metrics, err := r.Read(context.Background(), o)
 		require.NoError(t, err)
 		require.Equal(t, 7., metrics[0].Value)

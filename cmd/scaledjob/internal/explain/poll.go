@@ -1,4 +1,4 @@
-// Package explain decides one poll of a ScaledJob and says why: by the rules of a release of
+// Package explain decides one poll of a ScaledJob and explains it: by the rules of a release of
 // KEDA (keda.go), or by the written specification (spec.go).
 package explain
 
@@ -141,7 +141,7 @@ func of(f cluster.Subject, r input.Release, q *input.QueueFlags, counts *scaling
 	return s.poll(f.ScaledJob, r)
 }
 
-// noteDump notes what a dump does not say.
+// noteDump notes what is not in a dump.
 func (p *Poll) noteDump(m *input.ScaledJob, o *cluster.Owned) {
 	if o == nil {
 		return

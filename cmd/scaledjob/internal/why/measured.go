@@ -43,12 +43,13 @@ func (j *judge) past(s *Subject, past Metrics) (all []Group) {
 		from, to = s.Polls[0].At, s.Polls[n-1].At
 	}
 	for i, sample := range past {
-		if sample.metric != "metrics_value" || !sample.at.Before(from) && !sample.at.After(to) || i > 0 && past[i-1].at.Equal(sample.at) && past[i-1].metric == sample.metric {
+		at := sample.at
+		if !at.Before(from) && !at.After(to) || i > 0 && past[i-1].at.Equal(at) {
 			continue
 		}
-		if values, complete := j.values(past, sample.at, sample.at); complete {
+		if values, complete := j.values(past, at, at); complete {
 			text := "Prometheus: " + valuesText(values)
-			all = append(all, Group{From: sample.at, To: sample.at, Text: text, like: text})
+			all = append(all, Group{From: at, To: at, Text: text, like: text})
 		}
 	}
 	return all

@@ -24,7 +24,8 @@ func Query(namespace, name string, since time.Duration) string {
 	return fmt.Sprintf("{%s}[%ds]", selector, max(1, int(since.Seconds())))
 }
 
-// Metrics are samples of the operator's metrics about triggers, from its endpoint or Prometheus.
+// Metrics are samples of the operator's metrics about triggers, from its endpoint or Prometheus, in
+// the order of time.
 type Metrics []sample
 
 type sample struct {
@@ -117,8 +118,12 @@ func (all Metrics) Of(namespace, name string) (own Metrics) {
 func (all Metrics) Values(triggers int, from, to time.Time) (values []Trigger, complete bool) {
 	values = make([]Trigger, triggers)
 	found, told := make([]bool, triggers), make([]bool, triggers)
-	for _, s := range all {
-		if s.trigger < 0 || s.trigger >= triggers || s.at.Before(from) || s.at.After(to) {
+	start, _ := slices.BinarySearchFunc(all, from, func(s sample, at time.Time) int { return s.at.Compare(at) })
+	for _, s := range all[start:] {
+		if s.at.After(to) {
+			break
+		}
+		if s.trigger < 0 || s.trigger >= triggers {
 			continue
 		}
 		t := &values[s.trigger]
