@@ -128,7 +128,7 @@ func (w *world) forget(q *queueState) {
 
 // items is the metric as it is.
 func (q *queueState) items() int64 {
-	if q.Metric == "waiting" {
+	if q.Metric == waitingItems {
 		return q.waiting
 	}
 	return q.waiting + q.unacknowledged
@@ -184,7 +184,7 @@ func (w *world) take(slot int32) bool {
 	q.waiting--
 	w.queued--
 	w.inProgress++
-	if w.Jobs.Acknowledge != "start" {
+	if w.Jobs.Acknowledge != atStart {
 		q.unacknowledged++
 		if q.VisibilityTimeout > 0 {
 			w.agenda.add(w.now+q.VisibilityTimeout, dutyVisible, i, it.epoch)
@@ -238,7 +238,7 @@ func (w *world) leave(it *item) {
 		return
 	}
 	w.inProgress--
-	if w.Jobs.Acknowledge != "start" {
+	if w.Jobs.Acknowledge != atStart {
 		q.unacknowledged--
 	}
 }
@@ -272,7 +272,7 @@ func (w *world) drop(slot int32) {
 	switch {
 	case it.state != taken:
 		w.release(slot)
-	case w.Jobs.Acknowledge == "start":
+	case w.Jobs.Acknowledge == atStart:
 		w.lose(slot)
 	case w.queues[it.queue].VisibilityTimeout == 0:
 		w.giveBack(slot)

@@ -23,6 +23,15 @@ type Scenario struct {
 	Clusters []Cluster `json:"clusters,omitempty"`
 }
 
+// Values of Queue.Metric, Jobs.Acknowledge and Outage.Kind that differ from the default.
+const (
+	waitingItems = "waiting"
+	atStart      = "start"
+	unreachable  = "unreachable"
+	noStart      = "noStart"
+	rejects      = "rejects"
+)
+
 // A Queue is a trigger of the policy: the items that arrive, and its metric. The zero
 // value stays empty. If there are several queues, a Job takes the oldest item of all.
 type Queue struct {

@@ -96,11 +96,11 @@ func (w *world) outage(at int32, which uint32) {
 	}
 	w.observe(e)
 	switch kind {
-	case "unreachable":
+	case unreachable:
 		s.silent += by
-	case "noStart":
+	case noStart:
 		s.stopped += by
-	case "rejects":
+	case rejects:
 		s.rejecting += by
 	default:
 		s.silent += by
@@ -109,8 +109,8 @@ func (w *world) outage(at int32, which uint32) {
 	switch {
 	case !begins:
 		w.fill(at)
-	case s.stopped > 0 && kind != "unreachable" && kind != "rejects":
-		w.stop(at, kind != "noStart")
+	case s.stopped > 0 && kind != unreachable && kind != rejects:
+		w.stop(at, kind != noStart)
 	}
 }
 

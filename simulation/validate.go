@@ -104,7 +104,7 @@ func (r *report) queue(path string, q *Queue, arrivals Duration) (items float64)
 	r.Check(q.Target >= 0 && q.Target <= math.MaxFloat64, path+"target", q.Target, "a finite number of 0 or more, where 0 means 1")
 	r.Check(q.ActivationThreshold >= 0 && q.ActivationThreshold <= math.MaxFloat64,
 		path+"activationThreshold", q.ActivationThreshold, "a finite number of 0 or more")
-	r.Check(slices.Contains([]string{"", "all", "waiting"}, q.Metric), path+"metric", q.Metric, "all or waiting")
+	r.Check(slices.Contains([]string{"", "all", waitingItems}, q.Metric), path+"metric", q.Metric, "all or waiting")
 	r.duration(path+"staleness", q.Staleness)
 	r.outages(path, q.Outages)
 	for i, o := range q.Outages {
@@ -163,7 +163,7 @@ func (r *report) distribution(path string, d *Distribution) {
 func (r *report) jobs(j *JobBehavior) {
 	r.distribution("jobs.startup", &j.Startup)
 	r.distribution("jobs.completion", &j.Completion)
-	r.Check(slices.Contains([]string{"", "end", "start"}, j.Acknowledge), "jobs.acknowledge", j.Acknowledge, "end or start")
+	r.Check(slices.Contains([]string{"", "end", atStart}, j.Acknowledge), "jobs.acknowledge", j.Acknowledge, "end or start")
 	r.AtLeast("jobs.itemsPerJob", j.ItemsPerJob, 0)
 	r.Check(!j.DrainQueue || j.ItemsPerJob == 0, "jobs.itemsPerJob", j.ItemsPerJob, "0, since drainQueue is true")
 	r.duration("jobs.wait", j.Wait)
@@ -188,7 +188,7 @@ func (r *report) cluster(path string, c *Cluster) {
 	r.duration(path+"listAge", c.ListAge)
 	r.outages(path, c.Outages)
 	for i, o := range c.Outages {
-		r.Check(slices.Contains([]string{"", "unreachable", "noStart", "rejects", "down"}, o.Kind),
+		r.Check(slices.Contains([]string{"", unreachable, noStart, rejects, "down"}, o.Kind),
 			fmt.Sprintf("%soutages[%d].kind", path, i), o.Kind, "unreachable, noStart, rejects or down")
 	}
 }

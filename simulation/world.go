@@ -44,7 +44,7 @@ const (
 	streamArrival    = 2 << 32
 	streamService    = 3 << 32
 	streamFailure    = 4 << 32
-	streamCompletion = 5 << 32
+	streamCompletion = 6 << 32 // study resamples traces with 5
 )
 
 func (s *Scenario) stream(which uint64) *rand.Rand { return rand.New(rand.NewPCG(s.Seed, which)) }

@@ -68,11 +68,11 @@ func (s *Study) Difference(a, b int, value func(*simulation.Summary) float64) Di
 func (s *Study) needed(e Estimate) int {
 	have := s.Seeds
 	switch {
-	case s.Sampling == "fewBlocks":
+	case s.Sampling == fromFewBlocks:
 		return fewestBlocks
 	case !e.Interval:
 		return fewestSeeds
-	case s.Sampling == "blocks":
+	case s.Sampling == fromBlocks:
 		have = s.Blocks
 	}
 	half := (e.High - e.Low) / 2
@@ -94,11 +94,11 @@ func (s *Study) estimate(values []float64) Estimate {
 	}
 	e := Estimate{Mean: mean, Low: mean, High: mean}
 	switch {
-	case s.Sampling == "exact":
+	case s.Sampling == exactly:
 		e.Interval = true
-	case s.Sampling != "fewBlocks" && len(values) > 1:
+	case s.Sampling != fromFewBlocks && len(values) > 1:
 		half := student95(len(values)-1) * math.Sqrt(squares/(n-1))
-		if s.Sampling == "seeds" {
+		if s.Sampling == fromSeeds {
 			half /= math.Sqrt(n)
 		}
 		e.Low, e.High, e.Interval = mean-half, mean+half, true
@@ -132,11 +132,11 @@ func student(few []float64, z float64, freedom int) float64 {
 // String describes how the replications were made.
 func (s *Study) String() string {
 	switch s.Sampling {
-	case "exact":
+	case exactly:
 		return "nothing is random: a single run, whose numbers are exact"
-	case "fewBlocks":
+	case fromFewBlocks:
 		return fmt.Sprintf("no intervals: the trace has %d blocks of 20 polls, and 10 are needed", s.Blocks)
-	case "blocks":
+	case fromBlocks:
 		return fmt.Sprintf("%d resamples of the trace, in %d blocks of at least 20 polls", s.Seeds, s.Blocks)
 	}
 	return fmt.Sprintf("%d seeds", s.Seeds)

@@ -34,6 +34,14 @@ const (
 	resamples   = 40
 )
 
+// Values of Study.Sampling.
+const (
+	fromSeeds     = "seeds"
+	fromBlocks    = "blocks"
+	fromFewBlocks = "fewBlocks"
+	exactly       = "exact"
+)
+
 // A Study holds replications of several policies.
 type Study struct {
 	// Sampling is the source of the differences between replications:
@@ -85,7 +93,7 @@ func Replicate(s simulation.Scenario, policies []simulation.Policy, o Options) (
 	if err := r.grow(r.first()); err != nil {
 		return nil, err
 	}
-	for r.study.Sampling == "seeds" && o.Seeds == 0 {
+	for r.study.Sampling == fromSeeds && o.Seeds == 0 {
 		n := r.study.wanted()
 		if n <= r.study.Seeds {
 			break
@@ -131,7 +139,7 @@ type replicator struct {
 }
 
 func newReplicator(s simulation.Scenario, policies []simulation.Policy, o Options) *replicator {
-	r := &replicator{scenario: s, policies: policies, options: o, study: &Study{Sampling: "exact", Samples: make([]Sample, len(policies))}}
+	r := &replicator{scenario: s, policies: policies, options: o, study: &Study{Sampling: exactly, Samples: make([]Sample, len(policies))}}
 	r.bar.tell, r.bar.stop = o.Progress, o.Stop
 	r.curves = make([][]curves, len(policies))
 	for i, p := range policies {
@@ -140,13 +148,13 @@ func newReplicator(s simulation.Scenario, policies []simulation.Policy, o Option
 	hasTrace := slices.ContainsFunc(s.Queues, func(q simulation.Queue) bool { return len(q.Trace) > 0 })
 	switch {
 	case hasTrace:
-		r.study.Sampling = "fewBlocks"
+		r.study.Sampling = fromFewBlocks
 		b := blocksOf(s, policies)
 		if r.study.Blocks = b.n; b.n >= fewestBlocks {
-			r.study.Sampling, r.splice = "blocks", b.scenario
+			r.study.Sampling, r.splice = fromBlocks, b.scenario
 		}
 	case s.Random():
-		r.study.Sampling = "seeds"
+		r.study.Sampling = fromSeeds
 	}
 	return r
 }
@@ -154,11 +162,11 @@ func newReplicator(s simulation.Scenario, policies []simulation.Policy, o Option
 // first returns the number of runs to begin with.
 func (r *replicator) first() int {
 	switch {
-	case r.study.Sampling == "exact" || r.study.Sampling == "fewBlocks" && !r.scenario.Random():
+	case r.study.Sampling == exactly || r.study.Sampling == fromFewBlocks && !r.scenario.Random():
 		return 1
 	case r.options.Seeds > 0:
 		return r.options.Seeds
-	case r.study.Sampling == "blocks":
+	case r.study.Sampling == fromBlocks:
 		return resamples
 	}
 	return fewestSeeds

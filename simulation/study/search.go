@@ -107,7 +107,7 @@ func judge(s simulation.Scenario, p simulation.Policy, conditions []Condition, o
 		last := i == len(rounds)-1
 		if o.Seeds > 0 {
 			n, last = o.Seeds, true
-		} else if r.study.Sampling == "exact" || r.study.Sampling == "fewBlocks" || r.study.Sampling == "blocks" && n >= resamples {
+		} else if r.study.Sampling == exactly || r.study.Sampling == fromFewBlocks || r.study.Sampling == fromBlocks && n >= resamples {
 			n, last = max(r.first(), 1), true
 		}
 		if err := r.grow(n); err != nil {
