@@ -274,7 +274,7 @@ func installed(err error) error {
 
 func (w *whyCommand) print(out io.Writer, r *why.Report) error {
 	if w.all {
-		slices.SortStableFunc(r.Subjects, func(a, b *why.Account) int { return cmp.Compare(urgency(a), urgency(b)) })
+		slices.SortStableFunc(r.Subjects, func(a, b *why.Account) int { return cmp.Compare(why.Urgency(a.State), why.Urgency(b.State)) })
 	}
 	switch {
 	case w.output.Text == "json":
@@ -289,15 +289,5 @@ func (w *whyCommand) print(out io.Writer, r *why.Report) error {
 	if len(r.Subjects) == 0 {
 		return errors.New("the log shows no ScaledJob of the question")
 	}
-	return input.Outcome(w.all && slices.ContainsFunc(r.Subjects, func(a *why.Account) bool { return urgency(a) < len(urgent) }), nil)
-}
-
-// urgent are the states that --all lists first.
-var urgent = []string{"create-failed", "unreadable", "invalid", "stuck", "foreign-jobs", "maximum", "paused", "pending-deducted"}
-
-func urgency(a *why.Account) int {
-	if i := slices.Index(urgent, a.State); i >= 0 {
-		return i
-	}
-	return len(urgent)
+	return input.Outcome(w.all && slices.ContainsFunc(r.Subjects, func(a *why.Account) bool { return why.Urgency(a.State) < why.Calm }), nil)
 }

@@ -169,20 +169,27 @@ func countJobs(ctx context.Context, client *cluster.Client, m *input.ScaledJob, 
 	if err != nil {
 		return err
 	}
-	counts := profile.Count(m.KEDA, owned.KedaJobs())
+	jobs := owned.KedaJobs()
+	counts := profile.Count(m.KEDA, jobs)
 	live.Running, live.Pending, live.Counted = counts.Running, counts.Pending, true
+	for i := range jobs {
+		old := time.Since(owned.Jobs[i].CreationTimestamp.Time) >= why.StuckAfter
+		if old && counts.Pending == counts.Running && profile.Count(m.KEDA, jobs[i:i+1]).Running > 0 {
+			live.Stuck++
+		}
+	}
 	pods, err := cluster.List[corev1.Pod](ctx, client, "/api/v1/namespaces/"+client.Namespace+"/pods", "labelSelector", profile.TrackingLabel()+"="+m.Spec.Name)
 	if err != nil {
 		return fmt.Errorf("pods: %w", err)
 	}
 	reasons := map[string]int{}
 	for _, p := range pods {
-		if reason := waiting(&p); reason != "" {
+		if reason := waiting(&p); reason != "" && time.Since(p.CreationTimestamp.Time) >= why.StuckAfter {
 			reasons[reason]++
 		}
 	}
 	for reason, n := range reasons {
-		live.Waiting = append(live.Waiting, fmt.Sprintf("%d pods: %s", n, reason))
+		live.Waiting = append(live.Waiting, fmt.Sprintf("%s: %s", report.Plural(n, "pod"), reason))
 	}
 	slices.Sort(live.Waiting)
 	return nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -91,6 +92,34 @@ func TestWhyCluster(t *testing.T) {
 	out.Reset()
 	require.Equal(t, success, run(t.Context(), []string{"why", bundle}, strings.NewReader(""), &out, &problems), problems.String())
 	require.Contains(t, out.String(), "5 Jobs run and min is 5")
+}
+
+// TestWhyStarting has a Job whose only pod is starting, and has been for a while.
+func TestWhyStarting(t *testing.T) {
+	for age, want := range map[time.Duration]int{why.StuckAfter / 2: success, 2 * why.StuckAfter: found} {
+		created := time.Now().Add(-age).UTC().Format(time.RFC3339)
+		answers := map[string]string{
+			"/scaledjobs":        `{"items": [` + whyScaledJob + `]}`,
+			"/scaledjobs/orders": strings.Replace(whyScaledJob, `"False"`, `"True"`, 1),
+			"/jobs":              `{"items": [{"metadata": {"name": "j", "namespace": "shop", "creationTimestamp": "` + created + `", "labels": {"scaledjob.keda.sh/name": "orders"}}}]}`,
+			"/pods": `{"items": [{"metadata": {"name": "p", "namespace": "shop", "creationTimestamp": "` + created + `", "labels": {"scaledjob.keda.sh/name": "orders", "job-name": "j"}},
+				"status": {"phase": "Pending", "containerStatuses": [{"state": {"waiting": {"reason": "ContainerCreating"}}}]}}]}`,
+		}
+		server := &apiServer{answer: func(path, _ string) (int, any) {
+			_, rest, _ := strings.Cut(path, "/namespaces/shop")
+			if answer, found := answers[rest]; found {
+				return http.StatusOK, json.RawMessage(answer)
+			}
+			return http.StatusForbidden, nil
+		}}
+		config := server.start(t)
+		var out, problems strings.Builder
+		require.Equal(t, want, run(t.Context(), []string{"why", "--all", "-n", "shop", "--kubeconfig", config}, strings.NewReader(""), &out, &problems), out.String()+problems.String())
+		require.Equal(t, want == found, strings.Contains(out.String(), "1 pod: ContainerCreating"), out.String())
+		require.Contains(t, out.String(), "use --release and --log")
+		require.Equal(t, success, run(t.Context(), []string{"explain", "orders", "-n", "shop", "--kubeconfig", config}, strings.NewReader(""), &out, &problems), problems.String())
+		require.Contains(t, problems.String(), "use --release and --queue")
+	}
 }
 
 // TestWhyPrometheus explains a log of level info with the values of Prometheus, and plays the fix.

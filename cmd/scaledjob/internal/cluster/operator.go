@@ -42,7 +42,11 @@ func FindOperator(ctx context.Context, c *Client, since time.Duration) (o Operat
 	}
 	switch {
 	case err != nil:
-		o.Missing = append(o.Missing, fmt.Sprintf("the operator's Deployment: %v; use --release and --log", err))
+		instead := "--log"
+		if since == 0 {
+			instead = "--queue"
+		}
+		o.Missing = append(o.Missing, fmt.Sprintf("the operator's Deployment: %v; use --release and %s", err, instead))
 		return o
 	case len(all) == 0:
 		o.Missing = append(o.Missing, "no Deployment has the label app=keda-operator: KEDA's operator does not run in this cluster, or has other labels")

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
 )
 
@@ -34,10 +35,21 @@ func (j *judge) answer(l *Log, s *Subject, a *Account, at time.Time) {
 	if a.Differ > 0 {
 		a.Answer += fmt.Sprintf(" But %d of %d polls that were computed again differ from the rules of KEDA %s: the manifest or the release is not the one of the log.", a.Differ, a.Compared, j.profile.Release())
 	}
+	a.addOthers()
+}
+
+// addOthers adds the causes that are not a matter of a single poll to the answer.
+func (a *Account) addOthers() {
 	for _, c := range a.Also {
+		if slices.ContainsFunc(a.Causes, func(told Cause) bool { return told.ID == c.ID }) {
+			continue
+		}
 		a.Answer += " " + sentence(c.Text)
 		if c.Fix != "" && !strings.Contains(a.Answer, c.Fix) {
 			a.Answer += " " + sentence(c.Fix)
+		}
+		if c.Decide != "" && c.Basis == Inferred {
+			a.Answer += " To decide: " + c.Decide + "."
 		}
 	}
 }
@@ -86,7 +98,24 @@ func (j *judge) stops(s *Subject) (found *stop) {
 			found = nil
 		}
 	}
+	if e := j.log.stopped; e != nil {
+		found = &stop{whyStopped(e), e.At, e.Line, e.Run}
+	}
 	return found
+}
+
+// whyStopped returns the cause for an operator that polls nothing.
+func whyStopped(e *Event) Cause {
+	c := Cause{ID: "restart", Basis: Seen, Decide: operatorCommand, Fix: operatorFix, Text: "the operator stopped or lost its lease, and the log shows no other that leads"}
+	switch e.kind {
+	case waits:
+		c.Text, c.Fix = "this operator waits for the lease, which another one holds", "Give the log of the pod that holds the lease"
+		c.Decide = "kubectl -n keda get lease operator.keda.sh -o jsonpath={.spec.holderIdentity}"
+	case denied:
+		c.Text, c.Fix = "the operator cannot read the cluster: "+quote(e.Text), "Restore the ClusterRole and the ClusterRoleBinding of keda-operator"
+		c.Decide = "kubectl auth can-i list jobs --as system:serviceaccount:keda:keda-operator"
+	}
+	return c
 }
 
 func (j *judge) notPolled(a *Account, stop *stop, complete []*Verdict) {
@@ -99,6 +128,9 @@ func (j *judge) notPolled(a *Account, stop *stop, complete []*Verdict) {
 	}
 	if stop != nil {
 		a.Causes, a.State = []Cause{stop.cause}, stop.cause.ID
+		if stop.cause.ID == "invalid" && len(a.Also) > 0 && a.Also[0].ID == "no-authentication" { // the cause of it
+			a.Causes = []Cause{a.Also[0], stop.cause}
+		}
 	}
 	switch {
 	case len(a.Causes) > 0:
@@ -110,6 +142,7 @@ func (j *judge) notPolled(a *Account, stop *stop, complete []*Verdict) {
 		if a.Causes[0].Fix != "" {
 			a.Answer += " " + sentence(a.Causes[0].Fix)
 		}
+		a.addOthers()
 	case len(a.verdicts) > 0 && len(complete) == 0 && len(a.verdicts[len(a.verdicts)-1].Causes) > 0:
 		a.Causes = a.verdicts[len(a.verdicts)-1].Causes
 		a.State = a.Causes[0].ID
@@ -117,16 +150,13 @@ func (j *judge) notPolled(a *Account, stop *stop, complete []*Verdict) {
 		if a.Causes[0].Fix != "" {
 			a.Answer += " " + sentence(a.Causes[0].Fix)
 		}
+	case len(a.verdicts) > 0 && len(complete) == 0 && a.verdicts[len(a.verdicts)-1].Created != nil:
+		a.Answer = fmt.Sprintf("The log cuts the poll, but shows that it created %s. For the cause, give all lines around it that name the ScaledJob.", report.Plural(int(*a.verdicts[len(a.verdicts)-1].Created), "Job"))
 	case len(a.verdicts) > 0 && len(complete) == 0:
 		a.Answer = "The log has no complete poll at this time, so no cause can be told. Give more lines around it, all that name the ScaledJob."
 	case len(a.Also) > 0:
 		a.State, a.Answer = a.Also[0].ID, "The log shows no poll of the ScaledJob, but this:"
-		for _, c := range a.Also {
-			a.Answer += " " + sentence(c.Text)
-			if c.Fix != "" {
-				a.Answer += " " + sentence(c.Fix)
-			}
-		}
+		a.addOthers()
 	default:
 		a.Answer = "The log shows no poll of the ScaledJob. Give the lines of the logger scaleexecutor."
 	}
@@ -140,7 +170,7 @@ func (j *judge) idleSince(a *Account, complete []*Verdict) {
 	first := last
 	polls := 0
 	for _, v := range slices.Backward(complete) {
-		if value(v.Jobs) > 0 || len(v.Causes) == 0 || len(last.Causes) > 0 && v.Causes[0].ID != last.Causes[0].ID {
+		if value(v.Jobs) > 0 || v.Run != last.Run || len(v.Causes) == 0 || len(last.Causes) > 0 && v.Causes[0].ID != last.Causes[0].ID {
 			break
 		}
 		first = v
@@ -168,7 +198,7 @@ func (j *judge) idleSince(a *Account, complete []*Verdict) {
 		a.Answer = fmt.Sprintf("No Job was created%s. %d causes fit: %s.", since, len(all), strings.Join(all, "; "))
 	}
 	for _, c := range a.Causes[1:] {
-		if c.Basis == Seen && a.Causes[0].Basis != Inferred {
+		if c.Basis != Inferred && a.Causes[0].Basis != Inferred {
 			a.Answer += " " + sentence(c.Text)
 		}
 	}
@@ -199,13 +229,23 @@ func (j *judge) creating(a *Account, complete []*Verdict) {
 	if !last.At.IsZero() {
 		when = " at " + clockOf(last.At, false)
 	}
+	others := ""
 	for _, c := range last.Causes {
 		if c.ID == "created" || c.ID == "below-min" {
-			a.Answer = fmt.Sprintf("KEDA did its part: the last poll%s created %s, because %s.", when, count(int(*last.Jobs), "Job"), c.Text)
+			a.Answer = fmt.Sprintf("the last poll%s created %s, because %s.", when, report.Plural(int(*last.Jobs), "Job"), c.Text)
 			continue
 		}
-		a.Answer += " " + sentence(c.Text)
+		if others += " " + sentence(c.Text); c.Fix != "" {
+			others += " " + sentence(c.Fix)
+		}
+		if Urgency(c.ID) < Urgency(a.State) {
+			a.State = c.ID
+		}
 	}
+	if others == "" {
+		a.Answer = "KEDA did its part: " + a.Answer
+	}
+	a.Answer = upper(a.Answer) + others
 	if polls > 1 {
 		a.Answer += fmt.Sprintf(" In all %d Jobs in %d of %d polls.", total, polls, len(complete))
 	}
@@ -215,7 +255,7 @@ func (j *judge) creating(a *Account, complete []*Verdict) {
 func (j *judge) also(l *Log, s *Subject, verdicts []*Verdict, interval time.Duration) (all []Cause) {
 	for _, e := range s.Events {
 		if e.kind == rollout {
-			c := Cause{ID: "rollout", Basis: Seen, Text: fmt.Sprintf("at %s a rollout deleted %s of the ScaledJob, running ones too", clockOf(e.At, false), count(int(e.number), "Job")),
+			c := Cause{ID: "rollout", Basis: Seen, Text: fmt.Sprintf("at %s a rollout deleted %s of the ScaledJob, running ones too", clockOf(e.At, false), report.Plural(int(e.number), "Job")),
 				Fix: "Write rollout.strategy: gradual to let running Jobs end"}
 			if compare(j.profile.Release(), "2.14") < 0 || j.profile.Release() == "2.14.0" {
 				c.Text += "; up to 2.14.0 each restart of the operator does so too, without a change of the ScaledJob"
@@ -249,6 +289,11 @@ func (j *judge) also(l *Log, s *Subject, verdicts []*Verdict, interval time.Dura
 // startup is the longest time between the lines of a start.
 const startup = 10 * time.Second
 
+const (
+	operatorCommand = "kubectl -n keda get pods -l app=keda-operator; kubectl -n keda logs deploy/keda-operator --previous"
+	operatorFix     = "Look for the reason in the end of the previous log: memory, probes, or the API server"
+)
+
 func (j *judge) restarts(l *Log) []Cause {
 	var at []string
 	var before time.Time
@@ -278,7 +323,7 @@ func (j *judge) restarts(l *Log) []Cause {
 		return nil
 	}
 	return []Cause{{ID: "restart", Basis: Seen, Text: text + ": nothing is polled until another operator leads",
-		Decide: "kubectl -n keda get pods -l app=keda-operator; kubectl -n keda logs deploy/keda-operator --previous", Fix: "Look for the reason in the end of the previous log: memory, probes, or the API server"}}
+		Decide: operatorCommand, Fix: operatorFix}}
 }
 
 // gaps finds polls that are late although the operator logged in between.
@@ -346,10 +391,18 @@ func (j *judge) tooMany(verdicts []*Verdict) (all []Cause) {
 		}
 		all = append(all, c)
 	}
-	if how, trigger := j.counting(); again > 0 && how == triggers.Includes && (name == "accurate" || name == "eager") {
-		all = append(all, Cause{ID: "counted-twice", Basis: Inferred,
-			Text: fmt.Sprintf("%s creates Jobs again for items in progress: the metric of %s counts them, and %s does not subtract running Jobs", name, trigger, name),
-			Fix:  "Use the strategy default, or exclude in-progress items from the metric"})
+	how, trigger := j.counting()
+	c := Cause{ID: "counted-twice", Basis: Inferred, Fix: "Use the strategy default, or exclude in-progress items from the metric"}
+	switch {
+	case name != "accurate" && name != "eager":
+	case again > 0 && how == triggers.Includes:
+		c.Text = fmt.Sprintf("the strategy %s creates Jobs again for items in progress: the metric of %s counts them, and %s does not subtract running Jobs", name, trigger, name)
+		all = append(all, c)
+	case again > 1 && how == 0:
+		c.Text = fmt.Sprintf("the strategy %s created Jobs in %d polls while those of the poll before ran: new items arrived, or the metric counts in-progress items, for which %s creates Jobs again, because it does not subtract running Jobs", name, again, name)
+		c.Decide = "set --zap-log-level=debug in the operator's Deployment: \"Scaler Metric value\" shows whether the value falls when a Job takes an item"
+		c.Fix = "If the value does not fall, use the strategy default, or exclude in-progress items from the metric"
+		all = append(all, c)
 	}
 	return all
 }

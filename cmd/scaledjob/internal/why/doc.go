@@ -28,6 +28,7 @@
 // # Tests
 //
 //	logs in all forms have the same polls       TestForms
+//	the answers of questions beside polls       TestPasted
 //	polls that the log cuts have no verdict     TestCut
 //	the expected answers of known situations    TestSituations
 //	no credential of an error is printed        TestRedact

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/keda"
 	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/strategy"
@@ -113,9 +114,7 @@ func (j *judge) verdict(p *Poll) *Verdict {
 		if len(p.Refused) > 0 {
 			v.Causes = append(v.Causes, j.refusal(p))
 		}
-		for _, text := range distinct(p.Errors) {
-			v.Causes = append(v.Causes, j.unreadable(text))
-		}
+		v.Causes = append(v.Causes, j.failures(p)...)
 		return v
 	}
 	jobs := j.jobsOf(p)
@@ -136,7 +135,20 @@ func (j *judge) verdict(p *Poll) *Verdict {
 	case len(p.Refused) == 0:
 		v.Causes = append(v.Causes, j.covered(v)...)
 	}
+	if jobs == 0 && p.Effective != nil { // a trigger that cannot be read may ask for more
+		v.Causes = append(j.failures(p), v.Causes...)
+	} else if jobs > 0 {
+		v.Causes = append(v.Causes, j.failures(p)...)
+	}
 	return v
+}
+
+// failures returns the causes of triggers that could not be read.
+func (j *judge) failures(p *Poll) (all []Cause) {
+	for _, text := range distinct(p.Errors) {
+		all = append(all, j.unreadable(text))
+	}
+	return all
 }
 
 // jobsOf returns the number of Jobs that a poll created. Up to 2.20, KEDA prints the number
@@ -225,6 +237,14 @@ func (j *judge) ranges(v *Verdict) {
 	j.queue(v, high >= j.bounds.QueueMax)
 }
 
+// length is the queue length, unless it is T.
+func (v *Verdict) length() string {
+	if v.Queue == nil || v.Queue.String() == v.T.String() {
+		return ""
+	}
+	return " (queue length " + v.Queue.String() + ")"
+}
+
 // queue finds the queue length of a single trigger.
 func (j *judge) queue(v *Verdict, capped bool) {
 	if len(j.triggers) != 1 || j.triggers[0].Target <= 0 {
@@ -255,7 +275,7 @@ func (j *judge) creation(v *Verdict) Cause {
 		c.Text = fmt.Sprintf("the queue asks for more Jobs than run (R=%d)", r)
 		return c
 	}
-	c.Text = fmt.Sprintf("the queue asks for T=%s, R=%d, P=%d", v.T, r, value(v.Pending))
+	c.Text = fmt.Sprintf("the queue asks for T=%s%s, R=%d, P=%d", v.T, v.length(), r, value(v.Pending))
 	if name := j.strategyOf(v.Poll); name != "" {
 		c.Text += ", strategy " + name
 	}
@@ -280,22 +300,15 @@ func jobsRun(n int64) string {
 func (j *judge) refusal(p *Poll) Cause {
 	c := Cause{ID: "create-failed", Basis: Seen}
 	means, fix := in(createErrors, p.Refused[0])
-	c.Text = fmt.Sprintf("%s failed: %s", count(len(p.Refused), "create"), quote(p.Refused[0]))
+	c.Text = fmt.Sprintf("%s failed: %s", report.Plural(len(p.Refused), "create"), quote(p.Refused[0]))
 	if means != "" {
-		c.Text = fmt.Sprintf("%s failed: %s: %s", count(len(p.Refused), "create"), means, quote(p.Refused[0]))
+		c.Text = fmt.Sprintf("%s failed: %s: %s", report.Plural(len(p.Refused), "create"), means, quote(p.Refused[0]))
 		c.Fix = upper(fix)
 	} else {
 		c.Decide = j.kubectl("describe scaledjob %s")
 		c.Fix = "Remove the reason that the API server gives"
 	}
 	return c
-}
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 func upper(text string) string {

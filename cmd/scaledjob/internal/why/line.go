@@ -22,25 +22,48 @@ type line struct {
 // of another day, and in another order.
 func split(text string, first int) (all []line, pastes int) {
 	pastes = first
-	filled := false
+	filled, open, number := false, "", 0
+	end := func() {
+		if open != "" {
+			l := unwrap(open)
+			l.number, l.paste = number, pastes
+			filled, open = true, ""
+			all = append(all, l)
+		}
+	}
 	for i, raw := range strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n") {
-		quoted := strings.TrimLeft(raw, "> ")
-		if strings.HasPrefix(quoted, "```") || strings.HasPrefix(quoted, "~~~") {
+		if strings.HasPrefix(raw, ">") {
+			raw = strings.TrimLeft(raw, "> ")
+		}
+		switch bare := strings.TrimSpace(raw); {
+		case strings.HasPrefix(bare, "```") || strings.HasPrefix(bare, "~~~"):
+			end()
 			if filled {
 				pastes++
 			}
 			filled = false
-			continue
+		case bare == "":
+		case open != "" && continues(open, raw):
+			open += raw
+		default:
+			end()
+			open, number = raw, i+1
 		}
-		if strings.TrimSpace(raw) == "" {
-			continue
-		}
-		l := unwrap(raw)
-		l.number, l.paste = i+1, pastes
-		filled = true
-		all = append(all, l)
 	}
+	end()
 	return all, pastes + 1
+}
+
+// begins matches the begin of a line of a log: an object, a time, the header of klog or a prefix.
+var begins = regexp.MustCompile(`^\s*(?:\{\s*$|\[?"?\{|"?\d{4}-\d\d-\d\d|"?\d\d:\d\d:\d\d|[IWEF]\d{4} |\[?(?:pod/)?keda-|"?1\.\d+e\+09|"?\d{10}|(?i:info|debug|error|warn)\b)`)
+
+// maxObject is the most bytes of an object over several lines.
+const maxObject = 64 << 10
+
+// continues reports whether a line goes on with the object that a line before it opens: a terminal
+// breaks long lines, and jq writes a line for each field.
+func continues(open, next string) bool {
+	return len(open) < maxObject && strings.Count(open, "{") > strings.Count(open, "}") && !begins.MatchString(next)
 }
 
 var (
@@ -51,7 +74,7 @@ var (
 
 // unwrap removes quotes of CSV and the escapes of JSON in JSON, and reads the fields and the time.
 func unwrap(raw string) line {
-	l := line{text: strings.TrimSpace(strings.TrimLeft(raw, "> "))}
+	l := line{text: strings.TrimSpace(raw)}
 	if strings.Contains(l.text, `""`) && strings.Contains(l.text, `"":`) {
 		l.text = fromCSV(l.text)
 	}
@@ -108,17 +131,22 @@ var (
 	dated   = regexp.MustCompile(stamp)
 	epoch   = regexp.MustCompile(`\b(1\.\d+e\+09|1\d{9}(?:\.\d+)?)\b`)
 	clock   = regexp.MustCompile(`^(\d\d:\d\d:\d\d)(?:[.,]\d+)?\b`)
+	klog    = regexp.MustCompile(`\b[IWEF](\d{4} \d\d:\d\d:\d\d)\.\d{6}\s`)
 	layouts = []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999Z0700", "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00",
 		"2006-01-02 15:04:05Z0700", "2006-01-02 15:04:05"}
 )
 
-// timeOf returns the time that zap wrote, or else the first time of the line. A time without a
-// day is on the first day of the year 0.
+// timeOf returns the time that zap wrote, or else the first time of the line. A time of klog is in
+// the year 0, and one without a day on its first day.
 func timeOf(text, ts string) time.Time {
 	if m := leveled.FindStringSubmatch(text); ts == "" && m != nil {
 		ts = m[1]
 	}
 	if t := parseTime(ts); !t.IsZero() {
+		return t
+	}
+	if m := klog.FindStringSubmatch(text); m != nil {
+		t, _ := time.Parse("0102 15:04:05", m[1])
 		return t
 	}
 	if t := parseTime(dated.FindString(text)); !t.IsZero() {

@@ -7,6 +7,23 @@ import (
 	"time"
 )
 
+// StuckAfter is the time after which a pod that does not run is no longer starting.
+const StuckAfter = 2 * time.Minute
+
+// urgent are the states that need somebody, the most urgent first.
+var urgent = []string{"create-failed", "unreadable", "no-authentication", "invalid", "stuck", "foreign-jobs", "maximum", "paused", "pending-deducted"}
+
+// Calm is the urgency of the other states.
+const Calm = 100
+
+// Urgency returns the rank of a state, from 0.
+func Urgency(state string) int {
+	if i := slices.Index(urgent, state); i >= 0 {
+		return i
+	}
+	return Calm
+}
+
 // A Live is the state of a ScaledJob in a cluster.
 type Live struct {
 	Conditions []Condition `json:"conditions,omitempty"`
@@ -14,8 +31,9 @@ type Live struct {
 	Running    int64       `json:"running"`
 	Pending    int64       `json:"pending"`
 	Counted    bool        `json:"counted"`           // the Jobs were read
+	Stuck      int64       `json:"stuck,omitempty"`   // Jobs older than StuckAfter, if no Job has a running pod
 	Lint       []string    `json:"lint,omitempty"`    // errors and warnings of the object, from lint
-	Waiting    []string    `json:"waiting,omitempty"` // reasons of pods that do not run, with their numbers
+	Waiting    []string    `json:"waiting,omitempty"` // reasons of pods that have not run for StuckAfter, with their numbers
 	Absent     []string    `json:"absent,omitempty"`  // TriggerAuthentications that do not exist
 	Metrics    Metrics     `json:"-"`                 // of the operator's endpoint
 }
@@ -48,7 +66,7 @@ func (l *Live) causes(j *judge) (all []Cause) {
 		all = append(all, Cause{ID: "no-authentication", Basis: Seen, Text: name + " does not exist, and a trigger refers to it",
 			Fix: "Create it in the ScaledJob's namespace, or write the kind ClusterTriggerAuthentication"})
 	}
-	if l.Counted && l.Running > 0 && l.Pending == l.Running || len(l.Waiting) > 0 {
+	if l.Stuck > 0 || len(l.Waiting) > 0 {
 		text := fmt.Sprintf("%d of %d running Jobs have no running pod", l.Pending, l.Running)
 		if len(l.Waiting) > 0 {
 			text += ": " + strings.Join(l.Waiting, "; ")
@@ -104,6 +122,9 @@ func (j *judge) live(a *Account, l *Live) {
 	for _, c := range found {
 		if !slices.ContainsFunc(append(a.Causes, a.Also...), func(other Cause) bool { return other.ID == c.ID }) {
 			a.Also = append(a.Also, c)
+			if Urgency(c.ID) < Urgency(a.State) {
+				a.State = c.ID
+			}
 			if a.Complete > 0 {
 				a.Answer += " " + sentence(c.Text) + " " + sentence(c.Fix)
 			}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/keda"
 )
 
@@ -48,8 +49,13 @@ func (j *judge) past(s *Subject, past Metrics) (all []Group) {
 			continue
 		}
 		if values, complete := j.values(past, at, at); complete {
-			text := "Prometheus: " + valuesText(values)
-			all = append(all, Group{From: at, To: at, Text: text, like: text})
+			text, run := "Prometheus: "+valuesText(values), 0
+			for _, p := range s.Polls {
+				if !p.At.After(at) {
+					run = p.Run
+				}
+			}
+			all = append(all, Group{From: at, To: at, Run: run, Text: text, like: text})
 		}
 	}
 	return all
@@ -103,7 +109,7 @@ func (j *judge) answerNow(a *Account, l *Live) bool {
 	a.Causes, a.State = v.Causes, v.Causes[0].ID
 	does := "A poll with the values of the operator's metrics creates no Job: "
 	if value(v.Jobs) > 0 {
-		a.State, does = "creating", fmt.Sprintf("A poll with the values of the operator's metrics creates %s: ", count(int(*v.Jobs), "Job"))
+		a.State, does = "creating", fmt.Sprintf("A poll with the values of the operator's metrics creates %s: ", report.Plural(int(*v.Jobs), "Job"))
 	}
 	a.Answer = does + v.Causes[0].Text + "."
 	if v.Causes[0].Fix != "" {

@@ -40,6 +40,8 @@ const (
 	started
 	leads
 	stopped
+	waits   // for the lease
+	denied  // the operator cannot read the cluster
 	absent  // a TriggerAuthentication is missing
 	unsaved // the status could not be written
 	scaler  // an error of a scaler
@@ -94,13 +96,19 @@ var messages = []struct {
 	{"leader election lost", stopped, ""},
 	{"failed to renew lease", stopped, ""},
 	{"Stopping and waiting for", stopped, ""},
+	{"attempting to acquire leader lease", waits, ""},
+	{"failed to list *", denied, ""},
+	{"panic: runtime error", stopped, ""},
+	{"fatal error: ", stopped, ""},
 	{"failed to update status", unsaved, ""},
 	{"Number of jobs", wanted, "Number of jobs"},
 	{`"maxValue"`, checked, "maxValue"},
 }
 
 // ofOperator reports whether the message is about the operator and no ScaledJob.
-func (k kind) ofOperator() bool { return k == version || k == started || k == leads || k == stopped }
+func (k kind) ofOperator() bool {
+	return k == version || k == started || k == leads || k == stopped || k == waits || k == denied
+}
 
 // An entry is a known message.
 type entry struct {

@@ -47,6 +47,15 @@ func TestPastNamespace(t *testing.T) {
 	require.Contains(t, a.Groups[0].Text, "s0-redis-a 9 (target 1)")
 }
 
+// TestPastRuns has samples after the last poll of the second run.
+func TestPastRuns(t *testing.T) {
+	lines := append(pollLines(0, "orders", 1, 0, 0), "2026-01-02T10:00:10Z\tINFO\tsetup\tKEDA Version: 2.21.0")
+	a := withPast(t, append(lines, pollLines(30, "orders", 1, 0, 0)...), Question{}, map[int]string{45: series("metrics_value", "shop", "", 9)})
+	last := a.Groups[len(a.Groups)-1]
+	require.Contains(t, last.Text, "Prometheus")
+	require.Equal(t, 1, last.Run)
+}
+
 // maximumReached are the lines of an active poll with 5 running Jobs at level info.
 func maximumReached(second int) []string {
 	return append(pollLines(second, "orders", 5, 0, 0)[:2], each(pollLines(second, "orders", 5, 0, 1)[2:], func(_ int, l string) string {

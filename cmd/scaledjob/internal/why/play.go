@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/keda"
 )
 
@@ -74,7 +75,7 @@ func (j *judge) play(a *Account, at time.Time) {
 		}
 		if polls > 0 {
 			text := fmt.Sprintf("with %s the last of these polls creates %s%s instead of %d; of %s, each by itself, %d create more and %d fewer",
-				c.text, least, count(int(is), "Job"), was, count(polls, "poll"), more, less)
+				c.text, least, report.Plural(int(is), "Job"), was, report.Plural(polls, "poll"), more, less)
 			if least != "" {
 				text += "; the log does not show T, and the least that fits is taken"
 			}

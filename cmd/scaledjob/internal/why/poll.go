@@ -87,6 +87,7 @@ type Log struct {
 	First1      string   // the message that shows First
 	Last1       string   // the message that shows Last
 	level1      bool     // a line of level 1 was found
+	stopped     *Event   // why the operator does not poll at the end of the log
 	times       []moment // of all dated lines, in their order
 	entries     []entry
 }
@@ -113,6 +114,7 @@ func Read(texts ...string) *Log {
 		}
 	}
 	l.Known = len(entries)
+	complete(entries)
 	l.order(entries)
 	for _, e := range entries {
 		l.bound(e)
@@ -121,6 +123,25 @@ func Read(texts ...string) *Log {
 	entries = l.assign(entries)
 	l.join(entries)
 	return l
+}
+
+// complete gives times of klog, which have no year, that of the nearest line before, or else after.
+func complete(entries []entry) {
+	year := 0
+	for _, e := range entries {
+		if e.at.Year() > 0 && !e.at.IsZero() && year == 0 {
+			year = e.at.Year()
+		}
+	}
+	for i := range entries {
+		switch e := &entries[i]; {
+		case e.at.IsZero():
+		case e.at.Year() > 0:
+			year = e.at.Year()
+		case klog.MatchString(e.text):
+			e.at = e.at.AddDate(year, 0, 0)
+		}
+	}
 }
 
 // order brings each paste into the order of time.
@@ -287,12 +308,15 @@ func (l *Log) see(e entry, run int) {
 		}
 	}
 	event := Event{At: e.at, Line: e.line.number, Run: run, Text: e.text, kind: e.kind, number: e.number, count: e.numbered}
-	switch e.kind {
-	case version, started, leads, stopped:
+	switch {
+	case e.kind.ofOperator():
 		if m := versionText.FindStringSubmatch(e.text); m != nil {
 			l.Version = m[1]
 		}
 		l.Operator = append(l.Operator, event)
+		if l.stopped = nil; e.kind == stopped || e.kind == waits || e.kind == denied {
+			l.stopped = &event
+		}
 		l.times = append(l.times, moment{at: e.at, run: run})
 		return
 	}
@@ -304,6 +328,9 @@ func (l *Log) see(e entry, run int) {
 		s.Events = append(s.Events, event)
 	default:
 		s.add(e, run)
+		if l.stopped != nil && l.stopped.kind != stopped { // it polls
+			l.stopped = nil
+		}
 	}
 }
 

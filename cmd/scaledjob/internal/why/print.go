@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 )
 
 // most is the number of lines of a timeline that is printed.
@@ -36,12 +38,12 @@ func (r *Report) PrintRanked(out io.Writer) {
 }
 
 func (a *Account) print(out io.Writer) {
-	fmt.Fprintf(out, "%s: %s, %d complete", titled(a.Namespace, a.Name), count(a.Polls, "poll"), a.Complete)
+	fmt.Fprintf(out, "%s: %s, %d complete", titled(a.Namespace, a.Name), report.Plural(a.Polls, "poll"), a.Complete)
 	if a.Interval != "" {
 		fmt.Fprintf(out, ", every %s", a.Interval)
 	}
 	if a.Compared > 0 {
-		fmt.Fprintf(out, "; %d computed again, %s", a.Compared, count(a.Differ, "difference"))
+		fmt.Fprintf(out, "; %d computed again, %s", a.Compared, report.Plural(a.Differ, "difference"))
 	}
 	fmt.Fprintln(out)
 	for _, n := range a.Notes {
@@ -49,7 +51,7 @@ func (a *Account) print(out io.Writer) {
 	}
 	groups := a.Groups
 	if n := len(groups) - most; n > 0 {
-		fmt.Fprintf(out, "  … %s before; -o json has all\n", count(n, "line"))
+		fmt.Fprintf(out, "  … %s before; -o json has all\n", report.Plural(n, "line"))
 		groups = groups[n:]
 	}
 	run, day := -1, ""

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/keda"
 )
 
@@ -79,6 +80,14 @@ func Explain(l *Log, q Question) *Report {
 	}
 	if !q.At.IsZero() && (l.From.IsZero() || q.At.Before(l.From) || q.At.After(l.To)) {
 		r.Notes = slices.Insert(r.Notes, 0, fmt.Sprintf("the moment asked about, %s, is not in the log, which has %s to %s", clockOf(q.At, true), clockOf(l.From, true), clockOf(l.To, true)))
+	}
+	if l.Known > 0 && l.Known == l.Lines && !slices.ContainsFunc(l.entries, func(e entry) bool { return !strings.Contains(e.text, "Number of") }) {
+		r.Notes = append(r.Notes, "each line has \"Number of\": if the log was filtered by it, lines such as \"No need to create jobs\" are missing, and a poll looks inactive that is not")
+	}
+	if len(l.Subjects) == 0 && l.Known > 0 { // all lines are about the operator
+		for _, m := range q.Manifests {
+			l.Subjects = append(l.Subjects, &Subject{Name: m.Name, Namespace: m.Namespace})
+		}
 	}
 	for name := range q.Live { // also ScaledJobs without a line
 		if !slices.ContainsFunc(l.Subjects, func(s *Subject) bool { return s.Name == name }) {
@@ -184,6 +193,9 @@ func (r *Report) release(l *Log, q Question) keda.Profile {
 		}
 		profile = fitting(l, q, all)
 		r.Why = fmt.Sprintf("the lines are those of %s to %s; use --release", all[0].Release(), all[len(all)-1].Release())
+		if len(all) == 1 {
+			r.Why = "no other release writes such lines"
+		}
 	}
 	r.Release = profile.Release()
 	return profile
@@ -228,6 +240,7 @@ func account(l *Log, s *Subject, j *judge, at time.Time, past Metrics) *Account 
 			a.Differ++
 		}
 	}
+	stuckFirst(a.verdicts)
 	if j.spec != nil {
 		for _, text := range strings.Split(errorText(j.profile.Validate(j.keda)), "\n") {
 			if text != "" {
@@ -330,7 +343,7 @@ func groupOf(v *Verdict) Group {
 		parts = append(parts, t.String())
 	}
 	if len(v.Errors) > 0 {
-		parts = append(parts, count(len(v.Errors), "trigger")+" unreadable")
+		parts = append(parts, report.Plural(len(v.Errors), "trigger")+" unreadable")
 	}
 	if v.Running != nil {
 		parts = append(parts, fmt.Sprintf("R=%d", *v.Running))
@@ -342,6 +355,9 @@ func groupOf(v *Verdict) Group {
 		parts = append(parts, fmt.Sprintf("T=%v", math.Ceil(*v.MaxValue)))
 	}
 	if v.Cut {
+		if v.Created != nil {
+			parts = append(parts, fmt.Sprintf("created %d,", *v.Created))
+		}
 		g.Text = strings.Join(append(parts, "cut by the log: no verdict"), " ")
 		if len(v.Causes) > 0 {
 			g.Cause = &v.Causes[0]
@@ -354,10 +370,10 @@ func groupOf(v *Verdict) Group {
 		parts = append(parts, "(value of Prometheus)")
 	}
 	if len(v.Refused) > 0 {
-		parts = append(parts, count(len(v.Refused), "create")+" failed")
+		parts = append(parts, report.Plural(len(v.Refused), "create")+" failed")
 	}
 	if v.Pruned > 0 {
-		parts = append(parts, count(v.Pruned, "finished Job")+" deleted")
+		parts = append(parts, report.Plural(v.Pruned, "finished Job")+" deleted")
 	}
 	g.Text = strings.Join(parts, " ")
 	if v.Differs != "" {
@@ -379,7 +395,7 @@ func (j *judge) eventText(e Event) string {
 		if !e.count || compare(j.profile.Release(), "2.4") <= 0 {
 			return "rollout: outdated Jobs deleted; the number in this line is not one of Jobs"
 		}
-		return fmt.Sprintf("rollout: %s deleted, running or not, after the ScaledJob changed", count(int(e.number), "Job"))
+		return fmt.Sprintf("rollout: %s deleted, running or not, after the ScaledJob changed", report.Plural(int(e.number), "Job"))
 	case paused:
 		return "paused: polling stops"
 	case unpaused:
@@ -404,6 +420,10 @@ func operatorText(e Event) string {
 		return "the operator becomes leader"
 	case stopped:
 		return "the operator stops or loses its lease"
+	case waits:
+		return "the operator waits for the lease"
+	case denied:
+		return "the operator cannot read the cluster: " + quote(e.Text)
 	}
 	return ""
 }

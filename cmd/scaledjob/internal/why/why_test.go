@@ -3,6 +3,7 @@ package why
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -152,6 +153,18 @@ func TestForms(t *testing.T) {
 		"in JSON": each(lines, func(_ int, l string) string {
 			return fmt.Sprintf(`{"line":%s,"timestamp":"1767348000000"}`, strconv.Quote(toJSON(0, l)))
 		}),
+		"jq": each(lines, func(_ int, l string) string {
+			return strings.NewReplacer(`{`, "{\n  ", `}`, "\n}", `,`, ",\n  ").Replace(toJSON(0, l))
+		}),
+		"Cloud Logging": each(lines, func(_ int, l string) string {
+			return "  {\n    \"insertId\": \"x\",\n    \"jsonPayload\": {\n      " + strings.Trim(toJSON(0, l), "{}") + "\n    },\n    \"severity\": \"INFO\"\n  },"
+		}),
+		"terminal": each(lines, func(_ int, l string) string { l = toJSON(0, l); return l[:90] + "\n" + l[90:] }),
+		"CRI":      each(lines, func(_ int, l string) string { return "2026-01-02T12:00:00.123456789Z stdout F " + toJSON(0, l) }),
+		"logcli":   each(lines, func(_ int, l string) string { return "2026-01-02T12:00:00Z {app=\"keda-operator\"} " + toJSON(0, l) }),
+		"columns": each(lines, func(_ int, l string) string {
+			return `2026-01-02 12:00:00.123,"` + strings.ReplaceAll(toJSON(0, l), `"`, `""`) + `",keda-operator-7d9-abc`
+		}),
 		"CSV":    each(lines, func(_ int, l string) string { return `"` + strings.ReplaceAll(l, `"`, `""`) + `"` }),
 		"quoted": each(lines, func(_ int, l string) string { return "> " + l }),
 		"fences": append(append([]string{"See:", "```text"}, lines...), "```", "Thanks"),
@@ -174,6 +187,68 @@ func TestForms(t *testing.T) {
 		require.False(t, s.Polls[0].Cut || s.Polls[1].Cut, name)
 		require.Equal(t, "2.15", l.First, name)
 	}
+}
+
+// refusals puts failed creates before the line about created Jobs.
+func refusals(lines []string, texts ...string) []string {
+	n := len(lines) - 1
+	for i := range texts {
+		texts[i] = fmt.Sprintf("2026-01-02T10:00:00Z\tERROR\tscaleexecutor\tFailed to create a new Job\t{\"scaledJob.Name\": \"a\", \"scaledJob.Namespace\": \"shop\", \"error\": %q}", texts[i])
+	}
+	return append(append(lines[:n:n], texts...), lines[n])
+}
+
+// TestPasted has logs without and with other lines than those of polls.
+func TestPasted(t *testing.T) {
+	const (
+		failing = "2026-01-02T10:00:00Z\tERROR\tscale_handler\tError getting scaler metrics and activity, but continue\t" + `{"scaledJob.Name": "a", "scaledJob.Namespace": "shop", "error": "dial tcp: lookup redis: no such host"}`
+		missing = "2026-01-02T10:00:00Z\tERROR\tscale_handler\terror getting triggerAuth\t" + `{"type": "ScaledJob", "namespace": "shop", "name": "a", "error": "TriggerAuthentication.keda.sh \"r\" not found"}`
+		parsing = "2026-01-02T10:00:01Z\tERROR\tReconciler error\t" + `{"controllerKind": "ScaledJob", "ScaledJob": {"name":"a","namespace":"shop"}, "namespace": "shop", "name": "a", "error": "error parsing rabbitmq metadata: no host setting given"}`
+		klogged = "0102 10:00:25.123456       1 leaderelection.go:297] "
+	)
+	polls := func(r, p, created int, seconds ...int) (all []string) {
+		for _, s := range seconds {
+			all = append(all, pollLines(s, "a", r, p, created)...)
+			r += created
+		}
+		return all
+	}
+	open := pollLines(0, "a", 1, 0, 0)[:2]
+	for name, c := range map[string]struct {
+		spec, state, says string
+		lines             []string
+	}{
+		"lease lost":          {"", "restart", "No poll since 10:00:25: the operator stopped or lost its lease", append(open[:2:2], "I"+klogged+"failed to renew lease keda/operator.keda.sh: context deadline exceeded")},
+		"standby":             {"", "restart", "another one holds. Give the log of the pod", []string{"I" + klogged + "attempting to acquire leader lease keda/operator.keda.sh..."}},
+		"standby that leads":  {"", "idle", "No Job was created since 10:01:00", append([]string{"I" + klogged + "attempting to acquire leader lease keda/operator.keda.sh..."}, polls(1, 0, 0, 60)...)},
+		"no permission":       {"", "restart", "cannot read the cluster", []string{"W" + klogged + `failed to list *v1.Job: jobs.batch is forbidden: User "system:serviceaccount:keda:keda-operator" cannot list resource "jobs"`}},
+		"panic":               {"", "restart", "the operator stopped", append(open[:2:2], "panic: runtime error: invalid memory address or nil pointer dereference")},
+		"one of two fails":    {"", "unreadable", "because the metric cannot be read: the name of the host does not exist", append([]string{failing}, polls(1, 0, 0, 0)...)},
+		"creates, one fails":  {"", "unreadable", "created 2 Jobs, because the queue asks for T=3, R=1, P=0, strategy default. The metric cannot be read", append([]string{failing}, polls(1, 0, 2, 0)...)},
+		"some creates fail":   {"", "create-failed", "The last poll at 10:00:00 created 1 Job, because the queue asks for T=2, R=0, P=0, strategy default. 1 create failed: a ResourceQuota", refusals(polls(0, 0, 2, 0), "forbidden: exceeded quota: jobs")},
+		"all creates fail":    {"", "create-failed", "No Job was created since 10:00:00 because 2 creates failed: an admission policy rejects the Job", refusals(polls(0, 0, 2, 0), `admission webhook "x" denied the request`, `admission webhook "x" denied the request`)},
+		"stuck for a while":   {"", "stuck", "No Job was created since 10:02:00 (2 polls) because none of the 3 Jobs has a running pod", polls(3, 3, 0, 0, 30, 60, 90, 120, 150)},
+		"starting":            {"", "idle", "Make the pods start", polls(3, 3, 0, 0, 30)},
+		"maximum, pending":    {"maxReplicaCount: 3, ", "maximum", "Make the pending pods start, raise maxReplicaCount", polls(3, 2, 0, 0)},
+		"created again":       {"scalingStrategy: {strategy: accurate}, ", "creating", "The strategy accurate created Jobs in 2 polls while those of the poll before ran: new items arrived, or the metric counts", polls(0, 0, 2, 0, 30, 60)},
+		"authentication":      {"", "invalid", "a TriggerAuthentication is missing", []string{missing, parsing}},
+		"created only":        {"", "unknown", "The log cuts the poll, but shows that it created 2 Jobs", polls(0, 0, 2, 0)[4:]},
+		"queue length":        {"", "creating", "T=2 (queue length 6 to 10)", polls(0, 0, 2, 0)},
+		"inactive above zero": {"", "activation", "The manifest has none above 0", append([]string{"2026-01-02T10:00:00Z\tDEBUG\tscale_handler\tScaler Metric value\t" + `{"scaledJob.Name": "a", "isTriggerActive": false, "s0-x": 4, "targetAverageValue": 1}`}, append(open[:2:2], pollLines(30, "b", 0, 0, 0)...)...)},
+		"two operators":       {"", "idle", "No Job was created since 10:10:00 because", append(append([]string{"```"}, each(polls(1, 0, 0, 0), func(_ int, l string) string { return strings.Replace(l, `Jobs"`, `Jobs "`, 1) })...), append([]string{"```", "and", "```"}, polls(1, 0, 0, 600)...)...)},
+	} {
+		trigger := cmp.Or(map[string]string{
+			"queue length":  `{type: redis, metadata: {listLength: "5"}}`,
+			"created again": `{type: rabbitmq, metadata: {queueName: q, mode: QueueLength, value: "1", hostFromEnv: H}}`,
+		}[name], `{type: redis, metadata: {listLength: "1"}}`)
+		text := "apiVersion: keda.sh/v1alpha1\nkind: ScaledJob\nmetadata: {name: a, namespace: shop}\nspec: {" + c.spec + "jobTargetRef: {template: {}}, triggers: [" + trigger + "]}\n"
+		r := Explain(Read(strings.Join(c.lines, "\n")), Question{Name: "a", Manifests: []*manifest.ScaledJob{manifest.Objects([]byte(text))[0].ScaledJob}})
+		require.Len(t, r.Subjects, 1, name)
+		require.Contains(t, r.Subjects[0].Answer, c.says, name)
+		require.Equal(t, c.state, r.Subjects[0].State, name)
+	}
+	r := Explain(Read(strings.Join(append(open[:2:2], open...), "\n")), Question{})
+	require.Contains(t, r.Notes[0], "if the log was filtered")
 }
 
 // TestCut has polls that the log begins or ends within.
@@ -270,7 +345,8 @@ spec:
 	require.NoError(t, replayed[0].Err)
 	want := Explain(l, Question{Manifests: specs}).Subjects[0]
 	got := Explain(Read(again), Question{Manifests: []*manifest.ScaledJob{replayed[0].ScaledJob}}).Subjects[0]
-	require.Equal(t, want.Causes, got.Causes)
+	require.Equal(t, want.Causes[1:], got.Causes[1:])
+	require.Equal(t, want.Causes[0].Fix, got.Causes[0].Fix)
 	require.Equal(t, want.Polls, got.Polls)
 	require.Equal(t, "2.15", Read(again).First)
 }

@@ -2,16 +2,16 @@ package why
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
 )
 
 // idle returns the causes of a poll without an active trigger.
 func (j *judge) idle(v *Verdict) (all []Cause) {
-	for _, text := range distinct(v.Errors) {
-		all = append(all, j.unreadable(text))
-	}
+	all = j.failures(v.Poll)
 	if len(v.Triggers) > 0 {
 		return append(all, j.inactive(v)...)
 	}
@@ -33,7 +33,7 @@ func (j *judge) idle(v *Verdict) (all []Cause) {
 	if !j.silent() {
 		return []Cause{empty}
 	}
-	empty.ID, empty.Text = "empty-or-failed", "inactive or failed: the queue length is 0"+j.thresholds()+", or the trigger cannot be read. KEDA up to 2.14.0 writes a failed trigger only at level debug"
+	empty.ID, empty.Text = "empty-or-failed", "the trigger was inactive or failed: the queue length is 0"+j.thresholds()+", or the trigger cannot be read. KEDA up to 2.14.0 writes a failed trigger only at level debug"
 	empty.Decide = j.kubectl("get events --field-selector involvedObject.name=%s") + " shows KEDAScalerFailed if the trigger fails"
 	return []Cause{empty}
 }
@@ -48,25 +48,37 @@ func (j *judge) silent() bool {
 	return compare(release, "2.14.1") < 0
 }
 
-// thresholds names the activation values above 0.
+// thresholds names an activation value above 0.
 func (j *judge) thresholds() string {
+	if text := j.threshold(); text != "" {
+		return ", or at most the activation value " + text
+	}
+	return ""
+}
+
+// threshold returns the first activation value above 0, or "".
+func (j *judge) threshold() string {
 	for _, t := range j.triggers {
 		if t.ActivationThreshold > 0 {
-			return fmt.Sprintf(", or at most the activation value %v", t.ActivationThreshold)
+			return fmt.Sprint(t.ActivationThreshold)
 		}
 	}
 	return ""
 }
 
-func distinct(texts []string) (all []string) {
-	seen := map[string]bool{}
-	for _, t := range texts {
-		if !seen[t] {
-			seen[t] = true
-			all = append(all, t)
-		}
+// activation completes a sentence about the activation value.
+func (j *judge) activation() string {
+	switch text := j.threshold(); {
+	case text != "":
+		return " " + text
+	case len(j.triggers) > 0:
+		return ". The manifest has none above 0: it is not the one of the log, or this scaler finds its activity in another way than by the value"
 	}
-	return all
+	return ""
+}
+
+func distinct(texts []string) []string {
+	return slices.Compact(slices.Sorted(slices.Values(texts)))
 }
 
 func (j *judge) unreadable(text string) Cause {
@@ -95,7 +107,7 @@ func (j *judge) inactive(v *Verdict) (all []Cause) {
 	}
 	if len(above) > 0 {
 		all = append(all, Cause{ID: "activation", Basis: Seen,
-			Text: strings.Join(above, ", ") + " and the trigger is inactive: the value does not exceed the activation value" + j.thresholdText(),
+			Text: strings.Join(above, ", ") + " and the trigger is inactive: the value does not exceed the activation value" + j.activation(),
 			Fix:  "Lower the activation value (activationValue, activationListLength, …) below the smallest queue that needs a Job; its default is 0"})
 	}
 	if len(zero) > 0 {
@@ -103,15 +115,6 @@ func (j *judge) inactive(v *Verdict) (all []Cause) {
 			Fix: "If work waits: check that the trigger names the right queue, virtual host and database, and that workers have not taken the items already"})
 	}
 	return all
-}
-
-func (j *judge) thresholdText() string {
-	for _, t := range j.triggers {
-		if t.ActivationThreshold > 0 {
-			return fmt.Sprintf(" %v", t.ActivationThreshold)
-		}
-	}
-	return ""
 }
 
 // covered returns the causes of an active poll in which the strategy asks for no Job.
@@ -134,6 +137,9 @@ func (j *judge) covered(v *Verdict) (all []Cause) {
 		all = append(all, Cause{ID: "maximum", Basis: Computed,
 			Text: fmt.Sprintf("the maximum is reached: %s, and maxReplicaCount allows %d%s", jobsRun(r), m+most, pendingWords(p)),
 			Fix:  "Raise maxReplicaCount, or make Jobs shorter"})
+		if p > 0 {
+			all[0].Fix = "Make the pending pods start, raise maxReplicaCount, or make Jobs shorter"
+		}
 	case m > 0 && r-m <= 0 && (name == "" || name == "default" || name == "accurate" && p == 0):
 		all = append(all, Cause{ID: "min", Basis: basis,
 			Text: fmt.Sprintf("%s and min is %d: KEDA creates for the queue only above min (R - min = %d, T = 0)", jobsRun(r), m, r-m),
@@ -142,11 +148,32 @@ func (j *judge) covered(v *Verdict) (all []Cause) {
 		all = append(all, j.deducted(v, name)...)
 	}
 	if r > 0 && p == r {
-		all = append(all, Cause{ID: "stuck", Basis: Seen, Decide: j.jobsCommand() + ", then kubectl describe of a pod that is Pending",
+		stuck := Cause{ID: "stuck", Basis: Seen, Decide: j.jobsCommand() + ", then kubectl describe of a pod that is Pending",
 			Text: fmt.Sprintf("none of the %d Jobs has a running pod (P=%d): KEDA counts Jobs that do not work, for example without a node, an image, a quota for pods, or in back-off after failures", r, p),
-			Fix:  "Make the pods start, or delete the Jobs; set activeDeadlineSeconds and backoffLimit so that they end"})
+			Fix:  "Make the pods start, or delete the Jobs; set activeDeadlineSeconds and backoffLimit so that they end"}
+		for i := range all {
+			all[i].Fix = stuck.Fix // no other strategy or maximum makes them work
+		}
+		all = append(all, stuck)
 	}
 	return all
+}
+
+// stuckFirst makes stuck Jobs the first cause of polls in which no Job has had a running pod for a while.
+func stuckFirst(verdicts []*Verdict) {
+	var since time.Time
+	for _, v := range verdicts {
+		at := slices.IndexFunc(v.Causes, func(c Cause) bool { return c.ID == "stuck" })
+		switch {
+		case at < 0:
+			since = time.Time{}
+		case since.IsZero():
+			since = v.At
+		case v.At.Sub(since) >= StuckAfter:
+			stuck := v.Causes[at]
+			v.Causes = slices.Insert(slices.Delete(v.Causes, at, at+1), 0, stuck)
+		}
+	}
 }
 
 func pendingWords(p int64) string {
@@ -170,7 +197,7 @@ func (j *judge) deducted(v *Verdict, name string) (all []Cause) {
 		case v.T.Max != nil && *v.T.Max == v.T.Min:
 			return fmt.Sprintf("T - %s = %v - %d", letter, v.T.Min, n)
 		}
-		return fmt.Sprintf("T is %s, %s=%d", v.T, letter, n)
+		return fmt.Sprintf("T is %s%s, %s=%d", v.T, v.length(), letter, n)
 	}
 	if name == "" || name == "default" {
 		c := Cause{ID: "running-deducted", Basis: basis,
