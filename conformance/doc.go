@@ -7,7 +7,7 @@
 //
 // go.mod requires the newest release. Older releases are compiled one at a time:
 //
-//	GOWORK=off go test -modfile=releases/2.18.mod -tags=keda2.18 .
+//	GOWORK=off go test -modfile=releases/2.18.mod -tags=older,keda2.18 .
 //
 // The tag selects the lines that call functions with a changed signature. The tests read
 // the release from the compiled code, and print the number of cases in their last line.

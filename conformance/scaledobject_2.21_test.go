@@ -1,4 +1,4 @@
-//go:build !keda2.20 && !keda2.19 && !keda2.18 && !keda2.16 && !keda2.13 && !keda2.8
+//go:build !older
 
 package conformance
 
@@ -201,7 +201,7 @@ func TestExecutorOfScaledObjects(t *testing.T) {
 			rt.Fatal(difference)
 		}
 		for _, rule := range []scaledobject.Rule{scaledobject.RuleAutoscaler, scaledobject.RulePaused, scaledobject.RuleActivated, scaledobject.RuleDeactivated, scaledobject.RuleRaised} {
-			c.Note(rule.String(), r.seen[rule])
+			c.Note(string(rule), r.seen[rule])
 		}
 	}
 	premise.CheckN(t, 3000, prop, premise.Least{"autoscaler": 0.3, "paused": 0.05, "activated": 0.2, "deactivated": 0.05, "raised": 0.05})

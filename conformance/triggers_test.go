@@ -1,4 +1,4 @@
-//go:build !keda2.20 && !keda2.19 && !keda2.18 && !keda2.16 && !keda2.13 && !keda2.8
+//go:build !older
 
 package conformance
 

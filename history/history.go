@@ -26,30 +26,16 @@ import (
 	"slices"
 	"strconv"
 	"time"
-
-	"github.com/scaledjob/scaledjob/internal/jsonform"
 )
 
-// An Outcome is the result of a Job. The zero value is an unfinished Job. In JSON it
-// is a name: unfinished, succeeded or failed.
-type Outcome uint8
+// An Outcome is the result of a Job. The zero value is an unfinished Job, which is never
+// chosen.
+type Outcome string
 
 const (
-	Unfinished Outcome = iota // never chosen
-	Succeeded                 // the condition Complete is true
-	Failed                    // the condition Failed is true
+	Succeeded Outcome = "succeeded" // the condition Complete is true
+	Failed    Outcome = "failed"    // the condition Failed is true
 )
-
-var outcomes = []string{"unfinished", "succeeded", "failed"}
-
-// String returns the name of the outcome.
-func (o Outcome) String() string { return jsonform.Name(outcomes, o) }
-
-// MarshalText returns the same as String.
-func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
-
-// UnmarshalText reads the name of an outcome.
-func (o *Outcome) UnmarshalText(text []byte) error { return jsonform.Parse(outcomes, text, o) }
 
 // A Job holds the facts that [ToDelete] reads. The zero value is unfinished. A Job
 // with an unknown Outcome is never chosen.

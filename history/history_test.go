@@ -1,8 +1,6 @@
 package history_test
 
 import (
-	"encoding/json"
-	"fmt"
 	"testing"
 	"time"
 
@@ -64,28 +62,12 @@ func TestExceededAtTheLimits(t *testing.T) {
 	require.False(t, history.Limits{}.Exceeded(1000, 1000))
 }
 
-func TestOutcomeText(t *testing.T) {
-	require.Equal(t, "unfinished succeeded failed Outcome(3)",
-		fmt.Sprint(history.Outcome(0), " ", history.Succeeded, " ", history.Failed, " ", history.Outcome(3)))
-}
-
-func TestOutcomeJSON(t *testing.T) {
-	all := []history.Outcome{history.Unfinished, history.Succeeded, history.Failed}
-	data, err := json.Marshal(all)
-	require.NoError(t, err)
-	require.JSONEq(t, `["unfinished","succeeded","failed"]`, string(data))
-	var back []history.Outcome
-	require.NoError(t, json.Unmarshal(data, &back))
-	require.Equal(t, all, back)
-	require.EqualError(t, json.Unmarshal([]byte(`["lost"]`), &back), `unknown Outcome "lost"; use unfinished, succeeded or failed`)
-}
-
 // A Job expires at its age and not before. The next time is that of the next Job.
 func TestExpired(t *testing.T) {
 	jobs := []history.Job{
 		{Name: "a", Outcome: history.Succeeded, Finished: at(10)},
 		{Name: "b", Outcome: history.Failed, Finished: at(5)},
-		{Name: "c", Outcome: history.Unfinished},
+		{Name: "c"},
 		{Name: "d", Outcome: history.Succeeded, Finished: at(1), Deleting: true},
 	}
 	minute := at(1).Sub(at(0))

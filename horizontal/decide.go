@@ -5,8 +5,6 @@ import (
 	"math"
 	"strings"
 	"time"
-
-	"github.com/scaledjob/scaledjob/internal/jsonform"
 )
 
 // An Observation is a workload at an instant. The zero value has no replica.
@@ -59,33 +57,21 @@ type Condition struct {
 	Reason string `json:"reason"`
 }
 
-// A Rule determined a decision. In JSON it is a name.
-type Rule uint8
+// A Rule determined a decision. The zero value is no decision.
+type Rule string
 
-// The rules. The zero value is RuleInvalid.
 const (
-	RuleInvalid    Rule = iota // the policy allows no replica: the count stays
-	RuleDisabled               // the workload is at 0, and this autoscaler did not do it
-	RuleAboveMax               // the count was above the maximum
-	RuleBelowMin               // the count was below the minimum
-	RuleUnreadable             // unreadable metrics: the count stays
-	RuleMetrics                // the largest proposal
-	RuleStabilized             // a window
-	RuleLimited                // a limit of the rate
-	RuleMax                    // the maximum bounded the result
-	RuleMin                    // the minimum bounded the result
+	RuleInvalid    Rule = "invalid"    // the policy allows no replica: the count stays
+	RuleDisabled   Rule = "disabled"   // the workload is at 0, and this autoscaler did not do it
+	RuleAboveMax   Rule = "aboveMax"   // the count was above the maximum
+	RuleBelowMin   Rule = "belowMin"   // the count was below the minimum
+	RuleUnreadable Rule = "unreadable" // unreadable metrics: the count stays
+	RuleMetrics    Rule = "metrics"    // the largest proposal
+	RuleStabilized Rule = "stabilized" // a window
+	RuleLimited    Rule = "limited"    // a limit of the rate
+	RuleMax        Rule = "max"        // the maximum bounded the result
+	RuleMin        Rule = "min"        // the minimum bounded the result
 )
-
-var rules = []string{"invalid", "disabled", "aboveMax", "belowMin", "unreadable", "metrics", "stabilized", "limited", "max", "min"}
-
-// String returns the name of the rule.
-func (r Rule) String() string { return jsonform.Name(rules, r) }
-
-// MarshalText returns the same as String.
-func (r Rule) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
-
-// UnmarshalText reads the name of a rule.
-func (r *Rule) UnmarshalText(text []byte) error { return jsonform.Parse(rules, text, r) }
 
 // String explains the decision in a line.
 func (d Decision) String() string {

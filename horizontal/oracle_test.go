@@ -169,7 +169,7 @@ func propOracle(t *rapid.T, c *premise.Counts) {
 		seen[d.Rule] = true
 	}
 	for _, rule := range []h.Rule{h.RuleDisabled, h.RuleAboveMax, h.RuleBelowMin, h.RuleUnreadable, h.RuleMetrics, h.RuleStabilized, h.RuleLimited, h.RuleMax, h.RuleMin} {
-		c.Note(rule.String(), seen[rule])
+		c.Note(string(rule), seen[rule])
 	}
 }
 

@@ -1,6 +1,7 @@
 package keda
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -123,31 +124,20 @@ func (d *Decision) create() {
 	d.Create = max(0, n)
 }
 
-// Reason is the cause of Create in a decision. In JSON it is a name: none,
-// strategy, queueLength, min, inactive, paused or panic.
-type Reason uint8
+// Reason is the cause of Create in a decision.
+type Reason string
 
 const (
-	ReasonNone        Reason = iota // no decision
-	ReasonStrategy                  // the strategy's answer
-	ReasonQueueLength               // the queue length is below the strategy's answer
-	ReasonMinimum                   // Jobs of the minimum are missing; the queue is ignored
-	ReasonInactive                  // no scaler is active: no Jobs
-	ReasonPaused                    // paused: no Jobs
-	ReasonPanic                     // the operator panics: no Jobs
+	ReasonNone        Reason = "" // no decision
+	ReasonStrategy    Reason = "strategy"
+	ReasonQueueLength Reason = "queueLength" // the queue length is below the strategy's answer
+	ReasonMinimum     Reason = "min"         // Jobs of the minimum are missing; the queue is ignored
+	ReasonInactive    Reason = "inactive"    // no scaler is active: no Jobs
+	ReasonPaused      Reason = "paused"      // no Jobs
+	ReasonPanic       Reason = "panic"       // the operator panics: no Jobs
 )
 
-var reasonNames = []string{
-	ReasonNone:        "none",
-	ReasonStrategy:    "strategy",
-	ReasonQueueLength: "queueLength",
-	ReasonMinimum:     "min",
-	ReasonInactive:    "inactive",
-	ReasonPaused:      "paused",
-	ReasonPanic:       "panic",
-}
-
-var reasons = []string{
+var reasons = map[Reason]string{
 	ReasonNone:        "nothing was decided",
 	ReasonStrategy:    "the strategy's answer",
 	ReasonQueueLength: "the queue length",
@@ -158,10 +148,7 @@ var reasons = []string{
 }
 
 // String describes the reason in words.
-func (r Reason) String() string { return jsonform.Name(reasons, r) }
-
-// MarshalText returns the name of the reason.
-func (r Reason) MarshalText() ([]byte, error) { return []byte(jsonform.Name(reasonNames, r)), nil }
+func (r Reason) String() string { return cmp.Or(reasons[r], string(r)) }
 
 // String returns the stages in aligned lines, without a newline at the end.
 func (d Decision) String() string {

@@ -121,5 +121,4 @@ func TestFaultText(t *testing.T) {
 	require.Equal(t, "none, a number wraps around, Fault(99)", fmt.Sprintf("%v, %v, %v", keda.NoFault, keda.WrapsAround, keda.Fault(99)))
 	require.False(t, keda.NoFault.Panics())
 	require.False(t, keda.WrapsAround.Panics())
-	require.Equal(t, "Reason(99)", keda.Reason(99).String())
 }

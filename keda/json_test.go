@@ -2,9 +2,7 @@ package keda_test
 
 import (
 	"bytes"
-	"encoding"
 	"encoding/json"
-	"fmt"
 	"os"
 	"testing"
 
@@ -14,23 +12,6 @@ import (
 	"github.com/scaledjob/scaledjob/keda"
 	"github.com/scaledjob/scaledjob/premise"
 )
-
-// Each value has a name in JSON, and other values have none.
-func TestNames(t *testing.T) {
-	names := func(of func(int) encoding.TextMarshaler, n int) (all []string) {
-		for i := range n {
-			text, err := of(i).MarshalText()
-			require.NoError(t, err)
-			all = append(all, string(text))
-		}
-		return all
-	}
-	require.Equal(t, []string{"none", "wrapsAround", "noMaximum", "noDeduction", "resourceMetric", "sliceLength", "negativeLimit", "Fault(7)"},
-		names(func(i int) encoding.TextMarshaler { return keda.Fault(i) }, 8))
-	require.Equal(t, []string{"none", "strategy", "queueLength", "min", "inactive", "paused", "panic", "Reason(7)"},
-		names(func(i int) encoding.TextMarshaler { return keda.Reason(i) }, 8))
-	require.Equal(t, "Fault(7) Reason(7)", fmt.Sprint(keda.Fault(7), " ", keda.Reason(7)))
-}
 
 // A profile reads back from its JSON, with any rule of any behavior replaced.
 func TestProfileJSON(t *testing.T) {

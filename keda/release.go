@@ -12,9 +12,6 @@ import (
 // A version is a release without its major number, which is 2.
 type version struct{ minor, patch uint8 }
 
-// lastPatch holds the number of the last patch of each minor release.
-var lastPatch = [...]uint8{0, 0, 0, 0, 0, 0, 1, 1, 2, 3, 1, 2, 1, 1, 1, 1, 1, 3, 3, 0, 2, 0}
-
 func (v version) String() string { return fmt.Sprintf("2.%d.%d", v.minor, v.patch) }
 
 // since returns the first release with a rule: the minor alone if that is the

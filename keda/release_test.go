@@ -56,7 +56,7 @@ func TestAllReleases(t *testing.T) {
 
 // The table in the package comment has the first release of each rule.
 func TestPackageComment(t *testing.T) {
-	source, err := os.ReadFile("keda.go")
+	source, err := os.ReadFile("rules.go")
 	require.NoError(t, err)
 	var documented, known []string
 	for _, row := range regexp.MustCompile(`(?m)^//\t(\w+)((?: +2\.[0-9.]+)+) `).FindAllStringSubmatch(string(source), -1) {

@@ -132,43 +132,6 @@ func (d Demand) MarshalJSON() ([]byte, error) { return jsonform.Marshal(d) }
 // UnmarshalJSON reads the result of MarshalJSON.
 func (d *Demand) UnmarshalJSON(data []byte) error { return jsonform.Unmarshal(data, d) }
 
-// Health reports how many of the metrics are readable.
-func (d Demand) Health() Health { return health(d.Read, d.Metrics) }
-
-func health(read, metrics int) Health {
-	switch read {
-	case metrics:
-		return AllRead
-	case 0:
-		return NoneRead
-	}
-	return SomeRead
-}
-
-// Health is the share of metrics that are readable. In JSON it is a name: allRead,
-// someRead or noneRead.
-type Health uint8
-
-const (
-	AllRead  Health = iota // all metrics, or there are none
-	SomeRead               // some; they decide, unless HoldOnFailure is set
-	NoneRead               // none: only the minimum is kept
-)
-
-var (
-	healths     = []string{"all metrics read", "some metrics read", "no metric read"}
-	healthNames = []string{"allRead", "someRead", "noneRead"}
-)
-
-// String describes the health in words.
-func (h Health) String() string { return jsonform.Name(healths, h) }
-
-// MarshalText returns the name of the health.
-func (h Health) MarshalText() ([]byte, error) { return []byte(jsonform.Name(healthNames, h)), nil }
-
-// UnmarshalText reads the name of a health.
-func (h *Health) UnmarshalText(text []byte) error { return jsonform.Parse(healthNames, text, h) }
-
 // Aggregate combines the active readable metrics. If unlimited is true (there is no
 // maximum), an infinite queue is unreadable. An unknown aggregation counts as Max.
 //

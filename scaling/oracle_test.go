@@ -210,8 +210,12 @@ func tied(a scaling.Aggregation, metrics []scaling.Metric) bool {
 	return len(asked) > 1
 }
 
+// ruled are the rules that Decide returns.
+var ruled = []scaling.Rule{scaling.RuleStrategy, scaling.RuleMin, scaling.RuleMax, scaling.RuleInactive, scaling.RuleUnreadable,
+	scaling.RuleHeld, scaling.RulePaused, scaling.RuleJobsUnknown}
+
 func noteJobs(p poll, d scaling.Decision, c *premise.Counts) {
-	for rule := scaling.RuleStrategy; rule <= scaling.RuleJobsUnknown; rule++ {
+	for _, rule := range ruled {
 		c.Note("rule: "+rule.String(), d.Rule == rule)
 	}
 	t, asked := d.Trace, d.Trace.Strategy != ""
@@ -239,7 +243,7 @@ func TestOracle(t *testing.T) {
 			least[a+" beside "+kind+" metric"] = interesting
 		}
 	}
-	for rule := scaling.RuleStrategy; rule <= scaling.RuleJobsUnknown; rule++ {
+	for _, rule := range ruled {
 		least["rule: "+rule.String()] = 0.03
 	}
 	for _, s := range strategies[:len(strategies)-1] {

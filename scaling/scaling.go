@@ -245,7 +245,7 @@ func Decide(p Policy, s State) (d Decision) {
 		}
 		t.BelowMin = max(0, bounds.Min-t.Jobs.Running)
 	}
-	health := health(t.Demand.Read, t.Demand.Metrics)
+	unread := t.Demand.Metrics - t.Demand.Read
 	switch {
 	case p.Paused:
 		d.Rule = RulePaused
@@ -253,9 +253,9 @@ func Decide(p Policy, s State) (d Decision) {
 	case s.Jobs == nil:
 		d.Rule = RuleJobsUnknown
 		return
-	case health == NoneRead:
+	case unread > 0 && t.Demand.Read == 0:
 		d.Rule = RuleUnreadable
-	case health == SomeRead && p.HoldOnFailure:
+	case unread > 0 && p.HoldOnFailure:
 		d.Rule = RuleHeld
 	case t.Demand.Active == 0:
 		d.Rule = RuleInactive

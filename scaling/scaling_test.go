@@ -174,17 +174,6 @@ func TestJobsInTheTrace(t *testing.T) {
 	require.Equal(t, scaling.JobCounts{Running: 8, Pending: 8, Suspended: 2, Stuck: 3, InFlight: 3, AgesUnknown: true}, d.Trace.Jobs)
 }
 
-func TestHealth(t *testing.T) {
-	read, failed := scaling.Metric{Target: 1}, scaling.Metric{Failed: true}
-	for want, metrics := range map[scaling.Health][]scaling.Metric{
-		scaling.AllRead: {read, read}, scaling.SomeRead: {failed, read}, scaling.NoneRead: {failed, {Value: -1, Target: 1}},
-	} {
-		require.Equal(t, want, scaling.Aggregate(scaling.Max, metrics, false).Health())
-	}
-	require.Equal(t, scaling.AllRead, scaling.Demand{}.Health())
-	require.Equal(t, "some metrics read", scaling.SomeRead.String())
-}
-
 func TestValidate(t *testing.T) {
 	require.NoError(t, scaling.Validate(scaling.DefaultPolicy(), scaling.Metric{Target: 1}))
 	require.NoError(t, scaling.Validate(scaling.Policy{}))

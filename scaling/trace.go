@@ -1,6 +1,7 @@
 package scaling
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -32,40 +33,26 @@ func (t Trace) MarshalJSON() ([]byte, error) { return jsonform.Marshal(t) }
 // UnmarshalJSON reads the result of MarshalJSON.
 func (t *Trace) UnmarshalJSON(data []byte) error { return jsonform.Unmarshal(data, t) }
 
-// Rule is the rule that determined Create in a decision. In JSON it is a name:
-// none, strategy, min, max, inactive, unreadable, held, paused, jobsUnknown or waiting, which Decide never returns.
+// Rule is the rule that determined Create in a decision. Decide never returns RuleWaiting.
 //
 // If several rules apply, the first of these is given: paused, jobsUnknown, max if it
 // reduces Create, unreadable, held, inactive, min, max if it limits the target, strategy.
-type Rule uint8
+type Rule string
 
 const (
-	RuleNone        Rule = iota // no decision
-	RuleStrategy                // the strategy's proposal
-	RuleMin                     // the minimum; the strategy asks for no more
-	RuleMax                     // the maximum limits the target or the result
-	RuleInactive                // no metric is active: only the minimum
-	RuleUnreadable              // no metric is readable: only the minimum
-	RuleHeld                    // some metrics are unreadable under HoldOnFailure: only the minimum
-	RulePaused                  // paused: no Jobs
-	RuleJobsUnknown             // the Jobs are unknown: no Jobs
-	RuleWaiting                 // requests of before must have their effect first: no Jobs
+	RuleNone        Rule = "" // no decision
+	RuleStrategy    Rule = "strategy"
+	RuleMin         Rule = "min"         // the minimum; the strategy asks for no more
+	RuleMax         Rule = "max"         // the maximum limits the target or the result
+	RuleInactive    Rule = "inactive"    // no metric is active: only the minimum
+	RuleUnreadable  Rule = "unreadable"  // no metric is readable: only the minimum
+	RuleHeld        Rule = "held"        // some metrics are unreadable under HoldOnFailure: only the minimum
+	RulePaused      Rule = "paused"      // no Jobs
+	RuleJobsUnknown Rule = "jobsUnknown" // no Jobs
+	RuleWaiting     Rule = "waiting"     // requests of before must have their effect first: no Jobs
 )
 
-var ruleNames = []string{
-	RuleNone:        "none",
-	RuleStrategy:    "strategy",
-	RuleMin:         "min",
-	RuleMax:         "max",
-	RuleInactive:    "inactive",
-	RuleUnreadable:  "unreadable",
-	RuleHeld:        "held",
-	RulePaused:      "paused",
-	RuleJobsUnknown: "jobsUnknown",
-	RuleWaiting:     "waiting",
-}
-
-var rules = []string{
+var rules = map[Rule]string{
 	RuleNone:        "nothing was decided",
 	RuleStrategy:    "the strategy's proposal",
 	RuleMin:         "the minimum",
@@ -79,13 +66,7 @@ var rules = []string{
 }
 
 // String describes the rule in words.
-func (r Rule) String() string { return jsonform.Name(rules, r) }
-
-// MarshalText returns the name of the rule.
-func (r Rule) MarshalText() ([]byte, error) { return []byte(jsonform.Name(ruleNames, r)), nil }
-
-// UnmarshalText reads the name of a rule.
-func (r *Rule) UnmarshalText(text []byte) error { return jsonform.Parse(ruleNames, text, r) }
+func (r Rule) String() string { return cmp.Or(rules[r], string(r)) }
 
 // String returns the stages and the result in aligned lines, without a newline at the
 // end.

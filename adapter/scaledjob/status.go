@@ -97,7 +97,7 @@ func (p *PollResult) ready() metav1.Condition {
 		return metav1.Condition{Type: ConditionReady, Status: status, Reason: reason, Message: message}
 	}
 	var create *adapter.CreateError
-	switch health := p.Decision.Trace.Demand.Health(); {
+	switch d := &p.Decision.Trace.Demand; {
 	case p.Invalid != nil:
 		return condition(metav1.ConditionFalse, ReasonInvalid, p.Invalid.Error())
 	case p.Decision.Rule == scaling.RuleJobsUnknown || p.Decision.Rule == scaling.RuleNone:
@@ -106,9 +106,9 @@ func (p *PollResult) ready() metav1.Condition {
 		return condition(metav1.ConditionFalse, ReasonCreateFailed, p.Applied.Error())
 	case p.Applied != nil:
 		return condition(metav1.ConditionFalse, ReasonDeleteFailed, p.Applied.Error())
-	case health == scaling.NoneRead:
+	case d.Read == 0 && d.Metrics > 0:
 		return condition(metav1.ConditionFalse, ReasonTriggers, p.unread("No trigger could be read"))
-	case health == scaling.SomeRead:
+	case d.Read < d.Metrics:
 		return condition(metav1.ConditionUnknown, ReasonSomeTriggers, p.unread("Some triggers could not be read"))
 	}
 	return condition(metav1.ConditionTrue, ReasonReady, "The ScaledJob is valid, and its triggers can be read")
@@ -126,7 +126,7 @@ func (p *PollResult) active() metav1.Condition {
 	switch d := &p.Decision.Trace.Demand; {
 	case p.Invalid != nil:
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonUnknown, "The spec is invalid; no trigger is read"
-	case d.Health() == scaling.NoneRead:
+	case d.Read == 0 && d.Metrics > 0:
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonUnknown, "No trigger could be read"
 	case d.Active > 0:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, ReasonActive, fmt.Sprintf("Active triggers: %d of %d", d.Active, d.Metrics)

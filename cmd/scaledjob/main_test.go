@@ -3,10 +3,8 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -111,23 +109,16 @@ func TestReadme(t *testing.T) {
 	require.Equal(t, got, string(readme))
 }
 
-// fill runs the commands of a block, if it has any, and writes their outputs into it, or
-// the lines that "| sed -n 'FIRST,LASTp'" selects.
+// fill runs the commands of a block, if it has any, and writes their outputs into it. Their
+// paths begin in the root of the repository.
 func fill(t *testing.T, block *string) (run int) {
 	var b strings.Builder
 	for line := range strings.Lines(*block) {
 		if command, ok := strings.CutPrefix(line, "$ scaledjob "); ok {
 			run++
-			command, lines, _ := strings.Cut(command, " | sed -n ")
 			var stdout, stderr bytes.Buffer
-			asUser(t, command, &stdout, &stderr)
-			out := stdout.String()
-			b.WriteString(line)
-			var first, last int
-			if n, _ := fmt.Sscanf(lines, "'%d,%dp'", &first, &last); n == 2 {
-				out = strings.Join(slices.Collect(strings.Lines(out))[first-1:last], "")
-			}
-			b.WriteString(out)
+			asUser(t, strings.ReplaceAll(command, "cmd/scaledjob/", ""), &stdout, &stderr)
+			b.WriteString(line + stdout.String())
 		} else if run == 0 {
 			b.WriteString(line)
 		}

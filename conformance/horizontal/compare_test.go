@@ -196,7 +196,7 @@ func (g *game) same(client *fake.Clientset, d horizontal.Decision, wrote bool, p
 }
 
 func (g *game) note(d horizontal.Decision) {
-	g.reached["rule "+d.Rule.String()]++
+	g.reached["rule "+string(d.Rule)]++
 	g.reached["reason "+d.Limited.Reason]++
 	g.reached["reason "+d.AbleToScale.Reason]++
 	if d.Current == 0 && d.Replicas > 0 {

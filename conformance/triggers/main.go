@@ -11,11 +11,20 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/scaledjob/scaledjob/keda"
 )
 
-// versions are the newest patches of the minor releases in the table.
-var versions = []string{"v2.8.2", "v2.9.3", "v2.10.1", "v2.11.2", "v2.12.1", "v2.13.1", "v2.14.1", "v2.15.1", "v2.16.1", "v2.17.3",
-	"v2.18.3", "v2.19.0", "v2.20.2", "v2.21.0"}
+// versions are the newest patches of the minor releases in the table: of all since 2.8.
+var versions = func() (all []string) {
+	for minor := 8; ; minor++ {
+		release, err := keda.Release(fmt.Sprintf("2.%d", minor))
+		if err != nil {
+			return all
+		}
+		all = append(all, "v"+release.Release())
+	}
+}()
 
 func main() {
 	root := flag.String("C", "../..", "root of the repository")

@@ -40,7 +40,7 @@ func Decide(p Policy, s State, o Observation) Decision {
 	decision := horizontal.Decide(p.autoscaler(), s.Autoscaler, horizontal.Observation{
 		Now: o.Now, Replicas: o.Replicas, StatusReplicas: o.StatusReplicas, Pods: o.Pods, Metrics: metrics,
 	})
-	d.Autoscaler, d.Replicas = &decision, decision.Replicas
+	d.Autoscaler, d.Rule, d.Replicas = &decision, RuleAutoscaler, decision.Replicas
 	d.check(decision.NextCheck)
 	return d
 }

@@ -33,9 +33,10 @@
 //   - Without an idle count, an active workload below the minimum is left to the autoscaler.
 //   - An annotation counts as true unless its value is a boolean.
 //
-// Two surprises are not kept. KEDA's autoscaler raises an idle workload above 0 to the
+// Three surprises are not kept. KEDA's autoscaler raises an idle workload above 0 to the
 // minimum again. A formula that fails is inactive for KEDA, which then lowers the workload;
-// here it is unreadable. KEDA 2.21 is the source: pkg/scaling/executor, pkg/fallback and
+// here it is unreadable. KEDA ignores the fallback if Modifiers have a target that is not a
+// whole number, such as 2.5; here it counts. KEDA 2.21 is the source: pkg/scaling/executor, pkg/fallback and
 // pkg/scaling/modifiers.
 //
 // # Tests
@@ -56,7 +57,6 @@ import (
 
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/horizontal"
-	"github.com/scaledjob/scaledjob/internal/jsonform"
 )
 
 // A Policy is the configuration of a ScaledObject. The zero value has no maximum and keeps
@@ -261,32 +261,20 @@ type Decision struct {
 	lastActive time.Time
 }
 
-// A Rule determined a decision. In JSON it is a name.
-type Rule uint8
+// A Rule determined a decision. The zero value is no decision.
+type Rule string
 
-// The rules. The zero value is RuleAutoscaler.
 const (
-	RuleAutoscaler  Rule = iota // package horizontal decided: see Decision.Autoscaler
-	RulePaused                  // paused: the count stays, or becomes PausedReplicas
-	RuleActivated               // from 0 or the idle count to the minimum, at least 1
-	RuleDeactivated             // to the idle count or 0
-	RuleRaised                  // an inactive workload below the minimum
-	RuleIdle                    // an inactive workload stays at its idle count
-	RulePausedIn                // PausedIn kept the count
-	RulePausedOut               // PausedOut kept the count
-	RuleBetween                 // the autoscaler's turn has not come
+	RuleAutoscaler  Rule = "autoscaler"  // package horizontal decided: see Decision.Autoscaler
+	RulePaused      Rule = "paused"      // the count stays, or becomes PausedReplicas
+	RuleActivated   Rule = "activated"   // from 0 or the idle count to the minimum, at least 1
+	RuleDeactivated Rule = "deactivated" // to the idle count or 0
+	RuleRaised      Rule = "raised"      // an inactive workload below the minimum
+	RuleIdle        Rule = "idle"        // an inactive workload stays at its idle count
+	RulePausedIn    Rule = "pausedIn"    // PausedIn kept the count
+	RulePausedOut   Rule = "pausedOut"   // PausedOut kept the count
+	RuleBetween     Rule = "between"     // the autoscaler's turn has not come
 )
-
-var rules = []string{"autoscaler", "paused", "activated", "deactivated", "raised", "idle", "pausedIn", "pausedOut", "between"}
-
-// String returns the name of the rule.
-func (r Rule) String() string { return jsonform.Name(rules, r) }
-
-// MarshalText returns the same as String.
-func (r Rule) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
-
-// UnmarshalText reads the name of a rule.
-func (r *Rule) UnmarshalText(text []byte) error { return jsonform.Parse(rules, text, r) }
 
 // String explains the decision in a line.
 func (d Decision) String() string {

@@ -198,7 +198,8 @@ func TestModifiers(t *testing.T) {
 	assert.EqualValues(t, 3, w.after(tick, broken("a"), named("b", 1)).Replicas, "no value: the fallback")
 	w.policy.Fallback.Behavior = "static"
 	w.policy.Fallback.Replicas = 5
-	assert.EqualValues(t, 5, w.after(tick, broken("a"), named("b", 1)).Replicas)
+	w.policy.Modifiers.Target = 2.5
+	assert.EqualValues(t, 5, w.after(tick, broken("a"), named("b", 1)).Replicas, "with a target that is not whole, too")
 	w.policy.Modifiers.Formula = nil
 	assert.True(t, w.after(tick, named("a", 1), named("b", 1)).Unreadable)
 }

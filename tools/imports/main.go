@@ -18,6 +18,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/scaledjob/scaledjob/keda"
 )
 
 // runtimes are the newest patches of the minor releases of controller-runtime that are
@@ -62,7 +64,7 @@ func check(ctx context.Context, write bool, log io.Writer) error {
 		fmt.Fprintln(log, row)
 		rows = append(rows, row)
 	}
-	table := strings.Join(rows, "\n") + "\n"
+	table := strings.Join(rows, "\n") + "\n\nKEDA: manifests and rules of 2.0 to " + strings.TrimSuffix(keda.Newest().Release(), ".0") + ".\n"
 	data, err := os.ReadFile("README.md")
 	if err != nil {
 		return err
@@ -78,8 +80,9 @@ func check(ctx context.Context, write bool, log io.Writer) error {
 	if !found {
 		return fmt.Errorf("README.md has no table %q; write its first line", rows[0])
 	}
-	_, after, _ := strings.Cut(rest, "\n\n")
-	return os.WriteFile("README.md", []byte(before+table+"\n"+after), 0o644)
+	_, rest, _ = strings.Cut(rest, "\nKEDA: ")
+	_, after, _ := strings.Cut(rest, "\n")
+	return os.WriteFile("README.md", []byte(before+table+after), 0o644)
 }
 
 // beside returns the row of a controller-runtime.

@@ -99,14 +99,14 @@ type ObjectScaling struct {
 
 // NewObjectScaling returns the status of a decision, with the number that it led to.
 func NewObjectScaling(d scaledobject.Decision, number *int32) *ObjectScaling {
-	s := &ObjectScaling{DesiredReplicas: number, Active: d.Active, Rule: d.Rule.String()}
+	s := &ObjectScaling{DesiredReplicas: number, Active: d.Active, Rule: string(d.Rule)}
 	a := d.Autoscaler
 	if a == nil {
 		return s
 	}
 	s.Proposals = a.Proposals
 	if d.Rule == scaledobject.RuleAutoscaler {
-		s.Rule = a.Rule.String()
+		s.Rule = string(a.Rule)
 	}
 	switch {
 	case a.Limited.True:

@@ -34,7 +34,7 @@ func (e *kedaEngine) decide(p *Poll, s *situation) {
 	}
 	if s.lengths != nil {
 		d := e.Profile.Decide(e.m.KEDA, keda.State{Scalers: all, Running: counts.Running, Pending: counts.Pending})
-		p.Create = &creation{Jobs: d.Create, Rule: textOf(d.Reason), Panic: d.Fault.Panics(), Decision: d, Trace: d.String()}
+		p.Create = &creation{Jobs: d.Create, Rule: string(d.Reason), Panic: d.Fault.Panics(), Decision: d, Trace: d.String()}
 	}
 	if e.o != nil {
 		p.Rollout, p.Prune = e.rollout(jobs), e.prune(jobs)

@@ -4,7 +4,6 @@ package explain
 
 import (
 	"cmp"
-	"encoding"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -185,13 +184,4 @@ func olderThan(o *cluster.Owned, j *batchv1.Job) string {
 		return fmt.Sprintf("of generation %s, not %d", g, o.Spec.Generation)
 	}
 	return "of an unknown generation"
-}
-
-// textOf returns the name that JSON has.
-func textOf(value encoding.TextMarshaler) string {
-	text, err := value.MarshalText()
-	if err != nil {
-		return err.Error()
-	}
-	return string(text)
 }
