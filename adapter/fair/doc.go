@@ -23,7 +23,7 @@
 //     half of the namespaces with requests, the whole process has a third less of the slots.
 //  7. A request that the API server refused because of its own load keeps its slot for once
 //     to twice Retry-After. The whole process is slower by that slot. The owner is not
-//     congested.
+//     congested. [Rest] waits that long, and the request may then be sent again in its slot.
 //
 // A waiting request of [Queue.Do] has no goroutine.
 //
@@ -41,8 +41,8 @@
 //	a quarter for congested owners                  TestQuarter
 //	slots of requests that hang                     TestHanging
 //	Retry-After                                     TestRetryAfter
-//	load of the API server                          TestOverload
+//	load of the API server                          TestOverload, TestRest; TestOverloadedServer in adapter/loop
 //	congestion in many namespaces                   TestWidespread
 //	no goroutine for a waiting request              TestManyWait
-//	the law, with client.Connect's transport        TestLaw in adapter/client
+//	the law, with a tracker and any faults          TestLaw, TestLawOfMixtures in adapter/loop
 package fair

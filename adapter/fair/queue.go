@@ -42,6 +42,7 @@ type Queue struct {
 	swept   int // number of owners after the last sweep
 	hanging int
 	held    int // slots that are kept because of the API server's load
+	resting int // requests in flight that wait to be sent again, for the same reason
 }
 
 const (
@@ -240,9 +241,9 @@ func (s *Slot) Free() {
 	s.ended = true
 	s.timer.Stop()
 	q.calm(s)
-	if s.last == Overloaded && s.after > 0 {
-		q.held++ // for up to twice the time, so that the next requests are not sent all at once
-		time.AfterFunc(s.after+rand.N(s.after), func() {
+	if s.last == Overloaded {
+		q.held++
+		time.AfterFunc(s.rest(), func() {
 			q.mu.Lock()
 			defer q.mu.Unlock()
 			q.held--
@@ -253,6 +254,35 @@ func (s *Slot) Free() {
 	q.move(s.owner)
 	q.forget(s.owner)
 	q.admit()
+}
+
+// rest returns once to twice Retry-After, so that requests that were refused together are not
+// sent again together.
+func (s *Slot) rest() time.Duration { return s.after + rand.N(max(1, s.after)) }
+
+// Rest waits in the context's slot if its last request was refused because of the API server's
+// load. It reports whether that request may be sent again.
+func Rest(ctx context.Context) bool {
+	s, ok := ctx.Value(slotKey{}).(*Slot)
+	if !ok || s.last != Overloaded {
+		return false
+	}
+	s.queue.rests(s, 1)
+	defer s.queue.rests(s, -1)
+	select {
+	case <-ctx.Done():
+	case <-time.After(s.rest()):
+	}
+	return ctx.Err() == nil
+}
+
+// rests counts slots that rest.
+func (q *Queue) rests(s *Slot, n int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	s.timer.Stop()
+	s.last = Neutral
+	q.resting += n
 }
 
 // change lets an owner wait in its line again after a delay.

@@ -188,6 +188,44 @@ func TestOverload(t *testing.T) {
 	})
 }
 
+// A request that was refused because of the API server's load rests in its slot, and is then sent
+// again. An end of the context ends the rest. Nothing else rests.
+func TestRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := fair.New(2)
+		ctx, stop := context.WithCancel(t.Context())
+		var sent []time.Duration
+		begin := time.Now()
+		q.Do(ctx, owner("a", "1"), func(ctx context.Context) {
+			slot, _, _ := q.Wait(ctx)
+			for again := true; again; again = fair.Rest(ctx) {
+				sent = append(sent, time.Since(begin))
+				slot.Sends("POST jobs")
+				slot.Answered(fair.Overloaded, 10*time.Second)
+			}
+		})
+		synctest.Wait()
+		require.Equal(t, fair.Stats{Slots: 2, Held: 1}, q.Stats())
+		time.Sleep(15 * 10 * time.Second)
+		require.InDelta(t, 10, len(sent), 5)
+		for i := range sent[1:] {
+			require.InDelta(t, 15, (sent[i+1] - sent[i]).Seconds(), 5)
+		}
+		stop()
+		synctest.Wait()
+		require.Equal(t, fair.Stats{Slots: 2}, q.Stats())
+		q.Do(t.Context(), owner("a", "1"), func(ctx context.Context) {
+			slot, _, _ := q.Wait(ctx)
+			for _, a := range []fair.Answer{fair.Success, fair.Refused, fair.Neutral} {
+				slot.Sends("POST jobs")
+				slot.Answered(a, time.Second)
+				require.False(t, fair.Rest(ctx))
+			}
+		})
+		require.False(t, fair.Rest(t.Context()))
+	})
+}
+
 // Congestion in half of the namespaces, and in three at least, slows the whole process down.
 func TestWidespread(t *testing.T) {
 	for _, c := range []struct {

@@ -7,7 +7,7 @@ type Stats struct {
 	Congested int // requests in flight of congested owners
 	Hanging   int // requests without an answer for Patience
 	Waiting   int // requests that wait for a slot, or for Retry-After
-	Held      int // slots without a request, because the API server is overloaded
+	Held      int // slots without a request in flight, because the API server is overloaded
 	Owners    int // congested owners
 	// Widespread reports whether the whole process sends less, because owners of many
 	// namespaces are congested.
@@ -20,11 +20,11 @@ func (q *Queue) Stats() Stats {
 	defer q.mu.Unlock()
 	return Stats{
 		Slots:     q.slots,
-		InFlight:  q.lanes[healthy].inFlight + q.lanes[congested].inFlight,
+		InFlight:  q.lanes[healthy].inFlight + q.lanes[congested].inFlight - q.resting,
 		Congested: q.lanes[congested].inFlight,
 		Hanging:   q.hanging,
 		Waiting:   q.lanes[healthy].waiting + q.lanes[congested].waiting,
-		Held:      q.held,
+		Held:      q.held + q.resting,
 		Owners:    q.lanes[congested].owners,
 
 		Widespread: q.widespread(),

@@ -27,7 +27,8 @@
 //	times, order, no overlap                    TestKeys
 //	a hanging read delays no other              TestHangingReads
 //	5,000 owners whose creates hang             TestManyHang
-//	the law of package fair, with a tracker     TestLaw
+//	the law of package fair                     TestLaw, TestLawOfMixtures
+//	an overloaded API server                    TestOverloadedServer
 //	backoff                                     TestBackoff
 //	an end waits for the polls under way        TestEnd
 package loop

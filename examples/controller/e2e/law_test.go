@@ -126,7 +126,7 @@ func numbered(prefix string, n int) (names []string) {
 }
 
 // The time until 20 ScaledJobs have 20 Jobs each, beside k whose requests fail, is shown for
-// each fault. Package adapter/client asserts the law in virtual time.
+// each fault. Package adapter/loop asserts the law in virtual time.
 func TestLawOnCluster(t *testing.T) {
 	if !*law {
 		t.Skip("takes minutes: make law")
