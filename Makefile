@@ -114,7 +114,7 @@ e2e-oldest:
 # deletion of a Job, is computed again. 11 CPU minutes for the operator the first time. SCALEDJOB_KEDA=2.18.3
 # selects another release.
 beside:
-	cd e2e && go test -count=1 -v -run TestBesideOperator -timeout 90m . -beside $(BESIDE)
+	cd e2e && go test -count=1 -v -run 'TestBeside(Operator|SameJobs)' -timeout 90m . -beside $(BESIDE)
 	cd examples && go test -count=1 -v -run TestBesideKEDA -timeout 20m ./controller/e2e -beside
 
 # The numbers of bench/README.md: KEDA's operator, then examples/controller.

@@ -42,21 +42,8 @@ func TestBesideOperator(t *testing.T) {
 	redis := redisConn(t)
 	c := cluster.Start(t)
 	c.Kubelet(t, func(p *corev1.Pod) cluster.Run { return lifeOf(p.Name) })
-	drawn, fill := drawScaledJobs(*besideJobs), map[string]func(n int){}
-	for i, text := range drawn {
-		for k := range strings.Count(text, "- {type") {
-			key := fmt.Sprintf("beside-%d-%d", i, k)
-			fill[key] = func(n int) {
-				redis("DEL %s", key)
-				if n > 0 {
-					redis("RPUSH %s%s", key, strings.Repeat(" x", n))
-				}
-			}
-			if strings.Contains(text, "queueName: "+key+",") {
-				fill[key] = rabbitQueue(t, key)
-			}
-		}
-	}
+	drawn := drawScaledJobs(*besideJobs, "5", "5", "7", "10", "30")
+	fill := fillers(t, drawn, redis)
 	o := operator.Start(t, c)
 	text := strings.Join(drawn, "---\n")
 	objects := manifest.Objects(t, text)
@@ -103,6 +90,27 @@ func TestBesideOperator(t *testing.T) {
 	log := o.Log(t)
 	recompute(t, write("operator.log", log), write("scaledjobs.yaml", text))
 	deletions.compare(t, log)
+}
+
+// fillers returns for each queue of the ScaledJobs a function that sets its length.
+func fillers(t *testing.T, drawn []string, redis func(format string, args ...any)) map[string]func(n int) {
+	t.Helper()
+	fill := map[string]func(n int){}
+	for i, text := range drawn {
+		for k := range strings.Count(text, "- {type") {
+			key := fmt.Sprintf("beside-%d-%d", i, k)
+			fill[key] = func(n int) {
+				redis("DEL %s", key)
+				if n > 0 {
+					redis("RPUSH %s%s", key, strings.Repeat(" x", n))
+				}
+			}
+			if strings.Contains(text, "queueName: "+key+",") {
+				fill[key] = rabbitQueue(t, key)
+			}
+		}
+	}
+	return fill
 }
 
 func pausedBy(value string) string {
@@ -165,14 +173,14 @@ func lifeOf(name string) cluster.Run {
 	return r
 }
 
-// drawScaledJobs draws manifests over all that decides.
-func drawScaledJobs(n int) (all []string) {
+// drawScaledJobs draws manifests over all that decides, with one of the polling intervals.
+func drawScaledJobs(n int, intervals ...string) (all []string) {
 	draw := rand.New(rand.NewPCG(7, 7))
 	pick := func(values ...string) string { return values[draw.IntN(len(values))] }
 	for i := range n {
 		var b strings.Builder
 		fmt.Fprintf(&b, "apiVersion: keda.sh/v1alpha1\nkind: ScaledJob\nmetadata: {name: beside-%d, namespace: default}\nspec:\n", i)
-		fmt.Fprintf(&b, "  pollingInterval: %s\n  successfulJobsHistoryLimit: %d\n  failedJobsHistoryLimit: %d\n", pick("5", "5", "7", "10", "30"), draw.IntN(6), draw.IntN(6))
+		fmt.Fprintf(&b, "  pollingInterval: %s\n  successfulJobsHistoryLimit: %d\n  failedJobsHistoryLimit: %d\n", pick(intervals...), draw.IntN(6), draw.IntN(6))
 		if draw.IntN(2) == 0 {
 			fmt.Fprintf(&b, "  minReplicaCount: %d\n", draw.IntN(5))
 		}

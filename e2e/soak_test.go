@@ -71,6 +71,8 @@ func TestSoak(t *testing.T) {
 	defer queues.Close()
 	if *soakKEDA {
 		s.pid = operator.Start(t, s.cluster, "--zap-log-level=info").Process.Pid
+		time.Sleep(10 * time.Second)
+		s.Logf("without ScaledJobs: %s", process.MemoryOf(s, s.pid))
 		s.create(queues.URL)
 		go s.watch()
 	} else {
@@ -243,7 +245,8 @@ func (s *soakTest) jumps() {
 	for _, part := range []int{50, 90, 100} {
 		s.Logf("%3d %% of %d Jobs after %.1f s", part, all, s.arrived[all*part/100-1].Sub(begin).Seconds())
 	}
-	s.Logf("the controller used %.1f s of CPU meanwhile, and had at most %d MiB; now %d anonymous, %d mapped", (s.used() - used).Seconds(), s.memory("VmHWM"), s.memory("RssAnon"), s.memory("RssFile"))
+	m := process.MemoryOf(s, s.pid)
+	s.Logf("the controller used %.1f s of CPU meanwhile, and had at most %d MiB; now %s", (s.used() - used).Seconds(), m.Most, m)
 }
 
 // settles waits until the job controller has created all pods, or for some minutes, and
@@ -277,7 +280,7 @@ func (s *soakTest) rests(when string) {
 	before, begin, used := count(), time.Now(), s.used()
 	time.Sleep(*soak)
 	cores := (s.used() - used).Seconds() / time.Since(begin).Seconds()
-	s.Logf("%s: %d MiB (%d anonymous, %d mapped), %.3f cores", when, s.memory("VmRSS"), s.memory("RssAnon"), s.memory("RssFile"), cores)
+	s.Logf("%s: %s, %.3f cores", when, process.MemoryOf(s, s.pid), cores)
 	after := count()
 	s.Logf("requests so far: %v", after)
 	for _, all := range []map[string]int{before, after} {
@@ -286,20 +289,6 @@ func (s *soakTest) rests(when string) {
 	if !*soakKEDA {
 		require.Equal(s, before, after, "requests at rest")
 	}
-}
-
-// memory returns a field of the process's status, in MiB.
-func (s *soakTest) memory(field string) int {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.pid))
-	require.NoError(s, err)
-	for line := range strings.Lines(string(data)) {
-		if kib, ok := strings.CutPrefix(line, field+":"); ok {
-			n, err := strconv.Atoi(strings.Fields(kib)[0])
-			require.NoError(s, err)
-			return n >> 10
-		}
-	}
-	return 0
 }
 
 // used returns the CPU time of the process.

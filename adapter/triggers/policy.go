@@ -40,6 +40,7 @@ type policy struct {
 	position int
 	object   []byte
 	class    string
+	own      string // the class that the trigger itself needs
 
 	mu      sync.Mutex
 	refused error
@@ -64,6 +65,11 @@ func (p *policy) trigger() (wire.Limits, error) {
 			_, err := p.allowed("credentials-file", p.owner.Namespace)
 			return wire.Limits{}, err
 		}
+	}
+	if t.Metadata["identityOwner"] == "operator" { // of a scaler of AWS
+		p.own = "aws"
+		hosts, err := p.allowed(p.own, p.owner.Namespace)
+		return wire.Limits{Hosts: hosts}, err
 	}
 	return wire.Limits{}, nil
 }
@@ -353,7 +359,7 @@ var errOtherWorker = errors.New("the trigger needs a worker with an identity")
 // inspect checks each way of authentication, and notes the objects that it refers to. Without a
 // restriction of hosts, they are nil.
 func (p *policy) inspect(spec map[string]any, cluster bool) (hosts []string, withhold bool, err error) {
-	class := ""
+	class := p.own
 	var problems []error
 	allow := func(kind string) {
 		more, err := p.allowed(kind, p.owner.Namespace)

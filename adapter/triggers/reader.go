@@ -1,6 +1,7 @@
 package triggers
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -295,7 +296,7 @@ func (r *Reader) readOne(ctx context.Context, o *Owner, position int, find finde
 			return wire.Result{}, err
 		}
 		r.mu.Lock()
-		p.class = r.classes[key]
+		p.class = cmp.Or(r.classes[key], p.own)
 		r.mu.Unlock()
 		w, err := find(ctx, p.class)
 		if err != nil {

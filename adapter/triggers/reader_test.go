@@ -472,6 +472,23 @@ func TestIdentityHasItsWorker(t *testing.T) {
 	require.Equal(t, []string{"", "aws"}, f.classes())
 }
 
+// The owner of an identity is what KEDA calls its operator.
+func TestIdentityOfTheOperator(t *testing.T) {
+	f := &fakeWorker{}
+	f.read = func(w *fakeConn, id uint64, _ wire.Read) { w.result(id, wire.Result{Value: 7, Target: 1}) }
+	o := anOwner("a", 1)
+	o.Triggers[0].Metadata = map[string]string{"identityOwner": "operator"}
+	_, err := newFake(t, Options{}, f, nil).Read(context.Background(), o)
+	require.ErrorContains(t, err, "-allow-trigger aws=team")
+	require.Empty(t, f.classes())
+	allowance, err := ParseAllowance("aws=team@*.amazonaws.com")
+	require.NoError(t, err)
+	metrics, err := newFake(t, Options{Allow: []Allowance{allowance}}, f, nil).Read(context.Background(), o)
+	require.NoError(t, err)
+	require.Equal(t, 7., metrics[0].Value)
+	require.Equal(t, []string{"aws"}, f.classes())
+}
+
 // Whatever an administrator has not allowed is refused, and the error has the flag. With the flag,
 // it is not.
 func TestOffByDefault(t *testing.T) {

@@ -205,6 +205,9 @@ func (o *Operator) Restart(t testing.TB) {
 	}, 2*time.Minute, 100*time.Millisecond, "KEDA's operator does not start")
 }
 
+// Stop kills the operator.
+func (o *Operator) Stop() { o.end() }
+
 // Log returns the log so far.
 func (o *Operator) Log(t testing.TB) string {
 	t.Helper()

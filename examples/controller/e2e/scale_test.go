@@ -5,13 +5,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"os/exec"
 	"path"
 	"regexp"
-	"runtime"
-	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -68,7 +64,7 @@ func TestScale(t *testing.T) {
 		return len(read) == *scale
 	})
 	time.Sleep(interval) // statuses and events
-	before, empty := len(api.Requests("", "")), residentMemory(t, p)
+	before, empty := len(api.Requests("", "")), process.MemoryOf(t, p.Command.Process.Pid)
 	mu.Lock()
 	length = jobsEach
 	mu.Unlock()
@@ -79,7 +75,7 @@ func TestScale(t *testing.T) {
 	})
 	took := time.Since(begin)
 	time.Sleep(2 * interval) // each is polled once more
-	full, jobs := residentMemory(t, p), api.Requests("POST", "jobs")
+	full, jobs := process.MemoryOf(t, p.Command.Process.Pid), api.Requests("POST", "jobs")
 	require.Len(t, jobs, *scale*jobsEach, "a create is sent again, or there are Jobs too many")
 	of := map[string]int{}
 	for _, r := range jobs {
@@ -94,53 +90,6 @@ func TestScale(t *testing.T) {
 }
 
 var jobName = regexp.MustCompile(`"name":"(consumer-[0-9]+)-[0-9a-f]{8}-[0-9]+"`)
-
-// A memory is the resident memory of a controller and its workers, in MiB.
-type memory struct {
-	anonymous, mapped int // of the controller
-	workers           int
-	workersAnonymous  int
-	workersMapped     int // the pages are shared
-}
-
-func (m memory) String() string {
-	return fmt.Sprintf("%d MiB anonymous and %d mapped, and %d workers with %d and %d", m.anonymous, m.mapped, m.workers, m.workersAnonymous, m.workersMapped)
-}
-
-// residentMemory returns the memory of a controller, or zeros if the system is not Linux.
-func residentMemory(t *testing.T, p *process.Process) (m memory) {
-	t.Helper()
-	if runtime.GOOS != "linux" {
-		return m
-	}
-	pid := strconv.Itoa(p.Command.Process.Pid)
-	m.anonymous, m.mapped = resident(t, pid)
-	threads, err := os.ReadDir("/proc/" + pid + "/task")
-	require.NoError(t, err)
-	for _, thread := range threads {
-		children, err := os.ReadFile("/proc/" + pid + "/task/" + thread.Name() + "/children")
-		require.NoError(t, err)
-		for child := range strings.FieldsSeq(string(children)) {
-			anonymous, mapped := resident(t, child)
-			m.workers, m.workersAnonymous, m.workersMapped = m.workers+1, m.workersAnonymous+anonymous, max(m.workersMapped, mapped)
-		}
-	}
-	return m
-}
-
-func resident(t *testing.T, pid string) (anonymous, mapped int) {
-	t.Helper()
-	status, err := os.ReadFile("/proc/" + pid + "/status")
-	require.NoError(t, err)
-	of := func(name string) int {
-		found := regexp.MustCompile(name + `:\s*(\d+) kB`).FindSubmatch(status)
-		require.NotNil(t, found, name)
-		n, err := strconv.Atoi(string(found[1]))
-		require.NoError(t, err)
-		return n >> 10
-	}
-	return of("RssAnon"), of("RssFile")
-}
 
 const scaled = `{"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledJob",
 "metadata": {"name": %[1]q, "namespace": %[2]q, "uid": %[1]q, "generation": 1, "labels": {"team": "orders", "app.kubernetes.io/part-of": "shop"}},

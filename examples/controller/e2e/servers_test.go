@@ -107,13 +107,19 @@ func runs(t *testing.T, port string, name string, args ...string) {
 	command.Dir = t.TempDir()
 	require.NoError(t, command.Start())
 	t.Cleanup(func() { _ = command.Process.Kill(); _ = command.Wait() })
+	connect(t, port)
+}
+
+// connect waits until a port answers.
+func connect(t *testing.T, port string) (conn net.Conn) {
+	t.Helper()
 	require.Eventually(t, func() bool {
-		conn, err := net.Dial("tcp", "127.0.0.1:"+port)
-		if err == nil {
-			conn.Close()
-		}
+		var err error
+		conn, err = net.Dial("tcp", "127.0.0.1:"+port)
 		return err == nil
-	}, time.Minute, 50*time.Millisecond, name)
+	}, time.Minute, 50*time.Millisecond)
+	t.Cleanup(func() { conn.Close() })
+	return conn
 }
 
 func freePort(t *testing.T) string {
@@ -178,13 +184,7 @@ func prometheus(t *testing.T) server {
 func beanstalkd(t *testing.T) server {
 	port := freePort(t)
 	runs(t, port, "beanstalkd", "-l", "127.0.0.1", "-p", port)
-	var conn net.Conn
-	require.Eventually(t, func() bool { // the port of monitoring is open before
-		var err error
-		conn, err = net.Dial("tcp", "127.0.0.1:"+port)
-		return err == nil
-	}, 30*time.Second, 50*time.Millisecond)
-	t.Cleanup(func() { conn.Close() })
+	conn := connect(t, port)
 	answers := bufio.NewReader(conn)
 	ask := func(t *testing.T, text string) string {
 		_, err := io.WriteString(conn, text+"\r\n")
@@ -239,13 +239,7 @@ func etcd(t *testing.T) server {
 func nats(t *testing.T) server {
 	port, monitoring := freePort(t), freePort(t)
 	runs(t, monitoring, "nats-server", "-a", "127.0.0.1", "-p", port, "-m", monitoring, "-js", "-sd", t.TempDir())
-	var conn net.Conn
-	require.Eventually(t, func() bool { // the port of monitoring is open before
-		var err error
-		conn, err = net.Dial("tcp", "127.0.0.1:"+port)
-		return err == nil
-	}, 30*time.Second, 50*time.Millisecond)
-	t.Cleanup(func() { conn.Close() })
+	conn := connect(t, port)
 	answers := bufio.NewReader(conn)
 	ask := func(t *testing.T, subject, body string) {
 		_, err := fmt.Fprintf(conn, "PUB %s answer %d\r\n%s\r\n", subject, len(body), body)

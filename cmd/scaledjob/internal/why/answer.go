@@ -17,6 +17,9 @@ func (j *judge) answer(l *Log, s *Subject, a *Account, at time.Time) {
 		complete = until(complete, at)
 	}
 	stop := j.stops(s)
+	if stop != nil && !at.IsZero() && stop.at.After(at) {
+		stop = nil
+	}
 	if at.IsZero() && j.spec != nil && j.profile.Paused(j.keda) && len(s.Polls) > 0 {
 		j.notPolled(a, nil, complete)
 		return
@@ -120,39 +123,34 @@ func whyStopped(e *Event) Cause {
 
 func (j *judge) notPolled(a *Account, stop *stop, complete []*Verdict) {
 	a.State = "unknown"
+	since := ""
 	if j.spec != nil && j.profile.Paused(j.keda) && (stop == nil || stop.cause.ID != "invalid") {
-		stop = nil
-		a.Causes = []Cause{{ID: "paused", Basis: Seen, Text: "the manifest pauses the ScaledJob (autoscaling.keda.sh/paused), so KEDA does not poll it; since 2.20 no line of the log says so",
-			Fix: "Remove the annotation: from 2.13 on every value but false pauses"}}
-		a.State = "paused"
-	}
-	if stop != nil {
+		a.Causes, a.State = []Cause{{ID: "paused", Basis: Seen, Text: "the manifest pauses the ScaledJob (autoscaling.keda.sh/paused), so KEDA does not poll it; since 2.20 no line of the log says so",
+			Fix: "Remove the annotation: from 2.13 on every value but false pauses"}}, "paused"
+	} else if stop != nil {
 		a.Causes, a.State = []Cause{stop.cause}, stop.cause.ID
 		if stop.cause.ID == "invalid" && len(a.Also) > 0 && a.Also[0].ID == "no-authentication" { // the cause of it
 			a.Causes = []Cause{a.Also[0], stop.cause}
 		}
+		since = sinceText(stop.at)
+	}
+	var last *Verdict
+	if len(complete) == 0 && len(a.verdicts) > 0 {
+		last = a.verdicts[len(a.verdicts)-1]
 	}
 	switch {
 	case len(a.Causes) > 0:
-		since := ""
-		if stop != nil && !stop.at.IsZero() {
-			since = " since " + clockOf(stop.at, false)
-		}
-		a.Answer = "No poll" + since + ": " + a.Causes[0].Text + "."
-		if a.Causes[0].Fix != "" {
-			a.Answer += " " + sentence(a.Causes[0].Fix)
+		a.Answer = a.Causes[0].told("No poll" + since + ": ")
+		for _, c := range a.Causes[1:] {
+			a.Answer += " " + sentence(c.Text)
 		}
 		a.addOthers()
-	case len(a.verdicts) > 0 && len(complete) == 0 && len(a.verdicts[len(a.verdicts)-1].Causes) > 0:
-		a.Causes = a.verdicts[len(a.verdicts)-1].Causes
-		a.State = a.Causes[0].ID
-		a.Answer = "The log cuts the poll, but shows this: " + a.Causes[0].Text + "."
-		if a.Causes[0].Fix != "" {
-			a.Answer += " " + sentence(a.Causes[0].Fix)
-		}
-	case len(a.verdicts) > 0 && len(complete) == 0 && a.verdicts[len(a.verdicts)-1].Created != nil:
-		a.Answer = fmt.Sprintf("The log cuts the poll, but shows that it created %s. For the cause, give all lines around it that name the ScaledJob.", report.Plural(int(*a.verdicts[len(a.verdicts)-1].Created), "Job"))
-	case len(a.verdicts) > 0 && len(complete) == 0:
+	case last != nil && len(last.Causes) > 0:
+		a.Causes, a.State = last.Causes, last.Causes[0].ID
+		a.Answer = a.Causes[0].told("The log cuts the poll, but shows this: ")
+	case last != nil && last.Created != nil:
+		a.Answer = fmt.Sprintf("The log cuts the poll, but shows that it created %s. For the cause, give all lines around it that name the ScaledJob.", report.Plural(int(*last.Created), "Job"))
+	case last != nil:
 		a.Answer = "The log has no complete poll at this time, so no cause can be told. Give more lines around it, all that name the ScaledJob."
 	case len(a.Also) > 0:
 		a.State, a.Answer = a.Also[0].ID, "The log shows no poll of the ScaledJob, but this:"
@@ -162,7 +160,16 @@ func (j *judge) notPolled(a *Account, stop *stop, complete []*Verdict) {
 	}
 }
 
+const createAuthentication = "Create it in the ScaledJob's namespace, or write the kind ClusterTriggerAuthentication"
+
 func sentence(text string) string { return upper(strings.TrimSuffix(text, ".")) + "." }
+
+func sinceText(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return " since " + clockOf(at, false)
+}
 
 // idleSince answers for polls that create nothing.
 func (j *judge) idleSince(a *Account, complete []*Verdict) {
@@ -176,10 +183,7 @@ func (j *judge) idleSince(a *Account, complete []*Verdict) {
 		first = v
 		polls++
 	}
-	since := ""
-	if !first.At.IsZero() {
-		since = " since " + clockOf(first.At, false)
-	}
+	since := sinceText(first.At)
 	if polls > 1 {
 		since += fmt.Sprintf(" (%d polls)", polls)
 	}
@@ -187,28 +191,29 @@ func (j *judge) idleSince(a *Account, complete []*Verdict) {
 		a.State, a.Answer = "idle", "No Job was created"+since+"."
 		return
 	}
-	a.State = a.Causes[0].ID
-	if len(a.Causes) == 1 || a.Causes[0].Basis != Inferred {
-		a.Answer = "No Job was created" + since + " because " + a.Causes[0].Text + "."
+	cause := a.Causes[0]
+	a.State = cause.ID
+	if len(a.Causes) == 1 || cause.Basis != Inferred {
+		a.Answer = "No Job was created" + since + " because " + cause.Text + "."
+		for _, c := range a.Causes[1:] {
+			if c.Basis != Inferred && cause.Basis != Inferred {
+				a.Answer += " " + sentence(c.Text)
+			}
+		}
 	} else {
-		var all []string
+		a.Answer = fmt.Sprintf("No Job was created%s. %d causes fit:", since, len(a.Causes))
 		for i, c := range a.Causes {
-			all = append(all, fmt.Sprintf("(%d) %s", i+1, c.Text))
+			a.Answer += fmt.Sprintf(" (%d) %s;", i+1, c.Text)
 		}
-		a.Answer = fmt.Sprintf("No Job was created%s. %d causes fit: %s.", since, len(all), strings.Join(all, "; "))
+		a.Answer = strings.TrimSuffix(a.Answer, ";") + "."
 	}
-	for _, c := range a.Causes[1:] {
-		if c.Basis != Inferred && a.Causes[0].Basis != Inferred {
-			a.Answer += " " + sentence(c.Text)
-		}
+	if cause.Fix != "" {
+		a.Answer += " " + sentence(cause.Fix)
 	}
-	if fix := a.Causes[0].Fix; fix != "" {
-		a.Answer += " " + sentence(fix)
+	if cause.Decide != "" && cause.Basis == Inferred {
+		a.Answer += " To decide: " + cause.Decide + "."
 	}
-	if d := a.Causes[0].Decide; d != "" && a.Causes[0].Basis == Inferred {
-		a.Answer += " To decide: " + d + "."
-	}
-	if a.Causes[0].ID == "empty" || a.Causes[0].ID == "running-deducted" {
+	if cause.ID == "empty" || cause.ID == "running-deducted" {
 		a.State = "idle"
 	}
 }
@@ -266,12 +271,9 @@ func (j *judge) also(l *Log, s *Subject, verdicts []*Verdict, interval time.Dura
 			all = append(all, c)
 		}
 	}
-	for _, e := range s.Events {
-		if e.kind == absent {
-			all = append(all, Cause{ID: "no-authentication", Basis: Seen, Text: "a TriggerAuthentication is missing, so its parameters are left out: " + quote(e.Text),
-				Fix: "Create it in the ScaledJob's namespace, or write the kind ClusterTriggerAuthentication"})
-			break
-		}
+	if i := slices.IndexFunc(s.Events, func(e Event) bool { return e.kind == absent }); i >= 0 {
+		all = append(all, Cause{ID: "no-authentication", Basis: Seen, Text: "a TriggerAuthentication is missing, so its parameters are left out: " + quote(s.Events[i].Text),
+			Fix: createAuthentication})
 	}
 	if !slices.ContainsFunc(verdicts, func(v *Verdict) bool { return len(v.Errors) > 0 }) {
 		for _, e := range slices.Backward(s.Events) {
@@ -309,21 +311,17 @@ func (j *judge) restarts(l *Log) []Cause {
 			lost = true
 		}
 	}
-	text := ""
-	if len(at) > 0 {
-		text = "the operator started at " + strings.Join(at, ", ")
-	}
-	if lost {
-		text = strings.TrimPrefix(text+", and stopped or lost its lease", ", and ")
-		if !strings.HasPrefix(text, "the operator") {
-			text = "the operator " + text
-		}
-	}
-	if text == "" || len(at) < 2 && !lost {
+	if len(at) < 2 && !lost {
 		return nil
 	}
-	return []Cause{{ID: "restart", Basis: Seen, Text: text + ": nothing is polled until another operator leads",
-		Decide: operatorCommand, Fix: operatorFix}}
+	text := "the operator stopped or lost its lease"
+	if len(at) > 0 {
+		text = "the operator started at " + strings.Join(at, ", ")
+		if lost {
+			text += ", and stopped or lost its lease"
+		}
+	}
+	return []Cause{{ID: "restart", Basis: Seen, Text: text + ": nothing is polled until another operator leads", Decide: operatorCommand, Fix: operatorFix}}
 }
 
 // gaps finds polls that are late although the operator logged in between.
@@ -355,12 +353,9 @@ func (j *judge) gaps(l *Log, s *Subject, interval time.Duration) (all []Cause) {
 
 // others reports whether the log has lines of others between two polls.
 func (j *judge) others(l *Log, s *Subject, from, to *Poll) bool {
-	for _, m := range l.times {
-		if m.run == from.Run && m.subject != s && m.at.After(from.until.Add(settled)) && m.at.Before(to.At.Add(-settled)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.times, func(m moment) bool {
+		return m.run == from.Run && m.subject != s && m.at.After(from.until.Add(settled)) && m.at.Before(to.At.Add(-settled))
+	})
 }
 
 // tooMany finds more Jobs than the maximum or than the queue needs.

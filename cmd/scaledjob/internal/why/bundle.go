@@ -8,12 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/keda"
 )
 
 // The entries of a bundle.
@@ -94,7 +96,7 @@ func (e *entry) bundled() map[string]any {
 	case unreadable, invalid:
 		out["error"] = kindOf(readErrors, e.fields["error"]+e.fields["Error"])
 	}
-	if strings.EqualFold(e.fields["level"], "error") || strings.Contains(e.text, "\tERROR\t") {
+	if e.isError() {
 		out["level"] = "error"
 	}
 	return out
@@ -121,10 +123,10 @@ func messageOf(k kind, text string) string {
 			longest = m.text
 		}
 	}
-	if k == running || k == pending {
+	switch k {
+	case running, pending:
 		longest = "Scaling Jobs"
-	}
-	if k == effective {
+	case effective:
 		longest = "Creating jobs"
 	}
 	for _, s := range signs {
@@ -145,54 +147,34 @@ func kindOf(known []plainError, text string) string {
 	return "an error of another kind"
 }
 
-func bundledManifest(m *manifest.ScaledJob) map[string]any {
-	k := m.KEDA()
+func bundledManifest(m *manifest.ScaledJob) any {
+	spec := m.KEDA().Spec
+	for _, text := range []*string{&spec.RolloutStrategy, &spec.Rollout.Strategy, &spec.Rollout.PropagationPolicy, &spec.ScalingStrategy.Strategy,
+		&spec.ScalingStrategy.MultipleScalersCalculation, &spec.ScalingStrategy.CustomScalingRunningJobPercentage} {
+		if !plainWord.MatchString(*text) {
+			*text = ""
+		}
+	}
+	spec.ScalingStrategy.PendingPodConditions = nil // free words, and the log has P
 	triggers := []any{}
 	for _, t := range m.Spec.Triggers {
-		metadata := map[string]string{}
-		for key, value := range t.Metadata {
-			if bundledKeys.MatchString(key) && plainValue.MatchString(value) {
-				metadata[key] = value
-			}
-		}
+		metadata := maps.Clone(t.Metadata)
+		maps.DeleteFunc(metadata, func(key, value string) bool { return !bundledKeys.MatchString(key) || !plainValue.MatchString(value) })
 		triggers = append(triggers, map[string]any{"type": t.Type, "metadata": metadata})
 	}
-	spec := map[string]any{
-		"triggers":     triggers,
-		"jobTargetRef": map[string]any{"template": map[string]any{"spec": map[string]any{"restartPolicy": "Never", "containers": []any{map[string]any{"name": "c", "image": "i"}}}}},
-	}
-	set := func(key string, n *int32) {
-		if n != nil {
-			spec[key] = *n
-		}
-	}
-	set("pollingInterval", k.Spec.PollingInterval)
-	set("minReplicaCount", k.Spec.MinReplicaCount)
-	set("maxReplicaCount", k.Spec.MaxReplicaCount)
-	set("successfulJobsHistoryLimit", k.Spec.SuccessfulJobsHistoryLimit)
-	set("failedJobsHistoryLimit", k.Spec.FailedJobsHistoryLimit)
-	scaling := map[string]any{}
-	s := k.Spec.ScalingStrategy
-	for key, value := range map[string]string{"strategy": s.Strategy, "multipleScalersCalculation": s.MultipleScalersCalculation, "customScalingRunningJobPercentage": s.CustomScalingRunningJobPercentage} {
-		if value != "" && plainWord.MatchString(value) {
-			scaling[key] = value
-		}
-	}
-	if n := s.CustomScalingQueueLengthDeduction; n != nil {
-		scaling["customScalingQueueLengthDeduction"] = *n
-	}
-	spec["scalingStrategy"] = scaling
-	meta := map[string]any{"name": m.Name}
-	if m.Namespace != "" {
-		meta["namespace"] = m.Namespace
-	}
+	meta := map[string]any{"name": m.Name, "namespace": m.Namespace}
 	if text, found := m.Annotations[manifest.AnnotationPaused]; found {
 		if _, err := strconv.ParseBool(text); err != nil {
 			text = "unreadable" // it pauses
 		}
 		meta["annotations"] = map[string]string{manifest.AnnotationPaused: text}
 	}
-	return map[string]any{"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledJob", "metadata": meta, "spec": spec}
+	container := map[string]any{"name": "c", "image": "i"}
+	return map[string]any{"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledJob", "metadata": meta, "spec": struct {
+		keda.Spec
+		Triggers     []any `json:"triggers"`
+		JobTargetRef any   `json:"jobTargetRef"`
+	}{spec, triggers, map[string]any{"template": map[string]any{"spec": map[string]any{"restartPolicy": "Never", "containers": []any{container}}}}}}
 }
 
 // WriteBundle writes an archive.

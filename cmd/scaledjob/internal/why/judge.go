@@ -31,23 +31,31 @@ type Cause struct {
 	Fix    string `json:"fix,omitempty"`
 }
 
+// told returns the cause after a beginning, and its fix.
+func (c *Cause) told(begin string) string {
+	if c.Fix == "" {
+		return begin + c.Text + "."
+	}
+	return begin + c.Text + ". " + sentence(c.Fix)
+}
+
 // A Verdict is a poll with its causes. A poll that the log cuts has none.
 type Verdict struct {
 	*Poll
-	Jobs   *int64  `json:"jobs,omitempty"`  // created
-	T      *Range  `json:"t,omitempty"`     // Jobs that the queue asks for
-	Queue  *Range  `json:"queue,omitempty"` // queue length
-	Causes []Cause `json:"causes,omitempty"`
+	Jobs   *int64 // created
+	T      *Range // Jobs that the queue asks for
+	Queue  *Range // queue length
+	Causes []Cause
 	// Differs says how the log differs from the rules of the release; "" if it does not, or if
 	// values are missing.
-	Differs  string `json:"differs,omitempty"`
-	Compared bool   `json:"compared,omitempty"` // the poll was computed again
+	Differs  string
+	Compared bool // the poll was computed again
 }
 
 // A Range is a range of a number that the log does not show. Max is nil without a bound.
 type Range struct {
-	Min float64  `json:"min"`
-	Max *float64 `json:"max,omitempty"`
+	Min float64
+	Max *float64
 }
 
 // String returns "3", "at least 3", "at most 3" or "3 to 5".

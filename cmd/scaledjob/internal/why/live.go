@@ -64,7 +64,7 @@ func (l *Live) causes(j *judge) (all []Cause) {
 	}
 	for _, name := range l.Absent {
 		all = append(all, Cause{ID: "no-authentication", Basis: Seen, Text: name + " does not exist, and a trigger refers to it",
-			Fix: "Create it in the ScaledJob's namespace, or write the kind ClusterTriggerAuthentication"})
+			Fix: createAuthentication})
 	}
 	if l.Stuck > 0 || len(l.Waiting) > 0 {
 		text := fmt.Sprintf("%d of %d running Jobs have no running pod", l.Pending, l.Running)
@@ -126,7 +126,7 @@ func (j *judge) live(a *Account, l *Live) {
 				a.State = c.ID
 			}
 			if a.Complete > 0 {
-				a.Answer += " " + sentence(c.Text) + " " + sentence(c.Fix)
+				a.Answer += " " + upper(c.told(""))
 			}
 		}
 	}
@@ -135,7 +135,7 @@ func (j *judge) live(a *Account, l *Live) {
 	}
 	if len(found) > 0 {
 		a.Causes, a.State = found, found[0].ID
-		a.Answer = sentence(found[0].Text) + " " + sentence(found[0].Fix)
+		a.Answer = upper(found[0].told(""))
 		return
 	}
 	if j.answerNow(a, l) {

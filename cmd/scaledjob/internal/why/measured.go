@@ -111,9 +111,6 @@ func (j *judge) answerNow(a *Account, l *Live) bool {
 	if value(v.Jobs) > 0 {
 		a.State, does = "creating", fmt.Sprintf("A poll with the values of the operator's metrics creates %s: ", report.Plural(int(*v.Jobs), "Job"))
 	}
-	a.Answer = does + v.Causes[0].Text + "."
-	if v.Causes[0].Fix != "" {
-		a.Answer += " " + sentence(v.Causes[0].Fix)
-	}
+	a.Answer = v.Causes[0].told(does)
 	return true
 }

@@ -159,6 +159,11 @@ func known(l line) (e entry, ok bool) {
 	return e, e.kind != invalid || l.fields["controllerKind"] != "" || e.named
 }
 
+// isError reports whether the line has the level error.
+func (e *entry) isError() bool {
+	return strings.EqualFold(e.fields["level"], "error") || strings.Contains(strings.ToUpper(e.text), "\tERROR\t")
+}
+
 // owner reads the ScaledJob's name and namespace in the fields that the releases use.
 func (e *entry) owner() {
 	for _, key := range []string{"scaledJob.Name", "ScaledJob.Name", "ScaledJob", "name"} {

@@ -2,7 +2,6 @@ package why
 
 import (
 	"cmp"
-	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -12,47 +11,45 @@ import (
 
 // A Poll is a poll of a ScaledJob as the log shows it. A pointer is nil if its line is missing.
 type Poll struct {
-	At    time.Time `json:"at,omitzero"` // the first line's
-	Line  int       `json:"line"`        // the first line's number
-	Run   int       `json:"run"`         // the run of the operator, or the paste, from 0
-	Cut   bool      `json:"cut,omitempty"`
-	Began bool      `json:"-"` // lines before the count of running Jobs are known
+	At    time.Time // the first line's
+	Line  int       // the first line's number
+	Run   int       // the run of the operator, or the paste, from 0
+	Cut   bool
+	Began bool // lines before the count of running Jobs are known
 
-	Triggers  []Trigger `json:"triggers,omitempty"`
-	Errors    []string  `json:"errors,omitempty"`    // of triggers
-	MaxValue  *float64  `json:"maxValue,omitempty"`  // T before it is rounded up
-	IsActive  *bool     `json:"active,omitempty"`    // seen; at level info an active poll has lines about creating
-	Running   *int64    `json:"running,omitempty"`   // R
-	Pending   *int64    `json:"pending,omitempty"`   // P
-	Strategy  string    `json:"strategy,omitempty"`  // the selected strategy
-	Effective *int64    `json:"effective,omitempty"` // the strategy's answer, at least 0
-	Wanted    *int64    `json:"wanted,omitempty"`
-	Created   *int64    `json:"created,omitempty"`
-	Refused   []string  `json:"refused,omitempty"` // errors of creates
-	Pruned    int       `json:"pruned,omitempty"`
-	BadNumber bool      `json:"badPercentage,omitempty"`
-	Measured  bool      `json:"measured,omitempty"` // Triggers are of Prometheus
+	Triggers  []Trigger
+	Errors    []string // of triggers
+	MaxValue  *float64 // T before it is rounded up
+	IsActive  *bool    // seen; at level info an active poll has lines about creating
+	Running   *int64   // R
+	Pending   *int64   // P
+	Strategy  string   // the selected strategy
+	Effective *int64   // the strategy's answer, at least 0
+	Wanted    *int64
+	Created   *int64
+	Refused   []string // errors of creates
+	Pruned    int
+	Measured  bool // Triggers are of Prometheus
 
 	until time.Time // the last line's
-	last  int       // the last line's number
 	stage int
 	ended bool // a later line shows that nothing is missing
 }
 
 // A Trigger is the value of a trigger in the log.
 type Trigger struct {
-	Name   string  `json:"name"` // of the metric
-	Value  float64 `json:"value"`
-	Target float64 `json:"target"`
-	Active bool    `json:"active"`
+	Name   string // of the metric
+	Value  float64
+	Target float64
+	Active bool
 }
 
 // An Event is a line about a ScaledJob or the operator outside of polls.
 type Event struct {
-	At   time.Time `json:"at,omitzero"`
-	Line int       `json:"line"`
-	Run  int       `json:"run"`
-	Text string    `json:"text"`
+	At   time.Time
+	Line int
+	Run  int
+	Text string
 
 	kind   kind
 	number int64
@@ -81,12 +78,8 @@ type Log struct {
 	Undated  bool // no line has a time
 	Version  string
 	From, To time.Time
-	Runs     int
 	// Releases are the first and the last release that write such lines; "" is no bound.
 	First, Last string
-	First1      string   // the message that shows First
-	Last1       string   // the message that shows Last
-	level1      bool     // a line of level 1 was found
 	stopped     *Event   // why the operator does not poll at the end of the log
 	times       []moment // of all dated lines, in their order
 	entries     []entry
@@ -166,17 +159,10 @@ func (l *Log) order(entries []entry) {
 	}
 	slices.SortStableFunc(entries, func(a, b entry) int {
 		if a.paste == b.paste || first[a.paste].IsZero() || first[b.paste].IsZero() {
-			return cmp.Compare(a.paste, b.paste) * boolInt(a.paste != b.paste)
+			return cmp.Compare(a.paste, b.paste)
 		}
 		return first[a.paste].Compare(first[b.paste])
 	})
-}
-
-func boolInt(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // backwards reports whether the newest line is first: by the times, or if they are equal or
@@ -193,12 +179,9 @@ func backwards(part []entry) bool {
 		return balance < 0
 	}
 	for i := 1; i < len(part); i++ {
-		a, b := part[i-1], part[i]
-		switch {
-		case a.kind == running && b.kind == pending, a.kind == effective && b.kind == wanted, a.kind == wanted && b.kind == created:
-			balance++
-		case a.kind == pending && b.kind == running, a.kind == wanted && b.kind == effective, a.kind == created && b.kind == wanted:
-			balance--
+		switch a, b := part[i-1].kind, part[i].kind; [2]kind{min(a, b), max(a, b)} {
+		case [2]kind{running, pending}, [2]kind{effective, wanted}, [2]kind{wanted, created}:
+			balance += cmp.Compare(b, a)
 		}
 	}
 	return balance < 0
@@ -206,28 +189,21 @@ func backwards(part []entry) bool {
 
 // assign gives lines without a namespace to the only ScaledJob of the name.
 func (l *Log) assign(entries []entry) (kept []entry) {
-	spaces := map[string]map[string]bool{}
+	spaces := map[string][]string{}
 	for _, e := range entries {
-		if e.namespace != "" {
-			if spaces[e.name] == nil {
-				spaces[e.name] = map[string]bool{}
-			}
-			spaces[e.name][e.namespace] = true
+		if e.namespace != "" && !slices.Contains(spaces[e.name], e.namespace) {
+			spaces[e.name] = append(spaces[e.name], e.namespace)
 		}
 	}
 	for _, e := range entries {
-		if e.kind.ofOperator() {
-			kept = append(kept, e)
-			continue
-		}
-		if e.namespace == "" && len(spaces[e.name]) == 1 {
-			e.namespace = slices.Collect(maps.Keys(spaces[e.name]))[0]
-		}
-		if e.namespace == "" && len(spaces[e.name]) > 1 {
-			for namespace := range spaces[e.name] {
-				l.subject(e.name, namespace).Mixed = true
+		if all := spaces[e.name]; !e.kind.ofOperator() && e.namespace == "" && len(all) > 0 {
+			if len(all) > 1 {
+				for _, namespace := range all {
+					l.subject(e.name, namespace).Mixed = true
+				}
+				continue
 			}
-			continue
+			e.namespace = all[0]
 		}
 		kept = append(kept, e)
 	}
@@ -235,14 +211,12 @@ func (l *Log) assign(entries []entry) (kept []entry) {
 }
 
 func (l *Log) subject(name, namespace string) *Subject {
-	for _, s := range l.Subjects {
-		if s.Name == name && s.Namespace == namespace {
-			return s
-		}
+	i := slices.IndexFunc(l.Subjects, func(s *Subject) bool { return s.Name == name && s.Namespace == namespace })
+	if i < 0 {
+		i = len(l.Subjects)
+		l.Subjects = append(l.Subjects, &Subject{Name: name, Namespace: namespace})
 	}
-	s := &Subject{Name: name, Namespace: namespace}
-	l.Subjects = append(l.Subjects, s)
-	return s
+	return l.Subjects[i]
 }
 
 // join puts the lines of each ScaledJob into polls.
@@ -260,7 +234,6 @@ func (l *Log) join(entries []entry) {
 		paste, source = e.paste, cmp.Or(e.source, source)
 		l.see(e, run)
 	}
-	l.Runs = run + 1
 	l.close(true)
 	for _, s := range l.Subjects {
 		s.finish(l)
@@ -272,12 +245,7 @@ func (l *Log) join(entries []entry) {
 
 // starting reports whether the last lines are of a start: two messages name it.
 func starting(entries []entry) bool {
-	for _, e := range entries[max(0, len(entries)-20):] {
-		if e.kind == version || e.kind == started {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(entries[max(0, len(entries)-20):], func(e entry) bool { return e.kind == version || e.kind == started })
 }
 
 // close ends all polls at the end of a paste or of a run.
@@ -357,7 +325,7 @@ func (s *Subject) add(e entry, run int) {
 		s.Polls = append(s.Polls, p)
 		s.open = p
 	}
-	p.stage, p.last = stage, e.line.number
+	p.stage = stage
 	if !e.at.IsZero() {
 		p.until = e.at
 	}
@@ -388,7 +356,7 @@ func (p *Poll) set(e entry) {
 	case selected:
 		p.Strategy = cmp.Or(e.fields["selected"], e.fields["selected:"], p.Strategy)
 	case percentage:
-		p.BadNumber, p.Strategy = true, "default"
+		p.Strategy = "default"
 	case active, inactive:
 		on := e.kind == active
 		p.IsActive = &on
@@ -468,13 +436,5 @@ func (p *Poll) key() string {
 
 // later reports whether the log of the run goes on long after the poll's last line.
 func (l *Log) later(p *Poll) bool {
-	if p.until.IsZero() {
-		return false
-	}
-	for _, m := range l.times {
-		if m.run == p.Run && m.at.Sub(p.until) >= settled {
-			return true
-		}
-	}
-	return false
+	return !p.until.IsZero() && slices.ContainsFunc(l.times, func(m moment) bool { return m.run == p.Run && m.at.Sub(p.until) >= settled })
 }

@@ -35,30 +35,25 @@ var signs = []struct {
 
 // bound narrows the releases that can have written the log.
 func (l *Log) bound(e entry) {
-	switch e.kind {
-	case metric, checked, selected, active, inactive, percentage:
-		l.level1 = true
-	}
 	for _, s := range signs {
-		if !strings.Contains(e.text, s.text) {
-			continue
-		}
-		if s.first != "" && (l.First == "" || compare(s.first, l.First) > 0) {
-			l.First, l.First1 = s.first, s.text
-		}
-		if s.last != "" && (l.Last == "" || compare(s.last, l.Last) < 0) {
-			l.Last, l.Last1 = s.last, s.text
+		if strings.Contains(e.text, s.text) {
+			l.narrow(s.first, s.last)
 		}
 	}
-	if e.kind == effective && e.number == 0 && (l.Last == "" || compare("2.14.0", l.Last) <= 0) { // since 2.14.1: no need to create
-		l.Last, l.Last1 = "2.14.0", "a line about creating 0 Jobs"
+	if e.kind == effective && e.number == 0 { // since 2.14.1: no need to create
+		l.narrow("", "2.14.0")
 	}
-	if e.kind == unreadable && strings.Contains(e.text, "and activity") {
-		if level := strings.ToUpper(e.text); strings.Contains(level, "\tERROR\t") || strings.EqualFold(e.fields["level"], "error") {
-			if l.First == "" || compare("2.14.1", l.First) > 0 {
-				l.First, l.First1 = "2.14.1", "a failed trigger is an error"
-			}
-		}
+	if e.kind == unreadable && strings.Contains(e.text, "and activity") && e.isError() {
+		l.narrow("2.14.1", "")
+	}
+}
+
+func (l *Log) narrow(first, last string) {
+	if first != "" && (l.First == "" || compare(first, l.First) > 0) {
+		l.First = first
+	}
+	if last != "" && (l.Last == "" || compare(last, l.Last) < 0) {
+		l.Last = last
 	}
 }
 

@@ -133,19 +133,14 @@ func names(l *Log) string {
 	for _, s := range l.Subjects {
 		all = append(all, titled(s.Namespace, s.Name))
 	}
-	if len(all) == 0 {
-		return "no ScaledJob"
-	}
 	if len(all) > 10 {
 		all = append(all[:10], "…")
 	}
-	return strings.Join(all, ", ")
+	return cmp.Or(strings.Join(all, ", "), "no ScaledJob")
 }
 
 func titled(namespace, name string) string {
-	if name == "" {
-		name = "(without a name)"
-	}
+	name = cmp.Or(name, "(without a name)")
 	if namespace == "" {
 		return name
 	}
@@ -167,35 +162,23 @@ func (q *Question) manifest(s *Subject, subjects int) (*manifest.ScaledJob, stri
 
 // release finds the release whose rules are used.
 func (r *Report) release(l *Log, q Question) keda.Profile {
-	profile := keda.Newest()
-	switch {
-	case q.Release != "":
-		if p, err := keda.Release(q.Release); err == nil {
-			profile = p
-		}
+	profile, err := keda.Release(cmp.Or(q.Release, l.Version))
+	switch all := l.Candidates(); {
+	case err == nil && q.Release == "":
+		r.Basis, r.Why = Seen, "the log says so"
+	case err == nil:
 		r.Basis, r.Why = Seen, "given"
 		if l.Version != "" && compare(l.Version, profile.Release()) != 0 {
 			r.Notes = append(r.Notes, fmt.Sprintf("the log says KEDA %s, not %s", l.Version, profile.Release()))
 		}
-	case l.Version != "":
-		if p, err := keda.Release(l.Version); err == nil {
-			profile, r.Basis, r.Why = p, Seen, "the log says so"
-			break
-		}
-		fallthrough
+	case len(all) == 0:
+		profile, r.Basis, r.Why = keda.Newest(), Inferred, "the lines are of several releases"
+		r.Notes = append(r.Notes, fmt.Sprintf("the lines are of several releases: %s and later, %s and earlier; pastes of different operators?", l.First, l.Last))
+	case len(all) == 1:
+		profile, r.Basis, r.Why = all[0], Inferred, "no other release writes such lines"
 	default:
-		all := l.Candidates()
-		r.Basis = Inferred
-		if len(all) == 0 {
-			r.Why = "the lines are of several releases"
-			r.Notes = append(r.Notes, fmt.Sprintf("the lines are of several releases: %s and later, %s and earlier; pastes of different operators?", l.First, l.Last))
-			break
-		}
-		profile = fitting(l, q, all)
+		profile, r.Basis = fitting(l, q, all), Inferred
 		r.Why = fmt.Sprintf("the lines are those of %s to %s; use --release", all[0].Release(), all[len(all)-1].Release())
-		if len(all) == 1 {
-			r.Why = "no other release writes such lines"
-		}
 	}
 	r.Release = profile.Release()
 	return profile
@@ -242,10 +225,8 @@ func account(l *Log, s *Subject, j *judge, at time.Time, past Metrics) *Account 
 	}
 	stuckFirst(a.verdicts)
 	if j.spec != nil {
-		for _, text := range strings.Split(errorText(j.profile.Validate(j.keda)), "\n") {
-			if text != "" {
-				a.Notes = append(a.Notes, text)
-			}
+		if err := j.profile.Validate(j.keda); err != nil {
+			a.Notes = strings.Split(err.Error(), "\n")
 		}
 	}
 	if s.Mixed {
@@ -262,13 +243,6 @@ func account(l *Log, s *Subject, j *judge, at time.Time, past Metrics) *Account 
 	}
 	j.answer(l, s, a, at)
 	return a
-}
-
-func errorText(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
 }
 
 // interval returns the manifest's polling interval, or the median of the log.
@@ -298,13 +272,8 @@ func (j *judge) timeline(l *Log, s *Subject, verdicts []*Verdict, past []Group) 
 	for _, v := range verdicts {
 		all = append(all, groupOf(v))
 	}
-	for _, e := range s.Events {
+	for _, e := range slices.Concat(s.Events, l.Operator) {
 		if text := j.eventText(e); text != "" {
-			all = append(all, Group{From: e.At, To: e.At, Line: e.Line, Run: e.Run, Text: text, like: text})
-		}
-	}
-	for _, e := range l.Operator {
-		if text := operatorText(e); text != "" {
 			all = append(all, Group{From: e.At, To: e.At, Line: e.Line, Run: e.Run, Text: text, like: text})
 		}
 	}
@@ -339,93 +308,54 @@ func fold(all []Group) (folded []Group) {
 func groupOf(v *Verdict) Group {
 	g := Group{From: v.At, To: v.At, Line: v.Line, Run: v.Run, Polls: 1}
 	var parts []string
+	add := func(holds bool, format string, args ...any) {
+		if holds {
+			parts = append(parts, fmt.Sprintf(format, args...))
+		}
+	}
 	for _, t := range v.Triggers {
-		parts = append(parts, t.String())
+		add(true, "%s", t)
 	}
-	if len(v.Errors) > 0 {
-		parts = append(parts, report.Plural(len(v.Errors), "trigger")+" unreadable")
-	}
-	if v.Running != nil {
-		parts = append(parts, fmt.Sprintf("R=%d", *v.Running))
-	}
-	if v.Pending != nil {
-		parts = append(parts, fmt.Sprintf("P=%d", *v.Pending))
-	}
+	add(len(v.Errors) > 0, "%s unreadable", report.Plural(len(v.Errors), "trigger"))
+	add(v.Running != nil, "R=%d", value(v.Running))
+	add(v.Pending != nil, "P=%d", value(v.Pending))
 	if v.MaxValue != nil {
-		parts = append(parts, fmt.Sprintf("T=%v", math.Ceil(*v.MaxValue)))
+		add(true, "T=%v", math.Ceil(*v.MaxValue))
 	}
-	if v.Cut {
-		if v.Created != nil {
-			parts = append(parts, fmt.Sprintf("created %d,", *v.Created))
-		}
-		g.Text = strings.Join(append(parts, "cut by the log: no verdict"), " ")
-		if len(v.Causes) > 0 {
-			g.Cause = &v.Causes[0]
-		}
-		g.like = g.Text
-		return g
-	}
-	parts = append(parts, "created "+fmt.Sprint(*v.Jobs))
-	if v.Measured {
-		parts = append(parts, "(value of Prometheus)")
-	}
-	if len(v.Refused) > 0 {
-		parts = append(parts, report.Plural(len(v.Refused), "create")+" failed")
-	}
-	if v.Pruned > 0 {
-		parts = append(parts, report.Plural(v.Pruned, "finished Job")+" deleted")
-	}
+	add(v.Cut && v.Created != nil, "created %d,", value(v.Created))
+	add(v.Cut, "cut by the log: no verdict")
+	add(!v.Cut, "created %d", value(v.Jobs))
+	add(v.Measured, "(value of Prometheus)")
+	add(!v.Cut && len(v.Refused) > 0, "%s failed", report.Plural(len(v.Refused), "create"))
+	add(!v.Cut && v.Pruned > 0, "%s deleted", report.Plural(v.Pruned, "finished Job"))
+	add(v.Differs != "", "(differs: %s)", v.Differs)
 	g.Text = strings.Join(parts, " ")
-	if v.Differs != "" {
-		g.Text += " (differs: " + v.Differs + ")"
-	}
-	if len(v.Causes) > 0 {
+	if g.like = g.Text; len(v.Causes) > 0 {
 		g.Cause = &v.Causes[0]
-	}
-	g.like = g.Text
-	if g.Cause != nil {
 		g.like += g.Cause.ID
 	}
 	return g
 }
 
-func (j *judge) eventText(e Event) string {
-	switch e.kind {
-	case rollout:
-		if !e.count || compare(j.profile.Release(), "2.4") <= 0 {
-			return "rollout: outdated Jobs deleted; the number in this line is not one of Jobs"
-		}
-		return fmt.Sprintf("rollout: %s deleted, running or not, after the ScaledJob changed", report.Plural(int(e.number), "Job"))
-	case paused:
-		return "paused: polling stops"
-	case unpaused:
-		return "unpaused"
-	case invalid:
-		return "not polled: " + quote(e.Text)
-	case looped:
-		return "the ScaledJob was read; polling begins anew"
-	case absent:
-		return "a TriggerAuthentication is missing: " + quote(e.Text)
-	case unpruned:
-		return "finished Jobs could not be deleted: " + quote(e.Text)
-	}
-	return ""
+// eventTexts are the lines of a timeline for events, with the event's text if it has a place.
+var eventTexts = map[kind]string{
+	paused: "paused: polling stops", unpaused: "unpaused", invalid: "not polled: %s", looped: "the ScaledJob was read; polling begins anew",
+	absent: "a TriggerAuthentication is missing: %s", unpruned: "finished Jobs could not be deleted: %s",
+	version: "the operator starts", started: "the operator starts", leads: "the operator becomes leader", stopped: "the operator stops or loses its lease",
+	waits: "the operator waits for the lease", denied: "the operator cannot read the cluster: %s",
 }
 
-func operatorText(e Event) string {
-	switch e.kind {
-	case version, started:
-		return "the operator starts"
-	case leads:
-		return "the operator becomes leader"
-	case stopped:
-		return "the operator stops or loses its lease"
-	case waits:
-		return "the operator waits for the lease"
-	case denied:
-		return "the operator cannot read the cluster: " + quote(e.Text)
+func (j *judge) eventText(e Event) string {
+	text := eventTexts[e.kind]
+	switch {
+	case e.kind == rollout && (!e.count || compare(j.profile.Release(), "2.4") <= 0):
+		return "rollout: outdated Jobs deleted; the number in this line is not one of Jobs"
+	case e.kind == rollout:
+		return fmt.Sprintf("rollout: %s deleted, running or not, after the ScaledJob changed", report.Plural(int(e.number), "Job"))
+	case strings.HasSuffix(text, "%s"):
+		return fmt.Sprintf(text, quote(e.Text))
 	}
-	return ""
+	return text
 }
 
 // String returns the value with its target and activity, as far as they are known.

@@ -305,6 +305,10 @@ func TestMoment(t *testing.T) {
 	l := Read(strings.Join(pollLines(0, "a", 1, 0, 2), "\n"))
 	r := Explain(l, Question{At: l.To.AddDate(0, 0, 1)})
 	require.Contains(t, r.Notes[0], "is not in the log")
+	stops := append(append(pollLines(0, "a", 1, 0, 0), pollLines(30, "a", 1, 0, 0)...), "2026-01-02T10:00:50Z\tERROR\tsetup\tproblem running manager\t"+`{"error": "leader election lost"}`)
+	l = Read(strings.Join(stops, "\n"))
+	require.Contains(t, Explain(l, Question{At: l.From}).Subjects[0].Answer, "No Job was created since 10:00:00")
+	require.Contains(t, Explain(l, Question{}).Subjects[0].Answer, "No poll since 10:00:50")
 }
 
 // FuzzRead reads any text.
