@@ -20,4 +20,8 @@
 //
 // The methods of a Cluster may be called concurrently, except Close, KillAPIServer and
 // StartAPIServer, which belong to a single goroutine.
+//
+// envtest of controller-runtime starts etcd and kube-apiserver too, but no controller manager. Its
+// ports are of the kernel's range for connections, which may take one while the server is down, and
+// its processes outlive a test that is killed.
 package cluster
