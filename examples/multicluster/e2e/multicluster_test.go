@@ -32,6 +32,7 @@ func TestMulticluster(t *testing.T) {
 		{"replicas grow before others shrink", (*stand).growsFirst},
 		{"a member that leaves the list", (*stand).leaves},
 		{"a formula, an idle count, original counts", (*stand).scalesLikeKEDA},
+		{"a fallback after three failed reads", (*stand).fallsBack},
 		{"a demand that alternates", (*stand).holds},
 		{"the autoscaler", (*stand).autoscales},
 		{"a StatefulSet", (*stand).statefulSets},

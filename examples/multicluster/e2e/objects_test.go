@@ -206,6 +206,43 @@ spec:
 	})
 }
 
+// Three reads in a row may fail. With the fourth, the number is that of the fallback, and the
+// status reports it; the next read that succeeds ends it.
+func (s *stand) fallsBack(t *testing.T) {
+	q := s.space(t, "falls-back")
+	q.waiting("queue", 3)
+	q.deployment(one, "nginx")
+	q.apply(t, q.namespace, `apiVersion: keda.kedify.io/v1alpha1
+kind: DistributedScaledObject
+metadata: {name: nginx}
+spec:
+  memberClusters: [{name: `+one+`}]
+  scaledObjectSpec:
+    pollingInterval: 1
+    minReplicaCount: 1
+    scaleTargetRef: {name: nginx}
+    fallback: {failureThreshold: 3, replicas: 6}
+    triggers: [{type: kubernetes-resource, metadata: {resourceKind: ConfigMap, resourceName: queue, key: waiting, targetValue: "1"}}]`)
+	s.start(t, "-namespace", q.namespace)
+	has := func(replicas int, fallback string) {
+		t.Helper()
+		q.becomes(func(t *assert.CollectT) {
+			is, _ := q.condition(t, dso, "nginx", "Fallback")
+			require.Regexp(t, "^"+fallback, is)
+			require.Equal(t, replicas, q.replicas(t, one, "nginx"))
+			scaling, _ := q.status(t, dso, "nginx")["scaling"].(map[string]any)
+			require.EqualValues(t, replicas, scaling["desiredReplicas"])
+		})
+	}
+	has(3, "False")
+	gone := time.Now()
+	require.NoError(t, s.home.client.CoreV1().ConfigMaps(q.namespace).Delete(t.Context(), "queue", metav1.DeleteOptions{}))
+	has(6, "True FallbackExists")
+	require.GreaterOrEqual(t, time.Since(gone), 3*time.Second, "four reads, one a second")
+	q.waiting("queue", 7)
+	has(7, "False NoFallbackFound")
+}
+
 // While the demand alternates within the window, the number stays, as that of an HPA with this
 // behavior, and the status reports why.
 func (s *stand) holds(t *testing.T) {
