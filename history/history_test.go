@@ -21,14 +21,6 @@ func names(jobs []history.Job, chosen []int) []string {
 	return s
 }
 
-func TestFinished(t *testing.T) {
-	require.Equal(t, at(1), history.Times{Completion: at(1), Failure: at(2), Creation: at(3)}.Finished())
-	require.Equal(t, at(1), history.Times{Completion: at(1), Creation: at(3)}.Finished())
-	require.Equal(t, at(2), history.Times{Failure: at(2), Creation: at(3)}.Finished())
-	require.Equal(t, at(3), history.Times{Creation: at(3)}.Finished())
-	require.True(t, history.Times{}.Finished().IsZero())
-}
-
 func TestLimit(t *testing.T) {
 	for _, tt := range []struct {
 		limit history.Limit
@@ -49,17 +41,6 @@ func TestLimit(t *testing.T) {
 	require.NotEqual(t, history.Limit{}, history.Keep(0))
 	require.Equal(t, "3 succeeded, all failed", history.Limits{Succeeded: history.Keep(3)}.String())
 	require.Equal(t, "100 succeeded, 100 failed", history.DefaultLimits().String())
-}
-
-func TestExceededAtTheLimits(t *testing.T) {
-	limits := history.Limits{Succeeded: history.Keep(2), Failed: history.Keep(1)}
-	for _, tt := range []struct {
-		succeeded, failed int
-		want              bool
-	}{{2, 1, false}, {3, 1, true}, {2, 2, true}, {3, 2, true}, {0, 2, true}} {
-		require.Equal(t, tt.want, limits.Exceeded(tt.succeeded, tt.failed), "%+v", tt)
-	}
-	require.False(t, history.Limits{}.Exceeded(1000, 1000))
 }
 
 // A Job expires at its age and not before. The next time is that of the next Job.

@@ -45,14 +45,6 @@ func TestRollout(t *testing.T) {
 	}
 }
 
-// The generation is compared as a whole.
-func TestRolloutOfManyGenerations(t *testing.T) {
-	j := &keda.ScaledJob{Generation: 112}
-	jobs := []keda.Job{{Annotations: map[string]string{generationKey: "112"}}, {Annotations: map[string]string{generationKey: "12"}}}
-	require.Equal(t, []int{1}, keda.Newest().Rollout(j, jobs).Deleted)
-	require.Equal(t, "112", keda.Newest().Generate(j, "main").Annotations[generationKey])
-}
-
 // Paused, KEDA neither polls, nor prunes, nor rolls out.
 func TestPaused(t *testing.T) {
 	jobs := []keda.Job{{}, {Conditions: []keda.Condition{{Type: "Failed", Status: "True"}}}}
@@ -161,17 +153,5 @@ func TestGenerate(t *testing.T) {
 		require.Equal(t, want.annotations, g.Annotations, release)
 		require.True(t, g.Tracked, release)
 		require.Equal(t, "OnFailure", g.RestartPolicy)
-	}
-}
-
-// A Job is tracked by the label that its release looks for.
-func TestTrackingLabel(t *testing.T) {
-	for release, want := range map[string]string{"2.0": "scaledjob", "2.3": "scaledjob", "2.4": "scaledjob.keda.sh/name", "2.21": "scaledjob.keda.sh/name"} {
-		p, err := keda.Release(release)
-		require.NoError(t, err)
-		require.Equal(t, want, p.TrackingLabel())
-		g := p.Generate(&keda.ScaledJob{Name: "m", Labels: map[string]string{"team": "a"}}, "main")
-		require.Equal(t, "m", g.Labels[want])
-		require.Equal(t, map[string]string{want: "m"}, g.PodLabels)
 	}
 }

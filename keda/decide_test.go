@@ -135,18 +135,6 @@ func TestEndsOfInt64(t *testing.T) {
 	}
 }
 
-// The first of equal queues counts, under max and under min.
-func TestTies(t *testing.T) {
-	for _, name := range []string{"2.7", "2.21"} {
-		for _, calculation := range []string{"max", "min", "other"} {
-			j := spec(0, 100, "")
-			j.Spec.ScalingStrategy.MultipleScalersCalculation = calculation
-			d := release(t, name).Aggregate(j, []keda.Scaler{active(12, 2), active(12, 3), active(12, 1)})
-			require.Equal(t, int64(6), d.MaxScale, "%s %s", name, calculation)
-		}
-	}
-}
-
 // A sum wraps around in whole numbers, and not for want of items.
 func TestSumsWrapAround(t *testing.T) {
 	j := spec(0, 9, "")
@@ -242,26 +230,6 @@ func TestFailed(t *testing.T) {
 			failed = failed || m.Failed
 		}
 		require.Equal(t, failed, d.Failed == 1, "%+v", tt)
-	}
-}
-
-// The strategy and formula that a release selects for a name.
-func TestSelection(t *testing.T) {
-	for _, tt := range []struct{ release, name, percentage, want string }{
-		{"2.21", "", "", "default: T - R"},
-		{"2.21", "Accurate", "", "default: T - R"},
-		{"2.0", "accurate", "", "accurate: T + R > M ? M - R : T"},
-		{"2.1", "accurate", "", "accurate: T + R > M ? M - R : T - P"},
-		{"2.19", "accurate", "", "accurate: T + R - P > M ? M - R : T - P"},
-		{"2.14", "eager", "", "default: T - R"},
-		{"2.15", "eager", "", "eager: min(M - R - P, T)"},
-		{"2.21", "custom", "half", "default: T - R"},
-		{"2.21", "custom", "-0.5", "custom: min(M, T - 12 - trunc(R * -0.5))"},
-	} {
-		j := spec(0, 9, tt.name)
-		j.Spec.ScalingStrategy.CustomScalingRunningJobPercentage = tt.percentage
-		j.Spec.ScalingStrategy.CustomScalingQueueLengthDeduction = new(int32(12))
-		require.Equal(t, tt.want, release(t, tt.release).Strategy(j).String(), "%+v", tt)
 	}
 }
 

@@ -2,7 +2,6 @@ package keda_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"strconv"
 	"testing"
@@ -115,10 +114,4 @@ func TestNegativeLimit(t *testing.T) {
 	require.True(t, h.Fault.Panics())
 	j.Spec.SuccessfulJobsHistoryLimit = new(int32(-1))
 	require.Equal(t, keda.Pruning{Fault: h.Fault}, keda.Newest().History(&j, jobs))
-}
-
-func TestFaultText(t *testing.T) {
-	require.Equal(t, "none, a number wraps around, Fault(99)", fmt.Sprintf("%v, %v, %v", keda.NoFault, keda.WrapsAround, keda.Fault(99)))
-	require.False(t, keda.NoFault.Panics())
-	require.False(t, keda.WrapsAround.Panics())
 }

@@ -51,26 +51,6 @@ func TestProfileJSON(t *testing.T) {
 	require.Equal(t, release(t, "2.8.2"), p)
 }
 
-func TestRuleJSON(t *testing.T) {
-	for _, r := range keda.Rules() {
-		data, err := json.Marshal(keda.Change{From: r, To: r})
-		require.NoError(t, err)
-		var back keda.Change
-		require.NoError(t, json.Unmarshal(data, &back))
-		require.Equal(t, keda.Change{From: r, To: r}, back)
-	}
-	given := keda.Rule{Behavior: "eager", Since: "2.15"}
-	require.Equal(t, keda.Newest().Rule("eager"), release(t, "2.1").With(given).Rule("eager"), "without its text")
-	given.Since = "2.16"
-	require.Equal(t, release(t, "2.1"), release(t, "2.1").With(given))
-}
-
-func TestUnsupportedJSON(t *testing.T) {
-	data, err := json.Marshal(release(t, "2.14").Supports(keda.EagerStrategy))
-	require.NoError(t, err)
-	require.JSONEq(t, `{"feature":"eagerStrategy","release":"2.14.1","since":"2.15"}`, string(data))
-}
-
 func TestJSON(t *testing.T) {
 	premise.Check(t, propJSON, premise.Least{"an infinite number in a decision": 0.01, "an infinite number in a poll": 0.05,
 		"a NaN in a decision": 0.01, "a NaN in a poll": 0.05, "a strategy is asked": 0.3})

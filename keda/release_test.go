@@ -37,16 +37,6 @@ func TestRelease(t *testing.T) {
 	require.EqualError(t, err, `unknown KEDA release "2.99"; use 2.0 to 2.21, or a patch such as 2.21.0`)
 }
 
-// Every release known is one.
-func TestReleases(t *testing.T) {
-	releases := keda.Releases()
-	require.Equal(t, "2.0.0", releases[0])
-	require.Equal(t, keda.Newest().Release(), releases[len(releases)-1])
-	for _, name := range releases {
-		require.Equal(t, name, release(t, name).Release())
-	}
-}
-
 // KEDA's releases up to the newest known.
 func TestAllReleases(t *testing.T) {
 	require.Equal(t, strings.Fields(`2.0.0 2.1.0 2.2.0 2.3.0 2.4.0 2.5.0 2.6.0 2.6.1 2.7.0 2.7.1 2.8.0 2.8.1 2.8.2 2.9.0 2.9.1 2.9.2 2.9.3 2.10.0 2.10.1
@@ -109,14 +99,4 @@ func TestChanges(t *testing.T) {
 	require.Nil(t, keda.Changes(to, to))
 	require.Nil(t, keda.Changes(release(t, "2.16.0"), release(t, "2.17.3")))
 	require.Equal(t, "2.1", keda.Changes(to, from)[0].To.Since)
-}
-
-// With every rule replaced by another release's, a profile is that release but
-// for its name.
-func TestWithEveryRule(t *testing.T) {
-	oldest, newest := keda.Profile{}, keda.Newest()
-	for _, r := range keda.Rules() {
-		oldest = oldest.With(newest.Rule(r.Behavior))
-	}
-	require.Nil(t, keda.Changes(oldest, newest))
 }

@@ -63,47 +63,6 @@ spec.scalingStrategy.multipleScalersCalculation: found "median", which KEDA 2.21
 	require.NoError(t, release(t, "2.19").Validate(j, scaler))
 }
 
-// Each field alone uses its feature and no other.
-func TestEachFeature(t *testing.T) {
-	spec := func(s keda.Spec) keda.ScaledJob { return keda.ScaledJob{Spec: s} }
-	strategy := func(s keda.ScalingStrategy) keda.ScaledJob { return spec(keda.Spec{ScalingStrategy: s}) }
-	annotation := func(key string) keda.ScaledJob { return keda.ScaledJob{Annotations: map[string]string{key: ""}} }
-	for _, tt := range []struct {
-		j       keda.ScaledJob
-		scalers []keda.Scaler
-		want    keda.Feature
-	}{
-		{strategy(keda.ScalingStrategy{PendingPodConditions: []string{"Ready"}}), nil, keda.PendingConditions},
-		{strategy(keda.ScalingStrategy{MultipleScalersCalculation: "sum"}), nil, keda.Calculation},
-		{spec(keda.Spec{}), []keda.Scaler{{}, {MaxValue: new(0.0)}}, keda.Calculation},
-		{spec(keda.Spec{RolloutStrategy: "gradual"}), nil, keda.DeprecatedRollout},
-		{spec(keda.Spec{MinReplicaCount: new(int32(1))}), nil, keda.MinReplicaCount},
-		{spec(keda.Spec{Rollout: keda.RolloutSpec{Strategy: "gradual"}}), nil, keda.RolloutFields},
-		{spec(keda.Spec{Rollout: keda.RolloutSpec{PropagationPolicy: "foreground"}}), nil, keda.RolloutFields},
-		{annotation("autoscaling.keda.sh/paused"), nil, keda.PauseAnnotation},
-		{strategy(keda.ScalingStrategy{Strategy: "eager"}), nil, keda.EagerStrategy},
-		{annotation("scaledjob.keda.sh/job-excluded-labels"), nil, keda.ExcludedLabels},
-	} {
-		var lacks *keda.UnsupportedError
-		err := keda.Profile{}.Validate(&tt.j, tt.scalers...)
-		require.ErrorAs(t, err, &lacks, "%+v", tt)
-		require.Equal(t, tt.want, lacks.Feature)
-		require.Equal(t, lacks.Error(), err.Error(), "no other problem")
-		require.NoError(t, keda.Newest().Validate(&tt.j, tt.scalers...))
-	}
-	for _, name := range []string{"default", "immediate"} {
-		j := spec(keda.Spec{RolloutStrategy: name, Rollout: keda.RolloutSpec{Strategy: name}})
-		require.NoError(t, keda.Profile{}.Validate(&j), name)
-	}
-}
-
-// The least numbers that the API server accepts.
-func TestLeastNumbers(t *testing.T) {
-	j := keda.ScaledJob{Spec: keda.Spec{PollingInterval: new(int32(1)), SuccessfulJobsHistoryLimit: new(int32(0)), FailedJobsHistoryLimit: new(int32(0)),
-		MinReplicaCount: new(int32(0)), MaxReplicaCount: new(int32(1))}}
-	require.NoError(t, keda.Newest().Validate(&j))
-}
-
 func TestSupports(t *testing.T) {
 	var lacks *keda.UnsupportedError
 	require.ErrorAs(t, release(t, "2.14").Supports(keda.EagerStrategy), &lacks)

@@ -14,47 +14,6 @@ func revision(generation int64, hash string) rollout.Revision {
 	return rollout.Revision{Generation: generation, TemplateHash: hash}
 }
 
-func TestDeletes(t *testing.T) {
-	immediate, drain := rollout.Policy{Strategy: rollout.Immediate}, rollout.Policy{Strategy: rollout.Drain}
-	gradual, unknown := rollout.Policy{Strategy: rollout.Gradual}, rollout.Policy{Strategy: 3}
-	template := rollout.Policy{Strategy: rollout.Immediate, TemplateOnly: true}
-	at := func(r rollout.Revision) rollout.Job { return rollout.Job{Revision: r} }
-	old, waiting := at(revision(1, "a")), rollout.Job{Revision: revision(1, "a"), NeverStarted: true}
-	finished, deleting := rollout.Job{Revision: revision(1, "a"), Finished: true}, rollout.Job{Revision: revision(1, "a"), Deleting: true}
-	for _, tt := range []struct {
-		name   string
-		policy rollout.Policy
-		now    rollout.Revision
-		job    rollout.Job
-		want   bool
-	}{
-		{"a zero policy deletes nothing", rollout.Policy{}, revision(2, "b"), old, false},
-		{"a zero policy deletes no pending Job", rollout.Policy{}, revision(2, "b"), waiting, false},
-		{"a zero revision deletes nothing", immediate, rollout.Revision{}, old, false},
-		{"a zero Job is not deleted", immediate, revision(2, "b"), rollout.Job{}, false},
-		{"gradual lets a Job finish", gradual, revision(2, "b"), waiting, false},
-		{"immediate deletes an outdated Job", immediate, revision(3, "b"), old, true},
-		{"immediate keeps a current Job", immediate, revision(3, "b"), at(revision(3, "b")), false},
-		{"drain lets a started Job finish", drain, revision(2, "b"), old, false},
-		{"drain deletes a Job that never started", drain, revision(2, "b"), waiting, true},
-		{"any change of the spec counts", immediate, revision(2, "a"), at(revision(1, "a")), true},
-		{"any change counts for an unknown template", immediate, revision(2, "a"), at(revision(1, "")), true},
-		{"template only: the same template", template, revision(2, "a"), at(revision(1, "a")), false},
-		{"template only: another template", template, revision(2, "a"), at(revision(1, "b")), true},
-		{"template only: another template of this generation", template, revision(2, "a"), at(revision(2, "b")), false},
-		{"template only: an unknown template", template, revision(2, "a"), at(revision(1, "")), false},
-		{"template only: the current template is unknown", template, revision(2, ""), at(revision(1, "a")), false},
-		{"newer than the current revision", immediate, revision(2, "b"), at(revision(3, "c")), false},
-		{"finished", immediate, revision(2, "b"), finished, false},
-		{"deleting", immediate, revision(2, "b"), deleting, false},
-		{"an unknown strategy deletes nothing", unknown, revision(2, "b"), waiting, false},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			require.Equal(t, tt.want, tt.policy.Deletes(tt.job, tt.now))
-		})
-	}
-}
-
 // Every combination of a policy, a current revision and a Job.
 func TestEveryState(t *testing.T) {
 	hashes := []string{"", "a", "b"}

@@ -81,28 +81,6 @@ func TestUnlimited(t *testing.T) {
 	require.Contains(t, d.String(), "no maximum")
 }
 
-// With a maximum, an infinite queue asks for as many Jobs as it allows.
-func TestInfiniteQueueJSON(t *testing.T) {
-	d := scaling.Decide(scaling.Policy{Bounds: scaling.Bounds{Max: 7}},
-		scaling.State{Metrics: []scaling.Metric{{Value: math.Inf(1), Target: 2}}, Jobs: &scaling.JobCounts{}})
-	data, err := json.Marshal(d)
-	require.NoError(t, err)
-	require.Contains(t, string(data), `"queue":"+Inf","quotient":"+Inf"`)
-	require.Equal(t, d, roundTrip(t, d))
-}
-
-type twice struct{}
-
-func (twice) Propose(l strategy.Load) int64 { return 2 * l.Target }
-
-// A strategy without a String method is called by its type.
-func TestStrategyWithoutText(t *testing.T) {
-	p := scaling.Policy{Bounds: scaling.Bounds{Max: 9}, Strategy: twice{}}
-	d := scaling.Decide(p, scaling.State{Metrics: []scaling.Metric{{Value: 8, Target: 1}}, Jobs: &scaling.JobCounts{}})
-	require.Equal(t, "scaling_test.twice", d.Trace.Strategy)
-	require.Contains(t, d.String(), "strategy  scaling_test.twice; at T=8")
-}
-
 func ExamplePolicy_MarshalJSON() {
 	data, _ := json.Marshal(scaling.Policy{Bounds: scaling.Bounds{Max: 100}})
 	fmt.Println(string(data))

@@ -32,12 +32,6 @@ func TestZeroValuesCreateNothing(t *testing.T) {
 	require.Equal(t, "nothing was decided", scaling.Decision{}.Rule.String())
 }
 
-func TestNoMaximum(t *testing.T) {
-	p := scaling.Policy{Bounds: scaling.Bounds{Max: scaling.NoMax}}
-	s := scaling.State{Metrics: []scaling.Metric{{Value: 1e6, Target: 1}}, Jobs: &scaling.JobCounts{Running: 10}}
-	require.Equal(t, int64(999_990), scaling.Decide(p, s).Create)
-}
-
 // The sum of a million thirds is the same in any order, and exact but for the
 // last digit of each third.
 func TestSumOfManyFractions(t *testing.T) {
@@ -193,23 +187,6 @@ Metrics[1].Activity: found Activity(8); use ByThreshold, Active or Inactive`)
 	var first *field.Error
 	require.ErrorAs(t, err, &first)
 	require.Equal(t, "Bounds.Min", first.Path)
-}
-
-func TestValidateTargets(t *testing.T) {
-	for _, target := range []float64{0, -1, math.Inf(1), math.Inf(-1), math.NaN()} {
-		require.ErrorContains(t, scaling.Validate(scaling.Policy{}, scaling.Metric{Target: target}), "use a positive, finite number", target)
-	}
-	require.Equal(t, scaling.Policy{Bounds: scaling.Bounds{Max: 100}, Strategy: strategy.Default{}}, scaling.DefaultPolicy())
-}
-
-func TestParseAggregation(t *testing.T) {
-	for _, a := range []scaling.Aggregation{scaling.Max, scaling.Min, scaling.Avg, scaling.Sum} {
-		got, err := scaling.ParseAggregation(a.String())
-		require.NoError(t, err)
-		require.Equal(t, a, got)
-	}
-	_, err := scaling.ParseAggregation("mean")
-	require.EqualError(t, err, `unknown Aggregation "mean"; use max, min, avg or sum`)
 }
 
 // Custom allocates, since it multiplies exactly.
