@@ -174,12 +174,12 @@ func TestFullBacklogOfABlock(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := minutely(t)
-			s.SkipOutdated, s.BlockOnFailure, s.MaxWaiting, s.After = false, true, 1600, after("other")
+			s.SkipOutdated, s.BlockOnFailure, s.MaxWaiting, s.After = false, true, 1550, after("other")
 			d := schedule.Decide(s, schedule.State{}, none, minute(0))
 			failed := schedule.Observed{JobsKnown: true, Jobs: []schedule.Job{job(d.Start[0], schedule.Failed, minute(1))}}
 			d = schedule.Decide(s, d.State, failed, minute(3000))
 			require.True(t, d.State.Blocked)
-			require.EqualValues(t, 1600, d.State.Waiting())
+			require.EqualValues(t, 1550, d.State.Waiting())
 			requested.Jobs = failed.Jobs
 			d = schedule.Decide(s, d.State, requested, minute(3000))
 			require.Len(t, d.Start, 1, "there is room for one")

@@ -71,7 +71,6 @@ func (d *decider) start() {
 			r.Tried, r.CatchUp = latest(d.now, s.Last.Completed), d.late(*r)
 		}
 		r.Attempts = plus(r.Attempts, 1)
-		d.named(r)
 		d.starts = append(d.starts, *r)
 	}
 	s.Tries = plus(s.Tries, 1)

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/scaledjob/scaledjob/field"
-	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
@@ -179,51 +178,6 @@ func TestCheckedAtTheNextTry(t *testing.T) {
 		} else {
 			require.Equal(t, d.State.RetryAt, d.NextCheck)
 		}
-	}
-}
-
-// A run whose create may have succeeded is neither outdated nor followed by another
-// where runs may not overlap.
-func TestUnanswered(t *testing.T) {
-	s := minutely(t)
-	s.Concurrency = schedule.Wait
-	d := schedule.Decide(s, schedule.State{}, none, minute(0))
-	first := d.Start[0]
-	for n := 1; n < 20; n++ {
-		d = schedule.Decide(s, d.State, none, minute(n))
-		require.Equal(t, first.Tag, d.State.Pending[0].Tag)
-		require.Len(t, d.State.Pending, 2)
-		for _, r := range d.Start {
-			require.Equal(t, first.Tag, r.Tag)
-		}
-	}
-}
-
-// An older list of Jobs than one that changed the state is not known: a run that
-// history has forgotten does not come back, and none is lost.
-func TestStaleJobs(t *testing.T) {
-	s := minutely(t)
-	s.BlockOnFailure = true
-	s.History = history.Limits{Succeeded: history.Keep(0)}
-	d := schedule.Decide(s, schedule.State{}, schedule.Observed{JobsKnown: true, Revision: 1}, minute(0))
-	running := schedule.Observed{JobsKnown: true, Revision: 2, Jobs: []schedule.Job{job(d.Start[0], schedule.Unfinished, time.Time{})}}
-	before := schedule.Observed{JobsKnown: true, Revision: 1}
-	d = schedule.Decide(s, d.State, running, minute(0))
-	require.Len(t, d.State.Running, 1)
-	stale := schedule.Decide(s, d.State, before, minute(0))
-	require.Len(t, stale.State.Running, 1)
-	require.True(t, stale.JobsUnknown)
-
-	ended := schedule.Observed{JobsKnown: true, Revision: 3, Jobs: []schedule.Job{job(d.State.Running[0], schedule.Succeeded, minute(0))}}
-	d = schedule.Decide(s, d.State, ended, minute(0))
-	require.Len(t, d.Delete, 1)
-	d = schedule.Decide(s, d.State, schedule.Observed{JobsKnown: true, Revision: 4}, minute(0))
-	require.Empty(t, d.State.PendingDeletion)
-	for _, old := range []schedule.Observed{running, ended} {
-		revived := schedule.Decide(s, d.State, old, minute(0))
-		require.Empty(t, revived.State.Running)
-		require.Empty(t, revived.Events)
-		require.True(t, revived.State.Equal(d.State))
 	}
 }
 

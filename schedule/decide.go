@@ -49,9 +49,10 @@ type Decision struct {
 // Decide returns the state of a job's runs at a time, and the actions. No input makes
 // it panic, and equal inputs give equal decisions. The package comment has its rules.
 //
-// The cost is linear in the number of runs, requests and Jobs, unless Jobs are adopted: each of
-// them is compared with each waiting run and request. With an interval as the
-// schedule, it does not depend on the number of missed occurrences (BenchmarkDecide).
+// The cost is that of sorting the runs, requests and Jobs. Besides, each adopted Job, rejected
+// create and cancelled tag is compared with each waiting run, request and active run. With an
+// interval as the schedule, it does not depend on the number of missed occurrences
+// (BenchmarkDecide).
 func Decide(spec Spec, state State, seen Observed, now time.Time) Decision {
 	if err := state.Validate(); err != nil {
 		return Decision{State: state.clone(), JobsUnknown: true, Problems: field.All(err)}
@@ -59,7 +60,6 @@ func Decide(spec Spec, state State, seen Observed, now time.Time) Decision {
 	d := newDecider(spec, state, seen, now)
 	d.connect()
 	d.renew()
-	d.unpack()
 	d.state.Version, d.state.UID = stateVersion, d.uid()
 	d.due = occurrences(d.spec.Schedule, d.state.Since)
 	d.read(seen)
@@ -79,7 +79,6 @@ func Decide(spec Spec, state State, seen Observed, now time.Time) Decision {
 	d.prune()
 	d.tellLost()
 	d.forgetRequested()
-	d.pack()
 	return d.decision(seen.Revision)
 }
 
@@ -118,9 +117,8 @@ type decider struct {
 	changed   bool               // by the list of Jobs
 	missed    Missed             // runs that this decision misses
 	dropped   int64              // runs that this decision drops
-	tags      map[time.Time]string
-	again     []string          // tags of completed runs with an unfinished Job
-	deletedBy map[string]string // Observed.DeletedBy
+	again     []string           // tags of completed runs with an unfinished Job
+	deletedBy map[string]string  // Observed.DeletedBy
 	stale     bool
 	waits     Hold // of runs that bounded leaves out
 	starts    []Run
@@ -129,7 +127,7 @@ type decider struct {
 }
 
 func newDecider(spec Spec, state State, seen Observed, now time.Time) *decider {
-	d := &decider{spec: spec, state: state.clone(), jobs: sorted(seen.Jobs), jobsKnown: seen.JobsKnown, deletedBy: seen.DeletedBy, tags: wanted(spec.UID, seen),
+	d := &decider{spec: spec, state: state.clone(), jobs: sorted(seen.Jobs), jobsKnown: seen.JobsKnown, deletedBy: seen.DeletedBy,
 		now: interval.Clamp(now), missed: Missed{}, adopted: map[time.Time]bool{}, answered: map[string]bool{}}
 	d.restore(seen)
 	if d.spec.MaxWaiting <= 0 {

@@ -16,28 +16,18 @@ import (
 	"github.com/scaledjob/scaledjob/schedule/interval"
 )
 
-func TestNoRunTwice(t *testing.T) { premise.CheckN(t, draws, propNoRunTwice, usual) }
-func FuzzNoRunTwice(f *testing.F) { premise.Fuzz(f, propNoRunTwice) }
-func TestIdempotent(t *testing.T) { premise.CheckN(t, draws, propIdempotent, usual) }
-func FuzzIdempotent(f *testing.F) { premise.Fuzz(f, propIdempotent) }
-func TestOneAtATime(t *testing.T) { premise.CheckN(t, draws, propOneAtATime, usual) }
-func FuzzOneAtATime(f *testing.F) { premise.Fuzz(f, propOneAtATime) }
-func TestWaiting(t *testing.T)    { premise.CheckN(t, draws, propWaiting, usual) }
-func FuzzWaiting(f *testing.F)    { premise.Fuzz(f, propWaiting) }
-func TestBlocked(t *testing.T)    { premise.CheckN(t, draws, propBlocked, usual) }
-func FuzzBlocked(f *testing.F)    { premise.Fuzz(f, propBlocked) }
+func TestRules(t *testing.T) { premise.CheckN(t, 2*draws, propRules, usual) }
+func FuzzRules(f *testing.F) { premise.Fuzz(f, propRules) }
 func TestBlockEnds(t *testing.T) {
 	premise.CheckN(t, draws, propBlockEnds, premise.Least{endsBlocked: 0.5})
 }
-func FuzzBlockEnds(f *testing.F)    { premise.Fuzz(f, propBlockEnds) }
-func TestConservation(t *testing.T) { premise.CheckN(t, draws, propConservation, usual) }
-func FuzzConservation(f *testing.F) { premise.Fuzz(f, propConservation) }
-func TestAllDue(t *testing.T)       { premise.CheckN(t, draws, propAllDue, usual) }
-func FuzzAllDue(f *testing.F)       { premise.Fuzz(f, propAllDue) }
-func TestOrder(t *testing.T)        { premise.CheckN(t, draws, propOrder, usual) }
-func FuzzOrder(f *testing.F)        { premise.Fuzz(f, propOrder) }
-func TestAnyInput(t *testing.T)     { rapid.Check(t, propAnyInput) }
-func FuzzAnyInput(f *testing.F)     { premise.Seeded(f, propAnyInput) }
+func FuzzBlockEnds(f *testing.F) { premise.Fuzz(f, propBlockEnds) }
+func TestAllDue(t *testing.T)    { premise.CheckN(t, draws, propAllDue, usual) }
+func FuzzAllDue(f *testing.F)    { premise.Fuzz(f, propAllDue) }
+func TestOrder(t *testing.T)     { premise.CheckN(t, draws, propOrder, usual) }
+func FuzzOrder(f *testing.F)     { premise.Fuzz(f, propOrder) }
+func TestAnyInput(t *testing.T)  { rapid.Check(t, propAnyInput) }
+func FuzzAnyInput(f *testing.F)  { premise.Seeded(f, propAnyInput) }
 
 // draws is the number for each property of a world. One takes about a millisecond.
 const draws = 500
@@ -205,137 +195,127 @@ func equal(t *rapid.T, a, b any) {
 	}
 }
 
-// No Job is created that was there before, whatever happens: interruptions, a state
-// read again, a clock that jumps, another time spec.
-func propNoRunTwice(t *rapid.T, c *premise.Counts) {
-	w := newWorld(drawSpec.Draw(t, "spec"))
-	live(t, c, w, func(schedule.State, schedule.Decision) {}, map[string]func(*rapid.T){
-		"another time spec": func(t *rapid.T) { w.spec.Schedule = drawInterval(t, "other") },
-		"other options": func(t *rapid.T) {
-			timetable := w.spec.Schedule
-			w.spec = drawSpec.Draw(t, "other")
-			w.spec.Schedule = timetable
-		},
-	})
-}
+// A rule holds for each decision of a world.
+type rule func(t *rapid.T, w *world, before schedule.State, d schedule.Decision)
 
-// Deciding again at one instant, from the state that was handed back, gives the same
-// state and deletions, starts nothing and tells no events. What starts something
-// changes the state, so that storing it shows whether it is still the newest.
-func propIdempotent(t *rapid.T, c *premise.Counts) {
+var rules = []rule{idempotent, oneAtATime, boundedWaiting, whileBlocked, conserved}
+
+// No Job is created that was there before, whatever happens: interruptions, a state read again, a
+// clock that jumps, another time spec, other options. Each decision obeys the rules.
+func propRules(t *rapid.T, c *premise.Counts) {
 	w := newWorld(drawSpec.Draw(t, "spec"))
 	live(t, c, w, func(before schedule.State, d schedule.Decision) {
-		seen := w.observed()
-		seen.JobsKnown = !d.JobsUnknown
-		again := schedule.Decide(w.spec, d.State, seen, w.now)
-		equal(t, d.State, again.State)
-		if again.Start != nil {
-			t.Fatalf("starts again: %+v", again.Start)
-		}
-		if d.Start != nil && d.State.Equal(before) {
-			t.Fatalf("starts %+v from a state that does not change", d.Start)
-		}
-		equal(t, d.Delete, again.Delete)
-		if !d.NextCheck.Equal(again.NextCheck) || again.Events != nil || !d.State.Equal(again.State) {
-			t.Fatalf("%v, then %v; events %v", d.NextCheck, again.NextCheck, again.Events)
-		}
-	}, map[string]func(*rapid.T){
-		"another time spec": func(t *rapid.T) { w.spec.Schedule = drawInterval(t, "other") },
-	})
-}
-
-// Unless Concurrency is Allow, no two Jobs are active.
-func propOneAtATime(t *rapid.T, c *premise.Counts) {
-	spec := drawSpec.Draw(t, "spec")
-	if spec.Concurrency == schedule.Allow {
-		spec.Concurrency = schedule.Wait
-	}
-	w := newWorld(spec)
-	live(t, c, w, func(_ schedule.State, d schedule.Decision) {
-		if n := len(d.State.Running) + tried(d.State.Pending); n > 1 {
-			t.Fatalf("%d run", n)
+		for _, holds := range rules {
+			holds(t, w, before, d)
 		}
 	}, map[string]func(*rapid.T){
 		"": func(t *rapid.T) {
-			if tags := w.tags(active); len(tags) > 1 {
+			if tags := w.tags(active); w.single && len(tags) > 1 {
 				t.Fatalf("active: %v", tags)
 			}
 		},
 		"another time spec": func(t *rapid.T) { w.spec.Schedule = drawInterval(t, "other") },
+		"other options": func(t *rapid.T) {
+			timetable := w.spec.Schedule
+			w.spec = drawSpec.Draw(t, "other")
+			w.spec.Schedule, w.single = timetable, w.single && w.spec.Concurrency != schedule.Allow
+		},
 	})
 }
 
-// SkipOutdated leaves at most one scheduled run waiting, and otherwise there are
-// never more than MaxWaiting. Runs on demand always stay.
-func propWaiting(t *rapid.T, c *premise.Counts) {
-	w := newWorld(drawSpec.Draw(t, "spec"))
-	live(t, c, w, func(before schedule.State, d schedule.Decision) {
-		most := w.spec.MaxWaiting
-		if w.spec.SkipOutdated || w.spec.Concurrency == schedule.Forbid || w.spec.Concurrency == schedule.Replace {
-			most = 1
-		}
-		n := int64(0) // without those whose Jobs may have been created
-		for _, r := range d.State.Pending {
-			if !r.OnDemand && r.Tried.IsZero() {
-				n++
-			}
-		}
-		for _, r := range d.Start {
-			if !r.OnDemand && r.Attempts == 1 {
-				n++ // it waited until now
-			}
-		}
-		if n > int64(most) {
-			t.Fatalf("%d wait, of at most %d", n, most)
-		}
-		for _, r := range before.Pending {
-			same := func(o schedule.Run) bool { return o.Tag == r.Tag }
-			if r.OnDemand && !slices.ContainsFunc(slices.Concat(d.State.Pending, d.State.Running, d.State.Completed), same) &&
-				!slices.Contains(d.State.PendingDeletion, r.Tag) && !slices.Contains(w.cancels, r.Tag) {
-				t.Fatalf("%v is gone", r)
-			}
-		}
-	}, map[string]func(*rapid.T){
-		"skipOutdated": func(t *rapid.T) { w.spec.SkipOutdated = rapid.Bool().Draw(t, "skipOutdated") },
-	})
+// Deciding again at one time, from the state that was handed back, gives the same state and
+// deletions, starts nothing and has no events. A decision that starts a run changes the state, so
+// that storing it shows whether it is still the newest.
+func idempotent(t *rapid.T, w *world, before schedule.State, d schedule.Decision) {
+	seen := w.observed()
+	seen.JobsKnown = !d.JobsUnknown
+	again := schedule.Decide(w.spec, d.State, seen, w.now)
+	equal(t, d.State, again.State)
+	equal(t, d.Delete, again.Delete)
+	if again.Start != nil || again.Events != nil || !d.NextCheck.Equal(again.NextCheck) || !d.State.Equal(again.State) {
+		t.Fatalf("%v, then %v; starts %v, events %v", d.NextCheck, again.NextCheck, again.Start, again.Events)
+	}
+	if d.Start != nil && d.State.Equal(before) {
+		t.Fatalf("starts %+v from a state that does not change", d.Start)
+	}
 }
 
-// While the last completed run failed, no scheduled run starts; and a run on demand
-// waits for nothing but one that runs.
-func propBlocked(t *rapid.T, c *premise.Counts) {
-	spec := drawSpec.Draw(t, "spec")
-	spec.BlockOnFailure = true
-	w := newWorld(spec)
-	live(t, c, w, func(before schedule.State, d schedule.Decision) {
-		failed := d.State.Last.Outcome() == schedule.Failed
-		if d.State.Last.Stopped != "" || d.State.Last.Lost {
-			failed = d.State.Blocked
-			if d.State.Last.Tag != before.Last.Tag && !slices.ContainsFunc(d.Events, func(e schedule.Event) bool {
-				return e.Reason == schedule.RunFailed || e.Reason == schedule.RunLost || e.Reason == schedule.RunSucceeded || e.Reason == schedule.Blocked || e.Reason == schedule.Unblocked
-			}) && failed != before.Blocked {
-				t.Fatalf("a stopped run changes the block: %+v", d.State.Last)
-			}
-		}
-		if failed != d.State.Blocked {
-			t.Fatalf("blocked: %v, after %v", d.State.Blocked, d.State.Last)
-		}
-		for _, r := range d.Start {
-			had := slices.ContainsFunc(before.Pending, func(o schedule.Run) bool { return o.Tag == r.Tag && !o.Tried.IsZero() })
-			if failed && !had && !r.OnDemand {
-				t.Fatalf("%v starts after %v", r, d.State.Last)
-			}
-		}
-		if d.JobsUnknown {
-			return
-		}
-		for _, r := range d.State.Pending {
-			if r.Tried.IsZero() && (r.OnDemand || !failed && !w.spec.Suspended) && d.State.Tries < 3 && (w.spec.Concurrency == schedule.Allow || len(d.State.Running)+tried(d.State.Pending) == 0) {
-				t.Fatalf("%v waits for nothing", r)
-			}
-		}
-	}, nil)
+// Unless Concurrency is Allow, or was, no two runs are active.
+func oneAtATime(t *rapid.T, w *world, _ schedule.State, d schedule.Decision) {
+	if n := len(d.State.Running) + tried(d.State.Pending); w.single && n > 1 {
+		t.Fatalf("%d run", n)
+	}
 }
 
+// SkipOutdated leaves at most one scheduled run waiting, and otherwise there are never more than
+// MaxWaiting. Requested runs always stay.
+func boundedWaiting(t *rapid.T, w *world, before schedule.State, d schedule.Decision) {
+	most := w.spec.MaxWaiting
+	if w.spec.SkipOutdated || w.spec.Concurrency == schedule.Forbid || w.spec.Concurrency == schedule.Replace {
+		most = 1
+	}
+	n := 0
+	for _, r := range d.State.Pending {
+		if !r.OnDemand && (r.Tried.IsZero() || slices.ContainsFunc(d.Start, func(s schedule.Run) bool { return s.Tag == r.Tag && s.Attempts == 1 })) {
+			n++
+		}
+	}
+	if n > most {
+		t.Fatalf("%d wait, of at most %d", n, most)
+	}
+	for _, r := range before.Pending {
+		same := func(o schedule.Run) bool { return o.Tag == r.Tag }
+		if r.OnDemand && !slices.ContainsFunc(slices.Concat(d.State.Pending, d.State.Running, d.State.Completed), same) &&
+			!slices.Contains(d.State.PendingDeletion, r.Tag) && !slices.Contains(w.cancels, r.Tag) {
+			t.Fatalf("%v is gone", r)
+		}
+	}
+}
+
+// While the last completed run failed, no scheduled run starts; and a run that may start waits for
+// nothing but an active run. A stopped or lost run does not change the block.
+func whileBlocked(t *rapid.T, w *world, before schedule.State, d schedule.Decision) {
+	failed := w.spec.BlockOnFailure && d.State.Last.Outcome() == schedule.Failed
+	if d.State.Last.Stopped != "" || d.State.Last.Lost {
+		failed = d.State.Blocked
+		other := func(e schedule.Event) bool {
+			return slices.Contains([]schedule.Reason{schedule.RunFailed, schedule.RunLost, schedule.RunSucceeded, schedule.Blocked, schedule.Unblocked}, e.Reason)
+		}
+		if d.State.Last.Tag != before.Last.Tag && !slices.ContainsFunc(d.Events, other) && failed != before.Blocked {
+			t.Fatalf("a stopped run changes the block: %+v", d.State.Last)
+		}
+	}
+	if failed != d.State.Blocked {
+		t.Fatalf("blocked: %v, after %v", d.State.Blocked, d.State.Last)
+	}
+	for _, r := range d.Start {
+		had := slices.ContainsFunc(before.Pending, func(o schedule.Run) bool { return o.Tag == r.Tag && !o.Tried.IsZero() })
+		if failed && !had && !r.OnDemand {
+			t.Fatalf("%v starts after %v", r, d.State.Last)
+		}
+	}
+	if d.JobsUnknown || d.State.Tries >= 3 || w.spec.Concurrency != schedule.Allow && len(d.State.Running)+tried(d.State.Pending) > 0 {
+		return
+	}
+	for _, r := range d.State.Pending {
+		if r.Tried.IsZero() && (r.OnDemand || !failed && !w.spec.Suspended) {
+			t.Fatalf("%v waits for nothing", r)
+		}
+	}
+}
+
+// due = started + waiting + missed + dropped, of the scheduled runs.
+func conserved(t *rapid.T, _ *world, before schedule.State, d schedule.Decision) {
+	s := d.State
+	if s.Due != s.Started+s.Waiting()+s.Missed+s.Dropped || min(s.Due, s.Started, s.Missed, s.Dropped) < 0 {
+		t.Fatalf("%d due, %d started, %d wait, %d missed, %d dropped", s.Due, s.Started, s.Waiting(), s.Missed, s.Dropped)
+	}
+	if s.TimeSpec == before.TimeSpec && (s.Due < before.Due || s.Handled.Before(before.Handled)) {
+		t.Fatalf("%d due at %v, then %d at %v", before.Due, before.Handled, s.Due, s.Handled)
+	}
+}
+
+// Deciding again at one instant, from the state that was handed back, gives the same
 // After whatever has happened, and whatever waits: runs on demand that succeed end a
 // block, at the latest the first that was asked for once all that ran was done.
 func propBlockEnds(t *rapid.T, c *premise.Counts) {
@@ -387,23 +367,6 @@ func (w *world) do(t *rapid.T, d schedule.Decision) {
 		}
 	}
 	w.delete(d)
-}
-
-// due = started + waiting + missed + dropped, of the scheduled runs, always; events
-// tell each completed, missed and dropped run once.
-func propConservation(t *rapid.T, c *premise.Counts) {
-	w := newWorld(drawSpec.Draw(t, "spec"))
-	live(t, c, w, func(before schedule.State, d schedule.Decision) {
-		s := d.State
-		if s.Due != s.Started+s.Waiting()+s.Missed+s.Dropped || min(s.Due, s.Started, s.Missed, s.Dropped) < 0 {
-			t.Fatalf("%d due, %d started, %d wait, %d missed, %d dropped", s.Due, s.Started, s.Waiting(), s.Missed, s.Dropped)
-		}
-		if s.TimeSpec == before.TimeSpec && (s.Due < before.Due || s.Handled.Before(before.Handled)) {
-			t.Fatalf("%d due at %v, then %d at %v", before.Due, before.Handled, s.Due, s.Handled)
-		}
-	}, map[string]func(*rapid.T){
-		"another time spec": func(t *rapid.T) { w.spec.Schedule = drawInterval(t, "other") },
-	})
 }
 
 // However often the program was interrupted, and with clocks that go back: of the

@@ -59,11 +59,9 @@
 //     request stays until the request is answered. The Jobs of other completed runs expire:
 //     their time to live begins.
 //
-//  9. If the state has another UID than the job, or is newer than the Jobs, it was restored.
-//     Then the Jobs are not known until they were read consistently.
-//
-// If the Jobs are not known, or their list is older than a list that changed the state,
-// rules 2 and 5 to 7 are left out and no Job is deleted.
+// If the Jobs are not known, rules 2 and 5 to 7 are left out and no Job is deleted. They are not
+// known either if their list is older than a list that changed the state, or if the state has
+// another UID than the job: it may have been restored. Then a consistent read is needed.
 //
 // A stopped run has failed. A lost run has neither failed nor succeeded. Both neither block the
 // schedule nor end a block.
@@ -86,13 +84,13 @@
 // # Size of the state
 //
 // The state is below 60 KiB as JSON. History drops the oldest completed runs until the others
-// fit. Of the scheduled runs that wait, 20 are in Pending, and the due times of the others in
-// Backlog. No further run starts, and no request is taken up, while Pending, Running, Backlog and
-// the tags of undeleted Jobs take more than 36 KiB, which is about 100 active runs. A job without a
-// requested run, a Job or a create takes up one request, which can end a block. If the state is
-// still too large, the oldest runs of the backlog are dropped, and at last completed runs whose
-// requests are not answered. The tags of the last 200 requested runs that
-// history has dropped are remembered, and those of requests that are listed and not answered.
+// fit. Scheduled runs that wait behind 20 others take a due time each. No further run starts, and
+// no request is taken up, while all but the completed runs takes more than 50 KiB: about 90 active
+// runs, or 1,000 waiting and 25 active. A job without a requested run, a Job or a create takes up
+// one request, which can end a block. If the state is still too large, the oldest scheduled runs
+// that wait behind others are dropped, and at last completed runs whose requests are not answered.
+// The tags of the last 200 requested runs that history has dropped are remembered, and those of
+// requests that are listed and not answered.
 //
 // # The proposal
 //
@@ -110,15 +108,15 @@
 // # Tests
 //
 //	claim                                                     test
-//	deciding again at one time changes nothing                TestIdempotent
-//	no run starts twice                                       TestNoRunTwice
-//	the same with stale lists, lost answers, rejected creates TestWalk
+//	deciding again at one time changes nothing                TestRules
+//	no run starts twice                                       TestRules
+//	the same with stale lists, lost answers, rejected creates TestEdges
 //	rejected creates: bounded state, one attempt at a time    TestRejected
-//	a dependent job runs once after each run                  TestWalk
-//	at most one active run, unless Allow                      TestOneAtATime
-//	a bounded number of waiting runs                          TestWaiting
-//	a block ends with the first requested run that succeeds   TestBlocked, TestBlockEnds, TestFullBacklogOfABlock
-//	due = started + waiting + missed + dropped                TestConservation
+//	a dependent job runs once after each run                  TestEdges
+//	at most one active run, unless Allow                      TestRules
+//	a bounded number of waiting runs                          TestRules
+//	a block ends with the first requested run that succeeds   TestRules, TestBlockEnds, TestFullBacklogOfABlock
+//	due = started + waiting + missed + dropped                TestRules
 //	each occurrence is due once                               TestAllDue
 //	the same runs start as with a decision every second       TestSecondBySecond
 //	suspended, late, forbidden, replaced and cancelled runs   TestDecide, TestStopped
@@ -127,7 +125,7 @@
 //	each completion of a dependency is named once             TestMeet, TestNamesTheCompletedRun
 //	each waiting run has a reason, each event a message       TestWhy, TestEvent
 //	the order of the state's lists makes no difference        TestStateOrder
-//	the size of the state                                     TestStateSize, TestStateSizeOfMixes, TestRejected
+//	the size of the state                                     TestStateSizeOfMixes, TestRejected
 //	an end and a jitter; schedules that cannot count          TestShifts, TestNextAlone
 //	a backfill runs each occurrence once                      TestBackfill, TestBackfillRuns
 //	late creates, deletions by hand, times to live, restarts  TestEdges

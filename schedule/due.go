@@ -106,7 +106,7 @@ func (d *decider) wait(in interval.Span, most int) int64 {
 		if !d.adopted[due] {
 			n++
 			d.state.Pending = append(d.state.Pending,
-				Run{Tag: d.tags[due], Status: Pending, Due: due, Created: d.now})
+				Run{Tag: scheduledTag(d.spec.UID, due), Status: Pending, Due: due, Created: due})
 		}
 	}
 	slices.SortFunc(d.state.Pending, byDue)

@@ -47,15 +47,6 @@ func TestAdoptedAndLate(t *testing.T) {
 	require.Equal(t, "wait 00:05, run 00:01, 2 RunsMissed, 2 RunsMissed, 6=1+1+4+0", brief(schedule.Decide(s, schedule.State{}, adoptable(t, s, 1), minute(5))))
 }
 
-// An occurrence that is found after an outage has the same deadline as a run that waited.
-func TestDeadlineAfterAnOutage(t *testing.T) {
-	s := minutely(t)
-	s.SkipOutdated, s.Concurrency, s.StartingDeadline = false, schedule.Wait, 90*time.Second
-	at := minute(1).Add(90 * time.Second)
-	require.Equal(t, "start 00:01, wait 00:01 00:02, 1 RunsMissed, 3=0+2+1+0", brief(schedule.Decide(s, schedule.State{}, none, at)))
-	require.Equal(t, "start 00:02, wait 00:02, 2 RunsMissed, 3=0+1+2+0", brief(schedule.Decide(s, schedule.State{}, none, at.Add(1))))
-}
-
 // The decision can change when the first run is too late that can still be missed: neither
 // a requested run nor a run whose Job may exist.
 func TestCheckedAtTheDeadline(t *testing.T) {

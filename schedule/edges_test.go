@@ -52,6 +52,7 @@ type edge struct {
 	byHand   map[string]bool
 	policy   map[string]schedule.Concurrency // with which the create was decided
 	over     map[string]bool                 // completed without a Job
+	done     map[string]bool                 // completed
 
 	started  time.Time // the process
 	until    map[string]time.Time
@@ -59,14 +60,21 @@ type edge struct {
 	rejects  bool
 	requests []schedule.Request
 	cancels  []string
-	ran      map[string]bool
 	counts   map[string]int
+
+	lists  []schedule.Observed // old answers, from which a cache may be filled
+	states []schedule.State
+
+	// A second job runs after each run of the first, whose state may be stale.
+	next     schedule.State
+	nextJobs []schedule.Job
+	nextRuns map[string]int // its Jobs that ever were
 }
 
 func newEdge(t *testing.T, seed int64, counts map[string]int) *edge {
 	e := &edge{t: t, r: rand.New(rand.NewSource(seed)), now: created, jobs: map[string]*edgeJob{}, late: map[string]time.Time{}, truth: map[string]schedule.Outcome{},
-		created: map[string]int{}, byHand: map[string]bool{}, policy: map[string]schedule.Concurrency{}, over: map[string]bool{}, until: map[string]time.Time{},
-		ran: map[string]bool{}, counts: counts, started: created}
+		created: map[string]int{}, byHand: map[string]bool{}, policy: map[string]schedule.Concurrency{}, over: map[string]bool{}, done: map[string]bool{}, until: map[string]time.Time{},
+		nextRuns: map[string]int{}, counts: counts, started: created}
 	e.spec = schedule.DefaultSpec()
 	e.spec.UID, e.spec.Created = "2f6a", created
 	e.edit()
@@ -151,7 +159,7 @@ func (e *edge) any() *edgeJob {
 
 // happen lets something happen to the cluster or to the process.
 func (e *edge) happen() {
-	switch j := e.any(); e.r.Intn(14) {
+	switch j := e.any(); e.r.Intn(15) {
 	case 0, 1, 2, 3, 4:
 		if j != nil && !j.gone && !j.Deleting && j.Outcome == schedule.Unfinished {
 			j.Outcome, j.Finished, j.pods = []schedule.Outcome{schedule.Succeeded, schedule.Succeeded, schedule.Failed}[e.r.Intn(3)], e.now, false
@@ -194,6 +202,8 @@ func (e *edge) happen() {
 			e.cancels = append(e.cancels, all[e.r.Intn(len(all))].Tag)
 			e.counts["cancelled"]++
 		}
+	case 11:
+		e.follow(e.old(4))
 	}
 	if e.chance(2) {
 		e.pass(time.Duration(e.r.Intn(20_000)) * time.Millisecond)
@@ -205,14 +215,35 @@ func (e *edge) restart() {
 	e.started, e.until, e.rejected = e.now, map[string]time.Time{}, nil
 }
 
-// mayArrive is the Tracker's.
-func (e *edge) mayArrive(tag string) bool {
-	return e.now.Before(e.until[tag]) || e.now.Before(e.started.Add(lateness))
+// old returns one of the last states.
+func (e *edge) old(most int) schedule.State {
+	if len(e.states) == 0 {
+		return e.state
+	}
+	return e.states[len(e.states)-1-e.r.Intn(min(len(e.states), most))]
 }
 
-// reconcile is one observation and decision, which may stop at any step.
-func (e *edge) reconcile() {
-	seen := schedule.Observed{JobsKnown: !e.chance(20), Revision: e.revision + 1, Rejected: e.rejected, Requests: e.requests, Cancelled: e.cancels}
+// follow lets the second job decide. Its Jobs succeed at once.
+func (e *edge) follow(first schedule.State) {
+	spec := schedule.DefaultSpec()
+	spec.UID, spec.Created, spec.After, spec.History = "next", created, after("job"), e.spec.History
+	up := first.Upstream("job", "2f6a")
+	up.Created = created
+	d := schedule.Decide(spec, e.next, schedule.Observed{JobsKnown: true, Jobs: e.nextJobs, Upstreams: []schedule.Upstream{up}}, e.now)
+	e.next = d.State
+	e.nextJobs = slices.DeleteFunc(e.nextJobs, func(j schedule.Job) bool { return slices.Contains(d.Delete, j.Tag) })
+	for _, r := range d.Start {
+		if e.nextRuns[r.Tag]++; e.nextRuns[r.Tag] > 1 {
+			e.fail("run %s of the second job executes twice", r.Tag)
+		}
+		e.nextJobs = append(e.nextJobs, schedule.Job{Tag: r.Tag, Outcome: schedule.Succeeded, Created: e.now, Finished: e.now})
+	}
+}
+
+// list returns the Jobs, or an older list. A run whose Job is missing in an older list, and
+// exists, is found by the Tracker, and then the Jobs are not known.
+func (e *edge) list() schedule.Observed {
+	seen := schedule.Observed{JobsKnown: !e.chance(20), Revision: e.revision + 1}
 	for _, tag := range slices.Sorted(maps.Keys(e.jobs)) {
 		j := e.jobs[tag]
 		o := j.Job
@@ -221,6 +252,38 @@ func (e *edge) reconcile() {
 		}
 		seen.Jobs = append(seen.Jobs, o)
 	}
+	e.lists = append(e.lists, seen)
+	if e.chance(8) {
+		seen = e.lists[len(e.lists)-1-e.r.Intn(min(len(e.lists), 6))]
+		if seen.Revision < e.state.JobsRevision {
+			e.counts["stale Jobs"]++
+		}
+		for _, r := range e.state.Running {
+			if !slices.ContainsFunc(seen.Jobs, func(j schedule.Job) bool { return j.Tag == r.Tag }) && e.jobs[r.Tag] != nil {
+				seen.JobsKnown = false
+			}
+		}
+	}
+	return seen
+}
+
+// mayArrive is the Tracker's.
+func (e *edge) mayArrive(tag string) bool {
+	return e.now.Before(e.until[tag]) || e.now.Before(e.started.Add(lateness))
+}
+
+// reconcile is one observation and decision, which may stop at any step.
+func (e *edge) reconcile() {
+	seen := e.list()
+	seen.Rejected, seen.Requests, seen.Cancelled = e.rejected, e.requests, e.cancels
+	if e.chance(10) {
+		state := e.old(5)
+		if d := schedule.Decide(e.spec, state, seen, e.now); d.State.Equal(state) { // else it cannot be stored
+			e.counts["stale state"]++
+			e.delete(d)
+		}
+		return
+	}
 	d := schedule.Decide(e.spec, e.state, seen, e.now)
 	e.counts["decided"]++
 	if e.chance(25) {
@@ -228,16 +291,8 @@ func (e *edge) reconcile() {
 		return
 	}
 	e.check(d)
-	tried := map[string]bool{}
-	for _, r := range e.state.Pending {
-		tried[r.Tag] = !r.Tried.IsZero()
-	}
-	for _, r := range d.Start {
-		if was, known := tried[r.Tag]; !known || !was || r.Attempts == 1 {
-			e.policy[r.Tag] = e.spec.Concurrency
-		}
-	}
-	e.state, e.rejected = d.State, nil
+	e.note(d)
+	e.state, e.rejected, e.states = d.State, nil, append(e.states, d.State)
 	for i := range e.requests {
 		for _, r := range d.State.Completed {
 			if r.Request == e.requests[i].ID {
@@ -252,6 +307,24 @@ func (e *edge) reconcile() {
 		}
 		e.ask(r)
 	}
+	e.delete(d)
+}
+
+// note notes the policy with which the first create of a run was decided.
+func (e *edge) note(d schedule.Decision) {
+	tried := map[string]bool{}
+	for _, r := range e.state.Pending {
+		tried[r.Tag] = !r.Tried.IsZero()
+	}
+	for _, r := range d.Start {
+		if !tried[r.Tag] || r.Attempts == 1 {
+			e.policy[r.Tag] = e.spec.Concurrency
+		}
+	}
+}
+
+// delete carries out the other actions.
+func (e *edge) delete(d schedule.Decision) {
 	for _, tag := range d.Stop {
 		if j := e.jobs[tag]; j != nil && !j.gone && !e.mayArrive(tag) {
 			e.counts["stopped"]++
@@ -271,6 +344,7 @@ func (e *edge) reconcile() {
 		if j := e.jobs[tag]; j != nil && !e.mayArrive(tag) {
 			e.counts["expired"]++
 			j.expire, j.Keeps = true, false
+			e.revision++
 		}
 	}
 }
@@ -341,6 +415,10 @@ func (e *edge) check(d schedule.Decision) {
 		if j := e.jobs[r.Tag]; j != nil && j.pods {
 			e.fail("run %s has completed before its pods", r.Tag)
 		}
+		if e.done[r.Tag] {
+			e.fail("run %s completes twice", r.Tag)
+		}
+		e.done[r.Tag] = true
 	}
 	for _, r := range append(append([]schedule.Run{}, s.Running...), s.Pending...) {
 		if r.CatchUp && (r.Status == schedule.Running || !r.Tried.IsZero()) {
@@ -376,9 +454,10 @@ func (e *edge) settle() {
 		}
 		d := schedule.Decide(e.spec, e.state, seen, e.now)
 		e.check(d)
+		e.note(d)
 		e.state = d.State
 		for _, r := range d.Start {
-			if e.policy[r.Tag] = e.spec.Concurrency; e.jobs[r.Tag] == nil {
+			if e.jobs[r.Tag] == nil {
 				e.create(r.Tag)
 			}
 		}
@@ -392,7 +471,14 @@ func (e *edge) settle() {
 				e.requests[i].Answered = e.requests[i].Answered || r.Request == e.requests[i].ID
 			}
 		}
-		if len(d.State.Pending)+len(d.State.Running)+len(d.State.Backlog) == 0 {
+		e.follow(e.state)
+		if s := d.State; len(s.Pending)+len(s.Running) == 0 && int64(len(e.nextRuns)) == s.Succeeded+s.Failed+s.Lost {
+			e.counts["followed"] += len(e.nextRuns)
+			for _, r := range e.requests {
+				if tag := schedule.RequestTag("2f6a", r.ID); e.created[tag] == 0 && !slices.Contains(e.cancels, tag) {
+					e.fail("request %s has no run", r.ID)
+				}
+			}
 			return
 		}
 	}
@@ -414,7 +500,7 @@ func TestEdges(t *testing.T) {
 		e.settle()
 	}
 	for _, premise := range []string{"late create", "rejected", "rejected, may arrive", "deleted by hand 0", "deleted by hand 1", "deleted by hand 2",
-		"restarted", "cancelled", "stopped", "deleted", "expired", "lost", "completed"} {
+		"restarted", "cancelled", "stopped", "deleted", "expired", "lost", "completed", "stale Jobs", "stale state", "followed"} {
 		require.GreaterOrEqual(t, counts[premise], 20, premise)
 	}
 	t.Log(counts)
@@ -439,6 +525,8 @@ func TestEdgesNotice(t *testing.T) {
 		{"due.go", "if r.OnDemand || !which(r) {", "if r.OnDemand || !which(r) || r.tried() {"},
 		{"stop.go", "s.MissedBy = s.MissedBy.plus(why, n)", "s.MissedBy, s.Missed = s.MissedBy.plus(why, n), plus(s.Missed, n)"},
 		{"observe.go", "case !started[j.Tag] && j.Created.IsZero():", "case !started[j.Tag]:"},
+		{"decide.go", "newer := false", "newer := seen.Revision > 0 && seen.Revision < s.JobsRevision"},
+		{"ask.go", "answered, all := c.of(outcome), *u.of(outcome)\n\t\t\t\tall = max(all, *answered+1)", "answered, all := c.of(outcome), *u.of(outcome)"},
 	} {
 		source, err := os.ReadFile(m.file)
 		require.NoError(t, err)

@@ -25,14 +25,15 @@ func (d Decision) String() string {
 	for _, r := range d.Start {
 		line("start", r.Tag)
 	}
-	for _, r := range s.Pending {
+	for i, r := range s.Pending {
+		if i >= 2*mostWhole {
+			line("waiting", fmt.Sprintf("%d more runs, from %s", len(s.Pending)-i, r.Due.Format(time.RFC3339)))
+			break
+		}
 		if !slices.Contains(d.Start, r) {
 			_, why := d.WaitOf(r)
 			line("waiting", r.Tag+": "+why)
 		}
-	}
-	if n := len(s.Backlog); n > 0 {
-		line("waiting", fmt.Sprintf("%d more scheduled runs, from %s", n, s.Backlog[0].Format(time.RFC3339)))
 	}
 	for _, tag := range d.Delete {
 		line("delete", tag)

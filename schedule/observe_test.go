@@ -172,17 +172,6 @@ func TestAdoptsFractionsOfASecond(t *testing.T) {
 	}
 }
 
-// Occurrences that are a nanosecond apart have different tags.
-func TestTagsOfNanoseconds(t *testing.T) {
-	s := minutely(t)
-	s.Schedule, s.SkipOutdated = schedule.ISO8601(parse(t, "R3/2026-01-01T00:00:00Z/PT0.000000001S"), nil), false
-	tags := map[string]bool{}
-	for _, r := range schedule.Decide(s, schedule.State{}, none, minute(1)).Start {
-		tags[r.Tag] = true
-	}
-	require.Len(t, tags, 3)
-}
-
 // An adopted run that is due between two occurrences of the schedule was of another schedule.
 // It does not count, and shows that the clock has been at its time.
 func TestAdoptsRunsOfAnotherSchedule(t *testing.T) {

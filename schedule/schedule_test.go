@@ -55,28 +55,6 @@ func TestNextOfAFunction(t *testing.T) {
 	require.Equal(t, []time.Time{minute(5).Add(-1), minute(5)}, asked)
 }
 
-// Spans without an end reach to the year 9999, also backward through long windows.
-func TestFunctionWithoutAnEnd(t *testing.T) {
-	for _, text := range []string{"R3/2026-01-01T00:00:00Z/PT7S", "R5/2026-01-01T00:00:00Z/P1000Y", "R/2026-01-01T00:00:00Z/P150Y"} {
-		want := schedule.ISO8601(parse(t, text), nil).From(created).(schedule.Counter)
-		got := schedule.FromNext(text, func(after time.Time) time.Time {
-			next, _ := want.Next(after)
-			return next
-		}).From(created).(schedule.Counter)
-		for _, in := range []interval.Span{{}, {After: created}, {After: created.AddDate(700, 0, 0)}, {Until: time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)}} {
-			require.Equal(t, want.Count(in), got.Count(in), text)
-			var a, b []time.Time
-			for t := range want.Backward(in) {
-				a = append(a, t)
-			}
-			for t := range got.Backward(in) {
-				b = append(b, t)
-			}
-			require.Equal(t, a, b, text)
-		}
-	}
-}
-
 // Many occurrences in a short time, between long times without, are all found.
 func TestBurst(t *testing.T) {
 	from, to := created.AddDate(3, 0, 0), created.AddDate(3, 0, 0).Add(2*time.Second)
@@ -95,17 +73,4 @@ func TestBurst(t *testing.T) {
 		want = want.Add(-time.Millisecond)
 	}
 	require.Equal(t, from.Add(-time.Millisecond), want)
-}
-
-// The latest occurrences are found at once, however many there are.
-func TestEveryNanosecond(t *testing.T) {
-	o := schedule.FromNext("each nanosecond", func(after time.Time) time.Time { return after.Add(1) }).From(created).(schedule.Counter)
-	until, n := minute(90), 0
-	for at := range o.Backward(interval.Span{Until: until}) {
-		require.Equal(t, until.Add(time.Duration(-n)), at)
-		if n++; n == 5000 {
-			break
-		}
-	}
-	require.Equal(t, 5000, n)
 }

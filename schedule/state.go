@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"reflect"
@@ -35,11 +36,9 @@ type State struct {
 	// Missing holds the causes for which runs were missed since a scheduled run last started.
 	Missing []Cause `json:"missing,omitempty"`
 
-	Pending   []Run `json:"pendingExecutions,omitempty"`  // by due time, then tag
-	Running   []Run `json:"runningExecutions,omitempty"`  // by due time, then tag
-	Completed []Run `json:"completedExecution,omitempty"` // by completion, due time, then tag
-	// Backlog holds the due times of the scheduled runs that wait behind those in Pending.
-	Backlog []time.Time `json:"backlog,omitempty"`
+	Pending   PendingRuns `json:"pendingExecutions,omitempty"`  // by due time, then tag
+	Running   []Run       `json:"runningExecutions,omitempty"`  // by due time, then tag
+	Completed []Run       `json:"completedExecution,omitempty"` // by completion, due time, then tag
 
 	Succeeded int64 `json:"succeededCount,omitempty"` // all runs that ever succeeded, scheduled or not
 	Failed    int64 `json:"failedCount,omitempty"`    // all runs that ever failed
@@ -66,6 +65,37 @@ type State struct {
 	After           []Connection `json:"after,omitempty"`           // the dependencies, with their counts
 }
 
+// PendingRuns are the runs that wait. In JSON, scheduled runs without a create that wait behind
+// 20 others have their due times only.
+type PendingRuns []Run
+
+const mostWhole = 20
+
+// MarshalJSON returns the list.
+func (p PendingRuns) MarshalJSON() ([]byte, error) {
+	list, n := make([]any, len(p)), 0
+	for i, r := range p {
+		list[i] = r
+		if !r.OnDemand && r.Attempts == 0 {
+			if n++; n > mostWhole {
+				list[i] = map[string]time.Time{"dueAt": r.Due}
+			}
+		}
+	}
+	return json.Marshal(list)
+}
+
+// UnmarshalJSON reads the list. Runs with nothing but a due time get the other fields.
+func (p *PendingRuns) UnmarshalJSON(data []byte) error {
+	err := json.Unmarshal(data, (*[]Run)(p))
+	for i, r := range *p {
+		if r.Status == "" {
+			(*p)[i] = Run{Status: Pending, Due: r.Due, Created: r.Due}
+		}
+	}
+	return err
+}
+
 // A Run is an execution of a job. The zero value means no run.
 type Run struct {
 	Tag      string `json:"tag"`
@@ -77,7 +107,7 @@ type Run struct {
 	// Occurrence is the occurrence that a requested run stands for, of a [Backfill]; else zero.
 	Occurrence time.Time `json:"occurrence,omitzero"`
 
-	Created   time.Time `json:"createdAt"`            // when it began to wait
+	Created   time.Time `json:"createdAt"`            // when it began to wait, or its Job's creation
 	Tried     time.Time `json:"triedAt,omitzero"`     // when its first create was decided; zero if no create can have succeeded
 	Attempts  int64     `json:"attempts,omitempty"`   // number of creates of its Job that were decided
 	Started   time.Time `json:"startedAt,omitzero"`   // Tried of a run whose Job has been observed; else the Job's creation
@@ -150,9 +180,8 @@ func (c *Counts) of(o Outcome) *int64 {
 	return map[Outcome]*int64{Succeeded: &c.Succeeded, Failed: &c.Failed, Lost: &c.Lost}[o]
 }
 
-// Waiting returns how many scheduled runs wait, those in Backlog included.
-func (s State) Waiting() int64 {
-	n := int64(len(s.Backlog))
+// Waiting returns how many scheduled runs wait.
+func (s State) Waiting() (n int64) {
 	for i := range s.Pending {
 		if !s.Pending[i].OnDemand {
 			n++
@@ -189,18 +218,20 @@ func (s State) Equal(o State) bool { return reflect.DeepEqual(s.clone(), o.clone
 // clone copies the state, with its times in UTC and without empty lists.
 func (s State) clone() State {
 	s.Since, s.Handled, s.RetryAt, s.Last = utc(s.Since), utc(s.Handled), utc(s.RetryAt), s.Last.utc()
-	for _, runs := range []*[]Run{&s.Pending, &s.Running, &s.Completed} {
-		*runs = copied(*runs)
-		for i := range *runs {
-			(*runs)[i] = (*runs)[i].utc()
+	s.Pending, s.Running, s.Completed = copied(s.Pending), copied(s.Running), copied(s.Completed)
+	for _, runs := range [][]Run{s.Pending, s.Running, s.Completed} {
+		for i := range runs {
+			runs[i] = runs[i].utc()
 		}
 	}
-	s.Requested, s.PendingDeletion, s.After, s.Backlog, s.Missing = copied(s.Requested), copied(s.PendingDeletion), copied(s.After), copied(s.Backlog), copied(s.Missing)
+	for i := range s.Pending {
+		if r := &s.Pending[i]; r.Tag == "" {
+			r.Tag = scheduledTag(s.UID, r.Due)
+		}
+	}
+	s.Requested, s.PendingDeletion, s.After, s.Missing = copied(s.Requested), copied(s.PendingDeletion), copied(s.After), copied(s.Missing)
 	if s.MissedBy = maps.Clone(s.MissedBy); len(s.MissedBy) == 0 {
 		s.MissedBy = nil
-	}
-	for i := range s.Backlog {
-		s.Backlog[i] = utc(s.Backlog[i])
 	}
 	for i := range s.After {
 		s.After[i].Since = utc(s.After[i].Since)
@@ -208,7 +239,7 @@ func (s State) clone() State {
 	return s
 }
 
-func copied[T any](list []T) []T { return append([]T(nil), list...) }
+func copied[S ~[]T, T any](list S) S { return append(S(nil), list...) }
 
 func (r Run) utc() Run {
 	for _, t := range []*time.Time{&r.Due, &r.Occurrence, &r.Created, &r.Tried, &r.Started, &r.Completed} {

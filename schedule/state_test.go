@@ -22,7 +22,7 @@ func TestStateEqual(t *testing.T) {
 			Pending: runs("a"), Running: runs("b"), Completed: runs("c"), Succeeded: 5, Failed: 6, Last: runs("d")[0], Blocked: true,
 			Tries: 7, RetryAt: minute(6), JobsRevision: 8, Requested: []string{"e"}, PendingDeletion: []string{"f"},
 			After:    []schedule.Connection{{Dependency: after("g")[0], Since: minute(7)}},
-			MissedBy: schedule.Missed{schedule.Outdated: 3}, Missing: []schedule.Cause{"h"}, Backlog: []time.Time{minute(9)}, Lost: 9, Rejected: "i", UID: "j",
+			MissedBy: schedule.Missed{schedule.Outdated: 3}, Missing: []schedule.Cause{"h"}, Lost: 9, Rejected: "i", UID: "j",
 		}
 	}
 	fields := reflect.TypeFor[schedule.State]()
@@ -37,7 +37,7 @@ func TestStateEqual(t *testing.T) {
 
 	state := full()
 	east := time.FixedZone("", 3600)
-	for _, at := range []*time.Time{&state.Since, &state.Handled, &state.RetryAt, &state.After[0].Since, &state.Backlog[0]} {
+	for _, at := range []*time.Time{&state.Since, &state.Handled, &state.RetryAt, &state.After[0].Since} {
 		*at = at.In(east)
 	}
 	for _, r := range []*schedule.Run{&state.Pending[0], &state.Running[0], &state.Completed[0], &state.Last} {

@@ -25,12 +25,13 @@ type world struct {
 	requests []schedule.Request
 	cancels  []string
 	asked    int
+	single   bool // Concurrency has never been Allow
 
 	happened map[string]bool // of what matters to a property
 }
 
 func newWorld(spec schedule.Spec) *world {
-	w := &world{spec: spec, now: spec.Created, jobs: map[string]schedule.Job{}, created: map[string]bool{}, happened: map[string]bool{}}
+	w := &world{spec: spec, single: spec.Concurrency != schedule.Allow, now: spec.Created, jobs: map[string]schedule.Job{}, created: map[string]bool{}, happened: map[string]bool{}}
 	w.store(schedule.State{})
 	return w
 }

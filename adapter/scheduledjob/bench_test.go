@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
-	"github.com/scaledjob/scaledjob/schedule"
 )
 
 // Jobs of which a tenth failed, with two pods each.
@@ -34,28 +33,5 @@ func BenchmarkObserve(b *testing.B) {
 				scheduledjob.Observe(owner, jobs, pods)
 			}
 		})
-	}
-}
-
-func BenchmarkConfig(b *testing.B) {
-	s := read(b, minimal)
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := s.Config(scheduledjob.Inputs{}); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkNewJob(b *testing.B) {
-	s := read(b, minimal)
-	c, err := s.Config(scheduledjob.Inputs{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	owner := s.Owner()
-	b.ReportAllocs()
-	for b.Loop() {
-		c.NewJob(owner, schedule.Run{Tag: "20260101t010000-8e8ff43e"})
 	}
 }

@@ -67,7 +67,7 @@
 //	every problem is reported at once, with its path TestProblems, TestConfig
 //	names and labels are valid, and differ by run    TestNames
 //	the fields of a CronJob                          TestCronJobFields
-//	the proposal's own text                          TestProposalsText; TestProposal of examples/scheduled
+//	the proposal's own text                          TestProposalsText
 //	each variable once; the template's stay          TestEnvironment
 //	the exit code of a failed run                    TestExitCode
 package scheduledjob

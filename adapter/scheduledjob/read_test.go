@@ -1,16 +1,13 @@
 package scheduledjob_test
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
-	"github.com/scaledjob/scaledjob/schedule"
 )
 
 func TestUnreadable(t *testing.T) {
@@ -67,25 +64,6 @@ func TestSeveralDocuments(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, found, 2)
 	require.Equal(t, "second", found[1].Name)
-}
-
-// A status has the names of the proposal, and reads back as it was.
-func TestStatus(t *testing.T) {
-	s := read(t, with("  schedule: {timeSpec: R2//PT1H}\n"))
-	c, err := s.Config(scheduledjob.Inputs{})
-	require.NoError(t, err)
-	at := s.CreationTimestamp.Add(90 * time.Minute)
-	d := schedule.Decide(c.Schedule, schedule.State{}, schedule.Observed{JobsKnown: true, Requests: []schedule.Request{{ID: "a"}}}, at)
-	s.Status = scheduledjob.Status{State: d.State, ObservedGeneration: 2, Conditions: []metav1.Condition{{Type: "Ready"}}}
-	text := written(t, s)
-	var tree struct{ Status map[string]any }
-	require.NoError(t, json.Unmarshal([]byte(text), &tree))
-	for _, key := range []string{"scheduleCount", "pendingExecutions", "observedGeneration", "conditions", "timeSpec"} {
-		require.Contains(t, tree.Status, key)
-	}
-	again := read(t, text)
-	require.True(t, d.State.Equal(again.Status.State))
-	require.Equal(t, s.DeepCopyObject(), again.DeepCopyObject())
 }
 
 // No text makes reading panic, and what was read and written is read again as it was.

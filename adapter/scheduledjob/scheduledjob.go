@@ -108,7 +108,7 @@ type Status struct {
 // StatusOf returns the status after a decision, without generation and conditions.
 func StatusOf(d schedule.Decision) Status {
 	hold, _ := d.Waits()
-	status := Status{State: d.State, Reason: string(hold), ActiveRuns: int32(len(d.State.Running)), WaitingRuns: int32(len(d.State.Backlog))}
+	status := Status{State: d.State, Reason: string(hold), ActiveRuns: int32(len(d.State.Running))}
 	for _, r := range d.State.Pending {
 		if r.Tried.IsZero() {
 			status.WaitingRuns++
@@ -213,21 +213,19 @@ func rename(tree map[string]any, problems *field.Errors) (warnings []*field.Erro
 		}
 		delete(in, s[1])
 		was, both := in[s[2]]
-		one, several := was.(map[string]any)
-		other, _ := found.(map[string]any)
-		switch {
-		case !both:
+		one, _ := was.(map[string]any)
+		other, nested := found.(map[string]any)
+		if !both {
 			in[s[2]] = found
-		case several && other != nil:
-			for _, name := range slices.Sorted(maps.Keys(other)) {
-				if _, both := one[name]; both {
-					differ(problems, path+"."+s[1]+"."+name, other[name], path+"."+s[2]+"."+name, one[name])
-				} else {
-					one[name] = other[name]
-				}
-			}
-		default:
+		} else if one == nil || !nested {
 			differ(problems, path+"."+s[1], found, path+"."+s[2], was)
+		}
+		for _, name := range slices.Sorted(maps.Keys(other)) {
+			if is, both := one[name]; both {
+				differ(problems, path+"."+s[1]+"."+name, other[name], path+"."+s[2]+"."+name, is)
+			} else if one != nil {
+				one[name] = other[name]
+			}
 		}
 		warnings = append(warnings, &field.Error{Path: path + "." + s[1], Found: "another spelling, which a cluster does not know", Fix: s[2]})
 	}

@@ -28,6 +28,10 @@ import (
 // arrive. One Tracker is for all ScheduledJobs of a process, from several goroutines, and for
 // one term: make a new Tracker when the process leads again, or call Start.
 //
+// Each request checks that its decision is of the present term. A request that is under way when the
+// term ends may still have its effect, within half of Late. So the next term treats each create as
+// one that may arrive, until Late after its start.
+//
 //	seen, err := tracker.Observe(ctx, s, jobs, revision)
 //	d := schedule.Decide(config.Schedule, s.Status.State, seen.Observed, now)
 //	err = tracker.Carry(ctx, Order{Owner: s.Owner(), Config: config, Decision: d, Seen: seen, Store: store})

@@ -55,6 +55,14 @@ func TestAnswered(t *testing.T) {
 		require.False(t, answered(err), "not known: %v", err)
 	}
 	st := newStand()
+	for _, err := range []error{
+		apierrors.NewInvalid(schema.GroupKind{Kind: "Job"}, "job", nil), apierrors.NewTooManyRequests("later", 1), apierrors.NewRequestEntityTooLargeError("limit is 3145728"),
+		apierrors.NewConflict(schema.GroupResource{Resource: "resourcequotas"}, "quota", nil),
+		&apierrors.StatusError{ErrStatus: metav1.Status{Code: 400, Message: "admission webhook denied the request"}},
+		&apierrors.StatusError{ErrStatus: metav1.Status{Code: 422, Message: "denied", Reason: "PolicyViolation"}},
+	} {
+		require.True(t, answered(err), "rejected: %v", err)
+	}
 	for _, err := range []error{fmt.Errorf("limit: %w", adapter.ErrNotSent), apierrors.NewAlreadyExists(schema.GroupResource{}, "job")} {
 		require.True(t, answered(err))
 		require.False(t, st.absent(t.Context(), st.job("tag"), err), "the run may start at once, or its name is taken: %v", err)

@@ -178,11 +178,11 @@ type parsed struct {
 
 func parseSchedule(text string, zone *time.Location, created time.Time) (parsed, error) {
 	if scheduled.IsCron(text) {
-		all, err := scheduled.CronOccurrences(text, zone, created)
+		s, err := scheduled.Cron(text, zone)
 		if err != nil {
 			return parsed{}, input.Usagef("cron expression %q: %v", text, err)
 		}
-		return parsed{all, "cron", text, scheduled.None}, nil
+		return parsed{s.From(created), "cron", text, func(time.Time) []interval.Note { return nil }}, nil
 	}
 	i, err := interval.Parse(text)
 	if err != nil {
@@ -234,7 +234,7 @@ func (n *nextCommand) nextOf(out io.Writer, s *scheduledjob.ScheduledJob, now ti
 		}
 		s.CreationTimestamp.Time = created
 	}
-	c, err := s.Config(scheduledjob.Inputs{Cron: scheduled.CronIn})
+	c, err := s.Config(scheduledjob.Inputs{Cron: scheduled.Cron})
 	if err != nil {
 		return fmt.Errorf("ScheduledJob %s: %w", s.Name, err)
 	}

@@ -47,7 +47,6 @@ func TestQueued(t *testing.T) {
 		return &scheduledJob{ScheduledJob: c}
 	}
 	require.NoError(t, w.scheduled.Add(named("next", func(s *scheduledjob.ScheduledJob) { s.Spec.After = []scheduledjob.Dependency{{Job: "job"}} })))
-	require.NoError(t, w.scheduled.Add(named("shares", func(s *scheduledjob.ScheduledJob) { s.Spec.TemplateRef = &scheduledjob.TemplateRef{Name: "shared"} })))
 	w.updated(s, named("job", func(*scheduledjob.ScheduledJob) {}))
 	require.Equal(t, []string{"n/next"}, w.keys(), "a new status of its own")
 	w.updated(s, named("job", func(s *scheduledjob.ScheduledJob) { s.Generation++ }))
@@ -55,24 +54,15 @@ func TestQueued(t *testing.T) {
 	w.updated(s, named("job", func(s *scheduledjob.ScheduledJob) { s.UID = "another" }))
 	require.Equal(t, []string{"n/job", "n/next"}, w.keys())
 
-	w.deleted(s)
-	require.Equal(t, []string{"n/job", "n/next"}, w.keys())
-	w.deleted(cache.DeletedFinalStateUnknown{Key: "n/job", Obj: s})
-	require.Equal(t, []string{"n/job", "n/next"}, w.keys())
+	for _, object := range []any{s, cache.DeletedFinalStateUnknown{Key: "n/job", Obj: s}} {
+		w.deleted(object)
+		require.Equal(t, []string{"n/job", "n/next"}, w.keys())
+	}
 	w.deleted(7)
-	require.Empty(t, w.keys())
-
-	template := &corev1.PodTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "shared"}}
-	w.enqueueIndexed(byTemplate, template)
-	require.Equal(t, []string{"n/shares"}, w.keys())
-	w.enqueueIndexed(byTemplate, cache.DeletedFinalStateUnknown{Key: "n/shared", Obj: template})
-	require.Equal(t, []string{"n/shares"}, w.keys())
 	w.enqueueIndexed(byTemplate, 7)
 	require.Empty(t, w.keys())
 
 	always(w.enqueueOwner).OnDelete(cache.DeletedFinalStateUnknown{Obj: w.job("tag")})
-	require.Equal(t, []string{"n/job"}, w.keys())
-	always(w.enqueueOwner).OnUpdate(nil, w.job("tag"))
 	require.Equal(t, []string{"n/job"}, w.keys())
 	foreign := w.job("tag")
 	foreign.OwnerReferences[0].Kind = "CronJob"
@@ -81,9 +71,6 @@ func TestQueued(t *testing.T) {
 	w.enqueueOwner("nothing")
 	require.Empty(t, w.keys())
 
-	w.request("now", "job")
-	w.enqueueRequested(w.requests.List()[0])
-	require.Equal(t, []string{"n/job"}, w.keys())
 	w.enqueueRequested("nothing")
 	require.Empty(t, w.keys())
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
@@ -58,28 +57,18 @@ func TestPropagation(t *testing.T) {
 
 // After a rejected create nothing is created at once, and the event says why.
 func TestRejectedCreate(t *testing.T) {
-	for reason, err := range map[string]error{
-		"forbidden": apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "job", errors.New("quota")),
-		"invalid":   apierrors.NewInvalid(schema.GroupKind{Kind: "Job"}, "job", nil),
-		"too many":  apierrors.NewTooManyRequests("later", 1),
-		"conflict":  apierrors.NewConflict(schema.GroupResource{Resource: "resourcequotas"}, "quota", nil),
-		"webhook":   &apierrors.StatusError{ErrStatus: metav1.Status{Code: 400, Message: "admission webhook denied the request"}},
-		"policy":    &apierrors.StatusError{ErrStatus: metav1.Status{Code: 422, Message: "denied", Reason: "PolicyViolation"}},
-		"too large": apierrors.NewRequestEntityTooLargeError("limit is 3145728"),
-	} {
-		t.Run(reason, func(t *testing.T) {
-			w := newWorld(t, once)
-			w.client.PrependReactor("create", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, err })
-			_, got := w.reconcile(t.Context(), w.sees().key())
-			require.ErrorContains(t, got, "start run ")
-			w.did()
-			w.sees()
-			require.Equal(t, []string{"update scheduledjobs"}, w.reconciles())
-			require.Contains(t, w.told()[0], "Warning CreateRejected ")
-			require.Zero(t, w.sees().Status.Pending[0].Tried, "it has not started")
-			require.Empty(t, w.reconciles())
-		})
-	}
+	w := newWorld(t, once)
+	w.client.PrependReactor("create", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "job", errors.New("quota"))
+	})
+	_, got := w.reconcile(t.Context(), w.sees().key())
+	require.ErrorContains(t, got, "start run ")
+	w.did()
+	w.sees()
+	require.Equal(t, []string{"update scheduledjobs"}, w.reconciles())
+	require.Contains(t, w.told()[0], "Warning CreateRejected ")
+	require.Zero(t, w.sees().Status.Pending[0].Tried, "it has not started")
+	require.Empty(t, w.reconciles())
 }
 
 // A process that ends does not report the runs that it leaves to the next one.
@@ -93,51 +82,6 @@ func TestStopsWhileStarting(t *testing.T) {
 	_, err := w.reconcile(ctx, w.sees().key())
 	require.ErrorIs(t, err, context.Canceled)
 	require.Empty(t, w.told())
-}
-
-// While a create that was not answered may arrive, the Job of its run is not deleted: the run
-// would start twice.
-func TestLateCreate(t *testing.T) {
-	w := newWorld(t, once+"  historyLimit: 0\n")
-	at := time.Date(2026, 1, 1, 1, 0, 0, 0, time.UTC)
-	w.now = func() time.Time { return at }
-	var late *batchv1.Job
-	w.client.PrependReactor("create", "jobs", func(a clienttesting.Action) (bool, runtime.Object, error) {
-		first := late == nil
-		late = a.(clienttesting.CreateAction).GetObject().(*batchv1.Job)
-		return first, nil, errors.New("no answer within 15s")
-	})
-	_, err := w.reconcile(t.Context(), w.sees().key())
-	require.ErrorContains(t, err, "no answer")
-	at = at.Add(time.Second)
-	w.did()
-	require.Contains(t, w.reconciles(), "create jobs")
-	w.finishes(batchv1.JobComplete)
-	w.lists("1")
-	require.NotContains(t, w.reconciles(), "delete jobs")
-	require.Empty(t, w.sees().Status.Completed)
-	at = at.Add(28 * time.Second)
-	require.Empty(t, w.reconciles())
-	require.True(t, apierrors.IsAlreadyExists(w.client.Tracker().Create(batchv1.SchemeGroupVersion.WithResource("jobs"), late, "n")), "it arrives")
-	at = at.Add(time.Second)
-	require.Contains(t, w.reconciles(), "delete jobs")
-}
-
-// A process that starts deletes no Job of which the process before may have sent a create.
-func TestLateCreateOfAnotherProcess(t *testing.T) {
-	w := newWorld(t, once+"  historyLimit: 0\n")
-	at := time.Date(2026, 1, 1, 1, 0, 0, 0, time.UTC)
-	w.now = func() time.Time { return at }
-	ctx, stop := context.WithCancel(t.Context())
-	stop()
-	require.NoError(t, w.act(ctx))
-	require.Contains(t, w.reconciles(), "create jobs")
-	w.finishes(batchv1.JobComplete)
-	w.lists("1")
-	at = at.Add(30*time.Second - 1)
-	require.NotContains(t, w.reconciles(), "delete jobs")
-	at = at.Add(1)
-	require.Contains(t, w.reconciles(), "delete jobs")
 }
 
 // A process without the lease stores nothing, and so starts nothing.

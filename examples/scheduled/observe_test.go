@@ -39,24 +39,6 @@ func TestStaleScheduledJobs(t *testing.T) {
 	require.Empty(t, w.reconciles())
 }
 
-// An old list of Jobs does not bring back a run that history has dropped.
-func TestStaleJobs(t *testing.T) {
-	w := newWorld(t, once+"  historyLimit: 0\n")
-	w.reconciles()
-	w.finishes(batchv1.JobComplete)
-	w.lists("17")
-	old := w.jobs.List()
-	w.reconciles()
-	w.lists("19")
-	w.reconciles()
-	before := w.sees().Status
-	require.EqualValues(t, 19, before.JobsRevision)
-	require.NoError(t, w.jobs.Replace(old, "18"))
-	w.listsAt(func() int { return 19 })
-	require.Equal(t, []string{"list jobs"}, w.reconciles())
-	require.Equal(t, before, w.sees().Status)
-}
-
 // A ScheduledJob that depends on an unknown one is not ready. Its own schedule runs.
 func TestUnknownDependency(t *testing.T) {
 	w := newWorld(t, once+"  after: [{job: other}, {job: typo}]\n")

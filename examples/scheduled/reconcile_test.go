@@ -150,36 +150,6 @@ func TestStoredFirst(t *testing.T) {
 	require.Len(t, w.sees().Status.Pending, 1)
 }
 
-// A Job that was created, though nobody said so, is recognized. The next run is not
-// late because of it.
-func TestUnanswered(t *testing.T) {
-	w := newWorld(t, fmt.Sprintf("  schedule: {timeSpec: R/%s/PT1S}\n", time.Now().UTC().Format(time.RFC3339)))
-	w.client.PrependReactor("create", "jobs", func(a clienttesting.Action) (bool, runtime.Object, error) {
-		require.NoError(t, w.client.Tracker().Add(a.(clienttesting.CreateAction).GetObject()))
-		return true, nil, errors.New("timeout")
-	})
-	wait, err := w.reconcile(t.Context(), w.sees().key())
-	require.ErrorContains(t, err, "timeout")
-	require.LessOrEqual(t, wait, time.Second)
-	w.client.ReactionChain = w.client.ReactionChain[1:]
-	w.sees()
-	_, err = w.reconcile(t.Context(), w.sees().key())
-	require.NoError(t, err, "it is there")
-}
-
-// A name that somebody else has taken is told.
-func TestNameTaken(t *testing.T) {
-	w := newWorld(t, "  schedule: {timeSpec: R1//PT1S}\n")
-	w.client.PrependReactor("create", "jobs", func(a clienttesting.Action) (bool, runtime.Object, error) {
-		taken := a.(clienttesting.CreateAction).GetObject().(*batchv1.Job).DeepCopy()
-		taken.OwnerReferences = nil
-		_ = w.client.Tracker().Add(taken)
-		return false, nil, nil
-	})
-	_, err := w.reconcile(t.Context(), w.sees().key())
-	require.ErrorContains(t, err, "already exists, and has another owner")
-}
-
 // A Job that the state has seen and the cache has not is looked for before its run
 // counts as lost.
 func TestCacheBehind(t *testing.T) {
@@ -244,17 +214,6 @@ func TestPodsUnknown(t *testing.T) {
 	_, err := w.reconcile(t.Context(), w.sees().key())
 	require.ErrorContains(t, err, "list the pods of Job job-tag: forbidden")
 	require.Len(t, w.sees().Status.Running, 1)
-}
-
-// It sleeps until the next instant, or until the resync where that is earlier.
-func TestWait(t *testing.T) {
-	c := &controller{options: &options{resync: 5 * time.Second}, now: time.Now}
-	require.Equal(t, 5*time.Second, c.wait(time.Time{}))
-	require.Equal(t, 5*time.Second, c.wait(time.Now().Add(time.Hour)))
-	require.Zero(t, c.wait(time.Now().Add(-time.Second)))
-	soon := c.wait(time.Now().Add(time.Second))
-	require.Greater(t, soon, 900*time.Millisecond)
-	require.LessOrEqual(t, soon, time.Second)
 }
 
 // A look at a ScheduledJob with n completed runs, when nothing is to be done.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -31,8 +32,6 @@ type request struct {
 	Status requestStatus `json:"status"`
 
 	now []schedule.Request // of a backfill: for which runs may start
-
-	object *unstructured.Unstructured
 }
 
 type requestStatus struct {
@@ -91,7 +90,6 @@ func requestOf(u *unstructured.Unstructured) *request {
 	if err := json.Unmarshal(data, r); err != nil {
 		r.Status = requestStatus{}
 	}
-	r.object = u
 	return r
 }
 
@@ -147,7 +145,7 @@ func (c *controller) own(ctx context.Context, s *scheduledJob, u *unstructured.U
 	if metav1.GetControllerOf(u) != nil {
 		owner.Controller = nil // there is one already
 	}
-	err := c.patch(ctx, u, map[string]any{"metadata": map[string]any{
+	err := c.patch(ctx, u, types.MergePatchType, map[string]any{"metadata": map[string]any{
 		"uid": u.GetUID(), "ownerReferences": append(u.GetOwnerReferences(), owner),
 	}})
 	if err != nil {
@@ -226,34 +224,21 @@ func (c *controller) report(ctx context.Context, r *request, is requestStatus) e
 	if is == r.Status {
 		return nil
 	}
-	status := map[string]any{}
-	old, _, _ := unstructured.NestedMap(r.object.Object, "status")
-	for name := range old {
-		status[name] = nil // null removes a field
-	}
-	for name, value := range fields(is) {
-		before, _ := old[name].(map[string]any)
-		if now, ok := value.(map[string]any); ok { // the pods
-			for key := range before {
-				if _, ok := now[key]; !ok {
-					now[key] = nil
-				}
-			}
-		}
-		if value != "" && value != "0001-01-01T00:00:00Z" {
-			status[name] = value
-		}
-	}
-	err := c.patch(ctx, r, map[string]any{"metadata": map[string]any{"uid": r.UID}, "status": status}, "status")
+	status := fields(is)
+	maps.DeleteFunc(status, func(_ string, value any) bool { return value == "" || value == "0001-01-01T00:00:00Z" })
+	err := c.patch(ctx, r, types.JSONPatchType, []any{
+		map[string]any{"op": "test", "path": "/metadata/uid", "value": r.UID},
+		map[string]any{"op": "add", "path": "/status", "value": status},
+	}, "status")
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("answer the RunRequest %s: %w", r.Name, err)
 	}
 	return nil
 }
 
-func (c *controller) patch(ctx context.Context, object metav1.Object, merge map[string]any, subresources ...string) error {
-	data, _ := json.Marshal(merge) // of fields
+func (c *controller) patch(ctx context.Context, object metav1.Object, kind types.PatchType, patch any, subresources ...string) error {
+	data, _ := json.Marshal(patch) // of fields
 	_, err := c.dynamic.Resource(runRequests).Namespace(object.GetNamespace()).
-		Patch(ctx, object.GetName(), types.MergePatchType, data, metav1.PatchOptions{FieldManager: name}, subresources...)
+		Patch(ctx, object.GetName(), kind, data, metav1.PatchOptions{FieldManager: name}, subresources...)
 	return err
 }

@@ -52,19 +52,6 @@ func TestStatusOfAnotherRelease(t *testing.T) {
 	}
 }
 
-// The types of events: a warning asks for attention.
-func TestEventTypes(t *testing.T) {
-	w := newWorld(t, "  maxRestart: 0\n")
-	run := schedule.Run{Tag: "tag", Stopped: "cancelled"}
-	for reason, kind := range map[schedule.Reason]string{
-		schedule.RunStarted: "Normal", schedule.RunSucceeded: "Normal", schedule.RunStopped: "Normal", schedule.Unblocked: "Normal",
-		schedule.RunFailed: "Warning", schedule.RunsMissed: "Warning", schedule.RunsDropped: "Warning", schedule.Blocked: "Warning",
-	} {
-		w.tell(w.sees(), []schedule.Event{{Reason: reason, Run: run, Count: 1}})
-		require.True(t, strings.HasPrefix(w.told()[0], kind+" "+string(reason)+" "), reason)
-	}
-}
-
 // A relatedRecorder keeps the related object of the last event.
 type relatedRecorder struct{ related runtime.Object }
 

@@ -287,7 +287,7 @@ func TestWalk(t *testing.T) {
 	rounds := 0
 	premise.Rounds(t, func(t *rapid.T) { propWalk(t, premises) }, func() bool {
 		rounds++
-		return rounds == 50 || !slices.ContainsFunc(wanted, rare)
+		return rounds == 500 || !slices.ContainsFunc(wanted, rare)
 	})
 	require.False(t, slices.ContainsFunc(wanted, rare), "too rare: %v", premises)
 	t.Log(premises)

@@ -3,10 +3,6 @@ package e2e
 import (
 	"encoding/json"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,49 +10,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/scaledjob/scaledjob/schedule"
 )
-
-// stale is a kubeconfig of the controller's account, in which the list of ScheduledJobs is
-// always the given one, and no change of it is seen.
-func (s *stand) stale(t *testing.T, list []byte) string {
-	t.Helper()
-	tls, err := rest.TLSConfigFor(s.cluster.Config())
-	require.NoError(t, err)
-	target, err := url.Parse(s.cluster.Config().Host)
-	require.NoError(t, err)
-	proxy := &httputil.ReverseProxy{
-		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
-		Transport:     &http.Transport{TLSClientConfig: tls},
-		FlushInterval: -1,
-	}
-	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		query := r.URL.Query()
-		switch {
-		case r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, "/scheduledjobs"):
-			proxy.ServeHTTP(w, r)
-		case query.Get("sendInitialEvents") != "": // the client lists instead
-			http.Error(w, "no initial events", http.StatusBadRequest)
-		case query.Get("watch") != "":
-			<-r.Context().Done()
-		default:
-			w.Header().Set("Content-Type", "application/json")
-			_, _ = w.Write(list)
-		}
-	}))
-	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
-	config, err := clientcmd.LoadFromFile(s.kubeconfig)
-	require.NoError(t, err)
-	for _, c := range config.Clusters {
-		c.Server = server.URL
-	}
-	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	require.NoError(t, clientcmd.WriteToFile(*config, kubeconfig))
-	return kubeconfig
-}
 
 // A new controller whose list of ScheduledJobs has the first status starts nothing, even
 // if the run and its Job have been dropped since.
@@ -74,7 +30,23 @@ func (s *stand) staleList(t *testing.T) {
 		require.Empty(t, j.status(t).PendingDeletion)
 	})
 	p.Stop()
-	j.controller("-kubeconfig", s.stale(t, list), "-resync=200ms")
+	g, kubeconfig := s.gated(t, func(*http.Request, bool) bool { return false })
+	g.answer = func(w http.ResponseWriter, r *http.Request) bool {
+		query := r.URL.Query()
+		switch {
+		case r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, "/scheduledjobs"):
+			return false
+		case query.Get("sendInitialEvents") != "": // the client lists instead
+			http.Error(w, "no initial events", http.StatusBadRequest)
+		case query.Get("watch") != "":
+			<-r.Context().Done() // no change is seen
+		default:
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write(list)
+		}
+		return true
+	}
+	j.controller("-kubeconfig", kubeconfig, "-resync=200ms")
 	j.stays(5*time.Second, func(t require.TestingT) { require.Empty(t, j.jobs(t)) })
 	require.Len(t, s.pods.of(j.namespace), 1)
 }
@@ -82,7 +54,7 @@ func (s *stand) staleList(t *testing.T) {
 // A scheduled run replaces the active one, whose pods end before. A cancelled run ends.
 func (s *stand) stops(t *testing.T) {
 	j, _ := s.scheduled(t, "stops", "  schedule: {timeSpec: R2//PT3S}\n  concurrencyPolicy: Replace\n  maxRestart: 0\n"+pod(map[string]string{works: "1h"}))
-	j.becomes(60*time.Second, func(t *assert.CollectT) {
+	j.becomes(bound, func(t *assert.CollectT) {
 		require.LessOrEqual(j.t, active(j.jobs(t)), 1)
 		status := j.status(t)
 		require.Len(t, status.Completed, 1)
@@ -90,22 +62,11 @@ func (s *stand) stops(t *testing.T) {
 		require.Len(t, status.Running, 1)
 	})
 	j.patch(`{"spec": {"cancel": ["` + j.status(t).Running[0].Tag + `"]}}`)
-	j.becomes(60*time.Second, func(t *assert.CollectT) {
+	j.becomes(bound, func(t *assert.CollectT) {
 		require.Len(t, j.status(t).Completed, 2)
 		require.Equal(t, "cancelled", j.status(t).Last.Stopped)
 		require.Equal(t, []string{"RunStopped", "RunStopped"}, j.events(t))
 	})
-}
-
-// Without history a RunRequest still shows its completed run.
-func (s *stand) answers(t *testing.T) {
-	j, _ := s.scheduled(t, "answers", "  historyLimit: 0\n"+pod(nil))
-	j.request("now")
-	j.becomes(60*time.Second, func(t *assert.CollectT) {
-		require.Equal(t, schedule.Completed, j.answer(t, "now").Status)
-		require.Empty(t, j.jobs(t))
-	})
-	j.stays(2*time.Second, func(t require.TestingT) { require.True(t, j.answer(t, "now").Success) })
 }
 
 // A request for an unknown job, and a dependency on one, are reported.

@@ -21,21 +21,22 @@ import (
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
-// steps are the requests of a run: the state with the create, the create, the state with the
-// Job, the state with the outcome, and the patch of the time to live.
-const steps = 5
-
 // A controller that is killed at any step of a run, before a request or after it, and is away
 // for longer than the time to live: the run executes once, and has succeeded. Its Job is deleted.
+// The steps are the requests: the state with the create, the create, the state with the Job, the
+// state with the outcome, and the patch of the time to live or the delete.
 func (s *stand) killedAnywhere(t *testing.T) {
-	for step := range steps {
-		for _, after := range []bool{false, true} {
-			t.Run(fmt.Sprintf("step %d after %t", step+1, after), func(t *testing.T) {
+	const steps = 5
+	for name, spec := range map[string]string{"expires": "  ttlSecondsAfterFinished: 0\n", "dropped": "  historyLimit: 0\n"} {
+		for step := range 2 * steps {
+			after := step >= steps
+			step %= steps
+			t.Run(fmt.Sprintf("%s step %d after %t", name, step+1, after), func(t *testing.T) {
 				t.Parallel()
-				j := s.namespace(t, fmt.Sprintf("step-%d-%t", step+1, after))
+				j := s.namespace(t, fmt.Sprintf("%s-%d-%t", name, step+1, after))
 				at := 0
 				g, kubeconfig := s.gated(t, func(r *http.Request, _ bool) bool {
-					if isStatus(r) || isJob(r, http.MethodPost) || r.Method == http.MethodPatch && strings.Contains(r.URL.Path, "/jobs/") {
+					if isStatus(r) || isJob(r, http.MethodPost) || isJob(r, http.MethodPatch) || isJob(r, http.MethodDelete) {
 						at++
 						return at > step
 					}
@@ -43,21 +44,21 @@ func (s *stand) killedAnywhere(t *testing.T) {
 				})
 				g.after = after
 				p := j.controller("-kubeconfig", kubeconfig, "-request-timeout=1s")
-				j.apply("job", "  schedule: {timeSpec: R1//PT1S, blockOnFailure: true}\n  ttlSecondsAfterFinished: 0\n"+pod(map[string]string{works: "1s"}))
+				j.apply("job", "  schedule: {timeSpec: R1//PT1S, blockOnFailure: true}\n"+spec+pod(map[string]string{works: "1s"}))
 				g.waits()
 				p.Kill()
 				time.Sleep(4 * time.Second)
 				j.controller("-request-timeout=1s", "-resync=1s")
 				j.becomes(90*time.Second, func(t *assert.CollectT) {
 					status := j.status(t)
-					require.Len(t, status.Completed, 1)
+					require.Equal(t, schedule.Completed, status.Last.Status)
 					require.True(t, status.Last.Success, "%+v", status.Last)
 					require.False(t, status.Blocked)
 					require.Empty(t, j.jobs(t))
 				})
 				j.stays(3*time.Second, func(t require.TestingT) { require.Empty(t, j.jobs(t)) })
 				require.Len(t, s.pods.of(j.namespace), 1)
-				require.EqualValues(t, 1, j.status(t).Started)
+				require.Equal(t, [3]int64{1, 1, 0}, [3]int64{j.status(t).Due, j.status(t).Started, j.status(t).Missed})
 			})
 		}
 	}
@@ -155,71 +156,58 @@ spec: {policyName: no-jobs, validationActions: [Deny]}
 	})
 }
 
-// The Job of an active run is deleted by a user, in each way, while its pod is pending, runs, or
-// waits for its restart: the run is active until its pods are gone, and is lost. The next run
-// does not overlap.
+// The Job of an active run is deleted by a user, in each way, while its pods are pending, run, or
+// are about to be restarted: the run is active until its pods are gone, and is lost. The next run
+// does not overlap. While no controller runs, pods go with their Job; it deletes those of an orphan
+// when it is back.
 func (s *stand) deletedByHand(t *testing.T) {
+	active := func(n int32) func(schedule.Pods) bool { return func(p schedule.Pods) bool { return p.Active == n } }
+	restarting := func(p schedule.Pods) bool { return p.Failed > 0 }
 	for _, how := range []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan} {
 		for _, test := range []struct {
-			name, does string
-			ready      func(schedule.Pods) bool // for the deletion of the Job
+			name  string
+			pods  int
+			away  bool // the controller
+			does  map[string]string
+			ready func(schedule.Pods) bool // for the deletion of the Job
 		}{
-			{"pending", pod(map[string]string{pends: "true"}), func(p schedule.Pods) bool { return p.Active == 1 }},
-			{"running", pod(map[string]string{works: "1h"}), func(p schedule.Pods) bool { return p.Active == 1 }},
-			{"restarting", pod(map[string]string{exits: "1"}), func(p schedule.Pods) bool { return p.Failed > 0 }},
+			{"pending", 1, false, map[string]string{pends: "true"}, active(1)},
+			{"running", 1, false, map[string]string{works: "1h"}, active(1)},
+			{"restarting", 1, false, map[string]string{exits: "1"}, restarting},
+			{"running-away", 3, true, map[string]string{works: "1h"}, active(3)},
+			{"restarting-away", 3, true, map[string]string{exits: "1"}, restarting},
 		} {
 			t.Run(string(how)+" "+test.name, func(t *testing.T) {
 				t.Parallel()
 				j := s.namespace(t, "deleted-"+strings.ToLower(string(how))+"-"+test.name)
-				j.controller("-request-timeout=1s", "-resync=1s")
-				j.apply("job", "  allowConcurrentRun: false\n  maxRestart: 20\n"+test.does)
+				p := j.controller("-request-timeout=1s", "-resync=1s")
+				j.apply("job", fmt.Sprintf("  allowConcurrentRun: false\n  maxRestart: 20\n  podCount: %d\n%s", test.pods, pod(test.does)))
 				j.request("one")
 				j.becomes(60*time.Second, func(t *assert.CollectT) {
 					running := j.status(t).Running
 					require.Len(t, running, 1)
 					require.True(t, test.ready(running[0].Pods), "%+v", running[0].Pods)
 				})
-				j.request("two")
-				require.NoError(t, j.client.BatchV1().Jobs(j.namespace).Delete(t.Context(), j.jobs(t)[0].Name, metav1.DeleteOptions{PropagationPolicy: &how}))
-				j.becomes(60*time.Second, func(t *assert.CollectT) {
-					require.LessOrEqual(j.t, len(j.unfinishedPods(t)), 1, "the runs overlap")
-					require.Equal(t, schedule.Lost, j.answer(t, "one").Outcome())
-					require.Equal(t, schedule.Running, j.answer(t, "two").Status)
-				})
-				require.Contains(t, j.events(t), "RunLost")
-			})
-		}
-	}
-}
-
-// The same of several pods with restarts left, while no controller runs: those of a Job that is
-// deleted with them go without it, and it deletes those of an orphan when it is back.
-func (s *stand) deletedWhileAway(t *testing.T) {
-	for _, how := range []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan} {
-		for name, does := range map[string]map[string]string{"running": {works: "1h"}, "restarting": {exits: "1"}} {
-			t.Run(string(how)+" "+name, func(t *testing.T) {
-				t.Parallel()
-				j := s.namespace(t, "away-"+strings.ToLower(string(how))+"-"+name)
-				p := j.controller("-request-timeout=1s", "-resync=1s")
-				j.apply("job", "  allowConcurrentRun: false\n  maxRestart: 20\n  podCount: 3\n"+pod(does))
-				j.request("one")
-				j.becomes(60*time.Second, func(t *assert.CollectT) {
-					running := j.status(t).Running
-					require.Len(t, running, 1)
-					require.True(t, name == "running" && running[0].Pods.Active == 3 || running[0].Pods.Restarts > 0, "%+v", running[0].Pods)
-				})
-				p.Kill()
-				require.NoError(t, j.client.BatchV1().Jobs(j.namespace).Delete(t.Context(), j.jobs(t)[0].Name, metav1.DeleteOptions{PropagationPolicy: &how}))
-				j.request("two")
-				if how != metav1.DeletePropagationOrphan {
-					j.becomes(60*time.Second, func(t *assert.CollectT) { require.Empty(t, j.unfinishedPods(t)) })
+				if test.away {
+					p.Kill()
 				}
-				j.controller("-request-timeout=1s", "-resync=1s")
-				j.becomes(60*time.Second, func(t *assert.CollectT) {
-					require.LessOrEqual(j.t, len(j.unfinishedPods(t)), 3, "the runs overlap")
+				j.request("two")
+				require.NoError(t, j.client.BatchV1().Jobs(j.namespace).Delete(t.Context(), j.jobs(t)[0].Name, metav1.DeleteOptions{PropagationPolicy: &how}))
+				since := time.Now()
+				if test.away && how != metav1.DeletePropagationOrphan {
+					j.becomes(bound, func(t *assert.CollectT) { require.Empty(t, j.unfinishedPods(t)) })
+				}
+				if test.away {
+					j.controller("-request-timeout=1s", "-resync=1s")
+					since = time.Now()
+				}
+				j.becomes(bound, func(t *assert.CollectT) {
+					require.LessOrEqual(j.t, len(j.unfinishedPods(t)), test.pods, "the runs overlap")
 					require.Equal(t, schedule.Lost, j.answer(t, "one").Outcome())
 					require.Equal(t, schedule.Running, j.answer(t, "two").Status)
 				})
+				t.Logf("lost and followed after %v", time.Since(since))
+				require.Contains(t, j.events(t), "RunLost")
 			})
 		}
 	}
@@ -271,13 +259,14 @@ func (s *stand) uninstalled(t *testing.T) {
 			if test.namespace {
 				require.NoError(t, namespaces.Delete(t.Context(), j.namespace, metav1.DeleteOptions{}))
 			}
+			since := time.Now()
 			if test.scheduledJob && test.namespace {
-				j.becomes(60*time.Second, func(t *assert.CollectT) { require.Empty(t, j.unfinishedPods(t)) })
+				j.becomes(bound, func(t *assert.CollectT) { require.Empty(t, j.unfinishedPods(t)) })
 			}
 			if test.scheduledJob {
 				j.delete(scheduledJobs, "job")
 			}
-			j.becomes(90*time.Second, func(t *assert.CollectT) {
+			j.becomes(bound, func(t *assert.CollectT) {
 				require.Empty(t, j.jobs(t))
 				pods, err := j.client.CoreV1().Pods(j.namespace).List(j.t.Context(), metav1.ListOptions{})
 				require.NoError(t, err)
@@ -287,6 +276,7 @@ func (s *stand) uninstalled(t *testing.T) {
 					require.True(t, apierrors.IsNotFound(err), "%v", err)
 				}
 			})
+			t.Logf("gone after %v", time.Since(since))
 		})
 	}
 }

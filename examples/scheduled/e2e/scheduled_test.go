@@ -49,23 +49,19 @@ func TestScheduled(t *testing.T) {
 		{"a ring of jobs", (*stand).cycles},
 		{"a PodTemplate", (*stand).refers},
 		{"a Job that is refused", (*stand).refusedJob},
-		{"a Job that is deleted", (*stand).loses},
 		{"killed anywhere", (*stand).killedAnywhere},
 		{"unanswered", (*stand).unanswered},
 		{"denied", (*stand).denied},
 		{"deleted by hand", (*stand).deletedByHand},
-		{"deleted while no controller runs", (*stand).deletedWhileAway},
 		{"uninstalled", (*stand).uninstalled},
 		{"printed", (*stand).printed},
 		{"schedules are checked", (*stand).refusesSchedules},
 		{"made anew", (*stand).replaced},
-		{"killed", (*stand).killed},
 		{"a lost status", (*stand).adopts},
 		{"two controllers", (*stand).together},
 		{"at rest", (*stand).rests},
 		{"a stale list of ScheduledJobs", (*stand).staleList},
 		{"replaced and cancelled", (*stand).stops},
-		{"a request without history", (*stand).answers},
 		{"unknown jobs", (*stand).unknown},
 		{"leader election", (*stand).elects},
 		{"the sample", (*stand).sample},
@@ -109,13 +105,19 @@ func (s *stand) install(t *testing.T) {
 	}
 }
 
+// grace is the grace period of pods in seconds. Nothing hangs for longer than it and 30 s.
+const (
+	grace = 2
+	bound = (grace + 30) * time.Second
+)
+
 // pod is a template of pods that do what the annotations say.
 func pod(annotations map[string]string) string {
 	var lines []string
 	for _, k := range slices.Sorted(maps.Keys(annotations)) {
 		lines = append(lines, fmt.Sprintf("%s: %q", k, annotations[k]))
 	}
-	return fmt.Sprintf("  template:\n    metadata: {annotations: {%s}}\n    spec: {containers: [{name: c, image: example.com/c:1}]}\n", strings.Join(lines, ", "))
+	return fmt.Sprintf("  template:\n    metadata: {annotations: {%s}}\n    spec: {terminationGracePeriodSeconds: %d, containers: [{name: c, image: example.com/c:1}]}\n", strings.Join(lines, ", "), grace)
 }
 
 // Three runs of three pods, each at its instant, and no more.
@@ -396,22 +398,6 @@ func (s *stand) refusedJob(t *testing.T) {
 	secret.Absent(t, "metrics", metrics)
 }
 
-// A run whose Job somebody deletes is lost, and does not start again.
-func (s *stand) loses(t *testing.T) {
-	j, _ := s.scheduled(t, "loses", pod(map[string]string{works: "1h"}))
-	j.request("now")
-	j.becomes(30*time.Second, func(t *assert.CollectT) {
-		require.Len(t, j.status(t).Running, 1)
-	})
-	require.NoError(t, j.client.BatchV1().Jobs(j.namespace).Delete(t.Context(), j.jobs(t)[0].Name,
-		metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}))
-	j.becomes(30*time.Second, func(t *assert.CollectT) {
-		require.True(t, j.answer(t, "now").Lost)
-		require.Equal(t, []string{"RunLost"}, j.events(t))
-	})
-	j.stays(3*time.Second, func(t require.TestingT) { require.Empty(t, j.jobs(t)) })
-}
-
 // A ScheduledJob that is made anew under its name starts anew: Jobs and requests of
 // the old one are not its own.
 func (s *stand) replaced(t *testing.T) {
@@ -420,7 +406,7 @@ func (s *stand) replaced(t *testing.T) {
 	j.becomes(30*time.Second, func(t *assert.CollectT) { require.Len(t, j.status(t).Running, 2) })
 	j.delete(scheduledJobs, "job")
 	j.apply("job", "  schedule: {timeSpec: R1//PT1S}\n"+pod(map[string]string{works: "1h"}))
-	j.becomes(60*time.Second, func(t *assert.CollectT) {
+	j.becomes(bound, func(t *assert.CollectT) {
 		require.Len(t, j.status(t).Running, 1)
 		require.Len(t, j.jobs(t), 1)
 		require.Empty(t, j.requests(t))
@@ -435,52 +421,6 @@ func isJob(r *http.Request, method string) bool {
 
 func isStatus(r *http.Request) bool {
 	return r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/status")
-}
-
-// A controller is killed between two of its steps, and the next one goes on: there is
-// one Job, whatever was stored.
-func (s *stand) killed(t *testing.T) {
-	for _, test := range []struct {
-		name    string
-		shut    func(r *http.Request, created bool) bool
-		jobs    int  // when it is killed
-		pending int  // in the status then: a run is pending until its Job is known
-		back    bool // the status of before is there again
-		limit   int
-	}{
-		{"before the status", func(r *http.Request, _ bool) bool { return isStatus(r) }, 0, 0, false, 1},
-		{"between status and Job", func(r *http.Request, _ bool) bool { return isJob(r, http.MethodPost) }, 0, 1, false, 1},
-		{"between Job and status", func(r *http.Request, created bool) bool { return created && isStatus(r) }, 1, 1, false, 1},
-		{"between Job and status, which is lost", func(r *http.Request, created bool) bool { return created && isStatus(r) }, 1, 1, true, 1},
-		{"between status and delete", func(r *http.Request, _ bool) bool { return isJob(r, http.MethodDelete) }, 1, 0, false, 0},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			j := s.namespace(t, "killed-"+strings.ToLower(strings.NewReplacer(" ", "-", ",", "").Replace(test.name)))
-			g, kubeconfig := s.gated(t, test.shut)
-			p := j.controller("-kubeconfig", kubeconfig)
-			j.apply("job", fmt.Sprintf("  schedule: {timeSpec: R1//PT1S}\n  historyLimit: %d\n%s", test.limit, pod(map[string]string{works: "1s"})))
-			g.waits()
-			p.Kill()
-			require.Len(t, j.jobs(t), test.jobs)
-			require.Len(t, j.status(t).Pending, test.pending)
-			require.Empty(t, j.status(t).Running)
-			if test.back {
-				j.patch(`{"status": null}`, "status")
-			}
-			j.controller()
-			j.becomes(60*time.Second, func(t *assert.CollectT) {
-				status := j.status(t)
-				require.Equal(t, schedule.Completed, status.Last.Status)
-				require.Len(t, status.Completed, test.limit)
-				require.Len(t, j.jobs(t), test.limit)
-			})
-			j.stays(3*time.Second, func(t require.TestingT) { require.Len(t, j.jobs(t), test.limit) })
-			status := j.status(t)
-			require.Equal(t, [3]int64{1, 1, 0}, [3]int64{status.Due, status.Started, status.Missed})
-			require.Equal(t, 1, j.created())
-			require.Len(t, s.pods.of(j.namespace), 1)
-		})
-	}
 }
 
 // A status that somebody has emptied is made anew from the Jobs, at the resync.

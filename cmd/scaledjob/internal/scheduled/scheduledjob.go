@@ -46,21 +46,13 @@ func Read(ctx context.Context, c *cluster.Client, name string) (*scheduledjob.Sc
 	return found[0], nil
 }
 
-// CronIn reads a cron expression in a zone, as a ScheduledJob has it.
-func CronIn(text string, zone *time.Location) (schedule.Schedule, error) {
-	if _, err := CronOccurrences(text, zone, time.Time{}); err != nil {
-		return nil, err
-	}
-	return cronSchedule(text, zone), nil
-}
-
 // Explain prints the schedule of a ScheduledJob, and its status: which runs are
 // active, which wait, and why.
 func Explain(out io.Writer, s *scheduledjob.ScheduledJob, now time.Time) error {
 	if s.CreationTimestamp.IsZero() {
 		s.CreationTimestamp.Time = now
 	}
-	c, err := s.Config(scheduledjob.Inputs{Cron: CronIn})
+	c, err := s.Config(scheduledjob.Inputs{Cron: Cron})
 	if err != nil {
 		return fmt.Errorf("ScheduledJob %s: %w", s.Name, err)
 	}
@@ -96,7 +88,7 @@ func Lint(out io.Writer, s input.Source) (checked, problems bool) {
 		if j.CreationTimestamp.IsZero() {
 			j.CreationTimestamp.Time = time.Unix(0, 0).UTC()
 		}
-		c, invalid := j.Config(scheduledjob.Inputs{Cron: CronIn})
+		c, invalid := j.Config(scheduledjob.Inputs{Cron: Cron})
 		err = errors.Join(err, invalid)
 		for _, w := range c.Warnings {
 			fmt.Fprintf(out, "%s: warning: ScheduledJob %s: %v\n", s.Name, j.Name, w)
