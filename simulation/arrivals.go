@@ -245,11 +245,3 @@ func (a *Arrivals) curve(at float64) float64 {
 
 // length is the length of a day in nanoseconds.
 func (a *Arrivals) length() float64 { return float64(cmp.Or(a.day, 24*time.Hour)) }
-
-// Every returns the time between bursts, or 0.
-func (a *Arrivals) Every() Duration {
-	if a.pattern == bursts && len(a.rates) > 0 {
-		return a.rates[0].per
-	}
-	return 0
-}

@@ -45,7 +45,7 @@
 //	working      on an item
 //	looking      for an item, for at most Wait
 //	backing off  pending: the pod failed, and its replacement is not created yet
-//	completing   the work has ended, and the Job not yet; its pod holds room, unlike a finished one in Kubernetes
+//	completing   the pod has ended, and the Job not yet: it counts as running, and holds no room
 //	terminating  the Job is deleted, and its pod not gone yet
 //
 // A poll reads the metrics and the list of Jobs, as old as they are. What it creates exists
@@ -68,7 +68,6 @@
 //	equal scenarios have equal results, to the byte              TestSameBytes, TestMonth
 //	the maximum is kept by Scaling and Placement                 TestMax
 //	the list of Jobs agrees with their counts                    TestListEqualsCounts
-//	waits and queue lengths agree with queueing theory           TestWaitsOfMMc, TestQueueLengthsOfMM1
 //	a run made by hand                                           TestTimeline
 //	numbers in the documents of KEDA and multi-cluster scaling   TestStory…
 //	the figures of a real run are predicted                      TestAgreesWithSimulation (make agree)

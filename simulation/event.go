@@ -20,6 +20,7 @@ import (
 //	started         the pod asks for items
 //	unscheduled     a starting pod waits for a cluster that starts pods
 //	retried         a pod failed, and will be replaced
+//	completing      the pod of a Job has ended, and the Job not yet
 //	succeeded       a Job has ended
 //	failed          a Job has ended, after its last failure
 //	deleted         an unfinished Job is deleted

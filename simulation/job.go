@@ -21,7 +21,7 @@ const (
 )
 
 func (p phase) pending() bool   { return p <= backingOff }
-func (p phase) holdsRoom() bool { return p != unscheduled && p != backingOff }
+func (p phase) holdsRoom() bool { return p != unscheduled && p != backingOff && p != completing }
 
 // A job has a slot from its creation to its end.
 type job struct {
@@ -164,7 +164,8 @@ func (w *world) failPod(slot int32) {
 // succeed ends the work of a Job, and the Job after its completion.
 func (w *world) succeed(slot int32) {
 	if after := w.completion.draw(); after > 0 {
-		w.enter(slot, completing)
+		w.tell("completing", nil, slot)
+		w.vacate(slot, completing)
 		w.agenda.add(w.now+after, dutyFinished, slot, w.jobs[slot].epoch)
 		return
 	}

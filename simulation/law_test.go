@@ -19,7 +19,7 @@ import (
 )
 
 var kinds = []string{"arrived", "delivered", "done", "duplicated", "redelivered", "lost", "polled", "created", "scheduled", "started", "unscheduled",
-	"retried", "succeeded", "failed", "deleted", "rejected", "pruned", "outage started", "outage ended"}
+	"retried", "completing", "succeeded", "failed", "deleted", "rejected", "pruned", "outage started", "outage ended"}
 
 func TestAudit(t *testing.T) {
 	least := premise.Least{}
@@ -348,7 +348,7 @@ func (a *audit) observeJob(j *auditedJob, e simulation.Event) {
 		j.working = e.At
 	case "done", "duplicated":
 		j.stopWork(e.At)
-	case "retried", "unscheduled":
+	case "retried", "unscheduled", "completing":
 		j.leaveRoom(e.At)
 	case "succeeded", "failed":
 		j.leaveRoom(e.At)

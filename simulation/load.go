@@ -22,18 +22,26 @@ type Load struct {
 	// Max is the most Jobs that can run at the same time: the maximum of the policy, or the
 	// pods for which the clusters have capacity, if these are fewer.
 	Max int64 `json:"max"`
+
+	Length Duration `json:"-"` // how long items arrive
+	Burst  Duration `json:"-"` // longest time from a burst to the next; 0 without bursts
+	Random bool     `json:"-"` // whether runs under several seeds differ
 }
 
 // Load returns the load of the scenario. It has no meaning if [Scenario.Validate] returns
 // an error.
 func (s *Scenario) Load() Load {
-	l := Load{Max: s.maxJobs()}
+	l := Load{Max: s.maxJobs(), Random: s.random()}
+	l.Length, _ = s.times()
 	for i := range s.Queues {
 		rate, peak, window, service := s.loadOf(&s.Queues[i])
 		l.Arrivals += rate
 		l.Peak += peak
 		l.PeakSeconds = max(l.PeakSeconds, window)
 		l.Busy += rate * service
+		if a := &s.Queues[i].Arrivals; a.pattern == bursts {
+			l.Burst = max(l.Burst, a.rates[0].per)
+		}
 	}
 	if l.Arrivals > 0 {
 		l.Service = l.Busy / l.Arrivals
@@ -180,22 +188,19 @@ func (d *Distribution) varies() bool {
 	return d.shape == exponential && d.mean > 0 || d.shape == logNormal && d.deviation > 0
 }
 
-// Random reports whether runs under several seeds differ.
-func (s *Scenario) Random() bool {
+func (s *Scenario) random() bool {
 	return s.Jobs.FailureProbability > 0 || s.Jobs.Startup.varies() || s.Jobs.Completion.varies() || slices.ContainsFunc(s.Queues, func(q Queue) bool {
 		return q.Service.varies() || len(q.Arrivals.rates) > 0 && (q.Arrivals.pattern == poisson || q.Arrivals.pattern == daily)
 	})
 }
 
-// A Span is a part of the time of a trace.
-type Span struct{ From, Until Duration }
-
-// Spliced returns the scenario with these parts of its traces, one after the other.
-func (s Scenario) Spliced(parts []Span) Scenario {
+// Spliced returns the scenario with these parts of its traces, from a time until another, one
+// after the other.
+func (s Scenario) Spliced(parts [][2]Duration) Scenario {
 	s.Queues = slices.Clone(s.Queues)
 	length := Duration(0)
 	for _, p := range parts {
-		length += p.Until - p.From
+		length += p[1] - p[0]
 	}
 	s.Duration = length
 	for i := range s.Queues {
@@ -203,8 +208,8 @@ func (s Scenario) Spliced(parts []Span) Scenario {
 		q.Trace, q.parts = sorted(q.Trace), nil
 		at := Duration(0)
 		for _, p := range parts {
-			q.parts = append(q.parts, part{firstAt(q.Trace, p.From), firstAt(q.Trace, p.Until), at - p.From})
-			at += p.Until - p.From
+			q.parts = append(q.parts, part{firstAt(q.Trace, p[0]), firstAt(q.Trace, p[1]), at - p[0]})
+			at += p[1] - p[0]
 		}
 	}
 	return s

@@ -2,7 +2,6 @@ package simulation_test
 
 import (
 	"cmp"
-	"fmt"
 
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/keda"
@@ -75,25 +74,16 @@ func (m manifest) policy(clusters int) simulation.Policy {
 
 func (m manifest) strategy() strategy.Strategy {
 	of := m.Spec.ScalingStrategy
-	switch {
-	case of.Strategy == "" && m.As == "placement":
+	if of.Strategy == "" && m.As == "placement" {
 		return nil
-	case of.Strategy == "accurate":
-		return strategy.Accurate{SubtractPending: m.SubtractPending}
-	case of.Strategy == "custom":
-		percentage, err := strategy.ParsePercentage(cmp.Or(of.CustomScalingRunningJobPercentage, "0"))
-		if err != nil {
-			panic(err)
-		}
-		deduction := int64(0)
-		if n := of.CustomScalingQueueLengthDeduction; n != nil {
-			deduction = int64(*n)
-		}
-		return strategy.NewCustom(deduction, percentage)
 	}
-	s, err := strategy.Parse(cmp.Or(of.Strategy, "default"))
+	in := strategy.Parameters{Percentage: of.CustomScalingRunningJobPercentage, SubtractPending: m.SubtractPending}
+	if n := of.CustomScalingQueueLengthDeduction; n != nil {
+		in.Deduction = int64(*n)
+	}
+	s, err := strategy.FromSpec(cmp.Or(of.Strategy, "default"), in)
 	if err != nil {
-		panic(fmt.Sprint(of.Strategy, err))
+		panic(err)
 	}
 	return s
 }

@@ -95,7 +95,7 @@ func NewScaling(of strategy.Strategy, most int64) Scaling {
 func (p Scaling) Settings() Settings {
 	s := Settings{Name: p.Name, Interval: p.Interval, StuckAfter: p.StuckAfter, History: p.History}
 	s.bound(p.Policy.Bounds)
-	s.describe("", p.Policy.Strategy)
+	s.describe(nameOf(p.Policy.Strategy))
 	return s
 }
 
@@ -114,32 +114,34 @@ func (s *Settings) bound(b scaling.Bounds) {
 	s.Min = min(max(0, b.Min), s.Max)
 }
 
-// describe sets a name if there is none.
-func (s *Settings) describe(rules string, of strategy.Strategy) {
+// describe sets a name if there is none: a strategy by some rules, and the settings that are
+// not the default.
+func (s *Settings) describe(strategy string) {
 	if s.Name != "" {
 		return
 	}
-	if of == nil {
-		of = strategy.Default{}
-	}
-	name := strategy.Describe(of)
-	if _, custom := of.(*strategy.Custom); !custom {
-		name, _, _ = strings.Cut(name, ":")
-	}
-	words := []string{strings.TrimPrefix(rules+" "+name, " ")}
-	if a, ok := of.(strategy.Accurate); ok && a.SubtractPending {
-		words = append(words, "subtracting pending")
-	}
+	s.Name = strategy
 	if s.Min != 0 {
-		words = append(words, "min "+strconv.FormatInt(s.Min, 10))
+		s.Name += ", min " + strconv.FormatInt(s.Min, 10)
 	}
 	if s.Max != scaling.DefaultPolicy().Bounds.Max {
-		words = append(words, "max "+strconv.FormatInt(s.Max, 10))
+		s.Name += ", max " + strconv.FormatInt(s.Max, 10)
 	}
 	if s.interval() != 30*second {
-		words = append(words, "every "+s.Interval.String())
+		s.Name += ", every " + s.Interval.String()
 	}
-	s.Name = strings.Join(words, ", ")
+}
+
+// nameOf returns the name of a strategy. That of custom has its parameters.
+func nameOf(s strategy.Strategy) string {
+	name := strategy.Describe(s)
+	if _, custom := s.(*strategy.Custom); !custom {
+		name, _, _ = strings.Cut(name, ":")
+	}
+	if a, ok := s.(strategy.Accurate); ok && a.SubtractPending {
+		name += ", subtracting pending"
+	}
+	return cmp.Or(name, "default")
 }
 
 // KEDA decides as a release of KEDA. The zero value is KEDA 2.0.0 with the defaults of a
@@ -172,12 +174,6 @@ func (p KEDA) Settings() Settings {
 		s.History.Failed = history.Keep(int(*n))
 	}
 	s.bound(b)
-	s.describe("KEDA "+p.Profile.Release(), p.strategy())
-	return s
-}
-
-// strategy is a name for the strategy.
-func (p KEDA) strategy() strategy.Strategy {
 	of := p.Spec.ScalingStrategy
 	name := cmp.Or(of.Strategy, "default")
 	if name == "custom" {
@@ -187,15 +183,9 @@ func (p KEDA) strategy() strategy.Strategy {
 		}
 		name += fmt.Sprintf(" %d %s", deduction, of.CustomScalingRunningJobPercentage)
 	}
-	return named(name)
+	s.describe("KEDA " + p.Profile.Release() + " " + name)
+	return s
 }
-
-// named is a name without a strategy.
-type named string
-
-// Propose is not called.
-func (n named) Propose(strategy.Load) int64 { return 0 }
-func (n named) String() string              { return string(n) }
 
 // Decide calls [keda.Profile.Decide]. Pods have the conditions of their phase, so that
 // pendingPodConditions have their effect.
@@ -293,7 +283,7 @@ func (p Placement) Settings() Settings {
 	if of == nil {
 		of = strategy.PendingAware{}
 	}
-	s.describe("placement", of)
+	s.describe("placement " + nameOf(of))
 	return s
 }
 

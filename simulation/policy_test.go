@@ -144,7 +144,7 @@ func TestPolicyNames(t *testing.T) {
 	} {
 		require.Equal(t, want, m.policy(1).Settings().Name)
 	}
-	s := manifest{Spec: keda.Spec{ScalingStrategy: keda.ScalingStrategy{Strategy: "custom"}}}.policy(1).Settings()
+	s := manifest{Spec: keda.Spec{ScalingStrategy: keda.ScalingStrategy{Strategy: "custom", CustomScalingRunningJobPercentage: "0.5"}}}.policy(1).Settings()
 	require.True(t, strings.HasPrefix(s.Name, "custom: "), s.Name)
 }
 

@@ -60,7 +60,7 @@ type Summary struct {
 	MostFinished  int64 `json:"mostFinished"` // most finished Jobs at one time
 
 	// BusySeconds is the time in which pods worked. IdleSeconds is the time in which scheduled
-	// pods did not: starting, waiting for an item, completing, terminating.
+	// pods did not: starting, waiting for an item, terminating.
 	BusySeconds float64 `json:"busySeconds"`
 	IdleSeconds float64 `json:"idleSeconds"`
 

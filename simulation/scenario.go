@@ -72,8 +72,10 @@ type JobBehavior struct {
 	// Startup is the time from the scheduling of a pod until it asks for an item. The pod is
 	// pending during that time.
 	Startup Distribution `json:"startup,omitzero"`
-	// Completion is the time from the end of the work until the Job has succeeded: about 1s in
-	// Kubernetes, whose Job controller collects changes. The Job counts as running.
+	// Completion is the time from the end of the pod until the Job has succeeded: about 1s in
+	// Kubernetes, whose Job controller collects changes. The Job counts as running, also for
+	// KEDA, and not as pending. Its pod holds no room: the scheduler and quotas leave out pods
+	// that have ended.
 	Completion Distribution `json:"completion,omitzero"`
 	// Acknowledge is the time at which a Job acknowledges an item: end (also ""), when it is
 	// done, so that it waits again if the Job fails; or start, so that it is then lost.
@@ -146,12 +148,6 @@ func (s *Scenario) times() (arrivals, end Duration) {
 		return arrivals, arrivals + *s.Drain
 	}
 	return arrivals, arrivals + max(arrivals, hour)
-}
-
-// Length returns how long items arrive.
-func (s *Scenario) Length() Duration {
-	arrivals, _ := s.times()
-	return arrivals
 }
 
 func (j *JobBehavior) backoffLimit() int64 {

@@ -45,7 +45,7 @@ func (s *site) running() int64 {
 }
 func (s *site) unfinished() int64 { return s.running() + s.phase[terminating] }
 func (s *site) idlePods() int64 {
-	return s.phase[starting] + s.phase[looking] + s.phase[completing] + s.phase[terminating]
+	return s.phase[starting] + s.phase[looking] + s.phase[terminating]
 }
 
 // total adds up the numbers of the sites.

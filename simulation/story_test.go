@@ -70,27 +70,6 @@ func TestStoryOfDefault(t *testing.T) {
 	}
 }
 
-// The table of maxReplicaCount.
-func TestStoryOfTheTable(t *testing.T) {
-	for _, row := range []struct {
-		queue   int64
-		most    int32
-		target  float64
-		running int64
-		create  int64
-	}{{10, 3, 1, 0, 3}, {10, 3, 2, 0, 3}, {10, 3, 1, 1, 2}, {10, 100, 1, 0, 10}, {4, 3, 5, 0, 1}} {
-		for _, as := range []string{"spec", "2.16"} {
-			s := story(hour, items(0, row.running), items(15*second, row.queue-row.running))
-			if row.running == 0 {
-				s.Queues[0].Trace = s.Queues[0].Trace[1:]
-			}
-			s.Queues[0].Target = row.target
-			s.Policy = manifest{As: as, Spec: spec("", row.most)}
-			require.Equal(t, []int64{row.running, row.create}, created(play(t, s), 2), "%s %+v", as, row)
-		}
-	}
-}
-
 // "If one sets minReplicaCount to 2 then there will be 2 jobs running permanently. Using
 // a targetValue of 1, if 3 new messages are sent, 2 of those messages will be processed
 // on the already running jobs but another 3 jobs will be created."
@@ -109,22 +88,6 @@ func TestStoryOfMin(t *testing.T) {
 		require.Equal(t, []int64{2, 0, 3, 0}, created(r, 4))
 		require.Equal(t, []int64{1, 2, 3}, takers)
 	}
-}
-
-// "If minReplicaCount is greater than maxReplicaCount, minReplicaCount will be set to
-// maxReplicaCount." KEDA since 2.11 has as many again for the queue.
-func TestStoryOfMinAboveMax(t *testing.T) {
-	s := story(hour, items(0, 5))
-	s.Policy = manifest{As: "spec", Spec: spec("", 1)}
-	s.Policy.Spec.MinReplicaCount = new(int32(10))
-	r := play(t, s)
-	require.Equal(t, []int64{1, 0}, created(r, 2))
-	require.Zero(t, r.Summary.ExcessOverMax)
-
-	s.Policy.As = "2.21"
-	r = play(t, s)
-	require.Equal(t, []int64{1, 1, 0}, created(r, 3))
-	require.Equal(t, int64(1), r.Summary.ExcessOverMax)
 }
 
 // A Job for each message, and "periodically remove completed/failed job by the
@@ -158,36 +121,6 @@ func TestStoryOfFailures(t *testing.T) {
 	}
 }
 
-// The operator's article: a queue of 47 at a threshold of 10, and its test cases.
-func TestStoryOfTheThreshold(t *testing.T) {
-	for _, c := range []struct {
-		depth       int64
-		least, most int32
-		create      int64
-	}{{47, 0, 20, 5}, {30, 0, 20, 3}, {0, 0, 5, 0}, {5, 0, 5, 1}, {1000, 0, 5, 5}, {0, 2, 5, 2}} {
-		s := story(hour, items(0, c.depth))
-		if c.depth == 0 {
-			s.Queues[0].Trace = nil
-		}
-		s.Queues[0].Target = 10
-		s.Policy.Spec = spec("", c.most)
-		s.Policy.Spec.MinReplicaCount = &c.least
-		require.Equal(t, c.create, play(t, s).Ticks[0].Created, "%+v", c)
-	}
-}
-
-// With three messages, and three more before the next poll, at a maximum of 10: what
-// default and eager come to.
-func TestStoryOfEager(t *testing.T) {
-	for strategy, want := range map[string][]int64{"default": {3, 3}, "eager": {3, 6}} {
-		for _, as := range []string{"spec", "2.21"} {
-			s := story(hour, items(0, 3), items(15*second, 3))
-			s.Policy = manifest{As: as, Spec: spec(strategy, 10)}
-			require.Equal(t, want, created(play(t, s), 2), "%s %s", as, strategy)
-		}
-	}
-}
-
 // Fifteen of at most twenty Jobs are pending, and the items that they will take are still
 // in the queue. Before 2.19 five more are created.
 func TestStoryOfAccurateNearTheMaximum(t *testing.T) {
@@ -198,58 +131,6 @@ func TestStoryOfAccurateNearTheMaximum(t *testing.T) {
 		s.Policy = manifest{As: as, Spec: spec("accurate", 20)}
 		require.Equal(t, want, created(play(t, s), 2), as)
 	}
-}
-
-// What KEDA's code does besides what is written.
-func TestStoriesOfKEDA(t *testing.T) {
-	create := func(as string, spec keda.Spec, targets []float64, queues ...int64) []int64 {
-		s := story(hour, items(0, queues[0]))
-		s.Queues[0].Target = targets[0]
-		for i, n := range queues[1:] {
-			s.Queues = append(s.Queues, simulation.Queue{
-				Trace: []simulation.Arrival{items(0, n)}, Target: targets[i+1], Service: simulation.Fixed(time.Hour),
-			})
-		}
-		s.Policy = manifest{As: as, Spec: spec}
-		return created(play(t, s), 2)
-	}
-	one := []float64{1}
-
-	// As long as Jobs of the minimum are missing, nobody looks at the queue.
-	least := spec("", 100)
-	least.MinReplicaCount = new(int32(2))
-	require.Equal(t, []int64{2, 50}, create("2.21", least, one, 50))
-	require.Equal(t, []int64{52, 2}, create("spec", least, one, 50)) // those two have found nothing, and are kept
-
-	// A minimum without a maximum.
-	least = keda.Spec{MinReplicaCount: new(int32(5))}
-	require.Equal(t, []int64{5, 100}, create("2.21", least, one, 200))
-	require.Equal(t, []int64{100, 0}, create("spec", least, one, 200))
-
-	// A target below 1 asks for more Jobs than there are items.
-	require.Equal(t, []int64{2, 2}, create("2.21", spec("", 100), []float64{0.5}, 2))
-	require.Equal(t, []int64{4, 2}, create("spec", spec("", 100), []float64{0.5}, 2))
-
-	// custom does not subtract what runs from the maximum.
-	custom := spec("custom", 10)
-	custom.ScalingStrategy.CustomScalingQueueLengthDeduction = new(int32(0))
-	custom.ScalingStrategy.CustomScalingRunningJobPercentage = "0"
-	require.Equal(t, []int64{10, 10}, create("2.21", custom, one, 10))
-	require.Equal(t, []int64{10, 0}, create("spec", custom, one, 10))
-
-	// Jobs come from the trigger with the longest, or the shortest queue.
-	calculation := func(name string, most int32) keda.Spec {
-		s := spec("", most)
-		s.ScalingStrategy.MultipleScalersCalculation = name
-		return s
-	}
-	for _, as := range []string{"spec", "2.21"} {
-		require.Equal(t, int64(3), create(as, calculation("max", 100), []float64{4, 1}, 10, 5)[0])
-		require.Equal(t, int64(5), create(as, calculation("min", 100), []float64{4, 1}, 10, 5)[0])
-	}
-	// A mean of what each trigger could have at most.
-	require.Equal(t, int64(6), create("2.21", calculation("avg", 10), []float64{1, 1}, 1000, 2)[0])
-	require.Equal(t, int64(10), create("spec", calculation("avg", 10), []float64{1, 1}, 1000, 2)[0])
 }
 
 // Ten Jobs that take four minutes to start: what happens if every pending one counts as

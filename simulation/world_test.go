@@ -56,7 +56,7 @@ func TestDrainAndWait(t *testing.T) {
 // Each distribution that varies makes the runs random.
 func TestRandom(t *testing.T) {
 	s := story(second)
-	require.False(t, s.Random())
+	require.False(t, s.Load().Random)
 	found := 0
 	for _, of := range []reflect.Value{reflect.ValueOf(&s.Jobs).Elem(), reflect.ValueOf(&s.Queues[0]).Elem()} {
 		for i := range of.NumField() {
@@ -64,7 +64,7 @@ func TestRandom(t *testing.T) {
 				found++
 				before := field.Interface()
 				field.Set(reflect.ValueOf(simulation.Exp(time.Second)))
-				require.True(t, s.Random(), of.Type().Field(i).Name)
+				require.True(t, s.Load().Random, of.Type().Field(i).Name)
 				field.Set(reflect.ValueOf(before))
 			}
 		}
@@ -82,6 +82,13 @@ func TestCompletion(t *testing.T) {
 	require.Equal(t, []string{"0s Job 1 created", "10s item 1 done by Job 1", "30s Job 1 succeeded", "40s Job 2 created"},
 		happens(t, s, 45*second, "created", "done", "succeeded"), "at 20s one item and one Job")
 	require.EqualValues(t, 1, run(t, s, simulation.Options{}).Summary.StarvedPolls)
+
+	// A pod that has ended holds no room: the next one starts at once.
+	s.Clusters = []simulation.Cluster{{Capacity: new(int64(1))}}
+	s.Queues[0].Trace = []simulation.Arrival{items(0, 2)}
+	require.Equal(t, []string{"0s Job 1 scheduled", "10s Job 1 completing", "10s Job 2 scheduled", "20s Job 2 completing", "30s Job 1 succeeded", "40s Job 2 succeeded"},
+		happens(t, s, 45*second, "scheduled", "completing", "succeeded"))
+	require.Zero(t, run(t, s, simulation.Options{}).Summary.IdleSeconds)
 }
 
 // The pod fails each time: the item waits again, or is lost.

@@ -25,7 +25,7 @@ type blocks struct {
 
 // blocksOf divides the time of a trace so that days of two or more have the same blocks.
 func blocksOf(s simulation.Scenario, policies []simulation.Policy) blocks {
-	b := blocks{of: s, all: s.Length()}
+	b := blocks{of: s, all: s.Load().Length}
 	interval := simulation.Duration(0)
 	for _, p := range policies {
 		of := p.Settings().Interval
@@ -52,7 +52,7 @@ func blocksOf(s simulation.Scenario, policies []simulation.Policy) blocks {
 func (b blocks) scenario(seed int) simulation.Scenario {
 	random := rand.New(rand.NewPCG(b.of.Seed, 5<<32|uint64(seed)))
 	near := max(simulation.Duration(time.Hour), 2*b.length)
-	var parts []simulation.Span
+	var parts [][2]simulation.Duration
 	for at := simulation.Duration(0); at < b.all; at += b.length {
 		var choice []int
 		for i := range b.n {
@@ -66,7 +66,7 @@ func (b blocks) scenario(seed int) simulation.Scenario {
 		}
 		length := min(b.length, b.all-at)
 		from := simulation.Duration(choice[random.IntN(len(choice))]) * b.length
-		parts = append(parts, simulation.Span{From: from, Until: from + length})
+		parts = append(parts, [2]simulation.Duration{from, from + length})
 	}
 	s := b.of.Spliced(parts)
 	s.Duration = b.of.Duration

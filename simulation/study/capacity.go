@@ -76,8 +76,7 @@ func Capacities(s simulation.Scenario, policies []simulation.Policy, o Options) 
 		c.Policy, c.scenario, c.Load = settings.Name, s, s.Load()
 		c.unit = c.Load.Arrivals
 		c.Present.Load = c.unit
-		switch c.Reason = reason(s, settings); {
-		case c.Reason == "":
+		if c.Reason = reason(s, c.Load, settings.Interval); c.Reason == "" {
 			todo = append(todo, task{c, &c.Present, false}, task{c, &c.Present, true})
 		}
 	}
@@ -85,19 +84,14 @@ func Capacities(s simulation.Scenario, policies []simulation.Policy, o Options) 
 }
 
 // reason returns why a scenario has no capacity.
-func reason(s simulation.Scenario, settings simulation.Settings) string {
-	interval := cmp.Or(settings.Interval, defaultInterval)
-	burst, trace := false, false
-	for _, q := range s.Queues {
-		trace = trace || len(q.Trace) > 0
-		burst = burst || q.Arrivals.Every() > s.Length()
-	}
+func reason(s simulation.Scenario, load simulation.Load, interval simulation.Duration) string {
+	trace := slices.ContainsFunc(s.Queues, func(q simulation.Queue) bool { return len(q.Trace) > 0 })
 	switch {
-	case s.Load().Arrivals == 0:
+	case load.Arrivals == 0:
 		return "no items arrive"
-	case trace && s.Length() < pollsOfABlock*interval:
+	case trace && load.Length < pollsOfABlock*cmp.Or(interval, defaultInterval):
 		return "the trace is shorter than 20 polls"
-	case burst:
+	case load.Burst > load.Length:
 		return "there is a single burst"
 	}
 	return ""

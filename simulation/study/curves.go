@@ -19,7 +19,7 @@ const (
 
 // stepOf returns the seconds of a step.
 func stepOf(s simulation.Scenario) float64 {
-	length := s.Length()
+	length := s.Load().Length
 	drain := max(length, simulation.Duration(time.Hour))
 	if s.Drain != nil {
 		drain = *s.Drain

@@ -43,5 +43,6 @@
 //
 //	every probe agrees with long runs, for random workloads    TestProbesAgreeWithLongRuns
 //	intervals cover the mean of many runs                      TestCoverage
+//	waits and sustained loads are those of queueing theory     TestErlang
 //	the search agrees with an exhaustive search                TestSearchIsExhaustive
 package study

@@ -153,7 +153,7 @@ func newReplicator(s simulation.Scenario, policies []simulation.Policy, o Option
 		if r.study.Blocks = b.n; b.n >= fewestBlocks {
 			r.study.Sampling, r.splice = fromBlocks, b.scenario
 		}
-	case s.Random():
+	case s.Load().Random:
 		r.study.Sampling = fromSeeds
 	}
 	return r
@@ -162,7 +162,7 @@ func newReplicator(s simulation.Scenario, policies []simulation.Policy, o Option
 // first returns the number of runs to begin with.
 func (r *replicator) first() int {
 	switch {
-	case r.study.Sampling == exactly || r.study.Sampling == fromFewBlocks && !r.scenario.Random():
+	case r.study.Sampling == exactly || r.study.Sampling == fromFewBlocks && !r.scenario.Load().Random:
 		return 1
 	case r.options.Seeds > 0:
 		return r.options.Seeds

@@ -2,6 +2,7 @@ package study
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/scaledjob/scaledjob/simulation"
@@ -25,6 +26,8 @@ type Found struct {
 	// Closest is the index of the policy that misses the conditions by the least, if none meets
 	// them.
 	Closest int `json:"closest"`
+
+	miss float64 // of the closest policy, as a factor
 }
 
 // rounds are the numbers of replications after which a policy may be decided.
@@ -50,17 +53,16 @@ func Search(s simulation.Scenario, policies []simulation.Policy, conditions []Co
 	}
 	slices.SortStableFunc(order, compare)
 	f := &Found{Policy: -1, Closest: -1}
-	nearest := 0.0
-	tell := o.Progress
-	for at := 0; at < len(order) && f.Policy < 0; {
-		end := at + 1
-		for end < len(order) && compare(order[at], order[end]) == 0 {
-			end++
+	for f.Tried < len(order) && f.Policy < 0 {
+		group := order[f.Tried:]
+		for n := range group {
+			if compare(group[0], group[n]) != 0 {
+				group = group[:n]
+				break
+			}
 		}
-		group := order[at:end]
 		judged := make([]judgement, len(group))
-		var bar progress
-		err := parallel(len(group), o.Parallel, &bar, func(i int, _ func(float64) error) (err error) {
+		err := parallel(len(group), o.Parallel, &progress{}, func(i int, _ func(float64) error) (err error) {
 			one := o
 			one.Parallel, one.Progress = 1, nil
 			judged[i], err = judge(s, policies[group[i]], conditions, one)
@@ -69,26 +71,29 @@ func Search(s simulation.Scenario, policies []simulation.Policy, conditions []Co
 		if err != nil {
 			return nil, err
 		}
-		least := 0.0
-		for k, i := range group {
-			j := &judged[k]
-			idle := j.of.Estimate(0, func(s *simulation.Summary) float64 { return s.IdleSeconds }).Mean
-			switch {
-			case j.met && (f.Policy < 0 || idle < least):
-				f.Policy, f.Study, least = i, j.of, idle
-			case f.Policy < 0 && (f.Closest < 0 || j.miss < nearest):
-				f.Closest, f.Study, nearest = i, j.of, j.miss
-			}
-		}
-		at = end
-		f.Tried = at
-		if tell != nil {
-			if err := tell(float64(at) / float64(len(order))); err != nil {
+		f.add(group, judged)
+		if o.Progress != nil {
+			if err := o.Progress(float64(f.Tried) / float64(len(order))); err != nil {
 				return nil, err
 			}
 		}
 	}
 	return f, nil
+}
+
+// add chooses among policies with the same maximum and interval, which come next in the order.
+func (f *Found) add(group []int, judged []judgement) {
+	f.Tried += len(group)
+	least := math.Inf(1)
+	for k, i := range group {
+		j := &judged[k]
+		switch idle := j.of.Estimate(0, func(s *simulation.Summary) float64 { return s.IdleSeconds }).Mean; {
+		case j.met && idle < least:
+			f.Policy, f.Study, least = i, j.of, idle
+		case f.Policy < 0 && (f.Closest < 0 || j.miss < f.miss):
+			f.Closest, f.Study, f.miss = i, j.of, j.miss
+		}
+	}
 }
 
 // A judgement reports whether a policy meets the conditions, and its distance as a factor.

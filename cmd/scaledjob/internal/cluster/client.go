@@ -257,37 +257,17 @@ func (f *ClusterFlags) Completes(c *cobra.Command) {
 	}
 }
 
-// pageSize is the number of objects in an answer to a list.
-const pageSize = "500"
-
 // list adds the objects of a path to the dump.
 func (c *Client) list(ctx context.Context, d *Dump, kind, path, selector string) error {
 	return c.pages(ctx, kind, path, selector, func(item json.RawMessage) error { return d.object(item, kind) })
 }
 
-// pages calls each for the objects of a path.
-func (c *Client) pages(ctx context.Context, kind, path, selector string, each func(json.RawMessage) error) error {
-	for next := ""; ; {
-		data, err := c.Read(ctx, path, "limit", pageSize, "labelSelector", selector, "continue", next)
-		if err != nil {
-			return fmt.Errorf("list %ss in namespace %s: %w", kind, c.Namespace, err)
-		}
-		var page struct {
-			Metadata metav1.ListMeta   `json:"metadata"`
-			Items    []json.RawMessage `json:"items"`
-		}
-		if err := json.Unmarshal(data, &page); err != nil {
-			return fmt.Errorf("list %ss in namespace %s: %w", kind, c.Namespace, input.Plain(err))
-		}
-		for _, item := range page.Items {
-			if err := each(item); err != nil {
-				return fmt.Errorf("list %ss in namespace %s: %w", kind, c.Namespace, err)
-			}
-		}
-		if next = page.Metadata.Continue; next == "" {
-			return nil
-		}
+// pages calls do for the objects of a path.
+func (c *Client) pages(ctx context.Context, kind, path, selector string, do func(json.RawMessage) error) error {
+	if err := each(ctx, c, path, do, "labelSelector", selector); err != nil {
+		return fmt.Errorf("list %ss in namespace %s: %w", kind, c.Namespace, err)
 	}
+	return nil
 }
 
 // readable says what to do about a request without an answer, and leaves out its URL.

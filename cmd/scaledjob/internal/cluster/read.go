@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 )
 
 // Read reads a path of the API server, with pairs of parameters. It refuses a path that a name in it
@@ -24,21 +26,37 @@ func (c *Client) Read(ctx context.Context, path string, parameters ...string) ([
 
 // List reads the items of a path, of all pages.
 func List[T any](ctx context.Context, c *Client, path string, parameters ...string) (all []T, err error) {
+	err = each(ctx, c, path, func(item T) error {
+		all = append(all, item)
+		return nil
+	}, parameters...)
+	return all, err
+}
+
+// pageSize is the number of objects in an answer to a list.
+const pageSize = "500"
+
+// each calls do for the items of a path, page by page.
+func each[T any](ctx context.Context, c *Client, path string, do func(T) error, parameters ...string) error {
 	for next := ""; ; {
 		data, err := c.Read(ctx, path, append([]string{"limit", pageSize, "continue", next}, parameters...)...)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		var page struct {
 			Metadata struct{ Continue string }
 			Items    []T
 		}
 		if err := json.Unmarshal(data, &page); err != nil {
-			return nil, err
+			return input.Plain(err)
 		}
-		all = append(all, page.Items...)
+		for _, item := range page.Items {
+			if err := do(item); err != nil {
+				return err
+			}
+		}
 		if next = page.Metadata.Continue; next == "" {
-			return all, nil
+			return nil
 		}
 	}
 }

@@ -41,6 +41,7 @@ queues:                         # one for each trigger
     maxDeliveries: 3            # how often an item is handed out before it is given up
 jobs:
   startup: 20s                  # until a pod asks for an item
+  completion: 1s                # from the end of a pod until its Job has succeeded
   acknowledge: end              #| start: an item is lost if the Job fails
   itemsPerJob: 1
   drainQueue: false             # instead: go on until the queue is empty
