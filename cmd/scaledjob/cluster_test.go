@@ -41,7 +41,7 @@ func (s *apiServer) start(t *testing.T) (kubeconfig string) {
 	t.Helper()
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
-	return write(t, "kubeconfig", fmt.Sprintf(`apiVersion: v1
+	return written(t, "kubeconfig", fmt.Sprintf(`apiVersion: v1
 kind: Config
 current-context: prod
 clusters: [{name: c, cluster: {server: %q}}]
@@ -214,7 +214,7 @@ func TestClusterFails(t *testing.T) {
 	require.Contains(t, out, "a: one poll")
 	require.Equal(t, "scaledjob: orders: no such file, and no kubeconfig; use the file of a manifest, or --kubeconfig\n", said)
 	for _, text := range []string{"garbage", "[]", "{", "kind: Foo", "a: b: c", "clusters: 5"} {
-		status, out, said := call(t, "explain orders --queue 8 --kubeconfig "+write(t, "config", text), "")
+		status, out, said := call(t, "explain orders --queue 8 --kubeconfig "+written(t, "config", text), "")
 		require.Equal(t, trouble, status)
 		require.Empty(t, out)
 		require.NotRegexp(t, goWords, said)
@@ -226,7 +226,7 @@ func TestClusterFails(t *testing.T) {
 func kubeconfigOf(t *testing.T, server *httptest.Server) string {
 	t.Helper()
 	t.Cleanup(server.Close)
-	return write(t, "kubeconfig", fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c}}],
+	return written(t, "kubeconfig", fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c}}],
 clusters: [{name: c, cluster: {server: %q}}]}`, server.URL))
 }
 

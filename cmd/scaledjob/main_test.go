@@ -18,13 +18,20 @@ import (
 // one.
 func call(t *testing.T, command, input string) (status int, out, said string) {
 	t.Helper()
-	var stdin, stdout, stderr bytes.Buffer
+	var data []byte
 	if input != "" {
-		data, err := os.ReadFile(input)
+		var err error
+		data, err = os.ReadFile(input)
 		require.NoError(t, err)
-		stdin.Write(data)
 	}
-	status = run(t.Context(), words(command), &stdin, &stdout, &stderr)
+	return callWith(t, command, data)
+}
+
+// callWith runs a command with a text as standard input.
+func callWith(t *testing.T, command string, input []byte) (status int, out, said string) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	status = run(t.Context(), words(command), bytes.NewReader(input), &stdout, &stderr)
 	return status, stdout.String(), stderr.String()
 }
 
@@ -268,7 +275,7 @@ func TestList(t *testing.T) {
 	list := func(items ...any) string {
 		data, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
 		require.NoError(t, err)
-		return write(t, "list.json", string(data))
+		return written(t, "list.json", string(data))
 	}
 	file := list(map[string]any{"kind": "Secret"}, item)
 	for _, command := range []string{"explain --queue 8", "diff --from 2.18", "explain --jobs testdata/jobs.json"} {
@@ -278,10 +285,10 @@ func TestList(t *testing.T) {
 		require.Equal(t, want, got)
 	}
 	for file, want := range map[string]string{
-		list():                              "found only a List without items;",
-		list(map[string]any{"x": 1}):        "found only a document without a kind;",
-		write(t, "a.yaml", "x: 1\n"):        "found only a document without a kind;",
-		write(t, "b.yaml", "- x\n---\n- y"): "found only a document without a kind;",
+		list():                                "found only a List without items;",
+		list(map[string]any{"x": 1}):          "found only a document without a kind;",
+		written(t, "a.yaml", "x: 1\n"):        "found only a document without a kind;",
+		written(t, "b.yaml", "- x\n---\n- y"): "found only a document without a kind;",
 		list(map[string]any{"kind": "ScaledJob", "metadata": []int{}}):       "items[0].metadata: found a list",
 		scaledJobFile(t, "", "  pollingInterval: 1\n  pollingInterval: 2\n"): `key "pollingInterval" already set`,
 	} {
@@ -293,7 +300,7 @@ func TestList(t *testing.T) {
 // What kubectl prints for people is told from what is no JSON at all.
 func TestTable(t *testing.T) {
 	for name, header := range map[string]string{"one": "NAME   STATUS   COMPLETIONS", "all": "NAMESPACE   NAME   STATUS"} {
-		file := write(t, name, header+"\na      Running  0/1\n")
+		file := written(t, name, header+"\na      Running  0/1\n")
 		status, _, said := call(t, "explain testdata/accurate.yaml --jobs -", file)
 		require.Equal(t, trouble, status)
 		require.Equal(t, "scaledjob: standard input: found a table; use the output of kubectl get jobs,pods -o json\n", said)

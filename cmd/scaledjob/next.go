@@ -33,13 +33,7 @@ type nextCommand struct {
 // mostOccurrences is the most that next prints.
 const mostOccurrences = 10_000
 
-func newNext() *cobra.Command {
-	n := &nextCommand{}
-	c := &cobra.Command{
-		Use:    "next SCHEDULE | next -f FILE | next NAME",
-		Hidden: true, // of the first page of the help
-		Short:  "Print the next occurrences of a schedule or a ScheduledJob",
-		Long: `Print the next occurrences of a schedule: an ISO 8601 repeating interval, such as
+const nextLong = `Print the next occurrences of a schedule: an ISO 8601 repeating interval, such as
 the timeSpec of a ScheduledJob (R[n]/[start]/duration, R[n]/start/end or
 R[n]/duration/end), or a cron expression of five fields. With -f, print those of the
 ScheduledJobs in a file. With a NAME, print those of a ScheduledJob in the cluster, and why
@@ -47,8 +41,18 @@ its runs wait; -n is the namespace then. Otherwise -n is the number of occurrenc
 
 A note follows an occurrence of an interval that clocks skip (gap), that they show
 twice (overlap), or whose month is too short (clamped month). A cron expression has no
-occurrence at a time that clocks skip.`,
-		Example: "  scaledjob next 'R/T02:30:00/P1D' --zone Europe/Berlin -n 5\n  scaledjob next '0 6 * * *'\n  scaledjob next -f report.yaml\n  scaledjob next report -n reports",
+occurrence at a time that clocks skip.`
+
+const nextExample = "  scaledjob next 'R/T02:30:00/P1D' --zone Europe/Berlin -n 5\n  scaledjob next '0 6 * * *'\n  scaledjob next -f report.yaml\n  scaledjob next report -n reports"
+
+func newNext() *cobra.Command {
+	n := &nextCommand{}
+	c := &cobra.Command{
+		Use:     "next SCHEDULE | next -f FILE | next NAME",
+		Hidden:  true, // of the first page of the help
+		Short:   "Print the next occurrences of a schedule or a ScheduledJob",
+		Long:    nextLong,
+		Example: nextExample,
 		Args: func(_ *cobra.Command, args []string) error {
 			if n.file != "" && len(args) == 0 {
 				return nil
@@ -113,19 +117,21 @@ func (n *nextCommand) run(out io.Writer, text string, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	found := []occurrence{}
-	t, ok := s.Next(from.Add(-1))
-	for ; ok && len(found) < n.n; t, ok = s.Next(t) {
-		found = append(found, occurrence{t, localTime(t, zone), s.notes(t)})
-	}
+	found := n.occurrences(s, from, zone, s.notes)
 	if n.output.Text == "json" {
 		return n.encode(out, map[string]any{s.kind: s.text, "zone": n.zone, "occurrences": found})
 	}
 	return printOccurrences(out, found)
 }
 
-func localTime(t time.Time, zone *time.Location) string {
-	return t.In(zone).Format("2006-01-02 15:04:05.999999999 -07:00 MST")
+// occurrences returns the next occurrences at or after a time.
+func (n *nextCommand) occurrences(s schedule.Occurrences, from time.Time, zone *time.Location, notes func(time.Time) []interval.Note) []occurrence {
+	found := []occurrence{}
+	t, ok := s.Next(from.Add(-1))
+	for ; ok && len(found) < n.n; t, ok = s.Next(t) {
+		found = append(found, occurrence{t, t.In(zone).Format("2006-01-02 15:04:05.999999999 -07:00 MST"), notes(t)})
+	}
+	return found
 }
 
 func (n *nextCommand) encode(out io.Writer, value map[string]any) error {
@@ -227,36 +233,26 @@ func (n *nextCommand) nextOf(out io.Writer, s *scheduledjob.ScheduledJob, now ti
 	if err != nil {
 		return err
 	}
-	if s.CreationTimestamp.IsZero() {
-		created, err := flagTime("created", n.created, from)
-		if err != nil {
-			return err
-		}
-		s.CreationTimestamp.Time = created
-	}
-	c, err := s.Config(scheduledjob.Inputs{Cron: scheduled.Cron})
+	created, err := flagTime("created", n.created, from)
 	if err != nil {
-		return fmt.Errorf("ScheduledJob %s: %w", s.Name, err)
+		return err
 	}
-	found := []occurrence{}
+	_, due, err := scheduled.Config(s, created)
+	if err != nil {
+		return err
+	}
 	zone := time.UTC
 	if o := s.Spec.Schedule; o != nil && o.TimeZone != "" {
 		zone, _ = time.LoadLocation(o.TimeZone) // Config has read it
 	}
-	since := c.Schedule.Created
-	if s.Status.Since.After(since) {
-		since = s.Status.Since
-	}
-	if c.Schedule.Schedule != nil {
-		all := c.Schedule.Schedule.From(since)
-		for t, ok := all.Next(from.Add(-1)); ok && len(found) < n.n; t, ok = all.Next(t) {
-			found = append(found, occurrence{Time: t, Local: localTime(t, zone)})
-		}
+	found := []occurrence{}
+	if due != nil {
+		found = n.occurrences(due, from, zone, scheduled.None)
 	}
 	if n.output.Text == "json" {
 		return n.encode(out, map[string]any{"name": s.Name, "zone": zone.String(), "occurrences": found, "reason": s.Status.Reason})
 	}
-	if c.Schedule.Schedule == nil {
+	if due == nil {
 		fmt.Fprintln(out, "no schedule; runs are on demand, or after runs of other ScheduledJobs")
 	} else if err := printOccurrences(out, found); err != nil {
 		return err

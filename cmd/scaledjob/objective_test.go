@@ -1,6 +1,8 @@
 package main
 
 import (
+	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -47,12 +49,12 @@ func TestSearch(t *testing.T) {
 				Study      struct{ Samples []study.Sample }
 			}
 		}
-		unmarshal(t, out, &r)
+		require.NoError(t, json.Unmarshal([]byte(out), &r))
 		require.Contains(t, r.Search.Line, "Smallest maximum that meets "+objective+" and undone<=0: ")
-		var most int32
 		_, after, found := strings.Cut(r.Search.Name, "max ")
 		require.True(t, found)
-		_, err := sscan(after, &most)
+		var most int32
+		_, err := fmt.Sscanf(after, "%d,", &most)
 		require.NoError(t, err)
 		maxima[objective] = most
 	}

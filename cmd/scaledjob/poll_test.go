@@ -3,8 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -37,14 +35,7 @@ func dumpFile(t *testing.T, tracking string, jobs ...dumped) string {
 	}
 	data, err := json.Marshal(map[string]any{"kind": "List", "items": items})
 	require.NoError(t, err)
-	return write(t, "jobs.json", string(data))
-}
-
-func write(t *testing.T, name, text string) string {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), name)
-	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-	return file
+	return written(t, "jobs.json", string(data))
 }
 
 const label24 = "scaledjob.keda.sh/name"
@@ -52,7 +43,7 @@ const label24 = "scaledjob.keda.sh/name"
 // scaledJob writes a manifest of m at generation 3, with more of its metadata and spec.
 func scaledJobFile(t *testing.T, metadata, spec string) string {
 	t.Helper()
-	return write(t, "m.yaml", `apiVersion: keda.sh/v1alpha1
+	return written(t, "m.yaml", `apiVersion: keda.sh/v1alpha1
 kind: ScaledJob
 metadata: {name: m, generation: 3`+metadata+`}
 spec:
@@ -117,14 +108,14 @@ func TestDumps(t *testing.T) {
 	} {
 		command := "explain --queue 1 " + manifest
 		for _, text := range texts {
-			command += " --jobs " + write(t, "dump", text)
+			command += " --jobs " + written(t, "dump", text)
 		}
 		status, out, said := call(t, command, "")
 		require.Equal(t, success, status, said)
 		require.Contains(t, out, "R=2 running, P=1 of them pending", name)
 	}
 	for text, want := range map[string]string{"": "not JSON", "# a\n": "not JSON", job("a") + "{": "not JSON", job("a") + "\n---\nkind: Service\n": "found a Service", job("a") + "\n---\n[]": "not JSON"} {
-		status, _, said := call(t, "explain --queue 1 "+manifest+" --jobs "+write(t, "dump", text), "")
+		status, _, said := call(t, "explain --queue 1 "+manifest+" --jobs "+written(t, "dump", text), "")
 		require.Equal(t, trouble, status, text)
 		require.Contains(t, said, want, text)
 	}
@@ -144,7 +135,7 @@ func TestPodsOfADump(t *testing.T) {
 			for i, phase := range phases {
 				text += fmt.Sprintf(`{"kind":"Pod","metadata":{"name":"p%d","namespace":"n",%s},"status":{"phase":%q}}`, i, about, phase)
 			}
-			_, out, said := call(t, "explain --queue 1 --release spec,2.21 "+manifest+" --jobs "+write(t, "dump", text), "")
+			_, out, said := call(t, "explain --queue 1 --release spec,2.21 "+manifest+" --jobs "+written(t, "dump", text), "")
 			require.Equal(t, 2, strings.Count(out, "R=1 running, "+pending+" of them pending"), "%v with %s: %s%s", phases, about, out, said)
 		}
 	}

@@ -5,12 +5,12 @@ import (
 	"context"
 	"encoding/csv"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -91,7 +91,7 @@ func TestScenarioFile(t *testing.T) {
 	line := func(of string) string {
 		before, _, found := strings.Cut(help, of)
 		require.True(t, found, of)
-		return file + ":" + itoa(1+strings.Count(before, "\n")) + ": "
+		return file + ":" + strconv.Itoa(1+strings.Count(before, "\n")) + ": "
 	}
 	for from, to := range map[string][2]string{
 		"exp:30s": {"exp:30", "is no duration"}, "maxDeliveries: 3": {"maxDeliveries: -3", "use 0 or more"},
@@ -156,27 +156,13 @@ func TestScenarioErrors(t *testing.T) {
 	}
 }
 
-func unmarshal(t *testing.T, text string, to any) {
-	t.Helper()
-	require.NoError(t, json.Unmarshal([]byte(text), to))
-}
-
-func sscan(text string, to any) (int, error) {
-	return fmt.Sscan(strings.TrimSuffix(strings.Fields(text)[0], ","), to)
-}
-
-func itoa(n int) string {
-	data, _ := json.Marshal(n)
-	return string(data)
-}
-
 func TestSimulateWrong(t *testing.T) {
 	for flags, want := range map[string]string{
 		"":                          "no manifest",
 		"-f testdata/manifest.yaml": "nothing arrives: want --arrivals poisson:2/s, or --trace queue.csv",
 		"-f testdata/manifest.yaml --arrivals often":                                `--arrivals "often"`,
 		"-f testdata/manifest.yaml --arrivals poisson:1/s --service soon":           `--service "soon"`,
-		"-f testdata/manifest.yaml --arrivals kafka=poisson:1/s":                    `no trigger is called "kafka": want redis`,
+		"-f testdata/manifest.yaml --arrivals kafka=poisson:1/s":                    `no trigger is called "kafka"; use redis`,
 		"-f testdata/manifest.yaml --arrivals poisson:1/s --arrivals poisson:1/s":   "there are only the triggers redis",
 		"-f testdata/manifest.yaml --arrivals poisson:1/s --metric some":            "queues[0].metric",
 		"-f testdata/manifest.yaml --arrivals poisson:1/s --compare 2.99":           "--compare 2.99",
@@ -199,7 +185,7 @@ func TestSimulateWrong(t *testing.T) {
 }
 
 // A report opened in a browser: no errors, no requests, and every picture is seen,
-// on a desk and on a phone, in light and dark surroundings.
+// on a desk and on a phone, in light and dark surroundings, and printed from the dark.
 func TestReportInBrowser(t *testing.T) {
 	browser, err := exec.LookPath("chromium")
 	if err != nil {
@@ -223,7 +209,7 @@ func TestReportInBrowser(t *testing.T) {
 	allocator, cancel := chromedp.NewExecAllocator(t.Context(), options...)
 	defer cancel()
 	for _, width := range []int64{1920, 1280, 390} {
-		for _, scheme := range []string{"light", "dark"} {
+		for _, scheme := range []string{"light", "dark", "print"} {
 			for path, page := range pages {
 				require.NotContains(t, string(page), "<script")
 				opened(t, allocator, server.URL+path, width, scheme)
@@ -269,11 +255,14 @@ func opened(t *testing.T, allocator context.Context, url string, width int64, sc
 			problems = append(problems, string(e.Type))
 		}
 	}))
+	media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}
+	if scheme == "print" {
+		media.Media, media.Features[0].Value = scheme, "dark"
+	}
 	for _, err := range []error{
 		command(ctx, network.Enable, network.EnableParams{}),
 		command(ctx, runtime.Enable, cdp.Empty{}),
-		command(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}),
+		command(ctx, emulation.SetEmulatedMedia, media),
 		chromedp.Do(ctx, chromedp.EmulateViewport(width, 800), chromedp.Navigate(url)),
 	} {
 		require.NoError(t, err)
@@ -305,14 +294,14 @@ func opened(t *testing.T, allocator context.Context, url string, width int64, sc
 	require.LessOrEqual(t, seen.Scroll, float64(width), "nothing is cut off")
 	require.Empty(t, seen.Overlap, "at %d", width)
 	require.GreaterOrEqual(t, seen.Small, 8.0, "at %d", width)
-	require.Equal(t, map[string]string{"light": "rgb(255, 255, 255)", "dark": "rgb(22, 24, 29)"}[scheme], seen.Paper)
+	require.Equal(t, map[string]string{"light": "rgb(255, 255, 255)", "dark": "rgb(22, 24, 29)", "print": "rgb(255, 255, 255)"}[scheme], seen.Paper)
 }
 
 // The title of a report has the workload, and whatever does not work in it.
 func TestReportHasTheFaults(t *testing.T) {
 	page := string(simulated(t, "--fault metric:1m-2m --fault rejects:3m-4m --list-age 10s --metric-age 15s --seeds 1", "r.html"))
 	require.Contains(t, page, "redis: poisson:0.3/s, exp:45s each; for 20m; startup 20s; metric redis 15s old; metric redis unreadable from 1m to 2m; "+
-		"list of Jobs of the cluster 10s old; cluster rejects from 3m to 4m; rules of KEDA 2.21.0; 1 seeds from 1.")
+		"list of Jobs of the cluster 10s old; cluster rejects from 3m to 4m; rules of KEDA 2.21.0; numbers are means of 1 seeds; the first seed is 1.")
 }
 
 // A shell that runs the printed command passes the same words.

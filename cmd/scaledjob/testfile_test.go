@@ -121,7 +121,7 @@ tests:
 }
 
 func TestTestWrong(t *testing.T) {
-	file := func(text string) string { return write(t, "a.test.yaml", text) }
+	file := func(text string) string { return written(t, "a.test.yaml", text) }
 	manifest, err := filepath.Abs("testdata/two.yaml")
 	require.NoError(t, err)
 	head := "manifests: [" + manifest + "]\ntests:\n  - name: one\n    "

@@ -19,8 +19,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
-
-	"github.com/scaledjob/scaledjob/adapter/manifest"
 )
 
 // Messages that spoke of the parser instead of the problem, or of another problem, with
@@ -63,14 +61,6 @@ func TestTexts(t *testing.T) {
 			require.NotContains(t, said, c.before)
 		}
 	}
-}
-
-// callWith runs a command with a text as standard input.
-func callWith(t *testing.T, command string, input []byte) (status int, out, said string) {
-	t.Helper()
-	var stdout, stderr bytes.Buffer
-	status = run(t.Context(), words(command), bytes.NewReader(input), &stdout, &stderr)
-	return status, stdout.String(), stderr.String()
 }
 
 // --rules prints what -o says.
@@ -188,26 +178,6 @@ func TestJSONBesideErrors(t *testing.T) {
 		require.Equal(t, trouble, status, command)
 		require.True(t, json.Valid([]byte(out)), command)
 		require.NotEmpty(t, said, command)
-	}
-}
-
-// A list is read the same by the library and by every command.
-func TestListIsReadTheSame(t *testing.T) {
-	one, err := os.ReadFile("testdata/accurate.yaml")
-	require.NoError(t, err)
-	var item any
-	require.NoError(t, yaml.Unmarshal(one, &item))
-	for _, kind := range []string{"List", "ScaledJobList"} {
-		data, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": kind, "items": []any{item, item}})
-		require.NoError(t, err)
-		read, err := manifest.Read(data)
-		require.NoError(t, err)
-		require.Len(t, read, 2)
-		_, out, said := callWith(t, "explain - --queue 1 -o json", data)
-		require.Empty(t, said)
-		require.Equal(t, 2, strings.Count(out, `"name":"a"`))
-		_, out, _ = callWith(t, "lint -", data)
-		require.Contains(t, out, "in 2 ScaledJobs")
 	}
 }
 
@@ -355,8 +325,8 @@ func (w *watched) Write(p []byte) (int, error) {
 
 // An interrupted test prints the results of the tests before.
 func TestInterruptedTest(t *testing.T) {
-	first := write(t, "a.test.yaml", testOf(t, "first"))
-	second := write(t, "b.test.yaml", testOf(t, "second"))
+	first := written(t, "a.test.yaml", testOf(t, "first"))
+	second := written(t, "b.test.yaml", testOf(t, "second"))
 	for cause, want := range map[error]int{nil: interrupted, errTerminated: terminated} {
 		ctx, stop := context.WithCancelCause(t.Context())
 		out := &watched{after: func() { stop(cause) }}

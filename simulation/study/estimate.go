@@ -129,15 +129,15 @@ func student(few []float64, z float64, freedom int) float64 {
 	return z + (z*z*z+z)/(4*n) + (5*math.Pow(z, 5)+16*z*z*z+3*z)/(96*n*n)
 }
 
-// String describes how the replications were made.
+// String describes the numbers of the study.
 func (s *Study) String() string {
 	switch s.Sampling {
 	case exactly:
-		return "nothing is random: a single run, whose numbers are exact"
+		return "exact: nothing is random"
 	case fromFewBlocks:
-		return fmt.Sprintf("no intervals: the trace has %d blocks of 20 polls, and 10 are needed", s.Blocks)
+		return fmt.Sprintf("without intervals: the trace has %d blocks of 20 polls, and 10 are needed", s.Blocks)
 	case fromBlocks:
-		return fmt.Sprintf("%d resamples of the trace, in %d blocks of at least 20 polls", s.Seeds, s.Blocks)
+		return fmt.Sprintf("means of %d resamples of the trace, in %d blocks of at least 20 polls", s.Seeds, s.Blocks)
 	}
-	return fmt.Sprintf("%d seeds", s.Seeds)
+	return fmt.Sprintf("means of %d seeds", s.Seeds)
 }

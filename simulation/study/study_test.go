@@ -177,7 +177,7 @@ func TestTraces(t *testing.T) {
 	require.False(t, d.Interval)
 	require.Equal(t, study.CannotTell, d.Word)
 	require.Equal(t, 10, d.Needed)
-	require.Equal(t, "no intervals: the trace has 3 blocks of 20 polls, and 10 are needed", of.String())
+	require.Equal(t, "without intervals: the trace has 3 blocks of 20 polls, and 10 are needed", of.String())
 }
 
 func withPolicy(s simulation.Scenario, p simulation.Policy) simulation.Scenario {

@@ -107,20 +107,14 @@ func (a *axis) label(v float64) string {
 	return number(v*1000) + "ms"
 }
 
+// A name is a policy in a legend.
+type name struct{ text, class string }
+
 // newChart begins a chart with a title, names with their colours, and axes from 0, or from a
 // number above 0 if logarithmic.
 func newChart(title string, names []name, x, y axis) *chart {
 	c := &chart{}
-	var lines []shown
-	for _, text := range wrapped(title, bold) {
-		lines = append(lines, shown{class: "title", text: text})
-	}
-	for _, n := range names {
-		for i, text := range wrapped(n.text, letters) {
-			lines = append(lines, shown{text: text, dot: map[bool]string{true: n.class}[i == 0], after: true})
-		}
-	}
-	c.rows = len(lines)
+	c.head(title, names)
 	x.low, x.high, y.low, y.high = left, width-right, float64(c.top()+plot), float64(c.top())
 	for _, a := range []*axis{&x, &y} {
 		if a.to = atLeast(a.to, 1e-3); a.log {
@@ -128,19 +122,6 @@ func newChart(title string, names []name, x, y axis) *chart {
 		}
 	}
 	c.x, c.y = x, y
-	fmt.Fprintf(&c.b, `<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 %d %d" role="img" aria-label="%s">`, width, c.height(), html.EscapeString(title))
-	fmt.Fprintf(&c.b, `<title>%s</title>`, html.EscapeString(title))
-	for i, l := range lines {
-		at := float64(20 + line*i)
-		if l.dot != "" {
-			fmt.Fprintf(&c.b, `<circle class="%s dot" cx="%d" cy="%s" r="5"/>`, l.dot, left+5, place(at-5))
-		}
-		if l.after {
-			c.text(left+16, at, "name", l.text)
-		} else {
-			c.text(left, at, l.class, l.text)
-		}
-	}
 	for _, v := range y.ticks() {
 		at := c.y.at(v)
 		fmt.Fprintf(&c.b, `<path class="grid" d="M%d %sH%d"/>`, left, place(at), width-right)
@@ -160,13 +141,24 @@ func newChart(title string, names []name, x, y axis) *chart {
 	return c
 }
 
-// A name is a policy in a legend.
-type name struct{ text, class string }
-
-// A shown line is one of the text above a plot.
-type shown struct {
-	class, text, dot string
-	after            bool // a dot, or the place of one
+// head writes the title and the legend above the plot.
+func (c *chart) head(title string, names []name) {
+	var in chart
+	for _, text := range wrapped(title, bold) {
+		in.rows++
+		in.text(left, float64(2+line*in.rows), "title", text)
+	}
+	for _, n := range names {
+		at := float64(2 + line*(in.rows+1))
+		fmt.Fprintf(&in.b, `<circle class="%s dot" cx="%d" cy="%s" r="5"/>`, n.class, left+5, place(at-5))
+		for _, text := range wrapped(n.text, letters) {
+			in.rows++
+			in.text(left+16, float64(2+line*in.rows), "name", text)
+		}
+	}
+	c.rows = in.rows
+	fmt.Fprintf(&c.b, `<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 %d %d" role="img" aria-label="%[3]s"><title>%[3]s</title>%[4]s`,
+		width, c.height(), html.EscapeString(title), in.b.String())
 }
 
 func (c *chart) top() int    { return 20 + line*c.rows }
@@ -221,14 +213,13 @@ func (c *chart) points(xs, ys []float64) (all []string) {
 	return all
 }
 
-// area fills the area between two lines.
-func (c *chart) area(class string, xs, low, high []float64) {
-	if len(xs) == 0 || slices.Equal(low, high) {
+// area fills the area between two lines of points.
+func (c *chart) area(class string, one, other []string) {
+	if slices.Equal(one, other) {
 		return
 	}
-	back := c.points(xs, low)
-	slices.Reverse(back)
-	fmt.Fprintf(&c.b, `<path class="%s area" d="M%sL%sZ"/>`, class, strings.Join(c.points(xs, high), "L"), strings.Join(back, "L"))
+	slices.Reverse(other)
+	fmt.Fprintf(&c.b, `<path class="%s area" d="M%sL%sZ"/>`, class, strings.Join(one, "L"), strings.Join(other, "L"))
 }
 
 // mark draws a dashed line from the bottom to the top of the plot, with a text beside it.

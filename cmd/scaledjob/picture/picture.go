@@ -98,27 +98,27 @@ func unitOf(seconds float64) unit {
 // together is the greatest number of policies in one chart.
 const together = 4
 
-// panels draws a chart of all policies, or one for each.
-func panels(title string, s *study.Study, draw func(title string, policies []int) string) (all []string) {
-	every := make([]int, len(s.Samples))
-	for i := range every {
-		every[i] = i
+// panels draws a chart of all policies, or one for each, with a legend. A single policy of several
+// is in the title.
+func panels(title string, policies []string, draw func(title string, legend []name, policies []int) string) (all []string) {
+	var every []int
+	var legend []name
+	for i, policy := range policies {
+		every, legend = append(every, i), append(legend, name{policy, colour(i)})
 	}
 	if len(every) <= together {
-		return []string{draw(title, every)}
+		return []string{draw(title, legend, every)}
 	}
-	for i := range every {
-		all = append(all, draw(title+", "+s.Samples[i].Policy, every[i:i+1]))
+	for i, policy := range policies {
+		all = append(all, draw(title+", "+policy, nil, every[i:i+1]))
 	}
 	return all
 }
 
-// legend returns the names of policies. A single policy needs no name.
-func legend(s *study.Study, policies []int) (all []name) {
-	for _, i := range policies {
-		if len(policies) > 1 || len(s.Samples) == 1 {
-			all = append(all, name{s.Samples[i].Policy, colour(i)})
-		}
+// policiesOf returns the names of the policies.
+func policiesOf(s *study.Study) (all []string) {
+	for i := range s.Samples {
+		all = append(all, s.Samples[i].Policy)
 	}
 	return all
 }
@@ -148,8 +148,8 @@ func Measured(s *study.Study, measured []Sample) []string {
 		}
 	}
 	u := unitOf(length)
-	return panels("Queue length; dashed: measured", s, func(title string, policies []int) string {
-		c := newChart(title, legend(s, policies), axis{name: u.name, to: length, unit: u}, y)
+	return panels("Queue length; dashed: measured", policiesOf(s), func(title string, legend []name, policies []int) string {
+		c := newChart(title, legend, axis{name: u.name, to: length, unit: u}, y)
 		for _, i := range policies {
 			ticks := s.Samples[i].First.Ticks
 			var ats, values []float64
@@ -194,8 +194,8 @@ func overTime(title string, s *study.Study, most int64, band func(*study.Sample)
 	}
 	y.to = max(1, y.to) * 1.05
 	u := unitOf(length)
-	return panels(title, s, func(title string, policies []int) string {
-		c := newChart(title, legend(s, policies), axis{name: u.name, to: length, unit: u}, y)
+	return panels(title, policiesOf(s), func(title string, legend []name, policies []int) string {
+		c := newChart(title, legend, axis{name: u.name, to: length, unit: u}, y)
 		if limited {
 			c.level(float64(most), fmt.Sprintf("maximum %d", most))
 		}
@@ -206,7 +206,7 @@ func overTime(title string, s *study.Study, most int64, band func(*study.Sample)
 			for k := range xs {
 				xs[k] = sample.Step * (float64(k) + 0.5)
 			}
-			c.area(colour(i), xs, b.Low, b.High)
+			c.area(colour(i), c.points(xs, b.High), c.points(xs, b.Low))
 			c.path(colour(i), 1.5+min(1.5*float64(len(policies)-1-at), 6), xs, b.Mean)
 		}
 		c.hovers(s, policies, u, length, band)
@@ -255,8 +255,8 @@ func Waits(s *study.Study) []string {
 		x.unit = unitOf(x.to)
 		x.name = "wait in " + x.unit.name + ", up to that of 99 % of the items"
 	}
-	return panels("Share of the items that wait at most so long", s, func(title string, policies []int) string {
-		c := newChart(title, legend(s, policies), x, axis{to: 100})
+	return panels("Share of the items that wait at most so long", policiesOf(s), func(title string, legend []name, policies []int) string {
+		c := newChart(title, legend, x, axis{to: 100})
 		for at, i := range policies {
 			w := &s.Samples[i].Waits
 			ys := make([]float64, len(w.Mean))
@@ -266,21 +266,11 @@ func Waits(s *study.Study) []string {
 			if len(ys) == 0 {
 				continue
 			}
-			c.between(colour(i), w.Low, w.High, ys)
+			c.area(colour(i), c.points(w.Low, ys), c.points(w.High, ys))
 			c.path(colour(i), 2+1.5*float64(len(policies)-1-at), w.Mean, ys)
 		}
 		return c.end()
 	})
-}
-
-// between fills the area between two curves over the same values of y.
-func (c *chart) between(class string, low, high, ys []float64) {
-	if slices.Equal(low, high) {
-		return
-	}
-	back := c.points(high, ys)
-	slices.Reverse(back)
-	fmt.Fprintf(&c.b, `<path class="%s area" d="M%sL%sZ"/>`, class, strings.Join(c.points(low, ys), "L"), strings.Join(back, "L"))
 }
 
 // Loads draws the wait of 95 % of the items against the load, with the present load marked.
@@ -304,33 +294,19 @@ func Loads(all []study.Capacity) []string {
 	}
 	y.to = max(y.to*2, 10)
 	y.from = min(math.Pow(10, math.Floor(math.Log10(y.from))), y.to/10)
-	draw := func(title string, some []int) string {
-		var names []name
-		for _, i := range some {
-			if len(some) > 1 || len(all) == 1 {
-				names = append(names, name{all[i].Policy, colour(i)})
-			}
-		}
-		c := newChart(title, names, x, y)
+	var policies []string
+	for i := range all {
+		policies = append(policies, all[i].Policy)
+	}
+	const title = "Wait of 95 % of the items by load; dotted: the queue grows"
+	return panels(title, policies, func(title string, legend []name, some []int) string {
+		c := newChart(title, legend, x, y)
 		c.mark(present, "now "+number(present)+"/s")
 		for at, i := range some {
 			c.load(colour(i), 2+1.5*float64(len(some)-1-at), &all[i])
 		}
 		return c.end()
-	}
-	const title = "Wait of 95 % of the items by load; dotted: the queue grows"
-	some := make([]int, len(all))
-	for i := range some {
-		some[i] = i
-	}
-	if len(all) <= together {
-		return []string{draw(title, some)}
-	}
-	var charts []string
-	for i := range all {
-		charts = append(charts, draw("Wait of 95 % by load, "+all[i].Policy, some[i:i+1]))
-	}
-	return charts
+	})
 }
 
 // load draws the line of a policy, in parts where the queue does not grow.

@@ -119,7 +119,7 @@ func (r *Findings) Workload() string {
 		parts = append(parts, fmt.Sprintf("completion %s", brief(s.Jobs.Completion)))
 	}
 	parts = append(parts, faults(s)...)
-	parts = append(parts, "rules of "+r.Policies[0].Release.String(), fmt.Sprintf("%s from %d", r.Study, s.Seed))
+	parts = append(parts, "rules of "+r.Policies[0].Release.String(), fmt.Sprintf("numbers are %s; the first seed is %d", r.Study, s.Seed))
 	return strings.Join(parts, "; ") + "."
 }
 

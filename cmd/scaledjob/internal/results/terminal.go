@@ -2,7 +2,9 @@ package results
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/simulation/study"
@@ -12,54 +14,47 @@ import (
 // policy with the same scale, and has the maxima in a line below.
 func terminalCharts(r *Findings) string {
 	wide, length := 0, 0.0
-	names := make([]string, len(r.Study.Samples))
 	for i := range r.Study.Samples {
 		s := &r.Study.Samples[i]
-		names[i] = s.Policy
-		wide = max(wide, len([]rune(names[i])))
+		wide = max(wide, utf8.RuneCountInString(s.Policy))
 		length = max(length, s.Step*float64(len(s.Queue.Mean)))
 	}
-	own := wide > 40 // names have lines of their own
-	if own {
-		wide = 0
+	if wide > 40 {
+		wide = 0 // names have lines of their own
 	}
-	var b strings.Builder
 	columns := report.Columns - wide - 1
-	chart := func(title string, band func(*study.Sample) *study.Band) {
-		rows, highest := make([][]float64, len(names)), 0.0
-		var most []string
-		for i := range rows {
-			s := &r.Study.Samples[i]
-			rows[i] = parts(band(s).Mean, s.Step, columns, length)
-			peak := 0.0
-			for k := range rows[i] {
-				highest = max(highest, rows[i][k])
-			}
-			for _, v := range band(s).High {
-				peak = max(peak, v)
-			}
-			most = append(most, fmt.Sprintf("%s %s", names[i], report.Short(peak)))
-		}
-		fmt.Fprintf(&b, "%s: means, a full block is %s\n", title, report.Short(highest))
-		for i, row := range rows {
-			line := strings.TrimRight(bars(row, highest), " ")
-			if own {
-				fmt.Fprintf(&b, "%s\n %s\n", strings.Join(report.Lines(names[i], "    ", report.Columns), "\n"), line)
-			} else {
-				fmt.Fprintf(&b, "%-*s %s\n", wide, names[i], line)
-			}
-		}
-		fmt.Fprintln(&b, strings.Join(report.Lines("Highest: "+strings.Join(most, "; ")+".", "    ", report.Columns), "\n"))
-	}
-	chart("Items waiting", func(s *study.Sample) *study.Band { return &s.Queue })
 	title := "Jobs"
 	if most := r.Capacities[0].Load.Max; most > 0 {
 		title = fmt.Sprintf("Jobs (maximum %d)", most)
 	}
-	chart(title, func(s *study.Sample) *study.Band { return &s.Jobs })
-	until := report.Span(length)
-	fmt.Fprintf(&b, "%*s%*s\n", wide+2, "0", columns-1, until)
+	var b strings.Builder
+	terminalChart(&b, "Items waiting", r.Study, wide, length, func(s *study.Sample) *study.Band { return &s.Queue })
+	terminalChart(&b, title, r.Study, wide, length, func(s *study.Sample) *study.Band { return &s.Jobs })
+	fmt.Fprintf(&b, "%*s%*s\n", wide+2, "0", columns-1, report.Span(length))
 	return b.String()
+}
+
+// terminalChart draws a chart beside names of at most so many letters.
+func terminalChart(b *strings.Builder, title string, of *study.Study, wide int, length float64, band func(*study.Sample) *study.Band) {
+	rows, highest := make([][]float64, len(of.Samples)), 0.0
+	var most []string
+	for i := range rows {
+		s := &of.Samples[i]
+		rows[i] = parts(band(s).Mean, s.Step, report.Columns-wide-1, length)
+		highest = max(highest, slices.Max(rows[i]))
+		most = append(most, s.Policy+" "+report.Short(slices.Max(append([]float64{0}, band(s).High...))))
+	}
+	line := func(text string) { fmt.Fprintln(b, strings.Join(report.Lines(text, "    ", report.Columns), "\n")) }
+	fmt.Fprintf(b, "%s: means, a full block is %s\n", title, report.Short(highest))
+	for i, row := range rows {
+		name := of.Samples[i].Policy
+		if wide == 0 {
+			line(name)
+			name = ""
+		}
+		fmt.Fprintf(b, "%-*s %s\n", wide, name, strings.TrimRight(bars(row, highest), " "))
+	}
+	line("Highest: " + strings.Join(most, "; ") + ".")
 }
 
 // parts returns the mean of each of n parts of the time.

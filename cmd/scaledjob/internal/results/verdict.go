@@ -25,7 +25,7 @@ func verdict(s *study.Study, startup float64) []string {
 	if len(s.Samples) == 1 {
 		lines = append(lines, alone(s))
 	}
-	return append(lines, "Numbers are means of "+s.String()+".")
+	return append(lines, "Numbers are "+s.String()+".")
 }
 
 // objectives are the numbers that should be small, the most important first.

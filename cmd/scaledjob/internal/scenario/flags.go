@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/trace"
 	"github.com/scaledjob/scaledjob/simulation"
@@ -108,7 +107,14 @@ func (f *Flags) Read(stdin io.Reader) (*Scenario, error) {
 		return nil, err
 	}
 	f.assumeTimes(&world.Policy)
-	problems := f.setQueues(world, triggers, metrics)
+	w := Workload{Arrivals: f.arrivals, Service: f.service, Startup: f.startup, Metrics: metrics}
+	problems := []error{w.Set(&world.Scenario, triggers, "--")}
+	if len(f.arrivals) == 0 && f.trace == "" {
+		problems = append(problems, errors.New("nothing arrives: want --arrivals poisson:2/s, or --trace queue.csv"))
+	}
+	for i := range world.Queues {
+		world.Queues[i].Staleness = simulation.Duration(f.metricAge)
+	}
 	if f.trace != "" {
 		if err := f.setTrace(world); err != nil {
 			return nil, err
@@ -147,43 +153,6 @@ func (f *Flags) fromFile(stdin io.Reader) (*Scenario, error) {
 		return nil, err
 	}
 	return Read(source)
-}
-
-// setQueues sets the startup of pods and the queues with their arrivals, and returns the
-// problems of the flags.
-func (f *Flags) setQueues(world *Scenario, triggers []manifest.Trigger, metrics []string) (problems []error) {
-	text := func(flag, value string, to interface{ UnmarshalText([]byte) error }) {
-		if err := to.UnmarshalText([]byte(value)); err != nil {
-			problems = append(problems, fmt.Errorf("--%s %q: %w", flag, value, err))
-		}
-	}
-	text("startup", f.startup, &world.Jobs.Startup)
-	for i, t := range triggers {
-		q := simulation.Queue{
-			Name: t.Name, Target: t.Target, ActivationThreshold: t.ActivationThreshold, Metric: metrics[i], Staleness: simulation.Duration(f.metricAge),
-		}
-		text("service", f.service, &q.Service)
-		world.Queues = append(world.Queues, q)
-	}
-	if len(f.arrivals) == 0 && f.trace == "" {
-		problems = append(problems, errors.New("nothing arrives: want --arrivals poisson:2/s, or --trace queue.csv"))
-	}
-	for i, a := range f.arrivals {
-		at := i
-		name, pattern, named := strings.Cut(a, "=")
-		if !named {
-			pattern = a
-		} else if at = input.Index(triggers, name); at < 0 {
-			problems = append(problems, fmt.Errorf("--arrivals %q: no trigger is called %q: want %s", a, name, input.TriggerNames(triggers)))
-			continue
-		}
-		if at >= len(triggers) {
-			problems = append(problems, fmt.Errorf("--arrivals %q: there are only the triggers %s", a, input.TriggerNames(triggers)))
-			continue
-		}
-		text("arrivals", pattern, &world.Queues[at].Arrivals)
-	}
-	return problems
 }
 
 // setTrace sets the arrivals of the first queue to those of a trace.

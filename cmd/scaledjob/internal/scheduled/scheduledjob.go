@@ -46,27 +46,38 @@ func Read(ctx context.Context, c *cluster.Client, name string) (*scheduledjob.Sc
 	return found[0], nil
 }
 
-// Explain prints the schedule of a ScheduledJob, and its status: which runs are
-// active, which wait, and why.
-func Explain(out io.Writer, s *scheduledjob.ScheduledJob, now time.Time) error {
+// Config returns the configuration of a ScheduledJob, and its occurrences; nil without a
+// schedule. A ScheduledJob that is not in a cluster is created at another time.
+func Config(s *scheduledjob.ScheduledJob, created time.Time) (c scheduledjob.Config, due schedule.Occurrences, err error) {
 	if s.CreationTimestamp.IsZero() {
-		s.CreationTimestamp.Time = now
+		s.CreationTimestamp.Time = created
 	}
-	c, err := s.Config(scheduledjob.Inputs{Cron: Cron})
+	c, err = s.Config(scheduledjob.Inputs{Cron: Cron})
 	if err != nil {
-		return fmt.Errorf("ScheduledJob %s: %w", s.Name, err)
+		return c, nil, fmt.Errorf("ScheduledJob %s: %w", s.Name, err)
 	}
-	text := "on demand"
-	if c.Schedule.Schedule != nil {
-		text = c.Schedule.Schedule.String()
-	}
-	d := schedule.Decision{State: s.Status.State, Suspended: c.Schedule.Suspended}
 	if c.Schedule.Schedule != nil {
 		since := c.Schedule.Created
 		if s.Status.Since.After(since) {
 			since = s.Status.Since
 		}
-		d.NextRun, _ = c.Schedule.Schedule.From(since).Next(now)
+		due = c.Schedule.Schedule.From(since)
+	}
+	return c, due, nil
+}
+
+// Explain prints the schedule of a ScheduledJob, and its status: which runs are
+// active, which wait, and why.
+func Explain(out io.Writer, s *scheduledjob.ScheduledJob, now time.Time) error {
+	c, due, err := Config(s, now)
+	if err != nil {
+		return err
+	}
+	text := "on demand"
+	d := schedule.Decision{State: s.Status.State, Suspended: c.Schedule.Suspended}
+	if due != nil {
+		text = c.Schedule.Schedule.String()
+		d.NextRun, _ = due.Next(now)
 		d.NextCheck = d.NextRun
 	}
 	hold, why := d.Waits()
@@ -85,10 +96,7 @@ func Explain(out io.Writer, s *scheduledjob.ScheduledJob, now time.Time) error {
 func Lint(out io.Writer, s input.Source) (checked, problems bool) {
 	found, err := In(s)
 	for _, j := range found {
-		if j.CreationTimestamp.IsZero() {
-			j.CreationTimestamp.Time = time.Unix(0, 0).UTC()
-		}
-		c, invalid := j.Config(scheduledjob.Inputs{Cron: Cron})
+		c, _, invalid := Config(j, time.Unix(0, 0).UTC())
 		err = errors.Join(err, invalid)
 		for _, w := range c.Warnings {
 			fmt.Fprintf(out, "%s: warning: ScheduledJob %s: %v\n", s.Name, j.Name, w)

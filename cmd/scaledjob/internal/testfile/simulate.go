@@ -2,14 +2,11 @@ package testfile
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/scenario"
@@ -88,41 +85,14 @@ func (c *testCase) scenario(m *input.ScaledJob, r input.Release, flags *input.Qu
 	if w.ItemsPerJob != nil {
 		s.Jobs.ItemsPerJob, s.Jobs.DrainQueue = *w.ItemsPerJob, *w.ItemsPerJob == 0
 	}
-	if err := w.setQueues(s, triggers); err != nil {
+	texts := scenario.Workload{Arrivals: w.Arrivals, Service: cmp.Or(w.Service, "30s"), Startup: cmp.Or(w.Startup, "5s"),
+		Metrics: slices.Repeat([]string{cmp.Or(w.Metric, "all")}, len(triggers))}
+	err = texts.Set(s, triggers, "simulate.")
+	if err == nil && w.Trace != "" {
+		s.Queues[0].Trace, _, err = trace.Read(w.Trace, "")
+	}
+	if err != nil {
 		return nil, err
 	}
 	return s, s.Validate()
-}
-
-// setQueues sets the startup of pods, and the queues with their arrivals.
-func (w *testWorkload) setQueues(s *simulation.Scenario, triggers []manifest.Trigger) (err error) {
-	var problems []error
-	text := func(name, value string, to interface{ UnmarshalText([]byte) error }) {
-		if err := to.UnmarshalText([]byte(value)); err != nil {
-			problems = append(problems, fmt.Errorf("simulate.%s %q: %w", name, value, err))
-		}
-	}
-	text("startup", cmp.Or(w.Startup, "5s"), &s.Jobs.Startup)
-	for _, t := range triggers {
-		q := simulation.Queue{Name: t.Name, Target: t.Target, ActivationThreshold: t.ActivationThreshold, Metric: cmp.Or(w.Metric, "all")}
-		text("service", cmp.Or(w.Service, "30s"), &q.Service)
-		s.Queues = append(s.Queues, q)
-	}
-	if w.Trace != "" {
-		if s.Queues[0].Trace, _, err = trace.Read(w.Trace, ""); err != nil {
-			return err
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(w.Arrivals)) {
-		at := 0
-		if name != "" {
-			at = input.Index(triggers, name)
-		}
-		if at < 0 {
-			problems = append(problems, fmt.Errorf("simulate.arrivals: no trigger is called %q; use %s", name, input.TriggerNames(triggers)))
-			continue
-		}
-		text("arrivals", w.Arrivals[name], &s.Queues[at].Arrivals)
-	}
-	return errors.Join(problems...)
 }

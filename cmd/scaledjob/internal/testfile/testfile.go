@@ -107,18 +107,22 @@ func (p *perTrigger) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// arrivals are patterns by trigger; "" is the first trigger.
-type arrivals map[string]string
+// arrivals are patterns, in the words of a flag: "poisson:2/s", "redis=poisson:2/s".
+type arrivals []string
 
 // UnmarshalJSON reads a pattern, or an object with a pattern for each trigger.
 func (a *arrivals) UnmarshalJSON(data []byte) error {
 	var one string
 	if json.Unmarshal(data, &one) == nil {
-		*a = arrivals{"": one}
+		*a = arrivals{one}
 		return nil
 	}
-	if json.Unmarshal(data, (*map[string]string)(a)) != nil {
+	var all map[string]string
+	if json.Unmarshal(data, &all) != nil {
 		return errors.New("found neither a pattern nor a pattern for each trigger; use poisson:0.2/s, or {redis: poisson:0.2/s}")
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		*a = append(*a, name+"="+all[name])
 	}
 	return nil
 }
