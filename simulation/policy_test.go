@@ -3,7 +3,6 @@ package simulation_test
 import (
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -45,21 +44,6 @@ func TestOwnPolicy(t *testing.T) {
 	require.Equal(t, []simulation.RuleCount{{Rule: "always", Polls: 7, Starved: 6}}, r.Summary.Rules)
 	require.Equal(t, int64(4), r.Summary.JobsDeleted, "one in each poll, until there is none")
 	require.Zero(t, r.Summary.ExcessOverMax)
-}
-
-// The checkpoint belongs to a run: runs at the same time do not share it.
-func TestOwnPolicyInSeveralRuns(t *testing.T) {
-	s := story(minute, items(0, 9))
-	s.Duration = 2 * minute
-	of := s.built()
-	of.Policy = constantly{1, 5}
-	var group sync.WaitGroup
-	created := make([]int64, 4)
-	for i := range created {
-		group.Go(func() { created[i] = play(t, of).Summary.JobsCreated })
-	}
-	group.Wait()
-	require.Equal(t, []int64{5, 5, 5, 5}, created)
 }
 
 // delayed is a scenario whose list of Jobs is 40 s old, and in which Jobs are pending all

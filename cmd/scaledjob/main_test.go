@@ -123,20 +123,15 @@ func fill(t *testing.T, block *string) (run int) {
 	for line := range strings.Lines(*block) {
 		if command, ok := strings.CutPrefix(line, "$ scaledjob "); ok {
 			run++
-			var stdout, stderr bytes.Buffer
-			asUser(t, strings.ReplaceAll(command, "cmd/scaledjob/", ""), &stdout, &stderr)
-			b.WriteString(line + stdout.String())
-		} else if run == 0 {
-			b.WriteString(line)
+			_, out, _ := callWith(t, strings.ReplaceAll(command, "cmd/scaledjob/", ""), nil)
+			line += out
+		} else if run > 0 {
+			continue
 		}
+		b.WriteString(line)
 	}
 	*block = b.String()
 	return run
-}
-
-// asUser runs a command as a user does.
-func asUser(t *testing.T, command string, stdout, stderr *bytes.Buffer) {
-	run(t.Context(), strings.Fields(command), strings.NewReader(""), stdout, stderr)
 }
 
 // The README shows a test file of testdata.

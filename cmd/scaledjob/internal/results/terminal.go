@@ -13,11 +13,12 @@ import (
 // terminalCharts draws the means of the waiting items and the Jobs over time, a row for each
 // policy with the same scale, and has the maxima in a line below.
 func terminalCharts(r *Findings) string {
-	wide, length := 0, 0.0
+	wide, steps, length := 0, 0, 0.0
 	for i := range r.Study.Samples {
 		s := &r.Study.Samples[i]
 		wide = max(wide, utf8.RuneCountInString(s.Policy))
-		length = max(length, s.Step*float64(len(s.Queue.Mean)))
+		steps = max(steps, len(s.Queue.Mean))
+		length = s.Step * float64(steps) // the step is the same in all
 	}
 	if wide > 40 {
 		wide = 0 // names have lines of their own
@@ -28,19 +29,19 @@ func terminalCharts(r *Findings) string {
 		title = fmt.Sprintf("Jobs (maximum %d)", most)
 	}
 	var b strings.Builder
-	terminalChart(&b, "Items waiting", r.Study, wide, length, func(s *study.Sample) *study.Band { return &s.Queue })
-	terminalChart(&b, title, r.Study, wide, length, func(s *study.Sample) *study.Band { return &s.Jobs })
+	terminalChart(&b, "Items waiting", r.Study, wide, steps, func(s *study.Sample) *study.Band { return &s.Queue })
+	terminalChart(&b, title, r.Study, wide, steps, func(s *study.Sample) *study.Band { return &s.Jobs })
 	fmt.Fprintf(&b, "%*s%*s\n", wide+2, "0", columns-1, report.Span(length))
 	return b.String()
 }
 
 // terminalChart draws a chart beside names of at most so many letters.
-func terminalChart(b *strings.Builder, title string, of *study.Study, wide int, length float64, band func(*study.Sample) *study.Band) {
+func terminalChart(b *strings.Builder, title string, of *study.Study, wide, steps int, band func(*study.Sample) *study.Band) {
 	rows, highest := make([][]float64, len(of.Samples)), 0.0
 	var most []string
 	for i := range rows {
 		s := &of.Samples[i]
-		rows[i] = parts(band(s).Mean, s.Step, report.Columns-wide-1, length)
+		rows[i] = parts(band(s).Mean, steps, report.Columns-wide-1)
 		highest = max(highest, slices.Max(rows[i]))
 		most = append(most, s.Policy+" "+report.Short(slices.Max(append([]float64{0}, band(s).High...))))
 	}
@@ -57,25 +58,15 @@ func terminalChart(b *strings.Builder, title string, of *study.Study, wide int, 
 	line("Highest: " + strings.Join(most, "; ") + ".")
 }
 
-// parts returns the mean of each of n parts of the time.
-func parts(values []float64, step float64, n int, length float64) []float64 {
-	all, weights := make([]float64, n), make([]float64, n)
-	part := length / float64(n)
-	for i, v := range values {
-		for at := float64(i) * step; at < float64(i+1)*step-1e-9; {
-			k := min(n-1, int(at/part+1e-9))
-			to := min(float64(i+1)*step, float64(k+1)*part)
-			if to <= at {
-				break
-			}
-			all[k] += v * (to - at)
-			weights[k] += to - at
-			at = to
-		}
-	}
+// parts returns the mean of each of n parts of so many steps. There are no values after the
+// end of a run.
+func parts(values []float64, steps, n int) []float64 {
+	all := make([]float64, n)
 	for k := range all {
-		if weights[k] > 0 {
-			all[k] /= weights[k]
+		from := k * steps / n
+		to := max(from+1, (k+1)*steps/n)
+		for _, v := range values[min(from, len(values)):min(to, len(values))] {
+			all[k] += v / float64(to-from)
 		}
 	}
 	return all
