@@ -26,22 +26,22 @@ func FuzzTrace(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte, as string) {
-		all, began, err := arrivalsIn(data, as)
+		sum := 0.0
+		samples, err := samplesIn(data, func(data []byte) ([]sample, error) { return samplesOfPrometheus(data, as) })
+		for _, s := range samples {
+			sum += s.items
+		}
+		all, began, err := arrivals(samples, err)
 		if err != nil {
 			require.Empty(t, all)
 			return
 		}
-		items, sum, last := 0.0, 0.0, simulation.Duration(0)
+		items, last := 0.0, simulation.Duration(0)
 		for _, a := range all {
 			if a.Items < 1 || a.Service < 0 || a.At < last || began < 0 {
 				t.Fatalf("%+v after %v, from %v on", a, last, began)
 			}
 			items, last = items+float64(a.Items), a.At
-		}
-		samples, err := samplesIn(data, func(data []byte) ([]sample, error) { return samplesOfPrometheus(data, as) })
-		require.NoError(t, err)
-		for _, s := range samples {
-			sum += s.items
 		}
 		require.InDelta(t, math.Floor(sum), items, 1)
 	})

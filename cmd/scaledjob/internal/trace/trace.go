@@ -75,11 +75,6 @@ func stream(name string) (samples []sample, streamed bool, err error) {
 
 var errNotText = errors.New("not text")
 
-// arrivalsIn is Read for the content of a file.
-func arrivalsIn(data []byte, as string) ([]simulation.Arrival, time.Duration, error) {
-	return arrivals(samplesIn(data, func(data []byte) ([]sample, error) { return samplesOfPrometheus(data, as) }))
-}
-
 func arrivals(samples []sample, err error) (all []simulation.Arrival, began time.Duration, _ error) {
 	if err == nil {
 		samples, began, err = fromTheFirst(samples)
