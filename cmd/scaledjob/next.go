@@ -188,7 +188,7 @@ func parseSchedule(text string, zone *time.Location, created time.Time) (parsed,
 		if err != nil {
 			return parsed{}, input.Usagef("cron expression %q: %v", text, err)
 		}
-		return parsed{s.From(created), "cron", text, func(time.Time) []interval.Note { return nil }}, nil
+		return parsed{s.From(created), "cron", text, noNotes}, nil
 	}
 	i, err := interval.Parse(text)
 	if err != nil {
@@ -197,6 +197,9 @@ func parseSchedule(text string, zone *time.Location, created time.Time) (parsed,
 	all, err := i.Occurrences(created, zone)
 	return parsed{all, "interval", i.String(), all.Notes}, err
 }
+
+// noNotes has nothing to note of an occurrence.
+func noNotes(time.Time) []interval.Note { return nil }
 
 func printOccurrences(out io.Writer, found []occurrence) error {
 	if len(found) == 0 {
@@ -247,7 +250,7 @@ func (n *nextCommand) nextOf(out io.Writer, s *scheduledjob.ScheduledJob, now ti
 	}
 	found := []occurrence{}
 	if due != nil {
-		found = n.occurrences(due, from, zone, scheduled.None)
+		found = n.occurrences(due, from, zone, noNotes)
 	}
 	if n.output.Text == "json" {
 		return n.encode(out, map[string]any{"name": s.Name, "zone": zone.String(), "occurrences": found, "reason": s.Status.Reason})
