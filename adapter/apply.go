@@ -234,7 +234,7 @@ func (t *Tracker) outdated(o *owned, a *application, leads error) error {
 		return fmt.Errorf("%w: it is %s old", ErrOutdated, age.Round(time.Millisecond))
 	case o == nil || o.target == nil:
 		return fmt.Errorf("%w: its owner is not tracked", ErrOutdated)
-	case t.unsynced > 0:
+	case t.unlisted(o) != nil:
 		return fmt.Errorf("%w: its Jobs are not known yet", ErrOutdated)
 	case p.target != o.target:
 		return fmt.Errorf("%w: its owner was edited", ErrOutdated)

@@ -159,6 +159,7 @@ type writer struct {
 func newWriter(t require.TestingT, s *server, target Target, o Options) *writer {
 	tracker, err := newTracker(o)
 	require.NoError(t, err)
+	tracker.feeds = []*feed{{Tracker: tracker, synced: true}, {Tracker: tracker, ofPods: true, synced: true}}
 	w := &writer{Tracker: tracker, server: s, clock: noon}
 	tracker.now = func() time.Time {
 		w.mu.Lock()
@@ -256,6 +257,6 @@ func (w *writer) choose(t require.TestingT, n int64) (a *application, sent []slo
 
 var keepNone = history.Limits{Succeeded: history.Keep(0), Failed: history.Keep(0)}
 
-func (t *Tracker) jobFeed() *feed { return &feed{Tracker: t} }
+func (t *Tracker) jobFeed() *feed { return t.feeds[0] }
 
-func (t *Tracker) podFeed() *feed { return &feed{Tracker: t, ofPods: true} }
+func (t *Tracker) podFeed() *feed { return t.feeds[1] }

@@ -17,18 +17,19 @@ import (
 // An owned holds the state of an owner's Jobs: the Jobs in the cache, counted as they
 // change, and the set that decides about creates and deletes.
 type owned struct {
-	uid    types.UID
-	target *tracked     // nil while the owner is not tracked
-	set    *slots.Set   // nil until the owner is tracked
-	keyed  bool         // the set is
-	before time.Time    // creates of another identity may arrive until then
-	now    *application // the plan being carried out
-	jobs   map[types.UID]*job
-	sent   map[slots.Slot]*origin // of the creates in flight, and of some before
-	called string                 // by the controller reference of a Job; "" if there was none
-	stuck  *stuck                 // nil is not counted
-	aged   bool                   // expiry is known
-	expiry time.Time              // when the next finished Job reaches its age; zero if none does
+	uid       types.UID
+	target    *tracked     // nil while the owner is not tracked
+	namespace string       // of the last target
+	set       *slots.Set   // nil until the owner is tracked
+	keyed     bool         // the set is
+	before    time.Time    // creates of another identity may arrive until then
+	now       *application // the plan being carried out
+	jobs      map[types.UID]*job
+	sent      map[slots.Slot]*origin // of the creates in flight, and of some before
+	called    string                 // by the controller reference of a Job; "" if there was none
+	stuck     *stuck                 // nil is not counted
+	aged      bool                   // expiry is known
+	expiry    time.Time              // when the next finished Job reaches its age; zero if none does
 	counted
 }
 

@@ -2,8 +2,6 @@ package adapter
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -67,19 +65,12 @@ type Tracker struct {
 	options  Options
 	selector labels.Selector
 	now      func() time.Time // of requests; tests replace it
-	watches  []func(context.Context)
+	feeds    []*feed
 	began    time.Time  // when the term began; zero if that is when an owner is first tracked
 	term     *term.Term // when it was last asked for; nil is none
-	renewed  bool       // no list of this term is shown, though there was a term or a view before
 	once     bool       // nothing changes the tracker
 
 	mu       sync.Mutex
-	unsynced int             // feeds that have not listed yet
-	problems [2]error        // why the last list or watch of Jobs and of pods failed; nil if it did not
-	listing  time.Time       // when the newest consistent read of Jobs began
-	read     time.Time       // when the one that the cache shows began
-	heard    time.Time       // when the watch of Jobs last delivered something
-	again    func()          // reads the Jobs anew; nil if that has begun
 	leaving  map[*owned]bool // not tracked, with creates in flight
 	owners   map[types.UID]*owned
 	jobs     map[types.NamespacedName]*job
@@ -168,7 +159,7 @@ func (t *Tracker) Track(target Target) error {
 	if tracked.encoded == t.encoded {
 		tracked.encoded = t.encoded
 	}
-	o.target, t.encoded = tracked, tracked.encoded
+	o.target, o.namespace, t.encoded = tracked, tracked.Owner.Namespace, tracked.encoded
 	if o.set == nil {
 		t.begin(o)
 	} else if o.keyed != o.target.Keyed {
@@ -194,8 +185,12 @@ func (t *Tracker) begin(o *owned) {
 	switch {
 	case t.began.IsZero():
 		o.set.Listed(start)
-	case !t.read.IsZero():
-		o.set.Listed(t.read)
+	default:
+		for _, f := range t.feeds {
+			if f.shows(o) && !f.read.IsZero() {
+				o.set.Listed(f.read)
+			}
+		}
 	}
 }
 
@@ -236,7 +231,7 @@ func (t *Tracker) leads() error {
 
 // renew begins a term of a tracker that has watched before.
 func (t *Tracker) renew() {
-	t.began, t.read, t.renewed = t.now(), time.Time{}, true
+	t.began = t.now()
 	for _, o := range t.owners {
 		if o.set != nil {
 			mark := t.mark()
@@ -245,9 +240,9 @@ func (t *Tracker) renew() {
 		}
 	}
 	t.sweep()
-	if t.again != nil {
-		t.again()
-		t.again = nil
+	for _, f := range t.feeds {
+		f.read, f.renewed = time.Time{}, true
+		f.restart()
 	}
 }
 
@@ -305,12 +300,11 @@ func (t *Tracker) Plan(owner types.UID, metrics []scaling.Metric, now time.Time)
 	if o == nil || o.target == nil {
 		return unknown(Plan{Owner: owner, Decision: scaling.Decide(scaling.Policy{}, scaling.State{Metrics: metrics})}, "the owner is not tracked")
 	}
-	plan := o.plan(metrics, t.unsynced == 0, now)
+	unlisted := t.unlisted(o)
+	plan := o.plan(metrics, unlisted == nil, now)
 	switch {
-	case t.unsynced > 0 && t.problems != [2]error{}:
-		plan = unknown(plan, "the Jobs have not been listed: "+errors.Join(t.problems[:]...).Error())
-	case t.unsynced > 0:
-		plan = unknown(plan, "the Jobs have not been listed")
+	case unlisted != nil:
+		plan = unknown(plan, unlisted.Error())
 	case plan.Create > 0 && t.mistaken(o):
 		plan = unknown(o.plan(metrics, false, now), "unfinished Jobs have the owner's name and another UID")
 	}
@@ -357,7 +351,7 @@ func (t *Tracker) Counts(owner types.UID, now time.Time) (counts scaling.JobCoun
 // known returns the tracked owner, or nil if its Jobs are not known.
 func (t *Tracker) known(owner types.UID) *owned {
 	o := t.owners[owner]
-	if o == nil || o.target == nil || t.unsynced > 0 || t.mistaken(o) {
+	if o == nil || o.target == nil || t.unlisted(o) != nil || t.mistaken(o) {
 		return nil
 	}
 	return o

@@ -236,7 +236,7 @@ func TestNotKnown(t *testing.T) {
 	w := newWriter(t, s, newTarget(), Options{})
 	plan := w.Plan("another", items(3), noon)
 	require.Equal(t, scaling.RuleJobsUnknown, plan.Decision.Rule)
-	w.unsynced = 1
+	w.feeds[0].synced = false
 	require.False(t, w.HasSynced())
 	plan = w.Plan(ownerUID, items(3), noon)
 	require.Equal(t, scaling.RuleJobsUnknown, plan.Decision.Rule)
@@ -246,7 +246,7 @@ func TestNotKnown(t *testing.T) {
 	require.EqualError(t, err, "the plan is outdated: its Jobs are not known yet", "a plan of the caller's own")
 	require.Zero(t, result)
 	require.Empty(t, s.all(t))
-	w.unsynced = 0
+	w.feeds[0].synced = true
 	require.Equal(t, int64(3), w.Plan(ownerUID, items(3), noon).Create)
 	w.Untrack(ownerUID)
 	require.Equal(t, scaling.RuleJobsUnknown, w.Plan(ownerUID, items(3), noon).Decision.Rule)

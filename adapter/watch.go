@@ -3,6 +3,8 @@ package adapter
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,8 +20,8 @@ import (
 // false, Problem has the reason, and nothing is created or deleted.
 func (t *Tracker) Run(ctx context.Context) {
 	var group sync.WaitGroup
-	for _, watch := range t.watches {
-		group.Go(func() { watch(ctx) })
+	for _, f := range t.feeds {
+		group.Go(func() { f.run(ctx) })
 	}
 	group.Wait()
 }
@@ -29,55 +31,51 @@ func (t *Tracker) Run(ctx context.Context) {
 func (t *Tracker) HasSynced() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.unsynced == 0
+	return !slices.ContainsFunc(t.feeds, func(f *feed) bool { return !f.synced })
 }
 
+// watch makes the feeds: one of each kind, or one in each of the hub's namespaces.
 func (t *Tracker) watch(client Client) {
 	t.began = t.now()
-	reflect := func(kind runtime.Object, f *feed, calls *cache.ListWatch) {
-		t.unsynced++
-		f.Tracker, f.unsynced = t, true
-		t.watches = append(t.watches, func(ctx context.Context) {
-			for ctx.Err() == nil {
-				running, stop := context.WithCancel(ctx)
-				if !f.ofPods {
-					t.mu.Lock()
-					t.again = stop
-					t.mu.Unlock()
-				}
-				cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(calls, client), kind, f, cache.ReflectorOptions{}).RunWithContext(running)
-				stop()
-			}
-		})
+	namespaces := t.options.Hub.Namespaces
+	if len(namespaces) == 0 {
+		namespaces = []string{t.options.Namespace}
 	}
-	reflect(&batchv1.Job{}, &feed{}, source(client.BatchV1().Jobs(t.options.Namespace), t.selector.String(), t.lists, t.failed(0)))
-	if t.options.Pods {
-		reflect(&corev1.Pod{}, &feed{ofPods: true}, source(client.CoreV1().Pods(t.options.Namespace), batchv1.JobNameLabel, func() {}, t.failed(1)))
+	for _, n := range namespaces {
+		f := &feed{Tracker: t, namespace: n}
+		f.reflect(client, &batchv1.Job{}, source(f, client.BatchV1().Jobs(n), t.selector.String()))
+		if t.options.Pods {
+			f = &feed{Tracker: t, namespace: n, ofPods: true}
+			f.reflect(client, &corev1.Pod{}, source(f, client.CoreV1().Pods(n), batchv1.JobNameLabel))
+		}
 	}
+}
+
+// unlisted returns an error if what concerns the owner has not been listed.
+func (t *Tracker) unlisted(o *owned) error {
+	for _, f := range t.feeds {
+		switch {
+		case f.synced || f.namespace != "" && f.namespace != o.namespace:
+		case f.problem != nil:
+			return fmt.Errorf("the Jobs have not been listed: %w", f.problem)
+		default:
+			return errors.New("the Jobs have not been listed")
+		}
+	}
+	return nil
 }
 
 // Heard returns when the watch of Jobs last delivered an event or a bookmark, which the API server
 // sends about every minute; it is the zero time before.
-func (t *Tracker) Heard() time.Time {
+func (t *Tracker) Heard() (heard time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.heard
-}
-
-// lists notes that a consistent read of the Jobs begins.
-func (t *Tracker) lists() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.listing = t.now()
-}
-
-// failed returns a function that notes why the last list or watch of a kind failed.
-func (t *Tracker) failed(kind int) func(error) {
-	return func(err error) {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.problems[kind] = err
+	for _, f := range t.feeds {
+		if !f.ofPods && f.heard.After(heard) {
+			heard = f.heard
+		}
 	}
+	return heard
 }
 
 // Problem returns why the last list or watch of Jobs, or of pods, failed, such as for lack of a
@@ -85,41 +83,46 @@ func (t *Tracker) failed(kind int) func(error) {
 func (t *Tracker) Problem() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return errors.Join(t.problems[:]...)
+	var all []error
+	for _, f := range t.feeds {
+		all = append(all, f.problem)
+	}
+	return errors.Join(all...)
 }
 
 // relist reads all Jobs anew, unless that began since. It reports whether it can.
-func (t *Tracker) relist() bool {
-	if t.again != nil && !t.listing.After(t.read) {
-		t.again()
-		t.again = nil
+func (t *Tracker) relist() (can bool) {
+	for _, f := range t.feeds {
+		if can = can || f.run != nil; !f.listing.After(f.read) {
+			f.restart()
+		}
 	}
-	return len(t.watches) > 0
+	return can
 }
 
 // source returns the calls of a client with a selector. Each list is a consistent
 // read: a list from the API server's cache may be older than the creates of another leader.
-func source[L runtime.Object](client interface {
+func source[L runtime.Object](f *feed, client interface {
 	List(context.Context, metav1.ListOptions) (L, error)
 	Watch(context.Context, metav1.ListOptions) (watch.Interface, error)
-}, selector string, begins func(), failed func(error)) *cache.ListWatch {
+}, selector string) *cache.ListWatch {
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			if o.Continue == "" {
-				begins()
+				f.begins()
 			}
 			o.LabelSelector, o.ResourceVersion, o.ResourceVersionMatch = selector, "", ""
 			list, err := client.List(ctx, o)
-			failed(err)
+			f.failed(err)
 			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			if o.LabelSelector = selector; o.SendInitialEvents != nil && *o.SendInitialEvents {
-				begins()
+				f.begins()
 				o.ResourceVersion = ""
 			}
 			watch, err := client.Watch(ctx, o)
-			failed(err)
+			f.failed(err)
 			return watch, err
 		},
 	}
@@ -130,21 +133,79 @@ func source[L runtime.Object](client interface {
 // number would be free in between.
 type feed struct {
 	*Tracker
-	ofPods   bool
-	unsynced bool // has not listed yet; counted in the tracker
+	namespace string                // the only one; "" is all
+	ofPods    bool                  // and not of Jobs
+	run       func(context.Context) // watches; nil if nothing is watched
+
+	synced  bool      // has listed
+	renewed bool      // no list of this term is shown, though there was a term or a view before
+	problem error     // why the last list or watch failed; nil if it did not
+	listing time.Time // when the newest consistent read began
+	read    time.Time // when the one that the cache shows began
+	heard   time.Time // when the watch last delivered something
+	again   func()    // reads anew; nil if that has begun
 }
 
-// known returns the tracker's objects of the kind.
+// reflect adds the feed to its tracker.
+func (f *feed) reflect(client Client, kind runtime.Object, calls *cache.ListWatch) {
+	f.run = func(ctx context.Context) {
+		for ctx.Err() == nil {
+			running, stop := context.WithCancel(ctx)
+			if !f.ofPods {
+				f.mu.Lock()
+				f.again = stop
+				f.mu.Unlock()
+			}
+			cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(calls, client), kind, f, cache.ReflectorOptions{}).RunWithContext(running)
+			stop()
+		}
+	}
+	f.feeds = append(f.feeds, f)
+}
+
+// restart reads anew.
+func (f *feed) restart() {
+	if f.again != nil {
+		f.again()
+		f.again = nil
+	}
+}
+
+// begins notes that a consistent read begins.
+func (f *feed) begins() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.listing = f.now()
+}
+
+// failed notes why the last list or watch failed.
+func (f *feed) failed(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.problem = err
+}
+
+// shows reports whether the feed shows the Jobs that are created for the owner.
+func (f *feed) shows(o *owned) bool {
+	return !f.ofPods && (f.namespace == "" || f.namespace == o.namespace)
+}
+
+// known returns the tracker's objects of the feed.
 func (f *feed) known() (all []any) {
+	in := func(namespace string) bool { return f.namespace == "" || f.namespace == namespace }
 	if !f.ofPods {
-		for _, j := range f.jobs {
-			all = append(all, j)
+		for key, j := range f.jobs {
+			if in(key.Namespace) {
+				all = append(all, j)
+			}
 		}
 		return all
 	}
-	for _, pods := range f.pods {
+	for of, pods := range f.pods {
 		for _, p := range pods {
-			all = append(all, p)
+			if in(of.namespace) {
+				all = append(all, p)
+			}
 		}
 	}
 	return all
@@ -203,12 +264,8 @@ func (f *feed) Replace(list []any, _ string) error {
 				f.show(known, true)
 			}
 		}
-		if f.unsynced {
-			f.unsynced = false
-			f.Tracker.unsynced--
-		}
+		f.synced, f.heard = true, f.now()
 		if !f.ofPods {
-			f.heard = f.now()
 			f.listed()
 		}
 	})
@@ -217,20 +274,20 @@ func (f *feed) Replace(list []any, _ string) error {
 
 // listed takes over that the cache shows everything that the last consistent read of Jobs
 // showed.
-func (t *Tracker) listed() {
-	if t.read = t.listing; t.read.IsZero() {
-		t.read = t.now()
+func (f *feed) listed() {
+	if f.read = f.listing; f.read.IsZero() {
+		f.read = f.now()
 	}
-	first := t.renewed && !t.read.Before(t.began)
-	for _, o := range t.owners {
-		if o.set == nil {
+	first := f.renewed && !f.read.Before(f.began)
+	for _, o := range f.owners {
+		if o.set == nil || !f.shows(o) {
 			continue
 		}
-		if o.set.Listed(t.read); first && t.changing != nil {
-			t.changing[o] = counted{pruning: -1} // creating may begin
+		if o.set.Listed(f.read); first && f.changing != nil {
+			f.changing[o] = counted{pruning: -1} // creating may begin
 		}
 	}
-	t.renewed = t.renewed && !first
+	f.renewed = f.renewed && !first
 }
 
 func (f *feed) Resync() error { return nil }
@@ -239,9 +296,7 @@ func (f *feed) Resync() error { return nil }
 func (f *feed) UpdateResourceVersion(string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !f.ofPods {
-		f.heard = f.now()
-	}
+	f.heard = f.now()
 }
 
 // Transformer lets the reflector keep compact objects while it reads a list.

@@ -129,7 +129,7 @@ func TestKeys(t *testing.T) {
 func TestListedAgain(t *testing.T) {
 	w, err := NewTracker(newServer(), Options{Terms: term.Alone(), Pods: true})
 	require.NoError(t, err)
-	jobs, pods := &feed{w, false, true}, &feed{w, true, true}
+	jobs, pods := w.feeds[0], w.feeds[1]
 	for range 2 {
 		require.NoError(t, jobs.Replace(nil, ""))
 		require.False(t, w.HasSynced())

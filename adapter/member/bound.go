@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"hash/maphash"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -24,10 +25,15 @@ type bound struct {
 	cluster *Cluster
 	kind    string
 
-	mu    sync.Mutex
+	mu sync.Mutex
+	in map[string]*shown // by the namespace that is listed
+}
+
+// A shown holds what the present list of a namespace, and its watch, have shown.
+type shown struct {
 	there map[uint64]*Owned // by the hash of namespace and name
 	owned map[types.UID]*Owned
-	read  int // objects of the present list, and empty pages
+	read  int // objects of the list, and empty pages
 	empty int // pages without an object of ours
 }
 
@@ -41,63 +47,66 @@ type Owned struct {
 
 var seed = maphash.MakeSeed()
 
-func (c *Cluster) bound(kind string) *bound {
-	b := &bound{cluster: c, kind: kind}
-	b.begin()
-	return b
+// begin begins a list of a namespace.
+func (b *bound) begin(namespace string) {
+	b.in[namespace] = &shown{there: map[uint64]*Owned{}, owned: map[types.UID]*Owned{}}
 }
 
-// begin begins a list.
-func (b *bound) begin() {
-	b.there, b.owned, b.read, b.empty = map[uint64]*Owned{}, map[types.UID]*Owned{}, 0, 0
+// of returns what is shown of a namespace.
+func (b *bound) of(namespace string) *shown {
+	if b.in[namespace] == nil {
+		b.begin(namespace)
+	}
+	return b.in[namespace]
 }
 
 // page takes over a page of a list.
 func page[T any, P interface {
 	*T
 	metav1.Object
-}](b *bound, o metav1.ListOptions, all int, items []T) error {
+}](b *bound, namespace string, o metav1.ListOptions, all int, items []T) error {
 	if b == nil {
 		return nil
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if o.Continue == "" {
-		b.begin()
+		b.begin(namespace)
 	}
+	s := b.of(namespace)
 	for i := range items {
-		b.show(P(&items[i]))
+		s.show(P(&items[i]))
 	}
-	if b.read += max(1, all); len(items) == 0 {
-		b.empty++
+	if s.read += max(1, all); len(items) == 0 {
+		s.empty++
 	}
 	return b.check()
 }
 
 // show takes over an object.
-func (b *bound) show(object metav1.Object) {
+func (s *shown) show(object metav1.Object) {
 	key, labels := keyOf(object), object.GetLabels()
-	b.hide(key)
+	s.hide(key)
 	uid := types.UID(labels[adapter.LabelOwner])
-	of := b.owned[uid]
+	of := s.owned[uid]
 	if of == nil {
 		of = &Owned{Owner: uid, Namespace: labels[LabelOwnerNamespace]}
-		b.owned[uid] = of
+		s.owned[uid] = of
 	}
 	of.Jobs++
-	b.there[key] = of
+	s.there[key] = of
 }
 
 // hide takes over that an object is gone, and reports whether it was there.
-func (b *bound) hide(key uint64) bool {
-	of := b.there[key]
+func (s *shown) hide(key uint64) bool {
+	of := s.there[key]
 	if of == nil {
 		return false
 	}
 	if of.Jobs--; of.Jobs == 0 {
-		delete(b.owned, of.Owner)
+		delete(s.owned, of.Owner)
 	}
-	delete(b.there, key)
+	delete(s.there, key)
 	return true
 }
 
@@ -109,8 +118,11 @@ func keyOf(object metav1.Object) uint64 {
 const foreign = 4
 
 func (b *bound) check() error {
-	most := b.cluster.options.MaxJobs
-	if len(b.there)+b.empty <= most && b.read <= foreign*most {
+	most, there, read := b.cluster.options.MaxJobs, 0, 0
+	for _, s := range b.in {
+		there, read = there+len(s.there)+s.empty, read+s.read
+	}
+	if there <= most && read <= foreign*most {
 		return nil
 	}
 	err := fmt.Errorf("the member has more than %d %s of this hub; if it should, raise maxJobs of its registration", most, b.kind)
@@ -119,17 +131,17 @@ func (b *bound) check() error {
 }
 
 // watch returns a function that bounds a watch.
-func (b *bound) watch(o metav1.ListOptions) func(watch.Interface, error) (watch.Interface, error) {
+func (b *bound) watch(namespace string, o metav1.ListOptions) func(watch.Interface, error) (watch.Interface, error) {
 	return func(w watch.Interface, err error) (watch.Interface, error) {
 		if err != nil || b == nil {
 			return w, err
 		}
 		if o.SendInitialEvents != nil && *o.SendInitialEvents {
 			b.mu.Lock()
-			b.begin()
+			b.begin(namespace)
 			b.mu.Unlock()
 		}
-		bounded := &boundedWatch{Interface: w, of: b, events: make(chan watch.Event), stopped: make(chan struct{})}
+		bounded := &boundedWatch{Interface: w, of: b, namespace: namespace, events: make(chan watch.Event), stopped: make(chan struct{})}
 		bounded.stop = sync.OnceFunc(func() { close(bounded.stopped); w.Stop() })
 		go bounded.run()
 		return bounded, nil
@@ -140,10 +152,11 @@ func (b *bound) watch(o metav1.ListOptions) func(watch.Interface, error) (watch.
 // exceeded.
 type boundedWatch struct {
 	watch.Interface
-	of      *bound
-	events  chan watch.Event
-	stopped chan struct{}
-	stop    func()
+	of        *bound
+	namespace string
+	events    chan watch.Event
+	stopped   chan struct{}
+	stop      func()
 }
 
 func (w *boundedWatch) ResultChan() <-chan watch.Event { return w.events }
@@ -154,7 +167,7 @@ func (w *boundedWatch) run() {
 	defer close(w.events)
 	defer w.stop()
 	for e := range w.Interface.ResultChan() {
-		if !w.of.take(&e) {
+		if !w.of.take(w.namespace, &e) {
 			continue
 		}
 		select {
@@ -170,7 +183,7 @@ func (w *boundedWatch) run() {
 
 // take takes over an event, and reports whether it shows anything. An object that is not ours
 // any more is gone.
-func (b *bound) take(e *watch.Event) bool {
+func (b *bound) take(namespace string, e *watch.Event) bool {
 	object, ok := e.Object.(metav1.Object)
 	if !ok || e.Type != watch.Added && e.Type != watch.Modified && e.Type != watch.Deleted {
 		return true
@@ -181,9 +194,9 @@ func (b *bound) take(e *watch.Event) bool {
 		e.Type = watch.Deleted
 	}
 	if e.Type == watch.Deleted {
-		return b.hide(keyOf(object))
+		return b.of(namespace).hide(keyOf(object))
 	}
-	b.show(object)
+	b.of(namespace).show(object)
 	if err := b.check(); err != nil {
 		*e = watch.Event{Type: watch.Error, Object: &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInsufficientStorage, Message: err.Error()}}
 	}
@@ -194,10 +207,20 @@ func (b *bound) take(e *watch.Event) bool {
 func (b *bound) size(owner types.UID) (all, owned int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if of := b.owned[owner]; of != nil {
-		owned = int64(of.Jobs)
+	for _, s := range b.in {
+		all += int64(len(s.there))
+		if of := s.owned[owner]; of != nil {
+			owned += int64(of.Jobs)
+		}
 	}
-	return int64(len(b.there)), owned
+	return all, owned
+}
+
+// has reports whether the last view of a namespace has objects of the owner.
+func (b *bound) has(namespace string, owner types.UID) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.in[namespace] != nil && b.in[namespace].owned[owner] != nil
 }
 
 // room returns how many Jobs of the owner may be added, each with as many pods. An owner may
@@ -222,11 +245,18 @@ func (c *Cluster) room(owner types.UID, pods int64) int64 {
 func (all *Clusters) Owners() map[string][]Owned {
 	owners := map[string][]Owned{}
 	for _, c := range all.list() {
+		sums := map[types.UID]Owned{}
 		c.jobs.mu.Lock()
-		for _, of := range c.jobs.owned {
-			owners[c.name] = append(owners[c.name], *of)
+		for _, s := range c.jobs.in {
+			for uid, of := range s.owned {
+				sums[uid] = Owned{uid, of.Namespace, sums[uid].Jobs + of.Jobs}
+			}
 		}
 		c.jobs.mu.Unlock()
+		if len(sums) == 0 {
+			continue
+		}
+		owners[c.name] = slices.Collect(maps.Values(sums))
 		slices.SortFunc(owners[c.name], func(a, b Owned) int {
 			return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(string(a.Owner), string(b.Owner)))
 		})

@@ -87,7 +87,7 @@ func TestEndlessList(t *testing.T) {
 			require.Equal(t, jobs.Reachable, w.observe()["b"].Reach)
 			require.NotEqual(t, jobs.Reachable, w.observe()["a"].Reach)
 			pages.Store(0)
-			for _, cleanup := range w.all.DeleteJobs(t.Context(), owner) {
+			for _, cleanup := range w.all.DeleteJobs(t.Context(), w.target.Owner, w.overrides) {
 				if cleanup.Cluster == "a" {
 					require.Error(t, cleanup.Err)
 				}

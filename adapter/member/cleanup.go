@@ -1,6 +1,7 @@
 package member
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,7 +35,11 @@ type Cleanup struct {
 // Call it for a finalizer of the owner, because no garbage collector deletes these Jobs,
 // until it finds none without an error and without a late create. Untrack the owner
 // before, and wait for its plans.
-func (all *Clusters) DeleteJobs(ctx context.Context, owner types.UID) []Cleanup {
+//
+// A namespace in which the hub may not list Jobs counts if the owner's Jobs are created there, or
+// were shown there. The overrides are those of [Clusters.Track].
+func (all *Clusters) DeleteJobs(ctx context.Context, of adapter.Owner, overrides map[string]Override) []Cleanup {
+	owner := of.UID
 	all.mu.Lock()
 	remainders := all.stopRemainders(owner)
 	all.mu.Unlock()
@@ -46,13 +51,13 @@ func (all *Clusters) DeleteJobs(ctx context.Context, owner types.UID) []Cleanup 
 	cleanups := make([]Cleanup, len(members))
 	together(len(members), func(i int) {
 		late := all.arrives(ownerOn{owner, members[i].name}) // before the Jobs are listed
-		cleanups[i] = members[i].deleteJobs(ctx, owner)
+		cleanups[i] = members[i].deleteJobs(ctx, owner, cmp.Or(overrides[members[i].name].Namespace, of.Namespace))
 		cleanups[i].Late = late
 	})
 	return cleanups
 }
 
-func (c *Cluster) deleteJobs(ctx context.Context, owner types.UID) Cleanup {
+func (c *Cluster) deleteJobs(ctx context.Context, owner types.UID, namespace string) Cleanup {
 	result := Cleanup{Cluster: c.name}
 	if !c.health.mayAnswer() {
 		result.Err = c.errAway()
@@ -60,20 +65,25 @@ func (c *Cluster) deleteJobs(ctx context.Context, owner types.UID) Cleanup {
 	}
 	client := c.sender(ctx, time.Now()).client().BatchV1()
 	var problems []error
-	err := c.pagesOf(ctx, client, labels.Set{adapter.LabelOwner: string(owner)}, func(mine []batchv1.Job) {
-		result.Left += len(mine)
-		problems = append(problems, deleteEach(ctx, client, mine))
-	})
-	result.Err = errors.Join(append(problems, err)...)
+	for _, n := range c.namespaces() {
+		err := c.pagesOf(ctx, client.Jobs(n), labels.Set{adapter.LabelOwner: string(owner)}, func(mine []batchv1.Job) {
+			result.Left += len(mine)
+			problems = append(problems, deleteEach(ctx, client, mine))
+		})
+		if !apierrors.IsForbidden(err) || n == "" || n == namespace || c.jobs.has(n, owner) {
+			problems = append(problems, err)
+		}
+	}
+	result.Err = errors.Join(problems...)
 	return result
 }
 
-// pagesOf lists the Jobs with the labels that this hub created, page by page.
-func (c *Cluster) pagesOf(ctx context.Context, client batchclient.JobsGetter, of labels.Set, take func([]batchv1.Job)) error {
+// pagesOf lists the Jobs of a namespace with the labels that this hub created, page by page.
+func (c *Cluster) pagesOf(ctx context.Context, client batchclient.JobInterface, of labels.Set, take func([]batchv1.Job)) error {
 	of[adapter.LabelHome] = c.options.Home
 	o := metav1.ListOptions{Limit: 500, LabelSelector: of.String()}
 	for pages := 1; ; pages++ {
-		page, err := client.Jobs(c.only()).List(ctx, o)
+		page, err := client.List(ctx, o)
 		if err != nil {
 			return fmt.Errorf("list Jobs: %w", err)
 		}
@@ -92,8 +102,10 @@ func (c *Cluster) pagesOf(ctx context.Context, client batchclient.JobsGetter, of
 // consistently: an owner is older than his Jobs, and his UID does not recur.
 func (c *Cluster) Orphans(ctx context.Context, exist func(context.Context) (map[types.UID]bool, error)) (orphans []batchv1.Job, err error) {
 	client := c.sender(ctx, time.Now()).client().BatchV1()
-	if err := c.pagesOf(ctx, client, labels.Set{}, func(page []batchv1.Job) { orphans = append(orphans, page...) }); err != nil {
-		return nil, err
+	for _, n := range c.namespaces() {
+		if err := c.pagesOf(ctx, client.Jobs(n), labels.Set{}, func(page []batchv1.Job) { orphans = append(orphans, page...) }); err != nil {
+			return nil, err
+		}
 	}
 	owners, err := exist(ctx)
 	if err != nil {

@@ -37,6 +37,13 @@ type Cluster struct {
 	uid      string // of its namespace kube-system: of Options, or else of the first contact
 	breach   error  // of a bound, until the time
 	until    time.Time
+	refused  map[string]*refusal // by namespace
+}
+
+// A refusal of lists and watches in a namespace concerns the owners with Jobs there.
+type refusal struct {
+	since time.Time
+	by    map[string]error // by operation
 }
 
 // New returns a member that the clients reach. Requests and Watches must not be nil. New
@@ -47,27 +54,27 @@ func New(name string, clients Clients, o Options) (*Cluster, error) {
 	}
 	c := &Cluster{
 		name: name, clients: clients, options: o.withDefaults(),
-		uid: o.UID, health: health{name: name}, hurry: make(chan struct{}, 1), failures: map[types.UID]jobs.Failures{}, creates: map[types.UID]creates{},
+		uid: o.UID, health: health{name: name}, hurry: make(chan struct{}, 1), failures: map[types.UID]jobs.Failures{}, creates: map[types.UID]creates{}, refused: map[string]*refusal{},
 	}
 	if o = c.options; o.QPS > 0 {
 		c.limiter = flowcontrol.NewTokenBucketRateLimiter(o.QPS, o.Burst)
 	}
-	c.jobs, c.pods = c.bound("Jobs"), c.bound("pods")
+	c.jobs, c.pods = &bound{cluster: c, kind: "Jobs", in: map[string]*shown{}}, &bound{cluster: c, kind: "pods", in: map[string]*shown{}}
 	var err error
-	c.tracker, err = adapter.NewTracker(via{clients.Watches, c, c.watching("watch of Jobs"), c.watching("watch of pods"), c.jobs, c.pods}, adapter.Options{
-		Namespace: c.only(), Pods: o.Pods, Timeout: o.Timeout, MaxAge: o.Deadline, Terms: o.Terms,
+	c.tracker, err = adapter.NewTracker(via{clients.Watches, c, c.watching, true}, adapter.Options{
+		Pods: o.Pods, Timeout: o.Timeout, MaxAge: o.Deadline, Terms: o.Terms,
 		Selector: labels.Set{adapter.LabelHome: o.Home}.String(),
-		Hub:      hub.Options{Place: hub.Place{Home: o.Home, Cluster: name}, Labels: []string{LabelCreation, LabelSource, LabelAttempt}},
+		Hub:      hub.Options{Place: hub.Place{Home: o.Home, Cluster: name}, Namespaces: o.Namespaces, Labels: []string{LabelCreation, LabelSource, LabelAttempt}},
 	})
 	return c, err
 }
 
-// only returns the namespace if there is a single one.
-func (c *Cluster) only() string {
-	if n := c.options.Namespaces; len(n) == 1 {
-		return n[0]
+// namespaces returns those to list, each by itself; "" is all.
+func (c *Cluster) namespaces() []string {
+	if n := c.options.Namespaces; len(n) > 0 {
+		return n
 	}
-	return ""
+	return []string{""}
 }
 
 // Name returns the member's name.
@@ -124,20 +131,26 @@ func (c *Cluster) check(ctx context.Context) error {
 	if c.options.Probe != nil {
 		return c.options.Probe(ctx)
 	}
-	namespace := ""
-	if len(c.options.Namespaces) > 0 {
-		namespace = c.options.Namespaces[0]
+	var err error
+	for _, n := range c.namespaces() {
+		if _, err = c.clients.Requests.BatchV1().Jobs(n).List(ctx, metav1.ListOptions{
+			LabelSelector: labels.Set{adapter.LabelHome: c.options.Home}.String(), Limit: 1,
+		}); !apierrors.IsForbidden(err) {
+			return err
+		}
 	}
-	_, err := c.clients.Requests.BatchV1().Jobs(namespace).List(ctx, metav1.ListOptions{
-		LabelSelector: labels.Set{adapter.LabelHome: c.options.Home}.String(), Limit: 1,
-	})
-	return err
+	return err // all are refused
 }
 
 // watching returns a function that lists and watches for the tracker. It waits while
 // the member is unreachable, so that the tracker goes on at once afterwards instead of
-// backing off. An answer that asks for another form of request is no failure.
-func (c *Cluster) watching(what string) do {
+// backing off. An answer that asks for another form of request is no failure. The refusal of
+// one of several namespaces is no failure of the member.
+func (c *Cluster) watching(kind, namespace string) do {
+	what, one := "watch of "+kind, len(c.options.Namespaces) > 1
+	if one {
+		what += " in " + namespace
+	}
 	return func(ctx context.Context, verb string, call func(context.Context) error) error {
 		if err := c.health.wait(ctx); err != nil {
 			return err
@@ -145,6 +158,9 @@ func (c *Cluster) watching(what string) do {
 		sent := time.Now()
 		err := call(ctx)
 		failed := failure(verb, err).Call
+		if one && ctx.Err() == nil && c.refuse(namespace, what, err) {
+			return err
+		}
 		if ctx.Err() == nil && (err == nil || failed && !apierrors.IsBadRequest(err) && !apierrors.IsInvalid(err)) {
 			c.health.note(what, sent, err)
 			if err != nil {
@@ -153,6 +169,35 @@ func (c *Cluster) watching(what string) do {
 		}
 		return err
 	}
+}
+
+// refuse notes the result of a list or watch in a namespace, and reports whether it was refused.
+func (c *Cluster) refuse(namespace, what string, err error) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := c.refused[namespace]
+	switch forbidden := apierrors.IsForbidden(err); {
+	case forbidden && r == nil:
+		c.refused[namespace] = &refusal{time.Now(), map[string]error{what: err}}
+	case forbidden:
+		r.by[what] = err
+	case err == nil && r != nil:
+		if delete(r.by, what); len(r.by) == 0 {
+			delete(c.refused, namespace)
+		}
+	}
+	return apierrors.IsForbidden(err)
+}
+
+// refusal returns why a namespace is not read, and since when; nil if it is.
+func (c *Cluster) refusal(namespace string) (since time.Time, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := c.refused[namespace]
+	if r == nil {
+		return since, nil
+	}
+	return r.since, named(r.by)
 }
 
 // track starts to track an owner, or replaces its target. An owner whose namespace the member does

@@ -67,7 +67,8 @@
 //
 // Health checks, lists and watches that fail count against the member for all owners, by the
 // rules of [taint.Fleet]: only after another member has answered a request sent later. 401,
-// 407, 500 and above, and no answer are no answer of the member. [Clusters.CutOff] reports
+// 407, 500 and above, and no answer are no answer of the member. If a member refuses (403) the lists
+// and watches in one of Options.Namespaces, it is unreachable for the owners of that namespace only. [Clusters.CutOff] reports
 // that none answers. Requests of an owner count against him on that member only:
 //
 //	Call      a get or delete failed, other than for a missing Job
@@ -102,6 +103,7 @@
 //	no owner uses up what the others have                                 TestShareOfBound
 //	a poll does not wait for a slow member                                TestSlowMember
 //	one owner's failures change no other owner's Jobs                     TestIndependence
+//	a forbidden namespace concerns its owners only                        TestForbiddenNamespace
 //	orphans are deleted only on request; causes are worded                TestOrphans, TestCauses
 //	nothing counts while no member answers, and 401 everywhere is shown  TestCutOff
 //	pods that never start cost no healthy member a replica                TestPodsThatNeverStart

@@ -122,7 +122,7 @@ func TestMayAct(t *testing.T) {
 	reports := w.poll()
 	require.ErrorIs(t, reports[0].Err, term.ErrEnded)
 	require.Empty(t, reports[0].Failures)
-	require.Error(t, w.all.DeleteJobs(t.Context(), owner)[0].Err)
+	require.Error(t, w.all.DeleteJobs(t.Context(), w.target.Owner, w.overrides)[0].Err)
 	require.Empty(t, w.jobs("a"))
 	terms.Begin(while(func() bool { return true }), term.Mark{})
 	w.eventually("the Jobs are read in the term", func() bool {

@@ -112,9 +112,14 @@ func (h *health) note(what string, sent time.Time, err error) {
 func (h *health) problem() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	return named(h.problems)
+}
+
+// named joins errors of operations.
+func named(by map[string]error) error {
 	var all []error
-	for _, what := range slices.Sorted(maps.Keys(h.problems)) {
-		all = append(all, fmt.Errorf("%s: %w", what, h.problems[what]))
+	for _, what := range slices.Sorted(maps.Keys(by)) {
+		all = append(all, fmt.Errorf("%s: %w", what, by[what]))
 	}
 	return errors.Join(all...)
 }

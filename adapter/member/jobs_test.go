@@ -559,7 +559,7 @@ func TestOthersJobs(t *testing.T) {
 	w.policy.Revision.Generation, w.policy.Rollout, w.demand = 2, rollout.Policy{Strategy: rollout.Immediate}, 0
 	noErrors(t, w.poll())
 	require.Len(t, w.jobs("a"), 4)
-	for _, c := range w.all.DeleteJobs(t.Context(), owner) {
+	for _, c := range w.all.DeleteJobs(t.Context(), w.target.Owner, w.overrides) {
 		require.Equal(t, member.Cleanup{Cluster: "a"}, c)
 	}
 	require.Len(t, w.jobs("a"), 4)
@@ -574,7 +574,7 @@ func TestDeleteJobs(t *testing.T) {
 	w.sites["c"].breaks(on("delete", instead(errForbidden)))
 	w.eventually("it is away", func() bool { return w.observe()["b"].Reach != jobs.Reachable })
 	calls := w.sites["b"].calls.Load()
-	found := w.all.DeleteJobs(t.Context(), owner)
+	found := w.all.DeleteJobs(t.Context(), w.target.Owner, w.overrides)
 	require.Equal(t, member.Cleanup{Cluster: "a", Left: 20}, found[0])
 	require.ErrorContains(t, found[1].Err, "member b is unreachable: health check: read tcp: connection reset")
 	require.Equal(t, 20, found[2].Left)
@@ -583,8 +583,8 @@ func TestDeleteJobs(t *testing.T) {
 	w.sites["b"].breaks(nil)
 	w.sites["c"].breaks(nil)
 	w.ready()
-	w.all.DeleteJobs(t.Context(), owner)
-	require.Equal(t, []member.Cleanup{{Cluster: "a"}, {Cluster: "b"}, {Cluster: "c"}}, w.all.DeleteJobs(t.Context(), owner))
+	w.all.DeleteJobs(t.Context(), w.target.Owner, w.overrides)
+	require.Equal(t, []member.Cleanup{{Cluster: "a"}, {Cluster: "b"}, {Cluster: "c"}}, w.all.DeleteJobs(t.Context(), w.target.Owner, w.overrides))
 }
 
 // A Job that has run and does not any more waits anew, and after a restart anew again.

@@ -9,10 +9,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	ktesting "k8s.io/client-go/testing"
 
 	"github.com/scaledjob/scaledjob/placement/jobs"
@@ -43,7 +46,7 @@ func TestNamespaces(t *testing.T) {
 			require.NoError(t, w.sites["a"].Clientset.BatchV1().Jobs("shop").Delete(t.Context(), w.jobs("a")[0].Name, metav1.DeleteOptions{}))
 			w.shown(6)
 			w.all.Untrack(owner)
-			require.NoError(t, w.all.DeleteJobs(t.Context(), owner)[0].Err)
+			require.NoError(t, w.all.DeleteJobs(t.Context(), w.target.Owner, w.overrides)[0].Err)
 			require.Empty(t, w.jobs("a"), "deletion reads each namespace, too")
 		})
 	}
@@ -61,6 +64,79 @@ func TestNamespaceIsNotServed(t *testing.T) {
 	o.Namespaces = []string{"mail", "shop"}
 	w.add("a", o)
 	w.ready()
+}
+
+// A namespace in which the hub may not list Jobs concerns its owners only: the others create and
+// delete there, also if it is refused from the start, and if it is the first of all.
+func TestForbiddenNamespace(t *testing.T) {
+	for _, before := range []bool{false, true} {
+		w := newWorld(t, quick, "b")
+		w.sites["a"] = newSite("a", new(atomic.Int64))
+		var forbidden atomic.Bool
+		forbidden.Store(before)
+		var breaks atomic.Pointer[func()] // ends the present watch
+		of := func(a ktesting.Action) bool { return forbidden.Load() && a.GetNamespace() == "mail" }
+		w.sites["a"].PrependReactor("list", "jobs", func(a ktesting.Action) (bool, runtime.Object, error) {
+			return of(a) && !a.(ktesting.ListAction).GetListRestrictions().Labels.Empty(), nil, errForbidden
+		})
+		w.sites["a"].PrependWatchReactor("jobs", func(a ktesting.Action) (bool, watch.Interface, error) {
+			if of(a) {
+				return true, nil, errForbidden
+			}
+			there, err := w.sites["a"].Tracker().Watch(batchv1.SchemeGroupVersion.WithResource("jobs"), a.GetNamespace())
+			if a.GetNamespace() == "mail" && err == nil {
+				breaks.Store(new(there.Stop))
+			}
+			return true, there, err
+		})
+		o := quick
+		o.Namespaces = []string{"mail", "shop"}
+		w.add("a", o)
+		other := anOwner("6f1f3d3e-0000-4000-8000-000000000002")
+		other.Owner.Namespace, other.Owner.Name = "mail", "mailer"
+		require.NoError(t, w.all.Track(other, nil))
+		of2 := func() (jobs.Cluster, error) {
+			seen := w.all.Observe(other.Owner.UID)
+			return seen.Clusters[0], seen.Problems["a"]
+		}
+		if !before {
+			w.ready()
+			w.eventually("the other owner's Jobs are known", func() bool { c, _ := of2(); return c.Reach == jobs.Reachable })
+			seen := w.all.Observe(other.Owner.UID)
+			noErrors(t, w.all.Apply(t.Context(), seen, jobs.Decision{Create: []jobs.Placement{{Cluster: "a", Additional: 2}}}))
+			w.eventually("a watch of mail", func() bool { c, _ := of2(); return len(c.Jobs) == 2 && breaks.Load() != nil })
+			forbidden.Store(true)
+			(*breaks.Load())()
+		}
+		w.eventually("mail is refused", func() bool { c, err := of2(); return c.Reach != jobs.Reachable && apierrors.IsForbidden(err) })
+		c, err := of2()
+		require.ErrorContains(t, err, "watch of Jobs in mail: ")
+		require.False(t, c.Since.IsZero(), "it is not the hub that is cut off")
+		require.NoError(t, w.all.CutOff())
+		if before {
+			require.Equal(t, jobs.NeverReached, c.Reach)
+		} else {
+			require.Equal(t, jobs.Unreachable, c.Reach)
+			require.Len(t, c.Jobs, 2, "as last observed")
+		}
+		w.ready()
+		require.Empty(t, w.all.Problems())
+		w.demand = 4
+		noErrors(t, w.poll())
+		w.shown(4)
+		require.Equal(t, jobs.Reachable, w.observe()["a"].Reach)
+		w.all.Untrack(owner)
+		for _, c := range w.all.DeleteJobs(t.Context(), w.target.Owner, nil) {
+			require.NoError(t, c.Err, "the owner has nothing in mail")
+		}
+		require.Len(t, w.jobs("a"), map[bool]int{true: 0, false: 2}[before])
+		require.ErrorContains(t, w.all.DeleteJobs(t.Context(), other.Owner, nil)[0].Err, "forbidden")
+		elsewhere := other.Owner
+		elsewhere.Namespace = "shop" // he was edited
+		require.Equal(t, !before, w.all.DeleteJobs(t.Context(), elsewhere, nil)[0].Err != nil, "he had Jobs in mail when it was last read")
+		forbidden.Store(false)
+		w.eventually("mail is read again", func() bool { c, err := of2(); return c.Reach == jobs.Reachable && err == nil })
+	}
 }
 
 // The UID of the first contact is stored, so that a restart does not forget it. While it cannot

@@ -14,6 +14,9 @@ import (
 // carries out the plan that is made from it.
 type Observation struct {
 	Clusters []jobs.Cluster // by name, with the failures since the previous observation; Jobs in no order
+	// Problems are why members are not reachable for this owner, by name: errors of the member, or
+	// of the owner's namespace there.
+	Problems map[string]error
 
 	owner *owner // nil if it is not tracked
 	made  time.Time
@@ -34,15 +37,19 @@ type seen struct {
 //
 // A member is NeverReached until it tracks the owner and its Jobs have been listed. Then it
 // is Reachable if its last health check passed and no list or watch has failed since. While
-// a member is unreachable its Jobs are the last observed. Since and Taint are those of a
+// a member is unreachable its Jobs are the last observed. If the hub may not list or watch one of
+// several namespaces, that is so for the owners of that namespace only. Since and Taint are those of a
 // [taint.Fleet] that all owners share.
 func (all *Clusters) Observe(owner types.UID) Observation {
 	all.mu.Lock()
 	all.stopRemainders(owner)
-	o := Observation{owner: all.owners[owner], made: time.Now(), seen: map[string]seen{}}
+	o := Observation{owner: all.owners[owner], made: time.Now(), Problems: map[string]error{}, seen: map[string]seen{}}
 	all.mu.Unlock()
 	for _, c := range all.list() {
-		cluster, tracked := c.observe(owner, o.owner.pods())
+		cluster, tracked, problem := c.observe(owner, o.owner)
+		if problem != nil {
+			o.Problems[c.name] = problem
+		}
 		cluster.Failures = c.tell(owner)
 		o.Clusters = append(o.Clusters, cluster)
 		o.seen[c.name] = seen{c, cluster.Reach != jobs.NeverReached, tracked}
@@ -50,26 +57,32 @@ func (all *Clusters) Observe(owner types.UID) Observation {
 	return o
 }
 
-func (c *Cluster) observe(owner types.UID, pods int64) (jobs.Cluster, []adapter.Job) {
-	cluster := jobs.Cluster{Name: c.name}
+func (c *Cluster) observe(owner types.UID, of *owner) (cluster jobs.Cluster, tracked []adapter.Job, problem error) {
+	cluster.Name = c.name
 	tracked, listed := c.tracker.Jobs(owner)
+	answers, problem := c.health.answersSince(), c.health.problem()
+	since := answers // of what it answers, without listing the owner's Jobs
+	if of != nil && problem == nil {
+		if from, refused := c.refusal(of.namespace(c.name)); refused != nil {
+			since, problem = from, refused
+		}
+	}
 	switch {
-	case listed && c.health.answers():
+	case listed && !answers.IsZero() && problem == nil:
 		cluster.Reach = jobs.Reachable
 	case listed:
 		cluster.Reach = jobs.Unreachable
 	}
 	standing := c.health.standing()
-	cluster.Taint, cluster.Since = standing.Taint, standing.Since
-	if cluster.Reach == jobs.NeverReached && cluster.Since.IsZero() { // it answers, and does not list the owner's Jobs
-		cluster.Since = c.health.answersSince()
+	if cluster.Taint, cluster.Since = standing.Taint, standing.Since; cluster.Reach != jobs.Reachable && !answers.IsZero() && cluster.Since.IsZero() {
+		cluster.Since = since
 	}
 	for i := range tracked {
 		cluster.Jobs = append(cluster.Jobs, describe(&tracked[i], cluster.Reach == jobs.Reachable))
 	}
 	if listed {
 		cluster.Late = c.late(owner, tracked)
-		most := c.room(owner, pods)
+		most := c.room(owner, of.pods())
 		for i := range tracked {
 			if p := tracked[i].Phase; p != adapter.Succeeded && p != adapter.Failed {
 				most++
@@ -77,7 +90,7 @@ func (c *Cluster) observe(owner types.UID, pods int64) (jobs.Cluster, []adapter.
 		}
 		cluster.MaxJobs = &most
 	}
-	return cluster, tracked
+	return cluster, tracked, problem
 }
 
 // creates are the names of an owner's creates that were not answered: true if the member

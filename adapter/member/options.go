@@ -36,8 +36,8 @@ type Options struct {
 	// namespace kube-system.
 	Home string
 	// Namespaces are the only namespaces of the member that are watched, for which alone the clients
-	// need permissions; none means all. The member is NeverReached for owners in others. Without the
-	// permission for one of them the member is unreachable for all owners.
+	// need permissions; none means all. The member is NeverReached for owners in others. Each is
+	// watched by itself: without the permission for one the member is unreachable for its owners.
 	Namespaces []string
 	Pods       bool // watch pods too: see adapter.Options
 	// Timeout is the timeout of each request; 0 means 5 s. A create that was not

@@ -129,7 +129,7 @@ func TestSlowMember(t *testing.T) {
 		w.sites["a"].breaks(nil)
 		w.poll()
 		w.all.Untrack(owner)
-		for _, c := range w.all.DeleteJobs(t.Context(), owner) {
+		for _, c := range w.all.DeleteJobs(t.Context(), w.target.Owner, w.overrides) {
 			require.NoError(t, c.Err)
 		}
 		require.Empty(t, append(w.jobs("a"), w.jobs("b")...))

@@ -81,7 +81,7 @@ func TestForger(t *testing.T) {
 	w.shown(4)
 	w.all.Untrack(owner)
 	left := 0
-	for _, c := range w.all.DeleteJobs(t.Context(), owner) {
+	for _, c := range w.all.DeleteJobs(t.Context(), w.target.Owner, w.overrides) {
 		require.NoError(t, c.Err)
 		left += c.Left
 	}

@@ -35,7 +35,7 @@ func (c *Cluster) sender(ctx context.Context, from time.Time) *sender {
 
 // client returns the client that sends requests about Jobs.
 func (s *sender) client() kubernetes.Interface {
-	return via{Interface: s.cluster.clients.Requests, cluster: s.cluster, jobs: s.job}
+	return via{Interface: s.cluster.clients.Requests, cluster: s.cluster, send: func(string, string) do { return s.job }}
 }
 
 func (s *sender) job(ctx context.Context, verb string, request func(context.Context) error) error {

@@ -78,7 +78,7 @@ func newOwner(target adapter.Target, overrides map[string]Override) (*owner, err
 // on returns the target of a member.
 func (o *owner) on(member string) adapter.Target {
 	t, override := o.target, o.overrides[member]
-	t.Owner.Namespace = cmp.Or(override.Namespace, t.Owner.Namespace)
+	t.Owner.Namespace = o.namespace(member)
 	job := batchv1.Job{ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(t.Job.Labels), Annotations: t.Job.Annotations}, Spec: t.Job.Spec}
 	maps.DeleteFunc(job.Labels, func(key, _ string) bool { return strings.HasPrefix(key, prefix) })
 	metav1.SetMetaDataLabel(&job.ObjectMeta, LabelOwnerNamespace, o.target.Owner.Namespace)
@@ -87,6 +87,11 @@ func (o *owner) on(member string) adapter.Target {
 	job.Spec.Template.Spec = *pod
 	t.Job = &job
 	return t
+}
+
+// namespace returns where the Jobs are on a member.
+func (o *owner) namespace(member string) string {
+	return cmp.Or(o.overrides[member].Namespace, o.target.Owner.Namespace)
 }
 
 // pods returns how many pods a Job has at once.

@@ -143,7 +143,7 @@ func TestDeleteJobsLate(t *testing.T) {
 		w.sites["a"].breaks(nil)
 		w.all.Untrack(owner)
 		for n := 0; ; n++ {
-			c := w.all.DeleteJobs(t.Context(), owner)[0]
+			c := w.all.DeleteJobs(t.Context(), w.target.Owner, w.overrides)[0]
 			if c.Left == 0 && c.Err == nil && c.Late.IsZero() {
 				require.Positive(t, n)
 				break

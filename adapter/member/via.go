@@ -17,18 +17,26 @@ import (
 // A do sends a request of a verb, or fails without sending it.
 type do func(ctx context.Context, verb string, request func(context.Context) error) error
 
-// A via is a client whose requests about Jobs and pods are sent by functions.
+// A via is a client whose requests about Jobs and pods are sent by a function of the kind and the
+// namespace.
 type via struct {
 	kubernetes.Interface
-	cluster    *Cluster
-	jobs, pods do
+	cluster *Cluster
+	send    func(kind, namespace string) do
+	bounded bool // of lists and watches
+}
 
-	jobBound, podBound *bound // of lists and watches; nil for none
+// bound returns the bound of a kind, or nil.
+func (v via) bound(b *bound) *bound {
+	if v.bounded {
+		return b
+	}
+	return nil
 }
 
 // IsWatchListSemanticsUnSupported is what client-go asks fake clients.
 func (v via) IsWatchListSemanticsUnSupported() bool {
-	return len(v.cluster.options.Namespaces) > 1 || watchlist.DoesClientNotSupportWatchListSemantics(v.Interface)
+	return watchlist.DoesClientNotSupportWatchListSemantics(v.Interface)
 }
 
 func (v via) BatchV1() batchclient.BatchV1Interface {
@@ -45,8 +53,7 @@ type viaBatch struct {
 }
 
 func (b viaBatch) Jobs(namespace string) batchclient.JobInterface {
-	there := in[*batchv1.JobList](b.cluster, namespace, b.BatchV1Interface.Jobs)
-	return viaJobs{b.BatchV1Interface.Jobs(namespace), b.jobs, b.jobBound, b.cluster, there}
+	return viaJobs{b.BatchV1Interface.Jobs(namespace), b.send("Jobs", namespace), b.bound(b.cluster.jobs), b.cluster, namespace}
 }
 
 type viaCore struct {
@@ -55,7 +62,7 @@ type viaCore struct {
 }
 
 func (c viaCore) Pods(namespace string) coreclient.PodInterface {
-	return viaPods{c.CoreV1Interface.Pods(namespace), c.pods, c.podBound, in[*corev1.PodList](c.cluster, namespace, c.CoreV1Interface.Pods)}
+	return viaPods{c.CoreV1Interface.Pods(namespace), c.send("pods", namespace), c.bound(c.cluster.pods), namespace}
 }
 
 func result[T any](ctx context.Context, do do, verb string, request func(context.Context) (T, error)) (there T, err error) {
@@ -68,8 +75,8 @@ type viaJobs struct {
 	batchclient.JobInterface
 	do
 	*bound
-	cluster *Cluster
-	there   listWatcher[*batchv1.JobList]
+	cluster   *Cluster
+	namespace string
 }
 
 func (j viaJobs) Create(ctx context.Context, job *batchv1.Job, o metav1.CreateOptions) (*batchv1.Job, error) {
@@ -88,18 +95,20 @@ func (j viaJobs) Get(ctx context.Context, name string, o metav1.GetOptions) (*ba
 
 func (j viaJobs) List(ctx context.Context, o metav1.ListOptions) (*batchv1.JobList, error) {
 	return result(ctx, j.do, "list", func(ctx context.Context) (*batchv1.JobList, error) {
-		there, err := j.there.List(ctx, o)
+		there, err := j.JobInterface.List(ctx, o)
 		if err != nil {
 			return nil, err
 		}
 		all := len(there.Items)
 		there.Items = slices.DeleteFunc(there.Items, func(job batchv1.Job) bool { return !j.cluster.ours(&job) })
-		return there, page(j.bound, o, all, there.Items)
+		return there, page(j.bound, j.namespace, o, all, there.Items)
 	})
 }
 
 func (j viaJobs) Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-	return result(ctx, j.do, "watch", func(ctx context.Context) (watch.Interface, error) { return j.watch(o)(j.there.Watch(ctx, o)) })
+	return result(ctx, j.do, "watch", func(ctx context.Context) (watch.Interface, error) {
+		return j.watch(j.namespace, o)(j.JobInterface.Watch(ctx, o))
+	})
 }
 
 func (j viaJobs) Delete(ctx context.Context, name string, o metav1.DeleteOptions) error {
@@ -110,19 +119,21 @@ type viaPods struct {
 	coreclient.PodInterface
 	do
 	*bound
-	there listWatcher[*corev1.PodList]
+	namespace string
 }
 
 func (p viaPods) List(ctx context.Context, o metav1.ListOptions) (*corev1.PodList, error) {
 	return result(ctx, p.do, "list", func(ctx context.Context) (*corev1.PodList, error) {
-		there, err := p.there.List(ctx, o)
+		there, err := p.PodInterface.List(ctx, o)
 		if err != nil {
 			return nil, err
 		}
-		return there, page(p.bound, o, len(there.Items), there.Items)
+		return there, page(p.bound, p.namespace, o, len(there.Items), there.Items)
 	})
 }
 
 func (p viaPods) Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-	return result(ctx, p.do, "watch", func(ctx context.Context) (watch.Interface, error) { return p.watch(o)(p.there.Watch(ctx, o)) })
+	return result(ctx, p.do, "watch", func(ctx context.Context) (watch.Interface, error) {
+		return p.watch(p.namespace, o)(p.PodInterface.Watch(ctx, o))
+	})
 }

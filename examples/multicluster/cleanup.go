@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/examples/multicluster/api"
 	"github.com/scaledjob/scaledjob/placement/replicas"
@@ -74,7 +75,7 @@ func (j *job) cleanUp(ctx context.Context) time.Time {
 	}
 	j.members.Untrack(j.uid)
 	left, failed, abandoned := []error(nil), []error(nil), j.gone()
-	for _, c := range j.members.DeleteJobs(ctx, j.uid) {
+	for _, c := range j.members.DeleteJobs(ctx, adapter.Owner{Namespace: j.seen.GetNamespace(), UID: j.uid}, j.config.Overrides) {
 		switch {
 		case c.Err != nil && j.abandons(c.Cluster):
 			abandoned = append(abandoned, on(c.Cluster, c.Err))

@@ -89,10 +89,10 @@ func setupMember(args []string, to streams) (task, error) {
 	flags.StringVar(&c.kubeconfig, "member-kubeconfig", "", "kubeconfig `file` of the member, with the right to make a namespace, a ServiceAccount and RBAC")
 	flags.StringVar(&c.url, "member-api-url", "", "`URL` by which the home cluster reaches the member, if it is another than that in its kubeconfig")
 	flags.Func("serve", "`namespaces` of the member, separated by commas, in which the controller gets permissions; * is all, also those to come (default: those of its registration, or else default)", c.setServe)
-	flags.Func("allow", "`from=to`: objects of the namespace from may act in the member's namespace to, by targetNamespace; may be repeated", func(pair string) error {
-		from, to, ok := strings.Cut(pair, "=")
-		if !ok {
-			return errors.New("use from=to, two namespaces")
+	flags.Func("allow", "`from=to`: objects of the namespace from may act in the member's namespace to, by targetNamespace; may be repeated (default: those of its registration)", func(pair string) error {
+		from, to, _ := strings.Cut(pair, "=")
+		if len(validation.IsDNS1123Label(from)) > 0 || len(validation.IsDNS1123Label(to)) > 0 {
+			return errors.New("use from=to, the names of two namespaces")
 		}
 		c.allow = append(c.allow, registry.Allowance{From: from, To: to})
 		return nil
@@ -116,19 +116,22 @@ func (c *command) setup(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	namespaces, err := c.namespaces(members)
+	of, err := c.registration(members)
 	if err != nil {
 		return fmt.Errorf("member %s: %w", c.member, err)
 	}
-	kubeconfig, uid, err := registry.Setup(ctx, registry.NewMember{Name: c.member, Admin: admin, URL: c.url, Namespaces: namespaces})
+	kubeconfig, uid, err := registry.Setup(ctx, registry.NewMember{Name: c.member, Admin: admin, URL: c.url, Namespaces: of.Namespaces})
 	if err != nil {
 		return err
 	}
-	of := registry.Registration{Allow: c.allow, Namespaces: namespaces, UID: uid, Registered: time.Now().UTC().Truncate(time.Second)}
+	of.UID, of.Registered = uid, time.Now().UTC().Truncate(time.Second)
 	if err := home.Add(ctx, c.member, kubeconfig, of); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.to.out, "member %s is registered, with permissions in %s\n", c.member, named(namespaces))
+	fmt.Fprintf(c.to.out, "member %s is registered, with permissions in %s\n", c.member, named(of.Namespaces))
+	if why := registry.Unprotected(kubeconfig); why != "" {
+		fmt.Fprintf(c.to.err, "multicluster: warning: %s, so that whoever is on the network between may act as the hub on the member\n", why)
+	}
 	return nil
 }
 
@@ -155,28 +158,27 @@ func (c *command) setServe(text string) error {
 	return nil
 }
 
-// namespaces returns those to serve, nil for all. A member that is registered keeps its namespaces:
-// the Jobs in one that is served no more would run on, with nobody to delete them.
-func (c *command) namespaces(members []registry.Member) ([]string, error) {
-	i := slices.IndexFunc(members, func(m registry.Member) bool { return m.Name == c.member })
-	switch {
-	case i < 0 && !c.served:
-		return []string{metav1.NamespaceDefault}, nil
-	case i < 0:
-		return c.serve, nil
+// registration returns that of before, with what the flags change. A member that is registered
+// keeps its namespaces: the Jobs in one that is served no more would run on, with nobody to delete them.
+func (c *command) registration(members []registry.Member) (of registry.Registration, err error) {
+	of.Namespaces = []string{metav1.NamespaceDefault}
+	if i := slices.IndexFunc(members, func(m registry.Member) bool { return m.Name == c.member }); i >= 0 {
+		if err := members[i].Invalid; err != nil {
+			return of, fmt.Errorf("its registration cannot be read; mend it, or run delete-member first: %w", err)
+		}
+		of = members[i].Stored()
+		gone := slices.DeleteFunc(slices.Clone(of.Namespaces), func(n string) bool { return slices.Contains(c.serve, n) })
+		if c.serve != nil && (of.Namespaces == nil || len(gone) > 0) {
+			return of, fmt.Errorf("it serves %s; to take some away, run delete-member with -member-kubeconfig first", named(of.Namespaces))
+		}
 	}
-	was, err := members[i].Namespaces, members[i].Invalid
-	if err != nil {
-		return nil, fmt.Errorf("its registration cannot be read; mend it, or run delete-member first: %w", err)
+	if c.served {
+		of.Namespaces = c.serve
 	}
-	if !c.served {
-		return was, nil
+	if c.allow != nil {
+		of.Allow = c.allow
 	}
-	gone := slices.DeleteFunc(slices.Clone(was), func(n string) bool { return slices.Contains(c.serve, n) })
-	if c.serve != nil && (was == nil || len(gone) > 0) {
-		return nil, fmt.Errorf("it serves %s; to take some away, run delete-member with -member-kubeconfig first", named(was))
-	}
-	return c.serve, nil
+	return of, nil
 }
 
 func listMembers(args []string, to streams) (task, error) {

@@ -67,7 +67,8 @@ func TestOrphansOfAServedNamespace(t *testing.T) {
 	}
 }
 
-// A member that is set up again keeps its namespaces, and a narrowing is rejected.
+// A member that is set up again keeps its registration but for what the flags change. A narrowing of
+// the namespaces and a wrong -allow are rejected before anything is granted.
 func TestServe(t *testing.T) {
 	for _, c := range []struct {
 		was, serve string
@@ -93,13 +94,27 @@ func TestServe(t *testing.T) {
 		if c.was != "" {
 			data = map[string][]byte{"a.kubeconfig": nil, "a.registration": []byte(c.was)}
 		}
-		found, err := cmd.namespaces(registry.Parse(data))
+		found, err := cmd.registration(registry.Parse(data))
 		if c.problem != "" {
 			require.ErrorContains(t, err, c.problem)
 			continue
 		}
 		require.NoError(t, err)
-		require.Equal(t, c.want, found, "%s %s", c.was, c.serve)
+		require.Equal(t, c.want, found.Namespaces, "%s %s", c.was, c.serve)
+	}
+	was := registry.Parse(map[string][]byte{"a.kubeconfig": nil, "a.registration": []byte(`{"maxJobs": 5, "allow": [{"from": "x", "to": "y"}]}`)})
+	kept := registry.Registration{MaxJobs: 5, Allow: []registry.Allowance{{From: "x", To: "y"}}}
+	found, err := (&command{member: "a"}).registration(was)
+	require.NoError(t, err)
+	require.Equal(t, kept, found, "the default of maxBytes is not stored")
+	kept.Allow = []registry.Allowance{{From: "v", To: "w"}}
+	found, err = (&command{member: "a", allow: kept.Allow}).registration(was)
+	require.NoError(t, err)
+	require.Equal(t, kept, found)
+	for _, allow := range []string{"a", "a=", "a=*", "=b", "a=b=c"} {
+		status, said := execute(t, "setup-member", "a", "--allow", allow)
+		require.Equal(t, 2, status, allow)
+		require.Contains(t, said, "use from=to, the names of two namespaces")
 	}
 	for _, serve := range []string{"", "a,,b", "a,*", "A"} {
 		status, said := execute(t, "setup-member", "a", "--serve", serve)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -73,7 +74,11 @@ func (o *jobOutcome) ready() metav1.Condition {
 	var held, lost int64
 	for i := range plan.Members {
 		if m := &plan.Members[i]; m.Excluded == jobs.ReasonUnreachable || m.Excluded == jobs.ReasonUnconfirmed || m.Excluded == jobs.ReasonNeverReached {
-			away = append(away, m.Name)
+			name := m.Name
+			if apierrors.IsForbidden(o.away[name]) {
+				name += " (Forbidden)"
+			}
+			away = append(away, name)
 			held, lost = held+m.Jobs.Running+m.Jobs.Terminating, lost+m.Lost
 		}
 	}
@@ -105,7 +110,7 @@ func (o *jobOutcome) neverReached(before []metav1.Condition, generation int64) [
 		return before
 	case len(names) > 0:
 		c.Status, c.Reason = metav1.ConditionTrue, conditionNeverReached
-		c.Message = fmt.Sprintf("Not reached since the start: %s. Restore the member, or unregister it with delete-member", strings.Join(names, ", "))
+		c.Message = fmt.Sprintf("Not reached since the start: %s. Restore the member or the permissions there, or unregister it with delete-member", strings.Join(names, ", "))
 	}
 	return conditions(before, generation, c)
 }

@@ -77,8 +77,9 @@ func (j *job) close() {
 // A jobOutcome is the result of a poll.
 type jobOutcome struct {
 	invalid error
-	unread  error // why metrics could not be read
-	cutOff  error // why no member answers
+	unread  error            // why metrics could not be read
+	cutOff  error            // why no member answers
+	away    map[string]error // why members are not reachable for the object
 	plan    jobs.Decision
 	reports []member.Report
 	// refused is why Jobs were not created, by this poll or by the previous poll, if this
@@ -191,7 +192,7 @@ func (j *job) act(ctx context.Context, o *jobOutcome) {
 	j.problems.Warn("observation", state.Validate())
 	o.plan = jobs.Plan(j.config.Policy, state)
 	j.taints.merge(j.seen.GetNamespace(), o.plan.Checkpoint.Workloads(), now)
-	o.cutOff = j.members.CutOff()
+	o.cutOff, o.away = j.members.CutOff(), seen.Problems
 	if len(o.plan.Create) > 0 { // so that they count also if this process does not live to see them
 		j.status.Checkpoint = o.plan.Checkpoint
 		if err := j.write(ctx, j.status); err != nil {
@@ -223,9 +224,9 @@ func (j *job) after(o *jobOutcome, now time.Time) jobStatus {
 	if o.invalid == nil {
 		report := api.JobReport{Name: member.LabelValue(j.seen.GetName()), Decision: o.plan, IDs: j.members.IDs(), Before: s.JobStatus, Now: now}
 		s.JobStatus, s.Checkpoint = report.Status(), o.plan.Checkpoint
-		problems, orphans, healthy := j.members.Problems(), j.orphans(j.seen.GetNamespace()), 0
+		orphans, healthy := j.orphans(j.seen.GetNamespace()), 0
 		for name, m := range s.MemberClusterStatuses {
-			m.Description += j.causes.of(name, m.State, problems[name])
+			m.Description += j.causes.of(name, m.State, o.away[name])
 			if m.StuckJobs > 0 && j.pending[name] != "" {
 				m.Description += "; pending: " + j.pending[name]
 			}

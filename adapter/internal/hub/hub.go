@@ -12,5 +12,6 @@ type Place struct {
 // Options are the part of adapter.Options that member sets.
 type Options struct {
 	Place
-	Labels []string // keys of the labels that adapter.Job.Labels has
+	Namespaces []string // each is watched by itself; none means Options.Namespace
+	Labels     []string // keys of the labels that adapter.Job.Labels has
 }

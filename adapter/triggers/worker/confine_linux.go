@@ -185,6 +185,16 @@ func (c *confinement) listen() error {
 	return nil
 }
 
+// metadata are the addresses of clouds' metadata services that are not link-local: of AWS, Alibaba,
+// Azure and Oracle.
+var metadata = map[netip.Addr]bool{
+	netip.MustParseAddr("fd00:ec2::254"): true, netip.MustParseAddr("fd00:ec2::23"): true, netip.MustParseAddr("100.100.100.200"): true,
+	netip.MustParseAddr("168.63.129.16"): true, netip.MustParseAddr("192.0.0.192"): true,
+}
+
+// nat64 has the IPv4 addresses in its last four bytes.
+var nat64 = netip.MustParsePrefix("64:ff9b::/96")
+
 // rule returns a function that reports whether the process may connect to a sockaddr.
 func (c *confinement) rule() (func([]byte) bool, error) {
 	allowed, own := map[netip.Addr]bool{}, map[netip.Addr]bool{}
@@ -212,12 +222,14 @@ func (c *confinement) rule() (func([]byte) bool, error) {
 		case family == unix.AF_INET && len(name) >= 8:
 			ip = netip.AddrFrom4([4]byte(name[4:8]))
 		case family == unix.AF_INET6 && len(name) >= 24:
-			ip = netip.AddrFrom16([16]byte(name[8:24])).Unmap()
+			if ip = netip.AddrFrom16([16]byte(name[8:24])).Unmap(); nat64.Contains(ip) {
+				ip = netip.AddrFrom4([4]byte(name[20:24]))
+			}
 		default:
 			return false // Unix sockets among them
 		}
 		port := binary.BigEndian.Uint16(name[2:4])
-		return allowed[ip] || port == 53 && resolvers[ip] || !own[ip] && ip.IsGlobalUnicast()
+		return allowed[ip] || port == 53 && resolvers[ip] || !own[ip] && !metadata[ip] && ip.IsGlobalUnicast()
 	}, nil
 }
 

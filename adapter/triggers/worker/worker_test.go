@@ -213,7 +213,8 @@ func TestLocalAddressesAreRefused(t *testing.T) {
 	r := reads(t, triggers.Options{Start: p.Start}, nil)
 	_, port, err := net.SplitHostPort(aRedis(t, ""))
 	require.NoError(t, err)
-	for _, host := range []string{"127.0.0.1", "localhost", "[::1]", "0.0.0.0", "[::ffff:127.0.0.1]", "169.254.169.254"} {
+	for _, host := range []string{"127.0.0.1", "localhost", "[::1]", "0.0.0.0", "[::ffff:127.0.0.1]", "169.254.169.254",
+		"[64:ff9b::a9fe:a9fe]", "[64:ff9b::7f00:1]", "[fd00:ec2::254]", "100.100.100.200", "168.63.129.16"} {
 		_, err := r.Read(context.Background(), owner("a", redis(host+":"+port, "list")))
 		require.ErrorContains(t, err, "-allow-local-addresses", host)
 	}

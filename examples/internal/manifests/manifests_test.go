@@ -143,8 +143,8 @@ func TestRestricted(t *testing.T) {
 						p := as[networkingv1.NetworkPolicy](t, u)
 						require.Equal(t, pods, p.Spec.PodSelector.MatchLabels)
 						require.Len(t, p.Spec.PolicyTypes, 2)
-						require.Equal(t, []string{"169.254.0.0/16"}, p.Spec.Egress[0].To[0].IPBlock.Except)
-						require.Equal(t, []string{"fe80::/10"}, p.Spec.Egress[0].To[1].IPBlock.Except)
+						require.Equal(t, []string{"169.254.0.0/16", "100.100.100.200/32", "168.63.129.16/32", "192.0.0.192/32"}, p.Spec.Egress[0].To[0].IPBlock.Except)
+						require.Equal(t, []string{"fe80::/10", "fd00:ec2::/32", "64:ff9b::/96"}, p.Spec.Egress[0].To[1].IPBlock.Except)
 					}
 				}
 				for _, kind := range []string{"Namespace", "Deployment", "NetworkPolicy", "ServiceAccount"} {

@@ -68,15 +68,14 @@ func (s *stand) setsUp(t *testing.T) {
 // servesNamespaces checks that a member has Roles in the namespaces that it serves, and that the
 // controller needs no more, nor a UID in the registration.
 func (s *stand) servesNamespaces(t *testing.T, setup func(string, ...string) (string, error)) {
-	q, other := s.space(t, "served"), s.space(t, "unserved")
-	s.space(t, "also")
+	q, other, also := s.space(t, "served"), s.space(t, "unserved"), s.space(t, "also")
 	out, err := setup(three, "--serve", "also,served")
 	require.NoError(t, err, out)
 	hub := s.home.client.CoreV1()
 	_, err = hub.Secrets(registry.Namespace).Patch(t.Context(), registry.Secret, types.MergePatchType,
 		secretData(t, map[string][]byte{three + ".registration": []byte(`{"namespaces": ["also", "served"]}`)}), metav1.PatchOptions{})
 	require.NoError(t, err)
-	for _, q := range []*space{q, other} {
+	for _, q := range []*space{q, other, also} {
 		q.waiting("queue", 2)
 		q.job("work", "  memberClusters: [{name: "+three+"}]", "")
 	}
@@ -100,7 +99,10 @@ func (s *stand) servesNamespaces(t *testing.T, setup func(string, ...string) (st
 		_, err = c.BatchV1().Jobs(namespace).List(t.Context(), metav1.ListOptions{})
 		require.True(t, apierrors.IsForbidden(err), err)
 	}
-	for _, q := range []*space{q, other} {
+	p.Stop()
+	s.losesNamespace(t, also, q)
+	p = s.start(t)
+	for _, q := range []*space{q, other, also} {
 		require.NoError(t, q.dynamic.Resource(dsj).Namespace(q.namespace).Delete(t.Context(), "work", metav1.DeleteOptions{}))
 	}
 	q.becomes(func(t *assert.CollectT) { require.Equal(t, []int{0}, q.counts(t, "work", three)) })
@@ -108,6 +110,30 @@ func (s *stand) servesNamespaces(t *testing.T, setup func(string, ...string) (st
 	require.NoError(t, err, out)
 	p.Said("server=" + s.members[three].Config().Host)
 	p.Stop()
+}
+
+// losesNamespace checks that a namespace in which the hub lost its permissions concerns its own
+// objects only, which name it.
+func (s *stand) losesNamespace(t *testing.T, of, other *space) {
+	bindings := s.members[three].client.RbacV1().RoleBindings(of.namespace)
+	binding, err := bindings.Get(t.Context(), registry.Role, metav1.GetOptions{})
+	require.NoError(t, err)
+	require.NoError(t, bindings.Delete(t.Context(), registry.Role, metav1.DeleteOptions{}))
+	p := s.start(t)
+	other.waiting("queue", 4)
+	of.becomes(func(t *assert.CollectT) {
+		require.Equal(t, []int{4}, other.counts(t, "work", three))
+		ready, why := other.condition(t, dsj, "work", "Ready")
+		require.Equal(t, "True Ready", ready, why)
+		require.Equal(t, "1/1", other.print(t, dsj, "work", "membersCount"))
+		m := of.member(t, dsj, "work", three)
+		require.Equal(t, "NotReady", m["state"])
+		require.Contains(t, m["description"], `watch of Jobs in also: jobs.batch is forbidden`)
+	})
+	p.Stop()
+	binding.ResourceVersion, binding.UID = "", ""
+	_, err = bindings.Create(t.Context(), binding, metav1.CreateOptions{})
+	require.NoError(t, err)
 }
 
 // patcher returns the kubeconfig of a user of the home cluster who may patch the Secret of

@@ -22,7 +22,7 @@ func guard(config *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	g := guarded{host: base.Host}
+	g := guarded{scheme: base.Scheme, host: base.Host}
 	proxy, err := proxyOf(config)
 	if err != nil {
 		return err
@@ -65,17 +65,18 @@ const (
 var errRepeated = errors.New("the answer repeats the member's credentials")
 
 type guarded struct {
+	scheme  string
 	host    string
 	secrets [][]byte
 	next    http.RoundTripper
 }
 
 func (g *guarded) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Host != g.host {
+	if r.URL.Host != g.host || r.URL.Scheme != g.scheme {
 		if r.Body != nil {
 			r.Body.Close()
 		}
-		return nil, fmt.Errorf("the member redirects to another host: want %s", g.host)
+		return nil, fmt.Errorf("the member redirects to another host: want %s://%s", g.scheme, g.host)
 	}
 	response, err := g.next.RoundTrip(r)
 	if err != nil {

@@ -106,9 +106,12 @@ func TestRefusedRequestIsClosed(t *testing.T) {
 	body := &closing{}
 	r := httptest.NewRequest("PUT", "https://b", nil)
 	r.Body = body
-	_, err := (&guarded{host: "a"}).RoundTrip(r)
-	require.Error(t, err)
-	require.True(t, body.closed)
+	for _, g := range []guarded{{scheme: "https", host: "a"}, {scheme: "http", host: "b"}} { // without TLS the token would be in clear
+		body.closed = false
+		_, err := g.RoundTrip(r)
+		require.ErrorContains(t, err, "the member redirects to another host")
+		require.True(t, body.closed)
+	}
 }
 
 type closing struct {

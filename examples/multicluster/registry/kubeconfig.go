@@ -198,6 +198,19 @@ func kubeconfig(name, token string, config *rest.Config) ([]byte, error) {
 	})
 }
 
+// Unprotected returns why the connection of a kubeconfig is not encrypted or not verified, or "".
+func Unprotected(kubeconfig []byte) string {
+	_, config, err := parse(kubeconfig)
+	switch {
+	case err != nil:
+	case config.Insecure:
+		return "the kubeconfig does not verify the certificate of the API server"
+	case strings.HasPrefix(config.Host, "http://"):
+		return "the API server is reached without TLS"
+	}
+	return ""
+}
+
 // proxyOf returns the proxy-url that config was made with, or "".
 func proxyOf(config *rest.Config) (string, error) {
 	if config.Proxy == nil {

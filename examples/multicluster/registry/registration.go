@@ -93,6 +93,17 @@ func parseRegistration(data []byte) (r Registration, err error) {
 	return r, nil
 }
 
+// Stored returns the registration without the bounds that are the defaults.
+func (r Registration) Stored() Registration {
+	if r.MaxJobs == DefaultMaxJobs {
+		r.MaxJobs = 0
+	}
+	if r.MaxBytes == DefaultMaxBytes {
+		r.MaxBytes = 0
+	}
+	return r
+}
+
 // Key returns the parts that connect a member anew when they change.
 func (r *Registration) Key() string {
 	return fmt.Sprint(r.Namespaces, r.UID, r.Registered, r.MaxJobs, r.MaxBytes)

@@ -267,6 +267,17 @@ func TestCredentialsAreNotTold(t *testing.T) {
 	}
 }
 
+// A connection that somebody on the network can read or answer is said.
+func TestUnprotected(t *testing.T) {
+	insecure := strings.Replace(string(withURLs("https://a", "")), "server:", "insecure-skip-tls-verify: true, server:", 1)
+	for kubeconfig, want := range map[string]string{
+		string(withURLs("https://a", "")): "", string(withURLs("http://a", "")): "without TLS", insecure: "does not verify", "": "",
+	} {
+		require.Contains(t, Unprotected([]byte(kubeconfig)), want)
+		require.Equal(t, want == "", Unprotected([]byte(kubeconfig)) == "", kubeconfig)
+	}
+}
+
 // The proxy of the administrator's kubeconfig is that of the member's.
 func TestProxyIsKept(t *testing.T) {
 	_, admin, err := parse(withURLs("https://agent:s3cret@a", "http://user:s3cret@proxy:3128"))

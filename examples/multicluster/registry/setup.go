@@ -85,8 +85,11 @@ var manager = metav1.ApplyOptions{FieldManager: "multicluster-setup", Force: tru
 
 // grant applies the ServiceAccount with its RBAC. It takes nothing away: Revoke does.
 func grant(ctx context.Context, c kubernetes.Interface, namespaces []string) error {
-	_, err := c.CoreV1().Namespaces().Apply(ctx, core.Namespace(Namespace), manager)
-	if err == nil {
+	// Nothing of ours runs there. A namespace that exists keeps its labels.
+	_, err := c.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: Namespace, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
+	}}, metav1.CreateOptions{})
+	if err == nil || apierrors.IsAlreadyExists(err) {
 		_, err = c.CoreV1().ServiceAccounts(Namespace).Apply(ctx, core.ServiceAccount(Account, Namespace), manager)
 	}
 	if err == nil {
