@@ -387,6 +387,23 @@ func (f *scene) finalizers(t *testing.T) []string {
 	return u.GetFinalizers()
 }
 
+// Nothing is scaled in a namespace of others, such as kube-system, unless the member's registration
+// allows it.
+func TestObjectTargetNamespace(t *testing.T) {
+	newScene(t, "", oneQueue+"  memberClusters: [{name: a, targetNamespace: kube-system}]\n", func(t *testing.T, f *scene) {
+		f.of["queue"] = 8
+		for _, allow := range []registry.Allowance{{}, {From: "team-b", To: "kube-system"}, {From: "shop", To: "mail"}} {
+			f.kind.members.registrations = map[string]registry.Registration{"a": {Allow: []registry.Allowance{allow}}}
+			f.after(t, time.Minute)
+			require.Empty(t, f.on["a"].written)
+			require.Contains(t, meta.FindStatusCondition(f.status.Conditions, "Ready").Message, `targetNamespace: found "kube-system"`)
+		}
+		f.kind.members.registrations["a"] = registry.Registration{Allow: []registry.Allowance{{From: "shop", To: "kube-system"}}}
+		require.Equal(t, 8, f.after(t, time.Minute))
+		require.Contains(t, f.on["a"].written, "kube-system/web")
+	})
+}
+
 // Nothing is restored to a workload that has not been scaled, or may not be. The object goes.
 func TestObjectRestoresItsOwnWorkloads(t *testing.T) {
 	elsewhere := func(u *unstructured.Unstructured) {

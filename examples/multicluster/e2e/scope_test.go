@@ -33,6 +33,24 @@ func (s *stand) keepsApart(t *testing.T) {
 			require.Contains(t, m["description"], "exceeded quota: none")
 		}
 	})
+	a.logs("quota", dsj, "work")
+	c := s.space(t, "team-c")
+	c.waiting("queue", 2)
+	c.job("work", "  memberClusters: [{name: "+one+"}]\n  clusterScheduling: {failoverPolicy: {gracePeriod: 2s}}", one+`: "-1s"`)
+	c.becomes(func(t *assert.CollectT) {
+		pods := c.members[one].client.CoreV1().Pods(c.namespace)
+		l, err := pods.List(c.t.Context(), metav1.ListOptions{})
+		require.NoError(t, err)
+		for i := range l.Items {
+			l.Items[i].Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "processor", State: corev1.ContainerState{
+				Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: `image "example.com/typo:1" not found`},
+			}}}
+			_, err := pods.UpdateStatus(c.t.Context(), &l.Items[i], metav1.UpdateOptions{})
+			require.NoError(t, err)
+		}
+		require.Contains(t, c.member(t, dsj, "work", one)["description"], `2 ErrImagePull: image "example.com/typo:1" not found`)
+	})
+	c.logs("image typo", dsj, "work")
 	b.waiting("queue", 6)
 	b.job("work", weights(1, 1), "")
 	b.becomes(func(t *assert.CollectT) {
@@ -67,6 +85,7 @@ func (s *stand) readyPodsCount(t *testing.T) {
 		require.Contains(t, m["description"], "0 of 1 replicas work")
 	})
 	q.stays(3*time.Second, func(t require.TestingT) { require.Equal(t, 10, q.replicas(t, one, "nginx")) })
+	q.logs("member without capacity", dso, "nginx")
 	starts("null")
 	q.becomes(func(t *assert.CollectT) {
 		require.Equal(t, []int{5, 5}, []int{q.replicas(t, one, "nginx"), q.replicas(t, two, "nginx")})
@@ -91,6 +110,7 @@ func (s *stand) losesNetwork(t *testing.T) {
 	})
 	time.Sleep(5 * time.Second) // ten health checks
 	require.Contains(t, q.member(t, dsj, "work", one)["description"], "unreachable")
+	q.logs("dead network of the hub", dsj, "work")
 	for _, name := range names {
 		q.back(name)
 	}
@@ -119,6 +139,7 @@ func (s *stand) losesJobs(t *testing.T) {
 		_, why := q.condition(t, dsj, "work", "Ready")
 		require.Contains(t, why, "5 lost Jobs there may run twice")
 	})
+	q.logs("dead member", dsj, "work")
 	q.back(two)
 	q.becomes(func(t *assert.CollectT) { require.Equal(t, "Ready", q.member(t, dsj, "work", two)["state"]) })
 	q.stays(4*time.Second, func(t require.TestingT) { require.Equal(t, []int{10, 5}, q.counts(t, "work", one, two)) })

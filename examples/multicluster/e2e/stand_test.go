@@ -313,6 +313,20 @@ func (q *space) condition(t require.TestingT, of schema.GroupVersionResource, na
 	return "", ""
 }
 
+// logs logs what a user sees of the object in a situation.
+func (q *space) logs(situation string, of schema.GroupVersionResource, name string) {
+	q.t.Helper()
+	status := q.status(q.t, of, name)
+	ready, why := q.condition(q.t, of, name, "Ready")
+	text := fmt.Sprintf("%s: %v %s: %s", situation, status["print"], ready, why)
+	for _, name := range names {
+		if m, ok := status["memberClusterStatuses"].(map[string]any)[name].(map[string]any); ok {
+			text += fmt.Sprintf("\n  %s %s: %s", name, m["state"], m["description"])
+		}
+	}
+	q.t.Log(text)
+}
+
 // events are those told of an object, each as "Type Reason Message", sorted.
 func (q *space) events(t require.TestingT, name string) (all []string) {
 	l, err := q.home.client.EventsV1().Events(q.namespace).List(q.t.Context(), metav1.ListOptions{})
