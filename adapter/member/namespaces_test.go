@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	ktesting "k8s.io/client-go/testing"
 
+	"github.com/scaledjob/scaledjob/adapter/member"
 	"github.com/scaledjob/scaledjob/placement/jobs"
 )
 
@@ -34,8 +35,7 @@ func TestNamespaces(t *testing.T) {
 			}
 			w.sites["a"].PrependReactor("list", "jobs", everywhere)
 			w.sites["a"].PrependReactor("list", "pods", everywhere)
-			o := quick
-			o.Namespaces, o.Pods = serves, true
+			o := member.Options{Namespaces: serves, Pods: true}
 			w.add("a", o)
 			w.ready()
 			w.demand = 7
@@ -89,9 +89,7 @@ func TestForbiddenNamespace(t *testing.T) {
 			}
 			return true, there, err
 		})
-		o := quick
-		o.Namespaces = []string{"mail", "shop"}
-		w.add("a", o)
+		w.add("a", member.Options{Namespaces: []string{"mail", "shop"}})
 		other := anOwner("6f1f3d3e-0000-4000-8000-000000000002")
 		other.Owner.Namespace, other.Owner.Name = "mail", "mailer"
 		require.NoError(t, w.all.Track(other, nil))

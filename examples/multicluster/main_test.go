@@ -380,7 +380,7 @@ func TestNeverReached(t *testing.T) {
 	o.plan.Members = []jobs.MemberPlan{{Name: "a", Excluded: jobs.ReasonNeverReached}, {Name: "b"}}
 	all := o.neverReached(nil, 1)
 	require.Equal(t, metav1.ConditionTrue, all[0].Status)
-	require.Equal(t, "Not reached since the start: a. Restore the member, or unregister it with delete-member", all[0].Message)
+	require.Equal(t, "Not reached since the start: a. Restore the member or the permissions there, or unregister it with delete-member", all[0].Message)
 	told := transitions(nil, all)
 	require.Equal(t, "Warning MemberNeverReached", told[0].Type+" "+told[0].Reason)
 	o.plan.Members[0].Excluded = ""
