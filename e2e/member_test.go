@@ -323,11 +323,10 @@ func (f *fleetwide) testKilledInABurst(t *testing.T) {
 }
 
 func (f *fleetwide) testAllDeleted(t *testing.T) {
-	uid := f.target.Owner.UID
-	f.all.Untrack(uid)
+	f.all.Untrack(f.target.Owner.UID)
 	f.eventually("nothing is left", func() bool {
 		left := 0
-		for _, c := range f.all.DeleteJobs(t.Context(), uid) {
+		for _, c := range f.all.DeleteJobs(t.Context(), f.target.Owner, nil) {
 			require.NoError(t, c.Err)
 			left += c.Left
 		}
