@@ -397,57 +397,6 @@ func upstream(t *testing.T, state schedule.State, history history.Limits, at tim
 	return schedule.Decide(s, d.State, seen, at).State
 }
 
-// Each completion of another job asks for one run, whatever the other's history keeps
-// and however many complete at once.
-func TestDependencies(t *testing.T) {
-	const ok, bad = schedule.Succeeded, schedule.Failed
-	for _, keep := range []int{0, 1, 100} {
-		limits := history.Limits{Succeeded: history.Keep(keep), Failed: history.Keep(keep)}
-		s := schedule.DefaultSpec()
-		s.UID, s.Created = "2f6a", created
-		s.After = []schedule.Dependency{{Job: "a", Outcome: ok}, {Job: "b", Outcome: schedule.Any}}
-		a, b := upstream(t, schedule.State{}, limits, minute(-1), ok, ok), schedule.State{}
-		seen := func() schedule.Observed {
-			o := none
-			o.Upstreams = []schedule.Upstream{a.Upstream("a", "1"), b.Upstream("b", "2"), a.Upstream("c", "3")}
-			return o
-		}
-		d := schedule.Decide(s, schedule.State{}, seen(), minute(1))
-		require.Empty(t, d.Start, "they completed before the dependency")
-		a, b = upstream(t, a, limits, minute(2), ok, bad, ok, ok), upstream(t, b, limits, minute(3), bad, ok)
-		stale := seen()
-		d = schedule.Decide(s, d.State, seen(), minute(5))
-		require.Len(t, d.Start, 5, "history %d", keep)
-		tags := map[string]bool{}
-		for _, r := range d.Start {
-			tags[r.Tag] = true
-		}
-		require.Len(t, tags, 5)
-		if keep == 100 {
-			require.Equal(t, "start 00:02* 00:02* 00:02* 00:03* 00:03*, wait 00:02* 00:02* 00:02* 00:03* 00:03*, 0=0+0+0+0", brief(d))
-			require.Equal(t, a.Completed[len(a.Completed)-1].Completed, d.Start[2].Due)
-			require.NotEmpty(t, d.Start[2].Request)
-		}
-		state := d.State
-		state.Pending = nil
-		require.Empty(t, schedule.Decide(s, state, seen(), minute(6)).Start)
-		a = upstream(t, a, limits, minute(7), ok)
-		d = schedule.Decide(s, state, seen(), minute(7))
-		require.Len(t, d.Start, 1)
-		d.State.Pending = nil
-		require.Empty(t, schedule.Decide(s, d.State, stale, minute(8)).Start, "a stale list asks for nothing")
-		require.Empty(t, schedule.Decide(s, d.State, seen(), minute(9)).Start)
-
-		// Another job by that name starts from its own count.
-		a = upstream(t, schedule.State{}, limits, minute(10), ok, ok)
-		o := none
-		o.Upstreams = []schedule.Upstream{a.Upstream("a", "4")}
-		if d = schedule.Decide(s, d.State, o, minute(11)); keep == 100 {
-			require.Len(t, d.Start, 2)
-		}
-	}
-}
-
 // All completions of a job that is no older than the dependency count, also if history has
 // dropped them before the first decision. Those of an older job are not known.
 func TestFirstSight(t *testing.T) {
@@ -553,25 +502,6 @@ func TestSameTag(t *testing.T) {
 		require.Equal(t, "run 00:00, 1=1+0+0+0", brief(schedule.Decide(s, d.State, schedule.Observed{JobsKnown: true, Jobs: jobs}, minute(0))))
 		jobs[0], jobs[1] = jobs[1], jobs[0]
 	}
-}
-
-// A Job that is being deleted is active until it is gone. An unfinished Job is deleted again in
-// the foreground, and a finished Job is not.
-func TestDeleting(t *testing.T) {
-	s := minutely(t)
-	s.History.Succeeded, s.Concurrency = history.Keep(0), schedule.Wait
-	d := schedule.Decide(s, schedule.State{}, none, minute(0))
-	j := job(d.Start[0], schedule.Unfinished, time.Time{})
-	j.Deleting = true
-	seen := schedule.Observed{JobsKnown: true, Jobs: []schedule.Job{j}}
-	d = schedule.Decide(s, d.State, seen, minute(1))
-	require.Equal(t, "wait 00:01, run 00:00, stop 1, 2=1+1+0+0", brief(d))
-	seen.Jobs[0].Foreground = true
-	require.Equal(t, "wait 00:01, run 00:00, 2=1+1+0+0", brief(schedule.Decide(s, d.State, seen, minute(1))))
-	seen.Jobs[0].Outcome = schedule.Succeeded
-	d = schedule.Decide(s, d.State, seen, minute(1))
-	require.Equal(t, "start 00:01, wait 00:01, RunSucceeded, 2=1+1+0+0", brief(d))
-	require.Len(t, d.State.PendingDeletion, 1)
 }
 
 // Another zone is another time spec; without a schedule it is nothing.

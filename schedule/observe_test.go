@@ -93,25 +93,6 @@ func TestSameTagFinished(t *testing.T) {
 	}
 }
 
-// A list of Jobs counts as known if it is not older than the list that changed the state, or
-// has no revision.
-func TestRevisions(t *testing.T) {
-	s := minutely(t)
-	state := decided()
-	state.JobsRevision = 5
-	for revision, known := range map[int64]bool{4: false, 5: true, 6: true, 0: true, -1: true} {
-		d := schedule.Decide(s, state, schedule.Observed{JobsKnown: true, Revision: revision}, minute(1))
-		require.Equal(t, !known, d.JobsUnknown, revision)
-		require.EqualValues(t, 5, d.State.JobsRevision, "nothing changed")
-		d = schedule.Decide(s, state, schedule.Observed{Revision: revision}, minute(1))
-		require.True(t, d.JobsUnknown)
-	}
-	for revision, want := range map[int64]int64{6: 6, 5: 5, 0: 5} {
-		d := schedule.Decide(s, state, schedule.Observed{JobsKnown: true, Revision: revision, Jobs: []schedule.Job{{Tag: "r"}}}, minute(1))
-		require.Equal(t, want, d.State.JobsRevision, "a Job was adopted")
-	}
-}
-
 // The lists of a state are in order after each decision, and their order before makes no
 // difference.
 func TestStateOrder(t *testing.T) {
@@ -170,15 +151,4 @@ func TestAdoptsFractionsOfASecond(t *testing.T) {
 		require.False(t, r.OnDemand)
 		require.Equal(t, created.Add(time.Duration(i)*250*time.Millisecond), r.Due)
 	}
-}
-
-// An adopted run that is due between two occurrences of the schedule was of another schedule.
-// It does not count, and shows that the clock has been at its time.
-func TestAdoptsRunsOfAnotherSchedule(t *testing.T) {
-	s := minutely(t)
-	tag := schedule.Decide(s, schedule.State{}, none, minute(3)).Start[0].Tag
-	s.Schedule = schedule.ISO8601(parse(t, "R/2026-01-01T00:00:30Z/PT1M"), nil)
-	d := schedule.Decide(s, schedule.State{}, schedule.Observed{JobsKnown: true, Jobs: []schedule.Job{{Tag: tag}}}, minute(1))
-	require.Equal(t, "start 00:02, wait 00:02, run 00:03, 2 RunsMissed, 3=0+1+2+0", brief(d))
-	require.Equal(t, minute(3), d.State.Handled)
 }

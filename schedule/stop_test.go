@@ -117,21 +117,6 @@ func TestReplace(t *testing.T) {
 	require.Equal(t, "Run "+first+" was replaced", d.Events[0].String())
 }
 
-// A requested run is not replaced, and one that has succeeded meanwhile has succeeded.
-func TestReplaceNot(t *testing.T) {
-	h := byHand(t, func(s *schedule.Spec) { s.Concurrency = schedule.Replace })
-	first := h.starts(0)
-	h.at(1)
-	h.seen.Jobs[0].Outcome = schedule.Succeeded
-	h.seen.Requests = []schedule.Request{{ID: "r", RequestedAt: minute(0)}}
-	d := h.at(1)
-	require.Equal(t, "start 00:00*, wait 00:00* 00:01, done 00:00, RunSucceeded, 2=1+1+0+0", brief(d))
-	require.Empty(t, d.State.Completed[0].Stopped)
-	h.seen.Jobs = append(h.seen.Jobs, schedule.Job{Tag: d.Start[0].Tag})
-	require.Equal(t, "wait 00:02, run 00:00*, done 00:00, 1 RunsMissed, 3=1+1+1+0", brief(h.at(2)))
-	require.Equal(t, first, h.state.Completed[0].Tag)
-}
-
 // A cancelled run completes without a Job if it has none, and is stopped otherwise.
 func TestStopped(t *testing.T) {
 	h := byHand(t, func(s *schedule.Spec) { s.Concurrency = schedule.Wait })

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -132,42 +131,6 @@ func TestFailuresOfTheUnknown(t *testing.T) {
 	}
 	require.Contains(t, w.metered(), metric+`namespace="",scheduledjob=""} 2`)
 	require.NotContains(t, w.metered(), metric+`namespace="n"`)
-}
-
-// The controller with a lease watches, starts a run, completes it, and releases the lease
-// at the end.
-func TestRun(t *testing.T) {
-	w := newWorld(t, once)
-	w.restart() // with empty caches
-	w.workers = 2
-	w.follows()
-	require.False(t, w.hasSynced())
-	require.False(t, w.lease.MayAct())
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- w.run(ctx) }()
-	require.EventuallyWithT(t, func(t *assert.CollectT) {
-		l, err := w.client.BatchV1().Jobs("n").List(ctx, metav1.ListOptions{})
-		require.NoError(t, err)
-		require.Len(t, l.Items, 1)
-	}, time.Minute, 10*time.Millisecond)
-	require.True(t, w.hasSynced())
-	require.True(t, w.lease.MayAct())
-	w.finishes(batchv1.JobComplete)
-	require.EventuallyWithT(t, func(t *assert.CollectT) {
-		object, exists, err := w.scheduled.GetByKey("n/job")
-		require.NoError(t, err)
-		require.True(t, exists)
-		require.Equal(t, schedule.Completed, object.(*scheduledJob).Status.Last.Status)
-	}, time.Minute, 10*time.Millisecond)
-	stop()
-	require.NoError(t, <-ended)
-	require.True(t, w.queue.ShuttingDown())
-	lease, err := w.lease.Client.Leases("n").Get(t.Context(), name, metav1.GetOptions{})
-	require.NoError(t, err)
-	require.Empty(t, *lease.Spec.HolderIdentity)
-	require.False(t, w.lease.MayAct())
-	require.ErrorContains(t, w.run(t.Context()), "broadcaster already stopped")
 }
 
 // A check that was due during the reconciliation follows at once.

@@ -40,33 +40,9 @@ func BenchmarkCount(b *testing.B) {
 	}
 }
 
-func BenchmarkNext(b *testing.B) {
-	for _, m := range missed {
-		s := since2000(b, m.step, m.zone)
-		for _, years := range []int{1, 26, 260} {
-			after := span(years).Until
-			b.Run(fmt.Sprintf("%s/%s/years=%d", m.step, m.zone, years), func(b *testing.B) {
-				b.ReportAllocs()
-				for b.Loop() {
-					s.Next(after)
-				}
-			})
-		}
-	}
-}
-
 func TestAllocations(t *testing.T) {
 	for _, m := range missed {
 		s, in := since2000(t, m.step, m.zone), span(26)
 		require.Zero(t, testing.AllocsPerRun(10, func() { s.Count(in); s.Next(in.Until) }), "%v", m)
-	}
-}
-
-func BenchmarkParse(b *testing.B) {
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := interval.Parse("R5/2026-01-01T02:00:00+01:00/P1Y2M3W4DT5H6M7.8S"); err != nil {
-			b.Fatal(err)
-		}
 	}
 }

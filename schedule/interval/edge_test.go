@@ -34,14 +34,6 @@ func TestLongest(t *testing.T) {
 	}
 }
 
-// An error shows the beginning of a text of more than 40 bytes.
-func TestLongText(t *testing.T) {
-	for n, want := range map[int]string{40: strings.Repeat("x", 40) + `"`, 41: strings.Repeat("x", 40) + `…"`} {
-		_, err := interval.Parse(strings.Repeat("x", n))
-		require.ErrorContains(t, err, want)
-	}
-}
-
 // A start in a gap is noted also if the duration is exact. The next occurrences are not in it.
 func TestGapOfTheStart(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
@@ -114,14 +106,6 @@ func TestSpelling(t *testing.T) {
 	} {
 		require.Equal(t, "R10/T00:00:00-10:30/"+want, parse(t, "R10/T00:00:00-10:30/"+text).String())
 	}
-}
-
-// A time of day of 24:00 is 00:00. Spaces around the parts belong to the probable mistakes.
-func TestMidnight(t *testing.T) {
-	require.Equal(t, parse(t, "R/T00:00:00/P1D"), parse(t, "R/T24:00:00/P1D"))
-	require.Equal(t, parse(t, "R/2026-01-02T00:00:00Z/P1D"), parse(t, "R/2026-01-01T24:00:00Z/P1D"))
-	_, err := interval.Parse(" R5 / 2026-01-01T02:00:00Z / P1D ")
-	require.ErrorContains(t, err, "was R5/2026-01-01T02:00:00Z/P1D meant?")
 }
 
 // Near a day that a zone skips, each span counts the occurrences that it has.

@@ -69,22 +69,6 @@ func (s *stand) stops(t *testing.T) {
 	})
 }
 
-// A request for an unknown job, and a dependency on one, are reported.
-func (s *stand) unknown(t *testing.T) {
-	j := s.namespace(t, "unknown")
-	j.controller()
-	j.request("now")
-	j.apply("next", "  after: [{job: typo}]\n"+pod(nil))
-	j.becomes(60*time.Second, func(t *assert.CollectT) {
-		u, err := j.dynamic.Resource(runRequests).Namespace(j.namespace).Get(j.t.Context(), "now", metav1.GetOptions{})
-		require.NoError(t, err)
-		require.Contains(t, u.Object["status"], "message")
-		require.Contains(t, j.ready(t, "next"), "False JobNotFound: spec.after[0].job")
-	})
-	j.apply("job", pod(nil))
-	j.becomes(60*time.Second, func(t *assert.CollectT) { require.Equal(t, schedule.Completed, j.answer(t, "now").Status) })
-}
-
 // Of two controllers one acts. The other takes over when the first has stopped, and waits for
 // nothing: a run that becomes due meanwhile starts within its deadline, which is shorter than
 // the time in which a create of the first may arrive.

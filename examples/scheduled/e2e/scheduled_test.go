@@ -46,7 +46,6 @@ func TestScheduled(t *testing.T) {
 		{"missed", (*stand).misses},
 		{"history", (*stand).forgets},
 		{"after others", (*stand).follows},
-		{"a ring of jobs", (*stand).cycles},
 		{"a PodTemplate", (*stand).refers},
 		{"a Job that is refused", (*stand).refusedJob},
 		{"killed anywhere", (*stand).killedAnywhere},
@@ -62,7 +61,6 @@ func TestScheduled(t *testing.T) {
 		{"at rest", (*stand).rests},
 		{"a stale list of ScheduledJobs", (*stand).staleList},
 		{"replaced and cancelled", (*stand).stops},
-		{"unknown jobs", (*stand).unknown},
 		{"leader election", (*stand).elects},
 		{"the sample", (*stand).sample},
 	}
@@ -345,26 +343,6 @@ func (j *job) ready(t require.TestingT, name string) string {
 		return ""
 	}
 	return fmt.Sprintf("%s %s: %s", c.Status, c.Reason, c.Message)
-}
-
-func (s *stand) cycles(t *testing.T) {
-	j, _ := s.scheduled(t, "cycles", "  after: [{job: b}]\n"+pod(nil))
-	j.apply("b", "  after: [{job: c, outcome: any}]\n"+pod(nil))
-	j.apply("c", "  after: [{job: job}]\n"+pod(nil))
-	j.apply("outside", "  after: [{job: job}]\n"+pod(nil))
-	j.becomes(30*time.Second, func(t *assert.CollectT) {
-		for _, name := range []string{"job", "b", "c"} {
-			require.Contains(t, j.ready(t, name), "False Invalid: spec.after: ")
-		}
-		require.Equal(t, "True Valid: The spec is valid", j.ready(t, "outside"))
-	})
-	j.request("waits")
-	j.stays(2*time.Second, func(t require.TestingT) { require.Empty(t, j.jobs(t)) })
-	j.apply("c", pod(nil))
-	j.becomes(30*time.Second, func(t *assert.CollectT) {
-		require.Equal(t, "True Valid: The spec is valid", j.ready(t, "job"))
-		require.Len(t, j.get(t, "outside").Status.Completed, 1)
-	})
 }
 
 func (s *stand) refers(t *testing.T) {
