@@ -49,6 +49,28 @@ func TestDifferences(t *testing.T) {
 	require.Equal(t, "Wait of 95 % of the items: a 10.0s; b cannot tell +10.0s, an interval needs 10 blocks of a trace.", differences(s)[0])
 }
 
+// The table and the verdict have the mean of the same runs.
+func TestTableAndVerdict(t *testing.T) {
+	s := studyOf(map[string][]float64{"a": {10, 12, 11}})
+	require.Equal(t, "11.0s ±2.5s", columnOf("p95").cell(s, 0))
+	require.Contains(t, alone(s), "95 % of the items wait at most 11.0s (8.5s to 13.5s); ")
+}
+
+// Causes that are not of the strategy are named, with the number of runs in which they occurred.
+func TestCauses(t *testing.T) {
+	s := studyOf(map[string][]float64{"a": {1, 1}})
+	for i := range s.Samples[0].Runs {
+		r := &s.Samples[0].Runs[i]
+		r.Polls, r.UnreadablePolls, r.LongestPending = 100, 7, 3600
+	}
+	s.Samples[0].Runs[0].UnknownPolls = 8
+	require.Equal(t, []string{
+		"a cannot read a metric in 7 of 100 polls.",
+		"a cannot list Jobs in 4 of 100 polls: an API server does not answer (in 1 of 2 runs).",
+		"a has Jobs that stay pending for up to 1h.",
+	}, troubles(s, 0, 5))
+}
+
 // An observer counts, from the events alone, what the troubles claim.
 type observer struct {
 	delivered                   map[int64]bool // Jobs that had an item
