@@ -67,9 +67,11 @@
 //
 // Health checks, lists and watches that fail count against the member for all owners, by the
 // rules of [taint.Fleet]: only after another member has answered a request sent later. 401,
-// 407, 500 and above, and no answer are no answer of the member. If a member refuses (403) the lists
-// and watches in one of Options.Namespaces, it is unreachable for the owners of that namespace only. [Clusters.CutOff] reports
-// that none answers. Requests of an owner count against him on that member only:
+// 407, 500 and above, and no answer are no answer of the member. [Clusters.CutOff] reports
+// that none answers. If a member refuses (403) the lists and watches in one of several
+// Options.Namespaces, it is unreachable for the owners of that namespace only. Jobs that another
+// owner had there before an edit are unknown after a restart, until the namespace is read again.
+// Requests of an owner count against him on that member only:
 //
 //	Call      a get or delete failed, other than for a missing Job
 //	Create    a create was not answered, or with 408, 429 or 5xx

@@ -117,18 +117,19 @@ func drawFleet(t *rapid.T) *fleet {
 // The Jobs that are created are those of an oracle that gives one Job after another to the
 // member with the highest priority, under PriorityFailover, and the best ticket. None goes
 // to an excluded member, none beyond MaxJobs, and no replacement to a cluster that has a
-// Job of the chain. The maximum is kept.
+// Job of the chain. The maximum is kept. A cluster with a backoff has a single probe at a time. The
+// next taint lasts twice as long, unless a Job has started since.
 func propPlaces(t *rapid.T, c *premise.Counts) {
 	f := drawFleet(t)
 	d := f.plan()
 	all, late := total(d), int64(0)
-	open := 0
+	choices := 0
 	for i := range d.Members {
 		if c := &f.Clusters[i]; !f.lost(c) {
 			late += c.Late
 		}
 		if d.Members[i].Excluded == "" {
-			open++
+			choices++
 		}
 	}
 	n, most := int64(0), f.Scaling.Bounds.Max
@@ -161,13 +162,47 @@ func propPlaces(t *rapid.T, c *premise.Counts) {
 			t.Fatalf("%s is excluded\n%s", m.Name, d)
 		}
 	}
+	before, after := open(f.Checkpoint), open(d.Checkpoint)
+	for i := range d.Members {
+		m, was, is := &d.Members[i], before.Clusters[d.Members[i].Name], after.Clusters[d.Members[i].Name]
+		failures := f.Clusters[i].Failures
+		starts := f.starts(&f.Clusters[i], was.Starts.Counted)
+		if starts && is.Starts.Failed > 0 {
+			t.Fatalf("%s has a backoff though Jobs start\n%s", m.Name, d)
+		}
+		probes := is.Starts.Failed > 0 && m.Jobs.Pending > m.Jobs.Stuck
+		if probes && m.Excluded == "" {
+			t.Fatalf("%s has a second probe\n%s", m.Name, d)
+		}
+		longer := f.Scheduling == jobs.WeightedRoundRobin && m.Own.Level == taint.Hard && was.Taint.At(f.Now).Level != taint.Hard && !failures.Call && !failures.Create
+		if k := min(was.Starts.Failed, 4); longer && !starts && m.Own.Until.Sub(f.Now) != f.Failover.HardTaint<<k {
+			t.Fatalf("%s is tainted until %s after %d taints\n%s", m.Name, m.Own.Until, was.Starts.Failed, d)
+		}
+		c.Note("a Job starts", starts && was.Starts.Failed > 0)
+		c.Note("a probe", probes)
+		c.Note("a longer taint", longer && was.Starts.Failed > 1)
+	}
 	c.Note("creates", n > 0)
 	c.Note("the oracle places", n > 0 && late == 0)
 	c.Note("replaces", replaced > 0 && late == 0)
-	c.Note("round robin has a choice", f.Scheduling == jobs.WeightedRoundRobin && n > 0 && open > 1)
-	c.Note("priorities have a choice", f.Scheduling == jobs.PriorityFailover && n > 0 && open > 1)
+	c.Note("round robin has a choice", f.Scheduling == jobs.WeightedRoundRobin && n > 0 && choices > 1)
+	c.Note("priorities have a choice", f.Scheduling == jobs.PriorityFailover && n > 0 && choices > 1)
 	c.Note("late creates", late > 0 && n > 0)
 	c.Note("unplaced", d.Unplaced > 0)
+}
+
+// starts reports whether a Job there has started that was created after each stuck Job.
+func (f *fleet) starts(c *jobs.Cluster, counted time.Time) bool {
+	var stuck, started time.Time
+	for i := range c.Jobs {
+		switch j := &c.Jobs[i]; {
+		case f.stuck(c, j) && j.PendingSince.After(stuck):
+			stuck = j.PendingSince
+		case (j.Phase == jobs.Running || j.Phase >= jobs.Succeeded && !j.NeverStarted) && j.Created.After(started):
+			started = j.Created
+		}
+	}
+	return !started.IsZero() && started.After(stuck) && !started.Before(counted)
 }
 
 func names(f *fleet) (all []string) {
@@ -293,6 +328,7 @@ func stuckChains(f *fleet, d jobs.Decision) (clusters []map[string]bool) {
 func TestPlaces(t *testing.T) {
 	premise.Check(t, propPlaces, premise.Least{
 		"creates": 0.3, "the oracle places": 0.2, "replaces": 0.05, "round robin has a choice": 0.1, "priorities have a choice": 0.1, "late creates": 0.03, "unplaced": 0.03,
+		"a Job starts": 0.01, "a probe": 0.01, "a longer taint": 0.002,
 	})
 }
 

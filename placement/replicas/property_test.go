@@ -95,8 +95,9 @@ var sharesLeast = premise.Least{"a replica moves": 0.2, "unplaced": 0.05, "all e
 
 // All replicas have a place or are unplaced; no number is negative; nothing is written
 // to a member that was not read, nor in a hold; an excluded member has no share unless
-// all are excluded; the order of members and clusters does not matter, unless
-// names occur twice.
+// all are excluded; a member that recovers is not excluded with all others; what was not read
+// changes no number; silence that does not count begins no grace period; the order of members and
+// clusters does not matter, unless names occur twice.
 func propShares(t *rapid.T, c *premise.Counts) {
 	number := rapid.SampledFrom([]*rapid.Generator[int32]{few, arbitrary}).Draw(t, "numbers")
 	p := drawPolicy(t, number)
@@ -104,9 +105,22 @@ func propShares(t *rapid.T, c *premise.Counts) {
 	plan := replicas.NewPlan(p, s)
 	hold := slices.Contains([]replicas.Reason{replicas.ReasonPaused, replicas.ReasonMetricsUnknown, replicas.ReasonNoMaximum}, plan.Reason)
 	var sum int64
-	moves, former := false, false
+	moves, former, some, recovers, silent := false, false, false, false, false
 	for _, m := range plan.Shares {
 		sum += int64(m.Desired)
+		some, recovers = some || !m.Excluded, recovers || m.Reason == replicas.ReasonRecovering
+		weighs := len(p.Members) == 0 || slices.ContainsFunc(p.Members, func(l replicas.Member) bool { return l.Name == m.Name && l.Weight > 0 })
+		silent = silent || weighs && m.Excluded && m.Reason == replicas.ReasonUnconfirmed
+		for _, c := range s.Clusters {
+			was, is := s.Checkpoint.Members[m.Name], plan.Checkpoint.Members[m.Name]
+			switch {
+			case c.Name != m.Name || len(distinctNames(s.Clusters)) < len(s.Clusters):
+			case slices.Contains([]replicas.Reason{replicas.ReasonUnreachable, replicas.ReasonNotAsked, replicas.ReasonUnconfirmed}, c.Problem) && is.Replicas != was.Replicas:
+				t.Fatalf("%s was not read, and has %d replicas instead of %d\n%s", m.Name, is.Replicas, was.Replicas, plan)
+			case c.Problem == replicas.ReasonUnconfirmed && !is.Excluded && is.Problem != "":
+				t.Fatalf("the grace period of %s goes on\n%s", m.Name, plan)
+			}
+		}
 		moves = moves || m.Write
 		former = former || m.Reason == replicas.ReasonNotListed
 		unread := !slices.ContainsFunc(s.Clusters, func(c replicas.Cluster) bool {
@@ -130,6 +144,9 @@ func propShares(t *rapid.T, c *premise.Counts) {
 	}
 	if !hold && sum+int64(plan.Unplaced) != int64(plan.Total) || plan.Unplaced > 0 && plan.Reason != replicas.ReasonNoMembers {
 		t.Fatalf("%d in all\n%s", sum, plan)
+	}
+	if !some && recovers || silent && plan.Reason == replicas.ReasonNoMembers {
+		t.Fatalf("no member has a share\n%s", plan)
 	}
 	c.Note("a replica moves", moves)
 	c.Note("unplaced", plan.Unplaced > 0)
