@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/trace"
 	"github.com/scaledjob/scaledjob/simulation"
@@ -107,14 +108,7 @@ func (f *Flags) Read(stdin io.Reader) (*Scenario, error) {
 		return nil, err
 	}
 	f.assumeTimes(&world.Policy)
-	w := Workload{Arrivals: f.arrivals, Service: f.service, Startup: f.startup, Metrics: metrics}
-	problems := []error{w.Set(&world.Scenario, triggers, "--")}
-	if len(f.arrivals) == 0 && f.trace == "" {
-		problems = append(problems, errors.New("nothing arrives: want --arrivals poisson:2/s, or --trace queue.csv"))
-	}
-	for i := range world.Queues {
-		world.Queues[i].Staleness = simulation.Duration(f.metricAge)
-	}
+	problems := []error{f.setQueues(world, triggers, metrics)}
 	if f.trace != "" {
 		if err := f.setTrace(world); err != nil {
 			return nil, err
@@ -153,6 +147,19 @@ func (f *Flags) fromFile(stdin io.Reader) (*Scenario, error) {
 		return nil, err
 	}
 	return Read(source)
+}
+
+// setQueues sets the startup of pods, and a queue for each trigger.
+func (f *Flags) setQueues(world *Scenario, triggers []manifest.Trigger, metrics []string) (err error) {
+	w := Workload{Arrivals: f.arrivals, Service: f.service, Startup: f.startup, Metrics: metrics}
+	err = w.Set(&world.Scenario, triggers, "--")
+	for i := range world.Queues {
+		world.Queues[i].Staleness = simulation.Duration(f.metricAge)
+	}
+	if len(f.arrivals) == 0 && f.trace == "" {
+		err = errors.Join(err, errors.New("nothing arrives: want --arrivals poisson:2/s, or --trace queue.csv"))
+	}
+	return err
 }
 
 // setTrace sets the arrivals of the first queue to those of a trace.
