@@ -2,7 +2,6 @@ package schedule_test
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -146,24 +145,6 @@ func TestSinceOfADependency(t *testing.T) {
 	require.Equal(t, both, d.State.After)
 	s.After = nil
 	require.Empty(t, schedule.Decide(s, d.State, none, minute(4)).State.After)
-}
-
-// A request whose run waits, is active or has completed asks for no other run, also if its
-// tag is no longer remembered.
-func TestForgottenRequest(t *testing.T) {
-	s := minutely(t)
-	s.Schedule = nil
-	o := none
-	o.Requests = []schedule.Request{{ID: "r", RequestedAt: minute(1)}}
-	tag := schedule.Decide(s, decided(), o, minute(1)).Start[0].Tag
-	waits, runs, done := decided(), decided(), decided()
-	waits.Pending = []schedule.Run{{Tag: tag, OnDemand: true, Status: schedule.Pending}}
-	runs.Running = []schedule.Run{{Tag: tag, OnDemand: true, Status: schedule.Running}}
-	done.Completed = []schedule.Run{ran(tag, 1, true)}
-	for _, state := range []schedule.State{waits, runs, done} {
-		d := schedule.Decide(s, state, schedule.Observed{Requests: o.Requests}, minute(2))
-		require.Equal(t, []string{tag}, tagsOf(slices.Concat(d.State.Pending, d.State.Running, d.State.Completed)))
-	}
 }
 
 // A backlog that fills the state keeps no request from ending the block.

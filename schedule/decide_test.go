@@ -380,68 +380,6 @@ func TestOrderOfCompletion(t *testing.T) {
 	}
 }
 
-// upstream decides for a job that others depend on: runs of those outcomes complete
-// at a time, in one decision.
-func upstream(t *testing.T, state schedule.State, history history.Limits, at time.Time, outcomes ...schedule.Outcome) schedule.State {
-	s := schedule.DefaultSpec()
-	s.UID, s.Created, s.History = "up", created, history
-	seen := none
-	for i := range outcomes {
-		seen.Requests = append(seen.Requests, schedule.Request{ID: fmt.Sprint(state.Succeeded+state.Failed, i), RequestedAt: at})
-	}
-	d := schedule.Decide(s, state, seen, at)
-	require.Len(t, d.Start, len(outcomes))
-	for i, r := range d.Start {
-		seen.Jobs = append(seen.Jobs, job(r, outcomes[i], at))
-	}
-	return schedule.Decide(s, d.State, seen, at).State
-}
-
-// All completions of a job that is no older than the dependency count, also if history has
-// dropped them before the first decision. Those of an older job are not known.
-func TestFirstSight(t *testing.T) {
-	s := schedule.DefaultSpec()
-	s.UID, s.Created, s.After = "2f6a", minute(1), []schedule.Dependency{{Job: "a", Outcome: schedule.Any}}
-	later := schedule.Decide(s, schedule.State{}, none, minute(1)).State
-	limits := history.Limits{Succeeded: history.Keep(0), Failed: history.Keep(1)}
-	a := upstream(t, schedule.State{}, limits, minute(5), schedule.Succeeded, schedule.Failed, schedule.Failed, schedule.Succeeded)
-	a = upstream(t, a, limits, minute(5)) // the requests are no longer listed
-	require.Len(t, a.Completed, 1)
-	for n, want := range map[int]int{0: 1, 1: 4, 2: 4} {
-		o := none
-		o.Upstreams = []schedule.Upstream{a.Upstream("a", "1")}
-		o.Upstreams[0].Created = minute(n)
-		for name, state := range map[string]schedule.State{"new": {}, "known before": later} {
-			d := schedule.Decide(s, state, o, minute(6))
-			require.Len(t, d.Start, want, "created at minute %d, %s", n, name)
-			require.Empty(t, schedule.Decide(s, d.State, o, minute(6)).Start)
-		}
-	}
-}
-
-// A backlog of completions waits in the count of the other job.
-func TestDependencyBacklog(t *testing.T) {
-	s := schedule.DefaultSpec()
-	s.UID, s.Created, s.MaxWaiting, s.Concurrency = "2f6a", created, 3, schedule.Wait
-	s.After = after("a")
-	o := none
-	o.Upstreams = []schedule.Upstream{{Job: "a", UID: "1"}}
-	state := schedule.Decide(s, schedule.State{}, o, minute(0)).State
-	o.Upstreams[0].Succeeded = 10
-	ran := map[string]bool{}
-	for n := 1; n < 40; n++ {
-		d := schedule.Decide(s, state, o, minute(n))
-		require.LessOrEqual(t, len(d.State.Pending), 3)
-		for _, r := range d.Start {
-			require.False(t, ran[r.Tag])
-			ran[r.Tag] = true
-			o.Jobs = append(o.Jobs, job(r, schedule.Succeeded, minute(n)))
-		}
-		state = d.State
-	}
-	require.Len(t, ran, 10)
-}
-
 // Answered requests that stay in the list for a while, such as for a time to live, cost the state
 // no more than others: history keeps its runs, and the schedule is not held.
 func TestAnsweredRequests(t *testing.T) {

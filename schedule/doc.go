@@ -127,6 +127,6 @@
 //	the order of the state's lists makes no difference        TestStateOrder
 //	the size of the state                                     TestStateSizeOfMixes, TestRejected
 //	an end and a jitter; schedules that cannot count          TestShifts, TestNextAlone
-//	a backfill runs each occurrence once                      TestBackfill, TestBackfillRuns
+//	a backfill runs each occurrence once                      TestBackfill, and that of examples/scheduled
 //	late creates, deletions by hand, times to live, restarts  TestEdges
 package schedule

@@ -365,9 +365,9 @@ func (e *edge) ask(r schedule.Run) {
 			e.counts["rejected, may arrive"]++
 		}
 		e.rejected = append(e.rejected, schedule.Rejection{Tag: r.Tag, Attempt: r.Attempts, Reason: "quota", MayArrive: may})
-	case e.chance(4): // not answered
+	case e.chance(3): // not answered
 		e.until[r.Tag] = e.now.Add(lateness)
-		if e.chance(2) {
+		if !e.chance(3) {
 			if _, ok := e.late[r.Tag]; !ok {
 				e.late[r.Tag] = e.now.Add(time.Duration(e.r.Int63n(int64(lateness))))
 			}

@@ -48,17 +48,3 @@ func TestHistoryOfEachOutcome(t *testing.T) {
 		require.Equal(t, tt.drop, d.Delete)
 	}
 }
-
-// A Job to delete is forgotten once a list of all Jobs does not have it.
-func TestPendingDeletion(t *testing.T) {
-	s, state := schedule.DefaultSpec(), decided()
-	s.UID, s.Created = "2f6a", created
-	state.PendingDeletion = []string{"a", "b"}
-	d := schedule.Decide(s, state, schedule.Observed{}, minute(1))
-	require.Equal(t, []string{"a", "b"}, d.State.PendingDeletion)
-	require.Empty(t, d.Delete)
-	d = schedule.Decide(s, state, schedule.Observed{JobsKnown: true, Revision: 7, Jobs: []schedule.Job{{Tag: "b", Outcome: schedule.Failed}}}, minute(1))
-	require.Equal(t, []string{"b"}, d.State.PendingDeletion)
-	require.Equal(t, []string{"b"}, d.Delete)
-	require.EqualValues(t, 7, d.State.JobsRevision)
-}

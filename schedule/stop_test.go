@@ -159,25 +159,6 @@ func TestCancelledWhileCreated(t *testing.T) {
 	require.Equal(t, "done 00:00, RunStopped, 1=0+0+1+0", brief(h.at(0)))
 }
 
-// A run that was cancelled before it started does not count for a dependency.
-func TestCancelledUpstream(t *testing.T) {
-	h := byHand(t, func(s *schedule.Spec) { s.Concurrency, s.Schedule = schedule.Wait, nil })
-	h.seen.Requests = []schedule.Request{{ID: "a"}, {ID: "b"}}
-	d := h.at(0)
-	for _, r := range d.State.Pending {
-		if r.Tag != d.Start[0].Tag {
-			h.seen.Cancelled = []string{r.Tag}
-		}
-	}
-	h.seen.Jobs = []schedule.Job{{Tag: d.Start[0].Tag, Outcome: schedule.Failed, Finished: minute(0)}}
-	up := h.at(1).State.Upstream("up", "u")
-	require.Len(t, up.Recent, 2)
-	down := schedule.Spec{UID: "d", Created: created, After: []schedule.Dependency{{Job: "up", Outcome: schedule.Any}}}
-	got := schedule.Decide(down, schedule.State{}, schedule.Observed{JobsKnown: true, Upstreams: []schedule.Upstream{up}}, minute(2))
-	require.Len(t, got.State.Pending, 1)
-	require.Equal(t, d.Start[0].Tag, got.State.Pending[0].Request)
-}
-
 // History keeps the completed run of a request until the request shows it. An answered
 // request asks for no run, whatever has become of the state.
 func TestAnswered(t *testing.T) {

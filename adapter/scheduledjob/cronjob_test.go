@@ -1,7 +1,6 @@
 package scheduledjob_test
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"testing"
@@ -134,21 +133,4 @@ spec.schedule.timeSpec: found "R5/T01:00:00/PT01", whose byte 15 is "01"; use a 
 	require.NoError(t, err)
 	require.Equal(t, schedule.Wait, c.Schedule.Concurrency)
 	require.Equal(t, [3]int64{2, 100, 1}, [3]int64{int64(c.MaxRestart), c.ExecTimeout, int64(c.PodCount)})
-}
-
-// The status has the names of the proposal.
-func TestStatusNames(t *testing.T) {
-	run := schedule.Run{Tag: "t", Status: schedule.Completed, Created: time.Unix(1, 0).UTC(), Started: time.Unix(2, 0).UTC(), Completed: time.Unix(3, 0).UTC(), Success: true}
-	data, err := json.Marshal(scheduledjob.Status{State: schedule.State{Due: 4, Pending: []schedule.Run{run}, Running: []schedule.Run{run}, Completed: []schedule.Run{run}}})
-	require.NoError(t, err)
-	var status map[string]any
-	require.NoError(t, json.Unmarshal(data, &status))
-	require.EqualValues(t, 4, status["scheduleCount"])
-	for _, list := range []string{"pendingExecutions", "runningExecutions", "completedExecution"} {
-		is := status[list].([]any)[0].(map[string]any)
-		require.Subset(t, is, map[string]any{
-			"createdAt": "1970-01-01T00:00:01Z", "startedAt": "1970-01-01T00:00:02Z", "completedAt": "1970-01-01T00:00:03Z",
-			"success": true, "status": "completed", "tag": "t",
-		})
-	}
 }

@@ -229,16 +229,6 @@ func TestRestarts(t *testing.T) {
 	require.Equal(t, schedule.Pods{Active: 1, Succeeded: 2, Failed: 5, Restarts: 3}, Observe("u", []batchv1.Job{*job}, nil)[0].Pods)
 }
 
-// Outside of a term no pod is deleted, and the error says so.
-func TestPodsOutsideOfATerm(t *testing.T) {
-	st := newStand()
-	st.Terms = &term.Holder{}
-	require.NoError(t, st.now().deletePods(t.Context(), nil), "no request is needed")
-	err := st.now().deletePods(t.Context(), []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "n"}}})
-	require.ErrorIs(t, err, adapter.ErrNotSent)
-	require.Empty(t, st.client.Actions())
-}
-
 // What was decided before the first term is not sent in it.
 func TestDecidedBeforeTheFirstTerm(t *testing.T) {
 	st := newStand()

@@ -133,19 +133,6 @@ func TestFailuresOfTheUnknown(t *testing.T) {
 	require.NotContains(t, w.metered(), metric+`namespace="n"`)
 }
 
-// A check that was due during the reconciliation follows at once.
-func TestNextIsDue(t *testing.T) {
-	w := newWorld(t, "  schedule: {timeSpec: R//PT1S}\n")
-	clock := time.Now()
-	w.now = func() time.Time {
-		clock = clock.Add(time.Hour)
-		return clock
-	}
-	w.enqueue(w.sees().key())
-	require.True(t, w.next(t.Context()))
-	require.Equal(t, 1, w.queue.Len())
-}
-
 // At the end, act waits for the reconciliations under way.
 func TestActWaits(t *testing.T) {
 	w := newWorld(t, once)

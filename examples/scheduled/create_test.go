@@ -83,12 +83,3 @@ func TestStopsWhileStarting(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	require.Empty(t, w.told())
 }
-
-// A process without the lease stores nothing, and so starts nothing.
-func TestNotLeading(t *testing.T) {
-	w := newWorld(t, once)
-	w.follows()
-	_, err := w.reconcile(t.Context(), w.sees().key())
-	require.ErrorContains(t, err, "no longer holds the lease")
-	require.Empty(t, w.did())
-}

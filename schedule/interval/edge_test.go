@@ -34,23 +34,6 @@ func TestLongest(t *testing.T) {
 	}
 }
 
-// A start in a gap is noted also if the duration is exact. The next occurrences are not in it.
-func TestGapOfTheStart(t *testing.T) {
-	berlin, err := time.LoadLocation("Europe/Berlin")
-	require.NoError(t, err)
-	i, err := interval.Parse("R/T02:30:00/PT1H")
-	require.NoError(t, err)
-	o, err := i.Occurrences(time.Date(2026, 3, 29, 0, 59, 0, 0, time.UTC), berlin)
-	require.NoError(t, err)
-	start, ok := o.Next(time.Date(2026, 3, 28, 0, 0, 0, 0, time.UTC))
-	require.True(t, ok)
-	require.Equal(t, time.Date(2026, 3, 29, 1, 30, 0, 0, time.UTC), start)
-	notes := o.Notes(start)
-	require.Len(t, notes, 1)
-	require.Equal(t, "gap", notes[0].Kind)
-	require.Empty(t, o.Notes(start.Add(time.Hour)))
-}
-
 // Each part of a time, and of a duration, has its range. Outside of it is an error at that part.
 func TestRanges(t *testing.T) {
 	for _, text := range []string{

@@ -187,24 +187,6 @@ func propSpansAddUp(t *rapid.T, held *premise.Counts) {
 	}
 }
 
-// Through two centuries of days, in every zone.
-func TestEveryDay(t *testing.T) {
-	for _, zone := range zones {
-		for _, step := range []string{"P1D", "P1M"} {
-			s := occurrences(t, "R/1840-01-01T12:34:56Z/"+step, time.Time{}, location(t, zone))
-			in := interval.Span{Until: time.Date(2045, 1, 1, 0, 0, 0, 0, time.UTC)}
-			n, before := int64(0), time.Time{}
-			for _, at := range within(s, in) {
-				if !at.After(before) {
-					t.Fatalf("%s in %s: %v after %v", step, zone, at, before)
-				}
-				n, before = n+1, at
-			}
-			require.Equal(t, n, s.Count(in), "%s in %s", step, zone)
-		}
-	}
-}
-
 func TestTimeOfDay(t *testing.T) {
 	premise.CheckN(t, 2000, propTimeOfDay, premise.Least{"a gap": 0.05, "an overlap": 0.005})
 }
