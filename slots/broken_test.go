@@ -18,7 +18,7 @@ type broken struct {
 	answered func(*broken, time.Time)                 // after an answer was noted
 	shown    func(*broken, time.Time)                 // after a change of the observation
 	replaced func(*broken)                            // after a list
-	reply    func(slots.Request, slots.Reply) slots.Reply
+	reply    func(slots.Request, slots.Result) slots.Result
 	settled  bool
 
 	now time.Time
@@ -41,11 +41,11 @@ func (b *broken) Poll(p slotstest.Poll, now time.Time) []slots.Request {
 	return b.next(now)
 }
 
-func (b *broken) Answer(q slots.Request, r slots.Reply, now time.Time) []slots.Request {
+func (b *broken) Answer(q slots.Request, r slots.Result, uid string, now time.Time) []slots.Request {
 	if b.reply != nil {
 		r = b.reply(q, r)
 	}
-	b.Set.Answer(q, r, now)
+	b.Set.Answer(q, r, uid, now)
 	if b.answered != nil {
 		b.answered(b, now)
 	}
@@ -105,9 +105,9 @@ func rules() []rule {
 		{name: "a flight ends by name", config: with(one, func(c *slotstest.Config) { c.Budget = B{Finish: 2, Fault: 1, Restart: 2} }), loop: broken{shown: func(b *broken, now time.Time) {
 			b.EndFlights(func(_, shown bool, _ time.Duration) bool { return shown }, now)
 		}}},
-		{name: "a create that was not answered is over", config: one, loop: broken{reply: func(q slots.Request, r slots.Reply) slots.Reply {
-			if q.Kind == slots.Create && r.Result == slots.Unanswered {
-				r.Result = slots.None
+		{name: "a create that was not answered is over", config: one, loop: broken{reply: func(q slots.Request, r slots.Result) slots.Result {
+			if q.Kind == slots.Create && r == slots.Unanswered {
+				r = slots.None
 			}
 			return r
 		}}},
@@ -137,9 +137,9 @@ func rules() []rule {
 			b.Want(b.Wanted(p), now)
 		}}},
 		{name: "keyed: the mark with a create unanswered", config: with(keyed, func(c *slotstest.Config) { c.Budget = B{Finish: 2, Fault: 2, End: 1} }), loop: broken{settled: true}},
-		{name: "keyed: a create that was not answered is over", config: keyed, loop: broken{reply: func(q slots.Request, r slots.Reply) slots.Reply {
-			if q.Kind == slots.Create && r.Result == slots.Unanswered {
-				r.Result = slots.None
+		{name: "keyed: a create that was not answered is over", config: keyed, loop: broken{reply: func(q slots.Request, r slots.Result) slots.Result {
+			if q.Kind == slots.Create && r == slots.Unanswered {
+				r = slots.None
 			}
 			return r
 		}}},

@@ -31,7 +31,7 @@ func (c *cloud) observe(s *slots.Set, now time.Time) {
 }
 
 // send carries a request out.
-func (c *cloud) send(s *slots.Set, q slots.Request, now time.Time) slots.Reply {
+func (c *cloud) send(s *slots.Set, q slots.Request, now time.Time) (r slots.Result, uid string) {
 	name := q.Slot.Name("")
 	stopped, exists := c.machines[name]
 	switch q.Kind {
@@ -42,16 +42,16 @@ func (c *cloud) send(s *slots.Set, q slots.Request, now time.Time) slots.Reply {
 	case slots.Create, slots.Read:
 		switch {
 		case stopped:
-			return slots.Reply{Result: slots.Taken, UID: name}
+			return slots.Taken, name
 		case !exists && q.Kind == slots.Read:
-			return slots.Reply{Result: slots.None}
+			return slots.None, ""
 		case !exists && !c.start(name):
-			return slots.Reply{Result: slots.Unanswered}
+			return slots.Unanswered, ""
 		}
 	default: // the marks: there is no lease to write them to
-		return slots.Reply{Result: slots.None}
+		return slots.None, ""
 	}
-	return slots.Reply{Result: slots.Done, UID: name}
+	return slots.Done, name
 }
 
 // Machines of a cloud, at most 3. An answer is lost, and no machine is started twice.
@@ -61,14 +61,16 @@ func Example() {
 	s := slots.New(slots.Options{Late: time.Minute, Start: now}) // requests time out after 30 seconds
 	for _, wanted := range []int64{2, 5, 5} {
 		c.observe(s, now)
-		s.Want(slots.Want{Create: wanted - s.Unfinished() - s.Hidden(), Max: 3}, now)
+		w := slots.Want{Create: wanted - s.Unfinished(), Max: 3}
+		s.Want(w, now)
 		for batch := s.Next(now); len(batch) > 0; batch = s.Next(now) {
 			for _, q := range batch {
-				s.Answer(q, c.send(s, q, now), now)
+				result, uid := c.send(s, q, now)
+				s.Answer(q, result, uid, now)
 			}
 		}
 		fmt.Println(len(c.machines), "machines,", c.calls, "calls")
-		for _, h := range s.Holds(now) {
+		for _, h := range s.Holds(w, now) {
 			fmt.Println("   ", h.Rule, "-", h.Text)
 		}
 		c.machines["1"] = wanted == 5 // it stops

@@ -17,7 +17,11 @@ import (
 //	blocked     the lowest free number is refused, and may not be set aside yet
 //	inDoubt     creates that were not answered take capacity
 //	setAside    slots whose creates are refused are skipped
-//	noList      keyed: there is no list of this term
+//	noList      keyed: no list of items was given
+//	staleList   keyed: the list began before the objects were read or before another list, or
+//	            has a lower revision
+//	repeated    keyed: items without a key, or with the key of an item before them, are skipped
+//	wentBack    keyed: items with a lower attempt than in the list before are skipped
 //	stillThere  keyed: items whose object has finished, or is not ours
 type Hold struct {
 	Rule string
@@ -25,8 +29,8 @@ type Hold struct {
 	All  bool // nothing at all is created
 }
 
-// Holds returns the reasons for which [Set.Next] creates less than it is asked for now.
-func (s *Set) Holds(now time.Time) (holds []Hold) {
+// Holds returns the reasons for which a poll now creates less than it asks for.
+func (s *Set) Holds(w Want, now time.Time) (holds []Hold) {
 	add := func(is bool, h Hold) {
 		if is {
 			holds = append(holds, h)
@@ -73,7 +77,19 @@ func (s *Set) Holds(now time.Time) (holds []Hold) {
 		}
 	}
 	if s.options.Keyed {
-		add(s.list == 0 && s.listing == 0, Hold{Rule: "noList", Text: "no list of items began in this term"})
+		switch {
+		case w.List.of == nil:
+			add(true, Hold{Rule: "noList", Text: "no list of items was given", All: true})
+		case s.fresh() && s.stale(w.List):
+			add(true, Hold{Rule: "staleList", Text: "the list of items is older than another one, or than the objects that were read", All: true})
+		}
+		_, repeated, back := s.listed(w.Items)
+		if len(repeated) > 0 {
+			add(true, Hold{Rule: "repeated", Text: fmt.Sprintf("%d items have no key or repeat one, such as %q", len(repeated), repeated[0])})
+		}
+		if len(back) > 0 {
+			add(true, Hold{Rule: "wentBack", Text: fmt.Sprintf("%d items have a lower attempt than before, such as %q", len(back), back[0])})
+		}
 		if n, key := s.done(); n > 0 {
 			add(true, Hold{Rule: "stillThere", Text: fmt.Sprintf("%d items stay listed though their objects have finished or are not ours, such as %q", n, key)})
 		}
@@ -84,7 +100,7 @@ func (s *Set) Holds(now time.Time) (holds []Hold) {
 // done counts the items that are listed, and are not run again.
 func (s *Set) done() (n int, first string) {
 	note := func(slot Slot) {
-		if attempt, is := s.items[slot.Key]; is && attempt <= slot.Number && slot.Number <= lastAttempt(attempt, s.retries) {
+		if attempt, is := s.items[slot.Key]; is && attempt <= slot.Number {
 			if n++; n == 1 || slot.Key < first {
 				first = slot.Key
 			}
@@ -185,7 +201,7 @@ func (s *Set) Fingerprint(now time.Time) string {
 		bit(f != nil && f.id == q.id)
 		bit(q.round == s.work.round)
 	}
-	num(age(s.options.Start), rank(s.reads), age(s.read), rank(s.list), rank(s.listing), left(s.retry.until), int64(s.retry.n), s.retries, left(s.resting.until), int64(s.resting.n), age(s.blocked))
+	num(age(s.options.Start), rank(s.reads), age(s.read), rank(s.list), s.revision, rank(s.listing), left(s.retry.until), int64(s.retry.n), s.retries, left(s.resting.until), int64(s.resting.n), age(s.blocked))
 	bit(s.marked)
 	bit(s.unread)
 	bit(s.reads > 0 && s.fresh())

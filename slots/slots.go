@@ -34,6 +34,7 @@ type Object struct {
 	Finished bool // it does no more work, and takes no capacity
 	Failed   bool // it has finished, and its item may run again: Want.Retries
 	Deleting bool // it has a deletion timestamp
+	Gone     bool // it no longer exists
 }
 
 // Options are what a [Set] is made from. A zero Late never waits, which is safe only if
@@ -61,6 +62,7 @@ type Options struct {
 // be used from several goroutines at once.
 type Set struct {
 	options Options
+	self    *byte // identifies the set and its copies
 
 	objects    map[string]*object // by UID
 	unfinished int64              // objects
@@ -73,11 +75,12 @@ type Set struct {
 	reads int64     // seq when the newest complete read was taken over; 0 is none
 	read  time.Time // when that read began
 
-	listing int64            // seq of the newest Listing
-	list    int64            // seq when the newest list of items began
-	items   map[string]int64 // attempts by key, in that list
-	retries int64            // of items
-	known   map[string]int64 // seq when a key was last known to have had an object
+	listing  int64            // seq of the newest Listing
+	list     int64            // seq when the newest list of items began
+	revision int64            // the highest of a list
+	items    map[string]int64 // attempts by key, in that list
+	retries  int64            // of items
+	known    map[string]int64 // seq when a key was last known to have had an object
 
 	marked  bool      // the lease says that a number may be set aside
 	resting backoff   // of deletes
@@ -151,8 +154,9 @@ const (
 	maxBatch       = 64
 )
 
-// New returns the set of an owner in a term. Nothing is created or deleted until
-// [Set.Listed] was called.
+// New returns the set of an owner in a term. Nothing is created, and nothing that has finished
+// is deleted, until [Set.Replace] or [Set.Listed] was called. Another term needs another set:
+// to it, requests and listings of this one are nothing.
 func New(o Options) *Set {
 	if o.Unshown == 0 {
 		o.Unshown = 4 * o.Late
@@ -160,22 +164,7 @@ func New(o Options) *Set {
 	if o.Rest == 0 {
 		o.Rest = 20 * o.Late
 	}
-	return &Set{options: o, marked: o.Aside}
-}
-
-// Renew returns the set of another term of the same process. Of the options it takes Start,
-// Clean and Aside. It shows the same objects. Nothing is created or deleted until [Set.Listed] was
-// called with a read of the new term. Replies to requests of the old set have no effect on it,
-// and a [Listing] of the old set is none.
-func (s *Set) Renew(in Options) *Set {
-	o := s.options
-	o.Start, o.Clean, o.Aside = in.Start, in.Clean, in.Aside
-	renewed := New(o)
-	renewed.seq, renewed.work.round, renewed.work.stage = s.seq, s.work.round, over
-	for _, uid := range sorted(s.objects) {
-		renewed.Show(s.objects[uid].Object)
-	}
-	return renewed
+	return &Set{options: o, self: new(byte), marked: o.Aside}
 }
 
 // put sets a key of a map, which it makes if it is nil.
@@ -193,10 +182,14 @@ func remove[K comparable, V any](m *map[K]V, key K) {
 	}
 }
 
-// Show takes over an object as the observation shows it now. The observation must show all
-// objects of the owner in one order, such as a watch does. A shared informer keeps an order
-// for each object only, which may break the maximum.
+// Show takes over an object as the observation shows it now, or that it is Gone. The
+// observation must show all objects of the owner in one order, such as a watch does. A shared
+// informer keeps an order for each object only, which may break the maximum.
 func (s *Set) Show(o Object) {
+	if o.Gone {
+		s.gone(o.UID)
+		return
+	}
 	is := s.objects[o.UID]
 	switch {
 	case is == nil:
@@ -223,8 +216,7 @@ func (s *Set) Show(o Object) {
 	}
 }
 
-// Gone takes over that the observation no longer shows an object.
-func (s *Set) Gone(uid string) {
+func (s *Set) gone(uid string) {
 	is := s.objects[uid]
 	if is == nil {
 		return
@@ -268,23 +260,21 @@ func (s *Set) Replace(objects []Object, began time.Time) {
 	}
 	for _, uid := range sorted(s.objects) {
 		if !listed[uid] {
-			s.Gone(uid)
+			s.gone(uid)
 		}
 	}
 	s.Listed(began)
 }
 
-// Objects calls yield for each object that is shown, in no order.
-func (s *Set) Objects(yield func(Object) bool) {
-	for _, o := range s.objects {
-		if !yield(o.Object) {
-			return
-		}
+// Unfinished returns the number of unfinished objects: those that are shown, and the creates
+// of [Set.InFlight].
+func (s *Set) Unfinished() int64 {
+	n := s.unfinished
+	for range s.InFlight {
+		n++
 	}
+	return n
 }
-
-// Unfinished returns the number of unfinished objects that are shown.
-func (s *Set) Unfinished() int64 { return s.unfinished }
 
 // InFlight calls yield for each create that takes capacity and that the observation does not
 // show, with the UID if the object is known to exist, in no order.
@@ -296,26 +286,10 @@ func (s *Set) InFlight(yield func(slot Slot, uid string) bool) {
 	}
 }
 
-// Pruning returns the number of finished objects that were deleted and are still shown.
-func (s *Set) Pruning() int { return len(s.deletes) }
-
-// Flying reports whether a create of the slot is in flight, or its name was found taken.
-func (s *Set) Flying(slot Slot) bool { return s.flights[slot] != nil }
-
 // hidden reports whether the flight takes capacity beside the objects that are shown.
 func (s *Set) hidden(f *flight) bool {
 	o := s.objects[f.shown]
 	return f.state < taken && (o == nil || o.Finished)
-}
-
-// Hidden returns the number of creates in flight.
-func (s *Set) Hidden() (n int64) {
-	for _, f := range s.flights {
-		if s.hidden(f) {
-			n++
-		}
-	}
-	return n
 }
 
 // doubts returns the number of creates that may still have an effect.
@@ -366,22 +340,25 @@ func (s *Set) mayAside() bool {
 	return s.marked && s.reads > 0 && !s.read.Before(s.options.Start.Add(s.options.Late))
 }
 
-// Stop drops the work that has not been sent, such as after an edit of the owner.
-func (s *Set) Stop() { s.work = work{round: s.work.round, stage: over} }
-
-// Forget drops what only matters to an owner that goes on, and creates that are older than
-// the time after which they would be read. Call it for an owner that is no longer worked for.
-func (s *Set) Forget(now time.Time) {
-	s.Stop()
-	maps.DeleteFunc(s.flights, func(_ Slot, f *flight) bool {
-		return f.state != sending && now.Sub(f.at) >= max(s.options.Late, s.options.Unshown)
-	})
-	s.refused, s.held, s.items, s.list = nil, nil, nil, 0
+// Stop drops the requests that have not been sent, such as after an edit of the owner. It
+// reports whether there were any.
+func (s *Set) Stop() (dropped bool) {
+	for at := s.work.stage; at < over; at++ {
+		dropped = dropped || at == creating && s.work.left > 0 || len(s.work.queues[at]) > 0
+	}
+	s.work = work{round: s.work.round, stage: over}
+	return dropped
 }
 
-// Empty reports whether the set holds nothing: neither objects nor requests.
-func (s *Set) Empty() bool {
-	return len(s.objects) == 0 && len(s.flights) == 0 && len(s.deletes) == 0 && len(s.out) == 0
+// Empty reports whether the set of an owner that is no longer worked for may be dropped: there
+// are no objects, and no creates that may still make one.
+func (s *Set) Empty(now time.Time) bool {
+	for _, f := range s.flights {
+		if f.state == sending || now.Sub(f.at) < max(s.options.Late, s.options.Unshown) {
+			return false
+		}
+	}
+	return len(s.objects) == 0 && len(s.out) == 0
 }
 
 // Clone returns a copy that shares nothing.

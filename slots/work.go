@@ -10,13 +10,21 @@ import (
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 
-// A Listing is the order in which a list of items began. [Set.Listing] returns it.
-type Listing int64
+// A Listing is the begin of a list of items. The zero value is none. A set does not take a list
+// that began before another one, or before its objects were read.
+type Listing struct {
+	// Revision is that of the list, if the source states one that grows, such as a time; else
+	// 0. A list with a lower one than another has is not taken.
+	Revision int64
+
+	of *byte
+	at int64
+}
 
 // Listing marks the begin of a list of items. Call it right before the source is asked.
 func (s *Set) Listing() Listing {
 	s.listing = s.next()
-	return Listing(s.listing)
+	return Listing{of: s.self, at: s.listing}
 }
 
 // Want holds the demand of a poll. The zero value asks for nothing.
@@ -24,15 +32,15 @@ type Want struct {
 	Create int64 // objects to create; a keyed set creates for items only
 	Max    int64 // unfinished objects, at most; what is unanswered counts
 	// Items are the source's items, in its order. They are a complete list that is no
-	// older than its request. List is what Listing returned before the request. If List is
-	// 0, there is no list: nothing keyed is created or deleted.
+	// older than its request. List is what Listing returned before the request. Without it
+	// there is no list: nothing keyed is created or deleted.
 	Items []Slot
 	List  Listing
 	// Retries is how many times an item runs again whose object has failed, if a list that began
 	// after that still has the item. Each time has the next attempt as its Number.
 	Retries int64
-	// Delete are UIDs. Finished objects are deleted last, when the rules allow it; an object that
-	// is not shown counts as unfinished.
+	// Delete are UIDs. Finished objects are deleted last, when the rules allow it. An object
+	// that is not shown is not deleted: it is gone, or has not been observed yet.
 	Delete []string
 }
 
@@ -58,6 +66,7 @@ type Request struct {
 	// must fail once it has: send the resourceVersion that the observation showed as well.
 	Finished bool
 
+	of        *byte
 	id, round int64
 }
 
@@ -72,12 +81,6 @@ const (
 	Done                     // our unfinished object has the slot's name; the object with the UID is gone or being deleted
 	Taken                    // an object that has finished, is not ours, or has another key has the name
 )
-
-// A Reply is the result of a request, with the UID of the object that was created or found.
-type Reply struct {
-	Result Result
-	UID    string
-}
 
 // A work is a poll that is being carried out.
 type work struct {
@@ -117,11 +120,9 @@ func (s *Set) Want(w Want, now time.Time) {
 	s.takeList(w)
 	s.work.queues[reading] = s.due(now)
 	for _, uid := range w.Delete {
-		q := Request{Kind: Delete, UID: uid}
 		if o := s.objects[uid]; o != nil {
-			q.Slot, q.Finished = o.Slot, o.Finished
+			s.queue(Request{Kind: Delete, UID: uid, Slot: o.Slot, Finished: o.Finished}, now)
 		}
-		s.queue(q, now)
 	}
 	if len(s.work.queues[pruning]) == 0 {
 		s.blocked = time.Time{}
@@ -140,20 +141,26 @@ func (s *Set) queue(q Request, now time.Time) {
 	s.work.queues[at] = append(s.work.queues[at], q)
 }
 
-// takeList takes over a list of items, if it is the newest and began in this term.
+// takeList takes over a list of items, if it may be used.
 func (s *Set) takeList(w Want) {
-	if !s.options.Keyed || w.List == 0 || int64(w.List) <= s.reads || !s.fresh() || int64(w.List) < s.list {
-		s.work.left = min(s.work.left, s.numbered())
+	if !s.options.Keyed {
 		return
 	}
-	s.list, s.retries = int64(w.List), w.Retries
-	s.items = make(map[string]int64, len(w.Items))
-	for _, item := range w.Items {
-		if _, twice := s.items[item.Key]; item.Key != "" && !twice {
-			s.items[item.Key] = item.Number
-			s.work.items = append(s.work.items, item)
+	if s.stale(w.List) {
+		s.work.left = 0
+		return
+	}
+	s.work.items, _, _ = s.listed(w.Items)
+	items := make(map[string]int64, len(w.Items))
+	for _, item := range s.work.items {
+		items[item.Key] = item.Number
+	}
+	for _, item := range w.Items { // an attempt that went back
+		if before, is := s.items[item.Key]; is {
+			items[item.Key] = max(before, items[item.Key])
 		}
 	}
+	s.list, s.retries, s.revision, s.items = w.List.at, w.Retries, max(s.revision, w.List.Revision), items
 	for key, at := range s.known {
 		if at < s.list {
 			remove(&s.known, key)
@@ -166,12 +173,28 @@ func (s *Set) takeList(w Want) {
 	}
 }
 
-// numbered returns how many objects a poll without a list may create.
-func (s *Set) numbered() int64 {
-	if s.options.Keyed {
-		return 0
+// stale reports whether a list may not be used: it is none, it did not begin in this term
+// after the objects were read, or there was a newer one.
+func (s *Set) stale(l Listing) bool {
+	return l.of != s.self || l.at <= s.reads || !s.fresh() || l.at < s.list || l.Revision != 0 && l.Revision < s.revision
+}
+
+// listed returns the items of a list that may be worked on: the first of each key, unless its
+// attempt is lower than in the list before.
+func (s *Set) listed(all []Slot) (items []Slot, repeated, back []string) {
+	seen := make(map[string]bool, len(all))
+	for _, item := range all {
+		switch {
+		case item.Key == "" || seen[item.Key]:
+			repeated = append(repeated, item.Key)
+		case item.Number < s.items[item.Key]:
+			back = append(back, item.Key)
+		default:
+			items = append(items, item)
+		}
+		seen[item.Key] = true
 	}
-	return s.work.left
+	return items, repeated, back
 }
 
 // mayDelete reports whether a list that began after the object's end was shown lacks its key.
@@ -197,23 +220,13 @@ func (s *Set) Next(now time.Time) []Request {
 		if batch := s.batch(now); len(batch) > 0 {
 			w.size = min(2*w.size, maxBatch)
 			for i := range batch {
-				batch[i].round = w.round
+				batch[i].of, batch[i].round = s.self, w.round
 			}
 			s.out = append(s.out, batch...)
 			return batch
 		}
 	}
 	return nil
-}
-
-// Pending reports whether something of the poll may still be sent.
-func (s *Set) Pending() bool {
-	for at := s.work.stage; at < over; at++ {
-		if at == creating && s.work.left > 0 || len(s.work.queues[at]) > 0 {
-			return true
-		}
-	}
-	return false
 }
 
 func (s *Set) batch(now time.Time) (batch []Request) {
@@ -293,7 +306,7 @@ func (s *Set) creates(now time.Time) []Request {
 	case !s.options.Keyed && (len(s.deletes) > 0 || s.drains(now)):
 		return nil
 	}
-	n := min(int64(w.size), w.left, max(0, w.max)-s.unfinished-s.Hidden())
+	n := min(int64(w.size), w.left, max(0, w.max)-s.Unfinished())
 	if n <= 0 {
 		return nil
 	}
@@ -368,7 +381,7 @@ func (s *Set) open(items []Slot, list, retries int64) (open []Slot) {
 	}
 	newest := map[string]attempt{}
 	note := func(slot Slot, again bool) {
-		if n, listed := first[slot.Key]; !listed || slot.Number < n || slot.Number > lastAttempt(n, retries) {
+		if n, listed := first[slot.Key]; !listed || slot.Number < n {
 			return
 		}
 		is, known := newest[slot.Key]
@@ -409,7 +422,7 @@ func lastAttempt(first, retries int64) int64 {
 }
 
 // Waiting returns how many items of a list have no object.
-func (s *Set) Waiting(w Want) int64 { return int64(len(s.open(w.Items, int64(w.List), w.Retries))) }
+func (s *Set) Waiting(w Want) int64 { return int64(len(s.open(w.Items, w.List.at, w.Retries))) }
 
 // due returns the reads that are due, and what the term needs, in a fixed order.
 func (s *Set) due(now time.Time) (due []Request) {
@@ -449,32 +462,29 @@ func (s *Set) needs(now time.Time) []Request {
 	return nil
 }
 
-// Answer takes over the reply to a request. The reply of a client that gave up is
-// [Unanswered].
-func (s *Set) Answer(q Request, r Reply, now time.Time) {
+// Answer takes over the result of a request, with the UID of the object that was created or
+// found. The result of a client that gave up is [Unanswered].
+func (s *Set) Answer(q Request, r Result, uid string, now time.Time) {
 	i := slices.Index(s.out, q)
 	if i < 0 {
 		return
 	}
 	s.out = slices.Delete(s.out, i, i+1)
+	if q.Kind == Read {
+		if s.unread = r == Unanswered; s.unread {
+			return
+		}
+	}
 	switch {
-	case q.Kind == Read && q.UID == "":
-		s.unread = r.Result == Unanswered
-		if !s.unread {
-			s.created(q, r, now)
-		}
-	case q.Kind == Read:
-		s.unread = r.Result == Unanswered
-		if !s.unread {
-			s.pruned(q, r.Result, now)
-		}
 	case q.Kind == Mark:
-		s.marked = s.marked || r.Result == Done
+		s.marked = s.marked || r == Done
+	case q.Kind == Delete, q.Kind == Read && q.UID != "":
+		s.pruned(q, r, now)
 	case q.Kind == Create:
-		s.created(q, r, now)
-		s.progress(q, r.Result, now)
-	case q.Kind == Delete:
-		s.pruned(q, r.Result, now)
+		s.created(q, r, uid, now)
+		s.progress(q, r, now)
+	case q.Kind == Read:
+		s.created(q, r, uid, now)
 	}
 }
 
@@ -499,13 +509,13 @@ func (s *Set) progress(q Request, r Result, now time.Time) {
 }
 
 // created takes over what is known about a create.
-func (s *Set) created(q Request, r Reply, now time.Time) {
+func (s *Set) created(q Request, r Result, uid string, now time.Time) {
 	f := s.flights[q.Slot]
 	if f == nil || f.id != q.id {
 		return
 	}
-	f.uid, f.at = r.UID, now
-	switch r.Result {
+	f.uid, f.at = uid, now
+	switch r {
 	case Unanswered:
 		f.state = unanswered
 	case None, NotSent, Refused:
@@ -513,7 +523,7 @@ func (s *Set) created(q Request, r Reply, now time.Time) {
 		if q.Kind == Read {
 			s.knew(q.Slot)
 		}
-		if b, is := s.refused[q.Slot]; r.Result == Refused || q.Kind == Read && (is || s.options.Keyed) {
+		if b, is := s.refused[q.Slot]; r == Refused || q.Kind == Read && (is || s.options.Keyed) {
 			put(&s.refused, q.Slot, b.fail(firstRetry, mostAsideRetry, now))
 		} else if q.Kind == Read { // a create that is never answered again counts as refused
 			put(&s.refused, q.Slot, backoff{n: 1, until: now})

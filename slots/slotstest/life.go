@@ -130,7 +130,7 @@ func (l *lives) run(x *life, in input) (sent []slots.Request) {
 		})
 		q := x.out[i]
 		x.out = slices.Delete(x.out, i, i+1)
-		sent = x.loop.Answer(q, slots.Reply{Result: in.reply, UID: uidOf(in.sent.number, in.found)}, x.now())
+		sent = x.loop.Answer(q, in.reply, uidOf(in.sent.number, in.found), x.now())
 	case show:
 		if in.list.is {
 			l.replace(x, in.list, x.now().Add(-time.Duration(in.list.age)*unit))
@@ -139,8 +139,10 @@ func (l *lives) run(x *life, in input) (sent []slots.Request) {
 			switch {
 			case n.number == 0:
 			case n.gone:
-				x.loop.Show(l.model.object(n.number, n.is))
-				x.loop.Gone(uidOf(n.number, n.is.uid))
+				o := l.model.object(n.number, n.is)
+				x.loop.Show(o)
+				o.Gone = true
+				x.loop.Show(o)
 				x.view[n.number-1] = object{}
 			default:
 				x.loop.Show(l.model.object(n.number, n.is))

@@ -1,6 +1,7 @@
 package slotstest
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -10,17 +11,16 @@ import (
 // A Loop is a controller's loop about an owner, as the model drives it. An author
 // implements it with the code that his controller runs.
 type Loop interface {
-	// Replace, Show and Gone pass an observation on, as to [slots.Set].
+	// Replace and Show pass an observation on, as to [slots.Set].
 	Replace(objects []slots.Object, began time.Time)
 	Show(slots.Object)
-	Gone(uid string)
 	// Edit makes the maximum that of an edited owner.
 	Edit(most int64)
 	// Ask begins a list of the source's items. The next Poll has its answer.
 	Ask()
 	// Poll begins a poll. Answer passes a reply on. Both return the requests to send then.
 	Poll(Poll, time.Time) []slots.Request
-	Answer(slots.Request, slots.Reply, time.Time) []slots.Request
+	Answer(q slots.Request, r slots.Result, uid string, now time.Time) []slots.Request
 	// Settled reports whether the lease's mark would say that the term ended in order.
 	Settled() bool
 	// Clone returns a copy that shares nothing. Fingerprint returns everything that the
@@ -43,11 +43,29 @@ type Plain struct {
 	Max   int64
 	List  slots.Listing
 	Keyed bool
+	shown map[string]slots.Object
 }
 
 // NewPlain returns a Plain.
 func NewPlain(o slots.Options, most int64) Loop {
-	return &Plain{Set: slots.New(o), Max: most, Keyed: o.Keyed}
+	return &Plain{Set: slots.New(o), Max: most, Keyed: o.Keyed, shown: map[string]slots.Object{}}
+}
+
+// Replace takes over a list.
+func (p *Plain) Replace(objects []slots.Object, began time.Time) {
+	clear(p.shown)
+	for _, o := range objects {
+		p.shown[o.UID] = o
+	}
+	p.Set.Replace(objects, began)
+}
+
+// Show takes over a change.
+func (p *Plain) Show(o slots.Object) {
+	if p.shown[o.UID] = o; o.Gone {
+		delete(p.shown, o.UID)
+	}
+	p.Set.Show(o)
 }
 
 // Edit drops the poll under way.
@@ -64,11 +82,11 @@ func (p *Plain) Poll(poll Poll, now time.Time) []slots.Request {
 
 // Wanted returns what a poll asks for.
 func (p *Plain) Wanted(poll Poll) slots.Want {
-	w := slots.Want{Max: p.Max, Create: max(0, poll.Demand-p.Unfinished()-p.Hidden())}
+	w := slots.Want{Max: p.Max, Create: max(0, poll.Demand-p.Unfinished())}
 	if p.Keyed {
 		w.Create, w.Items, w.List, w.Retries = p.Max, poll.Items, p.List, poll.Retries
 	}
-	for o := range p.Objects {
+	for _, o := range p.shown {
 		if o.Finished && !o.Deleting {
 			w.Delete = append(w.Delete, o.UID)
 		}
@@ -78,14 +96,14 @@ func (p *Plain) Wanted(poll Poll) slots.Want {
 }
 
 // Answer goes on with the poll.
-func (p *Plain) Answer(q slots.Request, r slots.Reply, now time.Time) []slots.Request {
-	p.Set.Answer(q, r, now)
+func (p *Plain) Answer(q slots.Request, r slots.Result, uid string, now time.Time) []slots.Request {
+	p.Set.Answer(q, r, uid, now)
 	return p.Next(now)
 }
 
 // Clone returns a copy.
 func (p *Plain) Clone() Loop {
 	c := *p
-	c.Set = p.Set.Clone()
+	c.Set, c.shown = p.Set.Clone(), maps.Clone(p.shown)
 	return &c
 }
