@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/scaledjob/scaledjob/adapter/fair"
 	"github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/slots"
 )
 
@@ -81,21 +83,35 @@ func (t *Tracker) Apply(ctx context.Context, client Client, p Plan) (result Resu
 	return result, err
 }
 
-// An application is a plan being carried out.
+// Start carries a plan out as [Tracker.Apply] does, and returns at once. Each request waits
+// for a slot of the queue, and a waiting plan has no goroutine. A request that the API server
+// refused because of its own load is sent again in its slot until the plan is outdated. The
+// lease, the Target and the age of the plan are checked again when the slot comes. Start calls done once, at the end,
+// in a goroutine that still has a slot: done should not wait. A nil queue does not limit.
+func (t *Tracker) Start(ctx context.Context, client Client, p Plan, queue *fair.Queue, done func(Result, error)) {
+	t.apply(&p).step(ctx, client, queue, done)
+}
+
+// An application is a plan being carried out. The tracker's lock guards it.
 type application struct {
 	tracker  *Tracker
 	plan     *Plan
+	owner    *owned // nil until its first request is chosen
 	deletes  map[types.UID]*Deletion
-	left     int64 // Jobs to create
-	labels   []map[string]string
-	begun    bool
-	mu       sync.Mutex // of what follows
+	labels   []map[string]string // of the next Jobs
 	result   Result
 	failed   error // the first reason why a Job was not created
-	skipped  int   // numbers
-	passed   error // why the last number was passed over
+	taken    int   // names that were
+	passed   error // why so many names were passed over that no other was tried
 	outdated error
 	problems []error
+}
+
+// A call is a request, and what is needed to send it.
+type call struct {
+	slots.Request
+	from *origin   // of a create, and of its read
+	of   *Deletion // of a delete, and of the read of a Job that was deleted
 }
 
 // apply returns the application of a plan, of which nothing has been sent. The rest of a plan
@@ -103,7 +119,6 @@ type application struct {
 func (t *Tracker) apply(p *Plan) *application {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	a := &application{tracker: t, plan: p, left: p.Create, labels: slices.Clone(p.Labels)}
 	if p.made.IsZero() {
 		_ = t.leads() // next has the error
 		p.made, p.term = t.now(), t.term
@@ -111,120 +126,147 @@ func (t *Tracker) apply(p *Plan) *application {
 	if o := t.owners[p.Owner]; o != nil {
 		p.target = cmp.Or(p.target, o.target)
 	}
-	return a
+	return &application{tracker: t, plan: p, labels: slices.Clone(p.Labels)}
 }
 
-// begin gives the plan to the owner's set.
-func (a *application) begin(o *owned) {
-	p, now := a.plan, a.tracker.now()
-	w := o.want(p.Items, p.List)
-	w.Create, w.Max = p.Create, o.target.Policy.Bounds.Max
-	a.deletes = make(map[types.UID]*Deletion, len(p.Delete))
-	for i := range p.Delete {
-		d := &p.Delete[i]
-		if a.deletes[d.UID] != nil {
-			continue
-		}
-		a.deletes[d.UID] = d
-		w.Delete = append(w.Delete, string(d.UID))
+// step sends the next batch, and the following ones when all its replies are there.
+func (a *application) step(ctx context.Context, client Client, queue *fair.Queue, done func(Result, error)) {
+	batch := a.next(ctx)
+	if len(batch) == 0 {
+		done(a.over())
+		return
 	}
-	o.set.Want(w, now)
-	o.now, a.begun = a, true
+	var left atomic.Int64
+	left.Store(int64(len(batch)))
+	var owner fair.Owner
+	if target := a.plan.target; target != nil {
+		owner = fair.Owner{Namespace: target.Owner.Namespace, Name: target.Owner.Name}
+	}
+	for _, c := range batch {
+		queue.Do(ctx, owner, func(slot context.Context) {
+			r := a.send(slot, client.BatchV1(), c)
+			for r.err != nil && fair.Rest(slot) && a.check() == nil {
+				r = a.send(slot, client.BatchV1(), c)
+			}
+			a.answered(c, r)
+			if left.Add(-1) == 0 {
+				a.step(ctx, client, queue, done)
+			}
+		})
+	}
 }
 
 // next returns the requests to send now: none if the plan has been carried out or is
 // outdated. Numbers are chosen and the gates of pruning are checked here.
-func (a *application) next(ctx context.Context) []slots.Request {
+func (a *application) next(ctx context.Context) (batch []call) {
 	t := a.tracker
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	leads := t.leads()
-	o := t.owners[a.plan.Owner]
-	if err := cmp.Or(ctx.Err(), t.outdated(o, a, leads)); err != nil {
-		if o != nil && o.now == a {
-			defer o.set.Stop()
-		}
-		if ctx.Err() != nil && a.left > 0 {
-			a.mu.Lock()
-			a.failed = cmp.Or(a.failed, err)
-			a.mu.Unlock()
-			return nil
-		}
-		if a.left > 0 || !a.begun && len(a.plan.Delete) > 0 || o != nil && o.now == a && o.set.Pending() {
-			a.outdated = cmp.Or(a.outdated, err)
-		}
+	if err := cmp.Or(ctx.Err(), a.stops()); err != nil {
+		a.stop(ctx.Err(), err)
 		return nil
 	}
-	if !a.begun {
-		a.begin(o)
+	if a.owner == nil {
+		a.begin(t.owners[a.plan.Owner])
 	}
-	for {
-		batch := o.set.Next(t.now())
-		o.pruning = int32(o.set.Pruning())
-		sent := batch[:0]
-		for _, q := range batch {
-			if q.Kind == slots.Relist {
-				t.readAgain(o, q)
-				continue
-			}
-			if q.Kind == slots.Create {
-				a.from(o, q.Slot)
-			}
-			sent = append(sent, q)
+	for len(batch) == 0 {
+		all := a.owner.set.Next(t.now())
+		if len(all) == 0 {
+			return nil
 		}
-		if len(sent) > 0 || len(batch) == 0 {
-			return sent
+		for _, q := range all {
+			if c := (call{Request: q}); a.ready(&c) {
+				batch = append(batch, c)
+			}
 		}
+	}
+	return batch
+}
+
+// begin gives the plan to the owner's set.
+func (a *application) begin(o *owned) {
+	w := o.want(a.plan.Items, a.plan.List)
+	w.Create, w.Max = a.plan.Create, o.target.Policy.Bounds.Max
+	a.deletes = make(map[types.UID]*Deletion, len(a.plan.Delete))
+	for i := range a.plan.Delete {
+		d := &a.plan.Delete[i]
+		if a.deletes[d.UID] == nil {
+			a.deletes[d.UID] = d
+			w.Delete = append(w.Delete, string(d.UID))
+		}
+	}
+	o.set.Want(w, a.tracker.now())
+	o.now, a.owner = a, o
+}
+
+// stop ends the application before a request.
+func (a *application) stop(ended, err error) {
+	o, left := a.tracker.owners[a.plan.Owner], a.left() > 0
+	dropped := o != nil && o.now == a && o.set.Stop()
+	switch {
+	case ended != nil && left:
+		a.failed = cmp.Or(a.failed, ended)
+	case left, dropped, a.owner == nil && len(a.plan.Delete) > 0:
+		a.outdated = cmp.Or(a.outdated, err)
 	}
 }
 
-// from notes what a Job is created from.
-func (a *application) from(o *owned, slot slots.Slot) {
-	is := &origin{from: o.target, at: a.tracker.now()}
-	if len(a.labels) > 0 {
-		is.labels, a.labels = a.labels[0], a.labels[1:]
-	}
-	for i := range a.plan.Items {
-		if a.plan.Items[i].Key == slot.Key {
-			is.item = &a.plan.Items[i]
-			break
-		}
-	}
-	if o.sent == nil {
-		o.sent = map[slots.Slot]*origin{}
-	}
-	o.sent[slot] = is
-}
+func (a *application) left() int64 { return a.plan.Create - a.result.Created - a.result.Existing }
 
-// readAgain reads all Jobs anew.
-func (t *Tracker) readAgain(o *owned, q slots.Request) {
-	r := slots.Reply{Result: slots.None}
-	if t.relist() {
-		r.Result = slots.Done
+// ready notes what a request needs. It reports whether the request is to be sent.
+func (a *application) ready(c *call) bool {
+	t, o := a.tracker, a.owner
+	switch {
+	case c.Kind == slots.Relist:
+		result := slots.None
+		if t.relist() {
+			result = slots.Done
+		}
+		o.set.Answer(c.Request, result, "", t.now())
+		return false
+	case c.Kind == slots.Create:
+		c.from = &origin{from: o.target, at: t.now()}
+		if len(a.labels) > 0 {
+			c.from.labels, a.labels = a.labels[0], a.labels[1:]
+		}
+		if i := slices.IndexFunc(a.plan.Items, func(i Item) bool { return i.Key == c.Slot.Key }); i >= 0 {
+			c.from.item = &a.plan.Items[i]
+		}
+		if o.sent == nil {
+			o.sent = map[slots.Slot]*origin{}
+		}
+		o.sent[c.Slot] = c.from
+	case c.Kind == slots.Read && c.UID == "":
+		c.from = cmp.Or(o.sent[c.Slot], &origin{from: o.target})
+	case c.UID != "":
+		d := o.jobs[types.UID(c.UID)].Delete(rollout.Background, HistoryLimit)
+		if plan := a.deletes[d.UID]; plan != nil && c.Kind == slots.Delete {
+			d.Propagation, d.Reason = plan.Propagation, plan.Reason
+			if d.ResourceVersion = cmp.Or(plan.ResourceVersion, d.ResourceVersion); c.Finished {
+				d.ResourceVersion = plan.ResourceVersion
+			}
+		}
+		c.of = &d
 	}
-	o.set.Answer(q, r, t.now())
+	return true
 }
 
 // mark carries out a request to mark the lease.
 func (a *application) mark(ctx context.Context, q slots.Request) reply {
-	t := a.tracker
-	t.mu.Lock()
-	of, o := t.term, t.owners[a.plan.Owner]
-	t.mu.Unlock()
-	do := of.Aside
+	do := a.plan.term.Aside
 	if q.Kind == slots.Unmark {
-		do = of.Unaside
+		do = a.plan.term.Unaside
 	}
-	if err := do(ctx, o); err != nil {
+	if err := do(ctx, a.owner); err != nil {
 		return reply{slots.None, "", err}
 	}
 	return reply{Result: slots.Done}
 }
 
-// outdated returns why a plan stops, or nil.
-func (t *Tracker) outdated(o *owned, a *application, leads error) error {
-	p := a.plan
-	age := t.now().Sub(p.made)
+// stops returns why the plan stops, or nil.
+func (a *application) stops() error {
+	t, p, leads := a.tracker, a.plan, a.tracker.leads()
+	age, o := t.now().Sub(p.made), t.owners[p.Owner]
 	switch {
 	case leads != nil:
 		return fmt.Errorf("%w: %w", ErrOutdated, leads)
@@ -238,7 +280,7 @@ func (t *Tracker) outdated(o *owned, a *application, leads error) error {
 		return fmt.Errorf("%w: its Jobs are not known yet", ErrOutdated)
 	case p.target != o.target:
 		return fmt.Errorf("%w: its owner was edited", ErrOutdated)
-	case a.begun && o.now != a:
+	case a.owner != nil && o.now != a:
 		return fmt.Errorf("%w: a newer plan of its owner has begun", ErrOutdated)
 	}
 	return nil
@@ -247,100 +289,85 @@ func (t *Tracker) outdated(o *owned, a *application, leads error) error {
 // check returns why a request of the plan may no longer be sent, or nil. A request may have
 // waited for long since Next.
 func (a *application) check() error {
-	t := a.tracker
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	leads := t.leads()
-	return t.outdated(t.owners[a.plan.Owner], a, leads)
+	a.tracker.mu.Lock()
+	defer a.tracker.mu.Unlock()
+	return a.stops()
 }
 
 // over returns what was done, and the errors joined.
 func (a *application) over() (Result, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	a.tracker.mu.Lock()
+	defer a.tracker.mu.Unlock()
 	failed := a.failed
-	if failed == nil && a.left > 0 && a.passed != nil && a.outdated == nil {
+	if failed == nil && a.outdated == nil {
 		failed = a.passed
 	}
 	switch {
-	case failed != nil && a.left > 0:
+	case failed != nil && a.left() > 0:
 		failed = &CreateError{a.result.Created, a.plan.Create, failed}
-	case failed != nil && a.plan.Create > 0: // other creates took its place
+	case a.failed != nil && a.plan.Create > 0: // other creates took its place
 		failed = fmt.Errorf("create a Job: %w", failed)
+	default:
+		failed = nil
 	}
 	return a.result, errors.Join(append(slices.Clone(a.problems), failed, a.outdated)...)
 }
 
 // answered takes over the reply to a request.
-func (a *application) answered(q slots.Request, r reply) {
+func (a *application) answered(c call, r reply) {
 	t := a.tracker
-	a.count(q, r)
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	a.count(c, r)
 	o := t.owners[a.plan.Owner]
 	if o == nil || o.set == nil {
 		return
 	}
-	o.set.Answer(q, slots.Reply{Result: r.Result, UID: string(r.uid)}, t.now())
-	o.landed(q.Slot)
-	if q.UID != "" && r.Result == slots.Done {
-		t.deleted(o, types.UID(q.UID))
+	o.set.Answer(c.Request, r.Result, string(r.uid), t.now())
+	if j := o.jobs[types.UID(c.UID)]; j != nil && r.Result == slots.Done {
+		t.deleted(j)
 	}
-	o.pruning = int32(o.set.Pruning())
 	t.drop(o)
 }
 
-// deleted records that the API server accepted a delete.
-func (t *Tracker) deleted(o *owned, uid types.UID) {
-	for slot, is := range o.set.InFlight {
-		if is == string(uid) {
-			o.sent[slot].deleted = uid
-		}
-	}
-	if j := o.jobs[uid]; j != nil {
-		before := *j
-		before.deleted = true
-		t.recount(j, before)
-	}
+// deleted notes that the API server has accepted a delete.
+func (t *Tracker) deleted(j *job) {
+	before := *j
+	before.deleted = true
+	t.recount(j, before)
 }
 
 // count counts the reply to a request in the result.
-func (a *application) count(q slots.Request, r reply) {
-	from := a.origin(q.Slot)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	d := a.deletes[types.UID(q.UID)]
+func (a *application) count(c call, r reply) {
 	switch done := r.Result == slots.Done; {
-	case q.Kind == slots.Read && r.Result == slots.Unanswered:
+	case c.Kind == slots.Read && r.Result == slots.Unanswered:
 		a.problems = append(a.problems, fmt.Errorf("read a Job that was created or deleted before: %w", r.err))
-	case q.Kind == slots.Read:
-	case q.Kind == slots.Mark || q.Kind == slots.Unmark:
+	case c.Kind == slots.Read:
+	case c.Kind == slots.Mark || c.Kind == slots.Unmark:
 		if r.err != nil && !errors.Is(r.err, term.ErrNoMark) {
 			a.problems = append(a.problems, fmt.Errorf("mark the lease, so that a number whose Job is refused is passed over: %w", r.err))
 		}
 	case errors.Is(r.err, ErrOutdated):
 		a.outdated = cmp.Or(a.outdated, r.err)
-	case q.Kind == slots.Create && done && r.err == nil:
-		a.left, a.result.Created = a.left-1, a.result.Created+1
-	case q.Kind == slots.Create && done:
-		a.left, a.result.Existing = a.left-1, a.result.Existing+1
-	case q.Kind == slots.Create && r.Result == slots.Taken:
-		if a.skipped++; a.skipped >= maxPassed {
+	case c.Kind == slots.Create && done && r.err == nil:
+		a.result.Created++
+	case c.Kind == slots.Create && done:
+		a.result.Existing++
+	case c.Kind == slots.Create && r.Result == slots.Taken:
+		if a.taken++; a.taken >= maxPassed {
 			a.passed = r.err
 		}
-		if from != nil { // its labels are for the next number
-			a.labels = append(a.labels, from.labels)
-		}
-	case q.Kind == slots.Create:
+		a.labels = append(a.labels, c.from.labels) // for the next number
+	case c.Kind == slots.Create:
 		a.failed = cmp.Or(a.failed, r.err)
-	case done && d.Reason == Outdated:
+	case done && c.of.Reason == Outdated:
 		a.result.Outdated++
-	case done && d.Reason == HistoryLimit:
+	case done && c.of.Reason == HistoryLimit:
 		a.result.Pruned++
 	case done:
 		a.result.Duplicates++
 	case !errors.Is(r.err, errChanged):
-		a.problems = append(a.problems, fmt.Errorf("delete Job %s: %w", d.Name, r.err))
+		a.problems = append(a.problems, fmt.Errorf("delete Job %s: %w", c.of.Name, r.err))
 	}
 }
 

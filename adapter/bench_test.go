@@ -3,6 +3,7 @@ package adapter
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -241,18 +242,24 @@ func numberOf(name string) int64 {
 func requireNoDoubt(t require.TestingT, w *writer) {
 	o := w.owners[ownerUID]
 	require.True(t, o.set.Settled())
-	require.Zero(t, o.set.Hidden())
+	require.Zero(t, o.flying())
+	o.land()
 	require.Empty(t, o.sent)
 }
 
 // choose begins a plan that creates, and returns its first batch of each size and the numbers.
-func (w *writer) choose(t require.TestingT, n int64) (a *application, sent []slots.Request, numbers []int64) {
+func (w *writer) choose(t require.TestingT, n int64) (a *application, sent []call, numbers []int64) {
 	a = w.apply(&Plan{Owner: ownerUID, Create: n})
 	sent = a.next(context.Background())
 	for _, q := range sent {
 		numbers = append(numbers, q.Slot.Number)
 	}
 	return a, sent, numbers
+}
+
+// held reports whether a rule holds creates.
+func (o *owned) held(rule string) bool {
+	return slices.ContainsFunc(o.set.Holds(slots.Want{}, noon), func(h slots.Hold) bool { return h.Rule == rule })
 }
 
 var keepNone = history.Limits{Succeeded: history.Keep(0), Failed: history.Keep(0)}

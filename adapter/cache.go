@@ -2,7 +2,6 @@ package adapter
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -10,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/scaledjob/scaledjob/rollout"
-	"github.com/scaledjob/scaledjob/slots"
 )
 
 // ownerOf returns the UID of the owner, or "" if the Job has none that the tracker knows
@@ -41,13 +39,7 @@ func (t *Tracker) drop(o *owned) {
 	if len(o.jobs) == 0 {
 		o.jobs = nil
 	}
-	if o.set != nil {
-		maps.DeleteFunc(o.sent, func(slot slots.Slot, _ *origin) bool { return !o.set.Flying(slot) })
-		if len(o.sent) == 0 {
-			o.sent = nil
-		}
-	}
-	if o.target == nil && o.jobs == nil && (o.set == nil || o.set.Empty()) {
+	if o.target == nil && o.jobs == nil && (o.set == nil || o.set.Empty(t.now())) {
 		delete(t.owners, o.uid)
 		if t.term != nil {
 			t.term.Forget(o)
@@ -77,7 +69,9 @@ func (t *Tracker) jobShown(j *job) {
 	}
 	t.classify(j, value(before))
 	t.tally(j, 1)
-	o.show(j)
+	if o.show(j); before != nil && j.ended() && j.deleted && j.marked && !before.marked {
+		t.freed(o)
+	}
 }
 
 // jobGone forgets a Job that the cache no longer shows.
@@ -85,7 +79,9 @@ func (t *Tracker) jobGone(j *job) {
 	t.tally(j, -1)
 	delete(t.jobs, j.key())
 	delete(j.owner.jobs, j.UID)
-	j.owner.gone(j)
+	if j.owner.gone(j); j.ended() && j.deleted {
+		t.freed(j.owner)
+	}
 	t.drop(j.owner)
 }
 
@@ -120,14 +116,26 @@ func (t *Tracker) recount(j *job, before job) {
 
 // tally adds n Jobs such as j to the counts of its owner.
 func (t *Tracker) tally(j *job, n int32) {
-	if _, noted := t.changing[j.owner]; t.changing != nil && !noted {
-		t.changing[j.owner] = j.owner.counted
-	}
+	t.note(j.owner)
 	if j.ended() {
 		j.owner.aged = false
 	}
-	if j.owner.tally(j, n); j.owner.stuck != nil && j.Phase == Pending && !j.stray {
-		j.owner.stuck.add(j.PendingSince, n)
+	if j.owner.tally(j, n); j.owner.timed && j.Phase == Pending && !j.stray {
+		j.owner.wait(j.PendingSince.UnixNano(), n)
+	}
+}
+
+// note notes the counts of an owner before a change of the cache.
+func (t *Tracker) note(o *owned) {
+	if _, noted := t.changing[o]; t.changing != nil && !noted {
+		t.changing[o] = o.counted
+	}
+}
+
+// freed notes that creating may go on for an owner.
+func (t *Tracker) freed(o *owned) {
+	if t.changing != nil {
+		t.changing[o] = counted{phases: [InFlight]int32{Terminating: -1}}
 	}
 }
 

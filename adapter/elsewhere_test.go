@@ -144,8 +144,8 @@ func TestEditOfAFlight(t *testing.T) {
 	require.Equal(t, sent, asked)
 }
 
-// A Job that is deleted while it is in flight is described as being deleted.
-func TestDeletedInFlight(t *testing.T) {
+// A Job in flight is not deleted: it may have finished, and its number is not shown.
+func TestNotDeletedInFlight(t *testing.T) {
 	target, o := elsewhere()
 	client := cluster(t)
 	tracker, err := Observe(target, o, nil, nil)
@@ -157,7 +157,10 @@ func TestDeletedInFlight(t *testing.T) {
 	_, err = tracker.Apply(t.Context(), client, Plan{Owner: "uid-1", Delete: []Deletion{jobs[1].Delete(0, Outdated)}})
 	require.NoError(t, err)
 	jobs, _ = tracker.Jobs("uid-1")
-	require.Equal(t, []bool{false, true}, []bool{jobs[0].Deleting, jobs[1].Deleting})
+	require.Equal(t, []bool{false, false}, []bool{jobs[0].Deleting, jobs[1].Deleting})
+	all, err := client.BatchV1().Jobs("").List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	require.Len(t, all.Items, 2)
 }
 
 // An edit stops a plan that the program made itself, as it does one of Tracker.Plan.

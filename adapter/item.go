@@ -47,26 +47,24 @@ func (t *Tracker) Listing(owner types.UID) slots.Listing {
 	if o := t.owners[owner]; o != nil && o.set != nil {
 		return o.set.Listing()
 	}
-	return 0
+	return slots.Listing{}
 }
 
 // PlanItems decides one poll of a keyed owner: a Job for each item, in the order of the items,
 // with at most the maximum unfinished. The items must be a complete list that the source made
-// after Listing. If the source could not be read, pass a Listing of 0: nothing is then created,
-// and no finished Job is deleted.
+// after Listing. If the source could not be read, pass a zero Listing: nothing is then created,
+// and no finished Job is deleted. Plan.Holds names the items that are skipped.
 func (t *Tracker) PlanItems(owner types.UID, items []Item, list slots.Listing, now time.Time) Plan {
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	queue := scaling.Metric{Name: "items", Target: 1}
 	if o := t.owners[owner]; o != nil && o.target != nil {
-		queue.Value = float64(o.set.Waiting(o.want(items, list)) + int64(o.running()) + o.set.Hidden())
+		queue.Value = float64(o.set.Waiting(o.want(items, list)) + int64(o.running()) + o.flying())
 	}
-	t.mu.Unlock()
-	if list == 0 {
+	if list == (slots.Listing{}) {
 		queue.Value = math.NaN()
 	}
-	p := t.Plan(owner, []scaling.Metric{queue}, now)
-	p.Items, p.List = items, list
-	return p
+	return t.plan(owner, []scaling.Metric{queue}, items, list, now)
 }
 
 // job returns the Job in a slot.

@@ -457,17 +457,17 @@ func TestDeleted(t *testing.T) {
 	w.clock = noon.Add(late)
 	a := w.apply(&Plan{Owner: ownerUID, Delete: []Deletion{{UID: done.UID, Reason: HistoryLimit}}})
 	require.Len(t, a.next(t.Context()), 1)
-	for _, uid := range []types.UID{running.UID, done.UID, "gone"} {
-		w.deleted(o, uid)
+	for _, uid := range []types.UID{running.UID, done.UID} {
+		w.deleted(o.jobs[uid])
 	}
 	for range 2 {
 		counts, _ := w.Counts(ownerUID, noon)
 		require.Equal(t, scaling.JobCounts{Terminating: 1}, counts)
-		require.Equal(t, int32(1), o.pruning)
+		require.True(t, o.held("pruned"))
 		w.show(jobOf(target, 1, ready)) // an event from before
 	}
 	w.show(jobOf(target, 2, complete, deleting))
-	require.Zero(t, o.pruning)
+	require.False(t, o.held("pruned"))
 	w.gone(running)
 	counts, _ := w.Counts(ownerUID, noon)
 	require.Zero(t, counts)

@@ -145,7 +145,7 @@ func TestItemsWait(t *testing.T) {
 	w.clock = noon.Add(late)
 	before := w.Listing(ownerUID)
 	w.catchUp(t)
-	for _, list := range []slots.Listing{0, before} {
+	for _, list := range []slots.Listing{{}, before} {
 		result, err = w.Apply(t.Context(), s, w.PlanItems(ownerUID, keys("a"), list, w.clock))
 		require.NoError(t, err)
 		require.Zero(t, result)

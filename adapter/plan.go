@@ -70,12 +70,15 @@ func (r Reason) String() string {
 func (r Reason) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
 // plan decides a poll. Unknown Jobs are neither created nor deleted.
-func (o *owned) plan(metrics []scaling.Metric, known bool, now time.Time) Plan {
+func (o *owned) plan(metrics []scaling.Metric, items []Item, list slots.Listing, known bool, now time.Time) Plan {
 	t := o.target
-	plan := Plan{Owner: o.uid, target: t}
+	plan := Plan{Owner: o.uid, Items: items, List: list, target: t}
 	state := scaling.State{Metrics: metrics}
 	var counts scaling.JobCounts
 	if known {
+		if o.sent != nil {
+			o.land()
+		}
 		leave := o.outdated > 0 && !t.Policy.Paused
 		counts = o.counts(now, leave)
 		state.Jobs = &counts
@@ -97,7 +100,7 @@ func (o *owned) plan(metrics []scaling.Metric, known bool, now time.Time) Plan {
 	plan.Decision = scaling.Decide(t.Policy, state)
 	plan.Create = plan.Decision.Create
 	if known {
-		plan.hold(o.set.Holds(now))
+		plan.hold(o.set.Holds(o.want(items, list), now))
 	}
 	return plan
 }

@@ -27,65 +27,31 @@ type reply struct {
 	err error     // nil if everything went as planned
 }
 
-func (a *application) send(ctx context.Context, jobs batchclient.JobsGetter, q slots.Request) reply {
+func (a *application) send(ctx context.Context, jobs batchclient.JobsGetter, c call) reply {
 	ctx, cancel := term.Timeout(ctx, a.tracker.options.Timeout)
 	defer cancel()
-	if q.Kind == slots.Read && q.UID != "" {
-		return a.gone(ctx, jobs, a.deletion(q))
-	}
-	if q.Kind == slots.Read {
-		from := a.origin(q.Slot)
-		if from == nil { // the cache has shown it
-			return reply{slots.Unanswered, "", errChanged}
-		}
-		owner := &from.from.Owner
-		return a.read(ctx, jobs, owner.Namespace, owner.slotName(a.tracker.options.Hub.Place, q.Slot), q.Slot)
+	switch {
+	case c.Kind == slots.Read && c.of != nil:
+		return a.gone(ctx, jobs, c.of)
+	case c.Kind == slots.Read:
+		owner := &c.from.from.Owner
+		return a.read(ctx, jobs, owner.Namespace, owner.slotName(a.tracker.options.Hub.Place, c.Slot), c.Slot)
 	}
 	if err := cmp.Or(ctx.Err(), a.check()); err != nil {
 		return reply{slots.NotSent, "", fmt.Errorf("%w: %w", ErrNotSent, err)}
 	}
-	if q.Kind == slots.Mark || q.Kind == slots.Unmark {
-		return a.mark(ctx, q)
+	switch c.Kind {
+	case slots.Create:
+		return a.create(ctx, jobs, c)
+	case slots.Delete:
+		return a.delete(ctx, jobs, c.of)
 	}
-	if q.Kind == slots.Create {
-		return a.create(ctx, jobs, q.Slot)
-	}
-	return a.delete(ctx, jobs, a.deletion(q))
-}
-
-// origin returns what the Job in a slot was created from.
-func (a *application) origin(slot slots.Slot) *origin {
-	a.tracker.mu.Lock()
-	defer a.tracker.mu.Unlock()
-	if o := a.tracker.owners[a.plan.Owner]; o != nil {
-		return o.sent[slot]
-	}
-	return nil
-}
-
-// deletion returns what a delete, or the read of a Job that was deleted, is about.
-func (a *application) deletion(q slots.Request) *Deletion {
-	if d := a.deletes[types.UID(q.UID)]; d != nil && q.Kind != slots.Read {
-		return d
-	}
-	a.tracker.mu.Lock()
-	defer a.tracker.mu.Unlock()
-	d := &Deletion{UID: types.UID(q.UID)}
-	if o := a.tracker.owners[a.plan.Owner]; o != nil {
-		if j := o.jobs[d.UID]; j != nil {
-			*d = j.Delete(rollout.Background, HistoryLimit)
-		}
-	}
-	return d
+	return a.mark(ctx, c.Request)
 }
 
 // create creates the Job, or finds out which Job has its name.
-func (a *application) create(ctx context.Context, jobs batchclient.JobsGetter, slot slots.Slot) reply {
-	from := a.origin(slot)
-	if from == nil { // a term has begun since the check
-		return reply{slots.NotSent, "", fmt.Errorf("%w: %w", ErrNotSent, ErrOutdated)}
-	}
-	job, err := from.job(a.tracker.options.Hub.Place, slot)
+func (a *application) create(ctx context.Context, jobs batchclient.JobsGetter, c call) reply {
+	job, err := c.from.job(a.tracker.options.Hub.Place, c.Slot)
 	if err != nil {
 		return reply{slots.Refused, "", err}
 	}
@@ -96,7 +62,7 @@ func (a *application) create(ctx context.Context, jobs batchclient.JobsGetter, s
 	case !apierrors.IsAlreadyExists(err):
 		return failure(err)
 	}
-	r := a.read(ctx, jobs, job.Namespace, job.Name, slot)
+	r := a.read(ctx, jobs, job.Namespace, job.Name, c.Slot)
 	switch r.Result {
 	case slots.Done:
 		r.err = err
@@ -133,9 +99,6 @@ var propagations = map[rollout.Propagation]metav1.DeletionPropagation{
 }
 
 func (a *application) delete(ctx context.Context, jobs batchclient.JobsGetter, d *Deletion) reply {
-	if d.UID == "" {
-		return reply{slots.None, "", errors.New("found no UID; use the UID of a Job that was observed")}
-	}
 	options := metav1.DeleteOptions{
 		PropagationPolicy: new(propagations[d.Propagation]),
 		Preconditions:     &metav1.Preconditions{UID: &d.UID},

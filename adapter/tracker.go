@@ -71,7 +71,7 @@ type Tracker struct {
 	once     bool       // nothing changes the tracker
 
 	mu       sync.Mutex
-	leaving  map[*owned]bool // not tracked, with creates in flight
+	swept    time.Time // when owners without anything were last forgotten
 	owners   map[types.UID]*owned
 	jobs     map[types.NamespacedName]*job
 	pods     map[podsOf][]*pod
@@ -108,7 +108,7 @@ func newTracker(o Options) (*Tracker, error) {
 		o.Terms = term.Alone()
 	}
 	t := &Tracker{
-		options: o, selector: selector, now: time.Now, term: o.Terms.Term(), leaving: map[*owned]bool{},
+		options: o, selector: selector, now: time.Now, term: o.Terms.Term(),
 		owners: map[types.UID]*owned{}, jobs: map[types.NamespacedName]*job{}, pods: map[podsOf][]*pod{},
 	}
 	return t, problems.Err()
@@ -159,29 +159,37 @@ func (t *Tracker) Track(target Target) error {
 	if tracked.encoded == t.encoded {
 		tracked.encoded = t.encoded
 	}
-	o.target, o.namespace, t.encoded = tracked, tracked.Owner.Namespace, tracked.encoded
-	if o.set == nil {
+	renamed := o.set != nil && o.keyed != tracked.Keyed
+	if o.target, o.namespace, t.encoded = tracked, tracked.Owner.Namespace, tracked.encoded; renamed {
+		o.before = t.now().Add(t.late())
+	}
+	o.timed, o.aged, o.expiry = false, false, time.Time{}
+	if o.set == nil || renamed {
 		t.begin(o)
-	} else if o.keyed != o.target.Keyed {
-		t.rename(o)
 	}
 	o.set.Stop()
-	o.stuck, o.aged, o.expiry = nil, false, time.Time{}
 	for _, j := range o.jobs {
 		t.recount(j, *j)
 	}
-	t.sweep()
+	if renamed {
+		t.relist()
+	}
 	return nil
 }
 
-// begin begins the owner's set.
+// begin gives an owner a set that knows of no request. If its Jobs had another identity until
+// now, creates of that one may still arrive, so that nothing is created until L has passed and
+// the Jobs have been read again.
 func (t *Tracker) begin(o *owned) {
-	start := t.began
-	if start.IsZero() {
-		start = t.now()
+	start, mark, waits := cmp.Or(t.began, t.now()), t.mark(), t.now().Before(o.before)
+	if renamed := o.before.Add(-t.late()); waits && renamed.After(start) {
+		start = renamed
 	}
-	t.setOf(o, start, t.mark())
-	t.keep(o)
+	o.keyed, o.now, o.sent = o.target.Keyed, nil, nil
+	o.set = slots.New(slots.Options{Late: t.late(), Start: start, Clean: mark.Clean && !waits, Aside: mark.Aside, Wait: waits, Keyed: o.keyed})
+	for _, j := range o.jobs {
+		o.show(j)
+	}
 	switch {
 	case t.began.IsZero():
 		o.set.Listed(start)
@@ -192,28 +200,7 @@ func (t *Tracker) begin(o *owned) {
 			}
 		}
 	}
-}
-
-// setOf gives an owner a set that knows of no request.
-func (t *Tracker) setOf(o *owned, start time.Time, mark term.Mark) {
-	o.keyed = o.target.Keyed
-	o.set = slots.New(slots.Options{
-		Late: t.late(), Unshown: 4 * t.late(), Start: start, Clean: mark.Clean, Aside: mark.Aside, Wait: t.now().Before(o.before), Keyed: o.keyed,
-	})
-}
-
-// rename begins the other identity of an owner's Jobs. Creates of the identity before may still
-// arrive, so that nothing is created until L has passed and the Jobs have been read again.
-func (t *Tracker) rename(o *owned) {
-	o.before = t.now().Add(t.late())
-	t.setOf(o, t.now(), term.Mark{})
-	o.now, o.sent, o.pruning = nil, nil, 0
-	t.relist()
-}
-
-// keep keeps the lease's mark until the owner's set asks to remove it.
-func (t *Tracker) keep(o *owned) {
-	if t.term != nil && t.term.Found().Aside {
+	if t.term != nil && t.term.Found().Aside { // until the set asks to remove the mark
 		t.term.Keep(o)
 	}
 }
@@ -232,29 +219,30 @@ func (t *Tracker) leads() error {
 // renew begins a term of a tracker that has watched before.
 func (t *Tracker) renew() {
 	t.began = t.now()
-	for _, o := range t.owners {
-		if o.set != nil {
-			mark := t.mark()
-			o.set, o.now, o.sent, o.pruning = o.set.Renew(slots.Options{Start: t.began, Clean: mark.Clean, Aside: mark.Aside}), nil, nil, 0
-			t.keep(o)
-		}
-	}
-	t.sweep()
 	for _, f := range t.feeds {
 		f.read, f.renewed = time.Time{}, true
+	}
+	for _, o := range t.owners {
+		if o.set == nil {
+			continue
+		}
+		if o.set = nil; o.target != nil {
+			t.begin(o)
+		} else {
+			t.drop(o)
+		}
+	}
+	for _, f := range t.feeds {
 		f.restart()
 	}
 }
 
-// sweep drops the state of owners that are no longer tracked.
+// sweep forgets owners that are no longer tracked, and of which no create is expected.
 func (t *Tracker) sweep() {
-	for o := range t.leaving {
-		if o.target == nil {
-			o.set.Forget(t.now())
+	if now := t.now(); now.Sub(t.swept) > t.late() {
+		t.swept = now
+		for _, o := range t.owners {
 			t.drop(o)
-		}
-		if o.target != nil || t.owners[o.uid] != o {
-			delete(t.leaving, o)
 		}
 	}
 }
@@ -282,10 +270,10 @@ func (t *Tracker) Untrack(owner types.UID) {
 	defer t.mu.Unlock()
 	if o := t.owners[owner]; o != nil {
 		if o.target = nil; o.set != nil {
-			t.leaving[o] = true
+			o.set.Stop()
 		}
+		t.drop(o)
 	}
-	t.sweep()
 }
 
 // Plan decides one poll: which outdated and finished Jobs to delete, and how many to
@@ -295,18 +283,22 @@ func (t *Tracker) Untrack(owner types.UID) {
 func (t *Tracker) Plan(owner types.UID, metrics []scaling.Metric, now time.Time) Plan {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	return t.plan(owner, metrics, nil, slots.Listing{}, now)
+}
+
+func (t *Tracker) plan(owner types.UID, metrics []scaling.Metric, items []Item, list slots.Listing, now time.Time) Plan {
 	leads := t.leads()
 	o := t.owners[owner]
 	if o == nil || o.target == nil {
 		return unknown(Plan{Owner: owner, Decision: scaling.Decide(scaling.Policy{}, scaling.State{Metrics: metrics})}, "the owner is not tracked")
 	}
 	unlisted := t.unlisted(o)
-	plan := o.plan(metrics, unlisted == nil, now)
+	plan := o.plan(metrics, items, list, unlisted == nil, now)
 	switch {
 	case unlisted != nil:
 		plan = unknown(plan, unlisted.Error())
 	case plan.Create > 0 && t.mistaken(o):
-		plan = unknown(o.plan(metrics, false, now), "unfinished Jobs have the owner's name and another UID")
+		plan = unknown(o.plan(metrics, items, list, false, now), "unfinished Jobs have the owner's name and another UID")
 	}
 	if leads != nil {
 		plan.hold(append(plan.Holds, slots.Hold{Rule: notLeading, Text: leads.Error(), All: true}))
@@ -364,7 +356,7 @@ func (t *Tracker) mistaken(o *owned) bool {
 	if o.phases != [InFlight]int32{} {
 		return false
 	}
-	if o.set.Hidden() > 0 {
+	if o.flying() > 0 {
 		return false
 	}
 	called := o.target.Owner.called()

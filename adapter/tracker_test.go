@@ -388,7 +388,7 @@ func TestUntrackedInFlight(t *testing.T) {
 			require.Equal(t, scaling.JobCounts{InFlight: test.inFlight}, counts)
 			w.Untrack(ownerUID)
 			w.clock = noon.Add(4 * late)
-			w.Untrack("another")
+			w.sweep()
 			require.Empty(t, w.owners)
 		})
 	}

@@ -283,8 +283,8 @@ func (f *feed) listed() {
 		if o.set == nil || !f.shows(o) {
 			continue
 		}
-		if o.set.Listed(f.read); first && f.changing != nil {
-			f.changing[o] = counted{pruning: -1} // creating may begin
+		if o.set.Listed(f.read); first {
+			f.freed(o)
 		}
 	}
 	f.renewed = f.renewed && !first
@@ -297,6 +297,7 @@ func (f *feed) UpdateResourceVersion(string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.heard = f.now()
+	f.sweep()
 }
 
 // Transformer lets the reflector keep compact objects while it reads a list.
@@ -314,7 +315,7 @@ func (t *Tracker) change(do func()) {
 	do()
 	for o, before := range t.changing {
 		now := &o.counted
-		if o.target != nil && (now.running() != before.running() || now.phases[Terminating] != before.phases[Terminating] || now.pruning != before.pruning) {
+		if o.target != nil && (now.running() != before.running() || now.phases[Terminating] != before.phases[Terminating]) {
 			owners = append(owners, o.target.Owner)
 		}
 	}

@@ -35,6 +35,7 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/adapter/term/kube"
 	"github.com/scaledjob/scaledjob/history"
+	"github.com/scaledjob/scaledjob/slots"
 )
 
 // A job is a job of the CI.
@@ -55,14 +56,14 @@ func (j job) item() adapter.Item {
 }
 
 // run dispatches every five seconds, until the lease or the program ends.
-func run(ctx context.Context, clients client.Clients, terms *term.Holder, owner *corev1.ConfigMap, most int64, list func(context.Context) ([]job, error)) error {
+func run(ctx context.Context, clients client.Clients, terms *term.Holder, owner *corev1.ConfigMap, most int64, keep time.Duration, list func(context.Context) ([]job, error)) error {
 	tracker, err := adapter.NewTracker(clients.Watches, adapter.Options{Terms: terms, Namespace: owner.Namespace})
 	if err != nil {
 		return err
 	}
 	t := adapter.Target{Owner: adapter.OwnerOf(owner, corev1.SchemeGroupVersion.WithKind("ConfigMap")), Job: &batchv1.Job{}, Keyed: true}
 	t.Job.Spec.Template.Spec = job{}.item().Template.Spec.Template.Spec // each item has its own
-	t.Policy.Bounds.Max, t.History.Age = most, history.After(time.Hour)
+	t.Policy.Bounds.Max, t.History.Age = most, history.After(keep)
 	if err := tracker.Track(t); err != nil {
 		return err
 	}
@@ -77,7 +78,7 @@ func run(ctx context.Context, clients client.Clients, terms *term.Holder, owner 
 		listing := tracker.Listing(owner.UID)
 		jobs, unread := list(ctx)
 		if unread != nil {
-			listing = 0 // a list that failed is none
+			listing = slots.Listing{} // a list that failed is none
 		}
 		var items []adapter.Item
 		for _, j := range jobs {
@@ -118,6 +119,7 @@ func get(ctx context.Context, url string) (jobs []job, err error) {
 
 func main() {
 	queue, most := flag.String("queue", "", "`URL` of the jobs"), flag.Int64("max", 10, "greatest `number` of unfinished Jobs")
+	keep := flag.Duration("keep", time.Hour, "`age` at which a finished Job is deleted")
 	namespace, name := flag.String("namespace", "default", "`namespace` of the Jobs"), flag.String("owner", "ci", "`name` of the ConfigMap")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -131,7 +133,7 @@ func main() {
 	lease, err := kube.Connect(config, *namespace, "dispatcher-"+*name, 0)
 	exitOn(err)
 	exitOn(lease.Keep(ctx, func(ctx context.Context) error {
-		return run(ctx, clients, lease.Holder, owner, *most, func(ctx context.Context) ([]job, error) { return get(ctx, *queue) })
+		return run(ctx, clients, lease.Holder, owner, *most, *keep, func(ctx context.Context) ([]job, error) { return get(ctx, *queue) })
 	}))
 }
 

@@ -85,7 +85,7 @@ func dispatched(t *testing.T, list func(c *ci) ([]job, error), after func(c *ci)
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() {
-			ended <- run(ctx, client.Clients{Requests: c.api, Watches: c.api}, term.Alone(), owner, 5, func(context.Context) ([]job, error) { return list(c) })
+			ended <- run(ctx, client.Clients{Requests: c.api, Watches: c.api}, term.Alone(), owner, 5, time.Hour, func(context.Context) ([]job, error) { return list(c) })
 		}()
 		time.Sleep(10 * time.Minute)
 		if after != nil {

@@ -1,0 +1,145 @@
+package slots_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/scaledjob/scaledjob/slots"
+)
+
+// The cost of an item does not depend on Retries, and neither attempts nor their sum overflow.
+func TestManyRetries(t *testing.T) {
+	for _, test := range []struct {
+		name           string
+		item, retries  int64
+		attempts, next []int64 // that have failed; the next one, if there is one
+	}{
+		{"no object", 0, math.MaxInt64, nil, []int64{0}},
+		{"one failed", 1, math.MaxInt64, []int64{1}, []int64{2}},
+		{"the newest counts", 3, math.MaxInt64, []int64{5, 4}, []int64{6}},
+		{"before the item's attempt", 3, math.MaxInt64, []int64{2}, []int64{3}},
+		{"none is left", 3, 2, []int64{5}, nil},
+		{"after the last", 3, 2, []int64{7}, nil},
+		{"the highest", math.MaxInt64 - 1, math.MaxInt64, []int64{math.MaxInt64}, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+			s := slots.New(slots.Options{Keyed: true, Clean: true, Start: now})
+			var shown []slots.Object
+			for _, n := range test.attempts {
+				shown = append(shown, slots.Object{Slot: slots.Slot{Key: "a", Number: n}, UID: string(rune('a' + len(shown))), Finished: true, Failed: true})
+			}
+			s.Replace(shown, now)
+			w := slots.Want{Create: 1, Max: 1, Items: []slots.Slot{{Key: "a", Number: test.item}}, List: s.Listing(), Retries: test.retries}
+			require.EqualValues(t, len(test.next), s.Waiting(w))
+			s.Want(w, now)
+			var next []int64
+			for _, q := range s.Next(now) {
+				next = append(next, q.Slot.Number)
+			}
+			require.Equal(t, test.next, next)
+			held := ""
+			for _, h := range s.Holds(w, now) {
+				held += h.Rule
+			}
+			require.Equal(t, len(test.next) == 0, held == "stillThere", held)
+		})
+	}
+}
+
+// A list that breaks the contract of a source is not taken, or its items are skipped. The
+// decision has the rule.
+func TestSourceContract(t *testing.T) {
+	for _, test := range []struct {
+		rule  string
+		first []slots.Slot // a list that is taken
+		then  []slots.Slot // the next one
+		list  func(before, now slots.Listing) slots.Listing
+		made  []slots.Slot // from the second list
+		ended bool         // the first list's object is deleted
+	}{
+		{rule: "", first: []slots.Slot{{Key: "a"}}, then: []slots.Slot{{Key: "a"}, {Key: "b"}}, made: []slots.Slot{{Key: "b"}}},
+		{rule: "", first: []slots.Slot{{Key: "a"}}, ended: true},
+		{rule: "noList", first: []slots.Slot{{Key: "a"}}, then: []slots.Slot{{Key: "b"}}, list: func(_, _ slots.Listing) slots.Listing { return slots.Listing{} }},
+		{rule: "staleList", first: []slots.Slot{{Key: "a"}}, then: []slots.Slot{{Key: "b"}}, list: func(before, _ slots.Listing) slots.Listing { return before }},
+		{rule: "staleList", first: []slots.Slot{{Key: "a"}}, list: func(_, now slots.Listing) slots.Listing { now.Revision = 6; return now }},
+		{rule: "", first: []slots.Slot{{Key: "a"}}, ended: true, list: func(_, now slots.Listing) slots.Listing { now.Revision = 7; return now }},
+		{rule: "staleList", first: []slots.Slot{{Key: "a"}}, list: func(_, _ slots.Listing) slots.Listing {
+			return slots.New(slots.Options{Keyed: true}).Listing() // of another term
+		}},
+		{rule: "repeated", first: []slots.Slot{{Key: "a"}}, then: []slots.Slot{{Key: "b"}, {Key: "b", Number: 5}, {}}, made: []slots.Slot{{Key: "b"}}},
+		{rule: "wentBack", first: []slots.Slot{{Key: "a"}, {Key: "b", Number: 3}}, then: []slots.Slot{{Key: "b", Number: 2}}},
+	} {
+		now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+		s := slots.New(slots.Options{Keyed: true, Clean: true, Start: now})
+		ended := slots.Object{Slot: slots.Slot{Key: "a"}, UID: "x", Finished: true}
+		s.Replace([]slots.Object{ended}, now)
+		before := s.Listing()
+		first := s.Listing()
+		first.Revision = 7
+		s.Want(slots.Want{Items: test.first, List: first}, now)
+		require.Empty(t, s.Next(now))
+		list := s.Listing()
+		if test.list != nil {
+			list = test.list(before, list)
+		}
+		w := slots.Want{Create: 9, Max: 9, Items: test.then, List: list, Delete: []string{"x"}}
+		var rules []string
+		for _, h := range s.Holds(w, now) {
+			if h.Rule != "stillThere" {
+				rules = append(rules, h.Rule)
+			}
+		}
+		require.Equal(t, test.rule, strings.Join(rules, " "))
+		s.Want(w, now)
+		var made []slots.Slot
+		deleted := false
+		for batch := s.Next(now); len(batch) > 0; batch = s.Next(now) {
+			for _, q := range batch {
+				if deleted = deleted || q.Kind == slots.Delete; q.Kind == slots.Create {
+					made = append(made, q.Slot)
+				}
+				s.Answer(q, slots.Done, "new "+q.Slot.Key, now)
+			}
+		}
+		require.Equal(t, test.made, made, test.rule)
+		require.Equal(t, test.ended || test.rule == "repeated" || test.rule == "wentBack", deleted, test.rule)
+	}
+}
+
+// An object that is not shown is not deleted: neither one in flight nor one that is gone.
+func TestDeletesWhatIsShown(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	s := slots.New(slots.Options{Late: time.Minute, Start: now})
+	s.Replace([]slots.Object{{Slot: slots.Slot{Number: 1}, UID: "a", Finished: true}}, now)
+	s.Want(slots.Want{Create: 1, Max: 1}, now)
+	s.Answer(s.Next(now)[0], slots.Done, "b", now)
+	s.Want(slots.Want{Delete: []string{"b", "c"}}, now)
+	require.Empty(t, s.Next(now))
+	s.Show(slots.Object{Slot: slots.Slot{Number: 2}, UID: "b"})
+	s.Show(slots.Object{UID: "a", Gone: true})
+	s.Want(slots.Want{Delete: []string{"a", "b"}}, now)
+	sent := s.Next(now)
+	require.Len(t, sent, 1)
+	require.Equal(t, "b", sent[0].UID)
+	require.False(t, sent[0].Finished)
+}
+
+// A set of another term takes neither a listing nor a reply of the set before.
+func TestAnotherTerm(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	old, s := slots.New(slots.Options{Start: now}), slots.New(slots.Options{Start: now})
+	for _, is := range []*slots.Set{old, s} {
+		is.Replace(nil, now)
+		is.Want(slots.Want{Create: 1, Max: 1}, now)
+	}
+	before, sent := old.Next(now)[0], s.Next(now)[0]
+	s.Answer(before, slots.None, "", now)
+	require.EqualValues(t, 1, s.Unfinished(), "the create of this term is under way")
+	s.Answer(sent, slots.None, "", now)
+	require.Zero(t, s.Unfinished())
+}
