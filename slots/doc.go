@@ -2,23 +2,13 @@
 // object is created twice and no more than a maximum are unfinished. It works for objects of
 // any kind: Jobs, pods, custom objects, machines of a cloud.
 //
-// A [Set] holds the state of one owner. Observations, answers and the wanted objects go in;
-// requests come out. The package makes no request and reads no clock.
+// A [Set] holds the state of one owner. Observations, results and the wanted objects go in;
+// requests come out. The package makes no request and reads no clock. There are two identities:
 //
-//	s := slots.New(slots.Options{Late: 2 * timeout, Start: now}) // for each term, see below
-//	s.Replace(listed, now)                            // then Show and Gone, in one order
-//	s.Want(slots.Want{Create: 3, Max: 10}, now)       // for each poll
-//	for batch := s.Next(now); len(batch) > 0; batch = s.Next(now) {
-//		for _, q := range batch {                     // also at the same time
-//			s.Answer(q, send(q), now)
-//		}
-//	}
-//
-// A program that lists instead of watching calls [Set.Replace] before each poll.
-//
-// There are two identities. A numbered object is named from its owner and the lowest free
-// number. A keyed object is named from its owner and the key of an item of a source, such
-// as a CI job: each item is worked on by a single object in its life.
+//   - A numbered object is named from its owner and the lowest free number. Use it if all
+//     objects of an owner do the same work.
+//   - A keyed object is named from its owner and the key of an item of a source, such as a CI
+//     job. Each item is worked on by a single object in its life.
 //
 // # Promise
 //
@@ -26,6 +16,75 @@
 // are unfinished, and no item gets a second object. Whatever creates and deletes fail for
 // ever, the creates that the server would accept are sent within a bounded number of polls,
 // up to Max less the creates in doubt. Reads that fail for ever stop their owner only.
+//
+// # The loop
+//
+// Let one process lead, such as by a lease. When it has taken the lease, a term begins. For each
+// owner in each term:
+//
+//	s := slots.New(slots.Options{Late: 2 * timeout, Start: now, Keyed: true})
+//	s.Replace(list(), now)                 // the owner's objects; now is before the list
+//
+// For each poll, if the term has not ended (a numbered set needs no listing and no items):
+//
+//	listing := s.Listing()                 // right before the source is asked
+//	w := slots.Want{Create: 100, Max: 10, Items: ask(), List: listing, Delete: finished}
+//	s.Want(w, now)
+//	for batch := s.Next(now); len(batch) > 0; batch = s.Next(now) {
+//		for _, q := range batch {      // also at the same time
+//			result, uid := send(q) // checks the lease first; see Kind and Result
+//			s.Answer(q, result, uid, now)
+//		}
+//	}
+//	log(s.Holds(w, now))                   // why fewer objects are created
+//	again(s.NextCheck(now))                // poll no later than this
+//
+// Between the polls call [Set.Show] for each event of a watch. A program without a watch calls
+// [Set.Replace] before each poll instead. After an edit of the owner call [Set.Stop]. When the
+// process gives up the lease in order, [Set.Settled] of all sets is what the next term gets as
+// [Options].Clean.
+//
+// # Duties of the caller
+//
+//   - A request has a timeout, which the server knows as well, such as from the parameter of
+//     client-go's rest.Config.Timeout. [Options].Late is twice as long.
+//   - The lease is checked right before each request. If it has ended, the result is [NotSent].
+//   - Without an answer the result is [Unanswered]: a timeout, a broken connection, and each
+//     answer after which the request may still have had its effect (500, 502, 504, 408).
+//     Refused connections and answers such as 429 are [None]; 403 and 422 are [Refused].
+//   - A create stores the owner and, if keyed, the whole key and the attempt in the object. Its
+//     name is the owner's name and [Slot.Name]. If the name exists, the caller reads its object.
+//     It is [Done] if that is the owner's, has the same key and attempt, and is unfinished, and
+//     else [Taken].
+//   - A delete names the UID, so that it cannot delete another object with the name. If the object
+//     had not finished, the delete also names the version that was observed.
+//   - The lists of objects are consistent: no older than their request. For Kubernetes leave the
+//     resourceVersion of a list empty.
+//   - All objects of an owner are shown in one order, such as that of one watch. A shared informer
+//     keeps the order of each object only: 2 objects at a maximum of 1 are then possible.
+//   - The source's lists are complete, and no older than their request. A list that failed or
+//     that is partial is no list: leave Want.List empty. A source whose lists are stale must
+//     never delete: leave Want.Delete empty. A [Hold] names a list with a lower revision than one before,
+//     repeated keys, and attempts that go back; nothing is created or deleted because of them.
+//   - Nobody else deletes finished objects, such as by a time to live.
+//
+// An item stays listed until its result is known. If its object has finished and the item stays
+// listed, nothing happens, and a [Hold] names the item. It runs again if the source raises the
+// attempt, in Slot.Number, or if the object failed and Want.Retries allows it. With retries, the
+// source raises the attempt by more than their number.
+//
+// # Limits
+//
+//   - A process that is stopped for longer than L between its check of the lease and a
+//     request may cost a batch above Max, or create an object of an item again.
+//   - A finished numbered object that somebody else deletes while a create is under way, or
+//     that a finalizer held, may cost an object above Max. So does a delete of a process
+//     that has ended, if two restarts follow within 2 L. With [Options].Wait neither happens
+//     (TestEveryTermWaits), and a program whose terms all wait may answer [Mark] with Done without
+//     a lease. But after a kill, numbered objects are then created L later: with Kubernetes'
+//     lease and the default timeout of adapter, 45 s after it instead of 15 s.
+//   - An object that is deleted by hand, or by a time to live, while its item is listed is
+//     created again.
 //
 // # Rules of numbered objects
 //
@@ -36,10 +95,10 @@
 //     within 4 L, the object is read.
 //  3. A create that was not answered is never sent again. At L after its call returned, the
 //     object is read. Until then the create takes capacity.
-//  4. Finished objects are deleted last in a poll, not within L of the start of the term, and
-//     not while a create is in doubt. If creates in doubt prevent deletes for longer than L,
-//     no create is sent until the deletes are.
-//  5. While the observation shows an object that was deleted so, nothing is created. After a
+//  4. Only objects that are shown are deleted. Finished ones are deleted last in a poll, not within L
+//     of the start of the term, and not while a create is in doubt. If creates in doubt prevent
+//     deletes for longer than L, no create is sent until the deletes are.
+//  5. While the observation shows a finished object that was deleted, nothing is created. After a
 //     delete that was not answered, no other is sent for 20 L, doubling. A delete that is
 //     refused is tried again later, alone.
 //  6. A number whose create is refused blocks the higher numbers, until the term is older than
@@ -49,11 +108,11 @@
 //
 // # Rules of keyed objects
 //
-//  1. The name depends on the owner's UID, the key and the attempt: [Slot.Name]. The object
-//     stores the whole key. A name with another owner or key is [Taken]: its item is skipped.
+//  1. The name depends on the owner's UID, the key and the attempt. A name with another owner or
+//     key is [Taken]: its item is skipped.
 //  2. A term waits L, then reads its objects, then asks the source. It need not wait if the
-//     lease says that the term before ended in order: [Options].Clean and [Set.Settled]. That
-//     mark is removed by the write that takes the lease.
+//     lease says that the term before ended in order ([Options].Clean). The write that takes the
+//     lease removes that mark.
 //  3. Unfinished objects that are shown take capacity, and each create until its UID is shown.
 //  4. A finished object is deleted only when a list that began after its end was shown lacks
 //     its key.
@@ -61,33 +120,14 @@
 //     key has been known since that list began.
 //  6. Keys whose creates were refused or not answered come last.
 //
-// A source must return lists that are no older than their request, and complete. A list that
-// failed or that is partial is no list: call [Set.Want] without it. A source with stale
-// lists must never delete: leave Want.Delete empty. An object that has finished while its
-// item stays listed is not created again, and a [Hold] names it, unless the source raises the
-// attempt, in Slot.Number, or the object failed and Want.Retries allows it. With retries, the
-// source raises the attempt by more than their number.
-//
-// # Limits
-//
-//   - A finished numbered object that somebody else deletes while a create is under way, or
-//     that a finalizer held, may cost an object above Max. So does a delete of a process
-//     that has ended, if two restarts follow within 2 L. With [Options].Wait neither happens
-//     (TestEveryTermWaits), and a program whose terms all wait may answer [Mark] with Done without
-//     a lease. But after a kill, numbered objects are then created L later: with Kubernetes'
-//     lease and the default timeout of adapter, 45 s after it instead of 15 s.
-//   - A process that is stopped for longer than L between its check of the lease and a
-//     request may cost a batch above Max, or create an object of an item again.
-//   - An object that is deleted by hand, or by a time to live, while its item is listed is
-//     created again.
-//   - The observation must show the owner's objects in one order. A shared informer keeps the
-//     order of each object only: 2 objects at a maximum of 1 are then possible.
-//
 // # Tests
 //
 //	every order of the events of a small cluster, with faults that stay   TestModel
 //	each rule is needed                                                    TestBrokenRules
 //	what a term that always waits saves                                    TestEveryTermWaits
+//	lists that break the contract of a source                              TestSourceContract
+//	only what is shown is deleted                                          TestDeletesWhatIsShown
+//	requests and listings of another term                                  TestAnotherTerm
 //
 // Package slotstest explores the loop of any controller in the same way.
 package slots
