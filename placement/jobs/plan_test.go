@@ -332,24 +332,6 @@ func TestUnplaced(t *testing.T) {
 	}
 }
 
-// Replacements that find no place at a priority go to the next one, until all members are
-// full.
-func TestReplacementsFillPriorities(t *testing.T) {
-	f := newFleet("a", "b", "c")
-	f.Scheduling = jobs.PriorityFailover
-	for i := range f.Members {
-		f.Members[i].Priority, f.Members[i].MaxJobs = new(int32(3-i)), new(int64(4-i))
-	}
-	f.has("a", 4, jobs.Pending, time.Hour)
-	f.demand(4)
-	require.Equal(t, map[string]int32{"a": 0, "b": 3, "c": 1}, f.created(f.plan()))
-	f.Members[1].MaxJobs = new(int64(1))
-	d := f.plan()
-	require.Equal(t, map[string]int32{"a": 0, "b": 1, "c": 2}, f.created(d))
-	require.Equal(t, int64(1), d.Unplaced)
-	require.Contains(t, d.String(), "\n1 unplaced\nNoOtherMember\n")
-}
-
 // Under weighted round robin Jobs have no class and no size, so that taints against
 // workloads do not count.
 func TestRoundRobinIgnoresWorkloadTaints(t *testing.T) {
@@ -420,20 +402,6 @@ func TestReasons(t *testing.T) {
 		require.Equal(t, want, plan.Members[0].Excluded, "%s", plan)
 		require.Equal(t, map[string]int32{"a": 0, "b": 3}, f.created(plan), "%s", plan)
 	}
-}
-
-// The limit of a member counts what is on its way out.
-func TestMaxJobs(t *testing.T) {
-	f := newFleet("a")
-	f.Members[0].MaxJobs = new(int64(4))
-	f.has("a", 1, jobs.Running, 0)
-	f.has("a", 1, jobs.Running, 0)
-	f.cluster("a").Jobs[1].Deleting = true
-	f.ask(5)
-	plan := f.plan()
-	require.Equal(t, map[string]int32{"a": 2}, f.created(plan), "%s", plan)
-	require.Equal(t, int64(3), plan.Unplaced)
-	require.Equal(t, jobs.ReasonFull, plan.Reason)
 }
 
 // A cluster that refused the Jobs of one plan gets none in the next, and then again.
