@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -81,35 +80,6 @@ func at(ctx context.Context, t http.RoundTripper, method, path string) (int, err
 func (l *Limit) state() (inFlight, waiting int) {
 	s := l.Stats()
 	return s.InFlight, s.Waiting
-}
-
-// Requests are sent in the order in which they came, and never more at once than the
-// limit allows.
-func TestLimitOrder(t *testing.T) {
-	for _, n := range []int{1, 3} {
-		synctest.Test(t, func(t *testing.T) {
-			s := &server{answer: func(*http.Request) answer { return answer{after: time.Second} }}
-			transport := newTransport(s, time.Minute, NewLimit(n))
-			var want []string
-			var all sync.WaitGroup
-			begin := time.Now()
-			for i := range 30 {
-				path := "/" + strconv.Itoa(i)
-				want = append(want, path)
-				all.Go(func() {
-					_, err := at(t.Context(), transport, "GET", path)
-					require.NoError(t, err)
-				})
-				synctest.Wait()
-			}
-			all.Wait()
-			require.Equal(t, n, s.most)
-			require.Equal(t, 30/time.Duration(n)*time.Second, time.Since(begin))
-			if n == 1 { // of several that may go at once the order is the scheduler's
-				require.Equal(t, want, s.paths)
-			}
-		})
-	}
 }
 
 // An answer speaks about its owner, or about the load of the API server. Only the API
@@ -245,20 +215,6 @@ func TestTimeout(t *testing.T) {
 		}
 		all.Wait()
 		require.Equal(t, []string{"15s", "15s", "15s"}, s.timeouts)
-	})
-}
-
-// A caller's own end of a request that was sent says nothing of the API server.
-func TestCancelledIsNoCongestion(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &server{answer: func(*http.Request) answer { return answer{after: -1} }}
-		limit := NewLimit(8)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		_, err := at(ctx, newTransport(s, time.Minute, limit), "GET", "/")
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.NotErrorIs(t, err, adapter.ErrNotSent)
-		require.Zero(t, limit.Stats().Owners)
 	})
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -14,7 +13,6 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
 
-	"github.com/scaledjob/scaledjob/examples/internal/apiserver"
 	"github.com/scaledjob/scaledjob/examples/internal/process"
 	"github.com/scaledjob/scaledjob/examples/internal/processtest"
 )
@@ -60,19 +58,6 @@ func TestManaged(t *testing.T) {
 	require.Equal(t, []string{"0", "0"}, []string{m.Metrics.BindAddress, m.HealthProbeBindAddress})
 	require.False(t, m.LeaderElection)
 	require.Empty(t, m.Cache.DefaultNamespaces)
-}
-
-// A user without a cluster reads so at once.
-func TestNoCluster(t *testing.T) {
-	status, said := processtest.Run(t, newOptions(), "-kubeconfig", filepath.Join(t.TempDir(), "kubeconfig"))
-	require.Equal(t, 1, status)
-	require.Contains(t, said, "no such file")
-	status, said = processtest.Run(t, newOptions(), "-kubeconfig", apiserver.Kubeconfig(t, "https://127.0.0.1:1', certificate-authority-data: 'bm9uZQ=="))
-	require.Equal(t, 1, status)
-	require.Contains(t, said, "certificate")
-	status, said = processtest.Run(t, newOptions(), "-kubeconfig", apiserver.Kubeconfig(t, "http://127.0.0.1:1"))
-	require.Equal(t, 1, status)
-	require.Contains(t, said, "connection refused")
 }
 
 // rendered are the objects of a kustomization, by kind.

@@ -86,8 +86,8 @@ func established(crd *unstructured.Unstructured) bool {
 }
 
 // Served returns an error if the cluster lacks a custom resource, because a watch of it
-// would be tried for ever. It waits 5 s for new resources, which the API server serves
-// somewhat later than it has accepted them.
+// would be tried for ever. It waits 5 s for an overloaded API server, and for new resources,
+// which the API server serves somewhat later than it has accepted them.
 func Served(ctx context.Context, client discovery.DiscoveryInterface, resources ...schema.GroupVersionResource) error {
 	var lacks error
 	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 5*time.Second, true, func(context.Context) (bool, error) {
@@ -101,11 +101,15 @@ func Served(ctx context.Context, client discovery.DiscoveryInterface, resources 
 	return err
 }
 
-// missing lists the resources that the cluster lacks, or returns err if that is unknown.
+// missing lists the resources that the cluster lacks, or returns err if that is unknown. An API
+// server that is overloaded is asked again.
 func missing(client discovery.DiscoveryInterface, resources []schema.GroupVersionResource) (lacks, err error) {
 	var problems []error
 	for _, r := range resources {
 		known, err := client.ServerResourcesForGroupVersion(r.GroupVersion().String())
+		if apierrors.IsTooManyRequests(err) {
+			return err, nil
+		}
 		if err != nil && !apierrors.IsNotFound(err) {
 			return nil, err
 		}

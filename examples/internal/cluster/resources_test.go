@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -90,12 +91,15 @@ func TestServed(t *testing.T) {
 	})
 }
 
-// What has just been installed is waited for.
+// An overloaded API server, and what has just been installed, are waited for.
 func TestServedLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, asked := fake.NewClientset(), 0
 		client.PrependReactor("get", "resource", func(clienttesting.Action) (bool, runtime.Object, error) {
-			if asked++; asked == 4 {
+			if asked++; asked == 2 {
+				return true, nil, apierrors.NewTooManyRequests("too many requests", 1)
+			}
+			if asked == 4 {
 				client.Resources = []*metav1.APIResourceList{{GroupVersion: group.String(), APIResources: []metav1.APIResource{{Name: "things"}}}}
 			}
 			return false, nil, nil

@@ -39,24 +39,15 @@ func TestOperator(t *testing.T) {
 		{"the article's manifest", (*stand).article},
 		{"no ScaledJob is accepted that is wrong", (*stand).refuses},
 		{"what is in a template", (*stand).template},
-		{"a queue that fails", (*stand).failing},
-		{"strangers", (*stand).strangers},
-		{"deleted meanwhile", (*stand).deletedMeanwhile},
-		{"edited meanwhile", (*stand).editedMeanwhile},
-		{"a quota", (*stand).quota},
-		{"a create without an answer", (*stand).unanswered},
 		{"a name that is taken", (*stand).taken},
 		{"filled, drained, deleted", (*stand).drains},
 		{"a Job that ends", (*stand).ends},
-		{"deleted while Redis thinks", (*stand).deletedWhileReading},
 		{"goes and comes back", (*stand).replaced},
 		{"Redis stops", (*stand).outage},
 		{"killed in a burst", (*stand).killedInBurst},
 		{"two replicas", (*stand).elects},
-		{"a connection for all", (*stand).connects},
 		{"password and TLS", (*stand).secrets},
 		{"one namespace", (*stand).namespaced},
-		{"hostile addresses", (*stand).hostile},
 		{"at rest", (*stand).rests},
 		{"rights", (*stand).rights},
 		{"no secret is told", (*stand).tellsNoSecret},
@@ -193,24 +184,6 @@ func (s *stand) ends(t *testing.T) {
 		require.Zero(t, p.get(t, "consumer").Status.ActiveJobs)
 		require.Empty(t, p.active(t))
 	})
-}
-
-// A Redis that takes its time to say that there are 30 items, of a ScaledJob that is
-// gone by then.
-func (s *stand) deletedWhileReading(t *testing.T) {
-	p := s.place(t, "slow")
-	slow := redistest.ListenSlowly(t, 2*time.Second, 30)
-	require.NoError(t, s.client.Create(t.Context(), p.scaledJob("consumer", slow.Address, "orders", "1h")))
-	o := p.operator()
-	p.becomes(10*time.Second, func(t *assert.CollectT) { require.NotEmpty(t, slow.Sent()) })
-	p.delete("consumer")
-	p.stays(5*time.Second, func(t require.TestingT) { require.Empty(t, p.jobs(t)) })
-	require.Empty(t, p.series(t, o, "consumer"))
-	require.NotContains(t, o.Output(), "level=ERROR")
-	require.Empty(t, p.events(t))
-
-	require.NoError(t, s.client.Create(t.Context(), p.scaledJob("consumer", slow.Address, "orders", "1h")))
-	p.becomes(20*time.Second, func(t *assert.CollectT) { require.Len(t, p.jobs(t), 3, "or this test shows nothing") })
 }
 
 // A ScaledJob that is made anew under its name neither counts nor touches the Jobs of
@@ -381,33 +354,6 @@ func (s *stand) elects(t *testing.T) {
 	p.becomes(30*time.Second, func(t *assert.CollectT) { require.Len(t, p.jobs(t), 7) })
 	p.measures(third, "70", "7", "7")
 	third.Stop()
-}
-
-// Five ScaledJobs of one Redis share a connection, which is closed when they are gone.
-func (s *stand) connects(t *testing.T) {
-	server := redistest.Start(t)
-	p := s.place(t, "connect")
-	for i := range 5 {
-		require.NoError(t, s.client.Create(t.Context(), p.scaledJob(fmt.Sprint("consumer-", i), server.Address, "orders", "1h")))
-	}
-	p.operator("-redis-timeout=1s", "-redis-idle=2s")
-	admin := redis.NewClient(&redis.Options{Addr: server.Address})
-	defer admin.Close()
-	connections := func(t require.TestingT) int {
-		clients, err := admin.ClientList(p.t.Context()).Result()
-		require.NoError(t, err)
-		return strings.Count(clients, "name=redis-operator")
-	}
-	p.becomes(30*time.Second, func(t *assert.CollectT) {
-		for i := range 5 {
-			require.Equal(t, "True Connected", p.condition(t, fmt.Sprint("consumer-", i), "QueueConnected"))
-		}
-	})
-	p.stays(4*time.Second, func(t require.TestingT) { require.Equal(t, 1, connections(t)) })
-	for i := range 5 {
-		p.delete(fmt.Sprint("consumer-", i))
-	}
-	p.becomes(10*time.Second, func(t *assert.CollectT) { require.Zero(t, connections(t)) })
 }
 
 // Nothing is asked of the API server while nothing changes, and where a watch cannot begin

@@ -3,10 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -118,52 +115,4 @@ func (p *place) text(list client.ObjectList) string {
 	data, err := json.Marshal(list)
 	require.NoError(p.t, err)
 	return string(data)
-}
-
-// Whatever is at an address, it costs little time and memory, is told as a condition, and
-// is no matter of others.
-func (s *stand) hostile(t *testing.T) {
-	p := s.place(t, "hostile")
-	list := s.list(t, "scaledjob-e2e-hostile")
-	s.push(t, list, 30)
-	var hostile []string
-	for name, be := range redistest.Hostile {
-		server := redistest.Listen(t, be)
-		name = regexp.MustCompile(`\W+`).ReplaceAllString(strings.ToLower(name), "-")
-		hostile = append(hostile, name)
-		require.NoError(t, s.client.Create(t.Context(), p.scaledJob(name, server.Address, "orders", "1h")))
-	}
-	o := p.operator("-redis-timeout=1s", "-redis-idle=2s")
-	p.consume(list, "1h")
-	p.becomes(10*time.Second, func(t *assert.CollectT) { require.Len(t, p.active(t), 3) })
-	for _, name := range hostile {
-		p.becomes(10*time.Second, func(t *assert.CollectT) {
-			require.Equal(t, "False RedisUnreachable", p.condition(t, name, "QueueConnected"))
-			require.Equal(t, "False RedisUnreachable", p.condition(t, name, "Ready"))
-		})
-	}
-	p.stays(10*time.Second, func(t require.TestingT) {
-		for _, name := range hostile {
-			require.Equal(t, "False RedisUnreachable", p.condition(t, name, "QueueConnected"))
-		}
-	})
-	require.Len(t, p.jobs(t), 3)
-	require.Less(t, mostMemory(t, o), 150, "MB, where one reply of 1 GB would be more")
-	errors, err := strconv.Atoi(p.series(t, o, hostile[0])["reconcile_errors_total"])
-	require.NoError(t, err)
-	require.Greater(t, errors, 3, "each goes on being tried")
-	o.Stop()
-}
-
-// mostMemory is the most memory that the process has had, in MB.
-func mostMemory(t *testing.T, o *operator) int {
-	t.Helper()
-	data, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(o.Command.Process.Pid), "status"))
-	require.NoError(t, err)
-	most := regexp.MustCompile(`VmHWM:\s+(\d+) kB`).FindSubmatch(data)
-	require.NotNil(t, most)
-	kB, err := strconv.Atoi(string(most[1]))
-	require.NoError(t, err)
-	t.Logf("%d MB at most", kB/1000)
-	return kB / 1000
 }

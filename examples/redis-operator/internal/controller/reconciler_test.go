@@ -404,29 +404,6 @@ func TestEditStopsCreates(t *testing.T) {
 	}, scaledJob())
 }
 
-// A request that failed before an edit stopped the plan is a failure.
-func TestFailureBeforeEdit(t *testing.T) {
-	benched(t, func(b *bench) {
-		answers := false
-		b.kube.PrependReactor("create", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
-			return !answers, nil, errors.New("no answer")
-		})
-		b.depth = 50
-		require.Equal(t, retryAfter, b.reconciles())
-		answers = true
-		time.Sleep(time.Minute) // until the Job is read
-		b.kube.PrependReactor("get", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
-			b.Jobs.Untrack(scaledJob().UID)
-			return true, nil, errors.New("no answer")
-		})
-		require.Equal(t, time.Second, b.reconciles())
-		status := b.stored().Status
-		require.Equal(t, []string{"QueueConnected True Connected", "Ready False JobCreateFailed"}, conditions(status))
-		require.Equal(t, "read a Job that was created or deleted before: no answer", status.Conditions[1].Message)
-		require.EqualValues(t, 2, b.measured()["scaledjob_reconcile_errors_total"])
-	}, scaledJob())
-}
-
 // Jobs that are not known yet are not 0 Jobs.
 func TestJobsUnknown(t *testing.T) {
 	sj := scaledJob()
@@ -497,18 +474,6 @@ func TestInvalidEdit(t *testing.T) {
 			}, scaledJob())
 		})
 	}
-}
-
-// A reconcile reads the ScaledJob before and after the queue, and not again after it has
-// written the status.
-func TestReads(t *testing.T) {
-	benched(t, func(b *bench) {
-		reads := 0
-		b.depth, b.getting = 10, func(client.ObjectKey, client.Object) error { reads++; return nil }
-		b.reconciles()
-		require.Equal(t, 2, reads)
-		require.Equal(t, 1, b.updates)
-	}, scaledJob())
 }
 
 // A status that another client has changed meanwhile is read and written again. That of a

@@ -88,20 +88,6 @@ func TestAway(t *testing.T) {
 	}
 }
 
-// A restart between two reads is nobody's concern.
-func TestRestarted(t *testing.T) {
-	server := redistest.Start(t)
-	server.Push("orders", 2, redis.Options{})
-	r := start(t, &Redis{})
-	for range 5 {
-		n, err := depth(t, r, server.Address, "orders")
-		require.NoError(t, err)
-		require.EqualValues(t, 2, n)
-		server.Stop()
-		server.Restart()
-	}
-}
-
 // A server has one connection, however many read there, until nobody has for a time.
 func TestConnections(t *testing.T) {
 	server, other := miniredis.RunT(t), miniredis.RunT(t)
@@ -360,13 +346,4 @@ func TestReasons(t *testing.T) {
 		_, err := depth(t, r, "redis:6379", "orders")
 		require.EqualError(t, err, "redis at redis:6379 "+text)
 	}
-}
-
-func TestFake(t *testing.T) {
-	f := Fake(func(_ context.Context, server Server, name string) (int64, error) {
-		return int64(len(server.Address) + len(name)), nil
-	})
-	n, err := f.Depth(t.Context(), Server{Address: "redis:6379"}, "orders")
-	require.NoError(t, err)
-	require.EqualValues(t, 16, n)
 }

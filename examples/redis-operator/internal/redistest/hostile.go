@@ -2,7 +2,6 @@ package redistest
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -68,22 +67,6 @@ func answerLength(c net.Conn, sent []byte, answer string) {
 			return answer
 		}
 		return "+OK\r\n"
-	})
-}
-
-// ListenSlowly is a Redis that reports the length of a list slowly.
-func ListenSlowly(t testing.TB, delay time.Duration, length int) *Listener {
-	return Listen(t, func(c net.Conn, sent []byte) {
-		answerEach(c, sent, func(command string) string {
-			switch {
-			case strings.Contains(command, "hello"):
-				return "-ERR\r\n"
-			case strings.Contains(command, "llen"):
-				time.Sleep(delay)
-				return fmt.Sprintf(":%d\r\n", length)
-			}
-			return "+OK\r\n"
-		})
 	})
 }
 
