@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // A Decoder reads JSON strictly. The zero value is ready to use.
@@ -19,7 +20,18 @@ type Decoder struct {
 	// Unknown returns the fix of a field that does not exist, from its path and the names of its
 	// object's fields. nil proposes the name in other letters.
 	Unknown func(path string, names []string) string
+	// Form describes the values of a type that reads itself, such as "a quantity such as 500m". It
+	// returns false if the type must not be given these data. nil describes none.
+	Form func(t reflect.Type, data []byte) (form string, ok bool)
+	// Visit is called with each value that was read, except null, after its parts. nil does nothing.
+	Visit func(path string, v reflect.Value, data []byte)
+	// Quote reads numbers and booleans as strings where the type is a string. Each stays an error,
+	// whose fix begins with [InQuotes].
+	Quote bool
 }
+
+// InQuotes begins the fix of a value that Quote has read.
+const InQuotes = "a string in quotes: "
 
 // Decode sets the value that v points to, as far as the JSON fits. unknown has the fields that
 // do not exist, and wrong the values of another type and the names that an object has twice, each
@@ -50,19 +62,31 @@ type reading struct {
 	unknown, wrong Errors
 }
 
-func (r *reading) value(data []byte, v reflect.Value, path string) {
+// value reports whether v can hold the data, though perhaps not all parts of them.
+func (r *reading) value(data []byte, v reflect.Value, path string) bool {
 	if string(data) == "null" {
-		return
+		return true
 	}
 	if v.Kind() == reflect.Pointer {
-		r.value(data, pointed(v), path)
-		return
+		to := v
+		if v.IsNil() {
+			to = reflect.New(v.Type().Elem())
+		}
+		ok := r.value(data, to.Elem(), path)
+		if ok {
+			v.Set(to)
+		}
+		return ok
 	}
 	into := v.Addr().Interface()
 	_, reads := into.(json.Unmarshaler)
 	_, isText := into.(encoding.TextUnmarshaler)
-	ok := false
+	form, ok := r.form(v, data)
 	switch kind := v.Kind(); {
+	case !ok:
+	case r.Quote && kind == reflect.String && !reads && !isText && !strings.ContainsAny(string(data[:1]), `"{[`):
+		v.SetString(string(data))
+		r.quoted(data, path)
 	case reads, isText && data[0] == '"':
 		ok = json.Unmarshal(data, into) == nil
 	case kind == reflect.Struct:
@@ -76,9 +100,30 @@ func (r *reading) value(data []byte, v reflect.Value, path string) {
 	default:
 		ok = json.Unmarshal(data, into) == nil
 	}
+	at := strings.TrimPrefix(path, ".")
 	if !ok {
-		r.wrong.Add(Error{cmp.Or(strings.TrimPrefix(path, "."), r.Root, "document"), shown(data), wanted(v)})
+		r.wrong.Add(Error{cmp.Or(at, r.Root, "document"), shown(data), cmp.Or(form, wanted(v))})
+	} else if r.Visit != nil {
+		r.Visit(at, v, data)
 	}
+	return ok
+}
+
+func (r *reading) form(v reflect.Value, data []byte) (form string, ok bool) {
+	if r.Form == nil {
+		return "", true
+	}
+	return r.Form(v.Type(), data)
+}
+
+// quoted reports a number or boolean in place of a string.
+func (r *reading) quoted(data []byte, path string) {
+	kind := "number"
+	if data[0] == 't' || data[0] == 'f' {
+		kind = "boolean"
+	}
+	found := string(data) + ", which YAML reads as a " + kind
+	r.wrong.Add(Error{strings.TrimPrefix(path, "."), found, InQuotes + strconv.Quote(string(data))})
 }
 
 // pointed returns the value that a pointer points to, a new one if it is nil.
@@ -121,7 +166,7 @@ func (r *reading) entries(data []byte, v reflect.Value, path string) bool {
 
 func (r *reading) object(data []byte, v reflect.Value, path string) bool {
 	keys, ok := r.members(data, path)
-	known := fields(v.Type())
+	known := Names(v.Type())
 	for _, k := range keys {
 		if index, found := known[k.name]; found {
 			r.value(k.value, fieldOf(v, index), path+"."+k.name)
@@ -221,8 +266,8 @@ func wanted(v reflect.Value) string {
 	name, bits := v.Type().Name(), v.Type().Bits
 	_, reads := v.Addr().Interface().(json.Unmarshaler)
 	switch kind := v.Kind(); {
-	case reads && forms[name] != "":
-		return forms[name]
+	case v.Type() == reflect.TypeFor[time.Time]():
+		return "a time such as 2026-01-01T00:00:00Z"
 	case v.CanInt():
 		return "a whole number of " + strconv.Itoa(bits()) + " bits"
 	case v.CanUint():
@@ -243,13 +288,4 @@ func wanted(v reflect.Value) string {
 		return "a value of the form " + name
 	}
 	return "an object"
-}
-
-// forms describe what common types read, by the names of the types.
-var forms = map[string]string{
-	"Time":        "a time such as 2026-01-01T00:00:00Z",
-	"MicroTime":   "a time such as 2026-01-01T00:00:00.000000Z",
-	"Duration":    "a duration such as 1m30s",
-	"IntOrString": "a whole number or a string",
-	"Quantity":    "a quantity such as 500m",
 }

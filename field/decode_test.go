@@ -2,6 +2,8 @@ package field_test
 
 import (
 	"errors"
+	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -93,7 +95,7 @@ func TestDecodeFixes(t *testing.T) {
 		{`-1`, new(uint8), "found -1; use a whole number of 0 to 255"},
 		{`0.5`, new(uint64), "found 0.5; use a whole number of 0 to 18446744073709551615"},
 		{`2e2`, new(uint8), ""},
-		{`"x"`, &Quantity{}, `found "x"; use a quantity such as 500m`},
+		{`"x"`, &Quantity{}, `found "x"; use a value of the form Quantity`},
 		{`"x"`, &odd{}, `found "x"; use a value of the form odd`},
 		{`"x"`, new([]byte), `found "x"; use a string in base64`},
 	} {
@@ -107,3 +109,39 @@ func TestDecodeFixes(t *testing.T) {
 }
 
 type odd struct{ Quantity }
+
+// A type that reads itself has the words of Form, and Form keeps a value from it.
+func TestDecodeForm(t *testing.T) {
+	form := func(t reflect.Type, data []byte) (string, bool) { return "one of " + t.Name(), string(data) != "2" }
+	for _, data := range []string{"1", "2"} {
+		_, err := field.Decoder{Form: form}.Decode([]byte(data), &Quantity{})
+		require.EqualError(t, err, "document: found "+data+"; use one of Quantity")
+	}
+}
+
+// A number in place of a string is read, and stays a problem; other values are no strings.
+func TestDecodeQuotes(t *testing.T) {
+	var v struct {
+		A, B, C, D string
+		E          short
+	}
+	_, err := field.Decoder{Quote: true}.Decode([]byte(`{"A": 1.50, "B": true, "C": [1], "D": "d", "E": 5}`), &v)
+	require.EqualError(t, err, `A: found 1.50, which YAML reads as a number; use a string in quotes: "1.50"
+B: found true, which YAML reads as a boolean; use a string in quotes: "true"
+C: found a list; use a string, in quotes
+E: found 5; use an object`)
+	require.Equal(t, []string{"1.50", "true", "", "d", ""}, []string{v.A, v.B, v.C, v.D, v.E.Name})
+}
+
+// Every value that was read is visited after its parts.
+func TestDecodeVisits(t *testing.T) {
+	var v all
+	var visits []string
+	d := field.Decoder{Visit: func(path string, v reflect.Value, data []byte) {
+		visits = append(visits, fmt.Sprintf("%s %s %s", path, v.Kind(), data))
+	}}
+	_, wrong := d.Decode([]byte(`{"list": [null, "c"], "count": 2, "flag": 1, "map": {"x.y": 3}}`), &v)
+	require.Error(t, wrong)
+	require.Equal(t, []string{"count int64 2", `list[1] struct "c"`, `list slice [null, "c"]`, "map.x.y int32 3", `map map {"x.y": 3}`,
+		` struct {"list": [null, "c"], "count": 2, "flag": 1, "map": {"x.y": 3}}`}, visits)
+}

@@ -11,6 +11,7 @@
 //	no argument is modified                                                  TestJoinCopies
 //	a text that a user wrote is quoted                                       TestFound
 //	JSON is read strictly, with all problems at once                         TestDecode, TestDecodeProblems
+//	the hooks of a Decoder                                                   TestDecodeForm, TestDecodeQuotes, TestDecodeVisits
 package field
 
 import "errors"

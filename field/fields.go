@@ -10,9 +10,10 @@ import (
 
 var indexes sync.Map // of types
 
-// fields returns the index of each field by its name in JSON, as encoding/json selects it: of equal
-// names the outermost, then the one with a tag, or else none.
-func fields(t reflect.Type) map[string][]int {
+// Names returns the index of each field of a struct by its name in JSON, as encoding/json selects
+// it: of equal names the outermost, then the one with a tag, or else none. The caller must not
+// modify the map.
+func Names(t reflect.Type) map[string][]int {
 	if known, found := indexes.Load(t); found {
 		return known.(map[string][]int)
 	}

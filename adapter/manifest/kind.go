@@ -154,15 +154,11 @@ func (r *objectReader[T]) object(tree map[string]any) Found[T] {
 		r.kind.Mend(tree, &mended)
 	}
 	problems.Join("", mended.Err())
-	if err := CheckQuantities(tree); err != nil { // which could not be decoded in reasonable time
-		problems.Join("", err)
-		return Found[T]{r.kind.Kind, nil, problems.Err()}
-	}
 	object := new(T)
 	data, err := json.Marshal(tree)
 	if err == nil {
 		var unknown error
-		unknown, err = field.Decoder{Unknown: r.kind.instead}.Decode(data, object)
+		unknown, err = field.Decoder{Unknown: r.kind.instead, Form: Form, Quote: true}.Decode(data, object)
 		problems.Join("", unknown)
 	}
 	problems.Join("", err)

@@ -1,20 +1,11 @@
 package manifest
 
-import (
-	"fmt"
-	"maps"
-	"slices"
-
-	"github.com/scaledjob/scaledjob/field"
-)
-
 // Read reads the ScaledJobs in a text of YAML or JSON: its documents, and the items
 // of its lists. Objects of other kinds are ignored.
 //
 // It returns an error if there is no ScaledJob, or if a ScaledJob has an unknown field, a
 // value of the wrong type, or a duplicate key. The error joins all problems, each a
-// [*field.Error] if it is about a field. A quantity that [CheckQuantities] rejects hides the
-// other problems of its ScaledJob. [ScaledJob.Config] checks the values.
+// [*field.Error] if it is about a field. [ScaledJob.Config] checks the values.
 func Read(data []byte) ([]*ScaledJob, error) {
 	return ReadAs[ScaledJob](kind, data)
 }
@@ -36,7 +27,7 @@ func Objects(data []byte) (all []Object) {
 	return all
 }
 
-var kind = Kind{GroupVersionKind: GroupVersionKind, Instead: instead, Mend: quote}
+var kind = Kind{GroupVersionKind: GroupVersionKind, Instead: instead}
 
 // instead has the fixes of fields that do not exist.
 var instead = map[string]string{
@@ -46,43 +37,4 @@ var instead = map[string]string{
 	"cooldownPeriod":             "a field that a ScaledJob has (cooldownPeriod is a ScaledObject's)",
 	"fallback":                   "a field that a ScaledJob has (fallback is a ScaledObject's)",
 	"advanced":                   "a field that a ScaledJob has (advanced is a ScaledObject's)",
-}
-
-// quote turns numbers and booleans into strings if the field is a string, and
-// reports each.
-func quote(tree map[string]any, problems *field.Errors) {
-	metadata, _ := tree["metadata"].(map[string]any)
-	quoteAll(problems, "metadata.labels", metadata["labels"])
-	quoteAll(problems, "metadata.annotations", metadata["annotations"])
-	spec, _ := tree["spec"].(map[string]any)
-	triggers, _ := spec["triggers"].([]any)
-	for i, t := range triggers {
-		trigger, _ := t.(map[string]any)
-		quoteAll(problems, fmt.Sprintf("spec.triggers[%d].metadata", i), trigger["metadata"])
-	}
-	scaling, _ := spec["scalingStrategy"].(map[string]any)
-	quoteAll(problems, "spec.scalingStrategy", scaling, "customScalingRunningJobPercentage")
-}
-
-// quoteAll quotes the values of a map, or only those of the given keys.
-func quoteAll(problems *field.Errors, path string, m any, keys ...string) {
-	values, _ := m.(map[string]any)
-	for _, key := range slices.Sorted(maps.Keys(values)) {
-		if len(keys) > 0 && !slices.Contains(keys, key) {
-			continue
-		}
-		kind := "number"
-		switch values[key].(type) {
-		case string, nil, []any, map[string]any:
-			continue
-		case bool:
-			kind = "boolean"
-		}
-		text := fmt.Sprint(values[key])
-		problems.Add(field.Error{
-			Path: path + "." + key, Found: text + ", which YAML reads as a " + kind,
-			Fix: fmt.Sprintf("a string in quotes: %s: %q", key, text),
-		})
-		values[key] = text
-	}
 }

@@ -30,7 +30,7 @@ func TestUnreadable(t *testing.T) {
 			[]string{"spec.template.spec.containers[0].imagePullPolice: found an unknown field"}},
 		{"a field in capitals", with("  MaxRestart: 1\n"), []string{"spec.MaxRestart: found an unknown field"}},
 		{"another type", with("  maxRestart: many\n"), []string{"spec.maxRestart: found \"many\"; use a whole number"}},
-		{"a boolean without quotes", with("  selector: {a: y}\n"), []string{"spec.selector.a: found true; use a string, in quotes"}},
+		{"a boolean without quotes", with("  selector: {a: y}\n"), []string{"spec.selector.a: found true, which YAML reads as a boolean; use a string in quotes: \"true\""}},
 		{"twice the same key", with("  maxRestart: 1\n  maxRestart: 2\n"), []string{`key "maxRestart" already set`}},
 		{"several documents", with("  jobs: 1\n") + "---\n" + with("  runs: 1\n"), []string{"spec.jobs: found", "spec.runs: found"}},
 	} {

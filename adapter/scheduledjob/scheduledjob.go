@@ -149,9 +149,7 @@ func (s *ScheduledJob) DeepCopyObject() runtime.Object {
 //
 // It is an error if there is no ScheduledJob. It is also an error if one has an unknown
 // field, a value of another type, or a key twice. All problems are joined, each a
-// [*field.Error] if it is about one field. A quantity of resources whose exponent has more
-// than three digits hides the other problems of its ScheduledJob.
-// [ScheduledJob.Config] checks the values.
+// [*field.Error] if it is about one field. [ScheduledJob.Config] checks the values.
 func Read(data []byte) ([]*ScheduledJob, error) {
 	var renamed [][]*field.Error // of each object
 	kind := manifest.Kind{GroupVersionKind: GroupVersionKind, Instead: instead, Mend: func(tree map[string]any, problems *field.Errors) {

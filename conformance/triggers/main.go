@@ -1,5 +1,6 @@
 // Command triggers reads the parameters of KEDA's scalers out of KEDA's source code. It
-// writes the table of cmd/scaledjob/lint/triggers and the targets of adapter/scaledjob:
+// writes the table of cmd/scaledjob/lint/triggers and the targets of adapter/manifest, and reads
+// the fields of KEDA's CRDs for cmd/scaledjob/lint/crd:
 //
 //	go run ./triggers -C ..
 package main
@@ -40,7 +41,12 @@ func generate(root string) error {
 	if err != nil {
 		return err
 	}
+	fields, err := crdTable()
+	if err != nil {
+		return err
+	}
 	for name, data := range map[string][]byte{
+		"cmd/scaledjob/lint/crd/fields.txt":      fields,
 		"cmd/scaledjob/lint/triggers/table.json": encode(tableOf(readings)),
 		"adapter/manifest/triggers_generated.go": newest.targets(),
 	} {

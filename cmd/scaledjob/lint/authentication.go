@@ -81,16 +81,15 @@ func (c *collector) others(all documents) {
 		if strings.HasPrefix(version, "keda.sh/") && kind != "" && !slices.Contains(kedaKinds, kind) && !strings.EqualFold(kind, "ScaledJob") {
 			c.add(wrongKind, d.at("kind"), oneOf(kind, kedaKinds), effect{text: "keda.sh has no such kind: " + refusal})
 		}
-		t := companions[kind]
-		if t == nil || d.foreign() {
+		object := companions[kind]
+		if object == nil || d.foreign() {
 			continue
 		}
 		if want := apiVersions[kind]; version != "" && version != want {
 			c.add(wrongVersion, d.at("apiVersion"), "Write "+want, effect{text: "the API server rejects it, or takes it for another kind of object"})
 		}
 		if d.node(encrypted) == nil {
-			r := reader{c, d, kind}
-			r.value(d.root, t, nil)
+			c.readInto(d, kind, object())
 		}
 		if strings.HasSuffix(kind, "TriggerAuthentication") {
 			c.excluded(d)

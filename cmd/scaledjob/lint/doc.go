@@ -75,4 +75,5 @@
 //	every value that adapter/scaledjob rejects is found         TestWhatAdapterRefuses
 //	a Job that Kubernetes refuses has a finding                 TestTemplates
 //	each rule has a bad example with a finding and a good one   TestExamples
+//	a field that a named release does not have is found         TestFieldsOfReleases
 package lint

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/tree"
 )
 
 // documents holds the documents of all files.
@@ -112,10 +112,8 @@ func (d *document) keys() (map[string]bool, bool) {
 	}
 	keys := map[string]bool{}
 	for _, field := range []string{"data", "stringData", "binaryData"} {
-		if n := d.node(field); n != nil && n.Kind == yaml.MappingNode {
-			for key := range entries(n) {
-				keys[key.Value] = true
-			}
+		for key := range tree.Entries(d.node(field)) {
+			keys[key.Value] = true
 		}
 	}
 	return keys, true

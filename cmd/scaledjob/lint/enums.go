@@ -8,6 +8,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/tree"
 )
 
 // enums holds the values that the API server allows in a Job, by type. The types of
@@ -55,14 +57,14 @@ var unions = map[reflect.Type]bool{
 }
 
 // enumerated reports a text that its type does not allow.
-func (r *reader) enumerated(text string, t reflect.Type, at path) {
+func (r *reader) enumerated(text string, t reflect.Type, at tree.Path) {
 	if values := enums[t]; values != nil && text != "" && !slices.Contains(values, text) {
-		r.c.add(inTemplate, r.d.at(at...), oneOf(text, values), effect{text: rejected})
+		r.c.add(inTemplate, r.at(at...), oneOf(text, values), effect{text: rejected})
 	}
 }
 
 // united reports an object without the one source that its type needs, or with several.
-func (r *reader) united(t reflect.Type, present map[string]bool, at path) {
+func (r *reader) united(t reflect.Type, present map[string]bool, at tree.Path) {
 	for f := range t.Fields() {
 		if f.Anonymous {
 			r.united(f.Type, present, at)
@@ -73,7 +75,8 @@ func (r *reader) united(t reflect.Type, present map[string]bool, at path) {
 		return
 	}
 	var given, all []string
-	for name, f := range fieldsOf(t) {
+	for f := range t.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if f.Type.Kind() != reflect.Pointer {
 			continue
 		}
@@ -85,8 +88,8 @@ func (r *reader) united(t reflect.Type, present map[string]bool, at path) {
 	slices.Sort(all)
 	switch {
 	case len(given) > 1:
-		r.c.add(inTemplate, r.d.at(at.with(given[1])...), "Delete all but one of "+strings.Join(given, ", "), effect{text: "only one source is allowed: " + rejected})
+		r.c.add(inTemplate, r.at(at.With(given[1])...), "Delete all but one of "+strings.Join(given, ", "), effect{text: "only one source is allowed: " + rejected})
 	case len(given) == 0 && one:
-		r.c.add(inTemplate, r.d.at(at...), "Give one of "+strings.Join(all, ", "), effect{text: "it has no source: " + rejected})
+		r.c.add(inTemplate, r.at(at...), "Give one of "+strings.Join(all, ", "), effect{text: "it has no source: " + rejected})
 	}
 }

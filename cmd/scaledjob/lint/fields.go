@@ -9,7 +9,10 @@ import (
 	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/tree"
 )
 
 // A fieldRule is a rule of the API server for the values of a field in a Job.
@@ -118,9 +121,9 @@ var requiredInJob = map[string]string{
 }
 
 // absent reports a field that a Job requires.
-func (r *reader) absent(t reflect.Type, present map[string]bool, at path) {
+func (r *reader) absent(t reflect.Type, present map[string]bool, at tree.Path) {
 	if name := requiredInJob[t.Name()]; name != "" && !present[name] {
-		r.c.add(inTemplate, r.d.at(at.with(name)...), "Give "+name, effect{text: rejected})
+		r.c.add(inTemplate, r.at(at.With(name)...), "Give "+name, effect{text: rejected})
 	}
 }
 
@@ -128,28 +131,31 @@ func (r *reader) absent(t reflect.Type, present map[string]bool, at path) {
 var selectors = []string{"LabelSelectorRequirement", "NodeSelectorRequirement"}
 
 // field reports a value that the API server does not allow in a field of a Job.
-func (r *reader) field(t reflect.Type, name string, v any, at path) {
+func (r *reader) field(t reflect.Type, name string, n *yaml.Node, at tree.Path) {
 	for _, rule := range fieldRules[t.Name()+"."+name] {
+		v := tree.Plain(n)
+		if number, ok := v.(float64); ok {
+			v = int64(number)
+		}
 		if !rule.accepts(v) {
-			r.c.add(inTemplate, r.d.at(at...), rule.fix, effect{text: rule.reason + ": " + rejected})
+			r.c.add(inTemplate, r.at(at...), rule.fix, effect{text: rule.reason + ": " + rejected})
 			return
 		}
 	}
 }
 
 // selector reports an operator with the wrong number of values.
-func (r *reader) selector(object map[string]any, at path) {
-	operator, _ := object["operator"].(string)
-	values, _ := object["values"].([]any)
+func (r *reader) selector(at tree.Path) {
+	operator, values := r.text(at.With("operator")...), r.length(at.With("values")...)
 	refuse := func(reason, fix string) {
-		r.c.add(inTemplate, r.d.at(at.with("values")...), fix, effect{text: "operator " + operator + " " + reason + ": " + rejected})
+		r.c.add(inTemplate, r.at(at.With("values")...), fix, effect{text: "operator " + operator + " " + reason + ": " + rejected})
 	}
-	switch n := len(values); {
-	case (operator == "In" || operator == "NotIn") && n == 0:
+	switch {
+	case (operator == "In" || operator == "NotIn") && values == 0:
 		refuse("needs values", "Give values, or write operator: Exists")
-	case (operator == "Exists" || operator == "DoesNotExist") && n > 0:
+	case (operator == "Exists" || operator == "DoesNotExist") && values > 0:
 		refuse("has no values", "Delete values, or write operator: In")
-	case (operator == "Gt" || operator == "Lt") && n != 1:
+	case (operator == "Gt" || operator == "Lt") && values != 1:
 		refuse("needs one value", "Give one value")
 	}
 }

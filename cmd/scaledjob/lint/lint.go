@@ -9,6 +9,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/tree"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/keda"
 )
@@ -45,7 +46,7 @@ func Check(files []File, releases ...keda.Profile) Report {
 	for i := range files {
 		f := &files[i]
 		f.Data = []byte(lineBreaks.Replace(string(f.Data)))
-		for _, p := range split(string(f.Data)) {
+		for _, p := range tree.Split(string(f.Data)) {
 			all = append(all, c.parse(f.Name, p)...)
 		}
 	}

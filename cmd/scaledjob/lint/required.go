@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/tree"
 	"github.com/scaledjob/scaledjob/keda"
 )
 
@@ -71,6 +72,16 @@ var features = map[keda.Feature][]any{
 	keda.PauseAnnotation:   {"metadata", "annotations", manifest.AnnotationPaused},
 	keda.EagerStrategy:     {"spec", "scalingStrategy", "strategy"},
 	keda.ExcludedLabels:    {"metadata", "annotations", manifest.AnnotationExcludedLabels},
+}
+
+// isFeature reports whether a path is the field of a feature.
+func isFeature(at tree.Path) bool {
+	for _, steps := range features {
+		if slices.Equal(at, tree.Path(steps)) {
+			return true
+		}
+	}
+	return false
 }
 
 // unsupportedFeature holds back unless the caller names releases, since few

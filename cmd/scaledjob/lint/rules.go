@@ -33,6 +33,7 @@ var (
 	wrongType       = Rule{"wrong-type", Error, "the value has another type than its field"}
 	notAString      = Rule{"not-a-string", Error, "a number or boolean needs quotes, because the field is a string"}
 	fieldMissing    = Rule{"missing-field", Error, "a required field has no value, such as a name, the template, the containers or the triggers"}
+	unsupported     = Rule{"unsupported-feature", Warning, "a release named with --release lacks a feature or a field that the manifest uses"}
 	inTemplate      = Rule{"template-rejected", Error, "the API server rejects the Jobs: a field of the Job or of its template has a value that Kubernetes does not allow"}
 	duplicateObject = Rule{"duplicate-object", Warning, "two documents of a file hold the same object: the one that is applied last wins"}
 	unknownIgnore   = Rule{"unknown-ignore", Warning, "a scaledjob:ignore comment names a rule that does not exist"}
@@ -49,7 +50,7 @@ var rules = []rule{
 	{duplicateObject, nil},
 	{unknownIgnore, nil},
 	{fieldMissing, missingField},
-	{Rule{"unsupported-feature", Warning, "a release named with --release lacks a feature that the manifest uses"}, unsupportedFeature},
+	{unsupported, unsupportedFeature},
 
 	{Rule{"min-above-max", Error, "minReplicaCount exceeds maxReplicaCount: up to twice the maximum runs, or the queue gets no Job"}, minAboveMax},
 	{Rule{"min-uses-up-max", Warning, "minReplicaCount equals maxReplicaCount: the queue gets no Job"}, minUsesUpMax},

@@ -2,276 +2,182 @@ package lint
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
-	"maps"
-	"math"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/podspec"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/tree"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/crd"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
+	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/keda"
 )
 
-// A reader compares a tree with a Go type, and copies the parts that fit.
+// A reader compares a document with a Go type, and with KEDA's CRDs.
 type reader struct {
+	*document
 	c    *collector
-	d    *document
 	kind string
 }
 
 // read returns the ScaledJob of a document. It reports unknown fields and values of the
 // wrong type, and leaves them out.
 func (c *collector) read(d *document) *manifest.ScaledJob {
-	r := reader{c, d, manifest.GroupVersionKind.Kind}
 	s := new(manifest.ScaledJob)
-	// The parts that fit can be written and read again.
-	if data, err := json.Marshal(r.value(d.root, reflect.TypeFor[manifest.ScaledJob](), nil)); err == nil {
-		_ = json.Unmarshal(data, s)
-	}
+	c.readInto(d, manifest.GroupVersionKind.Kind, s)
 	return s
 }
 
-var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
-
-// value returns the part of a node that fits the type, or nil.
-func (r *reader) value(n *yaml.Node, t reflect.Type, at path) any {
-	if n.ShortTag() == "!!null" {
-		return nil
+func (c *collector) readInto(d *document, kind string, into any) {
+	r := &reader{d, c, kind}
+	unknown, wrong := tree.Decode(d.root, into, field.Decoder{Unknown: r.meant, Form: manifest.Form, Visit: r.visit, Quote: true}, encrypted)
+	for _, e := range unknown {
+		r.unknown(tree.Find(d.root, e.Path), e.Fix)
 	}
-	if t.Kind() == reflect.Pointer {
-		return r.value(n, t.Elem(), at)
+	for _, e := range wrong {
+		r.unfit(tree.Find(d.root, e.Path), e.Fix)
 	}
-	switch {
-	case reflect.PointerTo(t).Implements(unmarshaler):
-		return r.custom(n, t, at)
-	case t.Kind() == reflect.Struct:
-		return r.object(n, t, at)
-	case t.Kind() == reflect.Map:
-		return r.entries(n, t, at)
-	case t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8:
-		return r.list(n, t, at)
-	}
-	return r.scalar(n, t, at)
 }
 
-// custom leaves it to a type that reads itself.
-func (r *reader) custom(n *yaml.Node, t reflect.Type, at path) any {
-	v := plain(n)
-	if t == reflect.TypeFor[resource.Quantity]() && manifest.CheckQuantities(map[string]any{"limits": v}) != nil {
-		return r.unfit(n, "a quantity with an exponent of at most three digits", at)
-	}
-	data, err := json.Marshal(v)
-	if err == nil {
-		err = json.Unmarshal(data, reflect.New(t).Interface())
-	}
-	if err != nil {
-		return r.unfit(n, "a "+t.Name(), at)
-	}
-	return v
+// companions are the objects beside a ScaledJob that lint reads.
+var companions = map[string]func() any{
+	"Secret": func() any { return new(corev1.Secret) }, "ConfigMap": func() any { return new(corev1.ConfigMap) },
+	"TriggerAuthentication":        func() any { return reflect.New(crd.Of("TriggerAuthentication").Type()).Interface() },
+	"ClusterTriggerAuthentication": func() any { return reflect.New(crd.Of("ClusterTriggerAuthentication").Type()).Interface() },
 }
 
-func (r *reader) object(n *yaml.Node, t reflect.Type, at path) any {
-	if n.Kind != yaml.MappingNode {
-		return r.unfit(n, "a map", at)
+// crd returns the field of the CRD at a path, or nil.
+func (r *reader) crd(at tree.Path) *crd.Field {
+	f := crd.Of(r.kind)
+	for _, step := range at {
+		if name, ok := step.(string); ok {
+			f = f.Field(name)
+		}
 	}
-	fields, object := fieldsOf(t), map[string]any{}
-	present := map[string]bool{}
-	for key, value := range entries(n) {
-		present[key.Value] = value.ShortTag() != "!!null"
-		if len(at) == 0 && key.Value == encrypted {
+	return f
+}
+
+// visit checks a value that its type can hold.
+func (r *reader) visit(path string, v reflect.Value, _ []byte) {
+	at := tree.Find(r.root, path)
+	switch v.Kind() {
+	case reflect.String:
+		r.enumerated(v.String(), v.Type(), at)
+	case reflect.Struct:
+		r.object(v.Type(), at)
+	}
+}
+
+// ours reports whether a type is one of KEDA's, whose required fields have rules of their own.
+func ours(t reflect.Type) bool { return t.PkgPath() == reflect.TypeFor[manifest.Spec]().PkgPath() }
+
+func (r *reader) object(t reflect.Type, at tree.Path) {
+	n := r.node(at...)
+	if n == nil || n.Kind != yaml.MappingNode {
+		return // a value that reads itself
+	}
+	present, of := map[string]bool{}, r.crd(at)
+	for key, value := range tree.Entries(n) {
+		if value.ShortTag() == "!!null" {
 			continue
 		}
-		if field, ok := fields[key.Value]; !ok {
-			r.unknown(key, fields, at)
-		} else if podspec.TooNew(t, key.Value) {
-			r.tooNew(key, at)
-		} else if v := r.value(value, field.Type, at.with(key.Value)); v != nil {
-			object[key.Value] = v
-			r.allowed(v, field, at.with(key.Value))
-			r.field(t, key.Value, v, at.with(key.Value))
+		name := key.Value
+		present[name] = true
+		if _, known := field.Names(t)[name]; known && of != nil {
+			r.released(of, t, name, at.With(name))
 		}
+		r.field(t, name, value, at.With(name))
 	}
-	if t.PkgPath() != reflect.TypeFor[manifest.Spec]().PkgPath() { // these have their own rules
-		for _, name := range podspec.Required(t) {
-			if !present[name] && !slices.Contains(ownRules, t.Name()+"."+name) {
-				r.c.add(fieldMissing, r.d.at(at.with(name)...), "Add "+name, effect{text: refusal})
-			}
-		}
+	if of != nil && !ours(t) {
+		r.required(t, of, present, at)
 	}
 	r.united(t, present, at)
 	r.absent(t, present, at)
 	if slices.Contains(selectors, t.Name()) {
-		r.selector(object, at)
+		r.selector(at)
 	}
-	return object
+}
+
+// released reports a field that the CRD of no release has, or not of those that the caller names.
+func (r *reader) released(of *crd.Field, t reflect.Type, name string, at tree.Path) {
+	f := of.Field(name)
+	switch {
+	case len(of.Names()) == 0 || f == nil && ours(t):
+	case f == nil:
+		place := r.key(at...)
+		place.found = "a field that KEDA's CRD does not have"
+		r.c.add(unknownField, place, "Delete it: no release of KEDA passes it on to the Jobs", effect{text: "the API server drops it, and the Jobs do not have it"})
+	case r.c.scope.named && !isFeature(at):
+		r.c.add(unsupported, r.at(at...), "Use KEDA "+f.Releases(), effect{when: r.lacks(of, f), text: "KEDA's CRD does not have this field: kubectl rejects it, or the API server drops it"})
+	}
+}
+
+// lacks is met by the releases that have an object and not one of its fields.
+func (r *reader) lacks(of, f *crd.Field) condition {
+	return func(p keda.Profile) bool { return of.In(p.Release()) && !of.Open(p.Release()) && !f.In(p.Release()) }
 }
 
 // ownRules are required fields with rules of their own.
 var ownRules = []string{"JobSpec.template", "Container.name"}
 
-// allowed reports a value that the tags of its field do not allow.
-func (r *reader) allowed(v any, field reflect.StructField, at path) {
-	if list, ok := v.([]any); ok && field.Tag.Get("min") != "" && len(list) == 0 {
-		r.c.add(fieldMissing, r.d.at(at...), "Add an item", effect{text: refusal})
-	}
-	values, ok := field.Tag.Lookup("enum")
-	if text, isText := v.(string); ok && isText && !slices.Contains(strings.Split(values, ","), text) {
-		e := effect{text: refusal}
-		if slices.Contains(strings.Split(field.Tag.Get("removed"), ","), text) {
-			e.when = from("2.15.0")
-		}
-		r.c.add(wrongType, r.d.at(at...), oneOf(text, strings.FieldsFunc(values, func(c rune) bool { return c == ',' })), e)
-	}
-}
-
-// companions are the objects beside a ScaledJob that lint reads.
-var companions = map[string]reflect.Type{
-	"Secret": reflect.TypeFor[corev1.Secret](), "ConfigMap": reflect.TypeFor[corev1.ConfigMap](),
-	"TriggerAuthentication": reflect.TypeFor[podspec.Authentication](), "ClusterTriggerAuthentication": reflect.TypeFor[podspec.Authentication](),
-}
-
-func (r *reader) entries(n *yaml.Node, t reflect.Type, at path) any {
-	if n.Kind != yaml.MappingNode {
-		return r.unfit(n, "a map", at)
-	}
-	object := map[string]any{}
-	for key, value := range entries(n) {
-		v := r.value(value, t.Elem(), at.with(key.Value))
-		if v != nil || value.ShortTag() == "!!null" { // null is a key with the zero value
-			object[key.Value] = v
-		}
-	}
-	return object
-}
-
-// list replaces an item that does not fit by an empty item, so that indexes stay.
-func (r *reader) list(n *yaml.Node, t reflect.Type, at path) any {
-	if n.Kind != yaml.SequenceNode {
-		return r.unfit(n, "a list", at)
-	}
-	list := []any{}
-	for i, item := range n.Content {
-		list = append(list, r.value(item, t.Elem(), at.with(i)))
-	}
-	return list
-}
-
-func (r *reader) scalar(n *yaml.Node, t reflect.Type, at path) any {
-	if n.Kind != yaml.ScalarNode {
-		return r.unfit(n, nameOf(t), at)
-	}
-	switch v := scalar(n).(type) {
-	case string:
-		if t.Kind() == reflect.Slice {
-			return r.bytes(n, v, at)
-		}
-		if t.Kind() == reflect.String {
-			r.enumerated(v, t, at)
-			return v
-		}
-	case bool:
-		if t.Kind() == reflect.String {
-			return r.quote(n, at)
-		}
-		if t.Kind() == reflect.Bool {
-			return v
-		}
-	case float64:
-		if t.Kind() == reflect.String {
-			return r.quote(n, at)
-		}
-		if fits(v, t) {
-			return int64(v)
-		}
-	}
-	return r.unfit(n, nameOf(t), at)
-}
-
-// bytes reports a value of a Secret that is not base64.
-func (r *reader) bytes(n *yaml.Node, text string, at path) any {
-	if _, err := base64.StdEncoding.DecodeString(text); err != nil && !strings.ContainsAny(text, "$<{") && !substituted.MatchString(text) {
-		return r.unfit(n, "it in base64, or move the key to stringData", at)
-	}
-	return text
-}
-
-// fits reports whether a number is whole and within the type's range.
-func fits(x float64, t reflect.Type) bool {
-	if k := t.Kind(); k < reflect.Int || k > reflect.Int64 || x != math.Trunc(x) || math.Abs(x) >= 1<<63 {
-		return false
-	}
-	return !reflect.Zero(t).OverflowInt(int64(x))
-}
-
-func nameOf(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.String, reflect.Slice:
-		return "a string"
-	case reflect.Bool:
-		return "true or false"
-	}
-	return "a whole number without quotes, of " + strconv.Itoa(t.Bits()) + " bits"
-}
-
-func (r *reader) unfit(n *yaml.Node, want string, at path) any {
-	r.c.add(wrongType, r.d.at(at...), "Write "+want, effect{text: refusal})
-	return nil
-}
-
-// quote reports a value without quotes, and returns it as a string.
-func (r *reader) quote(n *yaml.Node, at path) any {
-	place := r.d.at(at...)
-	place.found += ", which YAML reads as a " + map[bool]string{true: "boolean", false: "number"}[isBool(n)]
-	r.c.add(notAString, place, "Write "+strconv.Quote(n.Value)+", with the quotes", effect{text: refusal})
-	return n.Value
-}
-
-func isBool(n *yaml.Node) bool {
-	_, ok := scalar(n).(bool)
-	return ok
-}
-
-// fieldsOf are the fields of a struct by their names in JSON.
-func fieldsOf(t reflect.Type) map[string]reflect.StructField {
-	fields := map[string]reflect.StructField{}
-	for i := range t.NumField() {
-		f := t.Field(i)
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		switch {
-		case name == "" && f.Anonymous:
-			inner := f.Type
-			if inner.Kind() == reflect.Pointer {
-				inner = inner.Elem()
+// required reports required fields without a value, and values and lists that the CRD does not allow.
+func (r *reader) required(t reflect.Type, of *crd.Field, present map[string]bool, at tree.Path) {
+	for _, name := range of.Names() {
+		f, at := of.Field(name), at.With(name)
+		add := func(rule Rule, fix string, when func(release string) bool) {
+			if !when(keda.Newest().Release()) {
+				rule = unsupported // only of releases that the caller names
 			}
-			maps.Copy(fields, fieldsOf(inner))
-		case name != "" && name != "-":
-			fields[name] = f
+			if rule != unsupported || r.c.scope.named {
+				r.c.add(rule, r.at(at...), fix, effect{when: func(p keda.Profile) bool { return when(p.Release()) }, text: refusal, fatal: true})
+			}
+		}
+		switch n := r.node(at...); {
+		case !present[name] && slices.Contains(ownRules, t.Name()+"."+name):
+		case !present[name]:
+			add(fieldMissing, "Add "+name, f.Required)
+		case n.Kind == yaml.SequenceNode && len(n.Content) == 0:
+			add(fieldMissing, "Add an item", f.Some)
+		case n.Kind == yaml.ScalarNode:
+			add(wrongType, oneOf(n.Value, f.Enum(keda.Newest().Release())), func(release string) bool { return !f.Allows(n.Value, release) })
 		}
 	}
-	return fields
 }
 
-func (r *reader) unknown(key *yaml.Node, fields map[string]reflect.StructField, at path) {
-	place := r.d.key(at.with(key.Value)...)
+// unfit reports a value that its field cannot hold.
+func (r *reader) unfit(at tree.Path, fix string) {
+	place, n := r.at(at...), r.node(at...)
+	switch {
+	case n == nil:
+	case strings.HasPrefix(fix, field.InQuotes):
+		_, isBool := tree.Scalar(n).(bool)
+		place.found += ", which YAML reads as a " + map[bool]string{true: "boolean", false: "number"}[isBool]
+		r.c.add(notAString, place, fmt.Sprintf("Write %q, with the quotes", n.Value), effect{text: refusal})
+		return
+	case strings.HasSuffix(fix, " in base64") && n.Kind == yaml.ScalarNode:
+		if _, err := base64.StdEncoding.DecodeString(n.Value); err == nil || strings.ContainsAny(n.Value, "$<{") || substituted.MatchString(n.Value) {
+			return
+		}
+		fix = "it in base64, or move the key to stringData"
+	}
+	r.c.add(wrongType, place, "Write "+fix, effect{text: refusal})
+}
+
+// unknown reports a field that its type does not have.
+func (r *reader) unknown(at tree.Path, fix string) {
+	place := r.key(at...)
 	place.found = "an unknown field"
-	r.c.add(unknownField, place, r.meant(key.Value, fields, at),
-		effect{text: "kubectl rejects it, or the API server drops it, and KEDA never reads it"})
-}
-
-// tooNew reports a field of Kubernetes that KEDA's CRD does not have.
-func (r *reader) tooNew(key *yaml.Node, at path) {
-	place := r.d.key(at.with(key.Value)...)
-	place.found = "a field that KEDA's CRD does not have"
-	r.c.add(unknownField, place, "Delete it: no release of KEDA passes it on to the Jobs", effect{text: "the API server drops it, and the Jobs do not have it"})
+	e := effect{text: "kubectl rejects it, or the API server drops it, and KEDA never reads it"}
+	if f := r.crd(at); f != nil { // of an older release
+		e.when = func(p keda.Profile) bool { return !f.In(p.Release()) }
+	}
+	r.c.add(unknownField, place, fix, e)
 }
 
 // ofScaledObject are the fields that only a ScaledObject has.
@@ -288,17 +194,19 @@ var homes = []struct {
 	{"spec.jobTargetRef", reflect.TypeFor[batchv1.JobSpec]()},
 }
 
-// meant returns the fix for an unknown field.
-func (r *reader) meant(key string, fields map[string]reflect.StructField, at path) string {
-	if name := nearest(key, slices.Sorted(maps.Keys(fields))); name != "" {
-		return "Write " + at.with(name).String()
+// meant returns the fix for an unknown field, from the names of its object's fields.
+func (r *reader) meant(path string, names []string) string {
+	at := tree.Find(r.root, path)
+	key := at[len(at)-1].(string)
+	if at = at[:len(at)-1]; nearest(key, names) != "" {
+		return "Write " + at.With(nearest(key, names)).String()
 	}
 	if r.kind != manifest.GroupVersionKind.Kind {
 		return fmt.Sprintf("Delete it: a %s has no such field", r.kind)
 	}
 	if len(at) > 0 && at[0] == "spec" && len(at) <= 2 {
 		for _, h := range homes {
-			if _, ok := fieldsOf(h.of)[key]; ok {
+			if _, ok := field.Names(h.of)[key]; ok {
 				return "Move it to " + h.path
 			}
 		}

@@ -1,13 +1,12 @@
 package lint
 
 import (
-	"errors"
-	"io"
 	"regexp"
 	"slices"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/tree"
 )
 
 const renderFirst = "Render first: helm template … | scaledjob lint -"
@@ -22,25 +21,22 @@ var (
 
 // Template reports whether a text is a template that Helm or Jinja renders.
 func Template(data []byte) bool {
-	return slices.ContainsFunc(split(string(data)), func(p part) bool {
-		decoder := yaml.NewDecoder(strings.NewReader(p.text))
-		for {
-			var n yaml.Node
-			switch err := decoder.Decode(&n); {
-			case errors.Is(err, io.EOF):
-				return false
-			case err != nil:
+	return slices.ContainsFunc(tree.Split(string(data)), func(p tree.Part) bool {
+		for n, err := range p.Documents() {
+			if err != nil {
 				return templated(p)
-			case action(&n, false) != nil:
+			}
+			if action(n, false) != nil {
 				return true
 			}
 		}
+		return false
 	})
 }
 
 // templated reports whether a part that is not YAML is a template.
-func templated(p part) bool {
-	return barePattern.MatchString(p.text) || actionPattern.MatchString(p.text)
+func templated(p tree.Part) bool {
+	return barePattern.MatchString(p.Text) || actionPattern.MatchString(p.Text)
 }
 
 // unrendered finds a document that is a template or that has a map as a key, and reports whether

@@ -39,15 +39,12 @@ func Read[T any](u *unstructured.Unstructured) (*T, Meta, error) {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(metadata, &m.ObjectMeta); err != nil {
 		return new(T), m, err
 	}
-	if err := manifest.CheckQuantities(u.Object); err != nil {
-		return new(T), m, err
-	}
 	data, err := json.Marshal(u.Object)
 	if err != nil {
 		return new(T), m, err
 	}
 	object := new(T)
-	unknown, wrong := field.Decoder{Unknown: func(string, []string) string { return "a field of this resource" }}.Decode(data, object)
+	unknown, wrong := field.Decoder{Form: manifest.Form, Unknown: func(string, []string) string { return "a field of this resource" }}.Decode(data, object)
 	if wrong != nil {
 		return new(T), m, errors.Join(unknown, wrong)
 	}

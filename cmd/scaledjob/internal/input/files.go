@@ -21,6 +21,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/tree"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint"
 	"github.com/scaledjob/scaledjob/keda"
 )
@@ -348,7 +349,7 @@ func clean(s *manifest.ScaledJob) {
 // notYAML returns the error of the broken document with this index, at the line that lint
 // reports.
 func (s Source) notYAML(index int, err error) error {
-	if all := lint.NotYAML(s.Data); index < len(all) {
+	if all := tree.NotYAML(s.Data); index < len(all) {
 		return fmt.Errorf("%s:%d: not YAML: %s", s.Name, all[index].Line, all[index].Problem)
 	}
 	return fmt.Errorf("%s: %w", s.Name, err)

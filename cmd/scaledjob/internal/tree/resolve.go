@@ -1,0 +1,113 @@
+package tree
+
+import (
+	"fmt"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Bounds of a document with its aliases written out.
+const (
+	maxNodes = 200_000
+	maxDepth = 200
+)
+
+// TooLarge describes a document that Resolve does not copy.
+var TooLarge = fmt.Sprintf("more than %d nodes or %d levels, or an alias within itself", maxNodes, maxDepth)
+
+// A Duplicate is a key that a mapping has twice.
+type Duplicate struct {
+	Path       Path
+	Key, First *yaml.Node
+}
+
+// Resolve copies a document with its aliases and merge keys written out, and returns the keys that
+// occur twice; the first of each counts. ok is false if the copy is too large.
+func Resolve(n *yaml.Node) (root *yaml.Node, twice []Duplicate, ok bool) {
+	r := resolver{left: maxNodes}
+	root = r.resolve(n, nil)
+	return root, r.twice, r.left >= 0
+}
+
+type resolver struct {
+	twice []Duplicate
+	left  int // nodes that it may still copy
+}
+
+func (r *resolver) resolve(n *yaml.Node, at Path) *yaml.Node {
+	if r.left--; r.left < 0 || len(at) > maxDepth {
+		r.left = -1
+		return nil
+	}
+	switch n.Kind {
+	case yaml.DocumentNode:
+		if len(n.Content) == 0 {
+			return nil
+		}
+		return r.resolve(n.Content[0], at)
+	case yaml.AliasNode:
+		return r.resolve(n.Alias, at)
+	case yaml.MappingNode:
+		return r.mapping(n, at)
+	}
+	resolved := *n
+	resolved.Content = nil
+	for i, child := range n.Content {
+		resolved.Content = append(resolved.Content, r.resolve(child, at.With(i)))
+	}
+	return &resolved
+}
+
+// mapping keeps the first of equal keys, and appends the merged keys.
+func (r *resolver) mapping(n *yaml.Node, at Path) *yaml.Node {
+	resolved, seen := *n, map[string]*yaml.Node{}
+	resolved.Content = nil
+	add := func(key, value *yaml.Node) {
+		seen[key.Value] = key
+		resolved.Content = append(resolved.Content, key, value)
+	}
+	var merged []*yaml.Node
+	for key, value := range Entries(n) {
+		switch first := seen[key.Value]; {
+		case key.ShortTag() == "!!merge":
+			merged = append(merged, value)
+		case first != nil:
+			r.twice = append(r.twice, Duplicate{at.With(key.Value), key, first})
+		default:
+			add(key, r.resolve(value, at.With(key.Value)))
+		}
+	}
+	for _, from := range merged {
+		r.merge(from, at, func(key, value *yaml.Node) {
+			if seen[key.Value] == nil {
+				add(key, value)
+			}
+		})
+	}
+	return &resolved
+}
+
+// merge adds the keys of a mapping, or of each mapping of a list.
+func (r *resolver) merge(n *yaml.Node, at Path, add func(key, value *yaml.Node)) {
+	from := r.resolve(n, at)
+	if from == nil {
+		return
+	}
+	mappings := []*yaml.Node{from}
+	if from.Kind == yaml.SequenceNode {
+		mappings = from.Content
+	}
+	for _, m := range mappings {
+		for key, value := range Entries(m) {
+			add(key, value)
+		}
+	}
+}
+
+// shift moves a document down by lines.
+func shift(n *yaml.Node, lines int) {
+	n.Line += lines
+	for _, child := range n.Content {
+		shift(child, lines)
+	}
+}

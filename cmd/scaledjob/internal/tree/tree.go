@@ -1,0 +1,160 @@
+// Package tree reads YAML as a tree with lines, in which values are those that kubectl reads, and
+// maps such a tree to Go values.
+//
+// [Resolve] writes out aliases and merge keys. [Decode] reports every part that a type cannot hold,
+// as a [field.Error] whose position [Find] returns.
+package tree
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	k8syaml "sigs.k8s.io/yaml"
+
+	"github.com/scaledjob/scaledjob/field"
+)
+
+// A Path is the keys (string) and indexes (int) that lead to a value.
+type Path []any
+
+// With returns a path that is a step longer.
+func (p Path) With(step any) Path { return append(p[:len(p):len(p)], step) }
+
+// String joins the keys with dots. Indexes, and keys with dots, are in brackets.
+func (p Path) String() string {
+	var b strings.Builder
+	for _, step := range p {
+		key, ok := step.(string)
+		switch {
+		case !ok:
+			fmt.Fprintf(&b, "[%v]", step)
+		case strings.ContainsAny(key, "./[] "):
+			b.WriteString("[" + key + "]")
+		case b.Len() > 0:
+			b.WriteString("." + key)
+		default:
+			b.WriteString(key)
+		}
+	}
+	return b.String()
+}
+
+// Find returns the path of a [field.Error] in a tree, as far as the tree has it; the keys of a
+// path with dots are those of the tree.
+func Find(n *yaml.Node, path string) (steps Path) {
+	for path = strings.TrimPrefix(path, "."); path != ""; path = strings.TrimPrefix(path, ".") {
+		step, rest := next(n, path)
+		if step == nil {
+			return append(steps, path)
+		}
+		steps = append(steps, step)
+		_, n = Child(n, step)
+		path = rest
+	}
+	return steps
+}
+
+// next returns the first step of a path, and the path behind it.
+func next(n *yaml.Node, path string) (step any, rest string) {
+	if inner, ok := strings.CutPrefix(path, "["); ok {
+		index, rest, _ := strings.Cut(inner, "]")
+		if i, err := strconv.Atoi(index); err == nil {
+			return i, rest
+		}
+	}
+	longest := ""
+	for key := range Entries(n) {
+		after, ok := strings.CutPrefix(path, key.Value)
+		if ok && (after == "" || after[0] == '.' || after[0] == '[') && len(key.Value) > len(longest) {
+			longest = key.Value
+		}
+	}
+	if longest == "" {
+		if end := strings.IndexAny(path, ".["); end > 0 {
+			return path[:end], path[end:]
+		}
+		return nil, path
+	}
+	return longest, path[len(longest):]
+}
+
+// Entries are the keys and values of a mapping; other nodes have none.
+func Entries(n *yaml.Node) func(yield func(key, value *yaml.Node) bool) {
+	return func(yield func(key, value *yaml.Node) bool) {
+		if n == nil || n.Kind != yaml.MappingNode {
+			return
+		}
+		for pair := range slices.Chunk(n.Content, 2) {
+			if len(pair) == 2 && !yield(pair[0], pair[1]) {
+				return
+			}
+		}
+	}
+}
+
+// Child returns the value of a key or at an index, and the key's node.
+func Child(n *yaml.Node, step any) (key, value *yaml.Node) {
+	if i, ok := step.(int); ok && n != nil && n.Kind == yaml.SequenceNode && i < len(n.Content) {
+		return nil, n.Content[i]
+	}
+	for k, v := range Entries(n) {
+		if k.Value == step {
+			return k, v
+		}
+	}
+	return nil, nil
+}
+
+// Scalar returns the value that kubectl reads: YAML 1.1, where yes is true.
+func Scalar(n *yaml.Node) any {
+	if n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0 ||
+		n.Style&yaml.TaggedStyle != 0 && n.ShortTag() == "!!str" {
+		return n.Value
+	}
+	var v any
+	if err := k8syaml.Unmarshal([]byte(n.Value), &v); err != nil {
+		return n.Value
+	}
+	switch v.(type) {
+	case []any, map[string]any:
+		return n.Value
+	}
+	return v
+}
+
+// Plain returns the value of a node as JSON has it. Keys that without names are left out.
+func Plain(n *yaml.Node, without ...string) any {
+	switch {
+	case n == nil:
+		return nil
+	case n.Kind == yaml.MappingNode:
+		m := map[string]any{}
+		for key, value := range Entries(n) {
+			m[key.Value] = Plain(value)
+		}
+		maps.DeleteFunc(m, func(key string, _ any) bool { return slices.Contains(without, key) })
+		return m
+	case n.Kind == yaml.SequenceNode:
+		list := make([]any, len(n.Content))
+		for i, item := range n.Content {
+			list[i] = Plain(item)
+		}
+		return list
+	}
+	return Scalar(n)
+}
+
+// Decode reads a tree into a pointer with a decoder, and returns its problems.
+func Decode(n *yaml.Node, into any, with field.Decoder, without ...string) (unknown, wrong []*field.Error) {
+	data, err := json.Marshal(Plain(n, without...))
+	if err != nil {
+		return nil, []*field.Error{{Path: "document", Found: "no JSON: " + err.Error(), Fix: "values that JSON has"}}
+	}
+	notKnown, notFit := with.Decode(data, into)
+	return field.All(notKnown), field.All(notFit)
+}

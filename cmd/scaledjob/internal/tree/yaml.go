@@ -1,0 +1,126 @@
+package tree
+
+import (
+	"errors"
+	"io"
+	"iter"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	k8syaml "sigs.k8s.io/yaml"
+)
+
+// A Part is a piece of a file between lines that separate documents.
+type Part struct {
+	Text  string
+	Above int // lines of the file above it
+}
+
+// Split cuts at the lines that begin with three dashes. Such a line ends a
+// document whatever it stands in.
+func Split(text string) []Part {
+	var parts []Part
+	lines, first := strings.SplitAfter(text, "\n"), 0
+	begun := false // the document has more than comments and directives
+	for i, line := range lines {
+		if rest, ok := strings.CutPrefix(line, "---"); ok && begun && strings.TrimLeft(rest, " \t\r\n") != rest {
+			parts = append(parts, Part{strings.Join(lines[first:i], ""), first})
+			first, begun = i, false
+		}
+		begun = begun || strings.TrimSpace(line) != "" && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "%")
+	}
+	return append(parts, Part{strings.Join(lines[first:], ""), first})
+}
+
+// A Broken is a document that is not YAML.
+type Broken struct {
+	Line    int // in the file, from 1
+	Problem string
+}
+
+// Documents are the documents of a part, with lines of the file. An error ends them.
+func (p Part) Documents() iter.Seq2[*yaml.Node, error] {
+	return func(yield func(*yaml.Node, error) bool) {
+		for decoder := yaml.NewDecoder(strings.NewReader(p.Text)); ; {
+			n := &yaml.Node{}
+			err := decoder.Decode(n)
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			shift(n, p.Above)
+			if !yield(n, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// NotYAML returns the documents of a text that are not YAML.
+func NotYAML(data []byte) (all []Broken) {
+	for _, p := range Split(string(data)) {
+		for _, err := range p.Documents() {
+			if err != nil {
+				all = append(all, p.Broken(err))
+			}
+		}
+	}
+	return all
+}
+
+// Broken returns the line of an error of Documents.
+func (p Part) Broken(err error) Broken {
+	line, problem := problemLine(p.Text, err)
+	return Broken{min(max(1, line), len(strings.Split(p.Text, "\n"))) + p.Above, problem}
+}
+
+// problemLine returns the line of an error, from 1, or 0 if it is unknown. The parser counts
+// lines from 0, its scanner from 1. An error omits line 0, so that the text gets an empty
+// first line. For errors of the parser, only the older library returns the exact line.
+func problemLine(text string, err error) (line int, problem string) {
+	var n yaml.Node
+	if again := yaml.Unmarshal([]byte("\n"+text), &n); again != nil {
+		err = again
+	}
+	line, problem = parseError(err)
+	if anchor := aliasPattern.FindStringSubmatch(problem); anchor != nil {
+		before, _, _ := strings.Cut(text, "*"+anchor[1])
+		return 1 + strings.Count(before, "\n"), problem
+	}
+	if parserPattern.MatchString(problem) {
+		var v any
+		if older := k8syaml.Unmarshal([]byte("\n"+text), &v); older != nil {
+			line, _ = parseError(older)
+		}
+		return line, problem
+	}
+	if control := strings.IndexFunc(text, func(r rune) bool { return r < ' ' && !strings.ContainsRune("\t\r\n", r) }); line == 0 && control >= 0 {
+		return 1 + strings.Count(text[:control], "\n"), problem
+	}
+	if strings.Contains(problem, "tab character") { // the line is where the value before it begins
+		for i, l := range strings.Split(text, "\n") {
+			if i+1 >= line-1 && indentedByTab.MatchString(l) {
+				return i + 1, problem
+			}
+		}
+	}
+	return line - 1, problem
+}
+
+func parseError(err error) (line int, problem string) {
+	m := errorPattern.FindStringSubmatch(err.Error())
+	if m == nil {
+		return 0, err.Error()
+	}
+	line, _ = strconv.Atoi(m[1])
+	return line, m[2]
+}
+
+var (
+	errorPattern  = regexp.MustCompile(`^(?:error converting YAML to JSON: )?yaml: (?:line (\d+): )?(.*)$`)
+	indentedByTab = regexp.MustCompile(`^ *\t`)
+	aliasPattern  = regexp.MustCompile(`^unknown anchor '(.*)' referenced`)
+	// The errors of the parser; its scanner has the rest.
+	parserPattern = regexp.MustCompile(`^did not find expected (key|node content|',' or|'-' indicator|<)`)
+)

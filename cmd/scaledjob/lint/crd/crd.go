@@ -1,0 +1,175 @@
+// Package crd holds the fields that the CRDs of KEDA's releases have: those of ScaledJob, which has
+// the Jobs and pods of the release's Kubernetes, TriggerAuthentication and
+// ClusterTriggerAuthentication.
+//
+// The table fields.txt is generated from the CRDs of KEDA 2.2 to 2.21 by conformance/triggers; the
+// module proxy does not serve 2.0, 2.1 and 2.6. A line is a field, below that of its object. Its
+// words are the releases (in:2.5-2.21) if they are fewer than those of its object, and facts: the
+// type (of objects none), required, some (a list may not be empty), open (any field is kept) and
+// the values that it allows. A fact without releases holds in all releases with the field.
+//
+// # Tests
+//
+// Package conformance compares the table with the CRDs.
+package crd
+
+import (
+	_ "embed"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+//go:embed fields.txt
+var text string
+
+// The releases of the table.
+const (
+	first, last = "2.2", "2.21"
+	oldest      = 2
+)
+
+// A Field is a field of an object in all releases. nil is a field that no release has.
+type Field struct {
+	fields map[string]*Field
+	in     string            // releases
+	facts  map[string]string // releases of each
+}
+
+var kinds = sync.OnceValue(func() *Field {
+	above := []*Field{{}}
+	for line := range strings.Lines(text) {
+		name := strings.TrimLeft(line, " ")
+		above = above[:1+len(line)-len(name)]
+		words, of := strings.Fields(name), above[len(above)-1]
+		f := &Field{in: of.in, facts: map[string]string{}}
+		for _, word := range words[1:] {
+			fact, releases, _ := strings.Cut(word, ":")
+			if fact == "in" {
+				f.in = releases
+			} else {
+				f.facts[fact] = releases
+			}
+		}
+		if of.fields == nil {
+			of.fields = map[string]*Field{}
+		}
+		of.fields[words[0]] = f
+		above = append(above, f)
+	}
+	return above[0]
+})
+
+// Of returns the object of a kind, or nil.
+func Of(kind string) *Field { return kinds().Field(kind) }
+
+// Field returns a field of an object, or of the objects in a list or map.
+func (f *Field) Field(name string) *Field {
+	if f == nil {
+		return nil
+	}
+	return f.fields[name]
+}
+
+// Names returns the fields of an object, sorted.
+func (f *Field) Names() []string { return slices.Sorted(maps.Keys(f.fields)) }
+
+// In reports whether a release such as "2.18.3" has the field. Releases before 2.2 have all fields.
+func (f *Field) In(release string) bool {
+	return f != nil && within(release, f.in) || minor(release) < oldest
+}
+
+// Releases describes the releases that have the field.
+func (f *Field) Releases() string {
+	first, rest, _ := strings.Cut(f.in, "-")
+	if rest == last {
+		return first + " or later"
+	}
+	return strings.NewReplacer("-", " to ", ",", ", or ").Replace(f.in)
+}
+
+// Required reports whether a release requires the field.
+func (f *Field) Required(release string) bool { return f.has(release, "required") }
+
+// Some reports whether a release rejects an empty list.
+func (f *Field) Some(release string) bool { return f.has(release, "some") }
+
+// Open reports whether a release keeps fields that the object does not have.
+func (f *Field) Open(release string) bool { return f.has(release, "open") }
+
+// Allows reports whether a release allows a value.
+func (f *Field) Allows(value, release string) bool {
+	values := f.Enum(release)
+	return values == nil || slices.Contains(values, value)
+}
+
+// Enum returns the values that a release allows, sorted, or nil for any.
+func (f *Field) Enum(release string) (values []string) {
+	for fact := range f.facts {
+		if value, ok := strings.CutPrefix(fact, "="); ok && f.has(release, fact) {
+			values = append(values, value)
+		}
+	}
+	slices.Sort(values)
+	return values
+}
+
+// has takes releases before 2.2 for 2.2.
+func (f *Field) has(release, fact string) bool {
+	releases, ok := f.facts[fact]
+	if minor(release) < oldest {
+		release = first
+	}
+	return ok && within(release, releases) && within(release, f.in)
+}
+
+// within reports whether a release is within releases such as "2.2-2.5,2.8-2.21"; "" are all.
+func within(release, releases string) bool {
+	if releases == "" {
+		return true
+	}
+	for span := range strings.SplitSeq(releases, ",") {
+		first, last, _ := strings.Cut(span, "-")
+		if n := minor(release); minor(first) <= n && n <= minor(last) {
+			return true
+		}
+	}
+	return false
+}
+
+func minor(release string) int {
+	parts := strings.Split(release, ".")
+	n, _ := strconv.Atoi(parts[1])
+	return n
+}
+
+// Type returns a Go type for the objects of a field, with the fields of all releases.
+func (f *Field) Type() reflect.Type {
+	var fields []reflect.StructField
+	for _, name := range f.Names() {
+		t := f.fields[name].value()
+		if name == "metadata" {
+			t = reflect.TypeFor[metav1.ObjectMeta]()
+		}
+		fields = append(fields, reflect.StructField{Name: "F" + name, Type: t, Tag: reflect.StructTag(`json:"` + name + `"`)})
+	}
+	return reflect.StructOf(fields)
+}
+
+func (f *Field) value() reflect.Type {
+	for name, t := range map[string]reflect.Type{"string": reflect.TypeFor[string](), "integer": reflect.TypeFor[int32](), "boolean": reflect.TypeFor[bool](),
+		"[]string": reflect.TypeFor[[]string](), "map[string]string": reflect.TypeFor[map[string]string]()} {
+		if _, ok := f.facts[name]; ok {
+			return t
+		}
+	}
+	if _, ok := f.facts["[]object"]; ok {
+		return reflect.SliceOf(f.Type())
+	}
+	return reflect.PointerTo(f.Type())
+}

@@ -1,0 +1,37 @@
+package lint_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint"
+)
+
+// A field that the CRD of a release does not have is found if the release is named.
+func TestFieldsOfReleases(t *testing.T) {
+	for _, tt := range []struct{ release, added, want string }{
+		{"2.8", "podFailurePolicy: {rules: []}", "podFailurePolicy Use KEDA 2.9 or later"},
+		{"2.9", "podFailurePolicy: {rules: []}", ""},
+		{"2.11", "podReplacementPolicy: Failed", "podReplacementPolicy Use KEDA 2.12 or later"},
+		{"2.1", "podReplacementPolicy: Failed", ""}, // its CRD is unknown
+		{"2.15", "template: {spec: {resourceClaims: [{name: gpu, resourceClaimName: gpu}]}}", "template.spec.resourceClaims[0].resourceClaimName Use KEDA 2.16 or later"},
+		{"2.15", "template: {spec: {resourceClaims: [{name: gpu, source: {resourceClaimName: gpu}}]}}", ""},
+		{"2.16", "template: {spec: {resourceClaims: [{name: gpu, source: {resourceClaimName: gpu}}]}}", "template.spec.resourceClaims[0].source Delete it"},
+		{"2.15", "template: {metadata: {labels: {a: b}}}", ""}, // KEDA's patch keeps them
+	} {
+		text := "apiVersion: keda.sh/v1alpha1\nkind: ScaledJob\nmetadata: {name: orders}\nspec:\n  jobTargetRef: {" + tt.added + "}\n"
+		r := lint.Check([]lint.File{{Name: "a.yaml", Data: []byte(text)}}, release(t, tt.release))
+		var found []string
+		for _, f := range r.Findings {
+			if f.Rule == "unsupported-feature" || f.Rule == "unknown-field" {
+				found = append(found, strings.TrimPrefix(f.Path, "spec.jobTargetRef.")+" "+f.Fix)
+			}
+		}
+		require.Equal(t, tt.want != "", len(found) == 1, "%+v %v", tt, found)
+		if tt.want != "" {
+			require.Contains(t, found[0], tt.want)
+		}
+	}
+}

@@ -1,0 +1,257 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// older are the releases before versions whose CRDs and scalers can be had. The module proxy does not
+// serve 2.0, 2.1 and 2.6.
+var older = []string{"v2.2.0", "v2.3.0", "v2.4.0", "v2.5.0", "v2.7.1"}
+
+// kinds are the objects in the table of fields, by the names of their CRDs.
+var kinds = []struct{ kind, crd string }{
+	{"ClusterTriggerAuthentication", "clustertriggerauthentications"}, {"ScaledJob", "scaledjobs"}, {"TriggerAuthentication", "triggerauthentications"},
+}
+
+// A schema is a part of a CRD.
+type schema struct {
+	Type       string             `json:"type"`
+	Format     string             `json:"format"`
+	Properties map[string]*schema `json:"properties"`
+	Items      *schema            `json:"items"`
+	Values     *schema            `json:"additionalProperties"`
+	Required   []string           `json:"required"`
+	Enum       []string           `json:"enum"`
+	MinItems   int                `json:"minItems"`
+	Default    any                `json:"default"`
+	Either     bool               `json:"x-kubernetes-int-or-string"`
+	Open       bool               `json:"x-kubernetes-preserve-unknown-fields"`
+}
+
+// readCRD reads a CRD as KEDA's releases have it, with the patch of its repository.
+func readCRD(dir, name string) (*schema, error) {
+	dir = filepath.Join(dir, "config", "crd")
+	tree, patch := map[string]any{}, []operation{}
+	if err := readYAML(filepath.Join(dir, "bases", "keda.sh_"+name+".yaml"), &tree); err != nil {
+		return nil, err
+	}
+	err := readYAML(filepath.Join(dir, "patches", strings.TrimSuffix(name, "s")+"_patch.yaml"), &patch)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, o := range patch {
+		if err := o.apply(tree); err != nil {
+			return nil, err
+		}
+	}
+	data, err := json.Marshal(tree)
+	if err != nil {
+		return nil, err
+	}
+	var crd struct {
+		Spec struct {
+			Versions []struct {
+				Schema struct {
+					OpenAPIV3Schema *schema `json:"openAPIV3Schema"`
+				} `json:"schema"`
+			} `json:"versions"`
+		} `json:"spec"`
+	}
+	if err := json.Unmarshal(data, &crd); err != nil {
+		return nil, fmt.Errorf("%s %s: %w", dir, name, err)
+	}
+	return crd.Spec.Versions[0].Schema.OpenAPIV3Schema, nil
+}
+
+func readYAML(name string, into any) error {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	return yaml.Unmarshal(data, into)
+}
+
+// An operation is a line of a JSON patch.
+type operation struct {
+	Op, Path string
+	Value    any
+}
+
+func (o operation) apply(tree any) error {
+	steps := strings.Split(o.Path, "/")[1:]
+	for len(steps) > 1 {
+		switch in := tree.(type) {
+		case map[string]any:
+			if list, ok := in[steps[0]].([]any); ok && steps[1] == "-" && o.Op == "add" {
+				in[steps[0]] = append(list, o.Value)
+				return nil
+			}
+			tree = in[steps[0]]
+		case []any:
+			i, err := strconv.Atoi(steps[0])
+			if err != nil || i >= len(in) {
+				return fmt.Errorf("%+v: no item %s", o, steps[0])
+			}
+			tree = in[i]
+		}
+		steps = steps[1:]
+	}
+	object, ok := tree.(map[string]any)
+	switch {
+	case ok && o.Op == "add":
+		object[steps[0]] = o.Value
+	case ok && o.Op == "remove":
+		delete(object, steps[0])
+	default:
+		return fmt.Errorf("%+v: not applied", o)
+	}
+	return nil
+}
+
+// A crdField is a field of a CRD in all releases.
+type crdField struct {
+	fields map[string]*crdField
+	facts  map[string][]int // its type, "required" and others, each with the indexes of releases
+}
+
+func (f *crdField) add(release int, fact string) {
+	if f.facts == nil {
+		f.facts = map[string][]int{}
+	}
+	f.facts[fact] = append(f.facts[fact], release)
+}
+
+// merge adds a release's fields.
+func (f *crdField) merge(s *schema, release int) {
+	for s.Items != nil || s.Values != nil && len(s.Values.Properties) > 0 {
+		if s.Items == nil {
+			s = s.Values
+			continue
+		}
+		s = s.Items
+	}
+	for name, p := range s.Properties {
+		if f.fields == nil {
+			f.fields = map[string]*crdField{}
+		}
+		of := f.fields[name]
+		if of == nil {
+			of = &crdField{}
+			f.fields[name] = of
+		}
+		of.add(release, "type="+p.typeName())
+		if slices.Contains(s.Required, name) && p.Default == nil {
+			of.add(release, "required")
+		}
+		for _, value := range p.Enum {
+			of.add(release, "="+value)
+		}
+		if p.MinItems > 0 {
+			of.add(release, "some")
+		}
+		if p.Open {
+			of.add(release, "open")
+		}
+		of.merge(p, release)
+	}
+}
+
+func (s *schema) typeName() string {
+	switch {
+	case s.Items != nil:
+		return "[]" + s.Items.typeName()
+	case s.Values != nil:
+		return "map[string]" + s.Values.typeName()
+	case s.Either:
+		return "any"
+	}
+	return s.Type
+}
+
+// crdReleases are the minor releases in the table of fields.
+func crdReleases() (all []string) {
+	for _, v := range append(slices.Clone(older), versions...) {
+		all = append(all, strings.TrimPrefix(v[:strings.LastIndexByte(v, '.')], "v"))
+	}
+	return all
+}
+
+// crdTable is the table of fields: each is a line below that of its object, with its facts. A fact
+// without releases holds in all that have the field.
+func crdTable() ([]byte, error) {
+	all := &crdField{fields: map[string]*crdField{}}
+	for i, v := range append(slices.Clone(older), versions...) {
+		dir, err := download(v)
+		if err != nil {
+			return nil, err
+		}
+		for _, k := range kinds {
+			s, err := readCRD(dir, k.crd)
+			if err != nil {
+				return nil, err
+			}
+			if all.fields[k.kind] == nil {
+				all.fields[k.kind] = &crdField{}
+			}
+			all.fields[k.kind].add(i, "type=object")
+			all.fields[k.kind].merge(s, i)
+		}
+	}
+	var b bytes.Buffer
+	all.write(&b, 0, "")
+	return b.Bytes(), nil
+}
+
+func (f *crdField) write(b *bytes.Buffer, depth int, above string) {
+	for _, name := range sorted(f.fields) {
+		of := f.fields[name]
+		var has []int
+		for fact, releases := range of.facts {
+			if strings.HasPrefix(fact, "type=") {
+				has = append(has, releases...)
+			}
+		}
+		slices.Sort(has)
+		in := ranges(has)
+		fmt.Fprint(b, strings.Repeat(" ", depth), name)
+		if in != above {
+			fmt.Fprint(b, " in:", in)
+		}
+		for _, fact := range sorted(of.facts) {
+			if fact == "type=object" {
+				continue
+			}
+			fmt.Fprint(b, " ", strings.TrimPrefix(fact, "type="))
+			if r := ranges(of.facts[fact]); r != in {
+				fmt.Fprint(b, ":", r)
+			}
+		}
+		b.WriteString("\n")
+		of.write(b, depth+1, in)
+	}
+}
+
+// ranges joins releases: 2.2-2.5,2.8-2.21.
+func ranges(releases []int) string {
+	var all []string
+	names := crdReleases()
+	for i := 0; i < len(releases); i++ {
+		first := i
+		for i+1 < len(releases) && releases[i+1] == releases[i]+1 {
+			i++
+		}
+		all = append(all, names[releases[first]]+"-"+names[releases[i]])
+	}
+	return strings.Join(all, ",")
+}
