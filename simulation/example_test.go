@@ -14,7 +14,7 @@ import (
 
 // scaled is a policy of package scaling with a strategy and a maximum.
 func scaled(name string, most int64) simulation.Scaling {
-	of, err := strategy.Parse(cmp.Or(name, "default"))
+	of, err := strategy.FromSpec(cmp.Or(name, "default"), strategy.Parameters{})
 	if err != nil {
 		panic(err)
 	}

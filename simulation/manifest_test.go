@@ -77,11 +77,8 @@ func (m manifest) strategy() strategy.Strategy {
 	if of.Strategy == "" && m.As == "placement" {
 		return nil
 	}
-	in := strategy.Parameters{Percentage: of.CustomScalingRunningJobPercentage, SubtractPending: m.SubtractPending}
-	if n := of.CustomScalingQueueLengthDeduction; n != nil {
-		in.Deduction = int64(*n)
-	}
-	s, err := strategy.FromSpec(cmp.Or(of.Strategy, "default"), in)
+	s, err := strategy.FromSpec(cmp.Or(of.Strategy, "default"), strategy.Parameters{Deduction: of.CustomScalingQueueLengthDeduction,
+		Percentage: of.CustomScalingRunningJobPercentage, SubtractPending: m.SubtractPending})
 	if err != nil {
 		panic(err)
 	}

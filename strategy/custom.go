@@ -59,15 +59,6 @@ func ParsePercentage(s string) (Percentage, error) {
 	return Percentage{x}, nil
 }
 
-// PercentageOf returns the shortest decimal that reads back as f, so that 0.29 is
-// 29/100. It returns an error for negative, infinite and NaN values.
-func PercentageOf(f float64) (Percentage, error) {
-	if f == 0 {
-		f = 0 // minus zero has a sign
-	}
-	return ParsePercentage(strconv.FormatFloat(f, 'g', -1, 64))
-}
-
 // Of returns trunc(n * p), at most MaxInt64. A negative n counts as 0.
 func (p Percentage) Of(n int64) int64 {
 	if p.x == nil {

@@ -39,7 +39,6 @@
 package strategy
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -185,29 +184,10 @@ func Names() []string {
 	return []string{"default", "accurate", "eager", "custom", "pendingAware"}
 }
 
-// Parse returns the strategy of that name, spelled exactly as in [Names]; "basic" is
-// another name of "default". It returns an error for any other name, and for "custom",
-// which needs parameters: see [NewCustom].
-func Parse(name string) (Strategy, error) {
-	switch name {
-	case "default", "basic":
-		return Default{}, nil
-	case "accurate":
-		return Accurate{}, nil
-	case "eager":
-		return Eager{}, nil
-	case "pendingAware":
-		return PendingAware{}, nil
-	case "custom":
-		return nil, errors.New(`strategy "custom" has no parameters; use NewCustom with a running job percentage`)
-	}
-	return nil, fmt.Errorf("unknown strategy %q; use %s (or basic, the same as default)", name, strings.Join(Names(), ", "))
-}
-
 // Parameters are the options of strategies, as manifests write them. The zero value has none.
 type Parameters struct {
-	// Deduction is customScalingQueueLengthDeduction, in Jobs. A negative deduction adds Jobs.
-	Deduction int64
+	// Deduction is customScalingQueueLengthDeduction, in Jobs; nil is 0. A negative one adds Jobs.
+	Deduction *int32
 	// Percentage is customScalingRunningJobPercentage, as written. Without it, custom is the
 	// strategy default, as documented.
 	Percentage string
@@ -215,27 +195,34 @@ type Parameters struct {
 	SubtractPending bool
 }
 
-// FromSpec returns the strategy of a manifest: the name as in [Parse], or "" for default.
-// Strategies ignore the parameters of others. The errors are of type [*field.Error], with the
-// manifest's name of the field.
+// FromSpec returns the strategy of a manifest. Its name is one of [Names], or basic or "" for
+// default, and is case-sensitive. Strategies ignore the parameters of others. The errors are of
+// type [*field.Error], with the manifest's name of the field.
 func FromSpec(name string, p Parameters) (Strategy, error) {
 	var problems field.Errors
 	switch name {
-	case "":
-		return Default{}, nil
 	case "accurate":
 		return Accurate{SubtractPending: p.SubtractPending}, nil
+	case "eager":
+		return Eager{}, nil
+	case "pendingAware":
+		return PendingAware{}, nil
 	case "custom":
 		if p.Percentage == "" {
 			return Default{}, nil
 		}
 		percentage, err := ParsePercentage(p.Percentage)
 		problems.Check(err == nil, "customScalingRunningJobPercentage", p.Percentage, `a decimal of 0 or more, such as "0.5"`)
-		return NewCustom(p.Deduction, percentage), problems.Err()
+		deduction := int64(0)
+		if p.Deduction != nil {
+			deduction = int64(*p.Deduction)
+		}
+		return NewCustom(deduction, percentage), problems.Err()
+	case "", "basic", "default":
+		return Default{}, nil
 	}
-	s, err := Parse(name)
-	problems.Check(err == nil, "strategy", name, "one of "+strings.Join(Names(), ", "))
-	return s, problems.Err()
+	problems.Check(false, "strategy", name, "one of "+strings.Join(Names(), ", "))
+	return nil, problems.Err()
 }
 
 // Describe returns the text of a strategy in explanations: its String method, or else its

@@ -372,7 +372,7 @@ func TestGolden(t *testing.T) {
 	for i, c := range file.Cases {
 		l := strategy.Load{Target: c.Target, Running: c.Running, Pending: c.Pending, Stuck: c.Stuck, Max: c.Max}
 		for name, want := range c.Want {
-			s, err := strategy.Parse(name)
+			s, err := strategy.FromSpec(name, strategy.Parameters{})
 			if name == "custom" {
 				s = custom(t, c.Deduction, c.Percentage)
 			} else {
@@ -383,35 +383,16 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-func TestParse(t *testing.T) {
-	for name, want := range map[string]strategy.Strategy{
-		"default": strategy.Default{}, "basic": strategy.Default{}, "accurate": strategy.Accurate{},
-		"eager": strategy.Eager{}, "pendingAware": strategy.PendingAware{},
-	} {
-		got, err := strategy.Parse(name)
-		require.NoError(t, err)
-		require.Equal(t, want, got)
-	}
-	for name, want := range map[string]string{
-		"Accurate": `unknown strategy "Accurate"; use default, accurate, eager, custom, pendingAware (or basic, the same as default)`,
-		"":         `unknown strategy ""; use default`,
-		"custom":   `strategy "custom" has no parameters; use NewCustom`,
-	} {
-		_, err := strategy.Parse(name)
-		require.ErrorContains(t, err, want)
-	}
-}
-
 func TestFromSpec(t *testing.T) {
 	for name, want := range map[string]strategy.Strategy{
 		"": strategy.Default{}, "basic": strategy.Default{}, "accurate": strategy.Accurate{SubtractPending: true}, "eager": strategy.Eager{},
-		"custom": custom(t, -3, "0.29"),
+		"custom": custom(t, -3, "0.29"), "default": strategy.Default{}, "pendingAware": strategy.PendingAware{},
 	} {
-		got, err := strategy.FromSpec(name, strategy.Parameters{Deduction: -3, Percentage: "0.290", SubtractPending: true})
+		got, err := strategy.FromSpec(name, strategy.Parameters{Deduction: new(int32(-3)), Percentage: "0.290", SubtractPending: true})
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	}
-	got, err := strategy.FromSpec("custom", strategy.Parameters{Deduction: 2})
+	got, err := strategy.FromSpec("custom", strategy.Parameters{Deduction: new(int32(2))})
 	require.NoError(t, err)
 	require.Equal(t, strategy.Default{}, got, "without a percentage, as documented")
 	_, err = strategy.FromSpec("custom", strategy.Parameters{Percentage: "half"})
@@ -444,15 +425,6 @@ func TestPercentageText(t *testing.T) {
 		"-0.5", "1e400", "1_0", "1/2", "--1"} {
 		_, err := strategy.ParsePercentage(text)
 		require.ErrorContains(t, err, fmt.Sprintf("running job percentage: found %q; use a decimal that is not negative, such as 0.5", text))
-	}
-	for f, want := range map[float64]string{0: "0", math.Copysign(0, -1): "0", 0.29: "0.29", 0.1: "0.1", 1.0 / 3000: "0.0003333333333333333"} {
-		p, err := strategy.PercentageOf(f)
-		require.NoError(t, err)
-		require.Equal(t, want, p.String())
-	}
-	for _, f := range []float64{-0.5, math.NaN(), math.Inf(1), math.Inf(-1)} {
-		_, err := strategy.PercentageOf(f)
-		require.Error(t, err, f)
 	}
 }
 
@@ -522,7 +494,7 @@ func BenchmarkPropose(b *testing.B) {
 func Example() {
 	l := strategy.Load{Target: 10, Running: 4, Pending: 2, Stuck: 1, Max: 20}
 	for _, name := range []string{"default", "accurate", "eager", "pendingAware"} {
-		s, _ := strategy.Parse(name)
+		s, _ := strategy.FromSpec(name, strategy.Parameters{})
 		fmt.Println(s.Propose(l), s)
 	}
 	half, _ := strategy.ParsePercentage("0.5")

@@ -118,11 +118,8 @@ func (r *reader) strategy() strategy.Strategy {
 	in := &r.spec.ScalingStrategy
 	r.warnings.Check(in.Strategy != "custom" || in.CustomScalingRunningJobPercentage != "", path+".customScalingRunningJobPercentage", nil,
 		`a decimal of 0 or more, such as "0.5"; without it, custom is the strategy default`)
-	p := strategy.Parameters{Percentage: in.CustomScalingRunningJobPercentage}
-	if n := in.CustomScalingQueueLengthDeduction; n != nil {
-		p.Deduction = int64(*n)
-	}
-	s, err := strategy.FromSpec(in.Strategy, p)
+	s, err := strategy.FromSpec(in.Strategy, strategy.Parameters{
+		Deduction: in.CustomScalingQueueLengthDeduction, Percentage: in.CustomScalingRunningJobPercentage})
 	r.problems.Join(path, err)
 	return s
 }

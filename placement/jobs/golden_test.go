@@ -52,7 +52,7 @@ func cases[T any](t *testing.T, kind string, want int) []T {
 func named(t *testing.T, name, percentage string, deduction int64) strategy.Strategy {
 	t.Helper()
 	if name != "custom" {
-		s, err := strategy.Parse(name)
+		s, err := strategy.FromSpec(name, strategy.Parameters{})
 		require.NoError(t, err)
 		return s
 	}

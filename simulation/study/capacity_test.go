@@ -36,7 +36,7 @@ func capacity(t *testing.T, s simulation.Scenario) *study.Capacity {
 // Workloads that the maximum alone calls fine grow without bound, and the other way round.
 func TestPresentLoad(t *testing.T) {
 	scaled := func(name string, most int64) simulation.Scaling {
-		of, err := strategy.Parse(name)
+		of, err := strategy.FromSpec(name, strategy.Parameters{})
 		require.NoError(t, err)
 		return simulation.NewScaling(of, most)
 	}

@@ -44,7 +44,7 @@ func workload(random *rand.Rand) simulation.Scenario {
 		s.Policy = simulation.KEDA{Profile: release, Spec: keda.Spec{MinReplicaCount: &least, MaxReplicaCount: &most, ScalingStrategy: of}}
 		return s
 	}
-	of, _ := strategy.Parse(pick("default", "accurate", "eager", "pendingAware"))
+	of, _ := strategy.FromSpec(pick("default", "accurate", "eager", "pendingAware"), strategy.Parameters{})
 	p := simulation.NewScaling(of, int64(most))
 	p.Policy.Bounds.Min = int64(least)
 	s.Policy = p

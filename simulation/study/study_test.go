@@ -27,7 +27,7 @@ func marshal(t *testing.T, v any) string {
 // under are strategies as policies with a maximum.
 func under(t *testing.T, most int64, names ...string) (all []simulation.Policy) {
 	for _, name := range names {
-		of, err := strategy.Parse(name)
+		of, err := strategy.FromSpec(name, strategy.Parameters{})
 		require.NoError(t, err)
 		p := simulation.NewScaling(of, most)
 		p.Name = name

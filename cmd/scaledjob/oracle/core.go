@@ -64,11 +64,8 @@ func (l *line) policy() (p scaling.Policy, err error) {
 func (l *line) strategy() (strategy.Strategy, error) {
 	var problems field.Errors
 	problems.Check(l.Accurate == "" || l.Accurate == "subtractPending", "accurate", l.Accurate, "subtractPending")
-	p := strategy.Parameters{Percentage: string(l.CustomScalingRunningJobPercentage), SubtractPending: l.Accurate != ""}
-	if n := l.CustomScalingQueueLengthDeduction; n != nil {
-		p.Deduction = int64(*n)
-	}
-	s, err := strategy.FromSpec(l.Strategy, p)
+	s, err := strategy.FromSpec(l.Strategy, strategy.Parameters{Deduction: l.CustomScalingQueueLengthDeduction,
+		Percentage: string(l.CustomScalingRunningJobPercentage), SubtractPending: l.Accurate != ""})
 	problems.Join("", err)
 	return s, problems.Err()
 }

@@ -189,7 +189,7 @@ func (s weaker) Propose(l strategy.Load) int64 {
 // pods took to start, and the real Jobs to be finished. The runs differ in what is not recorded: the time of the first poll, and which
 // pod had which start time.
 func (l *load) simulated(t *testing.T, name string, n int, with change) (all []figures) {
-	of, err := strategy.Parse(name)
+	of, err := strategy.FromSpec(name, strategy.Parameters{})
 	require.NoError(t, err)
 	p := simulation.NewScaling(weaker{of, with.strategy}, loadMax)
 	p.Interval = simulation.Duration(loadInterval * time.Second)

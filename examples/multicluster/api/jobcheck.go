@@ -34,9 +34,7 @@ func (d *DistributedScaledJob) strategy(c *JobConfig, e *field.Errors) strategy.
 	in := &d.Spec.ScaledJobSpec.ScalingStrategy
 	deduction, percentage := in.CustomScalingQueueLengthDeduction, in.CustomScalingRunningJobPercentage
 	if in.Strategy == "custom" {
-		n := int64(0)
-		number(&n, deduction)
-		custom, err := strategy.FromSpec("custom", strategy.Parameters{Deduction: n, Percentage: percentage})
+		custom, err := strategy.FromSpec("custom", strategy.Parameters{Deduction: deduction, Percentage: percentage})
 		if err != nil || percentage == "" {
 			c.Warnings = append(c.Warnings, &field.Error{Path: strategyField + "customScalingRunningJobPercentage", Found: strconv.Quote(percentage),
 				Fix: "a decimal such as 0.5: otherwise custom is the strategy basic"})
@@ -53,7 +51,7 @@ func (d *DistributedScaledJob) strategy(c *JobConfig, e *field.Errors) strategy.
 	if in.Strategy == "" {
 		return strategy.PendingAware{}
 	}
-	chosen, err := strategy.Parse(in.Strategy)
+	chosen, err := strategy.FromSpec(in.Strategy, strategy.Parameters{})
 	e.Check(err == nil && in.Strategy != "default", strategyField+"strategy", in.Strategy, "basic, custom, accurate, eager or pendingAware")
 	return chosen
 }

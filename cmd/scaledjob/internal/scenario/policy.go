@@ -93,11 +93,8 @@ func (p *Policy) strategy(problems *field.Errors) strategy.Strategy {
 	if s.Strategy == "" {
 		return nil
 	}
-	in := strategy.Parameters{Percentage: s.CustomScalingRunningJobPercentage, SubtractPending: p.SubtractPending}
-	if n := s.CustomScalingQueueLengthDeduction; n != nil {
-		in.Deduction = int64(*n)
-	}
-	of, err := strategy.FromSpec(s.Strategy, in)
+	of, err := strategy.FromSpec(s.Strategy, strategy.Parameters{Deduction: s.CustomScalingQueueLengthDeduction,
+		Percentage: s.CustomScalingRunningJobPercentage, SubtractPending: p.SubtractPending})
 	problems.Join(path, err)
 	return of
 }
