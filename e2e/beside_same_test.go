@@ -90,20 +90,25 @@ func TestBesideSameJobs(t *testing.T) {
 	}, func() map[string][]decided { return decidedByController(p.Output()) })
 	p.Stop()
 
-	polls, creating, differ := 0, 0, 0
+	polls, creating, apart, differ := 0, 0, 0, 0
 	for name, keda := range theirs {
 		for i := range sameRounds * samePolls {
 			polls++
 			creating += int(min(1, keda[i].created))
-			if keda[i] != ours[name][i] {
+			switch is := ours[name][i]; {
+			case is == keda[i]:
+			case is.running != keda[i].running || is.pending != keda[i].pending: // a pod started or ended late
+				apart++
+				t.Logf("%s, poll %d: other Jobs: running, pending and created are %v under KEDA and %v here", name, i, keda[i], is)
+			default:
 				differ++
-				t.Logf("%s, poll %d: running, pending and created are %v under KEDA and %v here; all: %v and %v", name, i, keda[i], ours[name][i], keda, ours[name])
+				t.Errorf("%s, poll %d: running, pending and created are %v under KEDA and %v here; all: %v and %v", name, i, keda[i], is, keda, ours[name])
 			}
 		}
 	}
-	t.Logf("%d ScaledJobs, %d polls under each, %d of them create Jobs, %d differences; Jobs: %d and %d",
-		len(theirs), polls, creating, differ, jobsIn(t, c, "theirs"), jobsIn(t, c, "ours"))
-	require.Zero(t, differ)
+	t.Logf("%d ScaledJobs, %d polls under each, %d of them create Jobs, %d with other Jobs, %d differences; Jobs: %d and %d",
+		len(theirs), polls, creating, apart, differ, jobsIn(t, c, "theirs"), jobsIn(t, c, "ours"))
+	require.Less(t, apart, polls/10, "polls with other running or pending Jobs prove nothing: is the machine too slow?")
 }
 
 var ownerOfJob = regexp.MustCompile(`^beside-\d+`)
