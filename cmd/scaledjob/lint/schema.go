@@ -65,12 +65,11 @@ func (r *reader) crd(at tree.Path) *crd.Field {
 
 // visit checks a value that its type can hold.
 func (r *reader) visit(path string, v reflect.Value, _ []byte) {
-	at := tree.Find(r.root, path)
-	switch v.Kind() {
-	case reflect.String:
-		r.enumerated(v.String(), v.Type(), at)
-	case reflect.Struct:
-		r.object(v.Type(), at)
+	switch {
+	case enums[v.Type()] != nil:
+		r.enumerated(v.String(), v.Type(), tree.Find(r.root, path))
+	case v.Kind() == reflect.Struct:
+		r.object(v.Type(), tree.Find(r.root, path))
 	}
 }
 
@@ -131,6 +130,9 @@ func (r *reader) required(t reflect.Type, of *crd.Field, present map[string]bool
 	for _, name := range of.Names() {
 		f, at := of.Field(name), at.With(name)
 		add := func(rule Rule, fix string, when func(release string) bool) {
+			if !slices.ContainsFunc(r.c.scope.profiles, func(p keda.Profile) bool { return when(p.Release()) }) {
+				return
+			}
 			if !when(keda.Newest().Release()) {
 				rule = unsupported // only of releases that the caller names
 			}
