@@ -3,7 +3,9 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -52,6 +54,35 @@ func TestRepository(t *testing.T) {
 	status, _, said = call(t, "lint charts/orders/templates/job.yaml", "")
 	require.Equal(t, trouble, status, "a file that is named is read")
 	require.Contains(t, said, "a template")
+}
+
+// Lint without arguments, in repositories of one kind of content beside a clean ScaledJob.
+func TestRepositories(t *testing.T) {
+	for dir, want := range map[string]struct {
+		status int
+		text   string
+	}{
+		"base/":     {success, " in 1 ScaledJob\n"},
+		"overlays/": {success, "skipped 2 Kustomize patches"},
+		"charts/":   {success, "skipped 2 Helm templates"},
+		"crds/":     {success, " in 1 ScaledJob\n"},
+		"vendor/":   {found, "broken YAML"},
+	} {
+		t.Run(dir, func(t *testing.T) {
+			files := map[string]string{"orders.yaml": hostileManifest}
+			for name, text := range repositoryFiles {
+				if strings.HasPrefix(name, dir) && dir != "base/" {
+					files[name] = text
+				}
+			}
+			tree(t, files)
+			start := time.Now()
+			status, out, said := call(t, "lint", "")
+			t.Logf("status %d after %s", status, time.Since(start))
+			require.Equal(t, want.status, status, out+said)
+			require.Contains(t, out, want.text)
+		})
+	}
 }
 
 // The settings of a repository count unless a flag says otherwise, and run no program.

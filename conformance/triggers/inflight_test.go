@@ -11,6 +11,7 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,7 +27,7 @@ const inFlightFile = "testdata/inflight.json"
 // triggers.Proofs, and write the file with UPDATE=1.
 func TestInFlightProofs(t *testing.T) {
 	got := map[string]map[string]string{}
-	versions := append([]string{"v2.7.1"}, versions...)
+	versions := append(slices.Clone(older), versions...)
 	minor := func(i int) string {
 		return strings.TrimPrefix(versions[i][:strings.LastIndexByte(versions[i], '.')], "v")
 	}

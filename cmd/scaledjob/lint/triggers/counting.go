@@ -73,14 +73,14 @@ type Proof struct {
 }
 
 // Proofs returns the proofs by type of trigger. What a type without a proof counts is unknown:
-// it depends on the server or on how workers take their items. The releases before 2.7 are
-// unknown too: their source code was not read.
+// it depends on the server or on how workers take their items. The releases 2.0, 2.1 and 2.6 are
+// unknown too: the module proxy does not serve their source code.
 func Proofs() map[string][]Proof { return inFlight }
 
 var inFlight = map[string][]Proof{
 	"activemq":      {{"2.7 2.21", "", "activemq_scaler.go", "getQueueMessageCount", always}},
-	"apache-kafka":  {{"2.12 2.21", "", "apache_kafka_scaler.go", "getLagForPartition", always}}, // until the offset is committed
-	"artemis-queue": {{"2.7 2.21", "", "artemis_scaler.go", "getQueueMessageCount", always}},     // messageCount has the messages in delivery
+	"apache-kafka":  {{"2.12 2.21", "", "apache_kafka_scaler.go", "getLagForPartition", always}},                   // until the offset is committed
+	"artemis-queue": alsoIn("2.2 2.5", Proof{"2.7 2.21", "", "artemis_scaler.go", "getQueueMessageCount", always}), // messageCount has the messages in delivery
 	"aws-sqs-queue": {
 		{"2.8 2.21", "scaleOnInFlight", "aws_sqs_queue_scaler.go", "getAwsSqsQueueLength", unlessOff("scaleOnInFlight")},
 	},
@@ -89,7 +89,7 @@ var inFlight = map[string][]Proof{
 		{"2.20 2.20", "", "azure_pipelines_scaler.go", "stripDeadJobs", never},
 		{"2.21 2.21", "scaleOnInFlight", "azure_pipelines_scaler.go", "stripDeadJobs", unlessOff("scaleOnInFlight")},
 	},
-	"azure-eventhub":   {{"2.7 2.21", "", "azure_eventhub_scaler.go", "GetUnprocessedEventCountInPartition", always}}, // until the checkpoint
+	"azure-eventhub":   alsoIn("2.2 2.5", Proof{"2.7 2.21", "", "azure_eventhub_scaler.go", "GetUnprocessedEventCountInPartition", always}), // until the checkpoint
 	"azure-queue":      {{"2.15 2.21", "queueLengthStrategy", "azure_queue_scaler.go", "getMessageCount", azureQueue}},
 	"azure-servicebus": {{"2.9 2.21", "", "azure_servicebus_scaler.go", "getQueueLength", always}},
 	"beanstalkd":       {{"2.16 2.21", "", "beanstalkd_scaler.go", "GetMetricsAndActivity", always}}, // ready and reserved
@@ -98,19 +98,19 @@ var inFlight = map[string][]Proof{
 		{"2.10 2.13", "", "github_runner_scaler.go", "GetWorkflowQueueLength", never},
 		{"2.14 2.21", "", "github_runner_scaler.go", "GetWorkflowQueueLength", always},
 	},
-	"kafka":                  {{"2.7 2.21", "", "kafka_scaler.go", "getLagForPartition", always}},
-	"liiklus":                {{"2.7 2.21", "", "liiklus_scaler.go", "getLag", always}},
+	"kafka":                  alsoIn("2.2 2.5", Proof{"2.7 2.21", "", "kafka_scaler.go", "getLagForPartition", always}),
+	"liiklus":                alsoIn("2.2 2.5", Proof{"2.7 2.21", "", "liiklus_scaler.go", "getLag", always}),
 	"nats-jetstream":         {{"2.8 2.21", "", "nats_jetstream_scaler.go", "getMaxMsgLag", always}},
 	"nsq":                    {{"2.17 2.21", "", "nsq_scaler.go", "aggregateDepth", never}},   // in_flight_count is another figure
 	"pulsar":                 {{"2.8 2.21", "", "pulsar_scaler.go", "getMsgBackLog", always}}, // until it is acknowledged
 	"rabbitmq":               {{"2.8 2.21", "protocol", "rabbitmq_scaler.go", "getQueueStatus", nil}},
-	"redis":                  {{"2.7 2.21", "", "redis_scaler.go", "NewRedisScaler", never}}, // a worker pops its item
-	"redis-cluster":          {{"2.7 2.21", "", "redis_scaler.go", "NewRedisScaler", never}},
-	"redis-sentinel":         {{"2.7 2.21", "", "redis_scaler.go", "NewRedisScaler", never}},
-	"redis-streams":          {{"2.7 2.21", "lagCount", "redis_streams_scaler.go", "NewRedisStreamsScaler", stream}},
-	"redis-cluster-streams":  {{"2.7 2.21", "lagCount", "redis_streams_scaler.go", "NewRedisStreamsScaler", stream}},
-	"redis-sentinel-streams": {{"2.7 2.21", "lagCount", "redis_streams_scaler.go", "NewRedisStreamsScaler", stream}},
-	"solace-event-queue":     {{"2.7 2.21", "messageCountTarget", "solace_scaler.go", "getSolaceQueueMetricsFromSEMP", spooled}},
+	"redis":                  alsoIn("2.2 2.5", Proof{"2.7 2.21", "", "redis_scaler.go", "NewRedisScaler", never}), // a worker pops its item
+	"redis-cluster":          alsoIn("2.2 2.5", Proof{"2.7 2.21", "", "redis_scaler.go", "NewRedisScaler", never}),
+	"redis-sentinel":         alsoIn("2.5 2.5", Proof{"2.7 2.21", "", "redis_scaler.go", "NewRedisScaler", never}),
+	"redis-streams":          alsoIn("2.2 2.5", Proof{"2.7 2.21", "lagCount", "redis_streams_scaler.go", "NewRedisStreamsScaler", stream}),
+	"redis-cluster-streams":  alsoIn("2.2 2.5", Proof{"2.7 2.21", "lagCount", "redis_streams_scaler.go", "NewRedisStreamsScaler", stream}),
+	"redis-sentinel-streams": alsoIn("2.5 2.5", Proof{"2.7 2.21", "lagCount", "redis_streams_scaler.go", "NewRedisStreamsScaler", stream}),
+	"solace-event-queue":     alsoIn("2.4 2.5", Proof{"2.7 2.21", "messageCountTarget", "solace_scaler.go", "getSolaceQueueMetricsFromSEMP", spooled}),
 	"temporal": {
 		{"2.18 2.19", "", "temporal_scaler.go", "getQueueSize", never},
 		{"2.20 2.21", "", "temporal_scaler.go", "getUnversionedBacklogCount", never},
@@ -119,6 +119,13 @@ var inFlight = map[string][]Proof{
 		{"2.16 2.20", "", "selenium_grid_scaler.go", "GetMetricsAndActivity", always},
 		{"2.21 2.21", "includeOngoingSessions", "selenium_grid_scaler.go", "GetMetricsAndActivity", unlessOff("includeOngoingSessions")},
 	},
+}
+
+// alsoIn returns a proof that holds in the releases before 2.6 too.
+func alsoIn(releases string, p Proof) []Proof {
+	before := p
+	before.Releases = releases
+	return []Proof{before, p}
 }
 
 func always(map[string]string) Counting { return Includes }
