@@ -160,7 +160,7 @@ type writer struct {
 func newWriter(t require.TestingT, s *server, target Target, o Options) *writer {
 	tracker, err := newTracker(o)
 	require.NoError(t, err)
-	tracker.feeds = []*feed{{Tracker: tracker, synced: true}, {Tracker: tracker, ofPods: true, synced: true}}
+	tracker.fed()
 	w := &writer{Tracker: tracker, server: s, clock: noon}
 	tracker.now = func() time.Time {
 		w.mu.Lock()
@@ -263,6 +263,11 @@ func (o *owned) held(rule string) bool {
 }
 
 var keepNone = history.Limits{Succeeded: history.Keep(0), Failed: history.Keep(0)}
+
+// fed gives a tracker feeds that have listed.
+func (t *Tracker) fed() {
+	t.feeds = []*feed{{Tracker: t, synced: true}, {Tracker: t, ofPods: true, synced: true}}
+}
 
 func (t *Tracker) jobFeed() *feed { return t.feeds[0] }
 

@@ -117,6 +117,7 @@ func BenchmarkMemory(b *testing.B) {
 	for b.Loop() {
 		tracker, err := newTracker(Options{Pods: true})
 		require.NoError(b, err)
+		tracker.fed()
 		w := &writer{Tracker: tracker}
 		empty := heapBytes()
 		for i := range owners {
