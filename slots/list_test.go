@@ -1,6 +1,7 @@
 package slots_test
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -127,6 +128,41 @@ func TestDeletesWhatIsShown(t *testing.T) {
 	require.Len(t, sent, 1)
 	require.Equal(t, "b", sent[0].UID)
 	require.False(t, sent[0].Finished)
+}
+
+// A request that waits is not sent once its object is gone, or an unfinished one has finished.
+func TestDeletesWhatIsStillShown(t *testing.T) {
+	for _, finished := range []bool{false, true} {
+		now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+		s := slots.New(slots.Options{Late: time.Minute, Start: now})
+		var all []slots.Object
+		w := slots.Want{}
+		for i := range 4 {
+			all = append(all, slots.Object{Slot: slots.Slot{Number: int64(i + 1)}, UID: fmt.Sprint(i), Finished: finished})
+			w.Delete = append(w.Delete, fmt.Sprint(i))
+		}
+		now = now.Add(2 * time.Minute)
+		s.Replace(all, now)
+		s.Want(w, now)
+		first := s.Next(now)
+		require.Len(t, first, 1)
+		s.Show(slots.Object{UID: "1", Gone: true})
+		all[2].Finished = true
+		s.Show(all[2])
+		s.Answer(first[0], slots.Done, "", now)
+		var sent []string
+		for batch := s.Next(now); len(batch) > 0; batch = s.Next(now) {
+			for _, q := range batch {
+				sent = append(sent, q.UID)
+				s.Answer(q, slots.Done, "", now)
+			}
+		}
+		if finished {
+			require.Equal(t, []string{"2", "3"}, sent)
+		} else {
+			require.Equal(t, []string{"3"}, sent)
+		}
+	}
 }
 
 // A set of another term takes neither a listing nor a reply of the set before.

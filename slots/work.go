@@ -242,20 +242,15 @@ func (s *Set) batch(now time.Time) (batch []Request) {
 	n := min(w.size, len(w.queues[w.stage]))
 	batch = slices.Clone(w.queues[w.stage][:n])
 	w.queues[w.stage] = w.queues[w.stage][n:]
+	batch = slices.DeleteFunc(batch, s.needless)
+	if n > 0 && len(batch) == 0 {
+		return s.batch(now)
+	}
 	if w.stage == pruning {
-		batch = slices.DeleteFunc(batch, func(q Request) bool {
-			o := s.objects[q.UID]
-			return s.deletes[q.UID] != nil || o != nil && o.Deleting
-		})
 		for _, q := range batch {
-			if s.objects[q.UID] != nil {
-				put(&s.deletes, q.UID, &doubt{sent: now})
-			}
+			put(&s.deletes, q.UID, &doubt{sent: now})
 		}
 		s.blocked = time.Time{}
-		if n > 0 && len(batch) == 0 {
-			return s.batch(now)
-		}
 	}
 	if w.stage == reading {
 		for _, q := range batch {
@@ -265,6 +260,21 @@ func (s *Set) batch(now time.Time) (batch []Request) {
 		}
 	}
 	return batch
+}
+
+// needless reports whether a request that waited is about an object that is no longer shown, or
+// whether its object has finished or is deleted since.
+func (s *Set) needless(q Request) bool {
+	switch o := s.objects[q.UID]; {
+	case q.UID == "":
+		return false
+	case o == nil:
+		return true
+	case q.Kind != Delete:
+		return false
+	default:
+		return o.Finished != q.Finished || q.Finished && (o.Deleting || s.deletes[q.UID] != nil)
+	}
 }
 
 // mayPrune reports whether finished objects may be deleted now. A keyed set has no gate
