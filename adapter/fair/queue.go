@@ -97,6 +97,8 @@ type Slot struct {
 	ended bool
 	last  Answer
 	after time.Duration
+
+	resting bool // the request waits to be sent again
 }
 
 // Do calls f in a goroutine of its own when a slot is free, and frees the slot when f
@@ -281,7 +283,9 @@ func (q *Queue) rests(s *Slot, n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	s.timer.Stop()
-	s.last = Neutral
+	q.calm(s)
+	q.move(s.owner)
+	s.last, s.resting = Neutral, n > 0
 	q.resting += n
 }
 
@@ -299,7 +303,7 @@ func (s *Slot) hang() {
 	q := s.queue
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if s.ended || s.hangs {
+	if s.ended || s.hangs || s.resting {
 		return
 	}
 	s.hangs = true
