@@ -159,6 +159,7 @@ func (c *Cluster) watching(kind, namespace string) do {
 		err := call(ctx)
 		failed := failure(verb, err).Call
 		if one && ctx.Err() == nil && c.refuse(namespace, what, err) {
+			c.health.forget(what)
 			return err
 		}
 		if ctx.Err() == nil && (err == nil || failed && !apierrors.IsBadRequest(err) && !apierrors.IsInvalid(err)) {

@@ -108,6 +108,13 @@ func (h *health) note(what string, sent time.Time, err error) {
 	}
 }
 
+// forget drops the problem of an operation that does not speak about the member any more.
+func (h *health) forget(what string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.problems, what)
+}
+
 // problem returns why the member is unreachable, or nil if it is not or is not checked.
 func (h *health) problem() error {
 	h.mu.Lock()

@@ -72,16 +72,22 @@ func TestForbiddenNamespace(t *testing.T) {
 	for _, before := range []bool{false, true} {
 		w := newWorld(t, quick, "b")
 		w.sites["a"] = newSite("a", new(atomic.Int64))
-		var forbidden atomic.Bool
+		var forbidden, failing atomic.Bool
 		forbidden.Store(before)
 		var breaks atomic.Pointer[func()] // ends the present watch
-		of := func(a ktesting.Action) bool { return forbidden.Load() && a.GetNamespace() == "mail" }
+		of := func(a ktesting.Action) (bool, error) {
+			if failing.Load() {
+				return a.GetNamespace() == "mail", errors.New("connection reset")
+			}
+			return forbidden.Load() && a.GetNamespace() == "mail", errForbidden
+		}
 		w.sites["a"].PrependReactor("list", "jobs", func(a ktesting.Action) (bool, runtime.Object, error) {
-			return of(a) && !a.(ktesting.ListAction).GetListRestrictions().Labels.Empty(), nil, errForbidden
+			fails, err := of(a)
+			return fails && !a.(ktesting.ListAction).GetListRestrictions().Labels.Empty(), nil, err
 		})
 		w.sites["a"].PrependWatchReactor("jobs", func(a ktesting.Action) (bool, watch.Interface, error) {
-			if of(a) {
-				return true, nil, errForbidden
+			if fails, err := of(a); fails {
+				return true, nil, err
 			}
 			there, err := w.sites["a"].Tracker().Watch(batchv1.SchemeGroupVersion.WithResource("jobs"), a.GetNamespace())
 			if a.GetNamespace() == "mail" && err == nil {
@@ -89,7 +95,9 @@ func TestForbiddenNamespace(t *testing.T) {
 			}
 			return true, there, err
 		})
-		w.add("a", member.Options{Namespaces: []string{"mail", "shop"}})
+		o := quick
+		o.Namespaces = []string{"mail", "shop"}
+		w.add("a", o)
 		other := anOwner("6f1f3d3e-0000-4000-8000-000000000002")
 		other.Owner.Namespace, other.Owner.Name = "mail", "mailer"
 		require.NoError(t, w.all.Track(other, nil))
@@ -103,8 +111,11 @@ func TestForbiddenNamespace(t *testing.T) {
 			seen := w.all.Observe(other.Owner.UID)
 			noErrors(t, w.all.Apply(t.Context(), seen, jobs.Decision{Create: []jobs.Placement{{Cluster: "a", Additional: 2}}}))
 			w.eventually("a watch of mail", func() bool { c, _ := of2(); return len(c.Jobs) == 2 && breaks.Load() != nil })
-			forbidden.Store(true)
+			failing.Store(true) // as while the member's API server starts
 			(*breaks.Load())()
+			w.eventually("the member failed", func() bool { return len(w.all.Problems()) > 0 })
+			forbidden.Store(true)
+			failing.Store(false)
 		}
 		w.eventually("mail is refused", func() bool { c, err := of2(); return c.Reach != jobs.Reachable && apierrors.IsForbidden(err) })
 		c, err := of2()
