@@ -138,7 +138,7 @@ func (o *owned) describe(in hub.Place) (jobs []Job) {
 	}
 	flights := len(jobs)
 	for slot, uid := range o.set.InFlight {
-		from := o.sent[slot]
+		from := cmp.Or(o.sent[slot], &origin{from: o.target})
 		jobs = append(jobs, Job{
 			Namespace: from.from.Owner.Namespace, Name: from.from.Owner.slotName(in, slot), UID: types.UID(uid), Number: slot.Number,
 			Phase: InFlight, Created: from.at, Revision: from.from.Revision, Labels: from.labels,
@@ -150,7 +150,11 @@ func (o *owned) describe(in hub.Place) (jobs []Job) {
 
 // show passes a Job of the cache on to the set.
 func (o *owned) show(j *job) {
-	if o.set == nil || j.stray {
+	if o.set == nil {
+		return
+	}
+	if j.stray { // it may have been none before
+		o.gone(j)
 		return
 	}
 	o.set.Show(slots.Object{Slot: j.slot(), UID: string(j.UID), Finished: j.ended(), Failed: j.Phase == Failed, Deleting: j.marked})
@@ -158,20 +162,16 @@ func (o *owned) show(j *job) {
 
 // gone passes on that the cache no longer shows a Job.
 func (o *owned) gone(j *job) {
-	if o.set != nil && !j.stray {
+	if o.set != nil {
 		o.set.Show(slots.Object{UID: string(j.UID), Gone: true})
 	}
 }
 
 // land forgets from what Jobs were created whose creates are no longer in flight.
 func (o *owned) land() {
-	sent := o.sent
-	o.sent = nil
-	for slot := range o.set.InFlight {
-		if o.sent == nil {
-			o.sent = make(map[slots.Slot]*origin, len(sent))
-		}
-		o.sent[slot] = sent[slot]
+	maps.DeleteFunc(o.sent, func(slot slots.Slot, _ *origin) bool { return !o.set.Flying(slot) })
+	if len(o.sent) == 0 {
+		o.sent = nil
 	}
 }
 

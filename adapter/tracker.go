@@ -179,7 +179,7 @@ func (t *Tracker) Track(target Target) error {
 
 // begin gives an owner a set that knows of no request. If its Jobs had another identity until
 // now, creates of that one may still arrive, so that nothing is created until L has passed and
-// the Jobs have been read again.
+// the Jobs have been read again. The caller shows it the Jobs.
 func (t *Tracker) begin(o *owned) {
 	start, mark, waits := cmp.Or(t.began, t.now()), t.mark(), t.now().Before(o.before)
 	if renamed := o.before.Add(-t.late()); waits && renamed.After(start) {
@@ -187,9 +187,6 @@ func (t *Tracker) begin(o *owned) {
 	}
 	o.keyed, o.now, o.sent = o.target.Keyed, nil, nil
 	o.set = slots.New(slots.Options{Late: t.late(), Start: start, Clean: mark.Clean && !waits, Aside: mark.Aside, Wait: waits, Keyed: o.keyed})
-	for _, j := range o.jobs {
-		o.show(j)
-	}
 	switch {
 	case t.began.IsZero():
 		o.set.Listed(start)
@@ -226,8 +223,11 @@ func (t *Tracker) renew() {
 		if o.set == nil {
 			continue
 		}
-		if o.set = nil; o.target != nil {
+		if o.set, o.now, o.sent = nil, nil, nil; o.target != nil {
 			t.begin(o)
+			for _, j := range o.jobs {
+				o.show(j)
+			}
 		} else {
 			t.drop(o)
 		}

@@ -143,6 +143,11 @@ func propForger(t *rapid.T) {
 	target.StuckAfter, target.History, target.Rollout = time.Minute, keepNone, rollout.DefaultPolicy()
 	o := Options{Terms: term.Alone(), Pods: true}
 	a, b := newWriter(t, newServer(), target, o), newWriter(t, newServer(), target, o)
+	if rapid.Bool().Draw(t, "tracked after the Jobs are listed") {
+		for _, w := range []*writer{a, b} {
+			w.Untrack(ownerUID)
+		}
+	}
 	for n := range rapid.Int64Range(0, 4).Draw(t, "Jobs") {
 		j := jobOf(target, n+1, rapid.SampledFrom([]func(*batchv1.Job){ready, complete, func(*batchv1.Job) {}}).Draw(t, "state"))
 		a.show(j)
@@ -162,6 +167,9 @@ func propForger(t *rapid.T) {
 		p.Labels = map[string]string{batchv1.ControllerUidLabel: fmt.Sprint("uid-", n+1), batchv1.JobNameLabel: target.NewJob(n + 1).Name}
 		b.showPod(p)
 	}
+	require.NoError(t, a.Track(target))
+	require.NoError(t, b.Track(target))
+	require.Equal(t, a.owners[ownerUID].set.Unfinished(), b.owners[ownerUID].set.Unfinished())
 	for _, demand := range []float64{0, 3, 30} {
 		x, y := a.Plan(ownerUID, items(demand), noon.Add(time.Hour)), b.Plan(ownerUID, items(demand), noon.Add(time.Hour))
 		x.target, y.target = nil, nil
@@ -392,6 +400,36 @@ func TestUntrackedInFlight(t *testing.T) {
 			require.Empty(t, w.owners)
 		})
 	}
+}
+
+// An owner may be untracked, and another term begin, while a plan is carried out.
+func TestUntrackedInNewTerm(t *testing.T) {
+	w := newWriter(t, newServer(), newTarget(), Options{})
+	a, sent, _ := w.choose(t, 1)
+	require.Len(t, sent, 1)
+	w.show(jobOf(newTarget(), 5, ready))
+	w.Untrack(ownerUID)
+	w.Tracker.mu.Lock()
+	w.renew()
+	w.Tracker.mu.Unlock()
+	require.Empty(t, a.next(context.Background()))
+}
+
+// A create without an answer is in flight again, if the Job that may be its own finishes before
+// it is read.
+func TestInFlightAgain(t *testing.T) {
+	s, target := newServer(), newTarget()
+	w := newWriter(t, s, target, Options{})
+	s.before = func(string, string) error { return errors.New("no answer") }
+	_, err := w.poll(1)
+	require.Error(t, err)
+	w.show(jobOf(target, 1, ready))
+	w.Plan(ownerUID, items(1), noon)
+	w.show(jobOf(target, 1, complete))
+	jobs, known := w.Jobs(ownerUID)
+	require.True(t, known)
+	require.Len(t, jobs, 2)
+	require.Equal(t, []Phase{Succeeded, InFlight}, []Phase{jobs[0].Phase, jobs[1].Phase})
 }
 
 // A label that somebody removes hides a running Job from the cache. Its name is taken

@@ -10,6 +10,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -51,11 +52,12 @@ func (t *Tracker) watch(client Client) {
 	}
 }
 
-// unlisted returns an error if what concerns the owner has not been listed.
+// unlisted returns an error if what concerns the owner has not been listed. His Jobs of before an
+// edit may be in other namespaces, so that these are awaited too, unless they are refused.
 func (t *Tracker) unlisted(o *owned) error {
 	for _, f := range t.feeds {
 		switch {
-		case f.synced || f.namespace != "" && f.namespace != o.namespace:
+		case f.synced || f.namespace != "" && f.namespace != o.namespace && apierrors.IsForbidden(f.problem):
 		case f.problem != nil:
 			return fmt.Errorf("the Jobs have not been listed: %w", f.problem)
 		default:

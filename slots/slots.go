@@ -286,6 +286,10 @@ func (s *Set) InFlight(yield func(slot Slot, uid string) bool) {
 	}
 }
 
+// Flying reports whether a create of the slot may still take capacity: it is, or may again
+// be, in [Set.InFlight].
+func (s *Set) Flying(slot Slot) bool { return s.flights[slot] != nil }
+
 // hidden reports whether the flight takes capacity beside the objects that are shown.
 func (s *Set) hidden(f *flight) bool {
 	o := s.objects[f.shown]
