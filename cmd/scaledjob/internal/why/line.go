@@ -22,12 +22,18 @@ type line struct {
 // of another day, and in another order.
 func split(text string, first int) (all []line, pastes int) {
 	pastes = first
-	filled, open, number := false, "", 0
+	var open strings.Builder
+	filled, depth, number := false, 0, 0
+	add := func(raw string) {
+		open.WriteString(raw)
+		depth += strings.Count(raw, "{") - strings.Count(raw, "}")
+	}
 	end := func() {
-		if open != "" {
-			l := unwrap(open)
+		if open.Len() > 0 {
+			l := unwrap(open.String())
 			l.number, l.paste = number, pastes
-			filled, open = true, ""
+			filled, depth = true, 0
+			open.Reset()
 			all = append(all, l)
 		}
 	}
@@ -43,11 +49,12 @@ func split(text string, first int) (all []line, pastes int) {
 			}
 			filled = false
 		case bare == "":
-		case open != "" && continues(open, raw):
-			open += raw
+		case depth > 0 && open.Len() < maxObject && !begins.MatchString(raw): // a terminal breaks long lines, and jq writes a line for each field
+			add(raw)
 		default:
 			end()
-			open, number = raw, i+1
+			add(raw)
+			number = i + 1
 		}
 	}
 	end()
@@ -59,12 +66,6 @@ var begins = regexp.MustCompile(`^\s*(?:\{\s*$|\[?"?\{|"?\d{4}-\d\d-\d\d|"?\d\d:
 
 // maxObject is the most bytes of an object over several lines.
 const maxObject = 64 << 10
-
-// continues reports whether a line goes on with the object that a line before it opens: a terminal
-// breaks long lines, and jq writes a line for each field.
-func continues(open, next string) bool {
-	return len(open) < maxObject && strings.Count(open, "{") > strings.Count(open, "}") && !begins.MatchString(next)
-}
 
 var (
 	podName = regexp.MustCompile(`^\s*\[?(?:pod/)?(keda-operator-[a-z0-9-]+)`)

@@ -311,6 +311,12 @@ func TestMoment(t *testing.T) {
 	require.Contains(t, Explain(l, Question{}).Subjects[0].Answer, "No poll since 10:00:50")
 }
 
+// TestManyLines reads objects of many lines without a copy for each line.
+func TestManyLines(t *testing.T) {
+	text := strings.Repeat("{\n"+strings.Repeat(",\n", maxObject/2), 4)
+	require.Less(t, testing.AllocsPerRun(1, func() { split(text, 0) }), float64(len(text)/100))
+}
+
 // FuzzRead reads any text.
 func FuzzRead(f *testing.F) {
 	f.Add(strings.Join(pollLines(0, "a", 1, 0, 2), "\n"))
