@@ -16,10 +16,7 @@ func (j *judge) answer(l *Log, s *Subject, a *Account, at time.Time) {
 	if !at.IsZero() {
 		complete = until(complete, at)
 	}
-	stop := j.stops(s)
-	if stop != nil && !at.IsZero() && stop.at.After(at) {
-		stop = nil
-	}
+	stop := j.stops(s, at)
 	if at.IsZero() && j.spec != nil && j.profile.Paused(j.keda) && len(s.Polls) > 0 {
 		j.notPolled(a, nil, complete)
 		return
@@ -82,9 +79,13 @@ func after(at time.Time, line int, v *Verdict) bool {
 	return at.After(v.At)
 }
 
-// stops returns the last event that ends polling, unless a later one begins it.
-func (j *judge) stops(s *Subject) (found *stop) {
+// stops returns the last event until a moment that ends polling, unless a later one begins it.
+func (j *judge) stops(s *Subject, at time.Time) (found *stop) {
+	later := func(e *Event) bool { return !at.IsZero() && e.At.After(at) }
 	for _, e := range s.Events {
+		if later(&e) {
+			continue
+		}
 		switch e.kind {
 		case paused:
 			found = &stop{Cause{ID: "paused", Basis: Seen, Text: "the ScaledJob is paused, so KEDA does not poll it",
@@ -101,7 +102,7 @@ func (j *judge) stops(s *Subject) (found *stop) {
 			found = nil
 		}
 	}
-	if e := j.log.stopped; e != nil {
+	if e := j.log.stopped; e != nil && !later(e) {
 		found = &stop{whyStopped(e), e.At, e.Line, e.Run}
 	}
 	return found

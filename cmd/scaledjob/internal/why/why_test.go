@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -309,6 +310,13 @@ func TestMoment(t *testing.T) {
 	l = Read(strings.Join(stops, "\n"))
 	require.Contains(t, Explain(l, Question{At: l.From}).Subjects[0].Answer, "No Job was created since 10:00:00")
 	require.Contains(t, Explain(l, Question{}).Subjects[0].Answer, "No poll since 10:00:50")
+
+	// A later event neither stops polling nor begins it again.
+	const of = `{"controllerKind": "ScaledJob", "name": "a", "namespace": "shop", "error": "no host setting given"}`
+	for _, later := range []string{"ERROR\tsetup\tproblem running manager\t" + `{"error": "leader election lost"}`, "ERROR\tReconciler error\t" + of, "INFO\tUnpausing ScaledJob\t" + of} {
+		l = Read(strings.Join(append(pollLines(0, "a", 1, 0, 0), "2026-01-02T10:01:00Z\tINFO\tScaledJob is paused\t"+of, "2026-01-02T12:00:00Z\t"+later), "\n"))
+		require.Contains(t, Explain(l, Question{At: l.From.Add(time.Hour)}).Subjects[0].Answer, "No poll since 10:01:00: the ScaledJob is paused", later)
+	}
 }
 
 // TestManyLines reads objects of many lines without a copy for each line.
