@@ -116,8 +116,14 @@ func whyStopped(e *Event) Cause {
 		c.Text, c.Fix = "this operator waits for the lease, which another one holds", "Give the log of the pod that holds the lease"
 		c.Decide = "kubectl -n keda get lease operator.keda.sh -o jsonpath={.spec.holderIdentity}"
 	case denied:
-		c.Text, c.Fix = "the operator cannot read the cluster: "+quote(e.Text), "Restore the ClusterRole and the ClusterRoleBinding of keda-operator"
-		c.Decide = "kubectl auth can-i list jobs --as system:serviceaccount:keda:keda-operator"
+		means, fix := in(listErrors, e.Text)
+		c.Text, c.Fix, c.Decide = "the operator cannot read the cluster: "+quote(e.Text), upper(fix), ""
+		if means != "" {
+			c.Text = "the operator cannot read the cluster: " + means + ": " + quote(e.Text)
+		}
+		if means == noPermission {
+			c.Decide = "kubectl auth can-i list jobs --as system:serviceaccount:keda:keda-operator"
+		}
 	}
 	return c
 }

@@ -91,6 +91,8 @@ func (e *entry) bundled() map[string]any {
 		out[key] = t.Value
 	}
 	switch e.kind {
+	case denied:
+		out["error"] = kindOf(listErrors, e.text)
 	case refused:
 		out["error"] = kindOf(createErrors, e.fields["error"])
 	case unreadable, invalid:

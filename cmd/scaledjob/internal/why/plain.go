@@ -42,6 +42,14 @@ var createErrors = []plainError{
 	{regexp.MustCompile(`(?i)deadline exceeded|timed? ?out|timeout|connection refused|EOF|etcdserver`), "timeout", "the API server does not answer", "check the control plane and the webhooks that it calls"},
 }
 
+const noPermission = "its ServiceAccount lacks the permission"
+
+// listErrors are the errors of the operator's lists.
+var listErrors = []plainError{
+	{regexp.MustCompile(`forbidden`), "forbidden", noPermission, "restore the ClusterRole and the ClusterRoleBinding of keda-operator"},
+	{regexp.MustCompile(`https?://|dial tcp`), "dial tcp", "the API server does not answer", "check the control plane, and the network between it and the operator's pod"},
+}
+
 // in returns an error in plain words.
 func in(known []plainError, text string) (means, fix string) {
 	for _, e := range known {

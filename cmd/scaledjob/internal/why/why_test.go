@@ -206,6 +206,9 @@ func TestPasted(t *testing.T) {
 		missing = "2026-01-02T10:00:00Z\tERROR\tscale_handler\terror getting triggerAuth\t" + `{"type": "ScaledJob", "namespace": "shop", "name": "a", "error": "TriggerAuthentication.keda.sh \"r\" not found"}`
 		parsing = "2026-01-02T10:00:01Z\tERROR\tReconciler error\t" + `{"controllerKind": "ScaledJob", "ScaledJob": {"name":"a","namespace":"shop"}, "namespace": "shop", "name": "a", "error": "error parsing rabbitmq metadata: no host setting given"}`
 		klogged = "0102 10:00:25.123456       1 leaderelection.go:297] "
+
+		forbidden = `failed to list *v1.Job: jobs.batch is forbidden: User "system:serviceaccount:keda:keda-operator" cannot list resource "jobs"`
+		unreached = `failed to list *v1.Pod: Get "https://10.96.0.1:443/api/v1/pods?limit=500": dial tcp 10.96.0.1:443: connect: connection refused`
 	)
 	polls := func(r, p, created int, seconds ...int) (all []string) {
 		for _, s := range seconds {
@@ -222,7 +225,9 @@ func TestPasted(t *testing.T) {
 		"lease lost":          {"", "restart", "No poll since 10:00:25: the operator stopped or lost its lease", append(open[:2:2], "I"+klogged+"failed to renew lease keda/operator.keda.sh: context deadline exceeded")},
 		"standby":             {"", "restart", "another one holds. Give the log of the pod", []string{"I" + klogged + "attempting to acquire leader lease keda/operator.keda.sh..."}},
 		"standby that leads":  {"", "idle", "No Job was created since 10:01:00", append([]string{"I" + klogged + "attempting to acquire leader lease keda/operator.keda.sh..."}, polls(1, 0, 0, 60)...)},
-		"no permission":       {"", "restart", "cannot read the cluster", []string{"W" + klogged + `failed to list *v1.Job: jobs.batch is forbidden: User "system:serviceaccount:keda:keda-operator" cannot list resource "jobs"`}},
+		"no permission":       {"", "restart", "Restore the ClusterRole and the ClusterRoleBinding", []string{"W" + klogged + forbidden}},
+		"no API server":       {"", "restart", "the API server does not answer", []string{"W" + klogged + unreached}},
+		"no kind":             {"", "restart", "the operator cannot read the cluster: \"W0102", []string{"W" + klogged + "failed to list *v1alpha1.ScaledJob: the server could not find the requested resource"}},
 		"panic":               {"", "restart", "the operator stopped", append(open[:2:2], "panic: runtime error: invalid memory address or nil pointer dereference")},
 		"one of two fails":    {"", "unreadable", "because the metric cannot be read: the name of the host does not exist", append([]string{failing}, polls(1, 0, 0, 0)...)},
 		"creates, one fails":  {"", "unreadable", "created 2 Jobs, because the queue asks for T=3, R=1, P=0, strategy default. The metric cannot be read", append([]string{failing}, polls(1, 0, 2, 0)...)},
@@ -250,6 +255,17 @@ func TestPasted(t *testing.T) {
 	}
 	r := Explain(Read(strings.Join(append(open[:2:2], open...), "\n")), Question{})
 	require.Contains(t, r.Notes[0], "if the log was filtered")
+	for text, rights := range map[string]bool{forbidden: true, unreached: false} {
+		l := Read("W" + klogged + text)
+		q := Question{Manifests: []*manifest.ScaledJob{{}}}
+		bundled, _, err := Files(l, q)
+		require.NoError(t, err)
+		for _, l := range []*Log{l, Read(string(bundled))} {
+			c := Explain(l, q).Subjects[0].Causes[0]
+			require.Equal(t, rights, strings.Contains(c.Decide, "auth can-i") && strings.Contains(c.Fix, "ClusterRole"), "%+v", c)
+			require.Equal(t, !rights, strings.Contains(c.Text, "the API server does not answer"), "%+v", c)
+		}
+	}
 }
 
 // TestCut has polls that the log begins or ends within.
@@ -371,7 +387,7 @@ spec:
 
 // TestBundledErrors has errors that match a pattern of a kind around a credential.
 func TestBundledErrors(t *testing.T) {
-	for _, known := range [][]plainError{readErrors, createErrors} {
+	for _, known := range [][]plainError{readErrors, createErrors, listErrors} {
 		for _, e := range known {
 			means, _ := in(known, e.word)
 			require.Equal(t, e.means, means, e.word)
