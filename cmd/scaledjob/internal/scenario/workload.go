@@ -33,12 +33,12 @@ func (w *Workload) Set(s *simulation.Scenario, triggers []manifest.Trigger, pref
 		s.Queues = append(s.Queues, q)
 	}
 	for at, a := range w.Arrivals {
-		name, pattern, named := strings.Cut(a, "=")
-		if !named {
-			pattern = a
-		} else if at = input.Index(triggers, name); at < 0 {
-			problems = append(problems, fmt.Errorf("%sarrivals: no trigger is called %q; use %s", prefix, name, input.TriggerNames(triggers)))
-			continue
+		pattern := a
+		if i := strings.LastIndex(a, "="); i >= 0 { // a name may have the sign, and a pattern has none
+			if pattern, at = a[i+1:], input.Index(triggers, a[:i]); at < 0 {
+				problems = append(problems, fmt.Errorf("%sarrivals: no trigger is called %q; use %s", prefix, a[:i], input.TriggerNames(triggers)))
+				continue
+			}
 		}
 		if at >= len(triggers) {
 			problems = append(problems, fmt.Errorf("%sarrivals %q: there are only the triggers %s", prefix, a, input.TriggerNames(triggers)))

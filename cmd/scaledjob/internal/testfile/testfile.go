@@ -110,7 +110,7 @@ func (p *perTrigger) UnmarshalJSON(data []byte) error {
 // arrivals are patterns, in the words of a flag: "poisson:2/s", "redis=poisson:2/s".
 type arrivals []string
 
-// UnmarshalJSON reads a pattern, or an object with a pattern for each trigger.
+// UnmarshalJSON reads a pattern, or an object with a pattern for each trigger; "" is the first.
 func (a *arrivals) UnmarshalJSON(data []byte) error {
 	var one string
 	if json.Unmarshal(data, &one) == nil {
@@ -122,7 +122,11 @@ func (a *arrivals) UnmarshalJSON(data []byte) error {
 		return errors.New("found neither a pattern nor a pattern for each trigger; use poisson:0.2/s, or {redis: poisson:0.2/s}")
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		*a = append(*a, name+"="+all[name])
+		if name == "" {
+			*a = append(*a, all[name])
+		} else {
+			*a = append(*a, name+"="+all[name])
+		}
 	}
 	return nil
 }

@@ -1,0 +1,36 @@
+package testfile
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/scenario"
+	"github.com/scaledjob/scaledjob/simulation"
+)
+
+// TestArrivals has patterns of triggers of any name.
+func TestArrivals(t *testing.T) {
+	for text, want := range map[string][2]string{
+		`"poisson:1/s"`:                            {"poisson:1/s", ""},
+		`{"": "poisson:1/s"}`:                      {"poisson:1/s", ""},
+		`{"a=b": "poisson:1/s"}`:                   {"poisson:1/s", ""},
+		`{"": "poisson:1/s", "=": "constant:2/s"}`: {"poisson:1/s", "constant:2/s"},
+		`{"a=b": "poisson:1/s", "=": "daily:1/s"}`: {"poisson:1/s", "daily:1/s"},
+	} {
+		var all arrivals
+		require.NoError(t, json.Unmarshal([]byte(text), &all), text)
+		s := &simulation.Scenario{}
+		w := scenario.Workload{Arrivals: all, Service: "1s", Startup: "1s", Metrics: []string{"all", "all"}}
+		require.NoError(t, w.Set(s, []manifest.Trigger{{Name: "a=b"}, {Name: "="}}, ""), text)
+		var found [2]simulation.Arrivals
+		for i, pattern := range want {
+			if pattern != "" {
+				require.NoError(t, found[i].UnmarshalText([]byte(pattern)))
+			}
+			require.Equal(t, found[i], s.Queues[i].Arrivals, text)
+		}
+	}
+}
