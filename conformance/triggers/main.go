@@ -1,6 +1,6 @@
-// Command triggers reads the parameters of KEDA's scalers out of KEDA's source code. It
-// writes the table of cmd/scaledjob/lint/triggers and the targets of adapter/manifest, and reads
-// the fields of KEDA's CRDs for cmd/scaledjob/lint/crd:
+// Command triggers reads the parameters of KEDA's scalers out of KEDA's source code, and the
+// fields of its CRDs. It writes the table of cmd/scaledjob/lint/triggers, the targets of
+// adapter/manifest and the fields of cmd/scaledjob/lint/crd:
 //
 //	go run ./triggers -C ..
 package main
