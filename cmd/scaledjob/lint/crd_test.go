@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/crd"
 )
 
 // A field that the CRD of a release does not have is found if the release is named.
@@ -34,4 +35,18 @@ func TestFieldsOfReleases(t *testing.T) {
 			require.Contains(t, found[0], tt.want)
 		}
 	}
+}
+
+// The CRDs of 2.0, 2.1 and 2.6 are unknown: a field that may be there is not missing.
+func TestReleasesWithoutCRD(t *testing.T) {
+	spec := crd.Of("TriggerAuthentication").Field("spec")
+	for field, want := range map[string]map[string]bool{
+		"azureKeyVault":    {"2": true, "2.1.0": true, "2.5.0": false, "2.6.1": true, "2.7.1": true, "": true},
+		"awsSecretManager": {"2.1.0": true, "2.6.1": false, "2.12.1": false, "2.13.1": true},
+	} {
+		for release, has := range want {
+			require.Equal(t, has, spec.Field(field).In(release), "%s in %q", field, release)
+		}
+	}
+	require.False(t, spec.Field("other").In("2.6.1"))
 }

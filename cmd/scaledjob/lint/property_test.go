@@ -293,6 +293,9 @@ func FuzzCheck(f *testing.F) {
 		f.Add(m.Data)
 	}
 	f.Add([]byte("\r0:"))
+	for _, text := range oddKeys {
+		f.Add([]byte(asScaledJob(text)))
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		propTotal(t, data)
 		sameReading(t, data)

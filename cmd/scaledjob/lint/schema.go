@@ -1,7 +1,6 @@
 package lint
 
 import (
-	"encoding/base64"
 	"fmt"
 	"reflect"
 	"slices"
@@ -38,11 +37,19 @@ func (c *collector) readInto(d *document, kind string, into any) {
 	r := &reader{d, c, kind}
 	unknown, wrong := tree.Decode(d.root, into, field.Decoder{Unknown: r.meant, Form: manifest.Form, Visit: r.visit, Quote: true}, encrypted)
 	for _, e := range unknown {
-		r.unknown(tree.Find(d.root, e.Path), e.Fix)
+		r.unknown(r.unknownAt(e.Path), e.Fix)
 	}
 	for _, e := range wrong {
 		r.unfit(tree.Find(d.root, e.Path), e.Fix)
 	}
+}
+
+// unknownAt returns the path of an unknown field, which is never the root.
+func (r *reader) unknownAt(path string) tree.Path {
+	if path == "" {
+		return tree.Path{""}
+	}
+	return tree.Find(r.root, path)
 }
 
 // companions are the objects beside a ScaledJob that lint reads.
@@ -64,8 +71,9 @@ func (r *reader) crd(at tree.Path) *crd.Field {
 }
 
 // visit checks a value that its type can hold.
-func (r *reader) visit(path string, v reflect.Value, _ []byte) {
+func (r *reader) visit(path string, v reflect.Value, data []byte) {
 	switch {
+	case v.Kind() == reflect.String && data[0] != '"': // found as not a string
 	case enums[v.Type()] != nil:
 		r.enumerated(v.String(), v.Type(), tree.Find(r.root, path))
 	case v.Kind() == reflect.Struct:
@@ -81,20 +89,20 @@ func (r *reader) object(t reflect.Type, at tree.Path) {
 	if n == nil || n.Kind != yaml.MappingNode {
 		return // a value that reads itself
 	}
-	present, of := map[string]bool{}, r.crd(at)
+	present, names, of := map[string]bool{}, field.Names(t), r.crd(at)
 	for key, value := range tree.Entries(n) {
 		if value.ShortTag() == "!!null" {
 			continue
 		}
 		name := key.Value
 		present[name] = true
-		if _, known := field.Names(t)[name]; known && of != nil {
+		if _, known := names[name]; known && of != nil {
 			r.released(of, t, name, at.With(name))
 		}
 		r.field(t, name, value, at.With(name))
 	}
 	if of != nil && !ours(t) {
-		r.required(t, of, present, at)
+		r.required(t, of, n, present, at)
 	}
 	r.united(t, present, at)
 	r.absent(t, present, at)
@@ -107,12 +115,12 @@ func (r *reader) object(t reflect.Type, at tree.Path) {
 func (r *reader) released(of *crd.Field, t reflect.Type, name string, at tree.Path) {
 	f := of.Field(name)
 	switch {
-	case len(of.Names()) == 0 || f == nil && ours(t):
+	case f == nil && (ours(t) || len(of.Names()) == 0):
 	case f == nil:
 		place := r.key(at...)
 		place.found = "a field that KEDA's CRD does not have"
 		r.c.add(unknownField, place, "Delete it: no release of KEDA passes it on to the Jobs", effect{text: "the API server drops it, and the Jobs do not have it"})
-	case r.c.scope.named && !isFeature(at):
+	case r.c.scope.named && slices.ContainsFunc(r.c.scope.profiles, r.lacks(of, f)) && !isFeature(at):
 		r.c.add(unsupported, r.at(at...), "Use KEDA "+f.Releases(), effect{when: r.lacks(of, f), text: "KEDA's CRD does not have this field: kubectl rejects it, or the API server drops it"})
 	}
 }
@@ -125,10 +133,11 @@ func (r *reader) lacks(of, f *crd.Field) condition {
 // ownRules are required fields with rules of their own.
 var ownRules = []string{"JobSpec.template", "Container.name"}
 
-// required reports required fields without a value, and values and lists that the CRD does not allow.
-func (r *reader) required(t reflect.Type, of *crd.Field, present map[string]bool, at tree.Path) {
+// required reports required fields of a node without a value, and values and lists that the CRD does
+// not allow.
+func (r *reader) required(t reflect.Type, of *crd.Field, node *yaml.Node, present map[string]bool, at tree.Path) {
 	for _, name := range of.Names() {
-		f, at := of.Field(name), at.With(name)
+		f := of.Field(name)
 		add := func(rule Rule, fix string, when func(release string) bool) {
 			if !slices.ContainsFunc(r.c.scope.profiles, func(p keda.Profile) bool { return when(p.Release()) }) {
 				return
@@ -137,19 +146,28 @@ func (r *reader) required(t reflect.Type, of *crd.Field, present map[string]bool
 				rule = unsupported // only of releases that the caller names
 			}
 			if rule != unsupported || r.c.scope.named {
-				r.c.add(rule, r.at(at...), fix, effect{when: func(p keda.Profile) bool { return when(p.Release()) }, text: refusal, fatal: true})
+				r.c.add(rule, r.at(at.With(name)...), fix, effect{when: func(p keda.Profile) bool { return when(p.Release()) }, text: refusal, fatal: true})
 			}
 		}
-		switch n := r.node(at...); {
-		case !present[name] && slices.Contains(ownRules, t.Name()+"."+name):
-		case !present[name]:
-			add(fieldMissing, "Add "+name, f.Required)
+		if !present[name] {
+			if !slices.Contains(ownRules, t.Name()+"."+name) {
+				add(fieldMissing, "Add "+name, f.Required)
+			}
+			continue
+		}
+		switch _, n := tree.Child(node, name); {
 		case n.Kind == yaml.SequenceNode && len(n.Content) == 0:
 			add(fieldMissing, "Add an item", f.Some)
-		case n.Kind == yaml.ScalarNode:
+		case n.Kind == yaml.ScalarNode && f.Closed() && isString(n):
 			add(wrongType, oneOf(n.Value, f.Enum(keda.Newest().Release())), func(release string) bool { return !f.Allows(n.Value, release) })
 		}
 	}
+}
+
+// isString reports whether kubectl reads a scalar as a string.
+func isString(n *yaml.Node) bool {
+	_, ok := tree.Scalar(n).(string)
+	return ok
 }
 
 // unfit reports a value that its field cannot hold.
@@ -163,10 +181,12 @@ func (r *reader) unfit(at tree.Path, fix string) {
 		r.c.add(notAString, place, fmt.Sprintf("Write %q, with the quotes", n.Value), effect{text: refusal})
 		return
 	case strings.HasSuffix(fix, " in base64") && n.Kind == yaml.ScalarNode:
-		if _, err := base64.StdEncoding.DecodeString(n.Value); err == nil || strings.ContainsAny(n.Value, "$<{") || substituted.MatchString(n.Value) {
+		if strings.ContainsAny(n.Value, "$<{") || substituted.MatchString(n.Value) {
 			return
 		}
 		fix = "it in base64, or move the key to stringData"
+	case n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0 && (fix == "true or false" || strings.HasPrefix(fix, "a whole number") || fix == "a number"):
+		fix += ", without quotes"
 	}
 	r.c.add(wrongType, place, "Write "+fix, effect{text: refusal})
 }
@@ -198,10 +218,11 @@ var homes = []struct {
 
 // meant returns the fix for an unknown field, from the names of its object's fields.
 func (r *reader) meant(path string, names []string) string {
-	at := tree.Find(r.root, path)
-	key := at[len(at)-1].(string)
-	if at = at[:len(at)-1]; nearest(key, names) != "" {
-		return "Write " + at.With(nearest(key, names)).String()
+	at := r.unknownAt(path)
+	key, _ := at[len(at)-1].(string) // an index if a key with dots is the path of a list
+	at = at[:len(at)-1]
+	if name := nearest(key, names); name != "" {
+		return "Write " + at.With(name).String()
 	}
 	if r.kind != manifest.GroupVersionKind.Kind {
 		return fmt.Sprintf("Delete it: a %s has no such field", r.kind)

@@ -45,9 +45,9 @@ func (p Path) String() string {
 }
 
 // Find returns the path of a [field.Error] in a tree, as far as the tree has it; the keys of a
-// path with dots are those of the tree.
+// path with dots are those of the tree. An empty path is that of the root.
 func Find(n *yaml.Node, path string) (steps Path) {
-	for path = strings.TrimPrefix(path, "."); path != ""; path = strings.TrimPrefix(path, ".") {
+	for more := path != ""; more; path, more = strings.TrimPrefix(path, "."), path != "" {
 		step, rest := next(n, path)
 		if step == nil {
 			return append(steps, path)
@@ -61,20 +61,23 @@ func Find(n *yaml.Node, path string) (steps Path) {
 
 // next returns the first step of a path, and the path behind it.
 func next(n *yaml.Node, path string) (step any, rest string) {
-	if inner, ok := strings.CutPrefix(path, "["); ok {
+	if inner, ok := strings.CutPrefix(path, "["); ok && n != nil && n.Kind == yaml.SequenceNode {
 		index, rest, _ := strings.Cut(inner, "]")
 		if i, err := strconv.Atoi(index); err == nil {
 			return i, rest
 		}
 	}
-	longest := ""
+	if key, _ := Child(n, path); key != nil {
+		return path, ""
+	}
+	longest, found := "", false
 	for key := range Entries(n) {
 		after, ok := strings.CutPrefix(path, key.Value)
-		if ok && (after == "" || after[0] == '.' || after[0] == '[') && len(key.Value) > len(longest) {
-			longest = key.Value
+		if ok && (after == "" || after[0] == '.' || after[0] == '[') && len(key.Value) >= len(longest) {
+			longest, found = key.Value, true
 		}
 	}
-	if longest == "" {
+	if !found {
 		if end := strings.IndexAny(path, ".["); end > 0 {
 			return path[:end], path[end:]
 		}
@@ -99,7 +102,7 @@ func Entries(n *yaml.Node) func(yield func(key, value *yaml.Node) bool) {
 
 // Child returns the value of a key or at an index, and the key's node.
 func Child(n *yaml.Node, step any) (key, value *yaml.Node) {
-	if i, ok := step.(int); ok && n != nil && n.Kind == yaml.SequenceNode && i < len(n.Content) {
+	if i, ok := step.(int); ok && n != nil && n.Kind == yaml.SequenceNode && 0 <= i && i < len(n.Content) {
 		return nil, n.Content[i]
 	}
 	for k, v := range Entries(n) {

@@ -15,7 +15,6 @@ package crd
 
 import (
 	_ "embed"
-	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -30,15 +29,18 @@ var text string
 
 // The releases of the table.
 const (
-	first, last = "2.2", "2.21"
-	oldest      = 2
+	last   = "2.21"
+	oldest = 2 // minor
+	unread = 6 // minor, not in the table
 )
 
 // A Field is a field of an object in all releases. nil is a field that no release has.
 type Field struct {
 	fields map[string]*Field
+	names  []string          // of fields, sorted
 	in     string            // releases
 	facts  map[string]string // releases of each
+	closed bool              // a fact is a value
 }
 
 var kinds = sync.OnceValue(func() *Field {
@@ -54,12 +56,15 @@ var kinds = sync.OnceValue(func() *Field {
 				f.in = releases
 			} else {
 				f.facts[fact] = releases
+				f.closed = f.closed || strings.HasPrefix(fact, "=")
 			}
 		}
 		if of.fields == nil {
 			of.fields = map[string]*Field{}
 		}
 		of.fields[words[0]] = f
+		i, _ := slices.BinarySearch(of.names, words[0])
+		of.names = slices.Insert(of.names, i, words[0])
 		above = append(above, f)
 	}
 	return above[0]
@@ -76,12 +81,14 @@ func (f *Field) Field(name string) *Field {
 	return f.fields[name]
 }
 
-// Names returns the fields of an object, sorted.
-func (f *Field) Names() []string { return slices.Sorted(maps.Keys(f.fields)) }
+// Names returns the fields of an object, sorted. The caller must not modify the list.
+func (f *Field) Names() []string { return f.names }
 
-// In reports whether a release such as "2.18.3" has the field. Releases before 2.2 have all fields.
+// In reports whether a release such as "2.18.3" has the field. Releases before 2.2 have all fields,
+// and 2.6 has those of 2.5 and those of 2.7.
 func (f *Field) In(release string) bool {
-	return f != nil && within(release, f.in) || minor(release) < oldest
+	n := minor(release)
+	return n < oldest || f != nil && (within(n, f.in) || n == unread && (within(n-1, f.in) || within(n+1, f.in)))
 }
 
 // Releases describes the releases that have the field.
@@ -108,6 +115,9 @@ func (f *Field) Allows(value, release string) bool {
 	return values == nil || slices.Contains(values, value)
 }
 
+// Closed reports whether any release limits the field to certain values.
+func (f *Field) Closed() bool { return f.closed }
+
 // Enum returns the values that a release allows, sorted, or nil for any.
 func (f *Field) Enum(release string) (values []string) {
 	for fact := range f.facts {
@@ -122,29 +132,36 @@ func (f *Field) Enum(release string) (values []string) {
 // has takes releases before 2.2 for 2.2.
 func (f *Field) has(release, fact string) bool {
 	releases, ok := f.facts[fact]
-	if minor(release) < oldest {
-		release = first
+	if !ok {
+		return false
 	}
-	return ok && within(release, releases) && within(release, f.in)
+	n := max(oldest, minor(release))
+	return within(n, releases) && within(n, f.in)
 }
 
-// within reports whether a release is within releases such as "2.2-2.5,2.8-2.21"; "" are all.
-func within(release, releases string) bool {
+// within reports whether a minor release is within releases such as "2.2-2.5,2.8-2.21" or "2.9"; ""
+// are all.
+func within(n int, releases string) bool {
 	if releases == "" {
 		return true
 	}
 	for span := range strings.SplitSeq(releases, ",") {
-		first, last, _ := strings.Cut(span, "-")
-		if n := minor(release); minor(first) <= n && n <= minor(last) {
+		first, last, isRange := strings.Cut(span, "-")
+		if !isRange {
+			last = first
+		}
+		if minor(first) <= n && n <= minor(last) {
 			return true
 		}
 	}
 	return false
 }
 
+// minor returns the second number of a release, or 0.
 func minor(release string) int {
-	parts := strings.Split(release, ".")
-	n, _ := strconv.Atoi(parts[1])
+	_, rest, _ := strings.Cut(release, ".")
+	number, _, _ := strings.Cut(rest, ".")
+	n, _ := strconv.Atoi(number)
 	return n
 }
 
