@@ -42,14 +42,43 @@ type worker struct {
 	mu       sync.Mutex
 	streams  map[uint64]*stream
 	triggers map[string]*trigger // by their keys
-	names    map[string]*trigger // by the names under which a handler has them
-	handlers []scaling.ScaleHandler
+	handlers []*handler
+}
+
+// A handler has the scalers of one trigger position.
+type handler struct {
+	scaling.ScaleHandler
+
+	naming sync.Mutex          // also while scalers are closed, so that no new ones are closed instead
+	names  map[string]*trigger // by the names under which KEDA's handler has them
+}
+
+// take makes a trigger the one of its name. Another owner's with this name before is closed.
+func (h *handler) take(t *trigger) {
+	h.naming.Lock()
+	defer h.naming.Unlock()
+	if other := h.names[t.name()]; other != t {
+		if other != nil {
+			_ = h.ClearScalersCache(context.Background(), t.object)
+		}
+		h.names[t.name()] = t
+	}
+}
+
+// drop closes the scaler of a trigger, unless another one has its name.
+func (h *handler) drop(t *trigger) {
+	h.naming.Lock()
+	defer h.naming.Unlock()
+	if h.names[t.name()] == t {
+		delete(h.names, t.name())
+		_ = h.ClearScalersCache(context.Background(), t.object)
+	}
 }
 
 // A trigger is a trigger of an owner, with its scaler.
 type trigger struct {
 	key     string
-	handler scaling.ScaleHandler
+	handler *handler
 	reading sync.Mutex
 
 	// Only the read uses the fields below.
@@ -64,7 +93,7 @@ type trigger struct {
 func newWorker(conn *wire.Conn) *worker {
 	return &worker{
 		conn: conn, tokens: &authentication.AuthClientSet{CoreV1Interface: tokens{}}, start: live(),
-		streams: map[uint64]*stream{}, triggers: map[string]*trigger{}, names: map[string]*trigger{},
+		streams: map[uint64]*stream{}, triggers: map[string]*trigger{},
 	}
 }
 
@@ -162,7 +191,8 @@ func (w *worker) trigger(r wire.Read) *trigger {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for len(w.handlers) <= r.Position {
-		w.handlers = append(w.handlers, scaling.NewScaleHandler(reader{}, nil, runtime.NewScheme(), httpTimeout, httpTimeout, silent{}, w.tokens))
+		of := scaling.NewScaleHandler(reader{}, nil, runtime.NewScheme(), httpTimeout, httpTimeout, silent{}, w.tokens)
+		w.handlers = append(w.handlers, &handler{ScaleHandler: of, names: map[string]*trigger{}})
 	}
 	t := w.triggers[r.Key]
 	if t == nil {
@@ -202,21 +232,10 @@ func (w *worker) clear(t *trigger) {
 		return
 	}
 	t.built = false
-	w.mu.Lock()
-	name := w.name(t)
-	if w.names[name] != t {
-		w.mu.Unlock()
-		return // the handler has another owner's under this name
-	}
-	delete(w.names, name)
-	w.mu.Unlock()
-	_ = t.handler.ClearScalersCache(context.Background(), t.object)
+	t.handler.drop(t)
 }
 
-func (w *worker) name(t *trigger) string {
-	_, position, _ := strings.Cut(t.key, "/")
-	return t.object.Namespace + "/" + t.object.Name + "/" + position
-}
+func (t *trigger) name() string { return t.object.Namespace + "/" + t.object.Name }
 
 // read reads a trigger. A scaler that fails is built again, once, as KEDA does.
 func (w *worker) read(ctx context.Context, s *stream, t *trigger, r wire.Read) (result wire.Result, err error) {
@@ -285,14 +304,7 @@ func (w *worker) build(ctx context.Context, s *stream, t *trigger, limits wire.L
 			return err
 		}
 	}
-	w.mu.Lock()
-	if name := w.name(t); w.names[name] != t {
-		if other := w.names[name]; other != nil {
-			_ = t.handler.ClearScalersCache(context.Background(), t.object) // of an owner with this name before
-		}
-		w.names[name] = t
-	}
-	w.mu.Unlock()
+	t.handler.take(t)
 	w.builds.Add(1)
 	cache, err := t.handler.GetScalersCache(ctx, t.object)
 	if err != nil {
