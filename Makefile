@@ -97,11 +97,14 @@ newest:
 	cd conformance && go test -count=1 -run TestNewestRelease . -newest
 
 # A test that fails runs a second time; the last lines name it. Tests on a control plane compete with it
-# for processors: a flaky one must neither lose a run of hours nor be hidden.
+# for processors: a flaky one must neither lose a run of hours nor be hidden. A program that died has
+# tests that never ran, and fails.
 e2e:
 	GOBIN=$(CURDIR) go install gotest.tools/gotestsum@v1.13.0 && mv gotestsum retry.out
-	@set -e; again() { $(CURDIR)/retry.out --format standard-verbose --rerun-fails=1 --rerun-fails-run-root-test \
-	--rerun-fails-report=again.out --packages="$$1" -- -count=1 $$2; cat again.out 2>/dev/null || true; rm -f again.out; }; \
+	@set -e; again() { rm -f again.out; r=0; \
+	$(CURDIR)/retry.out --format standard-verbose --jsonfile=events.out --rerun-fails=1 --rerun-fails-run-root-test \
+	--rerun-fails-report=again.out --packages="$$1" -- -count=1 $$2 || r=$$?; cat again.out 2>/dev/null || true; \
+	! grep -E '"Output":"(fatal error: |signal: |\*\*\* Test killed)' events.out || r=1; rm -f again.out events.out; test $$r = 0; }; \
 	for m in $(call with,cluster); do (cd $$m; again ./... '-timeout 40m'); done; \
 	for m in $(PURE); do cd $$m; p=$$(go list ./... | grep /e2e$$ || true); \
 	test -z "$$p" || again "$$p" '-p 2 -timeout 30m'; cd $(CURDIR); done
