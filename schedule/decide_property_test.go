@@ -315,7 +315,6 @@ func conserved(t *rapid.T, _ *world, before schedule.State, d schedule.Decision)
 	}
 }
 
-// Deciding again at one instant, from the state that was handed back, gives the same
 // After whatever has happened, and whatever waits: runs on demand that succeed end a
 // block, at the latest the first that was asked for once all that ran was done.
 func propBlockEnds(t *rapid.T, c *premise.Counts) {

@@ -616,6 +616,7 @@ func TestStateSizeOfMixes(t *testing.T) {
 				}
 				seen.Jobs = append(seen.Jobs, j)
 			}
+			before := state.Dropped
 			d := schedule.Decide(s, state, seen, now)
 			state = d.State
 			for _, run := range d.Start {
@@ -628,6 +629,12 @@ func TestStateSizeOfMixes(t *testing.T) {
 			require.NoError(t, err)
 			require.Less(t, len(data), 60<<10, "step %d: %d pending, %d backlog, %d running, %d completed, %d requested, %d to delete", step,
 				len(state.Pending), state.Waiting(), len(state.Running), len(state.Completed), len(state.Requested), len(state.PendingDeletion))
+			var read schedule.State
+			require.NoError(t, json.Unmarshal(data, &read))
+			require.True(t, read.Equal(state), "step %d", step)
+			if state.Dropped > before {
+				require.Greater(t, len(data), 54<<10, "step %d: runs that fit are dropped", step)
+			}
 			largest, backlogs, unanswered = max(largest, len(data)), max(backlogs, int(state.Waiting())), max(unanswered, len(state.Completed))
 			require.Equal(t, state.Due, state.Started+state.Waiting()+state.Missed+state.Dropped)
 		}

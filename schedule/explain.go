@@ -11,7 +11,7 @@ import (
 // counts, the runs that are active, start and wait, why they wait, the Jobs to delete,
 // and NextCheck.
 func (d Decision) String() string {
-	s := d.State
+	s := d.State.clone() // with tags
 	var b strings.Builder
 	fmt.Fprintf(&b, "due      %d: %d started, %d waiting, %d missed, %d dropped", s.Due, s.Started, s.Waiting(), s.Missed, s.Dropped)
 	line := func(name, text string) { fmt.Fprintf(&b, "\n%-8s %s", name, text) }

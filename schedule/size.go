@@ -22,19 +22,15 @@ const (
 	mostName       = 60  // bytes of the name of a client
 )
 
-// fits returns how many of n runs the state has room for.
+// fits returns how many of n runs the state has room for when the active runs have grown.
 func (d *decider) fits(n int) int {
 	if n <= 0 {
 		return n
 	}
-	return min(n, max(0, (startBelow-d.size())/(usualRun+growth)))
-}
-
-// size returns the size of the state without the completed runs, when the active runs have grown.
-func (d *decider) size() int {
 	rest := d.state
 	rest.Completed = nil
-	return bytesOf(rest) + growth*(len(rest.Running)+len(d.candidates(Run.tried)))
+	grown := bytesOf(rest) + growth*(len(rest.Running)+len(d.candidates(Run.tried)))
+	return min(n, max(0, (startBelow-grown)/(usualRun+growth)))
 }
 
 // bytesOf returns the size of a value as JSON, which can express it.
@@ -47,7 +43,7 @@ func bytesOf(v any) int {
 // runs that wait behind others, and at last completed runs whose requests are not answered.
 func (d *decider) fit() {
 	s := &d.state
-	size := d.size() + bytesOf(s.Completed)
+	size := bytesOf(*s)
 	dropRuns := func(all bool) {
 		for i := 0; i < len(s.Completed) && size > maxState; i++ {
 			if r := &s.Completed[i]; r.Tag != "" && (all || !d.unanswered(r.Tag)) {

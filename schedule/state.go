@@ -89,7 +89,7 @@ func (p PendingRuns) MarshalJSON() ([]byte, error) {
 func (p *PendingRuns) UnmarshalJSON(data []byte) error {
 	err := json.Unmarshal(data, (*[]Run)(p))
 	for i, r := range *p {
-		if r.Status == "" {
+		if r == (Run{Due: r.Due}) {
 			(*p)[i] = Run{Status: Pending, Due: r.Due, Created: r.Due}
 		}
 	}

@@ -1,6 +1,7 @@
 package schedule_test
 
 import (
+	"encoding/json"
 	"reflect"
 	"testing"
 	"time"
@@ -78,4 +79,33 @@ func TestUpstreamIsACopy(t *testing.T) {
 	up := state.Upstream("job", "uid")
 	state.Completed[0].Tag = "other"
 	require.Equal(t, schedule.Upstream{Job: "job", UID: "uid", Counts: schedule.Counts{Succeeded: 3, Failed: 4}, Recent: []schedule.Run{ran("r", 1, true)}}, up)
+}
+
+// A state that is read from JSON equals the state that was written, also with many waiting runs,
+// which its text names.
+func TestStateJSONOfBacklog(t *testing.T) {
+	s := minutely(t)
+	s.SkipOutdated, s.UID, s.MaxWaiting = false, "uid", 1000
+	d := schedule.Decide(s, schedule.State{}, schedule.Observed{}, minute(100))
+	require.Greater(t, len(d.State.Pending), 50)
+	data, err := json.Marshal(d.State)
+	require.NoError(t, err)
+	var read schedule.State
+	require.NoError(t, json.Unmarshal(data, &read))
+	require.Empty(t, read.Pending[50].Tag)
+	require.True(t, read.Equal(d.State))
+
+	d.State = read // as the command reads it
+	require.NotContains(t, d.String(), "waiting  :")
+	require.Empty(t, read.Pending[50].Tag)
+}
+
+// Only an entry with nothing but a due time gets the other fields.
+func TestPendingRunsJSON(t *testing.T) {
+	var runs schedule.PendingRuns
+	require.NoError(t, json.Unmarshal([]byte(`[{"dueAt": "2026-01-01T00:01:00Z"}, {"dueAt": "2026-01-01T00:02:00Z", "tag": "r", "onDemand": true}]`), &runs))
+	require.Equal(t, schedule.PendingRuns{
+		{Status: schedule.Pending, Due: minute(1), Created: minute(1)},
+		{Due: minute(2), Tag: "r", OnDemand: true},
+	}, runs)
 }
