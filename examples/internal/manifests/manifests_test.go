@@ -3,6 +3,7 @@
 package manifests
 
 import (
+	"net/netip"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -144,7 +145,14 @@ func TestRestricted(t *testing.T) {
 						require.Equal(t, pods, p.Spec.PodSelector.MatchLabels)
 						require.Len(t, p.Spec.PolicyTypes, 2)
 						require.Equal(t, []string{"169.254.0.0/16", "100.100.100.200/32", "168.63.129.16/32", "192.0.0.192/32"}, p.Spec.Egress[0].To[0].IPBlock.Except)
-						require.Equal(t, []string{"fe80::/10", "fd00:ec2::/32", "64:ff9b::/96"}, p.Spec.Egress[0].To[1].IPBlock.Except)
+						except := []string{"fe80::/10", "fd00:ec2::/32"}
+						for _, cidr := range p.Spec.Egress[0].To[0].IPBlock.Except { // through NAT64; all other IPv4 is reached through it
+							four := netip.MustParsePrefix(cidr)
+							six := netip.MustParseAddr("64:ff9b::").As16()
+							copy(six[12:], four.Addr().AsSlice())
+							except = append(except, netip.PrefixFrom(netip.AddrFrom16(six), 96+four.Bits()).String())
+						}
+						require.Equal(t, except, p.Spec.Egress[0].To[1].IPBlock.Except)
 					}
 				}
 				for _, kind := range []string{"Namespace", "Deployment", "NetworkPolicy", "ServiceAccount"} {
