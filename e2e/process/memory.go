@@ -1,12 +1,15 @@
 package process
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -32,30 +35,44 @@ func MemoryOf(t testing.TB, pid int) (m Memory) {
 		return m
 	}
 	dir := fmt.Sprintf("/proc/%d/", pid)
-	m.Anonymous, m.Mapped, m.Most = resident(t, dir)
+	var running bool
+	m.Anonymous, m.Mapped, m.Most, running = resident(t, dir)
+	require.True(t, running, pid)
 	threads, err := os.ReadDir(dir + "task")
 	require.NoError(t, err)
 	for _, thread := range threads {
-		children, err := os.ReadFile(dir + "task/" + thread.Name() + "/children")
-		require.NoError(t, err)
-		for child := range strings.FieldsSeq(string(children)) {
-			anonymous, mapped, _ := resident(t, "/proc/"+child+"/")
-			m.Children, m.ChildrenAnonymous, m.ChildrenMapped = m.Children+1, m.ChildrenAnonymous+anonymous, max(m.ChildrenMapped, mapped)
+		for child := range strings.FieldsSeq(read(t, dir+"task/"+thread.Name()+"/children")) {
+			if anonymous, mapped, _, running := resident(t, "/proc/"+child+"/"); running {
+				m.Children, m.ChildrenAnonymous, m.ChildrenMapped = m.Children+1, m.ChildrenAnonymous+anonymous, max(m.ChildrenMapped, mapped)
+			}
 		}
 	}
 	return m
 }
 
-func resident(t testing.TB, dir string) (anonymous, mapped, most int) {
+// read returns the text of a file in /proc, and "" if its process or thread has ended.
+func read(t testing.TB, name string) string {
 	t.Helper()
-	status, err := os.ReadFile(dir + "status")
-	require.NoError(t, err)
+	data, err := os.ReadFile(name)
+	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ESRCH) {
+		require.NoError(t, err)
+	}
+	return string(data)
+}
+
+// resident reports whether the process runs, and its memory. A process that has ended has none.
+func resident(t testing.TB, dir string) (anonymous, mapped, most int, running bool) {
+	t.Helper()
+	status := read(t, dir+"status")
+	if !strings.Contains(status, "RssAnon:") {
+		return 0, 0, 0, false
+	}
 	of := func(name string) int {
-		found := regexp.MustCompile(name + `:\s*(\d+) kB`).FindSubmatch(status)
+		found := regexp.MustCompile(name + `:\s*(\d+) kB`).FindStringSubmatch(status)
 		require.NotNil(t, found, name)
-		n, err := strconv.Atoi(string(found[1]))
+		n, err := strconv.Atoi(found[1])
 		require.NoError(t, err)
 		return n >> 10
 	}
-	return of("RssAnon"), of("RssFile"), of("VmHWM")
+	return of("RssAnon"), of("RssFile"), of("VmHWM"), true
 }

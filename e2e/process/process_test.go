@@ -54,3 +54,11 @@ func TestBuild(t *testing.T) {
 	require.NoError(t, p.Wait())
 	p.Said("kubeconfig")
 }
+
+// Processes may end while they are counted.
+func TestMemoryOfEndingChildren(t *testing.T) {
+	p := process.Start(t, sh("while :; do true & /bin/true; done"))
+	for range 2000 {
+		process.MemoryOf(t, p.Command.Process.Pid)
+	}
+}
