@@ -207,6 +207,7 @@ func TestRest(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, fair.Stats{Slots: 2, Held: 1}, q.Stats())
 		time.Sleep(15 * 10 * time.Second)
+		synctest.Wait()
 		require.InDelta(t, 10, len(sent), 5)
 		for i := range sent[1:] {
 			require.InDelta(t, 15, (sent[i+1] - sent[i]).Seconds(), 5)

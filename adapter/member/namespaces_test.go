@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
@@ -70,7 +71,7 @@ func TestNamespaceIsNotServed(t *testing.T) {
 // delete there, also if it is refused from the start, and if it is the first of all.
 func TestForbiddenNamespace(t *testing.T) {
 	for _, before := range []bool{false, true} {
-		w := newWorld(t, quick, "b")
+		w := newWorld(t, member.Options{}, "b")
 		w.sites["a"] = newSite("a", new(atomic.Int64))
 		var forbidden, failing atomic.Bool
 		forbidden.Store(before)
@@ -95,9 +96,7 @@ func TestForbiddenNamespace(t *testing.T) {
 			}
 			return true, there, err
 		})
-		o := quick
-		o.Namespaces = []string{"mail", "shop"}
-		w.add("a", o)
+		w.add("a", member.Options{Namespaces: []string{"mail", "shop"}, Interval: 50 * time.Millisecond})
 		other := anOwner("6f1f3d3e-0000-4000-8000-000000000002")
 		other.Owner.Namespace, other.Owner.Name = "mail", "mailer"
 		require.NoError(t, w.all.Track(other, nil))
