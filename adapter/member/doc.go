@@ -69,8 +69,9 @@
 // rules of [taint.Fleet]: only after another member has answered a request sent later. 401,
 // 407, 500 and above, and no answer are no answer of the member. [Clusters.CutOff] reports
 // that none answers. If a member refuses (403) the lists and watches in one of several
-// Options.Namespaces, it is unreachable for the owners of that namespace only. Jobs that another
-// owner had there before an edit are unknown after a restart, until the namespace is read again.
+// Options.Namespaces, it is unreachable for the owners of that namespace only. An owner whose
+// namespace was changed by an edit may have Jobs in the refused one: after a restart they are
+// unknown until that namespace is read again.
 // Requests of an owner count against him on that member only:
 //
 //	Call      a get or delete failed, other than for a missing Job
