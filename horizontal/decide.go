@@ -168,14 +168,15 @@ func (d *Decision) stabilize(p *Policy, s *State) {
 	if p.Behavior != nil {
 		up, down = p.Behavior.Up.Window, p.Behavior.Down.Window
 	}
+	// Most recommendations are not extreme: times are compared last.
+	fromUp, fromDown := d.At.Add(-up), d.At.Add(-down)
 	least, most := Recommendation{Replicas: d.Metrics}, Recommendation{Replicas: d.Metrics}
 	for i := range recorded {
-		r := &recorded[i]
-		age := d.At.Sub(r.At)
-		if age < up && (r.Replicas < least.Replicas || r.Replicas == least.Replicas && r.Replicas < d.Metrics) {
+		switch r := &recorded[i]; {
+		case r.Replicas == d.Metrics:
+		case r.Replicas <= least.Replicas && r.At.After(fromUp):
 			least = *r
-		}
-		if age < down && (r.Replicas > most.Replicas || r.Replicas == most.Replicas && r.Replicas > d.Metrics) {
+		case r.Replicas >= most.Replicas && r.At.After(fromDown):
 			most = *r
 		}
 	}
