@@ -50,13 +50,12 @@ func (all *Clusters) Apply(ctx context.Context, o Observation, plan jobs.Decisio
 	}
 	uid := o.owner.target.Owner.UID
 	next, stop := context.WithCancel(ctx)
-	reports, rest := all.over(uid), &remainder{stop: stop, over: make(chan struct{})}
-	done := make(chan Report, len(names))
+	done := make(chan []Report, len(names))
 	for _, name := range names {
 		go func() {
 			r, ok := members[name]
 			if !ok {
-				done <- Report{Cluster: name, Err: errNotRegistered}
+				done <- []Report{{Cluster: name, Err: errNotRegistered}}
 				return
 			}
 			report := r.apply(ctx, next, &o, parts[name])
@@ -64,39 +63,44 @@ func (all *Clusters) Apply(ctx context.Context, o Observation, plan jobs.Decisio
 				all.mayArrive(ownerOn{uid, name}, 2*r.options.Timeout)
 			}
 			r.done(report.Err)
-			done <- report
+			if report.Err == nil && parts[name].empty() {
+				done <- nil
+				return
+			}
+			done <- []Report{report}
 		}()
 	}
+	return byCluster(all.await(uid, len(names), done, stop))
+}
+
+// await returns the reports of n members, and of the owner's remainders that are over. Members
+// that do not answer within the patience become a remainder.
+func (all *Clusters) await(owner types.UID, n int, done <-chan []Report, stop context.CancelFunc) []Report {
+	reports, rest := all.over(owner), &remainder{stop: stop, over: make(chan struct{})}
 	var patience <-chan time.Time
 	if all.Patience > 0 {
 		timer := time.NewTimer(all.Patience)
 		defer timer.Stop()
 		patience = timer.C
 	}
-	take := func(r Report, to []Report) []Report {
-		if r.Err == nil && parts[r.Cluster].empty() {
-			return to
-		}
-		return append(to, r)
-	}
-	for left := len(names); left > 0; left-- {
+	for ; n > 0; n-- {
 		select {
 		case r := <-done:
-			reports = take(r, reports)
+			reports = append(reports, r...)
 		case <-patience:
-			all.later(uid, rest)
+			all.later(owner, rest)
 			go func() {
 				defer stop()
-				for range left {
-					rest.reports = take(<-done, rest.reports)
+				for range n {
+					rest.reports = append(rest.reports, <-done...)
 				}
 				close(rest.over)
 			}()
-			return byCluster(reports)
+			return reports
 		}
 	}
 	stop()
-	return byCluster(reports)
+	return reports
 }
 
 func byCluster(reports []Report) []Report {

@@ -359,75 +359,91 @@ var errOtherWorker = errors.New("the trigger needs a worker with an identity")
 // inspect checks each way of authentication, and notes the objects that it refers to. Without a
 // restriction of hosts, they are nil.
 func (p *policy) inspect(spec map[string]any, cluster bool) (hosts []string, withhold bool, err error) {
-	class := p.own
-	var problems []error
-	allow := func(kind string) {
-		more, err := p.allowed(kind, p.owner.Namespace)
-		hosts, problems = append(append([]string{}, hosts...), more...), append(problems, err)
-	}
-	refs := map[string][]string{}
+	i := inspection{policy: p, class: p.own, refs: map[string][]string{}}
 	for key, value := range spec {
-		if empty(value) {
-			continue
-		}
-		switch key {
-		case "secretTargetRef", "configMapTargetRef":
-			all, _ := value.([]any)
-			for _, one := range all {
-				ref, _ := one.(map[string]any)
-				name := map[string]string{"secretTargetRef": "Secret/", "configMapTargetRef": "ConfigMap/"}[key] + text(ref["name"])
-				refs[name] = append(refs[name], text(ref["key"]))
-			}
-		case "env":
-		case "podIdentity", "oauth2", "azureServicePrincipal": // below
-		case "hashiCorpVault":
-			withhold = true
-			_, err := p.allowed("vault", p.owner.Namespace) // its hosts are Vault's
-			problems = append(problems, err)
-		case "azureKeyVault":
-			withhold = true
-			allow("azure-key-vault")
-		case "awsSecretManager":
-			withhold = true
-			allow("aws-secret-manager")
-		case "gcpSecretManager":
-			withhold = true
-			allow("gcp-secret-manager")
-		case "filePath":
-			allow("file")
-		case "boundServiceAccountToken":
-			allow("token")
-		default:
-			problems = append(problems, fmt.Errorf("spec.%s: found a way of authentication that is not known", key))
+		if !empty(value) {
+			i.way(key, value)
 		}
 	}
-	walk(spec, func(key string, value map[string]any) {
-		switch provider := text(value["provider"]); {
-		case key == "secretKeyRef":
-			name := "Secret/" + text(value["name"])
-			refs[name] = append(refs[name], text(value["key"]))
-		case key != "podIdentity" || provider == "" || provider == "none":
-		case kinds[provider] == "" || !strings.HasPrefix(kinds[provider], "podIdentity"):
-			problems = append(problems, fmt.Errorf("spec.podIdentity.provider: found %q; use %s", provider, strings.Join(slices.Sorted(maps.Keys(identities)), ", ")))
-		default:
-			class = provider
-			allow(provider)
-		}
-	})
-	if err := errors.Join(problems...); err != nil {
+	walk(spec, i.nested)
+	if err := errors.Join(i.problems...); err != nil {
 		return nil, false, err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if class != p.class {
-		p.class2 = &class
+	if i.class != p.class {
+		p.class2 = &i.class
 		return nil, false, errOtherWorker
 	}
-	p.keys, p.cluster = refs, map[string]bool{}
-	for name := range refs {
+	p.keys, p.cluster = i.refs, map[string]bool{}
+	for name := range i.refs {
 		p.cluster[name] = cluster
 	}
-	return hosts, withhold, nil
+	return i.hosts, i.withhold, nil
+}
+
+// An inspection holds what is found in an authentication.
+type inspection struct {
+	policy   *policy
+	class    string
+	refs     map[string][]string // keys of Secrets and ConfigMaps, by kind and name
+	hosts    []string
+	withhold bool
+	problems []error
+}
+
+func (i *inspection) allow(kind string) {
+	more, err := i.policy.allowed(kind, i.policy.owner.Namespace)
+	i.hosts, i.problems = append(append([]string{}, i.hosts...), more...), append(i.problems, err)
+}
+
+func (i *inspection) refer(kind string, ref map[string]any) {
+	name := kind + "/" + text(ref["name"])
+	i.refs[name] = append(i.refs[name], text(ref["key"]))
+}
+
+// way checks a way of authentication.
+func (i *inspection) way(key string, value any) {
+	switch key {
+	case "secretTargetRef", "configMapTargetRef":
+		kind := map[string]string{"secretTargetRef": "Secret", "configMapTargetRef": "ConfigMap"}[key]
+		all, _ := value.([]any)
+		for _, one := range all {
+			ref, _ := one.(map[string]any)
+			i.refer(kind, ref)
+		}
+	case "env":
+	case "podIdentity", "oauth2", "azureServicePrincipal": // see nested
+	case "hashiCorpVault":
+		i.withhold = true
+		_, err := i.policy.allowed("vault", i.policy.owner.Namespace) // its hosts are Vault's
+		i.problems = append(i.problems, err)
+	case "azureKeyVault", "awsSecretManager", "gcpSecretManager":
+		i.withhold = true
+		i.allow(map[string]string{
+			"azureKeyVault": "azure-key-vault", "awsSecretManager": "aws-secret-manager", "gcpSecretManager": "gcp-secret-manager",
+		}[key])
+	case "filePath":
+		i.allow("file")
+	case "boundServiceAccountToken":
+		i.allow("token")
+	default:
+		i.problems = append(i.problems, fmt.Errorf("spec.%s: found a way of authentication that is not known", key))
+	}
+}
+
+// nested checks an object at any depth.
+func (i *inspection) nested(key string, value map[string]any) {
+	switch provider := text(value["provider"]); {
+	case key == "secretKeyRef":
+		i.refer("Secret", value)
+	case key != "podIdentity" || provider == "" || provider == "none":
+	case kinds[provider] == "" || !strings.HasPrefix(kinds[provider], "podIdentity"):
+		i.problems = append(i.problems, fmt.Errorf("spec.podIdentity.provider: found %q; use %s", provider, strings.Join(slices.Sorted(maps.Keys(identities)), ", ")))
+	default:
+		i.class = provider
+		i.allow(provider)
+	}
 }
 
 func text(value any) string {

@@ -104,15 +104,7 @@ func (l *lives) run(x *life, in input) (sent []slots.Request) {
 	c := l.model.Config
 	switch in.kind {
 	case start:
-		x.spec = in.spec
-		began := x.now()
-		if in.warm {
-			began = began.Add(-unit)
-		}
-		x.loop = l.model.new(slots.Options{
-			Late: c.late(), Unshown: c.late(), Rest: 2 * c.late(), Keyed: c.Keyed, Start: x.now(), Clean: in.clean, Aside: in.aside,
-		}, c.Max[in.spec])
-		l.replace(x, in.list, began)
+		l.start(x, in)
 	case poll:
 		p := Poll{Demand: int64(in.demand), Retries: int64(c.Retries)}
 		for i, listed := range in.items {
@@ -132,23 +124,7 @@ func (l *lives) run(x *life, in input) (sent []slots.Request) {
 		x.out = slices.Delete(x.out, i, i+1)
 		sent = x.loop.Answer(q, in.reply, uidOf(in.sent.number, in.found), x.now())
 	case show:
-		if in.list.is {
-			l.replace(x, in.list, x.now().Add(-time.Duration(in.list.age)*unit))
-		}
-		for _, n := range in.shown {
-			switch {
-			case n.number == 0:
-			case n.gone:
-				o := l.model.object(n.number, n.is)
-				x.loop.Show(o)
-				o.Gone = true
-				x.loop.Show(o)
-				x.view[n.number-1] = object{}
-			default:
-				x.loop.Show(l.model.object(n.number, n.is))
-				x.view[n.number-1] = n.is
-			}
-		}
+		l.show(x, in)
 	case edit:
 		x.spec = in.spec
 		x.loop.Edit(c.Max[in.spec])
@@ -157,6 +133,40 @@ func (l *lives) run(x *life, in input) (sent []slots.Request) {
 	}
 	x.out = append(x.out, sent...)
 	return sent
+}
+
+func (l *lives) start(x *life, in input) {
+	c := l.model.Config
+	x.spec = in.spec
+	began := x.now()
+	if in.warm {
+		began = began.Add(-unit)
+	}
+	x.loop = l.model.new(slots.Options{
+		Late: c.late(), Unshown: c.late(), Rest: 2 * c.late(), Keyed: c.Keyed, Start: x.now(), Clean: in.clean, Aside: in.aside,
+	}, c.Max[in.spec])
+	l.replace(x, in.list, began)
+}
+
+// show shows the life a list or the changes of objects.
+func (l *lives) show(x *life, in input) {
+	if in.list.is {
+		l.replace(x, in.list, x.now().Add(-time.Duration(in.list.age)*unit))
+	}
+	for _, n := range in.shown {
+		switch {
+		case n.number == 0:
+		case n.gone:
+			o := l.model.object(n.number, n.is)
+			x.loop.Show(o)
+			o.Gone = true
+			x.loop.Show(o)
+			x.view[n.number-1] = object{}
+		default:
+			x.loop.Show(l.model.object(n.number, n.is))
+			x.view[n.number-1] = n.is
+		}
+	}
 }
 
 func (l *lives) replace(x *life, is list, began time.Time) {

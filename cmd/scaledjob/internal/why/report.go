@@ -69,20 +69,9 @@ type Group struct {
 func Explain(l *Log, q Question) *Report {
 	r := &Report{}
 	profile := r.release(l, q)
-	switch {
-	case l.Known == 0:
-		r.Notes = append(r.Notes, "no line of KEDA's operator that is about a ScaledJob was found; use kubectl logs -n keda deploy/keda-operator")
-	case l.Reversed:
-		r.Notes = append(r.Notes, "the log has the newest line first")
-	}
-	if l.Undated && l.Known > 0 {
-		r.Notes = append(r.Notes, "the lines have no time: gaps and the polling interval are not known")
-	}
+	r.Notes = append(r.Notes, l.notes()...)
 	if !q.At.IsZero() && (l.From.IsZero() || q.At.Before(l.From) || q.At.After(l.To)) {
 		r.Notes = slices.Insert(r.Notes, 0, fmt.Sprintf("the moment asked about, %s, is not in the log, which has %s to %s", clockOf(q.At, true), clockOf(l.From, true), clockOf(l.To, true)))
-	}
-	if l.Known > 0 && l.Known == l.Lines && !slices.ContainsFunc(l.entries, func(e entry) bool { return !strings.Contains(e.text, "Number of") }) {
-		r.Notes = append(r.Notes, "each line has \"Number of\": if the log was filtered by it, lines such as \"No need to create jobs\" are missing, and a poll looks inactive that is not")
 	}
 	if len(l.Subjects) == 0 && l.Known > 0 { // all lines are about the operator
 		for _, m := range q.Manifests {
@@ -117,6 +106,23 @@ func Explain(l *Log, q Question) *Report {
 		r.Notes = append(r.Notes, fmt.Sprintf("no line is about the ScaledJob %q: KEDA does not poll it, or the log is of another time or operator. The log has %s", q.Name, names(l)))
 	}
 	return r
+}
+
+// notes describes the form of the log.
+func (l *Log) notes() (notes []string) {
+	switch {
+	case l.Known == 0:
+		return []string{"no line of KEDA's operator that is about a ScaledJob was found; use kubectl logs -n keda deploy/keda-operator"}
+	case l.Reversed:
+		notes = append(notes, "the log has the newest line first")
+	}
+	if l.Undated {
+		notes = append(notes, "the lines have no time: gaps and the polling interval are not known")
+	}
+	if l.Known == l.Lines && !slices.ContainsFunc(l.entries, func(e entry) bool { return !strings.Contains(e.text, "Number of") }) {
+		notes = append(notes, "each line has \"Number of\": if the log was filtered by it, lines such as \"No need to create jobs\" are missing, and a poll looks inactive that is not")
+	}
+	return notes
 }
 
 // asks reports whether the question is about the ScaledJob of a line. A line without a name may be

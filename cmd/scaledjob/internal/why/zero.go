@@ -190,45 +190,28 @@ func (j *judge) deducted(v *Verdict, name string) (all []Cause) {
 	if name == "" || v.T == nil {
 		basis = Inferred
 	}
-	minus := func(letter string, n int64) string {
-		switch {
-		case v.T == nil:
-			return fmt.Sprintf("T - %s is at most 0, %s=%d", letter, letter, n)
-		case v.T.Max != nil && *v.T.Max == v.T.Min:
-			return fmt.Sprintf("T - %s = %v - %d", letter, v.T.Min, n)
-		}
-		return fmt.Sprintf("T is %s%s, %s=%d", v.T, v.length(), letter, n)
-	}
 	if name == "" || name == "default" {
-		c := Cause{ID: "running-deducted", Basis: basis,
-			Text: fmt.Sprintf("the strategy default subtracts the running Jobs, and no Job is missing: %s%s", minus("R", r-m), aboveMin(m))}
-		c.Fix = "If items wait while these Jobs work on others, use the strategy accurate: the metric then must not count in-progress items"
-		switch how, trigger := j.counting(); how {
-		case triggers.Includes:
-			c.Fix = fmt.Sprintf("KEDA did its part: the metric of %s counts in-progress items too, so each item has its Job; check that the Jobs take their items", trigger)
-		case triggers.LeavesOut:
-			c.Fix = fmt.Sprintf("The metric of %s leaves out in-progress items, so that items wait while these Jobs work on others: use the strategy accurate", trigger)
-		}
+		c := Cause{ID: "running-deducted", Basis: basis, Fix: j.fixOfDefault(),
+			Text: fmt.Sprintf("the strategy default subtracts the running Jobs, and no Job is missing: %s%s", v.minus("R", r-m), aboveMin(m))}
 		all = append(all, c)
 	}
-	if name == "accurate" && p == 0 && v.T == nil {
+	switch {
+	case name == "accurate" && p == 0 && v.T == nil:
 		all = append(all, Cause{ID: "nothing-asked", Basis: Inferred,
 			Text:   fmt.Sprintf("the strategy accurate subtracts only pending Jobs, and P=0: T is 0 and a minimum keeps the poll active, or R=%d is the maximum", r),
 			Decide: j.kubectl("get scaledjob %s -o yaml") + " shows minReplicaCount and maxReplicaCount",
 			Fix:    "If items wait, see the value of the trigger, or raise maxReplicaCount"})
-	} else if (name == "" && p > 0) || name == "accurate" {
+	case name == "accurate", name == "" && p > 0:
 		all = append(all, Cause{ID: "pending-deducted", Basis: basis,
-			Text: fmt.Sprintf("the strategy accurate subtracts the pending Jobs: %s. Pending are Jobs without a running pod, a part of R, and not waiting work", minus("P", p)),
+			Text: fmt.Sprintf("the strategy accurate subtracts the pending Jobs: %s. Pending are Jobs without a running pod, a part of R, and not waiting work", v.minus("P", p)),
 			Fix:  "Make the pending pods start; pendingPodConditions decides which Jobs are pending"})
-	}
-	if name == "eager" {
+	case name == "eager":
 		all = append(all, Cause{ID: "eager-deducted", Basis: basis,
 			Text: fmt.Sprintf("the strategy eager creates at most M - R - P = %d - %d - %d, and R contains P already", j.bounds.QueueMax, r-m, p),
 			Fix:  "Make the pending pods start, raise maxReplicaCount, or use default or accurate"})
-	}
-	if name == "custom" {
+	case name == "custom":
 		all = append(all, Cause{ID: "custom-deducted", Basis: basis,
-			Text: fmt.Sprintf("the strategy custom (%s) answers at most 0: %s", j.profile.Strategy(j.keda), minus("R", r-m)),
+			Text: fmt.Sprintf("the strategy custom (%s) answers at most 0: %s", j.profile.Strategy(j.keda), v.minus("R", r-m)),
 			Fix:  "Lower customScalingQueueLengthDeduction or customScalingRunningJobPercentage"})
 	}
 	if name == "" {
@@ -237,6 +220,28 @@ func (j *judge) deducted(v *Verdict, name string) (all []Cause) {
 		}
 	}
 	return all
+}
+
+// minus describes a subtraction from T.
+func (v *Verdict) minus(letter string, n int64) string {
+	switch {
+	case v.T == nil:
+		return fmt.Sprintf("T - %s is at most 0, %s=%d", letter, letter, n)
+	case v.T.Max != nil && *v.T.Max == v.T.Min:
+		return fmt.Sprintf("T - %s = %v - %d", letter, v.T.Min, n)
+	}
+	return fmt.Sprintf("T is %s%s, %s=%d", v.T, v.length(), letter, n)
+}
+
+// fixOfDefault depends on whether the metric counts the items that Jobs work on.
+func (j *judge) fixOfDefault() string {
+	switch how, trigger := j.counting(); how {
+	case triggers.Includes:
+		return fmt.Sprintf("KEDA did its part: the metric of %s counts in-progress items too, so each item has its Job; check that the Jobs take their items", trigger)
+	case triggers.LeavesOut:
+		return fmt.Sprintf("The metric of %s leaves out in-progress items, so that items wait while these Jobs work on others: use the strategy accurate", trigger)
+	}
+	return "If items wait while these Jobs work on others, use the strategy accurate: the metric then must not count in-progress items"
 }
 
 func aboveMin(m int64) string {
