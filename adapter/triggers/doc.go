@@ -20,7 +20,9 @@
 // replaced, and so it is after building 1,000 scalers again and after growing by 50 MiB.
 //
 // Owners are spread over several workers: each is filled to 500 triggers before another is started,
-// up to [Options].Workers. An owner stays with its worker.
+// up to [Options].Workers. An owner stays with its worker. At most 128 triggers are read at the same
+// time. Namespaces and owners have turns, and owners whose triggers need more than 2 s share a quarter,
+// as package fair describes. Owners that are read alone have turns of their own.
 //
 // # Access
 //
@@ -54,6 +56,6 @@
 // TestOffByDefault, TestPolicy, and TestParameters and TestHosts in internal/check try each refusal.
 // In worker, TestPlantedPasswords and TestLocalAddressesAreRefused try a tenant's input,
 // TestHostileTriggers his servers' answers, and TestFilesAreRefused files. TestDeathsOfWorkers,
-// TestHangingTrigger and TestOwnersAreSpread are about workers, TestEditsLeaveNothing about 10,000
+// TestHangingTrigger, TestSlowOwnersDelayNoOther and TestOwnersAreSpread are about workers, TestEditsLeaveNothing about 10,000
 // edits. TestController/servers in examples/controller reads six kinds of real servers.
 package triggers

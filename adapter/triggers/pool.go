@@ -4,16 +4,18 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/scaledjob/scaledjob/adapter/fair"
 	"github.com/scaledjob/scaledjob/adapter/triggers/internal/wire"
 )
 
 const (
-	inAll     = 128 // reads at the same time
-	perOwner  = 8   // of an owner
-	aloneAtOn = 2   // workers for owners that are read alone
+	inAll    = 128 // reads at the same time, and as many again that hang
+	perOwner = 8   // of an owner
+	inAlone  = 1   // owners read alone at the same time, and one more that hangs
 	// maxBuilds is the number of scalers that a worker builds again before it is replaced, and
 	// maxGrowth the bytes by which it grows beyond perScaler bytes for each scaler.
 	maxBuilds = 1000
@@ -35,8 +37,8 @@ type pool struct {
 	blame   blame
 	done    chan struct{} // closed at the end
 	end     func()        // closes it, once
-	slots   chan struct{} // of reads
-	alone   chan struct{} // of workers for a single owner
+	slots   *fair.Queue   // of reads
+	alone   *fair.Queue   // of owners that are read alone
 
 	mu      sync.Mutex
 	classes map[string]*class
@@ -44,7 +46,7 @@ type pool struct {
 
 func newPool(o *Options) *pool {
 	p := &pool{
-		start: o.Start, timeout: o.Timeout, most: o.Workers, done: make(chan struct{}), slots: make(chan struct{}, inAll), alone: make(chan struct{}, aloneAtOn),
+		start: o.Start, timeout: o.Timeout, most: o.Workers, done: make(chan struct{}), slots: fair.New(inAll), alone: fair.New(inAlone),
 		classes: map[string]*class{},
 	}
 	p.end = sync.OnceFunc(func() { close(p.done) })
@@ -87,21 +89,39 @@ func (p *pool) open(class string, onEnd func(map[string]bool)) (*workerConn, err
 }
 
 // read sends a read to a worker, and returns its result.
-func (p *pool) read(ctx context.Context, w *workerConn, read wire.Read, s *stream) (wire.Result, error) {
-	select {
-	case p.slots <- struct{}{}:
-	case <-ctx.Done():
-		return wire.Result{}, ctx.Err()
+func (p *pool) read(ctx context.Context, w *workerConn, read wire.Read, s *stream) (result wire.Result, err error) {
+	do := func() error {
+		if w.hangs(s.key) {
+			return errHangs
+		}
+		read.Timeout = p.timeout.Milliseconds()
+		if err := w.begin(read, s); err != nil {
+			return err
+		}
+		result, err = w.wait(s, ctx.Done(), p.timeout+grace)
+		return err
 	}
-	defer func() { <-p.slots }()
-	if w.hangs(s.key) {
-		return wire.Result{}, errHangs
+	if w.alone { // the owner has had its turn
+		err = do()
+	} else {
+		err = turn(ctx, p.slots, s.owner, s.key, do)
 	}
-	read.Timeout = p.timeout.Milliseconds()
-	if err := w.begin(read, s); err != nil {
-		return wire.Result{}, err
+	return result, err
+}
+
+// turn calls do in a slot of the owner, whose slow calls of a kind leave most slots to others.
+func turn(ctx context.Context, q *fair.Queue, owner, kind string, do func() error) error {
+	namespace, name, _ := strings.Cut(owner, "/")
+	slot, free, err := q.Wait(fair.With(ctx, fair.Owner{Namespace: namespace, Name: name}))
+	if err != nil {
+		return err
 	}
-	return w.wait(s, ctx.Done(), p.timeout+grace)
+	defer free()
+	slot.Sends(kind)
+	if err = do(); err == nil {
+		slot.Answered(fair.Success, 0)
+	}
+	return err
 }
 
 // check replaces the worker of a class that has built, grown or hung too much.

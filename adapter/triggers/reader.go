@@ -198,19 +198,13 @@ func (r *Reader) with(ctx context.Context, o *Owner, key string, do func(finder)
 	case err != nil:
 		return err
 	case alone:
-		return r.alone(ctx, key, do)
+		return turn(ctx, r.pool.alone, key, "", func() error { return r.alone(ctx, key, do) })
 	}
 	return do(func(ctx context.Context, class string) (*workerConn, error) { return r.pool.shared(ctx, class, o) })
 }
 
 // alone calls do with workers that serve nothing else.
 func (r *Reader) alone(ctx context.Context, key string, do func(finder) error) error {
-	select {
-	case r.pool.alone <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	defer func() { <-r.pool.alone }()
 	workers, killed := map[string]*workerConn{}, false
 	var mu sync.Mutex
 	err := do(func(_ context.Context, class string) (w *workerConn, err error) {
@@ -222,7 +216,9 @@ func (r *Reader) alone(ctx context.Context, key string, do func(finder) error) e
 				defer mu.Unlock()
 				killed = true
 			})
-			workers[class] = w
+			if workers[class] = w; w != nil {
+				w.alone = true
+			}
 		}
 		return w, err
 	})

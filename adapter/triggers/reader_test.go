@@ -27,6 +27,7 @@ import (
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
 
+	"github.com/scaledjob/scaledjob/adapter/fair"
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/adapter/triggers/internal/wire"
 	"github.com/scaledjob/scaledjob/scaling"
@@ -110,6 +111,48 @@ func anOwner(name string, n int) Owner {
 		o.Triggers = append(o.Triggers, manifest.ScaleTrigger{Type: "redis", Metadata: map[string]string{"address": "a:1"}})
 	}
 	return o
+}
+
+// Owners whose triggers answer late delay no other owner, also if they are more than the reads at
+// the same time, or are read alone.
+func TestSlowOwnersDelayNoOther(t *testing.T) {
+	for _, alone := range []int{0, 30} {
+		synctest.Test(t, func(t *testing.T) {
+			f := &fakeWorker{read: func(w *fakeConn, id uint64, r wire.Read) {
+				if strings.HasPrefix(r.Key, "slow") {
+					time.Sleep(9 * time.Second)
+				}
+				w.result(id, wire.Result{Value: 7, Target: 2})
+			}}
+			r := newFake(t, Options{}, f, nil)
+			suspects := map[string]bool{"team/good": true}
+			for i := range alone {
+				suspects[fmt.Sprintf("team/slow%d", i)] = true
+			}
+			for range manyDeaths {
+				r.pool.blame.underWay(suspects, time.Now())
+			}
+			var reads sync.WaitGroup
+			for i := range 200 {
+				reads.Go(func() {
+					for range 3 { // polls
+						_, _ = r.Read(t.Context(), anOwner(fmt.Sprintf("slow%d", i), 8))
+					}
+				})
+			}
+			time.Sleep(time.Duration(2+alone) * 5 * time.Second) // until all have been slow once
+			var longest time.Duration
+			for range 20 {
+				time.Sleep(time.Second)
+				begin := time.Now()
+				_, err := r.Read(t.Context(), anOwner("good", 4))
+				assert.NoError(t, err)
+				longest = max(longest, time.Since(begin))
+			}
+			assert.LessOrEqual(t, longest, fair.Patience, "%d read alone", alone)
+			reads.Wait()
+		})
+	}
 }
 
 // An owner that kills is read alone and then pauses; the others miss one read.

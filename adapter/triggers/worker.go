@@ -29,6 +29,7 @@ type workerConn struct {
 	closer io.Closer
 	onWake func(key string)
 	onEnd  func(owners map[string]bool) // with the owners under way, unless this process has ended it
+	alone  bool                         // it serves one owner
 
 	mu       sync.Mutex
 	streams  map[uint64]*stream
