@@ -31,10 +31,8 @@
 // # Cost
 //
 // The cost depends on the parties and not on the seats (BenchmarkWebster).
-// All tickets down to a quotient are given at once, by rounding each party's
-// exact quota. The difference, at most a seat for every other party, is given or taken back
-// ticket by ticket from a heap. Seats held already and caps need another round each time
-// that a party is found beyond them.
+// All tickets down to a quotient are given at once. Bisection finds the quotient. The rest, about
+// two seats for each party, is given ticket by ticket from a heap.
 //
 // # Tests
 //

@@ -1,11 +1,6 @@
 package apportion
 
-import (
-	"fmt"
-	"math"
-
-	"github.com/scaledjob/scaledjob/field"
-)
+import "math"
 
 // A Party takes seats. The zero value has no weight, and takes none.
 type Party struct {
@@ -28,25 +23,4 @@ func (p *Party) room() int64 {
 		return math.MaxInt32
 	}
 	return max(0, int64(p.Cap)-p.held())
-}
-
-// Validate returns each problem of the arguments as a [*field.Error], joined: negative
-// numbers, and seats without a party that has weight. [Webster] is defined for such
-// arguments too.
-func Validate(seats int32, parties []Party) error {
-	var e field.Errors
-	weighty := seats <= 0 || len(parties) == 0
-	e.AtLeast("seats", int64(seats), 0)
-	e.Check(len(parties) > 0, "parties", nil, "at least one party")
-	for i, p := range parties {
-		path := fmt.Sprintf("parties[%d].", i)
-		e.AtLeast(path+"Weight", int64(p.Weight), 0)
-		e.AtLeast(path+"Held", int64(p.Held), 0)
-		e.Check(!p.Capped || p.Cap >= 0, path+"Cap", p.Cap, "0 or more")
-		weighty = weighty || p.Weight > 0
-	}
-	if !weighty {
-		e.Add(field.Error{Path: "parties", Found: "no weight", Fix: "at least one weight above 0"})
-	}
-	return e.Err()
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/placement/apportion"
 )
 
@@ -122,21 +121,6 @@ func TestFarFromTheLine(t *testing.T) {
 			}
 		}
 	}
-}
-
-func TestValidate(t *testing.T) {
-	require.NoError(t, apportion.Validate(3, weights(0, 1)))
-	require.NoError(t, apportion.Validate(0, weights(0, 0)))
-	require.NoError(t, apportion.Validate(3, weights(1)))
-	require.NoError(t, apportion.Validate(3, []apportion.Party{{Weight: 1, Capped: true}, {Weight: 1, Cap: 9, Capped: true}, {Weight: 1, Cap: -1}}))
-	require.EqualError(t, apportion.Validate(-1, nil), "seats: found -1; use 0 or more\nparties: found nothing; use at least one party")
-	require.EqualError(t, apportion.Validate(3, weights(0, 0)), "parties: found no weight; use at least one weight above 0")
-	require.EqualError(t, apportion.Validate(1, weights(0)), "parties: found no weight; use at least one weight above 0")
-	err := apportion.Validate(3, []apportion.Party{{Weight: 1}, {Weight: -1, Held: -2, Cap: -3, Capped: true}})
-	require.EqualError(t, err, `parties[1].Weight: found -1; use 0 or more
-parties[1].Held: found -2; use 0 or more
-parties[1].Cap: found -3; use 0 or more`)
-	require.Equal(t, "parties[1].Weight", field.All(err)[0].Path)
 }
 
 // Five replicas by 4 : 6. With one more, one member gains one.

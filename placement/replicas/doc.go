@@ -20,12 +20,11 @@
 //     member with fewer, then by Policy.Seed, then by name.
 //
 //  3. A member that is unreachable, was not asked, or failed the last write keeps its
-//     share for the grace period. Then it is excluded until it is healthy again, and for
-//     the recovery delay after that. While the hub may be cut off no time counts. A cluster without the workload is excluded at once.
+//     share for the grace period. Then it is excluded until it is healthy again. While the
+//     hub may be cut off no time counts. A cluster without the workload is excluded at once.
 //     A member without progress keeps the replicas that exist, and a missing replica.
 //
-//  4. If all are excluded, recovering members are not. If there are none, the shares
-//     are those of all members that may be healthy again.
+//  4. If all are excluded, the shares are those of all members that may be healthy again.
 //
 //  5. A former member, which has an entry in the checkpoint and is not on the list,
 //     has no share. A cluster that was never a member is left alone. So is a cluster
@@ -36,8 +35,8 @@
 //     on the members that were read are still as many as the total. So a member that
 //     cannot take its share costs no other member a replica.
 //
-//  7. Moves are limited by MaxPercentage in each plan, and by MaxSurge replicas
-//     above Max. That bound does not count replicas that cannot be scaled down: the
+//  7. There are at most MaxSurge replicas above Max while replicas move. That bound does not
+//     count replicas that cannot be scaled down: the
 //     replicas of unreachable members, the missing replicas of members after a failed
 //     write, and a missing replica of each member without progress.
 //

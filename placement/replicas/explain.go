@@ -17,7 +17,6 @@ const (
 	ReasonWorkloadMissing Reason = "WorkloadMissing" // the cluster answered that there is no such workload
 	ReasonNotAsked        Reason = "NotAsked"        // no request was sent, such as for a rate limit
 	ReasonUnconfirmed     Reason = "Unconfirmed"     // it does not answer, and no other cluster has answered since: no time counts
-	ReasonRecovering      Reason = "Recovering"      // healthy again, for less than the recovery delay
 	ReasonNoProgress      Reason = "NoProgress"      // replicas are not ready, and none became ready within the progress deadline
 	ReasonNotRegistered   Reason = "NotRegistered"   // the policy lists it, and State.Clusters does not have it
 	ReasonNotListed       Reason = "NotListed"       // it has replicas of a previous plan, and the policy lists other members
@@ -42,7 +41,6 @@ var descriptions = map[Reason]string{
 	ReasonNotAsked:        "Cluster was not asked",
 	ReasonUnconfirmed:     "Cluster is unreachable, and no other has answered since: the hub may be cut off",
 	ReasonWorkloadMissing: "Cluster does not have the workload",
-	ReasonRecovering:      "Cluster is healthy again",
 	ReasonNoProgress:      "Cluster lacks ready replicas, and added none in time",
 	ReasonNotRegistered:   "Cluster is not registered",
 	ReasonNotListed:       "Cluster is no longer a member",

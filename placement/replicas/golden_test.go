@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/scaledjob/scaledjob/placement/apportion"
 	"github.com/scaledjob/scaledjob/placement/replicas"
 	"github.com/scaledjob/scaledjob/testdata"
 )
@@ -94,25 +93,27 @@ func TestAllocate(t *testing.T) {
 // Validate of package apportion rejects what cannot be divided.
 func TestAllocateErrors(t *testing.T) {
 	texts := map[string]string{
-		"AllWeightsZero": "parties: found no weight; use at least one weight above 0",
-		"NegativeWeight": "parties[0].Weight: found -1; use 0 or more",
-		"NoMembers":      "parties: found nothing; use at least one party",
-		"NegativeTotal":  "seats: found -1; use 0 or more",
+		"AllWeightsZero": "Members: found no weight; use at least one weight above 0",
+		"NegativeWeight": "Members[0].Weight: found -1; use 0 or more",
 	}
 	cases := vectors[[]vector](t, "allocate_errors")
 	require.Len(t, cases, 5)
 	for _, c := range cases {
-		var parties []apportion.Party
+		p := replicas.NewPolicy(10)
 		for _, name := range slices.Sorted(maps.Keys(c.Weights)) {
-			parties = append(parties, apportion.Party{Weight: c.Weights[name]})
+			p.Members = append(p.Members, replicas.Member{Name: name, Weight: c.Weights[name]})
 		}
-		err := apportion.Validate(c.Total, parties)
+		if text := texts[c.Error]; text != "" {
+			require.EqualError(t, p.Validate(), text)
+			continue
+		}
 		if c.Error == "" {
-			require.NoError(t, err)
 			require.Equal(t, c.Expect, desired("", c.Weights, c.Total))
 			continue
 		}
-		require.EqualError(t, err, texts[c.Error])
+		for _, n := range replicas.Split(c.Total, p.Members...) { // no members, or a negative total
+			require.Zero(t, n)
+		}
 	}
 }
 

@@ -28,18 +28,14 @@ func (f *fleet) move() (atMax bool) {
 	return atMax
 }
 
-// growth returns how many of the lacking replicas are ordered now, within the bound:
-// replicas that no member has, and replicas that may move.
+// growth returns how many of the lacking replicas are ordered now, within the bound.
 func (f *fleet) growth(lacking int64) (growth int64, atMax bool) {
-	var had, ordered int64
+	var ordered int64
 	for i := range f.members {
-		m := &f.members[i]
-		had += int64(m.Current)
-		ordered += m.ordered()
+		ordered += f.members[i].ordered()
 	}
-	growth = min(lacking, max(0, f.total-had)+f.moves(int32(f.total)))
 	headroom := max(0, f.bound(int32(f.total))-ordered)
-	return min(growth, headroom), growth > 0 && headroom == 0 && ordered <= f.total
+	return min(lacking, headroom), lacking > 0 && headroom == 0 && ordered <= f.total
 }
 
 // ordered returns the replicas that count against the maximum, and may take the place of

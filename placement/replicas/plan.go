@@ -128,7 +128,6 @@ func newFleet(p *Policy, s *State) *fleet {
 		m.observe(p, s, registered[m.Name])
 	}
 	f.members = slices.DeleteFunc(f.members, func(m member) bool { return !m.listed && m.done() })
-	f.reinstate()
 	for i := range f.members {
 		f.members[i].progress(p.ProgressDeadline, s.Now)
 		f.change(f.members[i].Until, s.Now)
@@ -172,8 +171,6 @@ func (m *member) observe(p *Policy, s *State, c *Cluster) {
 		m.exclude(ReasonWorkloadMissing)
 	case m.weight <= 0:
 		m.exclude(ReasonNoWeight)
-	case m.Excluded && m.Reason == "":
-		m.Reason = ReasonRecovering
 	}
 }
 
@@ -202,26 +199,6 @@ func (m *member) probe() int64 {
 		return 1
 	}
 	return 0
-}
-
-// reinstate gives recovering members a share if all others are excluded.
-func (f *fleet) reinstate() {
-	var back []*member
-	for i := range f.members {
-		m := &f.members[i]
-		if !m.Excluded {
-			return
-		}
-		if m.Reason == ReasonRecovering {
-			back = append(back, m)
-		}
-	}
-	for _, m := range back {
-		m.Excluded = false
-		if len(back) == 1 {
-			m.Reason, m.Until = "", time.Time{}
-		}
-	}
 }
 
 // done reports whether a former member has nothing left to give up.
@@ -284,7 +261,7 @@ func (f *fleet) share() (unplaced int32, why Reason) {
 // later reports whether the member has a share if all members are excluded: it fails,
 // and may be healthy at any time.
 func (m *member) later() bool {
-	return !m.Excluded || m.Reason == ReasonUnreachable || m.Reason == ReasonNotAsked || m.Reason.silent() || m.Reason == ReasonWriteFailed || m.Reason == ReasonRecovering
+	return !m.Excluded || m.Reason == ReasonUnreachable || m.Reason == ReasonNotAsked || m.Reason.silent() || m.Reason == ReasonWriteFailed
 }
 
 // A party takes part in a division.

@@ -191,21 +191,17 @@ func TestNoProgress(t *testing.T) {
 	})
 }
 
-// If the clock is set back by a day, what began before begins at that time: a failure, a
-// recovery, and a wait for replicas. Nobody waits for a day.
+// If the clock is set back by a day, what began before begins at that time: a failure, and
+// a wait for replicas. Nobody waits for a day.
 func TestClockIsSetBack(t *testing.T) {
 	const day = 24 * 60 * 60
 	p := replicas.NewPolicy(100)
-	p.RecoveryDelay = seconds(120)
-	plan := play(t, p, []line{
+	play(t, p, []line{
 		{day, 10, "a:5 b:5!away", "a:5, b:5 Unreachable", ""},
 		{-day, 10, "a:5 b:5!away", "a:5, b:5 Unreachable", ""},
 		{59, 10, "a:5 b:5!away", "a:5, b:5 Unreachable", ""},
 		{1, 10, "a:5 b:5!away", "a:10>10, b:0 Unreachable", ""},
-		{day, 10, "a:10 b:0", "a:10, b:0 Recovering", ""},
-		{-day, 10, "a:10 b:0", "a:10, b:0 Recovering", ""},
 	})
-	require.Equal(t, at(60+120), plan.NextCheck)
 	play(t, p, []line{
 		{day, 10, "a:5 b:5/3", "a:5, b:5", ""},
 		{-day, 10, "a:5 b:5/3", "a:5, b:5", ""},
@@ -229,52 +225,6 @@ func TestNoProgressAtTheMaximum(t *testing.T) {
 	play(t, p, []line{{0, 10, "a:5 b:5/3", "a:5, b:5", ""}, {1, 10, "a:5 b:5/3", "a:7>7, b:3>4 NoProgress", ""}})
 }
 
-// After an exclusion a member has no share for the recovery delay, unless all others are
-// excluded too.
-func TestRecovery(t *testing.T) {
-	p := replicas.NewPolicy(100)
-	p.GracePeriod, p.RecoveryDelay = 0, time.Minute
-	plan := play(t, p, []line{
-		{0, 10, "a:5 b:5", "a:5, b:5", ""},
-		{30, 10, "a:5 b!away", "a:10>10, b:0 Unreachable", ""},
-		{30, 10, "a:10 b:5", "a:10, b:0>0 Recovering", ""},
-		{59, 10, "a:10 b:0", "a:10, b:0 Recovering", ""},
-	})
-	require.Equal(t, new(120), second(plan.NextCheck))
-	require.Equal(t, "Cluster is healthy again, and gets no replicas until 2026-01-01T12:02:00Z", plan.Shares[1].Description())
-	play(t, p, []line{
-		{0, 10, "a:10 b!away", "a:10, b:0 Unreachable", ""},
-		{30, 10, "a:10 b:0", "a:10, b:0 Recovering", ""},
-		{60, 10, "a:10 b:0", "a:5, b:5>5", ""},
-	})
-	plan = play(t, p, []line{
-		{0, 10, "a!away b!away", "a:5 Unreachable, b:5 Unreachable", replicas.ReasonAllExcluded},
-		{30, 10, "a:5 b:5", "a:5 Recovering, b:5 Recovering", ""},
-	})
-	require.Equal(t, "Cluster is healthy again, and keeps its share until 2026-01-01T12:01:30Z", plan.Shares[1].Description())
-	play(t, p, []line{
-		{0, 10, "a!away b!away", "a:5 Unreachable, b:5 Unreachable", replicas.ReasonAllExcluded},
-		{30, 10, "a:5 b!away", "a:10>10, b:0 Unreachable", ""},
-	})
-	require.Equal(t, "Cluster is unreachable", new(replicas.Share{Reason: replicas.ReasonUnreachable}).Description())
-}
-
-// A recovering member that fails again has no share at once, and no other grace period.
-func TestFailsWhileItRecovers(t *testing.T) {
-	p := replicas.NewPolicy(100)
-	p.RecoveryDelay = time.Minute
-	play(t, p, []line{
-		{0, 10, "a:5 b:5", "a:5, b:5", ""},
-		{30, 10, "a:5 b!away", "a:5, b:5 Unreachable", ""},
-		{60, 10, "a:5 b!away", "a:10>10, b:0 Unreachable", ""},
-		{30, 10, "a:10 b:5", "a:10, b:0>0 Recovering", ""},
-		{30, 10, "a:10 b!away", "a:10, b:0 Unreachable", ""},
-		{30, 10, "a:10 b:0", "a:10, b:0 Recovering", ""},
-		{59, 10, "a:10 b:0", "a:10, b:0 Recovering", ""},
-		{1, 10, "a:10 b:0", "a:5, b:5>5", ""},
-	})
-}
-
 // Durations are exact: a failure of less than the grace period changes nothing.
 func TestShortestGracePeriod(t *testing.T) {
 	p := replicas.NewPolicy(100)
@@ -282,23 +232,13 @@ func TestShortestGracePeriod(t *testing.T) {
 	play(t, p, []line{{0, 10, "a:10 b!away", "a:5, b:5 Unreachable", ""}, {1, 10, "a:10 b!away", "a:10, b:0 Unreachable", ""}})
 }
 
-// Replicas that the percentage leaves for later are counted, also if their place is on a
+// Replicas that the maximum leaves for later are counted, also if their place is on a
 // member that cannot be scaled down.
 func TestRemaining(t *testing.T) {
-	p := replicas.NewPolicy(100)
-	p.MaxPercentage = new(int32(20))
-	plan := play(t, p, []line{{0, 10, "a:10 b:0", "a:5, b:5>2", ""}, {0, 10, "a!away b:2", "a:5 Unreachable, b:5>4", ""}})
-	require.Equal(t, int32(1), plan.Remaining)
-	require.Contains(t, plan.String(), ", 1 to move later")
-	for percentage, want := range map[int32]int32{-1: 1, 0: 1, 1: 9, 99: 500, 200: 500} {
-		p := replicas.NewPolicy(replicas.NoMax)
-		p.MaxPercentage = &percentage
-		s := replicas.State{Replicas: new(int32(1000)), Clusters: clusters(t, "a:1000 b:0")}
-		if percentage == 1 {
-			s.Replicas = new(int32(999))
-		}
-		require.Equal(t, want, replicas.NewPlan(p, s).Shares[1].Next, percentage)
-	}
+	p := replicas.NewPolicy(10)
+	plan := play(t, p, []line{{0, 10, "a:10 b:0", "a:5, b:5>2", ""}, {0, 10, "a!away b:2", "a:5 Unreachable, b:5", ""}})
+	require.Equal(t, int32(3), plan.Remaining)
+	require.Contains(t, plan.String(), ", 3 to move later")
 }
 
 // A member that is taken off the list is scaled to 0, after its replicas exist
@@ -450,28 +390,23 @@ func TestCheckpointVersion(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	require.NoError(t, new(replicas.NewPolicy(1)).Validate())
-	for _, percentage := range []int32{1, 100} {
-		require.NoError(t, (&replicas.Policy{Max: 1, MaxPercentage: &percentage}).Validate())
-	}
 	require.NoError(t, new(replicas.NewPolicy(replicas.NoMax, replicas.NewMember("a"), replicas.Member{Name: "b"})).Validate())
 	p := replicas.Policy{
-		Min: -1, Max: 0, GracePeriod: -1, RecoveryDelay: -time.Second, ProgressDeadline: -1, MaxPercentage: new(int32(0)), MaxSurge: -1,
+		Min: -1, Max: 0, GracePeriod: -1, ProgressDeadline: -1, MaxSurge: -1,
 		Members: []replicas.Member{{Name: "a"}, {Name: "a"}, {}}, Pause: replicas.Pause{Replicas: new(int32(-3))},
 	}
 	require.EqualError(t, p.Validate(), `Min: found -1; use 0 or more
 Max: found 0; use 1 or more
 GracePeriod: found -1ns; use 0s or more
-RecoveryDelay: found -1s; use 0s or more
 ProgressDeadline: found -1ns; use 0s or more
-MaxPercentage: found 0; use 1 to 100
 MaxSurge: found -1; use 0 or more
 Pause.Replicas: found -3; use 0 or more
 Members[1].Name: found "a"; use a name that no other member has
 Members[2].Name: found nothing; use the name of a cluster
 Members: found no weight; use at least one weight above 0`)
 	p = replicas.NewPolicy(3, replicas.Member{Name: "a", Weight: -1})
-	p.Min, p.MaxPercentage = 4, new(int32(101))
-	require.EqualError(t, p.Validate(), "Min: found 4; use 3 or less\nMaxPercentage: found 101; use 1 to 100\nMembers[0].Weight: found -1; use 0 or more")
+	p.Min = 4
+	require.EqualError(t, p.Validate(), "Min: found 4; use 3 or less\nMembers[0].Weight: found -1; use 0 or more")
 	p = replicas.NewPolicy(0, replicas.NewMember("a"))
 	p.Min = 4
 	require.EqualError(t, p.Validate(), "Max: found 0; use 1 or more")

@@ -23,16 +23,10 @@ type Policy struct {
 	// GracePeriod is how long a member that fails keeps its share. At 0 its
 	// share moves at once.
 	GracePeriod time.Duration
-	// RecoveryDelay is the time for which an excluded member must be healthy again
-	// before it has a share.
-	RecoveryDelay time.Duration
 	// ProgressDeadline is the time within which another of a member's missing replicas
 	// must exist. A member without progress keeps its existing replicas and a missing replica,
 	// and the others get the rest, until that replica exists. At 0 there is no deadline.
 	ProgressDeadline time.Duration
-	// MaxPercentage is the part of the total, at least 1 replica, that a plan moves
-	// between members. nil sets no limit.
-	MaxPercentage *int32
 	// MaxSurge is the number of replicas above Max that members may have while replicas
 	// move. At 0 no replica moves as long as the members have Max replicas.
 	MaxSurge int32
@@ -44,7 +38,7 @@ type Policy struct {
 
 // NewPolicy returns a policy with at most max replicas, 1 minute of grace and a
 // progress deadline of five minutes. It allows a surge of a quarter of max, at least 1
-// replica. It has no minimum, no recovery delay and no limit of moves.
+// replica. It has no minimum.
 func NewPolicy(max int32, members ...Member) Policy {
 	return Policy{
 		Members: members, Max: max, MaxSurge: surge(max),
@@ -83,11 +77,8 @@ func (p *Policy) Validate() error {
 	for _, d := range []struct {
 		path  string
 		value time.Duration
-	}{{"GracePeriod", p.GracePeriod}, {"RecoveryDelay", p.RecoveryDelay}, {"ProgressDeadline", p.ProgressDeadline}} {
+	}{{"GracePeriod", p.GracePeriod}, {"ProgressDeadline", p.ProgressDeadline}} {
 		e.Check(d.value >= 0, d.path, d.value, "0s or more")
-	}
-	if n := p.MaxPercentage; n != nil {
-		e.Check(*n >= 1 && *n <= 100, "MaxPercentage", *n, "1 to 100")
 	}
 	e.AtLeast("MaxSurge", int64(p.MaxSurge), 0)
 	if n := p.Pause.Replicas; n != nil {
@@ -138,14 +129,6 @@ func (p *Policy) total(asked *int32) int32 {
 // bound returns the number of replicas that members may have while replicas move.
 func (p *Policy) bound(total int32) int64 {
 	return int64(max(p.Max, total)) + int64(max(0, p.MaxSurge))
-}
-
-// moves returns the number of replicas that a plan may move.
-func (p *Policy) moves(total int32) int64 {
-	if p.MaxPercentage == nil {
-		return math.MaxInt32
-	}
-	return max(1, int64(total)*int64(*p.MaxPercentage)/100)
 }
 
 // Split shares total replicas among members by weight, and returns the number of each

@@ -38,9 +38,9 @@ func drawPolicy(t *rapid.T, number *rapid.Generator[int32]) replicas.Policy {
 	duration := rapid.Map(rapid.IntRange(-1, 6), seconds)
 	p := replicas.Policy{
 		Min: number.Draw(t, "min"), Max: number.Draw(t, "max"),
-		GracePeriod: duration.Draw(t, "grace"), RecoveryDelay: duration.Draw(t, "recovery"), ProgressDeadline: duration.Draw(t, "progress"),
-		MaxPercentage: rapid.Ptr(rapid.Int32Range(-1, 120), true).Draw(t, "percentage"), MaxSurge: number.Draw(t, "surge"),
-		Seed: rapid.SampledFrom([]string{"", "ns/nginx", "ns/worker"}).Draw(t, "seed"),
+		GracePeriod: duration.Draw(t, "grace"), ProgressDeadline: duration.Draw(t, "progress"),
+		MaxSurge: number.Draw(t, "surge"),
+		Seed:     rapid.SampledFrom([]string{"", "ns/nginx", "ns/worker"}).Draw(t, "seed"),
 	}
 	if rapid.IntRange(0, 9).Draw(t, "pause") == 0 {
 		p.Pause = replicas.Pause{Paused: true, Replicas: rapid.Ptr(number, true).Draw(t, "paused replicas")}
@@ -95,8 +95,7 @@ var sharesLeast = premise.Least{"a replica moves": 0.2, "unplaced": 0.05, "all e
 
 // All replicas have a place or are unplaced; no number is negative; nothing is written
 // to a member that was not read, nor in a hold; an excluded member has no share unless
-// all are excluded; a member that recovers is not excluded with all others; what was not read
-// changes no number; silence that does not count begins no grace period; the order of members and
+// all are excluded; what was not read changes no number; silence that does not count begins no grace period; the order of members and
 // clusters does not matter, unless names occur twice.
 func propShares(t *rapid.T, c *premise.Counts) {
 	number := rapid.SampledFrom([]*rapid.Generator[int32]{few, arbitrary}).Draw(t, "numbers")
@@ -105,10 +104,9 @@ func propShares(t *rapid.T, c *premise.Counts) {
 	plan := replicas.NewPlan(p, s)
 	hold := slices.Contains([]replicas.Reason{replicas.ReasonPaused, replicas.ReasonMetricsUnknown, replicas.ReasonNoMaximum}, plan.Reason)
 	var sum int64
-	moves, former, some, recovers, silent := false, false, false, false, false
+	moves, former, silent := false, false, false
 	for _, m := range plan.Shares {
 		sum += int64(m.Desired)
-		some, recovers = some || !m.Excluded, recovers || m.Reason == replicas.ReasonRecovering
 		weighs := len(p.Members) == 0 || slices.ContainsFunc(p.Members, func(l replicas.Member) bool { return l.Name == m.Name && l.Weight > 0 })
 		silent = silent || weighs && m.Excluded && m.Reason == replicas.ReasonUnconfirmed
 		for _, c := range s.Clusters {
@@ -145,7 +143,7 @@ func propShares(t *rapid.T, c *premise.Counts) {
 	if !hold && sum+int64(plan.Unplaced) != int64(plan.Total) || plan.Unplaced > 0 && plan.Reason != replicas.ReasonNoMembers {
 		t.Fatalf("%d in all\n%s", sum, plan)
 	}
-	if !some && recovers || silent && plan.Reason == replicas.ReasonNoMembers {
+	if silent && plan.Reason == replicas.ReasonNoMembers {
 		t.Fatalf("no member has a share\n%s", plan)
 	}
 	c.Note("a replica moves", moves)
@@ -167,8 +165,7 @@ var movesLeast = premise.Least{"a member shrinks": 0.1, "a healthy member shrink
 
 // The safety of one plan: on the members that were read, the replicas that exist and
 // stay are as many as before, or as many as the total. What is ordered exceeds the
-// maximum by the surge at most, or as before. The percentage limits what is ordered beyond
-// what is missing.
+// maximum by the surge at most, or as before. No more is ordered than is missing.
 func propMoves(t *rapid.T, c *premise.Counts) {
 	p := drawPolicy(t, few)
 	p.Max = rapid.Int32Range(1, 30).Draw(t, "max")
@@ -177,10 +174,9 @@ func propMoves(t *rapid.T, c *premise.Counts) {
 		return // propShares checks which of two observations counts
 	}
 	plan := replicas.NewPlan(p, s)
-	var existing, stay, ordered, next, had, lack, grown int64
+	var existing, stay, ordered, next, lack, grown int64
 	shrinks, healthy, waits := false, false, false
 	for _, m := range plan.Shares {
-		had += int64(m.Current)
 		read := m.Write || slices.ContainsFunc(s.Clusters, func(c replicas.Cluster) bool {
 			return c.Name == m.Name && (c.Problem == "" || c.Problem == replicas.ReasonWriteFailed)
 		})
@@ -213,14 +209,7 @@ func propMoves(t *rapid.T, c *premise.Counts) {
 	if next > max(ordered, bound) {
 		t.Fatalf("%d ordered, after %d\n%s", next, ordered, plan)
 	}
-	limit := int64(math.MaxInt32)
-	if p.MaxPercentage != nil {
-		limit = max(1, total*int64(max(0, min(100, *p.MaxPercentage)))/100)
-	}
-	if grown > max(0, total-had)+limit {
-		t.Fatalf("%d more, %d were there\n%s", grown, had, plan)
-	}
-	if want := min(lack, max(0, total-had)+limit, max(0, bound-ordered)); plan.Reason == "" && grown != want {
+	if want := min(lack, max(0, bound-ordered)); plan.Reason == "" && grown != want {
 		t.Fatalf("%d more, of %d\n%s", grown, want, plan)
 	}
 	c.Note("a member shrinks", shrinks)
@@ -330,7 +319,6 @@ var arriveLeast = premise.Least{"more than one plan": 0.2, "at the maximum": 0.1
 // that exist never fall below the total or where they were.
 func propArrive(t *rapid.T, c *premise.Counts) {
 	p := replicas.NewPolicy(rapid.Int32Range(1, 40).Draw(t, "max"))
-	p.MaxPercentage = rapid.Ptr(rapid.Int32Range(1, 100), true).Draw(t, "percentage")
 	total := rapid.Int32Range(0, p.Max).Draw(t, "total")
 	c.Note("at the maximum", total == p.Max)
 	s := replicas.State{Replicas: &total, Now: epoch}

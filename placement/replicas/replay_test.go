@@ -233,8 +233,6 @@ func propReplay(t *rapid.T, c *premise.Counts) {
 		T: t, policy: replicas.NewPolicy(rapid.Int32Range(1, 30).Draw(t, "max")),
 		sites: map[string]*site{}, now: epoch, calm: epoch, seen: map[string]bool{},
 	}
-	w.policy.MaxPercentage = rapid.SampledFrom([]*int32{nil, nil, new(int32(25)), new(int32(50))}).Draw(t, "percentage")
-	w.policy.RecoveryDelay = rapid.SampledFrom([]time.Duration{0, 0, 2 * time.Minute}).Draw(t, "recovery delay")
 	w.total = rapid.Int32Range(0, w.policy.Max).Draw(t, "total")
 	for _, name := range siteNames {
 		w.sites[name] = &site{unregistered: name == "d"}

@@ -59,7 +59,7 @@ type Checkpoint struct {
 // A MemberCheckpoint is the part of a Checkpoint for a member.
 type MemberCheckpoint struct {
 	Problem  Reason    `json:"problem,omitempty"`  // the last failure; empty if the member is healthy
-	Since    time.Time `json:"since,omitzero"`     // when the failure or the recovery began
+	Since    time.Time `json:"since,omitzero"`     // when the failure began
 	Excluded bool      `json:"excluded,omitempty"` // the member had no share when Since began
 	Replicas int32     `json:"replicas,omitempty"` // as last read
 	Existing int32     `json:"existing,omitempty"` // as last read
@@ -169,15 +169,14 @@ func (m MemberCheckpoint) health(problem Reason, p *Policy, now time.Time) Membe
 		return MemberCheckpoint{Replicas: m.Replicas, Existing: m.Existing, WaitingSince: m.WaitingSince}
 	case problem.silent():
 		return m
-	case (problem == "") != (m.Problem == ""):
-		m.Excluded, m.Since = excluded, stamp(now)
-	case problem != "":
+	case problem == "":
+		m.Since, m.Excluded = time.Time{}, false
+	case m.Problem == "":
+		m.Since, m.Excluded = stamp(now), false
+	default:
 		m.Excluded = excluded
 	}
 	m.Problem = problem
-	if excluded, _ := m.excluded(p, now); problem == "" && !excluded {
-		m.Since, m.Excluded = time.Time{}, false
-	}
 	return m
 }
 
@@ -195,11 +194,8 @@ func (m *MemberCheckpoint) progress(more bool, now time.Time) {
 // that changes by itself.
 func (m *MemberCheckpoint) excluded(p *Policy, now time.Time) (bool, time.Time) {
 	switch {
-	case m.Problem == "" && !m.Excluded:
-		return false, time.Time{}
 	case m.Problem == "":
-		back, until := elapsed(m.Since, p.RecoveryDelay, now)
-		return !back, until
+		return false, time.Time{}
 	case m.Excluded:
 		return true, time.Time{}
 	}

@@ -16,10 +16,8 @@
 //	memberClusters[].targetNamespace          the namespace on that member
 //	memberClusters[].maxJobs                  the most unfinished Jobs there
 //	scaledJobSpec.failoverOverMax             see jobs.Policy
-//	rebalancingPolicy.recoveryDelay           see replicas.Policy
-//	rebalancingPolicy.progressDeadline        likewise
+//	rebalancingPolicy.progressDeadline        see replicas.Policy
 //	rebalancingPolicy.maxSurge                likewise
-//	rebalancingPolicy.maxRebalancePercentage  MaxPercentage there
 //	status.memberClusterStatuses.*.reason     see replicas.Reason
 //
 // # Rollout

@@ -34,11 +34,9 @@ type DistributedScaledObjectSpec struct {
 
 // RebalancingPolicy configures when and how fast replicas move to other members.
 type RebalancingPolicy struct {
-	GracePeriod            *metav1.Duration `json:"gracePeriod,omitempty"`            // 1m if unset
-	RecoveryDelay          *metav1.Duration `json:"recoveryDelay,omitempty"`          // 0s if unset
-	ProgressDeadline       *metav1.Duration `json:"progressDeadline,omitempty"`       // 5m if unset; none if 0s
-	MaxRebalancePercentage *int32           `json:"maxRebalancePercentage,omitempty"` // no limit if unset
-	MaxSurge               *int32           `json:"maxSurge,omitempty"`               // a quarter of maxReplicaCount if unset
+	GracePeriod      *metav1.Duration `json:"gracePeriod,omitempty"`      // 1m if unset
+	ProgressDeadline *metav1.Duration `json:"progressDeadline,omitempty"` // 5m if unset; none if 0s
+	MaxSurge         *int32           `json:"maxSurge,omitempty"`         // a quarter of maxReplicaCount if unset
 }
 
 // ScaledObjectSpec is the spec of a ScaledObject.
@@ -127,10 +125,8 @@ func (d *DistributedScaledObject) policy() replicas.Policy {
 	}
 	in := &d.Spec.RebalancingPolicy
 	duration(&p.GracePeriod, in.GracePeriod)
-	duration(&p.RecoveryDelay, in.RecoveryDelay)
 	duration(&p.ProgressDeadline, in.ProgressDeadline)
 	number(&p.MaxSurge, in.MaxSurge)
-	p.MaxPercentage = in.MaxRebalancePercentage
 	number(&p.Min, spec.MinReplicaCount)
 	return p
 }
@@ -138,8 +134,7 @@ func (d *DistributedScaledObject) policy() replicas.Policy {
 // manifestPaths maps fields of a policy to fields of a DistributedScaledObject.
 var manifestPaths = strings.NewReplacer(
 	"Members", "spec.memberClusters", ".Name", ".name", ".Weight", ".weight",
-	"GracePeriod", rebalancing+"gracePeriod", "RecoveryDelay", rebalancing+"recoveryDelay",
-	"ProgressDeadline", rebalancing+"progressDeadline", "MaxPercentage", rebalancing+"maxRebalancePercentage",
+	"GracePeriod", rebalancing+"gracePeriod", "ProgressDeadline", rebalancing+"progressDeadline",
 	"MaxSurge", rebalancing+"maxSurge", "Min", objectField+".minReplicaCount", "Max", objectField+".maxReplicaCount",
 )
 

@@ -24,7 +24,7 @@ const everyObjectField = `
 metadata: {name: db, namespace: shop, annotations: {autoscaling.keda.sh/paused-replicas: "4", autoscaling.keda.sh/paused-scale-in: "", autoscaling.keda.sh/paused-scale-out: "1", autoscaling.keda.sh/force-activation: "true"}, creationTimestamp: "2026-01-01T12:00:00Z"}
 spec:
   memberClusters: [{name: x, weight: 0, targetNamespace: there}, {name: w}]
-  rebalancingPolicy: {gracePeriod: 45s, recoveryDelay: 2m, progressDeadline: 0s, maxRebalancePercentage: 25, maxSurge: 0}
+  rebalancingPolicy: {gracePeriod: 45s, progressDeadline: 0s, maxSurge: 0}
   scaledObjectSpec:
     scaleTargetRef: {apiVersion: apps.kruise.io/v1beta1, kind: StatefulSet, name: postgres, envSourceContainerName: main}
     pollingInterval: 7
@@ -53,8 +53,8 @@ func TestEveryObjectField(t *testing.T) {
 	require.Empty(t, c.Warnings)
 	require.Equal(t, replicas.Policy{
 		Members: []replicas.Member{{Name: "x"}, {Name: "w", Weight: 1}}, Max: 9,
-		GracePeriod: 45 * time.Second, RecoveryDelay: 2 * time.Minute, MaxPercentage: size(25),
-		Pause: replicas.Pause{Paused: true, Replicas: size(4)}, Seed: "shop/db",
+		GracePeriod: 45 * time.Second,
+		Pause:       replicas.Pause{Paused: true, Replicas: size(4)}, Seed: "shop/db",
 	}, c.Policy)
 	require.Equal(t, 7*time.Second, c.PollingInterval)
 	require.NotNil(t, c.Scaling.Modifiers.Formula)
@@ -171,7 +171,7 @@ func TestObjectProblems(t *testing.T) {
 metadata: {name: a}
 spec:
   memberClusters: [{name: x, weight: 0}, {name: x, weight: -1}]
-  rebalancingPolicy: {gracePeriod: -1s, recoveryDelay: -1s, progressDeadline: -1s, maxRebalancePercentage: 0, maxSurge: -1}
+  rebalancingPolicy: {gracePeriod: -1s, progressDeadline: -1s, maxSurge: -1}
   scaledObjectSpec: {scaleTargetRef: {name: b, apiVersion: a/b/c}, minReplicaCount: -1, maxReplicaCount: 0, triggers: [{type: redis}]}
 `)
 	require.NoError(t, err)
@@ -180,9 +180,7 @@ spec:
 spec.scaledObjectSpec.minReplicaCount: found -1; use 0 or more
 spec.scaledObjectSpec.maxReplicaCount: found 0; use 1 or more
 spec.rebalancingPolicy.gracePeriod: found -1s; use 0s or more
-spec.rebalancingPolicy.recoveryDelay: found -1s; use 0s or more
 spec.rebalancingPolicy.progressDeadline: found -1s; use 0s or more
-spec.rebalancingPolicy.maxRebalancePercentage: found 0; use 1 to 100
 spec.rebalancingPolicy.maxSurge: found -1; use 0 or more
 spec.memberClusters[1].name: found "x"; use a name that no other member has
 spec.memberClusters[1].weight: found -1; use 0 or more`)
@@ -276,7 +274,7 @@ func TestObjectStatus(t *testing.T) {
 // Each reason of a member has a state.
 func TestState(t *testing.T) {
 	for reason, want := range map[replicas.Reason]MemberState{
-		"": Ready, replicas.ReasonRecovering: Ready, replicas.ReasonNoProgress: Ready, replicas.ReasonNotListed: Ready, replicas.ReasonNoWeight: Ready,
+		"": Ready, replicas.ReasonNoProgress: Ready, replicas.ReasonNotListed: Ready, replicas.ReasonNoWeight: Ready,
 		replicas.ReasonUnreachable: NotReady, replicas.ReasonWriteFailed: NotReady, replicas.ReasonWorkloadMissing: NotReady,
 		replicas.ReasonUnconfirmed: NotReady, replicas.ReasonNotRegistered: NotRegistered,
 	} {
