@@ -103,15 +103,20 @@ func (j *judge) stops(s *Subject, at time.Time) (found *stop) {
 		}
 	}
 	if e := j.log.stopped; e != nil && !later(e) {
-		found = &stop{whyStopped(e), e.At, e.Line, e.Run}
+		found = &stop{whyStopped(e, j.log.unleased), e.At, e.Line, e.Run}
 	}
 	return found
 }
 
 // whyStopped returns the cause for an operator that polls nothing.
-func whyStopped(e *Event) Cause {
+func whyStopped(e *Event, lease string) Cause {
 	c := Cause{ID: "restart", Basis: Seen, Decide: operatorCommand, Fix: operatorFix, Text: "the operator stopped or lost its lease, and the log shows no other that leads"}
 	switch e.kind {
+	case stopped:
+		if means, fix := in(listErrors, lease); means != "" {
+			c.Text += fmt.Sprintf(": it could not renew the lease, because %s: %s", means, quote(lease))
+			c.Fix = upper(fix)
+		}
 	case waits:
 		c.Text, c.Fix = "this operator waits for the lease, which another one holds", "Give the log of the pod that holds the lease"
 		c.Decide = "kubectl -n keda get lease operator.keda.sh -o jsonpath={.spec.holderIdentity}"

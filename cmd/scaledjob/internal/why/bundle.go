@@ -91,7 +91,7 @@ func (e *entry) bundled() map[string]any {
 		out[key] = t.Value
 	}
 	switch e.kind {
-	case denied:
+	case denied, unleased:
 		out["error"] = kindOf(listErrors, e.text)
 	case refused:
 		out["error"] = kindOf(createErrors, e.fields["error"])

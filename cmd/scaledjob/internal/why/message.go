@@ -40,14 +40,16 @@ const (
 	started
 	leads
 	stopped
-	waits   // for the lease
-	denied  // the operator cannot read the cluster
-	absent  // a TriggerAuthentication is missing
-	unsaved // the status could not be written
-	scaler  // an error of a scaler
+	waits    // for the lease
+	unleased // the lease could not be read or renewed; the operator tries again
+	denied   // the operator cannot read the cluster
+	absent   // a TriggerAuthentication is missing
+	unsaved  // the status could not be written
+	scaler   // an error of a scaler
 )
 
-// messages are searched in this order, because some contain others. The texts are those of
+// messages are searched in this order, because some contain others. Some lack the first letter, whose
+// case differs. The texts are those of
 // KEDA 2.4 to 2.21; key is a field that the line must have too, if there is one.
 var messages = []struct {
 	text string
@@ -92,11 +94,15 @@ var messages = []struct {
 	{"Initializing Scaling logic according to ScaledJob", looped, ""},
 	{"KEDA Version:", version, ""},
 	{"Starting manager", started, ""},
-	{"successfully acquired lease", leads, ""},
+	{"uccessfully acquired lease", leads, ""},
 	{"leader election lost", stopped, ""},
-	{"failed to renew lease", stopped, ""},
+	{"ailed to renew lease", stopped, ""},
 	{"Stopping and waiting for", stopped, ""},
-	{"attempting to acquire leader lease", waits, ""},
+	{"ttempting to acquire leader lease", waits, ""},
+	{"rror retrieving resource lock", unleased, ""},
+	{"rror retrieving lease lock", unleased, ""},
+	{"Failed to update lock", unleased, ""},
+	{"Failed to update lease", unleased, ""},
 	{"failed to list *", denied, ""},
 	{"panic: runtime error", stopped, ""},
 	{"fatal error: ", stopped, ""},
@@ -107,7 +113,7 @@ var messages = []struct {
 
 // ofOperator reports whether the message is about the operator and no ScaledJob.
 func (k kind) ofOperator() bool {
-	return k == version || k == started || k == leads || k == stopped || k == waits || k == denied
+	return k == version || k == started || k == leads || k == stopped || k == waits || k == unleased || k == denied
 }
 
 // An entry is a known message.

@@ -81,6 +81,7 @@ type Log struct {
 	// Releases are the first and the last release that write such lines; "" is no bound.
 	First, Last string
 	stopped     *Event   // why the operator does not poll at the end of the log
+	unleased    string   // the last error about the lease
 	times       []moment // of all dated lines, in their order
 	entries     []entry
 }
@@ -282,8 +283,11 @@ func (l *Log) see(e entry, run int) {
 			l.Version = m[1]
 		}
 		l.Operator = append(l.Operator, event)
-		if l.stopped = nil; e.kind == stopped || e.kind == waits || e.kind == denied {
+		switch l.stopped = nil; e.kind {
+		case stopped, waits, denied:
 			l.stopped = &event
+		case unleased:
+			l.unleased = cmp.Or(e.fields["error"], e.text)
 		}
 		l.times = append(l.times, moment{at: e.at, run: run})
 		return

@@ -119,7 +119,9 @@ func (l *Log) notes() (notes []string) {
 	if l.Undated {
 		notes = append(notes, "the lines have no time: gaps and the polling interval are not known")
 	}
-	if l.Known == l.Lines && !slices.ContainsFunc(l.entries, func(e entry) bool { return !strings.Contains(e.text, "Number of") }) {
+	// Without running Jobs, an active poll creates some, which such lines show.
+	if l.Known == l.Lines && !slices.ContainsFunc(l.entries, func(e entry) bool { return !strings.Contains(e.text, "Number of") }) &&
+		slices.ContainsFunc(l.entries, func(e entry) bool { return e.kind == running && e.number > 0 }) {
 		notes = append(notes, "each line has \"Number of\": if the log was filtered by it, lines such as \"No need to create jobs\" are missing, and a poll looks inactive that is not")
 	}
 	return notes
@@ -330,10 +332,14 @@ func groupOf(v *Verdict) Group {
 	}
 	add(v.Cut && v.Created != nil, "created %d,", value(v.Created))
 	add(v.Cut, "cut by the log: no verdict")
-	add(!v.Cut, "created %d", value(v.Jobs))
 	add(v.Measured, "(value of Prometheus)")
-	add(!v.Cut && len(v.Refused) > 0, "%s failed", report.Plural(len(v.Refused), "create"))
-	add(!v.Cut && v.Pruned > 0, "%s deleted", report.Plural(v.Pruned, "finished Job"))
+	add(!v.Cut, "created %d", value(v.Jobs))
+	if len(v.Refused) > 0 && !v.Cut {
+		parts[len(parts)-1] += ", " + report.Plural(len(v.Refused), "create") + " failed"
+	}
+	if v.Pruned > 0 && !v.Cut {
+		parts[len(parts)-1] += ", " + report.Plural(v.Pruned, "finished Job") + " deleted"
+	}
 	add(v.Differs != "", "(differs: %s)", v.Differs)
 	g.Text = strings.Join(parts, " ")
 	if g.like = g.Text; len(v.Causes) > 0 {
@@ -348,7 +354,7 @@ var eventTexts = map[kind]string{
 	paused: "paused: polling stops", unpaused: "unpaused", invalid: "not polled: %s", looped: "the ScaledJob was read; polling begins anew",
 	absent: "a TriggerAuthentication is missing: %s", unpruned: "finished Jobs could not be deleted: %s",
 	version: "the operator starts", started: "the operator starts", leads: "the operator becomes leader", stopped: "the operator stops or loses its lease",
-	waits: "the operator waits for the lease", denied: "the operator cannot read the cluster: %s",
+	unleased: "the operator cannot renew its lease: %s", waits: "the operator waits for the lease", denied: "the operator cannot read the cluster: %s",
 }
 
 func (j *judge) eventText(e Event) string {

@@ -2,6 +2,7 @@ package why
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -29,7 +30,7 @@ func (j *judge) idle(v *Verdict) (all []Cause) {
 	}
 	empty := Cause{ID: "empty", Basis: Inferred, Text: "the queue length is 0" + j.thresholds() + ": no line about creating follows, so no trigger was active",
 		Decide: "set --zap-log-level=debug in the operator's Deployment: \"Scaler Metric value\" shows the value that KEDA reads",
-		Fix:    "If work waits: check that the trigger names the right queue, virtual host and database, and that workers have not taken the items already"}
+		Fix:    j.ifWorkWaits()}
 	if !j.silent() {
 		return []Cause{empty}
 	}
@@ -77,6 +78,19 @@ func (j *judge) activation() string {
 	return ""
 }
 
+// ifWorkWaits names the parameters that select the work, with the manifest of a single trigger.
+func (j *judge) ifWorkWaits() string {
+	selects := "the trigger names the right queue, virtual host and database"
+	if j.spec != nil && len(j.spec.Spec.Triggers) == 1 {
+		t := j.spec.Spec.Triggers[0]
+		keys := slices.DeleteFunc(slices.Sorted(maps.Keys(t.Metadata)), bundledKeys.MatchString) // values and modes
+		if len(keys) > 0 {
+			selects = fmt.Sprintf("%s of the trigger %s select the work that waits", strings.Join(keys, ", "), t.Type)
+		}
+	}
+	return "If work waits: check that " + selects + ", and that workers have not taken the items already"
+}
+
 func distinct(texts []string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(texts)))
 }
@@ -112,7 +126,7 @@ func (j *judge) inactive(v *Verdict) (all []Cause) {
 	}
 	if len(zero) > 0 {
 		all = append(all, Cause{ID: "empty", Basis: Seen, Text: "the queue length is 0 (" + strings.Join(zero, ", ") + ")",
-			Fix: "If work waits: check that the trigger names the right queue, virtual host and database, and that workers have not taken the items already"})
+			Fix: j.ifWorkWaits()})
 	}
 	return all
 }
@@ -192,7 +206,7 @@ func (j *judge) deducted(v *Verdict, name string) (all []Cause) {
 	}
 	if name == "" || name == "default" {
 		c := Cause{ID: "running-deducted", Basis: basis, Fix: j.fixOfDefault(),
-			Text: fmt.Sprintf("the strategy default subtracts the running Jobs, and no Job is missing: %s%s", v.minus("R", r-m), aboveMin(m))}
+			Text: fmt.Sprintf("the strategy default subtracts the running Jobs, and no Job is missing: %s%s%s", v.minus("R", r-m), aboveMin(m), pendingWords(p))}
 		all = append(all, c)
 	}
 	switch {
@@ -211,7 +225,7 @@ func (j *judge) deducted(v *Verdict, name string) (all []Cause) {
 			Fix:  "Make the pending pods start, raise maxReplicaCount, or use default or accurate"})
 	case name == "custom":
 		all = append(all, Cause{ID: "custom-deducted", Basis: basis,
-			Text: fmt.Sprintf("the strategy custom (%s) answers at most 0: %s", j.profile.Strategy(j.keda), v.minus("R", r-m)),
+			Text: fmt.Sprintf("the strategy custom (%s) answers at most 0: %s%s%s", j.profile.Strategy(j.keda), v.minus("R", r-m), aboveMin(m), pendingWords(p)),
 			Fix:  "Lower customScalingQueueLengthDeduction or customScalingRunningJobPercentage"})
 	}
 	if name == "" {
