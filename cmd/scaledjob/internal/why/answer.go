@@ -274,6 +274,12 @@ func (j *judge) also(l *Log, s *Subject, verdicts []*Verdict, interval time.Dura
 		if e.kind == rollout {
 			c := Cause{ID: "rollout", Basis: Seen, Text: fmt.Sprintf("at %s a rollout deleted %s of the ScaledJob, running ones too", clockOf(e.At, false), report.Plural(int(e.number), "Job")),
 				Fix: "Write rollout.strategy: gradual to let running Jobs end"}
+			switch release := j.profile.Release(); {
+			case compare(release, "2.5") < 0:
+				c.Fix = "Upgrade KEDA: from 2.5 on rolloutStrategy: gradual lets running Jobs end"
+			case compare(release, "2.8") < 0:
+				c.Fix = "Write rolloutStrategy: gradual to let running Jobs end"
+			}
 			if compare(j.profile.Release(), "2.14") < 0 || j.profile.Release() == "2.14.0" {
 				c.Text += "; up to 2.14.0 each restart of the operator does so too, without a change of the ScaledJob"
 			}
@@ -398,7 +404,7 @@ func (j *judge) tooMany(verdicts []*Verdict) (all []Cause) {
 		}
 		all = append(all, c)
 	}
-	how, trigger := j.counting()
+	how, trigger, _ := j.counting()
 	c := Cause{ID: "counted-twice", Basis: Inferred, Fix: "Use the strategy default, or exclude in-progress items from the metric"}
 	switch {
 	case name != "accurate" && name != "eager":

@@ -281,6 +281,9 @@ func (j *judge) creation(v *Verdict) Cause {
 	}
 	if v.T == nil {
 		c.Text = fmt.Sprintf("the queue asks for more Jobs than run (R=%d)", r)
+		if name := j.strategyOf(v.Poll); j.spec != nil && v.Effective != nil {
+			c.Text = fmt.Sprintf("no queue length explains it with the strategy %s, max %d, R=%d and P=%d: the manifest or the release is not the one of the log", name, j.bounds.Min+j.bounds.QueueMax, r, value(v.Pending))
+		}
 		return c
 	}
 	c.Text = fmt.Sprintf("the queue asks for T=%s%s, R=%d, P=%d", v.T, v.length(), r, value(v.Pending))

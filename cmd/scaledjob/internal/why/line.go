@@ -23,7 +23,7 @@ type line struct {
 func split(text string, first int) (all []line, pastes int) {
 	pastes = first
 	var open strings.Builder
-	filled, depth, number := false, 0, 0
+	filled, depth, number, blank := false, 0, 0, false
 	add := func(raw string) {
 		open.WriteString(raw)
 		depth += strings.Count(raw, "{") - strings.Count(raw, "}")
@@ -49,13 +49,18 @@ func split(text string, first int) (all []line, pastes int) {
 			}
 			filled = false
 		case bare == "":
+			blank = true
+			continue
 		case depth > 0 && open.Len() < maxObject && !begins.MatchString(raw): // a terminal breaks long lines, and jq writes a line for each field
+			add(raw)
+		case !blank && cutBefore(open.String()) && !begins.MatchString(raw):
 			add(raw)
 		default:
 			end()
 			add(raw)
 			number = i + 1
 		}
+		blank = false
 	}
 	end()
 	return all, pastes + 1
@@ -63,6 +68,12 @@ func split(text string, first int) (all []line, pastes int) {
 
 // begins matches the begin of a line of a log: an object, a time, the header of klog or a prefix.
 var begins = regexp.MustCompile(`^\s*(?:\{\s*$|\[?"?\{|"?\d{4}-\d\d-\d\d|"?\d\d:\d\d:\d\d|[IWEF]\d{4} |\[?(?:pod/)?keda-|"?1\.\d+e\+09|"?\d{10}|(?i:info|debug|error|warn)\b)`)
+
+// cutBefore reports whether a line may have been broken before its object, by the width of a terminal.
+func cutBefore(text string) bool {
+	const narrow = 60
+	return len(text) >= narrow && len(text) < maxObject && !strings.Contains(text, "{") && begins.MatchString(text)
+}
 
 // maxObject is the most bytes of an object over several lines.
 const maxObject = 64 << 10

@@ -161,6 +161,7 @@ func TestForms(t *testing.T) {
 		"Cloud Logging": each(lines, func(_ int, l string) string {
 			return "  {\n    \"insertId\": \"x\",\n    \"jsonPayload\": {\n      " + strings.Trim(toJSON(0, l), "{}") + "\n    },\n    \"severity\": \"INFO\"\n  },"
 		}),
+		"wrapped":  each(lines, func(_ int, l string) string { return l[:60] + "\n" + l[60:] }),
 		"terminal": each(lines, func(_ int, l string) string { l = toJSON(0, l); return l[:90] + "\n" + l[90:] }),
 		"CRI":      each(lines, func(_ int, l string) string { return "2026-01-02T12:00:00.123456789Z stdout F " + toJSON(0, l) }),
 		"logcli":   each(lines, func(_ int, l string) string { return "2026-01-02T12:00:00Z {app=\"keda-operator\"} " + toJSON(0, l) }),
@@ -477,4 +478,15 @@ func TestHostileName(t *testing.T) {
 	var b strings.Builder
 	Explain(Read(text), Question{}).Print(&b)
 	require.NotContains(t, b.String(), "\n::error")
+}
+
+// What the metric of azure-pipelines counts differs between KEDA 2.19, 2.20 and 2.21.
+func TestCountsOfReleases(t *testing.T) {
+	text := "apiVersion: keda.sh/v1alpha1\nkind: ScaledJob\nmetadata: {name: a, namespace: shop}\nspec: {jobTargetRef: {template: {}}, triggers: [{type: azure-pipelines, metadata: {poolName: p}}]}\n"
+	q := Question{Manifests: []*manifest.ScaledJob{manifest.Objects([]byte(text))[0].ScaledJob}}
+	for release, says := range map[string]string{"": "depends on the release", "2.19": "counts in-progress items too", "2.20": "leaves out in-progress items", "2.21": "counts in-progress items too"} {
+		q.Release = release
+		r := Explain(Read(strings.Join(pollLines(0, "a", 4, 0, 0), "\n")), q)
+		require.Contains(t, r.Subjects[0].Answer, says, release)
+	}
 }

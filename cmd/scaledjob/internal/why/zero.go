@@ -42,11 +42,7 @@ func (j *judge) idle(v *Verdict) (all []Cause) {
 // silent reports whether the release, or one of those that can have written the log, writes a failed
 // trigger only at level debug: up to 2.14.0.
 func (j *judge) silent() bool {
-	release := j.profile.Release()
-	if all := j.log.Candidates(); !j.sure && len(all) > 0 {
-		release = all[0].Release()
-	}
-	return compare(release, "2.14.1") < 0
+	return compare(j.releases()[0], "2.14.1") < 0
 }
 
 // thresholds names an activation value above 0.
@@ -249,13 +245,16 @@ func (v *Verdict) minus(letter string, n int64) string {
 
 // fixOfDefault depends on whether the metric counts the items that Jobs work on.
 func (j *judge) fixOfDefault() string {
-	switch how, trigger := j.counting(); how {
-	case triggers.Includes:
+	fix := "If items wait while these Jobs work on others, use the strategy accurate: the metric then must not count in-progress items"
+	switch how, trigger, differ := j.counting(); {
+	case differ:
+		return fix + fmt.Sprintf(". Whether the metric of %s counts them depends on the release: give it with --release", trigger)
+	case how == triggers.Includes:
 		return fmt.Sprintf("KEDA did its part: the metric of %s counts in-progress items too, so each item has its Job; check that the Jobs take their items", trigger)
-	case triggers.LeavesOut:
+	case how == triggers.LeavesOut:
 		return fmt.Sprintf("The metric of %s leaves out in-progress items, so that items wait while these Jobs work on others: use the strategy accurate", trigger)
 	}
-	return "If items wait while these Jobs work on others, use the strategy accurate: the metric then must not count in-progress items"
+	return fix
 }
 
 func aboveMin(m int64) string {
@@ -265,15 +264,36 @@ func aboveMin(m int64) string {
 	return fmt.Sprintf(" (R counts above min %d)", m)
 }
 
-// counting returns how the metric of the first trigger with a known way counts in-progress items.
-func (j *judge) counting() (triggers.Counting, string) {
+// counting returns how the metric of the first trigger with a known way counts in-progress items, and
+// whether the releases that can have written the log differ in it.
+func (j *judge) counting() (how triggers.Counting, trigger string, differ bool) {
 	if j.spec == nil {
-		return 0, ""
+		return 0, "", false
 	}
 	for _, t := range j.spec.Spec.Triggers {
-		if how, _ := triggers.Counts(t.Type, j.profile.Release(), triggers.Input{Metadata: t.Metadata}); how != 0 {
-			return how, t.Type
+		for i, release := range j.releases() {
+			counts, _ := triggers.Counts(t.Type, release, triggers.Input{Metadata: t.Metadata})
+			if i > 0 && counts != how {
+				return 0, t.Type, true
+			}
+			how = counts
+		}
+		if how != 0 {
+			return how, t.Type, false
 		}
 	}
-	return 0, ""
+	return 0, "", false
+}
+
+// releases returns the releases that can have written the log: one if it is sure.
+func (j *judge) releases() (all []string) {
+	if !j.sure {
+		for _, p := range j.log.Candidates() {
+			all = append(all, p.Release())
+		}
+	}
+	if len(all) == 0 {
+		all = []string{j.profile.Release()}
+	}
+	return all
 }
