@@ -97,7 +97,9 @@ func (r *objectReader[T]) document(document []byte) []Found[T] {
 		return []Found[T]{{Err: errors.New("not YAML: found an object after the first; use --- between objects")}}
 	}
 	var tree map[string]any
-	_ = json.Unmarshal(data, &tree) // other values have no kind
+	digits := json.NewDecoder(bytes.NewReader(data))
+	digits.UseNumber()       // a float64 rounds numbers above 2^53
+	_ = digits.Decode(&tree) // other values have no kind
 	all := r.objects(tree)
 	// The tree keeps only the last of equal keys.
 	if _, err := yaml.YAMLToJSONStrict(document); err != nil && all[0].Kind == r.kind.Kind {

@@ -36,18 +36,20 @@ func (d *document) within(l lookup) bool {
 
 // An index finds documents by the objects that they provide.
 type index struct {
-	documents
 	named map[[2]string][]*document // by kind and name
 	names map[string][]string       // by kind
 	users map[string][]string       // types of triggers by the name of their authentication
 }
 
 func indexOf(all documents) *index {
-	x := &index{all, map[[2]string][]*document{}, map[string][]string{}, map[string][]string{}}
+	x := &index{map[[2]string][]*document{}, map[string][]string{}, map[string][]string{}}
 	add := func(d *document, kind string) {
 		if name, ok := provides(d, kind); ok {
-			x.named[[2]string{kind, name}] = append(x.named[[2]string{kind, name}], d)
-			x.names[kind] = append(x.names[kind], name)
+			key := [2]string{kind, name}
+			if x.named[key] == nil {
+				x.names[kind] = append(x.names[kind], name)
+			}
+			x.named[key] = append(x.named[key], d)
 		}
 	}
 	for _, d := range all {
@@ -121,15 +123,14 @@ func (d *document) keys() (map[string]bool, bool) {
 
 // want returns the fix for a missing object: a similar name in the namespace, or the same
 // name in another namespace.
-func (all documents) want(l lookup) string {
+func (x *index) want(l lookup) string {
 	names, elsewhere := map[string]bool{}, map[string]bool{}
-	for _, d := range all {
-		switch name, ok := provides(d, l.kind); {
-		case !ok || name == "":
-		case d.within(l):
+	for _, d := range x.named[[2]string{l.kind, l.name}] { // none is in the namespace
+		elsewhere[d.text("metadata", "namespace")] = true
+	}
+	for _, name := range x.names[l.kind] {
+		if in := func(d *document) bool { return d.within(l) }; name != "" && slices.ContainsFunc(x.named[[2]string{l.kind, name}], in) {
 			names[name] = true
-		case name == l.name:
-			elsewhere[d.text("metadata", "namespace")] = true
 		}
 	}
 	list := func(set map[string]bool) string { return strings.Join(slices.Sorted(maps.Keys(set)), ", ") }

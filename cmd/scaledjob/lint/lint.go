@@ -217,7 +217,9 @@ type job struct {
 	config   manifest.Config
 	problems []*field.Error // of config
 	all      *index
-	used     func() []authentication // by the triggers
+	// Found once, when a rule asks.
+	authentications func() []authentication
+	references      func() []reference
 
 	inMetadata []*metadataProblem
 	checked    bool // inMetadata is filled in
@@ -226,7 +228,7 @@ type job struct {
 func (c *collector) check(d *document, all *index) {
 	s := c.read(d)
 	j := &job{document: d, collector: c, manifest: s, spec: &s.Spec, model: s.KEDA(), all: all}
-	j.used = sync.OnceValue(j.findAuthentications)
+	j.authentications, j.references = sync.OnceValue(j.findAuthentications), sync.OnceValue(j.findReferences)
 	j.config, j.problems = configOf(s)
 	for _, r := range rules {
 		if r.check != nil {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
@@ -19,9 +20,9 @@ type reference struct {
 	where     string // the namespace in words
 }
 
-// references returns the required references of the containers' environments and of the
+// findReferences returns the required references of the containers' environments and of the
 // TriggerAuthentications in use.
-func (j *job) references() []reference {
+func (j *job) findReferences() []reference {
 	var all []reference
 	if ref := j.spec.JobTargetRef; ref != nil {
 		for i := range ref.Template.Spec.Containers {
@@ -128,7 +129,7 @@ func (j *job) containerReferences(i int) []reference {
 
 // length returns the length of a list, or 0 if the node is not a list.
 func (d *document) length(steps ...any) int {
-	if n := d.node(steps...); n != nil && d.at(steps...).found == "a list" {
+	if n := d.node(steps...); n != nil && n.Kind == yaml.SequenceNode {
 		return len(n.Content)
 	}
 	return 0
@@ -205,9 +206,7 @@ type authentication struct {
 	otherKind string
 }
 
-// authentications returns the authentications that the triggers use.
-func (j *job) authentications() []authentication { return j.used() }
-
+// findAuthentications returns the authentications that the triggers use.
 func (j *job) findAuthentications() []authentication {
 	var all []authentication
 	for i, t := range j.spec.Triggers {

@@ -1,6 +1,7 @@
 package lint_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -47,6 +48,16 @@ func TestOddKeys(t *testing.T) {
 	} {
 		require.Equal(t, []string{want}, pathsOf(asScaledJob(text), "unknown-field"), text)
 	}
+}
+
+// Every unknown field is found, however many there are.
+func TestManyUnknownFields(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("kind: ScaledJob\nspec:\n")
+	for i := range 400 {
+		fmt.Fprintf(&b, "  bogus%d: 1\n", i)
+	}
+	require.Len(t, pathsOf(b.String(), "unknown-field"), 400)
 }
 
 // The data of a Secret are base64 in strings, or what a tool replaces.

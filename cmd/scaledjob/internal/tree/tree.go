@@ -113,11 +113,18 @@ func Child(n *yaml.Node, step any) (key, value *yaml.Node) {
 	return nil, nil
 }
 
-// Scalar returns the value that kubectl reads: YAML 1.1, where yes is true.
+// Scalar returns the value that kubectl reads: YAML 1.1, where yes is true. A whole number in
+// decimal digits is an int64, or a uint64 above that, and every other number a float64.
 func Scalar(n *yaml.Node) any {
 	if n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0 ||
-		n.Style&yaml.TaggedStyle != 0 && n.ShortTag() == "!!str" {
+		n.Style&yaml.TaggedStyle != 0 && n.ShortTag() == "!!str" || isText(n.Value) {
 		return n.Value
+	}
+	if whole, err := strconv.ParseInt(n.Value, 10, 64); err == nil && strconv.FormatInt(whole, 10) == n.Value {
+		return whole
+	}
+	if large, err := strconv.ParseUint(n.Value, 10, 64); err == nil && strconv.FormatUint(large, 10) == n.Value {
+		return large
 	}
 	var v any
 	if err := k8syaml.Unmarshal([]byte(n.Value), &v); err != nil {
@@ -128,6 +135,18 @@ func Scalar(n *yaml.Node) any {
 		return n.Value
 	}
 	return v
+}
+
+// words are the texts in letters that YAML 1.1 reads as other values.
+var words = []string{"y", "yes", "n", "no", "on", "off", "true", "false", "null"}
+
+// isText reports whether a text can be nothing but a string, without the cost of the parser. It finds most.
+func isText(s string) bool {
+	special := func(r rune) bool {
+		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-./_", r))
+	}
+	isWord := func(word string) bool { return strings.EqualFold(word, s) }
+	return s != "" && ('a' <= s[0]|0x20 && s[0]|0x20 <= 'z' || s[0] == '/') && !strings.ContainsFunc(s, special) && !slices.ContainsFunc(words, isWord)
 }
 
 // Plain returns the value of a node as JSON has it. Keys that without names are left out.
