@@ -98,12 +98,12 @@ func TestSettings(t *testing.T) {
 	require.Equal(t, success, status, out)
 	require.Contains(t, out, "checked for KEDA 2.20.2\n")
 	for text, want := range map[string]string{
-		"exlude: []\n":             `.scaledjob.yaml:1: unknown field "exlude"; use exclude`,
+		"exlude: []\n":             `.scaledjob.yaml:1: exlude: found an unknown field; use exclude`,
 		"ignore: [nothing]\n":      "unknown rule",
 		"severities: {x: error}\n": "unknown rule",
 		"severities: {x: fatal}\n": `severities.x: found "fatal"; use error, warning or note`,
 		"releases: [\"9.9\"]\n":    "releases: ",
-		"helm: [charts/orders]\n":  "unknown field",
+		"helm: [charts/orders]\n":  "an unknown field; use one of exclude, ignore, releases, severities",
 		"exclude: [\"\"]\n":        "not a pattern",
 	} {
 		write(text)

@@ -94,9 +94,9 @@ func TestScenarioFile(t *testing.T) {
 		return file + ":" + strconv.Itoa(1+strings.Count(before, "\n")) + ": "
 	}
 	for from, to := range map[string][2]string{
-		"exp:30s": {"exp:30", "is no duration"}, "maxDeliveries: 3": {"maxDeliveries: -3", "use 0 or more"},
-		"staleness": {"stalenes", `unknown field "stalenes"`}, "backoffLimit: 6": {"backoffLimit: x", ": jobs.backoffLimit: found \"x\"; use a whole number\n"},
-		"release: spec ": {"release: kedo ", `unknown release "kedo"; use 2.0 to`}, "capacity: 20": {"capacity: -1", "clusters[0].capacity"},
+		"exp:30s": {"exp:30", "a number and a unit, such as 30s"}, "maxDeliveries: 3": {"maxDeliveries: -3", "use 0 or more"},
+		"staleness": {"stalenes", "stalenes: found an unknown field; use staleness"}, "backoffLimit: 6": {"backoffLimit: x", ": jobs.backoffLimit: found \"x\"; use a whole number of 64 bits\n"},
+		"release: spec ": {"release: kedo ", `policy.release: found "kedo"; use 2.0 to`}, "capacity: 20": {"capacity: -1", "clusters[0].capacity"},
 	} {
 		status, _, said := play(strings.Replace(help, from, to[0], 1))
 		require.Equal(t, trouble, status)
@@ -117,30 +117,30 @@ func TestScenarioFile(t *testing.T) {
 // that could not be read.
 func TestScenarioErrors(t *testing.T) {
 	for text, want := range map[string][]string{
-		"name: 30x\nduration: 1h\nqueues:\n- arrivals: poisson:1/s\n  service: 30x\n": {`5: queues[0].service: "30x" is no duration: want`},
+		"name: 30x\nduration: 1h\nqueues:\n- arrivals: poisson:1/s\n  service: 30x\n": {`5: queues[0].service: found "30x"; use`},
 		"duration: 90\nstaleness: 5s\nqueues:\n- arrivals: poisson:1/s\n  staleness: 3s\n  bogus: 1\njobs:\n  staleness: 1s\n  backof: 3\n  backoffLimit: -1\n" +
 			"clusters:\n- capacity: x\n- outages: {}\nseed: -1\n": {
-			`1: duration: "90" is no duration: want`, `2: unknown field "staleness"`, `6: unknown field "bogus"`, `8: unknown field "staleness"`,
-			`9: unknown field "backof"; use backoff`, "10: jobs.backoffLimit: found -1; use 0 or more", `12: clusters[0].capacity: found "x"; use a whole number`,
-			"13: clusters[1].outages: found a map; use a list", "14: seed: found -1; use a whole number of 0 or more",
+			`1: duration: found 90; use a number and a unit`, `2: staleness: found an unknown field`, `6: queues[0].bogus: found an unknown field; use one of`, `8: jobs.staleness: found an unknown field`,
+			`9: jobs.backof: found an unknown field; use backoff`, "10: jobs.backoffLimit: found -1; use 0 or more", `12: clusters[0].capacity: found "x"; use a whole number`,
+			"13: clusters[1].outages: found an object; use a list", "14: seed: found -1; use a whole number of 0 to 18446744073709551615",
 		},
 		"duration: 1h\nqueues:\n- arrivals: poisson:1/s\n  metric: some\n- arrivals: poisson:1/q\njobs: {drainQueue: 3}\npolicy:\n  release: \"1.9\"\n" +
 			"  spec: {pollingInterval: -3,\n    maxReplicaCount: 99999999999}\n  stuckAfter: -1s\n": {
-			`4: queues[0].metric: found "some"; use all or waiting`, `5: queues[1].arrivals: "1/q" is no rate: want`, "6: jobs.drainQueue: found 3; use true or false",
-			`8: policy.release: unknown release "1.9"; use`, "9: policy.spec.pollingInterval: found -3; use 1 or more",
-			"10: policy.spec.maxReplicaCount: found 99999999999; use a whole number closer to 0", "11: policy.stuckAfter: found -1s; use 0s or more",
+			`4: queues[0].metric: found "some"; use all or waiting`, `5: queues[1].arrivals: found "poisson:1/q"; use items and a time`, "6: jobs.drainQueue: found 3; use true or false",
+			`8: policy.release: found "1.9"; use`, "9: policy.spec.pollingInterval: found -3; use 1 or more",
+			"10: policy.spec.maxReplicaCount: found 99999999999; use a whole number of 32 bits", "11: policy.stuckAfter: found -1s; use 0s or more",
 		},
 		"duration: 1h\nx: &c {service: 5q,\n  target: -3}\nqueues:\n- <<: *c\n  arrivals: poisson:1/s\n- service: [1]\n  target: a\n": {
-			`2: unknown field "x"`, `2: queues[0].service: "5q" is no duration`, "5: queues[0].target: found -3; use", "7: queues[1].service: found a list; use text",
+			`2: x: found an unknown field`, `2: queues[0].service: found "5q"; use`, "3: queues[0].target: found -3; use", "7: queues[1].service: found a list; use",
 			`8: queues[1].target: found "a"; use a number`,
 		},
-		"duration: 1h\nduration: 2h\nDuration: 3h\nqueues: [{arrivals: 'poisson:1/s'}]\njobs: 3\n": {"2: duration: found twice; use it once", `3: unknown field "Duration"; use duration`, "5: jobs: found 3; use a map"},
-		"queues: [{arrivals: 'poisson:1/s'}]\nduration: 1h\n---\nname: a\n":                        {"3: found a second document; use one"},
+		"duration: 1h\nduration: 2h\nDuration: 3h\nqueues: [{arrivals: 'poisson:1/s'}]\njobs: 3\n": {"2: duration: found the field twice; use it once", `3: Duration: found an unknown field; use duration`, "5: jobs: found 3; use an object"},
+		"queues: [{arrivals: 'poisson:1/s'}]\nduration: 1h\n---\nname: a\n":                        {"4: found a second document; use one"},
 		"duration: 1h\nqueues:\n- arrivals: poisson:1/s\n  service: &s 5x\n- name: b\n  service: *s\n  target: -1\n": {
-			`4: queues[0].service: "5x" is no duration`, "7: queues[1].target: found -1; use",
+			`4: queues[0].service: found "5x"; use`, `4: queues[1].service: found "5x"; use`, "7: queues[1].target: found -1; use",
 		},
-		"name: a\nDuration: -1h\nqueues: [{}]\n": {`2: unknown field "Duration"; use duration`},
-		"[]":                                     {"1: the document: found a list; use a map"},
+		"name: a\nDuration: -1h\nqueues: [{}]\n": {`2: Duration: found an unknown field; use duration`},
+		"[]":                                     {"1: document: found a list; use an object"},
 		"duration: 1h\nqueues: [{arrivals: 'poisson:1/s'}]\npolicy:\n  release: \"2.21\"\n  stuckAfter: 1m\n  minAsFloor: true\n  subtractPending: true\n  placement: {}\n": {
 			"5: policy.stuckAfter: found 1m; use nothing under KEDA 2.21.0, or release: spec", "6: policy.minAsFloor", "7: policy.subtractPending", "8: policy.placement: found a placement",
 		},

@@ -1,11 +1,14 @@
 package input
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 )
 
 // ErrFound ends a command that has printed its result.
@@ -66,4 +69,17 @@ func NoArguments(_ *cobra.Command, args []string) error {
 		return nil
 	}
 	return Usagef("unexpected argument %q", args[0])
+}
+
+// Plain replaces the types of a JSON decoder by the field and the value.
+func Plain(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	found := report.Article(strings.Fields(wrong.Value + " value")[0])
+	if wrong.Field == "" {
+		return fmt.Errorf("found %s", found)
+	}
+	return fmt.Errorf("%s: found %s", wrong.Field, found)
 }

@@ -1,0 +1,183 @@
+package input
+
+import (
+	"cmp"
+	"encoding"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/tree"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
+	"github.com/scaledjob/scaledjob/field"
+)
+
+// Decode reads a YAML document into a pointer, and checks the result. The error has each
+// unknown field, each value of a wrong type and each problem that check finds, by line.
+func Decode(s Source, into any, check func() error, help string) error {
+	d, err := s.document(help)
+	if err != nil {
+		return err
+	}
+	unknown, wrong := tree.Decode(d.root, into, field.Decoder{Unknown: d.misspelled, Form: form})
+	d.add(unknown...)
+	d.add(wrong...)
+	d.nulls(d.root, nil)
+	d.check(check())
+	slices.SortStableFunc(d.problems, func(a, b located) int { return cmp.Compare(a.line, b.line) })
+	var all []error
+	for _, p := range d.problems {
+		all = append(all, fmt.Errorf("%s:%d: %w", s.Name, p.line, p.err))
+	}
+	return errors.Join(all...)
+}
+
+// located is a problem at a line.
+type located struct {
+	path string
+	line int
+	err  error
+}
+
+// A document is the only one of a file, with its problems.
+type document struct {
+	root     *yaml.Node
+	problems []located
+}
+
+// document parses a file.
+func (s Source) document(help string) (*document, error) {
+	d := &document{}
+	for _, p := range tree.Split(string(s.Data)) {
+		for n, err := range p.Documents() {
+			if err != nil {
+				return nil, s.notYAML(0, fmt.Errorf("not YAML: %w", err))
+			}
+			root, twice, ok := tree.Resolve(n)
+			switch {
+			case !ok:
+				return nil, fmt.Errorf("%s:%d: found %s; use fewer aliases", s.Name, 1+p.Above, tree.TooLarge)
+			case root == nil || root.Tag == "!!null":
+				continue
+			case d.root != nil:
+				return nil, fmt.Errorf("%s:%d: found a second document; use one", s.Name, root.Line)
+			}
+			d.root = root
+			for _, again := range twice {
+				path := again.Path.String()
+				d.problems = append(d.problems, located{path, again.Key.Line, &field.Error{Path: path, Found: "the field twice", Fix: "it once"}})
+			}
+		}
+	}
+	if d.root == nil {
+		return nil, fmt.Errorf("%s: empty; see scaledjob %s", s.Name, help)
+	}
+	return d, nil
+}
+
+// wholeDocument is the path of the root in errors.
+const wholeDocument = "document"
+
+func (d *document) add(problems ...*field.Error) {
+	for _, e := range problems {
+		path := strings.TrimPrefix(e.Path, wholeDocument)
+		d.problems = append(d.problems, located{path, d.line(path), e})
+	}
+}
+
+// line returns the line of a path, or of as much of it as there is.
+func (d *document) line(path string) int {
+	n, line := d.root, d.root.Line
+	for _, step := range tree.Find(n, path) {
+		var key *yaml.Node
+		if key, n = tree.Child(n, step); n == nil {
+			return line
+		}
+		if line = n.Line; key != nil && n.Kind != yaml.ScalarNode {
+			line = key.Line
+		}
+	}
+	return line
+}
+
+// nulls reports the fields without a value: in a test, one would be an expectation that nothing checks.
+func (d *document) nulls(n *yaml.Node, at tree.Path) {
+	path := at.String()
+	if slices.ContainsFunc(d.problems, func(p located) bool { return p.err != nil && within(path, p.path) }) {
+		return // of an unknown field
+	}
+	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
+		d.problems = append(d.problems, located{path, n.Line, &field.Error{Path: path, Found: "nothing", Fix: "a value, or leave the field out"}})
+	}
+	for key, value := range tree.Entries(n) {
+		d.nulls(value, at.With(key.Value))
+	}
+	if n.Kind == yaml.SequenceNode {
+		for i, item := range n.Content {
+			d.nulls(item, at.With(i))
+		}
+	}
+}
+
+// misspelled returns the field that an unknown one is meant to be. That field counts as wrong: that it is
+// missing is no further problem.
+func (d *document) misspelled(path string, names []string) string {
+	above, name := "", path
+	if i := strings.LastIndex(path, "."); i >= 0 {
+		above, name = path[:i+1], path[i+1:]
+	}
+	near := triggers.Nearest(name, names)
+	if near == "" {
+		return "one of " + strings.Join(names, ", ")
+	}
+	d.problems = append(d.problems, located{path: above + near})
+	return near
+}
+
+// check adds the problems that a check found, other than those that follow from a wrong
+// value: they are about the field, a field in it, or a field that it is in.
+func (d *document) check(err error) {
+	wrong := d.problems
+	for _, problem := range Problems(err) {
+		found, ok := errors.AsType[*field.Error](problem)
+		if !ok {
+			d.problems = append(d.problems, located{"", d.root.Line, problem})
+			continue
+		}
+		follows := func(p located) bool { return within(found.Path, p.path) || within(p.path, found.Path) }
+		if !slices.ContainsFunc(wrong, follows) {
+			d.problems = append(d.problems, located{found.Path, d.line(found.Path), problem})
+		}
+	}
+	d.problems = slices.DeleteFunc(d.problems, func(p located) bool { return p.err == nil })
+}
+
+// within reports whether a path is another or begins with it.
+func within(path, other string) bool {
+	rest, ok := strings.CutPrefix(path, other)
+	return ok && (other == "" || rest == "" || rest[0] == '.' || rest[0] == '[')
+}
+
+// form returns the values of a type that reads itself, in the words of its error: what follows
+// "use" or "want".
+func form(t reflect.Type, data []byte) (string, bool) {
+	var err error
+	var text string
+	switch v := reflect.New(t).Interface().(type) {
+	case json.Unmarshaler:
+		err = v.UnmarshalJSON(data)
+	case encoding.TextUnmarshaler:
+		_ = json.Unmarshal(data, &text) // another value is no such text either
+		err = v.UnmarshalText([]byte(text))
+	}
+	if err == nil {
+		return "", true
+	}
+	_, fix, _ := strings.Cut(strings.Replace(err.Error(), ": want ", "; use ", 1), "; use ")
+	return fix, true
+}
