@@ -27,8 +27,13 @@ var timeForms = []string{
 
 // instant reads a time: one of these forms, a Unix time in seconds, milliseconds, microseconds or
 // nanoseconds, or an offset from the start in seconds or as a duration. A number is a
-// Unix time from 100,000,000 on, which is in 1973, and an offset below.
-func instant(text string) (at time.Duration, absolute bool, err error) {
+// Unix time from 100,000,000 on, which is in 1973, and an offset below. The form is tried first, and
+// becomes that of the text.
+func instant(text string, form *string) (at time.Duration, absolute bool, err error) {
+	upper := strings.ToUpper(text)
+	if at, ok := inForm(*form, upper); ok {
+		return at, true, nil
+	}
 	if n, err := strconv.ParseFloat(text, 64); err == nil {
 		for _, unit := range []struct {
 			from float64
@@ -46,13 +51,21 @@ func instant(text string) (at time.Duration, absolute bool, err error) {
 	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
 		return d, false, nil
 	}
-	upper := strings.ToUpper(text)
-	for _, form := range timeForms {
-		if t, err := time.Parse(form, upper); err == nil && t.Year() >= 1970 && t.Year() < 2262 {
-			return time.Duration(t.UnixNano()), true, nil
+	for _, *form = range timeForms {
+		if at, ok := inForm(*form, upper); ok {
+			return at, true, nil
 		}
 	}
 	return 0, false, fmt.Errorf("found %q; use RFC 3339 such as 2026-01-31T12:00:00Z, a Unix time, seconds since the start, or a duration such as 1m30s", text)
+}
+
+// inForm reads a time in a form. No text is in the form "".
+func inForm(form, text string) (at time.Duration, ok bool) {
+	if form == "" {
+		return 0, false
+	}
+	t, err := time.Parse(form, text)
+	return time.Duration(t.UnixNano()), err == nil && t.Year() >= 1970 && t.Year() < 2262
 }
 
 // mark returns the time of a sample.

@@ -143,6 +143,7 @@ func samplesOfCSV(text io.Reader, head []byte, rows int) (samples []sample, err 
 	}
 	var columns []string
 	var problems []error
+	form := ""
 	for {
 		row, err := r.Read()
 		if errors.Is(err, io.EOF) {
@@ -165,7 +166,7 @@ func samplesOfCSV(text io.Reader, head []byte, rows int) (samples []sample, err 
 			}
 			columns = columnNames[:min(len(columnNames), len(row))]
 		}
-		s, err := sampleOf(columns, row)
+		s, err := sampleOf(columns, row, &form)
 		for _, problem := range input.Problems(err) {
 			problems = append(problems, fmt.Errorf("%d: %w", line, problem))
 		}
@@ -197,7 +198,7 @@ func columnOf(name string) string {
 
 // headerOf returns the names in the first row, or nil if it holds values.
 func headerOf(row []string) ([]string, error) {
-	if _, _, err := instant(row[0]); err == nil {
+	if _, _, err := instant(row[0], new(string)); err == nil {
 		return nil, nil
 	}
 	return columnsOf(row)
@@ -218,7 +219,8 @@ func columnsOf(row []string) (columns []string, err error) {
 	return columns, nil
 }
 
-func sampleOf(columns, row []string) (s sample, err error) {
+// sampleOf reads a row, whose time is probably in a form; see instant.
+func sampleOf(columns, row []string, form *string) (s sample, err error) {
 	if len(row) != len(columns) {
 		return s, fmt.Errorf("found %d values; use %d, for %s", len(row), len(columns), strings.Join(columns, ", "))
 	}
@@ -228,7 +230,7 @@ func sampleOf(columns, row []string) (s sample, err error) {
 		var err error
 		switch text := strings.TrimSpace(row[i]); column {
 		case "time":
-			s.at, err = mark(instant(text))
+			s.at, err = mark(instant(text, form))
 		case "items":
 			s.items, err = amount(text)
 		case "service":
@@ -287,7 +289,7 @@ func sampleOfJSON(row any) (s sample, err error) {
 	if err != nil {
 		return s, err
 	}
-	return sampleOf(columns, values)
+	return sampleOf(columns, values, new(string))
 }
 
 // fromTheFirst makes times relative to the first, if they are absolute, and returns the
