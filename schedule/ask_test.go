@@ -160,7 +160,7 @@ func TestFullBacklogOfABlock(t *testing.T) {
 			failed := schedule.Observed{JobsKnown: true, Jobs: []schedule.Job{job(d.Start[0], schedule.Failed, minute(1))}}
 			d = schedule.Decide(s, d.State, failed, minute(3000))
 			require.True(t, d.State.Blocked)
-			require.EqualValues(t, 1550, d.State.Waiting())
+			require.EqualValues(t, 1550, d.State.PendingScheduled())
 			requested.Jobs = failed.Jobs
 			d = schedule.Decide(s, d.State, requested, minute(3000))
 			require.Len(t, d.Start, 1, "there is room for one")

@@ -19,7 +19,7 @@ const (
 // at a time. Caches may lag behind for fewer.
 const failing = 3
 
-// tried reports whether the run's Job may have been created.
+// tried reports whether a pending run is active: its Job may have been created.
 func (r Run) tried() bool { return r.Status == Pending && !r.Tried.IsZero() }
 
 // reject takes note of rejected creates. A run waits again if no create may arrive.

@@ -2,6 +2,8 @@ package schedule_test
 
 import (
 	"encoding/json"
+	"flag"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
@@ -38,10 +41,10 @@ func completed(s schedule.State) schedule.Observed {
 
 // outage goes on for some days, in which every create is rejected or, with lost, is not
 // answered. For the first day, the decision is asked whenever it wants to be, and then once
-// an hour. It returns the largest size of the state as JSON and the number of creates.
-func outage(t *testing.T, s schedule.Spec, days int, lost bool) (state schedule.State, now time.Time, size, creates int) {
+// an hour. It returns the number of creates.
+func outage(t *testing.T, s schedule.Spec, days int, lost bool) (state schedule.State, now time.Time, creates int) {
 	state, now = full(t, s)
-	seen, begin, steps := completed(state), now, 0
+	seen, begin := completed(state), now
 	for now.Before(begin.AddDate(0, 0, days)) || len(seen.Rejected) > 0 {
 		d := schedule.Decide(s, state, seen, now)
 		seen.Rejected = nil
@@ -51,11 +54,6 @@ func outage(t *testing.T, s schedule.Spec, days int, lost bool) (state schedule.
 			}
 		}
 		state = d.State
-		if steps++; steps%100 == 0 {
-			data, err := json.Marshal(state)
-			require.NoError(t, err)
-			size = max(size, len(data))
-		}
 		wait := 5 * time.Second
 		switch { // a rejection is told at once
 		case len(seen.Rejected) > 0:
@@ -66,11 +64,11 @@ func outage(t *testing.T, s schedule.Spec, days int, lost bool) (state schedule.
 		}
 		now = now.Add(wait)
 	}
-	return state, now, size, creates
+	return state, now, creates
 }
 
 // While every create is rejected, runs wait and are outdated, one is tried at a time,
-// ever more rarely, and the state is bounded. Then one run starts with SkipOutdated.
+// ever more rarely. Then one run starts with SkipOutdated.
 func TestRejected(t *testing.T) {
 	days, most := 3, schedule.DefaultMaxWaiting
 	if testing.Short() {
@@ -92,14 +90,12 @@ func TestRejected(t *testing.T) {
 			t.Parallel()
 			s := minutely(t)
 			s.SkipOutdated, s.MaxWaiting, s.Concurrency = tt.skip, most, tt.policy
-			state, now, size, creates := outage(t, s, days, tt.lost)
-			t.Logf("state %d bytes at most, %d creates, %d due", size, creates, state.Due)
-			require.Less(t, size, 60<<10)
+			state, now, creates := outage(t, s, days, tt.lost)
 			require.Less(t, creates, 24*12+days*24+1100, "one at a time, and what was tried before")
 			require.GreaterOrEqual(t, state.Due, int64(days*24*60))
 			require.EqualValues(t, 200, state.Started)
 			if !tt.skip {
-				require.GreaterOrEqual(t, state.Waiting(), int64(most))
+				require.GreaterOrEqual(t, state.PendingScheduled(), int64(most))
 			}
 
 			// Creates succeed, and the next is tried within five minutes.
@@ -114,10 +110,100 @@ func TestRejected(t *testing.T) {
 			}
 			d := schedule.Decide(s, state, seen, now.Add(-time.Second))
 			require.LessOrEqual(t, int(d.State.Started)-200+len(d.Start), tt.starts)
-			require.Zero(t, d.State.Due-d.State.Started-d.State.Waiting()-d.State.Missed-d.State.Dropped)
+			require.Zero(t, d.State.Due-d.State.Started-d.State.PendingScheduled()-d.State.Missed-d.State.Dropped)
 			require.Greater(t, d.State.Started, int64(200))
 		})
 	}
+}
+
+var every = flag.Bool("every", false, "test each combination of the settings")
+
+// The state is bounded in a day of rejected or lost creates, with each combination of the settings.
+// Without -every it is an eleventh of them.
+func TestSizeInAnOutage(t *testing.T) {
+	choices := []int{2, 2, 2, 2, 4, 2, 2, 2, 2, 3}
+	all := 1
+	for _, n := range choices {
+		all *= n
+	}
+	step := 11 // neither 2 nor 3 divides it
+	switch {
+	case *every:
+		step = 1
+	case testing.Short():
+		step = 97
+	}
+	before := map[bool]schedule.State{}
+	var began time.Time
+	for _, keep := range []bool{false, true} {
+		s := minutely(t)
+		if s.Schedule = often(t); keep {
+			s.History = history.Limits{}
+		}
+		before[keep], began = full(t, s)
+	}
+	largest := 0
+	for of := 0; of < all; of += step {
+		rest := of
+		choose := func(i int) int {
+			n := rest % choices[i]
+			rest /= choices[i]
+			return n
+		}
+		s := minutely(t)
+		s.Schedule = often(t)
+		s.SkipOutdated, s.BlockOnFailure, s.Suspended = choose(0) == 1, choose(1) == 1, choose(2) == 1
+		s.StartingDeadline = []time.Duration{0, 10 * time.Minute}[choose(3)]
+		s.Concurrency = []schedule.Concurrency{schedule.Allow, schedule.Wait, schedule.Forbid, schedule.Replace}[choose(4)]
+		s.MaxWaiting, s.MaxCatchUp = []int{0, 10_000}[choose(5)], []int{0, 10_000}[choose(6)]
+		keep := choose(7) == 1
+		if keep {
+			s.History = history.Limits{}
+		}
+		asked := choose(8) == 1
+		if asked {
+			s.After = after("other")
+		}
+		largest = max(largest, sizeInADay(t, s, before[keep], began, asked, choose(9)))
+	}
+	t.Logf("at most %d bytes with %d combinations", largest, all/step)
+	require.Less(t, largest, 60<<10)
+	require.Greater(t, largest, 50<<10)
+}
+
+func often(t *testing.T) schedule.Schedule {
+	return schedule.ISO8601(parse(t, "R/2026-01-01T00:00:00.123456789Z/PT10S"), nil)
+}
+
+// sizeInADay returns the largest size of the state as JSON. No create is answered, or all are
+// rejected, or all are rejected after one that may arrive.
+func sizeInADay(t *testing.T, s schedule.Spec, state schedule.State, now time.Time, asked bool, answers int) (size int) {
+	seen := completed(state)
+	if asked {
+		for i := range 100 {
+			seen.Requests = append(seen.Requests, schedule.Request{ID: fmt.Sprintf("%066d", i), Occurrence: now})
+		}
+	}
+	for hour := range 32 {
+		if hour < 8 { // decisions are frequent at first
+			now = now.Add(time.Minute)
+		} else {
+			now = now.Add(time.Hour)
+		}
+		seen.Upstreams = []schedule.Upstream{{Job: "other", UID: "o", Created: created, Counts: schedule.Counts{Succeeded: int64(100 * hour)}}}
+		d := schedule.Decide(s, state, seen, now)
+		seen.Rejected = nil
+		for _, r := range d.Start {
+			if answers > 0 {
+				seen.Rejected = append(seen.Rejected, schedule.Rejection{Tag: r.Tag, Attempt: r.Attempts, Reason: strings.Repeat("r", 400), MayArrive: answers > 1})
+			}
+		}
+		state = d.State
+		data, err := json.Marshal(state)
+		require.NoError(t, err)
+		size = max(size, len(data))
+	}
+	return size
 }
 
 // The times between tries double up to five minutes. Only the create that was decided

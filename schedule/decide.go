@@ -205,7 +205,7 @@ func (d *decider) renew() {
 		s.Since = interval.Clamp(d.now)
 	}
 	s.TimeSpec, s.Handled = text, interval.Clamp(latest(s.Handled, s.Since.Add(-1)))
-	s.Due, s.Started, s.Missed, s.Dropped, s.MissedBy, s.Missing = s.Waiting(), 0, 0, 0, nil, nil
+	s.Due, s.Started, s.Missed, s.Dropped, s.MissedBy, s.Missing = s.PendingScheduled(), 0, 0, 0, nil, nil
 }
 
 func (d *decider) tell(e Event) { d.events = append(d.events, e) }

@@ -111,7 +111,7 @@ func (w *world) happen(before schedule.State, d schedule.Decision) {
 	for what, happens := range map[string]bool{
 		started:      d.Start != nil,
 		startedAgain: slices.ContainsFunc(d.Start, func(r schedule.Run) bool { return r.Attempts > 1 }),
-		waits:        d.State.Waiting() > 0,
+		waits:        d.State.PendingScheduled() > 0,
 		blocked:      d.State.Blocked,
 		gone:         d.State.Missed+d.State.Dropped > before.Missed+before.Dropped,
 		stopped:      d.Stop != nil,
@@ -304,11 +304,11 @@ func whileBlocked(t *rapid.T, w *world, before schedule.State, d schedule.Decisi
 	}
 }
 
-// due = started + waiting + missed + dropped, of the scheduled runs.
+// due = started + pending + missed + dropped, of the scheduled runs.
 func conserved(t *rapid.T, _ *world, before schedule.State, d schedule.Decision) {
 	s := d.State
-	if s.Due != s.Started+s.Waiting()+s.Missed+s.Dropped || min(s.Due, s.Started, s.Missed, s.Dropped) < 0 {
-		t.Fatalf("%d due, %d started, %d wait, %d missed, %d dropped", s.Due, s.Started, s.Waiting(), s.Missed, s.Dropped)
+	if s.Due != s.Started+s.PendingScheduled()+s.Missed+s.Dropped || min(s.Due, s.Started, s.Missed, s.Dropped) < 0 {
+		t.Fatalf("%d due, %d started, %d pending, %d missed, %d dropped", s.Due, s.Started, s.PendingScheduled(), s.Missed, s.Dropped)
 	}
 	if s.TimeSpec == before.TimeSpec && (s.Due < before.Due || s.Handled.Before(before.Handled)) {
 		t.Fatalf("%d due at %v, then %d at %v", before.Due, before.Handled, s.Due, s.Handled)

@@ -56,7 +56,7 @@ func brief(d schedule.Decision) string {
 		parts = append(parts, text)
 	}
 	s := d.State
-	counts := fmt.Sprintf("%d=%d+%d+%d+%d", s.Due, s.Started, s.Waiting(), s.Missed, s.Dropped)
+	counts := fmt.Sprintf("%d=%d+%d+%d+%d", s.Due, s.Started, s.PendingScheduled(), s.Missed, s.Dropped)
 	return strings.Join(append(parts, counts), ", ")
 }
 
@@ -559,9 +559,9 @@ func TestChangeAtAnInstant(t *testing.T) {
 	d := schedule.Decide(s, schedule.State{}, schedule.Observed{JobsKnown: true}, created)
 	at := created.Add(time.Hour)
 	d = schedule.Decide(s, d.State, schedule.Observed{JobsKnown: true}, at)
-	runs := d.State.Waiting() + int64(len(d.State.Running))
+	runs := d.State.PendingScheduled() + int64(len(d.State.Running))
 	d = schedule.Decide(hourly(t, "R//PT30M"), d.State, schedule.Observed{}, at)
-	require.Equal(t, runs, d.State.Waiting()+int64(len(d.State.Running)))
+	require.Equal(t, runs, d.State.PendingScheduled()+int64(len(d.State.Running)))
 	require.Equal(t, at.Add(30*time.Minute), d.NextCheck)
 	before := at.Add(-30 * time.Minute) // the clock is set back, and it is changed again
 	d = schedule.Decide(s, d.State, schedule.Observed{}, before)
@@ -628,15 +628,15 @@ func TestStateSizeOfMixes(t *testing.T) {
 			data, err := json.Marshal(state)
 			require.NoError(t, err)
 			require.Less(t, len(data), 60<<10, "step %d: %d pending, %d backlog, %d running, %d completed, %d requested, %d to delete", step,
-				len(state.Pending), state.Waiting(), len(state.Running), len(state.Completed), len(state.Requested), len(state.PendingDeletion))
+				len(state.Pending), state.PendingScheduled(), len(state.Running), len(state.Completed), len(state.Requested), len(state.PendingDeletion))
 			var read schedule.State
 			require.NoError(t, json.Unmarshal(data, &read))
 			require.True(t, read.Equal(state), "step %d", step)
 			if state.Dropped > before {
 				require.Greater(t, len(data), 54<<10, "step %d: runs that fit are dropped", step)
 			}
-			largest, backlogs, unanswered = max(largest, len(data)), max(backlogs, int(state.Waiting())), max(unanswered, len(state.Completed))
-			require.Equal(t, state.Due, state.Started+state.Waiting()+state.Missed+state.Dropped)
+			largest, backlogs, unanswered = max(largest, len(data)), max(backlogs, int(state.PendingScheduled())), max(unanswered, len(state.Completed))
+			require.Equal(t, state.Due, state.Started+state.PendingScheduled()+state.Missed+state.Dropped)
 		}
 		dropped += state.Dropped
 	}

@@ -15,6 +15,9 @@
 //
 // # Rules
 //
+// A run waits until its create is decided. Then it is active until it completes. The state lists it
+// as pending until its Job is observed.
+//
 // A decision applies these rules in order:
 //
 //  1. A schedule other than the state's starts anew: it holds from now on, and of the
@@ -116,7 +119,7 @@
 //	at most one active run, unless Allow                      TestRules
 //	a bounded number of waiting runs                          TestRules
 //	a block ends with the first requested run that succeeds   TestRules, TestBlockEnds, TestFullBacklogOfABlock
-//	due = started + waiting + missed + dropped                TestRules
+//	due = started + pending + missed + dropped                TestRules
 //	each occurrence is due once                               TestAllDue
 //	the same runs start as with a decision every second       TestSecondBySecond
 //	suspended, late, forbidden, replaced and cancelled runs   TestDecide, TestStopped
@@ -125,7 +128,7 @@
 //	each completion of a dependency is named once             TestMeet, TestNamesTheCompletedRun
 //	each waiting run has a reason, each event a message       TestWhy, TestEvent
 //	the order of the state's lists makes no difference        TestStateOrder
-//	the size of the state                                     TestStateSizeOfMixes, TestRejected
+//	the size of the state                                     TestStateSizeOfMixes, TestSizeInAnOutage
 //	an end and a jitter; schedules that cannot count          TestShifts, TestNextAlone
 //	a backfill runs each occurrence once                      TestBackfill, and that of examples/scheduled
 //	late creates, deletions by hand, times to live, restarts  TestEdges

@@ -116,7 +116,7 @@ func (d *decider) wait(in interval.Span, most int) int64 {
 // outdate removes the oldest scheduled runs that wait, except for a number of the
 // latest. It returns the number of removed runs.
 func (d *decider) outdate(keep int) int64 {
-	excess := d.state.Waiting() - int64(keep)
+	excess := d.state.PendingScheduled() - int64(keep)
 	return d.discard(func(Run) bool {
 		excess--
 		return excess >= 0

@@ -385,8 +385,8 @@ func (e *edge) check(d schedule.Decision) {
 	for _, r := range e.state.Completed {
 		before[r.Tag] = true
 	}
-	if s.Due != s.Started+s.Waiting()+s.Missed+s.Dropped {
-		e.fail("%d due: %d started, %d wait, %d missed, %d dropped", s.Due, s.Started, s.Waiting(), s.Missed, s.Dropped)
+	if s.Due != s.Started+s.PendingScheduled()+s.Missed+s.Dropped {
+		e.fail("%d due: %d started, %d pending, %d missed, %d dropped", s.Due, s.Started, s.PendingScheduled(), s.Missed, s.Dropped)
 	}
 	sum, catching := int64(0), 0
 	for _, n := range s.MissedBy {

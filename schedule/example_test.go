@@ -38,11 +38,11 @@ func ExampleDecide() {
 	fmt.Println()
 	fmt.Println(d)
 	// Output:
-	// due      1: 0 started, 1 waiting, 0 missed, 0 dropped
+	// due      1: 0 started, 1 pending, 0 missed, 0 dropped
 	// start    20260101t010000-ec8f89cd
 	// next     2026-01-01T01:00:01Z
 	//
-	// due      3: 1 started, 1 waiting, 1 missed, 0 dropped
+	// due      3: 1 started, 1 pending, 1 missed, 0 dropped
 	// waiting  20260101t030000-ad843406: run 20260101t010000-ec8f89cd failed; a requested run that succeeds ends the block
 	// next     2026-01-01T04:00:00Z
 	// event    Run 20260101t010000-ec8f89cd started
@@ -50,7 +50,7 @@ func ExampleDecide() {
 	// event    Scheduled runs no longer start, because run 20260101t010000-ec8f89cd failed; a requested run that succeeds ends the block
 	// event    Scheduled runs are missed, because later runs were due: 1 so far
 	//
-	// due      3: 1 started, 1 waiting, 1 missed, 0 dropped
+	// due      3: 1 started, 1 pending, 1 missed, 0 dropped
 	// start    20260101t030000-ad843406
 	// next     2026-01-01T03:00:01Z
 }

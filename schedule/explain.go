@@ -13,7 +13,7 @@ import (
 func (d Decision) String() string {
 	s := d.State.clone() // with tags
 	var b strings.Builder
-	fmt.Fprintf(&b, "due      %d: %d started, %d waiting, %d missed, %d dropped", s.Due, s.Started, s.Waiting(), s.Missed, s.Dropped)
+	fmt.Fprintf(&b, "due      %d: %d started, %d pending, %d missed, %d dropped", s.Due, s.Started, s.PendingScheduled(), s.Missed, s.Dropped)
 	line := func(name, text string) { fmt.Fprintf(&b, "\n%-8s %s", name, text) }
 	for _, r := range s.Running {
 		if r.Stopped != "" {
@@ -30,10 +30,15 @@ func (d Decision) String() string {
 			line("waiting", fmt.Sprintf("%d more runs, from %s", len(s.Pending)-i, r.Due.Format(time.RFC3339)))
 			break
 		}
-		if !slices.Contains(d.Start, r) {
-			_, why := d.WaitOf(r)
-			line("waiting", r.Tag+": "+why)
+		if slices.Contains(d.Start, r) {
+			continue
 		}
+		name := "waiting"
+		if !r.Tried.IsZero() {
+			name = "active"
+		}
+		_, why := d.WaitOf(r)
+		line(name, r.Tag+": "+why)
 	}
 	for _, tag := range d.Delete {
 		line("delete", tag)

@@ -10,7 +10,7 @@ import (
 
 // A decision prints each run once, in the line of its part: active, starting or waiting.
 func TestString(t *testing.T) {
-	require.Equal(t, `due      0: 0 started, 0 waiting, 0 missed, 0 dropped
+	require.Equal(t, `due      0: 0 started, 0 pending, 0 missed, 0 dropped
 next     never`, schedule.Decision{}.String())
 
 	first, second := schedule.Run{Tag: "first", Tried: minute(1)}, schedule.Run{Tag: "second", OnDemand: true}
@@ -22,7 +22,7 @@ next     never`, schedule.Decision{}.String())
 		},
 		Start: []schedule.Run{first}, Delete: []string{"a", "b"}, NextCheck: minute(2).Add(500_000_000),
 	}
-	require.Equal(t, `due      10: 4 started, 1 waiting, 3 missed, 2 dropped
+	require.Equal(t, `due      10: 4 started, 1 pending, 3 missed, 2 dropped
 running  active
 stopping old: replaced
 start    first
@@ -64,7 +64,11 @@ func TestWhy(t *testing.T) {
 		tt.run.Status = schedule.Pending
 		d := schedule.Decision{JobsUnknown: tt.unknown, Suspended: tt.suspended,
 			State: schedule.State{Blocked: tt.blocked, Last: schedule.Run{Tag: "f"}, Tries: tt.tries, RetryAt: minute(5), Pending: []schedule.Run{tt.run}}}
-		require.Contains(t, d.String(), "waiting  r: "+tt.want+"\n", "%+v", tt)
+		name := "waiting  "
+		if !tt.run.Tried.IsZero() {
+			name = "active   "
+		}
+		require.Contains(t, d.String(), name+"r: "+tt.want+"\n", "%+v", tt)
 	}
 	rejected := schedule.Decision{State: schedule.State{Rejected: "quota", RetryAt: minute(5), Pending: []schedule.Run{plain}}}
 	require.Contains(t, rejected.String(), "waiting  r: "+rejecting+"\n")

@@ -161,7 +161,7 @@ func (p play) decided(t *rapid.T) (begins []begin, total tally) {
 			begins = append(begins, begin{int(w.now.Sub(created).Seconds()), r.Due.Sub(created).Seconds(), r.OnDemand})
 		}
 		s := d.State
-		total = tally{s.Due, s.Missed, s.Dropped, s.Waiting()}
+		total = tally{s.Due, s.Missed, s.Dropped, s.PendingScheduled()}
 		for _, r := range s.Pending {
 			if !r.OnDemand && !r.Tried.IsZero() {
 				total.waiting-- // its Job is there

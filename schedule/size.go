@@ -63,10 +63,10 @@ func (d *decider) fit() {
 func (d *decider) shed(bytes int) int {
 	const entry = len(`{"dueAt":"2026-01-01T00:00:00Z"},`)
 	n := int64((bytes + entry - 1) / entry)
-	if n = min(n, d.state.Waiting()-mostWhole); n <= 0 {
+	if n = min(n, d.state.PendingScheduled()-mostWhole); n <= 0 {
 		return 0
 	}
-	dropped := d.outdate(int(d.state.Waiting() - n))
+	dropped := d.outdate(int(d.state.PendingScheduled() - n))
 	d.dropped += dropped
 	return int(dropped) * entry
 }

@@ -65,7 +65,7 @@ type State struct {
 	After           []Connection `json:"after,omitempty"`           // the dependencies, with their counts
 }
 
-// PendingRuns are the runs that wait. In JSON, scheduled runs without a create that wait behind
+// PendingRuns are the runs that wait or whose Job is not observed yet. In JSON, scheduled runs without a create that wait behind
 // 20 others have their due times only.
 type PendingRuns []Run
 
@@ -180,8 +180,8 @@ func (c *Counts) of(o Outcome) *int64 {
 	return map[Outcome]*int64{Succeeded: &c.Succeeded, Failed: &c.Failed, Lost: &c.Lost}[o]
 }
 
-// Waiting returns how many scheduled runs wait.
-func (s State) Waiting() (n int64) {
+// PendingScheduled returns the number of scheduled runs that wait or whose Job is not observed yet.
+func (s State) PendingScheduled() (n int64) {
 	for i := range s.Pending {
 		if !s.Pending[i].OnDemand {
 			n++

@@ -100,7 +100,7 @@ type Status struct {
 	// nothing waits.
 	Reason             string             `json:"reason,omitempty"`
 	ActiveRuns         int32              `json:"active,omitempty"`  // runs with a Job, or that may have one
-	WaitingRuns        int32              `json:"waiting,omitempty"` // other runs
+	WaitingRuns        int32              `json:"waiting,omitempty"` // runs of which no create is decided
 	ObservedGeneration int64              `json:"observedGeneration,omitempty"`
 	Conditions         []metav1.Condition `json:"conditions,omitempty"`
 }

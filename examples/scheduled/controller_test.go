@@ -237,8 +237,8 @@ func TestMetrics(t *testing.T) {
 	text := w.metered()
 	const labels = `namespace="n",`
 	for _, want := range []string{
-		`scheduledjob_runs{` + labels + `scheduledjob="job",status="pending"} 2`,
-		`scheduledjob_runs{` + labels + `scheduledjob="job",status="running"} 3`,
+		`scheduledjob_runs{` + labels + `scheduledjob="job",status="waiting"} 2`,
+		`scheduledjob_runs{` + labels + `scheduledjob="job",status="active"} 3`,
 		`scheduledjob_runs_completed_total{` + labels + `outcome="succeeded",scheduledjob="job"} 4`,
 		`scheduledjob_runs_completed_total{` + labels + `outcome="failed",scheduledjob="job"} 1`,
 		`scheduledjob_occurrences_due_total{` + labels + `scheduledjob="job"} 9`,

@@ -48,8 +48,8 @@ func (c *controller) Collect(to chan<- prometheus.Metric) {
 		send := func(d *prometheus.Desc, kind prometheus.ValueType, value int, labels ...string) {
 			to <- prometheus.MustNewConstMetric(d, kind, float64(value), append([]string{s.Namespace, s.Name}, labels...)...)
 		}
-		send(runs, prometheus.GaugeValue, len(s.Status.Pending), string(schedule.Pending))
-		send(runs, prometheus.GaugeValue, len(s.Status.Running), string(schedule.Running))
+		send(runs, prometheus.GaugeValue, int(s.Status.WaitingRuns), "waiting")
+		send(runs, prometheus.GaugeValue, int(s.Status.ActiveRuns), "active")
 		send(completed, prometheus.CounterValue, int(s.Status.Succeeded), string(schedule.Succeeded))
 		send(completed, prometheus.CounterValue, int(s.Status.Failed), string(schedule.Failed))
 		send(due, prometheus.CounterValue, int(s.Status.Due))

@@ -179,8 +179,8 @@ func (k *walk) stored() *scheduledJob {
 // check asserts that a stored status agrees with the Jobs.
 func (k *walk) check(s *scheduledJob) {
 	is := s.Status
-	if is.Due != is.Started+is.Waiting()+is.Missed+is.Dropped {
-		k.t.Fatalf("%d due: %d started, %d wait, %d missed, %d dropped", is.Due, is.Started, is.Waiting(), is.Missed, is.Dropped)
+	if is.Due != is.Started+is.PendingScheduled()+is.Missed+is.Dropped {
+		k.t.Fatalf("%d due: %d started, %d pending, %d missed, %d dropped", is.Due, is.Started, is.PendingScheduled(), is.Missed, is.Dropped)
 	}
 	for _, r := range is.Running {
 		if k.created[r.Tag] != 1 {
