@@ -239,7 +239,9 @@ func (a *application) ready(c *call) bool {
 	case c.Kind == slots.Read && c.UID == "":
 		c.from = cmp.Or(o.sent[c.Slot], &origin{from: o.target})
 	case c.UID != "":
-		d := o.jobs[types.UID(c.UID)].Delete(rollout.Background, HistoryLimit)
+		j := o.jobs[types.UID(c.UID)]
+		j.pruned = j.pruned || c.Kind == slots.Delete && c.Finished
+		d := j.Delete(rollout.Background, HistoryLimit)
 		if plan := a.deletes[d.UID]; plan != nil && c.Kind == slots.Delete {
 			d.Propagation, d.Reason = plan.Propagation, plan.Reason
 			if d.ResourceVersion = cmp.Or(plan.ResourceVersion, d.ResourceVersion); c.Finished {
@@ -326,6 +328,11 @@ func (a *application) answered(c call, r reply) {
 	o.set.Answer(c.Request, r.Result, string(r.uid), t.now())
 	if j := o.jobs[types.UID(c.UID)]; j != nil && r.Result == slots.Done {
 		t.deleted(j)
+	}
+	if c.Kind == slots.Read && c.UID != "" && r.Result == slots.None && o.target != nil && t.options.Changed != nil {
+		// The plan was made when this prune was in doubt.
+		owner := o.target.Owner
+		defer func() { go t.options.Changed(owner) }()
 	}
 	t.drop(o)
 }

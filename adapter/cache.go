@@ -69,7 +69,7 @@ func (t *Tracker) jobShown(j *job) {
 	}
 	t.classify(j, value(before))
 	t.tally(j, 1)
-	if o.show(j); before != nil && j.ended() && j.deleted && j.marked && !before.marked {
+	if o.show(j); before != nil && j.ended() && j.pruned && j.marked && !before.marked {
 		t.freed(o)
 	}
 }
@@ -79,7 +79,7 @@ func (t *Tracker) jobGone(j *job) {
 	t.tally(j, -1)
 	delete(t.jobs, j.key())
 	delete(j.owner.jobs, j.UID)
-	if j.owner.gone(j); j.ended() && j.deleted {
+	if j.owner.gone(j); j.ended() && j.pruned {
 		t.freed(j.owner)
 	}
 	t.drop(j.owner)

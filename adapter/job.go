@@ -93,6 +93,7 @@ type job struct {
 
 	ran      bool        // a pod is known to have started
 	deleted  bool        // the API server accepted our delete
+	pruned   bool        // our delete was sent, and the Job had finished
 	item     *slots.Slot // that the Job works on; nil if it is numbered
 	outdated bool        // the rollout deletes it
 	stray    bool        // in another namespace: not the owner's
@@ -250,7 +251,7 @@ func (j *job) classify(before job, pods []*pod, podsKnown bool, conditions []str
 	}
 	// A pod that the cache does not show may have started.
 	j.NeverStarted = !j.ran && j.Finished.IsZero() && (j.fresh || podsKnown && int32(len(pods)) >= j.pods)
-	j.deleted = before.deleted
+	j.deleted, j.pruned = before.deleted, before.pruned
 	j.Deleting = j.marked || j.deleted
 	switch j.Phase = j.end; {
 	case j.ended():

@@ -21,6 +21,7 @@ type owned struct {
 	namespace string       // of the last target
 	set       *slots.Set   // nil until the owner is tracked
 	keyed     bool         // the set is
+	read      bool         // the set has been told of a view of this term
 	before    time.Time    // creates of another identity may arrive until then
 	now       *application // the plan being carried out
 	jobs      map[types.UID]*job

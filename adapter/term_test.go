@@ -3,6 +3,7 @@ package adapter
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -254,4 +255,98 @@ func TestObserveJoinsNoTerm(t *testing.T) {
 		time.Sleep(time.Hour)
 		require.False(t, h.End().Clean, "no work speaks for it")
 	})
+}
+
+// An owner that moves to another namespace within a term waits until the Jobs there are read in
+// this term, and an owner waits for each namespace that is not refused.
+func TestMovedOwner(t *testing.T) {
+	lease, s, target := newOffice(true), newServer(), newTarget()
+	w := newWriter(t, s, target, Options{Terms: lease.Holder, Hub: inHub("home")})
+	shop, mail := &feed{Tracker: w.Tracker, namespace: "shop", synced: true}, &feed{Tracker: w.Tracker, namespace: "mail", synced: true}
+	w.feeds = []*feed{shop, mail} // which a process before has watched
+	lease.takes(term.Mark{})
+	held := func() bool {
+		p := w.Plan(ownerUID, items(3), w.clock)
+		return slices.ContainsFunc(p.Holds, func(h slots.Hold) bool { return h.Rule == "unlisted" })
+	}
+	require.True(t, held())
+	w.passes(time.Second)
+	require.NoError(t, shop.Replace(nil, ""))
+	require.True(t, held(), "Jobs of before an edit may be in mail")
+	mail.failed(apierrors.NewForbidden(jobs, "", nil))
+	require.False(t, held())
+	w.edit(t, target, func(t *Target) { t.Owner.Namespace = "mail" })
+	require.True(t, held(), "the view of mail is of before the term")
+	mail.failed(nil)
+	require.NoError(t, mail.Replace(nil, ""))
+	require.False(t, held())
+}
+
+// An owner that is tracked late does not rely on a mark that the term has removed.
+func TestLateOwnerMarks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lease, s := newOffice(false), newServer()
+		lease.takes(term.Mark{Aside: true})
+		w := newWriter(t, s, newTarget(), Options{Terms: lease.Holder})
+		w.began = noon
+		wait := func(d time.Duration) {
+			time.Sleep(d)
+			w.passes(d)
+			w.catchUp(t)
+			_, _ = w.poll(0)
+		}
+		wait(late)
+		wait(time.Second)
+		require.Equal(t, []term.Mark{{}}, lease.marks, "the mark is removed")
+
+		second := newTarget()
+		second.Owner.UID, second.Owner.Name = "another", "another"
+		require.NoError(t, w.Track(second))
+		s.before = func(verb, name string) error {
+			if verb == "create" && name == second.Owner.jobName(hub.Place{}, 1) {
+				return apierrors.NewForbidden(jobs, name, errors.New("a policy"))
+			}
+			return nil
+		}
+		for range 9 {
+			wait(time.Second)
+			_, _ = w.Apply(t.Context(), s, w.Plan("another", items(2), w.clock))
+			require.True(t, len(s.all(t)) == 0 || len(lease.marks) > 1, "the lease is marked before a number is set aside")
+		}
+		require.NotEmpty(t, s.all(t))
+	})
+}
+
+// After a prune that was not answered, Changed is called when creates may go on: when the Job is
+// gone or held by a finalizer, or when it is read and there.
+func TestChangedAfterPruneInDoubt(t *testing.T) {
+	for name, then := range map[string]func(*writer, *batchv1.Job){
+		"gone":      func(w *writer, j *batchv1.Job) { w.gone(j) },
+		"finalizer": func(w *writer, j *batchv1.Job) { deleting(j); w.show(j) },
+		"there": func(w *writer, _ *batchv1.Job) {
+			w.server.before = nil
+			w.clock = w.clock.Add(late)
+			_, _ = w.poll(0)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, w := pruner(t)
+			calls := make(chan Owner, 9)
+			w.options.Changed = func(o Owner) { calls <- o }
+			s.before = failing("delete", 1, errors.New("no answer"))
+			_, err := w.poll(0)
+			require.Error(t, err)
+			require.Zero(t, w.Plan(ownerUID, items(1), w.clock).Create)
+			require.Empty(t, calls)
+			j := s.all(t)[0]
+			then(w, &j)
+			require.Equal(t, int64(1), w.Plan(ownerUID, items(1), w.clock).Create)
+			select {
+			case o := <-calls:
+				require.Equal(t, ownerUID, o.UID)
+			case <-time.After(10 * time.Second):
+				t.Fatal("Changed is not called")
+			}
+		})
+	}
 }

@@ -160,12 +160,18 @@ func (t *Tracker) Track(target Target) error {
 		tracked.encoded = t.encoded
 	}
 	renamed := o.set != nil && o.keyed != tracked.Keyed
+	moved := o.namespace != tracked.Owner.Namespace
 	if o.target, o.namespace, t.encoded = tracked, tracked.Owner.Namespace, tracked.encoded; renamed {
 		o.before = t.now().Add(t.late())
 	}
 	o.timed, o.aged, o.expiry = false, false, time.Time{}
-	if o.set == nil || renamed {
+	switch {
+	case o.set == nil || renamed:
 		t.begin(o)
+	case moved && !t.once: // the view of the other namespace may be of before this term
+		o.read = false
+		o.set.Listed(time.Time{})
+		t.viewed(o)
 	}
 	o.set.Stop()
 	for _, j := range o.jobs {
@@ -185,20 +191,13 @@ func (t *Tracker) begin(o *owned) {
 	if renamed := o.before.Add(-t.late()); waits && renamed.After(start) {
 		start = renamed
 	}
-	o.keyed, o.now, o.sent = o.target.Keyed, nil, nil
-	o.set = slots.New(slots.Options{Late: t.late(), Start: start, Clean: mark.Clean && !waits, Aside: mark.Aside, Wait: waits, Keyed: o.keyed})
-	switch {
-	case t.began.IsZero():
+	o.keyed, o.read, o.now, o.sent = o.target.Keyed, false, nil, nil
+	aside := mark.Aside && t.term.Keep(o) // until the set asks to remove the mark
+	o.set = slots.New(slots.Options{Late: t.late(), Start: start, Clean: mark.Clean && !waits, Aside: aside, Wait: waits || mark.Aside, Keyed: o.keyed})
+	if t.began.IsZero() {
 		o.set.Listed(start)
-	default:
-		for _, f := range t.feeds {
-			if f.shows(o) && !f.read.IsZero() {
-				o.set.Listed(f.read)
-			}
-		}
-	}
-	if t.term != nil && t.term.Found().Aside { // until the set asks to remove the mark
-		t.term.Keep(o)
+	} else {
+		t.viewed(o)
 	}
 }
 
@@ -217,7 +216,7 @@ func (t *Tracker) leads() error {
 func (t *Tracker) renew() {
 	t.began = t.now()
 	for _, f := range t.feeds {
-		f.read, f.renewed = time.Time{}, true
+		f.read = time.Time{}
 	}
 	for _, o := range t.owners {
 		if o.set == nil {

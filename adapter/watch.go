@@ -57,7 +57,7 @@ func (t *Tracker) watch(client Client) {
 func (t *Tracker) unlisted(o *owned) error {
 	for _, f := range t.feeds {
 		switch {
-		case f.synced || f.namespace != "" && f.namespace != o.namespace && apierrors.IsForbidden(f.problem):
+		case f.synced || !f.concerns(o):
 		case f.problem != nil:
 			return fmt.Errorf("the Jobs have not been listed: %w", f.problem)
 		default:
@@ -140,7 +140,6 @@ type feed struct {
 	run       func(context.Context) // watches; nil if nothing is watched
 
 	synced  bool      // has listed
-	renewed bool      // no list of this term is shown, though there was a term or a view before
 	problem error     // why the last list or watch failed; nil if it did not
 	listing time.Time // when the newest consistent read began
 	read    time.Time // when the one that the cache shows began
@@ -180,16 +179,51 @@ func (f *feed) begins() {
 	f.listing = f.now()
 }
 
-// failed notes why the last list or watch failed.
+// failed notes why the last list or watch failed. Owners elsewhere do not wait for a namespace
+// that is refused.
 func (f *feed) failed(err error) {
+	if apierrors.IsForbidden(err) {
+		f.change(func() { f.problem = err; f.view() })
+		return
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.problem = err
 }
 
-// shows reports whether the feed shows the Jobs that are created for the owner.
-func (f *feed) shows(o *owned) bool {
-	return !f.ofPods && (f.namespace == "" || f.namespace == o.namespace)
+// concerns reports whether the owner waits for the feed. His Jobs of before an edit may be in
+// other namespaces, so that he waits for these too, unless they are refused.
+func (f *feed) concerns(o *owned) bool {
+	return f.namespace == "" || f.namespace == o.namespace || !apierrors.IsForbidden(f.problem)
+}
+
+// viewed tells the owner's set when the oldest of his views began, unless one has not been read
+// in this term. It reports whether the set had none before.
+func (t *Tracker) viewed(o *owned) (first bool) {
+	var oldest time.Time
+	for _, f := range t.feeds {
+		if f.ofPods || !f.concerns(o) {
+			continue
+		}
+		if f.read.IsZero() {
+			return false
+		}
+		if oldest.IsZero() || f.read.Before(oldest) {
+			oldest = f.read
+		}
+	}
+	first, o.read = !o.read, true
+	o.set.Listed(oldest)
+	return first
+}
+
+// view tells all owners what has been read.
+func (t *Tracker) view() {
+	for _, o := range t.owners {
+		if o.set != nil && t.viewed(o) && t.term != nil {
+			t.freed(o)
+		}
+	}
 }
 
 // known returns the tracker's objects of the feed.
@@ -268,28 +302,13 @@ func (f *feed) Replace(list []any, _ string) error {
 		}
 		f.synced, f.heard = true, f.now()
 		if !f.ofPods {
-			f.listed()
+			if f.read = f.listing; f.read.IsZero() {
+				f.read = f.now()
+			}
+			f.view()
 		}
 	})
 	return nil
-}
-
-// listed takes over that the cache shows everything that the last consistent read of Jobs
-// showed.
-func (f *feed) listed() {
-	if f.read = f.listing; f.read.IsZero() {
-		f.read = f.now()
-	}
-	first := f.renewed && !f.read.Before(f.began)
-	for _, o := range f.owners {
-		if o.set == nil || !f.shows(o) {
-			continue
-		}
-		if o.set.Listed(f.read); first {
-			f.freed(o)
-		}
-	}
-	f.renewed = f.renewed && !first
 }
 
 func (f *feed) Resync() error { return nil }

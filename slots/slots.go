@@ -231,9 +231,13 @@ func (s *Set) gone(uid string) {
 }
 
 // Listed takes over that the observation shows everything that a consistent read showed,
-// and when that read began. A consistent read is no older than its request.
+// and when that read began. A consistent read is no older than its request. The zero time takes
+// it back: the objects are somewhere else, and have not been read there.
 func (s *Set) Listed(began time.Time) {
-	if s.reads == 0 || began.After(s.read) {
+	switch {
+	case began.IsZero():
+		s.read, s.reads = began, 0
+	case s.reads == 0 || began.After(s.read):
 		s.read, s.reads = began, s.next()
 	}
 }

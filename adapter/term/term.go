@@ -108,24 +108,25 @@ func (t *Term) Join(late time.Duration, w Work) {
 func (t *Term) Aside(ctx context.Context, reason any) error {
 	t.deciding.Lock()
 	defer t.deciding.Unlock()
-	t.Keep(reason)
-	t.mu.Lock()
-	marked := t.marked
-	t.mu.Unlock()
-	if marked {
+	if t.Keep(reason) {
 		return t.Err()
 	}
-	return t.mark(ctx, true)
+	err := t.mark(ctx, true)
+	t.mu.Lock()
+	t.marked = err == nil
+	t.mu.Unlock()
+	t.Keep(reason)
+	return err
 }
 
-// Keep keeps the mark Aside for a reason, if the lease has it.
-func (t *Term) Keep(reason any) {
+// Keep keeps the mark Aside for a reason if the lease has it now, and reports whether it has.
+func (t *Term) Keep(reason any) (marked bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.reasons == nil {
-		t.reasons = map[any]bool{}
+	if t.marked {
+		t.reasons[reason] = true
 	}
-	t.reasons[reason] = true
+	return t.marked
 }
 
 // Forget drops a reason that is gone, such as a deleted owner. The mark goes with the term.
@@ -142,9 +143,10 @@ func (t *Term) Unaside(ctx context.Context, reason any) error {
 	defer t.deciding.Unlock()
 	t.mu.Lock()
 	delete(t.reasons, reason)
-	need := !t.marked || len(t.reasons) > 0 || time.Since(t.began) < t.late
+	keep := !t.marked || len(t.reasons) > 0 || time.Since(t.began) < t.late
+	t.marked = t.marked && keep // nobody relies on the mark while it is removed
 	t.mu.Unlock()
-	if need {
+	if keep {
 		return t.Err()
 	}
 	return t.mark(ctx, false)
@@ -156,11 +158,7 @@ func (t *Term) mark(ctx context.Context, aside bool) error {
 	if err := t.Err(); err != nil {
 		return err
 	}
-	err := t.lease.Mark(ctx, Mark{Aside: aside})
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.marked = aside && err == nil
-	return err
+	return t.lease.Mark(ctx, Mark{Aside: aside})
 }
 
 // end ends the term, and returns what the lease may say about it.
@@ -203,7 +201,7 @@ func (alone) Mark(context.Context, Mark) error { return ErrNoMark }
 // Begin begins a term, after the process has taken the lease, which had that mark. It ends the
 // term before.
 func (h *Holder) Begin(l Lease, found Mark) *Term {
-	t := &Term{lease: l, found: found, marked: found.Aside, began: time.Now()}
+	t := &Term{lease: l, found: found, marked: found.Aside, reasons: map[any]bool{}, began: time.Now()}
 	if before := h.term.Swap(t); before != nil {
 		before.ended.Store(true)
 	}
