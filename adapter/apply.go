@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/scaledjob/scaledjob/adapter/fair"
+	"github.com/scaledjob/scaledjob/adapter/internal/hub"
 	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/slots"
@@ -21,8 +22,9 @@ import (
 type Result struct {
 	Created  int64 // Jobs that this call created
 	Existing int64 // Jobs found under a name that was to be created: another writer's, or of an earlier create
-	// Jobs that are deleted now, by the reason: HistoryLimit is pruned.
-	Outdated, Pruned, Duplicates int
+	// Jobs that are deleted now, by the reason: HistoryLimit is pruned, and Other has all reasons
+	// of a program's own.
+	Outdated, Pruned, Other int
 }
 
 // A CreateError reports that a create failed, so that fewer Jobs were created than planned.
@@ -89,7 +91,11 @@ func (t *Tracker) Apply(ctx context.Context, client Client, p Plan) (result Resu
 // lease, the Target and the age of the plan are checked again when the slot comes. Start calls done once, at the end,
 // in a goroutine that still has a slot: done should not wait. A nil queue does not limit.
 func (t *Tracker) Start(ctx context.Context, client Client, p Plan, queue *fair.Queue, done func(Result, error)) {
-	t.apply(&p).step(ctx, client, queue, done)
+	a := t.apply(&p)
+	if elsewhere, is := client.(hub.Client); is {
+		a.labels = slices.Clone(elsewhere.Labels())
+	}
+	a.step(ctx, client, queue, done)
 }
 
 // An application is a plan being carried out. The tracker's lock guards it.
@@ -126,7 +132,7 @@ func (t *Tracker) apply(p *Plan) *application {
 	if o := t.owners[p.Owner]; o != nil {
 		p.target = cmp.Or(p.target, o.target)
 	}
-	return &application{tracker: t, plan: p, labels: slices.Clone(p.Labels)}
+	return &application{tracker: t, plan: p}
 }
 
 // step sends the next batch, and the following ones when all its replies are there.
@@ -239,7 +245,7 @@ func (a *application) ready(c *call) bool {
 	case c.Kind == slots.Read && c.UID == "":
 		c.from = cmp.Or(o.sent[c.Slot], &origin{from: o.target})
 	case c.UID != "":
-		j := o.jobs[types.UID(c.UID)]
+		j := t.jobs[types.UID(c.UID)]
 		j.pruned = j.pruned || c.Kind == slots.Delete && c.Finished
 		d := j.Delete(rollout.Background, HistoryLimit)
 		if plan := a.deletes[d.UID]; plan != nil && c.Kind == slots.Delete {
@@ -326,13 +332,12 @@ func (a *application) answered(c call, r reply) {
 		return
 	}
 	o.set.Answer(c.Request, r.Result, string(r.uid), t.now())
-	if j := o.jobs[types.UID(c.UID)]; j != nil && r.Result == slots.Done {
+	read := c.Kind == slots.Read
+	if j := t.jobs[types.UID(c.UID)]; j != nil && (!read && r.Result == slots.Done || read && r.Result == slots.None) {
 		t.deleted(j)
 	}
-	if c.Kind == slots.Read && c.UID != "" && r.Result == slots.None && o.target != nil && t.options.Changed != nil {
-		// The plan was made when this prune was in doubt.
-		owner := o.target.Owner
-		defer func() { go t.options.Changed(owner) }()
+	if read && c.UID != "" && r.Result == slots.Done && o.target != nil && t.options.Changed != nil {
+		go t.options.Changed(o.target.Owner) // the plan was made when this prune was in doubt
 	}
 	t.drop(o)
 }
@@ -372,7 +377,7 @@ func (a *application) count(c call, r reply) {
 	case done && c.of.Reason == HistoryLimit:
 		a.result.Pruned++
 	case done:
-		a.result.Duplicates++
+		a.result.Other++
 	case !errors.Is(r.err, errChanged):
 		a.problems = append(a.problems, fmt.Errorf("delete Job %s: %w", c.of.Name, r.err))
 	}

@@ -237,15 +237,15 @@ func TestReplacedUnderItsName(t *testing.T) {
 	require.NoError(t, err)
 	w.show(jobOf(target, 1, func(j *batchv1.Job) { j.UID = "before" }))
 	result, err := w.Apply(context.Background(), s, Plan{Owner: ownerUID, Delete: []Deletion{
-		{Namespace: "shop", Name: target.NewJob(1).Name, UID: "before", Reason: Duplicate},
+		{Namespace: "shop", Name: target.NewJob(1).Name, UID: "before", Reason: "mine"},
 	}})
 	require.NoError(t, err)
-	require.Equal(t, Result{Duplicates: 1}, result)
+	require.Equal(t, Result{Other: 1}, result)
 	require.Len(t, s.all(t), 1)
 
 	s.before = failing("get", 1, errors.New("no answer"))
 	result, err = w.Apply(context.Background(), s, Plan{Owner: ownerUID, Delete: []Deletion{
-		{Namespace: "shop", Name: target.NewJob(1).Name, UID: "before", Reason: Duplicate},
+		{Namespace: "shop", Name: target.NewJob(1).Name, UID: "before", Reason: "mine"},
 	}})
 	require.EqualError(t, err, "delete Job "+target.NewJob(1).Name+": it has changed, and could not be read: no answer")
 	require.Zero(t, result)
@@ -433,25 +433,25 @@ func TestPruneConflicts(t *testing.T) {
 func TestOwnPlan(t *testing.T) {
 	s, target := newServer(), newTarget()
 	target.Policy.Bounds.Max = scaling.NoMax
-	w := newWriter(t, s, target, Options{Hub: hub.Options{Place: hub.Place{Home: "home"}, Labels: []string{"replaces"}}})
+	w := newWriter(t, s, target, Options{hub: hub.Options{Place: hub.Place{Home: "home"}, Labels: []string{"replaces"}}})
 	s.before = failing("create", 2, context.DeadlineExceeded)
-	_, err := w.Apply(context.Background(), s, Plan{Owner: ownerUID, Create: 2, Labels: []map[string]string{{"replaces": "a"}, {"replaces": "b"}}})
+	_, err := w.Apply(context.Background(), labelling{s, []map[string]string{{"replaces": "a"}, {"replaces": "b"}}}, Plan{Owner: ownerUID, Create: 2})
 	require.Error(t, err)
 	created, known := w.Jobs(ownerUID)
 	require.True(t, known)
 	require.Len(t, created, 2)
 	require.Equal(t, Job{
 		Namespace: "shop", Name: target.newJob(hub.Place{Home: "home"}, 2).Name, Number: 2, Phase: InFlight, Created: noon,
-		Revision: rollout.Revision{Generation: 1, TemplateHash: TemplateHash(&target.Job.Spec)}, Labels: map[string]string{"replaces": "b"},
+		Revision: rollout.Revision{Generation: 1, TemplateHash: TemplateHash(&target.Job.Spec)}, labels: map[string]string{"replaces": "b"},
 	}, created[1])
 	require.Equal(t, types.UID("uid-1"), created[0].UID)
 	w.catchUp(t)
 	created, _ = w.Jobs(ownerUID)
-	require.Equal(t, "a", created[0].Labels["replaces"])
+	require.Equal(t, "a", created[0].labels["replaces"])
 	require.Equal(t, Pending, created[0].Phase)
 	require.Nil(t, s.all(t)[0].OwnerReferences)
 	require.NotEqual(t, target.NewJob(1).Name, created[0].Name)
-	_, err = w.Apply(context.Background(), s, Plan{Owner: ownerUID, Delete: []Deletion{created[0].Delete(rollout.Background, Duplicate)}})
+	_, err = w.Apply(context.Background(), s, Plan{Owner: ownerUID, Delete: []Deletion{created[0].Delete(rollout.Background, "mine")}})
 	require.NoError(t, err)
 	require.Empty(t, s.all(t))
 
@@ -489,7 +489,6 @@ func TestNoRequest(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Len(t, s.Actions(), before)
-	require.Equal(t, "outdated history limit duplicate unknown reason", fmt.Sprint(Outdated, HistoryLimit, Duplicate, Reason(9)))
 }
 
 // A create that waits while its owner is untracked and tracked again still keeps
@@ -537,7 +536,7 @@ func TestOwnDeletions(t *testing.T) {
 func TestReservedLabels(t *testing.T) {
 	s := newServer()
 	w := newWriter(t, s, newTarget(), Options{})
-	_, err := w.Apply(t.Context(), s, Plan{Owner: ownerUID, Create: 1, Labels: []map[string]string{{LabelOwner: "x", "a": "b"}}})
+	_, err := w.Apply(t.Context(), labelling{s, []map[string]string{{LabelOwner: "x", "a": "b"}}}, Plan{Owner: ownerUID, Create: 1})
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{LabelOwner: string(ownerUID), "a": "b"}, s.all(t)[0].Labels)
 }

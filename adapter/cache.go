@@ -8,20 +8,27 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/scaledjob/scaledjob/adapter/internal/hub"
 	"github.com/scaledjob/scaledjob/rollout"
 )
 
+// A claim is whose a Job is.
+type claim struct {
+	uid    types.UID
+	called string // by the controller reference; "" if there is none
+}
+
 // ownerOf returns the UID of the owner, or "" if the Job has none that the tracker knows
 // of, and the rest of the controller reference.
-func (o *Options) ownerOf(j *batchv1.Job) (uid types.UID, called string) {
+func (o *Options) ownerOf(j *batchv1.Job) claim {
 	controller := metav1.GetControllerOfNoCopy(j)
 	switch {
-	case o.Hub.Home == "" && controller != nil:
-		return controller.UID, (&Owner{controller.APIVersion, controller.Kind, j.Namespace, controller.Name, ""}).called()
-	case o.Hub.Home != "" && controller == nil && j.Labels[LabelHome] == o.Hub.Home:
-		return types.UID(j.Labels[LabelOwner]), ""
+	case o.hub.Home == "" && controller != nil:
+		return claim{controller.UID, (&Owner{controller.APIVersion, controller.Kind, j.Namespace, controller.Name, ""}).called()}
+	case o.hub.Home != "" && controller == nil && j.Labels[hub.LabelHome] == o.hub.Home:
+		return claim{uid: types.UID(j.Labels[LabelOwner])}
 	}
-	return "", ""
+	return claim{}
 }
 
 // owner returns the state of an owner, tracked or not.
@@ -49,22 +56,19 @@ func (t *Tracker) drop(o *owned) {
 
 // jobShown takes over a Job as the cache shows it now.
 func (t *Tracker) jobShown(j *job) {
-	uid, before := j.of, t.jobs[j.key()]
-	if before != nil && (before.UID != j.UID || before.owner.uid != uid) {
+	of, before := j.of, t.jobs[j.UID]
+	if before != nil && before.owner.uid != of.uid {
 		t.jobGone(before)
 		before = nil
 	}
-	if uid == "" {
+	if of.uid == "" {
 		return
 	}
-	o := t.owner(uid)
-	o.called = cmp.Or(o.called, j.called)
-	j.owner, j.of, j.called = o, "", ""
-	if o.jobs == nil {
-		o.jobs = map[types.UID]*job{}
-	}
-	t.jobs[j.key()], o.jobs[j.UID] = j, j
-	if before != nil {
+	o := t.owner(of.uid)
+	o.called = cmp.Or(o.called, of.called)
+	j.owner, j.of = o, nil
+	o.keep(j, before)
+	if t.jobs[j.UID] = j; before != nil {
 		t.tally(before, -1)
 	}
 	t.classify(j, value(before))
@@ -77,8 +81,8 @@ func (t *Tracker) jobShown(j *job) {
 // jobGone forgets a Job that the cache no longer shows.
 func (t *Tracker) jobGone(j *job) {
 	t.tally(j, -1)
-	delete(t.jobs, j.key())
-	delete(j.owner.jobs, j.UID)
+	delete(t.jobs, j.UID)
+	j.owner.forget(j)
 	if j.owner.gone(j); j.ended() && j.pruned {
 		t.freed(j.owner)
 	}
@@ -101,7 +105,7 @@ func (t *Tracker) podShown(p *pod, gone bool) {
 	if t.pods[of] = pods; len(pods) == 0 {
 		delete(t.pods, of)
 	}
-	if j := t.jobs[types.NamespacedName{Namespace: p.namespace, Name: p.jobName}]; j != nil && j.UID == p.job {
+	if j := t.jobs[p.job]; j != nil && j.Namespace == p.namespace {
 		t.recount(j, *j)
 	}
 }
@@ -144,11 +148,11 @@ func (t *Tracker) classify(j *job, before job) {
 	target := j.owner.target
 	if j.Number, j.stray = 0, false; target != nil {
 		conditions = target.PendingPodConditions
-		j.stray = t.options.Hub.Home == "" && j.Namespace != target.Owner.Namespace
+		j.stray = t.options.hub.Home == "" && j.Namespace != target.Owner.Namespace
 		switch {
 		case j.stray:
 		case !target.Keyed:
-			j.Number, j.item = target.Owner.number(t.options.Hub.Place, j.Name), nil
+			j.Number, j.item = target.Owner.number(t.options.hub.Place, j.Name), nil
 		case j.item != nil:
 			j.Number = j.item.Number
 		}

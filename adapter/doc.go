@@ -3,7 +3,6 @@
 //
 //	Target   everything about one owner: identity, prototype of its Jobs, policies
 //	Tracker  counts the Jobs from watch events; plans a poll; carries the plan out
-//	Handler  tracks the owners of an informer
 //	List     a tracker for a program that polls once
 //
 // A controller makes a [Tracker], calls [Tracker.Track] for each owner and again after
@@ -19,9 +18,6 @@
 //
 // A Target is probably wrong if its owner has no Jobs, but its name (of the same API group
 // and kind) has unfinished Jobs with another UID in its namespace. Its Jobs are then not known.
-//
-// Package adapter/member sets [Options].Hub: the owners are in another cluster. The labels [LabelHome] and
-// [LabelOwner] then take the place of the reference.
 //
 // # Pending Jobs
 //
@@ -77,6 +73,5 @@
 //	objects in other namespaces change no decision                TestForger
 //	pending and stuck                                             TestPhase, TestPendingSince
 //	a drained Job that changes is kept                            TestDrainIsConditional
-//	owners that are edited, recreated or deleted                  TestHandler
 //	a poll without work makes no request and allocates nothing    TestNoRequest, TestPlanAllocations
 package adapter

@@ -25,10 +25,19 @@ func elsewhere() (Target, Options) {
 		Owner:  Owner{"example.com/v1", "Queue", "shop", "orders", "uid-1"},
 		Job:    &batchv1.Job{Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: pod}}},
 		Policy: scaling.Policy{Bounds: scaling.Bounds{Max: scaling.NoMax}},
-	}, Options{Selector: LabelHome, Timeout: time.Second, Hub: hub.Options{Place: hub.Place{Home: "home", Cluster: "a"}, Labels: []string{"id"}}}
+	}, Options{Selector: hub.LabelHome, Timeout: time.Second, hub: hub.Options{Place: hub.Place{Home: "home", Cluster: "a"}, Labels: []string{"id"}}}
 }
 
 func inHub(home string) hub.Options { return hub.Options{Place: hub.Place{Home: home}} }
+
+// A labelling is a client that has labels for the next Jobs.
+type labelling struct {
+	Client
+	labels []map[string]string
+}
+
+func (l labelling) Hub() hub.Options            { return hub.Options{} }
+func (l labelling) Labels() []map[string]string { return l.labels }
 
 // cluster answers creates with UIDs.
 func cluster(t *testing.T) *fake.Clientset {
@@ -54,18 +63,18 @@ func TestLabelsOfTakenNumbers(t *testing.T) {
 	target, o := elsewhere()
 	client := cluster(t)
 	for _, number := range []int64{2, 5} {
-		job := target.newJob(o.Hub.Place, number)
+		job := target.newJob(o.hub.Place, number)
 		job.Labels[LabelOwner] = "another"
 		_, err := client.BatchV1().Jobs("shop").Create(t.Context(), job, metav1.CreateOptions{})
 		require.NoError(t, err)
 	}
 	tracker, err := Observe(target, o, nil, nil)
 	require.NoError(t, err)
-	plan := Plan{Owner: "uid-1", Create: 5, Labels: labelled(5)}
-	result, err := tracker.Apply(t.Context(), client, plan)
+	plan, labels := Plan{Owner: "uid-1", Create: 5}, labelled(5)
+	result, err := tracker.Apply(t.Context(), labelling{client, labels}, plan)
 	require.NoError(t, err)
 	require.EqualValues(t, 5, result.Created)
-	require.Equal(t, labelled(5), plan.Labels)
+	require.Equal(t, labelled(5), labels)
 	ids := map[string]bool{}
 	list, err := client.BatchV1().Jobs("shop").List(context.Background(), metav1.ListOptions{LabelSelector: LabelOwner + "=uid-1"})
 	require.NoError(t, err)
@@ -84,7 +93,7 @@ func TestWhose(t *testing.T) {
 	}
 	referred := func(j *batchv1.Job) { controlled(j); j.OwnerReferences[0].Controller = nil }
 	at := func(home string) func(*batchv1.Job) {
-		return func(j *batchv1.Job) { j.Labels = map[string]string{LabelOwner: "labelled", LabelHome: home} }
+		return func(j *batchv1.Job) { j.Labels = map[string]string{LabelOwner: "labelled", hub.LabelHome: home} }
 	}
 	unlabelled := func(*batchv1.Job) {}
 	for _, test := range []struct {
@@ -107,7 +116,7 @@ func TestWhose(t *testing.T) {
 		var j batchv1.Job
 		test.labels(&j)
 		test.reference(&j)
-		uid, _ := (&Options{Hub: inHub(test.home)}).ownerOf(&j)
+		uid := (&Options{hub: inHub(test.home)}).ownerOf(&j).uid
 		require.Equal(t, test.want, uid, "%+v", test)
 	}
 }

@@ -110,18 +110,9 @@ func ExamplePlan() {
 		fmt.Println(err)
 		return
 	}
-	result, err := tracker.Apply(ctx, client, adapter.Plan{
-		Owner: queue.UID, Create: 10, Labels: []map[string]string{{"shard": "a"}, {"shard": "b"}},
-	})
+	result, err := tracker.Apply(ctx, client, adapter.Plan{Owner: queue.UID, Create: 10})
 	fmt.Println(result.Created, err)
-	list, _ := client.BatchV1().Jobs("shop").List(ctx, metav1.ListOptions{LabelSelector: "shard"})
-	for _, j := range list.Items {
-		fmt.Println(j.Name, j.Labels["shard"])
-	}
-	// Output:
-	// 6 <nil>
-	// orders-c812e1ed-1 a
-	// orders-c812e1ed-2 b
+	// Output: 6 <nil>
 }
 
 // All problems of a target are reported at once.

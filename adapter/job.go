@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/scaledjob/scaledjob/adapter/internal/hub"
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/slots"
@@ -46,18 +47,20 @@ type Job struct {
 	Number          int64     // in the name, from 1; 0 if the tracker did not name the Job
 	Phase           Phase
 	Deleting        bool      // has a deletion timestamp, or the API server accepted our delete
+	NeverStarted    bool      // no pod has ever started; false if unknown
 	Created         time.Time // by the API server's clock; for a Job in flight, when it was sent
 	// PendingSince is set if the Job is Pending: when it was created or resumed or,
 	// if it has run, when it was first observed without a Running pod.
 	PendingSince time.Time
 	Finished     time.Time // zero if the Job has not finished
 	Revision     rollout.Revision
-	NeverStarted bool              // no pod has ever started; false if unknown
-	Labels       map[string]string // labels of Options.Hub; shared, must not be modified
+
+	labels map[string]string // those of hub.Options
 }
 
-// JobOf describes a Job from its status alone. Number and Labels are not set, nor is
-// PendingSince if the Job has run.
+func init() { hub.LabelsOf = func(j any) map[string]string { return j.(*Job).labels } }
+
+// JobOf describes a Job from its status alone. Number is not set, nor is PendingSince if the Job has run.
 func JobOf(object *batchv1.Job) Job {
 	j := newJob(object, &Options{})
 	j.classify(job{}, nil, false, nil, time.Time{})
@@ -70,33 +73,29 @@ func (j *Job) Delete(p rollout.Propagation, why Reason) Deletion {
 	return Deletion{j.Namespace, j.Name, j.UID, j.ResourceVersion, p, why}
 }
 
-func (j *Job) key() types.NamespacedName {
-	return types.NamespacedName{Namespace: j.Namespace, Name: j.Name}
-}
-
 func (j *Job) ended() bool { return j.Phase == Succeeded || j.Phase == Failed }
 
 // A job is the tracker's form of a Job. The zero value is none.
 type job struct {
 	Job
-	owner  *owned
-	of     types.UID // of the owner, until the tracker has found it
-	called string    // the owner, likewise
+	owner   *owned
+	of      *claim      // until the tracker has found the owner
+	item    *slots.Slot // that the Job works on; nil if it is numbered
+	started int64       // nanoseconds since 1970; 0 if it has not
+	at      int32       // index in owner.jobs
 
-	end     Phase // Succeeded, Failed, Terminating, Suspended or, for none of them, Running
-	started time.Time
-	pods    int32 // that its status counts and that have not finished
-	took    bool  // its status counts a pod that is ready or has succeeded
-	fresh   bool  // suspended since it was created
-	marked  bool  // has a deletion timestamp
-	ttl     bool  // has a time to live after its end
+	pods   int32 // that its status counts and that have not finished
+	end    Phase // Succeeded, Failed, Terminating, Suspended or, for none of them, Running
+	took   bool  // its status counts a pod that is ready or has succeeded
+	fresh  bool  // suspended since it was created
+	marked bool  // has a deletion timestamp
+	ttl    bool  // has a time to live after its end
 
-	ran      bool        // a pod is known to have started
-	deleted  bool        // the API server accepted our delete
-	pruned   bool        // our delete was sent, and the Job had finished
-	item     *slots.Slot // that the Job works on; nil if it is numbered
-	outdated bool        // the rollout deletes it
-	stray    bool        // in another namespace: not the owner's
+	ran      bool // a pod is known to have started
+	deleted  bool // the API server accepted our delete
+	pruned   bool // our delete was sent, and the Job had finished
+	outdated bool // the rollout deletes it
+	stray    bool // in another namespace: not the owner's
 }
 
 func newJob(object *batchv1.Job, o *Options) *job {
@@ -112,9 +111,12 @@ func newJob(object *batchv1.Job, o *Options) *job {
 			Deleting: object.DeletionTimestamp != nil, Created: object.CreationTimestamp.Time,
 			Revision: rollout.Revision{Generation: max(0, generation), TemplateHash: object.Annotations[AnnotationTemplateHash]},
 		},
-		end: end, started: value(s.StartTime).Time, pods: s.Active + value(s.Terminating),
+		end: end, pods: s.Active + value(s.Terminating),
 		took: value(s.Ready) > 0 || s.Succeeded > 0, fresh: value(object.Spec.Suspend) && s.StartTime == nil,
 		marked: object.DeletionTimestamp != nil, ttl: object.Spec.TTLSecondsAfterFinished != nil,
+	}
+	if s.StartTime != nil {
+		j.started = s.StartTime.UnixNano()
 	}
 	j.ran = j.took || s.Failed > 0
 	if end == Succeeded || end == Failed {
@@ -123,14 +125,14 @@ func newJob(object *batchv1.Job, o *Options) *job {
 			Failure: value(condition(object, batchv1.JobFailed)).LastTransitionTime.Time,
 		}.Finished()
 	}
-	j.of, j.called = o.ownerOf(object)
+	j.of = new(o.ownerOf(object))
 	j.item = itemOf(object)
-	for _, key := range o.Hub.Labels {
+	for _, key := range o.hub.Labels {
 		if value, ok := object.Labels[key]; ok {
 			metav1.SetMetaDataLabel(&kept, key, value)
 		}
 	}
-	j.Labels = kept.Labels
+	j.labels = kept.Labels
 	return j
 }
 
@@ -197,8 +199,7 @@ func condition(j *batchv1.Job, kind batchv1.JobConditionType) *batchv1.JobCondit
 type pod struct {
 	uid             types.UID
 	namespace, name string
-	job             types.UID // the pod's controller
-	jobName         string
+	job             types.UID                                // the pod's controller
 	started         bool                                     // Running or Succeeded
 	ran             bool                                     // has left phase Pending
 	conditions      []unique.Handle[corev1.PodConditionType] // types of the conditions that are True
@@ -209,12 +210,12 @@ func newPod(object *corev1.Pod) *pod {
 	p := &pod{
 		uid: object.UID, namespace: object.Namespace, name: object.Name,
 		// Labels stay if the pod loses its controller, as an orphan does.
-		job: types.UID(object.Labels[batchv1.ControllerUidLabel]), jobName: object.Labels[batchv1.JobNameLabel],
+		job:     types.UID(object.Labels[batchv1.ControllerUidLabel]),
 		started: phase == corev1.PodRunning || phase == corev1.PodSucceeded,
 		ran:     phase != corev1.PodPending && phase != "",
 	}
 	if owner := metav1.GetControllerOfNoCopy(object); owner != nil && p.job == "" {
-		p.job, p.jobName = owner.UID, owner.Name
+		p.job = owner.UID
 	}
 	for _, c := range object.Status.Conditions {
 		if c.Status == corev1.ConditionTrue {
@@ -271,12 +272,12 @@ func (j *job) pendingSince(before job, now time.Time) time.Time {
 	switch {
 	case j.Phase != Pending:
 		return time.Time{}
-	case before.Phase == Pending && before.ran == j.ran && !j.started.After(before.PendingSince):
+	case before.Phase == Pending && before.ran == j.ran && (j.started == 0 || j.started <= before.PendingSince.UnixNano()):
 		return before.PendingSince
 	case j.ran:
 		return now
-	case j.started.After(j.Created): // resumed
-		return j.started
+	case j.started != 0 && j.started > j.Created.UnixNano(): // resumed
+		return time.Unix(0, j.started)
 	}
 	return j.Created
 }

@@ -458,7 +458,7 @@ func TestDeleted(t *testing.T) {
 	a := w.apply(&Plan{Owner: ownerUID, Delete: []Deletion{{UID: done.UID, Reason: HistoryLimit}}})
 	require.Len(t, a.next(t.Context()), 1)
 	for _, uid := range []types.UID{running.UID, done.UID} {
-		w.deleted(o.jobs[uid])
+		w.deleted(w.jobs[uid])
 	}
 	for range 2 {
 		counts, _ := w.Counts(ownerUID, noon)

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/scaledjob/scaledjob/adapter/internal/hub"
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/slots"
@@ -35,15 +36,11 @@ func busy(t require.TestingT, n int64) *writer {
 	target.Rollout = rollout.DefaultPolicy()
 	target.StuckAfter = time.Minute
 	w := newWriter(t, newServer(), target, Options{})
+	kinds := []*batchv1.Job{jobOf(target, 1, ready), jobOf(target, 1), jobOf(target, 1, complete)}
 	for i := range n {
-		change := complete
-		switch i % 3 {
-		case 0:
-			change = ready
-		case 1:
-			change = func(*batchv1.Job) {}
-		}
-		w.show(jobOf(target, i+1, change))
+		j := *kinds[i%3]
+		j.Name, j.UID = target.Owner.jobName(hub.Place{}, i+1), types.UID(fmt.Sprint("uid-", i+1))
+		w.show(&j)
 	}
 	queue = items(float64(n - n/3))
 	return w

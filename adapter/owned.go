@@ -24,7 +24,7 @@ type owned struct {
 	read      bool         // the set has been told of a view of this term
 	before    time.Time    // creates of another identity may arrive until then
 	now       *application // the plan being carried out
-	jobs      map[types.UID]*job
+	jobs      []*job
 	sent      map[slots.Slot]*origin // of the creates in flight, and of some before
 	called    string                 // by the controller reference of a Job; "" if there was none
 	timed     bool                   // since is known
@@ -142,11 +142,36 @@ func (o *owned) describe(in hub.Place) (jobs []Job) {
 		from := cmp.Or(o.sent[slot], &origin{from: o.target})
 		jobs = append(jobs, Job{
 			Namespace: from.from.Owner.Namespace, Name: from.from.Owner.slotName(in, slot), UID: types.UID(uid), Number: slot.Number,
-			Phase: InFlight, Created: from.at, Revision: from.from.Revision, Labels: from.labels,
+			Phase: InFlight, Created: from.at, Revision: from.from.Revision, labels: from.labels,
 		})
 	}
 	slices.SortFunc(jobs[flights:], func(a, b Job) int { return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Name, b.Name)) })
 	return jobs
+}
+
+// keep adds a Job in the cache, or puts it in the place of its state before. Equal strings are kept once.
+func (o *owned) keep(j, before *job) {
+	if before != nil {
+		j.Namespace, j.Name, j.UID, j.at = before.Namespace, before.Name, before.UID, before.at
+		o.jobs[j.at] = j
+	} else {
+		j.at = int32(len(o.jobs))
+		o.jobs = append(o.jobs, j)
+	}
+	if t := o.target; t != nil && j.Namespace == t.Owner.Namespace {
+		j.Namespace = t.Owner.Namespace
+	}
+	if t := o.target; t != nil && j.Revision.TemplateHash == t.Revision.TemplateHash {
+		j.Revision.TemplateHash = t.Revision.TemplateHash
+	}
+}
+
+// forget removes a Job.
+func (o *owned) forget(j *job) {
+	n := len(o.jobs) - 1
+	o.jobs[j.at], o.jobs[n].at = o.jobs[n], j.at
+	o.jobs[n] = nil
+	o.jobs = o.jobs[:n]
 }
 
 // show passes a Job of the cache on to the set.
@@ -178,7 +203,7 @@ func (o *owned) land() {
 
 // byNumber returns the Jobs in the order of their numbers, then names.
 func (o *owned) byNumber() []*job {
-	return slices.SortedFunc(maps.Values(o.jobs), func(a, b *job) int {
+	return slices.SortedFunc(slices.Values(o.jobs), func(a, b *job) int {
 		return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Name, b.Name))
 	})
 }

@@ -24,9 +24,7 @@ type Plan struct {
 	// Holds are the reasons why fewer Jobs are created than the strategy proposed: those of
 	// slots.Hold, jobsUnknown, and notLeading in a process without a term. If one of
 	// them stops all creates, Decision.Create is 0 and its Rule is scaling.RuleWaiting.
-	Holds []slots.Hold
-	// Labels are added to the first Jobs to create, a map for each.
-	Labels []map[string]string
+	Holds  []slots.Hold
 	Delete []Deletion
 	// NextCheck is when a plan may differ without an event; zero if unknown.
 	NextCheck time.Time
@@ -52,22 +50,13 @@ type Deletion struct {
 	Reason          Reason
 }
 
-// Reason is why a Job is deleted.
-type Reason uint8
+// Reason is why a Job is deleted, in words. A program that makes plans may have others.
+type Reason string
 
 const (
-	Outdated     Reason = iota // made from an older revision of the spec
-	HistoryLimit               // finished, and beyond the history limit
-	Duplicate                  // it replaces, or is replaced by, another Job
+	Outdated     Reason = "outdated"      // made from an older revision of the spec
+	HistoryLimit Reason = "history limit" // finished, and beyond the history limit
 )
-
-// String returns the reason in words.
-func (r Reason) String() string {
-	return [...]string{"outdated", "history limit", "duplicate", "unknown reason"}[min(r, Duplicate+1)]
-}
-
-// MarshalText returns the reason as String does.
-func (r Reason) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
 // plan decides a poll. Unknown Jobs are neither created nor deleted.
 func (o *owned) plan(metrics []scaling.Metric, items []Item, list slots.Listing, known bool, now time.Time) Plan {

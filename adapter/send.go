@@ -32,10 +32,16 @@ func (a *application) send(ctx context.Context, jobs batchclient.JobsGetter, c c
 	defer cancel()
 	switch {
 	case c.Kind == slots.Read && c.of != nil:
-		return a.gone(ctx, jobs, c.of)
+		switch gone, err := a.gone(ctx, jobs, c.of); {
+		case err != nil:
+			return reply{slots.Unanswered, "", err}
+		case gone:
+			return reply{Result: slots.None}
+		}
+		return reply{Result: slots.Done}
 	case c.Kind == slots.Read:
 		owner := &c.from.from.Owner
-		return a.read(ctx, jobs, owner.Namespace, owner.slotName(a.tracker.options.Hub.Place, c.Slot), c.Slot)
+		return a.read(ctx, jobs, owner.Namespace, owner.slotName(a.tracker.options.hub.Place, c.Slot), c.Slot)
 	}
 	if err := cmp.Or(ctx.Err(), a.check()); err != nil {
 		return reply{slots.NotSent, "", fmt.Errorf("%w: %w", ErrNotSent, err)}
@@ -51,7 +57,7 @@ func (a *application) send(ctx context.Context, jobs batchclient.JobsGetter, c c
 
 // create creates the Job, or finds out which Job has its name.
 func (a *application) create(ctx context.Context, jobs batchclient.JobsGetter, c call) reply {
-	job, err := c.from.job(a.tracker.options.Hub.Place, c.Slot)
+	job, err := c.from.job(a.tracker.options.hub.Place, c.Slot)
 	if err != nil {
 		return reply{slots.Refused, "", err}
 	}
@@ -83,8 +89,7 @@ func (a *application) read(ctx context.Context, jobs batchclient.JobsGetter, nam
 	case err != nil:
 		return reply{slots.Unanswered, "", err}
 	}
-	owner, _ := a.tracker.options.ownerOf(job)
-	item := itemOf(job)
+	owner, item := a.tracker.options.ownerOf(job).uid, itemOf(job)
 	switch phase := end(job); {
 	case owner != a.plan.Owner, slot.Key != "" && (item == nil || *item != slot), phase == Succeeded, phase == Failed:
 		return reply{slots.Taken, uidOf(job), errTaken}
@@ -111,25 +116,25 @@ func (a *application) delete(ctx context.Context, jobs batchclient.JobsGetter, d
 	case err == nil, apierrors.IsNotFound(err):
 		return reply{Result: slots.Done}
 	case apierrors.IsConflict(err):
-		r := a.gone(ctx, jobs, d)
-		if r.Result == slots.Unanswered { // but the delete had no effect
-			r.Result = slots.None
+		gone, err := a.gone(ctx, jobs, d)
+		if gone {
+			return reply{Result: slots.Done}
 		}
-		return r
+		return reply{slots.None, "", cmp.Or(err, errChanged)}
 	}
 	return failure(err)
 }
 
-// gone finds out whether the Job is deleted. Another Job may have its name.
-func (a *application) gone(ctx context.Context, jobs batchclient.JobsGetter, d *Deletion) reply {
+// gone reports whether the Job is deleted, or being deleted. Another Job may have its name.
+func (a *application) gone(ctx context.Context, jobs batchclient.JobsGetter, d *Deletion) (bool, error) {
 	job, err := jobs.Jobs(d.Namespace).Get(ctx, d.Name, metav1.GetOptions{})
 	switch {
-	case apierrors.IsNotFound(err), err == nil && (uidOf(job) != d.UID || job.DeletionTimestamp != nil):
-		return reply{Result: slots.Done}
+	case apierrors.IsNotFound(err):
+		return true, nil
 	case err != nil:
-		return reply{slots.Unanswered, "", fmt.Errorf("it has changed, and could not be read: %w", err)}
+		return false, fmt.Errorf("it has changed, and could not be read: %w", err)
 	}
-	return reply{slots.None, "", errChanged}
+	return uidOf(job) != d.UID || job.DeletionTimestamp != nil, nil
 }
 
 // failure returns the reply to a request that failed: None or Refused if it is certain that

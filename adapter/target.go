@@ -80,9 +80,6 @@ const (
 	prefix = "scaledjob.github.io/"
 	// LabelOwner is the label of Jobs with the UID of their owner.
 	LabelOwner = prefix + "owner-uid"
-	// LabelHome is the label with the name of the owner's cluster, on Jobs in
-	// another cluster: see [Options].
-	LabelHome = prefix + "home"
 	// AnnotationGeneration has the generation of the owner that the Job was made from.
 	AnnotationGeneration = prefix + "generation"
 	// AnnotationKey has the key of the item that a keyed Job works on, AnnotationAttempt the
@@ -240,7 +237,7 @@ func (t *tracked) finish(in hub.Place, slot slots.Slot, prototype *batchv1.JobTe
 			APIVersion: o.APIVersion, Kind: o.Kind, Name: o.Name, UID: o.UID, Controller: new(true), BlockOwnerDeletion: new(true),
 		}}
 	} else {
-		metav1.SetMetaDataLabel(&job.ObjectMeta, LabelHome, in.Home)
+		metav1.SetMetaDataLabel(&job.ObjectMeta, hub.LabelHome, in.Home)
 	}
 	metav1.SetMetaDataAnnotation(&job.ObjectMeta, AnnotationGeneration, strconv.FormatInt(t.Revision.Generation, 10))
 	metav1.SetMetaDataAnnotation(&job.ObjectMeta, AnnotationTemplateHash, t.Revision.TemplateHash)

@@ -261,7 +261,7 @@ func TestObserveJoinsNoTerm(t *testing.T) {
 // this term, and an owner waits for each namespace that is not refused.
 func TestMovedOwner(t *testing.T) {
 	lease, s, target := newOffice(true), newServer(), newTarget()
-	w := newWriter(t, s, target, Options{Terms: lease.Holder, Hub: inHub("home")})
+	w := newWriter(t, s, target, Options{Terms: lease.Holder, hub: inHub("home")})
 	shop, mail := &feed{Tracker: w.Tracker, namespace: "shop", synced: true}, &feed{Tracker: w.Tracker, namespace: "mail", synced: true}
 	w.feeds = []*feed{shop, mail} // which a process before has watched
 	lease.takes(term.Mark{})
@@ -308,7 +308,7 @@ func TestLateOwnerMarks(t *testing.T) {
 			}
 			return nil
 		}
-		for range 9 {
+		for range 60 { // which try the number again now and then
 			wait(time.Second)
 			_, _ = w.Apply(t.Context(), s, w.Plan("another", items(2), w.clock))
 			require.True(t, len(s.all(t)) == 0 || len(lease.marks) > 1, "the lease is marked before a number is set aside")

@@ -49,11 +49,12 @@ type Options struct {
 	// before stop. For List and Observe, nil is [term.Alone].
 	Terms *term.Holder
 	// Changed, if set, is called after the number of a tracked owner's unfinished or
-	// terminating Jobs has changed in the cache, and when creating may go on after a prune or
-	// begin in a term.
-	// It may be called from two goroutines at once, and must not block.
+	// terminating Jobs has changed in the cache, and when creating may go on after a prune, also
+	// one that was not answered, or begin in a term. It may be called from several goroutines at
+	// once, and must not block.
 	Changed func(Owner)
-	Hub     hub.Options // set by adapter/member only: the owners are in another cluster
+
+	hub hub.Options // of a hub.Client: the owners are in another cluster
 }
 
 // A Tracker counts the Jobs of owners from watch events, plans polls and carries
@@ -73,7 +74,7 @@ type Tracker struct {
 	mu       sync.Mutex
 	swept    time.Time // when owners without anything were last forgotten
 	owners   map[types.UID]*owned
-	jobs     map[types.NamespacedName]*job
+	jobs     map[types.UID]*job
 	pods     map[podsOf][]*pod
 	changing map[*owned]counted // before the change that is being taken over; nil if there is none
 	encoded  string             // prototype of the last owner; shared with the next owner if it is equal
@@ -85,6 +86,9 @@ type Tracker struct {
 func NewTracker(client Client, o Options) (*Tracker, error) {
 	var problems field.Errors
 	problems.Check(o.Terms != nil, "Options.Terms", o.Terms, "the terms of a lease, or term.Alone()")
+	if elsewhere, is := client.(hub.Client); is {
+		o.hub = elsewhere.Hub()
+	}
 	t, err := newTracker(o)
 	problems.Join("", err)
 	if err := problems.Err(); err != nil {
@@ -99,7 +103,6 @@ func newTracker(o Options) (*Tracker, error) {
 	var problems field.Errors
 	selector, err := labels.Parse(cmp.Or(o.Selector, LabelOwner))
 	problems.Join("Options.Selector", err)
-	problems.Check(o.Hub.Cluster == "" || o.Hub.Home != "", "Options.Hub.Home", o.Hub.Home, "the name of the owners' cluster, which Cluster needs")
 	problems.Check(o.Timeout >= 0, "Options.Timeout", o.Timeout, "a duration of 0 or more")
 	problems.Check(o.MaxAge >= 0, "Options.MaxAge", o.MaxAge, "a duration of 0 or more")
 	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
@@ -109,7 +112,7 @@ func newTracker(o Options) (*Tracker, error) {
 	}
 	t := &Tracker{
 		options: o, selector: selector, now: time.Now, term: o.Terms.Term(),
-		owners: map[types.UID]*owned{}, jobs: map[types.NamespacedName]*job{}, pods: map[podsOf][]*pod{},
+		owners: map[types.UID]*owned{}, jobs: map[types.UID]*job{}, pods: map[podsOf][]*pod{},
 	}
 	return t, problems.Err()
 }
@@ -256,7 +259,7 @@ func (t *Tracker) check(target *Target) error {
 	problems.Check(len(target.PendingPodConditions) == 0 || t.options.Pods, "PendingPodConditions", target.PendingPodConditions,
 		"none, or a tracker with Options.Pods")
 	if target.Job != nil {
-		job := target.newJob(t.options.Hub.Place, 1)
+		job := target.newJob(t.options.hub.Place, 1)
 		problems.Check(t.selector.Matches(labels.Set(job.Labels)), "Job.Labels", job.Labels,
 			"labels that the tracker selects ("+t.selector.String()+")")
 	}
@@ -324,7 +327,7 @@ func (t *Tracker) Jobs(owner types.UID) (jobs []Job, known bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if o := t.known(owner); o != nil {
-		return o.describe(t.options.Hub.Place), true
+		return o.describe(t.options.hub.Place), true
 	}
 	return nil, false
 }

@@ -264,7 +264,7 @@ func TestNotKnown(t *testing.T) {
 // Jobs of one name in two namespaces are two Jobs.
 func TestTwoNamespaces(t *testing.T) {
 	target := newTarget()
-	w := newWriter(t, newServer(), target, Options{Hub: inHub("home")})
+	w := newWriter(t, newServer(), target, Options{hub: inHub("home")})
 	for i, namespace := range []string{"shop", "mail"} {
 		j := target.newJob(hub.Place{Home: "home"}, 1)
 		j.Namespace, j.UID = namespace, types.UID(fmt.Sprint(i))

@@ -38,7 +38,7 @@ func (t *Tracker) HasSynced() bool {
 // watch makes the feeds: one of each kind, or one in each of the hub's namespaces.
 func (t *Tracker) watch(client Client) {
 	t.began = t.now()
-	namespaces := t.options.Hub.Namespaces
+	namespaces := t.options.hub.Namespaces
 	if len(namespaces) == 0 {
 		namespaces = []string{t.options.Namespace}
 	}
@@ -230,8 +230,8 @@ func (t *Tracker) view() {
 func (f *feed) known() (all []any) {
 	in := func(namespace string) bool { return f.namespace == "" || f.namespace == namespace }
 	if !f.ofPods {
-		for key, j := range f.jobs {
-			if in(key.Namespace) {
+		for _, j := range f.jobs {
+			if in(j.Namespace) {
 				all = append(all, j)
 			}
 		}
@@ -266,7 +266,7 @@ func (t *Tracker) show(object any, gone bool) {
 	case *job:
 		if !gone {
 			t.jobShown(o)
-		} else if j := t.jobs[o.key()]; j != nil {
+		} else if j := t.jobs[o.UID]; j != nil {
 			t.jobGone(j)
 		}
 	}
@@ -344,45 +344,5 @@ func (t *Tracker) change(do func()) {
 	t.mu.Unlock()
 	for _, owner := range owners {
 		t.options.Changed(owner)
-	}
-}
-
-// Handler returns the event handler of an informer of owners. It calls Track with the
-// result of target for an added or updated owner, and Untrack for an owner that is
-// deleted or being deleted. If target or Track returns an error, failed gets it. An owner
-// that was tracked then stays so, with the Target of before; an owner that was not is not
-// tracked.
-func Handler[T metav1.Object](t *Tracker, target func(T) (Target, error), failed func(T, error)) cache.ResourceEventHandler {
-	track := func(object any) {
-		owner := object.(T)
-		if owner.GetDeletionTimestamp() != nil { // each Job would delay the deletion
-			t.Untrack(owner.GetUID())
-			return
-		}
-		is, err := target(owner)
-		if err == nil {
-			err = t.Track(is)
-		}
-		if err != nil {
-			failed(owner, err)
-		}
-	}
-	untrack := func(object any) {
-		if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
-			object = last.Obj
-		}
-		if owner, ok := object.(T); ok {
-			t.Untrack(owner.GetUID())
-		}
-	}
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc: track,
-		UpdateFunc: func(old, object any) {
-			if old.(T).GetUID() != object.(T).GetUID() { // recreated while nothing was watched
-				untrack(old)
-			}
-			track(object)
-		},
-		DeleteFunc: untrack,
 	}
 }

@@ -17,8 +17,6 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/scaling"
-
-	"github.com/scaledjob/scaledjob/adapter/internal/hub"
 )
 
 // A tracker on a client: nothing is known until Jobs, and pods if they are asked for, have
@@ -102,9 +100,9 @@ func TestWatch(t *testing.T) {
 }
 
 func TestNewTracker(t *testing.T) {
-	w, err := NewTracker(newServer(), Options{Selector: "a=b=c", Hub: hub.Options{Place: hub.Place{Cluster: "one"}}, Timeout: -1, MaxAge: -1})
+	w, err := NewTracker(newServer(), Options{Selector: "a=b=c", Timeout: -1, MaxAge: -1})
 	require.Nil(t, w)
-	for _, path := range []string{"Options.Selector", "Options.Hub.Home", "Options.Timeout", "Options.MaxAge"} {
+	for _, path := range []string{"Options.Selector", "Options.Timeout", "Options.MaxAge"} {
 		require.ErrorContains(t, err, path)
 	}
 	w, err = NewTracker(newServer(), Options{Terms: term.Alone()})

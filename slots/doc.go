@@ -28,10 +28,10 @@
 // For each poll, if the term has not ended (a numbered set needs no listing and no items):
 //
 //	listing := s.Listing()                 // right before the source is asked
-//	w := slots.Want{Create: 100, Max: 10, Items: ask(), List: listing, Delete: finished}
+//	w := slots.Want{Create: 10, Max: 10, Items: ask(), List: listing, Delete: finished}
 //	s.Want(w, now)
 //	for batch := s.Next(now); len(batch) > 0; batch = s.Next(now) {
-//		for _, q := range batch {      // also at the same time
+//		for _, q := range batch {      // also at the same time, with a lock around the methods of s
 //			result, uid := send(q) // checks the lease first; see Kind and Result
 //			s.Answer(q, result, uid, now)
 //		}
@@ -53,11 +53,16 @@
 //     answer after which the request may still have had its effect (500, 502, 504, 408).
 //     Refused connections and answers such as 429 are [None]; 403 and 422 are [Refused].
 //   - A create stores the owner and, if keyed, the whole key and the attempt in the object. Its
-//     name is the owner's name and [Slot.Name]. If the name exists, the caller reads its object.
-//     It is [Done] if that is the owner's, has the same key and attempt, and is unfinished, and
-//     else [Taken].
+//     name is the owner's name and [Slot.Name]. The server refuses a second object with a name; a cloud
+//     may have a token for that. If the name exists, the caller reads its object. It is [Done] if
+//     that is the owner's, has the same key and attempt, and is unfinished, and else [Taken]. It is
+//     [None] if there is no object any more, and [Unanswered] if the read failed.
+//   - A [Read] without an answer is [Unanswered], also if it was refused.
 //   - A delete names the UID, so that it cannot delete another object with the name. If the object
-//     had not finished, the delete also names the version that was observed.
+//     had not finished, the delete also names the version that was observed. It is [Done] if the object is
+//     gone or being deleted, and [None] if it has another version.
+//   - A [Relist], a [Mark] and an [Unmark] are [Done] or [None]. If the list fails, the set asks again.
+//   - While the objects cannot be listed, a program without a watch does not poll.
 //   - The lists of objects are consistent: no older than their request. For Kubernetes leave the
 //     resourceVersion of a list empty.
 //   - All objects of an owner are shown in one order, such as that of one watch. A shared informer
@@ -127,6 +132,7 @@
 //	what a term that always waits saves                                    TestEveryTermWaits
 //	lists that break the contract of a source                              TestSourceContract
 //	only what is shown is deleted                                          TestDeletesWhatIsShown
+//	what the answer to a read means                                        TestReads
 //	requests and listings of another term                                  TestAnotherTerm
 //
 // Package slotstest explores the loop of any controller in the same way.

@@ -179,3 +179,46 @@ func TestAnotherTerm(t *testing.T) {
 	s.Answer(sent, slots.None, "", now)
 	require.Zero(t, s.Unfinished())
 }
+
+// A read that is refused or not sent says nothing about the create that was not answered, and a
+// read of a deleted object tells whether it is still there.
+func TestReads(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	s := slots.New(slots.Options{Late: time.Minute, Start: now})
+	begin := func(w slots.Want) slots.Request {
+		now = now.Add(time.Minute)
+		s.Want(w, now)
+		batch := s.Next(now)
+		require.Len(t, batch, 1)
+		return batch[0]
+	}
+	s.Replace([]slots.Object{{Slot: slots.Slot{Number: 9}, UID: "x", Finished: true}}, now)
+	s.Answer(begin(slots.Want{Create: 1, Max: 1}), slots.Unanswered, "", now)
+	for _, r := range []slots.Result{slots.Unanswered, slots.Refused, slots.NotSent} {
+		q := begin(slots.Want{})
+		require.Equal(t, slots.Read, q.Kind)
+		s.Answer(q, r, "", now)
+		require.EqualValues(t, 1, s.Unfinished(), "the create may still have its effect")
+	}
+	s.Answer(begin(slots.Want{}), slots.None, "", now)
+	require.Zero(t, s.Unfinished())
+
+	prune := slots.Want{Delete: []string{"x"}}
+	held := func() bool {
+		for _, h := range s.Holds(slots.Want{}, now) {
+			if h.Rule == "pruned" {
+				return true
+			}
+		}
+		return false
+	}
+	s.Answer(begin(prune), slots.Unanswered, "", now)
+	s.Answer(begin(slots.Want{}), slots.Taken, "x", now)
+	require.False(t, held(), "the object is still there: the delete had no effect")
+	now = now.Add(time.Hour)
+	s.Answer(begin(prune), slots.Unanswered, "", now)
+	for _, r := range []slots.Result{slots.None, slots.Done} { // nothing, or another object of the name
+		s.Answer(begin(slots.Want{}), r, "y", now)
+		require.True(t, held(), "the object is gone, and still shown")
+	}
+}

@@ -94,8 +94,9 @@ type Set struct {
 
 // An object is one that an observation shows.
 type object struct {
-	Object
-	ended int64 // seq when it was first shown finished; 0 if it is unfinished
+	Slot
+	ended                      int64 // seq when it was first shown finished; 0 if it is unfinished
+	Finished, Failed, Deleting bool
 }
 
 // A flight is a create whose object no observation shows.
@@ -198,7 +199,7 @@ func (s *Set) Show(o Object) {
 	case !is.Finished:
 		s.unfinished--
 	}
-	is.Object = o
+	is.Slot, is.Finished, is.Failed, is.Deleting = o.Slot, o.Finished, o.Failed, o.Deleting
 	switch {
 	case !o.Finished:
 		s.unfinished++

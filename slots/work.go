@@ -48,7 +48,7 @@ type Want struct {
 type Kind uint8
 
 const (
-	Read   Kind = iota // read the object in the slot, or the one with the UID; report what there is
+	Read   Kind = iota // read the object in the slot; with a UID, None if that object is gone or being deleted
 	Relist             // read all objects consistently; then call Replace, or Listed when the observation shows them
 	Mark               // write to the lease, as its holder, that a number may be set aside; without a lease, None
 	Unmark             // remove that mark
@@ -75,11 +75,11 @@ type Result uint8
 
 const (
 	Unanswered Result = iota // nothing is known: the request may still have its effect
-	None                     // it had no effect and will have none; for Read, nothing is there
+	None                     // it had no effect and will have none; of a Read: nothing is there
 	NotSent                  // as None, and nothing failed: the client did not send it
 	Refused                  // as None, and the reason is this object: the next attempt may fail as well
-	Done                     // our unfinished object has the slot's name; the object with the UID is gone or being deleted
-	Taken                    // an object that has finished, is not ours, or has another key has the name
+	Done                     // of a Create or Read: our unfinished object is there; of a Delete: it is gone or being deleted
+	Taken                    // of a Create or Read: an object that has finished, is not ours, or has another key is there
 )
 
 // A work is a poll that is being carried out.
@@ -481,14 +481,21 @@ func (s *Set) Answer(q Request, r Result, uid string, now time.Time) {
 	}
 	s.out = slices.Delete(s.out, i, i+1)
 	if q.Kind == Read {
-		if s.unread = r == Unanswered; s.unread {
+		if s.unread = r == Unanswered || r == NotSent || r == Refused; s.unread {
 			return
 		}
 	}
 	switch {
 	case q.Kind == Mark:
 		s.marked = s.marked || r == Done
-	case q.Kind == Delete, q.Kind == Read && q.UID != "":
+	case q.Kind == Delete:
+		s.pruned(q, r, now)
+	case q.Kind == Read && q.UID != "": // whether the delete had its effect
+		if r == None || uid != "" && uid != q.UID {
+			r = Done
+		} else {
+			r = None
+		}
 		s.pruned(q, r, now)
 	case q.Kind == Create:
 		s.created(q, r, uid, now)

@@ -2,7 +2,7 @@
 // until the next poll. It is for controllers without controller-runtime.
 //
 //	polls := loop.New(loop.Options{Tracker: tracker, Client: clients.Requests, Requests: limit.Queue})
-//	polls.Now(key) // when an owner appears or is edited
+//	informer.AddEventHandler(loop.Handler(polls, target, failed)) // tracks and polls owners
 //	polls.Run(ctx, func(ctx context.Context, turn loop.Turn) (adapter.Plan, loop.Done) {
 //		metrics := read(ctx, turn.Key)
 //		return tracker.Plan(uid, metrics, time.Now()), func(result adapter.Result, err error) time.Duration {
@@ -29,6 +29,7 @@
 //	5,000 owners whose creates hang             TestManyHang
 //	the law of package fair                     TestLaw, TestLawOfMixtures
 //	an overloaded API server                    TestOverloadedServer
+//	owners that are edited, recreated, deleted  TestHandler
 //	backoff                                     TestBackoff
 //	an end waits for the polls under way        TestEnd
 package loop

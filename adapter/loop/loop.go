@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/scaledjob/scaledjob/adapter"
@@ -80,30 +81,44 @@ func (l *Loop) Run(ctx context.Context, poll Poll) {
 	})
 }
 
-// Handler returns a handler of an informer of owners. It passes each event on, such as to that
-// of [adapter.Handler], and then polls the owner that appeared or was edited.
-func (l *Loop) Handler(track cache.ResourceEventHandler) cache.ResourceEventHandler {
-	return handler{track, l}
-}
-
-type handler struct {
-	cache.ResourceEventHandler
-	loop *Loop
-}
-
-func (h handler) OnAdd(object any, initial bool) {
-	h.ResourceEventHandler.OnAdd(object, initial)
-	h.poll(object)
-}
-
-func (h handler) OnUpdate(before, object any) {
-	h.ResourceEventHandler.OnUpdate(before, object)
-	h.poll(object)
-}
-
-func (h handler) poll(object any) {
-	if key, err := cache.ObjectToName(object); err == nil {
-		h.loop.Now(key)
+// Handler returns the event handler of an informer of owners. It tracks an added or updated owner
+// with the result of target, and polls it. An owner that is deleted or being deleted is untracked. If
+// target or Tracker.Track returns an error, failed gets it. An owner that was tracked then stays
+// so, with the Target of before; an owner that was not is not tracked.
+func Handler[T metav1.Object](l *Loop, target func(T) (adapter.Target, error), failed func(T, error)) cache.ResourceEventHandler {
+	tracker := l.options.Tracker
+	track := func(object any) {
+		owner := object.(T)
+		defer l.Now(cache.MetaObjectToName(owner))
+		if owner.GetDeletionTimestamp() != nil { // each Job would delay the deletion
+			tracker.Untrack(owner.GetUID())
+			return
+		}
+		is, err := target(owner)
+		if err == nil {
+			err = tracker.Track(is)
+		}
+		if err != nil {
+			failed(owner, err)
+		}
+	}
+	untrack := func(object any) {
+		if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
+			object = last.Obj
+		}
+		if owner, ok := object.(T); ok {
+			tracker.Untrack(owner.GetUID())
+		}
+	}
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: track,
+		UpdateFunc: func(old, object any) {
+			if old.(T).GetUID() != object.(T).GetUID() { // recreated while nothing was watched
+				untrack(old)
+			}
+			track(object)
+		},
+		DeleteFunc: untrack,
 	}
 }
 

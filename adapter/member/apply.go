@@ -18,9 +18,10 @@ import (
 
 // A Report describes the actions of Apply on a member.
 type Report struct {
-	Cluster string
-	adapter.Result
-	Failures jobs.Failures // to be shown: the next observation has them too
+	Cluster        string
+	adapter.Result // Other is 0
+	Duplicates     int
+	Failures       jobs.Failures // to be shown: the next observation has them too
 	// Err joins an [*adapter.CreateError], if not every Job could be created, with
 	// the errors of other requests.
 	Err error
@@ -202,7 +203,7 @@ func (o *Observation) parts(plan *jobs.Decision) map[string]*part {
 		outdated = o.owner.target.Rollout.Propagation
 	}
 	remove(plan.Outdated, outdated, adapter.Outdated)
-	remove(plan.Duplicates, rollout.Background, adapter.Duplicate)
+	remove(plan.Duplicates, rollout.Background, "duplicate")
 	remove(plan.Finished, rollout.Background, adapter.HistoryLimit)
 	return parts
 }
@@ -220,9 +221,10 @@ func (c *Cluster) apply(ctx, next context.Context, o *Observation, p *part) Repo
 		return r
 	}
 	owner, s := o.owner.target.Owner.UID, c.sender(ctx, o.made)
-	r.Result, r.Err = c.tracker.Apply(next, s.client(), adapter.Plan{
-		Owner: owner, Create: p.Jobs(), Labels: p.labels(), Delete: p.delete,
-	})
+	client := s.client()
+	client.labels = p.labels()
+	r.Result, r.Err = c.tracker.Apply(next, client, adapter.Plan{Owner: owner, Create: p.Jobs(), Delete: p.delete})
+	r.Duplicates, r.Other = r.Other, 0
 	if failed, ok := errors.AsType[*adapter.CreateError](r.Err); ok && apierrors.IsAlreadyExists(failed) {
 		s.fail(jobs.Failures{Rejected: true}) // every number that was tried belongs to another owner
 	}

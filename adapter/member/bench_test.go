@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/member"
 )
 
@@ -21,7 +20,7 @@ func BenchmarkObserve(b *testing.B) {
 			for i := range n {
 				j := w.target.NewJob(int64(i + 1))
 				j.OwnerReferences = nil
-				j.Labels[adapter.LabelHome], j.Labels[member.LabelCreation] = home, fmt.Sprint(i)
+				j.Labels[member.LabelHome], j.Labels[member.LabelCreation] = home, fmt.Sprint(i)
 				if i%10 == 0 {
 					j.Labels[member.LabelSource] = fmt.Sprintf("00000000-0000-4000-8000-%012d", i/10)
 				}

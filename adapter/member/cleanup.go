@@ -80,7 +80,7 @@ func (c *Cluster) deleteJobs(ctx context.Context, owner types.UID, namespace str
 
 // pagesOf lists the Jobs of a namespace with the labels that this hub created, page by page.
 func (c *Cluster) pagesOf(ctx context.Context, client batchclient.JobInterface, of labels.Set, take func([]batchv1.Job)) error {
-	of[adapter.LabelHome] = c.options.Home
+	of[LabelHome] = c.options.Home
 	o := metav1.ListOptions{Limit: 500, LabelSelector: of.String()}
 	for pages := 1; ; pages++ {
 		page, err := client.List(ctx, o)

@@ -14,7 +14,6 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/scaledjob/scaledjob/adapter"
-	"github.com/scaledjob/scaledjob/adapter/internal/hub"
 	"github.com/scaledjob/scaledjob/placement/jobs"
 )
 
@@ -61,10 +60,9 @@ func New(name string, clients Clients, o Options) (*Cluster, error) {
 	}
 	c.jobs, c.pods = &bound{cluster: c, kind: "Jobs", in: map[string]*shown{}}, &bound{cluster: c, kind: "pods", in: map[string]*shown{}}
 	var err error
-	c.tracker, err = adapter.NewTracker(via{clients.Watches, c, c.watching, true}, adapter.Options{
+	c.tracker, err = adapter.NewTracker(via{Interface: clients.Watches, cluster: c, send: c.watching, bounded: true}, adapter.Options{
 		Pods: o.Pods, Timeout: o.Timeout, MaxAge: o.Deadline, Terms: o.Terms,
-		Selector: labels.Set{adapter.LabelHome: o.Home}.String(),
-		Hub:      hub.Options{Place: hub.Place{Home: o.Home, Cluster: name}, Namespaces: o.Namespaces, Labels: []string{LabelCreation, LabelSource, LabelAttempt}},
+		Selector: labels.Set{LabelHome: o.Home}.String(),
 	})
 	return c, err
 }
@@ -134,7 +132,7 @@ func (c *Cluster) check(ctx context.Context) error {
 	var err error
 	for _, n := range c.namespaces() {
 		if _, err = c.clients.Requests.BatchV1().Jobs(n).List(ctx, metav1.ListOptions{
-			LabelSelector: labels.Set{adapter.LabelHome: c.options.Home}.String(), Limit: 1,
+			LabelSelector: labels.Set{LabelHome: c.options.Home}.String(), Limit: 1,
 		}); !apierrors.IsForbidden(err) {
 			return err
 		}

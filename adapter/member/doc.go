@@ -25,7 +25,7 @@
 // A Job on a member has no owner reference: its owner does not exist there, and the
 // member's garbage collector would delete the Job. Labels take its place:
 //
-//	adapter.LabelHome    the hub cluster, Options.Home
+//	LabelHome            the hub cluster, Options.Home
 //	adapter.LabelOwner   the UID of the owner
 //	LabelOwnerNamespace  its namespace
 //	LabelSelector        its name

@@ -147,7 +147,7 @@ func TestLongName(t *testing.T) {
 	w := newWorld(t, member.Options{}, "a").ready()
 	j := w.target.NewJob(1)
 	j.OwnerReferences, j.Name = nil, strings.Repeat("a", 53)
-	j.Labels[adapter.LabelHome], j.Labels[member.LabelCreation] = home, "0123456789"
+	j.Labels[member.LabelHome], j.Labels[member.LabelCreation] = home, "0123456789"
 	j, err := w.sites["a"].Clientset.BatchV1().Jobs("shop").Create(t.Context(), j, metav1.CreateOptions{})
 	require.NoError(t, err)
 	w.shown(1)

@@ -57,7 +57,7 @@ func TestJobsOfMembers(t *testing.T) {
 			creations[j.Labels[member.LabelCreation]] = true
 			delete(j.Labels, member.LabelCreation)
 			require.Equal(t, map[string]string{
-				"team": "a", adapter.LabelOwner: string(owner), adapter.LabelHome: home,
+				"team": "a", adapter.LabelOwner: string(owner), member.LabelHome: home,
 				member.LabelOwnerNamespace: "shop", member.LabelSelector: "processor",
 			}, j.Labels)
 		}
@@ -542,7 +542,7 @@ func TestOthersJobs(t *testing.T) {
 	noErrors(t, w.poll())
 	mine := w.jobs("a")[0]
 	for name, change := range map[string]func(*batchv1.Job){
-		"another-home":  func(j *batchv1.Job) { j.Labels[adapter.LabelHome] = "home-2" },
+		"another-home":  func(j *batchv1.Job) { j.Labels[member.LabelHome] = "home-2" },
 		"another-owner": func(j *batchv1.Job) { j.Labels[adapter.LabelOwner] = "somebody" },
 		"no-owner":      func(j *batchv1.Job) { delete(j.Labels, adapter.LabelOwner) },
 		"controlled": func(j *batchv1.Job) {

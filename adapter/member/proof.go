@@ -19,7 +19,7 @@ const LabelProof = prefix + "proof"
 // proof returns the code of a Job.
 func (c *Cluster) proof(j *batchv1.Job) string {
 	code := hmac.New(sha256.New, c.options.Key)
-	for _, part := range []string{c.name, j.Namespace, j.Name, j.Labels[adapter.LabelHome], j.Labels[adapter.LabelOwner],
+	for _, part := range []string{c.name, j.Namespace, j.Name, j.Labels[LabelHome], j.Labels[adapter.LabelOwner],
 		j.Labels[LabelOwnerNamespace], j.Labels[LabelCreation], j.Labels[LabelSource], j.Labels[LabelAttempt]} {
 		fmt.Fprintf(code, "%d:%s", len(part), part)
 	}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/term"
@@ -34,7 +33,7 @@ func (c *Cluster) sender(ctx context.Context, from time.Time) *sender {
 }
 
 // client returns the client that sends requests about Jobs.
-func (s *sender) client() kubernetes.Interface {
+func (s *sender) client() via {
 	return via{Interface: s.cluster.clients.Requests, cluster: s.cluster, send: func(string, string) do { return s.job }}
 }
 

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/internal/hub"
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
@@ -21,6 +22,8 @@ import (
 // Labels of the Jobs on members, beside the labels of package adapter.
 const (
 	prefix = "scaledjob.github.io/"
+	// LabelHome has the name of the hub cluster.
+	LabelHome = hub.LabelHome
 	// LabelOwnerNamespace has the namespace of the owner.
 	LabelOwnerNamespace = prefix + "owner-namespace"
 	// LabelSelector has the name of the owner, as [LabelValue] returns it. The

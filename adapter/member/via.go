@@ -12,6 +12,8 @@ import (
 	batchclient "k8s.io/client-go/kubernetes/typed/batch/v1"
 	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/util/watchlist"
+
+	"github.com/scaledjob/scaledjob/adapter/internal/hub"
 )
 
 // A do sends a request of a verb, or fails without sending it.
@@ -24,7 +26,17 @@ type via struct {
 	cluster *Cluster
 	send    func(kind, namespace string) do
 	bounded bool // of lists and watches
+	labels  []map[string]string
 }
+
+// Hub returns what a tracker of the member's Jobs needs.
+func (v via) Hub() hub.Options {
+	o := &v.cluster.options
+	return hub.Options{Place: hub.Place{Home: o.Home, Cluster: v.cluster.name}, Namespaces: o.Namespaces, Labels: []string{LabelCreation, LabelSource, LabelAttempt}}
+}
+
+// Labels returns those of the Jobs to create.
+func (v via) Labels() []map[string]string { return v.labels }
 
 // bound returns the bound of a kind, or nil.
 func (v via) bound(b *bound) *bound {

@@ -23,7 +23,7 @@ func config(t require.TestingT, s *manifest.ScaledJob) scaledjob.Config {
 func TestPrototype(t *testing.T) {
 	s := read(t, minimal)
 	s.Labels = map[string]string{
-		"team": "shop", "secret": "x", "noisy": "y", manifest.LabelName: "other", "scaledjob.keda.sh/more": "z", adapter.LabelHome: "west",
+		"team": "shop", "secret": "x", "noisy": "y", manifest.LabelName: "other", "scaledjob.keda.sh/more": "z", "scaledjob.github.io/home": "west",
 	}
 	s.Annotations = map[string]string{
 		"note": "n", manifest.AnnotationPaused: "false", corev1.LastAppliedConfigAnnotation: "{}",

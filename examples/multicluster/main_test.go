@@ -270,7 +270,7 @@ func TestEvents(t *testing.T) {
 	scoped := status(api.JobMemberStatus{State: api.Ready, HardTaintScopes: []api.TaintScope{{Size: 4}}}, ready(""))
 	require.Equal(t, []string{"Normal Ready", "Normal MemberReady", "Warning MemberWorkloadTainted"}, reasons(hard, scoped))
 	require.Equal(t, []string{"Normal KEDAJobsCreated", "Normal ScaledJobRolloutCleanupCompleted", "Normal DuplicatesDeleted"},
-		reasons(well, well, member.Report{Result: adapter.Result{Created: 1, Outdated: 2, Duplicates: 3}}))
+		reasons(well, well, member.Report{Result: adapter.Result{Created: 1, Outdated: 2}, Duplicates: 3}))
 }
 
 // A member whose kubeconfig cannot be used is a member: it is one that does not answer,

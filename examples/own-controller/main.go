@@ -36,9 +36,9 @@ func run(ctx context.Context, clients client.Clients, terms *term.Holder) {
 	queues := informers.NewFilteredConfigMapInformer(clients.Watches, "default", 0, nil,
 		func(o *metav1.ListOptions) { o.LabelSelector = "example.com/queue" })
 	polls := loop.New(loop.Options{Tracker: tracker, Client: clients.Requests, Requests: clients.Queue})
-	_, err = queues.AddEventHandler(polls.Handler(adapter.Handler(tracker, target, func(queue *corev1.ConfigMap, err error) {
+	_, err = queues.AddEventHandler(loop.Handler(polls, target, func(queue *corev1.ConfigMap, err error) {
 		slog.Error("edit ignored", "queue", cache.MetaObjectToName(queue), "err", err)
-	})))
+	}))
 	exitOn(err)
 	go tracker.Run(ctx)
 	go queues.RunWithContext(ctx)

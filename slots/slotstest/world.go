@@ -230,9 +230,15 @@ func (m *model) execute(w *world, i int, hold bool) bool {
 	late := sent.phase >= orphan
 	sent.phase, sent.result = replied, slots.Done
 	switch {
+	case sent.kind == slots.Read:
+		if sent.result = slots.None; o.uid != 0 && o.uid == sent.uid && !o.deleting {
+			sent.result = slots.Done
+			m.note(sent, "finds the object")
+		}
+		return true
 	case o.uid == 0 || o.uid != sent.uid: // deleted already
 		return true
-	case sent.kind == slots.Read, sent.job.uid != 0 && *o != sent.job:
+	case sent.job.uid != 0 && *o != sent.job:
 		if !o.deleting {
 			sent.result = slots.None
 			m.note(sent, "has changed")

@@ -1,5 +1,8 @@
-// Package hub holds what package adapter offers adapter/member alone: Jobs of owners in another cluster.
+// Package hub is the seam between adapter and adapter/member: Jobs of owners in another cluster.
 package hub
+
+// LabelHome is the label with the name of the owner's cluster, on Jobs in another cluster.
+const LabelHome = "scaledjob.github.io/home"
 
 // A Place is a cluster that is not the owner's. The zero value is the owner's cluster. Jobs in
 // another cluster have labels instead of an owner reference, which the garbage collector
@@ -9,9 +12,19 @@ type Place struct {
 	Cluster string // makes the names of an owner's Jobs differ between clusters; needs Home
 }
 
-// Options are the part of adapter.Options that member sets.
+// Options are those of a tracker of such Jobs.
 type Options struct {
 	Place
-	Namespaces []string // each is watched by itself; none means Options.Namespace
-	Labels     []string // keys of the labels that adapter.Job.Labels has
+	Namespaces []string // each is watched by itself; none means adapter.Options.Namespace
+	Labels     []string // keys of the labels that LabelsOf returns
 }
+
+// A Client is the client of another cluster. NewTracker and Apply ask for what it has beside.
+type Client interface {
+	Hub() Options
+	Labels() []map[string]string // of the first Jobs that a plan creates, a map for each
+}
+
+// LabelsOf returns the labels of an *adapter.Job, which must not be modified. Package adapter
+// sets it, because a field would be seen by authors with one cluster.
+var LabelsOf func(job any) map[string]string
