@@ -132,7 +132,7 @@
 //	what a term that always waits saves                                    TestEveryTermWaits
 //	lists that break the contract of a source                              TestSourceContract
 //	only what is shown is deleted                                          TestDeletesWhatIsShown
-//	what the answer to a read means                                        TestReads
+//	what the answer to a read means                                        TestReads, TestReadsOfDeleted
 //	requests and listings of another term                                  TestAnotherTerm
 //
 // Package slotstest explores the loop of any controller in the same way.

@@ -180,45 +180,48 @@ func TestAnotherTerm(t *testing.T) {
 	require.Zero(t, s.Unfinished())
 }
 
-// A read that is refused or not sent says nothing about the create that was not answered, and a
-// read of a deleted object tells whether it is still there.
+// A read that is refused or not sent says nothing about the create that was not answered.
 func TestReads(t *testing.T) {
+	s, poll := polled(t)
+	poll(slots.Want{Create: 1, Max: 1}, slots.Create, slots.Unanswered, "")
+	for _, r := range []slots.Result{slots.Unanswered, slots.Refused, slots.NotSent} {
+		poll(slots.Want{}, slots.Read, r, "")
+		require.EqualValues(t, 1, s.Unfinished(), "the create may still have its effect")
+	}
+	poll(slots.Want{}, slots.Read, slots.None, "")
+	require.Zero(t, s.Unfinished())
+}
+
+// polled returns a set with a finished object, and a function that polls at L after the poll
+// before and answers the single request.
+func polled(t *testing.T) (*slots.Set, func(slots.Want, slots.Kind, slots.Result, string)) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	s := slots.New(slots.Options{Late: time.Minute, Start: now})
-	begin := func(w slots.Want) slots.Request {
+	s.Replace([]slots.Object{{Slot: slots.Slot{Number: 9}, UID: "x", Finished: true}}, now)
+	return s, func(w slots.Want, kind slots.Kind, r slots.Result, uid string) {
 		now = now.Add(time.Minute)
 		s.Want(w, now)
 		batch := s.Next(now)
 		require.Len(t, batch, 1)
-		return batch[0]
+		require.Equal(t, kind, batch[0].Kind)
+		s.Answer(batch[0], r, uid, now)
 	}
-	s.Replace([]slots.Object{{Slot: slots.Slot{Number: 9}, UID: "x", Finished: true}}, now)
-	s.Answer(begin(slots.Want{Create: 1, Max: 1}), slots.Unanswered, "", now)
-	for _, r := range []slots.Result{slots.Unanswered, slots.Refused, slots.NotSent} {
-		q := begin(slots.Want{})
-		require.Equal(t, slots.Read, q.Kind)
-		s.Answer(q, r, "", now)
-		require.EqualValues(t, 1, s.Unfinished(), "the create may still have its effect")
-	}
-	s.Answer(begin(slots.Want{}), slots.None, "", now)
-	require.Zero(t, s.Unfinished())
+}
 
-	prune := slots.Want{Delete: []string{"x"}}
-	held := func() bool {
-		for _, h := range s.Holds(slots.Want{}, now) {
-			if h.Rule == "pruned" {
-				return true
-			}
-		}
-		return false
-	}
-	s.Answer(begin(prune), slots.Unanswered, "", now)
-	s.Answer(begin(slots.Want{}), slots.Taken, "x", now)
-	require.False(t, held(), "the object is still there: the delete had no effect")
-	now = now.Add(time.Hour)
-	s.Answer(begin(prune), slots.Unanswered, "", now)
-	for _, r := range []slots.Result{slots.None, slots.Done} { // nothing, or another object of the name
-		s.Answer(begin(slots.Want{}), r, "y", now)
-		require.True(t, held(), "the object is gone, and still shown")
+// A read of a deleted object tells whether it is still there: under its name is nothing, the object
+// itself, or another one.
+func TestReadsOfDeleted(t *testing.T) {
+	for _, test := range []struct {
+		result slots.Result
+		uid    string
+		gone   bool
+	}{
+		{slots.None, "", true}, {slots.Done, "y", true}, {slots.Taken, "y", true}, {slots.Taken, "x", false}, {slots.Done, "", false},
+	} {
+		s, poll := polled(t)
+		poll(slots.Want{Delete: []string{"x"}}, slots.Delete, slots.Unanswered, "")
+		poll(slots.Want{}, slots.Read, test.result, test.uid)
+		holds := s.Holds(slots.Want{}, time.Time{})
+		require.Equal(t, test.gone, len(holds) > 0 && holds[0].Rule == "pruned", "%+v: if it is gone, it is still shown", test)
 	}
 }
