@@ -10,6 +10,7 @@ import (
 // A chain is a Job and its replacements. A Job without a replacement has no chain.
 type chain struct {
 	jobs     []int32 // all of them, the source first, then by attempt
+	size     int     // of jobs
 	attempts int32   // the highest attempt
 	surplus  bool    // a superfluous Job is not deleted yet
 	last     int32   // what newest returns, plus 2; 0 if it is not known yet
@@ -27,45 +28,45 @@ func (j *Job) attempt() int32 {
 	return min(max(1, j.Replaces.Attempt), math.MaxInt32-1)
 }
 
-// link finds the chains. index has the Jobs by UID.
-func (f *fleet) link(index map[string]int32) {
+// link finds the chains. A report of a cluster about its Jobs concerns its own: a UID that another
+// cluster has too is another Job's.
+func (f *fleet) link() {
 	f.chains = make([]chain, 1)
-	starts := make([]int32, len(f.jobs)) // the chain that each Job is the source of
+	of := map[string]int32{} // by the UID of the source
 	for i := range f.jobs {
 		j := &f.jobs[i]
 		if j.Replaces.UID == "" {
 			continue
 		}
-		source, known := index[j.Replaces.UID]
-		if !known {
-			source = int32(len(starts))
-			index[j.Replaces.UID] = source
-			starts = append(starts, 0)
-		}
-		if starts[source] == 0 {
-			starts[source] = int32(len(f.chains))
+		if of[j.Replaces.UID] == 0 {
+			of[j.Replaces.UID] = int32(len(f.chains))
 			f.chains = append(f.chains, chain{})
 		}
-		j.chain = starts[source]
+		j.chain = of[j.Replaces.UID]
 		f.chains[j.chain].attempts = max(f.chains[j.chain].attempts, j.attempt())
 	}
-	size, memory := make([]int32, len(f.chains)), make([]int32, len(f.jobs))
+	n := 0
 	for i := range f.jobs {
 		j := &f.jobs[i]
-		if j.Replaces.UID == "" {
-			j.chain = starts[i]
+		if source := of[j.UID]; source > 0 {
+			delete(of, j.UID)
+			if j.Replaces.UID == "" {
+				j.chain = source
+			}
 		}
 		if j.chain > 0 {
-			size[j.chain]++
+			f.chains[j.chain].size++
+			n++
 		}
 	}
-	for i, n := range size {
-		f.chains[i].jobs, memory = memory[:n], memory[n:]
+	all := make([]int32, n)
+	for i := range f.chains {
+		c := &f.chains[i]
+		c.jobs, all = all[:0:c.size], all[c.size:]
 	}
 	for i := range f.jobs {
-		if at := f.jobs[i].chain; at > 0 {
-			size[at]--
-			f.chains[at].jobs[size[at]] = int32(i)
+		if c := &f.chains[f.jobs[i].chain]; c.size > 0 {
+			c.jobs = append(c.jobs, int32(i))
 		}
 	}
 	for _, c := range f.chains {

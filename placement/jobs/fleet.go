@@ -124,32 +124,25 @@ func byName[T any](all []T, name func(*T) string) []T {
 	return sorted
 }
 
-// see lists the Jobs. A report of a cluster about its Jobs concerns its own: a UID that another
-// cluster has too is another Job's.
+// see lists the Jobs.
 func (f *fleet) see() {
 	n := 0
-	for _, m := range f.members {
-		n += len(m.Jobs)
+	for i := range f.members {
+		n += len(f.members[i].Jobs)
 	}
 	f.jobs = make([]job, 0, n)
-	seen := make(map[string]int32, n)
 	for i := range f.members {
 		m := &f.members[i]
 		for k := range m.Jobs {
-			j := &m.Jobs[k]
-			if _, again := seen[j.UID]; !again {
-				seen[j.UID] = int32(len(f.jobs))
-			}
-			f.jobs = append(f.jobs, job{Job: j, member: int32(i), lost: m.lost && !j.finished()})
+			j := job{Job: &m.Jobs[k], member: int32(i)}
+			j.lost = m.lost && !j.finished()
+			var next time.Time
+			j.stuck, next = f.stuck(&j)
+			f.change.add(next)
+			f.jobs = append(f.jobs, j)
 		}
 	}
-	for i := range f.jobs {
-		j := &f.jobs[i]
-		var next time.Time
-		j.stuck, next = f.stuck(j)
-		f.change.add(next)
-	}
-	f.link(seen)
+	f.link()
 }
 
 // count counts the unfinished Jobs of each member. Jobs that this decision deletes are

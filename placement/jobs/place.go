@@ -141,18 +141,16 @@ func (p *placer) replace(stuck []stuckJob, n int64) (left int64) {
 		tiers = append(tiers, open{tier, apportion.NewSequence(p.parties(tier))})
 	}
 	holds := make([]int32, len(p.members)) // the last turn whose chain has a Job there
-	type replacement struct {
-		*job
-		to int32
-	}
-	placed, count := make([]replacement, 0, n), make([]int32, len(p.members))
 	for turn := int32(1); n > 0 && int(turn) <= len(stuck); turn++ {
 		j := &stuck[turn-1].job
 		p.hold(holds, j, turn)
 		for i, o := range tiers {
 			if at, ok := o.seats.Next(func(party int) bool { return holds[o.tier[party]] == turn }); ok {
-				placed = append(placed, replacement{j, o.tier[at]})
-				count[o.tier[at]]++
+				to := &p.placed[o.tier[at]]
+				if to.Replacements == nil {
+					to.Replacements = make([]Replacement, 0, int(n)/len(o.tier)+1)
+				}
+				to.Replacements = append(to.Replacements, Replacement{p.ref(j), Source{j.source(), p.chains[j.chain].attempts + 1}})
 				n--
 				if o.seats.Full() {
 					tiers = slices.Delete(tiers, i, i+1)
@@ -160,16 +158,6 @@ func (p *placer) replace(stuck []stuckJob, n int64) (left int64) {
 				break
 			}
 		}
-	}
-	memory := make([]Replacement, len(placed))
-	for i, n := range count {
-		if n > 0 {
-			p.placed[i].Replacements, memory = memory[:n:n], memory[n:]
-		}
-	}
-	for _, r := range slices.Backward(placed) {
-		count[r.to]--
-		p.placed[r.to].Replacements[count[r.to]] = Replacement{p.ref(r.job), Source{r.source(), p.chains[r.chain].attempts + 1}}
 	}
 	return n
 }
