@@ -25,24 +25,9 @@ func (s *stand) rebalances(t *testing.T) {
 	q.waiting("queue", 5)
 	q.deployment(one, "nginx")
 	q.deployment(two, "nginx")
-	q.apply(t, q.namespace, `apiVersion: keda.kedify.io/v1alpha1
-kind: DistributedScaledObject
-metadata: {name: nginx}
-spec:
-  memberClusters: [{name: `+one+`, weight: 4}, {name: `+two+`, weight: 6}]
-  rebalancingPolicy: {gracePeriod: 5s}
-  scaledObjectSpec:
-    pollingInterval: 1
-    scaleTargetRef: {name: nginx}
-    triggers: [{type: kubernetes-resource, metadata: {resourceKind: ConfigMap, resourceName: queue, key: waiting, targetValue: "1"}}]`)
+	q.object("{name: "+one+", weight: 4}, {name: "+two+", weight: 6}", "gracePeriod: 5s", "")
 	s.start(t, "-namespace", q.namespace)
-	shared := func(want ...int) {
-		t.Helper()
-		q.becomes(func(t *assert.CollectT) {
-			require.Equal(t, want, []int{q.replicas(t, one, "nginx"), q.replicas(t, two, "nginx")})
-		})
-	}
-	shared(2, 3)
+	q.shared(2, 3)
 
 	gone := time.Now()
 	q.away(one)
@@ -57,16 +42,16 @@ spec:
 		q.told(t, "nginx", "Warning MemberExcluded", one)
 	})
 	q.back(one)
-	shared(2, 3)
+	q.shared(2, 3)
 
 	q.annotate(dso, "nginx", "autoscaling.keda.sh/paused-replicas", "3")
-	shared(1, 2)
+	q.shared(1, 2)
 	q.becomes(func(t *assert.CollectT) {
 		paused, _ := q.condition(t, dso, "nginx", "Paused")
 		require.Equal(t, "True Paused", paused)
 	})
 	q.annotate(dso, "nginx", "autoscaling.keda.sh/paused-replicas", nil)
-	shared(2, 3)
+	q.shared(2, 3)
 	q.annotate(dso, "nginx", "autoscaling.keda.sh/paused", "true")
 	q.becomes(func(t *assert.CollectT) {
 		paused, _ := q.condition(t, dso, "nginx", "Paused")
@@ -77,22 +62,33 @@ spec:
 		require.Equal(t, []int{2, 3}, []int{q.replicas(t, one, "nginx"), q.replicas(t, two, "nginx")})
 	})
 	q.annotate(dso, "nginx", "autoscaling.keda.sh/paused", nil)
-	shared(4, 6)
+	q.shared(4, 6)
 }
 
-// object makes a DistributedScaledObject for the Deployment of its name.
-func (q *space) object(name, spec string) {
+// object makes a DistributedScaledObject for the Deployment nginx on the members, with a rebalancingPolicy and
+// further fields of its scaledObjectSpec.
+func (q *space) object(members, policy, fields string) {
 	q.t.Helper()
 	q.apply(q.t, q.namespace, `apiVersion: keda.kedify.io/v1alpha1
 kind: DistributedScaledObject
-metadata: {name: `+name+`}
+metadata: {name: nginx}
 spec:
-`+spec+`
+  memberClusters: [`+members+`]
+  rebalancingPolicy: {`+policy+`}
   scaledObjectSpec:
     pollingInterval: 1
     maxReplicaCount: 20
-    scaleTargetRef: {name: `+name+`}
-    triggers: [{type: kubernetes-resource, metadata: {resourceKind: ConfigMap, resourceName: queue, key: waiting, targetValue: "1"}}]`)
+    scaleTargetRef: {name: nginx}
+    triggers: [{type: kubernetes-resource, metadata: {resourceKind: ConfigMap, resourceName: queue, key: waiting, targetValue: "1"}}]
+`+fields)
+}
+
+// shared waits until the first two members have these replicas.
+func (q *space) shared(want ...int) {
+	q.t.Helper()
+	q.becomes(func(t *assert.CollectT) {
+		require.Equal(t, want, []int{q.replicas(t, one, "nginx"), q.replicas(t, two, "nginx")})
+	})
 }
 
 // A member without the Deployment costs the others nothing, and neither does one that
@@ -101,7 +97,7 @@ func (s *stand) growsFirst(t *testing.T) {
 	q := s.space(t, "grows")
 	q.waiting("queue", 10)
 	q.deployment(one, "nginx")
-	q.object("nginx", "  memberClusters: [{name: "+one+"}, {name: "+two+"}]\n  rebalancingPolicy: {gracePeriod: 2s}")
+	q.object("{name: "+one+"}, {name: "+two+"}", "gracePeriod: 2s", "")
 	s.start(t, "-namespace", q.namespace)
 	has := func(t require.TestingT, member string, want int) {
 		require.Equal(t, want, q.replicas(t, member, "nginx"))
@@ -120,7 +116,7 @@ func (s *stand) growsFirst(t *testing.T) {
 	q.becomes(func(t *assert.CollectT) { has(t, two, 5) })
 	q.stays(4*time.Second, func(t require.TestingT) { has(t, one, 10) })
 	require.NoError(t, q.members[two].client.CoreV1().ResourceQuotas(q.namespace).Delete(t.Context(), "none", metav1.DeleteOptions{}))
-	q.becomes(func(t *assert.CollectT) { has(t, one, 5); has(t, two, 5) })
+	q.shared(5, 5)
 }
 
 // A member that leaves the list is scaled to 0 when its replicas exist elsewhere, and
@@ -131,17 +127,14 @@ func (s *stand) leaves(t *testing.T) {
 	for _, name := range names {
 		q.deployment(name, "nginx")
 	}
-	q.object("nginx", "  memberClusters: [{name: "+one+"}, {name: "+two+"}]")
+	q.object("{name: "+one+"}, {name: "+two+"}", "", "")
 	p := s.start(t, "-namespace", q.namespace)
-	shared := func(t require.TestingT, want ...int) {
-		require.Equal(t, want, []int{q.replicas(t, one, "nginx"), q.replicas(t, two, "nginx")})
-	}
-	q.becomes(func(t *assert.CollectT) { shared(t, 3, 3) })
+	q.shared(3, 3)
 	p.Stop() // what it needs to know is in the status
-	q.object("nginx", "  memberClusters: [{name: "+one+"}]")
+	q.object("{name: "+one+"}", "", "")
 	s.start(t, "-namespace", q.namespace)
+	q.shared(6, 0)
 	q.becomes(func(t *assert.CollectT) {
-		shared(t, 6, 0)
 		q.told(t, "nginx", "Normal MemberNotListed", two)
 		q.told(t, "nginx", "Normal MemberReleased", two)
 		require.Empty(t, q.member(t, dso, "nginx", two))
@@ -180,13 +173,7 @@ spec:
       - {name: a, type: kubernetes-resource, metadata: {resourceKind: ConfigMap, resourceName: a, key: waiting, targetValue: "1"}}
       - {name: b, type: kubernetes-resource, metadata: {resourceKind: ConfigMap, resourceName: b, key: waiting, targetValue: "1"}}`)
 	s.start(t, "-namespace", q.namespace)
-	shared := func(want ...int) {
-		t.Helper()
-		q.becomes(func(t *assert.CollectT) {
-			require.Equal(t, want, []int{q.replicas(t, one, "nginx"), q.replicas(t, two, "nginx")})
-		})
-	}
-	shared(4, 4)
+	q.shared(4, 4)
 	q.becomes(func(t *assert.CollectT) {
 		active, _ := q.condition(t, dso, "nginx", "ScalingActive")
 		require.Regexp(t, "^True", active)
@@ -195,11 +182,11 @@ spec:
 	empty := time.Now()
 	q.waiting("a", 0)
 	q.waiting("b", 0)
-	shared(1, 1)
+	q.shared(1, 1)
 	require.GreaterOrEqual(t, time.Since(empty), 1500*time.Millisecond, "the cooldown, from the last poll with items")
 	objects := q.dynamic.Resource(dso).Namespace(q.namespace)
 	require.NoError(t, objects.Delete(t.Context(), "nginx", metav1.DeleteOptions{}))
-	shared(0, 0)
+	q.shared(0, 0)
 	q.becomes(func(t *assert.CollectT) {
 		_, err := objects.Get(q.t.Context(), "nginx", metav1.GetOptions{})
 		require.True(t, apierrors.IsNotFound(err), "%v", err)
@@ -212,17 +199,7 @@ func (s *stand) fallsBack(t *testing.T) {
 	q := s.space(t, "falls-back")
 	q.waiting("queue", 3)
 	q.deployment(one, "nginx")
-	q.apply(t, q.namespace, `apiVersion: keda.kedify.io/v1alpha1
-kind: DistributedScaledObject
-metadata: {name: nginx}
-spec:
-  memberClusters: [{name: `+one+`}]
-  scaledObjectSpec:
-    pollingInterval: 1
-    minReplicaCount: 1
-    scaleTargetRef: {name: nginx}
-    fallback: {failureThreshold: 3, replicas: 6}
-    triggers: [{type: kubernetes-resource, metadata: {resourceKind: ConfigMap, resourceName: queue, key: waiting, targetValue: "1"}}]`)
+	q.object("{name: "+one+"}", "", "    minReplicaCount: 1\n    fallback: {failureThreshold: 3, replicas: 6}")
 	s.start(t, "-namespace", q.namespace)
 	has := func(replicas int, fallback string) {
 		t.Helper()
@@ -249,17 +226,7 @@ func (s *stand) holds(t *testing.T) {
 	q := s.space(t, "holds")
 	q.waiting("queue", 8)
 	q.deployment(one, "nginx")
-	q.apply(t, q.namespace, `apiVersion: keda.kedify.io/v1alpha1
-kind: DistributedScaledObject
-metadata: {name: nginx}
-spec:
-  memberClusters: [{name: `+one+`}]
-  scaledObjectSpec:
-    pollingInterval: 1
-    minReplicaCount: 1
-    scaleTargetRef: {name: nginx}
-    advanced: {horizontalPodAutoscalerConfig: {behavior: {scaleDown: {stabilizationWindowSeconds: 8}}}}
-    triggers: [{type: kubernetes-resource, metadata: {resourceKind: ConfigMap, resourceName: queue, key: waiting, targetValue: "1"}}]`)
+	q.object("{name: "+one+"}", "", "    minReplicaCount: 1\n    advanced: {horizontalPodAutoscalerConfig: {behavior: {scaleDown: {stabilizationWindowSeconds: 8}}}}")
 	s.start(t, "-namespace", q.namespace)
 	has := func(t require.TestingT, replicas int, key, value string) {
 		require.Equal(t, replicas, q.replicas(t, one, "nginx"))

@@ -73,10 +73,10 @@ func (s *stand) readyPodsCount(t *testing.T) {
 		require.NoError(t, err)
 	}
 	starts(`"-1s"`)
-	q.object("nginx", "  memberClusters: [{name: "+one+"}]")
+	q.object("{name: "+one+"}", "", "")
 	s.start(t, "-namespace", q.namespace)
 	q.becomes(func(t *assert.CollectT) { require.Equal(t, 10, q.replicas(t, one, "nginx")) })
-	q.object("nginx", "  memberClusters: [{name: "+one+"}, {name: "+two+"}]\n  rebalancingPolicy: {progressDeadline: 5s}")
+	q.object("{name: "+one+"}, {name: "+two+"}", "progressDeadline: 5s", "")
 	q.becomes(func(t *assert.CollectT) {
 		require.Equal(t, 10, q.replicas(t, one, "nginx"))
 		require.Equal(t, 1, q.replicas(t, two, "nginx"), "one probes")
