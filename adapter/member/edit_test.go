@@ -3,7 +3,6 @@ package member_test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -101,17 +100,6 @@ func TestOverrideIsEdited(t *testing.T) {
 	noErrors(t, w.poll())
 	jobs := w.jobs("a")
 	require.Equal(t, []string{"hdd", "ssd"}, []string{jobs[0].Spec.Template.Spec.NodeSelector["disk"], jobs[1].Spec.Template.Spec.NodeSelector["disk"]})
-}
-
-// A plan sends nothing after the deadline, which begins with its observation.
-func TestOldObservation(t *testing.T) {
-	w := newWorld(t, member.Options{Deadline: 20 * time.Millisecond}, "a").ready()
-	w.demand = 1
-	w.plan()
-	time.Sleep(25 * time.Millisecond)
-	require.ErrorIs(t, w.apply()[0].Err, adapter.ErrNotSent)
-	require.Empty(t, w.jobs("a"))
-	require.Empty(t, w.observe()["a"].Jobs)
 }
 
 // A process that may not act sends nothing.

@@ -74,35 +74,6 @@ func TestJobsOfMembers(t *testing.T) {
 	require.Len(t, w.jobs("b"), 9)
 }
 
-// However late the caches are, and whatever is forgotten by a restart while they
-// are not, polls create what is asked for once.
-func TestStaleCache(t *testing.T) {
-	w := newWorld(t, member.Options{})
-	var uids atomic.Int64
-	for _, name := range []string{"a", "b"} {
-		w.sites[name] = newSite(name, &uids)
-		w.sites[name].blind.Store(true)
-		w.add(name, member.Options{})
-	}
-	w.ready()
-	w.demand = 10
-	for range 5 {
-		noErrors(t, w.poll())
-	}
-	for _, name := range []string{"a", "b"} {
-		require.Len(t, w.jobs(name), 5)
-		for _, j := range w.observe()[name].Jobs {
-			require.True(t, inFlight(&j))
-			require.False(t, j.Unconfirmed, "it is known to exist")
-		}
-		w.add(name, member.Options{}) // lists, and sees
-	}
-	w.ready()
-	noErrors(t, w.poll())
-	require.Len(t, w.jobs("a"), 5)
-	require.Len(t, w.jobs("b"), 5)
-}
-
 // A replacement says what it replaces, in flight and after.
 func TestReplacements(t *testing.T) {
 	w := newWorld(t, member.Options{}, "a", "b").ready()
@@ -200,58 +171,6 @@ func TestReplacementThatFails(t *testing.T) {
 	}
 }
 
-// A create that was not answered holds its room until it is known what became of
-// it, and then there is one Job for it, whichever it was.
-func TestTimeoutAfterSuccess(t *testing.T) {
-	for _, succeeded := range []bool{false, true} {
-		for _, restart := range []bool{false, true} {
-			t.Run(fmt.Sprintf("succeeded=%t/restart=%t", succeeded, restart), func(t *testing.T) {
-				w := newWorld(t, quick, "a", "b")
-				c := w.add("a", unchecked)
-				w.ready()
-				w.demand = 6
-				fault := instead(errReset)
-				if succeeded {
-					fault = after(errReset)
-				}
-				w.sites["a"].breaks(func(ctx context.Context, verb, name string, send func() error) error {
-					switch verb {
-					case "create":
-						return fault(send)
-					case "list", "get", "watch":
-						return errReset // nor does the health check find out
-					}
-					return send()
-				})
-				reports := w.poll()
-				var failed *adapter.CreateError
-				require.ErrorAs(t, reports[0].Err, &failed)
-				require.Equal(t, jobs.Failures{Create: true}, reports[0].Failures)
-				w.eventually("it is away", func() bool { return w.observe()["a"].Reach != jobs.Reachable })
-				w.sites["a"].breaks(away)
-				for range 3 {
-					require.Len(t, w.observe()["a"].Jobs, 1)
-					w.poll()
-				}
-				total := func() int { return len(w.jobs("a")) + len(w.jobs("b")) }
-				require.LessOrEqual(t, total(), 6)
-				w.sites["a"].breaks(nil)
-				w.checkpoint = jobs.Checkpoint{}
-				if restart {
-					w.add("a", quick)
-				} else {
-					require.NoError(t, c.Probe(t.Context()))
-				}
-				w.ready()
-				w.eventually("six Jobs", func() bool { w.poll(); return total() == 6 })
-				w.shown(6)
-				require.Empty(t, w.poll())
-				require.Equal(t, 6, total())
-			})
-		}
-	}
-}
-
 // A Job that may exist on a member that is away is replaced elsewhere after the
 // grace period; when it turns out to exist, the two are a pair.
 func TestReplacedBeforeItWasKnown(t *testing.T) {
@@ -344,28 +263,6 @@ func TestFailures(t *testing.T) {
 			require.Empty(t, kinds(told))
 		})
 	}
-}
-
-// A conflict over a UID is that the Job is gone, and what has its name is left.
-func TestReplacedUnderItsName(t *testing.T) {
-	w := newWorld(t, member.Options{}, "a").ready()
-	w.demand = 1
-	noErrors(t, w.poll())
-	w.shown(1)
-	w.policy.Revision.Generation, w.policy.Rollout = 2, rollout.Policy{Strategy: rollout.Immediate}
-	w.policy.Scaling.Bounds.Max = 1
-	w.sites["a"].breaks(func(_ context.Context, verb, name string, send func() error) error {
-		switch verb {
-		case "delete":
-			return apierrors.NewConflict(jobResource, name, errors.New("the UID in the precondition does not match"))
-		case "get":
-			return apierrors.NewNotFound(jobResource, name)
-		}
-		return send()
-	})
-	reports := w.poll()
-	noErrors(t, reports)
-	require.Equal(t, 1, reports[0].Outdated)
 }
 
 // While one cluster hangs the others have their Jobs, and are observed.
@@ -587,33 +484,6 @@ func TestDeleteJobs(t *testing.T) {
 	require.Equal(t, []member.Cleanup{{Cluster: "a"}, {Cluster: "b"}, {Cluster: "c"}}, w.all.DeleteJobs(t.Context(), w.target.Owner, w.overrides))
 }
 
-// A Job that has run and does not any more waits anew, and after a restart anew again.
-func TestPendingAgain(t *testing.T) {
-	w := newWorld(t, member.Options{}, "a").ready()
-	w.demand = 1
-	w.sites["a"].clock.Store(int64(-time.Hour))
-	noErrors(t, w.poll())
-	first := func() (j jobs.Job) {
-		if jobs := w.observe()["a"].Jobs; len(jobs) > 0 {
-			j = jobs[0]
-		}
-		return j
-	}
-	w.eventually("it waits since it was created", func() bool {
-		return first().Phase == jobs.Pending && time.Since(first().PendingSince) > time.Minute
-	})
-	for range 2 {
-		w.change("a", runs)
-		w.eventually("it runs", func() bool { return first().Phase == jobs.Running && first().Name != "" })
-		begin := time.Now()
-		w.change("a", waits)
-		w.eventually("it waits", func() bool { return first().Phase == jobs.Pending })
-		require.False(t, first().PendingSince.Before(begin))
-	}
-	since := first().PendingSince
-	require.Equal(t, since, first().PendingSince)
-}
-
 // History and rollout go over the members.
 func TestDeletions(t *testing.T) { synctest.Test(t, testDeletions) }
 
@@ -655,27 +525,6 @@ func TestNotDeletedInFlight(t *testing.T) {
 	for _, j := range w.observe()["a"].Jobs {
 		require.False(t, j.Deleting)
 	}
-}
-
-// A name that is taken, it is not known by which Job, holds the room of the Job that
-// was meant.
-func TestNameIsTakenAndNobodyTells(t *testing.T) {
-	w := newWorld(t, member.Options{Interval: time.Hour}, "a").ready()
-	w.demand = 1
-	w.sites["a"].breaks(func(_ context.Context, verb, name string, send func() error) error {
-		switch verb {
-		case "create":
-			return apierrors.NewAlreadyExists(jobResource, name)
-		case "get":
-			return status(500)
-		}
-		return send()
-	})
-	reports := w.poll()
-	require.Equal(t, jobs.Failures{Call: true}, reports[0].Failures)
-	require.Error(t, reports[0].Err)
-	require.Empty(t, w.poll())
-	require.Len(t, w.observe()["a"].Jobs, 1)
 }
 
 // Names of somebody else's Jobs are passed over, but not for ever.

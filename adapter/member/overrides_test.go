@@ -1,53 +1,62 @@
 package member_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
 
 	"github.com/scaledjob/scaledjob/adapter/member"
-	"github.com/scaledjob/scaledjob/premise"
+	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/testdata"
 )
 
 // The cases of testdata/multicluster.json about pod overrides.
-func TestPodOverridesGolden(t *testing.T) {
+func TestMerge(t *testing.T) {
 	data, err := testdata.Files.ReadFile("multicluster.json")
 	require.NoError(t, err)
 	var file struct {
-		Cases []json.RawMessage `json:"pod_overrides"`
-	}
-	require.NoError(t, json.Unmarshal(data, &file))
-	require.Len(t, file.Cases, 12)
-	for _, raw := range file.Cases {
-		var c struct {
+		Cases []struct {
 			Name, Src    string
 			Base, Expect corev1.PodSpec
 			Override     member.PodOverrides
 			Warnings     []string
-		}
-		d := json.NewDecoder(bytes.NewReader(raw))
-		require.NoError(t, d.Decode(&c))
+		} `json:"pod_overrides"`
+	}
+	require.NoError(t, json.Unmarshal(data, &file))
+	require.Len(t, file.Cases, 12)
+	for _, c := range file.Cases {
 		t.Run(c.Name, func(t *testing.T) {
-			before := c.Base.DeepCopy()
-			got, warnings := c.Override.Merge(&c.Base)
-			require.Equal(t, &c.Expect, got)
-			require.Equal(t, before, &c.Base)
 			var told []string
-			for _, w := range warnings {
+			for _, w := range merges(t, &c.Override, &c.Base, &c.Expect) {
 				told = append(told, w.Path+": "+w.Found)
 			}
 			require.Equal(t, c.Warnings, told)
 		})
 	}
+}
+
+// merges checks the merged pod, and returns the warnings. Neither argument is modified or shares memory
+// with it, and the same overrides again change nothing.
+func merges(t *testing.T, o *member.PodOverrides, base, want *corev1.PodSpec) []*field.Error {
+	t.Helper()
+	text := func() string {
+		data, err := json.Marshal([]any{o, base})
+		require.NoError(t, err)
+		return string(data)
+	}
+	before := text()
+	got, warnings := o.Merge(base)
+	require.Equal(t, want, got)
+	again, _ := o.Merge(got)
+	require.Equal(t, want, again)
+	scribble(got)
+	require.Equal(t, before, text())
+	return warnings
 }
 
 func TestOverridesEdges(t *testing.T) {
@@ -59,10 +68,7 @@ func TestOverridesEdges(t *testing.T) {
 			Claims: []corev1.ResourceClaim{{Name: "gpu"}},
 		}}},
 	}
-	same, warnings := (&member.PodOverrides{}).Merge(base)
-	require.Equal(t, base, same)
-	require.Empty(t, warnings)
-
+	require.Empty(t, merges(t, &member.PodOverrides{}, base, base.DeepCopy()))
 	for _, tt := range []struct {
 		name, override string
 		want           func(*corev1.PodSpec)
@@ -88,10 +94,8 @@ func TestOverridesEdges(t *testing.T) {
 			require.NoError(t, yaml.UnmarshalStrict([]byte(tt.override), &o))
 			want := base.DeepCopy()
 			tt.want(want)
-			got, warnings := o.Merge(base)
-			require.Equal(t, want, got)
 			var told []string
-			for _, w := range warnings {
+			for _, w := range merges(t, &o, base, want) {
 				told = append(told, w.Error())
 			}
 			require.Equal(t, tt.warnings, told)
@@ -108,172 +112,6 @@ func TestClaimsRoundTrip(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, text, string(data))
 	}
-}
-
-func anyPod(t *rapid.T) *corev1.PodSpec {
-	p := &corev1.PodSpec{NodeSelector: anyMap(t), Tolerations: anyTolerations(t), Affinity: anyAffinity(t)}
-	for i := range rapid.IntRange(0, 2).Draw(t, "containers") {
-		c := corev1.Container{Name: fmt.Sprint("c", i), Image: "base", Env: anyEnv(t)}
-		c.Resources = corev1.ResourceRequirements{Requests: anyResources(t), Limits: anyResources(t), Claims: anyClaims(t)}
-		p.Containers = append(p.Containers, c)
-	}
-	return p
-}
-
-func anyOverrides(t *rapid.T) *member.PodOverrides {
-	o := &member.PodOverrides{NodeSelector: anyMap(t), Tolerations: anyTolerations(t), Affinity: anyAffinity(t)}
-	for i := range rapid.IntRange(0, 3).Draw(t, "overridden") {
-		c := member.ContainerOverride{Image: rapid.SampledFrom([]string{"", "own"}).Draw(t, "image"), Env: anyEnv(t)}
-		if rapid.Bool().Draw(t, "resources") {
-			c.Resources = &member.Resources{Requests: anyResources(t), Limits: anyResources(t), Claims: anyClaims(t)}
-		}
-		if o.ContainerOverrides == nil {
-			o.ContainerOverrides = map[string]member.ContainerOverride{}
-		}
-		o.ContainerOverrides[fmt.Sprint("c", i)] = c
-	}
-	return o
-}
-
-func anyMap(t *rapid.T) map[string]string {
-	return rapid.MapOfN(rapid.SampledFrom([]string{"a", "b", "c"}), rapid.SampledFrom([]string{"1", "2"}), 0, 3).Draw(t, "map")
-}
-
-func anyTolerations(t *rapid.T) (all []corev1.Toleration) {
-	for range rapid.IntRange(0, 3).Draw(t, "tolerations") {
-		all = append(all, corev1.Toleration{
-			Key:               rapid.SampledFrom([]string{"a", "b"}).Draw(t, "key"),
-			Operator:          rapid.SampledFrom([]corev1.TolerationOperator{"", "Equal", "Exists"}).Draw(t, "operator"),
-			TolerationSeconds: new(rapid.Int64Range(0, 9).Draw(t, "seconds")),
-		})
-	}
-	return all
-}
-
-func anyAffinity(t *rapid.T) *corev1.Affinity {
-	return rapid.SampledFrom([]*corev1.Affinity{nil, {}, {NodeAffinity: &corev1.NodeAffinity{}}, {PodAffinity: &corev1.PodAffinity{}}}).Draw(t, "affinity").DeepCopy()
-}
-
-func anyEnv(t *rapid.T) (all []corev1.EnvVar) {
-	for range rapid.IntRange(0, 3).Draw(t, "env") {
-		all = append(all, corev1.EnvVar{Name: rapid.SampledFrom([]string{"A", "B", "C"}).Draw(t, "name"), Value: rapid.SampledFrom([]string{"1", "2"}).Draw(t, "value")})
-	}
-	return all
-}
-
-func anyResources(t *rapid.T) corev1.ResourceList {
-	all := corev1.ResourceList{}
-	for _, name := range []corev1.ResourceName{"cpu", "memory"} {
-		if n := rapid.Int64Range(0, 3).Draw(t, "amount"); n > 0 {
-			all[name] = *resource.NewQuantity(n, resource.DecimalSI)
-		}
-	}
-	return all
-}
-
-func anyClaims(t *rapid.T) []corev1.ResourceClaim {
-	return slices.Clone(rapid.SampledFrom([][]corev1.ResourceClaim{nil, {}, {{Name: "gpu"}}}).Draw(t, "claims"))
-}
-
-// propMerge checks what holds for any pod and overrides: arguments are as they
-// were, nothing changes without overrides or by the same ones again, each override
-// has its way, and what none speaks of is as it was.
-func propMerge(t *rapid.T) {
-	base, o := anyPod(t), anyOverrides(t)
-	baseBefore, oBefore := base.DeepCopy(), asJSON(t, o)
-	none, _ := (&member.PodOverrides{}).Merge(base)
-	require.Equal(t, base, none)
-	got, warnings := o.Merge(base)
-	again, _ := o.Merge(got)
-	require.Equal(t, asJSON(t, got), asJSON(t, again))
-
-	for key := range union(base.NodeSelector, o.NodeSelector) {
-		require.Equal(t, either(o.NodeSelector, base.NodeSelector, key), got.NodeSelector[key])
-	}
-	require.Len(t, got.NodeSelector, len(union(base.NodeSelector, o.NodeSelector)))
-	if o.Affinity != nil {
-		require.Equal(t, o.Affinity, got.Affinity)
-	} else {
-		require.Equal(t, base.Affinity, got.Affinity)
-	}
-	if len(o.Tolerations) > 0 {
-		last := o.Tolerations[len(o.Tolerations)-1]
-		require.Contains(t, got.Tolerations, last)
-	}
-	require.Len(t, got.Containers, len(base.Containers))
-	unknown := 0
-	for name := range o.ContainerOverrides {
-		if !slices.ContainsFunc(base.Containers, func(c corev1.Container) bool { return c.Name == name }) {
-			unknown++
-		}
-	}
-	for i, c := range got.Containers {
-		checkContainer(t, base.Containers[i], o.ContainerOverrides[c.Name], c)
-	}
-	told := 0
-	for _, w := range warnings {
-		if w.Found == "no such container" {
-			told++
-		}
-	}
-	require.Equal(t, unknown, told)
-	scribble(got)
-	require.Equal(t, baseBefore, base)
-	require.Equal(t, oBefore, asJSON(t, o))
-}
-
-func checkContainer(t *rapid.T, base corev1.Container, o member.ContainerOverride, got corev1.Container) {
-	want := map[string]string{}
-	for _, e := range slices.Concat(base.Env, o.Env) {
-		want[e.Name] = e.Value
-	}
-	for _, e := range got.Env {
-		if len(o.Env) > 0 {
-			require.Equal(t, want[e.Name], e.Value)
-		}
-	}
-	if o.Image == "" {
-		require.Equal(t, base.Image, got.Image)
-	} else {
-		require.Equal(t, o.Image, got.Image)
-	}
-	if o.Resources == nil {
-		require.Equal(t, base.Resources, got.Resources)
-		return
-	}
-	for _, name := range []corev1.ResourceName{"cpu", "memory"} {
-		require.Equal(t, either(o.Resources.Requests, base.Resources.Requests, name), got.Resources.Requests[name])
-		require.Equal(t, either(o.Resources.Limits, base.Resources.Limits, name), got.Resources.Limits[name])
-	}
-	if o.Resources.Claims == nil {
-		require.Equal(t, base.Resources.Claims, got.Resources.Claims)
-	} else {
-		require.Equal(t, o.Resources.Claims, got.Resources.Claims)
-	}
-}
-
-func either[K comparable, V any](first, second map[K]V, key K) V {
-	if v, ok := first[key]; ok {
-		return v
-	}
-	return second[key]
-}
-
-func union(a, b map[string]string) map[string]bool {
-	all := map[string]bool{}
-	for key := range a {
-		all[key] = true
-	}
-	for key := range b {
-		all[key] = true
-	}
-	return all
-}
-
-func asJSON(t *rapid.T, x any) string {
-	data, err := json.Marshal(x)
-	require.NoError(t, err)
-	return string(data)
 }
 
 // scribble changes all that could be shared.
@@ -306,9 +144,6 @@ func scribble(p *corev1.PodSpec) {
 		}
 	}
 }
-
-func TestMerge(t *testing.T) { rapid.Check(t, propMerge) }
-func FuzzMerge(f *testing.F) { premise.Seeded(f, propMerge) }
 
 // What is different about the pods of one member.
 func ExamplePodOverrides_Merge() {

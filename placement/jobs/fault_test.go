@@ -99,6 +99,7 @@ func TestRestartKeepsWhatIsCounted(t *testing.T) {
 	f.Clusters = []jobs.Cluster{seen}
 	require.Equal(t, soft, f.plan().Members[0].Own)
 	f.Members, f.Clusters = nil, nil // and is then no member either
+	require.Equal(t, soft.Until, f.plan().NextCheck)
 	f.Checkpoint = f.plan().Checkpoint
 	f.Clusters = []jobs.Cluster{seen}
 	require.Equal(t, soft, f.plan().Members[0].Own)
@@ -184,21 +185,6 @@ func TestJobsRemembered(t *testing.T) {
 	require.Equal(t, scaling.JobCounts{Running: 2, Pending: 1, Terminating: 1}, d.Members[1].Jobs)
 }
 
-// The taint of a cluster that is no member at present is kept until it ends.
-func TestTaintOfAFormerMember(t *testing.T) {
-	f := newFleet("a", "b")
-	f.cluster("a").Failures.Call = true
-	f.Checkpoint = f.plan().Checkpoint
-	want := taints(f.Checkpoint)
-	require.Equal(t, taint.Soft, want["a"].Level)
-	f.Members, f.Clusters = f.Members[1:], f.Clusters[1:]
-	d := f.plan()
-	require.Equal(t, want, taints(d.Checkpoint))
-	require.Equal(t, want["a"].Until, d.NextCheck)
-	f.Now = d.NextCheck
-	require.Empty(t, taints(f.plan().Checkpoint))
-}
-
 // The target is that of the bounds, also without an active metric.
 func TestTarget(t *testing.T) {
 	f := newFleet("a")
@@ -217,15 +203,6 @@ func TestTarget(t *testing.T) {
 	f.Scaling.Bounds.Max = 0
 	f.demand(5)
 	require.Zero(t, f.plan().Target)
-}
-
-// Without a strategy it is pendingAware, which replaces stuck Jobs.
-func TestNoStrategy(t *testing.T) {
-	f := newFleet("a", "b")
-	f.Scaling.Strategy = nil
-	f.has("a", 1, jobs.Pending, time.Hour)
-	f.demand(1)
-	require.Equal(t, map[string]int32{"a": 0, "b": 1}, f.created(f.plan()))
 }
 
 // A cluster that is no member is in the plan if it has Jobs, or may have some.
@@ -291,16 +268,6 @@ func TestWorkloadTaintIsExact(t *testing.T) {
 		require.Len(t, workloads, 1)
 		require.Equal(t, at(-60).Add(max(0, grace)+f.Failover.HardTaint), workloads[0].Until)
 	}
-}
-
-// The limits of the history apply to finished Jobs only.
-func TestHistoryOfFinishedJobs(t *testing.T) {
-	f := newFleet("a")
-	f.History = history.Limits{Succeeded: history.Keep(0), Failed: history.Keep(0)}
-	f.cluster("a").Jobs = []jobs.Job{{Name: "r", UID: "r"}, {Name: "p", UID: "p", Phase: jobs.Pending}, {Name: "f", UID: "f", Phase: jobs.Failed}, {Name: "s", UID: "s", Phase: jobs.Succeeded}}
-	d := f.plan()
-	require.Len(t, d.Finished, 2)
-	require.ElementsMatch(t, []string{"f", "s"}, []string{d.Finished[0].Name, d.Finished[1].Name})
 }
 
 // A late create holds its capacity everywhere but on its cluster, where a new Job gets
@@ -425,31 +392,6 @@ func TestZeroValues(t *testing.T) {
 	require.Empty(t, jobs.Plan(jobs.DefaultPolicy(), jobs.State{}).Create)
 	f.Clusters[0] = jobs.Cluster{Name: "a"}
 	require.Empty(t, f.plan().Create, "it has never been reached")
-}
-
-// What a caller sees who gives less than is needed.
-func TestReasonIsGiven(t *testing.T) {
-	f := newFleet("a")
-	f.Metrics = nil
-	require.Equal(t, scaling.RuleInactive, f.plan().Scaling.Rule)
-	f.Metrics = []scaling.Metric{{Value: 50}}
-	require.Equal(t, scaling.RuleUnreadable, f.plan().Scaling.Rule)
-	f.Metrics = []scaling.Metric{{Value: 50, Target: 1}}
-	require.Equal(t, int64(50), f.plan().Scaling.Create)
-	f.Members[0].Weight = 0
-	d := f.plan()
-	require.Equal(t, jobs.ReasonNoMembers, d.Reason)
-	require.Equal(t, jobs.ReasonNoWeight, d.Members[0].Excluded)
-}
-
-// Under priorityFailover weights that are unset are a problem too.
-func TestUnsetWeights(t *testing.T) {
-	p := jobs.DefaultPolicy()
-	p.Members = []jobs.Member{{Name: "a"}, {Name: "b"}}
-	for _, p.Scheduling = range []jobs.Scheduling{"", jobs.WeightedRoundRobin, jobs.PriorityFailover} {
-		_, err := p.Validate()
-		require.EqualError(t, err, "Members: found no weight; use at least one weight above 0, such as that of NewMember")
-	}
 }
 
 func TestValidateAll(t *testing.T) {

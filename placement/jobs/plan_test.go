@@ -343,16 +343,6 @@ func TestRoundRobinIgnoresWorkloadTaints(t *testing.T) {
 	require.Equal(t, map[string]int32{"a": 0, "b": 2}, f.created(f.plan()))
 }
 
-// A longer grace period makes no new failure of a Job that has been counted.
-func TestGracePeriodIsChanged(t *testing.T) {
-	f := newFleet("a")
-	f.has("a", 1, jobs.Pending, 10*time.Minute)
-	f.Checkpoint = f.plan().Checkpoint
-	f.Failover.GracePeriod = 2 * time.Minute
-	plan := f.plan()
-	require.Equal(t, taint.Soft, plan.Members[0].Own.Level, "%s", plan)
-}
-
 // A cluster that is no member has no priority, and gets no taint for one.
 func TestStuckWhereNoMemberIs(t *testing.T) {
 	f := newFleet("a", "b")
@@ -384,6 +374,7 @@ func TestReasons(t *testing.T) {
 		jobs.ReasonUnconfirmed:   func(f *fleet) { f.Clusters[0].Reach = jobs.Unreachable },
 		jobs.ReasonUnreachable:   func(f *fleet) { f.Clusters[0].Reach, f.Clusters[0].Since = jobs.Unreachable, at(0) },
 		jobs.ReasonNoWeight:      func(f *fleet) { f.Members[0].Weight = 0 },
+		jobs.ReasonRejected:      func(f *fleet) { f.Clusters[0].Failures.Rejected = true },
 		jobs.ReasonHardTainted:   func(f *fleet) { f.Clusters[0].Taint = taint.State{Level: taint.Hard, Until: at(1)} },
 		jobs.ReasonRequestsFail: func(f *fleet) {
 			f.restore(stored{Clusters: map[string]storedCluster{"a": {Taint: taint.State{Level: taint.Hard, Until: at(1)}}}})
@@ -402,16 +393,6 @@ func TestReasons(t *testing.T) {
 		require.Equal(t, want, plan.Members[0].Excluded, "%s", plan)
 		require.Equal(t, map[string]int32{"a": 0, "b": 3}, f.created(plan), "%s", plan)
 	}
-}
-
-// A cluster that refused the Jobs of one plan gets none in the next, and then again.
-func TestRejected(t *testing.T) {
-	f := newFleet("a", "b")
-	f.ask(4)
-	f.Clusters[0].Failures.Rejected = true
-	require.Equal(t, map[string]int32{"a": 0, "b": 4}, f.created(f.plan()))
-	f.Clusters[0].Failures.Rejected = false
-	require.Equal(t, map[string]int32{"a": 2, "b": 2}, f.created(f.plan()))
 }
 
 // Without an active metric there are the Jobs of the minimum and no more, whether stuck or
