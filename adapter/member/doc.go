@@ -91,7 +91,7 @@
 // # Tests
 //
 //	nothing exceeds the maximum, and nothing is created twice             TestNothingTwice
-//	a create that was not answered holds its capacity                     TestTimeoutAfterSuccess, TestLate
+//	a create that was not answered holds its capacity                     TestNothingTwice, TestLate
 //	a create that was asked for in vain holds its capacity                TestLateAfterItWasAskedFor
 //	no Jobs are left while an unanswered create may arrive                TestDeleteJobsLate
 //	it is never sent again, and asked for after twice the timeout         TestNotSentAgain
