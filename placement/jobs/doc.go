@@ -63,8 +63,8 @@
 //
 // # Cost
 //
-// Plan takes n log n steps in the Jobs and in the members, for any number of stuck Jobs and
-// of taints.
+// Plan takes n log n steps in the Jobs and in the members, for any number of stuck Jobs, and
+// under PriorityFailover a step for each member and each taint against workloads.
 //
 // # Tests
 //

@@ -11,15 +11,9 @@ import (
 
 // judge sets why each member gets no new Job.
 func (f *fleet) judge(workloads taint.Set) {
-	tainted := map[taint.Path]bool{}
-	if f.Scheduling == PriorityFailover {
-		for _, e := range workloads {
-			tainted[e.Path] = tainted[e.Path] || e.Class == f.Workload.Class && e.Size <= f.Workload.Size
-		}
-	}
 	for i := range f.members {
 		m := &f.members[i]
-		m.reason = m.judge(tainted[m.path()])
+		m.reason = m.judge(f.Scheduling == PriorityFailover && workloads.Excludes(f.Workload, m.path(), f.Now))
 	}
 }
 
