@@ -3,6 +3,7 @@ package why
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
@@ -38,9 +39,9 @@ func (j *judge) changeFor(id string) (c change, found bool) {
 }
 
 // play decides the polls until a moment again with the fix of each cause, each poll by itself. T that
-// the log does not show is the least that fits.
+// the log does not show is the least that fits. No change of the manifest makes stuck Jobs work.
 func (j *judge) play(a *Account, at time.Time) {
-	if j.spec == nil {
+	if j.spec == nil || slices.ContainsFunc(a.Causes, func(c Cause) bool { return c.ID == "stuck" }) {
 		return
 	}
 	verdicts := a.verdicts
@@ -73,7 +74,11 @@ func (j *judge) play(a *Account, at time.Time) {
 				more++
 			}
 		}
-		if polls > 0 {
+		switch {
+		case polls == 0:
+		case least != "" && more+less == 0:
+			a.Played = append(a.Played, fmt.Sprintf("with %s no difference is certain: the log does not show T, as it does at level debug, and the least that fits is taken", c.text))
+		default:
 			text := fmt.Sprintf("with %s the last of these polls creates %s%s instead of %d; of %s, each by itself, %d create more and %d fewer",
 				c.text, least, report.Plural(int(is), "Job"), was, report.Plural(polls, "poll"), more, less)
 			if least != "" {
