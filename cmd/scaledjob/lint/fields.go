@@ -133,15 +133,20 @@ var selectors = []string{"LabelSelectorRequirement", "NodeSelectorRequirement"}
 // field reports a value that the API server does not allow in a field of a Job.
 func (r *reader) field(t reflect.Type, name string, n *yaml.Node, at tree.Path) {
 	for _, rule := range fieldRules[t.Name()+"."+name] {
-		v := tree.Plain(n)
-		if number, ok := v.(float64); ok {
-			v = int64(number)
-		}
-		if !rule.accepts(v) {
+		if !rule.accepts(numberOf(n)) {
 			r.c.add(inTemplate, r.at(at...), rule.fix, effect{text: rule.reason + ": " + rejected})
 			return
 		}
 	}
+}
+
+// numberOf returns a value, and of each whole number an int64.
+func numberOf(n *yaml.Node) any {
+	v := tree.Plain(n)
+	if number, ok := v.(float64); ok && number == math.Trunc(number) {
+		return int64(number)
+	}
+	return v
 }
 
 // selector reports an operator with the wrong number of values.

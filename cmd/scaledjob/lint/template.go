@@ -11,44 +11,27 @@ import (
 // target is the place of a field of spec.jobTargetRef.
 func (j *job) target(field string) place { return j.at("spec", "jobTargetRef", field) }
 
-// A jobNumber is a number of spec.jobTargetRef; nil if it is not set.
-type jobNumber struct {
-	field string
-	value *int64
-}
-
-func (j *job) numbers() []jobNumber {
-	ref := j.spec.JobTargetRef
-	if ref == nil {
-		return nil
+// numbers returns the numbers of spec.jobTargetRef by their field.
+func (j *job) numbers() map[string]int64 {
+	all := map[string]int64{}
+	for _, field := range []string{"activeDeadlineSeconds", "backoffLimit", "backoffLimitPerIndex", "completions", "maxFailedIndexes", "parallelism", "ttlSecondsAfterFinished"} {
+		if n := j.node("spec", "jobTargetRef", field); n != nil {
+			if number, ok := numberOf(n).(int64); ok {
+				all[field] = number
+			}
+		}
 	}
-	return []jobNumber{
-		{"activeDeadlineSeconds", ref.ActiveDeadlineSeconds},
-		{"backoffLimit", wide(ref.BackoffLimit)},
-		{"backoffLimitPerIndex", wide(ref.BackoffLimitPerIndex)},
-		{"completions", wide(ref.Completions)},
-		{"maxFailedIndexes", wide(ref.MaxFailedIndexes)},
-		{"parallelism", wide(ref.Parallelism)},
-		{"ttlSecondsAfterFinished", wide(ref.TTLSecondsAfterFinished)},
-	}
-}
-
-func wide(n *int32) *int64 {
-	if n == nil {
-		return nil
-	}
-	x := int64(*n)
-	return &x
+	return all
 }
 
 func jobFieldNegative(j *job) {
-	for _, n := range j.numbers() {
-		if n.value != nil && *n.value < 0 {
-			want := "Write 0 or more"
-			if n.field == "activeDeadlineSeconds" {
-				want = "Write 1 or more (seconds)"
-			}
-			j.find(j.target(n.field), want, effect{text: rejected})
+	for field, n := range j.numbers() {
+		want := "Write 0 or more"
+		if field == "activeDeadlineSeconds" {
+			want = "Write 1 or more (seconds)"
+		}
+		if n < 0 {
+			j.find(j.target(field), want, effect{text: rejected})
 		}
 	}
 }
@@ -61,9 +44,9 @@ var zeros = map[string]string{
 }
 
 func jobNeverRuns(j *job) {
-	for _, n := range j.numbers() {
-		if text := zeros[n.field]; text != "" && n.value != nil && *n.value == 0 {
-			j.find(j.target(n.field), "Write 1 or more", effect{text: text})
+	for field, n := range j.numbers() {
+		if text := zeros[field]; text != "" && n == 0 {
+			j.find(j.target(field), "Write 1 or more", effect{text: text})
 		}
 	}
 }

@@ -21,7 +21,7 @@ func (j *judge) answer(l *Log, s *Subject, a *Account, at time.Time) {
 		j.notPolled(a, nil, complete)
 		return
 	}
-	if len(complete) == 0 || stop != nil && after(stop.at, stop.line, complete[len(complete)-1]) {
+	if len(complete) == 0 || stop != nil && stop.after(complete[len(complete)-1]) {
 		j.notPolled(a, stop, complete)
 		return
 	}
@@ -64,46 +64,45 @@ func until(all []*Verdict, at time.Time) []*Verdict {
 	return all
 }
 
-// A stop is the reason why a ScaledJob is not polled.
+// A stop is the event after which a ScaledJob is not polled.
 type stop struct {
+	*Event
 	cause Cause
-	at    time.Time
-	line  int
-	run   int
 }
 
-func after(at time.Time, line int, v *Verdict) bool {
-	if at.IsZero() || v.At.IsZero() {
-		return line > v.Line
+// after reports whether the event is after a poll.
+func (s *stop) after(v *Verdict) bool {
+	if s.at.IsZero() || v.At.IsZero() {
+		return s.line.number > v.Line
 	}
-	return at.After(v.At)
+	return s.at.After(v.At)
 }
 
 // stops returns the last event until a moment that ends polling, unless a later one begins it.
 func (j *judge) stops(s *Subject, at time.Time) (found *stop) {
-	later := func(e *Event) bool { return !at.IsZero() && e.At.After(at) }
+	later := func(e *Event) bool { return !at.IsZero() && e.at.After(at) }
 	for _, e := range s.Events {
 		if later(&e) {
 			continue
 		}
 		switch e.kind {
 		case paused:
-			found = &stop{Cause{ID: "paused", Basis: Seen, Text: "the ScaledJob is paused, so KEDA does not poll it",
-				Fix: "Remove the annotation autoscaling.keda.sh/paused: from 2.13 on every value but false pauses"}, e.At, e.Line, e.Run}
+			found = &stop{&e, Cause{ID: "paused", Basis: Seen, Text: "the ScaledJob is paused, so KEDA does not poll it",
+				Fix: "Remove the annotation autoscaling.keda.sh/paused: from 2.13 on every value but false pauses"}}
 		case invalid:
-			means, fix := in(readErrors, e.Text)
-			c := Cause{ID: "invalid", Basis: Seen, Text: "KEDA rejects the ScaledJob and does not poll it: " + quote(e.Text), Fix: "Correct the manifest; scaledjob lint names the field"}
+			means, fix := in(readErrors, e.text)
+			c := Cause{ID: "invalid", Basis: Seen, Text: "KEDA rejects the ScaledJob and does not poll it: " + quote(e.text), Fix: "Correct the manifest; scaledjob lint names the field"}
 			if means != "" {
-				c.Text = "KEDA does not poll the ScaledJob: " + means + ": " + quote(e.Text)
+				c.Text = "KEDA does not poll the ScaledJob: " + means + ": " + quote(e.text)
 				c.Fix = upper(fix)
 			}
-			found = &stop{c, e.At, e.Line, e.Run}
+			found = &stop{&e, c}
 		case unpaused, looped:
 			found = nil
 		}
 	}
 	if e := j.log.stopped; e != nil && !later(e) {
-		found = &stop{whyStopped(e, j.log.unleased), e.At, e.Line, e.Run}
+		found = &stop{e, whyStopped(e, j.log.unleased)}
 	}
 	return found
 }
@@ -121,12 +120,9 @@ func whyStopped(e *Event, lease string) Cause {
 		c.Text, c.Fix = "this operator waits for the lease, which another one holds", "Give the log of the pod that holds the lease"
 		c.Decide = "kubectl -n keda get lease operator.keda.sh -o jsonpath={.spec.holderIdentity}"
 	case denied:
-		means, fix := in(listErrors, e.Text)
-		c.Text, c.Fix, c.Decide = "the operator cannot read the cluster: "+quote(e.Text), upper(fix), ""
-		if means != "" {
-			c.Text = "the operator cannot read the cluster: " + means + ": " + quote(e.Text)
-		}
-		if means == noPermission {
+		c.Decide = ""
+		c.Text, c.Fix = plainly("the operator cannot read the cluster: ", listErrors, e.text)
+		if means, _ := in(listErrors, e.text); means == noPermission {
 			c.Decide = "kubectl auth can-i list jobs --as system:serviceaccount:keda:keda-operator"
 		}
 	}
@@ -272,7 +268,7 @@ func (j *judge) creating(a *Account, complete []*Verdict) {
 func (j *judge) also(l *Log, s *Subject, verdicts []*Verdict, interval time.Duration) (all []Cause) {
 	for _, e := range s.Events {
 		if e.kind == rollout {
-			c := Cause{ID: "rollout", Basis: Seen, Text: fmt.Sprintf("at %s a rollout deleted %s of the ScaledJob, running ones too", clockOf(e.At, false), report.Plural(int(e.number), "Job")),
+			c := Cause{ID: "rollout", Basis: Seen, Text: fmt.Sprintf("at %s a rollout deleted %s of the ScaledJob, running ones too", clockOf(e.at, false), report.Plural(int(e.number), "Job")),
 				Fix: "Write rollout.strategy: gradual to let running Jobs end"}
 			switch release := j.profile.Release(); {
 			case compare(release, "2.5") < 0:
@@ -283,20 +279,20 @@ func (j *judge) also(l *Log, s *Subject, verdicts []*Verdict, interval time.Dura
 			if compare(j.profile.Release(), "2.14") < 0 || j.profile.Release() == "2.14.0" {
 				c.Text += "; up to 2.14.0 each restart of the operator does so too, without a change of the ScaledJob"
 			}
-			if !e.count {
-				c.Text = fmt.Sprintf("at %s a rollout deleted the Jobs of the ScaledJob; the number in the line is not one of Jobs", clockOf(e.At, false))
+			if !e.numbered {
+				c.Text = fmt.Sprintf("at %s a rollout deleted the Jobs of the ScaledJob; the number in the line is not one of Jobs", clockOf(e.at, false))
 			}
 			all = append(all, c)
 		}
 	}
 	if i := slices.IndexFunc(s.Events, func(e Event) bool { return e.kind == absent }); i >= 0 {
-		all = append(all, Cause{ID: "no-authentication", Basis: Seen, Text: "a TriggerAuthentication is missing, so its parameters are left out: " + quote(s.Events[i].Text),
+		all = append(all, Cause{ID: "no-authentication", Basis: Seen, Text: "a TriggerAuthentication is missing, so its parameters are left out: " + quote(s.Events[i].text),
 			Fix: createAuthentication})
 	}
 	if !slices.ContainsFunc(verdicts, func(v *Verdict) bool { return len(v.Errors) > 0 }) {
 		for _, e := range slices.Backward(s.Events) {
 			if e.kind == scaler {
-				all = append(all, j.unreadable(e.Text))
+				all = append(all, j.unreadable(e.text))
 				break
 			}
 		}
@@ -321,9 +317,9 @@ func (j *judge) restarts(l *Log) []Cause {
 	for i, e := range l.Operator {
 		switch e.kind {
 		case version, started:
-			if again := i > 0 && (e.At.IsZero() || e.At.Sub(before) < startup); !again { // the two lines of a start
-				at = append(at, clockOf(e.At, false))
-				before = e.At
+			if again := i > 0 && (e.at.IsZero() || e.at.Sub(before) < startup); !again { // the two lines of a start
+				at = append(at, clockOf(e.at, false))
+				before = e.at
 			}
 		case stopped:
 			lost = true

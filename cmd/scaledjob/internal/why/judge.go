@@ -310,14 +310,8 @@ func jobsRun(n int64) string {
 
 func (j *judge) refusal(p *Poll) Cause {
 	c := Cause{ID: "create-failed", Basis: Seen}
-	means, fix := in(createErrors, p.Refused[0])
-	c.Text = fmt.Sprintf("%s failed: %s", report.Plural(len(p.Refused), "create"), quote(p.Refused[0]))
-	if means != "" {
-		c.Text = fmt.Sprintf("%s failed: %s: %s", report.Plural(len(p.Refused), "create"), means, quote(p.Refused[0]))
-		c.Fix = upper(fix)
-	} else {
-		c.Decide = j.kubectl("describe scaledjob %s")
-		c.Fix = "Remove the reason that the API server gives"
+	if c.Text, c.Fix = plainly(report.Plural(len(p.Refused), "create")+" failed: ", createErrors, p.Refused[0]); c.Fix == "" {
+		c.Fix, c.Decide = "Remove the reason that the API server gives", j.kubectl("describe scaledjob %s")
 	}
 	return c
 }

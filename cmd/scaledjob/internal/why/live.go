@@ -1,6 +1,7 @@
 package why
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -91,14 +92,8 @@ func (l *Live) notReady(j *judge, c Condition) Cause {
 			break
 		}
 	}
-	means, fix := in(known, text)
-	if means != "" {
-		does += means + ": "
-	}
-	if fix == "" {
-		fix = "correct what the message names"
-	}
-	return Cause{ID: id, Basis: Seen, Text: does + quote(text), Fix: upper(fix), Decide: j.kubectl("describe scaledjob %s")}
+	said, fix := plainly(does, known, text)
+	return Cause{ID: id, Basis: Seen, Text: said, Fix: cmp.Or(fix, "Correct what the message names"), Decide: j.kubectl("describe scaledjob %s")}
 }
 
 // live adds the state of the cluster to an account, and answers if the log has no poll.

@@ -60,6 +60,15 @@ func in(known []plainError, text string) (means, fix string) {
 	return "", ""
 }
 
+// plainly returns an error after a beginning, in plain words if it is a known one, and its fix.
+func plainly(begin string, known []plainError, text string) (said, fix string) {
+	means, fix := in(known, text)
+	if means != "" {
+		begin += means + ": "
+	}
+	return begin + quote(text), upper(fix)
+}
+
 // quote returns an error of the log without credentials and of limited length.
 func quote(text string) string {
 	text = strings.Join(strings.Fields(Redact(text)), " ")

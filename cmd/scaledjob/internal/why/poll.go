@@ -46,14 +46,8 @@ type Trigger struct {
 
 // An Event is a line about a ScaledJob or the operator outside of polls.
 type Event struct {
-	At   time.Time
-	Line int
-	Run  int
-	Text string
-
-	kind   kind
-	number int64
-	count  bool
+	entry
+	Run int
 }
 
 // A Subject is a ScaledJob in the log.
@@ -86,10 +80,11 @@ type Log struct {
 	entries     []entry
 }
 
+// A moment is when a line is written, and of what.
 type moment struct {
 	at      time.Time
 	run     int
-	subject *Subject
+	subject *Subject // nil is the operator
 }
 
 // Read reads a log in any of the forms in which people paste it.
@@ -276,7 +271,7 @@ func (l *Log) see(e entry, run int) {
 			l.To = e.at
 		}
 	}
-	event := Event{At: e.at, Line: e.line.number, Run: run, Text: e.text, kind: e.kind, number: e.number, count: e.numbered}
+	event := Event{e, run}
 	switch {
 	case e.kind.ofOperator():
 		if m := versionText.FindStringSubmatch(e.text); m != nil {
@@ -289,14 +284,14 @@ func (l *Log) see(e entry, run int) {
 		case unleased:
 			l.unleased = cmp.Or(e.fields["error"], e.text)
 		}
-		l.times = append(l.times, moment{at: e.at, run: run})
+		l.times = append(l.times, moment{e.at, run, nil})
 		return
 	}
 	s := l.subject(e.name, e.namespace)
 	l.times = append(l.times, moment{e.at, run, s})
 	switch e.kind {
 	case rollout, gradual, paused, unpaused, reconciled, invalid, looped, unsaved, unpruned, absent, scaler:
-		event.Text = cmp.Or(e.fields["error"], e.fields["err"], event.Text)
+		event.text = cmp.Or(e.fields["error"], e.fields["err"], e.text)
 		s.Events = append(s.Events, event)
 	default:
 		s.add(e, run)

@@ -130,7 +130,8 @@ func TestNoPieceIsLeft(t *testing.T) {
 		left, without := print(t, text), print(t, forms[name]("***"))
 		for _, p := range []string{password, strings.Trim(strconv.Quote(password), `"`), base64.StdEncoding.EncodeToString([]byte("user:" + password))[8:]} {
 			for i := range len(p) - 4 {
-				if piece := strings.ToLower(p[i : i+5]); !strings.Contains(without, piece) {
+				piece := strings.ToLower(p[i : i+5])
+				if strings.Trim(piece, `\":@`) != "" && !strings.Contains(without, piece) { // escapes around it are no piece
 					require.NotContains(t, left, piece, "%s: %s", name, text)
 				}
 			}

@@ -282,7 +282,7 @@ func (j *judge) timeline(l *Log, s *Subject, verdicts []*Verdict, past []Group) 
 	}
 	for _, e := range slices.Concat(s.Events, l.Operator) {
 		if text := j.eventText(e); text != "" {
-			all = append(all, Group{From: e.At, To: e.At, Line: e.Line, Run: e.Run, Text: text, like: text})
+			all = append(all, Group{From: e.at, To: e.at, Line: e.line.number, Run: e.Run, Text: text, like: text})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Group) int {
@@ -360,12 +360,12 @@ var eventTexts = map[kind]string{
 func (j *judge) eventText(e Event) string {
 	text := eventTexts[e.kind]
 	switch {
-	case e.kind == rollout && (!e.count || compare(j.profile.Release(), "2.4") <= 0):
+	case e.kind == rollout && (!e.numbered || compare(j.profile.Release(), "2.4") <= 0):
 		return "rollout: outdated Jobs deleted; the number in this line is not one of Jobs"
 	case e.kind == rollout:
 		return fmt.Sprintf("rollout: %s deleted, running or not, after the ScaledJob changed", report.Plural(int(e.number), "Job"))
 	case strings.HasSuffix(text, "%s"):
-		return fmt.Sprintf(text, quote(e.Text))
+		return fmt.Sprintf(text, quote(e.text))
 	}
 	return text
 }

@@ -92,13 +92,9 @@ func distinct(texts []string) []string {
 }
 
 func (j *judge) unreadable(text string) Cause {
-	c := Cause{ID: "unreadable", Basis: Seen, Text: "the metric cannot be read: " + quote(text)}
-	if means, fix := in(readErrors, text); means != "" {
-		c.Text = "the metric cannot be read: " + means + ": " + quote(text)
-		c.Fix = upper(fix)
-	} else {
-		c.Fix = "Correct the trigger or its TriggerAuthentication, as the error says"
-		c.Decide = j.kubectl("describe scaledjob %s")
+	c := Cause{ID: "unreadable", Basis: Seen}
+	if c.Text, c.Fix = plainly("the metric cannot be read: ", readErrors, text); c.Fix == "" {
+		c.Fix, c.Decide = "Correct the trigger or its TriggerAuthentication, as the error says", j.kubectl("describe scaledjob %s")
 	}
 	return c
 }
