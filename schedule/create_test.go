@@ -70,10 +70,7 @@ func outage(t *testing.T, s schedule.Spec, days int, lost bool) (state schedule.
 // While every create is rejected, runs wait and are outdated, one is tried at a time,
 // ever more rarely. Then one run starts with SkipOutdated.
 func TestRejected(t *testing.T) {
-	days, most := 3, schedule.DefaultMaxWaiting
-	if testing.Short() {
-		days, most = 2, 100
-	}
+	const days, most = 2, 100
 	for _, tt := range []struct {
 		name       string
 		skip, lost bool

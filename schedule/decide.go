@@ -115,8 +115,7 @@ type decider struct {
 	adopted   map[time.Time]bool // occurrences of adopted runs that had not been handled
 	ran       time.Time          // the latest occurrence of an adopted run, of another schedule included
 	changed   bool               // by the list of Jobs
-	missed    Missed             // runs that this decision misses
-	dropped   int64              // runs that this decision drops
+	missed    Missed             // runs that this decision misses or drops
 	again     []string           // tags of completed runs with an unfinished Job
 	deletedBy map[string]string  // Observed.DeletedBy
 	stale     bool

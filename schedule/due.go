@@ -18,7 +18,7 @@ func (d *decider) lose(n int64) {
 	if d.latestOnly() {
 		d.miss(Outdated, n)
 	} else {
-		d.dropped += n
+		d.missed[dropped] += n
 	}
 }
 

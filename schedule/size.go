@@ -66,9 +66,9 @@ func (d *decider) shed(bytes int) int {
 	if n = min(n, d.state.PendingScheduled()-mostWhole); n <= 0 {
 		return 0
 	}
-	dropped := d.outdate(int(d.state.PendingScheduled() - n))
-	d.dropped += dropped
-	return int(dropped) * entry
+	shed := d.outdate(int(d.state.PendingScheduled() - n))
+	d.missed[dropped] += shed
+	return int(shed) * entry
 }
 
 // short returns the start of a text, of at most some bytes.

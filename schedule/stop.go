@@ -12,8 +12,7 @@ func (d *decider) cancel(tags []string) {
 			return false
 		}
 		if !r.OnDemand {
-			s.Missed = plus(s.Missed, 1)
-			s.MissedBy = s.MissedBy.plus(Cancelled, 1)
+			d.missed[Cancelled]++
 		}
 		r.Status, r.Stopped, r.Completed = Completed, cancelled, latest(d.now, s.Last.Completed)
 		s.Completed = append(s.Completed, r)
@@ -62,40 +61,33 @@ const (
 // Missed counts the missed runs by their causes. It has no counts of 0.
 type Missed map[Cause]int64
 
-func (m Missed) plus(why Cause, n int64) Missed {
-	if m == nil {
-		m = Missed{}
-	}
-	m[why] = plus(m[why], n)
-	return m
-}
+// dropped is the cause of runs above MaxWaiting, in decider.missed and State.Missing.
+const dropped Cause = "dropped"
 
 // lostCauses are the causes in the order in which they are reported.
-var lostCauses = []Cause{Outdated, TooLate, Forbidden, CreateRejected, Cancelled}
+var lostCauses = []Cause{Outdated, TooLate, Forbidden, CreateRejected, Cancelled, dropped}
 
-// tellLost counts the runs that do not start, and reports them.
+// tellLost counts the runs that do not start. It reports a cause if no run was lost for it since a
+// scheduled run last started; cancelled runs have events of their own.
 func (d *decider) tellLost() {
 	s := &d.state
 	for _, why := range lostCauses {
-		if n := d.missed[why]; n > 0 {
-			s.MissedBy, s.Missed = s.MissedBy.plus(why, n), plus(s.Missed, n)
-			d.tellOnce(Event{Reason: RunsMissed, Count: n, Cause: why})
+		n := d.missed[why]
+		if n <= 0 {
+			continue
+		}
+		e := Event{Reason: RunsMissed, Count: n, Cause: why}
+		if why == dropped {
+			e.Reason, s.Dropped = RunsDropped, plus(s.Dropped, n)
+		} else {
+			if s.MissedBy == nil {
+				s.MissedBy = Missed{}
+			}
+			s.MissedBy[why], s.Missed = plus(s.MissedBy[why], n), plus(s.Missed, n)
+		}
+		if why != Cancelled && !slices.Contains(s.Missing, why) {
+			s.Missing = append(s.Missing, why)
+			d.tell(e)
 		}
 	}
-	if d.dropped > 0 {
-		s.Dropped = plus(s.Dropped, d.dropped)
-		d.tellOnce(Event{Reason: RunsDropped, Count: d.dropped, Cause: dropped})
-	}
 }
-
-// tellOnce reports runs that do not start, if none were lost for this cause since a scheduled
-// run last started.
-func (d *decider) tellOnce(e Event) {
-	if s := &d.state; !slices.Contains(s.Missing, e.Cause) {
-		s.Missing = append(s.Missing, e.Cause)
-		d.tell(e)
-	}
-}
-
-// dropped is the value of State.Missing for runs above MaxWaiting.
-const dropped Cause = "dropped"

@@ -13,16 +13,11 @@ import (
 
 // A view is the list of a cluster's Jobs, as of a time.
 type view struct {
+	phased
 	of      Duration // the poll that reads it
-	phase   [phases]int64
 	stuck   int64
 	created int64 // Jobs created before, in all clusters
 	jobs    []jobs.Job
-}
-
-func (v *view) pending() int64 { return v.phase[unscheduled] + v.phase[starting] + v.phase[backingOff] }
-func (v *view) running() int64 {
-	return v.pending() + v.phase[working] + v.phase[looking] + v.phase[completing]
 }
 
 // A control is the state between polls.
@@ -184,7 +179,7 @@ func (w *world) addInFlight(at int, v *view) (n int64) {
 func (w *world) view(at int, of Duration) *view {
 	s := &w.sites[at]
 	v := &s.current
-	*v = view{of: of, phase: s.phase, created: w.created, jobs: v.jobs[:0]}
+	*v = view{of: of, phased: s.phased, created: w.created, jobs: v.jobs[:0]}
 	if s.delay > 0 {
 		v.jobs = nil
 	}

@@ -9,10 +9,10 @@ import (
 
 // A site is a cluster in a run.
 type site struct {
+	phased
 	capacity int64 // -1 is no limit
 	pods     int64 // that hold room
 	line     deque[ref]
-	phase    [phases]int64 // Jobs in each
 	outages  []Outage
 	delay    Duration // age of the list of Jobs
 	// outages in which it does not answer, in which no pod starts, and in which it
@@ -37,15 +37,18 @@ func newSite(c Cluster) site {
 	return s
 }
 
-func (s *site) pending() int64 {
-	return s.phase[unscheduled] + s.phase[starting] + s.phase[backingOff]
+// phased counts the Jobs in each phase.
+type phased struct{ phase [phases]int64 }
+
+func (p *phased) pending() int64 {
+	return p.phase[unscheduled] + p.phase[starting] + p.phase[backingOff]
 }
-func (s *site) running() int64 {
-	return s.pending() + s.phase[working] + s.phase[looking] + s.phase[completing]
+func (p *phased) running() int64 {
+	return p.pending() + p.phase[working] + p.phase[looking] + p.phase[completing]
 }
-func (s *site) unfinished() int64 { return s.running() + s.phase[terminating] }
-func (s *site) idlePods() int64 {
-	return s.phase[starting] + s.phase[looking] + s.phase[terminating]
+func (p *phased) unfinished() int64 { return p.running() + p.phase[terminating] }
+func (p *phased) idlePods() int64 {
+	return p.phase[starting] + p.phase[looking] + p.phase[terminating]
 }
 
 // total adds up the numbers of the sites.

@@ -92,7 +92,8 @@ func TestCreate(t *testing.T) {
 	require.ErrorContains(t, err, "timeout")
 }
 
-// Only the Jobs of the runs that a decision names change: deleted, or with their time to live.
+// Only the Jobs of the runs that a decision names change: deleted, those of stopped runs in the
+// foreground, or with their time to live.
 // Nothing changes if the state is not stored, nor while a create may arrive.
 func TestCarry(t *testing.T) {
 	st := newStand()
@@ -108,6 +109,9 @@ func TestCarry(t *testing.T) {
 	verbs := func() (all []string) {
 		for _, a := range st.client.Actions() {
 			all = append(all, a.GetVerb()+" "+a.GetResource().Resource)
+			if d, ok := a.(clienttesting.DeleteActionImpl); ok {
+				all[len(all)-1] += fmt.Sprintf(" %s of %s", *d.DeleteOptions.PropagationPolicy, *d.DeleteOptions.Preconditions.UID)
+			}
 		}
 		st.client.ClearActions()
 		return all
@@ -121,7 +125,7 @@ func TestCarry(t *testing.T) {
 	require.Equal(t, []string{"create jobs"}, verbs())
 	st.at = st.at.Add(30 * time.Second)
 	require.NoError(t, st.Carry(t.Context(), order))
-	require.Equal(t, []string{"create jobs", "get jobs", "delete jobs", "delete jobs", "patch jobs"}, verbs())
+	require.Equal(t, []string{"create jobs", "get jobs", "delete jobs Foreground of uid-of-a-job", "delete jobs Background of uid-of-a-job", "patch jobs"}, verbs())
 	done, err := st.client.BatchV1().Jobs("n").Get(t.Context(), st.job("done").Name, metav1.GetOptions{})
 	require.NoError(t, err)
 	require.EqualValues(t, 7, *done.Spec.TTLSecondsAfterFinished)

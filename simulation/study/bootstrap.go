@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"time"
 
@@ -28,11 +29,7 @@ func blocksOf(s simulation.Scenario, policies []simulation.Policy) blocks {
 	b := blocks{of: s, all: s.Load().Length}
 	interval := simulation.Duration(0)
 	for _, p := range policies {
-		of := p.Settings().Interval
-		if of == 0 {
-			of = simulation.Duration(30 * time.Second)
-		}
-		interval = max(interval, of)
+		interval = max(interval, cmp.Or(p.Settings().Interval, defaultInterval))
 	}
 	least := pollsOfABlock * interval
 	whole := b.all
