@@ -297,9 +297,28 @@ func (j *judge) also(l *Log, s *Subject, verdicts []*Verdict, interval time.Dura
 			}
 		}
 	}
+	all = append(all, j.twoOperators(s)...)
 	all = append(all, j.restarts(l)...)
 	all = append(all, j.gaps(l, s, interval)...)
 	return append(all, j.tooMany(verdicts)...)
+}
+
+// twoOperators finds pods of the operator that poll in turn: after a change of the leader, only one polls.
+func (j *judge) twoOperators(s *Subject) []Cause {
+	var turns []string
+	polls := slices.Clone(s.Polls)
+	slices.SortStableFunc(polls, func(p, q *Poll) int { return p.At.Compare(q.At) })
+	for _, p := range polls {
+		if p.source != "" && (len(turns) == 0 || turns[len(turns)-1] != p.source) {
+			turns = append(turns, p.source)
+		}
+	}
+	if len(turns) < 4 {
+		return nil
+	}
+	return []Cause{{ID: "two-operators", Basis: Seen, Decide: "kubectl get pods -A -l app=keda-operator",
+		Text: "the pods " + strings.Join(distinct(turns), " and ") + " poll the ScaledJob at the same time: each creates Jobs for the same queue",
+		Fix:  "Run one KEDA in the cluster, with leader election if it has several replicas"}}
 }
 
 // startup is the longest time between the lines of a start.

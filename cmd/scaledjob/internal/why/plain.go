@@ -33,6 +33,7 @@ var readErrors = []plainError{
 // createErrors are the errors of creates.
 var createErrors = []plainError{
 	{regexp.MustCompile(`(?i)exceeded quota`), "exceeded quota", "a ResourceQuota of the namespace is used up", "raise the quota, lower maxReplicaCount, or keep fewer finished Jobs (successfulJobsHistoryLimit, failedJobsHistoryLimit)"},
+	{regexp.MustCompile(`(?i)failed calling webhook|failed to call webhook`), "failed calling webhook", "an admission webhook does not answer", "start the webhook's service, or set its failurePolicy to Ignore"},
 	{regexp.MustCompile(`(?i)admission webhook|denied the request|violates PodSecurity|ValidatingAdmissionPolicy`), "admission webhook", "an admission policy rejects the Job", "change the Job template as the policy asks"},
 	{regexp.MustCompile(`(?i)no more than 63|must be no more|too long`), "too long", "the name of the ScaledJob is too long for the label of a Job", "use a name of at most 63 characters"},
 	{regexp.MustCompile(`(?i)cannot set blockOwnerDeletion`), "cannot set blockOwnerDeletion", "KEDA's ServiceAccount may not set finalizers of ScaledJobs, which OpenShift checks", "grant update on scaledjobs/finalizers in keda.sh to the keda-operator"},

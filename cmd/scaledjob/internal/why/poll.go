@@ -31,9 +31,10 @@ type Poll struct {
 	Pruned    int
 	Measured  bool // Triggers are of Prometheus
 
-	until time.Time // the last line's
-	stage int
-	ended bool // a later line shows that nothing is missing
+	source string    // the operator's pod
+	until  time.Time // the last line's
+	stage  int
+	ended  bool // a later line shows that nothing is missing
 }
 
 // A Trigger is the value of a trigger in the log.
@@ -320,7 +321,7 @@ func (s *Subject) add(e entry, run int) {
 		if p != nil {
 			p.ended = true
 		}
-		p = &Poll{At: e.at, Line: e.line.number, Run: run, Cut: stage > stageOf[running], Began: stage < stageOf[running]}
+		p = &Poll{At: e.at, Line: e.line.number, Run: run, source: e.source, Cut: stage > stageOf[running], Began: stage < stageOf[running]}
 		s.Polls = append(s.Polls, p)
 		s.open = p
 	}

@@ -244,6 +244,9 @@ func account(l *Log, s *Subject, j *judge, at time.Time, past Metrics) *Account 
 	if interval > 0 {
 		a.Interval = interval.Round(time.Second).String()
 	}
+	if seen := s.interval(); seen > 0 && seen < interval*2/3 {
+		a.Notes = append(a.Notes, fmt.Sprintf("polls come every %s, and the manifest's pollingInterval is %s: it is not the manifest of the log, or two operators poll", seen.Round(time.Second), interval))
+	}
 	a.Also = j.also(l, s, a.verdicts, interval)
 	a.Groups = j.timeline(l, s, a.verdicts, j.past(s, past))
 	if names := past.failing(); len(names) > 0 {
@@ -253,14 +256,19 @@ func account(l *Log, s *Subject, j *judge, at time.Time, past Metrics) *Account 
 	return a
 }
 
-// interval returns the manifest's polling interval, or the median of the log.
+// interval returns the manifest's polling interval, or that of the log.
 func (j *judge) interval(s *Subject) time.Duration {
-	if j.spec != nil {
-		if n := j.keda.Spec.PollingInterval; n != nil {
-			return time.Duration(*n) * time.Second
-		}
-		return 30 * time.Second
+	switch {
+	case j.spec == nil:
+		return s.interval()
+	case j.keda.Spec.PollingInterval != nil:
+		return time.Duration(*j.keda.Spec.PollingInterval) * time.Second
 	}
+	return 30 * time.Second
+}
+
+// interval returns the median of the times between polls, or 0 if it has too few.
+func (s *Subject) interval() time.Duration {
 	var all []time.Duration
 	for i := 1; i < len(s.Polls); i++ {
 		if p, before := s.Polls[i], s.Polls[i-1]; p.Run == before.Run && !p.At.IsZero() && p.At.After(before.At) {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -478,6 +479,23 @@ func TestHostileName(t *testing.T) {
 	var b strings.Builder
 	Explain(Read(text), Question{}).Print(&b)
 	require.NotContains(t, b.String(), "\n::error")
+}
+
+// Two operators poll in turn. After a change of the leader, one does.
+func TestTwoOperators(t *testing.T) {
+	by := func(pod string, second int) []string {
+		return each(pollLines(second, "a", 0, 0, 2), func(_ int, l string) string { return "keda-operator-" + pod + " keda-operator " + l })
+	}
+	both := slices.Concat(by("x", 0), by("y", 5), by("x", 30), by("y", 35))
+	text := "apiVersion: keda.sh/v1alpha1\nkind: ScaledJob\nmetadata: {name: a, namespace: shop}\nspec: {jobTargetRef: {template: {}}, triggers: [{type: redis, metadata: {listLength: \"1\"}}]}\n"
+	q := Question{Manifests: []*manifest.ScaledJob{manifest.Objects([]byte(text))[0].ScaledJob}}
+	answer := func(lines []string) string { return Explain(Read(strings.Join(lines, "\n")), q).Subjects[0].Answer }
+	require.Contains(t, answer(both), "The pods keda-operator-x and keda-operator-y poll the ScaledJob at the same time")
+	byPod := slices.Concat(by("x", 0), by("x", 30), by("y", 5), by("y", 35)) // kubectl logs prints one pod after the other
+	require.Contains(t, answer(byPod), "at the same time")
+	require.NotContains(t, answer(slices.Concat(by("x", 0), by("x", 30), by("y", 60), by("y", 90))), "at the same time")
+	often := Explain(Read(strings.Join(slices.Concat(pollLines(0, "a", 0, 0, 0), pollLines(10, "a", 0, 0, 0), pollLines(20, "a", 0, 0, 0), pollLines(30, "a", 0, 0, 0)), "\n")), q)
+	require.Contains(t, strings.Join(often.Subjects[0].Notes, "\n"), "polls come every 10s, and the manifest's pollingInterval is 30s")
 }
 
 // What the metric of azure-pipelines counts differs between KEDA 2.19, 2.20 and 2.21.
