@@ -30,7 +30,7 @@ func Names(t reflect.Type) map[string][]int {
 	return known
 }
 
-// A place is one of the fields with a name.
+// A place is a field with a name.
 type place struct {
 	index  []int
 	tagged bool

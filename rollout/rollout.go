@@ -123,7 +123,7 @@ type Policy struct {
 	TemplateOnly bool        `json:"templateOnly"` // only a changed Job template makes a Job outdated
 }
 
-// DefaultPolicy returns the policy of a manifest without one: immediate, background,
+// DefaultPolicy returns the policy of a manifest without a rollout: immediate, background,
 // any change of the spec.
 func DefaultPolicy() Policy { return Policy{Strategy: Immediate} }
 

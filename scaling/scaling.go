@@ -38,7 +38,7 @@
 //
 // # Departures from the specification
 //
-// The rules are those of KEDA's ScaledJob specification, not of KEDA's code (package
+// The rules are from KEDA's ScaledJob specification, not of KEDA's code (package
 // keda has those). Three rules depart from the specification, to keep the maximum and
 // to serve the whole queue:
 //
@@ -218,7 +218,7 @@ func (j *JobCounts) normalize(seen *JobCounts) {
 }
 
 // A Decision is the number of Jobs to create, with the reason. The zero value creates
-// none. It can be read back from its JSON, in which enumerated values have names, an
+// none. It can be read back from its JSON: enumerated values have names, an
 // infinite number is "+Inf", and NoMax is "unlimited".
 type Decision struct {
 	Create int64 `json:"create"` // at least 0

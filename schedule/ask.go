@@ -58,7 +58,7 @@ func (d *decider) room(n int, prefix string, cancelled []string) int {
 	return d.fits(n)
 }
 
-// read reads the requests, in the order in which they wait.
+// read reads the requests, in the order of the queue.
 func (d *decider) read(seen Observed) {
 	for i, r := range seen.Requests {
 		if r.ID == "" {

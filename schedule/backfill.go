@@ -6,7 +6,7 @@ import (
 	"github.com/scaledjob/scaledjob/schedule/interval"
 )
 
-// A Backfill requests the runs of the occurrences in a span of time, such as those before the
+// A Backfill requests the runs of the occurrences in a span of time, such as the occurrences before the
 // creation of a job or of an outage.
 type Backfill struct {
 	From time.Time `json:"from"` // the first occurrence is not before it
@@ -18,14 +18,14 @@ type Backfill struct {
 	Together bool `json:"together,omitempty"`
 }
 
-// The most runs of a backfill, if it has no limit, and those at a time.
+// The most runs of a backfill, if it has no limit, and at a time.
 const (
 	mostBackfill = 100
 	together     = 10
 )
 
 // Requests returns the requests of a backfill for which runs may start, and the number of all
-// occurrences, for a job with a creation time. id is that of the backfill. The runs of the first
+// occurrences, for a job with a creation time. id is the id of the backfill. The runs of the first
 // done occurrences have completed. A schedule that begins with the creation begins at From, if
 // that is earlier.
 func (b Backfill) Requests(s Schedule, created time.Time, id string, done int) (now []Request, all int) {

@@ -45,7 +45,7 @@ func ValidateDependencies(after map[string][]Dependency) error {
 	return errors.Join(problems...)
 }
 
-// A CycleError is a dependency cycle, in which runs would cause runs forever.
+// A CycleError is a dependency cycle: runs would cause runs forever.
 type CycleError struct {
 	Jobs []string // each depends on the next, and the last on the first; the first has the smallest name
 }

@@ -23,7 +23,7 @@ const (
 	RunSucceeded Reason = "RunSucceeded"
 	RunFailed    Reason = "RunFailed"
 	RunLost      Reason = "RunLost"     // its Job was deleted before it had finished
-	RunStopped   Reason = "RunStopped"  // cancelled or replaced; its Job, if it had one, is deleted or has failed
+	RunStopped   Reason = "RunStopped"  // cancelled or replaced; its Job, if any, is deleted or has failed
 	RunsMissed   Reason = "RunsMissed"  // they never start, because of Event.Cause
 	RunsDropped  Reason = "RunsDropped" // more than may wait
 	Restored     Reason = "Restored"    // the state is older than the cluster, or from another

@@ -41,7 +41,7 @@ func (d *decider) observe() {
 	slices.SortFunc(d.state.Completed, byCompletion)
 }
 
-// tagsOf returns the tags of runs, and of those that history has dropped and whose Jobs exist.
+// tagsOf returns the tags of runs, and of runs that history has dropped and that still have Jobs.
 func (d *decider) tagsOf(lists ...[]Run) map[string]bool {
 	tags := map[string]bool{}
 	for _, r := range slices.Concat(lists...) {

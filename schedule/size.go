@@ -14,7 +14,7 @@ const (
 
 const (
 	mostRequested = 20 // requested runs that wait; other requests wait where they are
-	// mostUnanswered is the number of completed runs whose requests are not answered. No other
+	// mostUnanswered is the number of completed runs without an answer to their requests. No other
 	// request is taken up then.
 	mostUnanswered = 100
 	remembered     = 200 // requested runs that history has dropped, and that nobody asks for any more

@@ -52,7 +52,7 @@ type State struct {
 	// is repeated before RetryAt.
 	Tries   int64     `json:"tries,omitempty"`
 	RetryAt time.Time `json:"retryAt,omitzero"`
-	// Rejected is the reason for which the last create was rejected. It is empty once a Job
+	// Rejected is the reason of the last rejection. It is empty once a Job
 	// has been observed.
 	Rejected string `json:"rejected,omitempty"`
 	// UID is the job's: a state of another job was restored from elsewhere.
@@ -256,12 +256,12 @@ func utc(t time.Time) time.Time {
 	return interval.Clamp(t)
 }
 
-// byDue is the order in which runs wait.
+// byDue is the order of waiting runs.
 func byDue(a, b Run) int {
 	return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.Tag, b.Tag))
 }
 
-// byCompletion is the order in which runs have completed.
+// byCompletion is the order of completion.
 func byCompletion(a, b Run) int {
 	return cmp.Or(a.Completed.Compare(b.Completed), byDue(a, b))
 }

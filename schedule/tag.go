@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// A tag is a DNS label of at most 34 characters. That of a scheduled run has its
-// instant, so that it can be read from it, and then what tells jobs apart; that of
-// a run on demand is nothing but unlike any other. They must never change: a run
+// A tag is a DNS label of at most 34 characters. The tag of a scheduled run has its
+// instant, which can be read from the tag, and then what tells jobs apart. The tag of
+// a run on demand is unlike any other. Tags must never change: a run
 // would start again under its new tag.
 
 const tagTime = "20060102t150405"

@@ -53,7 +53,7 @@ type Clients struct {
 	Queue *fair.Queue
 }
 
-// Connect returns the clients. The timeout must equal that of [adapter.Options]; 0 is
+// Connect returns the clients. The timeout must equal the timeout of [adapter.Options]; 0 is
 // [adapter.DefaultTimeout] in both. A nil limit does not limit. client-go's own rate limit
 // is switched off. The config is not modified.
 func Connect(config *rest.Config, timeout time.Duration, limit *Limit) (c Clients, err error) {
@@ -70,7 +70,7 @@ func Connect(config *rest.Config, timeout time.Duration, limit *Limit) (c Client
 	return c, err
 }
 
-// Limited returns a config whose clients have the timeout and share the limit. Watches
+// Limited returns a config of clients that have the timeout and share the limit. Watches
 // have neither. A timeout of 0 is [adapter.DefaultTimeout]; a nil limit does not limit.
 func Limited(config *rest.Config, timeout time.Duration, limit *Limit) *rest.Config {
 	config, timeout = unlimited(config), cmp.Or(timeout, adapter.DefaultTimeout)
@@ -78,7 +78,7 @@ func Limited(config *rest.Config, timeout time.Duration, limit *Limit) *rest.Con
 	return config
 }
 
-// Separate returns a config whose clients share neither connection nor limit with others,
+// Separate returns a config of clients that share neither connection nor limit with others,
 // such as for a lease, which must also be renewed during a burst. A broken connection is
 // replaced at the next request. The timeout covers all attempts of a request.
 func Separate(config *rest.Config, timeout time.Duration) *rest.Config {

@@ -14,7 +14,7 @@ import (
 )
 
 // A Limit is a fixed number of requests in flight. Their owners have turns as package fair
-// describes. The owner of a request is that of [fair.With], else the request's namespace.
+// describes. The owner of a request comes from [fair.With], else the request's namespace.
 type Limit struct {
 	// Terms, if set, decide whether this process may change anything. They are asked right
 	// before a request other than a GET is sent: a process may have waited for long, or been

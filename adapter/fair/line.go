@@ -2,7 +2,7 @@ package fair
 
 import "slices"
 
-// A place decides who is next: the one with the fewest requests in flight, then the one
+// A place decides who is next: the owner with the fewest requests in flight, then the one
 // that has waited longest since its last turn or its arrival.
 type place struct {
 	inFlight int

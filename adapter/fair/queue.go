@@ -50,7 +50,7 @@ const (
 	congested
 )
 
-// A lane holds the requests of the owners that are congested, or of those that are not.
+// A lane holds the requests of the congested owners, or of the other owners.
 type lane struct {
 	inFlight   int
 	active     int // namespaces with requests in flight
@@ -332,7 +332,7 @@ func (q *Queue) widespread() bool {
 	return n >= 3 && 2*n >= q.active
 }
 
-// admit gives the free slots to those that are next. Congested owners come first, since
+// admit gives the free slots to the next owners. Congested owners come first, since
 // they have so few.
 func (q *Queue) admit() {
 	for {
@@ -351,7 +351,7 @@ func (q *Queue) admit() {
 	}
 }
 
-// begin gives a slot to the next owner of a lane, and reports whether there is one.
+// begin gives a slot to the next owner of a lane, and reports whether it has a next owner.
 func (q *Queue) begin(which int) bool {
 	l := &q.lanes[which]
 	if len(l.next) == 0 {

@@ -3,7 +3,7 @@ package fair
 // Stats describe a queue at an instant.
 type Stats struct {
 	Slots     int
-	InFlight  int // requests in flight, including those of congested owners
+	InFlight  int // requests in flight, including requests of congested owners
 	Congested int // requests in flight of congested owners
 	Hanging   int // requests without an answer for Patience
 	Waiting   int // requests that wait for a slot, or for Retry-After

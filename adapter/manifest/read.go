@@ -15,7 +15,7 @@ type Object struct {
 	Kind string // "" if it has none; "List" of a list without items
 	// ScaledJob is nil if the object has another kind, or a value of the wrong type.
 	ScaledJob *ScaledJob
-	Err       error // the problems for which Read rejects the object
+	Err       error // the problems that make Read reject the object
 }
 
 // Objects returns the objects in a text as [Read] reads them. Unknown fields of a

@@ -9,7 +9,7 @@
 // # Jobs
 //
 // A Job has the labels and annotations of the ScaledJob, except the following:
-// reserved keys (scaledjob.keda.sh/ and those of package adapter), the pause
+// reserved keys (scaledjob.keda.sh/ and the keys of package adapter), the pause
 // annotation, the annotation of kubectl apply, and the labels that the annotation
 // [manifest.AnnotationExcludedLabels] excludes. The labels and annotations of the pod template
 // stay on the pods. A Job also has KEDA's label [manifest.LabelName] and annotation
@@ -22,7 +22,7 @@
 // # Tests
 //
 //	every field reaches the Target and the Job               TestEveryFieldHasAnEffect
-//	the Jobs of KEDA count, those of a namesake do not       TestJobsOfKEDACount, TestNamesake
+//	the Jobs of KEDA count, a namesake's Jobs do not         TestJobsOfKEDACount, TestNamesake
 //	a state that lasts is reported once                      TestEventsOnce
 //	Jobs of an earlier call are not reported as created      TestCreatedOnce
 //	an outdated plan changes no condition                    TestOutdatedPlan

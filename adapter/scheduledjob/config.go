@@ -30,7 +30,7 @@ type Config struct {
 	PodCount    int32 // pods that a run starts together
 	MaxRestart  int32 // times that a failing pod is replaced
 	ExecTimeout int64 // seconds that a pod may be active; 0 means no limit
-	// TTL is the number of seconds for which a finished Job exists, after its outcome has been
+	// TTL is the number of seconds that a finished Job exists, after its outcome has been
 	// stored. nil means no limit.
 	TTL *int32
 	// ActiveDeadline and PodFailurePolicy apply to each Job; nil means none.
@@ -93,7 +93,7 @@ type reader struct {
 	problems, warnings field.Errors
 }
 
-// or sets a value to that of a field, unless the field is unset.
+// or sets a value from a field, unless the field is unset.
 func or[T any](to, of *T) {
 	if of != nil {
 		*to = *of

@@ -56,7 +56,7 @@
 // Job is made of the ScheduledJob's name and the tag, so that each run has one Job,
 // whoever creates it.
 //
-// Config reports the common reasons for which the API server would reject a Job:
+// Config reports the common reasons why the API server would reject a Job:
 // numbers, names, labels, images, volume mounts. The API server decides on the others.
 //
 // # Tests

@@ -111,7 +111,7 @@ func clone[T any](p *T) *T {
 	return new(*p)
 }
 
-// env returns the variables of the template after those of the run that it does not
+// env returns the variables of the template after the run's variables that it does not
 // set, so that the template's may refer to the run's.
 func (c *Config) env(r schedule.Run, own []corev1.EnvVar) []corev1.EnvVar {
 	index := &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{

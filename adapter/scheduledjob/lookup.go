@@ -31,7 +31,7 @@ type Observation struct {
 	// because Kubernetes keeps the deleted pods of a Job that cannot replace them.
 	Ending bool
 
-	term *term.Term // in which it was made
+	term *term.Term // of its making
 }
 
 // Observe returns the observation of Jobs from a cache with a resource version; 0 is not known.
@@ -80,7 +80,7 @@ func unfinished(j *batchv1.Job) bool {
 	return phase != adapter.Succeeded && phase != adapter.Failed
 }
 
-// consistent replaces the Jobs by those that the API server reads from its storage.
+// consistent replaces the Jobs by a consistent read from the API server's storage.
 func (t *Tracker) consistent(ctx context.Context, s *ScheduledJob, o *Observation) error {
 	l, err := t.Client.BatchV1().Jobs(s.Namespace).List(ctx, metav1.ListOptions{LabelSelector: labels.Set{LabelName: labelOf(s.Name)}.String()})
 	if err != nil {
@@ -162,7 +162,7 @@ func (t *Tracker) missing(ctx context.Context, s *ScheduledJob, o *Observation) 
 // Clients or admission policies may set it; it is shown in the status of a lost run.
 const AnnotationDeletedBy = "scaledjob.github.io/deleted-by"
 
-// deletedBy returns the client that reported the deletion of a Job in an event, if one did.
+// deletedBy returns the client that reported the deletion of a Job in an event, if any.
 func (t *Tracker) deletedBy(ctx context.Context, namespace, job string) (by string) {
 	l, err := t.Client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.Set{"involvedObject.kind": "Job", "involvedObject.name": job}.String(),

@@ -4,12 +4,12 @@
 //	terms.Begin(lease, found)     // the process has taken the lease
 //	ctx, cancel, err := terms.Request(ctx, timeout) // before each request
 //
-// The lease is an interface. Package kube has that of Kubernetes. A program whose world is not
+// The lease is an interface. Package kube has the lease of Kubernetes. A program whose world is not
 // Kubernetes writes its own.
 //
 // # Marks
 //
-// A lease stores a [Mark], which tells the next term what this one left behind. The write that
+// A lease stores a [Mark], which tells the next term what this term left behind. The write that
 // takes the lease removes Clean, and the write that releases it stores what [Holder.End]
 // returned. A process that is killed stores nothing:
 //

@@ -27,7 +27,7 @@ type place struct {
 	triggers int
 }
 
-// A shard is a worker and those that replace it.
+// A shard is a worker and its replacements.
 type shard struct {
 	triggers int // of its owners; the class's lock guards it
 
@@ -94,7 +94,7 @@ func (c *class) all() []*shard {
 	return append([]*shard{}, c.shards...)
 }
 
-// use calls do for the shard's worker, if there is one.
+// use calls do for the shard's worker, if any.
 func (s *shard) use(do func(*workerConn)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

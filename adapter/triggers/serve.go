@@ -34,7 +34,7 @@ type Program struct {
 	ClusterNamespace string
 	// Local allows loopback, link-local and own addresses, and all files, for development and tests.
 	Local bool
-	// Files are directories that workers may read besides those of the system and the files of their
+	// Files are directories that workers may read besides the system's and the files of their
 	// identity, where the kernel has Landlock. None has a comma.
 	Files []string
 }

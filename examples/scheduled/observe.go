@@ -96,7 +96,7 @@ func (c *controller) jobsOf(s *scheduledJob) []batchv1.Job {
 	return jobs
 }
 
-// upstreams returns the ScheduledJobs that this one depends on.
+// upstreams returns the ScheduledJobs that this ScheduledJob depends on.
 func (c *controller) upstreams(s *scheduledJob) (all []schedule.Upstream) {
 	for _, d := range s.Spec.After {
 		if other := c.other(s, d.Job); other != nil {

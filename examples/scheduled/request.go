@@ -31,7 +31,7 @@ type request struct {
 	} `json:"spec"`
 	Status requestStatus `json:"status"`
 
-	now []schedule.Request // of a backfill: for which runs may start
+	now []schedule.Request // of a backfill: the runs that may start
 }
 
 type requestStatus struct {
@@ -39,8 +39,8 @@ type requestStatus struct {
 	Message      string `json:"message,omitempty"`
 	// Of a backfill.
 	Runs     int32 `json:"runs,omitempty"`
-	Done     int32 `json:"done,omitempty"`     // of the first runs, those that have completed
-	Failures int32 `json:"failures,omitempty"` // of those, the ones that did not succeed
+	Done     int32 `json:"done,omitempty"`     // completed runs before the first that has not
+	Failures int32 `json:"failures,omitempty"` // completed runs that did not succeed
 }
 
 // requests returns the requests for the decision.
@@ -110,7 +110,7 @@ func (c *controller) requestsFor(key cache.ObjectName) (all []*unstructured.Unst
 	return all
 }
 
-// claim returns the RunRequests of the ScheduledJob, and makes it the owner of those
+// claim returns the RunRequests of the ScheduledJob, and makes it the owner of RunRequests
 // without one. A RunRequest of a deleted ScheduledJob with the same name is left out.
 func (c *controller) claim(ctx context.Context, s *scheduledJob) (own []*request, err error) {
 	for _, u := range c.requestsFor(s.key()) {
@@ -143,7 +143,7 @@ func ownedBy(u *unstructured.Unstructured) types.UID {
 func (c *controller) own(ctx context.Context, s *scheduledJob, u *unstructured.Unstructured) error {
 	owner := s.Owner()
 	if metav1.GetControllerOf(u) != nil {
-		owner.Controller = nil // there is one already
+		owner.Controller = nil // it has a controller
 	}
 	err := c.patch(ctx, u, types.MergePatchType, map[string]any{"metadata": map[string]any{
 		"uid": u.GetUID(), "ownerReferences": append(u.GetOwnerReferences(), owner),

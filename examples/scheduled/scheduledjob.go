@@ -17,7 +17,7 @@ import (
 type scheduledJob struct {
 	*scheduledjob.ScheduledJob
 	problem error
-	// foreign is the status of another release, with fields that this one does not know. It is
+	// foreign is the status of another release, with fields that this release does not know. It is
 	// nil if this release can read the status.
 	foreign map[string]any
 }

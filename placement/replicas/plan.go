@@ -40,7 +40,7 @@ type Share struct {
 	Until    time.Time // when Reason or Excluded changes by itself; the zero time means never
 	Current  int32     // replicas as last read
 	Existing int32     // replicas that exist, as last read
-	Cause    string    // that of the Cluster
+	Cause    string    // the Cluster's
 	Desired  int32     // its part of the total
 	Next     int32     // the number to write now, between Current and Desired
 	// Write reports whether the caller must write Next. For a member whose last write failed

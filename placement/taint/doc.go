@@ -27,6 +27,6 @@
 //	one cluster that is away is tainted, also after a restart TestOneIsAway
 //	silence counts from the answer of another cluster         TestOtherReturns, TestStandings
 //	merging is idempotent, commutative and associative        TestMerge
-//	larger sizes are excluded with smaller ones               TestExcludes
+//	larger sizes are excluded with smaller sizes              TestExcludes
 //	values are equal after they were stored as JSON           TestJSON
 package taint

@@ -32,7 +32,7 @@ type standing struct {
 // A Standing is the judgement of a cluster. The zero value holds nothing against it.
 type Standing struct {
 	Taint State
-	// Since is the start of the time for which the cluster has not answered, counted only
+	// Since is the start of the time without an answer of the cluster, counted only
 	// while another cluster answered. The zero time means that nothing counts at present.
 	Since time.Time
 }

@@ -33,7 +33,7 @@ type unit struct {
 	exact  time.Duration // what a fraction is of, in weeks and days too
 }
 
-// The units before the T, and those behind it.
+// The units before the T, and behind it.
 var (
 	dateUnits  = []unit{{'Y', 12, 0, 0}, {'M', 1, 0, 0}, {'W', 0, 7, 7 * day}, {'D', 0, 1, day}}
 	clockUnits = []unit{{'H', 0, 0, time.Hour}, {'M', 0, 0, time.Minute}, {'S', 0, 0, time.Second}}

@@ -168,7 +168,7 @@ func (m *model) list(w *world) bool {
 	return true
 }
 
-// eachOfSource lets the source list its items, and lose those of finished objects.
+// eachOfSource lets the source list its items, and lose items of finished objects.
 func (m *model) eachOfSource(from *world, try try) {
 	if from.list.phase == 1 {
 		try(event{kind: lists}, m.list)
@@ -389,7 +389,7 @@ func (m *model) tick(w *world) bool {
 	return true
 }
 
-// calm returns what happens next when faults, but for those that stay, have stopped:
+// calm returns what happens next when faults, except for lasting faults, have stopped:
 // requests are answered, observations catch up, L passes, processes poll in turn, and items
 // are worked on.
 func (m *model) calm(w *world, turn int) (event, func(*world) bool) {
@@ -473,7 +473,7 @@ func (m *model) served(w *world) bool {
 	return n >= want
 }
 
-// mostTurns are the polls and periods of L in which the demand must be served.
+// mostTurns are the polls and periods of L that may pass until the demand is served.
 const mostTurns = 60
 
 // live checks that the demand is served in the end. It returns what happens until then,

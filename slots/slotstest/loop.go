@@ -14,7 +14,7 @@ type Loop interface {
 	// Replace and Show pass an observation on, as to [slots.Set].
 	Replace(objects []slots.Object, began time.Time)
 	Show(slots.Object)
-	// Edit makes the maximum that of an edited owner.
+	// Edit sets the maximum of an edited owner.
 	Edit(most int64)
 	// Ask begins a list of the source's items. The next Poll has its answer.
 	Ask()

@@ -292,7 +292,7 @@ func (t *trace) String() string {
 	return s.String()
 }
 
-// trace returns the events that lead to a state, and those after it.
+// trace returns the events that lead to a state, and the events after it.
 func (s *search) trace(index uint32, after ...event) *trace {
 	t := &trace{problem: s.problem}
 	var ordinals []int

@@ -19,7 +19,7 @@ const (
 // An object is an object of the server. The zero value is none.
 type object struct {
 	uid      uint8 // from 1, for each slot
-	spec     uint8 // the maximum with which its create was decided
+	spec     uint8 // the maximum when its create was decided
 	finished bool
 	deleting bool // a finalizer keeps it
 	foreign  bool // it belongs to somebody else, and no observation shows it

@@ -53,7 +53,7 @@ func main() {
 	}
 }
 
-// check builds all programs, and compares the table with the one of README.md.
+// check builds all programs, and compares the table with README.md's.
 func check(ctx context.Context, write bool, log io.Writer) error {
 	rows := []string{"| controller-runtime | its client-go | its go line | packages of the root | `adapter`, `adapter/triggers` |", "|---|---|---|---|---|"}
 	for _, version := range runtimes {
@@ -139,7 +139,7 @@ func start(ctx context.Context, version string) (*program, error) {
 }
 
 // add imports the packages, builds the program, and compares the versions. The library's own
-// go line may raise that of the program.
+// go line may raise the program's.
 func (p *program) add(ctx context.Context, l library) error {
 	var b strings.Builder
 	b.WriteString("package main\n\nimport (\n\t_ \"sigs.k8s.io/controller-runtime\"\n")

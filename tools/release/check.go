@@ -154,7 +154,7 @@ func main() {
 }
 `
 
-// imports builds and runs a program that imports a package of each module that has one, from
+// imports builds and runs a program that imports a package of each module that has packages, from
 // the proxy. Modules with KEDA are downloaded, because building them takes many minutes.
 func (c *consumer) imports(ctx context.Context) error {
 	dir := filepath.Join(c.dir, "importer")

@@ -29,7 +29,7 @@ type repository struct {
 	root string   // path of the root module
 	env  []string // for git, beside the environment
 	// released are the directories of the modules that people install or import. A module
-	// comes after those that it requires.
+	// comes after the modules that it requires.
 	released []string
 }
 
@@ -49,7 +49,7 @@ func open(ctx context.Context, dir string) (*repository, error) {
 	return r, err
 }
 
-// order returns the modules that go.work names as released, each after those that it requires.
+// order returns the modules that go.work names as released, each after the modules that it requires.
 func (r *repository) order() (sorted []string, err error) {
 	all, err := modules.All(r.dir)
 	if err != nil {

@@ -45,7 +45,7 @@ type Lease struct {
 	Name      string
 	// Identity is the name of this process among all that compete. client-go compares
 	// nothing else: two processes with one identity would both act. Use [NewIdentity], once
-	// for each start of a process, so that a term that follows a lost one need not wait
+	// for each start of a process, so that a term that follows a lost term need not wait
 	// until its own lease expires.
 	Identity string
 	// Duration is the time after which another process takes over from one that has

@@ -65,7 +65,7 @@ func (h *handler) take(t *trigger) {
 	}
 }
 
-// drop closes the scaler of a trigger, unless another one has its name.
+// drop closes the scaler of a trigger, unless another trigger has its name.
 func (h *handler) drop(t *trigger) {
 	h.naming.Lock()
 	defer h.naming.Unlock()

@@ -31,7 +31,7 @@ type Report struct {
 	sources map[string][]string // lines of the files
 }
 
-// lineBreaks are those of YAML 1.1, which the parser counts.
+// lineBreaks are the line breaks of YAML 1.1, which the parser counts.
 var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
 // Check checks every ScaledJob of the files for the given releases, or for all known

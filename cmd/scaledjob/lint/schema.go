@@ -111,7 +111,7 @@ func (r *reader) object(t reflect.Type, at tree.Path) {
 	}
 }
 
-// released reports a field that the CRD of no release has, or not of those that the caller names.
+// released reports a field that the CRD of no release has, or not of the releases that the caller names.
 func (r *reader) released(of *crd.Field, t reflect.Type, name string, at tree.Path) {
 	f := of.Field(name)
 	switch {

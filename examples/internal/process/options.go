@@ -128,8 +128,8 @@ func (o *Options) Lease(config *rest.Config, log *slog.Logger) (l kube.Lease, er
 
 const podNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
-// OwnNamespace returns the namespace of the lease: that of -lease-namespace, or else the pod's own.
-// Outside of a pod it is the served one.
+// OwnNamespace returns the namespace of the lease: -lease-namespace, or else the pod's own.
+// Outside of a pod it is the served namespace.
 func (o *Options) OwnNamespace() string {
 	data, _ := os.ReadFile(podNamespace) // there is no file outside a pod
 	return cmp.Or(o.LeaseNamespace, strings.TrimSpace(string(data)), o.Namespace, "default")

@@ -24,10 +24,10 @@ type Registration struct {
 	Allow []Allowance `json:"allow,omitempty"`
 	// Namespaces are the namespaces of the member for which the hub has permissions; none means all.
 	Namespaces []string `json:"namespaces,omitempty"`
-	// UID is that of the member's namespace kube-system, which setup-member stores. A member with
+	// UID is the UID of the member's namespace kube-system, which setup-member stores. A member with
 	// another UID is unreachable. If it is empty, the UID of the first contact counts.
 	UID string `json:"uid,omitempty"`
-	// Registered decides which of two members with one UID is the older one, which is used.
+	// Registered decides which of two members with the same UID is older, and used.
 	Registered time.Time `json:"registered,omitzero"`
 	// MaxJobs is the most Jobs of this hub on the member, and MaxBytes the most bytes of an
 	// answer of its API server. A member that exceeds them is unreachable.

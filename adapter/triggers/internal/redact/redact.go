@@ -63,7 +63,7 @@ var (
 	escape     = regexp.MustCompile(`^(?i:[0-9a-f]{2})`)
 )
 
-// parts returns the pieces of a value that some parser may show: those of credentials at any
+// parts returns the pieces of a value that some parser may show: pieces of credentials at any
 // length, the others if they are long enough to tell something.
 func parts(value string) (all []string) {
 	keep := func(text string, least int) {

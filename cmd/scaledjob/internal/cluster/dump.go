@@ -56,7 +56,7 @@ func Read(files []string, stdin io.Reader) (*Dump, error) {
 	return d, nil
 }
 
-// distinct returns the objects without those of the same namespace and name as one before.
+// distinct returns the objects without later objects of the same namespace and name.
 func distinct[T any](all []T, meta func(*T) metav1.Object) []T {
 	seen := map[types.NamespacedName]bool{}
 	return slices.DeleteFunc(all, func(one T) bool {
@@ -68,7 +68,7 @@ func distinct[T any](all []T, meta func(*T) metav1.Object) []T {
 	})
 }
 
-// add adds the Jobs and pods of a text of one or several objects, in JSON or YAML.
+// add adds the Jobs and pods of a text with objects in JSON or YAML.
 func (d *Dump) add(text []byte) error {
 	if first, _, _ := strings.Cut(string(text), " "); first == "NAME" || first == "NAMESPACE" {
 		return fmt.Errorf("found a table; %s", KubectlGet)

@@ -23,7 +23,7 @@ var imageRelease = regexp.MustCompile(`:v?(\d+\.\d+\.\d+)(?:[-@]|$)`)
 const logBytes = 64 << 20
 
 // FindOperator reads the release, the metrics and, unless since is 0, the logs of the operator. It asks for the Deployments of all
-// namespaces, and if they may not be listed for those of the namespace keda.
+// namespaces, and if they may not be listed for Deployments of the namespace keda.
 func FindOperator(ctx context.Context, c *Client, since time.Duration) (o Operator) {
 	type deployment struct {
 		Metadata struct{ Name, Namespace string }

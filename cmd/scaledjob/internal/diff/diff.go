@@ -45,7 +45,7 @@ type comparison struct {
 	First       []string      `json:"first,omitempty"`   // the traces of the first difference
 	Brought     []string      `json:"brought,omitempty"` // releases between the two that changed an answer or a metric
 	Because     []change      `json:"because,omitempty"` // of the differences
-	Metrics     []change      `json:"metrics,omitempty"` // triggers whose metric counts other items
+	Metrics     []change      `json:"metrics,omitempty"` // triggers that count other items
 	Besides     []change      `json:"besides,omitempty"` // changes without a difference in the cases
 	Unused      []string      `json:"unused,omitempty"`  // strategies that changed and that the manifest does not use
 	Refused     []string      `json:"refused,omitempty"` // fields that the API server rejects with the second alone

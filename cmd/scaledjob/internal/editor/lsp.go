@@ -202,8 +202,8 @@ func (s *Server) findings(open map[string]string) (found []lint.Finding, err err
 	return found, err
 }
 
-// publish sends the diagnostics of a document that has changed, and those that differ in other
-// open documents: a name in one may be that of an object in another.
+// publish sends the diagnostics of a document that has changed, and diagnostics that differ in other
+// open documents: a name may be the name of an object in another document.
 func (s *Server) publish(ctx context.Context, changed string) error {
 	found, err := s.findings(s.open)
 	if err != nil {
@@ -336,7 +336,7 @@ func (s *Server) candidates(f lint.Finding) (edits []Edit) {
 	if !strings.HasPrefix(f.Fix, "Delete ") || strings.Contains(begin[1], "-") {
 		return nil
 	}
-	// The lines of an entry are its first line and those that are deeper.
+	// The lines of an entry are its first line and the deeper lines.
 	last := n + 1
 	for ; last < len(all)-1; last++ {
 		if at := entry.FindStringSubmatch(all[last]); at == nil || len(at[1]) <= len(begin[1]) || strings.HasPrefix(all[last], "---") {

@@ -37,7 +37,7 @@ func hidden(r rune) bool {
 	return r == utf8.RuneError || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Cs)
 }
 
-// visible returns a character, or its escape if it is hidden. The escapes are those of JSON.
+// visible returns a character, or its escape if it is hidden. The escapes are JSON's.
 func visible(r rune, encoded []byte) []byte {
 	switch {
 	case r == utf8.RuneError && len(encoded) == 1:

@@ -53,7 +53,7 @@ func (s *searched) numbers(goals []goal) string {
 }
 
 // Find searches the policy with the smallest maximum that meets the goals: first among some
-// maxima, and then between the one that was found and the one before.
+// maxima, and then between the maximum that was found and the maximum before.
 func (r *Findings) Find(s *scenario.Scenario, goals []goal, o study.Options) error {
 	load := r.Capacities[0].Load
 	interval := 30.0

@@ -162,7 +162,7 @@ func (f *Flags) setQueues(world *Scenario, triggers []manifest.Trigger, metrics 
 	return err
 }
 
-// setTrace sets the arrivals of the first queue to those of a trace.
+// setTrace sets the arrivals of the first queue from a trace.
 func (f *Flags) setTrace(world *Scenario) (err error) {
 	all, began, err := trace.Read(f.trace, f.traceAs)
 	if err != nil {

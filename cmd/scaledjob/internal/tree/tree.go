@@ -45,7 +45,7 @@ func (p Path) String() string {
 }
 
 // Find returns the path of a [field.Error] in a tree, as far as the tree has it; the keys of a
-// path with dots are those of the tree. An empty path is that of the root.
+// path with dots are the tree's. An empty path is the root.
 func Find(n *yaml.Node, path string) (steps Path) {
 	for more := path != ""; more; path, more = strings.TrimPrefix(path, "."), path != "" {
 		step, rest := next(n, path)

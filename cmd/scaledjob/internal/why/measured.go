@@ -9,7 +9,7 @@ import (
 	"github.com/scaledjob/scaledjob/keda"
 )
 
-// measure gives the polls without values those of Prometheus: of the samples between a poll and the
+// measure gives polls without values the values of Prometheus: of the samples between a poll and the
 // next. Values that contradict the lines of the poll are left out.
 func (j *judge) measure(s *Subject, past Metrics) {
 	if j.spec == nil || len(past) == 0 {

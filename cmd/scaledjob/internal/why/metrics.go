@@ -12,7 +12,7 @@ import (
 )
 
 // Query is the expression of Prometheus for the metrics of a ScaledJob, or of all without a namespace or
-// a name. A server that keeps the namespace in another label gives those of all namespaces.
+// a name. A server that keeps the namespace in another label gives the values of all namespaces.
 func Query(namespace, name string, since time.Duration) string {
 	selector := `__name__=~"keda_scaler_(metrics_value|active|errors|detail_errors_total)"`
 	if name != "" {

@@ -89,7 +89,7 @@ func (j *judge) play(a *Account, at time.Time) {
 	}
 }
 
-// asking returns the scalers of a poll: those of the log, or one that asks for the least T.
+// asking returns the scalers of a poll: from the log, or a scaler that asks for the least T.
 func (j *judge) asking(v *Verdict) []keda.Scaler {
 	if len(v.Triggers) > 0 {
 		return j.scalers(v.Poll)

@@ -85,7 +85,7 @@ func (f *Field) Field(name string) *Field {
 func (f *Field) Names() []string { return f.names }
 
 // In reports whether a release such as "2.18.3" has the field. Releases before 2.2 have all fields,
-// and 2.6 has those of 2.5 and those of 2.7.
+// and 2.6 has the fields of 2.5 and of 2.7.
 func (f *Field) In(release string) bool {
 	n := minor(release)
 	return n < oldest || f != nil && (within(n, f.in) || n == unread && (within(n-1, f.in) || within(n+1, f.in)))

@@ -168,7 +168,7 @@ func spooled(m map[string]string) Counting {
 }
 
 // stream is the length of the stream, from which acknowledged entries may be deleted or not,
-// the entries that were delivered and not acknowledged, or those that were not delivered.
+// the entries that were delivered and not acknowledged, or the entries that were not delivered.
 func stream(m map[string]string) Counting {
 	switch lag, _ := strconv.ParseFloat(m["lagCount"], 64); {
 	case m["consumerGroup"] == "":

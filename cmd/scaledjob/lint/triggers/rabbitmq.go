@@ -110,7 +110,7 @@ func rabbitAMQP(name string) check {
 	}
 }
 
-// rabbitHostOf finds a host of another protocol than the one that is given.
+// rabbitHostOf finds a host of another protocol than the given protocol.
 func rabbitHostOf(protocol string) check {
 	return func(c *checker) (string, string, string) {
 		v := c.get("host")
