@@ -58,10 +58,31 @@
 //
 // # A loop
 //
-// Every 15 seconds: read the scale subresource and the metrics, call Decide and Record,
-// write a Decision.Replicas that differs from Current, and call Wrote if the write
-// succeeded. The program examples/autoscaler does this in a step of 30 lines. A metric
-// that cannot be read has a reason in Unreadable, and is still passed to Decide.
+// With a metric of 5 items for each replica, and up to 20 replicas:
+//
+//	policy, state := horizontal.DefaultPolicy(20), horizontal.State{}
+//	for ; ; time.Sleep(15 * time.Second) {
+//		spec, status, err := readScale() // spec.replicas and status.replicas
+//		if err != nil {
+//			continue // without the count nothing is decided
+//		}
+//		metric := horizontal.Metric{Name: "queue", Target: horizontal.AverageValue, Amount: 5_000}
+//		if items, err := readQueue(); err != nil {
+//			metric.Unreadable = err.Error() // an unreadable metric is still passed
+//		} else {
+//			metric.Values = []int64{items * 1000}
+//		}
+//		d := horizontal.Decide(policy, state, horizontal.Observation{
+//			Now: time.Now(), Replicas: spec, StatusReplicas: status, Metrics: []horizontal.Metric{metric},
+//		})
+//		state.Record(policy, d)
+//		if d.Replicas != d.Current && writeScale(d.Replicas) == nil {
+//			state.Wrote(policy, d)
+//		}
+//	}
+//
+// The program examples/autoscaler has the same step with requests. A state that is stored as
+// JSON keeps its windows when the process starts again, and leaves 0 again.
 //
 // # Sources
 //
