@@ -1,13 +1,11 @@
 package main
 
 import (
-	"archive/tar"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,12 +23,10 @@ import (
 
 // A repository is a clone of the project.
 type repository struct {
-	dir  string
-	root string   // path of the root module
-	env  []string // for git, beside the environment
-	// released are the directories of the modules that people install or import. A module
-	// comes after the modules that it requires.
-	released []string
+	dir      string
+	root     string   // path of the root module
+	env      []string // for git, beside the environment
+	released []string // directories of the modules that people install or import, in the order of go.work
 }
 
 func open(ctx context.Context, dir string) (*repository, error) {
@@ -45,52 +41,13 @@ func open(ctx context.Context, dir string) (*repository, error) {
 		return nil, err
 	}
 	r.root = modfile.ModulePath(data)
-	r.released, err = r.order()
-	return r, err
-}
-
-// order returns the modules that go.work names as released, each after the modules that it requires.
-func (r *repository) order() (sorted []string, err error) {
 	all, err := modules.All(r.dir)
-	if err != nil {
-		return nil, err
-	}
-	requires := map[string][]string{}
 	for _, m := range all {
-		if !m.Has("released") {
-			continue
-		}
-		data, err := os.ReadFile(filepath.Join(r.dir, m.Dir, "go.mod"))
-		if err != nil {
-			return nil, err
-		}
-		f, err := modfile.Parse(m.Dir+"/go.mod", data, nil)
-		if err != nil {
-			return nil, err
-		}
-		requires[m.Dir] = nil
-		for _, other := range f.Require {
-			if dir, ok := r.inside(other.Mod.Path); ok {
-				requires[m.Dir] = append(requires[m.Dir], dir)
-			}
+		if m.Has("released") {
+			r.released = append(r.released, m.Dir)
 		}
 	}
-	for len(sorted) < len(requires) {
-		before := len(sorted)
-		for _, dir := range slices.Sorted(maps.Keys(requires)) {
-			ready := !slices.ContainsFunc(requires[dir], func(other string) bool {
-				_, known := requires[other] // requireReleased reports the others
-				return known && !slices.Contains(sorted, other)
-			})
-			if ready && !slices.Contains(sorted, dir) {
-				sorted = append(sorted, dir)
-			}
-		}
-		if len(sorted) == before {
-			return nil, errors.New("released modules require each other in a cycle; move the code that both need")
-		}
-	}
-	return sorted, nil
+	return r, err
 }
 
 // inside returns the directory of a module of the repository.
@@ -153,27 +110,23 @@ func (r *repository) ready(ctx context.Context, version string) error {
 	return errors.Join(problems...)
 }
 
-// commit makes the commit of a version. It returns its hash, and the images without digest. It changes no branch, no tag
-// and no file. The hash of a module is part of the modules that require it, so that they
-// come later.
+// commit makes the commit of a version. It returns its hash, and the images without digest.
+// It changes no branch, no tag and no file. The hash of a module is part of the modules that
+// require it, so that they come later.
 func (r *repository) commit(ctx context.Context, version string, images map[string]string) (hash string, tagged []string, err error) {
 	dir, err := r.extract(ctx, "HEAD")
 	if err != nil {
 		return "", nil, err
 	}
 	defer os.RemoveAll(dir)
-	in := *r
-	in.env = append(slices.Clone(r.env), "GIT_INDEX_FILE="+filepath.Join(dir, "index"))
-	if _, err := in.git(ctx, nil, "read-tree", "HEAD"); err != nil {
-		return "", nil, err
-	}
+	in := r.indexed(dir)
 	if tagged, err = in.setImages(ctx, filepath.Join(dir, "tree"), version, images); err != nil {
 		return "", nil, err
 	}
 	sums := map[string][]string{} // of the modules so far, by directory
-	for _, module := range r.released {
+	for i, module := range r.released {
 		for file, edit := range map[string]func([]byte) ([]byte, error){
-			"go.mod": func(data []byte) ([]byte, error) { return r.requireReleased(data, version) },
+			"go.mod": func(data []byte) ([]byte, error) { return r.requireReleased(data, version, r.released[:i]) },
 			"go.sum": func(data []byte) ([]byte, error) { return r.addSums(data, sums), nil },
 		} {
 			if err := in.edit(ctx, filepath.Join(dir, "tree"), filepath.ToSlash(filepath.Join(module, file)), edit); err != nil {
@@ -215,8 +168,9 @@ func (r *repository) edit(ctx context.Context, tree, file string, edit func([]by
 }
 
 // requireReleased requires the version of the repository's modules, and drops the replace
-// directives. It returns a file without either as it is.
-func (r *repository) requireReleased(data []byte, version string) ([]byte, error) {
+// directives. It returns a file without either as it is. before are the modules that may be
+// required, because their hashes are known.
+func (r *repository) requireReleased(data []byte, version string, before []string) ([]byte, error) {
 	f, err := modfile.Parse("go.mod", data, nil)
 	if err != nil {
 		return nil, err
@@ -227,8 +181,8 @@ func (r *repository) requireReleased(data []byte, version string) ([]byte, error
 		if !ok {
 			continue
 		}
-		if !slices.Contains(r.released, dir) {
-			return nil, fmt.Errorf("requires %s, which is not released; move the code that needs it", require.Mod.Path)
+		if !slices.Contains(before, dir) {
+			return nil, fmt.Errorf("requires %s, which is not released before it; move its line in go.work up, or the code that needs it", require.Mod.Path)
 		}
 		changed = true
 		if err := f.AddRequire(require.Mod.Path, version); err != nil {
@@ -293,34 +247,19 @@ func (r *repository) extract(ctx context.Context, commit string) (dir string, er
 	if dir, err = os.MkdirTemp("", "release-"); err != nil {
 		return "", err
 	}
-	archive, err := r.git(ctx, nil, "archive", "--format=tar", commit)
-	if err != nil {
+	in := r.indexed(dir)
+	if _, err := in.git(ctx, nil, "read-tree", commit); err != nil {
 		return "", err
 	}
-	files := tar.NewReader(strings.NewReader(archive))
-	for {
-		h, err := files.Next()
-		if errors.Is(err, io.EOF) {
-			return dir, nil
-		}
-		if err != nil {
-			return "", err
-		}
-		if h.Typeflag != tar.TypeReg {
-			continue
-		}
-		name := filepath.Join(dir, "tree", filepath.FromSlash(h.Name))
-		data, err := io.ReadAll(files)
-		if err == nil {
-			err = os.MkdirAll(filepath.Dir(name), 0o755)
-		}
-		if err == nil {
-			err = os.WriteFile(name, data, 0o644)
-		}
-		if err != nil {
-			return "", err
-		}
-	}
+	_, err = in.git(ctx, nil, "checkout-index", "--all", "--prefix="+filepath.ToSlash(filepath.Join(dir, "tree"))+"/")
+	return dir, err
+}
+
+// indexed returns the repository with the index in a directory.
+func (r *repository) indexed(dir string) *repository {
+	in := *r
+	in.env = append(slices.Clone(r.env), "GIT_INDEX_FILE="+filepath.Join(dir, "index"))
+	return &in
 }
 
 // createZip writes the zip of a module, as a module proxy does.
