@@ -7,6 +7,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/keda"
 	"github.com/scaledjob/scaledjob/scaling"
+	"github.com/scaledjob/scaledjob/strategy"
 )
 
 // small are the bounds under which a poll creates few Jobs.
@@ -23,10 +24,12 @@ func drawScaledJob(t *rapid.T) *keda.ScaledJob {
 			MinReplicaCount: oneOf(t, "min", small...),
 			MaxReplicaCount: oneOf(t, "max", small...),
 			ScalingStrategy: keda.ScalingStrategy{
-				Strategy:                          oneOf(t, "strategy", "", "default", "accurate", "eager", "custom", "custom", "other"),
-				CustomScalingQueueLengthDeduction: oneOf(t, "deduction", nil, new(int32(0)), new(int32(2)), new(int32(-4))),
-				CustomScalingRunningJobPercentage: oneOf(t, "percentage", percentages...),
-				MultipleScalersCalculation:        oneOf(t, "calculation", "", "max", "min", "avg", "sum", "median"),
+				Strategy: oneOf(t, "strategy", "", "default", "accurate", "eager", "custom", "custom", "other"),
+				Parameters: strategy.Parameters{
+					CustomScalingQueueLengthDeduction: oneOf(t, "deduction", nil, new(int32(0)), new(int32(2)), new(int32(-4))),
+					CustomScalingRunningJobPercentage: oneOf(t, "percentage", percentages...),
+				},
+				MultipleScalersCalculation: oneOf(t, "calculation", "", "max", "min", "avg", "sum", "median"),
 			},
 		},
 	}

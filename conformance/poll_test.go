@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/scaledjob/scaledjob/keda"
+	"github.com/scaledjob/scaledjob/strategy"
 )
 
 // samePoll compares a whole poll: how many Jobs are created, as what, which
@@ -47,8 +48,8 @@ func deleted(j *keda.ScaledJob, jobs []keda.Job) []string {
 // difference, with up to five Jobs of which up to all are pending.
 func TestPolls(t *testing.T) {
 	strategies := []keda.ScalingStrategy{{}, {Strategy: "accurate"}, {Strategy: "eager"},
-		{Strategy: "custom", CustomScalingRunningJobPercentage: "0.5"},
-		{Strategy: "custom", CustomScalingRunningJobPercentage: "0.5", CustomScalingQueueLengthDeduction: new(int32(1))},
+		{Strategy: "custom", Parameters: strategy.Parameters{CustomScalingRunningJobPercentage: "0.5"}},
+		{Strategy: "custom", Parameters: strategy.Parameters{CustomScalingRunningJobPercentage: "0.5", CustomScalingQueueLengthDeduction: new(int32(1))}},
 	}
 	for running := range 6 {
 		for pending := range running + 1 {

@@ -46,10 +46,10 @@ var properties = append(strategytest.All(), fillsHeadroom)
 // run or when fewer may, and more in the next poll. The model breaks the same properties at the same loads.
 func TestProperties(t *testing.T) {
 	halves := keda.ScalingStrategy{
-		Strategy: "custom", CustomScalingQueueLengthDeduction: new(int32(1)), CustomScalingRunningJobPercentage: "0.5",
+		Strategy: "custom", Parameters: strategy.Parameters{CustomScalingQueueLengthDeduction: new(int32(1)), CustomScalingRunningJobPercentage: "0.5"},
 	}
 	more := keda.ScalingStrategy{
-		Strategy: "custom", CustomScalingQueueLengthDeduction: new(int32(-2)), CustomScalingRunningJobPercentage: "0",
+		Strategy: "custom", Parameters: strategy.Parameters{CustomScalingQueueLengthDeduction: new(int32(-2)), CustomScalingRunningJobPercentage: "0"},
 	}
 	for _, tt := range []struct {
 		spec   keda.ScalingStrategy

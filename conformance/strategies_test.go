@@ -26,7 +26,8 @@ func every() []*keda.ScaledJob {
 	for _, percentage := range percentages {
 		for _, deduction := range []*int32{nil, new(int32(0)), new(int32(2)), new(int32(-3)), new(int32(-1 << 31)), new(int32(1<<31 - 1))} {
 			all = append(all, &keda.ScaledJob{Spec: keda.Spec{ScalingStrategy: keda.ScalingStrategy{
-				Strategy: "custom", CustomScalingQueueLengthDeduction: deduction, CustomScalingRunningJobPercentage: percentage}}})
+				Strategy: "custom", Parameters: strategy.Parameters{
+					CustomScalingQueueLengthDeduction: deduction, CustomScalingRunningJobPercentage: percentage}}}})
 		}
 	}
 	return all

@@ -11,6 +11,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/keda"
 	"github.com/scaledjob/scaledjob/scaling"
+	"github.com/scaledjob/scaledjob/strategy"
 )
 
 func at(minute int) *time.Time {
@@ -67,7 +68,7 @@ func (p *poll) decide(t *testing.T) keda.Decision {
 		MinReplicaCount: p.MinReplicaCount, MaxReplicaCount: p.MaxReplicaCount,
 		ScalingStrategy: keda.ScalingStrategy{
 			Strategy: p.Strategy, MultipleScalersCalculation: p.Calculation,
-			CustomScalingQueueLengthDeduction: p.Deduction, CustomScalingRunningJobPercentage: p.Percentage,
+			Parameters: strategy.Parameters{CustomScalingQueueLengthDeduction: p.Deduction, CustomScalingRunningJobPercentage: p.Percentage},
 		},
 	}}
 	state := keda.State{Running: p.Running}

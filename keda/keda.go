@@ -1,6 +1,10 @@
 package keda
 
-import "time"
+import (
+	"time"
+
+	"github.com/scaledjob/scaledjob/strategy"
+)
 
 // A ScaledJob holds the fields of a ScaledJob that KEDA's rules read. Package
 // adapter/scaledjob reads manifests, and returns this form of them. The zero value
@@ -37,11 +41,10 @@ type RolloutSpec struct {
 
 // ScalingStrategy is the part of a Spec with the strategy and its parameters.
 type ScalingStrategy struct {
-	Strategy                          string   `json:"strategy"`
-	CustomScalingQueueLengthDeduction *int32   `json:"customScalingQueueLengthDeduction"`
-	CustomScalingRunningJobPercentage string   `json:"customScalingRunningJobPercentage"`
-	PendingPodConditions              []string `json:"pendingPodConditions"`
-	MultipleScalersCalculation        string   `json:"multipleScalersCalculation"`
+	Strategy string `json:"strategy"`
+	strategy.Parameters
+	PendingPodConditions       []string `json:"pendingPodConditions"`
+	MultipleScalersCalculation string   `json:"multipleScalersCalculation"`
 }
 
 // A Job holds the fields of a Job that KEDA reads. KEDA ignores deletion timestamps,

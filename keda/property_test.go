@@ -13,6 +13,7 @@ import (
 	"github.com/scaledjob/scaledjob/keda"
 	"github.com/scaledjob/scaledjob/premise"
 	"github.com/scaledjob/scaledjob/scaling"
+	"github.com/scaledjob/scaledjob/strategy"
 )
 
 func TestTotal(t *testing.T) {
@@ -70,9 +71,10 @@ func drawScaledJob(t *rapid.T) *keda.ScaledJob {
 		RolloutStrategy: words.Draw(t, "rolloutStrategy"), Rollout: keda.RolloutSpec{
 			Strategy: words.Draw(t, "rollout"), PropagationPolicy: words.Draw(t, "propagation")},
 		ScalingStrategy: keda.ScalingStrategy{
-			Strategy: pick(t, "strategy", "default", "accurate", "eager", "custom", words.Draw(t, "word")), CustomScalingQueueLengthDeduction: drawCount(t, "deduction"),
-			CustomScalingRunningJobPercentage: words.Draw(t, "percentage"), MultipleScalersCalculation: pick(t, "calculation", "sum", "max", "avg", "min", words.Draw(t, "word")),
-			PendingPodConditions: rapid.SliceOfN(words, 0, 3).Draw(t, "conditions"),
+			Strategy:                   pick(t, "strategy", "default", "accurate", "eager", "custom", words.Draw(t, "word")),
+			Parameters:                 strategy.Parameters{CustomScalingQueueLengthDeduction: drawCount(t, "deduction"), CustomScalingRunningJobPercentage: words.Draw(t, "percentage")},
+			MultipleScalersCalculation: pick(t, "calculation", "sum", "max", "avg", "min", words.Draw(t, "word")),
+			PendingPodConditions:       rapid.SliceOfN(words, 0, 3).Draw(t, "conditions"),
 		},
 	}}
 	j.Labels = rapid.MapOfN(words, words, 0, 3).Draw(t, "labels")
@@ -248,12 +250,12 @@ func propWithin(t *rapid.T, c *premise.Counts) {
 
 func TestDecideAllocatesNothing(t *testing.T) {
 	s := keda.State{Scalers: []keda.Scaler{{QueueLength: 7, Target: 2}, {Metrics: []keda.Metric{{Name: "a", Value: 3}}}}, Running: 1}
-	for _, name := range keda.Releases() {
-		p := release(t, name)
-		for _, strategy := range []string{"default", "accurate", "eager", "custom"} {
+	for _, of := range keda.Releases() {
+		p := release(t, of)
+		for _, name := range []string{"default", "accurate", "eager", "custom"} {
 			j := &keda.ScaledJob{Spec: keda.Spec{MaxReplicaCount: new(int32(9)), ScalingStrategy: keda.ScalingStrategy{
-				Strategy: strategy, MultipleScalersCalculation: "avg", CustomScalingRunningJobPercentage: "0.5"}}}
-			require.Zero(t, testing.AllocsPerRun(10, func() { p.Decide(j, s) }), "%s %s", name, strategy)
+				Strategy: name, MultipleScalersCalculation: "avg", Parameters: strategy.Parameters{CustomScalingRunningJobPercentage: "0.5"}}}}
+			require.Zero(t, testing.AllocsPerRun(10, func() { p.Decide(j, s) }), "%s %s", of, name)
 		}
 	}
 }

@@ -77,10 +77,12 @@ func (m manifest) strategy() strategy.Strategy {
 	if of.Strategy == "" && m.As == "placement" {
 		return nil
 	}
-	s, err := strategy.FromSpec(cmp.Or(of.Strategy, "default"), strategy.Parameters{Deduction: of.CustomScalingQueueLengthDeduction,
-		Percentage: of.CustomScalingRunningJobPercentage, SubtractPending: m.SubtractPending})
+	s, err := strategy.FromSpec(cmp.Or(of.Strategy, "default"), of.Parameters)
 	if err != nil {
 		panic(err)
+	}
+	if _, ok := s.(strategy.Accurate); ok {
+		return strategy.Accurate{SubtractPending: m.SubtractPending}
 	}
 	return s
 }

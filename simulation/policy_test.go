@@ -13,6 +13,7 @@ import (
 	"github.com/scaledjob/scaledjob/placement/jobs"
 	"github.com/scaledjob/scaledjob/premise"
 	"github.com/scaledjob/scaledjob/simulation"
+	"github.com/scaledjob/scaledjob/strategy"
 )
 
 // constantly is a policy of one's own: so many Jobs in each poll, until it has created the
@@ -122,13 +123,13 @@ func TestPolicyNames(t *testing.T) {
 		"accurate, subtracting pending":   {Spec: spec("accurate", 100), SubtractPending: true},
 		"mine":                            {Name: "mine", Spec: spec("eager", 7)},
 		"KEDA 2.18.3 default":             {As: "2.18"},
-		"KEDA 2.21.0 custom 1 0.5, min 2": {As: "2.21", Spec: keda.Spec{MinReplicaCount: new(int32(2)), ScalingStrategy: keda.ScalingStrategy{Strategy: "custom", CustomScalingQueueLengthDeduction: new(int32(1)), CustomScalingRunningJobPercentage: "0.5"}}},
+		"KEDA 2.21.0 custom 1 0.5, min 2": {As: "2.21", Spec: keda.Spec{MinReplicaCount: new(int32(2)), ScalingStrategy: keda.ScalingStrategy{Strategy: "custom", Parameters: strategy.Parameters{CustomScalingQueueLengthDeduction: new(int32(1)), CustomScalingRunningJobPercentage: "0.5"}}}},
 		"placement pendingAware":          {As: "placement"},
 		"eager, every 10s":                {Spec: keda.Spec{PollingInterval: new(int32(10)), ScalingStrategy: keda.ScalingStrategy{Strategy: "eager"}}},
 	} {
 		require.Equal(t, want, m.policy(1).Settings().Name)
 	}
-	s := manifest{Spec: keda.Spec{ScalingStrategy: keda.ScalingStrategy{Strategy: "custom", CustomScalingRunningJobPercentage: "0.5"}}}.policy(1).Settings()
+	s := manifest{Spec: keda.Spec{ScalingStrategy: keda.ScalingStrategy{Strategy: "custom", Parameters: strategy.Parameters{CustomScalingRunningJobPercentage: "0.5"}}}}.policy(1).Settings()
 	require.True(t, strings.HasPrefix(s.Name, "custom: "), s.Name)
 }
 

@@ -184,38 +184,37 @@ func Names() []string {
 	return []string{"default", "accurate", "eager", "custom", "pendingAware"}
 }
 
-// Parameters are the options of strategies, as manifests write them. The zero value has none.
+// Parameters are the options of strategies, with the names and the form of manifests, and types
+// that read manifests embed them. The zero value has none.
 type Parameters struct {
-	// Deduction is customScalingQueueLengthDeduction, in Jobs; nil is 0. A negative one adds Jobs.
-	Deduction *int32
-	// Percentage is customScalingRunningJobPercentage, as written. Without it, custom is the
-	// strategy default, as documented.
-	Percentage string
-	// SubtractPending is the option of [Accurate].
-	SubtractPending bool
+	// CustomScalingQueueLengthDeduction is in Jobs; nil is 0. A negative number adds Jobs.
+	CustomScalingQueueLengthDeduction *int32 `json:"customScalingQueueLengthDeduction,omitempty"`
+	// CustomScalingRunningJobPercentage is a decimal. Without it, custom is the strategy
+	// default, as documented.
+	CustomScalingRunningJobPercentage string `json:"customScalingRunningJobPercentage,omitempty"`
 }
 
 // FromSpec returns the strategy of a manifest. Its name is one of [Names], or basic or "" for
-// default, and is case-sensitive. Strategies ignore the parameters of others. The errors are of
-// type [*field.Error], with the manifest's name of the field.
+// default, and is case-sensitive. Strategies ignore the parameters of others. No manifest has the
+// option of [Accurate]. The errors are of type [*field.Error], with the manifest's name of the field.
 func FromSpec(name string, p Parameters) (Strategy, error) {
 	var problems field.Errors
 	switch name {
 	case "accurate":
-		return Accurate{SubtractPending: p.SubtractPending}, nil
+		return Accurate{}, nil
 	case "eager":
 		return Eager{}, nil
 	case "pendingAware":
 		return PendingAware{}, nil
 	case "custom":
-		if p.Percentage == "" {
+		if p.CustomScalingRunningJobPercentage == "" {
 			return Default{}, nil
 		}
-		percentage, err := ParsePercentage(p.Percentage)
-		problems.Check(err == nil, "customScalingRunningJobPercentage", p.Percentage, `a decimal of 0 or more, such as "0.5"`)
+		percentage, err := ParsePercentage(p.CustomScalingRunningJobPercentage)
+		problems.Check(err == nil, "customScalingRunningJobPercentage", p.CustomScalingRunningJobPercentage, `a decimal of 0 or more, such as "0.5"`)
 		deduction := int64(0)
-		if p.Deduction != nil {
-			deduction = int64(*p.Deduction)
+		if p.CustomScalingQueueLengthDeduction != nil {
+			deduction = int64(*p.CustomScalingQueueLengthDeduction)
 		}
 		return NewCustom(deduction, percentage), problems.Err()
 	case "", "basic", "default":

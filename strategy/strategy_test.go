@@ -385,22 +385,22 @@ func TestGolden(t *testing.T) {
 
 func TestFromSpec(t *testing.T) {
 	for name, want := range map[string]strategy.Strategy{
-		"": strategy.Default{}, "basic": strategy.Default{}, "accurate": strategy.Accurate{SubtractPending: true}, "eager": strategy.Eager{},
+		"": strategy.Default{}, "basic": strategy.Default{}, "accurate": strategy.Accurate{}, "eager": strategy.Eager{},
 		"custom": custom(t, -3, "0.29"), "default": strategy.Default{}, "pendingAware": strategy.PendingAware{},
 	} {
-		got, err := strategy.FromSpec(name, strategy.Parameters{Deduction: new(int32(-3)), Percentage: "0.290", SubtractPending: true})
+		got, err := strategy.FromSpec(name, strategy.Parameters{CustomScalingQueueLengthDeduction: new(int32(-3)), CustomScalingRunningJobPercentage: "0.290"})
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	}
-	got, err := strategy.FromSpec("custom", strategy.Parameters{Deduction: new(int32(2))})
+	got, err := strategy.FromSpec("custom", strategy.Parameters{CustomScalingQueueLengthDeduction: new(int32(2))})
 	require.NoError(t, err)
 	require.Equal(t, strategy.Default{}, got, "without a percentage, as documented")
-	_, err = strategy.FromSpec("custom", strategy.Parameters{Percentage: "half"})
+	_, err = strategy.FromSpec("custom", strategy.Parameters{CustomScalingRunningJobPercentage: "half"})
 	require.EqualError(t, err, `customScalingRunningJobPercentage: found "half"; use a decimal of 0 or more, such as "0.5"`)
 	_, err = strategy.FromSpec("Eager", strategy.Parameters{})
 	require.EqualError(t, err, `strategy: found "Eager"; use one of default, accurate, eager, custom, pendingAware`)
 	for _, name := range strategy.Names() {
-		_, err := strategy.FromSpec(name, strategy.Parameters{Percentage: "1"})
+		_, err := strategy.FromSpec(name, strategy.Parameters{CustomScalingRunningJobPercentage: "1"})
 		require.NoError(t, err, "each name")
 	}
 }

@@ -118,8 +118,7 @@ func (r *reader) strategy() strategy.Strategy {
 	in := &r.spec.ScalingStrategy
 	r.warnings.Check(in.Strategy != "custom" || in.CustomScalingRunningJobPercentage != "", path+".customScalingRunningJobPercentage", nil,
 		`a decimal of 0 or more, such as "0.5"; without it, custom is the strategy default`)
-	s, err := strategy.FromSpec(in.Strategy, strategy.Parameters{
-		Deduction: in.CustomScalingQueueLengthDeduction, Percentage: in.CustomScalingRunningJobPercentage})
+	s, err := strategy.FromSpec(in.Strategy, in.Parameters)
 	r.problems.Join(path, err)
 	return s
 }

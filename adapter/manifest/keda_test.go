@@ -10,6 +10,7 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/keda"
 	"github.com/scaledjob/scaledjob/scaling"
+	"github.com/scaledjob/scaledjob/strategy"
 )
 
 const everything = `
@@ -45,7 +46,7 @@ func TestKEDA(t *testing.T) {
 			RolloutStrategy: "gradual", Rollout: keda.RolloutSpec{Strategy: "immediate", PropagationPolicy: "foreground"},
 			MinReplicaCount: new(int32(5)), MaxReplicaCount: new(int32(60)),
 			ScalingStrategy: keda.ScalingStrategy{
-				Strategy: "custom", CustomScalingQueueLengthDeduction: new(int32(7)), CustomScalingRunningJobPercentage: "0.8",
+				Strategy: "custom", Parameters: strategy.Parameters{CustomScalingQueueLengthDeduction: new(int32(7)), CustomScalingRunningJobPercentage: "0.8"},
 				PendingPodConditions: []string{"Ready"}, MultipleScalersCalculation: "sum",
 			},
 		},

@@ -7,6 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/scaledjob/scaledjob/strategy"
 )
 
 // GroupVersionKind identifies KEDA's ScaledJob.
@@ -46,11 +48,10 @@ type Rollout struct {
 
 // ScalingStrategy is the part of a Spec with the strategy and its parameters.
 type ScalingStrategy struct {
-	Strategy                          string   `json:"strategy,omitempty"`
-	CustomScalingQueueLengthDeduction *int32   `json:"customScalingQueueLengthDeduction,omitempty"`
-	CustomScalingRunningJobPercentage string   `json:"customScalingRunningJobPercentage,omitempty"`
-	PendingPodConditions              []string `json:"pendingPodConditions,omitempty"`
-	MultipleScalersCalculation        string   `json:"multipleScalersCalculation,omitempty"`
+	Strategy                   string `json:"strategy,omitempty"`
+	strategy.Parameters        `json:",inline"`
+	PendingPodConditions       []string `json:"pendingPodConditions,omitempty"`
+	MultipleScalersCalculation string   `json:"multipleScalersCalculation,omitempty"`
 }
 
 // ScaleTrigger is the part of a Spec with a source of work. [Trigger] holds its numbers.

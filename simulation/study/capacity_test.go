@@ -58,7 +58,7 @@ func TestPresentLoad(t *testing.T) {
 		"the same without failures": {func(s *simulation.Scenario) { s.Policy = scaled("accurate", 30) }, false},
 		"custom above its maximum": {func(s *simulation.Scenario) {
 			s.Policy = simulation.KEDA{Profile: keda.Newest(), Spec: keda.Spec{MaxReplicaCount: new(int32(8)), ScalingStrategy: keda.ScalingStrategy{
-				Strategy: "custom", CustomScalingRunningJobPercentage: "0", CustomScalingQueueLengthDeduction: new(int32(0)),
+				Strategy: "custom", Parameters: strategy.Parameters{CustomScalingRunningJobPercentage: "0", CustomScalingQueueLengthDeduction: new(int32(0))},
 			}}}
 		}, false},
 		"a day whose peak is above the maximum": {func(s *simulation.Scenario) {

@@ -82,9 +82,8 @@ func (l *line) scaledJob(p keda.Profile) *keda.ScaledJob {
 			SuccessfulJobsHistoryLimit: l.SuccessfulJobsHistoryLimit, FailedJobsHistoryLimit: l.FailedJobsHistoryLimit,
 			RolloutStrategy: l.RolloutStrategy, Rollout: l.rollout(),
 			ScalingStrategy: keda.ScalingStrategy{
-				Strategy: l.Strategy, MultipleScalersCalculation: l.MultipleScalersCalculation, PendingPodConditions: l.PendingPodConditions,
-				CustomScalingQueueLengthDeduction: l.CustomScalingQueueLengthDeduction,
-				CustomScalingRunningJobPercentage: string(l.CustomScalingRunningJobPercentage),
+				Strategy: l.Strategy, Parameters: l.parameters(),
+				MultipleScalersCalculation: l.MultipleScalersCalculation, PendingPodConditions: l.PendingPodConditions,
 			},
 		},
 	}

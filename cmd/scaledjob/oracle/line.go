@@ -9,6 +9,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/keda"
 	"github.com/scaledjob/scaledjob/scaling"
+	"github.com/scaledjob/scaledjob/strategy"
 )
 
 // A line holds the fields of a line; [Help] documents them.
@@ -18,17 +19,17 @@ type line struct {
 	Release string          `json:"release"`
 	Comment json.RawMessage `json:"comment"`
 
-	Scalers                           []scaler `json:"scalers"`
-	MultipleScalersCalculation        string   `json:"multipleScalersCalculation"`
-	MinReplicaCount                   *int32   `json:"minReplicaCount"`
-	MaxReplicaCount                   *int32   `json:"maxReplicaCount"`
-	Strategy                          string   `json:"strategy"`
-	CustomScalingQueueLengthDeduction *int32   `json:"customScalingQueueLengthDeduction"`
-	CustomScalingRunningJobPercentage decimal  `json:"customScalingRunningJobPercentage"`
-	Running                           int64    `json:"running"`
-	Pending                           int64    `json:"pending"`
-	JobsUnknown                       bool     `json:"jobsUnknown"`
-	Paused                            bool     `json:"paused"`
+	Scalers                    []scaler `json:"scalers"`
+	MultipleScalersCalculation string   `json:"multipleScalersCalculation"`
+	MinReplicaCount            *int32   `json:"minReplicaCount"`
+	MaxReplicaCount            *int32   `json:"maxReplicaCount"`
+	Strategy                   string   `json:"strategy"`
+	strategy.Parameters
+	CustomScalingRunningJobPercentage decimal `json:"customScalingRunningJobPercentage"` // instead of the text in Parameters
+	Running                           int64   `json:"running"`
+	Pending                           int64   `json:"pending"`
+	JobsUnknown                       bool    `json:"jobsUnknown"`
+	Paused                            bool    `json:"paused"`
 
 	Terminating int64  `json:"terminating"`
 	Suspended   int64  `json:"suspended"`

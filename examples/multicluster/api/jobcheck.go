@@ -34,7 +34,7 @@ func (d *DistributedScaledJob) strategy(c *JobConfig, e *field.Errors) strategy.
 	in := &d.Spec.ScaledJobSpec.ScalingStrategy
 	deduction, percentage := in.CustomScalingQueueLengthDeduction, in.CustomScalingRunningJobPercentage
 	if in.Strategy == "custom" {
-		custom, err := strategy.FromSpec("custom", strategy.Parameters{Deduction: deduction, Percentage: percentage})
+		custom, err := strategy.FromSpec("custom", in.Parameters)
 		if err != nil || percentage == "" {
 			c.Warnings = append(c.Warnings, &field.Error{Path: strategyField + "customScalingRunningJobPercentage", Found: strconv.Quote(percentage),
 				Fix: "a decimal such as 0.5: otherwise custom is the strategy basic"})

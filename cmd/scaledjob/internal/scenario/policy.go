@@ -93,8 +93,10 @@ func (p *Policy) strategy(problems *field.Errors) strategy.Strategy {
 	if s.Strategy == "" {
 		return nil
 	}
-	of, err := strategy.FromSpec(s.Strategy, strategy.Parameters{Deduction: s.CustomScalingQueueLengthDeduction,
-		Percentage: s.CustomScalingRunningJobPercentage, SubtractPending: p.SubtractPending})
+	of, err := strategy.FromSpec(s.Strategy, s.Parameters)
+	if _, ok := of.(strategy.Accurate); ok {
+		of = strategy.Accurate{SubtractPending: p.SubtractPending}
+	}
 	problems.Join(path, err)
 	return of
 }
