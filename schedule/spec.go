@@ -31,7 +31,7 @@ type Spec struct {
 	// Suspended starts no scheduled run. Occurrences still become due, and wait or are
 	// missed as usual. Requested runs start.
 	Suspended bool
-	// StartingDeadline is the longest time for which a due scheduled run may wait. It
+	// StartingDeadline is the longest time that a due scheduled run may wait. It
 	// is missed afterwards. 0 means no deadline; Validate rejects less.
 	StartingDeadline time.Duration
 	// Concurrency decides on a run that may start while another run is active.

@@ -28,7 +28,7 @@ type State struct {
 	Handled  time.Time `json:"handled,omitzero"`   // the last occurrence that became due; at first just before Since
 
 	Due     int64 `json:"scheduleCount"` // occurrences that became due
-	Started int64 `json:"startedCount"`  // scheduled runs whose Job has been observed
+	Started int64 `json:"startedCount"`  // scheduled runs with an observed Job
 	Missed  int64 `json:"missedCount"`   // runs that never started: the sum of MissedBy
 	Dropped int64 `json:"droppedCount"`  // runs above MaxWaiting
 

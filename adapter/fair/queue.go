@@ -16,7 +16,7 @@ const (
 	memory = 10 * time.Minute
 )
 
-// An Owner is the object whose Jobs a request concerns. The zero value stands for all
+// An Owner is the object with the Jobs of a request. The zero value stands for all
 // requests of the process without an owner.
 type Owner struct{ Namespace, Name string }
 

@@ -9,7 +9,7 @@
 //
 // # Releases
 //
-// An effect names the releases in which package keda behaves as described, and package
+// An effect names the releases that behave as described in package keda, and package
 // keda is compared with KEDA's own code. Lint finds every value that a release rejects or
 // lacks, and every value that package adapter/scaledjob rejects. Two facts come from
 // reading KEDA's source: the fields that its scalers reject, and the metrics that include

@@ -386,7 +386,7 @@ func authenticationParameterUnknown(j *job) {
 	}
 }
 
-// nameMisspelled finds the name of an object whose document has a similar name.
+// nameMisspelled finds the name of an object if a document has a similar name.
 func nameMisspelled(j *job) {
 	ref := j.spec.JobTargetRef
 	if ref == nil {

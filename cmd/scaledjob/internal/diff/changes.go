@@ -54,7 +54,7 @@ func (p player) differs(other player, c cell) bool {
 // counted names what a metric counts.
 var counted = map[triggers.Counting]string{0: "unknown", triggers.Includes: "counts in-progress items", triggers.LeavesOut: "leaves out in-progress items"}
 
-// metrics finds the triggers whose metric counts in-progress items under one release alone:
+// metrics finds the triggers that count in-progress items under one release alone:
 // the same queue has another length.
 func (c *comparison) metrics(m *input.ScaledJob) {
 	if c.From.Profile == nil || c.To.Profile == nil {

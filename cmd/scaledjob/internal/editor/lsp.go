@@ -266,7 +266,7 @@ func (s *Server) extent(f lint.Finding) Range {
 // units is the length of a text in UTF-16.
 func units(text []rune) int { return len(utf16.Encode(text)) }
 
-// within returns the findings of a document whose lines overlap a range.
+// within returns the findings of a document that overlap a range.
 func (s *Server) within(uri string, r Range) (found []lint.Finding, err error) {
 	all, err := s.findings(s.open)
 	for _, f := range all {

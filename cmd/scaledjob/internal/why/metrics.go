@@ -138,7 +138,7 @@ func (all Metrics) Values(triggers int, from, to time.Time) (values []Trigger, c
 	return values, triggers > 0 && !slices.Contains(found, false)
 }
 
-// failing returns the names of the triggers whose errors increase. A lower value is a counter that begins
+// failing returns the names of the triggers with increasing errors. A lower value is a counter that begins
 // anew.
 func (all Metrics) failing() (names []string) {
 	last := map[string]float64{} // by the labels

@@ -168,7 +168,7 @@ func (q *Question) manifest(s *Subject, subjects int) (*manifest.ScaledJob, stri
 	return nil, "no manifest of it is given: min, max and the strategy are not known; add the file, or kubectl get scaledjob -o yaml"
 }
 
-// release finds the release whose rules are used.
+// release finds the release of the rules.
 func (r *Report) release(l *Log, q Question) keda.Profile {
 	profile, err := keda.Release(cmp.Or(q.Release, l.Version))
 	switch all := l.Candidates(); {
@@ -192,7 +192,7 @@ func (r *Report) release(l *Log, q Question) keda.Profile {
 	return profile
 }
 
-// fitting returns the newest candidate whose rules agree with most polls.
+// fitting returns the newest candidate that agrees with most polls.
 func fitting(l *Log, q Question, all []keda.Profile) keda.Profile {
 	best, fewest := all[len(all)-1], -1
 	for _, p := range slices.Backward(all) {

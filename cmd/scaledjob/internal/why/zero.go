@@ -123,7 +123,7 @@ func (j *judge) inactive(v *Verdict) (all []Cause) {
 	return all
 }
 
-// covered returns the causes of an active poll in which the strategy asks for no Job.
+// covered returns the causes of an active poll when the strategy asks for no Job.
 func (j *judge) covered(v *Verdict) (all []Cause) {
 	r, p, m, most := value(v.Running), value(v.Pending), j.bounds.Min, j.bounds.QueueMax
 	basis := Computed

@@ -1,0 +1,83 @@
+package lint
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
+)
+
+// A collector gathers findings.
+type collector struct {
+	scope    scope
+	object   string // of the ScaledJob that is being looked at
+	findings []Finding
+	ignored  int
+}
+
+// An effect is a consequence in the releases that meet a condition.
+type effect struct {
+	when condition // nil is every release
+	text string
+	// fatal makes the finding an error if the caller named the releases and a release
+	// among them has this effect.
+	fatal bool
+}
+
+// add adds a finding, unless no effect holds in the releases in question.
+func (c *collector) add(r Rule, at place, want string, effects ...effect) {
+	f := Finding{Rule: r.ID, Severity: r.Severity, File: at.file, Line: at.line, Column: at.column,
+		Object: report.Clean(c.object), Path: report.Clean(at.path), Found: report.Clean(at.found), Fix: report.Clean(want)}
+	for _, e := range effects {
+		releases, any := c.scope.affected(e.when)
+		if !any {
+			continue
+		}
+		f.Effects = append(f.Effects, Effect{releases, report.Clean(e.text)})
+		if e.fatal && c.scope.named {
+			f.Severity = Error
+		}
+	}
+	if len(f.Effects) > 0 {
+		c.findings = append(c.findings, f)
+	}
+}
+
+// scaledJobs checks each ScaledJob, and counts them.
+func (c *collector) scaledJobs(all documents) int {
+	n, x := 0, indexOf(all)
+	for _, d := range all {
+		kind, want := d.kind(), manifest.GroupVersionKind
+		if !strings.EqualFold(kind, want.Kind) {
+			continue
+		}
+		n++
+		c.object = strings.TrimPrefix(d.text("metadata", "namespace")+"/"+d.text("metadata", "name"), "/")
+		if kind != want.Kind {
+			c.add(wrongKind, d.at("kind"), "Write "+want.Kind, effect{text: refusal})
+		}
+		if version := want.GroupVersion().String(); d.text("apiVersion") != version {
+			c.add(wrongVersion, d.at("apiVersion"), "Write "+version, effect{text: "the API server rejects it, or takes it for another kind of object"})
+		}
+		c.check(d, x)
+	}
+	c.object = ""
+	return n
+}
+
+// noScaledJob adds a finding to each file about its content.
+func (c *collector) noScaledJob(files []File, all documents) {
+	for _, f := range files {
+		if slices.ContainsFunc(c.findings, func(found Finding) bool { return found.File == f.Name }) {
+			continue
+		}
+		at := place{file: f.Name, line: 1, column: 1, found: "no object"}
+		if i := slices.IndexFunc(all, func(d *document) bool { return d.file == f.Name }); i >= 0 {
+			if at = all[i].at("kind"); at.found == nothing {
+				at.found = "an object without a kind"
+			}
+		}
+		c.add(wrongKind, at, "Give a file with a ScaledJob of keda.sh/v1alpha1", effect{text: "there is nothing to lint"})
+	}
+}

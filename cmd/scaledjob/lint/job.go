@@ -1,0 +1,83 @@
+package lint
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/keda"
+)
+
+// A job is a ScaledJob that is being checked, with the inputs of the rules.
+type job struct {
+	*document
+	*collector
+	rule Rule
+
+	manifest *manifest.ScaledJob
+	spec     *manifest.Spec
+	model    *keda.ScaledJob // the same, as package keda reads it
+	config   manifest.Config
+	problems []*field.Error // of config
+	all      *index
+	// Found once, when a rule asks.
+	authentications func() []authentication
+	references      func() []reference
+
+	inMetadata []*metadataProblem
+	checked    bool // inMetadata is filled in
+}
+
+func (c *collector) check(d *document, all *index) {
+	s := c.read(d)
+	j := &job{document: d, collector: c, manifest: s, spec: &s.Spec, model: s.KEDA(), all: all}
+	j.authentications, j.references = sync.OnceValue(j.findAuthentications), sync.OnceValue(j.findReferences)
+	j.config, j.problems = configOf(s)
+	for _, r := range rules {
+		if r.check != nil {
+			j.rule = r.Rule
+			r.check(j)
+		}
+	}
+}
+
+// configOf reads the ScaledJob as adapter does, with any target for types of
+// triggers that it does not know.
+func configOf(s *manifest.ScaledJob) (manifest.Config, []*field.Error) {
+	targets := map[string]float64{}
+	for _, t := range s.Spec.Triggers {
+		if !slices.Contains(manifest.TriggerTypes(), t.Type) {
+			targets[t.Type] = 1
+		}
+	}
+	config, err := s.Config(targets)
+	return config, field.All(err)
+}
+
+// find adds a finding of the rule that is being checked.
+func (j *job) find(at place, want string, effects ...effect) {
+	j.add(j.rule, at, want, effects...)
+}
+
+// note is find with the severity Note.
+func (j *job) note(at place, want string, effects ...effect) {
+	r := j.rule
+	r.Severity = Note
+	j.add(r, at, want, effects...)
+}
+
+// refused returns the condition that the API server rejects the field's value.
+func (j *job) refused(path string) condition {
+	return func(p keda.Profile) bool {
+		return slices.ContainsFunc(field.All(p.Validate(j.model)), func(e *field.Error) bool { return e.Path == path })
+	}
+}
+
+// unwrap returns the errors that were joined.
+func unwrap(err error) []error {
+	if all, ok := err.(interface{ Unwrap() []error }); ok {
+		return all.Unwrap()
+	}
+	return nil
+}
