@@ -90,11 +90,11 @@ func (j *job) cleanUp(ctx context.Context) time.Time {
 	if ctx.Err() != nil {
 		return time.Time{}
 	}
-	j.tellWaiting(failed, "leave its Jobs behind")
+	j.tellOnce(&j.waiting, "CleanupWaits", failed, toAbandon("leave its Jobs behind"))
 	if len(left)+len(failed) > 0 {
 		return time.Now().Add(time.Second)
 	}
-	j.tellAbandoned(abandoned) // while the object is there
+	j.tellOnce(&j.abandoned, "JobsLeftBehind", abandoned, "") // while the object is there
 	if err := j.release(ctx); err != nil && ctx.Err() == nil {
 		j.problems.Warn("finalizer not removed, will try again", err)
 	}
@@ -116,31 +116,22 @@ func (p *poller) abandons(member string) bool {
 	return slices.Contains(strings.Split(strings.ReplaceAll(p.seen.GetAnnotations()[annotationAbandon], " ", ""), ","), member)
 }
 
-// tellWaiting reports, once, the errors that the deletion waits for, and what to do.
-func (p *poller) tellWaiting(failed []error, instead string) {
+// tellOnce reports errors of a deletion, unless they are as before, and what to do.
+func (p *poller) tellOnce(before *string, reason string, problems []error, what string) {
 	text := ""
-	if err := errors.Join(failed...); err != nil {
+	if err := errors.Join(problems...); err != nil {
 		text = err.Error()
 	}
-	if text != "" && text != p.waiting {
-		p.log.Warn("clean-up waits", "err", text)
-		scaledjob.Record(p.recorder, p.seen, []scaledjob.Event{warning("CleanupWaits",
-			"%s\nTo %s, name the member in the annotation %s", text, instead, annotationAbandon)})
+	if text != "" && text != *before {
+		p.log.Warn(reason, "err", text)
+		scaledjob.Record(p.recorder, p.seen, []scaledjob.Event{warning(reason, "%s%s", text, what)})
 	}
-	p.waiting = text
+	*before = text
 }
 
-// tellAbandoned reports, once, the members with Jobs left behind.
-func (j *job) tellAbandoned(abandoned []error) {
-	text := ""
-	if err := errors.Join(abandoned...); err != nil {
-		text = err.Error()
-	}
-	if text != "" && text != j.abandoned {
-		j.log.Warn("Jobs left behind", "err", text)
-		scaledjob.Record(j.recorder, j.seen, []scaledjob.Event{warning("JobsLeftBehind", "%s", text)})
-	}
-	j.abandoned = text
+// toAbandon says how to let the object go without a member.
+func toAbandon(what string) string {
+	return "\nTo " + what + ", name the member in the annotation " + annotationAbandon
 }
 
 // An original is the count that a workload on a member had before this object scaled it.
@@ -208,7 +199,7 @@ func (o *object) giveBack(ctx context.Context) time.Time {
 		if ctx.Err() != nil {
 			return time.Time{}
 		}
-		o.tellWaiting(failed, "leave its replicas as they are")
+		o.tellOnce(&o.waiting, "CleanupWaits", failed, toAbandon("leave its replicas as they are"))
 		if errors.Join(failed...) != nil {
 			return time.Now().Add(time.Second)
 		}

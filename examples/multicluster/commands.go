@@ -166,7 +166,7 @@ func (c *command) registration(members []registry.Member) (of registry.Registrat
 		if err := members[i].Invalid; err != nil {
 			return of, fmt.Errorf("its registration cannot be read; mend it, or run delete-member first: %w", err)
 		}
-		of = members[i].Stored()
+		of = members[i].Registration
 		gone := slices.DeleteFunc(slices.Clone(of.Namespaces), func(n string) bool { return slices.Contains(c.serve, n) })
 		if c.serve != nil && (of.Namespaces == nil || len(gone) > 0) {
 			return of, fmt.Errorf("it serves %s; to take some away, run delete-member with -member-kubeconfig first", named(of.Namespaces))

@@ -48,7 +48,7 @@ func Parse(data map[string][]byte) []Member {
 			m.Config, m.Err = nil, errors.Join(m.Err, m.Invalid)
 		}
 		if m.Config != nil {
-			limit(m.Config, m.MaxBytes)
+			limit(m.Config, cmp.Or(m.MaxBytes, 256<<20))
 		}
 		members = append(members, m)
 	}

@@ -1,8 +1,6 @@
 package registry
 
 import (
-	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -31,15 +29,9 @@ type Registration struct {
 	Registered time.Time `json:"registered,omitzero"`
 	// MaxJobs is the most Jobs of this hub on the member, and MaxBytes the most bytes of an
 	// answer of its API server. A member that exceeds them is unreachable.
-	MaxJobs  int   `json:"maxJobs,omitempty"`  // 0 means DefaultMaxJobs
-	MaxBytes int64 `json:"maxBytes,omitempty"` // 0 means DefaultMaxBytes
+	MaxJobs  int   `json:"maxJobs,omitempty"`  // 0 means the default of member.Options
+	MaxBytes int64 `json:"maxBytes,omitempty"` // 0 means 256 MiB
 }
-
-// Bounds of a member without bounds in its registration.
-const (
-	DefaultMaxJobs  = 200_000
-	DefaultMaxBytes = 256 << 20
-)
 
 // An Allowance lets the objects of a namespace of the hub cluster act in a namespace of the
 // member.
@@ -50,15 +42,7 @@ type Allowance struct {
 
 // Allows reports whether objects of the hub's namespace may act in the member's.
 func (r *Registration) Allows(a Allowance) bool {
-	if a.From == a.To {
-		return true
-	}
-	for _, allowed := range r.Allow {
-		if allowed == a {
-			return true
-		}
-	}
-	return false
+	return a.From == a.To || slices.Contains(r.Allow, a)
 }
 
 // Serves reports whether the hub has permissions in the namespace of the member.
@@ -89,24 +73,10 @@ func parseRegistration(data []byte) (r Registration, err error) {
 	if err := problems.Err(); err != nil {
 		return Registration{}, err
 	}
-	r.MaxJobs, r.MaxBytes = cmp.Or(r.MaxJobs, DefaultMaxJobs), cmp.Or(r.MaxBytes, DefaultMaxBytes)
 	return r, nil
-}
-
-// Stored returns the registration without the bounds that are the defaults.
-func (r Registration) Stored() Registration {
-	if r.MaxJobs == DefaultMaxJobs {
-		r.MaxJobs = 0
-	}
-	if r.MaxBytes == DefaultMaxBytes {
-		r.MaxBytes = 0
-	}
-	return r
 }
 
 // Key returns the parts that connect a member anew when they change.
 func (r *Registration) Key() string {
 	return fmt.Sprint(r.Namespaces, r.UID, r.Registered, r.MaxJobs, r.MaxBytes)
 }
-
-func (r Registration) json() ([]byte, error) { return json.Marshal(r) }

@@ -47,7 +47,7 @@ func (r Registry) Add(ctx context.Context, name string, kubeconfig []byte, of Re
 	if _, _, err := parse(kubeconfig); err != nil {
 		return fmt.Errorf("member %s: %w", name, err)
 	}
-	registration, err := of.json()
+	registration, err := json.Marshal(of)
 	if err == nil {
 		_, err = parseRegistration(registration)
 	}

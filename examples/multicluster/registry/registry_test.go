@@ -148,18 +148,19 @@ func TestRegistration(t *testing.T) {
 	}
 	m := of("")
 	require.NoError(t, m.Err)
-	require.EqualValues(t, DefaultMaxJobs, m.MaxJobs)
-	require.EqualValues(t, DefaultMaxBytes, m.MaxBytes)
+	bytes := func(m Member) int64 { return m.Config.WrapTransport(nil).(*limited).most }
+	require.EqualValues(t, 256<<20, bytes(m))
 	require.True(t, m.Allows(Allowance{"team-a", "team-a"}))
 	for _, to := range []string{"kube-system", "team-b", ""} {
 		require.False(t, m.Allows(Allowance{"team-a", to}), to)
 	}
-	m = of(`{"allow": [{"from": "team-a", "to": "shop"}], "uid": "u", "maxJobs": 5}`)
+	m = of(`{"allow": [{"from": "team-a", "to": "shop"}], "uid": "u", "maxJobs": 5, "maxBytes": 6}`)
 	require.NoError(t, m.Err)
 	require.True(t, m.Allows(Allowance{"team-a", "shop"}))
 	require.False(t, m.Allows(Allowance{"team-b", "shop"}))
 	require.False(t, m.Allows(Allowance{"shop", "team-a"}))
 	require.Equal(t, 5, m.MaxJobs)
+	require.EqualValues(t, 6, bytes(m))
 	for text, want := range map[string]string{
 		`{"alow": [], "maxJobs": "x"}`: "registration.maxJobs: found \"x\"", `{"alow": []}`: "registration.alow: found an unknown field", `{`: "registration: ", `{"maxJobs": -1}`: "registration.maxJobs: found -1",
 		`{"namespaces": []}`:                       `registration.namespaces: found "[]"; use at least one namespace, or leave it out for all`,
