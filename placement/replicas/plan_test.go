@@ -164,6 +164,9 @@ func TestWritesFailLater(t *testing.T) {
 		{30, 12, "a:12 b:5!failed", "a:12, b:0>0 WriteFailed", ""},
 		{30, 12, "a:12 b:5", "a:6>7, b:6>6", ""},
 	})
+	p := replicas.NewPolicy(100)
+	p.GracePeriod = 0 // what it lacks is not there for the others
+	play(t, p, []line{{0, 10, "a:5/1!failed b:8/2 c:5/0", "a:0>5 WriteFailed, b:5, c:5", ""}})
 }
 
 // Pods that are never created: the others get the part that is missing, and the member
