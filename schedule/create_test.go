@@ -128,7 +128,7 @@ func TestSizeInAnOutage(t *testing.T) {
 	case *every:
 		step = 1
 	case testing.Short():
-		step = 97
+		step = 397
 	}
 	before := map[bool]schedule.State{}
 	var began time.Time

@@ -78,7 +78,9 @@ func (p PendingRuns) MarshalJSON() ([]byte, error) {
 		list[i] = r
 		if !r.OnDemand && r.Attempts == 0 {
 			if n++; n > mostWhole {
-				list[i] = map[string]time.Time{"dueAt": r.Due}
+				list[i] = struct {
+					Due time.Time `json:"dueAt"`
+				}{r.Due}
 			}
 		}
 	}

@@ -282,6 +282,10 @@ func present(p *study.Probe, s *simulation.Scenario) string {
 	return "the queue does not grow"
 }
 
+// causes are rules as causes of a growing queue.
+var causes = strings.NewReplacer("the minimum; the queue is ignored", "R < min: the queue is ignored",
+	"the strategy's answer", "the strategy asks for fewer Jobs than the queue needs")
+
 // cause names the most frequent cause of a growing queue, from the counts of its run.
 func cause(t *study.Trend, s *simulation.Scenario) string {
 	r := &t.Summary
@@ -290,7 +294,7 @@ func cause(t *study.Trend, s *simulation.Scenario) string {
 	case r.FullPolls*2 > r.Polls:
 		return fmt.Sprintf("; as many Jobs as the maximum exist after %d of %d polls", r.FullPolls, r.Polls)
 	case starved.Starved*2 > r.Polls:
-		return fmt.Sprintf("; in %d of %d polls, %s", starved.Polls, r.Polls, strings.ReplaceAll(starved.Rule, "the minimum; the queue is ignored", "R < min: the queue is ignored"))
+		return fmt.Sprintf("; in %d of %d polls, %s", starved.Polls, r.Polls, causes.Replace(starved.Rule))
 	case r.LongestPending > 60 && r.LongestPending > 3*s.Jobs.Startup.Mean().Seconds():
 		return fmt.Sprintf("; Jobs stay pending for up to %s", report.Span(r.LongestPending))
 	case starved.Starved*10 > r.Polls:

@@ -71,6 +71,23 @@ func TestCauses(t *testing.T) {
 	}, troubles(s, 0, 5))
 }
 
+// The cause of a growing queue is in most of its polls, or is long.
+func TestCauseOfGrowth(t *testing.T) {
+	rule := func(rule string, starved int64) []simulation.RuleCount {
+		return []simulation.RuleCount{{Rule: rule, Polls: starved + 1, Starved: starved}, {Rule: "other", Polls: 99 - starved}}
+	}
+	for want, r := range map[string]simulation.Summary{
+		"; as many Jobs as the maximum exist after 51 of 100 polls":                              {Polls: 100, FullPolls: 51, Rules: rule("r", 60)},
+		"; in 61 of 100 polls, R < min: the queue is ignored":                                    {Polls: 100, FullPolls: 50, Rules: rule("the minimum; the queue is ignored", 60), LongestPending: 100},
+		"; in 61 of 100 polls, the strategy asks for fewer Jobs than the queue needs":            {Polls: 100, Rules: rule("the strategy's answer", 60)},
+		"; Jobs stay pending for up to 1m40s":                                                    {Polls: 100, Rules: rule("r", 50), LongestPending: 100},
+		"; 50 of 100 polls leave items without a Job, mostly by the rule: the strategy's answer": {Polls: 100, Rules: rule("the strategy's answer", 50), StarvedPolls: 50, LongestPending: 60},
+		"": {Polls: 100, Rules: rule("r", 10)},
+	} {
+		require.Equal(t, want, cause(&study.Trend{Summary: r}, &simulation.Scenario{}))
+	}
+}
+
 // An observer counts, from the events alone, what the troubles claim.
 type observer struct {
 	delivered                   map[int64]bool // Jobs that had an item
