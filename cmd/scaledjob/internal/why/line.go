@@ -66,8 +66,8 @@ func split(text string, first int) (all []line, pastes int) {
 	return all, pastes + 1
 }
 
-// begins matches the begin of a line of a log: an object, a time, the header of klog or a prefix.
-var begins = regexp.MustCompile(`^\s*(?:\{\s*$|\[?"?\{|"?\d{4}-\d\d-\d\d|"?\d\d:\d\d:\d\d|[IWEF]\d{4} |\[?(?:pod/)?keda-|"?1\.\d+e\+09|"?\d{10}|(?i:info|debug|error|warn)\b)`)
+// begins matches the begin of a line of a log: an object, a time, the header of klog, a prefix or a crash.
+var begins = regexp.MustCompile(`^\s*(?:\{\s*$|\[?"?\{|"?\d{4}-\d\d-\d\d|"?\d\d:\d\d:\d\d|[IWEF]\d{4} |\[?(?:pod/)?keda-|"?1\.\d+e\+09|"?\d{10}|(?i:info|debug|error|warn)\b|panic: |fatal error: |goroutine )`)
 
 // cutBefore reports whether a line may have been broken before its object, by the width of a terminal.
 func cutBefore(text string) bool {

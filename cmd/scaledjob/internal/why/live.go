@@ -27,31 +27,23 @@ func Urgency(state string) int {
 
 // A Live is the state of a ScaledJob in a cluster.
 type Live struct {
-	Conditions []Condition `json:"conditions,omitempty"`
-	Events     []Notice    `json:"events,omitempty"` // oldest first
-	Running    int64       `json:"running"`
-	Pending    int64       `json:"pending"`
-	Counted    bool        `json:"counted"`           // the Jobs were read
-	Stuck      int64       `json:"stuck,omitempty"`   // Jobs older than StuckAfter, if no Job has a running pod
-	Lint       []string    `json:"lint,omitempty"`    // errors and warnings of the object, from lint
-	Waiting    []string    `json:"waiting,omitempty"` // reasons of pods that have not run for StuckAfter, with their numbers
-	Absent     []string    `json:"absent,omitempty"`  // TriggerAuthentications that do not exist
-	Metrics    Metrics     `json:"-"`                 // of the operator's endpoint
+	Conditions []Condition
+	Events     []Notice // oldest first
+	Running    int64
+	Pending    int64
+	Counted    bool     // the Jobs were read
+	Stuck      int64    // Jobs older than StuckAfter, if no Job has a running pod
+	Lint       []string // errors and warnings of the object, from lint
+	Waiting    []string // reasons of pods that have not run for StuckAfter, with their numbers
+	Absent     []string // TriggerAuthentications that do not exist
+	Metrics    Metrics  // of the operator's endpoint
 }
 
 // A Condition is a condition of the ScaledJob's status.
-type Condition struct {
-	Type    string `json:"type"`
-	Status  string `json:"status"`
-	Reason  string `json:"reason,omitempty"`
-	Message string `json:"message,omitempty"`
-}
+type Condition struct{ Type, Status, Reason, Message string }
 
 // A Notice is an event about the ScaledJob.
-type Notice struct {
-	Reason  string `json:"reason"`
-	Message string `json:"message"`
-}
+type Notice struct{ Reason, Message string }
 
 // causes returns what the cluster shows, the most important first.
 func (l *Live) causes(j *judge) (all []Cause) {

@@ -232,6 +232,7 @@ func TestPasted(t *testing.T) {
 		"no API server":      {"", "restart", "the API server does not answer", []string{"W" + klogged + unreached}},
 		"no kind":            {"", "restart", "the operator cannot read the cluster: \"W0102", []string{"W" + klogged + "failed to list *v1alpha1.ScaledJob: the server could not find the requested resource"}},
 		"panic":              {"", "restart", "the operator stopped", append(open[:2:2], "panic: runtime error: invalid memory address or nil pointer dereference")},
+		"panic after klog":   {"", "restart", "the operator stopped", append(open[:2:2], "E"+klogged+"error retrieving resource lock keda/operator.keda.sh: EOF", "panic: runtime error: invalid memory address or nil pointer dereference")},
 		"one of two fails":   {"", "unreadable", "because the metric cannot be read: the name of the host does not exist", append([]string{failing}, polls(1, 0, 0, 0)...)},
 		"creates, one fails": {"", "unreadable", "created 2 Jobs, because the queue asks for T=3, R=1, P=0, strategy default. The metric cannot be read", append([]string{failing}, polls(1, 0, 2, 0)...)},
 		"some creates fail":  {"", "create-failed", "The last poll at 10:00:00 created 1 Job, because the queue asks for T=2, R=0, P=0, strategy default. 1 create failed: a ResourceQuota", refusals(polls(0, 0, 2, 0), "forbidden: exceeded quota: jobs")},
