@@ -277,7 +277,7 @@ func (j *job) pendingSince(before job, now time.Time) time.Time {
 	case j.ran:
 		return now
 	case j.started != 0 && j.started > j.Created.UnixNano(): // resumed
-		return time.Unix(0, j.started)
+		return time.Unix(0, j.started).In(j.Created.Location())
 	}
 	return j.Created
 }

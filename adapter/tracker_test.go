@@ -504,6 +504,9 @@ func propRecount(t *rapid.T, c *premise.Counts) {
 				incarnation++
 				j.UID = types.UID(fmt.Sprint("incarnation-", incarnation))
 			}
+			if before := jobs[i]; before != nil && before.UID != j.UID {
+				w.gone(before) // a watch shows the end of an object before another of its name
+			}
 			w.show(j)
 			jobs[i] = j
 		},
