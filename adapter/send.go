@@ -28,7 +28,7 @@ type reply struct {
 }
 
 func (a *application) send(ctx context.Context, jobs batchclient.JobsGetter, c call) reply {
-	ctx, cancel := term.Timeout(ctx, a.tracker.options.Timeout)
+	ctx, cancel := term.Timeout(term.With(ctx, a.plan.term), a.tracker.options.Timeout)
 	defer cancel()
 	switch {
 	case c.Kind == slots.Read && c.of != nil:

@@ -15,7 +15,7 @@
 // # Errors
 //
 // A request whose context ends while it waits for the limit fails with
-// [adapter.ErrNotSent]. So does a change after the end of a term of [Limit].Terms, with
+// [adapter.ErrNotSent]. So does a change after the end of the term in its context, with
 // [adapter.ErrOutdated] too. Any other error without an answer leaves open whether the
 // request took effect.
 //

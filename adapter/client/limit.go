@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"fmt"
 	"mime"
 	"net/http"
@@ -16,10 +17,6 @@ import (
 // A Limit is a fixed number of requests in flight. Their owners have turns as package fair
 // describes. The owner of a request comes from [fair.With], else the request's namespace.
 type Limit struct {
-	// Terms, if set, decide whether this process may change anything. They are asked right
-	// before a request other than a GET is sent: a process may have waited for long, or been
-	// stopped. Set it before the first request.
-	Terms *term.Holder
 	// Observe, if set, is called after each answer. Set it before the first request. It must
 	// not block, and may be called from several goroutines.
 	Observe func(Answer)
@@ -44,19 +41,19 @@ func NewLimit(n int) *Limit { return &Limit{Queue: fair.New(n)} }
 // limit never waits.
 func (l *Limit) admit(r *http.Request) (answered func(r *http.Response, expired bool), free func(), err error) {
 	if l == nil {
-		return func(*http.Response, bool) {}, func() {}, r.Context().Err()
+		return func(*http.Response, bool) {}, func() {}, cmp.Or(r.Context().Err(), mayAct(r))
 	}
 	ctx := r.Context()
 	if fair.OwnerOf(ctx) == (fair.Owner{}) {
 		ctx = fair.With(ctx, fair.Owner{Namespace: namespaceOf(r.URL.Path)})
 	}
 	slot, free, err := l.Wait(ctx)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, nil, fmt.Errorf("waiting for the limit on requests: %w", err)
-	case r.Method != http.MethodGet && l.Terms != nil && !l.Terms.MayAct():
+	}
+	if err := mayAct(r); err != nil {
 		free()
-		return nil, nil, fmt.Errorf("%w: %w", adapter.ErrOutdated, term.ErrEnded)
+		return nil, nil, err
 	}
 	a := Answer{Owner: fair.OwnerOf(ctx), Kind: kindOf(r)}
 	slot.Sends(a.Kind)
@@ -70,6 +67,18 @@ func (l *Limit) admit(r *http.Request) (answered func(r *http.Response, expired 
 			l.Observe(a)
 		}
 	}, free, nil
+}
+
+// mayAct returns why a change may not be sent any more. It may have waited for long, and the
+// process may have been stopped.
+func mayAct(r *http.Request) error {
+	if r.Method == http.MethodGet {
+		return nil
+	}
+	if err := term.Check(r.Context()); err != nil {
+		return fmt.Errorf("%w: %w", adapter.ErrOutdated, err)
+	}
+	return nil
 }
 
 // namespaceOf returns the namespace in a path of the API, or "".

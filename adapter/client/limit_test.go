@@ -166,13 +166,13 @@ func TestMayAct(t *testing.T) {
 		s := &server{answer: func(*http.Request) answer { return answer{after: time.Hour} }}
 		limit := NewLimit(1)
 		begin := time.Now()
-		limit.Terms = &term.Holder{}
-		limit.Terms.Begin(until(begin.Add(time.Minute)), term.Mark{})
+		terms := &term.Holder{}
+		terms.Begin(until(begin.Add(time.Minute)), term.Mark{})
 		transport := newTransport(s, 2*time.Hour, limit)
 		var all sync.WaitGroup
 		for _, method := range []string{"POST", "POST", "DELETE", "PATCH", "GET"} {
 			all.Go(func() {
-				_, err := at(t.Context(), transport, method, "/"+method)
+				_, err := at(term.With(t.Context(), terms), transport, method, "/"+method)
 				if method == "GET" || time.Since(begin) == time.Hour && err == nil {
 					require.NoError(t, err)
 					return
@@ -186,6 +186,8 @@ func TestMayAct(t *testing.T) {
 		require.Equal(t, []string{"/POST", "/GET"}, s.paths)
 		inFlight, _ := limit.state()
 		require.Zero(t, inFlight)
+		_, err := at(term.With(t.Context(), terms), newTransport(s, time.Minute, nil), "POST", "/unlimited")
+		require.ErrorIs(t, err, adapter.ErrNotSent)
 	})
 }
 

@@ -4,6 +4,10 @@
 //	terms.Begin(lease, found)     // the process has taken the lease
 //	ctx, cancel, err := terms.Request(ctx, timeout) // before each request
 //
+// Waiting requests need more: they may be sent after the end of the term. The clients of package
+// client ask the context of each change right before they send it. [Term.Request] and the
+// requests of a tracker have such a context. [With] makes one for other requests.
+//
 // The lease is an interface. Package kube has the lease of Kubernetes. A program whose world is not
 // Kubernetes writes its own.
 //
@@ -25,6 +29,7 @@
 //	a term ends for good, also if the lease is taken again   TestTerms
 //	what the marks say                                       TestMarks, TestClean
 //	a request has a deadline of its own, and says so         TestRequest
+//	the term of a context                                    TestWith; TestMayAct in adapter/client
 package term
 
 import (
@@ -234,12 +239,29 @@ func (h *Holder) Request(ctx context.Context, timeout time.Duration) (context.Co
 
 // Request returns a context for a request, which ends after the timeout, or [ErrEnded].
 func (t *Term) Request(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc, error) {
-	ctx, cancel := Timeout(ctx, timeout)
+	ctx, cancel := Timeout(With(ctx, t), timeout)
 	if err := t.Err(); err != nil {
 		cancel()
 		return ctx, func() {}, err
 	}
 	return ctx, cancel, nil
+}
+
+type termKey struct{}
+
+// With returns a context whose requests change nothing after the end of a [Term], or while a
+// [Holder] has none.
+func With(ctx context.Context, of interface{ Err() error }) context.Context {
+	return context.WithValue(ctx, termKey{}, of)
+}
+
+// Check returns nil if a request with this context may be sent, and else [ErrEnded]. Without
+// [With] it may.
+func Check(ctx context.Context) error {
+	if of, ok := ctx.Value(termKey{}).(interface{ Err() error }); ok {
+		return of.Err()
+	}
+	return nil
 }
 
 // Timeout returns a context for a request, which ends after the timeout with [ErrNoAnswer].

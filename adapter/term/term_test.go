@@ -66,6 +66,21 @@ func TestRequest(t *testing.T) {
 	})
 }
 
+// A context has the terms of a process, or a single one, which the next does not prolong.
+func TestWith(t *testing.T) {
+	h := &term.Holder{}
+	require.NoError(t, term.Check(t.Context()))
+	require.ErrorIs(t, term.Check(term.With(t.Context(), h)), term.ErrEnded)
+	h.Begin(&lease{}, term.Mark{})
+	of, cancel, err := h.Request(t.Context(), time.Hour)
+	defer cancel()
+	require.NoError(t, err)
+	require.NoError(t, term.Check(of))
+	h.Begin(&lease{}, term.Mark{})
+	require.ErrorIs(t, term.Check(of), term.ErrEnded)
+	require.NoError(t, term.Check(term.With(t.Context(), h)))
+}
+
 // The mark of an orderly end needs a term that is older than L, in which each create has an
 // outcome; or one that found it.
 func TestClean(t *testing.T) {

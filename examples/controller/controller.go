@@ -31,8 +31,7 @@ type controller struct {
 	warned  atomic.Int64 // when an overload was logged, in Unix seconds
 }
 
-// clients are clients of the API server. Requests share a limit, and are not sent when
-// this process may not act. The lease is renewed whether or not they wait.
+// clients are clients of the API server. Requests share a limit. The lease is renewed whether or not they wait.
 type clients struct {
 	client.Clients
 	limit   *client.Limit
@@ -46,7 +45,7 @@ func (o *options) connect(config *rest.Config, log *slog.Logger) (c clients, err
 		return c, err
 	}
 	limit := client.NewLimit(o.maxRequests)
-	limit.Terms, c.limit = c.lease.Holder, limit
+	c.limit = limit
 	if c.Clients, err = client.Connect(config, o.requestTimeout, limit); err != nil {
 		return c, err
 	}

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	"github.com/scaledjob/scaledjob/adapter/member"
+	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/adapter/term/kube"
 	"github.com/scaledjob/scaledjob/examples/internal/cluster"
 	"github.com/scaledjob/scaledjob/examples/internal/poll"
@@ -92,7 +93,7 @@ func (c *controller) run(ctx context.Context) error {
 	for _, k := range c.kinds {
 		go k.watched.RunWithContext(ctx)
 	}
-	if err := c.events.StartRecordingToSinkWithContext(ctx); err != nil {
+	if err := c.events.StartRecordingToSinkWithContext(term.With(ctx, c.lease.Holder)); err != nil {
 		return err
 	}
 	defer c.events.Shutdown()

@@ -218,7 +218,7 @@ func (o *options) connect(config *rest.Config, log *slog.Logger) (c clients, err
 	if c.lease, err = o.Lease(config, log); err != nil {
 		return c, err
 	}
-	if c.client, c.dynamic, err = cluster.Clients(config, 0, c.lease.Holder); err != nil {
+	if c.client, c.dynamic, err = cluster.Clients(config, 0); err != nil {
 		return c, err
 	}
 	c.watches, c.dynamicWatches, err = cluster.Watches(config)

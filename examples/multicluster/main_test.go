@@ -123,9 +123,10 @@ func TestChangesNeedTheLease(t *testing.T) {
 		require.NoError(t, err)
 		c, err := o.connect(config, log)
 		require.NoError(t, err)
-		_, err = c.client.CoreV1().ConfigMaps("n").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{})
+		ctx := term.With(t.Context(), c.lease.Holder) // as the lease gives it
+		_, err = c.client.CoreV1().ConfigMaps("n").Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{})
 		require.ErrorIs(t, err, want)
-		_, err = c.dynamic.Resource(api.Jobs).Namespace("n").Patch(t.Context(), "none", types.JSONPatchType, []byte("[]"), metav1.PatchOptions{}, "status")
+		_, err = c.dynamic.Resource(api.Jobs).Namespace("n").Patch(ctx, "none", types.JSONPatchType, []byte("[]"), metav1.PatchOptions{}, "status")
 		require.Equal(t, want == nil, apierrors.IsNotFound(err), err)
 	}
 	require.Len(t, server.Requests("POST", "configmaps"), 1)

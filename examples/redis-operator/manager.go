@@ -60,17 +60,9 @@ func (o *options) Run(ctx context.Context, log *slog.Logger) error {
 	return manager.Start(ctx)
 }
 
-// connect returns clients that create nothing after the lease has ended: a process that was
-// stopped and continues does not send its next creates.
-func connect(config *rest.Config, lease kube.Lease) (client.Clients, error) {
-	limit := client.NewLimit(maxInFlight)
-	limit.Terms = lease.Holder
-	return client.Connect(config, 0, limit)
-}
-
 // add adds the reconciler and the checks to a manager.
 func (o *options) add(manager ctrl.Manager, lease kube.Lease) error {
-	clients, err := connect(manager.GetConfig(), lease)
+	clients, err := client.Connect(manager.GetConfig(), 0, client.NewLimit(maxInFlight))
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -15,11 +14,9 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/stretchr/testify/require"
-	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
-	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/examples/internal/apiserver"
 	"github.com/scaledjob/scaledjob/examples/internal/process"
 	"github.com/scaledjob/scaledjob/examples/internal/processtest"
@@ -44,28 +41,6 @@ func TestWithoutScaledJobs(t *testing.T) {
 	status, said := processtest.Run(t, newOptions(), "-kubeconfig", file)
 	require.Equal(t, 1, status)
 	require.Contains(t, said, "the cluster has no ScaledJobs of batch.miracle.dev: kubectl apply -k examples/redis-operator/config/crd")
-}
-
-// A process without the lease reads Jobs, and creates none.
-func TestCreatesNeedTheLease(t *testing.T) {
-	api := &apiserver.Server{}
-	file := api.Start(t, nil)
-	for elect, want := range map[string]error{"-leader-elect": adapter.ErrNotSent, "-leader-elect=false": nil} {
-		o := processtest.Parse(t, newOptions(), "-kubeconfig", file, elect)
-		log := slog.New(slog.DiscardHandler)
-		config, err := o.Connect(t.Context(), log)
-		require.NoError(t, err)
-		lease, err := o.Lease(config, log)
-		require.NoError(t, err)
-		clients, err := connect(config, lease)
-		require.NoError(t, err)
-		jobs := clients.Requests.BatchV1().Jobs("production")
-		_, err = jobs.List(t.Context(), metav1.ListOptions{})
-		require.NoError(t, err)
-		_, err = jobs.Create(t.Context(), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "job"}}, metav1.CreateOptions{})
-		require.ErrorIs(t, err, want)
-	}
-	require.Len(t, api.Requests("POST", "jobs"), 1)
 }
 
 // caches have synced, or wait until the context ends.

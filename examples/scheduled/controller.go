@@ -24,6 +24,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
+	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/adapter/term/kube"
 )
 
@@ -223,7 +224,7 @@ func (c *controller) hasSynced() bool {
 // run watches until the context ends, and acts while it leads. It returns an error if it
 // loses the lease.
 func (c *controller) run(ctx context.Context) error {
-	if err := c.events.StartRecordingToSinkWithContext(ctx); err != nil {
+	if err := c.events.StartRecordingToSinkWithContext(term.With(ctx, c.lease.Holder)); err != nil {
 		return err
 	}
 	defer c.events.Shutdown()

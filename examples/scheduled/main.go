@@ -94,7 +94,7 @@ func (o *options) connect(config *rest.Config, log *slog.Logger) (c clients, err
 	if c.lease, err = o.Lease(config, log); err != nil {
 		return c, err
 	}
-	if c.client, c.dynamic, err = cluster.Clients(config, o.requestTimeout, c.lease.Holder); err != nil {
+	if c.client, c.dynamic, err = cluster.Clients(config, o.requestTimeout); err != nil {
 		return c, err
 	}
 	c.watches, c.dynamicWatches, err = cluster.Watches(config)

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/examples/internal/apiserver"
 	"github.com/scaledjob/scaledjob/examples/internal/process"
 	"github.com/scaledjob/scaledjob/examples/internal/processtest"
@@ -130,11 +131,12 @@ func TestChangesNeedTheLease(t *testing.T) {
 		require.NoError(t, err)
 		c, err := o.connect(config, slog.New(slog.DiscardHandler))
 		require.NoError(t, err)
+		ctx := term.With(t.Context(), c.lease.Holder) // as the lease gives it
 		_, err = c.client.BatchV1().Jobs("n").List(t.Context(), metav1.ListOptions{})
 		require.NoError(t, err)
-		_, err = c.client.BatchV1().Jobs("n").Create(t.Context(), job, metav1.CreateOptions{})
+		_, err = c.client.BatchV1().Jobs("n").Create(ctx, job, metav1.CreateOptions{})
 		require.ErrorIs(t, err, want)
-		_, err = c.dynamic.Resource(runRequests).Namespace("n").Patch(t.Context(), "none", types.MergePatchType, patch, metav1.PatchOptions{})
+		_, err = c.dynamic.Resource(runRequests).Namespace("n").Patch(ctx, "none", types.MergePatchType, patch, metav1.PatchOptions{})
 		require.Equal(t, want == nil, apierrors.IsNotFound(err), err)
 	}
 	require.Len(t, api.Requests("POST", "jobs"), 1)

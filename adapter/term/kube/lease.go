@@ -77,13 +77,14 @@ func (l Lease) RenewDeadline() time.Duration { return l.Duration * 2 / 3 }
 func (l Lease) RetryPeriod() time.Duration { return l.Duration * 2 / 15 }
 
 // Lead waits for the lease, and acts while it holds the lease. When ctx or the lease ends,
-// the context of act ends. When act has returned, Lead releases the lease, so that the
+// the context of act ends. Requests with that context change nothing after a term, as package
+// term describes. When act has returned, Lead releases the lease, so that the
 // next process need not wait until it expires. Lead returns the error of act, else nil if
 // ctx has ended, else [ErrLost]. Without a Client there is no lease: Lead acts at once, and
 // the Holder should be [term.Alone].
 func (l Lease) Lead(ctx context.Context, act func(context.Context) error) error {
 	if l.Client == nil {
-		return act(ctx)
+		return act(term.With(ctx, l.Holder))
 	}
 	lock := l.lock()
 	elect, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -99,7 +100,7 @@ func (l Lease) Lead(ctx context.Context, act func(context.Context) error) error 
 				leading, cancel := context.WithCancel(leading)
 				defer cancel()
 				defer context.AfterFunc(ctx, cancel)()
-				acted <- act(leading)
+				acted <- act(term.With(leading, lock.of.Holder))
 			},
 			OnStoppedLeading: func() {},
 			OnNewLeader:      func(identity string) { l.Log.Info("the lease is held", "by", identity) },

@@ -47,6 +47,9 @@ func lead(t *testing.T, l kube.Lease) *leader {
 	s := &leader{stop: stop, acting: make(chan struct{}), ending: make(chan struct{}), end: make(chan error), led: make(chan error, 1)}
 	go func() {
 		s.led <- l.Lead(ctx, func(ctx context.Context) error {
+			if err := term.Check(ctx); err != nil {
+				t.Error(err)
+			}
 			close(s.acting)
 			<-ctx.Done()
 			close(s.ending)

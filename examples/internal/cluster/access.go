@@ -13,7 +13,6 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/scaledjob/scaledjob/adapter/client"
-	"github.com/scaledjob/scaledjob/adapter/term"
 )
 
 // An Access is how a program gets to a cluster.
@@ -56,13 +55,9 @@ and in another terminal
 const maxInFlight = 64
 
 // Clients returns a client of Kubernetes' own resources, and a client of custom resources,
-// with a common limit. Each request has the timeout; 0 means 15 s. The clients change nothing
-// outside of the terms, such as after the lease has ended: a process that was stopped would go
-// on where it was. Nil terms mean always. Informers need [Watches].
-func Clients(config *rest.Config, timeout time.Duration, terms *term.Holder) (kubernetes.Interface, dynamic.Interface, error) {
-	limit := client.NewLimit(maxInFlight)
-	limit.Terms = terms
-	config = client.Limited(config, timeout, limit)
+// with a common limit. Each request has the timeout; 0 means 15 s. Informers need [Watches].
+func Clients(config *rest.Config, timeout time.Duration) (kubernetes.Interface, dynamic.Interface, error) {
+	config = client.Limited(config, timeout, client.NewLimit(maxInFlight))
 	own, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, nil, err

@@ -70,7 +70,7 @@ func TestNoCluster(t *testing.T) {
 func TestNoAnswer(t *testing.T) {
 	config, err := cluster.Access{Kubeconfig: write(t)}.Config()
 	require.NoError(t, err)
-	client, _, err := cluster.Clients(config, 0, nil)
+	client, _, err := cluster.Clients(config, 0)
 	require.NoError(t, err)
 	require.ErrorContains(t, cluster.Served(t.Context(), client.Discovery(), things), "connection refused")
 }
@@ -84,7 +84,7 @@ func TestWatches(t *testing.T) {
 	}))
 	defer s.Close()
 	config := &rest.Config{Host: s.URL}
-	client, dynamic, err := cluster.Clients(config, 0, nil)
+	client, dynamic, err := cluster.Clients(config, 0)
 	require.NoError(t, err)
 	_, err = client.BatchV1().Jobs("").List(t.Context(), metav1.ListOptions{})
 	require.Error(t, err)

@@ -129,7 +129,7 @@ func (o *options) kubeconfig(s site) error {
 
 // connect installs the custom resources in the home cluster, and registers the members.
 func connect(ctx context.Context, at site, members []site) error {
-	client, dynamic, err := examples.Clients(at.Config(), 0, nil)
+	client, dynamic, err := examples.Clients(at.Config(), 0)
 	if err != nil {
 		return err
 	}
