@@ -1,69 +1,54 @@
 package fair
 
-import "slices"
+import "container/heap"
 
 // A place decides who is next: the owner with the fewest requests in flight, then the one
 // that has waited longest since its last turn or its arrival.
 type place struct {
 	inFlight int
 	turn     uint64
-	index    int // in the heap, or -1
+	index    int // in the line, or -1
 }
 
 func (p *place) at() *place { return p }
 
-func (p *place) before(other *place) bool {
-	return p.inFlight < other.inFlight || p.inFlight == other.inFlight && p.turn < other.turn
+// A line is a heap of places.
+type line[T interface{ at() *place }] []T
+
+func (l line[T]) Len() int { return len(l) }
+
+func (l line[T]) Less(i, j int) bool {
+	a, b := l[i].at(), l[j].at()
+	return a.inFlight < b.inFlight || a.inFlight == b.inFlight && a.turn < b.turn
 }
 
-// A heap is a binary heap of places.
-type heap[T interface{ at() *place }] []T
+func (l line[T]) Swap(i, j int) {
+	l[i], l[j] = l[j], l[i]
+	l[i].at().index, l[j].at().index = i, j
+}
 
-// set puts an element into the heap at its right place, or takes it out. An element that
+func (l *line[T]) Push(e any) { *l = append(*l, e.(T)) }
+
+func (l *line[T]) Pop() any {
+	last := len(*l) - 1
+	e := (*l)[last]
+	(*l)[last] = *new(T) // not kept in memory
+	*l = (*l)[:last]
+	return e
+}
+
+// set puts an element into the line at its right place, or takes it out. An element that
 // arrives is behind all whose turn is known.
-func (h *heap[T]) set(e T, in bool, turns *uint64) {
-	p := e.at()
-	switch {
+func (l *line[T]) set(e T, in bool, turns *uint64) {
+	switch p := e.at(); {
 	case in && p.index < 0:
 		*turns++
-		p.turn, p.index = *turns, len(*h)
-		*h = append(*h, e)
-	case !in && p.index >= 0:
-		i, last := p.index, len(*h)-1
-		h.swap(i, last)
-		*h = slices.Delete(*h, last, last+1)
-		if p.index = -1; i < last {
-			h.fix(i)
-		}
-		return
-	}
-	if p.index >= 0 {
-		h.fix(p.index)
-	}
-}
-
-func (h heap[T]) swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].at().index, h[j].at().index = i, j
-}
-
-// fix moves an element up or down to its place.
-func (h heap[T]) fix(i int) {
-	for i > 0 && h[i].at().before(h[(i-1)/2].at()) {
-		h.swap(i, (i-1)/2)
-		i = (i - 1) / 2
-	}
-	for {
-		least := i
-		for child := 2*i + 1; child <= 2*i+2 && child < len(h); child++ {
-			if h[child].at().before(h[least].at()) {
-				least = child
-			}
-		}
-		if least == i {
-			return
-		}
-		h.swap(i, least)
-		i = least
+		p.turn, p.index = *turns, len(*l)
+		heap.Push(l, e)
+	case in:
+		heap.Fix(l, p.index)
+	case p.index >= 0:
+		heap.Remove(l, p.index)
+		p.index = -1
 	}
 }

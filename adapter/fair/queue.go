@@ -57,12 +57,12 @@ type lane struct {
 	waiting    int
 	owners     int // congested owners; not counted in the other lane
 	namespaces map[string]*namespace
-	next       heap[*namespace] // with waiting owners
+	next       line[*namespace] // with waiting owners
 }
 
 type namespace struct {
 	place
-	next heap[*owner] // with waiting requests, none delayed
+	next line[*owner] // with waiting requests, none delayed
 }
 
 type owner struct {

@@ -83,14 +83,16 @@ type server struct {
 	exist  map[string]*batchv1.Job
 	calls  map[string][]time.Time
 
-	most, inFlight, refused int // requests at once; 0 does not limit
+	most, inFlight, refused int           // requests at once; 0 does not limit
+	queue                   chan struct{} // in which requests wait; nil refuses those above most
+	service                 time.Duration // of a create
 }
 
 // busy reports whether the server has too many requests, and counts another one if it has not.
 func (s *server) busy() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.most > 0 && s.inFlight >= s.most {
+	if s.queue == nil && s.most > 0 && s.inFlight >= s.most {
 		s.refused++
 		return true
 	}
@@ -108,6 +110,17 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 		defer s.mu.Unlock()
 		s.inFlight--
 	}()
+	s.mu.Lock()
+	queue := s.queue
+	s.mu.Unlock()
+	if queue != nil {
+		select {
+		case queue <- struct{}{}:
+			defer func() { <-queue }()
+		case <-r.Context().Done():
+			return nil, r.Context().Err()
+		}
+	}
 	if r.Method == http.MethodGet {
 		s.mu.Lock()
 		job := s.exist[path.Base(r.URL.Path)]
@@ -134,10 +147,11 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	owner := job.OwnerReferences[0].Name
 	s.mu.Lock()
 	f, failing := s.faults[owner]
+	well := fault{after: s.service, code: 201}
 	s.calls[owner] = append(s.calls[owner], time.Now())
 	s.mu.Unlock()
 	if f = f.now(); !failing || f.method != "" {
-		f = fault{after: serviceTime, code: 201}
+		f = well
 	}
 	if f.code != 201 {
 		return answer(r, f)
@@ -221,7 +235,7 @@ func (p *play) targets(t *testing.T, s *server, cluster *fake.Clientset, from in
 // has started, and ends when do has returned.
 func (p *play) run(t *testing.T, from int, do func(s *server, polls *loop.Loop)) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &server{faults: map[string]fault{}, jobs: map[string]int{}, exist: map[string]*batchv1.Job{}, calls: map[string][]time.Time{}}
+		s := &server{faults: map[string]fault{}, jobs: map[string]int{}, exist: map[string]*batchv1.Job{}, calls: map[string][]time.Time{}, service: serviceTime}
 		limit := client.NewLimit(p.slots)
 		s.limit = limit
 		clients, err := client.Connect(&rest.Config{Host: "http://server", Transport: s}, 0, limit)
@@ -322,14 +336,20 @@ func TestLawOfMixtures(t *testing.T) {
 	}
 }
 
-// An overloaded API server refuses the requests above its own bound, whoever sends them. All Jobs
-// exist in at most 1.5 times the time that it needs if it refuses none, and the longest rest.
+// An overloaded API server refuses the requests above its own bound, whoever sends them, or lets
+// them wait, here for 6 s. All Jobs exist in at most 1.5 times the time that it needs for them, and
+// the longest rest.
 func TestOverloadedServer(t *testing.T) {
-	for _, most := range []int{2, 5, 20} {
+	for _, most := range []int{2, 5, 20, -2} { // below 0 they wait
 		p := play{n: 400, namespaces: 40, slots: 128, jobs: 10, interval: 30 * time.Second}
+		if most < 0 {
+			p.n, p.namespaces = 100, 10
+		}
 		p.run(t, 0, func(s *server, _ *loop.Loop) {
 			s.mu.Lock()
-			s.most = most
+			if s.most = most; most < 0 {
+				s.most, s.queue, s.service = -most, make(chan struct{}, -most), 100*time.Millisecond
+			}
 			s.mu.Unlock()
 			begin := time.Now()
 			for i := range p.n {
@@ -338,10 +358,12 @@ func TestOverloadedServer(t *testing.T) {
 					require.Less(t, time.Since(begin), time.Hour)
 				}
 			}
-			took, ideal := time.Since(begin), time.Duration(p.n*p.jobs)*serviceTime/time.Duration(most)
+			took, ideal := time.Since(begin), time.Duration(p.n*p.jobs)*s.service/time.Duration(s.most)
 			t.Logf("bound %d: %s, ideal %s, %d refused", most, took, ideal, s.refused)
 			require.LessOrEqual(t, took, ideal*3/2+2*time.Second)
-			require.Zero(t, s.limit.Stats().Owners, "no owner is congested")
+			if most > 0 {
+				require.Zero(t, s.limit.Stats().Owners, "no owner is congested")
+			}
 		})
 	}
 }
