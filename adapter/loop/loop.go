@@ -31,13 +31,12 @@ type Loop struct {
 	*Keys
 	options Options
 
-	mu       sync.Mutex
-	failures map[cache.ObjectName]int // in a row
+	backoff Backoff
 }
 
 // New returns a loop that has no keys.
 func New(o Options) *Loop {
-	return &Loop{Keys: NewKeys(fair.New(cmp.Or(o.Reads, 2048))), options: o, failures: map[cache.ObjectName]int{}}
+	return &Loop{Keys: NewKeys(fair.New(cmp.Or(o.Reads, 2048))), options: o}
 }
 
 // Done takes over the result of a plan. It returns the time from the beginning of this poll
@@ -62,14 +61,14 @@ func (l *Loop) Run(ctx context.Context, poll Poll) {
 		begin := time.Now()
 		plan, done := poll(slot, turn)
 		if done == nil {
-			l.forget(turn.Key)
+			l.backoff.Wait(turn.Key, nil)
 			ended()
 			return
 		}
 		o := &l.options
 		end := func(result adapter.Result, err error) {
 			if next := done(result, err); next > 0 {
-				l.After(turn.Key, min(next-time.Since(begin), l.wait(turn.Key, err)))
+				l.After(turn.Key, min(next-time.Since(begin), l.backoff.Wait(turn.Key, err)))
 			}
 			ended()
 		}
@@ -133,25 +132,28 @@ func Stored[T any](store cache.Store, poll func(ctx context.Context, object T) (
 	}
 }
 
-// wait returns the longest time until the next poll after an error.
-func (l *Loop) wait(key cache.ObjectName, err error) time.Duration {
+// A Backoff counts the failures in a row of each key. The zero value has counted none.
+type Backoff struct {
+	mu       sync.Mutex
+	failures map[cache.ObjectName]int
+}
+
+// Wait returns the longest time until the next poll, after the result of a plan. Without an error
+// it forgets the key.
+func (b *Backoff) Wait(key cache.ObjectName, err error) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	switch {
 	case adapter.WithoutOutdated(err) != nil:
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		wait := again << min(l.failures[key], 10)
-		l.failures[key]++
+		if b.failures == nil {
+			b.failures = map[cache.ObjectName]int{}
+		}
+		wait := again << min(b.failures[key], 10)
+		b.failures[key]++
 		return wait + rand.N(wait)
 	case err != nil:
 		return again
 	}
-	l.forget(key)
+	delete(b.failures, key)
 	return math.MaxInt64
-}
-
-// forget forgets the failures of a key.
-func (l *Loop) forget(key cache.ObjectName) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.failures, key)
 }

@@ -3,19 +3,18 @@
 //
 //	lease, err := kube.Connect(config, "shop", "shop-operator", 0)
 //	runtime.Elect(&options, lease)                     // of the manager
-//	limit := client.NewLimit(64)
-//	limit.Terms = lease.Holder
-//	clients, err := client.Connect(config, 0, limit)
+//	clients, err := client.Connect(config, 0, client.NewLimit(64))
 //	jobs, err := runtime.New(clients, adapter.Options{Terms: lease.Holder})
 //	err = ctrl.NewControllerManagedBy(manager).Named("shop").
 //		Watches(&v1.Shop{}, jobs.Edits()).
 //		WatchesRawSource(jobs).
-//		Complete(reconciler)
+//		Complete(runtime.Reconciler(jobs, manager.GetClient(), target, poll))
 //
-// Reconcile calls Track with the owner's spec, reads the queue, and then:
+// The example has the whole controller. A reconciler of your own calls Track with the owner's
+// spec, reads the queue, and then:
 //
 //	plan := jobs.Plan(owner.UID, metrics, time.Now())
-//	result, err := jobs.Apply(ctx, plan)
+//	result, err := jobs.Apply(ctx, plan) // holds a worker
 //	if failed := adapter.WithoutOutdated(err); failed != nil {
 //		return ctrl.Result{}, failed // controller-runtime tries again, and ignores a result
 //	}
@@ -38,6 +37,7 @@
 // # Tests
 //
 //	an event of a Job reconciles its owner              TestSource
+//	a plan that waits holds no worker                   TestReconciler
 //	an edit stops a plan, a new status does not         TestEdits
 //	the time of the next reconcile                      TestNext
 //	the manager's election has the times of the lease   TestElect
@@ -47,6 +47,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -59,6 +60,8 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/client"
+	"github.com/scaledjob/scaledjob/adapter/loop"
+	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/adapter/term/kube"
 )
 
@@ -76,15 +79,24 @@ func Elect(o *ctrl.Options, l kube.Lease) {
 // unfinished Jobs has changed.
 type Jobs struct {
 	*adapter.Tracker
-	requests adapter.Client
-	queue    workqueue.TypedRateLimitingInterface[ctrl.Request]
+	clients client.Clients
+	terms   *term.Holder
+	ctx     context.Context // of the source
+	queue   workqueue.TypedRateLimitingInterface[ctrl.Request]
+
+	backoff loop.Backoff
+	mu      sync.Mutex
+	plans   map[ctrl.Request]bool // being carried out; true if the owner is to be reconciled then
 }
 
 // New returns Jobs that have not begun to watch. It replaces o.Changed.
 func New(clients client.Clients, o adapter.Options) (*Jobs, error) {
-	j := &Jobs{requests: clients.Requests}
+	j := &Jobs{clients: clients, terms: o.Terms, plans: map[ctrl.Request]bool{}}
 	o.Changed = func(owner adapter.Owner) {
-		j.queue.Add(ctrl.Request{NamespacedName: types.NamespacedName{Namespace: owner.Namespace, Name: owner.Name}})
+		req := ctrl.Request{NamespacedName: types.NamespacedName{Namespace: owner.Namespace, Name: owner.Name}}
+		if !j.again(req) {
+			j.queue.Add(req)
+		}
 	}
 	var err error
 	j.Tracker, err = adapter.NewTracker(clients.Watches, o)
@@ -93,7 +105,7 @@ func New(clients client.Clients, o adapter.Options) (*Jobs, error) {
 
 // Start watches until the context ends. The controller calls it.
 func (j *Jobs) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
-	j.queue = queue
+	j.ctx, j.queue = ctx, queue
 	go j.Run(ctx)
 	return nil
 }
@@ -108,7 +120,7 @@ func (j *Jobs) WaitForSync(ctx context.Context) error {
 
 // Apply carries a plan out.
 func (j *Jobs) Apply(ctx context.Context, p adapter.Plan) (adapter.Result, error) {
-	return j.Tracker.Apply(ctx, j.requests, p)
+	return j.Tracker.Apply(ctx, j.clients.Requests, p)
 }
 
 // again is the time after which a plan that was outdated is decided anew, and the shortest time
