@@ -151,7 +151,7 @@ func (a *application) step(ctx context.Context, client Client, queue *fair.Queue
 	for _, c := range batch {
 		queue.Do(ctx, owner, func(slot context.Context) {
 			r := a.send(slot, client.BatchV1(), c)
-			for r.err != nil && fair.Rest(slot) && a.check() == nil {
+			for r.err != nil && fair.Rest(slot) {
 				r = a.send(slot, client.BatchV1(), c)
 			}
 			a.answered(c, r)

@@ -21,9 +21,10 @@
 //  5. Retry-After delays the next turn of the owner, and of no other.
 //  6. If congested owners have requests in flight in at least three namespaces, and in at least
 //     half of the namespaces with requests, the whole process has a third less of the slots.
-//  7. A request that the API server refused because of its own load keeps its slot for once
-//     to twice Retry-After. The whole process is slower by that slot. The owner is not
-//     congested. [Rest] waits that long, and the request may then be sent again in its slot.
+//  7. A request that the API server refused because of its own load keeps its slot for one
+//     to two seconds. The whole process is slower by that slot. The owner is not congested.
+//     [Rest] waits that long, and the request may then be sent again in its slot. Retry-After
+//     does not count here: an API server that refuses requests raises it to 32 s, and would be idle.
 //
 // A waiting request of [Queue.Do] has no goroutine.
 //

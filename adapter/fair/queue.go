@@ -12,6 +12,8 @@ const (
 	Patience = 2 * time.Second
 	// LongestDelay bounds a Retry-After.
 	LongestDelay = 30 * time.Second
+	// pause is the shortest rest of a request that the API server refused because of its load.
+	pause = time.Second
 	// memory is how long an idle owner stays congested.
 	memory = 10 * time.Minute
 )
@@ -96,7 +98,6 @@ type Slot struct {
 	hangs bool
 	ended bool
 	last  Answer
-	after time.Duration
 
 	resting bool // the request waits to be sent again
 }
@@ -217,7 +218,7 @@ func (s *Slot) Answered(a Answer, after time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	o, after := s.owner, min(max(0, after), LongestDelay)
-	s.last, s.after, o.since = a, after, time.Now()
+	s.last, o.since = a, time.Now()
 	if a == Success || a == Refused {
 		o.refused = a == Refused
 	}
@@ -245,7 +246,7 @@ func (s *Slot) Free() {
 	q.calm(s)
 	if s.last == Overloaded {
 		q.held++
-		time.AfterFunc(s.rest(), func() {
+		time.AfterFunc(rest(), func() {
 			q.mu.Lock()
 			defer q.mu.Unlock()
 			q.held--
@@ -258,9 +259,9 @@ func (s *Slot) Free() {
 	q.admit()
 }
 
-// rest returns once to twice Retry-After, so that requests that were refused together are not
+// rest returns once to twice pause, so that requests that were refused together are not
 // sent again together.
-func (s *Slot) rest() time.Duration { return s.after + rand.N(max(1, s.after)) }
+func rest() time.Duration { return pause + rand.N(pause) }
 
 // Rest waits in the context's slot if its last request was refused because of the API server's
 // load. It reports whether that request may be sent again.
@@ -273,7 +274,7 @@ func Rest(ctx context.Context) bool {
 	defer s.queue.rests(s, -1)
 	select {
 	case <-ctx.Done():
-	case <-time.After(s.rest()):
+	case <-time.After(rest()):
 	}
 	return ctx.Err() == nil
 }

@@ -102,7 +102,7 @@ func (s *server) busy() bool {
 
 func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	if s.busy() {
-		header := http.Header{"Content-Type": {"text/plain; charset=utf-8"}, "Retry-After": {"1"}}
+		header := http.Header{"Content-Type": {"text/plain; charset=utf-8"}, "Retry-After": {"32"}} // as an API server that refuses for long
 		return &http.Response{StatusCode: 429, Header: header, Body: io.NopCloser(strings.NewReader("Too many requests")), Request: r}, nil
 	}
 	defer func() {

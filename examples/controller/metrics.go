@@ -117,7 +117,7 @@ func (c *controller) observe(a client.Answer) {
 	case overloaded:
 		c.warned.Store(now)
 		c.log.Warn("the API server is overloaded: it refused a request, and fewer are sent", "status", a.Code, "kind", a.Kind,
-			"rest", a.RetryAfter, "held", s.Held)
+			"retryAfter", a.RetryAfter, "held", s.Held)
 	case s.Widespread:
 		c.warned.Store(now)
 		c.log.Warn("requests of ScaledJobs in half of the namespaces are refused or hang, and a third fewer are sent", "status", a.Code,
