@@ -56,6 +56,7 @@
 // TestOffByDefault, TestPolicy, and TestParameters and TestHosts in internal/check try each refusal.
 // In worker, TestPlantedPasswords and TestLocalAddressesAreRefused try a tenant's input,
 // TestHostileTriggers his servers' answers, and TestFilesAreRefused files. TestDeathsOfWorkers,
-// TestHangingTrigger, TestSlowOwnersDelayNoOther and TestOwnersAreSpread are about workers, TestEditsLeaveNothing about 10,000
-// edits. TestController/servers in examples/controller reads six kinds of real servers.
+// TestHangingTrigger, TestSlowOwnersDelayNoOther and TestOwnersAreSpread are about workers,
+// TestEditsLeaveNothing about 10,000 edits. TestController/servers in examples/controller reads six
+// kinds of real servers.
 package triggers
