@@ -61,7 +61,7 @@
 //	two writers with partial views, edits, restarts, wrong clocks TestTwoWriters, TestEditOfOneWriter
 //	a cache that is late by any time                              TestLateCache, TestSlowCreates
 //	each answer of a create and a delete                          TestCreateFaults, TestDeleteFaults, TestUnanswered
-//	gates of pruning                                              TestPruningGates, TestUnansweredPrune
+//	gates of pruning                                              TestPruningGates, TestUnansweredPruneSentOnce, TestHistoryBesideDoubts
 //	a running plan stops                                          TestOutdated, TestPausedProcess
 //	a standby that becomes leader reads the Jobs anew             TestStandbyLeads, TestTermEnds
 //	a number whose create is always refused                       TestSetAside
@@ -74,4 +74,7 @@
 //	pending and stuck                                             TestPhase, TestPendingSince
 //	a drained Job that changes is kept                            TestDrainIsConditional
 //	a poll without work makes no request and allocates nothing    TestNoRequest, TestPlanAllocations
+//	a changed pending Job costs a plan at most 1 ms               TestPlanAfterAChange
+//	an owner that moves, or is tracked late in a term             TestMovedOwner, TestLateOwnerMarks
+//	Changed after a prune in doubt                                TestChangedAfterPruneInDoubt
 package adapter

@@ -529,7 +529,7 @@ func TestNotDeletedInFlight(t *testing.T) {
 
 // Names of somebody else's Jobs are passed over, but not for ever.
 func TestNamesAreTaken(t *testing.T) {
-	w := newWorld(t, member.Options{}, "a").ready()
+	w := newWorld(t, member.Options{Deadline: time.Minute}, "a").ready()
 	w.demand = 1
 	noErrors(t, w.poll())
 	mine := w.jobs("a")[0]
