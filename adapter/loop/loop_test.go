@@ -338,7 +338,7 @@ func TestLawOfMixtures(t *testing.T) {
 
 // An overloaded API server refuses the requests above its own bound, whoever sends them, or lets
 // them wait, here for 6 s. All Jobs exist in at most 1.5 times the time that it needs for them, and
-// the longest rest.
+// two rests of a request that is refused twice.
 func TestOverloadedServer(t *testing.T) {
 	for _, most := range []int{2, 5, 20, -2} { // below 0 they wait
 		p := play{n: 400, namespaces: 40, slots: 128, jobs: 10, interval: 30 * time.Second}
@@ -360,7 +360,7 @@ func TestOverloadedServer(t *testing.T) {
 			}
 			took, ideal := time.Since(begin), time.Duration(p.n*p.jobs)*s.service/time.Duration(s.most)
 			t.Logf("bound %d: %s, ideal %s, %d refused", most, took, ideal, s.refused)
-			require.LessOrEqual(t, took, ideal*3/2+2*time.Second)
+			require.LessOrEqual(t, took, ideal*3/2+4*time.Second)
 			if most > 0 {
 				require.Zero(t, s.limit.Stats().Owners, "no owner is congested")
 			}
