@@ -11,14 +11,6 @@ import (
 	"github.com/scaledjob/scaledjob/placement/apportion"
 )
 
-func weights(w ...int32) []apportion.Party {
-	parties := make([]apportion.Party, len(w))
-	for i := range w {
-		parties[i].Weight = w[i]
-	}
-	return parties
-}
-
 // Every three parties with weights of up to 3, seats held of up to 1, and caps of up to 2
 // or none, at every number of seats up to 8, against the definition.
 func TestEverySmallHouse(t *testing.T) {
