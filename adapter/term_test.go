@@ -42,15 +42,25 @@ func TestStandbyLeads(t *testing.T) {
 	require.Zero(t, plan.Create)
 	require.Equal(t, scaling.RuleWaiting, plan.Decision.Rule)
 	require.Equal(t, notLeading, plan.Holds[len(plan.Holds)-1].Rule)
+	known := func() bool {
+		_, jobs := w.Jobs(ownerUID)
+		_, counts := w.Counts(ownerUID, w.clock)
+		require.Equal(t, jobs, counts)
+		return jobs
+	}
+	require.True(t, known(), "by the view of the standby")
 
 	lease.takes(term.Mark{})
+	require.False(t, known(), "before a poll")
 	for range 2 {
 		result, err := w.poll(5)
 		require.NoError(t, err)
 		require.Zero(t, result)
 	}
 	require.Equal(t, "unlisted", w.Plan(ownerUID, items(5), w.clock).Holds[0].Rule)
+	require.False(t, known(), "before the Jobs have been read")
 	w.catchUp(t)
+	require.True(t, known())
 	for _, at := range []time.Duration{0, late - 1, late} {
 		w.clock = noon.Add(time.Hour + at)
 		result, err := w.poll(5)

@@ -342,10 +342,12 @@ func (t *Tracker) Counts(owner types.UID, now time.Time) (counts scaling.JobCoun
 	return counts, false
 }
 
-// known returns the tracked owner, or nil if its Jobs are not known.
+// known returns the tracked owner, or nil if its Jobs are not known. A view of before the present
+// term is none: another process may have acted since.
 func (t *Tracker) known(owner types.UID) *owned {
+	inTerm := t.leads() == nil && !t.began.IsZero() // and not of List
 	o := t.owners[owner]
-	if o == nil || o.target == nil || t.unlisted(o) != nil || t.mistaken(o) {
+	if o == nil || o.target == nil || inTerm && !o.read || t.unlisted(o) != nil || t.mistaken(o) {
 		return nil
 	}
 	return o
