@@ -397,8 +397,7 @@ func (w *world) change(name string, change func(*batchv1.Job)) {
 // jobID is what tells a Job from every other.
 func jobID(j *batchv1.Job) string { return j.Name + "." + j.Labels[member.LabelCreation] }
 
-func runs(j *batchv1.Job)  { j.Status.Ready = new(int32(1)) }
-func waits(j *batchv1.Job) { j.Status.Ready = nil }
+func runs(j *batchv1.Job) { j.Status.Ready = new(int32(1)) }
 func finishes(j *batchv1.Job) {
 	j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: "True"}}
 	j.Status.CompletionTime = new(metav1.Now())

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -231,5 +232,18 @@ func rename(tree map[string]any, problems *field.Errors) (warnings []*field.Erro
 }
 
 func differ(problems *field.Errors, path string, found any, other string, is any) {
-	problems.Check(reflect.DeepEqual(found, is), path, found, fmt.Sprintf("%#v, the value of %s, or only one of the two", is, other))
+	if !reflect.DeepEqual(found, is) {
+		problems.Add(field.Error{Path: path, Found: text(found), Fix: fmt.Sprintf("%s, the value of %s, or only one of the two", text(is), other)})
+	}
+}
+
+// text returns a value of JSON for an error.
+func text(value any) string {
+	switch v := value.(type) {
+	case nil:
+		return "nothing"
+	case string:
+		return strconv.Quote(v)
+	}
+	return fmt.Sprint(value) // a json.Number has its digits
 }
