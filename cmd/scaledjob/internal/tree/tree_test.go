@@ -24,8 +24,12 @@ func TestScalar(t *testing.T) {
 		require.NoError(t, yaml.Unmarshal([]byte("a: "+text), &document))
 		_, n := Child(document.Content[0], "a")
 		var want struct{ A any }
-		require.NoError(t, k8syaml.Unmarshal([]byte("a: "+text), &want))
 		got := Scalar(n)
+		if err := k8syaml.Unmarshal([]byte("a: "+text), &want); err != nil {
+			require.ErrorContains(t, err, "unsupported value", text) // JSON has no infinity
+			require.Contains(t, []string{".inf", "-.INF"}, text)
+			return
+		}
 		switch whole := got.(type) {
 		case int64:
 			require.Equal(t, text, fmt.Sprint(whole), "exactly")

@@ -352,7 +352,9 @@ func TestManyLines(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	split(text, 0)
 	runtime.ReadMemStats(&after)
-	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(100*len(text)), "bytes; a copy for each line takes 20,000 times the text")
+	// A copy for each line takes 16,000 times the text. Regular expressions take 5,000 times the text with
+	// the race detector, which drops objects of a sync.Pool.
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(10_000*len(text)), "bytes")
 }
 
 // FuzzRead reads any text.
