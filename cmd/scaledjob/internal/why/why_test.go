@@ -347,7 +347,7 @@ func TestMoment(t *testing.T) {
 
 // TestManyLines reads objects of many lines without a copy for each line.
 func TestManyLines(t *testing.T) {
-	text := strings.Repeat("{\n"+strings.Repeat(",\n", maxObject/2), 4)
+	text := strings.Repeat("{\n"+strings.Repeat(",\n", maxObject-1), 2)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	split(text, 0)
