@@ -279,7 +279,7 @@ func (w *world) member(name string, o member.Options) *member.Cluster {
 
 func (w *world) eventually(what string, ok func() bool) {
 	w.t.Helper()
-	require.Eventually(w.t, ok, 20*time.Second, 2*time.Millisecond, what)
+	require.Eventually(w.t, ok, time.Minute, 2*time.Millisecond, what)
 }
 
 // observe is the observation, by name.
