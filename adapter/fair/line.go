@@ -2,8 +2,8 @@ package fair
 
 import "container/heap"
 
-// A place decides who is next: the owner with the fewest requests in flight, then the one
-// that has waited longest since its last turn or its arrival.
+// A place decides which namespace, and which owner of it, is next: the first has the fewest requests
+// in flight. Among equals it has waited longest since its last turn or its arrival.
 type place struct {
 	inFlight int
 	turn     uint64

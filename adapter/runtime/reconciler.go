@@ -15,7 +15,7 @@ import (
 
 // Reconciler returns a reconciler that tracks and polls the owners that a reader returns. The
 // target describes the Jobs of an owner; after an error the owner is not tracked until it is
-// edited. The poll reads metrics and returns a plan, as a [loop.Poll] does. Requests with its
+// edited. An owner that is being deleted is untracked. The poll reads metrics and returns a plan, as a [loop.Poll] does. Requests with its
 // context change nothing after the term.
 //
 // The poll is called by the controller's workers. A plan that waits for slots or answers holds
@@ -34,6 +34,10 @@ func Reconciler[T any, O interface {
 		owner := O(new(T))
 		if err := reader.Get(ctx, req.NamespacedName, owner); err != nil {
 			return ctrl.Result{}, client.IgnoreNotFound(err)
+		}
+		if owner.GetDeletionTimestamp() != nil { // each Job would delay the deletion
+			j.Untrack(owner.GetUID())
+			return ctrl.Result{}, nil
 		}
 		of, err := target(owner)
 		if err == nil {
@@ -66,7 +70,7 @@ func (j *Jobs) start(req ctrl.Request, plan adapter.Plan, done loop.Done) {
 	j.mu.Lock()
 	j.plans[req] = false
 	j.mu.Unlock()
-	j.Tracker.Start(j.ctx, j.clients.Requests, plan, j.clients.Queue, func(result adapter.Result, err error) {
+	end := func(result adapter.Result, err error) {
 		wait, next := j.backoff.Wait(cache.ObjectName(req.NamespacedName), err), done(result, err)
 		j.mu.Lock()
 		again := j.plans[req]
@@ -78,5 +82,10 @@ func (j *Jobs) start(req ctrl.Request, plan adapter.Plan, done loop.Done) {
 		case next > 0:
 			j.queue.AddAfter(req, min(wait, j.Next(plan, err, next).RequeueAfter))
 		}
-	})
+	}
+	if plan.Owner == "" { // the zero Plan
+		end(adapter.Result{}, nil)
+		return
+	}
+	j.Tracker.Start(j.ctx, j.clients.Requests, plan, j.clients.Queue, end)
 }

@@ -18,6 +18,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
@@ -44,6 +45,9 @@ func (owners) Get(_ context.Context, key ctrlclient.ObjectKey, to ctrlclient.Obj
 	to.SetNamespace(key.Namespace)
 	to.SetName(key.Name)
 	to.SetUID(types.UID(key.Name))
+	if key.Name == "deleted" {
+		to.SetDeletionTimestamp(new(metav1.Now()))
+	}
 	return nil
 }
 
@@ -94,7 +98,11 @@ func TestReconciler(t *testing.T) {
 			return of, nil
 		}, func(ctx context.Context, owner *corev1.ConfigMap) (adapter.Plan, loop.Done) {
 			require.NoError(t, term.Check(ctx))
-			return j.Plan(owner.UID, items, time.Now()), func(adapter.Result, error) time.Duration { return 30 * time.Second }
+			plan := j.Plan(owner.UID, items, time.Now())
+			if owner.Name == "idle" {
+				plan = adapter.Plan{}
+			}
+			return plan, func(adapter.Result, error) time.Duration { return 30 * time.Second }
 		})
 		of := func(name string) ctrl.Request {
 			return ctrl.Request{NamespacedName: types.NamespacedName{Namespace: "shop", Name: name}}
@@ -105,7 +113,7 @@ func TestReconciler(t *testing.T) {
 			require.NoError(t, err)
 			require.Zero(t, result)
 		}
-		for name, want := range map[string]error{"good": nil, "absent": nil, "invalid": reconcile.TerminalError(nil)} {
+		for name, want := range map[string]error{"good": nil, "idle": nil, "deleted": nil, "absent": nil, "invalid": reconcile.TerminalError(nil)} {
 			_, err = r.Reconcile(t.Context(), of(name))
 			require.ErrorIs(t, err, want)
 		}
@@ -127,8 +135,8 @@ func TestReconciler(t *testing.T) {
 			key, _ := q.Get()
 			names[key.Name] = true
 		}
-		require.True(t, names["good"], "after the interval")
-		require.Len(t, names, hang)
+		require.True(t, names["good"] && names["idle"], "after the interval")
+		require.Len(t, names, hang+1)
 		stop()
 		time.Sleep(time.Minute)
 	})
