@@ -136,39 +136,44 @@ func TestReplacementThatFails(t *testing.T) {
 		"reset": instead(errReset), "reset after success": after(errReset),
 		"500": instead(status(500)), "500 after success": after(status(500)),
 	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, member.Options{}, "a")
-			w.sites["b"] = newSite("b", w.sites["a"].uids)
-			w.sites["b"].blind.Store(true)
-			b := w.add("b", unchecked)
-			w.ready()
-			w.policy.Members = []jobs.Member{{Name: "a", Weight: 1}, {Name: "b", Weight: 0}}
-			w.demand = 1
-			w.sites["a"].clock.Store(int64(-time.Hour))
-			noErrors(t, w.poll())
-			w.policy.Failover = jobs.Failover{GracePeriod: time.Minute, Duplication: jobs.ImmediateSourceCleanup}
-			w.policy.Members = nil
-			w.sites["b"].breaks(func(_ context.Context, verb, _ string, send func() error) error {
-				if verb == "create" {
-					return fault(send)
-				}
-				return errReset
-			})
-			w.eventually("it is replaced", func() bool { w.poll(); return len(w.observe()["b"].Jobs) == 1 })
-			require.True(t, w.observe()["b"].Jobs[0].Unconfirmed)
-			for range 5 {
-				w.poll()
-				require.Len(t, w.jobs("a"), 1)
-			}
-			w.sites["b"].breaks(nil)
-			require.NoError(t, b.Probe(t.Context()))
-			w.eventually("it has moved", func() bool {
-				w.checkpoint = jobs.Checkpoint{}
-				w.poll()
-				return len(w.jobs("a")) == 0 && len(w.jobs("b")) == 1
-			})
-		})
+		t.Run(name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { testReplacementThatFails(t, fault) }) })
 	}
+}
+
+func testReplacementThatFails(t *testing.T, fault func(func() error) error) {
+	w := newWorld(t, member.Options{}, "a")
+	w.sites["b"] = newSite("b", w.sites["a"].uids)
+	w.sites["b"].blind.Store(true)
+	b := w.add("b", unchecked)
+	w.ready()
+	synctest.Wait() // its watch would fail below, so that it gets no Job before the next health check
+	w.policy.Members = []jobs.Member{{Name: "a", Weight: 1}, {Name: "b", Weight: 0}}
+	w.demand = 1
+	w.sites["a"].clock.Store(int64(-time.Hour))
+	noErrors(t, w.poll())
+	w.shown(1)
+	w.policy.Failover = jobs.Failover{GracePeriod: time.Minute, Duplication: jobs.ImmediateSourceCleanup}
+	w.policy.Members = nil
+	w.sites["b"].breaks(func(_ context.Context, verb, _ string, send func() error) error {
+		if verb == "create" {
+			return fault(send)
+		}
+		return errReset
+	})
+	w.poll()
+	require.Len(t, w.observe()["b"].Jobs, 1, "it is replaced")
+	require.True(t, w.observe()["b"].Jobs[0].Unconfirmed)
+	for range 5 {
+		w.poll()
+		require.Len(t, w.jobs("a"), 1)
+	}
+	w.sites["b"].breaks(nil)
+	require.NoError(t, b.Probe(t.Context()))
+	w.eventually("it has moved", func() bool {
+		w.checkpoint = jobs.Checkpoint{}
+		w.poll()
+		return len(w.jobs("a")) == 0 && len(w.jobs("b")) == 1
+	})
 }
 
 // A Job that may exist on a member that is away is replaced elsewhere after the
