@@ -2,6 +2,7 @@
 package check
 
 import (
+	"encoding/base64"
 	"fmt"
 	"net"
 	"net/url"
@@ -24,7 +25,12 @@ var (
 	documents = regexp.MustCompile(`(?i)^(ca|cert|key|tls|keytab|realm|kerberosconfig|privatekey|.*(certificate|pem|credentials|query|json|keyfile|gpg).*)$`)
 	// A parameter with such a name is or has a destination.
 	destinations = regexp.MustCompile(`(?i)(host|addr|url|uri|endpoint|server|broker|bootstrap|domain|proxy)`)
-	forbidden    = regexp.MustCompile(`(?i)^\s*(metadata.*|x-aws-.*|x-google-metadata.*|host)\s*$`)
+	// A parameter with such a name has destinations and other values, each as name=value or in a DSN.
+	connections = regexp.MustCompile(`(?i)connection(string)?$`)
+	// KEDA makes a host of such a parameter and a suffix or prefix of its own.
+	labels    = regexp.MustCompile(`(?i)^((storage)?accountname|(eventhub|datadog)?namespace|datadogmetricsservice|awsregion)$`)
+	label     = regexp.MustCompile(`^[A-Za-z0-9_-]*$`)
+	forbidden = regexp.MustCompile(`(?i)^\s*(metadata.*|x-aws-.*|x-google-metadata.*|host)\s*$`)
 )
 
 // Parameters returns the first problem of the parameters. An error has no value.
@@ -84,35 +90,67 @@ func header(p Parameter) error {
 }
 
 // Hosts returns the hosts that a parameter names, without ports: of each URL, and, if its name is
-// that of a destination, of each address in a list.
+// that of a destination, of each address in a list. A value of which the host is not known has the
+// host "", which no list of hosts has.
 func Hosts(p Parameter) (all []string) {
-	isDestination := destinations.MatchString(p.Name)
+	switch {
+	case strings.EqualFold(p.Name, "cloudID"):
+		return []string{cloud(p.Value)}
+	case labels.MatchString(p.Name) && !label.MatchString(strings.TrimSpace(p.Value)):
+		return []string{""}
+	}
+	isDestination, isConnection := destinations.MatchString(p.Name), connections.MatchString(p.Name)
 	for _, one := range strings.FieldsFunc(p.Value, func(r rune) bool { return r == ',' || unicode.IsSpace(r) || r == ';' }) {
-		if strings.Contains(one, "://") {
+		key, value, isPair := strings.Cut(one, "=")
+		switch {
+		case strings.Contains(one, "://"):
 			u, err := url.Parse(one)
 			if err != nil {
-				all = append(all, "") // matches nothing
+				all = append(all, "")
 				continue
 			}
 			all = append(all, u.Hostname())
-			continue
+		case isConnection && strings.Contains(key, "@"):
+			all = append(all, host(one))
+		case isDestination && isPair, isConnection && isPair && destinations.MatchString(key): // Endpoint=..., host=...
+			all = append(all, host(value))
+		case isDestination:
+			all = append(all, host(one))
 		}
-		if !isDestination {
-			continue
-		}
-		if _, value, ok := strings.Cut(one, "="); ok { // Endpoint=..., host=...
-			one = value
-		}
-		if at := strings.LastIndex(one, "@"); at >= 0 {
-			one = one[at+1:]
-		}
-		one, _, _ = strings.Cut(one, "/")
-		if host, _, err := net.SplitHostPort(one); err == nil {
-			one = host
-		}
-		all = append(all, strings.Trim(one, "[]()"))
 	}
 	return all
+}
+
+// host returns the host of an address, with or without user, network, port and path.
+func host(address string) string {
+	user := strings.LastIndex(address, "@") + 1
+	if strings.Contains(address[:user], "(") { // an address that looks like a part of the password
+		return ""
+	}
+	address = address[user:]
+	if _, inside, ok := strings.Cut(address, "("); ok { // tcp(host:port)
+		address, _, _ = strings.Cut(inside, ")")
+	}
+	address, _, _ = strings.Cut(address, "/")
+	if host, _, err := net.SplitHostPort(address); err == nil {
+		address = host
+	}
+	return strings.Trim(address, "[]()")
+}
+
+// cloud returns the host that a cloudID of Elastic Cloud has, in base64.
+func cloud(id string) string {
+	_, encoded, _ := strings.Cut(id, ":")
+	decoded, err := base64.StdEncoding.DecodeString(encoded)
+	parts := strings.Split(string(decoded), "$")
+	if err != nil || len(parts) < 2 {
+		return ""
+	}
+	u, err := url.Parse("https://" + parts[1] + "." + parts[0])
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
 }
 
 // Match reports whether a host is one of hosts. One that begins with "*." stands for all below it.

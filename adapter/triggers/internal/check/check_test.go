@@ -1,6 +1,7 @@
 package check
 
 import (
+	"encoding/base64"
 	"strings"
 	"testing"
 
@@ -63,6 +64,28 @@ func TestHosts(t *testing.T) {
 		{"connection", "Endpoint=sb://evil.example/;Key=a", false},
 		{"url", "https://[::1", false},
 		{"query", "a b", true},
+		{"connection", "host=queue.example user=a password=b?c", true},
+		{"connection", "host=evil.example user=a", false},
+		{"connectionString", "a:b@tcp(queue.example:3306)/db?c=d", true},
+		{"connectionString", "a:b@tcp(evil.example:3306)/db?c=d", false},
+		{"connectionString", "a:b@tcp(evil.example:3306)/db?c=d@tcp(queue.example:3306)", false},
+		{"connectionString", "a:b@c@tcp(queue.example:3306)/db", true},
+		{"leaseConnection", "AccountEndpoint=https://evil.example/;AccountKey=a", false},
+		// Elastic Cloud: a host in base64.
+		{"cloudID", "a:" + base64.StdEncoding.EncodeToString([]byte("eu.amazonaws.com$a$b")), true},
+		{"cloudID", "a:" + base64.StdEncoding.EncodeToString([]byte("evil.example$a$b")), false},
+		{"cloudID", "a:" + base64.StdEncoding.EncodeToString([]byte("amazonaws.com$evil.example:443/$b")), false},
+		{"cloudID", "evil.example", false},
+		// KEDA makes a host of these and a suffix.
+		{"accountName", "account1", true},
+		{"accountName", "evil.example/", false},
+		{"storageAccountName", "evil.example#", false},
+		{"namespace", "evil.example/?", false},
+		{"namespace", "orders-1", true},
+		{"eventHubNamespace", `evil.example\`, false},
+		{"awsRegion", "evil.example:1/", false},
+		{"awsRegion", "eu-west-1", true},
+		{"datadogNamespace", "evil.example", false},
 	} {
 		err := Parameters("a", []Parameter{{c.name, c.value}}, hosts)
 		require.Equal(t, c.allowed, err == nil, "%s: %s: %v", c.name, c.value, err)
