@@ -278,16 +278,7 @@ func (l *linter) profiles() (all []keda.Profile, err error) {
 // printRules prints the rules, as text or as JSON.
 func (l *linter) printRules(out io.Writer) error {
 	if l.output.Text != "text" {
-		type rule struct {
-			ID       string `json:"id"`
-			Severity string `json:"severity"`
-			Doc      string `json:"doc"`
-		}
-		var all []rule
-		for _, r := range lint.Rules() {
-			all = append(all, rule{r.ID, r.Severity.String(), r.Doc})
-		}
-		return json.NewEncoder(out).Encode(all)
+		return json.NewEncoder(out).Encode(lint.Rules())
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, r := range lint.Rules() {

@@ -2,8 +2,10 @@ package lint
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/tree"
 	"github.com/scaledjob/scaledjob/keda"
 )
 
@@ -62,28 +64,31 @@ func minWithoutMax(j *job) {
 
 const refusal = "the API server rejects it"
 
-func minNegative(j *job) {
-	n := j.spec.MinReplicaCount
-	if n == nil || *n >= 0 {
-		return
+// replaced finds a value that the API server rejects in some releases. In others that meet the
+// condition, it has another effect.
+func (j *job) replaced(path string, when condition, text, fix string) {
+	j.find(j.at(tree.Find(j.root, path)...), fix,
+		effect{when: both(when, not(j.refused(path))), text: text},
+		effect{when: j.refused(path), text: refusal})
+}
+
+// misnamed is replaced for a name that is not one of those that KEDA knows.
+func (j *job) misnamed(path, name string, known []string, when condition, text string) {
+	if name != "" && !slices.Contains(known, name) {
+		j.replaced(path, when, text, oneOf(name, known))
 	}
-	const field = "spec.minReplicaCount"
-	ghosts := -int(*n)
-	j.find(j.at("spec", "minReplicaCount"), "Write 0 or more",
-		effect{when: both(supports(keda.MinReplicaCount), not(j.refused(field))),
-			text: fmt.Sprintf("KEDA counts %s too many as running", report.Plural(ghosts, "Job"))},
-		effect{when: j.refused(field), text: refusal})
+}
+
+func minNegative(j *job) {
+	if n := j.spec.MinReplicaCount; n != nil && *n < 0 {
+		j.replaced("spec.minReplicaCount", supports(keda.MinReplicaCount), fmt.Sprintf("KEDA counts %s too many as running", report.Plural(-int(*n), "Job")), "Write 0 or more")
+	}
 }
 
 func maxBelow1(j *job) {
-	n := j.spec.MaxReplicaCount
-	if n == nil || *n >= 1 {
-		return
+	if n := j.spec.MaxReplicaCount; n != nil && *n < 1 {
+		j.replaced("spec.maxReplicaCount", nil, "the queue gets no Job", `Write 1 or more; to stop the ScaledJob, add the annotation autoscaling.keda.sh/paused: "true"`)
 	}
-	const field = "spec.maxReplicaCount"
-	j.find(j.at("spec", "maxReplicaCount"), `Write 1 or more; to stop the ScaledJob, add the annotation autoscaling.keda.sh/paused: "true"`,
-		effect{when: not(j.refused(field)), text: "the queue gets no Job"},
-		effect{when: j.refused(field), text: refusal})
 }
 
 func historyLimitNegative(j *job) {
@@ -92,21 +97,13 @@ func historyLimitNegative(j *job) {
 		"failedJobsHistoryLimit":     j.spec.FailedJobsHistoryLimit,
 	} {
 		if n != nil && *n < 0 {
-			path := "spec." + field
-			j.find(j.at("spec", field), "Write 0 or more; 0 keeps none",
-				effect{when: not(j.refused(path)), text: "KEDA's operator panics, or deletes every finished Job of that outcome"},
-				effect{when: j.refused(path), text: refusal})
+			j.replaced("spec."+field, nil, "KEDA's operator panics, or deletes every finished Job of that outcome", "Write 0 or more; 0 keeps none")
 		}
 	}
 }
 
 func pollingIntervalBelow1(j *job) {
-	n := j.spec.PollingInterval
-	if n == nil || *n >= 1 {
-		return
+	if n := j.spec.PollingInterval; n != nil && *n < 1 {
+		j.replaced("spec.pollingInterval", nil, "KEDA polls without a pause", "Write 1 or more (seconds)")
 	}
-	const field = "spec.pollingInterval"
-	j.find(j.at("spec", "pollingInterval"), "Write 1 or more (seconds)",
-		effect{when: not(j.refused(field)), text: "KEDA polls without a pause"},
-		effect{when: j.refused(field), text: refusal})
 }

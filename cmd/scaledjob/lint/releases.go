@@ -103,8 +103,9 @@ func supports(f keda.Feature) condition {
 	return func(p keda.Profile) bool { return p.Supports(f) == nil }
 }
 
+// both holds if two conditions hold; the first may be nil.
 func both(a, b condition) condition {
-	return func(p keda.Profile) bool { return a(p) && b(p) }
+	return func(p keda.Profile) bool { return (a == nil || a(p)) && b(p) }
 }
 
 func not(a condition) condition {

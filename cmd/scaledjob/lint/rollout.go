@@ -1,8 +1,7 @@
 package lint
 
 import (
-	"slices"
-
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/tree"
 	"github.com/scaledjob/scaledjob/keda"
 )
 
@@ -13,34 +12,29 @@ var (
 
 // A rolloutField is a field that holds a rollout strategy.
 type rolloutField struct {
-	at      place
-	value   string
-	feature keda.Feature
+	path, value string
+	feature     keda.Feature
 }
 
 func (j *job) rolloutFields() []rolloutField {
 	return []rolloutField{
-		{j.at("spec", "rolloutStrategy"), j.spec.RolloutStrategy, keda.DeprecatedRollout},
-		{j.at("spec", "rollout", "strategy"), j.spec.Rollout.Strategy, keda.RolloutFields},
+		{"spec.rolloutStrategy", j.spec.RolloutStrategy, keda.DeprecatedRollout},
+		{"spec.rollout.strategy", j.spec.Rollout.Strategy, keda.RolloutFields},
 	}
 }
 
 func rolloutUnknown(j *job) {
 	for _, f := range j.rolloutFields() {
-		if f.value == "" || f.value == "default" || slices.Contains(rollouts, f.value) {
-			continue
+		if f.value != "default" {
+			j.misnamed(f.path, f.value, rollouts, supports(f.feature), "KEDA takes it as immediate and deletes outdated Jobs, running ones too")
 		}
-		j.find(f.at, oneOf(f.value, rollouts),
-			effect{when: both(supports(f.feature), not(j.refused(f.at.path))),
-				text: "KEDA takes it as immediate and deletes outdated Jobs, running ones too"},
-			effect{when: j.refused(f.at.path), text: refusal})
 	}
 }
 
 func rolloutDefaultRefused(j *job) {
 	for _, f := range j.rolloutFields() {
 		if f.value == "default" {
-			j.find(f.at, "Delete the field, which means the same in every release, or write immediate", effect{when: j.refused(f.at.path), text: refusal})
+			j.find(j.at(tree.Find(j.root, f.path)...), "Delete the field, which means the same in every release, or write immediate", effect{when: j.refused(f.path), text: refusal})
 		}
 	}
 }
@@ -71,14 +65,7 @@ func rolloutDeprecatedWins(j *job) {
 }
 
 func propagationUnknown(j *job) {
-	name := j.spec.Rollout.PropagationPolicy
-	if name == "" || slices.Contains(propagations, name) {
-		return
-	}
-	const field = "spec.rollout.propagationPolicy"
-	j.find(j.at("spec", "rollout", "propagationPolicy"), oneOf(name, propagations),
-		effect{when: both(supports(keda.RolloutFields), not(j.refused(field))), text: "KEDA takes it as background"},
-		effect{when: j.refused(field), text: refusal})
+	j.misnamed("spec.rollout.propagationPolicy", j.spec.Rollout.PropagationPolicy, propagations, supports(keda.RolloutFields), "KEDA takes it as background")
 }
 
 func propagationUnused(j *job) {

@@ -6,80 +6,27 @@ import (
 	"path/filepath"
 )
 
-// SARIF 2.1.0, as far as it is needed.
-type (
-	sarifLog struct {
-		Schema  string     `json:"$schema"`
-		Version string     `json:"version"`
-		Runs    []sarifRun `json:"runs"`
-	}
-	sarifRun struct {
-		Tool       sarifTool     `json:"tool"`
-		ColumnKind string        `json:"columnKind"`
-		Results    []sarifResult `json:"results"`
-	}
-	sarifTool struct {
-		Driver sarifDriver `json:"driver"`
-	}
-	sarifDriver struct {
-		Name           string      `json:"name"`
-		InformationURI string      `json:"informationUri"`
-		Rules          []sarifRule `json:"rules"`
-	}
-	sarifRule struct {
-		ID                   string             `json:"id"`
-		ShortDescription     sarifText          `json:"shortDescription"`
-		HelpURI              string             `json:"helpUri"`
-		DefaultConfiguration sarifConfiguration `json:"defaultConfiguration"`
-	}
-	sarifConfiguration struct {
-		Level Severity `json:"level"` // has the same names
-	}
-	sarifText struct {
-		Text string `json:"text"`
-	}
-	sarifResult struct {
-		RuleID    string          `json:"ruleId"`
-		RuleIndex int             `json:"ruleIndex"`
-		Level     Severity        `json:"level"`
-		Message   sarifText       `json:"message"`
-		Locations []sarifLocation `json:"locations"`
-	}
-	sarifLocation struct {
-		PhysicalLocation sarifPhysical `json:"physicalLocation"`
-	}
-	sarifPhysical struct {
-		ArtifactLocation sarifArtifact `json:"artifactLocation"`
-		Region           sarifRegion   `json:"region"`
-	}
-	sarifArtifact struct {
-		URI string `json:"uri"`
-	}
-	sarifRegion struct {
-		StartLine   int `json:"startLine"`
-		StartColumn int `json:"startColumn"`
-	}
-)
-
 // WriteSARIF writes a SARIF 2.1.0 log with all rules. File names become relative URIs.
 // GitHub's code scanning resolves them from the root of the repository.
 func (r *Report) WriteSARIF(w io.Writer) error {
-	driver := sarifDriver{Name: "scaledjob lint", InformationURI: "https://github.com/scaledjob/scaledjob"}
-	index := map[string]int{}
+	type object = map[string]any
+	index, rules, results := map[string]int{}, []object{}, []object{}
 	for i, rule := range Rules() {
 		index[rule.ID] = i
-		driver.Rules = append(driver.Rules, sarifRule{rule.ID, sarifText{rule.Doc}, rule.URL(), sarifConfiguration{rule.Severity}})
+		rules = append(rules, object{"id": rule.ID, "shortDescription": object{"text": rule.Doc}, "helpUri": rule.URL(),
+			"defaultConfiguration": object{"level": rule.Severity}}) // SARIF has the same names of severities
 	}
-	results := []sarifResult{}
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		uri := url.URL{Path: filepath.ToSlash(f.File)}
-		results = append(results, sarifResult{f.Rule, index[f.Rule], f.Severity, sarifText{f.Message()},
-			[]sarifLocation{{sarifPhysical{sarifArtifact{uri.String()}, sarifRegion{f.Line, f.Column}}}}})
+		at := object{"artifactLocation": object{"uri": uri.String()}, "region": object{"startLine": f.Line, "startColumn": f.Column}}
+		results = append(results, object{"ruleId": f.Rule, "ruleIndex": index[f.Rule], "level": f.Severity,
+			"message": object{"text": f.Message()}, "locations": []object{{"physicalLocation": at}}})
 	}
-	return encode(w, sarifLog{
-		Schema:  "https://json.schemastore.org/sarif-2.1.0.json",
-		Version: "2.1.0",
-		Runs:    []sarifRun{{sarifTool{driver}, "unicodeCodePoints", results}},
+	tool := object{"driver": object{"name": "scaledjob lint", "informationUri": "https://github.com/scaledjob/scaledjob", "rules": rules}}
+	return encode(w, object{
+		"$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+		"version": "2.1.0",
+		"runs":    []object{{"tool": tool, "columnKind": "unicodeCodePoints", "results": results}},
 	})
 }

@@ -12,15 +12,9 @@ import (
 	"github.com/scaledjob/scaledjob/strategy"
 )
 
-var (
-	strategies   = []string{"default", "accurate", "eager", "custom"}
-	calculations = scaling.Aggregations()
-)
+var strategies = []string{"default", "accurate", "eager", "custom"}
 
-const (
-	strategyField    = "spec.scalingStrategy.strategy"
-	calculationField = "spec.scalingStrategy.multipleScalersCalculation"
-)
+const strategyField = "spec.scalingStrategy.strategy"
 
 // scaling is the place of a field of spec.scalingStrategy.
 func (j *job) scaling(field string) place { return j.at("spec", "scalingStrategy", field) }
@@ -34,13 +28,7 @@ func oneOf(got string, choices []string) string {
 }
 
 func strategyUnknown(j *job) {
-	name := j.spec.ScalingStrategy.Strategy
-	if name == "" || slices.Contains(strategies, name) {
-		return
-	}
-	j.find(j.scaling("strategy"), oneOf(name, strategies),
-		effect{when: not(j.refused(strategyField)), text: "KEDA silently takes it as default"},
-		effect{when: j.refused(strategyField), text: refusal})
+	j.misnamed(strategyField, j.spec.ScalingStrategy.Strategy, strategies, nil, "KEDA silently takes it as default")
 }
 
 func strategyDefaultRefused(j *job) {
@@ -51,13 +39,8 @@ func strategyDefaultRefused(j *job) {
 }
 
 func calculationUnknown(j *job) {
-	name := j.spec.ScalingStrategy.MultipleScalersCalculation
-	if name == "" || slices.Contains(calculations, name) {
-		return
-	}
-	j.find(j.scaling("multipleScalersCalculation"), oneOf(name, calculations),
-		effect{when: both(supports(keda.Calculation), not(j.refused(calculationField))), text: "KEDA silently takes it as max"},
-		effect{when: j.refused(calculationField), text: refusal})
+	j.misnamed("spec.scalingStrategy.multipleScalersCalculation", j.spec.ScalingStrategy.MultipleScalersCalculation, scaling.Aggregations(),
+		supports(keda.Calculation), "KEDA silently takes it as max")
 }
 
 const percentageField = "customScalingRunningJobPercentage"

@@ -12,68 +12,65 @@ import (
 )
 
 // awsRules are the rules of triggers for Amazon Web Services.
-var awsRules = family{
-	oddities: []Rule{
-		{[]string{"aws-sqs-queue"}, "QueueUrl:", "2.18", when(matches("queueURL", "a URL that begins with https://, or a queue's name", queueName.MatchString), notURL("queueURL")), polls},
-		{[]string{"aws-cloudwatch"}, "MetricStat", "2.18", matches("metricStat", "a statistic such as Average, Sum, Maximum or p99", statistic.MatchString), polls},
-		{[]string{"aws-cloudwatch"}, "namespace not given", "2.18",
-			when(unused("with expression", "namespace", "metricName", "dimensionName", "dimensionValue", "metricStat", "metricUnit"), given("expression")), "KEDA ignores it"},
-		{awsTypes, "PodIdentityOwner = false", "2.18", when(allowed("identityOwner", "pod", "operator"), isNotIdentity("aws")), "KEDA takes it as operator"},
-	},
-	refusals: []refusal{
-		{[]string{"aws-sqs-queue"}, "cannot get queueName from queueURL", "2.18", queueURL},
-		{[]string{"aws-cloudwatch"}, "namespace not given", "2.18", needs(without("expression"), "without expression", "namespace", "metricName", "dimensionName", "dimensionValue")},
-		{[]string{"aws-cloudwatch"}, "dimensionName and dimensionValue are not matching in size", "2.18", when(sameLength("dimensionName", "dimensionValue", ";"), without("expression"))},
-		{[]string{"aws-cloudwatch"}, "metricUnit '%s' is not one of", "2.18", when(allowed("metricUnit", units...), without("expression"))},
-		{[]string{"aws-cloudwatch"}, "metricCollectionTime must be greater than 0 and a multiple", "2.18", collectionTime},
-		{[]string{"aws-dynamodb"}, "error parsing expressionAttributeNames", "2.18", jsonObject("expressionAttributeNames")},
-		{[]string{"aws-dynamodb"}, "error parsing expressionAttributeValues", "2.18", dynamoValues},
-		{awsTypes, "awsSecretAccessKey not found", "2.18", awsSecretKey},
-		{[]string{"aws-cloudwatch"}, "metricStatPeriod >= 60 has to be a multiple of 60", "2.18", statPeriod},
-	},
+var awsRules = []Rule{
+	{[]string{"aws-sqs-queue"}, "QueueUrl:", "2.18", accepted(polls, when(matches("queueURL", "a URL that begins with https://, or a queue's name", queueName.MatchString), notURL("queueURL")))},
+	{[]string{"aws-cloudwatch"}, "MetricStat", "2.18", accepted(polls, matches("metricStat", "a statistic such as Average, Sum, Maximum or p99", statistic.MatchString))},
+	{[]string{"aws-cloudwatch"}, "namespace not given", "2.18",
+		accepted("KEDA ignores it", when(unused("with expression", "namespace", "metricName", "dimensionName", "dimensionValue", "metricStat", "metricUnit"), given("expression")))},
+	{awsTypes, "PodIdentityOwner = false", "2.18", accepted("KEDA takes it as operator", when(allowed("identityOwner", "pod", "operator"), isNotIdentity("aws")))},
+	{[]string{"aws-sqs-queue"}, "cannot get queueName from queueURL", "2.18", about("queueURL", queueURL)},
+	{[]string{"aws-cloudwatch"}, "namespace not given", "2.18", needs(without("expression"), "without expression", "namespace", "metricName", "dimensionName", "dimensionValue")},
+	{[]string{"aws-cloudwatch"}, "dimensionName and dimensionValue are not matching in size", "2.18", when(sameLength("dimensionName", "dimensionValue", ";"), without("expression"))},
+	{[]string{"aws-cloudwatch"}, "metricUnit '%s' is not one of", "2.18", when(allowed("metricUnit", units...), without("expression"))},
+	{[]string{"aws-cloudwatch"}, "metricCollectionTime must be greater than 0 and a multiple", "2.18", collectionTime},
+	{[]string{"aws-dynamodb"}, "error parsing expressionAttributeNames", "2.18", jsonObject("expressionAttributeNames")},
+	{[]string{"aws-dynamodb"}, "error parsing expressionAttributeValues", "2.18", dynamoValues},
+	{awsTypes, "awsSecretAccessKey not found", "2.18", awsSecretKey},
+	{[]string{"aws-cloudwatch"}, "metricStatPeriod >= 60 has to be a multiple of 60", "2.18", statPeriod},
 }
 
 var awsTypes = []string{"aws-cloudwatch", "aws-dynamodb", "aws-dynamodb-streams", "aws-kinesis-stream", "aws-sqs-queue"}
 
 var statistic = regexp.MustCompile(`^(Average|Sum|Minimum|Maximum|SampleCount|IQM|(p|tm|wm|tc|ts|PR|TM|WM|TC|TS)[0-9(].*)$`)
 
-func statPeriod(c *checker) (string, string, string) {
+func statPeriod(c *checker) fault {
 	x, ok := c.float("metricStatPeriod")
 	if n := int(x); ok && (n >= 60 && n%60 != 0 || n < 60 && n != 1 && n != 5 && n != 10 && n != 30) {
-		return "metricStatPeriod", "metricStatPeriod is " + c.text("metricStatPeriod"), "Write 1, 5, 10, 30 or a multiple of 60"
+		return fault{key: "metricStatPeriod", text: "metricStatPeriod is " + c.text("metricStatPeriod"), fix: "Write 1, 5, 10, 30 or a multiple of 60"}
 	}
-	return "", "", ""
+	return fault{}
 }
 
-func collectionTime(c *checker) (string, string, string) {
+func collectionTime(c *checker) fault {
 	period, ok := c.float("metricStatPeriod")
 	x, okX := c.float("metricCollectionTime")
 	if !ok || !okX || period < 1 || x >= 0 && int(x)%int(period) == 0 {
-		return "", "", ""
+		return fault{}
 	}
 	key := c.get("metricCollectionTime").Key
 	if key == "" {
 		key = "metricStatPeriod"
 	}
-	return key, fmt.Sprintf("metricCollectionTime %v is not a multiple of metricStatPeriod %v", x, period), fmt.Sprintf("Write a metricCollectionTime such as %v", max(1, math.Ceil(x/period))*period)
+	return fault{key: key, text: fmt.Sprintf("metricCollectionTime %v is not a multiple of metricStatPeriod %v", x, period),
+		fix: fmt.Sprintf("Write a metricCollectionTime such as %v", max(1, math.Ceil(x/period))*period)}
 }
 
 // awsSecretKey finds half of a pair of AWS keys.
-func awsSecretKey(c *checker) (string, string, string) {
+func awsSecretKey(c *checker) fault {
 	if c.in.AnyIdentity || strings.HasPrefix(c.in.PodIdentity, "aws") || c.given("identityOwner") && !c.is("identityOwner", "pod") || !c.absent("awsRoleArn") {
-		return "", "", ""
+		return fault{}
 	}
 	if !c.absent("awsAccessKeyID", "awsAccessKeyId") && c.absent("awsSecretAccessKey") {
-		return "awsSecretAccessKey", "an AWS access key needs awsSecretAccessKey", c.ways("awsSecretAccessKey")
+		return fault{key: "awsSecretAccessKey", text: "an AWS access key needs awsSecretAccessKey", fix: c.ways("awsSecretAccessKey")}
 	}
-	return "", "", ""
+	return fault{}
 }
 
 // dynamoTypes are the types of values in expressions of AWS DynamoDB.
 var dynamoTypes = []string{"S", "N", "BOOL", "B", "L", "M", "NULL"}
 
 // dynamoValues finds a value without its type.
-func dynamoValues(c *checker) (string, string, string) {
+func dynamoValues(c *checker) fault {
 	v := c.get("expressionAttributeValues")
 	var all map[string]any
 	if json.Unmarshal([]byte(v.Text), &all) != nil {
@@ -87,10 +84,22 @@ func dynamoValues(c *checker) (string, string, string) {
 			typed = typed && slices.Contains(dynamoTypes, key) && (key != "N" && key != "S" || isText)
 		}
 		if !typed {
-			return v.Key, fmt.Sprintf("%s of expressionAttributeValues has no type of DynamoDB", name), fmt.Sprintf(`Write {"%s": {"S": "text"}}, or {"N": "1"} for a number`, name)
+			return fault{key: v.Key, text: name + " of expressionAttributeValues has no type of DynamoDB", fix: fmt.Sprintf(`Write {"%s": {"S": "text"}}, or {"N": "1"} for a number`, name)}
 		}
 	}
-	return "", "", ""
+	return fault{}
+}
+
+// queueURL finds a URL without an account and a queue.
+func queueURL(text string) (wrong, fix string) {
+	u, err := url.ParseRequestURI(text)
+	if err != nil {
+		return "", ""
+	}
+	if path := strings.Split(u.Path, "/"); len(path) == 3 && path[2] != "" {
+		return "", ""
+	}
+	return fmt.Sprintf("queueURL %q has no account and queue", text), "Write it as https://sqs.REGION.amazonaws.com/ACCOUNT/QUEUE, or the queue's name"
 }
 
 // notURL is met by a value that is not a URL, or not known.

@@ -179,12 +179,8 @@ func sentence(text string) string {
 
 // value checks the text of a parameter as KEDA's parser does: allowed values, then type.
 func (c *checker) value(p Parameter, v Value) {
-	separator := p.Separator
-	if separator == "" {
-		separator = ","
-	}
 	exclusive := 0
-	for item := range strings.SplitSeq(v.Text, separator) {
+	for item := range strings.SplitSeq(v.Text, p.separator()) {
 		item = strings.TrimSpace(item)
 		if len(p.Enum) > 0 && !slices.Contains(p.Enum, item) {
 			c.add(Problem{Kind: WrongValue, Key: v.Key, Text: fmt.Sprintf("KEDA rejects %q as %s and never polls", item, p.Names[0]), Fix: "Write " + choice(item, p.Enum)})

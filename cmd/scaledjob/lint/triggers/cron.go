@@ -10,59 +10,48 @@ import (
 )
 
 // cronRules are the rules of triggers for schedules.
-var cronRules = family{
-	oddities: []Rule{
-		{[]string{"cron"}, "DesiredReplicas", "2.18", when(atLeast("desiredReplicas", 0), given("desiredReplicas")), "KEDA never creates a Job"},
-	},
-	refusals: []refusal{
-		{[]string{"cron"}, "error parsing start schedule", "2.18", schedule("start")},
-		{[]string{"cron"}, "error parsing end schedule", "2.18", schedule("end")},
-		{[]string{"cron"}, "start and end can not have exactly same time input", "2.18", cronEqual},
-		{[]string{"cron"}, "no desiredReplicas specified", "2.18", cronNone},
-		{[]string{"cron"}, "unable to load timezone", "2.18", timezone},
-	},
+var cronRules = []Rule{
+	{[]string{"cron"}, "DesiredReplicas", "2.18", accepted("KEDA never creates a Job", when(atLeast("desiredReplicas", 0), given("desiredReplicas")))},
+	{[]string{"cron"}, "error parsing start schedule", "2.18", schedule("start")},
+	{[]string{"cron"}, "error parsing end schedule", "2.18", schedule("end")},
+	{[]string{"cron"}, "start and end can not have exactly same time input", "2.18", cronEqual},
+	{[]string{"cron"}, "no desiredReplicas specified", "2.18", cronNone},
+	{[]string{"cron"}, "unable to load timezone", "2.18", about("timezone", timezone)},
 }
 
 func schedule(name string) check {
-	return func(c *checker) (string, string, string) {
-		v := c.get(name)
-		if v.State != Known {
-			return "", "", ""
+	return about(name, func(text string) (string, string) {
+		problem := cronProblem(text)
+		if problem == "" {
+			return "", ""
 		}
-		if problem := cronProblem(v.Text); problem != "" {
-			return v.Key, fmt.Sprintf("%s %q is not a schedule: %s", name, v.Text, problem), "Write minute, hour, day of month, month and day of week, such as 0 6 * * 1-5"
-		}
-		return "", "", ""
-	}
+		return fmt.Sprintf("%s %q is not a schedule: %s", name, text, problem), "Write minute, hour, day of month, month and day of week, such as 0 6 * * 1-5"
+	})
 }
 
-func cronEqual(c *checker) (string, string, string) {
+func cronEqual(c *checker) fault {
 	if a, b := c.get("start"), c.get("end"); a.State == Known && a.Text == b.Text {
-		return "end", "start and end are the same", "Write an end after the start"
+		return fault{key: "end", text: "start and end are the same", fix: "Write an end after the start"}
 	}
-	return "", "", ""
+	return fault{}
 }
 
-func cronNone(c *checker) (string, string, string) {
+func cronNone(c *checker) fault {
 	if x, ok := c.float("desiredReplicas"); ok && x == 0 {
-		return "desiredReplicas", "desiredReplicas is 0", "Write 1 or more"
+		return fault{key: "desiredReplicas", text: "desiredReplicas is 0", fix: "Write 1 or more"}
 	}
-	return "", "", ""
+	return fault{}
 }
 
-func timezone(c *checker) (string, string, string) {
-	v := c.get("timezone")
-	if v.State != Known {
-		return "", "", ""
+func timezone(text string) (wrong, fix string) {
+	if _, err := time.LoadLocation(text); err == nil {
+		return "", ""
 	}
-	if _, err := time.LoadLocation(v.Text); err == nil {
-		return "", "", ""
-	}
-	fix := "Write a name of the IANA time zone database, such as Europe/Berlin"
-	if near := Nearest(v.Text, zones); near != "" {
+	fix = "Write a name of the IANA time zone database, such as Europe/Berlin"
+	if near := Nearest(text, zones); near != "" {
 		fix = "Write " + near
 	}
-	return v.Key, fmt.Sprintf("there is no time zone %q", v.Text), fix
+	return fmt.Sprintf("there is no time zone %q", text), fix
 }
 
 // cronParser accepts what KEDA's scaler accepts: five fields, and no names such as @daily.

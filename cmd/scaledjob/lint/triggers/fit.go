@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,14 +24,16 @@ func unfit(p Parameter, text string) string {
 	case list && name != "string":
 		return unfitList(p, name, text)
 	case p.Type == "map":
-		return unfitMap(p, text)
+		if slices.ContainsFunc(strings.Split(text, p.separator()), func(item string) bool { return strings.Count(item, "=") != 1 }) {
+			return "pairs such as a=1" + p.separator() + "b=2"
+		}
 	case p.Type == "url.Values":
 		if _, err := url.ParseQuery(text); err != nil {
 			return "a URL query, such as a=b&c=d"
 		}
 	case p.Declared == "hand": // read by code that accepts more
-		if goTypes[name] != nil {
-			return unfitDecimal(text)
+		if _, err := strconv.ParseFloat(text, 64); goTypes[name] != nil && err != nil {
+			return aNumber("float64", text)
 		}
 	default:
 		return unfitOne(name, text)
@@ -39,31 +42,14 @@ func unfit(p Parameter, text string) string {
 }
 
 func unfitList(p Parameter, name, text string) string {
-	separator := p.Separator
-	if separator == "" {
-		separator = ","
-	}
-	for item := range strings.SplitSeq(text, separator) {
+	for item := range strings.SplitSeq(text, p.separator()) {
 		if p.Range != "" && strings.Contains(item, p.Range) {
 			first, last, _ := strings.Cut(strings.TrimSpace(item), p.Range)
 			if unfitOne(name, first) != "" || unfitOne(name, last) != "" {
 				return "numbers and ranges, such as 1,3,5" + p.Range + "9"
 			}
 		} else if want := unfitOne(name, strings.TrimSpace(item)); want != "" {
-			return "a list of values with \"" + separator + "\" between them, each " + want
-		}
-	}
-	return ""
-}
-
-func unfitMap(p Parameter, text string) string {
-	separator := p.Separator
-	if separator == "" {
-		separator = ","
-	}
-	for item := range strings.SplitSeq(text, separator) {
-		if strings.Count(item, "=") != 1 {
-			return "pairs such as a=1" + separator + "b=2"
+			return "a list of values with \"" + p.separator() + "\" between them, each " + want
 		}
 	}
 	return ""
@@ -101,11 +87,4 @@ func aNumber(name, text string) string {
 		example = strconv.FormatFloat(float64(int64(x)), 'f', -1, 64)
 	}
 	return kind + `, such as "` + example + `"`
-}
-
-func unfitDecimal(text string) string {
-	if _, err := strconv.ParseFloat(text, 64); err != nil {
-		return aNumber("float64", text)
-	}
-	return ""
 }

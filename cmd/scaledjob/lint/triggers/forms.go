@@ -11,55 +11,54 @@ import (
 
 // activemqTemplate finds a template that names no queue or no broker, in the path's part after the colon.
 func activemqTemplate(name string) check {
-	return func(c *checker) (string, string, string) {
-		v := c.get("restAPITemplate")
-		u, err := url.ParseRequestURI(v.Text)
-		if v.State != Known || err != nil {
-			return "", "", ""
+	return about("restAPITemplate", func(text string) (string, string) {
+		u, err := url.ParseRequestURI(text)
+		if err != nil {
+			return "", ""
 		}
 		_, names, _ := strings.Cut(u.Path, ":")
 		names, _, _ = strings.Cut(names, "/")
-		if q, err := url.ParseQuery(strings.ReplaceAll(names, ",", "&")); err == nil && q.Get(name) == "" {
-			return v.Key, "restAPITemplate has no " + name, "Write it as http://HOST/api/jolokia/read/org.apache.activemq:type=Broker,brokerName=NAME,destinationType=Queue,destinationName=NAME/QueueSize"
+		if q, err := url.ParseQuery(strings.ReplaceAll(names, ",", "&")); err != nil || q.Get(name) != "" {
+			return "", ""
 		}
-		return "", "", ""
-	}
+		return "restAPITemplate has no " + name, "Write it as http://HOST/api/jolokia/read/org.apache.activemq:type=Broker,brokerName=NAME,destinationType=Queue,destinationName=NAME/QueueSize"
+	})
 }
 
 // twice finds a parameter in the metadata and in the TriggerAuthentication.
 func twice(name string) check {
-	return func(c *checker) (string, string, string) {
+	return func(c *checker) fault {
 		if c.in.Metadata[name] != "" && c.in.Authentication != nil && c.in.Authentication(name).State != Absent {
-			return name, name + " is given in the metadata and in the TriggerAuthentication", "Delete one of them"
+			return fault{key: name, text: name + " is given in the metadata and in the TriggerAuthentication", fix: "Delete one of them"}
 		}
-		return "", "", ""
+		return fault{}
 	}
 }
 
 // oneSecret finds several ways, or none, of a Kerberos login.
-func oneSecret(c *checker) (string, string, string) {
+func oneSecret(c *checker) fault {
 	names, given := []string{"password", "keytab", "ccacheName"}, 0
 	for _, name := range names {
 		if !c.shown(name) {
-			return "", "", ""
+			return fault{}
 		}
 		if !c.absent(name) {
 			given++
 		}
 	}
 	if given == 1 {
-		return "", "", ""
+		return fault{}
 	}
-	return "", fmt.Sprintf("sasl gssapi has %d of password, keytab and ccacheName", given), "Give one of them in a TriggerAuthentication"
+	return fault{text: fmt.Sprintf("sasl gssapi has %d of password, keytab and ccacheName", given), fix: "Give one of them in a TriggerAuthentication"}
 }
 
 func fileName(name string) check {
-	return func(c *checker) (string, string, string) {
-		if v := c.get(name); v.State == Known && (v.Text != path.Base(v.Text) || v.Text == "..") {
-			return v.Key, fmt.Sprintf("%s %q is a path", name, v.Text), "Write the file's name alone"
+	return about(name, func(text string) (string, string) {
+		if text == path.Base(text) && text != ".." {
+			return "", ""
 		}
-		return "", "", ""
-	}
+		return fmt.Sprintf("%s %q is a path", name, text), "Write the file's name alone"
+	})
 }
 
 // isPairs reports whether each item of a list is a key and a value.
@@ -71,40 +70,37 @@ func isPairs(text string) bool {
 }
 
 // rabbitOAuth finds OAuth2 without its secret, or beside another way to log in.
-func rabbitOAuth(c *checker) (string, string, string) {
-	switch {
-	case c.absent("oauthTokenURI", "clientID", "clientSecret"):
-	case c.absent("clientSecret"):
-		return "", "OAuth2 needs clientSecret", c.ways("clientSecret")
+func rabbitOAuth(c *checker) fault {
+	if c.absent("oauthTokenURI", "clientID") || !c.absent("clientSecret") {
+		return fault{}
 	}
-	return "", "", ""
+	return fault{text: "OAuth2 needs clientSecret", fix: c.ways("clientSecret")}
 }
 
-func rabbitOneLogin(c *checker) (string, string, string) {
+func rabbitOneLogin(c *checker) fault {
 	oauth := c.given("oauthTokenURI") || c.given("clientSecret")
 	if oauth && (c.given("username") && c.given("password") || c.given("workloadIdentityResource")) {
-		return "", "OAuth2 is given together with another login", "Delete username and password, or workloadIdentityResource"
+		return fault{text: "OAuth2 is given together with another login", fix: "Delete username and password, or workloadIdentityResource"}
 	}
-	return "", "", ""
+	return fault{}
 }
 
 var solaceHost = regexp.MustCompile(`https?://[-_.A-Za-z0-9]{2,255}(:[0-9]{2,6})?`)
 
 // solaceURL finds an item of a list of URLs that is empty, or is not a URL.
 func solaceURL(empty bool) check {
-	return func(c *checker) (string, string, string) {
-		v := c.get("solaceSempBaseURL")
-		for item := range strings.SplitSeq(v.Text, ",") {
-			if item = strings.TrimSpace(item); v.State == Known && (item == "" && empty || item != "" && !empty && !solaceHost.MatchString(item)) {
-				return v.Key, fmt.Sprintf("%q of solaceSempBaseURL is not a URL", item), "Write URLs such as https://host:943, with commas between them"
+	return about("solaceSempBaseURL", func(text string) (string, string) {
+		for item := range strings.SplitSeq(text, ",") {
+			if item = strings.TrimSpace(item); item == "" && empty || item != "" && !empty && !solaceHost.MatchString(item) {
+				return fmt.Sprintf("%q of solaceSempBaseURL is not a URL", item), "Write URLs such as https://host:943, with commas between them"
 			}
 		}
-		return "", "", ""
-	}
+		return "", ""
+	})
 }
 
 // sumologicQueries finds queries with and without rows, or rows where there can be none.
-func sumologicQueries(c *checker) (string, string, string) {
+func sumologicQueries(c *checker) fault {
 	row := ""
 	for key := range c.in.Metadata {
 		if strings.HasPrefix(key, "query.") && (row == "" || key < row) {
@@ -113,25 +109,25 @@ func sumologicQueries(c *checker) (string, string, string) {
 	}
 	switch {
 	case row != "" && c.is("queryType", "logs"):
-		return row, "queries of logs have no rows", "Write query, without a row"
+		return fault{key: row, text: "queries of logs have no rows", fix: "Write query, without a row"}
 	case row != "" && c.given("query"):
-		return row, "query is given with a row and without", "Delete query, or the rows"
+		return fault{key: row, text: "query is given with a row and without", fix: "Delete query, or the rows"}
 	case row == "" && c.is("queryType", "metrics") && c.absent("query"):
-		return "query", "queryType metrics needs a query", "Give query, or query.A and so on"
+		return fault{key: "query", text: "queryType metrics needs a query", fix: "Give query, or query.A and so on"}
 	case row != "" && c.in.Metadata[row] == "":
-		return row, row + " is empty", "Write a query"
+		return fault{key: row, text: row + " is empty", fix: "Write a query"}
 	}
-	return "", "", ""
+	return fault{}
 }
 
 var visibilityName = regexp.MustCompile(`^[a-zA-Z0-9\-_./:]+$`)
 
 // visibility finds a name that Temporal's queries cannot hold.
-func visibility(c *checker) (string, string, string) {
+func visibility(c *checker) fault {
 	for _, name := range []string{"taskQueue", "workflowTaskQueueForCount", "workerDeploymentName", "workerDeploymentBuildId"} {
 		if v := c.get(name); v.State == Known && c.isTrue("includeRunningWorkflowCount") && !visibilityName.MatchString(v.Text) {
-			return v.Key, fmt.Sprintf("%s %q cannot stand in a query of Temporal", name, v.Text), "Write letters, digits and - _ . / :, or delete includeRunningWorkflowCount"
+			return fault{key: v.Key, text: fmt.Sprintf("%s %q cannot stand in a query of Temporal", name, v.Text), fix: "Write letters, digits and - _ . / :, or delete includeRunningWorkflowCount"}
 		}
 	}
-	return "", "", ""
+	return fault{}
 }

@@ -8,44 +8,33 @@ import (
 )
 
 // gcpRules are the rules of triggers for Google Cloud.
-var gcpRules = family{
-	oddities: []Rule{
-		{[]string{"gcp-pubsub"}, "unsupported aggregation function", "2.18", matches("aggregation", "a function such as mean, sum or percentile99", aggregation.MatchString), polls},
-		{[]string{"gcp-stackdriver"}, "meta.AlignmentPeriodSeconds == 0", "2.18",
-			when(unused("without alignmentPeriodSeconds", "alignmentAligner", "alignmentReducer"), without("alignmentPeriodSeconds")), "KEDA ignores it"},
-		{[]string{"gcp-pubsub"}, "snakeCase(mode)", "2.18", pubsubMode, "Google Cloud has no such metric: each poll fails"},
-	},
-	refusals: []refusal{
-		{gcpTypes, "google application credentials not found", "2.18", gcpCredentials},
-		{[]string{"gcp-storage"}, "maxBucketItemsToScan must be a positive number", "2.18", atLeast("maxBucketItemsToScan", 1)},
-		{[]string{"gcp-stackdriver"}, "unknown aligner", "2.18", when(allowedInAnyCase("alignmentAligner", strings.Fields("none delta rate interpolate next_older min max mean count sum stddev "+
-			"count_true count_false fraction_true percentile_99 percentile_95 percentile_50 percentile_05 percent_change")...), given("alignmentPeriodSeconds"))},
-		{[]string{"gcp-stackdriver"}, "unknown reducer", "2.18", when(allowedInAnyCase("alignmentReducer", strings.Fields("none mean min max sum stddev count "+
-			"count_true count_false fraction_true percentile_99 percentile_95 percentile_50 percentile_05")...), given("alignmentPeriodSeconds"))},
-		{[]string{"gcp-pubsub"}, "exactly one of subscription or topic name must be given", "2.18", oneOf("subscriptionName", "topicName")},
-		{[]string{"gcp-pubsub"}, "exactly one of subscription or topic name must be given", "2.18", apart("subscriptionName", "topicName")},
-		{[]string{"gcp-stackdriver"}, "alignmentPeriodSeconds must be at least 60", "2.18", alignment},
-	},
+var gcpRules = []Rule{
+	{[]string{"gcp-pubsub"}, "unsupported aggregation function", "2.18", accepted(polls, matches("aggregation", "a function such as mean, sum or percentile99", aggregation.MatchString))},
+	{[]string{"gcp-stackdriver"}, "meta.AlignmentPeriodSeconds == 0", "2.18",
+		accepted("KEDA ignores it", when(unused("without alignmentPeriodSeconds", "alignmentAligner", "alignmentReducer"), without("alignmentPeriodSeconds")))},
+	{[]string{"gcp-pubsub"}, "snakeCase(mode)", "2.18", accepted("Google Cloud has no such metric: each poll fails", pubsubMode)},
+	{gcpTypes, "google application credentials not found", "2.18", gcpCredentials},
+	{[]string{"gcp-storage"}, "maxBucketItemsToScan must be a positive number", "2.18", atLeast("maxBucketItemsToScan", 1)},
+	{[]string{"gcp-stackdriver"}, "unknown aligner", "2.18", when(allowedInAnyCase("alignmentAligner", strings.Fields("none delta rate interpolate next_older min max mean count sum stddev "+
+		"count_true count_false fraction_true percentile_99 percentile_95 percentile_50 percentile_05 percent_change")...), given("alignmentPeriodSeconds"))},
+	{[]string{"gcp-stackdriver"}, "unknown reducer", "2.18", when(allowedInAnyCase("alignmentReducer", strings.Fields("none mean min max sum stddev count "+
+		"count_true count_false fraction_true percentile_99 percentile_95 percentile_50 percentile_05")...), given("alignmentPeriodSeconds"))},
+	{[]string{"gcp-pubsub"}, "exactly one of subscription or topic name must be given", "2.18", oneOf("subscriptionName", "topicName")},
+	{[]string{"gcp-pubsub"}, "exactly one of subscription or topic name must be given", "2.18", apart("subscriptionName", "topicName")},
+	{[]string{"gcp-stackdriver"}, "alignmentPeriodSeconds must be at least 60", "2.18", when(atLeast("alignmentPeriodSeconds", 60), isNot("alignmentPeriodSeconds", "0"))},
 }
 
 var gcpTypes = []string{"gcp-cloudtasks", "gcp-pubsub", "gcp-spanner", "gcp-stackdriver", "gcp-storage"}
 
 var aggregation = regexp.MustCompile(`^(median|mean|variance|stddev|sum|count|percentile\d+)$`)
 
-func alignment(c *checker) (string, string, string) {
-	if x, ok := c.float("alignmentPeriodSeconds"); ok && x != 0 {
-		return atLeast("alignmentPeriodSeconds", 60)(c)
-	}
-	return "", "", ""
-}
-
 // gcpCredentials finds a trigger for Google Cloud without credentials.
-func gcpCredentials(c *checker) (string, string, string) {
+func gcpCredentials(c *checker) fault {
 	if c.in.AnyIdentity || c.in.PodIdentity == "gcp" || !c.absent("GoogleApplicationCredentials") ||
 		c.in.Metadata["credentialsFromEnv"] != "" || c.in.Metadata["credentialsFromEnvFile"] != "" {
-		return "", "", ""
+		return fault{}
 	}
-	return "", c.name + " has no credentials", "Give credentialsFromEnv with the name of a variable, or GoogleApplicationCredentials or podIdentity gcp in a TriggerAuthentication"
+	return fault{text: c.name + " has no credentials", fix: "Give credentialsFromEnv with the name of a variable, or GoogleApplicationCredentials or podIdentity gcp in a TriggerAuthentication"}
 }
 
 var subscriptionMetrics = strings.Fields(`ack_latencies ack_message_count backlog_bytes byte_cost config_updates_count dead_letter_message_count delivery_latency_health_score
@@ -64,7 +53,7 @@ schema_validation_latencies send_message_operation_count send_request_count topi
 var capitals = regexp.MustCompile(`([a-z0-9])([A-Z])`)
 
 // pubsubMode finds a mode that is no metric of the subscription or topic.
-func pubsubMode(c *checker) (string, string, string) {
+func pubsubMode(c *checker) fault {
 	v, resource, metrics, fix := c.get("mode"), "a subscription", subscriptionMetrics, "Write NumUndeliveredMessages or OldestUnackedMessageAge"
 	if c.given("topicName") {
 		resource, metrics, fix = "a topic", topicMetrics, "Write a metric of topics such as SendRequestCount, or give subscriptionName"
@@ -75,11 +64,11 @@ func pubsubMode(c *checker) (string, string, string) {
 	}
 	name = strings.ToLower(capitals.ReplaceAllString(name, "${1}_$2"))
 	if v.State != Known || slices.Contains(metrics, name) {
-		return "", "", ""
+		return fault{}
 	}
 	key := v.Key
 	if key == "" {
 		key = "topicName"
 	}
-	return key, fmt.Sprintf("mode %s is not a metric of %s", v.Text, resource), fix
+	return fault{key: key, text: fmt.Sprintf("mode %s is not a metric of %s", v.Text, resource), fix: fix}
 }

@@ -1,58 +1,53 @@
 package triggers
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 )
 
 // monitoringRules are the rules of triggers for monitoring systems.
-var monitoringRules = family{
-	oddities: []Rule{
-		{[]string{"new-relic"}, "Account", "2.18", atLeast("account", 1), polls},
-	},
-	refusals: []refusal{
-		{[]string{"datadog"}, "missing AppKey", "2.18", needs(isNotTrue("useClusterAgentProxy"), "without useClusterAgentProxy", "appKey", "apiKey", "query")},
-		{[]string{"datadog"}, "datadog metrics service is required", "2.18",
-			needs(isTrue("useClusterAgentProxy"), "with useClusterAgentProxy", "datadogMetricsService", "datadogMetricName", "datadogNamespace", "datadogMetricNamespace")},
-		{[]string{"datadog"}, "missing query scope", "2.18", matches("query", "a query with a scope, such as sum:queue.size{name:orders}", regexp.MustCompile(`\{.*\}`).MatchString)},
-		{[]string{"datadog"}, "type has to be global or average", "2.18", allowedInAnyCase("type", "average", "global")},
-		{[]string{"datadog"}, "no targetValue or queryValue given", "2.18",
-			func(c *checker) (string, string, string) {
-				if c.in.at('m', "targetValue").State == Absent && c.in.at('m', "queryValue").State == Absent {
-					return "targetValue", "datadog needs targetValue", "Give targetValue in the metadata"
-				}
-				return "", "", ""
-			}},
-		{[]string{"datadog"}, "age should not be smaller than 0", "2.18", atLeast("age", 0)},
-		{[]string{"datadog"}, "timeWindowOffset should not be smaller than 0", "2.18", atLeast("timeWindowOffset", 0)},
-		{[]string{"datadog"}, "lastAvailablePointOffset should not be smaller than 0", "2.18", atLeast("lastAvailablePointOffset", 0)},
-		{[]string{"new-relic"}, "newrelic.ConfigRegion", "2.18", allowedInAnyCase("region", "US", "EU", "JP", "GOV", "Staging", "Local")},
-		{[]string{"dynatrace"}, "either 'metricSelector' or 'query' must be provided", "2.19", oneOf("metricSelector", "query")},
-		{[]string{"dynatrace"}, "'metricSelector' and 'query' are mutually exclusive", "2.19", apart("metricSelector", "query")},
-		{[]string{"dynatrace"}, "'from' can't be used with query", "2.19", when(apart("query", "from"), inMetadata("from"))},
-		{[]string{"influxdb"}, "query type must be 'influxql' or 'flightsql'", "2.18", when(allowedInAnyCase("queryType", "InfluxQL", "FlightSQL"), isSet("influxVersion", "3"))},
-		{[]string{"predictkube"}, "predictHorizon parsing error", "2.18", matches("predictHorizon", "a duration such as 2h", isLongDuration)},
-		{[]string{"predictkube"}, "queryStep parsing error", "2.18", matches("queryStep", "a duration such as 2m", isLongDuration)},
-		{[]string{"predictkube"}, "historyTimeWindow parsing error", "2.18", matches("historyTimeWindow", "a duration such as 7d", isLongDuration)},
-		{[]string{"predictkube"}, "invalid prometheusAddress", "2.18", requestURI("prometheusAddress")},
-		{[]string{"prometheus"}, "pod identity cannot be enabled with other auth types", "2.18",
-			func(c *checker) (string, string, string) {
-				if !c.in.AnyIdentity && !noIdentity(c) && c.given("authModes") {
-					return c.get("authModes").Key, "authModes and a pod identity exclude each other", "Delete one of the two"
-				}
-				return "", "", ""
-			}},
-		{[]string{"splunk", "solarwinds"}, "invalid value for host. Must be a valid URL", "2.18", requestURI("host")},
-		{[]string{"splunk"}, "API token and Password were all set", "2.18", apart("apiToken", "password")},
-		{[]string{"sumologic"}, "only one of query or query.<RowId>", "2.18", sumologicQueries},
-		{[]string{"sumologic"}, "not found in queries", "2.18", sumologicRow},
-		{[]string{"sumologic"}, "missing required metadata: query", "2.18", needs(isSet("queryType", "logs"), "with queryType logs", "query", "resultField")},
-		{[]string{"sumologic"}, "missing required metadata: quantization", "2.18", needs(isSet("queryType", "metrics"), "with queryType metrics", "quantization")},
-		{[]string{"influxdb"}, "organizationName is required if influxVersion is 2", "2.18", needs(isSet("influxVersion", "2"), "with influxVersion 2", "organizationName")},
-		{[]string{"influxdb"}, "database is required if influxVersion is 3", "2.18", needs(isSet("influxVersion", "3"), "with influxVersion 3", "database", "metricKey")},
-	},
+var monitoringRules = []Rule{
+	{[]string{"new-relic"}, "Account", "2.18", accepted(polls, atLeast("account", 1))},
+	{[]string{"datadog"}, "missing AppKey", "2.18", needs(isNotTrue("useClusterAgentProxy"), "without useClusterAgentProxy", "appKey", "apiKey", "query")},
+	{[]string{"datadog"}, "datadog metrics service is required", "2.18",
+		needs(isTrue("useClusterAgentProxy"), "with useClusterAgentProxy", "datadogMetricsService", "datadogMetricName", "datadogNamespace", "datadogMetricNamespace")},
+	{[]string{"datadog"}, "missing query scope", "2.18", matches("query", "a query with a scope, such as sum:queue.size{name:orders}", regexp.MustCompile(`\{.*\}`).MatchString)},
+	{[]string{"datadog"}, "type has to be global or average", "2.18", allowedInAnyCase("type", "average", "global")},
+	{[]string{"datadog"}, "no targetValue or queryValue given", "2.18",
+		func(c *checker) fault {
+			if c.in.at('m', "targetValue").State == Absent && c.in.at('m', "queryValue").State == Absent {
+				return fault{key: "targetValue", text: "datadog needs targetValue", fix: "Give targetValue in the metadata"}
+			}
+			return fault{}
+		}},
+	{[]string{"datadog"}, "age should not be smaller than 0", "2.18", atLeast("age", 0)},
+	{[]string{"datadog"}, "timeWindowOffset should not be smaller than 0", "2.18", atLeast("timeWindowOffset", 0)},
+	{[]string{"datadog"}, "lastAvailablePointOffset should not be smaller than 0", "2.18", atLeast("lastAvailablePointOffset", 0)},
+	{[]string{"new-relic"}, "newrelic.ConfigRegion", "2.18", allowedInAnyCase("region", "US", "EU", "JP", "GOV", "Staging", "Local")},
+	{[]string{"dynatrace"}, "either 'metricSelector' or 'query' must be provided", "2.19", oneOf("metricSelector", "query")},
+	{[]string{"dynatrace"}, "'metricSelector' and 'query' are mutually exclusive", "2.19", apart("metricSelector", "query")},
+	{[]string{"dynatrace"}, "'from' can't be used with query", "2.19", when(apart("query", "from"), inMetadata("from"))},
+	{[]string{"influxdb"}, "query type must be 'influxql' or 'flightsql'", "2.18", when(allowedInAnyCase("queryType", "InfluxQL", "FlightSQL"), isSet("influxVersion", "3"))},
+	{[]string{"predictkube"}, "predictHorizon parsing error", "2.18", matches("predictHorizon", "a duration such as 2h", isLongDuration)},
+	{[]string{"predictkube"}, "queryStep parsing error", "2.18", matches("queryStep", "a duration such as 2m", isLongDuration)},
+	{[]string{"predictkube"}, "historyTimeWindow parsing error", "2.18", matches("historyTimeWindow", "a duration such as 7d", isLongDuration)},
+	{[]string{"predictkube"}, "invalid prometheusAddress", "2.18", requestURI("prometheusAddress")},
+	{[]string{"prometheus"}, "pod identity cannot be enabled with other auth types", "2.18",
+		func(c *checker) fault {
+			if !c.in.AnyIdentity && !noIdentity(c) && c.given("authModes") {
+				return fault{key: c.get("authModes").Key, text: "authModes and a pod identity exclude each other", fix: "Delete one of the two"}
+			}
+			return fault{}
+		}},
+	{[]string{"splunk", "solarwinds"}, "invalid value for host. Must be a valid URL", "2.18", requestURI("host")},
+	{[]string{"splunk"}, "API token and Password were all set", "2.18", apart("apiToken", "password")},
+	{[]string{"sumologic"}, "only one of query or query.<RowId>", "2.18", sumologicQueries},
+	{[]string{"sumologic"}, "not found in queries", "2.18", sumologicRow},
+	{[]string{"sumologic"}, "missing required metadata: query", "2.18", needs(isSet("queryType", "logs"), "with queryType logs", "query", "resultField")},
+	{[]string{"sumologic"}, "missing required metadata: quantization", "2.18", needs(isSet("queryType", "metrics"), "with queryType metrics", "quantization")},
+	{[]string{"influxdb"}, "organizationName is required if influxVersion is 2", "2.18", needs(isSet("influxVersion", "2"), "with influxVersion 2", "organizationName")},
+	{[]string{"influxdb"}, "database is required if influxVersion is 3", "2.18", needs(isSet("influxVersion", "3"), "with influxVersion 3", "database", "metricKey")},
 }
 
 var longDuration = regexp.MustCompile(`^[+-]?(\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h|d|w)((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h|d|w))*$`)
@@ -61,7 +56,7 @@ var longDuration = regexp.MustCompile(`^[+-]?(\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|m
 func isLongDuration(text string) bool { return text == "0" || longDuration.MatchString(text) }
 
 // sumologicRow finds a row without a query.
-func sumologicRow(c *checker) (string, string, string) {
+func sumologicRow(c *checker) fault {
 	row, rows := c.get("resultQueryRowID"), []string{}
 	for key := range c.in.Metadata {
 		if name, ok := strings.CutPrefix(key, "query."); ok {
@@ -70,12 +65,12 @@ func sumologicRow(c *checker) (string, string, string) {
 	}
 	switch {
 	case len(rows) == 0 || !c.is("queryType", "metrics"):
-		return "", "", ""
+		return fault{}
 	case row.State == Absent:
-		return "resultQueryRowID", "several queries need resultQueryRowID", "Give resultQueryRowID in the metadata"
+		return fault{key: "resultQueryRowID", text: "several queries need resultQueryRowID", fix: "Give resultQueryRowID in the metadata"}
 	case row.State == Known && !slices.Contains(rows, row.Text):
 		slices.Sort(rows)
-		return row.Key, fmt.Sprintf("there is no query.%s", row.Text), "Write " + join(rows, "or")
+		return fault{key: row.Key, text: "there is no query." + row.Text, fix: "Write " + join(rows, "or")}
 	}
-	return "", "", ""
+	return fault{}
 }

@@ -7,44 +7,36 @@ import (
 )
 
 // platformRules are the rules of triggers for platforms and build systems.
-var platformRules = family{
-	oddities: []Rule{
-		{[]string{"github-runner"}, "InstallationID", "2.18", atLeast("installationID", 0), polls},
-		{[]string{"github-runner"}, "ApplicationID", "2.18", atLeast("applicationID", 0), polls},
-		{[]string{"selenium-grid"}, "NodeMaxSessions", "2.18", atLeast("nodeMaxSessions", 1), "KEDA counts wrongly"},
-		{[]string{"selenium-grid"}, "parseCapabilitiesToMap", "2.18", jsonObject("capabilities"), "KEDA does not match any session"},
-	},
-	refusals: []refusal{
-		{[]string{"github-runner"}, "no personalAccessToken", "2.18", oneOf("personalAccessToken", "appKey", "bearerToken")},
-		{[]string{"github-runner"}, "no applicationID given", "2.18", gitHubApp},
-		{[]string{"kubernetes-workload"}, "error parsing pod selector", "2.18", matches("podSelector", "a label selector, such as app=worker or app in (a, b)", isSelector)},
-		{[]string{"kubernetes-resource"}, "valueLocationRequiredMsg", "2.21", needs(isSet("format", "json", "yaml"), "with this format", "valueLocation")},
-		{[]string{"openstack-metric"}, "authURL doesn't exist in the authParams", "2.18", needs(anyway, "in the TriggerAuthentication", "authURL")},
-		{[]string{"openstack-metric"}, "neither userID or appCredentialSecretID exist", "2.18", oneOf("userID password", "appCredentialSecret")},
-		{[]string{"openstack-swift"}, "password must be specified when using userID", "2.20", needs(given("userID"), "with userID", "password", "projectID")},
-		{[]string{"openstack-swift"}, "appCredentialSecret must be specified when using appCredentialID", "2.20", needs(all(without("userID"), given("appCredentialID")), "with appCredentialID", "appCredentialSecret")},
-		{[]string{"openstack-swift"}, "either userID or appCredentialID must be specified", "2.20", oneOf("userID", "appCredentialID")},
-		{[]string{"kubernetes-resource"}, "valueLocation is only supported with json or yaml format", "2.21",
-			func(c *checker) (string, string, string) {
-				if c.is("format", "number") && c.given("valueLocation") {
-					return "valueLocation", "format number has no valueLocation", "Delete valueLocation, or write format: json"
-				}
-				return "", "", ""
-			}},
-	},
+var platformRules = []Rule{
+	{[]string{"github-runner"}, "InstallationID", "2.18", accepted(polls, atLeast("installationID", 0))},
+	{[]string{"github-runner"}, "ApplicationID", "2.18", accepted(polls, atLeast("applicationID", 0))},
+	{[]string{"selenium-grid"}, "NodeMaxSessions", "2.18", accepted("KEDA counts wrongly", atLeast("nodeMaxSessions", 1))},
+	{[]string{"selenium-grid"}, "parseCapabilitiesToMap", "2.18", accepted("KEDA does not match any session", jsonObject("capabilities"))},
+	{[]string{"github-runner"}, "no personalAccessToken", "2.18", oneOf("personalAccessToken", "appKey", "bearerToken")},
+	{[]string{"github-runner"}, "no applicationID given", "2.18", gitHubApp},
+	{[]string{"kubernetes-workload"}, "error parsing pod selector", "2.18", matches("podSelector", "a label selector, such as app=worker or app in (a, b)", isSelector)},
+	{[]string{"kubernetes-resource"}, "valueLocationRequiredMsg", "2.21", needs(isSet("format", "json", "yaml"), "with this format", "valueLocation")},
+	{[]string{"openstack-metric"}, "authURL doesn't exist in the authParams", "2.18", needs(anyway, "in the TriggerAuthentication", "authURL")},
+	{[]string{"openstack-metric"}, "neither userID or appCredentialSecretID exist", "2.18", oneOf("userID password", "appCredentialSecret")},
+	{[]string{"openstack-swift"}, "password must be specified when using userID", "2.20", needs(given("userID"), "with userID", "password", "projectID")},
+	{[]string{"openstack-swift"}, "appCredentialSecret must be specified when using appCredentialID", "2.20", needs(all(without("userID"), given("appCredentialID")), "with appCredentialID", "appCredentialSecret")},
+	{[]string{"openstack-swift"}, "either userID or appCredentialID must be specified", "2.20", oneOf("userID", "appCredentialID")},
+	{[]string{"kubernetes-resource"}, "valueLocation is only supported with json or yaml format", "2.21",
+		func(c *checker) fault {
+			if c.is("format", "number") && c.given("valueLocation") {
+				return fault{key: "valueLocation", text: "format number has no valueLocation", fix: "Delete valueLocation, or write format: json"}
+			}
+			return fault{}
+		}},
 }
 
 func isSelector(text string) bool { _, err := labels.Parse(text); return err == nil }
 
-func gitHubApp(c *checker) (string, string, string) {
+func gitHubApp(c *checker) fault {
 	names := []string{"applicationID", "installationID", "appKey"}
-	if !slices.ContainsFunc(names, func(name string) bool { return c.given(name) }) {
-		return "", "", ""
+	i := slices.IndexFunc(names, func(name string) bool { return c.absent(name) })
+	if i < 0 || !slices.ContainsFunc(names, func(name string) bool { return c.given(name) }) {
+		return fault{}
 	}
-	for _, name := range names {
-		if c.absent(name) {
-			return name, "a GitHub App needs " + name, c.ways(name)
-		}
-	}
-	return "", "", ""
+	return fault{key: names[i], text: "a GitHub App needs " + names[i], fix: c.ways(names[i])}
 }

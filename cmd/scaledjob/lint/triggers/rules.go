@@ -16,40 +16,15 @@ type Rule struct {
 	Message string
 	Since   string // first release of the table's full declarations with the rule
 	check   check
-	// Effect is the consequence of a value that KEDA accepts; "" if KEDA rejects the trigger.
-	Effect string
 }
 
 // Rules returns the rules that this package knows.
 func Rules() []Rule { return slices.Clone(ruleList()) }
 
-// A refusal is a Rule without an Effect.
-type refusal struct {
-	types          []string
-	message, since string
-	check          check
-}
-
-// A family holds the rules of related types.
-type family struct {
-	oddities []Rule // values that KEDA accepts
-	refusals []refusal
-}
-
-// families holds all rules. The rules of a type are checked in this order.
-var families = []family{
-	cronRules, kafkaRules, rabbitmqRules, redisRules, awsRules, gcpRules,
-	azureRules, databaseRules, monitoringRules, brokerRules, platformRules, sharedRules,
-}
-
-var ruleList = sync.OnceValue(func() (all []Rule) {
-	for _, f := range families {
-		all = append(all, f.oddities...)
-		for _, r := range f.refusals {
-			all = append(all, Rule{Types: r.types, Message: r.message, Since: r.since, check: r.check})
-		}
-	}
-	return all
+// ruleList holds the rules of all families. The rules of a type are checked in this order.
+var ruleList = sync.OnceValue(func() []Rule {
+	return slices.Concat(cronRules, kafkaRules, rabbitmqRules, redisRules, awsRules, gcpRules,
+		azureRules, databaseRules, monitoringRules, brokerRules, platformRules, sharedRules)
 })
 
 func (c *checker) rules() {
@@ -57,17 +32,14 @@ func (c *checker) rules() {
 		if !slices.Contains(r.Types, c.name) || number(c.release) < number(r.Since) {
 			continue
 		}
-		key, text, fix := r.check(c)
-		if text == "" {
-			continue
-		}
+		f := r.check(c)
 		// A value of the wrong form has its own problem.
-		if slices.ContainsFunc(c.problems, func(p Problem) bool { return p.Key == key && !p.Warning }) {
+		if f.text == "" || slices.ContainsFunc(c.problems, func(p Problem) bool { return p.Key == f.key && !p.Warning }) {
 			continue
 		}
-		p := Problem{Kind: Broken, Key: key, Text: text + ", and KEDA never polls", Fix: fix, Rule: r.Message}
-		if r.Effect != "" {
-			p.Kind, p.Text, p.Warning = Ineffective, text+", and "+r.Effect, true
+		p := Problem{Kind: Broken, Key: f.key, Text: f.text + ", and KEDA never polls", Fix: f.fix, Rule: r.Message}
+		if f.effect != "" {
+			p.Kind, p.Text, p.Warning = Ineffective, f.text+", and "+f.effect, true
 		}
 		c.add(p)
 	}
@@ -143,49 +115,67 @@ func (c *checker) ways(names ...string) string {
 }
 
 // A check is the function of a Rule.
-type check = func(c *checker) (key, text, fix string)
+type check = func(c *checker) fault
+
+// A fault is a problem of a trigger; the zero value is none. Effect is the consequence of a value that
+// KEDA accepts; "" if KEDA rejects the trigger.
+type fault struct{ key, text, fix, effect string }
+
+// accepted is a check for values that KEDA accepts, with their effect.
+func accepted(effect string, check check) check {
+	return func(c *checker) fault {
+		f := check(c)
+		f.effect = effect
+		return f
+	}
+}
+
+// about checks the text of a known value: problem returns what is wrong, or "", and the fix.
+func about(name string, problem func(text string) (wrong, fix string)) check {
+	return func(c *checker) fault {
+		v := c.get(name)
+		if v.State != Known {
+			return fault{}
+		}
+		wrong, fix := problem(v.Text)
+		return fault{key: v.Key, text: wrong, fix: fix}
+	}
+}
 
 // together finds a parameter without the other parameter of its pair.
 func together(a, b string) check {
-	return func(c *checker) (string, string, string) {
+	return func(c *checker) fault {
 		for _, pair := range [][2]string{{a, b}, {b, a}} {
 			if c.given(pair[0]) && c.absent(pair[1]) {
-				return c.get(pair[0]).Key, fmt.Sprintf("%s needs %s", pair[0], pair[1]), c.ways(pair[1])
+				return fault{key: c.get(pair[0]).Key, text: pair[0] + " needs " + pair[1], fix: c.ways(pair[1])}
 			}
 		}
-		return "", "", ""
+		return fault{}
 	}
 }
 
 // apart finds two parameters that exclude each other.
 func apart(a, b string) check {
-	return func(c *checker) (string, string, string) {
+	return func(c *checker) fault {
 		if c.given(a, b) {
-			return c.get(b).Key, fmt.Sprintf("%s and %s exclude each other", a, b), "Delete one of the two"
+			return fault{key: c.get(b).Key, text: a + " and " + b + " exclude each other", fix: "Delete one of the two"}
 		}
-		return "", "", ""
+		return fault{}
 	}
 }
 
 // apartIfTrue is apart for two booleans.
-func apartIfTrue(a, b string) check {
-	return func(c *checker) (string, string, string) {
-		if c.isTrue(a) && c.isTrue(b) {
-			return b, fmt.Sprintf("%s and %s exclude each other", a, b), "Delete one of the two"
-		}
-		return "", "", ""
-	}
-}
+func apartIfTrue(a, b string) check { return when(apart(a, b), isTrue(a), isTrue(b)) }
 
 // oneOf finds that none of several ways is used. Each way is a list of parameters, with spaces
 // between them.
 func oneOf(ways ...string) check {
-	return func(c *checker) (string, string, string) {
+	return func(c *checker) fault {
 		var fix []string
 		for _, way := range ways {
 			names := strings.Fields(way)
 			if !slices.ContainsFunc(names, func(name string) bool { return c.absent(name) }) {
-				return "", "", ""
+				return fault{}
 			}
 			fix = append(fix, join(names, "and"))
 		}
@@ -194,25 +184,21 @@ func oneOf(ways ...string) check {
 			names := strings.Fields(way)
 			i := slices.IndexFunc(names, func(name string) bool { return c.absent(name) })
 			if i >= 0 && len(names) > 1 && slices.ContainsFunc(names, func(name string) bool { return !c.absent(name) }) {
-				return names[i], fmt.Sprintf("%s needs %s", c.name, names[i]), c.ways(names[i])
+				return fault{key: names[i], text: c.name + " needs " + names[i], fix: c.ways(names[i])}
 			}
 		}
-		return "", fmt.Sprintf("%s needs %s", c.name, strings.Join(fix, ", or else ")), c.ways(strings.Fields(ways[0])...)
+		return fault{text: c.name + " needs " + strings.Join(fix, ", or else "), fix: c.ways(strings.Fields(ways[0])...)}
 	}
 }
 
 // needs finds that parameters are absent while a condition holds.
 func needs(when func(c *checker) bool, reason string, names ...string) check {
-	return func(c *checker) (string, string, string) {
-		if !when(c) {
-			return "", "", ""
+	return func(c *checker) fault {
+		i := slices.IndexFunc(names, func(name string) bool { return c.absent(name) })
+		if !when(c) || i < 0 {
+			return fault{}
 		}
-		for _, name := range names {
-			if c.absent(name) {
-				return name, fmt.Sprintf("%s needs %s %s", c.name, name, reason), c.ways(name)
-			}
-		}
-		return "", "", ""
+		return fault{key: names[i], text: fmt.Sprintf("%s needs %s %s", c.name, names[i], reason), fix: c.ways(names[i])}
 	}
 }
 
@@ -221,9 +207,9 @@ type condition = func(c *checker) bool
 
 // when is a check under conditions that must all be met.
 func when(check check, conditions ...condition) check {
-	return func(c *checker) (string, string, string) {
+	return func(c *checker) fault {
 		if slices.ContainsFunc(conditions, func(met condition) bool { return !met(c) }) {
-			return "", "", ""
+			return fault{}
 		}
 		return check(c)
 	}
@@ -267,27 +253,27 @@ func inMetadata(name string) condition {
 
 // mustBe finds a known value that is not the one that another parameter needs.
 func mustBe(name, text, reason string) check {
-	return func(c *checker) (string, string, string) {
+	return func(c *checker) fault {
 		if v := c.get(name); v.State == Known && v.Text != text {
 			key := v.Key
 			if !c.present(name) {
 				key = name
 			}
-			return key, fmt.Sprintf("%s needs %s: %s", reason, name, text), fmt.Sprintf("Write %s: %s", name, text)
+			return fault{key: key, text: fmt.Sprintf("%s needs %s: %s", reason, name, text), fix: fmt.Sprintf("Write %s: %s", name, text)}
 		}
-		return "", "", ""
+		return fault{}
 	}
 }
 
 // unused finds a key of the metadata that has no effect.
 func unused(reason string, names ...string) check {
-	return func(c *checker) (string, string, string) {
+	return func(c *checker) fault {
 		for _, name := range names {
 			if c.in.at('m', name).State == Known {
-				return name, fmt.Sprintf("%s has no effect %s", name, reason), "Delete " + name
+				return fault{key: name, text: fmt.Sprintf("%s has no effect %s", name, reason), fix: "Delete " + name}
 			}
 		}
-		return "", "", ""
+		return fault{}
 	}
 }
 
@@ -298,11 +284,11 @@ func identity(provider string) condition {
 
 // onlyIdentity finds a provider of pod identity that the scaler does not support.
 func onlyIdentity(provider string) check {
-	return func(c *checker) (string, string, string) {
+	return func(c *checker) fault {
 		if noIdentity(c) || c.in.AnyIdentity || identity(provider)(c) {
-			return "", "", ""
+			return fault{}
 		}
-		return "", fmt.Sprintf("%s does not support the pod identity %s", c.name, c.in.PodIdentity), "Write provider: " + provider + " in the TriggerAuthentication"
+		return fault{text: fmt.Sprintf("%s does not support the pod identity %s", c.name, c.in.PodIdentity), fix: "Write provider: " + provider + " in the TriggerAuthentication"}
 	}
 }
 
@@ -323,65 +309,62 @@ func allowedInAnyCase(name string, texts ...string) check { return values(name, 
 
 // values finds a known value, or an item of a known list, that is none of several.
 func values(name, separator string, anyCase bool, texts []string) check {
-	return func(c *checker) (string, string, string) {
-		v := c.get(name)
-		if v.State != Known {
-			return "", "", ""
-		}
-		items := []string{v.Text}
+	return about(name, func(text string) (string, string) {
+		items := []string{text}
 		if separator != "" {
-			items = strings.Split(v.Text, separator)
+			items = strings.Split(text, separator)
 		}
 		for _, item := range items {
 			item = strings.TrimSpace(item)
 			if !slices.ContainsFunc(texts, func(text string) bool { return text == item || anyCase && strings.EqualFold(text, item) }) {
-				return v.Key, fmt.Sprintf("KEDA does not know %q as %s", item, name), "Write " + choice(item, texts)
+				return fmt.Sprintf("KEDA does not know %q as %s", item, name), "Write " + choice(item, texts)
 			}
 		}
-		return "", "", ""
-	}
+		return "", ""
+	})
 }
 
 // parts finds a known value that has another number of parts.
 func parts(name, separator string, n int, form string) check {
-	return func(c *checker) (string, string, string) {
-		if v := c.get(name); v.State == Known && len(strings.Split(v.Text, separator)) != n {
-			return v.Key, fmt.Sprintf("%s is %q and not of the form %s", name, v.Text, form), "Write it as " + form
+	return about(name, func(text string) (string, string) {
+		if len(strings.Split(text, separator)) == n {
+			return "", ""
 		}
-		return "", "", ""
-	}
+		return fmt.Sprintf("%s is %q and not of the form %s", name, text, form), "Write it as " + form
+	})
 }
 
 // atLeast finds a known number below another.
 func atLeast(name string, least float64) check {
-	return func(c *checker) (string, string, string) {
+	return func(c *checker) fault {
 		if x, ok := c.float(name); ok && x < least {
-			return name, fmt.Sprintf("%s is %s", name, c.text(name)), fmt.Sprintf("Write %v or more", least)
+			return fault{key: name, text: fmt.Sprintf("%s is %s", name, c.text(name)), fix: fmt.Sprintf("Write %v or more", least)}
 		}
-		return "", "", ""
+		return fault{}
 	}
 }
 
 // matches finds a known value that a function rejects.
 func matches(name, form string, accepts func(text string) bool) check {
-	return func(c *checker) (string, string, string) {
+	return func(c *checker) fault {
 		if v := c.get(name); v.State == Known && !accepts(v.Text) {
+			text := "it has another form"
 			if v.Key == "" { // its place does not show it
-				return "", fmt.Sprintf("%s %q has another form", name, v.Text), "Write " + form
+				text = fmt.Sprintf("%s %q has another form", name, v.Text)
 			}
-			return v.Key, "it has another form", "Write " + form
+			return fault{key: v.Key, text: text, fix: "Write " + form}
 		}
-		return "", "", ""
+		return fault{}
 	}
 }
 
 // sameLength finds two known lists of different lengths.
 func sameLength(a, b, separator string) check {
-	return func(c *checker) (string, string, string) {
+	return func(c *checker) fault {
 		x, y := c.get(a), c.get(b)
 		if x.State != Known || y.State != Known || strings.Count(x.Text, separator) == strings.Count(y.Text, separator) {
-			return "", "", ""
+			return fault{}
 		}
-		return y.Key, fmt.Sprintf("%s and %s have different numbers of items", a, b), fmt.Sprintf("Write as many items in %s as in %s, with %q between them", b, a, separator)
+		return fault{key: y.Key, text: fmt.Sprintf("%s and %s have different numbers of items", a, b), fix: fmt.Sprintf("Write as many items in %s as in %s, with %q between them", b, a, separator)}
 	}
 }

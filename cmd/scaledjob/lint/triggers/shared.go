@@ -10,19 +10,17 @@ import (
 )
 
 // sharedRules are the rules of triggers for several families: HTTP authentication.
-var sharedRules = family{
-	refusals: []refusal{
-		{authenticated, "is required when basic auth is enabled", "2.20", withMode("basic", "username")},
-		{authenticated, "is required when bearer auth is enabled", "2.20", withMode("bearer", "bearerToken")},
-		{authenticated, "are required when tls auth is enabled", "2.20", withMode("tls", "cert", "key")},
-		{authenticated, "are required when oauth is enabled", "2.20", withMode("oauth", "oauthTokenURI", "clientID")},
-		{authenticated, "are required when custom auth is enabled", "2.20", withMode("custom", "customAuthHeader", "customAuthValue")},
-		{authenticated, "apiKey is required when apiKey auth is enabled", "2.20", withMode("apiKey", "apiKey")},
-		{[]string{"datadog", "github-runner"}, "auth mode %q is not supported by this scaler", "2.21", values("authModes", ",", false, []string{"bearer"})},
-		{[]string{"graphite"}, "auth mode %q is not supported by this scaler", "2.21", values("authModes", ",", false, []string{"basic"})},
-		{[]string{"metrics-api"}, "auth mode %q is not supported by this scaler", "2.21", values("authModes", ",", false, []string{"apiKey", "basic", "tls", "bearer"})},
-		{[]string{"rabbitmq"}, "auth mode %q is not supported by this scaler", "2.21", values("authModes", ",", false, []string{"oauth", "basic", "tls"})},
-	},
+var sharedRules = []Rule{
+	{authenticated, "is required when basic auth is enabled", "2.20", withMode("basic", "username")},
+	{authenticated, "is required when bearer auth is enabled", "2.20", withMode("bearer", "bearerToken")},
+	{authenticated, "are required when tls auth is enabled", "2.20", withMode("tls", "cert", "key")},
+	{authenticated, "are required when oauth is enabled", "2.20", withMode("oauth", "oauthTokenURI", "clientID")},
+	{authenticated, "are required when custom auth is enabled", "2.20", withMode("custom", "customAuthHeader", "customAuthValue")},
+	{authenticated, "apiKey is required when apiKey auth is enabled", "2.20", withMode("apiKey", "apiKey")},
+	{[]string{"datadog", "github-runner"}, "auth mode %q is not supported by this scaler", "2.21", values("authModes", ",", false, []string{"bearer"})},
+	{[]string{"graphite"}, "auth mode %q is not supported by this scaler", "2.21", values("authModes", ",", false, []string{"basic"})},
+	{[]string{"metrics-api"}, "auth mode %q is not supported by this scaler", "2.21", values("authModes", ",", false, []string{"apiKey", "basic", "tls", "bearer"})},
+	{[]string{"rabbitmq"}, "auth mode %q is not supported by this scaler", "2.21", values("authModes", ",", false, []string{"oauth", "basic", "tls"})},
 }
 
 var streams = []string{"redis-streams", "redis-cluster-streams", "redis-sentinel-streams"}
@@ -43,54 +41,39 @@ func without(name string) condition { return func(c *checker) bool { return c.ab
 
 // withMode finds an authentication mode without its parameters.
 func withMode(mode string, names ...string) check {
-	return func(c *checker) (string, string, string) {
+	return func(c *checker) fault {
 		v := c.get("authModes")
 		for m := range strings.SplitSeq(v.Text, ",") {
 			if strings.TrimSpace(m) == mode {
 				for _, name := range names {
 					if c.absent(name) {
-						return v.Key, fmt.Sprintf("%s %s needs %s", v.Key, mode, name), c.ways(name)
+						return fault{key: v.Key, text: fmt.Sprintf("%s %s needs %s", v.Key, mode, name), fix: c.ways(name)}
 					}
 				}
 			}
 		}
-		return "", "", ""
+		return fault{}
 	}
 }
 
 // jsonObject finds a known value that is not a JSON object with a field.
 func jsonObject(name string) check {
-	return func(c *checker) (string, string, string) {
-		v := c.get(name)
+	return about(name, func(text string) (string, string) {
 		var fields map[string]any
-		if v.State != Known || json.Unmarshal([]byte(v.Text), &fields) == nil && len(fields) > 0 {
-			return "", "", ""
+		if json.Unmarshal([]byte(text), &fields) == nil && len(fields) > 0 {
+			return "", ""
 		}
-		return v.Key, fmt.Sprintf("%s %q is not a JSON object with a field", name, v.Text), `Write JSON with quotes, such as {"state": "queued"}`
-	}
-}
-
-func queueURL(c *checker) (string, string, string) {
-	v := c.get("queueURL")
-	u, err := url.ParseRequestURI(v.Text)
-	if v.State != Known || err != nil {
-		return "", "", ""
-	}
-	if path := strings.Split(u.Path, "/"); len(path) != 3 || path[2] == "" {
-		return v.Key, fmt.Sprintf("queueURL %q has no account and queue", v.Text), "Write it as https://sqs.REGION.amazonaws.com/ACCOUNT/QUEUE, or the queue's name"
-	}
-	return "", "", ""
+		return fmt.Sprintf("%s %q is not a JSON object with a field", name, text), `Write JSON with quotes, such as {"state": "queued"}`
+	})
 }
 
 func requestURI(name string) check {
-	return func(c *checker) (string, string, string) {
-		if v := c.get(name); v.State == Known {
-			if _, err := url.ParseRequestURI(v.Text); err != nil {
-				return v.Key, fmt.Sprintf("%s %q is not a URL", name, v.Text), "Write a URL such as https://host:9443"
-			}
+	return about(name, func(text string) (string, string) {
+		if _, err := url.ParseRequestURI(text); err == nil {
+			return "", ""
 		}
-		return "", "", ""
-	}
+		return fmt.Sprintf("%s %q is not a URL", name, text), "Write a URL such as https://host:9443"
+	})
 }
 
 func anyway(*checker) bool { return true }
@@ -102,11 +85,11 @@ func pairs(text string) bool {
 
 // between finds a number outside its bounds.
 func between(name string, least, most float64) check {
-	return func(c *checker) (string, string, string) {
+	return func(c *checker) fault {
 		if x, ok := c.float(name); ok && (x < least || x > most) {
-			return c.get(name).Key, fmt.Sprintf("%s is %v", name, x), fmt.Sprintf("Write %v to %v", least, most)
+			return fault{key: c.get(name).Key, text: fmt.Sprintf("%s is %v", name, x), fix: fmt.Sprintf("Write %v to %v", least, most)}
 		}
-		return "", "", ""
+		return fault{}
 	}
 }
 
@@ -118,11 +101,11 @@ func placeholder(v Value, name string) bool {
 // connection finds a connection string of another form.
 func connection(name, form, pattern string) check {
 	accepted := regexp.MustCompile(pattern)
-	return func(c *checker) (string, string, string) {
+	return func(c *checker) fault {
 		v := c.get(name)
 		if v.State != Known || accepted.MatchString(v.Text) || placeholder(v, name) {
-			return "", "", ""
+			return fault{}
 		}
-		return v.Key, name + " is not a connection string", "Write it as " + form
+		return fault{key: v.Key, text: name + " is not a connection string", fix: "Write it as " + form}
 	}
 }

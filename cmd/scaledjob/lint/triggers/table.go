@@ -22,6 +22,7 @@
 package triggers
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"maps"
@@ -52,6 +53,8 @@ type Parameter struct {
 	Deprecated string   `json:"deprecated"`
 	Announced  string   `json:"announced"`
 }
+
+func (p *Parameter) separator() string { return cmp.Or(p.Separator, ",") }
 
 type kind struct {
 	Releases   string      `json:"releases"`
