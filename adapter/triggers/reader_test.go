@@ -584,6 +584,34 @@ func TestOffByDefault(t *testing.T) {
 	require.Len(t, f.classes(), before)
 }
 
+// A worker that reports without end that a trigger is active wakes its owner one time after another,
+// and costs the reader nothing else.
+func TestFloodOfWakes(t *testing.T) {
+	f := &fakeWorker{read: func(w *fakeConn, id uint64, r wire.Read) {
+		for i := range 10_000 {
+			_ = w.Send(wire.Message{Wake: r.Key + strings.Repeat("x", i%2)})
+		}
+		_ = w.Send(wire.Message{Wake: "last/0"})
+		w.result(id, wire.Result{})
+	}}
+	var woken atomic.Int64
+	last, proceed := make(chan bool), make(chan bool)
+	r := newFake(t, Options{Wake: func(uid types.UID) {
+		woken.Add(1)
+		<-proceed
+		if uid == "last" {
+			close(last)
+		}
+	}}, f, nil)
+	before := goruntime.NumGoroutine()
+	_, err := r.Read(context.Background(), anOwner("a", 1))
+	require.NoError(t, err)
+	require.Less(t, goruntime.NumGoroutine(), before+50)
+	close(proceed)
+	<-last
+	require.LessOrEqual(t, woken.Load(), int64(4))
+}
+
 // A worker's message is bounded.
 func TestEndlessMessageEndsTheWorker(t *testing.T) {
 	f := &fakeWorker{read: func(w *fakeConn, id uint64, _ wire.Read) {

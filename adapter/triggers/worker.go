@@ -21,6 +21,8 @@ const (
 	maxAsks   = 256     // of a read
 	asksAtOn  = 8       // of a read at the same time
 	maxServed = 8 << 20 // bytes served to a read
+	maxWakes  = 1024    // triggers of a worker to be woken
+	maxKey    = 256     // bytes of a trigger's key
 )
 
 // A workerConn is a worker, as its reader has it.
@@ -40,6 +42,8 @@ type workerConn struct {
 	closing  bool // by this process
 	probing  bool
 	closed   bool
+	wakes    map[string]bool // keys of triggers to be woken
+	waking   bool            // a goroutine wakes them
 }
 
 // A stream is a read. The reader has bound it to an owner.
@@ -57,7 +61,7 @@ type stream struct {
 func newWorkerConn(c io.ReadWriteCloser, setup wire.Setup, onWake func(string), onEnd func(map[string]bool)) (*workerConn, error) {
 	w := &workerConn{
 		conn: wire.NewConn(c, wire.FromWorker), closer: c, onWake: onWake, onEnd: onEnd,
-		received: time.Now(), streams: map[uint64]*stream{},
+		received: time.Now(), streams: map[uint64]*stream{}, wakes: map[string]bool{},
 	}
 	if err := w.conn.Send(wire.Message{Setup: &setup}); err != nil {
 		c.Close()
@@ -85,14 +89,37 @@ func (w *workerConn) receive() {
 			s.result <- *m.Result
 		case m.Ask != nil:
 			w.answer(m.ID, *m.Ask, s)
-		case m.Wake != "":
-			go w.onWake(m.Wake)
+		case m.Wake != "" && len(m.Wake) <= maxKey && len(w.wakes) < maxWakes:
+			w.wakes[m.Wake] = true
+			if !w.waking {
+				w.waking = true
+				go w.wake()
+			}
 		}
 		idle := w.retired && len(w.streams) == 0
 		w.mu.Unlock()
 		if idle {
 			w.close()
 		}
+	}
+}
+
+// wake reports triggers that are active, one after another.
+func (w *workerConn) wake() {
+	for {
+		w.mu.Lock()
+		key, any := "", false
+		for key = range w.wakes {
+			any = true
+			break
+		}
+		delete(w.wakes, key)
+		w.waking = any
+		w.mu.Unlock()
+		if !any {
+			return
+		}
+		w.onWake(key)
 	}
 }
 

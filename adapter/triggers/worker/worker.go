@@ -341,6 +341,9 @@ func parameters(in *kedav1alpha1.ScaleTriggers, env, auth map[string]string, sec
 	return all
 }
 
+// betweenWakes is the least time between two wakes of a trigger: its server may push without end.
+const betweenWakes = time.Second
+
 // push runs a push scaler until the scaler is closed.
 func (w *worker) push(t *trigger, s scalers.Scaler) {
 	p, ok := s.(scalers.PushScaler)
@@ -355,15 +358,20 @@ func (w *worker) push(t *trigger, s scalers.Scaler) {
 		p.Run(ctx, active)
 	}()
 	go func() {
+		var last time.Time
+		var due <-chan time.Time
 		for {
 			select {
 			case is, open := <-active:
 				if !open {
 					return
 				}
-				if is {
-					_ = w.conn.Send(wire.Message{Wake: t.key})
+				if is && due == nil {
+					due = time.After(time.Until(last.Add(betweenWakes)))
 				}
+			case <-due:
+				last, due = time.Now(), nil
+				_ = w.conn.Send(wire.Message{Wake: t.key})
 			case <-ctx.Done():
 				return
 			}
