@@ -223,50 +223,44 @@ func (w *whyCommand) live(ctx context.Context, names []string, q why.Question, o
 		return err
 	}
 	if w.all {
-		all, err := cluster.List[struct{ Metadata struct{ Name string } }](ctx, client, "/apis/keda.sh/v1alpha1/namespaces/"+client.Namespace+"/scaledjobs")
-		if err != nil {
-			return installed(err)
-		}
-		for _, s := range all {
-			names = append(names, s.Metadata.Name)
-		}
-		if len(names) == 0 {
-			return fmt.Errorf("no ScaledJob in namespace %s", client.Namespace)
-		}
+		names = nil
+	}
+	sources, problems := client.Sources(ctx, names, false)
+	problems = installed(problems)
+	if len(sources) == 0 {
+		return problems
 	}
 	operator := cluster.FindOperator(ctx, client, w.since)
 	if q.Release == "" {
 		q.Release = operator.Release
 	}
 	q.Namespace, q.Live = client.Namespace, map[string]*why.Live{}
-	notes := operator.Missing
 	var metrics why.Metrics
 	for _, text := range operator.Metrics {
 		metrics = append(metrics, why.ReadMetrics(text, time.Now())...)
 	}
-	var problems error
-	for _, name := range names {
-		m, live, missing, err := liveOf(ctx, client, name, q.Release)
+	r := newLiveReader(ctx, client, q.Release)
+	for _, s := range sources {
+		m, live, err := r.live(ctx, s)
 		if err != nil {
-			problems = errors.Join(problems, installed(err))
+			problems = errors.Join(problems, err)
 			continue
 		}
-		notes = append(notes, missing...)
-		live.Metrics = metrics.Of(client.Namespace, name)
-		q.Manifests, q.Live[name] = append(q.Manifests, m.Spec), live
+		live.Metrics = metrics.Of(client.Namespace, m.Name())
+		q.Manifests, q.Live[m.Name()] = append(q.Manifests, m.Spec), live
 	}
 	if len(q.Live) == 0 {
 		return problems
 	}
-	if len(names) == 1 {
-		q.Name = names[0]
+	if len(q.Manifests) == 1 {
+		q.Name = q.Manifests[0].Name
 	}
-	return errors.Join(problems, w.explain(ctx, out, why.Read(operator.Logs...), q, q.Name, notes...))
+	return errors.Join(problems, w.explain(ctx, out, why.Read(operator.Logs...), q, q.Name, append(operator.Missing, r.missing...)...))
 }
 
 // installed explains the answer of a cluster without KEDA.
 func installed(err error) error {
-	if strings.Contains(err.Error(), "could not find the requested resource") {
+	if err != nil && strings.Contains(err.Error(), "could not find the requested resource") {
 		return fmt.Errorf("KEDA is not installed: the API server knows no ScaledJobs (%w)", err)
 	}
 	return err

@@ -24,26 +24,56 @@ import (
 	"github.com/scaledjob/scaledjob/keda"
 )
 
-// liveOf reads a ScaledJob with its Jobs, pods and events. It returns the problems with reading all
-// but the ScaledJob.
-func liveOf(ctx context.Context, client *cluster.Client, name, release string) (m *input.ScaledJob, live *why.Live, missing []string, err error) {
-	data, err := client.Object(ctx, "keda.sh/v1alpha1", "scaledjobs", name)
-	where := fmt.Sprintf("ScaledJob %s in namespace %s", name, client.Namespace)
+// A liveReader reads the state of ScaledJobs of a namespace. They share the Jobs, the pods and the events.
+type liveReader struct {
+	*cluster.Client
+	profile keda.Profile
+	dump    *cluster.Dump // nil if it could not be read
+	events  map[string][]why.Notice
+	missing []string // problems with reading all but the ScaledJobs
+}
+
+func newLiveReader(ctx context.Context, client *cluster.Client, release string) *liveReader {
+	r := &liveReader{Client: client, profile: keda.Newest(), events: map[string][]why.Notice{}}
+	if p, err := keda.Release(release); err == nil {
+		r.profile = p
+	}
+	var err error
+	if r.dump, err = client.Dump(ctx); err != nil {
+		r.dump = nil
+		r.missing = append(r.missing, fmt.Sprintf("Jobs and pods: %v", err))
+	}
+	type event struct {
+		Reason, Message, LastTimestamp, EventTime string
+		InvolvedObject                            struct{ Name string }
+	}
+	events, err := cluster.List[event](ctx, client, "/api/v1/namespaces/"+client.Namespace+"/events", "fieldSelector", "involvedObject.kind=ScaledJob")
 	if err != nil {
-		return nil, nil, nil, fmt.Errorf("%s: %w", where, err)
+		r.missing = append(r.missing, fmt.Sprintf("events of namespace %s: %v", client.Namespace, err))
 	}
-	found, _, err := input.Source{Name: where, Data: data}.Manifests()
-	if err != nil || len(found) != 1 {
-		return nil, nil, nil, fmt.Errorf("%s: the API server returned another kind: %w", where, err)
+	slices.SortStableFunc(events, func(a, b event) int {
+		return cmp.Compare(cmp.Or(a.LastTimestamp, a.EventTime), cmp.Or(b.LastTimestamp, b.EventTime))
+	})
+	for _, e := range events {
+		of := e.InvolvedObject.Name
+		r.events[of] = append(r.events[of], why.Notice{Reason: e.Reason, Message: e.Message})
 	}
-	m, live = found[0], &why.Live{}
-	files := []lint.File{{Name: name, Data: data}}
+	return r
+}
+
+// live returns a ScaledJob with its state.
+func (r *liveReader) live(ctx context.Context, s input.Source) (m *input.ScaledJob, live *why.Live, err error) {
+	if m, err = cluster.One(s); err != nil {
+		return nil, nil, err
+	}
+	live = &why.Live{Events: r.events[m.Name()]}
+	files := []lint.File{{Name: m.Name(), Data: s.Data}}
 	for _, t := range m.Spec.Spec.Triggers {
 		if ref := t.AuthenticationRef; ref != nil {
-			f, absent, err := authentication(ctx, client, ref.Kind, ref.Name)
+			f, absent, err := authentication(ctx, r.Client, ref.Kind, ref.Name)
 			switch {
 			case err != nil:
-				missing = append(missing, err.Error())
+				r.missing = append(r.missing, err.Error())
 			case absent != "":
 				live.Absent = append(live.Absent, absent)
 			case !slices.ContainsFunc(files, func(has lint.File) bool { return has.Name == f.Name }):
@@ -51,29 +81,17 @@ func liveOf(ctx context.Context, client *cluster.Client, name, release string) (
 			}
 		}
 	}
-	live.Lint = linted(files, release)
+	live.Lint = linted(files, r.profile)
 	var status struct{ Conditions []why.Condition }
 	if json.Unmarshal(m.Spec.Status, &status) == nil {
 		live.Conditions = status.Conditions
 	}
-	type event struct {
-		Reason, Message, LastTimestamp, EventTime string
+	if r.dump != nil {
+		if err := r.count(m, live); err != nil {
+			r.missing = append(r.missing, err.Error())
+		}
 	}
-	events, err := cluster.List[event](ctx, client, "/api/v1/namespaces/"+client.Namespace+"/events",
-		"fieldSelector", "involvedObject.kind=ScaledJob,involvedObject.name="+name)
-	if err != nil {
-		missing = append(missing, fmt.Sprintf("events of %s: %v", name, err))
-	}
-	slices.SortStableFunc(events, func(a, b event) int {
-		return cmp.Compare(cmp.Or(a.LastTimestamp, a.EventTime), cmp.Or(b.LastTimestamp, b.EventTime))
-	})
-	for _, e := range events {
-		live.Events = append(live.Events, why.Notice{Reason: e.Reason, Message: e.Message})
-	}
-	if err := countJobs(ctx, client, m, live, release); err != nil {
-		missing = append(missing, err.Error())
-	}
-	return m, live, missing, nil
+	return m, live, nil
 }
 
 // authentication reads a TriggerAuthentication, or describes the one that does not exist.
@@ -142,11 +160,7 @@ func prometheus(ctx context.Context, address, namespace, name string, since time
 func dated(t time.Time) bool { return t.Year() >= 2000 }
 
 // linted returns the errors and warnings of lint about the ScaledJob with its TriggerAuthentications.
-func linted(files []lint.File, release string) (all []string) {
-	profile := keda.Newest()
-	if p, err := keda.Release(release); err == nil {
-		profile = p
-	}
+func linted(files []lint.File, profile keda.Profile) (all []string) {
 	for _, f := range lint.Check(files, profile).Findings {
 		if f.Severity >= lint.Warning {
 			all = append(all, fmt.Sprintf("%s: %s [%s]", f.Severity, f.Message(), f.Rule))
@@ -155,36 +169,25 @@ func linted(files []lint.File, release string) (all []string) {
 	return all
 }
 
-// countJobs counts the Jobs as KEDA does, and the reasons of pods that do not run.
-func countJobs(ctx context.Context, client *cluster.Client, m *input.ScaledJob, live *why.Live, release string) error {
-	subjects, err := client.Subjects(ctx, []string{m.Spec.Name})
-	if err != nil {
-		return fmt.Errorf("reading Jobs and pods: %w", err)
-	}
-	profile := keda.Newest()
-	if p, err := keda.Release(release); err == nil {
-		profile = p
-	}
-	owned, err := subjects[0].Dump.Of(m, input.Release{Profile: &profile})
+// count counts the Jobs as KEDA does, and the reasons of pods that do not run.
+func (r *liveReader) count(m *input.ScaledJob, live *why.Live) error {
+	owned, err := r.dump.Of(m, input.Release{Profile: &r.profile})
 	if err != nil {
 		return err
 	}
 	jobs := owned.KedaJobs()
-	counts := profile.Count(m.KEDA, jobs)
+	counts := r.profile.Count(m.KEDA, jobs)
 	live.Running, live.Pending, live.Counted = counts.Running, counts.Pending, true
 	for i := range jobs {
 		old := time.Since(owned.Jobs[i].CreationTimestamp.Time) >= why.StuckAfter
-		if old && counts.Pending == counts.Running && profile.Count(m.KEDA, jobs[i:i+1]).Running > 0 {
+		if old && counts.Pending == counts.Running && r.profile.Count(m.KEDA, jobs[i:i+1]).Running > 0 {
 			live.Stuck++
 		}
 	}
-	pods, err := cluster.List[corev1.Pod](ctx, client, "/api/v1/namespaces/"+client.Namespace+"/pods", "labelSelector", profile.TrackingLabel()+"="+m.Spec.Name)
-	if err != nil {
-		return fmt.Errorf("pods: %w", err)
-	}
 	reasons := map[string]int{}
-	for _, p := range pods {
-		if reason := waiting(&p); reason != "" && time.Since(p.CreationTimestamp.Time) >= why.StuckAfter {
+	for _, p := range r.dump.Pods {
+		reason := waiting(&p)
+		if reason != "" && p.Labels[r.profile.TrackingLabel()] == m.Name() && time.Since(p.CreationTimestamp.Time) >= why.StuckAfter {
 			reasons[reason]++
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -47,7 +49,7 @@ func TestWhyCluster(t *testing.T) {
 		"/api/v1/namespaces/keda/pods/a/log":                                  whyLog + strings.ReplaceAll(whyLog, "shop", "bank") + strings.ReplaceAll(whyLog, "orders", "mails"),
 		"/apis/batch/v1/namespaces/shop/jobs":                                 `{"items": []}`,
 		"/api/v1/namespaces/shop/pods":                                        `{"items": []}`,
-		"/api/v1/namespaces/shop/events":                                      `{"items": [{"reason": "KEDAScalerFailed", "message": "dial tcp: lookup redis: no such host, password=hunter2secret"}]}`,
+		"/api/v1/namespaces/shop/events":                                      `{"items": [{"involvedObject": {"name": "orders"}, "reason": "KEDAScalerFailed", "message": "dial tcp: lookup redis: no such host, password=hunter2secret"}]}`,
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer, found := answers[r.URL.Path]
@@ -99,7 +101,7 @@ func TestWhyStarting(t *testing.T) {
 	for age, want := range map[time.Duration]int{why.StuckAfter / 2: success, 2 * why.StuckAfter: found} {
 		created := time.Now().Add(-age).UTC().Format(time.RFC3339)
 		answers := map[string]string{
-			"/scaledjobs":        `{"items": [` + whyScaledJob + `]}`,
+			"/scaledjobs":        `{"items": [` + strings.Replace(whyScaledJob, `"False"`, `"True"`, 1) + `]}`,
 			"/scaledjobs/orders": strings.Replace(whyScaledJob, `"False"`, `"True"`, 1),
 			"/jobs":              `{"items": [{"metadata": {"name": "j", "namespace": "shop", "creationTimestamp": "` + created + `", "labels": {"scaledjob.keda.sh/name": "orders"}}}]}`,
 			"/pods": `{"items": [{"metadata": {"name": "p", "namespace": "shop", "creationTimestamp": "` + created + `", "labels": {"scaledjob.keda.sh/name": "orders", "job-name": "j"}},
@@ -120,6 +122,29 @@ func TestWhyStarting(t *testing.T) {
 		require.Equal(t, success, run(t.Context(), []string{"explain", "orders", "-n", "shop", "--kubeconfig", config}, strings.NewReader(""), &out, &problems), problems.String())
 		require.Contains(t, problems.String(), "use --release and --queue")
 	}
+}
+
+// TestWhyAll reads what the ScaledJobs of a namespace share once, and prints them in order.
+func TestWhyAll(t *testing.T) {
+	names := []string{"a", "b", "c", "d", "e"}
+	var items []json.RawMessage
+	for _, name := range names {
+		items = append(items, json.RawMessage(strings.NewReplacer(`"orders"`, `"`+name+`"`, `"False"`, `"True"`).Replace(whyScaledJob)))
+	}
+	server := &apiServer{answer: func(path, _ string) (int, any) {
+		if strings.HasSuffix(path, "/scaledjobs") {
+			return http.StatusOK, map[string]any{"items": items}
+		}
+		return http.StatusOK, map[string]any{"items": []any{}}
+	}}
+	_, out, said := call(t, "why --all -n shop --kubeconfig "+server.start(t), "")
+	var found []string
+	for _, m := range regexp.MustCompile(`shop/(\w+)`).FindAllStringSubmatch(out, -1) {
+		found = append(found, m[1])
+	}
+	require.Equal(t, names, found, out+said)
+	requests := slices.DeleteFunc(server.requests, func(r string) bool { return strings.Contains(r, "triggerauthentications") })
+	require.Len(t, requests, 5, "the ScaledJobs, the operator, the Jobs, the pods and the events: %s", requests)
 }
 
 // TestWhyPrometheus explains a log of level info with the values of Prometheus, and plays the fix.

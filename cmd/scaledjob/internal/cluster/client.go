@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -99,6 +101,7 @@ func (f *ClusterFlags) Client() (*Client, error) {
 		return nil, fmt.Errorf("kubeconfig: %w", err)
 	}
 	config.Timeout, config.UserAgent = f.timeout, "scaledjob"
+	config.QPS, config.Burst = 50, 300 // kubectl's
 	config.GroupVersion = &schema.GroupVersion{Version: "v1"}
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, *config.GroupVersion) // for the errors of the API server
@@ -120,56 +123,88 @@ func (f *ClusterFlags) Client() (*Client, error) {
 
 // Subjects reads ScaledJobs, and all Jobs and their pods of the namespace.
 func (c *Client) Subjects(ctx context.Context, names []string) (all []Subject, problems error) {
-	d := &Dump{Complete: true}
-	for _, name := range names {
-		m, err := c.scaledJob(ctx, name)
-		if err != nil {
-			problems = errors.Join(problems, err)
-			continue
-		}
-		all = append(all, Subject{m, d})
-	}
-	if len(all) == 0 {
+	found, problems := c.ScaledJobs(ctx, names, false)
+	if len(found) == 0 {
 		return nil, problems
 	}
-	if err := errors.Join(
-		c.list(ctx, d, "Job", "/apis/batch/v1/namespaces/"+c.Namespace+"/jobs", ""),
-		c.list(ctx, d, "Pod", "/api/v1/namespaces/"+c.Namespace+"/pods", "job-name"),
-	); err != nil {
+	d, err := c.Dump(ctx)
+	if err != nil {
 		return nil, errors.Join(problems, err)
+	}
+	for _, m := range found {
+		all = append(all, Subject{m, d})
 	}
 	return all, problems
 }
 
-// ScaledJobs reads ScaledJobs by name: without a name all of the namespace, or of the cluster.
+// Dump reads the Jobs of the namespace and their pods.
+func (c *Client) Dump(ctx context.Context) (*Dump, error) {
+	jobs, failed := List[batchv1.Job](ctx, c, "/apis/batch/v1/namespaces/"+c.Namespace+"/jobs")
+	if failed != nil {
+		failed = fmt.Errorf("list Jobs in namespace %s: %w", c.Namespace, failed)
+	}
+	pods, err := List[corev1.Pod](ctx, c, "/api/v1/namespaces/"+c.Namespace+"/pods", "labelSelector", "job-name")
+	if err != nil {
+		err = fmt.Errorf("list Pods in namespace %s: %w", c.Namespace, err)
+	}
+	return &Dump{jobs, pods, true}, errors.Join(failed, err)
+}
+
+// ScaledJobs reads ScaledJobs as [Client.Sources] does.
 func (c *Client) ScaledJobs(ctx context.Context, names []string, everywhere bool) (all []*input.ScaledJob, problems error) {
-	for _, name := range names {
-		m, err := c.scaledJob(ctx, name)
+	sources, problems := c.Sources(ctx, names, everywhere)
+	for _, s := range sources {
+		m, err := One(s)
 		if problems = errors.Join(problems, err); err == nil {
 			all = append(all, m)
 		}
 	}
+	return all, problems
+}
+
+// One returns the only ScaledJob of an answer of the API server.
+func One(s input.Source) (*input.ScaledJob, error) {
+	found, _, err := s.Manifests()
+	if err == nil && len(found) != 1 {
+		err = fmt.Errorf("%s: the API server returned another kind", s.Name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return found[0], nil
+}
+
+// Sources reads the texts of ScaledJobs by name: without a name all of the namespace, or of the cluster.
+func (c *Client) Sources(ctx context.Context, names []string, everywhere bool) (all []input.Source, problems error) {
+	const group, called = "keda.sh/v1alpha1", "ScaledJob %s in namespace %s"
+	for _, name := range names {
+		where := fmt.Sprintf(called, name, c.Namespace)
+		data, err := c.Object(ctx, group, "scaledjobs", name)
+		if err != nil {
+			problems = errors.Join(problems, fmt.Errorf("%s: %w", where, err))
+			continue
+		}
+		all = append(all, input.Source{Name: where, Data: data})
+	}
 	if len(names) > 0 {
 		return all, problems
 	}
-	where, path := "namespace "+c.Namespace, "/apis/keda.sh/v1alpha1/namespaces/"+c.Namespace+"/scaledjobs"
+	where, path := "namespace "+c.Namespace, "/apis/"+group+"/namespaces/"+c.Namespace+"/scaledjobs"
 	if everywhere {
-		where, path = "the cluster", "/apis/keda.sh/v1alpha1/scaledjobs"
+		where, path = "the cluster", "/apis/"+group+"/scaledjobs"
 	}
-	err := c.pages(ctx, "ScaledJob", path, "", func(item json.RawMessage) error {
+	items, err := List[json.RawMessage](ctx, c, path)
+	for _, item := range items {
 		var named struct {
-			Metadata struct{ Name, Namespace string } `json:"metadata"`
+			Metadata struct{ Name, Namespace string }
 		}
-		if err := json.Unmarshal(item, &named); err != nil {
-			return err
-		}
-		s := input.Source{Name: fmt.Sprintf("ScaledJob %s in namespace %s", named.Metadata.Name, named.Metadata.Namespace), Data: whole(item)}
-		found, _, err := s.Manifests()
-		problems = errors.Join(problems, err)
-		all = append(all, found...)
-		return nil
-	})
-	if err == nil && len(all) == 0 && problems == nil {
+		problems = errors.Join(problems, json.Unmarshal(item, &named))
+		all = append(all, input.Source{Name: fmt.Sprintf(called, named.Metadata.Name, named.Metadata.Namespace), Data: whole(item)})
+	}
+	switch {
+	case err != nil:
+		err = fmt.Errorf("list ScaledJobs in %s: %w", where, err)
+	case len(items) == 0:
 		err = fmt.Errorf("no ScaledJob in %s", where)
 	}
 	return all, errors.Join(problems, err)
@@ -189,25 +224,9 @@ func whole(item json.RawMessage) []byte {
 	return data
 }
 
-func (c *Client) scaledJob(ctx context.Context, name string) (*input.ScaledJob, error) {
-	where := fmt.Sprintf("ScaledJob %s in namespace %s", name, c.Namespace)
-	data, err := c.Object(ctx, "keda.sh/v1alpha1", "scaledjobs", name)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", where, err)
-	}
-	found, _, err := input.Source{Name: where, Data: data}.Manifests()
-	if err != nil {
-		return nil, err
-	}
-	if len(found) != 1 {
-		return nil, fmt.Errorf("%s: the API server returned another kind", where)
-	}
-	return found[0], nil
-}
-
-// Object reads a custom object of the namespace, or all of them without a name.
+// Object reads a custom object of the namespace.
 func (c *Client) Object(ctx context.Context, group, resource, name string) ([]byte, error) {
-	return c.Read(ctx, strings.TrimSuffix("/apis/"+group+"/namespaces/"+c.Namespace+"/"+resource+"/"+name, "/"))
+	return c.Read(ctx, "/apis/"+group+"/namespaces/"+c.Namespace+"/"+resource+"/"+name)
 }
 
 // get returns the body of the answer, or the API server's words as an error.
@@ -244,30 +263,13 @@ func (f *ClusterFlags) Completes(c *cobra.Command) {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		client.waits = func() {} // the shell shows the typed line
-		data, err := client.Object(c.Context(), "keda.sh/v1alpha1", "scaledjobs", "")
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		found, _, _ := input.Source{Name: "the cluster", Data: data}.Manifests()
+		found, _ := client.ScaledJobs(c.Context(), nil, false)
 		var names []string
 		for _, m := range found {
 			names = append(names, m.Name())
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp
 	}
-}
-
-// list adds the objects of a path to the dump.
-func (c *Client) list(ctx context.Context, d *Dump, kind, path, selector string) error {
-	return c.pages(ctx, kind, path, selector, func(item json.RawMessage) error { return d.object(item, kind) })
-}
-
-// pages calls do for the objects of a path.
-func (c *Client) pages(ctx context.Context, kind, path, selector string, do func(json.RawMessage) error) error {
-	if err := each(ctx, c, path, do, "labelSelector", selector); err != nil {
-		return fmt.Errorf("list %ss in namespace %s: %w", kind, c.Namespace, err)
-	}
-	return nil
 }
 
 // readable says what to do about a request without an answer, and leaves out its URL.

@@ -28,7 +28,7 @@ import (
 // A Dump holds the Jobs and pods of a cluster.
 type Dump struct {
 	Jobs []batchv1.Job
-	pods []corev1.Pod
+	Pods []corev1.Pod
 	// complete reports whether the pods were read. A file without pods may be the
 	// output of kubectl get jobs.
 	Complete bool
@@ -51,8 +51,8 @@ func Read(files []string, stdin io.Reader) (*Dump, error) {
 	}
 	// An object may be in several files.
 	d.Jobs = distinct(d.Jobs, func(j *batchv1.Job) metav1.Object { return j })
-	d.pods = distinct(d.pods, func(p *corev1.Pod) metav1.Object { return p })
-	d.Complete = len(d.pods) > 0
+	d.Pods = distinct(d.Pods, func(p *corev1.Pod) metav1.Object { return p })
+	d.Complete = len(d.Pods) > 0
 	return d, nil
 }
 
@@ -139,7 +139,7 @@ func (d *Dump) object(data []byte, kind string) error {
 	case kind == "Pod":
 		var p corev1.Pod
 		if err = json.Unmarshal(data, &p); err == nil {
-			d.pods = append(d.pods, p)
+			d.Pods = append(d.Pods, p)
 		}
 	case kind == "":
 		err = fmt.Errorf("found no kind; %s", KubectlGet)
@@ -161,7 +161,7 @@ type Owned struct {
 // tracking label, the specification by its UID. If the manifest has no UID, the dump must
 // have a single owner of that name. A manifest or a Job without a namespace matches any.
 func (d *Dump) Of(m *input.ScaledJob, by input.Release) (*Owned, error) {
-	o := &Owned{ScaledJob: m, Dump: Dump{slices.Clone(d.Jobs), d.pods, d.Complete}, listed: len(d.Jobs)}
+	o := &Owned{ScaledJob: m, Dump: Dump{slices.Clone(d.Jobs), d.Pods, d.Complete}, listed: len(d.Jobs)}
 	keep := func(mine func(*batchv1.Job) bool) {
 		o.Jobs = slices.DeleteFunc(o.Jobs, func(j batchv1.Job) bool { return !mine(&j) })
 	}
@@ -254,7 +254,7 @@ func (o *Owned) PodsWithUIDs() []corev1.Pod {
 		j := &o.Jobs[i]
 		jobs[types.NamespacedName{Namespace: j.Namespace, Name: j.Name}] = cmp.Or(j.UID, types.UID(j.Name))
 	}
-	pods := slices.Clone(o.pods)
+	pods := slices.Clone(o.Pods)
 	for i := range pods {
 		p := &pods[i]
 		p.UID = cmp.Or(p.UID, types.UID(p.Namespace+"/"+p.Name))
@@ -274,8 +274,8 @@ func (o *Owned) PodsWithUIDs() []corev1.Pod {
 // pod in its status has a readyPod.
 func (o *Owned) KedaJobs() []keda.Job {
 	pods := map[types.NamespacedName][]keda.Pod{}
-	for i := range o.pods {
-		p := &o.pods[i]
+	for i := range o.Pods {
+		p := &o.Pods[i]
 		of := jobOf(p)
 		pod := keda.Pod{Phase: string(p.Status.Phase)}
 		for _, c := range p.Status.Conditions {

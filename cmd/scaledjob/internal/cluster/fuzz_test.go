@@ -32,7 +32,7 @@ func FuzzDump(f *testing.F) {
 			if err == nil {
 				require.Len(t, o.KedaJobs(), len(o.Jobs))
 				require.LessOrEqual(t, len(o.Jobs), len(d.Jobs))
-				require.LessOrEqual(t, len(o.PodTimes()), len(d.pods))
+				require.LessOrEqual(t, len(o.PodTimes()), len(d.Pods))
 			}
 		}
 	})

@@ -24,39 +24,32 @@ func (c *Client) Read(ctx context.Context, path string, parameters ...string) ([
 	return c.get(ctx, request)
 }
 
-// List reads the items of a path, of all pages.
-func List[T any](ctx context.Context, c *Client, path string, parameters ...string) (all []T, err error) {
-	err = each(ctx, c, path, func(item T) error {
-		all = append(all, item)
-		return nil
-	}, parameters...)
-	return all, err
-}
-
 // pageSize is the number of objects in an answer to a list.
 const pageSize = "500"
 
-// each calls do for the items of a path, page by page.
-func each[T any](ctx context.Context, c *Client, path string, do func(T) error, parameters ...string) error {
+// List reads the items of a path, of all pages.
+func List[T any](ctx context.Context, c *Client, path string, parameters ...string) (all []T, err error) {
 	for next := ""; ; {
 		data, err := c.Read(ctx, path, append([]string{"limit", pageSize, "continue", next}, parameters...)...)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		var page struct {
 			Metadata struct{ Continue string }
-			Items    []T
+			Items    []json.RawMessage
 		}
 		if err := json.Unmarshal(data, &page); err != nil {
-			return input.Plain(err)
+			return nil, input.Plain(err)
 		}
-		for _, item := range page.Items {
-			if err := do(item); err != nil {
-				return err
+		for _, data := range page.Items {
+			var item T
+			if err := json.Unmarshal(data, &item); err != nil {
+				return nil, input.Plain(err)
 			}
+			all = append(all, item)
 		}
 		if next = page.Metadata.Continue; next == "" {
-			return nil
+			return all, nil
 		}
 	}
 }

@@ -32,8 +32,8 @@ func (o *Owned) PodTimes() (all []podTime) {
 	for i := range o.Jobs {
 		mine[o.Jobs[i].Namespace+"/"+o.Jobs[i].Name] = true
 	}
-	for i := range o.pods {
-		p := &o.pods[i]
+	for i := range o.Pods {
+		p := &o.Pods[i]
 		name := p.Labels[batchv1.JobNameLabel]
 		if c := metav1.GetControllerOf(p); c != nil && name == "" {
 			name = c.Name

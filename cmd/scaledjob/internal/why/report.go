@@ -3,6 +3,7 @@ package why
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -78,7 +79,7 @@ func Explain(l *Log, q Question) *Report {
 			l.Subjects = append(l.Subjects, &Subject{Name: m.Name, Namespace: m.Namespace})
 		}
 	}
-	for name := range q.Live { // also ScaledJobs without a line
+	for _, name := range slices.Sorted(maps.Keys(q.Live)) { // also ScaledJobs without a line
 		if !slices.ContainsFunc(l.Subjects, func(s *Subject) bool { return s.Name == name }) {
 			l.Subjects = append(l.Subjects, &Subject{Name: name, Namespace: q.Namespace})
 		}
