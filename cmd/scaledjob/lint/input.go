@@ -33,33 +33,48 @@ func (j *job) input(trigger int) triggers.Input {
 // environment returns the value of a variable of the container that KEDA reads. A variable
 // that is missing is a finding of another rule, and here may have a value.
 func (j *job) environment(name string) triggers.Value {
+	v, _, _ := j.variable(name)
+	return v
+}
+
+// variable returns the value of a variable of the container that KEDA reads, whether KEDA can read it,
+// and whether all documents are given that may have it.
+func (j *job) variable(name string) (v triggers.Value, provided, complete bool) {
 	maybe := triggers.Value{State: triggers.Maybe}
 	container := j.envSource()
 	if container == nil {
-		return maybe
+		return maybe, false, false
 	}
 	for _, env := range container.Env {
 		if env.Name == name {
-			return j.variableValue(env)
+			// The rest is known only when a pod runs.
+			from := env.ValueFrom
+			return j.variableValue(env), from == nil || from.SecretKeyRef != nil || from.ConfigMapKeyRef != nil, true
 		}
 	}
+	complete = true
 	for _, from := range container.EnvFrom {
-		key, ok := strings.CutPrefix(name, from.Prefix)
-		if !ok {
+		kind, of := "", ""
+		switch {
+		case from.ConfigMapRef != nil:
+			kind, of = "ConfigMap", from.ConfigMapRef.Name
+		case from.SecretRef != nil:
+			kind, of = "Secret", from.SecretRef.Name
+		default:
 			continue
 		}
-		v := maybe
-		switch {
-		case from.SecretRef != nil:
-			v = j.keyValue("Secret", j.manifest.Namespace, from.SecretRef.Name, key)
-		case from.ConfigMapRef != nil:
-			v = j.keyValue("ConfigMap", j.manifest.Namespace, from.ConfigMapRef.Name, key)
+		d, _ := j.all.find(j.lookup(kind, of))
+		if d == nil {
+			complete = false
+			continue
 		}
-		if v.State != triggers.Maybe {
-			return v
+		keys, known := d.keys()
+		complete = complete && known
+		if key, ok := strings.CutPrefix(name, from.Prefix); ok && keys[key] {
+			return j.keyValue(kind, j.manifest.Namespace, of, key), true, true
 		}
 	}
-	return maybe
+	return maybe, false, complete
 }
 
 func (j *job) variableValue(env corev1.EnvVar) triggers.Value {

@@ -8,6 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/tree"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
 )
 
@@ -20,15 +21,28 @@ type reference struct {
 	where     string // the namespace in words
 }
 
-// findReferences returns the required references of the containers' environments and of the
-// TriggerAuthentications in use.
+// referring are the fields that refer to an object, with its kind and the field with its name.
+var referring = map[string]struct{ kind, name string }{
+	"secretRef": {"Secret", "name"}, "secretKeyRef": {"Secret", "name"}, "secret": {"Secret", "secretName"},
+	"configMapRef": {"ConfigMap", "name"}, "configMapKeyRef": {"ConfigMap", "name"}, "configMap": {"ConfigMap", "name"},
+}
+
+// findReferences returns the required references of the containers' environments, of the volumes and of
+// the TriggerAuthentications in use.
 func (j *job) findReferences() []reference {
+	const starts = "pods start only after it exists"
 	var all []reference
 	if ref := j.spec.JobTargetRef; ref != nil {
 		for i := range ref.Template.Spec.Containers {
-			all = append(all, j.containerReferences(i)...)
+			text := starts
+			if &ref.Template.Spec.Containers[i] == j.envSource() {
+				text = "KEDA reads the container's environment and polls only after it exists"
+			}
+			for _, field := range []string{"env", "envFrom"} {
+				all = append(all, j.referencesBelow(text, j.pod("containers", i, field))...)
+			}
 		}
-		all = append(all, j.podReferences(&ref.Template.Spec)...)
+		all = append(all, j.referencesBelow(starts, j.pod("volumes"))...)
 	}
 	for i, t := range j.spec.Triggers {
 		if kind := t.Metadata["resourceKind"]; t.Type == "kubernetes-resource" && (kind == "Secret" || kind == "ConfigMap") {
@@ -43,8 +57,8 @@ func (j *job) findReferences() []reference {
 		namespace, where := j.namespaceOf(a)
 		for field, kind := range map[string]string{"secretTargetRef": "Secret", "configMapTargetRef": "ConfigMap"} {
 			for i := range a.document.length("spec", field) {
-				steps := []any{"spec", field, i}
-				name, key := append(slices.Clone(steps), "name"), append(slices.Clone(steps), "key")
+				at := tree.Path{"spec", field, i}
+				name, key := at.With("name"), at.With("key")
 				all = append(all, reference{lookup{kind, namespace, a.document.text(name...)}, a.document.text(key...),
 					a.document.at(name...), a.document.at(key...), "KEDA reads an empty value", where})
 			}
@@ -53,75 +67,30 @@ func (j *job) findReferences() []reference {
 	return all
 }
 
-// podReferences returns the references of the volumes.
-func (j *job) podReferences(pod *corev1.PodSpec) []reference {
-	const text = "pods start only after it exists"
-	var all []reference
-	add := func(kind, field, name string, items []corev1.KeyToPath, optional *bool, steps ...any) {
-		if optional != nil && *optional {
-			return
-		}
-		at := func(more ...any) place { return j.at(j.pod(append(slices.Clone(steps), more...)...)...) }
-		all = append(all, reference{j.lookup(kind, name), "", at(field), at(field), text, ownNamespace})
-		for i, item := range items {
-			all = append(all, reference{j.lookup(kind, name), item.Key, at(field), at("items", i, "key"), text, ownNamespace})
+// referencesBelow returns the references in a part of the pod, other than optional ones.
+func (j *job) referencesBelow(effect string, at tree.Path) (all []reference) {
+	n := j.node(at...)
+	if n != nil && n.Kind == yaml.SequenceNode {
+		for i := range n.Content {
+			all = append(all, j.referencesBelow(effect, at.With(i))...)
 		}
 	}
-	for i, v := range pod.Volumes {
-		if s := v.Secret; s != nil {
-			add("Secret", "secretName", s.SecretName, s.Items, s.Optional, "volumes", i, "secret")
-		}
-		if m := v.ConfigMap; m != nil {
-			add("ConfigMap", "name", m.Name, m.Items, m.Optional, "volumes", i, "configMap")
-		}
-		if v.Projected == nil {
-			continue
-		}
-		for k, source := range v.Projected.Sources {
-			if s := source.Secret; s != nil {
-				add("Secret", "name", s.Name, s.Items, s.Optional, "volumes", i, "projected", "sources", k, "secret")
+	for key, value := range tree.Entries(n) {
+		to, refers := referring[key.Value]
+		if at := at.With(key.Value); !refers || value.Kind != yaml.MappingNode {
+			all = append(all, j.referencesBelow(effect, at)...)
+		} else if optional, _ := tree.Plain(j.node(at.With("optional")...)).(bool); !optional {
+			if slices.Contains(at, any("projected")) {
+				to.name = "name"
 			}
-			if m := source.ConfigMap; m != nil {
-				add("ConfigMap", "name", m.Name, m.Items, m.Optional, "volumes", i, "projected", "sources", k, "configMap")
+			name := at.With(to.name)
+			add := func(key tree.Path) {
+				all = append(all, reference{j.lookup(to.kind, j.text(name...)), j.text(key...), j.at(name...), j.at(key...), effect, ownNamespace})
 			}
-		}
-	}
-	return all
-}
-
-// containerReferences returns the references of a container's environment.
-func (j *job) containerReferences(i int) []reference {
-	var all []reference
-	container := &j.spec.JobTargetRef.Template.Spec.Containers[i]
-	text := "pods start only after it exists"
-	if container == j.envSource() {
-		text = "KEDA reads the container's environment and polls only after it exists"
-	}
-	at := func(steps ...any) place {
-		return j.at(append([]any{"spec", "jobTargetRef", "template", "spec", "containers", i}, steps...)...)
-	}
-	add := func(kind, name, key string, optional *bool, steps ...any) {
-		if optional == nil || !*optional {
-			all = append(all, reference{j.lookup(kind, name), key, at(append(slices.Clone(steps), "name")...), at(append(slices.Clone(steps), "key")...), text, ownNamespace})
-		}
-	}
-	for k, from := range container.EnvFrom {
-		if r := from.SecretRef; r != nil {
-			add("Secret", r.Name, "", r.Optional, "envFrom", k, "secretRef")
-		}
-		if r := from.ConfigMapRef; r != nil {
-			add("ConfigMap", r.Name, "", r.Optional, "envFrom", k, "configMapRef")
-		}
-	}
-	for k, env := range container.Env {
-		if env.ValueFrom == nil {
-			continue
-		}
-		if r := env.ValueFrom.SecretKeyRef; r != nil {
-			add("Secret", r.Name, r.Key, r.Optional, "env", k, "valueFrom", "secretKeyRef")
-		}
-		if r := env.ValueFrom.ConfigMapKeyRef; r != nil {
-			add("ConfigMap", r.Name, r.Key, r.Optional, "env", k, "valueFrom", "configMapKeyRef")
+			add(at.With("key"))
+			for i := range j.length(at.With("items")...) {
+				add(at.With("items").With(i).With("key"))
+			}
 		}
 	}
 	return all
@@ -292,7 +261,7 @@ func missingEnvironment(j *job) {
 		return
 	}
 	for _, v := range j.variables() {
-		provided, complete := j.provides(container, v.name)
+		_, provided, complete := j.variable(v.name)
 		switch {
 		case provided:
 		case complete:
@@ -302,41 +271,6 @@ func missingEnvironment(j *job) {
 				effect{text: "no document has this variable: an envFrom must provide it, and its manifest is not given"})
 		}
 	}
-}
-
-// provides reports whether KEDA can read a variable of the container, and
-// whether all documents are given that may have it.
-func (j *job) provides(container *corev1.Container, name string) (provided, complete bool) {
-	for _, env := range container.Env {
-		if env.Name == name {
-			// The rest is known only when a pod runs.
-			from := env.ValueFrom
-			return from == nil || from.SecretKeyRef != nil || from.ConfigMapKeyRef != nil, true
-		}
-	}
-	complete = true
-	for _, from := range container.EnvFrom {
-		kind, of := "", ""
-		switch {
-		case from.ConfigMapRef != nil:
-			kind, of = "ConfigMap", from.ConfigMapRef.Name
-		case from.SecretRef != nil:
-			kind, of = "Secret", from.SecretRef.Name
-		default:
-			continue
-		}
-		d, _ := j.all.find(j.lookup(kind, of))
-		if d == nil {
-			complete = false
-			continue
-		}
-		keys, known := d.keys()
-		complete = complete && known
-		if rest, ok := strings.CutPrefix(name, from.Prefix); ok && keys[rest] {
-			return true, true
-		}
-	}
-	return false, complete
 }
 
 // length returns the number of variables in the document of an authentication.
