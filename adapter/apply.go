@@ -235,7 +235,7 @@ func (a *application) ready(c *call) bool {
 		if len(a.labels) > 0 {
 			c.from.labels, a.labels = a.labels[0], a.labels[1:]
 		}
-		if i := slices.IndexFunc(a.plan.Items, func(i Item) bool { return i.Key == c.Slot.Key }); i >= 0 {
+		if i := slices.IndexFunc(a.plan.Items, func(i Item) bool { return brief(i.Key) == c.Slot.Key }); i >= 0 {
 			c.from.item = &a.plan.Items[i]
 		}
 		if o.sent == nil {

@@ -24,7 +24,8 @@ func (o *Options) ownerOf(j *batchv1.Job) claim {
 	controller := metav1.GetControllerOfNoCopy(j)
 	switch {
 	case o.hub.Home == "" && controller != nil:
-		return claim{controller.UID, (&Owner{controller.APIVersion, controller.Kind, j.Namespace, controller.Name, ""}).called()}
+		called := (&Owner{controller.APIVersion, controller.Kind, j.Namespace, controller.Name, ""}).called()
+		return claim{types.UID(brief(string(controller.UID))), brief(called)}
 	case o.hub.Home != "" && controller == nil && j.Labels[hub.LabelHome] == o.hub.Home:
 		return claim{uid: types.UID(j.Labels[LabelOwner])}
 	}

@@ -34,7 +34,7 @@ type Item struct {
 func (o *owned) want(items []Item, list slots.Listing) slots.Want {
 	w := slots.Want{List: list, Retries: o.target.Retries}
 	for i := range items {
-		w.Items = append(w.Items, slots.Slot{Key: items[i].Key, Number: items[i].Attempt})
+		w.Items = append(w.Items, slots.Slot{Key: brief(items[i].Key), Number: items[i].Attempt})
 	}
 	return w
 }
@@ -90,7 +90,7 @@ func (from *origin) job(in hub.Place, slot slots.Slot) (*batchv1.Job, error) {
 		}
 	}
 	job := target.finish(in, slot, template, from.labels)
-	job.Annotations[AnnotationKey] = slot.Key
+	job.Annotations[AnnotationKey] = from.item.Key
 	delete(job.Annotations, AnnotationAttempt)
 	if slot.Number != 0 {
 		job.Annotations[AnnotationAttempt] = strconv.FormatInt(slot.Number, 10)

@@ -109,7 +109,7 @@ func newJob(object *batchv1.Job, o *Options) *job {
 		Job: Job{
 			Namespace: object.Namespace, Name: object.Name, UID: uidOf(object), ResourceVersion: object.ResourceVersion,
 			Deleting: object.DeletionTimestamp != nil, Created: object.CreationTimestamp.Time,
-			Revision: rollout.Revision{Generation: max(0, generation), TemplateHash: object.Annotations[AnnotationTemplateHash]},
+			Revision: rollout.Revision{Generation: max(0, generation), TemplateHash: brief(object.Annotations[AnnotationTemplateHash])},
 		},
 		end: end, pods: s.Active + value(s.Terminating),
 		took: value(s.Ready) > 0 || s.Succeeded > 0, fresh: value(object.Spec.Suspend) && s.StartTime == nil,
@@ -151,7 +151,17 @@ func itemOf(object *batchv1.Job) *slots.Slot {
 	if key == "" || err != nil {
 		return nil
 	}
-	return &slots.Slot{Key: key, Number: attempt}
+	return &slots.Slot{Key: brief(key), Number: attempt}
+}
+
+// brief returns a text that the API server does not bound, such as an annotation, or its hash if it
+// is long: whoever creates Jobs has no control of the tracker's memory.
+func brief(text string) string {
+	const most = 1 << 10
+	if len(text) <= most {
+		return text
+	}
+	return "sha256:" + hash(text, 64)
 }
 
 // GetObjectMeta returns the part of the metadata that a reflector reads.
@@ -215,7 +225,7 @@ func newPod(object *corev1.Pod) *pod {
 		ran:     phase != corev1.PodPending && phase != "",
 	}
 	if owner := metav1.GetControllerOfNoCopy(object); owner != nil && p.job == "" {
-		p.job = owner.UID
+		p.job = types.UID(brief(string(owner.UID)))
 	}
 	for _, c := range object.Status.Conditions {
 		if c.Status == corev1.ConditionTrue {

@@ -42,6 +42,20 @@ func keys(names ...string) (list []Item) {
 	return list
 }
 
+// An item with a key that is longer than the tracker keeps gets one Job, which has the key.
+func TestLongKey(t *testing.T) {
+	s := newServer()
+	w, list := newDispatcher(t, s, 2), keys(fmt.Sprintf("%02000d", 1), fmt.Sprintf("%02000d", 2))
+	result, err := w.dispatch(list...)
+	require.NoError(t, err)
+	require.Equal(t, Result{Created: 2}, result)
+	w.catchUp(t)
+	require.ElementsMatch(t, []string{list[0].Key, list[1].Key}, []string{s.all(t)[0].Annotations[AnnotationKey], s.all(t)[1].Annotations[AnnotationKey]})
+	result, err = w.dispatch(list...)
+	require.NoError(t, err)
+	require.Zero(t, result)
+}
+
 // Each item gets a Job of its own, in the order of the source, up to the maximum.
 func TestItems(t *testing.T) {
 	s := newServer()

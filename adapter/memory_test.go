@@ -213,3 +213,33 @@ func decoded[T any](b *testing.B, object *T) *T {
 	require.NoError(b, json.Unmarshal(data, object))
 	return object
 }
+
+// A tenant's Jobs and pods need little memory, however long the texts in them are that the API server
+// does not bound: annotations, and the references to owners.
+func TestMemoryOfForgedJobs(t *testing.T) {
+	const many, size = 50, 250 << 10
+	heap := func() int64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	w := newWriter(t, newServer(), newTarget(), Options{Pods: true})
+	before := heap()
+	for i := range many {
+		long := func(what string) string { return fmt.Sprintf("%d%s%0*d", i, what, size, 0) }
+		j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: fmt.Sprint("job-", i), UID: types.UID(fmt.Sprint("job-", i)), Labels: map[string]string{LabelOwner: "a"},
+			Annotations: map[string]string{AnnotationKey: long("key"), AnnotationTemplateHash: long("hash")},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: "a/v1", Kind: long("Kind"), Name: long("name"), UID: types.UID(long("uid")), Controller: new(true),
+			}},
+		}}
+		w.show(j)
+		w.showPod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: fmt.Sprint("pod-", i), UID: types.UID(fmt.Sprint("pod-", i)), OwnerReferences: j.OwnerReferences,
+		}})
+	}
+	require.Less(t, heap()-before, int64(many*16<<10))
+	runtime.KeepAlive(w)
+}

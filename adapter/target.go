@@ -198,7 +198,7 @@ func (t Target) compile() *tracked {
 	if err != nil { // the type holds nothing that cannot be encoded
 		panic(err)
 	}
-	if t.Revision.TemplateHash == "" {
+	if t.Revision.TemplateHash = brief(t.Revision.TemplateHash); t.Revision.TemplateHash == "" {
 		t.Revision.TemplateHash = TemplateHash(&t.Job.Spec)
 	}
 	if _, limited := t.History.Age.Value(); t.Job.Spec.TTLSecondsAfterFinished != nil && !limited {
