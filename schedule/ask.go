@@ -8,7 +8,7 @@ import (
 	"github.com/scaledjob/scaledjob/field"
 )
 
-// takeUp is rule 3. Requests and completions are taken up as far as there is room; the others wait
+// takeUp is rule 4. Requests and completions are taken up as far as there is room; the others wait
 // where they are.
 func (d *decider) takeUp(seen Observed) {
 	s := &d.state

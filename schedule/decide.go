@@ -29,9 +29,6 @@ type Decision struct {
 
 	// NextRun is the next occurrence. The zero time means that there is none.
 	NextRun time.Time
-	// Stale reports that a consistent read of the Jobs is needed: the state is newer than the
-	// list of Jobs, or was restored from another cluster. Until then the Jobs are not known.
-	Stale bool
 
 	// NextCheck is the next time at which the decision can change without a change of
 	// its other arguments. The zero time means never.
@@ -63,12 +60,12 @@ func Decide(spec Spec, state State, seen Observed, now time.Time) Decision {
 	d.state.Version, d.state.UID = stateVersion, d.uid()
 	d.due = occurrences(d.spec.Schedule, d.state.Since)
 	d.read(seen)
+	d.reject(seen.Rejected)
+	d.becomeDue()
 	if d.jobsKnown {
 		d.observe()
 	}
 	d.takeUp(seen)
-	d.reject(seen.Rejected)
-	d.becomeDue()
 	d.block()
 	if d.jobsKnown {
 		d.cancel(seen.Cancelled)
@@ -110,16 +107,13 @@ type decider struct {
 	jobsKnown bool
 	now       time.Time
 	due       Counter
-	requests  []Run              // that are listed, by due time
-	answered  map[string]bool    // tags of the listed requests, and whether they are answered
-	adopted   map[time.Time]bool // occurrences of adopted runs that had not been handled
-	ran       time.Time          // the latest occurrence of an adopted run, of another schedule included
-	changed   bool               // by the list of Jobs
-	missed    Missed             // runs that this decision misses or drops
-	again     []string           // tags of completed runs with an unfinished Job
-	deletedBy map[string]string  // Observed.DeletedBy
-	stale     bool
-	waits     Hold // of runs that bounded leaves out
+	requests  []Run             // that are listed, by due time
+	answered  map[string]bool   // tags of the listed requests, and whether they are answered
+	changed   bool              // by the list of Jobs
+	missed    Missed            // runs that this decision misses or drops
+	again     []string          // tags of completed runs with an unfinished Job
+	deletedBy map[string]string // Observed.DeletedBy
+	waits     Hold              // of runs that bounded leaves out
 	starts    []Run
 	events    []Event
 	problems  field.Errors
@@ -127,7 +121,7 @@ type decider struct {
 
 func newDecider(spec Spec, state State, seen Observed, now time.Time) *decider {
 	d := &decider{spec: spec, state: state.clone(), jobs: sorted(seen.Jobs), jobsKnown: seen.JobsKnown, deletedBy: seen.DeletedBy,
-		now: interval.Clamp(now), missed: Missed{}, adopted: map[time.Time]bool{}, answered: map[string]bool{}}
+		now: interval.Clamp(now), missed: Missed{}, answered: map[string]bool{}}
 	d.restore(seen)
 	if d.spec.MaxWaiting <= 0 {
 		d.spec.MaxWaiting = DefaultMaxWaiting
@@ -149,8 +143,7 @@ func (d *decider) restore(seen Observed) {
 	if !newer && (s.UID == "" || s.UID == d.spec.UID || d.spec.UID == "") {
 		return
 	}
-	if d.stale = !seen.Consistent || !seen.JobsKnown; d.stale {
-		d.jobsKnown = false
+	if d.jobsKnown = seen.Consistent && seen.JobsKnown; !d.jobsKnown {
 		return
 	}
 	s.UID, s.JobsRevision = d.spec.UID, seen.Revision
@@ -213,7 +206,7 @@ func (d *decider) decision(revision int64) Decision {
 	if d.changed {
 		d.state.JobsRevision = max(d.state.JobsRevision, revision)
 	}
-	r := Decision{State: d.state, Start: d.starts, Events: d.events, JobsUnknown: !d.jobsKnown, Stale: d.stale, Suspended: d.spec.Suspended, Held: d.waits,
+	r := Decision{State: d.state, Start: d.starts, Events: d.events, JobsUnknown: !d.jobsKnown, Suspended: d.spec.Suspended, Held: d.waits,
 		Stop: d.again, Problems: field.All(d.problems.Err())}
 	r.NextRun, _ = d.due.Next(latest(d.now, d.state.Handled))
 	r.NextCheck = earliest(r.NextRun, d.nextLate())

@@ -2,13 +2,10 @@ package schedule_test
 
 import (
 	"encoding/json"
-	"maps"
 	"slices"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
 	"github.com/scaledjob/scaledjob/premise"
@@ -16,109 +13,13 @@ import (
 	"github.com/scaledjob/scaledjob/schedule/interval"
 )
 
-func TestRules(t *testing.T) { premise.CheckN(t, 2*draws, propRules, usual) }
-func FuzzRules(f *testing.F) { premise.Fuzz(f, propRules) }
-func TestBlockEnds(t *testing.T) {
-	premise.CheckN(t, draws, propBlockEnds, premise.Least{endsBlocked: 0.5})
-}
-func FuzzBlockEnds(f *testing.F) { premise.Fuzz(f, propBlockEnds) }
-func TestAllDue(t *testing.T)    { premise.CheckN(t, draws, propAllDue, usual) }
-func FuzzAllDue(f *testing.F)    { premise.Fuzz(f, propAllDue) }
-func TestOrder(t *testing.T)     { premise.CheckN(t, draws, propOrder, usual) }
-func FuzzOrder(f *testing.F)     { premise.Fuzz(f, propOrder) }
-func TestAnyInput(t *testing.T)  { rapid.Check(t, propAnyInput) }
-func FuzzAnyInput(f *testing.F)  { premise.Seeded(f, propAnyInput) }
+func TestAnyInput(t *testing.T) { rapid.Check(t, propAnyInput) }
+func FuzzAnyInput(f *testing.F) { premise.Seeded(f, propAnyInput) }
 
-// draws is the number for each property of a world. One takes about a millisecond.
-const draws = 500
+// A rule holds for each decision of TestEdges.
+type rule func(e *edge, seen schedule.Observed, d schedule.Decision)
 
-// live lets a world go on for a while, and checks each decision. It notes what happened.
-func live(t *rapid.T, c *premise.Counts, w *world, check func(before schedule.State, d schedule.Decision), more map[string]func(*rapid.T)) {
-	actions := map[string]func(*rapid.T){
-		"time passes": func(t *rapid.T) {
-			w.now = w.now.Add(time.Duration(rapid.IntRange(0, 200_000).Draw(t, "ms")) * time.Millisecond)
-		},
-		"the clock jumps": func(t *rapid.T) {
-			w.now = w.now.Add(time.Duration(rapid.IntRange(-300, 5_000_000).Draw(t, "seconds")) * time.Second)
-		},
-		"the clock goes back": func(t *rapid.T) {
-			w.now = w.now.Add(-time.Duration(rapid.IntRange(0, 3000).Draw(t, "seconds")) * time.Second)
-		},
-		"a Job finishes": func(t *rapid.T) {
-			if tags := w.tags(active); tags != nil {
-				w.finish(rapid.SampledFrom(tags).Draw(t, "job"), rapid.SampledFrom([]schedule.Outcome{schedule.Succeeded, schedule.Failed}).Draw(t, "outcome"))
-			}
-		},
-		"a user deletes a Job": func(t *rapid.T) {
-			if tags := w.tags(w.seen); tags != nil {
-				delete(w.jobs, rapid.SampledFrom(tags).Draw(t, "job"))
-			}
-		},
-		"a request": func(*rapid.T) { w.ask() },
-		"a run is cancelled": func(t *rapid.T) {
-			s := w.state()
-			if all := slices.Concat(s.Pending, s.Running, s.Completed); len(all) > 0 {
-				w.cancels = append(w.cancels, rapid.SampledFrom(all).Draw(t, "run").Tag)
-			}
-		},
-		"pods of a stopped run end": func(*rapid.T) {
-			maps.DeleteFunc(w.jobs, func(_ string, j schedule.Job) bool { return j.Deleting })
-		},
-		"a request goes": func(t *rapid.T) {
-			w.requests = slices.DeleteFunc(w.requests, func(r schedule.Request) bool { return w.takenUp(r) && rapid.Bool().Draw(t, "goes") })
-		},
-		"decide": func(t *rapid.T) {
-			before, d := w.state(), w.decide()
-			w.happen(before, d)
-			check(before, d)
-			w.carryOut(t, d)
-		},
-		"decide without the Jobs": func(t *rapid.T) {
-			before := w.state()
-			d := schedule.Decide(w.spec, before, schedule.Observed{Requests: w.requests}, w.now)
-			check(before, d)
-			if d.Start != nil || d.Delete != nil || !d.JobsUnknown {
-				t.Fatalf("%+v", d)
-			}
-			w.carryOut(t, d)
-		},
-	}
-	maps.Copy(actions, more)
-	actions["decide again"] = actions["decide"]
-	t.Repeat(actions)
-	for _, what := range []string{started, startedAgain, waits, blocked, gone, stopped, interrupted} {
-		c.Note(what, w.happened[what])
-	}
-}
-
-// What may happen to a world.
-const (
-	started      = "a run starts"
-	startedAgain = "a create is tried again"
-	waits        = "a run waits"
-	blocked      = "runs are blocked"
-	gone         = "runs are missed or dropped"
-	stopped      = "a run is stopped"
-	interrupted  = "a start is interrupted"
-)
-
-const endsBlocked = "runs are blocked at the end"
-
-// usual is about a third of how often it happens.
-var usual = premise.Least{started: 0.4, startedAgain: 0.04, waits: 0.07, blocked: 0.04, gone: 0.04, stopped: 0.03, interrupted: 0.25}
-
-func (w *world) happen(before schedule.State, d schedule.Decision) {
-	for what, happens := range map[string]bool{
-		started:      d.Start != nil,
-		startedAgain: slices.ContainsFunc(d.Start, func(r schedule.Run) bool { return r.Attempts > 1 }),
-		waits:        d.State.PendingScheduled() > 0,
-		blocked:      d.State.Blocked,
-		gone:         d.State.Missed+d.State.Dropped > before.Missed+before.Dropped,
-		stopped:      d.Stop != nil,
-	} {
-		w.happened[what] = w.happened[what] || happens
-	}
-}
+var rules = []rule{idempotent, ordered, oneAtATime, boundedWaiting, whileBlocked, conserved}
 
 // tried returns how many of the runs may have a Job.
 func tried(runs []schedule.Run) (n int) {
@@ -130,128 +31,79 @@ func tried(runs []schedule.Run) (n int) {
 	return n
 }
 
-// carryOut stores a decision and does what it says, unless it is interrupted. Jobs
-// may be created before, but not deleted.
-func (w *world) carryOut(t *rapid.T, d schedule.Decision) {
-	const whole, nothing, stored, some, unstored = "all", "nothing", "stored", "some of it", "Jobs before it is stored"
-	how := rapid.SampledFrom([]string{whole, whole, whole, nothing, stored, some, unstored}).Draw(t, "carries out")
-	if how != whole && d.Start != nil {
-		w.happened[interrupted] = true
-	}
-	if how == nothing {
-		return
-	}
-	if how != unstored {
-		w.store(d.State)
-	}
-	for _, r := range d.Start {
-		if how == stored || how == some && rapid.Bool().Draw(t, "fails") {
-			continue
-		}
-		if err := w.create(r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if how == whole {
-		w.delete(d)
-	}
-}
-
-// delete deletes the Jobs of a decision, and sometimes lets the pods of a stopped run end
-// later.
-func (w *world) delete(d schedule.Decision) {
-	for i, tag := range d.Stop {
-		j, ok := w.jobs[tag]
-		if j.Deleting = true; ok && i%2 == 0 {
-			w.jobs[tag] = j
-		} else {
-			delete(w.jobs, tag)
-		}
-	}
-	for _, tag := range d.Delete {
-		delete(w.jobs, tag)
-	}
-}
-
-// seen reports whether a stored state has seen the Job.
-func (w *world) seen(j schedule.Job) bool {
-	s := w.state()
-	return slices.ContainsFunc(slices.Concat(s.Running, s.Completed), func(r schedule.Run) bool { return r.Tag == j.Tag }) ||
-		slices.Contains(s.PendingDeletion, j.Tag)
-}
-
-// takenUp reports whether a stored state knows of the request.
-func (w *world) takenUp(r schedule.Request) bool {
-	seen := w.observed()
-	seen.Requests = []schedule.Request{r}
-	return len(schedule.Decide(w.spec, w.state(), seen, w.now).State.Requested) == len(w.state().Requested)
-}
-
-// equal compares states and actions, as they are in JSON.
-func equal(t *rapid.T, a, b any) {
-	t.Helper()
-	if diff := cmp.Diff(a, b, cmpopts.EquateEmpty()); diff != "" {
-		t.Fatal(diff)
-	}
-}
-
-// A rule holds for each decision of a world.
-type rule func(t *rapid.T, w *world, before schedule.State, d schedule.Decision)
-
-var rules = []rule{idempotent, oneAtATime, boundedWaiting, whileBlocked, conserved}
-
-// No Job is created that was there before, whatever happens: interruptions, a state read again, a
-// clock that jumps, another time spec, other options. Each decision obeys the rules.
-func propRules(t *rapid.T, c *premise.Counts) {
-	w := newWorld(drawSpec.Draw(t, "spec"))
-	live(t, c, w, func(before schedule.State, d schedule.Decision) {
-		for _, holds := range rules {
-			holds(t, w, before, d)
-		}
-	}, map[string]func(*rapid.T){
-		"": func(t *rapid.T) {
-			if tags := w.tags(active); w.single && len(tags) > 1 {
-				t.Fatalf("active: %v", tags)
-			}
-		},
-		"another time spec": func(t *rapid.T) { w.spec.Schedule = drawInterval(t, "other") },
-		"other options": func(t *rapid.T) {
-			timetable := w.spec.Schedule
-			w.spec = drawSpec.Draw(t, "other")
-			w.spec.Schedule, w.single = timetable, w.single && w.spec.Concurrency != schedule.Allow
-		},
-	})
-}
-
 // Deciding again at one time, from the state that was handed back, gives the same state and
 // deletions, starts nothing and has no events. A decision that starts a run changes the state, so
 // that storing it shows whether it is still the newest.
-func idempotent(t *rapid.T, w *world, before schedule.State, d schedule.Decision) {
-	seen := w.observed()
-	seen.JobsKnown = !d.JobsUnknown
-	again := schedule.Decide(w.spec, d.State, seen, w.now)
-	equal(t, d.State, again.State)
-	equal(t, d.Delete, again.Delete)
-	if again.Start != nil || again.Events != nil || !d.NextCheck.Equal(again.NextCheck) || !d.State.Equal(again.State) {
-		t.Fatalf("%v, then %v; starts %v, events %v", d.NextCheck, again.NextCheck, again.Start, again.Events)
+func idempotent(e *edge, seen schedule.Observed, d schedule.Decision) {
+	again := schedule.Decide(e.spec, d.State, seen, e.now.Add(e.skew))
+	if !d.State.Equal(again.State) || !slices.Equal(d.Delete, again.Delete) || again.Start != nil || again.Events != nil || !d.NextCheck.Equal(again.NextCheck) {
+		e.fail("again at one time: %v starts %v, events %v\n%+v\n%+v", again.NextCheck, again.Start, again.Events, d.State, again.State)
 	}
-	if d.Start != nil && d.State.Equal(before) {
-		t.Fatalf("starts %+v from a state that does not change", d.Start)
+	if d.Start != nil && d.State.Equal(e.state) {
+		e.fail("starts %+v from a state that does not change", d.Start)
 	}
 }
 
-// Unless Concurrency is Allow, or was, no two runs are active.
-func oneAtATime(t *rapid.T, w *world, _ schedule.State, d schedule.Decision) {
-	if n := len(d.State.Running) + tried(d.State.Pending); w.single && n > 1 {
-		t.Fatalf("%d run", n)
+// The order of all lists makes no difference. The arguments do not change, and the lists of the
+// state are in order.
+func ordered(e *edge, seen schedule.Observed, d schedule.Decision) {
+	before := written(e, []any{e.state, seen})
+	other, state := seen, e.state
+	other.Jobs, other.Requests = shuffled(e, seen.Jobs), shuffled(e, seen.Requests)
+	state.Pending, state.Running, state.Completed = shuffled(e, state.Pending), shuffled(e, state.Running), shuffled(e, state.Completed)
+	again := schedule.Decide(e.spec, state, other, e.now.Add(e.skew))
+	if got, want := written(e, again), written(e, d); got != want {
+		e.fail("in another order: %s\n%s", want, got)
+	}
+	clear(again.State.Pending)
+	clear(again.State.Running)
+	clear(again.State.Completed)
+	clear(again.State.Requested)
+	if written(e, []any{e.state, seen}) != before {
+		e.fail("the arguments have changed")
+	}
+	for _, runs := range [][]schedule.Run{d.State.Pending, d.State.Running} {
+		if !slices.IsSortedFunc(runs, func(a, b schedule.Run) int { return a.Due.Compare(b.Due) }) {
+			e.fail("not in order: %+v", runs)
+		}
+	}
+	for i, r := range d.State.Completed {
+		if r.Completed.Before(r.Started) || i > 0 && r.Completed.Before(d.State.Completed[i-1].Completed) {
+			e.fail("not in order: %+v", d.State.Completed)
+		}
 	}
 }
 
-// SkipOutdated leaves at most one scheduled run waiting, and otherwise there are never more than
-// MaxWaiting. Requested runs always stay.
-func boundedWaiting(t *rapid.T, w *world, before schedule.State, d schedule.Decision) {
-	most := w.spec.MaxWaiting
-	if w.spec.SkipOutdated || w.spec.Concurrency == schedule.Forbid || w.spec.Concurrency == schedule.Replace {
+func shuffled[S ~[]T, T any](e *edge, list S) S {
+	list = slices.Clone(list)
+	e.r.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	return list
+}
+
+func written(e *edge, value any) string {
+	data, err := json.Marshal(value)
+	if err != nil {
+		e.fail("%v", err)
+	}
+	return string(data)
+}
+
+// If Concurrency was never Allow, no two runs are active. After three decisions without an observed
+// Job, one Job is created at a time.
+func oneAtATime(e *edge, _ schedule.Observed, d schedule.Decision) {
+	twice := func(r schedule.Run) bool { return e.byHand[r.Tag] && e.created[r.Tag] > 1 }
+	if n := len(d.State.Running) + tried(d.State.Pending); e.single && n > 1 && !slices.ContainsFunc(d.State.Running, twice) {
+		e.fail("%d run", n)
+	}
+	if e.state.Tries >= 3 && d.State.Tries > e.state.Tries && len(d.Start) > 1 {
+		e.fail("%d creates after %d tries", len(d.Start), e.state.Tries)
+	}
+}
+
+// SkipOutdated leaves at most one scheduled run waiting. Requested runs always stay.
+func boundedWaiting(e *edge, _ schedule.Observed, d schedule.Decision) {
+	most := schedule.DefaultMaxWaiting
+	if e.spec.SkipOutdated || e.spec.Concurrency == schedule.Forbid || e.spec.Concurrency == schedule.Replace {
 		most = 1
 	}
 	n := 0
@@ -260,166 +112,75 @@ func boundedWaiting(t *rapid.T, w *world, before schedule.State, d schedule.Deci
 			n++
 		}
 	}
-	if n > most {
-		t.Fatalf("%d wait, of at most %d", n, most)
+	if n > 0 {
+		e.counts["waits"]++
 	}
-	for _, r := range before.Pending {
+	if n > most {
+		e.fail("%d wait, of at most %d", n, most)
+	}
+	for _, r := range e.state.Pending {
 		same := func(o schedule.Run) bool { return o.Tag == r.Tag }
 		if r.OnDemand && !slices.ContainsFunc(slices.Concat(d.State.Pending, d.State.Running, d.State.Completed), same) &&
-			!slices.Contains(d.State.PendingDeletion, r.Tag) && !slices.Contains(w.cancels, r.Tag) {
-			t.Fatalf("%v is gone", r)
+			!slices.Contains(d.State.PendingDeletion, r.Tag) && !slices.Contains(e.cancels, r.Tag) {
+			e.fail("%v is gone", r)
 		}
 	}
 }
 
-// While the last completed run failed, no scheduled run starts; and a run that may start waits for
+// While the last completed run failed, no scheduled run starts. A run that may start waits for
 // nothing but an active run. A stopped or lost run does not change the block.
-func whileBlocked(t *rapid.T, w *world, before schedule.State, d schedule.Decision) {
-	failed := w.spec.BlockOnFailure && d.State.Last.Outcome() == schedule.Failed
+func whileBlocked(e *edge, _ schedule.Observed, d schedule.Decision) {
+	failed := e.spec.BlockOnFailure && d.State.Last.Outcome() == schedule.Failed
 	if d.State.Last.Stopped != "" || d.State.Last.Lost {
 		failed = d.State.Blocked
 		other := func(e schedule.Event) bool {
 			return slices.Contains([]schedule.Reason{schedule.RunFailed, schedule.RunLost, schedule.RunSucceeded, schedule.Blocked, schedule.Unblocked}, e.Reason)
 		}
-		if d.State.Last.Tag != before.Last.Tag && !slices.ContainsFunc(d.Events, other) && failed != before.Blocked {
-			t.Fatalf("a stopped run changes the block: %+v", d.State.Last)
+		if failed {
+			e.counts["stopped while blocked"]++
+		}
+		if d.State.Last.Tag != e.state.Last.Tag && !slices.ContainsFunc(d.Events, other) && failed != e.state.Blocked {
+			e.fail("a stopped run changes the block: %+v", d.State.Last)
 		}
 	}
 	if failed != d.State.Blocked {
-		t.Fatalf("blocked: %v, after %v", d.State.Blocked, d.State.Last)
+		e.fail("blocked: %v, after %v", d.State.Blocked, d.State.Last)
 	}
 	for _, r := range d.Start {
-		had := slices.ContainsFunc(before.Pending, func(o schedule.Run) bool { return o.Tag == r.Tag && !o.Tried.IsZero() })
+		had := slices.ContainsFunc(e.state.Pending, func(o schedule.Run) bool { return o.Tag == r.Tag && !o.Tried.IsZero() })
 		if failed && !had && !r.OnDemand {
-			t.Fatalf("%v starts after %v", r, d.State.Last)
+			e.fail("%v starts after %v", r, d.State.Last)
 		}
 	}
-	if d.JobsUnknown || d.State.Tries >= 3 || w.spec.Concurrency != schedule.Allow && len(d.State.Running)+tried(d.State.Pending) > 0 {
+	busy := e.spec.Concurrency != schedule.Allow && len(d.State.Running)+tried(d.State.Pending)+len(d.Stop) > 0
+	if d.JobsUnknown || d.State.Tries >= 3 || d.Held != "" || busy {
 		return
 	}
 	for _, r := range d.State.Pending {
-		if r.Tried.IsZero() && (r.OnDemand || !failed && !w.spec.Suspended) {
-			t.Fatalf("%v waits for nothing", r)
+		if r.Tried.IsZero() && (r.OnDemand || !failed && !e.spec.Suspended) {
+			e.fail("%v waits for nothing", r)
 		}
 	}
 }
 
-// due = started + pending + missed + dropped, of the scheduled runs.
-func conserved(t *rapid.T, _ *world, before schedule.State, d schedule.Decision) {
+// due = started + pending + missed + dropped, of the scheduled runs, and each occurrence up to the
+// last handled is due once.
+func conserved(e *edge, _ schedule.Observed, d schedule.Decision) {
 	s := d.State
 	if s.Due != s.Started+s.PendingScheduled()+s.Missed+s.Dropped || min(s.Due, s.Started, s.Missed, s.Dropped) < 0 {
-		t.Fatalf("%d due, %d started, %d pending, %d missed, %d dropped", s.Due, s.Started, s.PendingScheduled(), s.Missed, s.Dropped)
+		e.fail("%d due: %d started, %d pending, %d missed, %d dropped", s.Due, s.Started, s.PendingScheduled(), s.Missed, s.Dropped)
 	}
-	if s.TimeSpec == before.TimeSpec && (s.Due < before.Due || s.Handled.Before(before.Handled)) {
-		t.Fatalf("%d due at %v, then %d at %v", before.Due, before.Handled, s.Due, s.Handled)
+	if s.TimeSpec == e.state.TimeSpec && (s.Due < e.state.Due || s.Handled.Before(e.state.Handled)) {
+		e.fail("%d due at %v, then %d at %v", e.state.Due, e.state.Handled, s.Due, s.Handled)
 	}
-}
-
-// After whatever has happened, and whatever waits: runs on demand that succeed end a
-// block, at the latest the first that was asked for once all that ran was done.
-func propBlockEnds(t *rapid.T, c *premise.Counts) {
-	spec := drawSpec.Draw(t, "spec")
-	spec.BlockOnFailure = true
-	if spec.Concurrency == schedule.Replace { // a run that is replaced before it fails blocks nothing
-		spec.Concurrency = schedule.Wait
+	due := e.spec.Schedule.From(created).(schedule.Counter)
+	if want := due.Count(interval.Span{Until: s.Handled}); s.Since.Equal(created) && s.Due != want {
+		e.fail("%d due up to %v, want %d", s.Due, s.Handled, want)
 	}
-	w := newWorld(spec)
-	live(t, c, w, func(schedule.State, schedule.Decision) {}, nil)
-	w.requests = nil
-	finish := func(outcome schedule.Outcome) {
-		for n := 0; n == 0 || w.tags(active) != nil; n++ {
-			if n > 2000 {
-				t.Fatal("it never ends")
-			}
-			for _, tag := range w.tags(active) {
-				w.finish(tag, outcome)
-			}
-			w.do(t, w.decide())
-			w.now = w.now.Add(5 * time.Minute) // in which a create that was lost is tried again
-			w.do(t, w.decide())
-		}
+	now := e.now.Add(e.skew)
+	if next, ok := due.Next(s.Handled); ok && (!now.Before(next) || d.NextCheck.After(next)) {
+		e.fail("handled %v, next %v, at %v; NextCheck %v", s.Handled, next, now, d.NextCheck)
 	}
-	finish(schedule.Failed)
-	c.Note(endsBlocked, w.state().Blocked)
-	if !w.state().Blocked {
-		return
-	}
-	w.ask()
-	w.do(t, w.decide())
-	tags := w.tags(active)
-	if len(tags) != 1 {
-		t.Fatalf("active: %v of %+v", tags, w.state())
-	}
-	w.finish(tags[0], schedule.Succeeded)
-	d := w.decide()
-	if d.State.Blocked || !slices.ContainsFunc(d.Events, func(e schedule.Event) bool { return e.Reason == schedule.Unblocked }) {
-		t.Fatalf("%+v", d)
-	}
-}
-
-// do is what happens without an interruption.
-func (w *world) do(t *rapid.T, d schedule.Decision) {
-	w.store(d.State)
-	for _, r := range d.Start {
-		if err := w.create(r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	w.delete(d)
-}
-
-// However often the program was interrupted, and with clocks that go back: of the
-// instants up to the last handled one each is due once, and each Job is of one that
-// counts as started.
-func propAllDue(t *rapid.T, c *premise.Counts) {
-	w := newWorld(drawSpec.Draw(t, "spec"))
-	live(t, c, w, func(schedule.State, schedule.Decision) {}, nil)
-	d := w.decide()
-	due := w.spec.Schedule.From(w.spec.Created).(schedule.Counter)
-	if want := due.Count(interval.Span{Until: d.State.Handled}); d.State.Due != want {
-		t.Fatalf("%d due, want %d", d.State.Due, want)
-	}
-	started := int64(0)
-	for tag := range w.created {
-		if tag[0] >= '0' && tag[0] <= '9' {
-			started++
-		}
-	}
-	if started > d.State.Started { // each Job that ever was has been observed
-		t.Fatalf("%d Jobs, %d started", started, d.State.Started)
-	}
-	if next, ok := due.Next(d.State.Handled); ok && !w.now.Before(next) || d.NextCheck.After(next) && !next.IsZero() {
-		t.Fatalf("handled %v, next %v, at %v; NextCheck %v", d.State.Handled, next, w.now, d.NextCheck)
-	}
-}
-
-// The order in which Jobs and requests are listed makes no difference; the arguments
-// are as they were; the lists are in order.
-func propOrder(t *rapid.T, c *premise.Counts) {
-	w := newWorld(drawSpec.Draw(t, "spec"))
-	live(t, c, w, func(schedule.State, schedule.Decision) {}, nil)
-	state, seen := w.state(), w.observed()
-	d := schedule.Decide(w.spec, state, seen, w.now)
-	equal(t, w.state(), state)
-	equal(t, w.observed(), seen)
-	seen.Jobs = rapid.Permutation(seen.Jobs).Draw(t, "jobs")
-	seen.Requests = rapid.Permutation(seen.Requests).Draw(t, "requests")
-	equal(t, d, schedule.Decide(w.spec, state, seen, w.now))
-	for _, runs := range [][]schedule.Run{d.State.Pending, d.State.Running} {
-		if !slices.IsSortedFunc(runs, func(a, b schedule.Run) int { return a.Due.Compare(b.Due) }) {
-			t.Fatalf("%+v", runs)
-		}
-	}
-	for i, r := range d.State.Completed {
-		if r.Completed.Before(r.Started) || i > 0 && r.Completed.Before(d.State.Completed[i-1].Completed) {
-			t.Fatalf("%+v", d.State.Completed)
-		}
-	}
-	clear(d.State.Pending)
-	clear(d.State.Running)
-	clear(d.State.Completed)
-	clear(d.State.Requested)
-	equal(t, w.state(), state)
 }
 
 // Whatever the input, even a state that nobody has ever handed back: no panic, and a
@@ -437,7 +198,11 @@ func propAnyInput(t *rapid.T) {
 		}
 	})
 	runs := rapid.SliceOfN(run, 0, 4)
-	spec := drawSpec.Draw(t, "spec")
+	spec := schedule.DefaultSpec()
+	spec.Schedule = schedule.ISO8601(parse(t, rapid.SampledFrom([]string{"R//PT1.5S", "R3/2025-12-31T23:59:30.5Z/P1M", "R/T23:59:50-01:00/PT0.000000001S", "R0/T00:00:30/P1Y2M"}).Draw(t, "interval")), nil)
+	spec.Concurrency = rapid.SampledFrom([]schedule.Concurrency{schedule.Allow, schedule.Wait, schedule.Forbid, schedule.Replace}).Draw(t, "concurrency")
+	spec.SkipOutdated, spec.BlockOnFailure, spec.Suspended = rapid.Bool().Draw(t, "skips"), rapid.Bool().Draw(t, "blocks"), rapid.Bool().Draw(t, "suspended")
+	spec.StartingDeadline = rapid.SampledFrom([]time.Duration{0, 1, time.Minute, -1}).Draw(t, "deadline")
 	spec.MaxWaiting, spec.Created = rapid.IntRange(-2, 2).Draw(t, "max"), at.Draw(t, "created")
 	spec.After = []schedule.Dependency{{Job: "a", Outcome: outcome.Draw(t, "after")}}
 	s := schedule.State{

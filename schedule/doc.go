@@ -23,23 +23,23 @@
 //  1. A schedule other than the state's starts anew: it holds from now on, and of the
 //     counters only the waiting runs are left.
 //
-//  2. A Job without a started run belongs to a waiting run, which has started now, or is
-//     adopted: it was created, and the state with its run was lost. Its occurrence counts
-//     as due and started. A finished Job completes its run. A Job that is gone with its pods
-//     completes its run as lost. A run completes no earlier than it started, nor than the
-//     last completed run.
-//
-//  3. Each new request asks for a run, which waits. So does each completion of a
-//     dependency. While 20 requests wait, or 100 are not answered, other requests wait where
-//     they are. While 40 requested runs wait, or MaxWaiting, further completions stay in the
-//     count of the other job.
-//
-//  4. A run whose create was rejected waits again, unless an earlier create may still arrive:
-//     then it stays active. Every occurrence after the last handled
-//     occurrence, up to now, is due. With SkipOutdated, Forbid or Replace only the latest
+//  2. A run whose create was rejected waits again, unless an earlier create may still arrive:
+//     then it stays active. Every occurrence after the last handled occurrence is due, up to now
+//     or to the occurrence of the latest Job. With SkipOutdated, Forbid or Replace only the latest
 //     waits, and older runs are missed. Otherwise all wait, up to MaxWaiting; the oldest
 //     above that are dropped. A run that waits for longer than the StartingDeadline is
 //     missed. A run whose Job may have been created is neither missed nor dropped.
+//
+//  3. A Job without a started run belongs to a waiting run, which has started now, or is
+//     adopted: it was created, and the state with its run was lost. Its occurrence counts
+//     as started. A finished Job completes its run. A Job that is gone with its pods
+//     completes its run as lost. A run completes no earlier than it started, nor than the
+//     last completed run.
+//
+//  4. Each new request asks for a run, which waits. So does each completion of a
+//     dependency. While 20 requests wait, or 100 are not answered, other requests wait where
+//     they are. While 40 requested runs wait, or MaxWaiting, further completions stay in the
+//     count of the other job.
 //
 //  5. A cancelled run without a decided create completes without a Job. If its Job may
 //     exist, the create is repeated until the Job is observed. A cancelled active run is
@@ -62,7 +62,7 @@
 //     request stays until the request is answered. The Jobs of other completed runs expire:
 //     their time to live begins.
 //
-// If the Jobs are not known, rules 2 and 5 to 7 are left out and no Job is deleted. They are not
+// If the Jobs are not known, rules 3 and 5 to 7 are left out and no Job is deleted. They are not
 // known either if their list is older than a list that changed the state, or if the state has
 // another UID than the job: it may have been restored. Then a consistent read is needed.
 //
@@ -111,23 +111,23 @@
 // # Tests
 //
 //	claim                                                     test
-//	deciding again at one time changes nothing                TestRules
-//	no run starts twice                                       TestRules
+//	deciding again at one time changes nothing                TestEdges
+//	no run starts twice                                       TestEdges
 //	the same with stale lists, lost answers, rejected creates TestEdges
-//	rejected creates: bounded state, one attempt at a time    TestRejected
+//	rejected creates: bounded state, one attempt at a time    TestSizeInAnOutage, TestEdges, TestBackOff
 //	a dependent job runs once after each run                  TestEdges
-//	at most one active run, unless Allow                      TestRules
-//	a bounded number of waiting runs                          TestRules
-//	a block ends with the first requested run that succeeds   TestRules, TestBlockEnds, TestFullBacklogOfABlock
-//	due = started + pending + missed + dropped                TestRules
-//	each occurrence is due once                               TestAllDue
+//	at most one active run, unless Allow                      TestEdges
+//	a bounded number of waiting runs                          TestEdges
+//	a block ends with the first requested run that succeeds   TestEdges, TestFullBacklogOfABlock
+//	due = started + pending + missed + dropped                TestEdges
+//	each occurrence is due once                               TestEdges
 //	the same runs start as with a decision every second       TestSecondBySecond
 //	suspended, late, forbidden, replaced and cancelled runs   TestDecide, TestStopped
 //	an unreadable spec does not freeze the state              TestRefresh
 //	adopted runs are not missed, however late                 TestAdoptedAndLate
 //	each completion of a dependency is named once             TestMeet, TestNamesTheCompletedRun
 //	each waiting run has a reason, each event a message       TestWhy, TestEvent
-//	the order of the state's lists makes no difference        TestStateOrder
+//	the order of all lists makes no difference                TestEdges
 //	the size of the state                                     TestStateSizeOfMixes, TestSizeInAnOutage
 //	an end and a jitter; schedules that cannot count          TestShifts, TestNextAlone
 //	a backfill runs each occurrence once                      TestBackfill, and that of examples/scheduled

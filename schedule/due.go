@@ -31,26 +31,29 @@ func (d *decider) miss(why Cause, n int64) {
 	d.missed[why] += n
 }
 
-// becomeDue is rule 4. An adopted run shows that the clock has been at its occurrence.
+// becomeDue is rule 2. The Job of a scheduled run shows that the clock has been at its occurrence.
 func (d *decider) becomeDue() {
 	s := &d.state
 	keep := d.spec.MaxWaiting
 	if d.latestOnly() {
 		keep = 1
 	}
-	in := interval.Span{After: s.Handled, Until: latest(d.now, d.ran)}
-	if n := d.countIn(in); n > 0 {
-		newest, _ := last(d.due, in.Until)
-		if d.latestOnly() && d.adopted[newest] {
-			keep = 0 // a later run has started than any that waits
+	var ran time.Time
+	for _, j := range d.jobs {
+		if due, ok := scheduledAt(d.spec.UID, j.Tag); ok && d.jobsKnown {
+			ran = latest(ran, due)
 		}
-		s.Due, s.Handled = plus(s.Due, n), newest
-		late := d.countIn(interval.Span{After: in.After, Until: d.lastLate()}) - d.adoptedUntil(d.lastLate())
+	}
+	in := interval.Span{After: s.Handled, Until: latest(d.now, ran)}
+	if n := d.countIn(in); n > 0 {
+		s.Due = plus(s.Due, n)
+		s.Handled, _ = d.due.Last(in.Until)
+		late := d.countIn(interval.Span{After: in.After, Until: d.lastLate()})
 		in.After = latest(in.After, d.lastLate())
 		d.miss(TooLate, late)
-		d.lose(n - late - int64(len(d.adopted)) - d.wait(in, keep))
+		d.lose(n - late - d.wait(in, keep))
 	}
-	s.Handled = latest(s.Handled, d.ran)
+	s.Handled = latest(s.Handled, ran)
 	d.lose(d.outdate(keep))
 	d.miss(TooLate, d.discard(func(r Run) bool { return !r.Due.After(d.lastLate()) }))
 }
@@ -72,16 +75,6 @@ func (d *decider) lastLate() time.Time {
 	return interval.Clamp(d.now.Add(-d.spec.StartingDeadline - 1))
 }
 
-// adoptedUntil returns the number of adopted occurrences up to a time.
-func (d *decider) adoptedUntil(until time.Time) (n int64) {
-	for due := range d.adopted {
-		if !due.After(until) {
-			n++
-		}
-	}
-	return n
-}
-
 // nextLate returns the time at which the first waiting run is too late to start, and
 // the zero time if there is none.
 func (d *decider) nextLate() time.Time {
@@ -97,20 +90,16 @@ func (d *decider) nextLate() time.Time {
 
 // wait lets the runs of the latest occurrences in a span wait, up to a number, and
 // returns how many they are.
-func (d *decider) wait(in interval.Span, most int) int64 {
-	n := 0
-	for due := range d.due.Backward(in) {
-		if n == most {
-			break
-		}
-		if !d.adopted[due] {
-			n++
-			d.state.Pending = append(d.state.Pending,
-				Run{Tag: scheduledTag(d.spec.UID, due), Status: Pending, Due: due, Created: due})
-		}
+func (d *decider) wait(in interval.Span, most int) (n int64) {
+	due, ok := d.due.Last(in.Until)
+	for ok && due.After(in.After) && n < int64(most) {
+		n++
+		d.state.Pending = append(d.state.Pending,
+			Run{Tag: scheduledTag(d.spec.UID, due), Status: Pending, Due: due, Created: due})
+		due, ok = d.due.Last(due.Add(-1))
 	}
 	slices.SortFunc(d.state.Pending, byDue)
-	return int64(n)
+	return n
 }
 
 // outdate removes the oldest scheduled runs that wait, except for a number of the

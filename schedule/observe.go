@@ -2,13 +2,14 @@ package schedule
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/scaledjob/scaledjob/schedule/interval"
 )
 
-// observe is rule 2.
+// observe is rule 3.
 func (d *decider) observe() {
 	started := d.tagsOf(d.state.Running, d.state.Completed)
 	active := map[string]bool{}
@@ -93,33 +94,28 @@ func (d *decider) adopt(j Job) {
 	d.tell(Event{Reason: RunStarted, Run: r})
 }
 
-// count counts the instant of an adopted run as started, unless it is of another
-// time spec.
+// count counts the occurrence of an adopted run as started instead of missed or dropped, unless it
+// is of another schedule.
 func (d *decider) count(due time.Time) {
 	s := &d.state
-	d.ran = latest(d.ran, due)
-	newest, ok := last(d.due, due)
-	switch {
-	case !ok || !newest.Equal(due):
-		return
-	case due.After(s.Handled):
-		d.adopted[due] = true
-	case s.Missed > 0:
-		s.Missed--
-		for _, why := range lostCauses {
-			if n := s.MissedBy[why]; n > 0 {
-				if s.MissedBy[why]--; n == 1 {
-					delete(s.MissedBy, why)
-				}
-				break
-			}
-		}
-	case s.Dropped > 0:
-		s.Dropped--
-	default:
+	if newest, ok := d.due.Last(due); !ok || !newest.Equal(due) {
 		return
 	}
-	s.Started = plus(s.Started, 1)
+	for _, why := range lostCauses {
+		switch {
+		case d.missed[why] > 0:
+			d.missed[why]--
+		case s.MissedBy[why] > 0:
+			s.MissedBy[why], s.Missed = s.MissedBy[why]-1, s.Missed-1
+			maps.DeleteFunc(s.MissedBy, func(_ Cause, n int64) bool { return n == 0 })
+		case why == dropped && s.Dropped > 0:
+			s.Dropped--
+		default:
+			continue
+		}
+		s.Started = plus(s.Started, 1)
+		return
+	}
 }
 
 // bringUp brings a run up to what its Job shows.

@@ -1,12 +1,10 @@
 package schedule_test
 
 import (
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"github.com/scaledjob/scaledjob/schedule"
 )
@@ -65,59 +63,6 @@ func TestCompletion(t *testing.T) {
 	require.Equal(t, want, complete(failed))
 	want.ExitCode, want.Lost = 0, true
 	require.Equal(t, want, complete())
-}
-
-// Of several finished Jobs with a tag the oldest counts, then the first that finished, in
-// any order of the Jobs.
-func TestSameTagFinished(t *testing.T) {
-	s := minutely(t)
-	s.Schedule = nil
-	state := decided()
-	state.Running = []schedule.Run{{Tag: "r", Status: schedule.Running, Started: minute(1)}}
-	j := func(outcome schedule.Outcome, created, finished int, exit int32) schedule.Job {
-		return schedule.Job{Tag: "r", Outcome: outcome, Created: minute(created), Finished: minute(finished), ExitCode: exit}
-	}
-	ordered := []schedule.Job{
-		j(schedule.Failed, 1, 7, 9), j(schedule.Failed, 2, 5, 8), j(schedule.Failed, 2, 6, 3), j(schedule.Failed, 2, 6, 4), j(schedule.Succeeded, 2, 6, 0),
-	}
-	for len(ordered) > 0 {
-		first := ordered[0]
-		rapid.Check(t, func(t *rapid.T) {
-			jobs := rapid.Permutation(ordered).Draw(t, "jobs")
-			last := schedule.Decide(s, state, schedule.Observed{JobsKnown: true, Jobs: jobs}, minute(9)).State.Last
-			require.Equal(t, first.Finished, last.Completed)
-			require.Equal(t, first.ExitCode, last.ExitCode)
-			require.Equal(t, first.Outcome, last.Outcome())
-		})
-		ordered = ordered[1:]
-	}
-}
-
-// The lists of a state are in order after each decision, and their order before makes no
-// difference.
-func TestStateOrder(t *testing.T) {
-	s := minutely(t)
-	s.Schedule, s.Concurrency = nil, schedule.Wait
-	state := decided()
-	state.Pending = []schedule.Run{{Tag: "a", OnDemand: true, Due: minute(1)}, {Tag: "b", OnDemand: true, Due: minute(1)}, {Tag: "c", OnDemand: true, Due: minute(2)}}
-	state.Running = []schedule.Run{{Tag: "e", Due: minute(1), Stopped: "cancelled"}, {Tag: "d", Due: minute(2), Stopped: "cancelled"}}
-	state.Completed = []schedule.Run{ran("h", 1, true), ran("f", 2, true), ran("g", 2, false)}
-	want := completed(state)
-	want.Jobs = append(want.Jobs, schedule.Job{Tag: "d"}, schedule.Job{Tag: "e"})
-	shuffled := state
-	shuffled.Pending, shuffled.Running, shuffled.Completed = slices.Clone(state.Pending), slices.Clone(state.Running), slices.Clone(state.Completed)
-	slices.Reverse(shuffled.Pending)
-	slices.Reverse(shuffled.Running)
-	slices.Reverse(shuffled.Completed)
-	for _, seen := range []schedule.Observed{{}, want} {
-		d := schedule.Decide(s, shuffled, seen, minute(3))
-		require.Equal(t, []string{"a", "b", "c"}, tagsOf(d.State.Pending))
-		require.Equal(t, []string{"e", "d"}, tagsOf(d.State.Running))
-		require.Equal(t, []string{"h", "f", "g"}, tagsOf(d.State.Completed))
-		require.Equal(t, d, schedule.Decide(s, state, seen, minute(3)))
-		refreshed := schedule.Refresh(shuffled, seen, minute(3))
-		require.Equal(t, []string{"e", "d"}, tagsOf(refreshed.State.Running))
-	}
 }
 
 // A run starts when its create is first decided, however often the create is repeated.

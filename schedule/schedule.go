@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"iter"
 	"time"
 
 	"github.com/scaledjob/scaledjob/schedule/interval"
@@ -31,8 +30,8 @@ type Counter interface {
 	Occurrences
 	// Count returns the number of occurrences in a span.
 	Count(interval.Span) int64
-	// Backward returns the occurrences in a span, latest first.
-	Backward(interval.Span) iter.Seq[time.Time]
+	// Last returns the last occurrence that is not later than a time, and false if there is none.
+	Last(until time.Time) (time.Time, bool)
 }
 
 // ISO8601 returns the schedule of an interval in a zone; nil is UTC. The zero
@@ -81,12 +80,4 @@ func occurrences(s Schedule, since time.Time) Counter {
 		t, _ := o.Next(after)
 		return t
 	}, since: interval.Clamp(since)}
-}
-
-// last returns the last occurrence that is not after a time.
-func last(o Counter, until time.Time) (time.Time, bool) {
-	for t := range o.Backward(interval.Span{Until: until}) {
-		return t, true
-	}
-	return time.Time{}, false
 }

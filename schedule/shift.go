@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"iter"
 	"time"
 
 	"github.com/scaledjob/scaledjob/schedule/interval"
@@ -42,14 +41,13 @@ func (e ended) Next(after time.Time) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-func (e ended) Count(in interval.Span) int64                  { return e.Counter.Count(e.cut(in)) }
-func (e ended) Backward(in interval.Span) iter.Seq[time.Time] { return e.Counter.Backward(e.cut(in)) }
+func (e ended) Last(until time.Time) (time.Time, bool) {
+	return e.Counter.Last(earliest(until, e.end))
+}
 
-func (e ended) cut(in interval.Span) interval.Span {
-	if in.Until.IsZero() || in.Until.After(e.end) {
-		in.Until = e.end
-	}
-	return in
+func (e ended) Count(in interval.Span) int64 {
+	in.Until = earliest(in.Until, e.end)
+	return e.Counter.Count(in)
 }
 
 // Jitter returns the schedule with each occurrence later by less than a duration, so that jobs
@@ -98,7 +96,7 @@ func (d delayed) at(t time.Time) time.Time {
 // over returns the occurrence with its delay of the last that is not after a time without one, if
 // the delay leads beyond that time.
 func (d delayed) over(until time.Time) (time.Time, bool) {
-	t, ok := last(d.Counter, until)
+	t, ok := d.Counter.Last(until)
 	if ok {
 		t = d.at(t)
 	}
@@ -130,15 +128,13 @@ func (d delayed) Count(in interval.Span) int64 {
 	return n
 }
 
-func (d delayed) Backward(in interval.Span) iter.Seq[time.Time] {
-	return func(yield func(time.Time) bool) {
-		for t := range d.Counter.Backward(interval.Span{Until: in.Until}) {
-			if t = d.at(t); !t.After(in.After) {
-				return
-			}
-			if (in.Until.IsZero() || !t.After(in.Until)) && !yield(t) {
-				return
-			}
-		}
+func (d delayed) Last(until time.Time) (time.Time, bool) {
+	t, ok := d.Counter.Last(until)
+	if ok && d.at(t).After(until) {
+		t, ok = d.Counter.Last(t.Add(-1))
 	}
+	if ok {
+		t = d.at(t)
+	}
+	return t, ok
 }

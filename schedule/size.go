@@ -10,6 +10,9 @@ const (
 	startBelow = 50 << 10
 	usualRun   = 400
 	growth     = 150
+	// alwaysFit is the number of runs and tags that fit, whatever they hold. A run takes at most
+	// about 700 bytes.
+	alwaysFit = 60
 )
 
 const (
@@ -22,13 +25,18 @@ const (
 	mostName       = 60  // bytes of the name of a client
 )
 
+// entries returns the number of runs and tags in the lists of the state.
+func (s *State) entries() int {
+	return len(s.Pending) + len(s.Running) + len(s.Completed) + len(s.Requested) + len(s.PendingDeletion)
+}
+
 // fits returns how many of n runs the state has room for when the active runs have grown.
 func (d *decider) fits(n int) int {
-	if n <= 0 {
-		return n
-	}
 	rest := d.state
 	rest.Completed = nil
+	if n <= 0 || n+rest.entries() <= alwaysFit {
+		return n
+	}
 	grown := bytesOf(rest) + growth*(len(rest.Running)+len(d.candidates(Run.tried)))
 	return min(n, max(0, (startBelow-grown)/(usualRun+growth)))
 }
@@ -43,6 +51,9 @@ func bytesOf(v any) int {
 // runs that wait behind others, and at last completed runs whose requests are not answered.
 func (d *decider) fit() {
 	s := &d.state
+	if s.entries() <= alwaysFit {
+		return
+	}
 	size := bytesOf(*s)
 	dropRuns := func(all bool) {
 		for i := 0; i < len(s.Completed) && size > maxState; i++ {

@@ -1,8 +1,8 @@
 package schedule
 
 import (
-	"iter"
-	"slices"
+	"errors"
+	"strings"
 	"time"
 
 	"github.com/scaledjob/scaledjob/schedule/interval"
@@ -21,6 +21,30 @@ const mostCounted = 1_000_000
 // number of missed runs is too low.
 func FromNext(text string, next func(after time.Time) time.Time) Schedule {
 	return stepwise{text: text, next: next}
+}
+
+// Cron returns a function that reads cron expressions as a CronJob does: a time that the clocks of
+// the zone skip has no run. parse is ParseStandard of github.com/robfig/cron/v3, which Kubernetes
+// uses, or another parser. An expression cannot name a zone, and @every is not accepted, because
+// its times depend on when the program asks for them.
+func Cron[S interface {
+	Next(after time.Time) time.Time
+}](parse func(expression string) (S, error)) func(expression string, zone *time.Location) (Schedule, error) {
+	return func(expression string, zone *time.Location) (Schedule, error) {
+		switch {
+		case strings.Contains(expression, "TZ"):
+			return nil, errors.New("a zone belongs in timeZone, or --zone of the command")
+		case strings.HasPrefix(expression, "@every"):
+			return nil, errors.New("@every has no fixed times; use an interval such as R//PT1H")
+		}
+		parsed, err := parse(expression)
+		if err != nil {
+			return nil, err
+		}
+		return FromNext(strings.TrimSpace(expression)+" "+zone.String(), func(after time.Time) time.Time {
+			return parsed.Next(after.In(zone))
+		}), nil
+	}
 }
 
 // A stepwise is both the schedule and, with a start, its occurrences.
@@ -52,54 +76,25 @@ func (s stepwise) Next(after time.Time) (time.Time, bool) {
 	return interval.Clamp(t), true
 }
 
-// within returns the occurrences in a span, earliest first.
-func (s stepwise) within(in interval.Span) iter.Seq[time.Time] {
-	return func(yield func(time.Time) bool) {
-		t, ok := s.Next(in.After)
-		for ok && (in.Until.IsZero() || !t.After(in.Until)) && yield(t) {
-			t, ok = s.Next(t)
-		}
-	}
-}
-
 // Count returns the number of occurrences in a span, at most a million.
 func (s stepwise) Count(in interval.Span) (n int64) {
-	for range s.within(in) {
-		if n++; n == mostCounted {
-			break
-		}
+	t, ok := s.Next(in.After)
+	for ; ok && (in.Until.IsZero() || !t.After(in.Until)) && n < mostCounted; n++ {
+		t, ok = s.Next(t)
 	}
 	return n
 }
 
-// Backward returns the occurrences in a span, latest first. It goes back in windows,
-// which are longer where there are few occurrences.
-func (s stepwise) Backward(in interval.Span) iter.Seq[time.Time] {
-	const many = 1000
-	return func(yield func(time.Time) bool) {
-		begin, end := latest(interval.Clamp(in.After), s.since.Add(-1)), lastMoment
-		if !in.Until.IsZero() {
-			end = interval.Clamp(in.Until)
+// Last returns the last occurrence that is not later than a time. It searches backward in windows,
+// each twice as long as the one after it.
+func (s stepwise) Last(until time.Time) (last time.Time, ok bool) {
+	until = interval.Clamp(until)
+	for window := time.Second; !ok && !until.Before(s.since); window = min(2*window, 1<<61) {
+		from := until.Add(-window)
+		for t, more := s.Next(from); more && !t.After(until); t, more = s.Next(t) {
+			last, ok = t, true
 		}
-		for window := time.Hour; end.After(begin); {
-			from := latest(begin, end.Add(-window))
-			var found []time.Time
-			for t := range s.within(interval.Span{After: from, Until: end}) {
-				if found = append(found, t); len(found) > many {
-					break
-				}
-			}
-			if len(found) > many {
-				window /= 16
-				continue
-			}
-			for _, t := range slices.Backward(found) {
-				if !yield(t) {
-					return
-				}
-			}
-			end = from
-			window = 2 * min(window, 1<<61) // about 146 years at most
-		}
+		until = from
 	}
+	return last, ok
 }

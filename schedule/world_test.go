@@ -10,12 +10,10 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
-// A world is a job with its cluster: what has been stored, and the Jobs that are
-// there. It breaks, goes on and changes its clock as it likes.
+// A world is a job with its cluster: what has been stored, and the Jobs that are there.
 type world struct {
 	spec     schedule.Spec
 	stored   []byte // a state
@@ -23,15 +21,11 @@ type world struct {
 	jobs     map[string]schedule.Job
 	created  map[string]bool // every Job that ever was
 	requests []schedule.Request
-	cancels  []string
 	asked    int
-	single   bool // Concurrency has never been Allow
-
-	happened map[string]bool // of what matters to a property
 }
 
 func newWorld(spec schedule.Spec) *world {
-	w := &world{spec: spec, single: spec.Concurrency != schedule.Allow, now: spec.Created, jobs: map[string]schedule.Job{}, created: map[string]bool{}, happened: map[string]bool{}}
+	w := &world{spec: spec, now: spec.Created, jobs: map[string]schedule.Job{}, created: map[string]bool{}}
 	w.store(schedule.State{})
 	return w
 }
@@ -52,7 +46,7 @@ func (w *world) store(s schedule.State) {
 }
 
 func (w *world) observed() schedule.Observed {
-	seen := schedule.Observed{JobsKnown: true, Requests: slices.Clone(w.requests), Cancelled: slices.Clone(w.cancels)}
+	seen := schedule.Observed{JobsKnown: true, Requests: slices.Clone(w.requests)}
 	for _, tag := range w.tags(func(schedule.Job) bool { return true }) {
 		seen.Jobs = append(seen.Jobs, w.jobs[tag])
 	}
@@ -74,6 +68,19 @@ func (w *world) create(r schedule.Run) error {
 	w.created[r.Tag] = true
 	w.jobs[r.Tag] = schedule.Job{Tag: r.Tag, Created: w.now.Truncate(time.Second)}
 	return nil
+}
+
+// do stores a decision and carries it out.
+func (w *world) do(t *rapid.T, d schedule.Decision) {
+	w.store(d.State)
+	for _, r := range d.Start {
+		if err := w.create(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tag := range d.Delete {
+		delete(w.jobs, tag)
+	}
 }
 
 func (w *world) finish(tag string, outcome schedule.Outcome) {
@@ -104,37 +111,3 @@ func active(j schedule.Job) bool { return j.Outcome == schedule.Unfinished }
 var dusk = time.Unix(math.MaxInt64-62_135_596_800, 999_999_999)
 
 var created = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-
-// pick draws one of these.
-func pick(t *rapid.T, name string, of ...string) string { return rapid.SampledFrom(of).Draw(t, name) }
-
-// drawInterval draws one that does something near the beginning of 2026.
-func drawInterval(t *rapid.T, name string) schedule.Schedule {
-	text := "R" + pick(t, name+" times", "", "", "", "1", "3", "10", "0") + "/" +
-		pick(t, name+" start", "", "T00:00:30", "2026-01-01T00:01:00Z", "2025-12-31T23:59:30.5Z", "2025-06-30T12:00:00+02:00", "T23:59:50-01:00") + "/" +
-		pick(t, name+" duration", "PT30S", "PT10S", "PT1.5S", "PT90S", "PT10M", "P1D", "P1M", "PT24H", "P1DT1H", "PT0.000000001S", "P1Y2M")
-	return schedule.ISO8601(parse(t, text), nil)
-}
-
-var drawSpec = rapid.Custom(func(t *rapid.T) schedule.Spec {
-	s := schedule.DefaultSpec()
-	s.UID, s.Created = "2f6a", created
-	s.Schedule = drawInterval(t, "interval")
-	s.SkipOutdated = rapid.Bool().Draw(t, "skipOutdated")
-	s.BlockOnFailure = rapid.Bool().Draw(t, "blockOnFailure")
-	s.Concurrency = rapid.SampledFrom([]schedule.Concurrency{schedule.Allow, schedule.Wait, schedule.Forbid, schedule.Replace}).Draw(t, "concurrency")
-	s.Suspended = rapid.IntRange(0, 9).Draw(t, "suspended") == 0
-	s.StartingDeadline = rapid.SampledFrom([]time.Duration{0, 0, 0, time.Nanosecond, time.Second, time.Minute, 24 * time.Hour}).Draw(t, "startingDeadline")
-	s.MaxWaiting = rapid.IntRange(1, 4).Draw(t, "maxWaiting")
-	s.History.Succeeded = drawLimit(t, "succeeded")
-	s.History.Failed = drawLimit(t, "failed")
-	return s
-})
-
-func drawLimit(t *rapid.T, name string) history.Limit {
-	n := rapid.IntRange(-1, 5).Draw(t, name)
-	if n < 0 {
-		return history.Limit{}
-	}
-	return history.Keep(n)
-}

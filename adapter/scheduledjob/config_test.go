@@ -9,12 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"pgregory.net/rapid"
 
 	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/history"
-	"github.com/scaledjob/scaledjob/premise"
 	"github.com/scaledjob/scaledjob/schedule"
 	"github.com/scaledjob/scaledjob/schedule/interval"
 )
@@ -206,8 +204,15 @@ func TestProblems(t *testing.T) {
 			`spec.template.spec.volumes[1].name: found "v" once more; use each name once`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := read(t, tt.text).Config(scheduledjob.Inputs{})
+			s := read(t, tt.text)
+			before := written(t, s)
+			_, err := s.Config(scheduledjob.Inputs{})
 			require.Error(t, err)
+			require.Equal(t, before, written(t, s), "the spec was changed")
+			for _, f := range field.All(err) {
+				require.NotEmpty(t, f.Path)
+				require.NotEmpty(t, f.Fix)
+			}
 			for _, want := range tt.want {
 				require.ErrorContains(t, err, want)
 			}
@@ -242,88 +247,6 @@ func TestDeadline(t *testing.T) {
 	require.EqualValues(t, 6, c.ExecTimeout)
 }
 
-// drawn draws none or one of the values, which are valid but for the last.
-func drawn[T any](t *rapid.T, name string, invalid bool, values ...T) *T {
-	if !invalid {
-		values = values[:len(values)-1]
-	}
-	return rapid.Ptr(rapid.SampledFrom(values), true).Draw(t, name)
-}
-
-// drawSpec draws a spec, in half of the draws without an invalid value and without two
-// fields of one meaning.
-func drawSpec(t *rapid.T) (s scheduledjob.Spec) {
-	invalid := rapid.Bool().Draw(t, "invalid")
-	text := func(name string, values ...string) (text string) {
-		if p := drawn(t, name, invalid, values...); p != nil {
-			text = *p
-		}
-		return text
-	}
-	template := corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
-	s = scheduledjob.Spec{
-		ConcurrencyPolicy:       schedule.Concurrency(text("concurrencyPolicy", string(schedule.Allow), string(schedule.Wait), string(schedule.Replace), "x")),
-		StartingDeadlineSeconds: drawn(t, "startingDeadlineSeconds", invalid, int64(1), 60, 0),
-		TTLSecondsAfterFinished: drawn(t, "ttlSecondsAfterFinished", invalid, int32(0), 5, -1),
-		MaxRestart:              drawn(t, "maxRestart", invalid, int32(0), 1, -1),
-		ExecTimeout:             drawn(t, "execTimeout", invalid, int64(1), 60, 0),
-		HistoryLimit:            drawn(t, "historyLimit", invalid, int32(0), 9, -1),
-	}
-	when := &scheduledjob.Schedule{
-		TimeSpec: rapid.SampledFrom([]string{"R3//PT1S", "R//P1D"}).Draw(t, "timeSpec") + text("more of the timeSpec", "", "x"), TimeZone: text("timeZone", "Asia/Tokyo", "UTC", "Local"),
-		SkipOutdated: drawn(t, "skipOutdated", true, true, false),
-	}
-	when.BlockOnFailure = drawn(t, "blockOnFailure", true, true, false)
-	when.JitterSeconds = drawn(t, "jitterSeconds", invalid, int64(0), 60, -1)
-	when.MaxCatchUp = drawn(t, "maxCatchUp", invalid, int32(1), 1000, 0)
-	if rapid.Bool().Draw(t, "a schedule") {
-		s.Schedule = when
-	}
-	if s.ConcurrencyPolicy == "" || invalid {
-		s.AllowConcurrentRun = drawn(t, "allowConcurrentRun", true, true, false)
-	}
-	s.PodCount = drawn(t, "podCount", invalid, int32(1), scheduledjob.MaxPodCount, 0)
-	s.Template = &template
-	if invalid {
-		s.Template = drawn(t, "template", true, template, corev1.PodTemplateSpec{})
-		s.TemplateRef = drawn(t, "templateRef", true, scheduledjob.TemplateRef{Name: "shared"}, scheduledjob.TemplateRef{})
-	}
-	for i := range rapid.IntRange(0, 2).Draw(t, "after") {
-		s.After = append(s.After, scheduledjob.Dependency{
-			Job: string(rune('a'+i)) + text("more of the job", "b", "!"), Outcome: schedule.Outcome(text("outcome", string(schedule.Failed), "done"))})
-	}
-	return s
-}
-
-// What is no problem here is none to package schedule nor to a second reading, every
-// problem names a field, and the spec stays as it is.
-func propConfig(t *rapid.T, counts *premise.Counts) {
-	s := &scheduledjob.ScheduledJob{Spec: drawSpec(t)}
-	s.Name, s.UID, s.CreationTimestamp = "report", "u", metav1.Unix(1, 0)
-	before := written(t, s)
-	c, err := s.Config(scheduledjob.Inputs{})
-	counts.Note("valid", err == nil)
-	counts.Note("invalid", err != nil)
-	if written(t, s) != before {
-		t.Fatal("the spec was changed")
-	}
-	if err != nil {
-		for _, e := range err.(interface{ Unwrap() []error }).Unwrap() {
-			if f, ok := e.(*field.Error); !ok || f.Path == "" || f.Found == "" || f.Fix == "" {
-				t.Fatalf("%v names no field", e)
-			}
-		}
-		return
-	}
-	if err := schedule.Validate(c.Schedule); err != nil {
-		t.Fatal(err)
-	}
-	again, err := s.Config(scheduledjob.Inputs{})
-	if err != nil || written(t, again) != written(t, c) {
-		t.Fatalf("%+v, and then %+v, %v", c, again, err)
-	}
-}
-
 func written(t require.TestingT, v any) string {
 	data, err := json.Marshal(v)
 	require.NoError(t, err)
@@ -354,8 +277,3 @@ func TestNeverDue(t *testing.T) {
 		}
 	}
 }
-
-func TestConfig(t *testing.T) {
-	premise.CheckN(t, 1000, propConfig, premise.Least{"valid": 0.1, "invalid": 0.1})
-}
-func FuzzConfig(f *testing.F) { premise.Fuzz(f, propConfig) }

@@ -64,7 +64,7 @@
 //	claim                                            test
 //	defaults                                         TestDefaults
 //	other spellings are converted with a warning     TestSpellings
-//	every problem is reported at once, with its path TestProblems, TestConfig
+//	every problem is reported at once, with its path TestProblems
 //	names and labels are valid, and differ by run    TestNames
 //	the fields of a CronJob                          TestCronJobFields
 //	the proposal's own text                          TestProposalsText

@@ -5,7 +5,6 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -141,27 +140,4 @@ func TestChangesNeedTheLease(t *testing.T) {
 	}
 	require.Len(t, api.Requests("POST", "jobs"), 1)
 	require.Len(t, api.Requests("PATCH", "runrequests"), 1)
-}
-
-// A process that cannot start says why.
-func TestCannotStart(t *testing.T) {
-	with := (&apiserver.Server{Custom: resources}).Start(t, nil)
-	busy := httptest.NewServer(http.NotFoundHandler())
-	t.Cleanup(busy.Close)
-	for want, args := range map[string][]string{
-		"no such file": {"-kubeconfig", with + "s"},
-		"certificate":  {"-kubeconfig", apiserver.Kubeconfig(t, "https://127.0.0.1:1', certificate-authority-data: 'bm9uZQ==")},
-		"the cluster has no scheduledjobs.scaledjob.github.io": {"-kubeconfig", (&apiserver.Server{}).Start(t, nil)},
-		"address already in use":                               {"-kubeconfig", with, "-metrics-bind-address=", "-health-probe-bind-address", busy.Listener.Addr().String()},
-	} {
-		within := time.Minute
-		if strings.HasPrefix(want, "the cluster has no") {
-			within = time.Second // it waits 5 s for custom resources
-		}
-		ctx, stop := context.WithTimeout(t.Context(), within)
-		var stderr bytes.Buffer
-		require.Equal(t, 1, process.Run(ctx, newOptions(), args, &stderr), want)
-		stop()
-		require.Contains(t, stderr.String(), want)
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/robfig/cron/v3"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
@@ -24,7 +25,7 @@ func (c *controller) config(s *scheduledJob) (scheduledjob.Config, error) {
 	if ref := s.Spec.TemplateRef; ref != nil {
 		referred, _ = c.templates.PodTemplates(s.Namespace).Get(ref.Name) // nil if there is none
 	}
-	config, err := s.Config(scheduledjob.Inputs{PodTemplate: referred, Cron: parseCron})
+	config, err := s.Config(scheduledjob.Inputs{PodTemplate: referred, Cron: schedule.Cron(cron.ParseStandard)})
 	if err == nil && config.Template == nil {
 		err = &field.Error{Path: "spec.templateRef.name", Found: strconv.Quote(config.TemplateRef), Fix: "the name of a PodTemplate that exists"}
 	}

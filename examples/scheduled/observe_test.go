@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
 	"github.com/scaledjob/scaledjob/schedule"
@@ -57,18 +56,6 @@ func TestUnknownDependency(t *testing.T) {
 	w.reconciles()
 	require.Equal(t, "True Valid: The spec is valid", w.readyIs())
 	require.Equal(t, []string{"Normal Valid The spec is valid"}, w.told())
-}
-
-// A ScheduledJob with nothing to do is reconciled after the resync time, and a deleted one
-// is not.
-func TestResync(t *testing.T) {
-	w := newWorld(t, "  maxRestart: 0\n")
-	wait, err := w.reconcile(t.Context(), w.sees().key())
-	require.NoError(t, err)
-	require.Equal(t, w.resync, wait)
-	wait, err = w.reconcile(t.Context(), cache.NewObjectName("n", "none"))
-	require.NoError(t, err)
-	require.Negative(t, wait)
 }
 
 // Each completion of another job starts a run, also if history has dropped it before the

@@ -95,18 +95,6 @@ func TestRequestWithoutHistory(t *testing.T) {
 	require.Nil(t, w.answerTo("now"))
 }
 
-// An answered request runs once, although the status was lost.
-func TestAnsweredOnce(t *testing.T) {
-	w := newWorld(t, "  historyLimit: 0\n")
-	w.request("now", "job")
-	u, err := w.custom.Resource(runRequests).Namespace("n").Get(t.Context(), "now", metav1.GetOptions{})
-	require.NoError(t, err)
-	u.Object["status"] = map[string]any{"status": "completed", "completedAt": time.Now().UTC().Format(time.RFC3339)}
-	require.NoError(t, w.custom.Tracker().Update(runRequests, u, "n"))
-	w.seesRequests()
-	require.NotContains(t, w.reconciles(), "create jobs")
-}
-
 // claim takes a request without an owner, keeps its own, and leaves out others.
 func TestClaim(t *testing.T) {
 	w := newWorld(t, "  maxRestart: 0\n")

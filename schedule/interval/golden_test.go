@@ -37,7 +37,14 @@ func occurrences(t require.TestingT, text string, created time.Time, zone *time.
 
 // within returns the occurrences in a span, earliest first.
 func within(o interval.Occurrences, in interval.Span) []time.Time {
-	all := slices.AppendSeq([]time.Time{}, o.Backward(in))
+	if in.Until.IsZero() {
+		in.Until = dusk
+	}
+	all := []time.Time{}
+	t, ok := o.Last(in.Until)
+	for ; ok && t.After(in.After); t, ok = o.Last(t.Add(-1)) {
+		all = append(all, t)
+	}
 	slices.Reverse(all)
 	return all
 }

@@ -2,7 +2,6 @@ package interval
 
 import (
 	"fmt"
-	"iter"
 	"math/bits"
 	"time"
 )
@@ -109,26 +108,18 @@ func (o Occurrences) Count(in Span) int64 {
 	return to - from - o.skipped(from, to)
 }
 
-// Backward returns the occurrences in the span, latest first.
-func (o Occurrences) Backward(in Span) iter.Seq[time.Time] {
-	from, to := o.steps(in)
-	return func(yield func(time.Time) bool) {
-		for k := to - 1; k >= from; k-- {
-			if !o.repeats(k) && !yield(o.at(k)) {
-				return
-			}
-		}
+// Last returns the last occurrence that is not later than a time, and false if there is none.
+func (o Occurrences) Last(until time.Time) (time.Time, bool) {
+	k := o.after(until) - 1
+	if k < o.first {
+		return time.Time{}, false
 	}
+	return o.at(k), true
 }
 
-// repeats reports whether step k ends when the step before does. With steps of one
-// day, this happens where a zone skips a day.
-func (o *Occurrences) repeats(k int64) bool {
-	return o.step == step{days: 1} && k > o.first && !o.at(k).After(o.at(k-1))
-}
-
-// skipped returns how many steps after one, and before another, repeat the step before. It
-// compares times that are ten years apart. No zone crosses the date line twice within them.
+// skipped returns how many steps after one, and before another, end when the step before does. With
+// steps of one day, this happens if a zone skips a day. It compares times that are ten years
+// apart. No zone crosses the date line twice within them.
 func (o *Occurrences) skipped(from, to int64) (n int64) {
 	if o.step != (step{days: 1}) {
 		return 0

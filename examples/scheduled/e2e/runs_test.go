@@ -280,16 +280,3 @@ func (s *stand) uninstalled(t *testing.T) {
 		})
 	}
 }
-
-// What the API server can check of a spec, it rejects.
-func (s *stand) refusesSchedules(t *testing.T) {
-	for _, spec := range []string{
-		"schedule: {timeSpec: R//PT01}", "schedule: {timeSpec: R//P}", "schedule: {timeSpec: daily}", "schedule: {cron: '0 6 * *'}",
-		"schedule: {timeSpec: R//PT1H, cron: '0 6 * * *'}", "schedule: {timeZone: Local}", "{concurrencyPolicy: Forbid, allowConcurrentRun: true}",
-	} {
-		u := manifest.Objects(t, "apiVersion: scaledjob.github.io/v1alpha1\nkind: ScheduledJob\nmetadata: {name: wrong, namespace: default}\nspec:\n  "+
-			strings.NewReplacer("{concurrencyPolicy: Forbid, allowConcurrentRun: true}", "concurrencyPolicy: Forbid\n  allowConcurrentRun: true").Replace(spec)+"\n"+pod(nil))[0]
-		_, err := manifest.Client(t, s.cluster.Config(), u).Create(t.Context(), u, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		require.Error(t, err, spec)
-	}
-}

@@ -41,9 +41,6 @@ func TestScheduled(t *testing.T) {
 		{"every two seconds", (*stand).repeats},
 		{"restarts", (*stand).restarts},
 		{"a run is cut", (*stand).cuts},
-		{"block", (*stand).blocks},
-		{"one at a time", (*stand).oneAtATime},
-		{"missed", (*stand).misses},
 		{"history", (*stand).forgets},
 		{"after others", (*stand).follows},
 		{"a PodTemplate", (*stand).refers},
@@ -54,7 +51,6 @@ func TestScheduled(t *testing.T) {
 		{"deleted by hand", (*stand).deletedByHand},
 		{"uninstalled", (*stand).uninstalled},
 		{"printed", (*stand).printed},
-		{"schedules are checked", (*stand).refusesSchedules},
 		{"made anew", (*stand).replaced},
 		{"a lost status", (*stand).adopts},
 		{"two controllers", (*stand).together},
@@ -196,32 +192,6 @@ func (s *stand) cuts(t *testing.T) {
 	require.Equal(t, []string{"DeadlineExceeded", "DeadlineExceeded"}, j.failedPods(t))
 }
 
-// While the last run failed the schedule starts nothing, until a run on demand
-// succeeds; then it goes on, and fails again.
-func (s *stand) blocks(t *testing.T) {
-	j, _ := s.scheduled(t, "blocks", "  schedule: {timeSpec: R//PT1S, blockOnFailure: true}\n  allowConcurrentRun: false\n  maxRestart: 0\n"+
-		pod(map[string]string{exitsScheduled: "1"}))
-	j.becomes(60*time.Second, func(t *assert.CollectT) { require.True(t, j.status(t).Blocked) })
-	require.Len(t, j.status(t).Completed, 1)
-	due := j.status(t).Due
-	j.stays(3*time.Second, func(t require.TestingT) { require.Len(t, j.jobs(t), 1) })
-	j.becomes(60*time.Second, func(t *assert.CollectT) {
-		require.Greater(t, j.status(t).Due, due+2, "runs go on becoming due")
-		require.Len(t, j.status(t).Pending, 1)
-	})
-	j.request("repair")
-	j.becomes(60*time.Second, func(t *assert.CollectT) {
-		require.Len(t, j.status(t).Completed, 3)
-		require.Subset(t, j.events(t), []string{"Blocked", "RunFailed", "RunSucceeded", "RunsMissed", "Unblocked"})
-	})
-	completed := j.status(t).Completed
-	require.Equal(t, []bool{false, true, false}, []bool{completed[0].Success, completed[1].Success, completed[2].Success})
-	require.False(t, completed[0].OnDemand)
-	require.True(t, completed[1].OnDemand)
-	require.False(t, completed[2].OnDemand)
-	j.stays(3*time.Second, func(t require.TestingT) { require.Len(t, j.jobs(t), 3) })
-}
-
 func active(jobs []batchv1.Job) (n int) {
 	for _, job := range jobs {
 		if len(job.Status.Conditions) == 0 {
@@ -229,48 +199,6 @@ func active(jobs []batchv1.Job) (n int) {
 		}
 	}
 	return n
-}
-
-// Runs that take longer than the time between them wait, and none is left out.
-func (s *stand) oneAtATime(t *testing.T) {
-	j, _ := s.scheduled(t, "one", "  schedule: {timeSpec: R4//PT1S, skipOutdated: false}\n  allowConcurrentRun: false\n"+pod(map[string]string{works: "2s"}))
-	waited := 0
-	j.becomes(120*time.Second, func(t *assert.CollectT) {
-		status := j.status(t)
-		waited = max(waited, len(status.Pending))
-		require.LessOrEqual(j.t, len(status.Running), 1)
-		require.LessOrEqual(j.t, active(j.jobs(t)), 1)
-		require.Len(t, status.Completed, 4)
-	})
-	require.GreaterOrEqual(t, waited, 2)
-	completed := j.status(t).Completed
-	for i := 1; i < len(completed); i++ {
-		require.False(t, completed[i].Started.Before(completed[i-1].Completed))
-		require.True(t, completed[i].Due.After(completed[i-1].Due))
-	}
-}
-
-// Of the runs that became due while no controller was there, the latest starts.
-func (s *stand) misses(t *testing.T) {
-	j, p := s.scheduled(t, "misses", "  schedule: {timeSpec: R12//PT1S}\n"+pod(nil))
-	j.becomes(60*time.Second, func(t *assert.CollectT) { require.Positive(t, j.status(t).Started) })
-	p.Kill()
-	created := j.get(t, "job").CreationTimestamp
-	time.Sleep(time.Until(created.Add(13 * time.Second)))
-	j.controller()
-	j.becomes(60*time.Second, func(t *assert.CollectT) {
-		require.Contains(t, j.events(t), "RunsMissed")
-		require.EqualValues(t, 12, j.status(t).Due)
-	})
-	status := j.status(t)
-	require.Positive(t, status.Missed)
-	require.Equal(t, status.Due, status.Started+status.Missed)
-	j.becomes(60*time.Second, func(t *assert.CollectT) {
-		require.Len(t, j.status(t).Completed, int(status.Started))
-		require.Equal(t, created.Add(11*time.Second).UTC(), j.status(t).Last.Due)
-	})
-	require.Len(t, s.pods.of(j.namespace), int(status.Started))
-	require.LessOrEqual(t, j.created(), int(status.Started), "that of a process that dies may not be answered")
 }
 
 // Of each outcome the history keeps the newest, and nothing else is left: no Job, no
@@ -473,6 +401,10 @@ func (s *stand) refuses(t *testing.T) {
 		`unknown field "spec.timeSpec"`: "  timeSpec: R//PT1S\n" + pod(nil),
 	} {
 		require.ErrorContains(t, create("wrong", "ScheduledJob", spec), field)
+	}
+	require.Error(t, create("wrong", "ScheduledJob", "  concurrencyPolicy: Forbid\n  allowConcurrentRun: true\n"+pod(nil)))
+	for _, schedule := range []string{"timeSpec: R//PT01", "timeSpec: R//P", "timeSpec: daily", "cron: '0 6 * *'", "timeSpec: R//PT1H, cron: '0 6 * * *'", "timeZone: Local"} {
+		require.Error(t, create("wrong", "ScheduledJob", "  schedule: {"+schedule+"}\n"+pod(nil)), schedule)
 	}
 	require.NoError(t, create("right", "RunRequest", "  job: a\n"))
 	require.ErrorContains(t, create("wrong", "RunRequest", "  {}\n"), "spec.job")

@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/robfig/cron/v3"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
@@ -15,6 +18,16 @@ import (
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/schedule"
 )
+
+// Cron reads a cron expression in a zone as a CronJob does.
+var Cron = schedule.Cron(cron.ParseStandard)
+
+// IsCron reports whether a text is meant as a cron expression: it begins with @, or has
+// several words and does not look like an interval.
+func IsCron(text string) bool {
+	looksLikeInterval := strings.HasPrefix(text, "R") || strings.Contains(text, "/P")
+	return strings.HasPrefix(text, "@") || len(strings.Fields(text)) > 1 && !looksLikeInterval
+}
 
 // In returns the ScheduledJobs of a source. Without one there is no error.
 func In(s input.Source) ([]*scheduledjob.ScheduledJob, error) {
