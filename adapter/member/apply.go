@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -51,109 +52,82 @@ func (all *Clusters) Apply(ctx context.Context, o Observation, plan jobs.Decisio
 	}
 	uid := o.owner.target.Owner.UID
 	next, stop := context.WithCancel(ctx)
-	done := make(chan []Report, len(names))
-	for _, name := range names {
-		go func() {
-			r, ok := members[name]
-			if !ok {
-				done <- []Report{{Cluster: name, Err: errNotRegistered}}
-				return
-			}
-			report := r.apply(ctx, next, &o, parts[name])
-			if report.Failures.Create || ctx.Err() != nil {
-				all.mayArrive(ownerOn{uid, name}, 2*r.options.Timeout)
-			}
-			r.done(report.Err)
-			if report.Err == nil && parts[name].empty() {
-				done <- nil
-				return
-			}
-			done <- []Report{report}
-		}()
+	p := &applied{stop: stop, over: make(chan struct{})}
+	all.mu.Lock()
+	if all.applied == nil {
+		all.applied = map[types.UID][]*applied{}
 	}
-	return byCluster(all.await(uid, len(names), done, stop))
-}
-
-// await returns the reports of n members, and of the owner's remainders that are over. Members
-// that do not answer within the patience become a remainder.
-func (all *Clusters) await(owner types.UID, n int, done <-chan []Report, stop context.CancelFunc) []Report {
-	reports, rest := all.over(owner), &remainder{stop: stop, over: make(chan struct{})}
+	all.applied[uid] = append(all.applied[uid], p)
+	all.mu.Unlock()
+	var group sync.WaitGroup
+	for _, name := range names {
+		group.Go(func() {
+			report := Report{Cluster: name, Err: errNotRegistered}
+			if r, ok := members[name]; ok {
+				report = r.apply(ctx, next, &o, parts[name])
+				if report.Failures.Create || ctx.Err() != nil {
+					all.mayArrive(ownerOn{uid, name}, 2*r.options.Timeout)
+				}
+				r.done(report.Err)
+			}
+			if report.Err != nil || !parts[name].empty() {
+				all.mu.Lock()
+				p.reports = append(p.reports, report)
+				all.mu.Unlock()
+			}
+		})
+	}
+	go func() { group.Wait(); stop(); close(p.over) }()
 	var patience <-chan time.Time
 	if all.Patience > 0 {
 		timer := time.NewTimer(all.Patience)
 		defer timer.Stop()
 		patience = timer.C
 	}
-	for ; n > 0; n-- {
-		select {
-		case r := <-done:
-			reports = append(reports, r...)
-		case <-patience:
-			all.later(owner, rest)
-			go func() {
-				defer stop()
-				for range n {
-					rest.reports = append(rest.reports, <-done...)
-				}
-				close(rest.over)
-			}()
-			return reports
-		}
+	select {
+	case <-p.over:
+	case <-patience:
 	}
-	stop()
-	return reports
+	return all.reports(uid)
 }
 
-func byCluster(reports []Report) []Report {
+// An applied plan goes on after Apply on the members for which Apply has not waited.
+type applied struct {
+	stop    context.CancelFunc // sends no further batch
+	over    chan struct{}
+	reports []Report // since the last Apply
+}
+
+// reports returns the new reports of the owner's plans, by member, and forgets plans that are over.
+func (all *Clusters) reports(owner types.UID) (reports []Report) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	left := slices.DeleteFunc(all.applied[owner], func(p *applied) (over bool) {
+		select {
+		case <-p.over:
+			over = true
+		default:
+		}
+		reports = append(reports, p.reports...)
+		p.reports = nil
+		return over
+	})
+	if len(left) > 0 {
+		all.applied[owner] = left
+	} else {
+		delete(all.applied, owner)
+	}
 	slices.SortStableFunc(reports, func(a, b Report) int { return strings.Compare(a.Cluster, b.Cluster) })
 	return reports
 }
 
-// A remainder is the part of a plan on members that Apply has not waited for.
-type remainder struct {
-	stop    context.CancelFunc // sends no further batch
-	over    chan struct{}
-	reports []Report // may be read when it is over
-}
-
-func (all *Clusters) later(owner types.UID, r *remainder) {
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	if all.remainders == nil {
-		all.remainders = map[types.UID][]*remainder{}
+// stopPlans lets the owner's plans send no further batch, and returns them. The caller holds
+// the lock.
+func (all *Clusters) stopPlans(owner types.UID) []*applied {
+	for _, p := range all.applied[owner] {
+		p.stop()
 	}
-	all.remainders[owner] = append(all.remainders[owner], r)
-}
-
-// over returns the reports of the owner's remainders that are over, and forgets these.
-func (all *Clusters) over(owner types.UID) (reports []Report) {
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	if all.remainders[owner] == nil {
-		return nil
-	}
-	all.remainders[owner] = slices.DeleteFunc(all.remainders[owner], func(r *remainder) bool {
-		select {
-		case <-r.over:
-			reports = append(reports, r.reports...)
-			return true
-		default:
-			return false
-		}
-	})
-	if len(all.remainders[owner]) == 0 {
-		delete(all.remainders, owner)
-	}
-	return reports
-}
-
-// stopRemainders lets the owner's remainders send no further batch, and returns them. The caller
-// holds the lock.
-func (all *Clusters) stopRemainders(owner types.UID) []*remainder {
-	for _, r := range all.remainders[owner] {
-		r.stop()
-	}
-	return slices.Clone(all.remainders[owner])
+	return slices.Clone(all.applied[owner])
 }
 
 // A part holds the changes of a plan on a member.

@@ -41,12 +41,12 @@ type Cleanup struct {
 func (all *Clusters) DeleteJobs(ctx context.Context, of adapter.Owner, overrides map[string]Override) []Cleanup {
 	owner := of.UID
 	all.mu.Lock()
-	remainders := all.stopRemainders(owner)
+	plans := all.stopPlans(owner)
 	all.mu.Unlock()
-	for _, r := range remainders {
-		<-r.over
+	for _, p := range plans {
+		<-p.over
 	}
-	all.over(owner) // nobody asks for their reports any more
+	all.reports(owner) // nobody asks for their reports any more
 	members := all.list()
 	cleanups := make([]Cleanup, len(members))
 	together(len(members), func(i int) {

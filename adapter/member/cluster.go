@@ -36,13 +36,6 @@ type Cluster struct {
 	uid      string // of its namespace kube-system: of Options, or else of the first contact
 	breach   error  // of a bound, until the time
 	until    time.Time
-	refused  map[string]*refusal // by namespace
-}
-
-// A refusal of lists and watches in a namespace concerns the owners with Jobs there.
-type refusal struct {
-	since time.Time
-	by    map[string]error // by operation
 }
 
 // New returns a member that the clients reach. Requests and Watches must not be nil. New
@@ -53,7 +46,7 @@ func New(name string, clients Clients, o Options) (*Cluster, error) {
 	}
 	c := &Cluster{
 		name: name, clients: clients, options: o.withDefaults(),
-		uid: o.UID, health: health{name: name}, hurry: make(chan struct{}, 1), failures: map[types.UID]jobs.Failures{}, creates: map[types.UID]creates{}, refused: map[string]*refusal{},
+		uid: o.UID, health: health{name: name}, hurry: make(chan struct{}, 1), failures: map[types.UID]jobs.Failures{}, creates: map[types.UID]creates{},
 	}
 	if o = c.options; o.QPS > 0 {
 		c.limiter = flowcontrol.NewTokenBucketRateLimiter(o.QPS, o.Burst)
@@ -105,8 +98,8 @@ func (c *Cluster) soon() {
 	}
 }
 
-// Probe checks the member's health, and returns the error of Options.Probe or of the
-// list of Jobs.
+// Probe checks the member's health by a list of a single Job, which needs an API server, its
+// storage and the permission.
 func (c *Cluster) Probe(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, c.options.Timeout)
 	defer cancel()
@@ -125,9 +118,6 @@ func (c *Cluster) check(ctx context.Context) error {
 	}
 	if err := c.identify(ctx); err != nil {
 		return err
-	}
-	if c.options.Probe != nil {
-		return c.options.Probe(ctx)
 	}
 	var err error
 	for _, n := range c.namespaces() {
@@ -156,8 +146,7 @@ func (c *Cluster) watching(kind, namespace string) do {
 		sent := time.Now()
 		err := call(ctx)
 		failed := failure(verb, err).Call
-		if one && ctx.Err() == nil && c.refuse(namespace, what, err) {
-			c.health.forget(what)
+		if one && ctx.Err() == nil && c.health.refuse(what, namespace, err) {
 			return err
 		}
 		if ctx.Err() == nil && (err == nil || failed && !apierrors.IsBadRequest(err) && !apierrors.IsInvalid(err)) {
@@ -168,35 +157,6 @@ func (c *Cluster) watching(kind, namespace string) do {
 		}
 		return err
 	}
-}
-
-// refuse notes the result of a list or watch in a namespace, and reports whether it was refused.
-func (c *Cluster) refuse(namespace, what string, err error) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	r := c.refused[namespace]
-	switch forbidden := apierrors.IsForbidden(err); {
-	case forbidden && r == nil:
-		c.refused[namespace] = &refusal{time.Now(), map[string]error{what: err}}
-	case forbidden:
-		r.by[what] = err
-	case err == nil && r != nil:
-		if delete(r.by, what); len(r.by) == 0 {
-			delete(c.refused, namespace)
-		}
-	}
-	return apierrors.IsForbidden(err)
-}
-
-// refusal returns why a namespace is not read, and since when; nil if it is.
-func (c *Cluster) refusal(namespace string) (since time.Time, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	r := c.refused[namespace]
-	if r == nil {
-		return since, nil
-	}
-	return r.since, named(r.by)
 }
 
 // track starts to track an owner, or replaces its target. An owner whose namespace the member does

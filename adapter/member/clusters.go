@@ -28,13 +28,13 @@ type Clusters struct {
 	// not be modified after the first Add.
 	Patience time.Duration
 
-	jury       jury
-	mu         sync.Mutex
-	members    map[string]registered
-	removed    map[string]*sync.WaitGroup // plans that may not have finished, by name
-	owners     map[types.UID]*owner
-	remainders map[types.UID][]*remainder
-	late       map[ownerOn]time.Time // until when an unanswered create may arrive
+	jury    jury
+	mu      sync.Mutex
+	members map[string]registered
+	removed map[string]*sync.WaitGroup // plans that may not have finished, by name
+	owners  map[types.UID]*owner
+	applied map[types.UID][]*applied // plans that are not over, by owner
+	late    map[ownerOn]time.Time    // until when an unanswered create may arrive
 }
 
 // An ownerOn is an owner on the member of that name.

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/scaledjob/scaledjob/placement/taint"
 )
 
@@ -18,9 +20,17 @@ type health struct {
 	mu       sync.Mutex
 	open     chan struct{}    // closed while the last health check passed and nothing has failed since
 	problems map[string]error // errors of the last attempts, by operation; nil if there was no attempt
-	since    time.Time        // when the gate opened
-	jury     *jury            // nil if the member is not registered
+	refused  map[string]refusal
+	since    time.Time // when the gate opened
+	jury     *jury     // nil if the member is not registered
 	name     string
+}
+
+// A refusal of a list or watch in one of several namespaces concerns the owners with Jobs there.
+type refusal struct {
+	namespace string
+	since     time.Time
+	err       error
 }
 
 // A jury judges which registered members do not answer.
@@ -108,11 +118,42 @@ func (h *health) note(what string, sent time.Time, err error) {
 	}
 }
 
-// forget drops the problem of an operation that does not speak about the member any more.
-func (h *health) forget(what string) {
+// refuse notes the result of a list or watch in a namespace, and reports whether it was refused.
+func (h *health) refuse(what, namespace string, err error) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.problems, what)
+	if err == nil {
+		delete(h.refused, what)
+	}
+	if !apierrors.IsForbidden(err) {
+		return false
+	}
+	delete(h.problems, what) // which does not speak about the member any more
+	if h.refused == nil {
+		h.refused = map[string]refusal{}
+	}
+	since := time.Now()
+	if before, again := h.refused[what]; again {
+		since = before.since
+	}
+	h.refused[what] = refusal{namespace, since, err}
+	return true
+}
+
+// refusal returns why a namespace is not read, and since when; nil if it is.
+func (h *health) refusal(namespace string) (since time.Time, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	by := map[string]error{}
+	for what, r := range h.refused {
+		if r.namespace == namespace {
+			by[what] = r.err
+			if since.IsZero() || r.since.Before(since) {
+				since = r.since
+			}
+		}
+	}
+	return since, named(by)
 }
 
 // problem returns why the member is unreachable, or nil if it is not or is not checked.

@@ -43,7 +43,7 @@ type seen struct {
 // [taint.Fleet] that all owners share.
 func (all *Clusters) Observe(owner types.UID) Observation {
 	all.mu.Lock()
-	all.stopRemainders(owner)
+	all.stopPlans(owner)
 	o := Observation{owner: all.owners[owner], made: time.Now(), Problems: map[string]error{}, seen: map[string]seen{}}
 	all.mu.Unlock()
 	for _, c := range all.list() {
@@ -64,7 +64,7 @@ func (c *Cluster) observe(owner types.UID, of *owner) (cluster jobs.Cluster, tra
 	answers, problem := c.health.answersSince(), c.health.problem()
 	since := answers // of what it answers, without listing the owner's Jobs
 	if of != nil && problem == nil {
-		if from, refused := c.refusal(of.namespace(c.name)); refused != nil {
+		if from, refused := c.health.refusal(of.namespace(c.name)); refused != nil {
 			since, problem = from, refused
 		}
 	}

@@ -28,7 +28,6 @@ import (
 
 // Options configure a member. Home and Terms are required.
 type Options struct {
-	ID string // the address of the member, for the status
 	// Key proves which Jobs this hub created: see LabelProof. It must be secret, the same for
 	// all members, and survive a restart. Without it the labels are the proof.
 	Key []byte
@@ -51,9 +50,6 @@ type Options struct {
 	// means 100, and a negative value means no limit.
 	QPS   float32
 	Burst int // number of requests that may exceed QPS at once; 0 means twice QPS
-	// Probe is the health check. nil lists a single Job, which needs an API server, its
-	// storage and the permission.
-	Probe func(context.Context) error
 	// UID is that of the member's namespace kube-system. A member with another UID is
 	// unreachable, and so is the later registered of two members with the same UID. It needs
 	// permission to get that namespace. "" means the UID at the first contact, or none if the

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/scale"
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/placement/replicas"
@@ -34,15 +35,6 @@ func (w *Workload) namespace(cluster string) string {
 		return other
 	}
 	return w.Namespace
-}
-
-// IDs returns Options.ID of the members, by name.
-func (all *Clusters) IDs() map[string]string {
-	ids := map[string]string{}
-	for _, c := range all.list() {
-		ids[c.name] = c.options.ID
-	}
-	return ids
 }
 
 // A ReplicasPoll holds the inputs of ObserveReplicas other than the workload.
@@ -97,8 +89,8 @@ func (all *Clusters) ObserveReplicas(ctx context.Context, w Workload, p Replicas
 func (c *Cluster) observeReplicas(ctx context.Context, w Workload) (replicas.Cluster, error) {
 	seen := replicas.Cluster{Name: c.name}
 	var there *autoscalingv1.Scale
-	err := c.scaled(ctx, w, func(s scaled) (err error) {
-		there, err = s.get()
+	err := c.scaled(ctx, w, func(ctx context.Context, scales scale.ScaleInterface, m *meta.RESTMapping) (err error) {
+		there, err = scales.Get(ctx, m.Resource.GroupResource(), w.Name, metav1.GetOptions{})
 		return err
 	})
 	if err == nil {
@@ -177,22 +169,19 @@ func (all *Clusters) Scale(ctx context.Context, w Workload, plan replicas.Plan) 
 	together(len(shares), func(i int) {
 		reports[i] = ScaleReport{Cluster: shares[i].Name, Replicas: shares[i].Next, Err: errNotRegistered}
 		if c := members[shares[i].Name]; c != nil {
-			reports[i].Err = c.scaled(ctx, w, func(s scaled) error { return s.write(shares[i].Next) })
+			reports[i].Err = c.scaled(ctx, w, func(ctx context.Context, scales scale.ScaleInterface, m *meta.RESTMapping) error {
+				patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, shares[i].Next)
+				_, err := scales.Patch(ctx, m.Resource, w.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+				return err
+			})
 		}
 	})
 	return reports
 }
 
-// A scaled is a workload on a member.
-type scaled struct {
-	ctx     context.Context
-	cluster *Cluster
-	*meta.RESTMapping
-	namespace, name string
-}
-
-// scaled calls do with the workload, within the rate limit and the timeouts.
-func (c *Cluster) scaled(ctx context.Context, w Workload, do func(scaled) error) error {
+// scaled calls do with the client and the mapping of the workload, within the rate limit and the
+// timeouts.
+func (c *Cluster) scaled(ctx context.Context, w Workload, do func(context.Context, scale.ScaleInterface, *meta.RESTMapping) error) error {
 	switch {
 	case c.clients.Scales == nil || c.clients.Mapper == nil:
 		return fmt.Errorf("member %s has no client for scales", c.name)
@@ -208,16 +197,6 @@ func (c *Cluster) scaled(ctx context.Context, w Workload, do func(scaled) error)
 		if err != nil {
 			return err
 		}
-		return do(scaled{ctx, c, mapping, w.namespace(c.name), w.Name})
+		return do(ctx, c.clients.Scales.Scales(w.namespace(c.name)), mapping)
 	})
-}
-
-func (s scaled) get() (*autoscalingv1.Scale, error) {
-	return s.cluster.clients.Scales.Scales(s.namespace).Get(s.ctx, s.Resource.GroupResource(), s.name, metav1.GetOptions{})
-}
-
-func (s scaled) write(replicas int32) error {
-	patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)
-	_, err := s.cluster.clients.Scales.Scales(s.namespace).Patch(s.ctx, s.Resource, s.name, types.MergePatchType, patch, metav1.PatchOptions{})
-	return err
 }

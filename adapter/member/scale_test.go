@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -107,18 +108,17 @@ func scalable(t *testing.T, o member.Options, names ...string) (*member.Clusters
 	for _, name := range names {
 		d := &deployment{}
 		deployments[name] = d
-		o := o
-		o.ID = "to-" + name
-		o.Probe = func(ctx context.Context) error {
+		site := newSite(name, new(atomic.Int64))
+		site.breaks(func(ctx context.Context, _, _ string, send func() error) error {
 			d.mu.Lock()
 			fault := d.fault
 			d.mu.Unlock()
 			if fault == nil {
-				return nil
+				return send()
 			}
 			return fault(ctx)
-		}
-		clients := both(fake.NewClientset())
+		})
+		clients := both(site)
 		clients.Scales, clients.Mapper = d, mapper
 		c, err := member.New(name, clients, o)
 		require.NoError(t, err)

@@ -265,7 +265,7 @@ func (w *world) add(name string, o member.Options) *member.Cluster {
 // member returns a member that is not registered.
 func (w *world) member(name string, o member.Options) *member.Cluster {
 	w.t.Helper()
-	o.Home, o.ID = home, "to-"+name
+	o.Home = home
 	if o.Terms == nil {
 		o.Terms = term.Alone()
 	}

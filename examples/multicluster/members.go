@@ -33,6 +33,7 @@ type members struct {
 
 	mu            sync.Mutex
 	registrations map[string]registry.Registration
+	ids           map[string]string // for statuses: where the kubeconfigs are, by member
 }
 
 // allowed returns an error for each member in which objects of the namespace may not act in
@@ -64,12 +65,12 @@ func (m *members) allowed(from string, to map[string]string) error {
 // kubeconfig is not changed, and neither is a member with an invalid kubeconfig, because
 // its Jobs still run.
 func (m *members) register(ctx context.Context, all []registry.Member) {
-	registrations := map[string]registry.Registration{}
+	registrations, ids := map[string]registry.Registration{}, map[string]string{}
 	for _, r := range all {
-		registrations[r.Name] = r.Registration
+		registrations[r.Name], ids[r.Name] = r.Registration, m.controller.registry.ID(r)
 	}
 	m.mu.Lock()
-	m.registrations = registrations // before a new member gets a request
+	m.registrations, m.ids = registrations, ids // before a new member gets a request
 	m.mu.Unlock()
 	for _, r := range all {
 		connection := r.Kubeconfig + r.Key() + string(r.Proof)
@@ -96,7 +97,7 @@ func (m *members) dial(ctx context.Context, r registry.Member) {
 	if r.Err != nil {
 		config = nowhere(r.Err)
 	}
-	o := member.Options{ID: c.registry.ID(r), Home: c.home, Pods: c.watchPods, Timeout: c.timeout, Interval: c.probe, Terms: c.lease.Holder,
+	o := member.Options{Home: c.home, Pods: c.watchPods, Timeout: c.timeout, Interval: c.probe, Terms: c.lease.Holder,
 		UID: r.UID, Registered: r.Registered, MaxJobs: r.MaxJobs, Key: r.Proof, Namespaces: r.Namespaces, FirstContact: contact{c.client, c.OwnNamespace(), r.Name}.store}
 	cluster, err := member.Dial(r.Name, config, o)
 	if err != nil {
