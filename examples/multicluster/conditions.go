@@ -57,6 +57,8 @@ func (o *jobOutcome) ready() metav1.Condition {
 	switch {
 	case o.invalid != nil:
 		return notReady(reasonInvalid, o.invalid.Error())
+	case o.unusable != nil:
+		return notReady(string(replicas.ReasonCheckpointVersion), o.unusable.Error())
 	case o.cutOff != nil:
 		return notReady(string(jobs.ReasonCutOff), o.cutOff.Error())
 	case plan.Scaling.Rule == scaling.RuleJobsUnknown:
@@ -106,7 +108,7 @@ func (o *jobOutcome) neverReached(before []metav1.Condition, generation int64) [
 	}
 	c := metav1.Condition{Type: conditionNeverReached, Status: metav1.ConditionFalse, Reason: "Reached", Message: "Every member has been reached"}
 	switch {
-	case o.invalid != nil, len(names) == 0 && meta.FindStatusCondition(before, conditionNeverReached) == nil:
+	case !o.planned(), len(names) == 0 && meta.FindStatusCondition(before, conditionNeverReached) == nil:
 		return before
 	case len(names) > 0:
 		c.Status, c.Reason = metav1.ConditionTrue, conditionNeverReached
@@ -165,9 +167,9 @@ func unread(d scaling.Demand, err error) metav1.Condition {
 	return unknown(scaledjob.ReasonSomeTriggers, "Some triggers could not be read: "+err.Error())
 }
 
-func active(invalid error, d scaling.Demand) metav1.Condition {
+func active(d scaling.Demand) metav1.Condition {
 	switch {
-	case invalid != nil || d.Read == 0:
+	case d.Read == 0:
 		return metav1.Condition{Type: scaledjob.ConditionActive, Status: metav1.ConditionUnknown, Reason: scaledjob.ReasonUnknown, Message: "No trigger could be read"}
 	case d.Active > 0:
 		return metav1.Condition{
@@ -180,7 +182,7 @@ func active(invalid error, d scaling.Demand) metav1.Condition {
 
 // active is as the triggers are, or as KEDA's rules make of them.
 func (out *objectOutcome) active(d *scaledobject.Decision) metav1.Condition {
-	c := active(out.invalid, out.demand)
+	c := active(out.demand)
 	if out.invalid == nil && d.Active && c.Status != metav1.ConditionTrue {
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, scaledjob.ReasonActive, "A fallback, a formula or an annotation makes it active"
 	}

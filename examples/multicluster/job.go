@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/scaledjob/scaledjob/adapter/member"
-	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/examples/internal/reading"
 	"github.com/scaledjob/scaledjob/examples/multicluster/api"
 	"github.com/scaledjob/scaledjob/placement/jobs"
@@ -22,9 +22,10 @@ type job struct {
 	*poller
 	config  api.JobConfig
 	invalid error
-	// unreadable is the error of the stored status. Nothing is created and the status is
-	// not overwritten, because it has the Jobs that may exist.
-	unreadable error
+	// checkpoint has the Jobs that may exist. While it cannot be used nothing is created, and it
+	// is not overwritten.
+	checkpoint jobs.Checkpoint
+	unusable   error
 	queues     reading.Queues
 	status     jobStatus
 	refused    error             // why Jobs were not created at the last attempt
@@ -37,7 +38,7 @@ type job struct {
 type jobStatus struct {
 	api.JobStatus `json:",inline"`
 	Print         jobPrint           `json:"print,omitzero"`
-	Checkpoint    jobs.Checkpoint    `json:"checkpoint,omitzero"`
+	Checkpoint    json.RawMessage    `json:"checkpoint,omitempty"` // a jobs.Checkpoint
 	Conditions    []metav1.Condition `json:"conditions,omitempty"`
 }
 
@@ -50,9 +51,8 @@ type jobPrint struct {
 
 func newJob(p *poller) subject {
 	j := &job{poller: p}
-	if j.unreadable = p.restore(&j.status); j.unreadable != nil {
-		j.unreadable = fmt.Errorf("status not readable, so that nothing is created: %w", j.unreadable)
-	}
+	p.restore(&j.status)
+	j.unusable = unusable(j.status.Checkpoint, &j.checkpoint)
 	return j
 }
 
@@ -76,12 +76,13 @@ func (j *job) close() {
 
 // A jobOutcome is the result of a poll.
 type jobOutcome struct {
-	invalid error
-	unread  error            // why metrics could not be read
-	cutOff  error            // why no member answers
-	away    map[string]error // why members are not reachable for the object
-	plan    jobs.Decision
-	reports []member.Report
+	invalid  error
+	unusable error            // why the checkpoint cannot be used
+	unread   error            // why metrics could not be read
+	cutOff   error            // why no member answers
+	away     map[string]error // why members are not reachable for the object
+	plan     jobs.Decision
+	reports  []member.Report
 	// refused is why Jobs were not created, by this poll or by the previous poll, if this
 	// poll leaves a member out for that or waits before it tries again.
 	refused error
@@ -92,16 +93,11 @@ func (j *job) poll(ctx context.Context) time.Time {
 		return j.cleanUp(ctx)
 	}
 	begin := time.Now()
-	if j.unreadable != nil {
-		j.problems.Warn("unreadable", j.unreadable)
-		j.tellUnreadable(ctx)
-		return begin.Add(max(time.Second, j.config.PollingInterval))
-	}
-	o := jobOutcome{invalid: j.invalid}
+	o := jobOutcome{invalid: j.invalid, unusable: j.unusable}
 	if o.invalid == nil {
 		o.invalid = j.members.allowed(j.seen.GetNamespace(), j.namespaces())
 	}
-	if o.invalid == nil {
+	if o.planned() {
 		if err := j.finalize(ctx); err != nil {
 			j.problems.Warn("finalizer not added: nothing is created", err)
 			return begin.Add(time.Second)
@@ -126,6 +122,9 @@ func (j *job) poll(ctx context.Context) time.Time {
 	}
 	return earliest(begin.Add(interval), o.plan.NextCheck)
 }
+
+// planned reports whether there is a plan.
+func (o *jobOutcome) planned() bool { return o.invalid == nil && o.unusable == nil }
 
 // namespaces returns the targetNamespaces, by member.
 func (j *job) namespaces() map[string]string {
@@ -186,15 +185,18 @@ func (j *job) act(ctx context.Context, o *jobOutcome) {
 		return // a member has been registered since
 	}
 	state := jobs.State{
-		Metrics: metrics, Clusters: seen.Clusters, Checkpoint: j.status.Checkpoint,
-		Shared: j.taints.merge(j.seen.GetNamespace(), j.status.Checkpoint.Workloads(), now), Now: now,
+		Metrics: metrics, Clusters: seen.Clusters, Checkpoint: j.checkpoint,
+		Shared: j.taints.merge(j.seen.GetNamespace(), j.checkpoint.Workloads(), now), Now: now,
 	}
 	j.problems.Warn("observation", state.Validate())
 	o.plan = jobs.Plan(j.config.Policy, state)
 	j.taints.merge(j.seen.GetNamespace(), o.plan.Checkpoint.Workloads(), now)
 	o.cutOff, o.away = j.members.CutOff(), seen.Problems
+	j.checkpoint = o.plan.Checkpoint
+	if j.status.Checkpoint, o.unusable = json.Marshal(j.checkpoint); o.unusable != nil {
+		return
+	}
 	if len(o.plan.Create) > 0 { // so that they count also if this process does not live to see them
-		j.status.Checkpoint = o.plan.Checkpoint
 		if err := j.write(ctx, j.status); err != nil {
 			j.problems.Warn("status not written: nothing is created", err)
 			return
@@ -217,15 +219,15 @@ func (j *job) explain(ctx context.Context, seen member.Observation, plan *jobs.D
 	}
 }
 
-// after returns the status after the poll. An invalid spec changes the conditions
-// only.
+// after returns the status after the poll. An invalid spec and a checkpoint that cannot be used
+// change the conditions only.
 func (j *job) after(o *jobOutcome, now time.Time) jobStatus {
 	s := j.status
-	if o.invalid == nil {
-		report := api.JobReport{Name: member.LabelValue(j.seen.GetName()), Decision: o.plan, IDs: j.members.IDs(), Before: s.JobStatus, Now: now}
-		s.JobStatus, s.Checkpoint = report.Status(), o.plan.Checkpoint
-		orphans, healthy := j.orphans(j.seen.GetNamespace()), 0
+	if o.planned() {
+		s.JobStatus = api.NewJobStatus(j.seen.GetName(), o.plan, s.JobStatus, now)
+		orphans, ids, healthy := j.orphans(j.seen.GetNamespace()), j.members.places(), 0
 		for name, m := range s.MemberClusterStatuses {
+			m.ID = ids[name]
 			m.Description += j.causes.of(name, m.State, o.away[name])
 			if m.StuckJobs > 0 && j.pending[name] != "" {
 				m.Description += "; pending: " + j.pending[name]
@@ -243,24 +245,9 @@ func (j *job) after(o *jobOutcome, now time.Time) jobStatus {
 		}
 	}
 	s.Conditions = conditions(s.Conditions, j.seen.GetGeneration(),
-		o.ready(), active(o.invalid, o.plan.Scaling.Trace.Demand), paused(j.config.Policy.Scaling.Paused))
+		o.ready(), active(o.plan.Scaling.Trace.Demand), paused(j.config.Policy.Scaling.Paused))
 	s.Conditions = o.neverReached(s.Conditions, j.seen.GetGeneration())
 	return s
-}
-
-// tellUnreadable sets the condition Ready, and leaves the rest of the status as it is.
-func (j *job) tellUnreadable(ctx context.Context) {
-	all := conditions(j.status.Conditions, j.seen.GetGeneration(), notReady("StatusUnreadable", j.unreadable.Error()))
-	if slices.Equal(all, j.status.Conditions) {
-		return
-	}
-	told := transitions(j.status.Conditions, all)
-	if err := j.patch(ctx, []operation{{"add", "/status/conditions", all}}, "status"); err != nil {
-		j.problems.Warn("condition not written", err)
-		return
-	}
-	j.status.Conditions = all
-	scaledjob.Record(j.recorder, j.seen, told)
 }
 
 // tell logs actions and errors.
@@ -271,6 +258,7 @@ func (j *job) tell(o *jobOutcome) {
 		}
 	}
 	j.problems.Warn("invalid", o.invalid)
+	j.problems.Warn("checkpoint of another version: nothing is created", o.unusable)
 	j.problems.Warn("unread", o.unread)
 	j.problems.Warn("failed", o.refused)
 	j.log.Debug("planned", "plan", o.plan)

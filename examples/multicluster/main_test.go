@@ -220,6 +220,7 @@ func TestReady(t *testing.T) {
 	for want, o := range map[string]jobOutcome{
 		"True Ready":                    {plan: decided(read, scaling.RuleStrategy)},
 		"False SpecCheckFailed":         {invalid: errors.New("a")},
+		"False CheckpointVersion":       {unusable: errors.New("a")},
 		"Unknown JobsUnknown":           {plan: decided(read, scaling.RuleJobsUnknown)},
 		"False CapacityHeldByStuckJobs": {plan: held},
 		"False AllMembersExcluded":      {plan: excluded},
@@ -251,7 +252,7 @@ func TestEvents(t *testing.T) {
 	status := func(m api.JobMemberStatus, ready metav1.Condition) jobStatus {
 		return jobStatus{
 			JobStatus:  api.JobStatus{MemberClusterStatuses: map[string]api.JobMemberStatus{"a": m}},
-			Conditions: conditions(nil, 1, ready, paused(false), active(nil, scaling.Demand{Read: 1})),
+			Conditions: conditions(nil, 1, ready, paused(false), active(scaling.Demand{Read: 1})),
 		}
 	}
 	reasons := func(before, after jobStatus, reports ...member.Report) (all []string) {
@@ -431,9 +432,10 @@ func TestUnknownCheckpoint(t *testing.T) {
 	u := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"checkpoint": map[string]any{"version": int64(2)}}}}
 	p := &poller{seen: u}
 	j := newJob(p).(*job)
-	require.ErrorContains(t, j.unreadable, "checkpoint.version: found 2; use 1")
-	u.Object["status"] = map[string]any{"checkpoint": map[string]any{"version": int64(1)}}
-	require.NoError(t, newJob(p).(*job).unreadable)
+	require.ErrorContains(t, j.unusable, "checkpoint.version: found 2; use 1")
+	require.JSONEq(t, `{"version": 2}`, string(j.after(&jobOutcome{unusable: j.unusable}, time.Now()).Checkpoint))
+	u.Object["status"] = map[string]any{"checkpoint": map[string]any{"version": int64(1)}, "desiredJobs": "many"}
+	require.NoError(t, newJob(p).(*job).unusable)
 	delete(u.Object, "status")
-	require.NoError(t, newJob(p).(*job).unreadable)
+	require.NoError(t, newJob(p).(*job).unusable)
 }

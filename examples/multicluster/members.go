@@ -61,6 +61,13 @@ func (m *members) allowed(from string, to map[string]string) error {
 	return problems.Err()
 }
 
+// places returns where the kubeconfigs are, by member.
+func (m *members) places() map[string]string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.ids
+}
+
 // register adds and removes members as the registry does. A member with the same
 // kubeconfig is not changed, and neither is a member with an invalid kubeconfig, because
 // its Jobs still run.

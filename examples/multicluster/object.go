@@ -81,11 +81,7 @@ func (out *objectOutcome) columns() objectPrint {
 func newObject(p *poller) subject {
 	o := &object{poller: p}
 	p.restore(&o.status)
-	if len(o.status.Checkpoint) > 0 {
-		if err := json.Unmarshal(o.status.Checkpoint, &o.checkpoint); err != nil {
-			o.unusable = fmt.Errorf("status.checkpoint: %w", err)
-		}
-	}
+	o.unusable = unusable(o.status.Checkpoint, &o.checkpoint)
 	o.resume(&o.status, time.Now())
 	return o
 }
@@ -243,7 +239,7 @@ func (o *object) after(out *objectOutcome, now time.Time) objectStatus {
 	stored := out.planned() && out.unstored == nil
 	if stored {
 		s.ObjectStatus = api.NewObjectStatus(o.seen.GetName(), out.plan, s.ObjectStatus, now)
-		ids := o.members.IDs()
+		ids := o.members.places()
 		for name, m := range s.MemberClusterStatuses {
 			m.ID = ids[name]
 			m.Description += o.causes.of(name, m.State, out.unseen[name])

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"maps"
 	"time"
@@ -102,17 +103,24 @@ func earliest(a, b time.Time) time.Time {
 	return a
 }
 
-// restore reads the status that the object has.
-func (p *poller) restore(status any) error {
+// restore reads the status that the object has. A field that cannot be read is written anew,
+// except for the checkpoint: see unusable.
+func (p *poller) restore(status any) {
 	was, err := json.Marshal(p.seen.Object["status"])
-	if err != nil {
-		return err
+	if err == nil && json.Unmarshal(was, status) == nil {
+		p.written, _ = json.Marshal(status)
 	}
-	if err := json.Unmarshal(was, status); err != nil {
-		return err
+}
+
+// unusable reads a stored checkpoint, which may be of an unknown version.
+func unusable(stored json.RawMessage, checkpoint any) error {
+	if len(stored) == 0 {
+		return nil
 	}
-	p.written, err = json.Marshal(status)
-	return err
+	if err := json.Unmarshal(stored, checkpoint); err != nil {
+		return fmt.Errorf("status.checkpoint: %w", err)
+	}
+	return nil
 }
 
 // report writes the status if it has changed, and sends the events.

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/scaledjob/scaledjob/placement/jobs"
 	"github.com/scaledjob/scaledjob/placement/taint"
 )
 
@@ -31,7 +32,7 @@ func (t *taints) merge(namespace string, more taint.Set, now time.Time) taint.Se
 // remember takes over the taints in the object's status, from before a restart. The
 // poller reports a status that cannot be read.
 func (c *controller) remember(u *unstructured.Unstructured) {
-	var status jobStatus
+	var status struct{ Checkpoint jobs.Checkpoint }
 	data, err := json.Marshal(u.Object["status"])
 	if err == nil && json.Unmarshal(data, &status) == nil {
 		c.taints.merge(u.GetNamespace(), status.Checkpoint.Workloads(), time.Now())

@@ -130,8 +130,7 @@ func TestJobStatusOfThePage(t *testing.T) {
 			}
 			s.Clusters = append(s.Clusters, cluster)
 		}
-		r := JobReport{Name: "processor-job", Decision: jobs.Plan(jobs.DefaultPolicy(), s), Now: epoch}
-		got := r.Status()
+		got := NewJobStatus("processor-job", jobs.Plan(jobs.DefaultPolicy(), s), JobStatus{}, epoch)
 		for name, m := range c.Members {
 			require.EqualValues(t, m.Running, got.MemberClusterStatuses[name].RunningJobs)
 			require.EqualValues(t, m.Pending, got.MemberClusterStatuses[name].PendingJobs)
@@ -154,16 +153,16 @@ func TestJobStatus(t *testing.T) {
 	s.Clusters[1].Taint = taint.State{Level: taint.Hard, Until: epoch.Add(90 * time.Second)}
 	s.Clusters[0].Failures.Call = true
 	at := func(second int) time.Time { return epoch.Add(time.Duration(second) * time.Second) }
-	r := JobReport{Name: "etl", Decision: jobs.Plan(p, s), IDs: map[string]string{"a": "id-a"}, Now: epoch}
-	r.Before.MemberClusterStatuses = map[string]JobMemberStatus{"a": {State: Ready, RunningJobs: 3, LastStatusChangeTime: at(-60), LastScalingProgressTime: at(-60)},
-		"b": {State: NotReady, LastStatusChangeTime: at(-60), LastScalingProgressTime: at(-60)}}
-	status := r.Status()
+	plan := jobs.Plan(p, s)
+	before := JobStatus{MemberClusterStatuses: map[string]JobMemberStatus{"a": {State: Ready, RunningJobs: 3, LastStatusChangeTime: at(-60), LastScalingProgressTime: at(-60)},
+		"b": {State: NotReady, LastStatusChangeTime: at(-60), LastScalingProgressTime: at(-60)}}}
+	status := NewJobStatus("etl", plan, before, epoch)
 	data, err := json.Marshal(status)
 	require.NoError(t, err)
 	require.JSONEq(t, `{
 		"desiredJobs": 3, "runningJobs": 3, "pendingJobs": 1, "selector": "kedify-agent-distributedscaledjob=etl",
 		"memberClusterStatuses": {
-			"a": {"description": "Cluster is healthy; Jobs or requests of this owner failed there, and another failure counts until 2026-01-01T12:03:00Z", "id": "id-a", "state": "Ready",
+			"a": {"description": "Cluster is healthy; Jobs or requests of this owner failed there, and another failure counts until 2026-01-01T12:03:00Z", "state": "Ready",
 				"runningJobs": 3, "pendingJobs": 1, "stuckJobs": 0, "softTainted": true, "hardTainted": false, "excluded": false,
 				"lastStatusChangeTime": "2026-01-01T11:59:00Z", "lastScalingProgressTime": "2026-01-01T12:00:00Z"},
 			"b": {"description": "Cluster has failed, and gets no Job until 2026-01-01T12:01:30Z", "state": "Ready",
@@ -177,15 +176,14 @@ func TestJobStatus(t *testing.T) {
 				"lastStatusChangeTime": "2026-01-01T12:00:00Z", "lastScalingProgressTime": "2026-01-01T12:00:00Z"}
 		}
 	}`, string(data))
-	r.Before, r.Now = status, at(10)
-	require.Equal(t, status, r.Status(), "later, but nothing has changed")
+	require.Equal(t, status, NewJobStatus("etl", plan, status, at(10)), "later, but nothing has changed")
 
 	// A taint against workloads has its scope.
 	p.Scheduling, p.Workload = jobs.PriorityFailover, taint.Workload{Class: "team-a", Size: 4}
 	p.Members[0].Priority = new(int32(100))
 	pending.PendingSince = at(-60)
 	s.Clusters[0] = jobs.NewCluster("a", pending)
-	r.Decision = jobs.Plan(p, s)
-	require.Equal(t, []TaintScope{{Class: "team-a", Priority: 100, Size: 4}}, r.Status().MemberClusterStatuses["a"].HardTaintScopes)
-	require.True(t, slices.ContainsFunc(r.Decision.Members, func(m jobs.MemberPlan) bool { return m.Excluded == jobs.ReasonWorkloadTainted }))
+	plan = jobs.Plan(p, s)
+	require.Equal(t, []TaintScope{{Class: "team-a", Priority: 100, Size: 4}}, NewJobStatus("etl", plan, status, epoch).MemberClusterStatuses["a"].HardTaintScopes)
+	require.True(t, slices.ContainsFunc(plan.Members, func(m jobs.MemberPlan) bool { return m.Excluded == jobs.ReasonWorkloadTainted }))
 }

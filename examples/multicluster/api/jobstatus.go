@@ -3,6 +3,7 @@ package api
 import (
 	"time"
 
+	"github.com/scaledjob/scaledjob/adapter/member"
 	"github.com/scaledjob/scaledjob/placement/jobs"
 	"github.com/scaledjob/scaledjob/placement/taint"
 )
@@ -43,34 +44,24 @@ type TaintScope struct {
 	Size     int32  `json:"size"`
 }
 
-// A JobReport holds the inputs of a status.
-type JobReport struct {
-	Name     string // of the DistributedScaledJob, as a label value
-	Decision jobs.Decision
-	IDs      map[string]string // by member
-	Before   JobStatus
-	Now      time.Time
-}
-
-// Status returns the status. A time of the previous status is kept if nothing has
-// changed.
-func (r *JobReport) Status() JobStatus {
+// NewJobStatus returns the status of the decision for the object of that name. Times of
+// the previous status are kept if nothing has changed.
+func NewJobStatus(name string, d jobs.Decision, before JobStatus, now time.Time) JobStatus {
 	s := JobStatus{
-		DesiredJobs:           r.Decision.Target,
-		MemberClusterStatuses: make(map[string]JobMemberStatus, len(r.Decision.Members)),
-		Selector:              "kedify-agent-distributedscaledjob=" + r.Name,
+		DesiredJobs:           d.Target,
+		MemberClusterStatuses: make(map[string]JobMemberStatus, len(d.Members)),
+		Selector:              "kedify-agent-distributedscaledjob=" + member.LabelValue(name),
 	}
-	for i := range r.Decision.Members {
-		m := &r.Decision.Members[i]
+	for i := range d.Members {
+		m := &d.Members[i]
 		s.RunningJobs += m.Jobs.Running
 		s.PendingJobs += m.Jobs.Pending
 		s.LostJobs += m.Lost
-		was, known := r.Before.MemberClusterStatuses[m.Name]
+		was, known := before.MemberClusterStatuses[m.Name]
 		is := memberStatus(m)
-		is.ID = r.IDs[m.Name]
-		is.LastStatusChangeTime = changed(known && was.State == is.State, was.LastStatusChangeTime, r.Now)
+		is.LastStatusChangeTime = changed(known && was.State == is.State, was.LastStatusChangeTime, now)
 		is.LastScalingProgressTime = changed(known && was.RunningJobs == is.RunningJobs && was.PendingJobs == is.PendingJobs,
-			was.LastScalingProgressTime, r.Now)
+			was.LastScalingProgressTime, now)
 		s.MemberClusterStatuses[m.Name] = is
 	}
 	return s
