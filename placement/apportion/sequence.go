@@ -1,9 +1,11 @@
 package apportion
 
+import "container/heap"
+
 // A Sequence gives single seats, in the order of the tickets. The zero value
 // has no party.
 type Sequence struct {
-	heap   []ticket // the next ticket of each party that may take another seat
+	heap   tickets // the next ticket of each party that may take another seat
 	passed []ticket
 }
 
@@ -14,14 +16,15 @@ func NewSequence(parties []Party) *Sequence {
 
 // after returns the sequence of the seats after the shares.
 func after(shares []int32, parties []Party) *Sequence {
-	s := &Sequence{heap: make([]ticket, 0, len(parties))}
+	s := &Sequence{heap: make(tickets, 0, len(parties))}
 	for i := range parties {
 		p := &parties[i]
 		if left := p.room() - int64(shares[i]); left > 0 {
 			k := p.held() + int64(shares[i])
-			s.push(ticket{uint64(p.Weight), uint64(k), uint64(k + left), p.Rank, int32(i)})
+			s.heap = append(s.heap, ticket{uint64(p.Weight), uint64(k), uint64(k + left), p.Rank, int32(i)})
 		}
 	}
+	heap.Init(&s.heap)
 	return s
 }
 
@@ -33,20 +36,19 @@ func after(shares []int32, parties []Party) *Sequence {
 func (s *Sequence) Next(avoid func(party int) bool) (party int, ok bool) {
 	s.passed = s.passed[:0]
 	for avoid != nil && len(s.heap) > 0 && avoid(int(s.heap[0].party)) {
-		s.passed = append(s.passed, s.heap[0])
-		s.pop()
+		s.passed = append(s.passed, heap.Pop(&s.heap).(ticket))
 	}
 	if ok = len(s.heap) > 0; ok {
 		top := &s.heap[0]
 		party = int(top.party)
 		if top.k++; top.k == top.end {
-			s.pop()
+			heap.Pop(&s.heap)
 		} else {
-			s.down()
+			heap.Fix(&s.heap, 0)
 		}
 	}
 	for _, t := range s.passed {
-		s.push(t)
+		heap.Push(&s.heap, t)
 	}
 	return party, ok
 }
@@ -54,38 +56,19 @@ func (s *Sequence) Next(avoid func(party int) bool) (party int, ok bool) {
 // Full reports whether no party may take another seat.
 func (s *Sequence) Full() bool { return len(s.heap) == 0 }
 
-func (s *Sequence) push(t ticket) {
-	s.heap = append(s.heap, t)
-	for i := len(s.heap) - 1; i > 0; {
-		parent := (i - 1) / 2
-		if !s.heap[i].before(&s.heap[parent]) {
-			break
-		}
-		s.heap[i], s.heap[parent] = s.heap[parent], s.heap[i]
-		i = parent
-	}
-}
+// tickets is a heap.
+type tickets []ticket
 
-// pop removes the first ticket.
-func (s *Sequence) pop() {
-	last := len(s.heap) - 1
-	s.heap[0] = s.heap[last]
-	s.heap = s.heap[:last]
-	s.down()
-}
+func (t tickets) Len() int           { return len(t) }
+func (t tickets) Less(i, j int) bool { return t[i].before(&t[j]) }
+func (t tickets) Swap(i, j int)      { t[i], t[j] = t[j], t[i] }
+func (t *tickets) Push(x any)        { *t = append(*t, x.(ticket)) }
 
-// down moves the ticket on top down to its place.
-func (s *Sequence) down() {
-	for i, child := 0, 1; child < len(s.heap); child = 2*i + 1 {
-		if child+1 < len(s.heap) && s.heap[child+1].before(&s.heap[child]) {
-			child++
-		}
-		if s.heap[i].before(&s.heap[child]) {
-			return
-		}
-		s.heap[i], s.heap[child] = s.heap[child], s.heap[i]
-		i = child
-	}
+// Pop removes the last ticket.
+func (t *tickets) Pop() any {
+	last := (*t)[len(*t)-1]
+	*t = (*t)[:len(*t)-1]
+	return last
 }
 
 // A ticket is a party's seat number k+1.

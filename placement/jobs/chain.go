@@ -10,10 +10,8 @@ import (
 // A chain is a Job and its replacements. A Job without a replacement has no chain.
 type chain struct {
 	jobs     []int32 // all of them, the source first, then by attempt
-	size     int     // of jobs
 	attempts int32   // the highest attempt
 	surplus  bool    // a superfluous Job is not deleted yet
-	last     int32   // what newest returns, plus 2; 0 if it is not known yet
 }
 
 // source returns the UID of the first Job of the Job's chain, which may be its own.
@@ -45,7 +43,6 @@ func (f *fleet) link() {
 		j.chain = of[j.Replaces.UID]
 		f.chains[j.chain].attempts = max(f.chains[j.chain].attempts, j.attempt())
 	}
-	n := 0
 	for i := range f.jobs {
 		j := &f.jobs[i]
 		if source := of[j.UID]; source > 0 {
@@ -55,18 +52,7 @@ func (f *fleet) link() {
 			}
 		}
 		if j.chain > 0 {
-			f.chains[j.chain].size++
-			n++
-		}
-	}
-	all := make([]int32, n)
-	for i := range f.chains {
-		c := &f.chains[i]
-		c.jobs, all = all[:0:c.size], all[c.size:]
-	}
-	for i := range f.jobs {
-		if c := &f.chains[f.jobs[i].chain]; c.size > 0 {
-			c.jobs = append(c.jobs, int32(i))
+			f.chains[j.chain].jobs = append(f.chains[j.chain].jobs, int32(i))
 		}
 	}
 	for _, c := range f.chains {
@@ -142,13 +128,21 @@ type stuckJob struct {
 func (f *fleet) stuckJobs() []stuckJob {
 	counts, _ := f.total()
 	all := make([]stuckJob, 0, counts.Stuck)
+	add := func(j *job) {
+		since := j.PendingSince
+		if since.IsZero() {
+			since = f.members[j.member].Since
+		}
+		all = append(all, stuckJob{*j, since.UnixNano()})
+	}
 	for i := range f.jobs {
-		if j := &f.jobs[i]; (j.stuck || j.lost) && j.stays() && (j.chain == 0 || f.chains[j.chain].newest(f) == int32(i)) {
-			since := j.PendingSince
-			if since.IsZero() {
-				since = f.members[j.member].Since
-			}
-			all = append(all, stuckJob{*j, since.UnixNano()})
+		if j := &f.jobs[i]; j.chain == 0 && j.stays() && (j.stuck || j.lost) {
+			add(j)
+		}
+	}
+	for i := range f.chains {
+		if j := f.newest(f.chains[i].jobs); j != nil {
+			add(j)
 		}
 	}
 	slices.SortFunc(all, func(a, b stuckJob) int {
@@ -160,23 +154,15 @@ func (f *fleet) stuckJobs() []stuckJob {
 	return all
 }
 
-// newest returns the newest Job of the chain that stays, if all that stay are stuck or
-// lost, and otherwise -1.
-func (c *chain) newest(f *fleet) int32 {
-	if c.last != 0 {
-		return c.last - 2
-	}
-	last := int32(-1)
-	for _, k := range c.jobs {
-		switch j := &f.jobs[k]; {
-		case !j.stays():
-		case !j.stuck && !j.lost:
-			c.last = 1
-			return -1
-		default:
-			last = k
+// newest returns the newest Job of a chain that stays, if all that stay are stuck or lost.
+func (f *fleet) newest(jobs []int32) (last *job) {
+	for _, k := range jobs {
+		if j := &f.jobs[k]; j.stays() {
+			if !j.stuck && !j.lost {
+				return nil
+			}
+			last = j
 		}
 	}
-	c.last = last + 2
 	return last
 }

@@ -238,14 +238,15 @@ func (f *fleet) share() (unplaced int32, why Reason) {
 		free = free || !m.Excluded && !m.stalled()
 		later = later || m.later()
 	}
-	shares, unplaced := share(int32(f.total), len(f.members), func(i int) party {
+	parties := make([]apportion.Party, len(f.members))
+	for i := range f.members {
 		m := &f.members[i]
-		of := party{Member: Member{m.Name, m.weight}, cap: int64(m.Existing), capped: free && m.stalled()}
+		parties[i] = apportion.Party{Weight: m.weight, Cap: m.Existing, Capped: free && m.stalled(), Rank: apportion.Rank(f.Seed, m.Name)}
 		if m.Excluded && (some || !m.later()) {
-			of.Weight = 0
+			parties[i].Weight = 0
 		}
-		return of
-	}, f.Seed)
+	}
+	shares, unplaced := apportion.Webster(int32(f.total), parties)
 	for i, n := range shares {
 		f.members[i].Desired = n
 	}
@@ -262,33 +263,6 @@ func (f *fleet) share() (unplaced int32, why Reason) {
 // and may be healthy at any time.
 func (m *member) later() bool {
 	return !m.Excluded || m.Reason == ReasonUnreachable || m.Reason == ReasonNotAsked || m.Reason.silent() || m.Reason == ReasonWriteFailed
-}
-
-// A party takes part in a division.
-type party struct {
-	Member
-	cap    int64
-	capped bool
-}
-
-func share(total int32, n int, of func(i int) party, seed string) (shares []int32, left int32) {
-	order := make([]int, n)
-	parties := make([]party, n)
-	for i := range n {
-		order[i], parties[i] = i, of(i)
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return strings.Compare(parties[a].Name, parties[b].Name) })
-	seats := make([]apportion.Party, n)
-	for at, i := range order {
-		p := &parties[i]
-		seats[at] = apportion.Party{Weight: p.Weight, Cap: clip(p.cap), Capped: p.capped, Rank: apportion.Rank(seed, p.Name)}
-	}
-	sorted, left := apportion.Webster(total, seats)
-	shares = make([]int32, n)
-	for at, i := range order {
-		shares[i] = sorted[at]
-	}
-	return shares, left
 }
 
 // clip returns n as an int32, or the greatest int32.

@@ -3,9 +3,11 @@ package replicas
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/placement/apportion"
 )
 
 // NoMax as Policy.Max allows any number of replicas.
@@ -135,6 +137,15 @@ func (p *Policy) bound(total int32) int64 {
 // in the order of members. The sum is total if a member has weight. Ties go to the
 // first by name. NewPlan shares in the same way.
 func Split(total int32, members ...Member) []int32 {
-	shares, _ := share(total, len(members), func(i int) party { return party{Member: members[i]} }, "")
+	names, parties := make([]string, len(members)), make([]apportion.Party, len(members))
+	for i := range members {
+		names[i] = members[i].Name
+	}
+	slices.Sort(names)
+	for i, m := range members {
+		first, _ := slices.BinarySearch(names, m.Name)
+		parties[i] = apportion.Party{Weight: m.Weight, Rank: uint64(first)}
+	}
+	shares, _ := apportion.Webster(total, parties)
 	return shares
 }
