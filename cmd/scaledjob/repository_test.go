@@ -33,6 +33,7 @@ var repositoryFiles = map[string]string{
 	"charts/orders/templates/job.yaml":   "kind: ScaledJob\nmetadata: {name: {{ .Release.Name }}}\n",
 	"charts/orders/templates/quote.yaml": "kind: ScaledJob\nmetadata:\n  name: 'a-{{ default \"x\" .Values.n }}'\n",
 	"tsconfig.json":                      "{\n  // a comment\n  \"a\": 1,\n}\n",
+	"tsconfig.base.json":                 "{\"a\": 1,}\n// a comment\n",
 	"crds/other.yaml":                    "apiVersion: example.com/v1\nkind: Widget\nspec: {template: '{{ .name }}'}\n",
 	"vendor/broken.yaml":                 "kind: ScaledJob\nspec: [\n",
 }
@@ -44,7 +45,7 @@ func TestRepository(t *testing.T) {
 	require.Equal(t, success, status, out+said)
 	require.Empty(t, said)
 	require.Contains(t, out, " in 1 ScaledJob\n")
-	for _, line := range []string{"skipped 2 Helm templates; to check charts rendered, use --helm DIR\n", "skipped 1 file without a manifest\n",
+	for _, line := range []string{"skipped 2 Helm templates; to check charts rendered, use --helm DIR\n", "skipped 2 non-YAML files\n",
 		"skipped 2 Kustomize patches; to check overlays rendered, use --kustomize DIR\n", "skipped 1 excluded file\n"} {
 		require.Contains(t, out, line)
 	}

@@ -19,6 +19,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/tree"
 )
 
 // A Repository holds what a walk of lint leaves out: files that are no manifests on their own.
@@ -32,7 +33,7 @@ type Repository struct {
 const (
 	skippedTemplate = "Helm template"
 	skippedPatch    = "Kustomize patch"
-	skippedOther    = "file without a manifest"
+	skippedOther    = "non-YAML file"
 	skippedExcluded = "excluded file"
 )
 
@@ -114,13 +115,12 @@ var (
 // Skips reports whether a file of a walk is no manifest on its own, and counts it.
 func (r *Repository) Skips(s Source) bool {
 	reason := ""
-	var n yaml.Node
 	switch {
 	case r.patches[filepath.Clean(s.Name)] || patchPattern.Match(s.Data):
 		reason = skippedPatch
 	case s.rendered() != nil:
 		reason = skippedTemplate
-	case !KedaPattern.Match(s.Data) && yaml.Unmarshal(s.Data, &n) != nil:
+	case !KedaPattern.Match(s.Data) && len(tree.NotYAML(s.Data)) > 0: // such as JSON with comments
 		reason = skippedOther
 	default:
 		return false
