@@ -122,7 +122,7 @@ beside:
 
 # The numbers of bench/README.md: KEDA's operator, then examples/controller.
 resources:
-	@set -e; cd e2e; for n in 100 1000; do for which in -operator ""; do \
+	@set -e; cd e2e; for n in 0 100 200 1000; do for which in -operator ""; do \
 	go test -count=1 -v -run 'TestSoak$$' -timeout 60m . -soak 30s -scaledjobs $$n $$which; done; done
 
 soak:

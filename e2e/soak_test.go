@@ -238,10 +238,12 @@ func (s *soakTest) await(what string, within time.Duration, holds func() bool) {
 
 // jumps lets every queue have ten items, and waits for the Jobs.
 func (s *soakTest) jumps() {
-	begin, used := time.Now(), s.used()
+	begin, used, all := time.Now(), s.used(), jobsEach**scaledJobs
+	if all == 0 {
+		return
+	}
 	s.length.Store(jobsEach)
-	all := jobsEach * *scaledJobs
-	s.await("all Jobs exist", 10*time.Minute, func() bool { return len(s.jobs) >= all })
+	s.await("all Jobs exist", 15*time.Minute, func() bool { return len(s.jobs) >= all })
 	for _, part := range []int{50, 90, 100} {
 		s.Logf("%3d %% of %d Jobs after %.1f s", part, all, s.arrived[all*part/100-1].Sub(begin).Seconds())
 	}
@@ -253,7 +255,7 @@ func (s *soakTest) jumps() {
 // until statuses and events are written.
 func (s *soakTest) settles() {
 	pods, client := 0, s.cluster.Client(s)
-	for end := time.Now().Add(15 * time.Minute); pods < jobsEach**scaledJobs && time.Now().Before(end); time.Sleep(10 * time.Second) {
+	for end := time.Now().Add(20 * time.Minute); pods < jobsEach**scaledJobs && time.Now().Before(end); time.Sleep(10 * time.Second) {
 		list, err := client.CoreV1().Pods("").List(s.Context(), metav1.ListOptions{Limit: 1})
 		require.NoError(s, err)
 		if pods = len(list.Items); list.RemainingItemCount != nil {
