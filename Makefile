@@ -29,7 +29,7 @@ PACKAGED  = $$(go list $(PURE:%=%/...) | grep -v /e2e$$)
 RELEASES = $(patsubst conformance/releases/%.mod,%,$(wildcard conformance/releases/*.mod))
 CONFORM = go test -count=1 -v -timeout 30m -rapid.nofailfile
 
-.PHONY: ci test oldest imports check race fuzz examples worker bench conformance conformance-all newest e2e e2e-oldest beside resources soak scale agree hostile law overload mutate cluster fleet \
+.PHONY: ci test oldest imports check race fuzz examples worker worker.out bench conformance conformance-all newest e2e e2e-oldest beside resources soak scale agree hostile law overload mutate cluster fleet \
 	release release-check compare licenses vulnerabilities peers snapshot archives image-check
 
 ci: test oldest imports check race fuzz examples worker bench conformance e2e release-check compare licenses image-check
@@ -72,10 +72,12 @@ examples:
 	go run ./examples/quickstart
 	go test -count=1 -timeout 30m $$(go list $(patsubst %,%/...,$(filter-out . ./adapter,$(PURE))) | grep -v /e2e$$)
 
-# KEDA's scalers: 10 CPU minutes cold. The program is worker.out.
-worker: export GOWORK = off
-worker:
-	cd adapter/triggers/worker && go build -ldflags '-s -w' -o $(CURDIR)/worker.out . && go vet . && go test -count=1 -v -timeout 20m .
+# The program with KEDA's scalers: 10 CPU minutes cold.
+worker.out:
+	cd adapter/triggers/worker && GOWORK=off go build -ldflags '-s -w' -o $(CURDIR)/worker.out .
+
+worker: worker.out
+	cd adapter/triggers/worker && GOWORK=off go vet . && GOWORK=off go test -count=1 -v -timeout 20m .
 
 bench:
 	go test -run '^$$' -bench . -benchtime $(BENCHTIME) $(PACKAGED)

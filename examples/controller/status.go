@@ -130,7 +130,11 @@ func (t *term) writeStatus(ctx context.Context, e *entry, s *status) error {
 	})
 	if err == nil {
 		_, err = t.dynamic.Resource(scaledJobs).Namespace(e.name.Namespace).
-			Patch(ctx, e.name.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: name}, "status")
+			Patch(ctx, e.name.Name, types.JSONPatchType, patch, metav1.PatchOptions{
+				FieldManager: name,
+				// KEDA's own definition has no times of conditions: the API server drops them, with a warning for each.
+				FieldValidation: metav1.FieldValidationIgnore,
+			}, "status")
 	}
 	if apierrors.IsNotFound(err) || replaced(err) { // deleted; an event of the watch follows
 		return nil

@@ -4,7 +4,7 @@
 // watches and polls.
 //
 //	go run ./examples/multicluster/local                     # in another terminal: a hub and three members
-//	make worker                                              # KEDA's scalers: worker.out
+//	make worker.out                                           # KEDA's scalers: worker.out
 //	export KUBECONFIG=$PWD/fleet/home.kubeconfig
 //	DSJ_ENABLED=true DSO_ENABLED=true go run ./examples/multicluster -trigger-worker worker.out
 //
@@ -59,7 +59,7 @@ const guide = `To start a hub cluster with three members on this machine, with n
 and in another terminal
 
     export KUBECONFIG=$PWD/fleet/home.kubeconfig
-    make worker                             # builds KEDA's scalers, also about ten minutes
+    make worker.out                          # builds KEDA's scalers, also about ten minutes
     DSJ_ENABLED=true DSO_ENABLED=true go run ./examples/multicluster -trigger-worker worker.out`
 
 func main() {

@@ -175,14 +175,14 @@ func (t *trigger) text(err error) string {
 	if t.limits.Withhold {
 		return "the trigger could not be read; its error is not shown, because its values come from a secret manager"
 	}
-	text := err.Error()
+	text, hint := err.Error(), ""
 	if strings.Contains(text, "operation not permitted") {
-		text += " (loopback, link-local and own addresses are refused unless the administrator sets the flag -allow-local-addresses)"
+		hint = " (loopback, link-local and own addresses are refused unless the administrator sets the flag -allow-local-addresses)"
 	}
 	if fileRefused.MatchString(text) {
-		text += " (files are refused unless the administrator sets the flag -file-root)"
+		hint = " (files are refused unless the administrator sets the flag -file-root)"
 	}
-	return t.secrets.Text(text)
+	return t.secrets.Text(text) + hint
 }
 
 // trigger returns the state of a trigger. Another owner with the name of one before does not get

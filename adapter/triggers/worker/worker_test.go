@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -218,6 +219,9 @@ func TestLocalAddressesAreRefused(t *testing.T) {
 		_, err := r.Read(context.Background(), owner("a", redis(host+":"+port, "list")))
 		require.ErrorContains(t, err, "-allow-local-addresses", host)
 	}
+	short := &trigger{} // whose error is withheld, because it contains a short password
+	short.secrets.Add("abc")
+	require.Regexp(t, "not shown.*-allow-local-addresses", short.text(errors.New("dial abc@127.0.0.1: operation not permitted")))
 }
 
 // A redirect from an allowed address to a loopback address fails.

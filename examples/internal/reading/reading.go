@@ -69,7 +69,7 @@ type Options struct {
 
 // Flags adds the flags.
 func (o *Options) Flags(flags *flag.FlagSet) {
-	flags.StringVar(&o.Worker, "trigger-worker", "", "`program` that reads triggers with KEDA's scalers; make worker builds it")
+	flags.StringVar(&o.Worker, "trigger-worker", "", "`program` that reads triggers with KEDA's scalers; make worker.out builds it")
 	flags.StringVar(&o.Socket, "trigger-supervisor", "", "Unix `socket` of a supervisor that runs the workers in another container")
 	flags.StringVar(&o.Listen, "serve-triggers", "", "be the supervisor at a Unix `socket`, and do nothing else")
 	flags.DurationVar(&o.Timeout, "source-timeout", 10*time.Second, "`time` within which a trigger must answer")
@@ -103,6 +103,10 @@ func (o *Options) Check() error {
 	problems.Check(o.memory >= 200_000_000, "-worker-memory", o.memory, "200000000 or more")
 	problems.AtLeast("-max-workers", int64(o.workers), 1)
 	problems.Check(o.Worker == "" || o.Socket == "", "-trigger-worker", o.Worker, "either it or -trigger-supervisor")
+	if o.Worker != "" {
+		_, err := os.Stat(o.Worker)
+		problems.Check(err == nil, "-trigger-worker", o.Worker, "the program that make worker.out builds")
+	}
 	problems.Check(o.Listen == "" || o.Worker != "", "-serve-triggers", o.Listen, "-trigger-worker with it")
 	return problems.Err()
 }
@@ -120,7 +124,7 @@ func (o *Options) program() (triggers.Program, error) {
 // scaler.
 func (o *Options) Reader(client kubernetes.Interface, dynamic dynamic.Interface, wake func(types.UID)) (*triggers.Reader, error) {
 	if (o.Worker == "") == (o.Socket == "") {
-		return nil, &field.Error{Path: "-trigger-worker", Found: fmt.Sprintf("%q", o.Worker), Fix: "the program that make worker builds, or -trigger-supervisor with a socket"}
+		return nil, &field.Error{Path: "-trigger-worker", Found: fmt.Sprintf("%q", o.Worker), Fix: "the program that make worker.out builds, or -trigger-supervisor with a socket"}
 	}
 	start := triggers.Dial(o.Socket)
 	if o.Worker != "" {

@@ -162,7 +162,7 @@ ready. In another terminal:
 
     export KUBECONFIG=HOME
     go run ./examples/multicluster list-members
-    make worker
+    make worker.out
     DSJ_ENABLED=true DSO_ENABLED=true go run ./examples/multicluster -trigger-worker worker.out
 
 and in a third:
