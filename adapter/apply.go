@@ -104,11 +104,10 @@ type application struct {
 	plan     *Plan
 	owner    *owned // nil until its first request is chosen
 	deletes  map[types.UID]*Deletion
-	labels   []map[string]string // of the next Jobs
+	labels   []hub.Labels // of the next Jobs
 	result   Result
 	failed   error // the first reason why a Job was not created
-	taken    int   // names that were
-	passed   error // why so many names were passed over that no other was tried
+	taken    []error
 	outdated error
 	problems []error
 }
@@ -181,9 +180,15 @@ func (a *application) next(ctx context.Context) (batch []call) {
 			return nil
 		}
 		for _, q := range all {
-			if c := (call{Request: q}); a.ready(&c) {
-				batch = append(batch, c)
+			if !q.All() {
+				batch = append(batch, a.call(q))
+				continue
 			}
+			result := slots.None
+			if t.relist() {
+				result = slots.Done
+			}
+			a.owner.set.Answer(q, result, "", t.now())
 		}
 	}
 	return batch
@@ -191,8 +196,8 @@ func (a *application) next(ctx context.Context) (batch []call) {
 
 // begin gives the plan to the owner's set.
 func (a *application) begin(o *owned) {
-	w := o.want(a.plan.Items, a.plan.List)
-	w.Create, w.Max = a.plan.Create, o.target.Policy.Bounds.Max
+	w := a.plan.want
+	w.Create, w.Max, w.Retries = a.plan.Create, o.target.Policy.Bounds.Max, o.target.Retries
 	a.deletes = make(map[types.UID]*Deletion, len(a.plan.Delete))
 	for i := range a.plan.Delete {
 		d := &a.plan.Delete[i]
@@ -202,13 +207,13 @@ func (a *application) begin(o *owned) {
 		}
 	}
 	o.set.Want(w, a.tracker.now())
-	o.now, a.owner = a, o
+	o.plan, a.owner = a, o
 }
 
 // stop ends the application before a request.
 func (a *application) stop(ended, err error) {
 	o, left := a.tracker.owners[a.plan.Owner], a.left() > 0
-	dropped := o != nil && o.now == a && o.set.Stop()
+	dropped := o != nil && o.plan == a && o.set.Stop()
 	switch {
 	case ended != nil && left:
 		a.failed = cmp.Or(a.failed, ended)
@@ -219,59 +224,40 @@ func (a *application) stop(ended, err error) {
 
 func (a *application) left() int64 { return a.plan.Create - a.result.Created - a.result.Existing }
 
-// ready notes what a request needs. It reports whether the request is to be sent.
-func (a *application) ready(c *call) bool {
-	t, o := a.tracker, a.owner
+// call returns what a request needs.
+func (a *application) call(q slots.Request) call {
+	o, c := a.owner, call{Request: q}
 	switch {
-	case c.Kind == slots.Relist:
-		result := slots.None
-		if t.relist() {
-			result = slots.Done
-		}
-		o.set.Answer(c.Request, result, "", t.now())
-		return false
-	case c.Kind == slots.Create:
-		c.from = &origin{from: o.target, at: t.now()}
-		if len(a.labels) > 0 {
-			c.from.labels, a.labels = a.labels[0], a.labels[1:]
-		}
-		if i := slices.IndexFunc(a.plan.Items, func(i Item) bool { return brief(i.Key) == c.Slot.Key }); i >= 0 {
-			c.from.item = &a.plan.Items[i]
-		}
-		if o.sent == nil {
-			o.sent = map[slots.Slot]*origin{}
-		}
-		o.sent[c.Slot] = c.from
-	case c.Kind == slots.Read && c.UID == "":
-		c.from = cmp.Or(o.sent[c.Slot], &origin{from: o.target})
-	case c.UID != "":
-		j := t.jobs[types.UID(c.UID)]
-		j.pruned = j.pruned || c.Kind == slots.Delete && c.Finished
+	case q.UID != "":
+		j := a.tracker.jobs[types.UID(q.UID)]
+		j.pruned = j.pruned || q.Kind == slots.Delete && q.Finished
 		d := j.Delete(rollout.Background, HistoryLimit)
-		if plan := a.deletes[d.UID]; plan != nil && c.Kind == slots.Delete {
+		if plan := a.deletes[d.UID]; plan != nil && q.Kind == slots.Delete {
 			d.Propagation, d.Reason = plan.Propagation, plan.Reason
-			if d.ResourceVersion = cmp.Or(plan.ResourceVersion, d.ResourceVersion); c.Finished {
+			if d.ResourceVersion = cmp.Or(plan.ResourceVersion, d.ResourceVersion); q.Finished {
 				d.ResourceVersion = plan.ResourceVersion
 			}
 		}
 		c.of = &d
+	case q.Kind == slots.Read:
+		c.from = o.origin(q.Slot)
+	case q.Kind == slots.Create:
+		c.from = &origin{from: o.target, at: a.tracker.now()}
+		if len(a.labels) > 0 {
+			c.from.labels, a.labels = a.labels[0], a.labels[1:]
+		}
+		if i := slices.IndexFunc(a.plan.items, func(i Item) bool { return brief(i.Key) == q.Slot.Key }); i >= 0 {
+			c.from.item = &a.plan.items[i]
+		}
+		if o.sent == nil {
+			o.sent = map[slots.Slot]*origin{}
+		}
+		o.sent[q.Slot] = c.from
 	}
-	return true
+	return c
 }
 
-// mark carries out a request to mark the lease.
-func (a *application) mark(ctx context.Context, q slots.Request) reply {
-	do := a.plan.term.Aside
-	if q.Kind == slots.Unmark {
-		do = a.plan.term.Unaside
-	}
-	if err := do(ctx, a.owner); err != nil {
-		return reply{slots.None, "", err}
-	}
-	return reply{Result: slots.Done}
-}
-
-// stops returns why the plan stops, or nil.
+// stops returns why the plan stops, or nil. A request may have waited for long since next.
 func (a *application) stops() error {
 	t, p, leads := a.tracker, a.plan, a.tracker.leads()
 	age, o := t.now().Sub(p.made), t.owners[p.Owner]
@@ -288,18 +274,10 @@ func (a *application) stops() error {
 		return fmt.Errorf("%w: its Jobs are not known yet", ErrOutdated)
 	case p.target != o.target:
 		return fmt.Errorf("%w: its owner was edited", ErrOutdated)
-	case a.owner != nil && o.now != a:
+	case a.owner != nil && o.plan != a:
 		return fmt.Errorf("%w: a newer plan of its owner has begun", ErrOutdated)
 	}
 	return nil
-}
-
-// check returns why a request of the plan may no longer be sent, or nil. A request may have
-// waited for long since Next.
-func (a *application) check() error {
-	a.tracker.mu.Lock()
-	defer a.tracker.mu.Unlock()
-	return a.stops()
 }
 
 // over returns what was done, and the errors joined.
@@ -307,8 +285,8 @@ func (a *application) over() (Result, error) {
 	a.tracker.mu.Lock()
 	defer a.tracker.mu.Unlock()
 	failed := a.failed
-	if failed == nil && a.outdated == nil {
-		failed = a.passed
+	if failed == nil && a.outdated == nil && len(a.taken) >= maxTaken {
+		failed = a.taken[0]
 	}
 	switch {
 	case failed != nil && a.left() > 0:
@@ -321,6 +299,9 @@ func (a *application) over() (Result, error) {
 	return a.result, errors.Join(append(slices.Clone(a.problems), failed, a.outdated)...)
 }
 
+// maxTaken is how many names may be taken until no other is tried.
+const maxTaken = 64
+
 // answered takes over the reply to a request.
 func (a *application) answered(c call, r reply) {
 	t := a.tracker
@@ -330,6 +311,9 @@ func (a *application) answered(c call, r reply) {
 	o := t.owners[a.plan.Owner]
 	if o == nil || o.set == nil {
 		return
+	}
+	if o.plan == a && errors.Is(r.err, ErrNotSent) {
+		o.set.Stop()
 	}
 	o.set.Answer(c.Request, r.Result, string(r.uid), t.now())
 	read := c.Kind == slots.Read
@@ -351,13 +335,15 @@ func (t *Tracker) deleted(j *job) {
 
 // count counts the reply to a request in the result.
 func (a *application) count(c call, r reply) {
-	switch done := r.Result == slots.Done; {
-	case c.Kind == slots.Read && r.Result == slots.Unanswered:
-		a.problems = append(a.problems, fmt.Errorf("read a Job that was created or deleted before: %w", r.err))
+	done, problem := r.Result == slots.Done, ""
+	switch {
 	case c.Kind == slots.Read:
-	case c.Kind == slots.Mark || c.Kind == slots.Unmark:
+		if r.Result == slots.Unanswered {
+			problem = "read a Job that was created or deleted before"
+		}
+	case c.Kind == slots.Mark:
 		if r.err != nil && !errors.Is(r.err, term.ErrNoMark) {
-			a.problems = append(a.problems, fmt.Errorf("mark the lease, so that a number whose Job is refused is passed over: %w", r.err))
+			problem = "mark the lease, so that a number whose Job is refused is passed over"
 		}
 	case errors.Is(r.err, ErrOutdated):
 		a.outdated = cmp.Or(a.outdated, r.err)
@@ -366,9 +352,7 @@ func (a *application) count(c call, r reply) {
 	case c.Kind == slots.Create && done:
 		a.result.Existing++
 	case c.Kind == slots.Create && r.Result == slots.Taken:
-		if a.taken++; a.taken >= maxPassed {
-			a.passed = r.err
-		}
+		a.taken = append(a.taken, r.err)
 		a.labels = append(a.labels, c.from.labels) // for the next number
 	case c.Kind == slots.Create:
 		a.failed = cmp.Or(a.failed, r.err)
@@ -379,8 +363,9 @@ func (a *application) count(c call, r reply) {
 	case done:
 		a.result.Other++
 	case !errors.Is(r.err, errChanged):
-		a.problems = append(a.problems, fmt.Errorf("delete Job %s: %w", c.of.Name, r.err))
+		problem = "delete Job " + c.of.Name
+	}
+	if problem != "" {
+		a.problems = append(a.problems, fmt.Errorf("%s: %w", problem, r.err))
 	}
 }
-
-const maxPassed = 64

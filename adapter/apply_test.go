@@ -177,7 +177,7 @@ func TestAllTaken(t *testing.T) {
 	})
 	_, err := w.poll(2)
 	require.ErrorContains(t, err, "the name belongs to a finished Job or to another owner")
-	require.Less(t, s.requests["create"], 2*maxPassed)
+	require.Less(t, s.requests["create"], 2*maxTaken)
 }
 
 // A request that failed had no effect if it was never sent, or if the API server rejected
@@ -190,7 +190,7 @@ func TestFailure(t *testing.T) {
 	}{
 		{status(400), slots.Refused}, {status(403), slots.Refused}, {status(408), slots.Unanswered}, {status(422), slots.Refused}, {status(429), slots.None}, {status(499), slots.Refused},
 		{status(399), slots.Unanswered}, {status(500), slots.Unanswered}, {status(504), slots.Unanswered},
-		{fmt.Errorf("%w: the limit", ErrNotSent), slots.NotSent},
+		{fmt.Errorf("%w: the limit", ErrNotSent), slots.None},
 		{&net.OpError{Op: "dial", Err: errors.New("refused")}, slots.None}, {&net.OpError{Op: "read", Err: errors.New("reset")}, slots.Unanswered},
 		{context.DeadlineExceeded, slots.Unanswered}, {errors.New("unexpected end"), slots.Unanswered},
 	} {
@@ -435,19 +435,19 @@ func TestOwnPlan(t *testing.T) {
 	target.Policy.Bounds.Max = scaling.NoMax
 	w := newWriter(t, s, target, Options{hub: hub.Options{Place: hub.Place{Home: "home"}, Labels: []string{"replaces"}}})
 	s.before = failing("create", 2, context.DeadlineExceeded)
-	_, err := w.Apply(context.Background(), labelling{s, []map[string]string{{"replaces": "a"}, {"replaces": "b"}}}, Plan{Owner: ownerUID, Create: 2})
+	_, err := w.Apply(context.Background(), labelling{s, []hub.Labels{{"replaces": "a"}, {"replaces": "b"}}}, Plan{Owner: ownerUID, Create: 2})
 	require.Error(t, err)
 	created, known := w.Jobs(ownerUID)
 	require.True(t, known)
 	require.Len(t, created, 2)
 	require.Equal(t, Job{
 		Namespace: "shop", Name: target.newJob(hub.Place{Home: "home"}, 2).Name, Number: 2, Phase: InFlight, Created: noon,
-		Revision: rollout.Revision{Generation: 1, TemplateHash: TemplateHash(&target.Job.Spec)}, labels: map[string]string{"replaces": "b"},
+		Revision: rollout.Revision{Generation: 1, TemplateHash: TemplateHash(&target.Job.Spec)}, Labels: hub.Labels{"replaces": "b"},
 	}, created[1])
 	require.Equal(t, types.UID("uid-1"), created[0].UID)
 	w.catchUp(t)
 	created, _ = w.Jobs(ownerUID)
-	require.Equal(t, "a", created[0].labels["replaces"])
+	require.Equal(t, "a", created[0].Labels["replaces"])
 	require.Equal(t, Pending, created[0].Phase)
 	require.Nil(t, s.all(t)[0].OwnerReferences)
 	require.NotEqual(t, target.NewJob(1).Name, created[0].Name)
@@ -536,7 +536,7 @@ func TestOwnDeletions(t *testing.T) {
 func TestReservedLabels(t *testing.T) {
 	s := newServer()
 	w := newWriter(t, s, newTarget(), Options{})
-	_, err := w.Apply(t.Context(), labelling{s, []map[string]string{{LabelOwner: "x", "a": "b"}}}, Plan{Owner: ownerUID, Create: 1})
+	_, err := w.Apply(t.Context(), labelling{s, []hub.Labels{{LabelOwner: "x", "a": "b"}}}, Plan{Owner: ownerUID, Create: 1})
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{LabelOwner: string(ownerUID), "a": "b"}, s.all(t)[0].Labels)
 }

@@ -266,7 +266,7 @@ var keepNone = history.Limits{Succeeded: history.Keep(0), Failed: history.Keep(0
 
 // fed gives a tracker feeds that have listed.
 func (t *Tracker) fed() {
-	t.feeds = []*feed{{Tracker: t, synced: true}, {Tracker: t, ofPods: true, synced: true}}
+	t.began, t.feeds = noon, []*feed{{Tracker: t, read: noon}, {Tracker: t, ofPods: true, read: noon}}
 }
 
 func (t *Tracker) jobFeed() *feed { return t.feeds[0] }

@@ -40,9 +40,9 @@
 // # Keyed work
 //
 // A source lists items with unique keys, such as CI jobs. Each item is worked on by one Job.
-// For each poll call [Tracker.Listing], then ask the source, then [Tracker.PlanItems] and
-// [Tracker.Apply]. The Job's annotations hold the whole key. A Job of the owner that exists
-// already, under any name, is adopted if it has [AnnotationKey]: its item gets no other Job.
+// For each poll call [Tracker.PlanItems], which asks the source, and [Tracker.Apply]. The Job's
+// annotations hold the whole key. A Job of the owner that exists already, under any name, is
+// adopted if it has [AnnotationKey]: its item gets no other Job.
 //
 // # Limits of the promise
 //
@@ -66,7 +66,7 @@
 //	a standby that becomes leader reads the Jobs anew             TestStandbyLeads, TestTermEnds
 //	a number whose create is always refused                       TestSetAside
 //	the lease's mark of an orderly end                            TestCleanTerm
-//	an owner changes between numbers and keys                     TestKeyedChanges
+//	an owner does not change between numbers and keys             TestKeyedChanges
 //	finished Jobs are deleted by their age                        TestTimeToLive
 //	counts are those of a recount                                 TestRecount
 //	a wrong UID is not an empty set                               TestMistaken, TestNamesakeOfAnotherGroup

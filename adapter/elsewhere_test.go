@@ -33,11 +33,11 @@ func inHub(home string) hub.Options { return hub.Options{Place: hub.Place{Home: 
 // A labelling is a client that has labels for the next Jobs.
 type labelling struct {
 	Client
-	labels []map[string]string
+	labels []hub.Labels
 }
 
 func (l labelling) Hub() hub.Options            { return hub.Options{} }
-func (l labelling) Labels() []map[string]string { return l.labels }
+func (l labelling) Labels() []hub.Labels { return l.labels }
 
 // cluster answers creates with UIDs.
 func cluster(t *testing.T) *fake.Clientset {
@@ -51,9 +51,9 @@ func cluster(t *testing.T) *fake.Clientset {
 	return c
 }
 
-func labelled(n int) (all []map[string]string) {
+func labelled(n int) (all []hub.Labels) {
 	for i := range n {
-		all = append(all, map[string]string{"id": fmt.Sprint(i)})
+		all = append(all, hub.Labels{"id": fmt.Sprint(i)})
 	}
 	return all
 }

@@ -54,11 +54,8 @@ type Job struct {
 	PendingSince time.Time
 	Finished     time.Time // zero if the Job has not finished
 	Revision     rollout.Revision
-
-	labels map[string]string // those of hub.Options
+	Labels       hub.Labels // of a tracker of package member; else nil
 }
-
-func init() { hub.LabelsOf = func(j any) map[string]string { return j.(*Job).labels } }
 
 // JobOf describes a Job from its status alone. Number is not set, nor is PendingSince if the Job has run.
 func JobOf(object *batchv1.Job) Job {
@@ -100,7 +97,6 @@ type job struct {
 
 func newJob(object *batchv1.Job, o *Options) *job {
 	s, end := &object.Status, end(object)
-	var kept metav1.ObjectMeta
 	generation, err := strconv.ParseInt(cmp.Or(object.Annotations[AnnotationGeneration], object.Annotations["scaledjob.keda.sh/generation"]), 10, 64)
 	if err != nil {
 		generation = 0
@@ -125,14 +121,15 @@ func newJob(object *batchv1.Job, o *Options) *job {
 			Failure: value(condition(object, batchv1.JobFailed)).LastTransitionTime.Time,
 		}.Finished()
 	}
-	j.of = new(o.ownerOf(object))
-	j.item = itemOf(object)
+	j.of, j.item = new(o.ownerOf(object)), itemOf(object)
 	for _, key := range o.hub.Labels {
 		if value, ok := object.Labels[key]; ok {
-			metav1.SetMetaDataLabel(&kept, key, value)
+			if j.Labels == nil {
+				j.Labels = hub.Labels{}
+			}
+			j.Labels[key] = value
 		}
 	}
-	j.labels = kept.Labels
 	return j
 }
 
@@ -171,6 +168,24 @@ func (j *job) GetObjectMeta() metav1.Object {
 
 // uidOf returns the UID of a Job. client-go's fake clientset gives none.
 func uidOf(j *batchv1.Job) types.UID { return cmp.Or(j.UID, types.UID(j.Name)) }
+
+// A claim is whose a Job is.
+type claim struct {
+	uid    types.UID // "" if the Job has no owner that the tracker knows of
+	called string    // by the controller reference; "" if there is none
+}
+
+func (o *Options) ownerOf(j *batchv1.Job) claim {
+	controller := metav1.GetControllerOfNoCopy(j)
+	switch {
+	case o.hub.Home == "" && controller != nil:
+		called := (&Owner{controller.APIVersion, controller.Kind, j.Namespace, controller.Name, ""}).called()
+		return claim{types.UID(brief(string(controller.UID))), brief(called)}
+	case o.hub.Home != "" && controller == nil && j.Labels[hub.LabelHome] == o.hub.Home:
+		return claim{uid: types.UID(j.Labels[LabelOwner])}
+	}
+	return claim{}
+}
 
 // value returns *p, or the zero value if p is nil.
 func value[T any](p *T) (v T) {

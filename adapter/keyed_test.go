@@ -14,7 +14,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/scaledjob/scaledjob/premise"
-	"github.com/scaledjob/scaledjob/slots"
 )
 
 // A dispatcher is a writer of a keyed owner whose term is older than L.
@@ -31,8 +30,12 @@ func newDispatcher(t require.TestingT, s *server, most int64) *writer {
 
 // dispatch polls with items that the source lists now.
 func (w *writer) dispatch(list ...Item) (Result, error) {
-	at := w.Listing(ownerUID)
-	return w.Apply(context.Background(), w.server, w.PlanItems(ownerUID, list, at, w.clock))
+	return w.Apply(context.Background(), w.server, w.planItems(list...))
+}
+
+// planItems plans with items that the source lists now.
+func (w *writer) planItems(list ...Item) Plan {
+	return w.PlanItems(ownerUID, w.clock, func() ([]Item, int64, error) { return list, 0, nil })
 }
 
 func keys(names ...string) (list []Item) {
@@ -82,7 +85,7 @@ func TestItems(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, Result{Created: 1}, result, "a finished item that stays listed is not run again, and keeps its Job")
 	w.catchUp(t)
-	plan := w.PlanItems(ownerUID, keys("a/1", "b/2", "c/3"), w.Listing(ownerUID), w.clock)
+	plan := w.planItems(keys("a/1", "b/2", "c/3")...)
 	require.Contains(t, plan.String(), `held      stillThere: 1 items stay listed though their objects have finished or are not ours, such as "a/1"`)
 	result, err = w.dispatch(keys("b/2", "c/3")...)
 	require.NoError(t, err)
@@ -124,10 +127,11 @@ func TestRetries(t *testing.T) {
 		result, err := w.dispatch(keys("a")...)
 		require.NoError(t, err)
 		require.Equal(t, Result{Created: 1}, result)
-		begun := w.Listing(ownerUID)
-		end(batchv1.JobFailed)
-		w.catchUp(t)
-		result, err = w.Apply(t.Context(), s, w.PlanItems(ownerUID, keys("a"), begun, w.clock))
+		result, err = w.Apply(t.Context(), s, w.PlanItems(ownerUID, w.clock, func() ([]Item, int64, error) {
+			end(batchv1.JobFailed)
+			w.catchUp(t)
+			return keys("a"), 0, nil
+		}))
 		require.NoError(t, err)
 		require.Zero(t, result, "the list began before the end was shown")
 		require.Len(t, s.all(t), attempt+1)
@@ -135,7 +139,7 @@ func TestRetries(t *testing.T) {
 	result, err := w.dispatch(keys("a", "b")...)
 	require.NoError(t, err)
 	require.Equal(t, Result{Created: 1}, result, "of b")
-	require.Contains(t, new(w.PlanItems(ownerUID, keys("a", "b"), w.Listing(ownerUID), w.clock)).String(), `stillThere: 1 items stay listed though their objects have finished or are not ours, such as "a"`)
+	require.Contains(t, new(w.planItems(keys("a", "b")...)).String(), `stillThere: 1 items stay listed though their objects have finished or are not ours, such as "a"`)
 	end(batchv1.JobComplete)
 	w.catchUp(t)
 	result, err = w.dispatch(keys("a", "b")...)
@@ -155,12 +159,13 @@ func TestItemsWait(t *testing.T) {
 	result, err := w.dispatch(keys("a")...)
 	require.NoError(t, err)
 	require.Zero(t, result)
-	require.Contains(t, new(w.PlanItems(ownerUID, keys("a"), w.Listing(ownerUID), w.clock)).String(), "newTerm")
+	require.Contains(t, new(w.planItems(keys("a")...)).String(), "newTerm")
 	w.clock = noon.Add(late)
-	before := w.Listing(ownerUID)
-	w.catchUp(t)
-	for _, list := range []slots.Listing{{}, before} {
-		result, err = w.Apply(t.Context(), s, w.PlanItems(ownerUID, keys("a"), list, w.clock))
+	for _, failed := range []error{nil, errors.New("a part is missing")} {
+		result, err = w.Apply(t.Context(), s, w.PlanItems(ownerUID, w.clock, func() ([]Item, int64, error) {
+			w.catchUp(t)
+			return keys("a"), 0, failed
+		}))
 		require.NoError(t, err)
 		require.Zero(t, result)
 	}
@@ -277,11 +282,13 @@ func propItems(t *rapid.T, c *premise.Counts) {
 			restarted = true
 			w = newDispatcher(t, s, most)
 		case "stale": // an answer to a request of before is not used
-			at, old := w.Listing(ownerUID), keys(source...)
-			finish(0)
-			w.catchUp(t)
-			poll()
-			_, _ = w.Apply(context.Background(), s, w.PlanItems(ownerUID, old, at, w.clock))
+			_, _ = w.Apply(context.Background(), s, w.PlanItems(ownerUID, w.clock, func() ([]Item, int64, error) {
+				old := keys(source...)
+				finish(0)
+				w.catchUp(t)
+				poll()
+				return old, 0, nil
+			}))
 			check()
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/scaledjob/scaledjob/adapter/internal/hub"
+	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/slots"
 )
@@ -17,81 +18,243 @@ import (
 // change, and the set that decides about creates and deletes.
 type owned struct {
 	uid       types.UID
-	target    *tracked     // nil while the owner is not tracked
-	namespace string       // of the last target
-	set       *slots.Set   // nil until the owner is tracked
-	keyed     bool         // the set is
-	read      bool         // the set has been told of a view of this term
-	before    time.Time    // creates of another identity may arrive until then
-	now       *application // the plan being carried out
+	target    *Target    // nil while the owner is not tracked
+	namespace string     // of the last target
+	set       *slots.Set // nil until the owner is tracked
+	keyed     bool       // the set is
+	plan      *application
 	jobs      []*job
 	sent      map[slots.Slot]*origin // of the creates in flight, and of some before
 	called    string                 // by the controller reference of a Job; "" if there was none
 	timed     bool                   // since is known
 	since     []int64                // when each pending Job became so, in nanoseconds since 1970, in order
-	aged      bool                   // expiry is known
+	ended     bool                   // finished Jobs have changed since it was decided which are deleted
 	expiry    time.Time              // when the next finished Job reaches its age; zero if none does
-	counted
-}
 
-// A counted counts the Jobs in the cache.
-type counted struct {
-	phases   [InFlight]int32 // without strays, as the next two
+	// Jobs in the cache, without strays.
+	phases   [InFlight]int32
 	outdated int32
-	surplus  [2]int32 // finished and not being deleted: succeeded and failed
-	foreign  int32    // Jobs with a time to live, which somebody else carries out
+	foreign  int32 // with a time to live, which somebody else carries out
 }
 
 // An origin is what a Job in flight was created from.
 type origin struct {
-	from   *tracked
+	from   *Target
 	at     time.Time // when the create was sent
 	item   *Item     // nil if the Job is numbered
-	labels map[string]string
+	labels hub.Labels
 }
 
-// tally adds n Jobs such as j to the counts.
-func (o *counted) tally(j *job, n int32) {
+// owner returns the state of an owner, tracked or not.
+func (t *Tracker) owner(uid types.UID) *owned {
+	o := t.owners[uid]
+	if o == nil {
+		o = &owned{uid: uid}
+		t.owners[uid] = o
+	}
+	return o
+}
+
+// drop frees empty state, and the owner if it has none left.
+func (t *Tracker) drop(o *owned) {
+	if len(o.jobs) == 0 {
+		o.jobs = nil
+	}
+	if o.target == nil && o.jobs == nil && (o.set == nil || o.set.Empty(t.now())) {
+		delete(t.owners, o.uid)
+		if t.term != nil {
+			t.term.Forget(o)
+		}
+	}
+}
+
+// jobShown takes over a Job as the cache shows it now. Equal strings are kept once.
+func (t *Tracker) jobShown(j *job) {
+	of, before := j.of, t.jobs[j.UID]
+	if before != nil && before.owner.uid != of.uid {
+		t.jobGone(before)
+		before = nil
+	}
+	if of.uid == "" {
+		return
+	}
+	o := t.owner(of.uid)
+	o.called = cmp.Or(o.called, of.called)
+	j.owner, j.of = o, nil
+	if before != nil {
+		j.Namespace, j.Name, j.UID, j.at = before.Namespace, before.Name, before.UID, before.at
+		o.jobs[j.at] = j
+	} else {
+		j.at = int32(len(o.jobs))
+		o.jobs = append(o.jobs, j)
+	}
+	if is := o.target; is != nil && j.Namespace == is.Owner.Namespace {
+		j.Namespace = is.Owner.Namespace
+	}
+	if is := o.target; is != nil && j.Revision.TemplateHash == is.Revision.TemplateHash {
+		j.Revision.TemplateHash = is.Revision.TemplateHash
+	}
+	t.jobs[j.UID] = j
+	t.place(j, before)
+}
+
+// jobGone forgets a Job that the cache no longer shows.
+func (t *Tracker) jobGone(j *job) {
+	o := j.owner
+	t.tally(j, -1)
+	if delete(t.jobs, j.UID); j.group() > 0 || j.ended() && j.pruned {
+		t.touch(o)
+	}
+	last := o.jobs[len(o.jobs)-1]
+	o.jobs[j.at], last.at = last, j.at
+	o.jobs[len(o.jobs)-1] = nil
+	o.jobs = o.jobs[:len(o.jobs)-1]
+	o.gone(j)
+	t.drop(o)
+}
+
+// recount classifies a Job in the cache anew; before is its earlier state.
+func (t *Tracker) recount(j *job, before job) { t.place(j, &before) }
+
+// place classifies and counts a Job in the cache. Its state before, if any, no longer counts.
+func (t *Tracker) place(j, before *job) {
+	if before != nil {
+		t.tally(before, -1)
+	}
+	t.classify(j, value(before))
+	t.tally(j, 1)
+	o, group := j.owner, 0
+	if before != nil {
+		group = before.group()
+	}
+	if group != j.group() || before != nil && j.ended() && j.pruned && j.marked && !before.marked {
+		t.touch(o)
+	}
+	switch {
+	case o.set == nil:
+	case j.stray: // it may have been none before
+		o.gone(j)
+	default:
+		o.set.Show(slots.Object{Slot: j.slot(), UID: string(j.UID), Finished: j.ended(), Failed: j.Phase == Failed, Deleting: j.marked})
+	}
+}
+
+// gone passes on that the cache no longer shows a Job.
+func (o *owned) gone(j *job) {
+	if o.set != nil {
+		o.set.Show(slots.Object{UID: string(j.UID), Gone: true})
+	}
+}
+
+// group returns 1 for an unfinished Job, 2 for a terminating one, and else 0.
+func (j *job) group() int {
+	switch {
+	case j.stray, j.ended():
+		return 0
+	case j.Phase == Terminating:
+		return 2
+	}
+	return 1
+}
+
+// tally adds n Jobs such as j to the counts of its owner.
+func (t *Tracker) tally(j *job, n int32) {
+	o := j.owner
 	if j.stray {
 		return
 	}
 	o.phases[j.Phase] += n
+	o.ended = o.ended || j.ended()
 	if j.outdated {
 		o.outdated += n
 	}
 	if j.ttl {
 		o.foreign += n
 	}
-	if j.ended() && !j.Deleting {
-		o.surplus[j.Phase-Succeeded] += n
+	if o.timed && j.Phase == Pending {
+		since := j.PendingSince.UnixNano()
+		i, _ := slices.BinarySearch(o.since, since)
+		if n > 0 {
+			o.since = slices.Insert(o.since, i, since)
+		} else {
+			o.since = slices.Delete(o.since, i, i+1)
+		}
 	}
 }
 
-func (o *counted) running() int32 { return o.phases[Running] + o.phases[Pending] + o.phases[Suspended] }
+// touch notes that Options.Changed is to be called for an owner.
+func (t *Tracker) touch(o *owned) {
+	if t.changing != nil {
+		t.changing[o] = true
+	}
+}
+
+// podsOf is the key of a Job's pods. Whoever makes pods elsewhere does not change it.
+type podsOf struct {
+	namespace string
+	job       types.UID
+}
+
+// podShown takes over a pod, or that it is gone.
+func (t *Tracker) podShown(p *pod, gone bool) {
+	of := podsOf{p.namespace, p.job}
+	pods := slices.DeleteFunc(t.pods[of], func(other *pod) bool { return other.uid == p.uid })
+	if !gone {
+		pods = append(pods, p)
+	}
+	if t.pods[of] = pods; len(pods) == 0 {
+		delete(t.pods, of)
+	}
+	if j := t.jobs[p.job]; j != nil && j.Namespace == p.namespace {
+		t.recount(j, *j)
+	}
+}
+
+func (t *Tracker) classify(j *job, before job) {
+	var conditions []string
+	target := j.owner.target
+	if j.Number, j.stray = 0, false; target != nil {
+		conditions = target.PendingPodConditions
+		j.stray = t.options.hub.Home == "" && j.Namespace != target.Owner.Namespace
+		switch {
+		case j.stray:
+		case !target.Keyed:
+			j.Number, j.item = target.Owner.number(t.options.hub.Place, j.Name), nil
+		case j.item != nil:
+			j.Number = j.item.Number
+		}
+	}
+	j.classify(before, t.pods[podsOf{j.Namespace, j.UID}], t.options.Pods, conditions, t.now())
+	r := rollout.Job{Revision: j.Revision, NeverStarted: j.NeverStarted, Finished: j.ended(), Deleting: j.Deleting}
+	j.outdated = target != nil && !j.stray && target.Rollout.Deletes(r, target.Revision)
+}
+
+func (o *owned) running() int32 { return o.phases[Running] + o.phases[Pending] + o.phases[Suspended] }
 
 // counts returns the counts for the decision. If leave is set, outdated Jobs count as
 // terminating. A flight and the Job that it may stand for count once.
 func (o *owned) counts(now time.Time, leave bool) scaling.JobCounts {
-	c, stuck, limit := o.counted, 0, now.Add(-o.target.StuckAfter)
-	if o.target.StuckAfter > 0 && c.phases[Pending] > 0 {
+	phases, stuck, limit := o.phases, 0, now.Add(-o.target.StuckAfter)
+	if o.target.StuckAfter > 0 && phases[Pending] > 0 {
 		stuck = o.pendingBefore(limit)
 	}
 	if leave {
 		for _, j := range o.jobs {
-			if j.outdated && j.Phase == Pending && stuck > 0 && !j.PendingSince.After(limit) {
-				stuck--
+			if !j.outdated {
+				continue
 			}
-			if j.outdated {
-				c.phases[j.Phase]--
-				c.phases[Terminating]++
+			phases[j.Phase]--
+			phases[Terminating]++
+			if j.Phase == Pending && stuck > 0 && !j.PendingSince.After(limit) {
+				stuck--
 			}
 		}
 	}
 	return scaling.JobCounts{
-		Running:     int64(c.running()),
-		Pending:     int64(c.phases[Pending] + c.phases[Suspended]),
-		Suspended:   int64(c.phases[Suspended]),
-		Terminating: int64(c.phases[Terminating]),
+		Running:     int64(phases[Running] + phases[Pending] + phases[Suspended]),
+		Pending:     int64(phases[Pending] + phases[Suspended]),
+		Suspended:   int64(phases[Suspended]),
+		Terminating: int64(phases[Terminating]),
 		InFlight:    o.flying(),
 		Stuck:       int64(stuck),
 	}
@@ -120,16 +283,6 @@ func (o *owned) pendingBefore(limit time.Time) int {
 	return n
 }
 
-// wait notes that a Job is pending since then, or no longer if n is -1.
-func (o *owned) wait(since int64, n int32) {
-	i, _ := slices.BinarySearch(o.since, since)
-	if n > 0 {
-		o.since = slices.Insert(o.since, i, since)
-	} else {
-		o.since = slices.Delete(o.since, i, i+1)
-	}
-}
-
 // describe returns the Jobs, then the Jobs in flight by number.
 func (o *owned) describe(in hub.Place) (jobs []Job) {
 	for _, j := range o.jobs {
@@ -139,59 +292,18 @@ func (o *owned) describe(in hub.Place) (jobs []Job) {
 	}
 	flights := len(jobs)
 	for slot, uid := range o.set.InFlight {
-		from := cmp.Or(o.sent[slot], &origin{from: o.target})
+		from := o.origin(slot)
 		jobs = append(jobs, Job{
 			Namespace: from.from.Owner.Namespace, Name: from.from.Owner.slotName(in, slot), UID: types.UID(uid), Number: slot.Number,
-			Phase: InFlight, Created: from.at, Revision: from.from.Revision, labels: from.labels,
+			Phase: InFlight, Created: from.at, Revision: from.from.Revision, Labels: from.labels,
 		})
 	}
 	slices.SortFunc(jobs[flights:], func(a, b Job) int { return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Name, b.Name)) })
 	return jobs
 }
 
-// keep adds a Job in the cache, or puts it in the place of its state before. Equal strings are kept once.
-func (o *owned) keep(j, before *job) {
-	if before != nil {
-		j.Namespace, j.Name, j.UID, j.at = before.Namespace, before.Name, before.UID, before.at
-		o.jobs[j.at] = j
-	} else {
-		j.at = int32(len(o.jobs))
-		o.jobs = append(o.jobs, j)
-	}
-	if t := o.target; t != nil && j.Namespace == t.Owner.Namespace {
-		j.Namespace = t.Owner.Namespace
-	}
-	if t := o.target; t != nil && j.Revision.TemplateHash == t.Revision.TemplateHash {
-		j.Revision.TemplateHash = t.Revision.TemplateHash
-	}
-}
-
-// forget removes a Job.
-func (o *owned) forget(j *job) {
-	n := len(o.jobs) - 1
-	o.jobs[j.at], o.jobs[n].at = o.jobs[n], j.at
-	o.jobs[n] = nil
-	o.jobs = o.jobs[:n]
-}
-
-// show passes a Job of the cache on to the set.
-func (o *owned) show(j *job) {
-	if o.set == nil {
-		return
-	}
-	if j.stray { // it may have been none before
-		o.gone(j)
-		return
-	}
-	o.set.Show(slots.Object{Slot: j.slot(), UID: string(j.UID), Finished: j.ended(), Failed: j.Phase == Failed, Deleting: j.marked})
-}
-
-// gone passes on that the cache no longer shows a Job.
-func (o *owned) gone(j *job) {
-	if o.set != nil {
-		o.set.Show(slots.Object{UID: string(j.UID), Gone: true})
-	}
-}
+// origin returns what the Job of a create was made from.
+func (o *owned) origin(slot slots.Slot) *origin { return cmp.Or(o.sent[slot], &origin{from: o.target}) }
 
 // land forgets from what Jobs were created whose creates are no longer in flight.
 func (o *owned) land() {
@@ -199,11 +311,4 @@ func (o *owned) land() {
 	if len(o.sent) == 0 {
 		o.sent = nil
 	}
-}
-
-// byNumber returns the Jobs in the order of their numbers, then names.
-func (o *owned) byNumber() []*job {
-	return slices.SortedFunc(slices.Values(o.jobs), func(a, b *job) int {
-		return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Name, b.Name))
-	})
 }

@@ -31,13 +31,11 @@ type Plan struct {
 	// Expiring is the number of Jobs that have ttlSecondsAfterFinished, such as KEDA's. Jobs of
 	// a Tracker have none. Whoever else deletes finished Jobs may cost a Job above the maximum.
 	Expiring int32
-	// Items are those of a keyed owner, and List is what [Tracker.Listing] returned before
-	// they were asked for.
-	Items []Item
-	List  slots.Listing
 
-	target *tracked  // the plan is outdated if the owner has another target; nil means the target at Apply
-	made   time.Time // the zero time is when Apply is called
+	items  []Item     // of a keyed owner
+	want   slots.Want // of their list
+	target *Target    // the plan is outdated if the owner has another target; nil means the target at Apply
+	made   time.Time  // the zero time is when Apply is called
 	term   *term.Term
 }
 
@@ -58,38 +56,36 @@ const (
 	HistoryLimit Reason = "history limit" // finished, and beyond the history limit
 )
 
-// plan decides a poll. Unknown Jobs are neither created nor deleted.
-func (o *owned) plan(metrics []scaling.Metric, items []Item, list slots.Listing, known bool, now time.Time) Plan {
+// decide decides a poll. Unknown Jobs are neither created nor deleted.
+func (o *owned) decide(metrics []scaling.Metric, want slots.Want, known bool, now time.Time) Plan {
 	t := o.target
-	plan := Plan{Owner: o.uid, Items: items, List: list, target: t}
-	state := scaling.State{Metrics: metrics}
-	var counts scaling.JobCounts
-	if known {
-		if o.sent != nil {
-			o.land()
-		}
-		leave := o.outdated > 0 && !t.Policy.Paused
-		counts = o.counts(now, leave)
-		state.Jobs = &counts
-		if leave {
-			for _, j := range o.byNumber() {
-				if j.outdated {
-					plan.Delete = append(plan.Delete, j.Delete(t.Rollout.Propagation, Outdated))
-				}
+	plan := Plan{Owner: o.uid, want: want, target: t}
+	if !known {
+		plan.Decision = scaling.Decide(t.Policy, scaling.State{Metrics: metrics})
+		plan.Create = plan.Decision.Create
+		return plan
+	}
+	if o.sent != nil {
+		o.land()
+	}
+	leave := o.outdated > 0 && !t.Policy.Paused
+	counts := o.counts(now, leave)
+	if leave {
+		for _, j := range o.jobs {
+			if j.outdated {
+				plan.Delete = append(plan.Delete, j.Delete(t.Rollout.Propagation, Outdated))
 			}
 		}
-		if t.History.Exceeded(int(o.surplus[0]), int(o.surplus[1])) || o.expires(now) {
-			plan.Delete = append(plan.Delete, o.prune(now)...)
-		}
-		plan.NextCheck, plan.Expiring = o.set.NextCheck(now), o.foreign
-		if next := o.expiry; !next.IsZero() && (plan.NextCheck.IsZero() || next.Before(plan.NextCheck)) {
-			plan.NextCheck = next
-		}
 	}
-	plan.Decision = scaling.Decide(t.Policy, state)
+	if o.ended || !o.expiry.IsZero() && !now.Before(o.expiry) {
+		plan.Delete = append(plan.Delete, o.prune(now)...)
+	}
+	plan.Decision = scaling.Decide(t.Policy, scaling.State{Metrics: metrics, Jobs: &counts})
 	plan.Create = plan.Decision.Create
-	if known {
-		plan.hold(o.set.Holds(o.want(items, list), now))
+	plan.hold(o.set.Holds(want, now))
+	plan.NextCheck, plan.Expiring = o.set.NextCheck(now), o.foreign
+	if next := o.expiry; !next.IsZero() && (plan.NextCheck.IsZero() || next.Before(plan.NextCheck)) {
+		plan.NextCheck = next
 	}
 	return plan
 }
@@ -117,12 +113,6 @@ func (p *Plan) String() string {
 	return b.String()
 }
 
-// expires reports whether a finished Job may have reached its age.
-func (o *owned) expires(now time.Time) bool {
-	_, limited := o.target.History.Age.Value()
-	return limited && (!o.aged || !o.expiry.IsZero() && !now.Before(o.expiry))
-}
-
 // prune deletes the finished Jobs beyond the limits. Unfinished Jobs have no outcome.
 func (o *owned) prune(now time.Time) (deletions []Deletion) {
 	var jobs []*job
@@ -136,7 +126,7 @@ func (o *owned) prune(now time.Time) (deletions []Deletion) {
 	chosen := history.ToDelete(o.target.History, finished)
 	var expired []int
 	expired, o.expiry = history.Expired(o.target.History.Age, finished, now)
-	o.aged = len(expired) == 0 // else they are chosen again until they are deleted
+	o.ended = len(chosen)+len(expired) > 0 // they are chosen again until they are deleted
 	for _, i := range expired {
 		if !slices.Contains(chosen, i) {
 			chosen = append(chosen, i)

@@ -40,24 +40,32 @@ func (a *application) send(ctx context.Context, jobs batchclient.JobsGetter, c c
 		}
 		return reply{Result: slots.Done}
 	case c.Kind == slots.Read:
-		owner := &c.from.from.Owner
-		return a.read(ctx, jobs, owner.Namespace, owner.slotName(a.tracker.options.hub.Place, c.Slot), c.Slot)
+		return a.read(ctx, jobs, c)
 	}
-	if err := cmp.Or(ctx.Err(), a.check()); err != nil {
-		return reply{slots.NotSent, "", fmt.Errorf("%w: %w", ErrNotSent, err)}
-	}
-	switch c.Kind {
-	case slots.Create:
+	a.tracker.mu.Lock()
+	err := cmp.Or(ctx.Err(), a.stops())
+	a.tracker.mu.Unlock()
+	switch {
+	case err != nil:
+		return reply{slots.None, "", fmt.Errorf("%w: %w", ErrNotSent, err)}
+	case c.Kind == slots.Create:
 		return a.create(ctx, jobs, c)
-	case slots.Delete:
+	case c.Kind == slots.Delete:
 		return a.delete(ctx, jobs, c.of)
+	case c.Aside:
+		err = a.plan.term.Aside(ctx, a.owner)
+	default:
+		err = a.plan.term.Unaside(ctx, a.owner)
 	}
-	return a.mark(ctx, c.Request)
+	if err != nil {
+		return reply{slots.None, "", err}
+	}
+	return reply{Result: slots.Done}
 }
 
 // create creates the Job, or finds out which Job has its name.
 func (a *application) create(ctx context.Context, jobs batchclient.JobsGetter, c call) reply {
-	job, err := c.from.job(a.tracker.options.hub.Place, c.Slot)
+	job, err := c.from.from.job(a.tracker.options.hub.Place, c.Slot, c.from.item, c.from.labels)
 	if err != nil {
 		return reply{slots.Refused, "", err}
 	}
@@ -68,7 +76,7 @@ func (a *application) create(ctx context.Context, jobs batchclient.JobsGetter, c
 	case !apierrors.IsAlreadyExists(err):
 		return failure(err)
 	}
-	r := a.read(ctx, jobs, job.Namespace, job.Name, c.Slot)
+	r := a.read(ctx, jobs, c)
 	switch r.Result {
 	case slots.Done:
 		r.err = err
@@ -80,18 +88,18 @@ func (a *application) create(ctx context.Context, jobs batchclient.JobsGetter, c
 	return r
 }
 
-// read finds out which Job has a name.
-func (a *application) read(ctx context.Context, jobs batchclient.JobsGetter, namespace, name string, slot slots.Slot) reply {
-	job, err := jobs.Jobs(namespace).Get(ctx, name, metav1.GetOptions{})
+// read finds out which Job has the name of a slot.
+func (a *application) read(ctx context.Context, jobs batchclient.JobsGetter, c call) reply {
+	options, of := &a.tracker.options, &c.from.from.Owner
+	job, err := jobs.Jobs(of.Namespace).Get(ctx, of.slotName(options.hub.Place, c.Slot), metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return reply{slots.None, "", err}
 	case err != nil:
 		return reply{slots.Unanswered, "", err}
 	}
-	owner, item := a.tracker.options.ownerOf(job).uid, itemOf(job)
-	switch phase := end(job); {
-	case owner != a.plan.Owner, slot.Key != "" && (item == nil || *item != slot), phase == Succeeded, phase == Failed:
+	item, phase := itemOf(job), end(job)
+	if options.ownerOf(job).uid != a.plan.Owner || c.Slot.Key != "" && (item == nil || *item != c.Slot) || phase == Succeeded || phase == Failed {
 		return reply{slots.Taken, uidOf(job), errTaken}
 	}
 	return reply{slots.Done, uidOf(job), nil}
@@ -145,7 +153,7 @@ func failure(err error) reply {
 	r := reply{slots.Unanswered, "", err}
 	switch {
 	case errors.Is(err, ErrNotSent):
-		r.Result = slots.NotSent
+		r.Result = slots.None
 	case errors.As(err, &network) && network.Op == "dial":
 		r.Result = slots.None
 	case errors.As(err, &status):

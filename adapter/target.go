@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -52,7 +53,8 @@ func (o *Owner) called() string {
 type Target struct {
 	Owner Owner
 	// Keyed makes one Job for each item of a source: see [Tracker.PlanItems]. The Jobs are
-	// named from the items' keys instead of numbers.
+	// named from the items' keys instead of numbers. It stays as it is while the owner is
+	// tracked or has Jobs.
 	Keyed bool
 	// Retries is how many times an item runs again whose Job has failed, while the source lists
 	// it. The source then raises an item's Attempt by more than Retries.
@@ -122,7 +124,8 @@ func (t *Target) Validate() error {
 func (t *Target) NewJob(number int64) *batchv1.Job { return t.newJob(hub.Place{}, number) }
 
 func (t *Target) newJob(in hub.Place, number int64) *batchv1.Job {
-	return t.compile().newJob(in, slots.Slot{Number: number}, nil)
+	job, _ := t.tracked().job(in, slots.Slot{Number: number}, nil, nil) // only an item may be an error
+	return job
 }
 
 // TemplateHash returns a hash of a Job's spec, for [rollout.Revision].
@@ -185,50 +188,35 @@ func (o *Owner) number(in hub.Place, name string) int64 {
 	return n
 }
 
-// A tracked target keeps the prototype encoded, which takes a tenth of the memory.
-type tracked struct {
-	Target         // Job is nil
-	encoded string // the prototype
-}
-
-// compile returns the target as it is tracked, with the hash of the prototype.
-func (t Target) compile() *tracked {
-	prototype := batchv1.JobTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: t.Job.Labels, Annotations: t.Job.Annotations}, Spec: t.Job.Spec}
-	encoded, err := prototype.Marshal()
-	if err != nil { // the type holds nothing that cannot be encoded
-		panic(err)
-	}
+// tracked returns a copy of the target as it is tracked: with the hash of the prototype, and with its
+// time to live as a limit of the history.
+func (t Target) tracked() *Target {
+	t.Job, t.PendingPodConditions = t.Job.DeepCopy(), slices.Clone(t.PendingPodConditions)
 	if t.Revision.TemplateHash = brief(t.Revision.TemplateHash); t.Revision.TemplateHash == "" {
 		t.Revision.TemplateHash = TemplateHash(&t.Job.Spec)
 	}
 	if _, limited := t.History.Age.Value(); t.Job.Spec.TTLSecondsAfterFinished != nil && !limited {
 		t.History.Age = history.After(time.Duration(*t.Job.Spec.TTLSecondsAfterFinished) * time.Second)
 	}
-	t.Job, t.PendingPodConditions = nil, slices.Clone(t.PendingPodConditions)
-	return &tracked{t, string(encoded)}
+	return &t
 }
 
-// prototype returns the prototype, which the caller may modify.
-func (t *tracked) prototype() *batchv1.JobTemplateSpec {
-	prototype := &batchv1.JobTemplateSpec{}
-	if err := prototype.Unmarshal([]byte(t.encoded)); err != nil { // it was encoded by compile
-		panic(err)
+// job returns the Job in a slot, of an item or nil, with more labels. The owner is its controller, so
+// that the garbage collector deletes the Job after the owner.
+func (t *Target) job(in hub.Place, slot slots.Slot, item *Item, more map[string]string) (*batchv1.Job, error) {
+	template := batchv1.JobTemplateSpec{ObjectMeta: t.Job.ObjectMeta, Spec: t.Job.Spec}
+	if item != nil {
+		var err error
+		if template, err = item.template(template); err != nil {
+			return nil, err
+		}
 	}
-	return prototype
-}
-
-// newJob returns the Job in a slot with the labels beside the prototype's.
-func (t *tracked) newJob(in hub.Place, slot slots.Slot, labels map[string]string) *batchv1.Job {
-	return t.finish(in, slot, t.prototype(), labels)
-}
-
-// finish returns the Job in a slot. The owner is its controller, so that the garbage collector
-// deletes the Job after the owner.
-func (t *tracked) finish(in hub.Place, slot slots.Slot, prototype *batchv1.JobTemplateSpec, labels map[string]string) *batchv1.Job {
-	job, o := &batchv1.Job{ObjectMeta: prototype.ObjectMeta, Spec: prototype.Spec}, &t.Owner
-	job.Namespace, job.Name = o.Namespace, o.slotName(in, slot)
+	o, spec := &t.Owner, template.Spec.DeepCopy()
+	job := &batchv1.Job{Spec: *spec, ObjectMeta: metav1.ObjectMeta{
+		Namespace: o.Namespace, Name: o.slotName(in, slot), Labels: maps.Clone(template.Labels), Annotations: maps.Clone(template.Annotations),
+	}}
 	job.Spec.TTLSecondsAfterFinished = nil // History.Age has it: others that delete finished Jobs break the rules of package slots
-	for key, value := range labels {
+	for key, value := range more {
 		metav1.SetMetaDataLabel(&job.ObjectMeta, key, value)
 	}
 	metav1.SetMetaDataLabel(&job.ObjectMeta, LabelOwner, string(o.UID))
@@ -241,8 +229,14 @@ func (t *tracked) finish(in hub.Place, slot slots.Slot, prototype *batchv1.JobTe
 	}
 	metav1.SetMetaDataAnnotation(&job.ObjectMeta, AnnotationGeneration, strconv.FormatInt(t.Revision.Generation, 10))
 	metav1.SetMetaDataAnnotation(&job.ObjectMeta, AnnotationTemplateHash, t.Revision.TemplateHash)
-	if pod := &job.Spec.Template.Spec; pod.RestartPolicy == "" {
-		pod.RestartPolicy = corev1.RestartPolicyOnFailure
+	pod := &job.Spec.Template.Spec
+	if pod.RestartPolicy = cmp.Or(pod.RestartPolicy, corev1.RestartPolicyOnFailure); item == nil {
+		return job, nil
 	}
-	return job
+	pod.ServiceAccountName, pod.DeprecatedServiceAccount = t.Job.Spec.Template.Spec.ServiceAccountName, ""
+	job.Annotations[AnnotationKey] = item.Key
+	if delete(job.Annotations, AnnotationAttempt); slot.Number != 0 {
+		job.Annotations[AnnotationAttempt] = strconv.FormatInt(slot.Number, 10)
+	}
+	return job, nil
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/scaledjob/scaledjob/adapter/internal/hub"
 	"github.com/scaledjob/scaledjob/adapter/term"
@@ -57,7 +56,7 @@ func TestStandbyLeads(t *testing.T) {
 		require.NoError(t, err)
 		require.Zero(t, result)
 	}
-	require.Equal(t, "unlisted", w.Plan(ownerUID, items(5), w.clock).Holds[0].Rule)
+	require.Equal(t, jobsUnknown, w.Plan(ownerUID, items(5), w.clock).Holds[0].Rule)
 	require.False(t, known(), "before the Jobs have been read")
 	w.catchUp(t)
 	require.True(t, known())
@@ -139,19 +138,19 @@ func TestListOfEarlierTerm(t *testing.T) {
 	target := newTarget()
 	target.Keyed = true
 	w := newWriter(t, newServer(), target, Options{Terms: lease.Holder})
-	list := w.Listing(ownerUID)
-	lease.takes(term.Mark{})
-	for range 2 {
-		p := w.PlanItems(ownerUID, []Item{{Key: "a"}}, list, w.clock)
-		p.Create = 1
-		result, err := w.Apply(t.Context(), w.server, p)
-		require.NoError(t, err)
-		require.Zero(t, result)
+	list := []Item{{Key: "a"}}
+	p := w.PlanItems(ownerUID, w.clock, func() ([]Item, int64, error) {
+		lease.takes(term.Mark{})
+		_ = w.Plan(ownerUID, nil, w.clock)
 		w.clock = w.clock.Add(late)
 		w.catchUp(t)
-	}
-	list = w.Listing(ownerUID)
-	result, err := w.Apply(t.Context(), w.server, w.PlanItems(ownerUID, []Item{{Key: "a"}}, list, w.clock))
+		return list, 0, nil
+	})
+	p.Create = 1
+	result, err := w.Apply(t.Context(), w.server, p)
+	require.NoError(t, err)
+	require.Zero(t, result)
+	result, err = w.Apply(t.Context(), w.server, w.planItems(list...))
 	require.NoError(t, err)
 	require.Equal(t, int64(1), result.Created)
 }
@@ -191,7 +190,7 @@ func TestSetAside(t *testing.T) {
 	lease.takes(term.Mark{Aside: true})
 	w.clock = w.clock.Add(time.Second)
 	s.before = nil
-	require.Equal(t, "unlisted", w.Plan(ownerUID, items(9), w.clock).Holds[0].Rule)
+	require.Equal(t, jobsUnknown, w.Plan(ownerUID, items(9), w.clock).Holds[0].Rule)
 	w.catchUp(t)
 	result, err := w.poll(9)
 	require.NoError(t, err)
@@ -211,7 +210,7 @@ func TestCleanTerm(t *testing.T) {
 		lease.takes(term.Mark{Clean: clean})
 		w := newWriter(t, s, target, Options{Terms: lease.Holder})
 		w.catchUp(t)
-		plan := w.PlanItems(ownerUID, []Item{{Key: "a"}}, w.Listing(ownerUID), w.clock)
+		plan := w.planItems(Item{Key: "a"})
 		result, err := w.Apply(t.Context(), s, plan)
 		require.NoError(t, err)
 		require.Equal(t, clean, result.Created == 1)
@@ -219,41 +218,22 @@ func TestCleanTerm(t *testing.T) {
 	}
 }
 
-// An owner whose Jobs get the other identity waits for creates of the one before.
+// An owner does not change between numbers and keys while there may be Jobs of the one before.
 func TestKeyedChanges(t *testing.T) {
 	s, target := newServer(), newTarget()
-	target.Policy.Bounds.Max = 1
 	w := newWriter(t, s, target, Options{})
-	s.before = func(verb, _ string) error {
-		if verb == "create" {
-			return context.DeadlineExceeded // and it arrives later
-		}
-		return nil
-	}
 	_, err := w.poll(1)
-	require.ErrorIs(t, err, context.DeadlineExceeded)
-	s.before = nil
-	require.False(t, w.settled())
-	target.Keyed = true
-	require.NoError(t, w.Track(target))
-	require.False(t, w.settled(), "the create of the identity before may still arrive")
-	create := func(after time.Duration) int64 {
-		w.clock = w.clock.Add(after)
-		w.catchUp(t)
-		result, err := w.Apply(t.Context(), s, w.PlanItems(ownerUID, []Item{{Key: "a"}}, w.Listing(ownerUID), w.clock))
-		require.NoError(t, err)
-		return result.Created
-	}
-	require.Zero(t, create(time.Second))
-	late1 := jobOf(newTarget(), 1)
-	_, err = s.BatchV1().Jobs("shop").Create(t.Context(), late1, metav1CreateOptions)
 	require.NoError(t, err)
-	require.Zero(t, create(late), "the Job has arrived")
-	require.True(t, w.settled())
-	require.Equal(t, int64(1), s.unfinished(t))
-	require.NoError(t, s.BatchV1().Jobs("shop").Delete(t.Context(), late1.Name, metav1.DeleteOptions{}))
-	w.gone(late1)
-	require.Equal(t, int64(1), create(time.Second))
+	w.catchUp(t)
+	target.Keyed = true
+	for range 2 {
+		require.ErrorContains(t, w.Track(target), "Keyed: found true; use false")
+		require.Equal(t, int64(2), w.Plan(ownerUID, items(3), w.clock).Create, "tracked as before")
+	}
+	w.Untrack(ownerUID)
+	require.ErrorContains(t, w.Track(target), "Keyed: found true; use false")
+	w.gone(&s.all(t)[0])
+	require.NoError(t, w.Track(target))
 }
 
 // A tracker for one poll leaves nothing in its term.
@@ -272,12 +252,12 @@ func TestObserveJoinsNoTerm(t *testing.T) {
 func TestMovedOwner(t *testing.T) {
 	lease, s, target := newOffice(true), newServer(), newTarget()
 	w := newWriter(t, s, target, Options{Terms: lease.Holder, hub: inHub("home")})
-	shop, mail := &feed{Tracker: w.Tracker, namespace: "shop", synced: true}, &feed{Tracker: w.Tracker, namespace: "mail", synced: true}
+	shop, mail := &feed{Tracker: w.Tracker, namespace: "shop", read: noon}, &feed{Tracker: w.Tracker, namespace: "mail", read: noon}
 	w.feeds = []*feed{shop, mail} // which a process before has watched
 	lease.takes(term.Mark{})
 	held := func() bool {
 		p := w.Plan(ownerUID, items(3), w.clock)
-		return slices.ContainsFunc(p.Holds, func(h slots.Hold) bool { return h.Rule == "unlisted" })
+		return slices.ContainsFunc(p.Holds, func(h slots.Hold) bool { return h.Rule == jobsUnknown })
 	}
 	require.True(t, held())
 	w.passes(time.Second)

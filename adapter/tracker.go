@@ -2,12 +2,16 @@ package adapter
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"reflect"
 	"strconv"
 	"sync"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	batchclient "k8s.io/client-go/kubernetes/typed/batch/v1"
@@ -66,18 +70,16 @@ type Tracker struct {
 	options  Options
 	selector labels.Selector
 	now      func() time.Time // of requests; tests replace it
-	feeds    []*feed
-	began    time.Time  // when the term began; zero if that is when an owner is first tracked
-	term     *term.Term // when it was last asked for; nil is none
-	once     bool       // nothing changes the tracker
+	feeds    []*feed          // none if nothing is watched
+	began    time.Time        // when the term began
 
 	mu       sync.Mutex
-	swept    time.Time // when owners without anything were last forgotten
+	term     *term.Term // when it was last asked for; nil is none
+	swept    time.Time  // when owners without anything were last forgotten
 	owners   map[types.UID]*owned
 	jobs     map[types.UID]*job
 	pods     map[podsOf][]*pod
-	changing map[*owned]counted // before the change that is being taken over; nil if there is none
-	encoded  string             // prototype of the last owner; shared with the next owner if it is equal
+	changing map[*owned]bool // for which Options.Changed is to be called; nil outside of changes
 }
 
 // NewTracker returns a tracker that [Tracker.Run] starts. The client watches:
@@ -117,6 +119,53 @@ func newTracker(o Options) (*Tracker, error) {
 	return t, problems.Err()
 }
 
+// List reads the Jobs of an owner, and their pods if Options.Pods is set, for a program
+// that polls once. It returns a tracker that no event changes.
+//
+// List cannot detect a wrong namespace, because Jobs elsewhere are not listed. It does not
+// know the creates that an earlier process or tracker sent in the last 2 Timeouts. Until
+// they have arrived, each finished Job that Apply deletes may cost a Job above the maximum.
+func List(ctx context.Context, client Client, target Target, o Options) (*Tracker, error) {
+	t, err := newTracker(o)
+	if err == nil {
+		err = t.check(&target)
+	}
+	if err != nil {
+		return nil, err
+	}
+	namespace := target.Owner.Namespace
+	jobs, err := client.BatchV1().Jobs(namespace).List(ctx, metav1.ListOptions{LabelSelector: t.selector.String()})
+	if err != nil {
+		return nil, fmt.Errorf("list Jobs in %s: %w", namespace, err)
+	}
+	pods := &corev1.PodList{}
+	if o.Pods {
+		if pods, err = client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: batchv1.JobNameLabel}); err != nil {
+			return nil, fmt.Errorf("list pods in %s: %w", namespace, err)
+		}
+	}
+	return Observe(target, o, jobs.Items, pods.Items)
+}
+
+// Observe returns a tracker of an owner that knows these Jobs and pods, and that no event
+// changes. Jobs of other owners are ignored. It sends no request.
+func Observe(target Target, o Options, jobs []batchv1.Job, pods []corev1.Pod) (*Tracker, error) {
+	t, err := newTracker(o)
+	if err != nil {
+		return nil, err
+	}
+	for i := range pods {
+		t.podShown(newPod(&pods[i]), false)
+	}
+	for i := range jobs {
+		t.jobShown(newJob(&jobs[i], &t.options))
+	}
+	if err := t.Track(target); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
 // join makes the tracker's creates part of the mark that the term leaves on the lease.
 func (t *Tracker) join() {
 	if t.term != nil {
@@ -129,19 +178,11 @@ func (t *Tracker) settled() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, o := range t.owners {
-		if o.set != nil && (!o.set.Settled() || t.now().Before(o.before)) {
+		if o.set != nil && !o.set.Settled() {
 			return false
 		}
 	}
 	return true
-}
-
-// mark returns the mark of the term before.
-func (t *Tracker) mark() term.Mark {
-	if t.once || t.term == nil {
-		return term.Mark{Clean: t.once}
-	}
-	return t.term.Found()
 }
 
 // Track starts to track an owner, or replaces its Target, which is an edit: plans
@@ -152,91 +193,81 @@ func (t *Tracker) Track(target Target) error {
 	if err := t.check(&target); err != nil {
 		return fmt.Errorf("target %s/%s: %w", target.Owner.Namespace, target.Owner.Name, err)
 	}
-	tracked := target.compile()
+	tracked := target.tracked()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	o := t.owner(tracked.Owner.UID)
-	if reflect.DeepEqual(o.target, tracked) {
-		return nil
-	}
-	if tracked.encoded == t.encoded {
-		tracked.encoded = t.encoded
-	}
-	renamed := o.set != nil && o.keyed != tracked.Keyed
-	moved := o.namespace != tracked.Owner.Namespace
-	if o.target, o.namespace, t.encoded = tracked, tracked.Owner.Namespace, tracked.encoded; renamed {
-		o.before = t.now().Add(t.late())
-	}
-	o.timed, o.aged, o.expiry = false, false, time.Time{}
 	switch {
-	case o.set == nil || renamed:
+	case reflect.DeepEqual(o.target, tracked):
+		return nil
+	case o.set != nil && o.keyed != tracked.Keyed:
+		return fmt.Errorf("target %s/%s: %w", target.Owner.Namespace, target.Owner.Name, &field.Error{
+			Path: "Keyed", Found: strconv.FormatBool(tracked.Keyed), Fix: strconv.FormatBool(o.keyed) + ", as before, until the owner is untracked and its Jobs are gone",
+		})
+	}
+	moved := o.namespace != tracked.Owner.Namespace
+	o.target, o.namespace, o.keyed = tracked, tracked.Owner.Namespace, tracked.Keyed
+	switch {
+	case o.set == nil:
 		t.begin(o)
-	case moved && !t.once: // the view of the other namespace may be of before this term
-		o.read = false
+	case moved: // the view of the other namespace may be of before this term
 		o.set.Listed(time.Time{})
 		t.viewed(o)
 	}
+	o.timed, o.ended, o.expiry = false, true, time.Time{}
 	o.set.Stop()
 	for _, j := range o.jobs {
 		t.recount(j, *j)
 	}
-	if renamed {
-		t.relist()
-	}
 	return nil
 }
 
-// begin gives an owner a set that knows of no request. If its Jobs had another identity until
-// now, creates of that one may still arrive, so that nothing is created until L has passed and
-// the Jobs have been read again. The caller shows it the Jobs.
+// begin gives an owner the set of a term, which knows of no request. The caller shows it the Jobs.
 func (t *Tracker) begin(o *owned) {
-	start, mark, waits := cmp.Or(t.began, t.now()), t.mark(), t.now().Before(o.before)
-	if renamed := o.before.Add(-t.late()); waits && renamed.After(start) {
-		start = renamed
-	}
-	o.keyed, o.read, o.now, o.sent = o.target.Keyed, false, nil, nil
-	aside := mark.Aside && t.term.Keep(o) // until the set asks to remove the mark
-	o.set = slots.New(slots.Options{Late: t.late(), Start: start, Clean: mark.Clean && !waits, Aside: aside, Wait: waits || mark.Aside, Keyed: o.keyed})
-	if t.began.IsZero() {
-		o.set.Listed(start)
-	} else {
-		t.viewed(o)
-	}
-}
-
-// leads returns nil if this process may act. A term begins when its lease has been taken.
-func (t *Tracker) leads() error {
-	if now := t.options.Terms.Term(); now != t.term {
-		if t.term = now; !t.once {
-			t.join()
+	start, found := t.now(), term.Mark{Clean: true} // of Observe
+	if len(t.feeds) > 0 {
+		start, found = t.began, term.Mark{}
+		if t.term != nil {
+			found = t.term.Found()
 		}
-		t.renew()
 	}
-	return t.term.Err()
+	aside := found.Aside && t.term.Keep(o) // until the set asks to remove the mark
+	o.set, o.plan, o.sent = slots.New(slots.Options{
+		Late: t.late(), Start: start, Clean: found.Clean, Aside: aside, Wait: found.Aside, Keyed: o.keyed,
+	}), nil, nil
+	t.viewed(o)
 }
 
-// renew begins a term of a tracker that has watched before.
-func (t *Tracker) renew() {
-	t.began = t.now()
+// leads returns nil if this process may act. A term begins when its lease has been taken. The Jobs
+// are then read anew: a view of before is none, because another process may have acted since.
+func (t *Tracker) leads() error {
+	now := t.options.Terms.Term()
+	if now == t.term {
+		return now.Err()
+	}
+	t.term, t.began = now, t.now()
+	if len(t.feeds) > 0 {
+		t.join()
+	}
 	for _, f := range t.feeds {
-		f.read = time.Time{}
+		if !f.ofPods {
+			f.read = time.Time{}
+			f.restart()
+		}
 	}
 	for _, o := range t.owners {
-		if o.set == nil {
-			continue
-		}
-		if o.set, o.now, o.sent = nil, nil, nil; o.target != nil {
+		switch {
+		case o.target != nil:
 			t.begin(o)
 			for _, j := range o.jobs {
-				o.show(j)
+				t.recount(j, *j)
 			}
-		} else {
+		case o.set != nil:
+			o.set, o.plan, o.sent = nil, nil, nil
 			t.drop(o)
 		}
 	}
-	for _, f := range t.feeds {
-		f.restart()
-	}
+	return now.Err()
 }
 
 // sweep forgets owners that are no longer tracked, and of which no create is expected.
@@ -280,27 +311,27 @@ func (t *Tracker) Untrack(owner types.UID) {
 
 // Plan decides one poll: which outdated and finished Jobs to delete, and how many to
 // create. It makes no request. If the Jobs are not known, nothing is created or
-// deleted: the owner is not tracked, the cache has not synced, or the Jobs belong to
+// deleted: the owner is not tracked, the cache has not synced in this term, or the Jobs belong to
 // an owner with another UID or namespace.
 func (t *Tracker) Plan(owner types.UID, metrics []scaling.Metric, now time.Time) Plan {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.plan(owner, metrics, nil, slots.Listing{}, now)
+	return t.plan(owner, metrics, slots.Want{}, now)
 }
 
-func (t *Tracker) plan(owner types.UID, metrics []scaling.Metric, items []Item, list slots.Listing, now time.Time) Plan {
+func (t *Tracker) plan(owner types.UID, metrics []scaling.Metric, want slots.Want, now time.Time) Plan {
 	leads := t.leads()
 	o := t.owners[owner]
 	if o == nil || o.target == nil {
 		return unknown(Plan{Owner: owner, Decision: scaling.Decide(scaling.Policy{}, scaling.State{Metrics: metrics})}, "the owner is not tracked")
 	}
 	unlisted := t.unlisted(o)
-	plan := o.plan(metrics, items, list, unlisted == nil, now)
+	plan := o.decide(metrics, want, unlisted == nil, now)
 	switch {
 	case unlisted != nil:
 		plan = unknown(plan, unlisted.Error())
 	case plan.Create > 0 && t.mistaken(o):
-		plan = unknown(o.plan(metrics, items, list, false, now), "unfinished Jobs have the owner's name and another UID")
+		plan = unknown(o.decide(metrics, want, false, now), "unfinished Jobs have the owner's name and another UID")
 	}
 	if leads != nil {
 		plan.hold(append(plan.Holds, slots.Hold{Rule: notLeading, Text: leads.Error(), All: true}))
@@ -342,12 +373,11 @@ func (t *Tracker) Counts(owner types.UID, now time.Time) (counts scaling.JobCoun
 	return counts, false
 }
 
-// known returns the tracked owner, or nil if its Jobs are not known. A view of before the present
-// term is none: another process may have acted since.
+// known returns the tracked owner, or nil if its Jobs are not known.
 func (t *Tracker) known(owner types.UID) *owned {
-	inTerm := t.leads() == nil && !t.began.IsZero() // and not of List
+	_ = t.leads() // a term may have begun
 	o := t.owners[owner]
-	if o == nil || o.target == nil || inTerm && !o.read || t.unlisted(o) != nil || t.mistaken(o) {
+	if o == nil || o.target == nil || t.unlisted(o) != nil || t.mistaken(o) {
 		return nil
 	}
 	return o
@@ -357,10 +387,7 @@ func (t *Tracker) known(owner types.UID) *owned {
 // unfinished Jobs in its namespace have its name and another UID. Jobs in other namespaces
 // do not matter, because anybody may have made them.
 func (t *Tracker) mistaken(o *owned) bool {
-	if o.phases != [InFlight]int32{} {
-		return false
-	}
-	if o.flying() > 0 {
+	if o.phases != [InFlight]int32{} || o.flying() > 0 {
 		return false
 	}
 	called := o.target.Owner.called()

@@ -244,7 +244,7 @@ func TestNotKnown(t *testing.T) {
 	w := newWriter(t, s, newTarget(), Options{})
 	plan := w.Plan("another", items(3), noon)
 	require.Equal(t, scaling.RuleJobsUnknown, plan.Decision.Rule)
-	w.feeds[0].synced = false
+	w.feeds[0].read = time.Time{}
 	require.False(t, w.HasSynced())
 	plan = w.Plan(ownerUID, items(3), noon)
 	require.Equal(t, scaling.RuleJobsUnknown, plan.Decision.Rule)
@@ -254,7 +254,7 @@ func TestNotKnown(t *testing.T) {
 	require.EqualError(t, err, "the plan is outdated: its Jobs are not known yet", "a plan of the caller's own")
 	require.Zero(t, result)
 	require.Empty(t, s.all(t))
-	w.feeds[0].synced = true
+	w.feeds[0].read = noon
 	require.Equal(t, int64(3), w.Plan(ownerUID, items(3), noon).Create)
 	w.Untrack(ownerUID)
 	require.Equal(t, scaling.RuleJobsUnknown, w.Plan(ownerUID, items(3), noon).Decision.Rule)
@@ -404,14 +404,13 @@ func TestUntrackedInFlight(t *testing.T) {
 
 // An owner may be untracked, and another term begin, while a plan is carried out.
 func TestUntrackedInNewTerm(t *testing.T) {
-	w := newWriter(t, newServer(), newTarget(), Options{})
+	lease := newOffice(true)
+	w := newWriter(t, newServer(), newTarget(), Options{Terms: lease.Holder})
 	a, sent, _ := w.choose(t, 1)
 	require.Len(t, sent, 1)
 	w.show(jobOf(newTarget(), 5, ready))
 	w.Untrack(ownerUID)
-	w.Tracker.mu.Lock()
-	w.renew()
-	w.Tracker.mu.Unlock()
+	lease.takes(term.Mark{})
 	require.Empty(t, a.next(context.Background()))
 }
 
@@ -568,7 +567,8 @@ func propRecount(t *rapid.T, c *premise.Counts) {
 			a, b := want.owners[ownerUID], w.owners[ownerUID]
 			require.Equal(t, len(a.jobs), len(b.jobs))
 			a.outdated, b.outdated = 0, 0 // a Job that ran does not drain
-			require.Equal(t, a.counted, b.counted)
+			require.Equal(t, a.phases, b.phases)
+			require.Equal(t, a.foreign, b.foreign)
 			withPods = withPods || len(jobs) > 0 && len(pods) > 0
 			older = older || slices.ContainsFunc(js, func(j batchv1.Job) bool { return j.Annotations[AnnotationGeneration] == "1" })
 		},

@@ -27,44 +27,12 @@ func (t *Tracker) Run(ctx context.Context) {
 	group.Wait()
 }
 
-// HasSynced reports whether everything that existed when Run was called is counted.
-// Until then the Jobs are not known.
+// HasSynced reports whether everything that existed when Run was called, or when the term began, is
+// counted. Until then the Jobs are not known.
 func (t *Tracker) HasSynced() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return !slices.ContainsFunc(t.feeds, func(f *feed) bool { return !f.synced })
-}
-
-// watch makes the feeds: one of each kind, or one in each of the hub's namespaces.
-func (t *Tracker) watch(client Client) {
-	t.began = t.now()
-	namespaces := t.options.hub.Namespaces
-	if len(namespaces) == 0 {
-		namespaces = []string{t.options.Namespace}
-	}
-	for _, n := range namespaces {
-		f := &feed{Tracker: t, namespace: n}
-		f.reflect(client, &batchv1.Job{}, source(f, client.BatchV1().Jobs(n), t.selector.String()))
-		if t.options.Pods {
-			f = &feed{Tracker: t, namespace: n, ofPods: true}
-			f.reflect(client, &corev1.Pod{}, source(f, client.CoreV1().Pods(n), batchv1.JobNameLabel))
-		}
-	}
-}
-
-// unlisted returns an error if what concerns the owner has not been listed. His Jobs of before an
-// edit may be in other namespaces, so that these are awaited too, unless they are refused.
-func (t *Tracker) unlisted(o *owned) error {
-	for _, f := range t.feeds {
-		switch {
-		case f.synced || !f.concerns(o):
-		case f.problem != nil:
-			return fmt.Errorf("the Jobs have not been listed: %w", f.problem)
-		default:
-			return errors.New("the Jobs have not been listed")
-		}
-	}
-	return nil
+	return !slices.ContainsFunc(t.feeds, func(f *feed) bool { return f.read.IsZero() })
 }
 
 // Heard returns when the watch of Jobs last delivered an event or a bookmark, which the API server
@@ -92,41 +60,20 @@ func (t *Tracker) Problem() error {
 	return errors.Join(all...)
 }
 
-// relist reads all Jobs anew, unless that began since. It reports whether it can.
-func (t *Tracker) relist() (can bool) {
-	for _, f := range t.feeds {
-		if can = can || f.run != nil; !f.listing.After(f.read) {
-			f.restart()
-		}
+// watch makes the feeds: one of each kind, or one in each of the hub's namespaces.
+func (t *Tracker) watch(client Client) {
+	t.began = t.now()
+	namespaces := t.options.hub.Namespaces
+	if len(namespaces) == 0 {
+		namespaces = []string{t.options.Namespace}
 	}
-	return can
-}
-
-// source returns the calls of a client with a selector. Each list is a consistent
-// read: a list from the API server's cache may be older than the creates of another leader.
-func source[L runtime.Object](f *feed, client interface {
-	List(context.Context, metav1.ListOptions) (L, error)
-	Watch(context.Context, metav1.ListOptions) (watch.Interface, error)
-}, selector string) *cache.ListWatch {
-	return &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			if o.Continue == "" {
-				f.begins()
-			}
-			o.LabelSelector, o.ResourceVersion, o.ResourceVersionMatch = selector, "", ""
-			list, err := client.List(ctx, o)
-			f.failed(err)
-			return list, err
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			if o.LabelSelector = selector; o.SendInitialEvents != nil && *o.SendInitialEvents {
-				f.begins()
-				o.ResourceVersion = ""
-			}
-			watch, err := client.Watch(ctx, o)
-			f.failed(err)
-			return watch, err
-		},
+	for _, n := range namespaces {
+		f := &feed{Tracker: t, namespace: n}
+		f.reflect(client, &batchv1.Job{}, source(f, client.BatchV1().Jobs(n), t.selector.String()))
+		if t.options.Pods {
+			f = &feed{Tracker: t, namespace: n, ofPods: true}
+			f.reflect(client, &corev1.Pod{}, source(f, client.CoreV1().Pods(n), batchv1.JobNameLabel))
+		}
 	}
 }
 
@@ -137,14 +84,39 @@ type feed struct {
 	*Tracker
 	namespace string                // the only one; "" is all
 	ofPods    bool                  // and not of Jobs
-	run       func(context.Context) // watches; nil if nothing is watched
+	run       func(context.Context) // watches
 
-	synced  bool      // has listed
 	problem error     // why the last list or watch failed; nil if it did not
 	listing time.Time // when the newest consistent read began
-	read    time.Time // when the one that the cache shows began
+	read    time.Time // when the one that the cache shows began; of Jobs, in this term
 	heard   time.Time // when the watch last delivered something
 	again   func()    // reads anew; nil if that has begun
+}
+
+// source returns the calls of a client with a selector. Each list is a consistent
+// read: a list from the API server's cache may be older than the creates of another leader.
+func source[L runtime.Object](f *feed, client interface {
+	List(context.Context, metav1.ListOptions) (L, error)
+	Watch(context.Context, metav1.ListOptions) (watch.Interface, error)
+}, selector string) *cache.ListWatch {
+	return &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			f.begins(o.Continue == "")
+			o.LabelSelector, o.ResourceVersion, o.ResourceVersionMatch = selector, "", ""
+			list, err := client.List(ctx, o)
+			f.failed(err)
+			return list, err
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			if o.LabelSelector = selector; o.SendInitialEvents != nil && *o.SendInitialEvents {
+				f.begins(true)
+				o.ResourceVersion = ""
+			}
+			watch, err := client.Watch(ctx, o)
+			f.failed(err)
+			return watch, err
+		},
+	}
 }
 
 // reflect adds the feed to its tracker.
@@ -152,11 +124,9 @@ func (f *feed) reflect(client Client, kind runtime.Object, calls *cache.ListWatc
 	f.run = func(ctx context.Context) {
 		for ctx.Err() == nil {
 			running, stop := context.WithCancel(ctx)
-			if !f.ofPods {
-				f.mu.Lock()
-				f.again = stop
-				f.mu.Unlock()
-			}
+			f.mu.Lock()
+			f.again = stop
+			f.mu.Unlock()
 			cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(calls, client), kind, f, cache.ReflectorOptions{}).RunWithContext(running)
 			stop()
 		}
@@ -172,23 +142,36 @@ func (f *feed) restart() {
 	}
 }
 
-// begins notes that a consistent read begins.
-func (f *feed) begins() {
+// relist reads all Jobs anew, unless that began since. It reports whether it can.
+func (t *Tracker) relist() (can bool) {
+	for _, f := range t.feeds {
+		if f.ofPods {
+			continue
+		}
+		if can = can || f.run != nil; !f.listing.After(f.read) {
+			f.restart()
+		}
+	}
+	return can
+}
+
+// begins notes that a consistent read begins, unless it is only continued.
+func (f *feed) begins(is bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.listing = f.now()
+	if is {
+		f.listing = f.now()
+	}
 }
 
 // failed notes why the last list or watch failed. Owners elsewhere do not wait for a namespace
 // that is refused.
 func (f *feed) failed(err error) {
-	if apierrors.IsForbidden(err) {
-		f.change(func() { f.problem = err; f.view() })
-		return
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.problem = err
+	f.change(func() {
+		if f.problem = err; apierrors.IsForbidden(err) {
+			f.view(false)
+		}
+	})
 }
 
 // concerns reports whether the owner waits for the feed. His Jobs of before an edit may be in
@@ -197,31 +180,45 @@ func (f *feed) concerns(o *owned) bool {
 	return f.namespace == "" || f.namespace == o.namespace || !apierrors.IsForbidden(f.problem)
 }
 
-// viewed tells the owner's set when the oldest of his views began, unless one has not been read
-// in this term. It reports whether the set had none before.
-func (t *Tracker) viewed(o *owned) (first bool) {
-	var oldest time.Time
+// unlisted returns an error if what concerns the owner has not been listed.
+func (t *Tracker) unlisted(o *owned) error {
+	for _, f := range t.feeds {
+		switch {
+		case !f.read.IsZero() || !f.concerns(o):
+		case f.problem != nil:
+			return fmt.Errorf("the Jobs have not been listed: %w", f.problem)
+		default:
+			return errors.New("the Jobs have not been listed")
+		}
+	}
+	return nil
+}
+
+// viewed tells the owner's set when the oldest of his views began, unless one is missing.
+func (t *Tracker) viewed(o *owned) {
+	oldest := t.now() // of Observe
 	for _, f := range t.feeds {
 		if f.ofPods || !f.concerns(o) {
 			continue
 		}
 		if f.read.IsZero() {
-			return false
+			return
 		}
-		if oldest.IsZero() || f.read.Before(oldest) {
+		if f.read.Before(oldest) {
 			oldest = f.read
 		}
 	}
-	first, o.read = !o.read, true
 	o.set.Listed(oldest)
-	return first
 }
 
-// view tells all owners what has been read.
-func (t *Tracker) view() {
+// view tells all owners what has been read. The first view lets creating begin.
+func (t *Tracker) view(first bool) {
 	for _, o := range t.owners {
-		if o.set != nil && t.viewed(o) && t.term != nil {
-			t.freed(o)
+		if o.set == nil {
+			continue
+		}
+		if t.viewed(o); first && t.term != nil {
+			t.touch(o)
 		}
 	}
 }
@@ -300,12 +297,14 @@ func (f *feed) Replace(list []any, _ string) error {
 				f.show(known, true)
 			}
 		}
-		f.synced, f.heard = true, f.now()
-		if !f.ofPods {
-			if f.read = f.listing; f.read.IsZero() {
-				f.read = f.now()
-			}
-			f.view()
+		f.heard = f.now()
+		began := f.listing
+		if began.IsZero() {
+			began = f.heard
+		}
+		if first := f.read.IsZero(); f.ofPods || !began.Before(f.began) { // else it is of before the term
+			f.read = began
+			f.view(first && !f.ofPods)
 		}
 	})
 	return nil
@@ -331,12 +330,11 @@ func (t *Tracker) change(do func()) {
 	var owners []Owner
 	t.mu.Lock()
 	if t.options.Changed != nil {
-		t.changing = map[*owned]counted{}
+		t.changing = map[*owned]bool{}
 	}
 	do()
-	for o, before := range t.changing {
-		now := &o.counted
-		if o.target != nil && (now.running() != before.running() || now.phases[Terminating] != before.phases[Terminating]) {
+	for o := range t.changing {
+		if o.target != nil {
 			owners = append(owners, o.target.Owner)
 		}
 	}

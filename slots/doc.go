@@ -25,10 +25,10 @@
 //	s := slots.New(slots.Options{Late: 2 * timeout, Start: now, Keyed: true})
 //	s.Replace(list(), now)                 // the owner's objects; now is before the list
 //
-// For each poll, if the term has not ended (a numbered set needs no listing and no items):
+// For each poll, if the term has not ended (a numbered set needs neither Ask nor items):
 //
-//	listing := s.Listing()                 // right before the source is asked
-//	w := slots.Want{Create: 10, Max: 10, Items: ask(), List: listing, Delete: finished}
+//	w := s.Ask()                           // right before the source is asked
+//	w.Items, w.Create, w.Max, w.Delete = ask(), 10, 10, finished
 //	s.Want(w, now)
 //	for batch := s.Next(now); len(batch) > 0; batch = s.Next(now) {
 //		for _, q := range batch {      // also at the same time, with a lock around the methods of s
@@ -48,7 +48,8 @@
 //
 //   - A request has a timeout, which the server knows as well, such as from the parameter of
 //     client-go's rest.Config.Timeout. [Options].Late is twice as long.
-//   - The lease is checked right before each request. If it has ended, the result is [NotSent].
+//   - The lease is checked right before each request. If it has ended, the request is not sent: call
+//     [Set.Stop], and the result is [None]; of a Read it is [Unanswered].
 //   - Without an answer the result is [Unanswered]: a timeout, a broken connection, and each
 //     answer after which the request may still have had its effect (500, 502, 504, 408).
 //     Refused connections and answers such as 429 are [None]; 403 and 422 are [Refused].
@@ -61,14 +62,14 @@
 //   - A delete names the UID, so that it cannot delete another object with the name. If the object
 //     had not finished, the delete also names the version that was observed. It is [Done] if the object is
 //     gone or being deleted, and [None] if it has another version.
-//   - A [Relist], a [Mark] and an [Unmark] are [Done] or [None]. If the list fails, the set asks again.
+//   - A read of all objects ([Request.All]) and a [Mark] are [Done] or [None].
 //   - While the objects cannot be listed, a program without a watch does not poll.
 //   - The lists of objects are consistent: no older than their request. For Kubernetes leave the
 //     resourceVersion of a list empty.
 //   - All objects of an owner are shown in one order, such as that of one watch. A shared informer
 //     keeps the order of each object only: 2 objects at a maximum of 1 are then possible.
 //   - The source's lists are complete, and no older than their request. A list that failed or
-//     that is partial is no list: leave Want.List empty. A source whose lists are stale must
+//     that is partial is no list: pass a Want that is not from [Set.Ask]. A source whose lists are stale must
 //     never delete: leave Want.Delete empty. A [Hold] names a list with a lower revision than one before,
 //     repeated keys, and attempts that go back; nothing is created or deleted because of them.
 //   - Nobody else deletes finished objects, such as by a time to live.
@@ -133,7 +134,7 @@
 //	lists that break the contract of a source                              TestSourceContract
 //	only what is shown is deleted                                          TestDeletesWhatIsShown
 //	what the answer to a read means                                        TestReads, TestReadsOfDeleted
-//	requests and listings of another term                                  TestAnotherTerm
+//	requests and lists of another term                                     TestAnotherTerm
 //
 // Package slotstest explores the loop of any controller in the same way.
 package slots

@@ -35,12 +35,12 @@ func (c *cloud) send(s *slots.Set, q slots.Request, now time.Time) (r slots.Resu
 	name := q.Slot.Name("")
 	stopped, exists := c.machines[name]
 	switch q.Kind {
-	case slots.Relist:
-		c.observe(s, now)
 	case slots.Delete:
 		delete(c.machines, q.UID)
 	case slots.Create, slots.Read:
 		switch {
+		case q.All():
+			c.observe(s, now)
 		case stopped:
 			return slots.Taken, name
 		case !exists && q.Kind == slots.Read:
@@ -78,8 +78,8 @@ func Example() {
 	}
 	// Output:
 	// 2 machines, 2 calls
-	//     inDoubt - 1 creates were not answered and take capacity
 	//     backedOff - the last creates failed
+	//     inDoubt - 1 creates were not answered and take capacity
 	// 3 machines, 3 calls
 	// 4 machines, 4 calls
 }

@@ -53,7 +53,7 @@ func (s *Set) AnyRead()          { s.read = s.options.Start.Add(time.Hour) }
 func (s *Set) Marked()           { s.marked = true }
 func (s *Set) PruneAll(uids []string) {
 	for _, uid := range uids {
-		if o := s.objects[uid]; o != nil && o.Finished && s.deletes[uid] == nil {
+		if o := s.objects[uid]; o != nil && o.ended > 0 && s.deletes[uid] == nil {
 			s.work.queues[pruning] = append(s.work.queues[pruning], Request{Kind: Delete, UID: uid, Slot: o.Slot, Finished: true})
 		}
 	}

@@ -27,39 +27,57 @@ type Hold struct {
 	All  bool // nothing at all is created
 }
 
-// Holds returns the reasons for which a poll now creates less than it asks for.
-func (s *Set) Holds(w Want, now time.Time) (holds []Hold) {
+var gateTexts = map[string]string{
+	"unlisted":  "the objects have not been read in this term",
+	"newTerm":   "creates of an earlier term may still arrive; the objects are read again after that",
+	"draining":  "finished objects wait to be deleted until no create is in doubt",
+	"backedOff": "the last creates failed",
+}
+
+// gates returns the rules because of which nothing at all is created now.
+func (s *Set) gates(now time.Time) (rules []string) {
 	switch {
 	case s.reads == 0:
-		holds = append(holds, Hold{"unlisted", "the objects have not been read in this term", true})
+		rules = append(rules, "unlisted")
 	case !s.fresh():
-		holds = append(holds, Hold{"newTerm", "creates of an earlier term may still arrive; the objects are read again after that", true})
+		rules = append(rules, "newTerm")
 	}
 	if len(s.deletes) > 0 && !s.options.Keyed {
-		text := fmt.Sprintf("%d deleted objects are still shown", len(s.deletes))
-		for _, d := range s.deletes {
-			if d.unsure {
-				text = "a delete was not answered and may still arrive"
+		rules = append(rules, "pruned")
+	}
+	if s.drains(now) {
+		rules = append(rules, "draining")
+	}
+	if now.Before(s.retry.until) {
+		rules = append(rules, "backedOff")
+	}
+	return rules
+}
+
+// Holds returns the reasons for which a poll now creates less than it asks for.
+func (s *Set) Holds(w Want, now time.Time) (holds []Hold) {
+	for _, rule := range s.gates(now) {
+		text := gateTexts[rule]
+		if rule == "pruned" {
+			text = fmt.Sprintf("%d deleted objects are still shown", len(s.deletes))
+			for _, d := range s.deletes {
+				if d.unsure {
+					text = "a delete was not answered and may still arrive"
+				}
 			}
 		}
-		holds = append(holds, Hold{"pruned", text, true})
+		holds = append(holds, Hold{rule, text, true})
 	}
-	if n := s.unanswered(); n > 0 {
+	if n := s.doubts(unanswered); n > 0 {
 		text := fmt.Sprintf("%d creates were not answered and take capacity", n)
 		if s.unread {
 			text += "; reading them failed"
 		}
 		holds = append(holds, Hold{"inDoubt", text, false})
 	}
-	if s.drains(now) {
-		holds = append(holds, Hold{"draining", "finished objects wait to be deleted until no create is in doubt", true})
-	}
-	if now.Before(s.retry.until) {
-		holds = append(holds, Hold{"backedOff", "the last creates failed", true})
-	}
 	holds = s.holdsOfRefused(holds, now)
 	if s.options.Keyed {
-		holds = s.holdsOfItems(holds, w)
+		holds = s.holdsOfItems(holds, &w)
 	}
 	return holds
 }
@@ -79,11 +97,11 @@ func (s *Set) holdsOfRefused(holds []Hold, now time.Time) []Hold {
 	return append(holds, Hold{"blocked", "the create of the lowest free number is refused", true})
 }
 
-func (s *Set) holdsOfItems(holds []Hold, w Want) []Hold {
+func (s *Set) holdsOfItems(holds []Hold, w *Want) []Hold {
 	switch {
-	case w.List.of == nil:
+	case w.of == nil:
 		holds = append(holds, Hold{"noList", "no list of items was given", true})
-	case s.fresh() && s.stale(w.List):
+	case s.fresh() && s.stale(w):
 		holds = append(holds, Hold{"staleList", "the list of items is older than another one, or than the objects that were read", true})
 	}
 	some := func(rule, text string, n int, first string) {
@@ -116,7 +134,7 @@ func (s *Set) done() (n int, first string) {
 		}
 	}
 	for _, o := range s.objects {
-		if o.Finished && !(o.Failed && o.Number < lastAttempt(s.items[o.Key], s.retries)) {
+		if o.ended > 0 && !(o.failed && o.Number < lastAttempt(s.items[o.Key], s.retries)) {
 			note(o.Slot)
 		}
 	}
@@ -126,15 +144,6 @@ func (s *Set) done() (n int, first string) {
 		}
 	}
 	return n, first
-}
-
-func (s *Set) unanswered() (n int) {
-	for _, f := range s.flights {
-		if f.state == unanswered {
-			n++
-		}
-	}
-	return n
 }
 
 // NextCheck returns the earliest time at which another poll can do something that this one

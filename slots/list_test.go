@@ -35,7 +35,8 @@ func TestManyRetries(t *testing.T) {
 				shown = append(shown, slots.Object{Slot: slots.Slot{Key: "a", Number: n}, UID: string(rune('a' + len(shown))), Finished: true, Failed: true})
 			}
 			s.Replace(shown, now)
-			w := slots.Want{Create: 1, Max: 1, Items: []slots.Slot{{Key: "a", Number: test.item}}, List: s.Listing(), Retries: test.retries}
+			w := s.Ask()
+			w.Create, w.Max, w.Items, w.Retries = 1, 1, []slots.Slot{{Key: "a", Number: test.item}}, test.retries
 			require.EqualValues(t, len(test.next), s.Waiting(w))
 			s.Want(w, now)
 			var next []int64
@@ -59,18 +60,18 @@ func TestSourceContract(t *testing.T) {
 		rule  string
 		first []slots.Slot // a list that is taken
 		then  []slots.Slot // the next one
-		list  func(before, now slots.Listing) slots.Listing
+		list  func(before, now slots.Want) slots.Want
 		made  []slots.Slot // from the second list
 		ended bool         // the first list's object is deleted
 	}{
 		{rule: "", first: []slots.Slot{{Key: "a"}}, then: []slots.Slot{{Key: "a"}, {Key: "b"}}, made: []slots.Slot{{Key: "b"}}},
 		{rule: "", first: []slots.Slot{{Key: "a"}}, ended: true},
-		{rule: "noList", first: []slots.Slot{{Key: "a"}}, then: []slots.Slot{{Key: "b"}}, list: func(_, _ slots.Listing) slots.Listing { return slots.Listing{} }},
-		{rule: "staleList", first: []slots.Slot{{Key: "a"}}, then: []slots.Slot{{Key: "b"}}, list: func(before, _ slots.Listing) slots.Listing { return before }},
-		{rule: "staleList", first: []slots.Slot{{Key: "a"}}, list: func(_, now slots.Listing) slots.Listing { now.Revision = 6; return now }},
-		{rule: "", first: []slots.Slot{{Key: "a"}}, ended: true, list: func(_, now slots.Listing) slots.Listing { now.Revision = 7; return now }},
-		{rule: "staleList", first: []slots.Slot{{Key: "a"}}, list: func(_, _ slots.Listing) slots.Listing {
-			return slots.New(slots.Options{Keyed: true}).Listing() // of another term
+		{rule: "noList", first: []slots.Slot{{Key: "a"}}, then: []slots.Slot{{Key: "b"}}, list: func(_, _ slots.Want) slots.Want { return slots.Want{} }},
+		{rule: "staleList", first: []slots.Slot{{Key: "a"}}, then: []slots.Slot{{Key: "b"}}, list: func(before, _ slots.Want) slots.Want { return before }},
+		{rule: "staleList", first: []slots.Slot{{Key: "a"}}, list: func(_, now slots.Want) slots.Want { now.Revision = 6; return now }},
+		{rule: "", first: []slots.Slot{{Key: "a"}}, ended: true, list: func(_, now slots.Want) slots.Want { now.Revision = 7; return now }},
+		{rule: "staleList", first: []slots.Slot{{Key: "a"}}, list: func(_, _ slots.Want) slots.Want {
+			return slots.New(slots.Options{Keyed: true}).Ask() // of another term
 		}},
 		{rule: "repeated", first: []slots.Slot{{Key: "a"}}, then: []slots.Slot{{Key: "b"}, {Key: "b", Number: 5}, {}}, made: []slots.Slot{{Key: "b"}}},
 		{rule: "wentBack", first: []slots.Slot{{Key: "a"}, {Key: "b", Number: 3}}, then: []slots.Slot{{Key: "b", Number: 2}}},
@@ -79,16 +80,15 @@ func TestSourceContract(t *testing.T) {
 		s := slots.New(slots.Options{Keyed: true, Clean: true, Start: now})
 		ended := slots.Object{Slot: slots.Slot{Key: "a"}, UID: "x", Finished: true}
 		s.Replace([]slots.Object{ended}, now)
-		before := s.Listing()
-		first := s.Listing()
-		first.Revision = 7
-		s.Want(slots.Want{Items: test.first, List: first}, now)
+		before, first := s.Ask(), s.Ask()
+		first.Revision, first.Items = 7, test.first
+		s.Want(first, now)
 		require.Empty(t, s.Next(now))
-		list := s.Listing()
+		w := s.Ask()
 		if test.list != nil {
-			list = test.list(before, list)
+			w = test.list(before, w)
 		}
-		w := slots.Want{Create: 9, Max: 9, Items: test.then, List: list, Delete: []string{"x"}}
+		w.Create, w.Max, w.Items, w.Delete = 9, 9, test.then, []string{"x"}
 		var rules []string
 		for _, h := range s.Holds(w, now) {
 			if h.Rule != "stillThere" {
@@ -180,11 +180,11 @@ func TestAnotherTerm(t *testing.T) {
 	require.Zero(t, s.Unfinished())
 }
 
-// A read that is refused or not sent says nothing about the create that was not answered.
+// A read that is refused says nothing about the create that was not answered.
 func TestReads(t *testing.T) {
 	s, poll := polled(t)
 	poll(slots.Want{Create: 1, Max: 1}, slots.Create, slots.Unanswered, "")
-	for _, r := range []slots.Result{slots.Unanswered, slots.Refused, slots.NotSent} {
+	for _, r := range []slots.Result{slots.Unanswered, slots.Refused} {
 		poll(slots.Want{}, slots.Read, r, "")
 		require.EqualValues(t, 1, s.Unfinished(), "the create may still have its effect")
 	}

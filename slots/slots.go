@@ -75,7 +75,7 @@ type Set struct {
 	reads int64     // seq when the newest complete read was taken over; 0 is none
 	read  time.Time // when that read began
 
-	listing  int64            // seq of the newest Listing
+	asked    int64            // seq when the source was last asked
 	list     int64            // seq when the newest list of items began
 	revision int64            // the highest of a list
 	items    map[string]int64 // attempts by key, in that list
@@ -95,8 +95,8 @@ type Set struct {
 // An object is one that an observation shows.
 type object struct {
 	Slot
-	ended                      int64 // seq when it was first shown finished; 0 if it is unfinished
-	Finished, Failed, Deleting bool
+	ended            int64 // seq when it was first shown finished; 0 if it is unfinished
+	failed, deleting bool
 }
 
 // A flight is a create whose object no observation shows.
@@ -157,7 +157,7 @@ const (
 
 // New returns the set of an owner in a term. Nothing is created, and nothing that has finished
 // is deleted, until [Set.Replace] or [Set.Listed] was called. Another term needs another set:
-// to it, requests and listings of this one are nothing.
+// to it, requests and lists of this one are nothing.
 func New(o Options) *Set {
 	if o.Unshown == 0 {
 		o.Unshown = 4 * o.Late
@@ -196,10 +196,10 @@ func (s *Set) Show(o Object) {
 	case is == nil:
 		is = &object{}
 		put(&s.objects, o.UID, is)
-	case !is.Finished:
+	case is.ended == 0:
 		s.unfinished--
 	}
-	is.Slot, is.Finished, is.Failed, is.Deleting = o.Slot, o.Finished, o.Failed, o.Deleting
+	is.Slot, is.failed, is.deleting = o.Slot, o.Failed, o.Deleting
 	switch {
 	case !o.Finished:
 		s.unfinished++
@@ -212,7 +212,7 @@ func (s *Set) Show(o Object) {
 	}
 	if f := s.flights[o.Slot]; f != nil {
 		if f.shown = o.UID; f.over() {
-			s.land(o.Slot)
+			remove(&s.flights, o.Slot)
 		}
 	}
 }
@@ -222,7 +222,7 @@ func (s *Set) gone(uid string) {
 	if is == nil {
 		return
 	}
-	if !is.Finished {
+	if is.ended == 0 {
 		s.unfinished--
 	}
 	remove(&s.objects, uid)
@@ -252,9 +252,6 @@ func (s *Set) knew(slot Slot) {
 	}
 }
 
-// land ends a flight.
-func (s *Set) land(slot Slot) { remove(&s.flights, slot) }
-
 // Replace takes over the objects of a consistent read that began then. Objects that it
 // lacks are gone; what is known of requests stays.
 func (s *Set) Replace(objects []Object, began time.Time) {
@@ -263,7 +260,7 @@ func (s *Set) Replace(objects []Object, began time.Time) {
 		s.Show(o)
 		listed[o.UID] = true
 	}
-	for _, uid := range sorted(s.objects) {
+	for _, uid := range slices.Sorted(maps.Keys(s.objects)) {
 		if !listed[uid] {
 			s.gone(uid)
 		}
@@ -298,13 +295,14 @@ func (s *Set) Flying(slot Slot) bool { return s.flights[slot] != nil }
 // hidden reports whether the flight takes capacity beside the objects that are shown.
 func (s *Set) hidden(f *flight) bool {
 	o := s.objects[f.shown]
-	return f.state < taken && (o == nil || o.Finished)
+	return f.state < taken && (o == nil || o.ended > 0)
 }
 
-// doubts returns the number of creates that may still have an effect.
-func (s *Set) doubts() (n int) {
+// doubts returns the number of creates that may still have an effect, and whose calls have
+// returned if from is unanswered.
+func (s *Set) doubts(from state) (n int) {
 	for _, f := range s.flights {
-		if f.state <= unanswered {
+		if from <= f.state && f.state <= unanswered {
 			n++
 		}
 	}
@@ -315,7 +313,7 @@ func (s *Set) doubts() (n int) {
 // was set aside, and no request is under way or in doubt. A keyed set has read its objects
 // after its wait as well.
 func (s *Set) Settled() bool {
-	return len(s.out) == 0 && s.doubts() == 0 && len(s.deletes) == 0 && len(s.refused) == 0 && (s.reads == 0 || s.fresh())
+	return len(s.out) == 0 && s.doubts(sending) == 0 && len(s.deletes) == 0 && len(s.refused) == 0 && (s.reads == 0 || s.fresh())
 }
 
 // fresh reports whether the newest read is late enough for this term.
@@ -355,7 +353,7 @@ func (s *Set) Stop() (dropped bool) {
 	for at := s.work.stage; at < over; at++ {
 		dropped = dropped || at == creating && s.work.left > 0 || len(s.work.queues[at]) > 0
 	}
-	s.work = work{round: s.work.round, stage: over}
+	s.work = work{round: s.work.round, stage: over, stopped: true}
 	return dropped
 }
 
@@ -375,7 +373,10 @@ func (s *Set) Clone() *Set {
 	c := *s
 	c.objects, c.flights, c.deletes = cloned(s.objects), cloned(s.flights), cloned(s.deletes)
 	c.held, c.refused, c.items, c.known = maps.Clone(s.held), maps.Clone(s.refused), maps.Clone(s.items), maps.Clone(s.known)
-	c.out, c.work = slices.Clone(s.out), s.work.clone()
+	c.out, c.work.items = slices.Clone(s.out), slices.Clone(s.work.items)
+	for i, queue := range s.work.queues {
+		c.work.queues[i] = slices.Clone(queue)
+	}
 	return &c
 }
 

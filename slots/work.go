@@ -10,21 +10,11 @@ import (
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 
-// A Listing is the begin of a list of items. The zero value is none. A set does not take a list
-// that began before another one, or before its objects were read.
-type Listing struct {
-	// Revision is that of the list, if the source states one that grows, such as a time; else
-	// 0. A list with a lower one than another has is not taken.
-	Revision int64
-
-	of *byte
-	at int64
-}
-
-// Listing marks the begin of a list of items. Call it right before the source is asked.
-func (s *Set) Listing() Listing {
-	s.listing = s.next()
-	return Listing{of: s.self, at: s.listing}
+// Ask returns a Want for a list of items that begins now. Call it right before the source is
+// asked, and fill in Items.
+func (s *Set) Ask() Want {
+	s.asked = s.next()
+	return Want{of: s.self, at: s.asked}
 }
 
 // Want holds the demand of a poll. The zero value asks for nothing.
@@ -32,26 +22,30 @@ type Want struct {
 	Create int64 // objects to create; a keyed set creates for items only
 	Max    int64 // unfinished objects, at most; what is unanswered counts
 	// Items are the source's items, in its order. They are a complete list that is no
-	// older than its request. List is what Listing returned before the request. Without it
+	// older than its request, before which [Set.Ask] returned the Want. A list that began before
+	// another one, or before the objects were read, is not taken. In a Want of another origin
 	// there is no list: nothing keyed is created or deleted.
 	Items []Slot
-	List  Listing
+	// Revision is that of the list, if the source states one that grows, such as a time; else
+	// 0. A list with a lower one than another has is not taken.
+	Revision int64
 	// Retries is how many times an item runs again whose object has failed, if a list that began
 	// after that still has the item. Each time has the next attempt as its Number.
 	Retries int64
 	// Delete are UIDs. Finished objects are deleted last, when the rules allow it. An object
 	// that is not shown is not deleted: it is gone, or has not been observed yet.
 	Delete []string
+
+	of *byte
+	at int64
 }
 
 // A Kind is the action of a request.
 type Kind uint8
 
 const (
-	Read   Kind = iota // read the object in the slot; with a UID, None if that object is gone or being deleted
-	Relist             // read all objects consistently; then call Replace, or Listed when the observation shows them
-	Mark               // write to the lease, as its holder, that a number may be set aside; without a lease, None
-	Unmark             // remove that mark
+	Read   Kind = iota // read the object in the slot; with a UID, None if that object is gone or being deleted; see Request.All
+	Mark               // write to the lease, as its holder, whether a number may be set aside: Request.Aside; without a lease, None
 	Create             // create the object of the slot; if the name exists, read it
 	Delete             // delete the object with the UID, as a precondition; see Request.Finished
 )
@@ -65,10 +59,15 @@ type Request struct {
 	// Finished reports whether the object of a Delete had finished. If it had not, the delete
 	// must fail once it has: send the resourceVersion that the observation showed as well.
 	Finished bool
+	Aside    bool // of a Mark: the mark is set, and else removed
 
 	of        *byte
 	id, round int64
 }
+
+// All reports whether a Read is one of all objects, which is consistent. Then call [Set.Replace],
+// or [Set.Listed] when the observation shows them. If the list fails, the set asks again.
+func (q *Request) All() bool { return q.Kind == Read && q.Slot == (Slot{}) && q.UID == "" }
 
 // A Result is the known outcome of a request.
 type Result uint8
@@ -76,7 +75,6 @@ type Result uint8
 const (
 	Unanswered Result = iota // nothing is known: the request may still have its effect
 	None                     // it had no effect and will have none; of a Read: nothing is there
-	NotSent                  // as None, and nothing failed: the client did not send it
 	Refused                  // as None, and the reason is this object: the next attempt may fail as well
 	Done                     // of a Create or Read: our unfinished object is there; of a Delete: it is gone or being deleted
 	Taken                    // of a Create or Read: an object that has finished, is not ours, or has another key is there
@@ -84,16 +82,16 @@ const (
 
 // A work is a poll that is being carried out.
 type work struct {
-	round  int64
-	stage  stage
-	size   int // of the next batch
-	max    int64
-	left   int64 // objects to create
-	items  []Slot
-	passed int  // slots that were taken by others
-	failed bool // the last batch of creates has made nothing
-	made   bool // the batch under way has made an object
-	queues [over][]Request
+	round   int64 // seq at its begin
+	stopped bool  // by Stop
+	stage   stage
+	size    int // of the next batch
+	max     int64
+	left    int64 // objects to create
+	items   []Slot
+	passed  int  // slots that were taken by others
+	made    bool // the batch under way has made an object
+	queues  [over][]Request
 }
 
 type stage uint8
@@ -106,22 +104,14 @@ const (
 	over
 )
 
-func (w work) clone() work {
-	w.items = slices.Clone(w.items)
-	for i := range w.queues {
-		w.queues[i] = slices.Clone(w.queues[i])
-	}
-	return w
-}
-
 // Want begins a poll. The rest of the poll before is dropped.
 func (s *Set) Want(w Want, now time.Time) {
-	s.work = work{round: s.work.round + 1, size: 1, max: w.Max, left: w.Create}
+	s.work = work{round: s.next(), size: 1, max: w.Max, left: w.Create}
 	s.takeList(w)
 	s.work.queues[reading] = s.due(now)
 	for _, uid := range w.Delete {
 		if o := s.objects[uid]; o != nil {
-			s.queue(Request{Kind: Delete, UID: uid, Slot: o.Slot, Finished: o.Finished}, now)
+			s.queue(Request{Kind: Delete, UID: uid, Slot: o.Slot, Finished: o.ended > 0}, now)
 		}
 	}
 	if len(s.work.queues[pruning]) == 0 {
@@ -146,7 +136,7 @@ func (s *Set) takeList(w Want) {
 	if !s.options.Keyed {
 		return
 	}
-	if s.stale(w.List) {
+	if s.stale(&w) {
 		s.work.left = 0
 		return
 	}
@@ -160,7 +150,7 @@ func (s *Set) takeList(w Want) {
 			items[item.Key] = max(before, items[item.Key])
 		}
 	}
-	s.list, s.retries, s.revision, s.items = w.List.at, w.Retries, max(s.revision, w.List.Revision), items
+	s.list, s.retries, s.revision, s.items = w.at, w.Retries, max(s.revision, w.Revision), items
 	for key, at := range s.known {
 		if at < s.list {
 			remove(&s.known, key)
@@ -175,8 +165,8 @@ func (s *Set) takeList(w Want) {
 
 // stale reports whether a list may not be used: it is none, it did not begin in this term
 // after the objects were read, or there was a newer one.
-func (s *Set) stale(l Listing) bool {
-	return l.of != s.self || l.at <= s.reads || !s.fresh() || l.at < s.list || l.Revision != 0 && l.Revision < s.revision
+func (s *Set) stale(w *Want) bool {
+	return w.of != s.self || w.at <= s.reads || !s.fresh() || w.at < s.list || w.Revision != 0 && w.Revision < s.revision
 }
 
 // listed returns the items of a list that may be worked on: the first of each key, unless its
@@ -200,7 +190,7 @@ func (s *Set) listed(all []Slot) (items []Slot, repeated, back []string) {
 // mayDelete reports whether a list that began after the object's end was shown lacks its key.
 func (s *Set) mayDelete(uid string) bool {
 	o := s.objects[uid]
-	if o == nil || !o.Finished || o.ended >= s.list || s.list == 0 {
+	if o == nil || o.ended == 0 || o.ended >= s.list || s.list == 0 {
 		return false
 	}
 	_, listed := s.items[o.Key]
@@ -254,7 +244,7 @@ func (s *Set) batch(now time.Time) (batch []Request) {
 	}
 	if w.stage == reading {
 		for _, q := range batch {
-			if q.Kind == Unmark { // whether or not it is answered
+			if q.Kind == Mark && !q.Aside { // whether or not it is answered
 				s.marked = false
 			}
 		}
@@ -273,7 +263,7 @@ func (s *Set) needless(q Request) bool {
 	case q.Kind != Delete:
 		return false
 	default:
-		return o.Finished != q.Finished || q.Finished && (o.Deleting || s.deletes[q.UID] != nil)
+		return o.ended > 0 != q.Finished || q.Finished && (o.deleting || s.deletes[q.UID] != nil)
 	}
 }
 
@@ -287,7 +277,7 @@ func (s *Set) mayPrune(now time.Time) bool {
 		return s.fresh()
 	case now.Before(s.resting.until):
 		return false
-	case s.doubts() == 0:
+	case s.doubts(sending) == 0:
 		return true
 	}
 	if s.blocked.IsZero() && len(s.work.queues[pruning]) > 0 {
@@ -306,14 +296,8 @@ func (s *Set) drains(now time.Time) bool {
 // creates returns creates on free slots: at most the next batch, and within the maximum.
 func (s *Set) creates(now time.Time) []Request {
 	w := &s.work
-	if w.stage == creating && w.size > 1 { // a batch of creates has returned
-		w.failed = !w.made
-	}
 	w.made = false
-	switch {
-	case w.failed, !s.fresh(), now.Before(s.retry.until):
-		return nil
-	case !s.options.Keyed && (len(s.deletes) > 0 || s.drains(now)):
+	if w.passed >= maxBatch || len(s.gates(now)) > 0 {
 		return nil
 	}
 	n := min(int64(w.size), w.left, max(0, w.max)-s.Unfinished())
@@ -403,8 +387,8 @@ func (s *Set) open(items []Slot, list, retries int64) (open []Slot) {
 		}
 	}
 	for _, o := range s.objects {
-		note(o.Slot, o.Failed && o.ended < list)
-		busy[o.Key] = busy[o.Key] || !o.Finished
+		note(o.Slot, o.failed && o.ended < list)
+		busy[o.Key] = busy[o.Key] || o.ended == 0
 	}
 	for slot, f := range s.flights {
 		note(slot, false)
@@ -432,7 +416,7 @@ func lastAttempt(first, retries int64) int64 {
 }
 
 // Waiting returns how many items of a list have no object.
-func (s *Set) Waiting(w Want) int64 { return int64(len(s.open(w.Items, w.List.at, w.Retries))) }
+func (s *Set) Waiting(w Want) int64 { return int64(len(s.open(w.Items, w.at, w.Retries))) }
 
 // due returns the reads that are due, and what the term needs, in a fixed order.
 func (s *Set) due(now time.Time) (due []Request) {
@@ -463,11 +447,11 @@ func (s *Set) needs(now time.Time) []Request {
 	switch {
 	case s.reads == 0:
 	case !s.fresh() && !now.Before(s.ready()), aside && s.read.Before(past):
-		return []Request{{Kind: Relist}}
+		return []Request{{Kind: Read}}
 	case aside && !s.marked:
+		return []Request{{Kind: Mark, Aside: true}}
+	case s.marked && !now.Before(past) && len(s.refused) == 0 && s.doubts(sending) == 0:
 		return []Request{{Kind: Mark}}
-	case s.marked && !now.Before(past) && len(s.refused) == 0 && s.doubts() == 0:
-		return []Request{{Kind: Unmark}}
 	}
 	return nil
 }
@@ -480,27 +464,26 @@ func (s *Set) Answer(q Request, r Result, uid string, now time.Time) {
 		return
 	}
 	s.out = slices.Delete(s.out, i, i+1)
-	if q.Kind == Read {
-		if s.unread = r == Unanswered || r == NotSent || r == Refused; s.unread {
-			return
-		}
-	}
 	switch {
 	case q.Kind == Mark:
-		s.marked = s.marked || r == Done
+		s.marked = s.marked || q.Aside && r == Done
 	case q.Kind == Delete:
 		s.pruned(q, r, now)
-	case q.Kind == Read && q.UID != "": // whether the delete had its effect
-		if r == None || uid != "" && uid != q.UID {
+	case q.Kind == Create:
+		s.created(q, r, uid, now)
+		s.progress(q, r, now)
+	case q.All():
+	case r == Unanswered || r == Refused:
+		s.unread = true
+	case q.UID != "": // whether the delete had its effect
+		if s.unread = false; r == None || uid != "" && uid != q.UID {
 			r = Done
 		} else {
 			r = None
 		}
 		s.pruned(q, r, now)
-	case q.Kind == Create:
-		s.created(q, r, uid, now)
-		s.progress(q, r, now)
-	case q.Kind == Read:
+	default:
+		s.unread = false
 		s.created(q, r, uid, now)
 	}
 }
@@ -516,10 +499,10 @@ func (s *Set) progress(q Request, r Result, now time.Time) {
 			w.left, w.made = w.left-1, true
 		}
 	case r == Taken:
-		if mine && w.passed < maxBatch { // the next slot takes its place
+		if mine { // the next slot takes its place
 			w.passed, w.made = w.passed+1, true
 		}
-	case r == NotSent, mine && w.made: // others of the batch succeed
+	case mine && (w.made || w.stopped): // others of the batch succeed, or the caller did not send it
 	default:
 		s.retry = s.retry.fail(firstRetry, min(mostRetry, max(firstRetry, s.options.Late)), now)
 	}
@@ -535,8 +518,8 @@ func (s *Set) created(q Request, r Result, uid string, now time.Time) {
 	switch r {
 	case Unanswered:
 		f.state = unanswered
-	case None, NotSent, Refused:
-		s.land(q.Slot)
+	case None, Refused:
+		remove(&s.flights, q.Slot)
 		if q.Kind == Read {
 			s.knew(q.Slot)
 		}
@@ -553,7 +536,7 @@ func (s *Set) created(q Request, r Result, uid string, now time.Time) {
 		remove(&s.refused, q.Slot)
 	}
 	if f.over() {
-		s.land(q.Slot)
+		remove(&s.flights, q.Slot)
 	}
 }
 
@@ -573,7 +556,7 @@ func (s *Set) pruned(q Request, r Result, now time.Time) {
 		return
 	}
 	d.at, d.unsure = now, d.unsure || r == Unanswered
-	if r == None || r == NotSent || r == Refused {
+	if r == None || r == Refused {
 		if lost := now.Sub(d.sent); d.unsure && s.options.Late > 0 { // in which nothing was created
 			rest := now.Add(time.Duration(float64(lost) * float64(s.options.Rest) / float64(s.options.Late)))
 			if rest.After(s.resting.until) {

@@ -26,7 +26,7 @@ type via struct {
 	cluster *Cluster
 	send    func(kind, namespace string) do
 	bounded bool // of lists and watches
-	labels  []map[string]string
+	labels  []hub.Labels
 }
 
 // Hub returns what a tracker of the member's Jobs needs.
@@ -36,7 +36,7 @@ func (v via) Hub() hub.Options {
 }
 
 // Labels returns those of the Jobs to create.
-func (v via) Labels() []map[string]string { return v.labels }
+func (v via) Labels() []hub.Labels { return v.labels }
 
 // bound returns the bound of a kind, or nil.
 func (v via) bound(b *bound) *bound {

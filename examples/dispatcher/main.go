@@ -15,6 +15,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log"
 	"log/slog"
 	"net/http"
 	"os"
@@ -24,18 +25,14 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/client"
-	"github.com/scaledjob/scaledjob/adapter/loop"
 	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/adapter/term/kube"
 	"github.com/scaledjob/scaledjob/history"
-	"github.com/scaledjob/scaledjob/slots"
 )
 
 // A job is a job of the CI.
@@ -47,12 +44,10 @@ type job struct {
 
 // item returns the Job of a CI job. Its Pod needs no permission.
 func (j job) item() adapter.Item {
-	pod := corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{
-		{Name: "ci", Image: j.Image, Command: []string{"sh", "-ec", j.Script}},
-	}}
-	return adapter.Item{Key: j.ID, Attempt: j.Attempt, Template: &batchv1.JobTemplateSpec{
-		Spec: batchv1.JobSpec{BackoffLimit: new(int32), Template: corev1.PodTemplateSpec{Spec: pod}},
-	}}
+	is := &batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{BackoffLimit: new(int32)}}
+	is.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
+	is.Spec.Template.Spec.Containers = []corev1.Container{{Name: "ci", Image: j.Image, Command: []string{"sh", "-ec", j.Script}}}
+	return adapter.Item{Key: j.ID, Attempt: j.Attempt, Template: is}
 }
 
 // run dispatches every five seconds, until the lease or the program ends.
@@ -61,53 +56,49 @@ func run(ctx context.Context, clients client.Clients, terms *term.Holder, owner 
 	if err != nil {
 		return err
 	}
-	t := adapter.Target{Owner: adapter.OwnerOf(owner, corev1.SchemeGroupVersion.WithKind("ConfigMap")), Job: &batchv1.Job{}, Keyed: true}
-	t.Job.Spec.Template.Spec = job{}.item().Template.Spec.Template.Spec // each item has its own
+	t := adapter.Target{Owner: adapter.OwnerOf(owner, corev1.SchemeGroupVersion.WithKind("ConfigMap")), Keyed: true}
+	t.Job = &batchv1.Job{Spec: job{}.item().Template.Spec} // each item has its own
 	t.Policy.Bounds.Max, t.History.Age = most, history.After(keep)
 	if err := tracker.Track(t); err != nil {
 		return err
 	}
 	go tracker.Run(ctx)
-	polls := loop.New(loop.Options{Tracker: tracker, Client: clients.Requests, Requests: clients.Queue})
-	polls.Now(cache.MetaObjectToName(owner))
-	polls.Run(ctx, func(ctx context.Context, _ loop.Turn) (adapter.Plan, loop.Done) {
-		is, err := clients.Requests.CoreV1().ConfigMaps(owner.Namespace).Get(ctx, owner.Name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) || err == nil && is.UID != owner.UID {
-			tracker.Untrack(owner.UID) // its Jobs are deleted with it, and must not be made again
+	for tick := time.Tick(5 * time.Second); ; {
+		plan := tracker.PlanItems(owner.UID, time.Now(), func() (items []adapter.Item, revision int64, err error) {
+			is, err := clients.Requests.CoreV1().ConfigMaps(owner.Namespace).Get(ctx, owner.Name, metav1.GetOptions{})
+			if err != nil || is.UID != owner.UID { // its Jobs are deleted with it, and must not be made again
+				return nil, 0, fmt.Errorf("read the owner: found UID %q: %w", is.GetUID(), err)
+			}
+			jobs, err := list(ctx)
+			for _, j := range jobs {
+				items = append(items, j.item())
+			}
+			return items, 0, err
+		})
+		result, err := tracker.Apply(ctx, clients.Requests, plan)
+		slog.Info("dispatched", "created", result.Created, "deleted", result.Pruned, "held", plan.Holds, "err", err)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick:
 		}
-		listing := tracker.Listing(owner.UID)
-		jobs, unread := list(ctx)
-		if unread != nil {
-			listing = slots.Listing{} // a list that failed is none
-		}
-		var items []adapter.Item
-		for _, j := range jobs {
-			items = append(items, j.item())
-		}
-		plan := tracker.PlanItems(owner.UID, items, listing, time.Now())
-		return plan, func(result adapter.Result, err error) time.Duration {
-			slog.Info("dispatched", "listed", len(jobs), "created", result.Created, "deleted", result.Pruned, "held", plan.Holds, "unread", unread, "err", err)
-			return 5 * time.Second
-		}
-	})
-	return nil
+	}
 }
-
-// maxList is the greatest length of a list in bytes.
-const maxList = 16 << 20
 
 // get reads the queue. A list that is not complete is an error.
 func get(ctx context.Context, url string) (jobs []job, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, err
 	}
-	answer, err := (&http.Client{Timeout: 10 * time.Second}).Do(r)
+	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
 		return nil, err
 	}
 	defer answer.Body.Close()
-	text, err := io.ReadAll(http.MaxBytesReader(nil, answer.Body, maxList))
+	text, err := io.ReadAll(http.MaxBytesReader(nil, answer.Body, 16<<20))
 	if err == nil {
 		err = json.Unmarshal(text, &jobs)
 	}
@@ -124,22 +115,18 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil).ClientConfig()
-	exitOn(err)
-	clients, err := client.Connect(config, 0, client.NewLimit(64))
-	exitOn(err)
-	owner, err := clients.Requests.CoreV1().ConfigMaps(*namespace).Get(ctx, *name, metav1.GetOptions{})
-	exitOn(err)
-	lease, err := kube.Connect(config, *namespace, "dispatcher-"+*name, 0)
-	exitOn(err)
-	exitOn(lease.Keep(ctx, func(ctx context.Context) error {
+	config := must(clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil).ClientConfig())
+	clients := must(client.Connect(config, 0, client.NewLimit(64)))
+	owner := must(clients.Requests.CoreV1().ConfigMaps(*namespace).Get(ctx, *name, metav1.GetOptions{}))
+	lease := must(kube.Connect(config, *namespace, "dispatcher-"+*name, 0))
+	must(0, lease.Keep(ctx, func(ctx context.Context) error {
 		return run(ctx, clients, lease.Holder, owner, *most, *keep, func(ctx context.Context) ([]job, error) { return get(ctx, *queue) })
 	}))
 }
 
-func exitOn(err error) {
+func must[T any](value T, err error) T {
 	if err != nil {
-		slog.Error("stopped", "err", err)
-		os.Exit(1)
+		log.Fatal(err)
 	}
+	return value
 }

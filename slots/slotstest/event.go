@@ -201,7 +201,7 @@ func (m *model) eachOfMessage(from *world, i int, try try) {
 				return ok
 			})
 		case waiting, reading:
-			if _, never := m.fault(&sent); !never && sent.kind < slots.Create == (sent.kind == slots.Read) {
+			if _, never := m.fault(&sent); !never && sent.number > 0 {
 				try(event{kind: executes, sent: sent, value: hold}, func(w *world) bool {
 					ok := m.execute(w, i, hold > 0)
 					w.sort()
@@ -213,7 +213,7 @@ func (m *model) eachOfMessage(from *world, i int, try try) {
 			try(event{kind: replies, sent: sent}, func(w *world) bool { return m.reply(w, i) })
 		}
 	}
-	if from.left.Fault == 0 || sent.phase >= orphan || sent.kind == slots.Relist {
+	if from.left.Fault == 0 || sent.phase >= orphan || sent.all() {
 		return
 	}
 	if _, never := m.fault(&sent); never {
@@ -232,7 +232,7 @@ func (m *model) eachOfMessage(from *world, i int, try try) {
 // fault returns the reply that the request always gets.
 func (m *model) fault(sent *message) (slots.Result, bool) {
 	for _, f := range m.Faults {
-		if f.Kind == sent.kind && (f.Number == 0 || f.Number == sent.number) {
+		if f.Kind == sent.kind && !sent.all() && (f.Number == 0 || f.Number == sent.number) {
 			return f.Result, true
 		}
 	}

@@ -183,10 +183,15 @@ func (l *lives) replace(x *life, is list, began time.Time) {
 // messageOf describes a request to the world.
 func (l *lives) messageOf(x *life, q slots.Request) message {
 	m := message{is: true, kind: q.Kind}
-	switch q.Kind {
-	case slots.Mark, slots.Unmark, slots.Relist:
+	switch {
+	case q.Kind == slots.Mark && q.Aside:
+		m.uid = 1
 		return m
-	case slots.Create:
+	case q.Kind == slots.Mark:
+		return m
+	case q.All():
+		return m
+	case q.Kind == slots.Create:
 		m.job.spec = x.spec
 	}
 	m.number = l.model.number(q.Slot)

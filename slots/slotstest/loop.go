@@ -41,7 +41,7 @@ type Poll struct {
 type Plain struct {
 	*slots.Set
 	Max   int64
-	List  slots.Listing
+	Asked slots.Want // when the source was asked
 	Keyed bool
 	shown map[string]slots.Object
 }
@@ -72,7 +72,7 @@ func (p *Plain) Show(o slots.Object) {
 func (p *Plain) Edit(most int64) { p.Max = most; p.Stop() }
 
 // Ask notes the begin of a list.
-func (p *Plain) Ask() { p.List = p.Listing() }
+func (p *Plain) Ask() { p.Asked = p.Set.Ask() }
 
 // Poll asks for what is missing.
 func (p *Plain) Poll(poll Poll, now time.Time) []slots.Request {
@@ -82,10 +82,12 @@ func (p *Plain) Poll(poll Poll, now time.Time) []slots.Request {
 
 // Wanted returns what a poll asks for.
 func (p *Plain) Wanted(poll Poll) slots.Want {
-	w := slots.Want{Max: p.Max, Create: max(0, poll.Demand-p.Unfinished())}
+	w := slots.Want{Create: max(0, poll.Demand-p.Unfinished())}
 	if p.Keyed {
-		w.Create, w.Items, w.List, w.Retries = p.Max, poll.Items, p.List, poll.Retries
+		w = p.Asked
+		w.Create, w.Items, w.Retries = p.Max, poll.Items, poll.Retries
 	}
+	w.Max = p.Max
 	for _, o := range p.shown {
 		if o.Finished && !o.Deleting {
 			w.Delete = append(w.Delete, o.UID)

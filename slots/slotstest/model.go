@@ -120,7 +120,7 @@ func newModel(c *Config, loop func(slots.Options, int64) Loop) *model {
 	return m
 }
 
-var kindNames = [...]string{"read", "relist", "mark", "unmark", "create", "delete"}
+var kindNames = [...]string{"read", "mark", "create", "delete"}
 
 func (m *model) note(sent *message, what string) { m.notes[kindNames[sent.kind]+" "+what]++ }
 

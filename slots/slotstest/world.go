@@ -66,9 +66,13 @@ const (
 	stopped              // the client was stopped before it sent the request
 )
 
-func (m *message) changes() bool {
-	return m.kind >= slots.Create
-}
+func (m *message) changes() bool { return m.kind >= slots.Create }
+
+// all reports whether it is a read of all objects.
+func (m *message) all() bool { return m.kind == slots.Read && m.number == 0 }
+
+// aside reports whether a mark is set, and else removed.
+func (m *message) aside() bool { return m.uid > 0 }
 
 // sent returns the message as it was sent.
 func (m *message) sent() message {
@@ -212,9 +216,14 @@ func (w *world) any(match func(*message) bool) bool {
 // keep an object that is deleted. execute returns false if a bound is exceeded.
 func (m *model) execute(w *world, i int, hold bool) bool {
 	sent := &w.messages[i]
-	switch sent.kind {
-	case slots.Mark, slots.Unmark, slots.Relist:
-		return m.housekeep(w, sent)
+	switch {
+	case sent.kind == slots.Mark:
+		sent.phase, sent.result, w.aside = replied, slots.Done, sent.aside()
+		return true
+	case sent.all():
+		sent.phase, sent.result = replied, slots.Done
+		w.lists[sent.by], w.notices[sent.by] = w.snapshot(), [lag]notice{}
+		return true
 	}
 	o := &w.objects[sent.number-1]
 	switch {
@@ -253,19 +262,6 @@ func (m *model) execute(w *world, i int, hold bool) bool {
 		m.note(sent, "arrives late")
 	}
 	return m.deleted(w, sent.number, hold, !sent.ended && sent.phase != stopped && m.Writers < 2 && !w.any(func(m *message) bool { return m.phase == stopped }))
-}
-
-// housekeep carries out a request about the lease or the observation.
-func (m *model) housekeep(w *world, sent *message) bool {
-	switch sent.phase, sent.result = replied, slots.Done; sent.kind {
-	case slots.Mark:
-		w.aside = true
-	case slots.Unmark:
-		w.aside = false
-	case slots.Relist:
-		w.lists[sent.by], w.notices[sent.by] = w.snapshot(), [lag]notice{}
-	}
-	return true
 }
 
 func (m *model) created(w *world, sent *message) bool {

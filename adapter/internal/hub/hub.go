@@ -16,15 +16,14 @@ type Place struct {
 type Options struct {
 	Place
 	Namespaces []string // each is watched by itself; none means adapter.Options.Namespace
-	Labels     []string // keys of the labels that LabelsOf returns
+	Labels     []string // keys of the labels that a tracked Job has in its Labels
 }
+
+// Labels are some labels of a Job.
+type Labels map[string]string
 
 // A Client is the client of another cluster. NewTracker and Apply ask for what it has beside.
 type Client interface {
 	Hub() Options
-	Labels() []map[string]string // of the first Jobs that a plan creates, a map for each
+	Labels() []Labels // of the first Jobs that a plan creates, one for each
 }
-
-// LabelsOf returns the labels of an *adapter.Job, which must not be modified. Package adapter
-// sets it, because a field would be seen by authors with one cluster.
-var LabelsOf func(job any) map[string]string
