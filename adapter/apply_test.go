@@ -380,26 +380,6 @@ func TestCapacityWhenSent(t *testing.T) {
 	}
 }
 
-// A prune that is under way is not sent again. The Jobs beside it are pruned.
-func TestPrunesBeside(t *testing.T) {
-	s, target := newServer(), newTarget()
-	target.History.Succeeded = history.Keep(0)
-	w := newWriter(t, s, target, Options{})
-	w.show(jobOf(target, 1, complete))
-	w.show(jobOf(target, 2, complete))
-	w.passes(late)
-	plan := w.Plan(ownerUID, items(0), noon)
-	require.Len(t, plan.Delete, 2)
-	first := plan
-	first.Delete = plan.Delete[:1]
-	_, err := w.Apply(t.Context(), s, first)
-	require.NoError(t, err)
-	result, err := w.Apply(t.Context(), s, plan)
-	require.NoError(t, err)
-	require.Equal(t, 1, result.Pruned)
-	require.Equal(t, 2, s.requests["delete"])
-}
-
 // A finished Job that has changed since it was observed is pruned all the same.
 func TestPruneOfAChangedJob(t *testing.T) {
 	s, w := pruner(t)

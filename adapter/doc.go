@@ -59,9 +59,9 @@
 //
 //	claim                                                         test
 //	two writers with partial views, edits, restarts, wrong clocks TestTwoWriters, TestEditOfOneWriter
-//	a cache that is late by any time                              TestLateCache, TestSlowCreates
-//	each answer of a create and a delete                          TestCreateFaults, TestDeleteFaults, TestUnanswered
-//	gates of pruning                                              TestPruningGates, TestUnansweredPruneSentOnce, TestHistoryBesideDoubts
+//	caches that are late, gates of pruning, the answers to reads  TestModel, TestBrokenRules of package slots
+//	each answer of a create and a delete                          TestFailure, TestCreateFaults, TestDeleteFaults, TestUnclear
+//	creates in doubt do not stop the history                      TestHistoryBesideDoubts
 //	a running plan stops                                          TestOutdated, TestPausedProcess
 //	a standby that becomes leader reads the Jobs anew             TestStandbyLeads, TestTermEnds
 //	a number whose create is always refused                       TestSetAside

@@ -36,7 +36,7 @@ type labelling struct {
 	labels []hub.Labels
 }
 
-func (l labelling) Hub() hub.Options            { return hub.Options{} }
+func (l labelling) Hub() hub.Options     { return hub.Options{} }
 func (l labelling) Labels() []hub.Labels { return l.labels }
 
 // cluster answers creates with UIDs.
@@ -151,25 +151,6 @@ func TestEditOfAFlight(t *testing.T) {
 	_, err = tracker.Apply(t.Context(), client, Plan{Owner: "uid-1"})
 	require.NoError(t, err)
 	require.Equal(t, sent, asked)
-}
-
-// A Job in flight is not deleted: it may have finished, and its number is not shown.
-func TestNotDeletedInFlight(t *testing.T) {
-	target, o := elsewhere()
-	client := cluster(t)
-	tracker, err := Observe(target, o, nil, nil)
-	require.NoError(t, err)
-	_, err = tracker.Apply(t.Context(), client, Plan{Owner: "uid-1", Create: 2})
-	require.NoError(t, err)
-	jobs, _ := tracker.Jobs("uid-1")
-	require.Len(t, jobs, 2)
-	_, err = tracker.Apply(t.Context(), client, Plan{Owner: "uid-1", Delete: []Deletion{jobs[1].Delete(0, Outdated)}})
-	require.NoError(t, err)
-	jobs, _ = tracker.Jobs("uid-1")
-	require.Equal(t, []bool{false, false}, []bool{jobs[0].Deleting, jobs[1].Deleting})
-	all, err := client.BatchV1().Jobs("").List(t.Context(), metav1.ListOptions{})
-	require.NoError(t, err)
-	require.Len(t, all.Items, 2)
 }
 
 // An edit stops a plan that the program made itself, as it does one of Tracker.Plan.

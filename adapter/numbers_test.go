@@ -1,20 +1,17 @@
 package adapter
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"pgregory.net/rapid"
 
 	"github.com/scaledjob/scaledjob/adapter/internal/hub"
-	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/premise"
 	"github.com/scaledjob/scaledjob/rollout"
 )
@@ -63,42 +60,6 @@ func TestNoNumber(t *testing.T) {
 	require.Equal(t, int64(1<<53), owner.number(hub.Place{}, owner.base(hub.Place{})+"9007199254740992"))
 }
 
-// A Job with a huge number takes that number only.
-func TestHugeNumber(t *testing.T) {
-	s := newServer()
-	w := newWriter(t, s, newTarget(), Options{})
-	target := newTarget()
-	huge := target.NewJob(1 << 53)
-	huge, err := s.BatchV1().Jobs("shop").Create(context.Background(), huge, metav1CreateOptions)
-	require.NoError(t, err)
-	w.show(s.change(t, huge, complete))
-	result, err := w.poll(3)
-	require.NoError(t, err)
-	require.Equal(t, Result{Created: 3}, result)
-	require.ElementsMatch(t, []int64{1, 2, 3, 1 << 53}, w.numbers(t))
-}
-
-// A finished Job keeps its number until it is deleted; then the number recurs.
-func TestNumberRecurs(t *testing.T) {
-	s := newServer()
-	w := newWriter(t, s, newTarget(), Options{})
-	_, err := w.poll(2)
-	require.NoError(t, err)
-	w.catchUp(t)
-	first := s.all(t)[0]
-	done := s.change(t, &first, complete)
-	w.show(done)
-	_, err = w.poll(2)
-	require.NoError(t, err)
-	require.ElementsMatch(t, []int64{1, 2, 3}, w.numbers(t))
-	w.catchUp(t)
-	require.NoError(t, s.BatchV1().Jobs("shop").Delete(context.Background(), done.Name, metav1DeleteOptions))
-	w.catchUp(t)
-	_, err = w.poll(3)
-	require.NoError(t, err)
-	require.ElementsMatch(t, []int64{1, 2, 3}, w.numbers(t))
-}
-
 // Two writers, of which one has read an edit and neither has seen a Job, choose the
 // same names.
 func TestEditOfOneWriter(t *testing.T) {
@@ -120,39 +81,6 @@ func TestEditOfOneWriter(t *testing.T) {
 			require.Equal(t, int64(20), s.unfinished(t))
 		})
 	}
-}
-
-// However late the cache is, a create holds capacity until the cache shows it, also
-// across an edit.
-func TestLateCache(t *testing.T) {
-	s, target := newServer(), newTarget()
-	w := newWriter(t, s, target, Options{})
-	_, err := w.poll(40)
-	require.NoError(t, err)
-	for range 3 {
-		w.clock = w.clock.Add(61 * time.Second)
-		target = w.edit(t, target, func(t *Target) { t.Revision.Generation++ })
-		result, err := w.poll(40)
-		require.NoError(t, err)
-		require.Zero(t, result.Created)
-	}
-	require.Equal(t, int64(20), s.unfinished(t))
-}
-
-// Creates that take longer than a minute hold capacity from when they are sent.
-func TestSlowCreates(t *testing.T) {
-	s, target := newServer(), newTarget()
-	w := newWriter(t, s, target, Options{MaxAge: time.Hour})
-	s.after = func(verb, _ string) error {
-		w.passes(61 * time.Second)
-		return nil
-	}
-	_, err := w.poll(5)
-	require.NoError(t, err)
-	w.edit(t, target, func(t *Target) { t.Revision.Generation = 2 })
-	_, err = w.poll(40)
-	require.NoError(t, err)
-	require.Equal(t, int64(20), s.unfinished(t))
 }
 
 // Whatever part of each other's Jobs two writers see, whatever the API server's clock
@@ -233,66 +161,6 @@ func TestTwoWriters(t *testing.T) {
 
 func FuzzTwoWriters(f *testing.F) { premise.Fuzz(f, propTwoWriters) }
 
-// An unanswered create is asked for after L, and not sent again before.
-func TestUnanswered(t *testing.T) {
-	for name, test := range map[string]struct {
-		succeeds bool
-		then     func(*batchv1.Job) // while nobody knows
-		creates  int                // by the poll after L, of 3 wanted
-	}{
-		"failed":                 {creates: 1},
-		"succeeded":              {succeeds: true, creates: 0},
-		"succeeded and finished": {succeeds: true, then: complete, creates: 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s, target := newServer(), newTarget()
-			target.Policy.Bounds.Max = 3
-			w := newWriter(t, s, target, Options{})
-			lose := func(verb, job string) error {
-				if verb == "create" && numberOf(job) == 2 {
-					return context.DeadlineExceeded
-				}
-				return nil
-			}
-			if test.succeeds {
-				s.after = lose
-			} else {
-				s.before = lose
-			}
-			result, err := w.poll(3)
-			require.ErrorIs(t, err, context.DeadlineExceeded)
-			require.Equal(t, int64(2), result.Created)
-			w.catchUpBut(t, 2)
-
-			s.before, s.after = nil, nil
-			w.clock = w.clock.Add(late - 1)
-			before := s.requests["create"]
-			result, err = w.poll(3)
-			require.NoError(t, err)
-			require.Zero(t, result)
-			require.Equal(t, before, s.requests["create"], "nothing is sent while nobody knows")
-			require.Zero(t, s.requests["get"])
-
-			if test.then != nil {
-				for _, j := range s.all(t) {
-					if numberOf(j.Name) == 2 {
-						s.change(t, &j, test.then)
-					}
-				}
-			}
-			w.clock = w.clock.Add(1)
-			_, _ = w.poll(3) // asks
-			require.Equal(t, 1, s.requests["get"])
-			result, err = w.poll(3)
-			require.NoError(t, err)
-			require.Equal(t, int64(test.creates), result.Created)
-			w.catchUp(t)
-			require.Equal(t, int64(3), s.unfinished(t))
-			requireNoDoubt(t, w)
-		})
-	}
-}
-
 // catchUpBut shows all Jobs but the one with the number.
 func (w *writer) catchUpBut(t require.TestingT, hidden int64) {
 	for _, j := range w.server.all(t) {
@@ -300,52 +168,4 @@ func (w *writer) catchUpBut(t require.TestingT, hidden int64) {
 			w.show(&j)
 		}
 	}
-}
-
-// Finished Jobs are deleted neither while a create is unanswered nor within L of the
-// start, and nothing is created while the cache shows a Job that was pruned.
-func TestPruningGates(t *testing.T) {
-	s, target := newServer(), newTarget()
-	target.History.Succeeded = history.Keep(0)
-	w := newWriter(t, s, target, Options{})
-	_, err := w.poll(1)
-	require.NoError(t, err)
-	j := s.all(t)[0]
-	s.change(t, &j, complete)
-	w.catchUp(t)
-
-	w.clock = noon.Add(late - 1)
-	result, err := w.poll(0)
-	require.NoError(t, err)
-	require.Zero(t, result.Pruned, "within L of the start")
-
-	w.clock = noon.Add(late)
-	s.before = func(verb, _ string) error {
-		if verb == "create" {
-			return context.DeadlineExceeded
-		}
-		return nil
-	}
-	result, err = w.poll(1)
-	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.Zero(t, result.Pruned, "a create was not answered in this poll")
-	s.before = nil
-	result, err = w.poll(1)
-	require.NoError(t, err)
-	require.Zero(t, result.Pruned, "nor in one before")
-
-	w.clock = w.clock.Add(late)
-	_, err = w.poll(0) // asks
-	require.NoError(t, err)
-	result, err = w.poll(0)
-	require.NoError(t, err)
-	require.Zero(t, result.Pruned+int(s.unfinished(t)), "it was pruned by the poll that asked")
-	require.Empty(t, s.all(t))
-
-	plan := w.Plan(ownerUID, items(5), w.clock)
-	require.Zero(t, plan.Create, "the cache shows the pruned Job")
-	w.catchUp(t)
-	result, err = w.poll(5)
-	require.NoError(t, err)
-	require.Equal(t, int64(5), result.Created)
 }

@@ -26,7 +26,6 @@ import (
 	"github.com/scaledjob/scaledjob/premise"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
-	"github.com/scaledjob/scaledjob/slots"
 )
 
 func having(kind batchv1.JobConditionType) func(*batchv1.Job) {
@@ -167,6 +166,7 @@ func propForger(t *rapid.T) {
 		p.Labels = map[string]string{batchv1.ControllerUidLabel: fmt.Sprint("uid-", n+1), batchv1.JobNameLabel: target.NewJob(n + 1).Name}
 		b.showPod(p)
 	}
+	target.Revision.Generation = 2
 	require.NoError(t, a.Track(target))
 	require.NoError(t, b.Track(target))
 	require.Equal(t, a.owners[ownerUID].set.Unfinished(), b.owners[ownerUID].set.Unfinished())
@@ -208,35 +208,6 @@ func TestMistakenNoMore(t *testing.T) {
 	counts, known := w.Counts(ownerUID, noon)
 	require.True(t, known)
 	require.Equal(t, scaling.JobCounts{InFlight: 2}, counts)
-}
-
-// A copy of a Job in another namespace is not the owner's: the garbage collector
-// deletes it.
-func TestCopy(t *testing.T) {
-	s, target := newServer(), newTarget()
-	target.History.Succeeded, target.Rollout, target.StuckAfter = history.Keep(0), rollout.DefaultPolicy(), time.Minute
-	w := newWriter(t, s, target, Options{})
-	w.show(jobOf(target, 1, ready))
-	w.show(jobOf(target, 4, complete))
-	for n, change := range []func(*batchv1.Job){ready, complete, func(*batchv1.Job) {}} {
-		j := jobOf(target, int64(n+1), change)
-		j.Namespace, j.UID = "mail", types.UID(fmt.Sprint("copy-", n))
-		w.show(j)
-	}
-	target.Revision.Generation = 2
-	require.NoError(t, w.Track(target))
-	counts, known := w.Counts(ownerUID, noon.Add(time.Hour))
-	require.True(t, known)
-	require.Equal(t, scaling.JobCounts{Running: 1}, counts)
-	jobs, _ := w.Jobs(ownerUID)
-	require.Len(t, jobs, 2)
-	plan := w.Plan(ownerUID, items(3), noon)
-	require.Len(t, plan.Delete, 2, "an outdated and a finished Job")
-	for _, d := range plan.Delete {
-		require.Equal(t, "shop", d.Namespace)
-	}
-	_, _, numbers := w.choose(t, 2)
-	require.Equal(t, []int64{2}, numbers)
 }
 
 func TestNotKnown(t *testing.T) {
@@ -285,45 +256,6 @@ func TestDeletedBeforeAdded(t *testing.T) {
 	counts, _ := w.Counts(ownerUID, noon)
 	require.Zero(t, counts)
 	requireNoDoubt(t, w)
-}
-
-// A Job that was shown and deleted while its create was under way ends its flight.
-func TestShownBeforeAnswered(t *testing.T) {
-	w := newWriter(t, newServer(), newTarget(), Options{})
-	a, sent, numbers := w.choose(t, 1)
-	require.Equal(t, []int64{1}, numbers)
-	j := jobOf(newTarget(), 1)
-	w.show(j)
-	counts, _ := w.Counts(ownerUID, noon)
-	require.Equal(t, scaling.JobCounts{Running: 1, Pending: 1}, counts, "it is counted once")
-	w.gone(j)
-	a.answered(sent[0], reply{slots.Done, j.UID, nil})
-	requireNoDoubt(t, w)
-}
-
-// A Job that the cache never shows is asked for, so that no capacity is lost.
-func TestNeverShown(t *testing.T) {
-	s := newServer()
-	w := newWriter(t, s, newTarget(), Options{})
-	_, err := w.poll(2)
-	require.NoError(t, err)
-	for _, j := range s.all(t) {
-		require.NoError(t, s.BatchV1().Jobs("shop").Delete(context.Background(), j.Name, metav1.DeleteOptions{}))
-	}
-	_, err = w.poll(2)
-	require.NoError(t, err)
-	require.Zero(t, s.unfinished(t))
-	for _, c := range []struct {
-		at         time.Duration
-		unfinished int64
-	}{{4*late - 1, 0}, {4 * late, 2}} {
-		w.clock = noon.Add(c.at)
-		for range 2 {
-			_, err = w.poll(2)
-			require.NoError(t, err)
-		}
-		require.Equal(t, c.unfinished, s.unfinished(t), c.at)
-	}
 }
 
 // An owner that is not tracked is forgotten with its last Job.
@@ -412,23 +344,6 @@ func TestUntrackedInNewTerm(t *testing.T) {
 	w.Untrack(ownerUID)
 	lease.takes(term.Mark{})
 	require.Empty(t, a.next(context.Background()))
-}
-
-// A create without an answer is in flight again, if the Job that may be its own finishes before
-// it is read.
-func TestInFlightAgain(t *testing.T) {
-	s, target := newServer(), newTarget()
-	w := newWriter(t, s, target, Options{})
-	s.before = func(string, string) error { return errors.New("no answer") }
-	_, err := w.poll(1)
-	require.Error(t, err)
-	w.show(jobOf(target, 1, ready))
-	w.Plan(ownerUID, items(1), noon)
-	w.show(jobOf(target, 1, complete))
-	jobs, known := w.Jobs(ownerUID)
-	require.True(t, known)
-	require.Len(t, jobs, 2)
-	require.Equal(t, []Phase{Succeeded, InFlight}, []Phase{jobs[0].Phase, jobs[1].Phase})
 }
 
 // A label that somebody removes hides a running Job from the cache. Its name is taken
