@@ -75,6 +75,6 @@
 //	a drained Job that changes is kept                            TestDrainIsConditional
 //	a poll without work makes no request and allocates nothing    TestNoRequest, TestPlanAllocations
 //	a changed pending Job costs a plan at most 1 ms               TestPlanAfterAChange
-//	an owner that moves, or is tracked late in a term             TestMovedOwner, TestLateOwnerMarks
+//	an owner that moves                                           TestMovedOwner
 //	Changed after a prune in doubt                                TestChangedAfterPruneInDoubt
 package adapter

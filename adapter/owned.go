@@ -62,9 +62,6 @@ func (t *Tracker) drop(o *owned) {
 	}
 	if o.target == nil && o.jobs == nil && (o.set == nil || o.set.Empty(t.now())) {
 		delete(t.owners, o.uid)
-		if t.term != nil {
-			t.term.Forget(o)
-		}
 	}
 }
 

@@ -52,12 +52,8 @@ func (a *application) send(ctx context.Context, jobs batchclient.JobsGetter, c c
 		return a.create(ctx, jobs, c)
 	case c.Kind == slots.Delete:
 		return a.delete(ctx, jobs, c.of)
-	case c.Aside:
-		err = a.plan.term.Aside(ctx, a.owner)
-	default:
-		err = a.plan.term.Unaside(ctx, a.owner)
 	}
-	if err != nil {
+	if err = a.plan.term.Aside(ctx); err != nil {
 		return reply{slots.None, "", err}
 	}
 	return reply{Result: slots.Done}

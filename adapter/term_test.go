@@ -272,41 +272,6 @@ func TestMovedOwner(t *testing.T) {
 	require.False(t, held())
 }
 
-// An owner that is tracked late does not rely on a mark that the term has removed.
-func TestLateOwnerMarks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		lease, s := newOffice(false), newServer()
-		lease.takes(term.Mark{Aside: true})
-		w := newWriter(t, s, newTarget(), Options{Terms: lease.Holder})
-		w.began = noon
-		wait := func(d time.Duration) {
-			time.Sleep(d)
-			w.passes(d)
-			w.catchUp(t)
-			_, _ = w.poll(0)
-		}
-		wait(late)
-		wait(time.Second)
-		require.Equal(t, []term.Mark{{}}, lease.marks, "the mark is removed")
-
-		second := newTarget()
-		second.Owner.UID, second.Owner.Name = "another", "another"
-		require.NoError(t, w.Track(second))
-		s.before = func(verb, name string) error {
-			if verb == "create" && name == second.Owner.jobName(hub.Place{}, 1) {
-				return apierrors.NewForbidden(jobs, name, errors.New("a policy"))
-			}
-			return nil
-		}
-		for range 60 { // which try the number again now and then
-			wait(time.Second)
-			_, _ = w.Apply(t.Context(), s, w.Plan("another", items(2), w.clock))
-			require.True(t, len(s.all(t)) == 0 || len(lease.marks) > 1, "the lease is marked before a number is set aside")
-		}
-		require.NotEmpty(t, s.all(t))
-	})
-}
-
 // After a prune that was not answered, Changed is called when creates may go on: when the Job is
 // gone or held by a finalizer, or when it is read and there.
 func TestChangedAfterPruneInDoubt(t *testing.T) {

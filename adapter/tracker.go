@@ -231,9 +231,8 @@ func (t *Tracker) begin(o *owned) {
 			found = t.term.Found()
 		}
 	}
-	aside := found.Aside && t.term.Keep(o) // until the set asks to remove the mark
 	o.set, o.plan, o.sent = slots.New(slots.Options{
-		Late: t.late(), Start: start, Clean: found.Clean, Aside: aside, Wait: found.Aside, Keyed: o.keyed,
+		Late: t.late(), Start: start, Clean: found.Clean, Aside: found.Aside, Keyed: o.keyed,
 	}), nil, nil
 	t.viewed(o)
 }

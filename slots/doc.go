@@ -110,7 +110,8 @@
 //  6. A number whose create is refused blocks the higher numbers, until the term is older than
 //     L, has read its objects since, and has written a mark to the lease ([Mark]). Then the
 //     number is set aside. A term that finds the mark ([Options].Aside) creates nothing until
-//     L has passed and it has read again.
+//     L has passed and it has read again. A term that ends in order, after L and settled ([Set.Settled]),
+//     removes the mark.
 //
 // # Rules of keyed objects
 //

@@ -45,7 +45,7 @@ type Kind uint8
 
 const (
 	Read   Kind = iota // read the object in the slot; with a UID, None if that object is gone or being deleted; see Request.All
-	Mark               // write to the lease, as its holder, whether a number may be set aside: Request.Aside; without a lease, None
+	Mark               // write to the lease, as its holder, that a number may be set aside; without a lease, None
 	Create             // create the object of the slot; if the name exists, read it
 	Delete             // delete the object with the UID, as a precondition; see Request.Finished
 )
@@ -59,7 +59,6 @@ type Request struct {
 	// Finished reports whether the object of a Delete had finished. If it had not, the delete
 	// must fail once it has: send the resourceVersion that the observation showed as well.
 	Finished bool
-	Aside    bool // of a Mark: the mark is set, and else removed
 
 	of        *byte
 	id, round int64
@@ -241,13 +240,6 @@ func (s *Set) batch(now time.Time) (batch []Request) {
 			put(&s.deletes, q.UID, &doubt{sent: now})
 		}
 		s.blocked = time.Time{}
-	}
-	if w.stage == reading {
-		for _, q := range batch {
-			if q.Kind == Mark && !q.Aside { // whether or not it is answered
-				s.marked = false
-			}
-		}
 	}
 	return batch
 }
@@ -449,8 +441,6 @@ func (s *Set) needs(now time.Time) []Request {
 	case !s.fresh() && !now.Before(s.ready()), aside && s.read.Before(past):
 		return []Request{{Kind: Read}}
 	case aside && !s.marked:
-		return []Request{{Kind: Mark, Aside: true}}
-	case s.marked && !now.Before(past) && len(s.refused) == 0 && s.doubts(sending) == 0:
 		return []Request{{Kind: Mark}}
 	}
 	return nil
@@ -466,7 +456,7 @@ func (s *Set) Answer(q Request, r Result, uid string, now time.Time) {
 	s.out = slices.Delete(s.out, i, i+1)
 	switch {
 	case q.Kind == Mark:
-		s.marked = s.marked || q.Aside && r == Done
+		s.marked = s.marked || r == Done
 	case q.Kind == Delete:
 		s.pruned(q, r, now)
 	case q.Kind == Create:

@@ -19,7 +19,7 @@
 //
 //   - Keyed work then waits for twice the request timeout before its first create.
 //   - Numbered work waits only if the lease has the mark Aside, which is written before a
-//     number whose creates are refused is passed over.
+//     number whose creates are refused is passed over, and goes at an orderly end.
 //
 // A lease without storage finds no mark, and its Mark returns [ErrNoMark]. Keyed work then
 // always waits, and a number whose creates are refused blocks its owner.
@@ -69,21 +69,20 @@ var ErrNoMark = errors.New("the lease stores no marks")
 // A Term is the time for which this process leads. It ends for good when its lease is not
 // valid, or [Holder.End] is called.
 type Term struct {
-	lease Lease
-	found Mark
-	began time.Time
-	ended atomic.Bool
+	lease  Lease
+	found  Mark
+	began  time.Time
+	ended  atomic.Bool
+	marked atomic.Bool // the lease has the mark Aside
 
-	mu       sync.Mutex
-	works    []Work
-	late     time.Duration // the longest of them
-	marked   bool          // the lease has the mark Aside
-	reasons  map[any]bool  // for the mark
-	deciding sync.Mutex    // held while the mark is written
+	mu      sync.Mutex
+	works   []Work
+	late    time.Duration // the longest of them
+	marking sync.Mutex    // held while the mark is written
 }
 
 // A Work is what acts in a term, such as a tracker of Jobs. It reports whether it knows the
-// outcome of all its creates.
+// outcome of all its creates, and sets nothing aside.
 type Work func() (settled bool)
 
 // Found returns the mark that the lease had when it was taken.
@@ -108,73 +107,27 @@ func (t *Term) Join(late time.Duration, w Work) {
 	t.works, t.late = append(t.works, w), max(t.late, late)
 }
 
-// Aside stores the mark Aside, unless the lease has it. It is kept for this reason until
-// Unaside is called with an equal one.
-func (t *Term) Aside(ctx context.Context, reason any) error {
-	t.deciding.Lock()
-	defer t.deciding.Unlock()
-	if t.Keep(reason) {
-		return t.Err()
+// Aside stores the mark Aside, unless the lease has it. The term keeps it until its end.
+func (t *Term) Aside(ctx context.Context) error {
+	t.marking.Lock()
+	defer t.marking.Unlock()
+	if err := t.Err(); err != nil || t.marked.Load() {
+		return err
 	}
-	err := t.mark(ctx, true)
-	t.mu.Lock()
-	t.marked = err == nil
-	t.mu.Unlock()
-	t.Keep(reason)
+	err := t.lease.Mark(ctx, Mark{Aside: true})
+	t.marked.Store(err == nil) // after an error the lease may have it, which does no harm
 	return err
 }
 
-// Keep keeps the mark Aside for a reason if the lease has it now, and reports whether it has.
-func (t *Term) Keep(reason any) (marked bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.marked {
-		t.reasons[reason] = true
-	}
-	return t.marked
-}
-
-// Forget drops a reason that is gone, such as a deleted owner. The mark goes with the term.
-func (t *Term) Forget(reason any) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.reasons, reason)
-}
-
-// Unaside removes the mark Aside if there is no other reason for it, and the term is so old
-// that no create of an earlier one may still arrive.
-func (t *Term) Unaside(ctx context.Context, reason any) error {
-	t.deciding.Lock()
-	defer t.deciding.Unlock()
-	t.mu.Lock()
-	delete(t.reasons, reason)
-	keep := !t.marked || len(t.reasons) > 0 || time.Since(t.began) < t.late
-	t.marked = t.marked && keep // nobody relies on the mark while it is removed
-	t.mu.Unlock()
-	if keep {
-		return t.Err()
-	}
-	return t.mark(ctx, false)
-}
-
-// mark stores the mark Aside, or removes it. If the write fails, the lease may have the mark,
-// which does no harm; nobody relies on it.
-func (t *Term) mark(ctx context.Context, aside bool) error {
-	if err := t.Err(); err != nil {
-		return err
-	}
-	return t.lease.Mark(ctx, Mark{Aside: aside})
-}
-
-// end ends the term, and returns what the lease may say about it.
+// end ends the term, and returns what the lease may say about it. The mark Aside goes if nothing is set
+// aside or in doubt, and no create of an earlier term may still arrive.
 func (t *Term) end() Mark {
 	if t == nil {
 		return Mark{}
 	}
 	t.ended.Store(true)
 	t.mu.Lock()
-	works, marked, needed := t.works, t.marked, len(t.reasons) > 0
-	old := time.Since(t.began) >= t.late
+	works, old := t.works, time.Since(t.began) >= t.late
 	t.mu.Unlock()
 	all := true
 	for _, settled := range works {
@@ -182,7 +135,7 @@ func (t *Term) end() Mark {
 	}
 	return Mark{
 		Clean: all && (t.found.Clean || len(works) > 0 && old),
-		Aside: marked && (needed || !all || !old),
+		Aside: t.marked.Load() && !(all && len(works) > 0 && old),
 	}
 }
 
@@ -206,7 +159,8 @@ func (alone) Mark(context.Context, Mark) error { return ErrNoMark }
 // Begin begins a term, after the process has taken the lease, which had that mark. It ends the
 // term before.
 func (h *Holder) Begin(l Lease, found Mark) *Term {
-	t := &Term{lease: l, found: found, marked: found.Aside, reasons: map[any]bool{}, began: time.Now()}
+	t := &Term{lease: l, found: found, began: time.Now()}
+	t.marked.Store(found.Aside)
 	if before := h.term.Swap(t); before != nil {
 		before.ended.Store(true)
 	}

@@ -112,54 +112,39 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// The mark goes with the term when the owner that needed it is gone, but not within L.
-func TestForget(t *testing.T) {
-	for age, want := range map[time.Duration]bool{time.Second: true, time.Minute: false} {
+// The mark of numbers that are set aside is written before, and goes at an orderly end, but
+// not within L or while anything is set aside.
+func TestMarks(t *testing.T) {
+	for _, c := range []struct {
+		found, settled bool
+		age            time.Duration
+		want           bool
+	}{
+		{false, true, time.Second, true}, {false, true, time.Minute, false}, {false, false, time.Minute, true},
+		{true, true, time.Second, true}, {true, true, time.Minute, false}, {true, false, time.Minute, true},
+	} {
 		synctest.Test(t, func(t *testing.T) {
-			h := &term.Holder{}
-			is := h.Begin(&lease{}, term.Mark{})
-			is.Join(time.Minute, func() bool { return true })
-			require.NoError(t, is.Aside(t.Context(), "a"))
-			is.Forget("a")
-			time.Sleep(age)
-			require.Equal(t, want, h.End().Aside)
+			h, l, ctx := &term.Holder{}, &lease{fails: errors.New("no")}, t.Context()
+			is := h.Begin(l, term.Mark{Aside: c.found})
+			is.Join(time.Minute, func() bool { return c.settled })
+			if !c.found {
+				require.Error(t, is.Aside(ctx))
+				l.fails = nil
+			}
+			for range 2 {
+				require.NoError(t, is.Aside(ctx))
+			}
+			if c.found {
+				require.Empty(t, l.marks, "the lease has it")
+			} else {
+				require.Equal(t, []term.Mark{{Aside: true}, {Aside: true}}, l.marks, "the first was not written")
+			}
+			time.Sleep(c.age)
+			require.Equal(t, c.want, h.End().Aside, "%+v", c)
+			require.ErrorIs(t, is.Aside(ctx), term.ErrEnded)
 		})
 	}
-}
-
-// The mark of numbers that are set aside is written before, and kept while anybody needs it
-// and for L.
-func TestMarks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h, l, ctx := &term.Holder{}, &lease{}, t.Context()
-		is := h.Begin(l, term.Mark{})
-		is.Join(time.Minute, func() bool { return true })
-		l.fails = errors.New("no")
-		require.Error(t, is.Aside(ctx, "a"))
-		l.fails = nil
-		require.NoError(t, is.Aside(ctx, "a"))
-		require.NoError(t, is.Aside(ctx, "b"))
-		require.Equal(t, []term.Mark{{Aside: true}, {Aside: true}}, l.marks)
-		require.NoError(t, is.Unaside(ctx, "a"))
-		require.NoError(t, is.Unaside(ctx, "b"))
-		require.Len(t, l.marks, 2, "creates of an earlier term may still arrive")
-		require.NoError(t, is.Aside(ctx, "b"))
-		time.Sleep(time.Minute)
-		require.NoError(t, is.Unaside(ctx, "a"))
-		require.Len(t, l.marks, 2, "b needs it")
-		l.fails = errors.New("no")
-		require.Error(t, is.Unaside(ctx, "b"))
-		l.fails = nil
-		require.NoError(t, is.Aside(ctx, "b"))
-		require.Equal(t, []term.Mark{{Aside: true}, {Aside: true}, {}, {Aside: true}}, l.marks, "it may have been removed")
-		require.Equal(t, term.Mark{Clean: true, Aside: true}, h.End())
-		require.ErrorIs(t, is.Aside(ctx, "b"), term.ErrEnded)
-
-		is = h.Begin(l, term.Mark{Aside: true})
-		is.Keep("b")
-		require.NoError(t, is.Unaside(ctx, "c"))
-		require.Len(t, l.marks, 4)
-		require.NoError(t, is.Unaside(ctx, "b"))
-		require.Equal(t, term.Mark{}, l.marks[4])
-	})
+	h := &term.Holder{}
+	h.Begin(&lease{}, term.Mark{Aside: true})
+	require.True(t, h.End().Aside, "no work speaks for its end")
 }

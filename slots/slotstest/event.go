@@ -153,7 +153,9 @@ func (m *model) eachRestart(from *world, i uint8, try try) {
 	if from.left.End > 0 && m.idle(from, i) {
 		try(event{kind: ends, writer: i}, func(w *world) bool {
 			w.left.End--
-			w.clean = m.lives.settled[w.lives[i]] && !w.aside
+			settled := m.lives.settled[w.lives[i]]
+			w.aside = w.aside && !(settled && m.lives.all[w.lives[i]].ticks >= m.ticks())
+			w.clean = settled && !w.aside
 			return m.restart(w, i, orphan, false)
 		})
 	}

@@ -184,12 +184,7 @@ func (l *lives) replace(x *life, is list, began time.Time) {
 func (l *lives) messageOf(x *life, q slots.Request) message {
 	m := message{is: true, kind: q.Kind}
 	switch {
-	case q.Kind == slots.Mark && q.Aside:
-		m.uid = 1
-		return m
-	case q.Kind == slots.Mark:
-		return m
-	case q.All():
+	case q.Kind == slots.Mark, q.All():
 		return m
 	case q.Kind == slots.Create:
 		m.job.spec = x.spec

@@ -71,9 +71,6 @@ func (m *message) changes() bool { return m.kind >= slots.Create }
 // all reports whether it is a read of all objects.
 func (m *message) all() bool { return m.kind == slots.Read && m.number == 0 }
 
-// aside reports whether a mark is set, and else removed.
-func (m *message) aside() bool { return m.uid > 0 }
-
 // sent returns the message as it was sent.
 func (m *message) sent() message {
 	return message{is: true, kind: m.kind, number: m.number, uid: m.uid, job: m.job, by: m.by}
@@ -218,7 +215,7 @@ func (m *model) execute(w *world, i int, hold bool) bool {
 	sent := &w.messages[i]
 	switch {
 	case sent.kind == slots.Mark:
-		sent.phase, sent.result, w.aside = replied, slots.Done, sent.aside()
+		sent.phase, sent.result, w.aside = replied, slots.Done, true
 		return true
 	case sent.all():
 		sent.phase, sent.result = replied, slots.Done
