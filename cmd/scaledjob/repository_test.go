@@ -132,3 +132,16 @@ func TestRender(t *testing.T) {
 	_, _, said = call(t, "lint --helm charts", "")
 	require.Contains(t, said, "--helm: found no program helm; install it, or render first and lint the output")
 }
+
+// A long document that has nothing of KEDA's is skipped, and is not parsed.
+func TestLongDocuments(t *testing.T) {
+	long := "[" + strings.Repeat("{\"a\": [1, 2, 3]},\n", input.MaxDocument/16) + "{}]\n"
+	tree(t, map[string]string{"orders.yaml": hostileManifest, "data.json": long})
+	status, out, said := call(t, "lint", "")
+	require.Equal(t, success, status, out+said)
+	require.Contains(t, out, "skipped 1 oversized file\n")
+	require.NoError(t, os.WriteFile("keda.json", []byte(strings.Replace(long, "1", `"keda.sh"`, 1)), 0o600))
+	status, _, said = call(t, "lint", "")
+	require.Equal(t, trouble, status)
+	require.Contains(t, said, "keda.json:1: a document of more than 5 MiB")
+}

@@ -115,7 +115,10 @@ func (f *ManifestFlags) Sources(args []string, stdin io.Reader) (all []Source, p
 				continue
 			}
 			if err == nil {
-				err = errors.Join(s.rendered(), s.documents())
+				err = s.documents()
+			}
+			if err == nil { // the parser needs much memory for a long document
+				err = s.rendered()
 			}
 			if err != nil {
 				problems = errors.Join(problems, err)

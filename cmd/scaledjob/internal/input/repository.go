@@ -34,6 +34,7 @@ const (
 	skippedTemplate = "Helm template"
 	skippedPatch    = "Kustomize patch"
 	skippedOther    = "non-YAML file"
+	skippedLarge    = "oversized file"
 	skippedExcluded = "excluded file"
 )
 
@@ -114,13 +115,17 @@ var (
 
 // Skips reports whether a file of a walk is no manifest on its own, and counts it.
 func (r *Repository) Skips(s Source) bool {
-	reason := ""
+	reason, keda, long := "", KedaPattern.Match(s.Data), s.documents() != nil
 	switch {
 	case r.patches[filepath.Clean(s.Name)] || patchPattern.Match(s.Data):
 		reason = skippedPatch
+	case long && !keda:
+		reason = skippedLarge
+	case long: // an error
+		return false
 	case s.rendered() != nil:
 		reason = skippedTemplate
-	case !KedaPattern.Match(s.Data) && len(tree.NotYAML(s.Data)) > 0: // such as JSON with comments
+	case !keda && len(tree.NotYAML(s.Data)) > 0: // such as JSON with comments
 		reason = skippedOther
 	default:
 		return false
