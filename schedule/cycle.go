@@ -11,7 +11,7 @@ import (
 // argument holds the dependencies of each job by name; a missing job has none. The error
 // joins a [*CycleError] for each cycle found. If there are cycles, it names at least one.
 // Outcomes are ignored.
-// The cost is linear in the jobs and dependencies, apart from sorting.
+// Without cycles, the cost is linear in the jobs and dependencies, apart from sorting.
 func ValidateDependencies(after map[string][]Dependency) error {
 	var path []string
 	var problems []error

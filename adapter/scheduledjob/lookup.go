@@ -40,7 +40,7 @@ type Observation struct {
 // state is newer than the cache or of another ScheduledJob. After an error, the Jobs are not
 // known, and the observation can be used.
 func (t *Tracker) Observe(ctx context.Context, s *ScheduledJob, jobs []batchv1.Job, revision int64) (Observation, error) {
-	o := Observation{term: t.Terms.Term(), Cached: jobs, Observed: schedule.Observed{Revision: revision, DeletedBy: map[string]string{}}}
+	o := Observation{term: t.Terms.Term(), Cached: within(s.Namespace, jobs), Observed: schedule.Observed{Revision: revision, DeletedBy: map[string]string{}}}
 	t.mutex.Lock()
 	o.Rejected = slices.Clone(t.rejected[s.UID])
 	t.mutex.Unlock()
@@ -59,6 +59,17 @@ func (t *Tracker) Observe(ctx context.Context, s *ScheduledJob, jobs []batchv1.J
 	}
 	o.Ending = t.ending(ctx, o.Cached)
 	return o, err
+}
+
+// within returns the Jobs of the namespace: in others, anybody may name the ScheduledJob as the owner
+// of Jobs, and take the names and tags of its runs.
+func within(namespace string, jobs []batchv1.Job) (all []batchv1.Job) {
+	for i := range jobs {
+		if jobs[i].Namespace == namespace {
+			all = append(all, jobs[i])
+		}
+	}
+	return all
 }
 
 // ending reports whether the namespace of unfinished Jobs without an active pod is being deleted.
@@ -165,7 +176,7 @@ const AnnotationDeletedBy = "scaledjob.github.io/deleted-by"
 // deletedBy returns the client that reported the deletion of a Job in an event, if any.
 func (t *Tracker) deletedBy(ctx context.Context, namespace, job string) (by string) {
 	l, err := t.Client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{
-		FieldSelector: fields.Set{"involvedObject.kind": "Job", "involvedObject.name": job}.String(),
+		FieldSelector: fields.Set{"involvedObject.kind": "Job", "involvedObject.name": job}.String(), Limit: 100,
 	})
 	if err != nil {
 		return "" // it is a hint only

@@ -45,8 +45,10 @@ func (c *controller) missing(s *scheduledJob) error {
 // cycle returns an error if the ScheduledJob is in a dependency cycle. Of cycles that
 // share jobs, it reports as many as it takes to break all.
 func (c *controller) cycle(s *scheduledJob) error {
-	after := map[string][]schedule.Dependency{}
-	c.follow(s, after)
+	after, left := map[string][]schedule.Dependency{}, maxDependencies
+	if !c.follow(s, after, &left) {
+		return &field.Error{Path: "spec.after", Found: fmt.Sprintf("more than %d dependencies, with those of the ScheduledJobs before", maxDependencies), Fix: "fewer"}
+	}
 	joined, ok := schedule.ValidateDependencies(after).(interface{ Unwrap() []error })
 	if !ok {
 		return nil
@@ -60,18 +62,27 @@ func (c *controller) cycle(s *scheduledJob) error {
 	return nil
 }
 
-// follow adds the dependencies of the ScheduledJob, and theirs.
-func (c *controller) follow(s *scheduledJob, after map[string][]schedule.Dependency) {
+// maxDependencies is the most dependencies of a ScheduledJob, with those of the ScheduledJobs before:
+// each reconciliation follows them, for all tenants in the same workers.
+const maxDependencies = 2000
+
+// follow adds the dependencies of the ScheduledJob, and theirs. It reports whether they are as many as
+// are left at most.
+func (c *controller) follow(s *scheduledJob, after map[string][]schedule.Dependency, left *int) bool {
 	if _, ok := after[s.Name]; ok {
-		return
+		return true
 	}
 	after[s.Name] = nil
+	if *left -= len(s.Spec.After); *left < 0 {
+		return false
+	}
 	for _, d := range s.Spec.After {
 		after[s.Name] = append(after[s.Name], schedule.Dependency{Job: d.Job, Outcome: d.Outcome})
-		if other := c.other(s, d.Job); other != nil {
-			c.follow(other, after)
+		if other := c.other(s, d.Job); other != nil && !c.follow(other, after, left) {
+			return false
 		}
 	}
+	return true
 }
 
 // stored returns a ScheduledJob as it was stored last, nil if there is none.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
 	"github.com/scaledjob/scaledjob/schedule"
@@ -56,6 +58,38 @@ func TestUnknownDependency(t *testing.T) {
 	w.reconciles()
 	require.Equal(t, "True Valid: The spec is valid", w.readyIs())
 	require.Equal(t, []string{"Normal Valid The spec is valid"}, w.told())
+}
+
+// A ScheduledJob with very many dependencies, its own and those of others, is not ready: they are
+// followed in each reconciliation.
+func TestManyDependencies(t *testing.T) {
+	w := newWorld(t, once+"  after: [{job: j0}, {job: j1}]\n")
+	for i := range 200 { // each after all others
+		other := w.sees().DeepCopyObject().(*scheduledjob.ScheduledJob)
+		other.Name, other.UID, other.Spec.After = fmt.Sprint("j", i), types.UID(fmt.Sprint(i)), nil
+		for k := range 200 {
+			other.Spec.After = append(other.Spec.After, scheduledjob.Dependency{Job: fmt.Sprint("j", k)})
+		}
+		require.NoError(t, w.scheduled.Add(&scheduledJob{ScheduledJob: other}))
+	}
+	begin := time.Now()
+	w.reconciles()
+	require.Less(t, time.Since(begin), 10*time.Second)
+	require.Contains(t, w.readyIs(), "False Invalid: spec.after: found more than 2000 dependencies")
+}
+
+// A Job in another namespace is not of the ScheduledJob whose UID its author has written into it: the
+// run starts nevertheless.
+func TestForgedJobElsewhere(t *testing.T) {
+	w := newWorld(t, once)
+	require.Contains(t, w.reconciles(), "create jobs")
+	l, err := w.client.BatchV1().Jobs("n").List(w.ctx, metav1.ListOptions{})
+	require.NoError(t, err)
+	forged := l.Items[0] // the tag follows from the UID and the time
+	forged.Namespace, forged.UID = "elsewhere", "forged"
+	w = newWorld(t, once)
+	require.NoError(t, w.jobs.Add(&forged))
+	require.Contains(t, w.reconciles(), "create jobs")
 }
 
 // Each completion of another job starts a run, also if history has dropped it before the
