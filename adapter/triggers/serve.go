@@ -51,7 +51,7 @@ var identities = map[string]identity{
 	"aws":            {"AWS_", []string{"169.254.169.254", "169.254.170.2", "169.254.170.23", "fd00:ec2::254", "fd00:ec2::23"}},
 	"aws-eks":        {"AWS_", []string{"169.254.169.254", "169.254.170.23"}},
 	"azure-workload": {"AZURE_", nil},
-	"gcp":            {"GOOGLE_", []string{"169.254.169.254"}},
+	"gcp":            {"GOOGLE_", []string{"169.254.169.254", "fd20:ce::254"}},
 }
 
 // Start starts a worker.

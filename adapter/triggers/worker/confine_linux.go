@@ -185,12 +185,22 @@ func (c *confinement) listen() error {
 	return nil
 }
 
-// metadata are the addresses of clouds' metadata services that are not link-local: of AWS, Alibaba,
-// Azure and Oracle.
-var metadata = map[netip.Addr]bool{
-	netip.MustParseAddr("fd00:ec2::254"): true, netip.MustParseAddr("fd00:ec2::23"): true, netip.MustParseAddr("100.100.100.200"): true,
-	netip.MustParseAddr("168.63.129.16"): true, netip.MustParseAddr("192.0.0.192"): true,
-}
+// metadata are the addresses of clouds' metadata services that are not link-local.
+var metadata = func() map[netip.Addr]bool {
+	all := map[netip.Addr]bool{}
+	for _, a := range []string{
+		"fd00:ec2::254", "fd00:ec2::23", // AWS
+		"100.100.100.200", "fd00:100::100:200", // Alibaba
+		"168.63.129.16",                     // Azure
+		"fd20:ce::254",                      // Google
+		"fd00:a9fe:a9fe::1",                 // Linode
+		"192.0.0.192", "fd00:c1::a9fe:a9fe", // Oracle
+		"fd00:42::42", // Scaleway
+	} {
+		all[netip.MustParseAddr(a)] = true
+	}
+	return all
+}()
 
 // nat64 has the IPv4 addresses in its last four bytes.
 var nat64 = netip.MustParsePrefix("64:ff9b::/96")

@@ -145,7 +145,7 @@ func TestRestricted(t *testing.T) {
 						require.Equal(t, pods, p.Spec.PodSelector.MatchLabels)
 						require.Len(t, p.Spec.PolicyTypes, 2)
 						require.Equal(t, []string{"169.254.0.0/16", "100.100.100.200/32", "168.63.129.16/32", "192.0.0.192/32"}, p.Spec.Egress[0].To[0].IPBlock.Except)
-						except := []string{"fe80::/10", "fd00:ec2::/32"}
+						except := []string{"fe80::/10", "fd00:ec2::/32", "fd20:ce::254/128", "fd00:c1::a9fe:a9fe/128", "fd00:42::42/128", "fd00:a9fe:a9fe::1/128", "fd00:100::100:200/128"}
 						for _, cidr := range p.Spec.Egress[0].To[0].IPBlock.Except { // through NAT64; all other IPv4 is reached through it
 							four := netip.MustParsePrefix(cidr)
 							six := netip.MustParseAddr("64:ff9b::").As16()
