@@ -1,7 +1,6 @@
 package simulation_test
 
 import (
-	"encoding/json"
 	"testing"
 	"time"
 
@@ -137,19 +136,16 @@ func TestStoryOfAccurateNearTheMaximum(t *testing.T) {
 // stuck, and if only those do that have been pending for a minute. The numbers are those
 // of testdata/multicluster.json.
 func TestStoryOfTheRunaway(t *testing.T) {
-	data, err := testdata.Files.ReadFile("multicluster.json")
-	require.NoError(t, err)
-	var cases struct {
-		Runaway []struct {
-			Mode                       string
-			Desired, Max               int64
-			JobStartDelay, Grace, Poll int64
-			Ticks                      []struct{ T, Running, Pending, Stuck, Create int64 }
-		} `json:"pending_runaway"`
+	type run struct {
+		Mode                       string
+		Desired, Max               int64
+		JobStartDelay, Grace, Poll int64
+		Ticks                      []struct{ T, Running, Pending, Stuck, Create int64 }
 	}
-	require.NoError(t, json.Unmarshal(data, &cases))
-	require.Len(t, cases.Runaway, 2)
-	for _, c := range cases.Runaway {
+	runs, err := testdata.Multicluster[[]run]("pending_runaway")
+	require.NoError(t, err)
+	require.Len(t, runs, 2)
+	for _, c := range runs {
 		s := story(hour, items(0, c.Desired))
 		s.Jobs.Startup = simulation.Fixed(time.Duration(seconds(c.JobStartDelay)))
 		s.Policy.Spec = spec("pendingAware", int32(c.Max))

@@ -2,12 +2,32 @@
 // the files.
 package testdata
 
-import "embed"
+import (
+	"bytes"
+	"embed"
+	"encoding/json"
+)
 
 // Files holds the JSON files and the directory manifests.
 //
 //go:embed *.json manifests
 var Files embed.FS
+
+// Multicluster returns one kind of the vectors of multicluster.json. A field that T lacks is an
+// error, so that nothing in a vector is ignored.
+func Multicluster[T any](kind string) (vectors T, err error) {
+	data, err := Files.ReadFile("multicluster.json")
+	if err != nil {
+		return vectors, err
+	}
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(data, &all); err != nil {
+		return vectors, err
+	}
+	d := json.NewDecoder(bytes.NewReader(all[kind]))
+	d.DisallowUnknownFields()
+	return vectors, d.Decode(&vectors)
+}
 
 // ScaledJob is a ScaledJob with the required fields only.
 const ScaledJob = `

@@ -181,7 +181,7 @@ func (o *object) act(ctx context.Context, out *objectOutcome) {
 	}
 	out.unread, out.demand = o.unread, scaling.Aggregate(scaling.Max, o.metrics, false)
 	out.plan = replicas.NewPlan(o.config.Policy, replicas.State{
-		Replicas: o.number, Clusters: clusters, Checkpoint: o.checkpoint, Now: now,
+		Replicas: o.config.Held(o.number), Clusters: clusters, Checkpoint: o.checkpoint, Now: now,
 	})
 	rescaled := o.number != nil && (before.number == nil || *before.number != *o.number)
 	if out.unstored = o.store(ctx, out.plan.Checkpoint, originals, added || rescaled); out.unstored != nil {
@@ -257,7 +257,7 @@ func (o *object) after(out *objectOutcome, now time.Time) objectStatus {
 		}
 	}
 	s.Conditions = conditions(s.Conditions, o.seen.GetGeneration(), append(autoscaler,
-		out.ready(), out.active(&o.decision), paused(o.config.Policy.Pause.Paused))...)
+		out.ready(), out.active(&o.decision), paused(o.config.Paused))...)
 	return s
 }
 

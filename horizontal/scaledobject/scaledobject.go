@@ -53,6 +53,7 @@ import (
 	"maps"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/scaledjob/scaledjob/field"
@@ -129,7 +130,7 @@ func (p *Policy) Annotate(annotations map[string]string) error {
 		return nil
 	}
 	n, err := strconv.ParseInt(text, 10, 32)
-	if err != nil || n < 0 {
+	if err != nil || strings.Trim(text, "0123456789") != "" {
 		p.Paused = true
 		return &field.Error{Path: "metadata.annotations[" + prefix + "paused-replicas]", Found: strconv.Quote(text), Fix: "a number of replicas"}
 	}

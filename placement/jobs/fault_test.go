@@ -258,18 +258,6 @@ func TestAttempts(t *testing.T) {
 	}
 }
 
-// A taint against a workload begins when the Job became stuck, to the nanosecond.
-func TestWorkloadTaintIsExact(t *testing.T) {
-	for _, grace := range []time.Duration{-1, 0, 1, time.Second} {
-		f := newFleet("a")
-		f.Scheduling, f.Failover.GracePeriod = jobs.PriorityFailover, grace
-		f.has("a", 1, jobs.Pending, time.Minute)
-		workloads := open(f.plan().Checkpoint).Workloads
-		require.Len(t, workloads, 1)
-		require.Equal(t, at(-60).Add(max(0, grace)+f.Failover.HardTaint), workloads[0].Until)
-	}
-}
-
 // A late create holds its capacity everywhere but on its cluster, where a new Job gets
 // its name.
 func TestLateCreates(t *testing.T) {

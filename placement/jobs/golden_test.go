@@ -35,15 +35,8 @@ func second(t time.Time) *int {
 // cases reads one kind of the cases, of which there must be so many.
 func cases[T any](t *testing.T, kind string, want int) []T {
 	t.Helper()
-	data, err := testdata.Files.ReadFile("multicluster.json")
+	all, err := testdata.Multicluster[[]T](kind)
 	require.NoError(t, err)
-	var file map[string]json.RawMessage
-	require.NoError(t, json.Unmarshal(data, &file))
-	require.Contains(t, file, kind)
-	var all []T
-	d := json.NewDecoder(bytes.NewReader(file[kind]))
-	d.DisallowUnknownFields() // so that nothing a case says is passed over
-	require.NoError(t, d.Decode(&all))
 	require.Len(t, all, want)
 	return all
 }
@@ -516,33 +509,5 @@ func TestDuplicationPolicies(t *testing.T) {
 			action = new("delete " + d.Name)
 		}
 		require.Equal(t, c.Action, action, c)
-	}
-}
-
-// Each tick, and that one follows from the other.
-func TestPendingRunaway(t *testing.T) {
-	type run struct {
-		Mode                       string
-		Desired, Max               int64
-		JobStartDelay, Grace, Poll int
-		Ticks                      []struct{ T, Running, Pending, Stuck, Create int }
-	}
-	for _, c := range cases[run](t, "pending_runaway", 2) {
-		running := 0
-		for _, tick := range c.Ticks {
-			require.Equal(t, running, tick.Running)
-			stuck := tick.Stuck
-			if c.Mode == "literalPending" {
-				stuck = tick.Pending
-			}
-			f := newFleet("a", "b")
-			f.Scaling.Bounds.Max = c.Max
-			f.demand(c.Desired)
-			f.has("a", tick.Running-tick.Pending, jobs.Running, 0)
-			f.has("a", tick.Pending-stuck, jobs.Pending, 0)
-			f.has("a", stuck, jobs.Pending, time.Minute)
-			require.EqualValues(t, tick.Create, f.plan().Scaling.Create, "%s at %d", c.Mode, tick.T)
-			running += tick.Create
-		}
 	}
 }

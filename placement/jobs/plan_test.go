@@ -284,26 +284,6 @@ func TestUnconfirmedReplacement(t *testing.T) {
 	require.Equal(t, []jobs.Deletion{{Ref: jobs.Ref{Cluster: "a", Name: "a-0", UID: "a-0"}}}, f.plan().Duplicates)
 }
 
-// A Job that no member may replace does not keep another from being replaced.
-func TestNoOtherMember(t *testing.T) {
-	f := newFleet("a", "b")
-	f.has("a", 1, jobs.Pending, 3*time.Minute)
-	source := jobs.Source{UID: "a-0", Attempt: 1}
-	f.cluster("b").Jobs = []jobs.Job{{Name: "r", UID: "r", Phase: jobs.Pending, PendingSince: f.Now.Add(-2 * time.Minute), Replaces: source}}
-	f.has("a", 1, jobs.Pending, time.Minute)
-	f.Scaling.Bounds.Max = 4
-	f.demand(1)
-	plan := f.plan()
-	require.Equal(t, int64(1), plan.Scaling.Create, "%s", plan)
-	require.Equal(t, "a-1", plan.Create[0].Replacements[0].Of.UID, "%s", plan)
-	require.Zero(t, plan.Unplaced)
-
-	f.cluster("a").Jobs = f.cluster("a").Jobs[:1]
-	plan = f.plan()
-	require.Equal(t, jobs.ReasonNoOtherMember, plan.Reason, "%s", plan)
-	require.Equal(t, int64(1), plan.Unplaced)
-}
-
 // Why Jobs are not placed: the first that is true.
 func TestUnplaced(t *testing.T) {
 	full := func(f *fleet, name string) {
@@ -329,41 +309,6 @@ func TestUnplaced(t *testing.T) {
 		plan := f.plan()
 		require.Equal(t, tt.want, plan.Reason, "%s: %s", tt.name, plan)
 		require.Positive(t, plan.Unplaced)
-	}
-}
-
-// Under weighted round robin Jobs have no class and no size, so that taints against
-// workloads do not count.
-func TestRoundRobinIgnoresWorkloadTaints(t *testing.T) {
-	f := newFleet("a", "b")
-	f.Shared = taint.Set{{Path: taint.Path{Cluster: "a", Priority: -1}, Until: at(9)}}
-	f.demand(2)
-	require.Equal(t, map[string]int32{"a": 1, "b": 1}, f.created(f.plan()))
-	f.Scheduling = jobs.PriorityFailover
-	require.Equal(t, map[string]int32{"a": 0, "b": 2}, f.created(f.plan()))
-}
-
-// A cluster that is no member has no priority, and gets no taint for one.
-func TestStuckWhereNoMemberIs(t *testing.T) {
-	f := newFleet("a", "b")
-	f.Scheduling, f.Workload.Size = jobs.PriorityFailover, 4
-	f.has("b", 1, jobs.Pending, time.Minute)
-	require.Len(t, open(f.plan().Checkpoint).Workloads, 1)
-	f.Members = f.Members[:1]
-	require.Empty(t, open(f.plan().Checkpoint).Workloads)
-}
-
-// A stuck Job that is not seen for a while does not count again.
-func TestStuckIsCountedOnce(t *testing.T) {
-	f := newFleet("a")
-	f.has("a", 1, jobs.Pending, 70*time.Second)
-	f.has("a", 1, jobs.Pending, 60*time.Second)
-	all := f.cluster("a").Jobs
-	for _, seen := range [][]jobs.Job{all, all[:1], all, nil, all} {
-		f.cluster("a").Jobs = seen
-		plan := f.plan()
-		require.Equal(t, taint.State{Level: taint.Soft, Until: at(180)}, plan.Members[0].Own, "%s", plan)
-		f.Checkpoint = plan.Checkpoint
 	}
 }
 
@@ -411,15 +356,6 @@ func TestMinimum(t *testing.T) {
 	f.demand(9)
 	plan = f.plan()
 	require.Equal(t, map[string]int32{"a": 4, "b": 4}, f.created(plan), "%s", plan)
-}
-
-// How long a Job has been pending is not known, so that it is not replaced.
-func TestPendingSinceUnknown(t *testing.T) {
-	f := newFleet("a", "b")
-	f.cluster("a").Jobs = []jobs.Job{{UID: "1", Phase: jobs.Pending}}
-	f.demand(1)
-	require.Equal(t, scaling.JobCounts{Running: 1, Pending: 1}, total(f.plan()))
-	require.Empty(t, f.plan().Create)
 }
 
 func reach(answers bool) jobs.Reach {

@@ -11,9 +11,9 @@
 //
 // # Rules
 //
-//  1. The total is the number that the metrics ask for, at least Min and at most Max. A pause
-//     with a number replaces it. A pause without one, unknown metrics, a policy without
-//     a maximum, and a checkpoint of another version leave all members as they are.
+//  1. The total is the number that the metrics ask for, at least Min and at most Max. Unknown
+//     metrics, a policy without a maximum, and a checkpoint of another version leave all
+//     members as they are.
 //
 //  2. Members share the total by [apportion.Webster]. An additional replica goes to a
 //     single member. If a member is excluded, exactly its share moves. Ties go to the

@@ -23,10 +23,9 @@ const (
 	ReasonNoWeight        Reason = "NoWeight"
 )
 
-// Reasons of plans. Under the first four nothing is written.
+// Reasons of plans. Under the first three nothing is written.
 const (
-	ReasonPaused            Reason = "Paused"
-	ReasonMetricsUnknown    Reason = "MetricsUnknown"
+	ReasonMetricsUnknown    Reason = "MetricsUnknown"    // or the caller is paused
 	ReasonNoMaximum         Reason = "NoMaximum"         // the policy has no maximum; NoMax allows any number
 	ReasonCheckpointVersion Reason = "CheckpointVersion" // the checkpoint is of another version
 	ReasonNoMembers         Reason = "NoMembers"         // no member is registered and has weight and the workload

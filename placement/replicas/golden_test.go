@@ -1,8 +1,6 @@
 package replicas_test
 
 import (
-	"bytes"
-	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -15,16 +13,10 @@ import (
 )
 
 // vectors reads one kind of the test vectors.
-func vectors[T any](t *testing.T, kind string) (of T) {
+func vectors[T any](t *testing.T, kind string) T {
 	t.Helper()
-	data, err := testdata.Files.ReadFile("multicluster.json")
+	of, err := testdata.Multicluster[T](kind)
 	require.NoError(t, err)
-	var file map[string]json.RawMessage
-	require.NoError(t, json.Unmarshal(data, &file))
-	require.Contains(t, file, kind)
-	d := json.NewDecoder(bytes.NewReader(file[kind]))
-	d.DisallowUnknownFields()
-	require.NoError(t, d.Decode(&of))
 	return of
 }
 
@@ -173,33 +165,5 @@ func TestTimeline(t *testing.T) {
 		require.Equal(t, step.Excluded, excluded, "at %d", step.T)
 		reason, _, _ := strings.Cut(step.Reason, ":")
 		require.Equal(t, reason, string(plan.Reason), "at %d", step.T)
-	}
-}
-
-// The total, from metrics, bounds and pauses. Package api of examples/multicluster
-// reads the annotations; here each case says what they come to.
-func TestTarget(t *testing.T) {
-	type target struct {
-		Name             string
-		Metric, Min, Max int32
-		Annotations      map[string]string
-		Expect           any
-		PausedCondition  *bool
-		Error            string
-	}
-	cases := vectors[[]target](t, "object_target")
-	require.Len(t, cases, 15)
-	for _, c := range cases {
-		p := replicas.Policy{Min: c.Min, Max: c.Max}
-		expect, fixed := c.Expect.(float64)
-		p.Pause.Paused = !fixed || c.PausedCondition != nil && *c.PausedCondition
-		if fixed && p.Pause.Paused {
-			p.Pause.Replicas = new(int32(expect))
-		}
-		plan := replicas.NewPlan(p, replicas.State{Replicas: &c.Metric, Now: epoch, Clusters: []replicas.Cluster{{Name: "a", Replicas: 77}}})
-		require.Equal(t, fixed, plan.Shares[0].Write, c.Name)
-		if fixed {
-			require.Equal(t, int32(expect), plan.Shares[0].Next, c.Name)
-		}
 	}
 }

@@ -34,7 +34,7 @@ func (f *fleet) growth(lacking int64) (growth int64, atMax bool) {
 	for i := range f.members {
 		ordered += f.members[i].ordered()
 	}
-	headroom := max(0, f.bound(int32(f.total))-ordered)
+	headroom := max(0, f.bound()-ordered)
 	return min(lacking, headroom), lacking > 0 && headroom == 0 && ordered <= f.total
 }
 

@@ -86,7 +86,7 @@ func NewPlan(p Policy, s State) Plan {
 	if hold != "" {
 		plan.Reason, plan.Total = hold, f.hold()
 	} else {
-		plan.Total = p.total(s.Replicas)
+		plan.Total = min(max(0, p.Min, *s.Replicas), p.Max)
 		f.total = int64(plan.Total)
 		plan.Unplaced, plan.Reason = f.share()
 		atMax := f.move()

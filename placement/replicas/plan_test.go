@@ -124,18 +124,6 @@ func TestWorkloadMissing(t *testing.T) {
 	require.Equal(t, "10 replicas, NoMembers, 10 unplaced", strings.Split(plan.String(), "\n")[0])
 }
 
-// Registered, but unreachable from the start: nobody shrinks for it, neither within
-// the grace period nor afterwards.
-func TestNeverReached(t *testing.T) {
-	play(t, replicas.NewPolicy(100), []line{
-		{0, 10, "a:10", "a:10", ""},
-		{30, 10, "a:10 b!away", "a:5, b:5 Unreachable", ""},
-		{59, 10, "a:10 b!away", "a:5, b:5 Unreachable", ""},
-		{1, 10, "a:10 b!away", "a:10, b:0 Unreachable", ""},
-		{30, 10, "a:10 b:0", "a:5, b:5>5", ""},
-	})
-}
-
 // A member whose writes fail, on and off, costs no capacity. Its own number is written
 // again until that works.
 func TestWritesFail(t *testing.T) {
@@ -228,13 +216,6 @@ func TestNoProgressAtTheMaximum(t *testing.T) {
 	play(t, p, []line{{0, 10, "a:5 b:5/3", "a:5, b:5", ""}, {1, 10, "a:5 b:5/3", "a:7>7, b:3>4 NoProgress", ""}})
 }
 
-// Durations are exact: a failure of less than the grace period changes nothing.
-func TestShortestGracePeriod(t *testing.T) {
-	p := replicas.NewPolicy(100)
-	p.GracePeriod = 1
-	play(t, p, []line{{0, 10, "a:10 b!away", "a:5, b:5 Unreachable", ""}, {1, 10, "a:10 b!away", "a:10, b:0 Unreachable", ""}})
-}
-
 // Replicas that the maximum leaves for later are counted, also if their place is on a
 // member that cannot be scaled down.
 func TestRemaining(t *testing.T) {
@@ -273,14 +254,13 @@ func TestNotListed(t *testing.T) {
 	step("a:6 b:0", "a:0 NotListed, b:6>6")
 }
 
-// A pause and unknown metrics leave everything as it is, also on a former member.
+// Unknown metrics leave everything as it is, also on a former member.
 func TestHold(t *testing.T) {
 	p := replicas.NewPolicy(100, members(1, 1)...)
 	s := replicas.State{Replicas: new(int32(6)), Clusters: clusters(t, "a:3 b:3"), Now: epoch}
 	s.Checkpoint = replicas.NewPlan(p, s).Checkpoint
 	p.Members = members(1)
 	for reason, change := range map[replicas.Reason]func(*replicas.Policy, *replicas.State){
-		replicas.ReasonPaused:            func(p *replicas.Policy, _ *replicas.State) { p.Pause.Paused = true },
 		replicas.ReasonMetricsUnknown:    func(_ *replicas.Policy, s *replicas.State) { s.Replicas = nil },
 		replicas.ReasonNoMaximum:         func(p *replicas.Policy, _ *replicas.State) { p.Max = 0 },
 		replicas.ReasonCheckpointVersion: func(_ *replicas.Policy, s *replicas.State) { s.Checkpoint.Version = 2 },
@@ -317,20 +297,6 @@ func TestReasonBeforeNoProgress(t *testing.T) {
 		{0, 10, "a:10 b:5/3", "a:10, b:0>0 NoWeight", ""},
 		{300, 10, "a:10 b:5/3", "a:10, b:0>0 NoWeight", ""},
 	})
-}
-
-// If all are excluded, no description claims that the replicas are at others.
-func TestAllExcluded(t *testing.T) {
-	p := replicas.NewPolicy(100, members(1, 1, 0)...)
-	p.GracePeriod = 0
-	plan := play(t, p, []line{
-		{0, 10, "a:5 b:5 c:0", "a:5, b:5, c:0 NoWeight", ""},
-		{0, 10, "a!away b!away c:0", "a:5 Unreachable, b:5 Unreachable, c:0 NoWeight", replicas.ReasonAllExcluded},
-	})
-	for _, s := range plan.Shares[:2] {
-		require.Equal(t, "Cluster is unreachable, and keeps its share, because all members are excluded", s.Description())
-	}
-	require.Equal(t, "Cluster has no weight, and gets no replicas", plan.Shares[2].Description())
 }
 
 // Whatever the reason is for which all are excluded, they keep their shares.
@@ -396,14 +362,13 @@ func TestValidate(t *testing.T) {
 	require.NoError(t, new(replicas.NewPolicy(replicas.NoMax, replicas.NewMember("a"), replicas.Member{Name: "b"})).Validate())
 	p := replicas.Policy{
 		Min: -1, Max: 0, GracePeriod: -1, ProgressDeadline: -1, MaxSurge: -1,
-		Members: []replicas.Member{{Name: "a"}, {Name: "a"}, {}}, Pause: replicas.Pause{Replicas: new(int32(-3))},
+		Members: []replicas.Member{{Name: "a"}, {Name: "a"}, {}},
 	}
 	require.EqualError(t, p.Validate(), `Min: found -1; use 0 or more
 Max: found 0; use 1 or more
 GracePeriod: found -1ns; use 0s or more
 ProgressDeadline: found -1ns; use 0s or more
 MaxSurge: found -1; use 0 or more
-Pause.Replicas: found -3; use 0 or more
 Members[1].Name: found "a"; use a name that no other member has
 Members[2].Name: found nothing; use the name of a cluster
 Members: found no weight; use at least one weight above 0`)

@@ -32,7 +32,6 @@ type Policy struct {
 	// MaxSurge is the number of replicas above Max that members may have while replicas
 	// move. At 0 no replica moves as long as the members have Max replicas.
 	MaxSurge int32
-	Pause    Pause
 	// Seed decides which of equal members gets the odd replica. With an empty seed it
 	// is the first by name; with the owner's namespace and name owners differ.
 	Seed string
@@ -60,12 +59,6 @@ type Member struct {
 // NewMember returns a member of weight 1.
 func NewMember(name string) Member { return Member{Name: name, Weight: 1} }
 
-// A Pause stops scaling. The zero value does not.
-type Pause struct {
-	Paused   bool
-	Replicas *int32 // the total while paused; nil leaves every member as it is
-}
-
 // Validate returns each problem of the policy as a [*field.Error], joined. A maximum of
 // 0 is a problem here; package scaling accepts it. NewPlan is defined for invalid policies
 // too.
@@ -83,9 +76,6 @@ func (p *Policy) Validate() error {
 		e.Check(d.value >= 0, d.path, d.value, "0s or more")
 	}
 	e.AtLeast("MaxSurge", int64(p.MaxSurge), 0)
-	if n := p.Pause.Replicas; n != nil {
-		e.AtLeast("Pause.Replicas", int64(*n), 0)
-	}
 	checkMembers(&e, p.Members)
 	return e.Err()
 }
@@ -108,29 +98,18 @@ func checkMembers(e *field.Errors, members []Member) {
 // hold returns the reason to leave all members as they are; empty means that there is
 // none.
 func (p *Policy) hold(asked *int32) Reason {
-	switch paused := p.Pause.Paused; {
-	case paused && p.Pause.Replicas == nil:
-		return ReasonPaused
-	case !paused && p.Max <= 0:
+	switch {
+	case p.Max <= 0:
 		return ReasonNoMaximum
-	case !paused && asked == nil:
+	case asked == nil:
 		return ReasonMetricsUnknown
 	}
 	return ""
 }
 
-// total returns the number of replicas that members share, unless there is a reason to
-// hold.
-func (p *Policy) total(asked *int32) int32 {
-	if p.Pause.Paused {
-		return max(0, *p.Pause.Replicas)
-	}
-	return min(max(0, p.Min, *asked), p.Max)
-}
-
 // bound returns the number of replicas that members may have while replicas move.
-func (p *Policy) bound(total int32) int64 {
-	return int64(max(p.Max, total)) + int64(max(0, p.MaxSurge))
+func (p *Policy) bound() int64 {
+	return int64(p.Max) + int64(max(0, p.MaxSurge))
 }
 
 // Split shares total replicas among members by weight, and returns the number of each

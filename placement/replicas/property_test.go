@@ -42,9 +42,6 @@ func drawPolicy(t *rapid.T, number *rapid.Generator[int32]) replicas.Policy {
 		MaxSurge: number.Draw(t, "surge"),
 		Seed:     rapid.SampledFrom([]string{"", "ns/nginx", "ns/worker"}).Draw(t, "seed"),
 	}
-	if rapid.IntRange(0, 9).Draw(t, "pause") == 0 {
-		p.Pause = replicas.Pause{Paused: true, Replicas: rapid.Ptr(number, true).Draw(t, "paused replicas")}
-	}
 	for _, name := range drawNames(t, "members", "a", "b", "c", "d", "e", "x") {
 		p.Members = append(p.Members, replicas.Member{Name: name, Weight: number.Draw(t, "weight")})
 	}
@@ -102,7 +99,7 @@ func propShares(t *rapid.T, c *premise.Counts) {
 	p := drawPolicy(t, number)
 	s := drawState(t, p, number)
 	plan := replicas.NewPlan(p, s)
-	hold := slices.Contains([]replicas.Reason{replicas.ReasonPaused, replicas.ReasonMetricsUnknown, replicas.ReasonNoMaximum}, plan.Reason)
+	hold := slices.Contains([]replicas.Reason{replicas.ReasonMetricsUnknown, replicas.ReasonNoMaximum}, plan.Reason)
 	var sum int64
 	moves, former, silent := false, false, false
 	for _, m := range plan.Shares {

@@ -11,8 +11,8 @@ import (
 
 // A State is an observation. The zero value knows neither metrics nor clusters.
 type State struct {
-	// Replicas is the number that the metrics ask for, before the bounds. nil means
-	// that they could not be read.
+	// Replicas is the number that the metrics ask for, before the bounds. nil means that they
+	// could not be read, or a pause, and leaves every member as it is.
 	Replicas *int32
 	Clusters []Cluster // each registered cluster
 	// Checkpoint is the Checkpoint of the previous plan for this workload. It may have been

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -26,14 +25,8 @@ var epoch = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 // cases reads one kind of the shared cases, of which there must be so many.
 func cases[T any](t *testing.T, kind string, want int) []T {
 	t.Helper()
-	data, err := testdata.Files.ReadFile("multicluster.json")
+	all, err := testdata.Multicluster[[]T](kind)
 	require.NoError(t, err)
-	var file map[string]json.RawMessage
-	require.NoError(t, json.Unmarshal(data, &file))
-	var all []T
-	d := json.NewDecoder(bytes.NewReader(file[kind]))
-	d.DisallowUnknownFields() // so that nothing in a case is ignored
-	require.NoError(t, d.Decode(&all))
 	require.Len(t, all, want)
 	return all
 }

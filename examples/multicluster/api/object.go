@@ -70,6 +70,7 @@ type ObjectConfig struct {
 	Container       string // of the hub's workload, whose environment triggers refer to; "" for none
 	Workload        member.Workload
 	PollingInterval time.Duration
+	Paused          bool
 	Source          *manifest.ScaledJob // has the triggers, to be read
 	Triggers        []manifest.Trigger
 	Warnings        []*field.Error // valid fields that may surprise
@@ -78,7 +79,7 @@ type ObjectConfig struct {
 const objectField = "spec.scaledObjectSpec"
 
 // Config reads the DistributedScaledObject. All problems are returned at once, joined,
-// each a [*field.Error]; the ObjectConfig is then of no use but for Policy.Pause.
+// each a [*field.Error]; the ObjectConfig is then of no use but for Paused.
 func (d *DistributedScaledObject) Config() (ObjectConfig, error) {
 	spec := &d.Spec.ScaledObjectSpec
 	c := ObjectConfig{
@@ -103,10 +104,14 @@ func (d *DistributedScaledObject) Config() (ObjectConfig, error) {
 			c.Workload.Namespaces[m.Name] = m.TargetNamespace
 		}
 	}
-	c.Policy.Pause, err = objectPause(d.Annotations)
+	_, err = paused(d.Annotations)
 	problems.Join("", err)
 	for _, e := range field.All(c.Policy.Validate()) {
 		problems.Add(field.Error{Path: manifestPath(e.Path), Found: e.Found, Fix: e.Fix})
+	}
+	c.Paused = c.Scaling.Paused || c.Scaling.PausedReplicas != nil
+	if n := c.Scaling.PausedReplicas; n != nil {
+		c.Policy.Max = max(c.Policy.Max, *n)
 	}
 	c.Policy.Min = 0 // an idle count is below it
 	c.Warnings = c.warnings()
@@ -141,6 +146,14 @@ var manifestPaths = strings.NewReplacer(
 const rebalancing = "spec.rebalancingPolicy."
 
 func manifestPath(path string) string { return manifestPaths.Replace(path) }
+
+// Held returns the number to share, or nil if a pause leaves every member as it is.
+func (c *ObjectConfig) Held(number *int32) *int32 {
+	if c.Scaling.Paused && c.Scaling.PausedReplicas == nil {
+		return nil
+	}
+	return number
+}
 
 // warnings returns the durations that are shorter than they seem.
 func (c *ObjectConfig) warnings() (all []*field.Error) {

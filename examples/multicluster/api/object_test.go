@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/adapter/member"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/horizontal"
@@ -54,7 +55,7 @@ func TestEveryObjectField(t *testing.T) {
 	require.Equal(t, replicas.Policy{
 		Members: []replicas.Member{{Name: "x"}, {Name: "w", Weight: 1}}, Max: 9,
 		GracePeriod: 45 * time.Second,
-		Pause:       replicas.Pause{Paused: true, Replicas: size(4)}, Seed: "shop/db",
+		Seed:        "shop/db",
 	}, c.Policy)
 	require.Equal(t, 7*time.Second, c.PollingInterval)
 	require.NotNil(t, c.Scaling.Modifiers.Formula)
@@ -208,32 +209,41 @@ func TestObjectPause(t *testing.T) {
 		PausedCondition  *bool
 		Error            string
 	}
+	object := func(annotations map[string]string, least, most int32) (ObjectConfig, error) {
+		d := &DistributedScaledObject{Meta: Meta{ObjectMeta: metav1.ObjectMeta{Name: "a", Annotations: annotations}}}
+		d.Spec.ScaledObjectSpec = ScaledObjectSpec{ScaleTargetRef: ScaleTarget{Name: "b"}, MinReplicaCount: &least, MaxReplicaCount: &most, Triggers: []manifest.ScaleTrigger{{Type: "redis"}}}
+		return d.Config()
+	}
 	for _, c := range cases[target](t, "object_target", 15) {
-		p := replicas.Policy{Min: c.Min, Max: c.Max}
-		var err error
-		p.Pause, err = objectPause(c.Annotations)
+		config, err := object(c.Annotations, c.Min, c.Max)
 		if c.Error == "" {
 			require.NoError(t, err, c.Name)
 		} else {
 			require.Equal(t, "metadata.annotations[autoscaling.keda.sh/paused-replicas]", field.All(err)[0].Path, c.Name)
-			require.Equal(t, replicas.Pause{Paused: true}, p.Pause, c.Name)
 		}
 		if c.PausedCondition != nil {
-			require.Equal(t, *c.PausedCondition, p.Pause.Paused, c.Name)
+			require.Equal(t, *c.PausedCondition, config.Paused, c.Name)
 		}
-		plan := replicas.NewPlan(p, replicas.State{Replicas: &c.Metric, Clusters: []replicas.Cluster{{Name: "a", Replicas: 77}}})
+		number := c.Metric
+		if n := config.Scaling.PausedReplicas; n != nil {
+			number = *n
+		} else {
+			config.Policy.Min = c.Min // as package scaledobject does
+		}
+		plan := replicas.NewPlan(config.Policy, replicas.State{Replicas: config.Held(&number), Clusters: []replicas.Cluster{{Name: "a", Replicas: 77}}})
 		want, writes := c.Expect.(float64)
 		require.Equal(t, writes, plan.Shares[0].Write, c.Name)
 		if writes {
-			require.Equal(t, int32(want), plan.Shares[0].Next, c.Name)
+			require.Equal(t, int32(want), plan.Shares[0].Desired, c.Name)
 		}
 	}
-	_, err := objectPause(map[string]string{"autoscaling.keda.sh/paused": "yes"})
+	_, err := object(map[string]string{"autoscaling.keda.sh/paused": "yes"}, 0, 1)
 	require.EqualError(t, err, `metadata.annotations[autoscaling.keda.sh/paused]: found "yes"; use "true" or "false"; until then it means paused`)
-	for _, text := range []string{"+3", "-0", "1_0", "3 ", "١"} {
-		pause, err := objectPause(map[string]string{"autoscaling.keda.sh/paused-replicas": text})
+	for _, text := range []string{"+3", "-0", "1_0", "3 ", "١", ""} {
+		config, err := object(map[string]string{"autoscaling.keda.sh/paused-replicas": text}, 0, 1)
 		require.Error(t, err, text)
-		require.Equal(t, replicas.Pause{Paused: true}, pause, text)
+		require.True(t, config.Paused, text)
+		require.Nil(t, config.Held(new(int32(3))), text)
 	}
 }
 

@@ -64,7 +64,7 @@ func (d *DistributedScaledObject) scaling(problems *field.Errors) scaledobject.P
 		p.Autoscaler.Behavior = &all
 	}
 	p.Modifiers = spec.modifiers(problems)
-	_ = p.Annotate(d.Annotations) // objectPause has the error
+	problems.Join("", p.Annotate(d.Annotations))
 	for _, e := range field.All(scaledobject.Validate(p)) {
 		if e.Path != "Min" && e.Path != "Max" { // as replicas.Policy has them
 			problems.Add(field.Error{Path: objectField + "." + scalingPaths.Replace(e.Path), Found: e.Found, Fix: e.Fix})
