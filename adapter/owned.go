@@ -33,6 +33,7 @@ type owned struct {
 
 	// Jobs in the cache, without strays.
 	phases   [InFlight]int32
+	surplus  [2]int32 // finished and not being deleted: succeeded and failed
 	outdated int32
 	foreign  int32 // with a time to live, which somebody else carries out
 }
@@ -162,6 +163,9 @@ func (t *Tracker) tally(j *job, n int32) {
 	}
 	o.phases[j.Phase] += n
 	o.ended = o.ended || j.ended()
+	if j.ended() && !j.Deleting {
+		o.surplus[j.Phase-Succeeded] += n
+	}
 	if j.outdated {
 		o.outdated += n
 	}

@@ -77,7 +77,7 @@ func (o *owned) decide(metrics []scaling.Metric, want slots.Want, known bool, no
 			}
 		}
 	}
-	if o.ended || !o.expiry.IsZero() && !now.Before(o.expiry) {
+	if o.exceeds(now) {
 		plan.Delete = append(plan.Delete, o.prune(now)...)
 	}
 	plan.Decision = scaling.Decide(t.Policy, scaling.State{Metrics: metrics, Jobs: &counts})
@@ -111,6 +111,15 @@ func (p *Plan) String() string {
 		fmt.Fprintf(&b, "\nexpiring  %d Jobs have ttlSecondsAfterFinished; their early deletion may cost a Job above the maximum", p.Expiring)
 	}
 	return b.String()
+}
+
+// exceeds reports whether there may be finished Jobs beyond the limits.
+func (o *owned) exceeds(now time.Time) bool {
+	limits := &o.target.History
+	if _, aged := limits.Age.Value(); aged && (o.ended || !o.expiry.IsZero() && !now.Before(o.expiry)) {
+		return true
+	}
+	return o.ended && limits.Exceeded(int(o.surplus[0]), int(o.surplus[1]))
 }
 
 // prune deletes the finished Jobs beyond the limits. Unfinished Jobs have no outcome.

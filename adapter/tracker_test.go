@@ -483,6 +483,7 @@ func propRecount(t *rapid.T, c *premise.Counts) {
 			require.Equal(t, len(a.jobs), len(b.jobs))
 			a.outdated, b.outdated = 0, 0 // a Job that ran does not drain
 			require.Equal(t, a.phases, b.phases)
+			require.Equal(t, a.surplus, b.surplus)
 			require.Equal(t, a.foreign, b.foreign)
 			withPods = withPods || len(jobs) > 0 && len(pods) > 0
 			older = older || slices.ContainsFunc(js, func(j batchv1.Job) bool { return j.Annotations[AnnotationGeneration] == "1" })

@@ -64,6 +64,5 @@ func (s *Set) EarlyEnds() {
 		o.ended = min(o.ended, 1)
 	}
 }
-func (s *Set) NoWait()    { s.options.Clean = true }
-func (s *Set) AnyList()   { s.reads = 1 }
-func (s *Set) NoBackoff() { s.refused = nil }
+func (s *Set) NoWait()  { s.options.Clean = true }
+func (s *Set) AnyList() { s.reads = 1 }

@@ -60,11 +60,10 @@ func (c *Config) late() time.Duration { return time.Duration(c.ticks()) * unit }
 // A Report is the result of [Explore].
 type Report struct {
 	States, Lives, Calls, Cut int
-	Depth                     int            // that was explored completely
-	All                       bool           // there are no more states
-	Seen                      map[string]int // what happened
-	Steps                     int            // of the counterexample; 0 means that all promises hold
-	Broken                    string         // the counterexample
+	Depth                     int    // that was explored completely
+	All                       bool   // there are no more states
+	Steps                     int    // of the counterexample; 0 means that all promises hold
+	Broken                    string // the counterexample
 }
 
 func (r Report) String() string {
@@ -93,10 +92,7 @@ func Explore(c Config, loop func(o slots.Options, most int64) Loop) Report {
 		}
 	}
 	r.All = len(s.level) == 0
-	r.States, r.Lives, r.Calls, r.Cut, r.Seen = len(s.states), len(s.lives.all)-1, len(s.lives.outputs), s.cut, s.seen
-	for what, n := range s.notes {
-		r.Seen[what] += n
-	}
+	r.States, r.Lives, r.Calls, r.Cut = len(s.states), len(s.lives.all)-1, len(s.lives.outputs), s.cut
 	return r
 }
 
@@ -107,11 +103,10 @@ type model struct {
 	lives   *lives
 	problem string // of the last event
 	cut     int    // events that a bound did not allow
-	notes   map[string]int
 }
 
 func newModel(c *Config, loop func(slots.Options, int64) Loop) *model {
-	m := &model{Config: c, new: loop, notes: map[string]int{}}
+	m := &model{Config: c, new: loop}
 	m.Writers, m.Config.Writers = max(1, c.Writers), max(1, c.Writers)
 	if len(c.Initial) == 0 {
 		c.Initial = [][]Held{nil}
@@ -121,8 +116,6 @@ func newModel(c *Config, loop func(slots.Options, int64) Loop) *model {
 }
 
 var kindNames = [...]string{"read", "mark", "create", "delete"}
-
-func (m *model) note(sent *message, what string) { m.notes[kindNames[sent.kind]+" "+what]++ }
 
 // initial returns an initial state: objects, and processes that saw them long ago.
 func (m *model) initial(held []Held) world {
@@ -199,42 +192,18 @@ type search struct {
 	by     []uint16        // the ordinal of the event that led to each
 	level  []world         // the states of the last depth
 	first  uint32          // the index of the first of them
-	seen   map[string]int
 }
 
 func newSearch(m *model) *search {
-	s := &search{model: m, seed: maphash.MakeSeed(), states: map[uint64]bool{}, seen: map[string]int{}}
+	s := &search{model: m, seed: maphash.MakeSeed(), states: map[uint64]bool{}}
 	for _, held := range m.Initial {
 		s.add(m.initial(held), math.MaxUint32, 0)
 	}
 	return s
 }
 
-// hash is the same for worlds that differ in the names of the processes only. Of 10 million
-// states two have the same hash with a probability of 1 in 400,000.
-func (s *search) hash(w *world) uint64 {
-	if s.Writers == 1 {
-		return maphash.Comparable(s.seed, *w)
-	}
-	return maphash.Comparable(s.seed, w.canonical())
-}
-
-// canonical returns the same world for each order of the processes.
-func (w *world) canonical() world {
-	c := *w
-	if c.lives[0] > c.lives[1] && c.lives[1] != 0 {
-		c.lives[0], c.lives[1] = c.lives[1], c.lives[0]
-		c.notices[0], c.notices[1] = c.notices[1], c.notices[0]
-		c.lists[0], c.lists[1] = c.lists[1], c.lists[0]
-		for i := range c.messages {
-			if c.messages[i].is {
-				c.messages[i].by ^= 1
-			}
-		}
-		c.sort()
-	}
-	return c
-}
+// hash returns a hash. Of 10 million states two have the same with a probability of 1 in 400,000.
+func (s *search) hash(w *world) uint64 { return maphash.Comparable(s.seed, *w) }
 
 func (s *search) add(w world, from uint32, by uint16) {
 	h := s.hash(&w)
@@ -260,7 +229,7 @@ func (s *search) deepen() *trace {
 		}
 		s.each(&level[i], func(e event, do func(*world) bool) {
 			if w, ok := s.after(&level[i], do); ok && broken == nil {
-				if s.seen[eventNames[e.kind]]++; s.problem != "" {
+				if s.problem != "" {
 					broken = s.trace(index, e)
 				} else {
 					s.add(w, index, uint16(ordinal))

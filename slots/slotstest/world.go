@@ -233,13 +233,11 @@ func (m *model) execute(w *world, i int, hold bool) bool {
 		m.found(sent, *o)
 		return true
 	}
-	late := sent.phase >= orphan
 	sent.phase, sent.result = replied, slots.Done
 	switch {
 	case sent.kind == slots.Read:
 		if sent.result = slots.None; o.uid != 0 && o.uid == sent.uid && !o.deleting {
 			sent.result = slots.Done
-			m.note(sent, "finds the object")
 		}
 		return true
 	case o.uid == 0 || o.uid != sent.uid: // deleted already
@@ -247,16 +245,12 @@ func (m *model) execute(w *world, i int, hold bool) bool {
 	case sent.job.uid != 0 && *o != sent.job:
 		if !o.deleting {
 			sent.result = slots.None
-			m.note(sent, "has changed")
 		}
 		return true
 	case o.deleting:
 		return true
 	case !o.finished && sent.job.uid == 0:
 		m.problem = fmt.Sprintf("object %d has not finished, and is pruned", sent.number)
-	}
-	if late {
-		m.note(sent, "arrives late")
 	}
 	return m.deleted(w, sent.number, hold, !sent.ended && sent.phase != stopped && m.Writers < 2 && !w.any(func(m *message) bool { return m.phase == stopped }))
 }
@@ -276,9 +270,6 @@ func (m *model) created(w *world, sent *message) bool {
 		}
 		w.again[item] = false
 	}
-	if sent.phase >= orphan {
-		m.note(sent, "arrives late")
-	}
 	o := object{uid: *made, spec: sent.job.spec}
 	w.objects[sent.number-1] = o
 	sent.phase, sent.result, sent.found = replied, slots.Done, *made
@@ -296,7 +287,6 @@ func (m *model) found(sent *message, o object) {
 	default:
 		sent.result = slots.Done
 	}
-	m.note(sent, [...]string{slots.None: "finds nothing", slots.Taken: "finds a finished object, or another's", slots.Done: "finds an unfinished object"}[sent.result])
 }
 
 // deleted deletes an object, now or when its finalizer is removed. Each slot that others
