@@ -223,10 +223,7 @@ func (w *writer) numbers(t require.TestingT) (numbers []int64) {
 	return numbers
 }
 
-var (
-	metav1CreateOptions metav1.CreateOptions
-	metav1DeleteOptions metav1.DeleteOptions
-)
+var metav1CreateOptions metav1.CreateOptions
 
 type runtimeObject = runtime.Object
 
