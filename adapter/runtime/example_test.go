@@ -13,7 +13,6 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/client"
-	"github.com/scaledjob/scaledjob/adapter/loop"
 	"github.com/scaledjob/scaledjob/adapter/runtime"
 	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/adapter/term/kube"
@@ -23,14 +22,14 @@ import (
 
 // add adds a controller of queues, which are ConfigMaps, to a manager.
 func add(manager ctrl.Manager, clients client.Clients, terms *term.Holder) error {
-	jobs, err := runtime.New(clients, adapter.Options{Terms: terms, Namespace: "default"})
+	jobs, err := runtime.New(manager, clients, adapter.Options{Terms: terms, Namespace: "default"})
 	if err != nil {
 		return err
 	}
 	return ctrl.NewControllerManagedBy(manager).Named("queues").
 		Watches(&corev1.ConfigMap{}, jobs.Edits()).
 		WatchesRawSource(jobs).
-		Complete(runtime.Reconciler(jobs, manager.GetClient(), target, func(_ context.Context, queue *corev1.ConfigMap) (adapter.Plan, loop.Done) {
+		Complete(runtime.Reconciler(jobs, manager.GetClient(), target, func(_ context.Context, queue *corev1.ConfigMap) (adapter.Plan, runtime.Done) {
 			return poll(jobs.Tracker, queue)
 		}))
 }
@@ -47,10 +46,10 @@ func target(queue *corev1.ConfigMap) (t adapter.Target, err error) {
 }
 
 // poll asks for a Job for each item of the queue. Finished Jobs beyond the limits are deleted.
-func poll(t *adapter.Tracker, queue *corev1.ConfigMap) (adapter.Plan, loop.Done) {
+func poll(t *adapter.Tracker, queue *corev1.ConfigMap) (adapter.Plan, runtime.Done) {
 	items, unreadable := strconv.ParseUint(queue.Data["items"], 10, 64)
 	metrics := []scaling.Metric{{Value: float64(items), Target: 1, Failed: unreadable != nil}}
-	return t.Plan(queue.UID, metrics, time.Now()), func(result adapter.Result, err error) time.Duration {
+	return t.Plan(queue.UID, metrics, time.Now()), func(_ context.Context, result adapter.Result, err error) time.Duration {
 		slog.Info("polled", "queue", queue.Name, "items", items, "created", result.Created, "deleted", result.Pruned, "err", err)
 		return time.Second
 	}

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"time"
 
 	"k8s.io/client-go/tools/cache"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -9,23 +10,31 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/scaledjob/scaledjob/adapter"
-	"github.com/scaledjob/scaledjob/adapter/loop"
+	"github.com/scaledjob/scaledjob/adapter/fair"
 	"github.com/scaledjob/scaledjob/adapter/term"
 )
 
+// Done takes over the result of a plan. It returns the time until the next poll; if that is 0 or
+// less, the owner is not polled again before an event. It has a slot of the clients' limit, in which
+// it may send requests of the owner, such as for a status, and it may wait for them. The context ends
+// with the manager's.
+type Done func(ctx context.Context, result adapter.Result, err error) (next time.Duration)
+
 // Reconciler returns a reconciler that tracks and polls the owners that a reader returns. The
 // target describes the Jobs of an owner; after an error the owner is not tracked until it is
-// edited. An owner that is being deleted is untracked. The poll reads metrics and returns a plan, as a [loop.Poll] does. Requests with its
-// context change nothing after the term.
+// edited. An owner that is being deleted is untracked. The poll reads metrics and returns a plan; the
+// zero Plan changes nothing. If done is nil, nothing follows. Nor does it if the manager has ended, or if
+// the owner was edited or deleted during the poll: an event brings the next reconcile.
+// Requests with the contexts of poll and done change nothing after the term.
 //
 // The poll is called by the controller's workers. A plan that waits for slots or answers holds
 // none. A reconcile of its owner then does nothing, and another one follows after the plan. Errors
 // of a plan are passed to done only. The owner is polled again when [Jobs.Next] says, and after
-// an error as a [loop.Loop] does.
+// an error as a loop.Loop does.
 func Reconciler[T any, O interface {
 	*T
 	client.Object
-}](j *Jobs, reader client.Reader, target func(O) (adapter.Target, error), poll func(context.Context, O) (adapter.Plan, loop.Done)) reconcile.Reconciler {
+}](j *Jobs, reader client.Reader, target func(O) (adapter.Target, error), poll func(context.Context, O) (adapter.Plan, Done)) reconcile.Reconciler {
 	return reconcile.Func(func(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 		if j.again(req) {
 			return ctrl.Result{}, nil
@@ -47,9 +56,16 @@ func Reconciler[T any, O interface {
 			j.Untrack(owner.GetUID())
 			return ctrl.Result{}, reconcile.TerminalError(err)
 		}
-		if plan, done := poll(ctx, owner); done != nil {
-			j.start(req, plan, done)
+		plan, done := poll(ctx, owner)
+		if done == nil || ctx.Err() != nil {
+			return ctrl.Result{}, nil
 		}
+		latest := O(new(T))
+		if err := reader.Get(ctx, req.NamespacedName, latest); err != nil || edited(owner, latest) {
+			j.Untrack(owner.GetUID()) // Edits may have done so before Track
+			return ctrl.Result{}, client.IgnoreNotFound(err)
+		}
+		j.start(req, plan, done)
 		return ctrl.Result{}, nil
 	})
 }
@@ -66,26 +82,45 @@ func (j *Jobs) again(req ctrl.Request) bool {
 }
 
 // start carries a plan out. The next reconcile follows then.
-func (j *Jobs) start(req ctrl.Request, plan adapter.Plan, done loop.Done) {
+func (j *Jobs) start(req ctrl.Request, plan adapter.Plan, done Done) {
 	j.mu.Lock()
 	j.plans[req] = false
 	j.mu.Unlock()
-	end := func(result adapter.Result, err error) {
-		wait, next := j.backoff.Wait(cache.ObjectName(req.NamespacedName), err), done(result, err)
-		j.mu.Lock()
-		again := j.plans[req]
-		delete(j.plans, req)
-		j.mu.Unlock()
-		switch {
-		case again:
-			j.queue.Add(req)
-		case next > 0:
-			j.queue.AddAfter(req, min(wait, j.Next(plan, err, next).RequeueAfter))
-		}
+	over := func(result adapter.Result, err error) {
+		j.clients.Queue.Do(j.ctx, fair.Owner(req.NamespacedName), func(ctx context.Context) {
+			j.over(req, plan, err, done(ctx, result, err))
+		})
 	}
 	if plan.Owner == "" { // the zero Plan
-		end(adapter.Result{}, nil)
+		over(adapter.Result{}, nil)
 		return
 	}
-	j.Tracker.Start(j.ctx, j.clients.Requests, plan, j.clients.Queue, end)
+	j.Tracker.Start(j.ctx, j.clients.Requests, plan, j.clients.Queue, over)
+}
+
+// over schedules the reconcile after a plan.
+func (j *Jobs) over(req ctrl.Request, plan adapter.Plan, err error, next time.Duration) {
+	wait := j.backoff.Wait(cache.ObjectName(req.NamespacedName), err)
+	j.mu.Lock()
+	again := j.plans[req]
+	delete(j.plans, req)
+	j.ended.Broadcast()
+	j.mu.Unlock()
+	switch {
+	case again:
+		j.queue.Add(req)
+	case next > 0:
+		j.queue.AddAfter(req, min(wait, j.Next(plan, err, next).RequeueAfter))
+	}
+}
+
+// wait returns after the context when no plan is carried out any more.
+func (j *Jobs) wait(ctx context.Context) error {
+	<-ctx.Done()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for len(j.plans) > 0 {
+		j.ended.Wait()
+	}
+	return nil
 }

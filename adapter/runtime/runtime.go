@@ -4,7 +4,7 @@
 //	lease, err := kube.Connect(config, "shop", "shop-operator", 0)
 //	runtime.Elect(&options, lease)                     // of the manager
 //	clients, err := client.Connect(config, 0, client.NewLimit(64))
-//	jobs, err := runtime.New(clients, adapter.Options{Terms: lease.Holder})
+//	jobs, err := runtime.New(manager, clients, adapter.Options{Terms: lease.Holder})
 //	err = ctrl.NewControllerManagedBy(manager).Named("shop").
 //		Watches(&v1.Shop{}, jobs.Edits()).
 //		WatchesRawSource(jobs).
@@ -38,6 +38,8 @@
 //
 //	an event of a Job reconciles its owner              TestSource
 //	a plan that waits holds no worker                   TestReconciler
+//	an edit or a deletion during a poll drops its plan  TestReconcilerEdited
+//	the manager waits for plans at its end              TestEnd
 //	an edit stops a plan, a new status does not         TestEdits
 //	the time of the next reconcile                      TestNext
 //	the manager's election has the times of the lease   TestElect
@@ -57,6 +59,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/client"
@@ -87,11 +90,14 @@ type Jobs struct {
 	backoff loop.Backoff
 	mu      sync.Mutex
 	plans   map[ctrl.Request]bool // being carried out; true if the owner is to be reconciled then
+	ended   sync.Cond             // a plan
 }
 
-// New returns Jobs that have not begun to watch. It replaces o.Changed.
-func New(clients client.Clients, o adapter.Options) (*Jobs, error) {
+// New returns Jobs that have not begun to watch. The manager, to which the controller is added
+// too, ends after the plans of [Reconciler]. New replaces o.Changed.
+func New(to interface{ Add(manager.Runnable) error }, clients client.Clients, o adapter.Options) (*Jobs, error) {
 	j := &Jobs{clients: clients, terms: o.Terms, plans: map[ctrl.Request]bool{}}
+	j.ended.L = &j.mu
 	o.Changed = func(owner adapter.Owner) {
 		req := ctrl.Request{NamespacedName: types.NamespacedName{Namespace: owner.Namespace, Name: owner.Name}}
 		if !j.again(req) {
@@ -99,13 +105,15 @@ func New(clients client.Clients, o adapter.Options) (*Jobs, error) {
 		}
 	}
 	var err error
-	j.Tracker, err = adapter.NewTracker(clients.Watches, o)
-	return j, err
+	if j.Tracker, err = adapter.NewTracker(clients.Watches, o); err != nil {
+		return nil, err
+	}
+	return j, to.Add(manager.RunnableFunc(j.wait))
 }
 
 // Start watches until the context ends. The controller calls it.
 func (j *Jobs) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
-	j.ctx, j.queue = ctx, queue
+	j.ctx, j.queue = term.With(ctx, j.terms), queue
 	go j.Run(ctx)
 	return nil
 }

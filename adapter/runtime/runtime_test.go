@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/client"
@@ -31,6 +32,11 @@ type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
 func newQueue() queue {
 	return workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
 }
+
+// ends is a manager that waits for nothing.
+type ends struct{}
+
+func (ends) Add(manager.Runnable) error { return nil }
 
 func target() adapter.Target {
 	t := adapter.Target{Owner: adapter.Owner{APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop", Name: "orders", UID: "u"}, Job: &batchv1.Job{}}
@@ -51,7 +57,7 @@ func TestSource(t *testing.T) {
 		api, terms, q := fake.NewClientset(), &term.Holder{}, newQueue()
 		created := 0
 		defer q.ShutDown()
-		j, err := New(client.Clients{Requests: api, Watches: api}, adapter.Options{Terms: terms})
+		j, err := New(ends{}, client.Clients{Requests: api, Watches: api}, adapter.Options{Terms: terms})
 		require.NoError(t, err)
 		require.NoError(t, j.Start(t.Context(), q))
 		require.NoError(t, j.WaitForSync(t.Context()))
@@ -84,7 +90,7 @@ func TestSource(t *testing.T) {
 // An edit and a deletion stop plans, and bring a reconcile. A new status does neither.
 func TestEdits(t *testing.T) {
 	api := fake.NewClientset()
-	j, err := New(client.Clients{Requests: api, Watches: api}, adapter.Options{Terms: term.Alone()})
+	j, err := New(ends{}, client.Clients{Requests: api, Watches: api}, adapter.Options{Terms: term.Alone()})
 	require.NoError(t, err)
 	for _, c := range []struct {
 		what          string

@@ -37,8 +37,8 @@ func setLog(log *slog.Logger) {
 
 type options struct {
 	process.Options
-	poll, retry, redisTimeout, redisIdle time.Duration
-	workers                              int
+	poll, retry, redisTimeout time.Duration
+	workers                   int
 }
 
 func newOptions() *options { return &options{Options: process.Options{Name: name}} }
@@ -47,10 +47,9 @@ func newOptions() *options { return &options{Options: process.Options{Name: name
 func (o *options) Flags(flags *flag.FlagSet) {
 	o.Options.Flags(flags)
 	flags.DurationVar(&o.poll, "poll", 30*time.Second, "`time` between two reads of a queue")
-	flags.DurationVar(&o.retry, "retry", 10*time.Second, "the same `time` after a failure")
+	flags.DurationVar(&o.retry, "retry", 10*time.Second, "the same `time` after a failure; less after the first creates that fail")
 	flags.IntVar(&o.workers, "workers", 32, "`number` of ScaledJobs that are reconciled at once")
 	flags.DurationVar(&o.redisTimeout, "redis-timeout", 3*time.Second, "`time` within which a Redis must answer")
-	flags.DurationVar(&o.redisIdle, "redis-idle", 2*time.Minute, "`time` after which an unused connection is closed")
 }
 
 // Check returns every problem of the flags, joined.
@@ -61,6 +60,5 @@ func (o *options) Check() error {
 	problems.Check(o.poll > 0, "-poll", o.poll, "a time above 0")
 	problems.Check(o.retry > 0, "-retry", o.retry, "a time above 0")
 	problems.Check(o.redisTimeout > 0, "-redis-timeout", o.redisTimeout, "a time above 0")
-	problems.Check(o.redisIdle > o.redisTimeout, "-redis-idle", o.redisIdle, "a time above -redis-timeout")
 	return problems.Err()
 }

@@ -24,13 +24,12 @@ func TestFlags(t *testing.T) {
 		{"-retry", "0s"}:          "-retry: found 0s; use a time above 0",
 		{"-workers", "0"}:         "-workers: found 0; use 1 or more",
 		{"-redis-timeout", "0s"}:  "-redis-timeout: found 0s; use a time above 0",
-		{"-redis-idle", "3s"}:     "-redis-idle: found 3s; use a time above -redis-timeout",
 	} {
 		status, said := processtest.Run(t, newOptions(), args[:]...)
 		require.Equal(t, 2, status, args)
 		require.Contains(t, said, want)
 	}
-	processtest.Parse(t, newOptions(), "-poll=1ns", "-retry=1ns", "-workers=1", "-redis-timeout=1ns", "-redis-idle=2ns")
+	processtest.Parse(t, newOptions(), "-poll=1ns", "-retry=1ns", "-workers=1", "-redis-timeout=1ns")
 	_, said := processtest.Run(t, newOptions(), "-log-format=xml", "-workers=-1", "-poll=-1s")
 	for _, want := range []string{"-log-format", "-workers", "-poll"} {
 		require.Contains(t, said, want, "all at once")
@@ -41,7 +40,7 @@ func TestFlags(t *testing.T) {
 func TestDefaults(t *testing.T) {
 	o := processtest.Parse(t, newOptions())
 	o.Options = process.Options{}
-	require.Equal(t, &options{poll: 30 * time.Second, retry: 10 * time.Second, redisTimeout: 3 * time.Second, redisIdle: 2 * time.Minute, workers: 32}, o)
+	require.Equal(t, &options{poll: 30 * time.Second, retry: 10 * time.Second, redisTimeout: 3 * time.Second, workers: 32}, o)
 }
 
 func TestManaged(t *testing.T) {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/redis/go-redis/v9/logging"
 	"k8s.io/apimachinery/pkg/api/meta"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	ctrlclient "sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	registry "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -33,12 +33,11 @@ import (
 	"github.com/scaledjob/scaledjob/examples/redis-operator/internal/queue"
 )
 
-// maxInFlight is the greatest number of creates in flight, of all ScaledJobs together.
+// maxInFlight is the greatest number of requests in flight, of all ScaledJobs together.
 const maxInFlight = 64
 
 // Run returns nil when the context has ended and all work is done.
 func (o *options) Run(ctx context.Context, log *slog.Logger) error {
-	logging.Disable() // go-redis logs the words of servers
 	config, err := o.Connect(ctx, log)
 	if err != nil {
 		return err
@@ -47,53 +46,56 @@ func (o *options) Run(ctx context.Context, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	manager, err := o.manager(config, lease, log)
+	limit := client.NewLimit(maxInFlight)
+	manager, err := o.manager(config, lease, limit, log)
 	if err != nil {
 		return err
 	}
 	if err := served(manager.GetRESTMapper()); err != nil {
 		return err
 	}
-	if err := o.add(manager, lease); err != nil {
+	if err := o.add(manager, lease, limit); err != nil {
 		return err
 	}
 	return manager.Start(ctx)
 }
 
 // add adds the reconciler and the checks to a manager.
-func (o *options) add(manager ctrl.Manager, lease kube.Lease) error {
-	clients, err := client.Connect(manager.GetConfig(), 0, client.NewLimit(maxInFlight))
+func (o *options) add(manager ctrl.Manager, lease kube.Lease, limit *client.Limit) error {
+	clients, err := client.Connect(manager.GetConfig(), 0, limit)
 	if err != nil {
 		return err
 	}
-	jobs, err := runtime.New(clients, adapter.Options{Namespace: o.Namespace, Terms: lease.Holder})
+	jobs, err := runtime.New(manager, clients, adapter.Options{Namespace: o.Namespace, Terms: lease.Holder})
 	if err != nil {
 		return err
 	}
-	redis := &queue.Redis{Timeout: o.redisTimeout, Idle: o.redisIdle}
 	reconciler := &controller.Reconciler{
 		Client:  manager.GetClient(),
 		Live:    manager.GetAPIReader(),
 		Jobs:    jobs,
-		Queues:  redis,
+		Queues:  &queue.Redis{Timeout: o.redisTimeout},
 		Metrics: metrics.New(registry.Registry),
 		Events:  manager.GetEventRecorder(name),
-		Now:     time.Now,
-		Poll:    o.poll, Retry: o.retry, Workers: o.workers,
+		Poll:    o.poll, Retry: o.retry,
 	}
 	return errors.Join(
-		reconciler.SetupWithManager(manager),
-		manager.Add(redis),
+		reconciler.SetupWithManager(manager, o.workers),
 		manager.AddHealthzCheck("ping", healthz.Ping),
 		manager.AddReadyzCheck("caches", synced(manager.GetCache())),
 	)
 }
 
-func (o *options) manager(config *rest.Config, lease kube.Lease, log *slog.Logger) (ctrl.Manager, error) {
+// manager returns a manager whose client shares the limit, so that statuses wait for their turns too.
+func (o *options) manager(config *rest.Config, lease kube.Lease, limit *client.Limit, log *slog.Logger) (ctrl.Manager, error) {
 	scheme := apiruntime.NewScheme()
 	utilruntime.Must(errors.Join(clientgo.AddToScheme(scheme), v1.AddToScheme(scheme)))
 	options := o.managed()
 	options.Scheme, options.Logger = scheme, logr.FromSlogHandler(log.Handler())
+	options.NewClient = func(config *rest.Config, o ctrlclient.Options) (ctrlclient.Client, error) {
+		o.HTTPClient = nil // without the limit
+		return ctrlclient.New(client.Limited(config, 0, limit), o)
+	}
 	if o.LeaderElect {
 		runtime.Elect(&options, lease)
 	}

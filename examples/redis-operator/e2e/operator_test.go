@@ -107,8 +107,7 @@ func (s *stand) template(t *testing.T) {
 		sj.Spec.JobTemplate.Annotations = map[string]string{"why": "a test"}
 		sj.Spec.JobTemplate.Spec.Template.Labels = map[string]string{"app": "worker"}
 	})
-	_, err := p.reconcile(s.reconciler(t, holds(47)))
-	require.NoError(t, err)
+	p.reconcile(s.reconciler(t, holds(47)), "consumer", 5)
 	job := p.jobs(t)[0]
 	require.Equal(t, "images", job.Labels["team"])
 	require.Equal(t, "a test", job.Annotations["why"])
@@ -142,7 +141,7 @@ func (s *stand) drains(t *testing.T) {
 	})
 	p.measures(o, "30", "3", "3")
 	for _, path := range []string{"/healthz", "/readyz"} {
-		code, _ := get(t, o.probes+path)
+		code, _ := processtest.Get(o.probes + path)
 		require.Equal(t, 200, code)
 	}
 	jobs := p.jobs(t)
@@ -335,7 +334,7 @@ func (s *stand) elects(t *testing.T) {
 	p.becomes(30*time.Second, func(t *assert.CollectT) { require.Len(t, p.jobs(t), 3) })
 	second := p.operator("-leader-elect")
 	p.becomes(10*time.Second, func(t *assert.CollectT) {
-		code, _ := get(t, second.probes+"/readyz")
+		code, _ := processtest.Get(second.probes + "/readyz")
 		require.Equal(t, 200, code, "ready to")
 	})
 	s.push(t, list, 20)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +18,8 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/scaledjob/scaledjob/adapter"
 	adapterclient "github.com/scaledjob/scaledjob/adapter/client"
@@ -28,37 +31,42 @@ import (
 	"github.com/scaledjob/scaledjob/examples/redis-operator/internal/queue"
 )
 
+// alone is a manager that waits for nothing.
+type alone struct{}
+
+func (alone) Add(manager.Runnable) error { return nil }
+
 // reconciler returns a reconciler without a process around it, that reads the queues.
-func (s *stand) reconciler(t *testing.T, queues queue.Reader) *controller.Reconciler {
+func (s *stand) reconciler(t *testing.T, queues queue.Reader) reconcile.Reconciler {
 	t.Helper()
 	config := s.cluster.User(account, "system:serviceaccounts", "system:authenticated")
 	clients, err := adapterclient.Connect(config, 0, nil)
 	require.NoError(t, err)
-	jobs, err := runtime.New(clients, adapter.Options{Terms: term.Alone()})
+	jobs, err := runtime.New(alone{}, clients, adapter.Options{Terms: term.Alone()})
 	require.NoError(t, err)
 	requests := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
 	t.Cleanup(requests.ShutDown)
 	require.NoError(t, jobs.Start(t.Context(), requests))
 	require.NoError(t, jobs.WaitForSync(t.Context()))
 	c := s.as(t, config)
-	return &controller.Reconciler{
-		Client: c, Live: c, Jobs: jobs, Queues: queues,
-		Now: time.Now, Poll: 30 * time.Second, Retry: 10 * time.Second, Workers: 1,
+	r := &controller.Reconciler{
+		Client: c, Live: c, Jobs: jobs, Queues: queues, Poll: 30 * time.Second, Retry: 10 * time.Second,
 		Metrics: metrics.New(prometheus.NewRegistry()), Events: events.NewFakeRecorder(100),
 	}
+	return r.Reconciler()
 }
 
 func holds(depth int64) queue.Fake {
 	return func(context.Context, queue.Server, string) (int64, error) { return depth, nil }
 }
 
-// reconcile reconciles the ScaledJob called consumer.
-func (p *place) reconcile(r *controller.Reconciler) (ctrl.Result, error) {
-	return r.Reconcile(p.t.Context(), p.request("consumer"))
-}
-
-func (p *place) request(name string) ctrl.Request {
-	return ctrl.Request{NamespacedName: client.ObjectKey{Namespace: p.namespace, Name: name}}
+// reconcile reconciles the ScaledJob, and waits until it has that many active Jobs.
+func (p *place) reconcile(r reconcile.Reconciler, name string, active int) {
+	p.t.Helper()
+	result, err := r.Reconcile(p.t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: p.namespace, Name: name}})
+	require.NoError(p.t, err)
+	require.Zero(p.t, result)
+	p.becomes(10*time.Second, func(t *assert.CollectT) { require.EqualValues(t, active, p.get(t, name).Status.ActiveJobs) })
 }
 
 // The article's manifest, whose Redis is elsewhere here.
@@ -73,9 +81,7 @@ func (s *stand) article(t *testing.T) {
 		dialled = address
 		return (&net.Dialer{}).DialContext(ctx, network, s.address)
 	}})
-	result, err := r.Reconcile(t.Context(), p.request("image-processor"))
-	require.NoError(t, err)
-	require.Equal(t, ctrl.Result{RequeueAfter: 30 * time.Second}, result)
+	p.reconcile(r, "image-processor", 5)
 	require.Equal(t, "redis.production.svc.cluster.local:6379", dialled)
 	require.Len(t, p.jobs(t), 5)
 	status := p.get(t, "image-processor").Status
@@ -87,9 +93,9 @@ func (s *stand) article(t *testing.T) {
 	require.Equal(t, "True Connected", p.condition(t, "image-processor", "QueueConnected"))
 
 	for range 3 {
-		_, err = r.Reconcile(t.Context(), p.request("image-processor"))
-		require.NoError(t, err)
+		p.reconcile(r, "image-processor", 5)
 	}
+	time.Sleep(time.Second)
 	require.Len(t, p.jobs(t), 5, "however often it looks")
 }
 
@@ -108,8 +114,7 @@ func (s *stand) touchesNoJob(t *testing.T, namespace string) {
 func (s *stand) taken(t *testing.T) {
 	p := s.place(t, "taken")
 	sj := p.consume("orders", "1h")
-	_, err := p.reconcile(s.reconciler(t, holds(20)))
-	require.NoError(t, err)
+	p.reconcile(s.reconciler(t, holds(20)), "consumer", 2)
 	jobs := p.jobs(t)
 	require.Len(t, jobs, 2)
 	second := jobs[slices.IndexFunc(jobs, func(j batchv1.Job) bool { return strings.HasSuffix(j.Name, "-2") })]
@@ -120,10 +125,7 @@ func (s *stand) taken(t *testing.T) {
 	other.ObjectMeta = metav1.ObjectMeta{Namespace: p.namespace, Name: strings.TrimSuffix(second.Name, "2") + "4"}
 	require.NoError(t, s.client.Create(t.Context(), other))
 
-	result, err := p.reconcile(s.reconciler(t, holds(40)))
-	require.NoError(t, err)
-	require.Equal(t, ctrl.Result{RequeueAfter: 30 * time.Second}, result)
+	p.reconcile(s.reconciler(t, holds(40)), "consumer", 4) // 1, 2, 3 and 5
 	require.Equal(t, "True Reconciled", p.condition(t, "consumer", "Ready"))
-	require.EqualValues(t, 4, p.get(t, "consumer").Status.ActiveJobs, "1, 2, 3 and 5")
 	require.Len(t, p.jobs(t), 5)
 }

@@ -66,7 +66,7 @@ func (s *stand) secrets(t *testing.T) {
 	})
 	require.Empty(t, other.jobs(t))
 
-	_, metrics := get(t, o.metrics+"/metrics")
+	_, metrics := processtest.Get(o.metrics + "/metrics")
 	require.Contains(t, metrics, `namespace="secrets"`)
 	secret.Absent(t, "metrics", metrics)
 	require.Contains(t, p.text(&eventsv1.EventList{}), "answered with an error", "the server that sends it back")

@@ -5,9 +5,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"strings"
@@ -34,6 +31,7 @@ import (
 	"github.com/scaledjob/scaledjob/e2e/cluster"
 	"github.com/scaledjob/scaledjob/e2e/manifest"
 	"github.com/scaledjob/scaledjob/e2e/process"
+	"github.com/scaledjob/scaledjob/examples/internal/processtest"
 	v1 "github.com/scaledjob/scaledjob/examples/redis-operator/api/v1"
 )
 
@@ -136,31 +134,10 @@ type operator struct {
 
 func (s *stand) start(t *testing.T, args ...string) *operator {
 	t.Helper()
-	o := &operator{metrics: free(t), probes: free(t)}
+	o := &operator{metrics: processtest.FreeAddress(t), probes: processtest.FreeAddress(t)}
 	args = append([]string{"-kubeconfig", s.kubeconfig, "-metrics-bind-address", o.metrics, "-health-probe-bind-address", o.probes, "-lease-namespace", "redis-operator"}, args...)
 	o.Process = process.Start(t, exec.Command(s.binary, args...))
 	return o
-}
-
-// free is an address where nobody listens.
-func free(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().String()
-}
-
-// get asks the process over HTTP; 0 is no answer.
-func get(t require.TestingT, url string) (int, string) {
-	answer, err := http.Get("http://" + url)
-	if err != nil {
-		return 0, err.Error()
-	}
-	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
-	require.NoError(t, err)
-	return answer.StatusCode, string(body)
 }
 
 // A place is a namespace, with a ScaledJob called consumer most of the time.
@@ -271,7 +248,7 @@ func (p *place) events(t require.TestingT) map[string]int32 {
 
 // series are the ScaledJob's metrics, without those that only count.
 func (p *place) series(t require.TestingT, of *operator, name string) map[string]string {
-	_, text := get(t, of.metrics+"/metrics")
+	_, text := processtest.Get(of.metrics + "/metrics")
 	found := map[string]string{}
 	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, "scaledjob_") && strings.Contains(line, fmt.Sprintf("{namespace=%q,", p.namespace)) && strings.Contains(line, fmt.Sprintf("scaledjob=%q}", name)) {

@@ -8,8 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/client-go/util/workqueue"
-	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/scaledjob/scaledjob/adapter"
 
@@ -33,8 +31,8 @@ func scaledJob() *v1.ScaledJob {
 
 func TestTarget(t *testing.T) {
 	sj := scaledJob()
-	target := target(sj)
-	require.NoError(t, target.Validate())
+	target, err := read(sj)
+	require.NoError(t, err)
 	job := target.NewJob(7)
 	require.Equal(t, map[string]string{"team": "images", LabelName: "image-processor", adapter.LabelOwner: string(sj.UID)}, job.Labels)
 	require.Equal(t, "a test", job.Annotations["why"])
@@ -52,16 +50,8 @@ func TestAnyName(t *testing.T) {
 	for _, name := range []string{"a", "image-processor", "a.b.c", strings.Repeat("a", 253), strings.Repeat("a", 62) + ".b"} {
 		sj := scaledJob()
 		sj.Name = name
-		target := target(sj)
-		require.NoError(t, target.Validate())
+		target, err := read(sj)
+		require.NoError(t, err)
 		require.Empty(t, validation.IsDNS1123Label(target.NewJob(1<<40).Name))
 	}
-}
-
-type requestQueue = workqueue.TypedRateLimitingInterface[ctrl.Request]
-
-func newQueue(t *testing.T) requestQueue {
-	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
-	t.Cleanup(queue.ShutDown)
-	return queue
 }

@@ -1,20 +1,29 @@
-// Package controller creates Jobs while items wait in a queue. [Reconciler.Reconcile]
-// has the steps in their order. Package scaling decides how many Jobs to create, and
-// package adapter counts and creates them.
+// Package controller creates Jobs while items wait in a queue. [Reconciler.poll] reads the
+// queue, and [Reconciler.report] tells the result. Package adapter/runtime has the steps around
+// them: it tracks the Jobs of a ScaledJob, and creates those that package scaling asks for.
 package controller
 
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/runtime"
+	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
 
 	v1 "github.com/scaledjob/scaledjob/examples/redis-operator/api/v1"
@@ -31,14 +40,12 @@ type Reconciler struct {
 	Queues        queue.Reader
 	Metrics       *metrics.Metrics
 	Events        events.EventRecorder
-	Now           func() time.Time
 	Poll          time.Duration // between two reads of a queue
 	Retry         time.Duration // the same, after a failure
-	Workers       int           // number of ScaledJobs that are reconciled at once
 }
 
-// The permissions that Reconcile needs. Finished Jobs are deleted at the age in their template. That
-// of the finalizers is needed where a cluster checks who may block a deletion.
+// The permissions that a reconcile needs. Finished Jobs are deleted at the age in their template.
+// That of the finalizers is needed where a cluster checks who may block a deletion.
 //
 // +kubebuilder:rbac:groups=batch.miracle.dev,resources=scaledjobs,verbs=get;list;watch
 // +kubebuilder:rbac:groups=batch.miracle.dev,resources=scaledjobs/status,verbs=update
@@ -46,65 +53,101 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;create;delete
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
+// SetupWithManager adds a controller that reconciles as many ScaledJobs at once as workers, each when
+// its spec has changed, and when one of its Jobs has ended.
+func (r *Reconciler) SetupWithManager(manager ctrl.Manager, workers int) error {
+	return ctrl.NewControllerManagedBy(manager).
+		Named("scaledjob").
+		Watches(&v1.ScaledJob{}, r.Jobs.Edits()).
+		WatchesRawSource(r.Jobs).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		Complete(r.Reconciler())
+}
+
+// Reconciler returns the reconciler of a controller.
+func (r *Reconciler) Reconciler() reconcile.Reconciler {
+	return runtime.Reconciler(r.Jobs, r, target, r.poll)
+}
+
+// Get reads an object. The metrics of a ScaledJob end if it is deleted or being deleted. The garbage
+// collector deletes its Jobs.
+func (r *Reconciler) Get(ctx context.Context, name client.ObjectKey, o client.Object, options ...client.GetOption) error {
+	err := r.Client.Get(ctx, name, o, options...)
+	if apierrors.IsNotFound(err) || err == nil && o.GetDeletionTimestamp() != nil {
+		r.Metrics.Forget(name)
+	}
+	return err
+}
+
+// LabelName is a label of Jobs with the name of their ScaledJob, for users. A longer
+// name is cut to 63 characters. The operator does not read the label.
+const LabelName = "batch.miracle.dev/scaledjob"
+
+// target describes the Jobs of a ScaledJob. The Jobs of an invalid spec are counted, and no
+// more are created.
+func target(sj *v1.ScaledJob) (adapter.Target, error) {
+	t, invalid := read(sj)
+	if invalid != nil {
+		t = adapter.Target{Owner: t.Owner, Revision: t.Revision, Job: &batchv1.Job{}}
+		t.Job.Spec.Template.Spec.Containers = make([]corev1.Container, 1) // of no Job
+	}
+	return t, nil
+}
+
+// read returns the Target of a spec, and every problem of the spec. The zero values of History
+// and Rollout keep all Jobs, unless the template has a time to live. The arithmetic is
+//
+//	desired = ceil(depth / threshold), at least minReplicas, at most maxReplicas
+//	create  = desired - running Jobs, at most maxReplicas - running and terminating Jobs
+//
+// Neither is below 0.
+func read(sj *v1.ScaledJob) (adapter.Target, error) {
+	template := sj.Spec.JobTemplate.DeepCopy()
+	meta := metav1.ObjectMeta{Labels: template.Labels, Annotations: template.Annotations}
+	metav1.SetMetaDataLabel(&meta, LabelName, strings.TrimRight(fmt.Sprintf("%.63s", sj.Name), "-."))
+	t := adapter.Target{
+		Owner:    adapter.OwnerOf(sj, v1.GroupVersion.WithKind("ScaledJob")),
+		Job:      &batchv1.Job{ObjectMeta: meta, Spec: template.Spec},
+		Revision: rollout.Revision{Generation: sj.Generation},
+	}
+	t.Policy.Bounds = scaling.Bounds{Min: int64(sj.Spec.MinReplicas), Max: int64(sj.Spec.MaxReplicas), Mode: scaling.Floor}
+	var problems field.Errors
+	problems.Join("", sj.Spec.Validate())
+	problems.Join("spec.jobTemplate", t.Validate())
+	return t, problems.Err()
+}
+
 var errUnknown = errors.New("the Jobs are not known yet")
 
-// Reconcile observes one ScaledJob and its queue anew, whatever has happened.
-func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	// Fetch the ScaledJob. If it is deleted, the garbage collector deletes its Jobs.
-	sj, err := r.fetch(ctx, req)
-	switch {
-	case err != nil:
-		return ctrl.Result{}, err
-	case sj == nil:
-		r.Metrics.Forget(req.NamespacedName)
-		return ctrl.Result{}, nil
+// poll reads the queue of a ScaledJob, and decides how many Jobs to create. Surplus Jobs end by
+// themselves. If the spec is invalid or the queue cannot be read, no Job is created.
+func (r *Reconciler) poll(ctx context.Context, sj *v1.ScaledJob) (plan adapter.Plan, done runtime.Done) {
+	var o outcome
+	log := ctrl.LoggerFrom(ctx)
+	if _, o.invalid = read(sj); o.invalid == nil {
+		o.depth, o.unread = r.depth(ctx, sj)
 	}
-	r.Metrics.Reconciling(sj)
+	if o.read() {
+		plan = r.Jobs.Plan(sj.UID, waiting(&sj.Spec, o.depth), time.Now())
+		o.desired = int32(plan.Decision.Trace.Load.Target)
+	}
+	return plan, func(ctx context.Context, result adapter.Result, applied error) time.Duration {
+		o.created = int32(result.Created)
+		switch {
+		case ctx.Err() != nil: // the next leader creates the rest
+		case applied == nil && plan.Decision.Rule == scaling.RuleJobsUnknown:
+			o.createFailed = errUnknown
+		default:
+			o.createFailed = adapter.WithoutOutdated(applied) // the next reconcile creates the rest
+		}
+		return r.report(ctrl.LoggerInto(ctx, log), sj, o)
+	}
+}
 
-	// Track its Jobs. For an invalid spec nothing is read and no Job is created.
-	if invalid := track(r.Jobs, sj); invalid != nil {
-		return r.report(ctx, sj, outcome{invalid: invalid, active: r.active(sj)})
-	}
-
-	// Ask Redis how many items wait. Without an answer, create nothing.
-	depth, unread := r.depth(ctx, sj)
-	if ctx.Err() != nil { // the operator stops; Redis may be fine
-		return ctrl.Result{}, nil
-	}
-
-	// Stop if the ScaledJob was edited or deleted meanwhile: that brings a reconcile of
-	// its own. An edit from now on stops the plan.
-	latest, err := r.fetch(ctx, req)
-	switch {
-	case err != nil:
-		return ctrl.Result{}, err
-	case latest == nil || latest.UID != sj.UID || latest.Generation != sj.Generation:
-		r.Jobs.Untrack(sj.UID)
-		return ctrl.Result{}, nil
-	case unread != nil:
-		return r.report(ctx, latest, outcome{unread: unread, active: r.active(latest)})
-	}
-
-	// Decide how many Jobs to create, and create them. Surplus Jobs end by themselves.
-	plan := r.Jobs.Plan(sj.UID, waiting(&sj.Spec, depth), r.Now())
-	result, applied := r.Jobs.Apply(ctx, plan)
-	err = adapter.WithoutOutdated(applied) // the next reconcile creates the rest
-	switch {
-	case ctx.Err() != nil: // the next leader creates the rest
-		err = nil
-	case applied == nil && plan.Decision.Rule == scaling.RuleJobsUnknown:
-		err = errUnknown
-	}
-
-	// Report what exists now: in the status, as metrics, as events.
-	next, err := r.report(ctx, latest, outcome{
-		depth: depth, desired: desired(&sj.Spec, depth),
-		active: r.active(latest), created: int32(result.Created), createFailed: err,
-	})
-	if err == nil {
-		next = r.Jobs.Next(plan, applied, next.RequeueAfter)
-	}
-	return next, err
+// waiting returns the depth of the queue as the only metric. An empty queue is active
+// like any other: its desired Jobs are minReplicas.
+func waiting(spec *v1.ScaledJobSpec, depth int64) []scaling.Metric {
+	return []scaling.Metric{{Name: spec.QueueName, Value: float64(depth), Target: float64(spec.Threshold), Activity: scaling.Active}}
 }
 
 // depth returns the number of items that wait.
@@ -114,34 +157,4 @@ func (r *Reconciler) depth(ctx context.Context, sj *v1.ScaledJob) (int64, error)
 		return 0, err
 	}
 	return r.Queues.Depth(ctx, server, sj.Spec.QueueName)
-}
-
-// fetch reads a ScaledJob. It returns nil if the ScaledJob is deleted or being deleted.
-func (r *Reconciler) fetch(ctx context.Context, req ctrl.Request) (*v1.ScaledJob, error) {
-	sj := &v1.ScaledJob{}
-	if err := r.Get(ctx, req.NamespacedName, sj); err != nil || sj.DeletionTimestamp != nil {
-		return nil, client.IgnoreNotFound(err)
-	}
-	return sj, nil
-}
-
-// active returns the number of Jobs that run, or will when the cache shows them. If it
-// is not known, it stays as it was.
-func (r *Reconciler) active(sj *v1.ScaledJob) int32 {
-	counts, known := r.Jobs.Counts(sj.UID, r.Now())
-	if !known {
-		return sj.Status.ActiveJobs
-	}
-	return int32(counts.Running + counts.InFlight)
-}
-
-// SetupWithManager adds a controller that reconciles a ScaledJob when its spec has
-// changed, and when one of its Jobs has ended.
-func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
-	return ctrl.NewControllerManagedBy(manager).
-		Named("scaledjob").
-		Watches(&v1.ScaledJob{}, r.Jobs.Edits()).
-		WatchesRawSource(r.Jobs).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.Workers}).
-		Complete(r)
 }

@@ -18,8 +18,9 @@ func spec(threshold int64, least, most int32) *v1.ScaledJobSpec {
 
 // decide decides as a tracker does with the target.
 func decide(spec *v1.ScaledJobSpec, depth int64, jobs scaling.JobCounts) (all, create int32) {
-	d := scaling.Decide(policy(spec), scaling.State{Metrics: waiting(spec, depth), Jobs: &jobs})
-	return desired(spec, depth), int32(d.Create)
+	target, _ := read(&v1.ScaledJob{Spec: *spec}) // without a template
+	d := scaling.Decide(target.Policy, scaling.State{Metrics: waiting(spec, depth), Jobs: &jobs})
+	return int32(d.Trace.Load.Target), int32(d.Create)
 }
 
 func TestDecide(t *testing.T) {

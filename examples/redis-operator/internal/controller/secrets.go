@@ -2,7 +2,10 @@ package controller
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
+	"net"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -39,12 +42,12 @@ func (r *Reconciler) server(ctx context.Context, sj *v1.ScaledJob) (queue.Server
 		problems.Join("spec.redisAuth.secretKeyRef", err)
 	}
 	if t := sj.Spec.RedisTLS; t != nil {
-		s.TLS = true
+		host, _, _ := net.SplitHostPort(s.Address)
+		s.TLS = &tls.Config{MinVersion: tls.VersionTLS12, ServerName: host}
 		if t.SecretName != "" {
 			data, err := r.secret(ctx, sj.Namespace, t.SecretName)
-			s.CA, s.Cert, s.Key = data["ca.crt"], data["tls.crt"], data["tls.key"]
 			if err == nil {
-				err = s.Validate()
+				err = certify(s.TLS, data)
 			}
 			problems.Join("spec.redisTLS.secretName", err)
 		}
@@ -53,6 +56,29 @@ func (r *Reconciler) server(ctx context.Context, sj *v1.ScaledJob) (queue.Server
 		return queue.Server{}, secretError{err}
 	}
 	return s, nil
+}
+
+// certify adds the authorities and the certificate of a Secret, in PEM. It returns every problem, joined.
+func certify(config *tls.Config, data map[string]string) error {
+	var problems field.Errors
+	if data["ca.crt"] != "" {
+		pool, err := x509.SystemCertPool()
+		if err != nil {
+			pool = x509.NewCertPool()
+		}
+		if !pool.AppendCertsFromPEM([]byte(data["ca.crt"])) {
+			problems.Add(field.Error{Path: "ca.crt", Found: "no certificate", Fix: "certificates in PEM"})
+		}
+		config.RootCAs = pool
+	}
+	if cert, key := data["tls.crt"], data["tls.key"]; cert != "" || key != "" {
+		pair, err := tls.X509KeyPair([]byte(cert), []byte(key))
+		if err != nil { // its text may hold a part of the key
+			problems.Add(field.Error{Path: "tls.crt", Found: "no certificate with the key in tls.key", Fix: "a certificate and its key, in PEM"})
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return problems.Err()
 }
 
 // secret reads a Secret, without newlines at the ends of its values.

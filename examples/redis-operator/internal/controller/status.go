@@ -1,16 +1,88 @@
 package controller
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/scaledjob/scaledjob/examples/redis-operator/api/v1"
+	"github.com/scaledjob/scaledjob/examples/redis-operator/internal/metrics"
 )
+
+// answerTimeout is the time for reading a Secret, and for writing a status.
+const answerTimeout = 10 * time.Second
+
+// report writes the outcome of a reconcile as metrics, status and events, also when the
+// operator was told to stop meanwhile. It returns when to reconcile again. A ScaledJob
+// that was deleted is not reported.
+func (r *Reconciler) report(ctx context.Context, sj *v1.ScaledJob, o outcome) time.Duration {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTimeout)
+	defer cancel()
+	o.active = sj.Status.ActiveJobs // unless it is known
+	if counts, known := r.Jobs.Counts(sj.UID, time.Now()); known {
+		o.active = int32(counts.Running + counts.InFlight)
+	}
+	before, err := r.writeStatus(ctx, sj, o)
+	if apierrors.IsNotFound(err) || errors.Is(err, errReplaced) {
+		return 0
+	}
+	log := ctrl.LoggerFrom(ctx)
+	if err == nil {
+		for _, n := range o.notes(before, &sj.Status) {
+			r.Events.Eventf(sj, nil, n.kind, n.reason, n.reason, "%s", n.message)
+			log.Info(n.message, "reason", n.reason)
+		}
+		err = errors.Join(o.invalid, o.unread, o.createFailed)
+	}
+	r.Metrics.Reconciled(sj, metrics.Reconcile{
+		Active: o.active, Depth: float64(o.depth), Desired: float64(o.desired), Read: o.read(), Failed: err != nil,
+	})
+	if err != nil {
+		log.Info("failed", "err", err.Error(), "retryAfter", r.Retry)
+		return r.Retry
+	}
+	log.V(1).Info("reconciled", "depth", o.depth, "desired", o.desired, "active", o.active)
+	return r.Poll
+}
+
+var errReplaced = errors.New("another ScaledJob has the name now")
+
+// writeStatus writes the status unless it is the same, and returns the status before. After
+// a conflict it starts again from the ScaledJob on the API server, so that transitions are
+// those of the stored status.
+func (r *Reconciler) writeStatus(ctx context.Context, sj *v1.ScaledJob, o outcome) (*v1.ScaledJobStatus, error) {
+	var before *v1.ScaledJobStatus
+	uid, generation := sj.UID, sj.Generation
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		before = sj.Status.DeepCopy()
+		o.write(&sj.Status, generation, time.Now())
+		if equality.Semantic.DeepEqual(before, &sj.Status) {
+			return nil
+		}
+		conflict := r.Status().Update(ctx, sj)
+		if !apierrors.IsConflict(conflict) {
+			return conflict
+		}
+		if err := r.Live.Get(ctx, client.ObjectKeyFromObject(sj), sj); err != nil {
+			return err
+		}
+		if sj.UID != uid {
+			return errReplaced
+		}
+		return conflict
+	})
+	return before, err
+}
 
 // An outcome is the result of a reconcile.
 type outcome struct {
@@ -22,8 +94,6 @@ type outcome struct {
 	createFailed error
 	active       int32 // Jobs, just created Jobs included
 }
-
-func (o outcome) err() error { return errors.Join(o.invalid, o.unread, o.createFailed) }
 
 // read reports whether the depth is known.
 func (o outcome) read() bool { return o.invalid == nil && o.unread == nil }

@@ -40,32 +40,29 @@ func TestMetrics(t *testing.T) {
 	m := New(registry)
 	a, b := scaledJob("a", "orders"), scaledJob("b", "returns")
 
-	m.Reconciling(a)
-	m.Active(a, 3)
-	m.Queue(a, 47, 5)
+	m.Reconciled(a, Reconcile{Active: 3, Depth: 47, Desired: 5, Read: true})
 	require.ElementsMatch(t, []string{
 		"scaledjob_queue_depth shop/a orders 47", "scaledjob_active_jobs shop/a orders 3", "scaledjob_desired_jobs shop/a orders 5",
 		"scaledjob_reconcile_total shop/a orders 1", "scaledjob_reconcile_errors_total shop/a orders 0",
 	}, series(t, registry))
 
-	m.Reconciling(a)
-	m.QueueUnknown(a)
-	m.Failed(a)
+	m.Reconciled(a, Reconcile{Active: 3, Failed: true})
 	require.ElementsMatch(t, []string{
 		"scaledjob_active_jobs shop/a orders 3",
 		"scaledjob_reconcile_total shop/a orders 2", "scaledjob_reconcile_errors_total shop/a orders 1",
 	}, series(t, registry), "unknown is not 0")
 
-	m.Reconciling(scaledJob("a", "orders-2"))
+	m.Reconciled(scaledJob("a", "orders-2"), Reconcile{})
 	require.ElementsMatch(t, []string{
+		"scaledjob_active_jobs shop/a orders-2 0",
 		"scaledjob_reconcile_total shop/a orders-2 1", "scaledjob_reconcile_errors_total shop/a orders-2 0",
 	}, series(t, registry), "of the queue that it has now")
 
-	m.Reconciling(b)
+	m.Reconciled(b, Reconcile{})
 	m.Forget(types.NamespacedName{Namespace: "shop", Name: "a"})
 	m.Forget(types.NamespacedName{Namespace: "elsewhere", Name: "b"})
 	require.ElementsMatch(t, []string{
+		"scaledjob_active_jobs shop/b returns 0",
 		"scaledjob_reconcile_total shop/b returns 1", "scaledjob_reconcile_errors_total shop/b returns 0",
 	}, series(t, registry), "of those that are there")
-	require.Len(t, m.queues, 1)
 }

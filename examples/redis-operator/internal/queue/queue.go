@@ -6,10 +6,6 @@ package queue
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
-	"net"
-
-	"github.com/scaledjob/scaledjob/field"
 )
 
 // A Reader reads queues. It may be used from several goroutines.
@@ -33,10 +29,8 @@ type Server struct {
 	Address  string // host:port
 	Username string // "" is the default user of Redis
 	Password string // "" sends neither user nor password
-	// TLS encrypts the connection. It is needed for the fields below, in PEM.
-	TLS       bool
-	CA        string // authorities to trust besides the system's
-	Cert, Key string // certificate of the client, and its key
+	// TLS encrypts the connection; nil does not.
+	TLS *tls.Config
 }
 
 // String returns the address alone.
@@ -44,37 +38,3 @@ func (s Server) String() string { return s.Address }
 
 // GoString returns the same as String.
 func (s Server) GoString() string { return s.Address }
-
-// Validate returns every problem of the fields in PEM, joined.
-func (s Server) Validate() error {
-	_, err := s.config()
-	return err
-}
-
-// config returns the client's side of TLS, or nil without TLS.
-func (s Server) config() (*tls.Config, error) {
-	if !s.TLS {
-		return nil, nil
-	}
-	var problems field.Errors
-	host, _, _ := net.SplitHostPort(s.Address)
-	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: host}
-	if s.CA != "" {
-		pool, err := x509.SystemCertPool()
-		if err != nil {
-			pool = x509.NewCertPool()
-		}
-		if !pool.AppendCertsFromPEM([]byte(s.CA)) {
-			problems.Add(field.Error{Path: "ca.crt", Found: "no certificate", Fix: "certificates in PEM"})
-		}
-		config.RootCAs = pool
-	}
-	if s.Cert != "" || s.Key != "" {
-		pair, err := tls.X509KeyPair([]byte(s.Cert), []byte(s.Key))
-		if err != nil { // its text may hold a part of the key
-			problems.Add(field.Error{Path: "tls.crt", Found: "no certificate with the key in tls.key", Fix: "a certificate and its key, in PEM"})
-		}
-		config.Certificates = []tls.Certificate{pair}
-	}
-	return config, problems.Err()
-}

@@ -1,171 +1,138 @@
 package queue
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
-	"sync"
+	"strconv"
+	"strings"
+	"syscall"
 	"time"
-
-	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
-
-	"github.com/scaledjob/scaledjob/examples/internal/bounded"
 )
 
-// Redis is a Reader of Redis lists. All readers of a [Server] share one connection, which
-// is opened when it is first needed. A connection is never used with another login. The
-// zero value is ready to use.
+// Redis is a Reader of Redis lists. Each read has a connection of its own, so that none is
+// used with another login. The zero value is ready to use.
 //
-// Addresses are not trusted. Any server costs at most Timeout and some tens of kilobytes
-// a read (TestHostile). No error holds the words of a server, so that it cannot put a
-// password into logs (TestNoPassword).
+// Addresses are not trusted. Any server costs at most Timeout and a buffer of 4 KiB a
+// read, and no error holds the words of a server, so that it cannot put a password into logs
+// (TestHostile).
 type Redis struct {
 	// Timeout is the time for connecting and reading; 0 means 3 s.
 	Timeout time.Duration
-	// Idle is the time after which an unused connection is closed; 0 means 2 minutes.
-	Idle time.Duration
 	// Dial connects, if it is set. TLS is added to its connection.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-
-	mu    sync.Mutex
-	conns map[Server]*conn
 }
 
-// A conn is the connection to a server.
-type conn struct {
-	*redis.Client
-	used time.Time
+// Depth returns the length of the list, or 0 if it does not exist. Equal problems have equal
+// errors, so that they are reported once.
+func (r *Redis) Depth(ctx context.Context, server Server, queueName string) (int64, error) {
+	timeout := cmp.Or(r.Timeout, 3*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	depth, err := r.read(ctx, server, queueName)
+	switch {
+	case err == nil:
+		return depth, nil
+	case ctx.Err() != nil:
+		err = fmt.Errorf("did not answer within %s", timeout)
+	}
+	return 0, fmt.Errorf("redis at %s %w", server.Address, err)
 }
 
-// Start closes unused connections, and all connections when the context ends. It then
-// returns.
-func (r *Redis) Start(ctx context.Context) error {
-	ticks := time.Tick(r.idle() / 4)
-	for {
-		select {
-		case <-ctx.Done():
-			r.closeUnused(time.Now())
-			return nil
-		case now := <-ticks:
-			r.closeUnused(now.Add(-r.idle()))
+func (r *Redis) read(ctx context.Context, server Server, list string) (int64, error) {
+	conn, err := r.dial(ctx, server)
+	if err != nil {
+		return 0, fmt.Errorf("cannot be connected to: %.300w", err)
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })() // reads and writes end
+	answers := bufio.NewReader(conn)
+	if server.Password != "" {
+		login := []string{"AUTH", server.Password}
+		if server.Username != "" {
+			login = []string{"AUTH", server.Username, server.Password}
+		}
+		if _, err := ask(conn, answers, '+', login...); err != nil {
+			return 0, err
 		}
 	}
-}
-
-func (r *Redis) closeUnused(since time.Time) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for server, c := range r.conns {
-		if c.used.Before(since) {
-			c.Close()
-			delete(r.conns, server)
-		}
+	length, err := ask(conn, answers, ':', "LLEN", list)
+	if err != nil {
+		return 0, err
 	}
-}
-
-func (r *Redis) idle() time.Duration { return cmp.Or(r.Idle, 2*time.Minute) }
-
-func (r *Redis) timeout() time.Duration { return cmp.Or(r.Timeout, 3*time.Second) }
-
-// open returns the client of a server, and creates it if there is none.
-func (r *Redis) open(server Server) (*redis.Client, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	c := r.conns[server]
-	if c == nil {
-		config, err := server.config()
-		if err != nil {
-			return nil, err
-		}
-		if r.conns == nil {
-			r.conns = map[Server]*conn{}
-		}
-		c = &conn{Client: r.client(server, config)}
-		r.conns[server] = c
+	depth, err := strconv.ParseUint(length, 10, 63)
+	if err != nil {
+		return 0, errProtocol
 	}
-	c.used = time.Now()
-	return c.Client, nil
-}
-
-// drop closes a client that got no answer: after some failed dials it would return the
-// last error for a while instead of dialing.
-func (r *Redis) drop(server Server, broken *redis.Client) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if c := r.conns[server]; c != nil && c.Client == broken {
-		broken.Close()
-		delete(r.conns, server)
-	}
-}
-
-func (r *Redis) client(server Server, config *tls.Config) *redis.Client {
-	return redis.NewClient(&redis.Options{
-		Addr: server.Address, Username: server.Username, Password: server.Password,
-		ClientName: "redis-operator",
-		Dialer: func(ctx context.Context, network, address string) (net.Conn, error) {
-			return r.dial(ctx, network, address, config)
-		},
-
-		PoolSize:                 1,
-		DialerRetries:            1,
-		MaxRetries:               1, // the server may have been restarted since the last read
-		MinRetryBackoff:          -1,
-		ContextTimeoutEnabled:    true,
-		DialTimeout:              r.timeout(),
-		ReadTimeout:              r.timeout(),
-		WriteTimeout:             r.timeout(),
-		PoolTimeout:              2 * r.timeout(), // the read's timeout comes first
-		ReadBufferSize:           4 << 10,
-		WriteBufferSize:          4 << 10,
-		Protocol:                 2,
-		DisableIdentity:          true,
-		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-	})
+	return int64(depth), nil
 }
 
 // dial connects, with TLS if there is a config for it.
-func (r *Redis) dial(ctx context.Context, network, address string, config *tls.Config) (net.Conn, error) {
+func (r *Redis) dial(ctx context.Context, server Server) (net.Conn, error) {
 	dial := r.Dial
 	if dial == nil {
 		dial = (&net.Dialer{}).DialContext
 	}
-	conn, err := dial(ctx, network, address)
-	if err != nil {
-		return nil, &dialError{err}
+	conn, err := dial(ctx, "tcp", server.Address)
+	if err != nil || server.TLS == nil {
+		return conn, err
 	}
-	if config == nil {
-		return bounded.New(conn), nil
-	}
-	secure := tls.Client(conn, config)
+	secure := tls.Client(conn, server.TLS)
 	if err := secure.HandshakeContext(ctx); err != nil {
 		conn.Close()
-		return nil, &dialError{err}
+		return nil, err
 	}
-	return bounded.New(secure), nil
+	return secure, nil
 }
 
-// Depth returns the length of the list, or 0 if it does not exist.
-func (r *Redis) Depth(ctx context.Context, server Server, queueName string) (int64, error) {
-	ctx, cancel := context.WithTimeout(ctx, r.timeout())
-	defer cancel()
-	for {
-		client, err := r.open(server)
-		if err != nil {
-			return 0, fmt.Errorf("redis at %s: %w", server.Address, err)
-		}
-		depth, err := client.LLen(ctx, queueName).Result()
-		switch {
-		case err == nil && depth >= 0:
-			return depth, nil
-		case errors.Is(err, redis.ErrClosed) && ctx.Err() == nil:
-			continue // another reader has found it broken
-		case !answered(err):
-			r.drop(server, client)
-		}
-		return 0, r.explain(ctx, server.Address, err)
+var errProtocol = errors.New("answered with something that is not Redis's protocol")
+
+// ask sends a command, and returns the rest of the answer, which begins with kind. An answer
+// that is no line of the buffer's length is an error.
+func ask(conn io.Writer, answers *bufio.Reader, kind byte, command ...string) (string, error) {
+	request := fmt.Appendf(nil, "*%d\r\n", len(command))
+	for _, word := range command {
+		request = fmt.Appendf(request, "$%d\r\n%s\r\n", len(word), word)
 	}
+	_, err := conn.Write(request)
+	var line []byte
+	if err == nil {
+		line, err = answers.ReadSlice('\n')
+	}
+	switch answer := strings.TrimSpace(string(line)); {
+	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		return "", errors.New("closed the connection")
+	case err != nil, answer == "":
+		return "", errProtocol
+	case answer[0] == '-':
+		return "", errors.New(explain(answer[1:]))
+	case answer[0] != kind:
+		return "", errProtocol
+	default:
+		return answer[1:], nil
+	}
+}
+
+// codes describes the codes at the start of Redis errors.
+var codes = map[string]string{
+	"WRONGTYPE":   "has something else than a list under the queue's name",
+	"NOAUTH":      "wants a password",
+	"WRONGPASS":   "refuses the user name or the password",
+	"NOPERM":      "does not let the user read the queue",
+	"LOADING":     "is still loading its data",
+	"MASTERDOWN":  "has lost its master",
+	"MOVED":       "is a node of a cluster, and the queue is on another",
+	"ASK":         "is a node of a cluster, and the queue is on its way to another",
+	"CLUSTERDOWN": "is a node of a cluster that is down",
+}
+
+// explain describes an error without the server's words, which may repeat the password.
+func explain(answer string) string {
+	code, _, _ := strings.Cut(answer, " ")
+	return cmp.Or(codes[code], "answered with an error")
 }
